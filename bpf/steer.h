@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* The ABI of the steering maps: keys, values and the metadata record. Shared by the XDP program,
+ * the library, the tools and whoever reads the pins with bpftool. Addresses are 16 bytes in wire
+ * order (IPv4 as ::ffff:a.b.c.d), everything else is in host order so that a dump reads well. */
+#ifndef SL_STEER_H
+#define SL_STEER_H
+
+#include <linux/types.h>
+
+#define SL_STEER_ABI 1
+
+#define SL_MAX_FLOWS	 262144 /* entries of `flows` and `endpoints` (not preallocated) */
+#define SL_MAX_LOCALS	 4096
+#define SL_MAX_GROUPS	 1024
+#define SL_GROUP_TARGETS 64
+#define SL_MAX_RULES	 256
+#define SL_MAX_XSKS	 4096 /* lanes * RX queues */
+
+/* `flows`: exact flow of a connected socket. */
+struct sl_flow_key {
+	__u8 local[16];
+	__u8 remote[16];
+	__u16 local_port;
+	__u16 remote_port;
+	__u8 proto; /* IPPROTO_UDP or IPPROTO_TCP */
+	__u8 pad[3];
+	__u32 vlan; /* 0: untagged; inner VID, outer VID << 16 with two tags */
+};
+
+/* `endpoints`: local endpoint of an unconnected socket, or a multicast group and port. Wildcard:
+ * local is ::ffff:0.0.0.0 or ::; it matches addresses found in `locals` only, so that traffic
+ * that this host forwards is never taken. */
+struct sl_endpoint_key {
+	__u8 local[16];
+	__u16 local_port;
+	__u8 proto;
+	__u8 pad;
+	__u32 vlan;
+};
+
+#define SL_CLAIM_STAMP (1u << 0) /* somebody wants receive time stamps: read the clock */
+#define SL_CLAIM_GROUP (1u << 1) /* slot is an index into `groups` */
+
+/* Whose a packet is: the value of `flows` and `endpoints`, and each target of a group. */
+struct sl_claim {
+	__u32 lane;  /* index into `lanes` of the lane's first XSK; the RX queue index is added */
+	__u32 slot;  /* socket slot in the process (or group index) */
+	__u32 gen;   /* generation of the slot; user space drops what is stale */
+	__u32 flags; /* SL_CLAIM_* */
+	__u32 pid;   /* of the claiming process, for the reader of a dump */
+};
+
+/* `groups`: sockets that share an endpoint (SO_REUSEPORT); one is picked by the flow's hash. */
+struct sl_group {
+	__u32 count;
+	struct sl_claim target[SL_GROUP_TARGETS];
+};
+
+/* `ports`: the first thing looked at, mmapable; index is port, plus 65536 for TCP. Says which
+ * look-ups can succeed at all, so that foreign traffic costs one array look-up. */
+#define SL_PORT_FLOW	 (1u << 0)
+#define SL_PORT_ENDPOINT (1u << 1)
+#define SL_PORT_WILDCARD (1u << 2)
+
+/* `locals`: addresses of this host that the device may receive for (value: 1). */
+
+/* `rules`: the policy in order, first match wins; mmapable. Entry 0.. SL_MAX_RULES-1; an entry
+ * with action SL_RULE_NONE is skipped. */
+enum sl_rule_action { SL_RULE_NONE, SL_RULE_SLUICE, SL_RULE_OS };
+#define SL_ROLE_TCP_SERVER   (1u << 0)
+#define SL_ROLE_TCP_CLIENT   (1u << 1)
+#define SL_ROLE_UDP_SENDER   (1u << 2)
+#define SL_ROLE_UDP_RECEIVER (1u << 3)
+#define SL_ROLE_UDP_CONNECT  (1u << 4)
+
+/* One side of a rule. prefix_len counts bits of the 128 (IPv4 /24 is 120), 0 matches all. */
+struct sl_rule_end {
+	__u8 addr[16];
+	__u32 prefix_len;
+	__u16 port_min; /* 0-65535: all */
+	__u16 port_max;
+};
+
+struct sl_rule {
+	__u32 action; /* enum sl_rule_action */
+	__u32 roles;  /* SL_ROLE_* bits */
+	struct sl_rule_end first;  /* as written first: remote of clients, senders and connects,
+				      local of servers and receivers */
+	struct sl_rule_end second; /* local, for the four-part roles */
+	char program[32];	   /* target program, a glob; empty: any */
+	char app_id[32];	   /* application id; empty: any */
+	__u32 line;		   /* line of the configuration file, 0: set at run time */
+	__u32 hits;		   /* decisions it made, counted by user space */
+};
+
+/* `rules` has one entry more, the last: its `line` field is a generation, raised by every writer
+ * that is ours. bpftool need not. */
+
+/* `counters`: one entry, per CPU. */
+struct sl_counters {
+	__u64 pass_not_ip;	/* not IPv4 or IPv6, or more than two VLAN tags */
+	__u64 pass_fragment;	/* IP fragments */
+	__u64 pass_unknown;	/* a header or option it does not know, truncated, other protocol */
+	__u64 pass_miss;	/* TCP/UDP that nobody has claimed */
+	__u64 pass_no_receiver; /* claimed, but the lane has no XSK on this queue */
+	__u64 redirect_flow;
+	__u64 redirect_endpoint;
+	__u64 redirect_wildcard;
+	__u64 redirect_bytes;
+};
+
+/* The record in front of each packet that is redirected (XDP metadata; 32 bytes, what every
+ * kernel since 5.15 carries). User space trusts none of it for memory safety. */
+#define SL_META_MAGIC 0x51c1
+struct sl_meta {
+	__u16 magic;
+	__u8 proto; /* IPPROTO_UDP or IPPROTO_TCP */
+	__u8 flags; /* SL_META_* */
+	__u16 l3;   /* offset of the IP header from the start of the frame */
+	__u16 l4;   /* offset of the TCP/UDP header */
+	__u32 slot;
+	__u32 gen;
+	__u32 vlan;
+	__u32 hash;	/* of the flow, for spreading */
+	__u64 stamp_ns; /* SL_META_HW: hardware time stamp as read, SL_META_SW: CLOCK_MONOTONIC */
+};
+#define SL_META_HW (1u << 0)
+#define SL_META_SW (1u << 1)
+
+#ifndef __bpf__
+_Static_assert(sizeof(struct sl_flow_key) == 44, "map ABI");
+_Static_assert(sizeof(struct sl_endpoint_key) == 24, "map ABI");
+_Static_assert(sizeof(struct sl_claim) == 20, "map ABI");
+_Static_assert(sizeof(struct sl_rule) == 128, "map ABI");
+_Static_assert(sizeof(struct sl_meta) == 32, "metadata record");
+#endif
+
+#endif

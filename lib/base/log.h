@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Log lines of the library: levels 0-6 and details 0-3 as in the VMA manual, table 4
+ * (VMA_TRACELEVEL, VMA_LOG_DETAILS, VMA_LOG_FILE, VMA_LOG_COLORS). */
+#ifndef SL_LOG_H
+#define SL_LOG_H
+
+#include "base/base.h"
+
+enum sl_log_level {
+	SL_LOG_PANIC,
+	SL_LOG_ERROR,
+	SL_LOG_WARN,
+	SL_LOG_INFO,
+	SL_LOG_DETAILS,
+	SL_LOG_DEBUG,
+	SL_LOG_FINE,
+};
+
+extern int sl_log_level; /* lines above it are not made; may change at run time (sluice stat -l) */
+
+/* Writes one line, whole, with one write(2) to standard error or the log file. Leaves errno and
+ * stdio alone; safe in any thread and before init. room: the part that speaks ("port", "udp"). */
+void sl_log_write(enum sl_log_level level, const char *room, const char *fmt, ...) SL_PRINTF(3, 4);
+
+#define sl_log(level, room, ...)                                                                   \
+	do {                                                                                       \
+		if (sl_unlikely((int)(level) <= sl_load(&sl_log_level)))                           \
+			sl_log_write((level), (room), __VA_ARGS__);                                \
+	} while (0)
+#define sl_err(room, ...)     sl_log(SL_LOG_ERROR, room, __VA_ARGS__)
+#define sl_warn(room, ...)    sl_log(SL_LOG_WARN, room, __VA_ARGS__)
+#define sl_info(room, ...)    sl_log(SL_LOG_INFO, room, __VA_ARGS__)
+#define sl_details(room, ...) sl_log(SL_LOG_DETAILS, room, __VA_ARGS__)
+#define sl_debug(room, ...)   sl_log(SL_LOG_DEBUG, room, __VA_ARGS__)
+#define sl_fine(room, ...)    sl_log(SL_LOG_FINE, room, __VA_ARGS__)
+/* The same, said once in the life of the process for this line of the source. */
+#define sl_warn_once(room, ...)                                                                    \
+	do {                                                                                       \
+		static bool said_;                                                                 \
+		if (!__atomic_exchange_n(&said_, true, __ATOMIC_RELAXED))                          \
+			sl_warn(room, __VA_ARGS__);                                                \
+	} while (0)
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Counters in shared memory with a versioned layout: written by the process with plain stores,
+ * read by `sluice stat` while it runs. The file is $SLUICE_STATS_SHMEM_DIR/sluice.<pid>.stats
+ * (see sl_stats_open); its layout is described by the structs below and stats.def. */
+#ifndef SL_STATS_H
+#define SL_STATS_H
+
+#include "base/addr.h"
+#include "base/base.h"
+
+#define SL_STATS_MAGIC	 0x534c53544154u /* "SLSTAT" */
+#define SL_STATS_VERSION 1
+#define SL_STATS_LANES	 128
+#define SL_STATS_PORTS	 32
+
+#define SL_STAT(block, name, unit, help) SL_STAT_##block##_(name)
+#define SL_STAT_sock_(name) uint64_t name;
+#define SL_STAT_lane_(name)
+#define SL_STAT_port_(name)
+#define SL_STAT_proc_(name)
+/* One offloadable socket. */
+struct sl_sock_stats {
+	uint32_t used; /* 0: free entry; set last */
+	int32_t fd;
+	uint32_t inode; /* of the shadow */
+	uint8_t proto;	/* IPPROTO_UDP... */
+	uint8_t family; /* AF_INET, AF_INET6 */
+	uint8_t state;	/* enum sl_stat_state */
+	uint8_t blocking;
+	uint32_t reason; /* why it is not offloaded: enum sl_reason, 0 when it is */
+	uint32_t lane;
+	uint32_t rcvbuf, sndbuf; /* bytes, limits in force */
+	uint16_t local_port, remote_port;
+	struct sl_addr local, remote;
+	uint32_t ngroups; /* multicast memberships, the first 8 listed */
+	uint32_t mc_loop;
+	struct sl_addr group[8];
+#include "base/stats.def"
+};
+#undef SL_STAT_sock_
+#undef SL_STAT_lane_
+#define SL_STAT_sock_(name)
+#define SL_STAT_lane_(name) uint64_t name;
+struct sl_lane_stats {
+	uint32_t used;
+	uint32_t id;
+	uint32_t tid;	/* last owner thread, 0: shared */
+	uint32_t nlegs; /* ports it is open on */
+#include "base/stats.def"
+} SL_ALIGNED;
+#undef SL_STAT_lane_
+#undef SL_STAT_port_
+#define SL_STAT_lane_(name)
+#define SL_STAT_port_(name) uint64_t name;
+struct sl_port_stats {
+	uint32_t used;
+	uint32_t ifindex;
+	char ifname[16];
+	char driver[32];
+	uint32_t flags; /* SL_PORT_* of ctl/broker.h */
+	uint32_t nqueues;
+	uint32_t mtu;
+	uint32_t alive; /* steering program attached */
+#include "base/stats.def"
+};
+#undef SL_STAT_port_
+#undef SL_STAT_proc_
+#define SL_STAT_port_(name)
+#define SL_STAT_proc_(name) uint64_t name;
+struct sl_stats {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t size; /* of the whole file */
+	uint32_t pid;
+	uint32_t max_socks; /* entries after this struct: SLUICE_STATS_FD_NUM */
+	uint64_t start_ns;  /* CLOCK_MONOTONIC */
+	char program[64];
+	int32_t log_level;   /* in force; sluice stat -l writes log_level_want */
+	int32_t log_details;
+	int32_t log_level_want; /* -1: leave */
+	int32_t log_details_want;
+	uint32_t zero_want; /* raised by sluice stat -z; the process zeroes and sets zero_done */
+	uint32_t zero_done;
+#include "base/stats.def"
+	struct sl_lane_stats lane[SL_STATS_LANES];
+	struct sl_port_stats port[SL_STATS_PORTS];
+	struct sl_sock_stats sock[];
+};
+#undef SL_STAT_proc_
+#undef SL_STAT
+
+enum sl_stat_state {
+	SL_STATE_NEW,	    /* not decided yet */
+	SL_STATE_OFFLOADED,
+	SL_STATE_KERNEL,
+};
+
+/* Why a socket is with the kernel: SL_REASON(name, text). */
+#define SL_REASONS                                                                                 \
+	SL_REASON(NONE, "offloaded")                                                               \
+	SL_REASON(UNDECIDED, "not bound, connected or used yet")                                   \
+	SL_REASON(RULE, "a rule of the configuration says os")                                     \
+	SL_REASON(THREAD, "created as not offloaded (SLUICE_OFFLOADED_SOCKETS, thread_offload)")   \
+	SL_REASON(NO_DEVICE, "no device it can use is offloaded")                                  \
+	SL_REASON(LOCAL, "the address is local or loopback")                                       \
+	SL_REASON(SHARED, "another program of the host receives on the same address and port")     \
+	SL_REASON(OPTION, "a socket option that is not done in user space")                        \
+	SL_REASON(FORKED, "shared with a child process")                                           \
+	SL_REASON(PASSED, "passed to another process")                                             \
+	SL_REASON(NETNS, "created in another network namespace")                                   \
+	SL_REASON(CLAIM, "the steering rule could not be added")                                   \
+	SL_REASON(MEMORY, "out of memory or lanes")                                                \
+	SL_REASON(RUNTIME, "given back at run time")
+enum sl_reason {
+#define SL_REASON(name, text) SL_REASON_##name,
+	SL_REASONS
+#undef SL_REASON
+	SL_REASON_COUNT
+};
+const char *sl_reason_text(uint32_t reason);
+
+/* The process's block: always valid. Before sl_stats_open(), or when the file cannot be made, it
+ * is private memory, so that counting needs no test. */
+extern struct sl_stats *sl_stats;
+
+/* Makes the shared file, takes over what was counted. Returns 0 or -errno (counting goes on). */
+int sl_stats_open(void);
+void sl_stats_close(void);	     /* at exit: prints to SLUICE_STATS_FILE if set, unlinks */
+void sl_stats_child(void);	     /* after fork: private memory again */
+/* An entry for a socket; never NULL (a common spill-over entry when all are taken). */
+struct sl_sock_stats *sl_stats_sock_new(void);
+void sl_stats_sock_free(struct sl_sock_stats *s);
+struct sl_lane_stats *sl_stats_lane(uint32_t lane); /* never NULL */
+struct sl_port_stats *sl_stats_port(uint32_t ifindex); /* finds or makes; never NULL */
+/* Called by the keeper about once a second while it is awake, and at each of its wake-ups: does
+ * what the reader asked (log level, zeroing). */
+void sl_stats_serve(void);
+
+#endif

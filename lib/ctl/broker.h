@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The broker: everything that needs privilege. Embedded here; the same calls will go to sluiced
+ * over its socket, so arguments are plain structs and descriptors, and nothing else is shared.
+ *
+ * Thread-safe (one mutex inside); never called on the packet path. All return 0 or -errno. On
+ * failure *why (if not NULL) points to a static or thread-local sentence for the log: what could
+ * not be had, and the remedy. */
+#ifndef SL_BROKER_H
+#define SL_BROKER_H
+
+#include "base/base.h"
+#include "steer.h"
+
+#define SL_MAX_QUEUES 64 /* RX queues of one device that can be covered */
+
+#define SL_PORT_ZEROCOPY    (1u << 0)
+#define SL_PORT_GENERIC	    (1u << 1) /* XDP in generic (skb) mode */
+#define SL_PORT_PARTIAL_CSUM (1u << 2) /* veth, virtio_net: packets may carry only the pseudo-header sum */
+#define SL_PORT_HW_STAMP    (1u << 3) /* metadata stamps are hardware stamps */
+#define SL_PORT_PINNED	    (1u << 4)
+
+/* A device taken into use. The pointers are shared maps, valid until sl_broker_port_close(). */
+struct sl_port_info {
+	uint32_t ifindex;
+	char ifname[16];
+	char driver[32];
+	uint8_t mac[6];
+	uint32_t mtu;
+	uint32_t nqueues; /* RX queues, all covered by each lane */
+	uint32_t flags;	  /* SL_PORT_* */
+	uint32_t max_lanes;
+	uint32_t *ports;	     /* `ports`: 131072 words; written by the broker alone */
+	const struct sl_rule *rules; /* `rules`: SL_MAX_RULES + 1 entries, live */
+	char pin_dir[64];	     /* "" when not pinned */
+};
+
+/* What a lane gets on one RX queue. Fill and completion rings belong to the queue: whoever maps
+ * them first from any XSK of the queue in this process shares them with its other lanes. */
+struct sl_xsk_lease {
+	int fd; /* bound XSK; the caller owns it */
+	uint32_t queue;
+	uint32_t rx_size, tx_size, fill_size, comp_size; /* entries */
+	bool zerocopy;
+};
+
+/* The packet memory of this process: one memfd, registered as UMEM with every XSK. */
+struct sl_umem_info {
+	int memfd; /* owned by the broker; map it, do not close it */
+	void *base;
+	uint32_t nframes;
+	uint32_t frame_size; /* bytes, a power of two */
+	uint32_t headroom;   /* bytes the kernel leaves free in front of a received frame, beside
+				XDP_PACKET_HEADROOM */
+	bool huge;	     /* on huge pages */
+};
+
+/* Makes the packet memory (once; later calls return the same). */
+int sl_broker_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *out,
+		   const char **why);
+
+/* Attaches the steering program to the device, or finds it open already. -EBUSY: another process
+ * has the device; -EOPNOTSUPP: no XDP, not Ethernet, MTU too large for a frame; -EPERM. */
+int sl_broker_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why);
+/* Detaches and unpins when it was the last user. */
+void sl_broker_port_close(uint32_t ifindex);
+
+/* Opens and binds the XSKs of one lane on all RX queues of an open port, and puts them into
+ * `lanes` at *first .. *first + nqueues - 1 (*first is out: what sl_claim.lane wants).
+ * leases: room for nqueues. Rings are mapped by the caller from the descriptors. The fill ring of
+ * a queue opened for the first time is filled with frames by the broker before bind (a driver
+ * may stay deaf otherwise): frames 0.. of *fill_from, which the caller takes off its pool. */
+int sl_broker_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
+			uint32_t *first, const char **why);
+/* Takes the lane out of `lanes` (packets then pass to the kernel). The caller closes the fds. */
+void sl_broker_lane_close(uint32_t ifindex, uint32_t lane);
+
+/* Claims packets on a port. shadow_fd is the kernel socket that proves the claim (the embedded
+ * broker trusts its own process). remote_port 0: an endpoint, else an exact flow. An endpoint
+ * that is claimed already by another slot becomes a group when spread is set; else -EADDRINUSE. */
+struct sl_claim_req {
+	uint32_t ifindex;
+	int shadow_fd;
+	struct sl_flow_key key;
+	struct sl_claim claim;
+	bool spread; /* SO_REUSEPORT: share the endpoint by hash */
+};
+int sl_broker_claim(const struct sl_claim_req *req, const char **why);
+/* Changes the flags (SL_CLAIM_STAMP) or the lane of a claim in place, or adds it. */
+int sl_broker_claim_update(const struct sl_claim_req *req);
+/* Gives the claim of that slot up; harmless when there is none. */
+void sl_broker_unclaim(const struct sl_claim_req *req);
+
+/* The host's own addresses, as the mirror sees them (for wildcard endpoints), on all ports. */
+void sl_broker_local_add(const uint8_t addr[16]);
+void sl_broker_local_del(const uint8_t addr[16]);
+
+/* True while our program is still attached to the device (somebody may remove it by hand). */
+bool sl_broker_port_alive(uint32_t ifindex);
+
+/* Policy: writes the n rules into every open port's `rules` (and those opened later). */
+int sl_broker_rules_set(const struct sl_rule *rules, unsigned n);
+
+/* In the child after fork: forgets everything without touching the parent's state; closes the
+ * inherited descriptors (an XSK kept open in a child would swallow packets). Async-signal-safe. */
+void sl_broker_child(void);
+
+/* At exit: detaches, unpins. */
+void sl_broker_fini(void);
+
+#endif

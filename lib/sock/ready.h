@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Readiness of sockets: who watches a socket is told of each edge. The one mechanism under
+ * blocking calls, poll, select and epoll. */
+#ifndef SL_READY_H
+#define SL_READY_H
+
+#include <sys/epoll.h>
+
+#include "base/list.h"
+
+struct sl_sock;
+
+/* Bits beside EPOLL*: the socket leaves our hands. */
+#define SL_READY_GONE	 (1u << 24) /* closed: the watch has been taken off */
+#define SL_READY_DEMOTED (1u << 25) /* now the kernel's alone: the watch has been taken off */
+
+/* Somebody who watches a socket. on_event is called with the lane's lock held, in any thread: it
+ * may take locks of its own that nobody holds while calling into a lane, and must not block. */
+struct sl_watch {
+	struct sl_list node;
+	struct sl_sock *sk; /* NULL when it is on no socket */
+	void (*on_event)(struct sl_watch *w, uint32_t events);
+};
+
+void sl_watch_add(struct sl_sock *sk, struct sl_watch *w); /* takes the lane's lock */
+void sl_watch_del(struct sl_watch *w);			   /* takes the lane's lock; idempotent */
+
+/* What poll(2) would say now (EPOLLIN | EPOLLOUT | EPOLLERR...), without lock or system call. Data
+ * that the kernel holds for the shadow counts as soon as the keeper or a call has seen it. */
+uint32_t sl_sock_ready(const struct sl_sock *sk);
+
+/* Tells the watchers; lane's lock held. */
+void sl_sock_notify(struct sl_sock *sk, uint32_t events);
+
+/* A thread's bell: an eventfd made at first use. Sleep: prepare, check conditions once more, then
+ * poll on fd among others, then done. Ring is cheap when nobody sleeps. */
+struct sl_bell {
+	int fd; /* -1: could not be had; sleep with short time-outs then */
+	uint32_t asleep;
+};
+struct sl_bell *sl_bell_get(void); /* this thread's */
+void sl_bell_prepare(struct sl_bell *b);
+void sl_bell_done(struct sl_bell *b); /* also empties the eventfd */
+void sl_bell_ring(struct sl_bell *b);
+
+#endif
