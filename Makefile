@@ -1,0 +1,110 @@
+# Sluice: one build system. `make help` lists the targets.
+SHELL := /bin/bash
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+BUILD ?= build
+PREFIX ?= /usr/local
+CC ?= gcc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+CLANG ?= clang
+LLVM_STRIP ?= llvm-strip
+BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
+PKGS := libbpf libxdp libmnl
+VERSION := $(shell sed -n 's/.*SLUICE_VERSION "\(.*\)"/\1/p' lib/sluice.h)
+
+# SAN=address,undefined or SAN=thread builds a tree of its own (see asan, tsan).
+SAN ?=
+WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter
+CFLAGS ?= -O2 -g
+ALL_CFLAGS := -std=gnu11 $(WARN) $(CFLAGS) -fvisibility=hidden -fno-strict-aliasing -fPIC \
+	-ffile-prefix-map=$(CURDIR)=. -D_GNU_SOURCE -Ilib -Ibpf -I$(BUILD) \
+	-DSLUICE_PREFIX='"$(PREFIX)"' -MMD -MP
+ALL_LDFLAGS := $(LDFLAGS) -Wl,-z,relro,-z,now -Wl,--build-id=sha1
+LIBS := -lxdp -lbpf -lmnl -lpthread -ldl
+ifneq ($(SAN),)
+ALL_CFLAGS += -fsanitize=$(SAN) -fno-omit-frame-pointer
+ALL_LDFLAGS += -fsanitize=$(SAN)
+else
+# No lazily allocated thread-local storage: our calls may come from a signal handler.
+ALL_CFLAGS += -ftls-model=initial-exec
+endif
+
+LIB_SRC := $(wildcard lib/*/*.c)
+LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
+PRELOAD_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard preload/*.c))
+TOOL_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/*.c))
+SKEL := $(BUILD)/steer.skel.h
+
+.PHONY: all
+all: $(BUILD)/libsluice.so $(BUILD)/libsluice-preload.so $(BUILD)/sluice
+
+# The BPF program and its skeleton -------------------------------------------------------------
+BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -Wall -Werror -Ibpf -I/usr/include/$(shell uname -m)-linux-gnu
+$(BUILD)/steer.bpf.o: bpf/steer.bpf.c $(wildcard bpf/*.h)
+	@mkdir -p $(@D)
+	$(CLANG) $(BPF_CFLAGS) -ffile-prefix-map=$(CURDIR)=. -c $< -o $@
+	$(LLVM_STRIP) -g $@
+$(SKEL): $(BUILD)/steer.bpf.o
+	$(BPFTOOL) gen skeleton $< name steer > $@
+
+# Libraries and tools --------------------------------------------------------------------------
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -c $< -o $@
+$(LIB_OBJ): | $(SKEL)
+
+$(BUILD)/libsluice.a: $(LIB_OBJ)
+	rm -f $@ && ar rcsD $@ $^
+$(BUILD)/libsluice.so: $(LIB_OBJ) lib/sluice.map
+	$(CC) -shared -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) -Wl,--version-script=lib/sluice.map \
+		-Wl,-soname,libsluice.so.1 -Wl,-z,nodelete $(LIBS)
+	ln -sf libsluice.so $(BUILD)/libsluice.so.1
+$(BUILD)/libsluice-preload.so: $(PRELOAD_OBJ) preload/preload.map $(BUILD)/libsluice.so
+	$(CC) -shared -o $@ $(PRELOAD_OBJ) $(ALL_LDFLAGS) -Wl,--version-script=preload/preload.map \
+		-Wl,-soname,libsluice-preload.so -Wl,-z,nodelete -L$(BUILD) -lsluice \
+		-Wl,-rpath,'$$ORIGIN' -ldl
+$(BUILD)/sluice: $(TOOL_OBJ) $(BUILD)/libsluice.a
+	$(CC) -o $@ $(TOOL_OBJ) $(BUILD)/libsluice.a $(ALL_LDFLAGS) $(LIBS)
+
+include tests/tests.mk
+
+# Dependencies, installation, cleaning ---------------------------------------------------------
+DEPS_BUILD := build-essential clang llvm libbpf-dev libxdp-dev libmnl-dev bpftool pkg-config linux-libc-dev
+DEPS_TEST := libcmocka-dev iproute2 ethtool sockperf iperf3 socat python3-minimal netcat-openbsd \
+	bind9-dnsutils unbound dnsperf nodejs libclang-rt-dev valgrind clang-format clang-tidy cppcheck \
+	procps gnuplot-nox
+.PHONY: deps
+deps:
+	@missing=$$(for p in $(DEPS_BUILD) $(DEPS_TEST); do \
+		dpkg-query -W -f '$${db:Status-Status}' $$p 2>/dev/null | grep -qx installed || echo $$p; done); \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ]; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+		apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	else echo "run: sudo apt-get install" $$missing; exit 1; fi
+
+.PHONY: install
+install: all
+	install -d $(DESTDIR)$(PREFIX)/{bin,lib,include,share/man/man1,share/man/man5,share/man/man7,share/sluice}
+	install -m 755 $(BUILD)/sluice $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 $(BUILD)/libsluice.so $(DESTDIR)$(PREFIX)/lib/libsluice.so.1
+	ln -sf libsluice.so.1 $(DESTDIR)$(PREFIX)/lib/libsluice.so
+	install -m 755 $(BUILD)/libsluice-preload.so $(DESTDIR)$(PREFIX)/lib/
+	install -m 644 lib/sluice.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 conf/sluice.conf $(DESTDIR)$(PREFIX)/share/sluice/
+	for s in 1 5 7; do for m in $(wildcard tools/*.$$s conf/*.$$s lib/*.$$s preload/*.$$s); do \
+		case $$m in *.$$s) install -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$$s/;; esac; done; done
+
+.PHONY: clean
+clean:
+	rm -rf build build-asan build-tsan build-fuzz
+
+.PHONY: help
+help:
+	@echo "all demo check bench fuzz asan tsan style analyze install deps clean"
+
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
