@@ -15,6 +15,7 @@
 #define SL_GROUP_TARGETS 64
 #define SL_MAX_RULES	 256
 #define SL_MAX_XSKS	 4096 /* lanes * RX queues */
+#define SL_MAX_PORTS	 131072 /* entries of `ports` */
 
 /* `flows`: exact flow of a connected socket. */
 struct sl_flow_key {
@@ -63,6 +64,18 @@ struct sl_group {
 #define SL_PORT_WILDCARD (1u << 2)
 
 /* `locals`: addresses of this host that the device may receive for (value: 1). */
+struct sl_local_key {
+	__u8 addr[16];
+};
+
+/* `config`: one entry, what the program must know about the device. */
+struct sl_port_config {
+	__u32 abi;     /* SL_STEER_ABI */
+	__u32 nqueues; /* RX queues covered; packets on others pass */
+	__u32 pid;     /* of the process that has the device */
+	__u16 mac[3];  /* unicast frames to another station pass */
+	__u16 pad;
+};
 
 /* `rules`: the policy in order, first match wins; mmapable. Entry 0.. SL_MAX_RULES-1; an entry
  * with action SL_RULE_NONE is skipped. */
@@ -131,6 +144,7 @@ struct sl_meta {
 _Static_assert(sizeof(struct sl_flow_key) == 44, "map ABI");
 _Static_assert(sizeof(struct sl_endpoint_key) == 24, "map ABI");
 _Static_assert(sizeof(struct sl_claim) == 20, "map ABI");
+_Static_assert(sizeof(struct sl_port_config) == 20, "map ABI");
 _Static_assert(sizeof(struct sl_rule) == 128, "map ABI");
 _Static_assert(sizeof(struct sl_meta) == 32, "metadata record");
 #endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Finds the transport header of a frame: Ethernet, two VLAN tags at most, IPv4 with options, IPv6
+ * with extension headers. What the kernel would not simply deliver is left to the kernel. */
+#ifndef SL_PARSE_BPF_H
+#define SL_PARSE_BPF_H
+
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/tcp.h>
+#include <linux/udp.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#define SL_IP6_MAX_EXT  4   /* extension headers looked through */
+#define SL_IP6_MAX_OPTS 8   /* options looked through in one of them */
+#define SL_MAX_L4       384 /* transport header starts below: keeps the verifier's ranges small */
+
+#define SL_IPPROTO_HOPOPTS  0
+#define SL_IPPROTO_ROUTING  43
+#define SL_IPPROTO_FRAGMENT 44
+#define SL_IPPROTO_DSTOPTS  60
+
+enum sl_parse {
+	SL_PARSE_OK,
+	SL_PARSE_NOT_IP,
+	SL_PARSE_FRAGMENT,
+	SL_PARSE_UNKNOWN,
+};
+
+struct sl_vlan_hdr {
+	__be16 tci;
+	__be16 proto; /* of what follows */
+};
+
+/* What was found. Offsets are from the start of the frame. */
+struct sl_pkt {
+	void *data;
+	void *data_end;
+	__u32 l3;
+	__u32 l4;
+	__u32 vlan;               /* inner VID, outer VID << 16 */
+	__u16 src_port, dst_port; /* host order */
+	__u8 proto;
+	__u8 v6;
+};
+
+/* Points at len bytes at an offset, or NULL when the frame ends before. */
+static __always_inline void *sl_at(const struct sl_pkt *p, __u32 off, __u32 len)
+{
+	void *at = p->data + off;
+
+	return at + len <= p->data_end ? at : 0;
+}
+
+static __always_inline int sl_is_vlan(__be16 proto)
+{
+	return proto == bpf_htons(ETH_P_8021Q) || proto == bpf_htons(ETH_P_8021AD);
+}
+
+/* Sets l3 and vlan; *proto is the type of what lies there. */
+static __always_inline int sl_parse_eth(struct sl_pkt *p, __be16 *proto)
+{
+	struct ethhdr *eth = sl_at(p, 0, sizeof(*eth));
+	struct sl_vlan_hdr *tag;
+
+	if (!eth)
+		return SL_PARSE_NOT_IP;
+	*proto = eth->h_proto;
+	p->l3 = sizeof(*eth);
+	p->vlan = 0;
+#pragma unroll
+	for (int i = 0; i < 2; i++) {
+		if (!sl_is_vlan(*proto))
+			return SL_PARSE_OK;
+		tag = sl_at(p, p->l3, sizeof(*tag));
+		if (!tag)
+			return SL_PARSE_UNKNOWN;
+		p->vlan = p->vlan << 16 | (bpf_ntohs(tag->tci) & 0xfff);
+		*proto = tag->proto;
+		p->l3 += sizeof(*tag);
+	}
+	return SL_PARSE_OK;
+}
+
+/* Options that change nothing for the receiver: end, no-operation, record route (7), time stamp
+ * (68), router alert (148). Source routes, security labels and the rest are the kernel's. */
+static __always_inline int sl_parse_ip4_opts(const struct sl_pkt *p, __u32 off, __u32 end)
+{
+	for (int i = 0; i < 40; i++) {
+		__u8 *opt;
+
+		if (off >= end)
+			return SL_PARSE_OK;
+		opt = sl_at(p, off, 1);
+		if (!opt)
+			return SL_PARSE_UNKNOWN;
+		if (opt[0] == 0)
+			return SL_PARSE_OK;
+		if (opt[0] == 1) {
+			off++;
+			continue;
+		}
+		if (opt[0] != 7 && opt[0] != 68 && opt[0] != 148)
+			return SL_PARSE_UNKNOWN;
+		opt = sl_at(p, off, 2);
+		if (!opt || opt[1] < 2)
+			return SL_PARSE_UNKNOWN;
+		off += opt[1];
+		if (off > end)
+			return SL_PARSE_UNKNOWN;
+	}
+	return SL_PARSE_OK;
+}
+
+static __always_inline int sl_parse_ip4(struct sl_pkt *p)
+{
+	struct iphdr *ip = sl_at(p, p->l3, sizeof(*ip));
+	__u32 len;
+
+	if (!ip || ip->version != 4)
+		return SL_PARSE_UNKNOWN;
+	len = ip->ihl * 4;
+	if (len < sizeof(*ip))
+		return SL_PARSE_UNKNOWN;
+	if (ip->frag_off & bpf_htons(0x3fff)) /* more fragments, or an offset */
+		return SL_PARSE_FRAGMENT;
+	p->v6 = 0;
+	p->proto = ip->protocol;
+	p->l4 = p->l3 + len;
+	if (len == sizeof(*ip))
+		return SL_PARSE_OK;
+	return sl_parse_ip4_opts(p, p->l3 + sizeof(*ip), p->l4);
+}
+
+/* RFC 8200, 4.2: an unknown option whose type starts with 00 is skipped over; others ask for more,
+ * and CALIPSO (7) is a security label: the kernel decides. */
+static __always_inline int sl_parse_ip6_opts(const struct sl_pkt *p, __u32 off, __u32 end)
+{
+	for (int i = 0; i < SL_IP6_MAX_OPTS; i++) {
+		__u8 *opt;
+
+		if (off >= end)
+			return SL_PARSE_OK;
+		opt = sl_at(p, off, 2); /* an option header is never the last byte of a frame */
+		if (!opt || opt[0] & 0xc0 || opt[0] == 7)
+			return SL_PARSE_UNKNOWN;
+		off += opt[0] == 0 ? 1 : 2 + opt[1];
+		if (off > end || off > SL_MAX_L4)
+			return SL_PARSE_UNKNOWN;
+	}
+	return off == end ? SL_PARSE_OK : SL_PARSE_UNKNOWN;
+}
+
+static __always_inline int sl_parse_ip6(struct sl_pkt *p)
+{
+	struct ipv6hdr *ip = sl_at(p, p->l3, sizeof(*ip));
+	__u32 off = p->l3 + sizeof(*ip);
+	__u8 next;
+
+	if (!ip || ip->version != 6)
+		return SL_PARSE_UNKNOWN;
+	p->v6 = 1;
+	next = ip->nexthdr;
+	for (int i = 0; i <= SL_IP6_MAX_EXT; i++) {
+		__u8 *ext;
+		__u32 end;
+
+		if (next == SL_IPPROTO_FRAGMENT)
+			return SL_PARSE_FRAGMENT;
+		if (next != SL_IPPROTO_HOPOPTS && next != SL_IPPROTO_ROUTING &&
+		    next != SL_IPPROTO_DSTOPTS) {
+			p->proto = next;
+			p->l4 = off;
+			return SL_PARSE_OK;
+		}
+		ext = sl_at(p, off, 8);
+		if (!ext)
+			return SL_PARSE_UNKNOWN;
+		end = off + 8 + ext[1] * 8;
+		if (end > SL_MAX_L4)
+			return SL_PARSE_UNKNOWN;
+		if (next == SL_IPPROTO_ROUTING) {
+			if (ext[3]) /* segments left: not the final destination */
+				return SL_PARSE_UNKNOWN;
+		} else if (sl_parse_ip6_opts(p, off + 2, end)) {
+			return SL_PARSE_UNKNOWN;
+		}
+		next = ext[0];
+		off = end;
+	}
+	return SL_PARSE_UNKNOWN;
+}
+
+/* The whole header must be there, so that user space has no partial case. */
+static __always_inline int sl_parse_l4(struct sl_pkt *p)
+{
+	struct udphdr *l4;
+
+	if (p->l4 > SL_MAX_L4)
+		return SL_PARSE_UNKNOWN;
+	if (p->proto == IPPROTO_UDP)
+		l4 = sl_at(p, p->l4, sizeof(struct udphdr));
+	else if (p->proto == IPPROTO_TCP)
+		l4 = sl_at(p, p->l4, sizeof(struct tcphdr));
+	else
+		return SL_PARSE_UNKNOWN;
+	if (!l4)
+		return SL_PARSE_UNKNOWN;
+	p->src_port = bpf_ntohs(l4->source);
+	p->dst_port = bpf_ntohs(l4->dest);
+	return SL_PARSE_OK;
+}
+
+static __always_inline int sl_parse(struct sl_pkt *p)
+{
+	__be16 proto;
+	int err = sl_parse_eth(p, &proto);
+
+	if (err)
+		return err;
+	if (proto == bpf_htons(ETH_P_IP))
+		err = sl_parse_ip4(p);
+	else if (proto == bpf_htons(ETH_P_IPV6))
+		err = sl_parse_ip6(p);
+	else
+		return SL_PARSE_NOT_IP;
+	return err ? err : sl_parse_l4(p);
+}
+
+#endif

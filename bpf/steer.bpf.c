@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* The steering program: sends packets of claimed flows to the XSK of their lane, passes everything
+ * else to the kernel. The maps are described in steer.h. */
+#include "parse.bpf.h"
+#include <xdp/xdp_helpers.h>
+
+#include "steer.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SL_MAX_FLOWS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct sl_flow_key);
+	__type(value, struct sl_claim);
+} flows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SL_MAX_FLOWS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct sl_endpoint_key);
+	__type(value, struct sl_claim);
+} endpoints SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SL_MAX_LOCALS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct sl_local_key);
+	__type(value, __u32);
+} locals SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SL_MAX_GROUPS);
+	__type(key, __u32);
+	__type(value, struct sl_group);
+} groups SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SL_MAX_PORTS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, __u32);
+} ports SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_XSKMAP);
+	__uint(max_entries, SL_MAX_XSKS);
+	__type(key, __u32);
+	__type(value, __u32);
+} lanes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SL_MAX_RULES + 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct sl_rule);
+} rules SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sl_counters);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sl_port_config);
+} config SEC(".maps");
+
+/* After filters (xdp-filter runs at 10, the default is 50): what they drop never reaches us. */
+struct {
+	__uint(priority, 80);
+	__uint(XDP_PASS, 1);
+} XDP_RUN_CONFIG(steer);
+
+enum match { MATCH_NONE, MATCH_FLOW, MATCH_ENDPOINT, MATCH_WILDCARD };
+
+struct addrs {
+	__u32 src[4], dst[4];
+};
+
+static __always_inline int load_addrs(const struct sl_pkt *p, struct addrs *a)
+{
+	if (p->v6) {
+		struct ipv6hdr *ip = sl_at(p, p->l3, sizeof(*ip));
+
+		if (!ip)
+			return -1;
+		__builtin_memcpy(a->src, &ip->saddr, 16);
+		__builtin_memcpy(a->dst, &ip->daddr, 16);
+	} else {
+		struct iphdr *ip = sl_at(p, p->l3, sizeof(*ip));
+
+		if (!ip)
+			return -1;
+		a->src[0] = a->src[1] = a->dst[0] = a->dst[1] = 0;
+		a->src[2] = a->dst[2] = bpf_htonl(0xffff);
+		a->src[3] = ip->saddr;
+		a->dst[3] = ip->daddr;
+	}
+	return 0;
+}
+
+static __always_inline struct sl_claim *find_flow(const struct sl_pkt *p, const struct addrs *a)
+{
+	struct sl_flow_key key = {
+		.local_port = p->dst_port,
+		.remote_port = p->src_port,
+		.proto = p->proto,
+		.vlan = p->vlan,
+	};
+
+	__builtin_memcpy(key.local, a->dst, 16);
+	__builtin_memcpy(key.remote, a->src, 16);
+	return bpf_map_lookup_elem(&flows, &key);
+}
+
+/* Most specific first, as the kernel does: flow, address and port, port alone. */
+static __always_inline struct sl_claim *find_claim(const struct sl_pkt *p, const struct addrs *a,
+						   __u32 bits, enum match *match)
+{
+	struct sl_endpoint_key key = {
+		.local_port = p->dst_port,
+		.proto = p->proto,
+		.vlan = p->vlan,
+	};
+	struct sl_claim *claim;
+
+	if (bits & SL_PORT_FLOW) {
+		*match = MATCH_FLOW;
+		claim = find_flow(p, a);
+		if (claim)
+			return claim;
+	}
+	__builtin_memcpy(key.local, a->dst, 16);
+	if (bits & SL_PORT_ENDPOINT) {
+		*match = MATCH_ENDPOINT;
+		claim = bpf_map_lookup_elem(&endpoints, &key);
+		if (claim)
+			return claim;
+	}
+	if (!(bits & SL_PORT_WILDCARD) || !bpf_map_lookup_elem(&locals, key.local))
+		return 0;
+	*match = MATCH_WILDCARD;
+	__builtin_memset(key.local, 0, 16);
+	if (!p->v6)
+		key.local[10] = key.local[11] = 0xff;
+	return bpf_map_lookup_elem(&endpoints, &key);
+}
+
+/* The finishing step of murmur3: every bit of the input reaches every bit of the result. */
+static __always_inline __u32 mix(__u64 h)
+{
+	h ^= h >> 33;
+	h *= 0xff51afd7ed558ccdULL;
+	h ^= h >> 33;
+	h *= 0xc4ceb9fe1a85ec53ULL;
+	h ^= h >> 33;
+	return h;
+}
+
+static __always_inline __u32 flow_hash(const struct sl_pkt *p, const struct addrs *a)
+{
+	__u64 h = (__u64)p->src_port << 32 | (__u32)p->dst_port << 16 | p->proto;
+
+	h = h * 31 + ((__u64)a->src[0] << 32 | a->src[1]);
+	h = h * 31 + ((__u64)a->src[2] << 32 | a->src[3]);
+	h = h * 31 + ((__u64)a->dst[0] << 32 | a->dst[1]);
+	h = h * 31 + ((__u64)a->dst[2] << 32 | a->dst[3]);
+	return mix(h);
+}
+
+static __always_inline struct sl_claim *pick_target(__u32 group, __u32 hash)
+{
+	struct sl_group *g = bpf_map_lookup_elem(&groups, &group);
+	__u32 i;
+
+	if (!g || !g->count)
+		return 0;
+	i = ((__u64)hash * g->count) >> 32;
+	return i < SL_GROUP_TARGETS ? &g->target[i] : 0;
+}
+
+/* Frames for another station (promiscuous mode) are not ours, whatever address is in them. */
+static __always_inline int is_for_us(const struct sl_pkt *p, const struct sl_port_config *cfg)
+{
+	__u16 *mac = sl_at(p, 0, 6);
+
+	if (!mac)
+		return 0;
+	return *(__u8 *)mac & 1 ||
+	       (mac[0] == cfg->mac[0] && mac[1] == cfg->mac[1] && mac[2] == cfg->mac[2]);
+}
+
+/* Writes the record in front of the frame. After it the packet pointers are no longer valid. */
+static __always_inline int put_meta(struct xdp_md *ctx, const struct sl_meta *meta)
+{
+	struct sl_meta *m;
+
+	if (bpf_xdp_adjust_meta(ctx, -(int)sizeof(*m)))
+		return -1;
+	m = (void *)(long)ctx->data_meta;
+	if ((void *)(m + 1) > (void *)(long)ctx->data)
+		return -1;
+	*m = *meta;
+	return 0;
+}
+
+static __always_inline void count_redirect(struct sl_counters *c, enum match match, __u64 bytes)
+{
+	if (match == MATCH_FLOW)
+		c->redirect_flow++;
+	else if (match == MATCH_ENDPOINT)
+		c->redirect_endpoint++;
+	else
+		c->redirect_wildcard++;
+	c->redirect_bytes += bytes;
+}
+
+/* The packet has a claim: describe it and send it to the lane's XSK on this queue. */
+static __always_inline int redirect(struct xdp_md *ctx, const struct sl_pkt *p,
+				    const struct sl_claim *claim, __u32 hash, enum match match,
+				    struct sl_counters *c, const struct sl_port_config *cfg)
+{
+	__u32 xsk = claim->lane + ctx->rx_queue_index;
+	__u64 bytes = p->data_end - p->data;
+	struct sl_meta meta = {
+		.magic = SL_META_MAGIC,
+		.proto = p->proto,
+		.l3 = p->l3,
+		.l4 = p->l4,
+		.slot = claim->slot,
+		.gen = claim->gen,
+		.vlan = p->vlan,
+		.hash = hash,
+	};
+
+	if (ctx->rx_queue_index >= cfg->nqueues || !bpf_map_lookup_elem(&lanes, &xsk)) {
+		c->pass_no_receiver++;
+		return XDP_PASS;
+	}
+	if (claim->flags & SL_CLAIM_STAMP) {
+		meta.stamp_ns = bpf_ktime_get_ns();
+		meta.flags |= SL_META_SW;
+	}
+	if (put_meta(ctx, &meta)) {
+		c->pass_unknown++;
+		return XDP_PASS;
+	}
+	count_redirect(c, match, bytes);
+	return bpf_redirect_map(&lanes, xsk, XDP_PASS);
+}
+
+/* Some look-up can succeed for the port. */
+static __always_inline int steer_port(struct xdp_md *ctx, const struct sl_pkt *p, __u32 bits,
+				      struct sl_counters *c)
+{
+	enum match match = MATCH_NONE;
+	struct sl_port_config *cfg;
+	struct sl_claim *claim;
+	struct addrs a;
+	__u32 zero = 0, hash;
+
+	cfg = bpf_map_lookup_elem(&config, &zero);
+	if (!cfg || load_addrs(p, &a) || !is_for_us(p, cfg))
+		goto miss;
+	claim = find_claim(p, &a, bits, &match);
+	if (!claim)
+		goto miss;
+	hash = flow_hash(p, &a);
+	if (claim->flags & SL_CLAIM_GROUP) {
+		claim = pick_target(claim->slot, hash);
+		if (!claim)
+			goto miss;
+	}
+	return redirect(ctx, p, claim, hash, match, c, cfg);
+miss:
+	c->pass_miss++;
+	return XDP_PASS;
+}
+
+SEC("xdp")
+int steer(struct xdp_md *ctx)
+{
+	struct sl_pkt p = {
+		.data = (void *)(long)ctx->data,
+		.data_end = (void *)(long)ctx->data_end,
+	};
+	struct sl_counters *c;
+	__u32 key = 0, *bits;
+
+	c = bpf_map_lookup_elem(&counters, &key);
+	if (!c)
+		return XDP_PASS;
+	switch (sl_parse(&p)) {
+	case SL_PARSE_OK:
+		break;
+	case SL_PARSE_NOT_IP:
+		c->pass_not_ip++;
+		return XDP_PASS;
+	case SL_PARSE_FRAGMENT:
+		c->pass_fragment++;
+		return XDP_PASS;
+	default:
+		c->pass_unknown++;
+		return XDP_PASS;
+	}
+	key = p.dst_port + (p.proto == IPPROTO_TCP ? 65536 : 0);
+	bits = bpf_map_lookup_elem(&ports, &key);
+	if (bits && *bits)
+		return steer_port(ctx, &p, *bits, c);
+	c->pass_miss++;
+	return XDP_PASS;
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";
