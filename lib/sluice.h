@@ -22,6 +22,8 @@ extern "C" {
 
 #define SLUICE_VERSION "0.1.0"
 
+#pragma GCC visibility push(default)
+
 /* True when the descriptor is a socket or epoll set that Sluice looks after; everything else may
  * go straight to the kernel. One array look-up. */
 bool sl_is_ours(int fd);
@@ -43,6 +45,8 @@ int sl_fcntl(int fd, int cmd, long arg);
  * the kernel returned) and before its dup2 over a number of ours. */
 void sl_dup_done(int oldfd, int newfd);
 void sl_replace(int fd);
+/* Closes what is ours among first..last; the caller closes the rest with the kernel's call. */
+void sl_close_range(unsigned first, unsigned last);
 
 /* Receive */
 ssize_t sl_recv(int fd, void *buf, size_t len, int flags);
@@ -76,6 +80,8 @@ int sl_hand_back(int fd);
 
 /* After fork, in the child (pthread_atfork does it in preloaded programs). */
 void sl_fork_child(void);
+
+#pragma GCC visibility pop
 
 #ifdef __cplusplus
 }

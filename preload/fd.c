@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Descriptors: closed, doubled, replaced, controlled, and handed to the C library's streams. */
+#include "real.h"
+
+int close(int fd)
+{
+	if (!ours(fd))
+		return REAL(close)(fd);
+	return (int)done(sl_close(fd));
+}
+
+int close_range(unsigned first, unsigned last, int flags)
+{
+	if (!(flags & CLOSE_RANGE_CLOEXEC) && first <= last && !sl_in_vfork)
+		sl_close_range(first, last);
+	return REAL(close_range)(first, last, flags);
+}
+
+void closefrom(int first)
+{
+	int saved = errno;
+	long max;
+
+	if (first < 0)
+		first = 0;
+	if (close_range(first, ~0u, 0)) {
+		max = sysconf(_SC_OPEN_MAX);
+		for (int fd = first; fd < max; fd++)
+			close(fd);
+	}
+	errno = saved;
+}
+
+int dup(int fd)
+{
+	bool was = ours(fd);
+	int r = REAL(dup)(fd);
+
+	if (was && r >= 0)
+		sl_dup_done(fd, r);
+	return r;
+}
+
+/* dup2 and dup3 over a number of ours: it means something else from now on. */
+static void forget(int fd, int fd2)
+{
+	int saved = errno;
+
+	if (fd != fd2 && ours(fd2) && REAL(fcntl)(fd, F_GETFD, 0) >= 0)
+		sl_replace(fd2);
+	errno = saved;
+}
+
+int dup2(int fd, int fd2)
+{
+	bool was = ours(fd);
+	int r;
+
+	forget(fd, fd2);
+	r = REAL(dup2)(fd, fd2);
+	if (was && r >= 0 && fd != fd2)
+		sl_dup_done(fd, r);
+	return r;
+}
+
+int dup3(int fd, int fd2, int flags)
+{
+	bool was = ours(fd);
+	int r;
+
+	if (!(flags & ~O_CLOEXEC))
+		forget(fd, fd2);
+	r = REAL(dup3)(fd, fd2, flags);
+	if (was && r >= 0)
+		sl_dup_done(fd, r);
+	return r;
+}
+
+/* Every command's argument fits a long; glibc itself takes it so. */
+int fcntl(int fd, int cmd, ...)
+{
+	va_list ap;
+	long arg;
+	int r;
+
+	va_start(ap, cmd);
+	arg = va_arg(ap, long);
+	va_end(ap);
+	if (!ours(fd))
+		return REAL(fcntl)(fd, cmd, arg);
+	if (cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC)
+		return (int)done(sl_fcntl(fd, cmd, arg));
+	r = REAL(fcntl)(fd, cmd, arg);
+	if (r >= 0)
+		sl_dup_done(fd, r);
+	return r;
+}
+
+int fcntl64(int fd, int cmd, ...) __attribute__((alias("fcntl")));
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list ap;
+	void *arg;
+
+	va_start(ap, request);
+	arg = va_arg(ap, void *);
+	va_end(ap);
+	if (!ours(fd))
+		return REAL(ioctl)(fd, request, arg);
+	return (int)done(sl_ioctl(fd, request, arg));
+}
+
+/* A stream reads and writes inside the C library, past any wrapper: the kernel must have it. */
+FILE *fdopen(int fd, const char *mode)
+{
+	if (ours(fd))
+		sl_hand_back(fd);
+	return REAL(fdopen)(fd, mode);
+}
+
+int vdprintf(int fd, const char *fmt, va_list ap)
+{
+	if (ours(fd))
+		sl_hand_back(fd);
+	return REAL(vdprintf)(fd, fmt, ap);
+}
+
+int dprintf(int fd, const char *fmt, ...)
+{
+	va_list ap;
+	int r;
+
+	va_start(ap, fmt);
+	r = vdprintf(fd, fmt, ap);
+	va_end(ap);
+	return r;
+}
+
+int __vdprintf_chk(int fd, int flag, const char *fmt, va_list ap)
+{
+	if (ours(fd))
+		sl_hand_back(fd);
+	return REAL(__vdprintf_chk)(fd, flag, fmt, ap);
+}
+
+int __dprintf_chk(int fd, int flag, const char *fmt, ...)
+{
+	va_list ap;
+	int r;
+
+	va_start(ap, fmt);
+	r = __vdprintf_chk(fd, flag, fmt, ap);
+	va_end(ap);
+	return r;
+}

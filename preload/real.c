@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Looks the C library's own functions up, each at its first use.
+ *
+ * Theory of operation: there is no set-up, so that it works before constructors run and costs a
+ * program only for the calls it makes. dlsym() may allocate, and an allocator may read or write
+ * files: a call made while this thread is inside dlsym() is answered by the raw system call. So is
+ * a call that the C library at hand does not have. */
+#include "real.h"
+
+#include <dlfcn.h>
+#include <sys/syscall.h>
+
+void *sl_real_table[SL_CALL_COUNT];
+static __thread bool looking;
+
+/* Numbers that this architecture's kernel does not have answer ENOSYS. */
+#ifndef SYS_dup2
+#define SYS_dup2 -1
+#endif
+#ifndef SYS_select
+#define SYS_select -1
+#endif
+#ifndef SYS_poll
+#define SYS_poll -1
+#endif
+#ifndef SYS_epoll_create
+#define SYS_epoll_create -1
+#endif
+#ifndef SYS_epoll_wait
+#define SYS_epoll_wait -1
+#endif
+
+#define RAW_ARGS(...) __VA_ARGS__
+#define SL_CALL(result, name, params, raw)                                                         \
+	static result raw_##name params                                                            \
+	{                                                                                          \
+		return (result)syscall(RAW_ARGS raw);                                              \
+	}
+#include "calls.def"
+#undef SL_CALL
+
+static const struct {
+	const char *name;
+	void *raw;
+} calls[] = {
+#define SL_CALL(result, name, params, raw) [SL_CALL_##name] = {#name, (void *)raw_##name},
+#include "calls.def"
+#undef SL_CALL
+};
+
+void *sl_real_find(enum sl_call call)
+{
+	int saved = errno;
+	void *f;
+
+	if (looking)
+		return calls[call].raw;
+	looking = true;
+	f = dlsym(RTLD_NEXT, calls[call].name);
+	looking = false;
+	errno = saved;
+	if (!f)
+		f = calls[call].raw;
+	sl_store(&sl_real_table[call], f);
+	return f;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The real calls of the C library, and the few lines that every wrapper is made of. */
+#ifndef SL_PRELOAD_REAL_H
+#define SL_PRELOAD_REAL_H
+
+/* The wrappers are the functions themselves: no inline or checking variants of them here, and what
+ * these headers declare is exported where we define it (preload.map has the last word). */
+#undef _FORTIFY_SOURCE
+#pragma GCC visibility push(default)
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/select.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Entry points of -D_FORTIFY_SOURCE, which no header declares. room: bytes the buffer has. */
+void __chk_fail(void) __attribute__((noreturn)); /* "buffer overflow detected" */
+ssize_t __read_chk(int fd, void *buf, size_t len, size_t room);
+ssize_t __recv_chk(int fd, void *buf, size_t len, size_t room, int flags);
+ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room, int flags, struct sockaddr *addr,
+		       socklen_t *addrlen);
+int __poll_chk(struct pollfd *fds, nfds_t n, int ms, size_t room);
+int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		const sigset_t *sigmask, size_t room);
+int __vdprintf_chk(int fd, int flag, const char *fmt, va_list ap);
+int __dprintf_chk(int fd, int flag, const char *fmt, ...);
+#pragma GCC visibility pop
+
+#include "base/base.h"
+#include "sluice.h"
+
+enum sl_call {
+#define SL_CALL(result, name, params, raw) SL_CALL_##name,
+#include "calls.def"
+#undef SL_CALL
+	SL_CALL_COUNT
+};
+
+#define SL_CALL(result, name, params, raw) typedef result(sl_call_##name##_fn) params;
+#include "calls.def"
+#undef SL_CALL
+
+extern void *sl_real_table[SL_CALL_COUNT]; /* NULL: not looked up yet */
+void *sl_real_find(enum sl_call call);     /* never NULL */
+
+static inline void *sl_real_get(enum sl_call call)
+{
+	void *f = sl_load(&sl_real_table[call]);
+
+	return sl_likely(f) ? f : sl_real_find(call);
+}
+
+/* REAL(read)(fd, buf, n): the call as it would be without us. */
+#define REAL(name) ((sl_call_##name##_fn *)sl_real_get(SL_CALL_##name))
+
+/* Above 0 in a child of vfork(2): it has the parent's memory but descriptors of its own, so that
+ * nothing it does to them may touch our tables. */
+extern __thread int sl_in_vfork;
+
+static inline bool ours(int fd)
+{
+	return sl_is_ours(fd) && !sl_in_vfork;
+}
+
+/* -errno becomes errno and -1. */
+static inline long done(long r)
+{
+	if (sl_likely(r >= 0))
+		return r;
+	errno = (int)-r;
+	return -1;
+}
+
+/* Registers what has to happen at fork, once; called before the first descriptor of ours. */
+void sl_preload_first(void);
+
+#endif

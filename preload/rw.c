@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reading and writing. */
+#include "real.h"
+
+ssize_t read(int fd, void *buf, size_t len)
+{
+	if (!ours(fd))
+		return REAL(read)(fd, buf, len);
+	return len ? done(sl_recv(fd, buf, len, 0)) : 0; /* as net/socket.c: sock_read_iter */
+}
+
+ssize_t __read_chk(int fd, void *buf, size_t len, size_t room)
+{
+	if (len > room)
+		__chk_fail();
+	return read(fd, buf, len);
+}
+
+ssize_t readv(int fd, const struct iovec *iov, int n)
+{
+	if (!ours(fd))
+		return REAL(readv)(fd, iov, n);
+	return done(sl_readv(fd, iov, n));
+}
+
+ssize_t recv(int fd, void *buf, size_t len, int flags)
+{
+	if (!ours(fd))
+		return REAL(recv)(fd, buf, len, flags);
+	return done(sl_recv(fd, buf, len, flags));
+}
+
+ssize_t __recv_chk(int fd, void *buf, size_t len, size_t room, int flags)
+{
+	if (len > room)
+		__chk_fail();
+	return recv(fd, buf, len, flags);
+}
+
+ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *addr,
+		 socklen_t *addrlen)
+{
+	if (!ours(fd))
+		return REAL(recvfrom)(fd, buf, len, flags, addr, addrlen);
+	return done(sl_recvfrom(fd, buf, len, flags, addr, addrlen));
+}
+
+ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room, int flags, struct sockaddr *addr,
+		       socklen_t *addrlen)
+{
+	if (len > room)
+		__chk_fail();
+	return recvfrom(fd, buf, len, flags, addr, addrlen);
+}
+
+ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	if (!ours(fd))
+		return REAL(recvmsg)(fd, msg, flags);
+	return done(sl_recvmsg(fd, msg, flags));
+}
+
+int recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct timespec *timeout)
+{
+	if (!ours(fd))
+		return REAL(recvmmsg)(fd, msgs, n, flags, timeout);
+	return (int)done(sl_recvmmsg(fd, msgs, n, flags, timeout));
+}
+
+ssize_t write(int fd, const void *buf, size_t len)
+{
+	if (!ours(fd))
+		return REAL(write)(fd, buf, len);
+	return done(sl_send(fd, buf, len, 0));
+}
+
+ssize_t writev(int fd, const struct iovec *iov, int n)
+{
+	if (!ours(fd))
+		return REAL(writev)(fd, iov, n);
+	return done(sl_writev(fd, iov, n));
+}
+
+ssize_t send(int fd, const void *buf, size_t len, int flags)
+{
+	if (!ours(fd))
+		return REAL(send)(fd, buf, len, flags);
+	return done(sl_send(fd, buf, len, flags));
+}
+
+ssize_t sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *addr,
+	       socklen_t addrlen)
+{
+	if (!ours(fd))
+		return REAL(sendto)(fd, buf, len, flags, addr, addrlen);
+	return done(sl_sendto(fd, buf, len, flags, addr, addrlen));
+}
+
+/* Descriptors that travel to another process must be plain kernel sockets when they leave. */
+static void release_rights(const struct msghdr *msg)
+{
+	struct msghdr *m = (struct msghdr *)msg;
+	struct cmsghdr *c;
+
+	for (c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; CMSG_LEN((i + 1) * sizeof(int)) <= c->cmsg_len; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			if (ours(fd))
+				sl_hand_back(fd);
+		}
+	}
+}
+
+ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	if (ours(fd))
+		return done(sl_sendmsg(fd, msg, flags));
+	if (msg && msg->msg_controllen && !sl_in_vfork)
+		release_rights(msg);
+	return REAL(sendmsg)(fd, msg, flags);
+}
+
+int sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
+{
+	if (ours(fd))
+		return (int)done(sl_sendmmsg(fd, msgs, n, flags));
+	for (unsigned i = 0; i < n && !sl_in_vfork; i++)
+		if (msgs[i].msg_hdr.msg_controllen)
+			release_rights(&msgs[i].msg_hdr);
+	return REAL(sendmmsg)(fd, msgs, n, flags);
+}
+
+/* The kernel moves pages between descriptors by itself: it must have the socket. */
+ssize_t sendfile(int out, int in, off_t *off, size_t len)
+{
+	if (ours(out))
+		sl_hand_back(out);
+	return REAL(sendfile)(out, in, off, len);
+}
+
+/* On 64-bit machines off64_t is off_t. */
+_Static_assert(sizeof(off_t) == sizeof(off64_t), "build with -D_FILE_OFFSET_BITS=64");
+ssize_t sendfile64(int out, int in, off64_t *off, size_t len) __attribute__((alias("sendfile")));
+
+ssize_t splice(int in, off64_t *in_off, int out, off64_t *out_off, size_t len, unsigned flags)
+{
+	if (ours(in))
+		sl_hand_back(in);
+	if (ours(out))
+		sl_hand_back(out);
+	return REAL(splice)(in, in_off, out, out_off, len, flags);
+}

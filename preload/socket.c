@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sockets: made, named, connected, asked and set. (listen, accept and socketpair are not here:
+ * what they work on is the kernel's.) */
+#include "real.h"
+
+static bool may_offload(int domain, int type)
+{
+	return (domain == AF_INET || domain == AF_INET6) &&
+	       (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_DGRAM;
+}
+
+int socket(int domain, int type, int protocol)
+{
+	if (!may_offload(domain, type) || sl_in_vfork)
+		return REAL(socket)(domain, type, protocol);
+	sl_preload_first();
+	return (int)done(sl_socket(domain, type, protocol));
+}
+
+int bind(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	if (!ours(fd))
+		return REAL(bind)(fd, addr, len);
+	return (int)done(sl_bind(fd, addr, len));
+}
+
+int connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	if (!ours(fd))
+		return REAL(connect)(fd, addr, len);
+	return (int)done(sl_connect(fd, addr, len));
+}
+
+int shutdown(int fd, int how)
+{
+	if (!ours(fd))
+		return REAL(shutdown)(fd, how);
+	return (int)done(sl_shutdown(fd, how));
+}
+
+int getsockname(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	if (!ours(fd))
+		return REAL(getsockname)(fd, addr, len);
+	return (int)done(sl_getsockname(fd, addr, len));
+}
+
+int getpeername(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	if (!ours(fd))
+		return REAL(getpeername)(fd, addr, len);
+	return (int)done(sl_getpeername(fd, addr, len));
+}
+
+int getsockopt(int fd, int level, int name, void *val, socklen_t *len)
+{
+	if (!ours(fd))
+		return REAL(getsockopt)(fd, level, name, val, len);
+	return (int)done(sl_getsockopt(fd, level, name, val, len));
+}
+
+int setsockopt(int fd, int level, int name, const void *val, socklen_t len)
+{
+	if (!ours(fd))
+		return REAL(setsockopt)(fd, level, name, val, len);
+	return (int)done(sl_setsockopt(fd, level, name, val, len));
+}
