@@ -16,3 +16,85 @@ $(UNIT_SRC:%.c=$(BUILD)/%.o) $(HELPER_SRC:%.c=$(BUILD)/%.o): | $(SKEL)
 
 .PHONY: tests
 tests: all $(UNIT_BIN) $(HELPER_BIN)
+
+# Checking ------------------------------------------------------------------------------------
+.PHONY: check layers run-tests check-asan asan tsan
+# One order whatever -j says: a line of the result must stand last.
+check:
+	$(MAKE) deps
+	$(MAKE) layers
+	$(MAKE) tests
+	$(MAKE) check-asan
+	$(MAKE) fuzz-short
+	BUILD=$(BUILD) tests/run.sh
+layers:
+	tests/layers.sh
+run-tests: tests
+	BUILD=$(BUILD) tests/run.sh $(T)
+# The same suite under AddressSanitizer and UndefinedBehaviorSanitizer, in a tree of its own; the
+# preloaded runs only, for the kernel's do not change.
+ASAN := BUILD=build-asan SAN=address,undefined CFLAGS="-O1 -g"
+asan:
+	$(MAKE) $(ASAN) tests
+	BUILD=build-asan MODES=both tests/run.sh $(T)
+check-asan:
+	$(MAKE) $(ASAN) tests
+	BUILD=build-asan MODES=both tests/run.sh unit bpf preload net
+tsan:
+	$(MAKE) BUILD=build-tsan SAN=thread CFLAGS="-O1 -g" tests
+	BUILD=build-tsan MODES=both tests/run.sh $(T)
+
+# Many rounds of what is most likely to break by timing: kill -9, hand removal, changes under load.
+SOAK_SECONDS ?= 3600
+.PHONY: soak
+soak: tests
+	end=$$(($$(date +%s) + $(SOAK_SECONDS))); round=0; \
+	while [ $$(date +%s) -lt $$end ]; do \
+		round=$$((round + 1)); echo "soak: round $$round"; \
+		BUILD=$(BUILD) tests/run.sh net preload || exit 1; done
+
+# Fuzzing: every tests/fuzz/fuzz_*.c with the library's sources, under libFuzzer ------------------
+FUZZ_BUILD := build-fuzz
+FUZZ_SECONDS ?= 600
+FUZZ_CFLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer -D_GNU_SOURCE -Ilib -Ibpf -I. -I$(BUILD) \
+	-DSLUICE_PREFIX='"$(PREFIX)"' -MMD -MP -Wall -Werror -Wno-unused-function
+FUZZ_SAN := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
+FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(FUZZ_BUILD)/%)
+FUZZ_LIB_OBJ := $(LIB_SRC:%.c=$(FUZZ_BUILD)/%.o)
+$(FUZZ_BUILD)/%.o: %.c | $(SKEL)
+	@mkdir -p $(@D)
+	$(CLANG) $(FUZZ_CFLAGS) $(FUZZ_SAN) -c $< -o $@
+$(FUZZ_BUILD)/libsluice.a: $(FUZZ_LIB_OBJ)
+	rm -f $@ && ar rcsD $@ $^
+$(FUZZ_BIN): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_BUILD)/libsluice.a
+	$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
+.PHONY: fuzz fuzz-short fuzzers
+fuzzers: $(FUZZ_BIN)
+fuzz: fuzzers
+	tests/fuzz/run.sh $(FUZZ_BUILD) $(FUZZ_SECONDS)
+fuzz-short: fuzzers
+	tests/fuzz/run.sh $(FUZZ_BUILD) 5
+
+# Benchmarks and the demonstration ----------------------------------------------------------------
+.PHONY: bench bench-short demo
+bench: tests
+	BUILD=$(BUILD) tests/bench/bench.sh
+bench-short: tests
+	BUILD=$(BUILD) tests/bench/bench.sh --short
+demo: deps
+	$(MAKE) all
+	$(BUILD)/sluice demo
+
+# Style and static analysis -----------------------------------------------------------------------
+C_FILES := $(wildcard lib/*.h lib/*/*.[ch] preload/*.[ch] bpf/*.[ch] tools/*.[ch] tests/*/*.[ch])
+.PHONY: style analyze
+style:
+	clang-format --dry-run -Werror $(C_FILES)
+analyze: $(SKEL)
+	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,portability --inline-suppr \
+		--suppress=unknownMacro -Ilib -Ibpf lib preload tools
+	clang-tidy --quiet --warnings-as-errors='*' \
+		--checks='-*,clang-analyzer-*,-clang-analyzer-security.insecureAPI.*,bugprone-*,-bugprone-easily-swappable-parameters,-bugprone-reserved-identifier,-bugprone-narrowing-conversions,-bugprone-implicit-widening-of-multiplication-result,-bugprone-assignment-in-if-condition' \
+		$(LIB_SRC) $(wildcard preload/*.c tools/*.c) -- -std=gnu11 -D_GNU_SOURCE -Ilib -Ibpf -I$(BUILD) \
+		-DSLUICE_PREFIX='"$(PREFIX)"'

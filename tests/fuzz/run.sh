@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Runs every fuzzer for a time on its corpus: fuzz/run.sh BUILD-DIRECTORY SECONDS. New inputs go to
+# the build directory; tests/fuzz/corpus/<target>/ holds the seeds and what has once crashed.
+set -u
+dir=$1 seconds=$2 bad=0 ran=0
+here=$(dirname "$0")
+mkdir -p "$dir/logs"
+for bin in "$dir"/fuzz_*; do
+	[ -x "$bin" ] && [ ! -d "$bin" ] || continue
+	case $bin in *.*) continue ;; esac
+	name=$(basename "$bin")
+	ran=$((ran + 1))
+	mkdir -p "$dir/corpus/$name"
+	seeds=()
+	[ -d "$here/corpus/$name" ] && seeds=("$here/corpus/$name")
+	if timeout $((seconds + 60)) "$bin" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
+		-artifact_prefix="$dir/crash-$name-" -print_final_stats=1 "$dir/corpus/$name" "${seeds[@]}" \
+		>"$dir/logs/$name.log" 2>&1; then
+		echo "passed   fuzz/$name: $(sed -n 's/stat::number_of_executed_units: *//p' "$dir/logs/$name.log") inputs in $seconds s"
+	else
+		bad=1
+		echo "FAILED   fuzz/$name"
+		grep -v '^#' "$dir/logs/$name.log" | tail -n 30 | sed 's/^/    /'
+	fi
+done
+[ $ran -gt 0 ] || { echo "no fuzzers were built in $dir"; exit 1; }
+exit $bad

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The harness of the shell tests: hosts in network namespaces, joined by veth, and who runs there.
+#
+# A test sources this file, calls net_up, runs programs on host a and host b, asserts, and ends
+# with `done_testing`. Names carry the test's PID, so tests run side by side; a trap takes
+# everything down, and what a killed test left behind is swept by the next one.
+#
+#   net_up [-m MTU] [-q QUEUES] [-t] [-w] [-c]
+#       -m  MTU of the devices          -q  RX and TX queues of each device
+#       -t  transmit checksum offload off ("tx off"): full checksums on the wire
+#       -w  hosts joined through a middle namespace w, for tests/net/wire (implies -t, no GSO)
+#       -c  a third host c, on a second network with b (10.X.Y+1.0/24, fd00:..:2::/64)
+#
+#   After it: NS (prefix of the namespaces), DEV_A DEV_B, A4 B4 A6 B6 (addresses), BIN (test
+#   programs), TMP (scratch directory, removed at exit).
+#
+#   a CMD.. / b CMD.. / w / c     run on that host, by the kernel's sockets
+#   sa CMD.. / sb CMD..           the same, preloaded (SL_ENV holds the settings, NAME=value each)
+#   pa CMD.. / pb CMD..           peer and subject by $MODE: kernel (neither preloaded),
+#                                 one (b is), both
+#   bg WHO CMD..                  in the background; BG is its PID, and the trap ends it
+#   MODES                         what `for MODE in $MODES` goes through
+#
+#   ok WHAT CMD..     passes if the command does; else the test fails (it goes on)
+#   same WHAT A B     passes if the strings are equal
+#   fail, skip, die   as they say
+#
+# shellcheck shell=bash
+
+set -u
+export LC_ALL=C
+TESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+TOP=$(dirname "$TESTS")
+BUILD=${BUILD:-$TOP/build}
+case $BUILD in /*) ;; *) BUILD=$TOP/$BUILD ;; esac
+BIN=$BUILD/tests/net
+PRELOAD=$BUILD/libsluice-preload.so
+T_NAME=$(basename "$0" .sh)
+NS=sl$$
+TMP=
+PIDS=()
+FAILED=0
+PASSED=0
+SL_ENV=()
+MODE=${MODE:-kernel}
+
+# What a preloaded program needs when the library was built with a sanitizer.
+preload_env() {
+	local pre=$PRELOAD
+	case $(basename "$BUILD") in
+	*asan*)
+		pre="$(gcc -print-file-name=libasan.so):$PRELOAD"
+		printf '%s\n' "ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:abort_on_error=1:$ASAN_LOG" \
+			"UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:$ASAN_LOG"
+		;;
+	*tsan*)
+		pre="$(gcc -print-file-name=libtsan.so):$PRELOAD"
+		printf '%s\n' "TSAN_OPTIONS=halt_on_error=1:$ASAN_LOG"
+		;;
+	esac
+	printf '%s\n' "LD_PRELOAD=$pre"
+}
+
+if [ -n "${MODES:-}" ]; then
+	:
+elif [ -e "$PRELOAD" ]; then
+	MODES="kernel one both"
+else
+	MODES=kernel
+fi
+
+# Results --------------------------------------------------------------------------------------
+say() { printf '%s\n' "$*"; }
+pass() { PASSED=$((PASSED + 1)); say "ok: [$MODE] $*"; }
+fail() { FAILED=$((FAILED + 1)); say "FAILED: [$MODE] $*"; }
+die() { say "FAILED: [$MODE] $*"; exit 1; }
+skip() { say "skipped: $*"; exit 77; }
+ok() {
+	local what=$1
+	shift
+	if "$@"; then pass "$what"; else fail "$what (failed: $*)"; fi
+}
+not() { ! "$@"; }
+same() { # what, expected, got
+	if [ "$2" = "$3" ]; then
+		pass "$1"
+	else
+		fail "$1"
+		say "  expected: $(printf '%s' "$2" | head -c 2000)"
+		say "  got:      $(printf '%s' "$3" | head -c 2000)"
+	fi
+}
+done_testing() {
+	[ $((PASSED + FAILED)) -gt 0 ] || die "nothing was asserted"
+	[ "$FAILED" = 0 ] || { say "$FAILED assertions failed, $PASSED passed"; exit 1; }
+	exit 0
+}
+need() {
+	local p
+	for p in "$@"; do
+		command -v "$p" >/dev/null || [ -x "$p" ] || skip "$p is not here"
+	done
+}
+
+# Waiting: for a condition, never for a time ----------------------------------------------------
+wait_until() { # seconds, command...
+	local end=$((SECONDS + $1))
+	shift
+	until "$@" 2>/dev/null; do
+		[ $SECONDS -le $end ] || return 1
+		sleep 0.02
+	done
+}
+# A UDP socket is bound to the port on that host.
+udp_bound() { [ -n "$("$1" ss -Hanu "sport = :$2")" ]; }
+tcp_bound() { [ -n "$("$1" ss -Hltn "sport = :$2")" ]; }
+wait_udp() { wait_until "${3:-30}" udp_bound "$1" "$2" || die "nobody binds UDP port $2 on $1"; }
+wait_tcp() { wait_until "${3:-30}" tcp_bound "$1" "$2" || die "nobody listens on TCP port $2 on $1"; }
+file_has() { grep -q -e "$2" "$1"; } # file, pattern
+wait_line() { wait_until "${3:-30}" file_has "$1" "$2" || die "$1 never said: $2"; }
+gone() { ! kill -0 "$1" 2>/dev/null; }
+# Waits for a program to end of itself and returns its status.
+wait_end() { # pid [seconds]
+	wait_until "${2:-60}" gone "$1" || { say "pid $1 does not end"; kill -9 "$1"; wait "$1" 2>/dev/null; return 124; }
+	wait "$1"
+}
+stop() { # pid...: end politely, then not
+	local p
+	for p in "$@"; do
+		kill "$p" 2>/dev/null
+		wait_until 10 gone "$p" || { fail "pid $p ignores SIGTERM"; kill -9 "$p" 2>/dev/null; }
+		wait "$p" 2>/dev/null
+	done
+	return 0
+}
+
+# Running ----------------------------------------------------------------------------------------
+in_ns() { # replaces this (sub)shell
+	local who=$1 host=${1#s}
+	shift
+	local pre=()
+	if [ "$who" != "$host" ]; then
+		mapfile -t pre < <(preload_env)
+		pre=(env "${pre[@]}" "SLUICE_LOG_FILE=$TMP/sluice.%d.log" "${SL_ENV[@]}")
+	fi
+	exec nsenter --net="/run/netns/$NS$host" -- "${pre[@]}" "$@"
+}
+a() { (in_ns a "$@"); }
+b() { (in_ns b "$@"); }
+c() { (in_ns c "$@"); }
+w() { (in_ns w "$@"); }
+sa() { (in_ns sa "$@"); }
+sb() { (in_ns sb "$@"); }
+by_mode() { # pa or pb: who really runs
+	case $1:$MODE in
+	pa:both) echo sa ;;
+	pb:one | pb:both) echo sb ;;
+	pa:*) echo a ;;
+	pb:*) echo b ;;
+	*) echo "$1" ;;
+	esac
+}
+pa() { (in_ns "$(by_mode pa)" "$@"); }
+pb() { (in_ns "$(by_mode pb)" "$@"); }
+bg() {
+	local who
+	who=$(by_mode "$1")
+	shift
+	(in_ns "$who" "$@") &
+	BG=$!
+	PIDS+=("$BG")
+}
+
+# What the kernel's UDP saw on a host: datagrams delivered, sent. Offloaded ones are not in it.
+udp_stat() { # host, column (InDatagrams OutDatagrams NoPorts RcvbufErrors ...)
+	{ "$1" cat /proc/net/snmp; "$1" cat /proc/net/snmp6 | sed -n 's/^Udp6\([A-Za-z]*\)/Udp6 \1/p'; } |
+		awk -v col="$2" '$1 == "Udp:" && !n { for (i = 2; i <= NF; i++) if ($i == col) n = i; next }
+			$1 == "Udp:" { sum += $n } $1 == "Udp6" && $2 == col { sum += $3 } END { print sum + 0 }'
+}
+
+# Asserts that of at least N datagrams at most a tenth went through the kernel of host b, when b
+# is preloaded: that what passed was not simply the fallback.
+offload_begin() { K_IN=$(udp_stat b InDatagrams); }
+offload_end() { # number of datagrams received by b
+	[ "$MODE" != kernel ] || return 0
+	local in
+	in=$(($(udp_stat b InDatagrams) - K_IN))
+	ok "$in of $1 datagrams came through b's kernel" test $((in * 10)) -le "$1"
+}
+
+# The network --------------------------------------------------------------------------------------
+sweep() { # namespaces and pins of dead tests
+	local ns pid p
+	for ns in /run/netns/sl[0-9]*; do
+		ns=$(basename "$ns")
+		pid=${ns#sl}
+		pid=${pid%[a-z]}
+		case $pid in '' | *[!0-9]*) continue ;; esac
+		kill -0 "$pid" 2>/dev/null && continue
+		for p in $(ip netns pids "$ns" 2>/dev/null); do kill -9 "$p" 2>/dev/null; done
+		ip netns del "$ns" 2>/dev/null
+		rm -rf /sys/fs/bpf/sluice/v"$pid"[a-z]
+	done
+}
+
+net_down() {
+	local p h
+	for p in "${PIDS[@]}"; do kill -9 "$p" 2>/dev/null; done
+	for h in a b c w; do
+		[ -e "/run/netns/$NS$h" ] || continue
+		for p in $(ip netns pids "$NS$h" 2>/dev/null); do kill -9 "$p" 2>/dev/null; done
+		ip netns del "$NS$h"
+	done
+	rm -rf /sys/fs/bpf/sluice/v$$[a-z]
+}
+
+at_exit() {
+	local rc=$?
+	trap - EXIT INT TERM HUP
+	[ "$rc" != 0 ] && [ "$rc" != 77 ] && show_logs
+	net_down >/dev/null 2>&1
+	[ -n "$TMP" ] && rm -rf "$TMP"
+	exit "$rc"
+}
+
+show_logs() { # what the library said, when a test failed
+	local f
+	for f in "$TMP"/sluice.*.log "$TMP"/san.*; do
+		[ -s "$f" ] || continue
+		say "--- $(basename "$f")"
+		tail -n 40 "$f"
+	done
+}
+
+# A sanitizer's report is a failure whatever the program's exit status was.
+check_sanitizer() { [ -z "$(ls "$TMP"/san.* 2>/dev/null)" ] || fail "a sanitizer reported"; }
+
+host_up() { # letter
+	ip netns add "$NS$1" || skip "cannot make network namespaces"
+	nsenter --net="/run/netns/$NS$1" sysctl -qw net.ipv6.conf.all.accept_dad=0 \
+		net.ipv6.conf.default.accept_dad=0 net.ipv6.conf.all.disable_ipv6=0 \
+		net.ipv6.conf.default.disable_ipv6=0 2>/dev/null
+	ip -n "$NS$1" link set lo up
+}
+
+# Joins hosts $1 and $2 by a veth pair named $3 and $4; the rest goes to `ip link add`.
+join() {
+	local h1=$1 h2=$2 d1=$3 d2=$4 q=$5 mtu=$6
+	ip link add "$d1" netns "$NS$h1" mtu "$mtu" numrxqueues "$q" numtxqueues "$q" type veth \
+		peer name "$d2" netns "$NS$h2" mtu "$mtu" numrxqueues "$q" numtxqueues "$q" ||
+		skip "cannot make veth devices"
+}
+
+net_up() {
+	local opt mtu=1500 queues=1 txoff= wire= third= h dev OPTIND=1
+	while getopts m:q:twc opt; do
+		case $opt in
+		m) mtu=$OPTARG ;;
+		q) queues=$OPTARG ;;
+		t) txoff=1 ;;
+		w) wire=1 txoff=1 ;;
+		c) third=1 ;;
+		*) die "net_up: unknown option" ;;
+		esac
+	done
+	[ "$(id -u)" = 0 ] || skip "needs root"
+	need ip ss nsenter
+	mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf 2>/dev/null
+	sweep
+	TMP=$(mktemp -d "${TMPDIR:-/tmp}/sluice-test.XXXXXX")
+	chmod 755 "$TMP"
+	ASAN_LOG=log_path=$TMP/san
+	trap at_exit EXIT
+	trap 'exit 130' INT TERM HUP
+	local x=$(($$ / 250 % 250 + 1)) y=$(($$ % 250 + 1))
+	NET4=10.$x.$y NET6=fd00:$x:$y
+	A4=$NET4.1 B4=$NET4.2 A6=$NET6::1 B6=$NET6::2
+	DEV_A=v$$a DEV_B=v$$b
+	host_up a
+	host_up b
+	if [ -n "$wire" ]; then
+		host_up w
+		w sysctl -qw net.ipv6.conf.default.disable_ipv6=1 net.ipv6.conf.all.disable_ipv6=1
+		WIRE_A=v$$x WIRE_B=v$$y
+		join a w "$DEV_A" "$WIRE_A" "$queues" "$mtu"
+		join b w "$DEV_B" "$WIRE_B" "$queues" "$mtu"
+		ip -n "${NS}w" link set "$WIRE_A" up
+		ip -n "${NS}w" link set "$WIRE_B" up
+	else
+		join a b "$DEV_A" "$DEV_B" "$queues" "$mtu"
+	fi
+	addr_up a "$DEV_A" "$A4/24" "$A6/64"
+	addr_up b "$DEV_B" "$B4/24" "$B6/64"
+	if [ -n "$third" ]; then
+		host_up c
+		DEV_BC=v$$d DEV_C=v$$c
+		local z=10.$x.$((y + 1))
+		B4C=$z.2 C4=$z.3 B6C=$NET6:2::2 C6=$NET6:2::3
+		join b c "$DEV_BC" "$DEV_C" "$queues" "$mtu"
+		addr_up b "$DEV_BC" "$B4C/24" "$B6C/64"
+		addr_up c "$DEV_C" "$C4/24" "$C6/64"
+	fi
+	for h in ${txoff:+a:$DEV_A b:$DEV_B}; do
+		dev=${h#*:}
+		"${h%%:*}" ethtool -K "$dev" tx off tso off gso off gro off >/dev/null 2>&1
+	done
+	wait_until 10 link_is_up a "$DEV_A" && wait_until 10 link_is_up b "$DEV_B" ||
+		die "the links do not come up"
+}
+addr_up() { # host, device, addresses...
+	local h=$1 dev=$2 addr
+	shift 2
+	for addr in "$@"; do
+		case $addr in
+		*:*) ip -n "$NS$h" addr add "$addr" dev "$dev" nodad ;;
+		*) ip -n "$NS$h" addr add "$addr" dev "$dev" ;;
+		esac
+	done
+	ip -n "$NS$h" link set "$dev" up
+}
+link_is_up() { "$1" ip -o link show "$2" | grep -q LOWER_UP; }

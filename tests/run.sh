@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Runs the tests: rooms or single files given as arguments, else all rooms.
+#
+#   tests/run.sh [-j JOBS] [-t SECONDS] [unit bpf net preload apps | path/to/test ...]
+#
+# A test is an executable that exits 0 (passed), 1 (failed) or 77 (skipped, says why). In unit and
+# bpf it is a program test_*.c, in net, preload and apps a script *.sh (lib*.sh are not tests).
+# Prints a line for each, the output of those that failed, and as the last line
+# `N passed, N failed, N skipped`. Logs are in $BUILD/logs. At most two run at a time.
+set -u
+export LC_ALL=C
+cd "$(dirname "$0")/.." || exit 1
+BUILD=${BUILD:-build}
+export BUILD
+JOBS=2
+LIMIT=${TEST_SECONDS:-180}
+while getopts j:t: opt; do
+	case $opt in
+	j) JOBS=$OPTARG ;;
+	t) LIMIT=$OPTARG ;;
+	*) exit 2 ;;
+	esac
+done
+shift $((OPTIND - 1))
+[ "$JOBS" -gt 2 ] && JOBS=2
+LOGS=$BUILD/logs
+mkdir -p "$LOGS"
+
+tests_of() { # room
+	local f
+	case $1 in
+	unit | bpf | preload)
+		for f in tests/"$1"/test_*.c; do
+			[ -e "$f" ] && echo "$BUILD/${f%.c}"
+		done
+		;;
+	esac
+	for f in tests/"$1"/*.sh; do
+		case $(basename "$f") in
+		lib*.sh | '*.sh') ;;
+		*) echo "$f" ;;
+		esac
+	done
+}
+
+LIST=()
+for arg in "${@:-unit bpf net preload apps}"; do
+	for room in $arg; do
+		if [ -d "tests/$room" ]; then
+			mapfile -t -O ${#LIST[@]} LIST < <(tests_of "$room")
+		else
+			LIST+=("$room")
+		fi
+	done
+done
+
+name_of() { # path: room/test
+	local p=${1#"$BUILD"/}
+	p=${p#tests/}
+	echo "${p%.sh}"
+}
+
+run_one() { # path: leaves its status and time in the logs directory
+	local path=$1 name log start rc run=()
+	name=$(name_of "$path")
+	log=$LOGS/${name//\//.}.log
+	case $path in *.sh) run=(bash) ;; esac
+	start=${EPOCHREALTIME/./}
+	timeout -k 10 "$LIMIT" "${run[@]}" "$path" >"$log" 2>&1 </dev/null
+	rc=$?
+	local ms=$(((${EPOCHREALTIME/./} - start) / 1000))
+	local what=FAILED
+	case $rc in
+	0) what=passed ;;
+	77) what=skipped ;;
+	124 | 137) echo "(ended after $LIMIT s)" >>"$log" ;;
+	esac
+	echo "$what" >"$log.result"
+	printf '%-8s %-44s %4d.%d s' "$what" "$name" $((ms / 1000)) $((ms % 1000 / 100))
+	[ "$rc" = 77 ] && printf '  %s' "$(tail -n 1 "$log")"
+	printf '\n'
+	if [ "$what" = FAILED ]; then
+		{ grep -E '^FAILED|\[  FAILED  \]|ERROR' -A 3 "$log" | head -n 40; echo '  ...'; tail -n 15 "$log"; } |
+			sed 's/^/    /'
+		echo "    (exit $rc, all of it in $log)"
+	fi
+}
+
+rm -f "$LOGS"/*.result
+for path in "${LIST[@]}"; do
+	while [ "$(jobs -rp | wc -l)" -ge "$JOBS" ]; do wait -n; done
+	run_one "$path" &
+done
+wait
+
+count() { cat "$LOGS"/*.result 2>/dev/null | grep -c "^$1$"; }
+failed=$(count FAILED)
+echo
+for f in "$LOGS"/*.result; do
+	[ -e "$f" ] || continue
+	[ "$(cat "$f")" = FAILED ] && echo "failed: $(basename "$f" .log.result)"
+done
+echo "$(count passed) passed, $failed failed, $(count skipped) skipped"
+[ "$failed" = 0 ] && [ ${#LIST[@]} -gt 0 ]
