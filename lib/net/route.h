@@ -30,7 +30,10 @@ struct sl_route_key {
 };
 
 struct sl_route {
-	uint32_t gen; /* sl_route_gen when it was asked */
+	uint32_t gen;	   /* sl_route_gen when it was asked */
+	uint64_t asked_ns; /* sl_now_ns() when it was asked: the kernel tells of no event when a path
+			      MTU exception is made or expires (nor, before Linux 6.14, when a
+			      group is joined), so ask again by age and after EMSGSIZE */
 	enum sl_route_kind kind;
 	int error; /* -errno for SL_ROUTE_UNREACHABLE */
 	uint32_t ifindex;

@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Mirror of the devices and of the addresses on them.
+ *
+ * Two sorted arrays under one lock, written by the keeper alone. Callbacks and the for-each calls
+ * hold no lock: they step from key to next key, so entries may come and go meanwhile. An address
+ * counts while its device is up (the kernel takes its local routes away with the device) and
+ * while IPv6's duplicate address detection has no doubt about it. */
+#include <linux/if.h>
+#include <linux/ipv6.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "net/rtnl.h"
+
+struct link {
+	struct sl_link pub;
+	uint32_t mtu6; /* IPv6's own MTU of the device (RA, sysctl); 0: not known */
+	uint32_t mark;
+};
+
+struct local {
+	struct sl_addr addr;
+	uint32_t ifindex;
+	uint32_t flags; /* IFA_F_* */
+	uint32_t prefix;
+	uint32_t mark;
+};
+
+static struct sl_lock lock;
+static struct link *links; /* by ifindex */
+static unsigned nlinks, links_room;
+static struct local *locals; /* by address, then ifindex */
+static unsigned nlocals, locals_room;
+static uint32_t mark;
+
+struct sl_net_events sl_link_events;
+
+/* Arrays ----------------------------------------------------------------------------------- */
+
+/* The first link with this index or a higher one. Lock held. */
+static unsigned link_pos(uint32_t ifindex)
+{
+	unsigned lo = 0, hi = nlinks;
+
+	while (lo < hi) {
+		unsigned mid = (lo + hi) / 2;
+
+		if (links[mid].pub.ifindex < ifindex)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static struct link *link_find(uint32_t ifindex)
+{
+	unsigned at = link_pos(ifindex);
+
+	return at < nlinks && links[at].pub.ifindex == ifindex ? &links[at] : NULL;
+}
+
+static bool link_is_up(uint32_t ifindex)
+{
+	const struct link *l = link_find(ifindex);
+
+	return l && l->pub.flags & IFF_UP;
+}
+
+static int local_cmp(const struct local *l, const struct sl_addr *addr, uint32_t ifindex)
+{
+	int d = memcmp(l->addr.b, addr->b, 16);
+
+	return d ? d : l->ifindex < ifindex ? -1 : l->ifindex > ifindex;
+}
+
+/* The first entry not below (addr, ifindex). Lock held. */
+static unsigned local_pos(const struct sl_addr *addr, uint32_t ifindex)
+{
+	unsigned lo = 0, hi = nlocals;
+
+	while (lo < hi) {
+		unsigned mid = (lo + hi) / 2;
+
+		if (local_cmp(&locals[mid], addr, ifindex) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static bool local_counts(const struct local *l)
+{
+	if (l->flags & IFA_F_DADFAILED)
+		return false;
+	if (l->flags & IFA_F_TENTATIVE && !(l->flags & IFA_F_OPTIMISTIC))
+		return false;
+	return link_is_up(l->ifindex);
+}
+
+/* Makes room for one element at `at`; false: no memory, the mirror lacks it. Lock held. */
+static bool array_open(void **array, unsigned *n, unsigned *room, size_t size, unsigned at)
+{
+	char *p = *array;
+
+	if (*n == *room) {
+		unsigned more = *room ? 2 * *room : 16;
+
+		p = realloc(p, more * size);
+		if (!p)
+			return false;
+		*array = p;
+		*room = more;
+	}
+	memmove(p + (at + 1) * size, p + at * size, (*n - at) * size);
+	memset(p + at * size, 0, size);
+	++*n;
+	return true;
+}
+
+static void array_close(void *array, unsigned *n, size_t size, unsigned at)
+{
+	char *p = array;
+
+	memmove(p + at * size, p + (at + 1) * size, (*n - at - 1) * size);
+	--*n;
+}
+
+/* What is told upward ---------------------------------------------------------------------- */
+
+static void tell_link(const struct sl_link *link, bool gone)
+{
+	if (sl_link_events.link_changed)
+		sl_link_events.link_changed(link, gone);
+}
+
+static void tell_addr(uint32_t ifindex, const struct sl_addr *addr, bool gone)
+{
+	if (sl_link_events.addr_changed)
+		sl_link_events.addr_changed(ifindex, addr, gone);
+}
+
+/* Copies the first entry above (addr, ifindex); NULL begins. False: there is none. */
+static bool local_next(struct local *cur, bool first, bool *counts)
+{
+	unsigned at;
+	bool found;
+
+	if (!sl_lock(&lock))
+		return false;
+	at = first ? 0 : local_pos(&cur->addr, cur->ifindex + 1);
+	found = at < nlocals;
+	if (found) {
+		*cur = locals[at];
+		*counts = local_counts(cur);
+	}
+	sl_unlock(&lock);
+	return found;
+}
+
+/* The device went up or down, and its addresses with it. */
+static void tell_addrs_of(uint32_t ifindex, bool up)
+{
+	struct local cur;
+	bool counts;
+
+	for (bool first = true; local_next(&cur, first, &counts); first = false)
+		if (cur.ifindex == ifindex && counts == up)
+			tell_addr(ifindex, &cur.addr, !up);
+}
+
+/* Links ------------------------------------------------------------------------------------ */
+
+static uint32_t inet6_mtu(const struct nlattr *inet6)
+{
+	const struct nlattr *tb[IFLA_INET6_MAX + 1], *conf;
+
+	sl_rtnl_nested(inet6, tb, IFLA_INET6_MAX);
+	conf = tb[IFLA_INET6_CONF];
+	if (!conf || mnl_attr_get_payload_len(conf) < (DEVCONF_MTU6 + 1) * sizeof(uint32_t))
+		return 0;
+	return ((const uint32_t *)mnl_attr_get_payload(conf))[DEVCONF_MTU6];
+}
+
+static void parse_text(const struct nlattr *a, char *out, size_t size)
+{
+	size_t n;
+
+	if (!a)
+		return;
+	n = strnlen(mnl_attr_get_payload(a), mnl_attr_get_payload_len(a));
+	n = sl_min(n, size - 1);
+	memcpy(out, mnl_attr_get_payload(a), n);
+	out[n] = 0;
+}
+
+static void parse_kind(const struct nlattr *info, struct link *l)
+{
+	const struct nlattr *tb[IFLA_INFO_MAX + 1];
+
+	if (!info)
+		return;
+	sl_rtnl_nested(info, tb, IFLA_INFO_MAX);
+	parse_text(tb[IFLA_INFO_KIND], l->pub.kind, sizeof(l->pub.kind));
+}
+
+static void parse_af_spec(const struct nlattr *spec, struct link *l)
+{
+	const struct nlattr *tb[AF_INET6 + 1];
+
+	if (!spec)
+		return;
+	sl_rtnl_nested(spec, tb, AF_INET6);
+	if (tb[AF_INET6])
+		l->mtu6 = inet6_mtu(tb[AF_INET6]);
+}
+
+static void parse_link(const struct ifinfomsg *ifi, const struct nlattr **tb, struct link *l)
+{
+	memset(l, 0, sizeof(*l));
+	l->pub.ifindex = (uint32_t)ifi->ifi_index;
+	l->pub.flags = ifi->ifi_flags;
+	l->pub.type = ifi->ifi_type;
+	l->pub.mtu = sl_rtnl_u32(tb[IFLA_MTU], 0);
+	l->pub.master = sl_rtnl_u32(tb[IFLA_MASTER], 0);
+	l->pub.carrier_up = sl_rtnl_u8(tb[IFLA_CARRIER], !!(ifi->ifi_flags & IFF_LOWER_UP));
+	parse_text(tb[IFLA_IFNAME], l->pub.name, sizeof(l->pub.name));
+	parse_kind(tb[IFLA_LINKINFO], l);
+	parse_af_spec(tb[IFLA_AF_SPEC], l);
+	if (tb[IFLA_ADDRESS] && mnl_attr_get_payload_len(tb[IFLA_ADDRESS]) == 6)
+		memcpy(l->pub.mac, mnl_attr_get_payload(tb[IFLA_ADDRESS]), 6);
+	/* IFLA_LINK of a veth is its peer, and of another namespace it means nothing here. */
+	if (!tb[IFLA_LINK_NETNSID] && strcmp(l->pub.kind, "veth"))
+		l->pub.lower = sl_rtnl_u32(tb[IFLA_LINK], 0);
+	if (l->pub.lower == l->pub.ifindex)
+		l->pub.lower = 0;
+}
+
+/* RTM_NEWLINK of family AF_INET6: only what IPv6 thinks of the device. */
+static unsigned on_inet6_link(uint32_t ifindex, const struct nlattr *protinfo)
+{
+	unsigned did = 0;
+	uint32_t mtu6 = protinfo ? inet6_mtu(protinfo) : 0;
+	struct link *l;
+
+	if (!mtu6 || !sl_lock(&lock))
+		return 0;
+	l = link_find(ifindex);
+	if (l && l->mtu6 != mtu6) {
+		l->mtu6 = mtu6;
+		did = SL_RTNL_ROUTES;
+	}
+	sl_unlock(&lock);
+	return did;
+}
+
+static unsigned local_gone(const struct local *gone);
+
+/* What the kernel did not say itself: with the device its addresses are gone. */
+static void locals_gone_of(uint32_t ifindex)
+{
+	struct local cur;
+	bool counts;
+
+	for (bool first = true; local_next(&cur, first, &counts); first = false)
+		if (cur.ifindex == ifindex)
+			local_gone(&cur);
+}
+
+static unsigned link_gone(uint32_t ifindex)
+{
+	struct sl_link old;
+	unsigned at;
+	bool had;
+
+	locals_gone_of(ifindex);
+	if (!sl_lock(&lock))
+		return 0;
+	at = link_pos(ifindex);
+	had = at < nlinks && links[at].pub.ifindex == ifindex;
+	if (had) {
+		old = links[at].pub;
+		array_close(links, &nlinks, sizeof(*links), at);
+	}
+	sl_unlock(&lock);
+	if (!had)
+		return 0;
+	tell_link(&old, true);
+	return SL_RTNL_ROUTES;
+}
+
+/* Puts the link into the table; *old is what was there (ifindex 0: nothing). */
+static bool link_put(const struct link *new, struct sl_link *old, bool *changed)
+{
+	unsigned at;
+	bool ok = true;
+
+	if (!sl_lock(&lock))
+		return false;
+	at = link_pos(new->pub.ifindex);
+	memset(old, 0, sizeof(*old));
+	if (at < nlinks && links[at].pub.ifindex == new->pub.ifindex)
+		*old = links[at].pub;
+	else
+		ok = array_open((void **)&links, &nlinks, &links_room, sizeof(*links), at);
+	if (ok) {
+		*changed = memcmp(old, &new->pub, sizeof(*old)) != 0 || links[at].mtu6 != new->mtu6;
+		links[at] = *new;
+		links[at].mark = mark;
+	}
+	sl_unlock(&lock);
+	return ok;
+}
+
+unsigned sl_link_on_msg(const struct nlmsghdr *nlh)
+{
+	const struct nlattr *tb[IFLA_MAX + 1];
+	const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(nlh);
+	struct link new;
+	struct sl_link old;
+	bool changed = false, was_up, is_up;
+
+	if (!sl_rtnl_attrs(nlh, sizeof(*ifi), tb, IFLA_MAX) || ifi->ifi_index <= 0)
+		return 0;
+	if (ifi->ifi_family == AF_INET6 && nlh->nlmsg_type == RTM_NEWLINK)
+		return on_inet6_link((uint32_t)ifi->ifi_index, tb[IFLA_PROTINFO]);
+	if (ifi->ifi_family != AF_UNSPEC)
+		return 0;
+	if (nlh->nlmsg_type == RTM_DELLINK)
+		return link_gone((uint32_t)ifi->ifi_index);
+	parse_link(ifi, tb, &new);
+	if (!link_put(&new, &old, &changed)) {
+		sl_warn_once("net", "no memory for the mirror of device %s", new.pub.name);
+		return 0;
+	}
+	if (!changed)
+		return 0;
+	was_up = old.flags & IFF_UP;
+	is_up = new.pub.flags &IFF_UP;
+	tell_link(&new.pub, false);
+	if (was_up != is_up)
+		tell_addrs_of(new.pub.ifindex, is_up);
+	return SL_RTNL_ROUTES;
+}
+
+/* Addresses -------------------------------------------------------------------------------- */
+
+/* From the attributes; false: not one of ours. */
+static bool parse_local(const struct nlmsghdr *nlh, struct local *l)
+{
+	const struct nlattr *tb[IFA_MAX + 1];
+	const struct ifaddrmsg *ifa = mnl_nlmsg_get_payload(nlh);
+
+	if (!sl_rtnl_attrs(nlh, sizeof(*ifa), tb, IFA_MAX) || !ifa->ifa_index)
+		return false;
+	memset(l, 0, sizeof(*l));
+	l->ifindex = ifa->ifa_index;
+	l->prefix = ifa->ifa_prefixlen;
+	l->flags = sl_rtnl_u32(tb[IFA_FLAGS], ifa->ifa_flags);
+	/* On a point-to-point device IFA_ADDRESS is the peer's. */
+	return sl_rtnl_addr(tb[IFA_LOCAL], ifa->ifa_family, &l->addr) ||
+	       sl_rtnl_addr(tb[IFA_ADDRESS], ifa->ifa_family, &l->addr);
+}
+
+static bool local_put(const struct local *new, bool *counted, bool *counts, bool *changed)
+{
+	unsigned at;
+	bool ok = true, had;
+
+	if (!sl_lock(&lock))
+		return false;
+	at = local_pos(&new->addr, new->ifindex);
+	had = at < nlocals && !local_cmp(&locals[at], &new->addr, new->ifindex);
+	*counted = had && local_counts(&locals[at]);
+	*changed = !had || locals[at].flags != new->flags || locals[at].prefix != new->prefix;
+	if (!had)
+		ok = array_open((void **)&locals, &nlocals, &locals_room, sizeof(*locals), at);
+	if (ok) {
+		locals[at] = *new;
+		locals[at].mark = mark;
+		*counts = local_counts(&locals[at]);
+	}
+	sl_unlock(&lock);
+	return ok;
+}
+
+static unsigned local_gone(const struct local *gone)
+{
+	unsigned at, did = 0;
+	bool counted = false;
+
+	if (!sl_lock(&lock))
+		return 0;
+	at = local_pos(&gone->addr, gone->ifindex);
+	if (at < nlocals && !local_cmp(&locals[at], &gone->addr, gone->ifindex)) {
+		counted = local_counts(&locals[at]);
+		array_close(locals, &nlocals, sizeof(*locals), at);
+		did = SL_RTNL_ROUTES;
+	}
+	sl_unlock(&lock);
+	if (counted)
+		tell_addr(gone->ifindex, &gone->addr, true);
+	return did;
+}
+
+unsigned sl_local_on_msg(const struct nlmsghdr *nlh)
+{
+	struct local l;
+	bool counted, counts, changed;
+
+	if (!parse_local(nlh, &l))
+		return 0;
+	if (nlh->nlmsg_type == RTM_DELADDR)
+		return local_gone(&l);
+	if (!local_put(&l, &counted, &counts, &changed)) {
+		sl_warn_once("net", "no memory for the mirror of the addresses");
+		return 0;
+	}
+	if (counted != counts)
+		tell_addr(l.ifindex, &l.addr, !counts);
+	return changed ? SL_RTNL_ROUTES : 0;
+}
+
+/* Mark and sweep --------------------------------------------------------------------------- */
+
+void sl_link_mark(void)
+{
+	mark++;
+}
+
+static bool stale_local(struct local *out)
+{
+	bool found = false;
+
+	if (!sl_lock(&lock))
+		return false;
+	for (unsigned i = 0; i < nlocals && !found; i++)
+		if (locals[i].mark != mark) {
+			*out = locals[i];
+			found = true;
+		}
+	sl_unlock(&lock);
+	return found;
+}
+
+static uint32_t stale_link(void)
+{
+	uint32_t found = 0;
+
+	if (!sl_lock(&lock))
+		return 0;
+	for (unsigned i = 0; i < nlinks && !found; i++)
+		if (links[i].mark != mark)
+			found = links[i].pub.ifindex;
+	sl_unlock(&lock);
+	return found;
+}
+
+void sl_link_sweep(void)
+{
+	struct local l;
+	uint32_t ifindex;
+
+	while (stale_local(&l))
+		local_gone(&l);
+	while ((ifindex = stale_link()))
+		link_gone(ifindex);
+}
+
+void sl_link_fini(void)
+{
+	if (!sl_lock(&lock))
+		return;
+	free(links);
+	free(locals);
+	links = NULL;
+	locals = NULL;
+	nlinks = links_room = nlocals = locals_room = 0;
+	sl_unlock(&lock);
+}
+
+/* Another thread may have held the lock or the heap at the fork: the arrays are left behind. */
+void sl_link_child(void)
+{
+	memset(&lock, 0, sizeof(lock));
+	links = NULL;
+	locals = NULL;
+	nlinks = links_room = nlocals = locals_room = 0;
+}
+
+/* Questions -------------------------------------------------------------------------------- */
+
+bool sl_link_get(uint32_t ifindex, struct sl_link *out)
+{
+	const struct link *l;
+
+	if (!sl_lock(&lock))
+		return false;
+	l = link_find(ifindex);
+	if (l)
+		*out = l->pub;
+	sl_unlock(&lock);
+	return l;
+}
+
+uint32_t sl_link_mtu(uint32_t ifindex, int family, uint32_t *flags)
+{
+	const struct link *l;
+	uint32_t mtu = 0;
+
+	if (!sl_lock(&lock))
+		return 0;
+	l = link_find(ifindex);
+	if (l) {
+		mtu = l->pub.mtu;
+		if (family == AF_INET6 && l->mtu6)
+			mtu = sl_min(mtu, l->mtu6);
+		*flags = l->pub.flags;
+	}
+	sl_unlock(&lock);
+	return mtu;
+}
+
+bool sl_addr_is_local(const struct sl_addr *addr)
+{
+	bool found = false;
+
+	if (sl_addr_is_loopback(addr))
+		return true;
+	if (!sl_lock(&lock))
+		return false;
+	for (unsigned i = local_pos(addr, 0); i < nlocals && !found; i++) {
+		if (!sl_addr_eq(&locals[i].addr, addr))
+			break;
+		found = local_counts(&locals[i]);
+	}
+	sl_unlock(&lock);
+	return found;
+}
+
+static bool link_next(struct sl_link *cur)
+{
+	unsigned at;
+	bool found;
+
+	if (!sl_lock(&lock))
+		return false;
+	for (at = link_pos(cur->ifindex + 1); at < nlinks; at++)
+		if (links[at].pub.flags & IFF_UP)
+			break;
+	found = at < nlinks;
+	if (found)
+		*cur = links[at].pub;
+	sl_unlock(&lock);
+	return found;
+}
+
+void sl_link_for_each(bool (*fn)(const struct sl_link *link, void *arg), void *arg)
+{
+	struct sl_link cur = {0};
+
+	while (link_next(&cur))
+		if (!fn(&cur, arg))
+			return;
+}
+
+void sl_local_for_each(bool (*fn)(uint32_t ifindex, const struct sl_addr *addr, void *arg),
+		       void *arg)
+{
+	struct local cur;
+	bool counts;
+
+	for (bool first = true; local_next(&cur, first, &counts); first = false)
+		if (counts && !fn(cur.ifindex, &cur.addr, arg))
+			return;
+}

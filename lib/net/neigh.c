@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Mirror of the kernel's neighbours, for those that somebody asked for.
+ *
+ * Entries are made by sl_neigh_get() and never freed. Events change existing entries only; a new
+ * entry is put into the table first and asked of the kernel then, and the answer is dropped if an
+ * event came between, so the kernel's last word always wins. Chains are read without a lock. */
+#include <linux/if_arp.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "net/rtnl.h"
+
+#define BUCKETS     4096 /* the kernel's gc_thresh3 is 1024 by default */
+#define CHUNK_BYTES 65536
+
+/* What the packet path reads in two aligned words, beside the sequence. */
+union state {
+	struct {
+		uint8_t mac[6];
+		bool valid, wants_probe;
+	};
+	uint32_t word[2];
+};
+_Static_assert(offsetof(struct sl_neigh, mac) == 4 && offsetof(struct sl_neigh, valid) == 10 &&
+		       offsetof(struct sl_neigh, wants_probe) == 11,
+	       "two words are read as one state");
+
+/* What the writers keep beside each entry. */
+struct entry {
+	struct sl_neigh pub;
+	uint32_t events; /* messages about it so far */
+	uint32_t mark;   /* last dump that named it */
+};
+
+static struct sl_neigh *table[BUCKETS];
+static struct sl_lock lock; /* writers */
+static uint32_t mark;
+static char *chunk; /* room for new entries */
+static size_t chunk_left;
+static bool may_use = true;
+
+static struct entry *priv(struct sl_neigh *n)
+{
+	return sl_container_of(n, struct entry, pub);
+}
+
+/* The table -------------------------------------------------------------------------------- */
+
+static struct sl_neigh **bucket(uint32_t ifindex, const struct sl_addr *addr)
+{
+	uint64_t h = (addr->q[0] ^ ifindex) * 0x9e3779b97f4a7c15ull;
+
+	h = (h ^ addr->q[1]) * 0x9e3779b97f4a7c15ull;
+	return &table[h >> 52 & (BUCKETS - 1)];
+}
+
+static struct sl_neigh *find(uint32_t ifindex, const struct sl_addr *addr)
+{
+	struct sl_neigh *n = sl_load_acquire(bucket(ifindex, addr));
+
+	while (n && (n->ifindex != ifindex || !sl_addr_eq(&n->addr, addr)))
+		n = n->hash_next; /* set before the entry was published, never changed */
+	return n;
+}
+
+/* From pages of our own: a signal handler may have interrupted malloc. Lock held. */
+static struct sl_neigh *entry_alloc(void)
+{
+	struct entry *e;
+
+	if (chunk_left < sizeof(*e)) {
+		long p = sl_sys(SYS_mmap, 0, CHUNK_BYTES, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+		if (p < 0 && p > -4096)
+			return NULL;
+		chunk = (char *)p;
+		chunk_left = CHUNK_BYTES;
+	}
+	e = (struct entry *)chunk;
+	chunk += sizeof(*e);
+	chunk_left -= sizeof(*e);
+	return &e->pub;
+}
+
+static struct sl_neigh *find_or_make(uint32_t ifindex, const struct sl_addr *addr, bool *made)
+{
+	struct sl_neigh **head = bucket(ifindex, addr), *n;
+
+	*made = false;
+	if (!sl_lock(&lock))
+		return NULL;
+	n = find(ifindex, addr);
+	if (!n && (n = entry_alloc())) {
+		n->ifindex = ifindex;
+		n->addr = *addr;
+		n->hash_next = *head;
+		sl_store_release(head, n); /* partner: find() */
+		*made = true;
+	}
+	sl_unlock(&lock);
+	return n;
+}
+
+/* State ------------------------------------------------------------------------------------ */
+
+static uint32_t *words(const struct sl_neigh *n)
+{
+	return (uint32_t *)((char *)n + offsetof(struct sl_neigh, mac));
+}
+
+/* A write that changes nothing leaves the sequence alone, so that no cached header is made anew.
+ * Partner: sl_neigh_read(). Lock held. */
+static void write_state(struct sl_neigh *n, const union state *s)
+{
+	uint32_t *w = words(n);
+
+	if (w[0] == s->word[0] && w[1] == s->word[1])
+		return;
+	sl_store(&n->seq, n->seq + 1);
+	sl_store_release(&w[0], s->word[0]);
+	sl_store_release(&w[1], s->word[1]);
+	sl_store_release(&n->seq, n->seq + 1);
+}
+
+bool sl_neigh_read(const struct sl_neigh *n, uint8_t mac[6], uint32_t *seq)
+{
+	const uint32_t *w = words(n);
+	union state s;
+	uint32_t before;
+
+	for (;;) {
+		before = sl_load_acquire(&n->seq);
+		s.word[0] = sl_load_acquire(&w[0]);
+		s.word[1] = sl_load_acquire(&w[1]);
+		if (sl_likely(!(before & 1) && sl_load(&n->seq) == before))
+			break;
+		sl_cpu_relax();
+	}
+	*seq = before;
+	memcpy(mac, s.mac, 6);
+	return s.valid;
+}
+
+/* Messages --------------------------------------------------------------------------------- */
+
+struct parsed {
+	uint32_t ifindex;
+	struct sl_addr addr;
+	uint16_t nud;
+	union state state;
+};
+
+static bool parse(const struct nlmsghdr *nlh, struct parsed *out)
+{
+	const uint16_t usable =
+		NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP;
+	const struct nlattr *tb[NDA_MAX + 1];
+	const struct ndmsg *ndm = mnl_nlmsg_get_payload(nlh);
+
+	if (nlh->nlmsg_type != RTM_NEWNEIGH && nlh->nlmsg_type != RTM_DELNEIGH)
+		return false;
+	if (!sl_rtnl_attrs(nlh, sizeof(*ndm), tb, NDA_MAX) || ndm->ndm_flags & NTF_PROXY)
+		return false;
+	memset(out, 0, sizeof(*out));
+	if (!sl_rtnl_addr(tb[NDA_DST], ndm->ndm_family, &out->addr))
+		return false;
+	out->ifindex = (uint32_t)ndm->ndm_ifindex;
+	if (nlh->nlmsg_type == RTM_DELNEIGH || !(ndm->ndm_state & usable))
+		return true;
+	out->nud = ndm->ndm_state;
+	if (!tb[NDA_LLADDR] || mnl_attr_get_payload_len(tb[NDA_LLADDR]) != 6)
+		return true;
+	memcpy(out->state.mac, mnl_attr_get_payload(tb[NDA_LLADDR]), 6);
+	out->state.valid = true;
+	out->state.wants_probe = ndm->ndm_state & NUD_STALE;
+	return true;
+}
+
+void sl_neigh_on_msg(const struct nlmsghdr *nlh)
+{
+	struct parsed p;
+	struct sl_neigh *n;
+
+	if (!parse(nlh, &p))
+		return;
+	n = find(p.ifindex, &p.addr);
+	if (!n || !sl_lock(&lock))
+		return;
+	priv(n)->events++;
+	priv(n)->mark = mark;
+	write_state(n, &p.state);
+	sl_unlock(&lock);
+}
+
+/* Asking ----------------------------------------------------------------------------------- */
+
+static struct nlmsghdr *build(void *buf, uint16_t type, uint16_t flags, const struct sl_neigh *n)
+{
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct ndmsg *ndm;
+
+	nlh->nlmsg_type = type;
+	nlh->nlmsg_flags = NLM_F_REQUEST | flags;
+	ndm = mnl_nlmsg_put_extra_header(nlh, sizeof(*ndm));
+	ndm->ndm_family = (uint8_t)sl_rtnl_family(&n->addr);
+	if (!(flags & NLM_F_DUMP)) {
+		ndm->ndm_ifindex = (int)n->ifindex;
+		sl_rtnl_put_addr(nlh, NDA_DST, &n->addr);
+	} else {
+		mnl_attr_put_u32(nlh, NDA_IFINDEX, n->ifindex);
+	}
+	return nlh;
+}
+
+struct wanted {
+	const struct sl_neigh *n;
+	struct parsed p;
+	bool found;
+};
+
+static int on_answer(const struct nlmsghdr *nlh, void *arg)
+{
+	struct wanted *w = arg;
+	struct parsed p;
+
+	if (parse(nlh, &p) && p.ifindex == w->n->ifindex && sl_addr_eq(&p.addr, &w->n->addr)) {
+		w->p = p;
+		w->found = true;
+	}
+	return 0;
+}
+
+/* Reads the entry in the kernel's table. Returns its NUD_* state (0: not there or no use), or
+ * -errno if it could not be asked. */
+static int refresh(struct sl_neigh *n)
+{
+	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8)));
+	struct wanted w = {.n = n};
+	uint32_t events = sl_load_acquire(&priv(n)->events);
+	int err = sl_rtnl_ask(build(buf, RTM_GETNEIGH, 0, n), on_answer, &w);
+
+	if (err == -EOPNOTSUPP || err == -EINVAL) /* before Linux 5.0 there are only dumps */
+		err = sl_rtnl_ask(build(buf, RTM_GETNEIGH, NLM_F_DUMP, n), on_answer, &w);
+	if (err && err != -ENOENT && err != -EINTR)
+		return err;
+	if (!sl_lock(&lock))
+		return -EDEADLK;
+	if (priv(n)->events == events)
+		write_state(n, &w.p.state);
+	sl_unlock(&lock);
+	return w.p.nud;
+}
+
+struct sl_neigh *sl_neigh_get(uint32_t ifindex, const struct sl_addr *addr)
+{
+	struct sl_neigh *n = find(ifindex, addr);
+	bool made;
+
+	if (n)
+		return n;
+	n = find_or_make(ifindex, addr, &made);
+	if (n && made)
+		refresh(n);
+	return n;
+}
+
+void sl_neigh_use(struct sl_neigh *n)
+{
+	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8)));
+	struct nlmsghdr *nlh;
+	int nud, err;
+
+	if (!sl_load(&may_use))
+		return;
+	/* NTF_USE takes PERMANENT off an entry (since Linux 5.15): ask what it is now. */
+	nud = refresh(n);
+	__atomic_store_n(&n->wants_probe, false, __ATOMIC_RELAXED);
+	if (nud < 0 || nud & (NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE))
+		return;
+	nlh = build(buf, RTM_NEWNEIGH, NLM_F_CREATE, n);
+	((struct ndmsg *)mnl_nlmsg_get_payload(nlh))->ndm_flags = NTF_USE;
+	err = sl_rtnl_tell(nlh);
+	if (err == -EPERM) {
+		sl_store(&may_use, false);
+		sl_details("net", "neighbours in use are not probed: no CAP_NET_ADMIN");
+	}
+}
+
+/* Everything ------------------------------------------------------------------------------- */
+
+static void each(void (*fn)(struct sl_neigh *n))
+{
+	for (unsigned i = 0; i < BUCKETS; i++)
+		for (struct sl_neigh *n = sl_load_acquire(&table[i]); n; n = n->hash_next)
+			fn(n);
+}
+
+static void forget(struct sl_neigh *n)
+{
+	static const union state none;
+
+	priv(n)->events++;
+	write_state(n, &none);
+}
+
+static void forget_unmarked(struct sl_neigh *n)
+{
+	if (priv(n)->mark != mark)
+		forget(n);
+}
+
+static void repair(struct sl_neigh *n)
+{
+	n->seq &= ~1u;
+	forget(n);
+}
+
+void sl_neigh_mark(void)
+{
+	if (!sl_lock(&lock))
+		return;
+	mark++;
+	sl_unlock(&lock);
+}
+
+void sl_neigh_sweep(void)
+{
+	if (!sl_lock(&lock))
+		return;
+	each(forget_unmarked);
+	sl_unlock(&lock);
+}
+
+void sl_neigh_forget(void)
+{
+	if (!sl_lock(&lock))
+		return;
+	each(forget);
+	sl_unlock(&lock);
+}
+
+void sl_neigh_child(void)
+{
+	memset(&lock, 0, sizeof(lock));
+	each(repair);
+	/* The chunk may have been on the way to its next user: take a new one. */
+	chunk_left = 0;
+}

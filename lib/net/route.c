@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One destination asked of the kernel: RTM_GETROUTE and what its answer means for sending.
+ *
+ * The kernel answers as its own send would decide: policy rules, metrics, path MTU exceptions,
+ * the choice among several next hops. What the answer lacks is asked beside it: IPv6 does not
+ * say whether this host is a member of the group (IPv4 does, by RTCF_LOCAL), so its list of
+ * groups is looked through. */
+#include <errno.h>
+#include <linux/if.h>
+#include <linux/in_route.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "net/rtnl.h"
+
+#ifndef IFA_MULTICAST
+#define IFA_MULTICAST 7
+#endif
+#ifndef RTM_GETMULTICAST
+#define RTM_GETMULTICAST 58
+#endif
+#define TOS_ROUTED 0xfc /* without the bits of ECN */
+
+/* Parsing ---------------------------------------------------------------------------------- */
+
+static void parse_metrics(const struct nlattr *metrics, struct sl_route *out)
+{
+	const struct nlattr *tb[RTAX_MAX + 1];
+
+	if (!metrics)
+		return;
+	sl_rtnl_nested(metrics, tb, RTAX_MAX);
+	out->mtu = sl_rtnl_u32(tb[RTAX_MTU], 0);
+	out->hoplimit = (uint8_t)sl_min(sl_rtnl_u32(tb[RTAX_HOPLIMIT], 0), 255u);
+}
+
+/* The next hop: a gateway of the same family, of another (RTA_VIA), or the destination. */
+static void parse_nexthop(const struct nlattr **tb, int family, const struct sl_addr *dst,
+			  struct sl_route *out)
+{
+	const struct rtvia *via;
+	size_t n;
+
+	out->nexthop = *dst;
+	if (sl_rtnl_addr(tb[RTA_GATEWAY], family, &out->nexthop) || !tb[RTA_VIA])
+		return;
+	via = mnl_attr_get_payload(tb[RTA_VIA]);
+	n = mnl_attr_get_payload_len(tb[RTA_VIA]);
+	if (n == sizeof(*via) + 16 && via->rtvia_family == AF_INET6) {
+		out->nexthop = sl_addr_v6(via->rtvia_addr);
+	} else if (n == sizeof(*via) + 4 && via->rtvia_family == AF_INET) {
+		uint32_t v4;
+
+		memcpy(&v4, via->rtvia_addr, 4);
+		out->nexthop = sl_addr_v4(v4);
+	} else {
+		out->kind = SL_ROUTE_OTHER;
+	}
+}
+
+/* IPv6 answers some refusals as a route with an error in it. */
+static int error_of_type(uint8_t type)
+{
+	switch (type) {
+	case RTN_UNREACHABLE:
+		return -EHOSTUNREACH;
+	case RTN_PROHIBIT:
+		return -EACCES;
+	case RTN_BLACKHOLE:
+		return -EINVAL;
+	case RTN_THROW:
+		return -ENETUNREACH;
+	default:
+		return 0;
+	}
+}
+
+static int cached_error(const struct nlattr *a)
+{
+	const struct rta_cacheinfo *ci;
+
+	if (!a || mnl_attr_get_payload_len(a) < sizeof(*ci))
+		return 0;
+	ci = mnl_attr_get_payload(a);
+	/* IPv4 has no use for the field but that of ICMP's last word; the kernel's is positive. */
+	return (int)ci->rta_error > 0 ? -(int)ci->rta_error : (int)ci->rta_error;
+}
+
+static enum sl_route_kind kind_of(const struct rtmsg *rtm)
+{
+	switch (rtm->rtm_type) {
+	case RTN_UNICAST:
+		/* The address of a subnet that is routed as unicast is still sent as broadcast. */
+		return rtm->rtm_flags & RTCF_BROADCAST ? SL_ROUTE_BROADCAST : SL_ROUTE_DEVICE;
+	case RTN_MULTICAST:
+		return rtm->rtm_flags & RTCF_LOCAL ? SL_ROUTE_LOCAL : SL_ROUTE_MULTICAST;
+	case RTN_LOCAL:
+	case RTN_ANYCAST:
+		return SL_ROUTE_LOCAL;
+	case RTN_BROADCAST:
+		return SL_ROUTE_BROADCAST;
+	default:
+		return SL_ROUTE_OTHER;
+	}
+}
+
+int sl_route_parse(const struct nlmsghdr *nlh, const struct sl_route_key *key, struct sl_route *out)
+{
+	const struct nlattr *tb[RTA_MAX + 1];
+	const struct rtmsg *rtm = mnl_nlmsg_get_payload(nlh);
+	int family = sl_rtnl_family(&key->dst);
+
+	if (nlh->nlmsg_type != RTM_NEWROUTE || !sl_rtnl_attrs(nlh, sizeof(*rtm), tb, RTA_MAX) ||
+	    rtm->rtm_family != family)
+		return -EBADMSG;
+	out->kind = kind_of(rtm);
+	out->ifindex = sl_rtnl_u32(tb[RTA_OIF], 0);
+	parse_metrics(tb[RTA_METRICS], out);
+	parse_nexthop(tb, family, &key->dst, out);
+	if (!sl_rtnl_addr(tb[RTA_PREFSRC], family, &out->src))
+		out->src = key->src;
+	if (tb[RTA_ENCAP] || tb[RTA_ENCAP_TYPE] || tb[RTA_MULTIPATH] || tb[RTA_NEWDST])
+		out->kind = SL_ROUTE_OTHER;
+	out->error = error_of_type(rtm->rtm_type);
+	if (family == AF_INET6 && !out->error)
+		out->error = cached_error(tb[RTA_CACHEINFO]);
+	if (out->error)
+		out->kind = SL_ROUTE_UNREACHABLE;
+	return 0;
+}
+
+bool sl_route_is_refusal(int error)
+{
+	switch (error) {
+	case -ENETUNREACH:
+	case -EHOSTUNREACH:
+	case -EACCES:
+	case -EINVAL: /* a blackhole, or a source that is no address of ours */
+	case -ENODEV:
+	case -ENETDOWN:
+	case -EADDRNOTAVAIL:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Groups of IPv6 --------------------------------------------------------------------------- */
+
+struct member {
+	const struct sl_addr *group;
+	uint32_t ifindex;
+	bool found;
+};
+
+static int member_on_msg(const struct nlmsghdr *nlh, void *arg)
+{
+	struct member *m = arg;
+	const struct nlattr *tb[IFA_MAX + 1];
+	const struct ifaddrmsg *ifa = mnl_nlmsg_get_payload(nlh);
+	struct sl_addr group;
+
+	if (!sl_rtnl_attrs(nlh, sizeof(*ifa), tb, IFA_MAX) || ifa->ifa_index != m->ifindex)
+		return 0;
+	if (sl_rtnl_addr(tb[IFA_MULTICAST], AF_INET6, &group) && sl_addr_eq(&group, m->group))
+		m->found = true;
+	return 0;
+}
+
+/* Is this host a member of the group on the device? 1, 0 or -errno. */
+static int group6_is_joined(const struct sl_addr *group, uint32_t ifindex)
+{
+	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8))) = {0};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct member m = {.group = group, .ifindex = ifindex};
+	struct ifaddrmsg *ifa;
+	int err;
+
+	nlh->nlmsg_type = RTM_GETMULTICAST;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	ifa = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifa));
+	ifa->ifa_family = AF_INET6;
+	ifa->ifa_index = ifindex; /* a filter where strict checking exists */
+	err = sl_rtnl_ask(nlh, member_on_msg, &m);
+	if (err && err != -EINTR)
+		return err;
+	/* A list that changed meanwhile raises the generation, or is asked again by age. */
+	return m.found;
+}
+
+/* The question ----------------------------------------------------------------------------- */
+
+static void build(struct nlmsghdr *nlh, const struct sl_route_key *key)
+{
+	bool v4 = sl_addr_is_v4(&key->dst);
+	uint8_t bits = v4 ? 32 : 128;
+	struct rtmsg *rtm;
+
+	nlh->nlmsg_type = RTM_GETROUTE;
+	nlh->nlmsg_flags = NLM_F_REQUEST;
+	rtm = mnl_nlmsg_put_extra_header(nlh, sizeof(*rtm));
+	rtm->rtm_family = v4 ? AF_INET : AF_INET6;
+	rtm->rtm_dst_len = bits;
+	rtm->rtm_tos = key->tos & TOS_ROUTED;
+	sl_rtnl_put_addr(nlh, RTA_DST, &key->dst);
+	if (!sl_addr_is_any(&key->src)) {
+		rtm->rtm_src_len = bits;
+		sl_rtnl_put_addr(nlh, RTA_SRC, &key->src);
+	}
+	if (key->oif)
+		mnl_attr_put_u32(nlh, RTA_OIF, key->oif);
+	if (key->mark)
+		mnl_attr_put_u32(nlh, RTA_MARK, key->mark);
+}
+
+struct question {
+	const struct sl_route_key *key;
+	struct sl_route *out;
+};
+
+static int on_answer(const struct nlmsghdr *nlh, void *arg)
+{
+	struct question *q = arg;
+
+	return sl_route_parse(nlh, q->key, q->out);
+}
+
+/* What only the mirror knows: the device's MTU, and that loopback is no wire. */
+static int complete(const struct sl_route_key *key, struct sl_route *out)
+{
+	uint32_t flags = 0, mtu;
+	int joined;
+
+	if (out->kind == SL_ROUTE_UNREACHABLE)
+		return 0;
+	mtu = sl_link_mtu(out->ifindex, sl_rtnl_family(&key->dst), &flags);
+	if (!mtu)
+		return -EAGAIN; /* a device so new that its event is still on the way */
+	out->mtu = out->mtu ? sl_min(out->mtu, mtu) : mtu;
+	if (flags & IFF_LOOPBACK)
+		out->kind = SL_ROUTE_LOCAL;
+	if (out->kind != SL_ROUTE_MULTICAST || sl_addr_is_v4(&key->dst))
+		return 0;
+	joined = group6_is_joined(&key->dst, out->ifindex);
+	if (joined > 0)
+		out->kind = SL_ROUTE_LOCAL;
+	return sl_min(joined, 0);
+}
+
+int sl_route_get(const struct sl_route_key *key, struct sl_route *out)
+{
+	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8))) = {0};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct question q = {.key = key, .out = out};
+	int err;
+
+	memset(out, 0, sizeof(*out));
+	/* Before the question: what changes from now on makes the answer stale. */
+	out->gen = sl_load_acquire(&sl_route_gen);
+	out->asked_ns = sl_now_ns();
+	if (!sl_addr_is_any(&key->src) && sl_addr_is_v4(&key->src) != sl_addr_is_v4(&key->dst))
+		return -EINVAL;
+	build(nlh, key);
+	err = sl_rtnl_ask(nlh, on_answer, &q);
+	if (err && sl_route_is_refusal(err)) {
+		out->kind = SL_ROUTE_UNREACHABLE;
+		out->error = err;
+		return 0;
+	}
+	return err ? err : complete(key, out);
+}

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Netlink channels of the mirror: questions, dumps, events, and the new dump after lost events. */
+#include <errno.h>
+#include <linux/nexthop.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "net/rtnl.h"
+
+/* Since Linux 6.14; older headers and kernels do not know them. */
+#define GRP_IPV4_MCADDR 37
+#define GRP_IPV6_MCADDR 38
+#ifndef RTM_NEWMULTICAST
+#define RTM_NEWMULTICAST 56
+#define RTM_DELMULTICAST 57
+#endif
+#ifndef NETLINK_GET_STRICT_CHK
+#define NETLINK_GET_STRICT_CHK 12
+#endif
+
+#define EVENTS_RCVBUF_BYTES (8 << 20)
+#define BUF_BYTES           32768 /* the kernel's dumps use up to this much at a time */
+#define EVENT_BATCH         512   /* messages of the kernel for one call of the keeper */
+#define DUMP_TRIES          8     /* for a table that changes while it is dumped */
+#define ANSWER_TIMEOUT_S    2
+
+struct chan {
+	struct sl_lock lock;
+	int fd;
+	uint32_t seq;
+	uint8_t buf[BUF_BYTES] __attribute__((aligned(8)));
+};
+
+static struct chan asks = {.fd = -1}, dumps = {.fd = -1};
+static int events_fd = -1;
+static bool resync_wanted; /* keeper: events were lost, the tables must be dumped anew */
+static uint8_t events_buf[BUF_BYTES] __attribute__((aligned(8)));
+
+uint32_t sl_route_gen = 1;
+
+/* Attributes ------------------------------------------------------------------------------- */
+
+static void attrs_collect(const struct nlattr *a, int len, const struct nlattr **tb, unsigned max)
+{
+	memset(tb, 0, (max + 1) * sizeof(*tb));
+	while (mnl_attr_ok(a, len)) {
+		if (mnl_attr_get_type(a) <= max)
+			tb[mnl_attr_get_type(a)] = a;
+		len -= (int)MNL_ALIGN(a->nla_len);
+		a = mnl_attr_next(a);
+	}
+}
+
+bool sl_rtnl_attrs(const struct nlmsghdr *nlh, size_t hdr_bytes, const struct nlattr **tb,
+		   unsigned max)
+{
+	size_t head = MNL_ALIGN(hdr_bytes), payload = mnl_nlmsg_get_payload_len(nlh);
+
+	if (nlh->nlmsg_len < MNL_NLMSG_HDRLEN || payload < hdr_bytes)
+		return false;
+	attrs_collect(mnl_nlmsg_get_payload_offset(nlh, hdr_bytes),
+		      payload > head ? (int)(payload - head) : 0, tb, max);
+	return true;
+}
+
+void sl_rtnl_nested(const struct nlattr *nest, const struct nlattr **tb, unsigned max)
+{
+	attrs_collect(mnl_attr_get_payload(nest), mnl_attr_get_payload_len(nest), tb, max);
+}
+
+uint32_t sl_rtnl_u32(const struct nlattr *a, uint32_t dflt)
+{
+	return a && mnl_attr_get_payload_len(a) >= sizeof(uint32_t) ? mnl_attr_get_u32(a) : dflt;
+}
+
+uint8_t sl_rtnl_u8(const struct nlattr *a, uint8_t dflt)
+{
+	return a && mnl_attr_get_payload_len(a) >= 1 ? mnl_attr_get_u8(a) : dflt;
+}
+
+bool sl_rtnl_addr(const struct nlattr *a, int family, struct sl_addr *out)
+{
+	uint32_t v4;
+
+	if (!a)
+		return false;
+	if (family == AF_INET && mnl_attr_get_payload_len(a) == 4) {
+		memcpy(&v4, mnl_attr_get_payload(a), 4);
+		*out = sl_addr_v4(v4);
+		return true;
+	}
+	if (family == AF_INET6 && mnl_attr_get_payload_len(a) == 16) {
+		*out = sl_addr_v6(mnl_attr_get_payload(a));
+		return true;
+	}
+	return false;
+}
+
+void sl_rtnl_put_addr(struct nlmsghdr *nlh, uint16_t type, const struct sl_addr *addr)
+{
+	if (sl_addr_is_v4(addr))
+		mnl_attr_put(nlh, type, 4, &addr->w[3]);
+	else
+		mnl_attr_put(nlh, type, 16, addr->b);
+}
+
+/* Sockets ---------------------------------------------------------------------------------- */
+
+static int rtnl_socket(int extra)
+{
+	struct sockaddr_nl self = {.nl_family = AF_NETLINK};
+	int fd = sl_sys_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | extra, NETLINK_ROUTE);
+	int one = 1, err;
+
+	if (fd < 0)
+		return fd;
+	/* Refused by kernels before 4.20: their dumps are unfiltered, which is only slower. */
+	(void)sl_sys_setsockopt(fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &one, sizeof(one));
+	(void)sl_sys_setsockopt(fd, SOL_NETLINK, NETLINK_CAP_ACK, &one, sizeof(one));
+	err = sl_sys_bind(fd, &self, sizeof(self));
+	if (err) {
+		(void)sl_sys_close(fd);
+		return err;
+	}
+	return fd;
+}
+
+static int chan_open(struct chan *ch)
+{
+	struct timeval tv = {.tv_sec = ANSWER_TIMEOUT_S};
+	int fd = rtnl_socket(0);
+
+	if (fd < 0)
+		return fd;
+	/* The kernel answers before sendto returns; the time-out is against the unforeseen. */
+	(void)sl_sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	ch->seq = 0;
+	ch->fd = fd;
+	return 0;
+}
+
+static int events_open(void)
+{
+	static const int groups[] = {
+		RTNLGRP_LINK,         RTNLGRP_NEIGH,        RTNLGRP_IPV4_IFADDR,
+		RTNLGRP_IPV6_IFADDR,  RTNLGRP_IPV4_ROUTE,   RTNLGRP_IPV6_ROUTE,
+		RTNLGRP_IPV4_RULE,    RTNLGRP_IPV6_RULE,    RTNLGRP_IPV6_IFINFO,
+		RTNLGRP_IPV4_NETCONF, RTNLGRP_IPV6_NETCONF, RTNLGRP_NEXTHOP,
+		GRP_IPV4_MCADDR,      GRP_IPV6_MCADDR,
+	};
+	int size = EVENTS_RCVBUF_BYTES, fd = rtnl_socket(SOCK_NONBLOCK), err;
+
+	if (fd < 0)
+		return fd;
+	if (sl_sys_setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
+		(void)sl_sys_setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	for (unsigned i = 0; i < sl_array_len(groups); i++) {
+		err = sl_sys_setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &groups[i],
+					sizeof(groups[i]));
+		/* Groups from IPV6_RULE on are of some kernels only (no IPv6, old). */
+		if (err && i < 3) {
+			(void)sl_sys_close(fd);
+			return err;
+		}
+	}
+	return fd;
+}
+
+/* One datagram of the kernel. Returns its length, 0: not the kernel's, or -errno. */
+static long recv_kernel(int fd, void *buf, int flags)
+{
+	struct sockaddr_nl from = {0};
+	struct iovec iov = {.iov_base = buf, .iov_len = BUF_BYTES};
+	struct msghdr msg = {
+		.msg_name = &from,
+		.msg_namelen = sizeof(from),
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+	};
+	long n;
+
+	do
+		n = sl_sys_recvmsg(fd, &msg, flags);
+	while (n == -EINTR);
+	if (n < 0)
+		return n;
+	if (from.nl_pid != 0)
+		return 0;
+	return msg.msg_flags & MSG_TRUNC ? -ENOBUFS : n;
+}
+
+/* Questions -------------------------------------------------------------------------------- */
+
+struct answer {
+	sl_rtnl_fn fn;
+	void *arg;
+	bool dump, intr;
+	int result;
+};
+
+static int error_of(const struct nlmsghdr *nlh)
+{
+	const struct nlmsgerr *e = mnl_nlmsg_get_payload(nlh);
+
+	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(e->error))
+		return -EBADMSG;
+	return e->error;
+}
+
+/* Returns true when the answer is complete. */
+static bool answer_msg(struct answer *an, const struct nlmsghdr *nlh)
+{
+	int err = 0;
+
+	if (nlh->nlmsg_flags & NLM_F_DUMP_INTR)
+		an->intr = true;
+	if (nlh->nlmsg_type == NLMSG_ERROR) {
+		an->result = error_of(nlh);
+		return true;
+	}
+	if (nlh->nlmsg_type == NLMSG_DONE) {
+		if (an->dump && mnl_nlmsg_get_payload_len(nlh) >= sizeof(int) && !an->result)
+			an->result = sl_min(error_of(nlh), 0);
+		return true;
+	}
+	if (nlh->nlmsg_type < NLMSG_MIN_TYPE)
+		return false;
+	if (an->fn && !an->result)
+		err = an->fn(nlh, an->arg);
+	if (err)
+		an->result = err; /* a dump must still be read to its end */
+	return !an->dump;
+}
+
+static bool answer_buf(struct answer *an, const void *buf, size_t len, uint32_t seq)
+{
+	const struct nlmsghdr *nlh = buf;
+	int left = (int)len;
+
+	while (mnl_nlmsg_ok(nlh, left)) {
+		/* Another sequence number: the late answer to a question that was given up. */
+		if (nlh->nlmsg_seq == seq && answer_msg(an, nlh))
+			return true;
+		nlh = mnl_nlmsg_next(nlh, &left);
+	}
+	return false;
+}
+
+static int chan_send(struct chan *ch, struct nlmsghdr *nlh)
+{
+	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+	long n;
+
+	nlh->nlmsg_seq = ++ch->seq;
+	do
+		n = sl_sys_sendto(ch->fd, nlh, nlh->nlmsg_len, 0, &kernel, sizeof(kernel));
+	while (n == -EINTR);
+	return n < 0 ? (int)n : 0;
+}
+
+static int chan_ask(struct chan *ch, struct nlmsghdr *nlh, sl_rtnl_fn fn, void *arg)
+{
+	struct answer an = {
+		.fn = fn,
+		.arg = arg,
+		.dump = (nlh->nlmsg_flags & NLM_F_DUMP) == NLM_F_DUMP,
+	};
+	long n;
+
+	if (!sl_lock(&ch->lock))
+		return -EDEADLK;
+	n = ch->fd < 0 ? -ENOTCONN : chan_send(ch, nlh);
+	while (n >= 0) {
+		n = recv_kernel(ch->fd, ch->buf, 0);
+		if (n > 0 && answer_buf(&an, ch->buf, (size_t)n, nlh->nlmsg_seq))
+			break;
+	}
+	sl_unlock(&ch->lock);
+	if (n < 0)
+		return n == -EAGAIN ? -ETIMEDOUT : (int)n;
+	return an.result ? an.result : an.intr ? -EINTR : 0;
+}
+
+int sl_rtnl_ask(struct nlmsghdr *nlh, sl_rtnl_fn fn, void *arg)
+{
+	return chan_ask(&asks, nlh, fn, arg);
+}
+
+int sl_rtnl_tell(struct nlmsghdr *nlh)
+{
+	struct answer an = {0};
+	long n;
+
+	if (!sl_lock(&asks.lock))
+		return -EDEADLK;
+	n = asks.fd < 0 ? -ENOTCONN : chan_send(&asks, nlh);
+	while (n >= 0) {
+		n = recv_kernel(asks.fd, asks.buf, MSG_DONTWAIT);
+		if (n > 0 && answer_buf(&an, asks.buf, (size_t)n, nlh->nlmsg_seq))
+			break;
+	}
+	sl_unlock(&asks.lock);
+	return n < 0 && n != -EAGAIN ? (int)n : an.result;
+}
+
+int sl_rtnl_dump(uint16_t type, int family, sl_rtnl_fn fn, void *arg)
+{
+	/* Strict checking wants the family's own header, zeroed, and its whole length. */
+	static const struct {
+		uint16_t type;
+		uint8_t bytes;
+	} heads[] = {
+		{RTM_GETLINK, sizeof(struct ifinfomsg)},
+		{RTM_GETADDR, sizeof(struct ifaddrmsg)},
+		{RTM_GETNEIGH, sizeof(struct ndmsg)},
+	};
+	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8))) = {0};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	uint8_t bytes = sizeof(struct rtgenmsg);
+
+	for (unsigned i = 0; i < sl_array_len(heads); i++)
+		if (heads[i].type == type)
+			bytes = heads[i].bytes;
+	nlh->nlmsg_type = type;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	*(uint8_t *)mnl_nlmsg_put_extra_header(nlh, bytes) = (uint8_t)family;
+	if (type == RTM_GETLINK)
+		mnl_attr_put_u32(nlh, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+	return chan_ask(&dumps, nlh, fn, arg);
+}
+
+/* Events ----------------------------------------------------------------------------------- */
+
+/* A change of a cached (cloned) route is an answer of ours or another's, not a decision. */
+static unsigned on_route(const struct nlmsghdr *nlh)
+{
+	const struct rtmsg *rtm = mnl_nlmsg_get_payload(nlh);
+
+	if (mnl_nlmsg_get_payload_len(nlh) >= sizeof(*rtm) && rtm->rtm_flags & RTM_F_CLONED)
+		return 0;
+	return SL_RTNL_ROUTES;
+}
+
+static unsigned on_event(const struct nlmsghdr *nlh)
+{
+	switch (nlh->nlmsg_type) {
+	case NLMSG_OVERRUN:
+		return SL_RTNL_LOST;
+	case RTM_NEWLINK:
+	case RTM_DELLINK:
+		return sl_link_on_msg(nlh);
+	case RTM_NEWADDR:
+	case RTM_DELADDR:
+		return sl_local_on_msg(nlh);
+	case RTM_NEWNEIGH:
+	case RTM_DELNEIGH:
+		sl_neigh_on_msg(nlh);
+		return 0;
+	case RTM_NEWROUTE:
+	case RTM_DELROUTE:
+		return on_route(nlh);
+	case RTM_NEWRULE:
+	case RTM_DELRULE:
+	case RTM_NEWNETCONF:
+	case RTM_DELNETCONF:
+	case RTM_NEWNEXTHOP:
+	case RTM_DELNEXTHOP:
+	case RTM_NEWMULTICAST:
+	case RTM_DELMULTICAST:
+		return SL_RTNL_ROUTES;
+	default:
+		return 0;
+	}
+}
+
+unsigned sl_rtnl_feed(const void *buf, size_t len)
+{
+	const struct nlmsghdr *nlh = buf;
+	int left = (int)len;
+	unsigned did = 0;
+
+	while (mnl_nlmsg_ok(nlh, left)) {
+		did |= on_event(nlh);
+		nlh = mnl_nlmsg_next(nlh, &left);
+	}
+	if (did & SL_RTNL_ROUTES)
+		__atomic_fetch_add(&sl_route_gen, 1, __ATOMIC_RELEASE);
+	return did;
+}
+
+void sl_rtnl_set_events(const struct sl_net_events *events)
+{
+	memset(&sl_link_events, 0, sizeof(sl_link_events));
+	if (events)
+		sl_link_events = *events;
+}
+
+static int dumped(const struct nlmsghdr *nlh, void *arg)
+{
+	(void)arg;
+	on_event(nlh);
+	return 0;
+}
+
+static int dump_tables(void)
+{
+	int err = sl_rtnl_dump(RTM_GETLINK, AF_UNSPEC, dumped, NULL);
+
+	if (!err)
+		err = sl_rtnl_dump(RTM_GETADDR, AF_UNSPEC, dumped, NULL);
+	if (!err)
+		err = sl_rtnl_dump(RTM_GETNEIGH, AF_INET, dumped, NULL);
+	if (!err)
+		err = sl_rtnl_dump(RTM_GETNEIGH, AF_INET6, dumped, NULL);
+	return err;
+}
+
+/* Makes the tables what the kernel has. */
+static int resync(void)
+{
+	int err = 0;
+
+	for (int i = 0; i < DUMP_TRIES; i++) {
+		sl_link_mark();
+		sl_neigh_mark();
+		err = dump_tables();
+		if (!err) {
+			sl_link_sweep();
+			sl_neigh_sweep();
+		}
+		if (err != -EINTR)
+			break;
+	}
+	__atomic_fetch_add(&sl_route_gen, 1, __ATOMIC_RELEASE);
+	return err;
+}
+
+/* Events older than the loss would undo what a new dump says: they are thrown away first. Returns
+ * false when more came than this call may read. */
+static bool events_discard(void)
+{
+	for (int i = 0; i < (EVENTS_RCVBUF_BYTES >> 8); i++)
+		if (recv_kernel(events_fd, events_buf, MSG_DONTWAIT) == -EAGAIN)
+			return true;
+	return false;
+}
+
+static void recover(void)
+{
+	int err;
+
+	if (!events_discard())
+		return;
+	err = resync();
+	if (err)
+		sl_warn("net", "the kernel's tables could not be read anew: error %d", -err);
+	else
+		resync_wanted = false;
+}
+
+void sl_net_on_readable(void)
+{
+	for (int i = 0; i < EVENT_BATCH && !resync_wanted; i++) {
+		long n = recv_kernel(events_fd, events_buf, MSG_DONTWAIT);
+
+		if (n == -EAGAIN)
+			return;
+		if (n > 0 && sl_rtnl_feed(events_buf, (size_t)n) & SL_RTNL_LOST)
+			resync_wanted = true;
+		if (n == -ENOBUFS) {
+			sl_details("net", "routing events were lost: reading all tables anew");
+			resync_wanted = true;
+		} else if (n < 0) {
+			sl_warn_once("net", "routing events cannot be read: error %d", (int)-n);
+			return;
+		}
+	}
+	if (resync_wanted)
+		recover();
+}
+
+int sl_net_fd(void)
+{
+	return events_fd;
+}
+
+/* Life ------------------------------------------------------------------------------------- */
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		(void)sl_sys_close(*fd);
+	*fd = -1;
+}
+
+int sl_net_open(const struct sl_net_events *events)
+{
+	int err;
+
+	sl_rtnl_set_events(NULL);
+	resync_wanted = false;
+	events_fd = events_open();
+	if (events_fd < 0)
+		return events_fd;
+	err = chan_open(&dumps);
+	if (!err)
+		err = chan_open(&asks);
+	if (!err)
+		err = resync();
+	if (err) {
+		sl_net_close();
+		return err;
+	}
+	sl_rtnl_set_events(events);
+	return 0;
+}
+
+void sl_net_close(void)
+{
+	bool locked = sl_lock(&asks.lock);
+
+	close_fd(&asks.fd);
+	if (locked)
+		sl_unlock(&asks.lock);
+	close_fd(&events_fd);
+	close_fd(&dumps.fd);
+	sl_rtnl_set_events(NULL);
+	sl_link_fini();
+	sl_neigh_forget();
+	__atomic_fetch_add(&sl_route_gen, 1, __ATOMIC_RELEASE);
+}
+
+void sl_net_child(void)
+{
+	close_fd(&events_fd);
+	close_fd(&dumps.fd);
+	close_fd(&asks.fd);
+	memset(&asks.lock, 0, sizeof(asks.lock));
+	memset(&dumps.lock, 0, sizeof(dumps.lock));
+	sl_rtnl_set_events(NULL);
+	sl_link_child();
+	sl_neigh_child();
+	__atomic_fetch_add(&sl_route_gen, 1, __ATOMIC_RELEASE);
+}
