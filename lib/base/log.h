@@ -18,6 +18,11 @@ enum sl_log_level {
 
 extern int sl_log_level; /* lines above it are not made; may change at run time (sluice stat -l) */
 
+/* Takes the log's settings over (tracelevel, log_details, log_colors, log_file) and opens the file.
+ * Until then: level 3 to standard error. sl_settings_load() calls it. */
+void sl_log_open(void);
+extern int sl_log_details; /* 0-3, may change at run time */
+
 /* Writes one line, whole, with one write(2) to standard error or the log file. Leaves errno and
  * stdio alone; safe in any thread and before init. room: the part that speaks ("port", "udp"). */
 void sl_log_write(enum sl_log_level level, const char *room, const char *fmt, ...) SL_PRINTF(3, 4);

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Log lines: made on the stack, written whole with one write(2).
+ *
+ * We are a guest in the program: a line never blocks it (a full pipe costs the line, counted),
+ * never kills it (SIGPIPE is held back) and never lands in a descriptor that has become something
+ * else since (a daemon that closed all its descriptors, an inetd service whose standard error is
+ * the client's connection). */
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <linux/termios.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/settings.h"
+#include "base/sys.h"
+
+#define LINE_MAX_BYTES 1024
+#define LOG_FD_MIN     200 /* out of the way of programs that count on low numbers */
+
+int sl_log_level = SL_LOG_INFO;
+int sl_log_details;
+
+static struct {
+	int fd;     /* of the log file; -1: standard error */
+	dev_t dev;  /* what fd was when it was opened */
+	ino_t ino;  /* (both 0 for standard error) */
+	int colors; /* wanted */
+	uint64_t start_ns;
+	uint32_t lost; /* lines not written: the reader does not read */
+	char path[300];
+} out = {.fd = -1};
+
+static const char *const names[] = {"PANIC",   "ERROR", "WARNING", "INFO",
+				    "DETAILS", "DEBUG", "FINE"};
+
+static uint64_t monotonic_ns(void)
+{
+	struct timespec ts;
+
+	if (sl_sys(SYS_clock_gettime, CLOCK_MONOTONIC, &ts))
+		return 0;
+	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
+}
+
+/* The file's name with the first %d replaced by the process id. */
+static void expand_path(char *dst, size_t len, const char *pattern)
+{
+	const char *d = strstr(pattern, "%d");
+
+	if (d)
+		snprintf(dst, len, "%.*s%ld%s", (int)(d - pattern), pattern, sl_sys(SYS_getpid),
+			 d + 2);
+	else
+		snprintf(dst, len, "%s", pattern);
+}
+
+static int open_file(const char *path)
+{
+	struct stat st;
+	int fd, high;
+
+	fd = (int)sl_sys(SYS_openat, AT_FDCWD, path,
+			 O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
+	if (fd < 0)
+		return fd;
+	high = sl_sys_fcntl(fd, F_DUPFD_CLOEXEC, LOG_FD_MIN);
+	if (high >= 0) {
+		(void)sl_sys_close(fd);
+		fd = high;
+	}
+	if (sl_sys(SYS_fstat, fd, &st) == 0) {
+		out.dev = st.st_dev;
+		out.ino = st.st_ino;
+	}
+	return fd;
+}
+
+void sl_log_open(void)
+{
+	char path[sizeof(out.path)];
+	int fd;
+
+	if (!out.start_ns)
+		out.start_ns = monotonic_ns();
+	sl_store(&sl_log_level, sl_settings.tracelevel);
+	sl_store(&sl_log_details, sl_settings.log_details);
+	out.colors = sl_settings.log_colors;
+	if (!sl_settings.log_file[0])
+		return;
+	expand_path(path, sizeof(path), sl_settings.log_file);
+	if (out.fd >= 0 && !strcmp(path, out.path))
+		return;
+	fd = open_file(path);
+	if (fd < 0) {
+		sl_warn("log", "%s: %s; logging to standard error", path, strerrorname_np(-fd));
+		return;
+	}
+	if (out.fd >= 0)
+		(void)sl_sys_close(out.fd);
+	memcpy(out.path, path, sizeof(path));
+	sl_store(&out.fd, fd);
+}
+
+/* Where the line goes: -1 nowhere. */
+static int target(void)
+{
+	int fd = sl_load(&out.fd);
+	int domain;
+	socklen_t len = sizeof(domain);
+	struct stat st;
+
+	if (fd < 0) {
+		/* A service's connection is not a place for our lines; a journal is. */
+		if (sl_sys_getsockopt(2, SOL_SOCKET, SO_DOMAIN, &domain, &len) == 0 &&
+		    domain != AF_UNIX)
+			return -1;
+		return 2;
+	}
+	if (sl_sys(SYS_fstat, fd, &st) == 0 && st.st_dev == out.dev && st.st_ino == out.ino)
+		return fd;
+	/* The program closed it; the number may be the program's own by now. */
+	fd = open_file(out.path);
+	sl_store(&out.fd, fd < 0 ? -1 : fd);
+	return fd < 0 ? -1 : fd;
+}
+
+static bool is_terminal(int fd)
+{
+	struct termios t;
+
+	return sl_sys_ioctl(fd, TCGETS, &t) == 0;
+}
+
+/* write(2) that raises no SIGPIPE: one that it caused is taken off again. */
+static long write_quietly(int fd, const char *line, size_t len)
+{
+	uint64_t pipe_only = 1ull << (SIGPIPE - 1), old, pending = 0;
+	struct timespec none = {0, 0};
+	long n;
+
+	if (sl_sys(SYS_rt_sigprocmask, SIG_BLOCK, &pipe_only, &old, 8))
+		return -EINVAL;
+	(void)sl_sys(SYS_rt_sigpending, &pending, 8);
+	n = sl_sys_write(fd, line, len);
+	if (n == -EPIPE && !(pending & pipe_only))
+		(void)sl_sys(SYS_rt_sigtimedwait, &pipe_only, NULL, &none, 8);
+	(void)sl_sys(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, 8);
+	return n;
+}
+
+static void put_line(int fd, const char *line, size_t len)
+{
+	struct pollfd p = {.fd = fd, .events = POLLOUT};
+	struct timespec none = {0, 0};
+
+	if (sl_sys(SYS_ppoll, &p, 1, &none, NULL, 8) != 1 || !(p.revents & POLLOUT) ||
+	    write_quietly(fd, line, len) < 0)
+		__atomic_add_fetch(&out.lost, 1, __ATOMIC_RELAXED);
+}
+
+/* Text at buf[n..size), never beyond; returns the new n. */
+SL_PRINTF(4, 5)
+static size_t add(char *buf, size_t size, size_t n, const char *fmt, ...)
+{
+	va_list ap;
+	int k;
+
+	va_start(ap, fmt);
+	k = vsnprintf(buf + n, size - n, fmt, ap);
+	va_end(ap);
+	return k < 0 ? n : sl_min(n + (size_t)k, size - 1);
+}
+
+/* "Time: 12.345 Pid: 7 Tid: 7 Sluice INFO   : ", as VMA_LOG_DETAILS. */
+static size_t add_head(char *buf, size_t size, enum sl_log_level level)
+{
+	int details = sl_load(&sl_log_details);
+	size_t n = 0;
+
+	if (details >= 3) {
+		uint64_t us = (monotonic_ns() - out.start_ns) / 1000;
+
+		n = add(buf, size, n, "Time: %llu.%03u ", (unsigned long long)us / 1000,
+			(unsigned)(us % 1000));
+	}
+	if (details >= 2)
+		n = add(buf, size, n, "Pid: %ld ", sl_sys(SYS_getpid));
+	if (details >= 1)
+		n = add(buf, size, n, "Tid: %ld ", sl_sys(SYS_gettid));
+	return add(buf, size, n, "Sluice %-7s: ", names[level]);
+}
+
+static const char *color_of(int fd, enum sl_log_level level)
+{
+	if (!out.colors || !is_terminal(fd))
+		return NULL;
+	return level <= SL_LOG_WARN ? "\033[31m" : level >= SL_LOG_FINE ? "\033[2m" : NULL;
+}
+
+void sl_log_write(enum sl_log_level level, const char *room, const char *fmt, ...)
+{
+	static const char reset[] = "\033[0m\n";
+	char line[LINE_MAX_BYTES];
+	size_t size = sizeof(line) - sizeof(reset), n = 0, text;
+	int saved = errno;
+	const char *color;
+	uint32_t lost;
+	va_list ap;
+	int fd = target();
+	int k;
+
+	if (fd < 0 || (unsigned)level > SL_LOG_FINE)
+		goto restore_errno;
+	color = color_of(fd, level);
+	if (color)
+		n = add(line, size, n, "%s", color);
+	text = n;
+	n += add_head(line + n, size - n, level);
+	lost = __atomic_exchange_n(&out.lost, 0, __ATOMIC_RELAXED);
+	if (lost)
+		n = add(line, size, n, "(%u lines lost) ", lost);
+	n = add(line, size, n, "%s: ", room);
+	va_start(ap, fmt);
+	k = vsnprintf(line + n, size - n, fmt, ap);
+	va_end(ap);
+	n = k < 0 ? n : sl_min(n + (size_t)k, size - 1);
+	for (size_t i = text; i < n; i++)
+		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
+			line[i] = '?'; /* names from outside must not steer a terminal */
+	memcpy(line + n, color ? reset : "\n", color ? sizeof(reset) - 1 : 1);
+	put_line(fd, line, n + (color ? sizeof(reset) - 1 : 1));
+restore_errno:
+	errno = saved;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Settings: read from the environment once, then plain fields. settings.def names each one once;
+ * the parser, the banner, `sluice run --help-settings` and the manual page are made from it. */
+#ifndef SL_SETTINGS_H
+#define SL_SETTINGS_H
+
+#include "base/base.h"
+
+#define SL_FIELD_INT(f, max)   int f;
+#define SL_FIELD_RATIO(f, max) int f;
+#define SL_FIELD_BOOL(f, max)  int f;
+#define SL_FIELD_ENUM(f, max)  int f;
+#define SL_FIELD_SIZE(f, max)  uint64_t f;
+#define SL_FIELD_STR(f, max)   char f[(max) + 1];
+
+/* One field for each setting; what it means stands in settings.def. Written by
+ * sl_settings_load() alone, before other threads use the library. */
+struct sl_settings {
+#define SL_SETTING(type, field, def, min, max, unit, status, title, help)                          \
+	SL_FIELD_##type(field, max)
+#include "base/settings.def"
+#undef SL_SETTING
+};
+extern struct sl_settings sl_settings; /* holds the defaults before it is loaded */
+
+/* Values of xdp_mode, zerocopy, mem_alloc_type, ring_allocation_logic_*. */
+enum { SL_XDP_AUTO, SL_XDP_NATIVE, SL_XDP_GENERIC };
+enum { SL_ZEROCOPY_AUTO, SL_ZEROCOPY_OFF, SL_ZEROCOPY_FORCE };
+enum { SL_MEM_ANON, SL_MEM_CONTIG, SL_MEM_HUGE };
+enum {
+	SL_RING_INTERFACE = 0,
+	SL_RING_IP = 1,
+	SL_RING_SOCKET = 10,
+	SL_RING_THREAD = 20,
+	SL_RING_CORE = 30,
+	SL_RING_CORE_ATTACH = 31,
+};
+
+enum sl_setting_id {
+#define SL_SETTING(type, field, def, min, max, unit, status, title, help) SL_SETTING_##field,
+#include "base/settings.def"
+#undef SL_SETTING
+	SL_SETTING_COUNT
+};
+
+enum sl_setting_type {
+	SL_TYPE_INT,
+	SL_TYPE_RATIO,
+	SL_TYPE_BOOL,
+	SL_TYPE_ENUM,
+	SL_TYPE_SIZE,
+	SL_TYPE_STR
+};
+enum sl_setting_status { SL_STATUS_WORKS, SL_STATUS_ACCEPTED, SL_STATUS_LATER };
+
+/* A row of the table, for those who print it. */
+struct sl_setting {
+	const char *field; /* lower case; sl_setting_name() makes the variable's name */
+	enum sl_setting_type type;
+	enum sl_setting_status status;
+	uint32_t offset;     /* in struct sl_settings */
+	int64_t def;         /* all but text */
+	const char *def_str; /* text */
+	int64_t min, max;    /* of text: its length */
+	const char *unit;    /* of SL_TYPE_ENUM: "name=value,..." */
+	const char *title;   /* in the banner */
+	const char *help;
+};
+extern const struct sl_setting sl_setting_table[SL_SETTING_COUNT];
+
+/* Reads the settings: from env (like environ, NULL: environ). SLUICE_<NAME> wins over
+ * VMA_<NAME>, that over an old name. A wrong value gives one WARNING and the default stays.
+ * Starts the log as configured. Call once, before the first other thread. Returns the number of
+ * wrong values. */
+int sl_settings_load(char **env);
+
+/* Logs the banner: version, then each setting that was changed at INFO, all at DEBUG. */
+void sl_settings_banner(void);
+
+/* Was it given (not: has it another value than the default)? */
+bool sl_setting_is_set(enum sl_setting_id id);
+/* Has it another value than the default? */
+bool sl_setting_is_changed(enum sl_setting_id id);
+
+#define SL_SETTING_NAME_MAX 64
+/* "SLUICE_RX_POLL" into buf; returns buf. */
+const char *sl_setting_name(const struct sl_setting *s, char buf[SL_SETTING_NAME_MAX]);
+
+/* The value in set as text ("thread", "100000", "Disabled"), cut to len. Returns buf. */
+const char *sl_setting_text(const struct sl_setting *s, const struct sl_settings *set, char *buf,
+			    size_t len);
+
+/* Parses text into the field of set. 0; or -EINVAL and what was expected in why (cut to
+ * why_len), set untouched. */
+int sl_setting_parse(const struct sl_setting *s, const char *text, struct sl_settings *set,
+		     char *why, size_t why_len);
+
+/* The setting of that name (without prefix, any case, old names too), or NULL. */
+const struct sl_setting *sl_setting_find(const char *name);
+
+#endif

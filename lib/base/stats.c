@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The process's counters: private memory first, a shared file mapped over it later.
+ *
+ * The block always lives at the same address, so entries stay valid when the file comes
+ * (sl_stats_open) and when a child goes back to private memory (sl_stats_child). The file's blocks
+ * are allocated up front: a hole in a full file system would be a SIGBUS at the first count. */
+#include "base/stats.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "base/sys.h"
+
+#define MAX_SOCKS 1024 /* most that SLUICE_STATS_FD_NUM allows */
+#if defined(__x86_64__)
+#define PAGE 4096
+#else
+#define PAGE 65536
+#endif
+#define REGION_RAW  (sizeof(struct sl_stats) + MAX_SOCKS * sizeof(struct sl_sock_stats))
+#define REGION_SIZE ((REGION_RAW + PAGE - 1) / PAGE * PAGE)
+
+static union {
+	struct sl_stats stats;
+	char bytes[REGION_SIZE];
+} region __attribute__((aligned(PAGE)));
+struct sl_stats *sl_stats = &region.stats;
+
+/* What is counted for those who found no entry free. Never shared, never shown. */
+static struct sl_sock_stats spill_sock;
+static struct sl_lane_stats spill_lane;
+static struct sl_port_stats spill_port;
+
+static uint32_t max_socks; /* ours: the one in the file is for readers */
+static char path[256];     /* of the shared file; "" when there is none */
+
+static const char *const reason_texts[] = {
+#define SL_REASON(name, text) text,
+	SL_REASONS
+#undef SL_REASON
+};
+
+const char *sl_reason_text(uint32_t reason)
+{
+	return reason < SL_REASON_COUNT ? reason_texts[reason] : "unknown";
+}
+
+static uint32_t file_size(void)
+{
+	size_t n = sizeof(struct sl_stats) + max_socks * sizeof(struct sl_sock_stats);
+
+	return (uint32_t)((n + PAGE - 1) / PAGE * PAGE);
+}
+
+static void read_program_name(char *dst, size_t len)
+{
+	int fd = (int)sl_sys(SYS_openat, AT_FDCWD, "/proc/self/comm", O_RDONLY | O_CLOEXEC);
+	long n = fd < 0 ? 0 : sl_sys_read(fd, dst, len - 1);
+
+	if (fd >= 0)
+		(void)sl_sys_close(fd);
+	if (n > 0 && dst[n - 1] == '\n')
+		n--;
+	dst[n > 0 ? n : 0] = 0;
+}
+
+/* Creates the file anew. A file of that name that is ours is a left-over: the process id is. (It
+ * could be a live one of another pid namespace with the same /tmp; that one goes on unseen.) */
+static int create_file(const char *name)
+{
+	int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	int fd = (int)sl_sys(SYS_openat, AT_FDCWD, name, flags, 0600);
+
+	if (fd == -EEXIST && sl_sys(SYS_unlinkat, AT_FDCWD, name, 0) == 0)
+		fd = (int)sl_sys(SYS_openat, AT_FDCWD, name, flags, 0600);
+	return fd;
+}
+
+/* Gives the file its size with blocks behind all of it, and the counters so far. */
+static int fill_file(int fd, uint32_t size)
+{
+	long n, err;
+
+	err = sl_sys(SYS_fallocate, fd, 0, 0L, (long)size);
+	if (err && err != -EOPNOTSUPP)
+		return (int)err;
+	for (uint32_t done = 0; done < size; done += (uint32_t)n) {
+		n = sl_sys(SYS_pwrite64, fd, region.bytes + done, (long)(size - done), (long)done);
+		if (n <= 0)
+			return n ? (int)n : -EIO;
+	}
+	return 0;
+}
+
+static void fill_header(uint32_t size)
+{
+	sl_stats->magic = SL_STATS_MAGIC;
+	sl_stats->version = SL_STATS_VERSION;
+	sl_stats->size = size;
+	sl_stats->pid = (uint32_t)sl_sys(SYS_getpid);
+	sl_stats->max_socks = max_socks;
+	sl_stats->start_ns = sl_now_ns();
+	sl_stats->log_level = sl_load(&sl_log_level);
+	sl_stats->log_details = sl_load(&sl_log_details);
+	sl_stats->log_level_want = sl_stats->log_details_want = -1;
+	read_program_name(sl_stats->program, sizeof(sl_stats->program));
+}
+
+int sl_stats_open(void)
+{
+	const char *dir = sl_settings.stats_shmem_dir;
+	char name[sizeof(path)];
+	uint32_t size;
+	long map;
+	int fd, err;
+
+	if (path[0])
+		return 0;
+	max_socks = sl_min((uint32_t)sl_settings.stats_fd_num, (uint32_t)MAX_SOCKS);
+	size = file_size();
+	fill_header(size);
+	if (!dir[0])
+		return 0;
+	snprintf(name, sizeof(name), "%s/sluice.%u.stats", dir, sl_stats->pid);
+	fd = create_file(name);
+	if (fd < 0) {
+		err = fd;
+		goto say;
+	}
+	err = fill_file(fd, size);
+	if (err)
+		goto unlink_file;
+	map = sl_sys(SYS_mmap, &region, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
+		     0);
+	if (map < 0 && map > -4096) {
+		err = (int)map;
+		goto unlink_file;
+	}
+	(void)sl_sys_close(fd);
+	__builtin_memcpy(path, name, sizeof(path));
+	return 0;
+
+unlink_file:
+	(void)sl_sys_close(fd);
+	(void)sl_sys(SYS_unlinkat, AT_FDCWD, name, 0);
+say:
+	sl_info("stats", "%s: %s; `sluice stat` will not see this process", name,
+		strerrorname_np(-err));
+	return err;
+}
+
+/* Private memory again at the same address, with nothing counted. */
+void sl_stats_child(void)
+{
+	if (!path[0])
+		return;
+	path[0] = 0;
+	(void)sl_sys(SYS_mmap, &region, file_size(), PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	fill_header(file_size());
+}
+
+/* One line of a report: to the statistics file, or to the log at DEBUG. */
+SL_PRINTF(2, 3)
+static void report(int file, const char *fmt, ...)
+{
+	char line[256];
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(line, sizeof(line) - 1, fmt, ap);
+	va_end(ap);
+	n = sl_min(n, (int)sizeof(line) - 2);
+	if (file < 0) {
+		sl_debug("stats", "%s", line);
+		return;
+	}
+	line[n] = '\n';
+	(void)sl_sys_write(file, line, n + 1);
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* Layout of the VMA manual, 8.1.1.5. */
+static void report_sock(int file, const struct sl_sock_stats *s)
+{
+#define U(x) ((unsigned long long)(x))
+	int fd = s->fd;
+
+	if (s->tx_pkts | s->tx_errors | s->tx_eagain)
+		report(file,
+		       "[fd=%d] Tx Offload: %llu KB / %llu / %llu / %llu "
+		       "[bytes/packets/eagains/errors]",
+		       fd, U(s->tx_bytes / 1024), U(s->tx_pkts), U(s->tx_eagain), U(s->tx_errors));
+	if (s->tx_os_pkts)
+		report(file, "[fd=%d] Tx OS info: %llu KB / %llu [bytes/packets]", fd,
+		       U(s->tx_os_bytes / 1024), U(s->tx_os_pkts));
+	if (s->rx_pkts | s->rx_errors | s->rx_eagain)
+		report(file,
+		       "[fd=%d] Rx Offload: %llu KB / %llu / %llu / %llu "
+		       "[bytes/packets/eagains/errors]",
+		       fd, U(s->rx_bytes / 1024), U(s->rx_pkts), U(s->rx_eagain), U(s->rx_errors));
+	if (s->rx_os_pkts)
+		report(file, "[fd=%d] Rx OS info: %llu KB / %llu [bytes/packets]", fd,
+		       U(s->rx_os_bytes / 1024), U(s->rx_os_pkts));
+	if (s->rx_pkts | s->rx_drops | s->rx_mem_drops) {
+		uint64_t drops = s->rx_drops + s->rx_mem_drops;
+
+		report(file, "[fd=%d] Rx byte: max %llu / limit %u", fd, U(s->rx_queue_max_bytes),
+		       s->rcvbuf);
+		report(file, "[fd=%d] Rx pkt : dropped %llu (%.2f%%)", fd, U(drops),
+		       percent(drops, drops + s->rx_pkts));
+	}
+	if (s->rx_poll_hit | s->rx_poll_miss)
+		report(file, "[fd=%d] Rx poll: %llu / %llu (%.2f%%) [miss/hit]", fd,
+		       U(s->rx_poll_miss), U(s->rx_poll_hit),
+		       percent(s->rx_poll_hit, s->rx_poll_hit + s->rx_poll_miss));
+#undef U
+}
+
+/* SLUICE_STATS_FILE, opened for each report: no descriptor is kept. -1: none. */
+static int open_report(void)
+{
+	char name[300];
+	const char *pattern = sl_settings.stats_file, *d = strstr(pattern, "%d");
+	int fd;
+
+	if (!pattern[0])
+		return -1;
+	if (d)
+		snprintf(name, sizeof(name), "%.*s%u%s", (int)(d - pattern), pattern, sl_stats->pid,
+			 d + 2);
+	else
+		snprintf(name, sizeof(name), "%s", pattern);
+	fd = (int)sl_sys(SYS_openat, AT_FDCWD, name,
+			 O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
+	if (fd < 0)
+		sl_warn_once("stats", "%s: %s; the counters of closed sockets are not kept", name,
+			     strerrorname_np(-fd));
+	return fd;
+}
+
+static void close_report(int file)
+{
+	if (file >= 0)
+		(void)sl_sys_close(file);
+}
+
+void sl_stats_close(void)
+{
+	int file = open_report();
+
+	for (uint32_t i = 0; i < max_socks; i++)
+		if (sl_load(&sl_stats->sock[i].used))
+			report_sock(file, &sl_stats->sock[i]);
+	close_report(file);
+	if (path[0])
+		(void)sl_sys(SYS_unlinkat, AT_FDCWD, path, 0);
+	path[0] = 0;
+}
+
+/* Claims are made under a busy mark, so that a reader never sees an entry that is not filled. */
+#define ENTRY_BUSY 0x80000000u
+
+struct sl_sock_stats *sl_stats_sock_new(void)
+{
+	static uint32_t hint; /* below it everything is taken, mostly */
+	uint32_t max = max_socks;
+
+	for (uint32_t k = 0, i = sl_load(&hint); k < max; k++, i++) {
+		struct sl_sock_stats *s = &sl_stats->sock[i % max];
+		uint32_t unused = 0;
+
+		if (!__atomic_compare_exchange_n(&s->used, &unused, ENTRY_BUSY, false,
+						 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			continue;
+		memset((char *)s + sizeof(s->used), 0, sizeof(*s) - sizeof(s->used));
+		s->fd = -1;
+		sl_store_release(&s->used, 1);
+		sl_store(&hint, (i + 1) % max);
+		return s;
+	}
+	return &spill_sock;
+}
+
+void sl_stats_sock_free(struct sl_sock_stats *s)
+{
+	if (s == &spill_sock)
+		return;
+	if (sl_settings.stats_file[0] || sl_load(&sl_log_level) >= SL_LOG_DEBUG) {
+		int file = open_report();
+
+		report_sock(file, s);
+		close_report(file);
+	}
+	sl_store_release(&s->used, 0);
+}
+
+struct sl_lane_stats *sl_stats_lane(uint32_t lane)
+{
+	struct sl_lane_stats *l;
+
+	if (lane >= SL_STATS_LANES)
+		return &spill_lane;
+	l = &sl_stats->lane[lane];
+	sl_store(&l->id, lane);
+	sl_store_release(&l->used, 1);
+	return l;
+}
+
+struct sl_port_stats *sl_stats_port(uint32_t ifindex)
+{
+	for (unsigned i = 0; i < SL_STATS_PORTS; i++) {
+		struct sl_port_stats *p = &sl_stats->port[i];
+		uint32_t used = 0;
+
+		if (__atomic_compare_exchange_n(&p->used, &used, ENTRY_BUSY, false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+			p->ifindex = ifindex;
+			sl_store_release(&p->used, 1);
+			return p;
+		}
+		if (used == 1 && p->ifindex == ifindex)
+			return p;
+	}
+	return &spill_port;
+}
+
+/* Each counter of a block becomes 0; what the block says about the object stays. */
+#define SL_STAT(block, name, unit, help) SL_ZERO_##block(name)
+#define SL_ZERO_sock(name)
+#define SL_ZERO_lane(name)
+#define SL_ZERO_port(name)
+#define SL_ZERO_proc(name) sl_store(&sl_stats->name, 0);
+static void zero_proc(void)
+{
+	uint64_t frames_free = sl_stats->frames_free;
+
+#include "base/stats.def"
+	sl_store(&sl_stats->frames_free, frames_free); /* a level, not a count */
+}
+#undef SL_ZERO_proc
+#undef SL_ZERO_lane
+#define SL_ZERO_proc(name)
+#define SL_ZERO_lane(name) sl_store(&l->name, 0);
+static void zero_lane(struct sl_lane_stats *l)
+{
+#include "base/stats.def"
+}
+#undef SL_ZERO_lane
+#undef SL_ZERO_port
+#define SL_ZERO_lane(name)
+#define SL_ZERO_port(name) sl_store(&p->name, 0);
+static void zero_port(struct sl_port_stats *p)
+{
+#include "base/stats.def"
+}
+#undef SL_ZERO_port
+#undef SL_ZERO_sock
+#define SL_ZERO_port(name)
+#define SL_ZERO_sock(name) sl_store(&s->name, 0);
+static void zero_sock(struct sl_sock_stats *s)
+{
+	uint64_t pkts = s->rx_queue_pkts, bytes = s->rx_queue_bytes;
+
+#include "base/stats.def"
+	sl_store(&s->rx_queue_pkts, pkts); /* levels, not counts */
+	sl_store(&s->rx_queue_bytes, bytes);
+}
+#undef SL_ZERO_sock
+#undef SL_STAT
+
+static void zero_all(void)
+{
+	zero_proc();
+	for (unsigned i = 0; i < SL_STATS_LANES; i++)
+		if (sl_stats->lane[i].used)
+			zero_lane(&sl_stats->lane[i]);
+	for (unsigned i = 0; i < SL_STATS_PORTS; i++)
+		if (sl_stats->port[i].used)
+			zero_port(&sl_stats->port[i]);
+	for (uint32_t i = 0; i < max_socks; i++)
+		if (sl_stats->sock[i].used)
+			zero_sock(&sl_stats->sock[i]);
+}
+
+void sl_stats_serve(void)
+{
+	int32_t level, details;
+	uint32_t want;
+
+	if (!max_socks && sl_load(&sl_stats->magic) != SL_STATS_MAGIC)
+		return; /* not open yet: the header says nothing */
+	level = __atomic_exchange_n(&sl_stats->log_level_want, -1, __ATOMIC_RELAXED);
+	details = __atomic_exchange_n(&sl_stats->log_details_want, -1, __ATOMIC_RELAXED);
+	want = sl_load_acquire(&sl_stats->zero_want);
+	if (level >= SL_LOG_PANIC && level <= SL_LOG_FINE)
+		sl_store(&sl_log_level, level);
+	if (details >= 0 && details <= 3)
+		sl_store(&sl_log_details, details);
+	sl_store(&sl_stats->log_level, sl_load(&sl_log_level));
+	sl_store(&sl_stats->log_details, sl_load(&sl_log_details));
+	if (want != sl_load(&sl_stats->zero_done)) {
+		zero_all();
+		sl_store_release(&sl_stats->zero_done, want);
+	}
+}
