@@ -21,26 +21,33 @@ long sl_syscall6(long nr, long a, long b, long c, long d, long e, long f);
 	sl_syscall6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 #define sl_sys(...) sl_sys_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
 
-#define sl_sys_socket(d, t, p)	      ((int)sl_sys(SYS_socket, d, t, p))
-#define sl_sys_close(fd)	      ((int)sl_sys(SYS_close, fd))
-#define sl_sys_bind(fd, a, l)	      ((int)sl_sys(SYS_bind, fd, a, l))
-#define sl_sys_connect(fd, a, l)      ((int)sl_sys(SYS_connect, fd, a, l))
-#define sl_sys_getsockname(fd, a, l)  ((int)sl_sys(SYS_getsockname, fd, a, l))
-#define sl_sys_getpeername(fd, a, l)  ((int)sl_sys(SYS_getpeername, fd, a, l))
-#define sl_sys_setsockopt(fd, lv, o, v, l) ((int)sl_sys(SYS_setsockopt, fd, lv, o, v, l))
-#define sl_sys_getsockopt(fd, lv, o, v, l) ((int)sl_sys(SYS_getsockopt, fd, lv, o, v, l))
+/* The same as int; its value may be ignored. */
+#define sl_sysi(...)                                                                               \
+	({                                                                                         \
+		int ret_ = (int)sl_sys(__VA_ARGS__);                                               \
+		ret_;                                                                              \
+	})
+
+#define sl_sys_socket(d, t, p)	      sl_sysi(SYS_socket, d, t, p)
+#define sl_sys_close(fd)	      sl_sysi(SYS_close, fd)
+#define sl_sys_bind(fd, a, l)	      sl_sysi(SYS_bind, fd, a, l)
+#define sl_sys_connect(fd, a, l)      sl_sysi(SYS_connect, fd, a, l)
+#define sl_sys_getsockname(fd, a, l)  sl_sysi(SYS_getsockname, fd, a, l)
+#define sl_sys_getpeername(fd, a, l)  sl_sysi(SYS_getpeername, fd, a, l)
+#define sl_sys_setsockopt(fd, lv, o, v, l) sl_sysi(SYS_setsockopt, fd, lv, o, v, l)
+#define sl_sys_getsockopt(fd, lv, o, v, l) sl_sysi(SYS_getsockopt, fd, lv, o, v, l)
 #define sl_sys_sendto(fd, b, n, fl, a, l)  sl_sys(SYS_sendto, fd, b, n, fl, a, l)
 #define sl_sys_recvfrom(fd, b, n, fl, a, l) sl_sys(SYS_recvfrom, fd, b, n, fl, a, l)
 #define sl_sys_sendmsg(fd, m, fl)     sl_sys(SYS_sendmsg, fd, m, fl)
 #define sl_sys_recvmsg(fd, m, fl)     sl_sys(SYS_recvmsg, fd, m, fl)
 #define sl_sys_read(fd, b, n)	      sl_sys(SYS_read, fd, b, n)
 #define sl_sys_write(fd, b, n)	      sl_sys(SYS_write, fd, b, n)
-#define sl_sys_fcntl(fd, c, a)	      ((int)sl_sys(SYS_fcntl, fd, c, a))
-#define sl_sys_ioctl(fd, r, a)	      ((int)sl_sys(SYS_ioctl, fd, r, a))
-#define sl_sys_epoll_create1(fl)      ((int)sl_sys(SYS_epoll_create1, fl))
-#define sl_sys_epoll_ctl(ep, op, fd, ev) ((int)sl_sys(SYS_epoll_ctl, ep, op, fd, ev))
-#define sl_sys_epoll_wait(ep, ev, n, ms) ((int)sl_sys(SYS_epoll_pwait, ep, ev, n, ms, NULL, 8))
-#define sl_sys_eventfd(v, fl)	      ((int)sl_sys(SYS_eventfd2, v, fl))
+#define sl_sys_fcntl(fd, c, a)	      sl_sysi(SYS_fcntl, fd, c, a)
+#define sl_sys_ioctl(fd, r, a)	      sl_sysi(SYS_ioctl, fd, r, a)
+#define sl_sys_epoll_create1(fl)      sl_sysi(SYS_epoll_create1, fl)
+#define sl_sys_epoll_ctl(ep, op, fd, ev) sl_sysi(SYS_epoll_ctl, ep, op, fd, ev)
+#define sl_sys_epoll_wait(ep, ev, n, ms) sl_sysi(SYS_epoll_pwait, ep, ev, n, ms, NULL, 8)
+#define sl_sys_eventfd(v, fl)	      sl_sysi(SYS_eventfd2, v, fl)
 
 /* ppoll(2) that is a cancellation point; call with no lock held. Timeout NULL waits for ever.
  * Returns the count of ready entries, 0 on timeout, -errno (-EINTR for a signal). */

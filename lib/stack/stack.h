@@ -1,22 +1,127 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lanes: what one thread needs to talk to the wire alone. A lane has a leg on each port it is
- * open on (one XSK for each RX queue, one transmit queue), frames, and the sockets on it. */
+/* Lanes and ports. A lane is what one thread needs to talk to the wire alone: frames, sockets, and
+ * a leg on each port it is open on (one XSK for each RX queue, one transmit queue). A port is a
+ * device taken into use. */
 #ifndef SL_STACK_H
 #define SL_STACK_H
 
 #include <poll.h>
 
 #include "base/base.h"
+#include "base/lock.h"
+#include "ctl/broker.h"
+#include "io/xsk.h"
+#include "net/net.h"
 
-struct sl_lane;
+#define SL_MAX_LANES SL_STATS_LANES
+
+struct sl_port {
+	struct sl_port_info info;
+	uint32_t index; /* in the table of ports */
+	uint32_t vlan;
+	struct sl_port_stats *stats;
+	struct sl_xsk_queue queue[SL_MAX_QUEUES];
+};
+
+/* A lane's presence on a port. */
+struct sl_leg {
+	struct sl_port *port;
+	struct sl_lane *lane;
+	struct sl_tx *tx;
+	uint32_t first;	 /* index into `lanes`, for claims */
+	uint32_t nqueues;
+	bool dead;	 /* the device is gone: nothing is sent any more */
+	struct sl_xsk xsk[];
+};
+
+/* A packet for a socket of another lane, delivered after our own lane is released. */
+struct sl_cross {
+	struct sl_lane *lane;
+	uint32_t slot, gen;
+	struct sl_in in;
+};
+
+struct sl_lane {
+	struct sl_lock lock;
+	uint32_t id;
+	uint32_t nlegs;
+	struct sl_leg *leg[SL_STATS_PORTS];
+	struct sl_lane_stats *stats;
+	uint32_t turns;	   /* counted for the keeper: does the owner come by? */
+	uint32_t sleepers; /* threads that sleep on the descriptors themselves; atomic */
+	uint32_t users;	   /* sockets on it */
+	bool keeper_asleep; /* the keeper waits on its descriptors */
+	uint32_t ncross, max_cross;
+	struct sl_cross *cross;
+	struct sl_dst_cache *dst;
+	struct sl_frames frames;
+} SL_ALIGNED;
+
+/* Sets the tables up and the pool's size; registers the handlers. */
+int sl_stack_init(void);
+
+/* Ports ---------------------------------------------------------------------------------------- */
+
+/* Takes the device into use, or finds that it is. NULL: it cannot be (said in the log once for
+ * each device and reason). Slow; any thread, no lane held. */
+struct sl_port *sl_port_open(uint32_t ifindex);
+/* The open port, or NULL. */
+struct sl_port *sl_port_find(uint32_t ifindex);
+/* The device is gone or changed: forget that it could not be opened. */
+void sl_port_forget(uint32_t ifindex);
+/* May the configuration have it (SLUICE_DEVICES), and is it of a kind that can be offloaded? */
+bool sl_port_allowed(const struct sl_link *link);
+
+/* Lanes ---------------------------------------------------------------------------------------- */
+
+/* The lane for a new socket by SLUICE_RING (ring allocation logic). NULL: no memory. */
+struct sl_lane *sl_lane_pick(uint32_t ifindex, int fd);
+/* A lane that is on no port, for sockets that have none yet. */
+extern struct sl_lane sl_limbo;
+/* The lane's leg on the port, opened at first use. NULL: cannot be had. No lane held. */
+struct sl_leg *sl_lane_leg(struct sl_lane *lane, struct sl_port *port);
+/* Calls fn for each lane that has a leg. */
+void sl_lane_for_each(void (*fn)(struct sl_lane *lane, void *arg), void *arg);
+
+/* Takes the lane. False: this thread has it already (signal handler): use the kernel. */
+static inline bool sl_lane_lock(struct sl_lane *lane)
+{
+	return sl_lock(&lane->lock);
+}
+void sl_lane_cross_flush(struct sl_lane *lane);
+static inline void sl_lane_unlock(struct sl_lane *lane)
+{
+	if (sl_unlikely(lane->ncross))
+		sl_lane_cross_flush(lane); /* releases the lane */
+	else
+		sl_unlock(&lane->lock);
+}
+
+/* Hands the packet to a socket of another lane; our lane is held. */
+void sl_lane_cross(struct sl_lane *from, struct sl_lane *to, uint32_t slot, const struct sl_in *in);
 
 /* One turn: receive a batch, deliver it, give frames back. Takes and releases the lane's lock.
  * Returns the number of packets handled (0: nothing), never blocks. */
 int sl_lane_turn(struct sl_lane *lane);
+/* The same with the lane held. */
+int sl_lane_turn_locked(struct sl_lane *lane);
 
 /* The descriptors that become readable when packets arrive. Writes at most max entries (events
  * POLLIN), returns how many there are. */
 unsigned sl_lane_fds(struct sl_lane *lane, struct pollfd *fds, unsigned max);
 #define SL_LANE_MAX_FDS 64
+
+/* Transmit, lane held. A frame with the packet at off; started by the kick. False: no room now
+ * (the frame is still the caller's). */
+bool sl_leg_post(struct sl_leg *leg, uint32_t frame, uint16_t off, uint16_t len);
+/* Starts what was posted. 0, -EAGAIN (ring full) or -ENETDOWN (device gone: leg is dead). */
+int sl_leg_kick(struct sl_leg *leg);
+/* A frame to fill; reaps completions when short. SL_NO_FRAME: none. */
+uint32_t sl_lane_frame(struct sl_lane *lane);
+/* The destination, from the lane's cache; lane held. */
+struct sl_dst *sl_lane_dst(struct sl_lane *lane, const struct sl_route_key *key, uint64_t now_ns);
+
+/* In the child after fork: the lanes are the parent's; closes descriptors. Async-signal-safe. */
+void sl_stack_child(void);
 
 #endif

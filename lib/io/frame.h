@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packet memory: one pool of equal frames, the UMEM of every XSK of the process (and the MR of a
+ * verbs queue). A frame is a number; lanes hold some in a cache and trade with the pool in batches. */
+#ifndef SL_FRAME_H
+#define SL_FRAME_H
+
+#include "base/base.h"
+#include "base/lock.h"
+
+#define SL_NO_FRAME	   UINT32_MAX
+#define SL_FRAME_CACHE	   512
+#define SL_FRAME_BATCH	   128
+
+struct sl_pool {
+	uint8_t *base;
+	uint32_t nframes;
+	uint32_t shift;	   /* log2 of the frame size */
+	uint16_t *refs;	   /* for each frame: how many hold it; 0: free */
+	struct sl_lock lock; /* protects what follows */
+	uint32_t nfree;
+	uint32_t *free; /* stack */
+};
+extern struct sl_pool sl_pool;
+
+/* A lane's frames; used under the lane's lock. */
+struct sl_frames {
+	uint32_t n;
+	uint32_t idx[SL_FRAME_CACHE];
+};
+
+/* base: nframes frames of 1 << shift bytes. Frames taken elsewhere are told by
+ * sl_pool_reserve(). -ENOMEM. */
+int sl_pool_init(uint8_t *base, uint32_t nframes, uint32_t shift);
+/* Takes [first, first + n) out of the pool: they are in a fill ring already. */
+void sl_pool_reserve(uint32_t first, uint32_t n);
+/* Moves frames between cache and pool; how many moved. */
+uint32_t sl_frames_fetch(struct sl_frames *c);
+void sl_frames_flush(struct sl_frames *c, uint32_t keep);
+
+static inline uint8_t *sl_frame_ptr(uint32_t frame)
+{
+	return sl_pool.base + ((size_t)frame << sl_pool.shift);
+}
+
+/* A free frame with one reference, or SL_NO_FRAME. */
+static inline uint32_t sl_frame_get(struct sl_frames *c)
+{
+	uint32_t f;
+
+	if (sl_unlikely(c->n == 0) && sl_frames_fetch(c) == 0)
+		return SL_NO_FRAME;
+	f = c->idx[--c->n];
+	sl_pool.refs[f] = 1;
+	return f;
+}
+
+/* A frame that nobody holds any more. */
+static inline void sl_frame_free(struct sl_frames *c, uint32_t frame)
+{
+	if (sl_unlikely(c->n == SL_FRAME_CACHE))
+		sl_frames_flush(c, SL_FRAME_CACHE / 2);
+	sl_pool.refs[frame] = 0;
+	c->idx[c->n++] = frame;
+}
+
+/* One holder more (any lane). */
+static inline void sl_frame_ref(uint32_t frame)
+{
+	__atomic_fetch_add(&sl_pool.refs[frame], 1, __ATOMIC_RELAXED);
+}
+
+/* Drops a reference; the last one frees. A single holder needs no atomic: nobody else can add. */
+static inline void sl_frame_put(struct sl_frames *c, uint32_t frame)
+{
+	if (sl_load_acquire(&sl_pool.refs[frame]) == 1 ||
+	    __atomic_sub_fetch(&sl_pool.refs[frame], 1, __ATOMIC_ACQ_REL) == 0)
+		sl_frame_free(c, frame);
+}
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Backends: how frames get in and out. Receive and transmit are chosen apart (AF_XDP receives on
+ * every NIC; transmit may be a verbs queue). Bursts only; all calls under the lane's lock. */
+#ifndef SL_IO_H
+#define SL_IO_H
+
+#include "base/base.h"
+#include "io/frame.h"
+
+/* A received frame: the caller owns it now. */
+struct sl_rx_desc {
+	uint32_t frame;
+	uint16_t off; /* of the packet from the frame's start; metadata is in front of it */
+	uint16_t len;
+};
+
+/* A frame to send; the backend owns it once posted and frees it on completion. */
+struct sl_tx_desc {
+	uint32_t frame;
+	uint16_t off;
+	uint16_t len;
+};
+
+struct sl_rx;
+struct sl_tx;
+
+struct sl_rx_ops {
+	const char *name;
+	/* Takes up to n received frames; returns how many. */
+	unsigned (*burst)(struct sl_rx *rx, struct sl_rx_desc *descs, unsigned n);
+	/* Gives the device frames to receive into; true if it is well supplied. */
+	bool (*refill)(struct sl_rx *rx, struct sl_frames *cache);
+	/* Readable when frames arrive; -1: none. */
+	int (*fd)(struct sl_rx *rx);
+	void (*close)(struct sl_rx *rx, struct sl_frames *cache);
+};
+
+struct sl_tx_ops {
+	const char *name;
+	uint32_t caps; /* SL_TX_* */
+	/* Puts up to n frames on the ring; returns how many were taken. */
+	unsigned (*post)(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n);
+	/* Starts what was posted: once for a batch. 0; -EAGAIN: call again later; -ENETDOWN,
+	 * -ENXIO: the device is gone. The one system call of the transmit path. */
+	int (*kick)(struct sl_tx *tx);
+	/* Takes completed frames back; returns how many. Costs a look at what the device writes:
+	 * call it when unreaped has grown, or when frames are short. */
+	unsigned (*reap)(struct sl_tx *tx, struct sl_frames *cache);
+	void (*close)(struct sl_tx *tx, struct sl_frames *cache);
+};
+#define SL_TX_CSUM (1u << 0) /* the device finishes checksums */
+#define SL_TX_TSO  (1u << 1) /* the device segments */
+
+/* What every backend's state starts with. */
+struct sl_rx {
+	const struct sl_rx_ops *ops;
+};
+struct sl_tx {
+	const struct sl_tx_ops *ops;
+	uint32_t posted;   /* frames put on the ring since the last kick */
+	uint32_t unreaped; /* frames posted since the last reap */
+};
+
+#endif

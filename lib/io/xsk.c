@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* AF_XDP rings (kernel: Documentation/networking/af_xdp.rst).
+ *
+ * Theory of operation: the UMEM is in aligned mode, a descriptor's address is frame number times
+ * frame size plus an offset. The receive and transmit rings are the lane's; fill and completion
+ * are the queue's and are worked in batches under its lock. Any frame may be used for anything:
+ * what completes here may have been posted by another lane. */
+#include "io/xsk.h"
+
+#include <errno.h>
+#include <linux/if_xdp.h>
+#include <sys/mman.h>
+
+#include "base/sys.h"
+
+#define REFILL_BATCH 64
+
+static const struct sl_rx_ops xsk_rx_ops;
+static const struct sl_tx_ops xsk_tx_ops;
+
+static void *map_ring(int fd, size_t len, off_t pgoff)
+{
+	long p = sl_sys(SYS_mmap, NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
+			pgoff);
+
+	return p < 0 && p > -4096 ? NULL : (void *)p;
+}
+
+static void unmap_ring(void *map, size_t len)
+{
+	if (map)
+		sl_sys(SYS_munmap, map, len);
+}
+
+#define RING_SET(r, map, o, n, entry_size)                                                         \
+	do {                                                                                       \
+		(r)->mask = (n)-1;                                                                 \
+		(r)->size = (n);                                                                   \
+		(r)->producer = (uint32_t *)((char *)(map) + (o)->producer);                       \
+		(r)->consumer = (uint32_t *)((char *)(map) + (o)->consumer);                       \
+		(r)->flags = (uint32_t *)((char *)(map) + (o)->flags);                             \
+		(r)->ring = (char *)(map) + (o)->desc;                                             \
+	} while (0)
+
+static int queue_map(struct sl_xsk_queue *q, int fd, const struct xdp_mmap_offsets *off,
+		     const struct sl_xsk_sizes *s)
+{
+	q->fill_len = off->fr.desc + s->fill * sizeof(uint64_t);
+	q->fill_map = map_ring(fd, q->fill_len, (off_t)XDP_UMEM_PGOFF_FILL_RING);
+	if (!q->fill_map)
+		return -ENOMEM;
+	q->comp_len = off->cr.desc + s->comp * sizeof(uint64_t);
+	q->comp_map = map_ring(fd, q->comp_len, (off_t)XDP_UMEM_PGOFF_COMPLETION_RING);
+	if (!q->comp_map) {
+		unmap_ring(q->fill_map, q->fill_len);
+		return -ENOMEM;
+	}
+	RING_SET(&q->fill, q->fill_map, &off->fr, s->fill, sizeof(uint64_t));
+	RING_SET(&q->comp, q->comp_map, &off->cr, s->comp, sizeof(uint64_t));
+	/* As libxdp does: a producer's cached consumer is one ring ahead. */
+	q->fill.cached_prod = *q->fill.producer;
+	q->fill.cached_cons = *q->fill.consumer + s->fill;
+	q->comp.cached_prod = *q->comp.producer;
+	q->comp.cached_cons = *q->comp.consumer;
+	return 0;
+}
+
+static int rings_map(struct sl_xsk *x, const struct xdp_mmap_offsets *off,
+		     const struct sl_xsk_sizes *s)
+{
+	x->rx_len = off->rx.desc + s->rx * sizeof(struct xdp_desc);
+	x->rx_map = map_ring(x->fd, x->rx_len, XDP_PGOFF_RX_RING);
+	x->tx_len = off->tx.desc + s->tx * sizeof(struct xdp_desc);
+	x->tx_map = map_ring(x->fd, x->tx_len, XDP_PGOFF_TX_RING);
+	if (!x->rx_map || !x->tx_map) {
+		unmap_ring(x->rx_map, x->rx_len);
+		unmap_ring(x->tx_map, x->tx_len);
+		return -ENOMEM;
+	}
+	RING_SET(&x->rx_ring, x->rx_map, &off->rx, s->rx, sizeof(struct xdp_desc));
+	RING_SET(&x->tx_ring, x->tx_map, &off->tx, s->tx, sizeof(struct xdp_desc));
+	x->rx_ring.cached_prod = *x->rx_ring.producer;
+	x->rx_ring.cached_cons = *x->rx_ring.consumer;
+	x->tx_ring.cached_prod = *x->tx_ring.producer;
+	x->tx_ring.cached_cons = *x->tx_ring.consumer + s->tx;
+	return 0;
+}
+
+int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q,
+		const struct sl_xsk_sizes *sizes)
+{
+	struct xdp_mmap_offsets off;
+	socklen_t len = sizeof(off);
+	int err = sl_sys_getsockopt(fd, SOL_XDP, XDP_MMAP_OFFSETS, &off, &len);
+
+	if (err < 0)
+		return err;
+	x->fd = fd;
+	x->q = q;
+	x->tx.posted = x->tx.unreaped = 0;
+	x->fill_debt = REFILL_BATCH; /* look at once */
+	err = rings_map(x, &off, sizes);
+	if (err < 0)
+		return err;
+	if (q->users == 0) {
+		err = queue_map(q, fd, &off, sizes);
+		if (err < 0) {
+			unmap_ring(x->rx_map, x->rx_len);
+			unmap_ring(x->tx_map, x->tx_len);
+			return err;
+		}
+	}
+	q->users++;
+	x->rx.ops = &xsk_rx_ops;
+	x->tx.ops = &xsk_tx_ops;
+	return 0;
+}
+
+void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache)
+{
+	struct sl_rx_desc d;
+
+	/* What was received and not read yet goes back. Frames in the rings of a queue that nobody
+	 * uses any more are lost until the device is opened again; closing is rare. */
+	while (xsk_rx_ops.burst(&x->rx, &d, 1))
+		sl_frame_put(cache, d.frame);
+	sl_sys_close(x->fd);
+	unmap_ring(x->rx_map, x->rx_len);
+	unmap_ring(x->tx_map, x->tx_len);
+	if (--x->q->users == 0) {
+		unmap_ring(x->q->fill_map, x->q->fill_len);
+		unmap_ring(x->q->comp_map, x->q->comp_len);
+	}
+	x->fd = -1;
+}
+
+/* Receive ------------------------------------------------------------------------------------ */
+
+static unsigned xsk_burst(struct sl_rx *rx, struct sl_rx_desc *descs, unsigned n)
+{
+	struct sl_xsk *x = sl_container_of(rx, struct sl_xsk, rx);
+	uint32_t mask = (1u << sl_pool.shift) - 1, idx;
+
+	n = xsk_ring_cons__peek(&x->rx_ring, n, &idx);
+	if (n == 0)
+		return 0;
+	for (unsigned i = 0; i < n; i++) {
+		const struct xdp_desc *d = xsk_ring_cons__rx_desc(&x->rx_ring, idx + i);
+
+		descs[i].frame = (uint32_t)(d->addr >> sl_pool.shift);
+		descs[i].off = (uint16_t)(d->addr & mask);
+		descs[i].len = (uint16_t)d->len;
+		sl_pool.refs[descs[i].frame] = 1;
+	}
+	xsk_ring_cons__release(&x->rx_ring, n);
+	x->fill_debt += n;
+	return n;
+}
+
+/* Puts up to n frames of the cache on the fill ring; queue locked. How many. */
+static uint32_t fill_some(struct sl_xsk_queue *q, struct sl_frames *cache, uint32_t n)
+{
+	uint32_t idx;
+
+	if (cache->n < n)
+		sl_frames_fetch(cache);
+	n = sl_min(n, cache->n);
+	if (n == 0 || xsk_ring_prod__reserve(&q->fill, n, &idx) != n)
+		return 0;
+	for (uint32_t i = 0; i < n; i++)
+		*xsk_ring_prod__fill_addr(&q->fill, idx + i) = (uint64_t)cache->idx[--cache->n]
+							       << sl_pool.shift;
+	xsk_ring_prod__submit(&q->fill, n);
+	return n;
+}
+
+/* Keeps the fill ring half full: the rest of it is room for frames of lanes that close. */
+static bool xsk_refill(struct sl_rx *rx, struct sl_frames *cache)
+{
+	struct sl_xsk *x = sl_container_of(rx, struct sl_xsk, rx);
+	struct sl_xsk_queue *q = x->q;
+	uint32_t level, want, got = 1;
+	bool kick;
+
+	if (sl_likely(x->fill_debt < REFILL_BATCH))
+		return true;
+	if (!sl_trylock(&q->lock))
+		return true; /* another lane is at it */
+	x->fill_debt = 0;
+	want = sl_min(q->fill.size / 2, sl_pool.nframes / 4);
+	level = q->fill.size - xsk_prod_nb_free(&q->fill, q->fill.size);
+	while (level + REFILL_BATCH <= want && got) {
+		got = fill_some(q, cache, REFILL_BATCH);
+		level += got;
+	}
+	kick = xsk_ring_prod__needs_wakeup(&q->fill);
+	sl_unlock(&q->lock);
+	if (kick) /* a zero-copy driver that ran dry waits to be told */
+		sl_sys_recvfrom(x->fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
+	if (got == 0)
+		x->fill_debt = REFILL_BATCH; /* try again at the next turn */
+	return got != 0;
+}
+
+static int xsk_fd(struct sl_rx *rx)
+{
+	return sl_container_of(rx, struct sl_xsk, rx)->fd;
+}
+
+static void xsk_rx_close(struct sl_rx *rx, struct sl_frames *cache)
+{
+	sl_xsk_close(sl_container_of(rx, struct sl_xsk, rx), cache);
+}
+
+static const struct sl_rx_ops xsk_rx_ops = {
+	.name = "xsk",
+	.burst = xsk_burst,
+	.refill = xsk_refill,
+	.fd = xsk_fd,
+	.close = xsk_rx_close,
+};
+
+/* Transmit ----------------------------------------------------------------------------------- */
+
+static unsigned xsk_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
+{
+	struct sl_xsk *x = sl_container_of(tx, struct sl_xsk, tx);
+	uint32_t idx, room = xsk_prod_nb_free(&x->tx_ring, n);
+
+	n = sl_min(n, room);
+	if (n == 0 || xsk_ring_prod__reserve(&x->tx_ring, n, &idx) != n)
+		return 0;
+	for (unsigned i = 0; i < n; i++) {
+		struct xdp_desc *d = xsk_ring_prod__tx_desc(&x->tx_ring, idx + i);
+
+		d->addr = ((uint64_t)descs[i].frame << sl_pool.shift) + descs[i].off;
+		d->len = descs[i].len;
+		d->options = 0;
+	}
+	xsk_ring_prod__submit(&x->tx_ring, n);
+	tx->posted += n;
+	tx->unreaped += n;
+	return n;
+}
+
+/* The kernel sends at most 32 frames a call in copy mode (TX_BATCH_SIZE) and says EAGAIN when
+ * more are waiting. */
+static int xsk_kick(struct sl_tx *tx)
+{
+	struct sl_xsk *x = sl_container_of(tx, struct sl_xsk, tx);
+	long ret = 0;
+
+	if (!xsk_ring_prod__needs_wakeup(&x->tx_ring)) {
+		tx->posted = 0;
+		return 0;
+	}
+	for (int i = 0; i < 64; i++) {
+		ret = sl_sys_sendto(x->fd, NULL, 0, MSG_DONTWAIT, NULL, 0);
+		if (ret != -EAGAIN || tx->posted <= 32)
+			break;
+		tx->posted -= 32;
+	}
+	tx->posted = 0;
+	/* ENOBUFS and EBUSY: the queue is full, frames stay on the ring. */
+	return ret == -EBUSY || ret == -ENOBUFS ? -EAGAIN : (int)sl_min(ret, 0l);
+}
+
+static unsigned xsk_reap(struct sl_tx *tx, struct sl_frames *cache)
+{
+	struct sl_xsk *x = sl_container_of(tx, struct sl_xsk, tx);
+	struct sl_xsk_queue *q = x->q;
+	uint32_t idx, n;
+
+	if (!sl_trylock(&q->lock))
+		return 0;
+	tx->unreaped = 0;
+	n = xsk_ring_cons__peek(&q->comp, SL_FRAME_CACHE / 2, &idx);
+	for (uint32_t i = 0; i < n; i++)
+		sl_frame_free(cache, (uint32_t)(*xsk_ring_cons__comp_addr(&q->comp, idx + i) >>
+						sl_pool.shift));
+	if (n)
+		xsk_ring_cons__release(&q->comp, n);
+	sl_unlock(&q->lock);
+	return n;
+}
+
+static void xsk_tx_close(struct sl_tx *tx, struct sl_frames *cache)
+{
+	(void)tx;
+	(void)cache; /* closed with the receive side: one descriptor */
+}
+
+static const struct sl_tx_ops xsk_tx_ops = {
+	.name = "xsk",
+	.post = xsk_post,
+	.kick = xsk_kick,
+	.reap = xsk_reap,
+	.close = xsk_tx_close,
+};

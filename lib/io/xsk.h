@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* AF_XDP backend: rings mapped from a descriptor that somebody bound for us. */
+#ifndef SL_XSK_H
+#define SL_XSK_H
+
+#include <xdp/xsk.h>
+
+#include "base/lock.h"
+#include "io/io.h"
+
+/* Fill and completion rings belong to (device, queue) and are shared by the lanes on it. */
+struct sl_xsk_queue {
+	struct sl_lock lock; /* protects the rings */
+	struct xsk_ring_prod fill;
+	struct xsk_ring_cons comp;
+	void *fill_map, *comp_map;
+	size_t fill_len, comp_len;
+	uint32_t users; /* XSKs on it */
+};
+
+struct sl_xsk_sizes {
+	uint32_t rx, tx, fill, comp; /* entries */
+};
+
+struct sl_xsk {
+	struct sl_rx rx;
+	struct sl_tx tx;
+	int fd;
+	struct sl_xsk_queue *q;
+	struct xsk_ring_cons rx_ring;
+	struct xsk_ring_prod tx_ring;
+	void *rx_map, *tx_map;
+	size_t rx_len, tx_len;
+	/* The other side's ring indices are looked at in batches only: each look is a cache miss. */
+	uint32_t fill_debt; /* received since the last look at the fill ring */
+};
+
+/* Maps the rings of fd. q: shared with the other XSKs of the queue; its rings are mapped when
+ * users is 0. Owns fd from now on. 0 or -errno (then fd is the caller's still). */
+int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q,
+		const struct sl_xsk_sizes *sizes);
+void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache);
+
+#endif

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The slot table. Slots are handed out under a lock and read without one: a reader holds the lane
+ * that the slot's packets come to, and checks the generation. */
+#include "net/flow.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "base/lock.h"
+#include "base/sys.h"
+
+struct sl_slot *sl_slots;
+uint32_t sl_nslots;
+static struct sl_lock lock;
+static uint32_t fresh;	    /* slots from here on were never used */
+static uint32_t free_head; /* slot + 1, linked through obj; 0: none */
+
+int sl_slots_init(uint32_t max)
+{
+	long p = sl_sys(SYS_mmap, NULL, max * sizeof(struct sl_slot), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p < 0 && p > -4096)
+		return (int)p;
+	sl_slots = (struct sl_slot *)p;
+	sl_nslots = max;
+	return 0;
+}
+
+int sl_slot_new(void)
+{
+	int slot = -ENOSPC;
+
+	if (!sl_lock(&lock))
+		return -ENOSPC;
+	if (free_head) {
+		slot = (int)free_head - 1;
+		free_head = (uint32_t)(uintptr_t)sl_slots[slot].obj;
+	} else if (fresh < sl_nslots) {
+		slot = (int)fresh++;
+		sl_slots[slot].gen = 1;
+	}
+	if (slot >= 0)
+		sl_slots[slot].obj = NULL;
+	sl_unlock(&lock);
+	return slot;
+}
+
+void sl_slot_set(uint32_t slot, enum sl_slot_kind kind, void *obj)
+{
+	sl_slots[slot].obj = obj;
+	sl_store_release(&sl_slots[slot].kind, kind);
+}
+
+void sl_slot_free(uint32_t slot)
+{
+	struct sl_slot *s = &sl_slots[slot];
+
+	if (!sl_lock(&lock))
+		return;
+	sl_store(&s->kind, SL_SLOT_FREE);
+	sl_store_release(&s->gen, s->gen + 1);
+	s->obj = (void *)(uintptr_t)free_head;
+	free_head = slot + 1;
+	sl_unlock(&lock);
+}

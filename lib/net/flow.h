@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From packet to socket: the steering program hands over a slot number, one array index. */
+#ifndef SL_FLOW_H
+#define SL_FLOW_H
+
+#include "base/base.h"
+
+enum sl_slot_kind { SL_SLOT_FREE, SL_SLOT_UDP, SL_SLOT_FAN, SL_SLOT_KINDS };
+
+struct sl_slot {
+	uint32_t gen; /* changes when the slot is freed: what is under way for it is dropped */
+	uint32_t kind;
+	void *obj;
+};
+extern struct sl_slot *sl_slots;
+extern uint32_t sl_nslots;
+
+/* Reserves address space for max slots (memory comes with use). 0 or -ENOMEM. */
+int sl_slots_init(uint32_t max);
+/* A free slot, or -ENOSPC. The caller fills it by sl_slot_set(). */
+int sl_slot_new(void);
+void sl_slot_set(uint32_t slot, enum sl_slot_kind kind, void *obj);
+void sl_slot_free(uint32_t slot);
+
+#endif

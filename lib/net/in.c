@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The way in: from a received frame to the protocol's handler of the socket it is for. */
+#include "net/net.h"
+
+#include "steer.h"
+
+static sl_in_handler handlers[SL_SLOT_KINDS];
+
+void sl_in_register(enum sl_slot_kind kind, sl_in_handler handler)
+{
+	handlers[kind] = handler;
+}
+
+bool sl_in_dispatch(const struct sl_slot *s, struct sl_in *in)
+{
+	return handlers[s->kind](s->obj, in);
+}
+
+/* Copies the record out: what is checked must not change afterwards. */
+static bool read_meta(const struct sl_rx_desc *desc, struct sl_meta *m)
+{
+	if (sl_unlikely(desc->off < sizeof(*m)))
+		return false;
+	memcpy(m, sl_frame_ptr(desc->frame) + desc->off - sizeof(*m), sizeof(*m));
+	return m->magic == SL_META_MAGIC;
+}
+
+static enum sl_parse_result parse(struct sl_in *in, const struct sl_rx_desc *desc,
+				  const struct sl_meta *m)
+{
+	in->pkt.data = sl_frame_ptr(desc->frame) + desc->off;
+	in->pkt.len = desc->len;
+	in->pkt.l3 = m->l3;
+	in->pkt.l4 = m->l4;
+	return sl_parse_udp(&in->pkt, in->partial_ok);
+}
+
+/* Returns whether the frame was kept. */
+static bool input(struct sl_in *in, const struct sl_rx_desc *desc)
+{
+	struct sl_meta m;
+	struct sl_slot *s;
+
+	if (sl_unlikely(!read_meta(desc, &m))) {
+		in->stats->rx_bad_meta++;
+		return false;
+	}
+	s = &sl_slots[m.slot];
+	if (sl_unlikely(m.slot >= sl_nslots || sl_load_acquire(&s->gen) != m.gen ||
+			s->kind == SL_SLOT_FREE)) {
+		in->stats->rx_stale++;
+		return false;
+	}
+	switch (parse(in, desc, &m)) {
+	case SL_PARSE_LEN:
+		in->stats->rx_bad_len++;
+		return false;
+	case SL_PARSE_CSUM:
+		in->stats->rx_bad_csum++;
+		return false;
+	case SL_PARSE_OK:
+		break;
+	}
+	in->frame = desc->frame;
+	in->off = desc->off;
+	in->slot = m.slot;
+	in->stamp = m.flags & (SL_META_HW | SL_META_SW);
+	in->stamp_ns = m.stamp_ns;
+	return sl_in_dispatch(s, in);
+}
+
+void sl_net_input(struct sl_in *in, const struct sl_rx_desc *desc)
+{
+	in->stats->rx_pkts++;
+	in->stats->rx_bytes += desc->len;
+	if (!input(in, desc))
+		sl_frame_put(in->cache, desc->frame);
+}

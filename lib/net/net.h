@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* IP in and out: what the lane, the protocols and the wire have in common. */
+#ifndef SL_NET_H
+#define SL_NET_H
+
+#include "base/stats.h"
+#include "io/io.h"
+#include "net/flow.h"
+#include "net/neigh.h"
+#include "net/route.h"
+#include "wire/wire.h"
+
+/* A packet on its way in; one for each lane, refilled for each packet. */
+struct sl_in {
+	struct sl_frames *cache; /* the lane's */
+	struct sl_lane_stats *stats;
+	void *lane;	 /* struct sl_lane, for upper rooms */
+	uint32_t ifindex;
+	bool partial_ok; /* the device may leave checksums unfinished */
+	/* of this packet */
+	uint32_t frame;
+	uint16_t off; /* of pkt.data in the frame */
+	uint8_t stamp; /* SL_META_HW, SL_META_SW or 0 */
+	uint64_t stamp_ns;
+	uint32_t slot; /* that the steering program chose */
+	struct sl_pkt pkt;
+};
+
+/* What a protocol does with a packet for an object of its kind. True: it kept the frame. */
+typedef bool (*sl_in_handler)(void *obj, struct sl_in *in);
+void sl_in_register(enum sl_slot_kind kind, sl_in_handler handler);
+
+/* Calls the handler of the slot's kind. */
+bool sl_in_dispatch(const struct sl_slot *s, struct sl_in *in);
+
+/* One received frame, all the way up. The frame is kept by a socket or freed. */
+void sl_net_input(struct sl_in *in, const struct sl_rx_desc *desc);
+
+/* A destination of a lane: route, neighbour and device, cached. */
+struct sl_dst {
+	struct sl_route_key key;
+	struct sl_route route;
+	struct sl_neigh *neigh; /* NULL for multicast */
+	void *leg;		/* the lane's leg on the route's device; NULL: the kernel sends */
+	uint32_t vlan;
+	uint32_t serial;	/* raised at each change: headers made from it are stale */
+	uint32_t neigh_seq;
+	uint64_t asked_ns;
+	uint8_t smac[6], dmac[6];
+	bool mac_ok;
+	bool used;
+};
+
+/* The lane's answers for devices: fills leg, smac and vlan of dst for dst->route.ifindex. */
+typedef void (*sl_leg_finder)(void *lane, struct sl_dst *dst);
+
+#define SL_DST_SETS 512
+#define SL_DST_WAYS 4
+struct sl_dst_cache {
+	struct sl_dst dst[SL_DST_SETS][SL_DST_WAYS];
+	uint8_t next[SL_DST_SETS]; /* which way to evict */
+};
+
+/* Finds the destination, asking kernel and mirrors when it is new or stale. Never NULL. The
+ * pointer is the cache's: good until the next call on the same lane that misses, so users keep
+ * serial and compare key. */
+struct sl_dst *sl_dst_get(struct sl_dst_cache *c, const struct sl_route_key *key, void *lane,
+			  sl_leg_finder find, uint64_t now_ns);
+
+/* Is what was cached still good? Two loads and compares. */
+bool sl_dst_fresh(const struct sl_dst *dst, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The way out: which device, which next hop, which addresses. The kernel's answers, cached for
+ * each destination of a lane; events of the mirrors make them stale. */
+#include "net/net.h"
+
+/* Path MTU exceptions make no event: a destination in use is asked for again this often. */
+#define REASK_NS 1000000000ull
+
+static bool key_eq(const struct sl_route_key *a, const struct sl_route_key *b)
+{
+	return sl_addr_eq(&a->dst, &b->dst) && sl_addr_eq(&a->src, &b->src) && a->oif == b->oif &&
+	       a->tos == b->tos && a->mark == b->mark;
+}
+
+static uint32_t key_hash(const struct sl_route_key *k)
+{
+	uint64_t h = k->dst.q[0] ^ (k->dst.q[1] * 0x9e3779b97f4a7c15ull);
+
+	h ^= (k->src.q[1] ^ k->oif ^ ((uint64_t)k->tos << 32)) * 0xc2b2ae3d27d4eb4full;
+	h ^= h >> 29;
+	return (uint32_t)((h * 0x9e3779b97f4a7c15ull) >> 32);
+}
+
+bool sl_dst_fresh(const struct sl_dst *dst, uint64_t now_ns)
+{
+	if (sl_unlikely(dst->route.gen != sl_load(&sl_route_gen) ||
+			now_ns - dst->asked_ns > REASK_NS))
+		return false;
+	return !dst->neigh ||
+	       (dst->neigh_seq == sl_load(&dst->neigh->seq) && !sl_load(&dst->neigh->wants_probe));
+}
+
+/* RFC 1112 6.4, RFC 2464 7 */
+static void multicast_mac(const struct sl_addr *a, uint8_t mac[6])
+{
+	if (sl_addr_is_v4(a)) {
+		memcpy(mac, "\x01\x00\x5e", 3);
+		mac[3] = a->b[13] & 0x7f;
+		mac[4] = a->b[14];
+		mac[5] = a->b[15];
+	} else {
+		memcpy(mac, "\x33\x33", 2);
+		memcpy(mac + 2, a->b + 12, 4);
+	}
+}
+
+static void read_neigh(struct sl_dst *d)
+{
+	if (d->route.kind == SL_ROUTE_MULTICAST) {
+		d->neigh = NULL;
+		multicast_mac(&d->key.dst, d->dmac);
+		d->mac_ok = true;
+		return;
+	}
+	if (!d->neigh || d->neigh->ifindex != d->route.ifindex ||
+	    !sl_addr_eq(&d->neigh->addr, &d->route.nexthop))
+		d->neigh = sl_neigh_get(d->route.ifindex, &d->route.nexthop);
+	if (!d->neigh) {
+		d->mac_ok = false;
+		return;
+	}
+	if (sl_load(&d->neigh->wants_probe))
+		sl_neigh_use(d->neigh);
+	d->mac_ok = sl_neigh_read(d->neigh, d->dmac, &d->neigh_seq);
+}
+
+static void ask_route(struct sl_dst *d, void *lane, sl_leg_finder find, uint64_t now_ns)
+{
+	d->leg = NULL;
+	d->asked_ns = now_ns;
+	if (sl_route_get(&d->key, &d->route) < 0) {
+		d->route.gen = sl_load(&sl_route_gen);
+		d->route.kind = SL_ROUTE_OTHER;
+	}
+	if (d->route.kind == SL_ROUTE_DEVICE || d->route.kind == SL_ROUTE_MULTICAST)
+		find(lane, d);
+	if (!d->leg)
+		d->neigh = NULL;
+}
+
+static void refresh(struct sl_dst *d, void *lane, sl_leg_finder find, uint64_t now_ns)
+{
+	if (d->route.gen != sl_load(&sl_route_gen) || now_ns - d->asked_ns > REASK_NS)
+		ask_route(d, lane, find, now_ns);
+	if (d->leg)
+		read_neigh(d);
+	d->serial++;
+}
+
+struct sl_dst *sl_dst_get(struct sl_dst_cache *c, const struct sl_route_key *key, void *lane,
+			  sl_leg_finder find, uint64_t now_ns)
+{
+	uint32_t set = key_hash(key) % SL_DST_SETS;
+	uint32_t serial;
+	struct sl_dst *d;
+
+	for (unsigned w = 0; w < SL_DST_WAYS; w++) {
+		d = &c->dst[set][w];
+		if (d->used && key_eq(&d->key, key)) {
+			if (sl_unlikely(!sl_dst_fresh(d, now_ns)))
+				refresh(d, lane, find, now_ns);
+			return d;
+		}
+	}
+	d = &c->dst[set][c->next[set]++ % SL_DST_WAYS];
+	serial = d->serial;
+	*d = (struct sl_dst){ .key = *key, .used = true, .serial = serial };
+	ask_route(d, lane, find, now_ns);
+	if (d->leg)
+		read_neigh(d);
+	d->serial++;
+	return d;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Lanes: how they are dealt out, and how they get their legs. */
+#include "stack/stack.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/settings.h"
+#include "base/sys.h"
+
+#define MAX_CROSS 256
+
+struct sl_lane sl_limbo;
+
+static struct sl_lock lock; /* protects the tables below, and the opening of legs */
+static struct sl_lane *lanes[SL_MAX_LANES];
+static uint64_t keys[SL_MAX_LANES]; /* what each was made for */
+static uint32_t nlanes;
+
+/* Who shares a lane with whom (VMA: ring allocation logic). */
+static uint64_t lane_key(uint32_t ifindex, int fd)
+{
+	switch (sl_settings.ring_allocation_logic_rx) {
+	case SL_RING_SOCKET:
+		return 1ull << 32 | (uint32_t)fd;
+	case SL_RING_THREAD:
+		return 2ull << 32 | sl_tid();
+	case SL_RING_CORE:
+	case SL_RING_CORE_ATTACH:
+		return 3ull << 32 | (uint32_t)sl_max(sched_getcpu(), 0);
+	default: /* a socket on every device (0) has the first lane, with a leg on each */
+		return ifindex;
+	}
+}
+
+static struct sl_lane *lane_new(uint64_t key)
+{
+	struct sl_lane *l;
+	void *mem;
+
+	if (nlanes == SL_MAX_LANES || posix_memalign(&mem, SL_CACHELINE, sizeof(*l)) != 0)
+		return NULL;
+	l = memset(mem, 0, sizeof(*l));
+	l->dst = calloc(1, sizeof(*l->dst));
+	l->cross = calloc(MAX_CROSS, sizeof(*l->cross));
+	if (!l->dst || !l->cross) {
+		free(l->dst);
+		free(l->cross);
+		free(l);
+		return NULL;
+	}
+	l->max_cross = MAX_CROSS;
+	l->id = nlanes;
+	l->stats = sl_stats_lane(l->id);
+	l->stats->id = l->id;
+	sl_store_release(&l->stats->used, 1);
+	keys[nlanes] = key;
+	lanes[nlanes] = l;
+	sl_store_release(&nlanes, nlanes + 1);
+	return l;
+}
+
+/* With no lane of its own left, a socket shares one, evenly by key. */
+struct sl_lane *sl_lane_pick(uint32_t ifindex, int fd)
+{
+	uint64_t key = lane_key(ifindex, fd);
+	uint32_t limit = sl_settings.ring_limit_per_interface > 0 ?
+				       (uint32_t)sl_settings.ring_limit_per_interface :
+				       SL_MAX_LANES;
+	struct sl_lane *l = NULL;
+
+	if (!sl_lock(&lock))
+		return NULL;
+	for (uint32_t i = 0; i < nlanes && !l; i++)
+		if (keys[i] == key)
+			l = lanes[i];
+	if (!l && nlanes < limit)
+		l = lane_new(key);
+	if (!l && nlanes)
+		l = lanes[key % nlanes];
+	sl_unlock(&lock);
+	return l;
+}
+
+void sl_lane_for_each(void (*fn)(struct sl_lane *lane, void *arg), void *arg)
+{
+	uint32_t n = sl_load_acquire(&nlanes);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (lanes[i]->nlegs)
+			fn(lanes[i], arg);
+}
+
+/* Legs --------------------------------------------------------------------------------------- */
+
+static struct sl_leg *find_leg(const struct sl_lane *lane, const struct sl_port *port)
+{
+	uint32_t n = sl_load_acquire(&lane->nlegs);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (lane->leg[i]->port == port)
+			return lane->leg[i];
+	return NULL;
+}
+
+/* Maps the rings of what was leased; nothing of it stays on failure. */
+static int map_leases(struct sl_leg *leg, const struct sl_xsk_lease *leases)
+{
+	struct sl_frames none = { 0 };
+
+	for (uint32_t q = 0; q < leg->nqueues; q++) {
+		const struct sl_xsk_lease *ls = &leases[q];
+		struct sl_xsk_sizes sizes = { ls->rx_size, ls->tx_size, ls->fill_size,
+					      ls->comp_size };
+		int err;
+
+		sl_pool_reserve(ls->prefilled_first, ls->prefilled_count);
+		err = sl_xsk_open(&leg->xsk[q], ls->fd, &leg->port->queue[ls->queue], &sizes);
+		if (err == 0)
+			continue;
+		for (uint32_t i = q; i < leg->nqueues; i++)
+			sl_sys_close(leases[i].fd);
+		while (q-- > 0)
+			sl_xsk_close(&leg->xsk[q], &none);
+		return err;
+	}
+	return 0;
+}
+
+static struct sl_leg *open_leg(struct sl_lane *lane, struct sl_port *port)
+{
+	uint32_t nq = port->info.nqueues, ifindex = port->info.ifindex;
+	struct sl_leg *leg = calloc(1, sizeof(*leg) + nq * sizeof(leg->xsk[0]));
+	struct sl_xsk_lease leases[SL_MAX_QUEUES];
+	const char *why = NULL;
+	int err = -ENOMEM;
+
+	if (!leg)
+		goto out;
+	leg->port = port;
+	leg->lane = lane;
+	leg->nqueues = nq;
+	err = sl_broker_lane_open(ifindex, lane->id, leases, &leg->first, &why);
+	if (err < 0)
+		goto out;
+	err = map_leases(leg, leases);
+	if (err < 0) {
+		sl_broker_lane_close(ifindex, lane->id);
+		goto out;
+	}
+	/* Lanes of one device spread their transmit work over its queues. */
+	leg->tx = &leg->xsk[lane->id % nq].tx;
+	return leg;
+out:
+	sl_warn("lane", "lane %u has no place on %s: %s (%s)", lane->id, port->info.ifname,
+		why ? why : "rings", strerrorname_np(-err));
+	free(leg);
+	return NULL;
+}
+
+struct sl_leg *sl_lane_leg(struct sl_lane *lane, struct sl_port *port)
+{
+	struct sl_leg *leg = find_leg(lane, port);
+	int saved = errno;
+
+	if (leg || lane == &sl_limbo)
+		return leg;
+	if (!sl_lock(&lock))
+		return NULL;
+	leg = find_leg(lane, port);
+	if (!leg && lane->nlegs < SL_STATS_PORTS) {
+		leg = open_leg(lane, port);
+		if (leg && sl_lane_lock(lane)) {
+			for (uint32_t q = 0; q < leg->nqueues; q++)
+				leg->xsk[q].rx.ops->refill(&leg->xsk[q].rx, &lane->frames);
+			lane->leg[lane->nlegs] = leg;
+			sl_store_release(&lane->nlegs, lane->nlegs + 1);
+			lane->stats->nlegs = lane->nlegs;
+			sl_lane_unlock(lane);
+		}
+	}
+	sl_unlock(&lock);
+	errno = saved;
+	return leg;
+}
+
+unsigned sl_lane_fds(struct sl_lane *lane, struct pollfd *fds, unsigned max)
+{
+	unsigned n = 0;
+	uint32_t legs = sl_load_acquire(&lane->nlegs);
+
+	for (uint32_t i = 0; i < legs; i++)
+		for (uint32_t q = 0; q < lane->leg[i]->nqueues; q++, n++)
+			if (n < max)
+				fds[n] = (struct pollfd){
+					.fd = lane->leg[i]->xsk[q].fd,
+					.events = POLLIN,
+				};
+	return n;
+}
+
+/* Start and fork ----------------------------------------------------------------------------- */
+
+int sl_stack_init(void)
+{
+	struct sl_umem_info umem;
+	const char *why = NULL;
+	int err;
+
+	sl_limbo.stats = sl_stats_lane(SL_MAX_LANES - 1);
+	err = sl_broker_umem((uint32_t)sl_settings.frames, (uint32_t)sl_settings.frame_size, &umem,
+			     &why);
+	if (err < 0) {
+		sl_warn("lane", "no packet memory: %s", why ? why : strerrorname_np(-err));
+		return err;
+	}
+	return sl_pool_init(umem.base, umem.nframes, (uint32_t)__builtin_ctz(umem.frame_size));
+}
+
+void sl_stack_child(void)
+{
+	for (uint32_t i = 0; i < nlanes; i++)
+		for (uint32_t j = 0; j < lanes[i]->nlegs; j++)
+			for (uint32_t q = 0; q < lanes[i]->leg[j]->nqueues; q++)
+				sl_sys_close(lanes[i]->leg[j]->xsk[q].fd);
+	nlanes = 0;
+}

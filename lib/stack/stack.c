@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One turn of a lane: receive, deliver, give frames back. The file to read first.
+ *
+ * Theory of operation: whoever needs a lane to move on makes a turn of it: a call that finds its
+ * socket's queue empty, a thread that spins in poll, the keeper when nobody else does. Packets go
+ * from the ring to the socket's queue in one pass (run to completion); what must be said to
+ * sleepers is said on the way, under the lane's lock. A socket on another lane gets its copy after
+ * the lock is released, since two lanes are never held at once. */
+#include "stack/stack.h"
+
+#include <errno.h>
+
+#define BATCH 16 /* VMA_CQ_POLL_BATCH_MAX */
+
+static int receive(struct sl_leg *leg, struct sl_xsk *x)
+{
+	struct sl_lane *lane = leg->lane;
+	struct sl_rx_desc descs[BATCH];
+	struct sl_in in;
+	unsigned n = x->rx.ops->burst(&x->rx, descs, BATCH);
+
+	if (sl_likely(n == 0))
+		return 0;
+	in.cache = &lane->frames;
+	in.stats = lane->stats;
+	in.lane = lane;
+	in.ifindex = leg->port->info.ifindex;
+	in.partial_ok = leg->port->info.flags & SL_PORT_PARTIAL_CSUM;
+	for (unsigned i = 0; i < n; i++) {
+		if (i + 1 < n)
+			__builtin_prefetch(sl_frame_ptr(descs[i + 1].frame) + descs[i + 1].off);
+		sl_net_input(&in, &descs[i]);
+	}
+	if (sl_unlikely(!x->rx.ops->refill(&x->rx, &lane->frames)))
+		lane->stats->rx_no_frames++;
+	return (int)n;
+}
+
+int sl_lane_turn_locked(struct sl_lane *lane)
+{
+	int n = 0;
+
+	for (uint32_t i = 0; i < lane->nlegs; i++) {
+		struct sl_leg *leg = lane->leg[i];
+
+		for (uint32_t q = 0; q < leg->nqueues; q++)
+			n += receive(leg, &leg->xsk[q]);
+	}
+	sl_store(&lane->turns, lane->turns + 1);
+	return n;
+}
+
+int sl_lane_turn(struct sl_lane *lane)
+{
+	int n;
+
+	if (!sl_lane_lock(lane))
+		return 0;
+	n = sl_lane_turn_locked(lane);
+	sl_lane_unlock(lane);
+	return n;
+}
+
+bool sl_leg_post(struct sl_leg *leg, uint32_t frame, uint16_t off, uint16_t len)
+{
+	struct sl_tx_desc d = { .frame = frame, .off = off, .len = len };
+
+	if (sl_unlikely(leg->tx->ops->post(leg->tx, &d, 1) == 0)) {
+		leg->lane->stats->tx_ring_full++;
+		return false;
+	}
+	leg->lane->stats->tx_pkts++;
+	leg->lane->stats->tx_bytes += len;
+	return true;
+}
+
+#define REAP_EVERY 32
+
+int sl_leg_kick(struct sl_leg *leg)
+{
+	int err = leg->tx->ops->kick(leg->tx);
+
+	leg->lane->stats->tx_kicks++;
+	if (leg->tx->unreaped >= REAP_EVERY)
+		leg->tx->ops->reap(leg->tx, &leg->lane->frames);
+	if (sl_unlikely(err < 0 && err != -EAGAIN)) {
+		leg->dead = true;
+		return -ENETDOWN;
+	}
+	return err;
+}
+
+uint32_t sl_lane_frame(struct sl_lane *lane)
+{
+	uint32_t f = sl_frame_get(&lane->frames);
+
+	if (sl_likely(f != SL_NO_FRAME))
+		return f;
+	for (uint32_t i = 0; i < lane->nlegs; i++)
+		lane->leg[i]->tx->ops->reap(lane->leg[i]->tx, &lane->frames);
+	f = sl_frame_get(&lane->frames);
+	if (f == SL_NO_FRAME)
+		lane->stats->tx_no_frames++;
+	return f;
+}
+
+static void find_leg(void *arg, struct sl_dst *dst)
+{
+	struct sl_lane *lane = arg;
+
+	for (uint32_t i = 0; i < lane->nlegs; i++) {
+		struct sl_leg *leg = lane->leg[i];
+
+		if (leg->port->info.ifindex != dst->route.ifindex || leg->dead)
+			continue;
+		dst->leg = leg;
+		dst->vlan = leg->port->vlan;
+		memcpy(dst->smac, leg->port->info.mac, 6);
+		return;
+	}
+}
+
+struct sl_dst *sl_lane_dst(struct sl_lane *lane, const struct sl_route_key *key, uint64_t now_ns)
+{
+	return sl_dst_get(lane->dst, key, lane, find_leg, now_ns);
+}
+
+/* To other lanes ------------------------------------------------------------------------------- */
+
+void sl_lane_cross(struct sl_lane *from, struct sl_lane *to, uint32_t slot, const struct sl_in *in)
+{
+	struct sl_cross *c;
+
+	if (!from->cross || from->ncross == from->max_cross) {
+		from->stats->rx_no_frames++;
+		return;
+	}
+	c = &from->cross[from->ncross++];
+	c->lane = to;
+	c->slot = slot;
+	c->gen = sl_slots[slot].gen;
+	c->in = *in;
+	sl_frame_ref(in->frame);
+	from->stats->rx_crossed++;
+}
+
+static void cross_deliver(struct sl_cross *c)
+{
+	const struct sl_slot *s = &sl_slots[c->slot];
+	struct sl_rx_desc none = { .frame = c->in.frame };
+	bool kept = false;
+
+	if (!sl_lane_lock(c->lane))
+		return; /* a signal handler inside the other lane's turn: the reference leaks
+			   nothing but this one frame */
+	c->in.cache = &c->lane->frames;
+	c->in.lane = c->lane;
+	c->in.stats = c->lane->stats;
+	c->in.slot = c->slot;
+	if (sl_load_acquire(&s->gen) == c->gen && s->kind == SL_SLOT_UDP)
+		kept = sl_in_dispatch(s, &c->in);
+	if (!kept)
+		sl_frame_put(&c->lane->frames, none.frame);
+	sl_lane_unlock(c->lane);
+}
+
+void sl_lane_cross_flush(struct sl_lane *lane)
+{
+	struct sl_cross some[8];
+	uint32_t n;
+
+	for (;;) {
+		n = sl_min(lane->ncross, (uint32_t)sl_array_len(some));
+		memcpy(some, lane->cross, n * sizeof(some[0]));
+		lane->ncross -= n;
+		memmove(lane->cross, lane->cross + n, lane->ncross * sizeof(some[0]));
+		sl_unlock(&lane->lock);
+		for (uint32_t i = 0; i < n; i++)
+			cross_deliver(&some[i]);
+		if (sl_load(&lane->ncross) == 0 || !sl_lane_lock(lane))
+			return;
+	}
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* UDP receive queues.
+ *
+ * Theory of operation: a queue holds references to frames, so what it may hold is bounded twice:
+ * by the socket's receive buffer, as in the kernel, and by a dynamic threshold over the pool
+ * (Choudhury and Hahne, 1998): a socket may hold no more frames than half of what is still free,
+ * so that sockets that do not read never starve the others. */
+#include "udp/udp.h"
+
+#include <stdlib.h>
+
+#define RING_FIRST 8
+#define ALWAYS_OK  16 /* frames that a socket may hold however short memory is */
+
+static bool grow(struct sl_udp *u)
+{
+	uint32_t size = u->size ? u->size * 2 : RING_FIRST;
+	struct sl_dgram *ring = malloc(size * sizeof(*ring));
+
+	if (!ring)
+		return false;
+	for (uint32_t i = u->head; i != u->tail; i++)
+		ring[i & (size - 1)] = u->ring[i & (u->size - 1)];
+	free(u->ring);
+	u->ring = ring;
+	u->size = size;
+	return true;
+}
+
+/* The kernel's test (net/ipv4/udp.c, __udp_enqueue_schedule_skb): full when the limit has been
+ * passed, so one datagram always fits. */
+static bool may_hold(struct sl_udp *u)
+{
+	uint32_t held = u->tail - u->head;
+
+	if (sl_unlikely(u->charged > u->rcvbuf)) {
+		u->stats->rx_drops++;
+		return false;
+	}
+	if (sl_unlikely(held > ALWAYS_OK && held > sl_load(&sl_pool.nfree) / 2)) {
+		u->stats->rx_mem_drops++;
+		return false;
+	}
+	if (sl_unlikely(held == u->size) && !grow(u)) {
+		u->stats->rx_mem_drops++;
+		return false;
+	}
+	return true;
+}
+
+static void account(struct sl_udp *u, const struct sl_dgram *d)
+{
+	struct sl_sock_stats *s = u->stats;
+
+	s->rx_pkts++;
+	s->rx_bytes += d->len;
+	s->rx_queue_pkts++;
+	s->rx_queue_bytes += d->len;
+	if (s->rx_queue_bytes > s->rx_queue_max_bytes)
+		s->rx_queue_max_bytes = s->rx_queue_bytes;
+}
+
+bool sl_udp_deliver(struct sl_udp *u, const struct sl_in *in)
+{
+	const struct sl_pkt *p = &in->pkt;
+	struct sl_dgram *d;
+
+	if (sl_unlikely(u->rx_shut || p->ttl < u->min_ttl) || !may_hold(u)) {
+		u->drops++;
+		return false;
+	}
+	d = &u->ring[u->tail & (u->size - 1)];
+	d->frame = in->frame;
+	d->off = in->off;
+	d->l3 = p->l3;
+	d->l4 = p->l4;
+	d->payload = p->payload;
+	d->len = p->payload_len;
+	d->truesize = (uint16_t)sl_min(p->payload_len + SL_DGRAM_OVERHEAD, 0xffff);
+	d->v6 = p->v6;
+	d->tos = p->tos;
+	d->ttl = p->ttl;
+	d->stamp = in->stamp;
+	d->ifindex = in->ifindex;
+	d->stamp_ns = in->stamp_ns;
+	u->charged += d->truesize;
+	account(u, d);
+	sl_store_release(&u->tail, u->tail + 1);
+	u->on_data(u);
+	return true;
+}
+
+/* A connected socket takes datagrams of its peer only. The steering program matched the flow
+ * already; an endpoint's packets that were under way during connect are caught here. */
+static bool from_peer(const struct sl_udp *u, const struct sl_pkt *p)
+{
+	struct sl_addr src;
+
+	if (sl_get_be16(p->data + p->l4) != u->remote_port)
+		return false;
+	sl_pkt_saddr(p, &src);
+	return sl_addr_eq(&src, &u->remote);
+}
+
+bool sl_udp_input(void *obj, struct sl_in *in)
+{
+	struct sl_udp *u = obj;
+
+	if (u->connected && sl_unlikely(!from_peer(u, &in->pkt))) {
+		in->stats->rx_stale++;
+		return false;
+	}
+	return sl_udp_deliver(u, in);
+}
+
+void sl_udp_pop(struct sl_udp *u, struct sl_frames *cache)
+{
+	struct sl_dgram *d = &u->ring[u->head & (u->size - 1)];
+
+	u->charged -= d->truesize;
+	u->stats->rx_queue_pkts--;
+	u->stats->rx_queue_bytes -= d->len;
+	sl_frame_put(cache, d->frame);
+	sl_store_release(&u->head, u->head + 1);
+}
+
+void sl_udp_fini(struct sl_udp *u, struct sl_frames *cache)
+{
+	while (u->head != u->tail)
+		sl_udp_pop(u, cache);
+	free(u->ring);
+	u->ring = NULL;
+	u->size = u->head = u->tail = 0;
+}
+
+void sl_dgram_addrs(const struct sl_dgram *d, struct sl_addr *src, uint16_t *sport,
+		    struct sl_addr *dst)
+{
+	struct sl_pkt p = {
+		.data = sl_frame_ptr(d->frame) + d->off,
+		.l3 = d->l3,
+		.l4 = d->l4,
+		.v6 = d->v6,
+	};
+
+	sl_pkt_saddr(&p, src);
+	*sport = sl_get_be16(p.data + p.l4);
+	if (dst)
+		sl_pkt_daddr(&p, dst);
+}

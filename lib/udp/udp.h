@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* UDP (RFC 768): the receive queue of a socket and what is accepted into it. No I/O, no locks, no
+ * clock: the caller holds the lane. */
+#ifndef SL_UDP_H
+#define SL_UDP_H
+
+#include "net/net.h"
+
+/* A datagram in the queue: a frame, and where its parts are. */
+struct sl_dgram {
+	uint32_t frame;
+	uint16_t off; /* of the Ethernet header in the frame */
+	uint16_t l3, l4, payload; /* from off */
+	uint16_t len;	  /* of the payload */
+	uint16_t truesize; /* what it counts against the buffer */
+	uint8_t v6, tos, ttl, stamp;
+	uint32_t ifindex;
+	uint64_t stamp_ns;
+};
+
+/* What a datagram costs beside its bytes: about what the kernel's skb of a small one does not. */
+#define SL_DGRAM_OVERHEAD 256
+
+struct sl_udp {
+	struct sl_dgram *ring; /* power of two, grows on demand; NULL: nothing came yet */
+	uint32_t size, head, tail; /* head: next to read, tail: next to write */
+	uint32_t charged;	   /* truesize in the queue */
+	uint32_t rcvbuf;	   /* limit of charged, as SO_RCVBUF reads */
+	uint32_t drops;		   /* all there ever were (SO_RXQ_OVFL) */
+	bool connected;		   /* only from remote */
+	bool rx_shut;
+	uint8_t min_ttl;
+	uint16_t remote_port;
+	struct sl_addr remote;
+	struct sl_sock_stats *stats;
+	/* Called after a datagram was queued. */
+	void (*on_data)(struct sl_udp *u);
+};
+
+static inline uint32_t sl_udp_queued(const struct sl_udp *u)
+{
+	return sl_load(&u->tail) - sl_load(&u->head);
+}
+
+/* Takes the packet into the queue (adds a reference to the frame). False: dropped and counted. */
+bool sl_udp_deliver(struct sl_udp *u, const struct sl_in *in);
+/* Handler of SL_SLOT_UDP: obj is the struct sl_udp. */
+bool sl_udp_input(void *obj, struct sl_in *in);
+
+/* The oldest datagram, or NULL. It stays valid until sl_udp_pop(). */
+static inline struct sl_dgram *sl_udp_peek(const struct sl_udp *u)
+{
+	return u->head == u->tail ? NULL : &u->ring[u->head & (u->size - 1)];
+}
+/* The n-th in the queue, or NULL. */
+static inline struct sl_dgram *sl_udp_peek_at(const struct sl_udp *u, uint32_t n)
+{
+	return n >= u->tail - u->head ? NULL : &u->ring[(u->head + n) & (u->size - 1)];
+}
+/* Takes the oldest out and drops the reference to its frame. */
+void sl_udp_pop(struct sl_udp *u, struct sl_frames *cache);
+/* Empties the queue and frees the ring. */
+void sl_udp_fini(struct sl_udp *u, struct sl_frames *cache);
+
+static inline const uint8_t *sl_dgram_data(const struct sl_dgram *d)
+{
+	return sl_frame_ptr(d->frame) + d->off + d->payload;
+}
+/* Source and destination of a queued datagram, from its headers. */
+void sl_dgram_addrs(const struct sl_dgram *d, struct sl_addr *src, uint16_t *sport,
+		    struct sl_addr *dst);
+
+#endif

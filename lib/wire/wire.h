@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A packet as bytes: where its headers are, and what they say. */
+#ifndef SL_WIRE_H
+#define SL_WIRE_H
+
+#include <linux/if_ether.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/udp.h>
+
+#include "base/addr.h"
+#include "base/base.h"
+
+/* Longest header we build: Ethernet, two VLAN tags, IPv6, UDP. */
+#define SL_MAX_HDR (14 + 8 + 40 + 8)
+
+/* A received packet: offsets from data, checked against len. */
+struct sl_pkt {
+	uint8_t *data;
+	uint32_t len;  /* bytes from data, padding included */
+	uint16_t l3;
+	uint16_t l4;
+	uint16_t payload;
+	uint16_t payload_len;
+	bool v6;
+	uint8_t tos; /* or traffic class */
+	uint8_t ttl; /* or hop limit */
+};
+
+static inline uint16_t sl_get_be16(const void *p)
+{
+	const uint8_t *b = p;
+
+	return (uint16_t)(b[0] << 8 | b[1]);
+}
+
+static inline void sl_put_be16(void *p, uint16_t v)
+{
+	v = __builtin_bswap16(v);
+	memcpy(p, &v, 2);
+}
+
+/* Why a packet was refused. */
+enum sl_parse_result { SL_PARSE_OK, SL_PARSE_LEN, SL_PARSE_CSUM };
+
+/* Checks a UDP packet whose l3 and l4 a steering program has claimed, none of which is trusted:
+ * lengths (RFC 768, 791, 8200), IPv4 header checksum, UDP checksum. partial_ok: the device may
+ * hand over packets with the pseudo-header sum alone (veth, virtio_net).
+ * Fills the rest of p. */
+enum sl_parse_result sl_parse_udp(struct sl_pkt *p, bool partial_ok);
+
+static inline void sl_pkt_saddr(const struct sl_pkt *p, struct sl_addr *a)
+{
+	const uint8_t *h = p->data + p->l3;
+	uint32_t v4;
+
+	if (p->v6) {
+		memcpy(a->b, h + offsetof(struct ipv6hdr, saddr), 16);
+	} else {
+		memcpy(&v4, h + offsetof(struct iphdr, saddr), 4);
+		*a = sl_addr_v4(v4);
+	}
+}
+
+static inline void sl_pkt_daddr(const struct sl_pkt *p, struct sl_addr *a)
+{
+	const uint8_t *h = p->data + p->l3;
+	uint32_t v4;
+
+	if (p->v6) {
+		memcpy(a->b, h + offsetof(struct ipv6hdr, daddr), 16);
+	} else {
+		memcpy(&v4, h + offsetof(struct iphdr, daddr), 4);
+		*a = sl_addr_v4(v4);
+	}
+}
+
+/* Sum over addresses, protocol and length for TCP and UDP (RFC 768, RFC 8200 8.1). */
+uint64_t sl_pseudo_sum(const struct sl_addr *src, const struct sl_addr *dst, uint8_t proto,
+		       uint16_t len);
+
+/* A UDP header chain that does not change from packet to packet; length, identification and
+ * checksums are filled in for each. */
+struct sl_udp_hdr {
+	uint8_t bytes[SL_MAX_HDR + 10]; /* copied as a whole, in words */
+	uint8_t len;			/* bytes of header, 0: not built */
+	uint8_t l3, l4;
+	bool v6;
+	uint64_t ip_sum;     /* of the IPv4 header, without length, id and checksum */
+	uint64_t pseudo_sum; /* without length */
+};
+
+struct sl_udp_build {
+	uint8_t smac[6], dmac[6];
+	uint32_t vlan; /* inner VID, outer VID << 16; 0: none */
+	struct sl_addr src, dst;
+	uint16_t sport, dport;
+	uint8_t tos, ttl;
+	bool df;
+	uint32_t flowlabel; /* host order, 20 bits */
+};
+void sl_build_udp_hdr(struct sl_udp_hdr *h, const struct sl_udp_build *b);
+
+/* Writes the header in front of payload (which must have h->len bytes of headroom). sum: of the
+ * payload, or SL_CSUM_NONE for an IPv4 datagram without checksum. Returns the frame's start. */
+#define SL_CSUM_NONE UINT64_MAX
+uint8_t *sl_build_udp(const struct sl_udp_hdr *h, uint8_t *payload, uint16_t len, uint16_t ip_id,
+		      uint64_t sum);
+
+#endif
