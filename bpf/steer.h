@@ -68,11 +68,13 @@ struct sl_local_key {
 	__u8 addr[16];
 };
 
-/* `config`: one entry, what the program must know about the device. */
+/* `config`: one entry, what the program must know about the device, and whose it is. */
 struct sl_port_config {
 	__u32 abi;     /* SL_STEER_ABI */
 	__u32 nqueues; /* RX queues covered; packets on others pass */
 	__u32 pid;     /* of the process that has the device */
+	__u32 ifindex;
+	__u32 netns;   /* inode number of the network namespace */
 	__u16 mac[3];  /* unicast frames to another station pass */
 	__u16 pad;
 };
@@ -144,7 +146,7 @@ struct sl_meta {
 _Static_assert(sizeof(struct sl_flow_key) == 44, "map ABI");
 _Static_assert(sizeof(struct sl_endpoint_key) == 24, "map ABI");
 _Static_assert(sizeof(struct sl_claim) == 20, "map ABI");
-_Static_assert(sizeof(struct sl_port_config) == 20, "map ABI");
+_Static_assert(sizeof(struct sl_port_config) == 28, "map ABI");
 _Static_assert(sizeof(struct sl_rule) == 128, "map ABI");
 _Static_assert(sizeof(struct sl_meta) == 32, "metadata record");
 #endif

@@ -13,11 +13,12 @@
 
 #define SL_MAX_QUEUES 64 /* RX queues of one device that can be covered */
 
-#define SL_PORT_ZEROCOPY    (1u << 0)
-#define SL_PORT_GENERIC	    (1u << 1) /* XDP in generic (skb) mode */
-#define SL_PORT_PARTIAL_CSUM (1u << 2) /* veth, virtio_net: packets may carry only the pseudo-header sum */
-#define SL_PORT_HW_STAMP    (1u << 3) /* metadata stamps are hardware stamps */
-#define SL_PORT_PINNED	    (1u << 4)
+#define SL_PORT_ZEROCOPY (1u << 0)
+#define SL_PORT_GENERIC  (1u << 1) /* XDP in generic (skb) mode */
+#define SL_PORT_PARTIAL_CSUM                                                                       \
+	(1u << 2) /* veth, virtio_net: packets may carry only the pseudo-header sum */
+#define SL_PORT_HW_STAMP (1u << 3) /* metadata stamps are hardware stamps */
+#define SL_PORT_PINNED   (1u << 4)
 
 /* A device taken into use. The pointers are shared maps, valid until sl_broker_port_close(). */
 struct sl_port_info {
@@ -27,19 +28,42 @@ struct sl_port_info {
 	uint8_t mac[6];
 	uint32_t mtu;
 	uint32_t nqueues; /* RX queues, all covered by each lane */
-	uint32_t flags;	  /* SL_PORT_* */
+	uint32_t flags;   /* SL_PORT_* */
 	uint32_t max_lanes;
-	uint32_t *ports;	     /* `ports`: 131072 words; written by the broker alone */
+	uint32_t *ports;             /* `ports`: 131072 words; written by the broker alone */
 	const struct sl_rule *rules; /* `rules`: SL_MAX_RULES + 1 entries, live */
-	char pin_dir[64];	     /* "" when not pinned */
+	char pin_dir[64];            /* "" when not pinned */
 };
 
+/* How the broker does its work; the defaults are all zero. */
+struct sl_broker_opts {
+	bool busy_poll;            /* set SO_PREFER_BUSY_POLL on the XSKs */
+	uint32_t busy_poll_us;     /* SO_BUSY_POLL, 0: 20 */
+	uint32_t busy_poll_budget; /* SO_BUSY_POLL_BUDGET in packets, 0: 64 */
+	bool no_huge;              /* ordinary pages only */
+	bool want_huge;            /* warn when there are no huge pages */
+	const char *tool; /* path of the `sluice` tool (the reaper); NULL: looked for beside
+			     the library, in ../bin and in PREFIX/bin */
+};
+/* Before the first other call; later calls change what is opened afterwards. The strings must
+ * stay. */
+void sl_broker_init(const struct sl_broker_opts *opts);
+
 /* What a lane gets on one RX queue. Fill and completion rings belong to the queue: whoever maps
- * them first from any XSK of the queue in this process shares them with its other lanes. */
+ * them first from any XSK of the queue in this process shares them with its other lanes. The
+ * broker keeps an XSK of its own on each queue, so the rings (and the frames in them) stay when the
+ * last lane closes, until the port is closed.
+ *
+ * The fill ring of a queue has frames in it before bind (a driver may stay deaf otherwise): the
+ * lowest numbered frames that no queue has been given yet, and an address is the start of the
+ * frame. The lease of the first lane on the queue says which: frames [prefilled_first,
+ * prefilled_first + prefilled_count) are in the fill ring, and the caller takes them off its pool;
+ * later leases say 0. */
 struct sl_xsk_lease {
 	int fd; /* bound XSK; the caller owns it */
 	uint32_t queue;
 	uint32_t rx_size, tx_size, fill_size, comp_size; /* entries */
+	uint32_t prefilled_first, prefilled_count;       /* frames */
 	bool zerocopy;
 };
 
@@ -51,10 +75,11 @@ struct sl_umem_info {
 	uint32_t frame_size; /* bytes, a power of two */
 	uint32_t headroom;   /* bytes the kernel leaves free in front of a received frame, beside
 				XDP_PACKET_HEADROOM */
-	bool huge;	     /* on huge pages */
+	bool huge;           /* on huge pages */
 };
 
-/* Makes the packet memory (once; later calls return the same). */
+/* Makes the packet memory (once; later calls return the same). Call it before the first
+ * sl_broker_port_open(), so that a device that cannot be covered is refused there. */
 int sl_broker_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *out,
 		   const char **why);
 
@@ -66,9 +91,8 @@ void sl_broker_port_close(uint32_t ifindex);
 
 /* Opens and binds the XSKs of one lane on all RX queues of an open port, and puts them into
  * `lanes` at *first .. *first + nqueues - 1 (*first is out: what sl_claim.lane wants).
- * leases: room for nqueues. Rings are mapped by the caller from the descriptors. The fill ring of
- * a queue opened for the first time is filled with frames by the broker before bind (a driver
- * may stay deaf otherwise): frames 0.. of *fill_from, which the caller takes off its pool. */
+ * leases: room for nqueues. Rings are mapped by the caller from the descriptors. Needs the packet
+ * memory (-ENXIO without). -EINVAL: the lane number is not below max_lanes, -EBUSY: it is open. */
 int sl_broker_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
 			uint32_t *first, const char **why);
 /* Takes the lane out of `lanes` (packets then pass to the kernel). The caller closes the fds. */
@@ -90,11 +114,13 @@ int sl_broker_claim_update(const struct sl_claim_req *req);
 /* Gives the claim of that slot up; harmless when there is none. */
 void sl_broker_unclaim(const struct sl_claim_req *req);
 
-/* The host's own addresses, as the mirror sees them (for wildcard endpoints), on all ports. */
+/* The host's own addresses, as the mirror sees them (for wildcard endpoints), on all ports, those
+ * opened later too. A set: adding twice is adding once. */
 void sl_broker_local_add(const uint8_t addr[16]);
 void sl_broker_local_del(const uint8_t addr[16]);
 
-/* True while our program is still attached to the device (somebody may remove it by hand). */
+/* True while our program is still attached to the device (somebody may remove it by hand). Costs a
+ * netlink request; also takes a changed MAC address over. */
 bool sl_broker_port_alive(uint32_t ifindex);
 
 /* Policy: writes the n rules into every open port's `rules` (and those opened later). */

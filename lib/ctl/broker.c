@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The broker's calls: one lock around them, the list of ports, opening and closing a port. */
+#include "ctl/broker_int.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/broker_lock.h"
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct sl_port *ports;
+static struct sl_broker_opts opts;
+
+void sl_broker_enter(struct sl_broker_guard *g)
+{
+	sigset_t all;
+
+	g->saved_errno = errno;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &g->mask);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &g->cancel);
+	pthread_mutex_lock(&lock);
+}
+
+void sl_broker_leave(struct sl_broker_guard *g)
+{
+	pthread_mutex_unlock(&lock);
+	pthread_setcancelstate(g->cancel, NULL);
+	pthread_sigmask(SIG_SETMASK, &g->mask, NULL);
+	errno = g->saved_errno;
+}
+
+void sl_why(const char **why, const char *fmt, ...)
+{
+	static __thread char text[320];
+	va_list ap;
+
+	if (!why)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	*why = text;
+}
+
+const char *sl_strerror(int err)
+{
+	const char *name = strerrordesc_np(err < 0 ? -err : err);
+
+	return name ? name : "unknown error";
+}
+
+struct sl_port *sl_port_find(uint32_t ifindex)
+{
+	struct sl_port *p = ports;
+
+	while (p && p->info.ifindex != ifindex)
+		p = p->next;
+	return p;
+}
+
+struct sl_port *sl_port_first(void)
+{
+	return ports;
+}
+
+const struct sl_broker_opts *sl_broker_opts(void)
+{
+	return &opts;
+}
+
+uint32_t sl_netns_ino(void)
+{
+	struct stat st;
+
+	return stat("/proc/thread-self/ns/net", &st) ? 0 : (uint32_t)st.st_ino;
+}
+
+void sl_broker_init(const struct sl_broker_opts *o)
+{
+	struct sl_broker_guard g;
+
+	sl_broker_enter(&g);
+	opts = *o;
+	sl_broker_leave(&g);
+}
+
+static void port_free(struct sl_port *p)
+{
+	if (p->owner_fd >= 0)
+		sl_sys_close(p->owner_fd);
+	free(p);
+}
+
+static struct sl_port *port_new(void)
+{
+	struct sl_port *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->owner_fd = p->reaper_fd = p->attach.link_fd = -1;
+	for (unsigned i = 0; i < SL_MAX_QUEUES; i++)
+		p->queue[i].anchor_fd = -1;
+	for (unsigned i = 0; i < SL_MAP_COUNT; i++)
+		p->attach.map_fd[i] = -1;
+	return p;
+}
+
+/* The dispatcher outlives us, so it is used only when somebody will clean up after us. */
+static bool wants_dispatcher(struct sl_port *p)
+{
+	int err;
+
+	if (!sl_bpffs_is_there()) {
+		sl_info("port",
+			"%s: no bpffs: attached alone and not pinned; remedy: mount -t bpf "
+			"bpf /sys/fs/bpf",
+			p->info.ifname);
+		return false;
+	}
+	err = sl_reaper_start(p);
+	if (err)
+		sl_info("port",
+			"%s: no reaper (%s): attached alone, no other XDP program can be "
+			"beside it; remedy: install the sluice tool beside the library",
+			p->info.ifname, sl_strerror(err));
+	return !err;
+}
+
+static int port_attach(struct sl_port *p, const char **why)
+{
+	bool dispatcher;
+	int err;
+
+	/* What a process that died has left; the device is ours now. */
+	sl_attach_clean(p->info.ifindex);
+	sl_pin_remove(p->info.ifindex);
+	dispatcher = wants_dispatcher(p);
+	err = sl_attach_open(&p->attach, p->info.ifname, p->info.ifindex, dispatcher, why);
+	if (err)
+		sl_reaper_stop(p);
+	return err;
+}
+
+static int port_start(struct sl_port *p, uint32_t ifindex, const char **why)
+{
+	int err = sl_dev_query(ifindex, &p->info, why);
+
+	if (err)
+		return err;
+	err = sl_owner_take(ifindex, p->info.ifname, &p->owner_fd, why);
+	if (err)
+		return err;
+	err = port_attach(p, why);
+	if (err)
+		return err;
+	err = sl_maps_open(p, why);
+	if (err)
+		goto detach;
+	if (sl_umem_is_there()) {
+		err = sl_queues_bind(p, why);
+		if (err)
+			goto close_maps;
+	}
+	if (sl_pin_maps(p) == 0)
+		p->info.flags |= SL_PORT_PINNED;
+	return 0;
+close_maps:
+	sl_maps_close(p);
+detach:
+	sl_attach_close(&p->attach, ifindex);
+	sl_reaper_stop(p);
+	return err;
+}
+
+static void port_stop(struct sl_port *p)
+{
+	sl_attach_close(&p->attach, p->info.ifindex);
+	sl_queues_close(p);
+	sl_maps_close(p);
+	sl_pin_remove(p->info.ifindex);
+	sl_reaper_stop(p);
+	sl_info("port", "%s: released", p->info.ifname);
+}
+
+static void say_open(const struct sl_port *p)
+{
+	const struct sl_port_info *i = &p->info;
+
+	sl_info("port", "%s: offloaded: driver %s, %u RX queue%s, MTU %u, XDP %s%s%s%s", i->ifname,
+		i->driver, i->nqueues, i->nqueues == 1 ? "" : "s", i->mtu,
+		i->flags & SL_PORT_GENERIC ? "generic (the driver has no native XDP: slow)"
+					   : "native",
+		p->attach.kind == SL_ATTACH_DISPATCHER ? ", beside other programs" : ", alone",
+		i->pin_dir[0] ? ", pinned at " : "", i->pin_dir);
+}
+
+int sl_broker_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why)
+{
+	struct sl_broker_guard g;
+	struct sl_port *p;
+	int err = 0;
+
+	sl_broker_enter(&g);
+	p = sl_port_find(ifindex);
+	if (!p) {
+		p = port_new();
+		if (p)
+			err = port_start(p, ifindex, why);
+		if (!p || err) {
+			if (p)
+				port_free(p);
+			else
+				sl_why(why, "out of memory");
+			err = err ? err : -ENOMEM;
+			goto leave;
+		}
+		p->next = ports;
+		ports = p;
+		say_open(p);
+	}
+	p->users++;
+	*out = p->info;
+leave:
+	sl_broker_leave(&g);
+	return err;
+}
+
+static void port_unlink(struct sl_port *p)
+{
+	struct sl_port **at = &ports;
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	port_stop(p);
+	port_free(p);
+}
+
+void sl_broker_port_close(uint32_t ifindex)
+{
+	struct sl_broker_guard g;
+	struct sl_port *p;
+
+	sl_broker_enter(&g);
+	p = sl_port_find(ifindex);
+	if (p && --p->users == 0)
+		port_unlink(p);
+	sl_broker_leave(&g);
+}
+
+bool sl_broker_port_alive(uint32_t ifindex)
+{
+	struct sl_broker_guard g;
+	struct sl_port *p;
+	uint8_t mac[6];
+	bool alive = false;
+
+	sl_broker_enter(&g);
+	p = sl_port_find(ifindex);
+	if (p) {
+		sl_owner_drain(p->owner_fd);
+		alive = sl_attach_alive(&p->attach, ifindex);
+		if (!sl_dev_mac(p->info.ifname, mac) && memcmp(mac, p->info.mac, sizeof(mac))) {
+			memcpy(p->info.mac, mac, sizeof(mac));
+			sl_maps_set_config(p);
+		}
+	}
+	sl_broker_leave(&g);
+	return alive;
+}
+
+/* The structs stay where they are: freeing is not async-signal-safe. */
+void sl_broker_child(void)
+{
+	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+	for (struct sl_port *p = ports; p; p = p->next) {
+		sl_attach_child(&p->attach);
+		for (unsigned i = 0; i < SL_MAX_QUEUES; i++) {
+			if (p->queue[i].anchor_fd >= 0)
+				sl_sys_close(p->queue[i].anchor_fd);
+		}
+		if (p->reaper_fd >= 0)
+			sl_sys_close(p->reaper_fd);
+		if (p->owner_fd >= 0)
+			sl_sys_close(p->owner_fd);
+	}
+	ports = NULL;
+	sl_umem_child();
+	lock = fresh;
+}
+
+void sl_broker_fini(void)
+{
+	struct sl_broker_guard g;
+
+	sl_broker_enter(&g);
+	while (ports)
+		port_unlink(ports);
+	sl_broker_leave(&g);
+}

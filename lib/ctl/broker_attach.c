@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Attaches the steering program to a device and takes it off again: through libxdp's dispatcher,
+ * so that other programs have their place, or alone by a bpf_link. */
+#include "ctl/broker_int.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <linux/if_link.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include <xdp/libxdp.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "steer.skel.h"
+
+#define PROG_NAME "steer"
+
+/* The libraries' own messages are for us, at a level that nobody sees by accident ----------------
+ */
+
+static libbpf_print_fn_t saved_bpf_print;
+static libxdp_print_fn_t saved_xdp_print;
+
+static void log_line(enum sl_log_level level, const char *room, const char *fmt, va_list ap)
+{
+	char line[512];
+	int n;
+
+	if ((int)level > sl_load(&sl_log_level))
+		return;
+	n = vsnprintf(line, sizeof(line), fmt, ap);
+	if (n > 0 && n < (int)sizeof(line) && line[n - 1] == '\n')
+		line[n - 1] = 0;
+	sl_log_write(level, room, "%s", line);
+}
+
+static int on_bpf_print(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	log_line(level == LIBBPF_DEBUG ? SL_LOG_FINE : SL_LOG_DEBUG, "libbpf", fmt, ap);
+	return 0;
+}
+
+static int on_xdp_print(enum libxdp_print_level level, const char *fmt, va_list ap)
+{
+	log_line(level == LIBXDP_DEBUG ? SL_LOG_FINE : SL_LOG_DEBUG, "libxdp", fmt, ap);
+	return 0;
+}
+
+static void print_enter(void)
+{
+	saved_bpf_print = libbpf_set_print(on_bpf_print);
+	saved_xdp_print = libxdp_set_print(on_xdp_print);
+}
+
+static void print_leave(void)
+{
+	libbpf_set_print(saved_bpf_print);
+	libxdp_set_print(saved_xdp_print);
+}
+
+/* Whose program is it ---------------------------------------------------------------------------
+ */
+
+static int map_named(const uint32_t *ids, uint32_t n, const char *name)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct bpf_map_info info = {0};
+		uint32_t len = sizeof(info);
+		int fd = bpf_map_get_fd_by_id(ids[i]);
+
+		if (fd < 0)
+			continue;
+		if (!bpf_obj_get_info_by_fd(fd, &info, &len) && !strcmp(info.name, name))
+			return fd;
+		close(fd);
+	}
+	return -ENOENT;
+}
+
+bool sl_steer_config(int prog_fd, struct sl_port_config *cfg)
+{
+	uint32_t ids[32], zero = 0, len;
+	struct bpf_map_info map = {0};
+	struct bpf_prog_info info = {0};
+	bool ours;
+	int fd;
+
+	info.map_ids = (uintptr_t)ids;
+	info.nr_map_ids = sl_array_len(ids);
+	len = sizeof(info);
+	if (bpf_obj_get_info_by_fd(prog_fd, &info, &len) || strcmp(info.name, PROG_NAME))
+		return false;
+	fd = map_named(ids, sl_min(info.nr_map_ids, sl_array_len(ids)),
+		       sl_map_names[SL_MAP_CONFIG]);
+	if (fd < 0)
+		return false;
+	len = sizeof(map);
+	ours = !bpf_obj_get_info_by_fd(fd, &map, &len) && map.value_size == sizeof(*cfg) &&
+	       !bpf_map_lookup_elem(fd, &zero, cfg);
+	close(fd);
+	return ours;
+}
+
+/* A program that died before it wrote its config (ifindex 0) can only be one of ours, too. */
+static bool is_ours(int prog_fd, uint32_t ifindex, bool attached)
+{
+	struct sl_port_config cfg;
+
+	if (!sl_steer_config(prog_fd, &cfg))
+		return false;
+	return (cfg.ifindex == ifindex && cfg.netns == sl_netns_ino()) ||
+	       (attached && !cfg.ifindex);
+}
+
+/* Cleaning --------------------------------------------------------------------------------------
+ */
+
+static struct xdp_multiprog *multiprog(uint32_t ifindex)
+{
+	struct xdp_multiprog *mp = xdp_multiprog__get_from_ifindex((int)ifindex);
+
+	return libxdp_get_error(mp) ? NULL : mp;
+}
+
+/* The first of our programs on the device, as a reference of its own. */
+static struct xdp_program *find_ours(uint32_t ifindex, uint32_t id)
+{
+	struct xdp_multiprog *mp = multiprog(ifindex);
+	struct xdp_program *p = NULL, *found = NULL;
+
+	if (!mp)
+		return NULL;
+	if (xdp_multiprog__is_legacy(mp))
+		p = xdp_multiprog__main_prog(mp);
+	else
+		p = xdp_multiprog__next_prog(NULL, mp);
+	for (; p; p = xdp_multiprog__next_prog(p, mp)) {
+		uint32_t pid = xdp_program__id(p);
+
+		if (id ? pid == id : is_ours(xdp_program__fd(p), ifindex, true)) {
+			found = xdp_program__from_id(pid);
+			if (libxdp_get_error(found))
+				found = NULL;
+			break;
+		}
+	}
+	xdp_multiprog__close(mp);
+	return found;
+}
+
+static int detach_prog(struct xdp_program *p, uint32_t ifindex)
+{
+	int err = 0;
+
+	for (int i = 0; i < 3; i++) {
+		err = xdp_program__detach(p, (int)ifindex, XDP_MODE_UNSPEC, 0);
+		if (!err || err == -ENOENT)
+			break;
+	}
+	return err;
+}
+
+static void rm_tree(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	char path[400];
+
+	if (!d)
+		return;
+	while ((e = readdir(d))) {
+		if (e->d_name[0] == '.' && (!e->d_name[1] || e->d_name[1] == '.'))
+			continue;
+		if (snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) < (int)sizeof(path))
+			unlink(path);
+	}
+	closedir(d);
+	rmdir(dir);
+}
+
+/* A dispatcher's directory holds our program, and the device does not run that dispatcher. */
+static bool is_orphan(const char *dir, uint32_t ifindex)
+{
+	bool ours = false;
+	char path[420];
+
+	for (unsigned i = 0; i < 10 && !ours; i++) {
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/prog%u-prog", dir, i);
+		fd = bpf_obj_get(path);
+		if (fd < 0)
+			break;
+		ours = is_ours(fd, ifindex, false);
+		close(fd);
+	}
+	return ours;
+}
+
+static const char *bpffs_root(void)
+{
+	const char *env = secure_getenv("LIBXDP_BPFFS");
+
+	return env ? env : "/sys/fs/bpf";
+}
+
+bool sl_bpffs_is_there(void)
+{
+	struct statfs fs;
+
+	return !statfs(bpffs_root(), &fs) && (uint32_t)fs.f_type == BPF_FS_MAGIC;
+}
+
+/* When somebody has taken the dispatcher off by hand its pins stay and keep our program loaded. */
+static void clean_orphans(uint32_t ifindex)
+{
+	char root[280], prefix[40], dir[400];
+	uint32_t id = 0;
+	struct dirent *e;
+	DIR *d;
+
+	if (!sl_bpffs_is_there())
+		return;
+	snprintf(root, sizeof(root), "%s/xdp", bpffs_root());
+	snprintf(prefix, sizeof(prefix), "dispatch-%u-", ifindex);
+	bpf_xdp_query_id((int)ifindex, 0, &id);
+	d = opendir(root);
+	if (!d)
+		return;
+	while ((e = readdir(d))) {
+		size_t n = strlen(prefix);
+
+		if (strncmp(e->d_name, prefix, n) || strtoul(e->d_name + n, NULL, 10) == id)
+			continue;
+		snprintf(dir, sizeof(dir), "%s/%.64s", root, e->d_name);
+		if (is_orphan(dir, ifindex))
+			rm_tree(dir);
+	}
+	closedir(d);
+}
+
+void sl_attach_clean(uint32_t ifindex)
+{
+	struct xdp_program *p;
+
+	print_enter();
+	for (int i = 0; i < 10 && (p = find_ours(ifindex, 0)); i++) {
+		int err = detach_prog(p, ifindex);
+
+		sl_debug("port", "device %u: left-over steering program %u removed: %s", ifindex,
+			 xdp_program__id(p), err ? sl_strerror(err) : "done");
+		xdp_program__close(p);
+		if (err)
+			break;
+	}
+	clean_orphans(ifindex);
+	print_leave();
+}
+
+/* Attaching -------------------------------------------------------------------------------------
+ */
+
+static int why_failed(int err, const char *ifname, const char **why)
+{
+	if (err == -EPERM || err == -EACCES) {
+		sl_why(why,
+		       "%s: no permission to load and attach an XDP program (needs CAP_BPF, "
+		       "CAP_NET_ADMIN, CAP_NET_RAW); remedy: run as root or give the program "
+		       "these capabilities",
+		       ifname);
+		return -EPERM;
+	}
+	if (err == -EBUSY || err == -EEXIST) {
+		sl_why(why,
+		       "%s has an XDP program of somebody else that leaves no room for others; "
+		       "remedy: ip link set dev %s xdp off, or attach it through libxdp "
+		       "(xdp-loader)",
+		       ifname, ifname);
+		return -EBUSY;
+	}
+	if (err == -ERANGE || err == -EINVAL) {
+		sl_why(why,
+		       "%s: the driver refuses XDP with the present settings (%s); remedy: a "
+		       "smaller MTU, fewer queues, or LRO off",
+		       ifname, sl_strerror(err));
+		return -EOPNOTSUPP;
+	}
+	sl_why(why, "%s: the steering program could not be attached: %s", ifname, sl_strerror(err));
+	return err;
+}
+
+static void detach(struct sl_attach *a, uint32_t ifindex)
+{
+	struct xdp_program *p;
+
+	if (a->kind == SL_ATTACH_DISPATCHER) {
+		p = find_ours(ifindex, a->prog_id);
+		if (p) {
+			detach_prog(p, ifindex);
+			xdp_program__close(p);
+		}
+		clean_orphans(ifindex);
+	}
+	if (a->link_fd >= 0)
+		sl_sys_close(a->link_fd);
+	a->link_fd = -1;
+	a->kind = SL_ATTACH_NONE;
+}
+
+static void unload(struct sl_attach *a)
+{
+	if (a->prog)
+		xdp_program__close(a->prog);
+	a->prog = NULL;
+	steer__destroy(a->skel);
+	a->skel = NULL;
+}
+
+static int program_id(int fd, uint32_t *id)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t len = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(fd, &info, &len))
+		return -errno;
+	*id = info.id;
+	return 0;
+}
+
+/* After an attach: is it in a dispatcher, and which. libxdp attaches alone by netlink when the
+ * kernel does not do what it needs; that would outlive us with nobody beside it to gain from it. */
+static int note_dispatcher(struct sl_attach *a, uint32_t ifindex)
+{
+	struct xdp_multiprog *mp = multiprog(ifindex);
+	bool legacy = !mp || xdp_multiprog__is_legacy(mp);
+
+	if (!legacy)
+		a->main_id = xdp_program__id(xdp_multiprog__main_prog(mp));
+	if (mp)
+		xdp_multiprog__close(mp);
+	a->prog_id = xdp_program__id(a->prog);
+	a->kind = SL_ATTACH_DISPATCHER;
+	if (!legacy)
+		return 0;
+	detach(a, ifindex);
+	return -ENOSYS;
+}
+
+static int attach_dispatcher(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
+{
+	int err;
+
+	a->skel = steer__open();
+	if (!a->skel)
+		return -errno;
+	a->prog = xdp_program__from_bpf_obj(a->skel->obj, "xdp");
+	err = (int)libxdp_get_error(a->prog);
+	if (err) {
+		a->prog = NULL;
+		goto unload;
+	}
+	err = xdp_program__attach(a->prog, (int)ifindex, mode, 0);
+	if (err)
+		goto unload;
+	a->mode = mode;
+	err = note_dispatcher(a, ifindex);
+	if (!err)
+		return 0;
+unload:
+	unload(a);
+	return err;
+}
+
+static int attach_link(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts,
+		    .flags = mode == XDP_MODE_SKB ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE);
+	int err, fd;
+
+	a->skel = steer__open();
+	if (!a->skel)
+		return -errno;
+	err = steer__load(a->skel);
+	if (err)
+		goto unload;
+	fd = bpf_program__fd(a->skel->progs.steer);
+	a->link_fd = bpf_link_create(fd, (int)ifindex, BPF_XDP, &opts);
+	if (a->link_fd < 0) {
+		err = a->link_fd;
+		a->link_fd = -1;
+		goto unload;
+	}
+	a->kind = SL_ATTACH_LINK;
+	a->mode = mode;
+	err = program_id(fd, &a->prog_id);
+	a->main_id = a->prog_id;
+	if (!err)
+		return 0;
+	detach(a, ifindex);
+unload:
+	unload(a);
+	return err;
+}
+
+static int attach_mode(struct sl_attach *a, uint32_t ifindex, bool dispatcher,
+		       enum xdp_attach_mode mode)
+{
+	int err;
+
+	if (!dispatcher)
+		return attach_link(a, ifindex, mode);
+	err = attach_dispatcher(a, ifindex, mode);
+	return err == -ENOSYS ? attach_link(a, ifindex, mode) : err;
+}
+
+int sl_attach_open(struct sl_attach *a, const char *ifname, uint32_t ifindex, bool dispatcher,
+		   const char **why)
+{
+	int err;
+
+	print_enter();
+	err = attach_mode(a, ifindex, dispatcher, XDP_MODE_NATIVE);
+	if (err == -EOPNOTSUPP)
+		err = attach_mode(a, ifindex, dispatcher, XDP_MODE_SKB);
+	print_leave();
+	if (err)
+		return why_failed(err, ifname, why);
+	for (unsigned i = 0; i < SL_MAP_COUNT; i++)
+		a->map_fd[i] = bpf_object__find_map_fd_by_name(a->skel->obj, sl_map_names[i]);
+	return 0;
+}
+
+void sl_attach_close(struct sl_attach *a, uint32_t ifindex)
+{
+	print_enter();
+	detach(a, ifindex);
+	unload(a);
+	print_leave();
+	for (unsigned i = 0; i < SL_MAP_COUNT; i++)
+		a->map_fd[i] = -1;
+}
+
+/* The dispatcher changes whenever a neighbour comes or goes. */
+static bool is_in_dispatcher(struct sl_attach *a, uint32_t ifindex)
+{
+	struct xdp_program *p = find_ours(ifindex, a->prog_id);
+
+	if (!p)
+		return false;
+	xdp_program__close(p);
+	return true;
+}
+
+bool sl_attach_alive(struct sl_attach *a, uint32_t ifindex)
+{
+	uint32_t id = 0;
+	bool alive = false;
+
+	print_enter();
+	if (!bpf_xdp_query_id((int)ifindex, 0, &id) && id) {
+		alive = id == a->main_id;
+		if (!alive && a->kind == SL_ATTACH_DISPATCHER) {
+			alive = is_in_dispatcher(a, ifindex);
+			if (alive)
+				a->main_id = id;
+		}
+	}
+	print_leave();
+	return alive;
+}
+
+void sl_attach_child(struct sl_attach *a)
+{
+	if (a->link_fd >= 0)
+		sl_sys_close(a->link_fd);
+	for (unsigned i = 0; i < SL_MAP_COUNT; i++) {
+		if (a->map_fd[i] >= 0)
+			sl_sys_close(a->map_fd[i]);
+	}
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Claims: entries of `flows` and `endpoints`, and the bits of `ports` that let them be looked up.
+ */
+#include "ctl/broker_int.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "ctl/broker_lock.h"
+
+/* Which entry a request is about. */
+struct entry {
+	struct sl_port *port;
+	int map_fd;
+	union {
+		struct sl_flow_key flow;
+		struct sl_endpoint_key endpoint;
+	};
+	uint32_t bit;   /* SL_PORT_* */
+	uint32_t index; /* into `ports` */
+};
+
+static bool is_any(const uint8_t a[16])
+{
+	static const uint8_t any4[16] = {[10] = 0xff, [11] = 0xff}, any6[16];
+
+	return !memcmp(a, any4, 16) || !memcmp(a, any6, 16);
+}
+
+static int entry_init(struct entry *e, const struct sl_claim_req *req)
+{
+	const struct sl_flow_key *k = &req->key;
+
+	memset(e, 0, sizeof(*e));
+	e->port = sl_port_find(req->ifindex);
+	if (!e->port)
+		return -ENODEV;
+	e->index = k->local_port + (k->proto == IPPROTO_TCP ? 65536 : 0);
+	if (k->remote_port) {
+		e->map_fd = e->port->attach.map_fd[SL_MAP_FLOWS];
+		e->bit = SL_PORT_FLOW;
+		e->flow = *k;
+		memset(e->flow.pad, 0, sizeof(e->flow.pad));
+		return 0;
+	}
+	e->map_fd = e->port->attach.map_fd[SL_MAP_ENDPOINTS];
+	e->bit = is_any(k->local) ? SL_PORT_WILDCARD : SL_PORT_ENDPOINT;
+	memcpy(e->endpoint.local, k->local, 16);
+	e->endpoint.local_port = k->local_port;
+	e->endpoint.proto = k->proto;
+	e->endpoint.vlan = k->vlan;
+	return 0;
+}
+
+static int entry_get(const struct entry *e, struct sl_claim *c)
+{
+	return bpf_map_lookup_elem(e->map_fd, &e->flow, c) ? -errno : 0;
+}
+
+static int entry_put(const struct entry *e, const struct sl_claim *c)
+{
+	return bpf_map_update_elem(e->map_fd, &e->flow, c, BPF_ANY) ? -errno : 0;
+}
+
+static uint32_t *entry_uses(const struct entry *e)
+{
+	struct sl_port_uses *u = &e->port->uses[e->index];
+
+	return e->bit == SL_PORT_FLOW       ? &u->flow
+	       : e->bit == SL_PORT_ENDPOINT ? &u->endpoint
+					    : &u->wildcard;
+}
+
+/* A new entry first, then the bit that lets it be looked up. */
+static int entry_add(const struct entry *e, const struct sl_claim *c)
+{
+	int err = entry_put(e, c);
+
+	if (err)
+		return err;
+	if ((*entry_uses(e))++ == 0)
+		__atomic_fetch_or(&e->port->info.ports[e->index], e->bit, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static void entry_del(const struct entry *e)
+{
+	if (bpf_map_delete_elem(e->map_fd, &e->flow))
+		return; /* somebody took it out by hand; the count stays, which is harmless */
+	if (--*entry_uses(e) == 0)
+		__atomic_fetch_and(&e->port->info.ports[e->index], ~e->bit, __ATOMIC_RELEASE);
+}
+
+static struct sl_claim *group_find(struct sl_group *g, uint32_t slot)
+{
+	for (uint32_t i = 0; i < g->count; i++) {
+		if (g->target[i].slot == slot)
+			return &g->target[i];
+	}
+	return NULL;
+}
+
+/* Puts the targets in the place of what the endpoint has: nothing, one claim or a group. */
+static int swing(const struct entry *e, const struct sl_claim *old, const struct sl_group *g)
+{
+	struct sl_claim fresh = g->target[0];
+	int err = 0;
+
+	if (g->count == 0)
+		entry_del(e);
+	else if (g->count > 1)
+		err = sl_group_make(e->port, g->target, g->count, &fresh);
+	if (!err && g->count)
+		err = entry_put(e, &fresh);
+	if (err && fresh.flags & SL_CLAIM_GROUP)
+		sl_group_drop(e->port, fresh.slot);
+	if (!err && old->flags & SL_CLAIM_GROUP)
+		sl_group_drop(e->port, old->slot);
+	return err;
+}
+
+/* The entry's claims as a group, whatever it is. */
+static int members(const struct entry *e, const struct sl_claim *old, struct sl_group *g)
+{
+	if (old->flags & SL_CLAIM_GROUP)
+		return sl_group_get(e->port, old->slot, g);
+	memset(g, 0, sizeof(*g));
+	g->count = 1;
+	g->target[0] = *old;
+	return 0;
+}
+
+/* Adds the claim, or replaces the one of the same slot. */
+static int claim_put(const struct entry *e, const struct sl_claim *claim, bool spread)
+{
+	struct sl_claim old, *mine;
+	struct sl_group g;
+	int err = entry_get(e, &old);
+
+	if (err == -ENOENT)
+		return entry_add(e, claim);
+	if (!err)
+		err = members(e, &old, &g);
+	if (err)
+		return err;
+	mine = group_find(&g, claim->slot);
+	if (!mine) {
+		if (!spread || e->bit == SL_PORT_FLOW)
+			return -EADDRINUSE;
+		if (g.count == SL_GROUP_TARGETS)
+			return -ENOSPC;
+		mine = &g.target[g.count++];
+	}
+	*mine = *claim;
+	return swing(e, &old, &g);
+}
+
+static int claim(const struct sl_claim_req *req, bool spread)
+{
+	struct sl_claim c = req->claim;
+	struct entry e;
+	int err = entry_init(&e, req);
+
+	c.flags &= ~SL_CLAIM_GROUP;
+	c.pid = (uint32_t)getpid();
+	return err ? err : claim_put(&e, &c, spread);
+}
+
+static int unclaim(const struct sl_claim_req *req)
+{
+	struct sl_claim old, *mine;
+	struct sl_group g;
+	struct entry e;
+	int err = entry_init(&e, req);
+
+	if (!err)
+		err = entry_get(&e, &old);
+	if (!err)
+		err = members(&e, &old, &g);
+	if (err)
+		return err;
+	mine = group_find(&g, req->claim.slot);
+	if (!mine)
+		return -ENOENT;
+	*mine = g.target[--g.count];
+	return swing(&e, &old, &g);
+}
+
+static void say_why(int err, const char **why)
+{
+	if (err == -EADDRINUSE)
+		sl_why(why, "another socket of this process receives on the same address and port");
+	else if (err == -E2BIG || err == -ENOMEM)
+		sl_why(why, "the steering table is full (%u flows)", SL_MAX_FLOWS);
+	else if (err == -ENOSPC)
+		sl_why(why, "more than %u sockets on one port, or %u such ports", SL_GROUP_TARGETS,
+		       SL_MAX_GROUPS);
+	else if (err == -ENODEV)
+		sl_why(why, "the device is not offloaded");
+	else if (err)
+		sl_why(why, "the steering rule could not be added: %s", sl_strerror(err));
+}
+
+int sl_broker_claim(const struct sl_claim_req *req, const char **why)
+{
+	struct sl_broker_guard g;
+	int err;
+
+	sl_broker_enter(&g);
+	err = claim(req, req->spread);
+	say_why(err, why);
+	sl_broker_leave(&g);
+	return err;
+}
+
+int sl_broker_claim_update(const struct sl_claim_req *req)
+{
+	struct sl_broker_guard g;
+	int err;
+
+	sl_broker_enter(&g);
+	err = claim(req, req->spread);
+	sl_broker_leave(&g);
+	return err;
+}
+
+void sl_broker_unclaim(const struct sl_claim_req *req)
+{
+	struct sl_broker_guard g;
+
+	sl_broker_enter(&g);
+	unclaim(req);
+	sl_broker_leave(&g);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a network device is: name, driver, address, MTU, receive queues. */
+#include "ctl/broker_int.h"
+
+#include <errno.h>
+#include <linux/ethtool.h>
+#include <linux/if.h>
+#include <linux/if_arp.h>
+#include <linux/sockios.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+
+static int dev_ioctl(int fd, unsigned long req, struct ifreq *ifr)
+{
+	return sl_sys_ioctl(fd, req, ifr);
+}
+
+static int ethtool(int fd, const char *ifname, void *cmd)
+{
+	struct ifreq ifr = {.ifr_data = cmd};
+
+	memcpy(ifr.ifr_name, ifname, sizeof(ifr.ifr_name));
+	return dev_ioctl(fd, SIOCETHTOOL, &ifr);
+}
+
+/* Devices whose packets may come from a sender on the same host that left the checksum to an
+ * offload which never ran. */
+static bool may_be_partial(const char *driver)
+{
+	static const char *const list[] = {"veth",    "virtio_net", "tun",    "netkit",
+					   "macvlan", "ipvlan",     "bridge", "dummy"};
+
+	for (size_t i = 0; i < sl_array_len(list); i++) {
+		if (!strcmp(driver, list[i]))
+			return true;
+	}
+	return false;
+}
+
+static void query_driver(int fd, struct sl_port_info *info)
+{
+	struct ethtool_drvinfo drv = {.cmd = ETHTOOL_GDRVINFO};
+
+	strcpy(info->driver, "unknown");
+	if (!ethtool(fd, info->ifname, &drv)) {
+		memcpy(info->driver, drv.driver, sizeof(info->driver));
+		info->driver[sizeof(info->driver) - 1] = 0;
+	}
+	if (may_be_partial(info->driver))
+		info->flags |= SL_PORT_PARTIAL_CSUM;
+}
+
+/* Devices that cannot tell have one queue. A packet on a queue that is not covered passes to the
+ * kernel, so a wrong answer costs speed, not packets. */
+static int query_queues(int fd, struct sl_port_info *info, const char **why)
+{
+	struct ethtool_channels ch = {.cmd = ETHTOOL_GCHANNELS};
+
+	info->nqueues = 1;
+	if (!ethtool(fd, info->ifname, &ch) && ch.rx_count + ch.combined_count > 0)
+		info->nqueues = ch.rx_count + ch.combined_count;
+	if (info->nqueues > SL_MAX_QUEUES) {
+		sl_why(why,
+		       "%s has %u receive queues, at most %u can be covered; remedy: ethtool "
+		       "-L %s combined %u",
+		       info->ifname, info->nqueues, SL_MAX_QUEUES, info->ifname, SL_MAX_QUEUES);
+		return -EOPNOTSUPP;
+	}
+	info->max_lanes = SL_MAX_XSKS / info->nqueues;
+	return 0;
+}
+
+static int query_link(int fd, struct sl_port_info *info, const char **why)
+{
+	struct ifreq ifr = {0};
+	int err;
+
+	memcpy(ifr.ifr_name, info->ifname, sizeof(ifr.ifr_name));
+	err = dev_ioctl(fd, SIOCGIFHWADDR, &ifr);
+	if (err)
+		goto failed;
+	if (ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER) {
+		sl_why(why, "%s is not an Ethernet device", info->ifname);
+		return -EOPNOTSUPP;
+	}
+	memcpy(info->mac, ifr.ifr_hwaddr.sa_data, sizeof(info->mac));
+	err = dev_ioctl(fd, SIOCGIFMTU, &ifr);
+	if (err)
+		goto failed;
+	info->mtu = (uint32_t)ifr.ifr_mtu;
+	return 0;
+failed:
+	sl_why(why, "%s: %s", info->ifname, sl_strerror(err));
+	return err;
+}
+
+static int query(int fd, uint32_t ifindex, struct sl_port_info *info, const char **why)
+{
+	struct ifreq ifr = {.ifr_ifindex = (int)ifindex};
+	int err = dev_ioctl(fd, SIOCGIFNAME, &ifr);
+
+	if (err) {
+		sl_why(why, "there is no device %u in this network namespace", ifindex);
+		return err;
+	}
+	info->ifindex = ifindex;
+	memcpy(info->ifname, ifr.ifr_name, sizeof(info->ifname));
+	err = query_link(fd, info, why);
+	if (err)
+		return err;
+	query_driver(fd, info);
+	return query_queues(fd, info, why);
+}
+
+int sl_dev_query(uint32_t ifindex, struct sl_port_info *info, const char **why)
+{
+	int fd = sl_sys_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int err;
+
+	if (fd < 0) {
+		sl_why(why, "no socket: %s", sl_strerror(fd));
+		return fd;
+	}
+	err = query(fd, ifindex, info, why);
+	sl_sys_close(fd);
+	return err;
+}
+
+int sl_dev_mac(const char *ifname, uint8_t mac[6])
+{
+	int fd = sl_sys_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct ifreq ifr = {0};
+	int err;
+
+	if (fd < 0)
+		return fd;
+	memcpy(ifr.ifr_name, ifname, sizeof(ifr.ifr_name));
+	err = dev_ioctl(fd, SIOCGIFHWADDR, &ifr);
+	sl_sys_close(fd);
+	if (!err)
+		memcpy(mac, ifr.ifr_hwaddr.sa_data, 6);
+	return err;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the broker's files share. Everything here is called with the broker's lock held (see
+ * sl_broker_enter), except where it says otherwise. */
+#ifndef SL_BROKER_INT_H
+#define SL_BROKER_INT_H
+
+#include "ctl/broker.h"
+
+/* Ring sizes, in entries. */
+#define SL_XSK_RX   4096
+#define SL_XSK_TX   2048
+#define SL_XSK_FILL 8192
+#define SL_XSK_COMP 4096
+/* Free in front of a received frame beside XDP_PACKET_HEADROOM: room for wider headers on the way
+ * out of a frame that is sent on. */
+#define SL_UMEM_HEADROOM 32
+
+struct steer;
+struct xdp_program;
+
+enum sl_attach_kind {
+	SL_ATTACH_NONE,
+	SL_ATTACH_DISPATCHER, /* libxdp: beside other programs; the reaper ends it */
+	SL_ATTACH_LINK,       /* bpf_link: alone; the kernel ends it */
+};
+
+/* In the order they are pinned: who owns the directory comes first. */
+enum sl_map {
+	SL_MAP_CONFIG,
+	SL_MAP_FLOWS,
+	SL_MAP_ENDPOINTS,
+	SL_MAP_LOCALS,
+	SL_MAP_GROUPS,
+	SL_MAP_PORTS,
+	SL_MAP_LANES,
+	SL_MAP_RULES,
+	SL_MAP_COUNTERS,
+	SL_MAP_COUNT
+};
+extern const char *const sl_map_names[SL_MAP_COUNT];
+
+/* Attachment of the steering program to one device. */
+struct sl_attach {
+	enum sl_attach_kind kind;
+	struct steer *skel;
+	struct xdp_program *prog; /* dispatcher only */
+	int mode;                 /* enum xdp_attach_mode */
+	uint32_t prog_id;         /* ours */
+	uint32_t main_id;         /* what the device runs: the dispatcher, or ours */
+	int link_fd;
+	int map_fd[SL_MAP_COUNT];
+};
+
+/* One RX queue of a port. */
+struct sl_queue {
+	int anchor_fd;                             /* XSK that keeps the rings of the queue alive */
+	uint32_t prefilled_first, prefilled_count; /* not told to a lane yet */
+};
+
+/* How many claims stand behind each bit of `ports`. */
+struct sl_port_uses {
+	uint32_t flow, endpoint, wildcard;
+};
+
+struct sl_port {
+	struct sl_port *next;
+	struct sl_port_info info;
+	uint32_t users;
+	int owner_fd;  /* listening socket whose name is the ownership of the device */
+	int reaper_fd; /* pipe to the reaper, -1: none */
+	struct sl_attach attach;
+	bool queues_bound;
+	struct sl_queue queue[SL_MAX_QUEUES];
+	bool zerocopy;
+	uint64_t lane_open[SL_MAX_XSKS / 64]; /* bit set of lanes */
+	struct sl_port_uses *uses;            /* SL_MAX_PORTS entries */
+	struct sl_rule *rules;                /* mapped writable */
+	uint16_t group_free[SL_MAX_GROUPS];   /* ring of unused groups, oldest first */
+	uint32_t group_head, group_nfree;
+};
+
+/* Writes the sentence that *why points to (thread-local; any thread, no lock). */
+void sl_why(const char **why, const char *fmt, ...) SL_PRINTF(2, 3);
+/* Puts the errno of a failed library call into words; NULL-terminated, static or thread-local. */
+const char *sl_strerror(int err);
+
+/* broker.c */
+struct sl_port *sl_port_find(uint32_t ifindex);
+struct sl_port *sl_port_first(void);
+const struct sl_broker_opts *sl_broker_opts(void);
+/* Inode number of the calling thread's network namespace, 0 when unknown. */
+uint32_t sl_netns_ino(void);
+
+/* broker_dev.c: fills ifname, driver, mac, mtu, nqueues, flags, max_lanes of info. */
+int sl_dev_query(uint32_t ifindex, struct sl_port_info *info, const char **why);
+int sl_dev_mac(const char *ifname, uint8_t mac[6]);
+
+/* broker_owner.c: the name that a device is owned by. 0: it is ours now. */
+int sl_owner_take(uint32_t ifindex, const char *ifname, int *owner_fd, const char **why);
+/* Empties the queue of those who asked who we are. */
+void sl_owner_drain(int owner_fd);
+/* Starts the process that cleans up if we die. -ENOENT: no tool. */
+int sl_reaper_start(struct sl_port *port);
+/* Tells it that there is nothing to do. */
+void sl_reaper_stop(struct sl_port *port);
+
+/* broker_attach.c */
+int sl_attach_open(struct sl_attach *a, const char *ifname, uint32_t ifindex, bool dispatcher,
+		   const char **why);
+void sl_attach_close(struct sl_attach *a, uint32_t ifindex);
+bool sl_attach_alive(struct sl_attach *a, uint32_t ifindex);
+/* Removes every steering program of this namespace's device from it: only for who owns it. */
+void sl_attach_clean(uint32_t ifindex);
+/* In a forked child. Async-signal-safe. */
+void sl_attach_child(struct sl_attach *a);
+/* True when libxdp can find a bpffs. */
+bool sl_bpffs_is_there(void);
+/* True when the pinned or attached program is a steering program of that device. */
+bool sl_steer_config(int prog_fd, struct sl_port_config *cfg);
+
+/* broker_pin.c */
+int sl_pin_maps(struct sl_port *port);
+/* Unlinks all pins of a device of this namespace: only for who owns it. */
+void sl_pin_remove(uint32_t ifindex);
+
+/* broker_maps.c */
+int sl_maps_open(struct sl_port *port, const char **why);
+/* Unmaps; the maps themselves go with the attachment. */
+void sl_maps_close(struct sl_port *port);
+void sl_maps_set_config(struct sl_port *port);
+
+/* broker_group.c: the claims of one endpoint as a group. */
+int sl_group_make(struct sl_port *port, const struct sl_claim *target, uint32_t count,
+		  struct sl_claim *out);
+void sl_group_drop(struct sl_port *port, uint32_t group);
+int sl_group_get(struct sl_port *port, uint32_t group, struct sl_group *out);
+
+/* broker_xsk.c */
+int sl_queues_bind(struct sl_port *port, const char **why);
+void sl_queues_close(struct sl_port *port);
+bool sl_umem_is_there(void);
+void sl_umem_child(void);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Around each call of the broker: the lock, and what keeps the caller's thread as it was. */
+#ifndef SL_BROKER_LOCK_H
+#define SL_BROKER_LOCK_H
+
+#include <signal.h>
+
+/* While the broker works its thread takes no signals (a handler could call back into it) and is
+ * not cancelled (libbpf calls are cancellation points); errno is the caller's. */
+struct sl_broker_guard {
+	sigset_t mask;
+	int cancel;
+	int saved_errno;
+};
+
+void sl_broker_enter(struct sl_broker_guard *g);
+void sl_broker_leave(struct sl_broker_guard *g);
+
+#endif

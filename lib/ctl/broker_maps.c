@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The maps of a port: opening, the host's addresses, the policy. */
+#include "ctl/broker_int.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/broker_lock.h"
+
+const char *const sl_map_names[SL_MAP_COUNT] = {
+	[SL_MAP_CONFIG] = "config", [SL_MAP_FLOWS] = "flows",   [SL_MAP_ENDPOINTS] = "endpoints",
+	[SL_MAP_LOCALS] = "locals", [SL_MAP_GROUPS] = "groups", [SL_MAP_PORTS] = "ports",
+	[SL_MAP_LANES] = "lanes",   [SL_MAP_RULES] = "rules",   [SL_MAP_COUNTERS] = "counters",
+};
+
+#define PORTS_BYTES (SL_MAX_PORTS * sizeof(uint32_t))
+#define USES_BYTES  (SL_MAX_PORTS * sizeof(struct sl_port_uses))
+
+/* What ports opened later start with. */
+static struct sl_local_key *locals;
+static unsigned nlocals, max_locals;
+static struct sl_rule rules[SL_MAX_RULES];
+
+static size_t rules_bytes(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return ((SL_MAX_RULES + 1) * sizeof(struct sl_rule) + page - 1) & ~(page - 1);
+}
+
+void sl_maps_set_config(struct sl_port *port)
+{
+	struct sl_port_config cfg = {
+		.abi = SL_STEER_ABI,
+		.nqueues = port->info.nqueues,
+		.pid = (uint32_t)getpid(),
+		.ifindex = port->info.ifindex,
+		.netns = sl_netns_ino(),
+	};
+	uint32_t zero = 0;
+
+	memcpy(cfg.mac, port->info.mac, sizeof(cfg.mac));
+	bpf_map_update_elem(port->attach.map_fd[SL_MAP_CONFIG], &zero, &cfg, 0);
+}
+
+static void local_put(struct sl_port *port, const struct sl_local_key *key)
+{
+	uint32_t one = 1;
+	int err = bpf_map_update_elem(port->attach.map_fd[SL_MAP_LOCALS], key, &one, 0);
+
+	if (err)
+		sl_warn_once("port",
+			     "%s: more than %u local addresses: traffic to the others stays "
+			     "with the kernel",
+			     port->info.ifname, SL_MAX_LOCALS);
+}
+
+static int map_shared(struct sl_port *port)
+{
+	void *p;
+
+	p = mmap(NULL, PORTS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+		 port->attach.map_fd[SL_MAP_PORTS], 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	port->info.ports = p;
+	p = mmap(NULL, rules_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,
+		 port->attach.map_fd[SL_MAP_RULES], 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	port->rules = p;
+	port->info.rules = port->rules;
+	/* Touched where there are claims only. */
+	p = mmap(NULL, USES_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	port->uses = p;
+	return 0;
+}
+
+int sl_maps_open(struct sl_port *port, const char **why)
+{
+	int err = map_shared(port);
+
+	if (err) {
+		sl_maps_close(port);
+		sl_why(why, "%s: cannot map the steering maps: %s", port->info.ifname,
+		       sl_strerror(err));
+		return err;
+	}
+	for (unsigned i = 0; i < SL_MAX_GROUPS; i++)
+		port->group_free[i] = (uint16_t)i;
+	port->group_nfree = SL_MAX_GROUPS;
+	for (unsigned i = 0; i < nlocals; i++)
+		local_put(port, &locals[i]);
+	memcpy(port->rules, rules, sizeof(rules));
+	sl_maps_set_config(port);
+	return 0;
+}
+
+void sl_maps_close(struct sl_port *port)
+{
+	if (port->info.ports)
+		munmap(port->info.ports, PORTS_BYTES);
+	if (port->rules)
+		munmap(port->rules, rules_bytes());
+	if (port->uses)
+		munmap(port->uses, USES_BYTES);
+	port->info.ports = NULL;
+	port->info.rules = port->rules = NULL;
+	port->uses = NULL;
+}
+
+/* Addresses of the host -------------------------------------------------------------------------
+ */
+
+static struct sl_local_key *local_find(const uint8_t addr[16])
+{
+	for (unsigned i = 0; i < nlocals; i++) {
+		if (!memcmp(locals[i].addr, addr, 16))
+			return &locals[i];
+	}
+	return NULL;
+}
+
+static void local_add(const uint8_t addr[16])
+{
+	if (local_find(addr))
+		return;
+	if (nlocals == max_locals) {
+		unsigned n = max_locals ? max_locals * 2 : 32;
+		void *p = realloc(locals, n * sizeof(*locals));
+
+		if (!p)
+			return; /* its traffic stays with the kernel */
+		locals = p;
+		max_locals = n;
+	}
+	memcpy(locals[nlocals].addr, addr, 16);
+	for (struct sl_port *p = sl_port_first(); p; p = p->next)
+		local_put(p, &locals[nlocals]);
+	nlocals++;
+}
+
+void sl_broker_local_add(const uint8_t addr[16])
+{
+	struct sl_broker_guard g;
+
+	sl_broker_enter(&g);
+	local_add(addr);
+	sl_broker_leave(&g);
+}
+
+void sl_broker_local_del(const uint8_t addr[16])
+{
+	struct sl_broker_guard g;
+	struct sl_local_key *l;
+
+	sl_broker_enter(&g);
+	l = local_find(addr);
+	if (l) {
+		for (struct sl_port *p = sl_port_first(); p; p = p->next)
+			bpf_map_delete_elem(p->attach.map_fd[SL_MAP_LOCALS], l);
+		*l = locals[--nlocals];
+	}
+	sl_broker_leave(&g);
+}
+
+/* Policy ----------------------------------------------------------------------------------------
+ */
+
+int sl_broker_rules_set(const struct sl_rule *r, unsigned n)
+{
+	struct sl_broker_guard g;
+
+	if (n > SL_MAX_RULES)
+		return -E2BIG;
+	sl_broker_enter(&g);
+	memset(rules, 0, sizeof(rules));
+	memcpy(rules, r, n * sizeof(*r));
+	for (struct sl_port *p = sl_port_first(); p; p = p->next) {
+		memcpy(p->rules, rules, sizeof(rules));
+		__atomic_fetch_add(&p->rules[SL_MAX_RULES].line, 1, __ATOMIC_RELEASE);
+	}
+	sl_broker_leave(&g);
+	return 0;
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Whose a device is, and who cleans up after a death.
+ *
+ * Theory of operation: the owner of a device listens on the abstract UNIX socket
+ * "sluice/port/<ifindex>". Such a name belongs to the network namespace, dies with the last
+ * descriptor, and whoever is refused it can ask for the process id of its holder. The reaper (see
+ * reaper.c) holds a copy of the socket, so that after a death nobody gets the device before it has
+ * been cleaned. Whoever holds the name may therefore remove any steering program and any pins of
+ * the device that he finds. */
+#include "ctl/broker_int.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/reaper.h"
+
+#define BACKLOG      1024
+#define TAKE_TRIES   300 /* of 10 ms: how long a dying owner's cleaning may take */
+#define REAPER_STACK 65536
+
+static socklen_t owner_name(uint32_t ifindex, struct sockaddr_un *sun)
+{
+	int n;
+
+	memset(sun, 0, sizeof(*sun));
+	sun->sun_family = AF_UNIX;
+	n = snprintf(sun->sun_path + 1, sizeof(sun->sun_path) - 1, "sluice/port/%u", ifindex);
+	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+static int owner_bind(const struct sockaddr_un *sun, socklen_t len)
+{
+	int fd = sl_sys_socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = sl_sys_bind(fd, sun, len);
+	if (!err)
+		err = (int)sl_sys(SYS_listen, fd, BACKLOG);
+	if (!err)
+		return fd;
+	sl_sys_close(fd);
+	return err;
+}
+
+/* Process id of who listens; 0 when it cannot be seen (another process namespace, or gone). */
+static pid_t owner_ask(const struct sockaddr_un *sun, socklen_t len)
+{
+	int fd = sl_sys_socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct ucred cred = {0};
+	socklen_t credlen = sizeof(cred);
+
+	if (fd < 0)
+		return 0;
+	if (sl_sys_connect(fd, sun, len) ||
+	    sl_sys_getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &credlen))
+		cred.pid = 0;
+	sl_sys_close(fd);
+	return cred.pid;
+}
+
+static void process_name(pid_t pid, char name[32])
+{
+	char path[48];
+	long n = -1;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	fd = (int)sl_sys(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		n = sl_sys_read(fd, name, 31);
+		sl_sys_close(fd);
+	}
+	name[n > 0 ? n - 1 : 0] = 0;
+}
+
+/* A name whose holder is dead, or was this process before exec, is held by its reaper: wait. */
+static bool is_dying(pid_t pid)
+{
+	return pid > 0 && (pid == getpid() || sl_sys(SYS_kill, pid, 0) == -ESRCH);
+}
+
+int sl_owner_take(uint32_t ifindex, const char *ifname, int *owner_fd, const char **why)
+{
+	const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+	struct sockaddr_un sun;
+	socklen_t len = owner_name(ifindex, &sun);
+	char name[32];
+	pid_t pid = 0;
+
+	for (int i = 0; i < TAKE_TRIES; i++) {
+		int fd = owner_bind(&sun, len);
+
+		if (fd >= 0) {
+			*owner_fd = fd;
+			return 0;
+		}
+		if (fd != -EADDRINUSE) {
+			sl_why(why, "%s: %s", ifname, sl_strerror(fd));
+			return fd;
+		}
+		pid = owner_ask(&sun, len);
+		if (pid && !is_dying(pid))
+			break;
+		sl_sys(SYS_nanosleep, &pause, NULL);
+	}
+	if (!pid) {
+		sl_why(why, "device %s is used by a process of another container", ifname);
+		return -EBUSY;
+	}
+	process_name(pid, name);
+	sl_why(why, "device %s is used by process %d (%s)", ifname, (int)pid, name);
+	return -EBUSY;
+}
+
+void sl_owner_drain(int owner_fd)
+{
+	int fd;
+
+	while ((fd = (int)sl_sys(SYS_accept4, owner_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
+		sl_sys_close(fd);
+}
+
+/* The tool --------------------------------------------------------------------------------------
+ */
+
+static bool tool_at(char path[256], const char *dir, size_t dirlen, const char *tail)
+{
+	int n = snprintf(path, 256, "%.*s%s", (int)dirlen, dir, tail);
+
+	return n < 256 && !sl_sys(SYS_faccessat, AT_FDCWD, path, X_OK);
+}
+
+static bool find_tool(char path[256])
+{
+	const char *tool = sl_broker_opts()->tool;
+	const char *slash = NULL;
+	Dl_info self;
+
+	if (tool)
+		return tool_at(path, tool, strlen(tool), "");
+	if (dladdr((void *)sl_reaper_start, &self) && self.dli_fname)
+		slash = strrchr(self.dli_fname, '/');
+	if (slash &&
+	    (tool_at(path, self.dli_fname, (size_t)(slash - self.dli_fname), "/sluice") ||
+	     tool_at(path, self.dli_fname, (size_t)(slash - self.dli_fname), "/../bin/sluice")))
+		return true;
+	return tool_at(path, SLUICE_PREFIX, strlen(SLUICE_PREFIX), "/bin/sluice");
+}
+
+/* Starting it -----------------------------------------------------------------------------------
+ */
+
+/* What the new process needs; it shares our memory until it has called exec. */
+struct launch {
+	char tool[256];
+	char *argv[5];
+	char *envp[4];
+	int fd[SL_REAPER_FDS]; /* what become 3, 4, 5 */
+	void *stack;           /* of the reaper; the first half is the middleman's */
+	int err;
+};
+
+/* Runs on the caller's memory with signals blocked and the caller stopped: system calls only. */
+__attribute__((no_sanitize("address", "thread", "undefined"))) static int reaper_child(void *arg)
+{
+	struct launch *l = arg;
+	long null;
+
+	for (int i = 0; i < SL_REAPER_FDS; i++)
+		l->fd[i] = (int)sl_syscall6(SYS_fcntl, l->fd[i], F_DUPFD, 16, 0, 0, 0);
+	for (int i = 0; i < SL_REAPER_FDS; i++)
+		sl_syscall6(SYS_dup3, l->fd[i], 3 + i, 0, 0, 0, 0);
+	sl_syscall6(SYS_close_range, 3 + SL_REAPER_FDS, ~0u, 0, 0, 0, 0);
+	null = sl_syscall6(SYS_openat, AT_FDCWD, (long)"/dev/null", O_RDWR | O_CLOEXEC, 0, 0, 0);
+	for (int i = 0; i < 3; i++)
+		sl_syscall6(SYS_dup3, null, i, 0, 0, 0, 0);
+	sl_syscall6(SYS_setsid, 0, 0, 0, 0, 0, 0);
+	l->err = (int)sl_syscall6(SYS_execve, (long)l->tool, (long)l->argv, (long)l->envp, 0, 0, 0);
+	sl_syscall6(SYS_exit_group, 127, 0, 0, 0, 0, 0);
+	return 0;
+}
+
+/* The middleman: his death makes init the reaper's parent, so the program's wait() never sees it.
+ */
+__attribute__((no_sanitize("address", "thread", "undefined"))) static int middleman(void *arg)
+{
+	struct launch *l = arg;
+
+	if (clone(reaper_child, (char *)l->stack + REAPER_STACK, CLONE_VM | CLONE_VFORK, l) < 0)
+		l->err = -EAGAIN;
+	sl_syscall6(SYS_exit_group, 0, 0, 0, 0, 0, 0);
+	return 0;
+}
+
+/* No SIGCHLD: the middleman has no exit signal, and only __WCLONE waits for such a child. */
+static int launch(struct launch *l)
+{
+	long pid;
+
+	l->stack = mmap(NULL, REAPER_STACK, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	if (l->stack == MAP_FAILED)
+		return -ENOMEM;
+	pid = clone(middleman, (char *)l->stack + REAPER_STACK / 2, CLONE_VM | CLONE_VFORK, l);
+	if (pid < 0)
+		l->err = -errno;
+	else
+		sl_sys(SYS_wait4, pid, NULL, __WCLONE, NULL);
+	munmap(l->stack, REAPER_STACK);
+	return l->err;
+}
+
+/* libxdp and the loader need to find what we find; nothing else of the environment is passed. */
+static void pass_env(char **envp, char bpffs[300], char libs[300])
+{
+	const char *v = secure_getenv("LIBXDP_BPFFS");
+
+	if (v && snprintf(bpffs, 300, "LIBXDP_BPFFS=%s", v) < 300)
+		*envp++ = bpffs;
+	v = secure_getenv("LD_LIBRARY_PATH");
+	if (v && snprintf(libs, 300, "LD_LIBRARY_PATH=%s", v) < 300)
+		*envp++ = libs;
+	*envp = NULL;
+}
+
+int sl_reaper_start(struct sl_port *port)
+{
+	char ifindex[16], bpffs[300], libs[300];
+	struct launch l = {.argv = {"sluice", "reaper", ifindex}};
+	int life[2], err;
+
+	/* The init of a process namespace takes its reaper with it. */
+	if (getpid() == 1 || !find_tool(l.tool))
+		return -ENOENT;
+	snprintf(ifindex, sizeof(ifindex), "%u", port->info.ifindex);
+	pass_env(l.envp, bpffs, libs);
+	err = (int)sl_sys(SYS_pipe2, life, O_CLOEXEC);
+	if (err)
+		return err;
+	l.fd[SL_REAPER_LIFE] = life[0];
+	l.fd[SL_REAPER_OWNER] = port->owner_fd;
+	l.fd[SL_REAPER_PIDFD] = (int)sl_sys(SYS_pidfd_open, getpid(), 0);
+	err = l.fd[SL_REAPER_PIDFD];
+	if (err >= 0) {
+		int pidfd = l.fd[SL_REAPER_PIDFD];
+
+		err = launch(&l);
+		sl_sys_close(pidfd);
+	}
+	sl_sys_close(life[0]);
+	if (err)
+		sl_sys_close(life[1]);
+	else
+		port->reaper_fd = life[1];
+	return err;
+}
+
+void sl_reaper_stop(struct sl_port *port)
+{
+	if (port->reaper_fd < 0)
+		return;
+	sl_sys_write(port->reaper_fd, SL_REAPER_BYE, 1);
+	sl_sys_close(port->reaper_fd);
+	port->reaper_fd = -1;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Pins of the maps: /sys/fs/bpf/sluice/<ifname>/, for bpftool and `sluice`.
+ *
+ * Whose a directory is stands in its `config` map. Directories are made, filled and removed under
+ * a lock on their parent, so one without a `config` is the remainder of a death. */
+#include "ctl/broker_int.h"
+
+#include <bpf/bpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+
+#define PIN_ROOT "/sys/fs/bpf/sluice"
+
+/* Released by close(). */
+static int lock_root(void)
+{
+	int fd;
+
+	if (mkdir(PIN_ROOT, 0755) && errno != EEXIST)
+		return -errno;
+	fd = open(PIN_ROOT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	flock(fd, LOCK_EX);
+	return fd;
+}
+
+static void pin_path(char path[128], const char *dir, enum sl_map map)
+{
+	snprintf(path, 128, "%s/%s", dir, sl_map_names[map]);
+}
+
+static bool read_config(const char *dir, struct sl_port_config *cfg)
+{
+	uint32_t zero = 0;
+	char path[128];
+	bool ok;
+	int fd;
+
+	pin_path(path, dir, SL_MAP_CONFIG);
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		return false;
+	ok = !bpf_map_lookup_elem(fd, &zero, cfg);
+	close(fd);
+	return ok;
+}
+
+static void remove_dir(const char *dir)
+{
+	char path[128];
+
+	for (unsigned i = 0; i < SL_MAP_COUNT; i++) {
+		pin_path(path, dir, (enum sl_map)i);
+		unlink(path);
+	}
+	rmdir(dir);
+}
+
+static bool is_of_device(const struct sl_port_config *cfg, uint32_t ifindex)
+{
+	return cfg->ifindex == ifindex && cfg->netns == sl_netns_ino();
+}
+
+void sl_pin_remove(uint32_t ifindex)
+{
+	struct sl_port_config cfg;
+	char dir[sizeof(((struct sl_port_info *)0)->pin_dir)];
+	struct dirent *e;
+	int lock;
+	DIR *d;
+
+	if (!sl_bpffs_is_there())
+		return;
+	lock = lock_root();
+	if (lock < 0)
+		return;
+	d = opendir(PIN_ROOT);
+	while (d && (e = readdir(d))) {
+		if (e->d_name[0] == '.')
+			continue;
+		snprintf(dir, sizeof(dir), PIN_ROOT "/%.40s", e->d_name);
+		if (read_config(dir, &cfg) && is_of_device(&cfg, ifindex))
+			remove_dir(dir);
+	}
+	if (d)
+		closedir(d);
+	close(lock);
+}
+
+/* False when a living process has its pins there. */
+static bool claim_dir(const char *dir)
+{
+	struct sl_port_config cfg;
+
+	if (read_config(dir, &cfg) && sl_sys(SYS_kill, cfg.pid, 0) != -ESRCH)
+		return false;
+	remove_dir(dir);
+	return mkdir(dir, 0755) == 0;
+}
+
+static int pin_all(const struct sl_port *port, const char *dir)
+{
+	char path[128];
+
+	for (unsigned i = 0; i < SL_MAP_COUNT; i++) {
+		pin_path(path, dir, (enum sl_map)i);
+		if (bpf_obj_pin(port->attach.map_fd[i], path))
+			return -errno;
+	}
+	return 0;
+}
+
+static int pin_maps(struct sl_port *port)
+{
+	char dir[sizeof(port->info.pin_dir)];
+	int err;
+
+	snprintf(dir, sizeof(dir), PIN_ROOT "/%.15s", port->info.ifname);
+	if (!claim_dir(dir)) {
+		snprintf(dir, sizeof(dir), PIN_ROOT "/%.15s.%u", port->info.ifname, sl_netns_ino());
+		if (!claim_dir(dir))
+			return -EBUSY;
+	}
+	err = pin_all(port, dir);
+	if (err)
+		remove_dir(dir);
+	else
+		memcpy(port->info.pin_dir, dir, sizeof(dir));
+	return err;
+}
+
+int sl_pin_maps(struct sl_port *port)
+{
+	int lock, err;
+
+	port->info.pin_dir[0] = 0;
+	if (!sl_bpffs_is_there())
+		return -ENOENT;
+	lock = lock_root();
+	err = lock < 0 ? lock : pin_maps(port);
+	if (lock >= 0)
+		close(lock);
+	if (err)
+		sl_info("port", "%s: the maps are not pinned below %s: %s", port->info.ifname,
+			PIN_ROOT, sl_strerror(err));
+	return err;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Waits for the death of the process that owns a device, then does what it can no longer do.
+ *
+ * Theory of operation: a program attached through libxdp's dispatcher is pinned and outlives its
+ * process (a bpf_link would not, but does not let other programs in). Packets do not suffer: the
+ * map of lanes is emptied by the kernel when the sockets die, so they pass. But nobody should find
+ * a program of ours on a device that we do not use. The end is seen in two ways: the pidfd tells a
+ * death even when children still hold the pipe; the pipe, closed on exec, tells that the process
+ * has become another program. */
+#include "ctl/reaper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+
+#include "base/sys.h"
+#include "ctl/broker_int.h"
+
+/* True when the owner has gone without cleaning up. */
+static bool wait_for_end(void)
+{
+	struct pollfd fds[2] = {
+		{.fd = 3 + SL_REAPER_LIFE, .events = POLLIN},
+		{.fd = 3 + SL_REAPER_PIDFD, .events = POLLIN},
+	};
+	char c;
+
+	while (sl_sys(SYS_ppoll, fds, 2, NULL, NULL, 8) < 0)
+		;
+	return sl_sys_read(3 + SL_REAPER_LIFE, &c, 1) != 1;
+}
+
+int sl_reaper_run(uint32_t ifindex)
+{
+	sigset_t all;
+
+	/* Whoever stops the owner's session or service must not stop its cleaning. */
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	sl_sys(SYS_chdir, "/");
+	sl_sys_fcntl(3 + SL_REAPER_LIFE, F_SETFL, O_NONBLOCK);
+	if (!wait_for_end())
+		return 0;
+	sl_attach_clean(ifindex);
+	sl_pin_remove(ifindex);
+	return 0;
+}
