@@ -6,7 +6,6 @@
  * counts while its device is up (the kernel takes its local routes away with the device) and
  * while IPv6's duplicate address detection has no doubt about it. */
 #include <linux/if.h>
-#include <linux/ipv6.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +14,6 @@
 
 struct link {
 	struct sl_link pub;
-	uint32_t mtu6; /* IPv6's own MTU of the device (RA, sysctl); 0: not known */
 	uint32_t mark;
 };
 
@@ -173,17 +171,6 @@ static void tell_addrs_of(uint32_t ifindex, bool up)
 
 /* Links ------------------------------------------------------------------------------------ */
 
-static uint32_t inet6_mtu(const struct nlattr *inet6)
-{
-	const struct nlattr *tb[IFLA_INET6_MAX + 1], *conf;
-
-	sl_rtnl_nested(inet6, tb, IFLA_INET6_MAX);
-	conf = tb[IFLA_INET6_CONF];
-	if (!conf || mnl_attr_get_payload_len(conf) < (DEVCONF_MTU6 + 1) * sizeof(uint32_t))
-		return 0;
-	return ((const uint32_t *)mnl_attr_get_payload(conf))[DEVCONF_MTU6];
-}
-
 static void parse_text(const struct nlattr *a, char *out, size_t size)
 {
 	size_t n;
@@ -206,17 +193,6 @@ static void parse_kind(const struct nlattr *info, struct link *l)
 	parse_text(tb[IFLA_INFO_KIND], l->pub.kind, sizeof(l->pub.kind));
 }
 
-static void parse_af_spec(const struct nlattr *spec, struct link *l)
-{
-	const struct nlattr *tb[AF_INET6 + 1];
-
-	if (!spec)
-		return;
-	sl_rtnl_nested(spec, tb, AF_INET6);
-	if (tb[AF_INET6])
-		l->mtu6 = inet6_mtu(tb[AF_INET6]);
-}
-
 static void parse_link(const struct ifinfomsg *ifi, const struct nlattr **tb, struct link *l)
 {
 	memset(l, 0, sizeof(*l));
@@ -228,7 +204,6 @@ static void parse_link(const struct ifinfomsg *ifi, const struct nlattr **tb, st
 	l->pub.carrier_up = sl_rtnl_u8(tb[IFLA_CARRIER], !!(ifi->ifi_flags & IFF_LOWER_UP));
 	parse_text(tb[IFLA_IFNAME], l->pub.name, sizeof(l->pub.name));
 	parse_kind(tb[IFLA_LINKINFO], l);
-	parse_af_spec(tb[IFLA_AF_SPEC], l);
 	if (tb[IFLA_ADDRESS] && mnl_attr_get_payload_len(tb[IFLA_ADDRESS]) == 6)
 		memcpy(l->pub.mac, mnl_attr_get_payload(tb[IFLA_ADDRESS]), 6);
 	/* IFLA_LINK of a veth is its peer, and of another namespace it means nothing here. */
@@ -236,24 +211,6 @@ static void parse_link(const struct ifinfomsg *ifi, const struct nlattr **tb, st
 		l->pub.lower = sl_rtnl_u32(tb[IFLA_LINK], 0);
 	if (l->pub.lower == l->pub.ifindex)
 		l->pub.lower = 0;
-}
-
-/* RTM_NEWLINK of family AF_INET6: only what IPv6 thinks of the device. */
-static unsigned on_inet6_link(uint32_t ifindex, const struct nlattr *protinfo)
-{
-	unsigned did = 0;
-	uint32_t mtu6 = protinfo ? inet6_mtu(protinfo) : 0;
-	struct link *l;
-
-	if (!mtu6 || !sl_lock(&lock))
-		return 0;
-	l = link_find(ifindex);
-	if (l && l->mtu6 != mtu6) {
-		l->mtu6 = mtu6;
-		did = SL_RTNL_ROUTES;
-	}
-	sl_unlock(&lock);
-	return did;
 }
 
 static unsigned local_gone(const struct local *gone);
@@ -306,7 +263,7 @@ static bool link_put(const struct link *new, struct sl_link *old, bool *changed)
 	else
 		ok = array_open((void **)&links, &nlinks, &links_room, sizeof(*links), at);
 	if (ok) {
-		*changed = memcmp(old, &new->pub, sizeof(*old)) != 0 || links[at].mtu6 != new->mtu6;
+		*changed = memcmp(old, &new->pub, sizeof(*old)) != 0;
 		links[at] = *new;
 		links[at].mark = mark;
 	}
@@ -324,8 +281,6 @@ unsigned sl_link_on_msg(const struct nlmsghdr *nlh)
 
 	if (!sl_rtnl_attrs(nlh, sizeof(*ifi), tb, IFLA_MAX) || ifi->ifi_index <= 0)
 		return 0;
-	if (ifi->ifi_family == AF_INET6 && nlh->nlmsg_type == RTM_NEWLINK)
-		return on_inet6_link((uint32_t)ifi->ifi_index, tb[IFLA_PROTINFO]);
 	if (ifi->ifi_family != AF_UNSPEC)
 		return 0;
 	if (nlh->nlmsg_type == RTM_DELLINK)
@@ -503,24 +458,6 @@ bool sl_link_get(uint32_t ifindex, struct sl_link *out)
 		*out = l->pub;
 	sl_unlock(&lock);
 	return l;
-}
-
-uint32_t sl_link_mtu(uint32_t ifindex, int family, uint32_t *flags)
-{
-	const struct link *l;
-	uint32_t mtu = 0;
-
-	if (!sl_lock(&lock))
-		return 0;
-	l = link_find(ifindex);
-	if (l) {
-		mtu = l->pub.mtu;
-		if (family == AF_INET6 && l->mtu6)
-			mtu = sl_min(mtu, l->mtu6);
-		*flags = l->pub.flags;
-	}
-	sl_unlock(&lock);
-	return mtu;
 }
 
 bool sl_addr_is_local(const struct sl_addr *addr)

@@ -4,10 +4,12 @@
  * The kernel answers as its own send would decide: policy rules, metrics, path MTU exceptions,
  * the choice among several next hops. What the answer lacks is asked beside it: IPv6 does not
  * say whether this host is a member of the group (IPv4 does, by RTCF_LOCAL), so its list of
- * groups is looked through. */
+ * groups is looked through; nor which MTU of its own it has for the device (from a router or
+ * the sysctl, and changed without a reliable event), so the device is asked. */
 #include <errno.h>
 #include <linux/if.h>
 #include <linux/in_route.h>
+#include <linux/ipv6.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -135,7 +137,7 @@ bool sl_route_is_refusal(int error)
 	case -ENETUNREACH:
 	case -EHOSTUNREACH:
 	case -EACCES:
-	case -EINVAL: /* a blackhole, or a source that is no address of ours */
+	case -EINVAL: /* a blackhole */
 	case -ENODEV:
 	case -ENETDOWN:
 	case -EADDRNOTAVAIL:
@@ -188,6 +190,41 @@ static int group6_is_joined(const struct sl_addr *group, uint32_t ifindex)
 	return m.found;
 }
 
+/* MTU of IPv6 on a device ------------------------------------------------------------------ */
+
+static int mtu6_on_msg(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct nlattr *tb[IFLA_MAX + 1], *af[AF_INET6 + 1], *inet6[IFLA_INET6_MAX + 1];
+	const struct nlattr *conf;
+
+	if (!sl_rtnl_attrs(nlh, sizeof(struct ifinfomsg), tb, IFLA_MAX) || !tb[IFLA_AF_SPEC])
+		return 0;
+	sl_rtnl_nested(tb[IFLA_AF_SPEC], af, AF_INET6);
+	if (!af[AF_INET6])
+		return 0;
+	sl_rtnl_nested(af[AF_INET6], inet6, IFLA_INET6_MAX);
+	conf = inet6[IFLA_INET6_CONF];
+	if (conf && mnl_attr_get_payload_len(conf) >= (DEVCONF_MTU6 + 1) * sizeof(uint32_t))
+		*(uint32_t *)arg = ((const uint32_t *)mnl_attr_get_payload(conf))[DEVCONF_MTU6];
+	return 0;
+}
+
+/* 0: not known. */
+static uint32_t mtu6_of(uint32_t ifindex)
+{
+	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8))) = {0};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct ifinfomsg *ifi;
+	uint32_t mtu6 = 0;
+
+	nlh->nlmsg_type = RTM_GETLINK;
+	nlh->nlmsg_flags = NLM_F_REQUEST;
+	ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
+	ifi->ifi_index = (int)ifindex;
+	mnl_attr_put_u32(nlh, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+	return sl_rtnl_ask(nlh, mtu6_on_msg, &mtu6) ? 0 : mtu6;
+}
+
 /* The question ----------------------------------------------------------------------------- */
 
 static void build(struct nlmsghdr *nlh, const struct sl_route_key *key)
@@ -228,18 +265,20 @@ static int on_answer(const struct nlmsghdr *nlh, void *arg)
 /* What only the mirror knows: the device's MTU, and that loopback is no wire. */
 static int complete(const struct sl_route_key *key, struct sl_route *out)
 {
-	uint32_t flags = 0, mtu;
+	bool v4 = sl_addr_is_v4(&key->dst);
+	struct sl_link link;
 	int joined;
 
 	if (out->kind == SL_ROUTE_UNREACHABLE)
 		return 0;
-	mtu = sl_link_mtu(out->ifindex, sl_rtnl_family(&key->dst), &flags);
-	if (!mtu)
+	if (!sl_link_get(out->ifindex, &link))
 		return -EAGAIN; /* a device so new that its event is still on the way */
-	out->mtu = out->mtu ? sl_min(out->mtu, mtu) : mtu;
-	if (flags & IFF_LOOPBACK)
+	if (link.flags & IFF_LOOPBACK)
 		out->kind = SL_ROUTE_LOCAL;
-	if (out->kind != SL_ROUTE_MULTICAST || sl_addr_is_v4(&key->dst))
+	if (!out->mtu && !v4 && out->kind != SL_ROUTE_LOCAL)
+		out->mtu = mtu6_of(out->ifindex);
+	out->mtu = out->mtu ? sl_min(out->mtu, link.mtu) : link.mtu;
+	if (out->kind != SL_ROUTE_MULTICAST || v4)
 		return 0;
 	joined = group6_is_joined(&key->dst, out->ifindex);
 	if (joined > 0)

@@ -143,11 +143,11 @@ static int chan_open(struct chan *ch)
 static int events_open(void)
 {
 	static const int groups[] = {
-		RTNLGRP_LINK,         RTNLGRP_NEIGH,        RTNLGRP_IPV4_IFADDR,
-		RTNLGRP_IPV6_IFADDR,  RTNLGRP_IPV4_ROUTE,   RTNLGRP_IPV6_ROUTE,
-		RTNLGRP_IPV4_RULE,    RTNLGRP_IPV6_RULE,    RTNLGRP_IPV6_IFINFO,
-		RTNLGRP_IPV4_NETCONF, RTNLGRP_IPV6_NETCONF, RTNLGRP_NEXTHOP,
-		GRP_IPV4_MCADDR,      GRP_IPV6_MCADDR,
+		RTNLGRP_LINK,         RTNLGRP_NEIGH,      RTNLGRP_IPV4_IFADDR,
+		RTNLGRP_IPV6_IFADDR,  RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_ROUTE,
+		RTNLGRP_IPV4_RULE,    RTNLGRP_IPV6_RULE,  RTNLGRP_IPV4_NETCONF,
+		RTNLGRP_IPV6_NETCONF, RTNLGRP_NEXTHOP,    GRP_IPV4_MCADDR,
+		GRP_IPV6_MCADDR,
 	};
 	int size = EVENTS_RCVBUF_BYTES, fd = rtnl_socket(SOCK_NONBLOCK), err;
 
@@ -158,7 +158,7 @@ static int events_open(void)
 	for (unsigned i = 0; i < sl_array_len(groups); i++) {
 		err = sl_sys_setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &groups[i],
 					sizeof(groups[i]));
-		/* Groups from IPV6_RULE on are of some kernels only (no IPv6, old). */
+		/* The others are of some kernels only. */
 		if (err && i < 3) {
 			(void)sl_sys_close(fd);
 			return err;

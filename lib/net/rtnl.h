@@ -72,8 +72,6 @@ void sl_link_mark(void);
 void sl_link_sweep(void);
 void sl_link_fini(void);
 void sl_link_child(void);
-/* MTU of the device for that family: IPv6 may have a smaller one of its own. 0: no device. */
-uint32_t sl_link_mtu(uint32_t ifindex, int family, uint32_t *flags);
 /* Whom the tables tell; written by sl_net_open() alone. */
 extern struct sl_net_events sl_link_events;
 
