@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The configuration file, sluice.conf(5): libvma.conf's grammar (VMA manual, 4.1) and a little
+ * more.
+ *
+ *   application-id <program glob|*> <id|*>
+ *   use os|vma|sluice|sdp|sa|* <role>[|<role>...]|* <addr>:<ports>[:<addr>:<ports>]
+ *   log [destination stderr|syslog|file <path>] [min-level <n>]
+ *
+ * addr: *, IPv4[/len], [IPv6][/len]; ports: *, n, n-m. A # starts a comment. A wrong line is told
+ * with its place and what was expected, skipped, and the rest is read. */
+#ifndef SL_CONF_H
+#define SL_CONF_H
+
+#include "base/base.h"
+#include "steer.h"
+
+/* What is wrong with a line. */
+struct sl_conf_error {
+	unsigned line, col; /* from 1 */
+	char expected[96];
+	char found[32]; /* "" at the end of the line */
+};
+typedef void sl_conf_error_fn(void *arg, const struct sl_conf_error *err);
+
+struct sl_conf {
+	struct sl_rule rules[SL_MAX_RULES]; /* in order */
+	unsigned n;
+	int min_level;      /* of `log`; 0: not said */
+	char log_file[200]; /* "" not said; "stderr" and "syslog" are not files */
+};
+
+/* Parses text (any bytes, len of them). on_error (may be NULL) is called for each wrong line.
+ * Returns the number of wrong lines. */
+unsigned sl_conf_parse(const char *text, size_t len, struct sl_conf *conf,
+		       sl_conf_error_fn *on_error, void *arg);
+
+/* Parses one `use` line (no newline) into *rule: roles, ends, action; for any program. Returns 0,
+ * or -EINVAL and *err (line is 1). */
+int sl_conf_rule(const char *line, size_t len, struct sl_rule *rule, struct sl_conf_error *err);
+
+/* Reads and parses a file of at most 1 MB. Returns the number of wrong lines or -errno. */
+int sl_conf_read(const char *path, struct sl_conf *conf, sl_conf_error_fn *on_error, void *arg);
+
+/* Reads SLUICE_CONFIG_FILE, else /etc/sluice.conf, else /etc/libvma.conf, tells wrong lines in the
+ * log, keeps the rules. Call once, at start, after sl_settings_load(). Returns the number of rules,
+ * or -errno when the file named by the setting cannot be read (said in the log). */
+int sl_rules_load(void);
+/* The rules that were loaded; valid for ever. */
+const struct sl_rule *sl_rules(unsigned *n);
+/* The file they came from, "" for none. */
+const char *sl_rules_file(void);
+
+#endif

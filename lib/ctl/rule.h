@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rules: which sockets are offloaded and which stay with the kernel. An array of struct sl_rule
+ * in order, the first match wins. The array may be shared memory that others write meanwhile. */
+#ifndef SL_RULE_H
+#define SL_RULE_H
+
+#include "base/addr.h"
+#include "base/base.h"
+#include "steer.h"
+
+#define SL_ROLE_ALL                                                                                \
+	(SL_ROLE_TCP_SERVER | SL_ROLE_TCP_CLIENT | SL_ROLE_UDP_SENDER | SL_ROLE_UDP_RECEIVER |     \
+	 SL_ROLE_UDP_CONNECT)
+/* Roles whose rules may name the local end too: remote:port:local:port. */
+#define SL_ROLE_TWO_ENDS (SL_ROLE_TCP_CLIENT | SL_ROLE_UDP_CONNECT)
+
+/* Reads who this process is (program name, application id) for the rules that ask. Call at start
+ * and after a change of the name; sl_rules_load() does. */
+void sl_rule_init(void);
+/* Says it instead, for tools and tests. NULL: no name, matched by * only. */
+void sl_rule_set_identity(const char *program, const char *app_id);
+
+/* What is to become of a socket. rules, n: the array; entries may change meanwhile, n not.
+ * role: one SL_ROLE_* bit. first, second: the ends as in struct sl_rule (second may be NULL: not
+ * known, matched by * only); ports in host order. hit: the rule that decided, NULL when none did
+ * (may be NULL). Returns SL_RULE_SLUICE or SL_RULE_OS; SL_RULE_SLUICE when no rule matches.
+ * Any thread, no system calls, no lock. */
+enum sl_rule_action sl_rule_decide(const struct sl_rule *rules, unsigned n, uint32_t role,
+				   const struct sl_addr *first, uint16_t first_port,
+				   const struct sl_addr *second, uint16_t second_port,
+				   const struct sl_rule **hit);
+
+/* Longest text of a rule, with the closing 0. */
+#define SL_RULE_TEXT_MAX 256
+/* The rule as a line of sluice.conf ("use os udp_connect *:53"), without its application-id line.
+ * Returns buf. Safe on an entry that is being written or makes no sense. */
+const char *sl_rule_text(const struct sl_rule *rule, char buf[SL_RULE_TEXT_MAX]);
+
+/* A name of the roles, "udp_sender"; for one bit. */
+const char *sl_role_name(uint32_t role);
+/* The bit of that name, 0 when there is none such. "*" is all. */
+uint32_t sl_role_by_name(const char *name, size_t len);
+
+/* Does text match the pattern? * is any text, ? any character, as `ls` does it. */
+bool sl_glob_match(const char *pattern, const char *text);
+
+#endif

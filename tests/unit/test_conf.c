@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The configuration parser: libvma's own samples, wrong lines and where they are wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/settings.h"
+#include "ctl/conf.h"
+#include "ctl/rule.h"
+
+static struct sl_conf conf;
+static struct sl_conf_error errors[64];
+static unsigned nerrors;
+
+static void note(void *arg, const struct sl_conf_error *e)
+{
+	if (nerrors < 64)
+		errors[nerrors++] = *e;
+}
+
+static unsigned parse(const char *text)
+{
+	nerrors = 0;
+	return sl_conf_parse(text, strlen(text), &conf, note, NULL);
+}
+
+static void assert_rule(unsigned i, const char *text)
+{
+	char buf[SL_RULE_TEXT_MAX];
+
+	assert_true(i < conf.n);
+	assert_string_equal(sl_rule_text(&conf.rules[i], buf), text);
+}
+
+static void test_manual_sample(void **state)
+{
+	/* VMA manual 4.1.3 */
+	assert_int_equal(parse("application-id tcp-lat B1\n"
+			       "use vma tcp_client 192.168.1.0/24:*:*:*\n"
+			       "use os tcp_server *:5001\n"),
+			 0);
+	assert_int_equal(conf.n, 2);
+	assert_rule(0, "use sluice tcp_client 192.168.1.0/24:*");
+	assert_rule(1, "use os tcp_server *:5001");
+	assert_string_equal(conf.rules[0].program, "tcp-lat");
+	assert_string_equal(conf.rules[1].app_id, "B1");
+	assert_int_equal(conf.rules[1].line, 3);
+}
+
+static void test_libvma_conf_as_shipped(void **state)
+{
+	static const char text[] =
+		"# libvma.conf - libvma configuration file\n"
+		"#\n"
+		"# Comments start with # and cause the entire line after it to be ignored.\n"
+		"\n"
+		"\t# use os tcp_server *:*\r\n"
+		"log min-level 9 destination file /tmp/libvma.log\n"
+		"application-id * *\n"
+		"use os udp_connect *:53\n"
+		"use vma udp_sender 10.0.0.0/8:1000-2000\n"
+		"use sdp tcp_client *:*:10.0.0.1:*   # the forebear's transports\n"
+		"use sa udp_receiver 224.4.4.4:*\n"
+		"use * tcp_server *:*\n";
+
+	assert_int_equal(parse(text), 0);
+	assert_int_equal(conf.n, 5);
+	assert_string_equal(conf.log_file, "/tmp/libvma.log");
+	assert_int_equal(conf.min_level, 9);
+	assert_string_equal(conf.rules[0].program, "");
+	assert_rule(0, "use os udp_connect *:53");
+	assert_rule(1, "use sluice udp_sender 10.0.0.0/8:1000-2000");
+	assert_rule(2, "use sluice tcp_client *:*:10.0.0.1:*");
+	assert_rule(3, "use sluice udp_receiver 224.4.4.4:*");
+	assert_rule(4, "use sluice tcp_server *:*");
+}
+
+static void test_extensions(void **state)
+{
+	assert_int_equal(parse("use os udp_sender|udp_connect [2001:db8::]/32:53\n"
+			       "use sluice * [fe80::1/64]:1-5\n"
+			       "USE OS * * : 7\n"
+			       "use os udp_connect [::1]:*:[::]/0:7\n"
+			       "use os * 0.0.0.0/0:*\n"),
+			 0);
+	assert_rule(0, "use os udp_sender|udp_connect [2001:db8::]/32:53");
+	assert_rule(1, "use sluice * [fe80::1]/64:1-5");
+	assert_rule(2, "use os * *:7");
+	assert_rule(3, "use os udp_connect [::1]:*:*:7");
+	assert_rule(4, "use os * 0.0.0.0/0:*");
+}
+
+static void test_target_holds_for_what_follows(void **state)
+{
+	assert_int_equal(
+		parse("use os tcp_server *:1\napplication-id db2* X\nuse os tcp_server *:2\n"
+		      "application-id * *\nuse os tcp_server *:3"),
+		0);
+	assert_int_equal(conf.n, 3);
+	assert_string_equal(conf.rules[0].program, "");
+	assert_string_equal(conf.rules[1].program, "db2*");
+	assert_string_equal(conf.rules[1].app_id, "X");
+	assert_string_equal(conf.rules[2].program, "");
+}
+
+static void test_wrong_lines_are_placed_and_skipped(void **state)
+{
+	static const struct {
+		const char *line;
+		unsigned col;
+		const char *expected; /* part of it */
+		const char *found;
+	} cases[] = {
+		{"abuse os tcp_server *:1", 1, "use, application-id or log", "abuse"},
+		{"use", 4, "os, sluice or vma", ""},
+		{"use kernel tcp_server *:1", 5, "os, sluice or vma", "kernel"},
+		{"  use os tcp server *:5001", 10, "a role", "tcp"},
+		{"use os udp_sender|x *:1", 19, "a role", "x"},
+		{"use os udp_sender| *:1", 19, "a role", ""},
+		{"use os tcp_server", 18, "an address", ""},
+		{"use os tcp_server 1.2.3:4", 19, "an address", "1.2.3:4"},
+		{"use os tcp_server 1.2.3.256:4", 19, "an address", "1.2.3.256:4"},
+		{"use os tcp_server 1.2.3.4/33:4", 27, "prefix length", "33:4"},
+		{"use os tcp_server 1.2.3.4/:4", 27, "prefix length", ":4"},
+		{"use os tcp_server 1.2.3.4", 26, "':'", ""},
+		{"use os tcp_server *:65536", 21, "a port", "65536"},
+		{"use os tcp_server *:x", 21, "a port", "x"},
+		{"use os tcp_server *:5-", 23, "a port", ""},
+		{"use os tcp_server *:9-5", 24, "port range", ""},
+		{"use os tcp_server *:5:*:*", 22, "the end of the line", ":*:*"},
+		{"use os tcp_client *:5:", 23, "an address", ""},
+		{"use os tcp_client *:5:*:* x", 27, "the end of the line", "x"},
+		{"use os tcp_server [::1:5", 25, "]", ""},
+		{"use os tcp_server [zz]:5", 19, "IPv6", "[zz]:5"},
+		{"use os tcp_server [::1/129]:5", 24, "prefix length", "129]:5"},
+		{"application-id", 15, "program name", ""},
+		{"application-id a", 17, "application id", ""},
+		{"application-id a b c", 20, "the end", "c"},
+		{"application-id a23456789012345678901234567890123 b", 16, "at most 31",
+		 "a234567890123456789012345678901"},
+		{"log somewhere", 5, "destination or min-level", "somewhere"},
+		{"log destination disk", 17, "stderr, syslog or file", "disk"},
+		{"log destination file", 21, "path", ""},
+		{"log min-level x", 15, "level", "x"},
+	};
+
+	for (unsigned i = 0; i < sl_array_len(cases); i++) {
+		char text[256];
+
+		snprintf(text, sizeof(text), "# first\n%s\nuse os tcp_server *:1\n", cases[i].line);
+		assert_int_equal(parse(text), 1);
+		assert_int_equal(conf.n, 1);
+		assert_int_equal(errors[0].line, 2);
+		if (errors[0].col != cases[i].col ||
+		    !strstr(errors[0].expected, cases[i].expected) ||
+		    strcmp(errors[0].found, cases[i].found))
+			fail_msg("'%s': column %u expected '%s' found '%s'", cases[i].line,
+				 errors[0].col, errors[0].expected, errors[0].found);
+	}
+}
+
+static void test_text_of_a_rule_parses_to_the_rule(void **state)
+{
+	static const char *const texts[] = {
+		"use os tcp_server *:*",
+		"use sluice tcp_client 10.1.2.3:80:192.168.0.0/16:1000-2000",
+		"use os udp_connect *:53:[2001:db8::1]:5",
+		"use sluice udp_sender|udp_receiver 224.0.0.0/4:0-9",
+		"use os * [ff02::]/16:*",
+	};
+
+	for (unsigned i = 0; i < sl_array_len(texts); i++) {
+		struct sl_rule a, b;
+		struct sl_conf_error e;
+		char buf[SL_RULE_TEXT_MAX];
+
+		assert_int_equal(sl_conf_rule(texts[i], strlen(texts[i]), &a, &e), 0);
+		assert_string_equal(sl_rule_text(&a, buf), texts[i]);
+		assert_int_equal(sl_conf_rule(buf, strlen(buf), &b, &e), 0);
+		assert_memory_equal(&a, &b, sizeof(a));
+	}
+}
+
+static void test_too_many_rules(void **state)
+{
+	static char text[SL_MAX_RULES * 32 + 100];
+	size_t n = 0;
+
+	for (int i = 0; i < SL_MAX_RULES + 2; i++)
+		n += (size_t)sprintf(text + n, "use os tcp_server *:%d\n", i + 1);
+	assert_int_equal(parse(text), 2);
+	assert_int_equal(conf.n, SL_MAX_RULES);
+	assert_int_equal(errors[0].line, SL_MAX_RULES + 1);
+}
+
+static void test_binary_rubbish(void **state)
+{
+	static const char text[] =
+		"use os tcp_server *:1\0\nuse\0os tcp_server *:1\n\xff\xfe\n"
+		"use os tcp_server\0xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx *:1\nuse os tcp_server *:2";
+
+	assert_int_equal(sl_conf_parse(text, sizeof(text) - 1, &conf, note, NULL), 4);
+	assert_int_equal(conf.n, 1);
+}
+
+static void test_file_is_found_and_read(void **state)
+{
+	char path[] = "/tmp/test_conf.XXXXXX";
+	int fd = mkstemp(path);
+	unsigned n;
+
+	assert_true(fd >= 0);
+	dprintf(fd, "use os udp_sender *:7\nnonsense\n");
+	close(fd);
+	snprintf(sl_settings.config_file, sizeof(sl_settings.config_file), "%s", path);
+	assert_int_equal(sl_rules_load(), 1); /* the wrong line is skipped */
+	unlink(path);
+	assert_int_equal(sl_rules(&n)->first.port_min, 7);
+	assert_int_equal(n, 1);
+	assert_string_equal(sl_rules_file(), path);
+	assert_true(sl_rules_load() < 0); /* it is gone, and was asked for by name */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_manual_sample),
+		cmocka_unit_test(test_libvma_conf_as_shipped),
+		cmocka_unit_test(test_extensions),
+		cmocka_unit_test(test_target_holds_for_what_follows),
+		cmocka_unit_test(test_wrong_lines_are_placed_and_skipped),
+		cmocka_unit_test(test_text_of_a_rule_parses_to_the_rule),
+		cmocka_unit_test(test_too_many_rules),
+		cmocka_unit_test(test_binary_rubbish),
+		cmocka_unit_test(test_file_is_found_and_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

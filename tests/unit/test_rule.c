@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Evaluation of rules: first match, roles, prefixes, programs, and entries that make no sense. */
+#include <arpa/inet.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "ctl/conf.h"
+#include "ctl/rule.h"
+
+static struct sl_conf conf;
+
+static void use(const char *text)
+{
+	assert_int_equal(sl_conf_parse(text, strlen(text), &conf, NULL, NULL), 0);
+}
+
+static struct sl_addr addr(const char *text)
+{
+	struct sl_addr a;
+	uint32_t v4;
+
+	if (inet_pton(AF_INET, text, &v4) == 1)
+		return sl_addr_v4(v4);
+	assert_int_equal(inet_pton(AF_INET6, text, &a.in6), 1);
+	return a;
+}
+
+/* Line that decided; 0: none. The action must be what that line says. */
+static unsigned hit(uint32_t role, const char *first, uint16_t fport, const char *second,
+		    uint16_t sport)
+{
+	struct sl_addr a = addr(first), b;
+	const struct sl_rule *r = (void *)1;
+	enum sl_rule_action action;
+
+	if (second)
+		b = addr(second);
+	action = sl_rule_decide(conf.rules, conf.n, role, &a, fport, second ? &b : NULL, sport, &r);
+	assert_int_equal(action, r ? r->action : SL_RULE_SLUICE);
+	return r ? r->line : 0;
+}
+
+static void test_first_match_wins(void **state)
+{
+	use("use sluice udp_receiver 10.0.0.1:5000\n"
+	    "use os udp_receiver *:5000\n"
+	    "use os udp_receiver 10.0.0.0/24:6000-6010\n");
+	assert_int_equal(hit(SL_ROLE_UDP_RECEIVER, "10.0.0.1", 5000, NULL, 0), 1);
+	assert_int_equal(hit(SL_ROLE_UDP_RECEIVER, "10.0.0.2", 5000, NULL, 0), 2);
+	assert_int_equal(hit(SL_ROLE_UDP_RECEIVER, "10.0.0.255", 6010, NULL, 0), 3);
+	assert_int_equal(hit(SL_ROLE_UDP_RECEIVER, "10.0.1.0", 6010, NULL, 0), 0);
+	assert_int_equal(hit(SL_ROLE_UDP_RECEIVER, "10.0.0.9", 6011, NULL, 0), 0);
+	assert_int_equal(hit(SL_ROLE_UDP_SENDER, "10.0.0.1", 5000, NULL, 0), 0);
+}
+
+static void test_two_ends(void **state)
+{
+	use("use os udp_connect *:53\n"
+	    "use os udp_connect 10.0.0.0/8:*:192.168.1.1:7\n");
+	assert_int_equal(hit(SL_ROLE_UDP_CONNECT, "8.8.8.8", 53, "1.2.3.4", 9), 1);
+	assert_int_equal(hit(SL_ROLE_UDP_CONNECT, "8.8.8.8", 53, NULL, 0), 1);
+	assert_int_equal(hit(SL_ROLE_UDP_CONNECT, "10.8.8.8", 1, "192.168.1.1", 7), 2);
+	assert_int_equal(hit(SL_ROLE_UDP_CONNECT, "10.8.8.8", 1, "192.168.1.1", 8), 0);
+	assert_int_equal(hit(SL_ROLE_UDP_CONNECT, "10.8.8.8", 1, NULL, 0), 0);
+}
+
+static void test_families(void **state)
+{
+	use("use os udp_sender 0.0.0.0/0:1\nuse os udp_sender [2001:db8::]/33:*\n"
+	    "use os udp_sender *:2\n");
+	assert_int_equal(hit(SL_ROLE_UDP_SENDER, "9.9.9.9", 1, NULL, 0), 1);
+	assert_int_equal(hit(SL_ROLE_UDP_SENDER, "::9", 1, NULL, 0), 0);
+	assert_int_equal(hit(SL_ROLE_UDP_SENDER, "2001:db8:7fff::1", 1, NULL, 0), 2);
+	assert_int_equal(hit(SL_ROLE_UDP_SENDER, "2001:db8:8000::1", 1, NULL, 0), 0);
+	assert_int_equal(hit(SL_ROLE_UDP_SENDER, "::9", 2, NULL, 0), 3);
+	assert_int_equal(hit(SL_ROLE_UDP_SENDER, "9.9.9.9", 2, NULL, 0), 3);
+}
+
+static void test_program_and_id(void **state)
+{
+	use("application-id t?cp *\nuse os udp_sender *:*\napplication-id * B1\n"
+	    "use os udp_sender *:*\n");
+	sl_rule_set_identity("ttcp", "VMA_DEFAULT_APPLICATION_ID");
+	assert_int_equal(hit(SL_ROLE_UDP_SENDER, "1.1.1.1", 1, NULL, 0), 2);
+	sl_rule_set_identity("tcp", "VMA_DEFAULT_APPLICATION_ID");
+	assert_int_equal(hit(SL_ROLE_UDP_SENDER, "1.1.1.1", 1, NULL, 0), 0);
+	sl_rule_set_identity("tcp", "B1");
+	assert_int_equal(hit(SL_ROLE_UDP_SENDER, "1.1.1.1", 1, NULL, 0), 4);
+	sl_rule_set_identity(NULL, NULL);
+	assert_int_equal(hit(SL_ROLE_UDP_SENDER, "1.1.1.1", 1, NULL, 0), 0);
+}
+
+static void test_own_identity_is_found(void **state)
+{
+	use("application-id test_rule* *\nuse os udp_sender *:*\n");
+	sl_rule_init();
+	assert_int_equal(hit(SL_ROLE_UDP_SENDER, "1.1.1.1", 1, NULL, 0), 2);
+}
+
+static void test_rubbish_in_shared_memory(void **state)
+{
+	struct sl_rule rules[3];
+	const struct sl_rule *r;
+	struct sl_addr a = addr("1.2.3.4");
+	char buf[SL_RULE_TEXT_MAX];
+
+	memset(rules, 0xff, sizeof(rules)); /* action no one knows, texts that do not end */
+	assert_int_equal(sl_rule_decide(rules, 3, SL_ROLE_UDP_SENDER, &a, 1, NULL, 0, &r),
+			 SL_RULE_SLUICE);
+	assert_null(r);
+	rules[1].action = SL_RULE_OS;
+	assert_int_equal(sl_rule_decide(rules, 3, SL_ROLE_UDP_SENDER, &a, 1, NULL, 0, &r),
+			 SL_RULE_SLUICE);
+	rules[2] = (struct sl_rule){
+		.action = SL_RULE_OS, .roles = SL_ROLE_UDP_SENDER, .first = {.port_max = 65535}};
+	assert_int_equal(sl_rule_decide(rules, 3, SL_ROLE_UDP_SENDER, &a, 1, NULL, 0, &r),
+			 SL_RULE_OS);
+	assert_ptr_equal(r, &rules[2]);
+	assert_true(strlen(sl_rule_text(&rules[0], buf)) < SL_RULE_TEXT_MAX);
+}
+
+static void test_glob(void **state)
+{
+	assert_true(sl_glob_match("*", ""));
+	assert_true(sl_glob_match("db2*", "db2"));
+	assert_true(sl_glob_match("*a*b", "xxaayyab"));
+	assert_true(sl_glob_match("?", "x"));
+	assert_false(sl_glob_match("?", ""));
+	assert_false(sl_glob_match("", "x"));
+	assert_false(sl_glob_match("*a", "ab"));
+	/* Exponential in a naive matcher. */
+	assert_false(sl_glob_match("*a*a*a*a*a*a*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_first_match_wins),
+		cmocka_unit_test(test_two_ends),
+		cmocka_unit_test(test_families),
+		cmocka_unit_test(test_program_and_id),
+		cmocka_unit_test(test_own_identity_is_found),
+		cmocka_unit_test(test_rubbish_in_shared_memory),
+		cmocka_unit_test(test_glob),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
