@@ -425,7 +425,8 @@ def goals(res):
 def plot(res, prefix, metric, label, title, name):
     groups = [g for g in res.values if g.startswith(prefix)]
     rows = [(g, c, res.median(g, c, metric)) for g in groups for c in res.values[g]]
-    rows = [r for r in rows if r[2] is not None]
+    unit = 1e6 if metric == "pps" else 1
+    rows = [(g, c, v / unit) for g, c, v in rows if v is not None]
     if not rows:
         return
     colour = {"floor": "#999999", "kernel": "#4477aa", "Sluice": "#ee6677"}
@@ -440,6 +441,7 @@ set output '{OUT}/{name}.svg'
 set title '{title}'
 set xlabel '{label}'
 {log}set yrange [{len(rows) - 0.5}:-0.5]
+set xrange [0:{max(r[2] for r in rows) * 1.15}]
 set grid xtics
 set key off
 set style fill solid 0.9
@@ -449,7 +451,7 @@ plot '{OUT}/{name}.dat' using ($2/2):1:($2/2):(0.38):3:ytic(4) with boxxyerror l
 """
     if log:  # bars on a logarithmic axis begin at its left end
         script = script.replace("using ($2/2):1:($2/2):(0.38):3", "using 2:1:(0.1):2:($1-0.38):($1+0.38):3")
-        script = script.replace("set grid", "set xrange [0.1:*]\nset grid")
+        script = re.sub(r"set xrange .*", "set xrange [0.1:*]", script)
     done = subprocess.run(["gnuplot"], input=script, text=True, capture_output=True)
     if done.returncode:
         print("gnuplot: " + done.stderr, file=sys.stderr)
@@ -474,8 +476,8 @@ def write(res, seconds, rounds):
                    "errors": res.errors}, f, indent=1)
     plot(res, "latency", "p50_us", "microseconds, half a round trip, median (logarithmic)",
          "UDP ping-pong", "latency")
-    plot(res, "receive", "pps", "datagrams a second", "Receiving 64-byte datagrams", "receive")
-    plot(res, "send 64", "pps", "datagrams a second", "Sending 64-byte datagrams", "send")
+    plot(res, "receive", "pps", "million datagrams a second", "Receiving 64-byte datagrams", "receive")
+    plot(res, "send 64", "pps", "million datagrams a second", "Sending 64-byte datagrams", "send")
     print(text)
     print(f"written: {OUT}/bench.txt, bench.json, *.svg")
 

@@ -319,3 +319,17 @@ addr_up() { # host, device, addresses...
 	ip -n "$NS$h" link set "$dev" up
 }
 link_is_up() { "$1" ip -o link show "$2" | grep -q LOWER_UP; }
+
+# The wire of net_up -w: starts it with the options and waits until it passes packets.
+wire_up() {
+	bg w "$BIN/wire" "$WIRE_A" "$WIRE_B" "$@" 2>"$TMP/wire"
+	WIRE=$BG
+	wait_line "$TMP/wire" ready
+}
+wire_down() { # statistics are in $TMP/wire then
+	stop "$WIRE"
+}
+wire_stat() { # direction, name
+	awk -v dir="$1" -v name="$2" '$1 == dir { for (i = 2; i < NF; i += 2) if ($i == name) v = $(i + 1) }
+		END { print v + 0 }' "$TMP/wire"
+}
