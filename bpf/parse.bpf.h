@@ -85,16 +85,38 @@ static __always_inline int sl_parse_eth(struct sl_pkt *p, __be16 *proto)
 	return SL_PARSE_OK;
 }
 
+/* The walks over options and extension headers are global functions: rare, so the call costs
+ * nothing, and the verifier checks each one once, for all arguments, instead of along every path
+ * (one second against milliseconds). They are given the context and make their own view. */
+static __always_inline struct sl_pkt sl_view(struct xdp_md *ctx)
+{
+	struct sl_pkt p = {
+		.data = (void *)(long)ctx->data,
+		.data_end = (void *)(long)ctx->data_end,
+	};
+
+	return p;
+}
+
+/* Makes an offset that was checked against SL_MAX_L4 look the same on every path, so that the
+ * verifier sees that it has been in this iteration of a loop already. */
+#define SL_FORGET(off) asm volatile("%0 &= 0x1ff" : "+r"(off))
+
 /* Options that change nothing for the receiver: end, no-operation, record route (7), time stamp
  * (68), router alert (148). Source routes, security labels and the rest are the kernel's. */
-static __always_inline int sl_parse_ip4_opts(const struct sl_pkt *p, __u32 off, __u32 end)
+__noinline int sl_ip4_opts(struct xdp_md *ctx, __u32 off, __u32 end)
 {
+	struct sl_pkt p = sl_view(ctx);
+
 	for (int i = 0; i < 40; i++) {
 		__u8 *opt;
 
 		if (off >= end)
 			return SL_PARSE_OK;
-		opt = sl_at(p, off, 1);
+		if (off > SL_MAX_L4)
+			return SL_PARSE_UNKNOWN;
+		SL_FORGET(off);
+		opt = sl_at(&p, off, 2); /* a transport header follows: two bytes are there */
 		if (!opt)
 			return SL_PARSE_UNKNOWN;
 		if (opt[0] == 0)
@@ -103,19 +125,16 @@ static __always_inline int sl_parse_ip4_opts(const struct sl_pkt *p, __u32 off, 
 			off++;
 			continue;
 		}
-		if (opt[0] != 7 && opt[0] != 68 && opt[0] != 148)
-			return SL_PARSE_UNKNOWN;
-		opt = sl_at(p, off, 2);
-		if (!opt || opt[1] < 2)
+		if ((opt[0] != 7 && opt[0] != 68 && opt[0] != 148) || opt[1] < 2)
 			return SL_PARSE_UNKNOWN;
 		off += opt[1];
 		if (off > end)
 			return SL_PARSE_UNKNOWN;
 	}
-	return SL_PARSE_OK;
+	return off == end ? SL_PARSE_OK : SL_PARSE_UNKNOWN;
 }
 
-static __always_inline int sl_parse_ip4(struct sl_pkt *p)
+static __always_inline int sl_parse_ip4(struct xdp_md *ctx, struct sl_pkt *p)
 {
 	struct iphdr *ip = sl_at(p, p->l3, sizeof(*ip));
 	__u32 len;
@@ -132,66 +151,88 @@ static __always_inline int sl_parse_ip4(struct sl_pkt *p)
 	p->l4 = p->l3 + len;
 	if (len == sizeof(*ip))
 		return SL_PARSE_OK;
-	return sl_parse_ip4_opts(p, p->l3 + sizeof(*ip), p->l4);
+	return sl_ip4_opts(ctx, p->l3 + sizeof(*ip), p->l4);
 }
 
 /* RFC 8200, 4.2: an unknown option whose type starts with 00 is skipped over; others ask for more,
  * and CALIPSO (7) is a security label: the kernel decides. */
-static __always_inline int sl_parse_ip6_opts(const struct sl_pkt *p, __u32 off, __u32 end)
+__noinline int sl_ip6_opts(struct xdp_md *ctx, __u32 off, __u32 end)
 {
+	struct sl_pkt p = sl_view(ctx);
+
 	for (int i = 0; i < SL_IP6_MAX_OPTS; i++) {
 		__u8 *opt;
 
 		if (off >= end)
-			return SL_PARSE_OK;
-		opt = sl_at(p, off, 2); /* an option header is never the last byte of a frame */
+			return off == end ? SL_PARSE_OK : SL_PARSE_UNKNOWN;
+		if (off > SL_MAX_L4)
+			return SL_PARSE_UNKNOWN;
+		SL_FORGET(off);
+		opt = sl_at(&p, off, 2); /* an option header is never the last byte of a frame */
 		if (!opt || opt[0] & 0xc0 || opt[0] == 7)
 			return SL_PARSE_UNKNOWN;
 		off += opt[0] == 0 ? 1 : 2 + opt[1];
-		if (off > end || off > SL_MAX_L4)
-			return SL_PARSE_UNKNOWN;
 	}
 	return off == end ? SL_PARSE_OK : SL_PARSE_UNKNOWN;
 }
 
-static __always_inline int sl_parse_ip6(struct sl_pkt *p)
+static __always_inline int sl_is_ip6_ext(__u32 next)
 {
-	struct ipv6hdr *ip = sl_at(p, p->l3, sizeof(*ip));
-	__u32 off = p->l3 + sizeof(*ip);
-	__u8 next;
+	return next == SL_IPPROTO_HOPOPTS || next == SL_IPPROTO_ROUTING ||
+	       next == SL_IPPROTO_DSTOPTS || next == SL_IPPROTO_FRAGMENT;
+}
 
-	if (!ip || ip->version != 6)
-		return SL_PARSE_UNKNOWN;
-	p->v6 = 1;
-	next = ip->nexthdr;
-	for (int i = 0; i <= SL_IP6_MAX_EXT; i++) {
+/* Goes through extension headers; next is the type of the first, at off. Returns the offset of
+ * what follows them << 8 | its protocol, or -enum sl_parse. */
+__noinline int sl_ip6_ext(struct xdp_md *ctx, __u32 off, __u32 next)
+{
+	struct sl_pkt p = sl_view(ctx);
+
+	for (int i = 0; i < SL_IP6_MAX_EXT; i++) {
 		__u8 *ext;
 		__u32 end;
 
 		if (next == SL_IPPROTO_FRAGMENT)
-			return SL_PARSE_FRAGMENT;
-		if (next != SL_IPPROTO_HOPOPTS && next != SL_IPPROTO_ROUTING &&
-		    next != SL_IPPROTO_DSTOPTS) {
-			p->proto = next;
-			p->l4 = off;
-			return SL_PARSE_OK;
-		}
-		ext = sl_at(p, off, 8);
+			return -SL_PARSE_FRAGMENT;
+		if (off > SL_MAX_L4)
+			return -SL_PARSE_UNKNOWN;
+		SL_FORGET(off);
+		ext = sl_at(&p, off, 8);
 		if (!ext)
-			return SL_PARSE_UNKNOWN;
+			return -SL_PARSE_UNKNOWN;
 		end = off + 8 + ext[1] * 8;
-		if (end > SL_MAX_L4)
-			return SL_PARSE_UNKNOWN;
 		if (next == SL_IPPROTO_ROUTING) {
 			if (ext[3]) /* segments left: not the final destination */
-				return SL_PARSE_UNKNOWN;
-		} else if (sl_parse_ip6_opts(p, off + 2, end)) {
-			return SL_PARSE_UNKNOWN;
+				return -SL_PARSE_UNKNOWN;
+		} else if (sl_ip6_opts(ctx, off + 2, end) != SL_PARSE_OK) {
+			return -SL_PARSE_UNKNOWN;
 		}
 		next = ext[0];
 		off = end;
+		if (!sl_is_ip6_ext(next))
+			return (int)(off << 8 | next);
 	}
-	return SL_PARSE_UNKNOWN;
+	return next == SL_IPPROTO_FRAGMENT ? -SL_PARSE_FRAGMENT : -SL_PARSE_UNKNOWN;
+}
+
+static __always_inline int sl_parse_ip6(struct xdp_md *ctx, struct sl_pkt *p)
+{
+	struct ipv6hdr *ip = sl_at(p, p->l3, sizeof(*ip));
+	int ext;
+
+	if (!ip || ip->version != 6)
+		return SL_PARSE_UNKNOWN;
+	p->v6 = 1;
+	p->proto = ip->nexthdr;
+	p->l4 = p->l3 + sizeof(*ip);
+	if (!sl_is_ip6_ext(p->proto))
+		return SL_PARSE_OK;
+	ext = sl_ip6_ext(ctx, p->l4, p->proto);
+	if (ext < 0)
+		return -ext;
+	p->proto = ext & 0xff;
+	p->l4 = (ext >> 8) & 0x3ff; /* for the verifier: it does not look into the function */
+	return SL_PARSE_OK;
 }
 
 /* The whole header must be there, so that user space has no partial case. */
@@ -214,7 +255,7 @@ static __always_inline int sl_parse_l4(struct sl_pkt *p)
 	return SL_PARSE_OK;
 }
 
-static __always_inline int sl_parse(struct sl_pkt *p)
+static __always_inline int sl_parse(struct xdp_md *ctx, struct sl_pkt *p)
 {
 	__be16 proto;
 	int err = sl_parse_eth(p, &proto);
@@ -222,9 +263,9 @@ static __always_inline int sl_parse(struct sl_pkt *p)
 	if (err)
 		return err;
 	if (proto == bpf_htons(ETH_P_IP))
-		err = sl_parse_ip4(p);
+		err = sl_parse_ip4(ctx, p);
 	else if (proto == bpf_htons(ETH_P_IPV6))
-		err = sl_parse_ip6(p);
+		err = sl_parse_ip6(ctx, p);
 	else
 		return SL_PARSE_NOT_IP;
 	return err ? err : sl_parse_l4(p);

@@ -289,17 +289,14 @@ miss:
 SEC("xdp")
 int steer(struct xdp_md *ctx)
 {
-	struct sl_pkt p = {
-		.data = (void *)(long)ctx->data,
-		.data_end = (void *)(long)ctx->data_end,
-	};
+	struct sl_pkt p = sl_view(ctx);
 	struct sl_counters *c;
 	__u32 key = 0, *bits;
 
 	c = bpf_map_lookup_elem(&counters, &key);
 	if (!c)
 		return XDP_PASS;
-	switch (sl_parse(&p)) {
+	switch (sl_parse(ctx, &p)) {
 	case SL_PARSE_OK:
 		break;
 	case SL_PARSE_NOT_IP:
