@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sluice demo: an unmodified program (sockperf) between two network namespaces, on the kernel and
+ * preloaded, as one table and one plot. Makes what it needs and takes it away again. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/magic.h>
+#include <sys/mount.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PORT     "11111"
+#define PORT_HEX ":2B67 "
+#define SECONDS  "2"
+#define OUT_MAX  65536
+
+struct trial {
+	const char *name;
+	bool preload, spin;
+	/* Results: microseconds, half a round trip; messages a second; lost, doubled, reordered. */
+	double p50, p99, rate;
+	long wrong;
+};
+
+static struct trial trials[] = {
+	{.name = "kernel, blocking"},
+	{.name = "kernel, spinning", .spin = true},
+	{.name = "Sluice, blocking", .preload = true},
+	{.name = "Sluice, spinning", .preload = true, .spin = true},
+};
+#define NTRIALS (sizeof(trials) / sizeof(trials[0]))
+
+struct demo {
+	char ns[2][32], dev[2][16];
+	char preload[4096];
+	char out[OUT_MAX]; /* what the last program said */
+};
+
+int sl_tool_demo(int argc, char **argv);
+
+static volatile sig_atomic_t stopped;
+
+static void on_signal(int sig)
+{
+	stopped = 1;
+}
+
+__attribute__((format(printf, 1, 2))) static int fail(const char *fmt, ...)
+{
+	va_list ap;
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return 1;
+}
+
+/* Beside this program, else where `make install` puts it. */
+static int find_preload(char *path, size_t size)
+{
+	static const char *const place[] = {"", "../lib/"};
+	char exe[2048];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	if (n <= 0)
+		return -1;
+	exe[n] = 0;
+	*(strrchr(exe, '/') + 1) = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(path, size, "%s%slibsluice-preload.so", exe, place[i]);
+		if (!access(path, R_OK))
+			return 0;
+	}
+	return -1;
+}
+
+/* The maps are pinned there; it is not mounted on every machine. */
+static void mount_bpffs(void)
+{
+	struct statfs fs;
+	if (statfs("/sys/fs/bpf", &fs) || fs.f_type != BPF_FS_MAGIC)
+		mount("bpf", "/sys/fs/bpf", "bpf", 0, NULL);
+}
+
+/* Starts a program, in the namespace if there is one; its output goes to *out if not NULL. */
+static pid_t start(const struct demo *d, const char *ns, bool preload, int *out,
+		   const char *const *argv)
+{
+	int fds[2] = {-1, -1};
+	if (out && pipe2(fds, O_CLOEXEC))
+		return -1;
+	pid_t pid = fork();
+	if (pid == 0) {
+		char path[64];
+		snprintf(path, sizeof(path), "/run/netns/%s", ns ? ns : "");
+		int fd = ns ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+		if (ns && (fd < 0 || setns(fd, CLONE_NEWNET)))
+			_exit(126);
+		int sink = out ? fds[1] : open("/dev/null", O_WRONLY | O_CLOEXEC);
+		dup2(sink, 1);
+		dup2(sink, 2);
+		if (preload)
+			setenv("LD_PRELOAD", d->preload, 1);
+		execvp(argv[0], (char *const *)argv);
+		_exit(127);
+	}
+	if (out) {
+		close(fds[1]);
+		*out = fds[0];
+		if (pid < 0)
+			close(fds[0]);
+	}
+	return pid;
+}
+
+/* Runs a program to its end and keeps what it says. Returns its exit status, or -1. */
+static int run(struct demo *d, const char *ns, bool preload, const char *const *argv)
+{
+	int out, status;
+	size_t len = 0;
+	ssize_t n;
+	pid_t pid = start(d, ns, preload, &out, argv);
+	if (pid < 0)
+		return -1;
+	while ((n = read(out, d->out + len, OUT_MAX - 1 - len)) > 0 || (n < 0 && errno == EINTR))
+		len += n > 0 ? n : 0;
+	d->out[len] = 0;
+	close(out);
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return -1;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+#define RUN(d, ns, preload, ...) run(d, ns, preload, (const char *const[]){__VA_ARGS__, NULL})
+
+static void end(pid_t pid)
+{
+	if (pid <= 0)
+		return;
+	kill(pid, SIGTERM);
+	for (int i = 0; i < 500; i++) {
+		if (waitpid(pid, NULL, WNOHANG) != 0)
+			return;
+		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static bool is_bound(pid_t pid)
+{
+	char path[64], line[512];
+	bool found = false;
+	snprintf(path, sizeof(path), "/proc/%d/net/udp", (int)pid);
+	FILE *f = fopen(path, "re");
+	if (!f)
+		return false;
+	while (!found && fgets(line, sizeof(line), f))
+		found = strstr(line, PORT_HEX);
+	fclose(f);
+	return found;
+}
+
+static bool wait_bound(pid_t pid)
+{
+	for (int i = 0; i < 1000 && !stopped; i++) {
+		if (is_bound(pid))
+			return true;
+		if (waitpid(pid, NULL, WNOHANG) != 0)
+			return false;
+		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	}
+	return false;
+}
+
+static double number_after(const char *text, const char *what)
+{
+	const char *at = strstr(text, what);
+	return at ? strtod(at + strlen(what), NULL) : -1;
+}
+
+static int measure(struct demo *d, struct trial *t)
+{
+	const char *flag = t->spin ? "--nonblocked" : NULL; /* stands last: NULL is the end */
+	const char *const server[] = {"sockperf", "sr", "-i", "10.77.0.2", "-p", PORT, flag, NULL};
+	pid_t pid = start(d, d->ns[1], t->preload, NULL, server);
+	if (pid < 0 || !wait_bound(pid)) {
+		end(pid);
+		return fail("sockperf's server does not start");
+	}
+	int bad = RUN(d, d->ns[0], t->preload, "sockperf", "pp", "-i", "10.77.0.2", "-p", PORT,
+		      "-m", "64", "-t", SECONDS, flag);
+	t->p50 = number_after(d->out, "percentile 50.000 =");
+	t->p99 = number_after(d->out, "percentile 99.000 =");
+	t->wrong = number_after(d->out, "dropped messages =") +
+		   number_after(d->out, "duplicated messages =") +
+		   number_after(d->out, "out-of-order messages =");
+	if (!bad && t->p50 > 0)
+		bad = RUN(d, d->ns[0], t->preload, "sockperf", "tp", "-i", "10.77.0.2", "-p", PORT,
+			  "-m", "64", "-t", SECONDS, flag);
+	t->rate = number_after(d->out, "Message Rate is");
+	end(pid);
+	if (stopped)
+		return 1;
+	if (bad || t->p50 <= 0 || t->rate <= 0)
+		return fail("%s: sockperf gave no figures:\n%s", t->name, d->out);
+	return 0;
+}
+
+static int net_up(struct demo *d)
+{
+	static const char *const addr[] = {"10.77.0.1/24", "10.77.0.2/24"};
+	mount_bpffs();
+	for (int i = 0; i < 2; i++) {
+		snprintf(d->ns[i], sizeof(d->ns[i]), "sldemo%d%c", (int)getpid(), 'a' + i);
+		snprintf(d->dev[i], sizeof(d->dev[i]), "sd%d%c", (int)getpid(), 'a' + i);
+		if (RUN(d, NULL, false, "ip", "netns", "add", d->ns[i]))
+			return fail("cannot make a network namespace (root is needed): %s", d->out);
+	}
+	if (RUN(d, NULL, false, "ip", "link", "add", d->dev[0], "netns", d->ns[0], "type", "veth",
+		"peer", "name", d->dev[1], "netns", d->ns[1]))
+		return fail("cannot make a veth pair: %s", d->out);
+	for (int i = 0; i < 2; i++)
+		if (RUN(d, NULL, false, "ip", "-n", d->ns[i], "addr", "add", addr[i], "dev",
+			d->dev[i]) ||
+		    RUN(d, NULL, false, "ip", "-n", d->ns[i], "link", "set", d->dev[i], "up"))
+			return fail("cannot set the devices up: %s", d->out);
+	return 0;
+}
+
+static void net_down(struct demo *d)
+{
+	for (int i = 0; i < 2; i++)
+		if (d->ns[i][0])
+			RUN(d, NULL, false, "ip", "netns", "del", d->ns[i]);
+}
+
+static void bar(double value, double largest)
+{
+	/* Eighths of a block, 48 blocks wide; something is always to be seen. */
+	static const char *const part[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+	int eighths = value / largest * 48 * 8 + 0.5;
+	if (eighths < 1)
+		eighths = 1;
+	for (; eighths >= 8; eighths -= 8)
+		fputs("█", stdout);
+	fputs(part[eighths], stdout);
+}
+
+static void print_results(void)
+{
+	double largest = 0;
+	printf("\nsockperf, UDP, 64-byte messages, a veth pair between two namespaces\n\n"
+	       "                     half a round trip [us]                     wrong\n"
+	       "                       median     99 %%      messages/s   (lost, doubled, ...)\n");
+	for (unsigned i = 0; i < NTRIALS; i++) {
+		const struct trial *t = &trials[i];
+		printf("  %-18s %8.2f %8.2f %15.0f %8ld\n", t->name, t->p50, t->p99, t->rate,
+		       t->wrong);
+		if (t->p50 > largest)
+			largest = t->p50;
+	}
+	printf("\nHalf a round trip, median\n\n");
+	for (unsigned i = 0; i < NTRIALS; i++) {
+		printf("  %-18s ", trials[i].name);
+		bar(trials[i].p50, largest);
+		printf(" %.2f us\n", trials[i].p50);
+	}
+	printf("\nSluice is %.1f x as fast as the kernel where programs block, %.1f x where they "
+	       "spin.\n",
+	       trials[0].p50 / trials[2].p50, trials[1].p50 / trials[3].p50);
+}
+
+/* The subcommand. Returns the exit status. */
+int sl_tool_demo(int argc, char **argv)
+{
+	static struct demo d;
+	struct sigaction sa = {.sa_handler = on_signal};
+	if (argc > 1)
+		return fail(
+			"usage: sluice demo\n\nCompares an unmodified program on the kernel and "
+			"preloaded, between two network\nnamespaces that it makes and takes "
+			"away. Needs root, iproute2 and sockperf.");
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+	if (find_preload(d.preload, sizeof(d.preload)))
+		return fail("libsluice-preload.so is neither beside this program nor in ../lib");
+	if (RUN(&d, NULL, false, "sockperf", "--version") == 127)
+		return fail("sockperf is not installed (apt-get install sockperf)");
+	int bad = net_up(&d);
+	for (unsigned i = 0; i < NTRIALS && !bad; i++) {
+		printf("measuring: %s\n", trials[i].name);
+		fflush(stdout);
+		bad = measure(&d, &trials[i]);
+	}
+	net_down(&d);
+	if (!bad)
+		print_results();
+	return bad;
+}
