@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Waiting for many descriptors: look, poll the lanes, sleep.
+ *
+ * Theory of operation: a call looks once at everything, the kernel's descriptors included. If there
+ * is nothing it turns the lanes of the sockets in question until something comes, the time is
+ * over, a signal handler ran (sig.h) or it has polled long enough; the kernel is asked once in
+ * SLUICE_SELECT_POLL_OS_RATIO rounds. Then it sleeps in ppoll(2) on the kernel's descriptors, the
+ * lanes' and its bell: it arms, prepares the bell, looks once more, sleeps. Whoever makes something
+ * ready after that look rings the bell. The thread may be cancelled in both phases, so nothing is
+ * held there, and clean-up functions take back what was armed (built with -fexceptions). */
+#include "sock/wait.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "sock/internal.h"
+#include "sock/ready.h"
+#include "sock/sig.h"
+#include "stack/stack.h"
+
+__thread uint32_t sl_sig_ran __attribute__((tls_model("initial-exec")));
+__thread uint32_t sl_sig_intr __attribute__((tls_model("initial-exec")));
+uint32_t sl_lane_moves;
+
+#define FOREVER UINT64_MAX
+/* Our clock may run ahead of the kernel's by so much; no call may end before its time. */
+#define SLACK_NS 2000
+
+int sl_wait_begin(struct sl_wait *w, const struct timespec *timeout, const sigset_t *sigmask)
+{
+	uint64_t ns;
+
+	w->deadline_ns = FOREVER;
+	if (timeout) {
+		if (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= 1000000000)
+			return -EINVAL;
+		ns = (uint64_t)timeout->tv_nsec;
+		if (timeout->tv_sec < (int64_t)(FOREVER / 4 / 1000000000))
+			w->deadline_ns = sl_now_ns() + (uint64_t)timeout->tv_sec * 1000000000 + ns;
+		if (timeout->tv_sec || ns)
+			w->deadline_ns += w->deadline_ns == FOREVER ? 0 : SLACK_NS;
+		else
+			w->deadline_ns = 0;
+	}
+	w->nlanes = 0;
+	w->bell = NULL;
+	w->sig_ran = sl_sig_ran;
+	w->masked = sigmask != NULL;
+	if (sigmask)
+		sl_sys(SYS_rt_sigprocmask, SIG_SETMASK, sigmask, &w->old_mask, 8);
+	return 0;
+}
+
+void sl_wait_end(struct sl_wait *w)
+{
+	if (w->masked)
+		sl_sys(SYS_rt_sigprocmask, SIG_SETMASK, &w->old_mask, NULL, 8);
+}
+
+bool sl_wait_left(const struct sl_wait *w, struct timespec *left)
+{
+	uint64_t now, ns;
+
+	if (w->deadline_ns == FOREVER)
+		return false;
+	now = w->deadline_ns ? sl_now_ns() : 0;
+	ns = now < w->deadline_ns ? w->deadline_ns - now : 0;
+	left->tv_sec = (time_t)(ns / 1000000000);
+	left->tv_nsec = (long)(ns % 1000000000);
+	return true;
+}
+
+void sl_wait_lane(struct sl_wait *w, struct sl_lane *lane)
+{
+	if (!lane)
+		return;
+	for (unsigned i = 0; i < w->nlanes; i++)
+		if (w->lane[i] == lane)
+			return;
+	if (w->nlanes < sl_array_len(w->lane))
+		w->lane[w->nlanes++] = lane;
+}
+
+static void collect(struct sl_wait *w)
+{
+	w->moves = sl_load_acquire(&sl_lane_moves);
+	w->nlanes = 0;
+	w->ops->lanes(w->arg);
+}
+
+/* One turn of every lane, then a look. */
+static int round_once(struct sl_wait *w, bool os)
+{
+	if (sl_unlikely(sl_load(&sl_lane_moves) != w->moves))
+		collect(w);
+	for (unsigned i = 0; i < w->nlanes; i++)
+		sl_lane_turn(w->lane[i]);
+	return w->ops->check(w->arg, os);
+}
+
+/* Can packets come without the kernel? */
+static bool has_legs(const struct sl_wait *w)
+{
+	for (unsigned i = 0; i < w->nlanes; i++)
+		if (sl_load(&w->lane[i]->nlegs))
+			return true;
+	return false;
+}
+
+static void spin_over(struct sl_wait **w)
+{
+	if ((*w)->ops->spin)
+		(*w)->ops->spin((*w)->arg, -1);
+}
+
+static int spin(struct sl_wait *w)
+{
+	struct sl_wait *guard __attribute__((cleanup(spin_over))) = w;
+	unsigned ratio =
+		sl_settings.select_poll_os_force ? 1 : (unsigned)sl_settings.select_poll_os_ratio;
+	uint64_t end = w->deadline_ns;
+	unsigned until_os = ratio;
+	bool os;
+	int r;
+
+	if (sl_settings.select_poll >= 0)
+		end = sl_min(end, sl_now_ns() + (uint64_t)sl_settings.select_poll * 1000);
+	if (guard->ops->spin)
+		guard->ops->spin(guard->arg, 1);
+	do {
+		os = ratio && --until_os == 0;
+		if (os)
+			until_os = ratio;
+		r = round_once(w, os);
+		if (r)
+			return r;
+		if (sl_sig_ran != w->sig_ran)
+			return -EINTR;
+		pthread_testcancel();
+		if (sl_settings.select_poll_yield)
+			sl_sys(SYS_sched_yield);
+	} while (sl_now_ns() < end);
+	return 0;
+}
+
+static void sleep_over(struct sl_wait **wp)
+{
+	struct sl_wait *w = *wp;
+
+	for (unsigned i = 0; i < w->nlanes; i++)
+		__atomic_sub_fetch(&w->lane[i]->sleepers, 1, __ATOMIC_RELAXED);
+	sl_bell_done(w->bell);
+}
+
+/* One ppoll(2). */
+static int doze(struct sl_wait *w)
+{
+	struct sl_wait *guard __attribute__((cleanup(sleep_over))) = w;
+	struct timespec left = {0, 1000000}, *ts = NULL;
+	unsigned n = w->nfds, room = SL_WAIT_ROOM - 1, k;
+	bool partial = guard->bell->fd < 0;
+
+	w->fds[n++] = (struct pollfd){.fd = w->bell->fd, .events = POLLIN};
+	for (unsigned i = 0; i < w->nlanes; i++) {
+		__atomic_add_fetch(&w->lane[i]->sleepers, 1, __ATOMIC_RELAXED);
+		k = sl_lane_fds(w->lane[i], w->fds + n, room);
+		partial |= k > room;
+		k = sl_min(k, room);
+		n += k;
+		room -= k;
+	}
+	if (sl_wait_left(w, &left))
+		ts = &left;
+	if (partial && (!ts || ts->tv_sec || ts->tv_nsec > 1000000)) {
+		left = (struct timespec){0, 1000000};
+		ts = &left;
+	}
+	return sl_sys_ppoll_cancel(w->fds, n, ts, NULL);
+}
+
+static void disarm(struct sl_wait **w)
+{
+	(*w)->ops->cancel((*w)->arg);
+}
+
+static int sleep_until(struct sl_wait *w)
+{
+	struct sl_wait *guard __attribute__((cleanup(disarm))) = w;
+	int slept = 0, r;
+
+	w->bell = sl_bell_get();
+	guard->ops->arm(w->arg, w->bell);
+	for (;;) {
+		sl_bell_prepare(w->bell);
+		r = round_once(w, true);
+		if (r == 0 && (slept < 0 || sl_sig_ran != w->sig_ran))
+			r = slept < 0 ? slept : -EINTR;
+		if (r || sl_now_ns() >= w->deadline_ns) {
+			sl_bell_done(w->bell);
+			return r;
+		}
+		slept = sl_min(doze(w), 0);
+	}
+}
+
+static int run(struct sl_wait *w)
+{
+	int r;
+
+	collect(w);
+	r = round_once(w, true);
+	if (r) {
+		sl_stats->select_hits++;
+		return r;
+	}
+	if (w->deadline_ns == 0)
+		return 0;
+	if (sl_settings.select_poll && has_legs(w)) {
+		r = spin(w);
+		if (r > 0)
+			sl_stats->select_hits++;
+		if (r)
+			return r;
+	}
+	return sleep_until(w);
+}
+
+int sl_wait_run(struct sl_wait *w)
+{
+	int r;
+
+	pthread_testcancel();
+	sl_stats->select_polls++;
+	r = run(w);
+	if (r == 0)
+		sl_stats->select_timeouts++;
+	else if (r < 0)
+		sl_stats->select_errors++;
+	return r;
+}

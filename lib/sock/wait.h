@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Waiting for many descriptors: what poll, select and epoll_wait have in common. First a look, then
+ * polling of the lanes for SLUICE_SELECT_POLL microseconds, then sleep. */
+#ifndef SL_WAIT_H
+#define SL_WAIT_H
+
+#include <poll.h>
+#include <signal.h>
+#include <time.h>
+
+#include "base/base.h"
+#include "base/stats.h"
+
+struct sl_lane;
+struct sl_bell;
+
+/* Room that the owner of fds leaves behind its own entries: the bell and the lanes' descriptors. */
+#define SL_WAIT_ROOM 66
+
+/* What is waited for. check and lanes are called with no lock held. */
+struct sl_wait_ops {
+	/* Something there? Above 0: how much; 0: nothing; -errno. os: ask the kernel, too. */
+	int (*check)(void *arg, bool os);
+	/* Tells sl_wait_lane() each lane there is to turn. */
+	void (*lanes)(void *arg);
+	/* From now on (until cancel) ring the bell when something happens. */
+	void (*arm)(void *arg, struct sl_bell *bell);
+	void (*cancel)(void *arg);
+	/* The thread begins (1) or ends (-1) polling: nobody needs to be woken meanwhile. May be
+	 * NULL. */
+	void (*spin)(void *arg, int change);
+};
+
+/* One call that waits; on the caller's stack. */
+struct sl_wait {
+	const struct sl_wait_ops *ops;
+	void *arg;
+	struct pollfd *fds; /* the kernel's descriptors to sleep on; SL_WAIT_ROOM more have room */
+	unsigned nfds;
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC; UINT64_MAX: none */
+	bool masked;          /* the caller's signal mask is in force, old_mask waits */
+	uint64_t old_mask;
+	uint32_t sig_ran; /* sl_sig_ran when the call began */
+	uint32_t moves;   /* sl_lane_moves when the lanes were collected */
+	unsigned nlanes;
+	struct sl_bell *bell; /* prepared: to be put away when the thread is cancelled */
+	struct sl_lane *lane[SL_STATS_LANES];
+};
+
+/* timeout: NULL waits for ever; sigmask may be NULL. 0, or -EINVAL for a bad time. Fill ops, arg,
+ * fds and nfds in afterwards. */
+int sl_wait_begin(struct sl_wait *w, const struct timespec *timeout, const sigset_t *sigmask);
+/* What check said, 0 when the time is over, -EINTR. A cancellation point. */
+int sl_wait_run(struct sl_wait *w);
+/* Puts the signal mask back. */
+void sl_wait_end(struct sl_wait *w);
+
+/* The time that is left, 0 or more. False: there is no limit. */
+bool sl_wait_left(const struct sl_wait *w, struct timespec *left);
+/* From ops->lanes. */
+void sl_wait_lane(struct sl_wait *w, struct sl_lane *lane);
+
+#endif
