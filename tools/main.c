@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The sluice command: a table of subcommands. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sluice.h"
+#include "tools.h"
+
+static int tool_version(int argc, char **argv)
+{
+	puts("sluice " SLUICE_VERSION);
+	return 0;
+}
+
+static int tool_help(int argc, char **argv);
+
+static const struct command {
+	const char *name;
+	int (*run)(int argc, char **argv);
+	const char *help; /* NULL: not for users */
+} commands[] = {
+	{"run", sl_tool_run, "run a program with its sockets offloaded"},
+	{"stat", sl_tool_stat, "counters of running programs (vma_stats)"},
+	{"rule", sl_tool_rule, "list, test and change the rules"},
+	{"doctor", sl_tool_doctor, "what this machine can do, and what is in the way"},
+	{"demo", sl_tool_demo, "two namespaces, a program on the kernel and on Sluice"},
+	{"reaper", sl_tool_reaper, NULL},
+	{"version", tool_version, "print the version"},
+	{"help", tool_help, "print this"},
+};
+
+/* Names under which the tool may be called directly. */
+static const struct {
+	const char *name, *command;
+} aliases[] = {
+	{"vma_stats", "stat"}, {"--version", "version"}, {"-V", "version"},
+	{"--help", "help"},    {"-h", "help"},
+};
+
+static const struct command *find(const char *name)
+{
+	for (unsigned i = 0; i < sl_array_len(aliases); i++)
+		if (!strcmp(name, aliases[i].name))
+			name = aliases[i].command;
+	for (unsigned i = 0; i < sl_array_len(commands); i++)
+		if (!strcmp(name, commands[i].name))
+			return commands[i].run ? &commands[i] : NULL;
+	return NULL;
+}
+
+static void print_commands(FILE *to)
+{
+	fputs("usage: sluice <command> [arguments]\n\n", to);
+	for (unsigned i = 0; i < sl_array_len(commands); i++)
+		if (commands[i].help && commands[i].run)
+			fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].help);
+	fputs("\n`sluice <command> --help` says more; so does the manual, sluice(1).\n", to);
+}
+
+static int tool_help(int argc, char **argv)
+{
+	print_commands(stdout);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *base = strrchr(argv[0], '/');
+	const struct command *c;
+	int status;
+
+	base = base ? base + 1 : argv[0];
+	if (!strcmp(base, "vma_stats"))
+		return find(base)->run(argc, argv);
+	if (argc < 2) {
+		print_commands(stderr);
+		return 2;
+	}
+	c = find(argv[1]);
+	if (!c) {
+		fprintf(stderr, "sluice: no command '%s'; see `sluice help`\n", argv[1]);
+		return 2;
+	}
+	status = c->run(argc - 1, argv + 1);
+	/* A report that could not be written is not a success. */
+	if (fflush(stdout) && !status)
+		status = 1;
+	return status;
+}

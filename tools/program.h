@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The program that is to be preloaded: where it is, and whether it can be. */
+#ifndef SL_PROGRAM_H
+#define SL_PROGRAM_H
+
+#include <stdio.h>
+
+#include "base/base.h"
+
+/* Looks the name up in PATH as execvp(3) does. 0, or -ENOENT, -EACCES. */
+int sl_program_find(const char *name, char *path, size_t len);
+
+enum sl_program_kind {
+	SL_PROGRAM_OK,
+	SL_PROGRAM_STATIC,     /* no dynamic linker: nothing can be preloaded */
+	SL_PROGRAM_GO,         /* Go calls the kernel itself, not the C library */
+	SL_PROGRAM_PRIVILEGED, /* setuid, setgid or capabilities: the linker ignores LD_PRELOAD */
+	SL_PROGRAM_FOREIGN,    /* another machine or word size */
+	SL_PROGRAM_UNKNOWN,    /* neither ELF nor a script */
+};
+
+/* What the file is; scripts are followed to their interpreter, whose path is then in who. */
+enum sl_program_kind sl_program_kind(const char *path, char *who, size_t len);
+
+/* Tells, one line to the file, when the program will run without us. */
+void sl_program_check(const char *path, FILE *to);
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sluice run: sets the environment for the preload library and runs the program. */
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <linux/magic.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/settings.h"
+#include "ctl/conf.h"
+#include "ctl/rule.h"
+#include "program.h"
+#include "settings_doc.h"
+#include "tools.h"
+
+struct options {
+	bool dry_run, explain;
+	char **program; /* and its arguments, NULL-terminated */
+};
+
+static void usage(FILE *to)
+{
+	fputs("usage: sluice run [options] [NAME=value ...] [--] program [arguments]\n"
+	      "\n"
+	      "  --NAME=value, NAME=value   a setting: --rx-poll=-1, RX_POLL=-1, SLUICE_RX_POLL=-1\n"
+	      "  --explain        say which devices would be offloaded, and which rules hold\n"
+	      "  --dry-run        say what would be run, and do not\n"
+	      "  --help-settings  list the settings: values, defaults, what they do\n"
+	      "  --help           print this\n"
+	      "\n"
+	      "See sluice-run(1).\n",
+	      to);
+}
+
+bool sl_bpffs_mounted(void)
+{
+	struct statfs fs;
+
+	return !statfs("/sys/fs/bpf", &fs) && (unsigned long)fs.f_type == BPF_FS_MAGIC;
+}
+
+bool sl_mounts_are_private(void)
+{
+	struct stat mine, init;
+
+	return !stat("/proc/self/ns/mnt", &mine) && !stat("/proc/1/ns/mnt", &init) &&
+	       mine.st_ino != init.st_ino;
+}
+
+const char *sl_tool_dir(char *buf, size_t len)
+{
+	ssize_t n = readlink("/proc/self/exe", buf, len - 1);
+	char *slash;
+
+	buf[n > 0 ? n : 0] = 0;
+	slash = strrchr(buf, '/');
+	if (slash)
+		*slash = 0;
+	return buf;
+}
+
+int sl_tool_preload_path(char *buf, size_t len)
+{
+	static const char *const places[] = {"%s/libsluice-preload.so",
+					     "%s/../lib/libsluice-preload.so",
+					     SLUICE_PREFIX "/lib/libsluice-preload.so"};
+	char dir[512];
+
+	sl_tool_dir(dir, sizeof(dir));
+	for (unsigned i = 0; i < sl_array_len(places); i++) {
+		snprintf(buf, len, places[i], dir);
+		if (!access(buf, R_OK))
+			return 0;
+	}
+	return -ENOENT;
+}
+
+/* "rx-poll" or "SLUICE_RX_POLL" to the setting; NULL: there is none. */
+static const struct sl_setting *setting_named(const char *name, size_t len)
+{
+	char plain[SL_SETTING_NAME_MAX];
+
+	if (len > 7 && !strncasecmp(name, "SLUICE_", 7)) {
+		name += 7;
+		len -= 7;
+	} else if (len > 4 && !strncasecmp(name, "VMA_", 4)) {
+		name += 4;
+		len -= 4;
+	}
+	if (!len || len >= sizeof(plain))
+		return NULL;
+	for (size_t i = 0; i < len; i++)
+		plain[i] = name[i] == '-' ? '_' : name[i];
+	plain[len] = 0;
+	return sl_setting_find(plain);
+}
+
+/* Puts one setting into the environment. Returns 0 or an exit status. */
+static int set(const char *arg, const char *eq)
+{
+	const struct sl_setting *s = setting_named(arg, (size_t)(eq - arg));
+	char name[SL_SETTING_NAME_MAX], why[300];
+	struct sl_settings scratch;
+
+	if (!s) {
+		fprintf(stderr, "sluice run: no setting '%.*s'; see sluice run --help-settings\n",
+			(int)(eq - arg), arg);
+		return 2;
+	}
+	if (sl_setting_parse(s, eq + 1, &scratch, why, sizeof(why))) {
+		fprintf(stderr, "sluice run: %s='%s': expected %s\n", sl_setting_name(s, name),
+			eq + 1, why);
+		return 2;
+	}
+	setenv(sl_setting_name(s, name), eq + 1, 1);
+	return 0;
+}
+
+/* NAME=value in front of the program: all capitals, as env(1) has it. */
+static bool is_assignment(const char *arg)
+{
+	size_t n = strspn(arg, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
+
+	return n && arg[n] == '=' && !isdigit((unsigned char)arg[0]);
+}
+
+/* Returns -1 to go on, else the exit status. */
+static int parse_options(int argc, char **argv, struct options *o)
+{
+	int i, err;
+
+	for (i = 1; i < argc; i++) {
+		const char *a = argv[i], *eq = strchr(a, '=');
+
+		if (!strcmp(a, "--")) {
+			i++;
+			break;
+		} else if (!strcmp(a, "--help") || !strcmp(a, "-h")) {
+			usage(stdout);
+			return 0;
+		} else if (!strcmp(a, "--help-settings")) {
+			sl_settings_doc_text(stdout);
+			return 0;
+		} else if (!strcmp(a, "--help-settings=man")) {
+			sl_settings_doc_man(stdout);
+			return 0;
+		} else if (!strcmp(a, "--dry-run") || !strcmp(a, "-n")) {
+			o->dry_run = true;
+		} else if (!strcmp(a, "--explain")) {
+			o->explain = true;
+		} else if (!strncmp(a, "--", 2) && eq) {
+			err = set(a + 2, eq);
+			if (err)
+				return err;
+		} else if (is_assignment(a)) {
+			err = set(a, eq);
+			if (err)
+				return err;
+		} else if (a[0] == '-') {
+			fprintf(stderr, "sluice run: no option '%s' (a setting is --name=value)\n",
+				a);
+			return 2;
+		} else {
+			break;
+		}
+	}
+	o->program = argv + i;
+	if (i < argc || o->explain)
+		return -1;
+	usage(stderr);
+	return 2;
+}
+
+/* Locked memory up to what we may have: packet memory is locked on old kernels. */
+static void raise_memlock(void)
+{
+	struct rlimit r;
+
+	if (!getrlimit(RLIMIT_MEMLOCK, &r) && r.rlim_cur != r.rlim_max) {
+		r.rlim_cur = r.rlim_max;
+		setrlimit(RLIMIT_MEMLOCK, &r);
+	}
+}
+
+/* libxdp keeps its dispatcher there, and we our maps. `ip netns exec` gives the program a /sys of
+ * its own without one; only there do we mount it, where nobody else sees it. */
+static void want_bpffs(void)
+{
+	if (sl_bpffs_mounted())
+		return;
+	if (geteuid() == 0 && sl_mounts_are_private() &&
+	    !mount("bpf", "/sys/fs/bpf", "bpf", 0, NULL))
+		return;
+	sl_info("run",
+		"no bpffs on /sys/fs/bpf: maps are not pinned, and other XDP programs cannot "
+		"share a device with us (mount -t bpf bpf /sys/fs/bpf)");
+}
+
+static int add_preload(void)
+{
+	const char *old = getenv("LD_PRELOAD");
+	char path[1024], *value;
+
+	if (sl_tool_preload_path(path, sizeof(path))) {
+		fprintf(stderr,
+			"sluice run: libsluice-preload.so is neither beside this program nor "
+			"in ../lib nor in " SLUICE_PREFIX "/lib\n");
+		return 1;
+	}
+	if (strpbrk(path, " :")) {
+		fprintf(stderr, "sluice run: %s: LD_PRELOAD takes no blanks or colons in a path\n",
+			path);
+		return 1;
+	}
+	if (old && strstr(old, "libsluice-preload.so"))
+		return 0;
+	if (asprintf(&value, "%s%s%s", path, old && *old ? ":" : "", old ? old : "") < 0)
+		return 1;
+	setenv("LD_PRELOAD", value, 1);
+	free(value);
+	return 0;
+}
+
+static void explain_rules(void)
+{
+	unsigned n;
+	const struct sl_rule *r;
+	char text[SL_RULE_TEXT_MAX];
+
+	sl_rules_load();
+	r = sl_rules(&n);
+	if (!n)
+		puts("rules: none, everything is offloaded");
+	else
+		printf("rules: %s\n", sl_rules_file());
+	for (unsigned i = 0; i < n; i++)
+		printf("  %s%s%s%s\n", sl_rule_text(&r[i], text),
+		       r[i].program[0] ? "  program " : "", r[i].program,
+		       r[i].app_id[0] ? "  (with an application id)" : "");
+}
+
+static void explain(void)
+{
+	static struct sl_device dev[256];
+	int n;
+
+	sl_settings_load(NULL);
+	n = sl_devices(dev, sl_array_len(dev));
+	for (int i = 0; i < n; i++) {
+		const char *remedy, *obstacle = sl_device_obstacle(&dev[i], &remedy);
+
+		printf("%s: %s%s", dev[i].name, obstacle ? "kernel: " : "offloaded",
+		       obstacle ? obstacle : "");
+		if (obstacle && remedy)
+			printf(" (%s)", remedy);
+		if (!obstacle)
+			printf(": driver %s, %u RX queue%s, MTU %u", dev[i].driver,
+			       dev[i].rx_queues, dev[i].rx_queues == 1 ? "" : "s", dev[i].mtu);
+		putchar('\n');
+	}
+	explain_rules();
+}
+
+int sl_tool_run(int argc, char **argv)
+{
+	struct options o = {0};
+	int status = parse_options(argc, argv, &o);
+	char path[1024];
+
+	if (status >= 0)
+		return status;
+	if (o.explain) {
+		explain();
+		return 0;
+	}
+	sl_settings_load(NULL);
+	status = sl_program_find(o.program[0], path, sizeof(path));
+	if (status) {
+		fprintf(stderr, "sluice run: %s: %s\n", o.program[0], strerror(-status));
+		return status == -ENOENT ? 127 : 126;
+	}
+	sl_program_check(path, stderr);
+	if (add_preload())
+		return 1;
+	if (o.dry_run) {
+		sl_settings_doc_environment(stdout);
+		for (char **a = o.program; *a; a++)
+			printf("%s%c", *a, a[1] ? ' ' : '\n');
+		return 0;
+	}
+	raise_memlock();
+	want_bpffs();
+	fflush(NULL);
+	execv(path, o.program);
+	fprintf(stderr, "sluice run: %s: %s\n", path, strerror(errno));
+	return 126;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the subcommands of `sluice` share. Each is a function with main's arguments (argv[0] is its
+ * name) and returns an exit status: 0, 1 failure or findings, 2 wrong usage. */
+#ifndef SL_TOOLS_H
+#define SL_TOOLS_H
+
+#include <stdio.h>
+
+#include "base/base.h"
+
+int sl_tool_run(int argc, char **argv);
+int sl_tool_stat(int argc, char **argv) __attribute__((weak));
+int sl_tool_doctor(int argc, char **argv) __attribute__((weak));
+int sl_tool_rule(int argc, char **argv) __attribute__((weak));
+/* From the rooms of their own; absent from a build without them. */
+int sl_tool_reaper(int argc, char **argv) __attribute__((weak));
+int sl_tool_demo(int argc, char **argv) __attribute__((weak));
+
+/* A network device as this machine sees it. */
+struct sl_device {
+	char name[16];
+	unsigned ifindex;
+	char driver[32]; /* "" unknown */
+	unsigned type;   /* ARPHRD_* */
+	unsigned flags;  /* IFF_* */
+	unsigned mtu;
+	unsigned rx_queues;
+	bool wanted;       /* SLUICE_DEVICES names it */
+	unsigned xdp_prog; /* id of the attached XDP program, 0: none */
+	char xdp_name[64]; /* and its name, that of the dispatcher if it is one */
+	bool xdp_generic;
+	bool features_known; /* the kernel says what the driver can (Linux 6.3) */
+	uint64_t features;   /* NETDEV_XDP_ACT_* */
+	bool tx_csum;        /* hands packets on with the checksum not filled in */
+};
+#define SL_XDP_FEATURE_BASIC    (1u << 0)
+#define SL_XDP_FEATURE_REDIRECT (1u << 1)
+#define SL_XDP_FEATURE_ZEROCOPY (1u << 3)
+
+/* All devices of this network namespace, at most max. Returns how many, or -errno. */
+int sl_devices(struct sl_device *dev, unsigned max);
+/* Why the device would not be offloaded, or NULL. remedy (may be NULL): what mends it, or NULL. */
+const char *sl_device_obstacle(const struct sl_device *d, const char **remedy);
+/* Do the globs of SLUICE_DEVICES take this name in? */
+bool sl_device_is_wanted(const char *globs, const char *name);
+
+/* Directory of the running tool, without the last slash. Returns buf. */
+const char *sl_tool_dir(char *buf, size_t len);
+/* Path of libsluice-preload.so: beside the tool, in ../lib, or below the prefix. 0 or -ENOENT. */
+int sl_tool_preload_path(char *buf, size_t len);
+
+/* Is a bpffs mounted on /sys/fs/bpf? */
+bool sl_bpffs_mounted(void);
+/* Are we in another mount namespace than init (ip netns exec, a container's shell)? */
+bool sl_mounts_are_private(void);
+
+#endif
