@@ -121,6 +121,8 @@ static int diag_buf(struct search *s, const void *buf, long n)
 	int left = (int)n;
 
 	for (; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left)) {
+		if (nlh->nlmsg_len > (uint32_t)left) /* libmnl 1.0.4 compares as int */
+			return -EBADMSG;
 		if (nlh->nlmsg_type == NLMSG_DONE)
 			return 1;
 		if (nlh->nlmsg_type == NLMSG_ERROR) {

@@ -308,7 +308,9 @@ static bool parse_local(const struct nlmsghdr *nlh, struct local *l)
 	const struct nlattr *tb[IFA_MAX + 1];
 	const struct ifaddrmsg *ifa = mnl_nlmsg_get_payload(nlh);
 
-	if (!sl_rtnl_attrs(nlh, sizeof(*ifa), tb, IFA_MAX) || !ifa->ifa_index)
+	if (!sl_rtnl_attrs(nlh, sizeof(*ifa), tb, IFA_MAX))
+		return false;
+	if (!ifa->ifa_index || ifa->ifa_index > INT32_MAX) /* no index of the kernel's */
 		return false;
 	memset(l, 0, sizeof(*l));
 	l->ifindex = ifa->ifa_index;

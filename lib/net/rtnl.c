@@ -238,7 +238,7 @@ static bool answer_buf(struct answer *an, const void *buf, size_t len, uint32_t 
 	const struct nlmsghdr *nlh = buf;
 	int left = (int)len;
 
-	while (mnl_nlmsg_ok(nlh, left)) {
+	while (sl_rtnl_ok(nlh, left)) {
 		/* Another sequence number: the late answer to a question that was given up. */
 		if (nlh->nlmsg_seq == seq && answer_msg(an, nlh))
 			return true;
@@ -380,7 +380,7 @@ unsigned sl_rtnl_feed(const void *buf, size_t len)
 	int left = (int)len;
 	unsigned did = 0;
 
-	while (mnl_nlmsg_ok(nlh, left)) {
+	while (sl_rtnl_ok(nlh, left)) {
 		did |= on_event(nlh);
 		nlh = mnl_nlmsg_next(nlh, &left);
 	}

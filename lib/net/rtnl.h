@@ -46,6 +46,13 @@ unsigned sl_rtnl_feed(const void *buf, size_t len);
 /* Sets who is told of changes; sl_net_open() does it too. */
 void sl_rtnl_set_events(const struct sl_net_events *events);
 
+/* Is there a whole message? (libmnl 1.0.4 alone takes lengths above INT_MAX for good ones.) */
+static inline bool sl_rtnl_ok(const struct nlmsghdr *nlh, int left)
+{
+	return left >= (int)sizeof(*nlh) && nlh->nlmsg_len <= (uint32_t)left &&
+	       mnl_nlmsg_ok(nlh, left);
+}
+
 /* Attributes of a message by type, 0..max; those out of bounds or range are NULL. hdr_bytes: size
  * of the family header in front of them. False: the message is too short for that. */
 bool sl_rtnl_attrs(const struct nlmsghdr *nlh, size_t hdr_bytes, const struct nlattr **tb,

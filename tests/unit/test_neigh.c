@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The neighbour table: states, the sequence, readers beside a writer. */
+#include <pthread.h>
+#include <stdio.h>
+
+#include "nlbuild.h"
+
+static unsigned feed(uint16_t type, uint32_t ifindex, const char *text, uint16_t nud,
+		     const char *mac)
+{
+	struct sl_addr a = nl_addr(text);
+	struct ndmsg ndm = {.ndm_family = (uint8_t)sl_rtnl_family(&a),
+			    .ndm_ifindex = (int)ifindex,
+			    .ndm_state = nud};
+	struct nlmsghdr *nlh = nl_begin(type, &ndm, sizeof(ndm));
+
+	sl_rtnl_put_addr(nlh, NDA_DST, &a);
+	if (mac)
+		mnl_attr_put(nlh, NDA_LLADDR, 6, mac);
+	return nl_feed(nlh);
+}
+
+static struct sl_neigh *get(uint32_t ifindex, const char *text)
+{
+	struct sl_addr a = nl_addr(text);
+
+	return sl_neigh_get(ifindex, &a);
+}
+
+#define MAC1 "\x02\x00\x00\x00\x00\x01"
+#define MAC2 "\x02\x00\x00\x00\x00\x02"
+
+static void test_same_entry_each_time(void **state)
+{
+	struct sl_neigh *n = get(2, "10.0.0.2");
+
+	(void)state;
+	assert_non_null(n);
+	assert_ptr_equal(get(2, "10.0.0.2"), n);
+	assert_ptr_not_equal(get(3, "10.0.0.2"), n);
+	assert_ptr_not_equal(get(2, "::a00:2"), n);
+}
+
+static void test_states(void **state)
+{
+	static const struct {
+		uint16_t nud;
+		bool valid, probe;
+	} t[] = {
+		{NUD_REACHABLE, true, false},   {NUD_STALE, true, true},
+		{NUD_DELAY, true, false},       {NUD_PROBE, true, false},
+		{NUD_PERMANENT, true, false},   {NUD_NOARP, true, false},
+		{NUD_INCOMPLETE, false, false}, {NUD_FAILED, false, false},
+		{NUD_NONE, false, false},
+	};
+	struct sl_neigh *n = get(2, "fe80::5");
+	uint8_t mac[6];
+	uint32_t seq;
+
+	(void)state;
+	for (unsigned i = 0; i < sl_array_len(t); i++) {
+		assert_int_equal(feed(RTM_NEWNEIGH, 2, "fe80::5", t[i].nud, MAC1), 0);
+		assert_int_equal(sl_neigh_read(n, mac, &seq), t[i].valid);
+		assert_int_equal(n->wants_probe, t[i].probe);
+		if (t[i].valid)
+			assert_memory_equal(mac, MAC1, 6);
+	}
+	feed(RTM_NEWNEIGH, 2, "fe80::5", NUD_REACHABLE, MAC1);
+	feed(RTM_DELNEIGH, 2, "fe80::5", NUD_REACHABLE, MAC1);
+	assert_false(sl_neigh_read(n, mac, &seq));
+	feed(RTM_NEWNEIGH, 2, "fe80::5", NUD_REACHABLE, NULL);
+	assert_false(sl_neigh_read(n, mac, &seq)); /* no address, no use */
+}
+
+static void test_sequence_moves_with_the_state_only(void **state)
+{
+	struct sl_neigh *n = get(2, "10.0.0.3");
+	uint32_t a, b;
+	uint8_t mac[6];
+
+	(void)state;
+	feed(RTM_NEWNEIGH, 2, "10.0.0.3", NUD_REACHABLE, MAC1);
+	sl_neigh_read(n, mac, &a);
+	feed(RTM_NEWNEIGH, 2, "10.0.0.3", NUD_DELAY, MAC1);
+	feed(RTM_NEWNEIGH, 2, "10.0.0.4", NUD_REACHABLE, MAC2); /* of nobody */
+	sl_neigh_read(n, mac, &b);
+	assert_int_equal(a, b);
+	feed(RTM_NEWNEIGH, 2, "10.0.0.3", NUD_REACHABLE, MAC2);
+	sl_neigh_read(n, mac, &b);
+	assert_int_equal(a + 2, b);
+	assert_memory_equal(mac, MAC2, 6);
+}
+
+static void test_proxy_entries_are_not_neighbours(void **state)
+{
+	struct sl_neigh *n = get(2, "10.0.0.6");
+	struct ndmsg ndm = {.ndm_family = AF_INET,
+			    .ndm_ifindex = 2,
+			    .ndm_state = NUD_PERMANENT,
+			    .ndm_flags = NTF_PROXY};
+	struct nlmsghdr *nlh = nl_begin(RTM_NEWNEIGH, &ndm, sizeof(ndm));
+	uint8_t mac[6];
+	uint32_t seq;
+
+	(void)state;
+	nl_put_addr(nlh, NDA_DST, "10.0.0.6");
+	mnl_attr_put(nlh, NDA_LLADDR, 6, MAC1);
+	nl_feed(nlh);
+	assert_false(sl_neigh_read(n, mac, &seq));
+}
+
+static void test_what_a_dump_does_not_name_is_unknown(void **state)
+{
+	struct sl_neigh *a = get(2, "10.0.1.1"), *b = get(2, "10.0.1.2");
+	uint8_t mac[6];
+	uint32_t seq;
+
+	(void)state;
+	feed(RTM_NEWNEIGH, 2, "10.0.1.1", NUD_REACHABLE, MAC1);
+	feed(RTM_NEWNEIGH, 2, "10.0.1.2", NUD_REACHABLE, MAC1);
+	sl_neigh_mark();
+	feed(RTM_NEWNEIGH, 2, "10.0.1.2", NUD_REACHABLE, MAC1);
+	sl_neigh_sweep();
+	assert_false(sl_neigh_read(a, mac, &seq));
+	assert_true(sl_neigh_read(b, mac, &seq));
+}
+
+/* More entries than a chunk or the buckets hold. */
+static void test_many(void **state)
+{
+	char text[32];
+
+	(void)state;
+	for (unsigned pass = 0; pass < 2; pass++)
+		for (unsigned i = 0; i < 10000; i++) {
+			snprintf(text, sizeof(text), "10.9.%u.%u", i / 250, i % 250);
+			feed(RTM_NEWNEIGH, 4, text, NUD_REACHABLE, pass ? MAC2 : MAC1);
+			assert_non_null(get(4, text));
+		}
+	for (unsigned i = 0; i < 10000; i += 999) {
+		uint8_t mac[6];
+		uint32_t seq;
+
+		snprintf(text, sizeof(text), "10.9.%u.%u", i / 250, i % 250);
+		assert_true(sl_neigh_read(get(4, text), mac, &seq));
+		assert_memory_equal(mac, MAC2, 6);
+	}
+}
+
+static bool stop;
+
+static void *reader(void *arg)
+{
+	struct sl_neigh *n = arg;
+	uint8_t mac[6];
+	uint32_t seq;
+	uintptr_t torn = 0;
+
+	while (!sl_load(&stop))
+		if (sl_neigh_read(n, mac, &seq))
+			for (unsigned i = 1; i < 6; i++)
+				torn += mac[i] != mac[0];
+	return (void *)torn;
+}
+
+static void test_no_torn_mac_beside_a_writer(void **state)
+{
+	struct sl_neigh *n = get(2, "10.0.0.9");
+	pthread_t t;
+	void *torn;
+
+	(void)state;
+	assert_int_equal(pthread_create(&t, NULL, reader, n), 0);
+	for (unsigned i = 0; i < 300000; i++) {
+		char mac[6];
+
+		memset(mac, (int)(i & 0xff), 6);
+		feed(RTM_NEWNEIGH, 2, "10.0.0.9", NUD_REACHABLE, mac);
+	}
+	sl_store(&stop, true);
+	pthread_join(t, &torn);
+	assert_ptr_equal(torn, NULL);
+}
+
+/* The fork may come in the middle of a write: the child's readers must not wait for its end. */
+static void test_child_repairs_a_half_written_entry(void **state)
+{
+	struct sl_neigh *n = get(2, "10.0.0.10");
+	uint8_t mac[6];
+	uint32_t seq;
+
+	(void)state;
+	feed(RTM_NEWNEIGH, 2, "10.0.0.10", NUD_REACHABLE, MAC1);
+	n->seq++;
+	sl_net_child();
+	assert_false(sl_neigh_read(n, mac, &seq));
+	assert_int_equal(seq & 1, 0);
+	assert_ptr_equal(get(2, "10.0.0.10"), n);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_same_entry_each_time),
+		cmocka_unit_test(test_states),
+		cmocka_unit_test(test_sequence_moves_with_the_state_only),
+		cmocka_unit_test(test_proxy_entries_are_not_neighbours),
+		cmocka_unit_test(test_what_a_dump_does_not_name_is_unknown),
+		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_no_torn_mac_beside_a_writer),
+		cmocka_unit_test(test_child_repairs_a_half_written_entry),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
+}
