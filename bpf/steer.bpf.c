@@ -42,7 +42,7 @@ struct {
 	__uint(max_entries, SL_MAX_PORTS);
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__type(key, __u32);
-	__type(value, __u32);
+	__type(value, __u64);
 } ports SEC(".maps");
 
 struct {
@@ -291,7 +291,8 @@ int steer(struct xdp_md *ctx)
 {
 	struct sl_pkt p = sl_view(ctx);
 	struct sl_counters *c;
-	__u32 key = 0, *bits;
+	__u32 key = 0;
+	__u64 *bits;
 
 	c = bpf_map_lookup_elem(&counters, &key);
 	if (!c)

@@ -58,7 +58,8 @@ struct sl_group {
 };
 
 /* `ports`: the first thing looked at, mmapable; index is port, plus 65536 for TCP. Says which
- * look-ups can succeed at all, so that foreign traffic costs one array look-up. */
+ * look-ups can succeed at all, so that foreign traffic costs one array look-up. Values are
+ * __u64, since the entries of a mapped array are multiples of 8 bytes. */
 #define SL_PORT_FLOW	 (1u << 0)
 #define SL_PORT_ENDPOINT (1u << 1)
 #define SL_PORT_WILDCARD (1u << 2)

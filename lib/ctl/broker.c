@@ -114,7 +114,7 @@ static struct sl_port *port_new(void)
 	return p;
 }
 
-/* The dispatcher outlives us, so it is used only when somebody will clean up after us. */
+/* Dispatcher and pins outlive us, so they are used only when somebody will clean up after us. */
 static bool wants_dispatcher(struct sl_port *p)
 {
 	int err;
@@ -127,11 +127,17 @@ static bool wants_dispatcher(struct sl_port *p)
 		return false;
 	}
 	err = sl_reaper_start(p);
-	if (err)
+	if (err) {
 		sl_info("port",
-			"%s: no reaper (%s): attached alone, no other XDP program can be "
-			"beside it; remedy: install the sluice tool beside the library",
+			"%s: no reaper (%s): attached alone and not pinned; remedy: install "
+			"the sluice tool beside the library",
 			p->info.ifname, sl_strerror(err));
+		return false;
+	}
+	err = sl_dispatcher_probe();
+	if (err)
+		sl_details("port", "%s: no XDP dispatcher here (%s): attached alone",
+			   p->info.ifname, sl_strerror(err));
 	return !err;
 }
 
@@ -170,7 +176,7 @@ static int port_start(struct sl_port *p, uint32_t ifindex, const char **why)
 		if (err)
 			goto close_maps;
 	}
-	if (sl_pin_maps(p) == 0)
+	if (p->reaper_fd >= 0 && sl_pin_maps(p) == 0)
 		p->info.flags |= SL_PORT_PINNED;
 	return 0;
 close_maps:

@@ -30,7 +30,7 @@ struct sl_port_info {
 	uint32_t nqueues; /* RX queues, all covered by each lane */
 	uint32_t flags;   /* SL_PORT_* */
 	uint32_t max_lanes;
-	uint32_t *ports;             /* `ports`: 131072 words; written by the broker alone */
+	uint64_t *ports;             /* `ports`: SL_MAX_PORTS words; written by the broker alone */
 	const struct sl_rule *rules; /* `rules`: SL_MAX_RULES + 1 entries, live */
 	char pin_dir[64];            /* "" when not pinned */
 };

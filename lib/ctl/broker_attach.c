@@ -8,11 +8,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <linux/if_link.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 #include <xdp/libxdp.h>
 
@@ -53,13 +51,13 @@ static int on_xdp_print(enum libxdp_print_level level, const char *fmt, va_list 
 	return 0;
 }
 
-static void print_enter(void)
+void sl_libs_quiet(void)
 {
 	saved_bpf_print = libbpf_set_print(on_bpf_print);
 	saved_xdp_print = libxdp_set_print(on_xdp_print);
 }
 
-static void print_leave(void)
+void sl_libs_restore(void)
 {
 	libbpf_set_print(saved_bpf_print);
 	libxdp_set_print(saved_xdp_print);
@@ -204,20 +202,6 @@ static bool is_orphan(const char *dir, uint32_t ifindex)
 	return ours;
 }
 
-static const char *bpffs_root(void)
-{
-	const char *env = secure_getenv("LIBXDP_BPFFS");
-
-	return env ? env : "/sys/fs/bpf";
-}
-
-bool sl_bpffs_is_there(void)
-{
-	struct statfs fs;
-
-	return !statfs(bpffs_root(), &fs) && (uint32_t)fs.f_type == BPF_FS_MAGIC;
-}
-
 /* When somebody has taken the dispatcher off by hand its pins stay and keep our program loaded. */
 static void clean_orphans(uint32_t ifindex)
 {
@@ -228,7 +212,7 @@ static void clean_orphans(uint32_t ifindex)
 
 	if (!sl_bpffs_is_there())
 		return;
-	snprintf(root, sizeof(root), "%s/xdp", bpffs_root());
+	snprintf(root, sizeof(root), "%s/xdp", sl_bpffs_root());
 	snprintf(prefix, sizeof(prefix), "dispatch-%u-", ifindex);
 	bpf_xdp_query_id((int)ifindex, 0, &id);
 	d = opendir(root);
@@ -250,7 +234,7 @@ void sl_attach_clean(uint32_t ifindex)
 {
 	struct xdp_program *p;
 
-	print_enter();
+	sl_libs_quiet();
 	for (int i = 0; i < 10 && (p = find_ours(ifindex, 0)); i++) {
 		int err = detach_prog(p, ifindex);
 
@@ -261,7 +245,7 @@ void sl_attach_clean(uint32_t ifindex)
 			break;
 	}
 	clean_orphans(ifindex);
-	print_leave();
+	sl_libs_restore();
 }
 
 /* Attaching -------------------------------------------------------------------------------------
@@ -425,11 +409,11 @@ int sl_attach_open(struct sl_attach *a, const char *ifname, uint32_t ifindex, bo
 {
 	int err;
 
-	print_enter();
+	sl_libs_quiet();
 	err = attach_mode(a, ifindex, dispatcher, XDP_MODE_NATIVE);
 	if (err == -EOPNOTSUPP)
 		err = attach_mode(a, ifindex, dispatcher, XDP_MODE_SKB);
-	print_leave();
+	sl_libs_restore();
 	if (err)
 		return why_failed(err, ifname, why);
 	for (unsigned i = 0; i < SL_MAP_COUNT; i++)
@@ -439,10 +423,10 @@ int sl_attach_open(struct sl_attach *a, const char *ifname, uint32_t ifindex, bo
 
 void sl_attach_close(struct sl_attach *a, uint32_t ifindex)
 {
-	print_enter();
+	sl_libs_quiet();
 	detach(a, ifindex);
 	unload(a);
-	print_leave();
+	sl_libs_restore();
 	for (unsigned i = 0; i < SL_MAP_COUNT; i++)
 		a->map_fd[i] = -1;
 }
@@ -463,7 +447,7 @@ bool sl_attach_alive(struct sl_attach *a, uint32_t ifindex)
 	uint32_t id = 0;
 	bool alive = false;
 
-	print_enter();
+	sl_libs_quiet();
 	if (!bpf_xdp_query_id((int)ifindex, 0, &id) && id) {
 		alive = id == a->main_id;
 		if (!alive && a->kind == SL_ATTACH_DISPATCHER) {
@@ -472,7 +456,7 @@ bool sl_attach_alive(struct sl_attach *a, uint32_t ifindex)
 				a->main_id = id;
 		}
 	}
-	print_leave();
+	sl_libs_restore();
 	return alive;
 }
 

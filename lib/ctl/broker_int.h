@@ -113,10 +113,18 @@ bool sl_attach_alive(struct sl_attach *a, uint32_t ifindex);
 void sl_attach_clean(uint32_t ifindex);
 /* In a forked child. Async-signal-safe. */
 void sl_attach_child(struct sl_attach *a);
-/* True when libxdp can find a bpffs. */
-bool sl_bpffs_is_there(void);
+/* Around calls of libbpf and libxdp: their messages go to our log, at DEBUG. */
+void sl_libs_quiet(void);
+void sl_libs_restore(void);
 /* True when the pinned or attached program is a steering program of that device. */
 bool sl_steer_config(int prog_fd, struct sl_port_config *cfg);
+
+/* broker_probe.c */
+const char *sl_bpffs_root(void);
+/* True when libxdp can find a bpffs. */
+bool sl_bpffs_is_there(void);
+/* 0: libxdp's dispatcher works here, else why not. */
+int sl_dispatcher_probe(void);
 
 /* broker_pin.c */
 int sl_pin_maps(struct sl_port *port);

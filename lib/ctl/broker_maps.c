@@ -19,7 +19,7 @@ const char *const sl_map_names[SL_MAP_COUNT] = {
 	[SL_MAP_LANES] = "lanes",   [SL_MAP_RULES] = "rules",   [SL_MAP_COUNTERS] = "counters",
 };
 
-#define PORTS_BYTES (SL_MAX_PORTS * sizeof(uint32_t))
+#define PORTS_BYTES (SL_MAX_PORTS * sizeof(uint64_t))
 #define USES_BYTES  (SL_MAX_PORTS * sizeof(struct sl_port_uses))
 
 /* What ports opened later start with. */
