@@ -78,6 +78,10 @@ int sl_epoll_wait(int epfd, struct epoll_event *evs, int max, const struct times
  * -EBADF: not a descriptor of ours. */
 int sl_hand_back(int fd);
 
+/* To be called by a signal handler, or before one runs, on its thread: calls that poll end with
+ * EINTR then as sleeping ones do. restart: it was installed with SA_RESTART. */
+void sl_signal_seen(bool restart);
+
 /* After fork, in the child (pthread_atfork does it in preloaded programs). */
 void sl_fork_child(void);
 

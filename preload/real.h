@@ -34,6 +34,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 		const sigset_t *sigmask, size_t room);
 int __vdprintf_chk(int fd, int flag, const char *fmt, va_list ap);
 int __dprintf_chk(int fd, int flag, const char *fmt, ...);
+sighandler_t bsd_signal(int sig, sighandler_t handler) __THROW;
 #pragma GCC visibility pop
 
 #include "base/base.h"

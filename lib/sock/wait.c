@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/settings.h"
 #include "base/sys.h"
+#include "sluice.h"
 #include "sock/internal.h"
 #include "sock/ready.h"
 #include "sock/sig.h"
@@ -24,6 +25,13 @@
 __thread uint32_t sl_sig_ran __attribute__((tls_model("initial-exec")));
 __thread uint32_t sl_sig_intr __attribute__((tls_model("initial-exec")));
 uint32_t sl_lane_moves;
+
+void sl_signal_seen(bool restart)
+{
+	sl_sig_ran++;
+	if (!restart)
+		sl_sig_intr++;
+}
 
 #define FOREVER UINT64_MAX
 /* Our clock may run ahead of the kernel's by so much; no call may end before its time. */

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Signal handlers, counted.
+ *
+ * Theory of operation: a call that sleeps in the kernel is ended by a signal handler (EINTR); one
+ * that polls in user space would not notice. So the kernel is given one handler of ours for every
+ * handler of the program. It counts (lib/sock/sig.h) and calls the program's; the polling loops
+ * look at the count. The program never sees ours: what sigaction reports is turned back. Handlers
+ * that are installed past these functions are not counted: a call that polls then ends when it goes
+ * to sleep at the latest. */
+#include "real.h"
+
+#include <sys/syscall.h>
+
+typedef void (*handler_fn)(int, siginfo_t *, void *);
+
+/* What the program wants; written with all signals blocked and `busy` held, read by handlers. */
+static struct {
+	handler_fn fn;
+	int flags;
+} want[_NSIG];
+static bool busy[_NSIG];
+static uint64_t interrupts; /* signals that siginterrupt(3) made interrupting */
+
+static void on_signal(int sig, siginfo_t *info, void *context)
+{
+	handler_fn fn = __atomic_load_n(&want[sig].fn, __ATOMIC_ACQUIRE);
+
+	sl_signal_seen(sl_load(&want[sig].flags) & SA_RESTART);
+	/* Handlers of one argument leave the other two alone. */
+	if (fn)
+		fn(sig, info, context);
+}
+
+static bool is_function(const struct sigaction *act)
+{
+	return act->sa_handler != SIG_DFL && act->sa_handler != SIG_IGN &&
+	       act->sa_handler != SIG_HOLD;
+}
+
+/* What we made of the handler becomes what the program said. */
+static void turn_back(struct sigaction *old, handler_fn fn)
+{
+	if (old->sa_sigaction == on_signal)
+		old->sa_sigaction = fn;
+}
+
+static void lock(int sig, sigset_t *mask)
+{
+	uint64_t all = ~0ull;
+
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, mask, 8);
+	while (__atomic_exchange_n(&busy[sig], true, __ATOMIC_ACQUIRE))
+		sl_cpu_relax();
+}
+
+static void unlock(int sig, const sigset_t *mask)
+{
+	__atomic_store_n(&busy[sig], false, __ATOMIC_RELEASE);
+	syscall(SYS_rt_sigprocmask, SIG_SETMASK, mask, NULL, 8);
+}
+
+static int install(int sig, const struct sigaction *act, struct sigaction *old)
+{
+	handler_fn was = want[sig].fn;
+	int was_flags = want[sig].flags, r;
+	struct sigaction ours = *act;
+
+	if (is_function(act) && act->sa_sigaction != on_signal) {
+		sl_store(&want[sig].flags, act->sa_flags);
+		__atomic_store_n(&want[sig].fn, act->sa_sigaction, __ATOMIC_RELEASE);
+		ours.sa_sigaction = on_signal;
+	}
+	r = REAL(sigaction)(sig, &ours, old);
+	if (r < 0) {
+		__atomic_store_n(&want[sig].fn, was, __ATOMIC_RELEASE);
+		sl_store(&want[sig].flags, was_flags);
+	} else if (old) {
+		turn_back(old, was);
+	}
+	return r;
+}
+
+int sigaction(int sig, const struct sigaction *act, struct sigaction *old)
+{
+	sigset_t mask;
+	int r;
+
+	if (sig <= 0 || sig >= _NSIG || (sl_in_vfork && act))
+		return REAL(sigaction)(sig, act, old);
+	if (!act) {
+		r = REAL(sigaction)(sig, NULL, old);
+		if (r == 0 && old)
+			turn_back(old, __atomic_load_n(&want[sig].fn, __ATOMIC_ACQUIRE));
+		return r;
+	}
+	lock(sig, &mask);
+	r = install(sig, act, old);
+	unlock(sig, &mask);
+	return r;
+}
+
+static sighandler_t set(int sig, sighandler_t handler, int flags, bool block)
+{
+	struct sigaction act = {.sa_flags = flags}, old;
+
+	if (handler == SIG_ERR || sig <= 0 || sig >= _NSIG) {
+		errno = EINVAL;
+		return SIG_ERR;
+	}
+	act.sa_handler = handler;
+	sigemptyset(&act.sa_mask);
+	if (block)
+		sigaddset(&act.sa_mask, sig);
+	return sigaction(sig, &act, &old) < 0 ? SIG_ERR : old.sa_handler;
+}
+
+/* BSD's: the call is restarted, the signal blocked in its handler (signal(2)). */
+sighandler_t signal(int sig, sighandler_t handler)
+{
+	bool stops = sig > 0 && sig < _NSIG && (sl_load(&interrupts) >> (sig - 1) & 1);
+
+	return set(sig, handler, stops ? 0 : SA_RESTART, true);
+}
+
+sighandler_t bsd_signal(int sig, sighandler_t handler) __attribute__((alias("signal")));
+sighandler_t ssignal(int sig, sighandler_t handler) __attribute__((alias("signal")));
+
+/* System V's; `signal` of programs built with -std=c99. */
+sighandler_t sysv_signal(int sig, sighandler_t handler)
+{
+	return set(sig, handler, SA_RESETHAND | SA_NODEFER, false);
+}
+
+sighandler_t __sysv_signal(int sig, sighandler_t handler) __attribute__((alias("sysv_signal")));
+
+int siginterrupt(int sig, int flag)
+{
+	struct sigaction act;
+
+	if (sigaction(sig, NULL, &act) < 0)
+		return -1;
+	if (flag) {
+		__atomic_or_fetch(&interrupts, 1ull << (sig - 1), __ATOMIC_RELAXED);
+		act.sa_flags &= ~SA_RESTART;
+	} else {
+		__atomic_and_fetch(&interrupts, ~(1ull << (sig - 1)), __ATOMIC_RELAXED);
+		act.sa_flags |= SA_RESTART;
+	}
+	return sigaction(sig, &act, NULL);
+}
