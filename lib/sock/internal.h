@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/base.h"
+#include "base/list.h"
 
 struct sl_sock;
 struct sl_lane;
@@ -22,11 +23,30 @@ struct sl_lane *sl_sock_lane(const struct sl_sock *sk);
 /* Still what fd means? (It may have been closed meanwhile.) */
 bool sl_sock_is(const struct sl_sock *sk, int fd);
 
-/* epoll.c: called by others of the room */
-int sl_epoll_close(struct sl_epoll *ep);   /* last descriptor of the set is closed */
-void sl_epoll_dup(struct sl_epoll *ep);	   /* one descriptor more */
-void sl_epoll_fork_child(void);		   /* in the child: sets go on with the kernel alone */
-/* A descriptor that is not an offloaded socket was closed: nothing to do but for nested sets. */
-uint32_t sl_epoll_ready(struct sl_epoll *ep); /* EPOLLIN when it has events (nested sets, poll) */
+/* Bumped (sl_lane_moved) after any socket of the process has got another lane, so that who waits
+ * for many sockets looks again which lanes to turn. Whoever moves a socket that has watchers also
+ * tells them: sl_sock_notify(sk, 0). */
+extern uint32_t sl_lane_moves;
+static inline void sl_lane_moved(void)
+{
+	__atomic_add_fetch(&sl_lane_moves, 1, __ATOMIC_RELEASE);
+}
+
+/* epoll.c: called by others of the room. sl_epoll_create() is the set's first descriptor. The
+ * caller clears the table's word first and closes the kernel's descriptor itself, afterwards. */
+void sl_epoll_dup(struct sl_epoll *ep);	     /* one descriptor more */
+int sl_epoll_close(struct sl_epoll *ep);     /* one less; the last one empties the set. 0 */
+void sl_epoll_fork_child(void);		     /* in the child: sets go on with the kernel alone */
+uint32_t sl_epoll_ready(struct sl_epoll *ep); /* EPOLLIN when offloaded members have events */
+
+/* Told when a set may have become ready (nested sets, a set in poll): called with a lane's lock
+ * held, in any thread; must not block. ep is NULL while it is on no set. */
+struct sl_epoll_watch {
+	struct sl_list node;
+	struct sl_epoll *ep;
+	void (*on_ready)(struct sl_epoll_watch *w);
+};
+void sl_epoll_watch_add(struct sl_epoll *ep, struct sl_epoll_watch *w);
+void sl_epoll_watch_del(struct sl_epoll_watch *w); /* idempotent */
 
 #endif
