@@ -5,6 +5,14 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-builtin-rules
 
 BUILD ?= build
+# Commands are shown by V=1.
+ifeq ($(V),)
+Q := @
+say = @echo "  $(1) $@"
+else
+Q :=
+say = @:
+endif
 PREFIX ?= /usr/local
 CC ?= gcc
 ifeq ($(origin CC),default)
@@ -21,7 +29,7 @@ SAN ?=
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter
 CFLAGS ?= -O2 -g
 ALL_CFLAGS := -std=gnu11 $(WARN) $(CFLAGS) -fvisibility=hidden -fno-strict-aliasing -fPIC \
-	-ffile-prefix-map=$(CURDIR)=. -D_GNU_SOURCE -Ilib -Ibpf -I$(BUILD) \
+	-fexceptions -ffile-prefix-map=$(CURDIR)=. -D_GNU_SOURCE -Ilib -Ibpf -I$(BUILD) \
 	-DSLUICE_PREFIX='"$(PREFIX)"' -MMD -MP
 ALL_LDFLAGS := $(LDFLAGS) -Wl,-z,relro,-z,now -Wl,--build-id=sha1
 LIBS := -lxdp -lbpf -lmnl -lpthread -ldl
@@ -45,30 +53,35 @@ all: $(BUILD)/libsluice.so $(BUILD)/libsluice-preload.so $(BUILD)/sluice
 # The BPF program and its skeleton -------------------------------------------------------------
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -Wall -Werror -Ibpf -I/usr/include/$(shell uname -m)-linux-gnu
 $(BUILD)/steer.bpf.o: bpf/steer.bpf.c $(wildcard bpf/*.h)
+	$(call say,BPF)
 	@mkdir -p $(@D)
-	$(CLANG) $(BPF_CFLAGS) -ffile-prefix-map=$(CURDIR)=. -c $< -o $@
-	$(LLVM_STRIP) -g $@
+	$(Q)$(CLANG) $(BPF_CFLAGS) -ffile-prefix-map=$(CURDIR)=. -c $< -o $@
+	$(Q)$(LLVM_STRIP) -g $@
 $(SKEL): $(BUILD)/steer.bpf.o
-	$(BPFTOOL) gen skeleton $< name steer > $@
+	$(Q)$(BPFTOOL) gen skeleton $< name steer > $@
 
 # Libraries and tools --------------------------------------------------------------------------
 $(BUILD)/%.o: %.c
+	$(call say,CC )
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -c $< -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) -c $< -o $@
 $(LIB_OBJ): | $(SKEL)
 
 $(BUILD)/libsluice.a: $(LIB_OBJ)
-	rm -f $@ && ar rcsD $@ $^
+	$(Q)rm -f $@ && ar rcsD $@ $^
 $(BUILD)/libsluice.so: $(LIB_OBJ) lib/sluice.map
-	$(CC) -shared -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) -Wl,--version-script=lib/sluice.map \
+	$(call say,LD )
+	$(Q)$(CC) -shared -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) -Wl,--version-script=lib/sluice.map \
 		-Wl,-soname,libsluice.so.1 -Wl,-z,nodelete $(LIBS)
-	ln -sf libsluice.so $(BUILD)/libsluice.so.1
+	$(Q)ln -sf libsluice.so $(BUILD)/libsluice.so.1
 $(BUILD)/libsluice-preload.so: $(PRELOAD_OBJ) preload/preload.map $(BUILD)/libsluice.so
-	$(CC) -shared -o $@ $(PRELOAD_OBJ) $(ALL_LDFLAGS) -Wl,--version-script=preload/preload.map \
+	$(call say,LD )
+	$(Q)$(CC) -shared -o $@ $(PRELOAD_OBJ) $(ALL_LDFLAGS) -Wl,--version-script=preload/preload.map \
 		-Wl,-soname,libsluice-preload.so -Wl,-z,nodelete -L$(BUILD) -lsluice \
 		-Wl,-rpath,'$$ORIGIN' -ldl
 $(BUILD)/sluice: $(TOOL_OBJ) $(BUILD)/libsluice.a
-	$(CC) -o $@ $(TOOL_OBJ) $(BUILD)/libsluice.a $(ALL_LDFLAGS) $(LIBS)
+	$(call say,LD )
+	$(Q)$(CC) -o $@ $(TOOL_OBJ) $(BUILD)/libsluice.a $(ALL_LDFLAGS) $(LIBS)
 
 include tests/tests.mk
 

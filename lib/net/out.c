@@ -9,7 +9,7 @@
 static bool key_eq(const struct sl_route_key *a, const struct sl_route_key *b)
 {
 	return sl_addr_eq(&a->dst, &b->dst) && sl_addr_eq(&a->src, &b->src) && a->oif == b->oif &&
-	       a->tos == b->tos && a->mark == b->mark;
+	       a->tos == b->tos && a->mark == b->mark && a->mc_noloop == b->mc_noloop;
 }
 
 static uint32_t key_hash(const struct sl_route_key *k)
@@ -72,6 +72,9 @@ static void ask_route(struct sl_dst *d, void *lane, sl_leg_finder find, uint64_t
 		d->route.gen = sl_load(&sl_route_gen);
 		d->route.kind = SL_ROUTE_OTHER;
 	}
+	/* With IP_MULTICAST_LOOP off the members on this host are not to get it. */
+	if (d->route.kind == SL_ROUTE_LOCAL && d->key.mc_noloop && d->route.ifindex)
+		d->route.kind = SL_ROUTE_MULTICAST;
 	if (d->route.kind == SL_ROUTE_DEVICE || d->route.kind == SL_ROUTE_MULTICAST)
 		find(lane, d);
 	if (!d->leg)

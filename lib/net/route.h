@@ -27,13 +27,11 @@ struct sl_route_key {
 	uint32_t oif;	    /* SO_BINDTODEVICE, IP_MULTICAST_IF, scope id; 0: any */
 	uint8_t tos;
 	uint32_t mark;
+	bool mc_noloop; /* the user does not want local copies of multicast; not asked of the kernel */
 };
 
 struct sl_route {
-	uint32_t gen;	   /* sl_route_gen when it was asked */
-	uint64_t asked_ns; /* sl_now_ns() when it was asked: the kernel tells of no event when a path
-			      MTU exception is made or expires (nor, before Linux 6.14, when a
-			      group is joined), so ask again by age and after EMSGSIZE */
+	uint32_t gen; /* sl_route_gen when it was asked */
 	enum sl_route_kind kind;
 	int error; /* -errno for SL_ROUTE_UNREACHABLE */
 	uint32_t ifindex;
@@ -51,20 +49,22 @@ struct sl_link {
 	uint32_t flags; /* IFF_* */
 	uint8_t mac[6];
 	uint16_t type;	 /* ARPHRD_* */
-	uint32_t lower;	 /* IFLA_LINK, 0: none */
+	uint32_t lower;	 /* IFLA_LINK, 0: none (as for a veth, where it is the peer) */
 	uint32_t master; /* IFLA_MASTER, 0: none */
 	char kind[16];	 /* IFLA_INFO_KIND: "veth", "vlan"...; "" for hardware */
 	uint32_t carrier_up;
 };
 
-/* What the mirror tells upward, from the keeper's thread, with no lock of the mirror held. */
+/* What the mirror tells upward, from the keeper's thread, with no lock of the mirror held. An
+ * address is gone when its device goes down, too. It may be on several devices: ask
+ * sl_addr_is_local() before it is forgotten. */
 struct sl_net_events {
 	void (*link_changed)(const struct sl_link *link, bool gone);
 	void (*addr_changed)(uint32_t ifindex, const struct sl_addr *addr, bool gone);
 };
 
-/* Opens the sockets, dumps the state. Returns 0 or -errno. Once; in the network namespace of the
- * calling thread. */
+/* Opens the sockets, dumps the state (without callbacks: see the for-each calls). Returns 0 or
+ * -errno. Once; in the network namespace of the calling thread. */
 int sl_net_open(const struct sl_net_events *events);
 void sl_net_close(void);
 /* After fork, in the child: forget, close the descriptors. */
@@ -74,13 +74,19 @@ void sl_net_child(void);
 int sl_net_fd(void);
 void sl_net_on_readable(void);
 
-/* Asks the kernel (one system call round trip; any thread). 0 or -errno if it could not be asked;
- * a refusal by the routing itself is 0 with kind SL_ROUTE_UNREACHABLE. */
+/* Asks the kernel (one system call round trip, more for IPv6; any thread). 0 or -errno if it could
+ * not be asked (-EDEADLK: from a signal handler inside another question of the thread, -EAGAIN:
+ * by a device too new to be mirrored, -ENOTCONN: not open, -EINVAL: families mixed); a refusal by
+ * the routing itself is 0 with kind SL_ROUTE_UNREACHABLE.
+ * The kernel tells of no event when a path MTU exception is made or expires, when IPv6's own MTU
+ * of a device changes, nor (before Linux 6.14) when a group is joined: ask again by age, and
+ * after EMSGSIZE. The kernel may hold its configuration lock (rtnl) for milliseconds meanwhile. */
 int sl_route_get(const struct sl_route_key *key, struct sl_route *out);
 
 /* Copies the mirrored state; false if there is no such device. Any thread. */
 bool sl_link_get(uint32_t ifindex, struct sl_link *out);
-/* Is it an address of this host? Any thread. */
+/* Is it an address of this host, on a device that is up, and not tentative? (127.0.0.0/8 is;
+ * ranges of the table `local` are not: sl_route_get() knows them.) Any thread. */
 bool sl_addr_is_local(const struct sl_addr *addr);
 /* Calls fn for each device that is up and each local address on it; stops when fn is false. */
 void sl_link_for_each(bool (*fn)(const struct sl_link *link, void *arg), void *arg);

@@ -18,7 +18,8 @@ struct sl_sock;
  * may take locks of its own that nobody holds while calling into a lane, and must not block. */
 struct sl_watch {
 	struct sl_list node;
-	struct sl_sock *sk; /* NULL when it is on no socket */
+	struct sl_sock *sk;   /* NULL when it is on no socket */
+	struct sl_sock *home; /* the socket it was last on: whose lane orders us with on_event */
 	void (*on_event)(struct sl_watch *w, uint32_t events);
 };
 

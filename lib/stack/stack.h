@@ -66,7 +66,7 @@ int sl_stack_init(void);
  * each device and reason). Slow; any thread, no lane held. */
 struct sl_port *sl_port_open(uint32_t ifindex);
 /* The open port, or NULL. */
-struct sl_port *sl_port_find(uint32_t ifindex);
+struct sl_port *sl_stack_port(uint32_t ifindex);
 /* The device is gone or changed: forget that it could not be opened. */
 void sl_port_forget(uint32_t ifindex);
 /* May the configuration have it (SLUICE_DEVICES), and is it of a kind that can be offloaded? */

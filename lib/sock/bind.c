@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names and claims: from bind and connect on the shadow to claims on packets.
+ *
+ * Theory of operation: the kernel does the call first, on the shadow: it checks, reserves the port
+ * and answers getsockname. Then we look at what came of it and decide: rules, other programs on the
+ * same port, devices. Only after that are packets claimed; what came in between is in the shadow
+ * and is merged. */
+#include <errno.h>
+#include <net/if.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "ctl/diag.h"
+#include "ctl/conf.h"
+#include "ctl/rule.h"
+#include "sluice.h"
+#include "sock/sock.h"
+
+/* Decisions ------------------------------------------------------------------------------------ */
+
+/* The rules in force: the live map of the port, where there is one. */
+static enum sl_rule_action ask_rules(const struct sl_port *port, uint32_t role,
+				     const struct sl_addr *first, uint16_t first_port,
+				     const struct sl_addr *second, uint16_t second_port)
+{
+	unsigned n = SL_MAX_RULES;
+	const struct sl_rule *rules = port ? port->info.rules : NULL;
+
+	if (!rules)
+		rules = sl_rules(&n);
+	return sl_rule_decide(rules, n, role, first, first_port, second, second_port, NULL);
+}
+
+struct names {
+	struct sl_addr local, remote;
+	uint16_t local_port, remote_port;
+	uint32_t scope;
+	bool connected;
+};
+
+/* Reads the names of the shadow. */
+static int read_names(const struct sl_sock *sk, struct names *n)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	uint32_t scope = 0;
+	int err = sl_sys_getsockname(sk->fd, &ss, &len);
+
+	if (err == 0)
+		err = sl_addr_from_sockaddr((struct sockaddr *)&ss, len, &n->local, &n->local_port,
+					    &n->scope);
+	if (err < 0)
+		return err;
+	len = sizeof(ss);
+	n->connected = sl_sys_getpeername(sk->fd, &ss, &len) == 0;
+	if (n->connected)
+		err = sl_addr_from_sockaddr((struct sockaddr *)&ss, len, &n->remote,
+					    &n->remote_port, &scope);
+	if (scope)
+		n->scope = scope;
+	return err;
+}
+
+/* Puts the names where the packet path sees them. */
+static void set_names(struct sl_sock *sk, const struct names *n)
+{
+	struct sl_lane *lane;
+
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	sk->local = n->local;
+	sk->local_port = n->local_port;
+	sk->local_scope = n->scope;
+	sk->bound_addr = !sl_addr_is_any(&n->local);
+	sk->udp.remote = n->remote;
+	sk->udp.remote_port = n->remote_port;
+	sk->udp.connected = n->connected;
+	sk->path.d = NULL;
+	sl_lane_unlock(lane);
+	sk->stats->local = n->local;
+	sk->stats->local_port = n->local_port;
+	sk->stats->remote = n->remote;
+	sk->stats->remote_port = n->remote_port;
+}
+
+/* Does a socket of another program receive on our port, too? Then the kernel must choose. */
+static bool shared_with_others(struct sl_sock *sk)
+{
+	struct sl_diag_udp d = {
+		.local = sk->local,
+		.port = sk->local_port,
+		.ifindex = sk->bound_if,
+		.dual = sk->family == AF_INET6 && !sk->bound_addr && !sk->v6only,
+	};
+	uint32_t inode;
+
+	if (!sk->reuse)
+		return false;
+	return sl_diag_udp_shared(&d, sl_sock_inode_is_ours, NULL, &inode) > 0;
+}
+
+/* Claims --------------------------------------------------------------------------------------- */
+
+static uint32_t claim_flags(const struct sl_sock *sk)
+{
+	return sk->want & SL_WANT_ANY_STAMP ? SL_CLAIM_STAMP : 0;
+}
+
+bool sl_sock_add_claim(struct sl_sock *sk, const struct sl_claim_req *req, const char **why)
+{
+	struct sl_sock_claim *c = malloc(sizeof(*c));
+
+	if (!c)
+		return false;
+	c->req = *req;
+	if (sl_broker_claim(&c->req, why) < 0) {
+		free(c);
+		return false;
+	}
+	c->next = sk->claims;
+	sk->claims = c;
+	return true;
+}
+
+void sl_sock_unclaim(struct sl_sock *sk)
+{
+	while (sk->claims) {
+		struct sl_sock_claim *c = sk->claims;
+
+		sk->claims = c->next;
+		sl_broker_unclaim(&c->req);
+		free(c);
+	}
+}
+
+void sl_sock_claim_flags(struct sl_sock *sk)
+{
+	for (struct sl_sock_claim *c = sk->claims; c; c = c->next) {
+		uint32_t flags = (c->req.claim.flags & ~SL_CLAIM_STAMP) | claim_flags(sk);
+
+		if (flags == c->req.claim.flags)
+			continue;
+		c->req.claim.flags = flags;
+		sl_broker_claim_update(&c->req);
+	}
+}
+
+static void fill_req(struct sl_sock *sk, const struct sl_port *port, const struct sl_leg *leg,
+		     struct sl_claim_req *req)
+{
+	*req = (struct sl_claim_req){
+		.ifindex = port->info.ifindex,
+		.shadow_fd = sk->fd,
+		.key.proto = IPPROTO_UDP,
+		.key.vlan = port->vlan,
+		.key.local_port = sk->local_port,
+		.claim.lane = leg->first,
+		.claim.slot = sk->slot,
+		.claim.gen = sl_slots[sk->slot].gen,
+		.claim.flags = claim_flags(sk),
+		.claim.pid = (uint32_t)sl_sys(SYS_getpid),
+		.spread = sk->reuseport,
+	};
+	memcpy(req->key.local, sk->local.b, 16);
+	if (sk->udp.connected) {
+		memcpy(req->key.remote, sk->udp.remote.b, 16);
+		req->key.remote_port = sk->udp.remote_port;
+	}
+}
+
+static bool has_claim(const struct sl_sock *sk, const struct sl_claim_req *req)
+{
+	for (const struct sl_sock_claim *c = sk->claims; c; c = c->next)
+		if (c->req.ifindex == req->ifindex &&
+		    memcmp(&c->req.key, &req->key, sizeof(req->key)) == 0)
+			return true;
+	return false;
+}
+
+/* Claims the socket's names on one port. A dual-stack wildcard is two endpoints. */
+static bool claim_on(struct sl_sock *sk, struct sl_port *port, const char **why)
+{
+	struct sl_leg *leg = sl_lane_leg(sk->lane, port);
+	struct sl_claim_req req;
+	bool ok;
+
+	if (!leg)
+		return false;
+	fill_req(sk, port, leg, &req);
+	ok = has_claim(sk, &req) || sl_sock_add_claim(sk, &req, why);
+	if (ok && sk->family == AF_INET6 && !sk->v6only && !sk->bound_addr && !sk->udp.connected) {
+		struct sl_addr any4 = sl_addr_v4(0);
+
+		memcpy(req.key.local, any4.b, 16);
+		ok = has_claim(sk, &req) || sl_sock_add_claim(sk, &req, why);
+	}
+	return ok;
+}
+
+struct claim_walk {
+	struct sl_sock *sk;
+	const char *why;
+	unsigned ports;
+	enum sl_rule_action action;
+	uint32_t only; /* ifindex, 0: all */
+};
+
+static bool claim_link(const struct sl_link *link, void *arg)
+{
+	struct claim_walk *w = arg;
+	struct sl_port *port;
+
+	if ((w->only && link->ifindex != w->only) || !sl_port_allowed(link))
+		return true;
+	port = sl_port_open(link->ifindex);
+	if (!port)
+		return true;
+	w->action = ask_rules(port, SL_ROLE_UDP_RECEIVER, &w->sk->local, w->sk->local_port, NULL,
+			      0);
+	if (w->action == SL_RULE_OS)
+		return false;
+	if (claim_on(w->sk, port, &w->why))
+		w->ports++;
+	return true;
+}
+
+struct addr_walk {
+	const struct sl_addr *addr;
+	uint32_t ifindex;
+};
+
+static bool addr_is_on(uint32_t ifindex, const struct sl_addr *addr, void *arg)
+{
+	struct addr_walk *w = arg;
+
+	if (!sl_addr_eq(addr, w->addr))
+		return true;
+	w->ifindex = ifindex;
+	return false;
+}
+
+uint32_t sl_device_of_addr(const struct sl_addr *addr)
+{
+	struct addr_walk w = { .addr = addr };
+
+	sl_local_for_each(addr_is_on, &w);
+	return w.ifindex;
+}
+
+/* The one device that can bring packets for the socket, or 0 for any. -1: none (local). */
+static int64_t only_device(const struct sl_sock *sk)
+{
+	if (sk->bound_if)
+		return sk->bound_if;
+	if (sl_addr_is_linklocal(&sk->local) && sk->local_scope)
+		return sk->local_scope;
+	if (sl_addr_is_multicast(&sk->local))
+		return 0;
+	if (sk->bound_addr) {
+		uint32_t dev = sl_addr_is_loopback(&sk->local) ? 0 : sl_device_of_addr(&sk->local);
+
+		return dev ? (int64_t)dev : -1;
+	}
+	return 0;
+}
+
+/* Moves a new socket from limbo to a lane. */
+static bool take_lane(struct sl_sock *sk, uint32_t ifindex)
+{
+	struct sl_lane *lane, *old;
+
+	if (sl_load(&sk->lane) != &sl_limbo)
+		return true;
+	lane = sl_lane_pick(ifindex, sk->fd);
+	if (!lane || !sl_lane_lock(&sl_limbo))
+		return false;
+	old = sk->lane;
+	sk->path.d = NULL;
+	__atomic_fetch_add(&lane->users, 1, __ATOMIC_RELAXED);
+	sl_store_release(&sk->lane, lane);
+	sk->stats->lane = lane->id;
+	sl_lane_unlock(old);
+	return true;
+}
+
+/* Endpoints of an unconnected socket. */
+static enum sl_reason claim_endpoints(struct sl_sock *sk)
+{
+	struct claim_walk w = { .sk = sk, .action = SL_RULE_SLUICE };
+	int64_t dev = only_device(sk);
+
+	if (dev < 0)
+		return SL_REASON_LOCAL;
+	if (!take_lane(sk, (uint32_t)dev))
+		return SL_REASON_MEMORY;
+	if (sl_addr_is_multicast(&sk->local))
+		return SL_REASON_NONE; /* its packets come by its memberships (mcast.c) */
+	w.only = (uint32_t)dev;
+	sl_link_for_each(claim_link, &w);
+	if (w.action == SL_RULE_OS)
+		return SL_REASON_RULE;
+	if (w.ports == 0)
+		return w.why ? SL_REASON_CLAIM : SL_REASON_NO_DEVICE;
+	return SL_REASON_NONE;
+}
+
+/* The exact flow of a connected one. */
+static enum sl_reason claim_flow(struct sl_sock *sk)
+{
+	struct sl_route_key key = {
+		.dst = sk->udp.remote,
+		.src = sk->local,
+		.oif = sk->bound_if ? sk->bound_if : sk->local_scope,
+	};
+	struct sl_route route;
+	struct sl_port *port;
+	const char *why = NULL;
+
+	if (sl_route_get(&key, &route) < 0 ||
+	    (route.kind != SL_ROUTE_DEVICE && route.kind != SL_ROUTE_MULTICAST))
+		return SL_REASON_LOCAL;
+	port = sl_port_open(route.ifindex);
+	if (!port)
+		return SL_REASON_NO_DEVICE;
+	if (ask_rules(port, SL_ROLE_UDP_CONNECT, &sk->udp.remote, sk->udp.remote_port, &sk->local,
+		      sk->local_port) == SL_RULE_OS)
+		return SL_REASON_RULE;
+	if (!take_lane(sk, route.ifindex))
+		return SL_REASON_MEMORY;
+	return claim_on(sk, port, &why) ? SL_REASON_NONE : SL_REASON_CLAIM;
+}
+
+/* Claims anew under the new names; the old claims go after the new ones have come. */
+static enum sl_reason reclaim(struct sl_sock *sk)
+{
+	struct sl_sock_claim *old = sk->claims;
+	enum sl_reason reason;
+
+	sk->claims = NULL;
+	reason = sk->udp.connected ? claim_flow(sk) : claim_endpoints(sk);
+	while (old) {
+		struct sl_sock_claim *c = old;
+
+		old = c->next;
+		if (!has_claim(sk, &c->req))
+			sl_broker_unclaim(&c->req);
+		free(c);
+	}
+	return reason;
+}
+
+static enum sl_reason decide(struct sl_sock *sk)
+{
+	struct names names = { 0 };
+
+	if (read_names(sk, &names) < 0)
+		return SL_REASON_RUNTIME;
+	set_names(sk, &names);
+	if (sk->local_port == 0)
+		return SL_REASON_UNDECIDED;
+	if (sl_addr_is_loopback(&sk->local) ||
+	    (sk->udp.connected && sl_addr_is_local(&sk->udp.remote)))
+		return SL_REASON_LOCAL;
+	if (shared_with_others(sk))
+		return SL_REASON_SHARED;
+	return reclaim(sk);
+}
+
+void sl_sock_decide(struct sl_sock *sk)
+{
+	enum sl_reason reason;
+	struct sl_lane *lane;
+
+	sl_lock(&sk->slow);
+	if (sk->state == SL_STATE_KERNEL) {
+		sl_unlock(&sk->slow);
+		return;
+	}
+	reason = decide(sk);
+	if (reason == SL_REASON_NONE) {
+		if (sl_sock_lock(sk, &lane)) {
+			sk->path.d = NULL;
+			sl_store(&sk->state, SL_STATE_OFFLOADED);
+			sl_lane_unlock(lane);
+		}
+		sk->stats->state = SL_STATE_OFFLOADED;
+		sl_mcast_claim(sk);
+	}
+	sk->stats->reason = reason;
+	sl_unlock(&sk->slow);
+	if (reason != SL_REASON_NONE && reason != SL_REASON_UNDECIDED)
+		sl_sock_kernel(sk, reason);
+}
+
+void sl_sock_device_up(struct sl_sock *sk, uint32_t ifindex)
+{
+	struct claim_walk w = { .sk = sk, .action = SL_RULE_SLUICE, .only = ifindex };
+
+	sl_lock(&sk->slow);
+	if (sk->nfds && sk->state == SL_STATE_OFFLOADED && !sk->udp.connected) {
+		int64_t dev = only_device(sk);
+
+		if (dev == 0 || dev == ifindex)
+			sl_link_for_each(claim_link, &w);
+	}
+	sl_unlock(&sk->slow);
+}
+
+/* Calls ---------------------------------------------------------------------------------------- */
+
+SL_API int sl_bind(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	int err = sl_sys_bind(fd, addr, len);
+
+	if (err == 0 && sk)
+		sl_sock_decide(sk);
+	return err;
+}
+
+SL_API int sl_connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	int err = sl_sys_connect(fd, addr, len);
+
+	if (err == 0 && sk)
+		sl_sock_decide(sk);
+	return err;
+}
+
+/* inet_autobind: an ephemeral port of the kernel's choice on the wildcard address. */
+int sl_sock_autobind(struct sl_sock *sk)
+{
+	struct sockaddr_storage ss = { .ss_family = sk->family };
+	int err = 0;
+
+	if (sl_load(&sk->local_port) == 0) {
+		err = sl_sys_bind(sk->fd, &ss,
+				  sk->family == AF_INET ? sizeof(struct sockaddr_in) :
+							  sizeof(struct sockaddr_in6));
+		if (err == 0 || err == -EINVAL) /* EINVAL: another thread was first */
+			sl_sock_decide(sk);
+	}
+	return err;
+}
+
+SL_API int sl_shutdown(int fd, int how)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	int err = (int)sl_sys(SYS_shutdown, fd, how);
+	struct sl_lane *lane;
+
+	/* ENOTCONN: Linux shuts an unconnected UDP socket down all the same and says so. */
+	if (!sk || (err < 0 && err != -ENOTCONN) || !sl_sock_lock(sk, &lane))
+		return err;
+	if (how == SHUT_RD || how == SHUT_RDWR)
+		sk->udp.rx_shut = true;
+	if (how == SHUT_WR || how == SHUT_RDWR)
+		sk->tx_shut = true;
+	sl_sock_notify(sk, EPOLLIN | EPOLLRDHUP | EPOLLHUP);
+	sl_lane_unlock(lane);
+	return err;
+}
+
+SL_API int sl_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return sl_sys_getsockname(fd, addr, len);
+}
+
+SL_API int sl_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	return sl_sys_getpeername(fd, addr, len);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Ancillary data: what the kernel would have put beside a datagram, and what a sender puts. */
+#ifndef SL_CMSG_H
+#define SL_CMSG_H
+
+#include <sys/socket.h>
+
+#include "udp/udp.h"
+
+struct sl_sock;
+
+/* Writes the control messages that the socket asked for, in the kernel's order; sets
+ * msg_controllen and MSG_CTRUNC. gso: segment size of coalesced datagrams, 0: none. */
+void sl_cmsg_put(const struct sl_sock *sk, const struct sl_dgram *d, size_t gso,
+		 struct msghdr *msg);
+
+/* What a sendmsg asks for this datagram. */
+struct sl_tx_ctl {
+	struct sl_addr src; /* any: the socket's */
+	uint32_t oif;	    /* 0: the socket's */
+	int16_t tos, ttl;   /* -1: the socket's */
+	uint16_t gso;	    /* 0: the socket's */
+	bool special;	    /* differs from the socket's path */
+};
+/* Reads msg's control messages. False: one we do not know; the kernel shall do it. */
+bool sl_cmsg_get(const struct sl_sock *sk, const struct msghdr *msg, struct sl_tx_ctl *ctl);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The keeper: the process's one thread of ours. It drains lanes whose owner is away, follows the
+ * mirrors, and sees what the kernel has for the shadows.
+ *
+ * Theory of operation: while lanes are in use it looks at them every PROGRESS_ENGINE_INTERVAL
+ * milliseconds and makes a turn of each that nobody has turned since; when nothing at all has
+ * happened for a second it sleeps on the descriptors themselves, without a tick. It is not on the
+ * descriptors while a lane is busy: a waiter there costs the sender's core a wake-up a packet. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "sock/sock.h"
+
+#define QUIET_NS   1000000000ull /* no turn for so long: sleep without a tick */
+#define HOUSE_NS   1000000000ull /* other programs' sockets, reader's wishes */
+#define BUSY_PKTS  256		 /* a tick that found more comes again after a millisecond */
+
+static int epfd = -1;	 /* mirrors, shadows, mailbox, bell */
+static int wake_fd = -1; /* eventfd */
+static int mail[2] = { -1, -1 };
+static pthread_t thread;
+
+/* What a child says of an inherited socket that it uses. */
+struct letter {
+	uint32_t gen;
+	uint32_t nothing;
+	struct sl_sock *sk;
+};
+
+enum { TAG_NET = 1, TAG_WAKE, TAG_MAIL }; /* else: a socket's address */
+
+static void watch_fd(int fd, uint32_t events, uint64_t tag)
+{
+	struct epoll_event ev = { .events = events, .data.u64 = tag };
+
+	sl_sys_epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev);
+}
+
+void sl_keeper_watch(struct sl_sock *sk)
+{
+	watch_fd(sk->fd, EPOLLIN | EPOLLERR | EPOLLET, (uintptr_t)sk);
+}
+
+void sl_keeper_wake(void)
+{
+	uint64_t one = 1;
+
+	sl_sys_write(wake_fd, &one, sizeof(one));
+}
+
+void sl_keeper_tell_parent(const struct sl_sock *sk)
+{
+	struct letter l = { .gen = sk->gen, .sk = (struct sl_sock *)sk };
+
+	((struct sl_sock *)sk)->passed = false; /* once is enough */
+	sl_sys_write(mail[1], &l, sizeof(l));
+}
+
+static void read_mail(void)
+{
+	struct letter l;
+
+	while (sl_sys_read(mail[0], &l, sizeof(l)) == sizeof(l))
+		if (sl_load(&l.sk->gen) == l.gen)
+			sl_sock_kernel(l.sk, SL_REASON_FORKED);
+}
+
+static void on_shadow(struct sl_sock *sk, uint32_t events)
+{
+	uint8_t bits = 0;
+
+	if (events & EPOLLIN)
+		bits |= SL_OS_IN;
+	if (events & EPOLLERR)
+		bits |= SL_OS_ERR | SL_OS_IN; /* a waiting receive must return the error */
+	if (bits && sl_load(&sk->nfds))
+		sl_sock_os_event(sk, bits);
+}
+
+static void serve_events(void)
+{
+	struct epoll_event evs[32];
+	uint64_t v;
+	int n = sl_sys_epoll_wait(epfd, evs, sl_array_len(evs), 0);
+
+	for (int i = 0; i < n; i++) {
+		switch (evs[i].data.u64) {
+		case TAG_NET:
+			sl_net_on_readable();
+			break;
+		case TAG_WAKE:
+			sl_sys_read(wake_fd, &v, sizeof(v));
+			break;
+		case TAG_MAIL:
+			read_mail();
+			break;
+		default:
+			on_shadow((struct sl_sock *)(uintptr_t)evs[i].data.u64, evs[i].events);
+		}
+	}
+}
+
+/* Lanes ---------------------------------------------------------------------------------------- */
+
+static uint32_t seen[SL_MAX_LANES]; /* turns, when we last looked */
+
+struct look {
+	uint32_t busy;	/* lanes that moved since the last look */
+	uint32_t pkts;	/* that we had to take */
+	uint32_t nfds;
+	struct pollfd *fds;
+	uint32_t max;
+};
+
+static void look_at(struct sl_lane *lane, void *arg)
+{
+	struct look *l = arg;
+	uint32_t turns = sl_load(&lane->turns);
+	int n, got = 0;
+
+	if (turns != seen[lane->id]) {
+		l->busy++;
+		seen[lane->id] = turns;
+		return;
+	}
+	while (got < sl_settings.progress_engine_wce_max && (n = sl_lane_turn(lane)) > 0) {
+		got += n;
+		lane->stats->keeper_turns++;
+	}
+	if (got) {
+		l->busy++;
+		l->pkts += (uint32_t)got;
+	}
+	seen[lane->id] = sl_load(&lane->turns);
+}
+
+static void add_fds(struct sl_lane *lane, void *arg)
+{
+	struct look *l = arg;
+
+	l->nfds += sl_min(sl_lane_fds(lane, l->fds + l->nfds, l->max - l->nfds),
+			  l->max - l->nfds);
+}
+
+/* One round: look, then sleep as long as may be. */
+static void round_once(uint64_t *last_busy, uint64_t *last_house)
+{
+	struct pollfd fds[256];
+	struct look l = { .fds = fds, .max = sl_array_len(fds) };
+	struct timespec ts = { 0, 0 };
+	uint64_t now = sl_now_ns();
+	uint64_t tick = (uint64_t)sl_settings.progress_engine_interval * 1000000ull;
+	bool quiet;
+
+	sl_lane_for_each(look_at, &l);
+	if (l.busy)
+		*last_busy = now;
+	if (now - *last_house > HOUSE_NS) {
+		*last_house = now;
+		sl_mcast_recheck();
+		sl_stats->frames_free = sl_load(&sl_pool.nfree);
+		sl_stats_serve();
+	}
+	quiet = now - *last_busy > QUIET_NS || tick == 0;
+	fds[l.nfds++] = (struct pollfd){ .fd = epfd, .events = POLLIN };
+	if (quiet && tick)
+		sl_lane_for_each(add_fds, &l);
+	ts.tv_nsec = (long)sl_min(l.pkts > BUSY_PKTS ? 1000000 : tick, 999999999ull);
+	if (sl_sys(SYS_ppoll, fds, l.nfds, quiet ? NULL : &ts, NULL, 8) > 0) {
+		if (fds[0].revents)
+			serve_events();
+		if (quiet)
+			*last_busy = sl_now_ns();
+	}
+}
+
+static void *keeper(void *arg)
+{
+	uint64_t last_busy = sl_now_ns(), last_house = last_busy;
+
+	for (;;)
+		round_once(&last_busy, &last_house);
+	return NULL;
+}
+
+/* Start ---------------------------------------------------------------------------------------- */
+
+static int make_fds(void)
+{
+	epfd = sl_sys_epoll_create1(EPOLL_CLOEXEC);
+	wake_fd = sl_sys_eventfd(0, O_CLOEXEC | O_NONBLOCK);
+	if (epfd < 0 || wake_fd < 0)
+		return -EMFILE;
+	if (sl_sys(SYS_pipe2, mail, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -EMFILE;
+	watch_fd(wake_fd, EPOLLIN, TAG_WAKE);
+	watch_fd(mail[0], EPOLLIN, TAG_MAIL);
+	watch_fd(sl_net_fd(), EPOLLIN, TAG_NET);
+	return 0;
+}
+
+int sl_keeper_start(void)
+{
+	sigset_t all, old;
+	int err = make_fds();
+
+	if (err < 0)
+		return err;
+	/* The program's signals are for the program's threads. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&thread, NULL, keeper, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err)
+		return -err;
+	pthread_setname_np(thread, "sluice");
+	pthread_detach(thread);
+	return 0;
+}
+
+/* The thread is not in the child; its descriptors are shared with the parent and must not stay
+ * in the child's way. The mailbox's writing end stays: it is how the child speaks. */
+void sl_keeper_child(void)
+{
+	sl_sys_close(epfd);
+	sl_sys_close(wake_fd);
+	sl_sys_close(mail[0]);
+	epfd = wake_fd = mail[0] = -1;
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Socket options: the kernel judges and keeps each on the shadow; what the packet path needs is
+ * read back. An option that changes packets and is not done here hands the socket back. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/net_tstamp.h>
+#include <linux/udp.h>
+#include <sys/ioctl.h>
+#include <linux/sockios.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "sluice.h"
+#include "sock/cmsg.h"
+#include "sock/sock.h"
+
+#ifndef SOL_UDP
+#define SOL_UDP 17
+#endif
+#ifndef SO_TIMESTAMP_NEW
+#define SO_TIMESTAMP_NEW 63
+#endif
+#ifndef SO_TIMESTAMPNS_NEW
+#define SO_TIMESTAMPNS_NEW 64
+#endif
+#ifndef SO_TIMESTAMPING_NEW
+#define SO_TIMESTAMPING_NEW 65
+#endif
+#ifndef SO_RCVTIMEO_NEW
+#define SO_RCVTIMEO_NEW 66
+#endif
+#ifndef UDP_NO_CHECK6_TX
+#define UDP_NO_CHECK6_TX 101
+#endif
+#ifndef IP_LOCAL_PORT_RANGE
+#define IP_LOCAL_PORT_RANGE 51
+#endif
+
+static int get_int(const struct sl_sock *sk, int level, int name)
+{
+	socklen_t len = sizeof(int);
+	int v = 0;
+
+	return sl_sys_getsockopt(sk->fd, level, name, &v, &len) < 0 ? 0 : v;
+}
+
+static int given_int(const void *val, socklen_t len)
+{
+	int v = 0;
+
+	memcpy(&v, val, sl_min((size_t)len, sizeof(v)));
+	return v;
+}
+
+static void want(struct sl_sock *sk, uint16_t bit, bool on)
+{
+	sk->want = (uint16_t)(on ? sk->want | bit : sk->want & ~bit);
+}
+
+void sl_sock_read_options(struct sl_sock *sk)
+{
+	sk->udp.rcvbuf = (uint32_t)get_int(sk, SOL_SOCKET, SO_RCVBUF);
+	sk->sndbuf = (uint32_t)get_int(sk, SOL_SOCKET, SO_SNDBUF);
+	if (sk->family == AF_INET6)
+		sk->v6only = get_int(sk, IPPROTO_IPV6, IPV6_V6ONLY);
+}
+
+/* Time stamps: the last of SO_TIMESTAMP and SO_TIMESTAMPNS wins, as in the kernel. */
+static void set_stamps(struct sl_sock *sk, int name, int v)
+{
+	bool new = name == SO_TIMESTAMP_NEW || name == SO_TIMESTAMPNS_NEW ||
+		   name == SO_TIMESTAMPING_NEW;
+
+	switch (name) {
+	case SO_TIMESTAMP:
+	case SO_TIMESTAMP_NEW:
+		want(sk, SL_WANT_STAMP_NS, false);
+		want(sk, SL_WANT_STAMP_US, v);
+		break;
+	case SO_TIMESTAMPNS:
+	case SO_TIMESTAMPNS_NEW:
+		want(sk, SL_WANT_STAMP_US, v);
+		want(sk, SL_WANT_STAMP_NS, v);
+		break;
+	default:
+		want(sk, SL_WANT_STAMPING,
+		     (v & SOF_TIMESTAMPING_SOFTWARE && v & SOF_TIMESTAMPING_RX_SOFTWARE) ||
+			     v & SOF_TIMESTAMPING_RAW_HARDWARE);
+	}
+	want(sk, SL_WANT_NEW_STAMP, new);
+	sl_sock_claim_flags(sk);
+}
+
+static void set_timeout(struct sl_sock *sk, const void *val, socklen_t len)
+{
+	int64_t tv[2] = { 0, 0 };
+
+	memcpy(tv, val, sl_min((size_t)len, sizeof(tv)));
+	sk->rcvtimeo_ns = (uint64_t)tv[0] * 1000000000ull + (uint64_t)tv[1] * 1000;
+}
+
+/* Returns false: the option is not one that we can live with. */
+static bool track_socket(struct sl_sock *sk, int name, const void *val, socklen_t len)
+{
+	int v = given_int(val, len);
+
+	switch (name) {
+	case SO_RCVBUF:
+	case SO_RCVBUFFORCE:
+		sk->udp.rcvbuf = (uint32_t)get_int(sk, SOL_SOCKET, SO_RCVBUF);
+		sk->stats->rcvbuf = sk->udp.rcvbuf;
+		return true;
+	case SO_SNDBUF:
+	case SO_SNDBUFFORCE:
+		sk->sndbuf = (uint32_t)get_int(sk, SOL_SOCKET, SO_SNDBUF);
+		sk->stats->sndbuf = sk->sndbuf;
+		return true;
+	case SO_RCVTIMEO:
+	case SO_RCVTIMEO_NEW:
+		set_timeout(sk, val, len);
+		return true;
+	case SO_TIMESTAMP:
+	case SO_TIMESTAMPNS:
+	case SO_TIMESTAMPING:
+	case SO_TIMESTAMP_NEW:
+	case SO_TIMESTAMPNS_NEW:
+	case SO_TIMESTAMPING_NEW:
+		set_stamps(sk, name, v);
+		/* Transmit stamps come from the kernel's path until the NIC's issue. */
+		return name == SO_TIMESTAMP || name == SO_TIMESTAMPNS ||
+		       !(v & SOF_TIMESTAMPING_TX_RECORD_MASK) ||
+		       (name != SO_TIMESTAMPING && name != SO_TIMESTAMPING_NEW);
+	case SO_RXQ_OVFL:
+		want(sk, SL_WANT_OVFL, v);
+		return true;
+	case SO_REUSEADDR:
+	case SO_REUSEPORT:
+		sk->reuseport = get_int(sk, SOL_SOCKET, SO_REUSEPORT);
+		sk->reuse = sk->reuseport || get_int(sk, SOL_SOCKET, SO_REUSEADDR);
+		return true;
+	case SO_BINDTODEVICE:
+	case SO_BINDTOIFINDEX:
+		sk->bound_if = (uint32_t)get_int(sk, SOL_SOCKET, SO_BINDTOIFINDEX);
+		if (sk->local_port)
+			sl_sock_decide(sk);
+		return true;
+	case SO_MARK:
+		sk->mark = (uint32_t)v;
+		return true;
+	case SO_NO_CHECK:
+		sk->no_csum = v;
+		return true;
+	case SO_ATTACH_FILTER:
+	case SO_ATTACH_BPF:
+	case SO_ATTACH_REUSEPORT_CBPF:
+	case SO_ATTACH_REUSEPORT_EBPF:
+	case SO_PEEK_OFF:
+	case SO_TXTIME:
+		return false;
+	}
+	return true; /* of the rest none changes our packets */
+}
+
+/* IP_MULTICAST_IF: by address, by ip_mreq or by ip_mreqn. */
+static void set_multicast_if(struct sl_sock *sk, const void *val, socklen_t len)
+{
+	struct ip_mreqn m = { 0 };
+
+	if (len >= sizeof(m)) {
+		memcpy(&m, val, sizeof(m));
+	} else if (len >= sizeof(struct ip_mreq)) {
+		memcpy(&m, val, sizeof(struct ip_mreq));
+	} else if (len >= sizeof(struct in_addr)) {
+		memcpy(&m.imr_address, val, sizeof(struct in_addr));
+	}
+	sk->mc_src = sl_addr_v4(m.imr_address.s_addr);
+	sk->mc_oif = m.imr_ifindex ? (uint32_t)m.imr_ifindex :
+				     sl_device_of_addr(&sk->mc_src);
+}
+
+static bool track_ip(struct sl_sock *sk, int name, const void *val, socklen_t len)
+{
+	int v = len >= sizeof(int) ? given_int(val, len) : len ? *(const uint8_t *)val : 0;
+
+	switch (name) {
+	case IP_TOS:
+		sk->tos = (uint8_t)v;
+		return true;
+	case IP_TTL:
+		sk->ttl = v < 0 ? 0 : (uint8_t)v;
+		return true;
+	case IP_MULTICAST_TTL:
+		sk->mc_ttl = v < 0 ? 1 : (uint8_t)v;
+		return true;
+	case IP_MULTICAST_LOOP:
+		sk->mc_loop = v;
+		sk->stats->mc_loop = v != 0;
+		return true;
+	case IP_MULTICAST_IF:
+		set_multicast_if(sk, val, len);
+		return true;
+	case IP_MULTICAST_ALL:
+		sk->mc_all = v;
+		return true;
+	case IP_UNICAST_IF:
+		sk->unicast_oif = be32toh((uint32_t)v);
+		return true;
+	case IP_MTU_DISCOVER:
+		sk->pmtudisc = (uint8_t)v;
+		return true;
+	case IP_MINTTL:
+		sk->udp.min_ttl = (uint8_t)v;
+		return true;
+	case IP_PKTINFO:
+		want(sk, SL_WANT_PKTINFO, v);
+		return true;
+	case IP_RECVTTL:
+		want(sk, SL_WANT_TTL, v);
+		return true;
+	case IP_RECVTOS:
+		want(sk, SL_WANT_TOS, v);
+		return true;
+	case IP_RECVORIGDSTADDR:
+		want(sk, SL_WANT_ORIGDST, v);
+		return true;
+	case IP_RECVERR: /* the error queue is the shadow's */
+	case IP_FREEBIND:
+	case IP_BIND_ADDRESS_NO_PORT:
+	case IP_LOCAL_PORT_RANGE:
+	case IP_ROUTER_ALERT:
+	case IP_PASSSEC:
+		return true;
+	}
+	return false;
+}
+
+static bool track_ipv6(struct sl_sock *sk, int name, const void *val, socklen_t len)
+{
+	int v = given_int(val, len);
+
+	switch (name) {
+	case IPV6_V6ONLY:
+		sk->v6only = v;
+		return true;
+	case IPV6_TCLASS:
+		sk->tos = v < 0 ? 0 : (uint8_t)v;
+		return true;
+	case IPV6_UNICAST_HOPS:
+		sk->ttl = v < 0 ? 0 : (uint8_t)v;
+		return true;
+	case IPV6_MULTICAST_HOPS:
+		sk->mc_ttl = v < 0 ? 1 : (uint8_t)v;
+		return true;
+	case IPV6_MULTICAST_LOOP:
+		sk->mc_loop = v;
+		sk->stats->mc_loop = v != 0;
+		return true;
+	case IPV6_MULTICAST_IF:
+		sk->mc_oif = (uint32_t)v;
+		return true;
+	case IPV6_MULTICAST_ALL:
+		sk->mc_all = v;
+		return true;
+	case IPV6_UNICAST_IF:
+		sk->unicast_oif = be32toh((uint32_t)v);
+		return true;
+	case IPV6_MTU_DISCOVER:
+		sk->pmtudisc = (uint8_t)v;
+		return true;
+	case IPV6_RECVPKTINFO:
+		want(sk, SL_WANT_PKTINFO6, v);
+		return true;
+	case IPV6_RECVHOPLIMIT:
+		want(sk, SL_WANT_HOPLIMIT, v);
+		return true;
+	case IPV6_RECVTCLASS:
+		want(sk, SL_WANT_TCLASS, v);
+		return true;
+	case IPV6_RECVERR:
+	case IPV6_FREEBIND:
+	case IPV6_AUTOFLOWLABEL:
+	case IPV6_RECVPATHMTU:
+	case IPV6_ADDR_PREFERENCES:
+		return true;
+	}
+	return false;
+}
+
+static bool track_udp(struct sl_sock *sk, int name, const void *val, socklen_t len)
+{
+	int v = given_int(val, len);
+
+	switch (name) {
+	case UDP_SEGMENT:
+		sk->gso_size = (uint16_t)v;
+		return true;
+	case UDP_GRO:
+		want(sk, SL_WANT_GRO, v);
+		return true;
+	case UDP_CORK:
+		sk->corked = v; /* the kernel collects and sends */
+		return v != 0 || !sk->corked;
+	case UDP_NO_CHECK6_TX:
+		sk->no_csum6 = v;
+		return true;
+	}
+	return false;
+}
+
+static bool track(struct sl_sock *sk, int level, int name, const void *val, socklen_t len)
+{
+	switch (level) {
+	case SOL_SOCKET:
+		return track_socket(sk, name, val, len);
+	case IPPROTO_IP:
+		return track_ip(sk, name, val, len);
+	case IPPROTO_IPV6:
+		return track_ipv6(sk, name, val, len);
+	case SOL_UDP:
+		return track_udp(sk, name, val, len);
+	}
+	return false;
+}
+
+SL_API int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	struct sl_lane *lane;
+	int err;
+
+	if (sk && sl_mcast_is_membership(level, name))
+		return sl_mcast_setsockopt(sk, level, name, val, len);
+	err = sl_sys_setsockopt(fd, level, name, val, len);
+	if (err < 0 || !sk || sk->state == SL_STATE_KERNEL)
+		return err;
+	if (!track(sk, level, name, val, len)) {
+		sl_details("sock", "fd %d: option %d of level %d is the kernel's", fd, name, level);
+		sl_sock_kernel(sk, SL_REASON_OPTION);
+	} else if (sl_sock_lock(sk, &lane)) {
+		sk->path.d = NULL; /* made with the old options */
+		sl_lane_unlock(lane);
+	}
+	return err;
+}
+
+SL_API int sl_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+
+	if (sk && level == SOL_SOCKET && name == SO_ERROR)
+		__atomic_fetch_and(&sk->os, (uint8_t)~SL_OS_ERR, __ATOMIC_ACQ_REL);
+	return sl_sys_getsockopt(fd, level, name, val, len);
+}
+
+SL_API int sl_fcntl(int fd, int cmd, long arg)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	int ret = sl_sys_fcntl(fd, cmd, arg);
+
+	if (ret < 0)
+		return ret;
+	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC) {
+		sl_dup_done(fd, ret);
+	} else if (cmd == F_SETFL && sk) {
+		sk->nonblock = arg & O_NONBLOCK;
+		sk->stats->blocking = !sk->nonblock;
+		if (arg & O_ASYNC) /* SIGIO comes from the kernel's queue only */
+			sl_sock_kernel(sk, SL_REASON_OPTION);
+	}
+	return ret;
+}
+
+/* FIONREAD: the size of the next datagram. */
+static int next_size(struct sl_sock *sk, int *out)
+{
+	struct sl_lane *lane;
+	bool have = false;
+
+	if (!sl_sock_lock(sk, &lane))
+		return -EAGAIN;
+	if (!sl_udp_queued(&sk->udp))
+		sl_lane_turn_locked(lane);
+	if (sl_udp_queued(&sk->udp)) {
+		*out = sl_udp_peek(&sk->udp)->len;
+		have = true;
+	}
+	sl_lane_unlock(lane);
+	return have ? 0 : -EAGAIN;
+}
+
+SL_API int sl_ioctl(int fd, unsigned long request, void *arg)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	int ret;
+
+	if (sk && request == FIONREAD && next_size(sk, arg) == 0)
+		return 0;
+	ret = sl_sys_ioctl(fd, request, arg);
+	if (ret < 0 || !sk)
+		return ret;
+	if (request == FIONBIO) {
+		sk->nonblock = *(int *)arg != 0;
+		sk->stats->blocking = !sk->nonblock;
+	} else if (request == FIOASYNC) {
+		sl_sock_kernel(sk, SL_REASON_OPTION);
+	}
+	return ret;
+}

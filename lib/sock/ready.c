@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Watches and bells: who waits, and how they are woken. */
+#include "sock/ready.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/sys.h"
+#include "sock/sock.h"
+
+void sl_watch_add(struct sl_sock *sk, struct sl_watch *w)
+{
+	struct sl_lane *lane;
+
+	sl_list_init(&w->node);
+	w->sk = NULL;
+	w->home = sk;
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	w->sk = sk;
+	sl_list_add_tail(&sk->watches, &w->node);
+	sl_lane_unlock(lane);
+}
+
+void sl_watch_del(struct sl_watch *w)
+{
+	struct sl_lane *lane;
+
+	/* Even when it was taken off already: on_event may be running with it. */
+	if (!w->home || !sl_sock_lock(w->home, &lane))
+		return;
+	if (w->sk) {
+		sl_list_del(&w->node);
+		w->sk = NULL;
+	}
+	sl_lane_unlock(lane);
+}
+
+uint32_t sl_sock_ready(const struct sl_sock *sk)
+{
+	uint32_t ev = EPOLLOUT | EPOLLWRNORM;
+	uint8_t os = sl_load(&sk->os);
+
+	if (sl_udp_queued(&sk->udp) || (os & SL_OS_IN))
+		ev |= EPOLLIN | EPOLLRDNORM;
+	if (os & SL_OS_ERR)
+		ev |= EPOLLERR;
+	if (sl_unlikely(sk->udp.rx_shut))
+		ev |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP | (sk->tx_shut ? EPOLLHUP : 0);
+	return ev;
+}
+
+void sl_sock_notify(struct sl_sock *sk, uint32_t events)
+{
+	sl_list_for_each_safe(it, &sk->watches)
+	{
+		struct sl_watch *w = sl_container_of(it, struct sl_watch, node);
+
+		if (events & (SL_READY_GONE | SL_READY_DEMOTED)) {
+			sl_list_del(&w->node);
+			sl_store(&w->sk, NULL);
+		}
+		w->on_event(w, events);
+	}
+}
+
+/* Bells ---------------------------------------------------------------------------------------- */
+
+static __thread struct sl_bell *my_bell;
+static pthread_key_t bell_key;
+static pthread_once_t bell_once = PTHREAD_ONCE_INIT;
+
+static void bell_free(void *arg)
+{
+	struct sl_bell *b = arg;
+
+	if (b->fd >= 0)
+		sl_sys_close(b->fd);
+	free(b);
+	my_bell = NULL;
+}
+
+static void bell_key_make(void)
+{
+	pthread_key_create(&bell_key, bell_free);
+}
+
+struct sl_bell *sl_bell_get(void)
+{
+	static struct sl_bell none = { .fd = -1 };
+	struct sl_bell *b = my_bell;
+
+	if (sl_likely(b))
+		return b;
+	pthread_once(&bell_once, bell_key_make);
+	b = calloc(1, sizeof(*b));
+	if (!b)
+		return &none;
+	b->fd = sl_sys_eventfd(0, 02000000 | 04000); /* EFD_CLOEXEC | EFD_NONBLOCK */
+	if (b->fd < 0)
+		b->fd = -1;
+	my_bell = b;
+	pthread_setspecific(bell_key, b);
+	return b;
+}
+
+/* Pairs with the exchange in sl_bell_ring(): either the ringer sees us asleep, or our check after
+ * this sees what it did before ringing. */
+void sl_bell_prepare(struct sl_bell *b)
+{
+	__atomic_store_n(&b->asleep, 1, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+void sl_bell_done(struct sl_bell *b)
+{
+	uint64_t v;
+
+	if (__atomic_exchange_n(&b->asleep, 0, __ATOMIC_SEQ_CST) == 2)
+		sl_sys_read(b->fd, &v, sizeof(v));
+}
+
+void sl_bell_ring(struct sl_bell *b)
+{
+	uint32_t one = 1;
+	uint64_t v = 1;
+
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (sl_load(&b->asleep) == 1 &&
+	    __atomic_compare_exchange_n(&b->asleep, &one, 2, false, __ATOMIC_SEQ_CST,
+					__ATOMIC_RELAXED))
+		sl_sys_write(b->fd, &v, sizeof(v));
+}

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Receive calls: our queue first, the shadow's merged in, then spin, then sleep.
+ *
+ * Theory of operation: the kernel's queue costs a system call to look at, so it is looked at only
+ * when the keeper (edge-triggered on all shadows) has seen something, and, for a while after it
+ * had something, every RX_UDP_POLL_OS_RATIO-th empty poll. Waiting is done without the lane's
+ * lock; a thread that sleeps is on the lane's descriptors, the shadow and its own bell at once. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "sluice.h"
+#include "sock/cmsg.h"
+#include "sock/sig.h"
+#include "sock/sock.h"
+
+#define OS_HOT 100000 /* empty polls for which the kernel is looked at after it had data */
+
+/* Flags that a datagram of ours can serve; others go to the kernel. */
+#define OUR_FLAGS (MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC | MSG_WAITALL | MSG_NOSIGNAL | MSG_CMSG_CLOEXEC | MSG_WAITFORONE)
+
+/* One receive call's arguments, whatever the call was. */
+struct rx_req {
+	const struct iovec *iov;
+	size_t niov;
+	struct msghdr *msg; /* NULL: no name, no control */
+	int flags;
+};
+
+/* Our queue ------------------------------------------------------------------------------------ */
+
+static size_t scatter(const struct iovec *iov, size_t niov, size_t skip, const uint8_t *data,
+		      size_t len)
+{
+	size_t done = 0;
+
+	for (size_t i = 0; i < niov && done < len; i++) {
+		size_t room = iov[i].iov_len, n;
+
+		if (skip >= room) {
+			skip -= room;
+			continue;
+		}
+		n = sl_min(room - skip, len - done);
+		memcpy((uint8_t *)iov[i].iov_base + skip, data + done, n);
+		skip = 0;
+		done += n;
+	}
+	return done;
+}
+
+static void put_name(const struct sl_sock *sk, const struct sl_dgram *d, struct msghdr *msg)
+{
+	struct sl_addr src;
+	uint16_t port;
+
+	if (!msg->msg_name) {
+		msg->msg_namelen = 0;
+		return;
+	}
+	sl_dgram_addrs(d, &src, &port, NULL);
+	sl_addr_to_sockaddr(&src, port, d->ifindex, sk->family, msg->msg_name, &msg->msg_namelen);
+}
+
+/* UDP_GRO: further datagrams of the same flow and size go into the same buffer, as the kernel's
+ * coalescing would have had it; the last one may be shorter. Returns the bytes added. */
+static size_t coalesce(struct sl_sock *sk, struct sl_lane *lane, const struct rx_req *r,
+		       const struct sl_dgram *first, size_t room)
+{
+	const uint8_t *h = sl_frame_ptr(first->frame) + first->off;
+	size_t total = first->len;
+	const struct sl_dgram *d;
+	unsigned n = 1;
+
+	while (n < 64 && (d = sl_udp_peek_at(&sk->udp, n)) && d->len <= first->len &&
+	       total + d->len <= room && total + d->len <= 65535 && d->v6 == first->v6 &&
+	       d->l4 - d->l3 == first->l4 - first->l3) {
+		const uint8_t *h2 = sl_frame_ptr(d->frame) + d->off;
+		size_t alen = d->v6 ? 32 : 8, aoff = d->v6 ? 8u : 12u;
+
+		if (memcmp(h + first->l3 + aoff, h2 + d->l3 + aoff, alen) != 0 ||
+		    memcmp(h + first->l4, h2 + d->l4, 4) != 0 || d->tos != first->tos)
+			break;
+		scatter(r->iov, r->niov, total, sl_dgram_data(d), d->len);
+		total += d->len;
+		n++;
+		if (d->len < first->len)
+			break;
+	}
+	for (unsigned i = 1; i < n; i++) /* the first is popped by the caller, last */
+		sl_udp_pop(&sk->udp, &lane->frames);
+	return total - first->len;
+}
+
+static size_t iov_room(const struct rx_req *r)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->niov; i++)
+		n += r->iov[i].iov_len;
+	return n;
+}
+
+/* The oldest datagram into the caller's buffer; lane held, queue not empty. */
+static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, const struct rx_req *r)
+{
+	struct sl_dgram d = *sl_udp_peek(&sk->udp);
+	size_t copied = scatter(r->iov, r->niov, 0, sl_dgram_data(&d), d.len), full = d.len;
+	int out_flags = 0;
+
+	if (sl_unlikely((sk->want & SL_WANT_GRO) && !(r->flags & MSG_PEEK) && r->msg)) {
+		/* coalesce() pops from the front: hold the first frame for its headers */
+		sl_frame_ref(d.frame);
+		size_t more = coalesce(sk, lane, r, &d, iov_room(r));
+
+		full += more;
+		copied += more;
+		if (r->msg)
+			put_name(sk, &d, r->msg);
+		sl_cmsg_put(sk, &d, more ? d.len : 0, r->msg);
+		sl_udp_pop(&sk->udp, &lane->frames);
+		sl_frame_put(&lane->frames, d.frame);
+		r->msg->msg_flags |= copied < full ? MSG_TRUNC : 0;
+		return (ssize_t)(r->flags & MSG_TRUNC ? full : copied);
+	}
+	if (copied < full)
+		out_flags |= MSG_TRUNC;
+	if (r->msg) {
+		put_name(sk, &d, r->msg);
+		r->msg->msg_flags = out_flags;
+		sl_cmsg_put(sk, &d, 0, r->msg);
+	}
+	if (sl_likely(!(r->flags & MSG_PEEK)))
+		sl_udp_pop(&sk->udp, &lane->frames);
+	return (ssize_t)(sl_unlikely(r->flags & MSG_TRUNC) ? full : copied);
+}
+
+/* -EAGAIN: nothing there. -EDEADLK: we are in a signal handler inside our own turn. */
+static ssize_t from_queue(struct sl_sock *sk, const struct rx_req *r)
+{
+	struct sl_lane *lane;
+	ssize_t n = -EAGAIN;
+
+	if (sl_unlikely(!sl_sock_lock(sk, &lane)))
+		return -EDEADLK;
+	if (sl_udp_queued(&sk->udp) == 0)
+		sl_lane_turn_locked(lane);
+	if (sl_udp_queued(&sk->udp))
+		n = take(sk, lane, r);
+	sl_lane_unlock(lane);
+	return n;
+}
+
+/* The kernel's queue ----------------------------------------------------------------------------- */
+
+static ssize_t from_kernel(struct sl_sock *sk, int fd, const struct rx_req *r)
+{
+	struct msghdr none = { .msg_iov = (struct iovec *)r->iov, .msg_iovlen = r->niov };
+	struct msghdr *m = r->msg ? r->msg : &none;
+	uint8_t had = __atomic_exchange_n(&sk->os, 0, __ATOMIC_ACQ_REL);
+	ssize_t n = sl_sys_recvmsg(fd, m, (r->flags & ~MSG_WAITFORONE) | MSG_DONTWAIT);
+
+	sk->os_count = 0;
+	if (n == -EAGAIN)
+		return n;
+	/* More may be there: look again next time, until it says EAGAIN. */
+	__atomic_fetch_or(&sk->os, had | SL_OS_IN, __ATOMIC_RELEASE);
+	sk->os_hot = OS_HOT;
+	if (n >= 0) {
+		sk->stats->rx_os_pkts++;
+		sk->stats->rx_os_bytes += (uint64_t)n;
+	}
+	return n;
+}
+
+/* Is it time to look at the kernel's queue? */
+static bool os_due(struct sl_sock *sk)
+{
+	if (sl_load(&sk->os))
+		return true;
+	if (sl_likely(sk->os_hot == 0))
+		return false;
+	sk->os_hot--;
+	return ++sk->os_count >= (uint32_t)sl_settings.rx_udp_poll_os_ratio &&
+	       sl_settings.rx_udp_poll_os_ratio > 0;
+}
+
+static ssize_t try_once(struct sl_sock *sk, int fd, const struct rx_req *r)
+{
+	bool os = os_due(sk);
+	ssize_t n;
+
+	/* When both have data they take turns, so neither starves. */
+	if (sl_unlikely(os && (sk->os_turn ^= 1))) {
+		n = from_kernel(sk, fd, r);
+		if (n != -EAGAIN)
+			return n;
+		os = false;
+	}
+	n = from_queue(sk, r);
+	if (n != -EAGAIN || !os)
+		return n;
+	return from_kernel(sk, fd, r);
+}
+
+/* Waiting -------------------------------------------------------------------------------------- */
+
+struct sleeper {
+	struct sl_watch watch;
+	struct sl_bell *bell;
+	struct sl_lane *lane;
+};
+
+static void on_event(struct sl_watch *w, uint32_t events)
+{
+	sl_bell_ring(sl_container_of(w, struct sleeper, watch)->bell);
+}
+
+static void wake_up(void *arg)
+{
+	struct sleeper *s = arg;
+
+	__atomic_fetch_sub(&s->lane->sleepers, 1, __ATOMIC_RELAXED);
+	sl_watch_del(&s->watch);
+	sl_bell_done(s->bell);
+}
+
+/* The sleep itself: a cancellation point. */
+static int sleep_ready(struct sl_sock *sk, struct sleeper *s, struct pollfd *fds, unsigned n,
+		       uint64_t deadline)
+{
+	struct timespec ts, *tp = NULL;
+	int ret;
+
+	sl_lane_turn(s->lane);
+	if (sl_udp_queued(&sk->udp) || sl_load(&sk->os) || !sl_load(&s->watch.sk))
+		return 0;
+	if (deadline) {
+		uint64_t now = sl_now_ns(), left = deadline > now ? deadline - now : 0;
+
+		ts = (struct timespec){ (time_t)(left / 1000000000), (long)(left % 1000000000) };
+		tp = &ts;
+	}
+	s->lane->stats->sleeps++;
+	ret = sl_sys_ppoll_cancel(fds, n, tp, NULL);
+	if (ret > 0 && fds[0].revents)
+		__atomic_fetch_or(&sk->os, SL_OS_IN, __ATOMIC_RELEASE);
+	return ret < 0 ? ret : 0;
+}
+
+/* Sleeps until something may be there. 0, or -EINTR. */
+static int sleep_on(struct sl_sock *sk, int fd, uint64_t deadline)
+{
+	struct pollfd fds[SL_LANE_MAX_FDS + 2];
+	struct sleeper s = { .watch.on_event = on_event, .bell = sl_bell_get(), .lane = sk->lane };
+	unsigned n = sl_lane_fds(s.lane, fds + 2, SL_LANE_MAX_FDS) + 2;
+	int ret;
+
+	if (n > SL_LANE_MAX_FDS + 2)
+		n = SL_LANE_MAX_FDS + 2; /* the keeper sees the others */
+	fds[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
+	fds[1] = (struct pollfd){ .fd = s.bell->fd, .events = POLLIN };
+	sl_watch_add(sk, &s.watch);
+	__atomic_fetch_add(&s.lane->sleepers, 1, __ATOMIC_RELAXED);
+	sl_bell_prepare(s.bell);
+	pthread_cleanup_push(wake_up, &s);
+	ret = sleep_ready(sk, &s, fds, n, deadline);
+	pthread_cleanup_pop(1);
+	return ret;
+}
+
+/* Shall a handled signal end the call? A handler without SA_RESTART does; with a time-out set,
+ * any does (signal(7)). */
+static bool interrupted(const struct sl_sock *sk, uint32_t ran, uint32_t intr)
+{
+	return sl_sig_intr != intr || (sk->rcvtimeo_ns && sl_sig_ran != ran);
+}
+
+static ssize_t spin(struct sl_sock *sk, int fd, uint32_t gen, const struct rx_req *r,
+		    uint64_t deadline, uint32_t ran, uint32_t intr)
+{
+	int64_t loops = sl_settings.rx_poll;
+
+	for (int64_t i = 0; loops < 0 || i < loops; i++) {
+		ssize_t n = try_once(sk, fd, r);
+
+		if (sl_likely(n != -EAGAIN))
+			return n;
+		if (sl_unlikely(sl_load(&sk->gen) != gen || !sl_sock_is(sk, fd)))
+			return -EBADF;
+		if (sl_unlikely(sk->udp.rx_shut))
+			return 0;
+		if (sl_unlikely(sl_sig_ran != ran) && interrupted(sk, ran, intr))
+			return -EINTR;
+		if (deadline && (i & 63) == 0 && sl_now_ns() >= deadline)
+			return -ETIMEDOUT;
+		if (sl_load(&sk->state) == SL_STATE_KERNEL)
+			return -EAGAIN;
+		if (sl_settings.rx_poll_yield && (i & 15) == 0)
+			sl_sys(SYS_sched_yield);
+		sl_cpu_relax();
+	}
+	return -EAGAIN;
+}
+
+static ssize_t wait_for(struct sl_sock *sk, int fd, const struct rx_req *r)
+{
+	uint32_t gen = sk->gen, ran = sl_sig_ran, intr = sl_sig_intr;
+	uint64_t deadline = sk->rcvtimeo_ns ? sl_now_ns() + sk->rcvtimeo_ns : 0;
+	ssize_t n = spin(sk, fd, gen, r, deadline, ran, intr);
+
+	if (n != -EAGAIN) {
+		sk->stats->rx_poll_hit += n >= 0;
+		return n == -ETIMEDOUT ? -EAGAIN : n;
+	}
+	sk->stats->rx_poll_miss++;
+	while (n == -EAGAIN) {
+		int err;
+
+		if (sl_load(&sk->state) == SL_STATE_KERNEL && !sl_udp_queued(&sk->udp))
+			return -EREMCHG; /* go on in the kernel */
+		err = sleep_on(sk, fd, deadline);
+		if (sl_load(&sk->gen) != gen || !sl_sock_is(sk, fd))
+			return -EBADF;
+		n = try_once(sk, fd, r);
+		if (n != -EAGAIN)
+			return n;
+		if (sk->udp.rx_shut)
+			return 0;
+		if (err == -EINTR && interrupted(sk, ran, intr))
+			return -EINTR;
+		if (deadline && sl_now_ns() >= deadline)
+			return -EAGAIN;
+	}
+	return n;
+}
+
+/* Calls ---------------------------------------------------------------------------------------- */
+
+static ssize_t kernel_call(int fd, const struct rx_req *r)
+{
+	struct msghdr none = { .msg_iov = (struct iovec *)r->iov, .msg_iovlen = r->niov };
+
+	return sl_sys_recvmsg(fd, r->msg ? r->msg : &none, r->flags);
+}
+
+static ssize_t receive(struct sl_sock *sk, int fd, const struct rx_req *r)
+{
+	ssize_t n;
+
+	if (sl_unlikely(sk->passed))
+		sl_keeper_tell_parent(sk);
+	if (sl_unlikely((r->flags & ~OUR_FLAGS) ||
+			(sk->state == SL_STATE_KERNEL && !sl_udp_queued(&sk->udp))))
+		return kernel_call(fd, r);
+	if (sl_unlikely(sk->local_port == 0)) {
+		if (sk->state == SL_STATE_NEW) /* nothing can come before it has a port */
+			return kernel_call(fd, r);
+	}
+	n = try_once(sk, fd, r);
+	if (sl_likely(n != -EAGAIN)) {
+		if (sl_unlikely(n == -EDEADLK))
+			return sl_sys_recvfrom(fd, NULL, 0, MSG_DONTWAIT | MSG_PEEK, NULL, NULL) ==
+					       -EBADF ?
+				       -EBADF :
+				       -EAGAIN;
+		sk->stats->rx_poll_hit++;
+		if (sl_unlikely(n < 0))
+			sk->stats->rx_errors++;
+		return n;
+	}
+	if (sk->udp.rx_shut)
+		return 0;
+	if (sk->nonblock || (r->flags & MSG_DONTWAIT)) {
+		sk->stats->rx_eagain++;
+		return -EAGAIN;
+	}
+	n = wait_for(sk, fd, r);
+	return n == -EREMCHG ? kernel_call(fd, r) : n;
+}
+
+SL_API ssize_t sl_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	struct rx_req r = { msg->msg_iov, msg->msg_iovlen, msg, flags };
+
+	return sk ? receive(sk, fd, &r) : sl_sys_recvmsg(fd, msg, flags);
+}
+
+SL_API ssize_t sl_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *addr,
+			   socklen_t *addrlen)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	struct iovec iov = { buf, len };
+	struct msghdr msg = {
+		.msg_name = addr,
+		.msg_namelen = addr && addrlen ? *addrlen : 0,
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+	};
+	struct rx_req r = { &iov, 1, &msg, flags };
+	ssize_t n;
+
+	if (!sk)
+		return sl_sys_recvfrom(fd, buf, len, flags, addr, addrlen);
+	if (!addr)
+		r.msg = sk->want & SL_WANT_GRO ? &msg : NULL;
+	else if (!addrlen)
+		return -EFAULT;
+	n = receive(sk, fd, &r);
+	if (addr && n >= 0)
+		*addrlen = msg.msg_namelen;
+	return n;
+}
+
+SL_API ssize_t sl_recv(int fd, void *buf, size_t len, int flags)
+{
+	return sl_recvfrom(fd, buf, len, flags, NULL, NULL);
+}
+
+SL_API ssize_t sl_readv(int fd, const struct iovec *iov, int n)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	struct rx_req r = { iov, (size_t)n, NULL, 0 };
+
+	if (!sk || n < 0)
+		return sl_sys(SYS_readv, fd, iov, n);
+	return receive(sk, fd, &r);
+}
+
+/* recvmmsg(2): the time-out is looked at after each datagram only, as Linux does it (BUGS). */
+SL_API int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags,
+		       struct timespec *timeout)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	uint64_t end = 0;
+	unsigned got = 0;
+	ssize_t ret = 0;
+
+	if (!sk)
+		return (int)sl_sys(SYS_recvmmsg, fd, msgs, n, flags, timeout);
+	if (timeout)
+		end = sl_now_ns() + (uint64_t)timeout->tv_sec * 1000000000ull +
+		      (uint64_t)timeout->tv_nsec;
+	for (; got < n; got++) {
+		struct msghdr *m = &msgs[got].msg_hdr;
+		struct rx_req r = { m->msg_iov, m->msg_iovlen, m, flags & ~MSG_WAITFORONE };
+
+		if (got && (flags & MSG_WAITFORONE))
+			r.flags |= MSG_DONTWAIT;
+		ret = receive(sk, fd, &r);
+		if (ret < 0)
+			break;
+		msgs[got].msg_len = (unsigned)ret;
+		if (timeout && sl_now_ns() >= end) {
+			got++;
+			break;
+		}
+	}
+	return got ? (int)got : (int)ret;
+}
+
+void sl_sock_os_event(struct sl_sock *sk, uint8_t bits)
+{
+	struct sl_lane *lane;
+
+	__atomic_fetch_or(&sk->os, bits, __ATOMIC_RELEASE);
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	if (!sl_list_empty(&sk->watches))
+		sl_sock_notify(sk, (bits & SL_OS_IN ? EPOLLIN | EPOLLRDNORM : 0) |
+					   (bits & SL_OS_ERR ? EPOLLERR : 0));
+	sl_lane_unlock(lane);
+}

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Send calls: bytes into frames, headers in front, one kick for a batch. What the bypass cannot
+ * send (unresolved neighbour, too long, options, local destination) goes through the shadow, in
+ * order: the kernel's send and our kick are both done when they return. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "ctl/conf.h"
+#include "ctl/rule.h"
+#include "sluice.h"
+#include "sock/cmsg.h"
+#include "sock/sock.h"
+#include "wire/csum.h"
+
+/* Headers are written in the room in front: payload starts at an aligned place. */
+#define TX_ROOM 128
+/* Frames put on the ring before a kick, in calls that send many. */
+#define KICK_EVERY 32
+#define MAX_GSO_SEGS 128 /* UDP_MAX_SEGMENTS */
+
+/* Flags that change nothing for a datagram of ours; others go to the kernel. */
+#define OUR_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CONFIRM)
+
+/* One datagram to be sent, whatever the call was. */
+struct tx_req {
+	const struct iovec *iov;
+	size_t niov;
+	size_t len;
+	const struct sockaddr *name; /* NULL: to the peer */
+	socklen_t namelen;
+	const struct msghdr *msg; /* NULL: no control */
+	int flags;
+};
+
+/* Paths ---------------------------------------------------------------------------------------- */
+
+static uint8_t hops(const struct sl_sock *sk, const struct sl_dst *d, const struct sl_addr *dst)
+{
+	if (sl_addr_is_multicast(dst))
+		return sk->mc_ttl;
+	if (sk->ttl)
+		return sk->ttl;
+	return d->route.hoplimit ? d->route.hoplimit : 64;
+}
+
+static bool df(const struct sl_sock *sk)
+{
+	return sk->pmtudisc == IP_PMTUDISC_WANT || sk->pmtudisc == IP_PMTUDISC_DO ||
+	       sk->pmtudisc == IP_PMTUDISC_PROBE;
+}
+
+/* Source address: bound, given, or what the route prefers. */
+static struct sl_addr source(const struct sl_sock *sk, const struct sl_path *p,
+			     const struct sl_tx_ctl *ctl)
+{
+	if (ctl && ctl->special && !sl_addr_is_any(&ctl->src))
+		return ctl->src;
+	if (sk->bound_addr && !sl_addr_is_multicast(&sk->local))
+		return sk->local;
+	if (sl_addr_is_multicast(&p->dst) && !sl_addr_is_any(&sk->mc_src))
+		return sk->mc_src;
+	return p->d->route.src;
+}
+
+static void make_headers(struct sl_sock *sk, struct sl_path *p, const struct sl_tx_ctl *ctl)
+{
+	const struct sl_dst *d = p->d;
+	struct sl_udp_build b = {
+		.vlan = d->vlan,
+		.src = source(sk, p, ctl),
+		.dst = p->dst,
+		.sport = sk->local_port,
+		.dport = p->port,
+		.tos = ctl && ctl->tos >= 0 ? (uint8_t)ctl->tos : sk->tos,
+		.ttl = ctl && ctl->ttl >= 0 ? (uint8_t)ctl->ttl : hops(sk, d, &p->dst),
+		.df = df(sk),
+	};
+	bool v4 = sl_addr_is_v4(&p->dst);
+
+	memcpy(b.smac, d->smac, 6);
+	memcpy(b.dmac, d->dmac, 6);
+	sl_build_udp_hdr(&p->hdr, &b);
+	p->max_payload = (uint16_t)(sl_min(d->route.mtu, 65535u) - (v4 ? 28 : 48));
+	/* A frame must hold it; longer ones are the kernel's. */
+	p->max_payload =
+		(uint16_t)sl_min((uint32_t)p->max_payload, (1u << sl_pool.shift) - TX_ROOM);
+}
+
+static bool rule_says_os(const struct sl_sock *sk, const struct sl_path *p)
+{
+	unsigned n = SL_MAX_RULES;
+	const struct sl_rule *rules = p->leg ? p->leg->port->info.rules : NULL;
+
+	if (sk->udp.connected)
+		return false; /* decided at connect, as udp_connect */
+	if (!rules)
+		rules = sl_rules(&n);
+	return sl_rule_decide(rules, n, SL_ROLE_UDP_SENDER, &p->dst, p->port, NULL, 0, NULL) ==
+	       SL_RULE_OS;
+}
+
+/* Fills p for its dst and port; lane held. */
+static void make_path(struct sl_sock *sk, struct sl_lane *lane, struct sl_path *p,
+		      const struct sl_tx_ctl *ctl, uint64_t now)
+{
+	struct sl_route_key key = {
+		.dst = p->dst,
+		.oif = p->oif,
+		.tos = sk->tos,
+		.mark = sk->mark,
+		.mc_noloop = sl_addr_is_multicast(&p->dst) && !sk->mc_loop,
+	};
+	struct sl_dst *d;
+
+	if (ctl && ctl->special && !sl_addr_is_any(&ctl->src))
+		key.src = ctl->src;
+	else if (sk->bound_addr && !sl_addr_is_multicast(&sk->local))
+		key.src = sk->local;
+	else if (sl_addr_is_v4(&p->dst))
+		key.src = sl_addr_v4(0);
+	d = sl_lane_dst(lane, &key, now);
+	p->d = d;
+	p->serial = d->serial;
+	p->leg = d->leg && d->mac_ok ? d->leg : NULL;
+	if (p->leg && (p->leg->dead || rule_says_os(sk, p)))
+		p->leg = NULL;
+	if (p->leg)
+		make_headers(sk, p, ctl);
+}
+
+static uint32_t out_device(const struct sl_sock *sk, const struct sl_addr *dst, uint32_t scope)
+{
+	if (sk->bound_if)
+		return sk->bound_if;
+	if (scope && (sl_addr_is_linklocal(dst) || sl_addr_is_multicast(dst)))
+		return scope;
+	if (sl_addr_is_multicast(dst))
+		return sk->mc_oif;
+	return sk->unicast_oif;
+}
+
+/* Where the datagram goes: 0 and the socket's path is for it, or -errno; -EREMOTE: the kernel
+ * shall judge. */
+static int find_dst(struct sl_sock *sk, const struct tx_req *r, struct sl_path *p)
+{
+	uint32_t scope = sk->local_scope;
+	struct sl_addr dst;
+	uint16_t port;
+
+	if (r->name) {
+		if (sl_addr_from_sockaddr(r->name, r->namelen, &dst, &port, &scope) < 0)
+			return -EREMOTE;
+		if (sk->family == AF_INET && r->name->sa_family != AF_INET)
+			return -EREMOTE;
+	} else if (sk->udp.connected) {
+		dst = sk->udp.remote;
+		port = sk->udp.remote_port;
+	} else {
+		return -EREMOTE; /* EDESTADDRREQ */
+	}
+	if (port == 0 || sl_addr_is_any(&dst))
+		return -EREMOTE;
+	if (p->d && p->port == port && sl_addr_eq(&p->dst, &dst) &&
+	    p->oif == out_device(sk, &dst, scope))
+		return 0;
+	p->d = NULL;
+	p->dst = dst;
+	p->port = port;
+	p->oif = out_device(sk, &dst, scope);
+	return 0;
+}
+
+static bool path_fresh(const struct sl_path *p, uint64_t now)
+{
+	return p->d && p->d->serial == p->serial && sl_dst_fresh(p->d, now) &&
+	       (!p->leg || !p->leg->dead);
+}
+
+/* Frames --------------------------------------------------------------------------------------- */
+
+/* Gathers n bytes from offset off of the caller's buffers; returns the checksum's sum. */
+static uint64_t gather(uint8_t *to, const struct iovec *iov, size_t niov, size_t off, size_t n)
+{
+	uint64_t sum = 0;
+	size_t done = 0;
+
+	if (sl_likely(niov == 1))
+		return sl_csum_copy(0, to, (const uint8_t *)iov->iov_base + off, n);
+	for (size_t i = 0; i < niov && done < n; i++) {
+		size_t part;
+
+		if (off >= iov[i].iov_len) {
+			off -= iov[i].iov_len;
+			continue;
+		}
+		part = sl_min(iov[i].iov_len - off, n - done);
+		memcpy(to + done, (const uint8_t *)iov[i].iov_base + off, part);
+		done += part;
+		off = 0;
+	}
+	sum = sl_csum_add(0, to, n);
+	return sum;
+}
+
+/* Puts one datagram on the ring. False: no frame or no room. */
+static bool put_one(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
+		    const struct tx_req *r, size_t off, size_t n)
+{
+	uint32_t f = sl_lane_frame(lane);
+	uint8_t *payload, *start;
+	uint64_t sum;
+
+	if (sl_unlikely(f == SL_NO_FRAME))
+		return false;
+	payload = sl_frame_ptr(f) + TX_ROOM;
+	sum = gather(payload, r->iov, r->niov, off, n);
+	if (sl_unlikely(p->hdr.v6 ? sk->no_csum6 : sk->no_csum))
+		sum = SL_CSUM_NONE;
+	start = sl_build_udp(&p->hdr, payload, (uint16_t)n, sk->ip_id++, sum);
+	if (sl_unlikely(!sl_leg_post(p->leg, f, (uint16_t)(start - sl_frame_ptr(f)),
+				     (uint16_t)(payload + n - start)))) {
+		sl_frame_put(&lane->frames, f);
+		return false;
+	}
+	sk->stats->tx_pkts++;
+	sk->stats->tx_bytes += n;
+	return true;
+}
+
+/* The ring or the frames are used up: let the device work once. */
+static bool make_room(struct sl_lane *lane, struct sl_leg *leg)
+{
+	int err = sl_leg_kick(leg);
+
+	leg->tx->ops->reap(leg->tx, &lane->frames);
+	return err == 0 || err == -EAGAIN;
+}
+
+/* All segments of one call (one, without UDP_SEGMENT). Returns how many bytes went; ok: all. */
+static size_t put_all(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
+		      const struct tx_req *r, size_t seg, bool *ok)
+{
+	size_t off = 0;
+
+	*ok = true;
+	do {
+		size_t n = sl_min(seg, r->len - off);
+
+		if (sl_unlikely(!put_one(sk, lane, p, r, off, n)) &&
+		    (!make_room(lane, p->leg) || !put_one(sk, lane, p, r, off, n))) {
+			*ok = false;
+			break;
+		}
+		off += n;
+	} while (off < r->len);
+	return off;
+}
+
+/* One datagram ---------------------------------------------------------------------------------- */
+
+#define TO_KERNEL (-EREMOTE)
+
+/* What of the request only the kernel does. */
+static bool wants_kernel(struct sl_sock *sk, const struct tx_req *r)
+{
+	if (sl_unlikely(sk->corked || (r->flags & ~OUR_FLAGS) || sk->tx_shut)) {
+		/* A corked datagram is finished by the first send without MSG_MORE. */
+		sk->corked = r->flags & MSG_MORE;
+		return true;
+	}
+	return r->len > 65507 || sk->state != SL_STATE_OFFLOADED;
+}
+
+/* The last error that came back for the shadow (ICMP) is told by the next call, once. */
+static int pending_error(struct sl_sock *sk, int fd)
+{
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	__atomic_fetch_and(&sk->os, (uint8_t)~SL_OS_ERR, __ATOMIC_ACQ_REL);
+	sl_sys_getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	return -err;
+}
+
+/* Lane held. Bytes, TO_KERNEL, or -errno. leg_out: to be kicked. */
+static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struct tx_req *r,
+			   struct sl_leg **leg_out)
+{
+	struct sl_tx_ctl ctl = { .tos = -1, .ttl = -1 };
+	struct sl_path special, *p = &sk->path;
+	uint64_t now = sl_now_ns();
+	size_t seg, sent;
+	bool ok;
+	int err;
+
+	if (sl_unlikely(r->msg && r->msg->msg_controllen)) {
+		if (!sl_cmsg_get(sk, r->msg, &ctl))
+			return TO_KERNEL;
+		if (ctl.special) {
+			special.d = NULL;
+			p = &special;
+		}
+	}
+	err = find_dst(sk, r, p);
+	if (sl_unlikely(err < 0))
+		return err;
+	if (sl_unlikely(ctl.special && ctl.oif))
+		p->oif = ctl.oif;
+	if (sl_unlikely(!path_fresh(p, now)))
+		make_path(sk, lane, p, &ctl, now);
+	seg = ctl.gso ? ctl.gso : sk->gso_size;
+	if (sl_likely(!seg || seg > r->len))
+		seg = r->len;
+	if (sl_unlikely(!p->leg || seg > p->max_payload ||
+			(seg && (r->len + seg - 1) / seg > MAX_GSO_SEGS)))
+		return TO_KERNEL;
+	*leg_out = p->leg;
+	sent = put_all(sk, lane, p, r, seg, &ok);
+	if (sl_unlikely(!ok && sent == 0))
+		return p->leg->dead ? TO_KERNEL : -EAGAIN;
+	if (sl_unlikely(!ok)) /* the rest of the segments is dropped, as a full device queue does */
+		sk->stats->tx_errors++;
+	return (ssize_t)r->len;
+}
+
+static ssize_t send_kernel(struct sl_sock *sk, int fd, const struct tx_req *r)
+{
+	struct msghdr m = {
+		.msg_name = (void *)r->name,
+		.msg_namelen = r->namelen,
+		.msg_iov = (struct iovec *)r->iov,
+		.msg_iovlen = r->niov,
+	};
+	ssize_t n = sl_sys_sendmsg(fd, r->msg ? r->msg : &m, r->flags);
+
+	if (n >= 0) {
+		sk->stats->tx_os_pkts++;
+		sk->stats->tx_os_bytes += (uint64_t)n;
+	} else if (n == -EAGAIN) {
+		sk->stats->tx_eagain++;
+	} else {
+		sk->stats->tx_errors++;
+	}
+	return n;
+}
+
+/* A fresh socket gets its port now, as the kernel would do it. */
+static void first_send(struct sl_sock *sk)
+{
+	if (sk->passed)
+		sl_keeper_tell_parent(sk);
+	if (sk->state == SL_STATE_NEW && sk->local_port == 0)
+		sl_sock_autobind(sk);
+}
+
+static ssize_t send_one(struct sl_sock *sk, int fd, const struct tx_req *r)
+{
+	struct sl_leg *leg = NULL;
+	struct sl_lane *lane;
+	ssize_t n;
+
+	for (unsigned tries = 0;; tries++) {
+		if (sl_unlikely(sk->state != SL_STATE_OFFLOADED))
+			first_send(sk);
+		if (sl_unlikely(sl_load(&sk->os) & SL_OS_ERR)) {
+			int err = pending_error(sk, fd);
+
+			if (err)
+				return err;
+		}
+		if (sl_unlikely(wants_kernel(sk, r)) || !sl_sock_lock(sk, &lane))
+			return send_kernel(sk, fd, r);
+		n = send_locked(sk, lane, r, &leg);
+		if (sl_likely(leg != NULL) && sl_leg_kick(leg) == -ENETDOWN)
+			n = TO_KERNEL;
+		sl_lane_unlock(lane);
+		if (n == TO_KERNEL)
+			return send_kernel(sk, fd, r);
+		if (sl_likely(n != -EAGAIN))
+			return n;
+		if (sk->nonblock || (r->flags & MSG_DONTWAIT)) {
+			sk->stats->tx_eagain++;
+			return n;
+		}
+		if (tries > 100)
+			return send_kernel(sk, fd, r); /* the device stands still */
+		sl_sys(SYS_sched_yield);
+	}
+}
+
+/* Calls ---------------------------------------------------------------------------------------- */
+
+static size_t iov_len(const struct iovec *iov, size_t n)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < n; i++)
+		len += iov[i].iov_len;
+	return len;
+}
+
+SL_API ssize_t sl_sendto(int fd, const void *buf, size_t len, int flags,
+			 const struct sockaddr *addr, socklen_t addrlen)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	struct iovec iov = { (void *)buf, len };
+	struct tx_req r = { &iov, 1, len, addr, addrlen, NULL, flags };
+
+	return sk ? send_one(sk, fd, &r) : sl_sys_sendto(fd, buf, len, flags, addr, addrlen);
+}
+
+SL_API ssize_t sl_send(int fd, const void *buf, size_t len, int flags)
+{
+	return sl_sendto(fd, buf, len, flags, NULL, 0);
+}
+
+static struct tx_req from_msg(const struct msghdr *m, int flags)
+{
+	return (struct tx_req){
+		.iov = m->msg_iov,
+		.niov = m->msg_iovlen,
+		.len = iov_len(m->msg_iov, m->msg_iovlen),
+		.name = m->msg_namelen ? m->msg_name : NULL,
+		.namelen = m->msg_namelen,
+		.msg = m,
+		.flags = flags,
+	};
+}
+
+SL_API ssize_t sl_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	struct tx_req r;
+
+	if (!sk)
+		return sl_sys_sendmsg(fd, msg, flags);
+	r = from_msg(msg, flags);
+	return send_one(sk, fd, &r);
+}
+
+SL_API ssize_t sl_writev(int fd, const struct iovec *iov, int n)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	struct tx_req r = { .iov = iov, .niov = (size_t)n };
+
+	if (!sk || n < 0 || n > 1024)
+		return sl_sys(SYS_writev, fd, iov, n);
+	r.len = iov_len(iov, r.niov);
+	return send_one(sk, fd, &r);
+}
+
+/* A run of messages with one kick for many; lane held once. Stops at the first that needs more
+ * than the fast path. */
+static unsigned send_run(struct sl_sock *sk, struct mmsghdr *msgs, unsigned n, int flags)
+{
+	struct sl_leg *leg = NULL, *last = NULL;
+	struct sl_lane *lane;
+	unsigned done = 0, unkicked = 0;
+
+	if (sk->state != SL_STATE_OFFLOADED || (sl_load(&sk->os) & SL_OS_ERR) ||
+	    !sl_sock_lock(sk, &lane))
+		return 0;
+	for (; done < n; done++) {
+		struct tx_req r = from_msg(&msgs[done].msg_hdr, flags);
+		ssize_t len;
+
+		if (wants_kernel(sk, &r))
+			break;
+		len = send_locked(sk, lane, &r, &leg);
+		if (last && leg != last)
+			sl_leg_kick(last);
+		last = leg;
+		if (len < 0)
+			break;
+		msgs[done].msg_len = (unsigned)len;
+		if (++unkicked == KICK_EVERY) {
+			sl_leg_kick(leg);
+			unkicked = 0;
+		}
+	}
+	if (last && last->tx->posted)
+		sl_leg_kick(last);
+	sl_lane_unlock(lane);
+	return done;
+}
+
+SL_API int sl_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	unsigned done = 0;
+
+	if (!sk)
+		return (int)sl_sys(SYS_sendmmsg, fd, msgs, n, flags);
+	n = sl_min(n, 1024u); /* UIO_MAXIOV */
+	while (done < n) {
+		struct tx_req r;
+		ssize_t len;
+
+		done += send_run(sk, msgs + done, n - done, flags);
+		if (done == n)
+			break;
+		r = from_msg(&msgs[done].msg_hdr, flags);
+		len = send_one(sk, fd, &r);
+		if (len < 0)
+			return done ? (int)done : (int)len;
+		msgs[done++].msg_len = (unsigned)len;
+	}
+	return (int)done;
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The life of a socket: made, duplicated, handed back, closed.
+ *
+ * Theory of operation: objects are type-stable: carved from reserved address space and used again,
+ * never unmapped, so that a thread that holds a pointer may look at it at any time; gen tells it
+ * whether it still is the same socket. The lane's lock protects what the packet path touches;
+ * `slow` orders the calls that change names, claims and memberships. `slow` is taken first. */
+#include "sock/sock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "sluice.h"
+
+#define MAX_SOCKS (1u << 20)
+
+static struct sl_lock table_lock; /* protects what follows */
+static struct sl_sock *slab;
+static uint32_t slab_used;
+static struct sl_sock *free_list;
+
+static int slab_init(void)
+{
+	long p = sl_sys(SYS_mmap, NULL, MAX_SOCKS * sizeof(struct sl_sock), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p < 0 && p > -4096)
+		return (int)p;
+	slab = (struct sl_sock *)p;
+	return 0;
+}
+
+int sl_sock_table_init(void)
+{
+	int err = slab_init();
+
+	if (err == 0)
+		err = sl_slots_init(MAX_SOCKS);
+	if (err == 0)
+		err = sl_fdtab_init();
+	return err;
+}
+
+int sl_sock_shadow(const struct sl_sock *sk)
+{
+	return sl_load(&sk->fd);
+}
+
+struct sl_lane *sl_sock_lane(const struct sl_sock *sk)
+{
+	struct sl_lane *lane = sl_load_acquire(&sk->lane);
+
+	return lane == &sl_limbo ? NULL : lane;
+}
+
+bool sl_sock_is(const struct sl_sock *sk, int fd)
+{
+	return sl_fd_sock(fd) == sk;
+}
+
+void sl_sock_for_each(void (*fn)(struct sl_sock *sk, void *arg), void *arg)
+{
+	uint32_t n = sl_load_acquire(&slab_used);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (sl_load(&slab[i].nfds))
+			fn(&slab[i], arg);
+}
+
+bool sl_sock_inode_is_ours(uint32_t inode, void *arg)
+{
+	uint32_t n = sl_load_acquire(&slab_used);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (sl_load(&slab[i].nfds) && slab[i].inode == inode &&
+		    slab[i].state != SL_STATE_KERNEL)
+			return true;
+	return false;
+}
+
+/* New ------------------------------------------------------------------------------------------ */
+
+static void on_data(struct sl_udp *u)
+{
+	struct sl_sock *sk = sl_container_of(u, struct sl_sock, udp);
+
+	if (!sl_list_empty(&sk->watches))
+		sl_sock_notify(sk, EPOLLIN | EPOLLRDNORM);
+}
+
+static struct sl_sock *alloc_sock(void)
+{
+	struct sl_sock *sk = NULL;
+	uint32_t gen;
+
+	if (!sl_lock(&table_lock))
+		return NULL;
+	if (free_list) {
+		sk = free_list;
+		free_list = sk->next_free;
+	} else if (slab_used < MAX_SOCKS) {
+		sk = &slab[slab_used];
+		sl_list_init(&sk->watches);
+	}
+	if (sk) {
+		gen = sk->gen + 1;
+		memset(sk, 0, sizeof(*sk));
+		sk->gen = gen;
+		sk->lane = &sl_limbo;
+		sl_list_init(&sk->watches);
+		if (sk == &slab[slab_used])
+			sl_store_release(&slab_used, slab_used + 1);
+	}
+	sl_unlock(&table_lock);
+	return sk;
+}
+
+static void free_sock(struct sl_sock *sk)
+{
+	sl_lock(&table_lock);
+	sl_store(&sk->nfds, 0);
+	sk->next_free = free_list;
+	free_list = sk;
+	sl_unlock(&table_lock);
+}
+
+static uint32_t inode_of(int fd)
+{
+	struct stat st;
+
+	return sl_sys(SYS_fstat, fd, &st) < 0 ? 0 : (uint32_t)st.st_ino;
+}
+
+static void fill_stats(struct sl_sock *sk)
+{
+	struct sl_sock_stats *s = sk->stats;
+
+	s->fd = sk->fd;
+	s->inode = sk->inode;
+	s->proto = IPPROTO_UDP;
+	s->family = sk->family;
+	s->state = SL_STATE_NEW;
+	s->reason = SL_REASON_UNDECIDED;
+	s->blocking = !sk->nonblock;
+	s->rcvbuf = sk->udp.rcvbuf;
+	s->sndbuf = sk->sndbuf;
+	s->mc_loop = 1;
+	sl_store_release(&s->used, 1);
+}
+
+struct sl_sock *sl_sock_new(int fd, int family, int type)
+{
+	struct sl_sock *sk = alloc_sock();
+	int slot;
+
+	if (!sk)
+		return NULL;
+	slot = sl_slot_new();
+	if (slot < 0) {
+		free_sock(sk);
+		return NULL;
+	}
+	sk->slot = (uint32_t)slot;
+	sk->fd = fd;
+	sk->family = (uint8_t)family;
+	sk->nonblock = type & SOCK_NONBLOCK;
+	sk->nfds = 1;
+	sk->inode = inode_of(fd);
+	sk->stats = sl_stats_sock_new();
+	sk->udp.stats = sk->stats;
+	sk->udp.on_data = on_data;
+	sk->mc_all = sk->mc_loop = true;
+	sk->pmtudisc = IP_PMTUDISC_WANT;
+	sk->mc_ttl = 1;
+	sl_sock_read_options(sk);
+	fill_stats(sk);
+	sl_slot_set(sk->slot, SL_SLOT_UDP, &sk->udp);
+	if (sl_fdtab_set(fd, SL_FD_SOCK, sk) < 0) {
+		sl_slot_free(sk->slot);
+		sl_stats_sock_free(sk->stats);
+		free_sock(sk);
+		return NULL;
+	}
+	sl_keeper_watch(sk);
+	return sk;
+}
+
+/* What we can look after: UDP over IP, in the network namespace that we mirror. */
+SL_API int sl_socket(int domain, int type, int protocol)
+{
+	int base = type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd = sl_sys_socket(domain, type, protocol);
+
+	if (fd < 0 || (domain != AF_INET && domain != AF_INET6) || base != SOCK_DGRAM ||
+	    (protocol != 0 && protocol != IPPROTO_UDP))
+		return fd;
+	if (sl_start() < 0)
+		return fd;
+	if (!sl_settings.offloaded_sockets) {
+		sl_stats->not_offloaded++;
+		return fd;
+	}
+	if (!sl_sock_new(fd, domain, type))
+		sl_warn_once("sock", "too many sockets: new ones stay with the kernel");
+	return fd;
+}
+
+/* Hand back and close ------------------------------------------------------------------------ */
+
+/* Leaves the lane: watchers are told, packets under way go stale. */
+static void leave(struct sl_sock *sk, uint32_t event, bool keep_queue)
+{
+	struct sl_lane *lane;
+
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	sl_slot_free(sk->slot);
+	sl_sock_notify(sk, event);
+	if (!keep_queue)
+		sl_udp_fini(&sk->udp, &lane->frames);
+	sk->path.d = NULL;
+	if (lane != &sl_limbo)
+		__atomic_fetch_sub(&lane->users, 1, __ATOMIC_RELAXED);
+	if (!keep_queue)
+		sl_store_release(&sk->lane, &sl_limbo);
+	sl_lane_unlock(lane);
+}
+
+static void stop_claims(struct sl_sock *sk)
+{
+	sl_mcast_forget(sk);
+	sl_sock_unclaim(sk);
+}
+
+/* The socket goes on as the kernel's. What is in our queue is still read through us first: the
+ * descriptor stays ours, in state KERNEL, and every call but receive passes through. */
+void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
+{
+	struct sl_lane *lane;
+
+	sl_lock(&sk->slow);
+	if (sk->state == SL_STATE_KERNEL || !sk->nfds) {
+		sl_unlock(&sk->slow);
+		return;
+	}
+	stop_claims(sk);
+	sk->stats->reason = reason;
+	sk->stats->state = SL_STATE_KERNEL;
+	if (sk->state == SL_STATE_OFFLOADED)
+		sl_stats->handed_back++;
+	else
+		sl_stats->not_offloaded++;
+	sl_debug("sock", "fd %d goes to the kernel: %s", sk->fd, sl_reason_text(reason));
+	/* Late packets of the flow were for us: take them before the slot closes. */
+	if (sl_sock_lock(sk, &lane)) {
+		sl_lane_turn_locked(lane);
+		sl_store(&sk->state, SL_STATE_KERNEL);
+		sl_lane_unlock(lane);
+	}
+	leave(sk, SL_READY_DEMOTED, true);
+	sl_unlock(&sk->slow);
+}
+
+/* Another descriptor of the socket, when the one we used is closed. */
+static int other_fd(struct sl_sock *sk, int closing)
+{
+	for (uint32_t fd = 0; fd < sl_fdtab_size; fd++)
+		if ((int)fd != closing && sl_fd_sock((int)fd) == sk)
+			return (int)fd;
+	return -1;
+}
+
+/* One descriptor of the socket goes; the last one takes everything along. */
+static void drop_fd(struct sl_sock *sk, int fd)
+{
+	sl_lock(&sk->slow);
+	sl_fdtab_clear(fd);
+	if (sk->nfds > 1) {
+		sk->nfds--;
+		if (sk->fd == fd)
+			sl_store(&sk->fd, other_fd(sk, fd));
+		sl_unlock(&sk->slow);
+		return;
+	}
+	if (sk->state != SL_STATE_KERNEL) {
+		stop_claims(sk);
+		leave(sk, SL_READY_GONE, false);
+	} else {
+		struct sl_lane *lane;
+
+		if (sl_sock_lock(sk, &lane)) {
+			sl_sock_notify(sk, SL_READY_GONE);
+			sl_udp_fini(&sk->udp, &lane->frames);
+			sl_store_release(&sk->lane, &sl_limbo);
+			sl_lane_unlock(lane);
+		}
+	}
+	sl_stats_sock_free(sk->stats); /* others may count into it still: it stays mapped */
+	sl_unlock(&sk->slow);
+	free_sock(sk);
+}
+
+SL_API void sl_replace(int fd)
+{
+	uintptr_t w = sl_fdtab_word(fd);
+
+	if ((w & 3) == SL_FD_SOCK) {
+		drop_fd((struct sl_sock *)(w - SL_FD_SOCK), fd);
+	} else if ((w & 3) == SL_FD_EPOLL) {
+		sl_fdtab_clear(fd);
+		sl_epoll_close((struct sl_epoll *)(w - SL_FD_EPOLL));
+	}
+}
+
+/* The number must leave our table before the kernel can give it to somebody else. */
+SL_API int sl_close(int fd)
+{
+	sl_replace(fd);
+	return sl_sys_close(fd);
+}
+
+SL_API void sl_dup_done(int oldfd, int newfd)
+{
+	struct sl_sock *sk = sl_fd_sock(oldfd);
+	struct sl_epoll *ep = sl_fd_epoll(oldfd);
+
+	if (newfd < 0 || newfd == oldfd)
+		return;
+	if (sk) {
+		sl_lock(&sk->slow);
+		if (sl_fdtab_set(newfd, SL_FD_SOCK, sk) == 0)
+			sk->nfds++;
+		sl_unlock(&sk->slow);
+	} else if (ep && sl_fdtab_set(newfd, SL_FD_EPOLL, ep) == 0) {
+		sl_epoll_dup(ep);
+	}
+}
+
+SL_API int sl_hand_back(int fd)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+
+	if (!sk)
+		return -EBADF;
+	sl_sock_kernel(sk, SL_REASON_PASSED);
+	return 0;
+}
+
+/* In a child after fork: its descriptors are plain kernel sockets. Offloaded ones are the
+ * parent's; the first use tells it to hand them back (sl_keeper_tell_parent). */
+void sl_sock_table_child(void)
+{
+	uint32_t n = slab_used;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct sl_sock *sk = &slab[i];
+
+		if (!sk->nfds)
+			continue;
+		sk->passed = sk->state == SL_STATE_OFFLOADED;
+		sk->state = SL_STATE_KERNEL;
+		sk->claims = NULL;
+		sk->members = NULL;
+		sk->lane = &sl_limbo;
+		sk->udp.ring = NULL; /* the frames are the parent's; the memory is lost with it */
+		sk->udp.size = sk->udp.head = sk->udp.tail = 0;
+		sk->path.d = NULL;
+		memset(&sk->slow, 0, sizeof(sk->slow));
+		sl_list_init(&sk->watches);
+	}
+	memset(&table_lock, 0, sizeof(table_lock));
+}

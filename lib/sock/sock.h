@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a socket is: a kernel socket (the shadow, the descriptor the program holds) and, while it is
+ * offloaded, a place on a lane, a receive queue and claims on packets. */
+#ifndef SL_SOCK_H
+#define SL_SOCK_H
+
+#include <netinet/in.h>
+
+#include "base/list.h"
+#include "sock/fdtab.h"
+#include "sock/internal.h"
+#include "sock/ready.h"
+#include "stack/stack.h"
+#include "udp/udp.h"
+
+/* What the kernel holds for the shadow, as far as we know (sl_sock.os). */
+#define SL_OS_IN  (1u << 0)
+#define SL_OS_ERR (1u << 1)
+
+/* Ancillary data wanted with each datagram (sl_sock.want). */
+#define SL_WANT_PKTINFO	    (1u << 0)
+#define SL_WANT_TOS	    (1u << 1)
+#define SL_WANT_TTL	    (1u << 2)
+#define SL_WANT_STAMP_US    (1u << 3)
+#define SL_WANT_STAMP_NS    (1u << 4)
+#define SL_WANT_STAMPING    (1u << 5) /* SO_TIMESTAMPING, software or hardware receive */
+#define SL_WANT_OVFL	    (1u << 6)
+#define SL_WANT_GRO	    (1u << 7)
+#define SL_WANT_ORIGDST	    (1u << 8)
+#define SL_WANT_PKTINFO6    (1u << 9)
+#define SL_WANT_TCLASS	    (1u << 10)
+#define SL_WANT_HOPLIMIT    (1u << 11)
+#define SL_WANT_ANY_STAMP   (SL_WANT_STAMP_US | SL_WANT_STAMP_NS | SL_WANT_STAMPING)
+#define SL_WANT_NEW_STAMP   (1u << 12) /* the 64-bit form of SO_TIMESTAMP(NS|ING) was asked for */
+
+/* The last destination, with headers made for it. */
+struct sl_path {
+	struct sl_addr dst;
+	uint16_t port;
+	uint32_t oif;
+	struct sl_dst *d; /* in the cache of the lane; NULL: no path yet */
+	uint32_t serial;  /* of d when the headers were made */
+	bool os;	  /* a rule sends this destination through the kernel */
+	uint16_t max_payload;
+	struct sl_leg *leg; /* NULL: through the kernel */
+	struct sl_udp_hdr hdr;
+};
+
+/* One claim that the broker holds for us. */
+struct sl_sock_claim {
+	struct sl_sock_claim *next;
+	struct sl_claim_req req;
+};
+
+struct sl_member;
+
+struct sl_sock {
+	/* what each call looks at */
+	int fd;		   /* the shadow */
+	uint32_t gen;	   /* raised when the object is used for another socket */
+	uint8_t state;	   /* enum sl_stat_state */
+	uint8_t family;	   /* AF_INET, AF_INET6 */
+	bool nonblock;	   /* O_NONBLOCK */
+	uint8_t os;	   /* SL_OS_*; atomic */
+	uint8_t os_turn;   /* whose turn it is when both have data */
+	bool corked;	   /* the kernel collects a datagram (MSG_MORE, UDP_CORK) */
+	uint16_t want;	   /* SL_WANT_* */
+	uint32_t os_hot;   /* polls of the kernel left: it had data lately */
+	uint32_t os_count; /* empty polls since the kernel was asked */
+	struct sl_lane *lane; /* never NULL; sl_limbo while it is on none */
+	struct sl_sock_stats *stats;
+	struct sl_list watches; /* struct sl_watch */
+	uint64_t rcvtimeo_ns;	/* 0: none */
+
+	/* receive */
+	struct sl_udp udp;
+
+	/* send */
+	struct sl_path path;
+	uint16_t ip_id;
+	uint16_t gso_size; /* UDP_SEGMENT, 0: off */
+	uint8_t tos, ttl;  /* ttl 0: the route's or the system's */
+	uint8_t mc_ttl;
+	uint8_t pmtudisc;
+	bool no_csum, no_csum6;
+	bool tx_shut;
+	bool mc_loop;
+	bool v6only;
+	uint32_t mark;
+	uint32_t mc_oif;     /* IP(V6)_MULTICAST_IF */
+	uint32_t unicast_oif;
+	struct sl_addr mc_src; /* source address that IP_MULTICAST_IF set */
+	uint32_t bound_if;   /* SO_BINDTODEVICE */
+	uint32_t sndbuf;
+
+	/* names and claims; changed by the calls that change them, under `slow` */
+	struct sl_lock slow;
+	struct sl_addr local;
+	uint16_t local_port; /* 0: not bound */
+	uint32_t local_scope;
+	bool bound_addr; /* to an address, not a wildcard */
+	bool reuse;	 /* SO_REUSEADDR or SO_REUSEPORT */
+	bool reuseport;
+	bool mc_all; /* IP_MULTICAST_ALL */
+	bool passed; /* seen by a child: never to be offloaded again */
+	uint32_t nfds;
+	uint32_t slot;
+	uint32_t inode;
+	struct sl_sock_claim *claims;
+	struct sl_member *members; /* multicast memberships */
+	struct sl_sock *next_free;
+};
+
+/* sock.c: life */
+int sl_sock_table_init(void);
+void sl_sock_table_child(void);
+struct sl_sock *sl_sock_new(int fd, int family, int type);
+void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason); /* hand back; idempotent */
+void sl_sock_for_each(void (*fn)(struct sl_sock *sk, void *arg), void *arg);
+bool sl_sock_inode_is_ours(uint32_t inode, void *arg);
+
+/* Takes the lane that the socket is on. False: use the kernel (signal handler in our own turn). */
+static inline bool sl_sock_lock(struct sl_sock *sk, struct sl_lane **lane)
+{
+	for (;;) {
+		struct sl_lane *l = sl_load_acquire(&sk->lane);
+
+		if (sl_unlikely(!sl_lane_lock(l)))
+			return false;
+		if (sl_likely(l == sl_load(&sk->lane))) {
+			*lane = l;
+			return true;
+		}
+		sl_lane_unlock(l);
+	}
+}
+
+/* bind.c: names and claims */
+/* Looks at what the socket is bound and connected to, applies the rules, and claims its packets or
+ * hands it back. After each change of names. */
+void sl_sock_decide(struct sl_sock *sk);
+/* Binds as the kernel would at the first send. 0 or -errno. */
+int sl_sock_autobind(struct sl_sock *sk);
+void sl_sock_unclaim(struct sl_sock *sk);
+/* A device came or changed: claim there too. */
+void sl_sock_device_up(struct sl_sock *sk, uint32_t ifindex);
+/* Claims carry SL_CLAIM_STAMP or not: tell the steering program. */
+void sl_sock_claim_flags(struct sl_sock *sk);
+uint32_t sl_device_of_addr(const struct sl_addr *addr); /* 0: not ours */
+bool sl_sock_add_claim(struct sl_sock *sk, const struct sl_claim_req *req, const char **why);
+
+/* opt.c */
+void sl_sock_read_options(struct sl_sock *sk);
+
+/* mcast.c: memberships and the fan-out to several sockets */
+int sl_mcast_setsockopt(struct sl_sock *sk, int level, int name, const void *val, socklen_t len);
+bool sl_mcast_is_membership(int level, int name);
+void sl_mcast_claim(struct sl_sock *sk);   /* the socket has a lane and a port now */
+void sl_mcast_forget(struct sl_sock *sk);  /* it is going */
+void sl_mcast_init(void);
+void sl_mcast_recheck(void);
+
+/* recv.c */
+/* Asks the kernel for what it holds for the shadow, without waiting; -EAGAIN: nothing. */
+void sl_sock_os_event(struct sl_sock *sk, uint8_t bits); /* the keeper saw something */
+
+/* keeper.c */
+int sl_keeper_start(void);
+void sl_keeper_watch(struct sl_sock *sk);
+void sl_keeper_wake(void);
+void sl_keeper_child(void);
+/* From a child: the parent should hand that socket back. */
+void sl_keeper_tell_parent(const struct sl_sock *sk);
+
+#endif

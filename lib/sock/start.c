@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Bringing the library up, at the first socket that it may look after; and down again. */
+#include <errno.h>
+#include <net/if.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "ctl/conf.h"
+#include "sluice.h"
+#include "sock/sock.h"
+
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+static __thread bool starting; /* sockets that the start itself opens are the kernel's */
+static int started;	       /* 0 not yet, 1 up, -errno failed */
+
+static void link_changed(const struct sl_link *link, bool gone);
+static void addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool gone);
+
+static bool add_local(uint32_t ifindex, const struct sl_addr *addr, void *arg)
+{
+	sl_broker_local_add(addr->b);
+	return true;
+}
+
+static int bring_up(void)
+{
+	static const struct sl_net_events events = {
+		.link_changed = link_changed,
+		.addr_changed = addr_changed,
+	};
+	struct sl_broker_opts opts = {
+		.busy_poll = sl_settings.busy_poll,
+		.busy_poll_budget = (uint32_t)sl_settings.busy_poll_budget,
+		.no_huge = sl_settings.mem_alloc_type == SL_MEM_ANON,
+		.want_huge = sl_settings.mem_alloc_type == SL_MEM_HUGE,
+	};
+	const struct sl_rule *rules;
+	unsigned nrules;
+	int err;
+
+	sl_clock_init();
+	sl_broker_init(&opts);
+	sl_rules_load();
+	rules = sl_rules(&nrules);
+	sl_broker_rules_set(rules, nrules);
+	err = sl_sock_table_init();
+	if (err == 0)
+		err = sl_net_open(&events);
+	if (err == 0)
+		err = sl_stack_init();
+	if (err == 0)
+		err = sl_keeper_start();
+	if (err < 0)
+		return err;
+	sl_in_register(SL_SLOT_UDP, sl_udp_input);
+	sl_mcast_init();
+	sl_local_for_each(add_local, NULL);
+	return 1;
+}
+
+static void bring_down(void)
+{
+	if (started == 1) {
+		sl_broker_fini();
+		sl_stats_close();
+	}
+}
+
+int sl_start(void)
+{
+	int saved = errno;
+	int ret = sl_load_acquire(&started);
+
+	if (sl_likely(ret == 1))
+		return 0;
+	if (ret < 0 || starting)
+		return ret < 0 ? ret : -EAGAIN;
+	pthread_mutex_lock(&start_lock);
+	starting = true;
+	if (started == 0) {
+		sl_settings_load(NULL);
+		sl_settings_banner();
+		sl_stats_open();
+		ret = bring_up();
+		if (ret < 0)
+			sl_warn("sluice", "everything stays with the kernel: %s",
+				strerrorname_np(-ret));
+		else
+			atexit(bring_down);
+		sl_store_release(&started, ret);
+	}
+	starting = false;
+	pthread_mutex_unlock(&start_lock);
+	errno = saved;
+	return started == 1 ? 0 : started;
+}
+
+/* What the mirrors tell ------------------------------------------------------------------------ */
+
+static void socket_device_up(struct sl_sock *sk, void *arg)
+{
+	if (sl_load(&sk->state) != SL_STATE_KERNEL)
+		sl_sock_device_up(sk, *(uint32_t *)arg);
+}
+
+static void device_up(uint32_t ifindex)
+{
+	struct sl_port *p = sl_stack_port(ifindex);
+
+	if (!p)
+		sl_port_forget(ifindex);
+	sl_sock_for_each(socket_device_up, &ifindex);
+}
+
+static void link_changed(const struct sl_link *link, bool gone)
+{
+	struct sl_port *p = sl_stack_port(link->ifindex);
+
+	if (p && !gone)
+		p->stats->mtu = link->mtu;
+	if (!gone && (link->flags & IFF_UP))
+		device_up(link->ifindex);
+}
+
+static void addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool gone)
+{
+	if (gone) {
+		sl_broker_local_del(addr->b);
+	} else {
+		sl_broker_local_add(addr->b);
+		device_up(ifindex);
+	}
+}
+
+/* Fork ----------------------------------------------------------------------------------------- */
+
+SL_API void sl_fork_child(void)
+{
+	if (sl_load(&started) != 1)
+		return;
+	sl_stack_child();
+	sl_broker_child();
+	sl_net_child();
+	sl_keeper_child();
+	sl_sock_table_child();
+	sl_epoll_fork_child();
+	sl_stats_child();
+	sl_tid_cache = 0;
+	started = -ECHILD; /* sockets made here are the kernel's (until the daemon's issue) */
+}
