@@ -32,6 +32,8 @@ struct entry {
 	struct sl_neigh pub;
 	uint32_t events; /* messages about it so far */
 	uint32_t mark;   /* last dump that named it */
+	bool in_use;     /* waits for sl_neigh_work() */
+	struct entry *use_next;
 };
 
 static struct sl_neigh *table[BUCKETS];
@@ -39,6 +41,7 @@ static struct sl_lock lock; /* writers */
 static uint32_t mark;
 static char *chunk; /* room for new entries */
 static size_t chunk_left;
+static struct entry *use_stack; /* pushed by any thread, emptied by the keeper */
 static bool may_use = true;
 
 static struct entry *priv(struct sl_neigh *n)
@@ -267,14 +270,12 @@ struct sl_neigh *sl_neigh_get(uint32_t ifindex, const struct sl_addr *addr)
 	return n;
 }
 
-void sl_neigh_use(struct sl_neigh *n)
+static void tell_use(struct sl_neigh *n)
 {
 	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8)));
 	struct nlmsghdr *nlh;
 	int nud, err;
 
-	if (!sl_load(&may_use))
-		return;
 	/* NTF_USE takes PERMANENT off an entry (since Linux 5.15): ask what it is now. */
 	nud = refresh(n);
 	__atomic_store_n(&n->wants_probe, false, __ATOMIC_RELAXED);
@@ -284,8 +285,36 @@ void sl_neigh_use(struct sl_neigh *n)
 	((struct ndmsg *)mnl_nlmsg_get_payload(nlh))->ndm_flags = NTF_USE;
 	err = sl_rtnl_tell(nlh);
 	if (err == -EPERM) {
-		sl_store(&may_use, false);
+		may_use = false;
 		sl_details("net", "neighbours in use are not probed: no CAP_NET_ADMIN");
+	}
+}
+
+/* The questions wait for the kernel's configuration lock (rtnl), which others may hold for long:
+ * nothing for the packet path. */
+void sl_neigh_use(struct sl_neigh *n)
+{
+	struct entry *e = priv(n);
+
+	__atomic_store_n(&n->wants_probe, false, __ATOMIC_RELAXED);
+	if (__atomic_exchange_n(&e->in_use, true, __ATOMIC_ACQ_REL))
+		return;
+	e->use_next = sl_load(&use_stack);
+	while (!__atomic_compare_exchange_n(&use_stack, &e->use_next, e, false, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED))
+		;
+	sl_rtnl_wake();
+}
+
+void sl_neigh_work(void)
+{
+	struct entry *e = __atomic_exchange_n(&use_stack, NULL, __ATOMIC_ACQUIRE), *next;
+
+	for (; e; e = next) {
+		next = e->use_next;
+		sl_store_release(&e->in_use, false);
+		if (may_use)
+			tell_use(&e->pub);
 	}
 }
 
@@ -315,6 +344,7 @@ static void forget_unmarked(struct sl_neigh *n)
 static void repair(struct sl_neigh *n)
 {
 	n->seq &= ~1u;
+	priv(n)->in_use = false;
 	forget(n);
 }
 
@@ -345,6 +375,7 @@ void sl_neigh_forget(void)
 void sl_neigh_child(void)
 {
 	memset(&lock, 0, sizeof(lock));
+	use_stack = NULL;
 	each(repair);
 	/* The chunk may have been on the way to its next user: take a new one. */
 	chunk_left = 0;

@@ -27,8 +27,9 @@ struct sl_neigh *sl_neigh_get(uint32_t ifindex, const struct sl_addr *addr);
  * *seq is what to compare with n->seq later. No system call, no lock. */
 bool sl_neigh_read(const struct sl_neigh *n, uint8_t mac[6], uint32_t *seq);
 
-/* Tells the kernel that the neighbour is in use, so that it is probed and kept: one netlink
- * message, without waiting (needs CAP_NET_ADMIN; else does nothing). Clears wants_probe. */
+/* Has the keeper tell the kernel that the neighbour is in use, so that it is resolved, probed and
+ * kept: NTF_USE (needs CAP_NET_ADMIN; else nothing comes of it). Clears wants_probe. Any thread,
+ * without waiting; one write(2) to wake the keeper. */
 void sl_neigh_use(struct sl_neigh *n);
 
 #endif

@@ -12,7 +12,6 @@
 #include <linux/ipv6.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "net/rtnl.h"
 
 #ifndef IFA_MULTICAST
@@ -296,7 +295,6 @@ int sl_route_get(const struct sl_route_key *key, struct sl_route *out)
 	memset(out, 0, sizeof(*out));
 	/* Before the question: what changes from now on makes the answer stale. */
 	out->gen = sl_load_acquire(&sl_route_gen);
-	out->asked_ns = sl_now_ns();
 	if (!sl_addr_is_any(&key->src) && sl_addr_is_v4(&key->src) != sl_addr_is_v4(&key->dst))
 		return -EINVAL;
 	build(nlh, key);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <linux/nexthop.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -34,6 +35,8 @@ struct chan {
 
 static struct chan asks = {.fd = -1}, dumps = {.fd = -1};
 static int events_fd = -1;
+static int wake_fd = -1;   /* eventfd: neighbours wait for sl_neigh_work() */
+static int watch_fd = -1;  /* epoll set of the two above: what the keeper watches */
 static bool resync_wanted; /* keeper: events were lost, the tables must be dumped anew */
 static uint8_t events_buf[BUF_BYTES] __attribute__((aligned(8)));
 
@@ -459,7 +462,7 @@ static void recover(void)
 		resync_wanted = false;
 }
 
-void sl_net_on_readable(void)
+static void work_events(void)
 {
 	for (int i = 0; i < EVENT_BATCH && !resync_wanted; i++) {
 		long n = recv_kernel(events_fd, events_buf, MSG_DONTWAIT);
@@ -480,9 +483,26 @@ void sl_net_on_readable(void)
 		recover();
 }
 
+void sl_net_on_readable(void)
+{
+	uint64_t n;
+
+	if (sl_sys_read(wake_fd, &n, sizeof(n)) > 0)
+		sl_neigh_work();
+	work_events();
+}
+
+void sl_rtnl_wake(void)
+{
+	uint64_t one = 1;
+
+	if (wake_fd >= 0)
+		(void)sl_sys_write(wake_fd, &one, sizeof(one));
+}
+
 int sl_net_fd(void)
 {
-	return events_fd;
+	return watch_fd;
 }
 
 /* Life ------------------------------------------------------------------------------------- */
@@ -494,16 +514,41 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
+static void close_fds(void)
+{
+	close_fd(&watch_fd);
+	close_fd(&wake_fd);
+	close_fd(&events_fd);
+	close_fd(&dumps.fd);
+}
+
+static int watch_open(void)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+	int err;
+
+	events_fd = events_open();
+	if (events_fd < 0)
+		return events_fd;
+	wake_fd = sl_sys_eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (wake_fd < 0)
+		return wake_fd;
+	watch_fd = sl_sys_epoll_create1(EPOLL_CLOEXEC);
+	if (watch_fd < 0)
+		return watch_fd;
+	err = sl_sys_epoll_ctl(watch_fd, EPOLL_CTL_ADD, events_fd, &ev);
+	return err ? err : sl_sys_epoll_ctl(watch_fd, EPOLL_CTL_ADD, wake_fd, &ev);
+}
+
 int sl_net_open(const struct sl_net_events *events)
 {
 	int err;
 
 	sl_rtnl_set_events(NULL);
 	resync_wanted = false;
-	events_fd = events_open();
-	if (events_fd < 0)
-		return events_fd;
-	err = chan_open(&dumps);
+	err = watch_open();
+	if (!err)
+		err = chan_open(&dumps);
 	if (!err)
 		err = chan_open(&asks);
 	if (!err)
@@ -523,8 +568,7 @@ void sl_net_close(void)
 	close_fd(&asks.fd);
 	if (locked)
 		sl_unlock(&asks.lock);
-	close_fd(&events_fd);
-	close_fd(&dumps.fd);
+	close_fds();
 	sl_rtnl_set_events(NULL);
 	sl_link_fini();
 	sl_neigh_forget();
@@ -533,8 +577,7 @@ void sl_net_close(void)
 
 void sl_net_child(void)
 {
-	close_fd(&events_fd);
-	close_fd(&dumps.fd);
+	close_fds();
 	close_fd(&asks.fd);
 	memset(&asks.lock, 0, sizeof(asks.lock));
 	memset(&dumps.lock, 0, sizeof(dumps.lock));

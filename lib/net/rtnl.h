@@ -36,6 +36,9 @@ int sl_rtnl_dump(uint16_t type, int family, sl_rtnl_fn fn, void *arg);
 /* Sends without waiting; returns the error if the kernel has answered one already, else 0. */
 int sl_rtnl_tell(struct nlmsghdr *nlh);
 
+/* Makes the keeper call sl_net_on_readable(), and that sl_neigh_work(). Any thread. */
+void sl_rtnl_wake(void);
+
 /* What an event did, for sl_rtnl_feed(). */
 #define SL_RTNL_ROUTES (1u << 0) /* answers of routing may change */
 #define SL_RTNL_LOST   (1u << 1) /* events were lost */
@@ -95,6 +98,8 @@ bool sl_route_is_refusal(int error);
 
 /* An event or an entry of RTM_{NEW,DEL}NEIGH: changes the entry if there is one of ours. */
 void sl_neigh_on_msg(const struct nlmsghdr *nlh);
+/* Does what sl_neigh_use() has put off: the keeper's. */
+void sl_neigh_work(void);
 /* Around a dump, as sl_link_mark(). */
 void sl_neigh_mark(void);
 void sl_neigh_sweep(void);

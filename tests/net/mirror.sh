@@ -211,6 +211,7 @@ becomes "IPv6 resolved by use" "$mac" neigh "$dev" "$A6"
 ipb neigh replace "$A4" lladdr $m:06 nud stale dev "$dev"
 same "stale before use" "$m:06 probe" "$(ask neigh "$dev" "$A4")"
 same "use asks for the probe once" "$m:06" "$(ask use "$dev" "$A4")"
+ask gen >/dev/null # the keeper's turn
 state() { ipb neigh show "$A4" dev "$dev"; }
 case $(state) in *DELAY* | *PROBE* | *REACHABLE*) pass "use starts the probe" ;;
 *) fail "use starts the probe: $(state)" ;; esac
@@ -248,6 +249,12 @@ same "they are gone again" "$before" "$(ask count)"
 same "and told so" 250 "$(ask events | grep -o '/10.201[^ ]*=gone' | wc -l)"
 same "neighbour deleted unheard" none "$(ask neigh "$dev" "$NET4.79")"
 is_route "routes after the flood" "device $dev mtu 1500 src $B4 hop $A4 hl 0" "$A4"
+
+# A child of the process opens a mirror of its own; the parent's goes on.
+r=$(ask fork "$A4")
+same "in a child after fork" "before ENOTCONN after 0 kind 0 mtu 1500" "$r"
+ipb link set "$dev" mtu 1400
+is_route "the parent follows still" "device $dev mtu 1400 src $B4 hop $A4 hl 0" "$A4"
 say "cost: $(ask bench "$A4" "$dev")"
 exec 9>&-
 done_testing

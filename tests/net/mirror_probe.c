@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "net/neigh.h"
@@ -179,6 +181,32 @@ static void cmd_bench(const char *dst, const char *dev)
 	       (double)(t2 - t1) / 1e7);
 }
 
+/* What a child after fork sees: nothing, then a mirror of its own. */
+static void cmd_fork(const char *dst)
+{
+	struct sl_route_key key = {.src = {{{0}}}};
+	struct sl_route r = {0};
+	int before, after, status;
+	pid_t pid = fork();
+
+	if (pid != 0) {
+		waitpid(pid, &status, 0);
+		if (!WIFEXITED(status) || WEXITSTATUS(status))
+			printf("the child died: status %x\n", status);
+		return;
+	}
+	sl_net_child();
+	parse_addr(dst, &key.dst);
+	before = sl_route_get(&key, &r);
+	after = sl_net_open(NULL);
+	if (!after)
+		after = sl_route_get(&key, &r);
+	printf("before %s after %d kind %d mtu %u\n", strerrorname_np(-before), after, r.kind,
+	       r.mtu);
+	fflush(stdout);
+	_exit(0);
+}
+
 static void cmd_events(void)
 {
 	printf("%u%s\n", nevents, events);
@@ -212,6 +240,8 @@ static void run(char **word, unsigned n)
 		printf("%u\n", sl_load(&sl_route_gen));
 	} else if (!strcmp(word[0], "events")) {
 		cmd_events();
+	} else if (!strcmp(word[0], "fork") && n > 1) {
+		cmd_fork(word[1]);
 	} else if (!strcmp(word[0], "bench") && n > 2) {
 		cmd_bench(word[1], word[2]);
 	} else {
