@@ -40,13 +40,13 @@ run-tests: tests
 ASAN := BUILD=build-asan SAN=address,undefined CFLAGS="-O1 -g"
 asan:
 	$(MAKE) $(ASAN) tests
-	BUILD=build-asan MODES=both tests/run.sh $(T)
+	BUILD=build-asan MODES="kernel both" tests/run.sh $(T)
 check-asan:
 	$(MAKE) $(ASAN) tests
-	BUILD=build-asan MODES=both tests/run.sh unit bpf preload net
+	BUILD=build-asan MODES="kernel both" tests/run.sh unit bpf preload net
 tsan:
 	$(MAKE) BUILD=build-tsan SAN=thread CFLAGS="-O1 -g" tests
-	BUILD=build-tsan MODES=both tests/run.sh $(T)
+	BUILD=build-tsan MODES="kernel both" tests/run.sh $(T)
 
 # Many rounds of what is most likely to break by timing: kill -9, hand removal, changes under load.
 SOAK_SECONDS ?= 3600

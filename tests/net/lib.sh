@@ -28,7 +28,7 @@
 # shellcheck shell=bash
 
 set -u
-export LC_ALL=C
+export LC_ALL=C PYTHONDONTWRITEBYTECODE=1
 TESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 TOP=$(dirname "$TESTS")
 BUILD=${BUILD:-$TOP/build}
@@ -90,8 +90,34 @@ same() { # what, expected, got
 		say "  got:      $(printf '%s' "$3" | head -c 2000)"
 	fi
 }
+# Differential: what the kernel's sockets give is the oracle for the preloaded runs. A program
+# that fails (status not 0) fails the test in any mode.
+differ() { # name, command...
+	local name=$1 out rc
+	shift
+	out=$("$@" 2>"$TMP/differ.err")
+	rc=$?
+	[ $rc = 0 ] || {
+		fail "$name (status $rc)"
+		printf '%s\n' "$out" | tail -n 8
+		grep -v '^$' "$TMP/differ.err" | tail -n 12
+		return
+	}
+	if [ "$MODE" = kernel ]; then
+		printf '%s\n' "$out" >"$TMP/oracle.$name"
+		ok "$name says something" test -n "$out"
+	elif [ ! -e "$TMP/oracle.$name" ]; then
+		fail "$name: no oracle (MODES must begin with kernel)"
+	elif printf '%s\n' "$out" | diff "$TMP/oracle.$name" - >"$TMP/diff"; then
+		pass "$name as on the kernel"
+	else
+		fail "$name differs from the kernel (< kernel, > $MODE)"
+		head -n 30 "$TMP/diff"
+	fi
+}
 done_testing() {
 	[ $((PASSED + FAILED)) -gt 0 ] || die "nothing was asserted"
+	check_sanitizer
 	[ "$FAILED" = 0 ] || { say "$FAILED assertions failed, $PASSED passed"; exit 1; }
 	exit 0
 }
@@ -239,7 +265,8 @@ host_up() { # letter
 	ip netns add "$NS$1" || skip "cannot make network namespaces"
 	nsenter --net="/run/netns/$NS$1" sysctl -qw net.ipv6.conf.all.accept_dad=0 \
 		net.ipv6.conf.default.accept_dad=0 net.ipv6.conf.all.disable_ipv6=0 \
-		net.ipv6.conf.default.disable_ipv6=0 2>/dev/null
+		net.ipv6.conf.default.disable_ipv6=0 net.ipv4.icmp_ratelimit=0 \
+		net.ipv6.icmp.ratelimit=0 2>/dev/null
 	ip -n "$NS$1" link set lo up
 }
 
