@@ -153,14 +153,15 @@ static long write_quietly(int fd, const char *line, size_t len)
 	return n;
 }
 
-static void put_line(int fd, const char *line, size_t len)
+/* lost: how many lost lines this one tells of; they are lost still when it is. */
+static void put_line(int fd, const char *line, size_t len, uint32_t lost)
 {
 	struct pollfd p = {.fd = fd, .events = POLLOUT};
 	struct timespec none = {0, 0};
 
 	if (sl_sys(SYS_ppoll, &p, 1, &none, NULL, 8) != 1 || !(p.revents & POLLOUT) ||
 	    write_quietly(fd, line, len) < 0)
-		__atomic_add_fetch(&out.lost, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&out.lost, lost + 1, __ATOMIC_RELAXED);
 }
 
 /* Text at buf[n..size), never beyond; returns the new n. */
@@ -233,7 +234,7 @@ void sl_log_write(enum sl_log_level level, const char *room, const char *fmt, ..
 		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
 			line[i] = '?'; /* names from outside must not steer a terminal */
 	memcpy(line + n, color ? reset : "\n", color ? sizeof(reset) - 1 : 1);
-	put_line(fd, line, n + (color ? sizeof(reset) - 1 : 1));
+	put_line(fd, line, n + (color ? sizeof(reset) - 1 : 1), lost);
 restore_errno:
 	errno = saved;
 }

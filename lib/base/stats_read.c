@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Checks a copy of a statistics file, and lists its counters from stats.def. */
+#include "base/stats_read.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define SL_STAT(block, name, unit, help) SL_DESC_##block(name, unit, help)
+#define SL_DESC(type, n, u, h)           {#n, u, h, offsetof(type, n), false},
+#define SL_DESC_lane(n, u, h)
+#define SL_DESC_port(n, u, h)
+#define SL_DESC_proc(n, u, h)
+#define SL_DESC_sock(n, u, h) SL_DESC(struct sl_sock_stats, n, u, h)
+static struct sl_stat_desc sock_descs[] = {
+#include "base/stats.def"
+};
+#undef SL_DESC_sock
+#undef SL_DESC_lane
+#define SL_DESC_sock(n, u, h)
+#define SL_DESC_lane(n, u, h) SL_DESC(struct sl_lane_stats, n, u, h)
+static struct sl_stat_desc lane_descs[] = {
+#include "base/stats.def"
+};
+#undef SL_DESC_lane
+#undef SL_DESC_port
+#define SL_DESC_lane(n, u, h)
+#define SL_DESC_port(n, u, h) SL_DESC(struct sl_port_stats, n, u, h)
+static struct sl_stat_desc port_descs[] = {
+#include "base/stats.def"
+};
+#undef SL_DESC_port
+#undef SL_DESC_proc
+#define SL_DESC_port(n, u, h)
+#define SL_DESC_proc(n, u, h) SL_DESC(struct sl_stats, n, u, h)
+static struct sl_stat_desc proc_descs[] = {
+#include "base/stats.def"
+};
+#undef SL_STAT
+
+static const char *const levels[] = {"rx_queue_pkts", "rx_queue_bytes", "rx_queue_max_bytes",
+				     "frames_free"};
+
+static bool is_level(const char *name)
+{
+	for (unsigned i = 0; i < sl_array_len(levels); i++)
+		if (!strcmp(name, levels[i]))
+			return true;
+	return false;
+}
+
+const struct sl_stat_desc *sl_stat_descs(enum sl_stat_block block, unsigned *n)
+{
+	static const struct {
+		struct sl_stat_desc *descs;
+		unsigned n;
+	} blocks[SL_BLOCKS] = {
+		[SL_BLOCK_sock] = {sock_descs, sl_array_len(sock_descs)},
+		[SL_BLOCK_lane] = {lane_descs, sl_array_len(lane_descs)},
+		[SL_BLOCK_port] = {port_descs, sl_array_len(port_descs)},
+		[SL_BLOCK_proc] = {proc_descs, sl_array_len(proc_descs)},
+	};
+
+	*n = blocks[block].n;
+	for (unsigned i = 0; i < *n; i++)
+		blocks[block].descs[i].level = is_level(blocks[block].descs[i].name);
+	return blocks[block].descs;
+}
+
+static void sub(enum sl_stat_block block, void *after, const void *before)
+{
+	unsigned n;
+	const struct sl_stat_desc *d = sl_stat_descs(block, &n);
+
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t *a = (uint64_t *)((char *)after + d[i].offset);
+		uint64_t b = *(const uint64_t *)((const char *)before + d[i].offset);
+
+		if (!d[i].level)
+			*a = *a >= b ? *a - b : *a; /* smaller: zeroed meanwhile */
+	}
+}
+
+void sl_stats_sub_sock(struct sl_sock_stats *after, const struct sl_sock_stats *before)
+{
+	sub(SL_BLOCK_sock, after, before);
+}
+
+void sl_stats_sub_lane(struct sl_lane_stats *after, const struct sl_lane_stats *before)
+{
+	sub(SL_BLOCK_lane, after, before);
+}
+
+void sl_stats_sub_port(struct sl_port_stats *after, const struct sl_port_stats *before)
+{
+	sub(SL_BLOCK_port, after, before);
+}
+
+void sl_stats_sub_proc(struct sl_stats *after, const struct sl_stats *before)
+{
+	sub(SL_BLOCK_proc, after, before);
+}
+
+static int wrong(const char **why, const char *what)
+{
+	*why = what;
+	return -EINVAL;
+}
+
+int sl_stats_check(void *buf, size_t len, const char **why)
+{
+	struct sl_stats *s = buf;
+
+	if (len < sizeof(*s))
+		return wrong(why, "too short for a statistics file");
+	if (s->magic != SL_STATS_MAGIC)
+		return wrong(why, "not a statistics file");
+	if (s->version != SL_STATS_VERSION)
+		return wrong(why, "of another version of Sluice");
+	if (s->max_socks > (len - sizeof(*s)) / sizeof(s->sock[0]))
+		return wrong(why, "cut off");
+	s->program[sizeof(s->program) - 1] = 0;
+	for (unsigned i = 0; i < SL_STATS_PORTS; i++) {
+		s->port[i].ifname[sizeof(s->port[i].ifname) - 1] = 0;
+		s->port[i].driver[sizeof(s->port[i].driver) - 1] = 0;
+	}
+	for (uint32_t i = 0; i < s->max_socks; i++)
+		s->sock[i].ngroups =
+			sl_min(s->sock[i].ngroups, (uint32_t)sl_array_len(s->sock[i].group));
+	return 0;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Log lines: their form, and that they never harm the program they are a guest of. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/log.h"
+#include "base/settings.h"
+
+static char text[8192];
+
+/* What is written to standard error between begin and end. */
+static int saved, ends[2];
+
+static void begin(void)
+{
+	saved = dup(2);
+	assert_int_equal(pipe(ends), 0);
+	dup2(ends[1], 2);
+}
+
+static void end(void)
+{
+	ssize_t n;
+
+	dup2(saved, 2);
+	close(saved);
+	close(ends[1]);
+	n = read(ends[0], text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = 0;
+	close(ends[0]);
+}
+
+static void test_levels(void **state)
+{
+	begin();
+	sl_info("room", "number %d", 5);
+	sl_debug("room", "hidden");
+	sl_warn("room", "careful");
+	end();
+	assert_string_equal(text,
+			    "Sluice INFO   : room: number 5\nSluice WARNING: room: careful\n");
+}
+
+static void test_details(void **state)
+{
+	char expect[128];
+
+	sl_log_details = 2;
+	begin();
+	sl_info("room", "x");
+	end();
+	snprintf(expect, sizeof(expect), "Pid: %d Tid: %d Sluice INFO   : room: x\n", getpid(),
+		 gettid());
+	assert_string_equal(text, expect);
+	sl_log_details = 3;
+	begin();
+	sl_info("room", "x");
+	end();
+	assert_int_equal(strncmp(text, "Time: ", 6), 0);
+	sl_log_details = 0;
+}
+
+static void test_errno_stays(void **state)
+{
+	errno = 77;
+	begin();
+	sl_info("room", "x");
+	assert_int_equal(errno, 77);
+	end();
+}
+
+static void test_long_and_dirty_lines(void **state)
+{
+	static char big[3000];
+
+	memset(big, 'a', sizeof(big) - 1);
+	big[0] = '\033';
+	big[1] = '\n';
+	begin();
+	sl_info("room", "%s", big);
+	end();
+	assert_true(strlen(text) < 1100);
+	assert_ptr_equal(strchr(text, '\n'), text + strlen(text) - 1);
+	assert_null(strchr(text, '\033'));
+}
+
+static void test_said_once(void **state)
+{
+	begin();
+	for (int i = 0; i < 3; i++)
+		sl_warn_once("room", "once");
+	end();
+	assert_string_equal(text, "Sluice WARNING: room: once\n");
+}
+
+static void test_reader_gone_is_no_signal(void **state)
+{
+	struct sigaction old;
+
+	sigaction(SIGPIPE, NULL, &old);
+	assert_true(old.sa_handler == SIG_DFL);
+	begin();
+	close(ends[0]);
+	sl_warn("room", "nobody hears"); /* would kill us */
+	ends[0] = open("/dev/null", O_RDONLY);
+	end();
+	begin();
+	sl_warn("room", "after");
+	end();
+	assert_string_equal(text, "Sluice WARNING: (1 lines lost) room: after\n");
+}
+
+static void test_full_pipe_does_not_block(void **state)
+{
+	char junk[4096] = {0};
+
+	begin();
+	fcntl(ends[1], F_SETFL, O_NONBLOCK);
+	while (write(ends[1], junk, sizeof(junk)) > 0)
+		;
+	fcntl(ends[1], F_SETFL, 0);
+	alarm(10);
+	sl_warn("room", "does not fit");
+	sl_warn("room", "does not fit");
+	alarm(0);
+	end();
+	begin();
+	sl_warn("room", "after");
+	end();
+	assert_string_equal(text, "Sluice WARNING: (2 lines lost) room: after\n");
+}
+
+static void test_connection_as_standard_error(void **state)
+{
+	int pair[2], keep = dup(2), udp = socket(AF_INET, SOCK_DGRAM, 0);
+	struct sockaddr_in a = {.sin_family = AF_INET};
+	socklen_t len = sizeof(a);
+	ssize_t n;
+
+	/* An inetd service: its standard error is the client's. */
+	a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	bind(udp, (struct sockaddr *)&a, len);
+	getsockname(udp, (struct sockaddr *)&a, &len);
+	connect(udp, (struct sockaddr *)&a, len);
+	dup2(udp, 2);
+	sl_warn("room", "not for the client");
+	n = recv(udp, text, sizeof(text), MSG_DONTWAIT);
+	dup2(keep, 2);
+	assert_int_equal(n, -1);
+	/* A journal: a UNIX socket. */
+	socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+	dup2(pair[0], 2);
+	sl_warn("room", "for the journal");
+	n = recv(pair[1], text, sizeof(text), MSG_DONTWAIT);
+	dup2(keep, 2);
+	assert_true(n > 0);
+	close(udp);
+	close(pair[0]);
+	close(pair[1]);
+	close(keep);
+}
+
+static size_t file_size(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) ? 0 : (size_t)st.st_size;
+}
+
+static void test_file_with_pid_survives_the_program(void **state)
+{
+	char path[64], other[64];
+	size_t size;
+
+	snprintf(path, sizeof(path), "/tmp/test_log.%d", getpid());
+	snprintf(other, sizeof(other), "/tmp/test_log.%d.other", getpid());
+	snprintf(sl_settings.log_file, sizeof(sl_settings.log_file), "/tmp/test_log.%%d");
+	sl_log_open();
+	sl_info("room", "one");
+	size = file_size(path);
+	assert_true(size > 0);
+	/* A daemon closes everything and opens its own. */
+	for (int fd = 3; fd < 256; fd++)
+		close(fd);
+	for (int fd = open(other, O_CREAT | O_RDWR, 0600); fd >= 0 && fd < 255;)
+		fd = dup(fd);
+	sl_info("room", "two");
+	assert_int_equal(file_size(other), 0);
+	assert_int_equal(file_size(path), 2 * size);
+	unlink(path);
+	unlink(other);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_levels),
+		cmocka_unit_test(test_details),
+		cmocka_unit_test(test_errno_stays),
+		cmocka_unit_test(test_long_and_dirty_lines),
+		cmocka_unit_test(test_said_once),
+		cmocka_unit_test(test_reader_gone_is_no_signal),
+		cmocka_unit_test(test_full_pipe_does_not_block),
+		cmocka_unit_test(test_connection_as_standard_error),
+		cmocka_unit_test(test_file_with_pid_survives_the_program),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Statistics: the shared file and what survives its coming and going, requests, and bad files. */
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "base/stats_read.h"
+
+static char dir[64], path[128];
+
+static struct sl_stats *read_file(void)
+{
+	struct sl_stats *s;
+	const char *why = "cannot be read";
+	struct stat st;
+	int fd = open(path, O_RDONLY);
+
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &st), 0);
+	s = aligned_alloc(64, ((size_t)st.st_size + 63) / 64 * 64);
+	assert_int_equal(read(fd, s, (size_t)st.st_size), st.st_size);
+	close(fd);
+	if (sl_stats_check(s, (size_t)st.st_size, &why))
+		fail_msg("%s", why);
+	return s;
+}
+
+static void test_counting_before_the_file(void **state)
+{
+	struct sl_lane_stats *l = sl_stats_lane(3);
+	struct sl_sock_stats *k = sl_stats_sock_new(); /* no entries yet: the common one */
+
+	assert_non_null(k);
+	assert_ptr_equal(k, sl_stats_sock_new());
+	k->rx_pkts++;
+	sl_stats_sock_free(k);
+	l->rx_pkts = 7;
+	sl_stats->handed_back = 2;
+	sl_stats_serve(); /* nothing is asked for: the level stays */
+	assert_int_equal(sl_log_level, SL_LOG_INFO);
+}
+
+static void test_file_takes_over_what_was_counted(void **state)
+{
+	struct sl_lane_stats *l = sl_stats_lane(3);
+	struct sl_stats *s;
+	struct stat st;
+
+	assert_int_equal(sl_stats_open(), 0);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0600);
+	assert_int_equal(l->rx_pkts, 7);
+	l->rx_pkts++; /* through the pointer from before */
+	s = read_file();
+	assert_int_equal(s->pid, getpid());
+	assert_int_equal(s->lane[3].rx_pkts, 8);
+	assert_int_equal(s->handed_back, 2);
+	assert_int_equal(s->max_socks, 10);
+	assert_string_equal(s->program, "test_stats");
+	free(s);
+}
+
+static void test_sockets_come_and_go(void **state)
+{
+	struct sl_sock_stats *k[12];
+	struct sl_stats *s;
+	unsigned used = 0;
+
+	for (int i = 0; i < 12; i++) {
+		k[i] = sl_stats_sock_new();
+		k[i]->fd = i;
+		k[i]->rx_pkts = 1;
+	}
+	assert_ptr_not_equal(k[0], k[9]);
+	assert_ptr_equal(k[10], k[11]); /* ten have their own, the rest share one */
+	s = read_file();
+	for (uint32_t i = 0; i < s->max_socks; i++)
+		used += s->sock[i].used == 1;
+	assert_int_equal(used, 10);
+	free(s);
+	for (int i = 0; i < 12; i++)
+		sl_stats_sock_free(k[i]);
+	k[0] = sl_stats_sock_new();
+	assert_int_equal(k[0]->rx_pkts, 0);
+	assert_int_equal(k[0]->fd, -1);
+	sl_stats_sock_free(k[0]);
+}
+
+static void test_ports_are_found_again(void **state)
+{
+	struct sl_port_stats *p = sl_stats_port(5);
+
+	assert_ptr_equal(p, sl_stats_port(5));
+	assert_ptr_not_equal(p, sl_stats_port(6));
+	for (uint32_t i = 0; i < 100; i++)
+		assert_non_null(sl_stats_port(100 + i));
+	assert_non_null(sl_stats_lane(100000));
+}
+
+static void test_requests_are_served(void **state)
+{
+	struct sl_sock_stats *k = sl_stats_sock_new();
+
+	k->rx_pkts = 9;
+	k->rx_queue_bytes = 4;
+	sl_stats->frames_free = 77;
+	sl_stats->log_level_want = SL_LOG_WARN;
+	sl_stats->log_details_want = 3;
+	sl_stats->zero_want++;
+	sl_stats_serve();
+	assert_int_equal(sl_log_level, SL_LOG_WARN);
+	assert_int_equal(sl_stats->log_level, SL_LOG_WARN);
+	assert_int_equal(sl_log_details, 3);
+	assert_int_equal(sl_stats->zero_done, sl_stats->zero_want);
+	assert_int_equal(k->rx_pkts, 0);
+	assert_int_equal(k->rx_queue_bytes, 4); /* what is there now stays */
+	assert_int_equal(sl_stats->frames_free, 77);
+	assert_int_equal(sl_stats->lane[3].rx_pkts, 0);
+	sl_stats->log_level_want = 99; /* rubbish from outside */
+	sl_stats_serve();
+	assert_int_equal(sl_log_level, SL_LOG_WARN);
+	sl_stats_sock_free(k);
+}
+
+static void test_child_counts_for_itself(void **state)
+{
+	struct sl_lane_stats *l = sl_stats_lane(1);
+	struct sl_stats *s;
+	int status;
+	pid_t pid;
+
+	l->tx_pkts = 5;
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		sl_stats_child();
+		l->tx_pkts = 1000;
+		sl_stats_close(); /* leaves the parent's file alone */
+		_exit(sl_stats->pid == (uint32_t)getpid() && !sl_stats->handed_back ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	s = read_file();
+	assert_int_equal(s->lane[1].tx_pkts, 5);
+	free(s);
+}
+
+static void test_report_at_close(void **state)
+{
+	char report[128], text[4096];
+	struct sl_sock_stats *k = sl_stats_sock_new();
+	ssize_t n;
+	int fd;
+
+	snprintf(report, sizeof(report), "%s/report.%d", dir, getpid());
+	snprintf(sl_settings.stats_file, sizeof(sl_settings.stats_file), "%s/report.%%d", dir);
+	k->fd = 42;
+	k->rx_pkts = 233020;
+	k->rx_bytes = 455 * 1024;
+	k->rx_poll_hit = 3;
+	k->rx_poll_miss = 1;
+	sl_stats_sock_free(k);
+	sl_settings.stats_file[0] = 0;
+	fd = open(report, O_RDONLY);
+	assert_true(fd >= 0);
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	unlink(report);
+	assert_true(n > 0);
+	text[n] = 0;
+	assert_non_null(
+		strstr(text, "[fd=42] Rx Offload: 455 KB / 233020 / 0 / 0 [bytes/packets/"));
+	assert_non_null(strstr(text, "[fd=42] Rx poll: 1 / 3 (75.00%) [miss/hit]"));
+	assert_null(strstr(text, "Tx"));
+}
+
+static void test_close_removes_the_file(void **state)
+{
+	sl_stats_close();
+	assert_int_equal(access(path, F_OK), -1);
+}
+
+static void test_link_in_place_of_the_file(void **state)
+{
+	char victim[128];
+	int fd;
+	struct stat st;
+
+	snprintf(victim, sizeof(victim), "%s/victim", dir);
+	fd = open(victim, O_CREAT | O_WRONLY, 0600);
+	close(fd);
+	assert_int_equal(symlink(victim, path), 0);
+	assert_int_equal(sl_stats_open(),
+			 0); /* the link goes, what it pointed to stays as it was */
+	assert_int_equal(stat(victim, &st), 0);
+	assert_int_equal(st.st_size, 0);
+	assert_int_equal(lstat(path, &st), 0);
+	assert_true(S_ISREG(st.st_mode));
+	sl_stats_close();
+	unlink(victim);
+}
+
+static void test_no_directory_is_no_disaster(void **state)
+{
+	snprintf(sl_settings.stats_shmem_dir, sizeof(sl_settings.stats_shmem_dir), "%s/none", dir);
+	sl_log_level = SL_LOG_ERROR;
+	assert_int_equal(sl_stats_open(), -ENOENT);
+	sl_stats_lane(0)->rx_pkts++;
+	sl_settings.stats_shmem_dir[0] = 0;
+	assert_int_equal(sl_stats_open(), 0);
+}
+
+static void test_bad_files_are_refused(void **state)
+{
+	static struct {
+		struct sl_stats s;
+		struct sl_sock_stats sock[2];
+	} f;
+	const char *why = NULL;
+
+	memset(&f, 0xff, sizeof(f));
+	assert_int_equal(sl_stats_check(&f, sizeof(f), &why), -EINVAL);
+	assert_non_null(why);
+	f.s.magic = SL_STATS_MAGIC;
+	assert_int_equal(sl_stats_check(&f, sizeof(f), &why), -EINVAL);
+	f.s.version = SL_STATS_VERSION;
+	assert_int_equal(sl_stats_check(&f, sizeof(f), &why), -EINVAL); /* 4 billion sockets */
+	f.s.max_socks = 3;
+	assert_int_equal(sl_stats_check(&f, sizeof(f), &why), -EINVAL);
+	f.s.max_socks = 2;
+	assert_int_equal(sl_stats_check(&f, sizeof(f.s), &why), -EINVAL);
+	assert_int_equal(sl_stats_check(&f, 0, &why), -EINVAL);
+	assert_int_equal(sl_stats_check(&f, sizeof(f), &why), 0);
+	assert_true(strlen(f.s.program) < sizeof(f.s.program));
+	assert_true(f.s.sock[1].ngroups <= 8);
+	assert_string_equal(sl_reason_text(f.s.sock[1].reason), "unknown");
+}
+
+static int setup(void **state)
+{
+	sl_clock_init();
+	snprintf(dir, sizeof(dir), "/tmp/test_stats.XXXXXX");
+	if (!mkdtemp(dir))
+		return -1;
+	snprintf(path, sizeof(path), "%s/sluice.%d.stats", dir, getpid());
+	snprintf(sl_settings.stats_shmem_dir, sizeof(sl_settings.stats_shmem_dir), "%s", dir);
+	sl_settings.stats_fd_num = 10;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	return rmdir(dir);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_counting_before_the_file),
+		cmocka_unit_test(test_file_takes_over_what_was_counted),
+		cmocka_unit_test(test_sockets_come_and_go),
+		cmocka_unit_test(test_ports_are_found_again),
+		cmocka_unit_test(test_requests_are_served),
+		cmocka_unit_test(test_child_counts_for_itself),
+		cmocka_unit_test(test_report_at_close),
+		cmocka_unit_test(test_close_removes_the_file),
+		cmocka_unit_test(test_link_in_place_of_the_file),
+		cmocka_unit_test(test_no_directory_is_no_disaster),
+		cmocka_unit_test(test_bad_files_are_refused),
+	};
+
+	return cmocka_run_group_tests(tests, setup, teardown);
+}

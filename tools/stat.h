@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of `sluice stat` share: a snapshot of one process, and how to show it. */
+#ifndef SL_TOOL_STAT_H
+#define SL_TOOL_STAT_H
+
+#include <stdio.h>
+
+#include "base/stats_read.h"
+
+struct sl_stat_show {
+	const char *sockets; /* "4-16,20": only these descriptors; NULL: all */
+	double seconds;      /* the counters are differences over this time; 0: totals */
+};
+
+/* Is fd in a list as "4-16,20"? NULL is all. */
+bool sl_stat_fd_wanted(const char *list, int fd);
+
+/* Views of vma_stats: 1 basic, 2 with queues, 3 blocks, 4 groups, 5 as netstat. */
+void sl_stat_view(FILE *to, int view, const struct sl_stats *s, const struct sl_stat_show *show);
+/* One JSON object, on one line. */
+void sl_stat_json(FILE *to, const struct sl_stats *s, const struct sl_stat_show *show);
+/* Prometheus' text format, of all n processes. */
+void sl_stat_prometheus(FILE *to, struct sl_stats *const *s, unsigned n,
+			const struct sl_stat_show *show);
+
+/* "10.0.0.1:80", "[::1]:80", "*:80" */
+#define SL_STAT_ENDPOINT_MAX (SL_ADDR_STRLEN + 10)
+const char *sl_stat_endpoint(const struct sl_addr *a, uint16_t port,
+			     char buf[SL_STAT_ENDPOINT_MAX]);
+const char *sl_stat_proto(const struct sl_sock_stats *s);
+
+#endif

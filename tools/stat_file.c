@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Finds, reads and writes statistics files. They are read by pread(2) into memory of our own: a
+ * file that is cut off under a mapping would kill us. */
+#include "stat_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Is the file of that inode in the memory of the process? True when we may not look. */
+static bool is_mapped(int pid, ino_t ino)
+{
+	char path[64], line[1024];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return errno == EACCES || errno == EPERM;
+	while (!found && fgets(line, sizeof(line), f)) {
+		unsigned long inode;
+
+		if (sscanf(line, "%*s %*s %*s %*s %lu", &inode) == 1)
+			found = inode == ino;
+	}
+	fclose(f);
+	return found;
+}
+
+bool sl_stat_alive(const struct sl_stat_file *f)
+{
+	struct stat st;
+
+	if (kill(f->pid, 0) && errno == ESRCH)
+		return false;
+	return !stat(f->path, &st) && is_mapped(f->pid, st.st_ino);
+}
+
+static int by_pid(const void *a, const void *b)
+{
+	return ((const struct sl_stat_file *)a)->pid - ((const struct sl_stat_file *)b)->pid;
+}
+
+int sl_stat_files(const char *dir, struct sl_stat_file *out, unsigned max)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	unsigned n = 0;
+
+	if (!d)
+		return -errno;
+	while (n < max && (e = readdir(d))) {
+		struct sl_stat_file *f = &out[n];
+		int end = 0;
+
+		if (sscanf(e->d_name, "sluice.%d.stats%n", &f->pid, &end) != 1 || !end ||
+		    e->d_name[end] || f->pid <= 0)
+			continue;
+		snprintf(f->path, sizeof(f->path), "%s/%.200s", dir, e->d_name);
+		f->alive = sl_stat_alive(f);
+		n++;
+	}
+	closedir(d);
+	qsort(out, n, sizeof(*out), by_pid);
+	return (int)n;
+}
+
+/* A plain file that nobody has put a link in place of. */
+static int open_file(const char *path, int flags)
+{
+	struct stat st;
+	int fd = open(path, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd >= 0 && (fstat(fd, &st) || !S_ISREG(st.st_mode))) {
+		close(fd);
+		errno = EINVAL;
+		return -1;
+	}
+	return fd;
+}
+
+struct sl_stats *sl_stat_snapshot(const struct sl_stat_file *f, const char **why)
+{
+	struct sl_stats *s = NULL;
+	struct stat st;
+	size_t size;
+	ssize_t n;
+	int fd = open_file(f->path, O_RDONLY);
+
+	if (fd < 0 || fstat(fd, &st)) {
+		*why = strerror(errno);
+		goto close_file;
+	}
+	size = sl_min((size_t)st.st_size, (size_t)SL_STATS_MAX_BYTES);
+	/* Room for the header at least: it is checked after the length is. */
+	size = sl_max(size, sizeof(*s));
+	s = aligned_alloc(64, (size + 63) / 64 * 64);
+	if (!s) {
+		*why = "out of memory";
+		goto close_file;
+	}
+	n = pread(fd, s, size, 0);
+	if (n < 0 || sl_stats_check(s, (size_t)n, why)) {
+		if (n < 0)
+			*why = strerror(errno);
+		free(s);
+		s = NULL;
+	}
+close_file:
+	if (fd >= 0)
+		close(fd);
+	return s;
+}
+
+/* Writes one field of the header. */
+static int put(const struct sl_stat_file *f, size_t offset, const void *value)
+{
+	int fd = open_file(f->path, O_RDWR), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	if (pwrite(fd, value, 4, (off_t)offset) != 4)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
+int sl_stat_ask_log(const struct sl_stat_file *f, int level, int details)
+{
+	int err = 0;
+
+	if (level >= 0)
+		err = put(f, offsetof(struct sl_stats, log_level_want), &level);
+	if (!err && details >= 0)
+		err = put(f, offsetof(struct sl_stats, log_details_want), &details);
+	return err;
+}
+
+int sl_stat_ask_zero(const struct sl_stat_file *f)
+{
+	const char *why;
+	struct sl_stats *s = sl_stat_snapshot(f, &why);
+	uint32_t want;
+	int err;
+
+	if (!s)
+		return -EIO;
+	want = s->zero_want + 1;
+	free(s);
+	err = put(f, offsetof(struct sl_stats, zero_want), &want);
+	for (int i = 0; !err && i < 15; i++) {
+		struct timespec tenth = {0, 100000000};
+		bool done;
+
+		nanosleep(&tenth, NULL);
+		s = sl_stat_snapshot(f, &why);
+		if (!s)
+			return -EIO;
+		done = s->zero_done == want;
+		free(s);
+		if (done)
+			return 0;
+	}
+	return err ? err : -ETIMEDOUT;
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The views of `sluice stat`, in the layout of vma_stats (VMA manual, 8.1). */
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/broker.h"
+#include "stat.h"
+
+typedef unsigned long long ull;
+
+bool sl_stat_fd_wanted(const char *list, int fd)
+{
+	if (!list)
+		return true;
+	while (*list) {
+		char *end;
+		long lo = strtol(list, &end, 10), hi = lo;
+
+		if (*end == '-')
+			hi = strtol(end + 1, &end, 10);
+		if (fd >= lo && fd <= hi)
+			return true;
+		if (*end != ',')
+			return false;
+		list = end + 1;
+	}
+	return false;
+}
+
+const char *sl_stat_endpoint(const struct sl_addr *a, uint16_t port, char buf[SL_STAT_ENDPOINT_MAX])
+{
+	char text[SL_ADDR_STRLEN];
+
+	if (sl_addr_is_any(a))
+		snprintf(buf, SL_STAT_ENDPOINT_MAX, "*:%u", port);
+	else if (sl_addr_is_v4(a))
+		snprintf(buf, SL_STAT_ENDPOINT_MAX, "%s:%u",
+			 inet_ntop(AF_INET, &a->w[3], text, sizeof(text)), port);
+	else
+		snprintf(buf, SL_STAT_ENDPOINT_MAX, "[%s]:%u",
+			 inet_ntop(AF_INET6, a->b, text, sizeof(text)), port);
+	return buf;
+}
+
+const char *sl_stat_proto(const struct sl_sock_stats *s)
+{
+	bool v6 = s->family == AF_INET6;
+
+	return s->proto == IPPROTO_TCP ? (v6 ? "tcp6" : "tcp") : (v6 ? "udp6" : "udp");
+}
+
+/* Entry number i when it is in use and asked for. */
+static const struct sl_sock_stats *sock_at(const struct sl_stats *s, uint32_t i,
+					   const struct sl_stat_show *show)
+{
+	const struct sl_sock_stats *k = &s->sock[i];
+
+	return k->used == 1 && sl_stat_fd_wanted(show->sockets, k->fd) ? k : NULL;
+}
+
+/* A count, as it is or per second. */
+static ull rate(const struct sl_stat_show *show, uint64_t v)
+{
+	return show->seconds > 0 ? (ull)((double)v / show->seconds + 0.5) : v;
+}
+
+static double percent(uint64_t part, uint64_t rest)
+{
+	return part + rest ? 100.0 * (double)part / (double)(part + rest) : 0;
+}
+
+static void select_line(FILE *to, const struct sl_stats *s, const struct sl_stat_show *show)
+{
+	if (!s->select_polls)
+		return;
+	fprintf(to, "select() Rx Ready:%llu/%llu [os/offload]\n", rate(show, s->select_os_ready),
+		rate(show, s->select_ready));
+	fprintf(to, "Timeouts:%llu Errors:%llu Poll:%.2f%%\n", rate(show, s->select_timeouts),
+		rate(show, s->select_errors),
+		percent(s->select_hits, s->select_polls - sl_min(s->select_polls, s->select_hits)));
+}
+
+static const char rule[] =
+	"------------------------------------------------------------------------"
+	"--------------------";
+
+static void view_basic(FILE *to, const struct sl_stats *s, const struct sl_stat_show *show,
+		       bool more)
+{
+	const char *u = show->seconds > 0 ? "/s" : "";
+	char head[4][16];
+	static const char *const names[] = {"pkt", "Kbyte", "eagain", "error"};
+
+	for (int i = 0; i < 4; i++)
+		snprintf(head[i], sizeof(head[i]), "%s%s", names[i], u);
+	fprintf(to, "%5s %3s  %-52s %-32s", "fd", "",
+		"------------------ offloaded --------------------",
+		"------------- os -------------");
+	fprintf(to, "%s\n%10s %11s %11s %9s %8s %7s   %11s %11s %8s",
+		more ? " -------- queue bytes --------" : "", "", head[0], head[1], head[2],
+		head[3], "poll%", head[0], head[1], head[3]);
+	fprintf(to, "%s\n%s\n", more ? "     cur        max      drop" : "", rule);
+	for (uint32_t i = 0; i < s->max_socks; i++) {
+		const struct sl_sock_stats *k = sock_at(s, i, show);
+
+		if (!k)
+			continue;
+		fprintf(to, "%5d Rx: %11llu %11llu %9llu %8llu %7.1f   %11llu %11llu %8s", k->fd,
+			rate(show, k->rx_pkts), rate(show, k->rx_bytes / 1024),
+			rate(show, k->rx_eagain), rate(show, k->rx_errors),
+			percent(k->rx_poll_hit, k->rx_poll_miss), rate(show, k->rx_os_pkts),
+			rate(show, k->rx_os_bytes / 1024), "");
+		if (more)
+			fprintf(to, " %8llu %10llu %9llu", (ull)k->rx_queue_bytes,
+				(ull)k->rx_queue_max_bytes,
+				rate(show, k->rx_drops + k->rx_mem_drops));
+		fprintf(to, "\n%5s Tx: %11llu %11llu %9llu %8llu %7s   %11llu %11llu\n", "",
+			rate(show, k->tx_pkts), rate(show, k->tx_bytes / 1024),
+			rate(show, k->tx_eagain), rate(show, k->tx_errors), "",
+			rate(show, k->tx_os_pkts), rate(show, k->tx_os_bytes / 1024));
+	}
+	fprintf(to, "%s\n", rule);
+	select_line(to, s, show);
+}
+
+static void block_groups(FILE *to, const struct sl_sock_stats *k)
+{
+	char text[SL_ADDR_STRLEN];
+
+	for (uint32_t g = 0; g < k->ngroups; g++) {
+		const struct sl_addr *a = &k->group[g];
+		bool v4 = sl_addr_is_v4(a);
+
+		fprintf(to, "- Member of = [%s]\n",
+			inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? (const void *)&a->w[3] : a->b, text,
+				  sizeof(text)));
+	}
+}
+
+static void block_sock(FILE *to, const struct sl_sock_stats *k, const struct sl_stat_show *show)
+{
+	const char *u = show->seconds > 0 ? "/s" : "";
+	char text[SL_STAT_ENDPOINT_MAX];
+
+	fprintf(to, "======================================================\n\tFd=[%d]\n", k->fd);
+	fprintf(to, "- %s, %s%s\n", sl_stat_proto(k), k->blocking ? "Blocked" : "Non-blocked",
+		k->ngroups ? (k->mc_loop ? ", MC Loop Enabled" : ", MC Loop Disabled") : "");
+	fprintf(to, "- %s\n", k->state == SL_STATE_OFFLOADED ? "Offloaded" : "Not offloaded:");
+	if (k->state != SL_STATE_OFFLOADED)
+		fprintf(to, "  %s\n",
+			k->state == SL_STATE_NEW ? sl_reason_text(SL_REASON_UNDECIDED)
+						 : sl_reason_text(k->reason));
+	fprintf(to, "- Local Address   = [%s]\n", sl_stat_endpoint(&k->local, k->local_port, text));
+	if (k->remote_port)
+		fprintf(to, "- Foreign Address = [%s]\n",
+			sl_stat_endpoint(&k->remote, k->remote_port, text));
+	block_groups(to, k);
+	if (k->tx_pkts | k->tx_errors | k->tx_eagain)
+		fprintf(to,
+			"Tx Offload: %llu KB / %llu / %llu / %llu [bytes/packets/eagains/errors]%s\n",
+			rate(show, k->tx_bytes / 1024), rate(show, k->tx_pkts),
+			rate(show, k->tx_eagain), rate(show, k->tx_errors), u);
+	if (k->tx_os_pkts)
+		fprintf(to, "Tx OS info: %llu KB / %llu [bytes/packets]%s\n",
+			rate(show, k->tx_os_bytes / 1024), rate(show, k->tx_os_pkts), u);
+	if (k->rx_pkts | k->rx_errors | k->rx_eagain)
+		fprintf(to,
+			"Rx Offload: %llu KB / %llu / %llu / %llu [bytes/packets/eagains/errors]%s\n",
+			rate(show, k->rx_bytes / 1024), rate(show, k->rx_pkts),
+			rate(show, k->rx_eagain), rate(show, k->rx_errors), u);
+	if (k->rx_os_pkts)
+		fprintf(to, "Rx OS info: %llu KB / %llu [bytes/packets]%s\n",
+			rate(show, k->rx_os_bytes / 1024), rate(show, k->rx_os_pkts), u);
+	fprintf(to, "Rx byte: cur %llu / max %llu / limit %u\n", (ull)k->rx_queue_bytes,
+		(ull)k->rx_queue_max_bytes, k->rcvbuf);
+	fprintf(to, "Rx pkt : cur %llu / dropped%s %llu / short of frames%s %llu\n",
+		(ull)k->rx_queue_pkts, u, rate(show, k->rx_drops), u, rate(show, k->rx_mem_drops));
+	if (k->rx_poll_hit | k->rx_poll_miss)
+		fprintf(to, "Rx poll: %llu / %llu (%.2f%%) [miss/hit]\n", (ull)k->rx_poll_miss,
+			(ull)k->rx_poll_hit, percent(k->rx_poll_hit, k->rx_poll_miss));
+}
+
+/* All counters of a block, one a line, with what they mean. */
+static void block_counters(FILE *to, enum sl_stat_block block, const void *obj,
+			   const struct sl_stat_show *show)
+{
+	unsigned n;
+	const struct sl_stat_desc *d = sl_stat_descs(block, &n);
+
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t v = *(const uint64_t *)((const char *)obj + d[i].offset);
+		bool per_s = show->seconds > 0 && !d[i].level;
+
+		fprintf(to, "%-18s %14llu %s%s\n", d[i].name, per_s ? rate(show, v) : (ull)v,
+			d[i].unit, per_s ? "/s" : "");
+	}
+}
+
+static void block_port(FILE *to, const struct sl_port_stats *p, const struct sl_stat_show *show)
+{
+	fprintf(to, "======================================================\n\tPORT=[%s]\n",
+		p->ifname);
+	fprintf(to, "- driver %s, %u RX queue%s, MTU %u\n", p->driver, p->nqueues,
+		p->nqueues == 1 ? "" : "s", p->mtu);
+	fprintf(to, "- XDP %s, %s, steering %s\n",
+		p->flags & SL_PORT_GENERIC ? "generic" : "native",
+		p->flags & SL_PORT_ZEROCOPY ? "zero-copy" : "copy mode",
+		p->alive ? "attached" : "NOT ATTACHED");
+	block_counters(to, SL_BLOCK_port, p, show);
+}
+
+static void view_blocks(FILE *to, const struct sl_stats *s, const struct sl_stat_show *show)
+{
+	for (uint32_t i = 0; i < s->max_socks; i++)
+		if (sock_at(s, i, show))
+			block_sock(to, &s->sock[i], show);
+	for (unsigned i = 0; i < SL_STATS_LANES; i++) {
+		if (s->lane[i].used != 1)
+			continue;
+		fprintf(to, "======================================================\n\tRING=[%u]\n",
+			s->lane[i].id);
+		fprintf(to, "- open on %u device%s\n", s->lane[i].nlegs,
+			s->lane[i].nlegs == 1 ? "" : "s");
+		block_counters(to, SL_BLOCK_lane, &s->lane[i], show);
+	}
+	for (unsigned i = 0; i < SL_STATS_PORTS; i++)
+		if (s->port[i].used == 1)
+			block_port(to, &s->port[i], show);
+	fprintf(to, "======================================================\n\tPROCESS=[%u]\n",
+		s->pid);
+	block_counters(to, SL_BLOCK_proc, s, show);
+	fprintf(to, "======================================================\n");
+}
+
+/* Was the group listed under an earlier membership already? */
+static bool group_seen(const struct sl_stats *s, uint32_t sock, uint32_t group)
+{
+	for (uint32_t i = 0; i <= sock; i++)
+		for (uint32_t g = 0; s->sock[i].used == 1 && g < s->sock[i].ngroups; g++) {
+			if (i == sock && g == group)
+				return false;
+			if (sl_addr_eq(&s->sock[i].group[g], &s->sock[sock].group[group]))
+				return true;
+		}
+	return false;
+}
+
+static void group_line(FILE *to, const struct sl_stats *s, const struct sl_addr *a,
+		       const struct sl_stat_show *show)
+{
+	char text[SL_ADDR_STRLEN], shown[SL_ADDR_STRLEN + 2];
+	bool v4 = sl_addr_is_v4(a);
+	const char *sep = "";
+
+	inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? (const void *)&a->w[3] : a->b, text, sizeof(text));
+	snprintf(shown, sizeof(shown), "[%s]", text);
+	fprintf(to, "%-42s ", shown);
+	for (uint32_t i = 0; i < s->max_socks; i++) {
+		const struct sl_sock_stats *k = sock_at(s, i, show);
+
+		for (uint32_t g = 0; k && g < k->ngroups; g++)
+			if (sl_addr_eq(&k->group[g], a)) {
+				fprintf(to, "%s%d", sep, k->fd);
+				sep = ", ";
+				break;
+			}
+	}
+	fputc('\n', to);
+}
+
+static void view_groups(FILE *to, const struct sl_stats *s, const struct sl_stat_show *show)
+{
+	fprintf(to, "Group Memberships Information\n%-42s fd number\n%.60s\n", "Group", rule);
+	for (uint32_t i = 0; i < s->max_socks; i++) {
+		const struct sl_sock_stats *k = sock_at(s, i, show);
+
+		for (uint32_t g = 0; k && g < k->ngroups; g++)
+			if (!group_seen(s, i, g))
+				group_line(to, s, &k->group[g], show);
+	}
+	fprintf(to, "%.60s\n", rule);
+}
+
+static void view_netstat(FILE *to, const struct sl_stats *s, const struct sl_stat_show *show)
+{
+	char local[SL_STAT_ENDPOINT_MAX], remote[SL_STAT_ENDPOINT_MAX];
+
+	fprintf(to, "%-5s %-9s %8s %8s %-26s %-26s %-12s %-10s %s\n", "Proto", "Offloaded",
+		"Recv-Q", "Send-Q", "Local Address", "Foreign Address", "State", "Inode",
+		"PID/Program name");
+	for (uint32_t i = 0; i < s->max_socks; i++) {
+		const struct sl_sock_stats *k = sock_at(s, i, show);
+
+		if (!k)
+			continue;
+		fprintf(to, "%-5s %-9s %8llu %8u %-26s %-26s %-12s %-10u %u/%s\n", sl_stat_proto(k),
+			k->state == SL_STATE_OFFLOADED ? "Yes" : "No", (ull)k->rx_queue_bytes, 0u,
+			sl_stat_endpoint(&k->local, k->local_port, local),
+			sl_stat_endpoint(&k->remote, k->remote_port, remote),
+			k->remote_port ? "ESTABLISHED" : "", k->inode, s->pid, s->program);
+	}
+}
+
+void sl_stat_view(FILE *to, int view, const struct sl_stats *s, const struct sl_stat_show *show)
+{
+	switch (view) {
+	case 3:
+		view_blocks(to, s, show);
+		break;
+	case 4:
+		view_groups(to, s, show);
+		break;
+	case 5:
+		view_netstat(to, s, show);
+		break;
+	default:
+		view_basic(to, s, show, view == 2);
+	}
+}
