@@ -30,18 +30,32 @@ long sl_syscall6(long nr, long a, long b, long c, long d, long e, long f)
 
 typedef int (*sl_ppoll_fn)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
 
+/* The C library's own ppoll, asked of the C library by name: it may stand before or behind us in
+ * the search order, and the preload library's must not be found. */
+static sl_ppoll_fn find_ppoll(void)
+{
+	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+
+	return libc ? (sl_ppoll_fn)dlsym(libc, "ppoll") : NULL;
+}
+
 int sl_sys_ppoll_cancel(struct pollfd *fds, unsigned nfds, const struct timespec *timeout,
 			const sigset_t *sigmask)
 {
 	static sl_ppoll_fn real;
 	sl_ppoll_fn fn = sl_load(&real);
+	struct timespec left;
 	int saved = errno;
 	int ret;
 
 	if (sl_unlikely(!fn)) {
-		/* The C library's own: the next one behind us in the search order. */
-		fn = (sl_ppoll_fn)dlsym(RTLD_NEXT, "ppoll");
+		fn = find_ppoll();
 		sl_store(&real, fn);
+	}
+	if (sl_unlikely(!fn)) { /* another C library: not a cancellation point there */
+		if (timeout)
+			left = *timeout;
+		return sl_sysi(SYS_ppoll, fds, nfds, timeout ? &left : NULL, sigmask, 8);
 	}
 	ret = fn(fds, nfds, timeout, sigmask);
 	if (ret < 0)
