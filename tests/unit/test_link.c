@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The mirror of devices and addresses, fed with events. */
 #include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "nlbuild.h"
 
@@ -214,12 +216,27 @@ static void test_what_a_dump_does_not_name_is_gone(void **state)
 
 static void test_child_starts_empty(void **state)
 {
+	int status = -1;
+	pid_t pid;
+
 	(void)state;
 	nl_feed_link(RTM_NEWLINK, 2, IFF_UP, 1500);
 	nl_feed_addr(RTM_NEWADDR, 2, "10.0.0.1", 0);
-	sl_net_child();
-	assert_false(is_local("10.0.0.1"));
-	assert_false(sl_link_get(2, &(struct sl_link){0}));
+	pid = fork();
+	if (pid == 0) {
+		sl_net_child();
+		_exit(is_local("10.0.0.1") || sl_link_get(2, &(struct sl_link){0}));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(is_local("10.0.0.1"));
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	sl_link_fini();
+	return 0;
 }
 
 int main(void)
@@ -236,5 +253,5 @@ int main(void)
 		cmocka_unit_test_setup(test_child_starts_empty, setup),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;
+	return cmocka_run_group_tests(tests, NULL, teardown) ? 1 : 0;
 }
