@@ -207,7 +207,7 @@ static void parse_link(const struct ifinfomsg *ifi, const struct nlattr **tb, st
 	if (tb[IFLA_ADDRESS] && mnl_attr_get_payload_len(tb[IFLA_ADDRESS]) == 6)
 		memcpy(l->pub.mac, mnl_attr_get_payload(tb[IFLA_ADDRESS]), 6);
 	/* IFLA_LINK of a veth is its peer, and of another namespace it means nothing here. */
-	if (!tb[IFLA_LINK_NETNSID] && strcmp(l->pub.kind, "veth"))
+	if (!tb[IFLA_LINK_NETNSID] && strcmp(l->pub.kind, "veth") != 0)
 		l->pub.lower = sl_rtnl_u32(tb[IFLA_LINK], 0);
 	if (l->pub.lower == l->pub.ifindex)
 		l->pub.lower = 0;

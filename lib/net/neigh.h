@@ -12,7 +12,7 @@
 struct sl_neigh {
 	uint32_t seq;
 	uint8_t mac[6];
-	bool valid;  /* mac may be used: REACHABLE, STALE, DELAY, PROBE, PERMANENT, NOARP */
+	bool valid;       /* mac may be used: REACHABLE, STALE, DELAY, PROBE, PERMANENT, NOARP */
 	bool wants_probe; /* STALE: the next user should call sl_neigh_use() */
 	uint32_t ifindex;
 	struct sl_addr addr;

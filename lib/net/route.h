@@ -15,19 +15,20 @@ extern uint32_t sl_route_gen;
 enum sl_route_kind {
 	SL_ROUTE_DEVICE,      /* unicast out of a device */
 	SL_ROUTE_MULTICAST,   /* multicast out of a device, no local member */
-	SL_ROUTE_LOCAL,	      /* this host, or multicast that has local members: the kernel's */
+	SL_ROUTE_LOCAL,       /* this host, or multicast that has local members: the kernel's */
 	SL_ROUTE_BROADCAST,   /* the kernel's */
 	SL_ROUTE_UNREACHABLE, /* error says with which errno the kernel refuses */
-	SL_ROUTE_OTHER,	      /* encapsulated (MPLS, lwtunnel), multipath by hash: the kernel's */
+	SL_ROUTE_OTHER,       /* encapsulated (MPLS, lwtunnel), multipath by hash: the kernel's */
 };
 
 struct sl_route_key {
 	struct sl_addr dst;
 	struct sl_addr src; /* any: let the kernel choose */
-	uint32_t oif;	    /* SO_BINDTODEVICE, IP_MULTICAST_IF, scope id; 0: any */
+	uint32_t oif;       /* SO_BINDTODEVICE, IP_MULTICAST_IF, scope id; 0: any */
 	uint8_t tos;
 	uint32_t mark;
-	bool mc_noloop; /* the user does not want local copies of multicast; not asked of the kernel */
+	bool mc_noloop; /* the user does not want local copies of multicast; not asked of the kernel
+			 */
 };
 
 struct sl_route {
@@ -35,9 +36,9 @@ struct sl_route {
 	enum sl_route_kind kind;
 	int error; /* -errno for SL_ROUTE_UNREACHABLE */
 	uint32_t ifindex;
-	uint32_t mtu;		/* path MTU: the route's, exception's or the link's */
-	uint8_t hoplimit;	/* RTAX_HOPLIMIT, 0: the default */
-	struct sl_addr src;	/* source address the kernel would choose */
+	uint32_t mtu;           /* path MTU: the route's, exception's or the link's */
+	uint8_t hoplimit;       /* RTAX_HOPLIMIT, 0: the default */
+	struct sl_addr src;     /* source address the kernel would choose */
 	struct sl_addr nexthop; /* gateway, or the destination itself */
 };
 
@@ -48,10 +49,10 @@ struct sl_link {
 	uint32_t mtu;
 	uint32_t flags; /* IFF_* */
 	uint8_t mac[6];
-	uint16_t type;	 /* ARPHRD_* */
-	uint32_t lower;	 /* IFLA_LINK, 0: none (as for a veth, where it is the peer) */
+	uint16_t type;   /* ARPHRD_* */
+	uint32_t lower;  /* IFLA_LINK, 0: none (as for a veth, where it is the peer) */
 	uint32_t master; /* IFLA_MASTER, 0: none */
-	char kind[16];	 /* IFLA_INFO_KIND: "veth", "vlan"...; "" for hardware */
+	char kind[16];   /* IFLA_INFO_KIND: "veth", "vlan"...; "" for hardware */
 	uint32_t carrier_up;
 };
 

@@ -46,7 +46,8 @@ uint32_t sl_route_gen = 1;
 
 static void attrs_collect(const struct nlattr *a, int len, const struct nlattr **tb, unsigned max)
 {
-	memset(tb, 0, (max + 1) * sizeof(*tb));
+	for (unsigned i = 0; i <= max; i++)
+		tb[i] = NULL;
 	while (mnl_attr_ok(a, len)) {
 		if (mnl_attr_get_type(a) <= max)
 			tb[mnl_attr_get_type(a)] = a;
