@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sluice rule: lists, tests and changes rules, in a file or in the pinned maps of running programs.
+ */
+#include <bpf/bpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/settings.h"
+#include "ctl/conf.h"
+#include "ctl/rule.h"
+#include "tools.h"
+
+#define PIN_ROOT "/sys/fs/bpf/sluice"
+
+static const char help[] =
+	"usage: sluice rule list [--device NAME | --file FILE]\n"
+	"       sluice rule test [--device NAME | --file FILE] [--program NAME] [--id ID]\n"
+	"                        ROLE ADDR:PORT[:LOCAL-ADDR:PORT]\n"
+	"       sluice rule add  [--device NAME] [--at N] [--program GLOB] [--id ID] use ...\n"
+	"       sluice rule del  [--device NAME] N\n"
+	"\n"
+	"Without --device or --file all offloaded devices are meant; `list` and `test` take the\n"
+	"configuration file when there are none. A rule is written as in sluice.conf(5); a new one\n"
+	"goes to the top, or to place N. Changes hold at once, for sockets that are decided later,\n"
+	"until the last program has left the device.\n";
+
+struct options {
+	const char *device, *file, *program, *id;
+	int at;
+};
+
+static struct sl_rule rules[SL_MAX_RULES + 1];
+
+static int wrong(const char *what)
+{
+	fprintf(stderr, "sluice rule: %s\n", what);
+	return 2;
+}
+
+static int usage_error(void)
+{
+	fputs(help, stderr);
+	return 2;
+}
+
+/* The pinned map of a device, or -errno. */
+static int open_map(const char *device)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), PIN_ROOT "/%.40s/rules", device);
+	fd = bpf_obj_get(path);
+	return fd < 0 ? -errno : fd;
+}
+
+static int read_map(int fd)
+{
+	for (__u32 i = 0; i <= SL_MAX_RULES; i++)
+		if (bpf_map_lookup_elem(fd, &i, &rules[i]))
+			return -errno;
+	return 0;
+}
+
+/* Devices with pins. Returns how many. */
+static unsigned pinned(char names[][64], unsigned max)
+{
+	DIR *d = opendir(PIN_ROOT);
+	struct dirent *e;
+	unsigned n = 0;
+
+	while (d && n < max && (e = readdir(d)))
+		if (e->d_name[0] != '.')
+			snprintf(names[n++], 64, "%.63s", e->d_name);
+	if (d)
+		closedir(d);
+	return n;
+}
+
+static void print_rule(unsigned number, const struct sl_rule *r)
+{
+	char text[SL_RULE_TEXT_MAX];
+
+	printf("%4u  %s", number, sl_rule_text(r, text));
+	if (r->program[0])
+		printf("  program %.32s", r->program);
+	if (r->app_id[0])
+		printf("  id %.32s", r->app_id);
+	if (r->line)
+		printf("  (line %u)", r->line);
+	if (r->hits)
+		printf("  %u hits", r->hits);
+	putchar('\n');
+}
+
+static void print_rules(void)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < SL_MAX_RULES; i++)
+		if (rules[i].action != SL_RULE_NONE) {
+			print_rule(i + 1, &rules[i]);
+			n++;
+		}
+	puts(n ? "      (what no rule matches is offloaded)"
+	       : "      (no rules: all is offloaded)");
+}
+
+static void print_error(void *arg, const struct sl_conf_error *e)
+{
+	fprintf(stderr, "%s:%u:%u: expected %s, found '%s'\n", (const char *)arg, e->line, e->col,
+		e->expected, e->found);
+}
+
+/* The rules of a file; NULL: of the configuration file. 0 or an exit status. */
+static int load_file(const char *file)
+{
+	static struct sl_conf conf;
+	const struct sl_rule *r = conf.rules;
+	unsigned n;
+	int wrong_lines = 0;
+
+	memset(rules, 0, sizeof(rules));
+	if (file) {
+		wrong_lines = sl_conf_read(file, &conf, print_error, (void *)file);
+		if (wrong_lines < 0) {
+			fprintf(stderr, "sluice rule: %s: %s\n", file, strerror(-wrong_lines));
+			return 1;
+		}
+		n = conf.n;
+	} else {
+		if (sl_rules_load() < 0)
+			return 1;
+		r = sl_rules(&n);
+		file = sl_rules_file();
+	}
+	memcpy(rules, r, n * sizeof(*r));
+	printf("%s:\n", file[0] ? file : "no configuration file");
+	return wrong_lines ? 1 : 0;
+}
+
+static int load_device(const char *device)
+{
+	int fd = open_map(device), err;
+
+	if (fd < 0) {
+		fprintf(stderr, "sluice rule: %s: %s\n", device,
+			fd == -ENOENT ? "no program has it offloaded, or its maps are not pinned"
+				      : strerror(-fd));
+		return 1;
+	}
+	err = read_map(fd);
+	close(fd);
+	printf("%s:\n", device);
+	return err ? 1 : 0;
+}
+
+/* Loads each source that is meant and calls fn on it. Returns the worst exit status. */
+static int for_each_source(const struct options *o, int (*fn)(void *arg), void *arg)
+{
+	char names[64][64];
+	unsigned n = 0;
+	int worst = 0;
+
+	if (!o->file && !o->device)
+		n = pinned(names, 64);
+	else if (o->device)
+		snprintf(names[n++], 64, "%.63s", o->device);
+	if (!n) {
+		int status = load_file(o->file), s = fn(arg);
+
+		return sl_max(status, s);
+	}
+	for (unsigned i = 0; i < n; i++) {
+		int status = load_device(names[i]);
+
+		if (!status)
+			status = fn(arg);
+		worst = sl_max(worst, status);
+	}
+	return worst;
+}
+
+static int list(void *arg)
+{
+	print_rules();
+	return 0;
+}
+
+/* What is asked: parsed as the rule that would match just this. */
+static int test(void *arg)
+{
+	const struct sl_rule *q = arg, *hit;
+	struct sl_addr first, second;
+	enum sl_rule_action action;
+
+	memcpy(first.b, q->first.addr, 16);
+	memcpy(second.b, q->second.addr, 16);
+	action = sl_rule_decide(rules, SL_MAX_RULES, q->roles, &first, q->first.port_min,
+				q->second.prefix_len ? &second : NULL, q->second.port_min, &hit);
+	printf("  %s", action == SL_RULE_OS ? "os" : "sluice");
+	if (hit) {
+		printf(", by\n");
+		print_rule((unsigned)(hit - rules) + 1, hit);
+	} else {
+		printf(", by no rule\n");
+	}
+	return 0;
+}
+
+static int cmd_test(const struct options *o, int argc, char **argv)
+{
+	struct sl_conf_error err;
+	struct sl_rule question;
+	char line[256];
+
+	if (argc != 2)
+		return usage_error();
+	snprintf(line, sizeof(line), "use os %s %s", argv[0], argv[1]);
+	if (sl_conf_rule(line, strlen(line), &question, &err)) {
+		fprintf(stderr, "sluice rule: expected %s, found '%s'\n", err.expected, err.found);
+		return 2;
+	}
+	if (question.roles & (question.roles - 1))
+		return wrong("test takes one role");
+	if (question.first.port_min != question.first.port_max)
+		return wrong("test takes one port, not a range");
+	sl_rule_set_identity(o->program ? o->program : "",
+			     o->id ? o->id : sl_settings.application_id);
+	return for_each_source(o, test, &question);
+}
+
+/* Writes entries lo..hi and raises the generation, so that processes look again. From the end:
+ * when rules move down, each is there twice for a moment, never not at all. */
+static int write_map(int fd, unsigned lo, unsigned hi)
+{
+	for (__u32 i = hi + 1; i-- > lo;)
+		if (bpf_map_update_elem(fd, &i, &rules[i], BPF_ANY))
+			return -errno;
+	return 0;
+}
+
+static int raise_generation(int fd)
+{
+	__u32 last = SL_MAX_RULES;
+
+	rules[last].line++;
+	return bpf_map_update_elem(fd, &last, &rules[last], BPF_ANY) ? -errno : 0;
+}
+
+static int add_to(int fd, unsigned at, const struct sl_rule *r)
+{
+	unsigned free_at = at;
+	int err;
+
+	while (free_at < SL_MAX_RULES && rules[free_at].action != SL_RULE_NONE)
+		free_at++;
+	if (free_at == SL_MAX_RULES)
+		return -ENOSPC;
+	memmove(&rules[at + 1], &rules[at], (free_at - at) * sizeof(rules[0]));
+	rules[at] = *r;
+	err = write_map(fd, at, free_at);
+	return err ? err : raise_generation(fd);
+}
+
+static int del_from(int fd, unsigned at)
+{
+	int err;
+
+	if (rules[at].action == SL_RULE_NONE)
+		return -ENOENT;
+	memset(&rules[at], 0, sizeof(rules[at]));
+	err = write_map(fd, at, at);
+	return err ? err : raise_generation(fd);
+}
+
+/* add (r not NULL) or del, on each device that is meant. */
+static int change(const struct options *o, unsigned at, const struct sl_rule *r)
+{
+	char names[64][64];
+	unsigned n = 0;
+	int worst = 0;
+
+	if (o->device)
+		snprintf(names[n++], 64, "%.63s", o->device);
+	else
+		n = pinned(names, 64);
+	if (!n) {
+		fprintf(stderr,
+			"sluice rule: no offloaded device has pinned maps below " PIN_ROOT "\n");
+		return 1;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		int fd = open_map(names[i]), err = fd;
+
+		if (fd >= 0) {
+			err = read_map(fd);
+			if (!err)
+				err = r ? add_to(fd, at, r) : del_from(fd, at);
+			close(fd);
+		}
+		if (err)
+			fprintf(stderr, "sluice rule: %s: %s\n", names[i],
+				err == -ENOENT   ? "there is no such rule, or no such device"
+				: err == -ENOSPC ? "there is no room for another rule"
+						 : strerror(-err));
+		worst |= err != 0;
+	}
+	return worst;
+}
+
+static int copy_name(char dst[32], const char *src)
+{
+	if (!src || !strcmp(src, "*"))
+		return 0;
+	if (strlen(src) > 31)
+		return -1;
+	memcpy(dst, src, strlen(src));
+	return 0;
+}
+
+static int cmd_add(const struct options *o, int argc, char **argv)
+{
+	struct sl_conf_error err;
+	struct sl_rule r;
+	char line[512] = "";
+	size_t n = 0;
+
+	for (int i = 0; i < argc && n < sizeof(line) - 1; i++)
+		n += (size_t)snprintf(line + n, sizeof(line) - n, "%s%s", i ? " " : "", argv[i]);
+	if (sl_conf_rule(line, strlen(line), &r, &err)) {
+		fprintf(stderr, "sluice rule: %s\n             %*s^ expected %s\n", line,
+			(int)err.col - 1, "", err.expected);
+		return 2;
+	}
+	r.line = 0;
+	if (copy_name(r.program, o->program) || copy_name(r.app_id, o->id))
+		return wrong("a name has at most 31 characters");
+	return change(o, (unsigned)o->at - 1, &r);
+}
+
+static int cmd_del(const struct options *o, int argc, char **argv)
+{
+	char *end;
+	long at;
+
+	if (argc != 1)
+		return usage_error();
+	at = strtol(argv[0], &end, 10);
+	if (*end || at < 1 || at > SL_MAX_RULES)
+		return wrong("expected the number of a rule, as `sluice rule list` prints it");
+	return change(o, (unsigned)at - 1, NULL);
+}
+
+static int parse_options(int argc, char **argv, struct options *o)
+{
+	static const struct option longs[] = {
+		{"device", required_argument, NULL, 'd'},
+		{"file", required_argument, NULL, 'f'},
+		{"program", required_argument, NULL, 'p'},
+		{"id", required_argument, NULL, 'i'},
+		{"at", required_argument, NULL, 'a'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	int c;
+
+	optind = 1;
+	while ((c = getopt_long(argc, argv, "+d:f:p:i:a:h", longs, NULL)) != -1) {
+		switch (c) {
+		case 'd':
+			o->device = optarg;
+			break;
+		case 'f':
+			o->file = optarg;
+			break;
+		case 'p':
+			o->program = optarg;
+			break;
+		case 'i':
+			o->id = optarg;
+			break;
+		case 'a':
+			o->at = atoi(optarg);
+			if (o->at < 1 || o->at > SL_MAX_RULES)
+				return wrong("--at wants a place from 1 to 256");
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return 0;
+		default:
+			return 2;
+		}
+	}
+	if (o->device && strchr(o->device, '/'))
+		return wrong("--device wants the name of a device");
+	return -1;
+}
+
+int sl_tool_rule(int argc, char **argv)
+{
+	struct options o = {.at = 1};
+	const char *command = argc > 1 ? argv[1] : "";
+	int status;
+
+	if (!strcmp(command, "--help") || !strcmp(command, "-h")) {
+		fputs(help, stdout);
+		return 0;
+	}
+	if (argc < 2)
+		return usage_error();
+	status = parse_options(argc - 1, argv + 1, &o);
+	if (status >= 0)
+		return status;
+	sl_settings_load(NULL);
+	argc -= 1 + optind;
+	argv += 1 + optind;
+	if (!strcmp(command, "list"))
+		return argc ? usage_error() : for_each_source(&o, list, NULL);
+	if (!strcmp(command, "test"))
+		return cmd_test(&o, argc, argv);
+	if (!strcmp(command, "add"))
+		return cmd_add(&o, argc, argv);
+	if (!strcmp(command, "del"))
+		return cmd_del(&o, argc, argv);
+	return usage_error();
+}
