@@ -2,7 +2,7 @@
 /* Raw system calls, and the one wait that is a cancellation point. */
 #include "base/sys.h"
 
-#include <dlfcn.h>
+#include <pthread.h>
 
 long sl_syscall6(long nr, long a, long b, long c, long d, long e, long f)
 {
@@ -28,38 +28,18 @@ long sl_syscall6(long nr, long a, long b, long c, long d, long e, long f)
 #endif
 }
 
-typedef int (*sl_ppoll_fn)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
-
-/* The C library's own ppoll, asked of the C library by name: it may stand before or behind us in
- * the search order, and the preload library's must not be found. */
-static sl_ppoll_fn find_ppoll(void)
-{
-	void *libc = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
-
-	return libc ? (sl_ppoll_fn)dlsym(libc, "ppoll") : NULL;
-}
-
+/* Cancellation as the C library itself does it around a system call. Its own ppoll cannot be found
+ * from here: as a dependency of a preloaded library we stand behind it in the search order. */
 int sl_sys_ppoll_cancel(struct pollfd *fds, unsigned nfds, const struct timespec *timeout,
 			const sigset_t *sigmask)
 {
-	static sl_ppoll_fn real;
-	sl_ppoll_fn fn = sl_load(&real);
-	struct timespec left;
-	int saved = errno;
-	int ret;
+	struct timespec ts; /* the kernel writes what is left into it */
+	int type, ret;
 
-	if (sl_unlikely(!fn)) {
-		fn = find_ppoll();
-		sl_store(&real, fn);
-	}
-	if (sl_unlikely(!fn)) { /* another C library: not a cancellation point there */
-		if (timeout)
-			left = *timeout;
-		return sl_sysi(SYS_ppoll, fds, nfds, timeout ? &left : NULL, sigmask, 8);
-	}
-	ret = fn(fds, nfds, timeout, sigmask);
-	if (ret < 0)
-		ret = -errno;
-	errno = saved;
+	if (timeout)
+		ts = *timeout;
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+	ret = (int)sl_sys(SYS_ppoll, fds, nfds, timeout ? &ts : NULL, sigmask, 8);
+	pthread_setcanceltype(type, NULL);
 	return ret;
 }
