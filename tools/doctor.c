@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sluice doctor: what this machine can do, what will fall back, and the remedy. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/if_link.h>
+#include <linux/if_xdp.h>
+#include <net/if.h>
+#include <net/if_arp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <xdp/libxdp.h>
+
+#include "base/settings.h"
+#include "steer.h"
+#include "tools.h"
+
+static unsigned findings;
+
+SL_PRINTF(1, 2)
+static void good(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fputs("  ok    ", stdout);
+	vprintf(fmt, ap);
+	putchar('\n');
+	va_end(ap);
+}
+
+/* What stands in the way, or costs speed; and its remedy. */
+SL_PRINTF(2, 3)
+static void finding(const char *remedy, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fputs("  MEND  ", stdout);
+	vprintf(fmt, ap);
+	printf("\n        remedy: %s\n", remedy);
+	va_end(ap);
+	findings++;
+}
+
+/* What cannot be mended, and need not be. */
+SL_PRINTF(1, 2)
+static void note(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	fputs("  note  ", stdout);
+	vprintf(fmt, ap);
+	putchar('\n');
+	va_end(ap);
+}
+
+static void check_kernel(void)
+{
+	struct utsname u;
+	int major = 0, minor = 0;
+
+	uname(&u);
+	sscanf(u.release, "%d.%d", &major, &minor);
+	if (major > 5 || (major == 5 && minor >= 15))
+		good("kernel %s", u.release);
+	else
+		finding("run Linux 5.15 or later", "kernel %s is too old", u.release);
+}
+
+static void check_af_xdp(void)
+{
+	int fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+
+	if (fd >= 0) {
+		good("AF_XDP sockets");
+		close(fd);
+	} else if (errno == EAFNOSUPPORT) {
+		finding("a kernel with CONFIG_XDP_SOCKETS", "the kernel has no AF_XDP");
+	} else {
+		finding("run as root, or with CAP_NET_RAW", "AF_XDP sockets: %s", strerror(errno));
+	}
+}
+
+/* Bits of CapEff, from linux/capability.h. */
+static void check_capabilities(void)
+{
+	static const struct {
+		int bit;
+		const char *name;
+	} wanted[] = {{12, "CAP_NET_ADMIN"}, {13, "CAP_NET_RAW"}, {39, "CAP_BPF"}};
+	unsigned long long caps = 0;
+	char line[256], missing[128] = "";
+	FILE *f = fopen("/proc/self/status", "re");
+
+	while (f && fgets(line, sizeof(line), f))
+		sscanf(line, "CapEff: %llx", &caps);
+	if (f)
+		fclose(f);
+	if (caps & (1ull << 21)) /* CAP_SYS_ADMIN includes CAP_BPF */
+		caps |= 1ull << 39;
+	for (unsigned i = 0; i < sl_array_len(wanted); i++)
+		if (!(caps & (1ull << wanted[i].bit)))
+			snprintf(missing + strlen(missing), sizeof(missing) - strlen(missing),
+				 " %s", wanted[i].name);
+	if (missing[0])
+		finding("run the program as root, or give it these capabilities",
+			"missing:%s; programs of this user stay with the kernel", missing);
+	else
+		good("capabilities for XDP and AF_XDP");
+}
+
+static void check_bpffs(void)
+{
+	if (sl_bpffs_mounted())
+		good("bpffs on /sys/fs/bpf");
+	else
+		finding("mount -t bpf bpf /sys/fs/bpf",
+			"no bpffs%s: maps are not pinned, devices are not shared with other XDP programs",
+			sl_mounts_are_private()
+				? " in this mount namespace (`ip netns exec` makes one; "
+				  "`sluice run` then mounts it)"
+				: "");
+}
+
+static void check_memlock(void)
+{
+	struct rlimit r;
+
+	getrlimit(RLIMIT_MEMLOCK, &r);
+	if (r.rlim_cur == RLIM_INFINITY)
+		good("locked memory is not limited");
+	else if (geteuid() == 0)
+		note("locked memory is limited to %llu KB; packet memory of a process with "
+		     "CAP_IPC_LOCK does not count",
+		     (unsigned long long)r.rlim_cur / 1024);
+	else
+		finding("ulimit -l unlimited", "locked memory is limited to %llu KB",
+			(unsigned long long)r.rlim_cur / 1024);
+}
+
+static void check_huge_pages(void)
+{
+	unsigned long free_pages = 0, kb = 0, need;
+	char line[128];
+	FILE *f = fopen("/proc/meminfo", "re");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		sscanf(line, "HugePages_Free: %lu", &free_pages);
+		sscanf(line, "Hugepagesize: %lu", &kb);
+	}
+	if (f)
+		fclose(f);
+	need = kb ? ((unsigned long)sl_settings.frames * (unsigned long)sl_settings.frame_size /
+			     1024 +
+		     kb - 1) / kb
+		  : 0;
+	if (kb && free_pages >= need)
+		good("huge pages: %lu of %lu KB are free", free_pages, kb);
+	else if (sl_settings.mem_alloc_type == SL_MEM_HUGE)
+		finding("echo 64 > /proc/sys/vm/nr_hugepages",
+			"huge pages are asked for, %lu are free, a program needs %lu", free_pages,
+			need);
+	else
+		note("no huge pages (%lu free, a program would use %lu): ordinary pages are used",
+		     free_pages, need);
+}
+
+static void check_preload(void)
+{
+	char path[1024];
+
+	if (sl_tool_preload_path(path, sizeof(path)))
+		finding("make install, or run the tool from the build directory",
+			"libsluice-preload.so is not beside the tool nor in " SLUICE_PREFIX "/lib");
+	else
+		good("%s", path);
+}
+
+static void check_xdp_mode(const struct sl_device *d)
+{
+	if (!d->features_known)
+		note("the kernel does not say what the driver can (it does from 6.3 on)");
+	else if (d->features & SL_XDP_FEATURE_BASIC)
+		good("native XDP");
+	else
+		note("no native XDP in driver %s: generic mode is used, which is slower",
+		     d->driver);
+	if (d->features_known && (d->features & SL_XDP_FEATURE_ZEROCOPY))
+		good("AF_XDP zero-copy");
+	else if (sl_settings.zerocopy == SL_ZEROCOPY_FORCE)
+		finding("SLUICE_ZEROCOPY=auto", "no AF_XDP zero-copy, and it is forced");
+	else
+		note("no AF_XDP zero-copy: copy mode is used");
+}
+
+/* Which process has the device offloaded, by its pins; 0: none that is known. */
+static unsigned owner_of(const struct sl_device *d)
+{
+	struct sl_port_config cfg;
+	char path[128];
+	__u32 zero = 0;
+	unsigned pid = 0;
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/fs/bpf/sluice/%s/config", d->name);
+	fd = bpf_obj_get(path);
+	if (fd < 0)
+		return 0;
+	if (!bpf_map_lookup_elem(fd, &zero, &cfg) && cfg.ifindex == d->ifindex)
+		pid = cfg.pid;
+	close(fd);
+	return pid;
+}
+
+/* The programs behind a dispatcher, or the one that is attached alone. */
+static void check_attached(const struct sl_device *d)
+{
+	struct xdp_multiprog *mp = xdp_multiprog__get_from_ifindex((int)d->ifindex);
+	unsigned pid = owner_of(d);
+
+	note("XDP program attached: %s, id %u%s", d->xdp_name[0] ? d->xdp_name : "unnamed",
+	     d->xdp_prog, d->xdp_generic ? ", generic mode" : "");
+	if (!libxdp_get_error(mp)) {
+		for (struct xdp_program *p = xdp_multiprog__next_prog(NULL, mp); p;
+		     p = xdp_multiprog__next_prog(p, mp))
+			note("  with %s, id %u", xdp_program__name(p), xdp_program__id(p));
+		xdp_multiprog__close(mp);
+	}
+	if (pid)
+		note("offloaded by process %u; other processes stay with the kernel on it", pid);
+}
+
+static void check_queues(const struct sl_device *d)
+{
+	char remedy[64];
+
+	snprintf(remedy, sizeof(remedy), "ethtool -L %s combined 64", d->name);
+	if (d->rx_queues > 64)
+		finding(remedy, "%u RX queues; at most 64 can be covered", d->rx_queues);
+	else
+		good("%u RX queue%s", d->rx_queues, d->rx_queues == 1 ? "" : "s");
+}
+
+/* veth and virtio hand packets over with the checksum left to be filled in. */
+static void check_checksum(const struct sl_device *d)
+{
+	bool may = !strcmp(d->driver, "veth") || !strcmp(d->driver, "virtio_net");
+
+	if (may && d->tx_csum)
+		note("packets between %s devices carry no full checksum; it is accepted on them "
+		     "(a peer that should send one: ethtool -K <peer> tx off)",
+		     d->driver);
+}
+
+static void check_device(const struct sl_device *d)
+{
+	const char *remedy, *obstacle = sl_device_obstacle(d, &remedy);
+
+	printf("%s (%s)\n", d->name, d->driver[0] ? d->driver : "driver unknown");
+	if (obstacle) {
+		/* Down, left out or not Ethernet is how it is meant to be, more often than not. */
+		bool meant = !(d->flags & IFF_UP) || !d->wanted || d->type != ARPHRD_ETHER;
+
+		if (remedy && !meant)
+			finding(remedy, "stays with the kernel: %s", obstacle);
+		else
+			note("stays with the kernel: %s", obstacle);
+		return;
+	}
+	good("can be offloaded, MTU %u", d->mtu);
+	if (d->xdp_prog)
+		check_attached(d);
+	check_xdp_mode(d);
+	check_queues(d);
+	check_checksum(d);
+}
+
+int sl_tool_doctor(int argc, char **argv)
+{
+	static struct sl_device dev[256];
+	int n, shown = 0;
+
+	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
+		puts("usage: sluice doctor [device ...]\n"
+		     "Says what this machine can do, what will fall back, and the remedy. Exit status:\n"
+		     "0 all is well, 1 something could be mended. See sluice-doctor(1).");
+		return 0;
+	}
+	sl_settings_load(NULL);
+	libxdp_set_print(NULL);
+	libbpf_set_print(NULL);
+	puts("machine");
+	check_kernel();
+	check_af_xdp();
+	check_capabilities();
+	check_bpffs();
+	check_memlock();
+	check_huge_pages();
+	check_preload();
+	n = sl_devices(dev, sl_array_len(dev));
+	for (int i = 0; i < n; i++) {
+		bool asked = argc < 2 && !(dev[i].flags & IFF_LOOPBACK);
+
+		for (int a = 1; a < argc; a++)
+			asked |= !strcmp(argv[a], dev[i].name);
+		if (asked) {
+			check_device(&dev[i]);
+			shown++;
+		}
+	}
+	if (!shown)
+		finding("ip link", "%s",
+			argc > 1 ? "there is no such device here"
+				 : "there is no device but the loopback");
+	printf("%u finding%s\n", findings, findings == 1 ? "" : "s");
+	return findings ? 1 : 0;
+}
