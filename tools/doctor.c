@@ -210,7 +210,7 @@ static unsigned owner_of(const struct sl_device *d)
 	unsigned pid = 0;
 	int fd;
 
-	snprintf(path, sizeof(path), "/sys/fs/bpf/sluice/%s/config", d->name);
+	snprintf(path, sizeof(path), "/sys/fs/bpf/sluice/%.15s/config", d->name);
 	fd = bpf_obj_get(path);
 	if (fd < 0)
 		return 0;
@@ -242,7 +242,7 @@ static void check_queues(const struct sl_device *d)
 {
 	char remedy[64];
 
-	snprintf(remedy, sizeof(remedy), "ethtool -L %s combined 64", d->name);
+	snprintf(remedy, sizeof(remedy), "ethtool -L %.15s combined 64", d->name);
 	if (d->rx_queues > 64)
 		finding(remedy, "%u RX queues; at most 64 can be covered", d->rx_queues);
 	else
