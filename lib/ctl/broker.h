@@ -54,16 +54,12 @@ void sl_broker_init(const struct sl_broker_opts *opts);
  * broker keeps an XSK of its own on each queue, so the rings (and the frames in them) stay when the
  * last lane closes, until the port is closed.
  *
- * The fill ring of a queue has frames in it before bind (a driver may stay deaf otherwise): the
- * lowest numbered frames that no queue has been given yet, and an address is the start of the
- * frame. The lease of the first lane on the queue says which: frames [prefilled_first,
- * prefilled_first + prefilled_count) are in the fill ring, and the caller takes them off its pool;
- * later leases say 0. */
+ * The fill ring of a queue has frames in it before bind (a driver may stay deaf otherwise). Frames
+ * are the broker's until they are received or taken by sl_broker_frames(). */
 struct sl_xsk_lease {
 	int fd; /* bound XSK; the caller owns it */
 	uint32_t queue;
 	uint32_t rx_size, tx_size, fill_size, comp_size; /* entries */
-	uint32_t prefilled_first, prefilled_count;       /* frames */
 	bool zerocopy;
 };
 
@@ -82,6 +78,10 @@ struct sl_umem_info {
  * sl_broker_port_open(), so that a device that cannot be covered is refused there. */
 int sl_broker_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *out,
 		   const char **why);
+
+/* Takes up to want frames for the caller: [*first, *first + the result). 0: none are left. May be
+ * called on the packet path when the caller's pool runs dry; no system call. */
+uint32_t sl_broker_frames(uint32_t want, uint32_t *first);
 
 /* Attaches the steering program to the device, or finds it open already. -EBUSY: another process
  * has the device; -EOPNOTSUPP: no XDP, not Ethernet, MTU too large for a frame; -EPERM. */

@@ -54,7 +54,6 @@ struct sl_attach {
 /* One RX queue of a port. */
 struct sl_queue {
 	int anchor_fd;                             /* XSK that keeps the rings of the queue alive */
-	uint32_t prefilled_first, prefilled_count; /* not told to a lane yet */
 };
 
 /* How many claims stand behind each bit of `ports`. */

@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/broker_lock.h"
@@ -32,7 +33,10 @@
 #define HUGE_PAGE    (2ul << 20)
 
 static struct sl_umem_info umem = {.memfd = -1};
-static uint32_t next_frame; /* the lowest that no fill ring has been given */
+/* Frames below next_frame went into fill rings, those from split_frame on are the caller's. */
+static struct sl_lock frames_lock; /* protects both; taken on the caller's packet path */
+static uint32_t next_frame;
+static uint32_t split_frame;
 
 bool sl_umem_is_there(void)
 {
@@ -44,7 +48,7 @@ void sl_umem_child(void)
 	if (umem.memfd >= 0)
 		sl_sys_close(umem.memfd);
 	umem = (struct sl_umem_info){.memfd = -1};
-	next_frame = 0;
+	next_frame = split_frame = 0;
 }
 
 /* Packet memory ---------------------------------------------------------------------------------
@@ -117,6 +121,8 @@ int sl_broker_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *o
 	sl_broker_enter(&g);
 	if (!sl_umem_is_there())
 		err = umem_make(nframes, frame_size, why);
+	if (!err && split_frame == 0)
+		split_frame = umem.nframes;
 	if (!err)
 		*out = umem;
 	sl_broker_leave(&g);
@@ -187,12 +193,28 @@ static int umem_register(int fd)
 	return err;
 }
 
-/* How many frames a new queue starts with. */
-static uint32_t prefill_count(void)
+/* The frames that a new queue starts with: [*first, *first + the result). */
+static uint32_t take_for_fill(uint32_t *first)
 {
 	uint32_t n = sl_min((uint32_t)SL_XSK_FILL / 2, umem.nframes / 8);
 
-	return sl_min(n, umem.nframes / 2 > next_frame ? umem.nframes / 2 - next_frame : 0);
+	sl_lock(&frames_lock);
+	n = sl_min(n, split_frame - next_frame);
+	*first = next_frame;
+	next_frame += n;
+	sl_unlock(&frames_lock);
+	return n;
+}
+
+uint32_t sl_broker_frames(uint32_t want, uint32_t *first)
+{
+	if (!sl_lock(&frames_lock))
+		return 0;
+	want = sl_min(want, split_frame - next_frame);
+	split_frame -= want;
+	*first = split_frame;
+	sl_unlock(&frames_lock);
+	return want;
 }
 
 /* Writes frames [first, first + n) into the empty fill ring of an XSK that is not bound yet. */
@@ -222,7 +244,7 @@ static int prefill(int fd, uint32_t first, uint32_t n)
 }
 
 /* An anchor, complete but for bind. first_fd < 0: the first of the device, with the memory. */
-static int anchor_new(uint32_t prefilled, bool reg, const char **step)
+static int anchor_new(uint32_t first, uint32_t prefilled, bool reg, const char **step)
 {
 	int fd = xsk_new(ANCHOR_RING, 0, true);
 	int err = 0;
@@ -236,7 +258,7 @@ static int anchor_new(uint32_t prefilled, bool reg, const char **step)
 	}
 	if (!err) {
 		*step = "fill ring";
-		err = prefill(fd, next_frame, prefilled);
+		err = prefill(fd, first, prefilled);
 	}
 	if (!err)
 		return fd;
@@ -249,11 +271,11 @@ static int anchor_open(struct sl_port *port, uint32_t q, const char **step)
 {
 	static const uint16_t modes[] = {XDP_ZEROCOPY | XDP_USE_NEED_WAKEUP,
 					 XDP_COPY | XDP_USE_NEED_WAKEUP};
-	uint32_t n = prefill_count();
+	uint32_t first, n = take_for_fill(&first);
 	int err = -EINVAL, fd = -1;
 
 	for (unsigned m = 0; m < sl_array_len(modes); m++) {
-		fd = anchor_new(n, q == 0, step);
+		fd = anchor_new(first, n, q == 0, step);
 		if (fd < 0)
 			return fd;
 		*step = "bind";
@@ -269,8 +291,7 @@ static int anchor_open(struct sl_port *port, uint32_t q, const char **step)
 	}
 	if (err)
 		return err;
-	port->queue[q] = (struct sl_queue){fd, next_frame, n};
-	next_frame += n;
+	port->queue[q] = (struct sl_queue){fd};
 	return 0;
 }
 
@@ -400,8 +421,6 @@ static int lease_open(struct sl_port *port, uint32_t q, uint32_t xsk, struct sl_
 		.tx_size = SL_XSK_TX,
 		.fill_size = SL_XSK_FILL,
 		.comp_size = SL_XSK_COMP,
-		.prefilled_first = port->queue[q].prefilled_first,
-		.prefilled_count = port->queue[q].prefilled_count,
 		.zerocopy = port->zerocopy,
 	};
 	return 0;
@@ -461,8 +480,6 @@ static int lane_checked_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_leas
 		return err;
 	}
 	*first = lane * port->info.nqueues;
-	for (uint32_t q = 0; q < port->info.nqueues; q++)
-		port->queue[q].prefilled_count = 0; /* told */
 	return 0;
 }
 

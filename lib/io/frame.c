@@ -6,9 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define GROW 1024 /* frames asked for at once */
+
 struct sl_pool sl_pool;
 
-int sl_pool_init(uint8_t *base, uint32_t nframes, uint32_t shift)
+int sl_pool_init(uint8_t *base, uint32_t nframes, uint32_t shift,
+		 uint32_t (*more)(uint32_t want, uint32_t *first))
 {
 	sl_pool.free = malloc(nframes * sizeof(*sl_pool.free));
 	sl_pool.refs = calloc(nframes, sizeof(*sl_pool.refs));
@@ -22,22 +25,21 @@ int sl_pool_init(uint8_t *base, uint32_t nframes, uint32_t shift)
 	sl_pool.base = base;
 	sl_pool.nframes = nframes;
 	sl_pool.shift = shift;
-	sl_pool.nfree = nframes;
-	for (uint32_t i = 0; i < nframes; i++)
-		sl_pool.free[i] = i; /* the highest number is taken first */
+	sl_pool.nfree = 0;
+	sl_pool.more = more;
+	sl_pool.unborn = nframes;
 	return 0;
 }
 
-void sl_pool_reserve(uint32_t first, uint32_t n)
+/* Asks for frames that nobody has had yet; pool locked. */
+static void grow(void)
 {
-	uint32_t keep = 0;
+	uint32_t first, n = sl_pool.more(GROW, &first);
 
-	sl_lock(&sl_pool.lock);
-	for (uint32_t i = 0; i < sl_pool.nfree; i++)
-		if (sl_pool.free[i] - first >= n)
-			sl_pool.free[keep++] = sl_pool.free[i];
-	sl_store(&sl_pool.nfree, keep);
-	sl_unlock(&sl_pool.lock);
+	for (uint32_t i = 0; i < n; i++)
+		sl_pool.free[sl_pool.nfree + i] = first + i;
+	sl_store(&sl_pool.nfree, sl_pool.nfree + n);
+	sl_store(&sl_pool.unborn, n ? sl_pool.unborn - n : 0);
 }
 
 uint32_t sl_frames_fetch(struct sl_frames *c)
@@ -46,6 +48,8 @@ uint32_t sl_frames_fetch(struct sl_frames *c)
 
 	if (!sl_lock(&sl_pool.lock))
 		return 0;
+	if (sl_pool.nfree < SL_FRAME_BATCH && sl_pool.unborn)
+		grow();
 	n = sl_min(sl_pool.nfree, (uint32_t)SL_FRAME_BATCH);
 	n = sl_min(n, SL_FRAME_CACHE - c->n);
 	memcpy(c->idx + c->n, sl_pool.free + sl_pool.nfree - n, n * sizeof(uint32_t));

@@ -19,6 +19,8 @@ struct sl_pool {
 	struct sl_lock lock; /* protects what follows */
 	uint32_t nfree;
 	uint32_t *free; /* stack */
+	uint32_t (*more)(uint32_t want, uint32_t *first);
+	uint32_t unborn; /* frames that more() may still give */
 };
 extern struct sl_pool sl_pool;
 
@@ -28,11 +30,10 @@ struct sl_frames {
 	uint32_t idx[SL_FRAME_CACHE];
 };
 
-/* base: nframes frames of 1 << shift bytes. Frames taken elsewhere are told by
- * sl_pool_reserve(). -ENOMEM. */
-int sl_pool_init(uint8_t *base, uint32_t nframes, uint32_t shift);
-/* Takes [first, first + n) out of the pool: they are in a fill ring already. */
-void sl_pool_reserve(uint32_t first, uint32_t n);
+/* base: nframes frames of 1 << shift bytes, none of them in the pool yet: more(want, &first) gives
+ * up to want of them when the pool runs dry, 0 when there are no more. -ENOMEM. */
+int sl_pool_init(uint8_t *base, uint32_t nframes, uint32_t shift,
+		 uint32_t (*more)(uint32_t want, uint32_t *first));
 /* Moves frames between cache and pool; how many moved. */
 uint32_t sl_frames_fetch(struct sl_frames *c);
 void sl_frames_flush(struct sl_frames *c, uint32_t keep);

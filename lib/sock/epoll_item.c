@@ -7,6 +7,7 @@
 #include "base/sys.h"
 #include "sock/epoll.h"
 #include "sock/sock.h"
+#include "sock/wait.h"
 
 /* Table ---------------------------------------------------------------------------------------- */
 
@@ -136,7 +137,7 @@ uint32_t sl_epitem_ready(struct sl_epitem *it)
 			      ? EPOLLIN | EPOLLRDNORM
 			      : 0;
 	else if (it->sk)
-		now = sl_sock_ready(it->sk);
+		now = sl_wait_sock_ready(it->sk);
 	else
 		now = it->os_ready ? EPOLLIN | EPOLLRDNORM : sl_epoll_ready(it->inner);
 	return now & it->events & ~SL_EP_PRIVATE;

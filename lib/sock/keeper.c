@@ -165,7 +165,7 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	if (now - *last_house > HOUSE_NS) {
 		*last_house = now;
 		sl_mcast_recheck();
-		sl_stats->frames_free = sl_load(&sl_pool.nfree);
+		sl_stats->frames_free = sl_load(&sl_pool.nfree) + sl_load(&sl_pool.unborn);
 		sl_stats_serve();
 	}
 	quiet = now - *last_busy > QUIET_NS || tick == 0;

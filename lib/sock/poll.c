@@ -66,7 +66,7 @@ static int look(struct entry *e)
 		return -1;
 	if (e->state == SL_STATE_KERNEL)
 		return wanted(e, sl_udp_queued(&e->sk->udp) ? EPOLLIN | EPOLLRDNORM : 0);
-	return wanted(e, sl_sock_ready(e->sk));
+	return wanted(e, sl_wait_sock_ready(e->sk));
 }
 
 static void look_at_kernel(struct call *c)

@@ -129,7 +129,8 @@ static void link_changed(const struct sl_link *link, bool gone)
 static void addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool gone)
 {
 	if (gone) {
-		sl_broker_local_del(addr->b);
+		if (!sl_addr_is_local(addr)) /* another device may have it still */
+			sl_broker_local_del(addr->b);
 	} else {
 		sl_broker_local_add(addr->b);
 		device_up(ifindex);

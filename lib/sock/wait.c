@@ -20,6 +20,7 @@
 #include "sock/internal.h"
 #include "sock/ready.h"
 #include "sock/sig.h"
+#include "sock/sock.h"
 #include "stack/stack.h"
 
 __thread uint32_t sl_sig_ran __attribute__((tls_model("initial-exec")));
@@ -79,6 +80,29 @@ bool sl_wait_left(const struct sl_wait *w, struct timespec *left)
 	left->tv_sec = (time_t)(ns / 1000000000);
 	left->tv_nsec = (long)(ns % 1000000000);
 	return true;
+}
+
+/* Bits that the keeper sets after our exchange are newer than what poll says, and stay. */
+static void ask_kernel(struct sl_sock *sk)
+{
+	struct pollfd p = {.fd = sl_sock_shadow(sk), .events = POLLIN};
+	struct timespec zero = {0, 0};
+	uint8_t bits = 0;
+
+	__atomic_exchange_n(&sk->os, 0, __ATOMIC_ACQ_REL);
+	if (sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0) {
+		bits |= p.revents & POLLIN ? SL_OS_IN : 0;
+		bits |= p.revents & POLLERR ? SL_OS_ERR : 0;
+	}
+	if (bits)
+		__atomic_fetch_or(&sk->os, bits, __ATOMIC_RELEASE);
+}
+
+uint32_t sl_wait_sock_ready(struct sl_sock *sk)
+{
+	if (sl_unlikely(sl_load(&sk->os)))
+		ask_kernel(sk);
+	return sl_sock_ready(sk);
 }
 
 void sl_wait_lane(struct sl_wait *w, struct sl_lane *lane)

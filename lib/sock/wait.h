@@ -57,6 +57,11 @@ void sl_wait_end(struct sl_wait *w);
 
 /* The time that is left, 0 or more. False: there is no limit. */
 bool sl_wait_left(const struct sl_wait *w, struct timespec *left);
+/* sl_sock_ready(), made sure: what rests on the kernel's queue alone is asked of the kernel (the
+ * flag is older than the last read). Any lock may be held. */
+struct sl_sock;
+uint32_t sl_wait_sock_ready(struct sl_sock *sk);
+
 /* From ops->lanes. */
 void sl_wait_lane(struct sl_wait *w, struct sl_lane *lane);
 

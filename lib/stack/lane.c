@@ -116,7 +116,6 @@ static int map_leases(struct sl_leg *leg, const struct sl_xsk_lease *leases)
 					      ls->comp_size };
 		int err;
 
-		sl_pool_reserve(ls->prefilled_first, ls->prefilled_count);
 		err = sl_xsk_open(&leg->xsk[q], ls->fd, &leg->port->queue[ls->queue], &sizes);
 		if (err == 0)
 			continue;
@@ -216,7 +215,8 @@ int sl_stack_init(void)
 		sl_warn("lane", "no packet memory: %s", why ? why : strerrorname_np(-err));
 		return err;
 	}
-	return sl_pool_init(umem.base, umem.nframes, (uint32_t)__builtin_ctz(umem.frame_size));
+	return sl_pool_init(umem.base, umem.nframes, (uint32_t)__builtin_ctz(umem.frame_size),
+			    sl_broker_frames);
 }
 
 void sl_stack_child(void)
