@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The other end of the programs of this room, on the kernel's sockets: `peer ADDRESS PORT`. A datagram
+ * "S count len delay gap" is answered by `count` datagrams of `len` bytes that begin with their
+ * number, `gap` ms apart, the first after `delay` ms; any other datagram comes back. */
+#include "t.h"
+
+struct job {
+	int fd;
+	struct sockaddr_storage to;
+	socklen_t len;
+	int count, bytes, delay, gap;
+};
+
+static void *serve(void *arg)
+{
+	struct job *j = arg;
+	char buf[65536];
+
+	sleep_ms(j->delay);
+	for (int i = 0; i < j->count; i++) {
+		memset(buf, '.', sizeof(buf));
+		snprintf(buf, sizeof(buf), "%d", i);
+		sendto(j->fd, buf, (size_t)j->bytes, 0, (struct sockaddr *)&j->to, j->len);
+		if (j->gap)
+			sleep_ms(j->gap);
+	}
+	free(j);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	char buf[65536];
+	pthread_attr_t attr;
+	int fd;
+
+	if (argc != 3)
+		return 2;
+	parse(argv[1], atoi(argv[2]), &t_own);
+	fd = udp_bound();
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	for (;;) {
+		struct job *j = calloc(1, sizeof(*j));
+		pthread_t t;
+		ssize_t n;
+
+		j->len = sizeof(j->to);
+		n = recvfrom(fd, buf, sizeof(buf) - 1, 0, (struct sockaddr *)&j->to, &j->len);
+		if (n < 0)
+			continue;
+		buf[n] = 0;
+		j->fd = fd;
+		if (sscanf(buf, "S %d %d %d %d", &j->count, &j->bytes, &j->delay, &j->gap) == 4) {
+			CHECK(pthread_create(&t, &attr, serve, j) == 0);
+			continue;
+		}
+		sendto(fd, buf, (size_t)n, 0, (struct sockaddr *)&j->to, j->len);
+		free(j);
+	}
+}
