@@ -29,6 +29,8 @@
 
 set -u
 export LC_ALL=C PYTHONDONTWRITEBYTECODE=1
+# Debian's programs, not the wrappers that a developer may have in front of them.
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 TESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 TOP=$(dirname "$TESTS")
 BUILD=${BUILD:-$TOP/build}
@@ -359,4 +361,26 @@ wire_down() { # statistics are in $TMP/wire then
 wire_stat() { # direction, name
 	awk -v dir="$1" -v name="$2" '$1 == dir { for (i = 2; i < NF; i += 2) if ($i == name) v = $(i + 1) }
 		END { print v + 0 }' "$TMP/wire"
+}
+
+# Runs PROGRAM.py OWN PEER PORT [ARGS] on b in every mode and for both families, a reflector with
+# NPORTS ports on a, and compares with the kernel. OFFLOADED is the least number of datagrams b
+# receives in it, of which at most a tenth may have come through the kernel ("": not looked at).
+udp_differ() { # PROGRAM NPORTS OFFLOADED [ARGS...]
+	local program=$1 nports=$2 offloaded=$3 fam peer own
+	shift 3
+	need python3
+	for MODE in $MODES; do
+		for fam in 4 6; do
+			peer=A$fam own=B$fam
+			bg pa python3 "$TESTS/net/reflector.py" "${!peer}" 7000 "$nports"
+			wait_udp a $((7000 + nports - 1))
+			offload_begin
+			differ "$program$fam" pb python3 "$TESTS/net/$program.py" "${!own}" "${!peer}" \
+				7000 "$@"
+			[ -n "$offloaded" ] && offload_end "$offloaded"
+			stop "$BG"
+		done
+	done
+	[ -z "${SHOW_ORACLE:-}" ] || cat "$TMP"/oracle.*
 }

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""rcvbuf.py OWN PEER PORT: the receive buffer is a bound, and drops are counted. A reflector is at
+PEER PORT. How many fit is the implementation's; what is said must hold for any."""
+from netlib import *
+
+own, peer, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
+s = udp(own)
+ctl = udp(own)
+s.setsockopt(socket.SOL_SOCKET, SO_RXQ_OVFL, 1)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 40000)
+say("given", s.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF))
+
+
+def flood(n, size):
+    ctl.sendto(question(count=n, size=size, to=[own, s.getsockname()[1]]), (peer, port))
+    ask(ctl, (peer, port))  # its answer says that all were sent before
+
+
+def drain():
+    got, drops = 0, 0
+    s.settimeout(0.3)
+    while True:
+        try:
+            _, meta, _, _ = recv_meta(s)
+        except socket.timeout:
+            break
+        got += 1
+        drops = meta.get("ovfl", drops)
+    s.settimeout(TIMEOUT)
+    return got, drops
+
+
+flood(1, 500)
+say("no drops, no message", drain())
+flood(1000, 500)
+got, _ = drain()
+say("some came, not all", 20 <= got <= 200)
+flood(1, 500)
+n, drops = drain()
+say("one more", n, "all are accounted for", got + drops == 1000)
+flood(1000, 500)
+again, _ = drain()
+flood(1, 500)
+say("and again", got + again + drain()[1] == 2000)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 200000)
+flood(1000, 100)
+more, _ = drain()
+say("a larger buffer holds more", more > got)
+
+# One that does not read leaves the others alone.
+t = udp(own)
+flood(5000, 1000)
+t.settimeout(TIMEOUT)
+say("others live on", [ask(t, (peer, port))["len"] for _ in range(50)] == [2] * 50)

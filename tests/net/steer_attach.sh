@@ -1,0 +1,173 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The broker on a real device: who owns it, what is left after a kill, what bpftool shows, what
+# happens when somebody takes the program off by hand, other XDP programs.
+MODES=kernel # nothing is preloaded here
+. "$(dirname "$0")/lib.sh"
+need bpftool socat
+net_up
+DRIVE=$BUILD/tests/bpf/drive
+TOOL=$BUILD/sluice
+[ -x "$DRIVE" ] && [ -x "$TOOL" ] || die "not built: $DRIVE, $TOOL"
+PIN=/sys/fs/bpf/sluice/$DEV_B
+
+drive() { b "$DRIVE" tool "$TOOL" "$@"; }
+# The program has no pins of its own: what the device says is what is there.
+xdp_is_on() { b ip -d link show "$DEV_B" | grep -q 'prog/xdp'; }
+reapers() { # processes that hold the name of the device
+	b ss -Hxl | grep -c "sluice/port/" || true
+}
+# A holder in the background: told to go on by closing FIFO.
+hold() { # file, steps...
+	local out=$1
+	shift
+	HOLDER=
+	rm -f "$TMP/fifo"
+	mkfifo "$TMP/fifo"
+	bg b "$DRIVE" tool "$TOOL" "$@" say ready wait say resumed alive "$DEV_B" \
+		<"$TMP/fifo" >"$out" 2>&1
+	HOLDER=$BG
+	exec 9>"$TMP/fifo"
+	wait_line "$out" ready
+}
+release() { exec 9>&-; }
+text() { a socat -u - "UDP4:$B4:$1" <<<"$2"; }
+clean() { # nothing of ours is left
+	not xdp_is_on && [ ! -e "$PIN" ] && [ "$(reapers)" = 0 ]
+}
+
+# Packets: endpoint and wildcard; what is not claimed goes to the kernel.
+hold "$TMP/rx" open "$DEV_B" lane 0 local "$B4" claim "$B4" 5000 wild 5001 recv 0
+bg b socat -u UDP4-RECV:5002 "OPEN:$TMP/kernel,creat"
+SOCAT=$BG
+wait_udp b 5002
+release
+wait_end "$HOLDER" 10
+drive open "$DEV_B" lane 0 local "$B4" claim "$B4" 5000 wild 5001 say ready recv 2 >"$TMP/rx" 2>&1 &
+RX=$!
+wait_line "$TMP/rx" ready
+text 5002 kernel
+text 5000 endpoint
+text 5001 wildcard
+ok "two packets reached user space" wait "$RX"
+ok "the endpoint's packet has slot and offsets" \
+	grep -q 'recv: 51 bytes magic 0x51c1 proto 17 slot 7 gen 42 l3 14 l4 34 text endpoint' "$TMP/rx"
+ok "the wildcard's packet came" grep -q 'text wildcard' "$TMP/rx"
+ok "what is not claimed reached the kernel" wait_line "$TMP/kernel" kernel
+stop "$SOCAT"
+ok "an orderly end leaves nothing" wait_until 5 clean
+
+# Two lanes on one queue; a lane that closes frees its number, frames are told of once.
+drive open "$DEV_B" lane 0 lane 1 unlane 1 lane 1 >"$TMP/lanes" 2>&1
+same "lanes open and close" \
+	"0+512 0+0 0+0" "$(sed -n 's/.*prefilled \(.*\) \(copy\|zero-copy\)$/\1/p' "$TMP/lanes" | sed '1!s/^[0-9]*/0/' | xargs)"
+drive open "$DEV_B" lane 0 lane 0 >"$TMP/lanes" 2>&1
+ok "a lane is not opened twice" grep -q 'lane: EBUSY (.*lane 0 is open already)' "$TMP/lanes"
+
+# Pins read like a table; a second process is told who has the device.
+hold "$TMP/hold" open "$DEV_B" lane 0 local "$B4" claim "$B4" 5000
+ok "the endpoint is readable" sh -c "bpftool map dump pinned $PIN/endpoints | tr -d '\n\t ' |
+	grep -q '\"local_port\":5000,\"proto\":17.*\"slot\":7,\"gen\":42'"
+for m in flows endpoints rules lanes counters locals groups ports; do
+	ok "$m is pinned" bpftool map show pinned "$PIN/$m" >/dev/null
+done
+drive open "$DEV_B" >"$TMP/second" 2>&1
+ok "a second process is told who has it" \
+	grep -q "open: EBUSY (device $DEV_B is used by process $HOLDER (drive))" "$TMP/second"
+ok "and the first keeps it" xdp_is_on
+
+# Taken off by hand: noticed, and the claim's traffic is the kernel's.
+b ip link set dev "$DEV_B" xdp off 2>/dev/null || b bpftool link detach id \
+	"$(bpftool -j link show | python3 -c 'import json,sys
+for l in json.load(sys.stdin):
+    if l.get("type") == "xdp" and l.get("devname") in (None, sys.argv[1]): print(l["id"])' "$DEV_B" | tail -n 1)"
+not xdp_is_on || say "(the program cannot be taken off by hand here)"
+release
+wait_end "$HOLDER" 10
+ok "a program taken off by hand is noticed" grep -q 'alive: 0' "$TMP/hold"
+ok "the end after that leaves nothing" wait_until 5 clean
+
+# Killed: no program, no pins, no owner; the next one gets the device at once.
+for round in 1 2 3; do
+	hold "$TMP/hold" open "$DEV_B" lane 0 claim "$B4" 5000 fork
+	CHILD=$(sed -n 's/^child //p' "$TMP/hold")
+	kill -9 "$HOLDER"
+	drive open "$DEV_B" lane 0 >"$TMP/next" 2>&1
+	same "round $round: the next process has the device after a kill" 0 $?
+	ok "round $round: nothing is left, though a child lives" wait_until 5 clean
+	kill -9 "$CHILD"
+	release
+done
+
+# Packets pass from the very moment of a kill: 200 datagrams to the claimed port, then the kernel's.
+hold "$TMP/hold" open "$DEV_B" lane 0 claim "$B4" 5000
+bg b socat -u UDP4-RECV:5000 "OPEN:$TMP/after,creat"
+SOCAT=$BG
+wait_udp b 5000
+kill -9 "$HOLDER"
+wait "$HOLDER" 2>/dev/null
+for i in $(seq 200); do printf 'n%d\n' "$i"; done >"$TMP/sent"
+a python3 -c 'import socket,sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for line in open(sys.argv[2]): s.sendto(line.encode(), (sys.argv[1], 5000))' "$B4" "$TMP/sent"
+ok "all packets after a kill reach the kernel" wait_until 5 cmp -s "$TMP/sent" "$TMP/after"
+stop "$SOCAT"
+release
+
+# Exec: the process lives on, but as another program.
+bg b "$DRIVE" tool "$TOOL" open "$DEV_B" lane 0 execsleep >"$TMP/exec" 2>&1
+SLEEP=$BG
+wait_line "$TMP/exec" '^lane'
+wait_until 5 sh -c "grep -qx sleep /proc/$SLEEP/comm"
+ok "exec leaves nothing" wait_until 5 clean
+kill -9 "$SLEEP"
+
+# The reaper is nobody's business: no child of the program, none of its descriptors.
+hold "$TMP/hold" open "$DEV_B" lane 0
+R=$(pgrep -x -f "sluice reaper $(b cat "/sys/class/net/$DEV_B/ifindex" 2>/dev/null || b sh -c "ip -o link show $DEV_B" | cut -d: -f1)" | head -n 1)
+[ -n "$R" ] || R=$(pgrep -f "^sluice reaper" | while read -r p; do
+	[ "$(readlink "/proc/$p/ns/net")" = "$(readlink "/proc/$HOLDER/ns/net")" ] && echo "$p"; done)
+ok "the reaper runs" test -n "$R"
+same "the program has no children" "" "$(cat "/proc/$HOLDER/task/$HOLDER/children")"
+same "the reaper has six descriptors" "0 1 2 3 4 5" "$(ls "/proc/$R/fd" | xargs)"
+kill -TERM "$R"
+kill -INT "$R"
+kill -HUP "$R"
+ok "it is not stopped by signals" kill -0 "$R"
+release
+wait_end "$HOLDER" 10
+ok "it ends with the program" wait_until 5 gone "$R"
+
+# Without the tool: alone, not pinned, and still nothing is left.
+bg b "$DRIVE" tool /nowhere/sluice open "$DEV_B" lane 0 say ready wait <"$TMP/fifo" >"$TMP/hold" 2>&1
+HOLDER=$BG
+exec 9>"$TMP/fifo"
+wait_line "$TMP/hold" ready
+ok "without the tool nothing is pinned" test ! -e "$PIN"
+ok "and it is said" grep -q 'no reaper' "$TMP/hold"
+kill -9 "$HOLDER"
+ok "and a kill leaves nothing" wait_until 5 clean
+release
+
+# A foreign program that leaves no room: refused with the remedy, and left alone.
+if b ip link set dev "$DEV_B" xdpdrv obj "$BUILD/steer.bpf.o" sec xdp 2>/dev/null ||
+	b xdp-loader load "$DEV_B" /usr/lib/*/bpf/xdpfilt_alw_all.o 2>/dev/null; then
+	drive open "$DEV_B" >"$TMP/foreign" 2>&1
+	ok "a foreign program is respected" grep -q 'open: EBUSY\|beside other' "$TMP/foreign"
+	ok "and stays" xdp_is_on
+	b ip link set dev "$DEV_B" xdp off 2>/dev/null
+	b xdp-loader unload "$DEV_B" --all 2>/dev/null
+fi
+
+# Refusals say the remedy.
+ip -n "${NS}a" link set "$DEV_A" mtu 3000
+ip -n "${NS}b" link set "$DEV_B" mtu 3000
+drive open "$DEV_B" >"$TMP/mtu" 2>&1
+ok "too large an MTU is refused with the remedy" \
+	grep -q "open: EOPNOTSUPP (.*MTU 3000.*ip link set dev $DEV_B mtu 17" "$TMP/mtu"
+ok "and leaves nothing" wait_until 5 clean
+drive open lo >"$TMP/lo" 2>&1
+ok "loopback is refused" grep -q 'open: EOPNOTSUPP' "$TMP/lo"
+b setpriv --reuid 65534 --regid 65534 --clear-groups "$DRIVE" open "$DEV_B" >"$TMP/perm" 2>&1
+ok "without privilege the remedy is told" grep -q 'open: EPERM (.*remedy' "$TMP/perm"
+done_testing
