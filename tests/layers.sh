@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Checks that a room includes only what stands to its left in STYLE.md's order:
-#   base < wire < io < net < tcp, udp < stack < sock < preload; ctl uses base and the BPF headers;
-#   io and what is above it may use ctl.
+#   base < wire < io < net < tcp, udp < stack < sock < preload; ctl uses base and the BPF skeleton;
+#   stack and what is above it may use ctl. steer.h is nobody's room: it is the ABI between the
+#   steering program and whoever reads its records and maps.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -11,7 +12,7 @@ may() { # room: the rooms it may include from, beside itself
 	base) echo "" ;;
 	wire) echo "base" ;;
 	ctl) echo "base bpf" ;;
-	io) echo "base wire ctl bpf" ;;
+	io) echo "base wire" ;;
 	net) echo "base wire io" ;;
 	tcp | udp) echo "base wire io net" ;;
 	stack) echo "base wire io net tcp udp ctl bpf" ;;
@@ -29,7 +30,8 @@ for f in lib/*/*.[ch] preload/*.[ch]; do
 		inc=$(sed 's/.*"\(.*\)".*/\1/' <<<"$inc")
 		case $inc in
 		sluice.h) to=top ;;
-		steer.h | steer.skel.h | parse.bpf.h) to=bpf ;;
+		steer.h) continue ;;
+		steer.skel.h | parse.bpf.h) to=bpf ;;
 		*/*) to=${inc%%/*} ;;
 		*) to=$room ;;
 		esac

@@ -61,7 +61,7 @@ soak: tests
 FUZZ_BUILD := build-fuzz
 FUZZ_SECONDS ?= 600
 FUZZ_CFLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer -D_GNU_SOURCE -Ilib -Ibpf -I. -I$(BUILD) \
-	-DSLUICE_PREFIX='"$(PREFIX)"' -MMD -MP -Wall -Werror -Wno-unused-function
+	-DSLUICE_PREFIX='"$(PREFIX)"' -DSL_VERSION='"$(VERSION)"' -MMD -MP -Wall -Werror -Wno-unused-function
 FUZZ_SAN := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(FUZZ_BUILD)/%)
@@ -101,4 +101,4 @@ analyze: $(SKEL)
 	clang-tidy --quiet --warnings-as-errors='*' \
 		--checks='-*,clang-analyzer-*,-clang-analyzer-security.insecureAPI.*,bugprone-*,-bugprone-easily-swappable-parameters,-bugprone-reserved-identifier,-bugprone-narrowing-conversions,-bugprone-implicit-widening-of-multiplication-result,-bugprone-assignment-in-if-condition' \
 		$(LIB_SRC) $(wildcard preload/*.c tools/*.c) -- -std=gnu11 -D_GNU_SOURCE -Ilib -Ibpf -I$(BUILD) \
-		-DSLUICE_PREFIX='"$(PREFIX)"'
+		-DSLUICE_PREFIX='"$(PREFIX)"' -DSL_VERSION='"$(VERSION)"'

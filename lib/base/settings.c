@@ -11,7 +11,6 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "sluice.h"
 
 struct sl_settings sl_settings = {
 #define SL_SETTING(type, field, def, min, max, unit, status, title, help) .field = def,
@@ -448,7 +447,7 @@ void sl_settings_banner(void)
 	char value[256], name[SL_SETTING_NAME_MAX];
 	bool any = false;
 
-	sl_info("settings", "Sluice version " SLUICE_VERSION);
+	sl_info("settings", "Sluice version " SL_VERSION);
 	if (sl_load(&sl_log_level) >= SL_LOG_DEBUG)
 		banner_process();
 	for (unsigned i = 0; i < SL_SETTING_COUNT; i++)
