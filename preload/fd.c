@@ -111,11 +111,12 @@ int ioctl(int fd, unsigned long request, ...)
 	return (int)done(sl_ioctl(fd, request, arg));
 }
 
-/* A stream reads and writes inside the C library, past any wrapper: the kernel must have it. */
+/* A stream reads, writes and closes inside the C library, past any wrapper: the kernel must have
+ * the socket, and nobody tells us what the number means later. */
 FILE *fdopen(int fd, const char *mode)
 {
-	if (ours(fd))
-		sl_hand_back(fd);
+	if (ours(fd) && sl_hand_back(fd) == 0)
+		sl_replace(fd);
 	return REAL(fdopen)(fd, mode);
 }
 

@@ -426,9 +426,9 @@ SL_API ssize_t sl_readv(int fd, const struct iovec *iov, int n)
 	struct sl_sock *sk = sl_fd_sock(fd);
 	struct rx_req r = { iov, (size_t)n, NULL, 0 };
 
-	if (!sk || n < 0)
+	if (!sk || n < 0 || n > 1024)
 		return sl_sys(SYS_readv, fd, iov, n);
-	return receive(sk, fd, &r);
+	return iov_room(&r) ? receive(sk, fd, &r) : 0; /* fs/read_write.c asks nobody for nothing */
 }
 
 /* recvmmsg(2): the time-out is looked at after each datagram only, as Linux does it (BUGS). */

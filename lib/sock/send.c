@@ -448,6 +448,8 @@ SL_API ssize_t sl_writev(int fd, const struct iovec *iov, int n)
 	if (!sk || n < 0 || n > 1024)
 		return sl_sys(SYS_writev, fd, iov, n);
 	r.len = iov_len(iov, r.niov);
+	if (r.len == 0)
+		return 0; /* as fs/read_write.c; write(2) of nothing sends an empty datagram */
 	return send_one(sk, fd, &r);
 }
 

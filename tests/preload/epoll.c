@@ -4,7 +4,7 @@
 
 static void add(int ep, int op, int fd, uint32_t events, uint64_t data)
 {
-	struct epoll_event ev = { .events = events, .data.u64 = data };
+	struct epoll_event ev = {.events = events, .data.u64 = data};
 
 	CHECK(epoll_ctl(ep, op, fd, &ev) == 0);
 }
@@ -119,7 +119,7 @@ static void oneshot(void)
 
 static void ctl(const char *what, int ep, int op, int fd, uint32_t events)
 {
-	struct epoll_event ev = { .events = events, .data.u64 = 1 };
+	struct epoll_event ev = {.events = events, .data.u64 = 1};
 
 	say(what, epoll_ctl(ep, op, fd, &ev));
 }
@@ -164,8 +164,8 @@ static void errors(void)
 static void mixed(void)
 {
 	int fd = udp(), fd2 = udp(), ep = epoll_create1(0), p[2], ev = eventfd(0, 0);
-	int timer = timerfd_create(CLOCK_MONOTONIC, 0), seen[8] = { 0 }, total = 0;
-	struct itimerspec when = { .it_value.tv_nsec = 20000000 };
+	int timer = timerfd_create(CLOCK_MONOTONIC, 0), seen[8] = {0}, total = 0;
+	struct itimerspec when = {.it_value.tv_nsec = 20000000};
 	uint64_t v = 1;
 	char c;
 
@@ -223,7 +223,7 @@ static void nested(void)
 {
 	int fd = udp(), in = epoll_create1(0), mid = epoll_create1(0), out = epoll_create1(0);
 	int p[2];
-	struct pollfd pfd = { .fd = out, .events = POLLIN };
+	struct pollfd pfd = {.fd = out, .events = POLLIN};
 	char c;
 
 	CHECK(pipe(p) == 0);
@@ -361,7 +361,7 @@ static void shut(void)
 
 static void timeouts(void)
 {
-	static const int ms[] = { 1, 30, 150, 250 };
+	static const int ms[] = {1, 30, 150, 250};
 	int fd = udp(), ep = epoll_create1(0);
 	struct epoll_event ev;
 
@@ -378,7 +378,8 @@ static void timeouts(void)
 	close(ep);
 }
 
-/* Threads ---------------------------------------------------------------------------------------- */
+/* Threads ----------------------------------------------------------------------------------------
+ */
 
 static int t_ep, t_fd;
 
@@ -472,7 +473,7 @@ static void *taker(void *arg)
 /* Several threads empty one socket: nothing is lost. */
 static void many_takers(void)
 {
-	int got[3] = { 0 };
+	int got[3] = {0};
 	pthread_t t[3];
 
 	t_ep = epoll_create1(0);
@@ -544,7 +545,7 @@ static void many_sockets(void)
 	for (int i = 0; i < N; i++)
 		add(ep, EPOLL_CTL_MOD, fd[i], EPOLLOUT, (uint64_t)i);
 	printf("writable: %d\n", epoll_wait(ep, ev, N, 1000));
-	bool seen[N] = { false };
+	bool seen[N] = {false};
 	int distinct = 0;
 	for (int k = 0; k < 30; k++) {
 		int n = epoll_wait(ep, ev, 7, 1000);
@@ -564,23 +565,23 @@ static void many_sockets(void)
 int main(int argc, char **argv)
 {
 	static const struct t_case cases[] = {
-		{ "level", level },
-		{ "edge", edge },
-		{ "oneshot", oneshot },
-		{ "errors", errors },
-		{ "mixed", mixed },
-		{ "nested", nested },
-		{ "several", several },
-		{ "closing", closing },
-		{ "refused", refused },
-		{ "shut", shut },
-		{ "timeouts", timeouts },
-		{ "changes", changes },
-		{ "one_of_many", one_of_many },
-		{ "many_takers", many_takers },
-		{ "exclusive", exclusive },
-		{ "many_sockets", many_sockets },
-		{ NULL, NULL },
+		{"level", level},
+		{"edge", edge},
+		{"oneshot", oneshot},
+		{"errors", errors},
+		{"mixed", mixed},
+		{"nested", nested},
+		{"several", several},
+		{"closing", closing},
+		{"refused", refused},
+		{"shut", shut},
+		{"timeouts", timeouts},
+		{"changes", changes},
+		{"one_of_many", one_of_many},
+		{"many_takers", many_takers},
+		{"exclusive", exclusive},
+		{"many_sockets", many_sockets},
+		{NULL, NULL},
 	};
 
 	return t_main(argc, argv, cases);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The other end of the programs of this room, on the kernel's sockets: `peer ADDRESS PORT`. A datagram
- * "S count len delay gap" is answered by `count` datagrams of `len` bytes that begin with their
- * number, `gap` ms apart, the first after `delay` ms; any other datagram comes back. */
+/* The other end of the programs of this room, on the kernel's sockets: `peer ADDRESS PORT`. A
+ * datagram "S count len delay gap" is answered by `count` datagrams of `len` bytes that begin with
+ * their number, `gap` ms apart, the first after `delay` ms; any other datagram comes back. */
 #include "t.h"
 
 struct job {

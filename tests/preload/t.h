@@ -64,7 +64,7 @@ static inline double now_ms(void)
 
 static inline void sleep_ms(int ms)
 {
-	struct timespec ts = { ms / 1000, ms % 1000 * 1000000L };
+	struct timespec ts = {ms / 1000, ms % 1000 * 1000000L};
 
 	while (nanosleep(&ts, &ts) < 0 && errno == EINTR)
 		;
