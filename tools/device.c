@@ -21,19 +21,30 @@
 #include "ctl/rule.h"
 #include "tools.h"
 
+/* As the library does it: the last that matches decides, a list of exclusions begins with all. */
 bool sl_device_is_wanted(const char *globs, const char *name)
 {
+	bool wanted = *globs == '!';
+
 	while (*globs) {
-		size_t n = strcspn(globs, ",");
+		size_t n = strcspn(globs, ", ");
 		bool exclude = *globs == '!';
 		char glob[64];
 
 		snprintf(glob, sizeof(glob), "%.*s", (int)(n - exclude), globs + exclude);
 		if (glob[0] && sl_glob_match(glob, name))
-			return !exclude;
-		globs += n + (globs[n] == ',');
+			wanted = !exclude;
+		globs += n + (globs[n] != 0);
 	}
-	return false;
+	return wanted;
+}
+
+static bool has_master(const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/class/net/%.15s/master", name);
+	return !access(path, F_OK);
 }
 
 static int ethtool(int sock, const char *name, void *cmd)
@@ -210,6 +221,7 @@ int sl_devices(struct sl_device *dev, unsigned max)
 		snprintf(d->name, sizeof(d->name), "%.15s", i->if_name);
 		d->ifindex = i->if_index;
 		d->wanted = sl_device_is_wanted(sl_settings.devices, d->name);
+		d->enslaved = has_master(d->name);
 		query_ioctls(sock, d);
 		query_xdp(d);
 	}
@@ -239,6 +251,8 @@ const char *sl_device_obstacle(const struct sl_device *d, const char **remedy)
 		return "SLUICE_DEVICES leaves it out";
 	if (d->type != ARPHRD_ETHER)
 		return "it is not an Ethernet device";
+	if (d->enslaved)
+		return "it is a port of a bridge or bond";
 	if (!(d->flags & IFF_UP)) {
 		*remedy = "ip link set DEV up";
 		return "it is down";

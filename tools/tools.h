@@ -25,6 +25,7 @@ struct sl_device {
 	unsigned flags;  /* IFF_* */
 	unsigned mtu;
 	unsigned rx_queues;
+	bool enslaved;     /* of a bridge, a bond, a VRF */
 	bool wanted;       /* SLUICE_DEVICES names it */
 	unsigned xdp_prog; /* id of the attached XDP program, 0: none */
 	char xdp_name[64]; /* and its name, that of the dispatcher if it is one */

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The tools on a running program: run, stat in all its views and requests, rule on the pinned map,
+# doctor. The program is an unmodified sockperf server.
+. "$(dirname "$0")/lib.sh"
+
+TOOL=$BUILD/sluice
+[ -x "$TOOL" ] && [ -e "$PRELOAD" ] || skip "the tools are not built"
+command -v sockperf >/dev/null || skip "no sockperf"
+case $(basename "$BUILD") in *san*) skip "sluice run preloads no sanitizer" ;; esac
+net_up
+mount | grep -q 'on /sys/fs/bpf type bpf' || skip "no bpffs"
+MODE=tools
+export SLUICE_STATS_SHMEM_DIR=$TMP SLUICE_TRACELEVEL=2
+
+bg a "$TOOL" run RX_POLL=1000 --select-poll=0 -- sockperf server -i "$A4" -p 5001
+SERVER=$BG
+stat() { a "$TOOL" stat "$@"; }
+for _ in $(seq 50); do
+	[ -n "$(stat --list)" ] && break
+	sleep 0.1
+done
+b sockperf ping-pong -i "$A4" -p 5001 -t 2 --mps=500 >"$TMP/client" 2>&1 || fail "sockperf client"
+
+# stat ------------------------------------------------------------------------------------------
+ok "the program is listed" grep -q sockperf <(stat --list)
+stat -c 1 >"$TMP/v1"
+ok "view 1 counts offloaded packets" grep -Eq '^ +[0-9]+ Rx: +[1-9][0-9]{2,}' "$TMP/v1"
+ok "view 2 has the queue" grep -q 'queue bytes' <(stat -c 1 -v 2)
+stat -c 1 -v 3 >"$TMP/v3"
+ok "view 3 has socket, lane, device" eval 'grep -q "Fd=\[" "$TMP/v3" && grep -q "RING=\[" "$TMP/v3" &&
+	grep -q "PORT=\[$DEV_A\]" "$TMP/v3"'
+ok "view 3 knows the address" grep -q "Local Address   = \[$A4:5001\]" "$TMP/v3"
+ok "view 5 is like netstat" grep -Eq "^udp +Yes .* $A4:5001 .*/sockperf" <(stat -v 5)
+ok "differences per second are 0 at rest" grep -Eq '^ +[0-9]+ Rx: +0 ' <(stat -c 1 -d 2)
+ok "JSON is JSON" python3 -c '
+import json, sys
+s = json.load(open(sys.argv[1]))
+k = [x for x in s["sockets"] if x["local"].endswith(":5001")][0]
+assert k["offloaded"] and k["rx_pkts"] > 100 and s["ports"][0]["attached"], s
+' <(stat --json)
+ok "Prometheus has the counter" grep -Eq '^sluice_socket_rx_pkts_total\{pid="[0-9]+",program="sockperf",.*\} [1-9]' \
+	<(stat --prometheus)
+ok "only the descriptors asked for" eval '! grep -q "Rx:" <(stat -c 1 -s 900-901)'
+stat -z
+b sockperf ping-pong -i "$A4" -p 5001 -t 1 --mps=10 >/dev/null 2>&1
+ok "counters were set to zero" grep -Eq '^ +[0-9]+ Rx: +[0-9]{1,2} ' <(stat -c 1)
+ok "the log level is taken" stat -l error
+b sockperf ping-pong -i "$A4" -p 5001 -t 2 --mps=10 >/dev/null 2>&1
+ok "and in force" python3 -c 'import json, sys; assert json.load(open(sys.argv[1]))["log_level"] == 1' \
+	<(stat --json)
+ok "a wrong view is refused" eval 'stat -v 9 2>/dev/null; [ $? = 2 ]'
+ok "vma_stats is the same tool" eval 'ln -s "$TOOL" "$TMP/vma_stats" && a "$TMP/vma_stats" -c 1 | grep -q Rx:'
+
+# rule ------------------------------------------------------------------------------------------
+rule() { a "$TOOL" rule "$@"; }
+ok "a rule is added" rule add --device "$DEV_A" use os udp_sender "$B4:9"
+ok "and one above it" rule add --device "$DEV_A" --program nc use sluice udp_sender "*:9"
+ok "both are listed in order" eval 'rule list --device "$DEV_A" | tr -s " \n" " " |
+	grep -q "1 use sluice udp_sender \*:9 program nc 2 use os udp_sender $B4:9"'
+ok "the test asks them" grep -q '^  os, by' <(rule test --device "$DEV_A" udp_sender "$B4:9")
+ok "for the program too" grep -q '^  sluice, by' <(rule test --device "$DEV_A" --program nc udp_sender "$B4:9")
+ok "bpftool sees it" grep -q '"action": 2' <(bpftool -p map dump pinned "/sys/fs/bpf/sluice/$DEV_A/rules" | head -n 60)
+ok "rules are deleted" eval 'rule del --device "$DEV_A" 1 && rule del --device "$DEV_A" 2'
+ok "and gone" grep -q 'no rules' <(rule list --device "$DEV_A")
+ok "deleting nothing fails" eval '! rule del --device "$DEV_A" 1 2>/dev/null'
+printf 'use os tcp server *:5001\nuse os udp_connect *:53\n' >"$TMP/conf"
+ok "a wrong line is placed" eval 'rule list --file "$TMP/conf" 2>&1 >/dev/null | grep -q "conf:1:8: expected a role"'
+
+# doctor and run --------------------------------------------------------------------------------
+a "$TOOL" doctor "$DEV_A" >"$TMP/doctor"
+ok "doctor sees native XDP" grep -q 'ok .*native XDP' "$TMP/doctor"
+ok "and who has the device" grep -q "offloaded by process" "$TMP/doctor"
+ok "and a device that is not there" eval '! a "$TOOL" doctor nothere >/dev/null'
+ok "explain names the device" grep -q "^$DEV_A: offloaded: driver veth" <(a "$TOOL" run --explain)
+ok "a wrong setting is refused" eval '"$TOOL" run RX_POLL=fast true 2>/dev/null; [ $? = 2 ]'
+ok "an unknown one too" eval '"$TOOL" run RX_POL=1 true 2>/dev/null; [ $? = 2 ]'
+ok "a program that is not there" eval '"$TOOL" run /nonexistent 2>/dev/null; [ $? = 127 ]'
+ok "the program's exit status is run's" eval '"$TOOL" run -- sh -c "exit 7"; [ $? = 7 ]'
+printf 'int main(void){return 3;}' | gcc -x c -static -o "$TMP/static" - 2>/dev/null &&
+	ok "a static program is told, and run" eval '"$TOOL" run "$TMP/static" 2>"$TMP/err"; [ $? = 3 ] &&
+		grep -q "statically linked" "$TMP/err"'
+
+kill -9 "$SERVER"
+for _ in $(seq 50); do
+	kill -0 "$SERVER" 2>/dev/null || break
+	sleep 0.1
+done
+ok "what a killed program left is removed" eval '[ -z "$(stat --list)" ] && ! ls "$TMP"/sluice.*.stats 2>/dev/null'
+# With a program attached on the other side the device takes no such MTU.
+ok "too large an MTU has a remedy" eval 'b ip link set "$DEV_B" mtu 9000 && b "$TOOL" doctor "$DEV_B" |
+	grep -A1 "MTU is larger" | grep -q "remedy: ip link set"'
+done_testing
