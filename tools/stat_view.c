@@ -210,13 +210,25 @@ static void block_port(FILE *to, const struct sl_port_stats *p, const struct sl_
 	block_counters(to, SL_BLOCK_port, p, show);
 }
 
+/* A lane that is open nowhere and has done nothing is not worth a block. */
+static bool has_counted(const struct sl_lane_stats *l)
+{
+	unsigned n;
+	const struct sl_stat_desc *d = sl_stat_descs(SL_BLOCK_lane, &n);
+
+	for (unsigned i = 0; i < n; i++)
+		if (*(const uint64_t *)((const char *)l + d[i].offset))
+			return true;
+	return l->nlegs > 0;
+}
+
 static void view_blocks(FILE *to, const struct sl_stats *s, const struct sl_stat_show *show)
 {
 	for (uint32_t i = 0; i < s->max_socks; i++)
 		if (sock_at(s, i, show))
 			block_sock(to, &s->sock[i], show);
 	for (unsigned i = 0; i < SL_STATS_LANES; i++) {
-		if (s->lane[i].used != 1)
+		if (s->lane[i].used != 1 || !has_counted(&s->lane[i]))
 			continue;
 		fprintf(to, "======================================================\n\tRING=[%u]\n",
 			s->lane[i].id);
