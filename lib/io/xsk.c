@@ -269,14 +269,14 @@ static unsigned xsk_reap(struct sl_tx *tx, struct sl_frames *cache)
 {
 	struct sl_xsk *x = sl_container_of(tx, struct sl_xsk, tx);
 	struct sl_xsk_queue *q = x->q;
-	uint32_t idx, n;
+	uint32_t idx = 0, n;
 
 	if (!sl_trylock(&q->lock))
 		return 0;
 	tx->unreaped = 0;
 	n = xsk_ring_cons__peek(&q->comp, SL_FRAME_CACHE / 2, &idx);
 	for (uint32_t i = 0; i < n; i++)
-		sl_frame_free(cache, (uint32_t)(*xsk_ring_cons__comp_addr(&q->comp, idx + i) >>
+		sl_frame_sent(cache, (uint32_t)(*xsk_ring_cons__comp_addr(&q->comp, idx + i) >>
 						sl_pool.shift));
 	if (n)
 		xsk_ring_cons__release(&q->comp, n);
