@@ -15,11 +15,14 @@ int sl_pool_init(uint8_t *base, uint32_t nframes, uint32_t shift,
 {
 	sl_pool.free = malloc(nframes * sizeof(*sl_pool.free));
 	sl_pool.refs = calloc(nframes, sizeof(*sl_pool.refs));
-	if (!sl_pool.free || !sl_pool.refs) {
+	sl_pool.charge = calloc(nframes, sizeof(*sl_pool.charge));
+	if (!sl_pool.free || !sl_pool.refs || !sl_pool.charge) {
 		free(sl_pool.free);
 		free(sl_pool.refs);
+		free(sl_pool.charge);
 		sl_pool.free = NULL;
 		sl_pool.refs = NULL;
+		sl_pool.charge = NULL;
 		return -ENOMEM;
 	}
 	sl_pool.base = base;

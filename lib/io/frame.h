@@ -11,12 +11,19 @@
 #define SL_FRAME_CACHE	   512
 #define SL_FRAME_BATCH	   128
 
+/* Who pays for a frame that is being sent: their count of bytes under way, or NULL. */
+struct sl_frame_charge {
+	uint32_t *wmem; /* in memory that is never unmapped; atomic */
+	uint32_t bytes;
+};
+
 struct sl_pool {
 	uint8_t *base;
 	uint32_t nframes;
 	uint32_t shift;	   /* log2 of the frame size */
 	uint16_t *refs;	   /* for each frame: how many hold it; 0: free */
-	struct sl_lock lock; /* protects what follows */
+	struct sl_frame_charge *charge; /* for each frame in flight; NULL: none */
+	struct sl_lock lock;		/* protects what follows */
 	uint32_t nfree;
 	uint32_t *free; /* stack */
 	uint32_t (*more)(uint32_t want, uint32_t *first);
@@ -62,6 +69,25 @@ static inline void sl_frame_free(struct sl_frames *c, uint32_t frame)
 		sl_frames_flush(c, SL_FRAME_CACHE / 2);
 	sl_pool.refs[frame] = 0;
 	c->idx[c->n++] = frame;
+}
+
+/* The frame is going out at the expense of *wmem. */
+static inline void sl_frame_charge(uint32_t frame, uint32_t *wmem, uint32_t bytes)
+{
+	sl_pool.charge[frame] = (struct sl_frame_charge){ wmem, bytes };
+	__atomic_fetch_add(wmem, bytes, __ATOMIC_RELAXED);
+}
+
+/* A sent frame has come back: free it, and tell who paid. */
+static inline void sl_frame_sent(struct sl_frames *c, uint32_t frame)
+{
+	struct sl_frame_charge *ch = &sl_pool.charge[frame];
+
+	if (ch->wmem) {
+		__atomic_fetch_sub(ch->wmem, ch->bytes, __ATOMIC_RELEASE);
+		ch->wmem = NULL;
+	}
+	sl_frame_free(c, frame);
 }
 
 /* One holder more (any lane). */

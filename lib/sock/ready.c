@@ -38,7 +38,7 @@ void sl_watch_del(struct sl_watch *w)
 
 uint32_t sl_sock_ready(const struct sl_sock *sk)
 {
-	uint32_t ev = EPOLLOUT | EPOLLWRNORM;
+	uint32_t ev = sl_unlikely(sl_load(&sk->tx_blocked)) ? 0 : EPOLLOUT | EPOLLWRNORM;
 	uint8_t os = sl_load(&sk->os);
 
 	if (sl_udp_queued(&sk->udp) || (os & SL_OS_IN))

@@ -18,6 +18,8 @@
 #define TX_ROOM 128
 /* Frames put on the ring before a kick, in calls that send many. */
 #define KICK_EVERY 32
+/* What a frame counts against the send buffer beside its payload. */
+#define TX_OVERHEAD 256
 #define MAX_GSO_SEGS 128 /* UDP_MAX_SEGMENTS */
 
 /* Flags that change nothing for a datagram of ours; others go to the kernel. */
@@ -208,10 +210,14 @@ static uint64_t gather(uint8_t *to, const struct iovec *iov, size_t niov, size_t
 static bool put_one(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
 		    const struct tx_req *r, size_t off, size_t n)
 {
-	uint32_t f = sl_lane_frame(lane);
 	uint8_t *payload, *start;
 	uint64_t sum;
+	uint32_t f;
 
+	/* sock_alloc_send_skb(): full when the limit has been reached, so one always fits. */
+	if (sl_unlikely(sl_load(&sk->wmem) >= sk->sndbuf))
+		return false;
+	f = sl_lane_frame(lane);
 	if (sl_unlikely(f == SL_NO_FRAME))
 		return false;
 	payload = sl_frame_ptr(f) + TX_ROOM;
@@ -224,12 +230,13 @@ static bool put_one(struct sl_sock *sk, struct sl_lane *lane, const struct sl_pa
 		sl_frame_put(&lane->frames, f);
 		return false;
 	}
+	sl_frame_charge(f, &sk->wmem, (uint32_t)n + TX_OVERHEAD);
 	sk->stats->tx_pkts++;
 	sk->stats->tx_bytes += n;
 	return true;
 }
 
-/* The ring or the frames are used up: let the device work once. */
+/* Ring, frames or the send buffer are used up: let the device work once. */
 static bool make_room(struct sl_lane *lane, struct sl_leg *leg)
 {
 	int err = sl_leg_kick(leg);
@@ -284,6 +291,26 @@ static int pending_error(struct sl_sock *sk, int fd)
 	return -err;
 }
 
+/* No room: EPOLLOUT goes away until completions make some. */
+static void block(struct sl_sock *sk, struct sl_lane *lane)
+{
+	if (sk->tx_blocked)
+		return;
+	sl_store(&sk->tx_blocked, true);
+	sl_list_add_tail(&lane->blocked, &sk->blocked);
+}
+
+void sl_sock_on_room(struct sl_list *entry)
+{
+	struct sl_sock *sk = sl_container_of(entry, struct sl_sock, blocked);
+
+	if (sl_load(&sk->wmem) >= sk->sndbuf / 2) /* sock_writeable() */
+		return;
+	sl_list_del(&sk->blocked);
+	sl_store(&sk->tx_blocked, false);
+	sl_sock_notify(sk, EPOLLOUT | EPOLLWRNORM);
+}
+
 /* Lane held. Bytes, TO_KERNEL, or -errno. leg_out: to be kicked. */
 static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struct tx_req *r,
 			   struct sl_leg **leg_out)
@@ -318,8 +345,10 @@ static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struc
 		return TO_KERNEL;
 	*leg_out = p->leg;
 	sent = put_all(sk, lane, p, r, seg, &ok);
-	if (sl_unlikely(!ok && sent == 0))
+	if (sl_unlikely(!ok && sent == 0)) {
+		block(sk, lane);
 		return p->leg->dead ? TO_KERNEL : -EAGAIN;
+	}
 	if (sl_unlikely(!ok)) /* the rest of the segments is dropped, as a full device queue does */
 		sk->stats->tx_errors++;
 	return (ssize_t)r->len;
@@ -384,8 +413,9 @@ static ssize_t send_one(struct sl_sock *sk, int fd, const struct tx_req *r)
 			sk->stats->tx_eagain++;
 			return n;
 		}
-		if (tries > 100)
+		if (tries > 1000)
 			return send_kernel(sk, fd, r); /* the device stands still */
+		sl_lane_turn(lane);
 		sl_sys(SYS_sched_yield);
 	}
 }

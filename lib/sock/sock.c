@@ -19,6 +19,9 @@
 #include "sluice.h"
 
 #define MAX_SOCKS (1u << 20)
+#ifndef SO_NETNS_COOKIE
+#define SO_NETNS_COOKIE 71
+#endif
 
 static struct sl_lock table_lock; /* protects what follows */
 static struct sl_sock *slab;
@@ -97,7 +100,7 @@ static void on_data(struct sl_udp *u)
 static struct sl_sock *alloc_sock(void)
 {
 	struct sl_sock *sk = NULL;
-	uint32_t gen;
+	uint32_t gen, wmem;
 
 	if (!sl_lock(&table_lock))
 		return NULL;
@@ -106,14 +109,16 @@ static struct sl_sock *alloc_sock(void)
 		free_list = sk->next_free;
 	} else if (slab_used < MAX_SOCKS) {
 		sk = &slab[slab_used];
-		sl_list_init(&sk->watches);
 	}
 	if (sk) {
 		gen = sk->gen + 1;
+		wmem = sl_load(&sk->wmem); /* frames of its past life may be under way */
 		memset(sk, 0, sizeof(*sk));
 		sk->gen = gen;
+		__atomic_fetch_add(&sk->wmem, wmem, __ATOMIC_RELAXED);
 		sk->lane = &sl_limbo;
 		sl_list_init(&sk->watches);
+		sl_list_init(&sk->blocked);
 		if (sk == &slab[slab_used])
 			sl_store_release(&slab_used, slab_used + 1);
 	}
@@ -191,6 +196,21 @@ struct sl_sock *sl_sock_new(int fd, int family, int type)
 	return sk;
 }
 
+/* The mirrors and the broker know one network namespace, the one of the first socket. Kernels
+ * before 5.14 have no cookie: there a program that changes namespaces must say so by a rule. */
+static bool same_netns(int fd)
+{
+	static uint64_t first;
+	uint64_t cookie = 0, none = 0;
+	socklen_t len = sizeof(cookie);
+
+	if (sl_sys_getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) < 0)
+		return true;
+	__atomic_compare_exchange_n(&first, &none, cookie, false, __ATOMIC_RELAXED,
+				    __ATOMIC_RELAXED);
+	return sl_load(&first) == cookie;
+}
+
 /* What we can look after: UDP over IP, in the network namespace that we mirror. */
 SL_API int sl_socket(int domain, int type, int protocol)
 {
@@ -202,7 +222,7 @@ SL_API int sl_socket(int domain, int type, int protocol)
 		return fd;
 	if (sl_start() < 0)
 		return fd;
-	if (!sl_settings.offloaded_sockets) {
+	if (!sl_settings.offloaded_sockets || !same_netns(fd)) {
 		sl_stats->not_offloaded++;
 		return fd;
 	}
@@ -221,6 +241,8 @@ static void leave(struct sl_sock *sk, uint32_t event, bool keep_queue)
 	if (!sl_sock_lock(sk, &lane))
 		return;
 	sl_slot_free(sk->slot);
+	sl_list_del(&sk->blocked);
+	sl_store(&sk->tx_blocked, false);
 	sl_sock_notify(sk, event);
 	if (!keep_queue)
 		sl_udp_fini(&sk->udp, &lane->frames);

@@ -76,6 +76,9 @@ struct sl_sock {
 	struct sl_udp udp;
 
 	/* send */
+	uint32_t wmem;	 /* bytes that are on a transmit ring; atomic */
+	bool tx_blocked; /* a send found no room: EPOLLOUT is owed; lane held */
+	struct sl_list blocked; /* in the lane's list of such */
 	struct sl_path path;
 	uint16_t ip_id;
 	uint16_t gso_size; /* UDP_SEGMENT, 0: off */
@@ -163,6 +166,9 @@ void sl_mcast_recheck(void);
 /* recv.c */
 /* Asks the kernel for what it holds for the shadow, without waiting; -EAGAIN: nothing. */
 void sl_sock_os_event(struct sl_sock *sk, uint8_t bits); /* the keeper saw something */
+
+/* send.c */
+void sl_sock_on_room(struct sl_list *entry); /* frames came back: may a blocked sender go on? */
 
 /* keeper.c */
 int sl_keeper_start(void);

@@ -51,7 +51,7 @@ static int bring_up(void)
 	if (err == 0)
 		err = sl_net_open(&events);
 	if (err == 0)
-		err = sl_stack_init();
+		err = sl_stack_init(sl_sock_on_room);
 	if (err == 0)
 		err = sl_keeper_start();
 	if (err < 0)

@@ -18,6 +18,7 @@ static struct sl_lock lock; /* protects the tables below, and the opening of leg
 static struct sl_lane *lanes[SL_MAX_LANES];
 static uint64_t keys[SL_MAX_LANES]; /* what each was made for */
 static uint32_t nlanes;
+static void (*room_fn)(struct sl_list *entry);
 
 /* Who shares a lane with whom (VMA: ring allocation logic). */
 static uint64_t lane_key(uint32_t ifindex, int fd)
@@ -52,6 +53,8 @@ static struct sl_lane *lane_new(uint64_t key)
 		return NULL;
 	}
 	l->max_cross = MAX_CROSS;
+	sl_list_init(&l->blocked);
+	l->on_room = room_fn;
 	l->id = nlanes;
 	l->stats = sl_stats_lane(l->id);
 	l->stats->id = l->id;
@@ -202,12 +205,14 @@ unsigned sl_lane_fds(struct sl_lane *lane, struct pollfd *fds, unsigned max)
 
 /* Start and fork ----------------------------------------------------------------------------- */
 
-int sl_stack_init(void)
+int sl_stack_init(void (*on_room)(struct sl_list *entry))
 {
 	struct sl_umem_info umem;
 	const char *why = NULL;
 	int err;
 
+	room_fn = on_room;
+	sl_list_init(&sl_limbo.blocked);
 	sl_limbo.stats = sl_stats_lane(SL_MAX_LANES - 1);
 	err = sl_broker_umem((uint32_t)sl_settings.frames, (uint32_t)sl_settings.frame_size, &umem,
 			     &why);

@@ -36,6 +36,24 @@ static int receive(struct sl_leg *leg, struct sl_xsk *x)
 	return (int)n;
 }
 
+void sl_lane_reap(struct sl_lane *lane)
+{
+	for (uint32_t i = 0; i < lane->nlegs; i++)
+		lane->leg[i]->tx->ops->reap(lane->leg[i]->tx, &lane->frames);
+}
+
+/* Senders wait: see what has completed, and tell them. */
+static void make_room(struct sl_lane *lane)
+{
+	for (uint32_t i = 0; i < lane->nlegs; i++)
+		sl_leg_kick(lane->leg[i]);
+	sl_lane_reap(lane);
+	sl_list_for_each_safe(it, &lane->blocked)
+	{
+		lane->on_room(it);
+	}
+}
+
 int sl_lane_turn_locked(struct sl_lane *lane)
 {
 	int n = 0;
@@ -46,6 +64,8 @@ int sl_lane_turn_locked(struct sl_lane *lane)
 		for (uint32_t q = 0; q < leg->nqueues; q++)
 			n += receive(leg, &leg->xsk[q]);
 	}
+	if (sl_unlikely(!sl_list_empty(&lane->blocked)))
+		make_room(lane);
 	sl_store(&lane->turns, lane->turns + 1);
 	return n;
 }
@@ -96,8 +116,7 @@ uint32_t sl_lane_frame(struct sl_lane *lane)
 
 	if (sl_likely(f != SL_NO_FRAME))
 		return f;
-	for (uint32_t i = 0; i < lane->nlegs; i++)
-		lane->leg[i]->tx->ops->reap(lane->leg[i]->tx, &lane->frames);
+	sl_lane_reap(lane);
 	f = sl_frame_get(&lane->frames);
 	if (f == SL_NO_FRAME)
 		lane->stats->tx_no_frames++;

@@ -8,6 +8,7 @@
 #include <poll.h>
 
 #include "base/base.h"
+#include "base/list.h"
 #include "base/lock.h"
 #include "ctl/broker.h"
 #include "io/xsk.h"
@@ -51,14 +52,18 @@ struct sl_lane {
 	uint32_t sleepers; /* threads that sleep on the descriptors themselves; atomic */
 	uint32_t users;	   /* sockets on it */
 	bool keeper_asleep; /* the keeper waits on its descriptors */
+	/* Told at the end of a turn that reaped completions: somebody waits for room to send. */
+	struct sl_list blocked;
+	void (*on_room)(struct sl_list *entry);
 	uint32_t ncross, max_cross;
 	struct sl_cross *cross;
 	struct sl_dst_cache *dst;
 	struct sl_frames frames;
 } SL_ALIGNED;
 
-/* Sets the tables up and the pool's size; registers the handlers. */
-int sl_stack_init(void);
+/* Makes the packet memory and the pool. on_room: called for each entry of a lane's list of blocked
+ * senders when frames came back, lane held; it takes the entry off the list if it is done. */
+int sl_stack_init(void (*on_room)(struct sl_list *entry));
 
 /* Ports ---------------------------------------------------------------------------------------- */
 
@@ -114,6 +119,8 @@ unsigned sl_lane_fds(struct sl_lane *lane, struct pollfd *fds, unsigned max);
 /* Transmit, lane held. A frame with the packet at off; started by the kick. False: no room now
  * (the frame is still the caller's). */
 bool sl_leg_post(struct sl_leg *leg, uint32_t frame, uint16_t off, uint16_t len);
+/* Takes completions back on all legs. */
+void sl_lane_reap(struct sl_lane *lane);
 /* Starts what was posted. 0, -EAGAIN (ring full) or -ENETDOWN (device gone: leg is dead). */
 int sl_leg_kick(struct sl_leg *leg);
 /* A frame to fill; reaps completions when short. SL_NO_FRAME: none. */
