@@ -110,7 +110,7 @@ void sl_log_open(void)
 static int target(void)
 {
 	int fd = sl_load(&out.fd);
-	int domain;
+	int domain = AF_UNIX;
 	socklen_t len = sizeof(domain);
 	struct stat st;
 
