@@ -106,7 +106,8 @@ struct sl_claim_req {
 	int shadow_fd;
 	struct sl_flow_key key;
 	struct sl_claim claim;
-	bool spread; /* SO_REUSEPORT: share the endpoint by hash */
+	bool spread;  /* SO_REUSEPORT: share the endpoint by hash */
+	bool replace; /* SO_REUSEADDR: take it from the other socket of this process that has it */
 };
 int sl_broker_claim(const struct sl_claim_req *req, const char **why);
 /* Changes the flags (SL_CLAIM_STAMP) or the lane of a claim in place, or adds it. */

@@ -135,7 +135,7 @@ static int members(const struct entry *e, const struct sl_claim *old, struct sl_
 }
 
 /* Adds the claim, or replaces the one of the same slot. */
-static int claim_put(const struct entry *e, const struct sl_claim *claim, bool spread)
+static int claim_put(const struct entry *e, const struct sl_claim *claim, bool spread, bool replace)
 {
 	struct sl_claim old, *mine;
 	struct sl_group g;
@@ -148,6 +148,10 @@ static int claim_put(const struct entry *e, const struct sl_claim *claim, bool s
 	if (err)
 		return err;
 	mine = group_find(&g, claim->slot);
+	if (!mine && replace && !spread) {
+		g.count = 1;
+		mine = &g.target[0];
+	}
 	if (!mine) {
 		if (!spread || e->bit == SL_PORT_FLOW)
 			return -EADDRINUSE;
@@ -167,7 +171,7 @@ static int claim(const struct sl_claim_req *req, bool spread)
 
 	c.flags &= ~SL_CLAIM_GROUP;
 	c.pid = (uint32_t)getpid();
-	return err ? err : claim_put(&e, &c, spread);
+	return err ? err : claim_put(&e, &c, spread, req->replace);
 }
 
 static int unclaim(const struct sl_claim_req *req)

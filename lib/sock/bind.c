@@ -108,6 +108,9 @@ static uint32_t claim_flags(const struct sl_sock *sk)
 	return sk->want & SL_WANT_ANY_STAMP ? SL_CLAIM_STAMP : 0;
 }
 
+static struct sl_lock claims_lock; /* every socket's list of claims; taken after its slow lock */
+static uint64_t births;
+
 bool sl_sock_add_claim(struct sl_sock *sk, const struct sl_claim_req *req, const char **why)
 {
 	struct sl_sock_claim *c = malloc(sizeof(*c));
@@ -119,20 +122,61 @@ bool sl_sock_add_claim(struct sl_sock *sk, const struct sl_claim_req *req, const
 		free(c);
 		return false;
 	}
+	sl_lock(&claims_lock);
+	c->born = ++births;
 	c->next = sk->claims;
 	sk->claims = c;
+	sl_unlock(&claims_lock);
 	return true;
+}
+
+/* Of several sockets on one endpoint by SO_REUSEADDR the kernel gives a datagram to the one bound
+ * last (udp4_lib_lookup2: the first of equals in the list). When that one goes, the one before it
+ * has its turn. */
+struct heir {
+	const struct sl_sock *leaving;
+	const struct sl_claim_req *key;
+	struct sl_sock_claim *claim;
+	uint64_t born;
+};
+
+static void look_for_heir(struct sl_sock *sk, void *arg)
+{
+	struct heir *h = arg;
+
+	if (sk == h->leaving || sl_load(&sk->state) != SL_STATE_OFFLOADED)
+		return;
+	for (struct sl_sock_claim *c = sk->claims; c; c = c->next)
+		if (c->born >= h->born && c->req.ifindex == h->key->ifindex &&
+		    memcmp(&c->req.key, &h->key->key, sizeof(c->req.key)) == 0) {
+			h->born = c->born;
+			h->claim = c;
+		}
+}
+
+static void unclaim(struct sl_sock *sk, const struct sl_claim_req *req)
+{
+	struct heir h = { .leaving = sk, .key = req };
+
+	sl_broker_unclaim(req);
+	if (!req->replace)
+		return;
+	sl_sock_for_each(look_for_heir, &h);
+	if (h.claim)
+		sl_broker_claim(&h.claim->req, NULL);
 }
 
 void sl_sock_unclaim(struct sl_sock *sk)
 {
+	sl_lock(&claims_lock);
 	while (sk->claims) {
 		struct sl_sock_claim *c = sk->claims;
 
 		sk->claims = c->next;
-		sl_broker_unclaim(&c->req);
+		unclaim(sk, &c->req);
 		free(c);
 	}
+	sl_unlock(&claims_lock);
 }
 
 void sl_sock_claim_flags(struct sl_sock *sk)
@@ -162,6 +206,7 @@ static void fill_req(struct sl_sock *sk, const struct sl_port *port, const struc
 		.claim.flags = claim_flags(sk),
 		.claim.pid = (uint32_t)sl_sys(SYS_getpid),
 		.spread = sk->reuseport,
+		.replace = sk->reuse && !sk->reuseport,
 	};
 	memcpy(req->key.local, sk->local.b, 16);
 	if (sk->udp.connected) {
@@ -335,19 +380,24 @@ static enum sl_reason claim_flow(struct sl_sock *sk)
 /* Claims anew under the new names; the old claims go after the new ones have come. */
 static enum sl_reason reclaim(struct sl_sock *sk)
 {
-	struct sl_sock_claim *old = sk->claims;
+	struct sl_sock_claim *old;
 	enum sl_reason reason;
 
+	sl_lock(&claims_lock);
+	old = sk->claims;
 	sk->claims = NULL;
+	sl_unlock(&claims_lock);
 	reason = sk->udp.connected ? claim_flow(sk) : claim_endpoints(sk);
+	sl_lock(&claims_lock);
 	while (old) {
 		struct sl_sock_claim *c = old;
 
 		old = c->next;
 		if (!has_claim(sk, &c->req))
-			sl_broker_unclaim(&c->req);
+			unclaim(sk, &c->req);
 		free(c);
 	}
+	sl_unlock(&claims_lock);
 	return reason;
 }
 

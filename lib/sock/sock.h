@@ -49,6 +49,7 @@ struct sl_path {
 /* One claim that the broker holds for us. */
 struct sl_sock_claim {
 	struct sl_sock_claim *next;
+	uint64_t born; /* order of claims */
 	struct sl_claim_req req;
 };
 
