@@ -17,19 +17,36 @@ uint32_t sl_tid_slow(void)
 	return sl_tid_cache;
 }
 
+static bool take(struct sl_lock *l, uint32_t as)
+{
+	uint32_t free = 0;
+
+	return sl_load(&l->word) == 0 &&
+	       __atomic_compare_exchange_n(&l->word, &free, as, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
 void sl_lock_slow(struct sl_lock *l)
 {
-	for (int i = 0; i < SPINS; i++) {
-		uint32_t free = 0;
+	uint32_t me = sl_tid(), word;
 
-		if (sl_load(&l->word) == 0 &&
-		    __atomic_compare_exchange_n(&l->word, &free, 1, false, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
+	for (int i = 0; i < SPINS; i++) {
+		if (take(l, me))
 			return;
 		sl_cpu_relax();
 	}
-	while (__atomic_exchange_n(&l->word, 2, __ATOMIC_ACQUIRE) != 0)
-		sl_sys(SYS_futex, &l->word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+	/* Who has slept cannot know whether others still do. */
+	while (!take(l, me | SL_LOCK_SLEEPERS)) {
+		word = sl_load(&l->word);
+		if (word == 0)
+			continue;
+		if (!(word & SL_LOCK_SLEEPERS) &&
+		    !__atomic_compare_exchange_n(&l->word, &word, word | SL_LOCK_SLEEPERS, false,
+						 __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+			continue;
+		sl_sys(SYS_futex, &l->word, FUTEX_WAIT_PRIVATE, word | SL_LOCK_SLEEPERS, NULL, NULL,
+		       0);
+	}
 }
 
 void sl_unlock_slow(struct sl_lock *l)

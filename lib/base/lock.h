@@ -7,10 +7,12 @@
 
 #include "base/base.h"
 
+/* The holder's number is the word itself, so that there is no moment at which a signal handler
+ * could find the lock taken by nobody. */
 struct sl_lock {
-	uint32_t word;	/* 0 free, 1 taken, 2 taken with sleepers */
-	uint32_t owner; /* thread id of the holder, for the signal-handler check only */
+	uint32_t word; /* 0: free; else the holder's thread id, and SL_LOCK_SLEEPERS */
 };
+#define SL_LOCK_SLEEPERS (1u << 31) /* thread ids are far below (PID_MAX_LIMIT) */
 
 extern __thread uint32_t sl_tid_cache __attribute__((tls_model("initial-exec")));
 uint32_t sl_tid_slow(void);
@@ -27,35 +29,29 @@ static inline uint32_t sl_tid(void)
 /* Takes the lock. False: this very thread holds it already (we are in a signal handler). */
 static inline bool sl_lock(struct sl_lock *l)
 {
-	uint32_t free = 0;
-	uint32_t me = sl_tid();
+	uint32_t word = 0, me = sl_tid();
 
-	if (sl_unlikely(!__atomic_compare_exchange_n(&l->word, &free, 1, false, __ATOMIC_ACQUIRE,
-						     __ATOMIC_RELAXED))) {
-		if (sl_load(&l->owner) == me)
-			return false;
-		sl_lock_slow(l);
-	}
-	sl_store(&l->owner, me);
+	if (sl_likely(__atomic_compare_exchange_n(&l->word, &word, me, false, __ATOMIC_ACQUIRE,
+						  __ATOMIC_RELAXED)))
+		return true;
+	if ((word & ~SL_LOCK_SLEEPERS) == me)
+		return false;
+	sl_lock_slow(l);
 	return true;
 }
 
 /* Takes the lock if nobody has it. */
 static inline bool sl_trylock(struct sl_lock *l)
 {
-	uint32_t free = 0;
+	uint32_t word = 0;
 
-	if (!__atomic_compare_exchange_n(&l->word, &free, 1, false, __ATOMIC_ACQUIRE,
-					 __ATOMIC_RELAXED))
-		return false;
-	sl_store(&l->owner, sl_tid());
-	return true;
+	return __atomic_compare_exchange_n(&l->word, &word, sl_tid(), false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
 }
 
 static inline void sl_unlock(struct sl_lock *l)
 {
-	sl_store(&l->owner, 0);
-	if (sl_unlikely(__atomic_exchange_n(&l->word, 0, __ATOMIC_RELEASE) == 2))
+	if (sl_unlikely(__atomic_exchange_n(&l->word, 0, __ATOMIC_RELEASE) & SL_LOCK_SLEEPERS))
 		sl_unlock_slow(l);
 }
 
