@@ -23,7 +23,11 @@ static void *map_ring(int fd, size_t len, off_t pgoff)
 	long p = sl_sys(SYS_mmap, NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
 			pgoff);
 
-	return p < 0 && p > -4096 ? NULL : (void *)p;
+	if (p < 0 && p > -4096)
+		return NULL;
+	/* A mapping holds the socket: a forked child would keep it in the steering map. */
+	sl_sys(SYS_madvise, p, len, MADV_DONTFORK);
+	return (void *)p;
 }
 
 static void unmap_ring(void *map, size_t len)
