@@ -114,43 +114,20 @@ static struct sl_port *port_new(void)
 	return p;
 }
 
-/* Dispatcher and pins outlive us, so they are used only when somebody will clean up after us. */
-static bool wants_dispatcher(struct sl_port *p)
-{
-	int err;
-
-	if (!sl_bpffs_is_there()) {
-		sl_info("port",
-			"%s: no bpffs: attached alone and not pinned; remedy: mount -t bpf "
-			"bpf /sys/fs/bpf",
-			p->info.ifname);
-		return false;
-	}
-	err = sl_reaper_start(p);
-	if (err) {
-		sl_info("port",
-			"%s: no reaper (%s): attached alone and not pinned; remedy: install "
-			"the sluice tool beside the library",
-			p->info.ifname, sl_strerror(err));
-		return false;
-	}
-	err = sl_dispatcher_probe();
-	if (err)
-		sl_details("port", "%s: no XDP dispatcher here (%s): attached alone",
-			   p->info.ifname, sl_strerror(err));
-	return !err;
-}
-
 static int port_attach(struct sl_port *p, const char **why)
 {
-	bool dispatcher;
 	int err;
 
 	/* What a process that died has left; the device is ours now. */
 	sl_attach_clean(p->info.ifindex);
 	sl_pin_remove(p->info.ifindex);
-	dispatcher = wants_dispatcher(p);
-	err = sl_attach_open(&p->attach, p->info.ifname, p->info.ifindex, dispatcher, why);
+	err = sl_reaper_start(p);
+	if (err)
+		sl_info("port",
+			"%s: no reaper (%s): attached alone and not pinned; remedy: install "
+			"the sluice tool beside the library",
+			p->info.ifname, sl_strerror(err));
+	err = sl_attach_open(&p->attach, p->info.ifname, p->info.ifindex, p->reaper_fd >= 0, why);
 	if (err)
 		sl_reaper_stop(p);
 	return err;
@@ -205,7 +182,7 @@ static void say_open(const struct sl_port *p)
 		i->driver, i->nqueues, i->nqueues == 1 ? "" : "s", i->mtu,
 		i->flags & SL_PORT_GENERIC ? "generic (the driver has no native XDP: slow)"
 					   : "native",
-		p->attach.kind == SL_ATTACH_DISPATCHER ? ", beside other programs" : ", alone",
+		p->attach.beside ? ", beside other programs" : ", alone",
 		i->pin_dir[0] ? ", pinned at " : "", i->pin_dir);
 }
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Attaches the steering program to a device and takes it off again: through libxdp's dispatcher,
- * so that other programs have their place, or alone by a bpf_link. */
+/* Attaches the steering program to a device and takes it off again.
+ *
+ * Theory of operation: through libxdp, so that other programs have their place beside it. Such an
+ * attachment outlives its process and needs the reaper; without a reaper a bpf_link is used, which
+ * the kernel ends, but which lets nobody else in and cannot be taken off with `ip link`. */
 #include "ctl/broker_int.h"
 
 #include <bpf/bpf.h>
@@ -8,9 +11,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <linux/if_link.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 #include <xdp/libxdp.h>
 
@@ -202,6 +207,20 @@ static bool is_orphan(const char *dir, uint32_t ifindex)
 	return ours;
 }
 
+const char *sl_bpffs_root(void)
+{
+	const char *env = secure_getenv("LIBXDP_BPFFS");
+
+	return env ? env : "/sys/fs/bpf";
+}
+
+bool sl_bpffs_is_there(void)
+{
+	struct statfs fs;
+
+	return !statfs(sl_bpffs_root(), &fs) && (uint32_t)fs.f_type == BPF_FS_MAGIC;
+}
+
 /* When somebody has taken the dispatcher off by hand its pins stay and keep our program loaded. */
 static void clean_orphans(uint32_t ifindex)
 {
@@ -284,7 +303,7 @@ static void detach(struct sl_attach *a, uint32_t ifindex)
 {
 	struct xdp_program *p;
 
-	if (a->kind == SL_ATTACH_DISPATCHER) {
+	if (a->kind == SL_ATTACH_LIBXDP) {
 		p = find_ours(ifindex, a->prog_id);
 		if (p) {
 			detach_prog(p, ifindex);
@@ -318,26 +337,20 @@ static int program_id(int fd, uint32_t *id)
 	return 0;
 }
 
-/* After an attach: is it in a dispatcher, and which. libxdp attaches alone by netlink when the
- * kernel does not do what it needs; that would outlive us with nobody beside it to gain from it. */
-static int note_dispatcher(struct sl_attach *a, uint32_t ifindex)
+/* After an attach: what the device runs now, and is there room for others. */
+static void note_main(struct sl_attach *a, uint32_t ifindex)
 {
 	struct xdp_multiprog *mp = multiprog(ifindex);
-	bool legacy = !mp || xdp_multiprog__is_legacy(mp);
 
-	if (!legacy)
-		a->main_id = xdp_program__id(xdp_multiprog__main_prog(mp));
-	if (mp)
-		xdp_multiprog__close(mp);
-	a->prog_id = xdp_program__id(a->prog);
-	a->kind = SL_ATTACH_DISPATCHER;
-	if (!legacy)
-		return 0;
-	detach(a, ifindex);
-	return -ENOSYS;
+	a->prog_id = a->main_id = xdp_program__id(a->prog);
+	if (!mp)
+		return;
+	a->beside = !xdp_multiprog__is_legacy(mp);
+	a->main_id = xdp_program__id(xdp_multiprog__main_prog(mp));
+	xdp_multiprog__close(mp);
 }
 
-static int attach_dispatcher(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
+static int attach_libxdp(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
 {
 	int err;
 
@@ -346,20 +359,18 @@ static int attach_dispatcher(struct sl_attach *a, uint32_t ifindex, enum xdp_att
 		return -errno;
 	a->prog = xdp_program__from_bpf_obj(a->skel->obj, "xdp");
 	err = (int)libxdp_get_error(a->prog);
-	if (err) {
-		a->prog = NULL;
-		goto unload;
-	}
-	err = xdp_program__attach(a->prog, (int)ifindex, mode, 0);
 	if (err)
-		goto unload;
+		a->prog = NULL;
+	else
+		err = xdp_program__attach(a->prog, (int)ifindex, mode, 0);
+	if (err) {
+		unload(a);
+		return err;
+	}
+	a->kind = SL_ATTACH_LIBXDP;
 	a->mode = mode;
-	err = note_dispatcher(a, ifindex);
-	if (!err)
-		return 0;
-unload:
-	unload(a);
-	return err;
+	note_main(a, ifindex);
+	return 0;
 }
 
 static int attach_link(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
@@ -393,26 +404,17 @@ unload:
 	return err;
 }
 
-static int attach_mode(struct sl_attach *a, uint32_t ifindex, bool dispatcher,
-		       enum xdp_attach_mode mode)
-{
-	int err;
-
-	if (!dispatcher)
-		return attach_link(a, ifindex, mode);
-	err = attach_dispatcher(a, ifindex, mode);
-	return err == -ENOSYS ? attach_link(a, ifindex, mode) : err;
-}
-
-int sl_attach_open(struct sl_attach *a, const char *ifname, uint32_t ifindex, bool dispatcher,
+int sl_attach_open(struct sl_attach *a, const char *ifname, uint32_t ifindex, bool reaper,
 		   const char **why)
 {
+	int (*attach)(struct sl_attach *, uint32_t, enum xdp_attach_mode);
 	int err;
 
+	attach = reaper ? attach_libxdp : attach_link;
 	sl_libs_quiet();
-	err = attach_mode(a, ifindex, dispatcher, XDP_MODE_NATIVE);
+	err = attach(a, ifindex, XDP_MODE_NATIVE);
 	if (err == -EOPNOTSUPP)
-		err = attach_mode(a, ifindex, dispatcher, XDP_MODE_SKB);
+		err = attach(a, ifindex, XDP_MODE_SKB);
 	sl_libs_restore();
 	if (err)
 		return why_failed(err, ifname, why);
@@ -450,7 +452,7 @@ bool sl_attach_alive(struct sl_attach *a, uint32_t ifindex)
 	sl_libs_quiet();
 	if (!bpf_xdp_query_id((int)ifindex, 0, &id) && id) {
 		alive = id == a->main_id;
-		if (!alive && a->kind == SL_ATTACH_DISPATCHER) {
+		if (!alive && a->kind == SL_ATTACH_LIBXDP) {
 			alive = is_in_dispatcher(a, ifindex);
 			if (alive)
 				a->main_id = id;

@@ -20,8 +20,9 @@ struct xdp_program;
 
 enum sl_attach_kind {
 	SL_ATTACH_NONE,
-	SL_ATTACH_DISPATCHER, /* libxdp: beside other programs; the reaper ends it */
-	SL_ATTACH_LINK,       /* bpf_link: alone; the kernel ends it */
+	SL_ATTACH_LIBXDP, /* beside other programs where there is freplace and a bpffs, else alone;
+			     can be taken off by hand; the reaper ends it */
+	SL_ATTACH_LINK,   /* bpf_link: alone; the kernel ends it */
 };
 
 /* In the order they are pinned: who owns the directory comes first. */
@@ -43,8 +44,9 @@ extern const char *const sl_map_names[SL_MAP_COUNT];
 struct sl_attach {
 	enum sl_attach_kind kind;
 	struct steer *skel;
-	struct xdp_program *prog; /* dispatcher only */
+	struct xdp_program *prog; /* libxdp only */
 	int mode;                 /* enum xdp_attach_mode */
+	bool beside;              /* in a dispatcher */
 	uint32_t prog_id;         /* ours */
 	uint32_t main_id;         /* what the device runs: the dispatcher, or ours */
 	int link_fd;
@@ -53,7 +55,7 @@ struct sl_attach {
 
 /* One RX queue of a port. */
 struct sl_queue {
-	int anchor_fd;                             /* XSK that keeps the rings of the queue alive */
+	int anchor_fd; /* XSK that keeps the rings of the queue alive */
 };
 
 /* How many claims stand behind each bit of `ports`. */
@@ -104,7 +106,8 @@ int sl_reaper_start(struct sl_port *port);
 void sl_reaper_stop(struct sl_port *port);
 
 /* broker_attach.c */
-int sl_attach_open(struct sl_attach *a, const char *ifname, uint32_t ifindex, bool dispatcher,
+/* reaper: there is one, so the attachment may outlive us. */
+int sl_attach_open(struct sl_attach *a, const char *ifname, uint32_t ifindex, bool reaper,
 		   const char **why);
 void sl_attach_close(struct sl_attach *a, uint32_t ifindex);
 bool sl_attach_alive(struct sl_attach *a, uint32_t ifindex);
@@ -112,18 +115,14 @@ bool sl_attach_alive(struct sl_attach *a, uint32_t ifindex);
 void sl_attach_clean(uint32_t ifindex);
 /* In a forked child. Async-signal-safe. */
 void sl_attach_child(struct sl_attach *a);
+/* Where libxdp looks for a bpffs, and whether one is there. */
+const char *sl_bpffs_root(void);
+bool sl_bpffs_is_there(void);
 /* Around calls of libbpf and libxdp: their messages go to our log, at DEBUG. */
 void sl_libs_quiet(void);
 void sl_libs_restore(void);
 /* True when the pinned or attached program is a steering program of that device. */
 bool sl_steer_config(int prog_fd, struct sl_port_config *cfg);
-
-/* broker_probe.c */
-const char *sl_bpffs_root(void);
-/* True when libxdp can find a bpffs. */
-bool sl_bpffs_is_there(void);
-/* 0: libxdp's dispatcher works here, else why not. */
-int sl_dispatcher_probe(void);
 
 /* broker_pin.c */
 int sl_pin_maps(struct sl_port *port);

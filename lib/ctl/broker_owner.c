@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -26,6 +27,7 @@
 #include "ctl/reaper.h"
 
 #define BACKLOG      1024
+#define LIVE_TRIES   5   /* of 10 ms: a process that was just killed lives that long */
 #define TAKE_TRIES   300 /* of 10 ms: how long a dying owner's cleaning may take */
 #define REAPER_STACK 65536
 
@@ -86,10 +88,22 @@ static void process_name(pid_t pid, char name[32])
 	name[n > 0 ? n - 1 : 0] = 0;
 }
 
-/* A name whose holder is dead, or was this process before exec, is held by its reaper: wait. */
+/* A name whose holder is dead (a zombie, too), or was this process before exec, is held by its
+ * reaper: wait. */
 static bool is_dying(pid_t pid)
 {
-	return pid > 0 && (pid == getpid() || sl_sys(SYS_kill, pid, 0) == -ESRCH);
+	const struct timespec now = {0};
+	struct pollfd p = {.events = POLLIN};
+	bool dead;
+
+	if (pid <= 0 || pid == getpid())
+		return pid > 0;
+	p.fd = (int)sl_sys(SYS_pidfd_open, pid, 0);
+	if (p.fd < 0)
+		return p.fd == -ESRCH;
+	dead = sl_sys(SYS_ppoll, &p, 1, &now, NULL, 8) == 1;
+	sl_sys_close(p.fd);
+	return dead;
 }
 
 int sl_owner_take(uint32_t ifindex, const char *ifname, int *owner_fd, const char **why)
@@ -112,7 +126,7 @@ int sl_owner_take(uint32_t ifindex, const char *ifname, int *owner_fd, const cha
 			return fd;
 		}
 		pid = owner_ask(&sun, len);
-		if (pid && !is_dying(pid))
+		if (pid && !is_dying(pid) && i >= LIVE_TRIES)
 			break;
 		sl_sys(SYS_nanosleep, &pause, NULL);
 	}

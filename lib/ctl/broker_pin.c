@@ -145,8 +145,13 @@ int sl_pin_maps(struct sl_port *port)
 	int lock, err;
 
 	port->info.pin_dir[0] = 0;
-	if (!sl_bpffs_is_there())
+	if (!sl_bpffs_is_there()) {
+		sl_info("port",
+			"%s: no bpffs: the maps are not pinned and no other XDP program can "
+			"be beside ours; remedy: mount -t bpf bpf /sys/fs/bpf",
+			port->info.ifname);
 		return -ENOENT;
+	}
 	lock = lock_root();
 	err = lock < 0 ? lock : pin_maps(port);
 	if (lock >= 0)

@@ -28,6 +28,7 @@
 #define SO_BUSY_POLL_BUDGET 70
 #endif
 #define XDP_HEADROOM 256 /* XDP_PACKET_HEADROOM */
+#define BUSY_TRIES   50  /* of 10 ms */
 #define ETH_OVERHEAD 22  /* Ethernet header and two VLAN tags */
 #define ANCHOR_RING  2
 #define HUGE_PAGE    (2ul << 20)
@@ -49,6 +50,7 @@ void sl_umem_child(void)
 		sl_sys_close(umem.memfd);
 	umem = (struct sl_umem_info){.memfd = -1};
 	next_frame = split_frame = 0;
+	frames_lock = (struct sl_lock){0};
 }
 
 /* Packet memory ---------------------------------------------------------------------------------
@@ -157,8 +159,11 @@ static int xsk_new(uint32_t rx, uint32_t tx, bool own_queue)
 	return err;
 }
 
+/* The kernel gives a queue back some time after its last socket has been closed (a work item), so a
+ * busy one is tried again for a while. */
 static int xsk_bind(int fd, const struct sl_port *port, uint32_t queue, uint16_t flags, int share)
 {
+	const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
 	struct sockaddr_xdp sxdp = {
 		.sxdp_family = AF_XDP,
 		.sxdp_flags = flags,
@@ -166,8 +171,15 @@ static int xsk_bind(int fd, const struct sl_port *port, uint32_t queue, uint16_t
 		.sxdp_queue_id = queue,
 		.sxdp_shared_umem_fd = (uint32_t)share,
 	};
+	int err;
 
-	return sl_sys_bind(fd, &sxdp, sizeof(sxdp));
+	for (int i = 0; i < BUSY_TRIES; i++) {
+		err = sl_sys_bind(fd, &sxdp, sizeof(sxdp));
+		if (err != -EBUSY)
+			break;
+		sl_sys(SYS_nanosleep, &pause, NULL);
+	}
+	return err;
 }
 
 static int umem_register(int fd)
@@ -204,6 +216,15 @@ static uint32_t take_for_fill(uint32_t *first)
 	next_frame += n;
 	sl_unlock(&frames_lock);
 	return n;
+}
+
+/* They went nowhere. */
+static void untake(uint32_t first, uint32_t n)
+{
+	sl_lock(&frames_lock);
+	if (next_frame == first + n)
+		next_frame = first;
+	sl_unlock(&frames_lock);
 }
 
 uint32_t sl_broker_frames(uint32_t want, uint32_t *first)
@@ -274,23 +295,25 @@ static int anchor_open(struct sl_port *port, uint32_t q, const char **step)
 	uint32_t first, n = take_for_fill(&first);
 	int err = -EINVAL, fd = -1;
 
-	for (unsigned m = 0; m < sl_array_len(modes); m++) {
+	for (unsigned m = 0; err && m < sl_array_len(modes); m++) {
 		fd = anchor_new(first, n, q == 0, step);
+		err = fd;
 		if (fd < 0)
-			return fd;
+			break;
 		*step = "bind";
 		if (q > 0)
 			err = xsk_bind(fd, port, q, XDP_SHARED_UMEM, port->queue[0].anchor_fd);
 		else
 			err = xsk_bind(fd, port, q, modes[m], 0);
-		if (!err)
-			break;
-		sl_sys_close(fd);
+		if (err)
+			sl_sys_close(fd);
 		if (q > 0 || err == -EPERM || err == -EBUSY || err == -ENETDOWN)
-			return err;
+			break;
 	}
-	if (err)
+	if (err) {
+		untake(first, n);
 		return err;
+	}
 	port->queue[q] = (struct sl_queue){fd};
 	return 0;
 }

@@ -7,7 +7,7 @@
  *   unclaim A PORT                                    local A         adds to `locals`
  *   recv N         waits for N packets (5 s)          say TEXT        prints a line
  *   fork           a child that holds on for 100 s    execsleep       becomes sleep(1)
- *   wait           until standard input ends          close DEV
+ *   wait FD        for a byte there          close DEV
  *   tool PATH      where the reaper is                log LEVEL */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -77,6 +77,7 @@ static void map_rx(struct ring *r, const struct sl_xsk_lease *l)
 		 MAP_SHARED, l->fd, XDP_PGOFF_RX_RING);
 	if (p == MAP_FAILED)
 		abort();
+	madvise(p, off.rx.desc + l->rx_size * sizeof(struct xdp_desc), MADV_DONTFORK);
 	r->prod = (uint32_t *)(p + off.rx.producer);
 	r->cons = (uint32_t *)(p + off.rx.consumer);
 	r->desc = p + off.rx.desc;
@@ -92,8 +93,7 @@ static int do_lane(uint32_t lane)
 		return fail("lane", err, why);
 	for (uint32_t q = 0; q < port.nqueues; q++) {
 		map_rx(&rx[q], &lease[q]);
-		printf("lane %u: queue %u xsk %u prefilled %u+%u %s\n", lane, q, first_xsk + q,
-		       lease[q].prefilled_first, lease[q].prefilled_count,
+		printf("lane %u: queue %u xsk %u %s\n", lane, q, first_xsk + q,
 		       lease[q].zerocopy ? "zero-copy" : "copy");
 	}
 	return 0;
@@ -163,6 +163,8 @@ static int do_fork(void)
 
 	if (pid == 0) {
 		sl_broker_child();
+		for (uint32_t q = 0; q < port.nqueues; q++)
+			close(lease[q].fd);
 		sleep(100);
 		_exit(0);
 	}
@@ -170,12 +172,12 @@ static int do_fork(void)
 	return 0;
 }
 
-static void do_wait(void)
+static void do_wait(int fd)
 {
 	char c;
 
-	while (read(0, &c, 1) > 0)
-		;
+	if (read(fd, &c, 1) < 0)
+		perror("wait");
 }
 
 int main(int argc, char **argv)
@@ -224,7 +226,7 @@ int main(int argc, char **argv)
 		} else if (!strcmp(*a, "execsleep")) {
 			execlp("sleep", "sleep", "100", NULL);
 		} else if (!strcmp(*a, "wait")) {
-			do_wait();
+			do_wait(atoi(*++a));
 		} else {
 			printf("what is %s?\n", *a);
 			return 2;
