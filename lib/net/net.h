@@ -67,6 +67,9 @@ struct sl_dst_cache {
 struct sl_dst *sl_dst_get(struct sl_dst_cache *c, const struct sl_route_key *key, void *lane,
 			  sl_leg_finder find, uint64_t now_ns);
 
+/* The answer is doubtful (an ICMP error came): ask again before the next use. NULL is fine. */
+void sl_dst_outdate(struct sl_dst *dst);
+
 /* Is what was cached still good? Two loads and compares. */
 bool sl_dst_fresh(const struct sl_dst *dst, uint64_t now_ns);
 

@@ -30,6 +30,12 @@ bool sl_dst_fresh(const struct sl_dst *dst, uint64_t now_ns)
 	       (dst->neigh_seq == sl_load(&dst->neigh->seq) && !sl_load(&dst->neigh->wants_probe));
 }
 
+void sl_dst_outdate(struct sl_dst *dst)
+{
+	if (dst)
+		dst->route.gen = sl_load(&sl_route_gen) - 1;
+}
+
 /* RFC 1112 6.4, RFC 2464 7 */
 static void multicast_mac(const struct sl_addr *a, uint8_t mac[6])
 {

@@ -16,6 +16,7 @@
 #include "sock/cmsg.h"
 #include "sock/sig.h"
 #include "sock/sock.h"
+#include "sock/spin.h"
 
 #define OS_HOT 100000 /* empty polls for which the kernel is looked at after it had data */
 
@@ -279,28 +280,48 @@ static bool interrupted(const struct sl_sock *sk, uint32_t ran, uint32_t intr)
 	return sl_sig_intr != intr || (sk->rcvtimeo_ns && sl_sig_ran != ran);
 }
 
+/* What ends a wait beside data: 0: nothing does. */
+static ssize_t wait_over(const struct sl_sock *sk, int fd, uint32_t gen, uint32_t ran,
+			 uint32_t intr)
+{
+	if (sl_unlikely(sl_load(&sk->gen) != gen || !sl_sock_is(sk, fd)))
+		return -EBADF;
+	if (sl_unlikely(sl_sig_ran != ran) && interrupted(sk, ran, intr))
+		return -EINTR;
+	return 0;
+}
+
+#define CLOCK_EVERY 32 /* polls between looks at the clock: about two microseconds */
+
+/* -EAGAIN: polled long enough, sleep now. */
 static ssize_t spin(struct sl_sock *sk, int fd, uint32_t gen, const struct rx_req *r,
 		    uint64_t deadline, uint32_t ran, uint32_t intr)
 {
 	int64_t loops = sl_settings.rx_poll;
+	struct sl_spin sp;
+	ssize_t n;
 
+	if (!sl_spin_begin(&sp, sl_now_ns()))
+		return -EAGAIN;
 	for (int64_t i = 0; loops < 0 || i < loops; i++) {
-		ssize_t n = try_once(sk, fd, r);
-
+		n = try_once(sk, fd, r);
 		if (sl_likely(n != -EAGAIN))
 			return n;
-		if (sl_unlikely(sl_load(&sk->gen) != gen || !sl_sock_is(sk, fd)))
-			return -EBADF;
 		if (sl_unlikely(sk->udp.rx_shut))
 			return 0;
-		if (sl_unlikely(sl_sig_ran != ran) && interrupted(sk, ran, intr))
-			return -EINTR;
-		if (deadline && (i & 63) == 0 && sl_now_ns() >= deadline)
-			return -ETIMEDOUT;
-		if (sl_load(&sk->state) == SL_STATE_KERNEL)
-			return -EAGAIN;
-		if (sl_settings.rx_poll_yield && (i & 15) == 0)
-			sl_sys(SYS_sched_yield);
+		n = wait_over(sk, fd, gen, ran, intr);
+		if (sl_unlikely(n))
+			return n;
+		if ((i & (CLOCK_EVERY - 1)) == 0) {
+			uint64_t now = sl_now_ns();
+
+			if (deadline && now >= deadline)
+				return -ETIMEDOUT;
+			if (!sl_spin_on(&sp, now) || sl_load(&sk->state) == SL_STATE_KERNEL)
+				return -EAGAIN;
+			if (sl_settings.rx_poll_yield)
+				sl_sys(SYS_sched_yield);
+		}
 		sl_cpu_relax();
 	}
 	return -EAGAIN;
@@ -442,6 +463,8 @@ SL_API int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags,
 
 	if (!sk)
 		return (int)sl_sys(SYS_recvmmsg, fd, msgs, n, flags, timeout);
+	if (timeout && (timeout->tv_sec < 0 || (uint64_t)timeout->tv_nsec >= 1000000000))
+		return -EINVAL;
 	if (timeout)
 		end = sl_now_ns() + (uint64_t)timeout->tv_sec * 1000000000ull +
 		      (uint64_t)timeout->tv_nsec;
@@ -470,6 +493,8 @@ void sl_sock_os_event(struct sl_sock *sk, uint8_t bits)
 	__atomic_fetch_or(&sk->os, bits, __ATOMIC_RELEASE);
 	if (!sl_sock_lock(sk, &lane))
 		return;
+	if (bits & SL_OS_ERR)
+		sl_dst_outdate(sk->path.d); /* perhaps a new path MTU, which makes no other event */
 	if (!sl_list_empty(&sk->watches))
 		sl_sock_notify(sk, (bits & SL_OS_IN ? EPOLLIN | EPOLLRDNORM : 0) |
 					   (bits & SL_OS_ERR ? EPOLLERR : 0));

@@ -326,6 +326,8 @@ static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struc
 		if (!sl_cmsg_get(sk, r->msg, &ctl))
 			return TO_KERNEL;
 		if (ctl.special) {
+			if (!sl_addr_is_any(&ctl.src) && !sl_addr_is_local(&ctl.src))
+				return TO_KERNEL; /* which refuses it, or has IP_TRANSPARENT */
 			special.d = NULL;
 			p = &special;
 		}

@@ -21,6 +21,7 @@
 #include "sock/ready.h"
 #include "sock/sig.h"
 #include "sock/sock.h"
+#include "sock/spin.h"
 #include "stack/stack.h"
 
 __thread uint32_t sl_sig_ran __attribute__((tls_model("initial-exec")));
@@ -155,11 +156,15 @@ static int spin(struct sl_wait *w)
 		sl_settings.select_poll_os_force ? 1 : (unsigned)sl_settings.select_poll_os_ratio;
 	uint64_t end = w->deadline_ns;
 	unsigned until_os = ratio;
+	uint64_t now = sl_now_ns();
+	struct sl_spin sp;
 	bool os;
 	int r;
 
 	if (sl_settings.select_poll >= 0)
-		end = sl_min(end, sl_now_ns() + (uint64_t)sl_settings.select_poll * 1000);
+		end = sl_min(end, now + (uint64_t)sl_settings.select_poll * 1000);
+	if (!sl_spin_begin(&sp, now))
+		end = now;
 	if (guard->ops->spin)
 		guard->ops->spin(guard->arg, 1);
 	do {
@@ -174,7 +179,8 @@ static int spin(struct sl_wait *w)
 		pthread_testcancel();
 		if (sl_settings.select_poll_yield)
 			sl_sys(SYS_sched_yield);
-	} while (sl_now_ns() < end);
+		now = sl_now_ns();
+	} while (now < end && sl_spin_on(&sp, now));
 	return 0;
 }
 
