@@ -384,3 +384,5 @@ udp_differ() { # PROGRAM NPORTS OFFLOADED [ARGS...]
 	done
 	[ -z "${SHOW_ORACLE:-}" ] || cat "$TMP"/oracle.*
 }
+# Bytes that wait in the kernel's receive queues of a port.
+udp_queued() { "$1" ss -Hanu "sport = :$2" | awk '{ n += $2 } END { print n + 0 }'; }

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Multicast: join, leave, sources, several sockets, loop, TTL, device; and another program of the
+# host in the same group.
+. "$(dirname "$0")/lib.sh"
+net_up
+need python3
+for h in a b; do
+	dev=DEV_${h^}
+	ip -n "$NS$h" route add 224.0.0.0/4 dev "${!dev}"
+done
+for MODE in $MODES; do
+	for fam in 4 6; do
+		peer=A$fam own=B$fam
+		[ $fam = 4 ] && groups="239.1.2.3 239.1.2.4" || groups="ff15::1:2 ff15::1:3"
+		bg pa python3 "$TESTS/net/reflector.py" "${!peer}" 7000
+		one=$BG
+		bg a python3 "$TESTS/net/mcreflector.py" "$DEV_A" "${groups% *}" 7500 "${!peer}"
+		two=$BG
+		wait_udp a 7000
+		wait_udp a 7500
+		# shellcheck disable=SC2086
+		differ multicast$fam pb python3 "$TESTS/net/mcast.py" "${!own}" "${!peer}" 7000 \
+			"$DEV_B" $groups
+		stop "$one" "$two"
+	done
+
+	# Another program of the host in the group, before us and after us: nobody loses a packet.
+	bg b python3 "$TESTS/net/mclisten.py" "$DEV_B" 239.7.7.7 7600 >"$TMP/before"
+	before=$BG
+	wait_line "$TMP/before" joined
+	bg pb python3 "$TESTS/net/mclisten.py" "$DEV_B" 239.7.7.7 7600 >"$TMP/we"
+	we=$BG
+	wait_line "$TMP/we" joined
+	bg b python3 "$TESTS/net/mclisten.py" "$DEV_B" 239.7.7.7 7600 >"$TMP/after"
+	after=$BG
+	wait_line "$TMP/after" joined
+	pa "$BUILD/tests/bench/udpblast" 239.7.7.7 7600 count=500 rate=5000 >/dev/null
+	wait_until 5 eval '[ "$(udp_queued b 7600)" = 0 ]'
+	stop "$before" "$we" "$after"
+	same "the program that was there" 500 "$(tail -n 1 "$TMP/before")"
+	same "ours" 500 "$(tail -n 1 "$TMP/we")"
+	same "the program that came later" 500 "$(tail -n 1 "$TMP/after")"
+done
+[ -z "${SHOW_ORACLE:-}" ] || cat "$TMP"/oracle.*
+done_testing
