@@ -342,7 +342,7 @@ static void note_main(struct sl_attach *a, uint32_t ifindex)
 {
 	struct xdp_multiprog *mp = multiprog(ifindex);
 
-	a->prog_id = a->main_id = xdp_program__id(a->prog);
+	a->main_id = a->prog_id;
 	if (!mp)
 		return;
 	a->beside = !xdp_multiprog__is_legacy(mp);
@@ -350,7 +350,42 @@ static void note_main(struct sl_attach *a, uint32_t ifindex)
 	xdp_multiprog__close(mp);
 }
 
-static int attach_libxdp(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
+/* Loads the program as one of its own; its descriptor or -errno. */
+static int load_alone(struct sl_attach *a)
+{
+	int err;
+
+	a->skel = steer__open();
+	if (!a->skel)
+		return -errno;
+	err = steer__load(a->skel);
+	if (!err)
+		err = program_id(bpf_program__fd(a->skel->progs.steer), &a->prog_id);
+	if (!err)
+		return bpf_program__fd(a->skel->progs.steer);
+	unload(a);
+	return err;
+}
+
+static uint32_t mode_flag(enum xdp_attach_mode mode)
+{
+	return mode == XDP_MODE_SKB ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE;
+}
+
+static int attach_netlink(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
+{
+	int fd = load_alone(a);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = bpf_xdp_attach((int)ifindex, fd, mode_flag(mode) | XDP_FLAGS_UPDATE_IF_NOEXIST, NULL);
+	if (err)
+		unload(a);
+	return err;
+}
+
+static int attach_dispatcher(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
 {
 	int err;
 
@@ -363,10 +398,23 @@ static int attach_libxdp(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_
 		a->prog = NULL;
 	else
 		err = xdp_program__attach(a->prog, (int)ifindex, mode, 0);
-	if (err) {
+	if (err)
 		unload(a);
+	else
+		a->prog_id = xdp_program__id(a->prog);
+	return err;
+}
+
+/* The dispatcher of libxdp before 1.5.5 does not take programs that move packet pointers, as
+ * bpf_xdp_adjust_meta() does, on kernels that check this (6.13 and many stable ones): EINVAL. */
+static int attach_shared(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
+{
+	int err = attach_dispatcher(a, ifindex, mode);
+
+	if (err == -EINVAL || err == -E2BIG || err == -ENOENT)
+		err = attach_netlink(a, ifindex, mode);
+	if (err)
 		return err;
-	}
 	a->kind = SL_ATTACH_LIBXDP;
 	a->mode = mode;
 	note_main(a, ifindex);
@@ -375,45 +423,37 @@ static int attach_libxdp(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_
 
 static int attach_link(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
 {
-	LIBBPF_OPTS(bpf_link_create_opts, opts,
-		    .flags = mode == XDP_MODE_SKB ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE);
-	int err, fd;
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = mode_flag(mode));
+	int fd = load_alone(a);
 
-	a->skel = steer__open();
-	if (!a->skel)
-		return -errno;
-	err = steer__load(a->skel);
-	if (err)
-		goto unload;
-	fd = bpf_program__fd(a->skel->progs.steer);
+	if (fd < 0)
+		return fd;
 	a->link_fd = bpf_link_create(fd, (int)ifindex, BPF_XDP, &opts);
 	if (a->link_fd < 0) {
-		err = a->link_fd;
+		int err = a->link_fd;
+
 		a->link_fd = -1;
-		goto unload;
+		unload(a);
+		return err;
 	}
 	a->kind = SL_ATTACH_LINK;
 	a->mode = mode;
-	err = program_id(fd, &a->prog_id);
 	a->main_id = a->prog_id;
-	if (!err)
-		return 0;
-	detach(a, ifindex);
-unload:
-	unload(a);
-	return err;
+	return 0;
 }
 
 int sl_attach_open(struct sl_attach *a, const char *ifname, uint32_t ifindex, bool reaper,
 		   const char **why)
 {
 	int (*attach)(struct sl_attach *, uint32_t, enum xdp_attach_mode);
-	int err;
+	enum sl_broker_xdp want = sl_broker_opts()->xdp;
+	int err = -EOPNOTSUPP;
 
-	attach = reaper ? attach_libxdp : attach_link;
+	attach = reaper ? attach_shared : attach_link;
 	sl_libs_quiet();
-	err = attach(a, ifindex, XDP_MODE_NATIVE);
-	if (err == -EOPNOTSUPP)
+	if (want != SL_BROKER_XDP_GENERIC)
+		err = attach(a, ifindex, XDP_MODE_NATIVE);
+	if (err == -EOPNOTSUPP && want != SL_BROKER_XDP_NATIVE)
 		err = attach(a, ifindex, XDP_MODE_SKB);
 	sl_libs_restore();
 	if (err)
@@ -460,6 +500,11 @@ bool sl_attach_alive(struct sl_attach *a, uint32_t ifindex)
 	}
 	sl_libs_restore();
 	return alive;
+}
+
+bool sl_attach_is_generic(const struct sl_attach *a)
+{
+	return a->mode == XDP_MODE_SKB;
 }
 
 void sl_attach_child(struct sl_attach *a)
