@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* TSC clock. Theory of operation: ns = base_ns + (tsc - base_tsc) * mult >> 32, with mult measured
  * against CLOCK_MONOTONIC. NTP slews CLOCK_MONOTONIC by at most 500 ppm, so the base is taken anew
- * once a second by whoever calls first; the seqlock keeps readers consistent. */
+ * once a second by whoever calls first; the seqlock keeps readers consistent. Time never goes back:
+ * a clock that has run ahead is slowed, so that it is right a second later. */
 #include "base/clock.h"
 
 #include <time.h>
@@ -18,6 +19,7 @@ static struct {
 	uint32_t seq; /* odd: being written */
 	bool tsc;
 	uint64_t base_tsc, base_ns, mult;
+	uint64_t seen_tsc, seen_ns, rate; /* the writer's: last pair, and mult without slowing */
 } clk;
 
 static uint64_t mono_ns(clockid_t id)
@@ -56,14 +58,14 @@ static uint64_t read_tsc(void)
 /* A pair of readings that belong together: the closest of a few tries. */
 static void read_pair(uint64_t *tsc, uint64_t *ns)
 {
-	uint64_t best = UINT64_MAX;
+	uint64_t best = 0;
 
 	for (int i = 0; i < 5; i++) {
 		uint64_t t0 = read_tsc();
 		uint64_t n = mono_ns(CLOCK_MONOTONIC);
 		uint64_t t1 = read_tsc();
 
-		if (t1 - t0 < best) {
+		if (i == 0 || t1 - t0 < best) {
 			best = t1 - t0;
 			*tsc = t0 + (t1 - t0) / 2;
 			*ns = n;
@@ -71,21 +73,35 @@ static void read_pair(uint64_t *tsc, uint64_t *ns)
 	}
 }
 
+static uint64_t scale(uint64_t ticks, uint64_t mult)
+{
+	return (uint64_t)(((unsigned __int128)ticks * mult) >> 32);
+}
+
+static uint64_t measure(uint64_t ns, uint64_t ticks)
+{
+	return (uint64_t)(((unsigned __int128)ns << 32) / ticks);
+}
+
 static void rebase(void)
 {
 	uint32_t seq = sl_load(&clk.seq);
-	uint64_t tsc, ns;
+	uint64_t tsc, ns, told, ahead;
 
 	if ((seq & 1) || !__atomic_compare_exchange_n(&clk.seq, &seq, seq + 1, false,
 						      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		return; /* somebody else does it */
 	read_pair(&tsc, &ns);
-	if (ns - clk.base_ns > REBASE_NS / 2 && tsc > clk.base_tsc)
-		sl_store(&clk.mult, (uint64_t)(((unsigned __int128)(ns - clk.base_ns) << 32) /
-					       (tsc - clk.base_tsc)));
+	if (ns - clk.seen_ns > REBASE_NS / 2 && tsc > clk.seen_tsc)
+		clk.rate = measure(ns - clk.seen_ns, tsc - clk.seen_tsc);
+	clk.seen_tsc = tsc;
+	clk.seen_ns = ns;
+	told = clk.base_ns + scale(tsc - clk.base_tsc, clk.mult);
+	ahead = told > ns ? sl_min(told - ns, REBASE_NS / 2) : 0;
+	sl_store(&clk.mult, clk.rate - (uint64_t)((unsigned __int128)clk.rate * ahead / REBASE_NS));
 	sl_store(&clk.base_tsc, tsc);
-	sl_store(&clk.base_ns, ns);
-	sl_store_release(&clk.seq, seq + 2); /* pairs with the acquire in sl_now_ns() */
+	sl_store(&clk.base_ns, sl_max(told, ns));
+	sl_store_release(&clk.seq, seq + 2); /* pairs with the acquire in read_clock() */
 }
 
 void sl_clock_init(void)
@@ -98,29 +114,41 @@ void sl_clock_init(void)
 	do
 		read_pair(&t1, &n1);
 	while (n1 - n0 < 1000000); /* one millisecond: good to some ten ppm, refined later */
-	clk.mult = (uint64_t)(((unsigned __int128)(n1 - n0) << 32) / (t1 - t0));
-	clk.base_tsc = t1;
-	clk.base_ns = n1;
+	clk.mult = clk.rate = measure(n1 - n0, t1 - t0);
+	clk.base_tsc = clk.seen_tsc = t1;
+	clk.base_ns = clk.seen_ns = n1;
 	clk.tsc = true;
+}
+
+/* Also the time since the base. The counter may be read a little before the base is, and another
+ * core may have moved the base in between: that is no time at all, not five hundred years. */
+static uint64_t read_clock(uint64_t *since_base)
+{
+	uint64_t ns;
+	int64_t ticks;
+	uint32_t seq;
+
+	do {
+		seq = sl_load_acquire(&clk.seq);
+		ticks = (int64_t)(read_tsc() - sl_load(&clk.base_tsc));
+		*since_base = sl_likely(ticks > 0) ? scale((uint64_t)ticks, sl_load(&clk.mult)) : 0;
+		ns = sl_load(&clk.base_ns) + *since_base;
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	} while (sl_unlikely((seq & 1) || seq != sl_load(&clk.seq)));
+	return ns;
 }
 
 uint64_t sl_now_ns(void)
 {
-	uint64_t ns, delta;
-	uint32_t seq;
+	uint64_t ns, since_base;
 
 	if (!clk.tsc)
 		return mono_ns(CLOCK_MONOTONIC);
-	do {
-		seq = sl_load_acquire(&clk.seq);
-		delta = (uint64_t)(((unsigned __int128)(read_tsc() - sl_load(&clk.base_tsc)) *
-				    sl_load(&clk.mult)) >>
-				   32);
-		ns = sl_load(&clk.base_ns) + delta;
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	} while (sl_unlikely((seq & 1) || seq != sl_load(&clk.seq)));
-	if (sl_unlikely(delta > REBASE_NS))
+	ns = read_clock(&since_base);
+	if (sl_unlikely(since_base > REBASE_NS)) {
 		rebase();
+		ns = sl_max(ns, read_clock(&since_base));
+	}
 	return ns;
 }
 
