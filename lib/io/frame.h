@@ -65,8 +65,12 @@ static inline uint32_t sl_frame_get(struct sl_frames *c)
 /* A frame that nobody holds any more. */
 static inline void sl_frame_free(struct sl_frames *c, uint32_t frame)
 {
-	if (sl_unlikely(c->n == SL_FRAME_CACHE))
+	if (sl_unlikely(c->n == SL_FRAME_CACHE)) {
 		sl_frames_flush(c, SL_FRAME_CACHE / 2);
+		/* We are in a signal handler inside the pool's lock: this frame is lost. */
+		if (c->n == SL_FRAME_CACHE)
+			return;
+	}
 	sl_pool.refs[frame] = 0;
 	c->idx[c->n++] = frame;
 }

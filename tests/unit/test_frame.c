@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The frame pool: nothing is lost, nothing is had twice. */
+#include "packet.h"
+
+#include <pthread.h>
+
+static struct {
+	struct sl_frames c;
+	uint32_t canary[16]; /* what an overflow would hit */
+} box;
+#define cache (&box.c)
+
+static int setup(void **state)
+{
+	pool_setup();
+	memset(&box, 0, sizeof(box));
+	return 0;
+}
+
+static void test_each_frame_once(void **state)
+{
+	static uint8_t seen[POOL_FRAMES];
+	uint32_t f;
+
+	memset(seen, 0, sizeof(seen));
+	for (uint32_t i = 0; i < POOL_FRAMES; i++) {
+		f = sl_frame_get(cache);
+		assert_in_range(f, 0, POOL_FRAMES - 1);
+		assert_int_equal(seen[f]++, 0);
+		assert_int_equal(sl_pool.refs[f], 1);
+		memset(sl_frame_ptr(f), 0x11, 1u << POOL_SHIFT); /* all of it is ours */
+	}
+	assert_int_equal(sl_frame_get(cache), SL_NO_FRAME);
+	assert_int_equal(sl_frame_get(cache), SL_NO_FRAME);
+	for (uint32_t i = 0; i < POOL_FRAMES; i++)
+		sl_frame_put(cache, i);
+	assert_int_equal(pool_free(cache), POOL_FRAMES);
+	assert_int_equal(sl_pool.unborn, 0);
+	for (uint32_t i = 0; i < POOL_FRAMES; i++)
+		assert_int_not_equal(sl_frame_get(cache), SL_NO_FRAME);
+	assert_int_equal(sl_frame_get(cache), SL_NO_FRAME);
+}
+
+static void test_cache_trades_in_batches(void **state)
+{
+	uint32_t before, f = sl_frame_get(cache);
+
+	assert_int_equal(cache->n, SL_FRAME_BATCH - 1);
+	before = sl_pool.nfree;
+	for (int i = 0; i < 1000; i++) { /* no trade with the pool */
+		sl_frame_put(cache, f);
+		f = sl_frame_get(cache);
+	}
+	assert_int_equal(sl_pool.nfree, before);
+	while (sl_frames_fetch(cache))
+		;
+	assert_int_equal(cache->n, SL_FRAME_CACHE);
+	sl_frame_put(cache, f); /* no room: half of it goes to the pool */
+	assert_int_equal(cache->n, SL_FRAME_CACHE / 2 + 1);
+	assert_int_equal(pool_free(cache), POOL_FRAMES);
+	sl_frames_flush(cache, 10);
+	assert_int_equal(cache->n, 10);
+	sl_frames_flush(cache, 10);
+	sl_frames_flush(cache, 20);
+	assert_int_equal(cache->n, 10);
+	sl_frames_flush(cache, 0);
+	assert_int_equal(cache->n, 0);
+	assert_int_equal(pool_free(cache), POOL_FRAMES);
+}
+
+static void test_references(void **state)
+{
+	uint32_t f = sl_frame_get(cache), n = pool_free(cache);
+
+	sl_frame_ref(f);
+	sl_frame_ref(f);
+	sl_frame_put(cache, f);
+	sl_frame_put(cache, f);
+	assert_int_equal(pool_free(cache), n);
+	assert_int_equal(sl_pool.refs[f], 1);
+	sl_frame_put(cache, f);
+	assert_int_equal(pool_free(cache), n + 1);
+	assert_int_equal(sl_pool.refs[f], 0);
+}
+
+static uint32_t stingy(uint32_t want, uint32_t *first)
+{
+	return 0;
+}
+
+/* The broker had promised more than it gives. */
+static void test_pool_that_does_not_grow(void **state)
+{
+	sl_pool.more = stingy;
+	assert_int_equal(sl_frame_get(cache), SL_NO_FRAME);
+	assert_int_equal(sl_pool.unborn, 0);
+	assert_int_equal(sl_frame_get(cache), SL_NO_FRAME);
+}
+
+static void test_charge_is_paid_back_once(void **state)
+{
+	uint32_t wmem = 100, f = sl_frame_get(cache), n = pool_free(cache);
+
+	sl_frame_charge(f, &wmem, 1500);
+	assert_int_equal(wmem, 1600);
+	sl_frame_sent(cache, f);
+	assert_int_equal(wmem, 100);
+	assert_int_equal(pool_free(cache), n + 1);
+	f = sl_frame_get(cache);
+	sl_frame_sent(cache, f); /* nobody pays for this one */
+	assert_int_equal(wmem, 100);
+}
+
+/* A signal handler may find the pool locked by the thread it interrupted: it gets no frame, and
+ * its full cache does not run over. */
+static void test_locked_pool_in_a_signal_handler(void **state)
+{
+	uint32_t frames[SL_FRAME_CACHE + 8], n = 0;
+
+	for (n = 0; n < sl_array_len(frames); n++)
+		frames[n] = sl_frame_get(cache);
+	while (sl_frames_fetch(cache))
+		;
+	assert_int_equal(cache->n, SL_FRAME_CACHE);
+	memset(box.canary, 0x5c, sizeof(box.canary));
+	assert_true(sl_lock(&sl_pool.lock));
+	assert_int_equal(sl_frames_fetch(cache), 0);
+	for (uint32_t i = 0; i < 8; i++)
+		sl_frame_put(cache, frames[i]);
+	assert_int_equal(cache->n, SL_FRAME_CACHE);
+	for (unsigned i = 0; i < sl_array_len(box.canary); i++)
+		assert_int_equal(box.canary[i], 0x5c5c5c5c);
+	cache->n = 0;
+	assert_int_equal(sl_frame_get(cache), SL_NO_FRAME);
+	sl_unlock(&sl_pool.lock);
+	assert_int_not_equal(sl_frame_get(cache), SL_NO_FRAME);
+}
+
+/* Two lanes: one receives and hands over, the other frees. */
+#define TRADES 100000
+static uint32_t mailbox[64], box_head, box_tail;
+
+static void *receiver(void *arg)
+{
+	struct sl_frames *mine = arg;
+	long wrong = 0;
+
+	while (box_head < TRADES) {
+		uint32_t f, at = box_head;
+
+		if (sl_load_acquire(&box_tail) == at) {
+			sl_cpu_relax();
+			continue;
+		}
+		f = mailbox[at % 64];
+		wrong += sl_frame_ptr(f)[0] != (uint8_t)at;
+		sl_frame_put(mine, f);
+		sl_store_release(&box_head, at + 1);
+	}
+	return (void *)wrong;
+}
+
+static void test_two_threads_trade(void **state)
+{
+	static struct sl_frames other;
+	pthread_t t;
+	void *wrong;
+
+	memset(&other, 0, sizeof(other));
+	box_head = box_tail = 0;
+	assert_int_equal(pthread_create(&t, NULL, receiver, &other), 0);
+	while (box_tail < TRADES) {
+		uint32_t f;
+
+		if (box_tail - sl_load_acquire(&box_head) == 64)
+			continue;
+		f = sl_frame_get(cache);
+		if (f == SL_NO_FRAME) /* the other thread's cache and the mailbox hold few */
+			continue;
+		sl_frame_ptr(f)[0] = (uint8_t)box_tail;
+		if (box_tail % 3 == 0) { /* both hold it for a while */
+			sl_frame_ref(f);
+			mailbox[box_tail % 64] = f;
+			sl_store_release(&box_tail, box_tail + 1);
+			sl_frame_put(cache, f);
+			continue;
+		}
+		mailbox[box_tail % 64] = f;
+		sl_store_release(&box_tail, box_tail + 1);
+	}
+	pthread_join(t, &wrong);
+	assert_int_equal((long)wrong, 0);
+	assert_int_equal(pool_free(cache) + other.n, POOL_FRAMES);
+	for (uint32_t i = 0; i < POOL_FRAMES; i++)
+		assert_int_equal(sl_pool.refs[i], 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_each_frame_once, setup),
+		cmocka_unit_test_setup(test_cache_trades_in_batches, setup),
+		cmocka_unit_test_setup(test_references, setup),
+		cmocka_unit_test_setup(test_pool_that_does_not_grow, setup),
+		cmocka_unit_test_setup(test_charge_is_paid_back_once, setup),
+		cmocka_unit_test_setup(test_locked_pool_in_a_signal_handler, setup),
+		cmocka_unit_test_setup(test_two_threads_trade, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
