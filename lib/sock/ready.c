@@ -112,12 +112,16 @@ void sl_bell_prepare(struct sl_bell *b)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
+/* A ringer may not have written yet what it owes. It is read later then: left in the eventfd, it
+ * would end every sleep at once. */
 void sl_bell_done(struct sl_bell *b)
 {
-	uint64_t v;
+	uint64_t v = 0;
 
 	if (__atomic_exchange_n(&b->asleep, 0, __ATOMIC_SEQ_CST) == 2)
-		sl_sys_read(b->fd, &v, sizeof(v));
+		b->owed++;
+	if (b->owed && sl_sys_read(b->fd, &v, sizeof(v)) == sizeof(v))
+		b->owed -= sl_min(v, b->owed);
 }
 
 void sl_bell_ring(struct sl_bell *b)

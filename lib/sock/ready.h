@@ -37,7 +37,8 @@ void sl_sock_notify(struct sl_sock *sk, uint32_t events);
  * poll on fd among others, then done. Ring is cheap when nobody sleeps. */
 struct sl_bell {
 	int fd; /* -1: could not be had; sleep with short time-outs then */
-	uint32_t asleep;
+	uint32_t asleep; /* 0: awake, 1: asleep or about to be, 2: rung; atomic */
+	uint64_t owed;	 /* rings that were not read off fd yet; the sleeper's */
 };
 struct sl_bell *sl_bell_get(void); /* this thread's */
 void sl_bell_prepare(struct sl_bell *b);
