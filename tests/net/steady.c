@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A steady question-and-answer, for tests that break things under it.
  *
- *   steady ADDRESS PORT [FILE [INTERVAL-US [SIZE [connected]]]]
+ *   steady [-i INTERVAL-US] [-s SIZE] [-c] ADDRESS PORT FILE [ADDRESS PORT FILE]...
  *
- * Sends a numbered datagram each interval (2000) to an echo at ADDRESS PORT, receives what comes
- * back, and keeps in FILE one line: sent, answered, doubled, wrong (not what was sent), failed
- * sends, the longest gap between two answers in ms. Ends on SIGTERM, which also prints the line. */
+ * For each triple, on a socket of its own (-c: connected): sends a numbered datagram each interval
+ * (2000) to the echo at ADDRESS PORT, receives what comes back, and keeps in FILE one line: sent,
+ * answered, doubled, wrong (not what was sent), failed sends, the longest gap between two answers
+ * in ms. Ends on SIGTERM, after it waited a little for the last answers. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,9 +21,21 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SEEN (1u << 20)
+#define SEEN      (1u << 20)
+#define FLOWS_MAX 16
+
+union addr {
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
 
 struct steady {
+	int fd;
+	bool connected;
+	union addr to;
+	socklen_t to_len;
+	const char *file;
 	uint64_t sent, answered, doubled, wrong, failed, gap_ns, last_ns;
 	unsigned size;
 	uint8_t seen[SEEN];
@@ -42,37 +55,38 @@ static uint64_t now_ns(void)
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
-static void tell(const struct steady *s, const char *file)
+static void tell(const struct steady *s)
 {
 	char line[256];
 	int n = snprintf(line, sizeof(line), "%lu %lu %lu %lu %lu %lu\n", s->sent, s->answered,
 			 s->doubled, s->wrong, s->failed, s->gap_ns / 1000000);
-	int fd = file ? open(file, O_WRONLY | O_CREAT | O_TRUNC, 0644) : 1;
-	if (fd < 0 || write(fd, line, n) != n)
+	/* In one piece: somebody reads it at any time. */
+	int fd = open(s->file, O_WRONLY | O_CREAT, 0644);
+	if (fd < 0 || pwrite(fd, line, n, 0) != n || ftruncate(fd, n))
 		exit(1);
-	if (fd > 1)
-		close(fd);
+	close(fd);
 }
 
-static void ask(struct steady *s, int fd, const struct sockaddr *to, socklen_t len)
+static void ask(struct steady *s)
 {
 	uint8_t data[65536];
 	memset(data, 'a' + s->sent % 26, s->size);
 	memcpy(data, &s->sent, sizeof(s->sent));
-	ssize_t ret = to ? sendto(fd, data, s->size, MSG_DONTWAIT, to, len)
-			 : send(fd, data, s->size, MSG_DONTWAIT);
+	ssize_t ret = s->connected
+			      ? send(s->fd, data, s->size, MSG_DONTWAIT)
+			      : sendto(s->fd, data, s->size, MSG_DONTWAIT, &s->to.sa, s->to_len);
 	if (ret == (ssize_t)s->size)
 		s->sent++;
 	else
 		s->failed++;
 }
 
-static void take(struct steady *s, int fd)
+static void take(struct steady *s)
 {
 	uint8_t data[65536];
 	uint64_t n, now;
 	ssize_t len;
-	while ((len = recv(fd, data, sizeof(data), MSG_DONTWAIT)) >= 0) {
+	while ((len = recv(s->fd, data, sizeof(data), MSG_DONTWAIT)) >= 0) {
 		memcpy(&n, data, sizeof(n));
 		if (len != (ssize_t)s->size || n >= s->sent || data[len - 1] != 'a' + n % 26) {
 			s->wrong++;
@@ -89,47 +103,80 @@ static void take(struct steady *s, int fd)
 	}
 }
 
+static void open_flow(struct steady *s, char **argv, unsigned size, bool connected)
+{
+	bool six = strchr(argv[0], ':');
+	s->size = size;
+	s->connected = connected;
+	s->file = argv[2];
+	s->to_len = six ? sizeof(s->to.in6) : sizeof(s->to.in);
+	s->to.sa.sa_family = six ? AF_INET6 : AF_INET;
+	s->to.in.sin_port = htons(atoi(argv[1])); /* at the same place in both */
+	if (inet_pton(s->to.sa.sa_family, argv[0],
+		      six ? (void *)&s->to.in6.sin6_addr : &s->to.in.sin_addr) != 1)
+		exit(2);
+	s->fd = socket(s->to.sa.sa_family, SOCK_DGRAM, 0);
+	if (s->fd < 0 || (connected && connect(s->fd, &s->to.sa, s->to_len))) {
+		perror("steady");
+		exit(1);
+	}
+}
+
+/* Waits for answers until then and takes them. */
+static void wait_until(struct steady **flow, int n, uint64_t until)
+{
+	struct pollfd p[FLOWS_MAX];
+	uint64_t now = now_ns();
+	struct timespec ts = {0, until > now ? until - now : 0};
+	for (int i = 0; i < n; i++)
+		p[i] = (struct pollfd){.fd = flow[i]->fd, .events = POLLIN};
+	ppoll(p, n, &ts, NULL);
+	for (int i = 0; i < n; i++)
+		take(flow[i]);
+}
+
 int main(int argc, char **argv)
 {
-	static struct steady s;
+	struct steady *flow[FLOWS_MAX];
 	struct sigaction sa = {.sa_handler = on_signal};
-	union {
-		struct sockaddr sa;
-		struct sockaddr_in in;
-		struct sockaddr_in6 in6;
-	} to = {};
-	if (argc < 3)
-		return 2;
-	const char *file = argc > 3 ? argv[3] : NULL;
-	uint64_t interval = (argc > 4 ? atoi(argv[4]) : 2000) * 1000ull;
-	s.size = argc > 5 ? atoi(argv[5]) : 100;
-	bool connected = argc > 6;
-	socklen_t len = strchr(argv[1], ':') ? sizeof(to.in6) : sizeof(to.in);
-	to.sa.sa_family = len == sizeof(to.in) ? AF_INET : AF_INET6;
-	to.in.sin_port = htons(atoi(argv[2])); /* at the same place in both */
-	if (inet_pton(to.sa.sa_family, argv[1],
-		      len == sizeof(to.in) ? (void *)&to.in.sin_addr : &to.in6.sin6_addr) != 1)
+	uint64_t interval = 2000000, next, told;
+	unsigned size = 100;
+	bool connected = false;
+	int opt, n;
+	while ((opt = getopt(argc, argv, "i:s:c")) != -1) {
+		if (opt == 'i')
+			interval = atoi(optarg) * 1000ull;
+		else if (opt == 's')
+			size = atoi(optarg);
+		else
+			connected = true;
+	}
+	n = (argc - optind) / 3;
+	if (n < 1 || n > FLOWS_MAX || (argc - optind) % 3 || size < 9 || size > 65000)
 		return 2;
 	sigaction(SIGTERM, &sa, NULL);
-	int fd = socket(to.sa.sa_family, SOCK_DGRAM, 0);
-	if (fd < 0 || (connected && connect(fd, &to.sa, len)))
-		return 1;
-	uint64_t next = now_ns(), told = next;
+	for (int i = 0; i < n; i++) {
+		flow[i] = calloc(1, sizeof(*flow[i]));
+		open_flow(flow[i], argv + optind + 3 * i, size, connected);
+	}
+	told = next = now_ns();
 	while (!stopped) {
 		uint64_t now = now_ns();
 		if (now >= next) {
-			ask(&s, fd, connected ? NULL : &to.sa, len);
+			for (int i = 0; i < n; i++)
+				ask(flow[i]);
 			next = now + interval;
 		}
-		struct pollfd p = {.fd = fd, .events = POLLIN};
-		struct timespec ts = {0, next - now > 100000000 ? 0 : next - now};
-		ppoll(&p, 1, &ts, NULL);
-		take(&s, fd);
-		if (now - told > 20000000 && file) {
-			tell(&s, file);
+		wait_until(flow, n, next);
+		if (now - told > 20000000) {
+			for (int i = 0; i < n; i++)
+				tell(flow[i]);
 			told = now;
 		}
 	}
-	tell(&s, NULL);
+	for (uint64_t end = now_ns() + 300000000; now_ns() < end;)
+		wait_until(flow, n, now_ns() + 10000000);
+	for (int i = 0; i < n; i++)
+		tell(flow[i]);
 	return 0;
 }

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# kill -9 of a preloaded program under traffic, and its restart: other programs of the host lose
+# nothing, and nothing of the dead one stays behind.
+. "$(dirname "$0")/lib.sh"
+net_up
+answered() { cut -d' ' -f2 "$1"; }
+grows() { [ "$(answered "$1")" -ge "$2" ]; }
+has_xdp() { b ip link show "$DEV_B" | grep -q xdp; }
+for MODE in $MODES; do
+	[ "$MODE" != kernel ] || continue
+	# The bystander: kernel sockets on both sides, the same device, a datagram each ms.
+	bg b "$BIN/echo" "$B4" 7100
+	other=$BG
+	wait_udp b 7100
+	rm -f "$TMP/bystander"
+	bg a "$BIN/steady" -i 1000 "$B4" 7100 "$TMP/bystander"
+	bystander=$BG
+	rm -f "$TMP/steady"
+	bg pa "$BIN/steady" -i 1000 "$B4" 7000 "$TMP/steady"
+	client=$BG
+	for round in 1 2 3; do
+		bg pb "$BIN/echo" "$B4" 7000
+		server=$BG
+		wait_udp b 7000
+		ok "round $round: offloaded" wait_until 10 has_xdp
+		offload_begin
+		by=$(answered "$TMP/bystander")
+		n=$(answered "$TMP/steady")
+		ok "round $round: answers come" wait_until 10 grows "$TMP/steady" $((n + 500))
+		by=$(($(answered "$TMP/bystander") - by))
+		in=$(($(udp_stat b InDatagrams) - K_IN - by))
+		ok "round $round: not by way of the kernel ($in of 500)" test $in -le 200
+		kill -9 "$server"
+		wait "$server" 2>/dev/null
+		# A plain program takes the dead one's port: what was claimed must be free.
+		bg b "$BIN/echo" "$B4" 7000
+		plain=$BG
+		wait_udp b 7000
+		n=$(answered "$TMP/steady")
+		ok "round $round: a plain program has the port" wait_until 10 grows "$TMP/steady" $((n + 200))
+		ok "round $round: no XDP program is left" wait_until 10 not has_xdp
+		ok "round $round: no pins are left" wait_until 10 test ! -e "/sys/fs/bpf/sluice/$DEV_B"
+		stop $plain
+	done
+	stop "$client" "$bystander"
+	read -r _ _ doubled wrong _ <"$TMP/steady"
+	same "none doubled, none wrong" "0 0" "$doubled $wrong"
+	read -r sent got doubled wrong failed _ <"$TMP/bystander"
+	ok "the bystander asked ($sent)" test "$sent" -gt 1000
+	# The last question may be on its way.
+	ok "the bystander lost nothing (sent $sent, answered $got)" test $((sent - got)) -le 1
+	same "the bystander: none doubled, wrong or failed" "0 0 0" "$doubled $wrong $failed"
+	stop "$other"
+done
+[ $PASSED -gt 0 ] || skip "the library is not built"
+done_testing

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The XDP program is removed by hand under traffic: the traffic goes on through the kernel.
+. "$(dirname "$0")/lib.sh"
+net_up
+answered() { cut -d' ' -f2 "$TMP/steady"; }
+grows() { [ "$(answered)" -ge "$1" ]; }
+has_xdp() { b ip link show "$DEV_B" | grep -q xdp; }
+# By the tool everybody uses; where a bpf_link holds the program, by the link.
+remove_xdp() {
+	b ip link set dev "$DEV_B" xdp off 2>/dev/null
+	b ip link set dev "$DEV_B" xdpgeneric off 2>/dev/null
+	has_xdp || return 0
+	local id index
+	index=$(b cat "/proc/net/dev_snmp6/$DEV_B" | sed -n 's/^ifIndex[[:space:]]*//p')
+	for id in $(b bpftool link show | awk -v dev="ifindex $DEV_B($index)" 'index($0, ": xdp") { id = $1 + 0 }
+			index($0, dev) { print id }'); do
+		bpftool link detach id "$id"
+	done
+	! has_xdp
+}
+for MODE in $MODES; do
+	[ "$MODE" != kernel ] || continue
+	for who in server client; do
+		# The preloaded one on b is once who answers, once who asks.
+		if [ $who = server ]; then
+			bg pb "$BIN/echo" "$B4" 7000
+			wait_udp b 7000
+			server=$BG
+			bg pa "$BIN/steady" "$B4" 7000 "$TMP/steady"
+		else
+			bg pa "$BIN/echo" "$A4" 7000
+			wait_udp a 7000
+			server=$BG
+			bg pb "$BIN/steady" "$A4" 7000 "$TMP/steady"
+		fi
+		client=$BG
+		wait_until 10 test -s "$TMP/steady" || die "no traffic"
+		offload_begin
+		ok "$who: it is offloaded" wait_until 10 has_xdp
+		wait_until 10 grows 300 || fail "$who: the traffic does not start"
+		offload_end 300
+		ok "$who: the program is removed" remove_xdp
+		n=$(answered)
+		in=$(udp_stat b InDatagrams)
+		ok "$who: traffic goes on" wait_until 10 grows $((n + 300))
+		ok "$who: through the kernel" test $(($(udp_stat b InDatagrams) - in)) -ge 200
+		stop $client
+		read -r sent got doubled wrong failed gap <"$TMP/steady"
+		same "$who: none doubled, wrong or failed" "0 0 0" "$doubled $wrong $failed"
+		ok "$who: at most a few were lost of $sent (got $got, longest gap $gap ms)" \
+			test $((sent - got)) -le 20
+		stop $server
+		wait_until 5 eval '! has_xdp'
+	done
+done
+[ $PASSED -gt 0 ] || skip "the library is not built"
+done_testing
