@@ -145,6 +145,8 @@ static int port_start(struct sl_port *p, uint32_t ifindex, const char **why)
 	err = port_attach(p, why);
 	if (err)
 		return err;
+	if (sl_attach_is_generic(&p->attach))
+		p->info.flags |= SL_PORT_GENERIC;
 	err = sl_maps_open(p, why);
 	if (err)
 		goto detach;
@@ -174,14 +176,21 @@ static void port_stop(struct sl_port *p)
 	sl_info("port", "%s: released", p->info.ifname);
 }
 
+static const char *xdp_text(bool generic)
+{
+	if (!generic)
+		return "native";
+	return opts.xdp == SL_BROKER_XDP_GENERIC ? "generic (as configured: slow)"
+						 : "generic (the driver has no native XDP: slow)";
+}
+
 static void say_open(const struct sl_port *p)
 {
 	const struct sl_port_info *i = &p->info;
 
 	sl_info("port", "%s: offloaded: driver %s, %u RX queue%s, MTU %u, XDP %s%s%s%s", i->ifname,
 		i->driver, i->nqueues, i->nqueues == 1 ? "" : "s", i->mtu,
-		i->flags & SL_PORT_GENERIC ? "generic (the driver has no native XDP: slow)"
-					   : "native",
+		xdp_text(i->flags & SL_PORT_GENERIC),
 		p->attach.beside ? ", beside other programs" : ", alone",
 		i->pin_dir[0] ? ", pinned at " : "", i->pin_dir);
 }

@@ -36,7 +36,14 @@ struct sl_port_info {
 };
 
 /* How the broker does its work; the defaults are all zero. */
+enum sl_broker_xdp { SL_BROKER_XDP_AUTO, SL_BROKER_XDP_NATIVE, SL_BROKER_XDP_GENERIC };
+enum sl_broker_zc { SL_BROKER_ZC_AUTO, SL_BROKER_ZC_OFF, SL_BROKER_ZC_FORCE };
 struct sl_broker_opts {
+	enum sl_broker_xdp xdp;     /* auto: native, and generic where the driver has none */
+	enum sl_broker_zc zerocopy; /* auto: tried, then copy mode; force: -EOPNOTSUPP without */
+	/* Entries of each receive and transmit ring, rounded up to a power of two; 0: 4096, 2048.
+	 * Fill and completion rings of a queue have twice as many. */
+	uint32_t rx_ring, tx_ring;
 	bool busy_poll;            /* set SO_PREFER_BUSY_POLL on the XSKs */
 	uint32_t busy_poll_us;     /* SO_BUSY_POLL, 0: 20 */
 	uint32_t busy_poll_budget; /* SO_BUSY_POLL_BUDGET in packets, 0: 64 */

@@ -6,11 +6,10 @@
 
 #include "ctl/broker.h"
 
-/* Ring sizes, in entries. */
-#define SL_XSK_RX   4096
-#define SL_XSK_TX   2048
-#define SL_XSK_FILL 8192
-#define SL_XSK_COMP 4096
+/* Ring sizes, in entries, when the options say nothing. */
+#define SL_XSK_RX  4096
+#define SL_XSK_TX  2048
+#define SL_XSK_MAX 65536
 /* Free in front of a received frame beside XDP_PACKET_HEADROOM: room for wider headers on the way
  * out of a frame that is sent on. */
 #define SL_UMEM_HEADROOM 32
@@ -58,6 +57,11 @@ struct sl_queue {
 	int anchor_fd; /* XSK that keeps the rings of the queue alive */
 };
 
+/* Entries, powers of two. */
+struct sl_ring_sizes {
+	uint32_t rx, tx, fill, comp;
+};
+
 /* How many claims stand behind each bit of `ports`. */
 struct sl_port_uses {
 	uint32_t flow, endpoint, wildcard;
@@ -71,6 +75,7 @@ struct sl_port {
 	int reaper_fd; /* pipe to the reaper, -1: none */
 	struct sl_attach attach;
 	bool queues_bound;
+	struct sl_ring_sizes rings; /* of all queues and lanes; chosen when the queues are bound */
 	struct sl_queue queue[SL_MAX_QUEUES];
 	bool zerocopy;
 	uint64_t lane_open[SL_MAX_XSKS / 64]; /* bit set of lanes */
@@ -111,6 +116,7 @@ int sl_attach_open(struct sl_attach *a, const char *ifname, uint32_t ifindex, bo
 		   const char **why);
 void sl_attach_close(struct sl_attach *a, uint32_t ifindex);
 bool sl_attach_alive(struct sl_attach *a, uint32_t ifindex);
+bool sl_attach_is_generic(const struct sl_attach *a);
 /* Removes every steering program of this namespace's device from it: only for who owns it. */
 void sl_attach_clean(uint32_t ifindex);
 /* In a forked child. Async-signal-safe. */

@@ -139,7 +139,25 @@ static int set_ring(int fd, int opt, uint32_t entries)
 	return entries ? sl_sys_setsockopt(fd, SOL_XDP, opt, &entries, sizeof(entries)) : 0;
 }
 
-static int xsk_new(uint32_t rx, uint32_t tx, bool own_queue)
+static uint32_t ring_entries(uint32_t wanted, uint32_t dflt)
+{
+	uint32_t n = 64;
+
+	while (n < (wanted ? wanted : dflt) && n < SL_XSK_MAX)
+		n *= 2;
+	return n;
+}
+
+static void choose_rings(struct sl_ring_sizes *r)
+{
+	r->rx = ring_entries(sl_broker_opts()->rx_ring, SL_XSK_RX);
+	r->tx = ring_entries(sl_broker_opts()->tx_ring, SL_XSK_TX);
+	r->fill = 2 * r->rx;
+	r->comp = 2 * r->tx;
+}
+
+/* queue: the sizes of the queue's rings, NULL: it shares those of another XSK. */
+static int xsk_new(uint32_t rx, uint32_t tx, const struct sl_ring_sizes *queue)
 {
 	int fd = sl_sys_socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
 	int err;
@@ -149,10 +167,10 @@ static int xsk_new(uint32_t rx, uint32_t tx, bool own_queue)
 	err = set_ring(fd, XDP_RX_RING, rx);
 	if (!err)
 		err = set_ring(fd, XDP_TX_RING, tx);
-	if (!err && own_queue)
-		err = set_ring(fd, XDP_UMEM_FILL_RING, SL_XSK_FILL);
-	if (!err && own_queue)
-		err = set_ring(fd, XDP_UMEM_COMPLETION_RING, SL_XSK_COMP);
+	if (!err && queue)
+		err = set_ring(fd, XDP_UMEM_FILL_RING, queue->fill);
+	if (!err && queue)
+		err = set_ring(fd, XDP_UMEM_COMPLETION_RING, queue->comp);
 	if (!err)
 		return fd;
 	sl_sys_close(fd);
@@ -206,9 +224,9 @@ static int umem_register(int fd)
 }
 
 /* The frames that a new queue starts with: [*first, *first + the result). */
-static uint32_t take_for_fill(uint32_t *first)
+static uint32_t take_for_fill(uint32_t fill_size, uint32_t *first)
 {
-	uint32_t n = sl_min((uint32_t)SL_XSK_FILL / 2, umem.nframes / 8);
+	uint32_t n = sl_min(fill_size / 2, umem.nframes / 8);
 
 	sl_lock(&frames_lock);
 	n = sl_min(n, split_frame - next_frame);
@@ -239,7 +257,7 @@ uint32_t sl_broker_frames(uint32_t want, uint32_t *first)
 }
 
 /* Writes frames [first, first + n) into the empty fill ring of an XSK that is not bound yet. */
-static int prefill(int fd, uint32_t first, uint32_t n)
+static int prefill(int fd, uint32_t fill_size, uint32_t first, uint32_t n)
 {
 	struct xdp_mmap_offsets off;
 	socklen_t len = sizeof(off);
@@ -250,7 +268,7 @@ static int prefill(int fd, uint32_t first, uint32_t n)
 
 	if (err)
 		return err;
-	bytes = off.fr.desc + SL_XSK_FILL * sizeof(uint64_t);
+	bytes = off.fr.desc + fill_size * sizeof(uint64_t);
 	ring = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 		    (off_t)XDP_UMEM_PGOFF_FILL_RING);
 	if (ring == MAP_FAILED)
@@ -265,9 +283,10 @@ static int prefill(int fd, uint32_t first, uint32_t n)
 }
 
 /* An anchor, complete but for bind. first_fd < 0: the first of the device, with the memory. */
-static int anchor_new(uint32_t first, uint32_t prefilled, bool reg, const char **step)
+static int anchor_new(const struct sl_ring_sizes *rings, uint32_t first, uint32_t prefilled,
+		      bool reg, const char **step)
 {
-	int fd = xsk_new(ANCHOR_RING, 0, true);
+	int fd = xsk_new(ANCHOR_RING, 0, rings);
 	int err = 0;
 
 	*step = "AF_XDP socket";
@@ -279,7 +298,7 @@ static int anchor_new(uint32_t first, uint32_t prefilled, bool reg, const char *
 	}
 	if (!err) {
 		*step = "fill ring";
-		err = prefill(fd, first, prefilled);
+		err = prefill(fd, rings->fill, first, prefilled);
 	}
 	if (!err)
 		return fd;
@@ -292,11 +311,13 @@ static int anchor_open(struct sl_port *port, uint32_t q, const char **step)
 {
 	static const uint16_t modes[] = {XDP_ZEROCOPY | XDP_USE_NEED_WAKEUP,
 					 XDP_COPY | XDP_USE_NEED_WAKEUP};
-	uint32_t first, n = take_for_fill(&first);
+	enum sl_broker_zc zc = sl_broker_opts()->zerocopy;
+	unsigned m = zc == SL_BROKER_ZC_OFF, end = zc == SL_BROKER_ZC_FORCE ? 1 : 2;
+	uint32_t first, n = take_for_fill(port->rings.fill, &first);
 	int err = -EINVAL, fd = -1;
 
-	for (unsigned m = 0; err && m < sl_array_len(modes); m++) {
-		fd = anchor_new(first, n, q == 0, step);
+	for (; err && m < end; m++) {
+		fd = anchor_new(&port->rings, first, n, q == 0, step);
 		err = fd;
 		if (fd < 0)
 			break;
@@ -347,6 +368,11 @@ static void why_anchor(const struct sl_port *port, uint32_t q, const char *step,
 		sl_why(why, "%s: no permission for AF_XDP sockets (needs CAP_NET_RAW)", dev);
 	else if (err == -EBUSY)
 		sl_why(why, "%s: another program has an AF_XDP socket on queue %u", dev, q);
+	else if (q == 0 && sl_broker_opts()->zerocopy == SL_BROKER_ZC_FORCE)
+		sl_why(why,
+		       "%s: zero-copy is demanded and the driver has none (%s); remedy: "
+		       "SLUICE_ZEROCOPY=auto",
+		       dev, sl_strerror(err));
 	else if (q > 0)
 		sl_why(why,
 		       "%s: queue %u of %u cannot be covered (%s); remedy: ethtool -L %s "
@@ -372,6 +398,7 @@ int sl_queues_bind(struct sl_port *port, const char **why)
 
 	if (err)
 		return err;
+	choose_rings(&port->rings);
 	for (uint32_t q = 0; q < port->info.nqueues; q++) {
 		err = anchor_open(port, q, &step);
 		if (err) {
@@ -385,7 +412,10 @@ int sl_queues_bind(struct sl_port *port, const char **why)
 	if (port->zerocopy)
 		port->info.flags |= SL_PORT_ZEROCOPY;
 	sl_info("port", "%s: AF_XDP %s", port->info.ifname,
-		port->zerocopy ? "zero-copy" : "copy mode (the driver has no zero-copy)");
+		port->zerocopy ? "zero-copy"
+		: sl_broker_opts()->zerocopy == SL_BROKER_ZC_OFF
+			? "copy mode (as configured)"
+			: "copy mode (the driver has no zero-copy)");
 	return 0;
 }
 
@@ -425,7 +455,7 @@ static void set_busy_poll(int fd)
 
 static int lease_open(struct sl_port *port, uint32_t q, uint32_t xsk, struct sl_xsk_lease *l)
 {
-	int err, fd = xsk_new(SL_XSK_RX, SL_XSK_TX, false);
+	int err, fd = xsk_new(port->rings.rx, port->rings.tx, NULL);
 
 	if (fd < 0)
 		return fd;
@@ -440,10 +470,10 @@ static int lease_open(struct sl_port *port, uint32_t q, uint32_t xsk, struct sl_
 	*l = (struct sl_xsk_lease){
 		.fd = fd,
 		.queue = q,
-		.rx_size = SL_XSK_RX,
-		.tx_size = SL_XSK_TX,
-		.fill_size = SL_XSK_FILL,
-		.comp_size = SL_XSK_COMP,
+		.rx_size = port->rings.rx,
+		.tx_size = port->rings.tx,
+		.fill_size = port->rings.fill,
+		.comp_size = port->rings.comp,
 		.zerocopy = port->zerocopy,
 	};
 	return 0;

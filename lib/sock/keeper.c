@@ -185,6 +185,7 @@ static void *keeper(void *arg)
 {
 	uint64_t last_busy = sl_now_ns(), last_house = last_busy;
 
+	sl_keeper_place();
 	for (;;)
 		round_once(&last_busy, &last_house);
 	return NULL;

@@ -9,6 +9,7 @@
 #include <linux/sockios.h>
 
 #include "base/log.h"
+#include "base/settings.h"
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/cmsg.h"
@@ -57,9 +58,16 @@ static void want(struct sl_sock *sk, uint16_t bit, bool on)
 	sk->want = (uint16_t)(on ? sk->want | bit : sk->want & ~bit);
 }
 
+/* What the kernel gives, at least what the settings demand. */
+static uint32_t rcvbuf(const struct sl_sock *sk)
+{
+	return sl_max((uint32_t)get_int(sk, SOL_SOCKET, SO_RCVBUF),
+		      (uint32_t)sl_settings.rx_bytes_min);
+}
+
 void sl_sock_read_options(struct sl_sock *sk)
 {
-	sk->udp.rcvbuf = (uint32_t)get_int(sk, SOL_SOCKET, SO_RCVBUF);
+	sk->udp.rcvbuf = rcvbuf(sk);
 	sk->sndbuf = (uint32_t)get_int(sk, SOL_SOCKET, SO_SNDBUF);
 	if (sk->family == AF_INET6)
 		sk->v6only = get_int(sk, IPPROTO_IPV6, IPV6_V6ONLY);
@@ -107,7 +115,7 @@ static bool track_socket(struct sl_sock *sk, int name, const void *val, socklen_
 	switch (name) {
 	case SO_RCVBUF:
 	case SO_RCVBUFFORCE:
-		sk->udp.rcvbuf = (uint32_t)get_int(sk, SOL_SOCKET, SO_RCVBUF);
+		sk->udp.rcvbuf = rcvbuf(sk);
 		sk->stats->rcvbuf = sk->udp.rcvbuf;
 		return true;
 	case SO_SNDBUF:

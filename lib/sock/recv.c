@@ -361,11 +361,46 @@ static ssize_t wait_for(struct sl_sock *sk, int fd, const struct rx_req *r)
 
 /* Calls ---------------------------------------------------------------------------------------- */
 
-static ssize_t kernel_call(int fd, const struct rx_req *r)
+/* SLUICE_RX_POLL_INIT: a socket that is not offloaded polls the kernel so often before it sleeps
+ * there. -EAGAIN: found nothing. */
+static ssize_t poll_kernel(const struct sl_sock *sk, int fd, struct msghdr *m, int flags)
+{
+	uint64_t now = sl_now_ns(), end = sk->rcvtimeo_ns ? now + sk->rcvtimeo_ns : UINT64_MAX;
+	uint32_t gen = sk->gen, ran = sl_sig_ran, intr = sl_sig_intr;
+	int64_t loops = sl_settings.rx_poll_init;
+	struct sl_spin sp;
+	ssize_t n;
+
+	if (!sl_spin_begin(&sp, now))
+		return -EAGAIN;
+	for (int64_t i = 0; loops < 0 || i < loops; i++) {
+		n = sl_sys_recvmsg(fd, m, flags | MSG_DONTWAIT);
+		if (n != -EAGAIN)
+			return n;
+		n = wait_over(sk, fd, gen, ran, intr);
+		if (n)
+			return n;
+		now = sl_now_ns();
+		if (now >= end)
+			return -ETIMEDOUT;
+		if (!sl_spin_on(&sp, now))
+			break;
+	}
+	return -EAGAIN;
+}
+
+static ssize_t kernel_call(const struct sl_sock *sk, int fd, const struct rx_req *r)
 {
 	struct msghdr none = { .msg_iov = (struct iovec *)r->iov, .msg_iovlen = r->niov };
+	struct msghdr *m = r->msg ? r->msg : &none;
 
-	return sl_sys_recvmsg(fd, r->msg ? r->msg : &none, r->flags);
+	if (sl_unlikely(sl_settings.rx_poll_init) && !sk->nonblock && !(r->flags & MSG_DONTWAIT)) {
+		ssize_t n = poll_kernel(sk, fd, m, r->flags);
+
+		if (n != -EAGAIN)
+			return n == -ETIMEDOUT ? -EAGAIN : n;
+	}
+	return sl_sys_recvmsg(fd, m, r->flags);
 }
 
 static ssize_t receive(struct sl_sock *sk, int fd, const struct rx_req *r)
@@ -376,10 +411,10 @@ static ssize_t receive(struct sl_sock *sk, int fd, const struct rx_req *r)
 		sl_keeper_tell_parent(sk);
 	if (sl_unlikely((r->flags & ~OUR_FLAGS) ||
 			(sk->state == SL_STATE_KERNEL && !sl_udp_queued(&sk->udp))))
-		return kernel_call(fd, r);
+		return kernel_call(sk, fd, r);
 	if (sl_unlikely(sk->local_port == 0)) {
 		if (sk->state == SL_STATE_NEW) /* nothing can come before it has a port */
-			return kernel_call(fd, r);
+			return kernel_call(sk, fd, r);
 	}
 	n = try_once(sk, fd, r);
 	if (sl_likely(n != -EAGAIN)) {
@@ -400,7 +435,7 @@ static ssize_t receive(struct sl_sock *sk, int fd, const struct rx_req *r)
 		return -EAGAIN;
 	}
 	n = wait_for(sk, fd, r);
-	return n == -EREMCHG ? kernel_call(fd, r) : n;
+	return n == -EREMCHG ? kernel_call(sk, fd, r) : n;
 }
 
 SL_API ssize_t sl_recvmsg(int fd, struct msghdr *msg, int flags)

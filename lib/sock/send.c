@@ -143,6 +143,24 @@ static uint32_t out_device(const struct sl_sock *sk, const struct sl_addr *dst, 
 	return sk->unicast_oif;
 }
 
+/* Family, port and address of a sockaddr_in in one word. */
+static uint64_t v4_name(const struct tx_req *r)
+{
+	uint64_t v = 0;
+
+	if (r->namelen >= sizeof(struct sockaddr_in) && r->name->sa_family == AF_INET)
+		memcpy(&v, r->name, sizeof(v));
+	return v;
+}
+
+/* Is it the destination of the last datagram? */
+static bool same_dst(const struct sl_path *p, const struct tx_req *r)
+{
+	if (!p->d)
+		return false;
+	return r->name ? p->v4_name && p->v4_name == v4_name(r) : p->to_peer;
+}
+
 /* Where the datagram goes: 0 and the socket's path is for it, or -errno; -EREMOTE: the kernel
  * shall judge. */
 static int find_dst(struct sl_sock *sk, const struct tx_req *r, struct sl_path *p)
@@ -171,6 +189,8 @@ static int find_dst(struct sl_sock *sk, const struct tx_req *r, struct sl_path *
 	p->dst = dst;
 	p->port = port;
 	p->oif = out_device(sk, &dst, scope);
+	p->v4_name = r->name ? v4_name(r) : 0;
+	p->to_peer = !r->name;
 	return 0;
 }
 
@@ -313,11 +333,10 @@ void sl_sock_on_room(struct sl_list *entry)
 
 /* Lane held. Bytes, TO_KERNEL, or -errno. leg_out: to be kicked. */
 static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struct tx_req *r,
-			   struct sl_leg **leg_out)
+			   uint64_t now, struct sl_leg **leg_out)
 {
 	struct sl_tx_ctl ctl = { .tos = -1, .ttl = -1 };
 	struct sl_path special, *p = &sk->path;
-	uint64_t now = sl_now_ns();
 	size_t seg, sent;
 	bool ok;
 	int err;
@@ -332,9 +351,11 @@ static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struc
 			p = &special;
 		}
 	}
-	err = find_dst(sk, r, p);
-	if (sl_unlikely(err < 0))
-		return err;
+	if (!same_dst(p, r)) {
+		err = find_dst(sk, r, p);
+		if (sl_unlikely(err < 0))
+			return err;
+	}
 	if (sl_unlikely(ctl.special && ctl.oif))
 		p->oif = ctl.oif;
 	if (sl_unlikely(!path_fresh(p, now)))
@@ -386,6 +407,13 @@ static void first_send(struct sl_sock *sk)
 		sl_sock_autobind(sk);
 }
 
+/* The device cannot keep up: unless the program wants to know, the datagram is lost as in a full
+ * queue of the kernel's. A full send buffer is told in any case, as the kernel tells it. */
+static bool lost(const struct sl_sock *sk)
+{
+	return !sl_settings.tx_nonblocked_eagains && sl_load(&sk->wmem) < sk->sndbuf;
+}
+
 static ssize_t send_one(struct sl_sock *sk, int fd, const struct tx_req *r)
 {
 	struct sl_leg *leg = NULL;
@@ -403,7 +431,7 @@ static ssize_t send_one(struct sl_sock *sk, int fd, const struct tx_req *r)
 		}
 		if (sl_unlikely(wants_kernel(sk, r)) || !sl_sock_lock(sk, &lane))
 			return send_kernel(sk, fd, r);
-		n = send_locked(sk, lane, r, &leg);
+		n = send_locked(sk, lane, r, sl_now_ns(), &leg);
 		if (sl_likely(leg != NULL) && sl_leg_kick(leg) == -ENETDOWN)
 			n = TO_KERNEL;
 		sl_lane_unlock(lane);
@@ -413,7 +441,7 @@ static ssize_t send_one(struct sl_sock *sk, int fd, const struct tx_req *r)
 			return n;
 		if (sk->nonblock || (r->flags & MSG_DONTWAIT)) {
 			sk->stats->tx_eagain++;
-			return n;
+			return lost(sk) ? (ssize_t)r->len : n;
 		}
 		if (tries > 1000)
 			return send_kernel(sk, fd, r); /* the device stands still */
@@ -492,6 +520,7 @@ static unsigned send_run(struct sl_sock *sk, struct mmsghdr *msgs, unsigned n, i
 	struct sl_leg *leg = NULL, *last = NULL;
 	struct sl_lane *lane;
 	unsigned done = 0, unkicked = 0;
+	uint64_t now = sl_now_ns();
 
 	if (sk->state != SL_STATE_OFFLOADED || (sl_load(&sk->os) & SL_OS_ERR) ||
 	    !sl_sock_lock(sk, &lane))
@@ -502,7 +531,7 @@ static unsigned send_run(struct sl_sock *sk, struct mmsghdr *msgs, unsigned n, i
 
 		if (wants_kernel(sk, &r))
 			break;
-		len = send_locked(sk, lane, &r, &leg);
+		len = send_locked(sk, lane, &r, now, &leg);
 		if (last && leg != last)
 			sl_leg_kick(last);
 		last = leg;

@@ -155,8 +155,18 @@ static void fill_stats(struct sl_sock *sk)
 	s->blocking = !sk->nonblock;
 	s->rcvbuf = sk->udp.rcvbuf;
 	s->sndbuf = sk->sndbuf;
-	s->mc_loop = 1;
+	s->mc_loop = sk->mc_loop;
 	sl_store_release(&s->used, 1);
+}
+
+/* SLUICE_TX_MC_LOOPBACK=0: the shadow, too, sends without. Each family has a flag of its own. */
+static void no_loop(const struct sl_sock *sk)
+{
+	int off = 0;
+
+	sl_sys_setsockopt(sk->fd, IPPROTO_IP, IP_MULTICAST_LOOP, &off, sizeof(off));
+	if (sk->family == AF_INET6)
+		sl_sys_setsockopt(sk->fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, &off, sizeof(off));
 }
 
 struct sl_sock *sl_sock_new(int fd, int family, int type)
@@ -180,7 +190,10 @@ struct sl_sock *sl_sock_new(int fd, int family, int type)
 	sk->stats = sl_stats_sock_new();
 	sk->udp.stats = sk->stats;
 	sk->udp.on_data = on_data;
-	sk->mc_all = sk->mc_loop = true;
+	sk->mc_all = true;
+	sk->mc_loop = sl_settings.tx_mc_loopback;
+	if (!sk->mc_loop)
+		no_loop(sk);
 	sk->pmtudisc = IP_PMTUDISC_WANT;
 	sk->mc_ttl = 1;
 	sl_sock_read_options(sk);

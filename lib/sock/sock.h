@@ -35,6 +35,8 @@
 
 /* The last destination, with headers made for it. */
 struct sl_path {
+	uint64_t v4_name; /* first 8 bytes of the sockaddr_in it was made for, 0: made otherwise */
+	bool to_peer;	  /* made for the connected peer */
 	struct sl_addr dst;
 	uint16_t port;
 	uint32_t oif;
@@ -175,6 +177,7 @@ void sl_sock_on_room(struct sl_list *entry); /* frames came back: may a blocked 
 int sl_keeper_start(void);
 void sl_keeper_watch(struct sl_sock *sk);
 void sl_keeper_wake(void);
+void sl_keeper_place(void); /* place.c: the calling thread is the keeper */
 void sl_keeper_child(void);
 /* From a child: the parent should hand that socket back. */
 void sl_keeper_tell_parent(const struct sl_sock *sk);

@@ -33,6 +33,10 @@ static int bring_up(void)
 		.addr_changed = addr_changed,
 	};
 	struct sl_broker_opts opts = {
+		.xdp = (enum sl_broker_xdp)sl_settings.xdp_mode,
+		.zerocopy = (enum sl_broker_zc)sl_settings.zerocopy,
+		.rx_ring = (uint32_t)sl_settings.rx_wre,
+		.tx_ring = (uint32_t)sl_settings.tx_wre,
 		.busy_poll = sl_settings.busy_poll,
 		.busy_poll_budget = (uint32_t)sl_settings.busy_poll_budget,
 		.no_huge = sl_settings.mem_alloc_type == SL_MEM_ANON,

@@ -10,14 +10,18 @@
 
 #include <errno.h>
 
-#define BATCH 16 /* VMA_CQ_POLL_BATCH_MAX */
+#include "base/settings.h"
+
+#define MAX_BATCH 64 /* SLUICE_CQ_POLL_BATCH_MAX up to this */
 
 static int receive(struct sl_leg *leg, struct sl_xsk *x)
 {
 	struct sl_lane *lane = leg->lane;
-	struct sl_rx_desc descs[BATCH];
+	struct sl_rx_desc descs[MAX_BATCH];
 	struct sl_in in;
-	unsigned n = x->rx.ops->burst(&x->rx, descs, BATCH);
+	unsigned n = sl_min((unsigned)sl_settings.cq_poll_batch_max, (unsigned)MAX_BATCH);
+
+	n = x->rx.ops->burst(&x->rx, descs, n);
 
 	if (sl_likely(n == 0))
 		return 0;
@@ -67,6 +71,8 @@ int sl_lane_turn_locked(struct sl_lane *lane)
 	if (sl_unlikely(!sl_list_empty(&lane->blocked)))
 		make_room(lane);
 	sl_store(&lane->turns, lane->turns + 1);
+	lane->stats->turns++;
+	lane->stats->idle_turns += n == 0;
 	return n;
 }
 
