@@ -28,7 +28,7 @@ VERSION := $(shell sed -n 's/.*SLUICE_VERSION "\(.*\)"/\1/p' lib/sluice.h)
 SAN ?=
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter
 CFLAGS ?= -O2 -g
-ALL_CFLAGS := -std=gnu11 $(WARN) $(CFLAGS) -fvisibility=hidden -fno-strict-aliasing -fPIC \
+ALL_CFLAGS := -std=gnu11 $(WARN) $(CFLAGS) -fvisibility=hidden -fno-strict-aliasing -fno-semantic-interposition -fPIC \
 	-fexceptions -ffile-prefix-map=$(CURDIR)=. -D_GNU_SOURCE -Ilib -Ibpf -I$(BUILD) \
 	-DSLUICE_PREFIX='"$(PREFIX)"' -DSL_VERSION='"$(VERSION)"' -MMD -MP
 ALL_LDFLAGS := $(LDFLAGS) -Wl,-z,relro,-z,now -Wl,--build-id=sha1

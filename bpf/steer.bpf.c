@@ -266,7 +266,7 @@ static __always_inline int steer_port(struct xdp_md *ctx, const struct sl_pkt *p
 	struct sl_port_config *cfg;
 	struct sl_claim *claim;
 	struct addrs a;
-	__u32 zero = 0, hash;
+	__u32 zero = 0, hash = 0;
 
 	cfg = bpf_map_lookup_elem(&config, &zero);
 	if (!cfg || load_addrs(p, &a) || !is_for_us(p, cfg))
@@ -274,8 +274,8 @@ static __always_inline int steer_port(struct xdp_md *ctx, const struct sl_pkt *p
 	claim = find_claim(p, &a, bits, &match);
 	if (!claim)
 		goto miss;
-	hash = flow_hash(p, &a);
-	if (claim->flags & SL_CLAIM_GROUP) {
+	if (claim->flags & SL_CLAIM_GROUP) { /* ten multiplications that others need not pay */
+		hash = flow_hash(p, &a);
 		claim = pick_target(claim->slot, hash);
 		if (!claim)
 			goto miss;

@@ -137,7 +137,7 @@ struct sl_meta {
 	__u32 slot;
 	__u32 gen;
 	__u32 vlan;
-	__u32 hash;	/* of the flow, for spreading */
+	__u32 hash;	/* of the flow when it chose a group's target, else 0 */
 	__u64 stamp_ns; /* SL_META_HW: hardware time stamp as read, SL_META_SW: CLOCK_MONOTONIC */
 };
 #define SL_META_HW (1u << 0)

@@ -316,6 +316,8 @@ static int change_leftover(struct sl_epoll *ep, int epfd, int op, int fd, struct
 
 	if (r < 0)
 		return r;
+	if (op != EPOLL_CTL_DEL && sl_unlikely(sl_fd_sock(fd)->passed))
+		sl_keeper_tell_parent(sl_fd_sock(fd));
 	if (it && op == EPOLL_CTL_DEL)
 		drop(ep, it);
 	else if (it)

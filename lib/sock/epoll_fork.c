@@ -16,6 +16,7 @@
 #include "base/sys.h"
 #include "sock/epoll.h"
 #include "sock/fdtab.h"
+#include "sock/sock.h"
 
 void sl_epoll_fork_child(void)
 {
@@ -123,8 +124,11 @@ static void copy_ours(struct sl_epoll *ep, int to)
 		struct sl_epitem *it = sl_container_of(l, struct sl_epitem, node);
 		struct epoll_event ev = {.events = it->events, .data.u64 = it->data};
 
-		if (it->sk)
-			sl_sys_epoll_ctl(to, EPOLL_CTL_ADD, it->fd, &ev);
+		if (!it->sk)
+			continue;
+		sl_sys_epoll_ctl(to, EPOLL_CTL_ADD, it->fd, &ev);
+		if (sl_sock_is(it->sk, it->fd) && it->sk->passed)
+			sl_keeper_tell_parent(it->sk);
 	}
 }
 

@@ -18,13 +18,14 @@
 #include "base/sys.h"
 #include "sock/sock.h"
 
-#define QUIET_NS   1000000000ull /* no turn for so long: sleep without a tick */
-#define HOUSE_NS   1000000000ull /* other programs' sockets, reader's wishes */
-#define BUSY_PKTS  256		 /* a tick that found more comes again after a millisecond */
+#define QUIET_NS  1000000000ull /* no turn for so long: sleep without a tick */
+#define HOUSE_NS  1000000000ull /* other programs' sockets, reader's wishes */
+#define PARENT_MS 1000          /* most that a child waits for its parent's hand-back */
+#define BUSY_PKTS 256           /* a tick that found more comes again after a millisecond */
 
-static int epfd = -1;	 /* mirrors, shadows, mailbox, bell */
+static int epfd = -1;    /* mirrors, shadows, mailbox, bell */
 static int wake_fd = -1; /* eventfd */
-static int mail[2] = { -1, -1 };
+static int mail[2] = {-1, -1};
 static pthread_t thread;
 
 /* What a child says of an inherited socket that it uses. */
@@ -38,7 +39,7 @@ enum { TAG_NET = 1, TAG_WAKE, TAG_MAIL }; /* else: a socket's address */
 
 static void watch_fd(int fd, uint32_t events, uint64_t tag)
 {
-	struct epoll_event ev = { .events = events, .data.u64 = tag };
+	struct epoll_event ev = {.events = events, .data.u64 = tag};
 
 	sl_sys_epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev);
 }
@@ -55,21 +56,77 @@ void sl_keeper_wake(void)
 	sl_sys_write(wake_fd, &one, sizeof(one));
 }
 
+/* The letter carries the writing end of a pipe, which the parent closes when it is done (or dies):
+ * nothing that the child sends may be answered to the parent's queue. */
+static bool post(const struct letter *l, int fd)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} u = {.align = {.cmsg_len = CMSG_LEN(sizeof(int)),
+			 .cmsg_level = SOL_SOCKET,
+			 .cmsg_type = SCM_RIGHTS}};
+	struct iovec iov = {(void *)l, sizeof(*l)};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = u.buf,
+			   .msg_controllen = sizeof(u.buf)};
+
+	memcpy(CMSG_DATA(&u.align), &fd, sizeof(fd));
+	return sl_sys_sendmsg(mail[1], &m, MSG_NOSIGNAL) == sizeof(*l);
+}
+
 void sl_keeper_tell_parent(const struct sl_sock *sk)
 {
-	struct letter l = { .gen = sk->gen, .sk = (struct sl_sock *)sk };
+	struct letter l = {.gen = sk->gen, .sk = (struct sl_sock *)sk};
+	struct timespec limit = {PARENT_MS / 1000, PARENT_MS % 1000 * 1000000};
+	struct pollfd p = {.events = POLLIN};
+	int pipe[2];
+	bool sent;
 
 	((struct sl_sock *)sk)->passed = false; /* once is enough */
-	sl_sys_write(mail[1], &l, sizeof(l));
+	if (sl_sys(SYS_pipe2, pipe, O_CLOEXEC) < 0)
+		return;
+	sent = post(&l, pipe[1]);
+	sl_sys_close(pipe[1]);
+	p.fd = pipe[0];
+	/* The kernel writes what is left into limit. */
+	while (sent && sl_sys(SYS_ppoll, &p, 1, &limit, NULL, 8) == -EINTR)
+		;
+	sl_sys_close(pipe[0]);
+}
+
+static bool read_letter(struct letter *l, int *done)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} u;
+	struct iovec iov = {l, sizeof(*l)};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = u.buf,
+			   .msg_controllen = sizeof(u.buf)};
+
+	*done = -1;
+	if (sl_sys_recvmsg(mail[0], &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != sizeof(*l))
+		return false;
+	if (m.msg_controllen >= CMSG_LEN(sizeof(int)) && u.align.cmsg_type == SCM_RIGHTS)
+		memcpy(done, CMSG_DATA(&u.align), sizeof(*done));
+	return true;
 }
 
 static void read_mail(void)
 {
 	struct letter l;
+	int done;
 
-	while (sl_sys_read(mail[0], &l, sizeof(l)) == sizeof(l))
+	while (read_letter(&l, &done)) {
 		if (sl_load(&l.sk->gen) == l.gen)
 			sl_sock_kernel(l.sk, SL_REASON_FORKED);
+		if (done >= 0)
+			sl_sys_close(done);
+	}
 }
 
 static void on_shadow(struct sl_sock *sk, uint32_t events)
@@ -112,8 +169,8 @@ static void serve_events(void)
 static uint32_t seen[SL_MAX_LANES]; /* turns, when we last looked */
 
 struct look {
-	uint32_t busy;	/* lanes that moved since the last look */
-	uint32_t pkts;	/* that we had to take */
+	uint32_t busy; /* lanes that moved since the last look */
+	uint32_t pkts; /* that we had to take */
 	uint32_t nfds;
 	struct pollfd *fds;
 	uint32_t max;
@@ -145,16 +202,15 @@ static void add_fds(struct sl_lane *lane, void *arg)
 {
 	struct look *l = arg;
 
-	l->nfds += sl_min(sl_lane_fds(lane, l->fds + l->nfds, l->max - l->nfds),
-			  l->max - l->nfds);
+	l->nfds += sl_min(sl_lane_fds(lane, l->fds + l->nfds, l->max - l->nfds), l->max - l->nfds);
 }
 
 /* One round: look, then sleep as long as may be. */
 static void round_once(uint64_t *last_busy, uint64_t *last_house)
 {
 	struct pollfd fds[256];
-	struct look l = { .fds = fds, .max = sl_array_len(fds) };
-	struct timespec ts = { 0, 0 };
+	struct look l = {.fds = fds, .max = sl_array_len(fds)};
+	struct timespec ts = {0, 0};
 	uint64_t now = sl_now_ns();
 	uint64_t tick = (uint64_t)sl_settings.progress_engine_interval * 1000000ull;
 	bool quiet;
@@ -169,7 +225,7 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 		sl_stats_serve();
 	}
 	quiet = now - *last_busy > QUIET_NS || tick == 0;
-	fds[l.nfds++] = (struct pollfd){ .fd = epfd, .events = POLLIN };
+	fds[l.nfds++] = (struct pollfd){.fd = epfd, .events = POLLIN};
 	if (quiet && tick)
 		sl_lane_for_each(add_fds, &l);
 	ts.tv_nsec = (long)sl_min(l.pkts > BUSY_PKTS ? 1000000 : tick, 999999999ull);
@@ -199,7 +255,8 @@ static int make_fds(void)
 	wake_fd = sl_sys_eventfd(0, O_CLOEXEC | O_NONBLOCK);
 	if (epfd < 0 || wake_fd < 0)
 		return -EMFILE;
-	if (sl_sys(SYS_pipe2, mail, O_CLOEXEC | O_NONBLOCK) < 0)
+	if (sl_sys(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		   mail) < 0)
 		return -EMFILE;
 	watch_fd(wake_fd, EPOLLIN, TAG_WAKE);
 	watch_fd(mail[0], EPOLLIN, TAG_MAIL);
