@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The way in: nothing that the record in front of a packet says is believed. */
+#include "packet.h"
+
+static struct sl_frames cache;
+static struct sl_lane_stats stats;
+static struct sl_in in;
+static uint32_t slot;
+static unsigned handled;
+static bool keep;
+static int object;
+
+static bool handler(void *obj, struct sl_in *i)
+{
+	assert_ptr_equal(obj, &object);
+	assert_ptr_equal(i, &in);
+	assert_ptr_equal(i->pkt.data, sl_frame_ptr(i->frame) + i->off);
+	assert_int_equal(i->slot, slot);
+	handled++;
+	return keep;
+}
+
+static int setup(void **state)
+{
+	pool_setup();
+	cache.n = 0;
+	memset(&stats, 0, sizeof(stats));
+	in = (struct sl_in){.cache = &cache, .stats = &stats, .ifindex = 3};
+	if (!sl_slots)
+		assert_int_equal(sl_slots_init(64), 0);
+	sl_in_register(SL_SLOT_UDP, handler);
+	slot = (uint32_t)sl_slot_new();
+	sl_slot_set(slot, SL_SLOT_UDP, &object);
+	handled = 0;
+	keep = false;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	sl_slot_free(slot);
+	assert_int_equal(pool_free(&cache), POOL_FRAMES); /* freed whatever was wrong */
+	return 0;
+}
+
+static struct sl_rx_desc good(void)
+{
+	struct sl_udp_build b = udp_between("10.0.0.1", 1000, "10.0.0.2", 2000);
+
+	return packet(&cache, &b, "hello", 5, slot, sl_slots[slot].gen);
+}
+
+static struct sl_meta *meta(const struct sl_rx_desc *d)
+{
+	return (struct sl_meta *)(sl_frame_ptr(d->frame) + d->off - sizeof(struct sl_meta));
+}
+
+static void test_good_packet(void **state)
+{
+	struct sl_rx_desc d = good();
+
+	meta(&d)->flags = SL_META_SW | 0x80;
+	meta(&d)->stamp_ns = 12345;
+	keep = true;
+	sl_net_input(&in, &d);
+	assert_int_equal(handled, 1);
+	assert_int_equal(in.frame, d.frame);
+	assert_int_equal(in.pkt.payload_len, 5);
+	assert_memory_equal(in.pkt.data + in.pkt.payload, "hello", 5);
+	assert_int_equal(in.stamp, SL_META_SW);
+	assert_int_equal(in.stamp_ns, 12345);
+	assert_int_equal(stats.rx_pkts, 1);
+	assert_int_equal(stats.rx_bytes, d.len);
+	assert_int_equal(pool_free(&cache), POOL_FRAMES - 1); /* kept, and ours to free */
+	sl_frame_put(&cache, d.frame);
+}
+
+static void test_refused_by_the_protocol(void **state)
+{
+	struct sl_rx_desc d = good();
+
+	sl_net_input(&in, &d);
+	assert_int_equal(handled, 1);
+}
+
+static void test_no_record(void **state)
+{
+	struct sl_rx_desc d = good();
+
+	meta(&d)->magic ^= 1;
+	sl_net_input(&in, &d);
+	d = good();
+	d.off = sizeof(struct sl_meta) - 1; /* there is no room for one */
+	sl_net_input(&in, &d);
+	d = good();
+	memset(meta(&d), 0, sizeof(struct sl_meta));
+	sl_net_input(&in, &d);
+	assert_int_equal(stats.rx_bad_meta, 3);
+	assert_int_equal(handled, 0);
+}
+
+static void test_slots_that_are_none(void **state)
+{
+	static const uint32_t wrong[] = {64, 65, 1u << 20, 1u << 31, UINT32_MAX};
+
+	for (unsigned i = 0; i < sl_array_len(wrong); i++) {
+		struct sl_rx_desc d = good();
+
+		meta(&d)->slot = wrong[i];
+		sl_net_input(&in, &d);
+		assert_int_equal(stats.rx_stale, i + 1);
+	}
+	assert_int_equal(handled, 0);
+}
+
+static void test_stale_generation(void **state)
+{
+	struct sl_rx_desc d = good(), e;
+	uint32_t old = slot;
+
+	sl_slot_free(slot); /* closed while the packet was under way */
+	sl_net_input(&in, &d);
+	assert_int_equal(stats.rx_stale, 1);
+	slot = (uint32_t)sl_slot_new();
+	assert_int_equal(slot, old);
+	e = good();
+	meta(&e)->gen--;
+	sl_slot_set(slot, SL_SLOT_UDP, &object);
+	sl_net_input(&in, &e);
+	assert_int_equal(stats.rx_stale, 2);
+	assert_int_equal(handled, 0);
+}
+
+/* The slot is taken, but nothing was put in yet. */
+static void test_slot_without_an_object(void **state)
+{
+	uint32_t used = slot, fresh = (uint32_t)sl_slot_new();
+	struct sl_rx_desc d;
+
+	slot = fresh;
+	d = good();
+	sl_net_input(&in, &d);
+	assert_int_equal(stats.rx_stale, 1);
+	sl_slot_free(fresh);
+	slot = used;
+}
+
+static void test_hostile_offsets(void **state)
+{
+	static const uint16_t at[] = {0, 13, 15, 33, 47, 100, 1000, 2048, 4096, 65528, 65535};
+
+	for (unsigned i = 0; i < sl_array_len(at); i++)
+		for (unsigned j = 0; j < 3; j++) {
+			struct sl_rx_desc d = good();
+
+			if (j != 1)
+				meta(&d)->l3 = at[i];
+			if (j != 0)
+				meta(&d)->l4 = at[i];
+			sl_net_input(&in, &d);
+		}
+	assert_int_equal(handled, 0);
+	assert_int_equal(stats.rx_bad_len, 3 * sl_array_len(at));
+}
+
+static void test_damage_is_counted(void **state)
+{
+	struct sl_rx_desc d = good();
+
+	sl_frame_ptr(d.frame)[d.off + d.len - 1] ^= 0x10;
+	sl_net_input(&in, &d);
+	assert_int_equal(stats.rx_bad_csum, 1);
+	d = good();
+	d.len--;
+	sl_net_input(&in, &d);
+	assert_int_equal(stats.rx_bad_len, 1);
+	assert_int_equal(handled, 0);
+}
+
+/* Devices that leave checksums unfinished are believed, others are not. */
+static void test_partial_checksum_by_device(void **state)
+{
+	struct sl_addr src = addr("10.0.0.1"), dst = addr("10.0.0.2");
+	uint16_t part = (uint16_t)~sl_csum_fold(sl_pseudo_sum(&src, &dst, IPPROTO_UDP, 13));
+
+	for (int ok = 0; ok < 2; ok++) {
+		struct sl_rx_desc d = good();
+
+		memcpy(sl_frame_ptr(d.frame) + d.off + 34 + 6, &part, 2);
+		in.partial_ok = ok;
+		sl_net_input(&in, &d);
+		assert_int_equal(handled, ok);
+		assert_int_equal(stats.rx_bad_csum, 1);
+	}
+}
+
+#define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(test_good_packet),
+		T(test_refused_by_the_protocol),
+		T(test_no_record),
+		T(test_slots_that_are_none),
+		T(test_stale_generation),
+		T(test_slot_without_an_object),
+		T(test_hostile_offsets),
+		T(test_damage_is_counted),
+		T(test_partial_checksum_by_device),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
