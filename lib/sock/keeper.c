@@ -221,6 +221,7 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	if (now - *last_house > HOUSE_NS) {
 		*last_house = now;
 		sl_mcast_recheck();
+		sl_ports_check();
 		sl_stats->frames_free = sl_load(&sl_pool.nfree) + sl_load(&sl_pool.unborn);
 		sl_stats_serve();
 	}

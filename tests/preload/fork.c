@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* New processes: fork, vfork, posix_spawn, exec, descriptors passed on. Both sides stay sound. */
+#include "t.h"
+
+#include <spawn.h>
+#include <sys/un.h>
+
+extern char **environ;
+
+static int echo(int fd, const char *text)
+{
+	struct timeval tv = {2, 0};
+	char buf[100];
+	ssize_t n;
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	if (send(fd, text, strlen(text), 0) < 0)
+		return -1;
+	n = recv(fd, buf, sizeof(buf), 0);
+	return n == (ssize_t)strlen(text) && memcmp(buf, text, (size_t)n) == 0;
+}
+
+static int ended(pid_t pid)
+{
+	int st;
+
+	CHECK(waitpid(pid, &st, 0) == pid);
+	return WIFEXITED(st) ? WEXITSTATUS(st) : -WTERMSIG(st);
+}
+
+/* Parent and child use the inherited socket in turn, and new ones of their own. */
+static void forks(void)
+{
+	int fd = udp(), fresh;
+	pid_t pid;
+
+	printf("before: %d\n", echo(fd, "before"));
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		fresh = udp();
+		_exit(echo(fd, "child") * 2 + echo(fresh, "child's own"));
+	}
+	printf("child: %d\n", ended(pid));
+	printf("parent: %d\n", echo(fd, "parent"));
+	fresh = udp();
+	printf("parent's own: %d\n", echo(fresh, "parent's own"));
+	pid = fork();
+	if (pid == 0) {
+		close(fd);
+		close(fresh);
+		_exit(7);
+	}
+	printf("child that closed: %d\n", ended(pid));
+	printf("parent: %d %d\n", echo(fd, "parent"), echo(fresh, "parent"));
+	close(fresh);
+	/* The parent goes, the child goes on (daemon). */
+	pid = fork();
+	if (pid == 0) {
+		pid_t inner = fork();
+
+		if (inner)
+			_exit(0);
+		sleep_ms(200);
+		printf("grandchild: %d\n", echo(fd, "grandchild"));
+		fflush(stdout);
+		_exit(0);
+	}
+	printf("middle: %d\n", ended(pid));
+	fflush(stdout);
+	sleep_ms(700);
+	close(fd);
+}
+
+static void sets(void)
+{
+	int fd = udp(), ep = epoll_create1(0), p[2];
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = 5}, got[4];
+	pid_t pid;
+
+	CHECK(pipe(p) == 0);
+	CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev) == 0);
+	ev.data.u64 = 6;
+	CHECK(epoll_ctl(ep, EPOLL_CTL_ADD, p[0], &ev) == 0);
+	printf("before: %d\n", echo(fd, "before"));
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		int n;
+
+		ask(fd, 1, 10, 0, 0);
+		n = epoll_wait(ep, got, 4, 2000);
+		if (n != 1 || got[0].data.u64 != 5 || drain(fd) != 1)
+			_exit(1);
+		if (write(p[1], "x", 1) != 1 || epoll_wait(ep, got, 4, 2000) != 1)
+			_exit(2);
+		_exit(got[0].data.u64 == 6 ? 42 : 3);
+	}
+	printf("child: %d\n", ended(pid));
+	CHECK(read(p[0], got, 1) == 1);
+	printf("nothing in the parent: %d\n", epoll_wait(ep, got, 4, 20));
+	ask(fd, 1, 10, 0, 0);
+	printf("parent: %d", epoll_wait(ep, got, 4, 5000));
+	printf(" %d\n", (int)got[0].data.u64);
+	drain(fd);
+	close(fd);
+	close(ep);
+	close(p[0]);
+	close(p[1]);
+}
+
+static void *receives(void *arg)
+{
+	char buf[100];
+
+	return (void *)(intptr_t)recv(*(int *)arg, buf, sizeof(buf), 0);
+}
+
+/* Another thread waits in recv while this one forks, many times. */
+static void while_waiting(void)
+{
+	int fd = udp(), sum = 0;
+	pthread_t t;
+	void *r;
+
+	CHECK(pthread_create(&t, NULL, receives, &fd) == 0);
+	for (int i = 0; i < 30; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit(1);
+		sum += ended(pid);
+	}
+	ask(fd, 1, 10, 0, 0);
+	pthread_join(t, &r);
+	printf("children: %d, received: %ld\n", sum, (long)(intptr_t)r);
+	close(fd);
+}
+
+static void spawns(void)
+{
+	char *argv[] = {"sh", "-c", "exit 5", NULL};
+	posix_spawn_file_actions_t fa;
+	int fd = udp();
+	pid_t pid;
+	FILE *f;
+
+	printf("before: %d\n", echo(fd, "before"));
+	fflush(stdout);
+	pid = vfork();
+	if (pid == 0) {
+		close(fd); /* in the child's table, not in ours */
+		dup2(1, fd);
+		execl("/bin/sh", "sh", "-c", "exit 9", NULL);
+		_exit(1);
+	}
+	printf("vfork: %d\n", ended(pid));
+	printf("after: %d\n", echo(fd, "after vfork"));
+	pid = vfork();
+	if (pid == 0)
+		_exit(close(fd) == 0 ? 3 : 4);
+	printf("vfork: %d\n", ended(pid));
+	printf("after: %d\n", echo(fd, "after vfork"));
+	posix_spawn_file_actions_init(&fa);
+	posix_spawn_file_actions_addclose(&fa, fd);
+	CHECK(posix_spawn(&pid, "/bin/sh", &fa, NULL, argv, environ) == 0);
+	printf("posix_spawn: %d\n", ended(pid));
+	printf("after: %d\n", echo(fd, "after posix_spawn"));
+	fflush(stdout);
+	printf("system: %d\n", WEXITSTATUS(system("exit 6")));
+	f = popen("echo a line", "r");
+	char line[100] = "";
+	CHECK(f && fgets(line, sizeof(line), f));
+	pclose(f);
+	printf("popen: %s", line);
+	printf("after: %d\n", echo(fd, "after popen"));
+	close(fd);
+}
+
+static char **t_argv;
+
+/* A program that goes on as another one (exec without fork) keeps its socket; see main. */
+static void execs(void)
+{
+	char *argv[] = {t_argv[0], t_argv[1], t_argv[2], t_argv[3], "exec", NULL};
+	pid_t pid;
+
+	fflush(stdout);
+	CHECK(posix_spawn(&pid, "/proc/self/exe", NULL, NULL, argv, environ) == 0);
+	printf("new program: %d\n", ended(pid));
+}
+
+static void exec_self(void)
+{
+	int fd = udp();
+	char name[20];
+
+	if (echo(fd, "before exec") != 1)
+		_exit(1);
+	snprintf(name, sizeof(name), "fd=%d", fd);
+	execl("/proc/self/exe", t_argv[0], t_argv[1], t_argv[2], t_argv[3], name, NULL);
+	_exit(99);
+}
+
+static void send_fd(int to, int fd)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} u = {0};
+	struct iovec iov = {"x", 1};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = u.buf,
+			   .msg_controllen = sizeof(u.buf)};
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	CHECK(sendmsg(to, &m, 0) == 1);
+}
+
+static int receive_fd(int from)
+{
+	union {
+		char buf[CMSG_SPACE(sizeof(int))];
+		struct cmsghdr align;
+	} u;
+	char x;
+	struct iovec iov = {&x, 1};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = u.buf,
+			   .msg_controllen = sizeof(u.buf)};
+	int fd;
+
+	CHECK(recvmsg(from, &m, 0) == 1);
+	CHECK(CMSG_FIRSTHDR(&m) && CMSG_FIRSTHDR(&m)->cmsg_type == SCM_RIGHTS);
+	memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(fd));
+	return fd;
+}
+
+static void passes(void)
+{
+	int pair[2], fd;
+	pid_t pid;
+
+	CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+	pid = fork();
+	if (pid == 0) {
+		close(pair[0]);
+		fd = receive_fd(pair[1]);
+		_exit(echo(fd, "in the other process"));
+	}
+	close(pair[1]);
+	fd = udp();
+	printf("before: %d\n", echo(fd, "before"));
+	send_fd(pair[0], fd);
+	printf("other process: %d\n", ended(pid));
+	printf("after: %d\n", echo(fd, "after"));
+	close(fd);
+	close(pair[0]);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct t_case cases[] = {
+		{"forks", forks},   {"sets", sets},   {"while_waiting", while_waiting},
+		{"spawns", spawns}, {"execs", execs}, {"passes", passes},
+		{NULL, NULL},
+	};
+	static const struct t_case self[] = {{"exec", exec_self}, {NULL, NULL}};
+	int fd;
+
+	t_argv = argv;
+	if (argc == 5 && sscanf(argv[4], "fd=%d", &fd) == 1)
+		return echo(fd, "a new program") == 1 ? 77 : 1;
+	if (argc == 5 && strcmp(argv[4], "exec") == 0)
+		return t_main(argc, argv, self);
+	return t_main(argc, argv, cases);
+}
