@@ -166,11 +166,13 @@ detach:
 	return err;
 }
 
-static void port_stop(struct sl_port *p)
+/* exiting: other threads may still be at work in what is mapped. */
+static void port_stop(struct sl_port *p, bool exiting)
 {
 	sl_attach_close(&p->attach, p->info.ifindex);
-	sl_queues_close(p);
-	sl_maps_close(p);
+	sl_queues_close(p, !exiting);
+	if (!exiting)
+		sl_maps_close(p);
 	sl_pin_remove(p->info.ifindex);
 	sl_reaper_stop(p);
 	sl_info("port", "%s: released", p->info.ifname);
@@ -226,14 +228,14 @@ leave:
 	return err;
 }
 
-static void port_unlink(struct sl_port *p)
+static void port_unlink(struct sl_port *p, bool exiting)
 {
 	struct sl_port **at = &ports;
 
 	while (*at != p)
 		at = &(*at)->next;
 	*at = p->next;
-	port_stop(p);
+	port_stop(p, exiting);
 	port_free(p);
 }
 
@@ -245,7 +247,7 @@ void sl_broker_port_close(uint32_t ifindex)
 	sl_broker_enter(&g);
 	p = sl_port_find(ifindex);
 	if (p && --p->users == 0)
-		port_unlink(p);
+		port_unlink(p, false);
 	sl_broker_leave(&g);
 }
 
@@ -297,6 +299,6 @@ void sl_broker_fini(void)
 
 	sl_broker_enter(&g);
 	while (ports)
-		port_unlink(ports);
+		port_unlink(ports, true);
 	sl_broker_leave(&g);
 }

@@ -32,6 +32,7 @@ struct sl_port_info {
 	uint32_t max_lanes;
 	uint64_t *ports;             /* `ports`: SL_MAX_PORTS words; written by the broker alone */
 	const struct sl_rule *rules; /* `rules`: SL_MAX_RULES + 1 entries, live */
+	struct sl_rule *rules_rw;    /* the same, to count hits in; NULL: not writable */
 	char pin_dir[64];            /* "" when not pinned */
 };
 
@@ -56,10 +57,13 @@ struct sl_broker_opts {
  * stay. */
 void sl_broker_init(const struct sl_broker_opts *opts);
 
-/* What a lane gets on one RX queue. Fill and completion rings belong to the queue: whoever maps
- * them first from any XSK of the queue in this process shares them with its other lanes. The
- * broker keeps an XSK of its own on each queue, so the rings (and the frames in them) stay when the
- * last lane closes, until the port is closed.
+/* What a lane gets on one RX queue. Fill and completion rings belong to the queue and are shared
+ * by its lanes. The broker keeps an XSK of its own on each queue, so these rings (and the frames in
+ * them) stay when the last lane closes, until the port is closed.
+ *
+ * The rings are mapped already, since kernels before 6.4 let that be done only before bind. rx_map
+ * and tx_map are the caller's to unmap; fill_map and comp_map are the broker's. NULL (a lease that
+ * came over a socket): map them from the descriptor; it is the caller's then.
  *
  * The fill ring of a queue has frames in it before bind (a driver may stay deaf otherwise). Frames
  * are the broker's until they are received or taken by sl_broker_frames(). */
@@ -67,6 +71,8 @@ struct sl_xsk_lease {
 	int fd; /* bound XSK; the caller owns it */
 	uint32_t queue;
 	uint32_t rx_size, tx_size, fill_size, comp_size; /* entries */
+	void *rx_map, *tx_map, *fill_map, *comp_map;
+	size_t rx_bytes, tx_bytes; /* of the mappings */
 	bool zerocopy;
 };
 

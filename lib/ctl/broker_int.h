@@ -55,6 +55,8 @@ struct sl_attach {
 /* One RX queue of a port. */
 struct sl_queue {
 	int anchor_fd; /* XSK that keeps the rings of the queue alive */
+	void *fill_map, *comp_map;
+	size_t fill_bytes, comp_bytes;
 };
 
 /* Entries, powers of two. */
@@ -147,10 +149,19 @@ int sl_group_make(struct sl_port *port, const struct sl_claim *target, uint32_t 
 void sl_group_drop(struct sl_port *port, uint32_t group);
 int sl_group_get(struct sl_port *port, uint32_t group, struct sl_group *out);
 
-/* broker_xsk.c */
-int sl_queues_bind(struct sl_port *port, const char **why);
-void sl_queues_close(struct sl_port *port);
+/* broker_umem.c */
+extern struct sl_umem_info sl_umem;
 bool sl_umem_is_there(void);
 void sl_umem_child(void);
+/* Registers the packet memory with an XSK that is not bound. */
+int sl_umem_register(int fd);
+/* The frames that a new queue starts with: [*first, *first + the result); and back. */
+uint32_t sl_frames_take(uint32_t fill_size, uint32_t *first);
+void sl_frames_untake(uint32_t first, uint32_t n);
+
+/* broker_xsk.c */
+int sl_queues_bind(struct sl_port *port, const char **why);
+/* unmap: nobody works the rings any more. */
+void sl_queues_close(struct sl_port *port, bool unmap);
 
 #endif

@@ -75,7 +75,7 @@ static int map_shared(struct sl_port *port)
 	if (p == MAP_FAILED)
 		return -errno;
 	port->rules = p;
-	port->info.rules = port->rules;
+	port->info.rules = port->info.rules_rw = port->rules;
 	/* Touched where there are claims only. */
 	p = mmap(NULL, USES_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
@@ -113,7 +113,7 @@ void sl_maps_close(struct sl_port *port)
 	if (port->uses)
 		munmap(port->uses, USES_BYTES);
 	port->info.ports = NULL;
-	port->info.rules = port->rules = NULL;
+	port->info.rules = port->info.rules_rw = port->rules = NULL;
 	port->uses = NULL;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packet memory and AF_XDP sockets.
+/* AF_XDP sockets.
  *
- * Theory of operation: the memory is one memfd. Each device registers it once (a registration
+ * Theory of operation: each device registers the packet memory once (a registration
  * decides zero-copy or copy for all its queues, and devices differ). On each queue the broker
  * binds an XSK of its own, the anchor, with the smallest of receive rings; it is in no map and
  * receives nothing, but keeps the queue's fill and completion rings while lanes come and go.
@@ -13,10 +13,8 @@
 #include <errno.h>
 #include <linux/if_xdp.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/lock.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/broker_lock.h"
@@ -31,105 +29,6 @@
 #define BUSY_TRIES   50  /* of 10 ms */
 #define ETH_OVERHEAD 22  /* Ethernet header and two VLAN tags */
 #define ANCHOR_RING  2
-#define HUGE_PAGE    (2ul << 20)
-
-static struct sl_umem_info umem = {.memfd = -1};
-/* Frames below next_frame went into fill rings, those from split_frame on are the caller's. */
-static struct sl_lock frames_lock; /* protects both; taken on the caller's packet path */
-static uint32_t next_frame;
-static uint32_t split_frame;
-
-bool sl_umem_is_there(void)
-{
-	return umem.base != NULL;
-}
-
-void sl_umem_child(void)
-{
-	if (umem.memfd >= 0)
-		sl_sys_close(umem.memfd);
-	umem = (struct sl_umem_info){.memfd = -1};
-	next_frame = split_frame = 0;
-	frames_lock = (struct sl_lock){0};
-}
-
-/* Packet memory ---------------------------------------------------------------------------------
- */
-
-static int umem_map(size_t bytes, bool huge, struct sl_umem_info *u)
-{
-	unsigned flags = MFD_CLOEXEC | (huge ? MFD_HUGETLB : 0);
-	int err;
-
-	u->memfd = (int)sl_sys(SYS_memfd_create, "sluice-umem", flags);
-	if (u->memfd < 0)
-		return u->memfd;
-	if (huge)
-		bytes = (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
-	err = (int)sl_sys(SYS_ftruncate, u->memfd, bytes);
-	if (err)
-		goto close;
-	u->base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, u->memfd, 0);
-	if (u->base == MAP_FAILED) {
-		err = -errno;
-		goto close;
-	}
-	u->huge = huge;
-	return 0;
-close:
-	sl_sys_close(u->memfd);
-	u->base = NULL;
-	return err;
-}
-
-static int umem_make(uint32_t nframes, uint32_t frame_size, const char **why)
-{
-	struct sl_umem_info u = {.memfd = -1,
-				 .nframes = nframes,
-				 .frame_size = frame_size,
-				 .headroom = SL_UMEM_HEADROOM};
-	size_t bytes = (size_t)nframes * frame_size;
-	int err = -ENOMEM;
-
-	if (!nframes || (frame_size != 2048 && frame_size != 4096)) {
-		sl_why(why, "frames must be 2048 or 4096 bytes");
-		return -EINVAL;
-	}
-	if (!sl_broker_opts()->no_huge)
-		err = umem_map(bytes, true, &u);
-	if (err) {
-		if (!sl_broker_opts()->no_huge)
-			sl_log(sl_broker_opts()->want_huge ? SL_LOG_WARN : SL_LOG_INFO, "mem",
-			       "no huge pages for %zu MB of packet memory, using ordinary pages; "
-			       "remedy: sysctl vm.nr_hugepages=%zu",
-			       bytes >> 20, (bytes + HUGE_PAGE - 1) / HUGE_PAGE);
-		err = umem_map(bytes, false, &u);
-	}
-	if (err) {
-		sl_why(why, "no memory for %u frames of %u bytes: %s", nframes, frame_size,
-		       sl_strerror(err));
-		return err;
-	}
-	umem = u;
-	return 0;
-}
-
-int sl_broker_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *out,
-		   const char **why)
-{
-	struct sl_broker_guard g;
-	int err = 0;
-
-	sl_broker_enter(&g);
-	if (!sl_umem_is_there())
-		err = umem_make(nframes, frame_size, why);
-	if (!err && split_frame == 0)
-		split_frame = umem.nframes;
-	if (!err)
-		*out = umem;
-	sl_broker_leave(&g);
-	return err;
-}
 
 /* Sockets ---------------------------------------------------------------------------------------
  */
@@ -159,7 +58,7 @@ static void choose_rings(struct sl_ring_sizes *r)
 /* queue: the sizes of the queue's rings, NULL: it shares those of another XSK. */
 static int xsk_new(uint32_t rx, uint32_t tx, const struct sl_ring_sizes *queue)
 {
-	int fd = sl_sys_socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+	int fd = sl_fd_keep(sl_sys_socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0));
 	int err;
 
 	if (fd < 0)
@@ -200,109 +99,94 @@ static int xsk_bind(int fd, const struct sl_port *port, uint32_t queue, uint16_t
 	return err;
 }
 
-static int umem_register(int fd)
+/* Kernels before 6.4 let rings be mapped only before bind. A mapping holds the socket, so forked
+ * children must not have it. */
+static void *map_ring(int fd, size_t bytes, off_t pgoff)
 {
-	struct xdp_umem_reg reg = {
-		.addr = (uintptr_t)umem.base,
-		.len = (uint64_t)umem.nframes * umem.frame_size,
-		.chunk_size = umem.frame_size,
-		.headroom = umem.headroom,
-	};
-	struct rlimit old, high;
-	int err = sl_sys_setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &reg, sizeof(reg));
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, pgoff);
 
-	if (err != -ENOBUFS)
-		return err;
-	/* Over the limit of locked memory. The soft limit is only a default: try with the hard. */
-	if (sl_sys(SYS_prlimit64, 0, RLIMIT_MEMLOCK, NULL, &old))
-		return err;
-	high = (struct rlimit){.rlim_cur = old.rlim_max, .rlim_max = old.rlim_max};
-	sl_sys(SYS_prlimit64, 0, RLIMIT_MEMLOCK, &high, NULL);
-	err = sl_sys_setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &reg, sizeof(reg));
-	sl_sys(SYS_prlimit64, 0, RLIMIT_MEMLOCK, &old, NULL);
-	return err;
+	if (p == MAP_FAILED)
+		return NULL;
+	madvise(p, bytes, MADV_DONTFORK);
+	return p;
 }
 
-/* The frames that a new queue starts with: [*first, *first + the result). */
-static uint32_t take_for_fill(uint32_t fill_size, uint32_t *first)
+static void unmap_ring(void *map, size_t bytes)
 {
-	uint32_t n = sl_min(fill_size / 2, umem.nframes / 8);
-
-	sl_lock(&frames_lock);
-	n = sl_min(n, split_frame - next_frame);
-	*first = next_frame;
-	next_frame += n;
-	sl_unlock(&frames_lock);
-	return n;
+	if (map)
+		munmap(map, bytes);
 }
 
-/* They went nowhere. */
-static void untake(uint32_t first, uint32_t n)
+static int ring_offsets(int fd, struct xdp_mmap_offsets *off)
 {
-	sl_lock(&frames_lock);
-	if (next_frame == first + n)
-		next_frame = first;
-	sl_unlock(&frames_lock);
+	socklen_t len = sizeof(*off);
+
+	return sl_sys_getsockopt(fd, SOL_XDP, XDP_MMAP_OFFSETS, off, &len);
 }
 
-uint32_t sl_broker_frames(uint32_t want, uint32_t *first)
+static void queue_unmap(struct sl_queue *q)
 {
-	if (!sl_lock(&frames_lock))
-		return 0;
-	want = sl_min(want, split_frame - next_frame);
-	split_frame -= want;
-	*first = split_frame;
-	sl_unlock(&frames_lock);
-	return want;
+	unmap_ring(q->fill_map, q->fill_bytes);
+	unmap_ring(q->comp_map, q->comp_bytes);
+	q->fill_map = q->comp_map = NULL;
 }
 
-/* Writes frames [first, first + n) into the empty fill ring of an XSK that is not bound yet. */
-static int prefill(int fd, uint32_t fill_size, uint32_t first, uint32_t n)
+/* Maps the queue's rings from its anchor, which is not bound yet, and writes frames [first, first
+ * + n) into the empty fill ring. */
+static int queue_map(struct sl_queue *q, const struct sl_ring_sizes *rings, uint32_t first,
+		     uint32_t n)
 {
 	struct xdp_mmap_offsets off;
-	socklen_t len = sizeof(off);
-	int err = sl_sys_getsockopt(fd, SOL_XDP, XDP_MMAP_OFFSETS, &off, &len);
+	int err = ring_offsets(q->anchor_fd, &off);
 	uint64_t *desc;
-	size_t bytes;
-	char *ring;
 
 	if (err)
 		return err;
-	bytes = off.fr.desc + fill_size * sizeof(uint64_t);
-	ring = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-		    (off_t)XDP_UMEM_PGOFF_FILL_RING);
-	if (ring == MAP_FAILED)
-		return -errno;
-	desc = (uint64_t *)(ring + off.fr.desc);
+	q->fill_bytes = off.fr.desc + rings->fill * sizeof(uint64_t);
+	q->comp_bytes = off.cr.desc + rings->comp * sizeof(uint64_t);
+	q->fill_map = map_ring(q->anchor_fd, q->fill_bytes, (off_t)XDP_UMEM_PGOFF_FILL_RING);
+	q->comp_map = map_ring(q->anchor_fd, q->comp_bytes, (off_t)XDP_UMEM_PGOFF_COMPLETION_RING);
+	if (!q->fill_map || !q->comp_map) {
+		queue_unmap(q);
+		return -ENOMEM;
+	}
+	desc = (uint64_t *)((char *)q->fill_map + off.fr.desc);
 	for (uint32_t i = 0; i < n; i++)
-		desc[i] = (uint64_t)(first + i) * umem.frame_size;
+		desc[i] = (uint64_t)(first + i) * sl_umem.frame_size;
 	/* Pairs with the kernel's acquire of the producer index (xskq_cons_peek). */
-	sl_store_release((uint32_t *)(ring + off.fr.producer), n);
-	munmap(ring, bytes);
+	sl_store_release((uint32_t *)((char *)q->fill_map + off.fr.producer), n);
 	return 0;
 }
 
-/* An anchor, complete but for bind. first_fd < 0: the first of the device, with the memory. */
-static int anchor_new(const struct sl_ring_sizes *rings, uint32_t first, uint32_t prefilled,
-		      bool reg, const char **step)
+static void queue_close(struct sl_queue *q, bool unmap)
 {
-	int fd = xsk_new(ANCHOR_RING, 0, rings);
+	if (unmap)
+		queue_unmap(q);
+	if (q->anchor_fd >= 0)
+		sl_sys_close(q->anchor_fd);
+	*q = (struct sl_queue){.anchor_fd = -1};
+}
+
+/* An anchor, complete but for bind. reg: the first of the device, with the memory. */
+static int anchor_new(struct sl_queue *q, const struct sl_ring_sizes *rings, uint32_t first,
+		      uint32_t n, bool reg, const char **step)
+{
 	int err = 0;
 
 	*step = "AF_XDP socket";
-	if (fd < 0)
-		return fd;
+	q->anchor_fd = xsk_new(ANCHOR_RING, 0, rings);
+	if (q->anchor_fd < 0)
+		return q->anchor_fd;
 	if (reg) {
 		*step = "packet memory";
-		err = umem_register(fd);
+		err = sl_umem_register(q->anchor_fd);
 	}
 	if (!err) {
 		*step = "fill ring";
-		err = prefill(fd, rings->fill, first, prefilled);
+		err = queue_map(q, rings, first, n);
 	}
-	if (!err)
-		return fd;
-	sl_sys_close(fd);
+	if (err)
+		queue_close(q, true);
 	return err;
 }
 
@@ -313,44 +197,42 @@ static int anchor_open(struct sl_port *port, uint32_t q, const char **step)
 					 XDP_COPY | XDP_USE_NEED_WAKEUP};
 	enum sl_broker_zc zc = sl_broker_opts()->zerocopy;
 	unsigned m = zc == SL_BROKER_ZC_OFF, end = zc == SL_BROKER_ZC_FORCE ? 1 : 2;
-	uint32_t first, n = take_for_fill(port->rings.fill, &first);
-	int err = -EINVAL, fd = -1;
+	uint32_t first, n = sl_frames_take(port->rings.fill, &first);
+	struct sl_queue *queue = &port->queue[q];
+	int err = -EINVAL;
 
 	for (; err && m < end; m++) {
-		fd = anchor_new(&port->rings, first, n, q == 0, step);
-		err = fd;
-		if (fd < 0)
+		err = anchor_new(queue, &port->rings, first, n, q == 0, step);
+		if (err)
 			break;
 		*step = "bind";
 		if (q > 0)
-			err = xsk_bind(fd, port, q, XDP_SHARED_UMEM, port->queue[0].anchor_fd);
+			err = xsk_bind(queue->anchor_fd, port, q, XDP_SHARED_UMEM,
+				       port->queue[0].anchor_fd);
 		else
-			err = xsk_bind(fd, port, q, modes[m], 0);
+			err = xsk_bind(queue->anchor_fd, port, q, modes[m], 0);
 		if (err)
-			sl_sys_close(fd);
+			queue_close(queue, true);
 		if (q > 0 || err == -EPERM || err == -EBUSY || err == -ENETDOWN)
 			break;
 	}
-	if (err) {
-		untake(first, n);
-		return err;
-	}
-	port->queue[q] = (struct sl_queue){fd};
-	return 0;
+	if (err)
+		sl_frames_untake(first, n);
+	return err;
 }
 
 static int check_mtu(const struct sl_port *port, const char **why)
 {
-	uint32_t room = umem.frame_size - XDP_HEADROOM - umem.headroom;
+	uint32_t room = sl_umem.frame_size - XDP_HEADROOM - sl_umem.headroom;
 
 	if (port->info.mtu + ETH_OVERHEAD <= room)
 		return 0;
 	sl_why(why,
 	       "%s has MTU %u, the most for frames of %u bytes is %u; remedy: ip link set dev %s "
 	       "mtu %u%s",
-	       port->info.ifname, port->info.mtu, umem.frame_size, room - ETH_OVERHEAD,
+	       port->info.ifname, port->info.mtu, sl_umem.frame_size, room - ETH_OVERHEAD,
 	       port->info.ifname, room - ETH_OVERHEAD,
-	       umem.frame_size < 4096 ? ", or SLUICE_FRAME_SIZE=4096" : "");
+	       sl_umem.frame_size < 4096 ? ", or SLUICE_FRAME_SIZE=4096" : "");
 	return -EOPNOTSUPP;
 }
 
@@ -403,7 +285,7 @@ int sl_queues_bind(struct sl_port *port, const char **why)
 		err = anchor_open(port, q, &step);
 		if (err) {
 			why_anchor(port, q, step, err, why);
-			sl_queues_close(port);
+			sl_queues_close(port, true);
 			return err == -EPERM || err == -EBUSY ? err : -EOPNOTSUPP;
 		}
 	}
@@ -419,13 +301,10 @@ int sl_queues_bind(struct sl_port *port, const char **why)
 	return 0;
 }
 
-void sl_queues_close(struct sl_port *port)
+void sl_queues_close(struct sl_port *port, bool unmap)
 {
-	for (uint32_t q = 0; q < SL_MAX_QUEUES; q++) {
-		if (port->queue[q].anchor_fd >= 0)
-			sl_sys_close(port->queue[q].anchor_fd);
-		port->queue[q] = (struct sl_queue){.anchor_fd = -1};
-	}
+	for (uint32_t q = 0; q < SL_MAX_QUEUES; q++)
+		queue_close(&port->queue[q], unmap);
 	port->queues_bound = false;
 }
 
@@ -453,30 +332,55 @@ static void set_busy_poll(int fd)
 			     sl_strerror(err));
 }
 
+static void lease_close(struct sl_xsk_lease *l)
+{
+	unmap_ring(l->rx_map, l->rx_bytes);
+	unmap_ring(l->tx_map, l->tx_bytes);
+	sl_sys_close(l->fd); /* leaves `lanes` by itself */
+}
+
+static int lease_map(struct sl_xsk_lease *l)
+{
+	struct xdp_mmap_offsets off;
+	int err = ring_offsets(l->fd, &off);
+
+	if (err)
+		return err;
+	l->rx_bytes = off.rx.desc + l->rx_size * sizeof(struct xdp_desc);
+	l->tx_bytes = off.tx.desc + l->tx_size * sizeof(struct xdp_desc);
+	l->rx_map = map_ring(l->fd, l->rx_bytes, XDP_PGOFF_RX_RING);
+	l->tx_map = map_ring(l->fd, l->tx_bytes, XDP_PGOFF_TX_RING);
+	return l->rx_map && l->tx_map ? 0 : -ENOMEM;
+}
+
 static int lease_open(struct sl_port *port, uint32_t q, uint32_t xsk, struct sl_xsk_lease *l)
 {
-	int err, fd = xsk_new(port->rings.rx, port->rings.tx, NULL);
+	const struct sl_queue *queue = &port->queue[q];
+	int err;
 
-	if (fd < 0)
-		return fd;
-	err = xsk_bind(fd, port, q, XDP_SHARED_UMEM, port->queue[q].anchor_fd);
-	if (!err && bpf_map_update_elem(port->attach.map_fd[SL_MAP_LANES], &xsk, &fd, 0))
-		err = -errno;
-	if (err) {
-		sl_sys_close(fd);
-		return err;
-	}
-	set_busy_poll(fd);
 	*l = (struct sl_xsk_lease){
-		.fd = fd,
+		.fd = xsk_new(port->rings.rx, port->rings.tx, NULL),
 		.queue = q,
 		.rx_size = port->rings.rx,
 		.tx_size = port->rings.tx,
 		.fill_size = port->rings.fill,
 		.comp_size = port->rings.comp,
+		.fill_map = queue->fill_map,
+		.comp_map = queue->comp_map,
 		.zerocopy = port->zerocopy,
 	};
-	return 0;
+	if (l->fd < 0)
+		return l->fd;
+	err = lease_map(l);
+	if (!err)
+		err = xsk_bind(l->fd, port, q, XDP_SHARED_UMEM, queue->anchor_fd);
+	if (!err && bpf_map_update_elem(port->attach.map_fd[SL_MAP_LANES], &xsk, &l->fd, 0))
+		err = -errno;
+	if (err)
+		lease_close(l);
+	else
+		set_busy_poll(l->fd);
+	return err;
 }
 
 static int lane_open(struct sl_port *port, uint32_t lane, struct sl_xsk_lease *leases,
@@ -492,7 +396,7 @@ static int lane_open(struct sl_port *port, uint32_t lane, struct sl_xsk_lease *l
 	sl_why(why, "%s: lane %u on queue %u: %s", port->info.ifname, lane, q - 1,
 	       sl_strerror(err));
 	while (q-- > 1)
-		sl_sys_close(leases[q - 1].fd); /* leaves `lanes` by itself */
+		lease_close(&leases[q - 1]);
 	return err;
 }
 

@@ -18,8 +18,11 @@
 static const struct sl_rx_ops xsk_rx_ops;
 static const struct sl_tx_ops xsk_tx_ops;
 
-static void *map_ring(int fd, size_t len, off_t pgoff)
+static void *map_ring(void *there, int fd, size_t len, off_t pgoff)
 {
+	if (there)
+		return there;
+
 	long p = sl_sys(SYS_mmap, NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
 			pgoff);
 
@@ -47,14 +50,14 @@ static void unmap_ring(void *map, size_t len)
 	} while (0)
 
 static int queue_map(struct sl_xsk_queue *q, int fd, const struct xdp_mmap_offsets *off,
-		     const struct sl_xsk_sizes *s)
+		     const struct sl_xsk_sizes *s, const struct sl_xsk_maps *m)
 {
 	q->fill_len = off->fr.desc + s->fill * sizeof(uint64_t);
-	q->fill_map = map_ring(fd, q->fill_len, (off_t)XDP_UMEM_PGOFF_FILL_RING);
+	q->fill_map = map_ring(m->fill, fd, q->fill_len, (off_t)XDP_UMEM_PGOFF_FILL_RING);
 	if (!q->fill_map)
 		return -ENOMEM;
 	q->comp_len = off->cr.desc + s->comp * sizeof(uint64_t);
-	q->comp_map = map_ring(fd, q->comp_len, (off_t)XDP_UMEM_PGOFF_COMPLETION_RING);
+	q->comp_map = map_ring(m->comp, fd, q->comp_len, (off_t)XDP_UMEM_PGOFF_COMPLETION_RING);
 	if (!q->comp_map) {
 		unmap_ring(q->fill_map, q->fill_len);
 		return -ENOMEM;
@@ -66,16 +69,20 @@ static int queue_map(struct sl_xsk_queue *q, int fd, const struct xdp_mmap_offse
 	q->fill.cached_cons = *q->fill.consumer + s->fill;
 	q->comp.cached_prod = *q->comp.producer;
 	q->comp.cached_cons = *q->comp.consumer;
+	if (m->fill) {
+		q->fill_len = q->comp_len = 0;
+		q->fill_map = q->comp_map = NULL;
+	}
 	return 0;
 }
 
 static int rings_map(struct sl_xsk *x, const struct xdp_mmap_offsets *off,
-		     const struct sl_xsk_sizes *s)
+		     const struct sl_xsk_sizes *s, const struct sl_xsk_maps *m)
 {
 	x->rx_len = off->rx.desc + s->rx * sizeof(struct xdp_desc);
-	x->rx_map = map_ring(x->fd, x->rx_len, XDP_PGOFF_RX_RING);
+	x->rx_map = map_ring(m->rx, x->fd, x->rx_len, XDP_PGOFF_RX_RING);
 	x->tx_len = off->tx.desc + s->tx * sizeof(struct xdp_desc);
-	x->tx_map = map_ring(x->fd, x->tx_len, XDP_PGOFF_TX_RING);
+	x->tx_map = map_ring(m->tx, x->fd, x->tx_len, XDP_PGOFF_TX_RING);
 	if (!x->rx_map || !x->tx_map) {
 		unmap_ring(x->rx_map, x->rx_len);
 		unmap_ring(x->tx_map, x->tx_len);
@@ -91,7 +98,7 @@ static int rings_map(struct sl_xsk *x, const struct xdp_mmap_offsets *off,
 }
 
 int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q,
-		const struct sl_xsk_sizes *sizes)
+		const struct sl_xsk_sizes *sizes, const struct sl_xsk_maps *maps)
 {
 	struct xdp_mmap_offsets off;
 	socklen_t len = sizeof(off);
@@ -103,11 +110,11 @@ int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q,
 	x->q = q;
 	x->tx.posted = x->tx.unreaped = 0;
 	x->fill_debt = REFILL_BATCH; /* look at once */
-	err = rings_map(x, &off, sizes);
+	err = rings_map(x, &off, sizes, maps);
 	if (err < 0)
 		return err;
 	if (q->users == 0) {
-		err = queue_map(q, fd, &off, sizes);
+		err = queue_map(q, fd, &off, sizes, maps);
 		if (err < 0) {
 			unmap_ring(x->rx_map, x->rx_len);
 			unmap_ring(x->tx_map, x->tx_len);
@@ -136,6 +143,22 @@ void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache)
 		unmap_ring(x->q->comp_map, x->q->comp_len);
 	}
 	x->fd = -1;
+}
+
+int sl_xsk_read_counts(const struct sl_xsk *x, struct sl_xsk_counts *c)
+{
+	struct xdp_statistics st = { 0 };
+	socklen_t len = sizeof(st);
+	int err = sl_sys_getsockopt(x->fd, SOL_XDP, XDP_STATISTICS, &st, &len);
+
+	*c = (struct sl_xsk_counts){ 0 };
+	if (err < 0)
+		return err;
+	c->rx_dropped = st.rx_dropped + st.rx_invalid_descs;
+	c->rx_ring_full = st.rx_ring_full;
+	c->fill_empty = st.rx_fill_ring_empty_descs;
+	c->tx_invalid = st.tx_invalid_descs;
+	return 0;
 }
 
 /* Receive ------------------------------------------------------------------------------------ */

@@ -13,7 +13,7 @@ struct sl_xsk_queue {
 	struct sl_lock lock; /* protects the rings */
 	struct xsk_ring_prod fill;
 	struct xsk_ring_cons comp;
-	void *fill_map, *comp_map;
+	void *fill_map, *comp_map; /* ours to unmap, else NULL */
 	size_t fill_len, comp_len;
 	uint32_t users; /* XSKs on it */
 };
@@ -35,10 +35,26 @@ struct sl_xsk {
 	uint32_t fill_debt; /* received since the last look at the fill ring */
 };
 
+/* Rings that are mapped already; each is NULL when it is to be mapped from the descriptor. */
+struct sl_xsk_maps {
+	void *rx, *tx;	   /* unmapped by sl_xsk_close() */
+	void *fill, *comp; /* left alone */
+};
+
 /* Maps the rings of fd. q: shared with the other XSKs of the queue; its rings are mapped when
  * users is 0. Owns fd from now on. 0 or -errno (then fd is the caller's still). */
 int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q,
-		const struct sl_xsk_sizes *sizes);
+		const struct sl_xsk_sizes *sizes, const struct sl_xsk_maps *maps);
 void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache);
+
+/* What the kernel did not deliver or take since the XSK was made. */
+struct sl_xsk_counts {
+	uint64_t rx_dropped; /* no frame to receive into, or too long for one */
+	uint64_t rx_ring_full;
+	uint64_t fill_empty; /* of the queue: each of its XSKs says the same number */
+	uint64_t tx_invalid; /* descriptors refused */
+};
+/* 0 or -errno (all zero then). A system call; any thread. */
+int sl_xsk_read_counts(const struct sl_xsk *x, struct sl_xsk_counts *c);
 
 #endif

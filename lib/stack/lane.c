@@ -117,9 +117,11 @@ static int map_leases(struct sl_leg *leg, const struct sl_xsk_lease *leases)
 		const struct sl_xsk_lease *ls = &leases[q];
 		struct sl_xsk_sizes sizes = { ls->rx_size, ls->tx_size, ls->fill_size,
 					      ls->comp_size };
+		struct sl_xsk_maps maps = { ls->rx_map, ls->tx_map, ls->fill_map, ls->comp_map };
 		int err;
 
-		err = sl_xsk_open(&leg->xsk[q], ls->fd, &leg->port->queue[ls->queue], &sizes);
+		err = sl_xsk_open(&leg->xsk[q], ls->fd, &leg->port->queue[ls->queue], &sizes,
+				  &maps);
 		if (err == 0)
 			continue;
 		for (uint32_t i = q; i < leg->nqueues; i++)

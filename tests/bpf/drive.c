@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 #include <poll.h>
 
@@ -73,11 +72,7 @@ static void map_rx(struct ring *r, const struct sl_xsk_lease *l)
 	char *p;
 
 	getsockopt(l->fd, SOL_XDP, XDP_MMAP_OFFSETS, &off, &len);
-	p = mmap(NULL, off.rx.desc + l->rx_size * sizeof(struct xdp_desc), PROT_READ | PROT_WRITE,
-		 MAP_SHARED, l->fd, XDP_PGOFF_RX_RING);
-	if (p == MAP_FAILED)
-		abort();
-	madvise(p, off.rx.desc + l->rx_size * sizeof(struct xdp_desc), MADV_DONTFORK);
+	p = l->rx_map;
 	r->prod = (uint32_t *)(p + off.rx.producer);
 	r->cons = (uint32_t *)(p + off.rx.consumer);
 	r->desc = p + off.rx.desc;
