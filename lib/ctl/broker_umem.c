@@ -39,7 +39,7 @@ static int umem_map(size_t bytes, bool huge, struct sl_umem_info *u)
 	unsigned flags = MFD_CLOEXEC | (huge ? MFD_HUGETLB : 0);
 	int err;
 
-	u->memfd = sl_fd_keep(sl_sysi(SYS_memfd_create, "sluice-sl_umem", flags));
+	u->memfd = sl_fd_keep(sl_sysi(SYS_memfd_create, "sluice-umem", flags));
 	if (u->memfd < 0)
 		return u->memfd;
 	if (huge)
