@@ -66,30 +66,37 @@ static void put_name(const struct sl_sock *sk, const struct sl_dgram *d, struct 
 	sl_addr_to_sockaddr(&src, port, d->ifindex, sk->family, msg->msg_name, &msg->msg_namelen);
 }
 
+/* inet_gro_receive() and udp_gro_receive_segment() of the kernel: of one flow, with the same headers
+ * but lengths and sums; an empty datagram is never merged. */
+static bool may_follow(const struct sl_dgram *first, const struct sl_dgram *d)
+{
+	const uint8_t *h = sl_frame_ptr(first->frame) + first->off;
+	const uint8_t *h2 = sl_frame_ptr(d->frame) + d->off;
+	size_t alen = d->v6 ? 32 : 8, aoff = d->v6 ? 8u : 12u;
+
+	return d->len && d->len <= first->len && d->v6 == first->v6 &&
+	       d->l4 - d->l3 == first->l4 - first->l3 && d->tos == first->tos &&
+	       d->ttl == first->ttl &&
+	       memcmp(h + first->l3 + aoff, h2 + d->l3 + aoff, alen) == 0 &&
+	       memcmp(h + first->l4, h2 + d->l4, 4) == 0;
+}
+
 /* UDP_GRO: further datagrams of the same flow and size go into the same buffer, as the kernel's
  * coalescing would have had it; the last one may be shorter. Returns the bytes added. */
 static size_t coalesce(struct sl_sock *sk, struct sl_lane *lane, const struct rx_req *r,
 		       const struct sl_dgram *first, size_t room)
 {
-	const uint8_t *h = sl_frame_ptr(first->frame) + first->off;
 	size_t total = first->len;
 	const struct sl_dgram *d;
 	unsigned n = 1;
+	bool last = false;
 
-	while (n < 64 && (d = sl_udp_peek_at(&sk->udp, n)) && d->len <= first->len &&
-	       total + d->len <= room && total + d->len <= 65535 && d->v6 == first->v6 &&
-	       d->l4 - d->l3 == first->l4 - first->l3) {
-		const uint8_t *h2 = sl_frame_ptr(d->frame) + d->off;
-		size_t alen = d->v6 ? 32 : 8, aoff = d->v6 ? 8u : 12u;
-
-		if (memcmp(h + first->l3 + aoff, h2 + d->l3 + aoff, alen) != 0 ||
-		    memcmp(h + first->l4, h2 + d->l4, 4) != 0 || d->tos != first->tos)
-			break;
+	while (!last && n < 64 && (d = sl_udp_peek_at(&sk->udp, n)) && may_follow(first, d) &&
+	       total + d->len <= room && total + d->len <= 65535) {
 		scatter(r->iov, r->niov, total, sl_dgram_data(d), d->len);
 		total += d->len;
 		n++;
-		if (d->len < first->len)
-			break;
+		last = d->len < first->len;
 	}
 	for (unsigned i = 1; i < n; i++) /* the first is popped by the caller, last */
 		sl_udp_pop(&sk->udp, &lane->frames);
@@ -110,32 +117,24 @@ static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, const struct rx_re
 {
 	struct sl_dgram d = *sl_udp_peek(&sk->udp);
 	size_t copied = scatter(r->iov, r->niov, 0, sl_dgram_data(&d), d.len), full = d.len;
-	int out_flags = 0;
+	bool peek = r->flags & MSG_PEEK, gro = (sk->want & SL_WANT_GRO) && !peek && r->msg;
 
-	if (sl_unlikely((sk->want & SL_WANT_GRO) && !(r->flags & MSG_PEEK) && r->msg)) {
+	if (sl_unlikely(gro)) {
 		/* coalesce() pops from the front: hold the first frame for its headers */
 		sl_frame_ref(d.frame);
-		size_t more = coalesce(sk, lane, r, &d, iov_room(r));
-
-		full += more;
-		copied += more;
-		if (r->msg)
-			put_name(sk, &d, r->msg);
-		sl_cmsg_put(sk, &d, more ? d.len : 0, r->msg);
-		sl_udp_pop(&sk->udp, &lane->frames);
-		sl_frame_put(&lane->frames, d.frame);
-		r->msg->msg_flags |= copied < full ? MSG_TRUNC : 0;
-		return (ssize_t)(r->flags & MSG_TRUNC ? full : copied);
+		full += coalesce(sk, lane, r, &d, iov_room(r));
+		copied += full - d.len;
 	}
-	if (copied < full)
-		out_flags |= MSG_TRUNC;
 	if (r->msg) {
 		put_name(sk, &d, r->msg);
-		r->msg->msg_flags = out_flags;
-		sl_cmsg_put(sk, &d, 0, r->msg);
+		r->msg->msg_flags = (r->flags & MSG_CMSG_CLOEXEC) |
+				    (copied < full ? MSG_TRUNC : 0);
+		sl_cmsg_put(sk, &d, full > d.len ? d.len : 0, r->msg);
 	}
-	if (sl_likely(!(r->flags & MSG_PEEK)))
+	if (sl_likely(!peek))
 		sl_udp_pop(&sk->udp, &lane->frames);
+	if (sl_unlikely(gro))
+		sl_frame_put(&lane->frames, d.frame);
 	return (ssize_t)(sl_unlikely(r->flags & MSG_TRUNC) ? full : copied);
 }
 
