@@ -324,6 +324,7 @@ static bool take_lane(struct sl_sock *sk, uint32_t ifindex)
 	old = sk->lane;
 	sk->path.d = NULL;
 	__atomic_fetch_add(&lane->users, 1, __ATOMIC_RELAXED);
+	sk->udp.lane = lane;
 	sl_store_release(&sk->lane, lane);
 	sk->stats->lane = lane->id;
 	sl_lane_unlock(old);

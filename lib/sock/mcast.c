@@ -217,6 +217,10 @@ static bool fan_input(void *obj, struct sl_in *in)
 	struct fan *f = obj;
 	struct sl_addr src;
 
+	if (sl_unlikely(f->lane != in->lane)) { /* see sl_udp_input() */
+		in->stats->rx_stale++;
+		return false;
+	}
 	sl_pkt_saddr(&in->pkt, &src);
 	for (uint32_t i = 0; i < f->nsocks; i++) {
 		struct sl_sock *sk = f->sock[i];

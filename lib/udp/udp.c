@@ -106,6 +106,12 @@ bool sl_udp_input(void *obj, struct sl_in *in)
 {
 	struct sl_udp *u = obj;
 
+	/* The record in front of the packet chose the slot: it may be another lane's, which is not
+	 * locked. */
+	if (sl_unlikely(u->lane != in->lane)) {
+		in->stats->rx_stale++;
+		return false;
+	}
 	if (u->connected && sl_unlikely(!from_peer(u, &in->pkt))) {
 		in->stats->rx_stale++;
 		return false;

@@ -32,6 +32,7 @@ struct sl_udp {
 	uint8_t min_ttl;
 	uint16_t remote_port;
 	struct sl_addr remote;
+	void *lane; /* that it is on: only packets of this lane may touch it */
 	struct sl_sock_stats *stats;
 	/* Called after a datagram was queued. */
 	void (*on_data)(struct sl_udp *u);

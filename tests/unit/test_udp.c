@@ -247,6 +247,19 @@ static void test_min_ttl_and_shutdown(void **state)
 	assert_int_equal(told, 1);
 }
 
+/* A record that names the slot of a socket on another lane, whose lock we do not hold. */
+static void test_packets_of_other_lanes_are_refused(void **state)
+{
+	int other;
+
+	in.lane = &in;
+	u.lane = &other;
+	assert_false(deliver_number(1));
+	assert_int_equal(lane_stats.rx_stale, 1);
+	u.lane = &in;
+	assert_true(deliver_number(2));
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -261,6 +274,7 @@ int main(void)
 						teardown),
 		T(test_connected_takes_its_peer_only),
 		T(test_min_ttl_and_shutdown),
+		T(test_packets_of_other_lanes_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
