@@ -45,8 +45,14 @@ int sl_fcntl(int fd, int cmd, long arg);
  * the kernel returned) and before its dup2 over a number of ours. */
 void sl_dup_done(int oldfd, int newfd);
 void sl_replace(int fd);
-/* Closes what is ours among first..last; the caller closes the rest with the kernel's call. */
+/* Closes what is ours among first..last; the caller closes the rest with the kernel's call, but for
+ * the library's own. */
 void sl_close_range(unsigned first, unsigned last);
+/* Descriptors that the library made for itself, which the program does not know: to it they are
+ * closed, and whoever closes or replaces numbers for it must leave them alone. */
+bool sl_is_private(int fd);
+/* The lowest of them from first on; UINT32_MAX: there is none. */
+unsigned sl_next_private(unsigned first);
 
 /* Receive */
 ssize_t sl_recv(int fd, void *buf, size_t len, int flags);

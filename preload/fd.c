@@ -2,18 +2,44 @@
 /* Descriptors: closed, doubled, replaced, controlled, and handed to the C library's streams. */
 #include "real.h"
 
+/* Programs close what they never opened when they become a daemon. What the library opened for
+ * itself stays; the answer is the one that they would have got without it. */
+static bool is_private(int fd)
+{
+	return sl_is_private(fd) && !sl_in_vfork;
+}
+
 int close(int fd)
 {
-	if (!ours(fd))
-		return REAL(close)(fd);
-	return (int)done(sl_close(fd));
+	if (ours(fd))
+		return (int)done(sl_close(fd));
+	if (is_private(fd))
+		return (int)done(-EBADF);
+	return REAL(close)(fd);
+}
+
+/* The range without the library's own numbers. */
+static int close_around(unsigned first, unsigned last, int flags)
+{
+	unsigned hole;
+	int r = 0;
+
+	while (r == 0 && (hole = sl_next_private(first)) <= last) {
+		if (hole > first)
+			r = REAL(close_range)(first, hole - 1, flags);
+		if (hole == last)
+			return r;
+		first = hole + 1;
+	}
+	return r ? r : REAL(close_range)(first, last, flags);
 }
 
 int close_range(unsigned first, unsigned last, int flags)
 {
-	if (!(flags & CLOSE_RANGE_CLOEXEC) && first <= last && !sl_in_vfork)
-		sl_close_range(first, last);
-	return REAL(close_range)(first, last, flags);
+	if ((flags & CLOSE_RANGE_CLOEXEC) || first > last || sl_in_vfork)
+		return REAL(close_range)(first, last, flags);
+	sl_close_range(first, last);
+	return close_around(first, last, flags);
 }
 
 void closefrom(int first)
@@ -56,6 +82,8 @@ int dup2(int fd, int fd2)
 	bool was = ours(fd);
 	int r;
 
+	if (is_private(fd2))
+		return (int)done(-EBUSY);
 	forget(fd, fd2);
 	r = REAL(dup2)(fd, fd2);
 	if (was && r >= 0 && fd != fd2)
@@ -68,6 +96,8 @@ int dup3(int fd, int fd2, int flags)
 	bool was = ours(fd);
 	int r;
 
+	if (is_private(fd2))
+		return (int)done(-EBUSY);
 	if (!(flags & ~O_CLOEXEC))
 		forget(fd, fd2);
 	r = REAL(dup3)(fd, fd2, flags);

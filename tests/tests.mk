@@ -1,7 +1,7 @@
 # What is under tests/: unit programs, shell tests on real namespaces, fuzzers, benchmarks.
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
-HELPER_SRC := $(wildcard tests/net/*.c tests/bench/*.c tests/preload/*.c tests/bpf/*.c)
+HELPER_SRC := $(wildcard tests/net/*.c tests/bench/*.c tests/preload/*.c tests/apps/*.c tests/bpf/*.c)
 HELPER_BIN := $(HELPER_SRC:%.c=$(BUILD)/%)
 
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libsluice.a

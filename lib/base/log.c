@@ -20,7 +20,6 @@
 #include "base/sys.h"
 
 #define LINE_MAX_BYTES 1024
-#define LOG_FD_MIN     200 /* out of the way of programs that count on low numbers */
 
 int sl_log_level = SL_LOG_INFO;
 int sl_log_details;
@@ -62,17 +61,13 @@ static void expand_path(char *dst, size_t len, const char *pattern)
 static int open_file(const char *path)
 {
 	struct stat st;
-	int fd, high;
+	int fd;
 
 	fd = (int)sl_sys(SYS_openat, AT_FDCWD, path,
 			 O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
 	if (fd < 0)
 		return fd;
-	high = sl_sys_fcntl(fd, F_DUPFD_CLOEXEC, LOG_FD_MIN);
-	if (high >= 0) {
-		(void)sl_sys_close(fd);
-		fd = high;
-	}
+	fd = sl_fd_keep(fd);
 	if (sl_sys(SYS_fstat, fd, &st) == 0) {
 		out.dev = st.st_dev;
 		out.ino = st.st_ino;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "base/fds.h"
 
 /* The raw system call: the result or -errno; errno itself is left alone. */
 long sl_syscall6(long nr, long a, long b, long c, long d, long e, long f);
@@ -29,7 +30,6 @@ long sl_syscall6(long nr, long a, long b, long c, long d, long e, long f);
 	})
 
 #define sl_sys_socket(d, t, p)	      sl_sysi(SYS_socket, d, t, p)
-#define sl_sys_close(fd)	      sl_sysi(SYS_close, fd)
 #define sl_sys_bind(fd, a, l)	      sl_sysi(SYS_bind, fd, a, l)
 #define sl_sys_connect(fd, a, l)      sl_sysi(SYS_connect, fd, a, l)
 #define sl_sys_getsockname(fd, a, l)  sl_sysi(SYS_getsockname, fd, a, l)
@@ -48,6 +48,14 @@ long sl_syscall6(long nr, long a, long b, long c, long d, long e, long f);
 #define sl_sys_epoll_ctl(ep, op, fd, ev) sl_sysi(SYS_epoll_ctl, ep, op, fd, ev)
 #define sl_sys_epoll_wait(ep, ev, n, ms) sl_sysi(SYS_epoll_pwait, ep, ev, n, ms, NULL, 8)
 #define sl_sys_eventfd(v, fl)	      sl_sysi(SYS_eventfd2, v, fl)
+
+/* The number is forgotten first: another thread may get it as soon as it is free. */
+static inline int sl_sys_close(int fd)
+{
+	if (sl_fd_is_kept(fd))
+		sl_fd_forget(fd);
+	return sl_sysi(SYS_close, fd);
+}
 
 /* ppoll(2) that is a cancellation point; call with no lock held. Timeout NULL waits for ever.
  * Returns the count of ready entries, 0 on timeout, -errno (-EINTR for a signal). */

@@ -10,6 +10,7 @@
 #include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/if_link.h>
 #include <linux/magic.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@
 #include "steer.skel.h"
 
 #define PROG_NAME "steer"
+#define LEAKS_END 1024
 
 /* The libraries' own messages are for us, at a level that nobody sees by accident ----------------
  */
@@ -66,6 +68,23 @@ void sl_libs_restore(void)
 {
 	libbpf_set_print(saved_bpf_print);
 	libxdp_set_print(saved_xdp_print);
+}
+
+/* libxdp 1.3 leaks a descriptor of the program when it looks at a device without a dispatcher. One
+ * would keep a dead process's program and maps for as long as we live, and a number that the
+ * program counts on. Nobody else in this process has descriptors of our program. */
+static void close_leaks(uint32_t prog_id)
+{
+	for (int fd = 3; fd < LEAKS_END; fd++) {
+		struct bpf_prog_info info = {0};
+		uint32_t len = sizeof(info), id = 0;
+
+		if (sl_sys_fcntl(fd, F_GETFD, 0) >= 0 &&
+		    !bpf_obj_get_info_by_fd(fd, &info, &len))
+			id = info.id;
+		if (id && id == prog_id && !strcmp(info.name, PROG_NAME))
+			sl_sys_close(fd);
+	}
 }
 
 /* Whose program is it ---------------------------------------------------------------------------
@@ -158,6 +177,14 @@ static struct xdp_program *find_ours(uint32_t ifindex, uint32_t id)
 	return found;
 }
 
+/* Takes the program off if it is what the device runs in generic mode. */
+static int detach_generic(int prog_fd, uint32_t ifindex)
+{
+	LIBBPF_OPTS(bpf_xdp_attach_opts, opts, .old_prog_fd = prog_fd);
+
+	return bpf_xdp_detach((int)ifindex, XDP_FLAGS_SKB_MODE | XDP_FLAGS_REPLACE, &opts);
+}
+
 static int detach_prog(struct xdp_program *p, uint32_t ifindex)
 {
 	int err = 0;
@@ -165,9 +192,10 @@ static int detach_prog(struct xdp_program *p, uint32_t ifindex)
 	for (int i = 0; i < 3; i++) {
 		err = xdp_program__detach(p, (int)ifindex, XDP_MODE_UNSPEC, 0);
 		if (!err || err == -ENOENT)
-			break;
+			return err;
 	}
-	return err;
+	/* libxdp takes a program that is alone in generic mode for a native one. */
+	return detach_generic(xdp_program__fd(p), ifindex) == 0 ? 0 : err;
 }
 
 static void rm_tree(const char *dir)
@@ -256,10 +284,13 @@ void sl_attach_clean(uint32_t ifindex)
 	sl_libs_quiet();
 	for (int i = 0; i < 10 && (p = find_ours(ifindex, 0)); i++) {
 		int err = detach_prog(p, ifindex);
+		uint32_t id;
 
 		sl_debug("port", "device %u: left-over steering program %u removed: %s", ifindex,
 			 xdp_program__id(p), err ? sl_strerror(err) : "done");
+		id = xdp_program__id(p);
 		xdp_program__close(p);
+		close_leaks(id);
 		if (err)
 			break;
 	}
@@ -428,7 +459,7 @@ static int attach_link(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mo
 
 	if (fd < 0)
 		return fd;
-	a->link_fd = bpf_link_create(fd, (int)ifindex, BPF_XDP, &opts);
+	a->link_fd = sl_fd_keep(bpf_link_create(fd, (int)ifindex, BPF_XDP, &opts));
 	if (a->link_fd < 0) {
 		int err = a->link_fd;
 
@@ -439,6 +470,22 @@ static int attach_link(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mo
 	a->kind = SL_ATTACH_LINK;
 	a->mode = mode;
 	a->main_id = a->prog_id;
+	return 0;
+}
+
+/* The maps go on with descriptors of our own: the loader's stand on low numbers and are closed with
+ * it. The program is held by the device. */
+static int keep_maps(struct sl_attach *a)
+{
+	for (unsigned i = 0; i < SL_MAP_COUNT; i++) {
+		int fd = bpf_object__find_map_fd_by_name(a->skel->obj, sl_map_names[i]);
+
+		if (fd >= 0)
+			fd = sl_fd_keep(sl_sys_fcntl(fd, F_DUPFD_CLOEXEC, 3));
+		if (fd < 0)
+			return fd;
+		a->map_fd[i] = fd;
+	}
 	return 0;
 }
 
@@ -458,8 +505,15 @@ int sl_attach_open(struct sl_attach *a, const char *ifname, uint32_t ifindex, bo
 	sl_libs_restore();
 	if (err)
 		return why_failed(err, ifname, why);
-	for (unsigned i = 0; i < SL_MAP_COUNT; i++)
-		a->map_fd[i] = bpf_object__find_map_fd_by_name(a->skel->obj, sl_map_names[i]);
+	err = keep_maps(a);
+	if (err) {
+		sl_why(why, "%s: no descriptors left for the steering maps: %s", ifname,
+		       sl_strerror(err));
+		sl_attach_close(a, ifindex);
+		return err;
+	}
+	unload(a);
+	close_leaks(a->prog_id);
 	return 0;
 }
 
@@ -468,9 +522,9 @@ void sl_attach_close(struct sl_attach *a, uint32_t ifindex)
 	sl_libs_quiet();
 	detach(a, ifindex);
 	unload(a);
+	close_leaks(a->prog_id);
 	sl_libs_restore();
-	for (unsigned i = 0; i < SL_MAP_COUNT; i++)
-		a->map_fd[i] = -1;
+	sl_attach_child(a);
 }
 
 /* The dispatcher changes whenever a neighbour comes or goes. */
@@ -478,10 +532,10 @@ static bool is_in_dispatcher(struct sl_attach *a, uint32_t ifindex)
 {
 	struct xdp_program *p = find_ours(ifindex, a->prog_id);
 
-	if (!p)
-		return false;
-	xdp_program__close(p);
-	return true;
+	if (p)
+		xdp_program__close(p);
+	close_leaks(a->prog_id);
+	return p != NULL;
 }
 
 bool sl_attach_alive(struct sl_attach *a, uint32_t ifindex)
@@ -514,5 +568,6 @@ void sl_attach_child(struct sl_attach *a)
 	for (unsigned i = 0; i < SL_MAP_COUNT; i++) {
 		if (a->map_fd[i] >= 0)
 			sl_sys_close(a->map_fd[i]);
+		a->map_fd[i] = -1;
 	}
 }

@@ -43,7 +43,8 @@ static socklen_t owner_name(uint32_t ifindex, struct sockaddr_un *sun)
 
 static int owner_bind(const struct sockaddr_un *sun, socklen_t len)
 {
-	int fd = sl_sys_socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = sl_fd_keep(
+		sl_sys_socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	int err;
 
 	if (fd < 0)
@@ -278,7 +279,7 @@ int sl_reaper_start(struct sl_port *port)
 	if (err)
 		sl_sys_close(life[1]);
 	else
-		port->reaper_fd = life[1];
+		port->reaper_fd = sl_fd_keep(life[1]);
 	return err;
 }
 

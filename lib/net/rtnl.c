@@ -114,7 +114,8 @@ void sl_rtnl_put_addr(struct nlmsghdr *nlh, uint16_t type, const struct sl_addr 
 static int rtnl_socket(int extra)
 {
 	struct sockaddr_nl self = {.nl_family = AF_NETLINK};
-	int fd = sl_sys_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | extra, NETLINK_ROUTE);
+	int fd = sl_fd_keep(
+		sl_sys_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | extra, NETLINK_ROUTE));
 	int one = 1, err;
 
 	if (fd < 0)
@@ -531,10 +532,10 @@ static int watch_open(void)
 	events_fd = events_open();
 	if (events_fd < 0)
 		return events_fd;
-	wake_fd = sl_sys_eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	wake_fd = sl_fd_keep(sl_sys_eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (wake_fd < 0)
 		return wake_fd;
-	watch_fd = sl_sys_epoll_create1(EPOLL_CLOEXEC);
+	watch_fd = sl_fd_keep(sl_sys_epoll_create1(EPOLL_CLOEXEC));
 	if (watch_fd < 0)
 		return watch_fd;
 	err = sl_sys_epoll_ctl(watch_fd, EPOLL_CTL_ADD, events_fd, &ev);

@@ -252,13 +252,15 @@ static void *keeper(void *arg)
 
 static int make_fds(void)
 {
-	epfd = sl_sys_epoll_create1(EPOLL_CLOEXEC);
-	wake_fd = sl_sys_eventfd(0, O_CLOEXEC | O_NONBLOCK);
+	epfd = sl_fd_keep(sl_sys_epoll_create1(EPOLL_CLOEXEC));
+	wake_fd = sl_fd_keep(sl_sys_eventfd(0, O_CLOEXEC | O_NONBLOCK));
 	if (epfd < 0 || wake_fd < 0)
 		return -EMFILE;
 	if (sl_sys(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
 		   mail) < 0)
 		return -EMFILE;
+	mail[0] = sl_fd_keep(mail[0]);
+	mail[1] = sl_fd_keep(mail[1]);
 	watch_fd(wake_fd, EPOLLIN, TAG_WAKE);
 	watch_fd(mail[0], EPOLLIN, TAG_MAIL);
 	watch_fd(sl_net_fd(), EPOLLIN, TAG_NET);

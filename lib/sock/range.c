@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Closing a range of descriptors: what of it is ours. */
+/* Numbers that a program closes in ranges: which are its sockets, which are the library's own. */
+#include "base/fds.h"
 #include "sluice.h"
 #include "sock/fdtab.h"
 
@@ -10,4 +11,14 @@ void sl_close_range(unsigned first, unsigned last)
 	for (unsigned fd = first; fd < end && fd <= last; fd++)
 		if (sl_load(&sl_fdtab[fd]))
 			sl_close((int)fd);
+}
+
+SL_API bool sl_is_private(int fd)
+{
+	return sl_fd_is_kept(fd);
+}
+
+SL_API unsigned sl_next_private(unsigned first)
+{
+	return sl_fd_next_kept(first);
 }

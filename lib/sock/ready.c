@@ -96,7 +96,7 @@ struct sl_bell *sl_bell_get(void)
 	b = calloc(1, sizeof(*b));
 	if (!b)
 		return &none;
-	b->fd = sl_sys_eventfd(0, 02000000 | 04000); /* EFD_CLOEXEC | EFD_NONBLOCK */
+	b->fd = sl_fd_keep(sl_sys_eventfd(0, 02000000 | 04000)); /* EFD_CLOEXEC | EFD_NONBLOCK */
 	if (b->fd < 0)
 		b->fd = -1;
 	my_bell = b;

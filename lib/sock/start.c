@@ -154,6 +154,7 @@ SL_API void sl_fork_child(void)
 	sl_sock_table_child();
 	sl_epoll_fork_child();
 	sl_stats_child();
+	sl_fd_child();
 	sl_tid_cache = 0;
 	started = -ECHILD; /* sockets made here are the kernel's (until the daemon's issue) */
 }

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Numbers of the library's own descriptors.
+ *
+ * Theory of operation: POSIX promises a program the lowest free number, and programs count on it
+ * (close(0) then open; select's 1024). RLIMIT_NOFILE bounds numbers, not descriptors: one that was
+ * made under a higher limit stays. So the soft limit is raised for the moment of the move and ours
+ * lie just past it, where the program's own calls never look: neither open nor dup2 nor a loop that
+ * closes everything up to the limit. Where soft and hard limit are the same ours take the end of
+ * the range; where the limit is generous they begin past select's reach. */
+#include "base/fds.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include "base/lock.h"
+#include "base/sys.h"
+
+#define SELECT_END 1024
+#define GENEROUS   4096 /* a soft limit from here on leaves room for the program below us */
+#define ROOM       1024 /* numbers past the soft limit that ours may take */
+
+uint64_t sl_fd_bits[SL_FD_MAX / 64];
+static uint32_t kept_end; /* no bit is set from here on */
+static struct sl_lock limit_lock;
+
+static int dup_from(int fd, uint64_t first)
+{
+	return sl_sys_fcntl(fd, F_DUPFD_CLOEXEC, first);
+}
+
+/* Under limit_lock: two threads that raise and restore must not mistake a raised limit for the
+ * program's. */
+static int dup_past_limit(int fd)
+{
+	struct rlimit64 lim, raised;
+	int high;
+
+	if (sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim) < 0)
+		return -EINVAL;
+	if (lim.rlim_cur >= GENEROUS)
+		return dup_from(fd, SELECT_END);
+	if (lim.rlim_max <= lim.rlim_cur)
+		return dup_from(fd, lim.rlim_cur - lim.rlim_cur / 8);
+	raised.rlim_max = lim.rlim_max;
+	raised.rlim_cur = sl_min(lim.rlim_max, lim.rlim_cur + ROOM);
+	if (sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, &raised, NULL) < 0)
+		return -EPERM;
+	high = dup_from(fd, lim.rlim_cur);
+	sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, &lim, NULL);
+	return high;
+}
+
+static void mark(int fd)
+{
+	uint32_t end = sl_load(&kept_end);
+
+	if ((uint32_t)fd >= SL_FD_MAX)
+		return;
+	while (end <= (uint32_t)fd &&
+	       !__atomic_compare_exchange_n(&kept_end, &end, (uint32_t)fd + 1, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+	__atomic_fetch_or(&sl_fd_bits[fd / 64], 1ull << (fd % 64), __ATOMIC_RELEASE);
+}
+
+int sl_fd_keep(int fd)
+{
+	int high = -EDEADLK;
+
+	if (fd < 0)
+		return fd;
+	if (sl_lock(&limit_lock)) {
+		high = dup_past_limit(fd);
+		sl_unlock(&limit_lock);
+	}
+	if (high >= 0) {
+		sl_sys_close(fd);
+		fd = high;
+	}
+	mark(fd);
+	return fd;
+}
+
+void sl_fd_forget(int fd)
+{
+	__atomic_fetch_and(&sl_fd_bits[fd / 64], ~(1ull << (fd % 64)), __ATOMIC_RELEASE);
+}
+
+uint32_t sl_fd_next_kept(uint32_t first)
+{
+	uint32_t end = sl_load(&kept_end);
+
+	for (uint32_t fd = first; fd < end; fd++)
+		if (sl_fd_is_kept((int)fd))
+			return fd;
+	return UINT32_MAX;
+}
+
+void sl_fd_child(void)
+{
+	limit_lock = (struct sl_lock){0};
+	for (uint32_t fd = 0; (fd = sl_fd_next_kept(fd)) != UINT32_MAX; fd++)
+		if (sl_sys_fcntl((int)fd, F_GETFD, 0) < 0)
+			sl_fd_forget((int)fd);
+}

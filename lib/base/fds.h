@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The library's own descriptors in somebody else's process: out of the way of the numbers that the
+ * program counts on, and safe from a program that closes everything. */
+#ifndef SL_FDS_H
+#define SL_FDS_H
+
+#include "base/base.h"
+
+#define SL_FD_MAX (1u << 20) /* the kernel's usual fs.nr_open; numbers beyond are not protected */
+
+extern uint64_t sl_fd_bits[SL_FD_MAX / 64];
+
+/* Takes a descriptor that was just opened for the library: moves it to a high number, past the
+ * program's limit where that is possible, and marks it as ours until sl_sys_close(). Close-on-exec
+ * is set. Returns the number it has now; it stays where it is when it cannot be moved. A negative
+ * fd (an error) is returned as it is. Any thread; errno is not touched. */
+int sl_fd_keep(int fd);
+
+/* Is this number a descriptor of the library? */
+static inline bool sl_fd_is_kept(int fd)
+{
+	return (uint32_t)fd < SL_FD_MAX &&
+	       sl_unlikely(sl_load(&sl_fd_bits[(uint32_t)fd / 64]) >> (fd % 64) & 1);
+}
+
+/* The lowest number from first on that is the library's; UINT32_MAX: none. */
+uint32_t sl_fd_next_kept(uint32_t first);
+/* The number is no longer ours. sl_sys_close() does it. */
+void sl_fd_forget(int fd);
+/* In a forked child, when it has closed what it does not need: what is closed is not ours. */
+void sl_fd_child(void);
+
+#endif
