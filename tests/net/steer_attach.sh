@@ -140,10 +140,24 @@ kill -9 "$HOLDER"
 ok "and a kill leaves nothing" wait_until 5 clean
 
 # A foreign program: beside it where the kernel has freplace, else refused; never thrown out.
+programs() { b xdp-loader status "$DEV_B" | grep -o 'xdpfilt[a-z_]*\|steer' | xargs; }
 if b xdp-loader load "$DEV_B" /usr/lib/*/bpf/xdpfilt_alw_all.o 2>/dev/null; then
 	drive open "$DEV_B" >"$TMP/foreign" 2>&1
 	ok "a foreign program is respected" grep -q 'open: EBUSY (.*remedy\|beside other' "$TMP/foreign"
-	ok "and stays" sh -c "nsenter --net=/run/netns/${NS}b xdp-loader status $DEV_B | grep -q xdpfilt"
+	same "and stays" xdpfilt_alw_all "$(programs)"
+	if grep -q 'beside other' "$TMP/foreign"; then
+		hold "$TMP/hold" open "$DEV_B" lane 0
+		same "both are on the device, the filter first" "xdpfilt_alw_all steer" "$(programs)"
+		kill -9 "$HOLDER"
+		ok "after a kill only the filter is" wait_until 5 sh -c '[ "$1" = "$2" ]' - \
+			xdpfilt_alw_all "$(sleep 1; programs)"
+		hold "$TMP/hold" open "$DEV_B" lane 0
+		b xdp-loader unload "$DEV_B" --all
+		release
+		wait_end "$HOLDER" 10
+		ok "all programs taken off: noticed" grep -q 'alive: 0' "$TMP/hold"
+		same "and no dispatcher is left" "" "$(ls /sys/fs/bpf/xdp)"
+	fi
 	b xdp-loader unload "$DEV_B" --all 2>/dev/null
 fi
 
