@@ -13,25 +13,10 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "ctl/diag.h"
-#include "ctl/conf.h"
-#include "ctl/rule.h"
 #include "sluice.h"
 #include "sock/sock.h"
 
 /* Decisions ------------------------------------------------------------------------------------ */
-
-/* The rules in force: the live map of the port, where there is one. */
-static enum sl_rule_action ask_rules(const struct sl_port *port, uint32_t role,
-				     const struct sl_addr *first, uint16_t first_port,
-				     const struct sl_addr *second, uint16_t second_port)
-{
-	unsigned n = SL_MAX_RULES;
-	const struct sl_rule *rules = port ? port->info.rules : NULL;
-
-	if (!rules)
-		rules = sl_rules(&n);
-	return sl_rule_decide(rules, n, role, first, first_port, second, second_port, NULL);
-}
 
 struct names {
 	struct sl_addr local, remote;
@@ -262,8 +247,8 @@ static bool claim_link(const struct sl_link *link, void *arg)
 	port = sl_port_open(link->ifindex);
 	if (!port)
 		return true;
-	w->action = ask_rules(port, SL_ROLE_UDP_RECEIVER, &w->sk->local, w->sk->local_port, NULL,
-			      0);
+	w->action = sl_port_decide(port, SL_ROLE_UDP_RECEIVER, &w->sk->local, w->sk->local_port,
+				   NULL, 0);
 	if (w->action == SL_RULE_OS)
 		return false;
 	if (claim_on(w->sk, port, &w->why))
@@ -370,8 +355,8 @@ static enum sl_reason claim_flow(struct sl_sock *sk)
 	port = sl_port_open(route.ifindex);
 	if (!port)
 		return SL_REASON_NO_DEVICE;
-	if (ask_rules(port, SL_ROLE_UDP_CONNECT, &sk->udp.remote, sk->udp.remote_port, &sk->local,
-		      sk->local_port) == SL_RULE_OS)
+	if (sl_port_decide(port, SL_ROLE_UDP_CONNECT, &sk->udp.remote, sk->udp.remote_port,
+			   &sk->local, sk->local_port) == SL_RULE_OS)
 		return SL_REASON_RULE;
 	if (!take_lane(sk, route.ifindex))
 		return SL_REASON_MEMORY;

@@ -7,8 +7,6 @@
 #include "base/clock.h"
 #include "base/settings.h"
 #include "base/sys.h"
-#include "ctl/conf.h"
-#include "ctl/rule.h"
 #include "sluice.h"
 #include "sock/cmsg.h"
 #include "sock/sock.h"
@@ -92,14 +90,9 @@ static void make_headers(struct sl_sock *sk, struct sl_path *p, const struct sl_
 
 static bool rule_says_os(const struct sl_sock *sk, const struct sl_path *p)
 {
-	unsigned n = SL_MAX_RULES;
-	const struct sl_rule *rules = p->leg ? p->leg->port->info.rules : NULL;
-
 	if (sk->udp.connected)
 		return false; /* decided at connect, as udp_connect */
-	if (!rules)
-		rules = sl_rules(&n);
-	return sl_rule_decide(rules, n, SL_ROLE_UDP_SENDER, &p->dst, p->port, NULL, 0, NULL) ==
+	return sl_port_decide(p->leg->port, SL_ROLE_UDP_SENDER, &p->dst, p->port, NULL, 0) ==
 	       SL_RULE_OS;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/settings.h"
+#include "ctl/conf.h"
 
 static struct sl_lock lock; /* ports are opened one at a time */
 static struct sl_port *ports[SL_STATS_PORTS];
@@ -135,4 +136,97 @@ struct sl_port *sl_port_open(uint32_t ifindex)
 	sl_unlock(&lock);
 	errno = saved;
 	return p;
+}
+
+/* Policy --------------------------------------------------------------------------------------- */
+
+enum sl_rule_action sl_port_decide(const struct sl_port *port, uint32_t role,
+				   const struct sl_addr *first, uint16_t first_port,
+				   const struct sl_addr *second, uint16_t second_port)
+{
+	unsigned n = SL_MAX_RULES;
+	const struct sl_rule *rules = port ? port->info.rules : NULL, *hit;
+	enum sl_rule_action action;
+
+	if (!rules)
+		rules = sl_rules(&n);
+	action = sl_rule_decide(rules, n, role, first, first_port, second, second_port, &hit);
+	if (hit && port && port->info.rules_rw)
+		__atomic_fetch_add(&port->info.rules_rw[hit - rules].hits, 1, __ATOMIC_RELAXED);
+	return action;
+}
+
+/* House-keeping -------------------------------------------------------------------------------- */
+
+struct count_walk {
+	const struct sl_port *port;
+	struct sl_xsk_counts sum;
+	uint64_t fill_empty[SL_MAX_QUEUES];
+};
+
+static void count_leg(struct count_walk *w, const struct sl_leg *leg)
+{
+	struct sl_xsk_counts c;
+
+	for (uint32_t q = 0; q < leg->nqueues && q < SL_MAX_QUEUES; q++) {
+		if (sl_xsk_read_counts(&leg->xsk[q], &c) < 0)
+			continue;
+		w->sum.rx_dropped += c.rx_dropped;
+		w->sum.rx_ring_full += c.rx_ring_full;
+		w->sum.tx_invalid += c.tx_invalid;
+		w->fill_empty[q] = sl_max(w->fill_empty[q], c.fill_empty);
+	}
+}
+
+static void count_lane(struct sl_lane *lane, void *arg)
+{
+	struct count_walk *w = arg;
+	uint32_t n = sl_load_acquire(&lane->nlegs);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (lane->leg[i]->port == w->port)
+			count_leg(w, lane->leg[i]);
+}
+
+/* By differences: the reader may have set the counters to zero. */
+static void count_drops(struct sl_port *p)
+{
+	struct count_walk w = {.port = p};
+	struct sl_xsk_counts *was = &p->counted, *now = &w.sum;
+	struct sl_port_stats *s = p->stats;
+
+	sl_lane_for_each(count_lane, &w);
+	for (uint32_t q = 0; q < SL_MAX_QUEUES; q++)
+		now->fill_empty += w.fill_empty[q];
+	s->xsk_rx_dropped += now->rx_dropped - was->rx_dropped;
+	s->xsk_rx_ring_full += now->rx_ring_full - was->rx_ring_full;
+	s->xsk_fill_empty += now->fill_empty - was->fill_empty;
+	s->xsk_tx_invalid += now->tx_invalid - was->tx_invalid;
+	*was = *now;
+}
+
+static void check_alive(struct sl_port *p)
+{
+	struct sl_link link;
+
+	if (!p->stats->alive || sl_broker_port_alive(p->info.ifindex))
+		return;
+	p->stats->alive = 0;
+	if (sl_link_get(p->info.ifindex, &link))
+		sl_warn("port",
+			"%s: the steering program was taken off: traffic goes on through the "
+			"kernel; remedy: start this program anew to offload it again",
+			p->info.ifname);
+	else
+		sl_info("port", "%s is gone", p->info.ifname);
+}
+
+void sl_ports_check(void)
+{
+	uint32_t n = sl_load_acquire(&nports);
+
+	for (uint32_t i = 0; i < n; i++) {
+		count_drops(ports[i]);
+		check_alive(ports[i]);
+	}
 }

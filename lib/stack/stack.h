@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "base/lock.h"
 #include "ctl/broker.h"
+#include "ctl/rule.h"
 #include "io/xsk.h"
 #include "net/net.h"
 
@@ -21,6 +22,7 @@ struct sl_port {
 	uint32_t index; /* in the table of ports */
 	uint32_t vlan;
 	struct sl_port_stats *stats;
+	struct sl_xsk_counts counted; /* what of the kernel's counts stats has; the keeper's */
 	struct sl_xsk_queue queue[SL_MAX_QUEUES];
 };
 
@@ -72,6 +74,16 @@ int sl_stack_init(void (*on_room)(struct sl_list *entry));
 struct sl_port *sl_port_open(uint32_t ifindex);
 /* The open port, or NULL. */
 struct sl_port *sl_stack_port(uint32_t ifindex);
+/* What the rules in force say of a socket: those of the port, or, with NULL, of the configuration
+ * file. Arguments and result as sl_rule_decide(). Counts the decision in the rule's `hits`. */
+enum sl_rule_action sl_port_decide(const struct sl_port *port, uint32_t role,
+				   const struct sl_addr *first, uint16_t first_port,
+				   const struct sl_addr *second, uint16_t second_port);
+/* The keeper's, about once a second: counts what the kernel dropped, and sees whether the steering
+ * program is still attached. Once it is not, the port's traffic is the kernel's for good (somebody
+ * took it off on purpose, with `ip link set dev X xdp off`): it is said once, and the program is
+ * attached again only by the next process. No lane held. */
+void sl_ports_check(void);
 /* The device is gone or changed: forget that it could not be opened. */
 void sl_port_forget(uint32_t ifindex);
 /* May the configuration have it (SLUICE_DEVICES), and is it of a kind that can be offloaded? */

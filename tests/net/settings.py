@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""settings.py WHAT OWN PEER PORT: what a setting changes, seen by the program. PORT of PEER has a
+reflector. Prints one word or number."""
+import resource
+import threading
+import time
+from netlib import *
+
+what, own, peer, port = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
+
+
+def flood(n, size):
+    """How many of n datagrams that came while nobody read are there afterwards."""
+    s, ctl = udp(own), udp(own)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    ask(s, (peer, port))
+    ctl.sendto(question(count=n, size=size, to=[own, s.getsockname()[1]]), (peer, port))
+    ask(ctl, (peer, port))
+    time.sleep(0.1)
+    s.settimeout(0.2)
+    got = 0
+    try:
+        while s.recv(2048):
+            got += 1
+    except socket.timeout:
+        return got
+
+
+if what == "rcvbuf":
+    print(flood(300, 200))
+elif what == "batch":
+    flood(400, 50)
+    time.sleep(30)
+elif what == "loop":
+    group = "239.7.7.7"
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind((group, 7100))
+    s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP,
+                 socket.inet_aton(group) + socket.inet_aton(own))
+    t = udp(own)
+    t.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(own))
+    on = t.getsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_LOOP)
+    t.sendto(b"x", (group, 7100))
+    s.settimeout(0.5)
+    try:
+        print(on, s.recv(10))
+    except socket.timeout:
+        print(on, "nothing")
+elif what == "cpu":
+    # Processor time of a wait for 0.3 s on a socket of the kernel, in microseconds.
+    s, t = udp("127.0.0.1"), udp("127.0.0.1")
+    s.settimeout(None)
+    threading.Timer(0.3, lambda: t.sendto(b"x", s.getsockname())).start()
+    before = resource.getrusage(resource.RUSAGE_THREAD)
+    s.recv(10)
+    after = resource.getrusage(resource.RUSAGE_THREAD)
+    print(int((after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e6))
+elif what == "wait":
+    s = udp(own)
+    ask(s, (peer, port))
+    print("ready", flush=True)
+    time.sleep(60)

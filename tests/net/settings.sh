@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Settings do what they say: rings, XDP mode, zero-copy, buffers, batches, polling, the internal
+# thread; and what the library counts about port, lane and rules while it does.
+. "$(dirname "$0")/lib.sh"
+net_up
+need python3
+[ -e "$PRELOAD" ] && [ -x "$BUILD/sluice" ] || skip "the library is not built"
+MODE=one
+COMMON=("SLUICE_STATS_SHMEM_DIR=$TMP")
+bg a python3 "$TESTS/net/reflector.py" "$A4" 7000 1
+wait_udp a 7000
+
+# Runs settings.py with settings; what it prints is in OUT.
+run() { # what, settings...
+	local what=$1
+	shift
+	SL_ENV=("${COMMON[@]}" "$@")
+	rm -f "$TMP"/sluice.*.log
+	OUT=$(sb python3 "$TESTS/net/settings.py" "$what" "$B4" "$A4" 7000)
+}
+# The same in the background, once its socket is offloaded and has been used; PROGRAM is its pid.
+start() { # what, settings...
+	local what=$1
+	shift
+	SL_ENV=("${COMMON[@]}" "$@")
+	rm -f "$TMP"/sluice.*.log "$TMP/out"
+	bg sb python3 "$TESTS/net/settings.py" "$what" "$B4" "$A4" 7000 >"$TMP/out"
+	PROGRAM=$BG
+	[ "$what" != wait ] || wait_line "$TMP/out" ready
+}
+logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
+stat() { # expression over s, what `sluice stat --json` gives, and total(a counter of the lanes)
+	b "$BUILD/sluice" stat --json 2>/dev/null | python3 -c 'import json, sys
+s = json.load(sys.stdin)
+total = lambda name: sum(l[name] for l in s["lanes"])
+print(eval(sys.argv[1]))' "$1"
+}
+export SLUICE_STATS_SHMEM_DIR=$TMP
+
+# Rings -----------------------------------------------------------------------------------------
+# The rings that the program has mapped, by their bytes: 16 an entry of the lane's, 8 of the queue's,
+# each with a page for the indices.
+rings() { # pid
+	python3 -c 'import sys
+ends = [[int(x, 16) for x in l.split()[0].split("-")] for l in open(sys.argv[1]) if "socket:[" in l]
+print(*sorted(b - a for a, b in ends))' "/proc/$1/maps"
+}
+start wait SLUICE_RX_WRE=1000 SLUICE_TX_WRE=512
+same "RX_WRE, rounded up, and twice that to fill; TX_WRE, and twice that completed" \
+	"12288 12288 20480 20480" "$(rings "$PROGRAM")"
+ok "native by default" grep -q 'prog/xdp' <(b ip -d link show "$DEV_B")
+same "the port is alive" True "$(stat 's["ports"][0]["attached"]')"
+ok "turns are counted" test "$(stat 'total("turns")')" -ge 1
+ok "idle ones are some of them" test "$(stat 'total("turns") >= total("idle_turns")')" = True
+stop "$PROGRAM"
+
+# How the program is attached -------------------------------------------------------------------
+start wait SLUICE_XDP_MODE=generic
+ok "XDP_MODE=generic" grep -q 'xdpgeneric' <(b ip -d link show "$DEV_B")
+ok "and it is said" logged 'XDP generic (as configured'
+stop "$PROGRAM"
+run rcvbuf SLUICE_ZEROCOPY=off
+ok "ZEROCOPY=off" logged 'copy mode (as configured)'
+run rcvbuf SLUICE_ZEROCOPY=force
+ok "ZEROCOPY=force: veth has none and stays with the kernel" \
+	logged "$DEV_B stays with the kernel: .*zero-copy is demanded.*remedy"
+
+# Receive buffers and batches -------------------------------------------------------------------
+run rcvbuf SLUICE_RX_BYTES_MIN=0
+ok "RX_BYTES_MIN=0: SO_RCVBUF alone decides ($OUT of 300)" test "$OUT" -le 100
+run rcvbuf SLUICE_RX_BYTES_MIN=1m
+same "RX_BYTES_MIN=1m: a small SO_RCVBUF is raised" 300 "$OUT"
+packets_a_turn() { stat 'round(total("rx_pkts") / (total("turns") - total("idle_turns")), 1)'; }
+received() { [ "$(stat 'total("rx_pkts")')" -ge 400 ]; }
+for batch in 1 64; do
+	start batch "SLUICE_CQ_POLL_BATCH_MAX=$batch" SLUICE_PROGRESS_ENGINE_INTERVAL=0
+	wait_until 10 received || fail "nothing received"
+	ppt=$(packets_a_turn)
+	if [ $batch = 1 ]; then
+		same "CQ_POLL_BATCH_MAX=1: packets a turn" 1.0 "$ppt"
+	else
+		ok "CQ_POLL_BATCH_MAX=64: $ppt packets a turn" test "${ppt%.*}" -ge 2
+	fi
+	stop "$PROGRAM"
+done
+
+# Multicast loop --------------------------------------------------------------------------------
+run loop
+same "looped by default" "1 b'x'" "$OUT"
+run loop SLUICE_TX_MC_LOOPBACK=0
+same "TX_MC_LOOPBACK=0" "0 nothing" "$OUT"
+
+# Polling of sockets that are not offloaded: processor time of a wait, in microseconds -------------
+run cpu
+slept=$OUT
+run cpu SLUICE_RX_POLL_INIT=-1
+ok "RX_POLL_INIT=-1 polls ($OUT us against $slept)" test "$OUT" -gt $((slept + 1000))
+
+# The internal thread ---------------------------------------------------------------------------
+keeper_of() { # pid: its thread's id
+	local t
+	for t in /proc/"$1"/task/*; do
+		[ "$(cat "$t/comm")" = sluice ] && basename "$t"
+	done
+}
+cpus_of() { sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' "/proc/$1/status"; }
+mkdir "$TMP/cpuset" && : >"$TMP/cpuset/tasks"
+start wait SLUICE_INTERNAL_THREAD_AFFINITY=0x1 "SLUICE_INTERNAL_THREAD_CPUSET=$TMP/cpuset"
+t=$(keeper_of "$PROGRAM")
+same "INTERNAL_THREAD_AFFINITY as a mask" 0 "$(cpus_of "$t")"
+ok "the program's threads run where they did" test "$(cpus_of "$PROGRAM")" = "$(cpus_of self)"
+same "INTERNAL_THREAD_CPUSET" "$t" "$(cat "$TMP/cpuset/tasks")"
+stop "$PROGRAM"
+start wait SLUICE_INTERNAL_THREAD_AFFINITY=0-x SLUICE_INTERNAL_THREAD_CPUSET=/nowhere
+ok "a wrong list is said" logged 'cannot run on the cores 0-x: EINVAL'
+ok "a wrong cpuset too" logged 'cannot join the cpuset /nowhere: ENOENT'
+stop "$PROGRAM"
+
+# What is counted -------------------------------------------------------------------------------
+# Rings of 64 that nobody serves: the port's counters say what the kernel had no place for. The
+# internal thread is kept away by its interval.
+start wait SLUICE_RX_WRE=64 SLUICE_PROGRESS_ENGINE_INTERVAL=0
+flood() {
+	a python3 -c 'import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for i in range(400): s.sendto(b"x" * 100, (sys.argv[1], int(sys.argv[2])))' "$B4" "$1"
+}
+no_place() { [ "$(stat 's["ports"][0]["xsk_rx_ring_full"] + s["ports"][0]["xsk_fill_empty"]')" -ge 100 ]; }
+kick() { b ip link set dev "$DEV_B" alias "t$RANDOM"; sleep 0.1; } # an event wakes the internal thread
+port=$(b ss -Hanu "src $B4" | awk '{ sub(/.*:/, "", $4); print $4; exit }')
+flood "$port"
+overflow() { kick; no_place; }
+ok "what the kernel had no place for is counted" wait_until 10 overflow
+stop "$PROGRAM"
+
+printf 'use os udp_receiver *:1\nuse sluice udp_receiver %s:*\n' "$B4" >"$TMP/conf"
+start wait "SLUICE_CONFIG_FILE=$TMP/conf"
+ok "a rule counts its decisions" grep -Eq '(line 2).* [1-9][0-9]* hits' <("$BUILD/sluice" rule list --device "$DEV_B")
+ok "the others none" not grep -Eq '(line 1).*hits' <("$BUILD/sluice" rule list --device "$DEV_B")
+b ip link set dev "$DEV_B" xdp off 2>/dev/null
+dead() { kick; [ "$(stat 's["ports"][0]["attached"]')" = False ]; }
+if b ip link show "$DEV_B" | grep -q xdp; then
+	say "the program is held by a link: not taken off"
+else
+	ok "a port without its program is not alive" wait_until 10 dead
+	kick && kick
+	same "and it is said once, with the remedy" 1 \
+		"$(cat "$TMP"/sluice.*.log | grep -c 'steering program was taken off.*remedy')"
+fi
+stop "$PROGRAM"
+done_testing
