@@ -183,7 +183,8 @@ int sl_broker_rules_set(const struct sl_rule *r, unsigned n)
 		return -E2BIG;
 	sl_broker_enter(&g);
 	memset(rules, 0, sizeof(rules));
-	memcpy(rules, r, n * sizeof(*r));
+	if (n)
+		memcpy(rules, r, n * sizeof(*r));
 	for (struct sl_port *p = sl_port_first(); p; p = p->next) {
 		memcpy(p->rules, rules, sizeof(rules));
 		__atomic_fetch_add(&p->rules[SL_MAX_RULES].line, 1, __ATOMIC_RELEASE);

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Claims, local addresses and rules in the maps of a real port: a veth device in a network
+ * namespace of the test's own. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "ctl/broker_int.h"
+
+static struct sl_port_info info[2];
+static unsigned ifindex;
+
+static int map(enum sl_map which)
+{
+	return sl_port_find(ifindex)->attach.map_fd[which];
+}
+
+static struct sl_claim_req request(uint8_t last, uint16_t remote_port, uint32_t slot)
+{
+	struct sl_claim_req r = {
+		.ifindex = ifindex,
+		.shadow_fd = -1,
+		.key = {.local_port = 5000, .proto = IPPROTO_UDP, .remote_port = remote_port},
+		.claim = {.slot = slot, .gen = slot + 100},
+	};
+
+	r.key.local[10] = r.key.local[11] = 0xff;
+	if (last) {
+		r.key.local[12] = 10;
+		r.key.local[15] = last;
+	}
+	return r;
+}
+
+static int claim(uint8_t last, uint32_t slot, bool spread)
+{
+	struct sl_claim_req r = request(last, 0, slot);
+
+	r.spread = spread;
+	return sl_broker_claim(&r, NULL);
+}
+
+static void unclaim(uint8_t last, uint32_t slot)
+{
+	struct sl_claim_req r = request(last, 0, slot);
+
+	sl_broker_unclaim(&r);
+}
+
+/* The entry of an endpoint: 0 or -ENOENT. */
+static int entry(uint8_t last, struct sl_claim *c)
+{
+	struct sl_claim_req r = request(last, 0, 0);
+	struct sl_endpoint_key k = {.local_port = r.key.local_port, .proto = r.key.proto};
+
+	memcpy(k.local, r.key.local, 16);
+	return bpf_map_lookup_elem(map(SL_MAP_ENDPOINTS), &k, c) ? -errno : 0;
+}
+
+static struct sl_group group_of(uint8_t last)
+{
+	struct sl_group g = {0};
+	struct sl_claim c;
+
+	assert_int_equal(entry(last, &c), 0);
+	assert_true(c.flags & SL_CLAIM_GROUP);
+	assert_int_equal(bpf_map_lookup_elem(map(SL_MAP_GROUPS), &c.slot, &g), 0);
+	return g;
+}
+
+static uint64_t bits(void)
+{
+	return info[0].ports[5000];
+}
+
+static void test_one_endpoint(void **state)
+{
+	struct sl_claim c;
+
+	assert_int_equal(bits(), 0);
+	assert_int_equal(claim(1, 7, false), 0);
+	assert_int_equal(entry(1, &c), 0);
+	assert_int_equal(c.slot, 7);
+	assert_int_equal(c.gen, 107);
+	assert_int_equal(c.pid, getpid());
+	assert_int_equal(bits(), SL_PORT_ENDPOINT);
+	assert_int_equal(claim(1, 7, false), 0); /* the same again */
+	assert_int_equal(claim(1, 8, false), -EADDRINUSE);
+	assert_int_equal(claim(2, 8, false), 0); /* another address */
+	unclaim(1, 8);                           /* not its own */
+	assert_int_equal(entry(1, &c), 0);
+	unclaim(1, 7);
+	assert_int_equal(entry(1, &c), -ENOENT);
+	assert_int_equal(bits(), SL_PORT_ENDPOINT);
+	unclaim(2, 8);
+	unclaim(2, 8);
+	assert_int_equal(bits(), 0);
+}
+
+static void test_kinds_have_bits_of_their_own(void **state)
+{
+	struct sl_claim_req f1 = request(1, 1111, 1), f2 = request(1, 2222, 1);
+	struct sl_claim_req taken = request(1, 1111, 2), tcp = request(1, 0, 3);
+
+	assert_int_equal(sl_broker_claim(&f1, NULL), 0);
+	assert_int_equal(sl_broker_claim(&f2, NULL), 0);
+	taken.spread = true; /* flows are never shared */
+	assert_int_equal(sl_broker_claim(&taken, NULL), -EADDRINUSE);
+	assert_int_equal(claim(0, 4, false), 0);
+	assert_int_equal(bits(), SL_PORT_FLOW | SL_PORT_WILDCARD);
+	tcp.key.proto = IPPROTO_TCP;
+	assert_int_equal(sl_broker_claim(&tcp, NULL), 0);
+	assert_int_equal(info[0].ports[65536 + 5000], SL_PORT_ENDPOINT);
+	sl_broker_unclaim(&f1);
+	assert_int_equal(bits(), SL_PORT_FLOW | SL_PORT_WILDCARD);
+	sl_broker_unclaim(&f2);
+	assert_int_equal(bits(), SL_PORT_WILDCARD);
+	unclaim(0, 4);
+	sl_broker_unclaim(&tcp);
+	assert_int_equal(bits() | info[0].ports[65536 + 5000], 0);
+}
+
+static void test_group_grows_and_shrinks(void **state)
+{
+	struct sl_claim_req up = request(1, 0, 2);
+	struct sl_group g;
+	struct sl_claim c;
+
+	assert_int_equal(claim(1, 1, true), 0);
+	assert_int_equal(claim(1, 2, true), 0);
+	assert_int_equal(claim(1, 3, true), 0);
+	g = group_of(1);
+	assert_int_equal(g.count, 3);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(g.target[i].slot, i + 1);
+	/* A change of one member leaves the others. */
+	up.spread = true;
+	up.claim.flags = SL_CLAIM_STAMP;
+	assert_int_equal(sl_broker_claim_update(&up), 0);
+	g = group_of(1);
+	assert_int_equal(g.count, 3);
+	assert_int_equal(g.target[0].flags, 0);
+	assert_int_equal(g.target[1].flags, SL_CLAIM_STAMP);
+	unclaim(1, 1);
+	g = group_of(1);
+	assert_int_equal(g.count, 2);
+	unclaim(1, 2);
+	assert_int_equal(entry(1, &c), 0); /* one left: no group any more */
+	assert_int_equal(c.flags, 0);
+	assert_int_equal(c.slot, 3);
+	assert_int_equal(bits(), SL_PORT_ENDPOINT);
+	unclaim(1, 3);
+	assert_int_equal(entry(1, &c), -ENOENT);
+	assert_int_equal(bits(), 0);
+}
+
+static void test_group_numbers_are_used_again(void **state)
+{
+	assert_int_equal(claim(1, 1, true), 0);
+	for (unsigned i = 0; i < 3 * SL_MAX_GROUPS; i++) {
+		assert_int_equal(claim(1, 2, true), 0);
+		assert_int_equal(group_of(1).count, 2);
+		unclaim(1, 2);
+	}
+	assert_int_equal(sl_port_find(ifindex)->group_nfree, SL_MAX_GROUPS);
+	unclaim(1, 1);
+}
+
+static void test_group_is_bounded(void **state)
+{
+	const char *why = NULL;
+	struct sl_claim_req r = request(1, 0, 1000);
+
+	for (uint32_t i = 0; i < SL_GROUP_TARGETS; i++)
+		assert_int_equal(claim(1, i, true), 0);
+	r.spread = true;
+	assert_int_equal(sl_broker_claim(&r, &why), -ENOSPC);
+	assert_non_null(why);
+	assert_int_equal(group_of(1).count, SL_GROUP_TARGETS);
+	for (uint32_t i = 0; i < SL_GROUP_TARGETS; i++)
+		unclaim(1, i);
+	assert_int_equal(bits(), 0);
+}
+
+static void test_unknown_port(void **state)
+{
+	struct sl_claim_req r = request(1, 0, 1);
+	const char *why = NULL;
+
+	r.ifindex = 12345;
+	assert_int_equal(sl_broker_claim(&r, &why), -ENODEV);
+	assert_non_null(why);
+	sl_broker_unclaim(&r);
+}
+
+static bool is_local(uint32_t port, const uint8_t addr[16])
+{
+	uint32_t one;
+
+	return !bpf_map_lookup_elem(sl_port_find(port)->attach.map_fd[SL_MAP_LOCALS], addr, &one);
+}
+
+static void test_later_ports_know_addresses_and_rules(void **state)
+{
+	static const uint8_t addr[16] = {0xfd, [15] = 1}, gone[16] = {0xfd, [15] = 2};
+	struct sl_rule r[2] = {{.action = SL_RULE_OS, .line = 3}, {.action = SL_RULE_SLUICE}};
+	unsigned other = if_nametoindex("sltest1");
+	uint32_t gen = info[0].rules[SL_MAX_RULES].line;
+
+	sl_broker_local_add(addr);
+	sl_broker_local_add(addr);
+	sl_broker_local_add(gone);
+	assert_true(is_local(ifindex, addr));
+	sl_broker_local_del(gone);
+	assert_false(is_local(ifindex, gone));
+	assert_int_equal(sl_broker_rules_set(r, 2), 0);
+	assert_int_equal(info[0].rules[0].line, 3);
+	assert_int_not_equal(info[0].rules[SL_MAX_RULES].line, gen);
+	assert_int_equal(sl_broker_port_open(other, &info[1], NULL), 0);
+	assert_true(is_local(other, addr));
+	assert_false(is_local(other, gone));
+	assert_int_equal(info[1].rules[0].action, SL_RULE_OS);
+	assert_int_equal(info[1].rules[1].action, SL_RULE_SLUICE);
+	assert_int_equal(info[1].rules[2].action, SL_RULE_NONE);
+	assert_int_equal(sl_broker_rules_set(NULL, 0), 0);
+	assert_int_equal(info[1].rules[0].action, SL_RULE_NONE);
+	sl_broker_port_close(other);
+	sl_broker_local_del(addr);
+}
+
+static void test_ports_are_counted(void **state)
+{
+	struct sl_port_info again;
+
+	assert_int_equal(sl_broker_port_open(ifindex, &again, NULL), 0);
+	assert_ptr_equal(again.ports, info[0].ports);
+	sl_broker_port_close(ifindex);
+	assert_true(sl_broker_port_alive(ifindex));
+	assert_false(sl_broker_port_alive(12345));
+}
+
+static void test_broker_leaves_the_thread_alone(void **state)
+{
+	sigset_t before, after;
+
+	sigemptyset(&before);
+	sigaddset(&before, SIGUSR1);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	errno = 4711;
+	claim(1, 1, false);
+	unclaim(1, 1);
+	sl_broker_port_alive(12345);
+	assert_int_equal(errno, 4711);
+	sigprocmask(SIG_SETMASK, NULL, &after);
+	assert_memory_equal(&before, &after, sizeof(unsigned long));
+	sigemptyset(&before);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* A child forgets everything and may start anew; the parent keeps the device. */
+static void test_child(void **state)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		struct sl_port_info mine;
+		const char *why = "";
+		int err;
+
+		sl_broker_child();
+		err = sl_broker_port_open(ifindex, &mine, &why);
+		_exit(err == -EBUSY && strstr(why, "is used by process") ? 0 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_true(sl_broker_port_alive(ifindex));
+	assert_int_equal(claim(1, 1, false), 0);
+	unclaim(1, 1);
+}
+
+static int setup(void **state)
+{
+	const char *why = "";
+
+	sl_log_level = SL_LOG_ERROR;
+	if (unshare(CLONE_NEWNET) || system("ip link add sltest0 type veth peer name sltest1 && "
+					    "ip link set sltest0 up && ip link set sltest1 up"))
+		return -1;
+	ifindex = if_nametoindex("sltest0");
+	if (sl_broker_port_open(ifindex, &info[0], &why)) {
+		print_error("%s\n", why);
+		return -1;
+	}
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	sl_broker_fini();
+	return 0;
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_endpoint),
+		cmocka_unit_test(test_kinds_have_bits_of_their_own),
+		cmocka_unit_test(test_group_grows_and_shrinks),
+		cmocka_unit_test(test_group_numbers_are_used_again),
+		cmocka_unit_test(test_group_is_bounded),
+		cmocka_unit_test(test_unknown_port),
+		cmocka_unit_test(test_later_ports_know_addresses_and_rules),
+		cmocka_unit_test(test_ports_are_counted),
+		cmocka_unit_test(test_broker_leaves_the_thread_alone),
+		cmocka_unit_test(test_child),
+	};
+
+	if (geteuid()) {
+		puts("skipped: needs root");
+		return 77;
+	}
+	return cmocka_run_group_tests(tests, setup, teardown) ? 1 : 0;
+}
