@@ -73,6 +73,7 @@ static void begin(int family, int dst_family)
 	memset(&stats, 0, sizeof(stats));
 	memset(&sk, 0, sizeof(sk));
 	lane.stats = &lane_stats;
+	sl_list_init(&lane.blocked);
 	sk.lane = &lane;
 	sk.family = (uint8_t)family;
 	sk.state = SL_STATE_OFFLOADED;

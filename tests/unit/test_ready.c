@@ -20,6 +20,7 @@ static struct sl_sock sk;
 static int setup(void **state)
 {
 	memset(&lane, 0, sizeof(lane));
+	sl_list_init(&lane.blocked);
 	memset(&sk, 0, sizeof(sk));
 	sk.lane = &lane;
 	sl_list_init(&sk.watches);

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Fuzzer of the way in: any bytes as steering record and packet, through the input function to
+ * sockets of every kind, and out by recvmsg.
+ *
+ * The input is a row of packets: a struct step, the record, the frame. A step may ask for what
+ * chance alone would never find (a slot that exists, offsets and checksums that are right), so that
+ * the deep paths are reached as well. All memory of the pool but record and packet is poisoned. */
+#include <errno.h>
+#include <sanitizer/asan_interface.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "sluice.h"
+#include "sock/sock.h"
+#include "steer.h"
+#include "wire/csum.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define FRAMES    64
+#define SHIFT     11
+#define FIRST_FD  1000
+#define MAX_STEPS 40
+
+#define GOOD_META  (1u << 0) /* magic, slot and generation are put right */
+#define GOOD_OFFS  (1u << 1) /* l3 and l4 as a steering program would have found them */
+#define GOOD_LENS  (1u << 2) /* lengths of IP and UDP */
+#define GOOD_SUMS  (1u << 3)
+#define PARTIAL_OK (1u << 4)
+#define PARTIAL    (1u << 5) /* with GOOD_SUMS: the pseudo-header's alone */
+#define READ_SOME  (1u << 6) /* receive once afterwards */
+#define AT_END     (1u << 7) /* the packet ends where its frame ends */
+
+struct step {
+	uint8_t flags;
+	uint8_t slot;
+	uint16_t len; /* of record and frame; what is left if it is more */
+	uint8_t room, ctl_room, rx_flags;
+	uint8_t want; /* which options are on */
+};
+
+enum { PLAIN4, CONNECTED4, PLAIN6, GRO, FAN, KINDS };
+
+static struct sl_lane lane;
+static struct sl_lane_stats lane_stats;
+static struct sl_sock_stats sock_stats;
+static struct sl_sock sock[KINDS];
+static uint32_t slot_of[KINDS];
+
+static void no_news(struct sl_udp *u)
+{
+	(void)u;
+}
+
+/* As mcast.c's. */
+static bool fan_input(void *obj, struct sl_in *in)
+{
+	(void)obj;
+	for (int i = 0; i < FAN; i++) {
+		sl_frame_ref(in->frame);
+		if (!sl_udp_input(&sock[i].udp, in))
+			sl_frame_put(in->cache, in->frame);
+	}
+	return false;
+}
+
+static uint32_t more(uint32_t want, uint32_t *first)
+{
+	static uint32_t given;
+	uint32_t n = FRAMES - given;
+
+	(void)want;
+	*first = given;
+	given += n;
+	return n;
+}
+
+static void start(void)
+{
+	sl_clock_init();
+	if (sl_pool_init(aligned_alloc(4096, (size_t)FRAMES << SHIFT), FRAMES, SHIFT, more) < 0 ||
+	    sl_slots_init(16) < 0 || sl_fdtab_init() < 0)
+		abort();
+	sl_in_register(SL_SLOT_UDP, sl_udp_input);
+	sl_in_register(SL_SLOT_FAN, fan_input);
+	lane.stats = &lane_stats;
+	sl_list_init(&lane.blocked);
+	for (int i = 0; i < KINDS; i++) {
+		slot_of[i] = (uint32_t)sl_slot_new();
+		sl_slot_set(slot_of[i], i == FAN ? SL_SLOT_FAN : SL_SLOT_UDP, &sock[i].udp);
+		sl_fdtab_set(FIRST_FD + i, SL_FD_SOCK, &sock[i]);
+	}
+}
+
+static void begin(void)
+{
+	for (int i = 0; i < KINDS; i++) {
+		struct sl_sock *sk = &sock[i];
+
+		memset(sk, 0, sizeof(*sk));
+		sk->fd = FIRST_FD + i;
+		sk->family = i == PLAIN6 ? AF_INET6 : AF_INET;
+		sk->state = SL_STATE_OFFLOADED;
+		sk->stats = &sock_stats;
+		sk->lane = &lane;
+		sk->local_port = 1;
+		sk->nonblock = true;
+		sl_list_init(&sk->watches);
+		sk->udp = (struct sl_udp){
+			.rcvbuf = 8000, .stats = &sock_stats, .lane = &lane, .on_data = no_news};
+	}
+	sock[CONNECTED4].udp.connected = true;
+	sock[CONNECTED4].udp.remote = sl_addr_v4(0x0100000a);
+	sock[CONNECTED4].udp.remote_port = 1000;
+	ASAN_POISON_MEMORY_REGION(sl_pool.base, (size_t)FRAMES << SHIFT);
+}
+
+/* Everything is given back. */
+static void end(void)
+{
+	ASAN_UNPOISON_MEMORY_REGION(sl_pool.base, (size_t)FRAMES << SHIFT);
+	for (int i = 0; i < KINDS; i++)
+		sl_udp_fini(&sock[i].udp, &lane.frames);
+	if (sl_pool.nfree + sl_pool.unborn + lane.frames.n != FRAMES)
+		abort();
+	for (uint32_t i = 0; i < FRAMES; i++)
+		if (sl_pool.refs[i])
+			abort();
+}
+
+/* What bpf/parse.bpf.h would say, roughly. */
+static void find_offsets(const uint8_t *f, uint32_t len, struct sl_meta *m)
+{
+	m->l3 = 14;
+	while (m->l3 < 22 && len > m->l3 &&
+	       (sl_get_be16(f + m->l3 - 2) == ETH_P_8021Q ||
+		sl_get_be16(f + m->l3 - 2) == ETH_P_8021AD))
+		m->l3 += 4;
+	m->l4 = m->l3 + 40;
+	if (len > m->l3 && f[m->l3] >> 4 == 4)
+		m->l4 = (uint16_t)(m->l3 + (f[m->l3] & 15) * 4);
+}
+
+static void fix_lengths(uint8_t *f, uint32_t len, const struct sl_meta *m)
+{
+	if (m->l4 + 8u > len || m->l3 + 20u > m->l4)
+		return;
+	if (f[m->l3] >> 4 == 6)
+		sl_put_be16(f + m->l3 + 4, (uint16_t)(len - m->l3 - 40));
+	else
+		sl_put_be16(f + m->l3 + 2, (uint16_t)(len - m->l3));
+	sl_put_be16(f + m->l4 + 4, (uint16_t)(len - m->l4));
+}
+
+static void fix_sums(uint8_t *f, uint32_t len, const struct sl_meta *m, bool partial)
+{
+	struct sl_pkt p = {.data = f, .len = len, .l3 = m->l3, .l4 = m->l4};
+	struct sl_addr src, dst;
+	uint16_t ulen, v = 0;
+	uint64_t sum;
+
+	if (m->l4 + 8u > len || m->l3 + 20u > m->l4)
+		return;
+	p.v6 = f[m->l3] >> 4 == 6;
+	if (p.v6 && m->l3 + 40u > len)
+		return;
+	if (!p.v6) {
+		memcpy(f + m->l3 + 10, &v, 2);
+		v = sl_csum_fold(sl_csum_add(0, f + m->l3, m->l4 - m->l3));
+		memcpy(f + m->l3 + 10, &v, 2);
+	}
+	ulen = sl_get_be16(f + m->l4 + 4);
+	if (m->l4 + (uint32_t)ulen > len)
+		return;
+	sl_pkt_saddr(&p, &src);
+	sl_pkt_daddr(&p, &dst);
+	sum = sl_pseudo_sum(&src, &dst, IPPROTO_UDP, ulen);
+	v = 0;
+	memcpy(f + m->l4 + 6, &v, 2);
+	v = partial ? (uint16_t)~sl_csum_fold(sum)
+		    : sl_csum_fold(sl_csum_add(sum, f + m->l4, ulen));
+	if (ulen >= 8)
+		memcpy(f + m->l4 + 6, &v, 2);
+}
+
+static void inject(const struct step *s, const uint8_t *data, size_t size)
+{
+	struct sl_in in = {.cache = &lane.frames,
+			   .stats = &lane_stats,
+			   .lane = &lane,
+			   .ifindex = 1,
+			   .partial_ok = s->flags & PARTIAL_OK};
+	struct sl_rx_desc d = {.frame = sl_frame_get(&lane.frames)};
+	struct sl_meta m = {0};
+	uint8_t *f;
+
+	if (d.frame == SL_NO_FRAME)
+		return;
+	memcpy(&m, data, sl_min(size, sizeof(m)));
+	size -= sl_min(size, sizeof(m));
+	data += sizeof(m);
+	d.len = (uint16_t)sl_min(size, (size_t)(1 << SHIFT) - 256);
+	d.off = s->flags & AT_END ? (uint16_t)((1 << SHIFT) - d.len) : 256;
+	f = sl_frame_ptr(d.frame) + d.off;
+	ASAN_POISON_MEMORY_REGION(sl_frame_ptr(d.frame), 1u << SHIFT);
+	ASAN_UNPOISON_MEMORY_REGION(f - sizeof(m), sizeof(m) + d.len);
+	if (d.len)
+		memcpy(f, data, d.len);
+	if (s->flags & GOOD_META) {
+		m.magic = SL_META_MAGIC;
+		m.slot = slot_of[s->slot % KINDS];
+		m.gen = sl_slots[m.slot].gen;
+	}
+	if (s->flags & GOOD_OFFS)
+		find_offsets(f, d.len, &m);
+	if (s->flags & GOOD_LENS)
+		fix_lengths(f, d.len, &m);
+	if (s->flags & GOOD_SUMS)
+		fix_sums(f, d.len, &m, s->flags & PARTIAL);
+	memcpy(f - sizeof(m), &m, sizeof(m));
+	sl_net_input(&in, &d);
+	if (sl_pool.refs[d.frame] == 0)
+		ASAN_POISON_MEMORY_REGION(sl_frame_ptr(d.frame), 1u << SHIFT);
+}
+
+static const uint16_t wants[8] = {
+	0,
+	SL_WANT_PKTINFO | SL_WANT_TTL,
+	SL_WANT_TOS | SL_WANT_ORIGDST,
+	SL_WANT_PKTINFO6 | SL_WANT_TCLASS | SL_WANT_HOPLIMIT,
+	SL_WANT_STAMP_NS | SL_WANT_OVFL,
+	SL_WANT_STAMP_US | SL_WANT_STAMPING | SL_WANT_NEW_STAMP,
+	SL_WANT_GRO,
+	0x1fff,
+};
+
+/* Into buffers of just the size that is said. */
+static void receive(const struct step *s)
+{
+	static const int flags[4] = {0, MSG_PEEK, MSG_TRUNC, MSG_PEEK | MSG_TRUNC};
+	size_t room = (size_t)s->room * 8, half = room / 3;
+	unsigned i = s->slot % FAN;
+	struct iovec iov[2];
+	struct sockaddr_storage *name = malloc(s->rx_flags >> 2 & 31);
+	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
+	ssize_t n;
+
+	iov[0] = (struct iovec){malloc(half), half};
+	iov[1] = (struct iovec){malloc(room - half), room - half};
+	msg.msg_name = name;
+	msg.msg_namelen = s->rx_flags >> 2 & 31;
+	msg.msg_control = malloc(s->ctl_room);
+	msg.msg_controllen = s->ctl_room;
+	sock[i].want = wants[s->want & 7];
+	if (i == GRO)
+		sock[i].want |= SL_WANT_GRO;
+	n = sl_recvmsg(FIRST_FD + (int)i, &msg, flags[s->rx_flags & 3]);
+	if (n >= 0) {
+		if (n > 65535 || msg.msg_controllen > s->ctl_room ||
+		    (!(s->rx_flags & 2) && (size_t)n > room))
+			abort();
+		for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c))
+			if (c->cmsg_len < sizeof(*c))
+				abort();
+	} else if (n != -EAGAIN) {
+		abort();
+	}
+	free(iov[0].iov_base);
+	free(iov[1].iov_base);
+	free(name);
+	free(msg.msg_control);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct step s;
+
+	if (!sl_pool.base)
+		start();
+	begin();
+	for (int i = 0; i < MAX_STEPS && size >= sizeof(s); i++) {
+		size_t len;
+
+		memcpy(&s, data, sizeof(s));
+		data += sizeof(s);
+		size -= sizeof(s);
+		len = sl_min(size, (size_t)s.len);
+		inject(&s, data, len);
+		if (s.flags & READ_SOME)
+			receive(&s);
+		data += len;
+		size -= len;
+	}
+	end();
+	return 0;
+}
