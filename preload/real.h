@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -71,6 +72,15 @@ extern __thread int sl_in_vfork;
 static inline bool ours(int fd)
 {
 	return sl_is_ours(fd) && !sl_in_vfork;
+}
+
+/* The same at the beginning of a cancellation point. (What sleeps in the library is one, too.) */
+static inline bool ours_point(int fd)
+{
+	if (!ours(fd))
+		return false;
+	pthread_testcancel();
+	return true;
 }
 
 /* -errno becomes errno and -1. */

@@ -4,7 +4,7 @@
 
 ssize_t read(int fd, void *buf, size_t len)
 {
-	if (!ours(fd))
+	if (!ours_point(fd))
 		return REAL(read)(fd, buf, len);
 	return len ? done(sl_recv(fd, buf, len, 0)) : 0; /* as net/socket.c: sock_read_iter */
 }
@@ -18,14 +18,14 @@ ssize_t __read_chk(int fd, void *buf, size_t len, size_t room)
 
 ssize_t readv(int fd, const struct iovec *iov, int n)
 {
-	if (!ours(fd))
+	if (!ours_point(fd))
 		return REAL(readv)(fd, iov, n);
 	return done(sl_readv(fd, iov, n));
 }
 
 ssize_t recv(int fd, void *buf, size_t len, int flags)
 {
-	if (!ours(fd))
+	if (!ours_point(fd))
 		return REAL(recv)(fd, buf, len, flags);
 	return done(sl_recv(fd, buf, len, flags));
 }
@@ -40,7 +40,7 @@ ssize_t __recv_chk(int fd, void *buf, size_t len, size_t room, int flags)
 ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *addr,
 		 socklen_t *addrlen)
 {
-	if (!ours(fd))
+	if (!ours_point(fd))
 		return REAL(recvfrom)(fd, buf, len, flags, addr, addrlen);
 	return done(sl_recvfrom(fd, buf, len, flags, addr, addrlen));
 }
@@ -55,35 +55,35 @@ ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room, int flags, st
 
 ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 {
-	if (!ours(fd))
+	if (!ours_point(fd))
 		return REAL(recvmsg)(fd, msg, flags);
 	return done(sl_recvmsg(fd, msg, flags));
 }
 
 int recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct timespec *timeout)
 {
-	if (!ours(fd))
+	if (!ours_point(fd))
 		return REAL(recvmmsg)(fd, msgs, n, flags, timeout);
 	return (int)done(sl_recvmmsg(fd, msgs, n, flags, timeout));
 }
 
 ssize_t write(int fd, const void *buf, size_t len)
 {
-	if (!ours(fd))
+	if (!ours_point(fd))
 		return REAL(write)(fd, buf, len);
 	return done(sl_send(fd, buf, len, 0));
 }
 
 ssize_t writev(int fd, const struct iovec *iov, int n)
 {
-	if (!ours(fd))
+	if (!ours_point(fd))
 		return REAL(writev)(fd, iov, n);
 	return done(sl_writev(fd, iov, n));
 }
 
 ssize_t send(int fd, const void *buf, size_t len, int flags)
 {
-	if (!ours(fd))
+	if (!ours_point(fd))
 		return REAL(send)(fd, buf, len, flags);
 	return done(sl_send(fd, buf, len, flags));
 }
@@ -91,7 +91,7 @@ ssize_t send(int fd, const void *buf, size_t len, int flags)
 ssize_t sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *addr,
 	       socklen_t addrlen)
 {
-	if (!ours(fd))
+	if (!ours_point(fd))
 		return REAL(sendto)(fd, buf, len, flags, addr, addrlen);
 	return done(sl_sendto(fd, buf, len, flags, addr, addrlen));
 }
@@ -117,7 +117,7 @@ static void release_rights(const struct msghdr *msg)
 
 ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	if (ours(fd))
+	if (ours_point(fd))
 		return done(sl_sendmsg(fd, msg, flags));
 	if (msg && msg->msg_controllen && !sl_in_vfork)
 		release_rights(msg);
@@ -126,7 +126,7 @@ ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 
 int sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
 {
-	if (ours(fd))
+	if (ours_point(fd))
 		return (int)done(sl_sendmmsg(fd, msgs, n, flags));
 	for (unsigned i = 0; i < n && !sl_in_vfork; i++)
 		if (msgs[i].msg_hdr.msg_controllen)

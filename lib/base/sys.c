@@ -28,18 +28,26 @@ long sl_syscall6(long nr, long a, long b, long c, long d, long e, long f)
 #endif
 }
 
-/* Cancellation as the C library itself does it around a system call. Its own ppoll cannot be found
- * from here: as a dependency of a preloaded library we stand behind it in the search order. */
+/* Cancellation as the C library itself does it around a system call. Its own functions cannot be
+ * found from here: as a dependency of a preloaded library we stand behind it in the search order.
+ */
+long sl_sys_cancel6(long nr, long a, long b, long c, long d, long e, long f)
+{
+	long ret;
+	int type;
+
+	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+	ret = sl_syscall6(nr, a, b, c, d, e, f);
+	pthread_setcanceltype(type, NULL);
+	return ret;
+}
+
 int sl_sys_ppoll_cancel(struct pollfd *fds, unsigned nfds, const struct timespec *timeout,
 			const sigset_t *sigmask)
 {
 	struct timespec ts; /* the kernel writes what is left into it */
-	int type, ret;
 
 	if (timeout)
 		ts = *timeout;
-	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
-	ret = (int)sl_sys(SYS_ppoll, fds, nfds, timeout ? &ts : NULL, sigmask, 8);
-	pthread_setcanceltype(type, NULL);
-	return ret;
+	return (int)sl_sys_cancel(SYS_ppoll, fds, nfds, timeout ? &ts : NULL, sigmask, 8);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* System calls of our own, by number: never through the symbols that the preload library
- * interposes. All return -errno; none is a cancellation point but sl_sys_ppoll_cancel(). */
+ * interposes. All return -errno; only those with `cancel` in the name are
+ * cancellation points. */
 #ifndef SL_SYS_H
 #define SL_SYS_H
 
@@ -56,6 +57,12 @@ static inline int sl_sys_close(int fd)
 		sl_fd_forget(fd);
 	return sl_sysi(SYS_close, fd);
 }
+
+/* The same as a cancellation point, for calls that may sleep; call with no lock held. */
+long sl_sys_cancel6(long nr, long a, long b, long c, long d, long e, long f);
+#define sl_sys_cancel_(nr, a, b, c, d, e, f, ...)                                                  \
+	sl_sys_cancel6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+#define sl_sys_cancel(...) sl_sys_cancel_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
 
 /* ppoll(2) that is a cancellation point; call with no lock held. Timeout NULL waits for ever.
  * Returns the count of ready entries, 0 on timeout, -errno (-EINTR for a signal). */

@@ -2,7 +2,6 @@
 /* epoll_wait: the events of our members and of the kernel's, merged. */
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <string.h>
 
 #include "base/settings.h"
@@ -62,12 +61,12 @@ static void come_out(struct sl_epoll **epp)
 	sl_epoll_unlock(ep);
 }
 
-/* The kernel's epoll_wait as a cancellation point: what the C library does around it. */
+/* The kernel's epoll_wait as a cancellation point. */
 static int kernel_wait(int epfd, struct epoll_event *evs, int max, const struct timespec *timeout,
 		       const sigset_t *sigmask)
 {
 	long long ms = -1;
-	int type, r = -ENOSYS;
+	int r = -ENOSYS;
 
 	if (timeout && timeout->tv_nsec % 1000000)
 		ms = LLONG_MAX;
@@ -75,17 +74,14 @@ static int kernel_wait(int epfd, struct epoll_event *evs, int max, const struct 
 		ms = timeout->tv_sec > INT_MAX / 1000
 			     ? LLONG_MAX
 			     : timeout->tv_sec * 1000LL + timeout->tv_nsec / 1000000;
-	pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
 	if (ms == LLONG_MAX)
-		r = (int)sl_sys(SYS_epoll_pwait2, epfd, evs, max, timeout, sigmask, 8);
-	if (r == -ENOSYS) {
-		if (ms == LLONG_MAX && timeout->tv_sec < INT_MAX / 1000)
-			ms = timeout->tv_sec * 1000LL + timeout->tv_nsec / 1000000 + 1;
-		r = (int)sl_sys(SYS_epoll_pwait, epfd, evs, max, (int)sl_min(ms, INT_MAX), sigmask,
-				8);
-	}
-	pthread_setcanceltype(type, NULL);
-	return r;
+		r = (int)sl_sys_cancel(SYS_epoll_pwait2, epfd, evs, max, timeout, sigmask, 8);
+	if (r != -ENOSYS)
+		return r;
+	if (ms == LLONG_MAX && timeout->tv_sec < INT_MAX / 1000)
+		ms = timeout->tv_sec * 1000LL + timeout->tv_nsec / 1000000 + 1;
+	ms = sl_min(ms, (long long)INT_MAX);
+	return (int)sl_sys_cancel(SYS_epoll_pwait, epfd, evs, max, (int)ms, sigmask, 8);
 }
 
 /* Takes the kick out of what the kernel reported. */

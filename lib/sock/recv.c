@@ -399,7 +399,7 @@ static ssize_t kernel_call(const struct sl_sock *sk, int fd, const struct rx_req
 		if (n != -EAGAIN)
 			return n == -ETIMEDOUT ? -EAGAIN : n;
 	}
-	return sl_sys_recvmsg(fd, m, r->flags);
+	return sl_sys_cancel(SYS_recvmsg, fd, m, r->flags);
 }
 
 static ssize_t receive(struct sl_sock *sk, int fd, const struct rx_req *r)
@@ -430,6 +430,8 @@ static ssize_t receive(struct sl_sock *sk, int fd, const struct rx_req *r)
 	if (sk->udp.rx_shut)
 		return 0;
 	if (sk->nonblock || (r->flags & MSG_DONTWAIT)) {
+		/* Callers like this come again at once: leave the core's other thread some room. */
+		sl_cpu_relax();
 		sk->stats->rx_eagain++;
 		return -EAGAIN;
 	}

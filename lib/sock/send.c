@@ -378,7 +378,7 @@ static ssize_t send_kernel(struct sl_sock *sk, int fd, const struct tx_req *r)
 		.msg_iov = (struct iovec *)r->iov,
 		.msg_iovlen = r->niov,
 	};
-	ssize_t n = sl_sys_sendmsg(fd, r->msg ? r->msg : &m, r->flags);
+	ssize_t n = sl_sys_cancel(SYS_sendmsg, fd, r->msg ? r->msg : &m, r->flags);
 
 	if (n >= 0) {
 		sk->stats->tx_os_pkts++;
