@@ -194,7 +194,7 @@ bg() {
 	local who
 	who=$(by_mode "$1")
 	shift
-	(in_ns "$who" "$@") &
+	(in_ns "$who" "$@") <&0 &
 	BG=$!
 	PIDS+=("$BG")
 }

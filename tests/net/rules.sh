@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Rules: by the configuration file, by the application's id, and with bpftool at run time; the pinned
+# maps read like tables.
+. "$(dirname "$0")/lib.sh"
+net_up
+need python3 bpftool
+[ -e "$PRELOAD" ] || skip "the library is not built"
+PIN=/sys/fs/bpf/sluice/$DEV_B
+MODE=one
+bg a python3 "$TESTS/net/reflector.py" "$A4" 7000 2
+wait_udp a 7001
+
+begin() { # settings...; starts rules.py, and asks for the first time
+	SL_ENV=("$@")
+	rm -f "$TMP/done" "$TMP/say"
+	mkfifo "$TMP/say"
+	exec 3<>"$TMP/say" # both ways: opening does not wait for the other end
+	local in
+	in=$(udp_stat b InDatagrams)
+	bg sb python3 "$TESTS/net/rules.py" "$B4" "$A4" 7000 "$TMP/done" <"$TMP/say" 3>&-
+	SUBJECT=$BG
+	wait_line "$TMP/done" first
+	BY_KERNEL=$(($(udp_stat b InDatagrams) - in))
+}
+again() { # word
+	local in n
+	in=$(udp_stat b InDatagrams)
+	n=$(grep -c . "$TMP/done")
+	echo "$1" >&3
+	wait_until 20 eval '[ "$(grep -c . "$TMP/done")" -gt '"$n"' ]' || die "$1: never done"
+	BY_KERNEL=$(($(udp_stat b InDatagrams) - in))
+}
+finish() {
+	exec 3>&-
+	wait_end "$SUBJECT" || fail "the program failed"
+}
+offloaded() { ok "$1: offloaded ($BY_KERNEL of 100 by the kernel)" test "$BY_KERNEL" -le 10; }
+by_kernel() { ok "$1: by the kernel ($BY_KERNEL of 100)" test "$BY_KERNEL" -ge 90; }
+conf() { printf '%s\n' "$@" >"$TMP/sluice.conf"; }
+CONF=SLUICE_CONFIG_FILE=$TMP/sluice.conf
+
+conf "# nothing"
+begin "$CONF"
+offloaded "no rules"
+again connect
+offloaded "no rules, connected"
+finish
+
+conf "use os udp_receiver *:*" "use os udp_sender *:*"
+begin "$CONF"
+by_kernel "use os for receivers and senders"
+again connect
+offloaded "a connected one is none of them"
+finish
+
+conf "use os udp_connect $NET4.0/24:7000"
+begin "$CONF"
+offloaded "use os for connected ones"
+again connect
+by_kernel "a connected one"
+finish
+
+conf "use sluice * $A4:7000" "use vma udp_receiver $B4:*" "use os * *:*"
+begin "VMA_CONFIG_FILE=$TMP/sluice.conf"
+offloaded "first match, VMA's names"
+finish
+
+conf "application-id * other" "use os * *:*"
+begin "$CONF"
+offloaded "another application's rule"
+finish
+begin "$CONF" SLUICE_APPLICATION_ID=other
+by_kernel "this application's rule"
+finish
+
+conf "application-id python* *" "use os * *:*"
+begin "$CONF"
+by_kernel "a program's rule"
+finish
+
+conf "this is no rule" "use os" "use sluice udp_receiver 300.1.1.1:*" "use os * *:*"
+begin "$CONF"
+by_kernel "wrong lines are skipped"
+ok "and told" file_has "$TMP/sluice.$SUBJECT.log" "sluice.conf:1:"
+finish
+
+# At run time.
+conf "# nothing"
+begin "$CONF"
+offloaded "before"
+again connect
+
+dump() { bpftool map dump pinned "$PIN/$1"; }
+dump endpoints >"$TMP/endpoints"
+dump flows >"$TMP/flows"
+dump counters >"$TMP/counters"
+ok "endpoints read like a table" file_has "$TMP/endpoints" '"local_port": [1-9]'
+ok "flows read like a table" file_has "$TMP/flows" '"remote_port": 7000'
+ok "the claim says whose it is" file_has "$TMP/flows" "\"pid\": $SUBJECT"
+ok "counters read like a table" file_has "$TMP/counters" '"redirect_flow": [1-9]'
+
+# struct sl_rule: for all, action SL_RULE_OS, as bytes.
+os_rule=$(python3 -c "
+import struct
+end = struct.pack('<16sIHH', bytes(16), 0, 0, 65535)
+print(*('%02x' % b for b in struct.pack('<II', 2, 0x1f) + end + end + bytes(64) + bytes(8)))")
+# shellcheck disable=SC2086
+ok "bpftool writes a rule" bpftool map update pinned "$PIN/rules" key 0 0 0 0 value hex $os_rule
+again new
+by_kernel "the next socket"
+again connect
+by_kernel "the next connected one"
+again old
+offloaded "the old one stays"
+# shellcheck disable=SC2046
+ok "and takes it away" bpftool map update pinned "$PIN/rules" key 0 0 0 0 value hex \
+	$(printf '00 %.0s' {1..128})
+again new
+offloaded "the one after"
+finish
+done_testing
