@@ -9,13 +9,13 @@
 
 #define SL_STEER_ABI 1
 
-#define SL_MAX_FLOWS	 262144 /* entries of `flows` and `endpoints` (not preallocated) */
-#define SL_MAX_LOCALS	 4096
-#define SL_MAX_GROUPS	 1024
+#define SL_MAX_FLOWS     262144 /* entries of `flows` and `endpoints` (not preallocated) */
+#define SL_MAX_LOCALS    4096
+#define SL_MAX_GROUPS    1024
 #define SL_GROUP_TARGETS 64
-#define SL_MAX_RULES	 256
-#define SL_MAX_XSKS	 4096 /* lanes * RX queues */
-#define SL_MAX_PORTS	 131072 /* entries of `ports` */
+#define SL_MAX_RULES     256
+#define SL_MAX_XSKS      4096   /* lanes * RX queues */
+#define SL_MAX_PORTS     131072 /* entries of `ports` */
 
 /* `flows`: exact flow of a connected socket. */
 struct sl_flow_key {
@@ -60,7 +60,7 @@ struct sl_group {
 /* `ports`: the first thing looked at, mmapable; index is port, plus 65536 for TCP. Says which
  * look-ups can succeed at all, so that foreign traffic costs one array look-up. Values are
  * __u64, since the entries of a mapped array are multiples of 8 bytes. */
-#define SL_PORT_FLOW	 (1u << 0)
+#define SL_PORT_FLOW     (1u << 0)
 #define SL_PORT_ENDPOINT (1u << 1)
 #define SL_PORT_WILDCARD (1u << 2)
 
@@ -75,8 +75,8 @@ struct sl_port_config {
 	__u32 nqueues; /* RX queues covered; packets on others pass */
 	__u32 pid;     /* of the process that has the device */
 	__u32 ifindex;
-	__u32 netns;   /* inode number of the network namespace */
-	__u16 mac[3];  /* unicast frames to another station pass */
+	__u32 netns;  /* inode number of the network namespace */
+	__u16 mac[3]; /* unicast frames to another station pass */
 	__u16 pad;
 };
 
@@ -98,15 +98,15 @@ struct sl_rule_end {
 };
 
 struct sl_rule {
-	__u32 action; /* enum sl_rule_action */
-	__u32 roles;  /* SL_ROLE_* bits */
+	__u32 action;              /* enum sl_rule_action */
+	__u32 roles;               /* SL_ROLE_* bits */
 	struct sl_rule_end first;  /* as written first: remote of clients, senders and connects,
 				      local of servers and receivers */
 	struct sl_rule_end second; /* local, for the four-part roles */
-	char program[32];	   /* target program, a glob; empty: any */
-	char app_id[32];	   /* application id; empty: any */
-	__u32 line;		   /* line of the configuration file, 0: set at run time */
-	__u32 hits;		   /* decisions it made, counted by user space */
+	char program[32];          /* target program, a glob; empty: any */
+	char app_id[32];           /* application id; empty: any */
+	__u32 line;                /* line of the configuration file, 0: set at run time */
+	__u32 hits;                /* decisions it made, counted by user space */
 };
 
 /* `rules` has one entry more, the last: its `line` field is a generation, raised by every writer
@@ -114,10 +114,10 @@ struct sl_rule {
 
 /* `counters`: one entry, per CPU. */
 struct sl_counters {
-	__u64 pass_not_ip;	/* not IPv4 or IPv6, or more than two VLAN tags */
-	__u64 pass_fragment;	/* IP fragments */
-	__u64 pass_unknown;	/* a header or option it does not know, truncated, other protocol */
-	__u64 pass_miss;	/* TCP/UDP that nobody has claimed */
+	__u64 pass_not_ip;      /* not IPv4 or IPv6, or more than two VLAN tags */
+	__u64 pass_fragment;    /* IP fragments */
+	__u64 pass_unknown;     /* a header or option it does not know, truncated, other protocol */
+	__u64 pass_miss;        /* TCP/UDP that nobody has claimed */
 	__u64 pass_no_receiver; /* claimed, but the lane has no XSK on this queue */
 	__u64 redirect_flow;
 	__u64 redirect_endpoint;
@@ -137,7 +137,7 @@ struct sl_meta {
 	__u32 slot;
 	__u32 gen;
 	__u32 vlan;
-	__u32 hash;	/* of the flow when it chose a group's target, else 0 */
+	__u32 hash;     /* of the flow when it chose a group's target, else 0 */
 	__u64 stamp_ns; /* SL_META_HW: hardware time stamp as read, SL_META_SW: CLOCK_MONOTONIC */
 };
 #define SL_META_HW (1u << 0)

@@ -79,8 +79,7 @@ static void close_leaks(uint32_t prog_id)
 		struct bpf_prog_info info = {0};
 		uint32_t len = sizeof(info), id = 0;
 
-		if (sl_sys_fcntl(fd, F_GETFD, 0) >= 0 &&
-		    !bpf_obj_get_info_by_fd(fd, &info, &len))
+		if (sl_sys_fcntl(fd, F_GETFD, 0) >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &len))
 			id = info.id;
 		if (id && id == prog_id && !strcmp(info.name, PROG_NAME))
 			sl_sys_close(fd);

@@ -43,8 +43,7 @@ static socklen_t owner_name(uint32_t ifindex, struct sockaddr_un *sun)
 
 static int owner_bind(const struct sockaddr_un *sun, socklen_t len)
 {
-	int fd = sl_fd_keep(
-		sl_sys_socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+	int fd = sl_fd_keep(sl_sys_socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 	int err;
 
 	if (fd < 0)

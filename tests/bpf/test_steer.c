@@ -311,11 +311,12 @@ static int clear(void **state)
 
 static void test_not_ip(void **state)
 {
+	static const uint8_t arp[28];
 	struct frame f;
 
 	eth(&f);
 	put16(&f, ETH_P_ARP);
-	put(&f, f.b, 28);
+	put(&f, arp, sizeof(arp));
 	assert_pass(&f, pass_not_ip);
 }
 
