@@ -56,16 +56,26 @@ typedef void (*sl_leg_finder)(void *lane, struct sl_dst *dst);
 
 #define SL_DST_SETS 512
 #define SL_DST_WAYS 4
+#define SL_DST_AGED 64
 struct sl_dst_cache {
 	struct sl_dst dst[SL_DST_SETS][SL_DST_WAYS];
 	uint8_t next[SL_DST_SETS]; /* which way to evict */
+	uint32_t naged;		   /* answers that grew old and are asked for by the keeper */
+	struct sl_route_key aged[SL_DST_AGED];
 };
 
-/* Finds the destination, asking kernel and mirrors when it is new or stale. Never NULL. The
- * pointer is the cache's: good until the next call on the same lane that misses, so users keep
- * serial and compare key. */
+/* Finds the destination, asking kernel and mirrors when it is new or stale; when it is only old it
+ * is given as it is, and its key is added to c->aged. Never NULL. The pointer is the cache's: good
+ * until the next call on the same lane that misses, so users keep serial and compare key. */
 struct sl_dst *sl_dst_get(struct sl_dst_cache *c, const struct sl_route_key *key, void *lane,
 			  sl_leg_finder find, uint64_t now_ns);
+
+/* For who asks without holding the lane (the keeper): takes up to max keys off the list of those
+ * that grew old; how many. Lane held. */
+unsigned sl_dst_take_aged(struct sl_dst_cache *c, struct sl_route_key *keys, unsigned max);
+/* The kernel's answer to one of them. Lane held. */
+void sl_dst_answer(struct sl_dst_cache *c, const struct sl_route_key *key,
+		   const struct sl_route *route, void *lane, sl_leg_finder find);
 
 /* The answer is doubtful (an ICMP error came): ask again before the next use. NULL is fine. */
 void sl_dst_outdate(struct sl_dst *dst);

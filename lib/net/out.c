@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The way out: which device, which next hop, which addresses. The kernel's answers, cached for
- * each destination of a lane; events of the mirrors make them stale. */
+ * each destination of a lane; events of the mirrors make them stale.
+ *
+ * Theory of operation: a question costs a system call, and the kernel may keep us waiting for
+ * milliseconds (rtnl). Who sends asks himself when there is no answer or the answer is known to be
+ * wrong. An answer that only grew old goes on being used; its key is put on a list, the keeper
+ * asks without holding the lane and brings the answer back (sl_dst_answer). */
 #include "net/net.h"
 
 /* Path MTU exceptions make no event: a destination in use is asked for again this often. */
@@ -70,14 +75,10 @@ static void read_neigh(struct sl_dst *d)
 	d->mac_ok = sl_neigh_read(d->neigh, d->dmac, &d->neigh_seq);
 }
 
-static void ask_route(struct sl_dst *d, void *lane, sl_leg_finder find, uint64_t now_ns)
+/* What follows from d->route. */
+static void take_route(struct sl_dst *d, void *lane, sl_leg_finder find)
 {
 	d->leg = NULL;
-	d->asked_ns = now_ns;
-	if (sl_route_get(&d->key, &d->route) < 0) {
-		d->route.gen = sl_load(&sl_route_gen);
-		d->route.kind = SL_ROUTE_OTHER;
-	}
 	/* With IP_MULTICAST_LOOP off the members on this host are not to get it. */
 	if (d->route.kind == SL_ROUTE_LOCAL && d->key.mc_noloop && d->route.ifindex)
 		d->route.kind = SL_ROUTE_MULTICAST;
@@ -87,29 +88,62 @@ static void ask_route(struct sl_dst *d, void *lane, sl_leg_finder find, uint64_t
 		d->neigh = NULL;
 }
 
-static void refresh(struct sl_dst *d, void *lane, sl_leg_finder find, uint64_t now_ns)
+static void ask_route(struct sl_dst *d, void *lane, sl_leg_finder find, uint64_t now_ns)
 {
-	if (d->route.gen != sl_load(&sl_route_gen) || now_ns - d->asked_ns > REASK_NS)
+	d->asked_ns = now_ns;
+	if (sl_route_get(&d->key, &d->route) < 0) {
+		d->route.gen = sl_load(&sl_route_gen);
+		d->route.kind = SL_ROUTE_OTHER;
+	}
+	take_route(d, lane, find);
+}
+
+/* Leaves the question to the keeper. False: too many wait already. */
+static bool put_off(struct sl_dst_cache *c, struct sl_dst *d, uint64_t now_ns)
+{
+	if (c->naged == SL_DST_AGED)
+		return false;
+	c->aged[c->naged] = d->key;
+	sl_store(&c->naged, c->naged + 1);
+	d->asked_ns = now_ns;
+	return true;
+}
+
+static void refresh(struct sl_dst_cache *c, struct sl_dst *d, void *lane, sl_leg_finder find,
+		    uint64_t now_ns)
+{
+	if (d->route.gen != sl_load(&sl_route_gen)) {
 		ask_route(d, lane, find, now_ns);
+	} else if (now_ns - d->asked_ns > REASK_NS) {
+		if (!put_off(c, d, now_ns))
+			ask_route(d, lane, find, now_ns);
+		else if (sl_dst_fresh(d, now_ns) && (d->mac_ok || !d->leg))
+			return;
+	}
 	if (d->leg)
 		read_neigh(d);
 	d->serial++;
+}
+
+static struct sl_dst *find_dst(struct sl_dst_cache *c, const struct sl_route_key *key, uint32_t set)
+{
+	for (unsigned w = 0; w < SL_DST_WAYS; w++)
+		if (c->dst[set][w].used && key_eq(&c->dst[set][w].key, key))
+			return &c->dst[set][w];
+	return NULL;
 }
 
 struct sl_dst *sl_dst_get(struct sl_dst_cache *c, const struct sl_route_key *key, void *lane,
 			  sl_leg_finder find, uint64_t now_ns)
 {
 	uint32_t set = key_hash(key) % SL_DST_SETS;
+	struct sl_dst *d = find_dst(c, key, set);
 	uint32_t serial;
-	struct sl_dst *d;
 
-	for (unsigned w = 0; w < SL_DST_WAYS; w++) {
-		d = &c->dst[set][w];
-		if (d->used && key_eq(&d->key, key)) {
-			if (sl_unlikely(!sl_dst_fresh(d, now_ns)))
-				refresh(d, lane, find, now_ns);
-			return d;
-		}
+	if (d) {
+		if (sl_unlikely(!sl_dst_fresh(d, now_ns)))
+			refresh(c, d, lane, find, now_ns);
+		return d;
 	}
 	d = &c->dst[set][c->next[set]++ % SL_DST_WAYS];
 	serial = d->serial;
@@ -119,4 +153,42 @@ struct sl_dst *sl_dst_get(struct sl_dst_cache *c, const struct sl_route_key *key
 		read_neigh(d);
 	d->serial++;
 	return d;
+}
+
+unsigned sl_dst_take_aged(struct sl_dst_cache *c, struct sl_route_key *keys, unsigned max)
+{
+	uint32_t n = sl_min(c->naged, (uint32_t)max);
+
+	memcpy(keys, c->aged + c->naged - n, n * sizeof(keys[0]));
+	sl_store(&c->naged, c->naged - n);
+	return n;
+}
+
+static bool same_route(const struct sl_route *a, const struct sl_route *b)
+{
+	return a->kind == b->kind && a->error == b->error && a->ifindex == b->ifindex &&
+	       a->mtu == b->mtu && a->hoplimit == b->hoplimit && sl_addr_eq(&a->src, &b->src) &&
+	       sl_addr_eq(&a->nexthop, &b->nexthop);
+}
+
+void sl_dst_answer(struct sl_dst_cache *c, const struct sl_route_key *key,
+		   const struct sl_route *route, void *lane, sl_leg_finder find)
+{
+	struct sl_dst *d = find_dst(c, key, key_hash(key) % SL_DST_SETS);
+	struct sl_route old;
+	void *leg;
+
+	/* Another generation: something has happened since the question, and whoever uses it next
+	 * asks himself. */
+	if (!d || d->route.gen != route->gen)
+		return;
+	old = d->route;
+	leg = d->leg;
+	d->route = *route;
+	take_route(d, lane, find);
+	if (same_route(&old, &d->route) && leg == d->leg)
+		return;
+	if (d->leg)
+		read_neigh(d);
+	d->serial++;
 }

@@ -182,6 +182,7 @@ static void look_at(struct sl_lane *lane, void *arg)
 	uint32_t turns = sl_load(&lane->turns);
 	int n, got = 0;
 
+	sl_lane_ask_aged(lane);
 	if (turns != seen[lane->id]) {
 		l->busy++;
 		seen[lane->id] = turns;

@@ -11,6 +11,7 @@
 #include <errno.h>
 
 #include "base/settings.h"
+#include "net/rtnl.h"
 
 #define MAX_BATCH 64 /* SLUICE_CQ_POLL_BATCH_MAX up to this */
 
@@ -147,7 +148,36 @@ static void find_leg(void *arg, struct sl_dst *dst)
 
 struct sl_dst *sl_lane_dst(struct sl_lane *lane, const struct sl_route_key *key, uint64_t now_ns)
 {
-	return sl_dst_get(lane->dst, key, lane, find_leg, now_ns);
+	uint32_t waiting = lane->dst->naged;
+	struct sl_dst *d = sl_dst_get(lane->dst, key, lane, find_leg, now_ns);
+
+	if (sl_unlikely(!waiting && lane->dst->naged))
+		sl_rtnl_wake();
+	return d;
+}
+
+/* The kernel may hold its configuration lock for milliseconds, so it is asked without the lane. */
+void sl_lane_ask_aged(struct sl_lane *lane)
+{
+	struct sl_route_key key[8];
+	struct sl_route route[8];
+	bool ok[8];
+	unsigned n;
+
+	while (sl_load(&lane->dst->naged)) {
+		if (!sl_lane_lock(lane))
+			return;
+		n = sl_dst_take_aged(lane->dst, key, sl_array_len(key));
+		sl_lane_unlock(lane);
+		for (unsigned i = 0; i < n; i++)
+			ok[i] = sl_route_get(&key[i], &route[i]) == 0;
+		if (!sl_lane_lock(lane))
+			return;
+		for (unsigned i = 0; i < n; i++)
+			if (ok[i])
+				sl_dst_answer(lane->dst, &key[i], &route[i], lane, find_leg);
+		sl_lane_unlock(lane);
+	}
 }
 
 /* To other lanes ------------------------------------------------------------------------------- */

@@ -139,6 +139,8 @@ int sl_leg_kick(struct sl_leg *leg);
 uint32_t sl_lane_frame(struct sl_lane *lane);
 /* The destination, from the lane's cache; lane held. */
 struct sl_dst *sl_lane_dst(struct sl_lane *lane, const struct sl_route_key *key, uint64_t now_ns);
+/* The keeper's: asks the kernel anew for what grew old in that cache. Lane not held. */
+void sl_lane_ask_aged(struct sl_lane *lane);
 
 /* In the child after fork: the lanes are the parent's; closes descriptors. Async-signal-safe. */
 void sl_stack_child(void);

@@ -140,19 +140,98 @@ static void test_route_generation(void **state)
 	assert_int_equal(neighs_asked, 2); /* another next hop */
 }
 
-/* Path MTU exceptions make no event. */
+/* Does what the keeper does. Returns how many questions there were. */
+static unsigned keeper(void)
+{
+	struct sl_route_key keys[SL_DST_AGED];
+	unsigned n = sl_dst_take_aged(cache, keys, SL_DST_AGED);
+	struct sl_route r;
+
+	for (unsigned i = 0; i < n; i++) {
+		sl_route_get(&keys[i], &r);
+		sl_dst_answer(cache, &keys[i], &r, &leg_object, find_leg);
+	}
+	return n;
+}
+
+/* Path MTU exceptions make no event. Who sends does not wait for the answer. */
 static void test_asked_again_by_age(void **state)
 {
 	struct sl_dst *d = get("10.0.0.1", NOW);
+	uint32_t serial = d->serial;
 
 	answer.mtu = 1280;
 	get("10.0.0.1", NOW + ASK_AGAIN);
-	assert_int_equal(d->route.mtu, 1500);
+	assert_int_equal(cache->naged, 0);
 	assert_false(sl_dst_fresh(d, NOW + ASK_AGAIN + 1));
 	get("10.0.0.1", NOW + ASK_AGAIN + 1);
+	get("10.0.0.1", NOW + ASK_AGAIN + 2);
+	assert_int_equal(d->route.mtu, 1500);
+	assert_int_equal(d->serial, serial);
+	assert_int_equal(routes_asked, 1);
+	assert_int_equal(keeper(), 1); /* once for both */
 	assert_int_equal(d->route.mtu, 1280);
+	assert_int_equal(d->serial, serial + 1);
 	assert_int_equal(routes_asked, 2);
 	assert_int_equal(neighs_asked, 1); /* the same neighbour */
+	assert_int_equal(keeper(), 0);
+}
+
+/* Headers made from an answer stay good when it was confirmed. */
+static void test_confirmed_answer(void **state)
+{
+	struct sl_dst *d = get("10.0.0.1", NOW);
+	uint32_t serial = d->serial;
+
+	get("10.0.0.1", NOW + ASK_AGAIN + 1);
+	assert_int_equal(keeper(), 1);
+	assert_int_equal(d->serial, serial);
+	/* A device was taken into use meanwhile, or given up. */
+	get("10.0.0.1", NOW + 2 * ASK_AGAIN + 2);
+	leg_answer = NULL;
+	assert_int_equal(keeper(), 1);
+	assert_null(d->leg);
+	assert_int_equal(d->serial, serial + 1);
+}
+
+/* An answer that something overtook is not taken: an event, an ICMP error, another destination. */
+static void test_late_answer(void **state)
+{
+	struct sl_dst *d = get("10.0.0.1", NOW);
+	struct sl_route_key key = d->key, gone = key_to("10.0.0.2");
+	struct sl_route late = d->route;
+	uint32_t serial;
+
+	late.mtu = 600;
+	answer.mtu = 1400;
+	sl_route_gen++;
+	get("10.0.0.1", NOW);
+	serial = d->serial;
+	sl_dst_answer(cache, &key, &late, &leg_object, find_leg);
+	assert_int_equal(d->route.mtu, 1400);
+	late.gen = sl_route_gen;
+	sl_dst_outdate(d);
+	sl_dst_answer(cache, &key, &late, &leg_object, find_leg);
+	sl_dst_answer(cache, &gone, &late, &leg_object, find_leg);
+	assert_int_equal(d->route.mtu, 1400);
+	assert_int_equal(d->serial, serial);
+	assert_false(sl_dst_fresh(d, NOW));
+}
+
+/* More than the list holds are asked at once, as when there was no keeper. */
+static void test_many_grow_old(void **state)
+{
+	char dst[32];
+
+	for (int round = 0; round < 2; round++)
+		for (int i = 0; i < SL_DST_AGED + 1; i++) {
+			snprintf(dst, sizeof(dst), "10.0.1.%d", i);
+			get(dst, NOW + (uint64_t)round * 2 * ASK_AGAIN);
+		}
+	assert_int_equal(cache->naged, SL_DST_AGED);
+	assert_int_equal(routes_asked, SL_DST_AGED + 2);
+	assert_int_equal(keeper(), SL_DST_AGED);
+	assert_int_equal(routes_asked, 2 * SL_DST_AGED + 2);
 }
 
 static void test_neighbour_changes(void **state)
@@ -295,6 +374,9 @@ int main(void)
 		cmocka_unit_test_setup(test_keys_differ, setup),
 		cmocka_unit_test_setup(test_route_generation, setup),
 		cmocka_unit_test_setup(test_asked_again_by_age, setup),
+		cmocka_unit_test_setup(test_confirmed_answer, setup),
+		cmocka_unit_test_setup(test_late_answer, setup),
+		cmocka_unit_test_setup(test_many_grow_old, setup),
 		cmocka_unit_test_setup(test_neighbour_changes, setup),
 		cmocka_unit_test_setup(test_stale_neighbour_is_probed_once, setup),
 		cmocka_unit_test_setup(test_no_neighbour_to_be_had, setup),
