@@ -11,7 +11,7 @@ limited() { # soft hard
 	pb prlimit --nofile="$1:$2" timeout 60 "$BUILD/tests/apps/numbers" "$B4" "$A4" 7000
 }
 hard=$(ulimit -Hn)
-for MODE in kernel one; do
+for MODE in kernel server; do
 	bg a python3 "$TESTS/net/reflector.py" "$A4" 7000 1
 	wait_udp a 7000
 	for limit in 1024:4096 1024:1024 256:256 "64:$hard" "8192:$hard"; do

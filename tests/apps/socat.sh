@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# socat: UDP echo over IPv4 and IPv6, in one process and with a child for each peer; a file through.
+. "$(dirname "$0")/lib.sh"
+need socat python3
+net_up
+head -c 60000 /dev/urandom | base64 -w 70 >"$TMP/lines"
+
+# Lines of several sizes there and back, each waited for; several peers in turn.
+cat >"$TMP/ask.py" <<'PY'
+import socket, sys
+host, port, npeers = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+fam = socket.AF_INET6 if ":" in host else socket.AF_INET
+peers = []
+for i in range(npeers):
+    s = socket.socket(fam, socket.SOCK_DGRAM)
+    s.settimeout(5)
+    s.connect((host, port))
+    peers.append(s)
+for n in (1, 10, 1000, 1472 - 20, 100):
+    for i, s in enumerate(peers):
+        said = b"%d:%d:" % (i, n) + b"x" * n
+        try:
+            s.send(said)
+            heard = s.recv(65536)
+            print(i, n, heard == said)
+        except OSError as e:
+            print(i, n, e)
+PY
+tell_end() { pkill -x socat --ns "$1" --nslist net; } # children that serve one peer never end
+children() { # name, listening address of socat, address, peers
+	bg pb socat "$2" EXEC:cat 2>"$(said "$1")"
+	wait_udp b 7200
+	differ "$1" pa python3 "$TMP/ask.py" "$3" 7200 "$4"
+	tell_end "$BG"
+	wait "$BG" 2>/dev/null
+	wait_until 5 not udp_bound b 7200 || fail "$1: somebody keeps the port"
+}
+alone() { # name, listening address of socat, address
+	bg pb socat "$2" PIPE 2>"$(said "$1")"
+	wait_udp b 7200
+	offload_begin
+	differ "$1" pa python3 "$TMP/ask.py" "$3" 7200 1
+	offload_end 5 5
+	stop "$BG"
+}
+one_way() {
+	bg pb socat -u "UDP4-RECV:7202,bind=$B4" "CREATE:$TMP/out"
+	wait_udp b 7202
+	offload_begin
+	pa socat -u -b 70 "OPEN:$TMP/lines" "UDP4-SENDTO:$B4:7202"
+	wait_until 10 cmp -s "$TMP/lines" "$TMP/out"
+	ok "a file arrives whole" cmp "$TMP/lines" "$TMP/out"
+	offload_end 100
+	stop "$BG"
+	rm -f "$TMP/out"
+}
+for MODE in $MODES; do
+	alone pipe4 "UDP4-LISTEN:7200,bind=$B4" "$B4"
+	alone pipe6 "UDP6-LISTEN:7200,bind=[$B6]" "$B6"
+	alone any "UDP-LISTEN:7200" "$B4"
+	children fork4 "UDP4-LISTEN:7200,fork,reuseaddr" "$B4" 3
+	children fork6 "UDP6-LISTEN:7200,fork,reuseaddr" "$B6" 3
+	children recvfrom "UDP4-RECVFROM:7200,fork" "$B4" 3
+	children recvfrom6 "UDP6-RECVFROM:7200,fork" "$B6" 3
+	one_way
+	differ nowhere pa sh -c 'echo x | socat -T 1 - UDP4:'"$B4"':7299 2>&1 | sed "s/.*: //"'
+done
+done_testing
