@@ -71,6 +71,9 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -c $< -o $@
 $(LIB_OBJ): | $(SKEL)
+# The prefix is compiled in: with another one these are built anew.
+$(shell mkdir -p $(BUILD); cmp -s $(BUILD)/prefix - <<<'$(PREFIX)' || echo '$(PREFIX)' >$(BUILD)/prefix)
+$(BUILD)/lib/ctl/broker_owner.o $(BUILD)/tools/doctor.o $(BUILD)/tools/run.o: $(BUILD)/prefix
 # The version stands in the public header, which the rooms below do not include.
 $(BUILD)/lib/base/settings.o: lib/sluice.h
 
@@ -107,17 +110,20 @@ deps:
 		apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
 	else echo "run: sudo apt-get install" $$missing; exit 1; fi
 
+MAN_PAGES := $(wildcard tools/*.[157] conf/*.[157] lib/*.[157] preload/*.[157])
 .PHONY: install
 install: all
 	install -d $(DESTDIR)$(PREFIX)/{bin,lib,include,share/man/man1,share/man/man5,share/man/man7,share/sluice}
 	install -m 755 $(BUILD)/sluice $(DESTDIR)$(PREFIX)/bin/
+	ln -sf sluice $(DESTDIR)$(PREFIX)/bin/vma_stats
 	install -m 755 $(BUILD)/libsluice.so $(DESTDIR)$(PREFIX)/lib/libsluice.so.1
 	ln -sf libsluice.so.1 $(DESTDIR)$(PREFIX)/lib/libsluice.so
 	install -m 755 $(BUILD)/libsluice-preload.so $(DESTDIR)$(PREFIX)/lib/
 	install -m 644 lib/sluice.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 conf/sluice.conf $(DESTDIR)$(PREFIX)/share/sluice/
-	for s in 1 5 7; do for m in $(wildcard tools/*.$$s conf/*.$$s lib/*.$$s preload/*.$$s); do \
-		case $$m in *.$$s) install -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$$s/;; esac; done; done
+	for m in $(MAN_PAGES); do \
+		install -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/ || exit 1; done
+	ln -sf sluice-stat.1 $(DESTDIR)$(PREFIX)/share/man/man1/vma_stats.1
 
 .PHONY: clean
 clean:

@@ -20,6 +20,8 @@
 extern "C" {
 #endif
 
+struct mmsghdr; /* <sys/socket.h> has it with _GNU_SOURCE only */
+
 #define SLUICE_VERSION "0.1.0"
 
 #pragma GCC visibility push(default)

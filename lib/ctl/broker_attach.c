@@ -100,7 +100,7 @@ static int map_named(const uint32_t *ids, uint32_t n, const char *name)
 			continue;
 		if (!bpf_obj_get_info_by_fd(fd, &info, &len) && !strcmp(info.name, name))
 			return fd;
-		close(fd);
+		sl_sys_close(fd);
 	}
 	return -ENOENT;
 }
@@ -125,7 +125,7 @@ bool sl_steer_config(int prog_fd, struct sl_port_config *cfg)
 	len = sizeof(map);
 	ours = !bpf_obj_get_info_by_fd(fd, &map, &len) && map.value_size == sizeof(*cfg) &&
 	       !bpf_map_lookup_elem(fd, &zero, cfg);
-	close(fd);
+	sl_sys_close(fd);
 	return ours;
 }
 
@@ -229,7 +229,7 @@ static bool is_orphan(const char *dir, uint32_t ifindex)
 		if (fd < 0)
 			break;
 		ours = is_ours(fd, ifindex, false);
-		close(fd);
+		sl_sys_close(fd);
 	}
 	return ours;
 }

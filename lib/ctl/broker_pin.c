@@ -52,7 +52,7 @@ static bool read_config(const char *dir, struct sl_port_config *cfg)
 	if (fd < 0)
 		return false;
 	ok = !bpf_map_lookup_elem(fd, &zero, cfg);
-	close(fd);
+	sl_sys_close(fd);
 	return ok;
 }
 
@@ -95,7 +95,7 @@ void sl_pin_remove(uint32_t ifindex)
 	}
 	if (d)
 		closedir(d);
-	close(lock);
+	sl_sys_close(lock);
 }
 
 /* False when a living process has its pins there. */
@@ -155,7 +155,7 @@ int sl_pin_maps(struct sl_port *port)
 	lock = lock_root();
 	err = lock < 0 ? lock : pin_maps(port);
 	if (lock >= 0)
-		close(lock);
+		sl_sys_close(lock);
 	if (err)
 		sl_info("port", "%s: the maps are not pinned below %s: %s", port->info.ifname,
 			PIN_ROOT, sl_strerror(err));

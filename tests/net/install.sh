@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# What `make install` leaves behind works where it lies: a program is preloaded and offloaded from
+# there, the library finds its parts and the tool beside itself, and the manual pages are there.
+. "$(dirname "$0")/lib.sh"
+net_up
+need python3 make gcc
+case $(basename "$BUILD") in *san*) skip "a sanitizer's build is not installed" ;; esac
+MODE=one
+PREFIX=$(cat "$BUILD/prefix" 2>/dev/null) || skip "nothing is built"
+make -s -C "$TOP" install BUILD="${BUILD#"$TOP/"}" DESTDIR="$TMP/x" PREFIX="$PREFIX" >"$TMP/make" 2>&1 ||
+	{ cat "$TMP/make"; die "make install fails"; }
+# Moved, so that nothing can depend on where it was put.
+mv "$TMP/x$PREFIX" "$TMP/away"
+IN=$TMP/away
+
+same "what is installed" "bin/sluice bin/vma_stats include/sluice.h lib/libsluice-preload.so lib/libsluice.so \
+lib/libsluice.so.1 share/sluice/sluice.conf" \
+	"$(cd "$IN" && find . ! -type d ! -path './share/man/*' | sed 's,^\./,,' | sort | xargs)"
+ok "the libraries refer to each other beside them" grep -q "libsluice.so.1 => $IN/lib/libsluice.so.1" \
+	<(ldd "$IN/lib/libsluice-preload.so")
+for page in "$IN"/share/man/man*/*; do
+	ok "manual page $(basename "$page")" grep -q '^\.TH' "$page"
+done
+for page in man1/sluice.1 man1/sluice-run.1 man1/vma_stats.1 man5/sluice.conf.5 man7/sluice-settings.7; do
+	ok "$page" test -s "$IN/share/man/$page"
+done
+ok "vma_stats is there" grep -q sluice <("$IN/bin/vma_stats" --help 2>&1)
+printf '#include <sluice.h>\nint main(void) { return sl_is_ours(0); }\n' >"$TMP/t.c"
+ok "the header and the library serve a program" \
+	gcc -std=c11 -D_POSIX_C_SOURCE=200809L -Wall -Werror -o "$TMP/t" "$TMP/t.c" -I"$IN/include" -L"$IN/lib" -lsluice -Wl,-rpath,"$IN/lib"
+ok "and it runs" "$TMP/t"
+ok "the rules that are shipped are good ones" "$IN/bin/sluice" rule list --file "$IN/share/sluice/sluice.conf"
+
+# A program, by `sluice run` from there; nothing of the build is within reach.
+bg a python3 "$TESTS/net/reflector.py" "$A4" 7000 1
+wait_udp a 7000
+bg b env SLUICE_LOG_FILE="$TMP/sluice.%d.log" SLUICE_STATS_SHMEM_DIR="$TMP" "$IN/bin/sluice" run -- \
+	python3 "$TESTS/net/settings.py" wait "$B4" "$A4" 7000 >"$TMP/out"
+PROGRAM=$BG
+wait_line "$TMP/out" ready
+ok "it is preloaded from there" grep -q "$IN/lib/libsluice-preload.so" "/proc/$PROGRAM/maps"
+ok "with nothing of the build" not grep -q "$BUILD" "/proc/$PROGRAM/maps"
+ok "it is offloaded" grep -q 'prog/xdp' <(b ip -d link show "$DEV_B")
+reaper() { # of this host's namespace
+	local p
+	for p in $(pgrep -f '^sluice reaper'); do
+		[ "$(readlink "/proc/$p/ns/net")" = "$(readlink "/proc/$PROGRAM/ns/net")" ] && readlink "/proc/$p/exe"
+	done
+}
+same "the reaper is the tool from ../bin" "$IN/bin/sluice" "$(reaper)"
+export SLUICE_STATS_SHMEM_DIR=$TMP
+ok "vma_stats sees it" grep -q "$PROGRAM" <(b "$IN/bin/vma_stats" --list)
+kill -9 "$PROGRAM"
+clean() { not grep -q 'prog/xdp' <(b ip -d link show "$DEV_B"); }
+ok "and cleans up" wait_until 5 clean
+done_testing
