@@ -29,7 +29,8 @@ SAN ?=
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter
 CFLAGS ?= -O2 -g
 ALL_CFLAGS := -std=gnu11 $(WARN) $(CFLAGS) -fvisibility=hidden -fno-strict-aliasing -fno-semantic-interposition -fPIC \
-	-fexceptions -ffile-prefix-map=$(CURDIR)=. -D_GNU_SOURCE -Ilib -Ibpf -I$(BUILD) \
+	-fexceptions -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(BUILD)/=build/ \
+	-D_GNU_SOURCE -Ilib -Ibpf -I$(BUILD) \
 	-DSLUICE_PREFIX='"$(PREFIX)"' -DSL_VERSION='"$(VERSION)"' -MMD -MP
 ALL_LDFLAGS := $(LDFLAGS) -Wl,-z,relro,-z,now -Wl,--build-id=sha1
 LIBS := -lxdp -lbpf -lmnl -lpthread -ldl
@@ -46,10 +47,10 @@ else
 ALL_CFLAGS += -ftls-model=initial-exec
 endif
 
-LIB_SRC := $(wildcard lib/*/*.c)
+LIB_SRC := $(sort $(wildcard lib/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
-PRELOAD_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard preload/*.c))
-TOOL_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard tools/*.c))
+PRELOAD_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard preload/*.c)))
+TOOL_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tools/*.c)))
 SKEL := $(BUILD)/steer.skel.h
 
 .PHONY: all
