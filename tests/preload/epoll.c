@@ -494,7 +494,7 @@ static void *exclusive_waiter(void *arg)
 {
 	struct epoll_event ev;
 
-	return (void *)(intptr_t)epoll_wait(*(int *)arg, &ev, 1, 500);
+	return (void *)(intptr_t)epoll_wait(*(int *)arg, &ev, 1, 1500);
 }
 
 static void exclusive(void)
@@ -562,6 +562,41 @@ static void many_sockets(void)
 	close(ep);
 }
 
+/* Datagrams of the wire and of the host's own sockets arrive at one socket, and all are told of. */
+static void merged(void)
+{
+	int fd = udp_bound(), other = udp_bound(), ep = epoll_create1(0), wire = 0, local = 0;
+	struct sockaddr_storage me;
+	socklen_t n = sizeof(me);
+	char buf[100];
+
+	CHECK(getsockname(fd, (struct sockaddr *)&me, &n) == 0);
+	add(ep, EPOLL_CTL_ADD, fd, EPOLLIN, 1);
+	for (int i = 0; i < 20; i++) {
+		int got = 0;
+
+		CHECK(sendto(other, "local", 5, 0, (struct sockaddr *)&me, n) == 5);
+		show("local", ep, 8, 5000);
+		ask(fd, 1, 10, i % 5 * 30, 0);
+		while (got < 2) {
+			struct epoll_event ev;
+
+			CHECK(epoll_wait(ep, &ev, 1, 5000) == 1);
+			CHECK(recv(fd, buf, sizeof(buf), MSG_DONTWAIT) > 0);
+			got++;
+			if (buf[0] == 'l')
+				local++;
+			else
+				wire++;
+		}
+		show("nothing", ep, 8, 0);
+	}
+	printf("wire %d, local %d\n", wire, local);
+	close(other);
+	close(fd);
+	close(ep);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct t_case cases[] = {
@@ -581,6 +616,7 @@ int main(int argc, char **argv)
 		{"many_takers", many_takers},
 		{"exclusive", exclusive},
 		{"many_sockets", many_sockets},
+		{"merged", merged},
 		{NULL, NULL},
 	};
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# For the scripts of this room: runs one of its programs on host b against the peer on host a, over
-# IPv4 and IPv6, first on the kernel, then preloaded; what it prints must be the same.
+# For the scripts of this room: runs one of its programs on host b, first on the kernel, then
+# preloaded; what it prints must be the same. The peer is on host a (over IPv4, IPv6, and IPv4 with
+# a wildcard address of one's own), then on host b itself, where nothing can be offloaded.
 # shellcheck shell=bash
 . "$(dirname "${BASH_SOURCE[0]}")/../net/lib.sh"
 PBIN=$BUILD/tests/preload
@@ -15,11 +16,14 @@ preload_test() { # program [percent]
 	net_up
 	bg a "$PBIN/peer" "$A4" 7000
 	bg a "$PBIN/peer" "$A6" 7000
+	bg b "$PBIN/peer" 127.0.0.1 7001
+	wait_udp b 7001
 	wait_until 10 two_peers || die "the peers do not start"
 	for MODE in kernel one; do
 		before=$(udp_stat b InDatagrams)
 		differ "$1-v4" pb timeout 60 "$PBIN/$1" "$A4" 7000 "$B4"
 		differ "$1-v6" pb timeout 60 "$PBIN/$1" "$A6" 7000 "$B6"
+		differ "$1-any" pb timeout 60 "$PBIN/$1" "$A4" 7000 0.0.0.0
 		n=$(($(udp_stat b InDatagrams) - before))
 		if [ $MODE = kernel ]; then
 			kernel=$n
@@ -27,6 +31,7 @@ preload_test() { # program [percent]
 			ok "of $kernel datagrams $n came through the kernel" \
 				test $((n * 100)) -le $((kernel * percent))
 		fi
+		differ "$1-local" pb timeout 60 "$PBIN/$1" 127.0.0.1 7001 127.0.0.1
 	done
 	done_testing
 }
