@@ -1,8 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sluice: the socket calls over the bypass. Each call has the arguments of its namesake of the C
- * library and works on any descriptor: what is not offloaded goes to the kernel. Results are 0, a
- * count or a descriptor, and -errno on failure; errno itself is never touched. The preload
- * library is a thin layer on top of this header. All calls are thread-safe. */
+/* Sluice: the socket calls over the bypass.
+ *
+ * Each call has the arguments of its namesake of the C library, does what that one's manual page
+ * says, and works on any descriptor: what is not offloaded goes to the kernel. What is said below
+ * is what differs or must be known besides. The preload library is a thin layer on top.
+ *
+ * Results	0, a count or a descriptor; -errno on failure. errno itself is never touched. Each
+ *		call fails as its namesake does; errors named below are ours.
+ * Ownership	Buffers, addresses and messages are the caller's and are not kept after the return.
+ *		Descriptors are the kernel's own numbers: whatever opened one, sl_close() closes it.
+ * Threads	All calls may be made in any thread at any time, also on one socket. Only what may
+ *		wait is a cancellation point, and no more. The calls that receive, send, poll and
+ *		close may be made in a signal handler, whatever it interrupted: inside our own
+ *		critical section they use the kernel or say -EAGAIN.
+ * Processes	A child uses inherited sockets through the kernel (sl_fork_child()). */
 #ifndef SLUICE_H
 #define SLUICE_H
 
@@ -26,71 +37,137 @@ struct mmsghdr; /* <sys/socket.h> has it with _GNU_SOURCE only */
 
 #pragma GCC visibility push(default)
 
-/* True when the descriptor is a socket or epoll set that Sluice looks after; everything else may
- * go straight to the kernel. One array look-up. */
+/* Whose -------------------------------------------------------------------------------------- */
+
+/* True for a socket or epoll set that Sluice looks after, offloaded or not: its calls must be made
+ * through this header. Everything else may go straight to the kernel. One array look-up, no lock.
+ */
 bool sl_is_ours(int fd);
 
-/* Sockets */
-int sl_socket(int domain, int type, int protocol);
-int sl_bind(int fd, const struct sockaddr *addr, socklen_t len);
-int sl_connect(int fd, const struct sockaddr *addr, socklen_t len);
-int sl_shutdown(int fd, int how);
-int sl_close(int fd);
-int sl_getsockname(int fd, struct sockaddr *addr, socklen_t *len);
-int sl_getpeername(int fd, struct sockaddr *addr, socklen_t *len);
-int sl_getsockopt(int fd, int level, int name, void *val, socklen_t *len);
-int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len);
-int sl_ioctl(int fd, unsigned long request, void *arg);
-int sl_fcntl(int fd, int cmd, long arg);
-
-/* Descriptors: what a new or replaced number means. Call after the kernel's dup (newfd is what
- * the kernel returned) and before its dup2 over a number of ours. */
-void sl_dup_done(int oldfd, int newfd);
-void sl_replace(int fd);
-/* Closes what is ours among first..last; the caller closes the rest with the kernel's call, but for
- * the library's own. */
-void sl_close_range(unsigned first, unsigned last);
 /* Descriptors that the library made for itself, which the program does not know: to it they are
  * closed, and whoever closes or replaces numbers for it must leave them alone. */
 bool sl_is_private(int fd);
 /* The lowest of them from first on; UINT32_MAX: there is none. */
 unsigned sl_next_private(unsigned first);
 
-/* Receive */
+/* Sockets ------------------------------------------------------------------------------------ */
+
+/* socket(2). AF_INET and AF_INET6 SOCK_DGRAM (UDP) are looked after from here on, all else is the
+ * kernel's alone. The first such call brings the library up (settings, mirrors, its thread); when
+ * that fails, the socket is the kernel's, and the log says why: it is no error. Whether a socket is
+ * offloaded is decided when it gets names: bind, connect, the first send. */
+int sl_socket(int domain, int type, int protocol);
+
+/* bind(2), connect(2): the kernel checks and reserves; then rules, routes and devices decide
+ * (sluice.conf(5)), and packets of the socket are claimed. connect of AF_UNSPEC dissolves. */
+int sl_bind(int fd, const struct sockaddr *addr, socklen_t len);
+int sl_connect(int fd, const struct sockaddr *addr, socklen_t len);
+
+/* shutdown(2). Wakes whoever waits in a receive call, which then returns 0. */
+int sl_shutdown(int fd, int how);
+
+/* close(2). The last descriptor of a socket gives up its claims and what is queued; of an epoll
+ * set, its members. A thread that waits on it returns -EBADF (the kernel leaves it waiting). */
+int sl_close(int fd);
+
+/* getsockname(2), getpeername(2): the kernel's answer. */
+int sl_getsockname(int fd, struct sockaddr *addr, socklen_t *len);
+int sl_getpeername(int fd, struct sockaddr *addr, socklen_t *len);
+
+/* getsockopt(2), setsockopt(2), of socket(7), ip(7), ipv6(7), udp(7). The kernel checks and keeps
+ * every option; one that user space cannot honour gives the socket back to the kernel. */
+int sl_getsockopt(int fd, int level, int name, void *val, socklen_t *len);
+int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len);
+
+/* ioctl(2) with its one argument. FIONREAD, FIONBIO, SIOCOUTQ as udp(7) has them. */
+int sl_ioctl(int fd, unsigned long request, void *arg);
+
+/* fcntl(2) with its one argument, 0 for commands without. Knows F_DUPFD(_CLOEXEC) by itself:
+ * sl_dup_done() is not to be called after it. O_ASYNC gives the socket back. */
+int sl_fcntl(int fd, int cmd, long arg);
+
+/* Numbers ------------------------------------------------------------------------------------ */
+
+/* After the kernel's dup(2), dup2(2) or dup3(2) of oldfd, which returned newfd: it means the same.
+ * Nothing happens when oldfd is not ours or newfd is negative. */
+void sl_dup_done(int oldfd, int newfd);
+
+/* Before the kernel's dup2(2) over fd, or when somebody else will close it: fd is not ours any
+ * more. As sl_close(), but the kernel's descriptor stays open. */
+void sl_replace(int fd);
+
+/* Closes what is ours among first..last. The caller closes the rest with the kernel's call, but for
+ * the library's own (sl_next_private). */
+void sl_close_range(unsigned first, unsigned last);
+
+/* Receive ------------------------------------------------------------------------------------ */
+
+/* recv(2), recvfrom(2), recvmsg(2), recvmmsg(2), readv(2). What came over the bypass and what the
+ * kernel has for the socket (fragments, loopback, other devices) arrive in one queue; when both
+ * have data they take turns. Waiting calls poll for SLUICE_RX_POLL rounds, then sleep; they end
+ * with -EINTR as signal(7) says (see sl_signal_seen()). Copies once. -EBADF: closed meanwhile. */
 ssize_t sl_recv(int fd, void *buf, size_t len, int flags);
 ssize_t sl_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *addr,
 		    socklen_t *addrlen);
 ssize_t sl_recvmsg(int fd, struct msghdr *msg, int flags);
 int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct timespec *timeout);
+/* Of no bytes: 0, without waiting (so is read(2), and recv(2) is not). */
 ssize_t sl_readv(int fd, const struct iovec *iov, int n);
 
-/* Send */
+/* Send --------------------------------------------------------------------------------------- */
+
+/* send(2), sendto(2), sendmsg(2), sendmmsg(2), writev(2). A datagram is on the device's ring when
+ * the call returns. What does not fit the path's MTU, has no offloaded way, or needs the kernel
+ * (MSG_MORE, unknown control messages) is sent by the shadow socket, in order. ICMP errors of
+ * earlier datagrams are returned as ip(7) says. */
 ssize_t sl_send(int fd, const void *buf, size_t len, int flags);
 ssize_t sl_sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *addr,
 		  socklen_t addrlen);
 ssize_t sl_sendmsg(int fd, const struct msghdr *msg, int flags);
+/* One kick of the device for many messages. */
 int sl_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags);
+/* Of no bytes: 0, nothing is sent (send(2) of none sends an empty datagram). */
 ssize_t sl_writev(int fd, const struct iovec *iov, int n);
 
-/* Multiplexing */
+/* Many --------------------------------------------------------------------------------------- */
+
+/* poll(2), ppoll(2), select(2), pselect(2) over any mix of descriptors. They look, poll the lanes
+ * of the offloaded ones for SLUICE_SELECT_POLL microseconds, then sleep on all of them. timeout:
+ * NULL waits for ever. sigmask: NULL leaves the mask alone; in force while the call waits. -EINTR
+ * after any handler. No memory is allocated with malloc. sl_select writes what is left of the time
+ * to timeout, as Linux's select does (n may exceed FD_SETSIZE if the sets are as large). */
 int sl_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *sigmask);
 int sl_select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timespec *timeout,
 	      const sigset_t *sigmask);
+
+/* epoll(7). The descriptor is the kernel's set, with every member that is not ours; offloaded
+ * sockets and sets of ours are members in user space, and epoll_wait merges both. All triggers and
+ * flags work, sets may be nested, and another thread may change a set while one waits. Differences:
+ * EPOLLEXCLUSIVE wakes every set (which epoll_ctl(2) allows), and a set that is passed to another
+ * process or watched by io_uring has the kernel's members only.
+ * flags: 0 or EPOLL_CLOEXEC. sl_epoll_ctl: -EBUSY from a signal handler that interrupted a change
+ * of the same set; a set made elsewhere becomes ours with its first member of ours. sl_epoll_wait:
+ * epoll_wait, epoll_pwait and epoll_pwait2; -EBADF: closed while it waited. */
 int sl_epoll_create(int flags);
 int sl_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev);
 int sl_epoll_wait(int epfd, struct epoll_event *evs, int max, const struct timespec *timeout,
 		  const sigset_t *sigmask);
 
-/* Gives the socket back to the kernel for good: it goes on there on the same descriptor. Used by
- * whoever needs a plain kernel socket (SCM_RIGHTS, io_uring, splice). 0 also if it is one already.
- * -EBADF: not a descriptor of ours. */
+/* Processes and signals ---------------------------------------------------------------------- */
+
+/* Gives the socket back to the kernel for good: it goes on there on the same descriptor, and what
+ * is in our queue is still read first. For whoever needs a plain kernel socket (SCM_RIGHTS,
+ * io_uring, splice). 0 also if it is one already. -EBADF: no socket of ours. */
 int sl_hand_back(int fd);
 
-/* To be called by a signal handler, or before one runs, on its thread: calls that poll end with
- * EINTR then as sleeping ones do. restart: it was installed with SA_RESTART. */
+/* To be called in a signal handler, or before one runs, on its thread: calls that poll end with
+ * -EINTR then as sleeping ones do. restart: it was installed with SA_RESTART. Async-signal-safe. */
 void sl_signal_seen(bool restart);
 
-/* After fork, in the child (pthread_atfork does it in preloaded programs). */
+/* After fork(2), in the child, before anything else (pthread_atfork(3) does it in preloaded
+ * programs). Inherited sockets are the kernel's there; the child's first use of one asks the parent
+ * to hand it back and waits for that, a second at most. An inherited epoll set is parted from the
+ * parent's at its first use. Sockets that the child makes are the kernel's. */
 void sl_fork_child(void);
 
 #pragma GCC visibility pop
