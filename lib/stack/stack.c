@@ -193,7 +193,7 @@ void sl_lane_cross(struct sl_lane *from, struct sl_lane *to, uint32_t slot, cons
 	c = &from->cross[from->ncross++];
 	c->lane = to;
 	c->slot = slot;
-	c->gen = sl_slots[slot].gen;
+	c->gen = sl_load(&sl_slots[slot].gen);
 	c->in = *in;
 	sl_frame_ref(in->frame);
 	from->stats->rx_crossed++;
@@ -219,12 +219,19 @@ static void cross_deliver(struct sl_cross *c)
 	sl_lane_unlock(c->lane);
 }
 
+/* One thread at a time, since what another took off the list later must not arrive first. What is
+ * added meanwhile is this thread's, too. */
 void sl_lane_cross_flush(struct sl_lane *lane)
 {
 	struct sl_cross some[8];
 	uint32_t n;
 
-	for (;;) {
+	if (lane->crossing) {
+		sl_unlock(&lane->lock);
+		return;
+	}
+	lane->crossing = true;
+	while (lane->ncross) {
 		n = sl_min(lane->ncross, (uint32_t)sl_array_len(some));
 		memcpy(some, lane->cross, n * sizeof(some[0]));
 		lane->ncross -= n;
@@ -232,7 +239,8 @@ void sl_lane_cross_flush(struct sl_lane *lane)
 		sl_unlock(&lane->lock);
 		for (uint32_t i = 0; i < n; i++)
 			cross_deliver(&some[i]);
-		if (sl_load(&lane->ncross) == 0 || !sl_lane_lock(lane))
-			return;
+		sl_lock(&lane->lock);
 	}
+	lane->crossing = false;
+	sl_unlock(&lane->lock);
 }

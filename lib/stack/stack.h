@@ -57,6 +57,7 @@ struct sl_lane {
 	/* Told at the end of a turn that reaped completions: somebody waits for room to send. */
 	struct sl_list blocked;
 	void (*on_room)(struct sl_list *entry);
+	bool crossing; /* a thread is delivering what was in cross */
 	uint32_t ncross, max_cross;
 	struct sl_cross *cross;
 	struct sl_dst_cache *dst;
