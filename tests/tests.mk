@@ -8,8 +8,8 @@ $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
 $(BUILD)/tests/bpf/%: $(BUILD)/tests/bpf/%.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
-# Drives the mirror of the kernel's tables, which no public call shows.
-$(BUILD)/tests/net/mirror_probe: $(BUILD)/tests/net/mirror_probe.o $(BUILD)/libsluice.a
+# These look inside: the mirror of the kernel's tables, a lane whose ring is full.
+$(BUILD)/tests/net/mirror_probe $(BUILD)/tests/net/txfull: %: %.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) $(LIBS)
 LDLIBS_xdpfloor := -lxdp -lbpf
 # Plain programs of the C library: what is preloaded, and what speaks to it.

@@ -91,6 +91,17 @@ same "looped by default" "1 b'x'" "$OUT"
 run loop SLUICE_TX_MC_LOOPBACK=0
 same "TX_MC_LOOPBACK=0" "0 nothing" "$OUT"
 
+# A device that takes no more ------------------------------------------------------------------
+full() { # settings...
+	OUT=$(b env "${COMMON[@]}" "SLUICE_LOG_FILE=$TMP/sluice.%d.log" "$@" "$BIN/txfull" "$B4" "$A4" 7000)
+}
+need "$BIN/txfull"
+full
+same "TX_NONBLOCKED_EAGAINS=0: lost in the device's queue, but not in the send buffer" \
+	"room in the buffer: 5,none: -11,counted: 2" "$(paste -sd, <<<"$OUT")"
+full SLUICE_TX_NONBLOCKED_EAGAINS=1
+same "TX_NONBLOCKED_EAGAINS=1" "room in the buffer: -11,none: -11,counted: 2" "$(paste -sd, <<<"$OUT")"
+
 # Polling of sockets that are not offloaded: processor time of a wait, in microseconds -------------
 run cpu
 slept=$OUT
