@@ -13,16 +13,27 @@ struct sl_slot *sl_slots;
 uint32_t sl_nslots;
 static struct sl_lock lock;
 static uint32_t fresh;	    /* slots from here on were never used */
-static uint32_t free_head; /* slot + 1, linked through obj; 0: none */
+static uint32_t free_head; /* slot + 1, linked through links; 0: none */
+static uint32_t *links;	    /* apart: another lane may look at a slot that is being freed */
+
+static void *reserve(size_t bytes)
+{
+	long p = sl_sys(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p < 0 && p > -4096 ? NULL : (void *)p;
+}
 
 int sl_slots_init(uint32_t max)
 {
-	long p = sl_sys(SYS_mmap, NULL, max * sizeof(struct sl_slot), PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (p < 0 && p > -4096)
-		return (int)p;
-	sl_slots = (struct sl_slot *)p;
+	links = reserve(max * sizeof(*links));
+	if (!links)
+		return -ENOMEM;
+	sl_slots = reserve(max * sizeof(*sl_slots));
+	if (!sl_slots) {
+		sl_sys(SYS_munmap, links, max * sizeof(*links));
+		return -ENOMEM;
+	}
 	sl_nslots = max;
 	return 0;
 }
@@ -35,13 +46,11 @@ int sl_slot_new(void)
 		return -ENOSPC;
 	if (free_head) {
 		slot = (int)free_head - 1;
-		free_head = (uint32_t)(uintptr_t)sl_slots[slot].obj;
+		free_head = links[slot];
 	} else if (fresh < sl_nslots) {
 		slot = (int)fresh++;
 		sl_slots[slot].gen = 1;
 	}
-	if (slot >= 0)
-		sl_slots[slot].obj = NULL;
 	sl_unlock(&lock);
 	return slot;
 }
@@ -60,7 +69,7 @@ void sl_slot_free(uint32_t slot)
 		return;
 	sl_store(&s->kind, SL_SLOT_FREE);
 	sl_store_release(&s->gen, s->gen + 1);
-	s->obj = (void *)(uintptr_t)free_head;
+	links[slot] = free_head;
 	free_head = slot + 1;
 	sl_unlock(&lock);
 }
