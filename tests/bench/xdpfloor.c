@@ -156,7 +156,7 @@ static void open_floor(struct floor *f, const char *dev, uint16_t ethertype)
 
 static void reclaim(struct floor *f)
 {
-	uint32_t idx;
+	uint32_t idx = 0;
 	unsigned n = xsk_ring_cons__peek(&f->comp, BATCH_MAX, &idx);
 	for (unsigned i = 0; i < n; i++)
 		f->free[f->nfree++] = *xsk_ring_cons__comp_addr(&f->comp, idx + i);
@@ -172,7 +172,7 @@ static void kick(struct floor *f)
 
 static void refill(struct floor *f, const uint64_t *addrs, unsigned n)
 {
-	uint32_t idx;
+	uint32_t idx = 0;
 	if (xsk_ring_prod__reserve(&f->fill, n, &idx) != n)
 		return; /* cannot be: the ring holds all receive frames */
 	for (unsigned i = 0; i < n; i++)
@@ -192,7 +192,7 @@ static void fill_frame(uint8_t *p, unsigned len)
 
 static bool send_one(struct floor *f, const uint8_t *data, unsigned len)
 {
-	uint32_t idx;
+	uint32_t idx = 0;
 	reclaim(f);
 	if (!f->nfree || xsk_ring_prod__reserve(&f->tx, 1, &idx) != 1)
 		return false;
@@ -207,7 +207,7 @@ static bool send_one(struct floor *f, const uint8_t *data, unsigned len)
 /* One frame if there is one: copies it out and gives its frame back. Returns its length. */
 static unsigned recv_one(struct floor *f, uint8_t *data)
 {
-	uint32_t idx;
+	uint32_t idx = 0;
 	if (!xsk_ring_cons__peek(&f->rx, 1, &idx))
 		return 0;
 	const struct xdp_desc *d = xsk_ring_cons__rx_desc(&f->rx, idx);
@@ -337,7 +337,7 @@ static void flood(struct floor *f, const struct load *l, double seconds, unsigne
 	uint64_t sent = 0, start = now_ns(), end = start + seconds * 1e9, now = start;
 	unsigned next = 0;
 	while (!stopped && now < end) {
-		uint32_t idx;
+		uint32_t idx = 0;
 		reclaim(f);
 		if (f->nfree < batch || xsk_ring_prod__reserve(&f->tx, batch, &idx) != batch) {
 			kick(f);
@@ -366,7 +366,7 @@ static void sink(struct floor *f, double seconds)
 		 addrs[BATCH_MAX];
 	uint8_t data[FRAME_SIZE];
 	for (;;) {
-		uint32_t idx;
+		uint32_t idx = 0;
 		unsigned got = xsk_ring_cons__peek(&f->rx, BATCH_MAX, &idx);
 		if (!got) {
 			if (stopped || now_ns() >= end)
