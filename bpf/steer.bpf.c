@@ -213,6 +213,21 @@ static __always_inline int put_meta(struct xdp_md *ctx, const struct sl_meta *me
 	return 0;
 }
 
+static __always_inline int put_meta_stamped(struct xdp_md *ctx, struct sl_meta *meta)
+{
+	struct sl_meta_stamped *m;
+
+	if (bpf_xdp_adjust_meta(ctx, -(int)sizeof(*m)))
+		return -1;
+	m = (void *)(long)ctx->data_meta;
+	if ((void *)(m + 1) > (void *)(long)ctx->data)
+		return -1;
+	meta->flags |= SL_META_SW;
+	m->stamp_ns = bpf_ktime_get_ns();
+	m->meta = *meta;
+	return 0;
+}
+
 static __always_inline void count_redirect(struct sl_counters *c, enum match match, __u64 bytes)
 {
 	if (match == MATCH_FLOW)
@@ -226,7 +241,7 @@ static __always_inline void count_redirect(struct sl_counters *c, enum match mat
 
 /* The packet has a claim: describe it and send it to the lane's XSK on this queue. */
 static __always_inline int redirect(struct xdp_md *ctx, const struct sl_pkt *p,
-				    const struct sl_claim *claim, __u32 hash, enum match match,
+				    const struct sl_claim *claim, enum match match,
 				    struct sl_counters *c, const struct sl_port_config *cfg)
 {
 	__u32 xsk = claim->lane + ctx->rx_queue_index;
@@ -238,19 +253,18 @@ static __always_inline int redirect(struct xdp_md *ctx, const struct sl_pkt *p,
 		.l4 = p->l4,
 		.slot = claim->slot,
 		.gen = claim->gen,
-		.vlan = p->vlan,
-		.hash = hash,
 	};
+	int err;
 
 	if (ctx->rx_queue_index >= cfg->nqueues || !bpf_map_lookup_elem(&lanes, &xsk)) {
 		c->pass_no_receiver++;
 		return XDP_PASS;
 	}
-	if (claim->flags & SL_CLAIM_STAMP) {
-		meta.stamp_ns = bpf_ktime_get_ns();
-		meta.flags |= SL_META_SW;
-	}
-	if (put_meta(ctx, &meta)) {
+	if (claim->flags & SL_CLAIM_STAMP)
+		err = put_meta_stamped(ctx, &meta);
+	else
+		err = put_meta(ctx, &meta);
+	if (err) {
 		c->pass_unknown++;
 		return XDP_PASS;
 	}
@@ -266,7 +280,7 @@ static __always_inline int steer_port(struct xdp_md *ctx, const struct sl_pkt *p
 	struct sl_port_config *cfg;
 	struct sl_claim *claim;
 	struct addrs a;
-	__u32 zero = 0, hash = 0;
+	__u32 zero = 0;
 
 	cfg = bpf_map_lookup_elem(&config, &zero);
 	if (!cfg || load_addrs(p, &a) || !is_for_us(p, cfg))
@@ -275,12 +289,11 @@ static __always_inline int steer_port(struct xdp_md *ctx, const struct sl_pkt *p
 	if (!claim)
 		goto miss;
 	if (claim->flags & SL_CLAIM_GROUP) { /* ten multiplications that others need not pay */
-		hash = flow_hash(p, &a);
-		claim = pick_target(claim->slot, hash);
+		claim = pick_target(claim->slot, flow_hash(p, &a));
 		if (!claim)
 			goto miss;
 	}
-	return redirect(ctx, p, claim, hash, match, c, cfg);
+	return redirect(ctx, p, claim, match, c, cfg);
 miss:
 	c->pass_miss++;
 	return XDP_PASS;

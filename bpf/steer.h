@@ -125,9 +125,10 @@ struct sl_counters {
 	__u64 redirect_bytes;
 };
 
-/* The record in front of each packet that is redirected (XDP metadata; 32 bytes, what every
- * kernel since 5.15 carries). User space trusts none of it for memory safety. */
-#define SL_META_MAGIC 0x51c1
+/* The record in front of each packet that is redirected (XDP metadata; every kernel since 5.15
+ * carries 32 bytes). Short, because the receiver's core has to fetch each cache line of it and of
+ * the packet from the core that ran the driver. User space trusts none of it for memory safety. */
+#define SL_META_MAGIC 0x51c2
 struct sl_meta {
 	__u16 magic;
 	__u8 proto; /* IPPROTO_UDP or IPPROTO_TCP */
@@ -136,9 +137,11 @@ struct sl_meta {
 	__u16 l4;   /* offset of the TCP/UDP header */
 	__u32 slot;
 	__u32 gen;
-	__u32 vlan;
-	__u32 hash;     /* of the flow when it chose a group's target, else 0 */
+};
+/* With SL_META_HW or SL_META_SW in flags there is a time stamp in front of the record. */
+struct sl_meta_stamped {
 	__u64 stamp_ns; /* SL_META_HW: hardware time stamp as read, SL_META_SW: CLOCK_MONOTONIC */
+	struct sl_meta meta;
 };
 #define SL_META_HW (1u << 0)
 #define SL_META_SW (1u << 1)
@@ -149,7 +152,8 @@ _Static_assert(sizeof(struct sl_endpoint_key) == 24, "map ABI");
 _Static_assert(sizeof(struct sl_claim) == 20, "map ABI");
 _Static_assert(sizeof(struct sl_port_config) == 28, "map ABI");
 _Static_assert(sizeof(struct sl_rule) == 128, "map ABI");
-_Static_assert(sizeof(struct sl_meta) == 32, "metadata record");
+_Static_assert(sizeof(struct sl_meta) == 16, "metadata record");
+_Static_assert(sizeof(struct sl_meta_stamped) == 24, "metadata record with time stamp");
 #endif
 
 #endif

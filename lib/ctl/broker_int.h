@@ -12,7 +12,8 @@
 #define SL_XSK_MAX 65536
 /* Free in front of a received frame beside XDP_PACKET_HEADROOM: room for wider headers on the way
  * out of a frame that is sent on. */
-#define SL_UMEM_HEADROOM 32
+/* With XDP_PACKET_HEADROOM it puts the metadata record at the start of a cache line. */
+#define SL_UMEM_HEADROOM 16
 
 struct steer;
 struct xdp_program;

@@ -25,6 +25,22 @@ static bool read_meta(const struct sl_rx_desc *desc, struct sl_meta *m)
 	return m->magic == SL_META_MAGIC;
 }
 
+/* The time stamp in front of the record, where there is one. */
+static void read_stamp(struct sl_in *in, const struct sl_rx_desc *desc, const struct sl_meta *m)
+{
+	in->stamp = m->flags & (SL_META_HW | SL_META_SW);
+	in->stamp_ns = 0;
+	if (sl_likely(!in->stamp))
+		return;
+	if (desc->off < sizeof(struct sl_meta_stamped)) {
+		in->stamp = 0;
+		return;
+	}
+	memcpy(&in->stamp_ns,
+	       sl_frame_ptr(desc->frame) + desc->off - sizeof(struct sl_meta_stamped),
+	       sizeof(in->stamp_ns));
+}
+
 static enum sl_parse_result parse(struct sl_in *in, const struct sl_rx_desc *desc,
 				  const struct sl_meta *m)
 {
@@ -64,8 +80,7 @@ static bool input(struct sl_in *in, const struct sl_rx_desc *desc)
 	in->frame = desc->frame;
 	in->off = desc->off;
 	in->slot = m.slot;
-	in->stamp = m.flags & (SL_META_HW | SL_META_SW);
-	in->stamp_ns = m.stamp_ns;
+	read_stamp(in, desc, &m);
 	return sl_in_dispatch(s, in);
 }
 

@@ -193,6 +193,7 @@ static void inject(const struct step *s, const uint8_t *data, size_t size)
 			   .partial_ok = s->flags & PARTIAL_OK};
 	struct sl_rx_desc d = {.frame = sl_frame_get(&lane.frames)};
 	struct sl_meta m = {0};
+	uint64_t stamp = 0x0102030405060708;
 	uint8_t *f;
 
 	if (d.frame == SL_NO_FRAME)
@@ -204,7 +205,8 @@ static void inject(const struct step *s, const uint8_t *data, size_t size)
 	d.off = s->flags & AT_END ? (uint16_t)((1 << SHIFT) - d.len) : 256;
 	f = sl_frame_ptr(d.frame) + d.off;
 	ASAN_POISON_MEMORY_REGION(sl_frame_ptr(d.frame), 1u << SHIFT);
-	ASAN_UNPOISON_MEMORY_REGION(f - sizeof(m), sizeof(m) + d.len);
+	ASAN_UNPOISON_MEMORY_REGION(f - sizeof(struct sl_meta_stamped),
+				    sizeof(struct sl_meta_stamped) + d.len);
 	if (d.len)
 		memcpy(f, data, d.len);
 	if (s->flags & GOOD_META) {
@@ -219,6 +221,7 @@ static void inject(const struct step *s, const uint8_t *data, size_t size)
 	if (s->flags & GOOD_SUMS)
 		fix_sums(f, d.len, &m, s->flags & PARTIAL);
 	memcpy(f - sizeof(m), &m, sizeof(m));
+	memcpy(f - sizeof(struct sl_meta_stamped), &stamp, sizeof(stamp));
 	sl_net_input(&in, &d);
 	if (sl_pool.refs[d.frame] == 0)
 		ASAN_POISON_MEMORY_REGION(sl_frame_ptr(d.frame), 1u << SHIFT);

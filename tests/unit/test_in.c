@@ -58,9 +58,11 @@ static struct sl_meta *meta(const struct sl_rx_desc *d)
 static void test_good_packet(void **state)
 {
 	struct sl_rx_desc d = good();
+	uint64_t stamp;
 
 	meta(&d)->flags = SL_META_SW | 0x80;
-	meta(&d)->stamp_ns = 12345;
+	stamp = 12345;
+	memcpy((uint8_t *)meta(&d) - sizeof(stamp), &stamp, sizeof(stamp));
 	keep = true;
 	sl_net_input(&in, &d);
 	assert_int_equal(handled, 1);
