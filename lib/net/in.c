@@ -13,7 +13,9 @@ void sl_in_register(enum sl_slot_kind kind, sl_in_handler handler)
 
 bool sl_in_dispatch(const struct sl_slot *s, struct sl_in *in)
 {
-	return handlers[s->kind](s->obj, in);
+	sl_in_handler handler = handlers[sl_load(&s->kind)]; /* none of a slot that is free */
+
+	return handler && handler(s->obj, in);
 }
 
 /* Copies the record out: what is checked must not change afterwards. */
@@ -61,9 +63,9 @@ static bool input(struct sl_in *in, const struct sl_rx_desc *desc)
 		in->stats->rx_bad_meta++;
 		return false;
 	}
-	s = &sl_slots[m.slot];
-	if (sl_unlikely(m.slot >= sl_nslots || sl_load_acquire(&s->gen) != m.gen ||
-			s->kind == SL_SLOT_FREE)) {
+	s = m.slot < sl_nslots ? &sl_slots[m.slot] : NULL;
+	if (sl_unlikely(!s || sl_load_acquire(&s->gen) != m.gen ||
+			sl_load(&s->kind) == SL_SLOT_FREE)) {
 		in->stats->rx_stale++;
 		return false;
 	}
