@@ -85,11 +85,15 @@ $(BUILD)/libsluice.so: $(LIB_OBJ) lib/sluice.map
 	$(Q)$(CC) -shared -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) -Wl,--version-script=lib/sluice.map \
 		-Wl,-soname,libsluice.so.1 -Wl,-z,nodelete $(LIBS)
 	$(Q)ln -sf libsluice.so $(BUILD)/libsluice.so.1
-$(BUILD)/libsluice-preload.so: $(PRELOAD_OBJ) preload/preload.map $(BUILD)/libsluice.so
+ifneq ($(findstring thread,$(SAN)),)
+# ThreadSanitizer's start calls sigaction(), which is ours, before instrumented code may run.
+$(PRELOAD_OBJ): ALL_CFLAGS += -fno-sanitize=thread
+endif
+# Loads libsluice.so when it needs it (preload/lib.c).
+$(BUILD)/libsluice-preload.so: $(PRELOAD_OBJ) preload/preload.map | $(BUILD)/libsluice.so
 	$(call say,LD )
 	$(Q)$(CC) -shared -o $@ $(PRELOAD_OBJ) $(ALL_LDFLAGS) -Wl,--version-script=preload/preload.map \
-		-Wl,-soname,libsluice-preload.so -Wl,-z,nodelete -L$(BUILD) -lsluice \
-		-Wl,-rpath,'$$ORIGIN' -ldl
+		-Wl,-soname,libsluice-preload.so -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN' -lpthread -ldl
 $(BUILD)/sluice: $(TOOL_OBJ) $(BUILD)/libsluice.a
 	$(call say,LD )
 	$(Q)$(CC) -o $@ $(TOOL_OBJ) $(BUILD)/libsluice.a $(ALL_LDFLAGS) $(LIBS)
@@ -134,4 +138,4 @@ clean:
 help:
 	@echo "all demo check bench fuzz asan tsan style analyze install deps clean"
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) $(FUZZ_BUILD) -name '*.d' 2>/dev/null)

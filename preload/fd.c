@@ -6,13 +6,13 @@
  * itself stays; the answer is the one that they would have got without it. */
 static bool is_private(int fd)
 {
-	return sl_is_private(fd) && !sl_in_vfork;
+	return lib_is_there() && lib.is_private(fd) && !sl_in_vfork;
 }
 
 int close(int fd)
 {
 	if (ours(fd))
-		return (int)done(sl_close(fd));
+		return (int)done(lib.close(fd));
 	if (is_private(fd))
 		return (int)done(-EBADF);
 	return REAL(close)(fd);
@@ -24,7 +24,7 @@ static int close_around(unsigned first, unsigned last, int flags)
 	unsigned hole;
 	int r = 0;
 
-	while (r == 0 && (hole = sl_next_private(first)) <= last) {
+	while (r == 0 && (hole = lib.next_private(first)) <= last) {
 		if (hole > first)
 			r = REAL(close_range)(first, hole - 1, flags);
 		if (hole == last)
@@ -36,9 +36,9 @@ static int close_around(unsigned first, unsigned last, int flags)
 
 int close_range(unsigned first, unsigned last, int flags)
 {
-	if ((flags & CLOSE_RANGE_CLOEXEC) || first > last || sl_in_vfork)
+	if ((flags & CLOSE_RANGE_CLOEXEC) || first > last || sl_in_vfork || !lib_is_there())
 		return REAL(close_range)(first, last, flags);
-	sl_close_range(first, last);
+	lib.close_range(first, last);
 	return close_around(first, last, flags);
 }
 
@@ -63,7 +63,7 @@ int dup(int fd)
 	int r = REAL(dup)(fd);
 
 	if (was && r >= 0)
-		sl_dup_done(fd, r);
+		lib.dup_done(fd, r);
 	return r;
 }
 
@@ -73,7 +73,7 @@ static void forget(int fd, int fd2)
 	int saved = errno;
 
 	if (fd != fd2 && ours(fd2) && REAL(fcntl)(fd, F_GETFD, 0) >= 0)
-		sl_replace(fd2);
+		lib.replace(fd2);
 	errno = saved;
 }
 
@@ -87,7 +87,7 @@ int dup2(int fd, int fd2)
 	forget(fd, fd2);
 	r = REAL(dup2)(fd, fd2);
 	if (was && r >= 0 && fd != fd2)
-		sl_dup_done(fd, r);
+		lib.dup_done(fd, r);
 	return r;
 }
 
@@ -102,7 +102,7 @@ int dup3(int fd, int fd2, int flags)
 		forget(fd, fd2);
 	r = REAL(dup3)(fd, fd2, flags);
 	if (was && r >= 0)
-		sl_dup_done(fd, r);
+		lib.dup_done(fd, r);
 	return r;
 }
 
@@ -119,10 +119,10 @@ int fcntl(int fd, int cmd, ...)
 	if (!ours(fd))
 		return REAL(fcntl)(fd, cmd, arg);
 	if (cmd != F_DUPFD && cmd != F_DUPFD_CLOEXEC)
-		return (int)done(sl_fcntl(fd, cmd, arg));
+		return (int)done(lib.fcntl(fd, cmd, arg));
 	r = REAL(fcntl)(fd, cmd, arg);
 	if (r >= 0)
-		sl_dup_done(fd, r);
+		lib.dup_done(fd, r);
 	return r;
 }
 
@@ -138,22 +138,22 @@ int ioctl(int fd, unsigned long request, ...)
 	va_end(ap);
 	if (!ours(fd))
 		return REAL(ioctl)(fd, request, arg);
-	return (int)done(sl_ioctl(fd, request, arg));
+	return (int)done(lib.ioctl(fd, request, arg));
 }
 
 /* A stream reads, writes and closes inside the C library, past any wrapper: the kernel must have
  * the socket, and nobody tells us what the number means later. */
 FILE *fdopen(int fd, const char *mode)
 {
-	if (ours(fd) && sl_hand_back(fd) == 0)
-		sl_replace(fd);
+	if (ours(fd) && lib.hand_back(fd) == 0)
+		lib.replace(fd);
 	return REAL(fdopen)(fd, mode);
 }
 
 int vdprintf(int fd, const char *fmt, va_list ap)
 {
 	if (ours(fd))
-		sl_hand_back(fd);
+		lib.hand_back(fd);
 	return REAL(vdprintf)(fd, fmt, ap);
 }
 
@@ -171,7 +171,7 @@ int dprintf(int fd, const char *fmt, ...)
 int __vdprintf_chk(int fd, int flag, const char *fmt, va_list ap)
 {
 	if (ours(fd))
-		sl_hand_back(fd);
+		lib.hand_back(fd);
 	return REAL(__vdprintf_chk)(fd, flag, fmt, ap);
 }
 

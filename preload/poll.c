@@ -4,6 +4,8 @@
 
 static bool any_ours(const struct pollfd *fds, nfds_t n)
 {
+	if (!lib_is_there())
+		return false;
 	for (nfds_t i = 0; i < n; i++)
 		if (ours(fds[i].fd))
 			return true;
@@ -12,7 +14,7 @@ static bool any_ours(const struct pollfd *fds, nfds_t n)
 
 static bool any_ours_set(int n, const fd_set *set)
 {
-	if (!set)
+	if (!set || !lib_is_there())
 		return false;
 	for (int base = 0; base < n; base += __NFDBITS) {
 		unsigned long word = (unsigned long)set->fds_bits[base / __NFDBITS];
@@ -45,14 +47,14 @@ int poll(struct pollfd *fds, nfds_t n, int ms)
 
 	if (!any_ours(fds, n))
 		return REAL(poll)(fds, n, ms);
-	return (int)done(sl_poll(fds, n, from_ms(ms, &ts), NULL));
+	return (int)done(lib.poll(fds, n, from_ms(ms, &ts), NULL));
 }
 
 int ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *sigmask)
 {
 	if (!any_ours(fds, n))
 		return REAL(ppoll)(fds, n, timeout, sigmask);
-	return (int)done(sl_poll(fds, n, timeout, sigmask));
+	return (int)done(lib.poll(fds, n, timeout, sigmask));
 }
 
 int __poll_chk(struct pollfd *fds, nfds_t n, int ms, size_t room)
@@ -78,12 +80,12 @@ int select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timeval *tv)
 	if (!any_ours_sets(n, rd, wr, ex))
 		return REAL(select)(n, rd, wr, ex, tv);
 	if (!tv)
-		return (int)done(sl_select(n, rd, wr, ex, NULL, NULL));
+		return (int)done(lib.select(n, rd, wr, ex, NULL, NULL));
 	if (tv->tv_sec < 0 || tv->tv_usec < 0)
 		return (int)done(-EINVAL);
 	ts.tv_sec = tv->tv_sec + tv->tv_usec / 1000000;
 	ts.tv_nsec = tv->tv_usec % 1000000 * 1000;
-	r = (int)done(sl_select(n, rd, wr, ex, &ts, NULL));
+	r = (int)done(lib.select(n, rd, wr, ex, &ts, NULL));
 	tv->tv_sec = ts.tv_sec;
 	tv->tv_usec = ts.tv_nsec / 1000;
 	return r;
@@ -99,28 +101,28 @@ int pselect(int n, fd_set *rd, fd_set *wr, fd_set *ex, const struct timespec *ti
 		return REAL(pselect)(n, rd, wr, ex, timeout, sigmask);
 	if (timeout)
 		ts = *timeout;
-	return (int)done(sl_select(n, rd, wr, ex, timeout ? &ts : NULL, sigmask));
+	return (int)done(lib.select(n, rd, wr, ex, timeout ? &ts : NULL, sigmask));
 }
 
 int epoll_create(int size)
 {
-	if (size <= 0 || sl_in_vfork)
+	if (size <= 0 || sl_in_vfork || !sl_lib_load())
 		return REAL(epoll_create)(size);
-	return (int)done(sl_epoll_create(0));
+	return (int)done(lib.epoll_create(0));
 }
 
 int epoll_create1(int flags)
 {
-	if (sl_in_vfork)
+	if (sl_in_vfork || !sl_lib_load())
 		return REAL(epoll_create1)(flags);
-	return (int)done(sl_epoll_create(flags));
+	return (int)done(lib.epoll_create(flags));
 }
 
 int epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 {
 	if (!ours(epfd) && !ours(fd))
 		return REAL(epoll_ctl)(epfd, op, fd, ev);
-	return (int)done(sl_epoll_ctl(epfd, op, fd, ev));
+	return (int)done(lib.epoll_ctl(epfd, op, fd, ev));
 }
 
 int epoll_wait(int epfd, struct epoll_event *evs, int max, int ms)
@@ -129,7 +131,7 @@ int epoll_wait(int epfd, struct epoll_event *evs, int max, int ms)
 
 	if (!ours(epfd))
 		return REAL(epoll_wait)(epfd, evs, max, ms);
-	return (int)done(sl_epoll_wait(epfd, evs, max, from_ms(ms, &ts), NULL));
+	return (int)done(lib.epoll_wait(epfd, evs, max, from_ms(ms, &ts), NULL));
 }
 
 int epoll_pwait(int epfd, struct epoll_event *evs, int max, int ms, const sigset_t *sigmask)
@@ -138,7 +140,7 @@ int epoll_pwait(int epfd, struct epoll_event *evs, int max, int ms, const sigset
 
 	if (!ours(epfd))
 		return REAL(epoll_pwait)(epfd, evs, max, ms, sigmask);
-	return (int)done(sl_epoll_wait(epfd, evs, max, from_ms(ms, &ts), sigmask));
+	return (int)done(lib.epoll_wait(epfd, evs, max, from_ms(ms, &ts), sigmask));
 }
 
 int epoll_pwait2(int epfd, struct epoll_event *evs, int max, const struct timespec *timeout,
@@ -146,5 +148,5 @@ int epoll_pwait2(int epfd, struct epoll_event *evs, int max, const struct timesp
 {
 	if (!ours(epfd))
 		return REAL(epoll_pwait2)(epfd, evs, max, timeout, sigmask);
-	return (int)done(sl_epoll_wait(epfd, evs, max, timeout, sigmask));
+	return (int)done(lib.epoll_wait(epfd, evs, max, timeout, sigmask));
 }

@@ -69,9 +69,25 @@ static inline void *sl_real_get(enum sl_call call)
  * nothing it does to them may touch our tables. */
 extern __thread int sl_in_vfork;
 
+/* libsluice.so, loaded when the first socket or set is made that may be ours: until then nothing
+ * is, and all of this is empty. */
+struct sl_lib {
+#define SL_LIB(name) __typeof__(sl_##name) *name;
+#include "lib.def"
+#undef SL_LIB
+};
+extern struct sl_lib lib __attribute__((visibility("hidden")));
+/* Loads it. False: there is none, or this thread is just loading it: the kernel does the call. */
+bool sl_lib_load(void);
+
+static inline bool lib_is_there(void)
+{
+	return sl_load_acquire(&lib.is_ours) != NULL; /* set last */
+}
+
 static inline bool ours(int fd)
 {
-	return sl_is_ours(fd) && !sl_in_vfork;
+	return lib_is_there() && lib.is_ours(fd) && !sl_in_vfork;
 }
 
 /* The same at the beginning of a cancellation point. (What sleeps in the library is one, too.) */
@@ -91,8 +107,5 @@ static inline long done(long r)
 	errno = (int)-r;
 	return -1;
 }
-
-/* Registers what has to happen at fork, once; called before the first descriptor of ours. */
-void sl_preload_first(void);
 
 #endif

@@ -6,7 +6,7 @@ ssize_t read(int fd, void *buf, size_t len)
 {
 	if (!ours_point(fd))
 		return REAL(read)(fd, buf, len);
-	return len ? done(sl_recv(fd, buf, len, 0)) : 0; /* as net/socket.c: sock_read_iter */
+	return len ? done(lib.recv(fd, buf, len, 0)) : 0; /* as net/socket.c: sock_read_iter */
 }
 
 ssize_t __read_chk(int fd, void *buf, size_t len, size_t room)
@@ -20,14 +20,14 @@ ssize_t readv(int fd, const struct iovec *iov, int n)
 {
 	if (!ours_point(fd))
 		return REAL(readv)(fd, iov, n);
-	return done(sl_readv(fd, iov, n));
+	return done(lib.readv(fd, iov, n));
 }
 
 ssize_t recv(int fd, void *buf, size_t len, int flags)
 {
 	if (!ours_point(fd))
 		return REAL(recv)(fd, buf, len, flags);
-	return done(sl_recv(fd, buf, len, flags));
+	return done(lib.recv(fd, buf, len, flags));
 }
 
 ssize_t __recv_chk(int fd, void *buf, size_t len, size_t room, int flags)
@@ -42,7 +42,7 @@ ssize_t recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *addr
 {
 	if (!ours_point(fd))
 		return REAL(recvfrom)(fd, buf, len, flags, addr, addrlen);
-	return done(sl_recvfrom(fd, buf, len, flags, addr, addrlen));
+	return done(lib.recvfrom(fd, buf, len, flags, addr, addrlen));
 }
 
 ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room, int flags, struct sockaddr *addr,
@@ -57,35 +57,35 @@ ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	if (!ours_point(fd))
 		return REAL(recvmsg)(fd, msg, flags);
-	return done(sl_recvmsg(fd, msg, flags));
+	return done(lib.recvmsg(fd, msg, flags));
 }
 
 int recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct timespec *timeout)
 {
 	if (!ours_point(fd))
 		return REAL(recvmmsg)(fd, msgs, n, flags, timeout);
-	return (int)done(sl_recvmmsg(fd, msgs, n, flags, timeout));
+	return (int)done(lib.recvmmsg(fd, msgs, n, flags, timeout));
 }
 
 ssize_t write(int fd, const void *buf, size_t len)
 {
 	if (!ours_point(fd))
 		return REAL(write)(fd, buf, len);
-	return done(sl_send(fd, buf, len, 0));
+	return done(lib.send(fd, buf, len, 0));
 }
 
 ssize_t writev(int fd, const struct iovec *iov, int n)
 {
 	if (!ours_point(fd))
 		return REAL(writev)(fd, iov, n);
-	return done(sl_writev(fd, iov, n));
+	return done(lib.writev(fd, iov, n));
 }
 
 ssize_t send(int fd, const void *buf, size_t len, int flags)
 {
 	if (!ours_point(fd))
 		return REAL(send)(fd, buf, len, flags);
-	return done(sl_send(fd, buf, len, flags));
+	return done(lib.send(fd, buf, len, flags));
 }
 
 ssize_t sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *addr,
@@ -93,7 +93,7 @@ ssize_t sendto(int fd, const void *buf, size_t len, int flags, const struct sock
 {
 	if (!ours_point(fd))
 		return REAL(sendto)(fd, buf, len, flags, addr, addrlen);
-	return done(sl_sendto(fd, buf, len, flags, addr, addrlen));
+	return done(lib.sendto(fd, buf, len, flags, addr, addrlen));
 }
 
 /* Descriptors that travel to another process must be plain kernel sockets when they leave. */
@@ -110,7 +110,7 @@ static void release_rights(const struct msghdr *msg)
 
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
 			if (ours(fd))
-				sl_hand_back(fd);
+				lib.hand_back(fd);
 		}
 	}
 }
@@ -118,7 +118,7 @@ static void release_rights(const struct msghdr *msg)
 ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	if (ours_point(fd))
-		return done(sl_sendmsg(fd, msg, flags));
+		return done(lib.sendmsg(fd, msg, flags));
 	if (msg && msg->msg_controllen && !sl_in_vfork)
 		release_rights(msg);
 	return REAL(sendmsg)(fd, msg, flags);
@@ -127,7 +127,7 @@ ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 int sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
 {
 	if (ours_point(fd))
-		return (int)done(sl_sendmmsg(fd, msgs, n, flags));
+		return (int)done(lib.sendmmsg(fd, msgs, n, flags));
 	for (unsigned i = 0; i < n && !sl_in_vfork; i++)
 		if (msgs[i].msg_hdr.msg_controllen)
 			release_rights(&msgs[i].msg_hdr);
@@ -138,7 +138,7 @@ int sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
 ssize_t sendfile(int out, int in, off_t *off, size_t len)
 {
 	if (ours(out))
-		sl_hand_back(out);
+		lib.hand_back(out);
 	return REAL(sendfile)(out, in, off, len);
 }
 
@@ -149,8 +149,8 @@ ssize_t sendfile64(int out, int in, off64_t *off, size_t len) __attribute__((ali
 ssize_t splice(int in, off64_t *in_off, int out, off64_t *out_off, size_t len, unsigned flags)
 {
 	if (ours(in))
-		sl_hand_back(in);
+		lib.hand_back(in);
 	if (ours(out))
-		sl_hand_back(out);
+		lib.hand_back(out);
 	return REAL(splice)(in, in_off, out, out_off, len, flags);
 }

@@ -25,7 +25,8 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 {
 	handler_fn fn = __atomic_load_n(&want[sig].fn, __ATOMIC_ACQUIRE);
 
-	sl_signal_seen(sl_load(&want[sig].flags) & SA_RESTART);
+	if (lib_is_there())
+		lib.signal_seen(sl_load(&want[sig].flags) & SA_RESTART);
 	/* Handlers of one argument leave the other two alone. */
 	if (fn)
 		fn(sig, info, context);

@@ -11,57 +11,56 @@ static bool may_offload(int domain, int type)
 
 int socket(int domain, int type, int protocol)
 {
-	if (!may_offload(domain, type) || sl_in_vfork)
+	if (!may_offload(domain, type) || sl_in_vfork || !sl_lib_load())
 		return REAL(socket)(domain, type, protocol);
-	sl_preload_first();
-	return (int)done(sl_socket(domain, type, protocol));
+	return (int)done(lib.socket(domain, type, protocol));
 }
 
 int bind(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	if (!ours(fd))
 		return REAL(bind)(fd, addr, len);
-	return (int)done(sl_bind(fd, addr, len));
+	return (int)done(lib.bind(fd, addr, len));
 }
 
 int connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	if (!ours(fd))
 		return REAL(connect)(fd, addr, len);
-	return (int)done(sl_connect(fd, addr, len));
+	return (int)done(lib.connect(fd, addr, len));
 }
 
 int shutdown(int fd, int how)
 {
 	if (!ours(fd))
 		return REAL(shutdown)(fd, how);
-	return (int)done(sl_shutdown(fd, how));
+	return (int)done(lib.shutdown(fd, how));
 }
 
 int getsockname(int fd, struct sockaddr *addr, socklen_t *len)
 {
 	if (!ours(fd))
 		return REAL(getsockname)(fd, addr, len);
-	return (int)done(sl_getsockname(fd, addr, len));
+	return (int)done(lib.getsockname(fd, addr, len));
 }
 
 int getpeername(int fd, struct sockaddr *addr, socklen_t *len)
 {
 	if (!ours(fd))
 		return REAL(getpeername)(fd, addr, len);
-	return (int)done(sl_getpeername(fd, addr, len));
+	return (int)done(lib.getpeername(fd, addr, len));
 }
 
 int getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 {
 	if (!ours(fd))
 		return REAL(getsockopt)(fd, level, name, val, len);
-	return (int)done(sl_getsockopt(fd, level, name, val, len));
+	return (int)done(lib.getsockopt(fd, level, name, val, len));
 }
 
 int setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 {
 	if (!ours(fd))
 		return REAL(setsockopt)(fd, level, name, val, len);
-	return (int)done(sl_setsockopt(fd, level, name, val, len));
+	return (int)done(lib.setsockopt(fd, level, name, val, len));
 }
