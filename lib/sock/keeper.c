@@ -49,6 +49,11 @@ void sl_keeper_watch(struct sl_sock *sk)
 	watch_fd(sk->fd, EPOLLIN | EPOLLERR | EPOLLET, (uintptr_t)sk);
 }
 
+void sl_keeper_unwatch(int fd)
+{
+	sl_sys_epoll_ctl(epfd, EPOLL_CTL_DEL, fd, NULL);
+}
+
 void sl_keeper_wake(void)
 {
 	uint64_t one = 1;

@@ -27,6 +27,7 @@ static struct sl_lock table_lock; /* protects what follows */
 static struct sl_sock *slab;
 static uint32_t slab_used;
 static struct sl_sock *free_list;
+uint32_t sl_forks;
 
 static int slab_init(void)
 {
@@ -97,10 +98,31 @@ static void on_data(struct sl_udp *u)
 		sl_sock_notify(sk, EPOLLIN | EPOLLRDNORM);
 }
 
+static void wipe(struct sl_sock *sk, size_t from, size_t to)
+{
+	memset((char *)sk + from, 0, to - from);
+}
+
+/* The object for its next life. Three fields are never anything but right: who still holds a
+ * pointer may be about to take the lane, and frames of its past life may be under way (wmem). */
+static void renew(struct sl_sock *sk)
+{
+	sl_store(&sk->gen, sk->gen + 1);
+	sl_store_release(&sk->lane, &sl_limbo);
+	wipe(sk, 0, offsetof(struct sl_sock, gen));
+	wipe(sk, offsetof(struct sl_sock, gen) + sizeof(sk->gen), offsetof(struct sl_sock, lane));
+	wipe(sk, offsetof(struct sl_sock, lane) + sizeof(sk->lane), offsetof(struct sl_sock, wmem));
+	wipe(sk, offsetof(struct sl_sock, wmem) + sizeof(sk->wmem), sizeof(*sk));
+	sl_list_init(&sk->watches);
+	sl_list_init(&sk->blocked);
+}
+_Static_assert(offsetof(struct sl_sock, gen) < offsetof(struct sl_sock, lane) &&
+		       offsetof(struct sl_sock, lane) < offsetof(struct sl_sock, wmem),
+	       "the order of renew()");
+
 static struct sl_sock *alloc_sock(void)
 {
 	struct sl_sock *sk = NULL;
-	uint32_t gen, wmem;
 
 	if (!sl_lock(&table_lock))
 		return NULL;
@@ -111,14 +133,7 @@ static struct sl_sock *alloc_sock(void)
 		sk = &slab[slab_used];
 	}
 	if (sk) {
-		gen = sk->gen + 1;
-		wmem = sl_load(&sk->wmem); /* frames of its past life may be under way */
-		memset(sk, 0, sizeof(*sk));
-		sk->gen = gen;
-		__atomic_fetch_add(&sk->wmem, wmem, __ATOMIC_RELAXED);
-		sk->lane = &sl_limbo;
-		sl_list_init(&sk->watches);
-		sl_list_init(&sk->blocked);
+		renew(sk);
 		if (sk == &slab[slab_used])
 			sl_store_release(&slab_used, slab_used + 1);
 	}
@@ -186,6 +201,7 @@ struct sl_sock *sl_sock_new(int fd, int family, int type)
 	sk->family = (uint8_t)family;
 	sk->nonblock = type & SOCK_NONBLOCK;
 	sk->nfds = 1;
+	sk->forks = sl_load(&sl_forks);
 	sk->inode = inode_of(fd);
 	sk->stats = sl_stats_sock_new();
 	sk->udp.stats = sk->stats;
@@ -273,14 +289,31 @@ static void stop_claims(struct sl_sock *sk)
 	sl_sock_unclaim(sk);
 }
 
+/* Late packets of the flow were for us: to be taken before the slot closes. requeue: somebody who
+ * does not read through us has the socket, too. */
+static void take_late(struct sl_sock *sk, bool requeue)
+{
+	struct sl_lane *lane;
+
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	sl_lane_turn_locked(lane);
+	sl_store(&sk->state, SL_STATE_KERNEL);
+	if (requeue)
+		sl_sock_requeue(sk, lane);
+	sl_lane_unlock(lane);
+}
+
 /* The socket goes on as the kernel's. What is in our queue is still read through us first: the
  * descriptor stays ours, in state KERNEL, and every call but receive passes through. */
 void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
 {
-	struct sl_lane *lane;
+	bool requeue = reason == SL_REASON_FORKED || reason == SL_REASON_PASSED;
 
 	sl_lock(&sk->slow);
 	if (sk->state == SL_STATE_KERNEL || !sk->nfds) {
+		if (requeue && sk->nfds)
+			take_late(sk, true);
 		sl_unlock(&sk->slow);
 		return;
 	}
@@ -292,12 +325,7 @@ void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
 	else
 		sl_stats->not_offloaded++;
 	sl_debug("sock", "fd %d goes to the kernel: %s", sk->fd, sl_reason_text(reason));
-	/* Late packets of the flow were for us: take them before the slot closes. */
-	if (sl_sock_lock(sk, &lane)) {
-		sl_lane_turn_locked(lane);
-		sl_store(&sk->state, SL_STATE_KERNEL);
-		sl_lane_unlock(lane);
-	}
+	take_late(sk, requeue);
 	leave(sk, SL_READY_DEMOTED, true);
 	sl_unlock(&sk->slow);
 }
@@ -314,17 +342,27 @@ static int other_fd(struct sl_sock *sk, int closing)
 /* One descriptor of the socket goes; the last one takes everything along. */
 static void drop_fd(struct sl_sock *sk, int fd)
 {
+	bool shared = sk->forks != sl_load(&sl_forks);
+
 	sl_lock(&sk->slow);
 	sl_fdtab_clear(fd);
+	if (shared && sk->fd == fd)
+		sl_keeper_unwatch(fd);
 	if (sk->nfds > 1) {
 		sk->nfds--;
-		if (sk->fd == fd)
+		if (sk->fd == fd) {
 			sl_store(&sk->fd, other_fd(sk, fd));
+			if (shared)
+				sl_keeper_watch(sk);
+		}
 		sl_unlock(&sk->slow);
 		return;
 	}
 	if (sk->state != SL_STATE_KERNEL) {
 		stop_claims(sk);
+		/* A child that has it still reads what came for it. */
+		if (shared)
+			take_late(sk, true);
 		leave(sk, SL_READY_GONE, false);
 	} else {
 		struct sl_lane *lane;
@@ -398,7 +436,7 @@ void sl_sock_table_child(void)
 
 		if (!sk->nfds)
 			continue;
-		sk->passed = sk->state == SL_STATE_OFFLOADED;
+		sk->passed = sk->state == SL_STATE_OFFLOADED || sl_udp_queued(&sk->udp);
 		sk->state = SL_STATE_KERNEL;
 		sk->claims = NULL;
 		sk->members = NULL;

@@ -66,6 +66,7 @@ struct sl_sock {
 	bool nonblock;	   /* O_NONBLOCK */
 	uint8_t os;	   /* SL_OS_*; atomic */
 	uint8_t os_turn;   /* whose turn it is when both have data */
+	bool os_first; /* just claimed: what the kernel has came before what we have */
 	bool corked;	   /* the kernel collects a datagram (MSG_MORE, UDP_CORK) */
 	uint16_t want;	   /* SL_WANT_* */
 	uint32_t os_hot;   /* polls of the kernel left: it had data lately */
@@ -109,6 +110,7 @@ struct sl_sock {
 	bool reuseport;
 	bool mc_all; /* IP_MULTICAST_ALL */
 	bool passed; /* seen by a child: never to be offloaded again */
+	uint32_t forks; /* of the process, when it was made (sl_forks) */
 	uint32_t nfds;
 	uint32_t slot;
 	uint32_t inode;
@@ -122,6 +124,9 @@ int sl_sock_table_init(void);
 void sl_sock_table_child(void);
 struct sl_sock *sl_sock_new(int fd, int family, int type);
 void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason); /* hand back; idempotent */
+/* Sends what is in our queue to the kernel's queue, for whoever else has the socket. Lane held. */
+void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane);
+extern uint32_t sl_forks; /* how often the process has forked */
 void sl_sock_for_each(void (*fn)(struct sl_sock *sk, void *arg), void *arg);
 bool sl_sock_inode_is_ours(uint32_t inode, void *arg);
 
@@ -176,6 +181,8 @@ void sl_sock_on_room(struct sl_list *entry); /* frames came back: may a blocked 
 /* keeper.c */
 int sl_keeper_start(void);
 void sl_keeper_watch(struct sl_sock *sk);
+/* Before fd is closed while another process has the socket: the kernel would keep telling us. */
+void sl_keeper_unwatch(int fd);
 void sl_keeper_wake(void);
 void sl_keeper_place(void); /* place.c: the calling thread is the keeper */
 void sl_keeper_child(void);

@@ -74,6 +74,12 @@ static void bring_down(void)
 	}
 }
 
+/* Before a fork, so that no close comes between. */
+static void count_fork(void)
+{
+	__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
+}
+
 int sl_start(void)
 {
 	int saved = errno;
@@ -90,11 +96,13 @@ int sl_start(void)
 		sl_settings_banner();
 		sl_stats_open();
 		ret = bring_up();
-		if (ret < 0)
+		if (ret < 0) {
 			sl_warn("sluice", "everything stays with the kernel: %s",
 				strerrorname_np(-ret));
-		else
+		} else {
 			atexit(bring_down);
+			pthread_atfork(count_fork, NULL, NULL);
+		}
 		sl_store_release(&started, ret);
 	}
 	starting = false;

@@ -42,4 +42,12 @@ stat_sum() {
 import json, sys
 print(sum(k.get(sys.argv[1], 0) for k in json.load(sys.stdin)["sockets"]))' "$2"
 }
+# The server is there: bound and, when it is preloaded, past its start: what came before that waits
+# in the kernel's queue, as it should, but says nothing about the bypass.
+offloads() { "$TOOL" stat -p "$1" --json | grep -q '"offloaded": *true[^}]*"local": *"[^"]*:'"$2"'"'; }
+wait_server() { # pid port
+	wait_udp b "$2"
+	server_is_ours || return 0
+	wait_until 20 offloads "$1" "$2" || fail "port $2 is not offloaded"
+}
 alive() { ok "${2:-the server} still runs" kill -0 "$1"; }

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 need socat python3
 net_up
-head -c 60000 /dev/urandom | base64 -w 70 >"$TMP/lines"
+head -c 8000 /dev/urandom | base64 -w 70 >"$TMP/lines"
 
 # Lines of several sizes there and back, each waited for; several peers in turn.
 cat >"$TMP/ask.py" <<'PY'
@@ -30,7 +30,7 @@ PY
 tell_end() { pkill -x socat --ns "$1" --nslist net; } # children that serve one peer never end
 children() { # name, listening address of socat, address, peers
 	bg pb socat "$2" EXEC:cat 2>"$(said "$1")"
-	wait_udp b 7200
+	wait_server "$BG" 7200
 	differ "$1" pa python3 "$TMP/ask.py" "$3" 7200 "$4"
 	tell_end "$BG"
 	wait "$BG" 2>/dev/null
@@ -38,15 +38,15 @@ children() { # name, listening address of socat, address, peers
 }
 alone() { # name, listening address of socat, address
 	bg pb socat "$2" PIPE 2>"$(said "$1")"
-	wait_udp b 7200
+	wait_server "$BG" 7200
 	offload_begin
 	differ "$1" pa python3 "$TMP/ask.py" "$3" 7200 1
-	offload_end 5 5
+	offload_end 10 10 # one may have come before the claim
 	stop "$BG"
 }
 one_way() {
 	bg pb socat -u "UDP4-RECV:7202,bind=$B4" "CREATE:$TMP/out"
-	wait_udp b 7202
+	wait_server "$BG" 7202
 	offload_begin
 	pa socat -u -b 70 "OPEN:$TMP/lines" "UDP4-SENDTO:$B4:7202"
 	wait_until 10 cmp -s "$TMP/lines" "$TMP/out"
