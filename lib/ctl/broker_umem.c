@@ -132,13 +132,14 @@ int sl_umem_register(int fd)
 	return err;
 }
 
-/* The frames that a new queue starts with: [*first, *first + the result). */
+/* The frames that a new queue starts with: [*first, *first + the result). An eighth of what is left:
+ * however many queues there come to be, sockets and senders have the most of it. */
 uint32_t sl_frames_take(uint32_t fill_size, uint32_t *first)
 {
-	uint32_t n = sl_min(fill_size / 2, sl_umem.nframes / 8);
+	uint32_t n;
 
 	sl_lock(&frames_lock);
-	n = sl_min(n, split_frame - next_frame);
+	n = sl_min(fill_size / 2, (split_frame - next_frame) / 8);
 	*first = next_frame;
 	next_frame += n;
 	sl_unlock(&frames_lock);

@@ -17,6 +17,7 @@
 
 static const struct sl_rx_ops xsk_rx_ops;
 static const struct sl_tx_ops xsk_tx_ops;
+static uint32_t queues_open; /* with a fill ring of ours to keep filled */
 
 static void *map_ring(void *there, int fd, size_t len, off_t pgoff)
 {
@@ -121,7 +122,8 @@ int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q,
 			return err;
 		}
 	}
-	q->users++;
+	if (q->users++ == 0)
+		__atomic_fetch_add(&queues_open, 1, __ATOMIC_RELAXED);
 	x->rx.ops = &xsk_rx_ops;
 	x->tx.ops = &xsk_tx_ops;
 	return 0;
@@ -139,6 +141,7 @@ void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache)
 	unmap_ring(x->rx_map, x->rx_len);
 	unmap_ring(x->tx_map, x->tx_len);
 	if (--x->q->users == 0) {
+		__atomic_fetch_sub(&queues_open, 1, __ATOMIC_RELAXED);
 		unmap_ring(x->q->fill_map, x->q->fill_len);
 		unmap_ring(x->q->comp_map, x->q->comp_len);
 	}
@@ -214,7 +217,9 @@ static bool xsk_refill(struct sl_rx *rx, struct sl_frames *cache)
 	if (!sl_trylock(&q->lock))
 		return true; /* another lane is at it */
 	x->fill_debt = 0;
-	want = sl_min(q->fill.size / 2, sl_pool.nframes / 4);
+	/* Half of the frames at most wait in fill rings, in all of them together: the others are
+	 * for what was received and for what is sent. */
+	want = sl_min(q->fill.size / 2, sl_pool.nframes / 2 / sl_load(&queues_open));
 	level = q->fill.size - xsk_prod_nb_free(&q->fill, q->fill.size);
 	while (level + REFILL_BATCH <= want && got) {
 		got = fill_some(q, cache, REFILL_BATCH);

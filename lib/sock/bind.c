@@ -418,6 +418,7 @@ void sl_sock_decide(struct sl_sock *sk)
 	if (reason == SL_REASON_NONE) {
 		if (sl_sock_lock(sk, &lane)) {
 			sk->path.d = NULL;
+			sk->os_first = true;
 			sl_store(&sk->state, SL_STATE_OFFLOADED);
 			sl_lane_unlock(lane);
 		}

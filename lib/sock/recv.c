@@ -193,6 +193,13 @@ static ssize_t try_once(struct sl_sock *sk, int fd, const struct rx_req *r)
 	bool os = os_due(sk);
 	ssize_t n;
 
+	/* What came before the claim is in the kernel's queue, and is older. */
+	if (sl_unlikely(sk->os_first)) {
+		n = from_kernel(sk, fd, r);
+		if (n != -EAGAIN)
+			return n;
+		sk->os_first = os = false;
+	}
 	/* When both have data they take turns, so neither starves. */
 	if (sl_unlikely(os && (sk->os_turn ^= 1))) {
 		n = from_kernel(sk, fd, r);
