@@ -82,33 +82,48 @@ struct {
 
 enum match { MATCH_NONE, MATCH_FLOW, MATCH_ENDPOINT, MATCH_WILDCARD };
 
-struct addrs {
-	__u32 src[4], dst[4];
-};
-
-static __always_inline int load_addrs(const struct sl_pkt *p, struct addrs *a)
+/* An address as the maps have it. Only what a look-up needs is read: most packets need one. */
+static __always_inline int load_dst(const struct sl_pkt *p, __u32 dst[4])
 {
 	if (p->v6) {
 		struct ipv6hdr *ip = sl_at(p, p->l3, sizeof(*ip));
 
 		if (!ip)
 			return -1;
-		__builtin_memcpy(a->src, &ip->saddr, 16);
-		__builtin_memcpy(a->dst, &ip->daddr, 16);
+		__builtin_memcpy(dst, &ip->daddr, 16);
 	} else {
 		struct iphdr *ip = sl_at(p, p->l3, sizeof(*ip));
 
 		if (!ip)
 			return -1;
-		a->src[0] = a->src[1] = a->dst[0] = a->dst[1] = 0;
-		a->src[2] = a->dst[2] = bpf_htonl(0xffff);
-		a->src[3] = ip->saddr;
-		a->dst[3] = ip->daddr;
+		dst[0] = dst[1] = 0;
+		dst[2] = bpf_htonl(0xffff);
+		dst[3] = ip->daddr;
 	}
 	return 0;
 }
 
-static __always_inline struct sl_claim *find_flow(const struct sl_pkt *p, const struct addrs *a)
+static __always_inline int load_src(const struct sl_pkt *p, __u32 src[4])
+{
+	if (p->v6) {
+		struct ipv6hdr *ip = sl_at(p, p->l3, sizeof(*ip));
+
+		if (!ip)
+			return -1;
+		__builtin_memcpy(src, &ip->saddr, 16);
+	} else {
+		struct iphdr *ip = sl_at(p, p->l3, sizeof(*ip));
+
+		if (!ip)
+			return -1;
+		src[0] = src[1] = 0;
+		src[2] = bpf_htonl(0xffff);
+		src[3] = ip->saddr;
+	}
+	return 0;
+}
+
+static __always_inline struct sl_claim *find_flow(const struct sl_pkt *p)
 {
 	struct sl_flow_key key = {
 		.local_port = p->dst_port,
@@ -117,14 +132,14 @@ static __always_inline struct sl_claim *find_flow(const struct sl_pkt *p, const 
 		.vlan = p->vlan,
 	};
 
-	__builtin_memcpy(key.local, a->dst, 16);
-	__builtin_memcpy(key.remote, a->src, 16);
+	if (load_dst(p, (__u32 *)key.local) || load_src(p, (__u32 *)key.remote))
+		return 0;
 	return bpf_map_lookup_elem(&flows, &key);
 }
 
 /* Most specific first, as the kernel does: flow, address and port, port alone. */
-static __always_inline struct sl_claim *find_claim(const struct sl_pkt *p, const struct addrs *a,
-						   __u32 bits, enum match *match)
+static __always_inline struct sl_claim *find_claim(const struct sl_pkt *p, __u32 bits,
+						   enum match *match)
 {
 	struct sl_endpoint_key key = {
 		.local_port = p->dst_port,
@@ -135,11 +150,12 @@ static __always_inline struct sl_claim *find_claim(const struct sl_pkt *p, const
 
 	if (bits & SL_PORT_FLOW) {
 		*match = MATCH_FLOW;
-		claim = find_flow(p, a);
+		claim = find_flow(p);
 		if (claim)
 			return claim;
 	}
-	__builtin_memcpy(key.local, a->dst, 16);
+	if (load_dst(p, (__u32 *)key.local))
+		return 0;
 	if (bits & SL_PORT_ENDPOINT) {
 		*match = MATCH_ENDPOINT;
 		claim = bpf_map_lookup_elem(&endpoints, &key);
@@ -166,14 +182,17 @@ static __always_inline __u32 mix(__u64 h)
 	return h;
 }
 
-static __always_inline __u32 flow_hash(const struct sl_pkt *p, const struct addrs *a)
+static __always_inline __u32 flow_hash(const struct sl_pkt *p)
 {
 	__u64 h = (__u64)p->src_port << 32 | (__u32)p->dst_port << 16 | p->proto;
+	__u32 src[4], dst[4];
 
-	h = h * 31 + ((__u64)a->src[0] << 32 | a->src[1]);
-	h = h * 31 + ((__u64)a->src[2] << 32 | a->src[3]);
-	h = h * 31 + ((__u64)a->dst[0] << 32 | a->dst[1]);
-	h = h * 31 + ((__u64)a->dst[2] << 32 | a->dst[3]);
+	if (load_src(p, src) || load_dst(p, dst))
+		return 0;
+	h = h * 31 + ((__u64)src[0] << 32 | src[1]);
+	h = h * 31 + ((__u64)src[2] << 32 | src[3]);
+	h = h * 31 + ((__u64)dst[0] << 32 | dst[1]);
+	h = h * 31 + ((__u64)dst[2] << 32 | dst[3]);
 	return mix(h);
 }
 
@@ -279,17 +298,16 @@ static __always_inline int steer_port(struct xdp_md *ctx, const struct sl_pkt *p
 	enum match match = MATCH_NONE;
 	struct sl_port_config *cfg;
 	struct sl_claim *claim;
-	struct addrs a;
 	__u32 zero = 0;
 
 	cfg = bpf_map_lookup_elem(&config, &zero);
-	if (!cfg || load_addrs(p, &a) || !is_for_us(p, cfg))
+	if (!cfg || !is_for_us(p, cfg))
 		goto miss;
-	claim = find_claim(p, &a, bits, &match);
+	claim = find_claim(p, bits, &match);
 	if (!claim)
 		goto miss;
 	if (claim->flags & SL_CLAIM_GROUP) { /* ten multiplications that others need not pay */
-		claim = pick_target(claim->slot, flow_hash(p, &a));
+		claim = pick_target(claim->slot, flow_hash(p));
 		if (!claim)
 			goto miss;
 	}
