@@ -85,10 +85,6 @@ $(BUILD)/libsluice.so: $(LIB_OBJ) lib/sluice.map
 	$(Q)$(CC) -shared -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) -Wl,--version-script=lib/sluice.map \
 		-Wl,-soname,libsluice.so.1 -Wl,-z,nodelete $(LIBS)
 	$(Q)ln -sf libsluice.so $(BUILD)/libsluice.so.1
-ifneq ($(findstring thread,$(SAN)),)
-# ThreadSanitizer's start calls sigaction(), which is ours, before instrumented code may run.
-$(PRELOAD_OBJ): ALL_CFLAGS += -fno-sanitize=thread
-endif
 # Loads libsluice.so when it needs it (preload/lib.c).
 $(BUILD)/libsluice-preload.so: $(PRELOAD_OBJ) preload/preload.map | $(BUILD)/libsluice.so
 	$(call say,LD )
