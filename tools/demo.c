@@ -89,6 +89,21 @@ static void mount_bpffs(void)
 		mount("bpf", "/sys/fs/bpf", "bpf", 0, NULL);
 }
 
+/* The two hosts on a core each: else the scheduler may put two that spin on one for seconds. */
+static void pin_to_core(unsigned nth)
+{
+	cpu_set_t all, one;
+	CPU_ZERO(&one);
+	if (sched_getaffinity(0, sizeof(all), &all) || CPU_COUNT(&all) < 2)
+		return;
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &all) && nth-- == 0) {
+			CPU_SET(cpu, &one);
+			sched_setaffinity(0, sizeof(one), &one);
+			return;
+		}
+}
+
 /* Starts a program, in the namespace if there is one; its output goes to *out if not NULL. */
 static pid_t start(const struct demo *d, const char *ns, bool preload, int *out,
 		   const char *const *argv)
@@ -103,6 +118,8 @@ static pid_t start(const struct demo *d, const char *ns, bool preload, int *out,
 		int fd = ns ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 		if (ns && (fd < 0 || setns(fd, CLONE_NEWNET)))
 			_exit(126);
+		if (ns)
+			pin_to_core(ns == d->ns[1]);
 		int sink = out ? fds[1] : open("/dev/null", O_WRONLY | O_CLOEXEC);
 		dup2(sink, 1);
 		dup2(sink, 2);

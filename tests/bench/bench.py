@@ -26,8 +26,13 @@ HAVE_SLUICE = os.path.exists(PRELOAD)
 PORT = 5000
 
 
+# A core for each host: else the scheduler may put two that spin on one for seconds.
+CORES = sorted(os.sched_getaffinity(0))
+CORE = {"a": CORES[0], "b": CORES[1 % len(CORES)]}
+
+
 def command(host, argv, preload=False):
-    pre = ["nsenter", f"--net=/run/netns/{NS}{host}", "--"]
+    pre = ["nsenter", f"--net=/run/netns/{NS}{host}", "--", "taskset", "-c", str(CORE[host])]
     if preload:
         pre += ["env", f"LD_PRELOAD={PRELOAD}", f"SLUICE_LOG_FILE={TMP}/sluice.%d.log"]
     return pre + [str(x) for x in argv]
