@@ -11,7 +11,7 @@ for MODE in $MODES; do
 	wait_udp b 7000
 	offload_begin
 	differ wildcard4 pa python3 "$TESTS/net/wild.py" 7000 "$B4" "$NET4.22"
-	offload_end 4
+	offload_end 40
 	# An address that comes while the socket is there.
 	ip -n "${NS}b" addr add "$NET4.33/24" dev "$DEV_B"
 	differ wildcard4-new pa python3 "$TESTS/net/wild.py" 7000 "$NET4.33"
