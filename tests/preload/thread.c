@@ -75,34 +75,44 @@ static void cancels(void)
 	}
 }
 
+static int s_taken[2];
+
 static void *takes(void *arg)
 {
 	char buf[100];
 	int *got = arg;
-	ssize_t n;
 
-	while ((n = recv(t_fd, buf, sizeof(buf), 0)) >= 0 && buf[0] != 'q')
-		(*got)++;
+	while (recv(t_fd, buf, sizeof(buf), 0) >= 0 && buf[0] != 'q')
+		__atomic_fetch_add(got, 1, __ATOMIC_RELAXED);
 	return NULL;
+}
+
+static int taken(void)
+{
+	return __atomic_load_n(&s_taken[0], __ATOMIC_RELAXED) +
+	       __atomic_load_n(&s_taken[1], __ATOMIC_RELAXED);
 }
 
 static void two_in_recv(void)
 {
-	int got[2] = {0};
+	double end = now_ms() + 20000;
 	pthread_t t[2];
 
 	t_fd = udp();
+	memset(s_taken, 0, sizeof(s_taken));
 	for (int i = 0; i < 2; i++)
-		CHECK(pthread_create(&t[i], NULL, takes, &got[i]) == 0);
+		CHECK(pthread_create(&t[i], NULL, takes, &s_taken[i]) == 0);
 	sleep_ms(30);
-	ask(t_fd, 100, 50, 0, 1); /* while they poll */
-	sleep_ms(500);            /* and when they sleep */
-	ask(t_fd, 100, 50, 0, 1);
-	sleep_ms(400);
+	for (int sum = 100; sum <= 200; sum += 100) {
+		ask(t_fd, 100, 50, 0, 1);
+		while (taken() < sum && now_ms() < end)
+			sleep_ms(5);
+		sleep_ms(300); /* first they poll, then they sleep */
+	}
 	CHECK(send(t_fd, "q", 1, 0) == 1 && send(t_fd, "q", 1, 0) == 1);
 	for (int i = 0; i < 2; i++)
 		pthread_join(t[i], NULL);
-	printf("taken: %d\n", got[0] + got[1]);
+	printf("taken: %d\n", taken());
 	close(t_fd);
 }
 
@@ -151,7 +161,7 @@ static void *echoes(void *arg)
 {
 	int fd = udp(), ok = 0;
 	char out[100], in[100];
-	struct timeval tv = {1, 0};
+	struct timeval tv = {5, 0};
 
 	CHECK(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)) == 0);
 	for (int i = 0; i < 500; i++) {
