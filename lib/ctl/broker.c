@@ -272,6 +272,16 @@ bool sl_broker_port_alive(uint32_t ifindex)
 	return alive;
 }
 
+void sl_broker_fork_begin(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void sl_broker_fork_end(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
 /* The structs stay where they are: freeing is not async-signal-safe. */
 void sl_broker_child(void)
 {

@@ -140,6 +140,12 @@ bool sl_broker_port_alive(uint32_t ifindex);
 /* Policy: writes the n rules into every open port's `rules` (and those opened later). */
 int sl_broker_rules_set(const struct sl_rule *rules, unsigned n);
 
+/* Around fork, in the parent: no child is made in the middle of an attachment, since it would keep
+ * its descriptors and its file locks (which hold up every process of the host) as long as it lives.
+ * In the child sl_broker_child() follows instead of the end. */
+void sl_broker_fork_begin(void);
+void sl_broker_fork_end(void);
+
 /* In the child after fork: forgets everything without touching the parent's state; closes the
  * inherited descriptors (an XSK kept open in a child would swallow packets). Async-signal-safe. */
 void sl_broker_child(void);

@@ -21,18 +21,43 @@
 
 #define PIN_ROOT "/sys/fs/bpf/sluice"
 
-/* Released by close(). */
+#define LOCK_TRIES 500 /* of 10 ms: a holder may be stopped, for as long as it likes */
+
+static int wait_for_lock(int fd)
+{
+	const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+
+	for (int i = 0; i < LOCK_TRIES; i++) {
+		if (!flock(fd, LOCK_EX | LOCK_NB))
+			return 0;
+		if (errno != EWOULDBLOCK && errno != EINTR)
+			return -errno;
+		sl_sys(SYS_nanosleep, &pause, NULL);
+	}
+	return -ETIMEDOUT;
+}
+
 static int lock_root(void)
 {
-	int fd;
+	int fd, err;
 
 	if (mkdir(PIN_ROOT, 0755) && errno != EEXIST)
 		return -errno;
 	fd = open(PIN_ROOT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	flock(fd, LOCK_EX);
-	return fd;
+	err = wait_for_lock(fd);
+	if (!err)
+		return fd;
+	sl_sys_close(fd);
+	return err;
+}
+
+/* Unlocked by name: a child that has a copy of the descriptor would keep the lock. */
+static void unlock_root(int fd)
+{
+	flock(fd, LOCK_UN);
+	sl_sys_close(fd);
 }
 
 static void pin_path(char path[128], const char *dir, enum sl_map map)
@@ -95,7 +120,7 @@ void sl_pin_remove(uint32_t ifindex)
 	}
 	if (d)
 		closedir(d);
-	sl_sys_close(lock);
+	unlock_root(lock);
 }
 
 /* False when a living process has its pins there. */
@@ -155,7 +180,7 @@ int sl_pin_maps(struct sl_port *port)
 	lock = lock_root();
 	err = lock < 0 ? lock : pin_maps(port);
 	if (lock >= 0)
-		sl_sys_close(lock);
+		unlock_root(lock);
 	if (err)
 		sl_info("port", "%s: the maps are not pinned below %s: %s", port->info.ifname,
 			PIN_ROOT, sl_strerror(err));

@@ -74,10 +74,26 @@ static void bring_down(void)
 	}
 }
 
-/* Before a fork, so that no close comes between. */
-static void count_fork(void)
+/* A child is not made in the middle of our start or of an attachment. Forks are counted before they
+ * happen, so that no close comes between. */
+static void before_fork(void)
 {
+	pthread_mutex_lock(&start_lock);
 	__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
+	sl_broker_fork_begin();
+}
+
+static void after_fork(void)
+{
+	sl_broker_fork_end();
+	pthread_mutex_unlock(&start_lock);
+}
+
+static void in_child(void)
+{
+	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+	start_lock = fresh;
 }
 
 int sl_start(void)
@@ -92,17 +108,16 @@ int sl_start(void)
 	pthread_mutex_lock(&start_lock);
 	starting = true;
 	if (started == 0) {
+		pthread_atfork(before_fork, after_fork, in_child);
 		sl_settings_load(NULL);
 		sl_settings_banner();
 		sl_stats_open();
 		ret = bring_up();
-		if (ret < 0) {
+		if (ret < 0)
 			sl_warn("sluice", "everything stays with the kernel: %s",
 				strerrorname_np(-ret));
-		} else {
+		else
 			atexit(bring_down);
-			pthread_atfork(count_fork, NULL, NULL);
-		}
 		sl_store_release(&started, ret);
 	}
 	starting = false;
