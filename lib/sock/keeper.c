@@ -23,7 +23,8 @@
 #define PARENT_MS 1000          /* most that a child waits for its parent's hand-back */
 #define BUSY_PKTS 256           /* a tick that found more comes again after a millisecond */
 
-static int epfd = -1;    /* mirrors, shadows, mailbox, bell */
+static int epfd = -1;    /* mirrors, mailbox, bell, and shadow_ep */
+static int shadow_ep = -1; /* all shadows, edge-triggered */
 static int wake_fd = -1; /* eventfd */
 static int mail[2] = {-1, -1};
 static pthread_t thread;
@@ -35,7 +36,7 @@ struct letter {
 	struct sl_sock *sk;
 };
 
-enum { TAG_NET = 1, TAG_WAKE, TAG_MAIL }; /* else: a socket's address */
+enum { TAG_NET = 1, TAG_WAKE, TAG_MAIL, TAG_SHADOWS };
 
 static void watch_fd(int fd, uint32_t events, uint64_t tag)
 {
@@ -46,12 +47,14 @@ static void watch_fd(int fd, uint32_t events, uint64_t tag)
 
 void sl_keeper_watch(struct sl_sock *sk)
 {
-	watch_fd(sk->fd, EPOLLIN | EPOLLERR | EPOLLET, (uintptr_t)sk);
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLERR | EPOLLET, .data.ptr = sk};
+
+	sl_sys_epoll_ctl(shadow_ep, EPOLL_CTL_ADD, sk->fd, &ev);
 }
 
 void sl_keeper_unwatch(int fd)
 {
-	sl_sys_epoll_ctl(epfd, EPOLL_CTL_DEL, fd, NULL);
+	sl_sys_epoll_ctl(shadow_ep, EPOLL_CTL_DEL, fd, NULL);
 }
 
 void sl_keeper_wake(void)
@@ -146,9 +149,18 @@ static void on_shadow(struct sl_sock *sk, uint32_t events)
 		sl_sock_os_event(sk, bits);
 }
 
-static void serve_events(void)
+void sl_keeper_look(void)
 {
 	struct epoll_event evs[32];
+	int n = sl_sys_epoll_wait(shadow_ep, evs, sl_array_len(evs), 0);
+
+	for (int i = 0; i < n; i++)
+		on_shadow(evs[i].data.ptr, evs[i].events);
+}
+
+static void serve_events(void)
+{
+	struct epoll_event evs[8];
 	uint64_t v;
 	int n = sl_sys_epoll_wait(epfd, evs, sl_array_len(evs), 0);
 
@@ -163,8 +175,9 @@ static void serve_events(void)
 		case TAG_MAIL:
 			read_mail();
 			break;
-		default:
-			on_shadow((struct sl_sock *)(uintptr_t)evs[i].data.u64, evs[i].events);
+		case TAG_SHADOWS:
+			sl_keeper_look();
+			break;
 		}
 	}
 }
@@ -259,14 +272,16 @@ static void *keeper(void *arg)
 static int make_fds(void)
 {
 	epfd = sl_fd_keep(sl_sys_epoll_create1(EPOLL_CLOEXEC));
+	shadow_ep = sl_fd_keep(sl_sys_epoll_create1(EPOLL_CLOEXEC));
 	wake_fd = sl_fd_keep(sl_sys_eventfd(0, O_CLOEXEC | O_NONBLOCK));
-	if (epfd < 0 || wake_fd < 0)
+	if (epfd < 0 || shadow_ep < 0 || wake_fd < 0)
 		return -EMFILE;
 	if (sl_sys(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
 		   mail) < 0)
 		return -EMFILE;
 	mail[0] = sl_fd_keep(mail[0]);
 	mail[1] = sl_fd_keep(mail[1]);
+	watch_fd(shadow_ep, EPOLLIN, TAG_SHADOWS);
 	watch_fd(wake_fd, EPOLLIN, TAG_WAKE);
 	watch_fd(mail[0], EPOLLIN, TAG_MAIL);
 	watch_fd(sl_net_fd(), EPOLLIN, TAG_NET);
@@ -297,7 +312,8 @@ int sl_keeper_start(void)
 void sl_keeper_child(void)
 {
 	sl_sys_close(epfd);
+	sl_sys_close(shadow_ep);
 	sl_sys_close(wake_fd);
 	sl_sys_close(mail[0]);
-	epfd = wake_fd = mail[0] = -1;
+	epfd = shadow_ep = wake_fd = mail[0] = -1;
 }

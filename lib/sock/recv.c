@@ -439,7 +439,8 @@ static ssize_t receive(struct sl_sock *sk, int fd, const struct rx_req *r)
 	if (sk->nonblock || (r->flags & MSG_DONTWAIT)) {
 		/* Callers like this come again at once: leave the core's other thread some room. */
 		sl_cpu_relax();
-		sk->stats->rx_eagain++;
+		if (sl_unlikely((++sk->stats->rx_eagain & 1023) == 0))
+			sl_keeper_look(); /* the keeper may not get a core */
 		return -EAGAIN;
 	}
 	n = wait_for(sk, fd, r);

@@ -183,6 +183,8 @@ int sl_keeper_start(void);
 void sl_keeper_watch(struct sl_sock *sk);
 /* Before fd is closed while another process has the socket: the kernel would keep telling us. */
 void sl_keeper_unwatch(int fd);
+/* Sees what the kernel has for the shadows, now; any thread. One system call. */
+void sl_keeper_look(void);
 void sl_keeper_wake(void);
 void sl_keeper_place(void); /* place.c: the calling thread is the keeper */
 void sl_keeper_child(void);

@@ -10,8 +10,10 @@
 #include <sys/resource.h>
 
 #include "base/sys.h"
+#include "sock/sock.h"
 
 #define GAP_NS	   500000ull   /* longer than interrupts and the keeper take */
+#define LOOK_NS	   50000ull    /* a system call of 0.2 us each: half a percent */
 #define CROWDED_NS 100000000ull /* how long we do without */
 
 static __thread uint64_t crowded_until;
@@ -28,7 +30,7 @@ static long involuntary(void)
 
 bool sl_spin_begin(struct sl_spin *s, uint64_t now_ns)
 {
-	s->last_ns = now_ns;
+	s->last_ns = s->looked_ns = now_ns;
 	return sl_likely(now_ns >= crowded_until);
 }
 
@@ -38,6 +40,10 @@ bool sl_spin_on(struct sl_spin *s, uint64_t now_ns)
 	long n;
 
 	s->last_ns = now_ns;
+	if (sl_unlikely(now_ns - s->looked_ns > LOOK_NS)) {
+		s->looked_ns = now_ns;
+		sl_keeper_look();
+	}
 	if (sl_likely(gap < GAP_NS))
 		return true;
 	n = involuntary();
