@@ -16,7 +16,7 @@
 #include "ctl/broker_lock.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct sl_port *ports;
+static struct sl_device *ports;
 static struct sl_broker_opts opts;
 
 void sl_broker_enter(struct sl_broker_guard *g)
@@ -58,16 +58,16 @@ const char *sl_strerror(int err)
 	return name ? name : "unknown error";
 }
 
-struct sl_port *sl_port_find(uint32_t ifindex)
+struct sl_device *sl_device_find(uint32_t ifindex)
 {
-	struct sl_port *p = ports;
+	struct sl_device *p = ports;
 
 	while (p && p->info.ifindex != ifindex)
 		p = p->next;
 	return p;
 }
 
-struct sl_port *sl_port_first(void)
+struct sl_device *sl_port_first(void)
 {
 	return ports;
 }
@@ -93,16 +93,16 @@ void sl_broker_init(const struct sl_broker_opts *o)
 	sl_broker_leave(&g);
 }
 
-static void port_free(struct sl_port *p)
+static void port_free(struct sl_device *p)
 {
 	if (p->owner_fd >= 0)
 		sl_sys_close(p->owner_fd);
 	free(p);
 }
 
-static struct sl_port *port_new(void)
+static struct sl_device *port_new(void)
 {
-	struct sl_port *p = calloc(1, sizeof(*p));
+	struct sl_device *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
@@ -114,7 +114,7 @@ static struct sl_port *port_new(void)
 	return p;
 }
 
-static int port_attach(struct sl_port *p, const char **why)
+static int port_attach(struct sl_device *p, const char **why)
 {
 	int err;
 
@@ -133,7 +133,7 @@ static int port_attach(struct sl_port *p, const char **why)
 	return err;
 }
 
-static int port_start(struct sl_port *p, uint32_t ifindex, const char **why)
+static int port_start(struct sl_device *p, uint32_t ifindex, const char **why)
 {
 	int err = sl_dev_query(ifindex, &p->info, why);
 
@@ -167,7 +167,7 @@ detach:
 }
 
 /* exiting: other threads may still be at work in what is mapped. */
-static void port_stop(struct sl_port *p, bool exiting)
+static void port_stop(struct sl_device *p, bool exiting)
 {
 	sl_attach_close(&p->attach, p->info.ifindex);
 	sl_queues_close(p, !exiting);
@@ -186,7 +186,7 @@ static const char *xdp_text(bool generic)
 						 : "generic (the driver has no native XDP: slow)";
 }
 
-static void say_open(const struct sl_port *p)
+static void say_open(const struct sl_device *p)
 {
 	const struct sl_port_info *i = &p->info;
 
@@ -200,11 +200,11 @@ static void say_open(const struct sl_port *p)
 int sl_broker_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why)
 {
 	struct sl_broker_guard g;
-	struct sl_port *p;
+	struct sl_device *p;
 	int err = 0;
 
 	sl_broker_enter(&g);
-	p = sl_port_find(ifindex);
+	p = sl_device_find(ifindex);
 	if (!p) {
 		p = port_new();
 		if (p)
@@ -228,9 +228,9 @@ leave:
 	return err;
 }
 
-static void port_unlink(struct sl_port *p, bool exiting)
+static void port_unlink(struct sl_device *p, bool exiting)
 {
-	struct sl_port **at = &ports;
+	struct sl_device **at = &ports;
 
 	while (*at != p)
 		at = &(*at)->next;
@@ -242,10 +242,10 @@ static void port_unlink(struct sl_port *p, bool exiting)
 void sl_broker_port_close(uint32_t ifindex)
 {
 	struct sl_broker_guard g;
-	struct sl_port *p;
+	struct sl_device *p;
 
 	sl_broker_enter(&g);
-	p = sl_port_find(ifindex);
+	p = sl_device_find(ifindex);
 	if (p && --p->users == 0)
 		port_unlink(p, false);
 	sl_broker_leave(&g);
@@ -254,12 +254,12 @@ void sl_broker_port_close(uint32_t ifindex)
 bool sl_broker_port_alive(uint32_t ifindex)
 {
 	struct sl_broker_guard g;
-	struct sl_port *p;
+	struct sl_device *p;
 	uint8_t mac[6];
 	bool alive = false;
 
 	sl_broker_enter(&g);
-	p = sl_port_find(ifindex);
+	p = sl_device_find(ifindex);
 	if (p) {
 		sl_owner_drain(p->owner_fd);
 		alive = sl_attach_alive(&p->attach, ifindex);
@@ -287,7 +287,7 @@ void sl_broker_child(void)
 {
 	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 
-	for (struct sl_port *p = ports; p; p = p->next) {
+	for (struct sl_device *p = ports; p; p = p->next) {
 		sl_attach_child(&p->attach);
 		for (unsigned i = 0; i < SL_MAX_QUEUES; i++) {
 			if (p->queue[i].anchor_fd >= 0)

@@ -14,7 +14,7 @@
 
 /* Which entry a request is about. */
 struct entry {
-	struct sl_port *port;
+	struct sl_device *port;
 	int map_fd;
 	union {
 		struct sl_flow_key flow;
@@ -36,7 +36,7 @@ static int entry_init(struct entry *e, const struct sl_claim_req *req)
 	const struct sl_flow_key *k = &req->key;
 
 	memset(e, 0, sizeof(*e));
-	e->port = sl_port_find(req->ifindex);
+	e->port = sl_device_find(req->ifindex);
 	if (!e->port)
 		return -ENODEV;
 	e->index = k->local_port + (k->proto == IPPROTO_TCP ? 65536 : 0);

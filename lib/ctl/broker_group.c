@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-int sl_group_make(struct sl_port *port, const struct sl_claim *target, uint32_t count,
+int sl_group_make(struct sl_device *port, const struct sl_claim *target, uint32_t count,
 		  struct sl_claim *out)
 {
 	struct sl_group group = {.count = count};
@@ -26,13 +26,13 @@ int sl_group_make(struct sl_port *port, const struct sl_claim *target, uint32_t 
 	return 0;
 }
 
-void sl_group_drop(struct sl_port *port, uint32_t group)
+void sl_group_drop(struct sl_device *port, uint32_t group)
 {
 	port->group_free[(port->group_head + port->group_nfree) % SL_MAX_GROUPS] = (uint16_t)group;
 	port->group_nfree++;
 }
 
-int sl_group_get(struct sl_port *port, uint32_t group, struct sl_group *out)
+int sl_group_get(struct sl_device *port, uint32_t group, struct sl_group *out)
 {
 	if (bpf_map_lookup_elem(port->attach.map_fd[SL_MAP_GROUPS], &group, out))
 		return -errno;

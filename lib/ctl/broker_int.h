@@ -70,8 +70,8 @@ struct sl_port_uses {
 	uint32_t flow, endpoint, wildcard;
 };
 
-struct sl_port {
-	struct sl_port *next;
+struct sl_device {
+	struct sl_device *next;
 	struct sl_port_info info;
 	uint32_t users;
 	int owner_fd;  /* listening socket whose name is the ownership of the device */
@@ -94,8 +94,8 @@ void sl_why(const char **why, const char *fmt, ...) SL_PRINTF(2, 3);
 const char *sl_strerror(int err);
 
 /* broker.c */
-struct sl_port *sl_port_find(uint32_t ifindex);
-struct sl_port *sl_port_first(void);
+struct sl_device *sl_device_find(uint32_t ifindex);
+struct sl_device *sl_port_first(void);
 const struct sl_broker_opts *sl_broker_opts(void);
 /* Inode number of the calling thread's network namespace, 0 when unknown. */
 uint32_t sl_netns_ino(void);
@@ -109,9 +109,9 @@ int sl_owner_take(uint32_t ifindex, const char *ifname, int *owner_fd, const cha
 /* Empties the queue of those who asked who we are. */
 void sl_owner_drain(int owner_fd);
 /* Starts the process that cleans up if we die. -ENOENT: no tool. */
-int sl_reaper_start(struct sl_port *port);
+int sl_reaper_start(struct sl_device *port);
 /* Tells it that there is nothing to do. */
-void sl_reaper_stop(struct sl_port *port);
+void sl_reaper_stop(struct sl_device *port);
 
 /* broker_attach.c */
 /* reaper: there is one, so the attachment may outlive us. */
@@ -134,21 +134,21 @@ void sl_libs_restore(void);
 bool sl_steer_config(int prog_fd, struct sl_port_config *cfg);
 
 /* broker_pin.c */
-int sl_pin_maps(struct sl_port *port);
+int sl_pin_maps(struct sl_device *port);
 /* Unlinks all pins of a device of this namespace: only for who owns it. */
 void sl_pin_remove(uint32_t ifindex);
 
 /* broker_maps.c */
-int sl_maps_open(struct sl_port *port, const char **why);
+int sl_maps_open(struct sl_device *port, const char **why);
 /* Unmaps; the maps themselves go with the attachment. */
-void sl_maps_close(struct sl_port *port);
-void sl_maps_set_config(struct sl_port *port);
+void sl_maps_close(struct sl_device *port);
+void sl_maps_set_config(struct sl_device *port);
 
 /* broker_group.c: the claims of one endpoint as a group. */
-int sl_group_make(struct sl_port *port, const struct sl_claim *target, uint32_t count,
+int sl_group_make(struct sl_device *port, const struct sl_claim *target, uint32_t count,
 		  struct sl_claim *out);
-void sl_group_drop(struct sl_port *port, uint32_t group);
-int sl_group_get(struct sl_port *port, uint32_t group, struct sl_group *out);
+void sl_group_drop(struct sl_device *port, uint32_t group);
+int sl_group_get(struct sl_device *port, uint32_t group, struct sl_group *out);
 
 /* broker_umem.c */
 extern struct sl_umem_info sl_umem;
@@ -161,8 +161,8 @@ uint32_t sl_frames_take(uint32_t fill_size, uint32_t *first);
 void sl_frames_untake(uint32_t first, uint32_t n);
 
 /* broker_xsk.c */
-int sl_queues_bind(struct sl_port *port, const char **why);
+int sl_queues_bind(struct sl_device *port, const char **why);
 /* unmap: nobody works the rings any more. */
-void sl_queues_close(struct sl_port *port, bool unmap);
+void sl_queues_close(struct sl_device *port, bool unmap);
 
 #endif

@@ -34,7 +34,7 @@ static size_t rules_bytes(void)
 	return ((SL_MAX_RULES + 1) * sizeof(struct sl_rule) + page - 1) & ~(page - 1);
 }
 
-void sl_maps_set_config(struct sl_port *port)
+void sl_maps_set_config(struct sl_device *port)
 {
 	struct sl_port_config cfg = {
 		.abi = SL_STEER_ABI,
@@ -49,7 +49,7 @@ void sl_maps_set_config(struct sl_port *port)
 	bpf_map_update_elem(port->attach.map_fd[SL_MAP_CONFIG], &zero, &cfg, 0);
 }
 
-static void local_put(struct sl_port *port, const struct sl_local_key *key)
+static void local_put(struct sl_device *port, const struct sl_local_key *key)
 {
 	uint32_t one = 1;
 	int err = bpf_map_update_elem(port->attach.map_fd[SL_MAP_LOCALS], key, &one, 0);
@@ -61,7 +61,7 @@ static void local_put(struct sl_port *port, const struct sl_local_key *key)
 			     port->info.ifname, SL_MAX_LOCALS);
 }
 
-static int map_shared(struct sl_port *port)
+static int map_shared(struct sl_device *port)
 {
 	void *p;
 
@@ -84,7 +84,7 @@ static int map_shared(struct sl_port *port)
 	return 0;
 }
 
-int sl_maps_open(struct sl_port *port, const char **why)
+int sl_maps_open(struct sl_device *port, const char **why)
 {
 	int err = map_shared(port);
 
@@ -104,7 +104,7 @@ int sl_maps_open(struct sl_port *port, const char **why)
 	return 0;
 }
 
-void sl_maps_close(struct sl_port *port)
+void sl_maps_close(struct sl_device *port)
 {
 	if (port->info.ports)
 		munmap(port->info.ports, PORTS_BYTES);
@@ -143,7 +143,7 @@ static void local_add(const uint8_t addr[16])
 		max_locals = n;
 	}
 	memcpy(locals[nlocals].addr, addr, 16);
-	for (struct sl_port *p = sl_port_first(); p; p = p->next)
+	for (struct sl_device *p = sl_port_first(); p; p = p->next)
 		local_put(p, &locals[nlocals]);
 	nlocals++;
 }
@@ -165,7 +165,7 @@ void sl_broker_local_del(const uint8_t addr[16])
 	sl_broker_enter(&g);
 	l = local_find(addr);
 	if (l) {
-		for (struct sl_port *p = sl_port_first(); p; p = p->next)
+		for (struct sl_device *p = sl_port_first(); p; p = p->next)
 			bpf_map_delete_elem(p->attach.map_fd[SL_MAP_LOCALS], l);
 		*l = locals[--nlocals];
 	}
@@ -185,7 +185,7 @@ int sl_broker_rules_set(const struct sl_rule *r, unsigned n)
 	memset(rules, 0, sizeof(rules));
 	if (n)
 		memcpy(rules, r, n * sizeof(*r));
-	for (struct sl_port *p = sl_port_first(); p; p = p->next) {
+	for (struct sl_device *p = sl_port_first(); p; p = p->next) {
 		memcpy(p->rules, rules, sizeof(rules));
 		__atomic_fetch_add(&p->rules[SL_MAX_RULES].line, 1, __ATOMIC_RELEASE);
 	}

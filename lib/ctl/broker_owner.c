@@ -250,7 +250,7 @@ static void pass_env(char **envp, char bpffs[300], char libs[300])
 	*envp = NULL;
 }
 
-int sl_reaper_start(struct sl_port *port)
+int sl_reaper_start(struct sl_device *port)
 {
 	char ifindex[16], bpffs[300], libs[300];
 	struct launch l = {.argv = {"sluice", "reaper", ifindex}};
@@ -282,7 +282,7 @@ int sl_reaper_start(struct sl_port *port)
 	return err;
 }
 
-void sl_reaper_stop(struct sl_port *port)
+void sl_reaper_stop(struct sl_device *port)
 {
 	if (port->reaper_fd < 0)
 		return;

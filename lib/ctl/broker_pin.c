@@ -134,7 +134,7 @@ static bool claim_dir(const char *dir)
 	return mkdir(dir, 0755) == 0;
 }
 
-static int pin_all(const struct sl_port *port, const char *dir)
+static int pin_all(const struct sl_device *port, const char *dir)
 {
 	char path[128];
 
@@ -146,7 +146,7 @@ static int pin_all(const struct sl_port *port, const char *dir)
 	return 0;
 }
 
-static int pin_maps(struct sl_port *port)
+static int pin_maps(struct sl_device *port)
 {
 	char dir[sizeof(port->info.pin_dir)];
 	int err;
@@ -165,7 +165,7 @@ static int pin_maps(struct sl_port *port)
 	return err;
 }
 
-int sl_pin_maps(struct sl_port *port)
+int sl_pin_maps(struct sl_device *port)
 {
 	int lock, err;
 

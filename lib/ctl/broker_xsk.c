@@ -78,7 +78,7 @@ static int xsk_new(uint32_t rx, uint32_t tx, const struct sl_ring_sizes *queue)
 
 /* The kernel gives a queue back some time after its last socket has been closed (a work item), so a
  * busy one is tried again for a while. */
-static int xsk_bind(int fd, const struct sl_port *port, uint32_t queue, uint16_t flags, int share)
+static int xsk_bind(int fd, const struct sl_device *port, uint32_t queue, uint16_t flags, int share)
 {
 	const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
 	struct sockaddr_xdp sxdp = {
@@ -191,7 +191,7 @@ static int anchor_new(struct sl_queue *q, const struct sl_ring_sizes *rings, uin
 }
 
 /* Zero-copy is asked for first; a refused socket is not used again. */
-static int anchor_open(struct sl_port *port, uint32_t q, const char **step)
+static int anchor_open(struct sl_device *port, uint32_t q, const char **step)
 {
 	static const uint16_t modes[] = {XDP_ZEROCOPY | XDP_USE_NEED_WAKEUP,
 					 XDP_COPY | XDP_USE_NEED_WAKEUP};
@@ -221,7 +221,7 @@ static int anchor_open(struct sl_port *port, uint32_t q, const char **step)
 	return err;
 }
 
-static int check_mtu(const struct sl_port *port, const char **why)
+static int check_mtu(const struct sl_device *port, const char **why)
 {
 	uint32_t room = sl_umem.frame_size - XDP_HEADROOM - sl_umem.headroom;
 
@@ -236,7 +236,7 @@ static int check_mtu(const struct sl_port *port, const char **why)
 	return -EOPNOTSUPP;
 }
 
-static void why_anchor(const struct sl_port *port, uint32_t q, const char *step, int err,
+static void why_anchor(const struct sl_device *port, uint32_t q, const char *step, int err,
 		       const char **why)
 {
 	const char *dev = port->info.ifname;
@@ -273,7 +273,7 @@ static bool xsk_is_zerocopy(int fd)
 	       o.flags & XDP_OPTIONS_ZEROCOPY;
 }
 
-int sl_queues_bind(struct sl_port *port, const char **why)
+int sl_queues_bind(struct sl_device *port, const char **why)
 {
 	const char *step = "";
 	int err = check_mtu(port, why);
@@ -301,7 +301,7 @@ int sl_queues_bind(struct sl_port *port, const char **why)
 	return 0;
 }
 
-void sl_queues_close(struct sl_port *port, bool unmap)
+void sl_queues_close(struct sl_device *port, bool unmap)
 {
 	for (uint32_t q = 0; q < SL_MAX_QUEUES; q++)
 		queue_close(&port->queue[q], unmap);
@@ -353,7 +353,7 @@ static int lease_map(struct sl_xsk_lease *l)
 	return l->rx_map && l->tx_map ? 0 : -ENOMEM;
 }
 
-static int lease_open(struct sl_port *port, uint32_t q, uint32_t xsk, struct sl_xsk_lease *l)
+static int lease_open(struct sl_device *port, uint32_t q, uint32_t xsk, struct sl_xsk_lease *l)
 {
 	const struct sl_queue *queue = &port->queue[q];
 	int err;
@@ -383,7 +383,7 @@ static int lease_open(struct sl_port *port, uint32_t q, uint32_t xsk, struct sl_
 	return err;
 }
 
-static int lane_open(struct sl_port *port, uint32_t lane, struct sl_xsk_lease *leases,
+static int lane_open(struct sl_device *port, uint32_t lane, struct sl_xsk_lease *leases,
 		     const char **why)
 {
 	uint32_t first = lane * port->info.nqueues, q;
@@ -400,7 +400,7 @@ static int lane_open(struct sl_port *port, uint32_t lane, struct sl_xsk_lease *l
 	return err;
 }
 
-static bool lane_mark(struct sl_port *port, uint32_t lane, bool open)
+static bool lane_mark(struct sl_device *port, uint32_t lane, bool open)
 {
 	uint64_t bit = 1ull << (lane % 64), *word = &port->lane_open[lane / 64];
 	bool was = *word & bit;
@@ -412,7 +412,7 @@ static bool lane_mark(struct sl_port *port, uint32_t lane, bool open)
 static int lane_checked_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
 			     uint32_t *first, const char **why)
 {
-	struct sl_port *port = sl_port_find(ifindex);
+	struct sl_device *port = sl_device_find(ifindex);
 	int err = 0;
 
 	if (!port || !sl_umem_is_there()) {
@@ -455,10 +455,10 @@ int sl_broker_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *le
 void sl_broker_lane_close(uint32_t ifindex, uint32_t lane)
 {
 	struct sl_broker_guard g;
-	struct sl_port *port;
+	struct sl_device *port;
 
 	sl_broker_enter(&g);
-	port = sl_port_find(ifindex);
+	port = sl_device_find(ifindex);
 	if (port && lane < port->info.max_lanes && lane_mark(port, lane, false)) {
 		for (uint32_t q = 0; q < port->info.nqueues; q++) {
 			uint32_t xsk = lane * port->info.nqueues + q;

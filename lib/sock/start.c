@@ -136,7 +136,7 @@ static void socket_device_up(struct sl_sock *sk, void *arg)
 
 static void device_up(uint32_t ifindex)
 {
-	struct sl_port *p = sl_stack_port(ifindex);
+	struct sl_port *p = sl_port_find(ifindex);
 
 	if (!p)
 		sl_port_forget(ifindex);
@@ -145,7 +145,7 @@ static void device_up(uint32_t ifindex)
 
 static void link_changed(const struct sl_link *link, bool gone)
 {
-	struct sl_port *p = sl_stack_port(link->ifindex);
+	struct sl_port *p = sl_port_find(link->ifindex);
 
 	if (p && !gone)
 		p->stats->mtu = link->mtu;

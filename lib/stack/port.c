@@ -41,7 +41,7 @@ bool sl_port_allowed(const struct sl_link *link)
 	       (link->flags & IFF_UP) && configured(link->name);
 }
 
-struct sl_port *sl_stack_port(uint32_t ifindex)
+struct sl_port *sl_port_find(uint32_t ifindex)
 {
 	uint32_t n = sl_load_acquire(&nports);
 
@@ -119,7 +119,7 @@ static struct sl_port *open_port(const struct sl_link *link)
 
 struct sl_port *sl_port_open(uint32_t ifindex)
 {
-	struct sl_port *p = sl_stack_port(ifindex);
+	struct sl_port *p = sl_port_find(ifindex);
 	struct sl_link link;
 	int saved = errno;
 
@@ -127,7 +127,7 @@ struct sl_port *sl_port_open(uint32_t ifindex)
 		return p;
 	if (!sl_lock(&lock))
 		return NULL;
-	p = sl_stack_port(ifindex);
+	p = sl_port_find(ifindex);
 	if (!p && !was_refused(ifindex)) {
 		p = open_port(&link);
 		if (!p)

@@ -74,7 +74,7 @@ int sl_stack_init(void (*on_room)(struct sl_list *entry));
  * each device and reason). Slow; any thread, no lane held. */
 struct sl_port *sl_port_open(uint32_t ifindex);
 /* The open port, or NULL. */
-struct sl_port *sl_stack_port(uint32_t ifindex);
+struct sl_port *sl_port_find(uint32_t ifindex);
 /* What the rules in force say of a socket: those of the port, or, with NULL, of the configuration
  * file. Arguments and result as sl_rule_decide(). Counts the decision in the rule's `hits`. */
 enum sl_rule_action sl_port_decide(const struct sl_port *port, uint32_t role,

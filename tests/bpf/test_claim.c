@@ -26,7 +26,7 @@ static unsigned ifindex;
 
 static int map(enum sl_map which)
 {
-	return sl_port_find(ifindex)->attach.map_fd[which];
+	return sl_device_find(ifindex)->attach.map_fd[which];
 }
 
 static struct sl_claim_req request(uint8_t last, uint16_t remote_port, uint32_t slot)
@@ -176,7 +176,7 @@ static void test_group_numbers_are_used_again(void **state)
 		assert_int_equal(group_of(1).count, 2);
 		unclaim(1, 2);
 	}
-	assert_int_equal(sl_port_find(ifindex)->group_nfree, SL_MAX_GROUPS);
+	assert_int_equal(sl_device_find(ifindex)->group_nfree, SL_MAX_GROUPS);
 	unclaim(1, 1);
 }
 
@@ -211,7 +211,7 @@ static bool is_local(uint32_t port, const uint8_t addr[16])
 {
 	uint32_t one;
 
-	return !bpf_map_lookup_elem(sl_port_find(port)->attach.map_fd[SL_MAP_LOCALS], addr, &one);
+	return !bpf_map_lookup_elem(sl_device_find(port)->attach.map_fd[SL_MAP_LOCALS], addr, &one);
 }
 
 static void test_later_ports_know_addresses_and_rules(void **state)
