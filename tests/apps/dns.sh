@@ -31,7 +31,7 @@ for i in $(seq 100); do echo "host$i.test A"; done >"$TMP/queries"
 for MODE in $MODES; do
 	bg pb unbound -d -c "$TMP/unbound.conf" >"$TMP/unbound.log" 2>&1
 	server=$BG
-	wait_udp b 5353
+	wait_server "$server" 5353
 	dig_it() { pa dig +tries=3 +time=2 +short -p 5353 "@$1" "$2" "$3"; }
 	differ dig4 dig_it "$B4" host7.test A
 	differ dig6 dig_it "$B6" host99.test A

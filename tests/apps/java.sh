@@ -10,7 +10,7 @@ for MODE in $MODES; do
 	for how in server nio; do
 		bg pb java -cp "$TMP" UdpEcho $how "$B4" 7000 2>"$TMP/java.err"
 		server=$BG
-		wait_udp b 7000
+		wait_server "$server" 7000
 		offload_begin
 		differ java-$how pa java -cp "$TMP" UdpEcho client "$B4" 7000
 		offload_end 500

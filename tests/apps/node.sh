@@ -8,7 +8,7 @@ for MODE in $MODES; do
 	for addr in "$B4" "$B6"; do
 		bg pb node "$APPS/echo.js" server "$addr" 7000
 		server=$BG
-		wait_udp b 7000
+		wait_server "$server" 7000
 		offload_begin
 		differ "node-$addr" pa node "$APPS/echo.js" client "$addr" 7000
 		offload_end 500

@@ -8,7 +8,7 @@ for MODE in $MODES; do
 	for how in asyncio selectors; do
 		bg pb python3 "$APPS/aio_server.py" "$B4" 7000 $how
 		server=$BG
-		wait_udp b 7000
+		wait_server "$server" 7000
 		offload_begin
 		differ $how pa python3 "$APPS/aio_client.py" "$B4" 7000
 		offload_end 1000

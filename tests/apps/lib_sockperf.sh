@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# For the scripts about sockperf: a run of a server and a client, and what must come of it.
+# shellcheck shell=bash
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+need sockperf python3
+
+# What sockperf says of the run: duplicated, dropped, reordered.
+faults() { sed -n 's/.*# dropped messages = \([0-9]*\); # duplicated messages = \([0-9]*\); # out-of-order messages = \([0-9]*\).*/\1 \2 \3/p' "$1"; }
+received() { sed -n 's/.*\[Total Run\].*ReceivedMessages=\([0-9]*\).*/\1/p' "$1"; }
+feed() { # file: addresses one a line
+	printf 'U:%s\n' "$@"
+}
+
+# name, most dropped messages in 1000, server options -- client options
+round() {
+	local name=$1 rate=$2 srv=() out sent
+	shift 2
+	while [ "$1" != -- ]; do srv+=("$1"); shift; done
+	shift
+	out=$(said "$name")
+	offload_begin
+	bg pb sockperf server "${srv[@]}" >"$out.server" 2>&1
+	wait_line "$out.server" "Warmup stage"
+	pa timeout 60 sockperf "$@" >"$out" 2>&1
+	ok "$name: the client ends well" test $? = 0
+	alive "$BG"
+	local f r
+	f=$(faults "$out")
+	r=$(received "$out")
+	say "    $name: received ${r:-?} dropped/duplicated/reordered ${f:-?}"
+	[ -n "$f" ] || { fail "$name says nothing"; tail -n 12 "$out" "$out.server" | sed 's/^/    | /'; stop "$BG"; return; }
+	set -- $f
+	ok "$name: messages came" test "${r:-0}" -gt 20
+	ok "$name: dropped $1 of $r" test $(($1 * 1000)) -le $((rate * (r + $1)))
+	same "$name: duplicated and reordered" "0 0" "$2 $3"
+	# Beyond the MTU the kernel puts the pieces together.
+	[ "$name" = pp4000 ] || offload_end "$r" "$r"
+	stop "$BG"
+}
+
+# One way: what the server counted of what was sent.
+throughput() { # name, most lost in 1000, client options
+	local name=$1 rate=$2 out sent got
+	shift 2
+	out=$(said "$name")
+	offload_begin
+	bg pb sockperf server -i "$B4" -p 5001 -g >"$out.server" 2>&1
+	wait_line "$out.server" "Warmup stage"
+	pa timeout 60 sockperf tp -i "$B4" -p 5001 "$@" >"$out" 2>&1
+	ok "$name: the client ends well" test $? = 0
+	sleep 0.2
+	kill -INT "$BG"
+	wait_end "$BG" 10
+	sent=$(sed -n 's/.*Total of \([0-9]*\) messages sent.*/\1/p' "$out")
+	got=$(sed -n 's/.*Total \([0-9]*\) messages received.*/\1/p' "$out.server")
+	say "    $name: sent ${sent:-?} received ${got:-?}"
+	[ -n "$sent" ] && [ -n "$got" ] || { fail "$name says nothing"; tail -n 12 "$out" "$out.server" | sed 's/^/    | /'; return; }
+	ok "$name: lost of $sent" test $(((sent - got) * 1000)) -le $((rate * sent))
+	offload_end "$got"
+}
