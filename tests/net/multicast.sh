@@ -35,12 +35,13 @@ for MODE in $MODES; do
 	bg b python3 "$TESTS/net/mclisten.py" "$DEV_B" 239.7.7.7 7600 >"$TMP/after"
 	after=$BG
 	wait_line "$TMP/after" joined
-	pa "$BUILD/tests/bench/udpblast" 239.7.7.7 7600 count=500 rate=5000 >/dev/null
+	# 200 fit into the buffer of a listener that gets no core meanwhile (2 cores, 5 programs).
+	pa "$BUILD/tests/bench/udpblast" 239.7.7.7 7600 count=200 rate=5000 >/dev/null
 	wait_until 5 eval '[ "$(udp_queued b 7600)" = 0 ]'
 	stop "$before" "$we" "$after"
-	same "the program that was there" 500 "$(tail -n 1 "$TMP/before")"
-	same "ours" 500 "$(tail -n 1 "$TMP/we")"
-	same "the program that came later" 500 "$(tail -n 1 "$TMP/after")"
+	same "the program that was there" 200 "$(tail -n 1 "$TMP/before")"
+	same "ours" 200 "$(tail -n 1 "$TMP/we")"
+	same "the program that came later" 200 "$(tail -n 1 "$TMP/after")"
 done
 [ -z "${SHOW_ORACLE:-}" ] || cat "$TMP"/oracle.*
 done_testing
