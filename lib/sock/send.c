@@ -334,6 +334,9 @@ static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struc
 	bool ok;
 	int err;
 
+	/* Another thread closed it or handed it back before we had the lane. */
+	if (sl_unlikely(lane == &sl_limbo || sk->state != SL_STATE_OFFLOADED))
+		return TO_KERNEL;
 	if (sl_unlikely(r->msg && r->msg->msg_controllen)) {
 		if (!sl_cmsg_get(sk, r->msg, &ctl))
 			return TO_KERNEL;

@@ -5,7 +5,7 @@
 net_up
 
 for MODE in $MODES; do
-	for how in select poll epoll recvfrom recvfrommux; do
+	for how in select poll epoll recvfrom; do
 		feed "$B4:5001" >"$TMP/feed1"
 		feed "$B4:5001" "$B4:5002" "$B4:5003" "$B4:5004" >"$TMP/feed4"
 		f=feed4
