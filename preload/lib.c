@@ -8,6 +8,7 @@
 #include "real.h"
 
 #include <dlfcn.h>
+#include <sys/syscall.h>
 
 struct sl_lib lib;
 
@@ -42,7 +43,8 @@ static void complain(const char *why)
 		{"\n", 1},
 	};
 
-	(void)!REAL(writev)(STDERR_FILENO, line, 3);
+	/* Not by REAL: a look-up would free what dlerror() said. */
+	syscall(SYS_writev, STDERR_FILENO, line, 3);
 }
 
 static bool resolve(void *so)
@@ -64,10 +66,30 @@ static bool resolve(void *so)
 	return true;
 }
 
+/* Beside this library, else where the system has it. (The run path would do, but for sanitizers,
+ * which put themselves between us and dlopen.) Never unloaded. */
+static void *open_lib(void)
+{
+	static const char name[] = "libsluice.so.1";
+	const int how = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
+	char path[4096], *slash;
+	void *so = NULL;
+	Dl_info self;
+
+	if (dladdr(&lib, &self) && self.dli_fname && strlen(self.dli_fname) < sizeof(path)) {
+		strcpy(path, self.dli_fname);
+		slash = strrchr(path, '/');
+		if (slash && (size_t)(slash - path) + 1 + sizeof(name) <= sizeof(path)) {
+			memcpy(slash + 1, name, sizeof(name));
+			so = dlopen(path, how);
+		}
+	}
+	return so ? so : dlopen(name, how);
+}
+
 static void load(void)
 {
-	/* From $ORIGIN (our run path), else from where the system has it. Never unloaded. */
-	void *so = dlopen("libsluice.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+	void *so = open_lib();
 
 	if (so && resolve(so)) {
 		pthread_atfork(NULL, NULL, fork_child);

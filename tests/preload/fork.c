@@ -164,6 +164,7 @@ static void spawns(void)
 	posix_spawn_file_actions_init(&fa);
 	posix_spawn_file_actions_addclose(&fa, fd);
 	CHECK(posix_spawn(&pid, "/bin/sh", &fa, NULL, argv, environ) == 0);
+	posix_spawn_file_actions_destroy(&fa);
 	printf("posix_spawn: %d\n", ended(pid));
 	printf("after: %d\n", echo(fd, "after posix_spawn"));
 	fflush(stdout);

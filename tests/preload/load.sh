@@ -31,6 +31,6 @@ PRELOAD=$TMP/alone/$(basename "$PRELOAD")
 echo='s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(("127.0.0.1", 0))
 s.sendto(b"x", s.getsockname()); assert s.recv(10) == b"x"'
 same "without the library" "False 1" "$(py "$echo" 2>"$TMP/err")"
-same "it is said, once" 1 "$(grep -c 'WARNING: everything stays with the kernel' "$TMP/err")"
+same "it is said, once" 1 "$(grep -c 'WARNING: everything stays with the kernel: libsluice.so.1: cannot open' "$TMP/err")"
 same "and no more" 1 "$(wc -l <"$TMP/err")"
 done_testing

@@ -89,8 +89,10 @@ static void many(void)
 	for (int i = 0; i < N; i++)
 		sum += p[i].revents == POLLIN;
 	printf("all: %d %d\n", n, sum);
+#ifndef __SANITIZE_ADDRESS__ /* which looks at the list itself */
 	volatile nfds_t beyond = 1u << 30;
 	say("beyond the limit", poll(p, beyond, 0));
+#endif
 	for (int i = 0; i < N; i++)
 		close(fd[i]);
 }
