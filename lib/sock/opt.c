@@ -379,7 +379,7 @@ SL_API int sl_fcntl(int fd, int cmd, long arg)
 }
 
 /* FIONREAD: the size of the next datagram. */
-static int next_size(struct sl_sock *sk, int *out)
+static int next_size(struct sl_sock *sk, void *out)
 {
 	struct sl_lane *lane;
 	bool have = false;
@@ -389,7 +389,9 @@ static int next_size(struct sl_sock *sk, int *out)
 	if (!sl_udp_queued(&sk->udp))
 		sl_lane_turn_locked(lane);
 	if (sl_udp_queued(&sk->udp)) {
-		*out = sl_udp_peek(&sk->udp)->len;
+		int len = sl_udp_peek(&sk->udp)->len;
+
+		memcpy(out, &len, sizeof(len)); /* the program's: perhaps not aligned */
 		have = true;
 	}
 	sl_lane_unlock(lane);
@@ -407,7 +409,7 @@ SL_API int sl_ioctl(int fd, unsigned long request, void *arg)
 	if (ret < 0 || !sk)
 		return ret;
 	if (request == FIONBIO) {
-		sk->nonblock = *(int *)arg != 0;
+		sk->nonblock = given_int(arg, sizeof(int)) != 0;
 		sk->stats->blocking = !sk->nonblock;
 	} else if (request == FIOASYNC) {
 		sl_sock_kernel(sk, SL_REASON_OPTION);
