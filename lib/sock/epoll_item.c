@@ -35,7 +35,7 @@ int sl_epitem_reserve(struct sl_epoll *ep)
 	struct sl_epitem **old = ep->hash, **table;
 	int saved = errno;
 
-	if (ep->nitems < ep->hash_size)
+	if (sl_load(&ep->nitems) < ep->hash_size)
 		return 0;
 	table = calloc(size, sizeof(*table));
 	errno = saved;

@@ -28,7 +28,7 @@ void sl_epoll_kick(struct sl_epoll *ep)
 
 	sl_lock(&ep->lock);
 	if (ep->inside && ep->kick < 0) {
-		ep->kick = sl_fd_keep(sl_sys_eventfd(1, 02000000)); /* EFD_CLOEXEC */
+		sl_store(&ep->kick, sl_fd_keep(sl_sys_eventfd(1, 02000000))); /* EFD_CLOEXEC */
 		if (ep->kick >= 0)
 			sl_sys_epoll_ctl(sl_epoll_any_fd(ep), EPOLL_CTL_ADD, ep->kick, &ev);
 	}
@@ -56,7 +56,7 @@ static void come_out(struct sl_epoll **epp)
 	if (--ep->inside == 0 && ep->kick >= 0) {
 		sl_sys_epoll_ctl(sl_epoll_any_fd(ep), EPOLL_CTL_DEL, ep->kick, NULL);
 		sl_sys_close(ep->kick);
-		ep->kick = -1;
+		sl_store(&ep->kick, -1);
 	}
 	sl_epoll_unlock(ep);
 }
@@ -162,7 +162,7 @@ static int take_os(struct call *c, int n)
 		r = sort_nested(ep, c->evs + n, r);
 		sl_epoll_unlock(ep);
 	}
-	sl_stats->select_os_ready += (uint64_t)r;
+	sl_wait_count(&sl_stats->select_os_ready, r);
 	return n + r;
 }
 
@@ -178,7 +178,7 @@ static int take_ours(struct call *c, int n)
 	if (ep->nready)
 		sl_epoll_wake(ep);
 	sl_epoll_unlock(ep);
-	sl_stats->select_ready += (uint64_t)r;
+	sl_wait_count(&sl_stats->select_ready, r);
 	return n + r;
 }
 

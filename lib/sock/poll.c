@@ -75,7 +75,7 @@ static void look_at_kernel(struct call *c)
 	long r = sl_sys(SYS_ppoll, c->kernel, c->n, &zero, NULL, 0);
 
 	if (r > 0) {
-		sl_stats->select_os_ready += (uint64_t)r;
+		sl_wait_count(&sl_stats->select_os_ready, (int)r);
 		return;
 	}
 	for (nfds_t i = 0; i < c->n; i++)
@@ -96,7 +96,7 @@ static int check(void *arg, bool os)
 		c->ours[i].user->revents = (short)r;
 		found += r != 0;
 	}
-	sl_stats->select_ready += (uint64_t)found;
+	sl_wait_count(&sl_stats->select_ready, found);
 	if (found && !os)
 		os = ++c->skipped > (uint32_t)sl_settings.select_skip_os;
 	if (!os || !c->has_os)

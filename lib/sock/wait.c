@@ -251,7 +251,7 @@ static int run(struct sl_wait *w)
 	collect(w);
 	r = round_once(w, true);
 	if (r) {
-		sl_stats->select_hits++;
+		sl_wait_count(&sl_stats->select_hits, 1);
 		return r;
 	}
 	if (w->deadline_ns == 0)
@@ -259,7 +259,7 @@ static int run(struct sl_wait *w)
 	if (sl_settings.select_poll && has_legs(w)) {
 		r = spin(w);
 		if (r > 0)
-			sl_stats->select_hits++;
+			sl_wait_count(&sl_stats->select_hits, 1);
 		if (r)
 			return r;
 	}
@@ -271,11 +271,11 @@ int sl_wait_run(struct sl_wait *w)
 	int r;
 
 	pthread_testcancel();
-	sl_stats->select_polls++;
+	sl_wait_count(&sl_stats->select_polls, 1);
 	r = run(w);
 	if (r == 0)
-		sl_stats->select_timeouts++;
+		sl_wait_count(&sl_stats->select_timeouts, 1);
 	else if (r < 0)
-		sl_stats->select_errors++;
+		sl_wait_count(&sl_stats->select_errors, 1);
 	return r;
 }

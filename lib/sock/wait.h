@@ -31,6 +31,12 @@ struct sl_wait_ops {
 	void (*spin)(void *arg, int change);
 };
 
+/* Counters of the process: threads add without waiting for each other, and may lose a count. */
+static inline void sl_wait_count(uint64_t *counter, int n)
+{
+	sl_store(counter, sl_load(counter) + (uint64_t)n);
+}
+
 /* One call that waits; on the caller's stack. */
 struct sl_wait {
 	const struct sl_wait_ops *ops;
