@@ -312,7 +312,9 @@ static bool take_lane(struct sl_sock *sk, uint32_t ifindex)
 	sk->udp.lane = lane;
 	sl_store_release(&sk->lane, lane);
 	sk->stats->lane = lane->id;
+	sl_sock_notify(sk, 0); /* who waits for it looks at the wrong lane */
 	sl_lane_unlock(old);
+	sl_lane_moved();
 	return true;
 }
 

@@ -243,7 +243,8 @@ static int sleep_ready(struct sl_sock *sk, struct sleeper *s, struct pollfd *fds
 	int ret;
 
 	sl_lane_turn(s->lane);
-	if (sl_udp_queued(&sk->udp) || sl_load(&sk->os) || !sl_load(&s->watch.sk))
+	if (sl_udp_queued(&sk->udp) || sl_load(&sk->os) || !sl_load(&s->watch.sk) ||
+	    sl_load(&sk->lane) != s->lane)
 		return 0;
 	if (deadline) {
 		uint64_t now = sl_now_ns(), left = deadline > now ? deadline - now : 0;
@@ -418,10 +419,6 @@ static ssize_t receive(struct sl_sock *sk, int fd, const struct rx_req *r)
 	if (sl_unlikely((r->flags & ~OUR_FLAGS) ||
 			(sk->state == SL_STATE_KERNEL && !sl_udp_queued(&sk->udp))))
 		return kernel_call(sk, fd, r);
-	if (sl_unlikely(sk->local_port == 0)) {
-		if (sk->state == SL_STATE_NEW) /* nothing can come before it has a port */
-			return kernel_call(sk, fd, r);
-	}
 	n = try_once(sk, fd, r);
 	if (sl_likely(n != -EAGAIN)) {
 		if (sl_unlikely(n == -EDEADLK))

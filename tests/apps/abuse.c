@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -123,6 +124,57 @@ static int threads(void)
 	return 0;
 }
 
+/* The receiver is there before the socket has a port: the first send gives it one. */
+static void *hears(void *arg)
+{
+	int fd = *(int *)arg;
+	char buf[64];
+	ssize_t n = recv(fd, buf, sizeof(buf), 0);
+
+	return n == 5 && !memcmp(buf, "early", 5) ? arg : NULL;
+}
+
+static void *polls_early(void *arg)
+{
+	struct pollfd p = {*(int *)arg, POLLIN, 0};
+
+	return poll(&p, 1, 5000) == 1 ? hears(arg) : NULL;
+}
+
+static void *epolls_early(void *arg)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+	int ep = epoll_create1(0), n;
+
+	epoll_ctl(ep, EPOLL_CTL_ADD, *(int *)arg, &ev);
+	n = epoll_wait(ep, &ev, 1, 5000);
+	close(ep);
+	return n == 1 ? hears(arg) : NULL;
+}
+
+static int early(void)
+{
+	static void *(*const how[])(void *) = {hears, polls_early, epolls_early};
+	int good[3] = {0};
+
+	for (int i = 0; i < 30; i++) {
+		int fd = socket(AF_INET, SOCK_DGRAM, 0);
+		struct timeval tv = {5, 0};
+		pthread_t t;
+		void *heard;
+
+		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+		pthread_create(&t, NULL, how[i % 3], &fd);
+		nap(i < 24 ? 5 : 200);
+		tell(fd, "early", 5);
+		pthread_join(t, &heard);
+		good[i % 3] += heard != NULL;
+		close(fd);
+	}
+	printf("heard %d %d %d\n", good[0], good[1], good[2]);
+	return 0;
+}
+
 static int many(void)
 {
 	enum { N = 2000 };
@@ -194,7 +246,11 @@ int main(int argc, char **argv)
 	static const struct {
 		const char *name;
 		int (*run)(void);
-	} what[] = {{"exit", leaves}, {"threads", threads}, {"many", many}, {"churn", churn}};
+	} what[] = {{"exit", leaves},
+		    {"threads", threads},
+		    {"early", early},
+		    {"many", many},
+		    {"churn", churn}};
 
 	if (argc != 5)
 		errx(2, "usage: abuse WHAT OWN PEER PORT");

@@ -52,6 +52,7 @@ for MODE in $MODES; do
 	wait_udp a 7000
 	differ exit abuse exit
 	differ threads abuse threads
+	differ early abuse early
 	offload_begin
 	differ many abuse many
 	offload_end 3000
