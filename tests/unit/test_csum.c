@@ -100,11 +100,30 @@ static int setup(void **state)
 	return 0;
 }
 
+/* 120 bytes of 'U' sum up to all ones, which once meant "no checksum" further on. */
+static void test_a_sum_of_all_ones_is_not_the_mark(void **state)
+{
+	static const uint64_t words[] = {0x5555555555555555, UINT64_MAX, 0x1111111111111111};
+	uint8_t to[120];
+
+	for (unsigned w = 0; w < sl_array_len(words); w++) {
+		for (unsigned i = 0; i < sizeof(data) / 8; i++)
+			memcpy(data + i * 8, &words[w], 8);
+		for (size_t len = 0; len <= sizeof(to); len++) {
+			assert_true(sl_csum_add(0, data, len) != SL_CSUM_NONE);
+			assert_true(sl_csum_copy(0, to, data, len) != SL_CSUM_NONE);
+			assert_int_equal(sl_csum_fold(sl_csum_copy(0, to, data, len)),
+					 sl_csum_fold(sl_csum_add(0, data, len)));
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_length_and_alignment),
 		cmocka_unit_test(test_extremes),
+		cmocka_unit_test(test_a_sum_of_all_ones_is_not_the_mark),
 		cmocka_unit_test(test_pieces_add_up),
 		cmocka_unit_test(test_carry_out_of_64_bits),
 		cmocka_unit_test(test_copy_is_memcpy_and_add),
