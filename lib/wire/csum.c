@@ -30,10 +30,11 @@ static inline uint64_t tail(const uint8_t *p, size_t len)
 	return v;
 }
 
-/* All ones and zero are the same number; a caller may use all ones as a mark (SL_CSUM_NONE). */
-static inline uint64_t zero_once(uint64_t sum)
+/* Sixty-four ones and sixteen are the same number, and both fold to zero, as the sum of a packet
+ * that is right must; the former is a mark of the callers' (SL_CSUM_NONE). */
+static inline uint64_t unmarked(uint64_t sum)
 {
-	return sl_unlikely(sum == UINT64_MAX) ? 0 : sum;
+	return sl_unlikely(sum == UINT64_MAX) ? 0xffff : sum;
 }
 
 /* Adds a word; the carry goes into c: one add and one adc. */
@@ -53,7 +54,7 @@ uint64_t sl_csum_add(uint64_t sum, const void *data, size_t len)
 		ADD(sum, c, load64(p));
 	if (len)
 		ADD(sum, c, tail(p, len));
-	return zero_once(sl_csum_add64(sl_csum_add64(sum, s0 + s1), c));
+	return unmarked(sl_csum_add64(sl_csum_add64(sum, s0 + s1), c));
 }
 
 /* Short copies: the words pass through registers once for both. Vector code would store them to
@@ -86,7 +87,7 @@ static uint64_t copy_short(uint64_t sum, uint8_t *d, const uint8_t *s, size_t le
 		memcpy(d, s, len);
 		ADD(sum, c, tail(s, len));
 	}
-	return zero_once(sl_csum_add64(sum, c));
+	return unmarked(sl_csum_add64(sum, c));
 }
 
 uint64_t sl_csum_copy(uint64_t sum, void *dst, const void *src, size_t len)
