@@ -4,10 +4,24 @@
 
 static int t_fd, t_ep;
 static int cleaned;
+static int entered; /* the thread is about to make its call */
 
 static void clean(void *arg)
 {
 	__atomic_fetch_add(&cleaned, 1, __ATOMIC_RELAXED);
+}
+
+/* Starts a thread that waits, and lets it wait for so long. */
+static pthread_t start(void *(*fn)(void *), int *how, int ms)
+{
+	pthread_t t;
+
+	__atomic_store_n(&entered, 0, __ATOMIC_RELAXED);
+	CHECK(pthread_create(&t, NULL, fn, how) == 0);
+	while (!__atomic_load_n(&entered, __ATOMIC_ACQUIRE))
+		sleep_ms(1);
+	sleep_ms(ms);
+	return t;
 }
 
 enum how { RECV, POLL, SELECT, EPOLL, EPOLL_EMPTY, HOWS };
@@ -23,6 +37,7 @@ static void *waits(void *arg)
 	fd_set set;
 
 	pthread_cleanup_push(clean, NULL);
+	__atomic_store_n(&entered, 1, __ATOMIC_RELEASE);
 	switch (*(int *)arg) {
 	case RECV:
 		r = recv(t_fd, buf, sizeof(buf), 0);
@@ -49,7 +64,7 @@ static void cancels(void)
 	return; /* its stacks do not stand being unwound out of a handler */
 #endif
 	for (int how = 0; how < HOWS; how++) {
-		for (int ms = 20; ms <= 250; ms += 230) {
+		for (int ms = 50; ms <= 250; ms += 200) {
 			struct epoll_event ev = {.events = EPOLLIN};
 			pthread_t t;
 			void *r;
@@ -59,8 +74,7 @@ static void cancels(void)
 			if (how == EPOLL)
 				CHECK(epoll_ctl(t_ep, EPOLL_CTL_ADD, t_fd, &ev) == 0);
 			cleaned = 0;
-			CHECK(pthread_create(&t, NULL, waits, &how) == 0);
-			sleep_ms(ms);
+			t = start(waits, &how, ms);
 			CHECK(pthread_cancel(t) == 0);
 			CHECK(pthread_join(t, &r) == 0);
 			printf("%s: cancelled %d, cleaned up %d\n", names[how],
@@ -122,7 +136,7 @@ static void two_in_recv(void)
 /* What such a call returns is not the same everywhere; that it ends, and nothing breaks, is. */
 static void closes(void)
 {
-	for (int ms = 20; ms <= 250; ms += 230) {
+	for (int ms = 50; ms <= 250; ms += 200) {
 		struct timeval tv = {0, 600000};
 		int how = RECV, fd;
 		pthread_t t;
@@ -130,8 +144,7 @@ static void closes(void)
 
 		t_fd = udp();
 		CHECK(setsockopt(t_fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)) == 0);
-		CHECK(pthread_create(&t, NULL, waits, &how) == 0);
-		sleep_ms(ms);
+		t = start(waits, &how, ms);
 		CHECK(close(t_fd) == 0);
 		fd = udp(); /* the number means something else now */
 		ask(fd, 1, 10, 0, 0);
@@ -145,14 +158,13 @@ static void closes(void)
 
 static void shuts(void)
 {
-	for (int ms = 20; ms <= 250; ms += 230) {
+	for (int ms = 50; ms <= 250; ms += 200) {
 		int how = RECV;
 		pthread_t t;
 		void *r;
 
 		t_fd = udp();
-		CHECK(pthread_create(&t, NULL, waits, &how) == 0);
-		sleep_ms(ms);
+		t = start(waits, &how, ms);
 		CHECK(shutdown(t_fd, SHUT_RD) == 0);
 		CHECK(pthread_join(t, &r) == 0);
 		printf("shut: %ld\n", (long)(intptr_t)r);
