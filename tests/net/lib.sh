@@ -351,7 +351,8 @@ link_is_up() { "$1" ip -o link show "$2" | grep -q LOWER_UP; }
 
 # The wire of net_up -w: starts it with the options and waits until it passes packets.
 wire_up() {
-	bg w "$BIN/wire" "$WIRE_A" "$WIRE_B" "$@" 2>"$TMP/wire"
+	# On one core: the kernel's queues are by core, so a program that moves reorders.
+	bg w taskset -c 0 "$BIN/wire" "$WIRE_A" "$WIRE_B" "$@" 2>"$TMP/wire"
 	WIRE=$BG
 	wait_line "$TMP/wire" ready
 }

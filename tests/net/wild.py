@@ -12,9 +12,9 @@ for addr in sys.argv[2:]:
     try:
         d = answer(s)
         say(addr, "answered; dst", d["dst"], "ttl", d["ttl"], "tos", d["tos"], "from", d["from"])
+        say(addr, "and again", sum(ask(s, None)["dst"] == d["dst"] for _ in range(20)))
     except OSError as e:
         say(addr, "connected:", "timeout" if isinstance(e, socket.timeout) else name_of(e.errno))
-    say(addr, "and again", sum(attempt(ask, s, None) not in ("timeout", "ECONNREFUSED") for _ in range(20)))
     s.close()
     s = udp(addr, None)
     s.settimeout(1)

@@ -14,7 +14,7 @@ through() {
 	bg b "$SINK" "$B4" 5000 seconds=20 >"$TMP/sink" 2>"$TMP/sink.err"
 	local sink=$BG
 	wait_udp b 5000
-	a "$BLAST" "$B4" 5000 count=$COUNT rate=40000 >/dev/null
+	a taskset -c 0 "$BLAST" "$B4" 5000 count=$COUNT rate=40000 >/dev/null
 	wait_until 10 settled || fail "the wire does not settle"
 	stop "$sink"
 	wire_down
@@ -74,16 +74,14 @@ ms=$(a python3 -c "
 import socket, time
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.connect(('$B4', 9)); s.settimeout(5)
-try:
-    s.send(b'x'); s.recv(1)
-except ConnectionRefusedError:
-    pass
-t = time.monotonic()
-try:
-    s.send(b'x'); s.recv(1)
-except ConnectionRefusedError:
-    pass
-print(int((time.monotonic() - t) * 1000))")
+best = 1e9
+for _ in range(6):
+    t = time.monotonic()
+    try:
+        s.send(b'x'); s.recv(1)
+    except ConnectionRefusedError:
+        best = min(best, time.monotonic() - t)
+print(int(best * 1000))")
 ok "30 ms each way is a round trip of 60 ($ms)" between "$ms" 59 120
 wire_down
 
