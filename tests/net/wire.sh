@@ -11,10 +11,10 @@ need "$BIN/wire" "$SINK" "$BLAST"
 # Sends COUNT datagrams from a to b through the wire with these options; sets GOT, MIS, GAPS.
 through() {
 	wire_up "$@"
-	bg b "$SINK" "$B4" 5000 seconds=20 >"$TMP/sink" 2>"$TMP/sink.err"
+	bg b "$SINK" "$B4" 5000 seconds=20 rcvbuf=33554432 >"$TMP/sink" 2>"$TMP/sink.err"
 	local sink=$BG
 	wait_udp b 5000
-	a taskset -c 0 "$BLAST" "$B4" 5000 count=$COUNT rate=40000 >/dev/null
+	a taskset -c 0 "$BLAST" "$B4" 5000 count=$COUNT rate=20000 >/dev/null
 	wait_until 10 settled || fail "the wire does not settle"
 	stop "$sink"
 	wire_down
