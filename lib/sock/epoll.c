@@ -74,11 +74,18 @@ int sl_epoll_create(int flags)
 	return epfd;
 }
 
+/* Are we in a signal handler that interrupted somebody inside this set? */
+static bool interrupted(const struct sl_epoll *ep)
+{
+	return (sl_load(&ep->lock.word) & ~SL_LOCK_SLEEPERS) == sl_tid() ||
+	       (sl_load(&ep->ctl.word) & ~SL_LOCK_SLEEPERS) == sl_tid();
+}
+
 struct sl_epoll *sl_epoll_enter(int epfd)
 {
 	struct sl_epoll *ep = sl_fd_epoll(epfd);
 
-	if (!ep)
+	if (!ep || interrupted(ep))
 		return NULL;
 	__atomic_add_fetch(&ep->users, 1, __ATOMIC_SEQ_CST);
 	if (sl_likely(sl_fd_epoll(epfd) == ep)) {
@@ -121,6 +128,8 @@ int sl_epoll_close(struct sl_epoll *ep)
 		return 0;
 	__atomic_add_fetch(&ep->users, 1, __ATOMIC_SEQ_CST);
 	sl_store_release(&ep->state, SL_EP_CLOSED);
+	if (interrupted(ep))
+		return 0; /* stays as it is, and is not used again */
 	sl_epoll_tell(ep);
 	sl_lock(&ep->ctl);
 	empty(ep);
@@ -380,6 +389,8 @@ int sl_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 	struct sl_epoll *ep = sl_epoll_enter(epfd);
 	int r;
 
+	if (!ep && sl_fd_epoll(epfd))
+		return -EBUSY; /* a signal handler inside a call on this set */
 	if (!ep && op == EPOLL_CTL_ADD && sl_fdtab_word(fd) && epfd != fd)
 		ep = enter_foreign(epfd, fd);
 	if (!ep || !sl_fdtab_word(fd) || epfd == fd || (!has_event && op != EPOLL_CTL_DEL))
@@ -388,9 +399,8 @@ int sl_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 		r = -EFAULT;
 	else if (has_event && check_exclusive(op, ev, sl_fd_epoll(fd) != NULL) < 0)
 		r = -EINVAL;
-	else if (!sl_lock(&ep->ctl))
-		r = -EBUSY; /* a signal handler inside a change of this set */
 	else {
+		sl_lock(&ep->ctl);
 		r = change_any(ep, epfd, op, fd, ev);
 		sl_unlock(&ep->ctl);
 	}

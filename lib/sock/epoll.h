@@ -88,7 +88,8 @@ extern struct sl_lock sl_nest_lock;
 extern struct sl_list sl_epoll_sets; /* every set there ever was; under sl_epoll_sets_lock */
 extern struct sl_lock sl_epoll_sets_lock;
 
-/* The set behind the descriptor, held so that it is not reused; NULL: not ours. Leave it after. */
+/* The set behind the descriptor, held so that it is not reused; leave it after. NULL: not ours, or
+ * we are in a signal handler that interrupted its own thread inside the set. */
 struct sl_epoll *sl_epoll_enter(int epfd);
 void sl_epoll_leave(struct sl_epoll *ep);
 /* Releases the set's lock, does what signal handlers have left. */
