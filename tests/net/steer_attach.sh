@@ -45,7 +45,7 @@ text 5000 endpoint
 text 5001 wildcard
 ok "two packets reached user space" wait "$RX"
 ok "the endpoint's packet has slot and offsets" \
-	grep -q 'recv: 51 bytes magic 0x51c1 proto 17 slot 7 gen 42 l3 14 l4 34 text endpoint' "$TMP/rx"
+	grep -q 'recv: 51 bytes magic 0x51c2 proto 17 slot 7 gen 42 l3 14 l4 34 text endpoint' "$TMP/rx"
 ok "the wildcard's packet came" grep -q 'text wildcard' "$TMP/rx"
 ok "what is not claimed reached the kernel" wait_line "$TMP/kernel" kernel
 stop "$SOCAT"
