@@ -145,8 +145,8 @@ int sl_select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timespec *timeou
  * flags work, sets may be nested, and another thread may change a set while one waits. Differences:
  * EPOLLEXCLUSIVE wakes every set (which epoll_ctl(2) allows), and a set that is passed to another
  * process or watched by io_uring has the kernel's members only.
- * flags: 0 or EPOLL_CLOEXEC. sl_epoll_ctl: -EBUSY from a signal handler that interrupted a change
- * of the same set; a set made elsewhere becomes ours with its first member of ours. sl_epoll_wait:
+ * flags: 0 or EPOLL_CLOEXEC. sl_epoll_ctl: -EBUSY from a signal handler that interrupted a call
+ * on the same set; a set made elsewhere becomes ours with its first member of ours. sl_epoll_wait:
  * epoll_wait, epoll_pwait and epoll_pwait2; -EBADF: closed while it waited. */
 int sl_epoll_create(int flags);
 int sl_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev);
