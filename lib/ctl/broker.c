@@ -139,6 +139,7 @@ static int port_start(struct sl_device *p, uint32_t ifindex, const char **why)
 
 	if (err)
 		return err;
+	(void)sl_link_open();
 	err = sl_owner_take(ifindex, p->info.ifname, &p->owner_fd, why);
 	if (err)
 		return err;
@@ -255,16 +256,17 @@ bool sl_broker_port_alive(uint32_t ifindex)
 {
 	struct sl_broker_guard g;
 	struct sl_device *p;
-	uint8_t mac[6];
+	struct sl_link_now now;
 	bool alive = false;
 
 	sl_broker_enter(&g);
 	p = sl_device_find(ifindex);
-	if (p) {
+	if (p)
 		sl_owner_drain(p->owner_fd);
-		alive = sl_attach_alive(&p->attach, ifindex);
-		if (!sl_dev_mac(p->info.ifname, mac) && memcmp(mac, p->info.mac, sizeof(mac))) {
-			memcpy(p->info.mac, mac, sizeof(mac));
+	if (p && !sl_link_look(ifindex, &now)) {
+		alive = sl_attach_alive(&p->attach, ifindex, now.xdp_id);
+		if (memcmp(now.mac, p->info.mac, sizeof(now.mac))) {
+			memcpy(p->info.mac, now.mac, sizeof(now.mac));
 			sl_maps_set_config(p);
 		}
 	}
@@ -299,6 +301,7 @@ void sl_broker_child(void)
 			sl_sys_close(p->owner_fd);
 	}
 	ports = NULL;
+	sl_link_look_child();
 	sl_umem_child();
 	lock = fresh;
 }

@@ -537,21 +537,17 @@ static bool is_in_dispatcher(struct sl_attach *a, uint32_t ifindex)
 	return p != NULL;
 }
 
-bool sl_attach_alive(struct sl_attach *a, uint32_t ifindex)
+bool sl_attach_alive(struct sl_attach *a, uint32_t ifindex, uint32_t xdp_id)
 {
-	uint32_t id = 0;
-	bool alive = false;
+	bool alive = xdp_id && xdp_id == a->main_id;
 
-	sl_libs_quiet();
-	if (!bpf_xdp_query_id((int)ifindex, 0, &id) && id) {
-		alive = id == a->main_id;
-		if (!alive && a->kind == SL_ATTACH_LIBXDP) {
-			alive = is_in_dispatcher(a, ifindex);
-			if (alive)
-				a->main_id = id;
-		}
+	if (xdp_id && !alive && a->kind == SL_ATTACH_LIBXDP) {
+		sl_libs_quiet();
+		alive = is_in_dispatcher(a, ifindex);
+		sl_libs_restore();
+		if (alive)
+			a->main_id = xdp_id;
 	}
-	sl_libs_restore();
 	return alive;
 }
 

@@ -128,19 +128,3 @@ int sl_dev_query(uint32_t ifindex, struct sl_port_info *info, const char **why)
 	sl_sys_close(fd);
 	return err;
 }
-
-int sl_dev_mac(const char *ifname, uint8_t mac[6])
-{
-	int fd = sl_sys_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	struct ifreq ifr = {0};
-	int err;
-
-	if (fd < 0)
-		return fd;
-	memcpy(ifr.ifr_name, ifname, sizeof(ifr.ifr_name));
-	err = dev_ioctl(fd, SIOCGIFHWADDR, &ifr);
-	sl_sys_close(fd);
-	if (!err)
-		memcpy(mac, ifr.ifr_hwaddr.sa_data, 6);
-	return err;
-}

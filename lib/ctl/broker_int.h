@@ -102,7 +102,17 @@ uint32_t sl_netns_ino(void);
 
 /* broker_dev.c: fills ifname, driver, mac, mtu, nqueues, flags, max_lanes of info. */
 int sl_dev_query(uint32_t ifindex, struct sl_port_info *info, const char **why);
-int sl_dev_mac(const char *ifname, uint8_t mac[6]);
+
+/* broker_link.c */
+struct sl_link_now {
+	uint8_t mac[6];
+	uint32_t xdp_id; /* of the program that the device runs, 0: none */
+};
+/* Its descriptor, made when there is none: in a call of the program, not later by the keeper. */
+int sl_link_open(void);
+/* 0, or -errno: -ENODEV when the device is gone. */
+int sl_link_look(uint32_t ifindex, struct sl_link_now *out);
+void sl_link_look_child(void);
 
 /* broker_owner.c: the name that a device is owned by. 0: it is ours now. */
 int sl_owner_take(uint32_t ifindex, const char *ifname, int *owner_fd, const char **why);
@@ -118,7 +128,8 @@ void sl_reaper_stop(struct sl_device *port);
 int sl_attach_open(struct sl_attach *a, const char *ifname, uint32_t ifindex, bool reaper,
 		   const char **why);
 void sl_attach_close(struct sl_attach *a, uint32_t ifindex);
-bool sl_attach_alive(struct sl_attach *a, uint32_t ifindex);
+/* xdp_id: what the device runs now. */
+bool sl_attach_alive(struct sl_attach *a, uint32_t ifindex, uint32_t xdp_id);
 bool sl_attach_is_generic(const struct sl_attach *a);
 /* Removes every steering program of this namespace's device from it: only for who owns it. */
 void sl_attach_clean(uint32_t ifindex);

@@ -141,8 +141,13 @@ int sl_owner_take(uint32_t ifindex, const char *ifname, int *owner_fd, const cha
 
 void sl_owner_drain(int owner_fd)
 {
+	const struct timespec now = {0};
+	struct pollfd p = {.fd = owner_fd, .events = POLLIN};
 	int fd;
 
+	/* accept takes a number for a moment even when there is nobody (see broker_link.c). */
+	if (sl_sys(SYS_ppoll, &p, 1, &now, NULL, 8) <= 0)
+		return;
 	while ((fd = (int)sl_sys(SYS_accept4, owner_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
 		sl_sys_close(fd);
 }

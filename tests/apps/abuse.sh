@@ -24,7 +24,7 @@ for i in range(n):
     except OSError:
         pass
     time.sleep(0.002)
-print(good)
+print("most of", n if good >= n * 0.9 else good)
 PY
 stopped() {
 	local subject other

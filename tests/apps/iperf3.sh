@@ -19,39 +19,49 @@ figures() {
 	PY
 }
 declare -A KERNEL_LOST KERNEL_GOT
-round() { # name, address, client options
-	local name=$1 to=$2 out packets lost ooo
+# Sets PACKETS LOST OOO. False: iperf3 failed.
+measure() { # name, address, client options
+	local name=$1 to=$2 out server
 	shift 2
 	out=$(said "$name")
-	offload_begin
 	bg pb iperf3 -s -1 -p 5201 >"$out.server" 2>&1
+	server=$BG
 	wait_tcp b 5201
-	pa timeout 60 iperf3 -u -c "$to" -p 5201 -t 1 -J "$@" >"$out" 2>"$out.err"
-	ok "$name: the client ends well" test $? = 0
-	wait_end "$BG" 20
-	ok "$name: the server ends well" test $? = 0
-	read -r packets lost ooo < <(figures "$out" 2>&1)
-	case ${ooo:-x} in *[!0-9]*) fail "$name: $packets $lost $ooo"; return ;; esac
-	say "    $name: $packets packets, $lost lost, $ooo out of order"
-	ok "$name: packets came" test "$packets" -gt 100
-	same "$name: out of order" 0 "$ooo"
-	if [ "$MODE" = kernel ]; then
-		KERNEL_LOST[$name]=$((lost * 1000 / packets)) KERNEL_GOT[$name]=$((packets - lost))
-	elif [ "$name" = unlimited ]; then
-		# Whoever sends faster loses more: what arrives is compared.
-		ok "$name: $((packets - lost)) arrived, the kernel's ${KERNEL_GOT[$name]}" \
-			test $(((packets - lost) * 2)) -ge "${KERNEL_GOT[$name]}"
+	pa timeout 60 iperf3 -u -c "$to" -p 5201 -t 1 -J "$@" >"$out" 2>"$out.err" ||
+		{ fail "$name: the client's status is $?"; stop "$server"; return 1; }
+	wait_end "$server" 20 || { fail "$name: the server's status is $?"; return 1; }
+	read -r PACKETS LOST OOO < <(figures "$out" 2>&1)
+	case ${OOO:-x} in *[!0-9]*) fail "$name: $PACKETS $LOST $OOO"; return 1 ;; esac
+	say "    $name: $PACKETS packets, $LOST lost, $OOO out of order"
+}
+# No more loss than on the kernel, but for a twentieth. Of an unlimited flow what arrives is
+# compared: who sends faster loses more.
+good_enough() { # name
+	if [ "$1" = unlimited ]; then
+		[ $(((PACKETS - LOST) * 2)) -ge "${KERNEL_GOT[$1]}" ]
 	else
-		# A margin of a quarter, since the programs share two cores with whatever else the
-		# machine does, and a receiver that does not run for 70 ms has its buffer full.
-		ok "$name: $((lost * 1000 / packets)) of 1000 lost, the kernel ${KERNEL_LOST[$name]}" \
-			test $((lost * 1000 / packets)) -le $((KERNEL_LOST[$name] + 250))
+		[ $((LOST * 1000 / PACKETS)) -le $((KERNEL_LOST[$1] + 50)) ]
 	fi
+}
+round() { # name, address, client options
+	local name=$1
+	offload_begin
+	measure "$@" || return
+	ok "$name: packets came" test "$PACKETS" -gt 100
+	same "$name: out of order" 0 "$OOO"
 	case $name in
 	big) ;; # the kernel puts the pieces together
-	*reverse) client_is_ours && offload_end "$packets" "$packets" ;;
-	*) offload_end "$packets" ;;
+	*reverse) client_is_ours && offload_end "$PACKETS" "$PACKETS" ;;
+	*) offload_end "$PACKETS" ;;
 	esac
+	if [ "$MODE" = kernel ]; then
+		KERNEL_LOST[$name]=$((LOST * 1000 / PACKETS)) KERNEL_GOT[$name]=$((PACKETS - LOST))
+		return
+	fi
+	# Another try or two: a receiver that gets no core for 70 ms has its buffer full.
+	good_enough "$name" || measure "$@" || return
+	good_enough "$name" || measure "$@" || return
+	ok "$name: $LOST of $PACKETS lost, of 1000 the kernel ${KERNEL_LOST[$name]}" good_enough "$name"
 }
 
 for MODE in $MODES; do

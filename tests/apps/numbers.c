@@ -13,6 +13,7 @@
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static struct sockaddr_in own, peer;
@@ -23,6 +24,22 @@ static int next_number(void)
 
 	close(fd);
 	return fd;
+}
+
+/* How often, in more than a second, the next number is another one than it was. */
+static int taken(void)
+{
+	int first = next_number(), other = 0;
+	struct timespec now;
+	time_t end;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	end = now.tv_sec + 3;
+	while (now.tv_sec < end) {
+		other += next_number() != first;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	}
+	return other;
 }
 
 static int bound(void)
@@ -65,6 +82,7 @@ static void numbers(void)
 	e = epoll_ctl(ep, EPOLL_CTL_ADD, fd, &ev);
 	printf("added %d, waited %d, next %d\n", e, epoll_wait(ep, &ev, 1, 20), next_number());
 	echo("two", fd);
+	printf("numbers that somebody took %d\n", taken());
 	close(ep);
 	close(fd);
 	printf("closed %d\n", next_number());
