@@ -181,7 +181,7 @@ static int many(void)
 	static int fd[N];
 	struct rlimit lim = {N + 100, N + 100};
 	int good = 0, bad = 0;
-	char text[16];
+	char text[32];
 
 	if (setrlimit(RLIMIT_NOFILE, &lim))
 		err(1, "RLIMIT_NOFILE");
