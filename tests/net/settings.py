@@ -15,6 +15,7 @@ def flood(n, size):
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     ask(s, (peer, port))
     ctl.sendto(question(count=n, size=size, to=[own, s.getsockname()[1]]), (peer, port))
+    time.sleep(0.3)  # nobody turns the lane while they come
     ask(ctl, (peer, port))
     time.sleep(0.1)
     s.settimeout(0.2)
