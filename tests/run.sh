@@ -101,5 +101,6 @@ for f in "$LOGS"/*.result; do
 	[ -e "$f" ] || continue
 	[ "$(cat "$f")" = FAILED ] && echo "failed: $(basename "$f" .log.result)"
 done
+[ -n "${TOTALS:-}" ] && echo "$(count passed) $failed $(count skipped)" >>"$TOTALS"
 echo "$(count passed) passed, $failed failed, $(count skipped) skipped"
 [ "$failed" = 0 ] && [ ${#LIST[@]} -gt 0 ]

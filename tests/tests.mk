@@ -22,29 +22,23 @@ $(UNIT_SRC:%.c=$(BUILD)/%.o) $(HELPER_SRC:%.c=$(BUILD)/%.o): | $(SKEL)
 tests: all $(UNIT_BIN) $(HELPER_BIN)
 
 # Checking ------------------------------------------------------------------------------------
-.PHONY: check layers run-tests check-asan asan tsan
+.PHONY: check layers run-tests asan asan-build tsan
 # One order whatever -j says: a line of the result must stand last.
 check:
 	$(MAKE) deps
-	$(MAKE) layers
 	$(MAKE) tests
-	$(MAKE) check-asan
-	$(MAKE) fuzz-short
-	BUILD=$(BUILD) tests/run.sh
+	BUILD=$(BUILD) MAKE="$(MAKE)" tests/check.sh
 layers:
 	tests/layers.sh
 run-tests: tests
 	BUILD=$(BUILD) tests/run.sh $(T)
-# The same suite under AddressSanitizer and UndefinedBehaviorSanitizer, in a tree of its own; the
-# preloaded runs only, for the kernel's do not change.
+# The same suite under AddressSanitizer and UndefinedBehaviorSanitizer, in a tree of its own; of
+# the modes only the oracle's and the last.
 # (gcc's flow warnings see ghosts in instrumented code; the plain build stops at warnings.)
-ASAN := BUILD=build-asan SAN=address,undefined CFLAGS="-O1 -g -Wno-error"
-asan:
-	$(MAKE) $(ASAN) tests
-	BUILD=build-asan MODES="kernel both" tests/run.sh $(T)
-check-asan:
-	$(MAKE) $(ASAN) tests
-	BUILD=build-asan MODES="kernel both" tests/run.sh unit bpf preload net
+asan-build:
+	$(MAKE) BUILD=build-asan SAN=address,undefined CFLAGS="-O1 -g -Wno-error" tests
+asan: asan-build
+	BUILD=build-asan MODES="kernel both" tests/run.sh $(or $(T),unit bpf preload net)
 # Unit tests only: the runtime crashes in programs that were not built with it (python3, sockperf).
 tsan:
 	$(MAKE) BUILD=build-tsan SAN=thread CFLAGS="-O1 -g" tests
