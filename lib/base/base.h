@@ -10,14 +10,14 @@
 #define sl_likely(x)   __builtin_expect(!!(x), 1)
 #define sl_unlikely(x) __builtin_expect(!!(x), 0)
 /* Exported from libsluice.so; everything else is hidden (sluice.map has the list). */
-#define SL_API	     __attribute__((visibility("default")))
+#define SL_API          __attribute__((visibility("default")))
 #define SL_PRINTF(f, a) __attribute__((format(printf, f, a)))
-#define SL_CACHELINE 64
-#define SL_ALIGNED   __attribute__((aligned(SL_CACHELINE)))
-#define SL_COLD	     __attribute__((cold, noinline))
+#define SL_CACHELINE    64
+#define SL_ALIGNED      __attribute__((aligned(SL_CACHELINE)))
+#define SL_COLD         __attribute__((cold, noinline))
 
 #define sl_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
-#define sl_array_len(a)			   (sizeof(a) / sizeof((a)[0]))
+#define sl_array_len(a)                    (sizeof(a) / sizeof((a)[0]))
 #define sl_min(a, b)                                                                               \
 	({                                                                                         \
 		__typeof__(a) a_ = (a);                                                            \
@@ -31,9 +31,9 @@
 		a_ > b_ ? a_ : b_;                                                                 \
 	})
 
-#define sl_load(p)	    __atomic_load_n((p), __ATOMIC_RELAXED)
-#define sl_store(p, v)	    __atomic_store_n((p), (v), __ATOMIC_RELAXED)
-#define sl_load_acquire(p)  __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define sl_load(p)             __atomic_load_n((p), __ATOMIC_RELAXED)
+#define sl_store(p, v)         __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#define sl_load_acquire(p)     __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define sl_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
 /* Tell the core that this is a spin-wait loop. */

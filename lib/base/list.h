@@ -39,7 +39,8 @@ static inline void sl_list_del(struct sl_list *e)
 	sl_list_init(e);
 }
 
-#define sl_list_for_each(it, head) for (struct sl_list *it = (head)->next; it != (head); it = it->next)
+#define sl_list_for_each(it, head)                                                                 \
+	for (struct sl_list *it = (head)->next; it != (head); it = it->next)
 /* The entry under the cursor may be deleted. */
 #define sl_list_for_each_safe(it, head)                                                            \
 	for (struct sl_list *it = (head)->next, *it##_n = it->next; it != (head);                  \

@@ -8,13 +8,13 @@
 #include "base/addr.h"
 #include "base/base.h"
 
-#define SL_STATS_MAGIC	 0x534c53544154u /* "SLSTAT" */
+#define SL_STATS_MAGIC   0x534c53544154u /* "SLSTAT" */
 #define SL_STATS_VERSION 1
-#define SL_STATS_LANES	 128
-#define SL_STATS_PORTS	 32
+#define SL_STATS_LANES   128
+#define SL_STATS_PORTS   32
 
 #define SL_STAT(block, name, unit, help) SL_STAT_##block##_(name)
-#define SL_STAT_sock_(name) uint64_t name;
+#define SL_STAT_sock_(name)              uint64_t name;
 #define SL_STAT_lane_(name)
 #define SL_STAT_port_(name)
 #define SL_STAT_proc_(name)
@@ -23,9 +23,9 @@ struct sl_sock_stats {
 	uint32_t used; /* 0: free entry; set last */
 	int32_t fd;
 	uint32_t inode; /* of the shadow */
-	uint8_t proto;	/* IPPROTO_UDP... */
+	uint8_t proto;  /* IPPROTO_UDP... */
 	uint8_t family; /* AF_INET, AF_INET6 */
-	uint8_t state;	/* enum sl_stat_state */
+	uint8_t state;  /* enum sl_stat_state */
 	uint8_t blocking;
 	uint32_t reason; /* why it is not offloaded: enum sl_reason, 0 when it is */
 	uint32_t lane;
@@ -44,7 +44,7 @@ struct sl_sock_stats {
 struct sl_lane_stats {
 	uint32_t used;
 	uint32_t id;
-	uint32_t tid;	/* last owner thread, 0: shared */
+	uint32_t tid;   /* last owner thread, 0: shared */
 	uint32_t nlegs; /* ports it is open on */
 #include "base/stats.def"
 } SL_ALIGNED;
@@ -75,7 +75,7 @@ struct sl_stats {
 	uint32_t max_socks; /* entries after this struct: SLUICE_STATS_FD_NUM */
 	uint64_t start_ns;  /* CLOCK_MONOTONIC */
 	char program[64];
-	int32_t log_level;   /* in force; sluice stat -l writes log_level_want */
+	int32_t log_level; /* in force; sluice stat -l writes log_level_want */
 	int32_t log_details;
 	int32_t log_level_want; /* -1: leave */
 	int32_t log_details_want;
@@ -90,7 +90,7 @@ struct sl_stats {
 #undef SL_STAT
 
 enum sl_stat_state {
-	SL_STATE_NEW,	    /* not decided yet */
+	SL_STATE_NEW, /* not decided yet */
 	SL_STATE_OFFLOADED,
 	SL_STATE_KERNEL,
 };
@@ -115,7 +115,7 @@ enum sl_reason {
 #define SL_REASON(name, text) SL_REASON_##name,
 	SL_REASONS
 #undef SL_REASON
-	SL_REASON_COUNT
+		SL_REASON_COUNT
 };
 const char *sl_reason_text(uint32_t reason);
 
@@ -125,12 +125,12 @@ extern struct sl_stats *sl_stats;
 
 /* Makes the shared file, takes over what was counted. Returns 0 or -errno (counting goes on). */
 int sl_stats_open(void);
-void sl_stats_close(void);	     /* at exit: prints to SLUICE_STATS_FILE if set, unlinks */
-void sl_stats_child(void);	     /* after fork: private memory again */
+void sl_stats_close(void); /* at exit: prints to SLUICE_STATS_FILE if set, unlinks */
+void sl_stats_child(void); /* after fork: private memory again */
 /* An entry for a socket; never NULL (a common spill-over entry when all are taken). */
 struct sl_sock_stats *sl_stats_sock_new(void);
 void sl_stats_sock_free(struct sl_sock_stats *s);
-struct sl_lane_stats *sl_stats_lane(uint32_t lane); /* never NULL */
+struct sl_lane_stats *sl_stats_lane(uint32_t lane);    /* never NULL */
 struct sl_port_stats *sl_stats_port(uint32_t ifindex); /* finds or makes; never NULL */
 /* Called by the keeper about once a second while it is awake, and at each of its wake-ups: does
  * what the reader asked (log level, zeroing). */

@@ -132,8 +132,8 @@ int sl_umem_register(int fd)
 	return err;
 }
 
-/* The frames that a new queue starts with: [*first, *first + the result). An eighth of what is left:
- * however many queues there come to be, sockets and senders have the most of it. */
+/* The frames that a new queue starts with: [*first, *first + the result). An eighth of what is
+ * left: however many queues there come to be, sockets and senders have the most of it. */
 uint32_t sl_frames_take(uint32_t fill_size, uint32_t *first)
 {
 	uint32_t n;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Packet memory: one pool of equal frames, the UMEM of every XSK of the process (and the MR of a
- * verbs queue). A frame is a number; lanes hold some in a cache and trade with the pool in batches. */
+ * verbs queue). A frame is a number; lanes hold some in a cache and trade with the pool in batches.
+ */
 #ifndef SL_FRAME_H
 #define SL_FRAME_H
 
 #include "base/base.h"
 #include "base/lock.h"
 
-#define SL_NO_FRAME	   UINT32_MAX
-#define SL_FRAME_CACHE	   512
-#define SL_FRAME_BATCH	   128
+#define SL_NO_FRAME    UINT32_MAX
+#define SL_FRAME_CACHE 512
+#define SL_FRAME_BATCH 128
 
 /* Who pays for a frame that is being sent: their count of bytes under way, or NULL. */
 struct sl_frame_charge {
@@ -20,10 +21,10 @@ struct sl_frame_charge {
 struct sl_pool {
 	uint8_t *base;
 	uint32_t nframes;
-	uint32_t shift;	   /* log2 of the frame size */
-	uint16_t *refs;	   /* for each frame: how many hold it; 0: free */
+	uint32_t shift;                 /* log2 of the frame size */
+	uint16_t *refs;                 /* for each frame: how many hold it; 0: free */
 	struct sl_frame_charge *charge; /* for each frame in flight; NULL: none */
-	struct sl_lock lock;		/* protects what follows */
+	struct sl_lock lock;            /* protects what follows */
 	uint32_t nfree;
 	uint32_t *free; /* stack */
 	uint32_t (*more)(uint32_t want, uint32_t *first);
@@ -78,7 +79,7 @@ static inline void sl_frame_free(struct sl_frames *c, uint32_t frame)
 /* The frame is going out at the expense of *wmem. */
 static inline void sl_frame_charge(uint32_t frame, uint32_t *wmem, uint32_t bytes)
 {
-	sl_pool.charge[frame] = (struct sl_frame_charge){ wmem, bytes };
+	sl_pool.charge[frame] = (struct sl_frame_charge){wmem, bytes};
 	__atomic_fetch_add(wmem, bytes, __ATOMIC_RELAXED);
 }
 

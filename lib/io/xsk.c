@@ -98,8 +98,8 @@ static int rings_map(struct sl_xsk *x, const struct xdp_mmap_offsets *off,
 	return 0;
 }
 
-int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q,
-		const struct sl_xsk_sizes *sizes, const struct sl_xsk_maps *maps)
+int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q, const struct sl_xsk_sizes *sizes,
+		const struct sl_xsk_maps *maps)
 {
 	struct xdp_mmap_offsets off;
 	socklen_t len = sizeof(off);
@@ -150,11 +150,11 @@ void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache)
 
 int sl_xsk_read_counts(const struct sl_xsk *x, struct sl_xsk_counts *c)
 {
-	struct xdp_statistics st = { 0 };
+	struct xdp_statistics st = {0};
 	socklen_t len = sizeof(st);
 	int err = sl_sys_getsockopt(x->fd, SOL_XDP, XDP_STATISTICS, &st, &len);
 
-	*c = (struct sl_xsk_counts){ 0 };
+	*c = (struct sl_xsk_counts){0};
 	if (err < 0)
 		return err;
 	c->rx_dropped = st.rx_dropped + st.rx_invalid_descs;

@@ -31,20 +31,21 @@ struct sl_xsk {
 	struct xsk_ring_prod tx_ring;
 	void *rx_map, *tx_map;
 	size_t rx_len, tx_len;
-	/* The other side's ring indices are looked at in batches only: each look is a cache miss. */
+	/* The other side's ring indices are looked at in batches only: each look is a cache miss.
+	 */
 	uint32_t fill_debt; /* received since the last look at the fill ring */
 };
 
 /* Rings that are mapped already; each is NULL when it is to be mapped from the descriptor. */
 struct sl_xsk_maps {
-	void *rx, *tx;	   /* unmapped by sl_xsk_close() */
+	void *rx, *tx;     /* unmapped by sl_xsk_close() */
 	void *fill, *comp; /* left alone */
 };
 
 /* Maps the rings of fd. q: shared with the other XSKs of the queue; its rings are mapped when
  * users is 0. Owns fd from now on. 0 or -errno (then fd is the caller's still). */
-int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q,
-		const struct sl_xsk_sizes *sizes, const struct sl_xsk_maps *maps);
+int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q, const struct sl_xsk_sizes *sizes,
+		const struct sl_xsk_maps *maps);
 void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache);
 
 /* What the kernel did not deliver or take since the XSK was made. */

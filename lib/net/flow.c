@@ -12,9 +12,9 @@
 struct sl_slot *sl_slots;
 uint32_t sl_nslots;
 static struct sl_lock lock;
-static uint32_t fresh;	    /* slots from here on were never used */
+static uint32_t fresh;     /* slots from here on were never used */
 static uint32_t free_head; /* slot + 1, linked through links; 0: none */
-static uint32_t *links;	    /* apart: another lane may look at a slot that is being freed */
+static uint32_t *links;    /* apart: another lane may look at a slot that is being freed */
 
 static void *reserve(size_t bytes)
 {

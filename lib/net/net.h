@@ -14,12 +14,12 @@
 struct sl_in {
 	struct sl_frames *cache; /* the lane's */
 	struct sl_lane_stats *stats;
-	void *lane;	 /* struct sl_lane, for upper rooms */
+	void *lane; /* struct sl_lane, for upper rooms */
 	uint32_t ifindex;
 	bool partial_ok; /* the device may leave checksums unfinished */
 	/* of this packet */
 	uint32_t frame;
-	uint16_t off; /* of pkt.data in the frame */
+	uint16_t off;  /* of pkt.data in the frame */
 	uint8_t stamp; /* SL_META_HW, SL_META_SW or 0 */
 	uint64_t stamp_ns;
 	uint32_t slot; /* that the steering program chose */
@@ -41,9 +41,9 @@ struct sl_dst {
 	struct sl_route_key key;
 	struct sl_route route;
 	struct sl_neigh *neigh; /* NULL for multicast */
-	void *leg;		/* the lane's leg on the route's device; NULL: the kernel sends */
+	void *leg;              /* the lane's leg on the route's device; NULL: the kernel sends */
 	uint32_t vlan;
-	uint32_t serial;	/* raised at each change: headers made from it are stale */
+	uint32_t serial; /* raised at each change: headers made from it are stale */
 	uint32_t neigh_seq;
 	uint64_t asked_ns;
 	uint8_t smac[6], dmac[6];
@@ -60,7 +60,7 @@ typedef void (*sl_leg_finder)(void *lane, struct sl_dst *dst);
 struct sl_dst_cache {
 	struct sl_dst dst[SL_DST_SETS][SL_DST_WAYS];
 	uint8_t next[SL_DST_SETS]; /* which way to evict */
-	uint32_t naged;		   /* answers that grew old and are asked for by the keeper */
+	uint32_t naged;            /* answers that grew old and are asked for by the keeper */
 	struct sl_route_key aged[SL_DST_AGED];
 };
 

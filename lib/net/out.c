@@ -147,7 +147,7 @@ struct sl_dst *sl_dst_get(struct sl_dst_cache *c, const struct sl_route_key *key
 	}
 	d = &c->dst[set][c->next[set]++ % SL_DST_WAYS];
 	serial = d->serial;
-	*d = (struct sl_dst){ .key = *key, .used = true, .serial = serial };
+	*d = (struct sl_dst){.key = *key, .used = true, .serial = serial};
 	ask_route(d, lane, find, now_ns);
 	if (d->leg)
 		read_neigh(d);

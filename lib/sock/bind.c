@@ -141,7 +141,7 @@ static void look_for_heir(struct sl_sock *sk, void *arg)
 
 static void unclaim(struct sl_sock *sk, const struct sl_claim_req *req)
 {
-	struct heir h = { .leaving = sk, .key = req };
+	struct heir h = {.leaving = sk, .key = req};
 
 	sl_broker_unclaim(req);
 	if (!req->replace)
@@ -273,7 +273,7 @@ static bool addr_is_on(uint32_t ifindex, const struct sl_addr *addr, void *arg)
 
 uint32_t sl_device_of_addr(const struct sl_addr *addr)
 {
-	struct addr_walk w = { .addr = addr };
+	struct addr_walk w = {.addr = addr};
 
 	sl_local_for_each(addr_is_on, &w);
 	return w.ifindex;
@@ -321,7 +321,7 @@ static bool take_lane(struct sl_sock *sk, uint32_t ifindex)
 /* Endpoints of an unconnected socket. */
 static enum sl_reason claim_endpoints(struct sl_sock *sk)
 {
-	struct claim_walk w = { .sk = sk, .action = SL_RULE_SLUICE };
+	struct claim_walk w = {.sk = sk, .action = SL_RULE_SLUICE};
 	int64_t dev = only_device(sk);
 
 	if (dev < 0)
@@ -391,7 +391,7 @@ static enum sl_reason reclaim(struct sl_sock *sk)
 
 static enum sl_reason decide(struct sl_sock *sk)
 {
-	struct names names = { 0 };
+	struct names names = {0};
 
 	if (read_names(sk, &names) < 0)
 		return SL_REASON_RUNTIME;
@@ -435,7 +435,7 @@ void sl_sock_decide(struct sl_sock *sk)
 
 void sl_sock_device_up(struct sl_sock *sk, uint32_t ifindex)
 {
-	struct claim_walk w = { .sk = sk, .action = SL_RULE_SLUICE, .only = ifindex };
+	struct claim_walk w = {.sk = sk, .action = SL_RULE_SLUICE, .only = ifindex};
 
 	sl_lock(&sk->slow);
 	if (sk->nfds && sk->state == SL_STATE_OFFLOADED && !sk->udp.connected) {
@@ -449,7 +449,8 @@ void sl_sock_device_up(struct sl_sock *sk, uint32_t ifindex)
 
 /* Calls ---------------------------------------------------------------------------------------- */
 
-SL_API int sl_bind(int fd, const struct sockaddr *addr, socklen_t len)
+SL_API
+int sl_bind(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 	int err = sl_sys_bind(fd, addr, len);
@@ -459,7 +460,8 @@ SL_API int sl_bind(int fd, const struct sockaddr *addr, socklen_t len)
 	return err;
 }
 
-SL_API int sl_connect(int fd, const struct sockaddr *addr, socklen_t len)
+SL_API
+int sl_connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 	int err = sl_sys_connect(fd, addr, len);
@@ -472,20 +474,21 @@ SL_API int sl_connect(int fd, const struct sockaddr *addr, socklen_t len)
 /* inet_autobind: an ephemeral port of the kernel's choice on the wildcard address. */
 int sl_sock_autobind(struct sl_sock *sk)
 {
-	struct sockaddr_storage ss = { .ss_family = sk->family };
+	struct sockaddr_storage ss = {.ss_family = sk->family};
 	int err = 0;
 
 	if (sl_load(&sk->local_port) == 0) {
 		err = sl_sys_bind(sk->fd, &ss,
-				  sk->family == AF_INET ? sizeof(struct sockaddr_in) :
-							  sizeof(struct sockaddr_in6));
+				  sk->family == AF_INET ? sizeof(struct sockaddr_in)
+							: sizeof(struct sockaddr_in6));
 		if (err == 0 || err == -EINVAL) /* EINVAL: another thread was first */
 			sl_sock_decide(sk);
 	}
 	return err;
 }
 
-SL_API int sl_shutdown(int fd, int how)
+SL_API
+int sl_shutdown(int fd, int how)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 	int err = (int)sl_sys(SYS_shutdown, fd, how);
@@ -503,12 +506,14 @@ SL_API int sl_shutdown(int fd, int how)
 	return err;
 }
 
-SL_API int sl_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
+SL_API
+int sl_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
 {
 	return sl_sys_getsockname(fd, addr, len);
 }
 
-SL_API int sl_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
+SL_API
+int sl_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
 {
 	return sl_sys_getpeername(fd, addr, len);
 }

@@ -26,7 +26,7 @@ static bool first_v4(uint32_t ifindex, const struct sl_addr *addr, void *arg)
 /* An IPv4 address of the device, network order; 0: none. */
 static uint32_t local_v4_of(uint32_t ifindex)
 {
-	struct v4_walk w = { .ifindex = ifindex };
+	struct v4_walk w = {.ifindex = ifindex};
 
 	sl_local_for_each(first_v4, &w);
 	return w.addr;
@@ -39,11 +39,11 @@ static uint32_t local_v4_of(uint32_t ifindex)
 #define IP_RECVORIGDSTADDR 20
 #endif
 #ifndef SO_TIMESTAMP_OLD
-#define SO_TIMESTAMP_OLD   29
-#define SO_TIMESTAMPNS_OLD 35
+#define SO_TIMESTAMP_OLD    29
+#define SO_TIMESTAMPNS_OLD  35
 #define SO_TIMESTAMPING_OLD 37
-#define SO_TIMESTAMP_NEW   63
-#define SO_TIMESTAMPNS_NEW 64
+#define SO_TIMESTAMP_NEW    63
+#define SO_TIMESTAMPNS_NEW  64
 #define SO_TIMESTAMPING_NEW 65
 #endif
 
@@ -56,7 +56,7 @@ struct out {
 /* put_cmsg() of the kernel: a message that does not fit is cut, and that is said. */
 static void put(struct out *o, int level, int type, const void *data, size_t len)
 {
-	struct cmsghdr h = { .cmsg_level = level, .cmsg_type = type };
+	struct cmsghdr h = {.cmsg_level = level, .cmsg_type = type};
 	size_t want = CMSG_LEN(len), space = CMSG_SPACE(len);
 
 	if (o->left < sizeof(h)) {
@@ -81,22 +81,22 @@ struct stamps { /* struct scm_timestamping64 */
 
 static void put_stamp(const struct sl_sock *sk, const struct sl_dgram *d, struct out *o)
 {
-	uint64_t ns = d->stamp == SL_META_HW ? d->stamp_ns :
-					       sl_mono_to_real_ns(d->stamp ? d->stamp_ns :
-									     sl_now_ns());
-	bool new = sk->want & SL_WANT_NEW_STAMP;
+	uint64_t ns = d->stamp == SL_META_HW
+			      ? d->stamp_ns
+			      : sl_mono_to_real_ns(d->stamp ? d->stamp_ns : sl_now_ns());
+	bool new = sk->want &SL_WANT_NEW_STAMP;
 	/* On 64-bit machines the old and the new forms are alike but for their numbers. */
-	struct stamps ts = { (int64_t)(ns / 1000000000), (int64_t)(ns % 1000000000) };
+	struct stamps ts = {(int64_t)(ns / 1000000000), (int64_t)(ns % 1000000000)};
 
 	if (sk->want & SL_WANT_STAMP_NS) {
 		put(o, SOL_SOCKET, new ? SO_TIMESTAMPNS_NEW : SO_TIMESTAMPNS_OLD, &ts, sizeof(ts));
 	} else if (sk->want & SL_WANT_STAMP_US) {
-		struct stamps tv = { ts.sec, ts.nsec / 1000 };
+		struct stamps tv = {ts.sec, ts.nsec / 1000};
 
 		put(o, SOL_SOCKET, new ? SO_TIMESTAMP_NEW : SO_TIMESTAMP_OLD, &tv, sizeof(tv));
 	}
 	if (sk->want & SL_WANT_STAMPING) {
-		struct stamps three[3] = { { 0, 0 }, { 0, 0 }, { 0, 0 } };
+		struct stamps three[3] = {{0, 0}, {0, 0}, {0, 0}};
 
 		three[d->stamp == SL_META_HW ? 2 : 0] = ts;
 		put(o, SOL_SOCKET, new ? SO_TIMESTAMPING_NEW : SO_TIMESTAMPING_OLD, three,
@@ -112,7 +112,7 @@ static void put_v4(const struct sl_sock *sk, const struct sl_dgram *d, struct ou
 
 	sl_dgram_addrs(d, &src, &sport, &dst);
 	if (sk->want & SL_WANT_PKTINFO) {
-		struct in_pktinfo pi = { .ipi_ifindex = (int)d->ifindex };
+		struct in_pktinfo pi = {.ipi_ifindex = (int)d->ifindex};
 
 		pi.ipi_addr.s_addr = dst.w[3];
 		/* The local address that the packet was for: of multicast, the device's own, which
@@ -128,7 +128,7 @@ static void put_v4(const struct sl_sock *sk, const struct sl_dgram *d, struct ou
 	if (sk->want & SL_WANT_TOS)
 		put(o, IPPROTO_IP, IP_TOS, &d->tos, 1);
 	if (sk->want & SL_WANT_ORIGDST) {
-		struct sockaddr_in in = { .sin_family = AF_INET };
+		struct sockaddr_in in = {.sin_family = AF_INET};
 		const uint8_t *l4 = sl_frame_ptr(d->frame) + d->off + d->l4;
 
 		in.sin_addr.s_addr = dst.w[3];
@@ -145,7 +145,7 @@ static void put_v6(const struct sl_sock *sk, const struct sl_dgram *d, struct ou
 
 	sl_dgram_addrs(d, &src, &sport, &dst);
 	if (sk->want & SL_WANT_PKTINFO6) {
-		struct in6_pktinfo pi = { .ipi6_ifindex = d->ifindex, .ipi6_addr = dst.in6 };
+		struct in6_pktinfo pi = {.ipi6_ifindex = d->ifindex, .ipi6_addr = dst.in6};
 
 		put(o, IPPROTO_IPV6, IPV6_PKTINFO, &pi, sizeof(pi));
 	}
@@ -161,10 +161,9 @@ static void put_v6(const struct sl_sock *sk, const struct sl_dgram *d, struct ou
 	}
 }
 
-void sl_cmsg_put(const struct sl_sock *sk, const struct sl_dgram *d, size_t gso,
-		 struct msghdr *msg)
+void sl_cmsg_put(const struct sl_sock *sk, const struct sl_dgram *d, size_t gso, struct msghdr *msg)
 {
-	struct out o = { msg->msg_control, msg->msg_control ? msg->msg_controllen : 0, false };
+	struct out o = {msg->msg_control, msg->msg_control ? msg->msg_controllen : 0, false};
 
 	if (sl_likely(!sk->want)) {
 		msg->msg_controllen = 0;
@@ -255,8 +254,8 @@ bool sl_cmsg_get(const struct sl_sock *sk, const struct msghdr *msg, struct sl_t
 		size_t len;
 
 		if (c->cmsg_len < CMSG_LEN(0) ||
-		    c->cmsg_len > (size_t)((uint8_t *)m.msg_control + m.msg_controllen -
-					   (uint8_t *)c))
+		    c->cmsg_len >
+			    (size_t)((uint8_t *)m.msg_control + m.msg_controllen - (uint8_t *)c))
 			return false;
 		len = c->cmsg_len - CMSG_LEN(0);
 		if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_SEGMENT && len == 2) {

@@ -17,10 +17,10 @@ void sl_cmsg_put(const struct sl_sock *sk, const struct sl_dgram *d, size_t gso,
 /* What a sendmsg asks for this datagram. */
 struct sl_tx_ctl {
 	struct sl_addr src; /* any: the socket's */
-	uint32_t oif;	    /* 0: the socket's */
+	uint32_t oif;       /* 0: the socket's */
 	int16_t tos, ttl;   /* -1: the socket's */
-	uint16_t gso;	    /* 0: the socket's */
-	bool special;	    /* differs from the socket's path */
+	uint16_t gso;       /* 0: the socket's */
+	bool special;       /* differs from the socket's path */
 };
 /* Reads msg's control messages. False: one we do not know; the kernel shall do it. */
 bool sl_cmsg_get(const struct sl_sock *sk, const struct msghdr *msg, struct sl_tx_ctl *ctl);

@@ -56,7 +56,8 @@ void sl_fdtab_clear(int fd)
 		sl_store_release(&sl_fdtab[fd], 0);
 }
 
-SL_API bool sl_is_ours(int fd)
+SL_API
+bool sl_is_ours(int fd)
 {
 	return sl_fdtab_word(fd) != 0;
 }

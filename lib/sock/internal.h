@@ -34,9 +34,9 @@ static inline void sl_lane_moved(void)
 
 /* epoll.c: called by others of the room. sl_epoll_create() is the set's first descriptor. The
  * caller clears the table's word first and closes the kernel's descriptor itself, afterwards. */
-void sl_epoll_dup(struct sl_epoll *ep);	     /* one descriptor more */
-int sl_epoll_close(struct sl_epoll *ep);     /* one less; the last one empties the set. 0 */
-void sl_epoll_fork_child(void);		     /* in the child: sets go on with the kernel alone */
+void sl_epoll_dup(struct sl_epoll *ep);       /* one descriptor more */
+int sl_epoll_close(struct sl_epoll *ep);      /* one less; the last one empties the set. 0 */
+void sl_epoll_fork_child(void);               /* in the child: sets go on with the kernel alone */
 uint32_t sl_epoll_ready(struct sl_epoll *ep); /* EPOLLIN when offloaded members have events */
 
 /* Told when a set may have become ready (nested sets, a set in poll): called with a lane's lock

@@ -23,9 +23,9 @@
 #define PARENT_MS 1000          /* most that a child waits for its parent's hand-back */
 #define BUSY_PKTS 256           /* a tick that found more comes again after a millisecond */
 
-static int epfd = -1;    /* mirrors, mailbox, bell, and shadow_ep */
+static int epfd = -1;      /* mirrors, mailbox, bell, and shadow_ep */
 static int shadow_ep = -1; /* all shadows, edge-triggered */
-static int wake_fd = -1; /* eventfd */
+static int wake_fd = -1;   /* eventfd */
 static int mail[2] = {-1, -1};
 static pthread_t thread;
 
@@ -126,7 +126,7 @@ static bool read_letter(struct letter *l, int *done)
 
 static void read_mail(void)
 {
-	struct letter l;
+	struct letter l = {0};
 	int done;
 
 	while (read_letter(&l, &done)) {

@@ -17,7 +17,7 @@
 #include "sock/sock.h"
 
 #define MAX_SOURCES 64
-#define MAX_FAN	    64
+#define MAX_FAN     64
 
 /* One membership of a socket, as the kernel reports it. */
 struct sl_member {
@@ -44,7 +44,7 @@ struct fan {
 };
 
 static struct sl_lock lock; /* the list of fans; taken after sk->slow, before lanes */
-static struct sl_list fans = { &fans, &fans };
+static struct sl_list fans = {&fans, &fans};
 
 /* Which options are memberships ---------------------------------------------------------------- */
 
@@ -53,15 +53,14 @@ bool sl_mcast_is_membership(int level, int name)
 	if (level == IPPROTO_IP)
 		return (name >= IP_ADD_MEMBERSHIP && name <= IP_DROP_SOURCE_MEMBERSHIP) ||
 		       name == IP_MSFILTER || (name >= MCAST_JOIN_GROUP && name <= MCAST_MSFILTER);
-	return level == IPPROTO_IPV6 &&
-	       (name == IPV6_JOIN_GROUP || name == IPV6_LEAVE_GROUP ||
-		(name >= MCAST_JOIN_GROUP && name <= MCAST_MSFILTER));
+	return level == IPPROTO_IPV6 && (name == IPV6_JOIN_GROUP || name == IPV6_LEAVE_GROUP ||
+					 (name >= MCAST_JOIN_GROUP && name <= MCAST_MSFILTER));
 }
 
 static uint32_t device_of_v4(uint32_t be_addr, const struct sl_addr *group)
 {
 	struct sl_addr a = sl_addr_v4(be_addr);
-	struct sl_route_key key = { .dst = *group, .src = sl_addr_v4(0) };
+	struct sl_route_key key = {.dst = *group, .src = sl_addr_v4(0)};
 	struct sl_route route;
 
 	if (be_addr)
@@ -72,14 +71,14 @@ static uint32_t device_of_v4(uint32_t be_addr, const struct sl_addr *group)
 static bool target_ip(int name, const void *val, socklen_t len, struct sl_addr *group,
 		      uint32_t *ifindex)
 {
-	struct ip_mreqn mn = { 0 };
+	struct ip_mreqn mn = {0};
 	struct ip_mreq_source ms;
 
 	if (name == IP_ADD_MEMBERSHIP || name == IP_DROP_MEMBERSHIP) {
 		memcpy(&mn, val, sl_min((size_t)len, sizeof(mn)));
 		*group = sl_addr_v4(mn.imr_multiaddr.s_addr);
-		*ifindex = mn.imr_ifindex ? (uint32_t)mn.imr_ifindex :
-					    device_of_v4(mn.imr_address.s_addr, group);
+		*ifindex = mn.imr_ifindex ? (uint32_t)mn.imr_ifindex
+					  : device_of_v4(mn.imr_address.s_addr, group);
 		return true;
 	}
 	if (name == IP_MSFILTER || len < sizeof(ms)) {
@@ -125,7 +124,7 @@ static bool target(int level, int name, const void *val, socklen_t len, struct s
 		return false;
 	}
 	if (*ifindex == 0) {
-		struct sl_route_key key = { .dst = *group };
+		struct sl_route_key key = {.dst = *group};
 		struct sl_route route;
 
 		if (sl_addr_is_v4(group))
@@ -246,8 +245,7 @@ void sl_mcast_init(void)
 
 static struct fan *find_fan(const struct sl_addr *group, uint16_t port, uint32_t ifindex)
 {
-	sl_list_for_each(it, &fans)
-	{
+	sl_list_for_each (it, &fans) {
 		struct fan *f = sl_container_of(it, struct fan, node);
 
 		if (f->port == port && f->ifindex == ifindex && sl_addr_eq(&f->group, group))
@@ -303,7 +301,8 @@ static void settle(struct fan *f)
 
 	if (sl_diag_udp_shared(&d, sl_sock_inode_is_ours, NULL, &inode) > 0) {
 		if (!f->said)
-			sl_info("mcast", "group %s port %u stays with the kernel: another program "
+			sl_info("mcast",
+				"group %s port %u stays with the kernel: another program "
 				"of this host receives on that port, too (socket inode %u)",
 				sl_addr_str(&f->group, buf), f->port, inode);
 		f->said = true;
@@ -389,8 +388,7 @@ static void sync_fans(struct sl_sock *sk, bool going)
 		for (struct sl_member *m = sk->members; m; m = m->next)
 			if (!find_fan(&m->group, sk->local_port, m->ifindex))
 				new_fan(sk, m);
-	sl_list_for_each_safe(it, &fans)
-	{
+	sl_list_for_each_safe (it, &fans) {
 		struct fan *f = sl_container_of(it, struct fan, node);
 
 		if (!going && bound_for(sk, f))
@@ -418,8 +416,7 @@ static void gather_sockets(struct sl_sock *sk)
 {
 	if (!sl_lock(&lock))
 		return;
-	sl_list_for_each(it, &fans)
-	{
+	sl_list_for_each (it, &fans) {
 		struct fan *f = sl_container_of(it, struct fan, node);
 
 		if (f->port == sk->local_port)
@@ -454,8 +451,7 @@ void sl_mcast_recheck(void)
 {
 	if (sl_list_empty(&fans) || !sl_lock(&lock))
 		return;
-	sl_list_for_each(it, &fans)
-	{
+	sl_list_for_each (it, &fans) {
 		settle(sl_container_of(it, struct fan, node));
 	}
 	sl_unlock(&lock);

@@ -101,7 +101,7 @@ static void set_stamps(struct sl_sock *sk, int name, int v)
 
 static void set_timeout(struct sl_sock *sk, const void *val, socklen_t len)
 {
-	int64_t tv[2] = { 0, 0 };
+	int64_t tv[2] = {0, 0};
 
 	memcpy(tv, val, sl_min((size_t)len, sizeof(tv)));
 	sk->rcvtimeo_ns = (uint64_t)tv[0] * 1000000000ull + (uint64_t)tv[1] * 1000;
@@ -172,7 +172,7 @@ static bool track_socket(struct sl_sock *sk, int name, const void *val, socklen_
 /* IP_MULTICAST_IF: by address, by ip_mreq or by ip_mreqn. */
 static void set_multicast_if(struct sl_sock *sk, const void *val, socklen_t len)
 {
-	struct ip_mreqn m = { 0 };
+	struct ip_mreqn m = {0};
 
 	if (len >= sizeof(m)) {
 		memcpy(&m, val, sizeof(m));
@@ -182,8 +182,7 @@ static void set_multicast_if(struct sl_sock *sk, const void *val, socklen_t len)
 		memcpy(&m.imr_address, val, sizeof(struct in_addr));
 	}
 	sk->mc_src = sl_addr_v4(m.imr_address.s_addr);
-	sk->mc_oif = m.imr_ifindex ? (uint32_t)m.imr_ifindex :
-				     sl_device_of_addr(&sk->mc_src);
+	sk->mc_oif = m.imr_ifindex ? (uint32_t)m.imr_ifindex : sl_device_of_addr(&sk->mc_src);
 }
 
 static bool track_ip(struct sl_sock *sk, int name, const void *val, socklen_t len)
@@ -330,7 +329,8 @@ static bool track(struct sl_sock *sk, int level, int name, const void *val, sock
 	return false;
 }
 
-SL_API int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
+SL_API
+int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 	struct sl_lane *lane;
@@ -351,7 +351,8 @@ SL_API int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t
 	return err;
 }
 
-SL_API int sl_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
+SL_API
+int sl_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 
@@ -360,7 +361,8 @@ SL_API int sl_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 	return sl_sys_getsockopt(fd, level, name, val, len);
 }
 
-SL_API int sl_fcntl(int fd, int cmd, long arg)
+SL_API
+int sl_fcntl(int fd, int cmd, long arg)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 	int ret = sl_sys_fcntl(fd, cmd, arg);
@@ -398,7 +400,8 @@ static int next_size(struct sl_sock *sk, void *out)
 	return have ? 0 : -EAGAIN;
 }
 
-SL_API int sl_ioctl(int fd, unsigned long request, void *arg)
+SL_API
+int sl_ioctl(int fd, unsigned long request, void *arg)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 	int ret;

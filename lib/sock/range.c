@@ -13,12 +13,14 @@ void sl_close_range(unsigned first, unsigned last)
 			sl_close((int)fd);
 }
 
-SL_API bool sl_is_private(int fd)
+SL_API
+bool sl_is_private(int fd)
 {
 	return sl_fd_is_kept(fd);
 }
 
-SL_API unsigned sl_next_private(unsigned first)
+SL_API
+unsigned sl_next_private(unsigned first)
 {
 	return sl_fd_next_kept(first);
 }

@@ -52,8 +52,7 @@ uint32_t sl_sock_ready(const struct sl_sock *sk)
 
 void sl_sock_notify(struct sl_sock *sk, uint32_t events)
 {
-	sl_list_for_each_safe(it, &sk->watches)
-	{
+	sl_list_for_each_safe (it, &sk->watches) {
 		struct sl_watch *w = sl_container_of(it, struct sl_watch, node);
 
 		if (events & (SL_READY_GONE | SL_READY_DEMOTED)) {
@@ -87,7 +86,7 @@ static void bell_key_make(void)
 
 struct sl_bell *sl_bell_get(void)
 {
-	static struct sl_bell none = { .fd = -1 };
+	static struct sl_bell none = {.fd = -1};
 	struct sl_bell *b = my_bell;
 
 	if (sl_likely(b))

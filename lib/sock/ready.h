@@ -11,7 +11,7 @@
 struct sl_sock;
 
 /* Bits beside EPOLL*: the socket leaves our hands. */
-#define SL_READY_GONE	 (1u << 24) /* closed: the watch has been taken off */
+#define SL_READY_GONE    (1u << 24) /* closed: the watch has been taken off */
 #define SL_READY_DEMOTED (1u << 25) /* now the kernel's alone: the watch has been taken off */
 
 /* Somebody who watches a socket. on_event is called with the lane's lock held, in any thread: it
@@ -24,7 +24,7 @@ struct sl_watch {
 };
 
 void sl_watch_add(struct sl_sock *sk, struct sl_watch *w); /* takes the lane's lock */
-void sl_watch_del(struct sl_watch *w);			   /* takes the lane's lock; idempotent */
+void sl_watch_del(struct sl_watch *w);                     /* takes the lane's lock; idempotent */
 
 /* What poll(2) would say now (EPOLLIN | EPOLLOUT | EPOLLERR...), without lock or system call. Data
  * that the kernel holds for the shadow counts as soon as the keeper or a call has seen it. */
@@ -36,9 +36,9 @@ void sl_sock_notify(struct sl_sock *sk, uint32_t events);
 /* A thread's bell: an eventfd made at first use. Sleep: prepare, check conditions once more, then
  * poll on fd among others, then done. Ring is cheap when nobody sleeps. */
 struct sl_bell {
-	int fd; /* -1: could not be had; sleep with short time-outs then */
+	int fd;          /* -1: could not be had; sleep with short time-outs then */
 	uint32_t asleep; /* 0: awake, 1: asleep or about to be, 2: rung; atomic */
-	uint64_t owed;	 /* rings that were not read off fd yet; the sleeper's */
+	uint64_t owed;   /* rings that were not read off fd yet; the sleeper's */
 };
 struct sl_bell *sl_bell_get(void); /* this thread's */
 void sl_bell_prepare(struct sl_bell *b);

@@ -21,7 +21,9 @@
 #define OS_HOT 100000 /* empty polls for which the kernel is looked at after it had data */
 
 /* Flags that a datagram of ours can serve; others go to the kernel. */
-#define OUR_FLAGS (MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC | MSG_WAITALL | MSG_NOSIGNAL | MSG_CMSG_CLOEXEC | MSG_WAITFORONE)
+#define OUR_FLAGS                                                                                  \
+	(MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC | MSG_WAITALL | MSG_NOSIGNAL | MSG_CMSG_CLOEXEC |     \
+	 MSG_WAITFORONE)
 
 /* One receive call's arguments, whatever the call was. */
 struct rx_req {
@@ -66,8 +68,8 @@ static void put_name(const struct sl_sock *sk, const struct sl_dgram *d, struct 
 	sl_addr_to_sockaddr(&src, port, d->ifindex, sk->family, msg->msg_name, &msg->msg_namelen);
 }
 
-/* inet_gro_receive() and udp_gro_receive_segment() of the kernel: of one flow, with the same headers
- * but lengths and sums; an empty datagram is never merged. */
+/* inet_gro_receive() and udp_gro_receive_segment() of the kernel: of one flow, with the same
+ * headers but lengths and sums; an empty datagram is never merged. */
 static bool may_follow(const struct sl_dgram *first, const struct sl_dgram *d)
 {
 	const uint8_t *h = sl_frame_ptr(first->frame) + first->off;
@@ -76,8 +78,7 @@ static bool may_follow(const struct sl_dgram *first, const struct sl_dgram *d)
 
 	return d->len && d->len <= first->len && d->v6 == first->v6 &&
 	       d->l4 - d->l3 == first->l4 - first->l3 && d->tos == first->tos &&
-	       d->ttl == first->ttl &&
-	       memcmp(h + first->l3 + aoff, h2 + d->l3 + aoff, alen) == 0 &&
+	       d->ttl == first->ttl && memcmp(h + first->l3 + aoff, h2 + d->l3 + aoff, alen) == 0 &&
 	       memcmp(h + first->l4, h2 + d->l4, 4) == 0;
 }
 
@@ -127,8 +128,7 @@ static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, const struct rx_re
 	}
 	if (r->msg) {
 		put_name(sk, &d, r->msg);
-		r->msg->msg_flags = (r->flags & MSG_CMSG_CLOEXEC) |
-				    (copied < full ? MSG_TRUNC : 0);
+		r->msg->msg_flags = (r->flags & MSG_CMSG_CLOEXEC) | (copied < full ? MSG_TRUNC : 0);
 		sl_cmsg_put(sk, &d, full > d.len ? d.len : 0, r->msg);
 	}
 	if (sl_likely(!peek))
@@ -154,11 +154,12 @@ static ssize_t from_queue(struct sl_sock *sk, const struct rx_req *r)
 	return n;
 }
 
-/* The kernel's queue ----------------------------------------------------------------------------- */
+/* The kernel's queue -----------------------------------------------------------------------------
+ */
 
 static ssize_t from_kernel(struct sl_sock *sk, int fd, const struct rx_req *r)
 {
-	struct msghdr none = { .msg_iov = (struct iovec *)r->iov, .msg_iovlen = r->niov };
+	struct msghdr none = {.msg_iov = (struct iovec *)r->iov, .msg_iovlen = r->niov};
 	struct msghdr *m = r->msg ? r->msg : &none;
 	uint8_t had = __atomic_exchange_n(&sk->os, 0, __ATOMIC_ACQ_REL);
 	ssize_t n = sl_sys_recvmsg(fd, m, (r->flags & ~MSG_WAITFORONE) | MSG_DONTWAIT);
@@ -249,7 +250,7 @@ static int sleep_ready(struct sl_sock *sk, struct sleeper *s, struct pollfd *fds
 	if (deadline) {
 		uint64_t now = sl_now_ns(), left = deadline > now ? deadline - now : 0;
 
-		ts = (struct timespec){ (time_t)(left / 1000000000), (long)(left % 1000000000) };
+		ts = (struct timespec){(time_t)(left / 1000000000), (long)(left % 1000000000)};
 		tp = &ts;
 	}
 	s->lane->stats->sleeps++;
@@ -263,14 +264,14 @@ static int sleep_ready(struct sl_sock *sk, struct sleeper *s, struct pollfd *fds
 static int sleep_on(struct sl_sock *sk, int fd, uint64_t deadline)
 {
 	struct pollfd fds[SL_LANE_MAX_FDS + 2];
-	struct sleeper s = { .watch.on_event = on_event, .bell = sl_bell_get(), .lane = sk->lane };
+	struct sleeper s = {.watch.on_event = on_event, .bell = sl_bell_get(), .lane = sk->lane};
 	unsigned n = sl_lane_fds(s.lane, fds + 2, SL_LANE_MAX_FDS) + 2;
 	int ret;
 
 	if (n > SL_LANE_MAX_FDS + 2)
 		n = SL_LANE_MAX_FDS + 2; /* the keeper sees the others */
-	fds[0] = (struct pollfd){ .fd = fd, .events = POLLIN };
-	fds[1] = (struct pollfd){ .fd = s.bell->fd, .events = POLLIN };
+	fds[0] = (struct pollfd){.fd = fd, .events = POLLIN};
+	fds[1] = (struct pollfd){.fd = s.bell->fd, .events = POLLIN};
 	sl_watch_add(sk, &s.watch);
 	__atomic_fetch_add(&s.lane->sleepers, 1, __ATOMIC_RELAXED);
 	sl_bell_prepare(s.bell);
@@ -398,7 +399,7 @@ static ssize_t poll_kernel(const struct sl_sock *sk, int fd, struct msghdr *m, i
 
 static ssize_t kernel_call(const struct sl_sock *sk, int fd, const struct rx_req *r)
 {
-	struct msghdr none = { .msg_iov = (struct iovec *)r->iov, .msg_iovlen = r->niov };
+	struct msghdr none = {.msg_iov = (struct iovec *)r->iov, .msg_iovlen = r->niov};
 	struct msghdr *m = r->msg ? r->msg : &none;
 
 	if (sl_unlikely(sl_settings.rx_poll_init) && !sk->nonblock && !(r->flags & MSG_DONTWAIT)) {
@@ -423,9 +424,9 @@ static ssize_t receive(struct sl_sock *sk, int fd, const struct rx_req *r)
 	if (sl_likely(n != -EAGAIN)) {
 		if (sl_unlikely(n == -EDEADLK))
 			return sl_sys_recvfrom(fd, NULL, 0, MSG_DONTWAIT | MSG_PEEK, NULL, NULL) ==
-					       -EBADF ?
-				       -EBADF :
-				       -EAGAIN;
+					       -EBADF
+				       ? -EBADF
+				       : -EAGAIN;
 		sk->stats->rx_poll_hit++;
 		if (sl_unlikely(n < 0))
 			sk->stats->rx_errors++;
@@ -444,26 +445,28 @@ static ssize_t receive(struct sl_sock *sk, int fd, const struct rx_req *r)
 	return n == -EREMCHG ? kernel_call(sk, fd, r) : n;
 }
 
-SL_API ssize_t sl_recvmsg(int fd, struct msghdr *msg, int flags)
+SL_API
+ssize_t sl_recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
-	struct rx_req r = { msg->msg_iov, msg->msg_iovlen, msg, flags };
+	struct rx_req r = {msg->msg_iov, msg->msg_iovlen, msg, flags};
 
 	return sk ? receive(sk, fd, &r) : sl_sys_recvmsg(fd, msg, flags);
 }
 
-SL_API ssize_t sl_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *addr,
-			   socklen_t *addrlen)
+SL_API
+ssize_t sl_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *addr,
+		    socklen_t *addrlen)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
-	struct iovec iov = { buf, len };
+	struct iovec iov = {buf, len};
 	struct msghdr msg = {
 		.msg_name = addr,
 		.msg_namelen = addr && addrlen ? *addrlen : 0,
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
 	};
-	struct rx_req r = { &iov, 1, &msg, flags };
+	struct rx_req r = {&iov, 1, &msg, flags};
 	ssize_t n;
 
 	if (!sk)
@@ -478,15 +481,17 @@ SL_API ssize_t sl_recvfrom(int fd, void *buf, size_t len, int flags, struct sock
 	return n;
 }
 
-SL_API ssize_t sl_recv(int fd, void *buf, size_t len, int flags)
+SL_API
+ssize_t sl_recv(int fd, void *buf, size_t len, int flags)
 {
 	return sl_recvfrom(fd, buf, len, flags, NULL, NULL);
 }
 
-SL_API ssize_t sl_readv(int fd, const struct iovec *iov, int n)
+SL_API
+ssize_t sl_readv(int fd, const struct iovec *iov, int n)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
-	struct rx_req r = { iov, (size_t)n, NULL, 0 };
+	struct rx_req r = {iov, (size_t)n, NULL, 0};
 
 	if (!sk || n < 0 || n > 1024)
 		return sl_sys(SYS_readv, fd, iov, n);
@@ -494,8 +499,8 @@ SL_API ssize_t sl_readv(int fd, const struct iovec *iov, int n)
 }
 
 /* recvmmsg(2): the time-out is looked at after each datagram only, as Linux does it (BUGS). */
-SL_API int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags,
-		       struct timespec *timeout)
+SL_API
+int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct timespec *timeout)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 	uint64_t end = 0;
@@ -511,7 +516,7 @@ SL_API int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags,
 		      (uint64_t)timeout->tv_nsec;
 	for (; got < n; got++) {
 		struct msghdr *m = &msgs[got].msg_hdr;
-		struct rx_req r = { m->msg_iov, m->msg_iovlen, m, flags & ~MSG_WAITFORONE };
+		struct rx_req r = {m->msg_iov, m->msg_iovlen, m, flags & ~MSG_WAITFORONE};
 
 		if (got && (flags & MSG_WAITFORONE))
 			r.flags |= MSG_DONTWAIT;

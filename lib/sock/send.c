@@ -17,7 +17,7 @@
 /* Frames put on the ring before a kick, in calls that send many. */
 #define KICK_EVERY 32
 /* What a frame counts against the send buffer beside its payload. */
-#define TX_OVERHEAD 256
+#define TX_OVERHEAD  256
 #define MAX_GSO_SEGS 128 /* UDP_MAX_SEGMENTS */
 
 /* Flags that change nothing for a datagram of ours; others go to the kernel. */
@@ -278,7 +278,8 @@ static size_t put_all(struct sl_sock *sk, struct sl_lane *lane, const struct sl_
 	return off;
 }
 
-/* One datagram ---------------------------------------------------------------------------------- */
+/* One datagram ----------------------------------------------------------------------------------
+ */
 
 #define TO_KERNEL (-EREMOTE)
 
@@ -328,7 +329,7 @@ void sl_sock_on_room(struct sl_list *entry)
 static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struct tx_req *r,
 			   uint64_t now, struct sl_leg **leg_out)
 {
-	struct sl_tx_ctl ctl = { .tos = -1, .ttl = -1 };
+	struct sl_tx_ctl ctl = {.tos = -1, .ttl = -1};
 	struct sl_path special, *p = &sk->path;
 	size_t seg, sent;
 	bool ok;
@@ -457,17 +458,19 @@ static size_t iov_len(const struct iovec *iov, size_t n)
 	return len;
 }
 
-SL_API ssize_t sl_sendto(int fd, const void *buf, size_t len, int flags,
-			 const struct sockaddr *addr, socklen_t addrlen)
+SL_API
+ssize_t sl_sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *addr,
+		  socklen_t addrlen)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
-	struct iovec iov = { (void *)buf, len };
-	struct tx_req r = { &iov, 1, len, addr, addrlen, NULL, flags };
+	struct iovec iov = {(void *)buf, len};
+	struct tx_req r = {&iov, 1, len, addr, addrlen, NULL, flags};
 
 	return sk ? send_one(sk, fd, &r) : sl_sys_sendto(fd, buf, len, flags, addr, addrlen);
 }
 
-SL_API ssize_t sl_send(int fd, const void *buf, size_t len, int flags)
+SL_API
+ssize_t sl_send(int fd, const void *buf, size_t len, int flags)
 {
 	return sl_sendto(fd, buf, len, flags, NULL, 0);
 }
@@ -485,7 +488,8 @@ static struct tx_req from_msg(const struct msghdr *m, int flags)
 	};
 }
 
-SL_API ssize_t sl_sendmsg(int fd, const struct msghdr *msg, int flags)
+SL_API
+ssize_t sl_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 	struct tx_req r;
@@ -496,10 +500,11 @@ SL_API ssize_t sl_sendmsg(int fd, const struct msghdr *msg, int flags)
 	return send_one(sk, fd, &r);
 }
 
-SL_API ssize_t sl_writev(int fd, const struct iovec *iov, int n)
+SL_API
+ssize_t sl_writev(int fd, const struct iovec *iov, int n)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
-	struct tx_req r = { .iov = iov, .niov = (size_t)n };
+	struct tx_req r = {.iov = iov, .niov = (size_t)n};
 
 	if (!sk || n < 0 || n > 1024)
 		return sl_sys(SYS_writev, fd, iov, n);
@@ -545,7 +550,8 @@ static unsigned send_run(struct sl_sock *sk, struct mmsghdr *msgs, unsigned n, i
 	return done;
 }
 
-SL_API int sl_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
+SL_API
+int sl_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 	unsigned done = 0;

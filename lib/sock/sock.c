@@ -241,7 +241,8 @@ static bool same_netns(int fd)
 }
 
 /* What we can look after: UDP over IP, in the network namespace that we mirror. */
-SL_API int sl_socket(int domain, int type, int protocol)
+SL_API
+int sl_socket(int domain, int type, int protocol)
 {
 	int base = type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
 	int fd = sl_sys_socket(domain, type, protocol);
@@ -379,7 +380,8 @@ static void drop_fd(struct sl_sock *sk, int fd)
 	free_sock(sk);
 }
 
-SL_API void sl_replace(int fd)
+SL_API
+void sl_replace(int fd)
 {
 	uintptr_t w = sl_fdtab_word(fd);
 
@@ -392,13 +394,15 @@ SL_API void sl_replace(int fd)
 }
 
 /* The number must leave our table before the kernel can give it to somebody else. */
-SL_API int sl_close(int fd)
+SL_API
+int sl_close(int fd)
 {
 	sl_replace(fd);
 	return sl_sys_close(fd);
 }
 
-SL_API void sl_dup_done(int oldfd, int newfd)
+SL_API
+void sl_dup_done(int oldfd, int newfd)
 {
 	struct sl_sock *sk = sl_fd_sock(oldfd);
 	struct sl_epoll *ep = sl_fd_epoll(oldfd);
@@ -415,7 +419,8 @@ SL_API void sl_dup_done(int oldfd, int newfd)
 	}
 }
 
-SL_API int sl_hand_back(int fd)
+SL_API
+int sl_hand_back(int fd)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 

@@ -18,31 +18,31 @@
 #define SL_OS_ERR (1u << 1)
 
 /* Ancillary data wanted with each datagram (sl_sock.want). */
-#define SL_WANT_PKTINFO	    (1u << 0)
-#define SL_WANT_TOS	    (1u << 1)
-#define SL_WANT_TTL	    (1u << 2)
-#define SL_WANT_STAMP_US    (1u << 3)
-#define SL_WANT_STAMP_NS    (1u << 4)
-#define SL_WANT_STAMPING    (1u << 5) /* SO_TIMESTAMPING, software or hardware receive */
-#define SL_WANT_OVFL	    (1u << 6)
-#define SL_WANT_GRO	    (1u << 7)
-#define SL_WANT_ORIGDST	    (1u << 8)
-#define SL_WANT_PKTINFO6    (1u << 9)
-#define SL_WANT_TCLASS	    (1u << 10)
-#define SL_WANT_HOPLIMIT    (1u << 11)
-#define SL_WANT_ANY_STAMP   (SL_WANT_STAMP_US | SL_WANT_STAMP_NS | SL_WANT_STAMPING)
-#define SL_WANT_NEW_STAMP   (1u << 12) /* the 64-bit form of SO_TIMESTAMP(NS|ING) was asked for */
+#define SL_WANT_PKTINFO   (1u << 0)
+#define SL_WANT_TOS       (1u << 1)
+#define SL_WANT_TTL       (1u << 2)
+#define SL_WANT_STAMP_US  (1u << 3)
+#define SL_WANT_STAMP_NS  (1u << 4)
+#define SL_WANT_STAMPING  (1u << 5) /* SO_TIMESTAMPING, software or hardware receive */
+#define SL_WANT_OVFL      (1u << 6)
+#define SL_WANT_GRO       (1u << 7)
+#define SL_WANT_ORIGDST   (1u << 8)
+#define SL_WANT_PKTINFO6  (1u << 9)
+#define SL_WANT_TCLASS    (1u << 10)
+#define SL_WANT_HOPLIMIT  (1u << 11)
+#define SL_WANT_ANY_STAMP (SL_WANT_STAMP_US | SL_WANT_STAMP_NS | SL_WANT_STAMPING)
+#define SL_WANT_NEW_STAMP (1u << 12) /* the 64-bit form of SO_TIMESTAMP(NS|ING) was asked for */
 
 /* The last destination, with headers made for it. */
 struct sl_path {
 	uint64_t v4_name; /* first 8 bytes of the sockaddr_in it was made for, 0: made otherwise */
-	bool to_peer;	  /* made for the connected peer */
+	bool to_peer;     /* made for the connected peer */
 	struct sl_addr dst;
 	uint16_t port;
 	uint32_t oif;
 	struct sl_dst *d; /* in the cache of the lane; NULL: no path yet */
 	uint32_t serial;  /* of d when the headers were made */
-	bool os;	  /* a rule sends this destination through the kernel */
+	bool os;          /* a rule sends this destination through the kernel */
 	uint16_t max_payload;
 	struct sl_leg *leg; /* NULL: through the kernel */
 	struct sl_udp_hdr hdr;
@@ -59,29 +59,29 @@ struct sl_member;
 
 struct sl_sock {
 	/* what each call looks at */
-	int fd;		   /* the shadow */
-	uint32_t gen;	   /* raised when the object is used for another socket */
-	uint8_t state;	   /* enum sl_stat_state */
-	uint8_t family;	   /* AF_INET, AF_INET6 */
-	bool nonblock;	   /* O_NONBLOCK */
-	uint8_t os;	   /* SL_OS_*; atomic */
-	uint8_t os_turn;   /* whose turn it is when both have data */
-	bool os_first; /* just claimed: what the kernel has came before what we have */
-	bool corked;	   /* the kernel collects a datagram (MSG_MORE, UDP_CORK) */
-	uint16_t want;	   /* SL_WANT_* */
-	uint32_t os_hot;   /* polls of the kernel left: it had data lately */
-	uint32_t os_count; /* empty polls since the kernel was asked */
+	int fd;               /* the shadow */
+	uint32_t gen;         /* raised when the object is used for another socket */
+	uint8_t state;        /* enum sl_stat_state */
+	uint8_t family;       /* AF_INET, AF_INET6 */
+	bool nonblock;        /* O_NONBLOCK */
+	uint8_t os;           /* SL_OS_*; atomic */
+	uint8_t os_turn;      /* whose turn it is when both have data */
+	bool os_first;        /* just claimed: what the kernel has came before what we have */
+	bool corked;          /* the kernel collects a datagram (MSG_MORE, UDP_CORK) */
+	uint16_t want;        /* SL_WANT_* */
+	uint32_t os_hot;      /* polls of the kernel left: it had data lately */
+	uint32_t os_count;    /* empty polls since the kernel was asked */
 	struct sl_lane *lane; /* never NULL; sl_limbo while it is on none */
 	struct sl_sock_stats *stats;
 	struct sl_list watches; /* struct sl_watch */
-	uint64_t rcvtimeo_ns;	/* 0: none */
+	uint64_t rcvtimeo_ns;   /* 0: none */
 
 	/* receive */
 	struct sl_udp udp;
 
 	/* send */
-	uint32_t wmem;	 /* bytes that are on a transmit ring; atomic */
-	bool tx_blocked; /* a send found no room: EPOLLOUT is owed; lane held */
+	uint32_t wmem;          /* bytes that are on a transmit ring; atomic */
+	bool tx_blocked;        /* a send found no room: EPOLLOUT is owed; lane held */
 	struct sl_list blocked; /* in the lane's list of such */
 	struct sl_path path;
 	uint16_t ip_id;
@@ -94,10 +94,10 @@ struct sl_sock {
 	bool mc_loop;
 	bool v6only;
 	uint32_t mark;
-	uint32_t mc_oif;     /* IP(V6)_MULTICAST_IF */
+	uint32_t mc_oif; /* IP(V6)_MULTICAST_IF */
 	uint32_t unicast_oif;
 	struct sl_addr mc_src; /* source address that IP_MULTICAST_IF set */
-	uint32_t bound_if;   /* SO_BINDTODEVICE */
+	uint32_t bound_if;     /* SO_BINDTODEVICE */
 	uint32_t sndbuf;
 
 	/* names and claims; changed by the calls that change them, under `slow` */
@@ -106,10 +106,10 @@ struct sl_sock {
 	uint16_t local_port; /* 0: not bound */
 	uint32_t local_scope;
 	bool bound_addr; /* to an address, not a wildcard */
-	bool reuse;	 /* SO_REUSEADDR or SO_REUSEPORT */
+	bool reuse;      /* SO_REUSEADDR or SO_REUSEPORT */
 	bool reuseport;
-	bool mc_all; /* IP_MULTICAST_ALL */
-	bool passed; /* seen by a child: never to be offloaded again */
+	bool mc_all;    /* IP_MULTICAST_ALL */
+	bool passed;    /* seen by a child: never to be offloaded again */
 	uint32_t forks; /* of the process, when it was made (sl_forks) */
 	uint32_t nfds;
 	uint32_t slot;
@@ -166,8 +166,8 @@ void sl_sock_read_options(struct sl_sock *sk);
 /* mcast.c: memberships and the fan-out to several sockets */
 int sl_mcast_setsockopt(struct sl_sock *sk, int level, int name, const void *val, socklen_t len);
 bool sl_mcast_is_membership(int level, int name);
-void sl_mcast_claim(struct sl_sock *sk);   /* the socket has a lane and a port now */
-void sl_mcast_forget(struct sl_sock *sk);  /* it is going */
+void sl_mcast_claim(struct sl_sock *sk);  /* the socket has a lane and a port now */
+void sl_mcast_forget(struct sl_sock *sk); /* it is going */
 void sl_mcast_init(void);
 void sl_mcast_recheck(void);
 

@@ -12,8 +12,8 @@
 #include "base/sys.h"
 #include "sock/sock.h"
 
-#define GAP_NS	   500000ull   /* longer than interrupts and the keeper take */
-#define LOOK_NS	   50000ull    /* a system call of 0.2 us each: half a percent */
+#define GAP_NS     500000ull    /* longer than interrupts and the keeper take */
+#define LOOK_NS    50000ull     /* a system call of 0.2 us each: half a percent */
 #define CROWDED_NS 100000000ull /* how long we do without */
 
 static __thread uint64_t crowded_until;

@@ -15,7 +15,7 @@
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread bool starting; /* sockets that the start itself opens are the kernel's */
-static int started;	       /* 0 not yet, 1 up, -errno failed */
+static int started;            /* 0 not yet, 1 up, -errno failed */
 
 static void link_changed(const struct sl_link *link, bool gone);
 static void addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool gone);
@@ -166,7 +166,8 @@ static void addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool gone
 
 /* Fork ----------------------------------------------------------------------------------------- */
 
-SL_API void sl_fork_child(void)
+SL_API
+void sl_fork_child(void)
 {
 	if (sl_load(&started) != 1)
 		return;

@@ -69,9 +69,9 @@ static struct sl_lane *lane_new(uint64_t key)
 struct sl_lane *sl_lane_pick(uint32_t ifindex, int fd)
 {
 	uint64_t key = lane_key(ifindex, fd);
-	uint32_t limit = sl_settings.ring_limit_per_interface > 0 ?
-				       (uint32_t)sl_settings.ring_limit_per_interface :
-				       SL_MAX_LANES;
+	uint32_t limit = sl_settings.ring_limit_per_interface > 0
+				 ? (uint32_t)sl_settings.ring_limit_per_interface
+				 : SL_MAX_LANES;
 	struct sl_lane *l = NULL;
 
 	if (!sl_lock(&lock))
@@ -111,13 +111,13 @@ static struct sl_leg *find_leg(const struct sl_lane *lane, const struct sl_port 
 /* Maps the rings of what was leased; nothing of it stays on failure. */
 static int map_leases(struct sl_leg *leg, const struct sl_xsk_lease *leases)
 {
-	struct sl_frames none = { 0 };
+	struct sl_frames none = {0};
 
 	for (uint32_t q = 0; q < leg->nqueues; q++) {
 		const struct sl_xsk_lease *ls = &leases[q];
-		struct sl_xsk_sizes sizes = { ls->rx_size, ls->tx_size, ls->fill_size,
-					      ls->comp_size };
-		struct sl_xsk_maps maps = { ls->rx_map, ls->tx_map, ls->fill_map, ls->comp_map };
+		struct sl_xsk_sizes sizes = {ls->rx_size, ls->tx_size, ls->fill_size,
+					     ls->comp_size};
+		struct sl_xsk_maps maps = {ls->rx_map, ls->tx_map, ls->fill_map, ls->comp_map};
 		int err;
 
 		err = sl_xsk_open(&leg->xsk[q], ls->fd, &leg->port->queue[ls->queue], &sizes,

@@ -30,7 +30,7 @@ static bool configured(const char *name)
 		bool not = *g == '!';
 
 		if (fnmatch(g + not, name, 0) == 0)
-			ok = !not;
+			ok = !not ;
 	}
 	return ok;
 }

@@ -53,8 +53,7 @@ static void make_room(struct sl_lane *lane)
 	for (uint32_t i = 0; i < lane->nlegs; i++)
 		sl_leg_kick(lane->leg[i]);
 	sl_lane_reap(lane);
-	sl_list_for_each_safe(it, &lane->blocked)
-	{
+	sl_list_for_each_safe (it, &lane->blocked) {
 		lane->on_room(it);
 	}
 }
@@ -90,7 +89,7 @@ int sl_lane_turn(struct sl_lane *lane)
 
 bool sl_leg_post(struct sl_leg *leg, uint32_t frame, uint16_t off, uint16_t len)
 {
-	struct sl_tx_desc d = { .frame = frame, .off = off, .len = len };
+	struct sl_tx_desc d = {.frame = frame, .off = off, .len = len};
 
 	if (sl_unlikely(leg->tx->ops->post(leg->tx, &d, 1) == 0)) {
 		leg->lane->stats->tx_ring_full++;
@@ -202,7 +201,7 @@ void sl_lane_cross(struct sl_lane *from, struct sl_lane *to, uint32_t slot, cons
 static void cross_deliver(struct sl_cross *c)
 {
 	const struct sl_slot *s = &sl_slots[c->slot];
-	struct sl_rx_desc none = { .frame = c->in.frame };
+	struct sl_rx_desc none = {.frame = c->in.frame};
 	bool kept = false;
 
 	if (!sl_lane_lock(c->lane))

@@ -31,9 +31,9 @@ struct sl_leg {
 	struct sl_port *port;
 	struct sl_lane *lane;
 	struct sl_tx *tx;
-	uint32_t first;	 /* index into `lanes`, for claims */
+	uint32_t first; /* index into `lanes`, for claims */
 	uint32_t nqueues;
-	bool dead;	 /* the device is gone: nothing is sent any more */
+	bool dead; /* the device is gone: nothing is sent any more */
 	struct sl_xsk xsk[];
 };
 
@@ -50,9 +50,9 @@ struct sl_lane {
 	uint32_t nlegs;
 	struct sl_leg *leg[SL_STATS_PORTS];
 	struct sl_lane_stats *stats;
-	uint32_t turns;	   /* counted for the keeper: does the owner come by? */
-	uint32_t sleepers; /* threads that sleep on the descriptors themselves; atomic */
-	uint32_t users;	   /* sockets on it */
+	uint32_t turns;     /* counted for the keeper: does the owner come by? */
+	uint32_t sleepers;  /* threads that sleep on the descriptors themselves; atomic */
+	uint32_t users;     /* sockets on it */
 	bool keeper_asleep; /* the keeper waits on its descriptors */
 	/* Told at the end of a turn that reaped completions: somebody waits for room to send. */
 	struct sl_list blocked;

@@ -9,10 +9,10 @@
 /* A datagram in the queue: a frame, and where its parts are. */
 struct sl_dgram {
 	uint32_t frame;
-	uint16_t off; /* of the Ethernet header in the frame */
+	uint16_t off;             /* of the Ethernet header in the frame */
 	uint16_t l3, l4, payload; /* from off */
-	uint16_t len;	  /* of the payload */
-	uint16_t truesize; /* what it counts against the buffer */
+	uint16_t len;             /* of the payload */
+	uint16_t truesize;        /* what it counts against the buffer */
 	uint8_t v6, tos, ttl, stamp;
 	uint32_t ifindex;
 	uint64_t stamp_ns;
@@ -22,12 +22,12 @@ struct sl_dgram {
 #define SL_DGRAM_OVERHEAD 256
 
 struct sl_udp {
-	struct sl_dgram *ring; /* power of two, grows on demand; NULL: nothing came yet */
+	struct sl_dgram *ring;     /* power of two, grows on demand; NULL: nothing came yet */
 	uint32_t size, head, tail; /* head: next to read, tail: next to write */
-	uint32_t charged;	   /* truesize in the queue */
-	uint32_t rcvbuf;	   /* limit of charged, as SO_RCVBUF reads */
-	uint32_t drops;		   /* all there ever were (SO_RXQ_OVFL) */
-	bool connected;		   /* only from remote */
+	uint32_t charged;          /* truesize in the queue */
+	uint32_t rcvbuf;           /* limit of charged, as SO_RCVBUF reads */
+	uint32_t drops;            /* all there ever were (SO_RXQ_OVFL) */
+	bool connected;            /* only from remote */
 	bool rx_shut;
 	uint8_t min_ttl;
 	uint16_t remote_port;

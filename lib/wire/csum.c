@@ -62,7 +62,8 @@ uint64_t sl_csum_add(uint64_t sum, const void *data, size_t len)
 #if defined(__GNUC__) && !defined(__clang__)
 __attribute__((optimize("no-tree-slp-vectorize")))
 #endif
-static uint64_t copy_short(uint64_t sum, uint8_t *d, const uint8_t *s, size_t len)
+static uint64_t
+copy_short(uint64_t sum, uint8_t *d, const uint8_t *s, size_t len)
 {
 	uint64_t c = 0;
 

@@ -17,7 +17,7 @@
 /* A received packet: offsets from data, checked against len. */
 struct sl_pkt {
 	uint8_t *data;
-	uint32_t len;  /* bytes from data, padding included */
+	uint32_t len; /* bytes from data, padding included */
 	uint16_t l3;
 	uint16_t l4;
 	uint16_t payload;
@@ -83,7 +83,7 @@ uint64_t sl_pseudo_sum(const struct sl_addr *src, const struct sl_addr *dst, uin
  * checksums are filled in for each. */
 struct sl_udp_hdr {
 	uint8_t bytes[SL_MAX_HDR + 10]; /* copied as a whole, in words */
-	uint8_t len;			/* bytes of header, 0: not built */
+	uint8_t len;                    /* bytes of header, 0: not built */
 	uint8_t l3, l4;
 	bool v6;
 	uint64_t ip_sum;     /* of the IPv4 header, without length, id and checksum */
