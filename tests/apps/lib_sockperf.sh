@@ -11,13 +11,26 @@ feed() { # file: addresses one a line
 	printf 'U:%s\n' "$@"
 }
 
+# Datagrams for which a receiver's buffer had no room: it got no core for tens of milliseconds, which
+# happens to the kernel's as well as to ours when the machine is busy. They are nobody's fault.
+full() { echo $(($(udp_stat a RcvbufErrors) + $(udp_stat b RcvbufErrors))); }
+excused() { # count of full before, PID of the server
+	local n=$(($(full) - $1)) ours
+	if server_is_ours; then
+		ours=$(stat_sum "$2" rx_drops)
+		n=$((n + ${ours:-0}))
+	fi
+	echo $n
+}
+
 # name, most dropped messages in 1000, server options -- client options
 round() {
-	local name=$1 rate=$2 srv=() out sent
+	local name=$1 rate=$2 srv=() out full excused
 	shift 2
 	while [ "$1" != -- ]; do srv+=("$1"); shift; done
 	shift
 	out=$(said "$name")
+	full=$(full)
 	offload_begin
 	bg pb sockperf server "${srv[@]}" >"$out.server" 2>&1
 	wait_line "$out.server" "Warmup stage"
@@ -31,7 +44,9 @@ round() {
 	[ -n "$f" ] || { fail "$name says nothing"; tail -n 12 "$out" "$out.server" | sed 's/^/    | /'; stop "$BG"; return; }
 	set -- $f
 	ok "$name: messages came" test "${r:-0}" -gt 20
-	ok "$name: dropped $1 of $r" test $(($1 * 1000)) -le $((rate * (r + $1)))
+	excused=$(excused "$full" "$BG")
+	ok "$name: dropped $1 of $r, $excused of them by full buffers" \
+		test $((($1 - excused) * 1000)) -le $((rate * (r + $1)))
 	same "$name: duplicated and reordered" "0 0" "$2 $3"
 	# Beyond the MTU the kernel puts the pieces together.
 	[ "$name" = pp4000 ] || offload_end "$r" "$r"
@@ -40,21 +55,24 @@ round() {
 
 # One way: what the server counted of what was sent.
 throughput() { # name, most lost in 1000, client options
-	local name=$1 rate=$2 out sent got
+	local name=$1 rate=$2 out sent got full excused
 	shift 2
 	out=$(said "$name")
+	full=$(full)
 	offload_begin
 	bg pb sockperf server -i "$B4" -p 5001 -g >"$out.server" 2>&1
 	wait_line "$out.server" "Warmup stage"
 	pa timeout 60 sockperf tp -i "$B4" -p 5001 "$@" >"$out" 2>&1
 	ok "$name: the client ends well" test $? = 0
 	sleep 0.2
+	excused=$(excused "$full" "$BG")
 	kill -INT "$BG"
 	wait_end "$BG" 10
 	sent=$(sed -n 's/.*Total of \([0-9]*\) messages sent.*/\1/p' "$out")
 	got=$(sed -n 's/.*Total \([0-9]*\) messages received.*/\1/p' "$out.server")
 	say "    $name: sent ${sent:-?} received ${got:-?}"
 	[ -n "$sent" ] && [ -n "$got" ] || { fail "$name says nothing"; tail -n 12 "$out" "$out.server" | sed 's/^/    | /'; return; }
-	ok "$name: lost of $sent" test $(((sent - got) * 1000)) -le $((rate * sent))
+	ok "$name: lost $((sent - got)) of $sent, $excused of them by full buffers" \
+		test $(((sent - got - excused) * 1000)) -le $((rate * sent))
 	offload_end "$got"
 }
