@@ -98,7 +98,7 @@ include tests/tests.mk
 
 # Dependencies, installation, cleaning ---------------------------------------------------------
 DEPS_BUILD := build-essential clang llvm libbpf-dev libxdp-dev libmnl-dev bpftool pkg-config linux-libc-dev
-DEPS_TEST := libcmocka-dev iproute2 ethtool sockperf iperf3 socat python3-minimal netcat-openbsd \
+DEPS_TEST := libcmocka-dev iproute2 ethtool sockperf iperf3 socat python3 netcat-openbsd \
 	bind9-dnsutils unbound dnsperf nodejs libclang-rt-dev valgrind clang-format clang-tidy cppcheck \
 	procps gnuplot-nox
 .PHONY: deps
