@@ -105,7 +105,9 @@ static unsigned loop_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsi
 static int loop_kick(struct sl_tx *tx)
 {
 	tx->posted = 0;
-	return sl_container_of(tx, struct sl_loop_end, tx)->down ? -ENETDOWN : 0;
+	const struct sl_loop_end *end = sl_container_of(tx, struct sl_loop_end, tx);
+
+	return end->gone ? -ENXIO : end->down ? -ENETDOWN : 0;
 }
 
 static unsigned loop_reap(struct sl_tx *tx, struct sl_frames *cache)

@@ -43,7 +43,8 @@ struct sl_loop_end {
 	uint32_t nfill;
 	uint32_t *comp; /* frames that were sent */
 	uint32_t ncomp;
-	bool down; /* nothing can be sent: kick says -ENETDOWN */
+	bool down; /* nothing can be sent now: kick says -ENETDOWN */
+	bool gone; /* nor ever: kick says -ENXIO */
 	/* counters of what this end sent */
 	uint64_t sent, lost, doubled, late, damaged;
 	uint64_t refused;   /* not for the peer */

@@ -429,7 +429,7 @@ static ssize_t send_one(struct sl_sock *sk, int fd, const struct tx_req *r)
 		if (sl_unlikely(wants_kernel(sk, r)) || !sl_sock_lock(sk, &lane))
 			return send_kernel(sk, fd, r);
 		n = send_locked(sk, lane, r, sl_now_ns(), &leg);
-		if (sl_likely(leg != NULL) && sl_leg_kick(leg) == -ENETDOWN)
+		if (sl_likely(leg != NULL) && sl_leg_kick(leg) == -ENODEV)
 			n = TO_KERNEL;
 		sl_lane_unlock(lane);
 		if (n == TO_KERNEL)

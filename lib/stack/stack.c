@@ -109,11 +109,14 @@ int sl_leg_kick(struct sl_leg *leg)
 	leg->lane->stats->tx_kicks++;
 	if (leg->tx->unreaped >= REAP_EVERY)
 		leg->tx->ops->reap(leg->tx, &leg->lane->frames);
-	if (sl_unlikely(err < 0 && err != -EAGAIN)) {
-		leg->dead = true;
-		return -ENETDOWN;
-	}
-	return err;
+	if (sl_likely(err == 0) || err == -EAGAIN)
+		return err;
+	/* The link is down: what is on the ring goes out when it is up again, as from a device's
+	 * queue. Sent once more through the kernel it would come twice. */
+	if (err == -ENETDOWN)
+		return 0;
+	leg->dead = true;
+	return -ENODEV;
 }
 
 uint32_t sl_lane_frame(struct sl_lane *lane)

@@ -134,7 +134,8 @@ unsigned sl_lane_fds(struct sl_lane *lane, struct pollfd *fds, unsigned max);
 bool sl_leg_post(struct sl_leg *leg, uint32_t frame, uint16_t off, uint16_t len);
 /* Takes completions back on all legs. */
 void sl_lane_reap(struct sl_lane *lane);
-/* Starts what was posted. 0, -EAGAIN (ring full) or -ENETDOWN (device gone: leg is dead). */
+/* Starts what was posted. 0 (also while the link is down: frames wait on the ring), -EAGAIN (ring
+ * full) or -ENODEV (the device is gone: the leg is dead). */
 int sl_leg_kick(struct sl_leg *leg);
 /* A frame to fill; reaps completions when short. SL_NO_FRAME: none. */
 uint32_t sl_lane_frame(struct sl_lane *lane);
