@@ -66,7 +66,7 @@ ok "most of it by the UDP checksum" test $(($(udp_stat b InCsumErrors) - before)
 through --ba --loss 100%
 same "--ba leaves the other direction alone" "$COUNT" "$GOT"
 
-through --rate 20mbit --limit 100
+through --rate 5mbit --limit 100
 ok "a slow wire overflows its queue" test "$(wire_stat ab overflow)" -gt 100
 
 wire_up --delay 30ms
