@@ -7,7 +7,8 @@
 # A test is an executable that exits 0 (passed), 1 (failed) or 77 (skipped, says why). In unit and
 # bpf it is a program test_*.c, in net, preload and apps a script *.sh (lib*.sh are not tests).
 # Prints a line for each, the output of those that failed, and as the last line
-# `N passed, N failed, N skipped`. Logs are in $BUILD/logs. At most two run at a time.
+# `N passed, N failed, N skipped`. Logs are in $BUILD/logs. At most two run at a time; what failed
+# then runs once more alone, and is named as unsteady if it passes.
 set -u
 export LC_ALL=C
 cd "$(dirname "$0")/.." || exit 1
@@ -94,6 +95,21 @@ for path in "${LIST[@]}"; do
 done
 wait
 
+# A test that failed beside another one runs once more with the machine to itself: two tests, their
+# peers and all that spins are more threads than two cores. A failure that is none of timing
+# fails again; one that was is named.
+UNSTEADY=()
+if [ "$JOBS" -gt 1 ] && [ ${#LIST[@]} -gt 1 ]; then
+	for path in "${LIST[@]}"; do
+		log=$LOGS/$(name_of "$path" | tr / .).log
+		[ "$(cat "$log.result" 2>/dev/null)" = FAILED ] || continue
+		cp "$log" "$log.first"
+		echo "once more, alone:"
+		run_one "$path"
+		[ "$(cat "$log.result")" = FAILED ] || UNSTEADY+=("$(name_of "$path")")
+	done
+fi
+
 count() { cat "$LOGS"/*.result 2>/dev/null | grep -c "^$1$"; }
 failed=$(count FAILED)
 echo
@@ -101,6 +117,7 @@ for f in "$LOGS"/*.result; do
 	[ -e "$f" ] || continue
 	[ "$(cat "$f")" = FAILED ] && echo "failed: $(basename "$f" .log.result)"
 done
+[ ${#UNSTEADY[@]} -gt 0 ] && echo "unsteady (failed beside another test, passed alone): ${UNSTEADY[*]}"
 [ -n "${TOTALS:-}" ] && echo "$(count passed) $failed $(count skipped)" >>"$TOTALS"
 echo "$(count passed) passed, $failed failed, $(count skipped) skipped"
 [ "$failed" = 0 ] && [ ${#LIST[@]} -gt 0 ]
