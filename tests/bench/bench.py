@@ -118,6 +118,8 @@ def sockperf_latency(size, seconds, preload, spin):
         by_kernel = kernel_in("b") - before
     finally:
         stop(server)
+    if "percentile 50.000" not in out:
+        raise RuntimeError("sockperf gave no figures")
     pct = dict(re.findall(r"percentile (\d+\.\d+) = +([\d.]+)", out))
     bad = re.search(r"dropped messages = (\d+).*duplicated messages = (\d+).*"
                     r"out-of-order messages = (\d+)", out)
@@ -324,15 +326,18 @@ class Results:
         self.errors = []
 
     def add(self, group, case, call):
-        quiet()
+        """One round of a case; what a starved machine spoils is tried again, and told."""
         cases = self.values.setdefault(group, {}).setdefault(case, [])
-        try:
-            cases.append(call())
-        except (RuntimeError, AttributeError, KeyError, IndexError, ValueError,
-                subprocess.TimeoutExpired) as e:
-            cases.append(None)
-            self.errors.append(f"{group}: {case}: {e}")
-            print(f"  error: {group}: {case}: {e}", file=sys.stderr)
+        for _ in range(3):
+            quiet()
+            try:
+                cases.append(call())
+                return
+            except (RuntimeError, AttributeError, KeyError, IndexError, ValueError,
+                    subprocess.TimeoutExpired) as e:
+                self.errors.append(f"{group}: {case}: {e}")
+                print(f"  error: {group}: {case}: {e}", file=sys.stderr)
+        cases.append(None)
 
     def series(self, group, case, metric):
         rounds = self.values.get(group, {}).get(case, [])
