@@ -104,15 +104,6 @@ static size_t coalesce(struct sl_sock *sk, struct sl_lane *lane, const struct rx
 	return total - first->len;
 }
 
-static size_t iov_room(const struct rx_req *r)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < r->niov; i++)
-		n += r->iov[i].iov_len;
-	return n;
-}
-
 /* The oldest datagram into the caller's buffer; lane held, queue not empty. */
 static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, const struct rx_req *r)
 {
@@ -123,7 +114,7 @@ static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, const struct rx_re
 	if (sl_unlikely(gro)) {
 		/* coalesce() pops from the front: hold the first frame for its headers */
 		sl_frame_ref(d.frame);
-		full += coalesce(sk, lane, r, &d, iov_room(r));
+		full += coalesce(sk, lane, r, &d, sl_iov_len(r->iov, r->niov));
 		copied += full - d.len;
 	}
 	if (r->msg) {
@@ -495,7 +486,8 @@ ssize_t sl_readv(int fd, const struct iovec *iov, int n)
 
 	if (!sk || n < 0 || n > 1024)
 		return sl_sys(SYS_readv, fd, iov, n);
-	return iov_room(&r) ? receive(sk, fd, &r) : 0; /* fs/read_write.c asks nobody for nothing */
+	return sl_iov_len(r.iov, r.niov) ? receive(sk, fd, &r)
+					 : 0; /* fs/read_write.c asks nobody for nothing */
 }
 
 /* recvmmsg(2): the time-out is looked at after each datagram only, as Linux does it (BUGS). */

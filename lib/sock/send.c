@@ -449,15 +449,6 @@ static ssize_t send_one(struct sl_sock *sk, int fd, const struct tx_req *r)
 
 /* Calls ---------------------------------------------------------------------------------------- */
 
-static size_t iov_len(const struct iovec *iov, size_t n)
-{
-	size_t len = 0;
-
-	for (size_t i = 0; i < n; i++)
-		len += iov[i].iov_len;
-	return len;
-}
-
 SL_API
 ssize_t sl_sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *addr,
 		  socklen_t addrlen)
@@ -480,7 +471,7 @@ static struct tx_req from_msg(const struct msghdr *m, int flags)
 	return (struct tx_req){
 		.iov = m->msg_iov,
 		.niov = m->msg_iovlen,
-		.len = iov_len(m->msg_iov, m->msg_iovlen),
+		.len = sl_iov_len(m->msg_iov, m->msg_iovlen),
 		.name = m->msg_namelen ? m->msg_name : NULL,
 		.namelen = m->msg_namelen,
 		.msg = m,
@@ -508,7 +499,7 @@ ssize_t sl_writev(int fd, const struct iovec *iov, int n)
 
 	if (!sk || n < 0 || n > 1024)
 		return sl_sys(SYS_writev, fd, iov, n);
-	r.len = iov_len(iov, r.niov);
+	r.len = sl_iov_len(iov, r.niov);
 	if (r.len == 0)
 		return 0; /* as fs/read_write.c; write(2) of nothing sends an empty datagram */
 	return send_one(sk, fd, &r);

@@ -5,6 +5,7 @@
 #define SL_SOCK_H
 
 #include <netinet/in.h>
+#include <sys/uio.h>
 
 #include "base/list.h"
 #include "sock/fdtab.h"
@@ -118,6 +119,16 @@ struct sl_sock {
 	struct sl_member *members; /* multicast memberships */
 	struct sl_sock *next_free;
 };
+
+/* Bytes in all the pieces. */
+static inline size_t sl_iov_len(const struct iovec *iov, size_t n)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < n; i++)
+		len += iov[i].iov_len;
+	return len;
+}
 
 /* sock.c: life */
 int sl_sock_table_init(void);
