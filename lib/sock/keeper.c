@@ -23,9 +23,8 @@
 #define PARENT_MS 1000          /* most that a child waits for its parent's hand-back */
 #define BUSY_PKTS 256           /* a tick that found more comes again after a millisecond */
 
-static int epfd = -1;      /* mirrors, mailbox, bell, and shadow_ep */
+static int epfd = -1;      /* mirrors, mailbox, and shadow_ep */
 static int shadow_ep = -1; /* all shadows, edge-triggered */
-static int wake_fd = -1;   /* eventfd */
 static int mail[2] = {-1, -1};
 static pthread_t thread;
 
@@ -36,7 +35,7 @@ struct letter {
 	struct sl_sock *sk;
 };
 
-enum { TAG_NET = 1, TAG_WAKE, TAG_MAIL, TAG_SHADOWS };
+enum { TAG_NET = 1, TAG_MAIL, TAG_SHADOWS };
 
 static void watch_fd(int fd, uint32_t events, uint64_t tag)
 {
@@ -55,13 +54,6 @@ void sl_keeper_watch(struct sl_sock *sk)
 void sl_keeper_unwatch(int fd)
 {
 	sl_sys_epoll_ctl(shadow_ep, EPOLL_CTL_DEL, fd, NULL);
-}
-
-void sl_keeper_wake(void)
-{
-	uint64_t one = 1;
-
-	sl_sys_write(wake_fd, &one, sizeof(one));
 }
 
 /* The letter carries the writing end of a pipe, which the parent closes when it is done (or dies):
@@ -161,16 +153,12 @@ void sl_keeper_look(void)
 static void serve_events(void)
 {
 	struct epoll_event evs[8];
-	uint64_t v;
 	int n = sl_sys_epoll_wait(epfd, evs, sl_array_len(evs), 0);
 
 	for (int i = 0; i < n; i++) {
 		switch (evs[i].data.u64) {
 		case TAG_NET:
 			sl_net_on_readable();
-			break;
-		case TAG_WAKE:
-			sl_sys_read(wake_fd, &v, sizeof(v));
 			break;
 		case TAG_MAIL:
 			read_mail();
@@ -273,8 +261,7 @@ static int make_fds(void)
 {
 	epfd = sl_fd_keep(sl_sys_epoll_create1(EPOLL_CLOEXEC));
 	shadow_ep = sl_fd_keep(sl_sys_epoll_create1(EPOLL_CLOEXEC));
-	wake_fd = sl_fd_keep(sl_sys_eventfd(0, O_CLOEXEC | O_NONBLOCK));
-	if (epfd < 0 || shadow_ep < 0 || wake_fd < 0)
+	if (epfd < 0 || shadow_ep < 0)
 		return -EMFILE;
 	if (sl_sys(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
 		   mail) < 0)
@@ -282,7 +269,6 @@ static int make_fds(void)
 	mail[0] = sl_fd_keep(mail[0]);
 	mail[1] = sl_fd_keep(mail[1]);
 	watch_fd(shadow_ep, EPOLLIN, TAG_SHADOWS);
-	watch_fd(wake_fd, EPOLLIN, TAG_WAKE);
 	watch_fd(mail[0], EPOLLIN, TAG_MAIL);
 	watch_fd(sl_net_fd(), EPOLLIN, TAG_NET);
 	return 0;
@@ -313,7 +299,6 @@ void sl_keeper_child(void)
 {
 	sl_sys_close(epfd);
 	sl_sys_close(shadow_ep);
-	sl_sys_close(wake_fd);
 	sl_sys_close(mail[0]);
-	epfd = shadow_ep = wake_fd = mail[0] = -1;
+	epfd = shadow_ep = mail[0] = -1;
 }

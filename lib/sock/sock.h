@@ -196,7 +196,6 @@ void sl_keeper_watch(struct sl_sock *sk);
 void sl_keeper_unwatch(int fd);
 /* Sees what the kernel has for the shadows, now; any thread. One system call. */
 void sl_keeper_look(void);
-void sl_keeper_wake(void);
 void sl_keeper_place(void); /* place.c: the calling thread is the keeper */
 void sl_keeper_child(void);
 /* From a child: the parent should hand that socket back. */
