@@ -75,7 +75,7 @@ struct sl_device {
 	struct sl_port_info info;
 	uint32_t users;
 	int owner_fd;  /* listening socket whose name is the ownership of the device */
-	int reaper_fd; /* pipe to the reaper, -1: none */
+	int reaper_fd; /* socket to the reaper, -1: none */
 	struct sl_attach attach;
 	bool queues_bound;
 	struct sl_ring_sizes rings; /* of all queues and lanes; chosen when the queues are bound */
@@ -120,7 +120,7 @@ int sl_owner_take(uint32_t ifindex, const char *ifname, int *owner_fd, const cha
 void sl_owner_drain(int owner_fd);
 /* Starts the process that cleans up if we die. -ENOENT: no tool. */
 int sl_reaper_start(struct sl_device *port);
-/* Tells it that there is nothing to do. */
+/* Ends it; it cleans up what is still on the device. */
 void sl_reaper_stop(struct sl_device *port);
 
 /* broker_attach.c */

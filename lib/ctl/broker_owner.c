@@ -192,20 +192,45 @@ struct launch {
 	int err;
 };
 
+#define RAW __attribute__((no_sanitize("address", "thread", "undefined")))
+
+/* Closes all descriptors but those to pass on: the limit of the program may leave none free. */
+RAW static void close_others(const struct launch *l)
+{
+	unsigned int from = 0, next;
+
+	do {
+		next = ~0u;
+		for (int i = 0; i < SL_REAPER_FDS; i++)
+			if ((unsigned int)l->fd[i] >= from && (unsigned int)l->fd[i] < next)
+				next = (unsigned int)l->fd[i];
+		if (next > from)
+			sl_syscall6(SYS_close_range, from, next - 1, 0, 0, 0, 0);
+		from = next + 1;
+	} while (from);
+}
+
 /* Runs on the caller's memory with signals blocked and the caller stopped: system calls only. */
-__attribute__((no_sanitize("address", "thread", "undefined"))) static int reaper_child(void *arg)
+RAW static int reaper_child(void *arg)
 {
 	struct launch *l = arg;
 	long null;
 
-	for (int i = 0; i < SL_REAPER_FDS; i++)
-		l->fd[i] = (int)sl_syscall6(SYS_fcntl, l->fd[i], F_DUPFD, 16, 0, 0, 0);
+	close_others(l);
+	for (int i = 0; i < SL_REAPER_FDS; i++) {
+		l->fd[i] =
+			(int)sl_syscall6(SYS_fcntl, l->fd[i], F_DUPFD, 3 + SL_REAPER_FDS, 0, 0, 0);
+		if (l->fd[i] < 0) {
+			l->err = l->fd[i];
+			sl_syscall6(SYS_exit_group, 127, 0, 0, 0, 0, 0);
+		}
+	}
 	for (int i = 0; i < SL_REAPER_FDS; i++)
 		sl_syscall6(SYS_dup3, l->fd[i], 3 + i, 0, 0, 0, 0);
-	sl_syscall6(SYS_close_range, 3 + SL_REAPER_FDS, ~0u, 0, 0, 0, 0);
-	null = sl_syscall6(SYS_openat, AT_FDCWD, (long)"/dev/null", O_RDWR | O_CLOEXEC, 0, 0, 0);
+	null = sl_syscall6(SYS_openat, AT_FDCWD, (long)"/dev/null", O_RDWR, 0, 0, 0);
 	for (int i = 0; i < 3; i++)
 		sl_syscall6(SYS_dup3, null, i, 0, 0, 0, 0);
+	sl_syscall6(SYS_close_range, 3 + SL_REAPER_FDS, ~0u, 0, 0, 0, 0);
 	sl_syscall6(SYS_setsid, 0, 0, 0, 0, 0, 0);
 	l->err = (int)sl_syscall6(SYS_execve, (long)l->tool, (long)l->argv, (long)l->envp, 0, 0, 0);
 	sl_syscall6(SYS_exit_group, 127, 0, 0, 0, 0, 0);
@@ -214,7 +239,7 @@ __attribute__((no_sanitize("address", "thread", "undefined"))) static int reaper
 
 /* The middleman: his death makes init the reaper's parent, so the program's wait() never sees it.
  */
-__attribute__((no_sanitize("address", "thread", "undefined"))) static int middleman(void *arg)
+RAW static int middleman(void *arg)
 {
 	struct launch *l = arg;
 
@@ -266,7 +291,8 @@ int sl_reaper_start(struct sl_device *port)
 		return -ENOENT;
 	snprintf(ifindex, sizeof(ifindex), "%u", port->info.ifindex);
 	pass_env(l.envp, bpffs, libs);
-	err = (int)sl_sys(SYS_pipe2, life, O_CLOEXEC);
+	/* Not a pipe: telling one whose reaper was killed would raise SIGPIPE in the program. */
+	err = (int)sl_sys(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, life);
 	if (err)
 		return err;
 	l.fd[SL_REAPER_LIFE] = life[0];
@@ -289,9 +315,16 @@ int sl_reaper_start(struct sl_device *port)
 
 void sl_reaper_stop(struct sl_device *port)
 {
+	struct sl_link_now now;
+	int err;
+
 	if (port->reaper_fd < 0)
 		return;
-	sl_sys_write(port->reaper_fd, SL_REAPER_BYE, 1);
+	/* Without descriptors libxdp cannot detach: then the reaper must. */
+	err = sl_link_look(port->info.ifindex, &now);
+	if (err == -ENODEV || (!err && !now.xdp_id))
+		sl_sys(SYS_sendto, port->reaper_fd, SL_REAPER_BYE, 1, MSG_NOSIGNAL | MSG_DONTWAIT,
+		       NULL, 0);
 	sl_sys_close(port->reaper_fd);
 	port->reaper_fd = -1;
 }

@@ -5,7 +5,7 @@
  * process (a bpf_link would not, but does not let other programs in). Packets do not suffer: the
  * map of lanes is emptied by the kernel when the sockets die, so they pass. But nobody should find
  * a program of ours on a device that we do not use. The end is seen in two ways: the pidfd tells a
- * death even when children still hold the pipe; the pipe, closed on exec, tells that the process
+ * death even when children still hold the socket; the socket, closed on exec, tells that the process
  * has become another program. */
 #include "ctl/reaper.h"
 

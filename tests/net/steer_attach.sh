@@ -116,9 +116,13 @@ kill -9 "$SLEEP"
 
 # The reaper is nobody's business: no child of the program, none of its descriptors.
 hold "$TMP/hold" open "$DEV_B" lane 0
-R=$(for p in $(pgrep -f "^sluice reaper"); do
-	[ "$(readlink "/proc/$p/ns/net")" = "$(readlink "/proc/$HOLDER/ns/net")" ] && echo "$p"
-done)
+reaper_of() { # pid: the reaper in its network namespace
+	local p
+	for p in $(pgrep -f "^sluice reaper"); do
+		[ "$(readlink "/proc/$p/ns/net")" = "$(readlink "/proc/$1/ns/net")" ] && echo "$p"
+	done
+}
+R=$(reaper_of "$HOLDER")
 ok "the reaper runs" test -n "$R"
 same "the program has no children" "" "$(cat "/proc/$HOLDER/task/$HOLDER/children")"
 same "the reaper has six descriptors" "0 1 2 3 4 5" "$(ls "/proc/$R/fd" | xargs)"
@@ -129,6 +133,28 @@ ok "it is not stopped by signals" kill -0 "$R"
 release
 wait_end "$HOLDER" 10
 ok "it ends with the program" wait_until 5 gone "$R"
+
+# A reaper that somebody killed: the program still ends as it would have, not by SIGPIPE.
+hold "$TMP/hold" open "$DEV_B" lane 0
+kill -9 "$(reaper_of "$HOLDER")"
+release
+wait_end "$HOLDER" 10
+same "a killed reaper does not kill the program" 0 $?
+ok "nothing is left" clean
+
+# Hardly any descriptors: offloaded with a reaper, or not offloaded, and nothing is ever left.
+for n in 16 20 22 24 26 28 30 32 40; do
+	bg b prlimit --nofile=$n:$n "$DRIVE" tool "$TOOL" open "$DEV_B" lane 0 say ready wait 9 >"$TMP/hold" 2>&1
+	HOLDER=$BG
+	wait_line "$TMP/hold" ready
+	if grep -q '^lane 0: queue' "$TMP/hold"; then
+		same "$n descriptors: the reaper's" "0 1 2 3 4 5" "$(ls "/proc/$(reaper_of "$HOLDER")/fd" | xargs)"
+	else
+		ok "$n descriptors: nothing is left while it runs" wait_until 5 clean
+	fi
+	kill -9 "$HOLDER"
+	ok "$n descriptors: nothing is left after it" wait_until 5 clean
+done
 
 # Without the tool: alone, not pinned, and still nothing is left.
 bg b "$DRIVE" tool /nowhere/sluice open "$DEV_B" lane 0 say ready wait 9 >"$TMP/hold" 2>&1
