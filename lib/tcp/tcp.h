@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* TCP (RFC 9293) as a machine: segments, calls and time go in, segments and events come out. It
+ * does no I/O, takes no lock and reads no clock: the caller holds the host (a lane) and has set
+ * host->now_us. It knows frames (io/frame.h) as the memory of its queues, and nothing of sockets.
+ *
+ * Objects: a *host* is what the connections of one lane share. A *connection* (struct sl_tcp) is
+ * embedded in an object of the caller (a socket, a simulator's). A *request* is a connection of
+ * which only a SYN came; it and a TIME_WAIT are small records of the host. A *listener* has
+ * requests, and children that wait to be accepted. */
+#ifndef SL_TCP_H
+#define SL_TCP_H
+
+#include <sys/uio.h>
+
+#include "base/timer.h"
+#include "io/frame.h"
+#include "wire/tcp_seg.h"
+
+struct sl_tcp;
+struct sl_tcp_host;
+struct sl_tcp_listener;
+
+/* Linux' numbers, since TCP_INFO and /proc show them. */
+enum sl_tcp_state {
+	SL_TCP_ESTABLISHED = 1,
+	SL_TCP_SYN_SENT,
+	SL_TCP_SYN_RCVD,
+	SL_TCP_FIN_WAIT1,
+	SL_TCP_FIN_WAIT2,
+	SL_TCP_TIME_WAIT,
+	SL_TCP_CLOSED,
+	SL_TCP_CLOSE_WAIT,
+	SL_TCP_LAST_ACK,
+	SL_TCP_LISTEN,
+	SL_TCP_CLOSING,
+};
+
+/* Addresses of a connection; IPv4 as ::ffff:a.b.c.d. Host order. */
+struct sl_tcp_key {
+	struct sl_addr local, remote;
+	uint16_t lport, rport;
+};
+
+/* The host's table: connections, requests and TIME_WAIT by key. */
+enum sl_tcp_kind { SL_TCP_CONN, SL_TCP_REQ, SL_TCP_TW };
+struct sl_tcp_node {
+	struct sl_tcp_node *next;
+	struct sl_tcp_key key;
+	uint8_t kind;
+	bool hashed;
+};
+
+/* What a connection tells its owner (sl_tcp_ops.event), in any mix. */
+#define SL_TCP_EV_CONNECTED (1u << 0) /* our connect() has succeeded */
+#define SL_TCP_EV_IN        (1u << 1) /* data, or the end of them, can be read now */
+#define SL_TCP_EV_OUT       (1u << 2) /* room in the send queue again, after there was none */
+#define SL_TCP_EV_URG       (1u << 3) /* an urgent pointer is new (SIGURG, EPOLLPRI) */
+#define SL_TCP_EV_RDHUP     (1u << 4) /* FIN came */
+#define SL_TCP_EV_ERROR     (1u << 5) /* c->error: reset, timed out, unreachable */
+#define SL_TCP_EV_SENT      (1u << 6) /* snd_una has moved (MSG_ZEROCOPY, SIOCOUTQ waiters) */
+#define SL_TCP_EV_CLOSED                                                                           \
+	(1u << 7) /* CLOSED: the host knows it no longer; the last event.                          \
+		     When c->orphan the owner frees it now (sl_tcp_fini) */
+
+/* What the core needs of the world. All are called with the host held; none may call back into the
+ * connection. */
+struct sl_tcp_ops {
+	/* Sends a segment of c. Its payload is seg->len bytes at off in frame (SL_NO_FRAME: none),
+	 * psum their checksum sum. The frame stays the core's: who sends adds a reference if he
+	 * needs it longer. Data at an off above SL_TCP_HEADROOM have others in front of them that
+	 * must not be overwritten. False: no room now (sl_tcp_on_room() later). */
+	bool (*send)(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
+		     uint64_t psum);
+	/* A segment that belongs to no connection (reset, SYN-ACK, challenge, TIME_WAIT): never has
+	 * data, may be lost. from: what it answers was received as (opaque, may be NULL). */
+	void (*reply)(struct sl_tcp_host *h, const struct sl_tcp_key *key,
+		      const struct sl_tcp_seg *seg, void *from);
+	void (*event)(struct sl_tcp *c, uint32_t events);
+	/* A connection for a completed handshake of l: memory that holds a struct sl_tcp, zeroed,
+	 * with the owner's own fields set. NULL: none to be had (the handshake's ACK is dropped).
+	 */
+	struct sl_tcp *(*child_new)(struct sl_tcp_listener *l, const struct sl_tcp_key *key);
+	/* The child could not be made or accepted after all. */
+	void (*child_free)(struct sl_tcp *c);
+	/* A child has joined l's accept queue. */
+	void (*accept_ready)(struct sl_tcp_listener *l);
+	/* MSS that the route to c allows (device MTU less IP and TCP header), without options. */
+	uint16_t (*route_mss)(struct sl_tcp_host *h, const struct sl_tcp_key *key);
+	/* SLUICE counters live with the caller: adds n to counter id (enum sl_tcp_count). */
+	void (*count)(struct sl_tcp_host *h, unsigned id, uint32_t n);
+};
+
+/* Named as in /proc/net/netstat where Linux has the like. */
+enum sl_tcp_count {
+	SL_TCPC_ACTIVE_OPENS,
+	SL_TCPC_PASSIVE_OPENS,
+	SL_TCPC_ATTEMPT_FAILS,
+	SL_TCPC_ESTAB_RESETS,
+	SL_TCPC_IN_SEGS,
+	SL_TCPC_OUT_SEGS,
+	SL_TCPC_RETRANS_SEGS,
+	SL_TCPC_OUT_RSTS,
+	SL_TCPC_IN_ERRS,
+	SL_TCPC_RTO,
+	SL_TCPC_TLP,
+	SL_TCPC_FAST_RECOVERY,
+	SL_TCPC_SPURIOUS,
+	SL_TCPC_DSACK_RECV,
+	SL_TCPC_PAWS,
+	SL_TCPC_CHALLENGE_ACK,
+	SL_TCPC_OFO_QUEUE,
+	SL_TCPC_RCV_PRUNED, /* no room in the receive buffer: dropped */
+	SL_TCPC_SYN_COOKIES_SENT,
+	SL_TCPC_SYN_COOKIES_RECV,
+	SL_TCPC_SYN_COOKIES_FAILED,
+	SL_TCPC_LISTEN_OVERFLOWS,
+	SL_TCPC_LISTEN_DROPS,
+	SL_TCPC_TW,
+	SL_TCPC_TW_REUSED,
+	SL_TCPC_ABORT_ON_DATA,
+	SL_TCPC_ABORT_ON_TIMEOUT,
+	SL_TCPC_KEEPALIVE,
+	SL_TCPC_COALESCED,
+	SL_TCPC_NO_FRAMES,
+	SL_TCPC_COUNT
+};
+
+/* Settings of all connections: read from /proc/sys/net/ipv4/tcp_* by the caller, so that an
+ * offloaded program behaves as the machine is set. sl_tcp_params_default() has Linux' defaults. */
+struct sl_tcp_params {
+	uint32_t rmem_min, rmem_default, rmem_max; /* tcp_rmem, bytes */
+	uint32_t wmem_min, wmem_default, wmem_max;
+	uint32_t init_cwnd; /* segments (RFC 6928) */
+	uint32_t syn_retries, synack_retries, retries2, orphan_retries;
+	uint32_t keepalive_time_ms, keepalive_intvl_ms, keepalive_probes;
+	uint32_t fin_timeout_ms; /* orphaned FIN_WAIT2 */
+	uint32_t rto_min_ms, rto_max_ms;
+	uint32_t delack_min_ms, delack_max_ms; /* 40, 200 */
+	uint32_t quickack_segs;                /* ACKs sent at once at the start (R2's threshold) */
+	uint32_t ack_every_bytes;              /* 0: every second full segment */
+	bool timestamps, window_scaling, sack, dsack, ecn_out, ecn_in;
+	uint8_t ecn; /* tcp_ecn: 0, 1, 2 */
+	bool moderate_rcvbuf;
+	bool abort_on_overflow;
+	bool slow_start_after_idle;
+	bool frto, recovery_rack, tlp;
+	bool tw_reuse;
+	uint8_t syncookies; /* 0, 1, 2 (always) */
+	uint8_t tfo;        /* tcp_fastopen bits */
+	bool mtu_probing;   /* black-hole detection */
+	uint32_t base_mss, min_snd_mss;
+	uint32_t challenge_ack_limit; /* a second, host wide */
+	uint32_t invalid_ratelimit_ms;
+	char congestion[16]; /* "cubic" */
+};
+extern struct sl_tcp_params sl_tcp_params;
+void sl_tcp_params_default(struct sl_tcp_params *p);
+
+/* What the connections of a lane share. */
+struct sl_tcp_host {
+	const struct sl_tcp_ops *ops;
+	struct sl_frames *frames;
+	struct sl_wheel wheel;
+	uint64_t now_us;             /* set by the caller before every call */
+	uint32_t tsval_ms;           /* derived from now_us by sl_tcp_set_now() */
+	struct sl_tcp_node **bucket; /* power of two; grows */
+	uint32_t nbuckets, nnodes;
+	struct sl_list out;  /* connections that owe an ACK or may send: sl_tcp_flush() */
+	struct sl_list room; /* connections whose send() was refused: sl_tcp_on_room() */
+	uint8_t key[16];     /* secret: ISN, cookies, time stamp offset (RFC 6528, 7323 5.4) */
+	uint32_t challenge_left;
+	uint64_t challenge_from_us;
+	uint32_t ntw, nreq;
+	void *owner; /* the lane */
+};
+
+int sl_tcp_host_init(struct sl_tcp_host *h, const struct sl_tcp_ops *ops, struct sl_frames *frames,
+		     const uint8_t secret[16], uint64_t now_us, void *owner);
+/* Frees tables and records. Connections must have been ended before. */
+void sl_tcp_host_fini(struct sl_tcp_host *h);
+static inline void sl_tcp_set_now(struct sl_tcp_host *h, uint64_t now_us)
+{
+	h->now_us = now_us;
+}
+
+/* Expires timers that are due. Returns the time of the next call at the latest, UINT64_MAX: none.
+ */
+uint64_t sl_tcp_run_timers(struct sl_tcp_host *h);
+/* Sends what connections owe after a batch of input or calls (ACKs, data that the window now
+ * allows). Once at the end of a turn or a call. */
+void sl_tcp_flush(struct sl_tcp_host *h);
+/* There is room to send again. */
+void sl_tcp_on_room(struct sl_tcp_host *h);
+
+/* Input ---------------------------------------------------------------------------------------- */
+
+/* A received segment for key (local is ours), its payload in frame at off. from: opaque, for
+ * ops->reply. l: the listener on the local port, or NULL. The table decides: connection, request,
+ * TIME_WAIT, else the listener, else a reset (RFC 9293 3.10.7). Returns whether the frame was
+ * kept (the caller's reference is then the core's). */
+bool sl_tcp_input(struct sl_tcp_host *h, const struct sl_tcp_key *key, const struct sl_tcp_seg *seg,
+		  uint32_t frame, uint16_t off, struct sl_tcp_listener *l, void *from);
+/* The same when the connection is known already (the slot of the steering program). */
+bool sl_tcp_conn_input(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
+		       void *from);
+/* The connection of that key, or NULL (also for requests and TIME_WAIT). */
+struct sl_tcp *sl_tcp_find(struct sl_tcp_host *h, const struct sl_tcp_key *key);
+/* ICMP for a segment of c with sequence number seq: err as Linux maps it (ECONNREFUSED,
+ * EHOSTUNREACH, ...), hard or soft; mtu above 0: fragmentation needed, the next hop's MTU less the
+ * IP header. RFC 5927: what is not in flight is ignored. */
+void sl_tcp_icmp(struct sl_tcp *c, uint32_t seq, int err, bool hard, uint32_t mtu);
+
+/* Calls ---------------------------------------------------------------------------------------- */
+
+/* Makes c (zeroed memory) a closed connection of h with the defaults. */
+void sl_tcp_init(struct sl_tcp *c, struct sl_tcp_host *h);
+/* Ends it at once without a word to the peer, frees queues. The memory is the caller's again. */
+void sl_tcp_fini(struct sl_tcp *c);
+
+/* OPEN: sends SYN. 0; -EADDRINUSE (the key is taken; a TIME_WAIT is reused by RFC 6191), -ENOMEM.
+ */
+int sl_tcp_connect(struct sl_tcp *c, const struct sl_tcp_key *key);
+/* SEND: copies from iov, skipping the first `skip` bytes. Returns bytes taken (0: queue full),
+ * -EPIPE after shutdown, -c->error once, -ENOTCONN. oob: the last byte is urgent. more: MSG_MORE.
+ * What goes out at once does so in sl_tcp_flush(). */
+long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t skip, bool more,
+		  bool oob);
+/* RECEIVE: copies up to the length of iov; 0: nothing there (look at sl_tcp_at_eof()). peek leaves
+ * it; trunc discards instead of copying; stops at the urgent mark as Linux does. */
+long sl_tcp_read(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t peek_off, bool peek,
+		 bool trunc);
+/* The urgent byte: 1 and *b; 0: not arrived yet (EAGAIN); -EINVAL: none. */
+int sl_tcp_read_oob(struct sl_tcp *c, uint8_t *b, bool peek);
+bool sl_tcp_at_mark(const struct sl_tcp *c);
+bool sl_tcp_at_eof(const struct sl_tcp *c);       /* everything was read, and FIN or an end came */
+uint32_t sl_tcp_readable(const struct sl_tcp *c); /* bytes that can be read now (FIONREAD) */
+uint32_t sl_tcp_unsent(const struct sl_tcp *c);   /* SIOCOUTQNSD */
+uint32_t sl_tcp_unacked(const struct sl_tcp *c);  /* SIOCOUTQ: written, not acknowledged */
+uint32_t
+sl_tcp_write_room(const struct sl_tcp *c); /* bytes; 0: full. Writable as sk_stream_is_writeable */
+/* SHUT_WR: FIN after the data. 0 or -ENOTCONN. SHUT_RD needs nothing of the peer. */
+int sl_tcp_shutdown(struct sl_tcp *c, bool rd, bool wr);
+/* CLOSE: the owner lets go. linger_ms: -1 off, 0 reset, else as SO_LINGER (the waiting is the
+ * caller's). Unread data: RST (RFC 2525 2.17). c->orphan is set: it goes on by itself until
+ * SL_TCP_EV_CLOSED. True: it is CLOSED already (the event has come). */
+bool sl_tcp_close(struct sl_tcp *c, int linger_ms);
+/* ABORT: RST to the peer where RFC 9293 3.10.5 says so, error for the owner. */
+void sl_tcp_abort(struct sl_tcp *c, int err);
+/* Someone changed an option (NODELAY, CORK off, rcvbuf, quickack...): do what follows from it. */
+void sl_tcp_option_changed(struct sl_tcp *c);
+/* 0 or -ENOENT. The table's name becomes c's algorithm. */
+int sl_tcp_set_congestion(struct sl_tcp *c, const char *name);
+const char *sl_tcp_congestion(const struct sl_tcp *c);
+/* Names of all algorithms, in order; NULL at the end. */
+const char *const *sl_tcp_congestions(void);
+struct tcp_info;
+void sl_tcp_info(const struct sl_tcp *c, struct tcp_info *info); /* linux/tcp.h's, all we know */
+
+/* Listening ------------------------------------------------------------------------------------ */
+
+struct sl_tcp_listener {
+	struct sl_list children; /* established, to be accepted; nodes are sl_tcp.accept_node */
+	struct sl_list requests; /* oldest first */
+	uint32_t nchildren, nrequests;
+	uint32_t backlog;        /* as listen(2) clamps it; Linux accepts backlog + 1 */
+	uint32_t defer_accept_s; /* TCP_DEFER_ACCEPT, 0: off */
+	uint32_t tfo_qlen;       /* TCP_FASTOPEN, 0: off */
+	uint32_t ntfo;
+	uint64_t overflow_us; /* of the last overflow: cookies are accepted for a while */
+	/* inherited by children */
+	uint32_t rcvbuf, sndbuf;
+	uint16_t user_mss;
+	bool nodelay, keepalive, rcvbuf_locked, sndbuf_locked;
+	uint32_t keep_time_ms, keep_intvl_ms, keep_probes, user_timeout_ms, linger2_ms;
+	char congestion[16];
+	bool closed; /* no more children */
+	void *owner;
+};
+void sl_tcp_listener_init(struct sl_tcp_listener *l);
+/* Takes the oldest child, or NULL. */
+struct sl_tcp *sl_tcp_accept(struct sl_tcp_host *h, struct sl_tcp_listener *l);
+/* Resets children that were not accepted, forgets requests. */
+void sl_tcp_listener_fini(struct sl_tcp_host *h, struct sl_tcp_listener *l);
+
+/* Hand-back and take-over ---------------------------------------------------------------------- */
+
+/* All that TCP_REPAIR needs (net/ipv4/tcp.c, CRIU's soccr): a synchronised connection as the kernel
+ * would have it. The queues stay in c: read them by sl_tcp_repair_*. */
+struct sl_tcp_repair {
+	struct sl_tcp_key key;
+	uint8_t state;    /* enum sl_tcp_state */
+	uint32_t snd_nxt; /* of the first byte not in the send queue: snd_una + bytes queued */
+	uint32_t snd_una, rcv_nxt; /* rcv_nxt: after the bytes of the receive queue */
+	uint32_t snd_wl1, snd_wnd, max_window, rcv_wnd, rcv_wup;
+	uint32_t unsent; /* bytes at the end of the send queue that were never sent */
+	uint32_t sndq, rcvq;
+	uint16_t mss_clamp;
+	uint8_t snd_wscale, rcv_wscale;
+	bool wscale_ok, sack_ok, ts_ok, ecn_ok;
+	bool fin_sent, fin_rcvd, fin_queued;
+	uint32_t tsval; /* what TCP_TIMESTAMP is to be set to */
+	uint32_t ts_recent;
+};
+/* False: not in a state that the kernel can take (not synchronised). */
+bool sl_tcp_repair_get(const struct sl_tcp *c, struct sl_tcp_repair *r);
+/* Copies up to n bytes from `at` of the send or receive queue; how many. */
+uint32_t sl_tcp_repair_sndq(const struct sl_tcp *c, uint32_t at, void *buf, uint32_t n);
+uint32_t sl_tcp_repair_rcvq(const struct sl_tcp *c, uint32_t at, void *buf, uint32_t n);
+/* Makes c (initialised) a connection in that state; queues are added by the two calls below. */
+int sl_tcp_repair_set(struct sl_tcp *c, const struct sl_tcp_repair *r);
+int sl_tcp_repair_add_sndq(struct sl_tcp *c, const void *buf, uint32_t n);
+int sl_tcp_repair_add_rcvq(struct sl_tcp *c, const void *buf, uint32_t n);
+
+#include "tcp/tcp_conn.h"
+
+#endif

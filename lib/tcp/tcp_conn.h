@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The connection block (RFC 9293 3.3.1, "TCB"). Variables bear the RFCs' names. Owners embed it and
+ * read the fields that are theirs; only lib/tcp writes, but for those under "options". */
+#ifndef SL_TCP_CONN_H
+#define SL_TCP_CONN_H
+
+#include "tcp/tcp.h"
+
+/* A piece of the send queue: at most one segment's bytes, in a frame of its own. */
+struct sl_txseg {
+	uint32_t frame; /* SL_NO_FRAME: SYN or FIN alone */
+	uint32_t seq;
+	uint16_t off; /* of the bytes in the frame */
+	uint16_t len;
+	uint16_t sum;     /* folded, not complemented sum of the bytes (SL_CSUM of even start) */
+	uint8_t flags;    /* SL_TCP_SYN, FIN, PSH, URG that it carries */
+	uint8_t marks;    /* SL_TXS_* */
+	uint8_t sent;     /* how often, saturating */
+	uint64_t sent_us; /* last time */
+	/* delivery rate and RACK (draft-cheng-iccrg-delivery-rate-estimation) */
+	uint32_t delivered;
+	uint32_t tsval;
+};
+#define SL_TXS_SACKED (1u << 0)
+#define SL_TXS_LOST   (1u << 1)
+#define SL_TXS_RETX   (1u << 2) /* retransmitted and that copy is in flight */
+
+/* Received bytes in order. */
+struct sl_rxseg {
+	uint32_t frame;
+	uint16_t off, len;
+};
+/* Received bytes beyond a hole; a sorted array, disjoint. */
+struct sl_oooseg {
+	uint32_t seq;
+	uint32_t frame; /* SL_NO_FRAME: a FIN alone */
+	uint16_t off, len;
+	bool fin;
+};
+
+/* Congestion control: a table of functions (tcp_congestion_ops of Linux is the model). All are
+ * called with c->cwnd in segments of c->mss. */
+struct sl_cc {
+	const char *name;
+	void (*init)(struct sl_tcp *c);
+	/* newly acked segments (not in recovery); is cwnd the limit? */
+	void (*on_ack)(struct sl_tcp *c, uint32_t acked_segs, uint32_t rtt_us);
+	uint32_t (*ssthresh)(struct sl_tcp *c); /* after a loss: segments */
+	void (*on_rto)(struct sl_tcp *c);
+	uint32_t (*undo_cwnd)(struct sl_tcp *c); /* the reduction was spurious */
+	void (*on_idle)(struct sl_tcp *c);       /* begins to send after being idle */
+};
+#define SL_CC_PRIV 8 /* words of private state */
+
+enum sl_tcp_ca { SL_CA_OPEN, SL_CA_DISORDER, SL_CA_CWR, SL_CA_RECOVERY, SL_CA_LOSS };
+
+struct sl_tcp {
+	struct sl_tcp_node node; /* in the host's table: the key */
+	struct sl_tcp_host *host;
+	struct sl_list accept_node; /* in the listener's children, until accepted */
+	struct sl_list out_node;    /* in host->out or host->room */
+	struct sl_timer timer;      /* the one timer: the nearest of the deadlines below */
+
+	uint8_t state; /* enum sl_tcp_state */
+	bool orphan;   /* the owner's program has closed it */
+	bool child;    /* came by a listener */
+	bool fin_queued, fin_sent, fin_acked, fin_rcvd;
+	bool rx_shut, tx_shut;
+	bool reported; /* SL_TCP_EV_CLOSED was sent */
+	bool want_out; /* the owner waits for room: EV_OUT is owed */
+	int error;     /* positive errno for the owner, taken once */
+	int soft_error;
+
+	/* agreed options */
+	bool ts_ok, wscale_ok, sack_ok, ecn_ok;
+	uint8_t snd_wscale, rcv_wscale;
+	uint16_t mss;       /* of what we send now, options that are on every segment taken off */
+	uint16_t mss_clamp; /* what the peer's SYN (and TCP_MAXSEG) allows, without options */
+	uint16_t adv_mss;   /* what we announced */
+	uint16_t rcv_mss;   /* estimate of what the peer sends (delayed ACK, silly window) */
+	uint16_t pmtu_mss;  /* what the path allows, 0: unknown */
+
+	/* options of the owner; sl_tcp_option_changed() after a change */
+	bool nodelay, cork, keepalive;
+	bool rcvbuf_locked, sndbuf_locked; /* set by the program: no auto-tuning */
+	uint8_t quickack_user;             /* 0: not set, 1: off, 2: on (TCP_QUICKACK) */
+	uint8_t tos;
+	uint16_t user_mss;                                 /* TCP_MAXSEG, 0: none */
+	uint16_t syncnt;                                   /* TCP_SYNCNT, 0: params */
+	uint32_t rcvbuf, sndbuf;                           /* bytes of charged memory */
+	uint32_t notsent_lowat;                            /* 0: none */
+	uint32_t keep_time_ms, keep_intvl_ms, keep_probes; /* 0: params */
+	uint32_t user_timeout_ms;
+	uint32_t linger2_ms;      /* TCP_LINGER2; UINT32_MAX: close FIN_WAIT2 at once */
+	uint64_t max_pacing_rate; /* bytes a second, 0: none */
+	uint32_t window_clamp;
+
+	/* send sequence (RFC 9293 figure 3) */
+	uint32_t iss, snd_una, snd_nxt, snd_wl1, snd_wl2;
+	uint32_t snd_wnd, max_window;
+	uint32_t snd_up;    /* urgent pointer; valid while urg_out */
+	uint32_t write_seq; /* after the last byte (and FIN) in the queue */
+	bool urg_out;
+
+	/* send queue: ring of txsize (power of two); tx_una <= tx_nxt <= tx_tail index it. Index
+	 * tx_nxt is the first piece that was never sent. */
+	struct sl_txseg *tx;
+	uint32_t txsize, tx_una, tx_nxt, tx_tail;
+	uint32_t wmem; /* bytes charged: frames of the queue */
+
+	/* receive sequence */
+	uint32_t irs, rcv_nxt, rcv_wnd, rcv_wup, rcv_up, copied_seq;
+	uint32_t last_ack_sent;
+	bool urg_in;   /* an urgent byte is announced or there, not read yet */
+	bool urg_have; /* it has come: urg_byte */
+	uint8_t urg_byte;
+
+	/* receive queue */
+	struct sl_rxseg *rx;
+	uint32_t rxsize, rx_head, rx_tail;
+	uint32_t rx_bytes;
+	uint32_t rmem; /* bytes charged: both queues */
+	struct sl_oooseg *ooo;
+	uint32_t noo, ooosize;
+	struct sl_tcp_block dsack; /* to be reported with the next ACK */
+	bool have_dsack;
+	struct sl_tcp_block last_sack[3]; /* most recent first */
+	uint8_t nlast_sack;
+
+	/* time stamps (RFC 7323) */
+	uint32_t ts_recent;
+	uint64_t ts_recent_us; /* when it was taken */
+	uint32_t ts_off;       /* added to our clock */
+
+	/* RTT (RFC 6298), microseconds */
+	uint32_t srtt_us, rttvar_us, rto_us, min_rtt_us;
+	uint64_t min_rtt_at_us;
+	uint8_t backoff;
+
+	/* loss detection and recovery (RFC 6675, 8985, 5682) */
+	uint8_t ca; /* enum sl_tcp_ca */
+	uint8_t dupacks;
+	uint16_t reo_wnd_mult, reo_wnd_persist;
+	bool rack_reordering;
+	bool tlp_out, tlp_retrans;
+	bool frto;
+	uint32_t tlp_end_seq;
+	uint32_t high_seq; /* recovery point */
+	uint32_t frto_high;
+	uint32_t sacked_out, lost_out, retx_out; /* pieces */
+	uint64_t rack_sent_us;
+	uint32_t rack_end_seq, rack_rtt_us, rack_fack, rack_dsack_round;
+	uint32_t retrans_first_us32; /* when the first retransmission was sent (undo by time stamp)
+				      */
+	uint32_t undo_marker, undo_retrans;
+	uint32_t prior_cwnd, prior_ssthresh;
+
+	/* congestion window (RFC 5681), segments */
+	const struct sl_cc *cc;
+	uint32_t cwnd, ssthresh, cwnd_cnt;
+	uint32_t prr_delivered, prr_out; /* RFC 6937 */
+	uint32_t delivered, lost;
+	uint32_t cwnd_used, max_in_flight; /* RFC 7661: is the window used? */
+	uint64_t last_sent_us;
+	uint64_t cc_priv[SL_CC_PRIV];
+	bool ece_owed; /* we echo CE until CWR comes (RFC 3168) */
+	bool cwr_owed;
+
+	/* pacing */
+	uint64_t pace_next_us;
+
+	/* acknowledging */
+	uint8_t quick; /* ACKs still to be sent at once */
+	bool pingpong; /* interactive: delay ACKs */
+	bool ack_now, ack_pending;
+	uint32_t ato_us;
+	uint64_t last_rcv_us;
+
+	/* deadlines, 0: not armed */
+	uint64_t rto_at, delack_at, persist_at, keep_at, tlp_at, reo_at, pace_at, life_at;
+	uint8_t retries, probes;
+	uint64_t stuck_since_us; /* first unanswered transmission: user timeout, retries2 */
+
+	/* auto-tuning */
+	uint32_t rcvq_space, rcvq_seq;
+	uint64_t rcvq_time_us;
+	uint32_t rcv_rtt_us, rcv_rtt_seq;
+	uint64_t rcv_rtt_time_us;
+	uint32_t rcv_ssthresh;
+
+	/* for TCP_INFO */
+	uint64_t bytes_acked, bytes_received, bytes_sent, bytes_retrans;
+	uint32_t segs_in, segs_out, data_segs_in, data_segs_out, total_retrans;
+	uint32_t dsack_dups, reord_seen, rcv_ooopack;
+	uint64_t born_us;
+	uint64_t challenge_us; /* last rate-limited answer (RFC 5961, tcp_invalid_ratelimit) */
+	uint64_t delivered_us; /* delivery rate */
+	uint64_t first_tx_us;
+	struct sl_tcp_listener *listener; /* of a child that is not accepted yet */
+};
+
+#endif

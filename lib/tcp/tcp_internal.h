@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of lib/tcp say to each other. */
+#ifndef SL_TCP_INTERNAL_H
+#define SL_TCP_INTERNAL_H
+
+#include "tcp/tcp.h"
+
+static inline void tcp_count(struct sl_tcp_host *h, unsigned id, uint32_t n)
+{
+	h->ops->count(h, id, n);
+}
+
+/* tcp_table.c: who has a key */
+struct sl_tcp_node *sl_tcp_table_find(struct sl_tcp_host *h, const struct sl_tcp_key *key);
+int sl_tcp_table_add(struct sl_tcp_host *h, struct sl_tcp_node *n); /* -ENOMEM */
+void sl_tcp_table_del(struct sl_tcp_host *h, struct sl_tcp_node *n);
+
+/* tcp_hash.c: keyed hash (SipHash-2-4): ISN, cookies, time stamp offsets */
+uint64_t sl_tcp_siphash(const uint8_t key[16], const void *data, size_t n);
+uint32_t sl_tcp_isn(struct sl_tcp_host *h, const struct sl_tcp_key *key); /* RFC 6528 */
+uint32_t sl_tcp_ts_offset(struct sl_tcp_host *h, const struct sl_tcp_key *key);
+uint32_t sl_tcp_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
+		       const struct sl_tcp_seg *syn);
+/* The MSS that the cookie stands for, 0: it is none of ours, or older than two minutes. */
+uint16_t sl_tcp_cookie_check(struct sl_tcp_host *h, const struct sl_tcp_key *key, uint32_t cookie,
+			     uint32_t peer_isn);
+
+/* tcp_conn.c: states */
+void sl_tcp_set_state(struct sl_tcp *c, enum sl_tcp_state s);
+/* To CLOSED: timers, table and queues; tells the owner EV_CLOSED, with err also EV_ERROR. */
+void sl_tcp_done(struct sl_tcp *c, int err);
+void sl_tcp_event(struct sl_tcp *c, uint32_t events);
+/* MSS and windows once both SYNs are known. */
+void sl_tcp_take_syn_options(struct sl_tcp *c, const struct sl_tcp_seg *syn);
+void sl_tcp_start_buffers(struct sl_tcp *c);
+
+/* tcp_tw.c: TIME_WAIT records */
+void sl_tcp_time_wait(struct sl_tcp *c, bool fin_wait2, uint32_t timeout_ms); /* c becomes CLOSED */
+/* A segment for a TIME_WAIT. True: a SYN that may reuse it (RFC 6191): the record is gone, *isn is
+ * the lowest initial sequence number to use. */
+bool sl_tcp_tw_input(struct sl_tcp_host *h, struct sl_tcp_node *n, const struct sl_tcp_seg *seg,
+		     void *from, uint32_t *isn);
+/* An active open on the key: true, the record is gone. */
+bool sl_tcp_tw_reuse(struct sl_tcp_host *h, struct sl_tcp_node *n, uint32_t *isn);
+
+/* tcp_listen.c */
+void sl_tcp_listen_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
+			 const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, uint32_t frame,
+			 uint16_t off, bool *kept, uint32_t isn, void *from);
+bool sl_tcp_req_input(struct sl_tcp_host *h, struct sl_tcp_node *n, struct sl_tcp_listener *l,
+		      const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off, void *from);
+void sl_tcp_child_gone(struct sl_tcp *c); /* off its listener's queue */
+
+/* tcp_in.c: a segment arrives, RFC 9293 3.10.7 */
+void sl_tcp_reset_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key,
+			const struct sl_tcp_seg *seg, void *from);
+/* RFC 5961 5, 7; rate-limited */
+void sl_tcp_challenge_ack(struct sl_tcp *c);
+
+/* tcp_reass.c: the receive queues */
+/* Takes the payload (from seq, len bytes at off; already cut to the window) and FIN. Returns
+ * whether the frame was kept. Moves rcv_nxt. */
+bool sl_tcp_rcv_queue(struct sl_tcp *c, uint32_t seq, uint32_t frame, uint16_t off, uint16_t len,
+		      bool fin);
+void sl_tcp_rcv_free(struct sl_tcp *c);
+uint8_t sl_tcp_sack_blocks(const struct sl_tcp *c, struct sl_tcp_block *b, uint8_t max);
+/* The window to announce now, with silly-window avoidance; never shrinks (RFC 9293 3.8.6.2.2). */
+uint32_t sl_tcp_select_window(struct sl_tcp *c);
+/* Auto-tuning: after data came; after the program has read. */
+void sl_tcp_rcv_tune(struct sl_tcp *c);
+/* The program has read: is a window update due? */
+void sl_tcp_rcv_space_freed(struct sl_tcp *c);
+
+/* tcp_out.c */
+void sl_tcp_want_out(struct sl_tcp *c); /* puts c on host->out */
+void sl_tcp_output(struct sl_tcp *c);   /* what may be sent now: data, then an ACK if one is owed */
+void sl_tcp_send_ack(struct sl_tcp *c); /* at once */
+void sl_tcp_send_syn(struct sl_tcp *c); /* SYN, or SYN-ACK of a simultaneous open */
+void sl_tcp_send_rst(struct sl_tcp *c);
+void sl_tcp_send_probe(struct sl_tcp *c, bool data); /* window probe, keepalive */
+/* Sends the piece at index again (or for the first time); false: no room. */
+bool sl_tcp_xmit_piece(struct sl_tcp *c, uint32_t i, bool retransmission);
+void sl_tcp_queue_fin(struct sl_tcp *c);
+void sl_tcp_snd_free(struct sl_tcp *c);
+/* Drops what is below ack from the queue; how many whole pieces. */
+uint32_t sl_tcp_snd_drop(struct sl_tcp *c, uint32_t ack);
+/* Makes the piece at i begin a new one after len bytes (mss has shrunk, partial window). */
+bool sl_tcp_snd_split(struct sl_tcp *c, uint32_t i, uint16_t len);
+void sl_tcp_mss_changed(struct sl_tcp *c);
+void sl_tcp_sndbuf_grow(struct sl_tcp *c);
+/* A data segment came: an ACK at once, or later (RFC 1122 4.2.3.2, 5681 4.2). */
+void sl_tcp_ack_data(struct sl_tcp *c, uint32_t len, bool in_order, bool push);
+static inline uint32_t sl_tcp_pieces_out(const struct sl_tcp *c)
+{
+	return c->tx_nxt - c->tx_una;
+}
+/* RFC 6675 "pipe", in pieces. */
+static inline uint32_t sl_tcp_in_flight(const struct sl_tcp *c)
+{
+	return sl_tcp_pieces_out(c) - c->sacked_out - c->lost_out + c->retx_out;
+}
+static inline struct sl_txseg *sl_tcp_piece(const struct sl_tcp *c, uint32_t i)
+{
+	return &c->tx[i & (c->txsize - 1)];
+}
+
+/* tcp_loss.c: what an ACK says about loss; recovery */
+struct sl_tcp_ack {
+	uint32_t prior_una, prior_in_flight;
+	uint32_t acked_segs;  /* newly, cumulatively */
+	uint32_t sacked_segs; /* newly, selectively */
+	uint32_t delivered;   /* both */
+	uint32_t rtt_us;      /* 0: no sample */
+	bool dsack, ece, data, window_changed;
+};
+/* Marks what SACK blocks report, newest RACK time; fills in a. Before snd_drop. */
+void sl_tcp_loss_sack(struct sl_tcp *c, const struct sl_tcp_seg *seg, struct sl_tcp_ack *a);
+/* Pieces [tx_una, to) are about to be dropped as acknowledged. */
+void sl_tcp_loss_cum(struct sl_tcp *c, uint32_t to, struct sl_tcp_ack *a);
+/* After both: detection, state of congestion, window (calls c->cc). */
+void sl_tcp_loss_on_ack(struct sl_tcp *c, struct sl_tcp_ack *a);
+void sl_tcp_loss_on_rto(struct sl_tcp *c);
+void sl_tcp_loss_on_tlp(struct sl_tcp *c);
+void sl_tcp_loss_on_reo_timer(struct sl_tcp *c);
+void sl_tcp_loss_on_ece(struct sl_tcp *c);
+/* The next piece that recovery wants sent again, or UINT32_MAX. */
+uint32_t sl_tcp_loss_next(struct sl_tcp *c);
+/* How many segments may be in flight now (cwnd, PRR, limited transmit). */
+uint32_t sl_tcp_loss_cwnd(const struct sl_tcp *c);
+void sl_tcp_loss_init(struct sl_tcp *c);
+
+/* tcp_rtt.c: RFC 6298, 7323 4 */
+void sl_tcp_rtt_sample(struct sl_tcp *c, uint32_t rtt_us);
+void sl_tcp_rtt_init(struct sl_tcp *c);
+
+/* tcp_timer.c: the policy: which event arms what */
+void sl_tcp_timer_rearm(struct sl_tcp *c);     /* deadlines have changed: the one timer follows */
+void sl_tcp_timer_on_sent(struct sl_tcp *c);   /* data were sent: RTO, TLP */
+void sl_tcp_timer_on_acked(struct sl_tcp *c);  /* snd_una moved, or all is acked */
+void sl_tcp_timer_on_window(struct sl_tcp *c); /* zero window with data waiting: persist */
+void sl_tcp_timer_on_alive(struct sl_tcp *c);  /* something came: keepalive */
+void sl_tcp_timer_delack(struct sl_tcp *c);
+void sl_tcp_timer_stop(struct sl_tcp *c);
+void sl_tcp_timer_fire(struct sl_timer *t, void *host);
+
+/* cc.c: the list of algorithms */
+extern const struct sl_cc sl_cc_cubic, sl_cc_reno;
+const struct sl_cc *sl_cc_find(const char *name);
+/* RFC 5681 slow start and avoidance, for all who need them; segments left over. */
+uint32_t sl_cc_slow_start(struct sl_tcp *c, uint32_t acked);
+void sl_cc_avoid(struct sl_tcp *c, uint32_t w, uint32_t acked);
+static inline bool sl_cc_in_slow_start(const struct sl_tcp *c)
+{
+	return c->cwnd < c->ssthresh;
+}
+/* RFC 7661: growing makes sense only when the window is used. */
+bool sl_cc_is_limited(const struct sl_tcp *c);
+
+static inline uint32_t sl_tcp_now_ms(const struct sl_tcp_host *h)
+{
+	return (uint32_t)(h->now_us / 1000);
+}
+static inline uint32_t sl_tcp_tsval(const struct sl_tcp *c)
+{
+	return sl_tcp_now_ms(c->host) + c->ts_off;
+}
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A TCP segment without its bytes: what the header says (RFC 9293 3.1). The protocol speaks in
+ * these; parse and build turn them from and into packets. */
+#ifndef SL_TCP_SEG_H
+#define SL_TCP_SEG_H
+
+#include "wire/wire.h"
+
+#define SL_TCP_FIN (1u << 0)
+#define SL_TCP_SYN (1u << 1)
+#define SL_TCP_RST (1u << 2)
+#define SL_TCP_PSH (1u << 3)
+#define SL_TCP_ACK (1u << 4)
+#define SL_TCP_URG (1u << 5)
+#define SL_TCP_ECE (1u << 6)
+#define SL_TCP_CWR (1u << 7)
+
+/* Which options a segment has. */
+#define SL_TCPO_MSS     (1u << 0)
+#define SL_TCPO_WSCALE  (1u << 1)
+#define SL_TCPO_SACK_OK (1u << 2)
+#define SL_TCPO_TS      (1u << 3)
+#define SL_TCPO_SACK    (1u << 4)
+#define SL_TCPO_TFO     (1u << 5) /* cookie, or with tfo_len 0 the request for one (RFC 7413) */
+
+#define SL_TCP_MAX_SACK 4
+#define SL_TCP_TFO_MAX  16
+#define SL_TCP_MAX_HDR  60
+/* Where the payload of a frame made for sending starts: room for Ethernet, two tags, IPv6 and the
+ * longest TCP header in front of it. */
+#define SL_TCP_HEADROOM 128
+
+struct sl_tcp_block {
+	uint32_t start, end; /* [start, end) */
+};
+
+struct sl_tcp_seg {
+	uint32_t seq, ack;
+	uint16_t wnd; /* as in the header: not scaled */
+	uint16_t urg;
+	uint8_t flags;
+	uint8_t opts; /* SL_TCPO_* */
+	uint8_t nsack;
+	uint8_t wscale; /* as sent, above 14 is treated as 14 by the protocol */
+	uint8_t tfo_len;
+	bool ce; /* in: IP said congestion experienced. out: send as ECT(0) */
+	uint16_t mss;
+	uint32_t tsval, tsecr;
+	uint16_t len; /* bytes of payload */
+	struct sl_tcp_block sack[SL_TCP_MAX_SACK];
+	uint8_t tfo[SL_TCP_TFO_MAX];
+};
+
+static inline bool sl_seq_lt(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b) < 0;
+}
+static inline bool sl_seq_le(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b) <= 0;
+}
+static inline bool sl_seq_gt(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b) > 0;
+}
+static inline bool sl_seq_ge(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b) >= 0;
+}
+/* What it takes of the sequence space. */
+static inline uint32_t sl_seg_seqlen(const struct sl_tcp_seg *s)
+{
+	return s->len + !!(s->flags & SL_TCP_SYN) + !!(s->flags & SL_TCP_FIN);
+}
+
+/* Options -------------------------------------------------------------------------------------- */
+
+/* Reads n bytes of options into s (opts and the fields that belong to it). Never reads past n;
+ * unknown kinds are skipped, what is malformed ends the walk (what was read before stays). */
+void sl_tcpopt_parse(struct sl_tcp_seg *s, const uint8_t *p, size_t n);
+/* Writes them, padded to words (at most 40 bytes; SACK blocks that do not fit are left out).
+ * Returns the length. */
+size_t sl_tcpopt_build(const struct sl_tcp_seg *s, uint8_t *p);
+/* The same length without writing. */
+size_t sl_tcpopt_len(const struct sl_tcp_seg *s);
+
+/* Packets -------------------------------------------------------------------------------------- */
+
+/* As sl_parse_udp(), for a TCP packet: lengths, IPv4 header and TCP checksum. Fills the rest of p
+ * (payload, payload_len) and s (ce from the IP header). */
+enum sl_parse_result sl_parse_tcp(struct sl_pkt *p, bool partial_ok, struct sl_tcp_seg *s);
+
+/* The part of the headers that stays the same for a connection; the rest is filled in for each. */
+struct sl_tcp_hdr {
+	uint8_t bytes[14 + 8 + 40 + 4]; /* Ethernet, tags, IP, and the ports */
+	uint8_t len;                    /* of the above; 0: not built */
+	uint8_t l3, l4;
+	bool v6;
+	uint64_t ip_sum;     /* as in struct sl_udp_hdr */
+	uint64_t pseudo_sum; /* without length */
+};
+/* b as for UDP: addresses, ports, tos, ttl, df, VLAN. */
+void sl_build_tcp_hdr(struct sl_tcp_hdr *h, const struct sl_udp_build *b);
+/* Writes the headers in front of the payload (headroom as SL_TCP_HEADROOM). sum: of the payload
+ * (sl_csum_add from 0, any folding). Returns the frame's start. */
+uint8_t *sl_build_tcp(const struct sl_tcp_hdr *h, const struct sl_tcp_seg *s, uint8_t *payload,
+		      uint16_t ip_id, uint64_t sum);
+
+#endif
