@@ -56,10 +56,11 @@ enum sl_tcp_ca { SL_CA_OPEN, SL_CA_DISORDER, SL_CA_CWR, SL_CA_RECOVERY, SL_CA_LO
 
 struct sl_tcp {
 	struct sl_tcp_node node; /* in the host's table: the key */
+	struct sl_timer timer;   /* the one timer: the nearest of the deadlines below. Right behind
+				    the node: sl_tcp_node_of() */
 	struct sl_tcp_host *host;
 	struct sl_list accept_node; /* in the listener's children, until accepted */
 	struct sl_list out_node;    /* in host->out or host->room */
-	struct sl_timer timer;      /* the one timer: the nearest of the deadlines below */
 
 	uint8_t state; /* enum sl_tcp_state */
 	bool orphan;   /* the owner's program has closed it */
@@ -82,6 +83,7 @@ struct sl_tcp {
 
 	/* options of the owner; sl_tcp_option_changed() after a change */
 	bool nodelay, cork, keepalive;
+	bool oobinline;                    /* SO_OOBINLINE: the urgent byte stays in the stream */
 	bool rcvbuf_locked, sndbuf_locked; /* set by the program: no auto-tuning */
 	uint8_t quickack_user;             /* 0: not set, 1: off, 2: on (TCP_QUICKACK) */
 	uint8_t tos;
@@ -111,8 +113,9 @@ struct sl_tcp {
 	/* receive sequence */
 	uint32_t irs, rcv_nxt, rcv_wnd, rcv_wup, rcv_up, copied_seq;
 	uint32_t last_ack_sent;
-	bool urg_in;   /* an urgent byte is announced or there, not read yet */
-	bool urg_have; /* it has come: urg_byte */
+	bool urg_in;    /* the stream has an urgent mark at rcv_up that was not read past yet */
+	bool urg_have;  /* its byte has come and was not taken: urg_byte (EPOLLPRI) */
+	bool urg_taken; /* it was, by sl_tcp_read_oob() */
 	uint8_t urg_byte;
 
 	/* receive queue */

@@ -10,6 +10,29 @@ static inline void tcp_count(struct sl_tcp_host *h, unsigned id, uint32_t n)
 	h->ops->count(h, id, n);
 }
 
+/* What a piece counts against sndbuf and rcvbuf beside the bytes it (still) has: what the kernel
+ * spends on an skb, roughly, so that a stream of tiny pieces is bounded too. Whoever queues, cuts
+ * or drops a piece keeps wmem and rmem equal to the sum over their queues. */
+#define SL_TCP_TX_COST 64u
+#define SL_TCP_RX_COST 256u
+static inline uint32_t sl_tcp_tx_charge(uint32_t len)
+{
+	return len + SL_TCP_TX_COST;
+}
+static inline uint32_t sl_tcp_rx_charge(uint32_t len)
+{
+	return len + SL_TCP_RX_COST;
+}
+
+/* All three kinds of nodes have their timer right behind it, so that the wheel's one callback
+ * (sl_tcp_timer_fire) can tell whose it is. */
+static inline struct sl_tcp_node *sl_tcp_node_of(struct sl_timer *t)
+{
+	return (struct sl_tcp_node *)((char *)t - sizeof(struct sl_tcp_node));
+}
+void sl_tcp_req_timer(struct sl_tcp_host *h, struct sl_tcp_node *n); /* tcp_listen.c */
+void sl_tcp_tw_timer(struct sl_tcp_host *h, struct sl_tcp_node *n);  /* tcp_tw.c: frees it */
+
 /* tcp_table.c: who has a key */
 struct sl_tcp_node *sl_tcp_table_find(struct sl_tcp_host *h, const struct sl_tcp_key *key);
 int sl_tcp_table_add(struct sl_tcp_host *h, struct sl_tcp_node *n); /* -ENOMEM */
@@ -25,7 +48,11 @@ uint32_t sl_tcp_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 uint16_t sl_tcp_cookie_check(struct sl_tcp_host *h, const struct sl_tcp_key *key, uint32_t cookie,
 			     uint32_t peer_isn);
 
-/* tcp_conn.c: states */
+/* tcp_conn.c: states. Sequence numbers: SYN has iss and is in no queue (who opens sets snd_una =
+ * iss, snd_nxt = write_seq = iss + 1 and calls sl_tcp_send_syn()); FIN is queued and counts in
+ * write_seq. tcp_in.c moves snd_una (before sl_tcp_snd_drop()) and sets fin_acked; tcp_out.c moves
+ * snd_nxt and sets fin_sent. An unaccepted or not orphaned connection that is done keeps its
+ * receive queue: it can still be read. */
 void sl_tcp_set_state(struct sl_tcp *c, enum sl_tcp_state s);
 /* To CLOSED: timers, table and queues; tells the owner EV_CLOSED, with err also EV_ERROR. */
 void sl_tcp_done(struct sl_tcp *c, int err);
@@ -58,8 +85,9 @@ void sl_tcp_reset_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 void sl_tcp_challenge_ack(struct sl_tcp *c);
 
 /* tcp_reass.c: the receive queues */
-/* Takes the payload (from seq, len bytes at off; already cut to the window) and FIN. Returns
- * whether the frame was kept. Moves rcv_nxt. */
+/* Takes the payload (from seq, len bytes at off; already cut to the window, what was below rcv_nxt
+ * was reported as DSACK by the caller) and FIN. Returns whether the frame was kept. Moves rcv_nxt,
+ * over the FIN too: fin_rcvd is set then. */
 bool sl_tcp_rcv_queue(struct sl_tcp *c, uint32_t seq, uint32_t frame, uint16_t off, uint16_t len,
 		      bool fin);
 void sl_tcp_rcv_free(struct sl_tcp *c);
@@ -75,7 +103,8 @@ void sl_tcp_rcv_space_freed(struct sl_tcp *c);
 void sl_tcp_want_out(struct sl_tcp *c); /* puts c on host->out */
 void sl_tcp_output(struct sl_tcp *c);   /* what may be sent now: data, then an ACK if one is owed */
 void sl_tcp_send_ack(struct sl_tcp *c); /* at once */
-void sl_tcp_send_syn(struct sl_tcp *c); /* SYN, or SYN-ACK of a simultaneous open */
+/* SYN, or in SYN_RCVD SYN-ACK (simultaneous open); arms rto_at, whose expiry sends it again. */
+void sl_tcp_send_syn(struct sl_tcp *c);
 void sl_tcp_send_rst(struct sl_tcp *c);
 void sl_tcp_send_probe(struct sl_tcp *c, bool data); /* window probe, keepalive */
 /* Sends the piece at index again (or for the first time); false: no room. */
@@ -117,7 +146,9 @@ struct sl_tcp_ack {
 void sl_tcp_loss_sack(struct sl_tcp *c, const struct sl_tcp_seg *seg, struct sl_tcp_ack *a);
 /* Pieces [tx_una, to) are about to be dropped as acknowledged. */
 void sl_tcp_loss_cum(struct sl_tcp *c, uint32_t to, struct sl_tcp_ack *a);
-/* After both: detection, state of congestion, window (calls c->cc). */
+/* After both, sl_tcp_snd_drop() and sl_tcp_rtt_sample() (by tcp_in.c with a->rtt_us, which the two
+ * calls above found in pieces sent once; else from the time stamp): detection, state of congestion,
+ * window (calls c->cc; sl_tcp_loss_on_ece() for a->ece). */
 void sl_tcp_loss_on_ack(struct sl_tcp *c, struct sl_tcp_ack *a);
 void sl_tcp_loss_on_rto(struct sl_tcp *c);
 void sl_tcp_loss_on_tlp(struct sl_tcp *c);
