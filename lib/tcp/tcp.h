@@ -165,6 +165,8 @@ struct sl_tcp_host {
 	uint32_t tsval_ms;           /* derived from now_us by sl_tcp_set_now() */
 	struct sl_tcp_node **bucket; /* power of two; grows */
 	uint32_t nbuckets, nnodes;
+	struct sl_tcp_node **old_bucket; /* half as many, while they move over; NULL: done */
+	uint32_t moved;                  /* how many of those have */
 	struct sl_list out;  /* connections that owe an ACK or may send: sl_tcp_flush() */
 	struct sl_list room; /* connections whose send() was refused: sl_tcp_on_room() */
 	uint8_t key[16];     /* secret: ISN, cookies, time stamp offset (RFC 6528, 7323 5.4) */

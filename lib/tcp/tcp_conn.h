@@ -127,7 +127,7 @@ struct sl_tcp {
 	uint32_t noo, ooosize;
 	struct sl_tcp_block dsack; /* to be reported with the next ACK */
 	bool have_dsack;
-	struct sl_tcp_block last_sack[3]; /* most recent first */
+	struct sl_tcp_block last_sack[SL_TCP_MAX_SACK]; /* most recent first */
 	uint8_t nlast_sack;
 
 	/* time stamps (RFC 7323) */

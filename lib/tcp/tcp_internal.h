@@ -37,9 +37,14 @@ void sl_tcp_tw_timer(struct sl_tcp_host *h, struct sl_tcp_node *n);  /* tcp_tw.c
 struct sl_tcp_node *sl_tcp_table_find(struct sl_tcp_host *h, const struct sl_tcp_key *key);
 int sl_tcp_table_add(struct sl_tcp_host *h, struct sl_tcp_node *n); /* -ENOMEM */
 void sl_tcp_table_del(struct sl_tcp_host *h, struct sl_tcp_node *n);
+/* Calls fn for every node; fn may free it, but not change the table. */
+void sl_tcp_table_each(struct sl_tcp_host *h, void (*fn)(struct sl_tcp_node *n, void *arg),
+		       void *arg);
+void sl_tcp_table_fini(struct sl_tcp_host *h); /* frees the arrays, not the nodes */
 
 /* tcp_hash.c: keyed hash (SipHash-2-4): ISN, cookies, time stamp offsets */
 uint64_t sl_tcp_siphash(const uint8_t key[16], const void *data, size_t n);
+uint32_t sl_tcp_key_hash(const struct sl_tcp_host *h, const struct sl_tcp_key *key);
 uint32_t sl_tcp_isn(struct sl_tcp_host *h, const struct sl_tcp_key *key); /* RFC 6528 */
 uint32_t sl_tcp_ts_offset(struct sl_tcp_host *h, const struct sl_tcp_key *key);
 uint32_t sl_tcp_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
@@ -91,9 +96,21 @@ void sl_tcp_challenge_ack(struct sl_tcp *c);
 bool sl_tcp_rcv_queue(struct sl_tcp *c, uint32_t seq, uint32_t frame, uint16_t off, uint16_t len,
 		      bool fin);
 void sl_tcp_rcv_free(struct sl_tcp *c);
+/* [start, end) has come twice: to be reported with the next ACK (who sends it clears have_dsack).
+ */
+void sl_tcp_dsack(struct sl_tcp *c, uint32_t start, uint32_t end);
+/* Are there fewer free frames than divisor times what c holds? */
+bool sl_tcp_rcv_is_pressed(const struct sl_tcp *c, uint32_t divisor);
 uint8_t sl_tcp_sack_blocks(const struct sl_tcp *c, struct sl_tcp_block *b, uint8_t max);
-/* The window to announce now, with silly-window avoidance; never shrinks (RFC 9293 3.8.6.2.2). */
+
+/* tcp_window.c: the receive window and the buffer behind it */
+/* The window to announce now in bytes (the header has it >> rcv_wscale), with silly-window
+ * avoidance; never shrinks (RFC 9293 3.8.6.2.2). Sets rcv_wnd and rcv_wup: for what is sent. */
 uint32_t sl_tcp_select_window(struct sl_tcp *c);
+/* Data of a segment with len bytes were taken: the window may open further. */
+void sl_tcp_rcv_grow_window(struct sl_tcp *c, uint32_t len);
+/* A data segment came: how long is a round trip to one who only receives? */
+void sl_tcp_rcv_rtt_ts(struct sl_tcp *c, const struct sl_tcp_seg *seg);
 /* Auto-tuning: after data came; after the program has read. */
 void sl_tcp_rcv_tune(struct sl_tcp *c);
 /* The program has read: is a window update due? */

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a stranger must not guess: a keyed hash (SipHash-2-4, Aumasson and Bernstein, 2012), and
+ * what is made with it: the table's hash, initial sequence numbers (RFC 6528), time stamp offsets
+ * (RFC 7323 5.4) and SYN cookies (RFC 4987 3.6). One secret serves all: what is hashed begins with
+ * its use. */
+#include "tcp/tcp_internal.h"
+
+#define COOKIE_PERIOD_US 60000000u
+#define COOKIE_AGE       2 /* periods for which a cookie is good */
+#define COOKIE_BITS      24
+#define COOKIE_MASK      ((1u << COOKIE_BITS) - 1)
+
+enum use { USE_TABLE, USE_ISN, USE_TS, USE_COOKIE_BASE, USE_COOKIE_DATA };
+
+/* The sizes that a cookie can express; the largest that is not above the peer's is taken. Linux'
+ * (net/ipv4/syncookies.c, net/ipv6/syncookies.c). */
+static const uint16_t mss4[] = {536, 1300, 1440, 1460};
+static const uint16_t mss6[] = {1280 - 60, 1480 - 60, 1500 - 60, 9000 - 60};
+
+static uint64_t rotl(uint64_t x, unsigned b)
+{
+	return x << b | x >> (64 - b);
+}
+
+static void sip_round(uint64_t v[4])
+{
+	v[0] += v[1];
+	v[2] += v[3];
+	v[1] = rotl(v[1], 13) ^ v[0];
+	v[3] = rotl(v[3], 16) ^ v[2];
+	v[0] = rotl(v[0], 32);
+	v[2] += v[1];
+	v[0] += v[3];
+	v[1] = rotl(v[1], 17) ^ v[2];
+	v[3] = rotl(v[3], 21) ^ v[0];
+	v[2] = rotl(v[2], 32);
+}
+
+static void sip_word(uint64_t v[4], uint64_t m)
+{
+	v[3] ^= m;
+	sip_round(v);
+	sip_round(v);
+	v[0] ^= m;
+}
+
+/* The last word: what is left of the bytes, and the length. */
+static uint64_t sip_tail(const uint8_t *p, size_t n)
+{
+	uint64_t m = (uint64_t)n << 56;
+
+	for (size_t i = 0; i < (n & 7); i++)
+		m |= (uint64_t)p[i] << (8 * i);
+	return m;
+}
+
+uint64_t sl_tcp_siphash(const uint8_t key[16], const void *data, size_t n)
+{
+	const uint8_t *p = data;
+	uint64_t k[2], m, v[4];
+
+	memcpy(k, key, sizeof(k));
+	v[0] = k[0] ^ 0x736f6d6570736575u;
+	v[1] = k[1] ^ 0x646f72616e646f6du;
+	v[2] = k[0] ^ 0x6c7967656e657261u;
+	v[3] = k[1] ^ 0x7465646279746573u;
+	for (size_t i = 0; i < n / 8; i++, p += 8) {
+		memcpy(&m, p, sizeof(m));
+		sip_word(v, m);
+	}
+	sip_word(v, sip_tail(p, n));
+	v[2] ^= 0xff;
+	for (int i = 0; i < 4; i++)
+		sip_round(v);
+	return v[0] ^ v[1] ^ v[2] ^ v[3];
+}
+
+static uint64_t hash_key(const struct sl_tcp_host *h, enum use use, uint32_t x,
+			 const struct sl_tcp_key *key)
+{
+	struct {
+		uint32_t use, x;
+		struct sl_addr local, remote;
+		uint16_t lport, rport;
+		uint32_t zero;
+	} in = {use, x, key->local, key->remote, key->lport, key->rport, 0};
+
+	return sl_tcp_siphash(h->key, &in, sizeof(in));
+}
+
+uint32_t sl_tcp_key_hash(const struct sl_tcp_host *h, const struct sl_tcp_key *key)
+{
+	return (uint32_t)hash_key(h, USE_TABLE, 0, key);
+}
+
+/* The clock of RFC 9293 3.4.1 ticks every four microseconds. */
+uint32_t sl_tcp_isn(struct sl_tcp_host *h, const struct sl_tcp_key *key)
+{
+	return (uint32_t)hash_key(h, USE_ISN, 0, key) + (uint32_t)(h->now_us / 4);
+}
+
+/* The same for all ports of two hosts: time stamps of successive connections then never go back,
+ * which is what lets a peer's TIME_WAIT be reused (RFC 6191). */
+uint32_t sl_tcp_ts_offset(struct sl_tcp_host *h, const struct sl_tcp_key *key)
+{
+	struct sl_tcp_key k = {.local = key->local, .remote = key->remote};
+
+	return (uint32_t)hash_key(h, USE_TS, 0, &k);
+}
+
+/* The ports tell a cookie's families apart by the address, as the peer's SYN does. */
+static const uint16_t *mss_table(const struct sl_tcp_key *key)
+{
+	return sl_addr_is_v4(&key->remote) ? mss4 : mss6;
+}
+
+static uint32_t cookie_data(const struct sl_tcp_host *h, const struct sl_tcp_key *key,
+			    uint32_t period)
+{
+	return (uint32_t)hash_key(h, USE_COOKIE_DATA, period, key);
+}
+
+static uint32_t period_now(const struct sl_tcp_host *h)
+{
+	return (uint32_t)(h->now_us / COOKIE_PERIOD_US);
+}
+
+/* Eight bits of the period, and 24 in which a hash of the period hides the MSS' index; over both
+ * the peer's number and a hash that never changes. */
+uint32_t sl_tcp_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
+		       const struct sl_tcp_seg *syn)
+{
+	uint16_t mss = syn->opts & SL_TCPO_MSS ? syn->mss : 536;
+	const uint16_t *table = mss_table(key);
+	uint32_t period = period_now(h), i = sl_array_len(mss4) - 1;
+
+	while (i && mss < table[i])
+		i--;
+	return (uint32_t)hash_key(h, USE_COOKIE_BASE, 0, key) + syn->seq + (period << COOKIE_BITS) +
+	       ((cookie_data(h, key, period) + i) & COOKIE_MASK);
+}
+
+uint16_t sl_tcp_cookie_check(struct sl_tcp_host *h, const struct sl_tcp_key *key, uint32_t cookie,
+			     uint32_t peer_isn)
+{
+	uint32_t period = period_now(h), age, i;
+
+	cookie -= (uint32_t)hash_key(h, USE_COOKIE_BASE, 0, key) + peer_isn;
+	age = (period - (cookie >> COOKIE_BITS)) & 0xff;
+	if (age >= COOKIE_AGE)
+		return 0;
+	i = (cookie - cookie_data(h, key, period - age)) & COOKIE_MASK;
+	return i < sl_array_len(mss4) ? mss_table(key)[i] : 0;
+}

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The receive queues: bytes in order, and bytes beyond a hole.
+ *
+ * Theory of operation: both queues hold references to the frames as they came. In order is a ring;
+ * out of order is a sorted array of disjoint pieces. Where ranges overlap, what is here already
+ * stays, unless the new piece covers all of it; the double part is reported (DSACK, RFC 2883).
+ *
+ * Memory is bounded three times. Each piece counts its bytes and a constant against rcvbuf, so tiny
+ * pieces fill it soon. Tiny pieces that follow each other are copied together, into the frame that
+ * is there already. And a connection holds no more frames than half of what the pool has left
+ * (Choudhury and Hahne, 1998), so that one that does not read starves nobody. When memory is short
+ * the pieces beyond holes go first, the farthest first (RFC 2018 8 allows it). */
+#include "tcp/tcp_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RING_FIRST 8
+#define OOO_FIRST  8
+#define COPY_MAX   256 /* bytes that are worth copying to save a frame */
+#define ALWAYS_OK  16  /* frames that a connection may hold however few are left */
+
+/* The sequence number after a piece, its FIN included. */
+static uint32_t end_of(const struct sl_oooseg *e)
+{
+	return e->seq + e->len + e->fin;
+}
+
+static uint32_t frames_held(const struct sl_tcp *c)
+{
+	return c->rx_tail - c->rx_head + c->noo;
+}
+
+bool sl_tcp_rcv_is_pressed(const struct sl_tcp *c, uint32_t divisor)
+{
+	uint32_t held = frames_held(c);
+
+	return held > ALWAYS_OK &&
+	       held > (sl_load(&sl_pool.nfree) + sl_load(&sl_pool.unborn) + c->host->frames->n) /
+			       divisor;
+}
+
+/* DSACK and SACK ------------------------------------------------------------------------------- */
+
+void sl_tcp_dsack(struct sl_tcp *c, uint32_t start, uint32_t end)
+{
+	if (!c->sack_ok || !sl_tcp_params.dsack || !sl_seq_lt(start, end))
+		return;
+	if (!c->have_dsack || sl_seq_gt(start, c->dsack.end) || sl_seq_lt(end, c->dsack.start)) {
+		c->dsack = (struct sl_tcp_block){start, end};
+		c->have_dsack = true;
+		return;
+	}
+	if (sl_seq_lt(start, c->dsack.start))
+		c->dsack.start = start;
+	if (sl_seq_gt(end, c->dsack.end))
+		c->dsack.end = end;
+}
+
+/* [start, end) has come: it, with what it touches, is the most recent block (RFC 2018 4). */
+static void sack_add(struct sl_tcp *c, uint32_t start, uint32_t end)
+{
+	struct sl_tcp_block new = {start, end};
+	uint8_t n = 0;
+
+	if (!c->sack_ok)
+		return;
+	for (uint8_t i = 0; i < c->nlast_sack; i++) {
+		struct sl_tcp_block b = c->last_sack[i];
+
+		if (sl_seq_le(b.start, new.end) && sl_seq_le(new.start, b.end)) {
+			new.start = sl_seq_lt(b.start, new.start) ? b.start : new.start;
+			new.end = sl_seq_gt(b.end, new.end) ? b.end : new.end;
+		} else {
+			c->last_sack[n++] = b;
+		}
+	}
+	if (n == sl_array_len(c->last_sack))
+		n--;
+	memmove(c->last_sack + 1, c->last_sack, n * sizeof(new));
+	c->last_sack[0] = new;
+	c->nlast_sack = n + 1;
+}
+
+/* Blocks that rcv_nxt has reached are no news any more. */
+static void sack_trim(struct sl_tcp *c)
+{
+	uint8_t n = 0;
+
+	for (uint8_t i = 0; i < c->nlast_sack; i++)
+		if (c->noo && sl_seq_gt(c->last_sack[i].start, c->rcv_nxt))
+			c->last_sack[n++] = c->last_sack[i];
+	c->nlast_sack = n;
+}
+
+uint8_t sl_tcp_sack_blocks(const struct sl_tcp *c, struct sl_tcp_block *b, uint8_t max)
+{
+	uint8_t n = 0;
+
+	if (c->have_dsack && n < max)
+		b[n++] = c->dsack;
+	for (uint8_t i = 0; i < c->nlast_sack && n < max; i++)
+		b[n++] = c->last_sack[i];
+	return n;
+}
+
+/* Memory --------------------------------------------------------------------------------------- */
+
+static void ooo_free(struct sl_tcp *c, const struct sl_oooseg *e)
+{
+	if (e->frame != SL_NO_FRAME)
+		sl_frame_put(c->host->frames, e->frame);
+	c->rmem -= sl_tcp_rx_charge(e->len);
+}
+
+/* Takes pieces [i, i + n) out of the array; they are somewhere else, or freed. */
+static void ooo_cut(struct sl_tcp *c, uint32_t i, uint32_t n)
+{
+	c->noo -= n;
+	memmove(c->ooo + i, c->ooo + i + n, (c->noo - i) * sizeof(*c->ooo));
+	if (c->noo == 0 && c->ooosize > OOO_FIRST) {
+		free(c->ooo);
+		c->ooo = NULL;
+		c->ooosize = 0;
+	}
+}
+
+/* As the kernel's test: full when the limit has been passed, so one piece always fits. */
+static bool is_short(const struct sl_tcp *c)
+{
+	return c->rmem > c->rcvbuf || sl_tcp_rcv_is_pressed(c, 2);
+}
+
+/* Frees pieces from the farthest down, none that begin below seq, until memory is no longer short.
+ * The blocks that were reported are forgotten: the peer learns the new ones by the next ACKs. */
+static void prune(struct sl_tcp *c, uint32_t seq)
+{
+	while (c->noo && sl_seq_ge(c->ooo[c->noo - 1].seq, seq) && is_short(c)) {
+		ooo_free(c, &c->ooo[--c->noo]);
+		tcp_count(c->host, SL_TCPC_RCV_PRUNED, 1);
+	}
+	c->nlast_sack = 0;
+}
+
+/* May a piece that begins at seq be queued? What lies beyond it gives way. */
+static bool may_hold(struct sl_tcp *c, uint32_t seq)
+{
+	if (sl_likely(!is_short(c)))
+		return true;
+	if (c->noo)
+		prune(c, seq);
+	/* Who has read all he was given gets the next bytes (Linux: sk_forced_mem_schedule). */
+	if (!is_short(c) || (seq == c->rcv_nxt && c->rx_head == c->rx_tail))
+		return true;
+	tcp_count(c->host, SL_TCPC_RCV_PRUNED, 1);
+	return false;
+}
+
+/* Copies len bytes behind those of a piece in `into`, if the frame is ours alone and has room. */
+static bool append(struct sl_tcp *c, uint32_t into, uint16_t into_off, uint16_t *into_len,
+		   uint32_t frame, uint16_t off, uint16_t len)
+{
+	uint32_t end = (uint32_t)into_off + *into_len;
+
+	if (len > COPY_MAX && c->rmem < c->rcvbuf / 2)
+		return false;
+	if (end + len > 1u << sl_pool.shift || sl_load_acquire(&sl_pool.refs[into]) != 1)
+		return false;
+	memcpy(sl_frame_ptr(into) + end, sl_frame_ptr(frame) + off, len);
+	*into_len += len;
+	c->rmem += len;
+	tcp_count(c->host, SL_TCPC_COALESCED, 1);
+	return true;
+}
+
+/* In order ------------------------------------------------------------------------------------- */
+
+static bool rx_grow(struct sl_tcp *c)
+{
+	uint32_t size = c->rxsize ? c->rxsize * 2 : RING_FIRST;
+	struct sl_rxseg *ring = malloc(size * sizeof(*ring));
+
+	if (!ring)
+		return false;
+	for (uint32_t i = c->rx_head; i != c->rx_tail; i++)
+		ring[i & (size - 1)] = c->rx[i & (c->rxsize - 1)];
+	free(c->rx);
+	c->rx = ring;
+	c->rxsize = size;
+	return true;
+}
+
+static bool rx_push(struct sl_tcp *c, uint32_t frame, uint16_t off, uint16_t len)
+{
+	if (sl_unlikely(c->rx_tail - c->rx_head == c->rxsize) && !rx_grow(c))
+		return false;
+	c->rx[c->rx_tail++ & (c->rxsize - 1)] = (struct sl_rxseg){frame, off, len};
+	return true;
+}
+
+/* len bytes are in the ring: they, and a FIN, are received. */
+static void advance(struct sl_tcp *c, uint32_t len, bool fin)
+{
+	c->rx_bytes += len;
+	c->rcv_nxt += len;
+	c->bytes_received += len;
+	if (fin) {
+		c->rcv_nxt++;
+		c->fin_rcvd = true;
+	}
+}
+
+/* Moves what a filled hole has reached into the ring. Without memory for that it waits for the next
+ * segment. */
+static void drain(struct sl_tcp *c)
+{
+	uint32_t i;
+
+	for (i = 0; i < c->noo && !c->fin_rcvd; i++) {
+		struct sl_oooseg *e = &c->ooo[i];
+		uint32_t dup = c->rcv_nxt - e->seq;
+
+		if (sl_seq_gt(e->seq, c->rcv_nxt))
+			break;
+		if (sl_seq_le(end_of(e), c->rcv_nxt)) {
+			sl_tcp_dsack(c, e->seq, end_of(e));
+			ooo_free(c, e);
+			continue;
+		}
+		if (e->len > dup) {
+			if (!rx_push(c, e->frame, (uint16_t)(e->off + dup),
+				     (uint16_t)(e->len - dup)))
+				break;
+			c->rmem -= dup;
+		} else {
+			ooo_free(c, e);
+		}
+		sl_tcp_dsack(c, e->seq, c->rcv_nxt);
+		advance(c, e->len - dup, e->fin);
+	}
+	/* What a peer sent beyond its FIN is nothing. */
+	if (c->fin_rcvd)
+		for (; i < c->noo; i++)
+			ooo_free(c, &c->ooo[i]);
+	if (i)
+		ooo_cut(c, 0, i);
+	sack_trim(c);
+}
+
+static bool append_to_tail(struct sl_tcp *c, uint32_t frame, uint16_t off, uint16_t len)
+{
+	struct sl_rxseg *tail;
+
+	if (c->rx_tail == c->rx_head)
+		return false;
+	tail = &c->rx[(c->rx_tail - 1) & (c->rxsize - 1)];
+	return append(c, tail->frame, tail->off, &tail->len, frame, off, len);
+}
+
+static bool queue_in_order(struct sl_tcp *c, uint32_t frame, uint16_t off, uint16_t len, bool fin)
+{
+	bool kept = false;
+
+	if (len) {
+		if (!may_hold(c, c->rcv_nxt))
+			return false;
+		if (!append_to_tail(c, frame, off, len)) {
+			if (!rx_push(c, frame, off, len))
+				return false;
+			c->rmem += sl_tcp_rx_charge(len);
+			kept = true;
+		}
+	}
+	advance(c, len, fin);
+	sl_tcp_rcv_grow_window(c, len);
+	if (sl_unlikely(c->noo))
+		drain(c);
+	return kept;
+}
+
+/* Out of order --------------------------------------------------------------------------------- */
+
+/* The first piece that ends above seq. New pieces mostly come at the end. */
+static uint32_t ooo_find(const struct sl_tcp *c, uint32_t seq)
+{
+	uint32_t lo = 0, hi = c->noo;
+
+	if (hi && sl_seq_le(end_of(&c->ooo[hi - 1]), seq))
+		return hi;
+	while (lo < hi) {
+		uint32_t mid = (lo + hi) / 2;
+
+		if (sl_seq_gt(end_of(&c->ooo[mid]), seq))
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	return lo;
+}
+
+static bool ooo_grow(struct sl_tcp *c)
+{
+	uint32_t size = c->ooosize ? c->ooosize * 2 : OOO_FIRST;
+	struct sl_oooseg *a = realloc(c->ooo, size * sizeof(*a));
+
+	if (!a)
+		return false;
+	c->ooo = a;
+	c->ooosize = size;
+	return true;
+}
+
+/* Cuts from e what pieces that are here have already; at: where e belongs, *covered: how many from
+ * there e makes superfluous. False: nothing is new. */
+static bool ooo_trim(struct sl_tcp *c, struct sl_oooseg *e, uint32_t *at, uint32_t *covered)
+{
+	uint32_t i = ooo_find(c, e->seq), end = end_of(e), n;
+
+	*covered = 0;
+	if (i < c->noo && sl_seq_le(c->ooo[i].seq, e->seq)) {
+		if (sl_seq_ge(end_of(&c->ooo[i]), end) || c->ooo[i].fin) {
+			sl_tcp_dsack(c, e->seq, end);
+			return false;
+		}
+		n = end_of(&c->ooo[i]) - e->seq;
+		sl_tcp_dsack(c, e->seq, e->seq + n);
+		e->seq += n;
+		e->off += n;
+		e->len -= n;
+		i++;
+	}
+	*at = i;
+	for (; i < c->noo && sl_seq_lt(c->ooo[i].seq, end); i++) {
+		const struct sl_oooseg *next = &c->ooo[i];
+
+		if (sl_seq_gt(end_of(next), end)) {
+			sl_tcp_dsack(c, next->seq, end);
+			e->len = (uint16_t)(next->seq - e->seq);
+			e->fin = false;
+			break;
+		}
+		sl_tcp_dsack(c, next->seq, end_of(next));
+		(*covered)++;
+	}
+	return e->len || e->fin;
+}
+
+/* Puts e in at index at, in place of `covered` pieces. Whether its frame was kept; *lost: no
+ * memory.
+ */
+static bool ooo_insert(struct sl_tcp *c, const struct sl_oooseg *e, uint32_t at, uint32_t covered,
+		       bool *lost)
+{
+	struct sl_oooseg *prev = at ? &c->ooo[at - 1] : NULL;
+
+	for (uint32_t i = 0; i < covered; i++)
+		ooo_free(c, &c->ooo[at + i]);
+	if (covered)
+		ooo_cut(c, at, covered);
+	if (prev && covered == 0 && prev->len && !prev->fin && end_of(prev) == e->seq && e->len &&
+	    append(c, prev->frame, prev->off, &prev->len, e->frame, e->off, e->len)) {
+		prev->fin = e->fin;
+		return false;
+	}
+	*lost = c->noo == c->ooosize && !ooo_grow(c);
+	if (*lost)
+		return false;
+	memmove(c->ooo + at + 1, c->ooo + at, (c->noo - at) * sizeof(*e));
+	c->ooo[at] = *e;
+	if (!e->len)
+		c->ooo[at].frame = SL_NO_FRAME;
+	c->noo++;
+	c->rmem += sl_tcp_rx_charge(e->len);
+	return e->len;
+}
+
+static bool queue_ooo(struct sl_tcp *c, struct sl_oooseg e)
+{
+	uint32_t start = e.seq, end = end_of(&e), at, covered;
+	bool kept, lost = false;
+
+	if (!may_hold(c, end))
+		return false;
+	tcp_count(c->host, SL_TCPC_OFO_QUEUE, 1);
+	c->rcv_ooopack++;
+	if (!ooo_trim(c, &e, &at, &covered)) {
+		sack_add(c, start, end);
+		return false;
+	}
+	kept = ooo_insert(c, &e, at, covered, &lost);
+	if (!lost)
+		sack_add(c, start, end);
+	return kept;
+}
+
+bool sl_tcp_rcv_queue(struct sl_tcp *c, uint32_t seq, uint32_t frame, uint16_t off, uint16_t len,
+		      bool fin)
+{
+	uint32_t dup = c->rcv_nxt - seq;
+
+	if (c->fin_rcvd || (!len && !fin))
+		return false;
+	if (sl_seq_gt(seq, c->rcv_nxt))
+		return queue_ooo(c, (struct sl_oooseg){seq, frame, off, len, fin});
+	if (sl_seq_le(seq + len + fin, c->rcv_nxt))
+		return false;
+	return queue_in_order(c, frame, (uint16_t)(off + dup), (uint16_t)(len - dup), fin);
+}
+
+void sl_tcp_rcv_free(struct sl_tcp *c)
+{
+	for (; c->rx_head != c->rx_tail; c->rx_head++) {
+		const struct sl_rxseg *r = &c->rx[c->rx_head & (c->rxsize - 1)];
+
+		c->rmem -= sl_tcp_rx_charge(r->len);
+		sl_frame_put(c->host->frames, r->frame);
+	}
+	for (uint32_t i = 0; i < c->noo; i++)
+		ooo_free(c, &c->ooo[i]);
+	free(c->rx);
+	free(c->ooo);
+	c->rx = NULL;
+	c->ooo = NULL;
+	c->rxsize = c->ooosize = c->noo = c->rx_bytes = 0;
+	c->nlast_sack = 0;
+	c->have_dsack = false;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who has a key: the host's hash table of connections, requests and TIME_WAIT records.
+ *
+ * Theory of operation: chains in a power of two of buckets, found by a keyed hash, so that a peer
+ * who chooses his ports cannot build collisions. It doubles when there are as many nodes as
+ * buckets, without a pause: the old array stays beside the new one, and each addition moves a few
+ * of its buckets over. A bucket of the old array below `moved` is empty. */
+#include "tcp/tcp_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define FIRST_BUCKETS 64
+#define MOVE          4 /* old buckets that an addition moves: done long before the next doubling */
+
+static struct sl_tcp_node **bucket_of(struct sl_tcp_host *h, const struct sl_tcp_key *key)
+{
+	uint32_t x = sl_tcp_key_hash(h, key);
+
+	if (sl_unlikely(h->old_bucket != NULL)) {
+		uint32_t i = x & (h->nbuckets / 2 - 1);
+
+		if (i >= h->moved)
+			return &h->old_bucket[i];
+	}
+	return &h->bucket[x & (h->nbuckets - 1)];
+}
+
+static bool is_key(const struct sl_tcp_key *a, const struct sl_tcp_key *b)
+{
+	return a->lport == b->lport && a->rport == b->rport && sl_addr_eq(&a->remote, &b->remote) &&
+	       sl_addr_eq(&a->local, &b->local);
+}
+
+struct sl_tcp_node *sl_tcp_table_find(struct sl_tcp_host *h, const struct sl_tcp_key *key)
+{
+	if (!h->nnodes)
+		return NULL;
+	for (struct sl_tcp_node *n = *bucket_of(h, key); n; n = n->next)
+		if (is_key(&n->key, key))
+			return n;
+	return NULL;
+}
+
+static void move_some(struct sl_tcp_host *h)
+{
+	uint32_t end = sl_min(h->moved + MOVE, h->nbuckets / 2);
+
+	while (h->moved < end) {
+		struct sl_tcp_node *n = h->old_bucket[h->moved++], *next;
+
+		for (; n; n = next) {
+			struct sl_tcp_node **b = bucket_of(h, &n->key);
+
+			next = n->next;
+			n->next = *b;
+			*b = n;
+		}
+	}
+	if (h->moved == h->nbuckets / 2) {
+		free(h->old_bucket);
+		h->old_bucket = NULL;
+	}
+}
+
+/* Without memory the chains grow instead. */
+static void grow(struct sl_tcp_host *h)
+{
+	uint32_t n = h->nbuckets ? h->nbuckets * 2 : FIRST_BUCKETS;
+	struct sl_tcp_node **b = n ? calloc(n, sizeof(struct sl_tcp_node *)) : NULL;
+
+	if (!b)
+		return;
+	h->old_bucket = h->bucket;
+	h->moved = 0;
+	h->bucket = b;
+	h->nbuckets = n;
+}
+
+int sl_tcp_table_add(struct sl_tcp_host *h, struct sl_tcp_node *n)
+{
+	struct sl_tcp_node **b;
+
+	if (h->old_bucket)
+		move_some(h);
+	else if (h->nnodes >= h->nbuckets)
+		grow(h);
+	if (!h->bucket)
+		return -ENOMEM;
+	b = bucket_of(h, &n->key);
+	n->next = *b;
+	*b = n;
+	n->hashed = true;
+	h->nnodes++;
+	return 0;
+}
+
+void sl_tcp_table_del(struct sl_tcp_host *h, struct sl_tcp_node *n)
+{
+	struct sl_tcp_node **b;
+
+	if (!n->hashed)
+		return;
+	for (b = bucket_of(h, &n->key); *b != n; b = &(*b)->next)
+		;
+	*b = n->next;
+	n->next = NULL;
+	n->hashed = false;
+	h->nnodes--;
+}
+
+static void walk(struct sl_tcp_node **b, uint32_t n, void (*fn)(struct sl_tcp_node *, void *),
+		 void *arg)
+{
+	for (uint32_t i = 0; b && i < n; i++)
+		for (struct sl_tcp_node *node = b[i], *next; node; node = next) {
+			next = node->next;
+			fn(node, arg);
+		}
+}
+
+void sl_tcp_table_each(struct sl_tcp_host *h, void (*fn)(struct sl_tcp_node *n, void *arg),
+		       void *arg)
+{
+	walk(h->old_bucket, h->nbuckets / 2, fn, arg);
+	walk(h->bucket, h->nbuckets, fn, arg);
+}
+
+void sl_tcp_table_fini(struct sl_tcp_host *h)
+{
+	free(h->old_bucket);
+	free(h->bucket);
+	h->old_bucket = h->bucket = NULL;
+	h->nbuckets = h->nnodes = 0;
+}

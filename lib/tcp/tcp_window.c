@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The receive window: what is announced, and how large the buffer behind it grows.
+ *
+ * Theory of operation: as Linux (net/ipv4/tcp_output.c, __tcp_select_window; tcp_input.c,
+ * tcp_rcv_space_adjust), since peers are tuned to that. Half of what the buffer has free is
+ * announced, the other half pays for overhead. rcv_ssthresh starts small and grows with data, so
+ * that a new peer cannot fill a large buffer at once. The buffer itself grows when the program has
+ * read more within a round trip than ever before (dynamic right-sizing, Fisk and Feng, 2001). */
+#include "tcp/tcp_internal.h"
+
+#define RTT_SHIFT 3 /* rcv_rtt_us is kept in eighths */
+
+static uint32_t win_of(uint32_t space)
+{
+	return space / 2;
+}
+
+static uint32_t free_window(const struct sl_tcp *c)
+{
+	return c->rmem < c->rcvbuf ? win_of(c->rcvbuf - c->rmem) : 0;
+}
+
+/* The most that an empty buffer would let us announce. */
+static uint32_t full_window(const struct sl_tcp *c)
+{
+	uint32_t w = win_of(c->rcvbuf);
+
+	return c->window_clamp ? sl_min(w, c->window_clamp) : w;
+}
+
+/* Of what was announced: what the peer has not used yet. */
+static uint32_t window_left(const struct sl_tcp *c)
+{
+	uint32_t right = c->rcv_wup + c->rcv_wnd;
+
+	return sl_seq_gt(right, c->rcv_nxt) ? right - c->rcv_nxt : 0;
+}
+
+static uint32_t round_up(uint32_t x, unsigned shift)
+{
+	return (x + (1u << shift) - 1) >> shift << shift;
+}
+
+/* What one could announce. Zero, or steps of a segment, rather than windows that make the peer send
+ * small segments (RFC 9293 3.8.6.2.2). */
+static uint32_t wanted_window(struct sl_tcp *c)
+{
+	uint32_t full = full_window(c), space = sl_min(free_window(c), full);
+	uint32_t mss = sl_min(c->rcv_mss ? c->rcv_mss : 536u, full), win;
+
+	if (space < full / 2 && sl_tcp_rcv_is_pressed(c, 4))
+		c->rcv_ssthresh = sl_min(c->rcv_ssthresh, 4u * c->adv_mss);
+	if (space >> c->rcv_wscale << c->rcv_wscale < full / 16 || space < mss || !mss)
+		return 0;
+	space = sl_min(space, c->rcv_ssthresh);
+	if (c->rcv_wscale)
+		return round_up(space, c->rcv_wscale);
+	win = c->rcv_wnd;
+	if (win > space || space - win >= mss)
+		return space - space % mss;
+	if (mss == full && space > win + full / 2)
+		return space;
+	return win;
+}
+
+uint32_t sl_tcp_select_window(struct sl_tcp *c)
+{
+	uint32_t left = window_left(c), win = wanted_window(c);
+	unsigned scale = c->wscale_ok ? c->rcv_wscale : 0;
+
+	if (win < left)
+		win = round_up(left, scale);
+	win = sl_min(win, 65535u << scale);
+	c->rcv_wnd = win;
+	c->rcv_wup = c->rcv_nxt;
+	return win;
+}
+
+/* Auto-tuning ---------------------------------------------------------------------------------- */
+
+void sl_tcp_rcv_grow_window(struct sl_tcp *c, uint32_t len)
+{
+	uint32_t room = sl_min(free_window(c), full_window(c));
+
+	/* Segments that are mostly overhead do not earn a larger window. */
+	if (len < 128 || room <= c->rcv_ssthresh || sl_tcp_rcv_is_pressed(c, 4))
+		return;
+	room -= c->rcv_ssthresh;
+	len = sl_max(len, (uint32_t)c->adv_mss);
+	c->rcv_ssthresh += sl_min(room, 2 * len);
+}
+
+/* by_window: the sample is the time that a window took, which is a round trip or more: the least
+ * counts. */
+static void rtt_sample(struct sl_tcp *c, uint32_t us, bool by_window)
+{
+	uint32_t old = c->rcv_rtt_us;
+
+	us = sl_max(us, 1u);
+	us = sl_min(us, 1u << 28);
+	if (!old)
+		c->rcv_rtt_us = us << RTT_SHIFT;
+	else if (!by_window)
+		c->rcv_rtt_us = old - (old >> RTT_SHIFT) + us;
+	else
+		c->rcv_rtt_us = sl_min(old, us << RTT_SHIFT);
+}
+
+/* A receiver that never sends measures by time stamps: what is echoed was sent a round trip ago, if
+ * the segment is a full one that did not wait at the peer. */
+void sl_tcp_rcv_rtt_ts(struct sl_tcp *c, const struct sl_tcp_seg *seg)
+{
+	uint32_t ms = sl_tcp_tsval(c) - seg->tsecr;
+
+	if (!c->ts_ok || !(seg->opts & SL_TCPO_TS) || !seg->tsecr || seg->len < c->rcv_mss ||
+	    seg->tsecr == c->rcv_rtt_seq || ms > 1u << 18)
+		return;
+	c->rcv_rtt_seq = seg->tsecr;
+	rtt_sample(c, ms ? ms * 1000 : 1000, false);
+}
+
+/* Without time stamps: by the time that a window takes. */
+static void measure_by_window(struct sl_tcp *c)
+{
+	uint64_t now = c->host->now_us;
+
+	if (c->rcv_rtt_time_us) {
+		if (sl_seq_lt(c->rcv_nxt, c->rcv_rtt_seq))
+			return;
+		rtt_sample(c, (uint32_t)sl_min(now - c->rcv_rtt_time_us, (uint64_t)UINT32_MAX),
+			   true);
+	}
+	c->rcv_rtt_seq = c->rcv_nxt + c->rcv_wnd;
+	c->rcv_rtt_time_us = now;
+}
+
+/* Twice what was read in a round trip, and more when that grows; doubled again for overhead. */
+static void grow_buffer(struct sl_tcp *c, uint32_t copied)
+{
+	uint64_t win = 2ull * copied + 16ull * c->adv_mss, space;
+
+	win += 2 * (win * (copied - c->rcvq_space) / sl_max(c->rcvq_space, 1u));
+	space = sl_min(2 * win, (uint64_t)sl_tcp_params.rmem_max);
+	if (space > c->rcvbuf)
+		c->rcvbuf = (uint32_t)space;
+}
+
+static void adjust_space(struct sl_tcp *c)
+{
+	uint64_t now = c->host->now_us;
+	uint32_t copied = c->copied_seq - c->rcvq_seq;
+
+	if (!c->rcv_rtt_us || now - c->rcvq_time_us < c->rcv_rtt_us >> RTT_SHIFT)
+		return;
+	/* A connection begins with no measure: the first window is taken for one. */
+	if (!c->rcvq_space)
+		c->rcvq_space = sl_min(c->rcv_wnd, 10u * c->adv_mss);
+	if (copied > c->rcvq_space) {
+		if (sl_tcp_params.moderate_rcvbuf && !c->rcvbuf_locked)
+			grow_buffer(c, copied);
+		c->rcvq_space = copied;
+	}
+	c->rcvq_seq = c->copied_seq;
+	c->rcvq_time_us = now;
+}
+
+void sl_tcp_rcv_tune(struct sl_tcp *c)
+{
+	if (!c->ts_ok)
+		measure_by_window(c);
+	adjust_space(c);
+}
+
+void sl_tcp_rcv_space_freed(struct sl_tcp *c)
+{
+	uint32_t left = window_left(c);
+
+	if (c->fin_rcvd || c->rx_shut || c->ack_now ||
+	    (c->state != SL_TCP_ESTABLISHED && c->state != SL_TCP_FIN_WAIT1 &&
+	     c->state != SL_TCP_FIN_WAIT2))
+		return;
+	/* Worth an ACK: the window is half closed at least, and would open to twice as much. */
+	if (2 * (uint64_t)left <= full_window(c)) {
+		uint32_t win = wanted_window(c);
+
+		if (win && win >= 2 * (uint64_t)left) {
+			c->ack_now = true;
+			sl_tcp_want_out(c);
+		}
+	}
+}
