@@ -146,16 +146,24 @@ struct sl_tcp {
 	uint16_t reo_wnd_mult, reo_wnd_persist;
 	bool rack_reordering;
 	bool tlp_out, tlp_retrans;
-	bool frto;
+	uint8_t frto;  /* RFC 5682: 1 the head was sent again, 2 new data, 0 not (any more) */
+	bool can_undo; /* undo_marker is set */
+	bool retrans_stamped; /* retrans_tsval is set */
 	uint32_t tlp_end_seq;
-	uint32_t high_seq; /* recovery point */
-	uint32_t frto_high;
+	uint32_t high_seq;                       /* recovery point */
 	uint32_t sacked_out, lost_out, retx_out; /* pieces */
 	uint64_t rack_sent_us;
 	uint32_t rack_end_seq, rack_rtt_us, rack_fack, rack_dsack_round;
-	uint32_t retrans_first_us32; /* when the first retransmission was sent (undo by time stamp)
-				      */
-	uint32_t undo_marker, undo_retrans;
+	uint32_t retrans_tsval; /* our clock at the episode's first retransmission (Eifel) */
+	uint32_t undo_marker;   /* snd_una when the window was reduced */
+	int32_t undo_retrans;   /* retransmissions no DSACK came for; -1: there was none yet */
+	uint32_t loss_hint;     /* no piece below it is to be sent again */
+	uint32_t rack_hint;     /* every piece below it was judged by RACK, or was retransmitted */
+	struct sl_tcp_block
+		sack_seen[SL_TCP_MAX_SACK]; /* of the last ACK: their pieces are marked */
+	uint8_t nsack_seen;
+	struct sl_tcp_rtx *rtx; /* retransmissions in order of time (RACK); NULL at rest */
+	uint32_t rtx_size, rtx_head, rtx_tail;
 	uint32_t prior_cwnd, prior_ssthresh;
 
 	/* congestion window (RFC 5681), segments */
@@ -164,6 +172,9 @@ struct sl_tcp {
 	uint32_t prr_delivered, prr_out; /* RFC 6937 */
 	uint32_t delivered, lost;
 	uint32_t cwnd_used, max_in_flight; /* RFC 7661: is the window used? */
+	uint32_t cwnd_usage_seq;           /* max_in_flight is of the window that ends here */
+	bool cwnd_limited;
+	uint64_t cwnd_stamp_us; /* when it was used last */
 	uint64_t last_sent_us;
 	uint64_t cc_priv[SL_CC_PRIV];
 	bool ece_owed; /* we echo CE until CWR comes (RFC 3168) */

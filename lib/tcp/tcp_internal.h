@@ -158,6 +158,9 @@ struct sl_tcp_ack {
 	uint32_t delivered;   /* both */
 	uint32_t rtt_us;      /* 0: no sample */
 	bool dsack, ece, data, window_changed;
+	/* filled in and used by tcp_loss.c and tcp_rack.c alone */
+	uint32_t prior_fack, last_rtt_us, tsecr;
+	bool ts, dsack_tlp, orig_acked, rack_advanced, retx_acked;
 };
 /* Marks what SACK blocks report, newest RACK time; fills in a. Before snd_drop. */
 void sl_tcp_loss_sack(struct sl_tcp *c, const struct sl_tcp_seg *seg, struct sl_tcp_ack *a);
@@ -167,8 +170,20 @@ void sl_tcp_loss_cum(struct sl_tcp *c, uint32_t to, struct sl_tcp_ack *a);
  * calls above found in pieces sent once; else from the time stamp): detection, state of congestion,
  * window (calls c->cc; sl_tcp_loss_on_ece() for a->ece). */
 void sl_tcp_loss_on_ack(struct sl_tcp *c, struct sl_tcp_ack *a);
+/* The RTO has expired: marks, window and state; tcp_timer.c then calls sl_tcp_output(), to which
+ * sl_tcp_loss_next() gives the head. */
 void sl_tcp_loss_on_rto(struct sl_tcp *c);
+/* A tail loss probe has gone out (sent by tcp_timer.c, which has set c->tlp_retrans: it was data
+ * that were sent before). Sets tlp_out and tlp_end_seq. */
 void sl_tcp_loss_on_tlp(struct sl_tcp *c);
+/* Called by sl_tcp_xmit_piece() after each success, when the piece's sent_us and sent are set and
+ * before tx_nxt moves: SL_TXS_RETX, retx_out, what undo, PRR and window validation need. */
+void sl_tcp_loss_on_sent(struct sl_tcp *c, uint32_t i, bool retransmission);
+/* Called by sl_tcp_snd_split(): the piece at i is now the pieces i and i + 1 (both with its marks,
+ * sent, sent_us); tx_nxt and tx_tail have moved. Keeps the counters equal to the marks. */
+void sl_tcp_loss_on_split(struct sl_tcp *c, uint32_t i);
+/* Called by sl_tcp_snd_free(). */
+void sl_tcp_loss_free(struct sl_tcp *c);
 void sl_tcp_loss_on_reo_timer(struct sl_tcp *c);
 void sl_tcp_loss_on_ece(struct sl_tcp *c);
 /* The next piece that recovery wants sent again, or UINT32_MAX. */
@@ -203,6 +218,11 @@ static inline bool sl_cc_in_slow_start(const struct sl_tcp *c)
 }
 /* RFC 7661: growing makes sense only when the window is used. */
 bool sl_cc_is_limited(const struct sl_tcp *c);
+/* Before new data are sent while none are in flight (sl_tcp_output()): after an idle time the
+ * window is no longer known to be right (RFC 5681 4.1, tcp_slow_start_after_idle). */
+void sl_cc_idle_check(struct sl_tcp *c);
+/* A segment went out: notes whether the window is used, lets one that is not decay. */
+void sl_cc_on_sent(struct sl_tcp *c, uint32_t in_flight);
 
 static inline uint32_t sl_tcp_now_ms(const struct sl_tcp_host *h)
 {
