@@ -41,6 +41,7 @@ struct sl_endpoint_key {
 
 #define SL_CLAIM_STAMP (1u << 0) /* somebody wants receive time stamps: read the clock */
 #define SL_CLAIM_GROUP (1u << 1) /* slot is an index into `groups` */
+#define SL_CLAIM_PASS  (1u << 2) /* a flow that is the kernel's, though its endpoint is claimed */
 
 /* Whose a packet is: the value of `flows` and `endpoints`, and each target of a group. */
 struct sl_claim {

@@ -5,7 +5,19 @@
 
 #include "base/base.h"
 
-enum sl_slot_kind { SL_SLOT_FREE, SL_SLOT_UDP, SL_SLOT_FAN, SL_SLOT_KINDS };
+enum sl_slot_kind {
+	SL_SLOT_FREE,
+	SL_SLOT_UDP,
+	SL_SLOT_FAN,        /* several UDP sockets */
+	SL_SLOT_TCP,        /* a connection: a flow */
+	SL_SLOT_TCP_LISTEN, /* a listener, and its connections that have no flow of their own */
+	SL_SLOT_KINDS
+};
+
+static inline bool sl_slot_is_tcp(uint32_t kind)
+{
+	return kind == SL_SLOT_TCP || kind == SL_SLOT_TCP_LISTEN;
+}
 
 struct sl_slot {
 	uint32_t gen; /* changes when the slot is freed: what is under way for it is dropped */

@@ -8,6 +8,7 @@
 #include "net/flow.h"
 #include "net/neigh.h"
 #include "net/route.h"
+#include "wire/tcp_seg.h"
 #include "wire/wire.h"
 
 /* A packet on its way in; one for each lane, refilled for each packet. */
@@ -23,12 +24,30 @@ struct sl_in {
 	uint8_t stamp; /* SL_META_HW, SL_META_SW or 0 */
 	uint64_t stamp_ns;
 	uint32_t slot; /* that the steering program chose */
+	uint8_t proto; /* IPPROTO_UDP, IPPROTO_TCP; of an ICMP error IPPROTO_ICMP or _ICMPV6 */
 	struct sl_pkt pkt;
+	struct sl_tcp_seg seg; /* of TCP only; last, since UDP's copies do without it */
 };
 
 /* What a protocol does with a packet for an object of its kind. True: it kept the frame. */
 typedef bool (*sl_in_handler)(void *obj, struct sl_in *in);
 void sl_in_register(enum sl_slot_kind kind, sl_in_handler handler);
+
+/* An ICMP error about a segment that we are said to have sent (RFC 792, 4443). Nobody has checked
+ * that we did: that is TCP's business (RFC 5927). */
+struct sl_in_icmp {
+	struct sl_addr local, remote; /* of the segment */
+	uint16_t lport, rport;
+	uint32_t seq; /* of the segment */
+	uint8_t type, code;
+	bool v6;
+	bool hard;    /* as Linux has it: the connection may fail of it at once */
+	int err;      /* positive errno (icmp_err_convert, icmpv6_err_convert); 0: says nothing */
+	uint32_t mtu; /* packet too big: MTU of the next hop less the IP header; else 0 */
+};
+/* What TCP does with one that was steered to an object of its kinds. */
+typedef void (*sl_icmp_handler)(void *obj, const struct sl_in_icmp *e, struct sl_in *in);
+void sl_in_register_icmp(enum sl_slot_kind kind, sl_icmp_handler handler);
 
 /* Calls the handler of the slot's kind. */
 bool sl_in_dispatch(const struct sl_slot *s, struct sl_in *in);

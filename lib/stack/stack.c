@@ -196,7 +196,7 @@ void sl_lane_cross(struct sl_lane *from, struct sl_lane *to, uint32_t slot, cons
 	c->lane = to;
 	c->slot = slot;
 	c->gen = sl_load(&sl_slots[slot].gen);
-	c->in = *in;
+	memcpy(&c->in, in, offsetof(struct sl_in, seg)); /* a TCP connection is on one lane only */
 	sl_frame_ref(in->frame);
 	from->stats->rx_crossed++;
 }

@@ -14,6 +14,7 @@
 #include "ctl/rule.h"
 #include "io/xsk.h"
 #include "net/net.h"
+#include "tcp/tcp.h"
 
 #define SL_MAX_LANES SL_STATS_LANES
 
@@ -57,6 +58,11 @@ struct sl_lane {
 	/* Told at the end of a turn that reaped completions: somebody waits for room to send. */
 	struct sl_list blocked;
 	void (*on_room)(struct sl_list *entry);
+	/* TCP: what its connections share, NULL until there are any. tcp_next_us: when timers are
+	 * to be run at the latest, UINT64_MAX: none; written with the lane held, read by the
+	 * keeper. */
+	struct sl_tcp_host *tcp;
+	uint64_t tcp_next_us;
 	bool crossing; /* a thread is delivering what was in cross */
 	uint32_t ncross, max_cross;
 	struct sl_cross *cross;
@@ -143,6 +149,22 @@ uint32_t sl_lane_frame(struct sl_lane *lane);
 struct sl_dst *sl_lane_dst(struct sl_lane *lane, const struct sl_route_key *key, uint64_t now_ns);
 /* The keeper's: asks the kernel anew for what grew old in that cache. Lane not held. */
 void sl_lane_ask_aged(struct sl_lane *lane);
+
+/* TCP on a lane -------------------------------------------------------------------------------- */
+
+/* What the lanes' hosts call, once before the first of them is made. wake: the keeper must look at
+ * the lanes' tcp_next_us again, since it sleeps longer than that; lane held. */
+void sl_stack_tcp_init(const struct sl_tcp_ops *ops, void (*wake)(void));
+/* The lane's host, made at the first call. NULL: no memory, or sl_limbo. Its owner is the lane.
+ * Lane not held. */
+struct sl_tcp_host *sl_lane_tcp(struct sl_lane *lane);
+/* Around calls of lib/tcp for connections of the lane outside of its turn, lane held: the first
+ * tells the host the time; the second sends what is due (ACKs, data), starts it, and sees that the
+ * timers will be run. */
+void sl_lane_tcp_begin(struct sl_lane *lane);
+void sl_lane_tcp_done(struct sl_lane *lane);
+/* The earliest tcp_next_us of all lanes; UINT64_MAX: none. Any thread. */
+uint64_t sl_lanes_tcp_next_us(void);
 
 /* In the child after fork: the lanes are the parent's; closes descriptors. Async-signal-safe. */
 void sl_stack_child(void);
