@@ -287,7 +287,8 @@ void sl_tcp_listener_fini(struct sl_tcp_host *h, struct sl_tcp_listener *l);
 /* Hand-back and take-over ---------------------------------------------------------------------- */
 
 /* All that TCP_REPAIR needs (net/ipv4/tcp.c, CRIU's soccr): a synchronised connection as the kernel
- * would have it. The queues stay in c: read them by sl_tcp_repair_*. */
+ * would have it. The queues stay in c: read them by sl_tcp_repair_*. Sequence numbers count bytes
+ * only: a FIN, sent or received, is a flag beside them. */
 struct sl_tcp_repair {
 	struct sl_tcp_key key;
 	uint8_t state;    /* enum sl_tcp_state */
@@ -308,10 +309,18 @@ bool sl_tcp_repair_get(const struct sl_tcp *c, struct sl_tcp_repair *r);
 /* Copies up to n bytes from `at` of the send or receive queue; how many. */
 uint32_t sl_tcp_repair_sndq(const struct sl_tcp *c, uint32_t at, void *buf, uint32_t n);
 uint32_t sl_tcp_repair_rcvq(const struct sl_tcp *c, uint32_t at, void *buf, uint32_t n);
-/* Makes c (initialised) a connection in that state; queues are added by the two calls below. */
+/* The host forgets c (no input, no timers, nothing is sent), its queues stay: the state may be read
+ * without holding the host until sl_tcp_fini(), or sl_tcp_repair_thaw(), after which it goes on as
+ * if nothing had been. False: not synchronised, nothing was done. thaw: -ENOMEM. */
+bool sl_tcp_repair_freeze(struct sl_tcp *c);
+int sl_tcp_repair_thaw(struct sl_tcp *c);
+/* Makes c (initialised) a connection in that state: set, then all of the queues in pieces of any
+ * size, then start, from which on it lives. 0, -EINVAL (not a possible state; the queues are not
+ * complete), -EADDRINUSE, -ENOMEM: c is to be ended by sl_tcp_fini(). */
 int sl_tcp_repair_set(struct sl_tcp *c, const struct sl_tcp_repair *r);
 int sl_tcp_repair_add_sndq(struct sl_tcp *c, const void *buf, uint32_t n);
 int sl_tcp_repair_add_rcvq(struct sl_tcp *c, const void *buf, uint32_t n);
+int sl_tcp_repair_start(struct sl_tcp *c, const struct sl_tcp_repair *r);
 
 #include "tcp/tcp_conn.h"
 

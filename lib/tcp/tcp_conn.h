@@ -103,6 +103,7 @@ struct sl_tcp {
 	uint32_t snd_up;    /* urgent pointer; valid while urg_out */
 	uint32_t write_seq; /* after the last byte (and FIN) in the queue */
 	bool urg_out;
+	bool more; /* the last write had MSG_MORE: a short piece at the end waits as under cork */
 
 	/* send queue: ring of txsize (power of two); tx_una <= tx_nxt <= tx_tail index it. Index
 	 * tx_nxt is the first piece that was never sent. */
@@ -207,6 +208,7 @@ struct sl_tcp {
 	uint32_t segs_in, segs_out, data_segs_in, data_segs_out, total_retrans;
 	uint32_t dsack_dups, reord_seen, rcv_ooopack;
 	uint64_t born_us;
+	uint64_t last_ack_us;  /* when the last acceptable segment came */
 	uint64_t challenge_us; /* last rate-limited answer (RFC 5961, tcp_invalid_ratelimit) */
 	uint64_t delivered_us; /* delivery rate */
 	uint64_t first_tx_us;

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What getsockopt(TCP_INFO) says of a connection, in Linux' units: its numbers are what monitoring
+ * programs (and ss) were made for. What we do not measure stays zero. */
+#include "tcp/tcp_internal.h"
+
+#include <linux/tcp.h>
+#include <string.h>
+
+static uint32_t ms_since(const struct sl_tcp *c, uint64_t then_us)
+{
+	uint64_t from = then_us ? then_us : c->born_us;
+
+	return c->host->now_us > from ? (uint32_t)((c->host->now_us - from) / 1000) : 0;
+}
+
+static void options(const struct sl_tcp *c, struct tcp_info *info)
+{
+	info->tcpi_options = (c->ts_ok ? TCPI_OPT_TIMESTAMPS : 0) |
+			     (c->sack_ok ? TCPI_OPT_SACK : 0) |
+			     (c->wscale_ok ? TCPI_OPT_WSCALE : 0) | (c->ecn_ok ? TCPI_OPT_ECN : 0);
+	if (c->wscale_ok) {
+		info->tcpi_snd_wscale = c->snd_wscale & 15;
+		info->tcpi_rcv_wscale = c->rcv_wscale & 15;
+	}
+}
+
+static void loss(const struct sl_tcp *c, struct tcp_info *info)
+{
+	info->tcpi_ca_state = c->ca;
+	info->tcpi_retransmits = c->retries;
+	info->tcpi_probes = c->probes;
+	info->tcpi_backoff = c->backoff;
+	info->tcpi_unacked = sl_tcp_pieces_out(c);
+	info->tcpi_sacked = c->sacked_out;
+	info->tcpi_lost = c->lost_out;
+	info->tcpi_retrans = c->retx_out;
+	info->tcpi_total_retrans = c->total_retrans;
+	info->tcpi_bytes_retrans = c->bytes_retrans;
+	info->tcpi_dsack_dups = c->dsack_dups;
+	info->tcpi_reord_seen = c->reord_seen;
+	info->tcpi_rcv_ooopack = c->rcv_ooopack;
+	/* Pieces that may overtake each other unpunished. RACK has none (it measures time): Linux'
+	 * tcp_reordering. */
+	info->tcpi_reordering = 3;
+}
+
+static void times(const struct sl_tcp *c, struct tcp_info *info)
+{
+	info->tcpi_rto = c->rto_us;
+	info->tcpi_ato = c->ato_us;
+	info->tcpi_rtt = c->srtt_us;
+	info->tcpi_rttvar = c->rttvar_us;
+	/* Linux: all ones until there is one. */
+	info->tcpi_min_rtt = c->min_rtt_us ? c->min_rtt_us : UINT32_MAX;
+	info->tcpi_rcv_rtt = c->rcv_rtt_us >> 3;
+	info->tcpi_last_data_sent = ms_since(c, c->last_sent_us);
+	info->tcpi_last_data_recv = ms_since(c, c->last_rcv_us);
+	info->tcpi_last_ack_recv = ms_since(c, c->last_ack_us);
+}
+
+static void windows(const struct sl_tcp *c, struct tcp_info *info)
+{
+	bool v4 = sl_addr_is_v4(&c->node.key.local);
+
+	info->tcpi_snd_mss = c->mss;
+	info->tcpi_rcv_mss = c->rcv_mss;
+	info->tcpi_advmss = c->adv_mss;
+	/* Of the path, or else of the device: both are kept as the segments that fit. */
+	info->tcpi_pmtu = (c->pmtu_mss ? c->pmtu_mss : c->adv_mss) + (v4 ? 40u : 60u);
+	info->tcpi_rcv_ssthresh = c->rcv_ssthresh;
+	info->tcpi_rcv_space = c->rcvq_space;
+	info->tcpi_snd_wnd = c->snd_wnd;
+	info->tcpi_snd_cwnd = c->cwnd;
+	info->tcpi_snd_ssthresh = sl_min(c->ssthresh, 0x7fffffffu); /* TCP_INFINITE_SSTHRESH */
+	info->tcpi_max_pacing_rate = c->max_pacing_rate ? c->max_pacing_rate : UINT64_MAX;
+	info->tcpi_pacing_rate = info->tcpi_max_pacing_rate;
+}
+
+static void counts(const struct sl_tcp *c, struct tcp_info *info)
+{
+	info->tcpi_bytes_acked = c->bytes_acked;
+	info->tcpi_bytes_received = c->bytes_received;
+	info->tcpi_bytes_sent = c->bytes_sent;
+	info->tcpi_segs_in = c->segs_in;
+	info->tcpi_segs_out = c->segs_out;
+	info->tcpi_data_segs_in = c->data_segs_in;
+	info->tcpi_data_segs_out = c->data_segs_out;
+	info->tcpi_notsent_bytes = sl_tcp_unsent(c);
+	info->tcpi_delivered = c->delivered;
+}
+
+void sl_tcp_info(const struct sl_tcp *c, struct tcp_info *info)
+{
+	memset(info, 0, sizeof(*info));
+	info->tcpi_state = c->state;
+	options(c, info);
+	times(c, info);
+	windows(c, info);
+	counts(c, info);
+	loss(c, info);
+}

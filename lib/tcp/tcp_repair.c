@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A connection's state going out and coming in, as TCP_REPAIR speaks of it: what the kernel's own
+ * TCP, or another host of ours, needs to go on with it.
+ *
+ * Sequence numbers in struct sl_tcp_repair count bytes only: a FIN, sent or received, is a flag
+ * beside them. Bytes beyond a hole are left behind (RFC 2018 8 lets a receiver forget them), and so
+ * is an urgent byte that the program has not taken, unless it reads it in the stream. */
+#include "tcp/tcp_internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Going out ------------------------------------------------------------------------------------ */
+
+static bool is_synchronised(const struct sl_tcp *c)
+{
+	switch (c->state) {
+	case SL_TCP_ESTABLISHED:
+	case SL_TCP_FIN_WAIT1:
+	case SL_TCP_FIN_WAIT2:
+	case SL_TCP_CLOSE_WAIT:
+	case SL_TCP_LAST_ACK:
+	case SL_TCP_CLOSING:
+		return true;
+	}
+	return false;
+}
+
+/* Of the first byte in the send queue. */
+static uint32_t sndq_start(const struct sl_tcp *c)
+{
+	return c->snd_una - c->fin_acked;
+}
+
+static uint32_t rcvq_start(const struct sl_tcp *c)
+{
+	return c->rcv_nxt - c->fin_rcvd - c->rx_bytes;
+}
+
+/* Where in the receive queue an urgent byte stands that no read will return; UINT32_MAX: nowhere.
+ */
+static uint32_t urgent_at(const struct sl_tcp *c)
+{
+	uint32_t at = c->rcv_up - rcvq_start(c);
+
+	return c->urg_in && !c->oobinline && at < c->rx_bytes ? at : UINT32_MAX;
+}
+
+bool sl_tcp_repair_get(const struct sl_tcp *c, struct sl_tcp_repair *r)
+{
+	uint32_t end = c->write_seq - c->fin_queued;
+
+	if (!is_synchronised(c))
+		return false;
+	*r = (struct sl_tcp_repair){
+		.key = c->node.key,
+		.state = c->state,
+		.snd_nxt = end,
+		.snd_una = sndq_start(c),
+		.sndq = end - sndq_start(c),
+		.unsent = sl_seq_lt(c->snd_nxt, end) ? end - c->snd_nxt : 0,
+		.rcv_nxt = c->rcv_nxt - c->fin_rcvd,
+		.rcvq = c->rx_bytes - (urgent_at(c) != UINT32_MAX),
+		.snd_wl1 = c->snd_wl1,
+		.snd_wnd = c->snd_wnd,
+		.max_window = sl_max(c->max_window, c->snd_wnd),
+		.rcv_wnd = c->rcv_wnd,
+		.rcv_wup = c->rcv_wup,
+		.mss_clamp = c->mss_clamp,
+		.snd_wscale = c->snd_wscale,
+		.rcv_wscale = c->rcv_wscale,
+		.wscale_ok = c->wscale_ok,
+		.sack_ok = c->sack_ok,
+		.ts_ok = c->ts_ok,
+		.ecn_ok = c->ecn_ok,
+		.fin_sent = c->fin_sent,
+		.fin_rcvd = c->fin_rcvd,
+		.fin_queued = c->fin_queued,
+		.tsval = sl_tcp_tsval(c),
+		.ts_recent = c->ts_recent,
+	};
+	/* The window's left edge may stand behind the FIN: its right edge is what counts. */
+	if (sl_seq_gt(r->rcv_wup, r->rcv_nxt)) {
+		r->rcv_wnd += r->rcv_wup - r->rcv_nxt;
+		r->rcv_wup = r->rcv_nxt;
+	}
+	if (sl_seq_gt(r->snd_wl1, r->rcv_nxt))
+		r->snd_wl1 = r->rcv_nxt;
+	return true;
+}
+
+uint32_t sl_tcp_repair_sndq(const struct sl_tcp *c, uint32_t at, void *buf, uint32_t n)
+{
+	uint32_t seq = sndq_start(c) + at, done = 0;
+
+	for (uint32_t i = c->tx_una; i != c->tx_tail && done < n; i++) {
+		const struct sl_txseg *p = sl_tcp_piece(c, i);
+		uint32_t skip = seq - p->seq, len;
+
+		/* Behind `seq` (a FIN alone too), or, as a broken queue, before a hole. */
+		if (sl_seq_lt(seq, p->seq) || skip >= p->len)
+			continue;
+		len = sl_min(p->len - skip, n - done);
+		memcpy((uint8_t *)buf + done, sl_frame_ptr(p->frame) + p->off + skip, len);
+		done += len;
+		seq += len;
+	}
+	return done;
+}
+
+/* The same without looking at urgent bytes. */
+static uint32_t copy_rcvq(const struct sl_tcp *c, uint32_t at, uint8_t *buf, uint32_t n)
+{
+	uint32_t begin = 0, done = 0;
+
+	for (uint32_t i = c->rx_head; i != c->rx_tail && done < n; i++) {
+		const struct sl_rxseg *p = &c->rx[i & (c->rxsize - 1)];
+		uint32_t skip = at - begin, len;
+
+		begin += p->len;
+		if (at >= begin)
+			continue;
+		len = sl_min(p->len - skip, n - done);
+		memcpy(buf + done, sl_frame_ptr(p->frame) + p->off + skip, len);
+		done += len;
+		at += len;
+	}
+	return done;
+}
+
+uint32_t sl_tcp_repair_rcvq(const struct sl_tcp *c, uint32_t at, void *buf, uint32_t n)
+{
+	uint32_t urgent = urgent_at(c), before = 0;
+
+	if (at < urgent) {
+		before = copy_rcvq(c, at, buf, sl_min(n, urgent - at));
+		at += before;
+		if (at < urgent || before == n)
+			return before;
+	}
+	return before +
+	       copy_rcvq(c, at + (urgent != UINT32_MAX), (uint8_t *)buf + before, n - before);
+}
+
+bool sl_tcp_repair_freeze(struct sl_tcp *c)
+{
+	if (!is_synchronised(c))
+		return false;
+	sl_tcp_timer_stop(c);
+	sl_timer_cancel(&c->host->wheel, &c->timer);
+	sl_list_del(&c->out_node);
+	if (c->node.hashed)
+		sl_tcp_table_del(c->host, &c->node);
+	return true;
+}
+
+/* It lives: what it waits for decides its timers, and an ACK tells the peer of the window (as the
+ * kernel's probe at the end of a repair). */
+static void go_on(struct sl_tcp *c)
+{
+	sl_tcp_timer_on_alive(c);
+	if (c->tx_una != c->tx_nxt)
+		sl_tcp_timer_on_sent(c);
+	else if (c->tx_nxt != c->tx_tail)
+		sl_tcp_timer_on_window(c);
+	c->ack_now = true;
+	sl_tcp_want_out(c);
+	sl_tcp_timer_rearm(c);
+}
+
+int sl_tcp_repair_thaw(struct sl_tcp *c)
+{
+	int err = sl_tcp_table_add(c->host, &c->node);
+
+	if (!err)
+		go_on(c);
+	return err;
+}
+
+/* Coming in ------------------------------------------------------------------------------------ */
+
+static void set_sequences(struct sl_tcp *c, const struct sl_tcp_repair *r)
+{
+	c->iss = r->snd_una - 1;
+	c->snd_una = c->snd_nxt = c->write_seq = r->snd_una;
+	c->snd_wl1 = r->snd_wl1;
+	c->snd_wl2 = r->snd_una;
+	c->snd_wnd = r->snd_wnd;
+	c->max_window = sl_max(r->max_window, r->snd_wnd);
+	c->rcv_nxt = c->copied_seq = c->rcv_wup = r->rcv_nxt - r->rcvq;
+	c->rcv_wnd = r->rcvq + r->rcv_wnd;
+	c->irs = c->rcv_nxt - 1;
+	c->last_ack_sent = r->rcv_nxt;
+}
+
+static void set_options(struct sl_tcp *c, const struct sl_tcp_repair *r)
+{
+	c->ts_ok = r->ts_ok;
+	c->sack_ok = r->sack_ok;
+	c->wscale_ok = r->wscale_ok;
+	c->ecn_ok = r->ecn_ok;
+	c->snd_wscale = r->wscale_ok ? sl_min(r->snd_wscale, 14) : 0;
+	c->rcv_wscale = r->wscale_ok ? sl_min(r->rcv_wscale, 14) : 0;
+	c->mss_clamp = r->mss_clamp;
+	c->adv_mss = c->host->ops->route_mss(c->host, &r->key);
+	if (!r->ts_ok)
+		return;
+	c->ts_off = r->tsval - sl_tcp_now_ms(c->host);
+	c->ts_recent = r->ts_recent;
+	c->ts_recent_us = r->ts_recent ? c->host->now_us : 0;
+}
+
+int sl_tcp_repair_set(struct sl_tcp *c, const struct sl_tcp_repair *r)
+{
+	int err;
+
+	if (r->unsent > r->sndq || (r->fin_sent && (r->unsent || !r->fin_queued)) || !r->mss_clamp)
+		return -EINVAL;
+	c->node.key = r->key;
+	c->node.kind = SL_TCP_CONN;
+	err = sl_tcp_table_add(c->host, &c->node);
+	if (err)
+		return err;
+	set_sequences(c, r);
+	set_options(c, r);
+	sl_tcp_start_buffers(c);
+	sl_tcp_mss_changed(c);
+	sl_tcp_rtt_init(c);
+	sl_tcp_loss_init(c);
+	/* What was in the queues fits, whatever has been set. */
+	c->rcvbuf = sl_max(c->rcvbuf, 2 * (r->rcvq + r->rcv_wnd));
+	c->sndbuf = sl_max(c->sndbuf, 2 * r->sndq);
+	sl_tcp_set_state(c, SL_TCP_ESTABLISHED);
+	return 0;
+}
+
+int sl_tcp_repair_add_rcvq(struct sl_tcp *c, const void *buf, uint32_t n)
+{
+	for (uint32_t done = 0; done < n;) {
+		uint32_t len = sl_min(n - done, 1u << sl_pool.shift), seq = c->rcv_nxt;
+		uint32_t frame = sl_frame_get(c->host->frames);
+
+		if (frame == SL_NO_FRAME)
+			return -ENOMEM;
+		memcpy(sl_frame_ptr(frame), (const uint8_t *)buf + done, len);
+		if (!sl_tcp_rcv_queue(c, seq, frame, 0, (uint16_t)len, false))
+			sl_frame_put(c->host->frames, frame);
+		if (c->rcv_nxt != seq + len)
+			return -ENOMEM;
+		done += len;
+	}
+	return 0;
+}
+
+int sl_tcp_repair_add_sndq(struct sl_tcp *c, const void *buf, uint32_t n)
+{
+	while (n) {
+		struct iovec iov = {(void *)(uintptr_t)buf, n};
+		long taken = sl_tcp_write(c, &iov, 1, 0, false, false);
+
+		if (taken <= 0)
+			return taken ? (int)taken : -ENOMEM;
+		buf = (const uint8_t *)buf + taken;
+		n -= (uint32_t)taken;
+	}
+	return 0;
+}
+
+/* What is in the queue up to `end` was sent before; when, nobody knows. It takes no part in
+ * estimating the round trip (Karn's rule), so it counts as sent twice. */
+static int mark_sent(struct sl_tcp *c, uint32_t end)
+{
+	for (; c->tx_nxt != c->tx_tail; c->tx_nxt++) {
+		struct sl_txseg *p = sl_tcp_piece(c, c->tx_nxt);
+		uint32_t left = end - p->seq;
+
+		if (sl_seq_ge(p->seq, end))
+			break;
+		if (left < p->len && !sl_tcp_snd_split(c, c->tx_nxt, (uint16_t)left))
+			return -ENOMEM;
+		p = sl_tcp_piece(c, c->tx_nxt);
+		p->sent = 2;
+		p->sent_us = c->host->now_us;
+		p->delivered = c->delivered;
+		p->tsval = sl_tcp_tsval(c);
+	}
+	c->snd_nxt = c->high_seq = end;
+	return 0;
+}
+
+static int set_fins(struct sl_tcp *c, const struct sl_tcp_repair *r)
+{
+	int err = 0;
+
+	if (r->state == SL_TCP_FIN_WAIT2) {
+		c->fin_queued = c->fin_sent = c->fin_acked = true;
+		c->snd_una = c->snd_nxt = c->write_seq = r->snd_una + 1;
+	} else {
+		if (r->fin_queued)
+			sl_tcp_queue_fin(c);
+		err = mark_sent(c, r->snd_una + r->sndq - r->unsent + r->fin_sent);
+		c->fin_sent = r->fin_sent;
+	}
+	c->rcv_wup = r->rcv_wup;
+	c->rcv_wnd = r->rcv_wnd;
+	if (r->fin_rcvd)
+		sl_tcp_rcv_queue(c, c->rcv_nxt, SL_NO_FRAME, 0, 0, true);
+	return err;
+}
+
+int sl_tcp_repair_start(struct sl_tcp *c, const struct sl_tcp_repair *r)
+{
+	int err;
+
+	if (c->write_seq != r->snd_una + r->sndq || c->rcv_nxt != r->rcv_nxt)
+		return -EINVAL;
+	err = set_fins(c, r);
+	if (err)
+		return err;
+	sl_tcp_set_state(c, r->state);
+	go_on(c);
+	return 0;
+}
