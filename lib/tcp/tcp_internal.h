@@ -65,6 +65,19 @@ void sl_tcp_event(struct sl_tcp *c, uint32_t events);
 /* MSS and windows once both SYNs are known. */
 void sl_tcp_take_syn_options(struct sl_tcp *c, const struct sl_tcp_seg *syn);
 void sl_tcp_start_buffers(struct sl_tcp *c);
+/* The variables that a connection has before it knows anything of the peer (SYN is not sent). */
+void sl_tcp_start(struct sl_tcp *c, const struct sl_tcp_key *key, uint32_t iss);
+uint8_t sl_tcp_rcv_wscale(uint32_t rcvbuf, bool locked, uint32_t clamp);
+uint32_t sl_tcp_first_window(uint32_t rcvbuf, uint32_t clamp);
+uint16_t sl_tcp_our_mss(struct sl_tcp_host *h, const struct sl_tcp_key *key, uint16_t user_mss);
+void sl_tcp_send_fin(struct sl_tcp *c);         /* the state that follows, and FIN into the queue */
+void sl_tcp_orphan_fin_wait2(struct sl_tcp *c); /* c becomes CLOSED */
+
+/* tcp_user.c: the user's bytes */
+/* EV_OUT when it is owed and there is room again. */
+void sl_tcp_write_space(struct sl_tcp *c);
+/* A new piece at the end of the send queue, empty and charged; NULL: no memory. */
+struct sl_txseg *sl_tcp_snd_new(struct sl_tcp *c);
 
 /* tcp_tw.c: TIME_WAIT records */
 void sl_tcp_time_wait(struct sl_tcp *c, bool fin_wait2, uint32_t timeout_ms); /* c becomes CLOSED */
@@ -74,6 +87,7 @@ bool sl_tcp_tw_input(struct sl_tcp_host *h, struct sl_tcp_node *n, const struct 
 		     void *from, uint32_t *isn);
 /* An active open on the key: true, the record is gone. */
 bool sl_tcp_tw_reuse(struct sl_tcp_host *h, struct sl_tcp_node *n, uint32_t *isn);
+void sl_tcp_tw_free(struct sl_tcp_host *h, struct sl_tcp_node *n);
 
 /* tcp_listen.c */
 void sl_tcp_listen_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
@@ -81,6 +95,7 @@ void sl_tcp_listen_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 			 uint16_t off, bool *kept, uint32_t isn, void *from);
 bool sl_tcp_req_input(struct sl_tcp_host *h, struct sl_tcp_node *n, struct sl_tcp_listener *l,
 		      const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off, void *from);
+void sl_tcp_req_free(struct sl_tcp_host *h, struct sl_tcp_node *n);
 void sl_tcp_child_gone(struct sl_tcp *c); /* off its listener's queue */
 
 /* tcp_in.c: a segment arrives, RFC 9293 3.10.7 */

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A connection's life: made, opened, shut down, closed, aborted (RFC 9293 3.10.1, 3.10.4, 3.10.5),
+ * and the host that it lives on. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tcp/tcp_internal.h"
+
+#define BUCKETS 64 /* at first */
+
+struct sl_tcp_params sl_tcp_params;
+
+/* Linux 6.x, Documentation/networking/ip-sysctl.rst. */
+void sl_tcp_params_default(struct sl_tcp_params *p)
+{
+	*p = (struct sl_tcp_params){
+		.rmem_min = 4096,
+		.rmem_default = 131072,
+		.rmem_max = 6291456,
+		.wmem_min = 4096,
+		.wmem_default = 16384,
+		.wmem_max = 4194304,
+		.init_cwnd = 10,
+		.syn_retries = 6,
+		.synack_retries = 5,
+		.retries2 = 15,
+		.orphan_retries = 8,
+		.keepalive_time_ms = 7200000,
+		.keepalive_intvl_ms = 75000,
+		.keepalive_probes = 9,
+		.fin_timeout_ms = 60000,
+		.rto_min_ms = 200,
+		.rto_max_ms = 120000,
+		.delack_min_ms = 40,
+		.delack_max_ms = 200,
+		.quickack_segs = 16,
+		.timestamps = true,
+		.window_scaling = true,
+		.sack = true,
+		.dsack = true,
+		.ecn_in = true,
+		.ecn = 2,
+		.moderate_rcvbuf = true,
+		.slow_start_after_idle = true,
+		.frto = true,
+		.recovery_rack = true,
+		.tlp = true,
+		.syncookies = 1,
+		.tfo = 1,
+		.base_mss = 1024,
+		.min_snd_mss = 48,
+		.challenge_ack_limit = INT32_MAX,
+		.invalid_ratelimit_ms = 500,
+		.congestion = "cubic",
+	};
+}
+
+/* The host ------------------------------------------------------------------------------------- */
+
+int sl_tcp_host_init(struct sl_tcp_host *h, const struct sl_tcp_ops *ops, struct sl_frames *frames,
+		     const uint8_t secret[16], uint64_t now_us, void *owner)
+{
+	memset(h, 0, sizeof(*h));
+	h->bucket = calloc(BUCKETS, sizeof(*h->bucket));
+	if (!h->bucket)
+		return -ENOMEM;
+	h->nbuckets = BUCKETS;
+	h->ops = ops;
+	h->frames = frames;
+	h->owner = owner;
+	memcpy(h->key, secret, sizeof(h->key));
+	sl_list_init(&h->out);
+	sl_list_init(&h->room);
+	sl_tcp_set_now(h, now_us);
+	sl_wheel_init(&h->wheel, now_us);
+	return 0;
+}
+
+void sl_tcp_host_fini(struct sl_tcp_host *h)
+{
+	for (uint32_t i = 0; i < h->nbuckets; i++)
+		for (struct sl_tcp_node *n = h->bucket[i], *next; n; n = next) {
+			next = n->next;
+			if (n->kind == SL_TCP_REQ)
+				sl_tcp_req_free(h, n);
+			else if (n->kind == SL_TCP_TW)
+				sl_tcp_tw_free(h, n);
+		}
+	free(h->bucket);
+	h->bucket = NULL;
+	h->nbuckets = h->nnodes = 0;
+}
+
+/* A connection --------------------------------------------------------------------------------- */
+
+void sl_tcp_init(struct sl_tcp *c, struct sl_tcp_host *h)
+{
+	c->host = h;
+	c->node.kind = SL_TCP_CONN;
+	c->state = SL_TCP_CLOSED;
+	sl_list_init(&c->accept_node);
+	sl_list_init(&c->out_node);
+	sl_timer_init(&c->timer);
+	c->rcvbuf = sl_tcp_params.rmem_default;
+	c->sndbuf = sl_tcp_params.wmem_default;
+	c->cc = sl_cc_find(sl_tcp_params.congestion);
+	if (!c->cc)
+		c->cc = &sl_cc_cubic;
+	c->born_us = h->now_us;
+}
+
+/* Out of everything of the host's that points to it. */
+static void unhook(struct sl_tcp *c)
+{
+	sl_tcp_timer_stop(c);
+	sl_timer_cancel(&c->host->wheel, &c->timer);
+	sl_list_del(&c->out_node);
+	if (c->node.hashed)
+		sl_tcp_table_del(c->host, &c->node);
+	sl_tcp_snd_free(c);
+}
+
+void sl_tcp_fini(struct sl_tcp *c)
+{
+	if (!c->host)
+		return;
+	sl_tcp_child_gone(c);
+	unhook(c);
+	sl_tcp_rcv_free(c);
+	c->state = SL_TCP_CLOSED;
+}
+
+void sl_tcp_event(struct sl_tcp *c, uint32_t events)
+{
+	if (events)
+		c->host->ops->event(c, events);
+}
+
+void sl_tcp_set_state(struct sl_tcp *c, enum sl_tcp_state s)
+{
+	c->state = s;
+}
+
+void sl_tcp_done(struct sl_tcp *c, int err)
+{
+	uint32_t events = SL_TCP_EV_CLOSED;
+
+	if (c->state == SL_TCP_SYN_SENT || c->state == SL_TCP_SYN_RCVD)
+		tcp_count(c->host, SL_TCPC_ATTEMPT_FAILS, 1);
+	sl_tcp_set_state(c, SL_TCP_CLOSED);
+	unhook(c);
+	if (c->orphan)
+		sl_tcp_rcv_free(c);
+	c->rx_shut = c->tx_shut = true;
+	c->want_out = false;
+	if (err) {
+		c->error = err;
+		events |= SL_TCP_EV_ERROR;
+	}
+	if (c->reported)
+		return;
+	c->reported = true;
+	sl_tcp_event(c, events); /* an orphan is gone now */
+}
+
+/* Opening -------------------------------------------------------------------------------------- */
+
+/* RFC 7323 2.3: the shift is agreed once, so it is for the largest buffer there may ever be. */
+uint8_t sl_tcp_rcv_wscale(uint32_t rcvbuf, bool locked, uint32_t clamp)
+{
+	uint32_t space = locked ? rcvbuf : sl_max(rcvbuf, sl_tcp_params.rmem_max);
+	uint8_t scale = 0;
+
+	if (!sl_tcp_params.window_scaling)
+		return 0;
+	if (clamp)
+		space = sl_min(space, clamp);
+	while (scale < 14 && space >> scale > UINT16_MAX)
+		scale++;
+	return scale;
+}
+
+/* What the first segments announce: half of the buffer, as Linux (the rest is for what memory
+ * costs), and what fits the unscaled window of a SYN. */
+uint32_t sl_tcp_first_window(uint32_t rcvbuf, uint32_t clamp)
+{
+	uint32_t w = sl_min(rcvbuf / 2, (uint32_t)UINT16_MAX);
+
+	return clamp ? sl_min(w, clamp) : w;
+}
+
+/* RFC 9293 3.7.1: what we can receive, by the route; the user may want less. */
+uint16_t sl_tcp_our_mss(struct sl_tcp_host *h, const struct sl_tcp_key *key, uint16_t user_mss)
+{
+	uint16_t mss = h->ops->route_mss(h, key);
+
+	return user_mss && user_mss < mss ? user_mss : mss;
+}
+
+/* The variables that a connection has before it knows anything of the peer. */
+void sl_tcp_start(struct sl_tcp *c, const struct sl_tcp_key *key, uint32_t iss)
+{
+	c->node.key = *key;
+	c->iss = c->snd_una = iss;
+	c->snd_nxt = c->write_seq = c->snd_up = iss + 1;
+	c->ts_off = sl_tcp_ts_offset(c->host, key);
+	c->pmtu_mss = c->host->ops->route_mss(c->host, key);
+	c->adv_mss = sl_tcp_our_mss(c->host, key, c->user_mss);
+	c->rcv_wscale = sl_tcp_rcv_wscale(c->rcvbuf, c->rcvbuf_locked, c->window_clamp);
+	c->rcv_wnd = sl_tcp_first_window(c->rcvbuf, c->window_clamp);
+	c->mss_clamp = sl_addr_is_v4(&key->remote) ? 536 : 1220; /* RFC 9293 3.7.1 */
+	c->born_us = c->host->now_us;
+	sl_tcp_mss_changed(c);
+	c->rcv_mss = sl_min(c->mss, (uint16_t)536);
+	sl_tcp_rtt_init(c);
+	sl_tcp_loss_init(c);
+	c->cc->init(c);
+}
+
+/* RFC 9293 3.10.1 OPEN call, active. */
+int sl_tcp_connect(struct sl_tcp *c, const struct sl_tcp_key *key)
+{
+	struct sl_tcp_host *h = c->host;
+	struct sl_tcp_node *n = sl_tcp_table_find(h, key);
+	uint32_t iss = sl_tcp_isn(h, key), least;
+
+	if (c->state != SL_TCP_CLOSED)
+		return -EISCONN;
+	if (n) {
+		if (n->kind != SL_TCP_TW || !sl_tcp_tw_reuse(h, n, &least))
+			return -EADDRINUSE;
+		if (sl_seq_lt(iss, least))
+			iss = least;
+	}
+	c->node.key = *key;
+	if (sl_tcp_table_add(h, &c->node) < 0)
+		return -ENOMEM;
+	sl_tcp_start(c, key, iss);
+	sl_tcp_set_state(c, SL_TCP_SYN_SENT);
+	c->rx_shut = c->tx_shut = c->reported = false;
+	c->error = c->soft_error = 0;
+	tcp_count(h, SL_TCPC_ACTIVE_OPENS, 1);
+	sl_tcp_send_syn(c);
+	return 0;
+}
+
+void sl_tcp_take_syn_options(struct sl_tcp *c, const struct sl_tcp_seg *syn)
+{
+	if (syn->opts & SL_TCPO_MSS && syn->mss)
+		c->mss_clamp = syn->mss;
+	if (c->user_mss && c->user_mss < c->mss_clamp)
+		c->mss_clamp = c->user_mss;
+	c->mss_clamp = sl_max(c->mss_clamp, (uint16_t)sl_tcp_params.min_snd_mss);
+	c->sack_ok = sl_tcp_params.sack && syn->opts & SL_TCPO_SACK_OK;
+	c->wscale_ok = sl_tcp_params.window_scaling && syn->opts & SL_TCPO_WSCALE;
+	c->snd_wscale = c->wscale_ok ? sl_min(syn->wscale, (uint8_t)14) : 0; /* RFC 7323 2.3 */
+	if (!c->wscale_ok)
+		c->rcv_wscale = 0;
+	c->ts_ok = sl_tcp_params.timestamps && syn->opts & SL_TCPO_TS;
+	if (c->ts_ok) {
+		c->ts_recent = syn->tsval;
+		c->ts_recent_us = c->host->now_us;
+	}
+	sl_tcp_mss_changed(c);
+	c->rcv_mss = sl_min(c->mss, (uint16_t)536);
+}
+
+void sl_tcp_start_buffers(struct sl_tcp *c)
+{
+	c->rcvq_space = sl_min(c->rcv_wnd, 10u * c->adv_mss);
+	c->rcvq_seq = c->copied_seq;
+	c->rcvq_time_us = c->host->now_us;
+	c->rcv_ssthresh = c->rcv_wnd;
+	c->quick = (uint8_t)sl_min(sl_tcp_params.quickack_segs, (uint32_t)UINT8_MAX);
+	c->last_rcv_us = c->host->now_us;
+	sl_tcp_sndbuf_grow(c);
+}
+
+/* Ending --------------------------------------------------------------------------------------- */
+
+/* Our FIN follows what is queued (RFC 9293 3.10.4). */
+void sl_tcp_send_fin(struct sl_tcp *c)
+{
+	if (c->fin_queued)
+		return;
+	sl_tcp_set_state(c, c->state == SL_TCP_CLOSE_WAIT ? SL_TCP_LAST_ACK : SL_TCP_FIN_WAIT1);
+	sl_tcp_queue_fin(c);
+	sl_tcp_want_out(c);
+}
+
+int sl_tcp_shutdown(struct sl_tcp *c, bool rd, bool wr)
+{
+	if (c->state == SL_TCP_CLOSED)
+		return -ENOTCONN;
+	if (c->state == SL_TCP_SYN_SENT) { /* as tcp_disconnect() of Linux */
+		sl_tcp_done(c, ECONNRESET);
+		return 0;
+	}
+	c->rx_shut |= rd;
+	if (!wr || c->tx_shut)
+		return 0;
+	c->tx_shut = true;
+	/* In SYN_RCVD it waits for ESTABLISHED. */
+	if (c->state == SL_TCP_ESTABLISHED || c->state == SL_TCP_CLOSE_WAIT)
+		sl_tcp_send_fin(c);
+	return 0;
+}
+
+/* RFC 9293 3.10.5: the states in which the peer is told. */
+static bool is_reset_due(const struct sl_tcp *c)
+{
+	switch (c->state) {
+	case SL_TCP_SYN_RCVD:
+	case SL_TCP_ESTABLISHED:
+	case SL_TCP_FIN_WAIT1:
+	case SL_TCP_FIN_WAIT2:
+	case SL_TCP_CLOSE_WAIT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void sl_tcp_abort(struct sl_tcp *c, int err)
+{
+	if (is_reset_due(c))
+		sl_tcp_send_rst(c);
+	sl_tcp_done(c, err);
+}
+
+/* The end of FIN_WAIT2 for an orphan: a small record waits for the peer's FIN, or nothing does. */
+void sl_tcp_orphan_fin_wait2(struct sl_tcp *c)
+{
+	uint32_t ms = c->linger2_ms ? c->linger2_ms : sl_tcp_params.fin_timeout_ms;
+
+	if (c->linger2_ms == UINT32_MAX)
+		sl_tcp_abort(c, 0);
+	else
+		sl_tcp_time_wait(c, true, ms);
+}
+
+/* What close() does now. Whoever calls sees in c->state whether it is CLOSED. */
+static void close_now(struct sl_tcp *c, int linger_ms)
+{
+	if (c->state != SL_TCP_CLOSED && (linger_ms == 0 || c->rx_bytes)) {
+		/* RFC 2525 2.17: the peer must learn that its data were not read. */
+		if (linger_ms != 0)
+			tcp_count(c->host, SL_TCPC_ABORT_ON_DATA, 1);
+		sl_tcp_abort(c, 0);
+		return;
+	}
+	switch (c->state) {
+	case SL_TCP_CLOSED:
+	case SL_TCP_SYN_SENT:
+		sl_tcp_done(c, 0);
+		break;
+	case SL_TCP_ESTABLISHED:
+	case SL_TCP_CLOSE_WAIT:
+		sl_tcp_send_fin(c);
+		break;
+	case SL_TCP_FIN_WAIT2:
+		sl_tcp_orphan_fin_wait2(c);
+		break;
+	default: /* FIN is under way; SYN_RCVD sends it when it can */
+		break;
+	}
+}
+
+bool sl_tcp_close(struct sl_tcp *c, int linger_ms)
+{
+	c->rx_shut = c->tx_shut = true;
+	/* Orphan only afterwards: what ends within this call is the caller's to free. */
+	close_now(c, linger_ms);
+	if (c->state == SL_TCP_CLOSED)
+		return true;
+	c->orphan = true;
+	sl_tcp_rcv_free(c);
+	sl_tcp_timer_rearm(c);
+	return false;
+}
+
+/* Options -------------------------------------------------------------------------------------- */
+
+void sl_tcp_option_changed(struct sl_tcp *c)
+{
+	if (c->state == SL_TCP_CLOSED || c->state == SL_TCP_SYN_SENT)
+		return;
+	if (c->user_mss && c->user_mss < c->mss_clamp) {
+		c->mss_clamp = sl_max(c->user_mss, (uint16_t)sl_tcp_params.min_snd_mss);
+		sl_tcp_mss_changed(c);
+	}
+	if (c->quickack_user == 2 && c->ack_pending)
+		c->ack_now = true;
+	sl_tcp_rcv_space_freed(c);
+	sl_tcp_timer_on_alive(c);
+	sl_tcp_write_space(c);
+	sl_tcp_want_out(c);
+}
+
+int sl_tcp_set_congestion(struct sl_tcp *c, const char *name)
+{
+	const struct sl_cc *cc = sl_cc_find(name);
+
+	if (!cc)
+		return -ENOENT;
+	if (cc != c->cc) {
+		c->cc = cc;
+		memset(c->cc_priv, 0, sizeof(c->cc_priv));
+		if (c->state != SL_TCP_CLOSED)
+			cc->init(c);
+	}
+	return 0;
+}
+
+const char *sl_tcp_congestion(const struct sl_tcp *c)
+{
+	return c->cc->name;
+}

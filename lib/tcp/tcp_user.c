@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The user's bytes into the send queue and out of the receive queue (RFC 9293 3.10.2, 3.10.3). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tcp/tcp_internal.h"
+#include "wire/csum.h"
+
+/* A place in an iovec. */
+struct cursor {
+	const struct iovec *iov;
+	size_t n;  /* entries left, this one included */
+	size_t at; /* in this one */
+};
+
+static void skip_empty(struct cursor *u)
+{
+	while (u->n && u->at == u->iov->iov_len) {
+		u->iov++;
+		u->n--;
+		u->at = 0;
+	}
+}
+
+static struct cursor cursor_at(const struct iovec *iov, size_t n, size_t skip)
+{
+	struct cursor u = {iov, n, 0};
+
+	while (u.n && skip >= u.iov->iov_len) {
+		skip -= u.iov->iov_len;
+		u.iov++;
+		u.n--;
+	}
+	u.at = u.n ? skip : 0;
+	skip_empty(&u);
+	return u;
+}
+
+/* The next run of at most max bytes; moves on. */
+static uint8_t *cursor_take(struct cursor *u, size_t max, size_t *len)
+{
+	uint8_t *p = (uint8_t *)u->iov->iov_base + u->at;
+
+	*len = sl_min(max, u->iov->iov_len - u->at);
+	u->at += *len;
+	skip_empty(u);
+	return p;
+}
+
+/* Writing -------------------------------------------------------------------------------------- */
+
+uint32_t sl_tcp_unsent(const struct sl_tcp *c)
+{
+	return c->write_seq - c->snd_nxt - (c->fin_queued && !c->fin_sent);
+}
+
+uint32_t sl_tcp_unacked(const struct sl_tcp *c)
+{
+	if (c->state == SL_TCP_CLOSED || c->state == SL_TCP_SYN_SENT || c->state == SL_TCP_SYN_RCVD)
+		return 0;
+	return c->write_seq - c->snd_una - (c->fin_queued && !c->fin_acked);
+}
+
+/* As sk_stream_memory_free(): the last write may go beyond by a piece. */
+static bool has_room(const struct sl_tcp *c)
+{
+	return c->wmem < c->sndbuf && (!c->notsent_lowat || sl_tcp_unsent(c) < c->notsent_lowat);
+}
+
+/* As sk_stream_is_writeable(): a third is free, so that a writer is not woken for each piece. */
+uint32_t sl_tcp_write_room(const struct sl_tcp *c)
+{
+	uint32_t room;
+
+	if (c->state != SL_TCP_ESTABLISHED && c->state != SL_TCP_CLOSE_WAIT)
+		return 0;
+	if (c->tx_shut || !has_room(c))
+		return 0;
+	room = c->sndbuf - c->wmem;
+	return room >= c->wmem / 2 ? room : 0;
+}
+
+void sl_tcp_write_space(struct sl_tcp *c)
+{
+	if (c->want_out && sl_tcp_write_room(c)) {
+		c->want_out = false;
+		sl_tcp_event(c, SL_TCP_EV_OUT);
+	}
+}
+
+/* The ring of pieces has a free place. */
+static bool tx_grow(struct sl_tcp *c)
+{
+	uint32_t size = c->txsize ? 2 * c->txsize : 16;
+	struct sl_txseg *tx;
+
+	if (c->tx_tail - c->tx_una < c->txsize)
+		return true;
+	tx = malloc(size * sizeof(*tx));
+	if (!tx)
+		return false;
+	for (uint32_t i = c->tx_una; i != c->tx_tail; i++)
+		tx[i & (size - 1)] = *sl_tcp_piece(c, i);
+	free(c->tx);
+	c->tx = tx;
+	c->txsize = size;
+	return true;
+}
+
+struct sl_txseg *sl_tcp_snd_new(struct sl_tcp *c)
+{
+	struct sl_txseg *s;
+
+	if (!tx_grow(c))
+		return NULL;
+	s = sl_tcp_piece(c, c->tx_tail++);
+	*s = (struct sl_txseg){.frame = SL_NO_FRAME, .seq = c->write_seq};
+	c->wmem += sl_tcp_tx_charge(0);
+	return s;
+}
+
+/* How much more fits in a piece. */
+static uint32_t room_in(const struct sl_tcp *c, const struct sl_txseg *s)
+{
+	uint32_t frame = 1u << sl_pool.shift, end = (uint32_t)s->off + s->len;
+
+	if (s->frame == SL_NO_FRAME || s->flags & (SL_TCP_FIN | SL_TCP_SYN) || s->len >= c->mss)
+		return 0;
+	return sl_min((uint32_t)c->mss - s->len, end < frame ? frame - end : 0);
+}
+
+/* The last piece when it was not sent and can take more (coalescing), else a new one. NULL: no
+ * memory. */
+static struct sl_txseg *piece_to_fill(struct sl_tcp *c)
+{
+	struct sl_txseg *s;
+	uint32_t frame;
+
+	if (c->tx_tail != c->tx_nxt) {
+		s = sl_tcp_piece(c, c->tx_tail - 1);
+		if (room_in(c, s))
+			return s;
+	}
+	frame = sl_frame_get(c->host->frames);
+	if (frame == SL_NO_FRAME) {
+		tcp_count(c->host, SL_TCPC_NO_FRAMES, 1);
+		return NULL;
+	}
+	s = sl_tcp_snd_new(c);
+	if (!s) {
+		sl_frame_put(c->host->frames, frame);
+		return NULL;
+	}
+	s->frame = frame;
+	s->off = SL_TCP_HEADROOM;
+	return s;
+}
+
+/* Adds the sum of bytes that begin at `at` of a piece: at an odd place the words are the other way
+ * round (RFC 1071 2 B). */
+static uint16_t add_sum(uint16_t sum, uint32_t at, uint64_t more)
+{
+	uint16_t m = (uint16_t)~sl_csum_fold(more);
+	uint32_t s = sum + (at & 1 ? (uint32_t)__builtin_bswap16(m) : m);
+
+	return (uint16_t)((s & 0xffff) + (s >> 16));
+}
+
+/* Copies what fits into the piece; how much. */
+static size_t fill(struct sl_tcp *c, struct sl_txseg *s, struct cursor *u)
+{
+	uint8_t *dst = sl_frame_ptr(s->frame) + s->off;
+	uint32_t room = room_in(c, s);
+	size_t took = 0;
+
+	while (room && u->n) {
+		size_t len;
+		const uint8_t *src = cursor_take(u, room, &len);
+
+		s->sum = add_sum(s->sum, s->len, sl_csum_copy(0, dst + s->len, src, len));
+		s->len += (uint16_t)len;
+		room -= (uint32_t)len;
+		took += len;
+	}
+	c->write_seq += (uint32_t)took;
+	c->wmem += (uint32_t)took;
+	return took;
+}
+
+static int may_write(struct sl_tcp *c)
+{
+	int err = c->error;
+
+	if (err) {
+		c->error = 0;
+		return -err;
+	}
+	if (c->tx_shut || c->state == SL_TCP_CLOSED)
+		return -EPIPE;
+	return 0;
+}
+
+/* RFC 9293 3.10.2 SEND call. */
+long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t skip, bool more,
+		  bool oob)
+{
+	struct cursor u = cursor_at(iov, n, skip);
+	size_t took = 0;
+	int err = may_write(c);
+
+	if (err)
+		return err;
+	if (c->state != SL_TCP_ESTABLISHED && c->state != SL_TCP_CLOSE_WAIT) {
+		c->want_out = true; /* not connected yet */
+		return 0;
+	}
+	while (u.n && has_room(c)) {
+		struct sl_txseg *s = piece_to_fill(c);
+
+		if (!s)
+			break;
+		took += fill(c, s, &u);
+	}
+	if (u.n || !sl_tcp_write_room(c))
+		c->want_out = true;
+	if (!took)
+		return 0;
+	c->more = more;
+	if (!more || u.n)
+		sl_tcp_piece(c, c->tx_tail - 1)->flags |= SL_TCP_PSH;
+	if (oob && !u.n) {
+		c->snd_up = c->write_seq;
+		c->urg_out = true;
+	}
+	sl_tcp_want_out(c);
+	return (long)took;
+}
+
+/* Reading -------------------------------------------------------------------------------------- */
+
+/* Is the byte at seq the urgent one? */
+static bool is_mark(const struct sl_tcp *c, uint32_t seq)
+{
+	return c->urg_in && c->rcv_up == seq;
+}
+
+bool sl_tcp_at_mark(const struct sl_tcp *c)
+{
+	return is_mark(c, c->copied_seq);
+}
+
+bool sl_tcp_at_eof(const struct sl_tcp *c)
+{
+	return !c->rx_bytes && (c->fin_rcvd || c->rx_shut || c->state == SL_TCP_CLOSED);
+}
+
+uint32_t sl_tcp_readable(const struct sl_tcp *c)
+{
+	uint32_t before = c->rcv_up - c->copied_seq; /* the mark */
+
+	if (!c->urg_in || c->oobinline || before >= c->rx_bytes)
+		return c->rx_bytes;
+	return before ? before : c->rx_bytes - 1; /* the urgent byte is passed over */
+}
+
+/* The first n bytes of the oldest piece were read. */
+static void consume(struct sl_tcp *c, uint32_t n)
+{
+	struct sl_rxseg *s = &c->rx[c->rx_head & (c->rxsize - 1)];
+
+	s->off += (uint16_t)n;
+	s->len -= (uint16_t)n;
+	c->rx_bytes -= n;
+	c->rmem -= n;
+	c->copied_seq += n;
+	if (!s->len) {
+		sl_frame_put(c->host->frames, s->frame);
+		c->rmem -= sl_tcp_rx_charge(0);
+		c->rx_head++;
+	}
+	if (c->urg_in && sl_seq_gt(c->copied_seq, c->rcv_up))
+		c->urg_in = c->urg_have = c->urg_taken = false;
+}
+
+/* Copies to the user's memory, or nowhere. */
+static void deliver(struct cursor *u, const uint8_t *src, size_t n, bool trunc)
+{
+	while (n) {
+		size_t len;
+		uint8_t *dst = cursor_take(u, n, &len);
+
+		if (!trunc)
+			memcpy(dst, src, len);
+		src += len;
+		n -= len;
+	}
+}
+
+/* How much of a run of `len` bytes at seq can go out in one: up to the mark. */
+static uint32_t run_to_mark(const struct sl_tcp *c, uint32_t seq, uint32_t len)
+{
+	uint32_t before = c->rcv_up - seq;
+
+	return c->urg_in && before && before < len ? before : len;
+}
+
+/* Looks without taking. */
+static long peek_at(struct sl_tcp *c, struct cursor *u, size_t skip, bool trunc)
+{
+	uint32_t seq = c->copied_seq, at = 0;
+	size_t took = 0;
+
+	for (uint32_t i = c->rx_head; i != c->rx_tail && u->n;) {
+		const struct sl_rxseg *s = &c->rx[i & (c->rxsize - 1)];
+		uint32_t len = run_to_mark(c, seq, s->len - at);
+
+		if (is_mark(c, seq) && took)
+			break;
+		if (is_mark(c, seq) && !c->oobinline) {
+			len = 1;
+		} else if (skip) {
+			len = (uint32_t)sl_min((size_t)len, skip);
+			skip -= len;
+		} else {
+			len = (uint32_t)sl_min((size_t)len, u->iov->iov_len - u->at);
+			deliver(u, sl_frame_ptr(s->frame) + s->off + at, len, trunc);
+			took += len;
+		}
+		seq += len;
+		at += len;
+		if (at == s->len) {
+			at = 0;
+			i++;
+		}
+	}
+	return (long)took;
+}
+
+/* RFC 9293 3.10.3 RECEIVE call. */
+long sl_tcp_read(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t peek_off, bool peek,
+		 bool trunc)
+{
+	struct cursor u = cursor_at(iov, n, 0);
+	uint32_t from = c->copied_seq;
+	size_t took = 0;
+
+	if (peek)
+		return peek_at(c, &u, peek_off, trunc);
+	while (u.n && c->rx_head != c->rx_tail) {
+		const struct sl_rxseg *s = &c->rx[c->rx_head & (c->rxsize - 1)];
+		uint32_t len = run_to_mark(c, c->copied_seq, s->len);
+
+		if (is_mark(c, c->copied_seq)) {
+			if (took)
+				break;
+			if (!c->oobinline) {
+				consume(c, 1);
+				continue;
+			}
+		}
+		len = (uint32_t)sl_min((size_t)len, u.iov->iov_len - u.at);
+		deliver(&u, sl_frame_ptr(s->frame) + s->off, len, trunc);
+		consume(c, len);
+		took += len;
+	}
+	if (c->copied_seq != from && c->state != SL_TCP_CLOSED) {
+		sl_tcp_rcv_tune(c);
+		sl_tcp_rcv_space_freed(c);
+	}
+	return (long)took;
+}
+
+int sl_tcp_read_oob(struct sl_tcp *c, uint8_t *b, bool peek)
+{
+	if (c->oobinline || !c->urg_in || c->urg_taken)
+		return -EINVAL;
+	if (!c->urg_have)
+		return 0;
+	*b = c->urg_byte;
+	if (!peek) {
+		c->urg_have = false;
+		c->urg_taken = true;
+	}
+	return 1;
+}
