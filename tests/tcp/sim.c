@@ -1,0 +1,894 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The simulator: events in a heap, hosts, and what the core asks of the world (see sim.h).
+ *
+ * Theory of operation: a step takes all that happens at the earliest time: timers of hosts, packets
+ * that arrive, frames that have left a device, timers of programs. Each host that was touched then
+ * flushes, as a lane does at the end of a turn, and its programs are told. Payload is copied when
+ * it leaves the sender's device, not when it is handed over, and its sum is compared: bytes that
+ * the core changes while the device reads them are found. */
+#include "sim.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "wire/csum.h"
+
+enum { EV_ARRIVE, EV_SENT, EV_APP, EV_ICMP };
+
+/* A packet that its device has not read yet: the frame is still the core's. */
+struct tx {
+	struct sim_pkt pkt;
+	uint64_t psum;
+};
+
+struct icmp {
+	struct sl_tcp_key key; /* the sender's */
+	uint32_t seq, mtu;
+};
+
+static uint32_t pool_given;
+static size_t pool_bytes;
+
+/* Random ----------------------------------------------------------------------------------------
+ */
+
+uint64_t sim_rand(struct sim_rng *r)
+{
+	uint64_t z = r->s += 0x9e3779b97f4a7c15u;
+
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+	return z ^ z >> 31;
+}
+
+uint32_t sim_below(struct sim_rng *r, uint32_t n)
+{
+	return (uint32_t)((sim_rand(r) >> 32) * n >> 32);
+}
+
+bool sim_chance(struct sim_rng *r, uint32_t ppm)
+{
+	return ppm && sim_below(r, 1000000) < ppm;
+}
+
+void sim_die(const struct sim *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	fflush(stdout);
+	fprintf(stderr, "FAILED: %s: at %llu us: ", s->what, (unsigned long long)s->now_us);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	abort();
+}
+
+/* Events ----------------------------------------------------------------------------------------
+ */
+
+static bool is_before(const struct sim_event *a, const struct sim_event *b)
+{
+	return a->at_us != b->at_us ? a->at_us < b->at_us : a->order < b->order;
+}
+
+static void push(struct sim *s, struct sim_event e)
+{
+	uint32_t i = s->nheap++;
+
+	if (s->nheap > s->heapsize) {
+		s->heapsize = s->heapsize ? s->heapsize * 2 : 256;
+		s->heap = realloc(s->heap, s->heapsize * sizeof(*s->heap));
+		if (!s->heap)
+			abort();
+	}
+	e.order = s->order++;
+	for (; i && is_before(&e, &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		s->heap[i] = s->heap[(i - 1) / 2];
+	s->heap[i] = e;
+}
+
+static struct sim_event pop(struct sim *s)
+{
+	struct sim_event top = s->heap[0], last = s->heap[--s->nheap];
+	uint32_t i = 0, child;
+
+	while ((child = 2 * i + 1) < s->nheap) {
+		if (child + 1 < s->nheap && is_before(&s->heap[child + 1], &s->heap[child]))
+			child++;
+		if (!is_before(&s->heap[child], &last))
+			break;
+		s->heap[i] = s->heap[child];
+		i = child;
+	}
+	s->heap[i] = last;
+	return top;
+}
+
+/* Packets ---------------------------------------------------------------------------------------
+ */
+
+static uint32_t opts_len(const struct sl_tcp_seg *g)
+{
+	uint32_t n = 0;
+
+	if (g->opts & SL_TCPO_MSS)
+		n += 4;
+	if (g->opts & SL_TCPO_WSCALE)
+		n += 3;
+	if (g->opts & SL_TCPO_SACK_OK)
+		n += 2;
+	if (g->opts & SL_TCPO_TS)
+		n += 10;
+	if (g->opts & SL_TCPO_TFO)
+		n += 2u + g->tfo_len;
+	n = (n + 3) & ~3u;
+	if (g->opts & SL_TCPO_SACK)
+		n += 4 + 8u * g->nsack;
+	return n;
+}
+
+static uint32_t ip_len(const struct sim_host *h, const struct sl_tcp_seg *g)
+{
+	return (h->v6 ? 40u : 20u) + 20u + opts_len(g) + g->len;
+}
+
+void sim_print(const struct sim *s, const struct sim_pkt *p, const char *what)
+{
+	const struct sl_tcp_seg *g = &p->seg;
+	char flags[9], *f = flags;
+
+	for (int i = 0; i < 8; i++)
+		if (g->flags & 1u << i)
+			*f++ = "FSRPAUEC"[i];
+	*f = 0;
+	printf("%10.6f %u:%u > %u:%u %-4s seq %u+%u ack %u win %u", (double)s->now_us / 1e6,
+	       p->from, p->key.rport, p->to, p->key.lport, flags, g->seq, g->len, g->ack, g->wnd);
+	if (g->opts & SL_TCPO_MSS)
+		printf(" mss %u", g->mss);
+	if (g->opts & SL_TCPO_WSCALE)
+		printf(" wscale %u", g->wscale);
+	if (g->opts & SL_TCPO_SACK_OK)
+		printf(" sackOK");
+	if (g->opts & SL_TCPO_TS)
+		printf(" ts %u %u", g->tsval, g->tsecr);
+	if (g->opts & SL_TCPO_SACK)
+		for (int i = 0; i < g->nsack; i++)
+			printf(" sack %u-%u", g->sack[i].start, g->sack[i].end);
+	if (g->opts & SL_TCPO_TFO)
+		printf(" tfo(%u)", g->tfo_len);
+	if (g->flags & SL_TCP_URG)
+		printf(" urg %u", g->urg);
+	printf("%s%s%s\n", g->ce ? " ecn" : "", *what ? "  " : "", what);
+}
+
+static void trace(const struct sim *s, const struct sim_pkt *p, const char *what)
+{
+	if (sl_unlikely(s->trace))
+		sim_print(s, p, what);
+}
+
+void sim_pkt_free(struct sim *s, struct sim_pkt *p)
+{
+	if (p->frame != SL_NO_FRAME)
+		sl_frame_put(&s->host[p->to]->frames, p->frame);
+	free(p);
+}
+
+/* Where the IPv4 or IPv6 address of host i ends in its number. */
+static struct sl_addr addr_of(const struct sim_host *h)
+{
+	static const uint8_t net6[15] = {0xfd};
+	uint8_t b[16];
+
+	if (!h->v6)
+		return sl_addr_v4(__builtin_bswap32(0x0a000001u + h->idx));
+	memcpy(b, net6, 15);
+	b[15] = (uint8_t)(1 + h->idx);
+	return sl_addr_v6(b);
+}
+
+void sim_key(const struct sim_host *a, uint16_t aport, const struct sim_host *b, uint16_t bport,
+	     struct sl_tcp_key *key)
+{
+	memset(key, 0, sizeof(*key));
+	key->local = addr_of(a);
+	key->remote = addr_of(b);
+	key->lport = aport;
+	key->rport = bport;
+}
+
+static uint8_t host_of(const struct sl_addr *a)
+{
+	return (uint8_t)(a->b[15] - 1);
+}
+
+static struct sl_tcp_key turned(const struct sl_tcp_key *k)
+{
+	return (struct sl_tcp_key){
+		.local = k->remote, .remote = k->local, .lport = k->rport, .rport = k->lport};
+}
+
+/* The wire --------------------------------------------------------------------------------------
+ */
+
+static struct sim_pkt *pkt_copy(struct sim *s, const struct sim_pkt *p)
+{
+	struct sim_pkt *q = malloc(sizeof(*q));
+	uint32_t f = SL_NO_FRAME;
+
+	if (p->frame != SL_NO_FRAME) {
+		f = sl_frame_get(&s->host[p->to]->frames);
+		if (f == SL_NO_FRAME) {
+			free(q);
+			return NULL;
+		}
+		memcpy(sl_frame_ptr(f) + p->off, sl_frame_ptr(p->frame) + p->off, p->seg.len);
+	}
+	*q = *p;
+	q->frame = f;
+	return q;
+}
+
+static void arrive(struct sim *s, struct sim_pipe *pipe, struct sim_pkt *p, uint64_t depart)
+{
+	uint64_t at = depart + pipe->delay_us;
+
+	if (pipe->jitter_us)
+		at += sim_below(&s->rng, pipe->jitter_us + 1);
+	if (sim_chance(&s->rng, pipe->reorder_ppm)) {
+		at += sim_below(&s->rng, pipe->reorder_us + 1);
+	} else {
+		at = sl_max(at, pipe->last_arrival);
+		pipe->last_arrival = at;
+	}
+	push(s, (struct sim_event){.at_us = at, .kind = EV_ARRIVE, .host = p->to, .obj = p});
+}
+
+static void too_big(struct sim *s, struct sim_pipe *pipe, struct sim_pkt *p)
+{
+	struct sim_host *h = s->host[p->from];
+
+	trace(s, p, "too big");
+	if (!pipe->black_hole) {
+		struct icmp *m = malloc(sizeof(*m));
+
+		*m = (struct icmp){turned(&p->key), p->seg.seq, pipe->mtu - (h->v6 ? 40 : 20)};
+		push(s, (struct sim_event){.at_us = s->now_us + pipe->delay_us,
+					   .kind = EV_ICMP,
+					   .host = p->from,
+					   .obj = m});
+	}
+	sim_pkt_free(s, p);
+}
+
+/* When p has left a pipe of limited rate; 0: its queue was full. */
+static uint64_t departs(struct sim *s, struct sim_pipe *pipe, struct sim_pkt *p, uint32_t bytes)
+{
+	uint64_t start = sl_max(pipe->busy_until, s->now_us), waiting;
+
+	if (!pipe->rate)
+		return s->now_us;
+	waiting = (start - s->now_us) * pipe->rate / SIM_SECOND;
+	if (pipe->queue_bytes && waiting + bytes > pipe->queue_bytes)
+		return 0;
+	if (p->seg.ce && pipe->mark_bytes && waiting > pipe->mark_bytes)
+		pipe->marks++;
+	else
+		p->seg.ce = false;
+	pipe->busy_until = start + bytes * SIM_SECOND / pipe->rate;
+	return pipe->busy_until;
+}
+
+static void on_wire(struct sim *s, struct sim_pkt *p)
+{
+	struct sim_pipe *pipe = s->host[p->from]->to[p->to];
+	uint32_t bytes = ip_len(s->host[p->from], &p->seg);
+	const char *lost = NULL;
+	uint64_t depart;
+
+	sim_check(s, pipe);
+	sim_check(s, opts_len(&p->seg) <= 40);
+	sim_check(s, bytes <= s->host[p->from]->mtu);
+	pipe->pkts++;
+	pipe->bytes += bytes;
+	if (s->now_us >= pipe->down_from && s->now_us < pipe->down_to)
+		lost = "link down";
+	else if (sim_chance(&s->rng, pipe->loss_ppm))
+		lost = "lost";
+	else if (sim_chance(&s->rng, pipe->corrupt_ppm))
+		lost = "corrupt";
+	else if (pipe->mtu && bytes > pipe->mtu) {
+		too_big(s, pipe, p);
+		return;
+	}
+	if (!pipe->rate)
+		p->seg.ce = false;
+	depart = lost ? 0 : departs(s, pipe, p, bytes);
+	if (!depart && !lost)
+		lost = "queue full";
+	trace(s, p, lost ? lost : "");
+	if (lost) {
+		pipe->drops++;
+		sim_pkt_free(s, p);
+		return;
+	}
+	if (sim_chance(&s->rng, pipe->dup_ppm)) {
+		struct sim_pkt *q = pkt_copy(s, p);
+
+		if (q)
+			arrive(s, pipe, q, depart);
+	}
+	arrive(s, pipe, p, depart);
+}
+
+/* Hosts: what the core asks for ------------------------------------------------------------------
+ */
+
+static uint32_t sum16(uint64_t sum)
+{
+	uint32_t v = (uint16_t)~sl_csum_fold(sum);
+
+	return v == 0xffff ? 0 : v;
+}
+
+/* The device reads the frame: its copy goes on the wire. */
+static void leave_device(struct sim *s, struct tx *t, struct sim_host *h)
+{
+	struct sim_host *to = s->host[t->pkt.to];
+	struct sim_pkt *p = malloc(sizeof(*p));
+	const uint8_t *data;
+
+	*p = t->pkt;
+	p->frame = sl_frame_get(&to->frames);
+	p->off = (uint16_t)(sim_below(&s->rng, 2) ? 66 : 320);
+	if (t->pkt.frame != SL_NO_FRAME) {
+		data = sl_frame_ptr(t->pkt.frame) + t->pkt.off;
+		sim_check(s, sum16(sl_csum_add(0, data, p->seg.len)) == sum16(t->psum));
+		if (p->frame != SL_NO_FRAME) {
+			if (p->off + (uint32_t)p->seg.len > 1u << sl_pool.shift)
+				p->off = 66;
+			memcpy(sl_frame_ptr(p->frame) + p->off, data, p->seg.len);
+		}
+		sl_frame_put(&h->frames, t->pkt.frame);
+	}
+	if (p->frame == SL_NO_FRAME) {
+		trace(s, p, "no frame");
+		free(p);
+		return;
+	}
+	if (!s->tap || !s->tap(s, p))
+		on_wire(s, p);
+}
+
+static bool op_send(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
+		    uint64_t psum)
+{
+	struct sim_host *h = sl_container_of(c->host, struct sim_host, tcp);
+	struct sim *s = h->sim;
+	struct tx t = {.psum = psum}, *later;
+
+	if (h->tx_ring && h->tx_out >= h->tx_ring) {
+		h->tx_refused = true;
+		return false;
+	}
+	sim_check(s, (frame == SL_NO_FRAME) == (seg->len == 0));
+	sim_check(s, frame == SL_NO_FRAME || (off >= SL_TCP_HEADROOM &&
+					      (uint32_t)off + seg->len <= 1u << sl_pool.shift));
+	t.pkt = (struct sim_pkt){turned(&c->node.key),        *seg, frame, off, h->idx,
+				 host_of(&c->node.key.remote)};
+	if (frame != SL_NO_FRAME)
+		sl_frame_ref(frame);
+	if (!h->tx_us) {
+		leave_device(s, &t, h);
+		return true;
+	}
+	h->tx_out++;
+	later = malloc(sizeof(*later));
+	*later = t;
+	push(s,
+	     (struct sim_event){
+		     .at_us = s->now_us + h->tx_us, .kind = EV_SENT, .host = h->idx, .obj = later});
+	return true;
+}
+
+static void op_reply(struct sl_tcp_host *th, const struct sl_tcp_key *key,
+		     const struct sl_tcp_seg *seg, void *from)
+{
+	struct sim_host *h = sl_container_of(th, struct sim_host, tcp);
+	struct tx t = {.pkt = {turned(key), *seg, SL_NO_FRAME, 0, h->idx, host_of(&key->remote)}};
+
+	sim_check(h->sim, seg->len == 0);
+	leave_device(h->sim, &t, h);
+}
+
+static void op_event(struct sl_tcp *t, uint32_t events)
+{
+	struct sim_conn *c = sl_container_of(t, struct sim_conn, tcp);
+
+	c->events |= events;
+	if (c->ready)
+		return;
+	c->ready = true;
+	c->ready_next = c->host->ready;
+	c->host->ready = c;
+	c->host->busy = true;
+}
+
+static struct sl_tcp *op_child_new(struct sl_tcp_listener *l, const struct sl_tcp_key *key)
+{
+	struct sim_listener *sl = sl_container_of(l, struct sim_listener, tcp);
+	struct sim_conn *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->host = sl->host;
+	c->app = sl->app;
+	c->arg = sl->arg;
+	sl->host->nconns++;
+	return &c->tcp;
+}
+
+static void unready(struct sim_conn *c)
+{
+	struct sim_conn **p = &c->host->ready;
+
+	if (!c->ready)
+		return;
+	while (*p != c)
+		p = &(*p)->ready_next;
+	*p = c->ready_next;
+	c->ready = false;
+}
+
+static void op_child_free(struct sl_tcp *t)
+{
+	struct sim_conn *c = sl_container_of(t, struct sim_conn, tcp);
+
+	unready(c);
+	c->host->nconns--;
+	free(c);
+}
+
+static void op_accept_ready(struct sl_tcp_listener *l)
+{
+	sl_container_of(l, struct sim_listener, tcp)->host->busy = true;
+}
+
+static uint16_t op_route_mss(struct sl_tcp_host *th, const struct sl_tcp_key *key)
+{
+	struct sim_host *h = sl_container_of(th, struct sim_host, tcp);
+
+	return (uint16_t)(h->mtu - (h->v6 ? 60 : 40));
+}
+
+static void op_count(struct sl_tcp_host *th, unsigned id, uint32_t n)
+{
+	sl_container_of(th, struct sim_host, tcp)->count[id] += n;
+}
+
+static const struct sl_tcp_ops ops = {
+	.send = op_send,
+	.reply = op_reply,
+	.event = op_event,
+	.child_new = op_child_new,
+	.child_free = op_child_free,
+	.accept_ready = op_accept_ready,
+	.route_mss = op_route_mss,
+	.count = op_count,
+};
+
+/* Hosts: time and programs -----------------------------------------------------------------------
+ */
+
+/* Its clock and its settings: the core has one set of these for all hosts. */
+static void set_now(struct sim_host *h)
+{
+	sl_tcp_params = h->params;
+	sl_tcp_set_now(&h->tcp, h->sim->now_us + h->clock_off_us);
+}
+
+static void conn_free(struct sim_conn *c)
+{
+	if (c->app && c->app->freed)
+		c->app->freed(c);
+	unready(c);
+	c->dead = true;
+	sl_tcp_fini(&c->tcp);
+	c->host->nconns--;
+	if (!c->ntimers)
+		free(c);
+}
+
+static void tell(struct sim_conn *c)
+{
+	uint32_t ev = c->events;
+
+	c->events = 0;
+	if (c->closed_by_app) {
+		if (ev & SL_TCP_EV_CLOSED)
+			conn_free(c);
+		return;
+	}
+	if (c->app->event)
+		c->app->event(c, ev);
+}
+
+static void accept_all(struct sim_host *h)
+{
+	struct sl_tcp *t;
+
+	for (struct sim_listener *l = h->listeners, *next; l; l = next) {
+		next = l->next;
+		while (!l->held && (t = sl_tcp_accept(&h->tcp, &l->tcp))) {
+			struct sim_conn *c = sl_container_of(t, struct sim_conn, tcp);
+
+			if (c->app->accepted)
+				c->app->accepted(c);
+		}
+	}
+}
+
+/* Programs run, and what they and the core owe is sent, until nothing is new. */
+void sim_host_kick(struct sim_host *h)
+{
+	set_now(h);
+	for (int rounds = 0; h->busy; rounds++) {
+		sim_check(h->sim, rounds < 1000);
+		h->busy = false;
+		accept_all(h);
+		while (h->ready) {
+			struct sim_conn *c = h->ready;
+
+			h->ready = c->ready_next;
+			c->ready = false;
+			tell(c);
+			h->busy = true;
+		}
+		sl_tcp_flush(&h->tcp);
+	}
+	h->next_us = sl_wheel_next_us(&h->tcp.wheel);
+	if (h->next_us != UINT64_MAX)
+		h->next_us = sl_max(h->next_us, h->clock_off_us) - h->clock_off_us;
+}
+
+struct sim_listener *sim_listen(struct sim_host *h, uint16_t port, uint32_t backlog,
+				const struct sim_app *app, void *arg)
+{
+	struct sim_listener *l = calloc(1, sizeof(*l));
+
+	sl_tcp_listener_init(&l->tcp);
+	l->tcp.backlog = backlog;
+	l->tcp.owner = l;
+	l->host = h;
+	l->port = port;
+	l->app = app;
+	l->arg = arg;
+	l->next = h->listeners;
+	h->listeners = l;
+	return l;
+}
+
+void sim_listener_free(struct sim_listener *l)
+{
+	struct sim_listener **p = &l->host->listeners;
+
+	set_now(l->host);
+	while (*p != l)
+		p = &(*p)->next;
+	*p = l->next;
+	sl_tcp_listener_fini(&l->host->tcp, &l->tcp);
+	l->host->busy = true;
+	free(l);
+}
+
+static struct sl_tcp_listener *listener_of(struct sim_host *h, uint16_t port)
+{
+	for (struct sim_listener *l = h->listeners; l; l = l->next)
+		if (l->port == port)
+			return &l->tcp;
+	return NULL;
+}
+
+struct sim_conn *sim_conn_new(struct sim_host *h, const struct sim_app *app, void *arg)
+{
+	struct sim_conn *c = calloc(1, sizeof(*c));
+
+	set_now(h);
+	c->host = h;
+	c->app = app;
+	c->arg = arg;
+	h->nconns++;
+	sl_tcp_init(&c->tcp, &h->tcp);
+	return c;
+}
+
+int sim_open(struct sim_conn *c, uint16_t lport, struct sim_host *to, uint16_t port)
+{
+	struct sl_tcp_key key;
+
+	set_now(c->host);
+	sim_key(c->host, lport, to, port, &key);
+	c->host->busy = true;
+	return sl_tcp_connect(&c->tcp, &key);
+}
+
+void sim_close(struct sim_conn *c, int linger_ms)
+{
+	struct sim_host *h = c->host;
+
+	set_now(h);
+	h->busy = true;
+	c->closed_by_app = true;
+	if (sl_tcp_close(&c->tcp, linger_ms))
+		conn_free(c);
+}
+
+void sim_conn_timer(struct sim_conn *c, uint64_t at_us)
+{
+	c->timer_gen++;
+	if (at_us == SIM_FOREVER)
+		return;
+	c->ntimers++;
+	push(c->host->sim, (struct sim_event){.at_us = sl_max(at_us, c->host->sim->now_us),
+					      .kind = EV_APP,
+					      .host = c->host->idx,
+					      .gen = c->timer_gen,
+					      .obj = c});
+}
+
+void sim_deliver(struct sim *s, struct sim_pkt *p)
+{
+	struct sim_host *h = s->host[p->to];
+
+	set_now(h);
+	h->busy = true;
+	s->delivered_pkts++;
+	if (!sl_tcp_input(&h->tcp, &p->key, &p->seg, p->frame, p->off, listener_of(h, p->key.lport),
+			  NULL) &&
+	    p->frame != SL_NO_FRAME)
+		sl_frame_put(&h->frames, p->frame);
+	free(p);
+}
+
+/* Time -------------------------------------------------------------------------------------------
+ */
+
+static void on_icmp(struct sim *s, struct sim_host *h, struct icmp *m)
+{
+	struct sl_tcp *c = sl_tcp_find(&h->tcp, &m->key);
+
+	if (c)
+		sl_tcp_icmp(c, m->seq, EMSGSIZE, false, m->mtu);
+	free(m);
+}
+
+static void on_sent(struct sim *s, struct sim_host *h, struct tx *t)
+{
+	h->tx_out--;
+	leave_device(s, t, h);
+	free(t);
+	if (h->tx_refused) {
+		h->tx_refused = false;
+		sl_tcp_on_room(&h->tcp);
+	}
+}
+
+static void on_app(struct sim_conn *c, uint32_t gen)
+{
+	c->ntimers--;
+	if (c->dead && !c->ntimers)
+		free(c);
+	else if (!c->dead && c->timer_gen == gen && c->app->timer)
+		c->app->timer(c);
+}
+
+static void happen(struct sim *s, struct sim_event *e)
+{
+	struct sim_host *h = s->host[e->host];
+
+	set_now(h);
+	h->busy = true;
+	switch (e->kind) {
+	case EV_ARRIVE:
+		sim_deliver(s, e->obj);
+		break;
+	case EV_SENT:
+		on_sent(s, h, e->obj);
+		break;
+	case EV_ICMP:
+		on_icmp(s, h, e->obj);
+		break;
+	case EV_APP:
+		on_app(e->obj, e->gen);
+		break;
+	}
+	if (sim_chance(&s->rng, s->eager_ppm))
+		sim_host_kick(h);
+}
+
+static uint64_t next_time(const struct sim *s)
+{
+	uint64_t t = s->nheap ? s->heap[0].at_us : SIM_FOREVER;
+
+	for (int i = 0; i < s->nhosts; i++)
+		t = sl_min(t, s->host[i]->busy ? s->now_us : s->host[i]->next_us);
+	return t;
+}
+
+bool sim_step(struct sim *s, uint64_t until_us)
+{
+	uint64_t t = next_time(s);
+
+	if (t == SIM_FOREVER || t > until_us)
+		return false;
+	sim_check(s, ++s->steps < 200000000);
+	s->now_us = sl_max(s->now_us, t);
+	for (int i = 0; i < s->nhosts; i++) {
+		struct sim_host *h = s->host[i];
+
+		if (h->next_us > s->now_us)
+			continue;
+		set_now(h);
+		h->busy = true;
+		sl_tcp_run_timers(&h->tcp);
+	}
+	while (s->nheap && s->heap[0].at_us <= s->now_us) {
+		struct sim_event e = pop(s);
+
+		happen(s, &e);
+	}
+	for (int i = 0; i < s->nhosts; i++)
+		if (s->host[i]->busy)
+			sim_host_kick(s->host[i]);
+	return true;
+}
+
+bool sim_run(struct sim *s, uint64_t until_us)
+{
+	while (sim_step(s, until_us))
+		;
+	if (until_us != SIM_FOREVER && s->now_us < until_us)
+		s->now_us = until_us;
+	return next_time(s) != SIM_FOREVER;
+}
+
+/* Making and ending ------------------------------------------------------------------------------
+ */
+
+static uint32_t more(uint32_t want, uint32_t *first)
+{
+	uint32_t n = sl_min(want, sl_pool.nframes - pool_given);
+
+	*first = pool_given;
+	pool_given += n;
+	return n;
+}
+
+static void pool_fini(void)
+{
+	if (sl_pool.base)
+		munmap(sl_pool.base, pool_bytes);
+	free(sl_pool.free);
+	free(sl_pool.refs);
+	free(sl_pool.charge);
+	memset(&sl_pool, 0, sizeof(sl_pool));
+}
+
+static void pool_init(uint32_t nframes, uint32_t shift)
+{
+	uint8_t *base;
+
+	if (sl_pool.base && sl_pool.shift == shift && sl_pool.nframes == nframes)
+		return;
+	pool_fini();
+	pool_bytes = (size_t)nframes << shift;
+	pool_given = 0;
+	base = mmap(NULL, pool_bytes, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (base == MAP_FAILED || sl_pool_init(base, nframes, shift, more) < 0)
+		abort();
+}
+
+void sim_init(struct sim *s, uint64_t seed, uint32_t nframes, uint32_t frame_shift)
+{
+	memset(s, 0, sizeof(*s));
+	s->rng.s = seed;
+	s->trace = getenv("SIM_TRACE") != NULL;
+	snprintf(s->what, sizeof(s->what), "seed %llu", (unsigned long long)seed);
+	/* Not zero: a time of 0 means "none" in places. */
+	s->now_us = SIM_SECOND;
+	pool_init(nframes, frame_shift);
+}
+
+struct sim_host *sim_host_new(struct sim *s, bool v6)
+{
+	struct sim_host *h = calloc(1, sizeof(*h));
+	uint8_t secret[16];
+
+	for (int i = 0; i < 16; i++)
+		secret[i] = (uint8_t)sim_rand(&s->rng);
+	h->sim = s;
+	h->idx = s->nhosts;
+	h->v6 = v6;
+	h->mtu = 1500;
+	h->clock_off_us = sim_rand(&s->rng) % (5000000 * SIM_SECOND);
+	h->next_us = SIM_FOREVER;
+	sl_tcp_params_default(&h->params);
+	s->host[s->nhosts++] = h;
+	if (sl_tcp_host_init(&h->tcp, &ops, &h->frames, secret, s->now_us + h->clock_off_us, h) < 0)
+		abort();
+	return h;
+}
+
+struct sim_pipe *sim_pipe_new(struct sim *s)
+{
+	return &s->pipes[s->npipes++];
+}
+
+void sim_connect_hosts(struct sim_host *a, struct sim_host *b, struct sim_pipe *ab,
+		       struct sim_pipe *ba)
+{
+	a->to[b->idx] = ab;
+	b->to[a->idx] = ba;
+}
+
+static void drop_event(struct sim *s, struct sim_event *e)
+{
+	struct tx *t = e->obj;
+	struct sim_conn *c = e->obj;
+
+	switch (e->kind) {
+	case EV_ARRIVE:
+		sim_pkt_free(s, e->obj);
+		break;
+	case EV_SENT:
+		if (t->pkt.frame != SL_NO_FRAME)
+			sl_frame_put(&s->host[e->host]->frames, t->pkt.frame);
+		free(t);
+		break;
+	case EV_ICMP:
+		free(e->obj);
+		break;
+	case EV_APP:
+		if (!--c->ntimers && c->dead)
+			free(c);
+		break;
+	}
+}
+
+static void host_free(struct sim *s, struct sim_host *h)
+{
+	while (h->listeners)
+		sim_listener_free(h->listeners);
+	sim_check(s, h->nconns == 0);
+	sl_tcp_host_fini(&h->tcp);
+	sl_frames_flush(&h->frames, 0);
+	free(h);
+}
+
+void sim_fini(struct sim *s)
+{
+	uint32_t held = 0;
+
+	s->tap = NULL;
+	for (int i = 0; i < s->nhosts; i++)
+		while (s->host[i]->listeners)
+			sim_listener_free(s->host[i]->listeners);
+	while (s->nheap) {
+		struct sim_event e = pop(s);
+
+		drop_event(s, &e);
+	}
+	for (int i = 0; i < s->nhosts; i++)
+		host_free(s, s->host[i]);
+	for (uint32_t i = 0; i < sl_pool.nframes; i++)
+		held += sl_pool.refs[i] != 0;
+	sim_check(s, held == 0);
+	sim_check(s, sl_pool.nfree + sl_pool.unborn == sl_pool.nframes);
+	free(s->heap);
+	s->heap = NULL;
+	s->nhosts = 0;
+}
