@@ -77,19 +77,18 @@ int sl_tcp_host_init(struct sl_tcp_host *h, const struct sl_tcp_ops *ops, struct
 	return 0;
 }
 
+static void node_free(struct sl_tcp_node *n, void *host)
+{
+	if (n->kind == SL_TCP_REQ)
+		sl_tcp_req_free(host, n);
+	else if (n->kind == SL_TCP_TW)
+		sl_tcp_tw_free(host, n);
+}
+
 void sl_tcp_host_fini(struct sl_tcp_host *h)
 {
-	for (uint32_t i = 0; i < h->nbuckets; i++)
-		for (struct sl_tcp_node *n = h->bucket[i], *next; n; n = next) {
-			next = n->next;
-			if (n->kind == SL_TCP_REQ)
-				sl_tcp_req_free(h, n);
-			else if (n->kind == SL_TCP_TW)
-				sl_tcp_tw_free(h, n);
-		}
-	free(h->bucket);
-	h->bucket = NULL;
-	h->nbuckets = h->nnodes = 0;
+	sl_tcp_table_each(h, node_free, h);
+	sl_tcp_table_fini(h);
 }
 
 /* A connection --------------------------------------------------------------------------------- */

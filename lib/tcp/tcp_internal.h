@@ -37,7 +37,7 @@ void sl_tcp_tw_timer(struct sl_tcp_host *h, struct sl_tcp_node *n);  /* tcp_tw.c
 struct sl_tcp_node *sl_tcp_table_find(struct sl_tcp_host *h, const struct sl_tcp_key *key);
 int sl_tcp_table_add(struct sl_tcp_host *h, struct sl_tcp_node *n); /* -ENOMEM */
 void sl_tcp_table_del(struct sl_tcp_host *h, struct sl_tcp_node *n);
-/* Calls fn for every node; fn may free it, but not change the table. */
+/* Calls fn for every node; fn may take that one out and free it. */
 void sl_tcp_table_each(struct sl_tcp_host *h, void (*fn)(struct sl_tcp_node *n, void *arg),
 		       void *arg);
 void sl_tcp_table_fini(struct sl_tcp_host *h); /* frees the arrays, not the nodes */
