@@ -5,6 +5,7 @@
 #include <endian.h>
 
 #include "wire/csum.h"
+#include "wire/tcp_seg.h"
 
 uint64_t sl_pseudo_sum(const struct sl_addr *src, const struct sl_addr *dst, uint8_t proto,
 		       uint16_t len)
@@ -39,7 +40,7 @@ static uint8_t *put_ethernet(uint8_t *p, const struct sl_udp_build *b, bool v6)
 	return p + 2;
 }
 
-static uint8_t *put_ipv4(uint8_t *p, const struct sl_udp_build *b)
+static uint8_t *put_ipv4(uint8_t *p, const struct sl_udp_build *b, uint8_t proto)
 {
 	struct iphdr ip = {
 		.version = 4,
@@ -47,7 +48,7 @@ static uint8_t *put_ipv4(uint8_t *p, const struct sl_udp_build *b)
 		.tos = b->tos,
 		.frag_off = b->df ? htobe16(0x4000) : 0,
 		.ttl = b->ttl,
-		.protocol = IPPROTO_UDP,
+		.protocol = proto,
 		.saddr = b->src.w[3],
 		.daddr = b->dst.w[3],
 	};
@@ -56,13 +57,13 @@ static uint8_t *put_ipv4(uint8_t *p, const struct sl_udp_build *b)
 	return p + sizeof(ip);
 }
 
-static uint8_t *put_ipv6(uint8_t *p, const struct sl_udp_build *b)
+static uint8_t *put_ipv6(uint8_t *p, const struct sl_udp_build *b, uint8_t proto)
 {
 	uint32_t first = htobe32(6u << 28 | (uint32_t)b->tos << 20 | (b->flowlabel & 0xfffff));
 
 	memcpy(p, &first, 4);
 	p[4] = p[5] = 0;
-	p[6] = IPPROTO_UDP;
+	p[6] = proto;
 	p[7] = b->ttl;
 	memcpy(p + 8, b->src.b, 16);
 	memcpy(p + 24, b->dst.b, 16);
@@ -77,7 +78,7 @@ void sl_build_udp_hdr(struct sl_udp_hdr *h, const struct sl_udp_build *b)
 	h->v6 = !sl_addr_is_v4(&b->dst);
 	p = put_ethernet(p, b, h->v6);
 	h->l3 = (uint8_t)(p - h->bytes);
-	p = h->v6 ? put_ipv6(p, b) : put_ipv4(p, b);
+	p = h->v6 ? put_ipv6(p, b, IPPROTO_UDP) : put_ipv4(p, b, IPPROTO_UDP);
 	h->l4 = (uint8_t)(p - h->bytes);
 	sl_put_be16(p, b->sport);
 	sl_put_be16(p + 2, b->dport);
@@ -121,5 +122,74 @@ uint8_t *sl_build_udp(const struct sl_udp_hdr *h, uint8_t *payload, uint16_t len
 			csum = 0xffff; /* RFC 768: zero means none */
 	}
 	memcpy(f + h->l4 + 6, &csum, 2);
+	return f;
+}
+
+void sl_build_tcp_hdr(struct sl_tcp_hdr *h, const struct sl_udp_build *b)
+{
+	struct sl_udp_build ip = *b;
+	uint8_t *p = h->bytes;
+
+	memset(h, 0, sizeof(*h));
+	ip.tos &= 0xfc; /* ECN is TCP's own (RFC 3168 6.1) */
+	h->v6 = !sl_addr_is_v4(&b->dst);
+	p = put_ethernet(p, b, h->v6);
+	h->l3 = (uint8_t)(p - h->bytes);
+	p = h->v6 ? put_ipv6(p, &ip, IPPROTO_TCP) : put_ipv4(p, &ip, IPPROTO_TCP);
+	h->l4 = (uint8_t)(p - h->bytes);
+	sl_put_be16(p, b->sport);
+	sl_put_be16(p + 2, b->dport);
+	h->len = (uint8_t)(p + 4 - h->bytes);
+	if (!h->v6)
+		h->ip_sum = sl_csum_add(0, h->bytes + h->l3, 20);
+	h->pseudo_sum = sl_csum_add(sl_pseudo_sum(&b->src, &b->dst, IPPROTO_TCP, 0), p, 4);
+}
+
+/* What of the IP header is not the same in all packets; l4_len: of all that follows it. */
+static void finish_tcp_ip(const struct sl_tcp_hdr *h, uint8_t *ip, uint16_t l4_len, uint16_t ip_id,
+			  bool ect)
+{
+	uint16_t be_len = htobe16(l4_len), be_id = htobe16(ip_id), v;
+
+	if (h->v6) {
+		memcpy(ip + 4, &be_len, 2);
+		if (ect)
+			ip[1] |= 2 << 4;
+		return;
+	}
+	be_len = htobe16((uint16_t)(l4_len + 20));
+	v = sl_csum_fold(h->ip_sum + be_len + be_id + (ect ? htobe16(2) : 0));
+	memcpy(ip + 2, &be_len, 2);
+	memcpy(ip + 4, &be_id, 2);
+	memcpy(ip + 10, &v, 2);
+	if (ect)
+		ip[1] |= 2;
+}
+
+uint8_t *sl_build_tcp(const struct sl_tcp_hdr *h, const struct sl_tcp_seg *s, uint8_t *payload,
+		      uint16_t ip_id, uint64_t sum)
+{
+	uint16_t hlen = (uint16_t)(20 + sl_tcpopt_len(s)), l4_len = (uint16_t)(hlen + s->len), v;
+	uint8_t *tcp = payload - hlen, *f = tcp - h->l4;
+	uint32_t seq = htobe32(s->seq), ack = htobe32(s->ack);
+
+	/* Constant bounds let the compiler use a few wide moves. */
+	if (h->len == 38)
+		memcpy(f, h->bytes, 38);
+	else
+		memcpy(f, h->bytes, h->len);
+	finish_tcp_ip(h, f + h->l3, l4_len, ip_id, s->ce);
+	memcpy(tcp + 4, &seq, 4);
+	memcpy(tcp + 8, &ack, 4);
+	tcp[12] = (uint8_t)(hlen / 4 << 4);
+	tcp[13] = s->flags;
+	sl_put_be16(tcp + 14, s->wnd);
+	memset(tcp + 16, 0, 2);
+	sl_put_be16(tcp + 18, s->urg);
+	sl_tcpopt_build(s, tcp + 20);
+	/* The ports are in the pseudo-header's sum. */
+	sum = sl_csum_add64(sl_csum_add64(sum, h->pseudo_sum), htobe16(l4_len));
+	v = sl_csum_fold(sl_csum_add(sum, tcp + 4, (size_t)hlen - 4));
+	memcpy(tcp + 16, &v, 2);
 	return f;
 }

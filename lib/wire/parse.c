@@ -2,9 +2,12 @@
 /* Received bytes: nothing in them, and nothing the steering program says, is trusted. */
 #include "wire/wire.h"
 
-#include "wire/csum.h"
+#include <endian.h>
 
-static bool parse_ipv4(struct sl_pkt *p, uint32_t *end)
+#include "wire/csum.h"
+#include "wire/tcp_seg.h"
+
+static bool parse_ipv4(struct sl_pkt *p, uint8_t proto, uint32_t *end)
 {
 	const uint8_t *h = p->data + p->l3;
 	uint32_t ihl, total;
@@ -20,7 +23,7 @@ static bool parse_ipv4(struct sl_pkt *p, uint32_t *end)
 	p->tos = h[1];
 	p->ttl = h[8];
 	*end = p->l3 + total;
-	return h[9] == IPPROTO_UDP;
+	return h[9] == proto;
 }
 
 static bool parse_ipv6(struct sl_pkt *p, uint32_t *end)
@@ -37,28 +40,51 @@ static bool parse_ipv6(struct sl_pkt *p, uint32_t *end)
 	return *end <= p->len;
 }
 
+static bool parse_ip(struct sl_pkt *p, uint8_t proto, uint32_t *end)
+{
+	if (p->l3 < 14 || p->l3 >= p->len)
+		return false;
+	p->v6 = p->data[p->l3] >> 4 == 6;
+	return p->v6 ? parse_ipv6(p, end) : parse_ipv4(p, proto, end);
+}
+
+static bool ip_sum_ok(const struct sl_pkt *p)
+{
+	return p->v6 || sl_csum_fold(sl_csum_add(0, p->data + p->l3, p->l4 - p->l3)) == 0;
+}
+
 /* The checksum field holds the pseudo-header sum, not complemented: the sender's device was to
  * finish it and never had to (Linux: CHECKSUM_PARTIAL). */
-static bool is_partial(const uint8_t *udp, uint64_t pseudo)
+static bool is_partial(const uint8_t *csum, uint64_t pseudo)
 {
 	uint16_t field;
 
-	memcpy(&field, udp + 6, 2);
+	memcpy(&field, csum, 2);
 	return (uint16_t)(field ^ sl_csum_fold(pseudo)) == 0xffff;
+}
+
+/* The sum over pseudo-header, header and payload (len bytes), which has the checksum at csum. */
+static bool l4_sum_ok(const struct sl_pkt *p, uint8_t proto, uint16_t len, const uint8_t *csum,
+		      bool partial_ok)
+{
+	struct sl_addr src, dst;
+	uint64_t pseudo;
+
+	sl_pkt_saddr(p, &src);
+	sl_pkt_daddr(p, &dst);
+	pseudo = sl_pseudo_sum(&src, &dst, proto, len);
+	if (partial_ok && is_partial(csum, pseudo))
+		return true;
+	return sl_csum_fold(sl_csum_add(pseudo, p->data + p->l4, len)) == 0;
 }
 
 enum sl_parse_result sl_parse_udp(struct sl_pkt *p, bool partial_ok)
 {
-	struct sl_addr src, dst;
 	const uint8_t *udp;
-	uint64_t pseudo;
 	uint32_t end;
 	uint16_t ulen;
 
-	if (p->l3 < 14 || p->l3 >= p->len)
-		return SL_PARSE_LEN;
-	p->v6 = p->data[p->l3] >> 4 == 6;
-	if (!(p->v6 ? parse_ipv6(p, &end) : parse_ipv4(p, &end)) || p->l4 + 8u > end)
+	if (!parse_ip(p, IPPROTO_UDP, &end) || p->l4 + 8u > end)
 		return SL_PARSE_LEN;
 	udp = p->data + p->l4;
 	ulen = sl_get_be16(udp + 4);
@@ -66,14 +92,50 @@ enum sl_parse_result sl_parse_udp(struct sl_pkt *p, bool partial_ok)
 		return SL_PARSE_LEN;
 	p->payload = (uint16_t)(p->l4 + 8);
 	p->payload_len = (uint16_t)(ulen - 8);
-	if (!p->v6 && sl_csum_fold(sl_csum_add(0, p->data + p->l3, p->l4 - p->l3)) != 0)
+	if (!ip_sum_ok(p))
 		return SL_PARSE_CSUM;
 	if (udp[6] == 0 && udp[7] == 0) /* none: IPv4 only (RFC 8200, 8.1) */
 		return p->v6 ? SL_PARSE_CSUM : SL_PARSE_OK;
-	sl_pkt_saddr(p, &src);
-	sl_pkt_daddr(p, &dst);
-	pseudo = sl_pseudo_sum(&src, &dst, IPPROTO_UDP, ulen);
-	if (partial_ok && is_partial(udp, pseudo))
-		return SL_PARSE_OK;
-	return sl_csum_fold(sl_csum_add(pseudo, udp, ulen)) == 0 ? SL_PARSE_OK : SL_PARSE_CSUM;
+	return l4_sum_ok(p, IPPROTO_UDP, ulen, udp + 6, partial_ok) ? SL_PARSE_OK : SL_PARSE_CSUM;
+}
+
+static uint32_t get_be32(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, 4);
+	return be32toh(v);
+}
+
+/* RFC 9293 3.1 */
+static void read_tcp_header(struct sl_tcp_seg *s, const uint8_t *tcp, uint32_t hlen)
+{
+	s->seq = get_be32(tcp + 4);
+	s->ack = get_be32(tcp + 8);
+	s->flags = tcp[13];
+	s->wnd = sl_get_be16(tcp + 14);
+	s->urg = sl_get_be16(tcp + 18);
+	sl_tcpopt_parse(s, tcp + 20, hlen - 20);
+}
+
+enum sl_parse_result sl_parse_tcp(struct sl_pkt *p, bool partial_ok, struct sl_tcp_seg *s)
+{
+	const uint8_t *tcp;
+	uint32_t end, hlen;
+
+	if (!parse_ip(p, IPPROTO_TCP, &end) || p->l4 + 20u > end)
+		return SL_PARSE_LEN;
+	tcp = p->data + p->l4;
+	hlen = (tcp[12] >> 4) * 4u;
+	if (hlen < 20 || p->l4 + hlen > end)
+		return SL_PARSE_LEN;
+	p->payload = (uint16_t)(p->l4 + hlen);
+	p->payload_len = (uint16_t)(end - p->payload);
+	if (!ip_sum_ok(p) ||
+	    !l4_sum_ok(p, IPPROTO_TCP, (uint16_t)(end - p->l4), tcp + 16, partial_ok))
+		return SL_PARSE_CSUM;
+	read_tcp_header(s, tcp, hlen);
+	s->len = p->payload_len;
+	s->ce = (p->tos & 3) == 3; /* RFC 3168 5 */
+	return SL_PARSE_OK;
 }
