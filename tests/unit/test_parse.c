@@ -4,6 +4,8 @@
 
 #include <unistd.h>
 
+#include "wire/tcp_seg.h"
+
 static struct sl_frames cache;
 
 /* A packet in memory of its own size, so that a sanitizer sees a read behind its end. */
@@ -308,6 +310,166 @@ static void test_hostile_offsets(void **state)
 	}
 }
 
+/* TCP ------------------------------------------------------------------------------------------ */
+
+/* A segment with 12 bytes of options. */
+static struct sample make_tcp(bool v6, uint16_t len, unsigned pad)
+{
+	struct sl_udp_build b = v6 ? udp_between("2001:db8::1", 1000, "2001:db8::2", 2000)
+				   : udp_between("10.0.0.1", 1000, "10.0.0.2", 2000);
+	struct sl_tcp_seg seg = {.seq = 1, .flags = SL_TCP_ACK, .opts = SL_TCPO_TS, .len = len};
+	uint8_t room[2048], *payload = room + SL_TCP_HEADROOM, *f;
+	struct sample s = {0};
+	struct sl_tcp_hdr h;
+
+	for (unsigned i = 0; i < len; i++)
+		payload[i] = (uint8_t)(i * 7 + 3);
+	sl_build_tcp_hdr(&h, &b);
+	f = sl_build_tcp(&h, &seg, payload, 5, sl_csum_add(0, payload, len));
+	s.udp_end = (uint32_t)(payload + len - f);
+	s.p.len = s.udp_end + pad;
+	s.p.data = calloc(1, s.p.len);
+	memcpy(s.p.data, f, s.udp_end);
+	s.p.l3 = h.l3;
+	s.p.l4 = h.l4;
+	return s;
+}
+
+static enum sl_parse_result parse_tcp(const struct sample *s, bool partial_ok)
+{
+	struct sl_pkt p = s->p;
+	struct sl_tcp_seg seg;
+
+	return sl_parse_tcp(&p, partial_ok, &seg);
+}
+
+static void test_tcp_lengths(void **state)
+{
+	for (int v6 = 0; v6 < 2; v6++)
+		for (uint16_t len = 0; len <= 1400; len += 1 + len / 3)
+			for (unsigned pad = 0; pad < 30; pad += 13) {
+				struct sample s = make_tcp(v6, len, pad);
+				struct sl_tcp_seg seg;
+
+				assert_int_equal(sl_parse_tcp(&s.p, false, &seg), SL_PARSE_OK);
+				assert_int_equal(s.p.v6, v6);
+				assert_int_equal(s.p.payload, s.p.l4 + 32);
+				assert_int_equal(s.p.payload_len, len);
+				assert_int_equal(seg.len, len);
+				free(s.p.data);
+			}
+}
+
+static void test_tcp_every_truncation(void **state)
+{
+	for (int v6 = 0; v6 < 2; v6++) {
+		struct sample s = make_tcp(v6, 50, 6);
+
+		for (uint32_t len = 0; len < s.udp_end; len++) {
+			struct sample t = s;
+
+			t.p.data = malloc(len ? len : 1);
+			memcpy(t.p.data, s.p.data, len);
+			t.p.len = len;
+			if (parse_tcp(&t, true) != SL_PARSE_LEN)
+				fail_msg("v6 %d cut to %u", v6, len);
+			free(t.p.data);
+		}
+		free(s.p.data);
+	}
+}
+
+static void test_tcp_every_flipped_bit(void **state)
+{
+	for (int v6 = 0; v6 < 2; v6++) {
+		struct sample s = make_tcp(v6, 31, 0);
+		uint32_t l3 = s.p.l3;
+
+		for (uint32_t i = l3; i < s.udp_end; i++)
+			for (unsigned bit = 0; bit < 8; bit++) {
+				bool free_bit = v6 && (i - l3 < 4 || i - l3 == 6 || i - l3 == 7);
+
+				s.p.data[i] ^= (uint8_t)(1u << bit);
+				if (!free_bit && parse_tcp(&s, false) == SL_PARSE_OK)
+					fail_msg("v6 %d byte %u bit %u", v6, i - l3, bit);
+				s.p.data[i] ^= (uint8_t)(1u << bit);
+			}
+		free(s.p.data);
+	}
+}
+
+/* The data offset may point into the fixed header, or behind the segment. */
+static void test_tcp_data_offset(void **state)
+{
+	struct sample s = make_tcp(false, 4, 0); /* 36 bytes */
+
+	for (unsigned doff = 0; doff < 16; doff++) {
+		s.p.data[s.p.l4 + 12] = (uint8_t)(doff << 4);
+		if (doff < 5 || doff > 9)
+			assert_int_equal(parse_tcp(&s, true), SL_PARSE_LEN);
+		else
+			assert_int_equal(parse_tcp(&s, true),
+					 doff == 8 ? SL_PARSE_OK : SL_PARSE_CSUM);
+	}
+	free(s.p.data);
+}
+
+static void test_tcp_partial_checksum(void **state)
+{
+	for (int v6 = 0; v6 < 2; v6++) {
+		struct sample s = make_tcp(v6, 60, 3);
+		struct sl_addr src, dst;
+		uint16_t v;
+
+		s.p.v6 = v6;
+		sl_pkt_saddr(&s.p, &src);
+		sl_pkt_daddr(&s.p, &dst);
+		v = (uint16_t)~sl_csum_fold(
+			sl_pseudo_sum(&src, &dst, IPPROTO_TCP, (uint16_t)(s.udp_end - s.p.l4)));
+		memcpy(s.p.data + s.p.l4 + 16, &v, 2);
+		assert_int_equal(parse_tcp(&s, true), SL_PARSE_OK);
+		assert_int_equal(parse_tcp(&s, false), SL_PARSE_CSUM);
+		s.p.data[s.p.l4 + 16] ^= 1;
+		assert_int_equal(parse_tcp(&s, true), SL_PARSE_CSUM);
+		memset(s.p.data + s.p.l4 + 16, 0, 2); /* TCP has no "none" */
+		assert_int_equal(parse_tcp(&s, true), SL_PARSE_CSUM);
+		free(s.p.data);
+	}
+}
+
+static void test_tcp_hostile_offsets(void **state)
+{
+	static const uint16_t at[] = {0,  1,  13, 14, 15,  22,   33,    34,    53,    54,
+				      60, 61, 62, 63, 100, 1000, 32767, 65515, 65516, 65535};
+
+	for (int v6 = 0; v6 < 2; v6++) {
+		struct sample s = make_tcp(v6, 30, 0);
+		uint16_t l3 = s.p.l3, l4 = s.p.l4;
+
+		for (unsigned i = 0; i < sl_array_len(at); i++)
+			for (unsigned j = 0; j < sl_array_len(at); j++) {
+				s.p.l3 = at[i];
+				s.p.l4 = at[j];
+				if (parse_tcp(&s, true) == SL_PARSE_OK &&
+				    (at[i] != l3 || at[j] != l4))
+					fail_msg("v6 %d l3 %u l4 %u", v6, at[i], at[j]);
+			}
+		free(s.p.data);
+	}
+}
+
+static void test_udp_is_not_tcp(void **state)
+{
+	for (int v6 = 0; v6 < 2; v6++) {
+		struct sample u = make(v6, 60, 0), t = make_tcp(v6, 60, 0);
+
+		assert_int_not_equal(parse_tcp(&u, true), SL_PARSE_OK);
+		assert_int_not_equal(parse(&t, true), SL_PARSE_OK);
+		free(u.p.data);
+		free(t.p.data);
+	}
+}
+
 static int setup(void **state)
 {
 	pool_setup();
@@ -330,6 +492,13 @@ int main(void)
 		cmocka_unit_test(test_no_checksum),
 		cmocka_unit_test(test_ipv6_extension_header),
 		cmocka_unit_test(test_hostile_offsets),
+		cmocka_unit_test(test_tcp_lengths),
+		cmocka_unit_test(test_tcp_every_truncation),
+		cmocka_unit_test(test_tcp_every_flipped_bit),
+		cmocka_unit_test(test_tcp_data_offset),
+		cmocka_unit_test(test_tcp_partial_checksum),
+		cmocka_unit_test(test_tcp_hostile_offsets),
+		cmocka_unit_test(test_udp_is_not_tcp),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);
