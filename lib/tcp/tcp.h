@@ -303,6 +303,7 @@ struct sl_tcp_repair {
 	bool fin_sent, fin_rcvd, fin_queued;
 	uint32_t tsval; /* what TCP_TIMESTAMP is to be set to */
 	uint32_t ts_recent;
+	uint32_t scope_id; /* the caller's: interface of link-local addresses */
 };
 /* False: not in a state that the kernel can take (not synchronised). */
 bool sl_tcp_repair_get(const struct sl_tcp *c, struct sl_tcp_repair *r);

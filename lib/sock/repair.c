@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A connection of ours becomes the kernel's (TCP_REPAIR; net/ipv4/tcp.c).
+ *
+ * Theory of operation: in repair mode a closed socket takes sequence numbers, connect(2) makes it
+ * ESTABLISHED without a packet, options and windows are set, and what is sent goes straight into
+ * the queue that was chosen. Bytes that were never sent follow when repair mode has been left, as
+ * any program's. Leaving it sends a window probe (TCP_REPAIR_OFF, not OFF_NO_WP): the peer's answer
+ * tells how far it is, so what was lost while the connection moved is found at once.
+ *
+ * FINs: one that we sent is made by shutdown(2) in repair mode, as sent. Whether the peer has
+ * acknowledged it (FIN_WAIT2) cannot be said: the kernel is in FIN_WAIT1 until the next segment, or
+ * the answer to its retransmission, tells. The peer's cannot be set at all: repair_fin.c. */
+#include "sock/repair.h"
+
+#include <linux/tcp.h>
+
+#include "base/sys.h"
+
+#define CHUNK       32768u
+#define SLACK_BYTES 65536u /* of the buffers, for the overhead of what is in them */
+#define OPT_MSS     2      /* kinds of options (RFC 9293 3.1, 7323, 2018) */
+#define OPT_WSCALE  3
+#define OPT_SACK_OK 4
+#define OPT_TS      8
+#define FULL_TRIES  200 /* times 10 ms that we wait for the kernel to take data */
+
+/* What the program has set that repair changes, or that stands in its way. */
+struct saved {
+	int reuse, sndbuf, rcvbuf, locks, lowat;
+};
+
+static int set_int(int fd, int level, int opt, int v)
+{
+	return sl_sys_setsockopt(fd, level, opt, &v, sizeof(v));
+}
+
+static int get_int(int fd, int level, int opt)
+{
+	socklen_t len = sizeof(int);
+	int v = 0, err = sl_sys_getsockopt(fd, level, opt, &v, &len);
+
+	return err ? err : v;
+}
+
+static int family_of(int fd)
+{
+	return get_int(fd, SOL_SOCKET, SO_DOMAIN);
+}
+
+/* The name --------------------------------------------------------------------------------------
+ */
+
+static socklen_t to_sockaddr(int fd, const struct sl_addr *a, uint16_t port,
+			     const struct sl_tcp_repair *r, struct sockaddr_storage *ss)
+{
+	socklen_t len = sizeof(*ss);
+
+	sl_addr_to_sockaddr(a, port, sl_addr_is_linklocal(a) ? r->scope_id : 0, family_of(fd),
+			    (struct sockaddr *)ss, &len);
+	return len;
+}
+
+/* 1: fd has the connection's local name; 0: it has none; -EINVAL: another. */
+static int local_name(int fd, const struct sl_tcp_key *key)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	struct sl_addr a;
+	uint32_t scope;
+	uint16_t port;
+	int err = sl_sys_getsockname(fd, &ss, &len);
+
+	if (!err)
+		err = sl_addr_from_sockaddr((struct sockaddr *)&ss, len, &a, &port, &scope);
+	if (err)
+		return err;
+	if (port == 0)
+		return 0;
+	return port == key->lport && (sl_addr_is_any(&a) || sl_addr_eq(&a, &key->local)) ? 1
+											 : -EINVAL;
+}
+
+static int bind_name(int fd, const struct sl_tcp_repair *r)
+{
+	struct sockaddr_storage ss;
+	socklen_t len;
+	int bound = local_name(fd, &r->key);
+
+	if (bound)
+		return bound < 0 ? bound : 0;
+	len = to_sockaddr(fd, &r->key.local, r->key.lport, r, &ss);
+	return sl_sys_bind(fd, &ss, len);
+}
+
+/* Sequence numbers, options, windows ----------------------------------------------------------- */
+
+static int choose_queue(int fd, int queue)
+{
+	return set_int(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, queue);
+}
+
+static int set_seq(int fd, int queue, uint32_t seq)
+{
+	int err = choose_queue(fd, queue);
+
+	return err ? err : set_int(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, (int)seq);
+}
+
+static int set_options(int fd, const struct sl_tcp_repair *r)
+{
+	struct tcp_repair_opt o[4];
+	unsigned n = 0;
+	int err;
+
+	o[n++] = (struct tcp_repair_opt){OPT_MSS, r->mss_clamp};
+	if (r->sack_ok)
+		o[n++] = (struct tcp_repair_opt){OPT_SACK_OK, 0};
+	if (r->wscale_ok)
+		o[n++] = (struct tcp_repair_opt){OPT_WSCALE,
+						 r->snd_wscale | (uint32_t)r->rcv_wscale << 16};
+	if (r->ts_ok)
+		o[n++] = (struct tcp_repair_opt){OPT_TS, 0};
+	err = sl_sys_setsockopt(fd, IPPROTO_TCP, TCP_REPAIR_OPTIONS, o, n * sizeof(o[0]));
+	/* Milliseconds: the lowest bit would choose microseconds (6.7). Never behind what the peer
+	 * has seen. */
+	if (!err && r->ts_ok)
+		err = set_int(fd, IPPROTO_TCP, TCP_TIMESTAMP, (int)((r->tsval + 1) & ~1u));
+	return err;
+}
+
+/* With room for a FIN that is to come by repair_fin.c. */
+static int set_window(int fd, const struct sl_tcp_repair *r)
+{
+	struct tcp_repair_window w = {
+		.snd_wl1 = r->snd_wl1,
+		.snd_wnd = r->snd_wnd,
+		.max_window = sl_max(r->max_window, r->snd_wnd),
+		.rcv_wnd = r->rcv_wnd,
+		.rcv_wup = r->rcv_wup,
+	};
+	uint32_t right = w.rcv_wup + w.rcv_wnd;
+
+	if (sl_seq_gt(w.rcv_wup, r->rcv_nxt) || sl_seq_lt(right, r->rcv_nxt + r->fin_rcvd)) {
+		w.rcv_wup = r->rcv_nxt;
+		w.rcv_wnd = sl_seq_gt(right, r->rcv_nxt) ? right - r->rcv_nxt : r->fin_rcvd;
+	}
+	if (sl_seq_gt(w.snd_wl1, r->rcv_nxt))
+		w.snd_wl1 = r->rcv_nxt;
+	return sl_sys_setsockopt(fd, IPPROTO_TCP, TCP_REPAIR_WINDOW, &w, sizeof(w));
+}
+
+/* Buffers ---------------------------------------------------------------------------------------
+ */
+
+/* Room for what the queues hold and the peer may send into the window that was announced. Before
+ * connect(2), which derives the largest window from it, and without the mark of a program that has
+ * chosen: it would stop auto-tuning for good. */
+static void widen_buffers(int fd, const struct sl_tcp_repair *r, struct saved *s)
+{
+	uint32_t snd = r->sndq + SLACK_BYTES, rcv = r->rcvq + r->rcv_wnd + SLACK_BYTES;
+
+	s->locks = get_int(fd, SOL_SOCKET, SO_BUF_LOCK);
+	s->sndbuf = get_int(fd, SOL_SOCKET, SO_SNDBUF);
+	s->rcvbuf = get_int(fd, SOL_SOCKET, SO_RCVBUF);
+	/* The kernel doubles what it is given. */
+	if (s->sndbuf >= 0 && (uint32_t)s->sndbuf < 2 * snd)
+		(void)set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, (int)snd);
+	if (s->rcvbuf >= 0 && (uint32_t)s->rcvbuf < 2 * rcv)
+		(void)set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, (int)rcv);
+	if (s->locks >= 0)
+		(void)set_int(fd, SOL_SOCKET, SO_BUF_LOCK, 0);
+}
+
+/* Sizes that the program has chosen are as they were. */
+static void restore_buffers(int fd, const struct saved *s)
+{
+	if (s->locks <= 0)
+		return;
+	if (s->locks & 1)
+		(void)set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, s->sndbuf / 2);
+	if (s->locks & 2)
+		(void)set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, s->rcvbuf / 2);
+	(void)set_int(fd, SOL_SOCKET, SO_BUF_LOCK, s->locks);
+}
+
+/* The queues ------------------------------------------------------------------------------------
+ */
+
+static void sleep_10ms(void)
+{
+	struct timespec ts = {.tv_nsec = 10 * 1000 * 1000};
+
+	(void)sl_sys(SYS_nanosleep, &ts, NULL);
+}
+
+/* The kernel takes all of it, or something is wrong: its buffer is large enough, so it refuses only
+ * for lack of memory. */
+static int send_all(int fd, const uint8_t *p, uint32_t n)
+{
+	unsigned tries = 0;
+
+	while (n) {
+		long ret = sl_sys_sendto(fd, p, n, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0);
+
+		if (ret > 0) {
+			p += ret;
+			n -= (uint32_t)ret;
+		} else if (ret != -EAGAIN && ret != -ENOMEM && ret != -ENOBUFS && ret != -EINTR) {
+			return ret ? (int)ret : -EIO;
+		} else {
+			if (++tries > FULL_TRIES)
+				return -ENOMEM;
+			sleep_10ms();
+		}
+	}
+	return 0;
+}
+
+static int copy_queue(int fd, uint32_t (*read)(void *, uint32_t, void *, uint32_t), void *arg,
+		      uint32_t at, uint32_t end)
+{
+	uint8_t buf[CHUNK];
+
+	while (at < end) {
+		uint32_t n = read(arg, at, buf, sl_min(CHUNK, end - at));
+		int err = n ? send_all(fd, buf, n) : -EINVAL;
+
+		if (err)
+			return err;
+		at += n;
+	}
+	return 0;
+}
+
+static int fill_queues(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
+{
+	int err = choose_queue(fd, TCP_RECV_QUEUE);
+
+	if (!err)
+		err = copy_queue(fd, src->rcvq, src->arg, 0, r->rcvq);
+	if (!err)
+		err = choose_queue(fd, TCP_SEND_QUEUE);
+	if (!err)
+		err = copy_queue(fd, src->sndq, src->arg, 0, r->sndq - r->unsent);
+	return err;
+}
+
+/* After repair: what the kernel is to send for the first time. */
+static int send_rest(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		     const struct saved *s)
+{
+	int err = 0;
+
+	if (r->unsent) {
+		if (s->lowat != -1)
+			(void)set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, -1);
+		err = copy_queue(fd, src->sndq, src->arg, r->sndq - r->unsent, r->sndq);
+		if (s->lowat != -1)
+			(void)set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, s->lowat);
+	}
+	if (!err && r->fin_queued && !r->fin_sent)
+		err = sl_sysi(SYS_shutdown, fd, SHUT_WR);
+	return err;
+}
+
+/* All together ----------------------------------------------------------------------------------
+ */
+
+static int establish(int fd, const struct sl_tcp_repair *r)
+{
+	struct sockaddr_storage ss;
+	socklen_t len;
+	int err = set_seq(fd, TCP_SEND_QUEUE, r->snd_una);
+
+	if (!err)
+		err = set_seq(fd, TCP_RECV_QUEUE, r->rcv_nxt - r->rcvq);
+	if (err)
+		return err;
+	len = to_sockaddr(fd, &r->key.remote, r->key.rport, r, &ss);
+	err = sl_sys_connect(fd, &ss, len);
+	/* From the wildcard address the kernel's routing chooses; it may have changed. */
+	if (!err && local_name(fd, &r->key) != 1)
+		err = -EADDRNOTAVAIL;
+	return err;
+}
+
+/* FINs that stand in the sequence space already. Ours before the peer's makes CLOSING, the peer's
+ * before ours LAST_ACK. */
+static int restore_fins(int fd, const struct sl_tcp_repair *r)
+{
+	bool ours_first = r->state != SL_TCP_LAST_ACK;
+	int err = 0;
+
+	if (r->fin_sent && ours_first)
+		err = sl_sysi(SYS_shutdown, fd, SHUT_WR);
+	if (!err && r->fin_rcvd)
+		err = sl_repair_fin(fd, r);
+	if (!err && r->fin_sent && !ours_first)
+		err = sl_sysi(SYS_shutdown, fd, SHUT_WR);
+	return err;
+}
+
+static int make(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
+{
+	int err = establish(fd, r);
+
+	if (!err)
+		err = set_options(fd, r);
+	if (!err)
+		err = fill_queues(fd, r, src);
+	if (!err)
+		err = set_window(fd, r);
+	if (!err)
+		err = restore_fins(fd, r);
+	return err;
+}
+
+/* Closed again, without a word; the error that this leaves is taken. */
+static void unmake(int fd)
+{
+	struct sockaddr sa = {.sa_family = AF_UNSPEC};
+
+	(void)sl_sys_connect(fd, &sa, sizeof(sa));
+	(void)get_int(fd, SOL_SOCKET, SO_ERROR);
+	(void)set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_OFF_NO_WP);
+}
+
+int sl_repair_kernel(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
+{
+	struct saved s = {
+		.reuse = get_int(fd, SOL_SOCKET, SO_REUSEADDR),
+		.lowat = get_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT),
+	};
+	int err;
+
+	if (r->unsent > r->sndq || (r->fin_sent && r->unsent))
+		return -EINVAL;
+	err = set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_ON);
+	if (err)
+		return err;
+	widen_buffers(fd, r, &s);
+	err = bind_name(fd, r);
+	if (!err)
+		err = make(fd, r, src);
+	if (err) {
+		unmake(fd);
+	} else {
+		if (src->live)
+			src->live(src->arg);
+		err = set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_OFF);
+	}
+	/* Leaving repair mode clears it. */
+	if (s.reuse > 0)
+		(void)set_int(fd, SOL_SOCKET, SO_REUSEADDR, s.reuse);
+	if (!err)
+		err = send_rest(fd, r, src, &s);
+	restore_buffers(fd, &s);
+	return err;
+}

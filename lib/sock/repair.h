@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A TCP connection moves into a kernel socket, or out of one, by TCP_REPAIR: system calls only. The
+ * peer notices nothing. Needs CAP_NET_ADMIN, and CAP_NET_RAW when the peer has sent its FIN. All
+ * may sleep: call with no lane held. */
+#ifndef SL_REPAIR_H
+#define SL_REPAIR_H
+
+#include "tcp/tcp.h"
+
+/* Where the bytes of the queues come from: copies up to n from `at` on; how many. */
+struct sl_repair_source {
+	uint32_t (*sndq)(void *arg, uint32_t at, void *buf, uint32_t n);
+	uint32_t (*rcvq)(void *arg, uint32_t at, void *buf, uint32_t n);
+	/* The kernel's socket is the connection: packets may reach it from now on. NULL: nobody
+	 * wants to know. */
+	void (*live)(void *arg);
+	void *arg;
+};
+
+/* Makes the closed socket fd, bound to the connection's local end or not bound, that connection; it
+ * then lives. Before `live` was called a failure leaves a closed socket (a name it got stays);
+ * later failures concern data that the kernel does not take (-ENOMEM) or a FIN that it does not
+ * see (-EIO), and the connection cannot be saved. -EPERM: no privilege; -EADDRNOTAVAIL: the kernel
+ * has such a connection; -EINVAL: fd is not such a socket; others as bind(2) and connect(2) say. */
+int sl_repair_kernel(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src);
+
+/* What was read: the queues' bytes in memory of take's. */
+struct sl_repair_taken {
+	struct sl_tcp_repair r;
+	void *sndq, *rcvq;
+	size_t map_bytes[2];
+	int reuse; /* SO_REUSEADDR, which repair mode forgets */
+};
+
+/* Freezes the kernel connection fd and reads all of it. Nothing of what comes from the peer
+ * meanwhile reaches it, and nobody but the caller may use it. Then either leave, drop (and close
+ * fd), or cancel, and free in any case. -ENOTCONN: not synchronised; -EBUSY: something about it
+ * cannot be taken (a filter, urgent data, a peek offset); -EAGAIN: it moved, try again; -EPERM,
+ * -ENOMEM. A failure leaves it as it was. */
+int sl_repair_take(int fd, struct sl_repair_taken *t);
+/* It goes on as the kernel's. */
+void sl_repair_cancel(int fd, const struct sl_repair_taken *t);
+/* The kernel forgets the connection without a word to the peer. fd is then a closed socket, bound
+ * to the same local end. 0 or what bind(2) says. */
+int sl_repair_leave(int fd, const struct sl_repair_taken *t);
+void sl_repair_free(struct sl_repair_taken *t);
+
+/* repair_fin.c: gives the connection of fd (in repair mode) the peer's FIN, which it has
+ * acknowledged but the kernel's socket has not seen. -EPERM, -EIO (it does not arrive). */
+int sl_repair_fin(int fd, const struct sl_tcp_repair *r);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The peer's FIN for a connection in repair mode. The kernel has no way to say that a FIN has been
+ * received, so it receives one: a segment as the peer's, from a raw socket, addressed to this host
+ * and therefore never on a wire (as CRIU's soccr does it). */
+#include "sock/repair.h"
+
+#include <linux/tcp.h>
+
+#include "base/sys.h"
+#include "wire/csum.h"
+
+#define TRIES   200 /* looks, 5 ms apart */
+#define RESEND  20  /* looks between two attempts */
+#define TCP_LEN 20u
+#define IP6_LEN 40u
+
+static void put16(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 8);
+	p[1] = (uint8_t)v;
+}
+
+static void put32(uint8_t *p, uint32_t v)
+{
+	put16(p, v >> 16);
+	put16(p + 2, v);
+}
+
+/* The segment: it acknowledges nothing new and leaves the window as it is. */
+static void build_tcp(uint8_t *p, const struct sl_tcp_repair *r, uint64_t pseudo)
+{
+	uint32_t wnd = r->wscale_ok ? r->snd_wnd >> r->snd_wscale : r->snd_wnd;
+	uint16_t sum;
+
+	memset(p, 0, TCP_LEN);
+	put16(p, r->key.rport);
+	put16(p + 2, r->key.lport);
+	put32(p + 4, r->rcv_nxt);
+	put32(p + 8, r->snd_una);
+	p[12] = TCP_LEN / 4 << 4;
+	p[13] = SL_TCP_FIN | SL_TCP_ACK;
+	put16(p + 14, sl_min(wnd, 65535u));
+	sum = sl_csum_fold(sl_csum_add(pseudo, p, TCP_LEN));
+	memcpy(p + 16, &sum, sizeof(sum));
+}
+
+static uint64_t pseudo_sum(const void *src, const void *dst, size_t n)
+{
+	const uint8_t rest[4] = {0, IPPROTO_TCP, 0, TCP_LEN};
+
+	return sl_csum_add(sl_csum_add(sl_csum_add(0, src, n), dst, n), rest, sizeof(rest));
+}
+
+/* Returns the length of the packet. The kernel fills in IPv4's checksum, length and ID. */
+static size_t build(uint8_t *p, const struct sl_tcp_repair *r)
+{
+	const uint8_t *src = r->key.remote.b, *dst = r->key.local.b;
+
+	if (sl_addr_is_v4(&r->key.local)) {
+		struct iphdr *ip = (struct iphdr *)p;
+
+		*ip = (struct iphdr){.version = 4, .ihl = 5, .ttl = 64, .protocol = IPPROTO_TCP};
+		memcpy(&ip->saddr, src + 12, 4);
+		memcpy(&ip->daddr, dst + 12, 4);
+		build_tcp(p + sizeof(*ip), r, pseudo_sum(src + 12, dst + 12, 4));
+		return sizeof(*ip) + TCP_LEN;
+	}
+	memset(p, 0, IP6_LEN);
+	p[0] = 6 << 4;
+	put16(p + 4, TCP_LEN);
+	p[6] = IPPROTO_TCP;
+	p[7] = 64;
+	memcpy(p + 8, src, 16);
+	memcpy(p + 24, dst, 16);
+	build_tcp(p + IP6_LEN, r, pseudo_sum(src, dst, 16));
+	return IP6_LEN + TCP_LEN;
+}
+
+/* The connection has it. */
+static bool has_fin(int fd)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	if (sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return false;
+	return info.tcpi_state == SL_TCP_CLOSE_WAIT || info.tcpi_state == SL_TCP_CLOSING ||
+	       info.tcpi_state == SL_TCP_LAST_ACK || info.tcpi_state == SL_TCP_TIME_WAIT;
+}
+
+int sl_repair_fin(int fd, const struct sl_tcp_repair *r)
+{
+	struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
+	int family = sl_addr_is_v4(&r->key.local) ? AF_INET : AF_INET6;
+	int raw = sl_sys_socket(family, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
+	_Alignas(4) uint8_t pkt[IP6_LEN + TCP_LEN];
+	struct sockaddr_storage to;
+	socklen_t tolen = sizeof(to);
+	size_t n = build(pkt, r);
+	int err = -EIO;
+
+	if (raw < 0)
+		return raw;
+	sl_addr_to_sockaddr(&r->key.local, 0, sl_addr_is_linklocal(&r->key.local) ? r->scope_id : 0,
+			    family, (struct sockaddr *)&to, &tolen);
+	for (unsigned i = 0; i < TRIES && err; i++) {
+		if (i % RESEND == 0)
+			(void)sl_sys_sendto(raw, pkt, n, 0, &to, tolen);
+		if (has_fin(fd))
+			err = 0;
+		else
+			(void)sl_sys(SYS_nanosleep, &pause, NULL);
+	}
+	(void)sl_sys_close(raw);
+	return err;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A kernel connection is read out of its socket, to become ours or another socket's.
+ *
+ * Theory of operation: repair mode does not stop packets. A filter that drops everything does, and
+ * when a grace period of RCU is over (membarrier(2)) no processor is still working on a packet that
+ * had passed before. What was dropped the peer sends again. The socket's timers may still send what
+ * the peer has seen already, which does no harm. */
+#include "sock/repair.h"
+
+#include <linux/filter.h>
+#include <linux/membarrier.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+
+#include "base/sys.h"
+
+static int get_int(int fd, int level, int opt, int *v)
+{
+	socklen_t len = sizeof(*v);
+
+	return sl_sys_getsockopt(fd, level, opt, v, &len);
+}
+
+static int set_int(int fd, int level, int opt, int v)
+{
+	return sl_sys_setsockopt(fd, level, opt, &v, sizeof(v));
+}
+
+/* Freezing --------------------------------------------------------------------------------------
+ */
+
+static int drop_packets(int fd)
+{
+	struct sock_filter drop = {.code = BPF_RET | BPF_K};
+	struct sock_fprog prog = {.len = 1, .filter = &drop};
+	socklen_t len = 0;
+	int err;
+
+	/* How many instructions: the program's filter would be lost. */
+	err = sl_sys_getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, NULL, &len);
+	if (err || len)
+		return err && err != -ENOENT ? err : -EBUSY;
+	err = sl_sys_setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog));
+	if (err)
+		return err;
+	(void)sl_sysi(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	return 0;
+}
+
+static void end_repair(int fd, const struct sl_repair_taken *t, int how)
+{
+	(void)set_int(fd, SOL_SOCKET, SO_DETACH_FILTER, 0);
+	(void)set_int(fd, IPPROTO_TCP, TCP_REPAIR, how);
+	if (t->reuse)
+		(void)set_int(fd, SOL_SOCKET, SO_REUSEADDR, t->reuse);
+}
+
+void sl_repair_cancel(int fd, const struct sl_repair_taken *t)
+{
+	end_repair(fd, t, TCP_REPAIR_OFF);
+}
+
+/* State -----------------------------------------------------------------------------------------
+ */
+
+static int get_name(int fd, long nr, struct sl_addr *a, uint16_t *port, uint32_t *scope)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	int err = sl_sysi(nr, fd, &ss, &len);
+
+	return err ? err : sl_addr_from_sockaddr((struct sockaddr *)&ss, len, a, port, scope);
+}
+
+static int get_key(int fd, struct sl_tcp_repair *r)
+{
+	int err = get_name(fd, SYS_getsockname, &r->key.local, &r->key.lport, &r->scope_id);
+
+	return err ? err
+		   : get_name(fd, SYS_getpeername, &r->key.remote, &r->key.rport, &r->scope_id);
+}
+
+static int get_options(int fd, struct sl_tcp_repair *r, const struct tcp_info *info)
+{
+	int mss, ts = 0, err = get_int(fd, IPPROTO_TCP, TCP_MAXSEG, &mss);
+
+	r->ts_ok = info->tcpi_options & TCPI_OPT_TIMESTAMPS;
+	r->sack_ok = info->tcpi_options & TCPI_OPT_SACK;
+	r->wscale_ok = info->tcpi_options & TCPI_OPT_WSCALE;
+	r->ecn_ok = info->tcpi_options & TCPI_OPT_ECN;
+	r->snd_wscale = info->tcpi_snd_wscale;
+	r->rcv_wscale = info->tcpi_rcv_wscale;
+	if (!err && r->ts_ok)
+		err = get_int(fd, IPPROTO_TCP, TCP_TIMESTAMP, &ts);
+	r->mss_clamp = (uint16_t)mss;
+	r->tsval = (uint32_t)ts;
+	return err;
+}
+
+static int get_window(int fd, struct sl_tcp_repair *r)
+{
+	struct tcp_repair_window w;
+	socklen_t len = sizeof(w);
+	int err = sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_REPAIR_WINDOW, &w, &len);
+
+	if (err)
+		return err;
+	r->snd_wl1 = w.snd_wl1;
+	r->snd_wnd = w.snd_wnd;
+	r->max_window = w.max_window;
+	r->rcv_wnd = w.rcv_wnd;
+	r->rcv_wup = w.rcv_wup;
+	return 0;
+}
+
+static void set_fins(struct sl_tcp_repair *r)
+{
+	r->fin_rcvd = r->state == SL_TCP_CLOSE_WAIT || r->state == SL_TCP_LAST_ACK ||
+		      r->state == SL_TCP_CLOSING;
+	r->fin_queued = r->state != SL_TCP_ESTABLISHED && r->state != SL_TCP_CLOSE_WAIT;
+}
+
+static int get_state(int fd, struct sl_tcp_repair *r, struct tcp_info *info)
+{
+	socklen_t len = sizeof(*info);
+	int err;
+
+	memset(info, 0, sizeof(*info));
+	err = sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_INFO, info, &len);
+	if (err)
+		return err;
+	r->state = info->tcpi_state;
+	switch (r->state) {
+	case SL_TCP_ESTABLISHED:
+	case SL_TCP_FIN_WAIT1:
+	case SL_TCP_FIN_WAIT2:
+	case SL_TCP_CLOSE_WAIT:
+	case SL_TCP_LAST_ACK:
+	case SL_TCP_CLOSING:
+		set_fins(r);
+		return 0;
+	}
+	return -ENOTCONN;
+}
+
+/* Queues ----------------------------------------------------------------------------------------
+ */
+
+static int queue_seq(int fd, int queue, uint32_t *seq)
+{
+	int v, err = set_int(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, queue);
+
+	if (!err)
+		err = get_int(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, &v);
+	if (!err)
+		*seq = (uint32_t)v;
+	return err;
+}
+
+/* The kernel counts FINs in sequence numbers and lengths of the send queue; we do not. */
+static int get_sequences(int fd, struct sl_tcp_repair *r)
+{
+	bool fin_acked = r->state == SL_TCP_FIN_WAIT2;
+	uint32_t write_seq, rcv_nxt;
+	int out, unsent, in, err;
+
+	err = queue_seq(fd, TCP_RECV_QUEUE, &rcv_nxt);
+	if (!err)
+		err = queue_seq(fd, TCP_SEND_QUEUE, &write_seq);
+	if (!err)
+		err = sl_sys_ioctl(fd, SIOCOUTQ, &out);
+	if (!err)
+		err = sl_sys_ioctl(fd, SIOCOUTQNSD, &unsent);
+	if (!err)
+		err = sl_sys_ioctl(fd, SIOCINQ, &in);
+	if (err)
+		return err;
+	if (r->fin_queued && !fin_acked)
+		out--;
+	r->fin_sent = r->fin_queued && unsent == 0;
+	if (r->fin_queued && unsent)
+		unsent--;
+	if (out < 0 || unsent < 0 || in < 0 || unsent > out)
+		return -EBUSY;
+	r->snd_nxt = write_seq - r->fin_queued;
+	r->snd_una = r->snd_nxt - (uint32_t)out;
+	r->sndq = (uint32_t)out;
+	r->unsent = (uint32_t)unsent;
+	r->rcv_nxt = rcv_nxt - r->fin_rcvd;
+	r->rcvq = (uint32_t)in;
+	return 0;
+}
+
+/* All n bytes of a queue in one call: there is no other way to look behind the first. One more is
+ * asked for, to see that there is none. */
+static int read_queue(int fd, int queue, uint32_t n, void **out, size_t *bytes)
+{
+	long ret;
+
+	*out = NULL;
+	if (n == 0)
+		return 0;
+	*bytes = ((size_t)n + 1 + 4095) & ~(size_t)4095;
+	ret = sl_sys(SYS_mmap, NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		     -1, 0);
+	if (ret < 0 && ret > -4096)
+		return (int)ret;
+	*out = (void *)ret;
+	ret = set_int(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, queue);
+	if (!ret)
+		ret = sl_sys_recvfrom(fd, *out, (size_t)n + 1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL);
+	if (ret < 0)
+		return (int)ret;
+	/* Fewer: an urgent byte stands in the way. */
+	return ret == n ? 0 : -EBUSY;
+}
+
+static int read_all(int fd, struct sl_repair_taken *t)
+{
+	struct sl_tcp_repair *r = &t->r, again;
+	struct tcp_info info;
+	int off, err = get_state(fd, r, &info);
+
+	if (!err)
+		err = get_key(fd, r);
+	if (!err)
+		err = get_options(fd, r, &info);
+	if (!err)
+		err = get_window(fd, r);
+	if (!err)
+		err = get_sequences(fd, r);
+	if (!err && !get_int(fd, SOL_SOCKET, SO_PEEK_OFF, &off) && off >= 0)
+		err = -EBUSY;
+	if (!err)
+		err = read_queue(fd, TCP_RECV_QUEUE, r->rcvq, &t->rcvq, &t->map_bytes[1]);
+	if (!err)
+		err = read_queue(fd, TCP_SEND_QUEUE, r->sndq, &t->sndq, &t->map_bytes[0]);
+	if (err)
+		return err;
+	/* A timer may have sent something meanwhile; anything else should have stood still. */
+	again = *r;
+	err = get_state(fd, &again, &info);
+	if (!err)
+		err = get_sequences(fd, &again);
+	if (!err && (again.state != r->state || again.snd_una != r->snd_una ||
+		     again.snd_nxt != r->snd_nxt || again.rcv_nxt != r->rcv_nxt))
+		err = -EAGAIN;
+	r->unsent = again.unsent;
+	r->fin_sent = again.fin_sent;
+	return err;
+}
+
+int sl_repair_take(int fd, struct sl_repair_taken *t)
+{
+	int err;
+
+	memset(t, 0, sizeof(*t));
+	err = get_int(fd, SOL_SOCKET, SO_REUSEADDR, &t->reuse);
+	if (!err)
+		err = drop_packets(fd);
+	if (err)
+		return err;
+	err = set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_ON);
+	if (err) {
+		(void)set_int(fd, SOL_SOCKET, SO_DETACH_FILTER, 0);
+		return err;
+	}
+	err = read_all(fd, t);
+	if (err) {
+		sl_repair_cancel(fd, t);
+		sl_repair_free(t);
+	}
+	return err;
+}
+
+void sl_repair_free(struct sl_repair_taken *t)
+{
+	if (t->sndq)
+		(void)sl_sysi(SYS_munmap, t->sndq, t->map_bytes[0]);
+	if (t->rcvq)
+		(void)sl_sysi(SYS_munmap, t->rcvq, t->map_bytes[1]);
+	t->sndq = t->rcvq = NULL;
+}
+
+int sl_repair_leave(int fd, const struct sl_repair_taken *t)
+{
+	struct sockaddr sa = {.sa_family = AF_UNSPEC};
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	int err, v;
+
+	err = sl_sys_getsockname(fd, &ss, &len);
+	if (!err)
+		err = sl_sys_connect(fd, &sa, sizeof(sa));
+	if (err)
+		return err;
+	(void)get_int(fd, SOL_SOCKET, SO_ERROR, &v);
+	/* A port that the kernel had chosen is lost; in repair mode bind takes it whoever has it.
+	 */
+	err = sl_sys_bind(fd, &ss, len);
+	end_repair(fd, t, TCP_REPAIR_OFF_NO_WP);
+	return err == -EINVAL ? 0 : err;
+}
