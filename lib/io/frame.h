@@ -83,18 +83,6 @@ static inline void sl_frame_charge(uint32_t frame, uint32_t *wmem, uint32_t byte
 	__atomic_fetch_add(wmem, bytes, __ATOMIC_RELAXED);
 }
 
-/* A sent frame has come back: free it, and tell who paid. */
-static inline void sl_frame_sent(struct sl_frames *c, uint32_t frame)
-{
-	struct sl_frame_charge *ch = &sl_pool.charge[frame];
-
-	if (ch->wmem) {
-		__atomic_fetch_sub(ch->wmem, ch->bytes, __ATOMIC_RELEASE);
-		ch->wmem = NULL;
-	}
-	sl_frame_free(c, frame);
-}
-
 /* One holder more (any lane). */
 static inline void sl_frame_ref(uint32_t frame)
 {
@@ -107,6 +95,19 @@ static inline void sl_frame_put(struct sl_frames *c, uint32_t frame)
 	if (sl_load_acquire(&sl_pool.refs[frame]) == 1 ||
 	    __atomic_sub_fetch(&sl_pool.refs[frame], 1, __ATOMIC_ACQ_REL) == 0)
 		sl_frame_free(c, frame);
+}
+
+/* A sent frame has come back: the device holds it no longer (TCP may, until it is acknowledged).
+ * Tells who paid. */
+static inline void sl_frame_sent(struct sl_frames *c, uint32_t frame)
+{
+	struct sl_frame_charge *ch = &sl_pool.charge[frame];
+
+	if (ch->wmem) {
+		__atomic_fetch_sub(ch->wmem, ch->bytes, __ATOMIC_RELEASE);
+		ch->wmem = NULL;
+	}
+	sl_frame_put(c, frame);
 }
 
 #endif

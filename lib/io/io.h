@@ -14,7 +14,7 @@ struct sl_rx_desc {
 	uint16_t len;
 };
 
-/* A frame to send; the backend owns it once posted and frees it on completion. */
+/* A frame to send; the backend owns one reference of it once posted and puts it on completion. */
 struct sl_tx_desc {
 	uint32_t frame;
 	uint16_t off;

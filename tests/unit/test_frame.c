@@ -111,6 +111,27 @@ static void test_charge_is_paid_back_once(void **state)
 	assert_int_equal(wmem, 100);
 }
 
+/* What TCP sends it keeps for retransmission; what it has twice on the ring comes back twice. */
+static void test_sent_frame_with_other_holders(void **state)
+{
+	uint32_t f = sl_frame_get(cache), n = pool_free(cache);
+
+	sl_frame_ref(f);
+	sl_frame_ref(f);
+	sl_frame_sent(cache, f);
+	sl_frame_sent(cache, f);
+	assert_int_equal(pool_free(cache), n);
+	assert_int_equal(sl_pool.refs[f], 1);
+	sl_frame_put(cache, f); /* acknowledged */
+	assert_int_equal(pool_free(cache), n + 1);
+	f = sl_frame_get(cache);
+	sl_frame_ref(f);
+	sl_frame_put(cache, f); /* acknowledged before it has come back */
+	assert_int_equal(pool_free(cache), n);
+	sl_frame_sent(cache, f);
+	assert_int_equal(pool_free(cache), n + 1);
+}
+
 /* A signal handler may find the pool locked by the thread it interrupted: it gets no frame, and
  * its full cache does not run over. */
 static void test_locked_pool_in_a_signal_handler(void **state)
@@ -203,6 +224,7 @@ int main(void)
 		cmocka_unit_test_setup(test_references, setup),
 		cmocka_unit_test_setup(test_pool_that_does_not_grow, setup),
 		cmocka_unit_test_setup(test_charge_is_paid_back_once, setup),
+		cmocka_unit_test_setup(test_sent_frame_with_other_holders, setup),
 		cmocka_unit_test_setup(test_locked_pool_in_a_signal_handler, setup),
 		cmocka_unit_test_setup(test_two_threads_trade, setup),
 	};
