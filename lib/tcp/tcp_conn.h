@@ -146,6 +146,7 @@ struct sl_tcp {
 	uint8_t dupacks;
 	uint16_t reo_wnd_mult, reo_wnd_persist;
 	bool rack_reordering;
+	bool dsack_round; /* until rack_dsack_round, DSACKs count no more */
 	bool tlp_out, tlp_retrans;
 	uint8_t frto;  /* RFC 5682: 1 the head was sent again, 2 new data, 0 not (any more) */
 	bool can_undo; /* undo_marker is set */

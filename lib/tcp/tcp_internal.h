@@ -199,6 +199,14 @@ void sl_tcp_loss_on_sent(struct sl_tcp *c, uint32_t i, bool retransmission);
 void sl_tcp_loss_on_split(struct sl_tcp *c, uint32_t i);
 /* Called by sl_tcp_snd_free(). */
 void sl_tcp_loss_free(struct sl_tcp *c);
+
+/* tcp_rack.c: which pieces are lost; also sl_tcp_loss_sack(), _cum(), _next(), _on_split() */
+void sl_tcp_mark_lost(struct sl_tcp *c, uint32_t i);
+void sl_tcp_mark_all_lost(struct sl_tcp *c); /* an RTO */
+void sl_tcp_unmark_lost(struct sl_tcp *c);   /* none was */
+void sl_tcp_rack_detect(struct sl_tcp *c);
+void sl_tcp_rack_on_retransmit(struct sl_tcp *c, uint32_t i);
+void sl_tcp_rack_recovered(struct sl_tcp *c); /* a recovery is over */
 void sl_tcp_loss_on_reo_timer(struct sl_tcp *c);
 void sl_tcp_loss_on_ece(struct sl_tcp *c);
 /* The next piece that recovery wants sent again, or UINT32_MAX. */
@@ -236,6 +244,8 @@ bool sl_cc_is_limited(const struct sl_tcp *c);
 /* Before new data are sent while none are in flight (sl_tcp_output()): after an idle time the
  * window is no longer known to be right (RFC 5681 4.1, tcp_slow_start_after_idle). */
 void sl_cc_idle_check(struct sl_tcp *c);
+/* What ssthresh is to be remembered as when the window may be given back (RFC 2861). */
+uint32_t sl_cc_current_ssthresh(const struct sl_tcp *c);
 /* A segment went out: notes whether the window is used, lets one that is not decay. */
 void sl_cc_on_sent(struct sl_tcp *c, uint32_t in_flight);
 

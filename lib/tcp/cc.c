@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What congestion control algorithms have in common: the list of them, slow start and avoidance
+ * (RFC 5681), and whether the window is used at all (RFC 7661's question, Linux' answer). */
+#include <errno.h>
+#include <string.h>
+
+#include "tcp/tcp_internal.h"
+
+static const struct sl_cc *const algorithms[] = {&sl_cc_cubic, &sl_cc_reno};
+
+const struct sl_cc *sl_cc_find(const char *name)
+{
+	for (size_t i = 0; i < sizeof(algorithms) / sizeof(*algorithms); i++)
+		if (!strcmp(algorithms[i]->name, name))
+			return algorithms[i];
+	return NULL;
+}
+
+const char *const *sl_tcp_congestions(void)
+{
+	static const char *const names[] = {"cubic", "reno", NULL};
+
+	return names;
+}
+
+const char *sl_tcp_congestion(const struct sl_tcp *c)
+{
+	return c->cc->name;
+}
+
+int sl_tcp_set_congestion(struct sl_tcp *c, const char *name)
+{
+	const struct sl_cc *cc = sl_cc_find(name);
+
+	if (!cc)
+		return -ENOENT;
+	if (cc == c->cc)
+		return 0;
+	c->cc = cc;
+	memset(c->cc_priv, 0, sizeof(c->cc_priv));
+	cc->init(c);
+	return 0;
+}
+
+/* Growing ------------------------------------------------------------------------------------- */
+
+uint32_t sl_cc_slow_start(struct sl_tcp *c, uint32_t acked)
+{
+	uint32_t room = c->ssthresh > c->cwnd ? c->ssthresh - c->cwnd : 0;
+	uint32_t step = acked < room ? acked : room;
+
+	c->cwnd += step;
+	return acked - step;
+}
+
+/* One segment more for every w acknowledged. Counts rather than divides: acked is rarely above w,
+ * so the loop runs once in a window. */
+void sl_cc_avoid(struct sl_tcp *c, uint32_t w, uint32_t acked)
+{
+	if (c->cwnd_cnt >= w) { /* credit of a larger w */
+		c->cwnd_cnt = 0;
+		c->cwnd++;
+	}
+	c->cwnd_cnt += acked;
+	while (w && c->cwnd_cnt >= w) {
+		c->cwnd_cnt -= w;
+		c->cwnd++;
+	}
+}
+
+/* Is the window used? ------------------------------------------------------------------------- */
+
+/* In slow start the window may be twice what was in flight, since it doubles in a round trip. */
+bool sl_cc_is_limited(const struct sl_tcp *c)
+{
+	if (c->cwnd_limited)
+		return true;
+	return sl_cc_in_slow_start(c) && c->cwnd < 2 * c->max_in_flight;
+}
+
+/* The least that is kept of an old window: RFC 5681's restart window. */
+static uint32_t restart_window(const struct sl_tcp *c)
+{
+	return sl_tcp_params.init_cwnd < c->cwnd ? sl_tcp_params.init_cwnd : c->cwnd;
+}
+
+/* Most of a window, should it be given up for want of use or in vain. */
+uint32_t sl_cc_current_ssthresh(const struct sl_tcp *c)
+{
+	uint32_t w = c->cwnd / 2 + c->cwnd / 4;
+
+	if (c->ca == SL_CA_CWR || c->ca == SL_CA_RECOVERY)
+		return c->ssthresh;
+	return c->ssthresh > w ? c->ssthresh : w;
+}
+
+/* For an RTO the program did not fill the window: half-way back to what it did use. */
+static void application_limited(struct sl_tcp *c)
+{
+	uint32_t used =
+		c->cwnd_used > sl_tcp_params.init_cwnd ? c->cwnd_used : sl_tcp_params.init_cwnd;
+
+	if (c->ca == SL_CA_OPEN && used < c->cwnd) {
+		c->ssthresh = sl_cc_current_ssthresh(c);
+		c->cwnd = (c->cwnd + used) / 2;
+	}
+	c->cwnd_used = 0;
+	c->cwnd_stamp_us = c->host->now_us;
+}
+
+void sl_cc_on_sent(struct sl_tcp *c, uint32_t in_flight)
+{
+	bool limited = in_flight >= c->cwnd;
+	uint64_t now = c->host->now_us;
+
+	/* What is known of this window's use is the most of it that was seen. */
+	if (limited || sl_seq_ge(c->snd_una, c->cwnd_usage_seq) ||
+	    (!c->cwnd_limited && in_flight > c->max_in_flight)) {
+		c->cwnd_limited = limited;
+		c->max_in_flight = in_flight;
+		c->cwnd_usage_seq = c->snd_nxt;
+	}
+	if (sl_cc_is_limited(c)) {
+		c->cwnd_used = 0;
+		c->cwnd_stamp_us = now;
+		return;
+	}
+	if (in_flight > c->cwnd_used)
+		c->cwnd_used = in_flight;
+	if (sl_tcp_params.slow_start_after_idle && now - c->cwnd_stamp_us >= c->rto_us)
+		application_limited(c);
+}
+
+void sl_cc_idle_check(struct sl_tcp *c)
+{
+	uint64_t idle = c->host->now_us - c->last_sent_us;
+	uint32_t least = restart_window(c);
+
+	if (!c->last_sent_us || c->tx_una != c->tx_nxt)
+		return;
+	if (c->cc->on_idle)
+		c->cc->on_idle(c);
+	if (!sl_tcp_params.slow_start_after_idle || idle <= c->rto_us)
+		return;
+	c->ssthresh = sl_cc_current_ssthresh(c);
+	/* Half for each RTO. */
+	for (; idle > c->rto_us && c->cwnd > least; idle -= c->rto_us)
+		c->cwnd /= 2;
+	if (c->cwnd < least)
+		c->cwnd = least;
+	c->cwnd_stamp_us = c->host->now_us;
+	c->cwnd_used = 0;
+}

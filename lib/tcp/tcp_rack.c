@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which pieces have arrived and which are lost: the SACK scoreboard (RFC 2018, 2883) and RACK
+ * (RFC 8985). What follows for the window is tcp_loss.c's.
+ *
+ * Theory of operation. A piece of the send queue is SACKED, LOST, or in flight; RETX says that a
+ * copy sent again is in flight. RACK judges by time: what was sent well before something that has
+ * arrived is lost. Pieces sent once lie in the queue in order of time, so rack_hint need only move
+ * on; pieces sent again are in a queue of their own (c->rtx), whose entries are stale when the
+ * piece has arrived or was sent again since. The last ACK's blocks are remembered, so that of a
+ * block that grows only what is new is walked. Thus an ACK costs what it tells, not the window. */
+#include <stdlib.h>
+
+#include "tcp/tcp_internal.h"
+
+#define DUP_THRESH  3
+#define REO_PERSIST 16
+#define RTX_MIN     16u
+
+struct sl_tcp_rtx {
+	uint32_t seq;
+	uint32_t sent_us; /* low bits of the piece's */
+};
+
+static uint32_t piece_end(const struct sl_txseg *p)
+{
+	return p->seq + p->len + !!(p->flags & SL_TCP_FIN);
+}
+
+/* The first sent piece that ends after seq, or tx_nxt. */
+static uint32_t find_piece(const struct sl_tcp *c, uint32_t seq)
+{
+	uint32_t lo = c->tx_una, n = c->tx_nxt - c->tx_una;
+
+	while (n) {
+		uint32_t half = n / 2;
+
+		if (sl_seq_gt(piece_end(sl_tcp_piece(c, lo + half)), seq)) {
+			n = half;
+		} else {
+			lo += half + 1;
+			n -= half + 1;
+		}
+	}
+	return lo;
+}
+
+static uint32_t elapsed_us(const struct sl_tcp *c, uint64_t since_us)
+{
+	uint64_t d = c->host->now_us - since_us;
+
+	return d < UINT32_MAX ? (uint32_t)d : UINT32_MAX;
+}
+
+/* Index a lies before b in the queue. */
+static bool before(uint32_t a, uint32_t b)
+{
+	return (int32_t)(a - b) < 0;
+}
+
+/* Marks --------------------------------------------------------------------------------------- */
+
+void sl_tcp_mark_lost(struct sl_tcp *c, uint32_t i)
+{
+	struct sl_txseg *p = sl_tcp_piece(c, i);
+
+	if (p->marks & SL_TXS_RETX) {
+		p->marks &= ~SL_TXS_RETX;
+		c->retx_out--;
+	} else if (p->marks & SL_TXS_LOST) {
+		return;
+	}
+	if (!(p->marks & SL_TXS_LOST)) {
+		p->marks |= SL_TXS_LOST;
+		c->lost_out++;
+	}
+	c->lost++;
+	if (before(i, c->loss_hint))
+		c->loss_hint = i;
+}
+
+void sl_tcp_unmark_lost(struct sl_tcp *c)
+{
+	for (uint32_t i = c->tx_una; i != c->tx_nxt && c->lost_out; i++) {
+		struct sl_txseg *p = sl_tcp_piece(c, i);
+
+		if (p->marks & SL_TXS_LOST) {
+			p->marks &= ~SL_TXS_LOST;
+			c->lost_out--;
+		}
+	}
+	c->loss_hint = c->rack_hint = c->tx_una;
+}
+
+/* After an RTO: all is lost but what was sent so short a time ago that RACK would not say so. A
+ * first piece that is SACKED means that the receiver has thrown away what it had (RFC 2018 8). */
+void sl_tcp_mark_all_lost(struct sl_tcp *c)
+{
+	bool reneged = c->tx_una != c->tx_nxt && sl_tcp_piece(c, c->tx_una)->marks & SL_TXS_SACKED;
+	bool rack = c->sack_ok && sl_tcp_params.recovery_rack && c->rack_sent_us;
+
+	if (reneged || !c->sack_ok)
+		c->sacked_out = 0;
+	for (uint32_t i = c->tx_una; i != c->tx_nxt; i++) {
+		struct sl_txseg *p = sl_tcp_piece(c, i);
+
+		if (reneged)
+			p->marks &= ~SL_TXS_SACKED;
+		if (p->marks & SL_TXS_SACKED)
+			continue;
+		if (rack && i != c->tx_una && elapsed_us(c, p->sent_us) < c->rack_rtt_us)
+			continue;
+		sl_tcp_mark_lost(c, i);
+	}
+	if (reneged)
+		c->nsack_seen = 0;
+	c->loss_hint = c->rack_hint = c->tx_una;
+}
+
+void sl_tcp_loss_on_split(struct sl_tcp *c, uint32_t i)
+{
+	uint8_t marks = sl_tcp_piece(c, i)->marks;
+
+	if (!before(i, c->tx_nxt))
+		return;
+	c->sacked_out += !!(marks & SL_TXS_SACKED);
+	c->lost_out += !!(marks & SL_TXS_LOST);
+	c->retx_out += !!(marks & SL_TXS_RETX);
+}
+
+uint32_t sl_tcp_loss_next(struct sl_tcp *c)
+{
+	/* F-RTO waits for what new data tell (RFC 5682 2.1 step 2b). */
+	if (!c->lost_out || (c->ca == SL_CA_LOSS && c->frto == 2))
+		return UINT32_MAX;
+	if (before(c->loss_hint, c->tx_una))
+		c->loss_hint = c->tx_una;
+	for (; before(c->loss_hint, c->tx_nxt); c->loss_hint++) {
+		uint8_t marks = sl_tcp_piece(c, c->loss_hint)->marks;
+
+		if ((marks & (SL_TXS_LOST | SL_TXS_RETX | SL_TXS_SACKED)) == SL_TXS_LOST)
+			return c->loss_hint;
+	}
+	return UINT32_MAX;
+}
+
+/* Retransmissions in order of time ------------------------------------------------------------ */
+
+static struct sl_tcp_rtx *rtx_at(const struct sl_tcp *c, uint32_t i)
+{
+	return &c->rtx[i & (c->rtx_size - 1)];
+}
+
+static bool rtx_grow(struct sl_tcp *c)
+{
+	uint32_t n = c->rtx_tail - c->rtx_head, size = c->rtx_size ? 2 * c->rtx_size : RTX_MIN;
+	struct sl_tcp_rtx *q = malloc(size * sizeof(*q));
+
+	if (!q)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		q[i] = *rtx_at(c, c->rtx_head + i);
+	free(c->rtx);
+	c->rtx = q;
+	c->rtx_size = size;
+	c->rtx_head = 0;
+	c->rtx_tail = n;
+	return true;
+}
+
+void sl_tcp_loss_free(struct sl_tcp *c)
+{
+	free(c->rtx);
+	c->rtx = NULL;
+	c->rtx_size = c->rtx_head = c->rtx_tail = 0;
+}
+
+/* The piece at i was sent again. Without memory its loss will be the RTO's business. */
+void sl_tcp_rack_on_retransmit(struct sl_tcp *c, uint32_t i)
+{
+	const struct sl_txseg *p = sl_tcp_piece(c, i);
+
+	if (c->rtx_tail - c->rtx_head == c->rtx_size && !rtx_grow(c))
+		return;
+	*rtx_at(c, c->rtx_tail++) = (struct sl_tcp_rtx){p->seq, (uint32_t)p->sent_us};
+}
+
+/* The piece of an entry while that retransmission is the last and in flight, else tx_nxt. */
+static uint32_t rtx_piece(const struct sl_tcp *c, const struct sl_tcp_rtx *e)
+{
+	uint32_t i = find_piece(c, e->seq);
+	const struct sl_txseg *p;
+
+	if (i == c->tx_nxt)
+		return i;
+	p = sl_tcp_piece(c, i);
+	if (p->seq != e->seq || !(p->marks & SL_TXS_RETX) || (uint32_t)p->sent_us != e->sent_us)
+		return c->tx_nxt;
+	return i;
+}
+
+/* Arrivals ------------------------------------------------------------------------------------ */
+
+/* RFC 8985 6.1 RACK_sent_after() */
+static bool sent_after(uint64_t t1, uint32_t seq1, uint64_t t2, uint32_t seq2)
+{
+	return t1 > t2 || (t1 == t2 && sl_seq_gt(seq1, seq2));
+}
+
+/* 6.2 step 2: the newest that has arrived. An answer that came too soon after a retransmission is
+ * one to the copy before it. */
+static void rack_advance(struct sl_tcp *c, const struct sl_txseg *p, struct sl_tcp_ack *a)
+{
+	uint32_t rtt = elapsed_us(c, p->sent_us);
+
+	if (p->sent > 1) {
+		uint32_t tsval = (uint32_t)(p->sent_us / 1000) + c->ts_off;
+
+		if (a->ts && sl_seq_lt(a->tsecr, tsval))
+			return;
+		if (rtt < c->min_rtt_us)
+			return;
+	}
+	c->rack_rtt_us = rtt;
+	if (sent_after(p->sent_us, piece_end(p), c->rack_sent_us, c->rack_end_seq)) {
+		c->rack_sent_us = p->sent_us;
+		c->rack_end_seq = piece_end(p);
+		a->rack_advanced = true;
+	}
+}
+
+/* A piece has arrived, by whatever way it is told. */
+static void arrived(struct sl_tcp *c, struct sl_txseg *p, struct sl_tcp_ack *a)
+{
+	rack_advance(c, p, a);
+	a->delivered++;
+	if (p->sent > 1)
+		return;
+	/* 6.2 step 3: the original arrives after what was sent later. */
+	if (sl_seq_lt(p->seq, a->prior_fack)) {
+		if (!c->rack_reordering || p->marks & SL_TXS_LOST)
+			c->reord_seen++;
+		c->rack_reordering = true;
+	}
+	if (sl_seq_le(piece_end(p), c->high_seq))
+		a->orig_acked = true;
+}
+
+static void clear_lost(struct sl_tcp *c, struct sl_txseg *p)
+{
+	if (p->marks & SL_TXS_LOST)
+		c->lost_out--;
+	if (p->marks & SL_TXS_RETX)
+		c->retx_out--;
+	p->marks &= ~(SL_TXS_LOST | SL_TXS_RETX);
+}
+
+static uint32_t sample(const struct sl_tcp *c, const struct sl_txseg *p)
+{
+	uint32_t rtt = elapsed_us(c, p->sent_us);
+
+	return rtt ? rtt : 1;
+}
+
+static void sacked(struct sl_tcp *c, struct sl_txseg *p, struct sl_tcp_ack *a)
+{
+	arrived(c, p, a);
+	clear_lost(c, p);
+	p->marks |= SL_TXS_SACKED;
+	c->sacked_out++;
+	a->sacked_segs++;
+	if (p->sent == 1 && !a->rtt_us)
+		a->rtt_us = a->last_rtt_us = sample(c, p);
+	if (sl_seq_gt(piece_end(p), c->rack_fack))
+		c->rack_fack = piece_end(p);
+}
+
+void sl_tcp_loss_cum(struct sl_tcp *c, uint32_t to, struct sl_tcp_ack *a)
+{
+	uint32_t first_rtt = 0, last_rtt = 0;
+
+	for (uint32_t i = c->tx_una; i != to; i++) {
+		struct sl_txseg *p = sl_tcp_piece(c, i);
+
+		a->acked_segs++;
+		if (p->sent > 1)
+			a->retx_acked = true;
+		if (p->marks & SL_TXS_SACKED) {
+			c->sacked_out--;
+		} else {
+			arrived(c, p, a);
+			clear_lost(c, p);
+			last_rtt = sample(c, p);
+			if (!first_rtt)
+				first_rtt = last_rtt;
+		}
+		p->marks = 0;
+	}
+	/* Karn: whose answer it is must be certain. */
+	if (first_rtt && !a->retx_acked) {
+		a->rtt_us = first_rtt;
+		a->last_rtt_us = last_rtt;
+	}
+	if (before(c->loss_hint, to))
+		c->loss_hint = to;
+	if (before(c->rack_hint, to))
+		c->rack_hint = to;
+}
+
+/* Blocks -------------------------------------------------------------------------------------- */
+
+/* The end of a block of the last ACK that has all of [seq, end), or seq. */
+static uint32_t seen_until(const struct sl_tcp *c, uint32_t seq, uint32_t end)
+{
+	for (uint8_t k = 0; k < c->nsack_seen; k++) {
+		const struct sl_tcp_block *b = &c->sack_seen[k];
+
+		if (sl_seq_ge(seq, b->start) && sl_seq_le(end, b->end))
+			return b->end;
+	}
+	return seq;
+}
+
+/* Pieces that lie in b as a whole. */
+static void take_block(struct sl_tcp *c, const struct sl_tcp_block *b, struct sl_tcp_ack *a)
+{
+	uint32_t i = find_piece(c, b->start);
+
+	while (i != c->tx_nxt) {
+		struct sl_txseg *p = sl_tcp_piece(c, i);
+		uint32_t end = piece_end(p), seen = seen_until(c, p->seq, end);
+
+		if (!sl_seq_lt(p->seq, b->end))
+			break;
+		if (seen != p->seq) {
+			i = find_piece(c, seen);
+			continue;
+		}
+		if (sl_seq_ge(p->seq, b->start) && sl_seq_le(end, b->end) &&
+		    !(p->marks & SL_TXS_SACKED))
+			sacked(c, p, a);
+		i++;
+	}
+}
+
+/* RFC 2883 4: the first block lies below the ACK, or within the second. */
+static bool is_dsack(const struct sl_tcp_seg *s)
+{
+	const struct sl_tcp_block *b = s->sack;
+
+	if (!sl_seq_lt(b[0].start, b[0].end))
+		return false;
+	if (sl_seq_le(b[0].end, s->ack))
+		return true;
+	return s->nsack > 1 && sl_seq_ge(b[0].start, b[1].start) && sl_seq_le(b[0].end, b[1].end);
+}
+
+/* RFC 8985 6.2 step 4: once a round trip, the window for reordering grows by a quarter of an RTT
+ * when retransmissions were in vain. */
+static void grow_reo_wnd(struct sl_tcp *c, const struct sl_tcp_ack *a)
+{
+	if (c->dsack_round && sl_seq_lt(a->prior_una, c->rack_dsack_round))
+		return;
+	c->dsack_round = true;
+	c->rack_dsack_round = c->snd_nxt;
+	c->reo_wnd_persist = REO_PERSIST;
+	if (c->reo_wnd_mult < UINT8_MAX)
+		c->reo_wnd_mult++;
+}
+
+static void take_dsack(struct sl_tcp *c, const struct sl_tcp_block *b, struct sl_tcp_ack *a)
+{
+	uint32_t len = b->end - b->start, segs = 1;
+
+	/* What we did not send within the last windows is no answer of ours. */
+	if (sl_seq_gt(b->end, c->snd_nxt) || len > c->max_window)
+		return;
+	if (c->mss && len > c->mss)
+		segs = (len + c->mss - 1) / c->mss;
+	a->dsack = true;
+	c->dsack_dups += segs;
+	tcp_count(c->host, SL_TCPC_DSACK_RECV, segs);
+	if (c->tlp_out && c->tlp_retrans && b->end == c->tlp_end_seq)
+		a->dsack_tlp = true;
+	/* More than we ever retransmitted: the network duplicates. */
+	if (c->dsack_dups > c->total_retrans)
+		return;
+	if (c->can_undo && c->undo_retrans > 0 && sl_seq_gt(b->end, c->undo_marker))
+		c->undo_retrans =
+			(uint32_t)c->undo_retrans > segs ? c->undo_retrans - (int32_t)segs : 0;
+	if (!a->dsack_tlp)
+		grow_reo_wnd(c, a);
+}
+
+void sl_tcp_loss_sack(struct sl_tcp *c, const struct sl_tcp_seg *seg, struct sl_tcp_ack *a)
+{
+	uint8_t n = 0, k = 0;
+	struct sl_tcp_block taken[SL_TCP_MAX_SACK];
+
+	a->ts = c->ts_ok && seg->opts & SL_TCPO_TS && seg->tsecr;
+	a->tsecr = seg->tsecr;
+	if (sl_seq_lt(c->rack_fack, a->prior_una))
+		c->rack_fack = a->prior_una;
+	a->prior_fack = c->rack_fack;
+	if (!c->sack_ok || !(seg->opts & SL_TCPO_SACK) || !seg->nsack)
+		return;
+	if (is_dsack(seg))
+		take_dsack(c, &seg->sack[k++], a);
+	for (; k < seg->nsack && k < SL_TCP_MAX_SACK; k++) {
+		const struct sl_tcp_block *b = &seg->sack[k];
+
+		if (!sl_seq_lt(b->start, b->end) || sl_seq_gt(b->end, c->snd_nxt) ||
+		    sl_seq_le(b->end, seg->ack) || sl_seq_lt(b->start, a->prior_una))
+			continue;
+		take_block(c, b, a);
+		taken[n++] = *b;
+	}
+	for (k = 0; k < n; k++)
+		c->sack_seen[k] = taken[k];
+	c->nsack_seen = n;
+}
+
+/* Detection ----------------------------------------------------------------------------------- */
+
+/* 6.2 step 4, RACK_update_reo_wnd(): without reordering seen, none once three have arrived. */
+static uint32_t reo_wnd_us(const struct sl_tcp *c)
+{
+	uint64_t w;
+
+	if (!sl_tcp_params.recovery_rack)
+		return 0;
+	if (!c->rack_reordering && (c->ca >= SL_CA_RECOVERY || c->sacked_out >= DUP_THRESH))
+		return 0;
+	w = (uint64_t)(c->min_rtt_us / 4) * (c->reo_wnd_mult ? c->reo_wnd_mult : 1);
+	return w < c->srtt_us ? (uint32_t)w : c->srtt_us;
+}
+
+/* Sent before the newest that has arrived? */
+static bool was_overtaken(const struct sl_tcp *c, const struct sl_txseg *p)
+{
+	return sent_after(c->rack_sent_us, c->rack_end_seq, p->sent_us, piece_end(p));
+}
+
+/* Pieces sent once; true: some are to be judged later. Those behind the first that was not
+ * overtaken were not either. */
+static bool judge_originals(struct sl_tcp *c, uint64_t patience)
+{
+	bool all = true;
+
+	if (before(c->rack_hint, c->tx_una))
+		c->rack_hint = c->tx_una;
+	for (uint32_t i = c->rack_hint; i != c->tx_nxt; i++) {
+		const struct sl_txseg *p = sl_tcp_piece(c, i);
+
+		if (!(p->marks & (SL_TXS_SACKED | SL_TXS_LOST | SL_TXS_RETX))) {
+			if (!was_overtaken(c, p)) {
+				if (p->sent <= 1)
+					return false;
+				all = false; /* undone after it was sent again: out of order */
+				continue;
+			}
+			if (elapsed_us(c, p->sent_us) < patience)
+				return true;
+			sl_tcp_mark_lost(c, i);
+		}
+		if (all)
+			c->rack_hint = i + 1;
+	}
+	return false;
+}
+
+static bool judge_retransmissions(struct sl_tcp *c, uint64_t patience)
+{
+	for (; c->rtx_head != c->rtx_tail; c->rtx_head++) {
+		uint32_t i = rtx_piece(c, rtx_at(c, c->rtx_head));
+		const struct sl_txseg *p;
+
+		if (i == c->tx_nxt)
+			continue;
+		p = sl_tcp_piece(c, i);
+		if (!was_overtaken(c, p))
+			return false;
+		if (elapsed_us(c, p->sent_us) < patience)
+			return true;
+		sl_tcp_mark_lost(c, i);
+	}
+	return false;
+}
+
+/* 6.2 step 5. Marks what is lost; arms the timer for what is to be judged when the window for
+ * reordering is over. */
+void sl_tcp_rack_detect(struct sl_tcp *c)
+{
+	uint64_t patience = (uint64_t)c->rack_rtt_us + reo_wnd_us(c), reo_at = 0;
+	bool later;
+
+	if (!c->rack_sent_us)
+		return;
+	if (!sl_tcp_params.recovery_rack && c->sacked_out < DUP_THRESH && c->ca < SL_CA_RECOVERY)
+		return;
+	later = judge_originals(c, patience);
+	later |= judge_retransmissions(c, patience);
+	/* When it fires, all that were overtaken by now are due. */
+	if (later)
+		reo_at = c->rack_sent_us + patience;
+	if (reo_at != c->reo_at) {
+		c->reo_at = reo_at;
+		sl_tcp_timer_rearm(c);
+	}
+}
+
+/* 6.2 step 4: sixteen recoveries without DSACK, and reordering is thought to be over. */
+void sl_tcp_rack_recovered(struct sl_tcp *c)
+{
+	if (c->reo_wnd_persist && !--c->reo_wnd_persist)
+		c->reo_wnd_mult = 1;
+	if (!c->retx_out)
+		sl_tcp_loss_free(c);
+}
