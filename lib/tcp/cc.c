@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What congestion control algorithms have in common: the list of them, slow start and avoidance
  * (RFC 5681), and whether the window is used at all (RFC 7661's question, Linux' answer). */
-#include <errno.h>
 #include <string.h>
 
 #include "tcp/tcp_internal.h"
@@ -21,25 +20,6 @@ const char *const *sl_tcp_congestions(void)
 	static const char *const names[] = {"cubic", "reno", NULL};
 
 	return names;
-}
-
-const char *sl_tcp_congestion(const struct sl_tcp *c)
-{
-	return c->cc->name;
-}
-
-int sl_tcp_set_congestion(struct sl_tcp *c, const char *name)
-{
-	const struct sl_cc *cc = sl_cc_find(name);
-
-	if (!cc)
-		return -ENOENT;
-	if (cc == c->cc)
-		return 0;
-	c->cc = cc;
-	memset(c->cc_priv, 0, sizeof(c->cc_priv));
-	cc->init(c);
-	return 0;
 }
 
 /* Growing ------------------------------------------------------------------------------------- */
