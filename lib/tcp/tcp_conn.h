@@ -62,9 +62,10 @@ struct sl_tcp {
 	struct sl_list accept_node; /* in the listener's children, until accepted */
 	struct sl_list out_node;    /* in host->out or host->room */
 
-	uint8_t state; /* enum sl_tcp_state */
-	bool orphan;   /* the owner's program has closed it */
-	bool child;    /* came by a listener */
+	uint8_t state;  /* enum sl_tcp_state */
+	bool orphan;    /* the owner's program has closed it */
+	bool child;     /* came by a listener */
+	bool tfo_child; /* by Fast Open, and the handshake is not complete (listener->ntfo) */
 	bool fin_queued, fin_sent, fin_acked, fin_rcvd;
 	bool rx_shut, tx_shut;
 	bool reported; /* SL_TCP_EV_CLOSED was sent */

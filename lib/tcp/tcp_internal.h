@@ -80,6 +80,7 @@ void sl_tcp_write_space(struct sl_tcp *c);
 struct sl_txseg *sl_tcp_snd_new(struct sl_tcp *c);
 
 /* tcp_tw.c: TIME_WAIT records */
+#define SL_TCP_TIMEWAIT_MS 60000 /* 2 MSL as Linux has it */
 void sl_tcp_time_wait(struct sl_tcp *c, bool fin_wait2, uint32_t timeout_ms); /* c becomes CLOSED */
 /* A segment for a TIME_WAIT. True: a SYN that may reuse it (RFC 6191): the record is gone, *isn is
  * the lowest initial sequence number to use. */
@@ -96,9 +97,16 @@ void sl_tcp_listen_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 bool sl_tcp_req_input(struct sl_tcp_host *h, struct sl_tcp_node *n, struct sl_tcp_listener *l,
 		      const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off, void *from);
 void sl_tcp_req_free(struct sl_tcp_host *h, struct sl_tcp_node *n);
+void sl_tcp_tfo_done(struct sl_tcp *c);   /* the handshake of a Fast Open child is over */
 void sl_tcp_child_gone(struct sl_tcp *c); /* off its listener's queue */
 
 /* tcp_in.c: a segment arrives, RFC 9293 3.10.7 */
+/* What sl_tcp_conn_input() does, without counting. */
+bool sl_tcp_arrives(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
+		    void *from);
+void sl_tcp_take_syn(struct sl_tcp *c, const struct sl_tcp_seg *syn);
+/* Both SYNs are acknowledged; the segment that says so begins at seq (SYN cut off). */
+void sl_tcp_established(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t seq);
 void sl_tcp_reset_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 			const struct sl_tcp_seg *seg, void *from);
 /* RFC 5961 5, 7; rate-limited */

@@ -1,0 +1,698 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* SEGMENT ARRIVES (RFC 9293 3.10.7): one function for each step, in the RFC's order.
+ *
+ * Theory of operation: sl_tcp_input() finds whose the segment is. For a connection the steps run
+ * one after the other; each returns false when nothing of the segment is left to be looked at. A
+ * step that ends the connection returns false too, and nobody touches c after it: an orphan's
+ * memory is gone then. What is to be sent is only marked (ack_now, sl_tcp_want_out()) and leaves in
+ * sl_tcp_flush(), so that a batch of input makes one burst of output. LISTEN (3.10.7.2) is in
+ * tcp_listen.c, TIME-WAIT in tcp_tw.c. */
+#include <errno.h>
+
+#include "tcp/tcp_internal.h"
+
+#define PAWS_IDLE_US (24ull * 24 * 3600 * 1000000) /* RFC 7323 5.5 */
+
+/* A segment on its way through the steps. What was used of it is cut off. */
+struct arrival {
+	const struct sl_tcp_seg *seg;
+	uint32_t seq;
+	uint32_t frame;
+	uint16_t off, len;
+	bool fin;
+	bool kept; /* the frame is the receive queue's */
+	void *from;
+};
+
+/* Answers ------------------------------------------------------------------------------------- */
+
+/* RFC 9293 3.10.7.1: what belongs to nobody. */
+void sl_tcp_reset_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key,
+			const struct sl_tcp_seg *seg, void *from)
+{
+	struct sl_tcp_seg r = {.flags = SL_TCP_RST};
+
+	if (seg->flags & SL_TCP_RST)
+		return;
+	if (seg->flags & SL_TCP_ACK) {
+		r.seq = seg->ack;
+	} else {
+		r.flags |= SL_TCP_ACK;
+		r.ack = seg->seq + sl_seg_seqlen(seg);
+	}
+	tcp_count(h, SL_TCPC_OUT_RSTS, 1);
+	h->ops->reply(h, key, &r, from);
+}
+
+/* One answer to what is out of place in tcp_invalid_ratelimit: two ends must not keep each other
+ * busy with them. */
+static bool is_answer_limited(struct sl_tcp *c)
+{
+	uint64_t now = c->host->now_us;
+
+	if (c->challenge_us && now - c->challenge_us < sl_tcp_params.invalid_ratelimit_ms * 1000ull)
+		return true;
+	c->challenge_us = now;
+	return false;
+}
+
+/* RFC 5961 7: and so many a second for all connections. */
+static bool host_may_challenge(struct sl_tcp_host *h)
+{
+	if (!h->challenge_from_us || h->now_us - h->challenge_from_us >= 1000000) {
+		h->challenge_from_us = h->now_us;
+		h->challenge_left = sl_tcp_params.challenge_ack_limit;
+	}
+	if (!h->challenge_left)
+		return false;
+	h->challenge_left--;
+	return true;
+}
+
+void sl_tcp_challenge_ack(struct sl_tcp *c)
+{
+	if (is_answer_limited(c) || !host_may_challenge(c->host))
+		return;
+	tcp_count(c->host, SL_TCPC_CHALLENGE_ACK, 1);
+	sl_tcp_send_ack(c);
+}
+
+/* An ACK at once for what we had already, or cannot take; [seq, end) goes into the DSACK. */
+static void ack_again(struct sl_tcp *c, uint32_t seq, uint32_t end)
+{
+	if (sl_seq_lt(seq, end) && sl_seq_lt(seq, c->rcv_nxt))
+		sl_tcp_dsack(c, seq, sl_seq_lt(end, c->rcv_nxt) ? end : c->rcv_nxt);
+	c->ack_now = true;
+	sl_tcp_want_out(c);
+}
+
+/* First, check sequence number ----------------------------------------------------------------- */
+
+/* A pure ACK that others have overtaken: harmless, and no reason for a duplicate ACK. */
+static bool is_overtaken_ack(const struct sl_tcp *c, const struct arrival *a)
+{
+	return !a->len && !a->fin && !(a->seg->flags & (SL_TCP_SYN | SL_TCP_RST)) &&
+	       a->seg->flags & SL_TCP_ACK && a->seq == c->rcv_nxt && a->seg->ack == c->snd_una &&
+	       (uint32_t)a->seg->wnd << c->snd_wscale == c->snd_wnd;
+}
+
+/* RFC 7323 5.3 R1, 5.5 */
+static bool is_paws_violated(const struct sl_tcp *c, const struct arrival *a)
+{
+	if (!c->ts_ok || !(a->seg->opts & SL_TCPO_TS) || a->seg->flags & SL_TCP_RST)
+		return false;
+	if (!sl_seq_lt(a->seg->tsval, c->ts_recent) ||
+	    c->host->now_us - c->ts_recent_us > PAWS_IDLE_US)
+		return false;
+	return !is_overtaken_ack(c, a);
+}
+
+static uint32_t window_end(const struct sl_tcp *c)
+{
+	uint32_t end = c->rcv_wup + c->rcv_wnd;
+
+	return sl_seq_gt(end, c->rcv_nxt) ? end : c->rcv_nxt;
+}
+
+/* RFC 9293 table 6, but what touches the window counts as inside: an ACK may have been sent when
+ * the peer had filled it (3.10.7.4: "special allowance"), or before our last one arrived there. */
+static bool is_in_window(const struct sl_tcp *c, const struct arrival *a)
+{
+	uint32_t end = a->seq + a->len + a->fin + !!(a->seg->flags & SL_TCP_SYN);
+
+	return sl_seq_ge(end, c->rcv_wup) && sl_seq_le(a->seq, window_end(c));
+}
+
+static bool check_sequence(struct sl_tcp *c, struct arrival *a)
+{
+	bool paws = is_paws_violated(c, a);
+
+	if (!paws && is_in_window(c, a))
+		return true;
+	if (paws)
+		tcp_count(c->host, SL_TCPC_PAWS, 1);
+	if (a->seg->flags & SL_TCP_RST)
+		return false;
+	if (a->seg->flags & SL_TCP_SYN)
+		sl_tcp_challenge_ack(c); /* RFC 5961 4.2: whatever its number */
+	else if (a->len || a->fin || !is_answer_limited(c))
+		ack_again(c, a->seq, a->seq + a->len);
+	return false;
+}
+
+/* Second, check the RST bit -------------------------------------------------------------------- */
+
+static int reset_error(const struct sl_tcp *c)
+{
+	switch (c->state) {
+	case SL_TCP_SYN_SENT:
+	case SL_TCP_SYN_RCVD:
+		return ECONNREFUSED;
+	case SL_TCP_CLOSE_WAIT:
+		return EPIPE;
+	default:
+		return ECONNRESET;
+	}
+}
+
+static bool check_rst(struct sl_tcp *c, struct arrival *a)
+{
+	if (!(a->seg->flags & SL_TCP_RST))
+		return true;
+	if (a->seq != c->rcv_nxt) { /* RFC 5961 3.2 */
+		sl_tcp_challenge_ack(c);
+		return false;
+	}
+	if (c->state == SL_TCP_ESTABLISHED || c->state == SL_TCP_CLOSE_WAIT)
+		tcp_count(c->host, SL_TCPC_ESTAB_RESETS, 1);
+	sl_tcp_done(c, reset_error(c));
+	return false;
+}
+
+/* Fourth, check the SYN bit (third, security, is nobody's) ---------------------------------------
+ */
+
+static bool check_syn(struct sl_tcp *c, struct arrival *a)
+{
+	if (!(a->seg->flags & SL_TCP_SYN))
+		return true;
+	/* Simultaneous open: the peer's SYN again, now with the ACK of ours (3.5, figure 8). */
+	if (c->state == SL_TCP_SYN_RCVD && a->seg->flags & SL_TCP_ACK && a->seq == c->irs &&
+	    a->seg->ack == c->snd_nxt) {
+		a->seq++;
+		return true;
+	}
+	/* A Fast Open child answers the SYN again, as its request would. */
+	if (c->state == SL_TCP_SYN_RCVD && a->seq == c->irs && !is_answer_limited(c))
+		sl_tcp_send_syn(c);
+	else
+		sl_tcp_challenge_ack(c); /* RFC 5961 4.2 */
+	return false;
+}
+
+/* Fifth, check the ACK field ------------------------------------------------------------------- */
+
+/* RFC 7323 4.3 (2), with 5.3 R3: only what is at the left edge counts. */
+static void take_timestamp(struct sl_tcp *c, const struct arrival *a)
+{
+	if (!c->ts_ok || !(a->seg->opts & SL_TCPO_TS) || sl_seq_gt(a->seq, c->rcv_wup))
+		return;
+	if (sl_seq_lt(a->seg->tsval, c->ts_recent) &&
+	    c->host->now_us - c->ts_recent_us <= PAWS_IDLE_US)
+		return;
+	c->ts_recent = a->seg->tsval;
+	c->ts_recent_us = c->host->now_us;
+}
+
+/* Our clock, echoed: how long ago that was. 0: nothing to go by. */
+static uint32_t timestamp_rtt_us(const struct sl_tcp *c, const struct sl_tcp_seg *seg)
+{
+	uint32_t ms;
+
+	if (!c->ts_ok || !(seg->opts & SL_TCPO_TS) || !seg->tsecr)
+		return 0;
+	ms = sl_tcp_tsval(c) - seg->tsecr;
+	if (ms > 600000)
+		return 0;
+	return ms ? ms * 1000 : 1000;
+}
+
+/* RFC 9293 3.10.7.4: "If SND.WL1 < SEG.SEQ ..." Whether the window is another one now. */
+static bool take_window(struct sl_tcp *c, const struct arrival *a)
+{
+	uint32_t wnd = (uint32_t)a->seg->wnd << (a->seg->flags & SL_TCP_SYN ? 0 : c->snd_wscale);
+	bool changed = wnd != c->snd_wnd;
+
+	if (sl_seq_gt(c->snd_wl1, a->seq) ||
+	    (c->snd_wl1 == a->seq && sl_seq_gt(c->snd_wl2, a->seg->ack)))
+		return false;
+	c->snd_wl1 = a->seq;
+	c->snd_wl2 = a->seg->ack;
+	c->snd_wnd = wnd;
+	c->max_window = sl_max(c->max_window, wnd);
+	return changed;
+}
+
+/* The piece after the last one that ack covers wholly. */
+static uint32_t covered(const struct sl_tcp *c, uint32_t ack)
+{
+	uint32_t i;
+
+	for (i = c->tx_una; i != c->tx_nxt; i++) {
+		const struct sl_txseg *s = sl_tcp_piece(c, i);
+
+		if (sl_seq_gt(s->seq + s->len + !!(s->flags & SL_TCP_FIN), ack))
+			break;
+	}
+	return i;
+}
+
+/* SND.UNA < SEG.ACK =< SND.NXT */
+static void advance(struct sl_tcp *c, const struct arrival *a, struct sl_tcp_ack *k)
+{
+	uint32_t ack = a->seg->ack;
+
+	sl_tcp_loss_cum(c, covered(c, ack), k);
+	c->bytes_acked += ack - c->snd_una;
+	c->snd_una = ack;
+	sl_tcp_snd_drop(c, ack);
+	if (c->fin_sent && ack == c->write_seq)
+		c->fin_acked = true;
+	if (c->urg_out && sl_seq_ge(ack, c->snd_up))
+		c->urg_out = false;
+	c->soft_error = 0;
+}
+
+/* What an acceptable ACK says about data in flight. */
+static void take_ack(struct sl_tcp *c, const struct arrival *a)
+{
+	const struct sl_tcp_seg *seg = a->seg;
+	bool moved = sl_seq_gt(seg->ack, c->snd_una), old = sl_seq_lt(seg->ack, c->snd_una);
+	bool outstanding = sl_tcp_pieces_out(c);
+	struct sl_tcp_ack k = {
+		.prior_una = c->snd_una,
+		.prior_in_flight = sl_tcp_in_flight(c),
+		.ece = c->ecn_ok && seg->flags & SL_TCP_ECE,
+		.data = a->len || a->fin,
+	};
+
+	if (!old)
+		k.window_changed = take_window(c, a);
+	if (c->sack_ok && seg->opts & SL_TCPO_SACK)
+		sl_tcp_loss_sack(c, seg, &k);
+	if (moved) {
+		advance(c, a, &k);
+		if (!k.rtt_us)
+			k.rtt_us = timestamp_rtt_us(c, seg);
+	}
+	if (k.rtt_us)
+		sl_tcp_rtt_sample(c, k.rtt_us);
+	if (outstanding)
+		sl_tcp_loss_on_ack(c, &k);
+	if (moved)
+		sl_tcp_timer_on_acked(c);
+	sl_tcp_timer_on_window(c);
+	if (c->tx_una != c->tx_tail)
+		sl_tcp_want_out(c);
+	if (moved) {
+		if (c->want_out)
+			sl_tcp_sndbuf_grow(c);
+		sl_tcp_event(c, SL_TCP_EV_SENT);
+		sl_tcp_write_space(c);
+	}
+}
+
+/* SYN-RECEIVED STATE: the handshake is complete. */
+static bool complete_open(struct sl_tcp *c, const struct arrival *a)
+{
+	if (!sl_seq_gt(a->seg->ack, c->snd_una) || sl_seq_gt(a->seg->ack, c->snd_nxt)) {
+		sl_tcp_reset_reply(c->host, &c->node.key, a->seg, a->from);
+		return false;
+	}
+	sl_tcp_established(c, a->seg, a->seq);
+	if (c->tx_shut)
+		sl_tcp_send_fin(c);
+	return true;
+}
+
+/* Our FIN is acknowledged: what the states make of it. False: c has ended. */
+static bool on_fin_acked(struct sl_tcp *c, const struct arrival *a)
+{
+	switch (c->state) {
+	case SL_TCP_FIN_WAIT1:
+		sl_tcp_set_state(c, SL_TCP_FIN_WAIT2);
+		sl_tcp_timer_stop(c);
+		if (!c->orphan || a->len || a->fin)
+			return true;
+		sl_tcp_orphan_fin_wait2(c);
+		return false;
+	case SL_TCP_CLOSING:
+		sl_tcp_time_wait(c, false, SL_TCP_TIMEWAIT_MS);
+		return false;
+	case SL_TCP_LAST_ACK:
+		sl_tcp_done(c, 0);
+		return false;
+	default:
+		return true;
+	}
+}
+
+static bool check_ack(struct sl_tcp *c, struct arrival *a)
+{
+	uint32_t ack = a->seg->ack;
+
+	if (!(a->seg->flags & SL_TCP_ACK))
+		return false;
+	if (c->state == SL_TCP_SYN_RCVD && !complete_open(c, a))
+		return false;
+	/* RFC 5961 5.2 */
+	if (sl_seq_gt(ack, c->snd_nxt) || sl_seq_lt(ack, c->snd_una - c->max_window)) {
+		sl_tcp_challenge_ack(c);
+		return false;
+	}
+	take_timestamp(c, a);
+	take_ack(c, a);
+	return c->fin_acked ? on_fin_acked(c, a) : true;
+}
+
+/* Sixth, check the URG bit --------------------------------------------------------------------- */
+
+static bool is_receiving(const struct sl_tcp *c)
+{
+	return c->state == SL_TCP_ESTABLISHED || c->state == SL_TCP_FIN_WAIT1 ||
+	       c->state == SL_TCP_FIN_WAIT2;
+}
+
+/* A new urgent pointer. As Linux (tcp_stdurg 0) the urgent byte is the one before it. */
+static void new_mark(struct sl_tcp *c, uint32_t up)
+{
+	if (sl_seq_lt(up, c->copied_seq) || sl_seq_lt(up, c->rcv_nxt))
+		return; /* read already, or a replay */
+	if (c->urg_in && sl_seq_le(up, c->rcv_up))
+		return;
+	c->rcv_up = up;
+	c->urg_in = true;
+	c->urg_have = c->urg_taken = false;
+	sl_tcp_event(c, SL_TCP_EV_URG);
+}
+
+static bool check_urg(struct sl_tcp *c, struct arrival *a)
+{
+	if (!is_receiving(c))
+		return true;
+	if (a->seg->flags & SL_TCP_URG)
+		new_mark(c, a->seq + a->seg->urg - !!a->seg->urg);
+	/* Its byte may come later than its announcement. */
+	if (c->urg_in && !c->urg_have && !c->urg_taken && c->rcv_up - a->seq < a->len) {
+		c->urg_byte = sl_frame_ptr(a->frame)[a->off + (c->rcv_up - a->seq)];
+		c->urg_have = true;
+		sl_tcp_event(c, SL_TCP_EV_URG);
+	}
+	return true;
+}
+
+/* Seventh, process the segment text ------------------------------------------------------------ */
+
+/* Cuts off what we have already and what is beyond the window (RFC 9293 3.10.7.4: "trimmed").
+ * Whether there was anything: the peer is to know at once. */
+static bool cut_to_window(struct sl_tcp *c, struct arrival *a)
+{
+	uint32_t end = window_end(c), have = c->rcv_nxt - a->seq;
+	bool cut = false;
+
+	if (sl_seq_lt(a->seq, c->rcv_nxt)) {
+		have = sl_min(have, (uint32_t)a->len);
+		sl_tcp_dsack(c, a->seq, a->seq + have);
+		a->seq += have;
+		a->off += (uint16_t)have;
+		a->len -= (uint16_t)have;
+		cut = true;
+	}
+	if (sl_seq_gt(a->seq + a->len, end)) {
+		a->len = (uint16_t)(end - a->seq);
+		a->fin = false;
+		cut = true;
+	}
+	return cut;
+}
+
+/* RFC 3168 6.1.3: tell the sender until it says CWR. */
+static void take_ecn(struct sl_tcp *c, const struct arrival *a)
+{
+	if (!c->ecn_ok)
+		return;
+	if (a->seg->flags & SL_TCP_CWR)
+		c->ece_owed = false;
+	if (a->seg->ce) {
+		c->ece_owed = true;
+		c->ack_now = true;
+	}
+}
+
+/* Data that nobody will read any more (RFC 1122 4.2.2.13). */
+static bool refuse_text(struct sl_tcp *c, const struct arrival *a)
+{
+	if (!c->rx_shut || c->state == SL_TCP_ESTABLISHED ||
+	    !sl_seq_gt(a->seq + a->len, c->rcv_nxt))
+		return false;
+	tcp_count(c->host, SL_TCPC_ABORT_ON_DATA, 1);
+	sl_tcp_send_rst(c);
+	sl_tcp_done(c, ECONNRESET);
+	return true;
+}
+
+/* And eighth, the FIN bit, since both go the same way through the queues. */
+static bool process_text(struct sl_tcp *c, struct arrival *a)
+{
+	uint32_t before = c->rcv_nxt;
+	uint16_t len;
+	bool in_order;
+
+	if (!a->len && !a->fin)
+		return true;
+	if (!is_receiving(c)) { /* after the peer's FIN there is only repetition */
+		ack_again(c, a->seq, a->seq + a->len);
+		return true;
+	}
+	if (a->len && refuse_text(c, a))
+		return false;
+	take_ecn(c, a);
+	if (cut_to_window(c, a)) {
+		c->ack_now = true;
+		sl_tcp_want_out(c);
+	}
+	if ((!a->len && !a->fin) || sl_seq_le(a->seq + a->len + a->fin, c->rcv_nxt))
+		return true;
+	len = a->len;
+	in_order = a->seq == before && !c->noo;
+	a->kept = sl_tcp_rcv_queue(c, a->seq, a->frame, a->off, len, a->fin);
+	if (len)
+		sl_tcp_ack_data(c, len, in_order, a->seg->flags & SL_TCP_PSH);
+	if (c->rcv_nxt == before) {
+		c->ack_now = true; /* RFC 5681 4.2: out of order, or no room */
+		sl_tcp_want_out(c);
+		return true;
+	}
+	if (len) {
+		sl_tcp_rcv_rtt_ts(c, a->seg);
+		sl_tcp_rcv_tune(c);
+		sl_tcp_event(c, SL_TCP_EV_IN);
+	}
+	return true;
+}
+
+/* Eighth, check the FIN bit -------------------------------------------------------------------- */
+
+/* The FIN has its turn: everything before it has come. */
+static void process_fin(struct sl_tcp *c)
+{
+	c->ack_now = true;
+	sl_tcp_want_out(c);
+	switch (c->state) {
+	case SL_TCP_ESTABLISHED:
+		sl_tcp_set_state(c, SL_TCP_CLOSE_WAIT);
+		break;
+	case SL_TCP_FIN_WAIT1: /* fin_acked would have made it FIN_WAIT2 */
+		sl_tcp_set_state(c, SL_TCP_CLOSING);
+		break;
+	default:
+		break;
+	}
+	sl_tcp_event(c, SL_TCP_EV_RDHUP | SL_TCP_EV_IN);
+	if (c->state != SL_TCP_FIN_WAIT2)
+		return;
+	sl_tcp_send_ack(c);
+	sl_tcp_time_wait(c, false, SL_TCP_TIMEWAIT_MS);
+}
+
+static void text_and_fin(struct sl_tcp *c, struct arrival *a)
+{
+	bool had_fin = c->fin_rcvd;
+
+	check_urg(c, a);
+	if (!process_text(c, a))
+		return;
+	if (c->fin_rcvd && !had_fin)
+		process_fin(c);
+}
+
+/* SYN-SENT STATE (3.10.7.3) ---------------------------------------------------------------------
+ */
+
+void sl_tcp_established(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t seq)
+{
+	uint64_t rtt_us = c->host->now_us - c->born_us;
+
+	c->snd_una = seg->ack;
+	c->snd_wnd = (uint32_t)seg->wnd << (seg->flags & SL_TCP_SYN ? 0 : c->snd_wscale);
+	c->max_window = sl_max(c->max_window, c->snd_wnd);
+	c->snd_wl1 = seq;
+	c->snd_wl2 = seg->ack;
+	if (!c->retries) /* RFC 6298 3: Karn */
+		sl_tcp_rtt_sample(
+			c, (uint32_t)sl_min(sl_max(rtt_us, UINT64_C(1)), UINT64_C(60000000)));
+	else if (timestamp_rtt_us(c, seg))
+		sl_tcp_rtt_sample(c, timestamp_rtt_us(c, seg));
+	sl_tcp_set_state(c, SL_TCP_ESTABLISHED);
+	sl_tcp_start_buffers(c);
+	sl_tcp_timer_on_acked(c);
+	sl_tcp_timer_on_alive(c);
+	c->want_out = false;
+	sl_tcp_tfo_done(c);
+	sl_tcp_event(c, c->child ? SL_TCP_EV_OUT : SL_TCP_EV_CONNECTED | SL_TCP_EV_OUT);
+}
+
+/* The peer's SYN: its side of the sequence space, and what it can do. */
+void sl_tcp_take_syn(struct sl_tcp *c, const struct sl_tcp_seg *seg)
+{
+	c->irs = seg->seq;
+	c->rcv_nxt = c->rcv_wup = c->copied_seq = c->last_ack_sent = seg->seq + 1;
+	c->rcv_up = seg->seq;
+	c->snd_wl1 = seg->seq;
+	c->snd_wl2 = seg->ack;
+	c->snd_wnd = c->max_window = seg->wnd; /* never scaled in a SYN (RFC 7323 2.2) */
+	sl_tcp_take_syn_options(c, seg);
+}
+
+/* First, check the ACK bit. */
+static bool syn_sent_check_ack(struct sl_tcp *c, const struct arrival *a)
+{
+	const struct sl_tcp_seg *seg = a->seg;
+
+	if (!(seg->flags & SL_TCP_ACK) ||
+	    (sl_seq_gt(seg->ack, c->iss) && sl_seq_le(seg->ack, c->snd_nxt)))
+		return true;
+	sl_tcp_reset_reply(c->host, &c->node.key, seg, a->from);
+	return false;
+}
+
+static void syn_sent(struct sl_tcp *c, struct arrival *a)
+{
+	const struct sl_tcp_seg *seg = a->seg;
+	bool ack = seg->flags & SL_TCP_ACK;
+
+	if (!syn_sent_check_ack(c, a))
+		return;
+	if (seg->flags & SL_TCP_RST) { /* second: the ACK was acceptable, if there is one */
+		if (ack)
+			sl_tcp_done(c, ECONNREFUSED);
+		return;
+	}
+	if (!(seg->flags & SL_TCP_SYN)) /* fourth, fifth */
+		return;
+	sl_tcp_take_syn(c, seg);
+	if (!ack) { /* simultaneous open */
+		if ((seg->flags & (SL_TCP_ECE | SL_TCP_CWR)) == (SL_TCP_ECE | SL_TCP_CWR))
+			c->ecn_ok = sl_tcp_params.ecn_in;
+		sl_tcp_set_state(c, SL_TCP_SYN_RCVD);
+		sl_tcp_send_syn(c);
+		return;
+	}
+	/* RFC 3168 6.1.1 */
+	c->ecn_ok =
+		sl_tcp_params.ecn_out && (seg->flags & SL_TCP_ECE) && !(seg->flags & SL_TCP_CWR);
+	sl_tcp_established(c, seg, seg->seq);
+	c->ack_now = true;
+	sl_tcp_want_out(c);
+	a->seq++; /* text with the SYN is text */
+	text_and_fin(c, a);
+}
+
+/* Whose is it? --------------------------------------------------------------------------------- */
+
+/* OTHER STATES (3.10.7.4) */
+static void other_states(struct sl_tcp *c, struct arrival *a)
+{
+	if (!check_sequence(c, a) || !check_rst(c, a) || !check_syn(c, a) || !check_ack(c, a))
+		return;
+	sl_tcp_timer_on_alive(c);
+	text_and_fin(c, a);
+}
+
+bool sl_tcp_arrives(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
+		    void *from)
+{
+	struct arrival a = {
+		.seg = seg,
+		.seq = seg->seq,
+		.frame = frame,
+		.off = off,
+		.len = seg->len,
+		.fin = seg->flags & SL_TCP_FIN,
+		.from = from,
+	};
+
+	c->segs_in++;
+	c->data_segs_in += !!seg->len;
+	if (c->state == SL_TCP_CLOSED)
+		sl_tcp_reset_reply(c->host, &c->node.key, seg, from);
+	else if (c->state == SL_TCP_SYN_SENT)
+		syn_sent(c, &a);
+	else
+		other_states(c, &a);
+	return a.kept;
+}
+
+bool sl_tcp_conn_input(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
+		       void *from)
+{
+	tcp_count(c->host, SL_TCPC_IN_SEGS, 1);
+	return sl_tcp_arrives(c, seg, frame, off, from);
+}
+
+bool sl_tcp_input(struct sl_tcp_host *h, const struct sl_tcp_key *key, const struct sl_tcp_seg *seg,
+		  uint32_t frame, uint16_t off, struct sl_tcp_listener *l, void *from)
+{
+	struct sl_tcp_node *n = sl_tcp_table_find(h, key);
+	uint32_t isn = 0;
+	bool kept = false;
+
+	tcp_count(h, SL_TCPC_IN_SEGS, 1);
+	if (n && n->kind == SL_TCP_CONN)
+		return sl_tcp_arrives(sl_container_of(n, struct sl_tcp, node), seg, frame, off,
+				      from);
+	if (n && n->kind == SL_TCP_REQ)
+		return sl_tcp_req_input(h, n, l, seg, frame, off, from);
+	if (n && !sl_tcp_tw_input(h, n, seg, from, &isn))
+		return false;
+	if (l && !l->closed)
+		sl_tcp_listen_input(h, l, key, seg, frame, off, &kept, isn, from);
+	else
+		sl_tcp_reset_reply(h, key, seg, from);
+	return kept;
+}
+
+struct sl_tcp *sl_tcp_find(struct sl_tcp_host *h, const struct sl_tcp_key *key)
+{
+	struct sl_tcp_node *n = sl_tcp_table_find(h, key);
+
+	return n && n->kind == SL_TCP_CONN ? sl_container_of(n, struct sl_tcp, node) : NULL;
+}
+
+/* ICMP ----------------------------------------------------------------------------------------- */
+
+/* RFC 1191, 8201; a router's word is not believed below what every path must carry. */
+static void take_mtu(struct sl_tcp *c, uint32_t mtu)
+{
+	uint32_t least = sl_addr_is_v4(&c->node.key.remote) ? 512 : 1220;
+	uint32_t mss = mtu > 20 + least ? mtu - 20 : least;
+
+	if (mss >= c->pmtu_mss)
+		return;
+	c->pmtu_mss = (uint16_t)mss;
+	sl_tcp_mss_changed(c);
+	sl_tcp_want_out(c);
+}
+
+void sl_tcp_icmp(struct sl_tcp *c, uint32_t seq, int err, bool hard, uint32_t mtu)
+{
+	/* RFC 5927 4.1: only what is in flight can have been the cause. */
+	if (c->state == SL_TCP_CLOSED || sl_seq_lt(seq, c->snd_una) || sl_seq_ge(seq, c->snd_nxt))
+		return;
+	if (mtu)
+		take_mtu(c, mtu);
+	else if (c->state == SL_TCP_SYN_SENT || c->state == SL_TCP_SYN_RCVD)
+		sl_tcp_done(c, err);
+	else /* RFC 5927 5.2: hard errors too, once the connection is synchronised */
+		c->soft_error = err;
+}
