@@ -521,7 +521,7 @@ static void text_and_fin(struct sl_tcp *c, struct arrival *a)
 
 void sl_tcp_established(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t seq)
 {
-	uint64_t rtt_us = c->host->now_us - c->born_us;
+	uint32_t rtt_us = (uint32_t)sl_min(c->host->now_us - c->born_us, UINT64_C(60000000));
 
 	c->snd_una = seg->ack;
 	c->snd_wnd = (uint32_t)seg->wnd << (seg->flags & SL_TCP_SYN ? 0 : c->snd_wscale);
