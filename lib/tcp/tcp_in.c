@@ -529,8 +529,7 @@ void sl_tcp_established(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t
 	c->snd_wl1 = seq;
 	c->snd_wl2 = seg->ack;
 	if (!c->retries) /* RFC 6298 3: Karn */
-		sl_tcp_rtt_sample(
-			c, (uint32_t)sl_min(sl_max(rtt_us, UINT64_C(1)), UINT64_C(60000000)));
+		sl_tcp_rtt_sample(c, sl_max(rtt_us, 1u));
 	else if (timestamp_rtt_us(c, seg))
 		sl_tcp_rtt_sample(c, timestamp_rtt_us(c, seg));
 	sl_tcp_set_state(c, SL_TCP_ESTABLISHED);
