@@ -71,7 +71,7 @@ static uint32_t cube_root(uint64_t x)
 /* Microseconds in 1/1024 s. */
 static uint64_t scaled_time(uint64_t us)
 {
-	return us * 67109 >> 26;
+	return us * 1099512 >> 30;
 }
 
 static void cubic_init(struct sl_tcp *c)
@@ -79,7 +79,7 @@ static void cubic_init(struct sl_tcp *c)
 	struct cubic *q = priv(c);
 
 	memset(q, 0, sizeof(*q));
-	q->hystart = 1;
+	q->hystart = c->ssthresh == SL_TCP_INFINITE_SSTHRESH;
 	q->round_end = c->snd_nxt;
 	c->cwnd_cnt = 0;
 }

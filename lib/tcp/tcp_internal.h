@@ -238,6 +238,7 @@ void sl_tcp_timer_stop(struct sl_tcp *c);
 void sl_tcp_timer_fire(struct sl_timer *t, void *host);
 
 /* cc.c: the list of algorithms */
+#define SL_TCP_INFINITE_SSTHRESH 0x7fffffffu /* as TCP_INFO shows it */
 extern const struct sl_cc sl_cc_cubic, sl_cc_reno;
 const struct sl_cc *sl_cc_find(const char *name);
 /* RFC 5681 slow start and avoidance, for all who need them; segments left over. */

@@ -15,14 +15,13 @@
 
 #include "tcp/tcp_internal.h"
 
-#define INFINITE_SSTHRESH 0x7fffffffu /* as TCP_INFO shows it */
-#define DUP_THRESH        3
+#define DUP_THRESH 3
 
 void sl_tcp_loss_init(struct sl_tcp *c)
 {
 	c->ca = SL_CA_OPEN;
 	c->cwnd = sl_tcp_params.init_cwnd;
-	c->ssthresh = INFINITE_SSTHRESH;
+	c->ssthresh = SL_TCP_INFINITE_SSTHRESH;
 	c->reo_wnd_mult = 1;
 	c->loss_hint = c->rack_hint = c->tx_una;
 	c->rack_fack = c->rack_end_seq = c->high_seq = c->undo_marker = c->snd_una;
@@ -151,7 +150,7 @@ static void begin_reduction(struct sl_tcp *c)
 
 static void end_reduction(struct sl_tcp *c)
 {
-	if (c->ssthresh < INFINITE_SSTHRESH && (c->ca == SL_CA_CWR || c->can_undo)) {
+	if (c->ssthresh < SL_TCP_INFINITE_SSTHRESH && (c->ca == SL_CA_CWR || c->can_undo)) {
 		c->cwnd = c->ssthresh;
 		c->cwnd_stamp_us = c->host->now_us;
 	}
