@@ -274,12 +274,12 @@ static void take_ack(struct sl_tcp *c, const struct arrival *a)
 		.prior_in_flight = sl_tcp_in_flight(c),
 		.ece = c->ecn_ok && seg->flags & SL_TCP_ECE,
 		.data = a->len || a->fin,
+		.old = old,
 	};
 
 	if (!old)
 		k.window_changed = take_window(c, a);
-	if (c->sack_ok && seg->opts & SL_TCPO_SACK)
-		sl_tcp_loss_sack(c, seg, &k);
+	sl_tcp_loss_sack(c, seg, &k);
 	if (moved) {
 		advance(c, a, &k);
 		if (!k.rtt_us)

@@ -181,11 +181,13 @@ struct sl_tcp_ack {
 	uint32_t delivered;   /* both */
 	uint32_t rtt_us;      /* 0: no sample */
 	bool dsack, ece, data, window_changed;
+	bool old; /* below snd_una: no duplicate ACK */
 	/* filled in and used by tcp_loss.c and tcp_rack.c alone */
 	uint32_t prior_fack, last_rtt_us, tsecr;
 	bool ts, dsack_tlp, orig_acked, rack_advanced, retx_acked;
 };
-/* Marks what SACK blocks report, newest RACK time; fills in a. Before snd_drop. */
+/* For each ACK, with SACK blocks or without: marks what they report, newest RACK time; fills in a.
+ * Before snd_drop. */
 void sl_tcp_loss_sack(struct sl_tcp *c, const struct sl_tcp_seg *seg, struct sl_tcp_ack *a);
 /* Pieces [tx_una, to) are about to be dropped as acknowledged. */
 void sl_tcp_loss_cum(struct sl_tcp *c, uint32_t to, struct sl_tcp_ack *a);

@@ -444,7 +444,7 @@ static void on_ack_of_tlp(struct sl_tcp *c, const struct sl_tcp_ack *a, bool adv
 		enter_cwr(c);
 		end_reduction(c);
 		keep_open(c);
-	} else if (!advanced && !a->data && !a->window_changed && !a->sacked_segs) {
+	} else if (!advanced && !a->old && !a->data && !a->window_changed && !a->sacked_segs) {
 		c->tlp_out = false; /* the probe was a duplicate */
 	}
 }
@@ -529,7 +529,7 @@ static void next_state(struct sl_tcp *c, struct sl_tcp_ack *a, bool advanced, bo
 void sl_tcp_loss_on_ack(struct sl_tcp *c, struct sl_tcp_ack *a)
 {
 	bool advanced = c->snd_una != a->prior_una;
-	bool dup = !advanced && !a->data && !a->window_changed && c->tx_una != c->tx_nxt;
+	bool dup = !advanced && !a->old && !a->data && !a->window_changed && c->tx_una != c->tx_nxt;
 	uint32_t lost = c->lost;
 
 	if (c->tlp_out)
