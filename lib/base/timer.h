@@ -19,6 +19,7 @@ struct sl_timer {
 struct sl_wheel {
 	uint64_t now_tick; /* everything up to it has expired */
 	uint32_t armed;
+	struct sl_list due;             /* armed for a time that had passed: at the next run */
 	uint64_t used[SL_WHEEL_LEVELS]; /* a bit for each slot that is not empty */
 	struct sl_list slot[SL_WHEEL_LEVELS][SL_WHEEL_SLOTS];
 };
