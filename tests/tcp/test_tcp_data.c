@@ -1,0 +1,614 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Scripts: data on an open connection: acknowledging, windows, Nagle, loss, urgent data, path MTU.
+ */
+#include "scripts.h"
+
+#include "tcp/tcp_internal.h"
+
+/* Uses up the quick ACKs of the beginning. */
+static void get_slow(struct t *t)
+{
+	t->c->tcp.quickack_user = 1;
+	t_changed(t);
+}
+
+/* RFC 5681 4.2: at the start at once, so that the peer's slow start is not slow; then every second
+ * full segment, or after a time. */
+static void quick_ack(struct t *t)
+{
+	t_open(t);
+	in(t, "P. 1:1001(1000) ack 1");
+	out(t, ". 1:1(0) ack 1001");
+	in(t, "P. 1001:2001(1000) ack 1");
+	out(t, ". 1:1(0) ack 2001");
+}
+
+static void delayed_ack(struct t *t)
+{
+	t_open(t);
+	get_slow(t);
+	in(t, "P. 1:1001(1000) ack 1");
+	t_read(t, 5000, 1000);
+	quiet(t, 39 * MS);
+	out_in(t, 1 * MS, ". 1:1(0) ack 1001");
+}
+
+static void second_segment(struct t *t)
+{
+	t_open(t);
+	get_slow(t);
+	in(t, ". 1:1001(1000) ack 1");
+	quiet(t, 1 * MS);
+	in(t, ". 1001:2001(1000) ack 1");
+	out(t, ". 1:1(0) ack 2001");
+}
+
+/* A delayed ACK rides on data. */
+static void piggyback(struct t *t)
+{
+	t_open(t);
+	get_slow(t);
+	in(t, "P. 1:101(100) ack 1");
+	t_write(t, 10);
+	out(t, "P. 1:11(10) ack 101");
+	in(t, ". 101:101(0) ack 11");
+	quiet(t, SIM_SECOND);
+}
+
+/* RFC 5681 4.2, RFC 2018: a hole is told of at once, most recent block first. */
+static void sack(struct t *t)
+{
+	t_open(t);
+	in(t, ". 1001:2001(1000) ack 1");
+	out(t, ". 1:1(0) ack 1 <sack 1001:2001>");
+	in(t, ". 3001:4001(1000) ack 1");
+	out(t, ". 1:1(0) ack 1 <sack 3001:4001 1001:2001>");
+	in(t, ". 5001:6001(1000) ack 1");
+	out(t, ". 1:1(0) ack 1 <sack 5001:6001 3001:4001 1001:2001>");
+	in(t, ". 2001:3001(1000) ack 1");
+	out(t, ". 1:1(0) ack 1 <sack 1001:4001 5001:6001>");
+	in(t, ". 1:1001(1000) ack 1");
+	out(t, ". 1:1(0) ack 4001 <sack 5001:6001>");
+	t_read(t, 100000, 4000);
+	in(t, ". 4001:5001(1000) ack 1");
+	skip(t);
+	t_read(t, 100000, 2000);
+}
+
+/* RFC 2883 */
+static void dsack(struct t *t)
+{
+	t_open(t);
+	in(t, ". 1:1001(1000) ack 1");
+	out(t, ". 1:1(0) ack 1001 <>");
+	in(t, ". 1:1001(1000) ack 1");
+	out(t, ". 1:1(0) ack 1001 <sack 1:1001>");
+	in(t, ". 501:1501(1000) ack 1");
+	out(t, ". 1:1(0) ack 1501 <sack 501:1001>");
+	in(t, ". 2501:3501(1000) ack 1");
+	out(t, ". 1:1(0) ack 1501 <sack 2501:3501>");
+	in(t, ". 2501:3501(1000) ack 1");
+	out(t, ". 1:1(0) ack 1501 <sack 2501:3501 2501:3501>");
+}
+
+/* What the peer may not send is not taken: beyond the window. */
+static void beyond_window(struct t *t)
+{
+	t_open(t);
+	in(t, ". 70001:71001(1000) ack 1");
+	out(t, ". 1:1(0) ack 1 <>");
+	check(t, t->c->tcp.noo == 0);
+	in(t, ". 65001:66001(1000) ack 1"); /* half of it fits */
+	out(t, ". 1:1(0) ack 1 <sack 65001:65536>");
+}
+
+/* RFC 9293 3.8.6.2.2: the window closes, and opens again by steps worth an ACK. */
+static void window_update(struct t *t)
+{
+	char spec[64];
+
+	t_listen(t, 5);
+	t->l->tcp.rcvbuf = 20000;
+	t->l->tcp.rcvbuf_locked = true;
+	in(t, "S 0:0(0) win 32896 <mss 1000>");
+	out(t, "S. 0:0(0) ack 1 win 10000");
+	in(t, ". 1:1(0) ack 1 win 32896");
+	for (int i = 0; i < 10; i++) {
+		snprintf(spec, sizeof(spec), ". %d:%d(1000) ack 1", i * 1000 + 1, i * 1000 + 1001);
+		in(t, spec);
+	}
+	skip(t);
+	pass(t, 50 * MS);
+	skip(t);
+	check(t, t->c->tcp.rcv_wup + t->c->tcp.rcv_wnd == t->irs + 10001 || t->c->tcp.rcv_wnd > 0);
+	t_read(t, 10, 10);
+	quiet(t, SIM_SECOND); /* a few bytes are no news */
+	t_read(t, 20000, 9990);
+	out(t, ". 1:1(0) ack 10001");
+	check(t, t->c->tcp.rcv_wnd >= 9000);
+}
+
+/* RFC 9293 3.8.6.1: a probe for a window of zero, at growing distances; the connection lasts as
+ * long as it is answered. */
+static void zero_window(struct t *t)
+{
+	t_open(t);
+	in(t, ". 1:1(0) ack 1 win 0");
+	t_write(t, 500);
+	quiet(t, 100 * MS);
+	pass(t, 20 * SIM_SECOND);
+	check(t, t->ngot - t->nlooked >= 4 && t->ngot - t->nlooked <= 8);
+	for (int i = 0; i < 4; i++)
+		out(t, ". 0:0(0) ack 1");
+	skip(t);
+	in(t, ". 1:1(0) ack 1 win 0");
+	quiet(t, 20 * MS);
+	in(t, ". 1:1(0) ack 1 win 1");
+	out(t, ". 1:129(128) ack 1");
+	in(t, ". 1:1(0) ack 129 win 257");
+	out(t, "P. 129:501(372) ack 1");
+}
+
+/* The update that opened the window is lost: the probe's answer is it. */
+static void lost_update(struct t *t)
+{
+	t_open(t);
+	in(t, ". 1:1(0) ack 1 win 0");
+	t_write(t, 500);
+	pass(t, 500 * MS);
+	check(t, skip(t) >= 1);
+	in(t, ". 1:1(0) ack 1 win 257");
+	out(t, "P. 1:501(500) ack 1");
+}
+
+/* RFC 9293 3.7.4: what is small waits while anything is not acknowledged. */
+static void nagle(struct t *t)
+{
+	t_open(t);
+	t_write(t, 10);
+	out(t, "P. 1:11(10) ack 1");
+	t_write(t, 10);
+	t_write(t, 10);
+	quiet(t, 10 * MS);
+	in(t, ". 1:1(0) ack 11");
+	out(t, "P. 11:31(20) ack 1");
+	t_write(t, 1020);
+	out(t, ". 31:1031(1000) ack 1"); /* full ones go */
+	quiet(t, 1 * MS);
+	in(t, ". 1:1(0) ack 1031");
+	out(t, "P. 1031:1051(20) ack 1");
+}
+
+static void nodelay(struct t *t)
+{
+	t_open(t);
+	t->c->tcp.nodelay = true;
+	t_changed(t);
+	t_write(t, 10);
+	out(t, "P. 1:11(10) ack 1");
+	t_write(t, 10);
+	out(t, "P. 11:21(10) ack 1");
+}
+
+/* TCP_CORK and MSG_MORE: only full segments, until told, or for 200 ms. */
+static void cork(struct t *t)
+{
+	t_open(t);
+	t->c->tcp.cork = true;
+	t_changed(t);
+	t_write(t, 600);
+	quiet(t, 1 * MS);
+	t_write(t, 600);
+	out(t, ". 1:1001(1000) ack 1");
+	in(t, ". 1:1(0) ack 1001");
+	quiet(t, 1 * MS);
+	t->c->tcp.cork = false;
+	t_changed(t);
+	out(t, "P. 1001:1201(200) ack 1");
+}
+
+static void more(struct t *t)
+{
+	t_open(t);
+	t_write_more(t, 300);
+	quiet(t, 100 * MS);
+	t_write(t, 300);
+	out(t, "P. 1:601(600) ack 1");
+	in(t, ". 1:1(0) ack 601");
+	t_write_more(t, 10);
+	pass(t, 250 * MS);
+	out(t, "P. 601:611(10) ack 1");
+}
+
+/* RFC 6928: ten segments at first; then slow start. */
+static void initial_window(struct t *t)
+{
+	t_open(t);
+	t_write(t, 15000);
+	check(t, t->ngot - t->nlooked == 10);
+	skip(t);
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 2001");
+	out(t, ". 10001:11001(1000) ack 1");
+	out(t, ". 11001:12001(1000) ack 1");
+	out(t, ". 12001:13001(1000) ack 1");
+	out(t, ". 13001:14001(1000) ack 1");
+	quiet(t, 0);
+}
+
+/* RFC 8985: three that arrived later, and the first is lost; recovery halves or so. */
+static void fast_retransmit(struct t *t)
+{
+	t_open(t);
+	t_write(t, 10000);
+	skip(t);
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 1 <sack 1001:2001>");
+	in(t, ". 1:1(0) ack 1 <sack 1001:3001>");
+	quiet(t, 0);
+	in(t, ". 1:1(0) ack 1 <sack 1001:4001>");
+	out(t, ". 1:1001(1000) ack 1");
+	check(t, t->c->tcp.ca == SL_CA_RECOVERY && t->c->tcp.ssthresh == 7);
+	quiet(t, 0);
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 10001");
+	check(t, t->c->tcp.ca == SL_CA_OPEN && t->c->tcp.cwnd == 7);
+	quiet(t, 5 * SIM_SECOND);
+}
+
+/* The same without SACK: RFC 6582. */
+static void newreno(struct t *t)
+{
+	t_listen(t, 5);
+	in(t, "S 0:0(0) win 32896 <mss 1000>");
+	out(t, "S. 0:0(0) ack 1 <mss 1460>");
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 1 win 32896");
+	t_write(t, 10000);
+	skip(t);
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 1 win 32896");
+	in(t, ". 1:1(0) ack 1 win 32896");
+	quiet(t, 0);
+	in(t, ". 1:1(0) ack 1 win 32896");
+	out(t, ". 1:1001(1000) ack 1");
+	quiet(t, 0);
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 5001 win 32896"); /* partial: the next is lost too */
+	out(t, ". 5001:6001(1000) ack 1");
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 10001 win 32896");
+	check(t, t->c->tcp.ca == SL_CA_OPEN);
+}
+
+/* RFC 3042: each of the first two duplicates lets a new segment out. */
+static void limited_transmit(struct t *t)
+{
+	t_open(t);
+	t_write(t, 15000);
+	check(t, skip(t) == 10);
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 1 <sack 1001:2001>");
+	out(t, ". 10001:11001(1000) ack 1");
+	in(t, ". 1:1(0) ack 1 <sack 1001:3001>");
+	out(t, ". 11001:12001(1000) ack 1");
+	quiet(t, 0);
+}
+
+/* RFC 8985 7: the end of a flight that is lost is probed for before the RTO. */
+static void tail_loss_probe(struct t *t)
+{
+	t_open(t);
+	t_write(t, 3000);
+	check(t, skip(t) == 3);
+	out_in(t, 2 * T_RTT, "P. 2001:3001(1000) ack 1");
+	check(t, counted(t, SL_TCPC_TLP) == 1 && t->c->tcp.cwnd == 10);
+	in(t, ". 1:1(0) ack 1 <sack 2001:3001>");
+	pass(t, T_RTT);
+	out(t, ". 1:1001(1000) ack 1");
+	out(t, ". 1001:2001(1000) ack 1");
+}
+
+/* RFC 6298: the timer, its backing off, and what a timeout does to the window. */
+static void rto(struct t *t)
+{
+	t->h->params.tlp = false;
+	t_open(t);
+	t_write(t, 1000);
+	out(t, "P. 1:1001(1000) ack 1");
+	out_in(t, t->c->tcp.rto_us, "P. 1:1001(1000) ack 1");
+	check(t, t->c->tcp.cwnd == 1 && t->c->tcp.ca == SL_CA_LOSS);
+	check(t, t->c->tcp.rto_us >= 400 * MS && t->c->tcp.rto_us <= 460 * MS);
+	out_in(t, t->c->tcp.rto_us, "P. 1:1001(1000) ack 1");
+	out_in(t, t->c->tcp.rto_us, "P. 1:1001(1000) ack 1");
+	in(t, ". 1:1(0) ack 1001");
+	check(t, t->c->tcp.rto_us < 300 * MS || t->c->tcp.backoff == 0);
+	quiet(t, 100 * SIM_SECOND);
+}
+
+/* After tcp_retries2 of them the peer is given up. */
+static void rto_gives_up(struct t *t)
+{
+	t->h->params.tlp = false;
+	t->h->params.retries2 = 3;
+	t_open(t);
+	t_write(t, 1000);
+	pass(t, 60 * SIM_SECOND);
+	check(t, skip(t) >= 3);
+	saw(t, SL_TCP_EV_ERROR | SL_TCP_EV_CLOSED);
+	check(t, t->c->tcp.error == ETIMEDOUT);
+}
+
+/* RFC 5682, 3522: a timeout that was none is undone. */
+static void spurious_rto(struct t *t)
+{
+	t->h->params.tlp = false;
+	t_open_ts(t);
+	t_write(t, 5000);
+	check(t, skip(t) == 5);
+	out_in(t, t->c->tcp.rto_us, ". 1:1001(1000) ack 1");
+	in(t, ". 1:1(0) ack 1001 win 257 <TS 102 10>"); /* of the original */
+	check(t, t->c->tcp.ca != SL_CA_LOSS && t->c->tcp.cwnd >= 5);
+	check(t, counted(t, SL_TCPC_SPURIOUS) == 1);
+	in(t, ". 1:1(0) ack 5001 win 257 <TS 102 10>");
+	quiet(t, 5 * SIM_SECOND);
+}
+
+/* A peer that takes back what it had selectively acknowledged (RFC 2018 8) gets it again. */
+static void reneging(struct t *t)
+{
+	t->h->params.tlp = false;
+	t_open(t);
+	t_write(t, 3000);
+	check(t, skip(t) == 3);
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 1 <sack 1001:3001>");
+	pass(t, 2 * SIM_SECOND);
+	skip(t);
+	in(t, ". 1:1(0) ack 1001");
+	pass(t, 5 * SIM_SECOND);
+	in(t, ". 1:1(0) ack 2001");
+	pass(t, 5 * SIM_SECOND);
+	in(t, ". 1:1(0) ack 3001");
+	check(t, t->c->tcp.tx_una == t->c->tcp.tx_tail);
+}
+
+/* RFC 7323 5.3: older than what was seen: dropped, and told so. */
+static void paws(struct t *t)
+{
+	t_open_ts(t);
+	in(t, ". 1:1001(1000) ack 1 <TS 200 10>");
+	out(t, ". 1:1(0) ack 1001 <TS 10 200>");
+	in(t, ". 1001:2001(1000) ack 1 <TS 199 10>");
+	out(t, ". 1:1(0) ack 1001 <TS 10 200>");
+	check(t, counted(t, SL_TCPC_PAWS) == 1);
+	in(t, ". 1001:2001(1000) ack 1 <TS 200 10>");
+	out(t, ". 1:1(0) ack 2001 <TS 10 200>");
+}
+
+/* 5.5: what was seen 24 days ago says nothing. */
+static void paws_idle(struct t *t)
+{
+	t_open_ts(t);
+	pass(t, 25ull * 24 * 3600 * SIM_SECOND);
+	in(t, ". 1:1001(1000) ack 1 <TS 50 10>");
+	out(t, ". 1:1(0) ack 1001 <TS * 50>");
+}
+
+/* 4.3: the echo is of the segment that the ACK advances by, not of one beyond a hole. */
+static void ts_recent(struct t *t)
+{
+	t_open_ts(t);
+	in(t, ". 1001:2001(1000) ack 1 <TS 300 10>");
+	out(t, ". 1:1(0) ack 1 <TS 10 101,sack 1001:2001>");
+	in(t, ". 1:1001(1000) ack 1 <TS 250 10>");
+	out(t, ". 1:1(0) ack 2001 <TS 10 250>");
+}
+
+/* RFC 9293 3.8.5, as Linux: the byte before the pointer is out of band. */
+static void urgent_in(struct t *t)
+{
+	uint8_t b = 0;
+
+	t_open(t);
+	in(t, "PU. 1:11(10) ack 1 urg 5");
+	saw(t, SL_TCP_EV_URG);
+	check(t, sl_tcp_read_oob(&t->c->tcp, &b, false) == 1);
+	t_read(t, 100, 4); /* up to the mark */
+	check(t, sl_tcp_at_mark(&t->c->tcp));
+	t_read(t, 100, 5); /* the urgent byte is left out */
+	check(t, sl_tcp_readable(&t->c->tcp) == 0);
+}
+
+static void urgent_inline(struct t *t)
+{
+	t_open(t);
+	t->c->tcp.oobinline = true;
+	in(t, "PU. 1:11(10) ack 1 urg 5");
+	t_read(t, 100, 4);
+	t_read(t, 100, 6);
+}
+
+static void urgent_out(struct t *t)
+{
+	struct iovec iov = {"abc", 3};
+
+	t_open(t);
+	check(t, sl_tcp_write(&t->c->tcp, &iov, 1, 0, false, true) == 3);
+	t_kick(t);
+	out(t, "PU. 1:4(3) ack 1 urg 3");
+	in(t, ". 1:1(0) ack 4");
+	t_write(t, 10);
+	out(t, "P. 4:14(10) ack 1");
+}
+
+/* RFC 1191, 8201: what was too big is cut and sent again at once. */
+static void path_mtu(struct t *t)
+{
+	t_open(t);
+	t_write(t, 2000);
+	check(t, skip(t) == 2);
+	sl_tcp_icmp(&t->c->tcp, t->iss + 1, EMSGSIZE, false, 576 - 20);
+	t_kick(t);
+	check(t, t->c->tcp.mss == 536);
+	pass(t, SIM_SECOND);
+	out(t, ". 1:537(536) ack 1");
+	skip(t);
+}
+
+/* RFC 5927: for what is not in flight it is not believed, nor below a floor. */
+static void path_mtu_blind(struct t *t)
+{
+	t_open(t);
+	t_write(t, 1000);
+	skip(t);
+	sl_tcp_icmp(&t->c->tcp, t->iss + 5000, EMSGSIZE, false, 576 - 20);
+	sl_tcp_icmp(&t->c->tcp, t->iss - 5000, EMSGSIZE, false, 576 - 20);
+	check(t, t->c->tcp.mss == 1000);
+	sl_tcp_icmp(&t->c->tcp, t->iss + 1, EMSGSIZE, false, 1);
+	check(t, t->c->tcp.mss >= 512);
+}
+
+/* Hard errors do not end an open connection (RFC 5927 5.2), but one that is being opened. */
+static void icmp_errors(struct t *t)
+{
+	t_open(t);
+	t_write(t, 10);
+	sl_tcp_icmp(&t->c->tcp, t->iss + 1, ECONNREFUSED, true, 0);
+	state(t, SL_TCP_ESTABLISHED);
+}
+
+/* An ACK of what was never sent: RFC 5961 5. */
+static void ack_beyond(struct t *t)
+{
+	t_open(t);
+	in(t, ". 1:101(100) ack 5000");
+	out(t, ". 1:1(0) ack 1");
+	check(t, counted(t, SL_TCPC_CHALLENGE_ACK) == 1 && t->c->tcp.rx_bytes == 0);
+}
+
+static void ack_too_old(struct t *t)
+{
+	t_open(t);
+	in(t, ". 1:101(100) ack -99999");
+	out(t, ". 1:1(0) ack 1");
+	check(t, t->c->tcp.rx_bytes == 0);
+}
+
+/* RFC 1122 4.2.3.6 */
+static void keepalive(struct t *t)
+{
+	t_open(t);
+	t->c->tcp.keepalive = true;
+	t->c->tcp.keep_time_ms = 5000;
+	t->c->tcp.keep_intvl_ms = 1000;
+	t->c->tcp.keep_probes = 3;
+	t_changed(t);
+	out_in(t, 5 * SIM_SECOND, ". 0:0(0) ack 1");
+	in(t, ". 1:1(0) ack 1");
+	out_in(t, 5 * SIM_SECOND, ". 0:0(0) ack 1");
+	out_in(t, SIM_SECOND, ". 0:0(0) ack 1");
+	out_in(t, SIM_SECOND, ". 0:0(0) ack 1");
+	saw_not(t, SL_TCP_EV_ERROR);
+	pass(t, 1100 * MS);
+	saw(t, SL_TCP_EV_ERROR);
+	check(t, t->c->tcp.error == ETIMEDOUT);
+	out(t, "R. 1:1(0) ack 1");
+}
+
+/* We answer theirs. */
+static void keepalive_answer(struct t *t)
+{
+	t_open(t);
+	in(t, ". 0:0(0) ack 1");
+	out(t, ". 1:1(0) ack 1");
+	pass(t, SIM_SECOND);
+	in(t, ". 0:1(1) ack 1");
+	out(t, ". 1:1(0) ack 1");
+}
+
+/* TCP_USER_TIMEOUT */
+static void user_timeout(struct t *t)
+{
+	t_open(t);
+	t->c->tcp.user_timeout_ms = 3000;
+	t_changed(t);
+	t_write(t, 100);
+	pass(t, 2900 * MS);
+	saw_not(t, SL_TCP_EV_ERROR);
+	pass(t, 4000 * MS);
+	saw(t, SL_TCP_EV_ERROR);
+	check(t, t->c->tcp.error == ETIMEDOUT);
+}
+
+/* SO_MAX_PACING_RATE */
+static void pacing(struct t *t)
+{
+	t_open(t);
+	t->c->tcp.max_pacing_rate = 100000;
+	t_changed(t);
+	t_write(t, 10000);
+	pass(t, 50 * MS);
+	check(t, t->ngot - t->nlooked >= 2 && t->ngot - t->nlooked <= 8);
+	skip(t);
+	in(t, ". 1:1(0) ack 1001");
+	pass(t, 100 * MS);
+	check(t, skip(t) > 0);
+}
+
+/* The window is never shrunk, whatever memory says (RFC 9293 3.8.6). */
+static void no_shrink(struct t *t)
+{
+	uint32_t edge;
+
+	t_open(t);
+	edge = t->c->tcp.rcv_wup + t->c->tcp.rcv_wnd;
+	t->c->tcp.rcvbuf = 4000;
+	t->c->tcp.rcvbuf_locked = true;
+	t_changed(t);
+	in(t, ". 1:1001(1000) ack 1");
+	check(t, t->c->tcp.rcv_wup + t->c->tcp.rcv_wnd >= edge);
+}
+
+const struct script scripts[] = {
+	SCRIPT(quick_ack),
+	SCRIPT(delayed_ack),
+	SCRIPT(second_segment),
+	SCRIPT(piggyback),
+	SCRIPT(sack),
+	SCRIPT(dsack),
+	SCRIPT(beyond_window),
+	SCRIPT(window_update),
+	SCRIPT(zero_window),
+	SCRIPT(lost_update),
+	SCRIPT(nagle),
+	SCRIPT(nodelay),
+	SCRIPT(cork),
+	SCRIPT(more),
+	SCRIPT(initial_window),
+	SCRIPT(fast_retransmit),
+	SCRIPT(newreno),
+	SCRIPT(limited_transmit),
+	SCRIPT(tail_loss_probe),
+	SCRIPT(rto),
+	SCRIPT(rto_gives_up),
+	SCRIPT(spurious_rto),
+	SCRIPT(reneging),
+	SCRIPT(paws),
+	SCRIPT(paws_idle),
+	SCRIPT(ts_recent),
+	SCRIPT(urgent_in),
+	SCRIPT(urgent_inline),
+	SCRIPT(urgent_out),
+	SCRIPT(path_mtu),
+	SCRIPT(path_mtu_blind),
+	SCRIPT(icmp_errors),
+	SCRIPT(ack_beyond),
+	SCRIPT(ack_too_old),
+	SCRIPT(keepalive),
+	SCRIPT(keepalive_answer),
+	SCRIPT(user_timeout),
+	SCRIPT(pacing),
+	SCRIPT(no_shrink),
+	{NULL, NULL},
+};

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Scripts: how connections open: handshakes, their loss, refusal, listeners, backlog, cookies, Fast
+ * Open. One function for each rule; the table at the end has their names. */
+#include "scripts.h"
+
+/* RFC 9293 figure 6, seen from both sides; options as Linux sends them. */
+static void passive(struct t *t)
+{
+	t_open(t);
+	check(t, t->naccepted == 1);
+	check(t, t->c->tcp.sack_ok && t->c->tcp.wscale_ok && !t->c->tcp.ts_ok);
+	check(t, t->c->tcp.mss == 1000 && t->c->tcp.snd_wnd == 257 << 7);
+}
+
+static void passive_ts(struct t *t)
+{
+	t_open_ts(t);
+	check(t, t->c->tcp.ts_ok && t->c->tcp.mss == 1000);
+}
+
+static void active(struct t *t)
+{
+	t_connected(t);
+	check(t, t->c->tcp.snd_wnd == 32896);
+}
+
+/* RFC 7323 3.2, RFC 2018: what the peer does not offer is not used. */
+static void no_options(struct t *t)
+{
+	t_listen(t, 5);
+	in(t, "S 0:0(0) win 5000");
+	out(t, "S. 0:0(0) ack 1 win 65535 <mss 1460>");
+	in(t, ". 1:1(0) ack 1 win 5000");
+	check(t, t->c->tcp.mss == 536); /* RFC 9293 3.7.1 */
+	check(t, t->c->tcp.snd_wnd == 5000);
+	in(t, ". 1001:2001(1000) ack 1 win 5000");
+	out(t, ". 1:1(0) ack 1 <>");
+}
+
+/* RFC 7323 2.3: more than 14 is 14. */
+static void wscale_too_large(struct t *t)
+{
+	t_listen(t, 5);
+	in(t, "S 0:0(0) win 5000 <mss 1000,wscale 15>");
+	out(t, "S. 0:0(0) ack 1 <mss 1460,wscale 7>");
+	in(t, ". 1:1(0) ack 1 win 2");
+	check(t, t->c->tcp.snd_wnd == 2 << 14);
+}
+
+/* A SYN that is lost: RFC 6298 5.7, doubled each time; after tcp_syn_retries ETIMEDOUT. */
+static void syn_lost(struct t *t)
+{
+	t->h->params.syn_retries = 3;
+	t_connect(t);
+	out(t, "S 0:0(0) <mss 1460,sackOK,TS 0 0,wscale 7>");
+	out_in(t, 1000 * MS, "S 0:0(0) <mss 1460,sackOK,TS 1000 0,wscale 7>");
+	out_in(t, 2000 * MS, "S 0:0(0)");
+	out_in(t, 4000 * MS, "S 0:0(0)");
+	quiet(t, 7990 * MS);
+	saw_not(t, SL_TCP_EV_ERROR);
+	quiet(t, 20 * MS);
+	saw(t, SL_TCP_EV_ERROR | SL_TCP_EV_CLOSED);
+	check(t, t->c->tcp.error == ETIMEDOUT);
+}
+
+/* RFC 9293 3.10.7.3 */
+static void refused(struct t *t)
+{
+	t_connect(t);
+	out(t, "S 0:0(0)");
+	in(t, "R. 0:0(0) ack 2"); /* an ACK of something else */
+	quiet(t, 0);
+	saw_not(t, SL_TCP_EV_ERROR);
+	in(t, "R. 0:0(0) ack 1");
+	saw(t, SL_TCP_EV_ERROR);
+	check(t, t->c->tcp.error == ECONNREFUSED);
+}
+
+static void syn_sent_bad_ack(struct t *t)
+{
+	t_connect(t);
+	out(t, "S 0:0(0)");
+	in(t, "S. 0:0(0) ack 2 win 1000 <mss 1000>");
+	out(t, "R 2:2(0)");
+	in(t, ". 0:0(0) ack 0");
+	out(t, "R 0:0(0)");
+	state(t, SL_TCP_SYN_SENT);
+	in(t, "S. 0:0(0) ack 1 win 1000 <mss 1000>");
+	out(t, ". 1:1(0) ack 1");
+	state(t, SL_TCP_ESTABLISHED);
+}
+
+/* RFC 9293 figure 7 */
+static void simultaneous(struct t *t)
+{
+	t_connect(t);
+	out(t, "S 0:0(0)");
+	in(t, "S 0:0(0) win 5000 <mss 1000,sackOK,wscale 7>");
+	out(t, "S. 0:0(0) ack 1 <mss 1460,sackOK,wscale 7>");
+	state(t, SL_TCP_SYN_RCVD);
+	in(t, "S. 0:0(0) ack 1 win 5000 <mss 1000,sackOK,wscale 7>");
+	saw(t, SL_TCP_EV_CONNECTED);
+	state(t, SL_TCP_ESTABLISHED);
+	skip(t);
+	in(t, "P. 1:101(100) ack 1");
+	out(t, ". 1:1(0) ack 101");
+}
+
+/* The SYN-ACK of a request is sent again, by time and for a second SYN. */
+static void syn_ack_lost(struct t *t)
+{
+	t_listen(t, 5);
+	in(t, "S 0:0(0) win 32896 <mss 1000>");
+	out(t, "S. 0:0(0) ack 1");
+	out_in(t, 1000 * MS, "S. 0:0(0) ack 1");
+	in(t, "S 0:0(0) win 32896 <mss 1000>");
+	out(t, "S. 0:0(0) ack 1");
+	skip(t);
+	in(t, ". 1:1(0) ack 1 win 257");
+	state(t, SL_TCP_ESTABLISHED);
+	quiet(t, 10 * SIM_SECOND);
+}
+
+static void synack_gives_up(struct t *t)
+{
+	t->h->params.synack_retries = 2;
+	t_listen(t, 5);
+	in(t, "S 0:0(0) win 32896 <mss 1000>");
+	out(t, "S. 0:0(0) ack 1");
+	pass(t, 60 * SIM_SECOND);
+	check(t, skip(t) == 2);
+	check(t, t->l->tcp.nrequests == 0 && t->h->tcp.nnodes == 0);
+}
+
+/* RFC 9293 3.10.7.2: to a listener */
+static void listen_ack(struct t *t)
+{
+	t_listen(t, 5);
+	in(t, ". 1:1(0) ack 77 win 257");
+	t->iss = 0;
+	t->know_iss = true;
+	out(t, "R 77:77(0)");
+	in(t, "R 1:1(0)");
+	in(t, "F. 1:1(0) ack 99");
+	out(t, "R 99:99(0)");
+	quiet(t, 0);
+}
+
+/* 3.10.7.1: to nobody */
+static void nobody(struct t *t)
+{
+	t->know_iss = true;
+	in(t, "S 0:0(0)");
+	out(t, "R. 0:0(0) ack 1");
+	in(t, "SF 10:15(5)");
+	out(t, "R. 0:0(0) ack 17");
+	in(t, ". 1:1(0) ack 5");
+	out(t, "R 5:5(0)");
+	in(t, "R. 1:1(0) ack 5");
+	quiet(t, SIM_SECOND);
+}
+
+/* A reset for a request: RFC 9293 3.10.7.4, exactly at RCV.NXT. */
+static void request_reset(struct t *t)
+{
+	t_listen(t, 5);
+	in(t, "S 0:0(0) win 32896 <mss 1000>");
+	out(t, "S. 0:0(0) ack 1");
+	check(t, t->l->tcp.nrequests == 1);
+	in(t, "R 1:1(0)");
+	check(t, t->l->tcp.nrequests == 0 && t->h->tcp.nnodes == 0);
+	quiet(t, 10 * SIM_SECOND);
+}
+
+/* An ACK of what was not sent gets a reset; the request stays. */
+static void request_bad_ack(struct t *t)
+{
+	t_listen(t, 5);
+	in(t, "S 0:0(0) win 32896 <mss 1000>");
+	out(t, "S. 0:0(0) ack 1");
+	in(t, ". 1:1(0) ack 2 win 257");
+	out(t, "R 2:2(0)");
+	check(t, t->naccepted == 0);
+	in(t, ". 1:1(0) ack 1 win 257");
+	state(t, SL_TCP_ESTABLISHED);
+}
+
+/* Data with the ACK of the handshake, and a FIN with it. */
+static void data_with_ack(struct t *t)
+{
+	t_listen(t, 5);
+	in(t, "S 0:0(0) win 32896 <mss 1000>");
+	out(t, "S. 0:0(0) ack 1");
+	in(t, "PF. 1:101(100) ack 1 win 257");
+	state(t, SL_TCP_CLOSE_WAIT);
+	out(t, ". 1:1(0) ack 102");
+	t_read(t, 1000, 100);
+	check(t, sl_tcp_at_eof(&t->c->tcp));
+}
+
+/* The accept queue holds backlog + 1; beyond it ACKs are not heard and SYNs dropped, as in Linux.
+ */
+static void backlog(struct t *t)
+{
+	t->h->params.syncookies = 0;
+	t_listen(t, 1);
+	t->l->held = true;
+	for (int i = 0; i < 2; i++) {
+		t->rport = (uint16_t)(5000 + i);
+		t->know_iss = false;
+		in(t, "S 0:0(0) win 32896 <mss 1000>");
+		out(t, "S. 0:0(0) ack 1");
+		in(t, ". 1:1(0) ack 1 win 257");
+	}
+	check(t, t->l->tcp.nchildren == 2);
+	t->rport = 5002;
+	in(t, "S 0:0(0) win 32896 <mss 1000>");
+	quiet(t, 10 * SIM_SECOND);
+	check(t, counted(t, SL_TCPC_LISTEN_OVERFLOWS) > 0);
+	t->l->held = false;
+	t_kick(t);
+	check(t, t->naccepted == 2);
+	t->know_iss = false;
+	in(t, "S 0:0(0) win 32896 <mss 1000>");
+	out(t, "S. 0:0(0) ack 1");
+}
+
+/* With tcp_syncookies 2 nothing is remembered of a SYN, and the connection is made by its ACK. */
+static void cookie(struct t *t)
+{
+	t->h->params.syncookies = 2;
+	t_listen(t, 5);
+	in(t, "S 0:0(0) win 32896 <mss 1400>");
+	out(t, "S. 0:0(0) ack 1 <mss 1460>");
+	check(t, t->h->tcp.nnodes == 0 && counted(t, SL_TCPC_SYN_COOKIES_SENT) == 1);
+	in(t, ". 1:1(0) ack 2 win 257"); /* not ours */
+	out(t, "R 2:2(0)");
+	in(t, "P. 1:11(10) ack 1 win 257");
+	state(t, SL_TCP_ESTABLISHED);
+	out(t, ". 1:1(0) ack 11");
+	check(t, t->c->tcp.mss == 1300); /* the next in the table below 1400 */
+	check(t, counted(t, SL_TCPC_SYN_COOKIES_RECV) == 1);
+}
+
+/* With time stamps the cookie's has the other options. */
+static void cookie_options(struct t *t)
+{
+	t->h->params.syncookies = 2;
+	t_listen(t, 5);
+	in(t, "S 0:0(0) win 32896 <mss 1460,sackOK,TS 100 0,wscale 9>");
+	t->know_ts = true;
+	t->ts0 = 0;
+	out(t, "S. 0:0(0) ack 1 <mss 1460,sackOK,TS * 100,wscale 7>");
+	t->ts0 = t->got[0] ? t->ts0 : 0;
+}
+
+/* A cookie is good for two minutes. */
+static void cookie_old(struct t *t)
+{
+	t->h->params.syncookies = 2;
+	t_listen(t, 5);
+	in(t, "S 0:0(0) win 32896 <mss 1460>");
+	out(t, "S. 0:0(0) ack 1");
+	quiet(t, 121 * SIM_SECOND);
+	in(t, ". 1:1(0) ack 1 win 257");
+	out(t, "R 1:1(0)");
+}
+
+/* A flood turns cookies on by itself (tcp_syncookies 1), and those of the flood cost nothing. */
+static void flood(struct t *t)
+{
+	t_listen(t, 8);
+	for (int i = 0; i < 900; i++) {
+		t->rport = (uint16_t)(6000 + i);
+		in(t, "S 0:0(0) win 32896 <mss 1460>");
+	}
+	check(t, t->l->tcp.nrequests <= 9);
+	check(t, counted(t, SL_TCPC_SYN_COOKIES_SENT) > 800);
+	check(t, skip(t) == 900);
+	t->rport = 5000;
+	t->know_iss = false;
+	in(t, "S 0:0(0) win 32896 <mss 1460>");
+	out(t, "S. 0:0(0) ack 1");
+	in(t, ". 1:1(0) ack 1 win 257");
+	state(t, SL_TCP_ESTABLISHED);
+}
+
+/* TCP_DEFER_ACCEPT: nobody is woken by the bare ACK. */
+static void defer_accept(struct t *t)
+{
+	t_listen(t, 5);
+	t->l->tcp.defer_accept_s = 5;
+	in(t, "S 0:0(0) win 32896 <mss 1000>");
+	out(t, "S. 0:0(0) ack 1");
+	in(t, ". 1:1(0) ack 1 win 257");
+	check(t, t->naccepted == 0);
+	in(t, "P. 1:11(10) ack 1 win 257");
+	check(t, t->naccepted == 1);
+	t_read(t, 100, 10);
+}
+
+/* The listener is closed: children that nobody accepted are reset. */
+static void listener_closed(struct t *t)
+{
+	t_listen(t, 5);
+	t->l->held = true;
+	in(t, "S 0:0(0) win 32896 <mss 1000>");
+	out(t, "S. 0:0(0) ack 1");
+	in(t, ". 1:1(0) ack 1 win 257");
+	sim_listener_free(t->l);
+	t_kick(t);
+	out(t, "R. 1:1(0) ack 1");
+	check(t, t->h->nconns == 0 && t->h->tcp.nnodes == 0);
+}
+
+/* RFC 7413: a cookie is asked for and given; with it data come with the SYN. */
+static void fast_open(struct t *t)
+{
+	t->h->params.tfo = 3;
+	t_listen(t, 5);
+	t->l->tcp.tfo_qlen = 5;
+	in(t, "S 0:0(0) win 32896 <mss 1000,tfo>");
+	out(t, "S. 0:0(0) ack 1 <mss 1460,tfo *>");
+	check(t, t->tfo_len >= 4);
+	in(t, "R 1:1(0)");
+	t->rport++;
+	t->know_iss = false;
+	in(t, "S 0:10(10) win 32896 <mss 1000,tfo =>");
+	out(t, "S. 0:0(0) ack 11");
+	check(t, t->naccepted == 1);
+	t_read(t, 100, 10);
+	t_write(t, 5); /* before the handshake is complete */
+	out(t, "P. 1:6(5) ack 11");
+	in(t, ". 11:11(0) ack 6 win 257");
+	state(t, SL_TCP_ESTABLISHED);
+}
+
+/* A wrong one: the data are ignored, the handshake goes on without. */
+static void fast_open_wrong(struct t *t)
+{
+	t->h->params.tfo = 3;
+	t_listen(t, 5);
+	t->l->tcp.tfo_qlen = 5;
+	t->tfo_len = 8;
+	in(t, "S 0:10(10) win 32896 <mss 1000,tfo =>");
+	out(t, "S. 0:0(0) ack 1");
+	check(t, t->naccepted == 0);
+}
+
+/* RFC 3168 6.1.1 */
+static void ecn_passive(struct t *t)
+{
+	t->h->params.ecn = 2;
+	t_listen(t, 5);
+	in(t, "SEW 0:0(0) win 32896 <mss 1000,sackOK>");
+	out(t, "SE. 0:0(0) ack 1");
+	in(t, ". 1:1(0) ack 1 win 32896");
+	check(t, t->c->tcp.ecn_ok);
+	t->ce = true;
+	in(t, ". 1:1001(1000) ack 1");
+	t->ce = false;
+	out(t, "E. 1:1(0) ack 1001");
+	in(t, ". 1001:2001(1000) ack 1");
+	out(t, "E. 1:1(0) ack 2001");
+	in(t, "W. 2001:3001(1000) ack 1");
+	out(t, ". 1:1(0) ack 3001");
+}
+
+static void ecn_active(struct t *t)
+{
+	t->h->params.ecn = 1;
+	t->h->params.ecn_out = true;
+	t_connect(t);
+	out(t, "SEW 0:0(0)");
+	in(t, "SE. 0:0(0) ack 1 win 32896 <mss 1000,sackOK>");
+	out(t, ". 1:1(0) ack 1");
+	check(t, t->c->tcp.ecn_ok);
+	t_write(t, 2000);
+	out(t, ". 1:1001(1000) ack 1");
+	out(t, "P. 1001:2001(1000) ack 1");
+	in(t, "E. 1:1(0) ack 1001");
+	t_write(t, 1000);
+	check(t, t->c->tcp.cwnd < 10);
+	out(t, "WP. 2001:3001(1000) ack 1");
+}
+
+const struct script scripts[] = {
+	SCRIPT(passive),
+	SCRIPT(passive_ts),
+	SCRIPT(active),
+	SCRIPT(no_options),
+	SCRIPT(wscale_too_large),
+	SCRIPT(syn_lost),
+	SCRIPT(refused),
+	SCRIPT(syn_sent_bad_ack),
+	SCRIPT(simultaneous),
+	SCRIPT(syn_ack_lost),
+	SCRIPT(synack_gives_up),
+	SCRIPT(listen_ack),
+	SCRIPT(nobody),
+	SCRIPT(request_reset),
+	SCRIPT(request_bad_ack),
+	SCRIPT(data_with_ack),
+	SCRIPT(backlog),
+	SCRIPT(cookie),
+	SCRIPT(cookie_options),
+	SCRIPT(cookie_old),
+	SCRIPT(flood),
+	SCRIPT(defer_accept),
+	SCRIPT(listener_closed),
+	SCRIPT(fast_open),
+	SCRIPT(fast_open_wrong),
+	SCRIPT(ecn_passive),
+	SCRIPT(ecn_active),
+	{NULL, NULL},
+};
