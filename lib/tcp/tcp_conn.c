@@ -210,11 +210,11 @@ void sl_tcp_start(struct sl_tcp *c, const struct sl_tcp_key *key, uint32_t iss)
 	c->rcv_wnd = sl_tcp_first_window(c->rcvbuf, c->window_clamp);
 	c->mss_clamp = sl_addr_is_v4(&key->remote) ? 536 : 1220; /* RFC 9293 3.7.1 */
 	c->born_us = c->host->now_us;
+	c->retries = c->probes = c->backoff = 0;
 	sl_tcp_mss_changed(c);
 	c->rcv_mss = sl_min(c->mss, (uint16_t)536);
 	sl_tcp_rtt_init(c);
 	sl_tcp_loss_init(c);
-	c->cc->init(c);
 }
 
 /* RFC 9293 3.10.1 OPEN call, active. */

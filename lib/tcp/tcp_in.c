@@ -169,8 +169,7 @@ static bool check_rst(struct sl_tcp *c, struct arrival *a)
 	return false;
 }
 
-/* Fourth, check the SYN bit (third, security, is nobody's) ---------------------------------------
- */
+/* Third, security: nobody's. Fourth, check the SYN bit ----------------------------------------- */
 
 static bool check_syn(struct sl_tcp *c, struct arrival *a)
 {
@@ -321,7 +320,6 @@ static bool on_fin_acked(struct sl_tcp *c, const struct arrival *a)
 	switch (c->state) {
 	case SL_TCP_FIN_WAIT1:
 		sl_tcp_set_state(c, SL_TCP_FIN_WAIT2);
-		sl_tcp_timer_stop(c);
 		if (!c->orphan || a->len || a->fin)
 			return true;
 		sl_tcp_orphan_fin_wait2(c);
@@ -370,6 +368,9 @@ static void new_mark(struct sl_tcp *c, uint32_t up)
 		return; /* read already, or a replay */
 	if (c->urg_in && sl_seq_le(up, c->rcv_up))
 		return;
+	/* The old urgent byte must not turn into one of the stream when it is the next to read. */
+	if (c->urg_in && !c->oobinline && c->rcv_up == c->copied_seq)
+		sl_tcp_pass_mark(c);
 	c->rcv_up = up;
 	c->urg_in = true;
 	c->urg_have = c->urg_taken = false;
@@ -516,8 +517,7 @@ static void text_and_fin(struct sl_tcp *c, struct arrival *a)
 		process_fin(c);
 }
 
-/* SYN-SENT STATE (3.10.7.3) ---------------------------------------------------------------------
- */
+/* SYN-SENT STATE (3.10.7.3) -------------------------------------------------------------------- */
 
 void sl_tcp_established(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t seq)
 {
@@ -532,6 +532,9 @@ void sl_tcp_established(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t
 		sl_tcp_rtt_sample(c, sl_max(rtt_us, 1u));
 	else if (timestamp_rtt_us(c, seg))
 		sl_tcp_rtt_sample(c, timestamp_rtt_us(c, seg));
+	if (c->retries > 1) /* RFC 5681 3.1: a lost SYN is a sign of congestion */
+		c->cwnd = 1;
+	c->retries = 0;
 	sl_tcp_set_state(c, SL_TCP_ESTABLISHED);
 	sl_tcp_start_buffers(c);
 	sl_tcp_timer_on_acked(c);

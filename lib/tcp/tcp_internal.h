@@ -76,6 +76,8 @@ void sl_tcp_orphan_fin_wait2(struct sl_tcp *c); /* c becomes CLOSED */
 /* tcp_user.c: the user's bytes */
 /* EV_OUT when it is owed and there is room again. */
 void sl_tcp_write_space(struct sl_tcp *c);
+/* The next byte is the urgent one, which does not belong to the stream. */
+void sl_tcp_pass_mark(struct sl_tcp *c);
 /* A new piece at the end of the send queue, empty and charged; NULL: no memory. */
 struct sl_txseg *sl_tcp_snd_new(struct sl_tcp *c);
 

@@ -537,8 +537,7 @@ static bool tfo_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, const st
 	return kept;
 }
 
-/* LISTEN STATE (3.10.7.2) -----------------------------------------------------------------------
- */
+/* LISTEN STATE (3.10.7.2) ---------------------------------------------------------------------- */
 
 static void syn_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct req *r,
 		      const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off, bool *kept,

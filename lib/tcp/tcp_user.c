@@ -283,6 +283,12 @@ static void consume(struct sl_tcp *c, uint32_t n)
 		c->urg_in = c->urg_have = c->urg_taken = false;
 }
 
+void sl_tcp_pass_mark(struct sl_tcp *c)
+{
+	if (c->rx_head != c->rx_tail)
+		consume(c, 1);
+}
+
 /* Copies to the user's memory, or nowhere. */
 static void deliver(struct cursor *u, const uint8_t *src, size_t n, bool trunc)
 {
