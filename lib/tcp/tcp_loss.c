@@ -111,6 +111,8 @@ static void undo_reduction(struct sl_tcp *c, bool unmark)
 			c->ssthresh = c->prior_ssthresh;
 			c->cwr_owed = false;
 		}
+	} else if (is_reducing(c)) { /* a mark was there as well: the reduction holds */
+		c->cwnd = c->ssthresh;
 	}
 	c->can_undo = false;
 	c->cwnd_stamp_us = c->host->now_us;

@@ -406,13 +406,15 @@ void sl_tcp_loss_sack(struct sl_tcp *c, const struct sl_tcp_seg *seg, struct sl_
 	if (is_dsack(seg))
 		take_dsack(c, &seg->sack[k++], a);
 	for (; k < seg->nsack && k < SL_TCP_MAX_SACK; k++) {
-		const struct sl_tcp_block *b = &seg->sack[k];
+		struct sl_tcp_block b = seg->sack[k];
 
-		if (!sl_seq_lt(b->start, b->end) || sl_seq_gt(b->end, c->snd_nxt) ||
-		    sl_seq_le(b->end, seg->ack) || sl_seq_lt(b->start, a->prior_una))
+		if (!sl_seq_lt(b.start, b.end) || sl_seq_gt(b.end, c->snd_nxt) ||
+		    sl_seq_le(b.end, seg->ack) || sl_seq_le(b.end, a->prior_una))
 			continue;
-		take_block(c, b, a);
-		taken[n++] = *b;
+		if (sl_seq_lt(b.start, a->prior_una)) /* of an ACK from the past */
+			b.start = a->prior_una;
+		take_block(c, &b, a);
+		taken[n++] = b;
 	}
 	for (k = 0; k < n; k++)
 		c->sack_seen[k] = taken[k];
