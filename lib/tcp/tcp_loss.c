@@ -288,6 +288,7 @@ static bool finish_recovery(struct sl_tcp *c, struct sl_tcp_ack *a)
 {
 	if (may_undo(c, a))
 		undo_reduction(c, false);
+	c->frto = 0;
 	if (must_hold(c)) {
 		if (!was_retransmitted(c))
 			c->retrans_stamped = false;
@@ -296,7 +297,6 @@ static bool finish_recovery(struct sl_tcp *c, struct sl_tcp_ack *a)
 	end_reduction(c);
 	c->ca = SL_CA_OPEN;
 	c->can_undo = false;
-	c->frto = 0;
 	sl_tcp_rack_recovered(c);
 	return false;
 }
@@ -520,9 +520,11 @@ static void next_state(struct sl_tcp *c, struct sl_tcp_ack *a, bool advanced, bo
 		if (finish_recovery(c, a))
 			return;
 	}
-	if (c->ca == SL_CA_RECOVERY)
+	if (c->ca == SL_CA_RECOVERY) {
 		on_ack_in_recovery(c, a, advanced, dup);
-	else if (c->ca == SL_CA_LOSS)
+		return;
+	}
+	if (c->ca == SL_CA_LOSS)
 		on_ack_in_loss(c, a, advanced, dup);
 	if (c->ca <= SL_CA_CWR)
 		on_ack_otherwise(c, a, advanced, dup);
