@@ -13,7 +13,7 @@
 
 #include "tcp/tcp.h"
 
-#define SIM_MAX_HOSTS 8
+#define SIM_MAX_HOSTS 24
 #define SIM_SECOND    1000000ull
 #define SIM_FOREVER   UINT64_MAX
 
@@ -170,6 +170,9 @@ bool sim_step(struct sim *s, uint64_t until_us);
 void sim_deliver(struct sim *s, struct sim_pkt *p);
 void sim_pkt_free(struct sim *s, struct sim_pkt *p);
 void sim_print(const struct sim *s, const struct sim_pkt *p, const char *what);
+
+/* Dies when c is not sound (sim_check.c). */
+void sim_check_conn(const struct sim *s, const struct sl_tcp *c);
 
 /* Says why, with the run's name (s->what), and aborts. */
 void sim_die(const struct sim *s, const char *fmt, ...) __attribute__((noreturn)) SL_PRINTF(2, 3);

@@ -410,6 +410,9 @@ static void one(uint64_t seed)
 	start(&r);
 	run.moved = s->now_us;
 	while (sim_step(s, SIM_FOREVER)) {
+		for (int i = 0; i < 2 && s->steps % 16 == 0; i++)
+			if (run.end[i].c)
+				sim_check_conn(s, &run.end[i].c->tcp);
 		if (run.end[0].gone && run.end[1].gone)
 			break;
 		if (s->now_us - run.moved > STALL) {

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What bulk flows get of a path: utilisation, fairness, goodput under loss and reordering, and the
+ * buffers' tuning. The bounds are models (below each), not measurements. */
+#include "sim.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MAX_FLOWS 8
+#define MB        1000000.0
+
+struct flow {
+	struct sim_conn *tx, *rx;
+	uint64_t got, mark;
+	char cc[16];
+};
+
+struct path {
+	const char *name;
+	struct sim s;
+	struct sim_host *a, *b;
+	struct sim_pipe *ab, *ba;
+	struct flow flow[MAX_FLOWS];
+	uint32_t nflows;
+};
+
+static struct path path;
+
+static void send_more(struct sim_conn *c)
+{
+	static uint8_t data[65536];
+	struct iovec iov = {data, sizeof(data)};
+
+	while (sl_tcp_write(&c->tcp, &iov, 1, 0, false, false) > 0)
+		;
+	c->host->busy = true;
+}
+
+static void tx_event(struct sim_conn *c, uint32_t events)
+{
+	if (events & SL_TCP_EV_ERROR)
+		sim_die(&path.s, "error %d", c->tcp.error);
+	if (events & (SL_TCP_EV_CONNECTED | SL_TCP_EV_OUT))
+		send_more(c);
+}
+
+static void rx_event(struct sim_conn *c, uint32_t events)
+{
+	static uint8_t buf[65536];
+	struct iovec iov = {buf, sizeof(buf)};
+	long n;
+
+	while ((n = sl_tcp_read(&c->tcp, &iov, 1, 0, false, true)) > 0)
+		path.flow[(size_t)c->tcp.node.key.rport - 1000].got += (uint64_t)n;
+	c->host->busy = true;
+}
+
+static void accepted(struct sim_conn *c)
+{
+	path.flow[(size_t)c->tcp.node.key.rport - 1000].rx = c;
+	rx_event(c, 0);
+}
+
+static const struct sim_app tx_app = {.event = tx_event};
+static const struct sim_app rx_app = {.event = rx_event, .accepted = accepted};
+
+/* rate in bytes a second, round trip, queue in bytes. */
+static void begin(const char *name, double rate, uint32_t rtt_us, double queue)
+{
+	memset(&path, 0, sizeof(path));
+	path.name = name;
+	sim_init(&path.s, 7, 65536, 12);
+	snprintf(path.s.what, sizeof(path.s.what), "%s", name);
+	path.a = sim_host_new(&path.s, false);
+	path.b = sim_host_new(&path.s, false);
+	path.ab = sim_pipe_new(&path.s);
+	path.ba = sim_pipe_new(&path.s);
+	path.ab->rate = (uint64_t)rate;
+	path.ab->queue_bytes = (uint32_t)queue;
+	path.ab->delay_us = path.ba->delay_us = rtt_us / 2;
+	sim_connect_hosts(path.a, path.b, path.ab, path.ba);
+	sim_listen(path.b, 80, 16, &rx_app, NULL);
+}
+
+static void add(const char *cc)
+{
+	struct flow *f = &path.flow[path.nflows];
+
+	f->tx = sim_conn_new(path.a, &tx_app, NULL);
+	sim_check(&path.s, sl_tcp_set_congestion(&f->tx->tcp, cc) == 0);
+	snprintf(f->cc, sizeof(f->cc), "%s", cc);
+	sim_check(&path.s, sim_open(f->tx, (uint16_t)(1000 + path.nflows), path.b, 80) == 0);
+	sim_host_kick(path.a);
+	path.nflows++;
+}
+
+static void mark(void)
+{
+	for (uint32_t i = 0; i < path.nflows; i++)
+		path.flow[i].mark = path.flow[i].got;
+}
+
+/* Runs for so long, says what each flow got; the sum in bytes a second. */
+static double run(double seconds)
+{
+	double sum = 0;
+
+	mark();
+	sim_run(&path.s, path.s.now_us + (uint64_t)(seconds * 1e6));
+	printf("%-24s", path.name);
+	for (uint32_t i = 0; i < path.nflows; i++) {
+		double r = (double)(path.flow[i].got - path.flow[i].mark) / seconds;
+
+		printf(" %s %.3f", path.flow[i].cc, r / MB);
+		sum += r;
+	}
+	printf(" MB/s");
+	if (path.ab->rate)
+		printf(", %.0f %% of the path", sum * 100 / (double)path.ab->rate);
+	printf("; lost %llu, sent again %u, spurious %llu, timeouts %llu, rcvbuf %u\n",
+	       (unsigned long long)path.ab->drops, path.flow[0].tx->tcp.total_retrans,
+	       (unsigned long long)path.a->count[SL_TCPC_SPURIOUS],
+	       (unsigned long long)path.a->count[SL_TCPC_RTO],
+	       path.flow[0].rx ? path.flow[0].rx->tcp.rcvbuf : 0);
+	return sum;
+}
+
+static void end(void)
+{
+	for (uint32_t i = 0; i < path.nflows; i++) {
+		sim_close(path.flow[i].tx, 0);
+		if (path.flow[i].rx)
+			sim_close(path.flow[i].rx, 0);
+	}
+	sim_fini(&path.s);
+}
+
+/* Jain's index of what they got since the mark. */
+static double jain(void)
+{
+	double sum = 0, squares = 0;
+
+	for (uint32_t i = 0; i < path.nflows; i++) {
+		double g = (double)(path.flow[i].got - path.flow[i].mark);
+
+		sum += g;
+		squares += g * g;
+	}
+	return sum * sum / (path.nflows * squares);
+}
+
+#define want(cond) sim_check(&path.s, cond)
+
+/* A queue of one bandwidth-delay product: the path is always full. */
+static void utilisation(const char *cc)
+{
+	begin("utilisation", 10 * MB, 20000, 0.02 * 10 * MB);
+	add(cc);
+	run(3);
+	want(run(20) > 0.93 * 10 * MB);
+	end();
+}
+
+/* A shallow queue, a fifth of it: CUBIC keeps 0.7 at a loss, Reno half. */
+static void shallow(const char *cc, double share)
+{
+	begin("shallow queue", 10 * MB, 20000, 0.004 * 10 * MB);
+	add(cc);
+	run(3);
+	want(run(30) > share * 10 * MB);
+	end();
+}
+
+/* Flows of one kind and one RTT share, one that begins late too. */
+static void fairness(const char *cc, uint32_t n)
+{
+	begin("fairness", 5 * MB, 20000, 0.03 * 5 * MB);
+	add(cc);
+	run(3);
+	for (uint32_t i = 1; i < n; i++)
+		add(cc);
+	run(20);
+	want(run(60) > 0.9 * 5 * MB);
+	printf("  index %.3f\n", jain());
+	want(jain() > 0.9);
+	end();
+}
+
+/* CUBIC beside Reno at a small product: its Reno-friendly region (RFC 9438 4.3). */
+static void friendly(void)
+{
+	begin("cubic beside reno", 1 * MB, 20000, 0.03 * 1 * MB);
+	add("cubic");
+	add("reno");
+	run(20);
+	run(60);
+	printf("  index %.3f\n", jain());
+	want(jain() > 0.75);
+	end();
+}
+
+/* Random loss: the model of Reno, MSS / RTT * sqrt(3 / 2p) (Mathis and others, 1997). */
+static void random_loss(const char *cc, double p, double least)
+{
+	double model = 1448 / 0.02 * sqrt(1.5 / p);
+
+	begin("random loss", 100 * MB, 20000, 4 * MB);
+	path.ab->loss_ppm = (uint32_t)(p * 1e6);
+	add(cc);
+	run(5);
+	model = run(60) / model;
+	printf("  %.2f of the model\n", model);
+	want(model > least);
+	end();
+}
+
+/* A long fat path: both buffers have to grow. */
+static void tuning(void)
+{
+	begin("long fat path", 50 * MB, 40000, 2 * MB);
+	add("cubic");
+	run(10);
+	want(run(10) > 0.8 * 50 * MB);
+	want(path.flow[0].rx->tcp.rcvbuf > 2 * MB);
+	end();
+}
+
+/* RFC 8985: reordering within a quarter of a round trip is not taken for loss for long. */
+static void reordering(void)
+{
+	begin("reordering", 10 * MB, 20000, 0.04 * 10 * MB);
+	path.ab->reorder_ppm = 20000;
+	path.ab->reorder_us = 4000;
+	add("cubic");
+	run(5);
+	want(run(20) > 0.8 * 10 * MB);
+	end();
+}
+
+/* ECN: the queue stays short, and nothing is lost. */
+static void marking(void)
+{
+	uint64_t lost;
+
+	begin("ECN", 10 * MB, 20000, 1 * MB);
+	path.ab->mark_bytes = 60000;
+	path.a->params.ecn = path.b->params.ecn = 1;
+	path.a->params.ecn_out = path.b->params.ecn_out = true;
+	add("cubic");
+	run(5);
+	lost = path.ab->drops;
+	want(run(20) > 0.8 * 10 * MB);
+	want(path.ab->marks > 0 && path.ab->drops == lost);
+	end();
+}
+
+/* Nothing between them: a local network with a fifth of a millisecond. */
+static void local(void)
+{
+	begin("local", 1000 * MB, 200, 1 * MB);
+	add("cubic");
+	run(0.1);
+	want(run(0.2) > 0.85 * 1000 * MB);
+	end();
+}
+
+int main(void)
+{
+	utilisation("cubic");
+	utilisation("reno");
+	shallow("cubic", 0.85);
+	shallow("reno", 0.7);
+	fairness("cubic", 2);
+	fairness("reno", 2);
+	fairness("cubic", 5);
+	friendly();
+	random_loss("reno", 0.01, 0.75);
+	random_loss("cubic", 0.01, 0.75);
+	random_loss("cubic", 0.001, 0.75);
+	tuning();
+	reordering();
+	marking();
+	local();
+	return 0;
+}
