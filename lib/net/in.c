@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The way in: from a received frame to the protocol's handler of the socket it is for. */
+#include "net/icmp.h"
 #include "net/net.h"
 
 #include "steer.h"
@@ -43,14 +44,34 @@ static void read_stamp(struct sl_in *in, const struct sl_rx_desc *desc, const st
 	       sizeof(in->stamp_ns));
 }
 
+/* What may come for an object of a kind. An error about a segment is brought to TCP; of datagrams
+ * the kernel has the shadow, which tells. */
+static bool fits(uint32_t kind, uint8_t proto)
+{
+	switch (proto) {
+	case IPPROTO_UDP:
+		return kind == SL_SLOT_UDP || kind == SL_SLOT_FAN;
+	case IPPROTO_TCP:
+	case IPPROTO_ICMP:
+	case IPPROTO_ICMPV6:
+		return sl_slot_is_tcp(kind);
+	}
+	return false;
+}
+
 static enum sl_parse_result parse(struct sl_in *in, const struct sl_rx_desc *desc,
 				  const struct sl_meta *m)
 {
+	in->proto = m->proto;
 	in->pkt.data = sl_frame_ptr(desc->frame) + desc->off;
 	in->pkt.len = desc->len;
 	in->pkt.l3 = m->l3;
 	in->pkt.l4 = m->l4;
-	return sl_parse_udp(&in->pkt, in->partial_ok);
+	if (sl_likely(m->proto == IPPROTO_UDP))
+		return sl_parse_udp(&in->pkt, in->partial_ok);
+	if (m->proto == IPPROTO_TCP)
+		return sl_parse_tcp(&in->pkt, in->partial_ok, &in->seg);
+	return sl_parse_icmp(&in->pkt, m->proto);
 }
 
 /* Returns whether the frame was kept. */
@@ -69,6 +90,10 @@ static bool input(struct sl_in *in, const struct sl_rx_desc *desc)
 		in->stats->rx_stale++;
 		return false;
 	}
+	if (sl_unlikely(!fits(sl_load(&s->kind), m.proto))) {
+		in->stats->rx_bad_meta++;
+		return false;
+	}
 	switch (parse(in, desc, &m)) {
 	case SL_PARSE_LEN:
 		in->stats->rx_bad_len++;
@@ -83,6 +108,10 @@ static bool input(struct sl_in *in, const struct sl_rx_desc *desc)
 	in->off = desc->off;
 	in->slot = m.slot;
 	read_stamp(in, desc, &m);
+	if (sl_unlikely(m.proto != IPPROTO_UDP && m.proto != IPPROTO_TCP)) {
+		sl_icmp_input(s, in);
+		return false;
+	}
 	return sl_in_dispatch(s, in);
 }
 

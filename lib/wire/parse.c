@@ -139,3 +139,22 @@ enum sl_parse_result sl_parse_tcp(struct sl_pkt *p, bool partial_ok, struct sl_t
 	s->ce = (p->tos & 3) == 3; /* RFC 3168 5 */
 	return SL_PARSE_OK;
 }
+
+/* RFC 792, RFC 4443 2.3: only the latter has a pseudo-header. */
+enum sl_parse_result sl_parse_icmp(struct sl_pkt *p, uint8_t proto)
+{
+	const uint8_t *icmp = p->data + p->l4;
+	uint32_t end, len;
+
+	if (!parse_ip(p, proto, &end) || p->l4 + 8u > end || p->v6 != (proto == IPPROTO_ICMPV6))
+		return SL_PARSE_LEN;
+	len = end - p->l4;
+	p->payload = (uint16_t)(p->l4 + 8);
+	p->payload_len = (uint16_t)(len - 8);
+	if (!ip_sum_ok(p))
+		return SL_PARSE_CSUM;
+	if (p->v6)
+		return l4_sum_ok(p, proto, (uint16_t)len, icmp + 2, false) ? SL_PARSE_OK
+									   : SL_PARSE_CSUM;
+	return sl_csum_fold(sl_csum_add(0, icmp, len)) == 0 ? SL_PARSE_OK : SL_PARSE_CSUM;
+}

@@ -49,6 +49,10 @@ enum sl_parse_result { SL_PARSE_OK, SL_PARSE_LEN, SL_PARSE_CSUM };
  * Fills the rest of p. */
 enum sl_parse_result sl_parse_udp(struct sl_pkt *p, bool partial_ok);
 
+/* The same for an ICMP message of 8 bytes at least; proto: IPPROTO_ICMP or IPPROTO_ICMPV6, of which
+ * the IP version must be. The payload is what follows the 8 bytes. */
+enum sl_parse_result sl_parse_icmp(struct sl_pkt *p, uint8_t proto);
+
 static inline void sl_pkt_saddr(const struct sl_pkt *p, struct sl_addr *a)
 {
 	const uint8_t *h = p->data + p->l3;

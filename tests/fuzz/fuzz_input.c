@@ -213,6 +213,7 @@ static void inject(const struct step *s, const uint8_t *data, size_t size)
 		m.magic = SL_META_MAGIC;
 		m.slot = slot_of[s->slot % KINDS];
 		m.gen = sl_slots[m.slot].gen;
+		m.proto = IPPROTO_UDP;
 	}
 	if (s->flags & GOOD_OFFS)
 		find_offsets(f, d.len, &m);

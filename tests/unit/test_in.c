@@ -196,6 +196,80 @@ static void test_partial_checksum_by_device(void **state)
 	}
 }
 
+/* A segment in a frame, as packet() makes a datagram. */
+static struct sl_rx_desc segment(void)
+{
+	struct sl_udp_build b = udp_between("10.0.0.1", 1000, "10.0.0.2", 2000);
+	struct sl_tcp_seg s = {.seq = 7, .flags = SL_TCP_ACK, .opts = SL_TCPO_TS, .len = 5};
+	struct sl_rx_desc d = {sl_frame_get(&cache), 256, 0};
+	struct sl_meta m = {.magic = SL_META_MAGIC,
+			    .proto = IPPROTO_TCP,
+			    .slot = slot,
+			    .gen = sl_slots[slot].gen};
+	uint8_t *payload = sl_frame_ptr(d.frame) + 512, *f;
+	struct sl_tcp_hdr h;
+
+	memcpy(payload, "hello", 5);
+	sl_build_tcp_hdr(&h, &b);
+	f = sl_build_tcp(&h, &s, payload, 1, sl_csum_add(0, payload, 5));
+	d.off = (uint16_t)(f - sl_frame_ptr(d.frame));
+	d.len = (uint16_t)(payload + 5 - f);
+	m.l3 = h.l3;
+	m.l4 = h.l4;
+	memcpy(f - sizeof(m), &m, sizeof(m));
+	return d;
+}
+
+static void test_segment(void **state)
+{
+	static const enum sl_slot_kind kinds[] = {SL_SLOT_TCP, SL_SLOT_TCP_LISTEN};
+
+	for (unsigned i = 0; i < sl_array_len(kinds); i++) {
+		struct sl_rx_desc d = segment();
+
+		sl_in_register(kinds[i], handler);
+		sl_slot_set(slot, kinds[i], &object);
+		sl_net_input(&in, &d);
+		assert_int_equal(handled, i + 1);
+		assert_int_equal(in.proto, IPPROTO_TCP);
+		assert_int_equal(in.seg.seq, 7);
+		assert_int_equal(in.seg.len, 5);
+		assert_int_equal(in.seg.opts, SL_TCPO_TS);
+		assert_memory_equal(in.pkt.data + in.pkt.payload, "hello", 5);
+	}
+}
+
+/* A protocol's packet is for a slot of its kind, whatever the record says. */
+static void test_protocol_of_another_kind(void **state)
+{
+	struct sl_rx_desc d = segment();
+
+	sl_net_input(&in, &d);
+	assert_int_equal(stats.rx_bad_meta, 1);
+	d = segment();
+	sl_frame_ptr(d.frame)[d.off - sizeof(struct sl_meta) + offsetof(struct sl_meta, proto)] =
+		IPPROTO_UDP;
+	sl_net_input(&in, &d);
+	assert_int_equal(stats.rx_bad_len, 1);
+	for (unsigned proto = 0; proto < 256; proto++) {
+		if (proto == IPPROTO_UDP)
+			continue;
+		d = good();
+		meta(&d)->proto = (uint8_t)proto;
+		sl_net_input(&in, &d);
+	}
+	assert_int_equal(stats.rx_bad_meta, 256);
+	sl_slot_set(slot, SL_SLOT_TCP, &object);
+	d = good();
+	sl_net_input(&in, &d);
+	assert_int_equal(stats.rx_bad_meta, 257);
+	d = good();
+	meta(&d)->proto = IPPROTO_TCP;
+	sl_net_input(&in, &d);
+	assert_int_equal(stats.rx_bad_len, 2);
+	assert_int_equal(handled, 0);
+}
+
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
@@ -210,6 +284,8 @@ int main(void)
 		T(test_hostile_offsets),
 		T(test_damage_is_counted),
 		T(test_partial_checksum_by_device),
+		T(test_segment),
+		T(test_protocol_of_another_kind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -157,6 +157,7 @@ static bool send_to(struct host *h, uint32_t slot)
 		memcpy(payload, &n, sizeof(n));
 		f = sl_build_udp(&hdr, payload, sizeof(n), 1, sl_csum_add(0, payload, sizeof(n)));
 		m = (struct sl_meta){.magic = SL_META_MAGIC,
+				     .proto = IPPROTO_UDP,
 				     .l3 = hdr.l3,
 				     .l4 = hdr.l4,
 				     .slot = slot,

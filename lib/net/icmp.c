@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* ICMP errors about segments of ours. The kernel knows nothing of these connections, so the
+ * steering program brings the errors here; what they say is looked at, not believed. */
+#include "net/icmp.h"
+
+#include <errno.h>
+#include <linux/icmp.h>
+#include <linux/icmpv6.h>
+
+#define MIN_PMTU4 552u  /* ip_rt_min_pmtu: a smaller one is an attack, or a router of 1983 */
+#define MIN_PMTU6 1280u /* RFC 8200 5 */
+
+static sl_icmp_handler handlers[SL_SLOT_KINDS];
+
+void sl_in_register_icmp(enum sl_slot_kind kind, sl_icmp_handler handler)
+{
+	handlers[kind] = handler;
+}
+
+struct meaning {
+	int err;
+	bool hard;
+};
+
+/* As Linux' icmp_err_convert (net/ipv4/icmp.c) and tab_unreach (net/ipv6/icmp.c). */
+static const struct meaning unreach4[] = {
+	[ICMP_NET_UNREACH] = {ENETUNREACH, false},    [ICMP_HOST_UNREACH] = {EHOSTUNREACH, false},
+	[ICMP_PROT_UNREACH] = {ENOPROTOOPT, true},    [ICMP_PORT_UNREACH] = {ECONNREFUSED, true},
+	[ICMP_FRAG_NEEDED] = {EMSGSIZE, false},       [ICMP_SR_FAILED] = {EOPNOTSUPP, false},
+	[ICMP_NET_UNKNOWN] = {ENETUNREACH, true},     [ICMP_HOST_UNKNOWN] = {EHOSTDOWN, true},
+	[ICMP_HOST_ISOLATED] = {ENONET, true},        [ICMP_NET_ANO] = {ENETUNREACH, true},
+	[ICMP_HOST_ANO] = {EHOSTUNREACH, true},       [ICMP_NET_UNR_TOS] = {ENETUNREACH, false},
+	[ICMP_HOST_UNR_TOS] = {EHOSTUNREACH, false},  [ICMP_PKT_FILTERED] = {EHOSTUNREACH, true},
+	[ICMP_PREC_VIOLATION] = {EHOSTUNREACH, true}, [ICMP_PREC_CUTOFF] = {EHOSTUNREACH, true},
+};
+static const struct meaning unreach6[] = {
+	[ICMPV6_NOROUTE] = {ENETUNREACH, false},
+	[ICMPV6_ADM_PROHIBITED] = {EACCES, true},
+	[ICMPV6_NOT_NEIGHBOUR] = {EHOSTUNREACH, false},
+	[ICMPV6_ADDR_UNREACH] = {EHOSTUNREACH, false},
+	[ICMPV6_PORT_UNREACH] = {ECONNREFUSED, true},
+	[ICMPV6_POLICY_FAIL] = {EACCES, true},
+	[ICMPV6_REJECT_ROUTE] = {EACCES, true},
+};
+
+static uint32_t get_be32(const uint8_t *p)
+{
+	return (uint32_t)sl_get_be16(p) << 16 | sl_get_be16(p + 2);
+}
+
+static bool says4(struct sl_in_icmp *e, const uint8_t *icmp)
+{
+	if (e->type == ICMP_TIME_EXCEEDED) {
+		e->err = EHOSTUNREACH;
+		return true;
+	}
+	if (e->type != ICMP_DEST_UNREACH || e->code >= sl_array_len(unreach4))
+		return false;
+	e->err = unreach4[e->code].err;
+	e->hard = unreach4[e->code].hard;
+	if (e->code == ICMP_FRAG_NEEDED) /* RFC 1191 4; 0 of a router that does not know it */
+		e->mtu = sl_max((uint32_t)sl_get_be16(icmp + 6), MIN_PMTU4) - 20;
+	return true;
+}
+
+static bool says6(struct sl_in_icmp *e, const uint8_t *icmp)
+{
+	switch (e->type) {
+	case ICMPV6_PKT_TOOBIG:
+		e->err = EMSGSIZE;
+		e->mtu = sl_max(get_be32(icmp + 4), MIN_PMTU6);
+		e->mtu = sl_min(e->mtu, 65535u) - 40;
+		return true;
+	case ICMPV6_TIME_EXCEED:
+		e->err = EHOSTUNREACH;
+		return true;
+	case ICMPV6_DEST_UNREACH:
+		if (e->code >= sl_array_len(unreach6))
+			return false;
+		e->err = unreach6[e->code].err;
+		e->hard = unreach6[e->code].hard;
+		return true;
+	}
+	return false;
+}
+
+/* The segment that it is about: addresses, ports and sequence number are always there (RFC 792).
+ * It was sent by the address that got the error. */
+static bool read_segment(const struct sl_pkt *p, struct sl_in_icmp *e)
+{
+	struct sl_pkt inner = *p;
+	const uint8_t *ip = p->data + p->payload;
+	struct sl_addr to;
+	uint32_t hlen;
+
+	if (p->payload_len < 28 || ip[0] >> 4 != (p->v6 ? 6 : 4))
+		return false;
+	hlen = p->v6 ? 40 : (ip[0] & 15) * 4u;
+	if (hlen < 20 || p->payload_len < hlen + 8)
+		return false;
+	if (ip[p->v6 ? 6 : 9] != IPPROTO_TCP || (!p->v6 && sl_get_be16(ip + 6) & 0x1fff))
+		return false;
+	inner.l3 = p->payload;
+	sl_pkt_saddr(&inner, &e->local);
+	sl_pkt_daddr(&inner, &e->remote);
+	sl_pkt_daddr(p, &to);
+	ip += hlen;
+	e->lport = sl_get_be16(ip);
+	e->rport = sl_get_be16(ip + 2);
+	e->seq = get_be32(ip + 4);
+	return sl_addr_eq(&to, &e->local);
+}
+
+void sl_icmp_input(const struct sl_slot *s, struct sl_in *in)
+{
+	sl_icmp_handler handler = handlers[sl_load(&s->kind)];
+	const uint8_t *icmp = in->pkt.data + in->pkt.l4;
+	struct sl_in_icmp e = {.type = icmp[0], .code = icmp[1], .v6 = in->pkt.v6};
+
+	if (!handler || !(e.v6 ? says6(&e, icmp) : says4(&e, icmp)))
+		return;
+	if (read_segment(&in->pkt, &e))
+		handler(s->obj, &e, in);
+}
