@@ -28,6 +28,7 @@ enum sl_parse {
 	SL_PARSE_NOT_IP,
 	SL_PARSE_FRAGMENT,
 	SL_PARSE_UNKNOWN,
+	SL_PARSE_ICMP, /* of the IP version that it belongs to; l4 is where it starts */
 };
 
 struct sl_vlan_hdr {
@@ -246,6 +247,8 @@ static __always_inline int sl_parse_l4(struct sl_pkt *p)
 		l4 = sl_at(p, p->l4, sizeof(struct udphdr));
 	else if (p->proto == IPPROTO_TCP)
 		l4 = sl_at(p, p->l4, sizeof(struct tcphdr));
+	else if (p->proto == (p->v6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP))
+		return SL_PARSE_ICMP;
 	else
 		return SL_PARSE_UNKNOWN;
 	if (!l4)

@@ -123,7 +123,21 @@ static __always_inline int load_src(const struct sl_pkt *p, __u32 src[4])
 	return 0;
 }
 
-static __always_inline struct sl_claim *find_flow(const struct sl_pkt *p)
+/* Which end of a packet is this host: what came is for its destination, what an ICMP error is about
+ * was sent by its source. Its port is always in dst_port. */
+enum side { OUR_DST, OUR_SRC };
+
+static __always_inline int load_local(const struct sl_pkt *p, enum side ours, __u32 a[4])
+{
+	return ours == OUR_DST ? load_dst(p, a) : load_src(p, a);
+}
+
+static __always_inline int load_remote(const struct sl_pkt *p, enum side ours, __u32 a[4])
+{
+	return ours == OUR_DST ? load_src(p, a) : load_dst(p, a);
+}
+
+static __always_inline struct sl_claim *find_flow(const struct sl_pkt *p, enum side ours)
 {
 	struct sl_flow_key key = {
 		.local_port = p->dst_port,
@@ -132,14 +146,14 @@ static __always_inline struct sl_claim *find_flow(const struct sl_pkt *p)
 		.vlan = p->vlan,
 	};
 
-	if (load_dst(p, (__u32 *)key.local) || load_src(p, (__u32 *)key.remote))
+	if (load_local(p, ours, (__u32 *)key.local) || load_remote(p, ours, (__u32 *)key.remote))
 		return 0;
 	return bpf_map_lookup_elem(&flows, &key);
 }
 
 /* Most specific first, as the kernel does: flow, address and port, port alone. */
-static __always_inline struct sl_claim *find_claim(const struct sl_pkt *p, __u32 bits,
-						   enum match *match)
+static __always_inline struct sl_claim *find_claim(const struct sl_pkt *p, enum side ours,
+						   __u32 bits, enum match *match)
 {
 	struct sl_endpoint_key key = {
 		.local_port = p->dst_port,
@@ -150,11 +164,11 @@ static __always_inline struct sl_claim *find_claim(const struct sl_pkt *p, __u32
 
 	if (bits & SL_PORT_FLOW) {
 		*match = MATCH_FLOW;
-		claim = find_flow(p);
+		claim = find_flow(p, ours);
 		if (claim)
 			return claim;
 	}
-	if (load_dst(p, (__u32 *)key.local))
+	if (load_local(p, ours, (__u32 *)key.local))
 		return 0;
 	if (bits & SL_PORT_ENDPOINT) {
 		*match = MATCH_ENDPOINT;
@@ -182,12 +196,12 @@ static __always_inline __u32 mix(__u64 h)
 	return h;
 }
 
-static __always_inline __u32 flow_hash(const struct sl_pkt *p)
+static __always_inline __u32 flow_hash(const struct sl_pkt *p, enum side ours)
 {
 	__u64 h = (__u64)p->src_port << 32 | (__u32)p->dst_port << 16 | p->proto;
 	__u32 src[4], dst[4];
 
-	if (load_src(p, src) || load_dst(p, dst))
+	if (load_remote(p, ours, src) || load_local(p, ours, dst))
 		return 0;
 	h = h * 31 + ((__u64)src[0] << 32 | src[1]);
 	h = h * 31 + ((__u64)src[2] << 32 | src[3]);
@@ -291,6 +305,20 @@ static __always_inline int redirect(struct xdp_md *ctx, const struct sl_pkt *p,
 	return bpf_redirect_map(&lanes, xsk, XDP_PASS);
 }
 
+/* Whose the packet is, or NULL: the kernel's. */
+static __always_inline struct sl_claim *whose(const struct sl_pkt *p, enum side ours, __u32 bits,
+					      enum match *match)
+{
+	struct sl_claim *claim = find_claim(p, ours, bits, match);
+
+	if (!claim || !(claim->flags & (SL_CLAIM_GROUP | SL_CLAIM_PASS)))
+		return claim;
+	if (claim->flags & SL_CLAIM_PASS)
+		return 0;
+	/* ten multiplications that others need not pay */
+	return pick_target(claim->slot, flow_hash(p, ours));
+}
+
 /* Some look-up can succeed for the port. */
 static __always_inline int steer_port(struct xdp_md *ctx, const struct sl_pkt *p, __u32 bits,
 				      struct sl_counters *c)
@@ -303,17 +331,99 @@ static __always_inline int steer_port(struct xdp_md *ctx, const struct sl_pkt *p
 	cfg = bpf_map_lookup_elem(&config, &zero);
 	if (!cfg || !is_for_us(p, cfg))
 		goto miss;
-	claim = find_claim(p, bits, &match);
+	claim = whose(p, OUR_DST, bits, &match);
 	if (!claim)
 		goto miss;
-	if (claim->flags & SL_CLAIM_GROUP) { /* ten multiplications that others need not pay */
-		claim = pick_target(claim->slot, flow_hash(p));
-		if (!claim)
-			goto miss;
-	}
 	return redirect(ctx, p, claim, match, c, cfg);
 miss:
 	c->pass_miss++;
+	return XDP_PASS;
+}
+
+/* linux/icmp.h needs headers of the host's C library. */
+#define ICMP_LEN            8
+#define ICMP_DEST_UNREACH   3
+#define ICMP_TIME_EXCEEDED  11
+#define ICMPV6_DEST_UNREACH 1
+#define ICMPV6_PKT_TOOBIG   2
+#define ICMPV6_TIME_EXCEED  3
+
+/* Errors that are about one packet: unreachable, too big, time exceeded. */
+static __always_inline int is_icmp_error(const struct sl_pkt *p)
+{
+	__u8 *icmp = sl_at(p, p->l4, ICMP_LEN);
+
+	if (!icmp)
+		return 0;
+	if (p->v6)
+		return *icmp == ICMPV6_DEST_UNREACH || *icmp == ICMPV6_PKT_TOOBIG ||
+		       *icmp == ICMPV6_TIME_EXCEED;
+	return *icmp == ICMP_DEST_UNREACH || *icmp == ICMP_TIME_EXCEEDED;
+}
+
+/* The segment of ours that the error brings back: addresses and ports, of which ours is dst_port.
+ * Other protocols' packets are not found: their sockets hear of errors through the shadow. */
+static __always_inline int parse_inner(struct sl_pkt *in)
+{
+	struct tcphdr *tcp;
+
+	if (in->v6) {
+		struct ipv6hdr *ip = sl_at(in, in->l3, sizeof(*ip));
+
+		if (!ip || ip->version != 6)
+			return -1;
+		in->proto = ip->nexthdr;
+		in->l4 = in->l3 + sizeof(*ip);
+	} else {
+		struct iphdr *ip = sl_at(in, in->l3, sizeof(*ip));
+
+		if (!ip || ip->version != 4 || ip->frag_off & bpf_htons(0x1fff))
+			return -1;
+		in->proto = ip->protocol;
+		in->l4 = in->l3 + ip->ihl * 4;
+	}
+	tcp = sl_at(in, in->l4, 8); /* RFC 792: no more need be there */
+	if (!tcp || in->proto != IPPROTO_TCP)
+		return -1;
+	in->dst_port = bpf_ntohs(tcp->source);
+	in->src_port = bpf_ntohs(tcp->dest);
+	return 0;
+}
+
+/* An ICMP message. The kernel holds no connection that an error about a claimed segment could be
+ * for, so user space gets it. Global as the walks of parse.bpf.h are. */
+__noinline int steer_icmp(struct xdp_md *ctx, __u32 l3, __u32 l4, __u32 vlan, __u32 v6)
+{
+	struct sl_pkt p = sl_view(ctx), inner;
+	enum match match = MATCH_NONE;
+	struct sl_port_config *cfg;
+	struct sl_counters *c;
+	struct sl_claim *claim;
+	__u32 key = 0;
+	__u64 *bits;
+
+	c = bpf_map_lookup_elem(&counters, &key);
+	cfg = bpf_map_lookup_elem(&config, &key);
+	if (!c || !cfg || l3 > SL_MAX_L4 || l4 > SL_MAX_L4)
+		return XDP_PASS;
+	p.l3 = l3;
+	p.l4 = l4;
+	p.vlan = vlan;
+	p.v6 = v6;
+	p.proto = v6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP;
+	inner = p;
+	inner.l3 = l4 + ICMP_LEN;
+	if (!is_for_us(&p, cfg) || !is_icmp_error(&p) || parse_inner(&inner))
+		goto pass;
+	key = 65536 + inner.dst_port;
+	bits = bpf_map_lookup_elem(&ports, &key);
+	if (!bits || !*bits)
+		goto pass;
+	claim = whose(&inner, OUR_SRC, *bits, &match);
+	if (claim)
+		return redirect(ctx, &p, claim, match, c, cfg);
+pass:
+	c->pass_unknown++;
 	return XDP_PASS;
 }
 
@@ -337,6 +447,8 @@ int steer(struct xdp_md *ctx)
 	case SL_PARSE_FRAGMENT:
 		c->pass_fragment++;
 		return XDP_PASS;
+	case SL_PARSE_ICMP:
+		return steer_icmp(ctx, p.l3, p.l4, p.vlan, p.v6);
 	default:
 		c->pass_unknown++;
 		return XDP_PASS;

@@ -132,7 +132,8 @@ struct sl_counters {
 #define SL_META_MAGIC 0x51c2
 struct sl_meta {
 	__u16 magic;
-	__u8 proto; /* IPPROTO_UDP or IPPROTO_TCP */
+	__u8 proto; /* IPPROTO_UDP, IPPROTO_TCP; IPPROTO_ICMP or _ICMPV6: an error about a segment
+		     */
 	__u8 flags; /* SL_META_* */
 	__u16 l3;   /* offset of the IP header from the start of the frame */
 	__u16 l4;   /* offset of the TCP/UDP header */

@@ -285,6 +285,15 @@ static void local(const char *text)
 	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.locals), &k, &one, 0), 0);
 }
 
+static void set_group(uint32_t index, uint32_t count)
+{
+	struct sl_group g = {.count = count};
+
+	for (uint32_t i = 0; i < sl_array_len(g.target); i++)
+		g.target[i] = claim_of(i);
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.groups), &index, &g, 0), 0);
+}
+
 static void clear_map(struct bpf_map *map)
 {
 	uint8_t key[64];
@@ -399,6 +408,138 @@ static void test_tcp(void **state)
 	assert_int_equal(m.proto, IPPROTO_TCP);
 	flow(A4, B4, IPPROTO_TCP, 9);
 	assert_steered(&f, redirect_flow, 9);
+}
+
+/* A connection of a claimed port that is the kernel's. */
+static void test_flow_that_passes(void **state)
+{
+	struct sl_flow_key k = {.local_port = DPORT, .remote_port = SPORT, .proto = IPPROTO_TCP};
+	struct sl_claim c = claim_of(4), pass = {.flags = SL_CLAIM_PASS};
+	struct frame f;
+
+	add_endpoint(A4, DPORT, IPPROTO_TCP, 0, &c);
+	addr(k.local, A4);
+	addr(k.remote, B4);
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.flows), &k, &pass, 0), 0);
+	set_bit(IPPROTO_TCP, DPORT, SL_PORT_FLOW);
+	eth(&f);
+	ip4(&f, A4, IPPROTO_TCP, NULL, 0);
+	tcp(&f, SPORT, DPORT);
+	assert_pass(&f, pass_miss);
+	eth(&f);
+	ip4(&f, A4, IPPROTO_TCP, NULL, 0);
+	tcp(&f, SPORT + 1, DPORT);
+	assert_steered(&f, redirect_endpoint, 4);
+}
+
+/* An error from a router about a segment (or datagram) that DPORT sent to SPORT. */
+static struct frame icmp(bool v6, uint8_t type, uint8_t proto)
+{
+	uint8_t head[8] = {type}, ports_seq[8] = {0};
+	struct frame f, inner;
+
+	eth(&f);
+	eth(&inner);
+	if (v6) {
+		ip6(&inner, B6, proto);
+		memcpy(inner.b + inner.l3 + 8, inner.b + inner.l3 + 24, 16);
+		inet_pton(AF_INET6, A6, inner.b + inner.l3 + 8);
+		inet_pton(AF_INET6, B6, inner.b + inner.l3 + 24);
+		ip6(&f, A6, IPPROTO_ICMPV6);
+	} else {
+		ip4(&inner, B4, proto, NULL, 0);
+		inet_pton(AF_INET, A4, inner.b + inner.l3 + 12);
+		ip4(&f, A4, IPPROTO_ICMP, NULL, 0);
+	}
+	f.l4 = f.len;
+	put(&f, head, 8);
+	put(&f, inner.b + inner.l3, inner.len - inner.l3);
+	ports_seq[0] = DPORT >> 8;
+	ports_seq[1] = DPORT & 0xff;
+	ports_seq[2] = SPORT >> 8;
+	ports_seq[3] = SPORT & 0xff;
+	put(&f, ports_seq, 8);
+	return f;
+}
+
+static void test_icmp_follows_the_flow(void **state)
+{
+	static const uint8_t types[][2] = {{0, 3}, {0, 11}, {1, 1}, {1, 2}, {1, 3}};
+	struct frame f;
+	struct sl_meta m;
+
+	flow(A4, B4, IPPROTO_TCP, 1);
+	flow(A6, B6, IPPROTO_TCP, 2);
+	for (unsigned i = 0; i < sl_array_len(types); i++) {
+		bool v6 = types[i][0];
+
+		f = icmp(v6, types[i][1], IPPROTO_TCP);
+		m = assert_steered(&f, redirect_flow, v6 ? 2 : 1);
+		assert_int_equal(m.proto, v6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP);
+		for (f.len--; f.len >= 14; f.len--) {
+			struct result r = run(&f);
+
+			assert_int_equal(r.verdict, XDP_PASS);
+			assert_int_equal(r.c.pass_unknown + r.c.pass_not_ip, 1);
+		}
+	}
+}
+
+static void test_icmp_to_endpoints(void **state)
+{
+	struct sl_claim c = claim_of(3), g = {.slot = 3, .flags = SL_CLAIM_GROUP};
+	struct frame f = icmp(false, 3, IPPROTO_TCP), seg;
+
+	add_endpoint(A4, DPORT, IPPROTO_TCP, 0, &c);
+	assert_steered(&f, redirect_endpoint, 3);
+	add_endpoint("::", DPORT, IPPROTO_TCP, 0, &c);
+	f = icmp(true, 1, IPPROTO_TCP);
+	assert_pass(&f, pass_unknown);
+	local(A6);
+	assert_steered(&f, redirect_wildcard, 3);
+	/* of a group: the socket that has the connection */
+	add_endpoint(A4, DPORT, IPPROTO_TCP, 0, &g);
+	set_group(3, 8);
+	f = icmp(false, 3, IPPROTO_TCP);
+	eth(&seg);
+	ip4(&seg, A4, IPPROTO_TCP, NULL, 0);
+	tcp(&seg, SPORT, DPORT);
+	assert_steered(&f, redirect_endpoint, run(&seg).meta.slot);
+}
+
+/* UDP's errors are the kernel's, which has the shadow; so is what asks, or is nobody's. */
+static void test_icmp_that_passes(void **state)
+{
+	struct sl_claim pass = {.flags = SL_CLAIM_PASS};
+	struct sl_flow_key k = {.local_port = DPORT, .remote_port = SPORT, .proto = IPPROTO_TCP};
+	struct frame f;
+
+	flow(A4, B4, IPPROTO_UDP, 1);
+	endpoint(A4, 2);
+	f = icmp(false, 3, IPPROTO_UDP);
+	assert_pass(&f, pass_unknown);
+	f = icmp(false, 3, IPPROTO_TCP);
+	assert_pass(&f, pass_unknown);
+	flow(A4, B4, IPPROTO_TCP, 3);
+	flow(A6, B6, IPPROTO_TCP, 4);
+	f = icmp(false, 8, IPPROTO_TCP); /* echo */
+	assert_pass(&f, pass_unknown);
+	f = icmp(true, 135, IPPROTO_TCP); /* neighbour solicitation */
+	assert_pass(&f, pass_unknown);
+	f = icmp(true, 1, IPPROTO_TCP);
+	f.b[f.l4 + 8] = 0x40; /* another version within */
+	assert_pass(&f, pass_unknown);
+	f = icmp(false, 3, IPPROTO_TCP);
+	f.b[f.l4 + 8 + 7] = 1; /* a later fragment */
+	assert_pass(&f, pass_unknown);
+	f = icmp(false, 3, IPPROTO_TCP);
+	f.b[5] ^= 1; /* another station */
+	assert_pass(&f, pass_unknown);
+	addr(k.local, A4);
+	addr(k.remote, B4);
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.flows), &k, &pass, 0), 0);
+	f = icmp(false, 3, IPPROTO_TCP);
+	assert_pass(&f, pass_unknown);
 }
 
 static void test_other_protocols_pass(void **state)
@@ -681,15 +822,6 @@ static void test_stamp(void **state)
 	assert_in_range(r.stamp_ns, before, after);
 }
 
-static void set_group(uint32_t index, uint32_t count)
-{
-	struct sl_group g = {.count = count};
-
-	for (uint32_t i = 0; i < sl_array_len(g.target); i++)
-		g.target[i] = claim_of(i);
-	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.groups), &index, &g, 0), 0);
-}
-
 static void test_group_spreads_by_flow(void **state)
 {
 	struct sl_claim c = {.slot = 3, .flags = SL_CLAIM_GROUP};
@@ -786,6 +918,10 @@ int main(void)
 		T(test_wildcard_is_for_local_addresses_only),
 		T(test_ipv6),
 		T(test_tcp),
+		T(test_flow_that_passes),
+		T(test_icmp_follows_the_flow),
+		T(test_icmp_to_endpoints),
+		T(test_icmp_that_passes),
 		T(test_other_protocols_pass),
 		T(test_fragments_pass),
 		T(test_ipv4_options),
