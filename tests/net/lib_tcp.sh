@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# For the scripts about TCP (tcp_*.sh): the subject tcp_NAME.py on host b, its far end on host a.
+# shellcheck shell=bash source=lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+SL_ENV+=(SLUICE_TCP=1)
+# The protocol is built apart until it is whole (see the Makefile): the oracle alone is run then.
+if ! grep -qa sl_tcp_input "$BUILD/libsluice.a" 2>/dev/null; then
+	[ "$MODES" = kernel ] || say "the library has no TCP yet: the kernel's only"
+	MODES=kernel
+fi
+# A script that Sluice cannot pass yet says why here.
+kernel_only() {
+	say "kernel's only: $*"
+	MODES=kernel
+}
+
+# Segments that a host's kernel received and sent, without its resets to nobody's.
+tcp_segs() { "$1" awk '$1 == "Tcp:" && !n { for (i = 2; i <= NF; i++) col[$i] = i; n = 1; next }
+	$1 == "Tcp:" { print $col["InSegs"] + $col["OutSegs"] }' /proc/net/snmp; }
+
+# Between the two, the kernel of a host whose program is preloaded must have seen at most PERCENT of
+# the segments that it sees when it does everything itself.
+declare -A SEGS_OF
+FAR_N=0
+segs_begin() { SEGS_A=$(tcp_segs a) SEGS_B=$(tcp_segs b); }
+segs_end() { # name percent
+	local in_a in_b
+	in_a=$(($(tcp_segs a) - SEGS_A)) in_b=$(($(tcp_segs b) - SEGS_B))
+	if [ "$MODE" = kernel ]; then
+		SEGS_OF[$1.a]=$in_a SEGS_OF[$1.b]=$in_b
+		return
+	fi
+	[ "$(by_mode pb)" = sb ] && ok "$1: b's kernel saw $in_b segments, alone ${SEGS_OF[$1.b]}" \
+		test $((in_b * 100)) -le $((${SEGS_OF[$1.b]} * $2))
+	[ "$(by_mode pa)" = sa ] && ok "$1: a's kernel saw $in_a segments, alone ${SEGS_OF[$1.a]}" \
+		test $((in_a * 100)) -le $((${SEGS_OF[$1.a]} * $2))
+	return 0
+}
+
+# Runs tcp_NAME.py OWN PEER CONTROL [ARGS] on b in every mode and for both families, and compares
+# with the kernel. PERCENT: how much of the traffic may be the kernel's in an offloaded mode
+# (loopback, connections to nobody); "": not looked at.
+tcp_differ() { # NAME PERCENT [ARGS...]
+	local name=$1 percent=$2 fam peer own far
+	shift 2
+	need python3
+	for MODE in $MODES; do
+		for fam in ${FAMILIES:-4 6}; do
+			peer=A$fam own=B$fam FAR_N=$((FAR_N + 1))
+			bg pa python3 "$TESTS/net/tcp_far.py" "$TMP/far.$FAR_N"
+			far=$BG
+			wait_until 30 test -S "$TMP/far.$FAR_N" || die "the far host does not start"
+			segs_begin
+			differ "$name$fam" pb python3 "$TESTS/net/tcp_$name.py" "${!own}" "${!peer}" \
+				"$TMP/far.$FAR_N" "$@"
+			[ -n "$percent" ] && segs_end "$name$fam" "$percent"
+			stop "$far"
+		done
+	done
+	[ -z "${SHOW_ORACLE:-}" ] || cat "$TMP"/oracle.*
+}

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# shutdown() and close() of TCP in every order: half close, resets, linger, EPIPE, the end of a program.
+. "$(dirname "$0")/lib_tcp.sh"
+net_up
+tcp_differ close 15
+done_testing

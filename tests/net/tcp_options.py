@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""tcp_options.py OWN PEER FAR: options of a TCP socket: what is set can be read, before the connection,
+in it, and in what a listener accepts; what is wrong is refused as by the kernel."""
+from tcplib import *
+
+own, peer, far = start()
+six = is6(own)
+IP, IP6 = socket.IPPROTO_IP, socket.IPPROTO_IPV6
+
+INTS = [  # level, name, number, values to try
+    (SOL, "REUSEADDR", 2, (1, 0)), (SOL, "REUSEPORT", 15, (1, 0)), (SOL, "KEEPALIVE", 9, (1, 0)),
+    (SOL, "OOBINLINE", 10, (1, 0)), (SOL, "DONTROUTE", 5, (1, 0)), (SOL, "BROADCAST", 6, (1, 0)),
+    (SOL, "RCVLOWAT", 18, (100, 0, 1)), (SOL, "SNDLOWAT", 19, (5,)), (SOL, "PRIORITY", 12, (3, 0)),
+    (SOL, "RCVBUF", 8, (1000, 50000, 100000)), (SOL, "SNDBUF", 7, (1000, 50000, 100000)),
+    (SOL, "RCVBUFFORCE", 33, (120000,)), (SOL, "SNDBUFFORCE", 32, (120000,)),
+    (SOL, "TIMESTAMP", 29, (1, 0)), (SOL, "MARK", 36, (0,)), (SOL, "BUSY_POLL", 46, (0,)),
+    (SOL, "MAX_PACING_RATE", 47, (1000000, -1)), (SOL, "ZEROCOPY", 60, (1, 0)), (SOL, "LOCK_FILTER", 44, ()),
+    (SOL, "TYPE", 3, (1,)), (SOL, "PROTOCOL", 38, (6,)), (SOL, "DOMAIN", 39, (2,)),
+    (SOL, "ACCEPTCONN", 30, (1,)), (SOL, "ERROR", 4, (1,)), (SOL, "no such", 999, (1,)),
+    (TCP, "NODELAY", 1, (1, 0, 5)), (TCP, "CORK", 3, (1, 0)), (TCP, "MAXSEG", 2, (500, 10, 99999)),
+    (TCP, "KEEPIDLE", 4, (10, 0, 32768)), (TCP, "KEEPINTVL", 5, (3, 0, 32768)),
+    (TCP, "KEEPCNT", 6, (3, 0, 128)), (TCP, "SYNCNT", 7, (3, 0, 256)), (TCP, "LINGER2", 8, (5, 0, -1)),
+    (TCP, "DEFER_ACCEPT", 9, (5, 0)), (TCP, "WINDOW_CLAMP", 10, (20000, 100)),
+    (TCP, "USER_TIMEOUT", 18, (5000, -1, 0)), (TCP, "NOTSENT_LOWAT", 25, (4096, 0)),
+    (TCP, "THIN_LINEAR", 16, (1, 0)), (TCP, "THIN_DUPACK", 17, (1,)), (TCP, "SAVE_SYN", 27, (1, 0)),
+    (TCP, "FASTOPEN_NO_COOKIE", 34, (1, 0)), (TCP, "INQ", 36, (1, 0)), (TCP, "no such", 999, (1,)),
+    (IP, "TOS", 1, (0x10, 0)), (IP, "TTL", 2, (33, 64, 300, 0)), (IP, "MTU_DISCOVER", 10, (2, 1, 9)),
+    (IP, "RECVERR", 11, (1, 0)), (IP, "TRANSPARENT", 19, (0,)), (IP, "FREEBIND", 15, (1, 0)),
+    (IP, "no such", 999, (1,)),
+]
+INTS6 = [
+    (IP6, "V6ONLY", 26, (1, 0)), (IP6, "UNICAST_HOPS", 16, (33, 300, -1)), (IP6, "TCLASS", 67, (0x10, 0)),
+    (IP6, "MTU_DISCOVER", 23, (2, 1)), (IP6, "RECVERR", 25, (1, 0)), (IP6, "RECVPKTINFO", 49, (1, 0)),
+    (IP6, "no such", 999, (1,)),
+]
+# What depends on the machine's limits or the moment is not printed as a number.
+LOOSE = {"RCVBUF", "SNDBUF"}
+if six:
+    INTS = [row for row in INTS if row[0] != IP] + INTS6
+
+
+def every_option(s, settable):
+    for level, name, number, values in INTS:
+        first = attempt(s.getsockopt, level, number)
+        if name in LOOSE:
+            first = first > 0
+        tried = []
+        for value in values if settable else ():
+            tried.append((value, attempt(s.setsockopt, level, number, value),
+                          attempt(s.getsockopt, level, number)))
+        say("  ", level, name, first, *tried)
+
+
+def special(s):
+    s.setsockopt(SOL, socket.SO_LINGER, struct.pack("ii", 1, 7))
+    say("   LINGER", struct.unpack("ii", s.getsockopt(SOL, socket.SO_LINGER, 8)))
+    s.setsockopt(SOL, socket.SO_LINGER, struct.pack("ii", 0, 0))
+    for name in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+        s.setsockopt(SOL, name, struct.pack("qq", 3, 500000))
+        say("   TIMEO", struct.unpack("qq", s.getsockopt(SOL, name, 16)),
+            attempt(s.setsockopt, SOL, name, struct.pack("qq", 0, 1000001)),
+            attempt(s.setsockopt, SOL, name, b"1234"))
+        s.setsockopt(SOL, name, struct.pack("qq", 0, 0))
+    for name in (b"reno", b"cubic", b"no-such-one", b""):
+        say("   CONGESTION", name, attempt(s.setsockopt, TCP, socket.TCP_CONGESTION, name),
+            s.getsockopt(TCP, socket.TCP_CONGESTION, 16).split(b"\0")[0])
+    say("   CONGESTION cut", s.getsockopt(TCP, socket.TCP_CONGESTION, 3))
+    say("   ULP", attempt(s.setsockopt, TCP, 31, b"no-such-one"))
+    say("   short", attempt(s.setsockopt, TCP, socket.TCP_NODELAY, b"\1"),
+        attempt(s.setsockopt, SOL, socket.SO_KEEPALIVE, b"\1"),
+        s.getsockopt(TCP, socket.TCP_NODELAY, 2), s.getsockopt(SOL, socket.SO_KEEPALIVE, 1))
+    say("   long", attempt(s.setsockopt, TCP, socket.TCP_NODELAY, bytes(8)),
+        len(s.getsockopt(TCP, socket.TCP_NODELAY, 100)))
+    length = ctypes.c_int(-1)
+    value = ctypes.create_string_buffer(8)
+    say("   bad", raw("getsockopt", s.fileno(), TCP, 1, value, ctypes.byref(length)),
+        raw("getsockopt", s.fileno(), TCP, 1, None, ctypes.byref(ctypes.c_int(4))),
+        raw("setsockopt", s.fileno(), TCP, 1, None, 4), raw("setsockopt", 999, TCP, 1, value, 4),
+        raw("setsockopt", s.fileno(), 77, 1, value, 4), raw("getsockopt", s.fileno(), 77, 1, value,
+                                                           ctypes.byref(ctypes.c_int(4))))
+    say("   flags", fcntl.fcntl(s, fcntl.F_GETFL) & (os.O_NONBLOCK | os.O_ASYNC))
+    fcntl.ioctl(s, termios.FIONBIO, struct.pack("i", 1))
+    say("   FIONBIO", bool(fcntl.fcntl(s, fcntl.F_GETFL) & os.O_NONBLOCK), attempt(s.recv, 1))
+    fcntl.ioctl(s, termios.FIONBIO, struct.pack("i", 0))
+    fcntl.fcntl(s, fcntl.F_SETOWN, os.getpid())
+    say("   owner", fcntl.fcntl(s, fcntl.F_GETOWN) == os.getpid())
+    for name, number in (("FIONREAD", FIONREAD), ("SIOCOUTQ", SIOCOUTQ), ("SIOCOUTQNSD", SIOCOUTQNSD),
+                         ("SIOCATMARK", SIOCATMARK)):
+        say("  ", name, attempt(ioctl_int, s, number))
+
+
+def info(s):
+    """What of TCP_INFO is the same in any good run."""
+    raw_info = s.getsockopt(TCP, socket.TCP_INFO, 1024)
+    st, ca, retrans, probes, backoff, options, wscale = struct.unpack("7B", raw_info[:7])
+    (rto, ato, snd_mss, rcv_mss, unacked, sacked, lost, retr, fackets, last_sent, last_ack_sent, last_recv,
+     last_ack_recv, pmtu, rcv_ssthresh, rtt, rttvar, ssthresh, cwnd, advmss, reordering) = \
+        struct.unpack("21I", raw_info[8:92])
+    bytes_acked, bytes_received, segs_out, segs_in = struct.unpack("QQII", raw_info[120:144])
+    say("   TCP_INFO", st, "retransmits", retrans, "probes", probes, "backoff", backoff, "options", options & 7,
+        "mss", snd_mss, "advmss", advmss, "pmtu", pmtu, "in flight", unacked, sacked, lost, retr)
+    say("   plausible", 200000 <= rto <= 1000000, 0 < rtt < 1000000, cwnd >= 10, wscale & 15 > 0,
+        wscale >> 4 > 0, ssthresh > 1000, rcv_mss > 0, bytes_acked, bytes_received, segs_out > 1, segs_in > 1)
+    say("   short", len(s.getsockopt(TCP, socket.TCP_INFO, 40)), len(s.getsockopt(TCP, socket.TCP_INFO, 1)))
+
+
+say("new")
+s = tcp(six=six)
+every_option(s, True)
+special(s)
+say("   state", state(s))
+s.close()
+for name, s, f in both_ways(own, peer, far, 7000):
+    say(name)
+    f.send(b"words")
+    s.recv(5)
+    s.send(b"answers!")
+    f.take(8)
+    acked(s)
+    info(s)
+    every_option(s, True)
+    special(s)
+    s.send(b"x")
+    say("   still works", f.recv(1), f.send(b"y"), s.recv(1))
+    s.close()
+    f.close()
+say("listener")
+ls = tcp(own, 7001, 5)
+every_option(ls, True)
+special(ls)
+ls.close()
+
+
+# What options do.
+def before(s):
+    s.setsockopt(TCP, socket.TCP_MAXSEG, 700)
+    s.setsockopt(TCP, socket.TCP_CONGESTION, b"reno")
+    s.setsockopt(TCP, socket.TCP_KEEPIDLE, 55)
+    s.setsockopt(TCP, socket.TCP_NODELAY, 1)
+    s.setsockopt(SOL, socket.SO_RCVBUF, 30000)
+
+
+s, f = pair(own, peer, far, 7002, before)
+say("set before, read after", s.getsockopt(TCP, socket.TCP_MAXSEG), f.getsockopt(TCP, socket.TCP_MAXSEG),
+    s.getsockopt(TCP, socket.TCP_CONGESTION, 4), s.getsockopt(TCP, socket.TCP_KEEPIDLE),
+    s.getsockopt(TCP, socket.TCP_NODELAY), s.getsockopt(SOL, socket.SO_RCVBUF))
+s.close()
+s, f = pair(own, peer, far, 7002)
+s.setsockopt(TCP, socket.TCP_CORK, 1)
+for i in range(10):
+    s.send(b"%d" % i)
+say("corked", attempt(f.recv, 100, socket.MSG_DONTWAIT))
+s.setsockopt(TCP, socket.TCP_CORK, 0)
+say("released", f.recv(100))
+s.setsockopt(TCP, socket.TCP_CORK, 1)
+s.send(b"never uncorked")
+say("goes by itself", f.take(14))
+s.setsockopt(TCP, 36, 1)  # TCP_INQ
+f.send(b"abcdef")
+arrived(s, 6)
+data, cmsgs, _, _ = s.recvmsg(2, 100)
+say("TCP_INQ", data, [(level, kind, struct.unpack("i", d)[0]) for level, kind, d in cmsgs])
+s.close()
+say("done")

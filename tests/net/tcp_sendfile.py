@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""tcp_sendfile.py OWN PEER FAR FILE: sendfile and splice from files and pipes to a connection and back."""
+from tcplib import *
+
+own, peer, far = start()
+size = 1500000
+with open(sys.argv[4], "wb") as out:
+    out.write(pattern(7, 0, size))
+file = open(sys.argv[4], "rb")
+
+
+def parts(s, f):
+    later = far.later(f, "drain", 7, size)
+    sent = 0
+    while sent < size:
+        sent += os.sendfile(s.fileno(), file.fileno(), sent, size - sent)
+    say("sendfile", sent, later())
+    say("a piece", os.sendfile(s.fileno(), file.fileno(), 100, 5000), f.take(5000) == pattern(7, 100, 5000))
+    say("at the end", os.sendfile(s.fileno(), file.fileno(), size, 10), os.sendfile(s.fileno(), file.fileno(), size - 3, 10),
+        len(f.take(3)))
+    os.lseek(file.fileno(), 10, os.SEEK_SET)
+    say("by position", os.sendfile(s.fileno(), file.fileno(), None, 20), os.lseek(file.fileno(), 0, os.SEEK_CUR),
+        f.take(20) == pattern(7, 10, 20))
+    r, w = os.pipe()
+    os.write(w, b"through a pipe")
+    say("splice out", os.splice(r, s.fileno(), 100), f.take(14))
+    f.send(b"back by a pipe")
+    arrived(s, 14)
+    say("splice in", os.splice(s.fileno(), w, 100), os.read(r, 100))
+    later = far.later(f, "pour", 8, 400000)
+    got = b""
+    while len(got) < 400000:
+        n = os.splice(s.fileno(), w, 65536)
+        if not n:
+            break
+        while n:
+            piece = os.read(r, n)
+            got += piece
+            n -= len(piece)
+    say("much of it", got == pattern(8, 0, 400000), later())
+    s.setblocking(False)
+    say("nothing there", attempt(os.splice, s.fileno(), w, 10), attempt(os.sendfile, w, s.fileno(), None, 10))
+    n = 0
+    try:
+        while True:
+            n += os.sendfile(s.fileno(), file.fileno(), 0, size)
+    except BlockingIOError:
+        pass
+    say("full", n > 0)
+    s.setblocking(True)
+    say("all of that comes", len(f.take(n)) == n)
+    f.shutdown(socket.SHUT_WR)
+    settles(s, "RDHUP")
+    say("end", os.splice(s.fileno(), w, 10))
+    s.send(b"afterwards")
+    say("works", f.take(10))
+    s.shutdown(socket.SHUT_WR)
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    say("shut", attempt(os.sendfile, s.fileno(), file.fileno(), 0, 10), attempt(os.splice, r, s.fileno(), 10)
+        if os.write(w, b"x") else None)
+    os.close(r)
+    os.close(w)
+
+
+for name, s, f in both_ways(own, peer, far, 7000):
+    say(name)
+    parts(s, f)
+    s.close()
+    f.close()
+say("done")
