@@ -57,6 +57,11 @@ struct sl_sock_claim {
 };
 
 struct sl_member;
+struct sl_tconn;
+struct sl_tlisten;
+
+/* What connect(2) goes by, beside the connection's own state (net/socket.c: socket_state). */
+enum sl_sock_phase { SL_UNCONNECTED, SL_CONNECTING, SL_CONNECTED };
 
 struct sl_sock {
 	/* what each call looks at */
@@ -64,6 +69,7 @@ struct sl_sock {
 	uint32_t gen;         /* raised when the object is used for another socket */
 	uint8_t state;        /* enum sl_stat_state */
 	uint8_t family;       /* AF_INET, AF_INET6 */
+	uint8_t proto;        /* IPPROTO_UDP, IPPROTO_TCP */
 	bool nonblock;        /* O_NONBLOCK */
 	uint8_t os;           /* SL_OS_*; atomic */
 	uint8_t os_turn;      /* whose turn it is when both have data */
@@ -76,6 +82,16 @@ struct sl_sock {
 	struct sl_sock_stats *stats;
 	struct sl_list watches; /* struct sl_watch */
 	uint64_t rcvtimeo_ns;   /* 0: none */
+
+	/* TCP (tconn.h); the pointers change with the lane held */
+	struct sl_tconn *conn;  /* NULL: none of ours */
+	struct sl_tlisten *lsn; /* NULL: does not listen by us */
+	uint64_t sndtimeo_ns;   /* 0: none */
+	uint64_t opts;          /* options that were set: bits of tcp_opt.c's table */
+	uint32_t rcvlowat;
+	int32_t linger_ms; /* SO_LINGER; -1: off */
+	uint8_t phase;     /* enum sl_sock_phase */
+	bool inq;          /* TCP_INQ */
 
 	/* receive */
 	struct sl_udp udp;
@@ -161,6 +177,12 @@ static inline bool sl_sock_lock(struct sl_sock *sk, struct sl_lane **lane)
 /* Looks at what the socket is bound and connected to, applies the rules, and claims its packets or
  * hands it back. After each change of names. */
 void sl_sock_decide(struct sl_sock *sk);
+/* Looks at what the shadow is bound to. 0 or -errno; slow held. */
+int sl_sock_read_names(struct sl_sock *sk);
+/* Claims the endpoints that a TCP socket is about to listen on; slow held. */
+enum sl_reason sl_sock_claim_listener(struct sl_sock *sk);
+/* Moves a new socket from limbo to a lane. */
+bool sl_sock_take_lane(struct sl_sock *sk, uint32_t ifindex);
 /* Binds as the kernel would at the first send. 0 or -errno. */
 int sl_sock_autobind(struct sl_sock *sk);
 void sl_sock_unclaim(struct sl_sock *sk);
@@ -196,6 +218,8 @@ void sl_keeper_watch(struct sl_sock *sk);
 void sl_keeper_unwatch(int fd);
 /* Sees what the kernel has for the shadows, now; any thread. One system call. */
 void sl_keeper_look(void);
+/* A timer of TCP was armed: the keeper is not to sleep past it. Lane held. */
+void sl_keeper_timer(void);
 void sl_keeper_place(void); /* place.c: the calling thread is the keeper */
 void sl_keeper_child(void);
 /* From a child: the parent should hand that socket back. */

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* TCP connections and listeners of the process: the protocol's state (lib/tcp) and what ties it to
+ * a lane, a path, claims and a socket. For the tcp*.c files of this room.
+ *
+ * A connection is an object of its own since it may live without a socket: a child that waits to
+ * be accepted, and an orphan whose program has closed it. Objects are type-stable, as sockets are.
+ * Everything in it but the claim is protected by its lane's lock. */
+#ifndef SL_TCONN_H
+#define SL_TCONN_H
+
+#include "sock/sock.h"
+#include "tcp/tcp.h"
+
+#define SL_NO_SLOT UINT32_MAX
+
+struct sl_tconn {
+	struct sl_tcp tcp;
+	struct sl_sock *sk; /* NULL: not accepted yet, or an orphan */
+	struct sl_lane *lane;
+	uint32_t gen;    /* raised when the object is used for another connection */
+	uint32_t lsn_id; /* of the listener it came by (sl_tlisten.id), 0: none */
+	uint32_t slot;   /* of its own claim; SL_NO_SLOT: packets come by the listener's */
+	/* path */
+	struct sl_dst *d; /* in the cache of the lane; NULL: no path yet */
+	uint32_t serial;  /* of d when the headers were made */
+	uint32_t oif;
+	uint32_t mark;
+	uint16_t ip_id;
+	uint8_t ttl;        /* 0: the route's or the system's */
+	bool dead;          /* on the list of those to be freed */
+	struct sl_leg *leg; /* NULL: no way out now */
+	struct sl_tcp_hdr hdr;
+	/* beside the packet path, under sl_tconn_ctl */
+	bool claimed;
+	struct sl_claim_req req;
+	int guard;             /* dup of an orphan's shadow, which keeps the port; -1: none */
+	struct sl_tconn *next; /* free, or dead */
+	uint64_t free_at_ns;   /* of a dead one */
+};
+
+/* A listening socket of ours. Type-stable. */
+struct sl_tlisten {
+	struct sl_tcp_listener tcp;
+	struct sl_sock *sk;
+	uint32_t id;            /* unique in the process */
+	uint8_t turn;           /* whose connection comes next when we and the kernel have one */
+	struct sl_lock os_lock; /* one thread at a time asks the kernel for a connection */
+	struct sl_tlisten *next_free;
+};
+
+/* Changes of claims of connections; taken after sk->slow, before the broker's mutex. */
+extern struct sl_lock sl_tconn_ctl;
+
+static inline struct sl_tconn *sl_tconn_of(struct sl_tcp *t)
+{
+	return sl_container_of(t, struct sl_tconn, tcp);
+}
+
+/* tconn.c: life, the way in and out */
+int sl_tconn_init(void);   /* tables, handlers. 0 or -errno */
+void sl_tconn_child(void); /* after fork, in the child: the connections are the parent's */
+/* A zeroed connection on the lane, whose lock need not be held. NULL: no memory. */
+struct sl_tconn *sl_tconn_new(struct sl_lane *lane);
+/* It is over and in no table of the host: to be freed when nobody can be looking. Lane held.
+ * linger: its claim is kept for a few seconds, to answer what the peer sends again. */
+void sl_tconn_free(struct sl_tconn *c, bool linger);
+/* Frees the dead: gives up claims and ports. Are there some whose time is yet to come? No lane
+ * held, any thread; cheap when there is none. */
+bool sl_tconn_reap(void);
+/* Claims the connection's exact flow on the port. 0 or -errno. No lane held. */
+int sl_tconn_claim(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_key *key, int shadow,
+		   const char **why);
+void sl_tconn_unclaim(struct sl_tconn *c);
+/* Calls fn for each connection in use, with no lock held. */
+void sl_tconn_for_each(void (*fn)(struct sl_tconn *c, void *arg), void *arg);
+int sl_tconn_take_error(struct sl_tconn *c); /* c->error, once. Lane held. */
+extern uint64_t sl_tcp_counts[SL_TCPC_COUNT];
+
+/* tcp_repair.c: the connection goes on in the kernel, on the shadow; sk->slow held, no lane. 0:
+ * sk->conn is NULL then. -errno: it could not be moved and is what it was. */
+int sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason);
+
+/* tcp_ops.c */
+void sl_tconn_ops_init(void);
+/* Options of IP have changed: headers are made anew. Lane held. */
+static inline void sl_tconn_path_changed(struct sl_tconn *c)
+{
+	c->d = NULL;
+}
+
+/* At exit: what is queued still goes out. */
+void sl_tconn_exit(void);
+
+/* The TCP socket behind the descriptor, NULL: none. One that is a parent's is the kernel's when
+ * this returns: with a stream every call matters. */
+static inline struct sl_sock *sl_tcp_sock(int fd)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+
+	if (!sk || sk->proto != IPPROTO_TCP)
+		return NULL;
+	if (sl_unlikely(sk->passed))
+		sl_keeper_tell_parent(sk);
+	return sk;
+}
+
+/* tcp_connect.c */
+int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr, socklen_t len);
+int sl_tcp_sock_name(struct sl_sock *sk, bool peer, struct sockaddr *addr, socklen_t *len);
+int sl_tcp_sock_shutdown(struct sl_sock *sk, int fd, int how);
+/* The last descriptor goes: the connection ends in the background, but for the time that SO_LINGER
+ * says. sk->slow held. */
+void sl_tcp_sock_close(struct sl_sock *sk, int fd);
+/* Everything TCP has leaves for the kernel; sk->slow held. */
+void sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason);
+
+/* tcp_listen.c */
+int sl_tcp_sock_listen(struct sl_sock *sk, int fd, int backlog);
+int sl_tcp_sock_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, socklen_t *len,
+		       int flags);
+/* No more connections by it; those there are get claims of their own. sk->slow held. */
+void sl_tlisten_stop(struct sl_sock *sk);
+
+/* tcp_send.c, tcp_recv.c */
+ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, size_t niov,
+			 size_t len, int flags, const struct msghdr *msg);
+ssize_t sl_tcp_sock_recv(struct sl_sock *sk, int fd, const struct iovec *iov, size_t niov,
+			 struct msghdr *msg, int flags);
+
+/* tcp_opt.c */
+/* After the kernel took the option. False: not one that we can live with. */
+bool sl_tcp_opt_track(struct sl_sock *sk, int level, int name);
+/* The answer is ours: 0 or -errno; -EREMOTE: the kernel's. */
+int sl_tcp_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t *len);
+/* What was set before there was a connection. Lane held. */
+void sl_tcp_opt_apply(struct sl_sock *sk, struct sl_tconn *c);
+void sl_tcp_opt_listener(struct sl_sock *sk, struct sl_tlisten *l);
+/* A child's options are its listener's. */
+void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from);
+int sl_tcp_sock_ioctl(struct sl_sock *sk, unsigned long request, void *arg); /* -EREMOTE */
+
+/* tcp_wait.c */
+/* Calls attempt (no lane held) until it says something else than -EAGAIN, turning the lane, then
+ * sleeping. deadline_ns 0: none; else any signal handler interrupts (signal(7)). Also -EINTR;
+ * -ETIMEDOUT; -EBADF: closed meanwhile. A cancellation point. */
+ssize_t sl_tcp_wait(struct sl_sock *sk, int fd, uint64_t deadline_ns, ssize_t (*attempt)(void *arg),
+		    void *arg);
+
+/* What poll(2) would say, as net/ipv4/tcp.c: tcp_poll(). No lock. */
+uint32_t sl_tcp_sock_ready(const struct sl_sock *sk);
+
+static inline bool sl_tconn_is_connecting(const struct sl_tconn *c)
+{
+	uint8_t s = sl_load(&c->tcp.state);
+
+	return s == SL_TCP_SYN_SENT || s == SL_TCP_SYN_RCVD;
+}
+
+#endif
