@@ -79,6 +79,7 @@ struct sl_tcp {
 	uint16_t mss;       /* of what we send now, options that are on every segment taken off */
 	uint16_t mss_clamp; /* what the peer's SYN (and TCP_MAXSEG) allows, without options */
 	uint16_t adv_mss;   /* what we announced */
+	uint16_t last_seg;  /* length of the last short segment that came */
 	uint16_t rcv_mss;   /* estimate of what the peer sends (delayed ACK, silly window) */
 	uint16_t pmtu_mss;  /* what the path allows, 0: unknown */
 
@@ -103,6 +104,7 @@ struct sl_tcp {
 	uint32_t snd_wnd, max_window;
 	uint32_t snd_up;    /* urgent pointer; valid while urg_out */
 	uint32_t write_seq; /* after the last byte (and FIN) in the queue */
+	uint32_t snd_sml;   /* after the last segment that was not full (Nagle, Minshall) */
 	bool urg_out;
 	bool more; /* the last write had MSG_MORE: a short piece at the end waits as under cork */
 
@@ -139,6 +141,8 @@ struct sl_tcp {
 
 	/* RTT (RFC 6298), microseconds */
 	uint32_t srtt_us, rttvar_us, rto_us, min_rtt_us;
+	uint32_t mdev_us, mdev_max_us; /* smoothed deviation; the greatest since rtt_seq was sent */
+	uint32_t rtt_seq;
 	uint64_t min_rtt_at_us;
 	uint8_t backoff;
 
@@ -147,7 +151,8 @@ struct sl_tcp {
 	uint8_t dupacks;
 	uint16_t reo_wnd_mult, reo_wnd_persist;
 	bool rack_reordering;
-	bool dsack_round; /* until rack_dsack_round, DSACKs count no more */
+	bool rack_advanced; /* since RACK judged last */
+	bool dsack_round;   /* until rack_dsack_round, DSACKs count no more */
 	bool tlp_out, tlp_retrans;
 	uint8_t frto;  /* RFC 5682: 1 the head was sent again, 2 new data, 0 not (any more) */
 	bool can_undo; /* undo_marker is set */
@@ -189,12 +194,13 @@ struct sl_tcp {
 	/* acknowledging */
 	uint8_t quick; /* ACKs still to be sent at once */
 	bool pingpong; /* interactive: delay ACKs */
+	bool rcv_push; /* the peer ends what it has to say: no need to wait long for more */
 	bool ack_now, ack_pending;
 	uint32_t ato_us;
 	uint64_t last_rcv_us;
 
 	/* deadlines, 0: not armed */
-	uint64_t rto_at, delack_at, persist_at, keep_at, tlp_at, reo_at, pace_at, life_at;
+	uint64_t rto_at, delack_at, persist_at, keep_at, tlp_at, reo_at, pace_at;
 	uint8_t retries, probes;
 	uint64_t stuck_since_us; /* first unanswered transmission: user timeout, retries2 */
 
@@ -213,7 +219,6 @@ struct sl_tcp {
 	uint64_t last_ack_us;  /* when the last acceptable segment came */
 	uint64_t challenge_us; /* last rate-limited answer (RFC 5961, tcp_invalid_ratelimit) */
 	uint64_t delivered_us; /* delivery rate */
-	uint64_t first_tx_us;
 	struct sl_tcp_listener *listener; /* of a child that is not accepted yet */
 };
 

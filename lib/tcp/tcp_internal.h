@@ -186,7 +186,7 @@ struct sl_tcp_ack {
 	bool old; /* below snd_una: no duplicate ACK */
 	/* filled in and used by tcp_loss.c and tcp_rack.c alone */
 	uint32_t prior_fack, last_rtt_us, tsecr;
-	bool ts, dsack_tlp, orig_acked, rack_advanced, retx_acked;
+	bool ts, dsack_tlp, orig_acked, retx_acked;
 };
 /* For each ACK, with SACK blocks or without: marks what they report, newest RACK time; fills in a.
  * Before snd_drop. */

@@ -266,11 +266,11 @@ static void newreno_detect(struct sl_tcp *c, bool advanced)
 		c->sacked_out--;
 }
 
-static void detect(struct sl_tcp *c, const struct sl_tcp_ack *a, bool advanced)
+static void detect(struct sl_tcp *c, bool advanced)
 {
 	if (!c->sack_ok)
 		newreno_detect(c, advanced);
-	else if (a->rack_advanced)
+	else if (c->rack_advanced)
 		sl_tcp_rack_detect(c);
 }
 
@@ -388,7 +388,7 @@ static void on_ack_in_loss(struct sl_tcp *c, struct sl_tcp_ack *a, bool advanced
 		else if (advanced)
 			reset_dupacks(c);
 	}
-	detect(c, a, advanced);
+	detect(c, advanced);
 }
 
 void sl_tcp_loss_on_rto(struct sl_tcp *c)
@@ -478,7 +478,7 @@ static void on_ack_in_recovery(struct sl_tcp *c, struct sl_tcp_ack *a, bool adva
 		add_dupack(c, a, dup);
 	if (undo_by_dsack(c))
 		keep_open(c);
-	detect(c, a, advanced);
+	detect(c, advanced);
 	if (c->ca < SL_CA_RECOVERY && c->lost_out)
 		enter_recovery(c, a->ece);
 }
@@ -492,7 +492,7 @@ static void on_ack_otherwise(struct sl_tcp *c, struct sl_tcp_ack *a, bool advanc
 	}
 	if (c->ca <= SL_CA_DISORDER)
 		undo_by_dsack(c);
-	detect(c, a, advanced);
+	detect(c, advanced);
 	if (c->lost_out) {
 		enter_recovery(c, a->ece);
 		return;

@@ -116,17 +116,6 @@ void sl_tcp_mark_all_lost(struct sl_tcp *c)
 	c->loss_hint = c->rack_hint = c->tx_una;
 }
 
-void sl_tcp_loss_on_split(struct sl_tcp *c, uint32_t i)
-{
-	uint8_t marks = sl_tcp_piece(c, i)->marks;
-
-	if (!before(i, c->tx_nxt))
-		return;
-	c->sacked_out += !!(marks & SL_TXS_SACKED);
-	c->lost_out += !!(marks & SL_TXS_LOST);
-	c->retx_out += !!(marks & SL_TXS_RETX);
-}
-
 uint32_t sl_tcp_loss_next(struct sl_tcp *c)
 {
 	/* F-RTO waits for what new data tell (RFC 5682 2.1 step 2b). */
@@ -198,6 +187,38 @@ static uint32_t rtx_piece(const struct sl_tcp *c, const struct sl_tcp_rtx *e)
 	return i;
 }
 
+/* The second half was sent with the first: behind it. */
+static void rtx_split(struct sl_tcp *c, uint32_t i)
+{
+	const struct sl_txseg *p = sl_tcp_piece(c, i);
+	uint32_t k = c->rtx_tail;
+
+	sl_tcp_rack_on_retransmit(c, i + 1);
+	if (k == c->rtx_tail)
+		return;
+	for (; k != c->rtx_head; k--) {
+		struct sl_tcp_rtx *e = rtx_at(c, k), *before_it = rtx_at(c, k - 1), tmp = *e;
+
+		if (before_it->seq == p->seq && before_it->sent_us == (uint32_t)p->sent_us)
+			break;
+		*e = *before_it;
+		*before_it = tmp;
+	}
+}
+
+void sl_tcp_loss_on_split(struct sl_tcp *c, uint32_t i)
+{
+	uint8_t marks = sl_tcp_piece(c, i)->marks;
+
+	if (!before(i, c->tx_nxt))
+		return;
+	c->sacked_out += !!(marks & SL_TXS_SACKED);
+	c->lost_out += !!(marks & SL_TXS_LOST);
+	c->retx_out += !!(marks & SL_TXS_RETX);
+	if (marks & SL_TXS_RETX && c->sack_ok)
+		rtx_split(c, i);
+}
+
 /* Arrivals ------------------------------------------------------------------------------------ */
 
 /* RFC 8985 6.1 RACK_sent_after() */
@@ -224,7 +245,7 @@ static void rack_advance(struct sl_tcp *c, const struct sl_txseg *p, struct sl_t
 	if (sent_after(p->sent_us, piece_end(p), c->rack_sent_us, c->rack_end_seq)) {
 		c->rack_sent_us = p->sent_us;
 		c->rack_end_seq = piece_end(p);
-		a->rack_advanced = true;
+		c->rack_advanced = true;
 	}
 }
 
@@ -442,32 +463,33 @@ static bool was_overtaken(const struct sl_tcp *c, const struct sl_txseg *p)
 	return sent_after(c->rack_sent_us, c->rack_end_seq, p->sent_us, piece_end(p));
 }
 
-/* Pieces sent once; true: some are to be judged later. Those behind the first that was not
- * overtaken were not either. */
+/* Pieces whose original is in flight; true: some are to be judged later. They lie in order of time,
+ * so those behind the first that is not due are not either; but for such that were thought lost and
+ * sent again before an undoing, which are passed over. */
 static bool judge_originals(struct sl_tcp *c, uint64_t patience)
 {
-	bool all = true;
+	bool in_order = true, later = false;
 
 	if (before(c->rack_hint, c->tx_una))
 		c->rack_hint = c->tx_una;
 	for (uint32_t i = c->rack_hint; i != c->tx_nxt; i++) {
 		const struct sl_txseg *p = sl_tcp_piece(c, i);
+		bool judged = p->marks & (SL_TXS_SACKED | SL_TXS_LOST | SL_TXS_RETX);
 
-		if (!(p->marks & (SL_TXS_SACKED | SL_TXS_LOST | SL_TXS_RETX))) {
-			if (!was_overtaken(c, p)) {
-				if (p->sent <= 1)
-					return false;
-				all = false; /* undone after it was sent again: out of order */
-				continue;
-			}
-			if (elapsed_us(c, p->sent_us) < patience)
-				return true;
-			sl_tcp_mark_lost(c, i);
+		if (!judged && was_overtaken(c, p)) {
+			judged = elapsed_us(c, p->sent_us) >= patience;
+			if (judged)
+				sl_tcp_mark_lost(c, i);
+			else
+				later = true;
 		}
-		if (all)
+		if (!judged && p->sent <= 1)
+			break;
+		in_order &= judged;
+		if (in_order)
 			c->rack_hint = i + 1;
 	}
-	return false;
+	return later;
 }
 
 static bool judge_retransmissions(struct sl_tcp *c, uint64_t patience)
@@ -495,6 +517,7 @@ void sl_tcp_rack_detect(struct sl_tcp *c)
 	uint64_t patience = (uint64_t)c->rack_rtt_us + reo_wnd_us(c), reo_at = 0;
 	bool later;
 
+	c->rack_advanced = false;
 	if (!c->rack_sent_us)
 		return;
 	if (!sl_tcp_params.recovery_rack && c->sacked_out < DUP_THRESH && c->ca < SL_CA_RECOVERY)
