@@ -113,7 +113,9 @@ void sl_broker_lane_close(uint32_t ifindex, uint32_t lane);
 
 /* Claims packets on a port. shadow_fd is the kernel socket that proves the claim (the embedded
  * broker trusts its own process). remote_port 0: an endpoint, else an exact flow. An endpoint
- * that is claimed already by another slot becomes a group when spread is set; else -EADDRINUSE. */
+ * that is claimed already by another slot becomes a group when spread is set; else -EADDRINUSE.
+ * With SL_CLAIM_PASS the flow is the kernel's, whoever has the endpoint (the lane is not looked at;
+ * the slot says whose the claim is); -EINVAL for an endpoint. */
 struct sl_claim_req {
 	uint32_t ifindex;
 	int shadow_fd;

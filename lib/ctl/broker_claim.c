@@ -171,6 +171,8 @@ static int claim(const struct sl_claim_req *req, bool spread)
 
 	c.flags &= ~SL_CLAIM_GROUP;
 	c.pid = (uint32_t)getpid();
+	if (!err && c.flags & SL_CLAIM_PASS && e.bit != SL_PORT_FLOW)
+		err = -EINVAL;
 	return err ? err : claim_put(&e, &c, spread, req->replace);
 }
 

@@ -134,6 +134,33 @@ static void test_kinds_have_bits_of_their_own(void **state)
 	assert_int_equal(bits() | info[0].ports[65536 + 5000], 0);
 }
 
+/* A connection of the kernel's on a claimed port. It may become ours, and the other way round. */
+static void test_flow_that_passes(void **state)
+{
+	struct sl_claim_req pass = request(1, 1111, 5), end = request(1, 0, 5);
+	struct sl_claim c;
+
+	pass.claim.flags = end.claim.flags = SL_CLAIM_PASS;
+	assert_int_equal(sl_broker_claim(&end, NULL), -EINVAL);
+	assert_int_equal(bits(), 0);
+	assert_int_equal(sl_broker_claim(&pass, NULL), 0);
+	assert_int_equal(bits(), SL_PORT_FLOW);
+	assert_int_equal(bpf_map_lookup_elem(map(SL_MAP_FLOWS), &pass.key, &c), 0);
+	assert_int_equal(c.flags, SL_CLAIM_PASS);
+	pass.claim.flags = 0;
+	pass.claim.lane = 8;
+	assert_int_equal(sl_broker_claim_update(&pass), 0);
+	assert_int_equal(bpf_map_lookup_elem(map(SL_MAP_FLOWS), &pass.key, &c), 0);
+	assert_int_equal(c.flags, 0);
+	assert_int_equal(c.lane, 8);
+	pass.claim.slot = 6; /* another slot takes it over */
+	assert_int_equal(sl_broker_claim(&pass, NULL), -EADDRINUSE);
+	pass.replace = true;
+	assert_int_equal(sl_broker_claim(&pass, NULL), 0);
+	sl_broker_unclaim(&pass);
+	assert_int_equal(bits(), 0);
+}
+
 static void test_group_grows_and_shrinks(void **state)
 {
 	struct sl_claim_req up = request(1, 0, 2);
@@ -320,6 +347,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_endpoint),
 		cmocka_unit_test(test_kinds_have_bits_of_their_own),
+		cmocka_unit_test(test_flow_that_passes),
 		cmocka_unit_test(test_group_grows_and_shrinks),
 		cmocka_unit_test(test_group_numbers_are_used_again),
 		cmocka_unit_test(test_group_is_bounded),
