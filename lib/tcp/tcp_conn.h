@@ -167,11 +167,7 @@ struct sl_tcp {
 	int32_t undo_retrans;   /* retransmissions no DSACK came for; -1: there was none yet */
 	uint32_t loss_hint;     /* no piece below it is to be sent again */
 	uint32_t rack_hint;     /* every piece below it was judged by RACK, or was retransmitted */
-	struct sl_tcp_block
-		sack_seen[SL_TCP_MAX_SACK]; /* of the last ACK: their pieces are marked */
-	uint8_t nsack_seen;
-	struct sl_tcp_rtx *rtx; /* retransmissions in order of time (RACK); NULL at rest */
-	uint32_t rtx_size, rtx_head, rtx_tail;
+	struct sl_tcp_board *board; /* of tcp_rack.c; NULL while nothing is missing */
 	uint32_t prior_cwnd, prior_ssthresh;
 
 	/* congestion window (RFC 5681), segments */

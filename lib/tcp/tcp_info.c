@@ -49,7 +49,7 @@ static void times(const struct sl_tcp *c, struct tcp_info *info)
 	info->tcpi_rto = c->rto_us;
 	info->tcpi_ato = c->ato_us;
 	info->tcpi_rtt = c->srtt_us;
-	info->tcpi_rttvar = c->rttvar_us;
+	info->tcpi_rttvar = c->mdev_us;
 	/* Linux: all ones until there is one. */
 	info->tcpi_min_rtt = c->min_rtt_us ? c->min_rtt_us : UINT32_MAX;
 	info->tcpi_rcv_rtt = c->rcv_rtt_us >> 3;
