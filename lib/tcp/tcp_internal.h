@@ -217,7 +217,7 @@ void sl_tcp_mark_lost(struct sl_tcp *c, uint32_t i);
 void sl_tcp_mark_all_lost(struct sl_tcp *c); /* an RTO */
 void sl_tcp_unmark_lost(struct sl_tcp *c);   /* none was */
 void sl_tcp_rack_detect(struct sl_tcp *c);
-void sl_tcp_rack_on_retransmit(struct sl_tcp *c, uint32_t i);
+bool sl_tcp_rack_on_retransmit(struct sl_tcp *c, uint32_t i); /* false: no memory */
 void sl_tcp_rack_recovered(struct sl_tcp *c); /* a recovery is over */
 void sl_tcp_loss_on_reo_timer(struct sl_tcp *c);
 void sl_tcp_loss_on_ece(struct sl_tcp *c);

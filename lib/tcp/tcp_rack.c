@@ -5,10 +5,12 @@
  * Theory of operation. A piece of the send queue is SACKED, LOST, or in flight; RETX says that a
  * copy sent again is in flight. RACK judges by time: what was sent well before something that has
  * arrived is lost. Pieces sent once lie in the queue in order of time, so rack_hint need only move
- * on; pieces sent again are in a queue of their own (c->rtx), whose entries are stale when the
- * piece has arrived or was sent again since. The last ACK's blocks are remembered, so that of a
- * block that grows only what is new is walked. Thus an ACK costs what it tells, not the window. */
+ * on; pieces sent again are in a queue of their own (struct sl_tcp_board), whose entries are stale
+ * when the piece has arrived or was sent again since. The last ACK's blocks are remembered, so that
+ * of a block that grows only what is new is walked. Thus an ACK costs what it tells, not the
+ * window. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "tcp/tcp_internal.h"
 
@@ -19,6 +21,15 @@
 struct sl_tcp_rtx {
 	uint32_t seq;
 	uint32_t sent_us; /* low bits of the piece's */
+};
+
+/* What is remembered while something is missing. Without memory for it blocks are walked anew, and
+ * what becomes of retransmissions is the RTO's business. */
+struct sl_tcp_board {
+	struct sl_tcp_block seen[SL_TCP_MAX_SACK]; /* of the last ACK: their pieces are marked */
+	uint32_t nseen;
+	uint32_t size, head, tail; /* of rtx, a ring; size is a power of two */
+	struct sl_tcp_rtx rtx[];
 };
 
 static uint32_t piece_end(const struct sl_txseg *p)
@@ -111,8 +122,8 @@ void sl_tcp_mark_all_lost(struct sl_tcp *c)
 			continue;
 		sl_tcp_mark_lost(c, i);
 	}
-	if (reneged)
-		c->nsack_seen = 0;
+	if (reneged && c->board)
+		c->board->nseen = 0;
 	c->loss_hint = c->rack_hint = c->tx_una;
 }
 
@@ -134,43 +145,59 @@ uint32_t sl_tcp_loss_next(struct sl_tcp *c)
 
 /* Retransmissions in order of time ------------------------------------------------------------ */
 
-static struct sl_tcp_rtx *rtx_at(const struct sl_tcp *c, uint32_t i)
+static struct sl_tcp_rtx *rtx_at(struct sl_tcp_board *b, uint32_t i)
 {
-	return &c->rtx[i & (c->rtx_size - 1)];
+	return &b->rtx[i & (b->size - 1)];
 }
 
-static bool rtx_grow(struct sl_tcp *c)
+static struct sl_tcp_board *board_new(uint32_t size)
 {
-	uint32_t n = c->rtx_tail - c->rtx_head, size = c->rtx_size ? 2 * c->rtx_size : RTX_MIN;
-	struct sl_tcp_rtx *q = malloc(size * sizeof(*q));
+	struct sl_tcp_board *b = malloc(sizeof(*b) + size * sizeof(b->rtx[0]));
 
-	if (!q)
+	if (b)
+		*b = (struct sl_tcp_board){.size = size};
+	return b;
+}
+
+static struct sl_tcp_board *board_of(struct sl_tcp *c)
+{
+	if (!c->board)
+		c->board = board_new(RTX_MIN);
+	return c->board;
+}
+
+static bool board_grow(struct sl_tcp *c)
+{
+	struct sl_tcp_board *old = c->board, *b = board_new(2 * old->size);
+
+	if (!b)
 		return false;
-	for (uint32_t i = 0; i < n; i++)
-		q[i] = *rtx_at(c, c->rtx_head + i);
-	free(c->rtx);
-	c->rtx = q;
-	c->rtx_size = size;
-	c->rtx_head = 0;
-	c->rtx_tail = n;
+	memcpy(b->seen, old->seen, sizeof(b->seen));
+	b->nseen = old->nseen;
+	while (old->head != old->tail)
+		b->rtx[b->tail++] = *rtx_at(old, old->head++);
+	free(old);
+	c->board = b;
 	return true;
 }
 
 void sl_tcp_loss_free(struct sl_tcp *c)
 {
-	free(c->rtx);
-	c->rtx = NULL;
-	c->rtx_size = c->rtx_head = c->rtx_tail = 0;
+	free(c->board);
+	c->board = NULL;
 }
 
-/* The piece at i was sent again. Without memory its loss will be the RTO's business. */
-void sl_tcp_rack_on_retransmit(struct sl_tcp *c, uint32_t i)
+/* The piece at i was sent again. */
+bool sl_tcp_rack_on_retransmit(struct sl_tcp *c, uint32_t i)
 {
 	const struct sl_txseg *p = sl_tcp_piece(c, i);
+	struct sl_tcp_board *b = board_of(c);
 
-	if (c->rtx_tail - c->rtx_head == c->rtx_size && !rtx_grow(c))
-		return;
-	*rtx_at(c, c->rtx_tail++) = (struct sl_tcp_rtx){p->seq, (uint32_t)p->sent_us};
+	if (!b || (b->tail - b->head == b->size && !board_grow(c)))
+		return false;
+	b = c->board;
+	*rtx_at(b, b->tail++) = (struct sl_tcp_rtx){p->seq, (uint32_t)p->sent_us};
+	return true;
 }
 
 /* The piece of an entry while that retransmission is the last and in flight, else tx_nxt. */
@@ -191,18 +218,18 @@ static uint32_t rtx_piece(const struct sl_tcp *c, const struct sl_tcp_rtx *e)
 static void rtx_split(struct sl_tcp *c, uint32_t i)
 {
 	const struct sl_txseg *p = sl_tcp_piece(c, i);
-	uint32_t k = c->rtx_tail;
+	struct sl_tcp_board *b;
 
-	sl_tcp_rack_on_retransmit(c, i + 1);
-	if (k == c->rtx_tail)
+	if (!sl_tcp_rack_on_retransmit(c, i + 1))
 		return;
-	for (; k != c->rtx_head; k--) {
-		struct sl_tcp_rtx *e = rtx_at(c, k), *before_it = rtx_at(c, k - 1), tmp = *e;
+	b = c->board;
+	for (uint32_t k = b->tail - 1; k != b->head; k--) {
+		struct sl_tcp_rtx *e = rtx_at(b, k), *front = rtx_at(b, k - 1), tmp = *e;
 
-		if (before_it->seq == p->seq && before_it->sent_us == (uint32_t)p->sent_us)
+		if (front->seq == p->seq && front->sent_us == (uint32_t)p->sent_us)
 			break;
-		*e = *before_it;
-		*before_it = tmp;
+		*e = *front;
+		*front = tmp;
 	}
 }
 
@@ -332,8 +359,10 @@ void sl_tcp_loss_cum(struct sl_tcp *c, uint32_t to, struct sl_tcp_ack *a)
 /* The end of a block of the last ACK that has all of [seq, end), or seq. */
 static uint32_t seen_until(const struct sl_tcp *c, uint32_t seq, uint32_t end)
 {
-	for (uint8_t k = 0; k < c->nsack_seen; k++) {
-		const struct sl_tcp_block *b = &c->sack_seen[k];
+	const struct sl_tcp_board *board = c->board;
+
+	for (uint32_t k = 0; board && k < board->nseen; k++) {
+		const struct sl_tcp_block *b = &board->seen[k];
 
 		if (sl_seq_ge(seq, b->start) && sl_seq_le(end, b->end))
 			return b->end;
@@ -437,9 +466,10 @@ void sl_tcp_loss_sack(struct sl_tcp *c, const struct sl_tcp_seg *seg, struct sl_
 		take_block(c, &b, a);
 		taken[n++] = b;
 	}
-	for (k = 0; k < n; k++)
-		c->sack_seen[k] = taken[k];
-	c->nsack_seen = n;
+	if (!n || !board_of(c))
+		return;
+	memcpy(c->board->seen, taken, n * sizeof(taken[0]));
+	c->board->nseen = n;
 }
 
 /* Detection ----------------------------------------------------------------------------------- */
@@ -494,8 +524,10 @@ static bool judge_originals(struct sl_tcp *c, uint64_t patience)
 
 static bool judge_retransmissions(struct sl_tcp *c, uint64_t patience)
 {
-	for (; c->rtx_head != c->rtx_tail; c->rtx_head++) {
-		uint32_t i = rtx_piece(c, rtx_at(c, c->rtx_head));
+	struct sl_tcp_board *b = c->board;
+
+	for (; b && b->head != b->tail; b->head++) {
+		uint32_t i = rtx_piece(c, rtx_at(b, b->head));
 		const struct sl_txseg *p;
 
 		if (i == c->tx_nxt)
@@ -538,6 +570,4 @@ void sl_tcp_rack_recovered(struct sl_tcp *c)
 {
 	if (c->reo_wnd_persist && !--c->reo_wnd_persist)
 		c->reo_wnd_mult = 1;
-	if (!c->retx_out)
-		sl_tcp_loss_free(c);
 }
