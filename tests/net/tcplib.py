@@ -26,15 +26,23 @@ import termios
 import threading
 import time
 
-from netlib import attempt, is6, name_of, say
+from netlib import is6, name_of, say
 
-faulthandler.dump_traceback_later(int(os.environ.get("TCP_TEST_SECONDS", "50")), exit=True)
+faulthandler.dump_traceback_later(int(os.environ.get("TCP_TEST_SECONDS", "25")), exit=True)
 libc = ctypes.CDLL(None, use_errno=True)
 
 SIOCOUTQ, SIOCOUTQNSD, SIOCATMARK, FIONREAD = 0x5411, 0x894B, 0x8905, 0x541B
 TCP = socket.IPPROTO_TCP
 SOL = socket.SOL_SOCKET
 WAIT = 10.0
+
+
+def attempt(call, *args):
+    """The result of a call, or the name of its error."""
+    try:
+        return call(*args)
+    except OSError as e:
+        return name_of(e.errno)
 
 
 def loopback(fam):

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""tcp_oob.py OWN PEER FAR: urgent data as Linux has them."""
+from tcplib import *
+
+own, peer, far = start()
+OOB, PEEK, DONTWAIT = socket.MSG_OOB, socket.MSG_PEEK, socket.MSG_DONTWAIT
+signals = []
+signal.signal(signal.SIGURG, lambda *a: signals.append(1))
+
+
+def mark(s):
+    return ioctl_int(s, SIOCATMARK)
+
+
+def receive(s, f):
+    say("none", attempt(s.recv, 1, OOB), mark(s))
+    fcntl.fcntl(s, fcntl.F_SETOWN, os.getpid())
+    f.send(b"abc!", OOB)
+    f.send(b"def")
+    say("urgent", settles(s, "PRI|IN"), arrived(s, 3), bool(wait_for(lambda: signals)))
+    say("before the mark", mark(s), s.recv(100), mark(s), polled(s))
+    say("the byte", attempt(s.recv, 10, OOB | PEEK), attempt(s.recv, 10, OOB), attempt(s.recv, 10, OOB), mark(s))
+    say("behind", s.recv(100), mark(s), polled(s))
+    f.send(b"!", OOB)
+    settles(s, "PRI")
+    say("alone", polled(s), attempt(s.recv, 10, DONTWAIT), attempt(s.recv, 10, OOB), polled(s))
+    f.send(b"a!", OOB)
+    settles(s, "PRI")
+    f.send(b"b?", OOB)
+    arrived(s, 2)
+    time.sleep(0.05)
+    say("two", s.recv(100), attempt(s.recv, 1, OOB), attempt(s.recv, 100, DONTWAIT))
+    f.send(b"12!", OOB)
+    f.send(b"345")
+    arrived(s, 5)
+    time.sleep(0.05)
+    say("not fetched", s.recv(100), s.recv(100), attempt(s.recv, 1, OOB))
+    f.send(b"tail!", OOB)
+    f.shutdown(socket.SHUT_WR)
+    settles(s, "PRI|RDHUP")
+    say("with FIN", s.recv(100), attempt(s.recv, 1, OOB), attempt(s.recv, 1), attempt(s.recv, 1, OOB))
+
+
+def inline(s, f):
+    s.setsockopt(SOL, socket.SO_OOBINLINE, 1)
+    f.send(b"abc!", OOB)
+    f.send(b"def")
+    arrived(s, 7)
+    settles(s, "PRI")
+    say("inline", polled(s), attempt(s.recv, 1, OOB), mark(s), s.recv(100), mark(s), polled(s))
+    say("from the mark", s.recv(100), mark(s), polled(s))
+    f.send(b"!", OOB)
+    f.send(b"x")
+    arrived(s, 2)
+    say("at once", mark(s), s.recv(100), mark(s))
+
+
+def sending(s, f):
+    s.send(b"abc!", OOB)
+    s.send(b"def")
+    say("sent", f.settles("PRI|IN"), f.arrived(3), f.recv(100), f.recv(1, OOB), f.recv(100))
+    s.sendmsg([b"x", b"y", b"z!"], [], OOB)
+    say("sendmsg", f.settles("PRI"), f.take(3), f.recv(1, OOB))
+    s.send(b"1", OOB)
+    s.send(b"2", OOB)
+    f.settles("PRI")
+    time.sleep(0.05)
+    say("two", attempt(f.recv, 10, DONTWAIT), attempt(f.recv, 1, OOB))
+    s.send(b"", OOB)
+    s.send(b"then")
+    say("empty", f.take(4))
+
+
+for name, s, f in both_ways(own, peer, far, 7000):
+    for part in (sending, receive):
+        say(name, part.__name__)
+        part(s, f)
+    s.close()
+    f.close()
+for name, s, f in both_ways(own, peer, far, 7001):
+    say(name, "inline")
+    inline(s, f)
+    s.close()
+    f.close()
+s = tcp(six=is6(own))
+say("unconnected", attempt(s.recv, 1, OOB), attempt(s.send, b"x", OOB), attempt(mark, s))
+s.close()
+
+# Asleep until it comes; exceptions of select.
+s, f = pair(own, peer, far, 7002)
+for what in ("poll", "epoll", "select"):
+    t = threading.Timer(0.1, f.send, [b"!", OOB])
+    t.start()
+    if what == "poll":
+        p = select.poll()
+        p.register(s, select.POLLPRI)
+        got = bits(p.poll(10000)[0][1])
+    elif what == "epoll":
+        ep = select.epoll()
+        ep.register(s, select.EPOLLPRI)
+        got = bits(ep.poll(10)[0][1])
+        ep.close()
+    else:
+        got = [len(x) for x in select.select([s], [], [s], 10)]
+    t.join()
+    say(what, got, s.recv(1, OOB))
+s.close()
+say("done")

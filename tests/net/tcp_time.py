@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""tcp_time.py OWN PEER FAR DEVICE: time-outs and signals of calls, keepalive, user timeout."""
+import subprocess
+
+from tcplib import *
+
+own, peer, far = start()
+signal.signal(signal.SIGALRM, lambda *a: None)
+
+
+def neighbour(what, addr, *args):
+    subprocess.run(["ip", "neigh", what, addr, *args, "dev", sys.argv[4]], check=True,
+                   env={"PATH": os.environ["PATH"]})
+
+
+def timed(least, call, *args):
+    begun = time.monotonic()
+    return attempt(call, *args), time.monotonic() - begun >= least
+
+
+def timeo(s, name, seconds):
+    s.setsockopt(SOL, name, struct.pack("qq", int(seconds), int(seconds % 1 * 1e6)))
+
+
+def receiving(s, f):
+    timeo(s, socket.SO_RCVTIMEO, 0.1)
+    say("SO_RCVTIMEO", timed(0.09, s.recv, 1), timed(0.09, os.read, s.fileno(), 1),
+        timed(0.09, s.recvmsg, 1), timed(0.09, s.recv, 1, socket.MSG_PEEK))
+    f.send(b"abc")
+    arrived(s, 3)
+    say("with data", attempt(s.recv, 10))
+    f.send(b"abc")
+    arrived(s, 3)
+    say("MSG_WAITALL", timed(0.09, s.recv, 10, socket.MSG_WAITALL))
+    timeo(s, socket.SO_RCVTIMEO, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    buf = ctypes.create_string_buffer(10)
+    say("signal", raw("recv", s.fileno(), buf, 10, 0))
+    f.send(b"abc")
+    arrived(s, 3)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    say("signal after some", raw("recv", s.fileno(), buf, 10, socket.MSG_WAITALL))
+
+
+def sending(s, f):
+    sent = fill(s)
+    s.setblocking(True)
+    timeo(s, socket.SO_SNDTIMEO, 0.1)
+    say("SO_SNDTIMEO", timed(0.09, s.send, b"x" * 10), timed(0.09, os.write, s.fileno(), b"x"))
+    timeo(s, socket.SO_SNDTIMEO, 0)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    say("signal", raw("send", s.fileno(), b"x" * 10, 10, 0))
+    later = far.later(f, "take", sent)
+    say("room", len(later()) == sent)
+    timeo(s, socket.SO_SNDTIMEO, 0.3)
+    n = raw("send", s.fileno(), bytes(30000000), 30000000, 0)
+    say("a part", 0 < n < 30000000)
+    s.setblocking(False)
+    later = far.later(f, "take", n)
+    say("arrives", len(later()) == n)
+
+
+for name, s, f in both_ways(own, peer, far, 7000):
+    say(name)
+    (receiving if name == "active" else sending)(s, f)
+    s.close()
+    f.close()
+
+# Keepalive leaves a living connection alone.
+s, f = pair(own, peer, far, 7001)
+for option, value in ((socket.TCP_KEEPIDLE, 1), (socket.TCP_KEEPINTVL, 1), (socket.TCP_KEEPCNT, 2)):
+    s.setsockopt(TCP, option, value)
+s.setsockopt(SOL, socket.SO_KEEPALIVE, 1)
+dead, _ = pair(own, peer, far, 7001)
+for option, value in ((socket.TCP_KEEPIDLE, 1), (socket.TCP_KEEPINTVL, 1), (socket.TCP_KEEPCNT, 1)):
+    dead.setsockopt(TCP, option, value)
+stale, _ = pair(own, peer, far, 7001)
+stale.setsockopt(TCP, socket.TCP_USER_TIMEOUT, 500)
+time.sleep(1.3)
+say("keepalive", state(s), polled(s), s.send(b"x"), f.recv(1))
+# Now nothing gets there any more: its neighbour's address is nobody's.
+neighbour("replace", peer, "lladdr", "02:00:00:00:00:99", "nud", "permanent")
+dead.setsockopt(SOL, socket.SO_KEEPALIVE, 1)
+stale.send(b"to nobody")
+say("TCP_USER_TIMEOUT", settles(stale, "ERR", 15), attempt(stale.recv, 1), state(stale), attempt(stale.send, b"x"))
+say("keepalive without an answer", settles(dead, "ERR", 15), attempt(dead.recv, 1), state(dead))
+neighbour("del", peer)
+say("done")
