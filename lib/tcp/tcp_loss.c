@@ -296,9 +296,9 @@ static bool finish_recovery(struct sl_tcp *c, struct sl_tcp_ack *a)
 			c->retrans_stamped = false;
 		return true;
 	}
-	end_reduction(c);
-	c->ca = SL_CA_OPEN;
-	c->can_undo = false;
+	if (c->ca == SL_CA_RECOVERY)
+		end_reduction(c);
+	c->ca = SL_CA_OPEN; /* undoing stays possible: DSACKs come a round trip later */
 	sl_tcp_rack_recovered(c);
 	return false;
 }
