@@ -143,14 +143,31 @@ void sl_tcp_rcv_space_freed(struct sl_tcp *c);
 
 /* tcp_out.c */
 void sl_tcp_want_out(struct sl_tcp *c); /* puts c on host->out */
+void sl_tcp_no_room(struct sl_tcp *c);  /* a send was refused: onto host->room */
 void sl_tcp_output(struct sl_tcp *c);   /* what may be sent now: data, then an ACK if one is owed */
+/* One new segment whatever cwnd and Nagle say (tail loss probe); whatever of it fits the window, or
+ * a probe (persist). */
+bool sl_tcp_send_one(struct sl_tcp *c);
+void sl_tcp_send_persist(struct sl_tcp *c);
+/* Sends the piece at index again (or for the first time); false: no room. */
+bool sl_tcp_xmit_piece(struct sl_tcp *c, uint32_t i, bool retransmission);
+
+/* tcp_ack.c: segments without data, and when an ACK is due */
 void sl_tcp_send_ack(struct sl_tcp *c); /* at once */
 /* SYN, or in SYN_RCVD SYN-ACK (simultaneous open); arms rto_at, whose expiry sends it again. */
 void sl_tcp_send_syn(struct sl_tcp *c);
 void sl_tcp_send_rst(struct sl_tcp *c);
 void sl_tcp_send_probe(struct sl_tcp *c, bool data); /* window probe, keepalive */
-/* Sends the piece at index again (or for the first time); false: no room. */
-bool sl_tcp_xmit_piece(struct sl_tcp *c, uint32_t i, bool retransmission);
+/* A data segment came: an ACK at once, or later (RFC 1122 4.2.3.2, 5681 4.2). */
+void sl_tcp_ack_data(struct sl_tcp *c, uint32_t len, bool in_order, bool push);
+void sl_tcp_ack_late(struct sl_tcp *c); /* the delayed ACK is due */
+void sl_tcp_ack_sent(struct sl_tcp *c); /* a segment has said all that an ACK says */
+/* Acknowledgement, window, time stamp, ECE; SACK blocks into so many bytes of options (false: there
+ * are some, but no room). */
+void sl_tcp_fill_ack(struct sl_tcp *c, struct sl_tcp_seg *seg);
+bool sl_tcp_fill_sack(struct sl_tcp *c, struct sl_tcp_seg *seg, uint32_t room);
+
+/* tcp_sndq.c: the send queue */
 void sl_tcp_queue_fin(struct sl_tcp *c);
 void sl_tcp_snd_free(struct sl_tcp *c);
 /* Drops what is below ack from the queue; how many whole pieces. */
@@ -159,8 +176,6 @@ uint32_t sl_tcp_snd_drop(struct sl_tcp *c, uint32_t ack);
 bool sl_tcp_snd_split(struct sl_tcp *c, uint32_t i, uint16_t len);
 void sl_tcp_mss_changed(struct sl_tcp *c);
 void sl_tcp_sndbuf_grow(struct sl_tcp *c);
-/* A data segment came: an ACK at once, or later (RFC 1122 4.2.3.2, 5681 4.2). */
-void sl_tcp_ack_data(struct sl_tcp *c, uint32_t len, bool in_order, bool push);
 static inline uint32_t sl_tcp_pieces_out(const struct sl_tcp *c)
 {
 	return c->tx_nxt - c->tx_una;
@@ -218,7 +233,7 @@ void sl_tcp_mark_all_lost(struct sl_tcp *c); /* an RTO */
 void sl_tcp_unmark_lost(struct sl_tcp *c);   /* none was */
 void sl_tcp_rack_detect(struct sl_tcp *c);
 bool sl_tcp_rack_on_retransmit(struct sl_tcp *c, uint32_t i); /* false: no memory */
-void sl_tcp_rack_recovered(struct sl_tcp *c); /* a recovery is over */
+void sl_tcp_rack_recovered(struct sl_tcp *c);                 /* a recovery is over */
 void sl_tcp_loss_on_reo_timer(struct sl_tcp *c);
 void sl_tcp_loss_on_ece(struct sl_tcp *c);
 /* The next piece that recovery wants sent again, or UINT32_MAX. */
@@ -234,6 +249,7 @@ void sl_tcp_rtt_init(struct sl_tcp *c);
 /* tcp_timer.c: the policy: which event arms what */
 void sl_tcp_timer_rearm(struct sl_tcp *c);     /* deadlines have changed: the one timer follows */
 void sl_tcp_timer_on_sent(struct sl_tcp *c);   /* data were sent: RTO, TLP */
+void sl_tcp_timer_on_syn(struct sl_tcp *c);    /* SYN or SYN-ACK was sent */
 void sl_tcp_timer_on_acked(struct sl_tcp *c);  /* snd_una moved, or all is acked */
 void sl_tcp_timer_on_window(struct sl_tcp *c); /* zero window with data waiting: persist */
 void sl_tcp_timer_on_alive(struct sl_tcp *c);  /* something came: keepalive */

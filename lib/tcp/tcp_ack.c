@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Acknowledging: at once, or later in the hope that data go the same way (RFC 1122 4.2.3.2, RFC
+ * 5681 4.2).
+ *
+ * Theory of operation: as Linux (net/ipv4/tcp_input.c), whose timing peers and programs are used
+ * to. The first segments of a connection, and those after a pause, are acknowledged one by one, so
+ * that the peer's window opens quickly (c->quick). Then every second full segment is, and what
+ * remains after ato, an estimate of the time between segments, 40 to 200 ms. A program that answers
+ * within ato has a conversation (pingpong): its answers carry the ACKs. */
+#include "tcp/tcp_internal.h"
+
+#define MAX_QUICK    16u
+#define MAX_ATO_US   500000u
+#define MSS_DEFAULT  536u
+#define MSS_LEAST    88u
+#define TS_OPT_BYTES 12u
+
+static uint32_t ato_min_us(void)
+{
+	return sl_tcp_params.delack_min_ms * 1000u;
+}
+
+/* TCP_QUICKACK overrules what we think of the program. */
+static bool is_pingpong(const struct sl_tcp *c)
+{
+	return c->quickack_user == 1 || (c->pingpong && c->quickack_user != 2);
+}
+
+static bool is_quick(const struct sl_tcp *c)
+{
+	return c->quick && !is_pingpong(c);
+}
+
+/* So many ACKs at once as the peer may need for half a window. */
+static void go_quick(struct sl_tcp *c)
+{
+	uint32_t n = c->rcv_mss ? c->rcv_wnd / (2u * c->rcv_mss) : 2;
+
+	n = n ? sl_min(n, MAX_QUICK) : 2;
+	if (n > c->quick)
+		c->quick = (uint8_t)n;
+}
+
+/* What the peer sends in one segment: the largest, or twice the same shorter one that was not
+ * pushed (its MSS is smaller than ours). */
+static void estimate_rcv_mss(struct sl_tcp *c, uint32_t len, bool push)
+{
+	if (len >= c->rcv_mss) {
+		c->rcv_mss = (uint16_t)(c->adv_mss ? sl_min(len, (uint32_t)c->adv_mss) : len);
+		return;
+	}
+	if (len >= MSS_DEFAULT || (len >= MSS_LEAST && !push)) {
+		bool again = c->last_seg == len;
+
+		c->last_seg = (uint16_t)len;
+		if (again) {
+			c->rcv_mss = (uint16_t)len;
+			return;
+		}
+	}
+	c->rcv_push = true;
+}
+
+/* The time between segments. */
+static void estimate_ato(struct sl_tcp *c)
+{
+	uint64_t now = c->host->now_us, gap = now - c->last_rcv_us;
+	uint32_t least = ato_min_us();
+
+	if (!c->ato_us) {
+		go_quick(c);
+		c->ato_us = least;
+	} else if (gap <= least / 2) {
+		c->ato_us = c->ato_us / 2 + least / 2;
+	} else if (gap < c->ato_us) {
+		c->ato_us = c->ato_us / 2 + (uint32_t)gap;
+		if (c->ato_us > c->rto_us)
+			c->ato_us = c->rto_us;
+	} else if (gap > c->rto_us) {
+		go_quick(c); /* the peer begins again with a small window */
+	}
+	c->last_rcv_us = now;
+}
+
+/* More than a segment is not acknowledged yet. */
+static bool is_enough(const struct sl_tcp *c)
+{
+	uint32_t owed = c->rcv_nxt - c->rcv_wup;
+
+	if (sl_tcp_params.ack_every_bytes)
+		return owed >= sl_tcp_params.ack_every_bytes;
+	return owed > c->rcv_mss;
+}
+
+void sl_tcp_ack_data(struct sl_tcp *c, uint32_t len, bool in_order, bool push)
+{
+	c->ack_pending = true;
+	estimate_rcv_mss(c, len, push);
+	estimate_ato(c);
+	if (is_quick(c) || !in_order || is_enough(c)) {
+		c->ack_now = true;
+		sl_tcp_want_out(c);
+	} else if (!c->ack_now) {
+		sl_tcp_timer_delack(c);
+	}
+}
+
+/* When a delayed ACK is due: ato, but no more than a round trip or 200 ms (500 ms are allowed). */
+void sl_tcp_timer_delack(struct sl_tcp *c)
+{
+	uint32_t ato = c->ato_us, least = ato_min_us(), most = MAX_ATO_US;
+	uint64_t now = c->host->now_us, at;
+
+	if (ato > least) {
+		if (is_pingpong(c) || c->rcv_push)
+			most = sl_tcp_params.delack_max_ms * 1000u;
+		if (c->srtt_us)
+			most = sl_min(most, c->srtt_us > least ? c->srtt_us : least);
+		ato = sl_min(ato, most);
+	}
+	ato = sl_min(ato, sl_tcp_params.delack_max_ms * 1000u);
+	at = now + ato;
+	if (c->delack_at) {
+		if (c->delack_at <= now + ato / 4) { /* about to expire */
+			c->ack_now = true;
+			sl_tcp_want_out(c);
+			return;
+		}
+		at = sl_min(at, c->delack_at);
+	}
+	c->delack_at = at;
+	sl_tcp_timer_rearm(c);
+}
+
+/* The delayed ACK found no company. */
+void sl_tcp_ack_late(struct sl_tcp *c)
+{
+	c->delack_at = 0;
+	if (!c->ack_pending)
+		return;
+	if (!is_pingpong(c)) {
+		c->ato_us = sl_min(2 * c->ato_us, c->rto_us);
+	} else {
+		c->pingpong = false;
+		c->ato_us = ato_min_us();
+	}
+	c->ack_now = true;
+	sl_tcp_want_out(c);
+}
+
+/* A segment with all that an ACK says has gone out. */
+void sl_tcp_ack_sent(struct sl_tcp *c)
+{
+	c->last_ack_sent = c->rcv_nxt;
+	c->ack_pending = c->ack_now = c->have_dsack = c->rcv_push = false;
+	c->delack_at = 0;
+	if (c->quick && !--c->quick)
+		c->ato_us = ato_min_us();
+}
+
+/* Building ------------------------------------------------------------------------------------- */
+
+/* What every segment of a synchronised connection has. Moves the window. */
+void sl_tcp_fill_ack(struct sl_tcp *c, struct sl_tcp_seg *seg)
+{
+	uint32_t wnd = sl_tcp_select_window(c) >> c->rcv_wscale;
+
+	seg->flags |= SL_TCP_ACK;
+	seg->ack = c->rcv_nxt;
+	seg->wnd = (uint16_t)sl_min(wnd, (uint32_t)UINT16_MAX);
+	if (c->ts_ok) {
+		seg->opts |= SL_TCPO_TS;
+		seg->tsval = sl_tcp_tsval(c);
+		seg->tsecr = c->ts_recent;
+	}
+	if (c->ecn_ok && c->ece_owed)
+		seg->flags |= SL_TCP_ECE;
+}
+
+/* SACK blocks, as many as there is room for in `room` bytes of options. False: there are some that
+ * did not fit. */
+bool sl_tcp_fill_sack(struct sl_tcp *c, struct sl_tcp_seg *seg, uint32_t room)
+{
+	uint32_t max;
+
+	if (!c->have_dsack && !c->nlast_sack)
+		return true;
+	room = sl_min(room, 40u - (c->ts_ok ? TS_OPT_BYTES : 0));
+	max = room >= 4 ? (room - 4) / 8 : 0;
+	if (!max)
+		return false;
+	seg->nsack =
+		sl_tcp_sack_blocks(c, seg->sack, (uint8_t)sl_min(max, (uint32_t)SL_TCP_MAX_SACK));
+	if (seg->nsack)
+		seg->opts |= SL_TCPO_SACK;
+	return true;
+}
+
+/* SND.NXT, but never beyond what the peer's window has room for: it would drop the ACK (a window
+ * that was taken back; tcp_acceptable_seq() of Linux). */
+static uint32_t acceptable_seq(const struct sl_tcp *c)
+{
+	uint32_t end = c->snd_una + c->snd_wnd;
+
+	if (sl_seq_le(c->snd_nxt, end) || c->snd_nxt - end < 1u << c->snd_wscale)
+		return c->snd_nxt;
+	return end;
+}
+
+/* A segment without data; false: no room. */
+static bool send_bare(struct sl_tcp *c, const struct sl_tcp_seg *seg)
+{
+	if (!c->host->ops->send(c, seg, SL_NO_FRAME, 0, 0))
+		return false;
+	c->segs_out++;
+	tcp_count(c->host, SL_TCPC_OUT_SEGS, 1);
+	return true;
+}
+
+void sl_tcp_send_ack(struct sl_tcp *c)
+{
+	struct sl_tcp_seg seg = {.seq = acceptable_seq(c)};
+
+	if (c->state == SL_TCP_CLOSED || c->state == SL_TCP_SYN_SENT)
+		return;
+	sl_tcp_fill_ack(c, &seg);
+	sl_tcp_fill_sack(c, &seg, 40);
+	if (send_bare(c, &seg)) {
+		sl_tcp_ack_sent(c);
+		return;
+	}
+	c->ack_now = true;
+	sl_tcp_no_room(c);
+}
+
+void sl_tcp_send_rst(struct sl_tcp *c)
+{
+	struct sl_tcp_seg seg = {.flags = SL_TCP_RST | SL_TCP_ACK, .seq = acceptable_seq(c)};
+
+	seg.ack = c->rcv_nxt;
+	if (c->ts_ok) { /* RFC 7323 3.2 */
+		seg.opts |= SL_TCPO_TS;
+		seg.tsval = sl_tcp_tsval(c);
+		seg.tsecr = c->ts_recent;
+	}
+	if (send_bare(c, &seg))
+		tcp_count(c->host, SL_TCPC_OUT_RSTS, 1);
+}
+
+/* An old sequence number makes the peer answer (RFC 9293 3.8.4); it may tell of an urgent byte
+ * that the window holds up. */
+void sl_tcp_send_probe(struct sl_tcp *c, bool data)
+{
+	struct sl_tcp_seg seg = {.seq = c->snd_una - 1};
+
+	sl_tcp_fill_ack(c, &seg);
+	if (data && c->urg_out && c->snd_up - c->snd_una <= UINT16_MAX) {
+		seg.flags |= SL_TCP_URG;
+		seg.seq = c->snd_una;
+		seg.urg = (uint16_t)(c->snd_up - c->snd_una);
+		send_bare(c, &seg);
+		seg.flags &= ~SL_TCP_URG;
+		seg.urg = 0;
+		seg.seq = c->snd_una - 1;
+	}
+	send_bare(c, &seg);
+}
+
+/* The handshake -------------------------------------------------------------------------------- */
+
+static void fill_syn(const struct sl_tcp *c, struct sl_tcp_seg *seg)
+{
+	bool answer = c->state == SL_TCP_SYN_RCVD;
+
+	seg->opts = SL_TCPO_MSS;
+	seg->mss = c->adv_mss;
+	if (answer ? c->ts_ok : sl_tcp_params.timestamps) {
+		seg->opts |= SL_TCPO_TS;
+		seg->tsval = sl_tcp_tsval(c);
+		seg->tsecr = answer ? c->ts_recent : 0;
+	}
+	if (answer ? c->wscale_ok : sl_tcp_params.window_scaling) {
+		seg->opts |= SL_TCPO_WSCALE;
+		seg->wscale = c->rcv_wscale;
+	}
+	if (answer ? c->sack_ok : sl_tcp_params.sack)
+		seg->opts |= SL_TCPO_SACK_OK;
+}
+
+/* RFC 3168 6.1.1; a SYN that was lost is sent again without (6.1.1.1). */
+static uint8_t ecn_flags(const struct sl_tcp *c)
+{
+	if (c->state == SL_TCP_SYN_RCVD)
+		return c->ecn_ok ? SL_TCP_ECE : 0;
+	return sl_tcp_params.ecn_out && !c->retries ? SL_TCP_ECE | SL_TCP_CWR : 0;
+}
+
+void sl_tcp_send_syn(struct sl_tcp *c)
+{
+	struct sl_tcp_seg seg = {.seq = c->iss, .flags = SL_TCP_SYN | ecn_flags(c)};
+
+	fill_syn(c, &seg);
+	seg.wnd = (uint16_t)sl_min(c->rcv_wnd, (uint32_t)UINT16_MAX); /* never scaled */
+	if (c->state == SL_TCP_SYN_RCVD) {
+		seg.flags |= SL_TCP_ACK;
+		seg.ack = c->rcv_nxt;
+	}
+	/* When there is no room, the time-out sends it. */
+	if (send_bare(c, &seg) && c->state == SL_TCP_SYN_RCVD) {
+		c->last_ack_sent = c->rcv_wup = c->rcv_nxt;
+		c->ack_pending = c->ack_now = false;
+	}
+	if (c->retries)
+		c->total_retrans++;
+	sl_tcp_timer_on_syn(c);
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sending: what may go out now, and as what segments (RFC 9293 3.8.6.2.1, 3.10.2).
+ *
+ * Theory of operation: nobody sends from within input or a call. They put the connection on
+ * host->out, and sl_tcp_flush() at the end of the turn calls sl_tcp_output() once: first what
+ * recovery wants sent again, then new pieces as far as the congestion window, the peer's window,
+ * Nagle and the pace allow, then an ACK if none of these has carried it. A send that the lane
+ * refuses puts the connection on host->room, where it waits for sl_tcp_on_room(). When new data are
+ * held up and nothing is in flight whose ACK would bring us back here, the persist timer does. */
+#include "tcp/tcp_internal.h"
+
+#define PACE_CREDIT_US                                                                             \
+	250u /* may be caught up after the timer was late: a burst of a few segments */
+#define SEC_US 1000000u
+
+/* Who is to send ------------------------------------------------------------------------------- */
+
+void sl_tcp_want_out(struct sl_tcp *c)
+{
+	if (c->state != SL_TCP_CLOSED && sl_list_empty(&c->out_node))
+		sl_list_add_tail(&c->host->out, &c->out_node);
+}
+
+void sl_tcp_no_room(struct sl_tcp *c)
+{
+	sl_list_del(&c->out_node);
+	sl_list_add_tail(&c->host->room, &c->out_node);
+}
+
+void sl_tcp_flush(struct sl_tcp_host *h)
+{
+	while (!sl_list_empty(&h->out)) {
+		struct sl_tcp *c = sl_container_of(h->out.next, struct sl_tcp, out_node);
+
+		sl_list_del(&c->out_node);
+		sl_tcp_output(c);
+	}
+}
+
+void sl_tcp_on_room(struct sl_tcp_host *h)
+{
+	while (!sl_list_empty(&h->room)) {
+		struct sl_list *n = h->room.next;
+
+		sl_list_del(n);
+		sl_list_add_tail(&h->out, n);
+	}
+	sl_tcp_flush(h);
+}
+
+/* A piece as a segment ------------------------------------------------------------------------- */
+
+static uint32_t piece_end(const struct sl_txseg *s)
+{
+	return s->seq + s->len + !!(s->flags & SL_TCP_FIN);
+}
+
+static uint32_t window_end(const struct sl_tcp *c)
+{
+	return c->snd_una + c->snd_wnd;
+}
+
+/* RFC 9293 3.8.5. The pointer has 16 bits: when the byte is further away, it is far. */
+static void fill_urgent(const struct sl_tcp *c, struct sl_tcp_seg *seg)
+{
+	uint32_t ahead = c->snd_up - seg->seq;
+
+	if (!c->urg_out || !sl_seq_lt(seg->seq, c->snd_up))
+		return;
+	seg->flags |= SL_TCP_URG;
+	seg->urg = (uint16_t)sl_min(ahead, (uint32_t)UINT16_MAX);
+}
+
+/* RFC 3168 6.1.2, 6.1.5: new data only. */
+static void fill_ecn(struct sl_tcp *c, struct sl_tcp_seg *seg)
+{
+	if (!c->ecn_ok || !seg->len)
+		return;
+	seg->ce = true;
+	if (c->cwr_owed)
+		seg->flags |= SL_TCP_CWR;
+}
+
+static void count_sent(struct sl_tcp *c, const struct sl_txseg *s, bool again)
+{
+	c->segs_out++;
+	tcp_count(c->host, SL_TCPC_OUT_SEGS, 1);
+	if (s->len)
+		c->data_segs_out++;
+	c->bytes_sent += s->len;
+	if (!again)
+		return;
+	c->total_retrans++;
+	c->bytes_retrans += s->len;
+	tcp_count(c->host, SL_TCPC_RETRANS_SEGS, 1);
+}
+
+/* Answers quickly: a conversation, whose data carry the ACKs. */
+static void note_answer(struct sl_tcp *c)
+{
+	if (c->ato_us && c->host->now_us - c->last_rcv_us < c->ato_us)
+		c->pingpong = true;
+}
+
+/* The piece at tx_nxt is in flight now. */
+static void advance(struct sl_tcp *c, const struct sl_txseg *s)
+{
+	c->tx_nxt++;
+	c->snd_nxt = piece_end(s);
+	if (s->flags & SL_TCP_FIN)
+		c->fin_sent = true;
+	if (s->len < c->mss)
+		c->snd_sml = c->snd_nxt;
+	note_answer(c);
+	sl_tcp_timer_on_sent(c);
+}
+
+static void pace(struct sl_tcp *c, uint32_t bytes)
+{
+	uint64_t from = c->host->now_us > PACE_CREDIT_US ? c->host->now_us - PACE_CREDIT_US : 0;
+
+	if (!c->max_pacing_rate)
+		return;
+	from = sl_max(from, c->pace_next_us);
+	c->pace_next_us = from + (uint64_t)bytes * SEC_US / c->max_pacing_rate;
+}
+
+static void piece_sent(struct sl_tcp *c, uint32_t i, const struct sl_tcp_seg *seg, bool again)
+{
+	struct sl_txseg *s = sl_tcp_piece(c, i);
+
+	s->sent += s->sent < UINT8_MAX;
+	s->sent_us = c->host->now_us;
+	s->tsval = seg->tsval;
+	count_sent(c, s, again);
+	pace(c, s->len + 40u);
+	if (seg->flags & SL_TCP_CWR)
+		c->cwr_owed = false;
+	sl_tcp_loss_on_sent(c, i, again);
+	if (!again)
+		advance(c, s);
+}
+
+/* Cuts the piece so that it is no longer than the MSS, and of the window no more than is open. A
+ * piece sent again beyond a window that was taken back waits, but the first is our probe. */
+static bool fit(struct sl_tcp *c, uint32_t i, bool again)
+{
+	const struct sl_txseg *s = sl_tcp_piece(c, i);
+	uint32_t max = c->mss, open = window_end(c) - s->seq;
+
+	if (again && sl_seq_lt(s->seq, window_end(c)))
+		max = sl_min(max, open);
+	else if (again && s->seq != c->snd_una)
+		return false;
+	return s->len <= max || sl_tcp_snd_split(c, i, (uint16_t)max);
+}
+
+bool sl_tcp_xmit_piece(struct sl_tcp *c, uint32_t i, bool again)
+{
+	struct sl_tcp_seg seg = {0};
+	const struct sl_txseg *s;
+	bool all;
+
+	if (!fit(c, i, again))
+		return false;
+	s = sl_tcp_piece(c, i);
+	seg.seq = s->seq;
+	seg.len = s->len;
+	seg.flags = s->flags & (SL_TCP_FIN | SL_TCP_PSH);
+	sl_tcp_fill_ack(c, &seg);
+	all = sl_tcp_fill_sack(c, &seg, c->mss - (s->len < c->mss ? s->len : c->mss));
+	fill_urgent(c, &seg);
+	if (!again)
+		fill_ecn(c, &seg);
+	if (!c->host->ops->send(c, &seg, s->frame, s->off, s->sum)) {
+		sl_tcp_no_room(c);
+		return false;
+	}
+	if (all)
+		sl_tcp_ack_sent(c);
+	piece_sent(c, i, &seg, again);
+	return true;
+}
+
+/* May it go? ----------------------------------------------------------------------------------- */
+
+/* No more than half of the largest window that the peer has shown, so that it need not be empty
+ * before we send again. */
+static uint32_t segment_size(const struct sl_tcp *c)
+{
+	uint32_t half = c->max_window > 536 ? c->max_window / 2 : c->max_window;
+
+	return half && half < c->mss ? sl_max(half, 28u) : c->mss;
+}
+
+/* Nagle's algorithm as Minshall has it: a short segment waits only for an earlier short one. */
+static bool is_held_by_nagle(const struct sl_tcp *c, const struct sl_txseg *s)
+{
+	if (s->len >= segment_size(c) || c->tx_nxt + 1 != c->tx_tail)
+		return false;
+	if (s->flags & SL_TCP_FIN || c->urg_out)
+		return false;
+	if (c->cork || c->more)
+		return true;
+	return !c->nodelay && c->tx_una != c->tx_nxt && sl_seq_gt(c->snd_sml, c->snd_una) &&
+	       sl_seq_le(c->snd_sml, c->snd_nxt);
+}
+
+/* How much of the piece the peer's window takes now: all that we would send of it, or, if that is
+ * half of the largest window at least, a part (RFC 9293 3.8.6.2.1 (3)); else 0. */
+static uint32_t window_takes(const struct sl_tcp *c, const struct sl_txseg *s)
+{
+	uint32_t open = window_end(c) - s->seq, len = sl_min((uint32_t)s->len, segment_size(c));
+
+	if ((int32_t)open <= 0)
+		return 0;
+	if (len <= open)
+		return len;
+	return open >= c->max_window / 2 ? open : 0;
+}
+
+/* True: it is not time yet; the timer comes when it is. */
+static bool is_paced(struct sl_tcp *c)
+{
+	if (!c->max_pacing_rate || c->pace_next_us <= c->host->now_us)
+		return false;
+	c->pace_at = c->pace_next_us;
+	sl_tcp_timer_rearm(c);
+	return true;
+}
+
+/* A FIN alone takes no window here: a peer that has none takes it with the ACK (Linux: the same).
+ */
+static bool is_bare_fin(const struct sl_txseg *s)
+{
+	return !s->len && s->flags & SL_TCP_FIN;
+}
+
+static bool may_send(const struct sl_tcp *c)
+{
+	switch (c->state) {
+	case SL_TCP_ESTABLISHED:
+	case SL_TCP_CLOSE_WAIT:
+	case SL_TCP_FIN_WAIT1:
+	case SL_TCP_CLOSING:
+	case SL_TCP_LAST_ACK:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Sending what may ----------------------------------------------------------------------------- */
+
+static void send_again(struct sl_tcp *c)
+{
+	while (sl_tcp_in_flight(c) < sl_tcp_loss_cwnd(c)) {
+		uint32_t i = sl_tcp_loss_next(c);
+
+		if (i == UINT32_MAX || is_paced(c) || !sl_tcp_xmit_piece(c, i, true))
+			return;
+		if (!c->rto_at)
+			sl_tcp_timer_on_sent(c);
+	}
+}
+
+/* The next new piece, cut to size. False: it must wait. */
+static bool prepare_next(struct sl_tcp *c)
+{
+	const struct sl_txseg *s = sl_tcp_piece(c, c->tx_nxt);
+	uint32_t len;
+
+	if (is_bare_fin(s))
+		return true;
+	len = window_takes(c, s);
+	if (!len || is_held_by_nagle(c, s))
+		return false;
+	return len == s->len || sl_tcp_snd_split(c, c->tx_nxt, (uint16_t)len);
+}
+
+static void send_new(struct sl_tcp *c)
+{
+	if (c->tx_nxt == c->tx_tail)
+		return;
+	if (c->tx_una == c->tx_nxt)
+		sl_cc_idle_check(c);
+	while (c->tx_nxt != c->tx_tail && sl_tcp_in_flight(c) < sl_tcp_loss_cwnd(c)) {
+		if (!prepare_next(c) || is_paced(c) || !sl_tcp_xmit_piece(c, c->tx_nxt, false))
+			return;
+	}
+}
+
+void sl_tcp_output(struct sl_tcp *c)
+{
+	if (may_send(c)) {
+		if (c->state != SL_TCP_ESTABLISHED && c->state != SL_TCP_CLOSE_WAIT)
+			sl_tcp_queue_fin(c); /* there may have been no memory for it */
+		if (c->lost_out)
+			send_again(c);
+		send_new(c);
+		sl_tcp_timer_on_window(c);
+	}
+	if (c->ack_now)
+		sl_tcp_send_ack(c);
+}
+
+/* The tail loss probe's new data: one segment, whatever the congestion window and Nagle say (RFC
+ * 8985 7.3). */
+bool sl_tcp_send_one(struct sl_tcp *c)
+{
+	const struct sl_txseg *s;
+	uint32_t len;
+
+	if (c->tx_nxt == c->tx_tail)
+		return false;
+	s = sl_tcp_piece(c, c->tx_nxt);
+	len = is_bare_fin(s) ? 0 : window_takes(c, s);
+	if (len != s->len && (!len || !sl_tcp_snd_split(c, c->tx_nxt, (uint16_t)len)))
+		return false;
+	return sl_tcp_xmit_piece(c, c->tx_nxt, false);
+}
+
+/* The persist timer: into a window that is open, however little, goes what fits (the override of
+ * RFC 9293 3.8.6.2.1 (4)); at one that is shut goes a probe. */
+void sl_tcp_send_persist(struct sl_tcp *c)
+{
+	const struct sl_txseg *s = sl_tcp_piece(c, c->tx_nxt);
+	uint32_t open = window_end(c) - s->seq;
+
+	if ((int32_t)open <= 0 && !is_bare_fin(s)) {
+		sl_tcp_send_probe(c, true);
+		return;
+	}
+	open = sl_min(open, segment_size(c));
+	if (s->len > open && !sl_tcp_snd_split(c, c->tx_nxt, (uint16_t)open))
+		return;
+	sl_tcp_xmit_piece(c, c->tx_nxt, false);
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The send queue: pieces are split, acknowledged, given up; how large they and the buffer are. */
+#include <stdlib.h>
+
+#include "tcp/tcp_internal.h"
+#include "wire/csum.h"
+
+static uint16_t sum_of(const struct sl_txseg *s)
+{
+	return (uint16_t)~sl_csum_fold(sl_csum_add(0, sl_frame_ptr(s->frame) + s->off, s->len));
+}
+
+static void put_frame(struct sl_tcp *c, const struct sl_txseg *s)
+{
+	if (s->frame != SL_NO_FRAME)
+		sl_frame_put(c->host->frames, s->frame);
+}
+
+/* An empty place behind piece i. Costs a move of all that follow, which is rare: pieces are cut
+ * when the MSS has shrunk or the window is tiny. */
+static bool make_place(struct sl_tcp *c, uint32_t i)
+{
+	if (!sl_tcp_snd_new(c))
+		return false;
+	for (uint32_t k = c->tx_tail - 1; k != i + 1; k--)
+		*sl_tcp_piece(c, k) = *sl_tcp_piece(c, k - 1);
+	return true;
+}
+
+bool sl_tcp_snd_split(struct sl_tcp *c, uint32_t i, uint16_t len)
+{
+	struct sl_txseg *a, *b;
+
+	if (!make_place(c, i))
+		return false;
+	a = sl_tcp_piece(c, i);
+	b = sl_tcp_piece(c, i + 1);
+	*b = *a;
+	a->len = len;
+	a->flags &= ~(SL_TCP_FIN | SL_TCP_PSH);
+	a->sum = sum_of(a);
+	b->seq += len;
+	b->off += len;
+	b->len -= len;
+	if (b->len) {
+		sl_frame_ref(b->frame);
+		b->sum = sum_of(b);
+	} else { /* the FIN alone */
+		b->frame = SL_NO_FRAME;
+		b->sum = 0;
+	}
+	if ((int32_t)(i - c->tx_nxt) < 0)
+		c->tx_nxt++;
+	sl_tcp_loss_on_split(c, i);
+	return true;
+}
+
+/* The first n bytes of the oldest piece were acknowledged. */
+static void trim_head(struct sl_tcp *c, struct sl_txseg *s, uint32_t n)
+{
+	s->seq += n;
+	s->off += (uint16_t)n;
+	s->len -= (uint16_t)n;
+	c->wmem -= n;
+	if (s->len) {
+		s->sum = sum_of(s);
+		return;
+	}
+	put_frame(c, s);
+	s->frame = SL_NO_FRAME;
+	s->sum = 0;
+}
+
+uint32_t sl_tcp_snd_drop(struct sl_tcp *c, uint32_t ack)
+{
+	uint32_t n = 0;
+
+	for (; c->tx_una != c->tx_nxt; c->tx_una++, n++) {
+		struct sl_txseg *s = sl_tcp_piece(c, c->tx_una);
+
+		if (sl_seq_gt(s->seq + s->len + !!(s->flags & SL_TCP_FIN), ack)) {
+			if (sl_seq_gt(ack, s->seq))
+				trim_head(c, s, ack - s->seq);
+			break;
+		}
+		put_frame(c, s);
+		c->wmem -= sl_tcp_tx_charge(s->len);
+	}
+	return n;
+}
+
+void sl_tcp_snd_free(struct sl_tcp *c)
+{
+	for (; c->tx_una != c->tx_tail; c->tx_una++)
+		put_frame(c, sl_tcp_piece(c, c->tx_una));
+	free(c->tx);
+	c->tx = NULL;
+	c->txsize = c->tx_una = c->tx_nxt = c->tx_tail = 0;
+	c->wmem = 0;
+	c->sacked_out = c->lost_out = c->retx_out = 0;
+	sl_tcp_loss_free(c);
+}
+
+/* Onto the last piece if that can still take it. Without memory for another, as Linux does, onto
+ * one that was sent: the FIN goes out when that is sent again. */
+void sl_tcp_queue_fin(struct sl_tcp *c)
+{
+	struct sl_txseg *s = NULL;
+	bool sent = false;
+
+	if (c->fin_queued)
+		return;
+	if (c->tx_tail == c->tx_nxt)
+		s = sl_tcp_snd_new(c);
+	if (!s && c->tx_tail != c->tx_una) {
+		s = sl_tcp_piece(c, c->tx_tail - 1);
+		sent = c->tx_tail == c->tx_nxt;
+	}
+	if (!s)
+		return; /* sl_tcp_output() tries again */
+	s->flags |= SL_TCP_FIN;
+	c->write_seq++;
+	c->fin_queued = true;
+	if (sent) {
+		c->snd_nxt++;
+		c->fin_sent = true;
+	}
+}
+
+/* Segment size --------------------------------------------------------------------------------- */
+
+/* What is on the way and does not fit the path any more is lost, but not for congestion (as
+ * tcp_simple_retransmit() of Linux). */
+static void lose_what_is_too_long(struct sl_tcp *c)
+{
+	bool any = false;
+
+	for (uint32_t i = c->tx_una; i != c->tx_nxt; i++) {
+		const struct sl_txseg *s = sl_tcp_piece(c, i);
+
+		if (s->len > c->mss && !(s->marks & SL_TXS_SACKED)) {
+			sl_tcp_mark_lost(c, i);
+			any = true;
+		}
+	}
+	if (!any || c->ca == SL_CA_LOSS)
+		return;
+	c->ssthresh = sl_cc_current_ssthresh(c);
+	c->prior_ssthresh = 0;
+	c->can_undo = false;
+	c->frto = 0;
+	c->high_seq = c->snd_nxt;
+	c->ca = SL_CA_LOSS;
+}
+
+/* RFC 9293 3.7.1: of what the peer takes, what the path carries, and what fits a frame; less the
+ * options that are on every segment (RFC 6691). */
+void sl_tcp_mss_changed(struct sl_tcp *c)
+{
+	uint32_t mss = (1u << sl_pool.shift) - SL_TCP_HEADROOM, old = c->mss;
+
+	mss = sl_min(mss, (uint32_t)c->mss_clamp);
+	if (c->pmtu_mss)
+		mss = sl_min(mss, (uint32_t)c->pmtu_mss);
+	mss = sl_max(mss, sl_tcp_params.min_snd_mss);
+	if (c->ts_ok)
+		mss = mss > 12 + 8 ? mss - 12 : 8;
+	c->mss = (uint16_t)mss;
+	if (mss < old)
+		lose_what_is_too_long(c);
+}
+
+/* Room for twice the window, so that the program can fill one while the other is under way
+ * (tcp_sndbuf_expand() of Linux). */
+void sl_tcp_sndbuf_grow(struct sl_tcp *c)
+{
+	uint64_t segs = sl_max(c->cwnd, sl_tcp_params.init_cwnd);
+	uint64_t want = 2 * segs * sl_tcp_tx_charge(sl_max(c->mss, c->mss_clamp));
+
+	if (c->sndbuf_locked)
+		return;
+	want = sl_min(want, (uint64_t)sl_tcp_params.wmem_max);
+	if (want > c->sndbuf)
+		c->sndbuf = (uint32_t)want;
+}

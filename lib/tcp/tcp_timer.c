@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The policy of timers: which event arms what, and what happens when it is due.
+ *
+ * Theory of operation: a connection has one timer in the host's wheel and a deadline for each
+ * purpose. Deadlines move with nearly every segment, mostly away; the timer follows only to an
+ * earlier time. When it fires it does what is due and goes to the nearest deadline that is left.
+ * How often is not counted in attempts but in time, as Linux does (tcp_timer.c,
+ * tcp_model_timeout()): so long as so many retransmissions would take that began at rto_min. */
+#include <errno.h>
+
+#include "tcp/tcp_internal.h"
+
+#define TLP_MARGIN_US  2000u   /* the peer's jiffies */
+#define RESOURCE_US    500000u /* nothing could be sent: try again */
+#define MTU_PROBE_FROM 3u      /* time-outs: tcp_retries1 */
+#define MIN_PATH_MSS   48u
+
+/* The one timer ------------------------------------------------------------------------------- */
+
+static void nearer(uint64_t *least, uint64_t at)
+{
+	if (at && at < *least)
+		*least = at;
+}
+
+void sl_tcp_timer_rearm(struct sl_tcp *c)
+{
+	uint64_t at = UINT64_MAX;
+
+	nearer(&at, c->rto_at);
+	nearer(&at, c->delack_at);
+	nearer(&at, c->persist_at);
+	nearer(&at, c->keep_at);
+	nearer(&at, c->tlp_at);
+	nearer(&at, c->reo_at);
+	nearer(&at, c->pace_at);
+	if (at == UINT64_MAX || c->state == SL_TCP_CLOSED)
+		return;
+	if (sl_timer_is_armed(&c->timer) && c->timer.at_tick * SL_WHEEL_TICK_US <= at)
+		return;
+	sl_timer_arm(&c->host->wheel, &c->timer, at);
+}
+
+void sl_tcp_timer_stop(struct sl_tcp *c)
+{
+	c->rto_at = c->delack_at = c->persist_at = c->keep_at = c->tlp_at = c->reo_at = 0;
+	c->pace_at = 0;
+	sl_timer_cancel(&c->host->wheel, &c->timer);
+}
+
+/* Times ---------------------------------------------------------------------------------------- */
+
+static uint64_t max_us(void)
+{
+	return sl_tcp_params.rto_max_ms * 1000ull;
+}
+
+static uint64_t backed_off(const struct sl_tcp *c)
+{
+	uint64_t us = (uint64_t)c->rto_us << sl_min(c->backoff, (uint8_t)20);
+
+	return sl_min(us, max_us());
+}
+
+/* The user's time-out ends what is waited for (RFC 5482, TCP_USER_TIMEOUT), not a whole RTO late.
+ */
+static uint64_t not_beyond_user_timeout(const struct sl_tcp *c, uint64_t at)
+{
+	uint64_t end = c->stuck_since_us + c->user_timeout_ms * 1000ull;
+
+	if (!c->user_timeout_ms || !c->stuck_since_us)
+		return at;
+	end = sl_max(end, c->host->now_us + SL_WHEEL_TICK_US);
+	return sl_min(at, end);
+}
+
+static void arm_rto(struct sl_tcp *c)
+{
+	c->rto_at = not_beyond_user_timeout(c, c->host->now_us + backed_off(c));
+}
+
+/* tcp_model_timeout(): how long so many retransmissions take. */
+static uint64_t time_of_retries(uint32_t n)
+{
+	uint64_t base = sl_tcp_params.rto_min_ms * 1000ull, us = base, step = base;
+
+	for (uint32_t i = 0; i < sl_min(n, 255u); i++) {
+		step = sl_min(2 * step, max_us());
+		us += step;
+	}
+	return us;
+}
+
+static bool is_stuck_for(const struct sl_tcp *c, uint64_t us)
+{
+	return c->stuck_since_us && c->host->now_us - c->stuck_since_us >= us;
+}
+
+/* An orphan is not kept as long: the program does not wait for it. */
+static uint32_t orphan_retries(const struct sl_tcp *c, bool alive)
+{
+	uint32_t n = sl_tcp_params.orphan_retries;
+
+	if (c->soft_error && !alive)
+		return 0;
+	return n || !alive ? n : 8;
+}
+
+/* Ends it for want of answers. False: c is gone. */
+static bool give_up(struct sl_tcp *c, bool reset)
+{
+	tcp_count(c->host, SL_TCPC_ABORT_ON_TIMEOUT, 1);
+	if (reset)
+		sl_tcp_send_rst(c);
+	sl_tcp_done(c, c->soft_error ? c->soft_error : ETIMEDOUT);
+	return false;
+}
+
+/* Events --------------------------------------------------------------------------------------- */
+
+/* RFC 8985 7.2: two round trips, and time for a delayed ACK when only one segment is out; not after
+ * the RTO. */
+static void schedule_tlp(struct sl_tcp *c)
+{
+	uint64_t pto = 1000000;
+
+	c->tlp_at = 0;
+	if (!sl_tcp_params.tlp || !c->sack_ok || c->tx_una == c->tx_nxt || c->tlp_out ||
+	    (c->ca != SL_CA_OPEN && c->ca != SL_CA_CWR) || c->sacked_out)
+		return;
+	if (c->srtt_us)
+		pto = 2ull * c->srtt_us + (sl_tcp_pieces_out(c) == 1
+						   ? sl_tcp_params.rto_min_ms * 1000ull
+						   : TLP_MARGIN_US);
+	c->tlp_at = sl_min(c->host->now_us + pto, c->rto_at);
+}
+
+void sl_tcp_timer_on_sent(struct sl_tcp *c)
+{
+	if (!c->stuck_since_us)
+		c->stuck_since_us = c->host->now_us;
+	c->persist_at = 0;
+	if (!c->rto_at)
+		arm_rto(c);
+	schedule_tlp(c);
+	sl_tcp_timer_rearm(c);
+}
+
+void sl_tcp_timer_on_acked(struct sl_tcp *c)
+{
+	c->retries = 0;
+	if (c->tx_una == c->tx_nxt) {
+		c->rto_at = c->tlp_at = c->reo_at = 0;
+		c->stuck_since_us = 0;
+		return;
+	}
+	c->stuck_since_us = c->host->now_us;
+	arm_rto(c);
+	schedule_tlp(c);
+	sl_tcp_timer_rearm(c);
+}
+
+void sl_tcp_timer_on_syn(struct sl_tcp *c)
+{
+	if (!c->stuck_since_us)
+		c->stuck_since_us = c->host->now_us;
+	arm_rto(c);
+	sl_tcp_timer_rearm(c);
+}
+
+/* Is something to be sent while nothing in flight would bring an ACK? Whatever holds it up (no
+ * window, too little of it, Nagle's rule, a cork, no room), the persist timer looks after it. */
+void sl_tcp_timer_on_window(struct sl_tcp *c)
+{
+	uint64_t rto = backed_off(c), least = sl_tcp_params.rto_min_ms * 1000ull;
+
+	if (c->tx_nxt == c->tx_tail || c->tx_una != c->tx_nxt) {
+		if (c->persist_at)
+			c->persist_at = c->stuck_since_us = 0;
+		return;
+	}
+	if (c->persist_at)
+		return;
+	c->persist_at = c->host->now_us + sl_max(rto, least);
+	sl_tcp_timer_rearm(c);
+}
+
+/* Both for the peer's ACKs of our probes and for keepalive. */
+void sl_tcp_timer_on_alive(struct sl_tcp *c)
+{
+	uint32_t ms = c->keep_time_ms ? c->keep_time_ms : sl_tcp_params.keepalive_time_ms;
+
+	c->last_ack_us = c->host->now_us;
+	c->probes = 0;
+	c->keep_at = c->keepalive ? c->host->now_us + ms * 1000ull : 0;
+	if (c->keep_at)
+		sl_tcp_timer_rearm(c);
+}
+
+/* Retransmission time-out ---------------------------------------------------------------------- */
+
+/* SYN, or SYN-ACK: counted, since each has its setting (RFC 6298 5.7). */
+static bool on_syn_timeout(struct sl_tcp *c)
+{
+	uint32_t n = sl_tcp_params.synack_retries;
+
+	if (c->state == SL_TCP_SYN_SENT)
+		n = c->syncnt ? c->syncnt : sl_tcp_params.syn_retries;
+	if (c->retries >= n ||
+	    (c->user_timeout_ms && is_stuck_for(c, c->user_timeout_ms * 1000ull)))
+		return give_up(c, false);
+	c->retries++;
+	c->backoff++;
+	sl_tcp_send_syn(c);
+	return true;
+}
+
+/* tcp_write_timeout(): has it been in vain for too long? */
+static bool is_hopeless(struct sl_tcp *c, bool *reset)
+{
+	uint32_t n = sl_tcp_params.retries2;
+
+	*reset = false;
+	if (!c->retries)
+		return false;
+	if (c->orphan) {
+		bool alive = backed_off(c) < max_us();
+
+		n = orphan_retries(c, alive);
+		*reset = alive || !is_stuck_for(c, time_of_retries(n));
+	}
+	return is_stuck_for(c,
+			    c->user_timeout_ms ? c->user_timeout_ms * 1000ull : time_of_retries(n));
+}
+
+/* RFC 4821: packets of that size get lost, it seems, and nobody says so. */
+static void probe_mtu(struct sl_tcp *c)
+{
+	uint32_t mss = c->pmtu_mss ? c->pmtu_mss : c->mss_clamp;
+
+	if (!sl_tcp_params.mtu_probing || c->retries < MTU_PROBE_FROM)
+		return;
+	mss = sl_min(mss / 2, sl_tcp_params.base_mss);
+	c->pmtu_mss = (uint16_t)sl_max(mss, MIN_PATH_MSS);
+	sl_tcp_mss_changed(c);
+}
+
+/* RFC 6298 5.4 to 5.6. */
+static bool on_rto(struct sl_tcp *c)
+{
+	bool reset;
+
+	c->rto_at = c->tlp_at = 0;
+	if (c->state == SL_TCP_SYN_SENT || c->state == SL_TCP_SYN_RCVD)
+		return on_syn_timeout(c);
+	if (c->tx_una == c->tx_nxt)
+		return true;
+	if (!c->snd_wnd && !c->orphan) {
+		/* The window was taken back: these are probes now, and the peer lives if it
+		 * answers. */
+		uint64_t since = sl_max(c->last_ack_us, c->stuck_since_us);
+
+		if (c->host->now_us - since > 2 * max_us() ||
+		    (c->user_timeout_ms && is_stuck_for(c, c->user_timeout_ms * 1000ull)))
+			return give_up(c, false);
+	} else if (is_hopeless(c, &reset)) {
+		return give_up(c, reset);
+	} else {
+		probe_mtu(c);
+	}
+	sl_tcp_loss_on_rto(c);
+	c->retries += c->retries < UINT8_MAX;
+	c->backoff += c->backoff < UINT8_MAX;
+	arm_rto(c);
+	sl_tcp_want_out(c);
+	return true;
+}
+
+/* RFC 8985 7.3: something new if there is, else the last segment again. */
+static void on_tlp(struct sl_tcp *c)
+{
+	bool sent;
+
+	c->tlp_at = 0;
+	if (c->tx_una == c->tx_nxt || c->tlp_out)
+		return;
+	c->tlp_retrans = false;
+	sent = sl_tcp_send_one(c);
+	if (!sent && !(sl_tcp_piece(c, c->tx_nxt - 1)->marks & (SL_TXS_SACKED | SL_TXS_LOST))) {
+		sent = sl_tcp_xmit_piece(c, c->tx_nxt - 1, true);
+		c->tlp_retrans = sent;
+	}
+	if (sent)
+		sl_tcp_loss_on_tlp(c);
+	c->tlp_at = 0; /* one is enough */
+	arm_rto(c);
+}
+
+/* Persist, keepalive --------------------------------------------------------------------------- */
+
+/* RFC 9293 3.8.6.1 */
+static bool on_persist(struct sl_tcp *c)
+{
+	uint32_t most = sl_tcp_params.retries2;
+
+	c->persist_at = 0;
+	if (c->tx_nxt == c->tx_tail || c->tx_una != c->tx_nxt)
+		return true;
+	if (!c->stuck_since_us)
+		c->stuck_since_us = c->host->now_us;
+	else if (c->user_timeout_ms && is_stuck_for(c, c->user_timeout_ms * 1000ull))
+		return give_up(c, false);
+	if (c->orphan) {
+		bool alive = backed_off(c) < max_us();
+
+		most = orphan_retries(c, alive);
+		if (!alive && c->backoff >= most)
+			return give_up(c, true);
+	}
+	if (c->probes >= most)
+		return give_up(c, false);
+	sl_tcp_send_persist(c);
+	if (c->tx_una != c->tx_nxt) /* the RTO has it now */
+		return true;
+	c->probes++;
+	if (c->backoff < sl_tcp_params.retries2)
+		c->backoff++;
+	c->persist_at = not_beyond_user_timeout(
+		c, c->host->now_us + sl_max(backed_off(c), sl_tcp_params.rto_min_ms * 1000ull));
+	return true;
+}
+
+/* RFC 9293 3.8.4. While data are out, their retransmission answers the question. */
+static bool on_keep(struct sl_tcp *c)
+{
+	uint32_t time_ms = c->keep_time_ms ? c->keep_time_ms : sl_tcp_params.keepalive_time_ms;
+	uint32_t intvl_ms = c->keep_intvl_ms ? c->keep_intvl_ms : sl_tcp_params.keepalive_intvl_ms;
+	uint32_t most = c->keep_probes ? c->keep_probes : sl_tcp_params.keepalive_probes;
+	uint64_t now = c->host->now_us;
+
+	c->keep_at = 0;
+	if (!c->keepalive || c->state == SL_TCP_SYN_SENT)
+		return true;
+	if (c->tx_una != c->tx_tail) {
+		c->keep_at = now + time_ms * 1000ull;
+		return true;
+	}
+	if (c->user_timeout_ms ? c->probes && now - c->last_ack_us >= c->user_timeout_ms * 1000ull
+			       : c->probes >= most)
+		return give_up(c, true);
+	sl_tcp_send_probe(c, false);
+	tcp_count(c->host, SL_TCPC_KEEPALIVE, 1);
+	c->probes++;
+	c->keep_at = now + intvl_ms * 1000ull;
+	return true;
+}
+
+/* Firing --------------------------------------------------------------------------------------- */
+
+static bool is_due(const struct sl_tcp *c, uint64_t at)
+{
+	return at && at <= c->host->now_us;
+}
+
+/* False: c is gone. */
+static bool fire(struct sl_tcp *c)
+{
+	if (is_due(c, c->delack_at))
+		sl_tcp_ack_late(c);
+	if (is_due(c, c->pace_at)) {
+		c->pace_at = 0;
+		sl_tcp_want_out(c);
+	}
+	if (is_due(c, c->reo_at))
+		sl_tcp_loss_on_reo_timer(c);
+	if (is_due(c, c->tlp_at)) /* before the RTO, which it puts off */
+		on_tlp(c);
+	if (is_due(c, c->rto_at) && !on_rto(c))
+		return false;
+	if (is_due(c, c->persist_at) && !on_persist(c))
+		return false;
+	return !is_due(c, c->keep_at) || on_keep(c);
+}
+
+void sl_tcp_timer_fire(struct sl_timer *t, void *host)
+{
+	struct sl_tcp_node *n = sl_tcp_node_of(t);
+
+	if (n->kind == SL_TCP_REQ) {
+		sl_tcp_req_timer(host, n);
+	} else if (n->kind == SL_TCP_TW) {
+		sl_tcp_tw_timer(host, n);
+	} else {
+		struct sl_tcp *c = sl_container_of(n, struct sl_tcp, node);
+
+		if (c->state != SL_TCP_CLOSED && fire(c))
+			sl_tcp_timer_rearm(c);
+	}
+}
+
+uint64_t sl_tcp_run_timers(struct sl_tcp_host *h)
+{
+	sl_wheel_run(&h->wheel, h->now_us, sl_tcp_timer_fire, h);
+	sl_tcp_flush(h);
+	return sl_wheel_next_us(&h->wheel);
+}
