@@ -34,7 +34,8 @@ struct sl_leg {
 	struct sl_tx *tx;
 	uint32_t first; /* index into `lanes`, for claims */
 	uint32_t nqueues;
-	bool dead; /* the device is gone: nothing is sent any more */
+	bool dead;  /* the device is gone: nothing is sent any more */
+	bool again; /* the last kick has not started all */
 	struct sl_xsk xsk[];
 };
 
@@ -152,19 +153,26 @@ void sl_lane_ask_aged(struct sl_lane *lane);
 
 /* TCP on a lane -------------------------------------------------------------------------------- */
 
-/* What the lanes' hosts call, once before the first of them is made. wake: the keeper must look at
- * the lanes' tcp_next_us again, since it sleeps longer than that; lane held. */
-void sl_stack_tcp_init(const struct sl_tcp_ops *ops, void (*wake)(void));
+/* What the lanes' hosts call; once, before the first of them is made. Takes the secret for
+ * sequence numbers from the kernel. 0 or -errno. */
+int sl_stack_tcp_init(const struct sl_tcp_ops *ops);
 /* The lane's host, made at the first call. NULL: no memory, or sl_limbo. Its owner is the lane.
  * Lane not held. */
 struct sl_tcp_host *sl_lane_tcp(struct sl_lane *lane);
 /* Around calls of lib/tcp for connections of the lane outside of its turn, lane held: the first
  * tells the host the time; the second sends what is due (ACKs, data), starts it, and sees that the
- * timers will be run. */
+ * timers will be run. Not inside of lib/tcp's callbacks: the turn does it. */
 void sl_lane_tcp_begin(struct sl_lane *lane);
 void sl_lane_tcp_done(struct sl_lane *lane);
-/* The earliest tcp_next_us of all lanes; UINT64_MAX: none. Any thread. */
-uint64_t sl_lanes_tcp_next_us(void);
+/* The end of a turn that had something to do for TCP; lane held. */
+void sl_lane_tcp_turn(struct sl_lane *lane);
+/* Must timers of the lane be run at that time? Any thread. */
+bool sl_lane_tcp_due(const struct sl_lane *lane, uint64_t at_us);
+
+/* The keeper's, who is going to sleep until until_us at most: he must wake at the result (timers
+ * are due then), and is woken when nearer ones are armed meanwhile. */
+uint64_t sl_lanes_tcp_sleep(uint64_t until_us);
+void sl_lanes_tcp_awake(void);
 
 /* In the child after fork: the lanes are the parent's; closes descriptors. Async-signal-safe. */
 void sl_stack_child(void);
