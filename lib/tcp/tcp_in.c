@@ -314,13 +314,19 @@ static bool complete_open(struct sl_tcp *c, const struct arrival *a)
 	return true;
 }
 
+/* Has the segment something that a FIN_WAIT2 ends with: the FIN, or data for nobody? */
+static bool is_last_word(const struct sl_tcp *c, const struct arrival *a)
+{
+	return sl_seq_gt(a->seq + a->len, c->rcv_nxt) || (a->fin && a->seq + a->len == c->rcv_nxt);
+}
+
 /* Our FIN is acknowledged: what the states make of it. False: c has ended. */
 static bool on_fin_acked(struct sl_tcp *c, const struct arrival *a)
 {
 	switch (c->state) {
 	case SL_TCP_FIN_WAIT1:
 		sl_tcp_set_state(c, SL_TCP_FIN_WAIT2);
-		if (!c->orphan || a->len || a->fin)
+		if (!c->orphan || is_last_word(c, a))
 			return true;
 		sl_tcp_orphan_fin_wait2(c);
 		return false;
