@@ -7,7 +7,9 @@
  * any program's. Leaving it sends a window probe (TCP_REPAIR_OFF, not OFF_NO_WP): the peer's answer
  * tells how far it is, so what was lost while the connection moved is found at once.
  *
- * FINs: one that we sent is made by shutdown(2) in repair mode, as sent. Whether the peer has
+ * FINs come last, since only an ESTABLISHED socket sends the probe. One that we sent is made by
+ * shutdown(2) in repair mode, as sent: otherwise the kernel might have to wait with it for
+ * acknowledgments that it does not take, as they acknowledge the FIN. Whether the peer has
  * acknowledged it (FIN_WAIT2) cannot be said: the kernel is in FIN_WAIT1 until the next segment, or
  * the answer to its retransmission, tells. The peer's cannot be set at all: repair_fin.c. */
 #include "sock/repair.h"
@@ -17,7 +19,7 @@
 #include "base/sys.h"
 
 #define CHUNK       32768u
-#define SLACK_BYTES 65536u /* of the buffers, for the overhead of what is in them */
+#define SLACK_BYTES 65536u /* in the buffers, for the overhead of what is put there */
 #define OPT_MSS     2      /* kinds of options (RFC 9293 3.1, 7323, 2018) */
 #define OPT_WSCALE  3
 #define OPT_SACK_OK 4
@@ -152,35 +154,40 @@ static int set_window(int fd, const struct sl_tcp_repair *r)
 /* Buffers ---------------------------------------------------------------------------------------
  */
 
-/* Room for what the queues hold and the peer may send into the window that was announced. Before
- * connect(2), which derives the largest window from it, and without the mark of a program that has
- * chosen: it would stop auto-tuning for good. */
-static void widen_buffers(int fd, const struct sl_tcp_repair *r, struct saved *s)
+static void set_sizes(int fd, const struct saved *s, uint32_t snd, uint32_t rcv)
 {
-	uint32_t snd = r->sndq + SLACK_BYTES, rcv = r->rcvq + r->rcv_wnd + SLACK_BYTES;
-
-	s->locks = get_int(fd, SOL_SOCKET, SO_BUF_LOCK);
-	s->sndbuf = get_int(fd, SOL_SOCKET, SO_SNDBUF);
-	s->rcvbuf = get_int(fd, SOL_SOCKET, SO_RCVBUF);
 	/* The kernel doubles what it is given. */
-	if (s->sndbuf >= 0 && (uint32_t)s->sndbuf < 2 * snd)
-		(void)set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, (int)snd);
-	if (s->rcvbuf >= 0 && (uint32_t)s->rcvbuf < 2 * rcv)
-		(void)set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, (int)rcv);
-	if (s->locks >= 0)
-		(void)set_int(fd, SOL_SOCKET, SO_BUF_LOCK, 0);
+	if ((uint32_t)s->sndbuf < snd)
+		(void)set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, (int)(snd / 2));
+	if ((uint32_t)s->rcvbuf < rcv)
+		(void)set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, (int)(rcv / 2));
+	(void)set_int(fd, SOL_SOCKET, SO_BUF_LOCK, s->locks);
 }
 
-/* Sizes that the program has chosen are as they were. */
-static void restore_buffers(int fd, const struct saved *s)
+/* Room for what the queues hold, and at least what the connection had, on which the window that it
+ * announced rests. Before connect(2), which derives the largest window from it, and without the
+ * mark of a program that has chosen: it would stop auto-tuning for good. */
+static void widen_buffers(int fd, const struct sl_tcp_repair *r, struct saved *s)
 {
-	if (s->locks <= 0)
-		return;
-	if (s->locks & 1)
-		(void)set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, s->sndbuf / 2);
-	if (s->locks & 2)
-		(void)set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, s->rcvbuf / 2);
-	(void)set_int(fd, SOL_SOCKET, SO_BUF_LOCK, s->locks);
+	struct saved free_sizes;
+
+	s->locks = sl_max(get_int(fd, SOL_SOCKET, SO_BUF_LOCK), 0);
+	s->sndbuf = sl_max(get_int(fd, SOL_SOCKET, SO_SNDBUF), 0);
+	s->rcvbuf = sl_max(get_int(fd, SOL_SOCKET, SO_RCVBUF), 0);
+	free_sizes = *s;
+	free_sizes.locks = 0;
+	set_sizes(fd, &free_sizes, sl_max(r->sndbuf, 2 * r->sndq + SLACK_BYTES),
+		  sl_max(r->rcvbuf, 2 * r->rcvq + SLACK_BYTES));
+}
+
+/* The sizes that the connection had; sizes that the program has chosen are as they were. */
+static void restore_buffers(int fd, const struct sl_tcp_repair *r, const struct saved *s)
+{
+	uint32_t snd = s->locks & 1 ? (uint32_t)s->sndbuf : sl_max(r->sndbuf, (uint32_t)s->sndbuf);
+	uint32_t rcv = s->locks & 2 ? (uint32_t)s->rcvbuf : sl_max(r->rcvbuf, (uint32_t)s->rcvbuf);
+	struct saved any = {.locks = s->locks};
+
+	set_sizes(fd, &any, snd, rcv);
 }
 
 /* The queues ------------------------------------------------------------------------------------
@@ -276,6 +283,8 @@ static int establish(int fd, const struct sl_tcp_repair *r)
 		err = set_seq(fd, TCP_RECV_QUEUE, r->rcv_nxt - r->rcvq);
 	if (err)
 		return err;
+	/* connect(2) computes the size of segments from it, the option set later does not. */
+	(void)set_int(fd, IPPROTO_TCP, TCP_MAXSEG, r->mss_clamp);
 	len = to_sockaddr(fd, &r->key.remote, r->key.rport, r, &ss);
 	err = sl_sys_connect(fd, &ss, len);
 	/* From the wildcard address the kernel's routing chooses; it may have changed. */
@@ -284,34 +293,18 @@ static int establish(int fd, const struct sl_tcp_repair *r)
 	return err;
 }
 
-/* FINs that stand in the sequence space already. Ours before the peer's makes CLOSING, the peer's
- * before ours LAST_ACK. */
-static int restore_fins(int fd, const struct sl_tcp_repair *r)
-{
-	bool ours_first = r->state != SL_TCP_LAST_ACK;
-	int err = 0;
-
-	if (r->fin_sent && ours_first)
-		err = sl_sysi(SYS_shutdown, fd, SHUT_WR);
-	if (!err && r->fin_rcvd)
-		err = sl_repair_fin(fd, r);
-	if (!err && r->fin_sent && !ours_first)
-		err = sl_sysi(SYS_shutdown, fd, SHUT_WR);
-	return err;
-}
-
 static int make(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
 {
-	int err = establish(fd, r);
+	int err = bind_name(fd, r);
 
+	if (!err)
+		err = establish(fd, r);
 	if (!err)
 		err = set_options(fd, r);
 	if (!err)
 		err = fill_queues(fd, r, src);
 	if (!err)
 		err = set_window(fd, r);
-	if (!err)
-		err = restore_fins(fd, r);
 	return err;
 }
 
@@ -325,35 +318,74 @@ static void unmake(int fd)
 	(void)set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_OFF_NO_WP);
 }
 
+static int our_fin(int fd)
+{
+	int err = choose_queue(fd, TCP_SEND_QUEUE);
+
+	return err ? err : sl_sysi(SYS_shutdown, fd, SHUT_WR);
+}
+
+/* FINs that stand in the sequence space already. Ours before the peer's makes CLOSING, the peer's
+ * before ours LAST_ACK. */
+static int restore_fins(int fd, const struct sl_tcp_repair *r, int raw)
+{
+	bool ours_first = r->state != SL_TCP_LAST_ACK;
+	int err = 0;
+
+	if (!r->fin_sent && !r->fin_rcvd)
+		return 0;
+	err = set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_ON);
+	if (!err && r->fin_sent && ours_first)
+		err = our_fin(fd);
+	if (!err && r->fin_rcvd)
+		err = sl_repair_fin(fd, r, raw);
+	if (!err && r->fin_sent && !ours_first)
+		err = our_fin(fd);
+	(void)set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_OFF);
+	return err;
+}
+
+/* It is there: the world may know, and what cannot be done in repair mode follows. */
+static int go_live(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		   const struct saved *s, int raw)
+{
+	int err;
+
+	if (src->live)
+		src->live(src->arg);
+	err = set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_OFF);
+	if (!err)
+		err = restore_fins(fd, r, raw);
+	if (!err)
+		err = send_rest(fd, r, src, s);
+	return err;
+}
+
 int sl_repair_kernel(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
 {
 	struct saved s = {
 		.reuse = get_int(fd, SOL_SOCKET, SO_REUSEADDR),
 		.lowat = get_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT),
 	};
-	int err;
+	int err, raw = r->fin_rcvd ? sl_repair_fin_open(r) : 0;
 
 	if (r->unsent > r->sndq || (r->fin_sent && r->unsent))
-		return -EINVAL;
-	err = set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_ON);
-	if (err)
-		return err;
-	widen_buffers(fd, r, &s);
-	err = bind_name(fd, r);
-	if (!err)
+		err = -EINVAL;
+	else
+		err = raw < 0 ? raw : set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_ON);
+	if (!err) {
+		widen_buffers(fd, r, &s);
 		err = make(fd, r, src);
-	if (err) {
-		unmake(fd);
-	} else {
-		if (src->live)
-			src->live(src->arg);
-		err = set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_OFF);
+		if (err)
+			unmake(fd);
+		else
+			err = go_live(fd, r, src, &s, raw);
+		restore_buffers(fd, r, &s);
+		/* Leaving repair mode clears it. */
+		if (s.reuse > 0)
+			(void)set_int(fd, SOL_SOCKET, SO_REUSEADDR, s.reuse);
 	}
-	/* Leaving repair mode clears it. */
-	if (s.reuse > 0)
-		(void)set_int(fd, SOL_SOCKET, SO_REUSEADDR, s.reuse);
-	if (!err)
-		err = send_rest(fd, r, src, &s);
-	restore_buffers(fd, &s);
+	if (r->fin_rcvd && raw >= 0)
+		(void)sl_sys_close(raw);
 	return err;
 }

@@ -25,10 +25,13 @@ struct sl_repair_source {
 int sl_repair_kernel(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src);
 
 /* What was read: the queues' bytes in memory of take's. */
+struct sl_repair_bytes {
+	void *p; /* NULL: none */
+	size_t map_bytes;
+};
 struct sl_repair_taken {
 	struct sl_tcp_repair r;
-	void *sndq, *rcvq;
-	size_t map_bytes[2];
+	struct sl_repair_bytes sndq, rcvq;
 	int reuse; /* SO_REUSEADDR, which repair mode forgets */
 };
 
@@ -46,7 +49,9 @@ int sl_repair_leave(int fd, const struct sl_repair_taken *t);
 void sl_repair_free(struct sl_repair_taken *t);
 
 /* repair_fin.c: gives the connection of fd (in repair mode) the peer's FIN, which it has
- * acknowledged but the kernel's socket has not seen. -EPERM, -EIO (it does not arrive). */
-int sl_repair_fin(int fd, const struct sl_tcp_repair *r);
+ * acknowledged but the kernel's socket has not seen. raw: what open returned, to be closed by the
+ * caller. open: -EPERM; fin: -EIO (it does not arrive). */
+int sl_repair_fin_open(const struct sl_tcp_repair *r);
+int sl_repair_fin(int fd, const struct sl_tcp_repair *r, int raw);
 
 #endif

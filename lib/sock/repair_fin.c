@@ -88,29 +88,29 @@ static bool has_fin(int fd)
 	       info.tcpi_state == SL_TCP_LAST_ACK || info.tcpi_state == SL_TCP_TIME_WAIT;
 }
 
-int sl_repair_fin(int fd, const struct sl_tcp_repair *r)
+int sl_repair_fin_open(const struct sl_tcp_repair *r)
+{
+	return sl_sys_socket(sl_addr_is_v4(&r->key.local) ? AF_INET : AF_INET6,
+			     SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
+}
+
+int sl_repair_fin(int fd, const struct sl_tcp_repair *r, int raw)
 {
 	struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
-	int family = sl_addr_is_v4(&r->key.local) ? AF_INET : AF_INET6;
-	int raw = sl_sys_socket(family, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
 	_Alignas(4) uint8_t pkt[IP6_LEN + TCP_LEN];
+	size_t n = build(pkt, r);
 	struct sockaddr_storage to;
 	socklen_t tolen = sizeof(to);
-	size_t n = build(pkt, r);
-	int err = -EIO;
 
-	if (raw < 0)
-		return raw;
 	sl_addr_to_sockaddr(&r->key.local, 0, sl_addr_is_linklocal(&r->key.local) ? r->scope_id : 0,
-			    family, (struct sockaddr *)&to, &tolen);
-	for (unsigned i = 0; i < TRIES && err; i++) {
+			    sl_addr_is_v4(&r->key.local) ? AF_INET : AF_INET6,
+			    (struct sockaddr *)&to, &tolen);
+	for (unsigned i = 0; i < TRIES; i++) {
 		if (i % RESEND == 0)
 			(void)sl_sys_sendto(raw, pkt, n, 0, &to, tolen);
 		if (has_fin(fd))
-			err = 0;
-		else
-			(void)sl_sys(SYS_nanosleep, &pause, NULL);
+			return 0;
+		(void)sl_sys(SYS_nanosleep, &pause, NULL);
 	}
-	(void)sl_sys_close(raw);
-	return err;
+	return -EIO;
 }

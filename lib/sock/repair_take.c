@@ -3,8 +3,11 @@
  *
  * Theory of operation: repair mode does not stop packets. A filter that drops everything does, and
  * when a grace period of RCU is over (membarrier(2)) no processor is still working on a packet that
- * had passed before. What was dropped the peer sends again. The socket's timers may still send what
- * the peer has seen already, which does no harm. */
+ * had passed before. What was dropped the peer sends again.
+ *
+ * The socket's timers still run. What they send meanwhile counts as unsent, which does no harm; but
+ * while the send queue is chosen they would take all of it for sent without sending it. So it is
+ * chosen as shortly as may be, and what is unsent is asked for before. */
 #include "sock/repair.h"
 
 #include <linux/filter.h>
@@ -99,6 +102,19 @@ static int get_options(int fd, struct sl_tcp_repair *r, const struct tcp_info *i
 	return err;
 }
 
+static int get_buffers(int fd, struct sl_tcp_repair *r)
+{
+	int snd, rcv, err = get_int(fd, SOL_SOCKET, SO_SNDBUF, &snd);
+
+	if (!err)
+		err = get_int(fd, SOL_SOCKET, SO_RCVBUF, &rcv);
+	if (err)
+		return err;
+	r->sndbuf = (uint32_t)snd;
+	r->rcvbuf = (uint32_t)rcv;
+	return 0;
+}
+
 static int get_window(int fd, struct sl_tcp_repair *r)
 {
 	struct tcp_repair_window w;
@@ -148,73 +164,84 @@ static int get_state(int fd, struct sl_tcp_repair *r, struct tcp_info *info)
 /* Queues ----------------------------------------------------------------------------------------
  */
 
-static int queue_seq(int fd, int queue, uint32_t *seq)
+/* Lengths of the queues. The kernel counts FINs in sequence numbers and in the send queue; we do
+ * not. */
+static int get_lengths(int fd, struct sl_tcp_repair *r)
 {
-	int v, err = set_int(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, queue);
-
-	if (!err)
-		err = get_int(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, &v);
-	if (!err)
-		*seq = (uint32_t)v;
-	return err;
-}
-
-/* The kernel counts FINs in sequence numbers and lengths of the send queue; we do not. */
-static int get_sequences(int fd, struct sl_tcp_repair *r)
-{
-	bool fin_acked = r->state == SL_TCP_FIN_WAIT2;
-	uint32_t write_seq, rcv_nxt;
+	bool fin_in_queue = r->fin_queued && r->state != SL_TCP_FIN_WAIT2;
 	int out, unsent, in, err;
 
-	err = queue_seq(fd, TCP_RECV_QUEUE, &rcv_nxt);
-	if (!err)
-		err = queue_seq(fd, TCP_SEND_QUEUE, &write_seq);
+	err = sl_sys_ioctl(fd, SIOCOUTQNSD, &unsent);
 	if (!err)
 		err = sl_sys_ioctl(fd, SIOCOUTQ, &out);
-	if (!err)
-		err = sl_sys_ioctl(fd, SIOCOUTQNSD, &unsent);
 	if (!err)
 		err = sl_sys_ioctl(fd, SIOCINQ, &in);
 	if (err)
 		return err;
-	if (r->fin_queued && !fin_acked)
-		out--;
 	r->fin_sent = r->fin_queued && unsent == 0;
-	if (r->fin_queued && unsent)
-		unsent--;
+	out -= fin_in_queue;
+	unsent -= fin_in_queue && unsent;
 	if (out < 0 || unsent < 0 || in < 0 || unsent > out)
 		return -EBUSY;
-	r->snd_nxt = write_seq - r->fin_queued;
-	r->snd_una = r->snd_nxt - (uint32_t)out;
 	r->sndq = (uint32_t)out;
 	r->unsent = (uint32_t)unsent;
-	r->rcv_nxt = rcv_nxt - r->fin_rcvd;
 	r->rcvq = (uint32_t)in;
 	return 0;
 }
 
 /* All n bytes of a queue in one call: there is no other way to look behind the first. One more is
- * asked for, to see that there is none. */
-static int read_queue(int fd, int queue, uint32_t n, void **out, size_t *bytes)
+ * asked for, to see that there is none. *seq: after the queue, FIN included. */
+static int read_queue(int fd, int queue, uint32_t n, uint32_t *seq, struct sl_repair_bytes *q)
+{
+	int v, err;
+	long ret = 0;
+
+	err = set_int(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, queue);
+	if (!err)
+		err = get_int(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, &v);
+	if (!err && n)
+		ret = sl_sys_recvfrom(fd, q->p, (size_t)n + 1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL);
+	(void)set_int(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, TCP_NO_QUEUE);
+	if (err || ret < 0)
+		return err ? err : (int)ret;
+	*seq = (uint32_t)v;
+	/* Fewer: an urgent byte stands in the way. */
+	return ret == n ? 0 : -EBUSY;
+}
+
+static int get_memory(struct sl_repair_bytes *q, uint32_t n)
 {
 	long ret;
 
-	*out = NULL;
 	if (n == 0)
 		return 0;
-	*bytes = ((size_t)n + 1 + 4095) & ~(size_t)4095;
-	ret = sl_sys(SYS_mmap, NULL, *bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-		     -1, 0);
+	q->map_bytes = ((size_t)n + 1 + 4095) & ~(size_t)4095;
+	ret = sl_sys(SYS_mmap, NULL, q->map_bytes, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (ret < 0 && ret > -4096)
 		return (int)ret;
-	*out = (void *)ret;
-	ret = set_int(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, queue);
-	if (!ret)
-		ret = sl_sys_recvfrom(fd, *out, (size_t)n + 1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL);
-	if (ret < 0)
-		return (int)ret;
-	/* Fewer: an urgent byte stands in the way. */
-	return ret == n ? 0 : -EBUSY;
+	q->p = (void *)ret;
+	return 0;
+}
+
+static int read_queues(int fd, struct sl_repair_taken *t)
+{
+	struct sl_tcp_repair *r = &t->r;
+	uint32_t rcv_end, snd_end;
+	int err = get_memory(&t->rcvq, r->rcvq);
+
+	if (!err)
+		err = get_memory(&t->sndq, r->sndq);
+	if (!err)
+		err = read_queue(fd, TCP_RECV_QUEUE, r->rcvq, &rcv_end, &t->rcvq);
+	if (!err)
+		err = read_queue(fd, TCP_SEND_QUEUE, r->sndq, &snd_end, &t->sndq);
+	if (err)
+		return err;
+	r->rcv_nxt = rcv_end - r->fin_rcvd;
+	r->snd_nxt = snd_end - r->fin_queued;
+	r->snd_una = r->snd_nxt - r->sndq;
+	return 0;
 }
 
 static int read_all(int fd, struct sl_repair_taken *t)
@@ -228,27 +255,24 @@ static int read_all(int fd, struct sl_repair_taken *t)
 	if (!err)
 		err = get_options(fd, r, &info);
 	if (!err)
+		err = get_buffers(fd, r);
+	if (!err)
 		err = get_window(fd, r);
 	if (!err)
-		err = get_sequences(fd, r);
+		err = get_lengths(fd, r);
 	if (!err && !get_int(fd, SOL_SOCKET, SO_PEEK_OFF, &off) && off >= 0)
 		err = -EBUSY;
 	if (!err)
-		err = read_queue(fd, TCP_RECV_QUEUE, r->rcvq, &t->rcvq, &t->map_bytes[1]);
-	if (!err)
-		err = read_queue(fd, TCP_SEND_QUEUE, r->sndq, &t->sndq, &t->map_bytes[0]);
+		err = read_queues(fd, t);
 	if (err)
 		return err;
-	/* A timer may have sent something meanwhile; anything else should have stood still. */
+	/* It should have stood still. */
 	again = *r;
 	err = get_state(fd, &again, &info);
 	if (!err)
-		err = get_sequences(fd, &again);
-	if (!err && (again.state != r->state || again.snd_una != r->snd_una ||
-		     again.snd_nxt != r->snd_nxt || again.rcv_nxt != r->rcv_nxt))
+		err = get_lengths(fd, &again);
+	if (!err && (again.state != r->state || again.sndq != r->sndq || again.rcvq != r->rcvq))
 		err = -EAGAIN;
-	r->unsent = again.unsent;
-	r->fin_sent = again.fin_sent;
 	return err;
 }
 
@@ -277,11 +301,13 @@ int sl_repair_take(int fd, struct sl_repair_taken *t)
 
 void sl_repair_free(struct sl_repair_taken *t)
 {
-	if (t->sndq)
-		(void)sl_sysi(SYS_munmap, t->sndq, t->map_bytes[0]);
-	if (t->rcvq)
-		(void)sl_sysi(SYS_munmap, t->rcvq, t->map_bytes[1]);
-	t->sndq = t->rcvq = NULL;
+	struct sl_repair_bytes *q[] = {&t->sndq, &t->rcvq};
+
+	for (unsigned i = 0; i < sl_array_len(q); i++) {
+		if (q[i]->p)
+			(void)sl_sysi(SYS_munmap, q[i]->p, q[i]->map_bytes);
+		q[i]->p = NULL;
+	}
 }
 
 int sl_repair_leave(int fd, const struct sl_repair_taken *t)

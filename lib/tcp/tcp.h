@@ -297,6 +297,7 @@ struct sl_tcp_repair {
 	uint32_t snd_wl1, snd_wnd, max_window, rcv_wnd, rcv_wup;
 	uint32_t unsent; /* bytes at the end of the send queue that were never sent */
 	uint32_t sndq, rcvq;
+	uint32_t sndbuf, rcvbuf; /* sizes as SO_SNDBUF and SO_RCVBUF read */
 	uint16_t mss_clamp;
 	uint8_t snd_wscale, rcv_wscale;
 	bool wscale_ok, sack_ok, ts_ok, ecn_ok;

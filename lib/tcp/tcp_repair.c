@@ -66,6 +66,8 @@ bool sl_tcp_repair_get(const struct sl_tcp *c, struct sl_tcp_repair *r)
 		.max_window = sl_max(c->max_window, c->snd_wnd),
 		.rcv_wnd = c->rcv_wnd,
 		.rcv_wup = c->rcv_wup,
+		.sndbuf = c->sndbuf,
+		.rcvbuf = c->rcvbuf,
 		.mss_clamp = c->mss_clamp,
 		.snd_wscale = c->snd_wscale,
 		.rcv_wscale = c->rcv_wscale,
@@ -228,8 +230,8 @@ int sl_tcp_repair_set(struct sl_tcp *c, const struct sl_tcp_repair *r)
 	sl_tcp_rtt_init(c);
 	sl_tcp_loss_init(c);
 	/* What was in the queues fits, whatever has been set. */
-	c->rcvbuf = sl_max(c->rcvbuf, 2 * (r->rcvq + r->rcv_wnd));
-	c->sndbuf = sl_max(c->sndbuf, 2 * r->sndq);
+	c->rcvbuf = sl_max(sl_max(c->rcvbuf, r->rcvbuf), 2 * r->rcvq);
+	c->sndbuf = sl_max(sl_max(c->sndbuf, r->sndbuf), 2 * r->sndq);
 	sl_tcp_set_state(c, SL_TCP_ESTABLISHED);
 	return 0;
 }
