@@ -37,24 +37,29 @@ segs_end() { # name percent
 	return 0
 }
 
-# Runs tcp_NAME.py OWN PEER CONTROL [ARGS] on b in every mode and for both families, and compares
-# with the kernel. PERCENT: how much of the traffic may be the kernel's in an offloaded mode
-# (loopback, connections to nobody); "": not looked at.
-tcp_differ() { # NAME PERCENT [ARGS...]
-	local name=$1 percent=$2 fam peer own far
+# One run of tcp_PROGRAM.py OWN PEER CONTROL [ARGS] on b with a far host on a, in $MODE and for family
+# $fam, compared with the kernel's. PERCENT: how much of the traffic may be the kernel's in an
+# offloaded mode (loopback, connections to nobody); "": not looked at.
+tcp_round() { # PROGRAM NAME PERCENT [ARGS...]
+	local program=$1 name=$2$fam percent=$3 peer=A$fam own=B$fam far
+	shift 3
+	FAR_N=$((FAR_N + 1))
+	bg pa python3 "$TESTS/net/tcp_far.py" "$TMP/far.$FAR_N"
+	far=$BG
+	wait_until 30 test -S "$TMP/far.$FAR_N" || die "the far host does not start"
+	segs_begin
+	differ "$name" pb python3 "$TESTS/net/tcp_$program.py" "${!own}" "${!peer}" "$TMP/far.$FAR_N" "$@"
+	[ -n "$percent" ] && segs_end "$name" "$percent"
+	stop "$far"
+}
+# The same in every mode and for both families.
+tcp_differ() { # PROGRAM PERCENT [ARGS...]
+	local program=$1 percent=$2 fam
 	shift 2
 	need python3
 	for MODE in $MODES; do
 		for fam in ${FAMILIES:-4 6}; do
-			peer=A$fam own=B$fam FAR_N=$((FAR_N + 1))
-			bg pa python3 "$TESTS/net/tcp_far.py" "$TMP/far.$FAR_N"
-			far=$BG
-			wait_until 30 test -S "$TMP/far.$FAR_N" || die "the far host does not start"
-			segs_begin
-			differ "$name$fam" pb python3 "$TESTS/net/tcp_$name.py" "${!own}" "${!peer}" \
-				"$TMP/far.$FAR_N" "$@"
-			[ -n "$percent" ] && segs_end "$name$fam" "$percent"
-			stop "$far"
+			tcp_round "$program" "$program" "$percent" "$@"
 		done
 	done
 	[ -z "${SHOW_ORACLE:-}" ] || cat "$TMP"/oracle.*
