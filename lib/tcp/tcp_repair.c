@@ -230,8 +230,10 @@ int sl_tcp_repair_set(struct sl_tcp *c, const struct sl_tcp_repair *r)
 	sl_tcp_rtt_init(c);
 	sl_tcp_loss_init(c);
 	/* What was in the queues fits, whatever has been set. */
-	c->rcvbuf = sl_max(sl_max(c->rcvbuf, r->rcvbuf), 2 * r->rcvq);
-	c->sndbuf = sl_max(sl_max(c->sndbuf, r->sndbuf), 2 * r->sndq);
+	c->rcvbuf = sl_max(c->rcvbuf, r->rcvbuf);
+	c->rcvbuf = sl_max(c->rcvbuf, 2 * r->rcvq);
+	c->sndbuf = sl_max(c->sndbuf, r->sndbuf);
+	c->sndbuf = sl_max(c->sndbuf, 2 * r->sndq);
 	sl_tcp_set_state(c, SL_TCP_ESTABLISHED);
 	return 0;
 }
