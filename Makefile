@@ -47,9 +47,7 @@ else
 ALL_CFLAGS += -ftls-model=initial-exec
 endif
 
-# lib/tcp is built apart until it is whole: a library with unresolved symbols does not load.
-TCP_SRC := $(sort $(wildcard lib/tcp/*.c))
-LIB_SRC := $(sort $(filter-out $(TCP_SRC),$(wildcard lib/*/*.c)))
+LIB_SRC := $(sort $(wildcard lib/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 PRELOAD_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard preload/*.c)))
 TOOL_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tools/*.c)))
@@ -74,8 +72,6 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -c $< -o $@
 $(LIB_OBJ): | $(SKEL)
-.PHONY: tcp-objs
-tcp-objs: $(TCP_SRC:%.c=$(BUILD)/%.o)
 # The prefix is compiled in: with another one these are built anew.
 $(shell mkdir -p $(BUILD); cmp -s $(BUILD)/prefix - <<<'$(PREFIX)' || echo '$(PREFIX)' >$(BUILD)/prefix)
 $(BUILD)/lib/ctl/broker_owner.o $(BUILD)/tools/doctor.o $(BUILD)/tools/run.o: $(BUILD)/prefix

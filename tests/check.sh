@@ -26,7 +26,7 @@ suite() { # name, rooms..., in the environment given
 
 part layers tests/layers.sh
 if $MAKE --no-print-directory asan-build >"$BUILD/check.asan.log" 2>&1; then
-	BUILD=build-asan MODES="kernel both" suite "the suite with ASan and UBSan" unit bpf preload net
+	BUILD=build-asan MODES="kernel both" suite "the suite with ASan and UBSan" unit tcp bpf preload net
 else
 	tail -n 20 "$BUILD/check.asan.log"
 	part "build with ASan" false

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Runs the tests: rooms or single files given as arguments, else all rooms.
 #
-#   tests/run.sh [-j JOBS] [-t SECONDS] [unit bpf net preload apps | path/to/test ...]
+#   tests/run.sh [-j JOBS] [-t SECONDS] [unit tcp bpf net preload apps | path/to/test ...]
 #
-# A test is an executable that exits 0 (passed), 1 (failed) or 77 (skipped, says why). In unit and
-# bpf it is a program test_*.c, in net, preload and apps a script *.sh (lib*.sh are not tests).
+# A test is an executable that exits 0 (passed), 1 (failed) or 77 (skipped, says why). In unit, tcp
+# and bpf it is a program test_*.c, in net, preload and apps a script *.sh (lib*.sh are not tests).
 # Prints a line for each, the output of those that failed, and as the last line
 # `N passed, N failed, N skipped`. Logs are in $BUILD/logs. At most two run at a time; what failed
 # then runs once more alone, and is named as unsteady if it passes.
@@ -31,7 +31,7 @@ mkdir -p "$LOGS"
 tests_of() { # room
 	local f
 	case $1 in
-	unit | bpf | preload)
+	unit | tcp | bpf | preload)
 		for f in tests/"$1"/test_*.c; do
 			[ -e "$f" ] && echo "$BUILD/${f%.c}"
 		done
@@ -46,7 +46,7 @@ tests_of() { # room
 }
 
 LIST=()
-for arg in "${@:-unit bpf net preload apps}"; do
+for arg in "${@:-unit tcp bpf net preload apps}"; do
 	for room in $arg; do
 		if [ -d "tests/$room" ]; then
 			mapfile -t -O ${#LIST[@]} LIST < <(tests_of "$room")

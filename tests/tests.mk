@@ -1,6 +1,8 @@
 # What is under tests/: unit programs, shell tests on real namespaces, fuzzers, benchmarks.
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
+TCP_TEST_SRC := $(wildcard tests/tcp/test_*.c)
+TCP_TEST_BIN := $(TCP_TEST_SRC:%.c=$(BUILD)/%)
 HELPER_SRC := $(wildcard tests/net/*.c tests/bench/*.c tests/preload/*.c tests/apps/*.c tests/bpf/*.c)
 HELPER_BIN := $(HELPER_SRC:%.c=$(BUILD)/%)
 
@@ -8,8 +10,12 @@ $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
 $(BUILD)/tests/bpf/%: $(BUILD)/tests/bpf/%.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
-# These look inside: the mirror of the kernel's tables, a lane whose ring is full.
-$(BUILD)/tests/net/mirror_probe $(BUILD)/tests/net/txfull: %: %.o $(BUILD)/libsluice.a
+# TCP in the simulator: the library's objects on a wire and a clock of the test's.
+SIM_OBJ := $(patsubst %,$(BUILD)/tests/tcp/%.o,sim sim_check script)
+$(BUILD)/tests/tcp/%: $(BUILD)/tests/tcp/%.o $(SIM_OBJ) $(BUILD)/libsluice.a
+	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lm $(LIBS)
+# These look inside: the mirror of the kernel's tables, a full ring, TCP_REPAIR.
+$(BUILD)/tests/net/mirror_probe $(BUILD)/tests/net/txfull $(BUILD)/tests/net/tcp_repair: %: %.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) $(LIBS)
 LDLIBS_xdpfloor := -lxdp -lbpf
 # Plain programs of the C library: what is preloaded, and what speaks to it.
@@ -19,7 +25,7 @@ $(UNIT_SRC:%.c=$(BUILD)/%.o) $(HELPER_SRC:%.c=$(BUILD)/%.o): | $(SKEL)
 .SECONDARY:
 
 .PHONY: tests
-tests: all $(UNIT_BIN) $(HELPER_BIN)
+tests: all $(UNIT_BIN) $(TCP_TEST_BIN) $(HELPER_BIN)
 
 # Checking ------------------------------------------------------------------------------------
 .PHONY: check layers run-tests asan asan-build tsan
@@ -38,7 +44,7 @@ run-tests: tests
 asan-build:
 	$(MAKE) BUILD=build-asan SAN=address,undefined CFLAGS="-O1 -g -Wno-error" tests
 asan: asan-build
-	BUILD=build-asan MODES="kernel both" tests/run.sh $(or $(T),unit bpf preload net)
+	BUILD=build-asan MODES="kernel both" tests/run.sh $(or $(T),unit tcp bpf preload net)
 # Unit tests only: the runtime crashes in programs that were not built with it (python3, sockperf).
 tsan:
 	$(MAKE) BUILD=build-tsan SAN=thread CFLAGS="-O1 -g" tests
@@ -69,6 +75,7 @@ $(FUZZ_BUILD)/libsluice.a: $(FUZZ_LIB_OBJ)
 	rm -f $@ && ar rcsD $@ $^
 $(FUZZ_BIN): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_BUILD)/libsluice.a
 	$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
+$(FUZZ_BUILD)/fuzz_tcp: $(FUZZ_BUILD)/tests/tcp/sim.o $(FUZZ_BUILD)/tests/tcp/sim_check.o
 .PHONY: fuzz fuzz-short fuzzers
 fuzzers: $(FUZZ_BIN)
 fuzz: fuzzers

@@ -353,6 +353,10 @@ static void start(struct sim_rng *r)
 	plan_host(r, b);
 	plan_pipe(r, ab, s->now_us);
 	plan_pipe(r, ba, s->now_us);
+	/* A cookie is in the ACK of the handshake: what comes without it belongs to nobody. */
+	if (ab->loss_ppm || ab->reorder_ppm || ab->corrupt_ppm || ab->down_to || ab->mtu ||
+	    ab->rate)
+		b->params.syncookies = 1;
 	s->eager_ppm = PICK(r, 0, 500000, 1000000);
 	sim_connect_hosts(a, b, ab, ba);
 	sim_key(a, 1000, b, 80, &key);
