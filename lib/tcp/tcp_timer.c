@@ -55,9 +55,18 @@ static uint64_t max_us(void)
 	return sl_tcp_params.rto_max_ms * 1000ull;
 }
 
-static uint64_t backed_off(const struct sl_tcp *c)
+/* RFC 6298 5.5. rto_us stays doubled until there is a new sample (Karn). */
+static void back_off(struct sl_tcp *c)
 {
-	uint64_t us = (uint64_t)c->rto_us << sl_min(c->backoff, (uint8_t)20);
+	c->backoff += c->backoff < UINT8_MAX;
+	c->rto_us = (uint32_t)sl_min(2ull * c->rto_us, max_us());
+}
+
+/* Between probes of a window: rto_us is doubled only here, since nothing is in flight. */
+static uint64_t probe_interval_us(const struct sl_tcp *c)
+{
+	uint64_t base = sl_max(c->rto_us, sl_tcp_params.rto_min_ms * 1000u);
+	uint64_t us = base << sl_min(c->backoff, (uint8_t)20);
 
 	return sl_min(us, max_us());
 }
@@ -76,7 +85,7 @@ static uint64_t not_beyond_user_timeout(const struct sl_tcp *c, uint64_t at)
 
 static void arm_rto(struct sl_tcp *c)
 {
-	c->rto_at = not_beyond_user_timeout(c, c->host->now_us + backed_off(c));
+	c->rto_at = not_beyond_user_timeout(c, c->host->now_us + c->rto_us);
 }
 
 /* tcp_model_timeout(): how long so many retransmissions take. */
@@ -137,7 +146,7 @@ static void schedule_tlp(struct sl_tcp *c)
 
 void sl_tcp_timer_on_sent(struct sl_tcp *c)
 {
-	if (!c->stuck_since_us)
+	if (!c->stuck_since_us || sl_tcp_pieces_out(c) == 1) /* waiting for a window is over */
 		c->stuck_since_us = c->host->now_us;
 	c->persist_at = 0;
 	if (!c->rto_at)
@@ -172,16 +181,20 @@ void sl_tcp_timer_on_syn(struct sl_tcp *c)
  * window, too little of it, Nagle's rule, a cork, no room), the persist timer looks after it. */
 void sl_tcp_timer_on_window(struct sl_tcp *c)
 {
-	uint64_t rto = backed_off(c), least = sl_tcp_params.rto_min_ms * 1000ull;
+	uint64_t at;
 
 	if (c->tx_nxt == c->tx_tail || c->tx_una != c->tx_nxt) {
 		if (c->persist_at)
 			c->persist_at = c->stuck_since_us = 0;
 		return;
 	}
-	if (c->persist_at)
+	/* When the window is open, if only a little, the peer is not probed but served. */
+	if (!c->persist_at || c->snd_wnd)
+		c->backoff = 0;
+	at = c->host->now_us + probe_interval_us(c);
+	if (c->persist_at && c->persist_at <= at)
 		return;
-	c->persist_at = c->host->now_us + sl_max(rto, least);
+	c->persist_at = at;
 	sl_tcp_timer_rearm(c);
 }
 
@@ -210,7 +223,7 @@ static bool on_syn_timeout(struct sl_tcp *c)
 	    (c->user_timeout_ms && is_stuck_for(c, c->user_timeout_ms * 1000ull)))
 		return give_up(c, false);
 	c->retries++;
-	c->backoff++;
+	back_off(c);
 	sl_tcp_send_syn(c);
 	return true;
 }
@@ -224,7 +237,7 @@ static bool is_hopeless(struct sl_tcp *c, bool *reset)
 	if (!c->retries)
 		return false;
 	if (c->orphan) {
-		bool alive = backed_off(c) < max_us();
+		bool alive = c->rto_us < max_us();
 
 		n = orphan_retries(c, alive);
 		*reset = alive || !is_stuck_for(c, time_of_retries(n));
@@ -270,7 +283,7 @@ static bool on_rto(struct sl_tcp *c)
 	}
 	sl_tcp_loss_on_rto(c);
 	c->retries += c->retries < UINT8_MAX;
-	c->backoff += c->backoff < UINT8_MAX;
+	back_off(c);
 	arm_rto(c);
 	sl_tcp_want_out(c);
 	return true;
@@ -311,7 +324,7 @@ static bool on_persist(struct sl_tcp *c)
 	else if (c->user_timeout_ms && is_stuck_for(c, c->user_timeout_ms * 1000ull))
 		return give_up(c, false);
 	if (c->orphan) {
-		bool alive = backed_off(c) < max_us();
+		bool alive = probe_interval_us(c) < max_us();
 
 		most = orphan_retries(c, alive);
 		if (!alive && c->backoff >= most)
@@ -325,8 +338,7 @@ static bool on_persist(struct sl_tcp *c)
 	c->probes++;
 	if (c->backoff < sl_tcp_params.retries2)
 		c->backoff++;
-	c->persist_at = not_beyond_user_timeout(
-		c, c->host->now_us + sl_max(backed_off(c), sl_tcp_params.rto_min_ms * 1000ull));
+	c->persist_at = not_beyond_user_timeout(c, c->host->now_us + probe_interval_us(c));
 	return true;
 }
 
