@@ -223,7 +223,7 @@ static void orphan_zero_window(struct t *t)
 	in(t, ". 1:1(0) ack 1 win 0");
 	t_write(t, 1000);
 	t_close(t);
-	for (int i = 0; i < 200 && t->c; i++) {
+	for (int i = 0; i < 400 && t->c; i++) { /* until the interval is rto_max */
 		pass(t, SIM_SECOND);
 		if (skip(t) && t->c)
 			in(t, ". 1:1(0) ack 1 win 0");

@@ -144,7 +144,7 @@ static void zero_window(struct t *t)
 	in(t, ". 1:1(0) ack 1 win 0");
 	quiet(t, 20 * MS);
 	in(t, ". 1:1(0) ack 1 win 1");
-	out(t, ". 1:129(128) ack 1");
+	out_in(t, t->c->tcp.rto_us, ". 1:129(128) ack 1"); /* silly-window avoidance's override */
 	in(t, ". 1:1(0) ack 129 win 257");
 	out(t, "P. 129:501(372) ack 1");
 }
@@ -301,7 +301,7 @@ static void tail_loss_probe(struct t *t)
 	t_open(t);
 	t_write(t, 3000);
 	check(t, skip(t) == 3);
-	out_in(t, 2 * T_RTT, "P. 2001:3001(1000) ack 1");
+	out_in(t, 2 * T_RTT + 2 * MS, "P. 2001:3001(1000) ack 1"); /* Linux' margin for ticks */
 	check(t, counted(t, SL_TCPC_TLP) == 1 && t->c->tcp.cwnd == 10);
 	in(t, ". 1:1(0) ack 1 <sack 2001:3001>");
 	pass(t, T_RTT);
@@ -322,7 +322,7 @@ static void rto(struct t *t)
 	out_in(t, t->c->tcp.rto_us, "P. 1:1001(1000) ack 1");
 	out_in(t, t->c->tcp.rto_us, "P. 1:1001(1000) ack 1");
 	in(t, ". 1:1(0) ack 1001");
-	check(t, t->c->tcp.rto_us < 300 * MS || t->c->tcp.backoff == 0);
+	check(t, t->c->tcp.rto_us > 1600 * MS); /* Karn: no sample, so it stays (5.7) */
 	quiet(t, 100 * SIM_SECOND);
 }
 
