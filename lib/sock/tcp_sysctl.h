@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The machine's TCP settings. */
+#ifndef SL_TCP_SYSCTL_H
+#define SL_TCP_SYSCTL_H
+
+#include "tcp/tcp.h"
+
+#define SL_TCP_SYSCTL_DIR "/proc/sys/net/ipv4"
+
+/* Fills p with Linux' defaults, then with what the files of dir say (SL_TCP_SYSCTL_DIR; those of
+ * the caller's network namespace). A file that is missing, or has no sense, keeps its default. */
+void sl_tcp_sysctl_read(struct sl_tcp_params *p, const char *dir);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The machine's TCP settings from a directory of files. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "sock/tcp_sysctl.h"
+
+static char dir[] = "/tmp/sluice-sysctl.XXXXXX";
+static struct sl_tcp_params p, defaults;
+
+static void file(const char *name, const char *text)
+{
+	char path[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static void read_it(void)
+{
+	memset(&p, 0xa5, sizeof(p));
+	sl_tcp_sysctl_read(&p, dir);
+}
+
+static void remove_all(void)
+{
+	char cmd[300];
+
+	snprintf(cmd, sizeof(cmd), "rm -rf %s/*", dir);
+	assert_int_equal(system(cmd), 0);
+}
+
+static void test_nothing_there_is_default(void **state)
+{
+	read_it();
+	assert_memory_equal(&p, &defaults, sizeof(p));
+	sl_tcp_sysctl_read(&p, "/nonexistent");
+	assert_memory_equal(&p, &defaults, sizeof(p));
+}
+
+static void test_values(void **state)
+{
+	file("tcp_rmem", "5000\t200000\t7000000\n");
+	file("tcp_wmem", "4097 17000 5000000");
+	file("tcp_keepalive_time", "600\n");
+	file("tcp_rto_min_us", "5000\n");
+	file("tcp_rto_max_ms", "60000\n");
+	file("tcp_timestamps", "0\n");
+	file("tcp_sack", "0\n");
+	file("tcp_ecn", "1\n");
+	file("tcp_recovery", "0\n");
+	file("tcp_early_retrans", "0\n");
+	file("tcp_congestion_control", "reno\n");
+	file("tcp_fastopen", "3\n");
+	read_it();
+	assert_int_equal(p.rmem_min, 5000);
+	assert_int_equal(p.rmem_default, 200000);
+	assert_int_equal(p.rmem_max, 7000000);
+	assert_int_equal(p.wmem_min, 4097);
+	assert_int_equal(p.wmem_max, 5000000);
+	assert_int_equal(p.keepalive_time_ms, 600000);
+	assert_int_equal(p.rto_min_ms, 5);
+	assert_int_equal(p.rto_max_ms, 60000);
+	assert_false(p.timestamps);
+	assert_false(p.sack);
+	assert_true(p.window_scaling);
+	assert_int_equal(p.ecn, 1);
+	assert_true(p.ecn_out);
+	assert_true(p.ecn_in);
+	assert_false(p.recovery_rack);
+	assert_false(p.tlp);
+	assert_string_equal(p.congestion, "reno");
+	assert_int_equal(p.tfo, 3);
+	remove_all();
+}
+
+static void test_nonsense_keeps_the_default(void **state)
+{
+	file("tcp_rmem", "5000 x 7000000");
+	file("tcp_wmem", "");
+	file("tcp_syn_retries", "99999999999999999999999\n");
+	file("tcp_synack_retries", "-1\n");
+	file("tcp_fin_timeout", "0\n");
+	file("tcp_sack", "0x1\n");
+	file("tcp_congestion_control", "bbr\n");
+	read_it();
+	assert_int_equal(p.rmem_min, 5000);
+	assert_int_equal(p.rmem_default, defaults.rmem_default);
+	assert_int_equal(p.rmem_max, defaults.rmem_max);
+	assert_int_equal(p.wmem_max, defaults.wmem_max);
+	assert_int_equal(p.syn_retries, defaults.syn_retries);
+	assert_int_equal(p.synack_retries, defaults.synack_retries);
+	assert_int_equal(p.fin_timeout_ms, defaults.fin_timeout_ms);
+	assert_int_equal(p.sack, defaults.sack);
+	assert_string_equal(p.congestion, defaults.congestion);
+	remove_all();
+}
+
+static void test_the_machine_has_them(void **state)
+{
+	sl_tcp_sysctl_read(&p, SL_TCP_SYSCTL_DIR);
+	assert_true(p.rmem_max >= p.rmem_default);
+	assert_true(p.wmem_max >= p.wmem_min);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nothing_there_is_default),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_nonsense_keeps_the_default),
+		cmocka_unit_test(test_the_machine_has_them),
+	};
+	int failed;
+
+	sl_tcp_params_default(&defaults);
+	if (!mkdtemp(dir))
+		return 1;
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	remove_all();
+	rmdir(dir);
+	return failed;
+}
