@@ -5,7 +5,8 @@
  * Theory of operation: while lanes are in use it looks at them every PROGRESS_ENGINE_INTERVAL
  * milliseconds and makes a turn of each that nobody has turned since; when nothing at all has
  * happened for a second it sleeps on the descriptors themselves, without a tick. It is not on the
- * descriptors while a lane is busy: a waiter there costs the sender's core a wake-up a packet. */
+ * descriptors while a lane is busy: a waiter there costs the sender's core a wake-up a packet. In
+ * any case it is awake when timers of TCP are due that nobody's turn has run. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -21,7 +22,9 @@
 #define QUIET_NS  1000000000ull /* no turn for so long: sleep without a tick */
 #define HOUSE_NS  1000000000ull /* other programs' sockets, reader's wishes */
 #define PARENT_MS 1000          /* most that a child waits for its parent's hand-back */
-#define BUSY_PKTS 256           /* a tick that found more comes again after a millisecond */
+#define BUSY_PKTS 256           /* a tick that found more comes again after BUSY_NS */
+#define BUSY_NS   1000000
+#define LEAST_NS  50000 /* between two rounds for timers of TCP */
 
 static int epfd = -1;      /* mirrors, mailbox, and shadow_ep */
 static int shadow_ep = -1; /* all shadows, edge-triggered */
@@ -175,6 +178,7 @@ static void serve_events(void)
 static uint32_t seen[SL_MAX_LANES]; /* turns, when we last looked */
 
 struct look {
+	uint64_t now_us;
 	uint32_t busy; /* lanes that moved since the last look */
 	uint32_t pkts; /* that we had to take */
 	uint32_t nfds;
@@ -191,7 +195,9 @@ static void look_at(struct sl_lane *lane, void *arg)
 	sl_lane_ask_aged(lane);
 	if (turns != seen[lane->id]) {
 		l->busy++;
-		seen[lane->id] = turns;
+		if (sl_lane_tcp_due(lane, l->now_us))
+			sl_lane_turn(lane);
+		seen[lane->id] = sl_load(&lane->turns);
 		return;
 	}
 	while (got < sl_settings.progress_engine_wce_max && (n = sl_lane_turn(lane)) > 0) {
@@ -202,6 +208,8 @@ static void look_at(struct sl_lane *lane, void *arg)
 		l->busy++;
 		l->pkts += (uint32_t)got;
 	}
+	if (sl_lane_tcp_due(lane, l->now_us))
+		sl_lane_turn(lane);
 	seen[lane->id] = sl_load(&lane->turns);
 }
 
@@ -212,32 +220,59 @@ static void add_fds(struct sl_lane *lane, void *arg)
 	l->nfds += sl_min(sl_lane_fds(lane, l->fds + l->nfds, l->max - l->nfds), l->max - l->nfds);
 }
 
+/* How long to sleep: until the tick, or when all is quiet without one; but not longer than until
+ * timers of TCP are due. A lane that others turn runs them itself, mostly. NULL: for ever. */
+static struct timespec *sleep_time(struct timespec *ts, const struct look *l, uint64_t tick,
+				   bool quiet)
+{
+	uint64_t now = sl_now_ns(), until_us = UINT64_MAX, ns;
+
+	if (!quiet)
+		until_us = (now + (l->pkts > BUSY_PKTS ? BUSY_NS : tick)) / 1000;
+	until_us = sl_lanes_tcp_sleep(until_us);
+	if (until_us == UINT64_MAX)
+		return NULL;
+	ns = until_us * 1000 > now ? until_us * 1000 - now : 0;
+	ns = sl_max(ns, (uint64_t)(l->busy ? BUSY_NS : LEAST_NS));
+	ts->tv_sec = (time_t)(ns / 1000000000);
+	ts->tv_nsec = (long)(ns % 1000000000);
+	return ts;
+}
+
+static void keep_house(uint64_t now, uint64_t *last_house)
+{
+	if (now - *last_house <= HOUSE_NS)
+		return;
+	*last_house = now;
+	sl_mcast_recheck();
+	sl_ports_check();
+	sl_stats->frames_free = sl_load(&sl_pool.nfree) + sl_load(&sl_pool.unborn);
+	sl_stats_serve();
+}
+
 /* One round: look, then sleep as long as may be. */
 static void round_once(uint64_t *last_busy, uint64_t *last_house)
 {
 	struct pollfd fds[256];
-	struct look l = {.fds = fds, .max = sl_array_len(fds)};
-	struct timespec ts = {0, 0};
 	uint64_t now = sl_now_ns();
+	struct look l = {.now_us = now / 1000, .fds = fds, .max = sl_array_len(fds)};
 	uint64_t tick = (uint64_t)sl_settings.progress_engine_interval * 1000000ull;
+	struct timespec ts, *left;
 	bool quiet;
+	long n;
 
 	sl_lane_for_each(look_at, &l);
 	if (l.busy)
 		*last_busy = now;
-	if (now - *last_house > HOUSE_NS) {
-		*last_house = now;
-		sl_mcast_recheck();
-		sl_ports_check();
-		sl_stats->frames_free = sl_load(&sl_pool.nfree) + sl_load(&sl_pool.unborn);
-		sl_stats_serve();
-	}
+	keep_house(now, last_house);
 	quiet = now - *last_busy > QUIET_NS || tick == 0;
 	fds[l.nfds++] = (struct pollfd){.fd = epfd, .events = POLLIN};
 	if (quiet && tick)
 		sl_lane_for_each(add_fds, &l);
-	ts.tv_nsec = (long)sl_min(l.pkts > BUSY_PKTS ? 1000000 : tick, 999999999ull);
-	if (sl_sys(SYS_ppoll, fds, l.nfds, quiet ? NULL : &ts, NULL, 8) > 0) {
+	left = sleep_time(&ts, &l, tick, quiet);
+	n = sl_sys(SYS_ppoll, fds, l.nfds, left, NULL, 8);
+	sl_lanes_tcp_awake();
+	if (n > 0) {
 		if (fds[0].revents)
 			serve_events();
 		if (quiet)

@@ -5,7 +5,8 @@
  * socket's queue empty, a thread that spins in poll, the keeper when nobody else does. Packets go
  * from the ring to the socket's queue in one pass (run to completion); what must be said to
  * sleepers is said on the way, under the lane's lock. A socket on another lane gets its copy after
- * the lock is released, since two lanes are never held at once. */
+ * the lock is released, since two lanes are never held at once. TCP's connections send at the end
+ * of the turn: ACKs for a whole batch, and what these have made room for (tcp.c). */
 #include "stack/stack.h"
 
 #include <errno.h>
@@ -56,20 +57,34 @@ static void make_room(struct sl_lane *lane)
 	sl_list_for_each_safe (it, &lane->blocked) {
 		lane->on_room(it);
 	}
+	if (lane->tcp)
+		sl_tcp_on_room(lane->tcp);
+}
+
+static bool is_blocked(const struct sl_lane *lane)
+{
+	return !sl_list_empty(&lane->blocked) || (lane->tcp && !sl_list_empty(&lane->tcp->room));
 }
 
 int sl_lane_turn_locked(struct sl_lane *lane)
 {
+	const struct sl_tcp_host *tcp = lane->tcp;
+	bool blocked;
 	int n = 0;
 
+	if (tcp)
+		sl_lane_tcp_begin(lane);
 	for (uint32_t i = 0; i < lane->nlegs; i++) {
 		struct sl_leg *leg = lane->leg[i];
 
 		for (uint32_t q = 0; q < leg->nqueues; q++)
 			n += receive(leg, &leg->xsk[q]);
 	}
-	if (sl_unlikely(!sl_list_empty(&lane->blocked)))
+	blocked = is_blocked(lane);
+	if (sl_unlikely(blocked))
 		make_room(lane);
+	if (tcp && (n || blocked || tcp->now_us >= lane->tcp_next_us))
+		sl_lane_tcp_turn(lane);
 	sl_store(&lane->turns, lane->turns + 1);
 	lane->stats->turns++;
 	lane->stats->idle_turns += n == 0;
@@ -107,6 +122,7 @@ int sl_leg_kick(struct sl_leg *leg)
 	int err = leg->tx->ops->kick(leg->tx);
 
 	leg->lane->stats->tx_kicks++;
+	leg->again = err == -EAGAIN;
 	if (leg->tx->unreaped >= REAP_EVERY)
 		leg->tx->ops->reap(leg->tx, &leg->lane->frames);
 	if (sl_likely(err == 0) || err == -EAGAIN)

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* TCP on lanes: the host of each, its time, its timers, and what its turn owes it.
+ *
+ * Theory of operation: lib/tcp reads no clock and sends only when told. A turn of the lane, or a
+ * call on a connection, tells it the time first, and lets it send and run its timers last. When
+ * timers are due though nobody makes a turn, the keeper does. tcp_next_us says when: it is a lower
+ * bound, so a timer that is armed and cancelled again and again costs a compare. Who arms one that
+ * is nearer than the end of the keeper's sleep wakes him; both write before they read (Dekker). */
+#include "stack/stack.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/sys.h"
+#include "net/rtnl.h"
+
+/* The keeper may be as late as that with a timer that was armed while he slept: as Linux' with
+ * HZ=100. */
+#define LATE_US    10000
+#define RETRY_US   1000 /* who was refused room tries again */
+#define FEW_FRAMES 64   /* in the lane's cache: see what has come back */
+
+static const struct sl_tcp_ops *tcp_ops;
+static uint8_t secret[16];
+static uint64_t asleep_until_us; /* the keeper; 0: awake */
+
+int sl_stack_tcp_init(const struct sl_tcp_ops *ops)
+{
+	long n = sl_sys(SYS_getrandom, secret, sizeof(secret), 0);
+
+	if (n != (long)sizeof(secret))
+		return n < 0 ? (int)n : -EIO;
+	tcp_ops = ops;
+	return 0;
+}
+
+static uint64_t now_us(void)
+{
+	return sl_now_ns() / 1000;
+}
+
+static struct sl_tcp_host *host_new(struct sl_lane *lane)
+{
+	struct sl_tcp_host *h = malloc(sizeof(*h));
+
+	if (h && sl_tcp_host_init(h, tcp_ops, &lane->frames, secret, now_us(), lane) < 0) {
+		free(h);
+		return NULL;
+	}
+	return h;
+}
+
+struct sl_tcp_host *sl_lane_tcp(struct sl_lane *lane)
+{
+	struct sl_tcp_host *h = sl_load_acquire(&lane->tcp);
+
+	if (h || lane == &sl_limbo || !tcp_ops)
+		return h;
+	h = host_new(lane);
+	if (!h)
+		return NULL;
+	if (sl_lane_lock(lane)) {
+		if (!lane->tcp) {
+			sl_store(&lane->tcp_next_us, UINT64_MAX);
+			sl_store_release(&lane->tcp, h);
+			h = NULL;
+		}
+		sl_lane_unlock(lane);
+	}
+	if (h) { /* another thread was first, or this is a signal handler in the lane's turn */
+		sl_tcp_host_fini(h);
+		free(h);
+	}
+	return sl_load_acquire(&lane->tcp);
+}
+
+void sl_lane_tcp_begin(struct sl_lane *lane)
+{
+	/* Another core's clock may be a little ahead. */
+	sl_tcp_set_now(lane->tcp, sl_max(lane->tcp->now_us, now_us()));
+	if (sl_likely(lane->frames.n >= FEW_FRAMES))
+		return;
+	for (uint32_t i = 0; i < lane->nlegs; i++)
+		if (lane->leg[i]->tx->unreaped)
+			lane->leg[i]->tx->ops->reap(lane->leg[i]->tx, &lane->frames);
+}
+
+/* Starts what was posted. False: not all has been started. */
+static bool kick(struct sl_lane *lane)
+{
+	bool all = true;
+
+	for (uint32_t i = 0; i < lane->nlegs; i++) {
+		struct sl_leg *leg = lane->leg[i];
+
+		if (leg->tx->posted || sl_unlikely(leg->again))
+			sl_leg_kick(leg);
+		all &= !leg->again;
+	}
+	return all;
+}
+
+/* Tells the keeper, when it is nearer than what he knows. */
+static void set_next(struct sl_lane *lane, uint64_t next_us)
+{
+	if (sl_likely(next_us >= lane->tcp_next_us))
+		return;
+	sl_store(&lane->tcp_next_us, next_us);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (sl_unlikely(next_us + LATE_US < sl_load(&asleep_until_us)))
+		sl_rtnl_wake();
+}
+
+void sl_lane_tcp_done(struct sl_lane *lane)
+{
+	struct sl_tcp_host *h = lane->tcp;
+	uint64_t next_us;
+
+	sl_tcp_flush(h);
+	next_us = sl_wheel_next_us(&h->wheel);
+	if (sl_unlikely(!kick(lane) || !sl_list_empty(&h->room)))
+		next_us = sl_min(next_us, h->now_us + RETRY_US);
+	set_next(lane, next_us);
+}
+
+void sl_lane_tcp_turn(struct sl_lane *lane)
+{
+	if (lane->tcp->now_us >= lane->tcp_next_us) {
+		sl_store(&lane->tcp_next_us, UINT64_MAX);
+		sl_tcp_run_timers(lane->tcp);
+	}
+	sl_lane_tcp_done(lane);
+}
+
+bool sl_lane_tcp_due(const struct sl_lane *lane, uint64_t at_us)
+{
+	return sl_load_acquire(&lane->tcp) && sl_load(&lane->tcp_next_us) <= at_us;
+}
+
+static void nearest(struct sl_lane *lane, void *arg)
+{
+	uint64_t *next_us = arg;
+
+	if (sl_load_acquire(&lane->tcp))
+		*next_us = sl_min(*next_us, sl_load(&lane->tcp_next_us));
+}
+
+uint64_t sl_lanes_tcp_sleep(uint64_t until_us)
+{
+	sl_store(&asleep_until_us, UINT64_MAX);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	sl_lane_for_each(nearest, &until_us);
+	sl_store(&asleep_until_us, until_us);
+	return until_us;
+}
+
+void sl_lanes_tcp_awake(void)
+{
+	sl_store(&asleep_until_us, 0);
+}
