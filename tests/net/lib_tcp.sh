@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # For the scripts about TCP (tcp_*.sh): the subject tcp_NAME.py on host b, its far end on host a.
 # shellcheck shell=bash source=lib.sh
-. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+[ -n "${APPS:-}" ] || . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 SL_ENV+=(SLUICE_TCP=1)
 # The protocol is built apart until it is whole (see the Makefile): the oracle alone is run then.
 if ! grep -qa sl_tcp_input "$BUILD/libsluice.a" 2>/dev/null; then

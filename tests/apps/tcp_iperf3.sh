@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# iperf3 over TCP: either direction, both at once, several streams, IPv6, small writes, a limited rate.
+. "$(dirname "$0")/lib_tcp.sh"
+need iperf3 python3
+net_up
+round() { # name address client options
+	local name=$1 to=$2 out server bytes
+	shift 2
+	out=$(said "$name")
+	bg pb iperf3 -s -1 -p 5201 >"$out.server" 2>&1
+	server=$BG
+	wait_tcp b 5201
+	segs_begin
+	pa timeout 60 iperf3 -c "$to" -p 5201 -J "$@" >"$out" 2>"$out.err" ||
+		{ fail "$name: the client's status is $?"; grep -o '"error".*' "$out"; stop "$server"; return 1; }
+	wait_end "$server" 20 || { fail "$name: the server's status is $?"; return 1; }
+	# The same bytes in every mode (-n), so that the segments can be compared.
+	segs_end "$name" 15
+	bytes=$(python3 - "$out" <<-'PY'
+	import json, sys
+	e = json.load(open(sys.argv[1]))
+	if "error" in e:
+	    sys.exit(e["error"])
+	print(e["end"]["sum_received"]["bytes"], int(e["end"]["sum_received"]["bits_per_second"] / 1e6))
+	PY
+	)
+	say "    $name: ${bytes% *} bytes, ${bytes#* } Mbit/s"
+	ok "$name: bytes came" test "${bytes% *}" -gt 1000000
+}
+for MODE in $MODES; do
+	round forward "$B4" -n 40M
+	round reverse "$B4" -n 40M -R
+	round parallel "$B4" -n 40M -P 2
+	round parallel-reverse "$B4" -n 40M -P 2 -R
+	round both "$B4" -n 10M --bidir
+	round v6 "$B6" -n 40M
+	round v6-reverse "$B6" -n 40M -R
+	round small "$B4" -n 2M -l 100 -N
+	round limited "$B4" -b 50M -t 1
+	round mss "$B4" -n 5M -M 500
+done
+done_testing
