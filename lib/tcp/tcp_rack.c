@@ -316,7 +316,10 @@ static void sacked(struct sl_tcp *c, struct sl_txseg *p, struct sl_tcp_ack *a)
 	p->marks |= SL_TXS_SACKED;
 	c->sacked_out++;
 	a->sacked_segs++;
-	if (p->sent == 1 && !a->rtt_us)
+	/* Its own report may have been lost: of the flight that recovery began with, this may be
+	 * the answer to a retransmission. */
+	if (p->sent == 1 && !a->rtt_us &&
+	    (c->ca == SL_CA_OPEN || sl_seq_gt(piece_end(p), c->high_seq)))
 		a->rtt_us = a->last_rtt_us = sample(c, p);
 	if (sl_seq_gt(piece_end(p), c->rack_fack))
 		c->rack_fack = piece_end(p);
