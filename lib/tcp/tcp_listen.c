@@ -207,7 +207,7 @@ void sl_tcp_child_gone(struct sl_tcp *c)
 
 	if (!l)
 		return;
-	sl_tcp_tfo_done(c);
+	l->ntfo -= c->tfo_child; /* an accepted one is the program's to bound */
 	sl_list_del(&c->accept_node);
 	l->nchildren--;
 	c->listener = NULL;

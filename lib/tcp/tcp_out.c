@@ -245,6 +245,8 @@ static bool may_send(const struct sl_tcp *c)
 	case SL_TCP_CLOSING:
 	case SL_TCP_LAST_ACK:
 		return true;
+	case SL_TCP_SYN_RCVD: /* RFC 7413 4.2.2 */
+		return c->tfo_child;
 	default:
 		return false;
 	}
@@ -293,7 +295,8 @@ static void send_new(struct sl_tcp *c)
 void sl_tcp_output(struct sl_tcp *c)
 {
 	if (may_send(c)) {
-		if (c->state != SL_TCP_ESTABLISHED && c->state != SL_TCP_CLOSE_WAIT)
+		if (c->state != SL_TCP_ESTABLISHED && c->state != SL_TCP_CLOSE_WAIT &&
+		    c->state != SL_TCP_SYN_RCVD)
 			sl_tcp_queue_fin(c); /* there may have been no memory for it */
 		if (c->lost_out)
 			send_again(c);

@@ -57,9 +57,18 @@ uint32_t sl_tcp_unsent(const struct sl_tcp *c)
 
 uint32_t sl_tcp_unacked(const struct sl_tcp *c)
 {
-	if (c->state == SL_TCP_CLOSED || c->state == SL_TCP_SYN_SENT || c->state == SL_TCP_SYN_RCVD)
+	uint32_t una = c->snd_una == c->iss ? c->iss + 1 : c->snd_una; /* SYN is no byte */
+
+	if (c->state == SL_TCP_CLOSED)
 		return 0;
-	return c->write_seq - c->snd_una - (c->fin_queued && !c->fin_acked);
+	return c->write_seq - una - (c->fin_queued && !c->fin_acked);
+}
+
+/* A Fast Open child answers before its handshake is complete (RFC 7413 4.2.2). */
+static bool is_open(const struct sl_tcp *c)
+{
+	return c->state == SL_TCP_ESTABLISHED || c->state == SL_TCP_CLOSE_WAIT ||
+	       (c->state == SL_TCP_SYN_RCVD && c->tfo_child);
 }
 
 /* As sk_stream_memory_free(): the last write may go beyond by a piece. */
@@ -73,9 +82,7 @@ uint32_t sl_tcp_write_room(const struct sl_tcp *c)
 {
 	uint32_t room;
 
-	if (c->state != SL_TCP_ESTABLISHED && c->state != SL_TCP_CLOSE_WAIT)
-		return 0;
-	if (c->tx_shut || !has_room(c))
+	if (!is_open(c) || c->tx_shut || !has_room(c))
 		return 0;
 	room = c->sndbuf - c->wmem;
 	return room >= c->wmem / 2 ? room : 0;
@@ -211,7 +218,7 @@ long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t sk
 
 	if (err)
 		return err;
-	if (c->state != SL_TCP_ESTABLISHED && c->state != SL_TCP_CLOSE_WAIT) {
+	if (!is_open(c)) {
 		c->want_out = true; /* not connected yet */
 		return 0;
 	}
