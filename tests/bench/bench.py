@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import signal
 import statistics
 import subprocess
@@ -32,9 +33,10 @@ CORE = {"a": CORES[0], "b": CORES[1 % len(CORES)]}
 
 
 def command(host, argv, preload=False):
+    # (TCP is asked for by name as long as it is not the default.)
     pre = ["nsenter", f"--net=/run/netns/{NS}{host}", "--", "taskset", "-c", str(CORE[host])]
     if preload:
-        pre += ["env", f"LD_PRELOAD={PRELOAD}", f"SLUICE_LOG_FILE={TMP}/sluice.%d.log"]
+        pre += ["env", f"LD_PRELOAD={PRELOAD}", f"SLUICE_LOG_FILE={TMP}/sluice.%d.log", "SLUICE_TCP=1"]
     return pre + [str(x) for x in argv]
 
 
@@ -246,6 +248,173 @@ def steering_cases(seconds):
         yield "kernel UDP beside it", kind, lambda k=kind: steering_cost(k, seconds)
 
 
+# TCP ---------------------------------------------------------------------------------------------
+def tcp_works():
+    """Sockets of the library have TCP."""
+    names = subprocess.run(["nm", ENV["BUILD"] + "/libsluice.a"], capture_output=True, text=True)
+    return HAVE_SLUICE and " T sl_tconn_" in names.stdout
+
+
+def listening(host, port):
+    return bool(run(host, ["ss", "-Hltn", f"sport = :{port}"]).strip())
+
+
+def kernel_segs(host):
+    """Segments that the kernel's TCP of a host received."""
+    rows = [l.split() for l in run(host, ["cat", "/proc/net/snmp"]).splitlines()
+            if l.startswith("Tcp:")]
+    return int(dict(zip(rows[0], rows[1]))["InSegs"])
+
+
+class Server:
+    """A TCP server on b for the time of a with statement, and what b's kernel saw meanwhile."""
+
+    def __init__(self, argv, port, preload):
+        self.argv, self.port, self.preload = argv, port, preload
+
+    def __enter__(self):
+        self.proc = start("b", self.argv, self.preload)
+        wait_for(lambda: listening("b", self.port), f"{self.argv[0]} listens")
+        self.before = kernel_segs("b")
+        return self
+
+    def through_kernel(self):
+        return {"through_kernel": kernel_segs("b") - self.before} if self.preload else {}
+
+    def __exit__(self, *_):
+        stop(self.proc)
+
+
+def tcp_latency(size, seconds, preload, spin):
+    flags = ["--tcp"] + (["--nonblocked"] if spin else [])
+    with Server(["sockperf", "sr", "-i", B4, "-p", PORT] + flags, PORT, "b" in preload) as server:
+        out = run("a", ["sockperf", "pp", "-i", B4, "-p", PORT, "-m", size, "-t", seconds] + flags,
+                  "a" in preload)
+        pct = dict(re.findall(r"percentile (\d+\.\d+) = +([\d.]+)", out))
+        n = int(re.search(r"ReceivedMessages=(\d+)", out).group(1))
+        return {"p50_us": float(pct["50.000"]), "p99_us": float(pct["99.000"]), "n": n,
+                **server.through_kernel()}
+
+
+def tcp_messages(seconds, preload, nagle):
+    """The manual's table 13: messages of 100 bytes a second, as the receiver counts them."""
+    flags = ["--tcp"] + (["--tcp-avoid-nodelay"] if nagle else [])
+    with Server(["sockperf", "sr", "-i", B4, "-p", PORT, "-g"] + flags, PORT, "b" in preload) as server:
+        out = run("a", ["sockperf", "tp", "-i", B4, "-p", PORT, "-m", 100, "-t", seconds] + flags,
+                  "a" in preload)
+        rate = float(re.search(r"Message Rate is (\d+)", out).group(1))
+        return {"mps": rate, **server.through_kernel()}
+
+
+def tcp_bulk(seconds, preload, reverse):
+    with Server(["iperf3", "-s", "-1", "-p", PORT], PORT, "b" in preload) as server:
+        out = run("a", ["iperf3", "-c", B4, "-p", PORT, "-t", seconds, "-J"] + (["-R"] if reverse else []),
+                  "a" in preload)
+        end = json.loads(out[out.index("{"):])["end"]
+        return {"mbit": end["sum_received"]["bits_per_second"] / 1e6,
+                "retransmitted": end["sum_sent"]["retransmits"], **server.through_kernel()}
+
+
+def tcp_redis(clients, pipeline, preload):
+    count = 20000 if clients == 1 and pipeline == 1 else 100000
+    argv = ["redis-server", "--port", PORT, "--bind", B4, "--protected-mode", "no", "--save", "",
+            "--appendonly", "no"]
+    with Server(argv, PORT, "b" in preload) as server:
+        out = run("a", ["redis-benchmark", "-h", B4, "-p", PORT, "-t", "get", "--csv", "-n", count,
+                        "-c", clients, "-P", pipeline], "a" in preload)
+        row = re.search(r'"GET","([\d.]+)","[\d.]+","[\d.]+","([\d.]+)","[\d.]+","([\d.]+)"', out)
+        return {"rps": float(row.group(1)), "p50_ms": float(row.group(2)),
+                "p99_ms": float(row.group(3)), **server.through_kernel()}
+
+
+def tcp_connections(seconds, preload):
+    """Connections a second: each is made, used for a few bytes both ways, and closed."""
+    conf = f"{TMP}/nginx.conf"
+    with open(conf, "w") as f:
+        f.write(f"daemon off; master_process off; user root; pid {TMP}/nginx.pid; error_log {TMP}/nginx.err;\n"
+                "events { worker_connections 1000; }\nhttp { access_log off;\n"
+                + "".join(f"{kind}_temp_path {TMP}/n.{kind};" for kind in
+                          ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+                + f"server {{ listen {B4}:{PORT}; location / {{ return 200 ok; }} }} }}\n")
+    with Server(["nginx", "-p", TMP, "-c", conf], PORT, "b" in preload) as server:
+        out = run("a", ["wrk", "-t", 1, "-c", 16, "-d", f"{max(1, round(seconds))}s", "-H",
+                        "Connection: close", f"http://{B4}:{PORT}/"], "a" in preload)
+        return {"cps": float(re.search(r"Requests/sec: +([\d.]+)", out).group(1)),
+                **server.through_kernel()}
+
+
+class NoGso:
+    """The kernel's TCP without segmentation and receive offload, as on a plain NIC."""
+
+    def __enter__(self):
+        self.set("off")
+
+    def __exit__(self, *_):
+        self.set("on")
+
+    def set(self, how):
+        for h, d in (("a", DEV_A), ("b", DEV_B)):
+            run(h, ["ethtool", "-K", d, "tso", how, "gso", how, "gro", how])
+
+
+def without_gso(call):
+    with NoGso():
+        return call()
+
+
+def tcp_cases(seconds):
+    who = [("kernel", "")]
+    if tcp_works():
+        who += [("Sluice one side", "b"), ("Sluice", "ab")]
+    seconds = max(1, round(seconds))
+    have = {p for p in ("redis-server", "nginx", "wrk") if shutil.which(p)}
+    g = "TCP latency 64 B"
+    yield g, "floor", lambda: floor_latency(64, seconds)
+    for name, preload in who:
+        for spin, how in ((True, "spinning"), (False, "blocking")):
+            yield g, f"{name}, {how}", lambda p=preload, s=spin: tcp_latency(64, seconds, p, s)
+    for nagle, how in ((False, "TCP_NODELAY"), (True, "Nagle")):
+        for name, preload in who:
+            yield f"TCP 100-byte messages, {how}", name, \
+                lambda p=preload, n=nagle: tcp_messages(seconds, p, n)
+    for reverse, way in ((False, "to b"), (True, "from b")):
+        g = f"TCP bulk {way}"
+        yield g, "kernel, no GSO", \
+            lambda r=reverse: without_gso(lambda: tcp_bulk(seconds, "", r))
+        for name, preload in who:
+            yield g, name, lambda p=preload, r=reverse: tcp_bulk(seconds, p, r)
+    if {"nginx", "wrk"} <= have:
+        for name, preload in who:
+            yield "TCP connections (nginx, wrk)", name, lambda p=preload: tcp_connections(seconds, p)
+    if "redis-server" in have:
+        for clients, pipeline in ((1, 1), (50, 1), (50, 16)):
+            for name, preload in who:
+                yield f"redis GET, {clients} clients, -P {pipeline}", name, \
+                    lambda p=preload, c=clients, d=pipeline: tcp_redis(c, d, p)
+
+
+def tcp_goals(ratio):
+    """What issue 3 asks for; only cases that were run are in it."""
+    g = "TCP latency 64 B"
+    ratio("TCP ping-pong 64 B, both sides: p50 at most 1.6 x floor", g, "Sluice, spinning", "floor",
+          "p50_us", 1.6, True)
+    ratio("at least 2 x better than the kernel spinning (its p50 / ours)", g, "kernel, spinning",
+          "Sluice, spinning", "p50_us", 2, False)
+    ratio("TCP messages of 100 bytes, Nagle: at least 5 x the kernel", "TCP 100-byte messages, Nagle",
+          "Sluice", "kernel", "mps", 5, False)
+    ratio("TCP messages of 100 bytes, TCP_NODELAY: at least 3 x the kernel",
+          "TCP 100-byte messages, TCP_NODELAY", "Sluice", "kernel", "mps", 3, False)
+    for way in ("to b", "from b"):
+        ratio(f"TCP bulk {way}: above the kernel without GSO", f"TCP bulk {way}", "Sluice",
+              "kernel, no GSO", "mbit", 1, False)
+    for case in ("Sluice one side", "Sluice"):
+        ratio(f"TCP connections a second, {case}: not below the kernel", "TCP connections (nginx, wrk)",
+              case, "kernel", "cps", 1, False)
+        for clients, pipeline in ((1, 1), (50, 1), (50, 16)):
+            ratio(f"redis, {clients} clients, -P {pipeline}, {case}: not below the kernel",
+                  f"redis GET, {clients} clients, -P {pipeline}", case, "kernel", "rps", 1, False)
+
+
 # Memory and many sockets -------------------------------------------------------------------------
 def many(preload, count=10000):
     host = start("b", [BIN + "many", B4, 10000, count], preload)
@@ -317,7 +486,7 @@ def instruction_cases():
 
 
 # Results -----------------------------------------------------------------------------------------
-MAIN = ["p50_us", "pps", "open_us", "instructions"]
+MAIN = ["p50_us", "pps", "mps", "mbit", "cps", "rps", "open_us", "instructions"]
 
 
 class Results:
@@ -388,7 +557,7 @@ def table(res):
 
 
 def goals(res):
-    """What issue 2 asks for, against this run."""
+    """What issues 2 and 3 ask for, against this run."""
     lines = ["goals"]
 
     def goal(text, got, good):
@@ -429,6 +598,7 @@ def goals(res):
           "Sluice attached", "no XDP", "pps", 0.95, False)
     ratio("the same, to a program that only passes", g, "Sluice attached", "bare XDP_PASS", "pps",
           0.95, False)
+    tcp_goals(ratio)
     return lines if len(lines) > 1 else []
 
 
@@ -497,12 +667,12 @@ def main():
     opt.add_argument("--short", action="store_true", help="64 bytes only, fewer rounds")
     opt.add_argument("--rounds", type=int)
     opt.add_argument("--seconds", type=float)
-    opt.add_argument("--only", help="groups: latency,rate,steer,many,instructions")
+    opt.add_argument("--only", help="groups: latency,rate,steer,tcp,many,instructions")
     args = opt.parse_args()
     rounds = args.rounds or (3 if args.short else 7)
     seconds = args.seconds or (1 if args.short else 2)
     only = args.only.split(",") if args.only else \
-        ["latency", "rate", "steer", "many", "instructions"]
+        ["latency", "rate", "steer", "tcp", "many", "instructions"]
     sizes = (64,) if args.short else (64, 256, 1400)
     cases, once = [], []
     if "latency" in only:
@@ -511,6 +681,8 @@ def main():
         cases += rate_cases(seconds)
     if "steer" in only:
         cases += steering_cases(seconds)
+    if "tcp" in only:
+        cases += tcp_cases(seconds)
     if "many" in only:
         once += many_cases()
     if "instructions" in only:

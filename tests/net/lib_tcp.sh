@@ -3,8 +3,8 @@
 # shellcheck shell=bash source=lib.sh
 [ -n "${APPS:-}" ] || . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 SL_ENV+=(SLUICE_TCP=1)
-# The protocol is built apart until it is whole (see the Makefile): the oracle alone is run then.
-if ! grep -qa sl_tcp_input "$BUILD/libsluice.a" 2>/dev/null; then
+# Until sockets have TCP the oracle alone is run.
+if ! nm "$BUILD/libsluice.a" 2>/dev/null | grep ' T sl_tconn_' >/dev/null; then
 	[ "$MODES" = kernel ] || say "the library has no TCP yet: the kernel's only"
 	MODES=kernel
 fi
