@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Fuzzer of the way in: any bytes as steering record and packet, through the input function to
- * sockets of every kind, and out by recvmsg.
+ * sockets of every kind, and out by recvmsg. Of TCP the way ends where the protocol begins (which
+ * has fuzz_tcp): segments and ICMP errors are looked at in full.
  *
  * The input is a row of packets: a struct step, the record, the frame. A step may ask for what
  * chance alone would never find (a slot that exists, offsets and checksums that are right), so that
@@ -40,7 +41,7 @@ struct step {
 	uint8_t want; /* which options are on */
 };
 
-enum { PLAIN4, CONNECTED4, PLAIN6, GRO, FAN, KINDS };
+enum { PLAIN4, CONNECTED4, PLAIN6, GRO, FAN, TCP, KINDS };
 
 static struct sl_lane lane;
 static struct sl_lane_stats lane_stats;
@@ -65,6 +66,33 @@ static bool fan_input(void *obj, struct sl_in *in)
 	return false;
 }
 
+static volatile uint64_t seen; /* what a handler reads is there */
+
+static bool tcp_input(void *obj, struct sl_in *in)
+{
+	const struct sl_tcp_seg *g = &in->seg;
+	const uint8_t *p = in->pkt.data + in->pkt.payload;
+
+	(void)obj;
+	if (g->nsack > SL_TCP_MAX_SACK || g->tfo_len > SL_TCP_TFO_MAX ||
+	    g->len != in->pkt.payload_len)
+		abort();
+	for (unsigned i = 0; i < g->nsack; i++)
+		seen += g->sack[i].start ^ g->sack[i].end;
+	for (unsigned i = 0; i < g->tfo_len; i++)
+		seen += g->tfo[i];
+	for (unsigned i = 0; i < g->len; i++)
+		seen += p[i];
+	return false;
+}
+
+static void tcp_icmp(void *obj, const struct sl_in_icmp *e, struct sl_in *in)
+{
+	(void)obj;
+	if (e->v6 != in->pkt.v6 || e->err <= 0 || (e->mtu && (e->mtu < 532 || e->mtu > 65515)))
+		abort();
+}
+
 static uint32_t more(uint32_t want, uint32_t *first)
 {
 	static uint32_t given;
@@ -84,11 +112,17 @@ static void start(void)
 		abort();
 	sl_in_register(SL_SLOT_UDP, sl_udp_input);
 	sl_in_register(SL_SLOT_FAN, fan_input);
+	sl_in_register(SL_SLOT_TCP, tcp_input);
+	sl_in_register_icmp(SL_SLOT_TCP, tcp_icmp);
 	lane.stats = &lane_stats;
 	sl_list_init(&lane.blocked);
 	for (int i = 0; i < KINDS; i++) {
 		slot_of[i] = (uint32_t)sl_slot_new();
-		sl_slot_set(slot_of[i], i == FAN ? SL_SLOT_FAN : SL_SLOT_UDP, &sock[i].udp);
+		sl_slot_set(slot_of[i],
+			    i == FAN   ? SL_SLOT_FAN
+			    : i == TCP ? SL_SLOT_TCP
+				       : SL_SLOT_UDP,
+			    &sock[i].udp);
 		sl_fdtab_set(FIRST_FD + i, SL_FD_SOCK, &sock[i]);
 	}
 }
@@ -150,15 +184,23 @@ static void fix_lengths(uint8_t *f, uint32_t len, const struct sl_meta *m)
 		sl_put_be16(f + m->l3 + 4, (uint16_t)(len - m->l3 - 40));
 	else
 		sl_put_be16(f + m->l3 + 2, (uint16_t)(len - m->l3));
-	sl_put_be16(f + m->l4 + 4, (uint16_t)(len - m->l4));
+	if (m->proto == IPPROTO_UDP)
+		sl_put_be16(f + m->l4 + 4, (uint16_t)(len - m->l4));
+}
+
+/* Where the checksum is in the header of the record's protocol. */
+static unsigned sum_at(uint8_t proto)
+{
+	return proto == IPPROTO_UDP ? 6 : proto == IPPROTO_TCP ? 16 : 2;
 }
 
 static void fix_sums(uint8_t *f, uint32_t len, const struct sl_meta *m, bool partial)
 {
 	struct sl_pkt p = {.data = f, .len = len, .l3 = m->l3, .l4 = m->l4};
 	struct sl_addr src, dst;
+	unsigned at = m->l4 + sum_at(m->proto);
 	uint16_t ulen, v = 0;
-	uint64_t sum;
+	uint64_t sum = 0;
 
 	if (m->l4 + 8u > len || m->l3 + 20u > m->l4)
 		return;
@@ -170,18 +212,18 @@ static void fix_sums(uint8_t *f, uint32_t len, const struct sl_meta *m, bool par
 		v = sl_csum_fold(sl_csum_add(0, f + m->l3, m->l4 - m->l3));
 		memcpy(f + m->l3 + 10, &v, 2);
 	}
-	ulen = sl_get_be16(f + m->l4 + 4);
-	if (m->l4 + (uint32_t)ulen > len)
+	ulen = m->proto == IPPROTO_UDP ? sl_get_be16(f + m->l4 + 4) : (uint16_t)(len - m->l4);
+	if (m->l4 + (uint32_t)ulen > len || at + 2 > len || ulen < 8)
 		return;
 	sl_pkt_saddr(&p, &src);
 	sl_pkt_daddr(&p, &dst);
-	sum = sl_pseudo_sum(&src, &dst, IPPROTO_UDP, ulen);
+	if (m->proto != IPPROTO_ICMP)
+		sum = sl_pseudo_sum(&src, &dst, m->proto, ulen);
 	v = 0;
-	memcpy(f + m->l4 + 6, &v, 2);
+	memcpy(f + at, &v, 2);
 	v = partial ? (uint16_t)~sl_csum_fold(sum)
 		    : sl_csum_fold(sl_csum_add(sum, f + m->l4, ulen));
-	if (ulen >= 8)
-		memcpy(f + m->l4 + 6, &v, 2);
+	memcpy(f + at, &v, 2);
 }
 
 static void inject(const struct step *s, const uint8_t *data, size_t size)
@@ -213,12 +255,17 @@ static void inject(const struct step *s, const uint8_t *data, size_t size)
 		m.magic = SL_META_MAGIC;
 		m.slot = slot_of[s->slot % KINDS];
 		m.gen = sl_slots[m.slot].gen;
-		m.proto = IPPROTO_UDP;
+		if (m.slot != slot_of[TCP])
+			m.proto = IPPROTO_UDP;
+		else if (m.proto != IPPROTO_ICMP && m.proto != IPPROTO_ICMPV6)
+			m.proto = IPPROTO_TCP;
 	}
 	if (s->flags & GOOD_OFFS)
 		find_offsets(f, d.len, &m);
 	if (s->flags & GOOD_LENS)
 		fix_lengths(f, d.len, &m);
+	if (s->flags & GOOD_LENS && s->flags & GOOD_OFFS && d.len > m.l3 + 9u && f[m.l3] >> 4 == 4)
+		f[m.l3 + 9] = m.proto;
 	if (s->flags & GOOD_SUMS)
 		fix_sums(f, d.len, &m, s->flags & PARTIAL);
 	memcpy(f - sizeof(m), &m, sizeof(m));
