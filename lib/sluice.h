@@ -52,7 +52,7 @@ unsigned sl_next_private(unsigned first);
 
 /* Sockets ------------------------------------------------------------------------------------ */
 
-/* socket(2). AF_INET and AF_INET6 SOCK_DGRAM (UDP) are looked after from here on, all else is the
+/* socket(2). AF_INET and AF_INET6 SOCK_DGRAM (UDP) and SOCK_STREAM (TCP) are looked after from here on, all else is the
  * kernel's alone. The first such call brings the library up (settings, mirrors, its thread); when
  * that fails, the socket is the kernel's, and the log says why: it is no error. Whether a socket is
  * offloaded is decided when it gets names: bind, connect, the first send. */
@@ -62,6 +62,12 @@ int sl_socket(int domain, int type, int protocol);
  * (sluice.conf(5)), and packets of the socket are claimed. connect of AF_UNSPEC dissolves. */
 int sl_bind(int fd, const struct sockaddr *addr, socklen_t len);
 int sl_connect(int fd, const struct sockaddr *addr, socklen_t len);
+
+/* listen(2), accept4(2). Connections over offloaded devices and those that the kernel takes
+ * (loopback, other devices) come out of one queue, in turn when both have some; the first kind is
+ * of ours, the second the kernel's alone. */
+int sl_listen(int fd, int backlog);
+int sl_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags);
 
 /* shutdown(2). Wakes whoever waits in a receive call, which then returns 0. */
 int sl_shutdown(int fd, int how);
@@ -128,6 +134,11 @@ ssize_t sl_sendmsg(int fd, const struct msghdr *msg, int flags);
 int sl_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags);
 /* Of no bytes: 0, nothing is sent (send(2) of none sends an empty datagram). */
 ssize_t sl_writev(int fd, const struct iovec *iov, int n);
+
+/* sendfile(2), splice(2). Of a TCP connection of ours the bytes go through a buffer; any other
+ * socket of ours is handed back for it. */
+ssize_t sl_sendfile(int out, int in, off_t *off, size_t len);
+ssize_t sl_splice(int in, off_t *in_off, int out, off_t *out_off, size_t len, unsigned flags);
 
 /* Many --------------------------------------------------------------------------------------- */
 

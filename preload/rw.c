@@ -134,11 +134,10 @@ int sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
 	return REAL(sendmmsg)(fd, msgs, n, flags);
 }
 
-/* The kernel moves pages between descriptors by itself: it must have the socket. */
 ssize_t sendfile(int out, int in, off_t *off, size_t len)
 {
-	if (ours(out))
-		lib.hand_back(out);
+	if (ours_point(out))
+		return done(lib.sendfile(out, in, off, len));
 	return REAL(sendfile)(out, in, off, len);
 }
 
@@ -148,9 +147,7 @@ ssize_t sendfile64(int out, int in, off64_t *off, size_t len) __attribute__((ali
 
 ssize_t splice(int in, off64_t *in_off, int out, off64_t *out_off, size_t len, unsigned flags)
 {
-	if (ours(in))
-		lib.hand_back(in);
-	if (ours(out))
-		lib.hand_back(out);
+	if (ours_point(in) || ours_point(out))
+		return done(lib.splice(in, in_off, out, out_off, len, flags));
 	return REAL(splice)(in, in_off, out, out_off, len, flags);
 }

@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sockets: made, named, connected, asked and set. (listen, accept and socketpair are not here:
- * what they work on is the kernel's.) */
+/* Sockets: made, named, connected, asked and set. (socketpair is not here: what it makes is the
+ * kernel's.) */
 #include "real.h"
+
+#include <stdlib.h>
+
+/* SLUICE_TCP, before the library is there that knows its settings. */
+static bool wants_tcp(void)
+{
+	const char *v = getenv("SLUICE_TCP");
+
+	return v && strcmp(v, "0") != 0;
+}
 
 static bool may_offload(int domain, int type)
 {
+	int base = type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
+
 	return (domain == AF_INET || domain == AF_INET6) &&
-	       (type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) == SOCK_DGRAM;
+	       (base == SOCK_DGRAM || (base == SOCK_STREAM && wants_tcp()));
 }
 
 int socket(int domain, int type, int protocol)
@@ -25,9 +37,30 @@ int bind(int fd, const struct sockaddr *addr, socklen_t len)
 
 int connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
-	if (!ours(fd))
+	if (!ours_point(fd))
 		return REAL(connect)(fd, addr, len);
 	return (int)done(lib.connect(fd, addr, len));
+}
+
+int listen(int fd, int backlog)
+{
+	if (!ours(fd))
+		return REAL(listen)(fd, backlog);
+	return (int)done(lib.listen(fd, backlog));
+}
+
+int accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	if (!ours_point(fd))
+		return REAL(accept4)(fd, addr, len, flags);
+	return (int)done(lib.accept4(fd, addr, len, flags));
+}
+
+int accept(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	if (!ours_point(fd))
+		return REAL(accept)(fd, addr, len);
+	return (int)done(lib.accept4(fd, addr, len, 0));
 }
 
 int shutdown(int fd, int how)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds UDP sockets of other programs on a port: by sock_diag, or from /proc/net without it. */
+/* Finds sockets of other programs on a port: by sock_diag, or from /proc/net without it. */
 #include <fcntl.h>
 #include <libmnl/libmnl.h>
 #include <linux/inet_diag.h>
@@ -10,7 +10,8 @@
 #include "base/sys.h"
 #include "ctl/diag.h"
 
-#define BUF_BYTES 8192
+#define BUF_BYTES  8192
+#define TCP_LISTEN 10 /* states of TCP sockets, as in /proc/net/tcp */
 
 /* A socket of the host, from either source. */
 struct other {
@@ -18,6 +19,7 @@ struct other {
 	uint16_t port;
 	uint32_t ifindex;
 	uint32_t inode;
+	uint32_t state;
 	bool v6only;
 };
 
@@ -25,7 +27,8 @@ struct search {
 	const struct sl_diag_udp *claim;
 	sl_diag_is_ours is_ours;
 	void *arg;
-	uint32_t found; /* inode, 0: none yet */
+	uint32_t found;                                        /* inode, 0: none yet */
+	void (*conn)(const struct sl_diag_conn *c, void *arg); /* connections are looked for */
 };
 
 static bool is_v4_any(const struct sl_addr *a)
@@ -53,6 +56,8 @@ static bool overlaps(const struct sl_diag_udp *c, const struct other *o)
 
 static void consider(struct search *s, const struct other *o)
 {
+	if (s->claim->tcp && o->state != TCP_LISTEN)
+		return;
 	if (!s->found && overlaps(s->claim, o) && !s->is_ours(o->inode, s->arg))
 		s->found = o->inode ? o->inode : UINT32_MAX;
 }
@@ -79,6 +84,19 @@ static bool v6only_of(const struct nlmsghdr *nlh)
 	return false;
 }
 
+static void on_conn(struct search *s, const struct inet_diag_msg *m)
+{
+	bool v4 = m->idiag_family == AF_INET;
+	struct sl_diag_conn c = {
+		.local = v4 ? sl_addr_v4(m->id.idiag_src[0]) : sl_addr_v6(m->id.idiag_src),
+		.remote = v4 ? sl_addr_v4(m->id.idiag_dst[0]) : sl_addr_v6(m->id.idiag_dst),
+		.remote_port = __builtin_bswap16(m->id.idiag_dport),
+	};
+
+	if (__builtin_bswap16(m->id.idiag_sport) == s->claim->port && c.remote_port)
+		s->conn(&c, s->arg);
+}
+
 static void on_diag(struct search *s, const struct nlmsghdr *nlh)
 {
 	const struct inet_diag_msg *m = mnl_nlmsg_get_payload(nlh);
@@ -86,6 +104,11 @@ static void on_diag(struct search *s, const struct nlmsghdr *nlh)
 
 	if (mnl_nlmsg_get_payload_len(nlh) < sizeof(*m))
 		return;
+	if (s->conn) {
+		on_conn(s, m);
+		return;
+	}
+	o.state = m->idiag_state;
 	o.local = m->idiag_family == AF_INET ? sl_addr_v4(m->id.idiag_src[0])
 					     : sl_addr_v6(m->id.idiag_src);
 	o.port = __builtin_bswap16(m->id.idiag_sport);
@@ -107,8 +130,8 @@ static int diag_send(int fd, const struct search *s, int family)
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
 	req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
 	req->sdiag_family = (uint8_t)family;
-	req->sdiag_protocol = IPPROTO_UDP;
-	req->idiag_states = ~0u;
+	req->sdiag_protocol = s->claim->tcp ? IPPROTO_TCP : IPPROTO_UDP;
+	req->idiag_states = !s->claim->tcp ? ~0u : s->conn ? ~(1u << TCP_LISTEN) : 1u << TCP_LISTEN;
 	req->id.idiag_sport = __builtin_bswap16(s->claim->port);
 	n = sl_sys_sendto(fd, nlh, nlh->nlmsg_len, 0, &kernel, sizeof(kernel));
 	return n < 0 ? (int)n : 0;
@@ -151,10 +174,8 @@ static int diag_family(int fd, struct search *s, int family)
 	return sl_min(err, 0);
 }
 
-int sl_diag_udp_netlink(const struct sl_diag_udp *claim, sl_diag_is_ours is_ours, void *arg,
-			uint32_t *inode)
+static int ask(struct search *s)
 {
-	struct search s = {.claim = claim, .is_ours = is_ours, .arg = arg};
 	struct timeval tv = {.tv_sec = 2};
 	int fd, err;
 
@@ -162,14 +183,31 @@ int sl_diag_udp_netlink(const struct sl_diag_udp *claim, sl_diag_is_ours is_ours
 	if (fd < 0)
 		return fd;
 	(void)sl_sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
-	err = diag_family(fd, &s, AF_INET);
+	err = diag_family(fd, s, AF_INET);
 	if (!err) {
-		err = diag_family(fd, &s, AF_INET6);
+		err = diag_family(fd, s, AF_INET6);
 		if (err == -ENOENT) /* a kernel without IPv6 */
 			err = 0;
 	}
 	(void)sl_sys_close(fd);
+	return err;
+}
+
+int sl_diag_udp_netlink(const struct sl_diag_udp *claim, sl_diag_is_ours is_ours, void *arg,
+			uint32_t *inode)
+{
+	struct search s = {.claim = claim, .is_ours = is_ours, .arg = arg};
+	int err = ask(&s);
+
 	return err ? err : result(&s, inode);
+}
+
+int sl_diag_tcp_conns(uint16_t port, void (*fn)(const struct sl_diag_conn *c, void *arg), void *arg)
+{
+	struct sl_diag_udp claim = {.port = port, .tcp = true};
+	struct search s = {.claim = &claim, .conn = fn, .arg = arg};
+
+	return ask(&s);
 }
 
 /* /proc/net -------------------------------------------------------------------------------- */
@@ -212,10 +250,10 @@ static const char *field(const char *p, unsigned index)
 /* "  sl: ADDR:PORT REM:PORT st tx:rx tr:tm retr uid timeout inode ..." */
 static bool parse_proc(const char *line, bool v6, struct other *o)
 {
-	const char *local = field(line, 1), *inode = field(line, 9);
-	uint32_t w[4], port;
+	const char *local = field(line, 1), *state = field(line, 3), *inode = field(line, 9);
+	uint32_t w[4], port, st;
 
-	if (!local || !inode)
+	if (!local || !inode || !parse_hex(&state, 2, &st))
 		return false;
 	for (unsigned i = 0; i < (v6 ? 4u : 1u); i++)
 		if (!parse_hex(&local, 8, &w[i]))
@@ -225,6 +263,7 @@ static bool parse_proc(const char *line, bool v6, struct other *o)
 	memset(o, 0, sizeof(*o)); /* its device and IPV6_V6ONLY are not said: the widest */
 	o->local = v6 ? sl_addr_v6(w) : sl_addr_v4(w[0]);
 	o->port = (uint16_t)port;
+	o->state = st;
 	for (; *inode >= '0' && *inode <= '9'; inode++)
 		o->inode = o->inode * 10 + (uint32_t)(*inode - '0');
 	return true;
@@ -268,11 +307,13 @@ int sl_diag_udp_proc(const struct sl_diag_udp *claim, sl_diag_is_ours is_ours, v
 {
 	struct search s = {.claim = claim, .is_ours = is_ours, .arg = arg};
 	/* Of the thread: it may be in another namespace than its process. */
-	int err = proc_file(&s, "/proc/thread-self/net/udp", false);
+	int err = proc_file(
+		&s, claim->tcp ? "/proc/thread-self/net/tcp" : "/proc/thread-self/net/udp", false);
 
 	if (err)
 		return err;
-	err = proc_file(&s, "/proc/thread-self/net/udp6", true);
+	err = proc_file(
+		&s, claim->tcp ? "/proc/thread-self/net/tcp6" : "/proc/thread-self/net/udp6", true);
 	return err && err != -ENOENT ? err : result(&s, inode);
 }
 

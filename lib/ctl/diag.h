@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which UDP sockets of the host would lose packets if a port were claimed: sock_diag(7). */
+/* Which sockets of the host would lose packets if a port were claimed: sock_diag(7). */
 #ifndef SL_DIAG_H
 #define SL_DIAG_H
 
@@ -12,6 +12,7 @@ struct sl_diag_udp {
 	uint16_t port;        /* host order */
 	uint32_t ifindex;     /* SO_BINDTODEVICE, 0: none */
 	bool dual;            /* AF_INET6, wildcard, without IPV6_V6ONLY: IPv4 comes here too */
+	bool tcp;             /* TCP sockets that listen, not UDP's */
 };
 
 /* Does the socket with this inode (st_ino of its descriptor) belong to the caller? */
@@ -29,6 +30,16 @@ typedef bool (*sl_diag_is_ours)(uint32_t inode, void *arg);
  * not on the packet path. Any thread; no interposed calls, no allocation. */
 int sl_diag_udp_shared(const struct sl_diag_udp *claim, sl_diag_is_ours is_ours, void *arg,
 		       uint32_t *inode);
+
+/* A connection of the kernel's TCP. */
+struct sl_diag_conn {
+	struct sl_addr local, remote;
+	uint16_t remote_port; /* host order */
+};
+/* Calls fn for each of the namespace that has that local port (one may be told twice). 0 or
+ * -errno. */
+int sl_diag_tcp_conns(uint16_t port, void (*fn)(const struct sl_diag_conn *c, void *arg),
+		      void *arg);
 
 /* For tests: the two ways apart. netlink answers -ENOENT where the kernel has no udp_diag. */
 int sl_diag_udp_netlink(const struct sl_diag_udp *claim, sl_diag_is_ours is_ours, void *arg,

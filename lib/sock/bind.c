@@ -15,6 +15,7 @@
 #include "ctl/diag.h"
 #include "sluice.h"
 #include "sock/sock.h"
+#include "sock/tconn.h"
 
 /* Decisions ------------------------------------------------------------------------------------ */
 
@@ -70,6 +71,16 @@ static void set_names(struct sl_sock *sk, const struct names *n)
 	sk->stats->remote_port = n->remote_port;
 }
 
+int sl_sock_read_names(struct sl_sock *sk)
+{
+	struct names names = {0};
+	int err = read_names(sk, &names);
+
+	if (err == 0)
+		set_names(sk, &names);
+	return err;
+}
+
 /* Does a socket of another program receive on our port, too? Then the kernel must choose. */
 static bool shared_with_others(struct sl_sock *sk)
 {
@@ -78,10 +89,11 @@ static bool shared_with_others(struct sl_sock *sk)
 		.port = sk->local_port,
 		.ifindex = sk->bound_if,
 		.dual = sk->family == AF_INET6 && !sk->bound_addr && !sk->v6only,
+		.tcp = sk->proto == IPPROTO_TCP,
 	};
 	uint32_t inode;
 
-	if (!sk->reuse)
+	if (!(sk->proto == IPPROTO_TCP ? sk->reuseport : sk->reuse))
 		return false;
 	return sl_diag_udp_shared(&d, sl_sock_inode_is_ours, NULL, &inode) > 0;
 }
@@ -182,7 +194,7 @@ static void fill_req(struct sl_sock *sk, const struct sl_port *port, const struc
 	*req = (struct sl_claim_req){
 		.ifindex = port->info.ifindex,
 		.shadow_fd = sk->fd,
-		.key.proto = IPPROTO_UDP,
+		.key.proto = sk->proto,
 		.key.vlan = port->vlan,
 		.key.local_port = sk->local_port,
 		.claim.lane = leg->first,
@@ -191,7 +203,7 @@ static void fill_req(struct sl_sock *sk, const struct sl_port *port, const struc
 		.claim.flags = claim_flags(sk),
 		.claim.pid = (uint32_t)sl_sys(SYS_getpid),
 		.spread = sk->reuseport,
-		.replace = sk->reuse && !sk->reuseport,
+		.replace = sk->reuse && !sk->reuseport && sk->proto == IPPROTO_UDP,
 	};
 	memcpy(req->key.local, sk->local.b, 16);
 	if (sk->udp.connected) {
@@ -247,8 +259,9 @@ static bool claim_link(const struct sl_link *link, void *arg)
 	port = sl_port_open(link->ifindex);
 	if (!port)
 		return true;
-	w->action = sl_port_decide(port, SL_ROLE_UDP_RECEIVER, &w->sk->local, w->sk->local_port,
-				   NULL, 0);
+	w->action = sl_port_decide(
+		port, w->sk->proto == IPPROTO_TCP ? SL_ROLE_TCP_SERVER : SL_ROLE_UDP_RECEIVER,
+		&w->sk->local, w->sk->local_port, NULL, 0);
 	if (w->action == SL_RULE_OS)
 		return false;
 	if (claim_on(w->sk, port, &w->why))
@@ -296,8 +309,7 @@ static int64_t only_device(const struct sl_sock *sk)
 	return 0;
 }
 
-/* Moves a new socket from limbo to a lane. */
-static bool take_lane(struct sl_sock *sk, uint32_t ifindex)
+bool sl_sock_take_lane(struct sl_sock *sk, uint32_t ifindex)
 {
 	struct sl_lane *lane, *old;
 
@@ -326,7 +338,7 @@ static enum sl_reason claim_endpoints(struct sl_sock *sk)
 
 	if (dev < 0)
 		return SL_REASON_LOCAL;
-	if (!take_lane(sk, (uint32_t)dev))
+	if (!sl_sock_take_lane(sk, (uint32_t)dev))
 		return SL_REASON_MEMORY;
 	if (sl_addr_is_multicast(&sk->local))
 		return SL_REASON_NONE; /* its packets come by its memberships (mcast.c) */
@@ -360,7 +372,7 @@ static enum sl_reason claim_flow(struct sl_sock *sk)
 	if (sl_port_decide(port, SL_ROLE_UDP_CONNECT, &sk->udp.remote, sk->udp.remote_port,
 			   &sk->local, sk->local_port) == SL_RULE_OS)
 		return SL_REASON_RULE;
-	if (!take_lane(sk, route.ifindex))
+	if (!sl_sock_take_lane(sk, route.ifindex))
 		return SL_REASON_MEMORY;
 	return claim_on(sk, port, &why) ? SL_REASON_NONE : SL_REASON_CLAIM;
 }
@@ -391,12 +403,10 @@ static enum sl_reason reclaim(struct sl_sock *sk)
 
 static enum sl_reason decide(struct sl_sock *sk)
 {
-	struct names names = {0};
-
-	if (read_names(sk, &names) < 0)
+	if (sl_sock_read_names(sk) < 0)
 		return SL_REASON_RUNTIME;
-	set_names(sk, &names);
-	if (sk->local_port == 0)
+	/* TCP decides when it connects or listens. */
+	if (sk->local_port == 0 || sk->proto == IPPROTO_TCP)
 		return SL_REASON_UNDECIDED;
 	if (sl_addr_is_loopback(&sk->local) ||
 	    (sk->udp.connected && sl_addr_is_local(&sk->udp.remote)))
@@ -406,13 +416,23 @@ static enum sl_reason decide(struct sl_sock *sk)
 	return reclaim(sk);
 }
 
+enum sl_reason sl_sock_claim_listener(struct sl_sock *sk)
+{
+	if (sl_addr_is_loopback(&sk->local))
+		return SL_REASON_LOCAL;
+	if (shared_with_others(sk))
+		return SL_REASON_SHARED;
+	return claim_endpoints(sk);
+}
+
 void sl_sock_decide(struct sl_sock *sk)
 {
 	enum sl_reason reason;
 	struct sl_lane *lane;
 
 	sl_lock(&sk->slow);
-	if (sk->state == SL_STATE_KERNEL) {
+	if (sk->state == SL_STATE_KERNEL ||
+	    (sk->proto == IPPROTO_TCP && sk->state != SL_STATE_NEW)) {
 		sl_unlock(&sk->slow);
 		return;
 	}
@@ -438,7 +458,7 @@ void sl_sock_device_up(struct sl_sock *sk, uint32_t ifindex)
 	struct claim_walk w = {.sk = sk, .action = SL_RULE_SLUICE, .only = ifindex};
 
 	sl_lock(&sk->slow);
-	if (sk->nfds && sk->state == SL_STATE_OFFLOADED && !sk->udp.connected) {
+	if (sk->nfds && sk->state == SL_STATE_OFFLOADED && !sk->udp.connected && !sk->conn) {
 		int64_t dev = only_device(sk);
 
 		if (dev == 0 || dev == ifindex)
@@ -464,8 +484,11 @@ SL_API
 int sl_connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
-	int err = sl_sys_connect(fd, addr, len);
+	int err;
 
+	if (sl_tcp_sock(fd))
+		return sl_tcp_sock_connect(sk, fd, addr, len);
+	err = sl_sys_connect(fd, addr, len);
 	if (err == 0 && sk)
 		sl_sock_decide(sk);
 	return err;
@@ -491,9 +514,12 @@ SL_API
 int sl_shutdown(int fd, int how)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
-	int err = (int)sl_sys(SYS_shutdown, fd, how);
 	struct sl_lane *lane;
+	int err;
 
+	if (sl_tcp_sock(fd))
+		return sl_tcp_sock_shutdown(sk, fd, how);
+	err = (int)sl_sys(SYS_shutdown, fd, how);
 	/* ENOTCONN: Linux shuts an unconnected UDP socket down all the same and says so. */
 	if (!sk || (err < 0 && err != -ENOTCONN) || !sl_sock_lock(sk, &lane))
 		return err;
@@ -509,11 +535,41 @@ int sl_shutdown(int fd, int how)
 SL_API
 int sl_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
 {
-	return sl_sys_getsockname(fd, addr, len);
+	struct sl_sock *sk = sl_tcp_sock(fd);
+	int err = -EREMOTE;
+
+	if (sk && sl_load(&sk->conn))
+		err = sl_tcp_sock_name(sk, false, addr, len);
+	return err == -EREMOTE ? sl_sys_getsockname(fd, addr, len) : err;
 }
 
 SL_API
 int sl_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
 {
-	return sl_sys_getpeername(fd, addr, len);
+	struct sl_sock *sk = sl_tcp_sock(fd);
+	int err = -EREMOTE;
+
+	if (sk && sl_load(&sk->conn))
+		err = sl_tcp_sock_name(sk, true, addr, len);
+	return err == -EREMOTE ? sl_sys_getpeername(fd, addr, len) : err;
+}
+
+SL_API
+int sl_listen(int fd, int backlog)
+{
+	struct sl_sock *sk = sl_tcp_sock(fd);
+
+	if (sk && sl_load(&sk->state) != SL_STATE_KERNEL)
+		return sl_tcp_sock_listen(sk, fd, backlog);
+	return sl_sysi(SYS_listen, fd, backlog);
+}
+
+SL_API
+int sl_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	struct sl_sock *sk = sl_tcp_sock(fd);
+
+	if (sk)
+		return sl_tcp_sock_accept(sk, fd, addr, len, flags);
+	return (int)sl_sys_cancel(SYS_accept4, fd, addr, len, flags);
 }

@@ -18,6 +18,7 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "sock/sock.h"
+#include "sock/tconn.h"
 
 #define QUIET_NS  1000000000ull /* no turn for so long: sleep without a tick */
 #define HOUSE_NS  1000000000ull /* other programs' sockets, reader's wishes */
@@ -227,6 +228,8 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, ui
 {
 	uint64_t now = sl_now_ns(), until_us = UINT64_MAX, ns;
 
+	if (quiet && sl_tconn_reap()) /* some that are dead are kept for a while */
+		until_us = (now + HOUSE_NS) / 1000;
 	if (!quiet)
 		until_us = (now + (l->pkts > BUSY_PKTS ? BUSY_NS : tick)) / 1000;
 	until_us = sl_lanes_tcp_sleep(until_us);
@@ -246,6 +249,7 @@ static void keep_house(uint64_t now, uint64_t *last_house)
 	*last_house = now;
 	sl_mcast_recheck();
 	sl_ports_check();
+	sl_tconn_reap();
 	sl_stats->frames_free = sl_load(&sl_pool.nfree) + sl_load(&sl_pool.unborn);
 	sl_stats_serve();
 }

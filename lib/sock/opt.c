@@ -14,6 +14,7 @@
 #include "sluice.h"
 #include "sock/cmsg.h"
 #include "sock/sock.h"
+#include "sock/tconn.h"
 
 #ifndef SOL_UDP
 #define SOL_UDP 17
@@ -336,12 +337,14 @@ int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 	struct sl_lane *lane;
 	int err;
 
-	if (sk && sl_mcast_is_membership(level, name))
+	if (sk && sk->proto == IPPROTO_UDP && sl_mcast_is_membership(level, name))
 		return sl_mcast_setsockopt(sk, level, name, val, len);
+	sl_tcp_sock(fd);
 	err = sl_sys_setsockopt(fd, level, name, val, len);
 	if (err < 0 || !sk || sk->state == SL_STATE_KERNEL)
 		return err;
-	if (!track(sk, level, name, val, len)) {
+	if (!(sk->proto == IPPROTO_TCP ? sl_tcp_opt_track(sk, level, name)
+				       : track(sk, level, name, val, len))) {
 		sl_details("sock", "fd %d: option %d of level %d is the kernel's", fd, name, level);
 		sl_sock_kernel(sk, SL_REASON_OPTION);
 	} else if (sl_sock_lock(sk, &lane)) {
@@ -355,7 +358,12 @@ SL_API
 int sl_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
+	int err;
 
+	if (sl_tcp_sock(fd)) {
+		err = sl_tcp_opt_get(sk, level, name, val, len);
+		return err == -EREMOTE ? sl_sys_getsockopt(fd, level, name, val, len) : err;
+	}
 	if (sk && level == SOL_SOCKET && name == SO_ERROR)
 		__atomic_fetch_and(&sk->os, (uint8_t)~SL_OS_ERR, __ATOMIC_ACQ_REL);
 	return sl_sys_getsockopt(fd, level, name, val, len);
@@ -406,7 +414,9 @@ int sl_ioctl(int fd, unsigned long request, void *arg)
 	struct sl_sock *sk = sl_fd_sock(fd);
 	int ret;
 
-	if (sk && request == FIONREAD && next_size(sk, arg) == 0)
+	if (sl_tcp_sock(fd) && (ret = sl_tcp_sock_ioctl(sk, request, arg)) != -EREMOTE)
+		return ret;
+	if (sk && sk->proto == IPPROTO_UDP && request == FIONREAD && next_size(sk, arg) == 0)
 		return 0;
 	ret = sl_sys_ioctl(fd, request, arg);
 	if (ret < 0 || !sk)

@@ -7,6 +7,7 @@
 
 #include "base/sys.h"
 #include "sock/sock.h"
+#include "sock/tconn.h"
 
 void sl_watch_add(struct sl_sock *sk, struct sl_watch *w)
 {
@@ -41,6 +42,8 @@ uint32_t sl_sock_ready(const struct sl_sock *sk)
 	uint32_t ev = sl_unlikely(sl_load(&sk->tx_blocked)) ? 0 : EPOLLOUT | EPOLLWRNORM;
 	uint8_t os = sl_load(&sk->os);
 
+	if (sk->proto == IPPROTO_TCP)
+		return sl_tcp_sock_ready(sk);
 	if (sl_udp_queued(&sk->udp) || (os & SL_OS_IN))
 		ev |= EPOLLIN | EPOLLRDNORM;
 	if (os & SL_OS_ERR)

@@ -17,6 +17,7 @@
 #include "sock/sig.h"
 #include "sock/sock.h"
 #include "sock/spin.h"
+#include "sock/tconn.h"
 
 #define OS_HOT 100000 /* empty polls for which the kernel is looked at after it had data */
 
@@ -406,6 +407,8 @@ static ssize_t receive(struct sl_sock *sk, int fd, const struct rx_req *r)
 {
 	ssize_t n;
 
+	if (sk->proto == IPPROTO_TCP)
+		return sl_tcp_sock_recv(sk, fd, r->iov, r->niov, r->msg, r->flags);
 	if (sl_unlikely(sk->passed))
 		sl_keeper_tell_parent(sk);
 	if (sl_unlikely((r->flags & ~OUR_FLAGS) ||

@@ -10,6 +10,7 @@
 #include "sluice.h"
 #include "sock/cmsg.h"
 #include "sock/sock.h"
+#include "sock/tconn.h"
 #include "wire/csum.h"
 
 /* Headers are written in the room in front: payload starts at an aligned place. */
@@ -417,6 +418,8 @@ static ssize_t send_one(struct sl_sock *sk, int fd, const struct tx_req *r)
 	struct sl_lane *lane;
 	ssize_t n;
 
+	if (sk->proto == IPPROTO_TCP)
+		return sl_tcp_sock_send(sk, fd, r->iov, r->niov, r->len, r->flags, r->msg);
 	for (unsigned tries = 0;; tries++) {
 		if (sl_unlikely(sk->state != SL_STATE_OFFLOADED))
 			first_send(sk);
@@ -554,7 +557,8 @@ int sl_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
 		struct tx_req r;
 		ssize_t len;
 
-		done += send_run(sk, msgs + done, n - done, flags);
+		if (sk->proto == IPPROTO_UDP)
+			done += send_run(sk, msgs + done, n - done, flags);
 		if (done == n)
 			break;
 		r = from_msg(&msgs[done].msg_hdr, flags);

@@ -17,6 +17,7 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "sluice.h"
+#include "sock/tconn.h"
 
 #define MAX_SOCKS (1u << 20)
 #ifndef SO_NETNS_COOKIE
@@ -163,7 +164,7 @@ static void fill_stats(struct sl_sock *sk)
 
 	s->fd = sk->fd;
 	s->inode = sk->inode;
-	s->proto = IPPROTO_UDP;
+	s->proto = sk->proto;
 	s->family = sk->family;
 	s->state = SL_STATE_NEW;
 	s->reason = SL_REASON_UNDECIDED;
@@ -184,45 +185,60 @@ static void no_loop(const struct sl_sock *sk)
 		sl_sys_setsockopt(sk->fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, &off, sizeof(off));
 }
 
-struct sl_sock *sl_sock_new(int fd, int family, int type)
+/* What a datagram socket has besides. 0 or -ENOSPC. */
+static int start_udp(struct sl_sock *sk)
 {
-	struct sl_sock *sk = alloc_sock();
-	int slot;
+	int slot = sl_slot_new();
 
-	if (!sk)
-		return NULL;
-	slot = sl_slot_new();
-	if (slot < 0) {
-		free_sock(sk);
-		return NULL;
-	}
+	if (slot < 0)
+		return slot;
 	sk->slot = (uint32_t)slot;
-	sk->fd = fd;
-	sk->family = (uint8_t)family;
-	sk->nonblock = type & SOCK_NONBLOCK;
-	sk->nfds = 1;
-	sk->forks = sl_load(&sl_forks);
-	sk->inode = inode_of(fd);
-	sk->stats = sl_stats_sock_new();
 	sk->udp.stats = sk->stats;
 	sk->udp.on_data = on_data;
 	sk->mc_all = true;
 	sk->mc_loop = sl_settings.tx_mc_loopback;
 	if (!sk->mc_loop)
 		no_loop(sk);
-	sk->pmtudisc = IP_PMTUDISC_WANT;
 	sk->mc_ttl = 1;
 	sl_sock_read_options(sk);
-	fill_stats(sk);
 	sl_slot_set(sk->slot, SL_SLOT_UDP, &sk->udp);
-	if (sl_fdtab_set(fd, SL_FD_SOCK, sk) < 0) {
-		sl_slot_free(sk->slot);
-		sl_stats_sock_free(sk->stats);
-		free_sock(sk);
+	return 0;
+}
+
+struct sl_sock *sl_sock_new(int fd, int family, int type, int proto)
+{
+	struct sl_sock *sk = alloc_sock();
+
+	if (!sk)
 		return NULL;
-	}
-	sl_keeper_watch(sk);
+	sk->slot = SL_NO_SLOT;
+	sk->fd = fd;
+	sk->family = (uint8_t)family;
+	sk->proto = (uint8_t)proto;
+	sk->nonblock = type & SOCK_NONBLOCK;
+	sk->nfds = 1;
+	sk->forks = sl_load(&sl_forks);
+	sk->inode = inode_of(fd);
+	sk->stats = sl_stats_sock_new();
+	sk->pmtudisc = IP_PMTUDISC_WANT;
+	sk->rcvlowat = 1;
+	sk->linger_ms = -1;
+	if (proto == IPPROTO_UDP && start_udp(sk) < 0)
+		goto free;
+	fill_stats(sk);
+	if (sl_fdtab_set(fd, SL_FD_SOCK, sk) < 0)
+		goto free_slot;
+	/* What the kernel has for a TCP socket matters once it listens. */
+	if (proto == IPPROTO_UDP)
+		sl_keeper_watch(sk);
 	return sk;
+free_slot:
+	if (sk->slot != SL_NO_SLOT)
+		sl_slot_free(sk->slot);
+free:
+	sl_stats_sock_free(sk->stats);
+	free_sock(sk);
+	return NULL;
 }
 
 /* The mirrors and the broker know one network namespace, the one of the first socket. Kernels
@@ -240,23 +256,32 @@ static bool same_netns(int fd)
 	return sl_load(&first) == cookie;
 }
 
-/* What we can look after: UDP over IP, in the network namespace that we mirror. */
+/* What we can look after, over IP: IPPROTO_UDP or IPPROTO_TCP; 0: neither. */
+static int protocol_of(int type, int protocol)
+{
+	if (type == SOCK_DGRAM && (protocol == 0 || protocol == IPPROTO_UDP))
+		return IPPROTO_UDP;
+	if (type == SOCK_STREAM && (protocol == 0 || protocol == IPPROTO_TCP))
+		return IPPROTO_TCP;
+	return 0;
+}
+
+/* In the network namespace that we mirror. */
 SL_API
 int sl_socket(int domain, int type, int protocol)
 {
-	int base = type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int proto = protocol_of(type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC), protocol);
 	int fd = sl_sys_socket(domain, type, protocol);
 
-	if (fd < 0 || (domain != AF_INET && domain != AF_INET6) || base != SOCK_DGRAM ||
-	    (protocol != 0 && protocol != IPPROTO_UDP))
+	if (fd < 0 || (domain != AF_INET && domain != AF_INET6) || !proto)
 		return fd;
-	if (sl_start() < 0)
+	if (sl_start() < 0 || (proto == IPPROTO_TCP && !sl_settings.tcp))
 		return fd;
 	if (!sl_settings.offloaded_sockets || !same_netns(fd)) {
 		sl_stats->not_offloaded++;
 		return fd;
 	}
-	if (!sl_sock_new(fd, domain, type))
+	if (!sl_sock_new(fd, domain, type, proto))
 		sl_warn_once("sock", "too many sockets: new ones stay with the kernel");
 	return fd;
 }
@@ -270,7 +295,9 @@ static void leave(struct sl_sock *sk, uint32_t event, bool keep_queue)
 
 	if (!sl_sock_lock(sk, &lane))
 		return;
-	sl_slot_free(sk->slot);
+	if (sk->slot != SL_NO_SLOT)
+		sl_slot_free(sk->slot);
+	sk->slot = SL_NO_SLOT;
 	sl_list_del(&sk->blocked);
 	sl_store(&sk->tx_blocked, false);
 	sl_sock_notify(sk, event);
@@ -307,18 +334,12 @@ static void take_late(struct sl_sock *sk, bool requeue)
 
 /* The socket goes on as the kernel's. What is in our queue is still read through us first: the
  * descriptor stays ours, in state KERNEL, and every call but receive passes through. */
-void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
+static void to_kernel(struct sl_sock *sk, enum sl_reason reason, bool requeue)
 {
-	bool requeue = reason == SL_REASON_FORKED || reason == SL_REASON_PASSED;
-
-	sl_lock(&sk->slow);
-	if (sk->state == SL_STATE_KERNEL || !sk->nfds) {
-		if (requeue && sk->nfds)
-			take_late(sk, true);
-		sl_unlock(&sk->slow);
-		return;
-	}
-	stop_claims(sk);
+	if (sk->proto == IPPROTO_TCP)
+		sl_tcp_sock_kernel(sk, reason);
+	else
+		stop_claims(sk);
 	sk->stats->reason = reason;
 	sk->stats->state = SL_STATE_KERNEL;
 	if (sk->state == SL_STATE_OFFLOADED)
@@ -327,7 +348,19 @@ void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
 		sl_stats->not_offloaded++;
 	sl_debug("sock", "fd %d goes to the kernel: %s", sk->fd, sl_reason_text(reason));
 	take_late(sk, requeue);
-	leave(sk, SL_READY_DEMOTED, true);
+	leave(sk, SL_READY_DEMOTED, sk->proto == IPPROTO_UDP);
+}
+
+void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
+{
+	bool requeue = sk->proto == IPPROTO_UDP &&
+		       (reason == SL_REASON_FORKED || reason == SL_REASON_PASSED);
+
+	sl_lock(&sk->slow);
+	if (sk->state != SL_STATE_KERNEL && sk->nfds)
+		to_kernel(sk, reason, requeue);
+	else if (requeue && sk->nfds)
+		take_late(sk, true);
 	sl_unlock(&sk->slow);
 }
 
@@ -340,6 +373,37 @@ static int other_fd(struct sl_sock *sk, int closing)
 	return -1;
 }
 
+/* Does the keeper look at what the kernel has for it? */
+static bool is_watched(const struct sl_sock *sk)
+{
+	return sk->proto == IPPROTO_UDP || sk->lsn;
+}
+
+/* The socket ends; slow held. shared: a child may have it. */
+static void end(struct sl_sock *sk, int fd, bool shared)
+{
+	struct sl_lane *lane;
+
+	/* A stream that a child has goes on, and only the kernel can let both use it. */
+	if (sk->proto == IPPROTO_TCP && shared && sk->state == SL_STATE_OFFLOADED)
+		to_kernel(sk, SL_REASON_FORKED, false);
+	if (sk->state != SL_STATE_KERNEL) {
+		if (sk->proto == IPPROTO_TCP)
+			sl_tcp_sock_close(sk, fd);
+		else
+			stop_claims(sk);
+		/* A child that has it still reads what came for it. */
+		if (shared)
+			take_late(sk, true);
+		leave(sk, SL_READY_GONE, false);
+	} else if (sl_sock_lock(sk, &lane)) {
+		sl_sock_notify(sk, SL_READY_GONE);
+		sl_udp_fini(&sk->udp, &lane->frames);
+		sl_store_release(&sk->lane, &sl_limbo);
+		sl_lane_unlock(lane);
+	}
+}
+
 /* One descriptor of the socket goes; the last one takes everything along. */
 static void drop_fd(struct sl_sock *sk, int fd)
 {
@@ -347,34 +411,19 @@ static void drop_fd(struct sl_sock *sk, int fd)
 
 	sl_lock(&sk->slow);
 	sl_fdtab_clear(fd);
-	if (shared && sk->fd == fd)
+	if (shared && sk->fd == fd && is_watched(sk))
 		sl_keeper_unwatch(fd);
 	if (sk->nfds > 1) {
 		sk->nfds--;
 		if (sk->fd == fd) {
 			sl_store(&sk->fd, other_fd(sk, fd));
-			if (shared)
+			if (shared && is_watched(sk))
 				sl_keeper_watch(sk);
 		}
 		sl_unlock(&sk->slow);
 		return;
 	}
-	if (sk->state != SL_STATE_KERNEL) {
-		stop_claims(sk);
-		/* A child that has it still reads what came for it. */
-		if (shared)
-			take_late(sk, true);
-		leave(sk, SL_READY_GONE, false);
-	} else {
-		struct sl_lane *lane;
-
-		if (sl_sock_lock(sk, &lane)) {
-			sl_sock_notify(sk, SL_READY_GONE);
-			sl_udp_fini(&sk->udp, &lane->frames);
-			sl_store_release(&sk->lane, &sl_limbo);
-			sl_lane_unlock(lane);
-		}
-	}
+	end(sk, fd, shared);
 	sl_stats_sock_free(sk->stats); /* others may count into it still: it stays mapped */
 	sl_unlock(&sk->slow);
 	free_sock(sk);
@@ -445,6 +494,8 @@ void sl_sock_table_child(void)
 		sk->state = SL_STATE_KERNEL;
 		sk->claims = NULL;
 		sk->members = NULL;
+		sk->conn = NULL;
+		sk->lsn = NULL;
 		sk->lane = &sl_limbo;
 		sk->udp.ring = NULL; /* the frames are the parent's; the memory is lost with it */
 		sk->udp.size = sk->udp.head = sk->udp.tail = 0;

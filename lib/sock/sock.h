@@ -149,7 +149,7 @@ static inline size_t sl_iov_len(const struct iovec *iov, size_t n)
 /* sock.c: life */
 int sl_sock_table_init(void);
 void sl_sock_table_child(void);
-struct sl_sock *sl_sock_new(int fd, int family, int type);
+struct sl_sock *sl_sock_new(int fd, int family, int type, int proto);
 void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason); /* hand back; idempotent */
 /* Sends what is in our queue to the kernel's queue, for whoever else has the socket. Lane held. */
 void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane);
@@ -218,8 +218,6 @@ void sl_keeper_watch(struct sl_sock *sk);
 void sl_keeper_unwatch(int fd);
 /* Sees what the kernel has for the shadows, now; any thread. One system call. */
 void sl_keeper_look(void);
-/* A timer of TCP was armed: the keeper is not to sleep past it. Lane held. */
-void sl_keeper_timer(void);
 void sl_keeper_place(void); /* place.c: the calling thread is the keeper */
 void sl_keeper_child(void);
 /* From a child: the parent should hand that socket back. */

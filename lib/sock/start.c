@@ -12,6 +12,7 @@
 #include "ctl/conf.h"
 #include "sluice.h"
 #include "sock/sock.h"
+#include "sock/tconn.h"
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread bool starting; /* sockets that the start itself opens are the kernel's */
@@ -61,6 +62,9 @@ static int bring_up(void)
 	if (err < 0)
 		return err;
 	sl_in_register(SL_SLOT_UDP, sl_udp_input);
+	err = sl_tconn_init();
+	if (err < 0)
+		return err;
 	sl_mcast_init();
 	sl_local_for_each(add_local, NULL);
 	return 1;
@@ -69,6 +73,7 @@ static int bring_up(void)
 static void bring_down(void)
 {
 	if (started == 1) {
+		sl_tconn_exit();
 		sl_broker_fini();
 		sl_stats_close();
 	}
@@ -176,6 +181,7 @@ void sl_fork_child(void)
 	sl_net_child();
 	sl_keeper_child();
 	sl_sock_table_child();
+	sl_tconn_child();
 	sl_epoll_fork_child();
 	sl_stats_child();
 	sl_fd_child();

@@ -81,7 +81,7 @@ extern uint64_t sl_tcp_counts[SL_TCPC_COUNT];
 int sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason);
 
 /* tcp_ops.c */
-void sl_tconn_ops_init(void);
+int sl_tconn_ops_init(void);
 /* Options of IP have changed: headers are made anew. Lane held. */
 static inline void sl_tconn_path_changed(struct sl_tconn *c)
 {

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* TCP connections: their life and their claims.
+ *
+ * Theory of operation: a connection that is over may still be in a caller's hand, and its claim
+ * cannot be given up under the lane's lock (the broker's mutex comes before it), so the dead are
+ * collected and freed by sl_tconn_reap(). Those that ended in order keep their claim for a few
+ * seconds more: the peer may not have got our last ACK. */
+#include "sock/tconn.h"
+#include "sock/tcp_sysctl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/sys.h"
+
+#define MAX_CONNS (1u << 20)
+/* How long, and for how many at most, what the peer sends after the end is still answered. */
+#define GRACE_NS  3000000000ull
+#define GRACE_MAX 256
+/* How long the end of the process waits for what its peers have not got yet. */
+#define EXIT_NS 500000000ull
+
+struct sl_lock sl_tconn_ctl;
+uint64_t sl_tcp_counts[SL_TCPC_COUNT];
+
+static struct sl_lock slab_lock; /* a leaf; protects what follows */
+static struct sl_tconn *slab;
+static uint32_t slab_used;
+static struct sl_tconn *free_first, *free_last; /* first in, first out: who looks sees no reuse */
+static struct sl_tconn *dead_first, *dead_last;
+static struct sl_tconn *grace_first, *grace_last; /* dead later */
+static uint32_t ngrace;
+
+/* Life ------------------------------------------------------------------------------------------
+ */
+
+static void push(struct sl_tconn **first, struct sl_tconn **last, struct sl_tconn *c)
+{
+	c->next = NULL;
+	if (*first)
+		(*last)->next = c;
+	else
+		sl_store(first, c);
+	*last = c;
+}
+
+static struct sl_tconn *pop(struct sl_tconn **first)
+{
+	struct sl_tconn *c = *first;
+
+	if (c)
+		sl_store(first, c->next);
+	return c;
+}
+
+struct sl_tconn *sl_tconn_new(struct sl_lane *lane)
+{
+	struct sl_tconn *c;
+	uint32_t gen;
+
+	if (!sl_lock(&slab_lock))
+		return NULL;
+	c = pop(&free_first);
+	if (!c && slab_used < MAX_CONNS) {
+		c = &slab[slab_used];
+		sl_store_release(&slab_used, slab_used + 1);
+	}
+	sl_unlock(&slab_lock);
+	if (!c)
+		return NULL;
+	gen = c->gen;
+	memset(c, 0, sizeof(*c));
+	c->gen = gen + 1;
+	c->slot = SL_NO_SLOT;
+	c->guard = -1;
+	sl_store_release(&c->lane, lane);
+	return c;
+}
+
+void sl_tconn_free(struct sl_tconn *c, bool linger)
+{
+	bool simple = !c->claimed && c->guard < 0 && c->slot == SL_NO_SLOT;
+
+	if (c->dead)
+		return;
+	c->dead = true;
+	c->sk = NULL;
+	c->d = NULL;
+	c->leg = NULL;
+	sl_lock(&slab_lock);
+	if (simple) {
+		push(&free_first, &free_last, c);
+	} else if (!linger || ngrace == GRACE_MAX) {
+		push(&dead_first, &dead_last, c);
+	} else {
+		c->free_at_ns = sl_now_ns() + GRACE_NS;
+		push(&grace_first, &grace_last, c);
+		ngrace++;
+	}
+	sl_unlock(&slab_lock);
+}
+
+/* A dead one whose time has come. */
+static struct sl_tconn *take_dead(uint64_t now)
+{
+	struct sl_tconn *c;
+
+	if (!sl_lock(&slab_lock))
+		return NULL;
+	c = pop(&dead_first);
+	if (!c && grace_first && grace_first->free_at_ns <= now) {
+		c = pop(&grace_first);
+		ngrace--;
+	}
+	sl_unlock(&slab_lock);
+	return c;
+}
+
+bool sl_tconn_reap(void)
+{
+	struct sl_tconn *c;
+	uint64_t now;
+
+	if (sl_likely(!sl_load(&dead_first) && !sl_load(&grace_first)))
+		return false;
+	now = sl_now_ns();
+	while ((c = take_dead(now))) {
+		sl_tconn_unclaim(c);
+		if (c->guard >= 0)
+			sl_sys_close(c->guard);
+		sl_lock(&slab_lock);
+		push(&free_first, &free_last, c);
+		sl_unlock(&slab_lock);
+	}
+	return sl_load(&grace_first) != NULL;
+}
+
+void sl_tconn_for_each(void (*fn)(struct sl_tconn *c, void *arg), void *arg)
+{
+	uint32_t n = sl_load_acquire(&slab_used);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (sl_load(&slab[i].tcp.host) && !sl_load(&slab[i].dead))
+			fn(&slab[i], arg);
+}
+
+static void close_at_exit(struct sl_tconn *c, void *arg)
+{
+	struct sl_lane *lane = c->lane;
+
+	if (!sl_lane_lock(lane))
+		return;
+	if (!c->dead && c->sk && !c->tcp.orphan && c->tcp.state != SL_TCP_CLOSED) {
+		sl_lane_tcp_begin(lane);
+		sl_tcp_close(&c->tcp, c->sk->linger_ms);
+		sl_lane_tcp_done(lane);
+	}
+	sl_lane_unlock(lane);
+}
+
+/* Is FIN or something before it not acknowledged? */
+static void look_unfinished(struct sl_tconn *c, void *arg)
+{
+	uint8_t s = sl_load(&c->tcp.state);
+
+	*(bool *)arg |= s == SL_TCP_FIN_WAIT1 || s == SL_TCP_CLOSING || s == SL_TCP_LAST_ACK;
+	sl_lane_turn(c->lane);
+}
+
+void sl_tconn_exit(void)
+{
+	uint64_t end = sl_now_ns() + EXIT_NS;
+	bool unfinished;
+
+	sl_tconn_for_each(close_at_exit, NULL);
+	do {
+		unfinished = false;
+		sl_tconn_for_each(look_unfinished, &unfinished);
+	} while (unfinished && sl_now_ns() < end);
+}
+
+/* The memory of the parent's connections stays as it is; nothing here belongs to the child. */
+void sl_tconn_child(void)
+{
+	memset(&slab_lock, 0, sizeof(slab_lock));
+	memset(&sl_tconn_ctl, 0, sizeof(sl_tconn_ctl));
+	free_first = dead_first = grace_first = NULL;
+	ngrace = 0;
+	for (uint32_t i = 0; i < slab_used; i++)
+		if (slab[i].guard >= 0)
+			sl_sys_close(slab[i].guard);
+	slab_used = 0;
+}
+
+/* Claims ----------------------------------------------------------------------------------------
+ */
+
+int sl_tconn_claim(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_key *key, int shadow,
+		   const char **why)
+{
+	struct sl_claim_req req = {
+		.ifindex = leg->port->info.ifindex,
+		.shadow_fd = shadow,
+		.key.proto = IPPROTO_TCP,
+		.key.vlan = leg->port->vlan,
+		.key.local_port = key->lport,
+		.key.remote_port = key->rport,
+		.claim.lane = leg->first,
+		.claim.pid = (uint32_t)sl_sys(SYS_getpid),
+		.replace = true, /* of a connection that has ended a moment ago */
+	};
+	int slot = sl_slot_new(), err;
+
+	if (slot < 0)
+		return slot;
+	memcpy(req.key.local, key->local.b, 16);
+	memcpy(req.key.remote, key->remote.b, 16);
+	req.claim.slot = (uint32_t)slot;
+	req.claim.gen = sl_slots[slot].gen;
+	sl_lock(&sl_tconn_ctl);
+	c->slot = (uint32_t)slot;
+	sl_slot_set(c->slot, SL_SLOT_TCP, c);
+	err = sl_broker_claim(&req, why);
+	c->req = req;
+	c->claimed = err == 0;
+	sl_unlock(&sl_tconn_ctl);
+	if (err < 0)
+		sl_tconn_unclaim(c);
+	return err;
+}
+
+/* The slot is closed while the lane is held, so that no packet is being handed to it. */
+void sl_tconn_unclaim(struct sl_tconn *c)
+{
+	struct sl_lane *lane = c->lane;
+	bool held;
+
+	if (c->claimed) {
+		sl_lock(&sl_tconn_ctl);
+		sl_broker_unclaim(&c->req);
+		c->claimed = false;
+		sl_unlock(&sl_tconn_ctl);
+	}
+	if (c->slot == SL_NO_SLOT)
+		return;
+	held = sl_lane_lock(lane);
+	sl_slot_free(c->slot);
+	c->slot = SL_NO_SLOT;
+	if (held)
+		sl_lane_unlock(lane);
+}
+
+int sl_tconn_init(void)
+{
+	long p = sl_sys(SYS_mmap, NULL, MAX_CONNS * sizeof(struct sl_tconn), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p < 0 && p > -4096)
+		return (int)p;
+	slab = (struct sl_tconn *)p;
+	sl_tcp_sysctl_read(&sl_tcp_params, SL_TCP_SYSCTL_DIR);
+	return sl_tconn_ops_init();
+}
+
+int sl_tconn_take_error(struct sl_tconn *c)
+{
+	int err = c->tcp.error;
+
+	c->tcp.error = 0;
+	return err;
+}

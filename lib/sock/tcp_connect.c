@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The life of a TCP socket that connects: connect(2), names, shutdown(2), close(2).
+ *
+ * Theory of operation: until connect() a TCP socket is a plain kernel socket that we watch. Then
+ * rules and routes decide. For a connection of ours the kernel socket stays unconnected; it is
+ * bound to the address that the connection has, with a port of the kernel's choice, so that nobody
+ * else gets the port; the exact flow is claimed; and our SYN goes out. Anything that does not fit
+ * (no device, no neighbour, no port) makes it the kernel's connect, and the socket the kernel's
+ * for good. */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "sock/tconn.h"
+
+/* A new neighbour is resolved by the kernel within a round trip. Who wants no waiting gets a little
+ * of it, once; one that does not answer is the kernel's to report. */
+#define NEIGH_WAIT_NS     1000000000ull
+#define NEIGH_NONBLOCK_NS 50000000ull
+#define NEIGH_LOOK_NS     100000
+
+/* Where a connection is to go. */
+struct goal {
+	struct sl_tcp_key key;
+	struct sl_port *port;
+	uint32_t oif;
+};
+
+/* Deciding --------------------------------------------------------------------------------------
+ */
+
+static void nap(long ns)
+{
+	struct timespec ts = {0, ns};
+
+	sl_sys(SYS_nanosleep, &ts, NULL);
+}
+
+static bool resolve(uint32_t ifindex, const struct sl_addr *nexthop, uint64_t patience_ns)
+{
+	struct sl_neigh *n = sl_neigh_get(ifindex, nexthop);
+	uint64_t end = sl_now_ns() + patience_ns;
+	uint8_t mac[6];
+	uint32_t seq;
+
+	while (n && !sl_neigh_read(n, mac, &seq)) {
+		if (sl_now_ns() >= end)
+			return false;
+		sl_neigh_use(n);
+		nap(NEIGH_LOOK_NS);
+	}
+	return n != NULL;
+}
+
+static uint32_t device_for(const struct sl_sock *sk, const struct sl_addr *dst, uint32_t scope)
+{
+	if (sk->bound_if)
+		return sk->bound_if;
+	if (sl_addr_is_linklocal(dst))
+		return scope ? scope : sk->local_scope;
+	return sk->unicast_oif;
+}
+
+/* Is the way to dst one that we can take? */
+static enum sl_reason find_way(struct sl_sock *sk, const struct sl_addr *dst, uint16_t port,
+			       uint32_t scope, struct goal *g)
+{
+	struct sl_route_key key = {
+		.dst = *dst,
+		.oif = device_for(sk, dst, scope),
+		.tos = sk->tos,
+		.mark = sk->mark,
+	};
+	uint64_t patience = sk->nonblock ? NEIGH_NONBLOCK_NS : NEIGH_WAIT_NS;
+	struct sl_route route;
+
+	if (sk->bound_addr)
+		key.src = sk->local;
+	else if (sl_addr_is_v4(dst))
+		key.src = sl_addr_v4(0);
+	if (port == 0 || sl_addr_is_any(dst) || sl_addr_is_multicast(dst) ||
+	    (sl_addr_is_v4(dst) && sk->v6only) ||
+	    (sk->bound_addr && sl_addr_is_v4(&sk->local) != sl_addr_is_v4(dst)))
+		return SL_REASON_LOCAL; /* the kernel knows what to say */
+	if (sl_route_get(&key, &route) < 0 || route.kind != SL_ROUTE_DEVICE)
+		return SL_REASON_LOCAL;
+	g->port = sl_port_open(route.ifindex);
+	if (!g->port)
+		return SL_REASON_NO_DEVICE;
+	g->oif = key.oif;
+	g->key.local = sk->bound_addr ? sk->local : route.src;
+	g->key.lport = sk->local_port;
+	g->key.remote = *dst;
+	g->key.rport = port;
+	if (sl_port_decide(g->port, SL_ROLE_TCP_CLIENT, dst, port, &g->key.local, g->key.lport) ==
+	    SL_RULE_OS)
+		return SL_REASON_RULE;
+	if (!resolve(route.ifindex, &route.nexthop, patience))
+		return SL_REASON_NO_DEVICE;
+	return SL_REASON_NONE;
+}
+
+/* A port of the kernel's choice on the address. */
+static int reserve_port(struct sl_sock *sk, struct goal *g)
+{
+	struct sockaddr_storage ss = {0};
+	socklen_t len = sizeof(ss);
+	int err;
+
+	if (g->key.lport)
+		return 0;
+	sl_addr_to_sockaddr(&g->key.local, 0, g->oif, sk->family, (struct sockaddr *)&ss, &len);
+	err = sl_sys_bind(sk->fd, &ss, len);
+	if (err == 0)
+		err = sl_sock_read_names(sk);
+	g->key.lport = sk->local_port;
+	return err < 0 ? err : g->key.lport ? 0 : -EADDRNOTAVAIL;
+}
+
+/* SYN, on the lane. 0 or -errno; then there is no connection. */
+static int open_conn(struct sl_sock *sk, struct sl_tconn *c, const struct goal *g)
+{
+	struct sl_lane *lane;
+	int err;
+
+	if (!sl_sock_lock(sk, &lane))
+		return -EDEADLK;
+	sl_lane_tcp_begin(lane);
+	sl_tcp_init(&c->tcp, lane->tcp);
+	c->sk = sk;
+	c->oif = g->oif;
+	c->mark = sk->mark;
+	c->ttl = sk->ttl;
+	sl_tcp_opt_apply(sk, c);
+	err = sl_tcp_connect(&c->tcp, &g->key);
+	if (err == 0) {
+		sl_store_release(&sk->conn, c);
+		sl_store(&sk->state, SL_STATE_OFFLOADED);
+		sk->phase = SL_CONNECTING;
+	} else {
+		sl_tcp_fini(&c->tcp);
+	}
+	sl_lane_tcp_done(lane);
+	if (err == 0)
+		sl_sock_notify(sk, 0);
+	sl_lane_unlock(lane);
+	return err;
+}
+
+static void show(struct sl_sock *sk, const struct sl_tcp_key *k)
+{
+	struct sl_sock_stats *s = sk->stats;
+
+	s->local = k->local;
+	s->local_port = k->lport;
+	s->remote = k->remote;
+	s->remote_port = k->rport;
+	s->state = sk->state;
+	s->reason = SL_REASON_NONE;
+}
+
+/* Claims the flow and sends SYN. *reason: why the kernel shall connect, when -EREMOTE. */
+static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
+{
+	struct sl_tconn *c = NULL;
+	struct sl_lane *lane;
+	struct sl_leg *leg;
+	int err = -ENOMEM;
+
+	*reason = SL_REASON_MEMORY;
+	if (!sl_sock_take_lane(sk, g->port->info.ifindex) || !sl_lane_tcp(sk->lane))
+		return -EREMOTE;
+	leg = sl_lane_leg(sk->lane, g->port);
+	if (leg)
+		c = sl_tconn_new(sk->lane);
+	if (!c)
+		return -EREMOTE;
+	*reason = SL_REASON_CLAIM;
+	if (reserve_port(sk, g) == 0)
+		err = sl_tconn_claim(c, leg, &g->key, sk->fd, NULL);
+	if (err == 0)
+		err = open_conn(sk, c, g);
+	if (err == 0) {
+		show(sk, &g->key);
+		return 0;
+	}
+	if (sl_sock_lock(sk, &lane)) {
+		sl_tconn_free(c, false);
+		sl_lane_unlock(lane);
+	}
+	return err == -EADDRINUSE ? -EADDRNOTAVAIL : -EREMOTE;
+}
+
+/* Calls -----------------------------------------------------------------------------------------
+ */
+
+static ssize_t is_open(void *arg)
+{
+	struct sl_sock *sk = arg;
+	struct sl_lane *lane;
+	struct sl_tconn *c;
+	ssize_t r = 0;
+
+	if (!sl_sock_lock(sk, &lane))
+		return -EDEADLK;
+	sl_lane_turn_locked(lane);
+	c = sk->conn;
+	if (!c)
+		r = -EREMOTE;
+	else if (sl_tconn_is_connecting(c))
+		r = -EAGAIN;
+	sl_lane_unlock(lane);
+	return r;
+}
+
+/* The connection has come to its end before it began: the socket can be used once more. Lane
+ * held. */
+static void forget_conn(struct sl_sock *sk)
+{
+	struct sl_tconn *c = sk->conn;
+
+	sl_store_release(&sk->conn, NULL);
+	sk->phase = SL_UNCONNECTED;
+	sl_store(&sk->state, SL_STATE_NEW);
+	c->sk = NULL;
+	sl_tcp_fini(&c->tcp);
+	sl_tconn_free(c, false);
+}
+
+/* inet_stream_connect(), its end: what the connection has come to. err: what is said while it is
+ * still coming. */
+static int outcome(struct sl_sock *sk, int err)
+{
+	struct sl_lane *lane;
+	struct sl_tconn *c;
+
+	if (!sl_sock_lock(sk, &lane))
+		return -EALREADY;
+	c = sk->conn;
+	if (!c) {
+		err = -ECONNABORTED;
+	} else if (c->tcp.state == SL_TCP_CLOSED && sk->phase != SL_CONNECTED) {
+		err = sl_tconn_take_error(c);
+		err = err ? -err : -ECONNABORTED;
+		forget_conn(sk);
+	} else if (!sl_tconn_is_connecting(c)) {
+		sk->phase = SL_CONNECTED;
+		err = 0;
+	}
+	sl_lane_unlock(lane);
+	return err;
+}
+
+static int wait_open(struct sl_sock *sk, int fd, int err)
+{
+	uint64_t deadline = sk->sndtimeo_ns ? sl_now_ns() + sk->sndtimeo_ns : 0;
+	ssize_t r;
+
+	if (sk->nonblock && err == -EINPROGRESS)
+		return err;
+	r = is_open(sk);
+	if (r == -EAGAIN && sk->nonblock)
+		return err;
+	if (r == -EAGAIN)
+		r = sl_tcp_wait(sk, fd, deadline, is_open, sk);
+	if (r == -ETIMEDOUT || r == -EDEADLK)
+		return err;
+	if (r == -EINTR || r == -EBADF)
+		return (int)r;
+	return outcome(sk, err);
+}
+
+/* connect(2) of AF_UNSPEC: tcp_disconnect(). */
+static int disconnect(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+
+	sl_lock(&sk->slow);
+	if (sk->lsn) {
+		sl_unlock(&sk->slow);
+		return -EREMOTE;
+	}
+	if (sl_sock_lock(sk, &lane)) {
+		if (sk->conn) {
+			sl_lane_tcp_begin(lane);
+			sl_tcp_abort(&sk->conn->tcp, 0);
+			forget_conn(sk);
+			sl_lane_tcp_done(lane);
+			sl_sock_notify(sk, 0);
+		}
+		sl_lane_unlock(lane);
+	}
+	sl_unlock(&sk->slow);
+	return 0;
+}
+
+static int connect_new(struct sl_sock *sk, const struct sockaddr *addr, socklen_t len,
+		       enum sl_reason *reason)
+{
+	struct goal g = {0};
+	struct sl_addr dst;
+	uint32_t scope;
+	uint16_t port;
+
+	*reason = SL_REASON_LOCAL;
+	if (sk->lsn)
+		return -EISCONN;
+	if (sl_addr_from_sockaddr(addr, len, &dst, &port, &scope) < 0 ||
+	    (sk->family == AF_INET && addr->sa_family != AF_INET) ||
+	    (sk->family == AF_INET6 && addr->sa_family != AF_INET6))
+		return -EREMOTE;
+	*reason = find_way(sk, &dst, port, scope, &g);
+	if (*reason != SL_REASON_NONE)
+		return -EREMOTE;
+	return start(sk, &g, reason);
+}
+
+int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr, socklen_t len)
+{
+	enum sl_reason reason = SL_REASON_NONE;
+	int err = -EREMOTE;
+
+	sl_tconn_reap();
+	if (sl_load(&sk->state) == SL_STATE_KERNEL)
+		return (int)sl_sys_cancel(SYS_connect, fd, addr, len);
+	if (len >= sizeof(addr->sa_family) && addr->sa_family == AF_UNSPEC) {
+		err = disconnect(sk);
+		return err == -EREMOTE ? sl_sys_connect(fd, addr, len) : err;
+	}
+	sl_lock(&sk->slow);
+	if (sk->state == SL_STATE_KERNEL)
+		err = -EREMOTE;
+	else if (!sk->conn)
+		err = connect_new(sk, addr, len, &reason);
+	else
+		err = sk->phase == SL_CONNECTED ? -EISCONN : -EALREADY;
+	sl_unlock(&sk->slow);
+	if (err == 0)
+		return wait_open(sk, fd, -EINPROGRESS);
+	if (err == -EALREADY)
+		return wait_open(sk, fd, err);
+	if (err != -EREMOTE)
+		return err;
+	if (reason != SL_REASON_NONE)
+		sl_sock_kernel(sk, reason);
+	return (int)sl_sys_cancel(SYS_connect, fd, addr, len);
+}
+
+/* inet_getname() */
+int sl_tcp_sock_name(struct sl_sock *sk, bool peer, struct sockaddr *addr, socklen_t *len)
+{
+	struct sl_tcp_key key;
+	struct sl_lane *lane;
+	int err = -EREMOTE;
+
+	if (!sl_sock_lock(sk, &lane))
+		return -EREMOTE;
+	if (sk->conn) {
+		uint8_t state = sk->conn->tcp.state;
+
+		key = sk->conn->tcp.node.key;
+		err = peer && (state == SL_TCP_CLOSED || state == SL_TCP_SYN_SENT) ? -ENOTCONN : 0;
+	}
+	sl_lane_unlock(lane);
+	if (err == 0 && (!addr || !len))
+		return -EFAULT;
+	if (err == 0)
+		sl_addr_to_sockaddr(peer ? &key.remote : &key.local, peer ? key.rport : key.lport,
+				    sk->local_scope, sk->family, addr, len);
+	return err;
+}
+
+static int shutdown_conn(struct sl_sock *sk, struct sl_lane *lane, int how)
+{
+	struct sl_tcp *t = &sk->conn->tcp;
+	int err;
+
+	if (how < SHUT_RD || how > SHUT_RDWR)
+		return -EINVAL;
+	if (t->state == SL_TCP_SYN_SENT) { /* tcp_disconnect() */
+		forget_conn(sk);
+		sl_sock_notify(sk, EPOLLIN | EPOLLOUT | EPOLLHUP | EPOLLRDHUP);
+		return 0;
+	}
+	sl_lane_tcp_begin(lane);
+	err = sl_tcp_shutdown(t, how != SHUT_WR, how != SHUT_RD);
+	sl_lane_tcp_done(lane);
+	sl_sock_notify(sk, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLHUP);
+	return err;
+}
+
+int sl_tcp_sock_shutdown(struct sl_sock *sk, int fd, int how)
+{
+	struct sl_lane *lane;
+	int err = -EREMOTE;
+
+	if (sl_sock_lock(sk, &lane)) {
+		if (sk->conn)
+			err = shutdown_conn(sk, lane, how);
+		sl_lane_unlock(lane);
+	}
+	if (err != -EREMOTE)
+		return err;
+	/* A listener stops listening. */
+	err = sl_sysi(SYS_shutdown, fd, how);
+	if (err == 0 && sk->lsn && how != SHUT_WR)
+		sl_sock_kernel(sk, SL_REASON_RUNTIME);
+	return err;
+}
+
+/* End -------------------------------------------------------------------------------------------
+ */
+
+/* sk_stream_wait_close(): until the data and FIN are acknowledged. sk->slow is held, which is
+ * nobody's any more but ours. */
+static void linger(struct sl_sock *sk, struct sl_tconn *c)
+{
+	uint64_t end = sl_now_ns() + (uint64_t)sk->linger_ms * 1000000;
+	struct sl_lane *lane = c->lane;
+	struct pollfd fds[SL_LANE_MAX_FDS];
+	uint8_t state;
+
+	for (;;) {
+		struct timespec ts = {0, 2000000};
+
+		sl_lane_turn(lane);
+		state = sl_load(&c->tcp.state);
+		if ((state != SL_TCP_FIN_WAIT1 && state != SL_TCP_CLOSING &&
+		     state != SL_TCP_LAST_ACK) ||
+		    sl_now_ns() >= end)
+			return;
+		sl_sys(SYS_ppoll, fds,
+		       sl_min(sl_lane_fds(lane, fds, SL_LANE_MAX_FDS), (unsigned)SL_LANE_MAX_FDS),
+		       &ts, NULL, 8);
+	}
+}
+
+/* The port stays with the connection while it goes on: a dup of the shadow keeps it. */
+static void keep_port(struct sl_tconn *c, int fd)
+{
+	if (c->claimed && c->guard < 0)
+		c->guard = sl_max(sl_fd_keep(sl_sys_fcntl(fd, F_DUPFD_CLOEXEC, 0)), -1);
+}
+
+static void close_conn(struct sl_sock *sk, int fd)
+{
+	struct sl_tconn *c = sk->conn;
+	struct sl_lane *lane;
+	bool over;
+
+	keep_port(c, fd);
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	sl_lane_tcp_begin(lane);
+	over = sl_tcp_close(&c->tcp, sk->linger_ms);
+	sl_lane_tcp_done(lane);
+	if (!over) {
+		/* c->sk is set still: it is ours to free until we let go. */
+		if (sk->linger_ms > 0) {
+			sl_lane_unlock(lane);
+			linger(sk, c);
+			sl_lane_lock(lane);
+		}
+		over = c->tcp.state == SL_TCP_CLOSED;
+	}
+	c->sk = NULL;
+	sl_store_release(&sk->conn, NULL);
+	if (over) {
+		sl_tcp_fini(&c->tcp);
+		sl_tconn_free(c, false);
+	}
+	sl_lane_unlock(lane);
+}
+
+void sl_tcp_sock_close(struct sl_sock *sk, int fd)
+{
+	if (sk->conn)
+		close_conn(sk, fd);
+	if (sk->lsn)
+		sl_tlisten_stop(sk);
+	sl_tconn_reap();
+}
+
+/* The connection cannot go on in the kernel: it is reset. */
+static void give_up(struct sl_sock *sk, enum sl_reason reason, int err)
+{
+	struct sl_lane *lane;
+
+	sl_warn("tcp", "fd %d: a connection cannot be handed to the kernel (%s) and is reset: %s",
+		sk->fd, sl_reason_text(reason), strerrorname_np(-err));
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	sl_lane_tcp_begin(lane);
+	sl_tcp_abort(&sk->conn->tcp, ECONNABORTED);
+	sl_lane_tcp_done(lane);
+	forget_conn(sk);
+	sl_lane_unlock(lane);
+}
+
+/* Where the move by TCP_REPAIR is not built in. */
+int __attribute__((weak)) sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason)
+{
+	return -ENOSYS;
+}
+
+void sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
+{
+	if (sk->conn) {
+		int err = sl_tconn_hand_back(sk, reason);
+
+		if (err < 0)
+			give_up(sk, reason, err);
+	}
+	if (sk->lsn)
+		sl_tlisten_stop(sk);
+}

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The life of a TCP socket that listens: listen(2), accept(2), and its end.
+ *
+ * Theory of operation: the kernel's socket listens, too: what XDP passes (loopback, other devices,
+ * fragments) comes out of the same accept(2). The endpoint is claimed before the kernel listens,
+ * so that no handshake begins with the one and ends with the other. Connections that come to us
+ * have no claim of their own: their packets match the endpoint, and the lane's table knows them.
+ * When the endpoint is given up while they live they get exact claims first. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "ctl/diag.h"
+#include "sluice.h"
+#include "sock/tconn.h"
+
+static struct sl_lock lock; /* a leaf; protects what follows */
+static struct sl_tlisten *free_list;
+static uint32_t ids;
+
+/* Life ------------------------------------------------------------------------------------------
+ */
+
+static struct sl_tlisten *new_listener(struct sl_sock *sk)
+{
+	struct sl_tlisten *l;
+
+	sl_lock(&lock);
+	l = free_list;
+	if (l)
+		free_list = l->next_free;
+	sl_unlock(&lock);
+	if (!l)
+		l = malloc(sizeof(*l));
+	if (!l)
+		return NULL;
+	memset(l, 0, sizeof(*l));
+	l->sk = sk;
+	l->id = __atomic_add_fetch(&ids, 1, __ATOMIC_RELAXED);
+	sl_tcp_listener_init(&l->tcp);
+	return l;
+}
+
+static void free_listener(struct sl_tlisten *l)
+{
+	sl_lock(&lock);
+	l->next_free = free_list;
+	free_list = l;
+	sl_unlock(&lock);
+}
+
+/* Puts the listener behind a slot, where packets find it. */
+static int install(struct sl_sock *sk, struct sl_tlisten *l)
+{
+	struct sl_lane *lane;
+	int slot = sl_slot_new();
+
+	if (slot < 0)
+		return slot;
+	if (!sl_sock_lock(sk, &lane)) {
+		sl_slot_free((uint32_t)slot);
+		return -EDEADLK;
+	}
+	sk->slot = (uint32_t)slot;
+	sl_tcp_opt_listener(sk, l);
+	sl_store_release(&sk->lsn, l);
+	sl_slot_set(sk->slot, SL_SLOT_TCP_LISTEN, l);
+	sl_lane_unlock(lane);
+	return 0;
+}
+
+/* Takes it out again; the endpoint is not claimed any more. */
+static void uninstall(struct sl_sock *sk)
+{
+	struct sl_tlisten *l = sk->lsn;
+	struct sl_lane *lane;
+
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	if (sk->slot != SL_NO_SLOT)
+		sl_slot_free(sk->slot);
+	sk->slot = SL_NO_SLOT;
+	sl_lane_tcp_begin(lane);
+	sl_tcp_listener_fini(lane->tcp, &l->tcp);
+	sl_lane_tcp_done(lane);
+	sl_store_release(&sk->lsn, NULL);
+	sl_lane_unlock(lane);
+	free_listener(l);
+}
+
+struct children {
+	const struct sl_sock *sk;
+	uint32_t id;
+	struct sl_lane *lane;
+};
+
+/* An exact claim for a connection that came by the listener. */
+static void claim_child(struct sl_tconn *c, void *arg)
+{
+	const struct children *w = arg;
+	struct sl_leg *leg = NULL;
+	struct sl_tcp_key key;
+	struct sl_lane *lane = w->lane;
+
+	if (c->lsn_id != w->id || c->lane != lane || !sl_lane_lock(lane))
+		return;
+	if (c->lsn_id == w->id && !c->dead && c->slot == SL_NO_SLOT &&
+	    c->tcp.state != SL_TCP_CLOSED && (c->sk || c->tcp.orphan)) {
+		key = c->tcp.node.key;
+		leg = c->leg;
+	}
+	sl_lane_unlock(lane);
+	if (leg)
+		sl_tconn_claim(c, leg, &key, w->sk->fd, NULL);
+}
+
+void sl_tlisten_stop(struct sl_sock *sk)
+{
+	struct children w = {.sk = sk, .id = sk->lsn->id, .lane = sl_load(&sk->lane)};
+
+	sl_tconn_for_each(claim_child, &w);
+	sl_sock_unclaim(sk);
+	uninstall(sk);
+}
+
+static bool is_v4(const uint8_t addr[16])
+{
+	struct sl_addr a;
+
+	memcpy(a.b, addr, 16);
+	return sl_addr_is_v4(&a);
+}
+
+/* listen ----------------------------------------------------------------------------------------
+ */
+
+/* As __sys_listen(): at most somaxconn, and a negative one is large. */
+static uint32_t clamp_backlog(int backlog)
+{
+	char buf[16];
+	uint32_t max = 4096, n = 0;
+	int fd = (int)sl_sys(SYS_openat, AT_FDCWD, "/proc/sys/net/core/somaxconn",
+			     O_RDONLY | O_CLOEXEC, 0);
+	long len = fd >= 0 ? sl_sys_read(fd, buf, sizeof(buf)) : 0;
+
+	if (fd >= 0)
+		sl_sys_close(fd);
+	for (long i = 0; i < len && buf[i] >= '0' && buf[i] <= '9'; i++)
+		n = n * 10 + (uint32_t)(buf[i] - '0');
+	if (len > 0)
+		max = n;
+	return sl_min((uint32_t)backlog, max);
+}
+
+/* A connection that the kernel has already on the port (of a program that ran before us, or handed
+ * back) stays there: its flow is let pass. */
+static void let_pass(const struct sl_diag_conn *d, void *arg)
+{
+	struct sl_sock *sk = arg;
+
+	for (const struct sl_sock_claim *c = sk->claims; c; c = c->next) {
+		struct sl_claim_req req = c->req;
+
+		if (req.key.remote_port || sl_addr_is_v4(&d->local) != is_v4(req.key.local) ||
+		    (sk->bound_addr && !sl_addr_eq(&sk->local, &d->local)))
+			continue;
+		memcpy(req.key.local, d->local.b, 16);
+		memcpy(req.key.remote, d->remote.b, 16);
+		req.key.remote_port = d->remote_port;
+		req.claim.flags = SL_CLAIM_PASS;
+		req.spread = false;
+		req.replace = true;
+		sl_sock_add_claim(sk, &req, NULL);
+	}
+}
+
+static enum sl_reason prepare(struct sl_sock *sk, int backlog)
+{
+	struct sl_tlisten *l;
+	enum sl_reason reason;
+
+	if (sl_sock_read_names(sk) < 0 || sk->local_port == 0)
+		return SL_REASON_RUNTIME;
+	if (sl_addr_is_loopback(&sk->local))
+		return SL_REASON_LOCAL;
+	if (!sl_sock_take_lane(sk, sk->bound_if) || !sl_lane_tcp(sk->lane))
+		return SL_REASON_MEMORY;
+	l = new_listener(sk);
+	if (!l)
+		return SL_REASON_MEMORY;
+	l->tcp.backlog = clamp_backlog(backlog);
+	if (install(sk, l) < 0) {
+		free_listener(l);
+		return SL_REASON_MEMORY;
+	}
+	reason = sl_sock_claim_listener(sk);
+	if (reason != SL_REASON_NONE) {
+		sl_sock_unclaim(sk);
+		uninstall(sk);
+	} else {
+		sl_diag_tcp_conns(sk->local_port, let_pass, sk);
+	}
+	return reason;
+}
+
+static void set_backlog(struct sl_sock *sk, int backlog)
+{
+	uint32_t n = clamp_backlog(backlog);
+	struct sl_lane *lane;
+
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	if (sk->lsn)
+		sk->lsn->tcp.backlog = n;
+	sl_lane_unlock(lane);
+}
+
+static void on_listening(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+
+	sk->stats->state = SL_STATE_OFFLOADED;
+	sk->stats->reason = SL_REASON_NONE;
+	sl_keeper_watch(sk);
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	sl_store(&sk->state, SL_STATE_OFFLOADED);
+	sl_sock_notify(sk, 0);
+	sl_lane_unlock(lane);
+}
+
+/* A socket without a port gets it by listen(2) itself; then the kernel comes first. */
+static int listen_new(struct sl_sock *sk, int fd, int backlog, enum sl_reason *reason)
+{
+	bool bound = sl_sock_read_names(sk) == 0 && sk->local_port;
+	int err = 0;
+
+	if (!bound)
+		err = sl_sysi(SYS_listen, fd, backlog);
+	if (err < 0)
+		return err;
+	*reason = prepare(sk, backlog);
+	if (bound)
+		err = sl_sysi(SYS_listen, fd, backlog);
+	if (err < 0 && sk->lsn) {
+		sl_sock_unclaim(sk);
+		uninstall(sk);
+		*reason = SL_REASON_NONE;
+	}
+	if (err == 0 && sk->lsn)
+		on_listening(sk);
+	return err;
+}
+
+int sl_tcp_sock_listen(struct sl_sock *sk, int fd, int backlog)
+{
+	enum sl_reason reason = SL_REASON_NONE;
+	int err;
+
+	sl_lock(&sk->slow);
+	if (sk->state == SL_STATE_NEW && !sk->lsn)
+		err = listen_new(sk, fd, backlog, &reason);
+	else if (sk->conn)
+		err = -EINVAL;
+	else
+		err = sl_sysi(SYS_listen, fd, backlog);
+	if (err == 0 && sk->lsn)
+		set_backlog(sk, backlog);
+	sl_unlock(&sk->slow);
+	if (err == 0 && reason != SL_REASON_NONE)
+		sl_sock_kernel(sk, reason);
+	return err;
+}
+
+/* accept ----------------------------------------------------------------------------------------
+ */
+
+struct acc {
+	struct sl_sock *sk;
+	int fd; /* of the listener */
+	int flags;
+	int new_fd;
+	struct sockaddr *addr;
+	socklen_t *len;
+	struct sl_sock *child;
+	struct sl_tcp_key key; /* of the child */
+};
+
+/* The kernel's connection, without waiting. One thread at a time: between the look and the call
+ * nobody else may take it. */
+static int from_kernel(struct acc *a)
+{
+	struct sl_tlisten *l = sl_load_acquire(&a->sk->lsn);
+	struct pollfd p = {.fd = a->fd, .events = POLLIN};
+	struct timespec zero = {0, 0};
+	int r = -EAGAIN;
+
+	if (!l || !sl_trylock(&l->os_lock))
+		return -EAGAIN;
+	__atomic_exchange_n(&a->sk->os, 0, __ATOMIC_ACQ_REL);
+	if (sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0)
+		r = sl_sysi(SYS_accept4, a->fd, a->addr, a->len, a->flags);
+	if (r >= 0) /* perhaps more */
+		__atomic_fetch_or(&a->sk->os, SL_OS_IN, __ATOMIC_RELEASE);
+	sl_unlock(&l->os_lock);
+	return r;
+}
+
+/* A socket for the child; nobody knows its number yet. */
+static int prepare_child(struct acc *a)
+{
+	int fd;
+
+	if (a->child)
+		return 0;
+	fd = sl_sys_socket(a->sk->family, SOCK_STREAM | a->flags, IPPROTO_TCP);
+	if (fd < 0)
+		return fd;
+	a->child = sl_sock_new(fd, a->sk->family, SOCK_STREAM | a->flags, IPPROTO_TCP);
+	if (!a->child) {
+		sl_sys_close(fd);
+		return -ENFILE;
+	}
+	a->new_fd = fd;
+	return 0;
+}
+
+/* Lane held: the listener's and the child's. */
+static void adopt(struct acc *a, struct sl_lane *lane, struct sl_tcp *t)
+{
+	struct sl_tconn *c = sl_tconn_of(t);
+	struct sl_sock *sk = a->child;
+
+	sk->tos = a->sk->tos;
+	sk->ttl = a->sk->ttl;
+	sk->mark = a->sk->mark;
+	sk->bound_if = a->sk->bound_if;
+	sk->phase = SL_CONNECTED;
+	sk->local = t->node.key.local;
+	sk->local_port = t->node.key.lport;
+	sk->local_scope = a->sk->local_scope;
+	sk->linger_ms = a->sk->linger_ms;
+	sk->rcvlowat = a->sk->rcvlowat;
+	sk->rcvtimeo_ns = a->sk->rcvtimeo_ns;
+	sk->sndtimeo_ns = a->sk->sndtimeo_ns;
+	sk->inq = a->sk->inq;
+	a->key = t->node.key;
+	c->sk = sk;
+	sk->conn = c;
+	__atomic_fetch_add(&lane->users, 1, __ATOMIC_RELAXED);
+	sl_store(&sk->state, SL_STATE_OFFLOADED);
+	sl_store_release(&sk->lane, lane);
+}
+
+static void show(struct sl_sock *sk, const struct sl_tcp_key *k)
+{
+	struct sl_sock_stats *s = sk->stats;
+
+	s->lane = sk->lane->id;
+	s->local = k->local;
+	s->local_port = k->lport;
+	s->remote = k->remote;
+	s->remote_port = k->rport;
+	s->state = SL_STATE_OFFLOADED;
+	s->reason = SL_REASON_NONE;
+}
+
+static int from_us(struct acc *a)
+{
+	struct sl_tcp *t = NULL;
+	struct sl_lane *lane;
+	int err = 0;
+
+	if (!sl_sock_lock(a->sk, &lane))
+		return -EAGAIN;
+	if (!a->sk->lsn || !a->sk->lsn->tcp.nchildren)
+		sl_lane_turn_locked(lane);
+	err = !a->sk->lsn ? -EREMOTE : a->sk->lsn->tcp.nchildren ? 0 : -EAGAIN;
+	sl_lane_unlock(lane);
+	if (err == 0)
+		err = prepare_child(a);
+	if (err < 0)
+		return err;
+	if (!sl_sock_lock(a->sk, &lane))
+		return -EAGAIN;
+	if (a->sk->lsn) {
+		sl_lane_tcp_begin(lane);
+		t = sl_tcp_accept(lane->tcp, &a->sk->lsn->tcp);
+		sl_lane_tcp_done(lane);
+	}
+	if (t)
+		adopt(a, lane, t);
+	sl_lane_unlock(lane);
+	return t ? 0 : -EAGAIN;
+}
+
+static ssize_t attempt(void *arg)
+{
+	struct acc *a = arg;
+	struct sl_tlisten *l = sl_load_acquire(&a->sk->lsn);
+	bool os = sl_load(&a->sk->os) & SL_OS_IN;
+	int r;
+
+	if (!l)
+		return -EREMOTE;
+	/* When both have connections they take turns. */
+	if (os && (l->turn ^= 1)) {
+		r = from_kernel(a);
+		if (r != -EAGAIN)
+			return r;
+		os = false;
+	}
+	r = from_us(a);
+	if (r == 0)
+		return a->new_fd;
+	return r == -EAGAIN && os ? from_kernel(a) : r;
+}
+
+/* A child that was prepared and not needed. */
+static void drop_child(struct acc *a)
+{
+	if (!a->child)
+		return;
+	sl_replace(a->child->fd);
+	sl_sys_close(a->new_fd);
+}
+
+static int finish(struct acc *a, int fd)
+{
+	struct sl_sock *sk = a->child;
+
+	if (!sk || sk->fd != fd) {
+		drop_child(a);
+		return fd;
+	}
+	sl_tcp_opt_inherit(sk, a->sk);
+	show(sk, &a->key);
+	if (a->addr)
+		sl_addr_to_sockaddr(&a->key.remote, a->key.rport, sk->local_scope, sk->family,
+				    a->addr, a->len);
+	return fd;
+}
+
+int sl_tcp_sock_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	struct acc a = {
+		.sk = sk,
+		.fd = fd,
+		.flags = flags,
+		.new_fd = -1,
+		.addr = addr,
+		.len = len,
+	};
+	uint64_t deadline;
+	ssize_t r;
+
+	if ((flags & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) || !sl_load(&sk->lsn))
+		return (int)sl_sys_cancel(SYS_accept4, fd, addr, len, flags);
+	if (addr && !len)
+		return -EFAULT;
+	r = attempt(&a);
+	if (r == -EAGAIN && !sk->nonblock) {
+		deadline = sk->rcvtimeo_ns ? sl_now_ns() + sk->rcvtimeo_ns : 0;
+		r = sl_tcp_wait(sk, fd, deadline, attempt, &a);
+	}
+	if (r >= 0)
+		return finish(&a, (int)r);
+	drop_child(&a);
+	if (r == -EREMOTE)
+		return (int)sl_sys_cancel(SYS_accept4, fd, addr, len, flags);
+	return r == -ETIMEDOUT || r == -EDEADLK ? -EAGAIN : (int)r;
+}

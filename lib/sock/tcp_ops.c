@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the protocol asks of the world (struct sl_tcp_ops), and what comes in for it.
+ *
+ * Theory of operation: segments come by the slot that the steering program chose: of the connection
+ * itself, when it has a claim of its own (whoever connects), or of a listener, whose children are
+ * found in the host's table. Segments leave over a path (route, neighbour, leg) that is cached with
+ * the connection as UDP's is; where there is no way out they are lost, and sent again by the
+ * protocol. */
+#include <fcntl.h>
+
+#include "base/sys.h"
+#include "sock/tconn.h"
+
+/* The way out -----------------------------------------------------------------------------------
+ */
+
+static uint64_t now_ns(const struct sl_tcp_host *h)
+{
+	return h->now_us * 1000;
+}
+
+static struct sl_dst *find_dst(struct sl_lane *lane, const struct sl_tcp_key *k, uint32_t oif,
+			       uint32_t mark, uint8_t tos)
+{
+	struct sl_route_key key = {
+		.dst = k->remote,
+		.src = k->local,
+		.oif = oif,
+		.mark = mark,
+		.tos = tos,
+	};
+	struct sl_dst *d = sl_lane_dst(lane, &key, now_ns(lane->tcp));
+
+	if (sl_unlikely(d->leg && !d->mac_ok && d->neigh))
+		sl_neigh_use(d->neigh); /* the kernel resolves it meanwhile */
+	return d;
+}
+
+static void make_headers(struct sl_tcp_hdr *hdr, const struct sl_dst *d, const struct sl_tcp_key *k,
+			 uint8_t tos, uint8_t ttl)
+{
+	struct sl_udp_build b = {
+		.vlan = d->vlan,
+		.src = k->local,
+		.dst = k->remote,
+		.sport = k->lport,
+		.dport = k->rport,
+		.tos = tos,
+		.ttl = ttl                 ? ttl
+		       : d->route.hoplimit ? d->route.hoplimit
+					   : 64,
+		.df = true,
+	};
+
+	memcpy(b.smac, d->smac, 6);
+	memcpy(b.dmac, d->dmac, 6);
+	sl_build_tcp_hdr(hdr, &b);
+}
+
+static struct sl_leg *leg_of(const struct sl_dst *d)
+{
+	struct sl_leg *leg = d->mac_ok ? d->leg : NULL;
+
+	return leg && !leg->dead ? leg : NULL;
+}
+
+static void make_path(struct sl_tconn *c)
+{
+	const struct sl_tcp_key *k = &c->tcp.node.key;
+	struct sl_dst *d = find_dst(c->lane, k, c->oif, c->mark, c->tcp.tos);
+
+	c->d = d;
+	c->serial = d->serial;
+	c->leg = leg_of(d);
+	if (c->leg)
+		make_headers(&c->hdr, d, k, c->tcp.tos, c->ttl);
+}
+
+static bool path_fresh(const struct sl_tconn *c)
+{
+	return c->d && c->d->serial == c->serial && sl_dst_fresh(c->d, now_ns(c->tcp.host)) &&
+	       c->leg && !c->leg->dead;
+}
+
+/* The frame that the segment goes out in: its own, unless the room in front of the bytes is not
+ * free (others' bytes, or headers that are still being sent). */
+static uint32_t frame_for(struct sl_lane *lane, uint32_t frame, uint16_t off, uint16_t len)
+{
+	uint32_t f;
+
+	if (sl_likely(frame != SL_NO_FRAME && off == SL_TCP_HEADROOM &&
+		      sl_load_acquire(&sl_pool.refs[frame]) == 1)) {
+		sl_frame_ref(frame);
+		return frame;
+	}
+	f = sl_lane_frame(lane);
+	if (f != SL_NO_FRAME && frame != SL_NO_FRAME)
+		memcpy(sl_frame_ptr(f) + SL_TCP_HEADROOM, sl_frame_ptr(frame) + off, len);
+	return f;
+}
+
+static bool put(struct sl_lane *lane, struct sl_leg *leg, const struct sl_tcp_hdr *hdr,
+		const struct sl_tcp_seg *seg, uint32_t f, uint16_t ip_id, uint64_t sum)
+{
+	uint8_t *payload = sl_frame_ptr(f) + SL_TCP_HEADROOM;
+	uint8_t *start = sl_build_tcp(hdr, seg, payload, ip_id, sum);
+
+	if (sl_likely(sl_leg_post(leg, f, (uint16_t)(start - sl_frame_ptr(f)),
+				  (uint16_t)(payload + seg->len - start))))
+		return true;
+	sl_frame_put(&lane->frames, f);
+	return false;
+}
+
+static bool op_send(struct sl_tcp *t, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
+		    uint64_t psum)
+{
+	struct sl_tconn *c = sl_tconn_of(t);
+	uint32_t f;
+
+	if (sl_unlikely(!path_fresh(c)))
+		make_path(c);
+	if (sl_unlikely(!c->leg))
+		return true; /* lost: the protocol sends it again */
+	f = frame_for(c->lane, frame, off, seg->len);
+	if (sl_unlikely(f == SL_NO_FRAME))
+		return false;
+	if (sl_unlikely(!put(c->lane, c->leg, &c->hdr, seg, f, c->ip_id, psum)))
+		return false;
+	c->ip_id++;
+	return true;
+}
+
+static void op_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key,
+		     const struct sl_tcp_seg *seg, void *from)
+{
+	const struct sl_in *in = from;
+	struct sl_lane *lane = h->owner;
+	uint32_t oif = in && sl_addr_is_linklocal(&key->remote) ? in->ifindex : 0, f;
+	struct sl_dst *d = find_dst(lane, key, oif, 0, 0);
+	struct sl_leg *leg = leg_of(d);
+	struct sl_tcp_hdr hdr;
+
+	if (!leg)
+		return;
+	f = sl_lane_frame(lane);
+	if (f == SL_NO_FRAME)
+		return;
+	make_headers(&hdr, d, key, 0, 0);
+	put(lane, leg, &hdr, seg, f, 0, 0);
+}
+
+static uint16_t op_route_mss(struct sl_tcp_host *h, const struct sl_tcp_key *key)
+{
+	struct sl_lane *lane = h->owner;
+	struct sl_tcp *t = sl_tcp_find(h, key);
+	struct sl_dst *d = find_dst(lane, key, t ? sl_tconn_of(t)->oif : 0, 0, 0);
+	uint32_t mtu = d->route.mtu ? d->route.mtu : 1500, hdr;
+	uint32_t room = (1u << sl_pool.shift) - SL_TCP_HEADROOM;
+
+	hdr = sl_addr_is_v4(&key->remote) ? 40 : 60;
+	mtu = sl_max(mtu, hdr + 64);
+	mtu = sl_min(mtu, 65535u);
+	return (uint16_t)sl_min(mtu - hdr, room);
+}
+
+/* The way in ------------------------------------------------------------------------------------
+ */
+
+static void key_of(const struct sl_in *in, struct sl_tcp_key *k)
+{
+	const uint8_t *ports = in->pkt.data + in->pkt.l4;
+
+	sl_pkt_daddr(&in->pkt, &k->local);
+	sl_pkt_saddr(&in->pkt, &k->remote);
+	k->rport = sl_get_be16(ports);
+	k->lport = sl_get_be16(ports + 2);
+}
+
+static bool key_eq(const struct sl_tcp_key *a, const struct sl_tcp_key *b)
+{
+	return a->lport == b->lport && a->rport == b->rport && sl_addr_eq(&a->remote, &b->remote) &&
+	       sl_addr_eq(&a->local, &b->local);
+}
+
+/* The record in front of the packet chose the slot: it may be another lane's, which is not
+ * locked. */
+static bool is_foreign(const struct sl_lane *lane, struct sl_in *in)
+{
+	if (sl_likely(lane == in->lane && lane->tcp))
+		return false;
+	in->stats->rx_stale++;
+	return true;
+}
+
+/* Handler of SL_SLOT_TCP. A connection that has become a TIME_WAIT is found by its key. */
+static bool conn_input(void *obj, struct sl_in *in)
+{
+	struct sl_tconn *c = obj;
+	uint16_t off = (uint16_t)(in->off + in->pkt.payload);
+	struct sl_tcp_key key;
+
+	if (is_foreign(sl_load(&c->lane), in))
+		return false;
+	key_of(in, &key);
+	if (sl_likely(c->tcp.node.hashed && key_eq(&c->tcp.node.key, &key)))
+		return sl_tcp_conn_input(&c->tcp, &in->seg, in->frame, off, in);
+	return sl_tcp_input(c->lane->tcp, &key, &in->seg, in->frame, off, NULL, in);
+}
+
+/* Handler of SL_SLOT_TCP_LISTEN: a handshake, or a connection that came by the listener. */
+static bool listen_input(void *obj, struct sl_in *in)
+{
+	struct sl_tlisten *l = obj;
+	struct sl_lane *lane = sl_load(&l->sk->lane);
+	struct sl_tcp_key key;
+
+	if (is_foreign(lane, in))
+		return false;
+	key_of(in, &key);
+	return sl_tcp_input(lane->tcp, &key, &in->seg, in->frame,
+			    (uint16_t)(in->off + in->pkt.payload), &l->tcp, in);
+}
+
+static void icmp_input(void *obj, const struct sl_in_icmp *e, struct sl_in *in)
+{
+	struct sl_tcp_key key = {e->local, e->remote, e->lport, e->rport};
+	struct sl_lane *lane = in->lane;
+	struct sl_tcp *t = lane->tcp ? sl_tcp_find(lane->tcp, &key) : NULL;
+
+	if (!t)
+		return;
+	sl_tcp_icmp(t, e->seq, e->err, e->hard, e->mtu);
+	sl_dst_outdate(sl_tconn_of(t)->d); /* perhaps a new path MTU, which makes no other event */
+}
+
+/* Events ----------------------------------------------------------------------------------------
+ */
+
+/* F_SETOWN's process or group learns of urgent data (sk_send_sigurg). */
+static void send_sigurg(const struct sl_sock *sk)
+{
+	int owner = sl_sys_fcntl(sk->fd, F_GETOWN, 0);
+
+	if (owner > 0 || owner < -4095)
+		sl_sys(SYS_kill, owner, SIGURG);
+}
+
+static uint32_t poll_events(uint32_t ev)
+{
+	return (ev & SL_TCP_EV_CONNECTED ? EPOLLOUT | EPOLLWRNORM : 0) |
+	       (ev & SL_TCP_EV_IN ? EPOLLIN | EPOLLRDNORM : 0) |
+	       (ev & SL_TCP_EV_OUT ? EPOLLOUT | EPOLLWRNORM : 0) |
+	       (ev & SL_TCP_EV_URG ? EPOLLPRI : 0) |
+	       (ev & SL_TCP_EV_RDHUP ? EPOLLIN | EPOLLRDNORM | EPOLLRDHUP : 0) |
+	       (ev & SL_TCP_EV_ERROR ? EPOLLERR : 0) |
+	       (ev & SL_TCP_EV_CLOSED
+			? EPOLLIN | EPOLLRDNORM | EPOLLOUT | EPOLLWRNORM | EPOLLRDHUP | EPOLLHUP
+			: 0);
+}
+
+static void op_event(struct sl_tcp *t, uint32_t ev)
+{
+	struct sl_tconn *c = sl_tconn_of(t);
+	struct sl_sock *sk = c->sk;
+
+	if (sk) {
+		uint32_t events = poll_events(ev);
+
+		if (sl_unlikely(ev & SL_TCP_EV_URG))
+			send_sigurg(sk);
+		/* Whoever waits in close() for the last byte looks at what is unacknowledged. */
+		if (events && !sl_list_empty(&sk->watches))
+			sl_sock_notify(sk, events);
+		return;
+	}
+	if ((ev & SL_TCP_EV_CLOSED) && t->orphan) {
+		bool clean = !t->error;
+
+		sl_tcp_fini(t);
+		sl_tconn_free(c, clean);
+	}
+}
+
+static struct sl_tcp *op_child_new(struct sl_tcp_listener *l, const struct sl_tcp_key *key)
+{
+	struct sl_tlisten *lsn = sl_container_of(l, struct sl_tlisten, tcp);
+	struct sl_sock *sk = lsn->sk;
+	struct sl_tconn *c = sl_tconn_new(sk->lane);
+
+	if (!c)
+		return NULL;
+	c->lsn_id = lsn->id;
+	c->mark = sk->mark;
+	c->ttl = sk->ttl;
+	c->oif = sk->bound_if;
+	return &c->tcp;
+}
+
+static void op_child_free(struct sl_tcp *t)
+{
+	sl_tconn_free(sl_tconn_of(t), false);
+}
+
+static void op_accept_ready(struct sl_tcp_listener *l)
+{
+	struct sl_tlisten *lsn = sl_container_of(l, struct sl_tlisten, tcp);
+
+	if (!sl_list_empty(&lsn->sk->watches))
+		sl_sock_notify(lsn->sk, EPOLLIN | EPOLLRDNORM);
+}
+
+/* Written by whoever holds a lane: a count may get lost, as of the other counters. */
+static void op_count(struct sl_tcp_host *h, unsigned id, uint32_t n)
+{
+	if (id < SL_TCPC_COUNT)
+		sl_store(&sl_tcp_counts[id], sl_load(&sl_tcp_counts[id]) + n);
+}
+
+static const struct sl_tcp_ops ops = {
+	.send = op_send,
+	.reply = op_reply,
+	.event = op_event,
+	.child_new = op_child_new,
+	.child_free = op_child_free,
+	.accept_ready = op_accept_ready,
+	.route_mss = op_route_mss,
+	.count = op_count,
+};
+
+int sl_tconn_ops_init(void)
+{
+	sl_in_register(SL_SLOT_TCP, conn_input);
+	sl_in_register(SL_SLOT_TCP_LISTEN, listen_input);
+	sl_in_register_icmp(SL_SLOT_TCP, icmp_input);
+	sl_in_register_icmp(SL_SLOT_TCP_LISTEN, icmp_input);
+	return sl_stack_tcp_init(&ops);
+}

@@ -1,0 +1,486 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Options of TCP sockets. The kernel judges and keeps each on the shadow; what the protocol needs
+ * is read back from there, at once when there is a connection, else when one is made.
+ *
+ * One table says what each option does to a connection of ours. An option that is in no list here,
+ * and that might change segments, makes the socket the kernel's. */
+#include <errno.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <sys/ioctl.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "sock/tconn.h"
+
+#ifndef SO_RCVTIMEO_NEW
+#define SO_RCVTIMEO_NEW 66
+#endif
+#ifndef SO_SNDTIMEO_NEW
+#define SO_SNDTIMEO_NEW 67
+#endif
+#ifndef SIOCOUTQNSD
+#define SIOCOUTQNSD 0x894B
+#endif
+
+/* What an option does; v as getsockopt(2) of the shadow has it. t is NULL while there is no
+ * connection. */
+struct opt {
+	int level, name;
+	void (*sock)(struct sl_sock *sk, int64_t v);
+	void (*conn)(struct sl_tcp *t, int64_t v);
+	void (*listener)(struct sl_tcp_listener *l, int64_t v);
+};
+
+/* Effects ---------------------------------------------------------------------------------------
+ */
+
+#define CONN(fn, expr)                                                                             \
+	static void fn(struct sl_tcp *t, int64_t v)                                                \
+	{                                                                                          \
+		expr;                                                                              \
+	}
+#define LISTENER(fn, expr)                                                                         \
+	static void fn(struct sl_tcp_listener *l, int64_t v)                                       \
+	{                                                                                          \
+		expr;                                                                              \
+	}
+#define SOCK(fn, expr)                                                                             \
+	static void fn(struct sl_sock *sk, int64_t v)                                              \
+	{                                                                                          \
+		expr;                                                                              \
+	}
+
+CONN(c_nodelay, t->nodelay = v != 0)
+LISTENER(l_nodelay, l->nodelay = v != 0)
+CONN(c_cork, t->cork = v != 0)
+CONN(c_keepalive, t->keepalive = v != 0)
+LISTENER(l_keepalive, l->keepalive = v != 0)
+CONN(c_keepidle, t->keep_time_ms = (uint32_t)v * 1000)
+LISTENER(l_keepidle, l->keep_time_ms = (uint32_t)v * 1000)
+CONN(c_keepintvl, t->keep_intvl_ms = (uint32_t)v * 1000)
+LISTENER(l_keepintvl, l->keep_intvl_ms = (uint32_t)v * 1000)
+CONN(c_keepcnt, t->keep_probes = (uint32_t)v)
+LISTENER(l_keepcnt, l->keep_probes = (uint32_t)v)
+CONN(c_maxseg, t->user_mss = (uint16_t)v)
+LISTENER(l_maxseg, l->user_mss = (uint16_t)v)
+CONN(c_user_timeout, t->user_timeout_ms = (uint32_t)v)
+LISTENER(l_user_timeout, l->user_timeout_ms = (uint32_t)v)
+CONN(c_linger2, t->linger2_ms = v < 0 ? UINT32_MAX : (uint32_t)v * 1000)
+LISTENER(l_linger2, l->linger2_ms = v < 0 ? UINT32_MAX : (uint32_t)v * 1000)
+CONN(c_syncnt, t->syncnt = (uint16_t)v)
+CONN(c_window_clamp, t->window_clamp = (uint32_t)v)
+CONN(c_quickack, t->quickack_user = v ? 2 : 1)
+CONN(c_notsent, t->notsent_lowat = v == -1 ? 0 : (uint32_t)v)
+CONN(c_oobinline, t->oobinline = v != 0)
+CONN(c_rcvbuf, (t->rcvbuf = (uint32_t)v, t->rcvbuf_locked = true))
+LISTENER(l_rcvbuf, (l->rcvbuf = (uint32_t)v, l->rcvbuf_locked = true))
+CONN(c_sndbuf, (t->sndbuf = (uint32_t)v, t->sndbuf_locked = true))
+LISTENER(l_sndbuf, (l->sndbuf = (uint32_t)v, l->sndbuf_locked = true))
+CONN(c_pacing, t->max_pacing_rate = v == -1 || v == UINT32_MAX ? 0 : (uint64_t)v)
+CONN(c_tos, t->tos = (uint8_t)(v < 0 ? 0 : v))
+LISTENER(l_defer, l->defer_accept_s = (uint32_t)v)
+LISTENER(l_fastopen, l->tfo_qlen = (uint32_t)v)
+SOCK(s_rcvlowat, sk->rcvlowat = v > 0 ? (uint32_t)v : 1)
+SOCK(s_tos, sk->tos = (uint8_t)(v < 0 ? 0 : v))
+SOCK(s_ttl, sk->ttl = (uint8_t)(v < 0 ? 0 : v))
+SOCK(s_mark, sk->mark = (uint32_t)v)
+SOCK(s_v6only, sk->v6only = v != 0)
+SOCK(s_inq, sk->inq = v != 0)
+SOCK(s_bound_if, sk->bound_if = (uint32_t)v)
+SOCK(s_rcvbuf, sk->stats->rcvbuf = (uint32_t)v)
+SOCK(s_sndbuf, sk->stats->sndbuf = (uint32_t)v)
+
+static const struct opt opts[] = {
+	{IPPROTO_TCP, TCP_NODELAY, NULL, c_nodelay, l_nodelay},
+	{IPPROTO_TCP, TCP_CORK, NULL, c_cork, NULL},
+	{IPPROTO_TCP, TCP_MAXSEG, NULL, c_maxseg, l_maxseg},
+	{IPPROTO_TCP, TCP_KEEPIDLE, NULL, c_keepidle, l_keepidle},
+	{IPPROTO_TCP, TCP_KEEPINTVL, NULL, c_keepintvl, l_keepintvl},
+	{IPPROTO_TCP, TCP_KEEPCNT, NULL, c_keepcnt, l_keepcnt},
+	{IPPROTO_TCP, TCP_SYNCNT, NULL, c_syncnt, NULL},
+	{IPPROTO_TCP, TCP_LINGER2, NULL, c_linger2, l_linger2},
+	{IPPROTO_TCP, TCP_DEFER_ACCEPT, NULL, NULL, l_defer},
+	{IPPROTO_TCP, TCP_WINDOW_CLAMP, NULL, c_window_clamp, NULL},
+	{IPPROTO_TCP, TCP_QUICKACK, NULL, c_quickack, NULL},
+	{IPPROTO_TCP, TCP_CONGESTION, NULL, NULL, NULL},
+	{IPPROTO_TCP, TCP_USER_TIMEOUT, NULL, c_user_timeout, l_user_timeout},
+	{IPPROTO_TCP, TCP_NOTSENT_LOWAT, NULL, c_notsent, NULL},
+	{IPPROTO_TCP, TCP_FASTOPEN, NULL, NULL, l_fastopen},
+	{IPPROTO_TCP, TCP_INQ, s_inq, NULL, NULL},
+	{SOL_SOCKET, SO_KEEPALIVE, NULL, c_keepalive, l_keepalive},
+	{SOL_SOCKET, SO_RCVBUF, s_rcvbuf, c_rcvbuf, l_rcvbuf},
+	{SOL_SOCKET, SO_SNDBUF, s_sndbuf, c_sndbuf, l_sndbuf},
+	{SOL_SOCKET, SO_RCVLOWAT, s_rcvlowat, NULL, NULL},
+	{SOL_SOCKET, SO_OOBINLINE, NULL, c_oobinline, NULL},
+	{SOL_SOCKET, SO_MAX_PACING_RATE, NULL, c_pacing, NULL},
+	{SOL_SOCKET, SO_MARK, s_mark, NULL, NULL},
+	{SOL_SOCKET, SO_BINDTOIFINDEX, s_bound_if, NULL, NULL},
+	{IPPROTO_IP, IP_TOS, s_tos, c_tos, NULL},
+	{IPPROTO_IP, IP_TTL, s_ttl, NULL, NULL},
+	{IPPROTO_IPV6, IPV6_TCLASS, s_tos, c_tos, NULL},
+	{IPPROTO_IPV6, IPV6_UNICAST_HOPS, s_ttl, NULL, NULL},
+	{IPPROTO_IPV6, IPV6_V6ONLY, s_v6only, NULL, NULL},
+};
+_Static_assert(sl_array_len(opts) <= 64, "bits of sl_sock.opts");
+
+/* Several names of one thing. */
+static int same_as(int level, int name)
+{
+	if (level != SOL_SOCKET)
+		return name;
+	switch (name) {
+	case SO_RCVBUFFORCE:
+		return SO_RCVBUF;
+	case SO_SNDBUFFORCE:
+		return SO_SNDBUF;
+	case SO_BINDTODEVICE:
+		return SO_BINDTOIFINDEX;
+	default:
+		return name;
+	}
+}
+
+static int find(int level, int name)
+{
+	name = same_as(level, name);
+	for (unsigned i = 0; i < sl_array_len(opts); i++)
+		if (opts[i].level == level && opts[i].name == name)
+			return (int)i;
+	return -1;
+}
+
+static int64_t read_value(int fd, const struct opt *o)
+{
+	bool wide = o->level == SOL_SOCKET && o->name == SO_MAX_PACING_RATE;
+	socklen_t len = wide ? 8 : 4;
+	int64_t v8 = 0;
+	int v = 0;
+
+	if (sl_sys_getsockopt(fd, o->level, o->name, wide ? (void *)&v8 : (void *)&v, &len) < 0)
+		return 0;
+	return wide && len == 8 ? v8 : wide ? (int64_t)(uint32_t)v8 : v;
+}
+
+static bool set_congestion(int fd, struct sl_tcp *t, struct sl_tcp_listener *l)
+{
+	char name[16] = {0};
+	socklen_t len = sizeof(name) - 1;
+
+	if (sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len) < 0)
+		return true;
+	if (l)
+		memcpy(l->congestion, name, sizeof(l->congestion));
+	return !t || sl_tcp_set_congestion(t, name) == 0;
+}
+
+static bool is_congestion(const struct opt *o)
+{
+	return o->level == IPPROTO_TCP && o->name == TCP_CONGESTION;
+}
+
+/* Setting ---------------------------------------------------------------------------------------
+ */
+
+/* False: there is no such algorithm here. */
+static bool effect(struct sl_sock *sk, const struct opt *o, int64_t v)
+{
+	struct sl_lane *lane;
+	bool ok = true;
+
+	if (!sl_sock_lock(sk, &lane))
+		return true;
+	if (o->sock)
+		o->sock(sk, v);
+	if (sk->lsn && o->listener)
+		o->listener(&sk->lsn->tcp, v);
+	if (is_congestion(o) && (sk->conn || sk->lsn))
+		ok = set_congestion(sk->fd, sk->conn ? &sk->conn->tcp : NULL,
+				    sk->lsn ? &sk->lsn->tcp : NULL);
+	if (sk->conn) {
+		sk->conn->mark = sk->mark;
+		sk->conn->ttl = sk->ttl;
+		sl_tconn_path_changed(sk->conn);
+		if (o->conn) {
+			o->conn(&sk->conn->tcp, v);
+			sl_lane_tcp_begin(lane);
+			sl_tcp_option_changed(&sk->conn->tcp);
+			sl_lane_tcp_done(lane);
+		}
+	}
+	sl_lane_unlock(lane);
+	return ok;
+}
+
+static void read_linger(struct sl_sock *sk)
+{
+	struct linger l = {0};
+	socklen_t len = sizeof(l);
+
+	sl_sys_getsockopt(sk->fd, SOL_SOCKET, SO_LINGER, &l, &len);
+	sk->linger_ms = !l.l_onoff ? -1 : (int32_t)sl_min((int64_t)l.l_linger * 1000, INT32_MAX);
+}
+
+static uint64_t read_timeout(const struct sl_sock *sk, int name)
+{
+	struct timeval tv = {0};
+	socklen_t len = sizeof(tv);
+
+	sl_sys_getsockopt(sk->fd, SOL_SOCKET, name, &tv, &len);
+	return (uint64_t)tv.tv_sec * 1000000000ull + (uint64_t)tv.tv_usec * 1000;
+}
+
+static int read_int(const struct sl_sock *sk, int level, int name)
+{
+	socklen_t len = sizeof(int);
+	int v = 0;
+
+	return sl_sys_getsockopt(sk->fd, level, name, &v, &len) < 0 ? 0 : v;
+}
+
+/* Options of the socket layer that have no place in the table. False: not for us. */
+static bool track_socket(struct sl_sock *sk, int name)
+{
+	switch (name) {
+	case SO_LINGER:
+		read_linger(sk);
+		return true;
+	case SO_RCVTIMEO:
+	case SO_RCVTIMEO_NEW:
+		sk->rcvtimeo_ns = read_timeout(sk, SO_RCVTIMEO);
+		return true;
+	case SO_SNDTIMEO:
+	case SO_SNDTIMEO_NEW:
+		sk->sndtimeo_ns = read_timeout(sk, SO_SNDTIMEO);
+		return true;
+	case SO_REUSEADDR:
+	case SO_REUSEPORT:
+		sk->reuseport = read_int(sk, SOL_SOCKET, SO_REUSEPORT);
+		sk->reuse = sk->reuseport || read_int(sk, SOL_SOCKET, SO_REUSEADDR);
+		return true;
+	case SO_ATTACH_FILTER:
+	case SO_ATTACH_BPF:
+	case SO_ATTACH_REUSEPORT_CBPF:
+	case SO_ATTACH_REUSEPORT_EBPF:
+	case SO_PEEK_OFF:
+	case SO_TXTIME:
+	case SO_ZEROCOPY:
+	case SO_TIMESTAMPING:
+		return false;
+	}
+	return true;
+}
+
+static bool track_ip(struct sl_sock *sk, int level, int name)
+{
+	if (level == IPPROTO_IP && name == IP_UNICAST_IF)
+		sk->unicast_oif = be32toh((uint32_t)read_int(sk, level, name));
+	if (level == IPPROTO_IPV6 && name == IPV6_UNICAST_IF)
+		sk->unicast_oif = be32toh((uint32_t)read_int(sk, level, name));
+	if (level == IPPROTO_IP)
+		return name != IP_OPTIONS && name != IP_TRANSPARENT && name != IP_MINTTL &&
+		       name != IP_HDRINCL;
+	return name != IPV6_RTHDR && name != IPV6_HOPOPTS && name != IPV6_DSTOPTS &&
+	       name != IPV6_TRANSPARENT && name != IPV6_MINHOPCOUNT && name != IPV6_2292PKTOPTIONS;
+}
+
+static bool track_tcp(int name)
+{
+	return name == TCP_THIN_LINEAR_TIMEOUTS || name == TCP_THIN_DUPACK ||
+	       name == TCP_FASTOPEN_KEY;
+}
+
+bool sl_tcp_opt_track(struct sl_sock *sk, int level, int name)
+{
+	int i = find(level, name);
+
+	if (i >= 0) {
+		sk->opts |= 1ull << i;
+		return effect(sk, &opts[i], read_value(sk->fd, &opts[i]));
+	}
+	switch (level) {
+	case SOL_SOCKET:
+		return track_socket(sk, name);
+	case IPPROTO_IP:
+	case IPPROTO_IPV6:
+		return track_ip(sk, level, name);
+	case IPPROTO_TCP:
+		return track_tcp(name);
+	}
+	return false;
+}
+
+/* Later -----------------------------------------------------------------------------------------
+ */
+
+void sl_tcp_opt_apply(struct sl_sock *sk, struct sl_tconn *c)
+{
+	c->tcp.tos = sk->tos;
+	for (unsigned i = 0; i < sl_array_len(opts); i++) {
+		if (!(sk->opts >> i & 1))
+			continue;
+		if (opts[i].conn)
+			opts[i].conn(&c->tcp, read_value(sk->fd, &opts[i]));
+		else if (is_congestion(&opts[i]))
+			set_congestion(sk->fd, &c->tcp, NULL);
+	}
+}
+
+void sl_tcp_opt_listener(struct sl_sock *sk, struct sl_tlisten *l)
+{
+	for (unsigned i = 0; i < sl_array_len(opts); i++) {
+		if (!(sk->opts >> i & 1))
+			continue;
+		if (opts[i].listener)
+			opts[i].listener(&l->tcp, read_value(sk->fd, &opts[i]));
+		else if (is_congestion(&opts[i]))
+			set_congestion(sk->fd, NULL, &l->tcp);
+	}
+}
+
+/* The child's shadow is a new socket: it is told what a child of the kernel's would know. */
+static void copy_to_shadow(const struct sl_sock *child, const struct sl_sock *from,
+			   const struct opt *o)
+{
+	char buf[16] = {0};
+	socklen_t len = sizeof(buf);
+
+	if (sl_sys_getsockopt(from->fd, o->level, o->name, buf, &len) < 0)
+		return;
+	if (o->level == SOL_SOCKET && (o->name == SO_RCVBUF || o->name == SO_SNDBUF)) {
+		int v;
+
+		memcpy(&v, buf, sizeof(v));
+		v /= 2; /* the kernel doubles what is set */
+		memcpy(buf, &v, sizeof(v));
+	}
+	sl_sys_setsockopt(child->fd, o->level, o->name, buf, len);
+}
+
+static void write_timeout(const struct sl_sock *sk, int name, uint64_t ns)
+{
+	struct timeval tv = {(time_t)(ns / 1000000000), (suseconds_t)(ns % 1000000000 / 1000)};
+
+	if (ns)
+		sl_sys_setsockopt(sk->fd, SOL_SOCKET, name, &tv, sizeof(tv));
+}
+
+void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from)
+{
+	struct linger l = {from->linger_ms >= 0, from->linger_ms / 1000};
+
+	if (from->linger_ms >= 0)
+		sl_sys_setsockopt(child->fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+	write_timeout(child, SO_RCVTIMEO, from->rcvtimeo_ns);
+	write_timeout(child, SO_SNDTIMEO, from->sndtimeo_ns);
+	child->opts = from->opts;
+	for (unsigned i = 0; child->opts && i < sl_array_len(opts); i++) {
+		if (!(child->opts >> i & 1) || opts[i].name == SO_BINDTOIFINDEX ||
+		    (opts[i].level == IPPROTO_TCP && opts[i].name == TCP_FASTOPEN))
+			continue;
+		copy_to_shadow(child, from, &opts[i]);
+		effect(child, &opts[i], read_value(from->fd, &opts[i]));
+	}
+}
+
+/* Getting ---------------------------------------------------------------------------------------
+ */
+
+static int put_bytes(void *val, socklen_t *len, const void *from, size_t n)
+{
+	if (!val || !len)
+		return -EFAULT;
+	if ((int)*len < 0)
+		return -EINVAL;
+	n = sl_min(n, (size_t)*len);
+	memcpy(val, from, n);
+	*len = (socklen_t)n;
+	return 0;
+}
+
+static int put_int(void *val, socklen_t *len, int v)
+{
+	return put_bytes(val, len, &v, sizeof(v));
+}
+
+static int get_mtu(const struct sl_tconn *c, void *val, socklen_t *len)
+{
+	return c->d ? put_int(val, len, (int)c->d->route.mtu) : -ENOTCONN;
+}
+
+static int get_tcp(struct sl_tconn *c, int name, void *val, socklen_t *len)
+{
+	struct tcp_info info;
+	char cong[16] = {0};
+
+	switch (name) {
+	case TCP_INFO:
+		memset(&info, 0, sizeof(info));
+		sl_tcp_info(&c->tcp, &info);
+		return put_bytes(val, len, &info, sizeof(info));
+	case TCP_CONGESTION:
+		strncpy(cong, sl_tcp_congestion(&c->tcp), sizeof(cong) - 1);
+		return put_bytes(val, len, cong, sizeof(cong));
+	case TCP_MAXSEG:
+		return put_int(val, len, c->tcp.mss);
+	}
+	return -EREMOTE;
+}
+
+static int get_locked(struct sl_tconn *c, int level, int name, void *val, socklen_t *len)
+{
+	if (level == SOL_SOCKET && name == SO_ERROR)
+		return put_int(val, len, sl_tconn_take_error(c));
+	if (level == SOL_SOCKET && name == SO_RCVBUF)
+		return put_int(val, len, (int)c->tcp.rcvbuf);
+	if (level == SOL_SOCKET && name == SO_SNDBUF)
+		return put_int(val, len, (int)c->tcp.sndbuf);
+	if (level == IPPROTO_TCP)
+		return get_tcp(c, name, val, len);
+	if ((level == IPPROTO_IP && name == IP_MTU) || (level == IPPROTO_IPV6 && name == IPV6_MTU))
+		return get_mtu(c, val, len);
+	return -EREMOTE;
+}
+
+int sl_tcp_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t *len)
+{
+	struct sl_lane *lane;
+	int err = -EREMOTE;
+
+	if (!sl_load(&sk->conn) || !sl_sock_lock(sk, &lane))
+		return -EREMOTE;
+	if (sk->conn) {
+		sl_lane_tcp_begin(lane);
+		err = get_locked(sk->conn, level, name, val, len);
+		sl_lane_tcp_done(lane);
+	}
+	sl_lane_unlock(lane);
+	return err;
+}
+
+/* tcp_ioctl() */
+int sl_tcp_sock_ioctl(struct sl_sock *sk, unsigned long request, void *arg)
+{
+	struct sl_lane *lane;
+	int v = -1;
+
+	if (request != FIONREAD && request != SIOCOUTQ && request != SIOCOUTQNSD &&
+	    request != SIOCATMARK)
+		return -EREMOTE;
+	if (!sl_load(&sk->conn) || !sl_sock_lock(sk, &lane))
+		return -EREMOTE;
+	sl_lane_turn_locked(lane);
+	if (sk->conn) {
+		const struct sl_tcp *t = &sk->conn->tcp;
+
+		v = request == FIONREAD     ? (int)sl_tcp_readable(t)
+		    : request == SIOCOUTQ   ? (int)sl_tcp_unacked(t)
+		    : request == SIOCATMARK ? sl_tcp_at_mark(t)
+					    : (int)sl_tcp_unsent(t);
+	}
+	sl_lane_unlock(lane);
+	if (v < 0)
+		return -EREMOTE;
+	memcpy(arg, &v, sizeof(v)); /* the program's: perhaps not aligned */
+	return 0;
+}

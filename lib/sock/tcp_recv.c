@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Receive calls of TCP, as net/ipv4/tcp.c: tcp_recvmsg_locked(). */
+#include <errno.h>
+#include <netinet/tcp.h>
+
+#include "base/clock.h"
+#include "base/sys.h"
+#include "sock/tconn.h"
+
+#ifndef TCP_CM_INQ
+#define TCP_CM_INQ 36
+#endif
+
+struct rx {
+	struct sl_sock *sk;
+	const struct iovec *iov;
+	size_t niov;
+	size_t len;
+	size_t done;
+	size_t target; /* enough to return */
+	int flags;
+	uint32_t inq; /* left in the queue */
+};
+
+/* The part of the buffers that is not filled yet, in at most n entries. */
+static size_t rest_of(const struct rx *x, struct iovec *to, size_t n)
+{
+	size_t skip = x->done, used = 0;
+
+	for (size_t i = 0; i < x->niov && used < n; i++) {
+		if (skip >= x->iov[i].iov_len) {
+			skip -= x->iov[i].iov_len;
+			continue;
+		}
+		to[used++] =
+			(struct iovec){(char *)x->iov[i].iov_base + skip, x->iov[i].iov_len - skip};
+		skip = 0;
+	}
+	return used;
+}
+
+static long take(struct rx *x, struct sl_tcp *t)
+{
+	bool peek = x->flags & MSG_PEEK, trunc = x->flags & MSG_TRUNC;
+	struct iovec rest[16];
+
+	if (sl_likely(!x->done))
+		return sl_tcp_read(t, x->iov, x->niov, 0, peek, trunc);
+	return sl_tcp_read(t, rest, rest_of(x, rest, sl_array_len(rest)), peek ? x->done : 0, peek,
+			   trunc);
+}
+
+/* Nothing more is in the queue now: does the call end, and with what? -EAGAIN: it does not. */
+static ssize_t no_more(struct rx *x, struct sl_tconn *c)
+{
+	struct sl_tcp *t = &c->tcp;
+	int err;
+
+	if (x->done) {
+		/* Data first, the error with the next call. */
+		if (t->error || t->state == SL_TCP_CLOSED || t->rx_shut || t->fin_rcvd)
+			return 0;
+		return -EAGAIN;
+	}
+	err = sl_tconn_take_error(c);
+	if (err)
+		return -err;
+	/* A connection that failed to come about was none: ENOTCONN. */
+	if (t->state == SL_TCP_CLOSED && x->sk->phase != SL_CONNECTED)
+		return -ENOTCONN;
+	if (t->fin_rcvd || t->rx_shut || t->state == SL_TCP_CLOSED)
+		return 0;
+	return -EAGAIN;
+}
+
+/* 0: the call is over, x->done bytes. */
+static ssize_t read_locked(struct rx *x, struct sl_lane *lane)
+{
+	struct sl_tconn *c = x->sk->conn;
+	struct sl_tcp *t = &c->tcp;
+	uint32_t readable;
+	long n;
+
+	if (sl_unlikely(!c))
+		return x->sk->lsn ? -ENOTCONN : -EREMOTE;
+	if (sl_unlikely(sl_tconn_is_connecting(c)))
+		return t->rx_shut ? 0 : -EAGAIN;
+	readable = sl_tcp_readable(t);
+	if (readable > (x->flags & MSG_PEEK ? x->done : 0)) {
+		sl_lane_tcp_begin(lane);
+		n = take(x, t);
+		sl_lane_tcp_done(lane);
+		x->done += (size_t)n;
+		if (!(x->flags & MSG_PEEK))
+			x->sk->stats->rx_bytes += (uint64_t)n;
+		x->inq = sl_tcp_readable(t);
+		if (sl_likely(x->done >= x->target) || !x->len || (n && sl_tcp_at_mark(t)))
+			return 0;
+	}
+	return no_more(x, c);
+}
+
+static ssize_t attempt(void *arg)
+{
+	struct rx *x = arg;
+	struct sl_lane *lane;
+	ssize_t r;
+
+	if (sl_unlikely(!sl_sock_lock(x->sk, &lane)))
+		return -EDEADLK;
+	r = read_locked(x, lane);
+	if (r == -EAGAIN && sl_lane_turn_locked(lane) > 0)
+		r = read_locked(x, lane);
+	sl_lane_unlock(lane);
+	return r;
+}
+
+/* MSG_OOB: tcp_recv_urg() */
+static ssize_t urgent_attempt(void *arg)
+{
+	struct rx *x = arg;
+	struct sl_lane *lane;
+	struct sl_tconn *c;
+	uint8_t byte;
+	int r = -EREMOTE;
+
+	if (!sl_sock_lock(x->sk, &lane))
+		return -EDEADLK;
+	c = x->sk->conn;
+	sl_lane_turn_locked(lane);
+	if (c) {
+		r = sl_tcp_read_oob(&c->tcp, &byte, x->flags & MSG_PEEK);
+		if (r == 0 && !c->tcp.rx_shut && c->tcp.state != SL_TCP_CLOSED)
+			r = -EAGAIN; /* announced, not here yet */
+	}
+	sl_lane_unlock(lane);
+	if (r != 1)
+		return r;
+	if (x->len && x->niov && !(x->flags & MSG_TRUNC))
+		*(uint8_t *)x->iov[0].iov_base = byte;
+	x->done = x->len ? 1 : 0;
+	return 0;
+}
+
+static ssize_t recv_urgent(struct rx *x, struct msghdr *msg)
+{
+	ssize_t r = urgent_attempt(x); /* never waits */
+
+	if (msg && r == 0)
+		msg->msg_flags = MSG_OOB | (x->len ? 0 : MSG_TRUNC);
+	return r == 0 ? (ssize_t)x->done : r == -EDEADLK ? -EAGAIN : r;
+}
+
+/* TCP_INQ: how much is left. */
+static void put_inq(const struct rx *x, struct msghdr *msg)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+	int inq = (int)x->inq;
+
+	if (!x->sk->inq || !c || msg->msg_controllen < CMSG_SPACE(sizeof(inq))) {
+		msg->msg_controllen = 0;
+		return;
+	}
+	c->cmsg_level = IPPROTO_TCP;
+	c->cmsg_type = TCP_CM_INQ;
+	c->cmsg_len = CMSG_LEN(sizeof(inq));
+	memcpy(CMSG_DATA(c), &inq, sizeof(inq));
+	msg->msg_controllen = CMSG_SPACE(sizeof(inq));
+}
+
+static ssize_t kernel_call(int fd, const struct rx *x, struct msghdr *msg)
+{
+	struct msghdr m = {.msg_iov = (struct iovec *)x->iov, .msg_iovlen = x->niov};
+
+	if (x->done)
+		return (ssize_t)x->done; /* handed back in between */
+	return sl_sys_cancel(SYS_recvmsg, fd, msg ? msg : &m, x->flags);
+}
+
+static ssize_t finish(struct rx *x, struct msghdr *msg, ssize_t r)
+{
+	struct sl_sock_stats *s = x->sk->stats;
+
+	if (r == 0 || x->done) {
+		if (msg) {
+			msg->msg_namelen = 0;
+			msg->msg_flags = x->flags & MSG_CMSG_CLOEXEC;
+			put_inq(x, msg);
+		}
+		return (ssize_t)x->done;
+	}
+	if (r == -EAGAIN || r == -ETIMEDOUT || r == -EDEADLK) {
+		s->rx_eagain++;
+		return -EAGAIN;
+	}
+	s->rx_errors++;
+	return r;
+}
+
+ssize_t sl_tcp_sock_recv(struct sl_sock *sk, int fd, const struct iovec *iov, size_t niov,
+			 struct msghdr *msg, int flags)
+{
+	struct rx x = {.sk = sk, .iov = iov, .niov = niov, .flags = flags};
+	uint64_t deadline;
+	ssize_t r;
+
+	if (sl_unlikely(sk->passed))
+		sl_keeper_tell_parent(sk);
+	if (sl_unlikely(sl_load(&sk->state) != SL_STATE_OFFLOADED || (flags & MSG_ERRQUEUE)))
+		return kernel_call(fd, &x, msg);
+	x.len = sl_iov_len(iov, niov);
+	x.target = flags & MSG_WAITALL ? x.len : sl_min((size_t)sk->rcvlowat, x.len);
+	x.target = x.target ? x.target : 1;
+	if (sl_unlikely(flags & MSG_OOB)) {
+		r = recv_urgent(&x, msg);
+		return r == -EREMOTE ? kernel_call(fd, &x, msg) : r;
+	}
+	r = attempt(&x);
+	if (r == -EAGAIN) {
+		if (sk->nonblock || (flags & MSG_DONTWAIT)) {
+			if (!x.done)
+				sl_cpu_relax(); /* leave the core's other thread some room */
+		} else {
+			deadline = sk->rcvtimeo_ns ? sl_now_ns() + sk->rcvtimeo_ns : 0;
+			r = sl_tcp_wait(sk, fd, deadline, attempt, &x);
+		}
+	}
+	if (r == -EREMOTE)
+		return kernel_call(fd, &x, msg);
+	return finish(&x, msg, r);
+}

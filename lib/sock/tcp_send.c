@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Send calls of TCP, as net/ipv4/tcp.c: tcp_sendmsg(). */
+#include <errno.h>
+#include <signal.h>
+
+#include "base/clock.h"
+#include "base/sys.h"
+#include "sock/tconn.h"
+
+/* Flags that we know; others are the kernel's. */
+#define OUR_FLAGS                                                                                  \
+	(MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_OOB | MSG_EOR | MSG_CONFIRM | MSG_DONTROUTE)
+
+struct tx {
+	struct sl_sock *sk;
+	const struct iovec *iov;
+	size_t niov;
+	size_t len;
+	size_t done;
+	int flags;
+};
+
+/* -EREMOTE: the socket is the kernel's by now. -EAGAIN: no room, or not connected yet. */
+static ssize_t write_locked(struct tx *x, struct sl_lane *lane)
+{
+	struct sl_tconn *c = x->sk->conn;
+	long n;
+
+	if (sl_unlikely(!c))
+		return x->sk->lsn ? -EPIPE : -EREMOTE;
+	if (sl_unlikely(sl_tconn_is_connecting(c))) {
+		c->tcp.want_out = true;
+		return c->tcp.tx_shut ? -EPIPE : -EAGAIN;
+	}
+	sl_lane_tcp_begin(lane);
+	n = sl_tcp_write(&c->tcp, x->iov, x->niov, x->done, x->flags & MSG_MORE,
+			 x->flags & MSG_OOB);
+	sl_lane_tcp_done(lane);
+	if (n < 0)
+		return n;
+	x->done += (size_t)n;
+	x->sk->stats->tx_bytes += (uint64_t)n;
+	return x->done == x->len ? 0 : -EAGAIN;
+}
+
+static ssize_t attempt(void *arg)
+{
+	struct tx *x = arg;
+	struct sl_lane *lane;
+	ssize_t r;
+
+	if (sl_unlikely(!sl_sock_lock(x->sk, &lane)))
+		return -EDEADLK;
+	r = write_locked(x, lane);
+	if (r == -EAGAIN) {
+		sl_lane_turn_locked(lane); /* what came may have made room */
+		r = write_locked(x, lane);
+	}
+	sl_lane_unlock(lane);
+	return r;
+}
+
+/* sk_stream_error() */
+static ssize_t failed(const struct tx *x, ssize_t err)
+{
+	if (err == -EPIPE && !(x->flags & MSG_NOSIGNAL))
+		sl_sys(SYS_tgkill, sl_sys(SYS_getpid), sl_tid(), SIGPIPE);
+	x->sk->stats->tx_errors++;
+	return err;
+}
+
+static ssize_t send_kernel(struct sl_sock *sk, int fd, const struct tx *x, const struct msghdr *msg)
+{
+	struct msghdr m = {.msg_iov = (struct iovec *)x->iov, .msg_iovlen = x->niov};
+	ssize_t n;
+
+	/* What is left of a call that began with us. */
+	if (x->done) {
+		struct iovec rest;
+		size_t skip = x->done, i = 0;
+
+		for (; i < x->niov && skip >= x->iov[i].iov_len; i++)
+			skip -= x->iov[i].iov_len;
+		if (i == x->niov)
+			return (ssize_t)x->done;
+		rest = (struct iovec){(char *)x->iov[i].iov_base + skip, x->iov[i].iov_len - skip};
+		m.msg_iov = &rest;
+		m.msg_iovlen = 1;
+		n = sl_sys_cancel(SYS_sendmsg, fd, &m, x->flags);
+		return n < 0 ? (ssize_t)x->done : n + (ssize_t)x->done;
+	}
+	n = sl_sys_cancel(SYS_sendmsg, fd, msg ? msg : &m, x->flags);
+	if (n >= 0)
+		sk->stats->tx_os_bytes += (uint64_t)n;
+	return n;
+}
+
+static bool is_ours(const struct sl_sock *sk)
+{
+	return sl_load(&sk->state) == SL_STATE_OFFLOADED;
+}
+
+/* MSG_FASTOPEN and MSG_ZEROCOPY want what only the kernel does yet. */
+static bool wants_kernel(struct sl_sock *sk, int flags)
+{
+	if (sl_unlikely(sk->passed))
+		sl_keeper_tell_parent(sk);
+	if (sl_unlikely(flags & MSG_FASTOPEN) && !is_ours(sk))
+		sl_sock_kernel(sk, SL_REASON_OPTION);
+	return !is_ours(sk);
+}
+
+ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, size_t niov,
+			 size_t len, int flags, const struct msghdr *msg)
+{
+	struct tx x = {sk, iov, niov, len, 0, flags};
+	uint64_t deadline;
+	ssize_t r;
+
+	if (sl_unlikely(wants_kernel(sk, flags)))
+		return send_kernel(sk, fd, &x, msg);
+	r = attempt(&x);
+	if (sl_likely(r == 0))
+		return (ssize_t)len;
+	if (r == -EAGAIN && !sk->nonblock && !(flags & MSG_DONTWAIT)) {
+		deadline = sk->sndtimeo_ns ? sl_now_ns() + sk->sndtimeo_ns : 0;
+		r = sl_tcp_wait(sk, fd, deadline, attempt, &x);
+	}
+	if (r == 0)
+		return (ssize_t)len;
+	if (r == -EREMOTE)
+		return send_kernel(sk, fd, &x, msg);
+	if (x.done)
+		return (ssize_t)x.done;
+	if (r == -ETIMEDOUT || r == -EAGAIN || r == -EDEADLK) {
+		sk->stats->tx_eagain++;
+		return -EAGAIN;
+	}
+	return r == -EBADF || r == -EINTR ? r : failed(&x, r);
+}
