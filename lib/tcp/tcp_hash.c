@@ -125,8 +125,9 @@ static uint32_t period_now(const struct sl_tcp_host *h)
 	return (uint32_t)(h->now_us / COOKIE_PERIOD_US);
 }
 
-/* Eight bits of the period, and 24 in which a hash of the period hides the MSS' index; over both
- * the peer's number and a hash that never changes. */
+/* Eight bits of the period, and 24 in which a hash of the period hides the MSS' index; over both a
+ * hash with the peer's number in it. (Linux adds that number instead: any later segment by which
+ * both sides have moved as far passes for the ACK of the handshake there.) */
 uint32_t sl_tcp_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 		       const struct sl_tcp_seg *syn)
 {
@@ -136,7 +137,7 @@ uint32_t sl_tcp_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 
 	while (i && mss < table[i])
 		i--;
-	return (uint32_t)hash_key(h, USE_COOKIE_BASE, 0, key) + syn->seq + (period << COOKIE_BITS) +
+	return (uint32_t)hash_key(h, USE_COOKIE_BASE, syn->seq, key) + (period << COOKIE_BITS) +
 	       ((cookie_data(h, key, period) + i) & COOKIE_MASK);
 }
 
@@ -145,7 +146,7 @@ uint16_t sl_tcp_cookie_check(struct sl_tcp_host *h, const struct sl_tcp_key *key
 {
 	uint32_t period = period_now(h), age, i;
 
-	cookie -= (uint32_t)hash_key(h, USE_COOKIE_BASE, 0, key) + peer_isn;
+	cookie -= (uint32_t)hash_key(h, USE_COOKIE_BASE, peer_isn, key);
 	age = (period - (cookie >> COOKIE_BITS)) & 0xff;
 	if (age >= COOKIE_AGE)
 		return 0;

@@ -210,6 +210,11 @@ static uint32_t timestamp_rtt_us(const struct sl_tcp *c, const struct sl_tcp_seg
 
 	if (!c->ts_ok || !(seg->opts & SL_TCPO_TS) || !seg->tsecr)
 		return 0;
+	/* After a time-out, an echo from before it: was the ACK late, or is it the answer to a
+	 * duplicate because the first one was lost? The latter would make RTTs of time-outs, and
+	 * time-outs of those. Data that are sent only once will tell (Karn). */
+	if (c->backoff && c->retrans_stamped && sl_seq_lt(seg->tsecr, c->retrans_tsval))
+		return 0;
 	ms = sl_tcp_tsval(c) - seg->tsecr;
 	if (ms > 600000)
 		return 0;
@@ -281,7 +286,9 @@ static void take_ack(struct sl_tcp *c, const struct arrival *a)
 	sl_tcp_loss_sack(c, seg, &k);
 	if (moved) {
 		advance(c, a, &k);
-		if (!k.rtt_us)
+		/* What came twice had its answer before, which was lost: the echo is of that time.
+		 */
+		if (!k.rtt_us && !k.dsack)
 			k.rtt_us = timestamp_rtt_us(c, seg);
 	}
 	if (k.rtt_us)

@@ -267,19 +267,19 @@ static void too_big(struct sim *s, struct sim_pipe *pipe, struct sim_pkt *p)
 /* When p has left a pipe of limited rate; 0: its queue was full. */
 static uint64_t departs(struct sim *s, struct sim_pipe *pipe, struct sim_pkt *p, uint32_t bytes)
 {
-	uint64_t start = sl_max(pipe->busy_until, s->now_us), waiting;
+	uint64_t now_ns = s->now_us * 1000, start = sl_max(pipe->busy_until_ns, now_ns), waiting;
 
 	if (!pipe->rate)
 		return s->now_us;
-	waiting = (start - s->now_us) * pipe->rate / SIM_SECOND;
+	waiting = (start - now_ns) / 1000 * pipe->rate / SIM_SECOND;
 	if (pipe->queue_bytes && waiting + bytes > pipe->queue_bytes)
 		return 0;
 	if (p->seg.ce && pipe->mark_bytes && waiting > pipe->mark_bytes)
 		pipe->marks++;
 	else
 		p->seg.ce = false;
-	pipe->busy_until = start + bytes * SIM_SECOND / pipe->rate;
-	return pipe->busy_until;
+	pipe->busy_until_ns = start + bytes * 1000 * SIM_SECOND / pipe->rate;
+	return pipe->busy_until_ns / 1000;
 }
 
 static void on_wire(struct sim *s, struct sim_pkt *p)
@@ -535,6 +535,7 @@ static void accept_all(struct sim_host *h)
 void sim_host_kick(struct sim_host *h)
 {
 	set_now(h);
+	h->busy = true;
 	for (int rounds = 0; h->busy; rounds++) {
 		sim_check(h->sim, rounds < 1000);
 		h->busy = false;

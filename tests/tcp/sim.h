@@ -45,7 +45,7 @@ struct sim_pipe {
 	bool black_hole;                  /* too big packets vanish without ICMP */
 	uint64_t down_from, down_to;      /* nothing passes in this time */
 	/* what it is doing */
-	uint64_t busy_until, last_arrival;
+	uint64_t busy_until_ns, last_arrival;
 	uint64_t pkts, bytes, drops, marks;
 };
 

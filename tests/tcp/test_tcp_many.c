@@ -77,9 +77,13 @@ static void talk(uint32_t n)
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct sim_conn *c = conn[i & 1][sim_below(&s.rng, want)];
+		long got;
 
 		sl_tcp_set_now(&c->host->tcp, s.now_us + c->host->clock_off_us);
-		sim_check(&s, sl_tcp_write(&c->tcp, &iov, 1, 0, false, false) == 10);
+		got = sl_tcp_write(&c->tcp, &iov, 1, 0, false, false);
+		if (got != 10)
+			sim_die(&s, "write: %ld, state %d, port %u, wmem %u", got, c->tcp.state,
+				c->tcp.node.key.rport, c->tcp.wmem);
 		sim_host_kick(c->host);
 		if (i % 100 == 99)
 			sim_run(&s, s.now_us + 1000);

@@ -208,6 +208,8 @@ static void test_cookie(void)
 		key.rport ^= 1;
 		sim_check(&s, sl_tcp_cookie_check(&h, &key, cookie, syn.seq) == 0);
 		key.rport ^= 1;
+		/* A later segment, both sides further by as much. */
+		sim_check(&s, sl_tcp_cookie_check(&h, &key, cookie + 2, syn.seq + 2) == 0);
 	}
 	/* A guess is right once in 2^21 (two periods, four sizes). */
 	for (uint32_t i = 0; i < 100000; i++)

@@ -12,7 +12,7 @@
 #include "tcp/tcp_internal.h"
 
 #define RUNS    2500
-#define STALL   (900 * SIM_SECOND) /* nothing moved for so long: it never will */
+#define STALL   (3000 * SIM_SECOND) /* nothing moved for so long: it never will */
 #define PATTERN 65521
 
 static uint8_t pattern[PATTERN + 65536];
@@ -354,8 +354,8 @@ static void start(struct sim_rng *r)
 	plan_pipe(r, ab, s->now_us);
 	plan_pipe(r, ba, s->now_us);
 	/* A cookie is in the ACK of the handshake: what comes without it belongs to nobody. */
-	if (ab->loss_ppm || ab->reorder_ppm || ab->corrupt_ppm || ab->down_to || ab->mtu ||
-	    ab->rate)
+	if (ab->loss_ppm || ab->dup_ppm || ab->reorder_ppm || ab->corrupt_ppm || ab->down_to ||
+	    ab->mtu || ab->rate)
 		b->params.syncookies = 1;
 	s->eager_ppm = PICK(r, 0, 500000, 1000000);
 	sim_connect_hosts(a, b, ab, ba);
