@@ -41,7 +41,7 @@ struct sl_repair_taken {
  * cannot be taken (a filter, urgent data, a peek offset); -EAGAIN: it moved, try again; -EPERM,
  * -ENOMEM. A failure leaves it as it was. */
 int sl_repair_take(int fd, struct sl_repair_taken *t);
-/* It goes on as the kernel's. */
+/* It goes on as the kernel's; what it had not sent yet may wait for a retransmission time. */
 void sl_repair_cancel(int fd, const struct sl_repair_taken *t);
 /* The kernel forgets the connection without a word to the peer. fd is then a closed socket, bound
  * to the same local end. 0 or what bind(2) says. */

@@ -5,9 +5,11 @@
  * when a grace period of RCU is over (membarrier(2)) no processor is still working on a packet that
  * had passed before. What was dropped the peer sends again.
  *
- * The socket's timers still run. What they send meanwhile counts as unsent, which does no harm; but
- * while the send queue is chosen they would take all of it for sent without sending it. So it is
- * chosen as shortly as may be, and what is unsent is asked for before. */
+ * The socket's timers still run, and may send. What is taken for unsent although the peer has
+ * acknowledged it would stop the connection for good; what is taken for sent although it never was
+ * would wait for a retransmission. SIOCOUTQNSD alone cannot tell: while the send queue is chosen
+ * the kernel takes all of it for sent, without sending. So the bytes that were really sent are
+ * counted. */
 #include "sock/repair.h"
 
 #include <linux/filter.h>
@@ -18,6 +20,8 @@
 #include <sys/mman.h>
 
 #include "base/sys.h"
+
+#define TS_SLACK_MS 4
 
 static int get_int(int fd, int level, int opt, int *v)
 {
@@ -98,7 +102,8 @@ static int get_options(int fd, struct sl_tcp_repair *r, const struct tcp_info *i
 	if (!err && r->ts_ok)
 		err = get_int(fd, IPPROTO_TCP, TCP_TIMESTAMP, &ts);
 	r->mss_clamp = (uint16_t)mss;
-	r->tsval = (uint32_t)ts;
+	/* An acknowledgment may still leave until the socket has gone. */
+	r->tsval = (uint32_t)ts + TS_SLACK_MS;
 	return err;
 }
 
@@ -164,28 +169,50 @@ static int get_state(int fd, struct sl_tcp_repair *r, struct tcp_info *info)
 /* Queues ----------------------------------------------------------------------------------------
  */
 
+/* Bytes that were sent for the first time, ever. */
+static uint64_t first_sent(const struct tcp_info *info)
+{
+	return info->tcpi_bytes_sent - info->tcpi_bytes_retrans;
+}
+
 /* Lengths of the queues. The kernel counts FINs in sequence numbers and in the send queue; we do
  * not. */
-static int get_lengths(int fd, struct sl_tcp_repair *r)
+static int get_lengths(int fd, struct sl_tcp_repair *r, const struct tcp_info *info)
 {
 	bool fin_in_queue = r->fin_queued && r->state != SL_TCP_FIN_WAIT2;
-	int out, unsent, in, err;
+	int out, in, err = sl_sys_ioctl(fd, SIOCOUTQ, &out);
 
-	err = sl_sys_ioctl(fd, SIOCOUTQNSD, &unsent);
-	if (!err)
-		err = sl_sys_ioctl(fd, SIOCOUTQ, &out);
 	if (!err)
 		err = sl_sys_ioctl(fd, SIOCINQ, &in);
 	if (err)
 		return err;
-	r->fin_sent = r->fin_queued && unsent == 0;
 	out -= fin_in_queue;
-	unsent -= fin_in_queue && unsent;
-	if (out < 0 || unsent < 0 || in < 0 || unsent > out)
+	r->unsent = info->tcpi_notsent_bytes - (fin_in_queue && info->tcpi_notsent_bytes);
+	r->fin_sent = r->fin_queued && !info->tcpi_notsent_bytes;
+	if (out < 0 || in < 0 || r->unsent > (uint32_t)out)
 		return -EBUSY;
 	r->sndq = (uint32_t)out;
-	r->unsent = (uint32_t)unsent;
 	r->rcvq = (uint32_t)in;
+	return 0;
+}
+
+/* It should have stood still since `before`, but for what was sent. */
+static int look_again(int fd, struct sl_tcp_repair *r, const struct tcp_info *before)
+{
+	struct sl_tcp_repair now = *r;
+	struct tcp_info info;
+	uint64_t sent;
+	int err = get_state(fd, &now, &info);
+
+	if (!err)
+		err = get_lengths(fd, &now, &info);
+	if (err)
+		return err;
+	if (now.state != r->state || now.sndq != r->sndq || now.rcvq != r->rcvq)
+		return -EAGAIN;
+	sent = first_sent(&info) - first_sent(before);
+	r->unsent -= (uint32_t)sl_min(sent, (uint64_t)r->unsent);
+	r->fin_sent = now.fin_sent && !r->unsent;
 	return 0;
 }
 
@@ -246,33 +273,26 @@ static int read_queues(int fd, struct sl_repair_taken *t)
 
 static int read_all(int fd, struct sl_repair_taken *t)
 {
-	struct sl_tcp_repair *r = &t->r, again;
+	struct sl_tcp_repair *r = &t->r;
 	struct tcp_info info;
 	int off, err = get_state(fd, r, &info);
 
 	if (!err)
 		err = get_key(fd, r);
 	if (!err)
-		err = get_options(fd, r, &info);
-	if (!err)
 		err = get_buffers(fd, r);
 	if (!err)
 		err = get_window(fd, r);
 	if (!err)
-		err = get_lengths(fd, r);
+		err = get_lengths(fd, r, &info);
 	if (!err && !get_int(fd, SOL_SOCKET, SO_PEEK_OFF, &off) && off >= 0)
 		err = -EBUSY;
 	if (!err)
 		err = read_queues(fd, t);
-	if (err)
-		return err;
-	/* It should have stood still. */
-	again = *r;
-	err = get_state(fd, &again, &info);
 	if (!err)
-		err = get_lengths(fd, &again);
-	if (!err && (again.state != r->state || again.sndq != r->sndq || again.rcvq != r->rcvq))
-		err = -EAGAIN;
+		err = look_again(fd, r, &info);
+	if (!err)
+		err = get_options(fd, r, &info);
 	return err;
 }
 

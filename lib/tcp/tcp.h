@@ -311,11 +311,12 @@ bool sl_tcp_repair_get(const struct sl_tcp *c, struct sl_tcp_repair *r);
 /* Copies up to n bytes from `at` of the send or receive queue; how many. */
 uint32_t sl_tcp_repair_sndq(const struct sl_tcp *c, uint32_t at, void *buf, uint32_t n);
 uint32_t sl_tcp_repair_rcvq(const struct sl_tcp *c, uint32_t at, void *buf, uint32_t n);
-/* The host forgets c (no input, no timers, nothing is sent), its queues stay: the state may be read
- * without holding the host until sl_tcp_fini(), or sl_tcp_repair_thaw(), after which it goes on as
- * if nothing had been. False: not synchronised, nothing was done. thaw: -ENOMEM. */
+/* Nothing changes c any more: what comes for it is dropped, it sends nothing, calls find queues
+ * full or empty. So the state may be read without holding the host, until sl_tcp_fini(), or
+ * sl_tcp_repair_thaw(), after which it goes on as if nothing had been. False: not synchronised,
+ * nothing was done. */
 bool sl_tcp_repair_freeze(struct sl_tcp *c);
-int sl_tcp_repair_thaw(struct sl_tcp *c);
+void sl_tcp_repair_thaw(struct sl_tcp *c);
 /* Makes c (initialised) a connection in that state: set, then all of the queues in pieces of any
  * size, then start, from which on it lives. 0, -EINVAL (not a possible state; the queues are not
  * complete), -EADDRINUSE, -ENOMEM: c is to be ended by sl_tcp_fini(). */

@@ -383,7 +383,7 @@ bool sl_tcp_close(struct sl_tcp *c, int linger_ms)
 
 void sl_tcp_option_changed(struct sl_tcp *c)
 {
-	if (c->state == SL_TCP_CLOSED || c->state == SL_TCP_SYN_SENT)
+	if (c->state == SL_TCP_CLOSED || c->state == SL_TCP_SYN_SENT || c->frozen)
 		return;
 	if (c->user_mss && c->user_mss < c->mss_clamp) {
 		c->mss_clamp = sl_max(c->user_mss, (uint16_t)sl_tcp_params.min_snd_mss);

@@ -64,6 +64,7 @@ struct sl_tcp {
 
 	uint8_t state;  /* enum sl_tcp_state */
 	bool orphan;    /* the owner's program has closed it */
+	bool frozen;    /* its state is being read out: nothing may change (sl_tcp_repair_freeze) */
 	bool child;     /* came by a listener */
 	bool tfo_child; /* by Fast Open, and the handshake is not complete (listener->ntfo) */
 	bool fin_queued, fin_sent, fin_acked, fin_rcvd;

@@ -18,7 +18,8 @@ static void take_mtu(struct sl_tcp *c, uint32_t mtu)
 void sl_tcp_icmp(struct sl_tcp *c, uint32_t seq, int err, bool hard, uint32_t mtu)
 {
 	/* RFC 5927 4.1: only what is in flight can have been the cause. */
-	if (c->state == SL_TCP_CLOSED || sl_seq_lt(seq, c->snd_una) || sl_seq_ge(seq, c->snd_nxt))
+	if (c->state == SL_TCP_CLOSED || c->frozen || sl_seq_lt(seq, c->snd_una) ||
+	    sl_seq_ge(seq, c->snd_nxt))
 		return;
 	if (mtu)
 		take_mtu(c, mtu);

@@ -637,6 +637,8 @@ bool sl_tcp_arrives(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t fra
 		.from = from,
 	};
 
+	if (sl_unlikely(c->frozen))
+		return false;
 	c->segs_in++;
 	c->data_segs_in += !!seg->len;
 	if (c->state == SL_TCP_CLOSED)

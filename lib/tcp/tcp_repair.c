@@ -149,10 +149,8 @@ bool sl_tcp_repair_freeze(struct sl_tcp *c)
 	if (!is_synchronised(c))
 		return false;
 	sl_tcp_timer_stop(c);
-	sl_timer_cancel(&c->host->wheel, &c->timer);
 	sl_list_del(&c->out_node);
-	if (c->node.hashed)
-		sl_tcp_table_del(c->host, &c->node);
+	c->frozen = true;
 	return true;
 }
 
@@ -170,13 +168,10 @@ static void go_on(struct sl_tcp *c)
 	sl_tcp_timer_rearm(c);
 }
 
-int sl_tcp_repair_thaw(struct sl_tcp *c)
+void sl_tcp_repair_thaw(struct sl_tcp *c)
 {
-	int err = sl_tcp_table_add(c->host, &c->node);
-
-	if (!err)
-		go_on(c);
-	return err;
+	c->frozen = false;
+	go_on(c);
 }
 
 /* Coming in ------------------------------------------------------------------------------------ */

@@ -99,7 +99,7 @@ void sl_tcp_write_space(struct sl_tcp *c)
 /* The ring of pieces has a free place. */
 static bool tx_grow(struct sl_tcp *c)
 {
-	uint32_t size = c->txsize ? 2 * c->txsize : 16;
+	uint32_t size = c->txsize ? 2 * c->txsize : 4;
 	struct sl_txseg *tx;
 
 	if (c->tx_tail - c->tx_una < c->txsize)
@@ -218,8 +218,8 @@ long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t sk
 
 	if (err)
 		return err;
-	if (!is_open(c)) {
-		c->want_out = true; /* not connected yet */
+	if (!is_open(c) || c->frozen) {
+		c->want_out = true; /* not connected yet, or elsewhere soon */
 		return 0;
 	}
 	while (u.n && has_room(c)) {
@@ -259,7 +259,8 @@ bool sl_tcp_at_mark(const struct sl_tcp *c)
 
 bool sl_tcp_at_eof(const struct sl_tcp *c)
 {
-	return !c->rx_bytes && (c->fin_rcvd || c->rx_shut || c->state == SL_TCP_CLOSED);
+	return !c->rx_bytes && !c->frozen &&
+	       (c->fin_rcvd || c->rx_shut || c->state == SL_TCP_CLOSED);
 }
 
 uint32_t sl_tcp_readable(const struct sl_tcp *c)
@@ -358,6 +359,8 @@ long sl_tcp_read(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t pee
 	uint32_t from = c->copied_seq;
 	size_t took = 0;
 
+	if (c->frozen)
+		return 0;
 	if (peek)
 		return peek_at(c, &u, peek_off, trunc);
 	while (u.n && c->rx_head != c->rx_tail) {
@@ -388,7 +391,7 @@ int sl_tcp_read_oob(struct sl_tcp *c, uint8_t *b, bool peek)
 {
 	if (c->oobinline || !c->urg_in || c->urg_taken)
 		return -EINVAL;
-	if (!c->urg_have)
+	if (!c->urg_have || c->frozen)
 		return 0;
 	*b = c->urg_byte;
 	if (!peek) {
