@@ -98,8 +98,8 @@ static void beyond_window(struct t *t)
 	in(t, ". 70001:71001(1000) ack 1");
 	out(t, ". 1:1(0) ack 1 <>");
 	check(t, t->c->tcp.noo == 0);
-	in(t, ". 65001:66001(1000) ack 1"); /* half of it fits */
-	out(t, ". 1:1(0) ack 1 <sack 65001:65536>");
+	in(t, ". 65001:66001(1000) ack 1"); /* half of it fits what that ACK has announced */
+	out(t, ". 1:1(0) ack 1 <sack 65001:65537>");
 }
 
 /* RFC 9293 3.8.6.2.2: the window closes, and opens again by steps worth an ACK. */

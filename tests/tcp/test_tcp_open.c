@@ -233,8 +233,8 @@ static void cookie(struct t *t)
 	in(t, "S 0:0(0) win 32896 <mss 1400>");
 	out(t, "S. 0:0(0) ack 1 <mss 1460>");
 	check(t, t->h->tcp.nnodes == 0 && counted(t, SL_TCPC_SYN_COOKIES_SENT) == 1);
-	in(t, ". 1:1(0) ack 2 win 257"); /* not ours */
-	out(t, "R 2:2(0)");
+	in(t, ". 1:1(0) ack 70000 win 257"); /* not ours */
+	out(t, "R 70000:70000(0)");
 	in(t, "P. 1:11(10) ack 1 win 257");
 	state(t, SL_TCP_ESTABLISHED);
 	out(t, ". 1:1(0) ack 11");
@@ -378,7 +378,7 @@ static void ecn_active(struct t *t)
 	t_write(t, 2000);
 	out(t, ". 1:1001(1000) ack 1");
 	out(t, "P. 1001:2001(1000) ack 1");
-	in(t, "E. 1:1(0) ack 1001");
+	in(t, "E. 1:1(0) ack 1001 win 32896");
 	t_write(t, 1000);
 	check(t, t->c->tcp.cwnd < 10);
 	out(t, "WP. 2001:3001(1000) ack 1");
