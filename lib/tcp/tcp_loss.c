@@ -330,6 +330,8 @@ static bool undo_loss(struct sl_tcp *c, const struct sl_tcp_ack *a, bool frto)
 	if (!frto && !may_undo(c, a))
 		return false;
 	undo_reduction(c, true);
+	/* The ACK of the head was not its retransmission's: RACK must not judge by that. */
+	c->rack_sent_us = 0;
 	c->retries = 0;
 	c->frto = 0;
 	if (must_hold(c))
