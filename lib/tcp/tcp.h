@@ -244,7 +244,8 @@ sl_tcp_write_room(const struct sl_tcp *c); /* bytes; 0: full. Writable as sk_str
 int sl_tcp_shutdown(struct sl_tcp *c, bool rd, bool wr);
 /* CLOSE: the owner lets go. linger_ms: -1 off, 0 reset, else as SO_LINGER (the waiting is the
  * caller's). Unread data: RST (RFC 2525 2.17). c->orphan is set: it goes on by itself until
- * SL_TCP_EV_CLOSED. True: it is CLOSED already (the event has come). */
+ * SL_TCP_EV_CLOSED. True: it is CLOSED already (the event has come, orphan is not set): the memory
+ * is the caller's to sl_tcp_fini() and free. */
 bool sl_tcp_close(struct sl_tcp *c, int linger_ms);
 /* ABORT: RST to the peer where RFC 9293 3.10.5 says so, error for the owner. */
 void sl_tcp_abort(struct sl_tcp *c, int err);
