@@ -47,8 +47,9 @@ static void move_some(struct sl_tcp_host *h)
 	uint32_t end = sl_min(h->moved + MOVE, h->nbuckets / 2);
 
 	while (h->moved < end) {
-		struct sl_tcp_node *n = h->old_bucket[h->moved++], *next;
+		struct sl_tcp_node *n = h->old_bucket[h->moved], *next;
 
+		h->old_bucket[h->moved++] = NULL; /* sl_tcp_table_each() */
 		for (; n; n = next) {
 			struct sl_tcp_node **b = bucket_of(h, &n->key);
 
