@@ -100,6 +100,8 @@ void sl_tcp_ack_data(struct sl_tcp *c, uint32_t len, bool in_order, bool push)
 	if (is_quick(c) || !in_order || is_enough(c)) {
 		c->ack_now = true;
 		sl_tcp_want_out(c);
+		if (!sl_timer_is_armed(&c->timer))
+			sl_tcp_timer_rearm(c);
 	} else if (!c->ack_now) {
 		sl_tcp_timer_delack(c);
 	}

@@ -95,7 +95,8 @@ void sl_tcp_snd_free(struct sl_tcp *c)
 		put_frame(c, sl_tcp_piece(c, c->tx_una));
 	free(c->tx);
 	c->tx = NULL;
-	c->txsize = c->tx_una = c->tx_nxt = c->tx_tail = 0;
+	c->txsize = 0;
+	c->tx_nxt = c->tx_una; /* hints point there too */
 	c->wmem = 0;
 	c->sacked_out = c->lost_out = c->retx_out = 0;
 	sl_tcp_loss_free(c);

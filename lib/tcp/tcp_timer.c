@@ -14,6 +14,7 @@
 #define RESOURCE_US    500000u /* nothing could be sent: try again */
 #define MTU_PROBE_FROM 3u      /* time-outs: tcp_retries1 */
 #define MIN_PATH_MSS   48u
+#define REST_US        1000000u /* then an empty queue's memory is given back */
 
 /* The one timer ------------------------------------------------------------------------------- */
 
@@ -21,6 +22,25 @@ static void nearer(uint64_t *least, uint64_t at)
 {
 	if (at && at < *least)
 		*least = at;
+}
+
+/* When a connection that says nothing gives back its queues' arrays: at rest it is to be small. */
+static uint64_t rest_at(const struct sl_tcp *c)
+{
+	if ((!c->txsize && !c->rxsize) || c->tx_una != c->tx_tail || c->rx_head != c->rx_tail ||
+	    c->noo)
+		return 0;
+	return sl_max(c->last_rcv_us, c->last_sent_us) + REST_US;
+}
+
+static void rest(struct sl_tcp *c)
+{
+	uint64_t at = rest_at(c);
+
+	if (!at || at > c->host->now_us || c->ack_now)
+		return;
+	sl_tcp_snd_free(c);
+	sl_tcp_rcv_free(c);
 }
 
 void sl_tcp_timer_rearm(struct sl_tcp *c)
@@ -34,6 +54,7 @@ void sl_tcp_timer_rearm(struct sl_tcp *c)
 	nearer(&at, c->tlp_at);
 	nearer(&at, c->reo_at);
 	nearer(&at, c->pace_at);
+	nearer(&at, rest_at(c));
 	if (at == UINT64_MAX || c->state == SL_TCP_CLOSED)
 		return;
 	if (sl_timer_is_armed(&c->timer) && c->timer.at_tick * SL_WHEEL_TICK_US <= at)
@@ -405,8 +426,10 @@ void sl_tcp_timer_fire(struct sl_timer *t, void *host)
 	} else {
 		struct sl_tcp *c = sl_container_of(n, struct sl_tcp, node);
 
-		if (c->state != SL_TCP_CLOSED && fire(c))
-			sl_tcp_timer_rearm(c);
+		if (c->state == SL_TCP_CLOSED || !fire(c))
+			return;
+		rest(c);
+		sl_tcp_timer_rearm(c);
 	}
 }
 
