@@ -264,8 +264,6 @@ static void newreno_detect(struct sl_tcp *c, bool advanced)
 	if (!lost || c->tx_una == c->tx_nxt || sl_tcp_piece(c, c->tx_una)->marks & SL_TXS_LOST)
 		return;
 	sl_tcp_mark_lost(c, c->tx_una);
-	if (c->sacked_out + c->lost_out > sl_tcp_pieces_out(c))
-		c->sacked_out--;
 }
 
 static void detect(struct sl_tcp *c, bool advanced)

@@ -84,6 +84,9 @@ void sl_tcp_mark_lost(struct sl_tcp *c, uint32_t i)
 		p->marks |= SL_TXS_LOST;
 		c->lost_out++;
 	}
+	/* Without SACK, duplicate ACKs were counted for pieces that nobody can name. */
+	if (!c->sack_ok && c->sacked_out + c->lost_out > sl_tcp_pieces_out(c))
+		c->sacked_out--;
 	c->lost++;
 	if (before(i, c->loss_hint))
 		c->loss_hint = i;
