@@ -71,7 +71,7 @@ static void lose(void)
 	c.cwnd = c.ssthresh;
 }
 
-/* Slow start ----------------------------------------------------------------------------------- */
+/* Slow start ---------------------------------------------------------------------------------- */
 
 static void test_slow_start_doubles_in_a_round_trip(void **state)
 {
@@ -135,7 +135,7 @@ static void test_names(void **state)
 		assert_non_null(sl_cc_find(*n));
 }
 
-/* Unused windows ------------------------------------------------------------------------------- */
+/* Unused windows ------------------------------------------------------------------------------ */
 
 static void test_window_halves_for_each_rto_of_silence(void **state)
 {
@@ -181,7 +181,7 @@ static void test_window_not_filled_for_an_rto_decays(void **state)
 	assert_int_equal(c.ssthresh, 75);
 }
 
-/* CUBIC ---------------------------------------------------------------------------------------- */
+/* CUBIC --------------------------------------------------------------------------------------- */
 
 /* By Newton: the suite links no libm. */
 static double cube_root(double x)
@@ -332,7 +332,7 @@ static void test_windows_have_a_least(void **state)
 	}
 }
 
-/* HyStart++ ------------------------------------------------------------------------------------ */
+/* HyStart++ ----------------------------------------------------------------------------------- */
 
 static void test_slow_start_ends_when_the_round_trip_grows(void **state)
 {
