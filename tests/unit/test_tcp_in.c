@@ -301,6 +301,19 @@ static void test_data_for_nobody_is_reset(void **state)
 	c = NULL;
 }
 
+/* It was a connection without any timer. */
+static void test_orphan_with_a_fin_to_come_is_a_record(void **state)
+{
+	assert_false(sl_tcp_close(c, -1));
+	sl_tcp_flush(&h);
+	in(seg(SL_TCP_ACK | SL_TCP_FIN, ISN + 100, iss + 2, 0));
+	assert_ptr_equal(gone, c);
+	assert_int_equal(h.ntw, 1);
+	c = NULL;
+	later(61000000);
+	assert_int_equal(h.ntw, 0);
+}
+
 static void test_echo_of_congestion(void **state)
 {
 	struct sl_tcp_seg s = seg(SL_TCP_ACK, ISN + 1, iss + 1, 10);
@@ -552,6 +565,7 @@ int main(void)
 		C(test_urgent_sent),
 		C(test_peek_and_read),
 		C(test_data_for_nobody_is_reset),
+		C(test_orphan_with_a_fin_to_come_is_a_record),
 		C(test_echo_of_congestion),
 		C(test_passive_close),
 		C(test_fin_waits_for_its_turn),
