@@ -102,6 +102,15 @@ static void note_answer(struct sl_tcp *c)
 		c->pingpong = true;
 }
 
+/* No more than half of the largest window that the peer has shown, so that it need not be empty
+ * before we send again. */
+static uint32_t segment_size(const struct sl_tcp *c)
+{
+	uint32_t half = c->max_window > 536 ? c->max_window / 2 : c->max_window;
+
+	return half && half < c->mss ? sl_max(half, 28u) : c->mss;
+}
+
 /* The piece at tx_nxt is in flight now. */
 static void advance(struct sl_tcp *c, const struct sl_txseg *s)
 {
@@ -109,7 +118,7 @@ static void advance(struct sl_tcp *c, const struct sl_txseg *s)
 	c->snd_nxt = piece_end(s);
 	if (s->flags & SL_TCP_FIN)
 		c->fin_sent = true;
-	if (s->len < c->mss)
+	if (s->len < segment_size(c))
 		c->snd_sml = c->snd_nxt;
 	note_answer(c);
 	sl_tcp_timer_on_sent(c);
@@ -184,15 +193,6 @@ bool sl_tcp_xmit_piece(struct sl_tcp *c, uint32_t i, bool again)
 
 /* May it go? ----------------------------------------------------------------------------------- */
 
-/* No more than half of the largest window that the peer has shown, so that it need not be empty
- * before we send again. */
-static uint32_t segment_size(const struct sl_tcp *c)
-{
-	uint32_t half = c->max_window > 536 ? c->max_window / 2 : c->max_window;
-
-	return half && half < c->mss ? sl_max(half, 28u) : c->mss;
-}
-
 /* Nagle's algorithm as Minshall has it: a short segment waits only for an earlier short one. */
 static bool is_held_by_nagle(const struct sl_tcp *c, const struct sl_txseg *s)
 {
@@ -229,8 +229,7 @@ static bool is_paced(struct sl_tcp *c)
 	return true;
 }
 
-/* A FIN alone takes no window here: a peer that has none takes it with the ACK (Linux: the same).
- */
+/* A FIN alone goes into a shut window too: most peers take it, the others answer as to a probe. */
 static bool is_bare_fin(const struct sl_txseg *s)
 {
 	return !s->len && s->flags & SL_TCP_FIN;

@@ -209,6 +209,8 @@ void sl_tcp_timer_on_window(struct sl_tcp *c)
 			c->persist_at = c->stuck_since_us = 0;
 		return;
 	}
+	if (c->pace_at) /* only its own rate holds it up */
+		return;
 	/* When the window is open, if only a little, the peer is not probed but served. */
 	if (!c->persist_at || c->snd_wnd)
 		c->backoff = 0;
@@ -340,6 +342,10 @@ static bool on_persist(struct sl_tcp *c)
 	c->persist_at = 0;
 	if (c->tx_nxt == c->tx_tail || c->tx_una != c->tx_nxt)
 		return true;
+	if (!sl_list_empty(&c->out_node)) { /* it is not the peer we wait for */
+		c->persist_at = c->host->now_us + RESOURCE_US;
+		return true;
+	}
 	if (!c->stuck_since_us)
 		c->stuck_since_us = c->host->now_us;
 	else if (c->user_timeout_ms && is_stuck_for(c, c->user_timeout_ms * 1000ull))
