@@ -385,7 +385,9 @@ static void end(void)
 	h->busy = true;
 	/* Whatever is left has a timer that ends it. */
 	sim_run(&s, s.now_us + 40000 * SIM_SECOND);
-	sim_check(&s, h->tcp.nnodes == 0 && h->tcp.wheel.armed == 0 && h->nconns == 0);
+	if (h->tcp.nnodes || h->tcp.wheel.armed || h->nconns)
+		sim_die(&s, "left: %u nodes, %u requests, %u TIME_WAIT, %u timers, %u connections",
+			h->tcp.nnodes, h->tcp.nreq, h->tcp.ntw, h->tcp.wheel.armed, h->nconns);
 	sim_fini(&s);
 }
 
