@@ -23,6 +23,8 @@
 #define GRACE_MAX 256
 /* How long the end of the process waits for what its peers have not got yet. */
 #define EXIT_NS 500000000ull
+/* How long it hands connections to the kernel. */
+#define HAND_BACK_NS 5000000000ull
 
 struct sl_lock sl_tconn_ctl;
 uint64_t sl_tcp_counts[SL_TCPC_COUNT];
@@ -148,6 +150,27 @@ void sl_tconn_for_each(void (*fn)(struct sl_tconn *c, void *arg), void *arg)
 			fn(&slab[i], arg);
 }
 
+/* The kernel finishes it, whatever the peer takes its time for. An orphan's port may be kept by a
+ * descriptor; a child's needs none. */
+static void to_kernel_at_exit(struct sl_tconn *c, void *arg)
+{
+	struct sl_sock *sk = c->sk;
+	int family, fd;
+
+	if (sl_now_ns() >= *(uint64_t *)arg || c->dead || c->tcp.state == SL_TCP_CLOSED)
+		return;
+	if (sk && !c->tcp.orphan) {
+		sl_sock_kernel(sk, SL_REASON_RUNTIME);
+	} else if (c->tcp.orphan) {
+		family = sl_addr_is_v4(&c->tcp.node.key.local) ? AF_INET : AF_INET6;
+		fd = c->guard >= 0 ? c->guard
+				   : sl_sys_socket(family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+		if (fd >= 0)
+			(void)sl_tconn_to_kernel(c, fd);
+		/* Closed by the kernel with the process, as the program's own. */
+	}
+}
+
 static void close_at_exit(struct sl_tconn *c, void *arg)
 {
 	struct sl_lane *lane = c->lane;
@@ -167,16 +190,20 @@ static void look_unfinished(struct sl_tconn *c, void *arg)
 {
 	uint8_t s = sl_load(&c->tcp.state);
 
-	*(bool *)arg |= s == SL_TCP_FIN_WAIT1 || s == SL_TCP_CLOSING || s == SL_TCP_LAST_ACK;
+	*(bool *)arg |= !c->tcp.frozen &&
+			(s == SL_TCP_FIN_WAIT1 || s == SL_TCP_CLOSING || s == SL_TCP_LAST_ACK);
 	sl_lane_turn(c->lane);
 }
 
 void sl_tconn_exit(void)
 {
-	uint64_t end = sl_now_ns() + EXIT_NS;
+	uint64_t end, hand_back_until = sl_now_ns() + HAND_BACK_NS;
 	bool unfinished;
 
+	sl_tconn_for_each(to_kernel_at_exit, &hand_back_until);
+	/* What could not be moved says so itself. */
 	sl_tconn_for_each(close_at_exit, NULL);
+	end = sl_now_ns() + EXIT_NS;
 	do {
 		unfinished = false;
 		sl_tconn_for_each(look_unfinished, &unfinished);

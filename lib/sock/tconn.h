@@ -79,6 +79,10 @@ extern uint64_t sl_tcp_counts[SL_TCPC_COUNT];
 /* tcp_repair.c: the connection goes on in the kernel, on the shadow; sk->slow held, no lane. 0:
  * sk->conn is NULL then. -errno: it could not be moved and is what it was. */
 int sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason);
+/* The same for a connection that nobody uses any more, into fd: any TCP socket that is closed, and
+ * not bound or bound to its port. The connection stays what it was, frozen: to be freed by the
+ * caller. */
+int sl_tconn_to_kernel(struct sl_tconn *c, int fd);
 
 /* tcp_ops.c */
 int sl_tconn_ops_init(void);

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A connection of ours goes on in the kernel, on the descriptor that the program holds.
+ *
+ * Theory of operation: the connection is frozen (calls find it busy, packets for it are dropped and
+ * will be sent again), the shadow is made that connection by TCP_REPAIR, and only then its packets
+ * are let through: before, the kernel would answer them with a reset. The window probe that ends
+ * the repair follows, so what the peer says to it reaches the kernel. A failure before packets were
+ * let through leaves everything as it was.
+ *
+ * Packets of a child of a listener are claimed by the endpoint. Its flow alone is let pass by a
+ * claim of its own, which outlives the connection here; such claims are looked through when they
+ * have become many. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/diag.h"
+#include "sock/repair.h"
+#include "sock/tconn.h"
+
+#define PASSES_MIN 64 /* so many are not looked through */
+
+struct pass {
+	struct pass *next;
+	struct sl_claim_req req;
+	bool seen;
+};
+
+/* Protected by sl_tconn_ctl. */
+static struct pass *passes;
+static uint32_t npasses, look_at = PASSES_MIN;
+
+struct move {
+	struct sl_tconn *c;
+	struct sl_lane *lane;
+	struct sl_tcp_repair r;
+	int fd;
+	bool live;
+	int err; /* of letting packets through */
+};
+
+/* Flows that pass ------------------------------------------------------------------------------ */
+
+static void mark_seen(const struct sl_diag_conn *d, void *arg)
+{
+	for (struct pass *p = passes; p; p = p->next)
+		if (p->req.key.remote_port == d->remote_port &&
+		    memcmp(p->req.key.remote, d->remote.b, 16) == 0)
+			p->seen = true;
+}
+
+/* Gives up those whose connection the kernel has no longer. Twice as many may come until the next
+ * time. */
+static void sweep_passes(void)
+{
+	if (npasses < look_at)
+		return;
+	for (struct pass *p = passes; p; p = p->next) {
+		bool asked = false;
+
+		for (struct pass *q = passes; q != p; q = q->next)
+			asked |= q->req.key.local_port == p->req.key.local_port;
+		if (!asked)
+			sl_diag_tcp_conns(p->req.key.local_port, mark_seen, NULL);
+	}
+	for (struct pass **at = &passes; *at;) {
+		struct pass *p = *at;
+
+		if (p->seen) {
+			p->seen = false;
+			at = &p->next;
+			continue;
+		}
+		*at = p->next;
+		npasses--;
+		sl_broker_unclaim(&p->req);
+		sl_slot_free(p->req.claim.slot);
+		free(p);
+	}
+	look_at = sl_max(2 * npasses, (uint32_t)PASSES_MIN);
+}
+
+static int add_pass(const struct sl_leg *leg, const struct sl_tcp_key *key, int shadow)
+{
+	struct pass *p = calloc(1, sizeof(*p));
+	int slot = p ? sl_slot_new() : -ENOMEM, err;
+
+	if (slot < 0) {
+		free(p);
+		return slot;
+	}
+	p->req = (struct sl_claim_req){
+		.ifindex = leg->port->info.ifindex,
+		.shadow_fd = shadow,
+		.key.proto = IPPROTO_TCP,
+		.key.vlan = leg->port->vlan,
+		.key.local_port = key->lport,
+		.key.remote_port = key->rport,
+		.claim.lane = leg->first,
+		.claim.slot = (uint32_t)slot,
+		.claim.gen = sl_slots[slot].gen,
+		.claim.pid = (uint32_t)sl_sys(SYS_getpid),
+		.claim.flags = SL_CLAIM_PASS,
+		.replace = true,
+	};
+	memcpy(p->req.key.local, key->local.b, 16);
+	memcpy(p->req.key.remote, key->remote.b, 16);
+	err = sl_broker_claim(&p->req, NULL);
+	if (err < 0) {
+		sl_slot_free((uint32_t)slot);
+		free(p);
+		return err;
+	}
+	p->next = passes;
+	passes = p;
+	npasses++;
+	return 0;
+}
+
+/* On every device the lane is on: the flow may come by any of them. */
+static int let_pass(struct sl_lane *lane, const struct sl_tcp_key *key, int shadow)
+{
+	int err = 0;
+
+	sl_lock(&sl_tconn_ctl);
+	sweep_passes();
+	for (uint32_t i = 0; i < lane->nlegs && !err; i++)
+		if (!lane->leg[i]->dead)
+			err = add_pass(lane->leg[i], key, shadow);
+	sl_unlock(&sl_tconn_ctl);
+	return err;
+}
+
+/* Moving --------------------------------------------------------------------------------------- */
+
+static uint32_t read_sndq(void *arg, uint32_t at, void *buf, uint32_t n)
+{
+	return sl_tcp_repair_sndq(&((struct move *)arg)->c->tcp, at, buf, n);
+}
+
+static uint32_t read_rcvq(void *arg, uint32_t at, void *buf, uint32_t n)
+{
+	return sl_tcp_repair_rcvq(&((struct move *)arg)->c->tcp, at, buf, n);
+}
+
+/* The kernel has it: packets may come. An exact claim goes; a child's endpoint claim stays. */
+static void on_live(void *arg)
+{
+	struct move *m = arg;
+
+	m->live = true;
+	if (m->c->claimed)
+		sl_tconn_unclaim(m->c);
+	else
+		m->err = let_pass(m->lane, &m->r.key, m->fd);
+}
+
+/* What has come already is taken in first, so that the peer need not send it again. */
+static bool freeze(struct move *m)
+{
+	bool ok;
+
+	if (!sl_lane_lock(m->lane))
+		return false;
+	sl_lane_turn_locked(m->lane);
+	sl_lane_tcp_begin(m->lane);
+	ok = !m->c->dead && sl_tcp_repair_get(&m->c->tcp, &m->r) &&
+	     sl_tcp_repair_freeze(&m->c->tcp);
+	sl_lane_tcp_done(m->lane);
+	sl_lane_unlock(m->lane);
+	m->r.scope_id = m->c->oif;
+	return ok;
+}
+
+static void thaw(struct move *m)
+{
+	if (!sl_lane_lock(m->lane))
+		return;
+	sl_lane_tcp_begin(m->lane);
+	sl_tcp_repair_thaw(&m->c->tcp);
+	sl_lane_tcp_done(m->lane);
+	sl_lane_unlock(m->lane);
+}
+
+/* The kernel's socket resets the connection and is closed. */
+static void reset_kernel(int fd)
+{
+	struct sockaddr sa = {.sa_family = AF_UNSPEC};
+
+	(void)sl_sys_connect(fd, &sa, sizeof(sa));
+}
+
+int sl_tconn_to_kernel(struct sl_tconn *c, int fd)
+{
+	struct move m = {.c = c, .lane = sl_load(&c->lane), .fd = fd};
+	struct sl_repair_source src = {read_sndq, read_rcvq, on_live, &m};
+	int err;
+
+	if (!freeze(&m))
+		return -ENOTCONN;
+	err = sl_repair_kernel(fd, &m.r, &src);
+	if (!err)
+		err = m.err;
+	if (!err)
+		return 0;
+	if (m.live)
+		reset_kernel(fd);
+	thaw(&m);
+	return err;
+}
+
+int sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason)
+{
+	struct sl_tconn *c = sk->conn;
+	struct sl_lane *lane;
+	int err = sl_tconn_to_kernel(c, sk->fd);
+
+	if (err)
+		return err;
+	if (!sl_sock_lock(sk, &lane))
+		return -EDEADLK;
+	sl_store_release(&sk->conn, NULL);
+	c->sk = NULL;
+	sl_tcp_fini(&c->tcp);
+	sl_tconn_free(c, false);
+	sl_lane_unlock(lane);
+	return 0;
+}

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# TCP connections go to the kernel under checked traffic both ways: by sl_hand_back(), into a child,
+# and when the process ends with data unsent. Not a byte is wrong, and nobody sends a reset.
+. "$(dirname "$0")/lib_tcp.sh"
+net_up
+need "$BIN/tcp_handback"
+ROUNDS=${ROUNDS:-60}
+case " $MODES " in *" one "*) MODE=one ;; *" both "*) MODE=both ;; *) skip "nothing is preloaded" ;; esac
+
+tcp_stat() { "$1" awk -v col="$2" '$1 == "Tcp:" && !n { for (i = 2; i <= NF; i++) if ($i == col) n = i; next }
+	$1 == "Tcp:" { print $n }' /proc/net/snmp; }
+resets() { echo "$(tcp_stat a EstabResets) $(tcp_stat a OutRsts)"; }
+
+# subject's role, how, address family, seed
+run() {
+	local role=$1 how=$2 fam=$3 seed=$4 own=B$3 peer=A$3 port=$((7000 + $4)) far=none subject other
+	local what="$role, $how, IPv$fam" before
+	[ "$how" = exit ] && far=sink
+	before=$(resets)
+	if [ "$role" = listen ]; then
+		bg pb "$BIN/tcp_handback" listen "${!own}" "${!peer}" "$port" "$ROUNDS" "$how" "$seed" >"$TMP/b" 2>&1
+		subject=$BG
+		wait_tcp b "$port"
+		bg a "$BIN/tcp_handback" connect "${!peer}" "${!own}" "$port" "$ROUNDS" "$far" "$seed" >"$TMP/a" 2>&1
+		other=$BG
+	else
+		bg a "$BIN/tcp_handback" listen "${!peer}" "${!own}" "$port" "$ROUNDS" "$far" "$seed" >"$TMP/a" 2>&1
+		other=$BG
+		wait_tcp a "$port"
+		bg pb "$BIN/tcp_handback" connect "${!own}" "${!peer}" "$port" "$ROUNDS" "$how" "$seed" >"$TMP/b" 2>&1
+		subject=$BG
+	fi
+	if ! wait_end "$subject" 240; then
+		fail "$what: the subject failed: $(cat "$TMP/b")"
+		stop "$other"
+		cat "$TMP/a"
+		return
+	fi
+	wait_end "$other" 60 || { fail "$what: the peer failed: $(cat "$TMP/a")"; return; }
+	pass "$what: $(cat "$TMP/b")"
+	[ "$how" = exit ] || ok "$what: all were handed back" grep -q "handed $ROUNDS " "$TMP/b"
+	same "$what: no reset" "$before" "$(resets)"
+}
+
+run connect api 4 1
+run listen api 4 2
+run connect api 6 3
+run listen api 6 4
+run connect fork 4 5
+run listen fork 6 6
+run connect exit 4 7
+done_testing
