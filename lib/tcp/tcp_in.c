@@ -324,7 +324,9 @@ static bool complete_open(struct sl_tcp *c, const struct arrival *a)
 /* Has the segment something that a FIN_WAIT2 ends with: the FIN, or data for nobody? */
 static bool is_last_word(const struct sl_tcp *c, const struct arrival *a)
 {
-	return sl_seq_gt(a->seq + a->len, c->rcv_nxt) || (a->fin && a->seq + a->len == c->rcv_nxt);
+	uint32_t end = a->seq + a->len;
+
+	return (a->len && sl_seq_gt(end, c->rcv_nxt)) || (a->fin && end == c->rcv_nxt);
 }
 
 /* Our FIN is acknowledged: what the states make of it. False: c has ended. */
