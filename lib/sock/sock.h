@@ -56,6 +56,15 @@ struct sl_sock_claim {
 	struct sl_claim_req req;
 };
 
+/* The mistake that programs make: no buffer. (Others are a fault, as of any function.) */
+static inline bool sl_iov_is_good(const struct iovec *iov, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (sl_unlikely(!iov[i].iov_base && iov[i].iov_len))
+			return false;
+	return true;
+}
+
 struct sl_member;
 struct sl_tconn;
 struct sl_tlisten;
@@ -90,6 +99,7 @@ struct sl_sock {
 	uint64_t opts;          /* options that were set: bits of tcp_opt.c's table */
 	uint32_t rcvlowat;
 	int32_t linger_ms; /* SO_LINGER; -1: off */
+	int32_t error;     /* positive errno that a dissolved connection has left; taken once */
 	uint8_t phase;     /* enum sl_sock_phase */
 	bool inq;          /* TCP_INQ */
 

@@ -118,6 +118,14 @@ void sl_tcp_sock_close(struct sl_sock *sk, int fd);
 /* Everything TCP has leaves for the kernel; sk->slow held. */
 void sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason);
 
+/* What connect(2) to nowhere (AF_UNSPEC) has left, once. */
+static inline int sl_tcp_sock_error(struct sl_sock *sk)
+{
+	return sl_likely(!sl_load(&sk->error))
+		       ? 0
+		       : __atomic_exchange_n(&sk->error, 0, __ATOMIC_RELAXED);
+}
+
 /* tcp_listen.c */
 int sl_tcp_sock_listen(struct sl_sock *sk, int fd, int backlog);
 int sl_tcp_sock_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, socklen_t *len,

@@ -139,6 +139,7 @@ static int open_conn(struct sl_sock *sk, struct sl_tconn *c, const struct goal *
 		sl_store_release(&sk->conn, c);
 		sl_store(&sk->state, SL_STATE_OFFLOADED);
 		sk->phase = SL_CONNECTING;
+		sl_store(&sk->error, 0);
 	} else {
 		sl_tcp_fini(&c->tcp);
 	}
@@ -215,12 +216,13 @@ static ssize_t is_open(void *arg)
 	return r;
 }
 
-/* The connection has come to its end before it began: the socket can be used once more. Lane
- * held. */
-static void forget_conn(struct sl_sock *sk)
+/* The connection has come to its end: the socket can be used once more. err: for the next call.
+ * Lane held. */
+static void forget_conn(struct sl_sock *sk, int err)
 {
 	struct sl_tconn *c = sk->conn;
 
+	sl_store(&sk->error, err);
 	sl_store_release(&sk->conn, NULL);
 	sk->phase = SL_UNCONNECTED;
 	sl_store(&sk->state, SL_STATE_NEW);
@@ -244,7 +246,7 @@ static int outcome(struct sl_sock *sk, int err)
 	} else if (c->tcp.state == SL_TCP_CLOSED && sk->phase != SL_CONNECTED) {
 		err = sl_tconn_take_error(c);
 		err = err ? -err : -ECONNABORTED;
-		forget_conn(sk);
+		forget_conn(sk, 0);
 	} else if (!sl_tconn_is_connecting(c)) {
 		sk->phase = SL_CONNECTED;
 		err = 0;
@@ -276,6 +278,7 @@ static int wait_open(struct sl_sock *sk, int fd, int err)
 static int disconnect(struct sl_sock *sk)
 {
 	struct sl_lane *lane;
+	int err;
 
 	sl_lock(&sk->slow);
 	if (sk->lsn) {
@@ -285,8 +288,9 @@ static int disconnect(struct sl_sock *sk)
 	if (sl_sock_lock(sk, &lane)) {
 		if (sk->conn) {
 			sl_lane_tcp_begin(lane);
+			err = sk->conn->tcp.state == SL_TCP_CLOSED ? 0 : ECONNRESET;
 			sl_tcp_abort(&sk->conn->tcp, 0);
-			forget_conn(sk);
+			forget_conn(sk, err);
 			sl_lane_tcp_done(lane);
 			sl_sock_notify(sk, 0);
 		}
@@ -380,8 +384,8 @@ static int shutdown_conn(struct sl_sock *sk, struct sl_lane *lane, int how)
 	if (how < SHUT_RD || how > SHUT_RDWR)
 		return -EINVAL;
 	if (t->state == SL_TCP_SYN_SENT) { /* tcp_disconnect() */
-		forget_conn(sk);
-		sl_sock_notify(sk, EPOLLIN | EPOLLOUT | EPOLLHUP | EPOLLRDHUP);
+		forget_conn(sk, ECONNRESET);
+		sl_sock_notify(sk, EPOLLOUT | EPOLLHUP | EPOLLERR);
 		return 0;
 	}
 	sl_lane_tcp_begin(lane);
@@ -495,7 +499,7 @@ static void give_up(struct sl_sock *sk, enum sl_reason reason, int err)
 	sl_lane_tcp_begin(lane);
 	sl_tcp_abort(&sk->conn->tcp, ECONNABORTED);
 	sl_lane_tcp_done(lane);
-	forget_conn(sk);
+	forget_conn(sk, ECONNABORTED);
 	sl_lane_unlock(lane);
 }
 

@@ -367,10 +367,17 @@ static void write_timeout(const struct sl_sock *sk, int name, uint64_t ns)
 
 void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from)
 {
+	static const struct opt reuseaddr = {.level = SOL_SOCKET, .name = SO_REUSEADDR};
+	static const struct opt reuseport = {.level = SOL_SOCKET, .name = SO_REUSEPORT};
 	struct linger l = {from->linger_ms >= 0, from->linger_ms / 1000};
+	int none = 0;
 
 	if (from->linger_ms >= 0)
 		sl_sys_setsockopt(child->fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+	if (from->reuse)
+		copy_to_shadow(child, from, &reuseaddr);
+	if (from->reuseport)
+		copy_to_shadow(child, from, &reuseport);
 	write_timeout(child, SO_RCVTIMEO, from->rcvtimeo_ns);
 	write_timeout(child, SO_SNDTIMEO, from->sndtimeo_ns);
 	child->opts = from->opts;
@@ -380,6 +387,8 @@ void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from)
 			continue;
 		copy_to_shadow(child, from, &opts[i]);
 		effect(child, &opts[i], read_value(from->fd, &opts[i]));
+		if (opts[i].level == IPPROTO_IP && opts[i].name == IP_TOS) /* has set it */
+			sl_sys_setsockopt(child->fd, SOL_SOCKET, SO_PRIORITY, &none, sizeof(none));
 	}
 }
 
@@ -447,6 +456,8 @@ int sl_tcp_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t
 	struct sl_lane *lane;
 	int err = -EREMOTE;
 
+	if (level == SOL_SOCKET && name == SO_ERROR && sl_load(&sk->error))
+		return put_int(val, len, sl_tcp_sock_error(sk));
 	if (!sl_load(&sk->conn) || !sl_sock_lock(sk, &lane))
 		return -EREMOTE;
 	if (sk->conn) {

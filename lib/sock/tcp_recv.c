@@ -20,6 +20,7 @@ struct rx {
 	size_t target; /* enough to return */
 	int flags;
 	uint32_t inq; /* left in the queue */
+	bool bad;     /* there is no memory at the buffers */
 };
 
 /* The part of the buffers that is not filled yet, in at most n entries. */
@@ -65,9 +66,6 @@ static ssize_t no_more(struct rx *x, struct sl_tconn *c)
 	err = sl_tconn_take_error(c);
 	if (err)
 		return -err;
-	/* A connection that failed to come about was none: ENOTCONN. */
-	if (t->state == SL_TCP_CLOSED && x->sk->phase != SL_CONNECTED)
-		return -ENOTCONN;
 	if (t->fin_rcvd || t->rx_shut || t->state == SL_TCP_CLOSED)
 		return 0;
 	return -EAGAIN;
@@ -87,6 +85,8 @@ static ssize_t read_locked(struct rx *x, struct sl_lane *lane)
 		return t->rx_shut ? 0 : -EAGAIN;
 	readable = sl_tcp_readable(t);
 	if (readable > (x->flags & MSG_PEEK ? x->done : 0)) {
+		if (sl_unlikely(x->bad))
+			return -EFAULT;
 		sl_lane_tcp_begin(lane);
 		n = take(x, t);
 		sl_lane_tcp_done(lane);
@@ -172,8 +172,13 @@ static ssize_t kernel_call(int fd, const struct rx *x, struct msghdr *msg)
 {
 	struct msghdr m = {.msg_iov = (struct iovec *)x->iov, .msg_iovlen = x->niov};
 
+	int err;
+
 	if (x->done)
 		return (ssize_t)x->done; /* handed back in between */
+	err = sl_tcp_sock_error(x->sk);
+	if (err)
+		return -err;
 	return sl_sys_cancel(SYS_recvmsg, fd, msg ? msg : &m, x->flags);
 }
 
@@ -209,6 +214,7 @@ ssize_t sl_tcp_sock_recv(struct sl_sock *sk, int fd, const struct iovec *iov, si
 	if (sl_unlikely(sl_load(&sk->state) != SL_STATE_OFFLOADED || (flags & MSG_ERRQUEUE)))
 		return kernel_call(fd, &x, msg);
 	x.len = sl_iov_len(iov, niov);
+	x.bad = !sl_iov_is_good(iov, niov) && !(flags & MSG_TRUNC);
 	x.target = flags & MSG_WAITALL ? x.len : sl_min((size_t)sk->rcvlowat, x.len);
 	x.target = x.target ? x.target : 1;
 	if (sl_unlikely(flags & MSG_OOB)) {

@@ -73,6 +73,7 @@ static ssize_t send_kernel(struct sl_sock *sk, int fd, const struct tx *x, const
 {
 	struct msghdr m = {.msg_iov = (struct iovec *)x->iov, .msg_iovlen = x->niov};
 	ssize_t n;
+	int err;
 
 	/* What is left of a call that began with us. */
 	if (x->done) {
@@ -89,6 +90,9 @@ static ssize_t send_kernel(struct sl_sock *sk, int fd, const struct tx *x, const
 		n = sl_sys_cancel(SYS_sendmsg, fd, &m, x->flags);
 		return n < 0 ? (ssize_t)x->done : n + (ssize_t)x->done;
 	}
+	err = sl_tcp_sock_error(sk);
+	if (err)
+		return -err;
 	n = sl_sys_cancel(SYS_sendmsg, fd, msg ? msg : &m, x->flags);
 	if (n >= 0)
 		sk->stats->tx_os_bytes += (uint64_t)n;
@@ -119,6 +123,8 @@ ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, si
 
 	if (sl_unlikely(wants_kernel(sk, flags)))
 		return send_kernel(sk, fd, &x, msg);
+	if (sl_unlikely(!sl_iov_is_good(iov, niov)))
+		return -EFAULT;
 	r = attempt(&x);
 	if (sl_likely(r == 0))
 		return (ssize_t)len;

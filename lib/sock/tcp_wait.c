@@ -204,7 +204,7 @@ uint32_t sl_tcp_sock_ready(const struct sl_sock *sk)
 	if (l)
 		return listener_ready(sk, l);
 	if (!c)
-		return EPOLLOUT | EPOLLWRNORM | EPOLLHUP;
+		return EPOLLOUT | EPOLLWRNORM | EPOLLHUP | (sl_load(&sk->error) ? EPOLLERR : 0);
 	state = sl_load(&t->state);
 	rx_over = t->rx_shut || t->fin_rcvd;
 	if (state == SL_TCP_CLOSED)
