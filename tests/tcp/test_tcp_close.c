@@ -193,6 +193,25 @@ static void fin_timeout(struct t *t)
 	check(t, t->h->tcp.ntw == 0);
 }
 
+/* The ACK of our FIN has a number that is ahead: nothing of the orphan may stay behind. */
+static void orphan_ack_ahead(struct t *t)
+{
+	t_open(t);
+	t_close(t);
+	skip(t);
+	in(t, ". 100:100(0) ack 2");
+	check(t, !t->c && t->h->tcp.ntw == 1);
+}
+
+static void orphan_fin_ahead(struct t *t)
+{
+	t_open(t);
+	t_close(t);
+	skip(t);
+	in(t, "F. 100:100(0) ack 2");
+	check(t, !t->c && t->h->tcp.ntw == 1);
+}
+
 static void linger2(struct t *t)
 {
 	t_open(t);
@@ -467,6 +486,8 @@ const struct script scripts[] = {
 	SCRIPT(data_after_close),
 	SCRIPT(data_for_fin_wait2),
 	SCRIPT(fin_timeout),
+	SCRIPT(orphan_ack_ahead),
+	SCRIPT(orphan_fin_ahead),
 	SCRIPT(linger2),
 	SCRIPT(orphan_gives_up),
 	SCRIPT(orphan_zero_window),
