@@ -37,7 +37,7 @@ def shut_read(s, f):
 
 def shut_both(s, f):
     say("SHUT_RDWR", attempt(s.shutdown, RDWR), polled(s), attempt(s.recv, 1), attempt(s.send, b"x"))
-    say("the peer", f.to_end(), state(s))
+    say("the peer", f.to_end(), becomes(s, "FIN_WAIT2"))
 
 
 def both_at_once(s, f):
