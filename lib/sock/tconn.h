@@ -86,6 +86,9 @@ int sl_tconn_to_kernel(struct sl_tconn *c, int fd);
 
 /* tcp_ops.c */
 int sl_tconn_ops_init(void);
+/* The leg that its packets come by and go by, whether the neighbour is known or not; NULL: none.
+ * Lane held. */
+struct sl_leg *sl_tconn_leg(struct sl_tconn *c);
 /* Options of IP have changed: headers are made anew. Lane held. */
 static inline void sl_tconn_path_changed(struct sl_tconn *c)
 {

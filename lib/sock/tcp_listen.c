@@ -111,7 +111,8 @@ static void claim_child(struct sl_tconn *c, void *arg)
 	if (c->lsn_id == w->id && !c->dead && c->slot == SL_NO_SLOT &&
 	    c->tcp.state != SL_TCP_CLOSED && (c->sk || c->tcp.orphan)) {
 		key = c->tcp.node.key;
-		leg = c->leg;
+		sl_lane_tcp_begin(lane);
+		leg = sl_tconn_leg(c);
 	}
 	sl_lane_unlock(lane);
 	if (leg)

@@ -82,6 +82,13 @@ static bool path_fresh(const struct sl_tconn *c)
 	       c->leg && !c->leg->dead;
 }
 
+struct sl_leg *sl_tconn_leg(struct sl_tconn *c)
+{
+	if (!path_fresh(c))
+		make_path(c);
+	return c->d->leg;
+}
+
 /* The frame that the segment goes out in: its own, unless the room in front of the bytes is not
  * free (others' bytes, or headers that are still being sent). */
 static uint32_t frame_for(struct sl_lane *lane, uint32_t frame, uint16_t off, uint16_t len)
