@@ -336,10 +336,10 @@ static void take_late(struct sl_sock *sk, bool requeue)
  * descriptor stays ours, in state KERNEL, and every call but receive passes through. */
 static void to_kernel(struct sl_sock *sk, enum sl_reason reason, bool requeue)
 {
-	if (sk->proto == IPPROTO_TCP)
-		sl_tcp_sock_kernel(sk, reason);
-	else
+	if (sk->proto == IPPROTO_UDP)
 		stop_claims(sk);
+	else if (!sl_tcp_sock_kernel(sk, reason))
+		return;
 	sk->stats->reason = reason;
 	sk->stats->state = SL_STATE_KERNEL;
 	if (sk->state == SL_STATE_OFFLOADED)

@@ -85,7 +85,7 @@ struct sl_tconn *sl_tconn_new(struct sl_lane *lane)
 
 void sl_tconn_free(struct sl_tconn *c, bool linger)
 {
-	bool simple = !c->claimed && c->guard < 0 && c->slot == SL_NO_SLOT;
+	bool simple = !c->claimed && c->guard < 0 && c->slot == SL_NO_SLOT && !c->tcp.frozen;
 
 	if (c->dead)
 		return;
@@ -122,6 +122,18 @@ static struct sl_tconn *take_dead(uint64_t now)
 	return c;
 }
 
+/* One that went to the kernel is in the host's table still. */
+static void end_frozen(struct sl_tconn *c)
+{
+	struct sl_lane *lane = c->lane;
+
+	if (!c->tcp.frozen || !sl_lane_lock(lane))
+		return;
+	sl_tcp_fini(&c->tcp);
+	c->tcp.frozen = false;
+	sl_lane_unlock(lane);
+}
+
 bool sl_tconn_reap(void)
 {
 	struct sl_tconn *c;
@@ -132,6 +144,7 @@ bool sl_tconn_reap(void)
 	now = sl_now_ns();
 	while ((c = take_dead(now))) {
 		sl_tconn_unclaim(c);
+		end_frozen(c);
 		if (c->guard >= 0)
 			sl_sys_close(c->guard);
 		sl_lock(&slab_lock);

@@ -118,8 +118,9 @@ int sl_tcp_sock_shutdown(struct sl_sock *sk, int fd, int how);
 /* The last descriptor goes: the connection ends in the background, but for the time that SO_LINGER
  * says. sk->slow held. */
 void sl_tcp_sock_close(struct sl_sock *sk, int fd);
-/* Everything TCP has leaves for the kernel; sk->slow held. */
-void sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason);
+/* Everything TCP has leaves for the kernel; sk->slow held. False: the connection is over and stays
+ * ours to be read to its end, since the kernel has no such state. */
+bool sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason);
 
 /* What connect(2) to nowhere (AF_UNSPEC) has left, once. */
 static inline int sl_tcp_sock_error(struct sl_sock *sk)

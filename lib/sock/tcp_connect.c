@@ -503,20 +503,17 @@ static void give_up(struct sl_sock *sk, enum sl_reason reason, int err)
 	sl_lane_unlock(lane);
 }
 
-/* Where the move by TCP_REPAIR is not built in. */
-int __attribute__((weak)) sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason)
-{
-	return -ENOSYS;
-}
-
-void sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
+bool sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
 {
 	if (sk->conn) {
 		int err = sl_tconn_hand_back(sk, reason);
 
+		if (err == -ENOTCONN && sl_load(&sk->conn->tcp.state) == SL_TCP_CLOSED)
+			return false;
 		if (err < 0)
 			give_up(sk, reason, err);
 	}
 	if (sk->lsn)
 		sl_tlisten_stop(sk);
+	return true;
 }

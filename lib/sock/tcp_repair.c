@@ -222,8 +222,9 @@ int sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason)
 		return -EDEADLK;
 	sl_store_release(&sk->conn, NULL);
 	c->sk = NULL;
-	sl_tcp_fini(&c->tcp);
-	sl_tconn_free(c, false);
+	/* A segment that is under way to us finds it, not the listener, who would reset. */
+	sl_tcp_repair_gone(&c->tcp);
+	sl_tconn_free(c, true);
 	sl_lane_unlock(lane);
 	return 0;
 }

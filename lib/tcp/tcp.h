@@ -318,6 +318,9 @@ uint32_t sl_tcp_repair_rcvq(const struct sl_tcp *c, uint32_t at, void *buf, uint
  * nothing was done. */
 bool sl_tcp_repair_freeze(struct sl_tcp *c);
 void sl_tcp_repair_thaw(struct sl_tcp *c);
+/* It lives elsewhere: its queues are freed. It stays in the table for what is still under way to
+ * it, which is dropped, until sl_tcp_fini(). Host held. */
+void sl_tcp_repair_gone(struct sl_tcp *c);
 /* Makes c (initialised) a connection in that state: set, then all of the queues in pieces of any
  * size, then start, from which on it lives. 0, -EINVAL (not a possible state; the queues are not
  * complete), -EADDRINUSE, -ENOMEM: c is to be ended by sl_tcp_fini(). */

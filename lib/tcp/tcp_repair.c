@@ -174,6 +174,12 @@ void sl_tcp_repair_thaw(struct sl_tcp *c)
 	go_on(c);
 }
 
+void sl_tcp_repair_gone(struct sl_tcp *c)
+{
+	sl_tcp_snd_free(c);
+	sl_tcp_rcv_free(c);
+}
+
 /* Coming in ------------------------------------------------------------------------------------ */
 
 static void set_sequences(struct sl_tcp *c, const struct sl_tcp_repair *r)

@@ -164,7 +164,9 @@ static void traffic(struct conn *c)
 		struct pollfd p = {.fd = c->fd,
 				   .events = (c->eof ? 0 : POLLIN) | (c->fin ? 0 : POLLOUT)};
 
-		if (c->when >= 0 && (int64_t)c->sent + c->got >= c->when)
+		/* A connection that is over has nothing for a child. */
+		if (c->when >= 0 && (int64_t)c->sent + c->got >= c->when &&
+		    (strcmp(c->how, "fork") != 0 || !c->fin))
 			hand_on(c);
 		if (c->fd < 0)
 			break;
@@ -277,7 +279,7 @@ int main(int argc, char **argv)
 		if (i % 8 == 0)
 			c.when = 0;
 		if (i % 8 == 1)
-			c.when = c.to_send + c.to_get;
+			c.when = (int64_t)c.to_send + c.to_get - 1;
 		snprintf(env, sizeof(env), "%llu", (unsigned long long)i);
 		setenv("HB_ROUND", env, 1);
 		if (strcmp(c.how, "exit") == 0) {
