@@ -3,5 +3,5 @@
 # Options of TCP sockets, new, connected, accepted and listening; TCP_INFO; ioctls.
 . "$(dirname "$0")/lib_tcp.sh"
 net_up
-tcp_differ options 40
+tcp_differ options 60
 done_testing
