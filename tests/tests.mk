@@ -11,7 +11,7 @@ $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libsluice.a
 $(BUILD)/tests/bpf/%: $(BUILD)/tests/bpf/%.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
 # TCP in the simulator: the library's objects on a wire and a clock of the test's.
-SIM_OBJ := $(patsubst %,$(BUILD)/tests/tcp/%.o,sim sim_check script)
+SIM_OBJ := $(patsubst %,$(BUILD)/tests/tcp/%.o,sim sim_wire sim_check script)
 $(BUILD)/tests/tcp/%: $(BUILD)/tests/tcp/%.o $(SIM_OBJ) $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lm $(LIBS)
 # These look inside: the mirror of the kernel's tables, a full ring, TCP_REPAIR.
@@ -75,7 +75,7 @@ $(FUZZ_BUILD)/libsluice.a: $(FUZZ_LIB_OBJ)
 	rm -f $@ && ar rcsD $@ $^
 $(FUZZ_BIN): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_BUILD)/libsluice.a
 	$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
-$(FUZZ_BUILD)/fuzz_tcp: $(FUZZ_BUILD)/tests/tcp/sim.o $(FUZZ_BUILD)/tests/tcp/sim_check.o
+$(FUZZ_BUILD)/fuzz_tcp: $(patsubst %,$(FUZZ_BUILD)/tests/tcp/%.o,sim sim_wire sim_check)
 .PHONY: fuzz fuzz-short fuzzers
 fuzzers: $(FUZZ_BIN)
 fuzz: fuzzers

@@ -375,6 +375,20 @@ static void begin(const struct step *st)
 	l->tcp.defer_accept_s = st->op & 128 ? 3 : 0;
 }
 
+static void show(struct sl_tcp_node *n, void *arg)
+{
+	const struct sl_tcp *c = sl_container_of(n, struct sl_tcp, node);
+
+	if (n->kind == SL_TCP_CONN)
+		fprintf(stderr,
+			"state %d orphan %d error %d una %u nxt %u write %u wnd %u pieces %u/%u fin "
+			"queued %d sent %d out %d\n",
+			c->state, c->orphan, c->error, c->snd_una - c->iss, c->snd_nxt - c->iss,
+			c->write_seq - c->iss, c->snd_wnd, sl_tcp_pieces_out(c),
+			c->tx_tail - c->tx_una, c->fin_queued, c->fin_sent,
+			!sl_list_empty((struct sl_list *)&c->out_node));
+}
+
 static void end(void)
 {
 	l->held = false;
@@ -385,6 +399,7 @@ static void end(void)
 	h->busy = true;
 	/* Whatever is left has a timer that ends it. */
 	sim_run(&s, s.now_us + 40000 * SIM_SECOND);
+	sl_tcp_table_each(&h->tcp, show, NULL);
 	if (h->tcp.nnodes || h->tcp.wheel.armed || h->nconns)
 		sim_die(&s, "left: %u nodes, %u requests, %u TIME_WAIT, %u timers, %u connections",
 			h->tcp.nnodes, h->tcp.nreq, h->tcp.ntw, h->tcp.wheel.armed, h->nconns);

@@ -15,17 +15,10 @@
 
 #include "wire/csum.h"
 
-enum { EV_ARRIVE, EV_SENT, EV_APP, EV_ICMP };
-
 /* A packet that its device has not read yet: the frame is still the core's. */
 struct tx {
 	struct sim_pkt pkt;
 	uint64_t psum;
-};
-
-struct icmp {
-	struct sl_tcp_key key; /* the sender's */
-	uint32_t seq, mtu;
 };
 
 static uint32_t pool_given;
@@ -74,7 +67,7 @@ static bool is_before(const struct sim_event *a, const struct sim_event *b)
 	return a->at_us != b->at_us ? a->at_us < b->at_us : a->order < b->order;
 }
 
-static void push(struct sim *s, struct sim_event e)
+void sim_push(struct sim *s, struct sim_event e)
 {
 	uint32_t i = s->nheap++;
 
@@ -107,75 +100,8 @@ static struct sim_event pop(struct sim *s)
 	return top;
 }
 
-/* Packets ---------------------------------------------------------------------------------------
+/* Addresses --------------------------------------------------------------------------------------
  */
-
-static uint32_t opts_len(const struct sl_tcp_seg *g)
-{
-	uint32_t n = 0;
-
-	if (g->opts & SL_TCPO_MSS)
-		n += 4;
-	if (g->opts & SL_TCPO_WSCALE)
-		n += 3;
-	if (g->opts & SL_TCPO_SACK_OK)
-		n += 2;
-	if (g->opts & SL_TCPO_TS)
-		n += 10;
-	if (g->opts & SL_TCPO_TFO)
-		n += 2u + g->tfo_len;
-	n = (n + 3) & ~3u;
-	if (g->opts & SL_TCPO_SACK)
-		n += 4 + 8u * g->nsack;
-	return n;
-}
-
-static uint32_t ip_len(const struct sim_host *h, const struct sl_tcp_seg *g)
-{
-	return (h->v6 ? 40u : 20u) + 20u + opts_len(g) + g->len;
-}
-
-void sim_print(const struct sim *s, const struct sim_pkt *p, const char *what)
-{
-	const struct sl_tcp_seg *g = &p->seg;
-	char flags[9], *f = flags;
-
-	for (int i = 0; i < 8; i++)
-		if (g->flags & 1u << i)
-			*f++ = "FSRPAUEC"[i];
-	*f = 0;
-	printf("%10.6f %u:%u > %u:%u %-4s seq %u+%u ack %u win %u", (double)s->now_us / 1e6,
-	       p->from, p->key.rport, p->to, p->key.lport, flags, g->seq, g->len, g->ack, g->wnd);
-	if (g->opts & SL_TCPO_MSS)
-		printf(" mss %u", g->mss);
-	if (g->opts & SL_TCPO_WSCALE)
-		printf(" wscale %u", g->wscale);
-	if (g->opts & SL_TCPO_SACK_OK)
-		printf(" sackOK");
-	if (g->opts & SL_TCPO_TS)
-		printf(" ts %u %u", g->tsval, g->tsecr);
-	if (g->opts & SL_TCPO_SACK)
-		for (int i = 0; i < g->nsack; i++)
-			printf(" sack %u-%u", g->sack[i].start, g->sack[i].end);
-	if (g->opts & SL_TCPO_TFO)
-		printf(" tfo(%u)", g->tfo_len);
-	if (g->flags & SL_TCP_URG)
-		printf(" urg %u", g->urg);
-	printf("%s%s%s\n", g->ce ? " ecn" : "", *what ? "  " : "", what);
-}
-
-static void trace(const struct sim *s, const struct sim_pkt *p, const char *what)
-{
-	if (sl_unlikely(s->trace))
-		sim_print(s, p, what);
-}
-
-void sim_pkt_free(struct sim *s, struct sim_pkt *p)
-{
-	if (p->frame != SL_NO_FRAME)
-		sl_frame_put(&s->host[p->to]->frames, p->frame);
-	free(p);
-}
 
 /* Where the IPv4 or IPv6 address of host i ends in its number. */
 static struct sl_addr addr_of(const struct sim_host *h)
@@ -203,125 +129,6 @@ void sim_key(const struct sim_host *a, uint16_t aport, const struct sim_host *b,
 static uint8_t host_of(const struct sl_addr *a)
 {
 	return (uint8_t)(a->b[15] - 1);
-}
-
-static struct sl_tcp_key turned(const struct sl_tcp_key *k)
-{
-	return (struct sl_tcp_key){
-		.local = k->remote, .remote = k->local, .lport = k->rport, .rport = k->lport};
-}
-
-/* The wire --------------------------------------------------------------------------------------
- */
-
-static struct sim_pkt *pkt_copy(struct sim *s, const struct sim_pkt *p)
-{
-	struct sim_pkt *q = malloc(sizeof(*q));
-	uint32_t f = SL_NO_FRAME;
-
-	if (p->frame != SL_NO_FRAME) {
-		f = sl_frame_get(&s->host[p->to]->frames);
-		if (f == SL_NO_FRAME) {
-			free(q);
-			return NULL;
-		}
-		memcpy(sl_frame_ptr(f) + p->off, sl_frame_ptr(p->frame) + p->off, p->seg.len);
-	}
-	*q = *p;
-	q->frame = f;
-	return q;
-}
-
-static void arrive(struct sim *s, struct sim_pipe *pipe, struct sim_pkt *p, uint64_t depart)
-{
-	uint64_t at = depart + pipe->delay_us;
-
-	if (pipe->jitter_us)
-		at += sim_below(&s->rng, pipe->jitter_us + 1);
-	if (sim_chance(&s->rng, pipe->reorder_ppm)) {
-		at += sim_below(&s->rng, pipe->reorder_us + 1);
-	} else {
-		at = sl_max(at, pipe->last_arrival);
-		pipe->last_arrival = at;
-	}
-	push(s, (struct sim_event){.at_us = at, .kind = EV_ARRIVE, .host = p->to, .obj = p});
-}
-
-static void too_big(struct sim *s, struct sim_pipe *pipe, struct sim_pkt *p)
-{
-	struct sim_host *h = s->host[p->from];
-
-	trace(s, p, "too big");
-	if (!pipe->black_hole) {
-		struct icmp *m = malloc(sizeof(*m));
-
-		*m = (struct icmp){turned(&p->key), p->seg.seq, pipe->mtu - (h->v6 ? 40 : 20)};
-		push(s, (struct sim_event){.at_us = s->now_us + pipe->delay_us,
-					   .kind = EV_ICMP,
-					   .host = p->from,
-					   .obj = m});
-	}
-	sim_pkt_free(s, p);
-}
-
-/* When p has left a pipe of limited rate; 0: its queue was full. */
-static uint64_t departs(struct sim *s, struct sim_pipe *pipe, struct sim_pkt *p, uint32_t bytes)
-{
-	uint64_t now_ns = s->now_us * 1000, start = sl_max(pipe->busy_until_ns, now_ns), waiting;
-
-	if (!pipe->rate)
-		return s->now_us;
-	waiting = (start - now_ns) / 1000 * pipe->rate / SIM_SECOND;
-	if (pipe->queue_bytes && waiting + bytes > pipe->queue_bytes)
-		return 0;
-	if (p->seg.ce && pipe->mark_bytes && waiting > pipe->mark_bytes)
-		pipe->marks++;
-	else
-		p->seg.ce = false;
-	pipe->busy_until_ns = start + bytes * 1000 * SIM_SECOND / pipe->rate;
-	return pipe->busy_until_ns / 1000;
-}
-
-static void on_wire(struct sim *s, struct sim_pkt *p)
-{
-	struct sim_pipe *pipe = s->host[p->from]->to[p->to];
-	uint32_t bytes = ip_len(s->host[p->from], &p->seg);
-	const char *lost = NULL;
-	uint64_t depart;
-
-	sim_check(s, pipe);
-	sim_check(s, opts_len(&p->seg) <= 40);
-	sim_check(s, bytes <= s->host[p->from]->mtu);
-	pipe->pkts++;
-	pipe->bytes += bytes;
-	if (s->now_us >= pipe->down_from && s->now_us < pipe->down_to)
-		lost = "link down";
-	else if (sim_chance(&s->rng, pipe->loss_ppm))
-		lost = "lost";
-	else if (sim_chance(&s->rng, pipe->corrupt_ppm))
-		lost = "corrupt";
-	else if (pipe->mtu && bytes > pipe->mtu) {
-		too_big(s, pipe, p);
-		return;
-	}
-	if (!pipe->rate)
-		p->seg.ce = false;
-	depart = lost ? 0 : departs(s, pipe, p, bytes);
-	if (!depart && !lost)
-		lost = "queue full";
-	trace(s, p, lost ? lost : "");
-	if (lost) {
-		pipe->drops++;
-		sim_pkt_free(s, p);
-		return;
-	}
-	if (sim_chance(&s->rng, pipe->dup_ppm)) {
-		struct sim_pkt *q = pkt_copy(s, p);
-
-		if (q)
-			arrive(s, pipe, q, depart);
-	}
-	arrive(s, pipe, p, depart);
 }
 
 /* Hosts: what the core asks for ------------------------------------------------------------------
@@ -355,12 +162,12 @@ static void leave_device(struct sim *s, struct tx *t, struct sim_host *h)
 		sl_frame_put(&h->frames, t->pkt.frame);
 	}
 	if (p->frame == SL_NO_FRAME) {
-		trace(s, p, "no frame");
+		sim_trace(s, p, "no frame");
 		free(p);
 		return;
 	}
 	if (!s->tap || !s->tap(s, p))
-		on_wire(s, p);
+		sim_on_wire(s, p);
 }
 
 static bool op_send(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
@@ -377,7 +184,7 @@ static bool op_send(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t fra
 	sim_check(s, (frame == SL_NO_FRAME) == (seg->len == 0));
 	sim_check(s, frame == SL_NO_FRAME || (off >= SL_TCP_HEADROOM &&
 					      (uint32_t)off + seg->len <= 1u << sl_pool.shift));
-	t.pkt = (struct sim_pkt){turned(&c->node.key),        *seg, frame, off, h->idx,
+	t.pkt = (struct sim_pkt){sim_turned(&c->node.key),    *seg, frame, off, h->idx,
 				 host_of(&c->node.key.remote)};
 	if (frame != SL_NO_FRAME)
 		sl_frame_ref(frame);
@@ -388,9 +195,10 @@ static bool op_send(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t fra
 	h->tx_out++;
 	later = malloc(sizeof(*later));
 	*later = t;
-	push(s,
-	     (struct sim_event){
-		     .at_us = s->now_us + h->tx_us, .kind = EV_SENT, .host = h->idx, .obj = later});
+	sim_push(s, (struct sim_event){.at_us = s->now_us + h->tx_us,
+				       .kind = SIM_EV_SENT,
+				       .host = h->idx,
+				       .obj = later});
 	return true;
 }
 
@@ -398,7 +206,8 @@ static void op_reply(struct sl_tcp_host *th, const struct sl_tcp_key *key,
 		     const struct sl_tcp_seg *seg, void *from)
 {
 	struct sim_host *h = sl_container_of(th, struct sim_host, tcp);
-	struct tx t = {.pkt = {turned(key), *seg, SL_NO_FRAME, 0, h->idx, host_of(&key->remote)}};
+	struct tx t = {
+		.pkt = {sim_turned(key), *seg, SL_NO_FRAME, 0, h->idx, host_of(&key->remote)}};
 
 	sim_check(h->sim, seg->len == 0);
 	leave_device(h->sim, &t, h);
@@ -633,11 +442,11 @@ void sim_conn_timer(struct sim_conn *c, uint64_t at_us)
 	if (at_us == SIM_FOREVER)
 		return;
 	c->ntimers++;
-	push(c->host->sim, (struct sim_event){.at_us = sl_max(at_us, c->host->sim->now_us),
-					      .kind = EV_APP,
-					      .host = c->host->idx,
-					      .gen = c->timer_gen,
-					      .obj = c});
+	sim_push(c->host->sim, (struct sim_event){.at_us = sl_max(at_us, c->host->sim->now_us),
+						  .kind = SIM_EV_APP,
+						  .host = c->host->idx,
+						  .gen = c->timer_gen,
+						  .obj = c});
 }
 
 void sim_deliver(struct sim *s, struct sim_pkt *p)
@@ -657,7 +466,7 @@ void sim_deliver(struct sim *s, struct sim_pkt *p)
 /* Time -------------------------------------------------------------------------------------------
  */
 
-static void on_icmp(struct sim *s, struct sim_host *h, struct icmp *m)
+static void on_icmp(struct sim *s, struct sim_host *h, struct sim_icmp *m)
 {
 	struct sl_tcp *c = sl_tcp_find(&h->tcp, &m->key);
 
@@ -693,16 +502,16 @@ static void happen(struct sim *s, struct sim_event *e)
 	set_now(h);
 	h->busy = true;
 	switch (e->kind) {
-	case EV_ARRIVE:
+	case SIM_EV_ARRIVE:
 		sim_deliver(s, e->obj);
 		break;
-	case EV_SENT:
+	case SIM_EV_SENT:
 		on_sent(s, h, e->obj);
 		break;
-	case EV_ICMP:
+	case SIM_EV_ICMP:
 		on_icmp(s, h, e->obj);
 		break;
-	case EV_APP:
+	case SIM_EV_APP:
 		on_app(e->obj, e->gen);
 		break;
 	}
@@ -842,18 +651,18 @@ static void drop_event(struct sim *s, struct sim_event *e)
 	struct sim_conn *c = e->obj;
 
 	switch (e->kind) {
-	case EV_ARRIVE:
+	case SIM_EV_ARRIVE:
 		sim_pkt_free(s, e->obj);
 		break;
-	case EV_SENT:
+	case SIM_EV_SENT:
 		if (t->pkt.frame != SL_NO_FRAME)
 			sl_frame_put(&s->host[e->host]->frames, t->pkt.frame);
 		free(t);
 		break;
-	case EV_ICMP:
+	case SIM_EV_ICMP:
 		free(e->obj);
 		break;
-	case EV_APP:
+	case SIM_EV_APP:
 		if (!--c->ntimers && c->dead)
 			free(c);
 		break;

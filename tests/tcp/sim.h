@@ -182,4 +182,17 @@ void sim_die(const struct sim *s, const char *fmt, ...) __attribute__((noreturn)
 			sim_die(s, "%s:%d: not so: %s", __FILE__, __LINE__, #cond);                \
 	} while (0)
 
+/* Between the simulator's files */
+enum { SIM_EV_ARRIVE, SIM_EV_SENT, SIM_EV_APP, SIM_EV_ICMP };
+struct sim_icmp {
+	struct sl_tcp_key key; /* the sender's */
+	uint32_t seq, mtu;
+};
+void sim_push(struct sim *s, struct sim_event e);
+void sim_trace(const struct sim *s, const struct sim_pkt *p, const char *what);
+/* p leaves its device; it is the wire's now. */
+void sim_on_wire(struct sim *s, struct sim_pkt *p);
+/* The same connection, seen from the other end. */
+struct sl_tcp_key sim_turned(const struct sl_tcp_key *k);
+
 #endif
