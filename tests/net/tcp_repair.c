@@ -235,6 +235,12 @@ static bool is_time_for_fin(const struct end *e)
 	return now_ms() - (e->first ? e->start : e->eof_at) >= (uint64_t)e->ms;
 }
 
+/* Both directions must have time to get through when enough moves were made. */
+static uint64_t pause_ms(const struct end *e)
+{
+	return e->stuck > 5 || e->moved >= e->moves ? REST_MS : GAP_MS;
+}
+
 static void turn(struct end *e)
 {
 	struct pollfd p = {.fd = e->fd, .events = POLLIN | (e->fin ? 0 : POLLOUT)};
@@ -255,8 +261,7 @@ static void turn(struct end *e)
 		if (e->moves)
 			e->fd = move(e->fd, &e->stuck);
 	}
-	if (e->moves && rnd(8) == 0 && now_ms() - e->moved_at > (e->stuck > 5 ? REST_MS : GAP_MS) &&
-	    (e->moved < e->moves || e->first)) {
+	if (e->moves && rnd(8) == 0 && now_ms() - e->moved_at > pause_ms(e)) {
 		e->fd = move(e->fd, &e->stuck);
 		e->moved++;
 		e->moved_at = now_ms();
@@ -270,7 +275,7 @@ static void run(struct end *e)
 	e->start = now_ms();
 	while (!e->eof || !e->fin) {
 		turn(e);
-		if (now_ms() - e->start > 60 * 1000)
+		if (now_ms() - e->start > 240 * 1000)
 			errx(1, "stuck: sent %llu got %llu moved %d eof %d fin %d",
 			     (unsigned long long)e->sent, (unsigned long long)e->got, e->moved,
 			     e->eof, e->fin);
