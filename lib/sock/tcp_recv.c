@@ -63,12 +63,12 @@ static ssize_t no_more(struct rx *x, struct sl_tconn *c)
 			return 0;
 		return -EAGAIN;
 	}
+	if (t->fin_rcvd) /* SOCK_DONE: even if there was an error afterwards */
+		return 0;
 	err = sl_tconn_take_error(c);
 	if (err)
 		return -err;
-	if (t->fin_rcvd || t->rx_shut || t->state == SL_TCP_CLOSED)
-		return 0;
-	return -EAGAIN;
+	return t->rx_shut || t->state == SL_TCP_CLOSED ? 0 : -EAGAIN;
 }
 
 /* 0: the call is over, x->done bytes. */

@@ -32,6 +32,9 @@ static ssize_t write_locked(struct tx *x, struct sl_lane *lane)
 		c->tcp.want_out = true;
 		return c->tcp.tx_shut ? -EPIPE : -EAGAIN;
 	}
+	/* What was taken is told first, the error with the next call. */
+	if (sl_unlikely(x->done && (c->tcp.error || c->tcp.tx_shut)))
+		return -EPIPE;
 	sl_lane_tcp_begin(lane);
 	n = sl_tcp_write(&c->tcp, x->iov, x->niov, x->done, x->flags & MSG_MORE,
 			 x->flags & MSG_OOB);
