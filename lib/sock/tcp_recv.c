@@ -21,6 +21,7 @@ struct rx {
 	int flags;
 	uint32_t inq; /* left in the queue */
 	bool bad;     /* there is no memory at the buffers */
+	bool broken;  /* the connection's own error, which may be a time-out as well */
 };
 
 /* The part of the buffers that is not filled yet, in at most n entries. */
@@ -66,6 +67,7 @@ static ssize_t no_more(struct rx *x, struct sl_tconn *c)
 	if (t->fin_rcvd) /* SOCK_DONE: even if there was an error afterwards */
 		return 0;
 	err = sl_tconn_take_error(c);
+	x->broken = err;
 	if (err)
 		return -err;
 	return t->rx_shut || t->state == SL_TCP_CLOSED ? 0 : -EAGAIN;
@@ -194,7 +196,7 @@ static ssize_t finish(struct rx *x, struct msghdr *msg, ssize_t r)
 		}
 		return (ssize_t)x->done;
 	}
-	if (r == -EAGAIN || r == -ETIMEDOUT || r == -EDEADLK) {
+	if (!x->broken && (r == -EAGAIN || r == -ETIMEDOUT || r == -EDEADLK)) {
 		s->rx_eagain++;
 		return -EAGAIN;
 	}
