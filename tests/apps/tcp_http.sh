@@ -39,10 +39,13 @@ nginx_conf() { # workers
 	}
 	END
 }
-answers() { # name address [percent]
-	segs_begin
+# (How much went through the kernel is told, not judged: a device is one process's, and of several
+# curls at a time one has it.)
+answers() { # name address
+	local segs
+	segs=$(tcp_segs b)
 	differ "$1" pa bash -c 'fetch "$@"' - "$2" 8080
-	segs_end "$1" "${3:-15}"
+	say "    $1: b's kernel saw $(($(tcp_segs b) - segs)) segments"
 }
 load() { # name wrk's options: some requests, all answered
 	local name=$1 out

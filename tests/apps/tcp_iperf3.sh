@@ -4,15 +4,17 @@
 . "$(dirname "$0")/lib_tcp.sh"
 need iperf3 python3
 net_up
+PORT=5200 # a new one each time: the last server's connections may still be ending
 round() { # name address client options
 	local name=$1 to=$2 out server bytes
 	shift 2
+	PORT=$((PORT + 1))
 	out=$(said "$name")
-	bg pb iperf3 -s -1 -p 5201 >"$out.server" 2>&1
+	bg pb iperf3 -s -1 -p $PORT >"$out.server" 2>&1
 	server=$BG
-	wait_tcp b 5201
+	wait_tcp b $PORT
 	segs_begin
-	pa timeout 60 iperf3 -c "$to" -p 5201 -J "$@" >"$out" 2>"$out.err" ||
+	pa timeout 60 iperf3 -c "$to" -p $PORT -J "$@" >"$out" 2>"$out.err" ||
 		{ fail "$name: the client's status is $?"; grep -o '"error".*' "$out"; stop "$server"; return 1; }
 	wait_end "$server" 20 || { fail "$name: the server's status is $?"; return 1; }
 	# The same bytes in every mode (-n), so that the segments can be compared.
