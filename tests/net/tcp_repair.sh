@@ -7,7 +7,7 @@
 MODES=kernel
 net_up -w
 need "$BIN/tcp_repair"
-MOVES=${MOVES:-250}
+MOVES=${MOVES:-60} # in each of the runs; the thousand: MOVES=250
 # What is lost while the connection has no socket comes again after the retransmission time: a short
 # one saves the test minutes.
 for h in a b; do
