@@ -196,7 +196,7 @@ uint32_t sl_tcp_sock_ready(const struct sl_sock *sk)
 {
 	const struct sl_tlisten *l = sl_load_acquire(&sk->lsn);
 	const struct sl_tconn *c = sl_load_acquire(&sk->conn);
-	const struct sl_tcp *t = &c->tcp;
+	const struct sl_tcp *t;
 	uint32_t ev = 0;
 	uint8_t state;
 	bool rx_over;
@@ -205,6 +205,7 @@ uint32_t sl_tcp_sock_ready(const struct sl_sock *sk)
 		return listener_ready(sk, l);
 	if (!c)
 		return EPOLLOUT | EPOLLWRNORM | EPOLLHUP | (sl_load(&sk->error) ? EPOLLERR : 0);
+	t = &c->tcp;
 	state = sl_load(&t->state);
 	rx_over = t->rx_shut || t->fin_rcvd;
 	if (state == SL_TCP_CLOSED)
