@@ -77,12 +77,13 @@ static ssize_t no_more(struct rx *x, struct sl_tconn *c)
 static ssize_t read_locked(struct rx *x, struct sl_lane *lane)
 {
 	struct sl_tconn *c = x->sk->conn;
-	struct sl_tcp *t = &c->tcp;
+	struct sl_tcp *t;
 	uint32_t readable;
 	long n;
 
 	if (sl_unlikely(!c))
 		return x->sk->lsn ? -ENOTCONN : -EREMOTE;
+	t = &c->tcp;
 	if (sl_unlikely(sl_tconn_is_connecting(c)))
 		return t->rx_shut ? 0 : -EAGAIN;
 	readable = sl_tcp_readable(t);
