@@ -168,7 +168,7 @@ void sl_tconn_for_each(void (*fn)(struct sl_tconn *c, void *arg), void *arg)
 static void to_kernel_at_exit(struct sl_tconn *c, void *arg)
 {
 	struct sl_sock *sk = c->sk;
-	int family, fd;
+	int family, fd, one = 1;
 
 	if (sl_now_ns() >= *(uint64_t *)arg || c->dead || c->tcp.state == SL_TCP_CLOSED)
 		return;
@@ -178,6 +178,9 @@ static void to_kernel_at_exit(struct sl_tconn *c, void *arg)
 		family = sl_addr_is_v4(&c->tcp.node.key.local) ? AF_INET : AF_INET6;
 		fd = c->guard >= 0 ? c->guard
 				   : sl_sys_socket(family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+		/* As a server's connections are: its next process must get the port. */
+		if (c->guard < 0 && fd >= 0)
+			(void)sl_sys_setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
 		if (fd >= 0)
 			(void)sl_tconn_to_kernel(c, fd);
 		/* Closed by the kernel with the process, as the program's own. */
@@ -190,9 +193,12 @@ static void close_at_exit(struct sl_tconn *c, void *arg)
 
 	if (!sl_lane_lock(lane))
 		return;
-	if (!c->dead && c->sk && !c->tcp.orphan && c->tcp.state != SL_TCP_CLOSED) {
+	if (!c->dead && !c->tcp.orphan && c->tcp.state != SL_TCP_CLOSED) {
 		sl_lane_tcp_begin(lane);
-		sl_tcp_close(&c->tcp, c->sk->linger_ms);
+		if (c->sk)
+			sl_tcp_close(&c->tcp, c->sk->linger_ms);
+		else /* nobody has accepted it: inet_csk_listen_stop() */
+			sl_tcp_abort(&c->tcp, ECONNRESET);
 		sl_lane_tcp_done(lane);
 	}
 	sl_lane_unlock(lane);
