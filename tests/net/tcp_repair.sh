@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # TCP_REPAIR in both directions, without the library's TCP: a kernel connection with checked bytes
 # both ways is taken out of its socket and put into another, again and again, in every state. No
-# byte is wrong, and nobody sends a reset.
+# byte is wrong, and no connection is reset.
 . "$(dirname "$0")/lib.sh"
 MODES=kernel
 net_up -w
@@ -20,8 +20,9 @@ done
 tcp_stat() { "$1" cat /proc/net/snmp | awk -v col="$2" '
 	$1 == "Tcp:" && !n { for (i = 2; i <= NF; i++) if ($i == col) n = i; next }
 	$1 == "Tcp:" { print $n }'; }
-# A connection that leaves its socket counts as reset on b.
-resets() { echo "$(tcp_stat a OutRsts) $(tcp_stat b OutRsts) $(tcp_stat a EstabResets)"; }
+# Of a connection that lives: on the bad wire a segment may come again after the last end has closed,
+# and is answered by a reset that harms nobody. A reset at any other time is an error of a program.
+resets() { tcp_stat a EstabResets; }
 
 # subject's role, who ends first (the subject: mine), address family, seed
 run() {
