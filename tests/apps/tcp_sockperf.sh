@@ -4,16 +4,20 @@
 . "$(dirname "$0")/lib_tcp.sh"
 need sockperf
 net_up
+# A port for each: sockperf binds without SO_REUSEADDR, and a connection that our side has handed to
+# the kernel at its exit may end after the server has been stopped (seen once, not understood yet).
+PORT=5000
 run() { # name server-options -- client-options
 	local name=$1 srv=() out r
 	shift
+	PORT=$((PORT + 1))
 	while [ "$1" != -- ]; do srv+=("$1"); shift; done
 	shift
 	out=$(said "$name")
-	serve 5001 sockperf server --tcp -i "$B4" -p 5001 "${srv[@]}" || { stop "$SERVER"; return; }
+	serve "$PORT" sockperf server --tcp -i "$B4" -p "$PORT" "${srv[@]}" || { stop "$SERVER"; return; }
 	local in_a in_b
 	in_a=$(tcp_segs a) in_b=$(tcp_segs b)
-	pa timeout 60 sockperf "$@" --tcp -i "$B4" -p 5001 -t 1 >"$out" 2>&1
+	pa timeout 60 sockperf "$@" --tcp -i "$B4" -p "$PORT" -t 1 >"$out" 2>&1
 	ok "$name: the client ends well" test $? = 0
 	in_a=$(($(tcp_segs a) - in_a)) in_b=$(($(tcp_segs b) - in_b))
 	alive "$SERVER"
