@@ -532,26 +532,31 @@ int sl_shutdown(int fd, int how)
 	return err;
 }
 
+/* False: the kernel knows the name. */
+static bool name_is_ours(int fd, bool peer, struct sockaddr *addr, socklen_t *len, int *err)
+{
+	struct sl_sock *sk = sl_tcp_sock(fd);
+
+	if (!sk || !sl_load(&sk->conn))
+		return false;
+	*err = sl_tcp_sock_name(sk, peer, addr, len);
+	return *err != -EREMOTE;
+}
+
 SL_API
 int sl_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
 {
-	struct sl_sock *sk = sl_tcp_sock(fd);
-	int err = -EREMOTE;
+	int err;
 
-	if (sk && sl_load(&sk->conn))
-		err = sl_tcp_sock_name(sk, false, addr, len);
-	return err == -EREMOTE ? sl_sys_getsockname(fd, addr, len) : err;
+	return name_is_ours(fd, false, addr, len, &err) ? err : sl_sys_getsockname(fd, addr, len);
 }
 
 SL_API
 int sl_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
 {
-	struct sl_sock *sk = sl_tcp_sock(fd);
-	int err = -EREMOTE;
+	int err;
 
-	if (sk && sl_load(&sk->conn))
-		err = sl_tcp_sock_name(sk, true, addr, len);
-	return err == -EREMOTE ? sl_sys_getpeername(fd, addr, len) : err;
+	return name_is_ours(fd, true, addr, len, &err) ? err : sl_sys_getpeername(fd, addr, len);
 }
 
 SL_API

@@ -38,12 +38,18 @@
 #define IP_LOCAL_PORT_RANGE 51
 #endif
 
-static int get_int(const struct sl_sock *sk, int level, int name)
+int sl_sock_get_int(const struct sl_sock *sk, int level, int name)
 {
 	socklen_t len = sizeof(int);
 	int v = 0;
 
 	return sl_sys_getsockopt(sk->fd, level, name, &v, &len) < 0 ? 0 : v;
+}
+
+void sl_sock_read_reuse(struct sl_sock *sk)
+{
+	sk->reuseport = sl_sock_get_int(sk, SOL_SOCKET, SO_REUSEPORT);
+	sk->reuse = sk->reuseport || sl_sock_get_int(sk, SOL_SOCKET, SO_REUSEADDR);
 }
 
 static int given_int(const void *val, socklen_t len)
@@ -62,16 +68,16 @@ static void want(struct sl_sock *sk, uint16_t bit, bool on)
 /* What the kernel gives, at least what the settings demand. */
 static uint32_t rcvbuf(const struct sl_sock *sk)
 {
-	return sl_max((uint32_t)get_int(sk, SOL_SOCKET, SO_RCVBUF),
+	return sl_max((uint32_t)sl_sock_get_int(sk, SOL_SOCKET, SO_RCVBUF),
 		      (uint32_t)sl_settings.rx_bytes_min);
 }
 
 void sl_sock_read_options(struct sl_sock *sk)
 {
 	sk->udp.rcvbuf = rcvbuf(sk);
-	sk->sndbuf = (uint32_t)get_int(sk, SOL_SOCKET, SO_SNDBUF);
+	sk->sndbuf = (uint32_t)sl_sock_get_int(sk, SOL_SOCKET, SO_SNDBUF);
 	if (sk->family == AF_INET6)
-		sk->v6only = get_int(sk, IPPROTO_IPV6, IPV6_V6ONLY);
+		sk->v6only = sl_sock_get_int(sk, IPPROTO_IPV6, IPV6_V6ONLY);
 }
 
 /* Time stamps: the last of SO_TIMESTAMP and SO_TIMESTAMPNS wins, as in the kernel. */
@@ -121,7 +127,7 @@ static bool track_socket(struct sl_sock *sk, int name, const void *val, socklen_
 		return true;
 	case SO_SNDBUF:
 	case SO_SNDBUFFORCE:
-		sk->sndbuf = (uint32_t)get_int(sk, SOL_SOCKET, SO_SNDBUF);
+		sk->sndbuf = (uint32_t)sl_sock_get_int(sk, SOL_SOCKET, SO_SNDBUF);
 		sk->stats->sndbuf = sk->sndbuf;
 		return true;
 	case SO_RCVTIMEO:
@@ -144,12 +150,11 @@ static bool track_socket(struct sl_sock *sk, int name, const void *val, socklen_
 		return true;
 	case SO_REUSEADDR:
 	case SO_REUSEPORT:
-		sk->reuseport = get_int(sk, SOL_SOCKET, SO_REUSEPORT);
-		sk->reuse = sk->reuseport || get_int(sk, SOL_SOCKET, SO_REUSEADDR);
+		sl_sock_read_reuse(sk);
 		return true;
 	case SO_BINDTODEVICE:
 	case SO_BINDTOIFINDEX:
-		sk->bound_if = (uint32_t)get_int(sk, SOL_SOCKET, SO_BINDTOIFINDEX);
+		sk->bound_if = (uint32_t)sl_sock_get_int(sk, SOL_SOCKET, SO_BINDTOIFINDEX);
 		if (sk->local_port)
 			sl_sock_decide(sk);
 		return true;

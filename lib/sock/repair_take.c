@@ -153,17 +153,10 @@ static int get_state(int fd, struct sl_tcp_repair *r, struct tcp_info *info)
 	if (err)
 		return err;
 	r->state = info->tcpi_state;
-	switch (r->state) {
-	case SL_TCP_ESTABLISHED:
-	case SL_TCP_FIN_WAIT1:
-	case SL_TCP_FIN_WAIT2:
-	case SL_TCP_CLOSE_WAIT:
-	case SL_TCP_LAST_ACK:
-	case SL_TCP_CLOSING:
-		set_fins(r);
-		return 0;
-	}
-	return -ENOTCONN;
+	if (!sl_tcp_is_synchronised(r->state))
+		return -ENOTCONN;
+	set_fins(r);
+	return 0;
 }
 
 /* Queues ----------------------------------------------------------------------------------------

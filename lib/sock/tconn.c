@@ -245,8 +245,8 @@ void sl_tconn_child(void)
 /* Claims ----------------------------------------------------------------------------------------
  */
 
-int sl_tconn_claim(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_key *key, int shadow,
-		   const char **why)
+struct sl_claim_req sl_tconn_flow_req(const struct sl_leg *leg, const struct sl_tcp_key *key,
+				      int shadow, uint32_t slot)
 {
 	struct sl_claim_req req = {
 		.ifindex = leg->port->info.ifindex,
@@ -256,17 +256,26 @@ int sl_tconn_claim(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_k
 		.key.local_port = key->lport,
 		.key.remote_port = key->rport,
 		.claim.lane = leg->first,
+		.claim.slot = slot,
+		.claim.gen = sl_slots[slot].gen,
 		.claim.pid = (uint32_t)sl_sys(SYS_getpid),
 		.replace = true, /* of a connection that has ended a moment ago */
 	};
+
+	memcpy(req.key.local, key->local.b, 16);
+	memcpy(req.key.remote, key->remote.b, 16);
+	return req;
+}
+
+int sl_tconn_claim(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_key *key, int shadow,
+		   const char **why)
+{
+	struct sl_claim_req req;
 	int slot = sl_slot_new(), err;
 
 	if (slot < 0)
 		return slot;
-	memcpy(req.key.local, key->local.b, 16);
-	memcpy(req.key.remote, key->remote.b, 16);
-	req.claim.slot = (uint32_t)slot;
-	req.claim.gen = sl_slots[slot].gen;
+	req = sl_tconn_flow_req(leg, key, shadow, (uint32_t)slot);
 	sl_lock(&sl_tconn_ctl);
 	c->slot = (uint32_t)slot;
 	sl_slot_set(c->slot, SL_SLOT_TCP, c);

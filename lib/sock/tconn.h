@@ -71,6 +71,9 @@ bool sl_tconn_reap(void);
 int sl_tconn_claim(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_key *key, int shadow,
 		   const char **why);
 void sl_tconn_unclaim(struct sl_tconn *c);
+/* What to ask the broker for an exact flow, for a slot that is reserved. */
+struct sl_claim_req sl_tconn_flow_req(const struct sl_leg *leg, const struct sl_tcp_key *key,
+				      int shadow, uint32_t slot);
 /* Calls fn for each connection in use, with no lock held. */
 void sl_tconn_for_each(void (*fn)(struct sl_tconn *c, void *arg), void *arg);
 int sl_tconn_take_error(struct sl_tconn *c); /* c->error, once. Lane held. */
@@ -113,6 +116,8 @@ static inline struct sl_sock *sl_tcp_sock(int fd)
 
 /* tcp_connect.c */
 int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr, socklen_t len);
+/* The socket has a connection: `sluice stat` is told. */
+void sl_tcp_sock_show(struct sl_sock *sk, const struct sl_tcp_key *k);
 int sl_tcp_sock_name(struct sl_sock *sk, bool peer, struct sockaddr *addr, socklen_t *len);
 int sl_tcp_sock_shutdown(struct sl_sock *sk, int fd, int how);
 /* The last descriptor goes: the connection ends in the background, but for the time that SO_LINGER

@@ -150,10 +150,11 @@ static int open_conn(struct sl_sock *sk, struct sl_tconn *c, const struct goal *
 	return err;
 }
 
-static void show(struct sl_sock *sk, const struct sl_tcp_key *k)
+void sl_tcp_sock_show(struct sl_sock *sk, const struct sl_tcp_key *k)
 {
 	struct sl_sock_stats *s = sk->stats;
 
+	s->lane = sk->lane->id;
 	s->local = k->local;
 	s->local_port = k->lport;
 	s->remote = k->remote;
@@ -184,7 +185,7 @@ static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
 	if (err == 0)
 		err = open_conn(sk, c, g);
 	if (err == 0) {
-		show(sk, &g->key);
+		sl_tcp_sock_show(sk, &g->key);
 		return 0;
 	}
 	if (sl_sock_lock(sk, &lane)) {

@@ -357,19 +357,6 @@ static void adopt(struct acc *a, struct sl_lane *lane, struct sl_tcp *t)
 	sl_store_release(&sk->lane, lane);
 }
 
-static void show(struct sl_sock *sk, const struct sl_tcp_key *k)
-{
-	struct sl_sock_stats *s = sk->stats;
-
-	s->lane = sk->lane->id;
-	s->local = k->local;
-	s->local_port = k->lport;
-	s->remote = k->remote;
-	s->remote_port = k->rport;
-	s->state = SL_STATE_OFFLOADED;
-	s->reason = SL_REASON_NONE;
-}
-
 static int from_us(struct acc *a)
 {
 	struct sl_tcp *t = NULL;
@@ -424,10 +411,8 @@ static ssize_t attempt(void *arg)
 /* A child that was prepared and not needed. */
 static void drop_child(struct acc *a)
 {
-	if (!a->child)
-		return;
-	sl_replace(a->child->fd);
-	sl_sys_close(a->new_fd);
+	if (a->child)
+		sl_close(a->new_fd);
 }
 
 static int finish(struct acc *a, int fd)
@@ -439,7 +424,7 @@ static int finish(struct acc *a, int fd)
 		return fd;
 	}
 	sl_tcp_opt_inherit(sk, a->sk);
-	show(sk, &a->key);
+	sl_tcp_sock_show(sk, &a->key);
 	if (a->addr)
 		sl_addr_to_sockaddr(&a->key.remote, a->key.rport, sk->local_scope, sk->family,
 				    a->addr, a->len);

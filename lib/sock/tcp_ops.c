@@ -184,12 +184,6 @@ static void key_of(const struct sl_in *in, struct sl_tcp_key *k)
 	k->lport = sl_get_be16(ports + 2);
 }
 
-static bool key_eq(const struct sl_tcp_key *a, const struct sl_tcp_key *b)
-{
-	return a->lport == b->lport && a->rport == b->rport && sl_addr_eq(&a->remote, &b->remote) &&
-	       sl_addr_eq(&a->local, &b->local);
-}
-
 /* The record in front of the packet chose the slot: it may be another lane's, which is not
  * locked. */
 static bool is_foreign(const struct sl_lane *lane, struct sl_in *in)
@@ -210,7 +204,7 @@ static bool conn_input(void *obj, struct sl_in *in)
 	if (is_foreign(sl_load(&c->lane), in))
 		return false;
 	key_of(in, &key);
-	if (sl_likely(c->tcp.node.hashed && key_eq(&c->tcp.node.key, &key)))
+	if (sl_likely(c->tcp.node.hashed && sl_tcp_key_eq(&c->tcp.node.key, &key)))
 		return sl_tcp_conn_input(&c->tcp, &in->seg, in->frame, off, in);
 	return sl_tcp_input(c->lane->tcp, &key, &in->seg, in->frame, off, NULL, in);
 }

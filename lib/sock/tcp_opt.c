@@ -230,14 +230,6 @@ static uint64_t read_timeout(const struct sl_sock *sk, int name)
 	return (uint64_t)tv.tv_sec * 1000000000ull + (uint64_t)tv.tv_usec * 1000;
 }
 
-static int read_int(const struct sl_sock *sk, int level, int name)
-{
-	socklen_t len = sizeof(int);
-	int v = 0;
-
-	return sl_sys_getsockopt(sk->fd, level, name, &v, &len) < 0 ? 0 : v;
-}
-
 /* Options of the socket layer that have no place in the table. False: not for us. */
 static bool track_socket(struct sl_sock *sk, int name)
 {
@@ -255,8 +247,7 @@ static bool track_socket(struct sl_sock *sk, int name)
 		return true;
 	case SO_REUSEADDR:
 	case SO_REUSEPORT:
-		sk->reuseport = read_int(sk, SOL_SOCKET, SO_REUSEPORT);
-		sk->reuse = sk->reuseport || read_int(sk, SOL_SOCKET, SO_REUSEADDR);
+		sl_sock_read_reuse(sk);
 		return true;
 	case SO_ATTACH_FILTER:
 	case SO_ATTACH_BPF:
@@ -273,10 +264,8 @@ static bool track_socket(struct sl_sock *sk, int name)
 
 static bool track_ip(struct sl_sock *sk, int level, int name)
 {
-	if (level == IPPROTO_IP && name == IP_UNICAST_IF)
-		sk->unicast_oif = be32toh((uint32_t)read_int(sk, level, name));
-	if (level == IPPROTO_IPV6 && name == IPV6_UNICAST_IF)
-		sk->unicast_oif = be32toh((uint32_t)read_int(sk, level, name));
+	if (name == (level == IPPROTO_IP ? IP_UNICAST_IF : IPV6_UNICAST_IF))
+		sk->unicast_oif = be32toh((uint32_t)sl_sock_get_int(sk, level, name));
 	if (level == IPPROTO_IP)
 		return name != IP_OPTIONS && name != IP_TRANSPARENT && name != IP_MINTTL &&
 		       name != IP_HDRINCL;

@@ -90,22 +90,8 @@ static int add_pass(const struct sl_leg *leg, const struct sl_tcp_key *key, int 
 		free(p);
 		return slot;
 	}
-	p->req = (struct sl_claim_req){
-		.ifindex = leg->port->info.ifindex,
-		.shadow_fd = shadow,
-		.key.proto = IPPROTO_TCP,
-		.key.vlan = leg->port->vlan,
-		.key.local_port = key->lport,
-		.key.remote_port = key->rport,
-		.claim.lane = leg->first,
-		.claim.slot = (uint32_t)slot,
-		.claim.gen = sl_slots[slot].gen,
-		.claim.pid = (uint32_t)sl_sys(SYS_getpid),
-		.claim.flags = SL_CLAIM_PASS,
-		.replace = true,
-	};
-	memcpy(p->req.key.local, key->local.b, 16);
-	memcpy(p->req.key.remote, key->remote.b, 16);
+	p->req = sl_tconn_flow_req(leg, key, shadow, (uint32_t)slot);
+	p->req.claim.flags = SL_CLAIM_PASS;
 	err = sl_broker_claim(&p->req, NULL);
 	if (err < 0) {
 		sl_slot_free((uint32_t)slot);

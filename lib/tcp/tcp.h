@@ -35,11 +35,32 @@ enum sl_tcp_state {
 	SL_TCP_CLOSING,
 };
 
+/* RFC 9293 3.3.2: both sides' sequence numbers are known. TIME_WAIT is a record, no connection. */
+static inline bool sl_tcp_is_synchronised(uint8_t state)
+{
+	switch (state) {
+	case SL_TCP_ESTABLISHED:
+	case SL_TCP_FIN_WAIT1:
+	case SL_TCP_FIN_WAIT2:
+	case SL_TCP_CLOSE_WAIT:
+	case SL_TCP_LAST_ACK:
+	case SL_TCP_CLOSING:
+		return true;
+	}
+	return false;
+}
+
 /* Addresses of a connection; IPv4 as ::ffff:a.b.c.d. Host order. */
 struct sl_tcp_key {
 	struct sl_addr local, remote;
 	uint16_t lport, rport;
 };
+
+static inline bool sl_tcp_key_eq(const struct sl_tcp_key *a, const struct sl_tcp_key *b)
+{
+	return a->lport == b->lport && a->rport == b->rport && sl_addr_eq(&a->remote, &b->remote) &&
+	       sl_addr_eq(&a->local, &b->local);
+}
 
 /* The host's table: connections, requests and TIME_WAIT by key. */
 enum sl_tcp_kind { SL_TCP_CONN, SL_TCP_REQ, SL_TCP_TW };

@@ -12,20 +12,6 @@
 
 /* Going out ------------------------------------------------------------------------------------ */
 
-static bool is_synchronised(const struct sl_tcp *c)
-{
-	switch (c->state) {
-	case SL_TCP_ESTABLISHED:
-	case SL_TCP_FIN_WAIT1:
-	case SL_TCP_FIN_WAIT2:
-	case SL_TCP_CLOSE_WAIT:
-	case SL_TCP_LAST_ACK:
-	case SL_TCP_CLOSING:
-		return true;
-	}
-	return false;
-}
-
 /* Of the first byte in the send queue. */
 static uint32_t sndq_start(const struct sl_tcp *c)
 {
@@ -50,7 +36,7 @@ bool sl_tcp_repair_get(const struct sl_tcp *c, struct sl_tcp_repair *r)
 {
 	uint32_t end = c->write_seq - c->fin_queued;
 
-	if (!is_synchronised(c))
+	if (!sl_tcp_is_synchronised(c->state))
 		return false;
 	*r = (struct sl_tcp_repair){
 		.key = c->node.key,
@@ -146,7 +132,7 @@ uint32_t sl_tcp_repair_rcvq(const struct sl_tcp *c, uint32_t at, void *buf, uint
 
 bool sl_tcp_repair_freeze(struct sl_tcp *c)
 {
-	if (!is_synchronised(c))
+	if (!sl_tcp_is_synchronised(c->state))
 		return false;
 	sl_tcp_timer_stop(c);
 	sl_list_del(&c->out_node);

@@ -26,18 +26,12 @@ static struct sl_tcp_node **bucket_of(struct sl_tcp_host *h, const struct sl_tcp
 	return &h->bucket[x & (h->nbuckets - 1)];
 }
 
-static bool is_key(const struct sl_tcp_key *a, const struct sl_tcp_key *b)
-{
-	return a->lport == b->lport && a->rport == b->rport && sl_addr_eq(&a->remote, &b->remote) &&
-	       sl_addr_eq(&a->local, &b->local);
-}
-
 struct sl_tcp_node *sl_tcp_table_find(struct sl_tcp_host *h, const struct sl_tcp_key *key)
 {
 	if (!h->nnodes)
 		return NULL;
 	for (struct sl_tcp_node *n = *bucket_of(h, key); n; n = n->next)
-		if (is_key(&n->key, key))
+		if (sl_tcp_key_eq(&n->key, key))
 			return n;
 	return NULL;
 }

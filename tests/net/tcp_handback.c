@@ -24,9 +24,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../bench/load.h"
+
 #define MAX_IO 65536
 
-static struct sockaddr_storage local, remote;
+static union load_addr local, remote;
 static socklen_t addr_len;
 static uint64_t rng;
 static unsigned handed;
@@ -50,23 +52,6 @@ static uint32_t total(uint64_t seed, uint64_t round, bool from_listener)
 	uint64_t x = (seed * 7919 + round * 2 + from_listener) * 0x9e3779b97f4a7c15ull;
 
 	return (uint32_t)(x >> 40) % (round % 4 ? 300000 : 3000000);
-}
-
-static void parse(struct sockaddr_storage *ss, const char *ip, const char *port)
-{
-	struct sockaddr_in *v4 = (struct sockaddr_in *)ss;
-	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ss;
-
-	if (inet_pton(AF_INET, ip, &v4->sin_addr) == 1) {
-		v4->sin_family = AF_INET;
-		addr_len = sizeof(*v4);
-	} else if (inet_pton(AF_INET6, ip, &v6->sin6_addr) == 1) {
-		v6->sin6_family = AF_INET6;
-		addr_len = sizeof(*v6);
-	} else {
-		errx(2, "not an address: %s", ip);
-	}
-	v4->sin_port = htons((uint16_t)atoi(port));
 }
 
 struct conn {
@@ -206,10 +191,10 @@ static void write_and_exit(struct conn *c)
 
 static int open_listener(void)
 {
-	int l = socket(local.ss_family, SOCK_STREAM, 0), on = 1;
+	int l = socket(local.sa.sa_family, SOCK_STREAM, 0), on = 1;
 
 	setsockopt(l, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(l, (struct sockaddr *)&local, addr_len) || listen(l, 16))
+	if (bind(l, &local.sa, addr_len) || listen(l, 16))
 		err(1, "listen");
 	return l;
 }
@@ -222,8 +207,8 @@ static void open_conn(struct conn *c)
 			err(1, "accept");
 		return;
 	}
-	c->fd = socket(remote.ss_family, SOCK_STREAM, 0);
-	if (connect(c->fd, (struct sockaddr *)&remote, addr_len))
+	c->fd = socket(remote.sa.sa_family, SOCK_STREAM, 0);
+	if (connect(c->fd, &remote.sa, addr_len))
 		err(1, "round %d: connect", (int)c->round);
 }
 
@@ -248,7 +233,8 @@ int main(int argc, char **argv)
 	char env[32];
 
 	if (argc == 2 && strcmp(argv[1], "once") == 0) {
-		parse(&remote, getenv("HB_REMOTE"), getenv("HB_PORT"));
+		addr_len =
+			load_addr(&remote, getenv("HB_REMOTE"), (unsigned)atoi(getenv("HB_PORT")));
 		c.round = strtoull(getenv("HB_ROUND"), NULL, 10);
 		c.to_send = total(strtoull(getenv("HB_SEED"), NULL, 10), c.round, false);
 		open_conn(&c);
@@ -256,8 +242,8 @@ int main(int argc, char **argv)
 	}
 	if (argc != 8)
 		errx(2, "usage: tcp_handback listen|connect LOCAL REMOTE PORT ROUNDS HOW SEED");
-	parse(&local, argv[2], argv[4]);
-	parse(&remote, argv[3], argv[4]);
+	addr_len = load_addr(&local, argv[2], (unsigned)atoi(argv[4]));
+	addr_len = load_addr(&remote, argv[3], (unsigned)atoi(argv[4]));
 	rounds = strtoull(argv[5], NULL, 10);
 	seed = strtoull(argv[7], NULL, 10);
 	rng = seed + getpid();

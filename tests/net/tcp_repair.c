@@ -25,12 +25,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../bench/load.h"
+
 #define MAX_IO  65536
 #define GAP_MS  20 /* between two moves: some traffic gets through */
 #define REST_MS 1500
 
 static uint64_t rng;
-static struct sockaddr_storage local, remote;
+static union load_addr local, remote;
 static socklen_t addr_len;
 
 static uint32_t rnd(uint32_t below)
@@ -55,23 +57,6 @@ static uint64_t now_ms(void)
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
 }
 
-static void parse(struct sockaddr_storage *ss, const char *ip, const char *port)
-{
-	struct sockaddr_in *v4 = (struct sockaddr_in *)ss;
-	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ss;
-
-	if (inet_pton(AF_INET, ip, &v4->sin_addr) == 1) {
-		v4->sin_family = AF_INET;
-		addr_len = sizeof(*v4);
-	} else if (inet_pton(AF_INET6, ip, &v6->sin6_addr) == 1) {
-		v6->sin6_family = AF_INET6;
-		addr_len = sizeof(*v6);
-	} else {
-		errx(2, "not an address: %s", ip);
-	}
-	v4->sin_port = htons((uint16_t)atoi(port));
-}
-
 /* Connections ---------------------------------------------------------------------------------- */
 
 static void set(int fd, int level, int opt, int v)
@@ -87,7 +72,7 @@ static void guard(int fd)
 	socklen_t len = sizeof(ss);
 	struct sock_filter drop = {.code = BPF_RET | BPF_K};
 	struct sock_fprog prog = {.len = 1, .filter = &drop};
-	int g = socket(local.ss_family, SOCK_STREAM, 0);
+	int g = socket(local.sa.sa_family, SOCK_STREAM, 0);
 
 	if (getsockname(fd, (struct sockaddr *)&ss, &len))
 		err(1, "getsockname");
@@ -100,10 +85,10 @@ static void guard(int fd)
 
 static int listener(void)
 {
-	int l = socket(local.ss_family, SOCK_STREAM, 0), fd;
+	int l = socket(local.sa.sa_family, SOCK_STREAM, 0), fd;
 
 	set(l, SOL_SOCKET, SO_REUSEADDR, 1);
-	if (bind(l, (struct sockaddr *)&local, addr_len) || listen(l, 1))
+	if (bind(l, &local.sa, addr_len) || listen(l, 1))
 		err(1, "listen");
 	fd = accept(l, NULL, NULL);
 	if (fd < 0)
@@ -114,9 +99,9 @@ static int listener(void)
 
 static int connector(void)
 {
-	int fd = socket(remote.ss_family, SOCK_STREAM, 0);
+	int fd = socket(remote.sa.sa_family, SOCK_STREAM, 0);
 
-	if (connect(fd, (struct sockaddr *)&remote, addr_len))
+	if (connect(fd, &remote.sa, addr_len))
 		err(1, "connect");
 	return fd;
 }
@@ -171,7 +156,7 @@ static int move(int fd, unsigned *stuck)
 		errx(1, "leave: %s", strerror(-ret));
 	if (rnd(2)) {
 		close(fd);
-		fd = socket(local.ss_family, SOCK_STREAM, 0);
+		fd = socket(local.sa.sa_family, SOCK_STREAM, 0);
 		/* As accept(2) gives it to a listener's children. */
 		set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	}
@@ -307,8 +292,8 @@ int main(int argc, char **argv)
 
 	if (argc != 9)
 		errx(2, "usage: tcp_repair listen|connect LOCAL REMOTE PORT FIRST SEED MOVES MS");
-	parse(&local, argv[2], argv[4]);
-	parse(&remote, argv[3], argv[4]);
+	addr_len = load_addr(&local, argv[2], (unsigned)atoi(argv[4]));
+	addr_len = load_addr(&remote, argv[3], (unsigned)atoi(argv[4]));
 	e.listens = strcmp(argv[1], "listen") == 0;
 	e.first = strcmp(argv[5], "mine") == 0;
 	rng = (uint64_t)atoll(argv[6]);
