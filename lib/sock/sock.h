@@ -135,6 +135,7 @@ struct sl_sock {
 	bool bound_addr; /* to an address, not a wildcard */
 	bool reuse;      /* SO_REUSEADDR or SO_REUSEPORT */
 	bool reuseport;
+	bool own_ports; /* IP_LOCAL_PORT_RANGE was set */
 	bool mc_all;    /* IP_MULTICAST_ALL */
 	bool passed;    /* seen by a child: never to be offloaded again */
 	uint32_t forks; /* of the process, when it was made (sl_forks) */

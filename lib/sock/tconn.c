@@ -154,6 +154,28 @@ bool sl_tconn_reap(void)
 	return sl_load(&grace_first) != NULL;
 }
 
+/* Has the port of one that is in its grace been given out again? Then it makes way. */
+static bool end_grace(const struct sl_tcp_key *key)
+{
+	struct sl_tconn **at = &grace_first, *c, *before = NULL;
+
+	if (!sl_lock(&slab_lock))
+		return false;
+	for (; (c = *at) && !sl_tcp_key_eq(&c->tcp.node.key, key); at = &c->next)
+		before = c;
+	if (c) {
+		sl_store(at, c->next);
+		if (grace_last == c)
+			grace_last = before;
+		ngrace--;
+		push(&dead_first, &dead_last, c);
+	}
+	sl_unlock(&slab_lock);
+	if (c)
+		sl_tconn_reap();
+	return c != NULL;
+}
+
 void sl_tconn_for_each(void (*fn)(struct sl_tconn *c, void *arg), void *arg)
 {
 	uint32_t n = sl_load_acquire(&slab_used);
@@ -283,6 +305,10 @@ int sl_tconn_claim(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_k
 	c->req = req;
 	c->claimed = err == 0;
 	sl_unlock(&sl_tconn_ctl);
+	if (err == -EADDRINUSE && end_grace(key)) {
+		sl_tconn_unclaim(c);
+		return sl_tconn_claim(c, leg, key, shadow, why);
+	}
 	if (err < 0)
 		sl_tconn_unclaim(c);
 	return err;

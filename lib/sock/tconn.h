@@ -115,6 +115,8 @@ static inline struct sl_sock *sl_tcp_sock(int fd)
 }
 
 /* tcp_connect.c */
+/* tcp_port.c: gives key a local port, if it has none, and binds the shadow to it. 0 or -errno. */
+int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif);
 int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr, socklen_t len);
 /* The socket has a connection: `sluice stat` is told. */
 void sl_tcp_sock_show(struct sl_sock *sk, const struct sl_tcp_key *k);

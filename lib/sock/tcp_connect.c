@@ -3,8 +3,8 @@
  *
  * Theory of operation: until connect() a TCP socket is a plain kernel socket that we watch. Then
  * rules and routes decide. For a connection of ours the kernel socket stays unconnected; it is
- * bound to the address that the connection has, with a port of the kernel's choice, so that nobody
- * else gets the port; the exact flow is claimed; and our SYN goes out. Anything that does not fit
+ * bound to the address that the connection has, with a port (tcp_port.c), so that nobody
+ * else gets it; the exact flow is claimed; and our SYN goes out. Anything that does not fit
  * (no device, no neighbour, no port) makes it the kernel's connect, and the socket the kernel's
  * for good. */
 #include <errno.h>
@@ -102,23 +102,6 @@ static enum sl_reason find_way(struct sl_sock *sk, const struct sl_addr *dst, ui
 	return SL_REASON_NONE;
 }
 
-/* A port of the kernel's choice on the address. */
-static int reserve_port(struct sl_sock *sk, struct goal *g)
-{
-	struct sockaddr_storage ss = {0};
-	socklen_t len = sizeof(ss);
-	int err;
-
-	if (g->key.lport)
-		return 0;
-	sl_addr_to_sockaddr(&g->key.local, 0, g->oif, sk->family, (struct sockaddr *)&ss, &len);
-	err = sl_sys_bind(sk->fd, &ss, len);
-	if (err == 0)
-		err = sl_sock_read_names(sk);
-	g->key.lport = sk->local_port;
-	return err < 0 ? err : g->key.lport ? 0 : -EADDRNOTAVAIL;
-}
-
 /* SYN, on the lane. 0 or -errno; then there is no connection. */
 static int open_conn(struct sl_sock *sk, struct sl_tconn *c, const struct goal *g)
 {
@@ -180,7 +163,7 @@ static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
 	if (!c)
 		return -EREMOTE;
 	*reason = SL_REASON_CLAIM;
-	if (reserve_port(sk, g) == 0)
+	if (sl_tcp_port_reserve(sk, &g->key, g->oif) == 0)
 		err = sl_tconn_claim(c, leg, &g->key, sk->fd, NULL);
 	if (err == 0)
 		err = open_conn(sk, c, g);

@@ -19,6 +19,9 @@
 #ifndef SO_SNDTIMEO_NEW
 #define SO_SNDTIMEO_NEW 67
 #endif
+#ifndef IP_LOCAL_PORT_RANGE
+#define IP_LOCAL_PORT_RANGE 51
+#endif
 #ifndef SIOCOUTQNSD
 #define SIOCOUTQNSD 0x894B
 #endif
@@ -264,6 +267,7 @@ static bool track_socket(struct sl_sock *sk, int name)
 
 static bool track_ip(struct sl_sock *sk, int level, int name)
 {
+	sk->own_ports |= level == IPPROTO_IP && name == IP_LOCAL_PORT_RANGE;
 	if (name == (level == IPPROTO_IP ? IP_UNICAST_IF : IPV6_UNICAST_IF))
 		sk->unicast_oif = be32toh((uint32_t)sl_sock_get_int(sk, level, name));
 	if (level == IPPROTO_IP)

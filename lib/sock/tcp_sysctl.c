@@ -145,6 +145,21 @@ static void bits(struct sl_tcp_params *p, const char *dir)
 		p->tlp = v >= 3;
 }
 
+/* Of ports that are reserved only the kernel keeps clear. */
+static void ports(struct sl_tcp_params *p, const char *dir)
+{
+	char buf[FILE_BYTES];
+	uint64_t lo, hi;
+
+	if (read_file(dir, "ip_local_reserved_ports", buf) && buf[strspn(buf, " \t\n")])
+		return;
+	if (!read_file(dir, "ip_local_port_range", buf) || !number(buf, 0, &lo) ||
+	    !number(buf, 1, &hi) || !lo || lo > hi || hi > UINT16_MAX)
+		return;
+	p->port_min = (uint16_t)lo;
+	p->port_max = (uint16_t)hi;
+}
+
 void sl_tcp_sysctl_read(struct sl_tcp_params *p, const char *dir)
 {
 	const char *last = "";
@@ -163,6 +178,7 @@ void sl_tcp_sysctl_read(struct sl_tcp_params *p, const char *dir)
 	}
 	bits(p, dir);
 	congestion(p, dir);
+	ports(p, dir);
 	/* tcp_ecn: 1 asks and answers, 2 answers. */
 	p->ecn_out = p->ecn == 1;
 	p->ecn_in = p->ecn != 0;

@@ -173,6 +173,8 @@ struct sl_tcp_params {
 	uint32_t challenge_ack_limit; /* a second, host wide */
 	uint32_t invalid_ratelimit_ms;
 	char congestion[16]; /* "cubic" */
+	/* ip_local_port_range; 0: only the kernel can choose a port (see sock/tcp_port.c) */
+	uint16_t port_min, port_max;
 };
 extern struct sl_tcp_params sl_tcp_params;
 void sl_tcp_params_default(struct sl_tcp_params *p);

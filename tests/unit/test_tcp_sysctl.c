@@ -62,7 +62,16 @@ static void test_values(void **state)
 	file("tcp_early_retrans", "0\n");
 	file("tcp_congestion_control", "reno\n");
 	file("tcp_fastopen", "3\n");
+	file("ip_local_port_range", "40000\t40199\n");
 	read_it();
+	assert_int_equal(p.port_min, 40000);
+	assert_int_equal(p.port_max, 40199);
+	file("ip_local_reserved_ports", "\n");
+	read_it();
+	assert_int_equal(p.port_max, 40199);
+	file("ip_local_reserved_ports", "40001,40005-40010\n");
+	read_it();
+	assert_int_equal(p.port_max, 0);
 	assert_int_equal(p.rmem_min, 5000);
 	assert_int_equal(p.rmem_default, 200000);
 	assert_int_equal(p.rmem_max, 7000000);
