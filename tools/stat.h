@@ -28,5 +28,7 @@ void sl_stat_prometheus(FILE *to, struct sl_stats *const *s, unsigned n,
 const char *sl_stat_endpoint(const struct sl_addr *a, uint16_t port,
 			     char buf[SL_STAT_ENDPOINT_MAX]);
 const char *sl_stat_proto(const struct sl_sock_stats *s);
+/* "ESTABLISHED", ...; "" when there is no connection */
+const char *sl_stat_tcp_state(const struct sl_sock_stats *s);
 
 #endif

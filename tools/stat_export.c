@@ -31,6 +31,12 @@ static uint64_t counter(const void *obj, const struct sl_stat_desc *d)
 	return *(const uint64_t *)((const char *)obj + d->offset);
 }
 
+/* Does a counter mean something of the socket? */
+static bool is_of(const struct sl_stat_desc *d, const struct sl_sock_stats *k)
+{
+	return !d->tcp || (k->proto == IPPROTO_TCP && k->tcpi_state);
+}
+
 static void json_counters(FILE *to, enum sl_stat_block block, const void *obj,
 			  const struct sl_stat_show *show)
 {
@@ -38,6 +44,8 @@ static void json_counters(FILE *to, enum sl_stat_block block, const void *obj,
 	const struct sl_stat_desc *d = sl_stat_descs(block, &n);
 
 	for (unsigned i = 0; i < n; i++) {
+		if (block == SL_BLOCK_sock && !is_of(&d[i], obj))
+			continue;
 		if (show->seconds > 0 && !d[i].level)
 			fprintf(to, ",\"%s_per_s\":%.1f", d[i].name,
 				(double)counter(obj, &d[i]) / show->seconds);
@@ -72,6 +80,10 @@ static void json_sock(FILE *to, const struct sl_sock_stats *k, const struct sl_s
 				     sizeof(a)));
 	}
 	fputc(']', to);
+	if (k->proto == IPPROTO_TCP) {
+		fprintf(to, ",\"state\":\"%s\",\"congestion\":", sl_stat_tcp_state(k));
+		quoted(to, k->congestion);
+	}
 	json_counters(to, SL_BLOCK_sock, k, show);
 	fputc('}', to);
 }
@@ -148,7 +160,7 @@ static void samples_sock(FILE *to, const struct sl_stat_desc *d, const struct sl
 	for (uint32_t i = 0; i < s->max_socks; i++) {
 		const struct sl_sock_stats *k = &s->sock[i];
 
-		if (k->used != 1 || !sl_stat_fd_wanted(show->sockets, k->fd))
+		if (k->used != 1 || !sl_stat_fd_wanted(show->sockets, k->fd) || !is_of(d, k))
 			continue;
 		sample_head(to, "socket", d, s);
 		fprintf(to, ",fd=\"%d\",inode=\"%u\",proto=\"%s\",local=", k->fd, k->inode,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The views of `sluice stat`, in the layout of vma_stats (VMA manual, 8.1). */
 #include <arpa/inet.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,6 +49,15 @@ const char *sl_stat_proto(const struct sl_sock_stats *s)
 	bool v6 = s->family == AF_INET6;
 
 	return s->proto == IPPROTO_TCP ? (v6 ? "tcp6" : "tcp") : (v6 ? "udp6" : "udp");
+}
+
+const char *sl_stat_tcp_state(const struct sl_sock_stats *s)
+{
+	static const char *const names[] = {"",           "ESTABLISHED", "SYN_SENT",  "SYN_RECV",
+					    "FIN_WAIT1",  "FIN_WAIT2",   "TIME_WAIT", "CLOSE",
+					    "CLOSE_WAIT", "LAST_ACK",    "LISTEN",    "CLOSING"};
+
+	return s->tcpi_state < sl_array_len(names) ? names[s->tcpi_state] : "";
 }
 
 /* Entry number i when it is in use and asked for. */
@@ -138,6 +148,77 @@ static void block_groups(FILE *to, const struct sl_sock_stats *k)
 	}
 }
 
+/* What the connection has agreed and measured, as `ss -ti` says it. */
+static void tcp_options(FILE *to, const struct sl_sock_stats *k)
+{
+	fprintf(to, "- TCP %s, %s%s%s%s", sl_stat_tcp_state(k), k->congestion,
+		k->tcpi_options & TCPI_OPT_TIMESTAMPS ? " ts" : "",
+		k->tcpi_options & TCPI_OPT_SACK ? " sack" : "",
+		k->tcpi_options & TCPI_OPT_ECN ? " ecn" : "");
+	if (k->tcpi_options & TCPI_OPT_WSCALE)
+		fprintf(to, " wscale:%llu,%llu", (ull)k->tcpi_snd_wscale, (ull)k->tcpi_rcv_wscale);
+	fputc('\n', to);
+}
+
+/* name:value, when there is one. */
+static void tcp_field(FILE *to, const char *name, uint64_t v)
+{
+	if (v)
+		fprintf(to, " %s:%llu", name, (ull)v);
+}
+
+static void tcp_sent(FILE *to, const struct sl_sock_stats *k)
+{
+	fprintf(to, "  rto:%.3g rtt:%.3g/%.3g", (double)k->tcpi_rto / 1e3,
+		(double)k->tcpi_rtt / 1e3, (double)k->tcpi_rttvar / 1e3);
+	if (k->tcpi_min_rtt != UINT32_MAX)
+		fprintf(to, " minrtt:%.3g", (double)k->tcpi_min_rtt / 1e3);
+	fprintf(to, " mss:%llu pmtu:%llu advmss:%llu cwnd:%llu", (ull)k->tcpi_snd_mss,
+		(ull)k->tcpi_pmtu, (ull)k->tcpi_advmss, (ull)k->tcpi_snd_cwnd);
+	if (k->tcpi_snd_ssthresh < INT32_MAX)
+		tcp_field(to, "ssthresh", k->tcpi_snd_ssthresh);
+	tcp_field(to, "snd_wnd", k->tcpi_snd_wnd);
+	if (k->tcpi_max_pacing_rate && k->tcpi_max_pacing_rate != UINT64_MAX)
+		fprintf(to, " max_pacing_rate:%llubps", (ull)k->tcpi_max_pacing_rate * 8);
+	tcp_field(to, "bytes_sent", k->tcpi_bytes_sent);
+	tcp_field(to, "bytes_retrans", k->tcpi_bytes_retrans);
+	tcp_field(to, "bytes_acked", k->tcpi_bytes_acked);
+	fprintf(to, " segs_out:%llu data_segs_out:%llu delivered:%llu\n", (ull)k->tcpi_segs_out,
+		(ull)k->tcpi_data_segs_out, (ull)k->tcpi_delivered);
+	fprintf(to, "  unacked:%llu", (ull)k->tcpi_unacked);
+	tcp_field(to, "notsent", k->tcpi_notsent_bytes);
+	fprintf(to, " retrans:%llu/%llu", (ull)k->tcpi_retrans, (ull)k->tcpi_total_retrans);
+	tcp_field(to, "lost", k->tcpi_lost);
+	tcp_field(to, "sacked", k->tcpi_sacked);
+	tcp_field(to, "dsack_dups", k->tcpi_dsack_dups);
+	tcp_field(to, "reord_seen", k->tcpi_reord_seen);
+	tcp_field(to, "backoff", k->tcpi_backoff);
+	tcp_field(to, "probes", k->tcpi_probes);
+	fputc('\n', to);
+}
+
+static void block_tcp(FILE *to, const struct sl_sock_stats *k)
+{
+	if (!k->tcpi_state)
+		return;
+	if (k->tcpi_state == TCP_LISTEN) {
+		fprintf(to, "- TCP LISTEN, %llu of %llu waiting to be accepted\n",
+			(ull)k->rx_queue_pkts, (ull)k->tx_queue_bytes);
+		return;
+	}
+	tcp_options(to, k);
+	tcp_sent(to, k);
+	fprintf(to, "  rcv_mss:%llu rcv_rtt:%.3g rcv_space:%llu rcv_ssthresh:%llu",
+		(ull)k->tcpi_rcv_mss, (double)k->tcpi_rcv_rtt / 1e3, (ull)k->tcpi_rcv_space,
+		(ull)k->tcpi_rcv_ssthresh);
+	tcp_field(to, "bytes_received", k->tcpi_bytes_received);
+	tcp_field(to, "rcv_ooopack", k->tcpi_rcv_ooopack);
+	fprintf(to, " segs_in:%llu data_segs_in:%llu\n", (ull)k->tcpi_segs_in,
+		(ull)k->tcpi_data_segs_in);
+	fprintf(to, "  Recv-Q:%llu Send-Q:%llu rcvbuf:%u sndbuf:%u\n", (ull)k->rx_queue_bytes,
+		(ull)k->tx_queue_bytes, k->rcvbuf, k->sndbuf);
+}
+
 static void block_sock(FILE *to, const struct sl_sock_stats *k, const struct sl_stat_show *show)
 {
 	const char *u = show->seconds > 0 ? "/s" : "";
@@ -156,6 +237,7 @@ static void block_sock(FILE *to, const struct sl_sock_stats *k, const struct sl_
 		fprintf(to, "- Foreign Address = [%s]\n",
 			sl_stat_endpoint(&k->remote, k->remote_port, text));
 	block_groups(to, k);
+	block_tcp(to, k);
 	if (k->tx_pkts | k->tx_errors | k->tx_eagain)
 		fprintf(to,
 			"Tx Offload: %llu KB / %llu / %llu / %llu [bytes/packets/eagains/errors]%s\n",
@@ -192,7 +274,7 @@ static void block_counters(FILE *to, enum sl_stat_block block, const void *obj,
 		uint64_t v = *(const uint64_t *)((const char *)obj + d[i].offset);
 		bool per_s = show->seconds > 0 && !d[i].level;
 
-		fprintf(to, "%-18s %14llu %s%s\n", d[i].name, per_s ? rate(show, v) : (ull)v,
+		fprintf(to, "%-25s %14llu %s%s\n", d[i].name, per_s ? rate(show, v) : (ull)v,
 			d[i].unit, per_s ? "/s" : "");
 	}
 }
@@ -294,6 +376,13 @@ static void view_groups(FILE *to, const struct sl_stats *s, const struct sl_stat
 	fprintf(to, "%.60s\n", rule);
 }
 
+static const char *netstat_state(const struct sl_sock_stats *k)
+{
+	if (k->proto == IPPROTO_TCP && k->tcpi_state)
+		return sl_stat_tcp_state(k);
+	return k->remote_port ? "ESTABLISHED" : "";
+}
+
 static void view_netstat(FILE *to, const struct sl_stats *s, const struct sl_stat_show *show)
 {
 	char local[SL_STAT_ENDPOINT_MAX], remote[SL_STAT_ENDPOINT_MAX];
@@ -303,14 +392,17 @@ static void view_netstat(FILE *to, const struct sl_stats *s, const struct sl_sta
 		"PID/Program name");
 	for (uint32_t i = 0; i < s->max_socks; i++) {
 		const struct sl_sock_stats *k = sock_at(s, i, show);
+		bool listens;
 
 		if (!k)
 			continue;
-		fprintf(to, "%-5s %-9s %8llu %8u %-26s %-26s %-12s %-10u %u/%s\n", sl_stat_proto(k),
-			k->state == SL_STATE_OFFLOADED ? "Yes" : "No", (ull)k->rx_queue_bytes, 0u,
-			sl_stat_endpoint(&k->local, k->local_port, local),
-			sl_stat_endpoint(&k->remote, k->remote_port, remote),
-			k->remote_port ? "ESTABLISHED" : "", k->inode, s->pid, s->program);
+		listens = k->proto == IPPROTO_TCP && k->tcpi_state == TCP_LISTEN;
+		fprintf(to, "%-5s %-9s %8llu %8llu %-26s %-26s %-12s %-10u %u/%s\n",
+			sl_stat_proto(k), k->state == SL_STATE_OFFLOADED ? "Yes" : "No",
+			(ull)(listens ? k->rx_queue_pkts : k->rx_queue_bytes),
+			(ull)k->tx_queue_bytes, sl_stat_endpoint(&k->local, k->local_port, local),
+			sl_stat_endpoint(&k->remote, k->remote_port, remote), netstat_state(k),
+			k->inode, s->pid, s->program);
 	}
 }
 

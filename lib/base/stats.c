@@ -306,6 +306,13 @@ void sl_stats_sock_free(struct sl_sock_stats *s)
 	sl_store_release(&s->used, 0);
 }
 
+void sl_stats_sock_for_each(void (*fn)(struct sl_sock_stats *s, void *arg), void *arg)
+{
+	for (uint32_t i = 0; i < max_socks; i++)
+		if (sl_load_acquire(&sl_stats->sock[i].used) == 1)
+			fn(&sl_stats->sock[i], arg);
+}
+
 struct sl_lane_stats *sl_stats_lane(uint32_t lane)
 {
 	struct sl_lane_stats *l;
@@ -336,7 +343,8 @@ struct sl_port_stats *sl_stats_port(uint32_t ifindex)
 	return &spill_port;
 }
 
-/* Each counter of a block becomes 0; what the block says about the object stays. */
+/* Each counter of a block becomes 0; what the block says about the object stays, and levels are no
+ * counts. */
 #define SL_STAT(block, name, unit, help) SL_ZERO_##block(name)
 #define SL_ZERO_sock(name)
 #define SL_ZERO_lane(name)
@@ -344,10 +352,8 @@ struct sl_port_stats *sl_stats_port(uint32_t ifindex)
 #define SL_ZERO_proc(name) sl_store(&sl_stats->name, 0);
 static void zero_proc(void)
 {
-	uint64_t frames_free = sl_stats->frames_free;
-
+#define SL_LEVEL(block, name, unit, help)
 #include "base/stats.def"
-	sl_store(&sl_stats->frames_free, frames_free); /* a level, not a count */
 }
 #undef SL_ZERO_proc
 #undef SL_ZERO_lane
@@ -355,6 +361,7 @@ static void zero_proc(void)
 #define SL_ZERO_lane(name) sl_store(&l->name, 0);
 static void zero_lane(struct sl_lane_stats *l)
 {
+#define SL_LEVEL(block, name, unit, help)
 #include "base/stats.def"
 }
 #undef SL_ZERO_lane
@@ -363,6 +370,7 @@ static void zero_lane(struct sl_lane_stats *l)
 #define SL_ZERO_port(name) sl_store(&p->name, 0);
 static void zero_port(struct sl_port_stats *p)
 {
+#define SL_LEVEL(block, name, unit, help)
 #include "base/stats.def"
 }
 #undef SL_ZERO_port
@@ -371,11 +379,8 @@ static void zero_port(struct sl_port_stats *p)
 #define SL_ZERO_sock(name) sl_store(&s->name, 0);
 static void zero_sock(struct sl_sock_stats *s)
 {
-	uint64_t pkts = s->rx_queue_pkts, bytes = s->rx_queue_bytes;
-
+#define SL_LEVEL(block, name, unit, help)
 #include "base/stats.def"
-	sl_store(&s->rx_queue_pkts, pkts); /* levels, not counts */
-	sl_store(&s->rx_queue_bytes, bytes);
 }
 #undef SL_ZERO_sock
 #undef SL_STAT

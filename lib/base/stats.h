@@ -9,7 +9,7 @@
 #include "base/base.h"
 
 #define SL_STATS_MAGIC   0x534c53544154u /* "SLSTAT" */
-#define SL_STATS_VERSION 1
+#define SL_STATS_VERSION 2
 #define SL_STATS_LANES   128
 #define SL_STATS_PORTS   32
 
@@ -35,6 +35,7 @@ struct sl_sock_stats {
 	uint32_t ngroups; /* multicast memberships, the first 8 listed */
 	uint32_t mc_loop;
 	struct sl_addr group[8];
+	char congestion[16]; /* TCP: the algorithm's name */
 #include "base/stats.def"
 };
 #undef SL_STAT_sock_
@@ -130,6 +131,8 @@ void sl_stats_child(void); /* after fork: private memory again */
 /* An entry for a socket; never NULL (a common spill-over entry when all are taken). */
 struct sl_sock_stats *sl_stats_sock_new(void);
 void sl_stats_sock_free(struct sl_sock_stats *s);
+/* Calls fn for each entry in use. */
+void sl_stats_sock_for_each(void (*fn)(struct sl_sock_stats *s, void *arg), void *arg);
 struct sl_lane_stats *sl_stats_lane(uint32_t lane);    /* never NULL */
 struct sl_port_stats *sl_stats_port(uint32_t ifindex); /* finds or makes; never NULL */
 /* Called by the keeper about once a second while it is awake, and at each of its wake-ups: does

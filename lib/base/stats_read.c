@@ -5,53 +5,49 @@
 #include <errno.h>
 #include <string.h>
 
-#define SL_STAT(block, name, unit, help) SL_DESC_##block(name, unit, help)
-#define SL_DESC(type, n, u, h)           {#n, u, h, offsetof(type, n), false},
-#define SL_DESC_lane(n, u, h)
-#define SL_DESC_port(n, u, h)
-#define SL_DESC_proc(n, u, h)
-#define SL_DESC_sock(n, u, h) SL_DESC(struct sl_sock_stats, n, u, h)
-static struct sl_stat_desc sock_descs[] = {
+#define SL_STAT(block, n, u, h) SL_DESC_##block(n, u, h, .level = false)
+#define SL_DESC(type, n, u, h, ...)                                                                \
+	{.name = #n, .unit = u, .help = h, .offset = offsetof(type, n), __VA_ARGS__},
+#define SL_DESC_lane(...)
+#define SL_DESC_port(...)
+#define SL_DESC_proc(...)
+#define SL_DESC_sock(...) SL_DESC(struct sl_sock_stats, __VA_ARGS__)
+static const struct sl_stat_desc sock_descs[] = {
+#define SL_LEVEL(block, n, u, h) SL_DESC_##block(n, u, h, .level = true)
+#define SL_PEAK                  SL_LEVEL
+#define SL_TCPI(n, u, h)         SL_DESC_sock(tcpi_##n, u, h, .level = true, .tcp = true)
 #include "base/stats.def"
 };
 #undef SL_DESC_sock
 #undef SL_DESC_lane
-#define SL_DESC_sock(n, u, h)
-#define SL_DESC_lane(n, u, h) SL_DESC(struct sl_lane_stats, n, u, h)
-static struct sl_stat_desc lane_descs[] = {
+#define SL_DESC_sock(...)
+#define SL_DESC_lane(...) SL_DESC(struct sl_lane_stats, __VA_ARGS__)
+static const struct sl_stat_desc lane_descs[] = {
+#define SL_LEVEL(block, n, u, h) SL_DESC_##block(n, u, h, .level = true)
 #include "base/stats.def"
 };
 #undef SL_DESC_lane
 #undef SL_DESC_port
-#define SL_DESC_lane(n, u, h)
-#define SL_DESC_port(n, u, h) SL_DESC(struct sl_port_stats, n, u, h)
-static struct sl_stat_desc port_descs[] = {
+#define SL_DESC_lane(...)
+#define SL_DESC_port(...) SL_DESC(struct sl_port_stats, __VA_ARGS__)
+static const struct sl_stat_desc port_descs[] = {
+#define SL_LEVEL(block, n, u, h) SL_DESC_##block(n, u, h, .level = true)
 #include "base/stats.def"
 };
 #undef SL_DESC_port
 #undef SL_DESC_proc
-#define SL_DESC_port(n, u, h)
-#define SL_DESC_proc(n, u, h) SL_DESC(struct sl_stats, n, u, h)
-static struct sl_stat_desc proc_descs[] = {
+#define SL_DESC_port(...)
+#define SL_DESC_proc(...) SL_DESC(struct sl_stats, __VA_ARGS__)
+static const struct sl_stat_desc proc_descs[] = {
+#define SL_LEVEL(block, n, u, h) SL_DESC_##block(n, u, h, .level = true)
 #include "base/stats.def"
 };
 #undef SL_STAT
 
-static const char *const levels[] = {"rx_queue_pkts", "rx_queue_bytes", "rx_queue_max_bytes",
-				     "frames_free"};
-
-static bool is_level(const char *name)
-{
-	for (unsigned i = 0; i < sl_array_len(levels); i++)
-		if (!strcmp(name, levels[i]))
-			return true;
-	return false;
-}
-
 const struct sl_stat_desc *sl_stat_descs(enum sl_stat_block block, unsigned *n)
 {
 	static const struct {
-		struct sl_stat_desc *descs;
+		const struct sl_stat_desc *descs;
 		unsigned n;
 	} blocks[SL_BLOCKS] = {
 		[SL_BLOCK_sock] = {sock_descs, sl_array_len(sock_descs)},
@@ -61,8 +57,6 @@ const struct sl_stat_desc *sl_stat_descs(enum sl_stat_block block, unsigned *n)
 	};
 
 	*n = blocks[block].n;
-	for (unsigned i = 0; i < *n; i++)
-		blocks[block].descs[i].level = is_level(blocks[block].descs[i].name);
 	return blocks[block].descs;
 }
 
@@ -123,8 +117,11 @@ int sl_stats_check(void *buf, size_t len, const char **why)
 		s->port[i].ifname[sizeof(s->port[i].ifname) - 1] = 0;
 		s->port[i].driver[sizeof(s->port[i].driver) - 1] = 0;
 	}
-	for (uint32_t i = 0; i < s->max_socks; i++)
-		s->sock[i].ngroups =
-			sl_min(s->sock[i].ngroups, (uint32_t)sl_array_len(s->sock[i].group));
+	for (uint32_t i = 0; i < s->max_socks; i++) {
+		struct sl_sock_stats *k = &s->sock[i];
+
+		k->ngroups = sl_min(k->ngroups, (uint32_t)sl_array_len(k->group));
+		k->congestion[sizeof(k->congestion) - 1] = 0;
+	}
 	return 0;
 }

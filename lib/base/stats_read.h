@@ -25,6 +25,7 @@ struct sl_stat_desc {
 	const char *name, *unit, *help;
 	uint32_t offset; /* in the block's struct */
 	bool level;      /* says how much there is now, or was at most; not a count of events */
+	bool tcp;        /* means something of a TCP socket only */
 };
 /* The counters of a block, in the order of stats.def. */
 enum sl_stat_block { SL_BLOCK_sock, SL_BLOCK_lane, SL_BLOCK_port, SL_BLOCK_proc, SL_BLOCKS };

@@ -177,11 +177,13 @@ static void serve_events(void)
 /* Lanes ---------------------------------------------------------------------------------------- */
 
 static uint32_t seen[SL_MAX_LANES]; /* turns, when we last looked */
+static bool not_shown;              /* something has moved since sl_tcp_stat() */
 
 struct look {
 	uint64_t now_us;
 	uint32_t busy; /* lanes that moved since the last look */
 	uint32_t pkts; /* that we had to take */
+	bool moved;    /* somebody's turn or ours changed something: to be shown */
 	uint32_t nfds;
 	struct pollfd *fds;
 	uint32_t max;
@@ -209,8 +211,10 @@ static void look_at(struct sl_lane *lane, void *arg)
 		l->busy++;
 		l->pkts += (uint32_t)got;
 	}
-	if (sl_lane_tcp_due(lane, l->now_us))
+	if (sl_lane_tcp_due(lane, l->now_us)) {
+		l->moved = true;
 		sl_lane_turn(lane);
+	}
 	seen[lane->id] = sl_load(&lane->turns);
 }
 
@@ -228,7 +232,9 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, ui
 {
 	uint64_t now = sl_now_ns(), until_us = UINT64_MAX, ns;
 
-	if (quiet && sl_tconn_reap()) /* some that are dead are kept for a while */
+	/* Some that are dead are kept for a while; and the last look at connections is to be
+	 * after the last that happened to them. */
+	if (quiet && (sl_tconn_reap() || not_shown))
 		until_us = (now + HOUSE_NS) / 1000;
 	if (!quiet)
 		until_us = (now + (l->pkts > BUSY_PKTS ? BUSY_NS : tick)) / 1000;
@@ -250,6 +256,8 @@ static void keep_house(uint64_t now, uint64_t *last_house)
 	sl_mcast_recheck();
 	sl_ports_check();
 	sl_tconn_reap();
+	sl_tcp_stat();
+	not_shown = false;
 	sl_stats->frames_free = sl_load(&sl_pool.nfree) + sl_load(&sl_pool.unborn);
 	sl_stats_serve();
 }
@@ -268,6 +276,7 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	sl_lane_for_each(look_at, &l);
 	if (l.busy)
 		*last_busy = now;
+	not_shown |= l.busy || l.moved;
 	keep_house(now, last_house);
 	quiet = now - *last_busy > QUIET_NS || tick == 0;
 	fds[l.nfds++] = (struct pollfd){.fd = epfd, .events = POLLIN};

@@ -388,10 +388,12 @@ static void end(struct sl_sock *sk, int fd, bool shared)
 	if (sk->proto == IPPROTO_TCP && shared && sk->state == SL_STATE_OFFLOADED)
 		to_kernel(sk, SL_REASON_FORKED, false);
 	if (sk->state != SL_STATE_KERNEL) {
-		if (sk->proto == IPPROTO_TCP)
+		if (sk->proto == IPPROTO_TCP) {
+			sl_tcp_sock_stat(sk);
 			sl_tcp_sock_close(sk, fd);
-		else
+		} else {
 			stop_claims(sk);
+		}
 		/* A child that has it still reads what came for it. */
 		if (shared)
 			take_late(sk, true);
@@ -417,6 +419,7 @@ static void drop_fd(struct sl_sock *sk, int fd)
 		sk->nfds--;
 		if (sk->fd == fd) {
 			sl_store(&sk->fd, other_fd(sk, fd));
+			sk->stats->fd = sk->fd;
 			if (shared && is_watched(sk))
 				sl_keeper_watch(sk);
 		}

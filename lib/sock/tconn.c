@@ -27,7 +27,6 @@
 #define HAND_BACK_NS 5000000000ull
 
 struct sl_lock sl_tconn_ctl;
-uint64_t sl_tcp_counts[SL_TCPC_COUNT];
 
 static struct sl_lock slab_lock; /* a leaf; protects what follows */
 static struct sl_tconn *slab;

@@ -77,7 +77,6 @@ struct sl_claim_req sl_tconn_flow_req(const struct sl_leg *leg, const struct sl_
 /* Calls fn for each connection in use, with no lock held. */
 void sl_tconn_for_each(void (*fn)(struct sl_tconn *c, void *arg), void *arg);
 int sl_tconn_take_error(struct sl_tconn *c); /* c->error, once. Lane held. */
-extern uint64_t sl_tcp_counts[SL_TCPC_COUNT];
 
 /* tcp_repair.c: the connection goes on in the kernel, on the shadow; sk->slow held, no lane. 0:
  * sk->conn is NULL then. -errno: it could not be moved and is what it was. */
@@ -161,6 +160,10 @@ void sl_tcp_opt_listener(struct sl_sock *sk, struct sl_tlisten *l);
 /* A child's options are its listener's. */
 void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from);
 int sl_tcp_sock_ioctl(struct sl_sock *sk, unsigned long request, void *arg); /* -EREMOTE */
+
+/* tcp_stat.c: for `sluice stat`; no lane held */
+void sl_tcp_sock_stat(struct sl_sock *sk);
+void sl_tcp_stat(void); /* all sockets that are shown, and the lanes. The keeper's */
 
 /* tcp_wait.c */
 /* Calls attempt (no lane held) until it says something else than -EAGAIN, turning the lane, then

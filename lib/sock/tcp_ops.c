@@ -311,12 +311,17 @@ static void op_accept_ready(struct sl_tcp_listener *l)
 		sl_sock_notify(lsn->sk, EPOLLIN | EPOLLRDNORM);
 }
 
-/* Written by whoever holds a lane: a count may get lost, as of the other counters. */
+/* They stand in a row, in the order of their ids: both are made from stats.def. */
 static void op_count(struct sl_tcp_host *h, unsigned id, uint32_t n)
 {
-	if (id < SL_TCPC_COUNT)
-		sl_store(&sl_tcp_counts[id], sl_load(&sl_tcp_counts[id]) + n);
+	struct sl_lane_stats *s = ((struct sl_lane *)h->owner)->stats;
+	uint64_t *first = &s->TcpActiveOpens;
+
+	first[id] += n;
 }
+_Static_assert(offsetof(struct sl_lane_stats, tcp_no_frames) ==
+		       offsetof(struct sl_lane_stats, TcpActiveOpens) + SL_TCPC_NO_FRAMES * 8,
+	       "the counts of TCP stand in a row");
 
 static const struct sl_tcp_ops ops = {
 	.send = op_send,

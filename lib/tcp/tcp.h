@@ -107,42 +107,16 @@ struct sl_tcp_ops {
 	void (*accept_ready)(struct sl_tcp_listener *l);
 	/* MSS that the route to c allows (device MTU less IP and TCP header), without options. */
 	uint16_t (*route_mss)(struct sl_tcp_host *h, const struct sl_tcp_key *key);
-	/* SLUICE counters live with the caller: adds n to counter id (enum sl_tcp_count). */
+	/* Counters live with the caller: adds n to counter id (enum sl_tcp_count). */
 	void (*count)(struct sl_tcp_host *h, unsigned id, uint32_t n);
 };
 
-/* Named as in /proc/net/netstat where Linux has the like. */
+/* What is counted: the list is in stats.def. */
 enum sl_tcp_count {
-	SL_TCPC_ACTIVE_OPENS,
-	SL_TCPC_PASSIVE_OPENS,
-	SL_TCPC_ATTEMPT_FAILS,
-	SL_TCPC_ESTAB_RESETS,
-	SL_TCPC_IN_SEGS,
-	SL_TCPC_OUT_SEGS,
-	SL_TCPC_RETRANS_SEGS,
-	SL_TCPC_OUT_RSTS,
-	SL_TCPC_IN_ERRS,
-	SL_TCPC_RTO,
-	SL_TCPC_TLP,
-	SL_TCPC_FAST_RECOVERY,
-	SL_TCPC_SPURIOUS,
-	SL_TCPC_DSACK_RECV,
-	SL_TCPC_PAWS,
-	SL_TCPC_CHALLENGE_ACK,
-	SL_TCPC_OFO_QUEUE,
-	SL_TCPC_RCV_PRUNED, /* no room in the receive buffer: dropped */
-	SL_TCPC_SYN_COOKIES_SENT,
-	SL_TCPC_SYN_COOKIES_RECV,
-	SL_TCPC_SYN_COOKIES_FAILED,
-	SL_TCPC_LISTEN_OVERFLOWS,
-	SL_TCPC_LISTEN_DROPS,
-	SL_TCPC_TW,
-	SL_TCPC_TW_REUSED,
-	SL_TCPC_ABORT_ON_DATA,
-	SL_TCPC_ABORT_ON_TIMEOUT,
-	SL_TCPC_KEEPALIVE,
-	SL_TCPC_COALESCED,
-	SL_TCPC_NO_FRAMES,
+#define SL_STAT(block, name, unit, help)
+#define SL_TCP(id, name, unit, help) SL_TCPC_##id,
+#include "base/stats.def"
+#undef SL_STAT
 	SL_TCPC_COUNT
 };
 

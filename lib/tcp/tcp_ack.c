@@ -212,10 +212,12 @@ static uint32_t acceptable_seq(const struct sl_tcp *c)
 /* A segment without data; false: no room. */
 static bool send_bare(struct sl_tcp *c, const struct sl_tcp_seg *seg)
 {
+	bool again = seg->flags & SL_TCP_SYN && c->retries;
+
 	if (!c->host->ops->send(c, seg, SL_NO_FRAME, 0, 0))
 		return false;
 	c->segs_out++;
-	tcp_count(c->host, SL_TCPC_OUT_SEGS, 1);
+	tcp_count(c->host, again ? SL_TCPC_RETRANS_SEGS : SL_TCPC_OUT_SEGS, 1);
 	return true;
 }
 

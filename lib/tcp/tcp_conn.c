@@ -147,6 +147,8 @@ void sl_tcp_done(struct sl_tcp *c, int err)
 
 	if (c->state == SL_TCP_SYN_SENT || c->state == SL_TCP_SYN_RCVD)
 		tcp_count(c->host, SL_TCPC_ATTEMPT_FAILS, 1);
+	else if (c->state == SL_TCP_ESTABLISHED || c->state == SL_TCP_CLOSE_WAIT)
+		tcp_count(c->host, SL_TCPC_ESTAB_RESETS, 1); /* by either side (RFC 4022) */
 	sl_tcp_set_state(c, SL_TCP_CLOSED);
 	unhook(c);
 	if (c->orphan)
@@ -344,8 +346,7 @@ static void close_now(struct sl_tcp *c, int linger_ms)
 {
 	if (c->state != SL_TCP_CLOSED && (linger_ms == 0 || c->rx_bytes)) {
 		/* RFC 2525 2.17: the peer must learn that its data were not read. */
-		if (linger_ms != 0)
-			tcp_count(c->host, SL_TCPC_ABORT_ON_DATA, 1);
+		tcp_count(c->host, linger_ms ? SL_TCPC_ABORT_ON_CLOSE : SL_TCPC_ABORT_ON_DATA, 1);
 		sl_tcp_abort(c, 0);
 		return;
 	}

@@ -123,6 +123,13 @@ static bool is_in_window(const struct sl_tcp *c, const struct arrival *a)
 	return sl_seq_ge(end, c->rcv_wup) && sl_seq_le(a->seq, window_end(c));
 }
 
+/* RFC 5961 4.2 */
+static void challenge_syn(struct sl_tcp *c)
+{
+	tcp_count(c->host, SL_TCPC_IN_ERRS, 1);
+	sl_tcp_challenge_ack(c);
+}
+
 static bool check_sequence(struct sl_tcp *c, struct arrival *a)
 {
 	bool paws = is_paws_violated(c, a);
@@ -134,7 +141,7 @@ static bool check_sequence(struct sl_tcp *c, struct arrival *a)
 	if (a->seg->flags & SL_TCP_RST)
 		return false;
 	if (a->seg->flags & SL_TCP_SYN)
-		sl_tcp_challenge_ack(c); /* RFC 5961 4.2: whatever its number */
+		challenge_syn(c); /* whatever its number */
 	else if (a->len || a->fin || !is_answer_limited(c))
 		ack_again(c, a->seq, a->seq + a->len);
 	return false;
@@ -163,8 +170,6 @@ static bool check_rst(struct sl_tcp *c, struct arrival *a)
 		sl_tcp_challenge_ack(c);
 		return false;
 	}
-	if (c->state == SL_TCP_ESTABLISHED || c->state == SL_TCP_CLOSE_WAIT)
-		tcp_count(c->host, SL_TCPC_ESTAB_RESETS, 1);
 	sl_tcp_done(c, reset_error(c));
 	return false;
 }
@@ -185,7 +190,7 @@ static bool check_syn(struct sl_tcp *c, struct arrival *a)
 	if (c->state == SL_TCP_SYN_RCVD && a->seq == c->irs && !is_answer_limited(c))
 		sl_tcp_send_syn(c);
 	else
-		sl_tcp_challenge_ack(c); /* RFC 5961 4.2 */
+		challenge_syn(c);
 	return false;
 }
 

@@ -179,7 +179,7 @@ static void enter_recovery(struct sl_tcp *c, bool ece)
 	}
 	c->high_seq = c->snd_nxt;
 	c->ca = SL_CA_RECOVERY;
-	tcp_count(c->host, SL_TCPC_FAST_RECOVERY, 1);
+	tcp_count(c->host, c->sack_ok ? SL_TCPC_FAST_RECOVERY : SL_TCPC_RENO_RECOVERY, 1);
 }
 
 void sl_tcp_loss_on_ece(struct sl_tcp *c)

@@ -84,15 +84,14 @@ static void fill_ecn(struct sl_tcp *c, struct sl_tcp_seg *seg)
 static void count_sent(struct sl_tcp *c, const struct sl_txseg *s, bool again)
 {
 	c->segs_out++;
-	tcp_count(c->host, SL_TCPC_OUT_SEGS, 1);
 	if (s->len)
 		c->data_segs_out++;
 	c->bytes_sent += s->len;
+	tcp_count(c->host, again ? SL_TCPC_RETRANS_SEGS : SL_TCPC_OUT_SEGS, 1);
 	if (!again)
 		return;
 	c->total_retrans++;
 	c->bytes_retrans += s->len;
-	tcp_count(c->host, SL_TCPC_RETRANS_SEGS, 1);
 }
 
 /* Answers quickly: a conversation, whose data carry the ACKs. */

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# What `sluice stat` says of TCP: counts as the kernel's SNMP counters, connections as ss -ti.
+. "$(dirname "$0")/lib_tcp.sh"
+export TOOL=$BUILD/sluice
+[ -x "$TOOL" ] || skip "the tools are not built"
+need ss
+net_up
+b sysctl -qw net.ipv4.tcp_congestion_control=reno
+export SLUICE_STATS_SHMEM_DIR=$TMP DEVICE=$DEV_B
+tcp_differ stat ""
+done_testing
