@@ -136,7 +136,7 @@ int sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
 
 ssize_t sendfile(int out, int in, off_t *off, size_t len)
 {
-	if (ours_point(out))
+	if (ours_point(out) || ours_point(in))
 		return done(lib.sendfile(out, in, off, len));
 	return REAL(sendfile)(out, in, off, len);
 }

@@ -101,7 +101,9 @@ struct sl_sock {
 	int32_t linger_ms; /* SO_LINGER; -1: off */
 	int32_t error;     /* positive errno that a dissolved connection has left; taken once */
 	uint8_t phase;     /* enum sl_sock_phase */
+	uint8_t shut;      /* shutdown(2) of it unconnected: RCV_SHUTDOWN 1, SEND_SHUTDOWN 2 */
 	bool inq;          /* TCP_INQ */
+	bool named;        /* connect(2) has bound it, not the program */
 
 	/* receive */
 	struct sl_udp udp;

@@ -154,6 +154,8 @@ ssize_t sl_tcp_sock_recv(struct sl_sock *sk, int fd, const struct iovec *iov, si
 bool sl_tcp_opt_track(struct sl_sock *sk, int level, int name);
 /* The answer is ours: 0 or -errno; -EREMOTE: the kernel's. */
 int sl_tcp_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t *len);
+/* IPV6_V6ONLY as the program has it, before names are given. sk->slow held. */
+void sl_tcp_opt_read_v6only(struct sl_sock *sk);
 /* What was set before there was a connection. Lane held. */
 void sl_tcp_opt_apply(struct sl_sock *sk, struct sl_tconn *c);
 void sl_tcp_opt_listener(struct sl_sock *sk, struct sl_tlisten *l);

@@ -123,6 +123,8 @@ static int open_conn(struct sl_sock *sk, struct sl_tconn *c, const struct goal *
 		sl_store(&sk->state, SL_STATE_OFFLOADED);
 		sk->phase = SL_CONNECTING;
 		sl_store(&sk->error, 0);
+		c->tcp.rx_shut = sk->shut & 1;
+		c->tcp.tx_shut = sk->shut & 2;
 	} else {
 		sl_tcp_fini(&c->tcp);
 	}
@@ -200,12 +202,24 @@ static ssize_t is_open(void *arg)
 	return r;
 }
 
+/* What was shut before there was a connection is open again: tcp_disconnect(). */
+static void open_again(struct sl_sock *sk)
+{
+	struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
+
+	if (!sk->shut)
+		return;
+	sk->shut = 0;
+	(void)sl_sys_connect(sk->fd, &nowhere, sizeof(nowhere));
+}
+
 /* The connection has come to its end: the socket can be used once more. err: for the next call.
  * Lane held. */
 static void forget_conn(struct sl_sock *sk, int err)
 {
 	struct sl_tconn *c = sk->conn;
 
+	open_again(sk);
 	sl_store(&sk->error, err);
 	sl_store_release(&sk->conn, NULL);
 	sk->phase = SL_UNCONNECTED;
@@ -277,6 +291,8 @@ static int disconnect(struct sl_sock *sk)
 			forget_conn(sk, err);
 			sl_lane_tcp_done(lane);
 			sl_sock_notify(sk, 0);
+		} else {
+			open_again(sk);
 		}
 		sl_lane_unlock(lane);
 	}
@@ -299,6 +315,7 @@ static int connect_new(struct sl_sock *sk, const struct sockaddr *addr, socklen_
 	    (sk->family == AF_INET && addr->sa_family != AF_INET) ||
 	    (sk->family == AF_INET6 && addr->sa_family != AF_INET6))
 		return -EREMOTE;
+	sl_tcp_opt_read_v6only(sk);
 	*reason = find_way(sk, &dst, port, scope, &g);
 	if (*reason != SL_REASON_NONE)
 		return -EREMOTE;
@@ -391,10 +408,15 @@ int sl_tcp_sock_shutdown(struct sl_sock *sk, int fd, int how)
 	}
 	if (err != -EREMOTE)
 		return err;
-	/* A listener stops listening. */
+	/* A listener stops listening; what is not connected is shut nevertheless. */
 	err = sl_sysi(SYS_shutdown, fd, how);
 	if (err == 0 && sk->lsn && how != SHUT_WR)
 		sl_sock_kernel(sk, SL_REASON_RUNTIME);
+	if (err == -ENOTCONN && sl_sock_lock(sk, &lane)) {
+		sk->shut |= (uint8_t)(how + 1);
+		sl_sock_notify(sk, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLHUP);
+		sl_lane_unlock(lane);
+	}
 	return err;
 }
 

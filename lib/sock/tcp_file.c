@@ -3,6 +3,7 @@
  * its pages into our frames. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -62,31 +63,6 @@ static ssize_t send_range(struct sl_sock *sk, int out, int in, int64_t pos, size
 			break;
 	}
 	return (ssize_t)done;
-}
-
-SL_API
-ssize_t sl_sendfile(int out, int in, off_t *off, size_t len)
-{
-	struct sl_sock *sk = stream(out);
-	int64_t pos = off ? *off : sl_sys(SYS_lseek, in, 0, SEEK_CUR);
-	int saved = errno;
-	uint8_t *buf;
-	ssize_t n;
-
-	if (!sk || pos < 0 || !(buf = malloc(CHUNK))) {
-		if (sk)
-			sl_hand_back(out);
-		errno = saved;
-		return sl_sys_cancel(SYS_sendfile, out, in, off, len);
-	}
-	n = send_range(sk, out, in, pos, sl_min(len, (size_t)0x7ffff000), buf);
-	free(buf);
-	errno = saved;
-	if (n > 0 && off)
-		*off = pos + n;
-	else if (n > 0)
-		sl_sys(SYS_lseek, in, pos + n, SEEK_SET);
-	return n;
 }
 
 /* Room in the send queue, waiting for it unless that is not wanted. */
@@ -171,30 +147,61 @@ static ssize_t pipe_to_stream(int in, struct sl_sock *sk, int out, size_t len, u
 	return (ssize_t)done;
 }
 
-static ssize_t write_pipe(int out, const uint8_t *buf, size_t n, bool nowait)
+/* wait_for_space() of splice.c: 0, or -errno. SIGPIPE is the write's to send. */
+static ssize_t wait_pipe(int out, bool nowait)
 {
-	struct iovec iov = {(void *)buf, n};
-	ssize_t r;
+	struct pollfd p = {.fd = out, .events = POLLOUT};
+	struct timespec zero = {0, 0};
+	int n = sl_sys_ppoll_cancel(&p, 1, nowait ? &zero : NULL, NULL);
 
-	if (nowait) {
-		r = sl_sys(SYS_pwritev2, out, &iov, 1, -1, -1, RWF_NOWAIT);
-		if (r != -EOPNOTSUPP)
-			return r;
-	}
-	return sl_sys_cancel(SYS_write, out, buf, n);
+	return n < 0 ? n : n == 0 ? -EAGAIN : 0;
 }
 
-/* What the pipe has taken leaves our queue only then. */
-static ssize_t stream_to_pipe(struct sl_sock *sk, int in, int out, size_t len, unsigned flags,
+/* As much as fits: a reader may be this very thread, afterwards. */
+static ssize_t write_pipe(int out, const uint8_t *buf, size_t n)
+{
+	struct iovec iov = {(void *)buf, n};
+	ssize_t r = sl_sys(SYS_pwritev2, out, &iov, 1, -1, -1, RWF_NOWAIT);
+
+	/* A page fits, or the pipe would not have been writable. */
+	if (r == -EOPNOTSUPP)
+		r = sl_sys_cancel(SYS_write, out, buf, sl_min(n, (size_t)PIPE_BUF));
+	return r;
+}
+
+static bool is_at_mark(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+	bool r = false;
+
+	if (!sl_sock_lock(sk, &lane))
+		return false;
+	if (sk->conn)
+		r = sk->conn->tcp.rx_bytes && !sl_tcp_inq(&sk->conn->tcp);
+	sl_lane_unlock(lane);
+	return r;
+}
+
+/* tcp_splice_read(): waits as the socket does, for room in the pipe as the flags say. What the pipe
+ * has taken leaves our queue only then. */
+static ssize_t stream_to_pipe(struct sl_sock *sk, int in, int out, size_t len, bool nowait,
 			      uint8_t *buf)
 {
 	struct iovec iov = {buf, sl_min(len, (size_t)CHUNK)};
-	bool nowait = flags & SPLICE_F_NONBLOCK;
-	ssize_t n = sl_tcp_sock_recv(sk, in, &iov, 1, NULL, MSG_PEEK | (nowait ? MSG_DONTWAIT : 0));
+	ssize_t n;
 
-	if (n <= 0)
-		return n;
-	n = write_pipe(out, buf, (size_t)n, nowait);
+	nowait |= (sl_sys_fcntl(out, F_GETFL, 0) & O_NONBLOCK) != 0;
+	do {
+		n = wait_pipe(out, nowait);
+		if (n < 0)
+			return n;
+		if (is_at_mark(sk)) /* which it does not pass */
+			return sk->nonblock ? -EAGAIN : 0;
+		n = sl_tcp_sock_recv(sk, in, &iov, 1, NULL, MSG_PEEK);
+		if (n <= 0)
+			return n;
+		n = write_pipe(out, buf, (size_t)n);
+	} while (n == -EAGAIN && !nowait); /* another thread has filled it meanwhile */
 	if (n <= 0)
 		return n;
 	iov.iov_len = (size_t)n;
@@ -202,26 +209,94 @@ static ssize_t stream_to_pipe(struct sl_sock *sk, int in, int out, size_t len, u
 	return n;
 }
 
-SL_API
-ssize_t sl_splice(int in, off_t *in_off, int out, off_t *out_off, size_t len, unsigned flags)
+static bool is_pipe(int fd)
 {
-	struct sl_sock *from = in_off || sl_fd_sock(out) ? NULL : sl_tcp_sock(in);
-	struct sl_sock *to = out_off || sl_fd_sock(in) ? NULL : sl_tcp_sock(out);
+	struct stat st;
+
+	return sl_sys(SYS_fstat, fd, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
+/* sendfile(2) from a connection: to a pipe only, and without a position; else the kernel says what
+ * is wrong. */
+static ssize_t sendfile_from(struct sl_sock *sk, int out, int in, off_t *off, size_t len)
+{
 	int saved = errno;
 	uint8_t *buf = NULL;
 	ssize_t n;
 
-	if ((from && sl_load(&from->conn)) || (to && sl_load(&to->conn)))
+	if (!off && len && is_pipe(out))
 		buf = malloc(CHUNK);
-	if (!buf) {
-		if (sl_fd_sock(in))
-			sl_hand_back(in);
-		if (sl_fd_sock(out))
+	errno = saved;
+	if (!buf)
+		return sl_sys_cancel(SYS_sendfile, out, in, off, len);
+	n = stream_to_pipe(sk, in, out, len, false, buf);
+	free(buf);
+	errno = saved;
+	return n;
+}
+
+SL_API
+ssize_t sl_sendfile(int out, int in, off_t *off, size_t len)
+{
+	struct sl_sock *from = sl_tcp_sock(in), *sk;
+	int64_t pos = off ? *off : sl_sys(SYS_lseek, in, 0, SEEK_CUR);
+	int saved = errno;
+	uint8_t *buf;
+	ssize_t n;
+
+	if (from && sl_load(&from->conn))
+		return sendfile_from(from, out, in, off, len);
+	sk = stream(out);
+	if (!sk || pos < 0 || !(buf = malloc(CHUNK))) {
+		if (sk)
 			sl_hand_back(out);
 		errno = saved;
-		return sl_sys_cancel(SYS_splice, in, in_off, out, out_off, len, flags);
+		return sl_sys_cancel(SYS_sendfile, out, in, off, len);
 	}
-	n = from ? stream_to_pipe(from, in, out, len, flags, buf)
+	n = send_range(sk, out, in, pos, sl_min(len, (size_t)0x7ffff000), buf);
+	free(buf);
+	errno = saved;
+	if (n > 0 && off)
+		*off = pos + n;
+	else if (n > 0)
+		sl_sys(SYS_lseek, in, pos + n, SEEK_SET);
+	return n;
+}
+
+/* The connection of ours behind the descriptor, the other end being a pipe. */
+static struct sl_sock *to_splice(int fd, const off_t *off, int pipe)
+{
+	struct sl_sock *sk = off ? NULL : sl_tcp_sock(fd);
+
+	return sk && sl_load(&sk->conn) && is_pipe(pipe) ? sk : NULL;
+}
+
+/* Datagram sockets are not for us to splice; of what cannot be spliced the kernel says so. */
+static ssize_t splice_kernel(int in, off_t *in_off, int out, off_t *out_off, size_t len,
+			     unsigned flags, bool ours)
+{
+	if (ours || (len && sl_fd_sock(in) && !sl_tcp_sock(in)))
+		sl_hand_back(in);
+	if (ours || (len && sl_fd_sock(out) && !sl_tcp_sock(out)))
+		sl_hand_back(out);
+	return sl_sys_cancel(SYS_splice, in, in_off, out, out_off, len, flags);
+}
+
+SL_API
+ssize_t sl_splice(int in, off_t *in_off, int out, off_t *out_off, size_t len, unsigned flags)
+{
+	struct sl_sock *from = len ? to_splice(in, in_off, out) : NULL;
+	struct sl_sock *to = len && !from ? to_splice(out, out_off, in) : NULL;
+	int saved = errno;
+	uint8_t *buf = NULL;
+	ssize_t n;
+
+	if (from || to)
+		buf = malloc(CHUNK);
+	errno = saved;
+	if (!buf)
+		return splice_kernel(in, in_off, out, out_off, len, flags, from || to);
+	n = from ? stream_to_pipe(from, in, out, len, flags & SPLICE_F_NONBLOCK, buf)
 		 : pipe_to_stream(in, to, out, len, flags, buf);
 	free(buf);
 	errno = saved;

@@ -188,6 +188,7 @@ static enum sl_reason prepare(struct sl_sock *sk, int backlog)
 		return SL_REASON_RUNTIME;
 	if (sl_addr_is_loopback(&sk->local))
 		return SL_REASON_LOCAL;
+	sl_tcp_opt_read_v6only(sk);
 	if (!sl_sock_take_lane(sk, sk->bound_if) || !sl_lane_tcp(sk->lane))
 		return SL_REASON_MEMORY;
 	l = new_listener(sk);
@@ -336,6 +337,7 @@ static void adopt(struct acc *a, struct sl_lane *lane, struct sl_tcp *t)
 	struct sl_tconn *c = sl_tconn_of(t);
 	struct sl_sock *sk = a->child;
 
+	sk->v6only = a->sk->v6only;
 	sk->tos = a->sk->tos;
 	sk->ttl = a->sk->ttl;
 	sk->mark = a->sk->mark;

@@ -306,6 +306,13 @@ bool sl_tcp_opt_track(struct sl_sock *sk, int level, int name)
 /* Later -----------------------------------------------------------------------------------------
  */
 
+/* bind(2) to an address sets it, and we have to, for connect(2). */
+void sl_tcp_opt_read_v6only(struct sl_sock *sk)
+{
+	if (sk->family == AF_INET6 && !sk->named)
+		sk->v6only = sl_sock_get_int(sk, IPPROTO_IPV6, IPV6_V6ONLY) != 0;
+}
+
 void sl_tcp_opt_apply(struct sl_sock *sk, struct sl_tconn *c)
 {
 	c->tcp.tos = sk->tos;
@@ -451,6 +458,9 @@ int sl_tcp_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t
 
 	if (level == SOL_SOCKET && name == SO_ERROR && sl_load(&sk->error))
 		return put_int(val, len, sl_tcp_sock_error(sk));
+	if (level == IPPROTO_IPV6 && name == IPV6_V6ONLY && sk->family == AF_INET6 &&
+	    (sk->named || sl_load(&sk->conn)))
+		return put_int(val, len, sk->v6only);
 	if (!sl_load(&sk->conn) || !sl_sock_lock(sk, &lane))
 		return -EREMOTE;
 	if (sk->conn) {
@@ -477,7 +487,7 @@ int sl_tcp_sock_ioctl(struct sl_sock *sk, unsigned long request, void *arg)
 	if (sk->conn) {
 		const struct sl_tcp *t = &sk->conn->tcp;
 
-		v = request == FIONREAD     ? (int)sl_tcp_readable(t)
+		v = request == FIONREAD     ? (int)sl_tcp_inq(t)
 		    : request == SIOCOUTQ   ? (int)sl_tcp_unacked(t)
 		    : request == SIOCATMARK ? sl_tcp_at_mark(t)
 					    : (int)sl_tcp_unsent(t);

@@ -80,6 +80,7 @@ int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif
 		err = bind_to(sk, key, 0, oif);
 	if (err == 0)
 		err = sl_sock_read_names(sk);
+	sk->named = err == 0;
 	key->lport = sk->local_port;
 	return err < 0 ? err : key->lport ? 0 : -EADDRNOTAVAIL;
 }

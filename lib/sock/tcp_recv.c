@@ -73,6 +73,13 @@ static ssize_t no_more(struct rx *x, struct sl_tconn *c)
 	return t->rx_shut || t->state == SL_TCP_CLOSED ? 0 : -EAGAIN;
 }
 
+/* The urgent byte alone is in the queue: no byte to be read, but recv() passes it over. */
+static bool passes_mark(const struct rx *x, const struct sl_tcp *t)
+{
+	return sl_unlikely(t->urg_in) && !t->oobinline && t->rx_bytes && x->len &&
+	       !(x->flags & MSG_PEEK) && sl_tcp_at_mark(t);
+}
+
 /* 0: the call is over, x->done bytes. */
 static ssize_t read_locked(struct rx *x, struct sl_lane *lane)
 {
@@ -87,7 +94,7 @@ static ssize_t read_locked(struct rx *x, struct sl_lane *lane)
 	if (sl_unlikely(sl_tconn_is_connecting(c)))
 		return t->rx_shut ? 0 : -EAGAIN;
 	readable = sl_tcp_readable(t);
-	if (readable > (x->flags & MSG_PEEK ? x->done : 0)) {
+	if (readable > (x->flags & MSG_PEEK ? x->done : 0) || passes_mark(x, t)) {
 		if (sl_unlikely(x->bad))
 			return -EFAULT;
 		sl_lane_tcp_begin(lane);
@@ -96,9 +103,11 @@ static ssize_t read_locked(struct rx *x, struct sl_lane *lane)
 		x->done += (size_t)n;
 		if (!(x->flags & MSG_PEEK))
 			x->sk->stats->rx_bytes += (uint64_t)n;
-		x->inq = sl_tcp_readable(t);
+		x->inq = t->rx_bytes + t->fin_rcvd; /* tcp_inq_hint() */
 		if (sl_likely(x->done >= x->target) || !x->len || (n && sl_tcp_at_mark(t)))
 			return 0;
+	} else {
+		x->inq = t->fin_rcvd;
 	}
 	return no_more(x, c);
 }
@@ -154,21 +163,27 @@ static ssize_t recv_urgent(struct rx *x, struct msghdr *msg)
 	return r == 0 ? (ssize_t)x->done : r == -EDEADLK ? -EAGAIN : r;
 }
 
-/* TCP_INQ: how much is left. */
+/* TCP_INQ: how much is left. What does not fit is cut, as by put_cmsg(). */
 static void put_inq(const struct rx *x, struct msghdr *msg)
 {
-	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+	size_t room = msg->msg_control ? msg->msg_controllen : 0;
+	struct cmsghdr h = {
+		.cmsg_level = IPPROTO_TCP,
+		.cmsg_type = TCP_CM_INQ,
+		.cmsg_len = sl_min(room, CMSG_LEN(sizeof(int))),
+	};
 	int inq = (int)x->inq;
 
-	if (!x->sk->inq || !c || msg->msg_controllen < CMSG_SPACE(sizeof(inq))) {
-		msg->msg_controllen = 0;
+	msg->msg_controllen = 0;
+	if (!x->sk->inq)
 		return;
-	}
-	c->cmsg_level = IPPROTO_TCP;
-	c->cmsg_type = TCP_CM_INQ;
-	c->cmsg_len = CMSG_LEN(sizeof(inq));
-	memcpy(CMSG_DATA(c), &inq, sizeof(inq));
-	msg->msg_controllen = CMSG_SPACE(sizeof(inq));
+	if (room < CMSG_LEN(sizeof(inq)))
+		msg->msg_flags |= MSG_CTRUNC;
+	if (room < sizeof(h))
+		return;
+	memcpy(msg->msg_control, &h, sizeof(h));
+	memcpy((char *)msg->msg_control + CMSG_LEN(0), &inq, h.cmsg_len - CMSG_LEN(0));
+	msg->msg_controllen = sl_min(room, CMSG_SPACE(sizeof(inq)));
 }
 
 static ssize_t kernel_call(int fd, const struct rx *x, struct msghdr *msg)

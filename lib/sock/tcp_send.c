@@ -30,7 +30,7 @@ static ssize_t write_locked(struct tx *x, struct sl_lane *lane)
 		return x->sk->lsn ? -EPIPE : -EREMOTE;
 	if (sl_unlikely(sl_tconn_is_connecting(c))) {
 		c->tcp.want_out = true;
-		return c->tcp.tx_shut ? -EPIPE : -EAGAIN;
+		return -EAGAIN; /* even if it was shut: sk_stream_wait_connect() */
 	}
 	/* What was taken is told first, the error with the next call. */
 	if (sl_unlikely(x->done && (c->tcp.error || c->tcp.tx_shut)))

@@ -181,9 +181,9 @@ static uint32_t listener_ready(const struct sl_sock *sk, const struct sl_tlisten
 
 static uint32_t stream_ready(const struct sl_sock *sk, const struct sl_tcp *t)
 {
-	uint32_t ev = 0, readable = sl_tcp_readable(t);
+	uint32_t ev = 0;
 
-	if (readable >= sl_max(sk->rcvlowat, 1u))
+	if (sl_tcp_is_readable(t, sk->rcvlowat))
 		ev |= EPOLLIN | EPOLLRDNORM;
 	if (t->tx_shut || sl_tcp_write_room(t))
 		ev |= EPOLLOUT | EPOLLWRNORM;
@@ -204,7 +204,8 @@ uint32_t sl_tcp_sock_ready(const struct sl_sock *sk)
 	if (l)
 		return listener_ready(sk, l);
 	if (!c)
-		return EPOLLOUT | EPOLLWRNORM | EPOLLHUP | (sl_load(&sk->error) ? EPOLLERR : 0);
+		return EPOLLOUT | EPOLLWRNORM | EPOLLHUP | (sl_load(&sk->error) ? EPOLLERR : 0) |
+		       (sk->shut & 1 ? EPOLLIN | EPOLLRDNORM | EPOLLRDHUP : 0);
 	t = &c->tcp;
 	state = sl_load(&t->state);
 	rx_over = t->rx_shut || t->fin_rcvd;

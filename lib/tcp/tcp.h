@@ -232,9 +232,11 @@ long sl_tcp_read(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t pee
 int sl_tcp_read_oob(struct sl_tcp *c, uint8_t *b, bool peek);
 bool sl_tcp_at_mark(const struct sl_tcp *c);
 bool sl_tcp_at_eof(const struct sl_tcp *c);       /* everything was read, and FIN or an end came */
-uint32_t sl_tcp_readable(const struct sl_tcp *c); /* bytes that can be read now (FIONREAD) */
-uint32_t sl_tcp_unsent(const struct sl_tcp *c);   /* SIOCOUTQNSD */
-uint32_t sl_tcp_unacked(const struct sl_tcp *c);  /* SIOCOUTQ: written, not acknowledged */
+uint32_t sl_tcp_readable(const struct sl_tcp *c); /* bytes that can be read now */
+uint32_t sl_tcp_inq(const struct sl_tcp *c);      /* FIONREAD */
+bool sl_tcp_is_readable(const struct sl_tcp *c, uint32_t lowat); /* as poll(2) sees it */
+uint32_t sl_tcp_unsent(const struct sl_tcp *c);                  /* SIOCOUTQNSD */
+uint32_t sl_tcp_unacked(const struct sl_tcp *c); /* SIOCOUTQ: written, not acknowledged */
 uint32_t
 sl_tcp_write_room(const struct sl_tcp *c); /* bytes; 0: full. Writable as sk_stream_is_writeable */
 /* SHUT_WR: FIN after the data. 0 or -ENOTCONN. SHUT_RD needs nothing of the peer. */

@@ -299,7 +299,7 @@ int sl_tcp_shutdown(struct sl_tcp *c, bool rd, bool wr)
 		return 0;
 	}
 	c->rx_shut |= rd;
-	if (!wr || c->tx_shut)
+	if (!wr)
 		return 0;
 	c->tx_shut = true;
 	/* In SYN_RCVD it waits for ESTABLISHED. */

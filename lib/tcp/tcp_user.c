@@ -272,6 +272,24 @@ uint32_t sl_tcp_readable(const struct sl_tcp *c)
 	return before ? before : c->rx_bytes - 1; /* the urgent byte is passed over */
 }
 
+/* tcp_inq(): ends at the mark, as long as it is not read past. */
+uint32_t sl_tcp_inq(const struct sl_tcp *c)
+{
+	uint32_t before = c->rcv_up - c->copied_seq;
+
+	return c->urg_in && !c->oobinline && before < c->rx_bytes ? before : c->rx_bytes;
+}
+
+/* tcp_stream_is_readable(): lowat bytes, or all that the window lets come. The urgent byte at the
+ * front is none that could be read. */
+bool sl_tcp_is_readable(const struct sl_tcp *c, uint32_t lowat)
+{
+	uint32_t least = sl_max(lowat, 1u) + (!c->oobinline && sl_tcp_at_mark(c));
+	uint32_t left = c->rcv_wup + c->rcv_wnd - c->rcv_nxt;
+
+	return c->rx_bytes >= least || (c->rx_bytes && (int32_t)left <= (int32_t)c->rcv_mss);
+}
+
 /* The first n bytes of the oldest piece were read. */
 static void consume(struct sl_tcp *c, uint32_t n)
 {

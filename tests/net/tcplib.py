@@ -31,14 +31,6 @@ from netlib import is6, name_of, say
 faulthandler.dump_traceback_later(int(os.environ.get("TCP_TEST_SECONDS", "25")), exit=True)
 libc = ctypes.CDLL(None, use_errno=True)
 
-
-
-def known(why, *what):
-    """What is not as on the kernel yet, and why: left out of the transcript unless asked for."""
-    if os.environ.get("TCP_KNOWN"):
-        say(*what)
-
-
 SIOCOUTQ, SIOCOUTQNSD, SIOCATMARK, FIONREAD = 0x5411, 0x894B, 0x8905, 0x541B
 TCP = socket.IPPROTO_TCP
 SOL = socket.SOL_SOCKET
