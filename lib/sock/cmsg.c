@@ -187,6 +187,16 @@ void sl_cmsg_put(const struct sl_sock *sk, const struct sl_dgram *d, size_t gso,
 		msg->msg_flags |= MSG_CTRUNC;
 }
 
+void sl_cmsg_put_one(struct msghdr *msg, int level, int type, const void *data, size_t len)
+{
+	struct out o = {msg->msg_control, msg->msg_control ? msg->msg_controllen : 0, false};
+
+	put(&o, level, type, data, len);
+	msg->msg_controllen = msg->msg_control ? (size_t)(o.p - (uint8_t *)msg->msg_control) : 0;
+	if (o.trunc)
+		msg->msg_flags |= MSG_CTRUNC;
+}
+
 /* Out ------------------------------------------------------------------------------------------ */
 
 static bool get_ip(const struct cmsghdr *c, size_t len, struct sl_tx_ctl *ctl)

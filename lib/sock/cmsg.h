@@ -14,6 +14,9 @@ struct sl_sock;
 void sl_cmsg_put(const struct sl_sock *sk, const struct sl_dgram *d, size_t gso,
 		 struct msghdr *msg);
 
+/* The one message that there is. msg_flags must have been set. */
+void sl_cmsg_put_one(struct msghdr *msg, int level, int type, const void *data, size_t len);
+
 /* What a sendmsg asks for this datagram. */
 struct sl_tx_ctl {
 	struct sl_addr src; /* any: the socket's */

@@ -19,6 +19,7 @@
 #include "sock/epoll.h"
 #include "sock/fdtab.h"
 #include "sock/sock.h"
+#include "sock/tconn.h"
 #include "sock/wait.h"
 
 /* Calls with up to so many descriptors need no memory but the stack. */
@@ -64,8 +65,9 @@ static int look(struct entry *e)
 	if (!sl_sock_is(e->sk, e->user->fd) || sl_load(&e->sk->gen) != e->gen ||
 	    (sl_load(&e->sk->state) == SL_STATE_KERNEL) != (e->state == SL_STATE_KERNEL))
 		return -1;
-	if (e->state == SL_STATE_KERNEL)
-		return wanted(e, sl_udp_queued(&e->sk->udp) ? EPOLLIN | EPOLLRDNORM : 0);
+	if (e->state == SL_STATE_KERNEL) /* what it has left with us */
+		return wanted(e, (sl_udp_queued(&e->sk->udp) ? EPOLLIN | EPOLLRDNORM : 0) |
+					 (sl_tcp_sock_has_errors(e->sk) ? EPOLLERR : 0));
 	return wanted(e, sl_wait_sock_ready(e->sk));
 }
 

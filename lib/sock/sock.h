@@ -103,6 +103,9 @@ struct sl_sock {
 	uint8_t phase;     /* enum sl_sock_phase */
 	uint8_t shut;      /* shutdown(2) of it unconnected: RCV_SHUTDOWN 1, SEND_SHUTDOWN 2 */
 	bool inq;          /* TCP_INQ */
+	bool zerocopy;     /* SO_ZEROCOPY */
+	uint32_t zc_next;  /* number of the next call with MSG_ZEROCOPY */
+	uint32_t zc_done;  /* so many before it are in the error queue */
 	bool named;        /* connect(2) has bound it, not the program */
 
 	/* receive */

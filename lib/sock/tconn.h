@@ -149,6 +149,16 @@ ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, si
 ssize_t sl_tcp_sock_recv(struct sl_sock *sk, int fd, const struct iovec *iov, size_t niov,
 			 struct msghdr *msg, int flags);
 
+/* tcp_zerocopy.c */
+/* A call with MSG_ZEROCOPY has queued something. No lane held. */
+void sl_tcp_zerocopy_sent(struct sl_sock *sk);
+/* recvmsg(MSG_ERRQUEUE) */
+ssize_t sl_tcp_errqueue(struct sl_sock *sk, int fd, struct msghdr *msg, int flags);
+static inline bool sl_tcp_sock_has_errors(const struct sl_sock *sk)
+{
+	return sl_unlikely(sl_load(&sk->zc_done));
+}
+
 /* tcp_opt.c */
 /* After the kernel took the option. False: not one that we can live with. */
 bool sl_tcp_opt_track(struct sl_sock *sk, int level, int name);

@@ -89,6 +89,7 @@ SOCK(s_tos, sk->tos = (uint8_t)(v < 0 ? 0 : v))
 SOCK(s_ttl, sk->ttl = (uint8_t)(v < 0 ? 0 : v))
 SOCK(s_mark, sk->mark = (uint32_t)v)
 SOCK(s_v6only, sk->v6only = v != 0)
+SOCK(s_zerocopy, sk->zerocopy = v != 0)
 SOCK(s_inq, sk->inq = v != 0)
 SOCK(s_bound_if, sk->bound_if = (uint32_t)v)
 SOCK(s_rcvbuf, sk->stats->rcvbuf = (uint32_t)v)
@@ -117,6 +118,7 @@ static const struct opt opts[] = {
 	{SOL_SOCKET, SO_RCVLOWAT, s_rcvlowat, NULL, NULL},
 	{SOL_SOCKET, SO_OOBINLINE, NULL, c_oobinline, NULL},
 	{SOL_SOCKET, SO_MAX_PACING_RATE, NULL, c_pacing, NULL},
+	{SOL_SOCKET, SO_ZEROCOPY, s_zerocopy, NULL, NULL},
 	{SOL_SOCKET, SO_MARK, s_mark, NULL, NULL},
 	{SOL_SOCKET, SO_BINDTOIFINDEX, s_bound_if, NULL, NULL},
 	{IPPROTO_IP, IP_TOS, s_tos, c_tos, NULL},
@@ -258,7 +260,6 @@ static bool track_socket(struct sl_sock *sk, int name)
 	case SO_ATTACH_REUSEPORT_EBPF:
 	case SO_PEEK_OFF:
 	case SO_TXTIME:
-	case SO_ZEROCOPY:
 	case SO_TIMESTAMPING:
 		return false;
 	}

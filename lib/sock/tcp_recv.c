@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/sys.h"
+#include "sock/cmsg.h"
 #include "sock/tconn.h"
 
 #ifndef TCP_CM_INQ
@@ -163,27 +164,15 @@ static ssize_t recv_urgent(struct rx *x, struct msghdr *msg)
 	return r == 0 ? (ssize_t)x->done : r == -EDEADLK ? -EAGAIN : r;
 }
 
-/* TCP_INQ: how much is left. What does not fit is cut, as by put_cmsg(). */
+/* TCP_INQ: how much is left. */
 static void put_inq(const struct rx *x, struct msghdr *msg)
 {
-	size_t room = msg->msg_control ? msg->msg_controllen : 0;
-	struct cmsghdr h = {
-		.cmsg_level = IPPROTO_TCP,
-		.cmsg_type = TCP_CM_INQ,
-		.cmsg_len = sl_min(room, CMSG_LEN(sizeof(int))),
-	};
 	int inq = (int)x->inq;
 
-	msg->msg_controllen = 0;
-	if (!x->sk->inq)
-		return;
-	if (room < CMSG_LEN(sizeof(inq)))
-		msg->msg_flags |= MSG_CTRUNC;
-	if (room < sizeof(h))
-		return;
-	memcpy(msg->msg_control, &h, sizeof(h));
-	memcpy((char *)msg->msg_control + CMSG_LEN(0), &inq, h.cmsg_len - CMSG_LEN(0));
-	msg->msg_controllen = sl_min(room, CMSG_SPACE(sizeof(inq)));
+	if (x->sk->inq)
+		sl_cmsg_put_one(msg, IPPROTO_TCP, TCP_CM_INQ, &inq, sizeof(inq));
+	else
+		msg->msg_controllen = 0;
 }
 
 static ssize_t kernel_call(int fd, const struct rx *x, struct msghdr *msg)
@@ -198,6 +187,13 @@ static ssize_t kernel_call(int fd, const struct rx *x, struct msghdr *msg)
 	if (err)
 		return -err;
 	return sl_sys_cancel(SYS_recvmsg, fd, msg ? msg : &m, x->flags);
+}
+
+static ssize_t recv_error(const struct rx *x, int fd, struct msghdr *msg)
+{
+	struct msghdr m = {.msg_iov = (struct iovec *)x->iov, .msg_iovlen = x->niov};
+
+	return sl_tcp_errqueue(x->sk, fd, msg ? msg : &m, x->flags);
 }
 
 static ssize_t finish(struct rx *x, struct msghdr *msg, ssize_t r)
@@ -229,7 +225,9 @@ ssize_t sl_tcp_sock_recv(struct sl_sock *sk, int fd, const struct iovec *iov, si
 
 	if (sl_unlikely(sk->passed))
 		sl_keeper_tell_parent(sk);
-	if (sl_unlikely(sl_load(&sk->state) != SL_STATE_OFFLOADED || (flags & MSG_ERRQUEUE)))
+	if (sl_unlikely(flags & MSG_ERRQUEUE))
+		return recv_error(&x, fd, msg);
+	if (sl_unlikely(sl_load(&sk->state) != SL_STATE_OFFLOADED))
 		return kernel_call(fd, &x, msg);
 	x.len = sl_iov_len(iov, niov);
 	x.bad = !sl_iov_is_good(iov, niov) && !(flags & MSG_TRUNC);

@@ -72,6 +72,14 @@ static ssize_t failed(const struct tx *x, ssize_t err)
 	return err;
 }
 
+/* The bytes of the call so far; with MSG_ZEROCOPY it gets a number. */
+static ssize_t taken(const struct tx *x)
+{
+	if (sl_unlikely(x->flags & MSG_ZEROCOPY) && x->sk->zerocopy && x->done)
+		sl_tcp_zerocopy_sent(x->sk);
+	return (ssize_t)x->done;
+}
+
 static ssize_t send_kernel(struct sl_sock *sk, int fd, const struct tx *x, const struct msghdr *msg)
 {
 	struct msghdr m = {.msg_iov = (struct iovec *)x->iov, .msg_iovlen = x->niov};
@@ -79,7 +87,7 @@ static ssize_t send_kernel(struct sl_sock *sk, int fd, const struct tx *x, const
 	int err;
 
 	/* What is left of a call that began with us. */
-	if (x->done) {
+	if (taken(x)) {
 		struct iovec rest;
 		size_t skip = x->done, i = 0;
 
@@ -90,7 +98,7 @@ static ssize_t send_kernel(struct sl_sock *sk, int fd, const struct tx *x, const
 		rest = (struct iovec){(char *)x->iov[i].iov_base + skip, x->iov[i].iov_len - skip};
 		m.msg_iov = &rest;
 		m.msg_iovlen = 1;
-		n = sl_sys_cancel(SYS_sendmsg, fd, &m, x->flags);
+		n = sl_sys_cancel(SYS_sendmsg, fd, &m, x->flags & ~MSG_ZEROCOPY); /* is ours */
 		return n < 0 ? (ssize_t)x->done : n + (ssize_t)x->done;
 	}
 	err = sl_tcp_sock_error(sk);
@@ -107,7 +115,7 @@ static bool is_ours(const struct sl_sock *sk)
 	return sl_load(&sk->state) == SL_STATE_OFFLOADED;
 }
 
-/* MSG_FASTOPEN and MSG_ZEROCOPY want what only the kernel does yet. */
+/* MSG_FASTOPEN wants what only the kernel does yet. */
 static bool wants_kernel(struct sl_sock *sk, int flags)
 {
 	if (sl_unlikely(sk->passed))
@@ -130,17 +138,17 @@ ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, si
 		return -EFAULT;
 	r = attempt(&x);
 	if (sl_likely(r == 0))
-		return (ssize_t)len;
+		return taken(&x);
 	if (r == -EAGAIN && !sk->nonblock && !(flags & MSG_DONTWAIT)) {
 		deadline = sk->sndtimeo_ns ? sl_now_ns() + sk->sndtimeo_ns : 0;
 		r = sl_tcp_wait(sk, fd, deadline, attempt, &x);
 	}
 	if (r == 0)
-		return (ssize_t)len;
+		return taken(&x);
 	if (r == -EREMOTE)
 		return send_kernel(sk, fd, &x, msg);
 	if (x.done)
-		return (ssize_t)x.done;
+		return taken(&x);
 	if (r == -ETIMEDOUT || r == -EAGAIN || r == -EDEADLK) {
 		sk->stats->tx_eagain++;
 		return -EAGAIN;

@@ -204,7 +204,8 @@ uint32_t sl_tcp_sock_ready(const struct sl_sock *sk)
 	if (l)
 		return listener_ready(sk, l);
 	if (!c)
-		return EPOLLOUT | EPOLLWRNORM | EPOLLHUP | (sl_load(&sk->error) ? EPOLLERR : 0) |
+		return EPOLLOUT | EPOLLWRNORM | EPOLLHUP |
+		       (sl_load(&sk->error) || sl_tcp_sock_has_errors(sk) ? EPOLLERR : 0) |
 		       (sk->shut & 1 ? EPOLLIN | EPOLLRDNORM | EPOLLRDHUP : 0);
 	t = &c->tcp;
 	state = sl_load(&t->state);
@@ -217,7 +218,7 @@ uint32_t sl_tcp_sock_ready(const struct sl_sock *sk)
 		ev |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
 	if (state != SL_TCP_SYN_SENT && state != SL_TCP_SYN_RCVD)
 		ev |= stream_ready(sk, t);
-	if (t->error)
+	if (t->error || sl_tcp_sock_has_errors(sk))
 		ev |= EPOLLERR;
 	return ev;
 }
