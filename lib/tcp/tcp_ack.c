@@ -10,6 +10,7 @@
 #include "tcp/tcp_internal.h"
 
 #define MAX_QUICK    16u
+#define NO_ATO_US    1000u /* before any data came: the next tick of Linux */
 #define MAX_ATO_US   500000u
 #define MSS_DEFAULT  536u
 #define MSS_LEAST    88u
@@ -92,11 +93,10 @@ static bool is_enough(const struct sl_tcp *c)
 	return owed > c->rcv_mss;
 }
 
-void sl_tcp_ack_data(struct sl_tcp *c, uint32_t len, bool in_order, bool push)
+/* An ACK is owed: at once, or later. */
+static void owe_ack(struct sl_tcp *c, bool in_order)
 {
 	c->ack_pending = true;
-	estimate_rcv_mss(c, len, push);
-	estimate_ato(c);
 	if (is_quick(c) || !in_order || is_enough(c)) {
 		c->ack_now = true;
 		sl_tcp_want_out(c);
@@ -107,10 +107,21 @@ void sl_tcp_ack_data(struct sl_tcp *c, uint32_t len, bool in_order, bool push)
 	}
 }
 
+void sl_tcp_ack_data(struct sl_tcp *c, uint32_t len, bool in_order, bool push, bool fin)
+{
+	if (len) {
+		estimate_rcv_mss(c, len, push);
+		estimate_ato(c);
+	}
+	c->pingpong |= fin; /* as tcp_fin() of Linux: the program's own may follow at once */
+	owe_ack(c, in_order);
+}
+
 /* When a delayed ACK is due: ato, but no more than a round trip or 200 ms (500 ms are allowed). */
 void sl_tcp_timer_delack(struct sl_tcp *c)
 {
-	uint32_t ato = c->ato_us, least = ato_min_us(), most = MAX_ATO_US;
+	uint32_t least = ato_min_us(), most = MAX_ATO_US;
+	uint32_t ato = c->ato_us ? c->ato_us : NO_ATO_US;
 	uint64_t now = c->host->now_us, at;
 
 	if (ato > least) {

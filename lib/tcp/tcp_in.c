@@ -466,8 +466,8 @@ static bool refuse_text(struct sl_tcp *c, const struct arrival *a)
 static bool process_text(struct sl_tcp *c, struct arrival *a)
 {
 	uint32_t before = c->rcv_nxt;
+	bool in_order, fin;
 	uint16_t len;
-	bool in_order;
 
 	if (!a->len && !a->fin)
 		return true;
@@ -487,8 +487,9 @@ static bool process_text(struct sl_tcp *c, struct arrival *a)
 	len = a->len;
 	in_order = a->seq == before && !c->noo;
 	a->kept = sl_tcp_rcv_queue(c, a->seq, a->frame, a->off, len, a->fin);
-	if (len)
-		sl_tcp_ack_data(c, len, in_order, a->seg->flags & SL_TCP_PSH);
+	fin = c->fin_rcvd && c->state == SL_TCP_ESTABLISHED;
+	if (len || fin)
+		sl_tcp_ack_data(c, len, in_order, a->seg->flags & SL_TCP_PSH, fin);
 	if (c->rcv_nxt == before) {
 		c->ack_now = true; /* RFC 5681 4.2: out of order, or no room */
 		sl_tcp_want_out(c);
@@ -507,17 +508,13 @@ static bool process_text(struct sl_tcp *c, struct arrival *a)
 /* The FIN has its turn: everything before it has come. */
 static void process_fin(struct sl_tcp *c)
 {
-	c->ack_now = true;
-	sl_tcp_want_out(c);
-	switch (c->state) {
-	case SL_TCP_ESTABLISHED:
-		sl_tcp_set_state(c, SL_TCP_CLOSE_WAIT);
-		break;
-	case SL_TCP_FIN_WAIT1: /* fin_acked would have made it FIN_WAIT2 */
-		sl_tcp_set_state(c, SL_TCP_CLOSING);
-		break;
-	default:
-		break;
+	if (c->state == SL_TCP_ESTABLISHED) {
+		sl_tcp_set_state(c, SL_TCP_CLOSE_WAIT); /* the ACK is on its way */
+	} else {
+		if (c->state == SL_TCP_FIN_WAIT1) /* fin_acked would have made it FIN_WAIT2 */
+			sl_tcp_set_state(c, SL_TCP_CLOSING);
+		c->ack_now = true;
+		sl_tcp_want_out(c);
 	}
 	sl_tcp_event(c, SL_TCP_EV_RDHUP | SL_TCP_EV_IN);
 	if (c->state != SL_TCP_FIN_WAIT2)

@@ -158,8 +158,9 @@ void sl_tcp_send_ack(struct sl_tcp *c); /* at once */
 void sl_tcp_send_syn(struct sl_tcp *c);
 void sl_tcp_send_rst(struct sl_tcp *c);
 void sl_tcp_send_probe(struct sl_tcp *c, bool data); /* window probe, keepalive */
-/* A data segment came: an ACK at once, or later (RFC 1122 4.2.3.2, 5681 4.2). */
-void sl_tcp_ack_data(struct sl_tcp *c, uint32_t len, bool in_order, bool push);
+/* A data segment came: an ACK at once, or later (RFC 1122 4.2.3.2, 5681 4.2). fin: the peer has
+ * said all, and we have not: our FIN may take the ACK along. */
+void sl_tcp_ack_data(struct sl_tcp *c, uint32_t len, bool in_order, bool push, bool fin);
 void sl_tcp_ack_late(struct sl_tcp *c); /* the delayed ACK is due */
 void sl_tcp_ack_sent(struct sl_tcp *c); /* a segment has said all that an ACK says */
 /* Acknowledgement, window, time stamp, ECE; SACK blocks into so many bytes of options (false: there

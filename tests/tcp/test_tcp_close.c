@@ -63,9 +63,9 @@ static void passive(struct t *t)
 {
 	t_open(t);
 	in(t, "F. 1:1(0) ack 1");
-	out(t, ". 1:1(0) ack 2");
 	state(t, SL_TCP_CLOSE_WAIT);
 	saw(t, SL_TCP_EV_RDHUP | SL_TCP_EV_IN);
+	out_in(t, 1 * MS, ". 1:1(0) ack 2"); /* as Linux: our FIN might have followed */
 	t_write(t, 100);
 	out(t, "P. 1:101(100) ack 2");
 	t_close(t);
@@ -75,6 +75,28 @@ static void passive(struct t *t)
 	check(t, !t->c && t->h->tcp.nnodes == 0);
 	in(t, ". 2:2(0) ack 102"); /* nobody is there */
 	out(t, "R 102:102(0)");
+}
+
+/* The program closes as soon as it sees the peer's end: one segment says both. */
+static void passive_at_once(struct t *t)
+{
+	t_open(t);
+	in(t, "F. 1:1(0) ack 1");
+	t_close(t);
+	out(t, "F. 1:1(0) ack 2");
+	in(t, ". 2:2(0) ack 2");
+	check(t, !t->c && t->h->tcp.nnodes == 0);
+}
+
+/* The same after an answer, whose ACK waits for it, too. */
+static void passive_with_data(struct t *t)
+{
+	t_open(t);
+	in(t, "PF. 1:101(100) ack 1");
+	quiet(t, 39 * MS);
+	t_read(t, 200, 100);
+	t_close(t);
+	out(t, "F. 1:1(0) ack 102");
 }
 
 /* RFC 9293 figure 13 */
@@ -461,7 +483,7 @@ static void fin_again(struct t *t)
 {
 	t_open(t);
 	in(t, "F. 1:1(0) ack 1");
-	out(t, ". 1:1(0) ack 2");
+	out_in(t, 1 * MS, ". 1:1(0) ack 2");
 	in(t, "F. 1:1(0) ack 1");
 	out(t, ". 1:1(0) ack 2");
 	t_close(t);
@@ -477,6 +499,8 @@ const struct script scripts[] = {
 	SCRIPT(half_close),
 	SCRIPT(fin_with_data),
 	SCRIPT(passive),
+	SCRIPT(passive_at_once),
+	SCRIPT(passive_with_data),
 	SCRIPT(simultaneous),
 	SCRIPT(simultaneous_shutdown),
 	SCRIPT(fin_lost),

@@ -193,7 +193,7 @@ static void data_with_ack(struct t *t)
 	out(t, "S. 0:0(0) ack 1");
 	in(t, "PF. 1:101(100) ack 1 win 257");
 	state(t, SL_TCP_CLOSE_WAIT);
-	out(t, ". 1:1(0) ack 102");
+	out_in(t, 40 * MS, ". 1:1(0) ack 102");
 	t_read(t, 1000, 100);
 	check(t, sl_tcp_at_eof(&t->c->tcp));
 }

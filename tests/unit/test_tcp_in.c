@@ -339,6 +339,7 @@ static void test_passive_close(void **state)
 
 	in(seg(SL_TCP_ACK | SL_TCP_FIN, ISN + 1, iss + 1, 10));
 	assert_int_equal(c->state, SL_TCP_CLOSE_WAIT);
+	later(40000);
 	assert_int_equal(out.ack, ISN + 12);
 	assert_int_equal(events & SL_TCP_EV_RDHUP, SL_TCP_EV_RDHUP);
 	assert_false(sl_tcp_at_eof(c));
