@@ -21,6 +21,7 @@
 
 uint64_t sl_fd_bits[SL_FD_MAX / 64];
 static uint32_t kept_end; /* no bit is set from here on */
+static bool generous;     /* the limit was, when it was looked at last */
 static struct sl_lock limit_lock;
 
 static int dup_from(int fd, uint64_t first)
@@ -37,6 +38,7 @@ static int dup_past_limit(int fd)
 
 	if (sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim) < 0)
 		return -EINVAL;
+	sl_store(&generous, lim.rlim_cur >= GENEROUS);
 	if (lim.rlim_cur >= GENEROUS)
 		return dup_from(fd, SELECT_END);
 	if (lim.rlim_max <= lim.rlim_cur)
@@ -79,6 +81,17 @@ int sl_fd_keep(int fd)
 	}
 	mark(fd);
 	return fd;
+}
+
+/* The limit is not looked at each time: where it has become narrow the number is refused. */
+int sl_fd_dup(int fd)
+{
+	int high = sl_load(&generous) ? dup_from(fd, SELECT_END) : -EINVAL;
+
+	if (high < 0)
+		return sl_fd_keep(dup_from(fd, 0));
+	mark(high);
+	return high;
 }
 
 void sl_fd_forget(int fd)

@@ -15,6 +15,8 @@ extern uint64_t sl_fd_bits[SL_FD_MAX / 64];
  * is set. Returns the number it has now; it stays where it is when it cannot be moved. A negative
  * fd (an error) is returned as it is. Any thread; errno is not touched. */
 int sl_fd_keep(int fd);
+/* Another descriptor for what fd is, the library's own. -errno. */
+int sl_fd_dup(int fd);
 
 /* Is this number a descriptor of the library? */
 static inline bool sl_fd_is_kept(int fd)

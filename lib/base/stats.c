@@ -37,6 +37,7 @@ static struct sl_sock_stats spill_sock;
 static struct sl_lane_stats spill_lane;
 static struct sl_port_stats spill_port;
 
+static uint32_t nsocks;    /* entries taken: a process with 100,000 sockets does not look for one */
 static uint32_t max_socks; /* ours: the one in the file is for readers */
 static char path[256];     /* of the shared file; "" when there is none */
 
@@ -163,6 +164,7 @@ void sl_stats_child(void)
 	path[0] = 0;
 	(void)sl_sys(SYS_mmap, &region, file_size(), PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	sl_store(&nsocks, 0);
 	fill_header(file_size());
 }
 
@@ -277,6 +279,8 @@ struct sl_sock_stats *sl_stats_sock_new(void)
 	static uint32_t hint; /* below it everything is taken, mostly */
 	uint32_t max = max_socks;
 
+	if (sl_load(&nsocks) >= max)
+		return &spill_sock;
 	for (uint32_t k = 0, i = sl_load(&hint); k < max; k++, i++) {
 		struct sl_sock_stats *s = &sl_stats->sock[i % max];
 		uint32_t unused = 0;
@@ -286,6 +290,7 @@ struct sl_sock_stats *sl_stats_sock_new(void)
 			continue;
 		memset((char *)s + sizeof(s->used), 0, sizeof(*s) - sizeof(s->used));
 		s->fd = -1;
+		__atomic_fetch_add(&nsocks, 1, __ATOMIC_RELAXED);
 		sl_store_release(&s->used, 1);
 		sl_store(&hint, (i + 1) % max);
 		return s;
@@ -303,7 +308,9 @@ void sl_stats_sock_free(struct sl_sock_stats *s)
 		report_sock(file, s);
 		close_report(file);
 	}
-	sl_store_release(&s->used, 0);
+	/* In a child the entry may be gone already (sl_stats_child). */
+	if (__atomic_exchange_n(&s->used, 0, __ATOMIC_RELEASE))
+		__atomic_fetch_sub(&nsocks, 1, __ATOMIC_RELAXED);
 }
 
 void sl_stats_sock_for_each(void (*fn)(struct sl_sock_stats *s, void *arg), void *arg)

@@ -18,6 +18,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sl_device *ports;
 static struct sl_broker_opts opts;
+static uint32_t pid; /* 0: not asked yet */
 
 void sl_broker_enter(struct sl_broker_guard *g)
 {
@@ -75,6 +76,13 @@ struct sl_device *sl_port_first(void)
 const struct sl_broker_opts *sl_broker_opts(void)
 {
 	return &opts;
+}
+
+uint32_t sl_broker_pid(void)
+{
+	if (!pid)
+		pid = (uint32_t)sl_sys(SYS_getpid);
+	return pid;
 }
 
 uint32_t sl_netns_ino(void)
@@ -301,6 +309,7 @@ void sl_broker_child(void)
 			sl_sys_close(p->owner_fd);
 	}
 	ports = NULL;
+	pid = 0;
 	sl_link_look_child();
 	sl_umem_child();
 	lock = fresh;

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "ctl/broker_lock.h"
@@ -75,13 +74,11 @@ static uint32_t *entry_uses(const struct entry *e)
 					    : &u->wildcard;
 }
 
-/* A new entry first, then the bit that lets it be looked up. */
+/* A new entry first, then the bit that lets it be looked up. -EEXIST: there is one. */
 static int entry_add(const struct entry *e, const struct sl_claim *c)
 {
-	int err = entry_put(e, c);
-
-	if (err)
-		return err;
+	if (bpf_map_update_elem(e->map_fd, &e->flow, c, BPF_NOEXIST))
+		return -errno;
 	if ((*entry_uses(e))++ == 0)
 		__atomic_fetch_or(&e->port->info.ports[e->index], e->bit, __ATOMIC_RELEASE);
 	return 0;
@@ -134,15 +131,14 @@ static int members(const struct entry *e, const struct sl_claim *old, struct sl_
 	return 0;
 }
 
-/* Adds the claim, or replaces the one of the same slot. */
-static int claim_put(const struct entry *e, const struct sl_claim *claim, bool spread, bool replace)
+/* The same where there is an entry: replaces the claim of the same slot, or joins it. */
+static int claim_join(const struct entry *e, const struct sl_claim *claim, bool spread,
+		      bool replace)
 {
 	struct sl_claim old, *mine;
 	struct sl_group g;
 	int err = entry_get(e, &old);
 
-	if (err == -ENOENT)
-		return entry_add(e, claim);
 	if (!err)
 		err = members(e, &old, &g);
 	if (err)
@@ -151,6 +147,7 @@ static int claim_put(const struct entry *e, const struct sl_claim *claim, bool s
 	if (!mine && replace && !spread) {
 		g.count = 1;
 		mine = &g.target[0];
+		e->port->replaced += e->bit == SL_PORT_FLOW;
 	}
 	if (!mine) {
 		if (!spread || e->bit == SL_PORT_FLOW)
@@ -163,6 +160,13 @@ static int claim_put(const struct entry *e, const struct sl_claim *claim, bool s
 	return swing(e, &old, &g);
 }
 
+static int claim_put(const struct entry *e, const struct sl_claim *claim, bool spread, bool replace)
+{
+	int err = entry_add(e, claim);
+
+	return err == -EEXIST ? claim_join(e, claim, spread, replace) : err;
+}
+
 static int claim(const struct sl_claim_req *req, bool spread)
 {
 	struct sl_claim c = req->claim;
@@ -170,30 +174,47 @@ static int claim(const struct sl_claim_req *req, bool spread)
 	int err = entry_init(&e, req);
 
 	c.flags &= ~SL_CLAIM_GROUP;
-	c.pid = (uint32_t)getpid();
+	c.pid = sl_broker_pid();
 	if (!err && c.flags & SL_CLAIM_PASS && e.bit != SL_PORT_FLOW)
 		err = -EINVAL;
 	return err ? err : claim_put(&e, &c, spread, req->replace);
 }
 
-static int unclaim(const struct sl_claim_req *req)
+/* What the claim of the slot was, is gone from the entry. */
+static int claim_leave(const struct entry *e, uint32_t slot)
 {
 	struct sl_claim old, *mine;
 	struct sl_group g;
-	struct entry e;
-	int err = entry_init(&e, req);
+	int err = entry_get(e, &old);
 
 	if (!err)
-		err = entry_get(&e, &old);
-	if (!err)
-		err = members(&e, &old, &g);
+		err = members(e, &old, &g);
 	if (err)
 		return err;
-	mine = group_find(&g, req->claim.slot);
+	mine = group_find(&g, slot);
 	if (!mine)
 		return -ENOENT;
 	*mine = g.target[--g.count];
-	return swing(&e, &old, &g);
+	return swing(e, &old, &g);
+}
+
+/* A flow's entry need not be read when no claim of a flow has taken another's place: connections
+ * come and go by the ten thousand a second, and each look costs a system call. */
+static int unclaim(const struct sl_claim_req *req)
+{
+	struct entry e;
+	int err = entry_init(&e, req);
+
+	if (err)
+		return err;
+	if (e.bit == SL_PORT_FLOW && !e.port->replaced) {
+		entry_del(&e);
+		return 0;
+	}
+	err = claim_leave(&e, req->claim.slot);
+	if (err == -ENOENT && e.bit == SL_PORT_FLOW)
+		e.port->replaced--;
+	return err;
 }
 
 static void say_why(int err, const char **why)

@@ -84,7 +84,8 @@ struct sl_device {
 	uint64_t lane_open[SL_MAX_XSKS / 64]; /* bit set of lanes */
 	struct sl_port_uses *uses;            /* SL_MAX_PORTS entries */
 	struct sl_rule *rules;                /* mapped writable */
-	uint16_t group_free[SL_MAX_GROUPS];   /* ring of unused groups, oldest first */
+	uint32_t replaced; /* at most so many claims of flows are not in the map any more */
+	uint16_t group_free[SL_MAX_GROUPS]; /* ring of unused groups, oldest first */
 	uint32_t group_head, group_nfree;
 };
 
@@ -97,6 +98,7 @@ const char *sl_strerror(int err);
 struct sl_device *sl_device_find(uint32_t ifindex);
 struct sl_device *sl_port_first(void);
 const struct sl_broker_opts *sl_broker_opts(void);
+uint32_t sl_broker_pid(void); /* this process */
 /* Inode number of the calling thread's network namespace, 0 when unknown. */
 uint32_t sl_netns_ino(void);
 

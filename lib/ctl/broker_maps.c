@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -39,7 +38,7 @@ void sl_maps_set_config(struct sl_device *port)
 	struct sl_port_config cfg = {
 		.abi = SL_STEER_ABI,
 		.nqueues = port->info.nqueues,
-		.pid = (uint32_t)getpid(),
+		.pid = sl_broker_pid(),
 		.ifindex = port->info.ifindex,
 		.netns = sl_netns_ino(),
 	};

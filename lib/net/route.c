@@ -306,3 +306,65 @@ int sl_route_get(const struct sl_route_key *key, struct sl_route *out)
 	}
 	return err ? err : complete(key, out);
 }
+
+/* What was asked a moment ago ---------------------------------------------------------------- */
+
+#define RECALL_NS 1000000000ull /* as long as a lane uses an answer (out.c) */
+
+static struct recalled {
+	struct sl_route_key key;
+	struct sl_route route;
+	uint64_t asked_ns; /* 0: nothing */
+} recalled[8];
+static uint32_t recall_next;
+static struct sl_lock recall_lock; /* a leaf */
+
+static bool same_key(const struct sl_route_key *a, const struct sl_route_key *b)
+{
+	return sl_addr_eq(&a->dst, &b->dst) && sl_addr_eq(&a->src, &b->src) && a->oif == b->oif &&
+	       a->tos == b->tos && a->mark == b->mark && a->mc_noloop == b->mc_noloop;
+}
+
+static bool recall(const struct sl_route_key *key, uint64_t now_ns, struct sl_route *out)
+{
+	for (unsigned i = 0; i < sl_array_len(recalled); i++) {
+		const struct recalled *r = &recalled[i];
+
+		if (r->asked_ns && now_ns - r->asked_ns < RECALL_NS && same_key(&r->key, key) &&
+		    r->route.gen == sl_load(&sl_route_gen)) {
+			*out = r->route;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void keep(const struct sl_route_key *key, uint64_t now_ns, const struct sl_route *route)
+{
+	recalled[recall_next++ % sl_array_len(recalled)] = (struct recalled){*key, *route, now_ns};
+}
+
+int sl_route_recall(const struct sl_route_key *key, uint64_t now_ns, struct sl_route *out)
+{
+	bool known = false;
+	int err;
+
+	if (sl_lock(&recall_lock)) {
+		known = recall(key, now_ns, out);
+		sl_unlock(&recall_lock);
+	}
+	if (known)
+		return 0;
+	err = sl_route_get(key, out);
+	if (!err && out->kind != SL_ROUTE_UNREACHABLE && sl_lock(&recall_lock)) {
+		keep(key, now_ns, out);
+		sl_unlock(&recall_lock);
+	}
+	return err;
+}
+
+void sl_route_child(void)
+{
+	memset(&recall_lock, 0, sizeof(recall_lock));
+	memset(recalled, 0, sizeof(recalled));
+}

@@ -84,6 +84,10 @@ void sl_net_on_readable(void);
  * after EMSGSIZE. The kernel may hold its configuration lock (rtnl) for milliseconds meanwhile. */
 int sl_route_get(const struct sl_route_key *key, struct sl_route *out);
 
+/* The same for who asks for each connection: what was asked within the last second, by anyone, is
+ * not asked again while no event of the mirror has made it stale. */
+int sl_route_recall(const struct sl_route_key *key, uint64_t now_ns, struct sl_route *out);
+
 /* Copies the mirrored state; false if there is no such device. Any thread. */
 bool sl_link_get(uint32_t ifindex, struct sl_link *out);
 /* Is it an address of this host, on a device that is up, and not tentative? (127.0.0.0/8 is;

@@ -586,5 +586,6 @@ void sl_net_child(void)
 	sl_rtnl_set_events(NULL);
 	sl_link_child();
 	sl_neigh_child();
+	sl_route_child();
 	__atomic_fetch_add(&sl_route_gen, 1, __ATOMIC_RELEASE);
 }

@@ -91,6 +91,7 @@ extern struct sl_net_events sl_link_events;
  * nexthop. Does not look at the mirror. 0, or -EBADMSG. */
 int sl_route_parse(const struct nlmsghdr *nlh, const struct sl_route_key *key,
 		   struct sl_route *out);
+void sl_route_child(void);
 /* Is an error answer to RTM_GETROUTE what a send would be told? (Else it could not be asked.) */
 bool sl_route_is_refusal(int error);
 

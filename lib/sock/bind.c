@@ -81,6 +81,16 @@ int sl_sock_read_names(struct sl_sock *sk)
 	return err;
 }
 
+void sl_sock_set_local(struct sl_sock *sk, const struct sl_addr *local, uint16_t port,
+		       uint32_t scope)
+{
+	struct names names = {.local = *local, .local_port = port};
+
+	if (sl_addr_is_linklocal(local))
+		names.scope = scope;
+	set_names(sk, &names);
+}
+
 /* Does a socket of another program receive on our port, too? Then the kernel must choose. */
 static bool shared_with_others(struct sl_sock *sk)
 {
@@ -201,7 +211,6 @@ static void fill_req(struct sl_sock *sk, const struct sl_port *port, const struc
 		.claim.slot = sk->slot,
 		.claim.gen = sl_slots[sk->slot].gen,
 		.claim.flags = claim_flags(sk),
-		.claim.pid = (uint32_t)sl_sys(SYS_getpid),
 		.spread = sk->reuseport,
 		.replace = sk->reuse && !sk->reuseport && sk->proto == IPPROTO_UDP,
 	};

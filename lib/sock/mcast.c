@@ -279,7 +279,6 @@ static struct fan *new_fan(struct sl_sock *sk, const struct sl_member *m)
 		.claim.slot = f->slot,
 		.claim.gen = sl_slots[slot].gen,
 		.claim.flags = SL_CLAIM_STAMP, /* some member may want stamps */
-		.claim.pid = (uint32_t)sl_sys(SYS_getpid),
 	};
 	memcpy(f->req.key.local, m->group.b, 16);
 	sl_slot_set(f->slot, SL_SLOT_FAN, f);

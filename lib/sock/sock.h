@@ -195,6 +195,9 @@ static inline bool sl_sock_lock(struct sl_sock *sk, struct sl_lane **lane)
 void sl_sock_decide(struct sl_sock *sk);
 /* Looks at what the shadow is bound to. 0 or -errno; slow held. */
 int sl_sock_read_names(struct sl_sock *sk);
+/* What it has just been bound to. */
+void sl_sock_set_local(struct sl_sock *sk, const struct sl_addr *local, uint16_t port,
+		       uint32_t scope);
 /* Claims the endpoints that a TCP socket is about to listen on; slow held. */
 enum sl_reason sl_sock_claim_listener(struct sl_sock *sk);
 /* Moves a new socket from limbo to a lane. */

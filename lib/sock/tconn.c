@@ -279,7 +279,6 @@ struct sl_claim_req sl_tconn_flow_req(const struct sl_leg *leg, const struct sl_
 		.claim.lane = leg->first,
 		.claim.slot = slot,
 		.claim.gen = sl_slots[slot].gen,
-		.claim.pid = (uint32_t)sl_sys(SYS_getpid),
 		.replace = true, /* of a connection that has ended a moment ago */
 	};
 
@@ -299,10 +298,10 @@ int sl_tconn_claim(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_k
 	req = sl_tconn_flow_req(leg, key, shadow, (uint32_t)slot);
 	sl_lock(&sl_tconn_ctl);
 	c->slot = (uint32_t)slot;
+	c->tcp.node.key = *key; /* for sl_tconn_unclaim() */
 	sl_slot_set(c->slot, SL_SLOT_TCP, c);
 	err = sl_broker_claim(&req, why);
-	c->req = req;
-	c->claimed = err == 0;
+	c->claimed = err ? NULL : leg;
 	sl_unlock(&sl_tconn_ctl);
 	if (err == -EADDRINUSE && end_grace(key)) {
 		sl_tconn_unclaim(c);
@@ -317,12 +316,14 @@ int sl_tconn_claim(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_k
 void sl_tconn_unclaim(struct sl_tconn *c)
 {
 	struct sl_lane *lane = c->lane;
+	struct sl_claim_req req;
 	bool held;
 
 	if (c->claimed) {
 		sl_lock(&sl_tconn_ctl);
-		sl_broker_unclaim(&c->req);
-		c->claimed = false;
+		req = sl_tconn_flow_req(c->claimed, &c->tcp.node.key, -1, c->slot);
+		sl_broker_unclaim(&req);
+		c->claimed = NULL;
 		sl_unlock(&sl_tconn_ctl);
 	}
 	if (c->slot == SL_NO_SLOT)

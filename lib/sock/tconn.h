@@ -31,11 +31,10 @@ struct sl_tconn {
 	struct sl_leg *leg; /* NULL: no way out now */
 	struct sl_tcp_hdr hdr;
 	/* beside the packet path, under sl_tconn_ctl */
-	bool claimed;
-	struct sl_claim_req req;
-	int guard;             /* dup of an orphan's shadow, which keeps the port; -1: none */
-	struct sl_tconn *next; /* free, or dead */
-	uint64_t free_at_ns;   /* of a dead one */
+	struct sl_leg *claimed; /* the exact flow is claimed there; NULL: it is not */
+	int guard;              /* dup of an orphan's shadow, which keeps the port; -1: none */
+	struct sl_tconn *next;  /* free, or dead */
+	uint64_t free_at_ns;    /* of a dead one */
 };
 
 /* A listening socket of ours. Type-stable. */

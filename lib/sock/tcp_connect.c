@@ -84,7 +84,7 @@ static enum sl_reason find_way(struct sl_sock *sk, const struct sl_addr *dst, ui
 	    (sl_addr_is_v4(dst) && sk->v6only) ||
 	    (sk->bound_addr && sl_addr_is_v4(&sk->local) != sl_addr_is_v4(dst)))
 		return SL_REASON_LOCAL; /* the kernel knows what to say */
-	if (sl_route_get(&key, &route) < 0 || route.kind != SL_ROUTE_DEVICE)
+	if (sl_route_recall(&key, sl_now_ns(), &route) < 0 || route.kind != SL_ROUTE_DEVICE)
 		return SL_REASON_LOCAL;
 	g->port = sl_port_open(route.ifindex);
 	if (!g->port)
@@ -451,7 +451,7 @@ static void linger(struct sl_sock *sk, struct sl_tconn *c)
 static void keep_port(struct sl_tconn *c, int fd)
 {
 	if (c->claimed && c->guard < 0)
-		c->guard = sl_max(sl_fd_keep(sl_sys_fcntl(fd, F_DUPFD_CLOEXEC, 0)), -1);
+		c->guard = sl_max(sl_fd_dup(fd), -1);
 }
 
 static void close_conn(struct sl_sock *sk, int fd)

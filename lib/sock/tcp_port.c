@@ -76,10 +76,13 @@ int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif
 		if (err < 0)
 			key->lport = 0;
 	}
-	if (err < 0)
+	if (err == 0) {
+		sl_sock_set_local(sk, &key->local, key->lport, oif);
+	} else {
 		err = bind_to(sk, key, 0, oif);
-	if (err == 0)
-		err = sl_sock_read_names(sk);
+		if (err == 0)
+			err = sl_sock_read_names(sk);
+	}
 	sk->named = err == 0;
 	key->lport = sk->local_port;
 	return err < 0 ? err : key->lport ? 0 : -EADDRNOTAVAIL;
