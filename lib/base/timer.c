@@ -18,6 +18,7 @@ void sl_wheel_init(struct sl_wheel *w, uint64_t now_us)
 {
 	w->now_tick = now_us / SL_WHEEL_TICK_US;
 	w->armed = 0;
+	w->soonest_us = UINT64_MAX;
 	sl_list_init(&w->due);
 	for (unsigned l = 0; l < SL_WHEEL_LEVELS; l++) {
 		w->used[l] = 0;
@@ -76,6 +77,7 @@ void sl_timer_arm(struct sl_wheel *w, struct sl_timer *t, uint64_t at_us)
 		w->armed++;
 	}
 	t->at_tick = tick;
+	w->soonest_us = sl_min(w->soonest_us, tick * SL_WHEEL_TICK_US);
 	place(w, t);
 }
 
@@ -179,6 +181,7 @@ unsigned sl_wheel_run(struct sl_wheel *w, uint64_t now_us,
 	}
 	if (target > w->now_tick)
 		w->now_tick = target;
+	w->soonest_us = sl_wheel_next_us(w);
 	return n;
 }
 

@@ -17,7 +17,8 @@ struct sl_timer {
 };
 
 struct sl_wheel {
-	uint64_t now_tick; /* everything up to it has expired */
+	uint64_t now_tick;   /* everything up to it has expired */
+	uint64_t soonest_us; /* nothing is due before; see sl_wheel_soonest_us() */
 	uint32_t armed;
 	struct sl_list due;             /* armed for a time that had passed: at the next run */
 	uint64_t used[SL_WHEEL_LEVELS]; /* a bit for each slot that is not empty */
@@ -45,5 +46,10 @@ unsigned sl_wheel_run(struct sl_wheel *w, uint64_t now_us,
 /* When sl_wheel_run() needs to be called next at the latest (it may then find nothing due yet);
  * UINT64_MAX: nothing is armed. */
 uint64_t sl_wheel_next_us(const struct sl_wheel *w);
+/* The same without looking: a timer that was cancelled since the last run still counts. */
+static inline uint64_t sl_wheel_soonest_us(const struct sl_wheel *w)
+{
+	return w->soonest_us;
+}
 
 #endif

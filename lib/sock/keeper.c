@@ -199,7 +199,7 @@ static void look_at(struct sl_lane *lane, void *arg)
 	if (turns != seen[lane->id]) {
 		l->busy++;
 		if (sl_lane_tcp_due(lane, l->now_us))
-			sl_lane_turn(lane);
+			sl_lane_tcp_run(lane);
 		seen[lane->id] = sl_load(&lane->turns);
 		return;
 	}
@@ -213,7 +213,7 @@ static void look_at(struct sl_lane *lane, void *arg)
 	}
 	if (sl_lane_tcp_due(lane, l->now_us)) {
 		l->moved = true;
-		sl_lane_turn(lane);
+		sl_lane_tcp_run(lane);
 	}
 	seen[lane->id] = sl_load(&lane->turns);
 }

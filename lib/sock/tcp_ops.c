@@ -266,12 +266,15 @@ static void op_event(struct sl_tcp *t, uint32_t ev)
 	struct sl_sock *sk = c->sk;
 
 	if (sk) {
-		uint32_t events = poll_events(ev);
+		uint32_t events;
 
 		if (sl_unlikely(ev & SL_TCP_EV_URG))
 			send_sigurg(sk);
+		if (sl_list_empty(&sk->watches))
+			return;
 		/* Whoever waits in close() for the last byte looks at what is unacknowledged. */
-		if (events && !sl_list_empty(&sk->watches))
+		events = poll_events(ev);
+		if (events)
 			sl_sock_notify(sk, events);
 		return;
 	}

@@ -81,8 +81,8 @@ static bool passes_mark(const struct rx *x, const struct sl_tcp *t)
 	       !(x->flags & MSG_PEEK) && sl_tcp_at_mark(t);
 }
 
-/* 0: the call is over, x->done bytes. */
-static ssize_t read_locked(struct rx *x, struct sl_lane *lane)
+/* 0: the call is over, x->done bytes. fresh: a turn has just told the time. */
+static ssize_t read_locked(struct rx *x, struct sl_lane *lane, bool fresh)
 {
 	struct sl_tconn *c = x->sk->conn;
 	struct sl_tcp *t;
@@ -98,7 +98,8 @@ static ssize_t read_locked(struct rx *x, struct sl_lane *lane)
 	if (readable > (x->flags & MSG_PEEK ? x->done : 0) || passes_mark(x, t)) {
 		if (sl_unlikely(x->bad))
 			return -EFAULT;
-		sl_lane_tcp_begin(lane);
+		if (!fresh)
+			sl_lane_tcp_begin(lane);
 		n = take(x, t);
 		sl_lane_tcp_done(lane);
 		x->done += (size_t)n;
@@ -121,9 +122,9 @@ static ssize_t attempt(void *arg)
 
 	if (sl_unlikely(!sl_sock_lock(x->sk, &lane)))
 		return -EDEADLK;
-	r = read_locked(x, lane);
+	r = read_locked(x, lane, false);
 	if (r == -EAGAIN && sl_lane_turn_locked(lane) > 0)
-		r = read_locked(x, lane);
+		r = read_locked(x, lane, true);
 	sl_lane_unlock(lane);
 	return r;
 }

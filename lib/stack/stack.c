@@ -14,6 +14,8 @@
 #include "base/settings.h"
 #include "net/rtnl.h"
 
+#define CLOCK_EVERY                                                                                \
+	8            /* idle turns: TCP's timers need no better, and the keeper sees to them, too */
 #define MAX_BATCH 64 /* SLUICE_CQ_POLL_BATCH_MAX up to this */
 
 static int receive(struct sl_leg *leg, struct sl_xsk *x)
@@ -27,6 +29,8 @@ static int receive(struct sl_leg *leg, struct sl_xsk *x)
 
 	if (sl_likely(n == 0))
 		return 0;
+	if (lane->tcp)
+		sl_lane_tcp_begin(lane);
 	in.cache = &lane->frames;
 	in.stats = lane->stats;
 	in.lane = lane;
@@ -57,8 +61,10 @@ static void make_room(struct sl_lane *lane)
 	sl_list_for_each_safe (it, &lane->blocked) {
 		lane->on_room(it);
 	}
-	if (lane->tcp)
+	if (lane->tcp) {
+		sl_lane_tcp_begin(lane);
 		sl_tcp_on_room(lane->tcp);
+	}
 }
 
 static bool is_blocked(const struct sl_lane *lane)
@@ -68,12 +74,9 @@ static bool is_blocked(const struct sl_lane *lane)
 
 int sl_lane_turn_locked(struct sl_lane *lane)
 {
-	const struct sl_tcp_host *tcp = lane->tcp;
 	bool blocked;
 	int n = 0;
 
-	if (tcp)
-		sl_lane_tcp_begin(lane);
 	for (uint32_t i = 0; i < lane->nlegs; i++) {
 		struct sl_leg *leg = lane->leg[i];
 
@@ -83,8 +86,10 @@ int sl_lane_turn_locked(struct sl_lane *lane)
 	blocked = is_blocked(lane);
 	if (sl_unlikely(blocked))
 		make_room(lane);
-	if (tcp && (n || blocked || tcp->now_us >= lane->tcp_next_us))
+	if (lane->tcp && (n || blocked))
 		sl_lane_tcp_turn(lane);
+	else if (lane->tcp && lane->turns % CLOCK_EVERY == 0)
+		sl_lane_tcp_idle(lane);
 	sl_store(&lane->turns, lane->turns + 1);
 	lane->stats->turns++;
 	lane->stats->idle_turns += n == 0;

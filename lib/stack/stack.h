@@ -164,8 +164,11 @@ struct sl_tcp_host *sl_lane_tcp(struct sl_lane *lane);
  * timers will be run. Not inside of lib/tcp's callbacks: the turn does it. */
 void sl_lane_tcp_begin(struct sl_lane *lane);
 void sl_lane_tcp_done(struct sl_lane *lane);
-/* The end of a turn that had something to do for TCP; lane held. */
+/* The end of a turn that had something to do for TCP, and of one that had not; lane held. */
 void sl_lane_tcp_turn(struct sl_lane *lane);
+void sl_lane_tcp_idle(struct sl_lane *lane);
+/* Runs the timers that are due (the keeper's). Lane not held. */
+void sl_lane_tcp_run(struct sl_lane *lane);
 /* Must timers of the lane be run at that time? Any thread. */
 bool sl_lane_tcp_due(const struct sl_lane *lane, uint64_t at_us);
 

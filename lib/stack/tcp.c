@@ -118,19 +118,41 @@ void sl_lane_tcp_done(struct sl_lane *lane)
 	uint64_t next_us;
 
 	sl_tcp_flush(h);
-	next_us = sl_wheel_next_us(&h->wheel);
+	next_us = sl_wheel_soonest_us(&h->wheel);
 	if (sl_unlikely(!kick(lane) || !sl_list_empty(&h->room)))
 		next_us = sl_min(next_us, h->now_us + RETRY_US);
 	set_next(lane, next_us);
 }
 
+/* False: none was due. */
+static bool run_timers(struct sl_lane *lane)
+{
+	if (lane->tcp->now_us < lane->tcp_next_us)
+		return false;
+	sl_store(&lane->tcp_next_us, UINT64_MAX);
+	sl_tcp_run_timers(lane->tcp);
+	return true;
+}
+
 void sl_lane_tcp_turn(struct sl_lane *lane)
 {
-	if (lane->tcp->now_us >= lane->tcp_next_us) {
-		sl_store(&lane->tcp_next_us, UINT64_MAX);
-		sl_tcp_run_timers(lane->tcp);
-	}
+	run_timers(lane);
 	sl_lane_tcp_done(lane);
+}
+
+void sl_lane_tcp_idle(struct sl_lane *lane)
+{
+	sl_lane_tcp_begin(lane);
+	if (sl_unlikely(run_timers(lane)))
+		sl_lane_tcp_done(lane);
+}
+
+void sl_lane_tcp_run(struct sl_lane *lane)
+{
+	if (!sl_lane_lock(lane))
+		return;
+	sl_lane_tcp_idle(lane);
+	sl_lane_unlock(lane);
 }
 
 bool sl_lane_tcp_due(const struct sl_lane *lane, uint64_t at_us)

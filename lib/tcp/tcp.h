@@ -56,6 +56,9 @@ struct sl_tcp_key {
 	uint16_t lport, rport;
 };
 
+/* 32-bit words of it */
+#define SL_TCP_KEY_WORDS 9
+
 static inline bool sl_tcp_key_eq(const struct sl_tcp_key *a, const struct sl_tcp_key *b)
 {
 	return a->lport == b->lport && a->rport == b->rport && sl_addr_eq(&a->remote, &b->remote) &&
@@ -167,6 +170,7 @@ struct sl_tcp_host {
 	struct sl_list out;  /* connections that owe an ACK or may send: sl_tcp_flush() */
 	struct sl_list room; /* connections whose send() was refused: sl_tcp_on_room() */
 	uint8_t key[16];     /* secret: ISN, cookies, time stamp offset (RFC 6528, 7323 5.4) */
+	uint64_t table_key[SL_TCP_KEY_WORDS + 1]; /* made of it: the table's hash */
 	uint32_t challenge_left;
 	uint64_t challenge_from_us;
 	uint32_t ntw, nreq;

@@ -44,6 +44,7 @@ void sl_tcp_table_fini(struct sl_tcp_host *h); /* frees the arrays, not the node
 
 /* tcp_hash.c: keyed hash (SipHash-2-4): ISN, cookies, time stamp offsets */
 uint64_t sl_tcp_siphash(const uint8_t key[16], const void *data, size_t n);
+void sl_tcp_hash_init(struct sl_tcp_host *h);
 uint32_t sl_tcp_key_hash(const struct sl_tcp_host *h, const struct sl_tcp_key *key);
 uint32_t sl_tcp_isn(struct sl_tcp_host *h, const struct sl_tcp_key *key); /* RFC 6528 */
 uint32_t sl_tcp_ts_offset(struct sl_tcp_host *h, const struct sl_tcp_key *key);

@@ -62,6 +62,14 @@ void sl_tcp_timer_rearm(struct sl_tcp *c)
 	sl_timer_arm(&c->host->wheel, &c->timer, at);
 }
 
+/* One deadline has moved: most of the time the timer fires before it anyway. */
+static void cover(struct sl_tcp *c, uint64_t at)
+{
+	if (sl_likely(sl_timer_is_armed(&c->timer) && c->timer.at_tick * SL_WHEEL_TICK_US <= at))
+		return;
+	sl_tcp_timer_rearm(c);
+}
+
 void sl_tcp_timer_stop(struct sl_tcp *c)
 {
 	c->rto_at = c->delack_at = c->persist_at = c->keep_at = c->tlp_at = c->reo_at = 0;
@@ -173,7 +181,7 @@ void sl_tcp_timer_on_sent(struct sl_tcp *c)
 	if (!c->rto_at)
 		arm_rto(c);
 	schedule_tlp(c);
-	sl_tcp_timer_rearm(c);
+	cover(c, c->tlp_at ? c->tlp_at : c->rto_at); /* a probe comes before the time-out */
 }
 
 void sl_tcp_timer_on_acked(struct sl_tcp *c)
@@ -187,7 +195,7 @@ void sl_tcp_timer_on_acked(struct sl_tcp *c)
 	c->stuck_since_us = c->host->now_us;
 	arm_rto(c);
 	schedule_tlp(c);
-	sl_tcp_timer_rearm(c);
+	cover(c, c->tlp_at ? c->tlp_at : c->rto_at);
 }
 
 void sl_tcp_timer_on_syn(struct sl_tcp *c)

@@ -171,7 +171,12 @@ uint8_t *sl_build_tcp(const struct sl_tcp_hdr *h, const struct sl_tcp_seg *s, ui
 {
 	uint16_t hlen = (uint16_t)(20 + sl_tcpopt_len(s)), l4_len = (uint16_t)(hlen + s->len), v;
 	uint8_t *tcp = payload - hlen, *f = tcp - h->l4;
-	uint32_t seq = htobe32(s->seq), ack = htobe32(s->ack);
+	uint32_t w[4] = {
+		htobe32(s->seq),
+		htobe32(s->ack),
+		htobe32((uint32_t)hlen / 4 << 28 | (uint32_t)s->flags << 16 | s->wnd),
+		htobe32(s->urg),
+	};
 
 	/* Constant bounds let the compiler use a few wide moves. */
 	if (h->len == 38)
@@ -179,17 +184,18 @@ uint8_t *sl_build_tcp(const struct sl_tcp_hdr *h, const struct sl_tcp_seg *s, ui
 	else
 		memcpy(f, h->bytes, h->len);
 	finish_tcp_ip(h, f + h->l3, l4_len, ip_id, s->ce);
-	memcpy(tcp + 4, &seq, 4);
-	memcpy(tcp + 8, &ack, 4);
-	tcp[12] = (uint8_t)(hlen / 4 << 4);
-	tcp[13] = s->flags;
-	sl_put_be16(tcp + 14, s->wnd);
-	memset(tcp + 16, 0, 2);
-	sl_put_be16(tcp + 18, s->urg);
-	sl_tcpopt_build(s, tcp + 20);
+	memcpy(tcp + 4, w, sizeof(w));
 	/* The ports are in the pseudo-header's sum. */
 	sum = sl_csum_add64(sl_csum_add64(sum, h->pseudo_sum), htobe16(l4_len));
-	v = sl_csum_fold(sl_csum_add(sum, tcp + 4, (size_t)hlen - 4));
+	sum = sl_csum_add64(sum, (uint64_t)w[0] + w[1] + w[2] + w[3]);
+	if (hlen > 20) {
+		sl_tcpopt_build(s, tcp + 20);
+		if (sl_likely(hlen == 32)) /* time stamps */
+			sum = sl_csum_add64(sum, sl_csum_words(tcp + 20, 3));
+		else
+			sum = sl_csum_add(sum, tcp + 20, (size_t)hlen - 20);
+	}
+	v = sl_csum_fold(sum);
 	memcpy(tcp + 16, &v, 2);
 	return f;
 }

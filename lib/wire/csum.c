@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Checksum loops. The sums are of 16-bit words of the host's order; wider words with carries give
- * the same result (RFC 1071, 2). */
+ * the same result (RFC 1071, 2). Two sums, so that one's carries need not wait for the other's: 16
+ * bytes a cycle, which beats vector code without AVX (32-bit words into 64-bit sums). */
 #include "wire/csum.h"
 
 #include <endian.h>
 
-static inline uint32_t load32(const uint8_t *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, 4);
-	return v;
-}
-
-static inline uint64_t load64(const uint8_t *p)
+static inline uint64_t load(const uint8_t *p)
 {
 	uint64_t v;
 
@@ -21,13 +14,45 @@ static inline uint64_t load64(const uint8_t *p)
 	return v;
 }
 
-/* The last 0-7 bytes, as if padded with zeros. */
-static inline uint64_t tail(const uint8_t *p, size_t len)
+/* The last 1-7 bytes, as if padded with zeros. A copy of unknown length would be a call. */
+static inline uint64_t load_tail(const uint8_t *p, size_t len)
 {
 	uint64_t v = 0;
+	unsigned at = 0;
 
-	memcpy(&v, p, len);
+	if (len & 4) {
+		uint32_t w;
+
+		memcpy(&w, p, 4);
+		v = w;
+		at = 4;
+	}
+	if (len & 2) {
+		uint16_t w;
+
+		memcpy(&w, p + at, 2);
+		v |= (uint64_t)w << 8 * at;
+		at += 2;
+	}
+	if (len & 1)
+		v |= (uint64_t)p[at] << 8 * at;
 	return v;
+}
+
+static inline void store_tail(uint8_t *p, uint64_t v, size_t len)
+{
+	if (len & 4) {
+		memcpy(p, &v, 4);
+		v >>= 32;
+		p += 4;
+	}
+	if (len & 2) {
+		memcpy(p, &v, 2);
+		v >>= 16;
+		p += 2;
+	}
+	if (len & 1)
+		*p = (uint8_t)v;
 }
 
 /* Sixty-four ones and sixteen are the same number, and both fold to zero, as the sum of a packet
@@ -40,61 +65,72 @@ static inline uint64_t unmarked(uint64_t sum)
 /* Adds a word; the carry goes into c: one add and one adc. */
 #define ADD(s, c, v) ((c) += __builtin_add_overflow((s), (v), &(s)))
 
-uint64_t sl_csum_add(uint64_t sum, const void *data, size_t len)
-{
-	const uint8_t *p = data;
-	uint64_t s0 = 0, s1 = 0, c = 0;
-
-	for (; len >= 64; len -= 64, p += 64)
-		for (int i = 0; i < 8; i++) { /* 32-bit words into 64-bit sums: vector code */
-			s0 += load32(p + 8 * i);
-			s1 += load32(p + 8 * i + 4);
-		}
-	for (; len >= 8; len -= 8, p += 8)
-		ADD(sum, c, load64(p));
-	if (len)
-		ADD(sum, c, tail(p, len));
-	return unmarked(sl_csum_add64(sl_csum_add64(sum, s0 + s1), c));
-}
-
-/* Short copies: the words pass through registers once for both. Vector code would store them to
- * memory in between (gcc 12: 108 instructions for 64 bytes against 60). */
+/* gcc 12 would otherwise pair the words in vector registers, by way of memory. */
 #if defined(__GNUC__) && !defined(__clang__)
-__attribute__((optimize("no-tree-slp-vectorize")))
+#define IN_REGISTERS __attribute__((optimize("no-tree-slp-vectorize")))
+#else
+#define IN_REGISTERS
 #endif
-static uint64_t
-copy_short(uint64_t sum, uint8_t *d, const uint8_t *s, size_t len)
+
+/* d NULL, as a constant: adds without copying. */
+static inline __attribute__((always_inline)) uint64_t add(uint64_t s0, uint8_t *d, const uint8_t *s,
+							  size_t len)
 {
-	uint64_t c = 0;
+	uint64_t s1 = 0, c0 = 0, c1 = 0;
 
-	for (; len >= 16; len -= 16, s += 16, d += 16) {
-		uint64_t v0 = load64(s), v1 = load64(s + 8);
+	for (; len >= 32; len -= 32, s += 32) {
+		uint64_t v0 = load(s), v1 = load(s + 8), v2 = load(s + 16), v3 = load(s + 24);
 
-		memcpy(d, &v0, 8);
-		memcpy(d + 8, &v1, 8);
-		ADD(sum, c, v0);
-		ADD(sum, c, v1);
+		if (d) {
+			memcpy(d, &v0, 8);
+			memcpy(d + 8, &v1, 8);
+			memcpy(d + 16, &v2, 8);
+			memcpy(d + 24, &v3, 8);
+			d += 32;
+		}
+		ADD(s0, c0, v0);
+		ADD(s1, c1, v1);
+		ADD(s0, c0, v2);
+		ADD(s1, c1, v3);
 	}
-	if (len >= 8) {
-		uint64_t v = load64(s);
+	if (len & 16) {
+		uint64_t v0 = load(s), v1 = load(s + 8);
 
-		memcpy(d, &v, 8);
-		ADD(sum, c, v);
-		len -= 8;
+		if (d) {
+			memcpy(d, &v0, 8);
+			memcpy(d + 8, &v1, 8);
+			d += 16;
+		}
+		ADD(s0, c0, v0);
+		ADD(s1, c1, v1);
+		s += 16;
+	}
+	if (len & 8) {
+		uint64_t v = load(s);
+
+		if (d) {
+			memcpy(d, &v, 8);
+			d += 8;
+		}
+		ADD(s0, c0, v);
 		s += 8;
-		d += 8;
 	}
-	if (sl_unlikely(len)) {
-		memcpy(d, s, len);
-		ADD(sum, c, tail(s, len));
+	if (len & 7) {
+		uint64_t v = load_tail(s, len & 7);
+
+		if (d)
+			store_tail(d, v, len & 7);
+		ADD(s1, c1, v);
 	}
-	return unmarked(sl_csum_add64(sum, c));
+	return unmarked(sl_csum_add64(sl_csum_add64(s0, s1), c0 + c1));
 }
 
-uint64_t sl_csum_copy(uint64_t sum, void *dst, const void *src, size_t len)
+IN_REGISTERS uint64_t sl_csum_add(uint64_t sum, const void *data, size_t len)
 {
-	if (sl_likely(len <= 256))
-		return copy_short(sum, dst, src, len);
-	memcpy(dst, src, len); /* its loop is wider than ours */
-	return sl_csum_add(sum, dst, len);
+	return add(sum, NULL, data, len);
+}
+
+IN_REGISTERS uint64_t sl_csum_copy(uint64_t sum, void *dst, const void *src, size_t len)
+{
+	return add(sum, dst, src, len);
 }

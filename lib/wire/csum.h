@@ -14,6 +14,21 @@ uint64_t sl_csum_add(uint64_t sum, const void *data, size_t len);
 /* Copies and adds in one pass. */
 uint64_t sl_csum_copy(uint64_t sum, void *dst, const void *src, size_t len);
 
+/* n words of 32 bits, n small and constant: of a header. */
+static inline uint64_t sl_csum_words(const void *data, unsigned n)
+{
+	const uint8_t *p = data;
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t w;
+
+		memcpy(&w, p + (size_t)4 * i, 4);
+		sum += w;
+	}
+	return sum;
+}
+
 /* 16 bits, complemented: what goes into the header (memory order). */
 static inline uint16_t sl_csum_fold(uint64_t sum)
 {

@@ -50,7 +50,11 @@ static bool parse_ip(struct sl_pkt *p, uint8_t proto, uint32_t *end)
 
 static bool ip_sum_ok(const struct sl_pkt *p)
 {
-	return p->v6 || sl_csum_fold(sl_csum_add(0, p->data + p->l3, p->l4 - p->l3)) == 0;
+	uint32_t len = p->l4 - p->l3;
+
+	if (sl_likely(!p->v6 && len == sizeof(struct iphdr)))
+		return sl_csum_fold(sl_csum_words(p->data + p->l3, 5)) == 0;
+	return p->v6 || sl_csum_fold(sl_csum_add(0, p->data + p->l3, len)) == 0;
 }
 
 /* The checksum field holds the pseudo-header sum, not complemented: the sender's device was to
@@ -67,12 +71,12 @@ static bool is_partial(const uint8_t *csum, uint64_t pseudo)
 static bool l4_sum_ok(const struct sl_pkt *p, uint8_t proto, uint16_t len, const uint8_t *csum,
 		      bool partial_ok)
 {
-	struct sl_addr src, dst;
-	uint64_t pseudo;
+	const uint8_t *ip = p->data + p->l3;
+	uint64_t pseudo = htobe16(proto) + (uint64_t)htobe16(len);
 
-	sl_pkt_saddr(p, &src);
-	sl_pkt_daddr(p, &dst);
-	pseudo = sl_pseudo_sum(&src, &dst, proto, len);
+	/* Source and destination, side by side. */
+	pseudo += p->v6 ? sl_csum_words(ip + offsetof(struct ipv6hdr, saddr), 8)
+			: sl_csum_words(ip + offsetof(struct iphdr, saddr), 2);
 	if (partial_ok && is_partial(csum, pseudo))
 		return true;
 	return sl_csum_fold(sl_csum_add(pseudo, p->data + p->l4, len)) == 0;
