@@ -418,16 +418,39 @@ static int get_mtu(const struct sl_tconn *c, void *val, socklen_t *len)
 	return c->d ? put_int(val, len, (int)c->d->route.mtu) : -ENOTCONN;
 }
 
+/* How much the kernel would say: its struct tcp_info is of its own version, not of our header's. */
+static size_t info_bytes(int fd)
+{
+	static uint32_t bytes;
+	uint8_t any[1024];
+	socklen_t len = sizeof(any);
+
+	if (!sl_load(&bytes) && sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_INFO, any, &len) == 0)
+		sl_store(&bytes, (uint32_t)len);
+	return sl_load(&bytes);
+}
+
+static int get_info(struct sl_tconn *c, void *val, socklen_t *len)
+{
+	const size_t at = offsetof(struct tcp_info, tcpi_snd_wnd) + sizeof(uint32_t);
+	struct sl_tcp_info_more more;
+	struct tcp_info info;
+	uint8_t all[1024] = {0};
+
+	sl_tcp_info(&c->tcp, &info);
+	sl_tcp_info_more(&c->tcp, &more);
+	memcpy(all, &info, sizeof(info));
+	memcpy(all + at, &more, sizeof(more));
+	return put_bytes(val, len, all, sl_min(info_bytes(c->sk->fd), sizeof(all)));
+}
+
 static int get_tcp(struct sl_tconn *c, int name, void *val, socklen_t *len)
 {
-	struct tcp_info info;
 	char cong[16] = {0};
 
 	switch (name) {
 	case TCP_INFO:
-		memset(&info, 0, sizeof(info));
-		sl_tcp_info(&c->tcp, &info);
-		return put_bytes(val, len, &info, sizeof(info));
+		return get_info(c, val, len);
 	case TCP_CONGESTION:
 		strncpy(cong, sl_tcp_congestion(&c->tcp), sizeof(cong) - 1);
 		return put_bytes(val, len, cong, sizeof(cong));
@@ -452,6 +475,22 @@ static int get_locked(struct sl_tconn *c, int level, int name, void *val, sockle
 	return -EREMOTE;
 }
 
+/* The children that wait with us are in its queue, too. */
+static int get_listener_info(struct sl_sock *sk, void *val, socklen_t *len)
+{
+	const size_t at = offsetof(struct tcp_info, tcpi_unacked);
+	const struct sl_tlisten *l = sl_load_acquire(&sk->lsn);
+	int err = sl_sys_getsockopt(sk->fd, IPPROTO_TCP, TCP_INFO, val, len);
+	uint32_t n;
+
+	if (err == 0 && l && *len >= at + sizeof(n)) {
+		memcpy(&n, (char *)val + at, sizeof(n));
+		n += sl_load(&l->tcp.nchildren);
+		memcpy((char *)val + at, &n, sizeof(n));
+	}
+	return err;
+}
+
 int sl_tcp_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t *len)
 {
 	struct sl_lane *lane;
@@ -462,6 +501,8 @@ int sl_tcp_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t
 	if (level == IPPROTO_IPV6 && name == IPV6_V6ONLY && sk->family == AF_INET6 &&
 	    (sk->named || sl_load(&sk->conn)))
 		return put_int(val, len, sk->v6only);
+	if (level == IPPROTO_TCP && name == TCP_INFO && sl_load(&sk->lsn))
+		return get_listener_info(sk, val, len);
 	if (!sl_load(&sk->conn) || !sl_sock_lock(sk, &lane))
 		return -EREMOTE;
 	if (sk->conn) {

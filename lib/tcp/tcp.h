@@ -261,6 +261,13 @@ const char *sl_tcp_congestion(const struct sl_tcp *c);
 const char *const *sl_tcp_congestions(void);
 struct tcp_info;
 void sl_tcp_info(const struct sl_tcp *c, struct tcp_info *info); /* linux/tcp.h's, all we know */
+/* What newer kernels have behind tcpi_snd_wnd, in their order. */
+struct sl_tcp_info_more {
+	uint32_t rcv_wnd, rehash;
+	uint16_t total_rto, total_rto_recoveries;
+	uint32_t total_rto_time_ms;
+};
+void sl_tcp_info_more(const struct sl_tcp *c, struct sl_tcp_info_more *more);
 
 /* Listening ------------------------------------------------------------------------------------ */
 

@@ -270,7 +270,7 @@ void sl_tcp_take_syn_options(struct sl_tcp *c, const struct sl_tcp_seg *syn)
 
 void sl_tcp_start_buffers(struct sl_tcp *c)
 {
-	c->rcvq_space = sl_min(c->rcv_wnd, 10u * c->adv_mss);
+	c->rcvq_space = sl_min(c->rcv_wnd, 10 * sl_tcp_adv_bytes(c));
 	c->rcvq_seq = c->copied_seq;
 	c->rcvq_time_us = c->host->now_us;
 	c->rcv_ssthresh = c->rcv_wnd;

@@ -212,6 +212,8 @@ struct sl_tcp {
 	uint64_t bytes_acked, bytes_received, bytes_sent, bytes_retrans;
 	uint32_t segs_in, segs_out, data_segs_in, data_segs_out, total_retrans;
 	uint32_t dsack_dups, reord_seen, rcv_ooopack;
+	uint32_t rack_delivered; /* segments, when what arrived last was sent */
+	uint16_t total_rto;      /* retransmission time-outs */
 	uint64_t born_us;
 	uint64_t last_ack_us;  /* when the last acceptable segment came */
 	uint64_t challenge_us; /* last rate-limited answer (RFC 5961, tcp_invalid_ratelimit) */

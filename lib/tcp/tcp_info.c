@@ -64,7 +64,7 @@ static void windows(const struct sl_tcp *c, struct tcp_info *info)
 
 	info->tcpi_snd_mss = c->mss;
 	info->tcpi_rcv_mss = c->rcv_mss;
-	info->tcpi_advmss = c->adv_mss;
+	info->tcpi_advmss = sl_tcp_adv_bytes(c);
 	/* Of the path, or else of the device: both are kept as the segments that fit. */
 	info->tcpi_pmtu = (c->pmtu_mss ? c->pmtu_mss : c->adv_mss) + (v4 ? 40u : 60u);
 	info->tcpi_rcv_ssthresh = c->rcv_ssthresh;
@@ -72,21 +72,40 @@ static void windows(const struct sl_tcp *c, struct tcp_info *info)
 	info->tcpi_snd_wnd = c->snd_wnd;
 	info->tcpi_snd_cwnd = c->cwnd;
 	info->tcpi_snd_ssthresh = sl_min(c->ssthresh, 0x7fffffffu); /* TCP_INFINITE_SSTHRESH */
-	info->tcpi_max_pacing_rate = c->max_pacing_rate ? c->max_pacing_rate : UINT64_MAX;
-	info->tcpi_pacing_rate = info->tcpi_max_pacing_rate;
+}
+
+/* Bytes a second. Linux keeps a pacing rate for any connection, twice what the window makes in slow
+ * start and 1.2 times afterwards (tcp_update_pacing_rate). The rate of delivery is that of the time
+ * from the newest arrival's departure to its acknowledgment. */
+static void rates(const struct sl_tcp *c, struct tcp_info *info)
+{
+	uint64_t rate = UINT64_MAX, most = c->max_pacing_rate ? c->max_pacing_rate : UINT64_MAX;
+	uint64_t us = c->delivered_us - c->rack_sent_us;
+
+	if (c->srtt_us)
+		rate = (uint64_t)c->mss * c->cwnd * (c->cwnd < c->ssthresh / 2 ? 20 : 12) * 100000 /
+		       c->srtt_us;
+	info->tcpi_max_pacing_rate = most;
+	info->tcpi_pacing_rate = sl_min(rate, most);
+	if (c->delivered && c->rack_sent_us && c->delivered_us > c->rack_sent_us)
+		info->tcpi_delivery_rate =
+			(uint64_t)(c->delivered - c->rack_delivered) * c->mss * 1000000 / us;
 }
 
 static void counts(const struct sl_tcp *c, struct tcp_info *info)
 {
-	info->tcpi_bytes_acked = c->bytes_acked;
-	info->tcpi_bytes_received = c->bytes_received;
+	bool syn_acked = c->snd_una != c->iss;
+
+	/* Linux' sequence numbers count SYN and FIN, but not the SYN of a SYN-ACK. */
+	info->tcpi_bytes_acked = c->bytes_acked + (syn_acked && !c->child);
+	info->tcpi_bytes_received = c->bytes_received + c->fin_rcvd;
 	info->tcpi_bytes_sent = c->bytes_sent;
-	info->tcpi_segs_in = c->segs_in;
+	info->tcpi_segs_in = c->segs_in + c->child; /* a child's SYN */
 	info->tcpi_segs_out = c->segs_out;
 	info->tcpi_data_segs_in = c->data_segs_in;
 	info->tcpi_data_segs_out = c->data_segs_out;
 	info->tcpi_notsent_bytes = sl_tcp_unsent(c);
-	info->tcpi_delivered = c->delivered;
+	info->tcpi_delivered = c->delivered + syn_acked;
 }
 
 void sl_tcp_info(const struct sl_tcp *c, struct tcp_info *info)
@@ -96,6 +115,15 @@ void sl_tcp_info(const struct sl_tcp *c, struct tcp_info *info)
 	options(c, info);
 	times(c, info);
 	windows(c, info);
+	rates(c, info);
 	counts(c, info);
 	loss(c, info);
+}
+
+void sl_tcp_info_more(const struct sl_tcp *c, struct sl_tcp_info_more *more)
+{
+	*more = (struct sl_tcp_info_more){
+		.rcv_wnd = c->rcv_wnd,
+		.total_rto = c->total_rto,
+	};
 }

@@ -289,4 +289,10 @@ static inline uint32_t sl_tcp_tsval(const struct sl_tcp *c)
 	return sl_tcp_now_ms(c->host) + c->ts_off;
 }
 
+/* Of a segment of the size that we announced: what is left for bytes (Linux' tp->advmss). */
+static inline uint32_t sl_tcp_adv_bytes(const struct sl_tcp *c)
+{
+	return c->adv_mss - (c->ts_ok ? 12u : 0);
+}
+
 #endif

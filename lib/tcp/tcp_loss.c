@@ -401,6 +401,7 @@ void sl_tcp_loss_on_rto(struct sl_tcp *c)
 	if (c->tx_una == c->tx_nxt)
 		return;
 	tcp_count(c->host, SL_TCPC_RTO, 1);
+	c->total_rto++;
 	c->tlp_out = false;
 	c->reo_at = 0;
 	sl_tcp_mark_all_lost(c);

@@ -275,6 +275,7 @@ static void rack_advance(struct sl_tcp *c, const struct sl_txseg *p, struct sl_t
 	if (sent_after(p->sent_us, piece_end(p), c->rack_sent_us, c->rack_end_seq)) {
 		c->rack_sent_us = p->sent_us;
 		c->rack_end_seq = piece_end(p);
+		c->rack_delivered = p->delivered;
 		c->rack_advanced = true;
 	}
 }

@@ -254,6 +254,7 @@ static bool on_syn_timeout(struct sl_tcp *c)
 	    (c->user_timeout_ms && is_stuck_for(c, c->user_timeout_ms * 1000ull)))
 		return give_up(c, false);
 	tcp_count(c->host, SL_TCPC_RTO, 1);
+	c->total_rto++;
 	c->retries++;
 	back_off(c);
 	sl_tcp_send_syn(c);

@@ -154,7 +154,7 @@ static void adjust_space(struct sl_tcp *c)
 		return;
 	/* A connection begins with no measure: the first window is taken for one. */
 	if (!c->rcvq_space)
-		c->rcvq_space = sl_min(c->rcv_wnd, 10u * c->adv_mss);
+		c->rcvq_space = sl_min(c->rcv_wnd, 10 * sl_tcp_adv_bytes(c));
 	if (copied > c->rcvq_space) {
 		if (sl_tcp_params.moderate_rcvbuf && !c->rcvbuf_locked)
 			grow_buffer(c, copied);

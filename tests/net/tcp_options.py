@@ -34,7 +34,7 @@ INTS6 = [
     (IP6, "no such", 999, (1,)),
 ]
 # What depends on the machine's limits or the moment is not printed as a number.
-LOOSE = {"RCVBUF", "SNDBUF", "WINDOW_CLAMP", "V6ONLY"}
+LOOSE = {"RCVBUF", "SNDBUF", "WINDOW_CLAMP"}
 if six:
     INTS = [row for row in INTS if row[0] != IP] + INTS6
 
@@ -89,20 +89,55 @@ def special(s):
         say("  ", name, attempt(ioctl_int, s, number))
 
 
+INFO = [  # struct tcp_info of linux/tcp.h
+    *((name, "B") for name in "state ca retransmits probes backoff options wscale flags".split()),
+    *((name, "I") for name in "rto ato snd_mss rcv_mss unacked sacked lost retrans fackets last_data_sent "
+      "last_ack_sent last_data_recv last_ack_recv pmtu rcv_ssthresh rtt rttvar snd_ssthresh snd_cwnd advmss "
+      "reordering rcv_rtt rcv_space total_retrans".split()),
+    *((name, "Q") for name in "pacing_rate max_pacing_rate bytes_acked bytes_received".split()),
+    *((name, "I") for name in "segs_out segs_in notsent_bytes min_rtt data_segs_in data_segs_out".split()),
+    *((name, "Q") for name in "delivery_rate busy_time rwnd_limited sndbuf_limited".split()),
+    *((name, "I") for name in "delivered delivered_ce".split()),
+    *((name, "Q") for name in "bytes_sent bytes_retrans".split()),
+    *((name, "I") for name in "dsack_dups reord_seen rcv_ooopack snd_wnd rcv_wnd rehash".split())]
+LAYOUT = "=" + "".join(kind for _, kind in INFO)
+
+
+class Info:
+    def __init__(self, s):
+        data = s.getsockopt(TCP, socket.TCP_INFO, 1024)
+        self.size = len(data)
+        values = struct.unpack_from(LAYOUT, data.ljust(struct.calcsize(LAYOUT), b"\0"))
+        self.__dict__.update(zip([name for name, _ in INFO], values))
+
+    def these(self, names):
+        return [(name, getattr(self, name)) for name in names.split()]
+
+
 def info(s):
     """What of TCP_INFO is the same in any good run."""
-    raw_info = s.getsockopt(TCP, socket.TCP_INFO, 1024)
-    st, ca, retrans, probes, backoff, options, wscale = struct.unpack("7B", raw_info[:7])
-    (rto, ato, snd_mss, rcv_mss, unacked, sacked, lost, retr, fackets, last_sent, last_ack_sent, last_recv,
-     last_ack_recv, pmtu, rcv_ssthresh, rtt, rttvar, ssthresh, cwnd, advmss, reordering) = \
-        struct.unpack("21I", raw_info[8:92])
-    bytes_acked, bytes_received, segs_out, segs_in = struct.unpack("QQII", raw_info[120:144])
-    say("   TCP_INFO", st, "retransmits", retrans, "probes", probes, "backoff", backoff, "options", options & 7,
-        "mss", snd_mss, "pmtu", pmtu, "in flight", unacked, sacked, lost, retr)
-    say("   plausible", 200000 <= rto <= 1000000, 0 < rtt < 1000000, cwnd >= 10, wscale & 15 > 0,
-        wscale >> 4 > 0, ssthresh > 1000, rcv_mss > 0, bytes_received, segs_out > 1, segs_in > 1)
-    say("   TCP_INFO", advmss, bytes_acked)
+    i = Info(s)
+    say("   TCP_INFO", i.size, "options", i.options & 7, *i.these(
+        "state retransmits probes backoff wscale snd_mss rcv_mss advmss pmtu unacked sacked lost retrans fackets "
+        "snd_ssthresh reordering rcv_rtt rcv_space total_retrans bytes_acked bytes_received notsent_bytes "
+        "data_segs_in data_segs_out delivered delivered_ce bytes_sent bytes_retrans dsack_dups reord_seen "
+        "rcv_ooopack"))
+    say("   plausible", 200000 <= i.rto <= 1000000, 0 < i.min_rtt < 1000000, 0 < i.rtt < 1000000,
+        0 < i.rttvar < 1000000, i.snd_cwnd >= 10, i.segs_out > 1, i.segs_in > 1, i.rcv_ssthresh >= 60000,
+        60000 < i.snd_wnd < 1 << 22, 60000 < i.rcv_wnd < 1 << 22, 0 < i.pacing_rate < 1 << 50,
+        i.max_pacing_rate == (1 << 64) - 1, 0 < i.delivery_rate < 1 << 50, 39000 < i.ato < 201000)
+    say("   times", i.last_data_sent < 5000, i.last_data_recv < 5000, i.last_ack_recv < 5000)
     say("   short", len(s.getsockopt(TCP, socket.TCP_INFO, 40)), len(s.getsockopt(TCP, socket.TCP_INFO, 1)))
+
+
+def info_at_the_end(s, f):
+    s.shutdown(socket.SHUT_WR)
+    becomes(s, "FIN_WAIT2")
+    names = "bytes_acked bytes_received delivered bytes_sent data_segs_out data_segs_in unacked notsent_bytes"
+    say("   FIN sent", *Info(s).these(names))
+    f.close()
+    becomes(s, "CLOSE")
+    say("   FIN received", *Info(s).these(names))
 
 
 say("new")
@@ -125,7 +160,27 @@ for name, s, f in both_ways(own, peer, far, 7000):
     say("   still works", f.recv(1), f.send(b"y"), s.recv(1))
     s.close()
     f.close()
+for name, s, f in both_ways(own, peer, far, 7000):
+    say(name, "ends")
+    f.send(b"words")
+    s.recv(5)
+    s.send(b"answers!")
+    f.take(8)
+    acked(s)
+    info_at_the_end(s, f)
+    s.close()
+    f.close()
 say("listener")
+ls = tcp(own, 7003, 5)
+ends = [far.tcp(six=six) for _ in range(3)]
+for f in ends:
+    f.connect((own, 7003))
+settles(ls, "IN")
+wait_for(lambda: Info(ls).unacked == 3)
+say("   waiting children", Info(ls).these("state unacked sacked snd_cwnd reordering"))
+for f in ends:
+    f.close()
+ls.close()
 ls = tcp(own, 7001, 5)
 every_option(ls, True)
 special(ls)
