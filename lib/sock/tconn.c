@@ -21,8 +21,10 @@
 /* How long, and for how many at most, what the peer sends after the end is still answered. */
 #define GRACE_NS  3000000000ull
 #define GRACE_MAX 256
-/* How long the end of the process waits for what its peers have not got yet. */
-#define EXIT_NS 500000000ull
+/* How long the end of the process waits for what its peers have not got yet: at all, and for the
+ * answers to what went out last. */
+#define EXIT_NS   500000000ull
+#define SETTLE_NS 20000000ull
 /* How long it hands connections to the kernel. */
 #define HAND_BACK_NS 5000000000ull
 
@@ -235,19 +237,30 @@ static void look_unfinished(struct sl_tconn *c, void *arg)
 	sl_lane_turn(c->lane);
 }
 
-void sl_tconn_exit(void)
+static void finish(uint64_t patience_ns)
 {
-	uint64_t end, hand_back_until = sl_now_ns() + HAND_BACK_NS;
+	uint64_t end = sl_now_ns() + patience_ns;
 	bool unfinished;
 
-	sl_tconn_for_each(to_kernel_at_exit, &hand_back_until);
-	/* What could not be moved says so itself. */
-	sl_tconn_for_each(close_at_exit, NULL);
-	end = sl_now_ns() + EXIT_NS;
 	do {
 		unfinished = false;
 		sl_tconn_for_each(look_unfinished, &unfinished);
 	} while (unfinished && sl_now_ns() < end);
+}
+
+/* Most programs have closed their connections a moment ago, and the acknowledgment of the last FIN
+ * is under way. In the kernel that FIN would wait a second for it to come again, and the port would
+ * be in use as long. */
+void sl_tconn_exit(void)
+{
+	uint64_t hand_back_until;
+
+	finish(SETTLE_NS);
+	hand_back_until = sl_now_ns() + HAND_BACK_NS;
+	sl_tconn_for_each(to_kernel_at_exit, &hand_back_until);
+	/* What could not be moved says so itself. */
+	sl_tconn_for_each(close_at_exit, NULL);
+	finish(EXIT_NS);
 }
 
 /* The memory of the parent's connections stays as it is; nothing here belongs to the child. */

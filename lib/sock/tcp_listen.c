@@ -81,6 +81,8 @@ static void uninstall(struct sl_sock *sk)
 
 	if (!sl_sock_lock(sk, &lane))
 		return;
+	/* What was steered here already is for its connections as well. */
+	sl_lane_turn_locked(lane);
 	if (sk->slot != SL_NO_SLOT)
 		sl_slot_free(sk->slot);
 	sk->slot = SL_NO_SLOT;

@@ -4,11 +4,10 @@
 . "$(dirname "$0")/lib_tcp.sh"
 need iperf3 python3
 net_up
-PORT=5200 # a new one each time: the last server's connections may still be ending
+PORT=5201
 round() { # name address client options
 	local name=$1 to=$2 out server bytes
 	shift 2
-	PORT=$((PORT + 1))
 	out=$(said "$name")
 	bg pb iperf3 -s -1 -p $PORT >"$out.server" 2>&1
 	server=$BG
