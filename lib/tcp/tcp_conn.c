@@ -387,10 +387,6 @@ void sl_tcp_option_changed(struct sl_tcp *c)
 {
 	if (c->state == SL_TCP_CLOSED || c->state == SL_TCP_SYN_SENT || c->frozen)
 		return;
-	if (c->user_mss && c->user_mss < c->mss_clamp) {
-		c->mss_clamp = sl_max(c->user_mss, (uint16_t)sl_tcp_params.min_snd_mss);
-		sl_tcp_mss_changed(c);
-	}
 	if (c->quickack_user == 2 && c->ack_pending)
 		c->ack_now = true;
 	sl_tcp_rcv_space_freed(c);

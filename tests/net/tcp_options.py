@@ -160,7 +160,7 @@ for name, s, f in both_ways(own, peer, far, 7000):
     say("   still works", f.recv(1), f.send(b"y"), s.recv(1))
     s.close()
     f.close()
-for name, s, f in both_ways(own, peer, far, 7000):
+for name, s, f in both_ways(own, peer, far, 7004):
     say(name, "ends")
     f.send(b"words")
     s.recv(5)
