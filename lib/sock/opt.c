@@ -344,8 +344,9 @@ int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 
 	if (sk && sk->proto == IPPROTO_UDP && sl_mcast_is_membership(level, name))
 		return sl_mcast_setsockopt(sk, level, name, val, len);
-	sl_tcp_sock(fd);
-	err = sl_sys_setsockopt(fd, level, name, val, len);
+	err = sl_tcp_sock(fd) ? sl_tcp_opt_may_set(sk, level, name) : 0;
+	if (err == 0)
+		err = sl_sys_setsockopt(fd, level, name, val, len);
 	if (err < 0 || !sk || sk->state == SL_STATE_KERNEL)
 		return err;
 	if (!(sk->proto == IPPROTO_TCP ? sl_tcp_opt_track(sk, level, name)

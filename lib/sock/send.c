@@ -418,8 +418,17 @@ static ssize_t send_one(struct sl_sock *sk, int fd, const struct tx_req *r)
 	struct sl_lane *lane;
 	ssize_t n;
 
-	if (sk->proto == IPPROTO_TCP)
-		return sl_tcp_sock_send(sk, fd, r->iov, r->niov, r->len, r->flags, r->msg);
+	if (sk->proto == IPPROTO_TCP) {
+		struct msghdr m = {
+			.msg_name = (void *)r->name,
+			.msg_namelen = r->namelen,
+			.msg_iov = (struct iovec *)r->iov,
+			.msg_iovlen = r->niov,
+		};
+
+		return sl_tcp_sock_send(sk, fd, r->iov, r->niov, r->len, r->flags,
+					r->flags & MSG_FASTOPEN && !r->msg ? &m : r->msg);
+	}
 	for (unsigned tries = 0;; tries++) {
 		if (sl_unlikely(sk->state != SL_STATE_OFFLOADED))
 			first_send(sk);

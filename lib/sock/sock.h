@@ -98,15 +98,18 @@ struct sl_sock {
 	uint64_t sndtimeo_ns;   /* 0: none */
 	uint64_t opts;          /* options that were set: bits of tcp_opt.c's table */
 	uint32_t rcvlowat;
-	int32_t linger_ms; /* SO_LINGER; -1: off */
-	int32_t error;     /* positive errno that a dissolved connection has left; taken once */
-	uint8_t phase;     /* enum sl_sock_phase */
-	uint8_t shut;      /* shutdown(2) of it unconnected: RCV_SHUTDOWN 1, SEND_SHUTDOWN 2 */
-	bool inq;          /* TCP_INQ */
-	bool zerocopy;     /* SO_ZEROCOPY */
-	uint32_t zc_next;  /* number of the next call with MSG_ZEROCOPY */
-	uint32_t zc_done;  /* so many before it are in the error queue */
-	bool named;        /* connect(2) has bound it, not the program */
+	int32_t linger_ms;  /* SO_LINGER; -1: off */
+	int32_t error;      /* positive errno that a dissolved connection has left; taken once */
+	uint8_t phase;      /* enum sl_sock_phase */
+	uint8_t shut;       /* shutdown(2) of it unconnected: RCV_SHUTDOWN 1, SEND_SHUTDOWN 2 */
+	bool inq;           /* TCP_INQ */
+	bool zerocopy;      /* SO_ZEROCOPY */
+	bool tfo_connect;   /* TCP_FASTOPEN_CONNECT */
+	bool tfo_no_cookie; /* TCP_FASTOPEN_NO_COOKIE */
+	bool tfo_now;       /* connects by sendto(MSG_FASTOPEN); slow held */
+	uint32_t zc_next;   /* number of the next call with MSG_ZEROCOPY */
+	uint32_t zc_done;   /* so many before it are in the error queue */
+	bool named;         /* connect(2) has bound it, not the program */
 
 	/* receive */
 	struct sl_udp udp;

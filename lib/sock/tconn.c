@@ -268,6 +268,7 @@ void sl_tconn_child(void)
 {
 	memset(&slab_lock, 0, sizeof(slab_lock));
 	memset(&sl_tconn_ctl, 0, sizeof(sl_tconn_ctl));
+	sl_tcp_fastopen_child();
 	free_first = dead_first = grace_first = NULL;
 	ngrace = 0;
 	for (uint32_t i = 0; i < slab_used; i++)

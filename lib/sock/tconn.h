@@ -148,6 +148,22 @@ ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, si
 ssize_t sl_tcp_sock_recv(struct sl_sock *sk, int fd, const struct iovec *iov, size_t niov,
 			 struct msghdr *msg, int flags);
 
+/* As sl_tcp_sock_connect() to where sendto(MSG_FASTOPEN) says, without waiting: 0, -EREMOTE (the
+ * kernel's now) or -errno. */
+int sl_tcp_sock_fastopen(struct sl_sock *sk, const struct msghdr *msg);
+/* Until the connection is there; -EINPROGRESS: the socket does not wait so long. */
+int sl_tcp_sock_wait_open(struct sl_sock *sk, int fd);
+
+/* tcp_fastopen.c */
+bool sl_tcp_fastopen_is_on(void);
+/* What the SYN of a connection is to say; lane held, before it is opened. */
+void sl_tcp_fastopen_choose(const struct sl_sock *sk, struct sl_tcp *t,
+			    const struct sl_tcp_key *key);
+void sl_tcp_fastopen_learn(const struct sl_tcp_key *key, const struct sl_tcp_seg *synack,
+			   bool lost);
+size_t sl_tcp_fastopen_syn(struct sl_sock *sk, const struct iovec *iov, size_t niov);
+void sl_tcp_fastopen_child(void);
+
 /* tcp_zerocopy.c */
 /* A call with MSG_ZEROCOPY has queued something. No lane held. */
 void sl_tcp_zerocopy_sent(struct sl_sock *sk);
@@ -159,6 +175,8 @@ static inline bool sl_tcp_sock_has_errors(const struct sl_sock *sk)
 }
 
 /* tcp_opt.c */
+/* Options that the state forbids, which the shadow does not have: 0 or -EINVAL. */
+int sl_tcp_opt_may_set(const struct sl_sock *sk, int level, int name);
 /* After the kernel took the option. False: not one that we can live with. */
 bool sl_tcp_opt_track(struct sl_sock *sk, int level, int name);
 /* The answer is ours: 0 or -errno; -EREMOTE: the kernel's. */
@@ -186,11 +204,12 @@ ssize_t sl_tcp_wait(struct sl_sock *sk, int fd, uint64_t deadline_ns, ssize_t (*
 /* What poll(2) would say, as net/ipv4/tcp.c: tcp_poll(). No lock. */
 uint32_t sl_tcp_sock_ready(const struct sl_sock *sk);
 
+/* A Fast Open child is used before its handshake is complete. */
 static inline bool sl_tconn_is_connecting(const struct sl_tconn *c)
 {
 	uint8_t s = sl_load(&c->tcp.state);
 
-	return s == SL_TCP_SYN_SENT || s == SL_TCP_SYN_RCVD;
+	return s == SL_TCP_SYN_SENT || (s == SL_TCP_SYN_RCVD && !sl_load(&c->tcp.tfo_child));
 }
 
 #endif

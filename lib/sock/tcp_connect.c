@@ -117,6 +117,7 @@ static int open_conn(struct sl_sock *sk, struct sl_tconn *c, const struct goal *
 	c->mark = sk->mark;
 	c->ttl = sk->ttl;
 	sl_tcp_opt_apply(sk, c);
+	sl_tcp_fastopen_choose(sk, &c->tcp, &g->key);
 	err = sl_tcp_connect(&c->tcp, &g->key);
 	if (err == 0) {
 		sl_store_release(&sk->conn, c);
@@ -322,6 +323,45 @@ static int connect_new(struct sl_sock *sk, const struct sockaddr *addr, socklen_
 	return start(sk, &g, reason);
 }
 
+/* Waits the SYN for the first data? */
+static bool is_deferred(const struct sl_sock *sk)
+{
+	const struct sl_tconn *c = sl_load_acquire(&sk->conn);
+
+	return c && sl_load(&c->tcp.tfo_defer);
+}
+
+int sl_tcp_sock_wait_open(struct sl_sock *sk, int fd)
+{
+	return wait_open(sk, fd, -EINPROGRESS);
+}
+
+int sl_tcp_sock_fastopen(struct sl_sock *sk, const struct msghdr *msg)
+{
+	const struct sockaddr *addr = msg ? msg->msg_name : NULL;
+	enum sl_reason reason = SL_REASON_NONE;
+	socklen_t len = addr ? msg->msg_namelen : 0;
+	int err = -EREMOTE;
+
+	sl_tconn_reap();
+	if (sl_load(&sk->state) == SL_STATE_KERNEL)
+		return -EREMOTE;
+	if (!sl_tcp_fastopen_is_on() ||
+	    (len >= sizeof(addr->sa_family) && addr->sa_family == AF_UNSPEC))
+		return -EOPNOTSUPP;
+	sl_lock(&sk->slow);
+	sk->tfo_now = true;
+	if (sk->state != SL_STATE_KERNEL && !sk->conn)
+		err = connect_new(sk, addr, len, &reason);
+	else if (sk->state != SL_STATE_KERNEL)
+		err = sk->phase == SL_CONNECTED ? -EISCONN : is_deferred(sk) ? 0 : -EALREADY;
+	sk->tfo_now = false;
+	sl_unlock(&sk->slow);
+	if (err == -EREMOTE && reason != SL_REASON_NONE)
+		sl_sock_kernel(sk, reason);
+	return err;
+}
+
 int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr, socklen_t len)
 {
 	enum sl_reason reason = SL_REASON_NONE;
@@ -342,6 +382,8 @@ int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr,
 	else
 		err = sk->phase == SL_CONNECTED ? -EISCONN : -EALREADY;
 	sl_unlock(&sk->slow);
+	if (is_deferred(sk))
+		return err == 0 ? 0 : -EISCONN;
 	if (err == 0)
 		return wait_open(sk, fd, -EINPROGRESS);
 	if (err == -EALREADY)

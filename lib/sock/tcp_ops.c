@@ -314,6 +314,11 @@ static void op_accept_ready(struct sl_tcp_listener *l)
 		sl_sock_notify(lsn->sk, EPOLLIN | EPOLLRDNORM);
 }
 
+static void op_tfo_answer(struct sl_tcp *t, const struct sl_tcp_seg *synack, bool lost)
+{
+	sl_tcp_fastopen_learn(&t->node.key, synack, lost);
+}
+
 /* They stand in a row, in the order of their ids: both are made from stats.def. */
 static void op_count(struct sl_tcp_host *h, unsigned id, uint32_t n)
 {
@@ -334,6 +339,7 @@ static const struct sl_tcp_ops ops = {
 	.child_free = op_child_free,
 	.accept_ready = op_accept_ready,
 	.route_mss = op_route_mss,
+	.tfo_answer = op_tfo_answer,
 	.count = op_count,
 };
 

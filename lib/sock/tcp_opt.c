@@ -89,6 +89,9 @@ SOCK(s_tos, sk->tos = (uint8_t)(v < 0 ? 0 : v))
 SOCK(s_ttl, sk->ttl = (uint8_t)(v < 0 ? 0 : v))
 SOCK(s_mark, sk->mark = (uint32_t)v)
 SOCK(s_v6only, sk->v6only = v != 0)
+LISTENER(l_tfo_no_cookie, l->tfo_no_cookie = v != 0)
+SOCK(s_tfo_connect, sk->tfo_connect = v != 0)
+SOCK(s_tfo_no_cookie, sk->tfo_no_cookie = v != 0)
 SOCK(s_zerocopy, sk->zerocopy = v != 0)
 SOCK(s_inq, sk->inq = v != 0)
 SOCK(s_bound_if, sk->bound_if = (uint32_t)v)
@@ -111,6 +114,8 @@ static const struct opt opts[] = {
 	{IPPROTO_TCP, TCP_USER_TIMEOUT, NULL, c_user_timeout, l_user_timeout},
 	{IPPROTO_TCP, TCP_NOTSENT_LOWAT, NULL, c_notsent, NULL},
 	{IPPROTO_TCP, TCP_FASTOPEN, NULL, NULL, l_fastopen},
+	{IPPROTO_TCP, TCP_FASTOPEN_CONNECT, s_tfo_connect, NULL, NULL},
+	{IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, s_tfo_no_cookie, NULL, l_tfo_no_cookie},
 	{IPPROTO_TCP, TCP_INQ, s_inq, NULL, NULL},
 	{SOL_SOCKET, SO_KEEPALIVE, NULL, c_keepalive, l_keepalive},
 	{SOL_SOCKET, SO_RCVBUF, s_rcvbuf, c_rcvbuf, l_rcvbuf},
@@ -282,6 +287,12 @@ static bool track_tcp(int name)
 {
 	return name == TCP_THIN_LINEAR_TIMEOUTS || name == TCP_THIN_DUPACK ||
 	       name == TCP_FASTOPEN_KEY;
+}
+
+int sl_tcp_opt_may_set(const struct sl_sock *sk, int level, int name)
+{
+	return level == IPPROTO_TCP && name == TCP_FASTOPEN_CONNECT && sl_load(&sk->conn) ? -EINVAL
+											  : 0;
 }
 
 bool sl_tcp_opt_track(struct sl_sock *sk, int level, int name)

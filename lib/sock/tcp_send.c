@@ -30,6 +30,8 @@ static ssize_t write_locked(struct tx *x, struct sl_lane *lane)
 		return x->sk->lsn ? -EPIPE : -EREMOTE;
 	if (sl_unlikely(sl_tconn_is_connecting(c))) {
 		c->tcp.want_out = true;
+		if (c->tcp.tfo_defer || x->flags & MSG_FASTOPEN)
+			return -EINPROGRESS;
 		return -EAGAIN; /* even if it was shut: sk_stream_wait_connect() */
 	}
 	/* What was taken is told first, the error with the next call. */
@@ -115,14 +117,31 @@ static bool is_ours(const struct sl_sock *sk)
 	return sl_load(&sk->state) == SL_STATE_OFFLOADED;
 }
 
-/* MSG_FASTOPEN wants what only the kernel does yet. */
-static bool wants_kernel(struct sl_sock *sk, int flags)
+/* The SYN goes, with data if it may (__inet_stream_connect()): 0, or what ends the call. What went
+ * along is told when there is no waiting for the rest, but not when the connection fails. */
+static ssize_t open_and_go_on(struct tx *x, int fd)
 {
-	if (sl_unlikely(sk->passed))
-		sl_keeper_tell_parent(sk);
-	if (sl_unlikely(flags & MSG_FASTOPEN) && !is_ours(sk))
-		sl_sock_kernel(sk, SL_REASON_OPTION);
-	return !is_ours(sk);
+	int err;
+
+	x->done = sl_tcp_fastopen_syn(x->sk, x->iov, x->niov);
+	if (x->sk->nonblock || x->flags & MSG_DONTWAIT)
+		return -EINPROGRESS;
+	err = sl_tcp_sock_wait_open(x->sk, fd);
+	if (err < 0 && err != -EINPROGRESS)
+		x->done = 0;
+	return err < 0 ? err : attempt(x);
+}
+
+/* The first try; with MSG_FASTOPEN and a name it connects. */
+static ssize_t begin(struct tx *x, int fd, const struct msghdr *msg)
+{
+	ssize_t r = sl_unlikely(x->flags & MSG_FASTOPEN) ? sl_tcp_sock_fastopen(x->sk, msg) : 0;
+
+	if (r == -EALREADY && !x->sk->nonblock && !(x->flags & MSG_DONTWAIT))
+		r = 0;
+	if (r == 0)
+		r = attempt(x);
+	return sl_unlikely(r == -EINPROGRESS) ? open_and_go_on(x, fd) : r;
 }
 
 ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, size_t niov,
@@ -132,11 +151,13 @@ ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, si
 	uint64_t deadline;
 	ssize_t r;
 
-	if (sl_unlikely(wants_kernel(sk, flags)))
+	if (sl_unlikely(sk->passed))
+		sl_keeper_tell_parent(sk);
+	if (sl_unlikely(!is_ours(sk) && !(flags & MSG_FASTOPEN)))
 		return send_kernel(sk, fd, &x, msg);
 	if (sl_unlikely(!sl_iov_is_good(iov, niov)))
 		return -EFAULT;
-	r = attempt(&x);
+	r = begin(&x, fd, msg);
 	if (sl_likely(r == 0))
 		return taken(&x);
 	if (r == -EAGAIN && !sk->nonblock && !(flags & MSG_DONTWAIT)) {

@@ -51,7 +51,7 @@ static const struct entry entries[] = {
 	{"tcp_frto", 0, BOOL, P(frto), 0, 2, 1},
 	{"tcp_tw_reuse", 0, BOOL, P(tw_reuse), 0, 1, 1}, /* 2 is for loopback, which is not ours */
 	{"tcp_syncookies", 0, U8, P(syncookies), 0, 2, 1},
-	{"tcp_fastopen", 0, U8, P(tfo), 0, 255, 1},
+	{"tcp_fastopen", 0, U32, P(tfo), 0, UINT32_MAX, 1},
 	{"tcp_mtu_probing", 0, BOOL, P(mtu_probing), 0, 2, 1},
 	{"tcp_base_mss", 0, U32, P(base_mss), 64, 65495, 1},
 	{"tcp_min_snd_mss", 0, U32, P(min_snd_mss), 48, 65535, 1},

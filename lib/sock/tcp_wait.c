@@ -216,8 +216,10 @@ uint32_t sl_tcp_sock_ready(const struct sl_sock *sk)
 		ev |= EPOLLHUP;
 	if (rx_over)
 		ev |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP;
-	if (state != SL_TCP_SYN_SENT && state != SL_TCP_SYN_RCVD)
+	if (!sl_tconn_is_connecting(c))
 		ev |= stream_ready(sk, t);
+	else if (t->tfo_defer) /* the first write sends the SYN */
+		ev |= EPOLLOUT | EPOLLWRNORM;
 	if (t->error || sl_tcp_sock_has_errors(sk))
 		ev |= EPOLLERR;
 	return ev;

@@ -110,6 +110,9 @@ struct sl_tcp_ops {
 	void (*accept_ready)(struct sl_tcp_listener *l);
 	/* MSS that the route to c allows (device MTU less IP and TCP header), without options. */
 	uint16_t (*route_mss)(struct sl_tcp_host *h, const struct sl_tcp_key *key);
+	/* What the peer's SYN-ACK says to our Fast Open SYN: its MSS, perhaps a cookie, to be kept
+	 * for the next time. lost: a SYN without option and data had to do. May be NULL. */
+	void (*tfo_answer)(struct sl_tcp *c, const struct sl_tcp_seg *synack, bool lost);
 	/* Counters live with the caller: adds n to counter id (enum sl_tcp_count). */
 	void (*count)(struct sl_tcp_host *h, unsigned id, uint32_t n);
 };
@@ -144,7 +147,7 @@ struct sl_tcp_params {
 	bool frto, recovery_rack, tlp;
 	bool tw_reuse;
 	uint8_t syncookies; /* 0, 1, 2 (always) */
-	uint8_t tfo;        /* tcp_fastopen bits */
+	uint32_t tfo;       /* tcp_fastopen bits */
 	bool mtu_probing;   /* black-hole detection */
 	uint32_t base_mss, min_snd_mss;
 	uint32_t challenge_ack_limit; /* a second, host wide */
@@ -223,6 +226,11 @@ void sl_tcp_fini(struct sl_tcp *c);
 /* OPEN: sends SYN. 0; -EADDRINUSE (the key is taken; a TIME_WAIT is reused by RFC 6191), -ENOMEM.
  */
 int sl_tcp_connect(struct sl_tcp *c, const struct sl_tcp_key *key);
+/* Before sl_tcp_connect(): Fast Open with that cookie, which lets the SYN wait for the first
+ * sl_tcp_write(), also one of no bytes; with len 0 the SYN asks for one. without: no option, the
+ * data go nevertheless. mss: of an earlier connection to the peer, 0: not known. 0, -ENOMEM,
+ * -EINVAL. */
+int sl_tcp_fast_open(struct sl_tcp *c, const void *cookie, uint8_t len, bool without, uint16_t mss);
 /* SEND: copies from iov, skipping the first `skip` bytes. Returns bytes taken (0: queue full),
  * -EPIPE after shutdown, -c->error once, -ENOTCONN. oob: the last byte is urgent. more: MSG_MORE.
  * What goes out at once does so in sl_tcp_flush(). */
@@ -279,6 +287,7 @@ struct sl_tcp_listener {
 	uint32_t defer_accept_s; /* TCP_DEFER_ACCEPT, 0: off */
 	uint32_t tfo_qlen;       /* TCP_FASTOPEN, 0: off */
 	uint32_t ntfo;
+	bool tfo_no_cookie;   /* TCP_FASTOPEN_NO_COOKIE: data with a SYN are believed */
 	uint64_t overflow_us; /* of the last overflow: cookies are accepted for a while */
 	/* inherited by children */
 	uint32_t rcvbuf, sndbuf;

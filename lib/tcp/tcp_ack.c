@@ -300,6 +300,7 @@ static void fill_syn(const struct sl_tcp *c, struct sl_tcp_seg *seg)
 	}
 	if (answer ? c->sack_ok : sl_tcp_params.sack)
 		seg->opts |= SL_TCPO_SACK_OK;
+	sl_tcp_tfo_option(c, seg);
 }
 
 /* RFC 3168 6.1.1; a SYN that was lost is sent again without (6.1.1.1). */
@@ -313,6 +314,7 @@ static uint8_t ecn_flags(const struct sl_tcp *c)
 void sl_tcp_send_syn(struct sl_tcp *c)
 {
 	struct sl_tcp_seg seg = {.seq = c->iss, .flags = SL_TCP_SYN | ecn_flags(c)};
+	bool sent;
 
 	fill_syn(c, &seg);
 	seg.wnd = (uint16_t)sl_min(c->rcv_wnd, (uint32_t)UINT16_MAX); /* never scaled */
@@ -321,7 +323,9 @@ void sl_tcp_send_syn(struct sl_tcp *c)
 		seg.ack = c->rcv_nxt;
 	}
 	/* When there is no room, the time-out sends it. */
-	if (send_bare(c, &seg) && c->state == SL_TCP_SYN_RCVD) {
+	if (!sl_tcp_tfo_send(c, &seg, &sent))
+		sent = send_bare(c, &seg);
+	if (sent && c->state == SL_TCP_SYN_RCVD) {
 		c->last_ack_sent = c->rcv_wup = c->rcv_nxt;
 		c->ack_pending = c->ack_now = false;
 	}

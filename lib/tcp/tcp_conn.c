@@ -119,6 +119,7 @@ static void unhook(struct sl_tcp *c)
 	if (c->node.hashed)
 		sl_tcp_table_del(c->host, &c->node);
 	sl_tcp_snd_free(c);
+	sl_tcp_tfo_free(c);
 }
 
 void sl_tcp_fini(struct sl_tcp *c)
@@ -243,7 +244,10 @@ int sl_tcp_connect(struct sl_tcp *c, const struct sl_tcp_key *key)
 	c->rx_shut = c->tx_shut = c->reported = false;
 	c->error = c->soft_error = 0;
 	tcp_count(h, SL_TCPC_ACTIVE_OPENS, 1);
-	sl_tcp_send_syn(c);
+	if (c->tfo_defer)
+		sl_tcp_tfo_defer(c);
+	else
+		sl_tcp_send_syn(c);
 	return 0;
 }
 

@@ -67,6 +67,8 @@ struct sl_tcp {
 	bool frozen;    /* its state is being read out: nothing may change (sl_tcp_repair_freeze) */
 	bool child;     /* came by a listener */
 	bool tfo_child; /* by Fast Open, and the handshake is not complete (listener->ntfo) */
+	bool tfo_defer; /* SYN_SENT, but the SYN waits for the first write (sl_tcp_fast_open) */
+	bool syn_data_acked; /* data came, or were taken, with the SYN */
 	bool fin_queued, fin_sent, fin_acked, fin_rcvd;
 	bool rx_shut, tx_shut;
 	bool reported; /* SL_TCP_EV_CLOSED was sent */
@@ -215,9 +217,10 @@ struct sl_tcp {
 	uint32_t rack_delivered; /* segments, when what arrived last was sent */
 	uint16_t total_rto;      /* retransmission time-outs */
 	uint64_t born_us;
-	uint64_t last_ack_us;  /* when the last acceptable segment came */
-	uint64_t challenge_us; /* last rate-limited answer (RFC 5961, tcp_invalid_ratelimit) */
-	uint64_t delivered_us; /* delivery rate */
+	uint64_t last_ack_us;   /* when the last acceptable segment came */
+	uint64_t challenge_us;  /* last rate-limited answer (RFC 5961, tcp_invalid_ratelimit) */
+	uint64_t delivered_us;  /* delivery rate */
+	struct sl_tcp_tfo *tfo; /* of tcp_fastopen.c; NULL once the handshake is over */
 	struct sl_tcp_listener *listener; /* of a child that is not accepted yet */
 };
 

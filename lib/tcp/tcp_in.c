@@ -541,6 +541,7 @@ void sl_tcp_established(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t
 	uint32_t rtt_us = (uint32_t)sl_min(c->host->now_us - c->born_us, UINT64_C(60000000));
 
 	c->snd_una = c->iss + 1; /* data of a Fast Open child are check_ack()'s */
+	sl_tcp_tfo_answer(c, seg);
 	c->snd_wnd = (uint32_t)seg->wnd << (seg->flags & SL_TCP_SYN ? 0 : c->snd_wscale);
 	c->max_window = sl_max(c->max_window, c->snd_wnd);
 	c->snd_wl1 = seq;

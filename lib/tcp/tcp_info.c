@@ -17,7 +17,8 @@ static void options(const struct sl_tcp *c, struct tcp_info *info)
 {
 	info->tcpi_options = (c->ts_ok ? TCPI_OPT_TIMESTAMPS : 0) |
 			     (c->sack_ok ? TCPI_OPT_SACK : 0) |
-			     (c->wscale_ok ? TCPI_OPT_WSCALE : 0) | (c->ecn_ok ? TCPI_OPT_ECN : 0);
+			     (c->wscale_ok ? TCPI_OPT_WSCALE : 0) | (c->ecn_ok ? TCPI_OPT_ECN : 0) |
+			     (c->syn_data_acked ? TCPI_OPT_SYN_DATA : 0);
 	if (c->wscale_ok) {
 		info->tcpi_snd_wscale = c->snd_wscale & 15;
 		info->tcpi_rcv_wscale = c->rcv_wscale & 15;

@@ -103,6 +103,15 @@ void sl_tcp_req_free(struct sl_tcp_host *h, struct sl_tcp_node *n);
 void sl_tcp_tfo_done(struct sl_tcp *c);   /* the handshake of a Fast Open child is over */
 void sl_tcp_child_gone(struct sl_tcp *c); /* off its listener's queue */
 
+/* tcp_fastopen.c: our own SYN with data */
+void sl_tcp_tfo_defer(struct sl_tcp *c); /* segment size until the SYN goes */
+void sl_tcp_tfo_option(const struct sl_tcp *c, struct sl_tcp_seg *seg);
+/* False: the SYN has no data to take along. */
+bool sl_tcp_tfo_send(struct sl_tcp *c, struct sl_tcp_seg *seg, bool *sent);
+/* The handshake is complete, snd_una behind the SYN. */
+void sl_tcp_tfo_answer(struct sl_tcp *c, const struct sl_tcp_seg *seg);
+void sl_tcp_tfo_free(struct sl_tcp *c);
+
 /* tcp_in.c: a segment arrives, RFC 9293 3.10.7 */
 /* What sl_tcp_conn_input() does, without counting. */
 bool sl_tcp_arrives(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,

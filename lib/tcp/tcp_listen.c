@@ -13,14 +13,15 @@
 
 #include "tcp/tcp_internal.h"
 
-#define SYNACK_US  1000000ull   /* RFC 6298 2.1 */
-#define COOKIE_FOR 120000000ull /* cookies are believed that long after the last overflow */
-#define TFO_SERVER 2u           /* bit of tcp_fastopen */
-#define TFO_COOKIE 8u
-#define TS_BITS    6    /* what a cookie hides in the time stamp */
-#define TS_WSCALE  0xfu /* 15: no scaling */
-#define TS_SACK    0x10u
-#define TS_ECN     0x20u
+#define SYNACK_US     1000000ull   /* RFC 6298 2.1 */
+#define COOKIE_FOR    120000000ull /* cookies are believed that long after the last overflow */
+#define TFO_SERVER    2u           /* bit of tcp_fastopen */
+#define TFO_NO_COOKIE 0x200u
+#define TFO_COOKIE    8u
+#define TS_BITS       6    /* what a cookie hides in the time stamp */
+#define TS_WSCALE     0xfu /* 15: no scaling */
+#define TS_SACK       0x10u
+#define TS_ECN        0x20u
 
 struct req {
 	struct sl_tcp_node node;
@@ -505,15 +506,29 @@ static bool cookie_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 
 /* Fast Open ------------------------------------------------------------------------------------ */
 
+/* tcp_try_fastopen() */
 static bool is_tfo_good(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 			const struct sl_tcp_key *key, const struct sl_tcp_seg *syn)
 {
+	bool option = syn->opts & SL_TCPO_TFO, good;
 	uint8_t cookie[TFO_COOKIE];
 
-	if (!(syn->opts & SL_TCPO_TFO) || syn->tfo_len != TFO_COOKIE || l->ntfo >= l->tfo_qlen)
+	if (option && !syn->tfo_len)
+		tcp_count(h, SL_TCPC_TFO_COOKIE_REQD, 1);
+	if (!syn->len && !option)
+		return false;
+	if (l->ntfo >= l->tfo_qlen) {
+		tcp_count(h, SL_TCPC_TFO_OVERFLOW, 1);
+		return false;
+	}
+	if (l->tfo_no_cookie || sl_tcp_params.tfo & TFO_NO_COOKIE)
+		return true;
+	if (!option || !syn->tfo_len)
 		return false;
 	tfo_cookie(h, key, cookie);
-	return memcmp(cookie, syn->tfo, TFO_COOKIE) == 0;
+	good = syn->tfo_len == TFO_COOKIE && memcmp(cookie, syn->tfo, TFO_COOKIE) == 0;
+	tcp_count(h, good ? SL_TCPC_TFO_PASSIVE : SL_TCPC_TFO_PASSIVE_FAIL, 1);
+	return good;
 }
 
 /* RFC 7413 4.2.2: the SYN's data are the program's before the handshake is complete. */
@@ -531,6 +546,7 @@ static bool tfo_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, const st
 	l->ntfo++;
 	if (seg->len && seg->len <= c->rcv_wnd)
 		kept = sl_tcp_rcv_queue(c, c->rcv_nxt, frame, off, seg->len, false);
+	c->syn_data_acked = seg->len;
 	sl_tcp_send_syn(c);
 	tcp_count(h, SL_TCPC_PASSIVE_OPENS, 1);
 	h->ops->accept_ready(l);

@@ -208,6 +208,21 @@ static int may_write(struct sl_tcp *c)
 	return 0;
 }
 
+/* Fast Open: what fits goes with the SYN, the rest after the handshake. */
+static long write_with_syn(struct sl_tcp *c, struct cursor *u)
+{
+	struct sl_txseg *s = u->n ? piece_to_fill(c) : NULL;
+	size_t took = s ? fill(c, s, u) : 0;
+
+	if (took)
+		s->flags |= SL_TCP_PSH;
+	c->tfo_defer = false;
+	c->born_us = c->host->now_us;
+	c->want_out = true;
+	sl_tcp_send_syn(c);
+	return (long)took;
+}
+
 /* RFC 9293 3.10.2 SEND call. */
 long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t skip, bool more,
 		  bool oob)
@@ -218,6 +233,8 @@ long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t sk
 
 	if (err)
 		return err;
+	if (sl_unlikely(c->tfo_defer))
+		return write_with_syn(c, &u);
 	if (!is_open(c) || c->frozen) {
 		c->want_out = true; /* not connected yet, or elsewhere soon */
 		return 0;

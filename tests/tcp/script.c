@@ -392,11 +392,22 @@ void t_listen(struct t *t, uint32_t backlog)
 	t->l = sim_listen(t->h, t->lport, backlog, &app, t);
 }
 
+void t_client(struct t *t)
+{
+	t->c = sim_conn_new(t->h, &app, t);
+}
+
 void t_connect(struct t *t)
 {
 	if (!t->c)
-		t->c = sim_conn_new(t->h, &app, t);
+		t_client(t);
 	check(t, sim_open(t->c, t->lport, t->peer, t->rport) == 0);
+	t_kick(t);
+}
+
+void t_write_none(struct t *t)
+{
+	check(t, sl_tcp_write(&t->c->tcp, NULL, 0, 0, false, false) == 0);
 	t_kick(t);
 }
 

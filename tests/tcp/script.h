@@ -58,8 +58,10 @@ uint32_t skip(struct t *t);
 
 /* Calls of the program. */
 void t_listen(struct t *t, uint32_t backlog);
+void t_client(struct t *t); /* what t_connect() opens, if something is to be set before */
 void t_connect(struct t *t);
 void t_write(struct t *t, uint32_t n);
+void t_write_none(struct t *t); /* a call with no bytes */
 void t_write_more(struct t *t, uint32_t n);
 void t_read(struct t *t, uint32_t want, long expected);
 void t_close(struct t *t);

@@ -278,6 +278,17 @@ static void op_count(struct sl_tcp_host *th, unsigned id, uint32_t n)
 	sl_container_of(th, struct sim_host, tcp)->count[id] += n;
 }
 
+static void op_tfo_answer(struct sl_tcp *t, const struct sl_tcp_seg *synack, bool lost)
+{
+	struct sim_host *h = sl_container_of(t, struct sim_conn, tcp)->host;
+
+	h->tfo_answers++;
+	h->tfo_losses += lost;
+	h->tfo_mss = synack->mss;
+	h->tfo_len = synack->opts & SL_TCPO_TFO ? synack->tfo_len : 0;
+	memcpy(h->tfo, synack->tfo, sizeof(h->tfo));
+}
+
 static const struct sl_tcp_ops ops = {
 	.send = op_send,
 	.reply = op_reply,
@@ -286,6 +297,7 @@ static const struct sl_tcp_ops ops = {
 	.child_free = op_child_free,
 	.accept_ready = op_accept_ready,
 	.route_mss = op_route_mss,
+	.tfo_answer = op_tfo_answer,
 	.count = op_count,
 };
 

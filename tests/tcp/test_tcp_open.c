@@ -313,40 +313,6 @@ static void listener_closed(struct t *t)
 	check(t, t->h->nconns == 0 && t->h->tcp.nnodes == 0);
 }
 
-/* RFC 7413: a cookie is asked for and given; with it data come with the SYN. */
-static void fast_open(struct t *t)
-{
-	t->h->params.tfo = 3;
-	t_listen(t, 5);
-	t->l->tcp.tfo_qlen = 5;
-	in(t, "S 0:0(0) win 32896 <mss 1000,tfo>");
-	out(t, "S. 0:0(0) ack 1 <mss 1460,tfo *>");
-	check(t, t->tfo_len >= 4);
-	in(t, "R 1:1(0)");
-	t->rport++;
-	t->know_iss = false;
-	in(t, "S 0:10(10) win 32896 <mss 1000,tfo =>");
-	out(t, "S. 0:0(0) ack 11");
-	check(t, t->naccepted == 1);
-	t_read(t, 100, 10);
-	t_write(t, 5); /* before the handshake is complete */
-	out(t, "P. 1:6(5) ack 11");
-	in(t, ". 11:11(0) ack 6 win 257");
-	state(t, SL_TCP_ESTABLISHED);
-}
-
-/* A wrong one: the data are ignored, the handshake goes on without. */
-static void fast_open_wrong(struct t *t)
-{
-	t->h->params.tfo = 3;
-	t_listen(t, 5);
-	t->l->tcp.tfo_qlen = 5;
-	t->tfo_len = 8;
-	in(t, "S 0:10(10) win 32896 <mss 1000,tfo =>");
-	out(t, "S. 0:0(0) ack 1");
-	check(t, t->naccepted == 0);
-}
-
 /* RFC 3168 6.1.1 */
 static void ecn_passive(struct t *t)
 {
@@ -408,8 +374,6 @@ const struct script scripts[] = {
 	SCRIPT(flood),
 	SCRIPT(defer_accept),
 	SCRIPT(listener_closed),
-	SCRIPT(fast_open),
-	SCRIPT(fast_open_wrong),
 	SCRIPT(ecn_passive),
 	SCRIPT(ecn_active),
 	{NULL, NULL},

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Fast Open of a connection that we open (RFC 7413 4.1, 4.2.1): the first bytes go with the SYN.
+ *
+ * Theory of operation: with a cookie connect() sends nothing. The first write fills one piece, and
+ * the SYN takes it along; the piece stays in the queue as one that was never sent, with SND.NXT
+ * behind it. The SYN-ACK says whether the peer took it: then it is dropped, else SND.NXT goes back
+ * and it is sent as any other. So loss recovery never sees it, and a SYN that is sent again is a
+ * plain one, without option and data (4.1.3: a middlebox may have dropped it for these). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tcp/tcp_internal.h"
+
+#define MAX_OPTS 40 /* of the SYN: all that may be there */
+
+struct sl_tcp_tfo {
+	bool option;  /* the SYN has the option: the cookie, or with len 0 the request for one */
+	bool data;    /* it took data along */
+	uint16_t mss; /* the peer's, of an earlier connection; 0: not known */
+	uint8_t len;
+	uint8_t cookie[SL_TCP_TFO_MAX];
+};
+
+int sl_tcp_fast_open(struct sl_tcp *c, const void *cookie, uint8_t len, bool without, uint16_t mss)
+{
+	if (len > SL_TCP_TFO_MAX)
+		return -EINVAL;
+	c->tfo = calloc(1, sizeof(*c->tfo));
+	if (!c->tfo)
+		return -ENOMEM;
+	c->tfo->option = !without;
+	c->tfo->mss = mss;
+	c->tfo->len = len;
+	if (len)
+		memcpy(c->tfo->cookie, cookie, len);
+	c->tfo_defer = without || len;
+	return 0;
+}
+
+/* What the SYN takes: the segment size that the peer had, or ours (4.1.3, 4.2.1). */
+void sl_tcp_tfo_defer(struct sl_tcp *c)
+{
+	uint32_t mss = c->tfo->mss ? c->tfo->mss : c->adv_mss;
+	uint32_t frame = (1u << sl_pool.shift) - SL_TCP_HEADROOM;
+
+	mss = sl_min(mss, (uint32_t)c->pmtu_mss);
+	mss = mss > MAX_OPTS ? mss - MAX_OPTS : 1;
+	c->mss = (uint16_t)sl_min(mss, frame);
+}
+
+void sl_tcp_tfo_option(const struct sl_tcp *c, struct sl_tcp_seg *seg)
+{
+	if (!c->tfo || !c->tfo->option || c->retries || c->state != SL_TCP_SYN_SENT)
+		return;
+	seg->opts |= SL_TCPO_TFO;
+	seg->tfo_len = c->tfo->len;
+	memcpy(seg->tfo, c->tfo->cookie, c->tfo->len);
+}
+
+bool sl_tcp_tfo_send(struct sl_tcp *c, struct sl_tcp_seg *seg, bool *sent)
+{
+	const struct sl_txseg *s;
+
+	if (!c->tfo || c->retries || c->state != SL_TCP_SYN_SENT || c->tx_una == c->tx_tail)
+		return false;
+	s = sl_tcp_piece(c, c->tx_una);
+	seg->len = s->len;
+	*sent = c->host->ops->send(c, seg, s->frame, s->off, s->sum);
+	if (!*sent)
+		return true;
+	c->tfo->data = true;
+	c->snd_nxt = s->seq + s->len;
+	c->segs_out++;
+	c->data_segs_out++;
+	c->bytes_sent += s->len;
+	tcp_count(c->host, SL_TCPC_OUT_SEGS, 1);
+	return true;
+}
+
+/* The piece that went with the SYN, by the number that the peer acknowledges. */
+static void settle_data(struct sl_tcp *c, uint32_t ack)
+{
+	bool all = ack == c->snd_nxt;
+
+	c->tx_nxt = c->tx_tail;
+	sl_tcp_snd_drop(c, ack);
+	c->tx_nxt = c->tx_una;
+	c->bytes_acked += ack - c->snd_una;
+	c->snd_una = c->snd_nxt = ack;
+	c->syn_data_acked = all;
+	c->total_retrans += !all;
+	c->delivered += all;
+	tcp_count(c->host, all ? SL_TCPC_TFO_ACTIVE : SL_TCPC_TFO_ACTIVE_FAIL, 1);
+}
+
+void sl_tcp_tfo_answer(struct sl_tcp *c, const struct sl_tcp_seg *seg)
+{
+	bool cookie = seg->opts & SL_TCPO_TFO && seg->tfo_len, lost;
+
+	if (!c->tfo)
+		return;
+	/* Only a SYN without data came through: the network may not like the other (4.1.3.1). */
+	lost = c->tfo->data && c->retries && !cookie && seg->ack == c->iss + 1;
+	if (c->tfo->option && seg->flags & SL_TCP_SYN && c->host->ops->tfo_answer)
+		c->host->ops->tfo_answer(c, seg, lost);
+	if (c->tfo->data)
+		settle_data(c, seg->ack);
+	sl_tcp_tfo_free(c);
+}
+
+void sl_tcp_tfo_free(struct sl_tcp *c)
+{
+	free(c->tfo);
+	c->tfo = NULL;
+	c->tfo_defer = false;
+}
