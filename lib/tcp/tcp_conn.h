@@ -181,11 +181,11 @@ struct sl_tcp {
 	uint32_t cwnd_used, max_in_flight; /* RFC 7661: is the window used? */
 	uint32_t cwnd_usage_seq;           /* max_in_flight is of the window that ends here */
 	bool cwnd_limited;
+	bool ece_owed; /* we echo CE until CWR comes (RFC 3168) */
+	bool cwr_owed;
 	uint64_t cwnd_stamp_us; /* when it was used last */
 	uint64_t last_sent_us;
 	uint64_t cc_priv[SL_CC_PRIV];
-	bool ece_owed; /* we echo CE until CWR comes (RFC 3168) */
-	bool cwr_owed;
 
 	/* pacing */
 	uint64_t pace_next_us;
@@ -195,12 +195,12 @@ struct sl_tcp {
 	bool pingpong; /* interactive: delay ACKs */
 	bool rcv_push; /* the peer ends what it has to say: no need to wait long for more */
 	bool ack_now, ack_pending;
+	uint8_t retries, probes; /* of the time-outs below, in a row */
 	uint32_t ato_us;
 	uint64_t last_rcv_us;
 
 	/* deadlines, 0: not armed */
 	uint64_t rto_at, delack_at, persist_at, keep_at, tlp_at, reo_at, pace_at;
-	uint8_t retries, probes;
 	uint64_t stuck_since_us; /* first unanswered transmission: user timeout, retries2 */
 
 	/* auto-tuning */
