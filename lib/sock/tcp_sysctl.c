@@ -31,6 +31,7 @@ static const struct entry entries[] = {
 	{"tcp_wmem", 1, U32, P(wmem_default), 256, BUF_MAX, 1},
 	{"tcp_wmem", 2, U32, P(wmem_max), 256, BUF_MAX, 1},
 	{"tcp_syn_retries", 0, U32, P(syn_retries), 1, 127, 1},
+	{"tcp_syn_linear_timeouts", 0, U32, P(syn_linear_timeouts), 0, 127, 1},
 	{"tcp_synack_retries", 0, U32, P(synack_retries), 0, 255, 1},
 	{"tcp_retries2", 0, U32, P(retries2), 0, 255, 1},
 	{"tcp_orphan_retries", 0, U32, P(orphan_retries), 1, 255, 1}, /* 0 stands for 8 */

@@ -132,7 +132,7 @@ struct sl_tcp_params {
 	uint32_t rmem_min, rmem_default, rmem_max; /* tcp_rmem, bytes */
 	uint32_t wmem_min, wmem_default, wmem_max;
 	uint32_t init_cwnd; /* segments (RFC 6928) */
-	uint32_t syn_retries, synack_retries, retries2, orphan_retries;
+	uint32_t syn_retries, syn_linear_timeouts, synack_retries, retries2, orphan_retries;
 	uint32_t keepalive_time_ms, keepalive_intvl_ms, keepalive_probes;
 	uint32_t fin_timeout_ms; /* orphaned FIN_WAIT2 */
 	uint32_t rto_min_ms, rto_max_ms;

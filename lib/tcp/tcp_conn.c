@@ -23,6 +23,7 @@ void sl_tcp_params_default(struct sl_tcp_params *p)
 		.wmem_max = 4194304,
 		.init_cwnd = 10,
 		.syn_retries = 6,
+		.syn_linear_timeouts = 4,
 		.synack_retries = 5,
 		.retries2 = 15,
 		.orphan_retries = 8,

@@ -130,6 +130,13 @@ static void challenge_syn(struct sl_tcp *c)
 	sl_tcp_challenge_ack(c);
 }
 
+/* Where a peer resets that has forgotten its FIN (as BSD's do). */
+static bool is_before_fin(const struct sl_tcp *c, uint32_t seq)
+{
+	return seq == c->rcv_nxt - 1 && (c->state == SL_TCP_CLOSE_WAIT ||
+					 c->state == SL_TCP_LAST_ACK || c->state == SL_TCP_CLOSING);
+}
+
 static bool check_sequence(struct sl_tcp *c, struct arrival *a)
 {
 	bool paws = is_paws_violated(c, a);
@@ -139,7 +146,7 @@ static bool check_sequence(struct sl_tcp *c, struct arrival *a)
 	if (paws)
 		tcp_count(c->host, SL_TCPC_PAWS, 1);
 	if (a->seg->flags & SL_TCP_RST)
-		return false;
+		return is_before_fin(c, a->seq);
 	if (a->seg->flags & SL_TCP_SYN)
 		challenge_syn(c); /* whatever its number */
 	else if (a->len || a->fin || !is_answer_limited(c))
@@ -162,11 +169,27 @@ static int reset_error(const struct sl_tcp *c)
 	}
 }
 
+/* RFC 5961 3.2, and as Linux: one that was told of data beyond a hole resets behind them. */
+static bool is_reset_number(const struct sl_tcp *c, uint32_t seq)
+{
+	uint32_t last;
+
+	if (seq == c->rcv_nxt || is_before_fin(c, seq))
+		return true;
+	if (!c->nlast_sack)
+		return false;
+	last = c->last_sack[0].end;
+	for (uint8_t i = 1; i < c->nlast_sack; i++)
+		if (sl_seq_gt(c->last_sack[i].end, last))
+			last = c->last_sack[i].end;
+	return seq == last;
+}
+
 static bool check_rst(struct sl_tcp *c, struct arrival *a)
 {
 	if (!(a->seg->flags & SL_TCP_RST))
 		return true;
-	if (a->seq != c->rcv_nxt) { /* RFC 5961 3.2 */
+	if (!is_reset_number(c, a->seq)) {
 		sl_tcp_challenge_ack(c);
 		return false;
 	}
@@ -357,14 +380,15 @@ static bool on_fin_acked(struct sl_tcp *c, const struct arrival *a)
 
 static bool check_ack(struct sl_tcp *c, struct arrival *a)
 {
-	uint32_t ack = a->seg->ack;
+	uint32_t ack = a->seg->ack, oldest;
 
 	if (!(a->seg->flags & SL_TCP_ACK))
 		return false;
 	if (c->state == SL_TCP_SYN_RCVD && !complete_open(c, a))
 		return false;
-	/* RFC 5961 5.2 */
-	if (sl_seq_gt(ack, c->snd_nxt) || sl_seq_lt(ack, c->snd_una - c->max_window)) {
+	/* RFC 5961 5.2; no ACK is older than the connection. */
+	oldest = c->snd_una - (uint32_t)sl_min((uint64_t)c->max_window, c->bytes_acked);
+	if (sl_seq_gt(ack, c->snd_nxt) || sl_seq_lt(ack, oldest)) {
 		sl_tcp_challenge_ack(c);
 		return false;
 	}

@@ -248,15 +248,20 @@ static bool on_syn_timeout(struct sl_tcp *c)
 {
 	uint32_t n = sl_tcp_params.synack_retries;
 
-	if (c->state == SL_TCP_SYN_SENT)
-		n = c->syncnt ? c->syncnt : sl_tcp_params.syn_retries;
+	uint32_t linear = 0; /* so many before the time is doubled, as Linux since 6.5 */
+
+	if (c->state == SL_TCP_SYN_SENT) {
+		linear = sl_tcp_params.syn_linear_timeouts;
+		n = (c->syncnt ? c->syncnt : sl_tcp_params.syn_retries) + linear;
+	}
 	if (c->retries >= n ||
 	    (c->user_timeout_ms && is_stuck_for(c, c->user_timeout_ms * 1000ull)))
 		return give_up(c, false);
 	tcp_count(c->host, SL_TCPC_RTO, 1);
 	c->total_rto++;
 	c->retries++;
-	back_off(c);
+	if (c->retries > linear)
+		back_off(c);
 	sl_tcp_send_syn(c);
 	return true;
 }

@@ -593,7 +593,7 @@ static void forks(void)
 
 	for (int i = 0; i < 2; i++)
 		t[i] = start(dials, NULL);
-	for (int i = 0; i < FORKS; i++) {
+	for (int i = 0; i != FORKS; i++) {
 		int fd = dial('e'), status;
 		pid_t pid = fork();
 
@@ -609,14 +609,6 @@ static void forks(void)
 	printf("echoed: %ld, bad children: %d\n", (long)sum, bad);
 }
 
-static void *cancelled(void *arg)
-{
-	enter();
-	if (arg)
-		return result(accept(t_fd, NULL, NULL));
-	return receives(NULL);
-}
-
 /* A thread is cancelled while it waits; the socket is sound afterwards. */
 static void cancels(void)
 {
@@ -626,7 +618,7 @@ static void cancels(void)
 		char c = 0;
 
 		t_fd = dial('e');
-		start_waiting(&t, 1, cancelled, ms);
+		start_waiting(&t, 1, receives, ms);
 		CHECK(pthread_cancel(t) == 0);
 		printf("cancelled: %d\n", join(t) == (intptr_t)PTHREAD_CANCELED);
 		CHECK(send_all(t_fd, "y", 1) && recv(t_fd, &c, 1, 0) == 1 && c == 'y');

@@ -51,6 +51,7 @@ static void wscale_too_large(struct t *t)
 static void syn_lost(struct t *t)
 {
 	t->h->params.syn_retries = 3;
+	t->h->params.syn_linear_timeouts = 0;
 	t_connect(t);
 	out(t, "S 0:0(0) <mss 1460,sackOK,TS 0 0,wscale 7>");
 	out_in(t, 1000 * MS, "S 0:0(0) <mss 1460,sackOK,TS 1000 0,wscale 7>");
@@ -60,6 +61,24 @@ static void syn_lost(struct t *t)
 	saw_not(t, SL_TCP_EV_ERROR);
 	quiet(t, 20 * MS);
 	saw(t, SL_TCP_EV_ERROR | SL_TCP_EV_CLOSED);
+	check(t, t->c->tcp.error == ETIMEDOUT);
+}
+
+/* As Linux since 6.5 (tcp_syn_linear_timeouts): the first few after a second each, and that many
+ * more. */
+static void syn_lost_linear(struct t *t)
+{
+	t->h->params.syn_retries = 2;
+	t->h->params.syn_linear_timeouts = 2;
+	t_connect(t);
+	out(t, "S 0:0(0)");
+	out_in(t, 1000 * MS, "S 0:0(0)");
+	out_in(t, 1000 * MS, "S 0:0(0)");
+	out_in(t, 1000 * MS, "S 0:0(0)");
+	out_in(t, 2000 * MS, "S 0:0(0)");
+	quiet(t, 3990 * MS);
+	saw_not(t, SL_TCP_EV_ERROR);
+	quiet(t, 20 * MS);
 	check(t, t->c->tcp.error == ETIMEDOUT);
 }
 
@@ -357,6 +376,7 @@ const struct script scripts[] = {
 	SCRIPT(no_options),
 	SCRIPT(wscale_too_large),
 	SCRIPT(syn_lost),
+	SCRIPT(syn_lost_linear),
 	SCRIPT(refused),
 	SCRIPT(syn_sent_bad_ack),
 	SCRIPT(simultaneous),

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Scripts of segments against a real process over the veth: the peer is a program that speaks TCP by raw
+# frames from an address that no kernel has. The kernel must pass each script first.
+. "$(dirname "$0")/lib_tcp.sh"
+need python3
+net_up -t
+b sysctl -qw net.ipv4.tcp_fastopen=3
+GHOST_MAC=02:00:5e:10:00:77
+MAC_B=$(ip -n "${NS}b" -o link show "$DEV_B" | sed 's/.*link.ether \([0-9a-f:]*\).*/\1/')
+G4=$NET4.77 G6=$NET6::77
+ip -n "${NS}b" neigh add "$G4" lladdr $GHOST_MAC dev "$DEV_B" nud permanent
+ip -n "${NS}b" neigh add "$G6" lladdr $GHOST_MAC dev "$DEV_B" nud permanent
+N=0
+for MODE in $MODES; do
+	[ "$MODE" = both ] && continue # nobody on a is preloaded
+	for fam in ${FAMILIES:-4 6}; do
+		own=B$fam ghost=G$fam
+		N=$((N + 1))
+		bg pb python3 "$TESTS/net/tcp_far.py" "$TMP/far.$N"
+		far=$BG
+		wait_until 30 test -S "$TMP/far.$N" || die "the subject does not start"
+		segs_begin
+		differ "segments$fam" a python3 "$TESTS/net/tcp_segments.py" "$DEV_A" "${!ghost}" $GHOST_MAC \
+			"${!own}" "$MAC_B" "$TMP/far.$N" "$@"
+		segs_end "segments$fam" 10
+		stop "$far"
+	done
+done
+done_testing
