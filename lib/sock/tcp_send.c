@@ -11,6 +11,8 @@
 #define OUR_FLAGS                                                                                  \
 	(MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_OOB | MSG_EOR | MSG_CONFIRM | MSG_DONTROUTE)
 
+#define DRAIN_TURNS 8
+
 struct tx {
 	struct sl_sock *sk;
 	const struct iovec *iov;
@@ -48,20 +50,34 @@ static ssize_t write_locked(struct tx *x, struct sl_lane *lane)
 	return x->done == x->len ? 0 : -EAGAIN;
 }
 
+/* Takes in all that has come: ACKs that wait look like a long round trip. */
+static void drain(struct sl_lane *lane)
+{
+	for (int i = 0; i < DRAIN_TURNS && sl_lane_turn_locked(lane) > 0; i++)
+		;
+}
+
+/* As long as some of it is taken: a long one goes piece by piece, with a turn in between, since
+ * what came may have made room. */
 static ssize_t attempt(void *arg)
 {
 	struct tx *x = arg;
 	struct sl_lane *lane;
+	size_t before;
 	ssize_t r;
 
-	if (sl_unlikely(!sl_sock_lock(x->sk, &lane)))
-		return -EDEADLK;
-	r = write_locked(x, lane);
-	if (r == -EAGAIN) {
-		sl_lane_turn_locked(lane); /* what came may have made room */
+	do {
+		before = x->done;
+		if (sl_unlikely(!sl_sock_lock(x->sk, &lane)))
+			return -EDEADLK;
 		r = write_locked(x, lane);
-	}
-	sl_lane_unlock(lane);
+		if (r == -EAGAIN) {
+			drain(lane);
+			if (x->done == before)
+				r = write_locked(x, lane);
+		}
+		sl_lane_unlock(lane);
+	} while (r == -EAGAIN && x->done != before);
 	return r;
 }
 

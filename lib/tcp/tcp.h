@@ -231,7 +231,8 @@ int sl_tcp_connect(struct sl_tcp *c, const struct sl_tcp_key *key);
  * data go nevertheless. mss: of an earlier connection to the peer, 0: not known. 0, -ENOMEM,
  * -EINVAL. */
 int sl_tcp_fast_open(struct sl_tcp *c, const void *cookie, uint8_t len, bool without, uint16_t mss);
-/* SEND: copies from iov, skipping the first `skip` bytes. Returns bytes taken (0: queue full),
+/* SEND: copies from iov, skipping the first `skip` bytes. Returns bytes taken (0: queue full; less
+ * than there are: send what was taken, see what has come, call again),
  * -EPIPE after shutdown, -c->error once, -ENOTCONN. oob: the last byte is urgent. more: MSG_MORE.
  * What goes out at once does so in sl_tcp_flush(). */
 long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t skip, bool more,

@@ -7,6 +7,10 @@
 #include "tcp/tcp_internal.h"
 #include "wire/csum.h"
 
+/* Taken by a call at most. What is copied is to be sent while it is in the cache, and what comes
+ * meanwhile to be looked at, rather than megabytes copied first and posted in one burst. */
+#define WRITE_MOST 65536u
+
 /* A place in an iovec. */
 struct cursor {
 	const struct iovec *iov;
@@ -239,19 +243,19 @@ long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t sk
 		c->want_out = true; /* not connected yet, or elsewhere soon */
 		return 0;
 	}
-	while (u.n && has_room(c)) {
+	while (u.n && took < WRITE_MOST && has_room(c)) {
 		struct sl_txseg *s = piece_to_fill(c);
 
 		if (!s)
 			break;
 		took += fill(c, s, &u);
 	}
-	if (u.n || !sl_tcp_write_room(c))
+	if ((u.n && took < WRITE_MOST) || !sl_tcp_write_room(c))
 		c->want_out = true;
 	if (!took)
 		return 0;
 	c->more = more;
-	if (!more || u.n)
+	if (u.n ? took < WRITE_MOST : !more)
 		sl_tcp_piece(c, c->tx_tail - 1)->flags |= SL_TCP_PSH;
 	if (oob && !u.n) {
 		c->snd_up = c->write_seq;
