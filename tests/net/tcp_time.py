@@ -42,17 +42,24 @@ def receiving(s, f):
     say("signal after some", raw("recv", s.fileno(), buf, 10, socket.MSG_WAITALL))
 
 
+def window(s):
+    """The peer's, by TCP_INFO."""
+    return struct.unpack_from("I", s.getsockopt(TCP, socket.TCP_INFO, 232), 228)[0]
+
+
 def sending(s, f):
+    # Less than a segment's window is left, perhaps, for the persist timer: when that is used up, too,
+    # not a byte has room any more.
     sent = fill(s)
+    say("no window", bool(wait_for(lambda: window(s) == 0)))
+    sent += fill(s)
     s.setblocking(True)
     timeo(s, socket.SO_SNDTIMEO, 0.1)
-    # (Enough of it: a few bytes more may find room in a buffer that took no large piece.)
-    n = raw("send", s.fileno(), bytes(30000000), 30000000, 0)
-    sent += n if isinstance(n, int) else 0
-    say("SO_SNDTIMEO", timed(0.09, s.send, bytes(100000)), timed(0.09, os.write, s.fileno(), bytes(100000)))
+    say("SO_SNDTIMEO", timed(0.09, s.send, b"x"), timed(0.09, s.send, bytes(100000)),
+        timed(0.09, os.write, s.fileno(), b"x"), timed(0.09, s.sendmsg, [b"x", b"y"]))
     timeo(s, socket.SO_SNDTIMEO, 0)
     signal.setitimer(signal.ITIMER_REAL, 0.1)
-    say("signal", raw("send", s.fileno(), bytes(100000), 100000, 0))
+    say("signal", raw("send", s.fileno(), b"x", 1, 0))
     later = far.later(f, "take", sent)
     say("room", len(later()) == sent)
     timeo(s, socket.SO_SNDTIMEO, 0.3)
