@@ -91,6 +91,7 @@ static void on_conn(struct search *s, const struct inet_diag_msg *m)
 		.local = v4 ? sl_addr_v4(m->id.idiag_src[0]) : sl_addr_v6(m->id.idiag_src),
 		.remote = v4 ? sl_addr_v4(m->id.idiag_dst[0]) : sl_addr_v6(m->id.idiag_dst),
 		.remote_port = __builtin_bswap16(m->id.idiag_dport),
+		.state = m->idiag_state,
 	};
 
 	if (__builtin_bswap16(m->id.idiag_sport) == s->claim->port && c.remote_port)

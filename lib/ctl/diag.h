@@ -35,7 +35,9 @@ int sl_diag_udp_shared(const struct sl_diag_udp *claim, sl_diag_is_ours is_ours,
 struct sl_diag_conn {
 	struct sl_addr local, remote;
 	uint16_t remote_port; /* host order */
+	uint8_t state;        /* TCP's, as in /proc/net/tcp */
 };
+#define SL_DIAG_TIME_WAIT 6
 /* Calls fn for each of the namespace that has that local port (one may be told twice). 0 or
  * -errno. */
 int sl_diag_tcp_conns(uint16_t port, void (*fn)(const struct sl_diag_conn *c, void *arg),

@@ -160,11 +160,14 @@ static uint32_t clamp_backlog(int backlog)
 }
 
 /* A connection that the kernel has already on the port (of a program that ran before us, or handed
- * back) stays there: its flow is let pass. */
+ * back) stays there: its flow is let pass. Not so one in TIME_WAIT, of which there may be as many
+ * as the peer has ports: a new connection from such a port is one for us. */
 static void let_pass(const struct sl_diag_conn *d, void *arg)
 {
 	struct sl_sock *sk = arg;
 
+	if (d->state == SL_DIAG_TIME_WAIT)
+		return;
 	for (const struct sl_sock_claim *c = sk->claims; c; c = c->next) {
 		struct sl_claim_req req = c->req;
 
