@@ -395,7 +395,7 @@ int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr,
 	return (int)sl_sys_cancel(SYS_connect, fd, addr, len);
 }
 
-/* inet_getname() */
+/* inet_getname(). Whether there still is a peer may be on the ring: a reset that came. */
 int sl_tcp_sock_name(struct sl_sock *sk, bool peer, struct sockaddr *addr, socklen_t *len)
 {
 	struct sl_tcp_key key;
@@ -404,6 +404,8 @@ int sl_tcp_sock_name(struct sl_sock *sk, bool peer, struct sockaddr *addr, sockl
 
 	if (!sl_sock_lock(sk, &lane))
 		return -EREMOTE;
+	if (peer)
+		sl_lane_turn_locked(lane);
 	if (sk->conn) {
 		uint8_t state = sk->conn->tcp.state;
 

@@ -516,6 +516,8 @@ int sl_tcp_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t
 		return get_listener_info(sk, val, len);
 	if (!sl_load(&sk->conn) || !sl_sock_lock(sk, &lane))
 		return -EREMOTE;
+	if (name == (level == SOL_SOCKET ? SO_ERROR : TCP_INFO))
+		sl_lane_turn_locked(lane); /* what came may be told by it */
 	if (sk->conn) {
 		sl_lane_tcp_begin(lane);
 		err = get_locked(sk->conn, level, name, val, len);

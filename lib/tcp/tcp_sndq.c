@@ -171,15 +171,22 @@ void sl_tcp_mss_changed(struct sl_tcp *c)
 		lose_what_is_too_long(c);
 }
 
+/* What a full segment costs Linux beside its bytes: headers and skb_shared_info, and sk_buff. The
+ * sum is what SO_SNDBUF reads. */
+#define LINUX_HEAD 512
+#define LINUX_SKB  256
+
 /* Room for twice the window, so that the program can fill one while the other is under way
  * (tcp_sndbuf_expand() of Linux). */
 void sl_tcp_sndbuf_grow(struct sl_tcp *c)
 {
 	uint64_t segs = sl_max(c->cwnd, sl_tcp_params.init_cwnd);
-	uint64_t want = 2 * segs * sl_tcp_tx_charge(sl_max(c->mss, c->mss_clamp));
+	uint32_t per_mss = (uint32_t)sl_max(c->mss, c->mss_clamp) + LINUX_HEAD;
+	uint64_t want;
 
 	if (c->sndbuf_locked)
 		return;
+	want = 2 * segs * ((1u << (32 - __builtin_clz(per_mss - 1))) + LINUX_SKB);
 	want = sl_min(want, (uint64_t)sl_tcp_params.wmem_max);
 	if (want > c->sndbuf)
 		c->sndbuf = (uint32_t)want;

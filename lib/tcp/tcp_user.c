@@ -227,12 +227,23 @@ static long write_with_syn(struct sl_tcp *c, struct cursor *u)
 	return (long)took;
 }
 
+/* Room is looked for once for so many bytes: what Linux puts into one buffer (tcp_xmit_size_goal(),
+ * tcp_bound_to_half_wnd()), rounded down to whole segments when bytes are taken until it is
+ * reached. A program that counts on its first write of some ten kilobytes going in whole is not let
+ * down. */
+static size_t between_looks(const struct sl_tcp *c)
+{
+	uint32_t goal = sl_min(c->max_window / 2, (uint32_t)UINT16_MAX);
+
+	return (goal > c->mss ? goal - c->mss : 0) + 1;
+}
+
 /* RFC 9293 3.10.2 SEND call. */
 long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t skip, bool more,
 		  bool oob)
 {
 	struct cursor u = cursor_at(iov, n, skip);
-	size_t took = 0;
+	size_t took = 0, look = 0;
 	int err = may_write(c);
 
 	if (err)
@@ -243,9 +254,15 @@ long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t sk
 		c->want_out = true; /* not connected yet, or elsewhere soon */
 		return 0;
 	}
-	while (u.n && took < WRITE_MOST && has_room(c)) {
-		struct sl_txseg *s = piece_to_fill(c);
+	while (u.n && took < WRITE_MOST) {
+		struct sl_txseg *s;
 
+		if (took >= look) {
+			if (!has_room(c))
+				break;
+			look = took + between_looks(c);
+		}
+		s = piece_to_fill(c);
 		if (!s)
 			break;
 		took += fill(c, s, &u);

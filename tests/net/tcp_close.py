@@ -68,6 +68,21 @@ def peer_resets(s, f):
     say("then", attempt(s.send, b"x"), attempt(s.getpeername), attempt(s.shutdown, RDWR))
 
 
+def reset_is_known(s, f):
+    f.close_reset()
+    say("getpeername at once", attempt(s.getpeername))
+
+
+def reset_is_told(s, f):
+    f.close_reset()
+    say("SO_ERROR at once", so_error(s))
+
+
+def end_is_known(s, f):
+    f.close()
+    say("TCP_INFO at once", state(s))
+
+
 def data_then_reset(s, f):
     f.send(b"words")
     arrived(s, 5)
@@ -175,9 +190,9 @@ def simply(s, f):
 
 
 PARTS = [half_close, half_closed, shut_read, shut_both, both_at_once, peer_closes, sent_to_closed,
-         peer_resets, data_then_reset, reset_in_send, reset_while_waiting, reset_while_sending, unread,
-         partly_unread, comes_after_close, linger_zero, linger_some, in_flight, slow_reader, duplicate,
-         simply]
+         peer_resets, reset_is_known, reset_is_told, end_is_known, data_then_reset, reset_in_send,
+         reset_while_waiting, reset_while_sending, unread, partly_unread, comes_after_close, linger_zero,
+         linger_some, in_flight, slow_reader, duplicate, simply]
 
 
 def child(what):

@@ -519,13 +519,21 @@ static void test_full_queue(void **state)
 	long n = write_n(65536, false);
 
 	assert_true(n > 0 && n < 65536);
-	assert_true(c->wmem >= c->sndbuf && c->wmem < c->sndbuf + 2000);
+	/* A call goes beyond by what Linux has in one buffer, half a window, */
+	assert_true(c->wmem >= c->sndbuf && c->wmem < c->sndbuf + c->max_window / 2 + 4000);
 	assert_int_equal(sl_tcp_write_room(c), 0);
 	assert_int_equal(write_n(1, false), 0);
 	assert_int_equal(events & SL_TCP_EV_OUT, 0);
 	in(seg(SL_TCP_ACK, ISN + 1, c->snd_nxt, 0));
 	assert_int_equal(events & SL_TCP_EV_OUT, SL_TCP_EV_OUT);
 	assert_true(sl_tcp_write_room(c) > 0);
+}
+
+/* asyncio's transport over TLS is confused when it cannot write its 100 kB to within 64 at once. */
+static void test_first_write_takes_what_linux_takes(void **state)
+{
+	assert_in_range(write_n(65536, false), 102400 - 65536, 65536);
+	assert_int_equal(write_n(1, false), 0);
 }
 
 static void test_no_frames(void **state)
@@ -580,6 +588,7 @@ int main(void)
 		C(test_icmp_is_soft_later),
 		C(test_small_writes_share_a_segment),
 		C(test_full_queue),
+		C(test_first_write_takes_what_linux_takes),
 		C(test_no_frames),
 	};
 
