@@ -270,10 +270,11 @@ def close_reset(s):
 
 
 def fill(s):
-    """Sends without waiting until there is no more room for a while; how many bytes."""
+    """Sends without waiting until there is no more room for a while; how many bytes. Longer than the
+    persist timer, at 200 ms and more, which puts some more into a window that is open by a little."""
     s.setblocking(False)
     n, quiet = 0, 0
-    while quiet < 10:
+    while quiet < 20:
         try:
             n += s.send(bytes(65536))
             quiet = 0
