@@ -315,6 +315,56 @@ def tcp_bulk(seconds, preload, reverse):
                 "retransmitted": end["sum_sent"]["retransmits"], **server.through_kernel()}
 
 
+def bulk_floor(seconds, reverse):
+    """What bare AF_XDP carries of full frames, as payload of segments with time stamps."""
+    src, dst = ("b", "a") if reverse else ("a", "b")
+    dev = {"a": DEV_A, "b": DEV_B}
+    sink = start(dst, [BIN + "xdpfloor", "rx", dev[dst], seconds + 0.5])
+    wait_line(sink, "ready")
+    run(src, [BIN + "xdpfloor", "tx", dev[src], 1472, seconds, 32])
+    pps = rate_of(sink.communicate(timeout=20)[0])
+    return {"mbit": pps * 1448 * 8 / 1e6, "frames": pps}
+
+
+def bulk_cases(seconds):
+    who = [("kernel", "")]
+    if tcp_works():
+        who += [("Sluice one side", "b"), ("Sluice", "ab")]
+    seconds = max(1, round(seconds))
+    for reverse, way in ((False, "to b"), (True, "from b")):
+        g = f"TCP bulk {way}"
+        yield g, "floor", lambda r=reverse: bulk_floor(seconds, r)
+        yield g, "kernel, no GSO", \
+            lambda r=reverse: without_gso(lambda: tcp_bulk(seconds, "", r))
+        for name, preload in who:
+            yield g, name, lambda p=preload, r=reverse: tcp_bulk(seconds, p, r)
+
+
+def goodput(loss, mode, seconds, seed):
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "goodput.sh")
+    done = subprocess.run(["bash", script, loss, mode, str(seconds), str(seed)], text=True,
+                          capture_output=True, timeout=120)
+    if done.returncode:
+        raise RuntimeError(done.stdout + done.stderr)
+    mbit, again = done.stdout.split()[-2:]
+    return {"mbit": float(mbit), "retransmitted": float(again)}
+
+
+def goodput_cases(seconds):
+    """The wire loses by position, so the n-th round of each case loses the same ones."""
+    who = [("kernel", "kernel")]
+    if tcp_works():
+        who += [("Sluice sends", "one"), ("Sluice", "both")]
+    rounds = {}
+
+    def once(key):
+        rounds[key] = rounds.get(key, 0) + 1
+        return goodput(*key, max(5, 4 * seconds), rounds[key])
+    for loss in ("0.1%", "1%", "5%"):
+        for name, mode in who:
+            yield f"goodput, CUBIC, 20 ms, {loss} loss", name, lambda k=(loss, mode): once(k)
+
+
 def tcp_redis(clients, pipeline, preload):
     count = 20000 if clients == 1 and pipeline == 1 else 100000
     argv = ["redis-server", "--port", PORT, "--bind", B4, "--protected-mode", "no", "--save", "",
@@ -377,12 +427,6 @@ def tcp_cases(seconds):
         for name, preload in who:
             yield f"TCP 100-byte messages, {how}", name, \
                 lambda p=preload, n=nagle: tcp_messages(seconds, p, n)
-    for reverse, way in ((False, "to b"), (True, "from b")):
-        g = f"TCP bulk {way}"
-        yield g, "kernel, no GSO", \
-            lambda r=reverse: without_gso(lambda: tcp_bulk(seconds, "", r))
-        for name, preload in who:
-            yield g, name, lambda p=preload, r=reverse: tcp_bulk(seconds, p, r)
     if {"nginx", "wrk"} <= have:
         for name, preload in who:
             yield "TCP connections (nginx, wrk)", name, lambda p=preload: tcp_connections(seconds, p)
@@ -405,8 +449,14 @@ def tcp_goals(ratio):
     ratio("TCP messages of 100 bytes, TCP_NODELAY: at least 3 x the kernel",
           "TCP 100-byte messages, TCP_NODELAY", "Sluice", "kernel", "mps", 3, False)
     for way in ("to b", "from b"):
-        ratio(f"TCP bulk {way}: above the kernel without GSO", f"TCP bulk {way}", "Sluice",
-              "kernel, no GSO", "mbit", 1, False)
+        for case in ("Sluice one side", "Sluice"):
+            ratio(f"TCP bulk {way}, {case}: above the kernel without GSO", f"TCP bulk {way}", case,
+                  "kernel, no GSO", "mbit", 1, False)
+            ratio(f"TCP bulk {way}, {case}: at least 0.8 x floor", f"TCP bulk {way}", case, "floor",
+                  "mbit", 0.8, False)
+    for loss in ("0.1%", "1%", "5%"):
+        ratio(f"goodput with {loss} loss: at least that of the kernel's cubic",
+              f"goodput, CUBIC, 20 ms, {loss} loss", "Sluice", "kernel", "mbit", 1, False)
     for case in ("Sluice one side", "Sluice"):
         ratio(f"TCP connections a second, {case}: not below the kernel", "TCP connections (nginx, wrk)",
               case, "kernel", "cps", 1, False)
@@ -667,12 +717,12 @@ def main():
     opt.add_argument("--short", action="store_true", help="64 bytes only, fewer rounds")
     opt.add_argument("--rounds", type=int)
     opt.add_argument("--seconds", type=float)
-    opt.add_argument("--only", help="groups: latency,rate,steer,tcp,many,instructions")
+    opt.add_argument("--only", help="groups: latency,rate,steer,tcp,bulk (in tcp),goodput,many,instructions")
     args = opt.parse_args()
     rounds = args.rounds or (3 if args.short else 7)
     seconds = args.seconds or (1 if args.short else 2)
     only = args.only.split(",") if args.only else \
-        ["latency", "rate", "steer", "tcp", "many", "instructions"]
+        ["latency", "rate", "steer", "tcp", "goodput", "many", "instructions"]
     sizes = (64,) if args.short else (64, 256, 1400)
     cases, once = [], []
     if "latency" in only:
@@ -683,6 +733,10 @@ def main():
         cases += steering_cases(seconds)
     if "tcp" in only:
         cases += tcp_cases(seconds)
+    if "tcp" in only or "bulk" in only:
+        cases += bulk_cases(seconds)
+    if "goodput" in only:
+        cases += goodput_cases(seconds)
     if "many" in only:
         once += many_cases()
     if "instructions" in only:

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Goodput over a wire that loses packets and delays them by 20 ms there and back:
+# goodput.sh LOSS MODE SECONDS SEED. Host b sends (preloaded in modes one and both), by CUBIC; a
+# line with megabits a second and the segments sent again. Called by bench.py.
+. "$(dirname "$0")/../net/lib.sh"
+LOSS=$1 MODE=$2 SECS=$3 SEED=$4
+need iperf3 python3
+SL_ENV+=(SLUICE_TCP=1)
+net_up -w
+wire_up --delay 10ms --ba --loss "$LOSS" --seed "$SEED"
+bg pb iperf3 -s -1 -p 5000 >/dev/null 2>&1
+server=$BG
+wait_tcp b 5000
+pa iperf3 -c "$B4" -p 5000 -t "$SECS" -R -C cubic -J >"$TMP/out.json" || die "iperf3: $(tail -n 3 "$TMP/out.json")"
+wait_end "$server" 20
+python3 - "$TMP/out.json" <<'END'
+import json, sys
+text = open(sys.argv[1]).read()
+end = json.loads(text[text.index("{"):])["end"]
+print(end["sum_received"]["bits_per_second"] / 1e6, end["sum_sent"]["retransmits"])
+END
