@@ -9,9 +9,10 @@
  * held up and nothing is in flight whose ACK would bring us back here, the persist timer does. */
 #include "tcp/tcp_internal.h"
 
-#define PACE_CREDIT_US                                                                             \
-	250u /* may be caught up after the timer was late: a burst of a few segments */
-#define SEC_US 1000000u
+/* What may be caught up when the timer was late: as late as the keeper is at most, else a paced
+ * connection is slower than it was asked to be. Linux credits lateness, too. */
+#define PACE_CREDIT_US 10000u
+#define SEC_US         1000000u
 
 /* Who is to send ------------------------------------------------------------------------------- */
 
@@ -141,7 +142,7 @@ static void piece_sent(struct sl_tcp *c, uint32_t i, const struct sl_tcp_seg *se
 	s->sent_us = c->host->now_us;
 	s->tsval = seg->tsval;
 	count_sent(c, s, again);
-	pace(c, s->len + 40u);
+	pace(c, s->len);
 	if (seg->flags & SL_TCP_CWR)
 		c->cwr_owed = false;
 	sl_tcp_loss_on_sent(c, i, again);

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""tcp_pacing.py OWN PEER FAR: what a connection sends by SO_MAX_PACING_RATE, set before, at the
+beginning or on the way. The bounds are wide: this machine may have other things to do."""
+from tcplib import *
+
+own, peer, far = start()
+RATE = socket.SO_MAX_PACING_RATE if hasattr(socket, "SO_MAX_PACING_RATE") else 47
+NEVER = struct.pack("Q", 2**64 - 1)
+
+
+def took(s, f, n, during=lambda: None):
+    """Seconds for n bytes, to the last one's arrival."""
+    done = far.later(f, "drain", 1, n)
+    begin = time.monotonic()
+    sent = 0
+    while sent < n:
+        piece = pattern(1, sent, min(30000, n - sent))
+        s.sendall(piece)
+        sent += len(piece)
+        during()
+    right = done()
+    return time.monotonic() - begin, right
+
+
+def held(name, n, rate, s, f, **how):
+    seconds, right = took(s, f, n, **how)
+    # The first segments, which the kernel does not pace, and what a late timer may catch up are on top.
+    say(name, right, "not faster:", (n - 60000) / seconds < 1.1 * rate, "nor much slower:", n / seconds > 0.5 * rate)
+
+
+for rate in (125000, 1250000):  # 1 and 10 Mbit/s
+    s, f = pair(own, peer, far, 7000, lambda s: s.setsockopt(SOL, RATE, rate))
+    held(f"{rate} before:", 2 * rate, rate, s, f)
+    s.close()
+    f.close()
+    s, f = accepted(own, peer, far, 7001)
+    s.setsockopt(SOL, RATE, rate)
+    held(f"{rate} accepted:", 2 * rate, rate, s, f)
+    time.sleep(0.1)  # idle time is not saved up
+    held("   once more:", rate // 2, rate, s, f)
+    s.setsockopt(SOL, RATE, NEVER)
+    seconds, right = took(s, f, 4 * rate)
+    say("   free again:", right, 4 * rate / seconds > 2 * rate)
+    s.close()
+    f.close()
+# The listener's is its children's.
+ls = tcp(own, 7002, 5)
+ls.setsockopt(SOL, RATE, 1250000)
+f = far.tcp(six=is6(own))
+f.connect((own, 7002))
+s, _ = ls.accept()
+say("child:", s.getsockopt(SOL, RATE))
+held("   of a listener:", 1250000, 1250000, s, f)
+say("done")
