@@ -25,7 +25,7 @@ def took(s, f, n, during=lambda: None):
 def held(name, n, rate, s, f, **how):
     seconds, right = took(s, f, n, **how)
     # The first segments, which the kernel does not pace, and what a late timer may catch up are on top.
-    say(name, right, "not faster:", (n - 60000) / seconds < 1.1 * rate, "nor much slower:", n / seconds > 0.5 * rate)
+    say(name, right, "not faster:", (n - 60000) / seconds < 1.1 * rate, "nor much slower:", n / seconds > 0.3 * rate)
 
 
 for rate in (125000, 1250000):  # 1 and 10 Mbit/s
