@@ -3,22 +3,12 @@
  * kernel's.) */
 #include "real.h"
 
-#include <stdlib.h>
-
-/* SLUICE_TCP, before the library is there that knows its settings. */
-static bool wants_tcp(void)
-{
-	const char *v = getenv("SLUICE_TCP");
-
-	return v && strcmp(v, "0") != 0;
-}
-
 static bool may_offload(int domain, int type)
 {
 	int base = type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	return (domain == AF_INET || domain == AF_INET6) &&
-	       (base == SOCK_DGRAM || (base == SOCK_STREAM && wants_tcp()));
+	       (base == SOCK_DGRAM || base == SOCK_STREAM);
 }
 
 int socket(int domain, int type, int protocol)

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -271,7 +272,7 @@ SL_API
 int sl_socket(int domain, int type, int protocol)
 {
 	int proto = protocol_of(type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC), protocol);
-	int fd = sl_sys_socket(domain, type, protocol);
+	int fd = sl_sys_socket(domain, type, protocol), one = 1;
 
 	if (fd < 0 || (domain != AF_INET && domain != AF_INET6) || !proto)
 		return fd;
@@ -281,6 +282,8 @@ int sl_socket(int domain, int type, int protocol)
 		sl_stats->not_offloaded++;
 		return fd;
 	}
+	if (proto == IPPROTO_TCP && sl_settings.tcp_nodelay)
+		(void)sl_sys_setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	if (!sl_sock_new(fd, domain, type, proto))
 		sl_warn_once("sock", "too many sockets: new ones stay with the kernel");
 	return fd;

@@ -358,6 +358,7 @@ int sl_tconn_init(void)
 		return (int)p;
 	slab = (struct sl_tconn *)p;
 	sl_tcp_sysctl_read(&sl_tcp_params, SL_TCP_SYSCTL_DIR);
+	sl_tcp_settings_apply(&sl_tcp_params);
 	return sl_tconn_ops_init();
 }
 

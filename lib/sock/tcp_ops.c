@@ -8,6 +8,7 @@
  * protocol. */
 #include <fcntl.h>
 
+#include "base/settings.h"
 #include "base/sys.h"
 #include "sock/tconn.h"
 
@@ -166,8 +167,9 @@ static uint16_t op_route_mss(struct sl_tcp_host *h, const struct sl_tcp_key *key
 	uint32_t room = (1u << sl_pool.shift) - SL_TCP_HEADROOM;
 
 	hdr = sl_addr_is_v4(&key->remote) ? 40 : 60;
+	mtu = sl_min(mtu, sl_settings.mtu ? (uint32_t)sl_settings.mtu : 65535u);
 	mtu = sl_max(mtu, hdr + 64);
-	mtu = sl_min(mtu, 65535u);
+	room = sl_min(room, sl_settings.mss ? (uint32_t)sl_settings.mss : room);
 	return (uint16_t)sl_min(mtu - hdr, room);
 }
 

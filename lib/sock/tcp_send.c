@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include "base/clock.h"
+#include "base/settings.h"
 #include "base/sys.h"
 #include "sock/tconn.h"
 
@@ -70,6 +71,8 @@ static ssize_t attempt(void *arg)
 		before = x->done;
 		if (sl_unlikely(!sl_sock_lock(x->sk, &lane)))
 			return -EDEADLK;
+		if (sl_settings.rx_poll_on_tx_tcp)
+			sl_lane_turn_locked(lane);
 		r = write_locked(x, lane);
 		if (r == -EAGAIN) {
 			drain(lane);

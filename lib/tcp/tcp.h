@@ -137,10 +137,13 @@ struct sl_tcp_params {
 	uint32_t fin_timeout_ms; /* orphaned FIN_WAIT2 */
 	uint32_t rto_min_ms, rto_max_ms;
 	uint32_t delack_min_ms, delack_max_ms; /* 40, 200 */
-	uint32_t quickack_segs;                /* ACKs sent at once at the start (R2's threshold) */
-	uint32_t ack_every_bytes;              /* 0: every second full segment */
+	uint32_t quickack_segs;                /* ACKs sent at once at the start */
+	bool quickack;                         /* all are */
+	uint32_t quickack_max;    /* then, and with TCP_QUICKACK: not of more payload; 0: any */
+	uint32_t ack_every_bytes; /* 0: every second full segment */
 	bool timestamps, window_scaling, sack, dsack, ecn_out, ecn_in;
-	uint8_t ecn; /* tcp_ecn: 0, 1, 2 */
+	int8_t wscale_fixed; /* the shift that we announce; -1: what rmem_max needs */
+	uint8_t ecn;         /* tcp_ecn: 0, 1, 2 */
 	bool moderate_rcvbuf;
 	bool abort_on_overflow;
 	bool slow_start_after_idle;
@@ -151,6 +154,7 @@ struct sl_tcp_params {
 	bool mtu_probing;   /* black-hole detection */
 	uint32_t base_mss, min_snd_mss;
 	uint32_t challenge_ack_limit; /* a second, host wide */
+	uint32_t max_syn_rate;        /* the same; more are dropped; 0: any number is taken */
 	uint32_t invalid_ratelimit_ms;
 	char congestion[16]; /* "cubic" */
 	/* ip_local_port_range; 0: only the kernel can choose a port (see sock/tcp_port.c) */
@@ -174,8 +178,8 @@ struct sl_tcp_host {
 	struct sl_list room; /* connections whose send() was refused: sl_tcp_on_room() */
 	uint8_t key[16];     /* secret: ISN, cookies, time stamp offset (RFC 6528, 7323 5.4) */
 	uint64_t table_key[SL_TCP_KEY_WORDS + 1]; /* made of it: the table's hash */
-	uint32_t challenge_left;
-	uint64_t challenge_from_us;
+	uint32_t challenge_left, syn_left;        /* of this second */
+	uint64_t challenge_from_us, syn_from_us;
 	uint32_t ntw, nreq;
 	void *owner; /* the lane */
 };

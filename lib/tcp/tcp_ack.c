@@ -27,9 +27,15 @@ static bool is_pingpong(const struct sl_tcp *c)
 	return c->quickack_user == 1 || (c->pingpong && c->quickack_user != 2);
 }
 
-static bool is_quick(const struct sl_tcp *c)
+/* A large segment's ACK may wait though acknowledging at once was asked for: to send it takes the
+ * time in which the next is read (the manual's TCP_QUICKACK_THRESHOLD). */
+static bool is_quick(const struct sl_tcp *c, uint32_t len)
 {
-	return c->quick && !is_pingpong(c);
+	bool asked = c->quickack_user == 2 || sl_tcp_params.quickack;
+
+	if (asked && sl_tcp_params.quickack_max && len > sl_tcp_params.quickack_max)
+		return false;
+	return sl_tcp_params.quickack || (c->quick && !is_pingpong(c));
 }
 
 /* So many ACKs at once as the peer may need for half a window. */
@@ -94,10 +100,10 @@ static bool is_enough(const struct sl_tcp *c)
 }
 
 /* An ACK is owed: at once, or later. */
-static void owe_ack(struct sl_tcp *c, bool in_order)
+static void owe_ack(struct sl_tcp *c, uint32_t len, bool in_order)
 {
 	c->ack_pending = true;
-	if (is_quick(c) || !in_order || is_enough(c)) {
+	if (is_quick(c, len) || !in_order || is_enough(c)) {
 		c->ack_now = true;
 		sl_tcp_want_out(c);
 		if (!sl_timer_is_armed(&c->timer))
@@ -114,7 +120,7 @@ void sl_tcp_ack_data(struct sl_tcp *c, uint32_t len, bool in_order, bool push, b
 		estimate_ato(c);
 	}
 	c->pingpong |= fin; /* as tcp_fin() of Linux: the program's own may follow at once */
-	owe_ack(c, in_order);
+	owe_ack(c, len, in_order);
 }
 
 /* When a delayed ACK is due: ato, but no more than a round trip or 200 ms (500 ms are allowed). */

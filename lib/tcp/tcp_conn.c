@@ -38,6 +38,7 @@ void sl_tcp_params_default(struct sl_tcp_params *p)
 		.quickack_segs = 16,
 		.timestamps = true,
 		.window_scaling = true,
+		.wscale_fixed = -1,
 		.sack = true,
 		.dsack = true,
 		.ecn_in = true,
@@ -178,6 +179,8 @@ uint8_t sl_tcp_rcv_wscale(uint32_t rcvbuf, bool locked, uint32_t clamp)
 
 	if (!sl_tcp_params.window_scaling)
 		return 0;
+	if (sl_tcp_params.wscale_fixed >= 0)
+		return (uint8_t)sl_tcp_params.wscale_fixed;
 	if (clamp)
 		space = sl_min(space, clamp);
 	while (scale < 14 && space >> scale > UINT16_MAX)

@@ -603,6 +603,20 @@ static void syn_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct r
 	req_arm(h, q);
 }
 
+static bool is_syn_rate_reached(struct sl_tcp_host *h)
+{
+	if (sl_likely(!sl_tcp_params.max_syn_rate))
+		return false;
+	if (h->now_us - h->syn_from_us >= 1000000) {
+		h->syn_from_us = h->now_us;
+		h->syn_left = sl_tcp_params.max_syn_rate;
+	}
+	if (!h->syn_left)
+		return true;
+	h->syn_left--;
+	return false;
+}
+
 void sl_tcp_listen_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 			 const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, uint32_t frame,
 			 uint16_t off, bool *kept, uint32_t isn, void *from)
@@ -622,6 +636,10 @@ void sl_tcp_listen_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 	/* Third. A SYN with a FIN is a scan, no program's. */
 	if (!(seg->flags & SL_TCP_SYN) || seg->flags & SL_TCP_FIN)
 		return;
+	if (is_syn_rate_reached(h)) {
+		tcp_count(h, SL_TCPC_LISTEN_DROPS, 1);
+		return;
+	}
 	req_fill(h, l, &r, key, seg);
 	syn_input(h, l, &r, seg, frame, off, kept, isn, from);
 }

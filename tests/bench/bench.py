@@ -33,10 +33,9 @@ CORE = {"a": CORES[0], "b": CORES[1 % len(CORES)]}
 
 
 def command(host, argv, preload=False):
-    # (TCP is asked for by name as long as it is not the default.)
     pre = ["nsenter", f"--net=/run/netns/{NS}{host}", "--", "taskset", "-c", str(CORE[host])]
     if preload:
-        pre += ["env", f"LD_PRELOAD={PRELOAD}", f"SLUICE_LOG_FILE={TMP}/sluice.%d.log", "SLUICE_TCP=1"]
+        pre += ["env", f"LD_PRELOAD={PRELOAD}", f"SLUICE_LOG_FILE={TMP}/sluice.%d.log"]
     return pre + [str(x) for x in argv]
 
 

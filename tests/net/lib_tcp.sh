@@ -2,7 +2,6 @@
 # For the scripts about TCP (tcp_*.sh): the subject tcp_NAME.py on host b, its far end on host a.
 # shellcheck shell=bash source=lib.sh
 [ -n "${APPS:-}" ] || . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-SL_ENV+=(SLUICE_TCP=1)
 # Until sockets have TCP the oracle alone is run.
 if ! nm "$BUILD/libsluice.a" 2>/dev/null | grep ' T sl_tconn_' >/dev/null; then
 	[ "$MODES" = kernel ] || say "the library has no TCP yet: the kernel's only"

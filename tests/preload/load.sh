@@ -17,7 +17,8 @@ py() { # code: is the library there afterwards, and how many threads
 }
 WHO=sb
 same "a program without sockets" "False 1" "$(py pass)"
-same "a stream socket" "False 1" "$(py 's = socket.socket()')"
+same "a stream socket: the library and its thread" "True 2" "$(py 's = socket.socket()')"
+same "a raw socket" "False 1" "$(py 's = socket.socket(socket.AF_INET, socket.SOCK_RAW, 255)')"
 same "a UNIX datagram socket" "False 1" "$(py 's = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)')"
 same "an epoll set: the library, and no thread" "True 1" "$(py 'import select; e = select.epoll()')"
 same "a UDP socket: the library and its thread" "True 2" \
