@@ -32,6 +32,6 @@ for MODE in $MODES; do
 	run pp -- pp
 	run ppspin --nonblocked -- pp --nonblocked
 	run tp -- tp -m 100
-	run tpnagle -- tp -m 100 --tcp-avoid-nodelay
+	run tpnodelay -- tp -m 100 --tcp-avoid-nodelay
 done
 done_testing
