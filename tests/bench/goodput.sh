@@ -6,7 +6,6 @@
 . "$(dirname "$0")/../net/lib.sh"
 LOSS=$1 MODE=$2 SECS=$3 SEED=$4
 need iperf3 python3
-SL_ENV+=(SLUICE_TCP=1)
 net_up -w
 wire_up --delay 10ms --ba --loss "$LOSS" --seed "$SEED"
 bg pb iperf3 -s -1 -p 5000 >/dev/null 2>&1
