@@ -60,10 +60,12 @@ static void set_names(struct sl_sock *sk, const struct names *n)
 	sk->local_port = n->local_port;
 	sk->local_scope = n->scope;
 	sk->bound_addr = !sl_addr_is_any(&n->local);
-	sk->udp.remote = n->remote;
-	sk->udp.remote_port = n->remote_port;
-	sk->udp.connected = n->connected;
-	sk->path.d = NULL;
+	if (sl_sock_is_udp(sk)) {
+		sk->udp.remote = n->remote;
+		sk->udp.remote_port = n->remote_port;
+		sk->udp.connected = n->connected;
+		sk->path.d = NULL;
+	}
 	sl_lane_unlock(lane);
 	sk->stats->local = n->local;
 	sk->stats->local_port = n->local_port;
@@ -215,7 +217,7 @@ static void fill_req(struct sl_sock *sk, const struct sl_port *port, const struc
 		.replace = sk->reuse && !sk->reuseport && sk->proto == IPPROTO_UDP,
 	};
 	memcpy(req->key.local, sk->local.b, 16);
-	if (sk->udp.connected) {
+	if (sl_sock_is_connected_udp(sk)) {
 		memcpy(req->key.remote, sk->udp.remote.b, 16);
 		req->key.remote_port = sk->udp.remote_port;
 	}
@@ -241,7 +243,8 @@ static bool claim_on(struct sl_sock *sk, struct sl_port *port, const char **why)
 		return false;
 	fill_req(sk, port, leg, &req);
 	ok = has_claim(sk, &req) || sl_sock_add_claim(sk, &req, why);
-	if (ok && sk->family == AF_INET6 && !sk->v6only && !sk->bound_addr && !sk->udp.connected) {
+	if (ok && sk->family == AF_INET6 && !sk->v6only && !sk->bound_addr &&
+	    !sl_sock_is_connected_udp(sk)) {
 		struct sl_addr any4 = sl_addr_v4(0);
 
 		memcpy(req.key.local, any4.b, 16);
@@ -328,9 +331,10 @@ bool sl_sock_take_lane(struct sl_sock *sk, uint32_t ifindex)
 	if (!lane || !sl_lane_lock(&sl_limbo))
 		return false;
 	old = sk->lane;
-	sk->path.d = NULL;
+	sl_sock_path_changed(sk);
 	__atomic_fetch_add(&lane->users, 1, __ATOMIC_RELAXED);
-	sk->udp.lane = lane;
+	if (sl_sock_is_udp(sk))
+		sk->udp.lane = lane;
 	sl_store_release(&sk->lane, lane);
 	sk->stats->lane = lane->id;
 	sl_sock_notify(sk, 0); /* who waits for it looks at the wrong lane */
@@ -467,7 +471,8 @@ void sl_sock_device_up(struct sl_sock *sk, uint32_t ifindex)
 	struct claim_walk w = {.sk = sk, .action = SL_RULE_SLUICE, .only = ifindex};
 
 	sl_lock(&sk->slow);
-	if (sk->nfds && sk->state == SL_STATE_OFFLOADED && !sk->udp.connected && !sk->conn) {
+	if (sk->nfds && sk->state == SL_STATE_OFFLOADED && !sl_sock_is_connected_udp(sk) &&
+	    !sk->conn) {
 		int64_t dev = only_device(sk);
 
 		if (dev == 0 || dev == ifindex)

@@ -34,8 +34,10 @@ struct sl_epitem {
 	struct sl_epoll *ep;
 	struct sl_sock *sk;     /* what it stands for: a socket, */
 	struct sl_epoll *inner; /* or a set */
-	struct sl_watch watch;
-	struct sl_epoll_watch set_watch;
+	union {
+		struct sl_watch watch;           /* of sk */
+		struct sl_epoll_watch set_watch; /* of inner */
+	};
 	uint64_t data;
 	uint32_t events; /* no bits but SL_EP_PRIVATE: disabled by ONESHOT */
 	uint32_t missed; /* events left by a signal handler; atomic */

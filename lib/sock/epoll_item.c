@@ -133,7 +133,7 @@ uint32_t sl_epitem_ready(struct sl_epitem *it)
 	uint32_t now;
 
 	if (it->leftover)
-		now = sl_sock_is(it->sk, it->fd) && sl_udp_queued(&it->sk->udp)
+		now = sl_sock_is(it->sk, it->fd) && sl_sock_queued(it->sk)
 			      ? EPOLLIN | EPOLLRDNORM
 			      : 0;
 	else if (it->sk)
@@ -243,7 +243,7 @@ void sl_epitem_to_kernel(struct sl_epitem *it)
 		sl_sys_epoll_ctl(epfd, EPOLL_CTL_ADD, sl_sock_shadow(it->sk), &ev);
 	it->ep->nos++;
 	/* What came before is in our queue, which the kernel does not know of. */
-	it->leftover = it->sk && sl_udp_queued(&it->sk->udp);
+	it->leftover = it->sk && sl_sock_queued(it->sk);
 }
 
 /* ep->lock held. */

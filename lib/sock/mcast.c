@@ -324,7 +324,7 @@ static bool bound_for(const struct sl_sock *sk, const struct fan *f)
 {
 	bool v4 = sl_addr_is_v4(&f->group);
 
-	if (sk->local_port != f->port || sl_load(&sk->state) != SL_STATE_OFFLOADED ||
+	if (!sl_sock_is_udp(sk) || sk->local_port != f->port || sl_load(&sk->state) != SL_STATE_OFFLOADED ||
 	    (sk->bound_if && sk->bound_if != f->ifindex))
 		return false;
 	if (sk->bound_addr)

@@ -354,7 +354,7 @@ int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 		sl_details("sock", "fd %d: option %d of level %d is the kernel's", fd, name, level);
 		sl_sock_kernel(sk, SL_REASON_OPTION);
 	} else if (sl_sock_lock(sk, &lane)) {
-		sk->path.d = NULL; /* made with the old options */
+		sl_sock_path_changed(sk);
 		sl_lane_unlock(lane);
 	}
 	return err;

@@ -39,11 +39,12 @@ void sl_watch_del(struct sl_watch *w)
 
 uint32_t sl_sock_ready(const struct sl_sock *sk)
 {
-	uint32_t ev = sl_unlikely(sl_load(&sk->tx_blocked)) ? 0 : EPOLLOUT | EPOLLWRNORM;
 	uint8_t os = sl_load(&sk->os);
+	uint32_t ev;
 
 	if (sk->proto == IPPROTO_TCP)
 		return sl_tcp_sock_ready(sk);
+	ev = sl_unlikely(sl_load(&sk->tx_blocked)) ? 0 : EPOLLOUT | EPOLLWRNORM;
 	if (sl_udp_queued(&sk->udp) || (os & SL_OS_IN))
 		ev |= EPOLLIN | EPOLLRDNORM;
 	if (os & SL_OS_ERR)

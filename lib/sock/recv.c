@@ -534,7 +534,7 @@ void sl_sock_os_event(struct sl_sock *sk, uint8_t bits)
 	__atomic_fetch_or(&sk->os, bits, __ATOMIC_RELEASE);
 	if (!sl_sock_lock(sk, &lane))
 		return;
-	if (bits & SL_OS_ERR)
+	if (bits & SL_OS_ERR && sl_sock_is_udp(sk))
 		sl_dst_outdate(sk->path.d); /* perhaps a new path MTU, which makes no other event */
 	if (!sl_list_empty(&sk->watches))
 		sl_sock_notify(sk, (bits & SL_OS_IN ? EPOLLIN | EPOLLRDNORM : 0) |

@@ -25,27 +25,60 @@
 #define SO_NETNS_COOKIE 71
 #endif
 
+/* A TCP socket's object has no room for UDP's part. Built for the address sanitizer it has, and to
+ * touch it is reported. */
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#define TCP_STRIDE sizeof(struct sl_sock)
+#define TCP_ENDS(sk)                                                                               \
+	__asan_poison_memory_region((char *)(sk) + offsetof(struct sl_sock, udp),                  \
+				    sizeof(*(sk)) - offsetof(struct sl_sock, udp))
+#else
+#define TCP_STRIDE   offsetof(struct sl_sock, udp)
+#define TCP_ENDS(sk) ((void)(sk))
+#endif
+
+struct slab {
+	char *base;
+	size_t stride; /* bytes */
+	uint32_t used;
+	struct sl_sock *free;
+};
+
 static struct sl_lock table_lock; /* protects what follows */
-static struct sl_sock *slab;
-static uint32_t slab_used;
-static struct sl_sock *free_list;
+static struct slab slabs[2] = {
+	{.stride = sizeof(struct sl_sock)}, /* UDP */
+	{.stride = TCP_STRIDE},
+};
 uint32_t sl_forks;
 
-static int slab_init(void)
+static struct sl_sock *slab_at(const struct slab *s, uint32_t i)
 {
-	long p = sl_sys(SYS_mmap, NULL, MAX_SOCKS * sizeof(struct sl_sock), PROT_READ | PROT_WRITE,
+	return (struct sl_sock *)(s->base + i * s->stride);
+}
+
+static struct slab *slab_of(int proto)
+{
+	return &slabs[proto == IPPROTO_TCP];
+}
+
+static int slab_init(struct slab *s)
+{
+	long p = sl_sys(SYS_mmap, NULL, MAX_SOCKS * s->stride, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	if (p < 0 && p > -4096)
 		return (int)p;
-	slab = (struct sl_sock *)p;
+	s->base = (char *)p;
 	return 0;
 }
 
 int sl_sock_table_init(void)
 {
-	int err = slab_init();
+	int err = slab_init(&slabs[0]);
 
+	if (err == 0)
+		err = slab_init(&slabs[1]);
 	if (err == 0)
 		err = sl_slots_init(MAX_SOCKS);
 	if (err == 0)
@@ -72,21 +105,28 @@ bool sl_sock_is(const struct sl_sock *sk, int fd)
 
 void sl_sock_for_each(void (*fn)(struct sl_sock *sk, void *arg), void *arg)
 {
-	uint32_t n = sl_load_acquire(&slab_used);
+	for (unsigned k = 0; k < sl_array_len(slabs); k++) {
+		uint32_t n = sl_load_acquire(&slabs[k].used);
 
-	for (uint32_t i = 0; i < n; i++)
-		if (sl_load(&slab[i].nfds))
-			fn(&slab[i], arg);
+		for (uint32_t i = 0; i < n; i++)
+			if (sl_load(&slab_at(&slabs[k], i)->nfds))
+				fn(slab_at(&slabs[k], i), arg);
+	}
 }
 
 bool sl_sock_inode_is_ours(uint32_t inode, void *arg)
 {
-	uint32_t n = sl_load_acquire(&slab_used);
+	for (unsigned k = 0; k < sl_array_len(slabs); k++) {
+		uint32_t n = sl_load_acquire(&slabs[k].used);
 
-	for (uint32_t i = 0; i < n; i++)
-		if (sl_load(&slab[i].nfds) && slab[i].inode == inode &&
-		    slab[i].state != SL_STATE_KERNEL)
-			return true;
+		for (uint32_t i = 0; i < n; i++) {
+			const struct sl_sock *sk = slab_at(&slabs[k], i);
+
+			if (sl_load(&sk->nfds) && sk->inode == inode &&
+			    sk->state != SL_STATE_KERNEL)
+				return true;
+		}
+	}
 	return false;
 }
 
@@ -105,39 +145,49 @@ static void wipe(struct sl_sock *sk, size_t from, size_t to)
 	memset((char *)sk + from, 0, to - from);
 }
 
-/* The object for its next life. Three fields are never anything but right: who still holds a
- * pointer may be about to take the lane, and frames of its past life may be under way (wmem). */
+/* The object for its next life. What its first fields are is never wrong; and frames of its past
+ * life may be under way (wmem). */
 static void renew(struct sl_sock *sk)
 {
 	sl_store(&sk->gen, sk->gen + 1);
 	sl_store_release(&sk->lane, &sl_limbo);
-	wipe(sk, 0, offsetof(struct sl_sock, gen));
-	wipe(sk, offsetof(struct sl_sock, gen) + sizeof(sk->gen), offsetof(struct sl_sock, lane));
-	wipe(sk, offsetof(struct sl_sock, lane) + sizeof(sk->lane), offsetof(struct sl_sock, wmem));
-	wipe(sk, offsetof(struct sl_sock, wmem) + sizeof(sk->wmem), sizeof(*sk));
+	wipe(sk, offsetof(struct sl_sock, state), offsetof(struct sl_sock, udp));
 	sl_list_init(&sk->watches);
+	if (!sl_sock_is_udp(sk))
+		return;
+	wipe(sk, offsetof(struct sl_sock, udp), offsetof(struct sl_sock, wmem));
+	wipe(sk, offsetof(struct sl_sock, wmem) + sizeof(sk->wmem), sizeof(*sk));
 	sl_list_init(&sk->blocked);
 }
-_Static_assert(offsetof(struct sl_sock, gen) < offsetof(struct sl_sock, lane) &&
-		       offsetof(struct sl_sock, lane) < offsetof(struct sl_sock, wmem),
-	       "the order of renew()");
 
-static struct sl_sock *alloc_sock(void)
+/* One that was never used. */
+static struct sl_sock *fresh(struct slab *s, int proto)
 {
+	struct sl_sock *sk = slab_at(s, s->used);
+
+	sk->proto = (uint8_t)proto;
+	if (proto == IPPROTO_TCP)
+		TCP_ENDS(sk);
+	return sk;
+}
+
+static struct sl_sock *alloc_sock(int proto)
+{
+	struct slab *s = slab_of(proto);
 	struct sl_sock *sk = NULL;
 
 	if (!sl_lock(&table_lock))
 		return NULL;
-	if (free_list) {
-		sk = free_list;
-		free_list = sk->next_free;
-	} else if (slab_used < MAX_SOCKS) {
-		sk = &slab[slab_used];
+	if (s->free) {
+		sk = s->free;
+		s->free = sk->next_free;
+	} else if (s->used < MAX_SOCKS) {
+		sk = fresh(s, proto);
 	}
 	if (sk) {
 		renew(sk);
-		if (sk == &slab[slab_used])
-			sl_store_release(&slab_used, slab_used + 1);
+		if (sk == slab_at(s, s->used))
+			sl_store_release(&s->used, s->used + 1);
 	}
 	sl_unlock(&table_lock);
 	return sk;
@@ -145,10 +195,12 @@ static struct sl_sock *alloc_sock(void)
 
 static void free_sock(struct sl_sock *sk)
 {
+	struct slab *s = slab_of(sk->proto);
+
 	sl_lock(&table_lock);
 	sl_store(&sk->nfds, 0);
-	sk->next_free = free_list;
-	free_list = sk;
+	sk->next_free = s->free;
+	s->free = sk;
 	sl_unlock(&table_lock);
 }
 
@@ -170,9 +222,11 @@ static void fill_stats(struct sl_sock *sk)
 	s->state = SL_STATE_NEW;
 	s->reason = SL_REASON_UNDECIDED;
 	s->blocking = !sk->nonblock;
-	s->rcvbuf = sk->udp.rcvbuf;
-	s->sndbuf = sk->sndbuf;
-	s->mc_loop = sk->mc_loop;
+	if (sl_sock_is_udp(sk)) {
+		s->rcvbuf = sk->udp.rcvbuf;
+		s->sndbuf = sk->sndbuf;
+		s->mc_loop = sk->mc_loop;
+	}
 	sl_store_release(&s->used, 1);
 }
 
@@ -201,6 +255,7 @@ static int start_udp(struct sl_sock *sk)
 	if (!sk->mc_loop)
 		no_loop(sk);
 	sk->mc_ttl = 1;
+	sk->pmtudisc = IP_PMTUDISC_WANT;
 	sl_sock_read_options(sk);
 	sl_slot_set(sk->slot, SL_SLOT_UDP, &sk->udp);
 	return 0;
@@ -208,20 +263,18 @@ static int start_udp(struct sl_sock *sk)
 
 struct sl_sock *sl_sock_new(int fd, int family, int type, int proto)
 {
-	struct sl_sock *sk = alloc_sock();
+	struct sl_sock *sk = alloc_sock(proto);
 
 	if (!sk)
 		return NULL;
 	sk->slot = SL_NO_SLOT;
 	sk->fd = fd;
 	sk->family = (uint8_t)family;
-	sk->proto = (uint8_t)proto;
 	sk->nonblock = type & SOCK_NONBLOCK;
 	sk->nfds = 1;
 	sk->forks = sl_load(&sl_forks);
 	sk->inode = inode_of(fd);
 	sk->stats = sl_stats_sock_new();
-	sk->pmtudisc = IP_PMTUDISC_WANT;
 	sk->rcvlowat = 1;
 	sk->linger_ms = -1;
 	if (proto == IPPROTO_UDP && start_udp(sk) < 0)
@@ -291,6 +344,15 @@ int sl_socket(int domain, int type, int protocol)
 
 /* Hand back and close ------------------------------------------------------------------------ */
 
+static void leave_udp(struct sl_sock *sk, struct sl_lane *lane, bool keep_queue)
+{
+	sl_list_del(&sk->blocked);
+	sl_store(&sk->tx_blocked, false);
+	if (!keep_queue)
+		sl_udp_fini(&sk->udp, &lane->frames);
+	sk->path.d = NULL;
+}
+
 /* Leaves the lane: watchers are told, packets under way go stale. */
 static void leave(struct sl_sock *sk, uint32_t event, bool keep_queue)
 {
@@ -301,12 +363,9 @@ static void leave(struct sl_sock *sk, uint32_t event, bool keep_queue)
 	if (sk->slot != SL_NO_SLOT)
 		sl_slot_free(sk->slot);
 	sk->slot = SL_NO_SLOT;
-	sl_list_del(&sk->blocked);
-	sl_store(&sk->tx_blocked, false);
 	sl_sock_notify(sk, event);
-	if (!keep_queue)
-		sl_udp_fini(&sk->udp, &lane->frames);
-	sk->path.d = NULL;
+	if (sl_sock_is_udp(sk))
+		leave_udp(sk, lane, keep_queue);
 	if (lane != &sl_limbo)
 		__atomic_fetch_sub(&lane->users, 1, __ATOMIC_RELAXED);
 	if (!keep_queue)
@@ -403,7 +462,8 @@ static void end(struct sl_sock *sk, int fd, bool shared)
 		leave(sk, SL_READY_GONE, false);
 	} else if (sl_sock_lock(sk, &lane)) {
 		sl_sock_notify(sk, SL_READY_GONE);
-		sl_udp_fini(&sk->udp, &lane->frames);
+		if (sl_sock_is_udp(sk))
+			sl_udp_fini(&sk->udp, &lane->frames);
 		sl_store_release(&sk->lane, &sl_limbo);
 		sl_lane_unlock(lane);
 	}
@@ -485,29 +545,32 @@ int sl_hand_back(int fd)
 	return 0;
 }
 
+static void child_udp(struct sl_sock *sk)
+{
+	sk->members = NULL;
+	sk->udp.ring = NULL; /* the frames are the parent's; the memory is lost with it */
+	sk->udp.size = sk->udp.head = sk->udp.tail = 0;
+	sk->path.d = NULL;
+}
+
+static void child_sock(struct sl_sock *sk, void *arg)
+{
+	sk->passed = sk->state == SL_STATE_OFFLOADED || sl_sock_queued(sk);
+	sk->state = SL_STATE_KERNEL;
+	sk->claims = NULL;
+	sk->conn = NULL;
+	sk->lsn = NULL;
+	sk->lane = &sl_limbo;
+	if (sl_sock_is_udp(sk))
+		child_udp(sk);
+	memset(&sk->slow, 0, sizeof(sk->slow));
+	sl_list_init(&sk->watches);
+}
+
 /* In a child after fork: its descriptors are plain kernel sockets. Offloaded ones are the
  * parent's; the first use tells it to hand them back (sl_keeper_tell_parent). */
 void sl_sock_table_child(void)
 {
-	uint32_t n = slab_used;
-
-	for (uint32_t i = 0; i < n; i++) {
-		struct sl_sock *sk = &slab[i];
-
-		if (!sk->nfds)
-			continue;
-		sk->passed = sk->state == SL_STATE_OFFLOADED || sl_udp_queued(&sk->udp);
-		sk->state = SL_STATE_KERNEL;
-		sk->claims = NULL;
-		sk->members = NULL;
-		sk->conn = NULL;
-		sk->lsn = NULL;
-		sk->lane = &sl_limbo;
-		sk->udp.ring = NULL; /* the frames are the parent's; the memory is lost with it */
-		sk->udp.size = sk->udp.head = sk->udp.tail = 0;
-		sk->path.d = NULL;
-		memset(&sk->slow, 0, sizeof(sk->slow));
-		sl_list_init(&sk->watches);
-	}
+	sl_sock_for_each(child_sock, NULL);
 	memset(&table_lock, 0, sizeof(table_lock));
 }

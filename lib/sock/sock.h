@@ -72,22 +72,24 @@ struct sl_tlisten;
 /* What connect(2) goes by, beside the connection's own state (net/socket.c: socket_state). */
 enum sl_sock_phase { SL_UNCONNECTED, SL_CONNECTING, SL_CONNECTED };
 
+/* A TCP socket's object ends where UDP's part begins (sock.c has a slab for each kind): what is
+ * said about sockets of both kinds looks at proto first. */
 struct sl_sock {
-	/* what each call looks at */
-	int fd;               /* the shadow */
-	uint32_t gen;         /* raised when the object is used for another socket */
-	uint8_t state;        /* enum sl_stat_state */
-	uint8_t family;       /* AF_INET, AF_INET6 */
-	uint8_t proto;        /* IPPROTO_UDP, IPPROTO_TCP */
-	bool nonblock;        /* O_NONBLOCK */
-	uint8_t os;           /* SL_OS_*; atomic */
-	uint8_t os_turn;      /* whose turn it is when both have data */
-	bool os_first;        /* just claimed: what the kernel has came before what we have */
-	bool corked;          /* the kernel collects a datagram (MSG_MORE, UDP_CORK) */
-	uint16_t want;        /* SL_WANT_* */
-	uint32_t os_hot;      /* polls of the kernel left: it had data lately */
-	uint32_t os_count;    /* empty polls since the kernel was asked */
+	/* Never anything but right, even in an object that is used again: who still holds a pointer
+	 * may be about to take the lane, or to ask what kind it is. */
 	struct sl_lane *lane; /* never NULL; sl_limbo while it is on none */
+	uint32_t gen;         /* raised when the object is used for another socket */
+	uint8_t proto;        /* IPPROTO_UDP, IPPROTO_TCP */
+
+	/* what each call looks at */
+	uint8_t state;    /* enum sl_stat_state */
+	uint8_t family;   /* AF_INET, AF_INET6 */
+	bool nonblock;    /* O_NONBLOCK */
+	int fd;           /* the shadow */
+	uint16_t want;    /* UDP: SL_WANT_* */
+	uint8_t os;       /* SL_OS_*; atomic */
+	uint8_t phase;    /* TCP: enum sl_sock_phase */
+	uint8_t tos, ttl; /* ttl 0: the route's or the system's */
 	struct sl_sock_stats *stats;
 	struct sl_list watches; /* struct sl_watch */
 	uint64_t rcvtimeo_ns;   /* 0: none */
@@ -96,64 +98,89 @@ struct sl_sock {
 	struct sl_tconn *conn;  /* NULL: none of ours */
 	struct sl_tlisten *lsn; /* NULL: does not listen by us */
 	uint64_t sndtimeo_ns;   /* 0: none */
-	uint64_t opts;          /* options that were set: bits of tcp_opt.c's table */
+	union {
+		uint64_t opts; /* options that were set: bits of tcp_opt.c's table */
+		struct sl_sock *next_free;
+	};
 	uint32_t rcvlowat;
 	int32_t linger_ms;  /* SO_LINGER; -1: off */
 	int32_t error;      /* positive errno that a dissolved connection has left; taken once */
-	uint8_t phase;      /* enum sl_sock_phase */
 	uint8_t shut;       /* shutdown(2) of it unconnected: RCV_SHUTDOWN 1, SEND_SHUTDOWN 2 */
 	bool inq;           /* TCP_INQ */
 	bool zerocopy;      /* SO_ZEROCOPY */
 	bool tfo_connect;   /* TCP_FASTOPEN_CONNECT */
 	bool tfo_no_cookie; /* TCP_FASTOPEN_NO_COOKIE */
 	bool tfo_now;       /* connects by sendto(MSG_FASTOPEN); slow held */
+	bool named;         /* connect(2) has bound it, not the program */
 	uint32_t zc_next;   /* number of the next call with MSG_ZEROCOPY */
 	uint32_t zc_done;   /* so many before it are in the error queue */
-	bool named;         /* connect(2) has bound it, not the program */
-
-	/* receive */
-	struct sl_udp udp;
-
-	/* send */
-	uint32_t wmem;          /* bytes that are on a transmit ring; atomic */
-	bool tx_blocked;        /* a send found no room: EPOLLOUT is owed; lane held */
-	struct sl_list blocked; /* in the lane's list of such */
-	struct sl_path path;
-	uint16_t ip_id;
-	uint16_t gso_size; /* UDP_SEGMENT, 0: off */
-	uint8_t tos, ttl;  /* ttl 0: the route's or the system's */
-	uint8_t mc_ttl;
-	uint8_t pmtudisc;
-	bool no_csum, no_csum6;
-	bool tx_shut;
-	bool mc_loop;
-	bool v6only;
-	uint32_t mark;
-	uint32_t mc_oif; /* IP(V6)_MULTICAST_IF */
-	uint32_t unicast_oif;
-	struct sl_addr mc_src; /* source address that IP_MULTICAST_IF set */
-	uint32_t bound_if;     /* SO_BINDTODEVICE */
-	uint32_t sndbuf;
 
 	/* names and claims; changed by the calls that change them, under `slow` */
 	struct sl_lock slow;
+	uint32_t mark;
+	uint32_t unicast_oif;
+	uint32_t bound_if; /* SO_BINDTODEVICE */
 	struct sl_addr local;
-	uint16_t local_port; /* 0: not bound */
 	uint32_t local_scope;
+	uint16_t local_port; /* 0: not bound */
+	bool v6only;
 	bool bound_addr; /* to an address, not a wildcard */
 	bool reuse;      /* SO_REUSEADDR or SO_REUSEPORT */
 	bool reuseport;
 	bool own_ports; /* IP_LOCAL_PORT_RANGE was set */
-	bool mc_all;    /* IP_MULTICAST_ALL */
 	bool passed;    /* seen by a child: never to be offloaded again */
 	uint32_t forks; /* of the process, when it was made (sl_forks) */
 	uint32_t nfds;
 	uint32_t slot;
 	uint32_t inode;
 	struct sl_sock_claim *claims;
+
+	/* UDP: receive */
+	struct sl_udp udp;
+	uint32_t os_hot;   /* polls of the kernel left: it had data lately */
+	uint32_t os_count; /* empty polls since the kernel was asked */
+	uint8_t os_turn;   /* whose turn it is when both have data */
+	bool os_first;     /* just claimed: what the kernel has came before what we have */
+	bool corked;       /* the kernel collects a datagram (MSG_MORE, UDP_CORK) */
+
+	/* UDP: send */
+	bool tx_blocked;        /* a send found no room: EPOLLOUT is owed; lane held */
+	uint32_t wmem;          /* bytes that are on a transmit ring; atomic */
+	struct sl_list blocked; /* in the lane's list of such */
+	struct sl_path path;
+	uint16_t ip_id;
+	uint16_t gso_size; /* UDP_SEGMENT, 0: off */
+	uint8_t mc_ttl;
+	uint8_t pmtudisc;
+	bool no_csum, no_csum6;
+	bool tx_shut;
+	bool mc_loop;
+	bool mc_all;           /* IP_MULTICAST_ALL */
+	uint32_t mc_oif;       /* IP(V6)_MULTICAST_IF */
+	struct sl_addr mc_src; /* source address that IP_MULTICAST_IF set */
+	uint32_t sndbuf;
 	struct sl_member *members; /* multicast memberships */
-	struct sl_sock *next_free;
 };
+
+static inline bool sl_sock_is_udp(const struct sl_sock *sk)
+{
+	return sk->proto == IPPROTO_UDP;
+}
+/* Datagrams of ours wait to be received. */
+static inline uint32_t sl_sock_queued(const struct sl_sock *sk)
+{
+	return sl_sock_is_udp(sk) ? sl_udp_queued(&sk->udp) : 0;
+}
+/* What the headers of the last destination were made from has changed. Lane held. */
+static inline void sl_sock_path_changed(struct sl_sock *sk)
+{
+	if (sl_sock_is_udp(sk))
+		sk->path.d = NULL;
+}
+static inline bool sl_sock_is_connected_udp(const struct sl_sock *sk)
+{
+	return sl_sock_is_udp(sk) && sk->udp.connected;
+}
 
 /* Bytes in all the pieces. */
 static inline size_t sl_iov_len(const struct iovec *iov, size_t n)

@@ -63,7 +63,6 @@ static struct sl_tconn *pop(struct sl_tconn **first)
 struct sl_tconn *sl_tconn_new(struct sl_lane *lane)
 {
 	struct sl_tconn *c;
-	uint32_t gen;
 
 	if (!sl_lock(&slab_lock))
 		return NULL;
@@ -75,9 +74,7 @@ struct sl_tconn *sl_tconn_new(struct sl_lane *lane)
 	sl_unlock(&slab_lock);
 	if (!c)
 		return NULL;
-	gen = c->gen;
 	memset(c, 0, sizeof(*c));
-	c->gen = gen + 1;
 	c->slot = SL_NO_SLOT;
 	c->guard = -1;
 	sl_store_release(&c->lane, lane);
@@ -92,8 +89,7 @@ void sl_tconn_free(struct sl_tconn *c, bool linger)
 		return;
 	c->dead = true;
 	c->sk = NULL;
-	c->d = NULL;
-	c->leg = NULL;
+	sl_tconn_rest(c);
 	sl_lock(&slab_lock);
 	if (simple) {
 		push(&free_first, &free_last, c);

@@ -17,7 +17,6 @@ struct sl_tconn {
 	struct sl_tcp tcp;
 	struct sl_sock *sk; /* NULL: not accepted yet, or an orphan */
 	struct sl_lane *lane;
-	uint32_t gen;    /* raised when the object is used for another connection */
 	uint32_t lsn_id; /* of the listener it came by (sl_tlisten.id), 0: none */
 	uint32_t slot;   /* of its own claim; SL_NO_SLOT: packets come by the listener's */
 	/* path */
@@ -26,15 +25,15 @@ struct sl_tconn {
 	uint32_t oif;
 	uint32_t mark;
 	uint16_t ip_id;
-	uint8_t ttl;        /* 0: the route's or the system's */
-	bool dead;          /* on the list of those to be freed */
-	struct sl_leg *leg; /* NULL: no way out now */
-	struct sl_tcp_hdr hdr;
+	uint8_t ttl;            /* 0: the route's or the system's */
+	bool dead;              /* on the list of those to be freed */
+	struct sl_leg *leg;     /* NULL: no way out now */
+	struct sl_tcp_hdr *hdr; /* not at rest */
 	/* beside the packet path, under sl_tconn_ctl */
 	struct sl_leg *claimed; /* the exact flow is claimed there; NULL: it is not */
-	int guard;              /* dup of an orphan's shadow, which keeps the port; -1: none */
 	struct sl_tconn *next;  /* free, or dead */
 	uint64_t free_at_ns;    /* of a dead one */
+	int guard;              /* dup of an orphan's shadow, which keeps the port; -1: none */
 };
 
 /* A listening socket of ours. Type-stable. */
@@ -90,6 +89,8 @@ int sl_tconn_ops_init(void);
 /* The leg that its packets come by and go by, whether the neighbour is known or not; NULL: none.
  * Lane held. */
 struct sl_leg *sl_tconn_leg(struct sl_tconn *c);
+/* Gives the path back until the next segment. Lane held. */
+void sl_tconn_rest(struct sl_tconn *c);
 /* Options of IP have changed: headers are made anew. Lane held. */
 static inline void sl_tconn_path_changed(struct sl_tconn *c)
 {

@@ -7,6 +7,7 @@
  * the connection as UDP's is; where there is no way out they are lost, and sent again by the
  * protocol. */
 #include <fcntl.h>
+#include <stdlib.h>
 
 #include "base/settings.h"
 #include "base/sys.h"
@@ -70,11 +71,27 @@ static void make_path(struct sl_tconn *c)
 	const struct sl_tcp_key *k = &c->tcp.node.key;
 	struct sl_dst *d = find_dst(c->lane, k, c->oif, c->mark, c->tcp.tos);
 
+	if (!c->hdr)
+		c->hdr = malloc(sizeof(*c->hdr));
+	c->tcp.awake = true;
 	c->d = d;
 	c->serial = d->serial;
-	c->leg = leg_of(d);
+	c->leg = c->hdr ? leg_of(d) : NULL;
 	if (c->leg)
-		make_headers(&c->hdr, d, k, c->tcp.tos, c->ttl);
+		make_headers(c->hdr, d, k, c->tcp.tos, c->ttl);
+}
+
+void sl_tconn_rest(struct sl_tconn *c)
+{
+	free(c->hdr);
+	c->hdr = NULL;
+	c->d = NULL;
+	c->leg = NULL;
+}
+
+static void op_rest(struct sl_tcp *t)
+{
+	sl_tconn_rest(sl_tconn_of(t));
 }
 
 static bool path_fresh(const struct sl_tconn *c)
@@ -133,7 +150,7 @@ static bool op_send(struct sl_tcp *t, const struct sl_tcp_seg *seg, uint32_t fra
 	f = frame_for(c->lane, frame, off, seg->len);
 	if (sl_unlikely(f == SL_NO_FRAME))
 		return false;
-	if (sl_unlikely(!put(c->lane, c->leg, &c->hdr, seg, f, c->ip_id, psum)))
+	if (sl_unlikely(!put(c->lane, c->leg, c->hdr, seg, f, c->ip_id, psum)))
 		return false;
 	c->ip_id++;
 	return true;
@@ -340,6 +357,7 @@ static const struct sl_tcp_ops ops = {
 	.child_new = op_child_new,
 	.child_free = op_child_free,
 	.accept_ready = op_accept_ready,
+	.rest = op_rest,
 	.route_mss = op_route_mss,
 	.tfo_answer = op_tfo_answer,
 	.count = op_count,

@@ -108,6 +108,9 @@ struct sl_tcp_ops {
 	void (*child_free)(struct sl_tcp *c);
 	/* A child has joined l's accept queue. */
 	void (*accept_ready)(struct sl_tcp_listener *l);
+	/* c has said nothing for a while: what it holds for sending may go, until send() is called
+	 * again. May be NULL. Who has something to give back then sets c->awake in send(). */
+	void (*rest)(struct sl_tcp *c);
 	/* MSS that the route to c allows (device MTU less IP and TCP header), without options. */
 	uint16_t (*route_mss)(struct sl_tcp_host *h, const struct sl_tcp_key *key);
 	/* What the peer's SYN-ACK says to our Fast Open SYN: its MSS, perhaps a cookie, to be kept

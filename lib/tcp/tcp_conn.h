@@ -38,6 +38,13 @@ struct sl_oooseg {
 	bool fin;
 };
 
+/* The queue beyond a hole, with its blocks in the order in which they changed, the last one first
+ * (RFC 2018 4). */
+struct sl_ooo {
+	struct sl_tcp_block last_sack[SL_TCP_MAX_SACK];
+	struct sl_oooseg seg[];
+};
+
 /* Congestion control: a table of functions (tcp_congestion_ops of Linux is the model). All are
  * called with c->cwnd in segments of c->mss. */
 struct sl_cc {
@@ -65,20 +72,25 @@ struct sl_tcp {
 	uint8_t state;  /* enum sl_tcp_state */
 	bool orphan;    /* the owner's program has closed it */
 	bool frozen;    /* its state is being read out: nothing may change (sl_tcp_repair_freeze) */
-	bool child;     /* came by a listener */
 	bool tfo_child; /* by Fast Open, and the handshake is not complete (listener->ntfo) */
+	bool child : 1; /* came by a listener */
 	bool tfo_defer; /* SYN_SENT, but the SYN waits for the first write (sl_tcp_fast_open) */
-	bool syn_data_acked; /* data came, or were taken, with the SYN */
+	bool syn_data_acked : 1; /* data came, or were taken, with the SYN */
+	bool reported : 1;       /* SL_TCP_EV_CLOSED was sent */
+	bool awake : 1;          /* has something that sl_tcp_ops.rest() gives back */
 	bool fin_queued, fin_sent, fin_acked, fin_rcvd;
 	bool rx_shut, tx_shut;
-	bool reported; /* SL_TCP_EV_CLOSED was sent */
 	bool want_out; /* the owner waits for room: EV_OUT is owed */
-	int error;     /* positive errno for the owner, taken once */
+	bool more; /* the last write had MSG_MORE: a short piece at the end waits as under cork */
+	int error; /* positive errno for the owner, taken once */
 	int soft_error;
 
 	/* agreed options */
-	bool ts_ok, wscale_ok, sack_ok, ecn_ok;
+	bool ts_ok : 1, wscale_ok : 1, sack_ok : 1, ecn_ok : 1;
+	bool ece_owed : 1; /* we echo CE until CWR comes (RFC 3168) */
+	bool cwr_owed : 1;
 	uint8_t snd_wscale, rcv_wscale;
+	uint8_t quick;      /* ACKs still to be sent at once */
 	uint16_t mss;       /* of what we send now, options that are on every segment taken off */
 	uint16_t mss_clamp; /* what the peer's SYN (and TCP_MAXSEG) allows, without options */
 	uint16_t adv_mss;   /* what we announced */
@@ -87,20 +99,27 @@ struct sl_tcp {
 	uint16_t pmtu_mss;  /* what the path allows, 0: unknown */
 
 	/* options of the owner; sl_tcp_option_changed() after a change */
-	bool nodelay, cork, keepalive;
-	bool oobinline;                    /* SO_OOBINLINE: the urgent byte stays in the stream */
-	bool rcvbuf_locked, sndbuf_locked; /* set by the program: no auto-tuning */
-	uint8_t quickack_user;             /* 0: not set, 1: off, 2: on (TCP_QUICKACK) */
+	bool nodelay : 1, cork : 1, keepalive : 1;
+	bool oobinline : 1;                        /* SO_OOBINLINE: the urgent byte stays */
+	bool rcvbuf_locked : 1, sndbuf_locked : 1; /* set by the program: no auto-tuning */
+	uint8_t quickack_user;                     /* 0: not set, 1: off, 2: on (TCP_QUICKACK) */
 	uint8_t tos;
+	bool urg_in : 1;    /* the stream has an urgent mark at rcv_up that was not read past yet */
+	bool urg_have : 1;  /* its byte has come and was not taken: urg_byte (EPOLLPRI) */
+	bool urg_taken : 1; /* it was, by sl_tcp_read_oob() */
+	bool urg_out : 1;
+	uint8_t urg_byte;
+	bool have_dsack; /* dsack */
+	uint8_t nlast_sack;
 	uint16_t user_mss;                                 /* TCP_MAXSEG, 0: none */
 	uint16_t syncnt;                                   /* TCP_SYNCNT, 0: params */
 	uint32_t rcvbuf, sndbuf;                           /* bytes of charged memory */
 	uint32_t notsent_lowat;                            /* 0: none */
 	uint32_t keep_time_ms, keep_intvl_ms, keep_probes; /* 0: params */
 	uint32_t user_timeout_ms;
-	uint32_t linger2_ms;      /* TCP_LINGER2; UINT32_MAX: close FIN_WAIT2 at once */
-	uint64_t max_pacing_rate; /* bytes a second, 0: none */
+	uint32_t linger2_ms; /* TCP_LINGER2; UINT32_MAX: close FIN_WAIT2 at once */
 	uint32_t window_clamp;
+	uint64_t max_pacing_rate; /* bytes a second, 0: none */
 
 	/* send sequence (RFC 9293 figure 3) */
 	uint32_t iss, snd_una, snd_nxt, snd_wl1, snd_wl2;
@@ -108,8 +127,6 @@ struct sl_tcp {
 	uint32_t snd_up;    /* urgent pointer; valid while urg_out */
 	uint32_t write_seq; /* after the last byte (and FIN) in the queue */
 	uint32_t snd_sml;   /* after the last segment that was not full (Nagle, Minshall) */
-	bool urg_out;
-	bool more; /* the last write had MSG_MORE: a short piece at the end waits as under cork */
 
 	/* send queue: ring of txsize (power of two); tx_una <= tx_nxt <= tx_tail index it. Index
 	 * tx_nxt is the first piece that was never sent. */
@@ -120,46 +137,44 @@ struct sl_tcp {
 	/* receive sequence */
 	uint32_t irs, rcv_nxt, rcv_wnd, rcv_wup, rcv_up, copied_seq;
 	uint32_t last_ack_sent;
-	bool urg_in;    /* the stream has an urgent mark at rcv_up that was not read past yet */
-	bool urg_have;  /* its byte has come and was not taken: urg_byte (EPOLLPRI) */
-	bool urg_taken; /* it was, by sl_tcp_read_oob() */
-	uint8_t urg_byte;
+	uint32_t rmem; /* bytes charged: both queues */
 
 	/* receive queue */
 	struct sl_rxseg *rx;
 	uint32_t rxsize, rx_head, rx_tail;
 	uint32_t rx_bytes;
-	uint32_t rmem; /* bytes charged: both queues */
-	struct sl_oooseg *ooo;
+	struct sl_ooo *ooo; /* NULL: nothing is missing */
 	uint32_t noo, ooosize;
 	struct sl_tcp_block dsack; /* to be reported with the next ACK */
-	bool have_dsack;
-	struct sl_tcp_block last_sack[SL_TCP_MAX_SACK]; /* most recent first */
-	uint8_t nlast_sack;
 
 	/* time stamps (RFC 7323) */
 	uint32_t ts_recent;
-	uint64_t ts_recent_us; /* when it was taken */
 	uint32_t ts_off;       /* added to our clock */
+	uint64_t ts_recent_us; /* when it was taken */
 
 	/* RTT (RFC 6298), microseconds */
 	uint32_t srtt_us, rttvar_us, rto_us, min_rtt_us;
 	uint32_t mdev_us, mdev_max_us; /* smoothed deviation; the greatest since rtt_seq was sent */
 	uint32_t rtt_seq;
 	uint64_t min_rtt_at_us;
-	uint8_t backoff;
 
 	/* loss detection and recovery (RFC 6675, 8985, 5682) */
 	uint8_t ca; /* enum sl_tcp_ca */
+	bool rack_reordering : 1;
+	bool rack_advanced : 1; /* since RACK judged last */
+	bool dsack_round : 1;   /* until rack_dsack_round, DSACKs count no more */
+	bool tlp_out : 1, tlp_retrans : 1;
+	bool can_undo : 1;        /* undo_marker is set */
+	bool retrans_stamped : 1; /* retrans_tsval is set */
+	bool cwnd_limited : 1;
 	uint8_t dupacks;
+	uint8_t frto; /* RFC 5682: 1 the head was sent again, 2 new data, 0 not (any more) */
+	uint8_t backoff;
+	uint8_t retries, probes;
+	bool pingpong; /* interactive: delay ACKs */
+	bool rcv_push; /* the peer ends what it has to say: no need to wait long for more */
+	bool ack_now, ack_pending;
 	uint16_t reo_wnd_mult, reo_wnd_persist;
-	bool rack_reordering;
-	bool rack_advanced; /* since RACK judged last */
-	bool dsack_round;   /* until rack_dsack_round, DSACKs count no more */
-	bool tlp_out, tlp_retrans;
-	uint8_t frto;  /* RFC 5682: 1 the head was sent again, 2 new data, 0 not (any more) */
-	bool can_undo; /* undo_marker is set */
-	bool retrans_stamped; /* retrans_tsval is set */
 	uint32_t tlp_end_seq;
 	uint32_t high_seq;                       /* recovery point */
 	uint32_t sacked_out, lost_out, retx_out; /* pieces */
@@ -180,10 +195,7 @@ struct sl_tcp {
 	uint32_t delivered, lost;
 	uint32_t cwnd_used, max_in_flight; /* RFC 7661: is the window used? */
 	uint32_t cwnd_usage_seq;           /* max_in_flight is of the window that ends here */
-	bool cwnd_limited;
-	bool ece_owed; /* we echo CE until CWR comes (RFC 3168) */
-	bool cwr_owed;
-	uint64_t cwnd_stamp_us; /* when it was used last */
+	uint64_t cwnd_stamp_us;            /* when it was used last */
 	uint64_t last_sent_us;
 	uint64_t cc_priv[SL_CC_PRIV];
 
@@ -191,11 +203,6 @@ struct sl_tcp {
 	uint64_t pace_next_us;
 
 	/* acknowledging */
-	uint8_t quick; /* ACKs still to be sent at once */
-	bool pingpong; /* interactive: delay ACKs */
-	bool rcv_push; /* the peer ends what it has to say: no need to wait long for more */
-	bool ack_now, ack_pending;
-	uint8_t retries, probes; /* of the time-outs below, in a row */
 	uint32_t ato_us;
 	uint64_t last_rcv_us;
 

@@ -178,10 +178,10 @@ static bool is_reset_number(const struct sl_tcp *c, uint32_t seq)
 		return true;
 	if (!c->nlast_sack)
 		return false;
-	last = c->last_sack[0].end;
+	last = c->ooo->last_sack[0].end;
 	for (uint8_t i = 1; i < c->nlast_sack; i++)
-		if (sl_seq_gt(c->last_sack[i].end, last))
-			last = c->last_sack[i].end;
+		if (sl_seq_gt(c->ooo->last_sack[i].end, last))
+			last = c->ooo->last_sack[i].end;
 	return seq == last;
 }
 

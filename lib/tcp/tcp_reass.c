@@ -66,19 +66,19 @@ static void sack_add(struct sl_tcp *c, uint32_t start, uint32_t end)
 	if (!c->sack_ok)
 		return;
 	for (uint8_t i = 0; i < c->nlast_sack; i++) {
-		struct sl_tcp_block b = c->last_sack[i];
+		struct sl_tcp_block b = c->ooo->last_sack[i];
 
 		if (sl_seq_le(b.start, new.end) && sl_seq_le(new.start, b.end)) {
 			new.start = sl_seq_lt(b.start, new.start) ? b.start : new.start;
 			new.end = sl_seq_gt(b.end, new.end) ? b.end : new.end;
 		} else {
-			c->last_sack[n++] = b;
+			c->ooo->last_sack[n++] = b;
 		}
 	}
-	if (n == sl_array_len(c->last_sack))
+	if (n == sl_array_len(c->ooo->last_sack))
 		n--;
-	memmove(c->last_sack + 1, c->last_sack, n * sizeof(new));
-	c->last_sack[0] = new;
+	memmove(c->ooo->last_sack + 1, c->ooo->last_sack, n * sizeof(new));
+	c->ooo->last_sack[0] = new;
 	c->nlast_sack = n + 1;
 }
 
@@ -88,8 +88,8 @@ static void sack_trim(struct sl_tcp *c)
 	uint8_t n = 0;
 
 	for (uint8_t i = 0; i < c->nlast_sack; i++)
-		if (c->noo && sl_seq_gt(c->last_sack[i].start, c->rcv_nxt))
-			c->last_sack[n++] = c->last_sack[i];
+		if (c->noo && sl_seq_gt(c->ooo->last_sack[i].start, c->rcv_nxt))
+			c->ooo->last_sack[n++] = c->ooo->last_sack[i];
 	c->nlast_sack = n;
 }
 
@@ -100,7 +100,7 @@ uint8_t sl_tcp_sack_blocks(const struct sl_tcp *c, struct sl_tcp_block *b, uint8
 	if (c->have_dsack && n < max)
 		b[n++] = c->dsack;
 	for (uint8_t i = 0; i < c->nlast_sack && n < max; i++)
-		b[n++] = c->last_sack[i];
+		b[n++] = c->ooo->last_sack[i];
 	return n;
 }
 
@@ -117,12 +117,7 @@ static void ooo_free(struct sl_tcp *c, const struct sl_oooseg *e)
 static void ooo_cut(struct sl_tcp *c, uint32_t i, uint32_t n)
 {
 	c->noo -= n;
-	memmove(c->ooo + i, c->ooo + i + n, (c->noo - i) * sizeof(*c->ooo));
-	if (c->noo == 0 && c->ooosize > OOO_FIRST) {
-		free(c->ooo);
-		c->ooo = NULL;
-		c->ooosize = 0;
-	}
+	memmove(c->ooo->seg + i, c->ooo->seg + i + n, (c->noo - i) * sizeof(c->ooo->seg[0]));
 }
 
 /* As the kernel's test: full when the limit has been passed, so one piece always fits. */
@@ -135,8 +130,8 @@ static bool is_short(const struct sl_tcp *c)
  * The blocks that were reported are forgotten: the peer learns the new ones by the next ACKs. */
 static void prune(struct sl_tcp *c, uint32_t seq)
 {
-	while (c->noo && sl_seq_ge(c->ooo[c->noo - 1].seq, seq) && is_short(c)) {
-		ooo_free(c, &c->ooo[--c->noo]);
+	while (c->noo && sl_seq_ge(c->ooo->seg[c->noo - 1].seq, seq) && is_short(c)) {
+		ooo_free(c, &c->ooo->seg[--c->noo]);
 		tcp_count(c->host, SL_TCPC_RCV_PRUNED, 1);
 	}
 	c->nlast_sack = 0;
@@ -217,7 +212,7 @@ static void drain(struct sl_tcp *c)
 	uint32_t i;
 
 	for (i = 0; i < c->noo && !c->fin_rcvd; i++) {
-		struct sl_oooseg *e = &c->ooo[i];
+		struct sl_oooseg *e = &c->ooo->seg[i];
 		uint32_t dup = c->rcv_nxt - e->seq;
 
 		if (sl_seq_gt(e->seq, c->rcv_nxt))
@@ -241,10 +236,15 @@ static void drain(struct sl_tcp *c)
 	/* What a peer sent beyond its FIN is nothing. */
 	if (c->fin_rcvd)
 		for (; i < c->noo; i++)
-			ooo_free(c, &c->ooo[i]);
+			ooo_free(c, &c->ooo->seg[i]);
 	if (i)
 		ooo_cut(c, 0, i);
 	sack_trim(c);
+	if (c->noo == 0 && c->ooosize > OOO_FIRST) {
+		free(c->ooo);
+		c->ooo = NULL;
+		c->ooosize = 0;
+	}
 }
 
 static bool append_to_tail(struct sl_tcp *c, uint32_t frame, uint16_t off, uint16_t len)
@@ -285,12 +285,12 @@ static uint32_t ooo_find(const struct sl_tcp *c, uint32_t seq)
 {
 	uint32_t lo = 0, hi = c->noo;
 
-	if (hi && sl_seq_le(end_of(&c->ooo[hi - 1]), seq))
+	if (hi && sl_seq_le(end_of(&c->ooo->seg[hi - 1]), seq))
 		return hi;
 	while (lo < hi) {
 		uint32_t mid = (lo + hi) / 2;
 
-		if (sl_seq_gt(end_of(&c->ooo[mid]), seq))
+		if (sl_seq_gt(end_of(&c->ooo->seg[mid]), seq))
 			hi = mid;
 		else
 			lo = mid + 1;
@@ -301,7 +301,7 @@ static uint32_t ooo_find(const struct sl_tcp *c, uint32_t seq)
 static bool ooo_grow(struct sl_tcp *c)
 {
 	uint32_t size = c->ooosize ? c->ooosize * 2 : OOO_FIRST;
-	struct sl_oooseg *a = realloc(c->ooo, size * sizeof(*a));
+	struct sl_ooo *a = realloc(c->ooo, sizeof(*a) + size * sizeof(a->seg[0]));
 
 	if (!a)
 		return false;
@@ -317,12 +317,12 @@ static bool ooo_trim(struct sl_tcp *c, struct sl_oooseg *e, uint32_t *at, uint32
 	uint32_t i = ooo_find(c, e->seq), end = end_of(e), n;
 
 	*covered = 0;
-	if (i < c->noo && sl_seq_le(c->ooo[i].seq, e->seq)) {
-		if (sl_seq_ge(end_of(&c->ooo[i]), end) || c->ooo[i].fin) {
+	if (i < c->noo && sl_seq_le(c->ooo->seg[i].seq, e->seq)) {
+		if (sl_seq_ge(end_of(&c->ooo->seg[i]), end) || c->ooo->seg[i].fin) {
 			sl_tcp_dsack(c, e->seq, end);
 			return false;
 		}
-		n = end_of(&c->ooo[i]) - e->seq;
+		n = end_of(&c->ooo->seg[i]) - e->seq;
 		sl_tcp_dsack(c, e->seq, e->seq + n);
 		e->seq += n;
 		e->off += n;
@@ -330,8 +330,8 @@ static bool ooo_trim(struct sl_tcp *c, struct sl_oooseg *e, uint32_t *at, uint32
 		i++;
 	}
 	*at = i;
-	for (; i < c->noo && sl_seq_lt(c->ooo[i].seq, end); i++) {
-		const struct sl_oooseg *next = &c->ooo[i];
+	for (; i < c->noo && sl_seq_lt(c->ooo->seg[i].seq, end); i++) {
+		const struct sl_oooseg *next = &c->ooo->seg[i];
 
 		if (sl_seq_gt(end_of(next), end)) {
 			sl_tcp_dsack(c, next->seq, end);
@@ -351,10 +351,10 @@ static bool ooo_trim(struct sl_tcp *c, struct sl_oooseg *e, uint32_t *at, uint32
 static bool ooo_insert(struct sl_tcp *c, const struct sl_oooseg *e, uint32_t at, uint32_t covered,
 		       bool *lost)
 {
-	struct sl_oooseg *prev = at ? &c->ooo[at - 1] : NULL;
+	struct sl_oooseg *prev = at ? &c->ooo->seg[at - 1] : NULL;
 
 	for (uint32_t i = 0; i < covered; i++)
-		ooo_free(c, &c->ooo[at + i]);
+		ooo_free(c, &c->ooo->seg[at + i]);
 	if (covered)
 		ooo_cut(c, at, covered);
 	if (prev && covered == 0 && prev->len && !prev->fin && end_of(prev) == e->seq && e->len &&
@@ -365,10 +365,10 @@ static bool ooo_insert(struct sl_tcp *c, const struct sl_oooseg *e, uint32_t at,
 	*lost = c->noo == c->ooosize && !ooo_grow(c);
 	if (*lost)
 		return false;
-	memmove(c->ooo + at + 1, c->ooo + at, (c->noo - at) * sizeof(*e));
-	c->ooo[at] = *e;
+	memmove(c->ooo->seg + at + 1, c->ooo->seg + at, (c->noo - at) * sizeof(*e));
+	c->ooo->seg[at] = *e;
 	if (!e->len)
-		c->ooo[at].frame = SL_NO_FRAME;
+		c->ooo->seg[at].frame = SL_NO_FRAME;
 	c->noo++;
 	c->rmem += sl_tcp_rx_charge(e->len);
 	return e->len;
@@ -416,7 +416,7 @@ void sl_tcp_rcv_free(struct sl_tcp *c)
 		sl_frame_put(c->host->frames, r->frame);
 	}
 	for (uint32_t i = 0; i < c->noo; i++)
-		ooo_free(c, &c->ooo[i]);
+		ooo_free(c, &c->ooo->seg[i]);
 	free(c->rx);
 	free(c->ooo);
 	c->rx = NULL;

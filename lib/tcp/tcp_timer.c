@@ -24,10 +24,11 @@ static void nearer(uint64_t *least, uint64_t at)
 		*least = at;
 }
 
-/* When a connection that says nothing gives back its queues' arrays: at rest it is to be small. */
+/* When a connection that says nothing gives back its queues' arrays, and its owner the path: at rest
+ * it is to be small. */
 static uint64_t rest_at(const struct sl_tcp *c)
 {
-	if ((!c->txsize && !c->rxsize) || c->tx_una != c->tx_tail || c->rx_head != c->rx_tail ||
+	if ((!c->txsize && !c->rxsize && !c->awake) || c->tx_una != c->tx_tail || c->rx_head != c->rx_tail ||
 	    c->noo)
 		return 0;
 	return sl_max(c->last_rcv_us, c->last_sent_us) + REST_US;
@@ -41,6 +42,9 @@ static void rest(struct sl_tcp *c)
 		return;
 	sl_tcp_snd_free(c);
 	sl_tcp_rcv_free(c);
+	c->awake = false;
+	if (c->host->ops->rest)
+		c->host->ops->rest(c);
 }
 
 void sl_tcp_timer_rearm(struct sl_tcp *c)

@@ -59,7 +59,7 @@ static void check_receive_queue(const struct sim *s, const struct sl_tcp *c)
 	}
 	sim_check(s, bytes == c->rx_bytes);
 	for (uint32_t i = 0; i < c->noo; i++) {
-		const struct sl_oooseg *o = &c->ooo[i];
+		const struct sl_oooseg *o = &c->ooo->seg[i];
 
 		sim_check(s, i ? sl_seq_ge(o->seq, end) : sl_seq_gt(o->seq, end));
 		sim_check(s, (o->len == 0) == (o->frame == SL_NO_FRAME));

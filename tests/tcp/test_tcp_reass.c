@@ -43,7 +43,7 @@ static void check(void)
 	sim_check(&s, bytes == c.rx_bytes);
 	sim_check(&s, c.copied_seq + bytes + c.fin_rcvd == c.rcv_nxt);
 	for (uint32_t i = 0; i < c.noo; i++) {
-		const struct sl_oooseg *o = &c.ooo[i];
+		const struct sl_oooseg *o = &c.ooo->seg[i];
 
 		sim_check(&s, i ? sl_seq_ge(o->seq, end) : sl_seq_gt(o->seq, end));
 		sim_check(&s, (o->len == 0) == (o->frame == SL_NO_FRAME));
@@ -66,9 +66,9 @@ static void check(void)
 static bool is_held(uint32_t start, uint32_t end)
 {
 	for (uint32_t i = 0; i < c.noo && sl_seq_lt(start, end); i++)
-		if (sl_seq_le(c.ooo[i].seq, start))
-			start = sl_seq_gt(c.ooo[i].seq + c.ooo[i].len + c.ooo[i].fin, start)
-					? c.ooo[i].seq + c.ooo[i].len + c.ooo[i].fin
+		if (sl_seq_le(c.ooo->seg[i].seq, start))
+			start = sl_seq_gt(c.ooo->seg[i].seq + c.ooo->seg[i].len + c.ooo->seg[i].fin, start)
+					? c.ooo->seg[i].seq + c.ooo->seg[i].len + c.ooo->seg[i].fin
 					: start;
 	return sl_seq_ge(start, end);
 }

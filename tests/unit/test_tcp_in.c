@@ -106,7 +106,7 @@ static void test_beyond_window_is_refused(void **state)
 	assert_int_equal(c->noo, 0);
 	in(seg(SL_TCP_ACK, ISN + 1 + c->rcv_wnd - 4, iss + 1, 10));
 	assert_int_equal(c->noo, 1);
-	assert_int_equal(c->ooo[0].len, 4);
+	assert_int_equal(c->ooo->seg[0].len, 4);
 }
 
 static void test_paws(void **state)
