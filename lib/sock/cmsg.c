@@ -4,6 +4,7 @@
 
 #include <linux/udp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 
 #include "base/clock.h"
 #include "sock/sock.h"
@@ -182,6 +183,21 @@ void sl_cmsg_put(const struct sl_sock *sk, const struct sl_dgram *d, size_t gso,
 		put_v6(sk, d, &o);
 	if (!d->v6)
 		put_v4(sk, d, &o);
+	msg->msg_controllen = msg->msg_control ? (size_t)(o.p - (uint8_t *)msg->msg_control) : 0;
+	if (o.trunc)
+		msg->msg_flags |= MSG_CTRUNC;
+}
+
+void sl_cmsg_put_stream(const struct sl_sock *sk, uint64_t stamp_ns, const int *inq,
+			struct msghdr *msg)
+{
+	struct out o = {msg->msg_control, msg->msg_control ? msg->msg_controllen : 0, false};
+	struct sl_dgram d = {.stamp = SL_META_SW, .stamp_ns = stamp_ns};
+
+	if (stamp_ns && sk->want & SL_WANT_ANY_STAMP)
+		put_stamp(sk, &d, &o);
+	if (inq)
+		put(&o, IPPROTO_TCP, TCP_CM_INQ, inq, sizeof(*inq));
 	msg->msg_controllen = msg->msg_control ? (size_t)(o.p - (uint8_t *)msg->msg_control) : 0;
 	if (o.trunc)
 		msg->msg_flags |= MSG_CTRUNC;

@@ -81,7 +81,7 @@ void sl_sock_read_options(struct sl_sock *sk)
 }
 
 /* Time stamps: the last of SO_TIMESTAMP and SO_TIMESTAMPNS wins, as in the kernel. */
-static void set_stamps(struct sl_sock *sk, int name, int v)
+void sl_sock_set_stamps(struct sl_sock *sk, int name, int v)
 {
 	bool new = name == SO_TIMESTAMP_NEW || name == SO_TIMESTAMPNS_NEW ||
 		   name == SO_TIMESTAMPING_NEW;
@@ -103,7 +103,8 @@ static void set_stamps(struct sl_sock *sk, int name, int v)
 			     v & SOF_TIMESTAMPING_RAW_HARDWARE);
 	}
 	want(sk, SL_WANT_NEW_STAMP, new);
-	sl_sock_claim_flags(sk);
+	if (sk->proto == IPPROTO_UDP) /* of a stream the turn's time does */
+		sl_sock_claim_flags(sk);
 }
 
 static void set_timeout(struct sl_sock *sk, const void *val, socklen_t len)
@@ -140,7 +141,7 @@ static bool track_socket(struct sl_sock *sk, int name, const void *val, socklen_
 	case SO_TIMESTAMP_NEW:
 	case SO_TIMESTAMPNS_NEW:
 	case SO_TIMESTAMPING_NEW:
-		set_stamps(sk, name, v);
+		sl_sock_set_stamps(sk, name, v);
 		/* Transmit stamps come from the kernel's path until the NIC's issue. */
 		return name == SO_TIMESTAMP || name == SO_TIMESTAMPNS ||
 		       !(v & SOF_TIMESTAMPING_TX_RECORD_MASK) ||

@@ -246,7 +246,8 @@ bool sl_sock_add_claim(struct sl_sock *sk, const struct sl_claim_req *req, const
 void sl_sock_read_options(struct sl_sock *sk);
 /* What the kernel says of the shadow; 0 when it says nothing. */
 int sl_sock_get_int(const struct sl_sock *sk, int level, int name);
-void sl_sock_read_reuse(struct sl_sock *sk); /* SO_REUSEADDR, SO_REUSEPORT */
+void sl_sock_read_reuse(struct sl_sock *sk);                  /* SO_REUSEADDR, SO_REUSEPORT */
+void sl_sock_set_stamps(struct sl_sock *sk, int name, int v); /* SO_TIMESTAMP*, _NS*, ING* */
 
 /* mcast.c: memberships and the fan-out to several sockets */
 int sl_mcast_setsockopt(struct sl_sock *sk, int level, int name, const void *val, socklen_t len);

@@ -5,6 +5,7 @@
  * One table says what each option does to a connection of ours. An option that is in no list here,
  * and that might change segments, makes the socket the kernel's. */
 #include <errno.h>
+#include <linux/net_tstamp.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <sys/ioctl.h>
@@ -21,6 +22,11 @@
 #endif
 #ifndef IP_LOCAL_PORT_RANGE
 #define IP_LOCAL_PORT_RANGE 51
+#endif
+#ifndef SO_TIMESTAMP_NEW
+#define SO_TIMESTAMP_NEW    63
+#define SO_TIMESTAMPNS_NEW  64
+#define SO_TIMESTAMPING_NEW 65
 #endif
 #ifndef SIOCOUTQNSD
 #define SIOCOUTQNSD 0x894B
@@ -240,6 +246,16 @@ static uint64_t read_timeout(const struct sl_sock *sk, int name)
 	return (uint64_t)tv.tv_sec * 1000000000ull + (uint64_t)tv.tv_usec * 1000;
 }
 
+/* What is asked of sending, only the kernel can tell. */
+static bool track_stamps(struct sl_sock *sk, int name)
+{
+	int v = sl_sock_get_int(sk, SOL_SOCKET, name);
+
+	sl_sock_set_stamps(sk, name, v);
+	return (name != SO_TIMESTAMPING && name != SO_TIMESTAMPING_NEW) ||
+	       !(v & SOF_TIMESTAMPING_TX_RECORD_MASK);
+}
+
 /* Options of the socket layer that have no place in the table. False: not for us. */
 static bool track_socket(struct sl_sock *sk, int name)
 {
@@ -259,13 +275,19 @@ static bool track_socket(struct sl_sock *sk, int name)
 	case SO_REUSEPORT:
 		sl_sock_read_reuse(sk);
 		return true;
+	case SO_TIMESTAMP:
+	case SO_TIMESTAMP_NEW:
+	case SO_TIMESTAMPNS:
+	case SO_TIMESTAMPNS_NEW:
+	case SO_TIMESTAMPING:
+	case SO_TIMESTAMPING_NEW:
+		return track_stamps(sk, name);
 	case SO_ATTACH_FILTER:
 	case SO_ATTACH_BPF:
 	case SO_ATTACH_REUSEPORT_CBPF:
 	case SO_ATTACH_REUSEPORT_EBPF:
 	case SO_PEEK_OFF:
 	case SO_TXTIME:
-	case SO_TIMESTAMPING:
 		return false;
 	}
 	return true;
@@ -377,6 +399,23 @@ static void write_timeout(const struct sl_sock *sk, int name, uint64_t ns)
 		sl_sys_setsockopt(sk->fd, SOL_SOCKET, name, &tv, sizeof(tv));
 }
 
+static void inherit_stamps(struct sl_sock *child, const struct sl_sock *from)
+{
+	static const int names[2][3] = {
+		{SO_TIMESTAMP, SO_TIMESTAMPNS, SO_TIMESTAMPING},
+		{SO_TIMESTAMP_NEW, SO_TIMESTAMPNS_NEW, SO_TIMESTAMPING_NEW},
+	};
+
+	for (unsigned i = 0; i < 3 && from->want; i++) {
+		int name = names[from->want & SL_WANT_NEW_STAMP ? 1 : 0][i];
+		int v = sl_sock_get_int(from, SOL_SOCKET, name);
+
+		if (v)
+			sl_sys_setsockopt(child->fd, SOL_SOCKET, name, &v, sizeof(v));
+	}
+	child->want = from->want;
+}
+
 void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from)
 {
 	static const struct opt reuseaddr = {.level = SOL_SOCKET, .name = SO_REUSEADDR};
@@ -392,6 +431,7 @@ void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from)
 		copy_to_shadow(child, from, &reuseport);
 	write_timeout(child, SO_RCVTIMEO, from->rcvtimeo_ns);
 	write_timeout(child, SO_SNDTIMEO, from->sndtimeo_ns);
+	inherit_stamps(child, from);
 	child->opts = from->opts;
 	for (unsigned i = 0; child->opts && i < sl_array_len(opts); i++) {
 		if (!(child->opts >> i & 1) || opts[i].name == SO_BINDTOIFINDEX ||
@@ -465,10 +505,20 @@ static int get_tcp(struct sl_tconn *c, int name, void *val, socklen_t *len)
 	case TCP_CONGESTION:
 		strncpy(cong, sl_tcp_congestion(&c->tcp), sizeof(cong) - 1);
 		return put_bytes(val, len, cong, sizeof(cong));
+	case TCP_CC_INFO: /* neither CUBIC nor NewReno has any */
+		return put_bytes(val, len, "", 0);
 	case TCP_MAXSEG:
 		return put_int(val, len, c->tcp.mss);
 	}
 	return -EREMOTE;
+}
+
+static unsigned cpu_now(void)
+{
+	unsigned cpu = 0;
+
+	sl_sys(SYS_getcpu, &cpu, NULL, NULL);
+	return cpu;
 }
 
 static int get_locked(struct sl_tconn *c, int level, int name, void *val, socklen_t *len)
@@ -479,6 +529,8 @@ static int get_locked(struct sl_tconn *c, int level, int name, void *val, sockle
 		return put_int(val, len, (int)c->tcp.rcvbuf);
 	if (level == SOL_SOCKET && name == SO_SNDBUF)
 		return put_int(val, len, (int)c->tcp.sndbuf);
+	if (level == SOL_SOCKET && name == SO_INCOMING_CPU) /* who turns the lane: who asks */
+		return put_int(val, len, (int)cpu_now());
 	if (level == IPPROTO_TCP)
 		return get_tcp(c, name, val, len);
 	if ((level == IPPROTO_IP && name == IP_MTU) || (level == IPPROTO_IPV6 && name == IPV6_MTU))

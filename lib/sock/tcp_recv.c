@@ -20,9 +20,10 @@ struct rx {
 	size_t done;
 	size_t target; /* enough to return */
 	int flags;
-	uint32_t inq; /* left in the queue */
-	bool bad;     /* there is no memory at the buffers */
-	bool broken;  /* the connection's own error, which may be a time-out as well */
+	uint32_t inq;      /* left in the queue */
+	uint64_t stamp_ns; /* when the last data came, if the socket wants to know */
+	bool bad;          /* there is no memory at the buffers */
+	bool broken;       /* the connection's own error, which may be a time-out as well */
 };
 
 /* The part of the buffers that is not filled yet, in at most n entries. */
@@ -106,6 +107,8 @@ static ssize_t read_locked(struct rx *x, struct sl_lane *lane, bool fresh)
 		if (!(x->flags & MSG_PEEK))
 			x->sk->stats->rx_bytes += (uint64_t)n;
 		x->inq = t->rx_bytes + t->fin_rcvd; /* tcp_inq_hint() */
+		if (sl_unlikely(x->sk->want))
+			x->stamp_ns = t->last_rcv_us * 1000;
 		if (sl_likely(x->done >= x->target) || !x->len || (n && sl_tcp_at_mark(t)))
 			return 0;
 	} else {
@@ -165,13 +168,13 @@ static ssize_t recv_urgent(struct rx *x, struct msghdr *msg)
 	return r == 0 ? (ssize_t)x->done : r == -EDEADLK ? -EAGAIN : r;
 }
 
-/* TCP_INQ: how much is left. */
-static void put_inq(const struct rx *x, struct msghdr *msg)
+/* Time stamps and TCP_INQ. */
+static void put_control(const struct rx *x, struct msghdr *msg)
 {
 	int inq = (int)x->inq;
 
-	if (x->sk->inq)
-		sl_cmsg_put_one(msg, IPPROTO_TCP, TCP_CM_INQ, &inq, sizeof(inq));
+	if (sl_unlikely(x->sk->want || x->sk->inq))
+		sl_cmsg_put_stream(x->sk, x->done ? x->stamp_ns : 0, x->sk->inq ? &inq : NULL, msg);
 	else
 		msg->msg_controllen = 0;
 }
@@ -205,7 +208,7 @@ static ssize_t finish(struct rx *x, struct msghdr *msg, ssize_t r)
 		if (msg) {
 			msg->msg_namelen = 0;
 			msg->msg_flags = x->flags & MSG_CMSG_CLOEXEC;
-			put_inq(x, msg);
+			put_control(x, msg);
 		}
 		return (ssize_t)x->done;
 	}
