@@ -45,10 +45,11 @@ asan-build:
 	$(MAKE) BUILD=build-asan SAN=address,undefined CFLAGS="-O1 -g -Wno-error" tests
 asan: asan-build
 	BUILD=build-asan MODES="kernel both" tests/run.sh $(or $(T),unit tcp bpf preload net)
-# Unit tests only: the runtime crashes in programs that were not built with it (python3, sockperf).
+# Unit tests, and where threads of a C program meet in TCP: the runtime crashes in programs that were not
+# built with it (python3, sockperf).
 tsan:
 	$(MAKE) BUILD=build-tsan SAN=thread CFLAGS="-O1 -g" tests
-	BUILD=build-tsan tests/run.sh $(or $(T),unit)
+	BUILD=build-tsan MODES="kernel one" tests/run.sh $(or $(T),unit tests/net/tcp_threads.sh)
 
 # Many rounds of what is most likely to break by timing: kill -9, hand removal, changes under load.
 SOAK_SECONDS ?= 3600

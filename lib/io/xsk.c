@@ -15,6 +15,18 @@
 
 #define REFILL_BATCH 64
 
+/* What one thread gives to the kernel by a ring another may get back by the next: the kernel orders
+ * the two. ThreadSanitizer cannot see that, so it is told. */
+#ifdef __SANITIZE_THREAD__
+void __tsan_acquire(void *addr);
+void __tsan_release(void *addr);
+#define frame_given(frame) __tsan_release(&sl_pool.refs[frame])
+#define frame_taken(frame) __tsan_acquire(&sl_pool.refs[frame])
+#else
+#define frame_given(frame)
+#define frame_taken(frame)
+#endif
+
 static const struct sl_rx_ops xsk_rx_ops;
 static const struct sl_tx_ops xsk_tx_ops;
 static uint32_t queues_open; /* with a fill ring of ours to keep filled */
@@ -178,6 +190,7 @@ static unsigned xsk_burst(struct sl_rx *rx, struct sl_rx_desc *descs, unsigned n
 		const struct xdp_desc *d = xsk_ring_cons__rx_desc(&x->rx_ring, idx + i);
 
 		descs[i].frame = (uint32_t)(d->addr >> sl_pool.shift);
+		frame_taken(descs[i].frame);
 		descs[i].off = (uint16_t)(d->addr & mask);
 		descs[i].len = (uint16_t)d->len;
 		sl_pool.refs[descs[i].frame] = 1;
@@ -197,9 +210,12 @@ static uint32_t fill_some(struct sl_xsk_queue *q, struct sl_frames *cache, uint3
 	n = sl_min(n, cache->n);
 	if (n == 0 || xsk_ring_prod__reserve(&q->fill, n, &idx) != n)
 		return 0;
-	for (uint32_t i = 0; i < n; i++)
-		*xsk_ring_prod__fill_addr(&q->fill, idx + i) = (uint64_t)cache->idx[--cache->n]
-							       << sl_pool.shift;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t frame = cache->idx[--cache->n];
+
+		frame_given(frame);
+		*xsk_ring_prod__fill_addr(&q->fill, idx + i) = (uint64_t)frame << sl_pool.shift;
+	}
 	xsk_ring_prod__submit(&q->fill, n);
 	return n;
 }
@@ -265,6 +281,7 @@ static unsigned xsk_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsig
 	for (unsigned i = 0; i < n; i++) {
 		struct xdp_desc *d = xsk_ring_prod__tx_desc(&x->tx_ring, idx + i);
 
+		frame_given(descs[i].frame);
 		d->addr = ((uint64_t)descs[i].frame << sl_pool.shift) + descs[i].off;
 		d->len = descs[i].len;
 		d->options = 0;
@@ -307,9 +324,13 @@ static unsigned xsk_reap(struct sl_tx *tx, struct sl_frames *cache)
 		return 0;
 	tx->unreaped = 0;
 	n = xsk_ring_cons__peek(&q->comp, SL_FRAME_CACHE / 2, &idx);
-	for (uint32_t i = 0; i < n; i++)
-		sl_frame_sent(cache, (uint32_t)(*xsk_ring_cons__comp_addr(&q->comp, idx + i) >>
-						sl_pool.shift));
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t addr = *xsk_ring_cons__comp_addr(&q->comp, idx + i);
+		uint32_t frame = (uint32_t)(addr >> sl_pool.shift);
+
+		frame_taken(frame);
+		sl_frame_sent(cache, frame);
+	}
 	if (n)
 		xsk_ring_cons__release(&q->comp, n);
 	sl_unlock(&q->lock);

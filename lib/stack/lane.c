@@ -92,7 +92,7 @@ void sl_lane_for_each(void (*fn)(struct sl_lane *lane, void *arg), void *arg)
 	uint32_t n = sl_load_acquire(&nlanes);
 
 	for (uint32_t i = 0; i < n; i++)
-		if (lanes[i]->nlegs)
+		if (sl_load_acquire(&lanes[i]->nlegs))
 			fn(lanes[i], arg);
 }
 

@@ -55,9 +55,8 @@ preload_env() {
 		printf '%s\n' "ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:abort_on_error=1:$ASAN_LOG" \
 			"UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:$ASAN_LOG"
 		;;
-	*tsan*)
-		pre="$(gcc -print-file-name=libtsan.so):$PRELOAD"
-		printf '%s\n' "TSAN_OPTIONS=halt_on_error=1:$ASAN_LOG"
+	*tsan*) # only for programs that were built with it: they bring the runtime, and it stands no other
+		printf '%s\n' "TSAN_OPTIONS=halt_on_error=${TSAN_HALT:-1}:suppressions=$TESTS/net/tsan.supp:$ASAN_LOG"
 		;;
 	esac
 	printf '%s\n' "LD_PRELOAD=$pre"
@@ -259,7 +258,7 @@ show_logs() { # what the library said, when a test failed
 	for f in "$TMP"/sluice.*.log "$TMP"/san.*; do
 		[ -s "$f" ] || continue
 		say "--- $(basename "$f")"
-		tail -n 40 "$f"
+		tail -n "${SHOW_LINES:-40}" "$f"
 	done
 }
 

@@ -5,12 +5,12 @@
 need "$BIN/tcp_threads"
 net_up
 for MODE in $MODES; do
-	for fam in 4 6; do
+	for fam in ${FAMILIES:-4 6}; do
 		peer=A$fam own=B$fam
 		bg pa "$BIN/tcp_threads" peer "${!peer}" 7000
 		wait_tcp a 7000
 		segs_begin
-		differ "threads$fam" pb timeout 60 "$BIN/tcp_threads" "${!peer}" 7000 "${!own}"
+		differ "threads$fam" pb "$BIN/tcp_threads" "${!peer}" 7000 "${!own}"
 		segs_end "threads$fam" 15
 		stop "$BG"
 	done
