@@ -487,7 +487,11 @@ SL_API
 int sl_bind(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
-	int err = sl_sys_bind(fd, addr, len);
+	int err;
+
+	if (sl_tcp_sock(fd) && sl_tcp_sock_is_named(sk))
+		return -EINVAL; /* __inet_bind(); a child's shadow has no name */
+	err = sl_sys_bind(fd, addr, len);
 
 	if (err == 0 && sk)
 		sl_sock_decide(sk);
@@ -546,11 +550,27 @@ int sl_shutdown(int fd, int how)
 	return err;
 }
 
+/* A port that we have chosen goes with its connection: tcp_disconnect(). */
+static int say_unnamed(const struct sl_sock *sk, struct sockaddr *addr, socklen_t *len)
+{
+	struct sl_addr any = sk->family == AF_INET ? sl_addr_v4(0) : (struct sl_addr){0};
+
+	if (!addr || !len)
+		return -EFAULT;
+	sl_addr_to_sockaddr(&any, sk->local_port, 0, sk->family, addr, len);
+	return 0;
+}
+
 /* False: the kernel knows the name. */
 static bool name_is_ours(int fd, bool peer, struct sockaddr *addr, socklen_t *len, int *err)
 {
 	struct sl_sock *sk = sl_tcp_sock(fd);
 
+	if (sk && !peer && sk->named && !sl_load(&sk->conn) &&
+	    sl_load(&sk->state) != SL_STATE_KERNEL) {
+		*err = say_unnamed(sk, addr, len);
+		return true;
+	}
 	if (!sk || !sl_load(&sk->conn))
 		return false;
 	*err = sl_tcp_sock_name(sk, peer, addr, len);

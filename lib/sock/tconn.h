@@ -121,6 +121,14 @@ int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr,
 void sl_tcp_sock_show(struct sl_sock *sk, const struct sl_tcp_key *k);
 int sl_tcp_sock_name(struct sl_sock *sk, bool peer, struct sockaddr *addr, socklen_t *len);
 int sl_tcp_sock_shutdown(struct sl_sock *sk, int fd, int how);
+/* Has it the name of a connection that is not over? */
+static inline bool sl_tcp_sock_is_named(const struct sl_sock *sk)
+{
+	const struct sl_tconn *c = sl_load_acquire(&sk->conn);
+
+	return c && sl_load(&c->tcp.state) != SL_TCP_CLOSED;
+}
+
 /* The last descriptor goes: the connection ends in the background, but for the time that SO_LINGER
  * says. sk->slow held. */
 void sl_tcp_sock_close(struct sl_sock *sk, int fd);

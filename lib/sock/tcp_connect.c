@@ -160,6 +160,10 @@ static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
 	*reason = SL_REASON_MEMORY;
 	if (!sl_sock_take_lane(sk, g->port->info.ifindex) || !sl_lane_tcp(sk->lane))
 		return -EREMOTE;
+	if (g->key.lport) { /* the last connection from there may have ended meanwhile */
+		sl_lane_turn(sk->lane);
+		sl_tconn_reap();
+	}
 	leg = sl_lane_leg(sk->lane, g->port);
 	if (leg)
 		c = sl_tconn_new(sk->lane);
@@ -273,6 +277,20 @@ static int wait_open(struct sl_sock *sk, int fd, int err)
 	return outcome(sk, err);
 }
 
+/* What tcp_disconnect() leaves in sk_err. */
+static int error_of_disconnect(const struct sl_tcp *t)
+{
+	switch (t->state) {
+	case SL_TCP_CLOSED:
+		return t->error; /* nobody has read it yet */
+	case SL_TCP_LAST_ACK:
+	case SL_TCP_CLOSING:
+		return t->fin_sent ? 0 : ECONNRESET;
+	default:
+		return ECONNRESET;
+	}
+}
+
 /* connect(2) of AF_UNSPEC: tcp_disconnect(). */
 static int disconnect(struct sl_sock *sk)
 {
@@ -287,7 +305,7 @@ static int disconnect(struct sl_sock *sk)
 	if (sl_sock_lock(sk, &lane)) {
 		if (sk->conn) {
 			sl_lane_tcp_begin(lane);
-			err = sk->conn->tcp.state == SL_TCP_CLOSED ? 0 : ECONNRESET;
+			err = error_of_disconnect(&sk->conn->tcp);
 			sl_tcp_abort(&sk->conn->tcp, 0);
 			forget_conn(sk, err);
 			sl_lane_tcp_done(lane);
@@ -372,7 +390,13 @@ int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr,
 		return (int)sl_sys_cancel(SYS_connect, fd, addr, len);
 	if (len >= sizeof(addr->sa_family) && addr->sa_family == AF_UNSPEC) {
 		err = disconnect(sk);
-		return err == -EREMOTE ? sl_sys_connect(fd, addr, len) : err;
+		if (err != -EREMOTE)
+			return err;
+		/* A listener stops listening. */
+		err = sl_sys_connect(fd, addr, len);
+		if (err == 0)
+			sl_sock_kernel(sk, SL_REASON_RUNTIME);
+		return err;
 	}
 	sl_lock(&sk->slow);
 	if (sk->state == SL_STATE_KERNEL)
@@ -507,6 +531,9 @@ static void close_conn(struct sl_sock *sk, int fd)
 	keep_port(c, fd);
 	if (!sl_sock_lock(sk, &lane))
 		return;
+	/* What has arrived came before: the peer's FIN above all, after which it is not for us to
+	 * be in TIME_WAIT. */
+	sl_lane_turn_locked(lane);
 	sl_lane_tcp_begin(lane);
 	over = sl_tcp_close(&c->tcp, sk->linger_ms);
 	sl_lane_tcp_done(lane);

@@ -79,7 +79,7 @@ CONN(c_linger2, t->linger2_ms = v < 0 ? UINT32_MAX : (uint32_t)v * 1000)
 LISTENER(l_linger2, l->linger2_ms = v < 0 ? UINT32_MAX : (uint32_t)v * 1000)
 CONN(c_syncnt, t->syncnt = (uint16_t)v)
 CONN(c_window_clamp, t->window_clamp = (uint32_t)v)
-CONN(c_quickack, t->quickack_user = v ? 2 : 1)
+CONN(c_quickack, (t->quickack_user = v ? 2 : 1, t->pingpong &= !v))
 CONN(c_notsent, t->notsent_lowat = v == -1 ? 0 : (uint32_t)v)
 CONN(c_oobinline, t->oobinline = v != 0)
 CONN(c_rcvbuf, (t->rcvbuf = (uint32_t)v, t->rcvbuf_locked = true))
@@ -311,10 +311,14 @@ static bool track_tcp(int name)
 	       name == TCP_FASTOPEN_KEY;
 }
 
+/* What the kernel refuses a connection, and would not refuse its shadow. */
 int sl_tcp_opt_may_set(const struct sl_sock *sk, int level, int name)
 {
-	return level == IPPROTO_TCP && name == TCP_FASTOPEN_CONNECT && sl_load(&sk->conn) ? -EINVAL
-											  : 0;
+	if (!sl_tcp_sock_is_named(sk))
+		return 0;
+	if (level == IPPROTO_TCP)
+		return name == TCP_FASTOPEN || name == TCP_FASTOPEN_CONNECT ? -EINVAL : 0;
+	return level == IPPROTO_IPV6 && name == IPV6_V6ONLY && sk->family == AF_INET6 ? -EINVAL : 0;
 }
 
 bool sl_tcp_opt_track(struct sl_sock *sk, int level, int name)
@@ -495,6 +499,12 @@ static int get_info(struct sl_tconn *c, void *val, socklen_t *len)
 	return put_bytes(val, len, all, sl_min(info_bytes(c->sk->fd), sizeof(all)));
 }
 
+/* Until the peer's SYN has come, time stamps are reckoned with. */
+static int maxseg(const struct sl_tcp *t)
+{
+	return t->mss - (t->snd_una == t->iss && sl_tcp_params.timestamps ? 12 : 0);
+}
+
 static int get_tcp(struct sl_tconn *c, int name, void *val, socklen_t *len)
 {
 	char cong[16] = {0};
@@ -508,7 +518,9 @@ static int get_tcp(struct sl_tconn *c, int name, void *val, socklen_t *len)
 	case TCP_CC_INFO: /* neither CUBIC nor NewReno has any */
 		return put_bytes(val, len, "", 0);
 	case TCP_MAXSEG:
-		return put_int(val, len, c->tcp.mss);
+		return put_int(val, len, maxseg(&c->tcp));
+	case TCP_QUICKACK:
+		return put_int(val, len, c->tcp.quickack_user != 1 && !c->tcp.pingpong);
 	}
 	return -EREMOTE;
 }
@@ -521,10 +533,33 @@ static unsigned cpu_now(void)
 	return cpu;
 }
 
+/* SO_PEERNAME: of a connection that is over as well. */
+static int get_peername(const struct sl_sock *sk, const struct sl_tcp_key *key, void *val,
+			socklen_t *len)
+{
+	struct sockaddr_storage ss = {0};
+	socklen_t n = sizeof(ss);
+
+	sl_addr_to_sockaddr(&key->remote, key->rport, sk->local_scope, sk->family,
+			    (struct sockaddr *)&ss, &n);
+	return len && n < *len ? -EINVAL : put_bytes(val, len, &ss, n);
+}
+
+static int get_ipv6(const struct sl_tconn *c, int name, void *val, socklen_t *len)
+{
+	if (name == IPV6_MTU)
+		return get_mtu(c, val, len);
+	if (name == IPV6_ADDRFORM && c->tcp.state == SL_TCP_ESTABLISHED)
+		return put_int(val, len, AF_INET6);
+	return -EREMOTE;
+}
+
 static int get_locked(struct sl_tconn *c, int level, int name, void *val, socklen_t *len)
 {
 	if (level == SOL_SOCKET && name == SO_ERROR)
 		return put_int(val, len, sl_tconn_take_error(c));
+	if (level == SOL_SOCKET && name == SO_PEERNAME)
+		return get_peername(c->sk, &c->tcp.node.key, val, len);
 	if (level == SOL_SOCKET && name == SO_RCVBUF)
 		return put_int(val, len, (int)c->tcp.rcvbuf);
 	if (level == SOL_SOCKET && name == SO_SNDBUF)
@@ -533,8 +568,10 @@ static int get_locked(struct sl_tconn *c, int level, int name, void *val, sockle
 		return put_int(val, len, (int)cpu_now());
 	if (level == IPPROTO_TCP)
 		return get_tcp(c, name, val, len);
-	if ((level == IPPROTO_IP && name == IP_MTU) || (level == IPPROTO_IPV6 && name == IPV6_MTU))
+	if (level == IPPROTO_IP && name == IP_MTU)
 		return get_mtu(c, val, len);
+	if (level == IPPROTO_IPV6 && c->sk->family == AF_INET6)
+		return get_ipv6(c, name, val, len);
 	return -EREMOTE;
 }
 
@@ -595,9 +632,9 @@ int sl_tcp_sock_ioctl(struct sl_sock *sk, unsigned long request, void *arg)
 		const struct sl_tcp *t = &sk->conn->tcp;
 
 		v = request == FIONREAD     ? (int)sl_tcp_inq(t)
-		    : request == SIOCOUTQ   ? (int)sl_tcp_unacked(t)
+		    : request == SIOCOUTQ   ? (int)sl_tcp_outq(t, false)
 		    : request == SIOCATMARK ? sl_tcp_at_mark(t)
-					    : (int)sl_tcp_unsent(t);
+					    : (int)sl_tcp_outq(t, true);
 	}
 	sl_lane_unlock(lane);
 	if (v < 0)

@@ -254,6 +254,8 @@ bool sl_tcp_at_mark(const struct sl_tcp *c);
 bool sl_tcp_at_eof(const struct sl_tcp *c);       /* everything was read, and FIN or an end came */
 uint32_t sl_tcp_readable(const struct sl_tcp *c); /* bytes that can be read now */
 uint32_t sl_tcp_inq(const struct sl_tcp *c);      /* FIONREAD */
+/* SIOCOUTQ, SIOCOUTQNSD: SYN and FIN count, as in Linux. */
+uint32_t sl_tcp_outq(const struct sl_tcp *c, bool unsent);
 bool sl_tcp_is_readable(const struct sl_tcp *c, uint32_t lowat); /* as poll(2) sees it */
 uint32_t sl_tcp_unsent(const struct sl_tcp *c);                  /* SIOCOUTQNSD */
 uint32_t sl_tcp_unacked(const struct sl_tcp *c); /* SIOCOUTQ: written, not acknowledged */

@@ -68,6 +68,13 @@ uint32_t sl_tcp_unacked(const struct sl_tcp *c)
 	return c->write_seq - una - (c->fin_queued && !c->fin_acked);
 }
 
+uint32_t sl_tcp_outq(const struct sl_tcp *c, bool unsent)
+{
+	if (c->state == SL_TCP_SYN_SENT || c->state == SL_TCP_SYN_RCVD)
+		return 0;
+	return c->write_seq - (unsent ? c->snd_nxt : c->snd_una);
+}
+
 /* A Fast Open child answers before its handshake is complete (RFC 7413 4.2.2). */
 static bool is_open(const struct sl_tcp *c)
 {
