@@ -468,8 +468,10 @@ static int put_int(void *val, socklen_t *len, int v)
 	return put_bytes(val, len, &v, sizeof(v));
 }
 
-static int get_mtu(const struct sl_tconn *c, void *val, socklen_t *len)
+static int get_mtu(struct sl_tconn *c, void *val, socklen_t *len)
 {
+	if (!c->d) /* an option has changed, and nothing was sent since */
+		sl_tconn_leg(c);
 	return c->d ? put_int(val, len, (int)c->d->route.mtu) : -ENOTCONN;
 }
 
@@ -545,7 +547,7 @@ static int get_peername(const struct sl_sock *sk, const struct sl_tcp_key *key, 
 	return len && n < *len ? -EINVAL : put_bytes(val, len, &ss, n);
 }
 
-static int get_ipv6(const struct sl_tconn *c, int name, void *val, socklen_t *len)
+static int get_ipv6(struct sl_tconn *c, int name, void *val, socklen_t *len)
 {
 	if (name == IPV6_MTU)
 		return get_mtu(c, val, len);

@@ -338,7 +338,8 @@ def set_in_state(s):
             (TCP, 9, 1), (TCP, 2, 1000), (TCP, 12, 0), (TCP, 12, 1), (TCP, 7, 2), (SOL, 42, -1), (IP6, 1, socket.AF_INET)]
     if state(s) == "CLOSE":
         del opts[:2]
-    return [(level, name, attempt(s.setsockopt, level, name, v)) for level, name, v in opts] + \
+    s.setsockopt(TCP, socket.TCP_NODELAY, 1)
+    return [attempt(s.getsockopt, *((IP6, 24) if six else (socket.IPPROTO_IP, 14)))] + [(level, name, attempt(s.setsockopt, level, name, v)) for level, name, v in opts] + \
         [attempt(s.setsockopt, TCP, 31, b"tls"), attempt(s.setsockopt, TCP, 13, b"reno"), attempt(s.setsockopt, TCP, 13, b"nosuch")]
 
 
