@@ -24,7 +24,7 @@ struct other {
 };
 
 struct search {
-	const struct sl_diag_udp *claim;
+	const struct sl_diag_claim *claim;
 	sl_diag_is_ours is_ours;
 	void *arg;
 	uint32_t found;                                        /* inode, 0: none yet */
@@ -46,7 +46,7 @@ static bool covers(const struct sl_addr *wild, bool dual, const struct sl_addr *
 	return dual || !sl_addr_is_v4(addr);
 }
 
-static bool overlaps(const struct sl_diag_udp *c, const struct other *o)
+static bool overlaps(const struct sl_diag_claim *c, const struct other *o)
 {
 	if (c->port != o->port || (c->ifindex && o->ifindex && c->ifindex != o->ifindex))
 		return false;
@@ -194,8 +194,8 @@ static int ask(struct search *s)
 	return err;
 }
 
-int sl_diag_udp_netlink(const struct sl_diag_udp *claim, sl_diag_is_ours is_ours, void *arg,
-			uint32_t *inode)
+int sl_diag_netlink(const struct sl_diag_claim *claim, sl_diag_is_ours is_ours, void *arg,
+		    uint32_t *inode)
 {
 	struct search s = {.claim = claim, .is_ours = is_ours, .arg = arg};
 	int err = ask(&s);
@@ -205,7 +205,7 @@ int sl_diag_udp_netlink(const struct sl_diag_udp *claim, sl_diag_is_ours is_ours
 
 int sl_diag_tcp_conns(uint16_t port, void (*fn)(const struct sl_diag_conn *c, void *arg), void *arg)
 {
-	struct sl_diag_udp claim = {.port = port, .tcp = true};
+	struct sl_diag_claim claim = {.port = port, .tcp = true};
 	struct search s = {.claim = &claim, .conn = fn, .arg = arg};
 
 	return ask(&s);
@@ -303,8 +303,8 @@ static int proc_file(struct search *s, const char *path, bool v6)
 	return n < 0 ? (int)n : 0;
 }
 
-int sl_diag_udp_proc(const struct sl_diag_udp *claim, sl_diag_is_ours is_ours, void *arg,
-		     uint32_t *inode)
+int sl_diag_proc(const struct sl_diag_claim *claim, sl_diag_is_ours is_ours, void *arg,
+		 uint32_t *inode)
 {
 	struct search s = {.claim = claim, .is_ours = is_ours, .arg = arg};
 	/* Of the thread: it may be in another namespace than its process. */
@@ -318,10 +318,10 @@ int sl_diag_udp_proc(const struct sl_diag_udp *claim, sl_diag_is_ours is_ours, v
 	return err && err != -ENOENT ? err : result(&s, inode);
 }
 
-int sl_diag_udp_shared(const struct sl_diag_udp *claim, sl_diag_is_ours is_ours, void *arg,
-		       uint32_t *inode)
+int sl_diag_shared(const struct sl_diag_claim *claim, sl_diag_is_ours is_ours, void *arg,
+		   uint32_t *inode)
 {
-	int got = sl_diag_udp_netlink(claim, is_ours, arg, inode);
+	int got = sl_diag_netlink(claim, is_ours, arg, inode);
 
-	return got < 0 ? sl_diag_udp_proc(claim, is_ours, arg, inode) : got;
+	return got < 0 ? sl_diag_proc(claim, is_ours, arg, inode) : got;
 }

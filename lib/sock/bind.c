@@ -96,7 +96,7 @@ void sl_sock_set_local(struct sl_sock *sk, const struct sl_addr *local, uint16_t
 /* Does a socket of another program receive on our port, too? Then the kernel must choose. */
 static bool shared_with_others(struct sl_sock *sk)
 {
-	struct sl_diag_udp d = {
+	struct sl_diag_claim d = {
 		.local = sk->local,
 		.port = sk->local_port,
 		.ifindex = sk->bound_if,
@@ -107,7 +107,7 @@ static bool shared_with_others(struct sl_sock *sk)
 
 	if (!(sk->proto == IPPROTO_TCP ? sk->reuseport : sk->reuse))
 		return false;
-	return sl_diag_udp_shared(&d, sl_sock_inode_is_ours, NULL, &inode) > 0;
+	return sl_diag_shared(&d, sl_sock_inode_is_ours, NULL, &inode) > 0;
 }
 
 /* Claims --------------------------------------------------------------------------------------- */

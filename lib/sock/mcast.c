@@ -289,7 +289,7 @@ static struct fan *new_fan(struct sl_sock *sk, const struct sl_member *m)
 /* Claims for the fan, or leaves it to the kernel while other programs share it. */
 static void settle(struct fan *f)
 {
-	struct sl_diag_udp d = {
+	struct sl_diag_claim d = {
 		.local = f->group,
 		.port = f->port,
 		.ifindex = f->ifindex,
@@ -298,7 +298,7 @@ static void settle(struct fan *f)
 	const char *why = NULL;
 	uint32_t inode = 0;
 
-	if (sl_diag_udp_shared(&d, sl_sock_inode_is_ours, NULL, &inode) > 0) {
+	if (sl_diag_shared(&d, sl_sock_inode_is_ours, NULL, &inode) > 0) {
 		if (!f->said)
 			sl_info("mcast",
 				"group %s port %u stays with the kernel: another program "

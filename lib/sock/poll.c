@@ -188,8 +188,8 @@ static void sort(struct call *c)
 
 		if (ep)
 			sl_epoll_leave(ep);
-		if (sk && sl_unlikely(sk->passed))
-			sl_keeper_tell_parent(sk);
+		if (sk)
+			sl_sock_part(sk);
 		c->kernel[i] = c->user[i];
 		c->kernel[i].revents = c->user[i].revents = 0;
 		if (sk || ep) {

@@ -3,18 +3,17 @@
  *
  * Theory of operation: the kernel's queue costs a system call to look at, so it is looked at only
  * when the keeper (edge-triggered on all shadows) has seen something, and, for a while after it
- * had something, every RX_UDP_POLL_OS_RATIO-th empty poll. Waiting is done without the lane's
- * lock; a thread that sleeps is on the lane's descriptors, the shadow and its own bell at once. */
+ * had something, every RX_UDP_POLL_OS_RATIO-th empty poll. Waiting (block.c) is done without the
+ * lane's lock. */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 
 #include "base/clock.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "sluice.h"
+#include "sock/block.h"
 #include "sock/cmsg.h"
-#include "sock/sig.h"
 #include "sock/sock.h"
 #include "sock/spin.h"
 #include "sock/tconn.h"
@@ -208,155 +207,34 @@ static ssize_t try_once(struct sl_sock *sk, int fd, const struct rx_req *r)
 
 /* Waiting -------------------------------------------------------------------------------------- */
 
-struct sleeper {
-	struct sl_watch watch;
-	struct sl_bell *bell;
-	struct sl_lane *lane;
+struct rx_call {
+	struct sl_sock *sk;
+	int fd;
+	const struct rx_req *r;
 };
 
-static void on_event(struct sl_watch *w, uint32_t events)
+/* -EREMCHG: go on in the kernel. */
+static ssize_t attempt(void *arg)
 {
-	sl_bell_ring(sl_container_of(w, struct sleeper, watch)->bell);
-}
+	const struct rx_call *c = arg;
+	ssize_t n = try_once(c->sk, c->fd, c->r);
 
-static void wake_up(void *arg)
-{
-	struct sleeper *s = arg;
-
-	__atomic_fetch_sub(&s->lane->sleepers, 1, __ATOMIC_RELAXED);
-	sl_watch_del(&s->watch);
-	sl_bell_done(s->bell);
-}
-
-/* The sleep itself: a cancellation point. */
-static int sleep_ready(struct sl_sock *sk, struct sleeper *s, struct pollfd *fds, unsigned n,
-		       uint64_t deadline)
-{
-	struct timespec ts, *tp = NULL;
-	int ret;
-
-	sl_lane_turn(s->lane);
-	if (sl_udp_queued(&sk->udp) || sl_load(&sk->os) || !sl_load(&s->watch.sk) ||
-	    sl_load(&sk->lane) != s->lane)
+	if (sl_likely(n != -EAGAIN))
+		return n;
+	if (sl_unlikely(c->sk->udp.rx_shut))
 		return 0;
-	if (deadline) {
-		uint64_t now = sl_now_ns(), left = deadline > now ? deadline - now : 0;
-
-		ts = (struct timespec){(time_t)(left / 1000000000), (long)(left % 1000000000)};
-		tp = &ts;
-	}
-	s->lane->stats->sleeps++;
-	ret = sl_sys_ppoll_cancel(fds, n, tp, NULL);
-	if (ret > 0 && fds[0].revents)
-		__atomic_fetch_or(&sk->os, SL_OS_IN, __ATOMIC_RELEASE);
-	return ret < 0 ? ret : 0;
-}
-
-/* Sleeps until something may be there. 0, or -EINTR. */
-static int sleep_on(struct sl_sock *sk, int fd, uint64_t deadline)
-{
-	struct pollfd fds[SL_LANE_MAX_FDS + 2];
-	struct sleeper s = {.watch.on_event = on_event, .bell = sl_bell_get(), .lane = sk->lane};
-	unsigned n = sl_lane_fds(s.lane, fds + 2, SL_LANE_MAX_FDS) + 2;
-	int ret;
-
-	if (n > SL_LANE_MAX_FDS + 2)
-		n = SL_LANE_MAX_FDS + 2; /* the keeper sees the others */
-	fds[0] = (struct pollfd){.fd = fd, .events = POLLIN};
-	fds[1] = (struct pollfd){.fd = s.bell->fd, .events = POLLIN};
-	sl_watch_add(sk, &s.watch);
-	__atomic_fetch_add(&s.lane->sleepers, 1, __ATOMIC_RELAXED);
-	sl_bell_prepare(s.bell);
-	pthread_cleanup_push(wake_up, &s);
-	ret = sleep_ready(sk, &s, fds, n, deadline);
-	pthread_cleanup_pop(1);
-	return ret;
-}
-
-/* Shall a handled signal end the call? A handler without SA_RESTART does; with a time-out set,
- * any does (signal(7)). */
-static bool interrupted(const struct sl_sock *sk, uint32_t ran, uint32_t intr)
-{
-	return sl_sig_intr != intr || (sk->rcvtimeo_ns && sl_sig_ran != ran);
-}
-
-/* What ends a wait beside data: 0: nothing does. */
-static ssize_t wait_over(const struct sl_sock *sk, int fd, uint32_t gen, uint32_t ran,
-			 uint32_t intr)
-{
-	if (sl_unlikely(sl_load(&sk->gen) != gen || !sl_sock_is(sk, fd)))
-		return -EBADF;
-	if (sl_unlikely(sl_sig_ran != ran) && interrupted(sk, ran, intr))
-		return -EINTR;
-	return 0;
-}
-
-#define CLOCK_EVERY 32 /* polls between looks at the clock: about two microseconds */
-
-/* -EAGAIN: polled long enough, sleep now. */
-static ssize_t spin(struct sl_sock *sk, int fd, uint32_t gen, const struct rx_req *r,
-		    uint64_t deadline, uint32_t ran, uint32_t intr)
-{
-	int64_t loops = sl_settings.rx_poll;
-	struct sl_spin sp;
-	ssize_t n;
-
-	if (!sl_spin_begin(&sp, sl_now_ns()))
-		return -EAGAIN;
-	for (int64_t i = 0; loops < 0 || i < loops; i++) {
-		n = try_once(sk, fd, r);
-		if (sl_likely(n != -EAGAIN))
-			return n;
-		if (sl_unlikely(sk->udp.rx_shut))
-			return 0;
-		n = wait_over(sk, fd, gen, ran, intr);
-		if (sl_unlikely(n))
-			return n;
-		if ((i & (CLOCK_EVERY - 1)) == 0) {
-			uint64_t now = sl_now_ns();
-
-			if (deadline && now >= deadline)
-				return -ETIMEDOUT;
-			if (!sl_spin_on(&sp, now) || sl_load(&sk->state) == SL_STATE_KERNEL)
-				return -EAGAIN;
-			if (sl_settings.rx_poll_yield)
-				sl_sys(SYS_sched_yield);
-		}
-		sl_cpu_relax();
-	}
+	if (sl_unlikely(sl_load(&c->sk->state) == SL_STATE_KERNEL) && !sl_udp_queued(&c->sk->udp))
+		return -EREMCHG;
 	return -EAGAIN;
 }
 
 static ssize_t wait_for(struct sl_sock *sk, int fd, const struct rx_req *r)
 {
-	uint32_t gen = sk->gen, ran = sl_sig_ran, intr = sl_sig_intr;
 	uint64_t deadline = sk->rcvtimeo_ns ? sl_now_ns() + sk->rcvtimeo_ns : 0;
-	ssize_t n = spin(sk, fd, gen, r, deadline, ran, intr);
+	struct rx_call c = {sk, fd, r};
+	ssize_t n = sl_sock_block(sk, fd, deadline, attempt, &c);
 
-	if (n != -EAGAIN) {
-		sk->stats->rx_poll_hit += n >= 0;
-		return n == -ETIMEDOUT ? -EAGAIN : n;
-	}
-	sk->stats->rx_poll_miss++;
-	while (n == -EAGAIN) {
-		int err;
-
-		if (sl_load(&sk->state) == SL_STATE_KERNEL && !sl_udp_queued(&sk->udp))
-			return -EREMCHG; /* go on in the kernel */
-		err = sleep_on(sk, fd, deadline);
-		if (sl_load(&sk->gen) != gen || !sl_sock_is(sk, fd))
-			return -EBADF;
-		n = try_once(sk, fd, r);
-		if (n != -EAGAIN)
-			return n;
-		if (sk->udp.rx_shut)
-			return 0;
-		if (err == -EINTR && interrupted(sk, ran, intr))
-			return -EINTR;
-		if (deadline && sl_now_ns() >= deadline)
-			return -EAGAIN;
-	}
-	return n;
+	return n == -ETIMEDOUT ? -EAGAIN : n;
 }
 
 /* Calls ---------------------------------------------------------------------------------------- */
@@ -366,7 +244,7 @@ static ssize_t wait_for(struct sl_sock *sk, int fd, const struct rx_req *r)
 static ssize_t poll_kernel(const struct sl_sock *sk, int fd, struct msghdr *m, int flags)
 {
 	uint64_t now = sl_now_ns(), end = sk->rcvtimeo_ns ? now + sk->rcvtimeo_ns : UINT64_MAX;
-	uint32_t gen = sk->gen, ran = sl_sig_ran, intr = sl_sig_intr;
+	struct sl_call call = sl_call_begin((struct sl_sock *)sk, fd, sk->rcvtimeo_ns);
 	int64_t loops = sl_settings.rx_poll_init;
 	struct sl_spin sp;
 	ssize_t n;
@@ -377,7 +255,7 @@ static ssize_t poll_kernel(const struct sl_sock *sk, int fd, struct msghdr *m, i
 		n = sl_sys_recvmsg(fd, m, flags | MSG_DONTWAIT);
 		if (n != -EAGAIN)
 			return n;
-		n = wait_over(sk, fd, gen, ran, intr);
+		n = sl_call_over(&call);
 		if (n)
 			return n;
 		now = sl_now_ns();
@@ -409,8 +287,7 @@ static ssize_t receive(struct sl_sock *sk, int fd, const struct rx_req *r)
 
 	if (sk->proto == IPPROTO_TCP)
 		return sl_tcp_sock_recv(sk, fd, r->iov, r->niov, r->msg, r->flags);
-	if (sl_unlikely(sk->passed))
-		sl_keeper_tell_parent(sk);
+	sl_sock_part(sk);
 	if (sl_unlikely((r->flags & ~OUR_FLAGS) ||
 			(sk->state == SL_STATE_KERNEL && !sl_udp_queued(&sk->udp))))
 		return kernel_call(sk, fd, r);

@@ -399,8 +399,7 @@ static ssize_t send_kernel(struct sl_sock *sk, int fd, const struct tx_req *r)
 /* A fresh socket gets its port now, as the kernel would do it. */
 static void first_send(struct sl_sock *sk)
 {
-	if (sk->passed)
-		sl_keeper_tell_parent(sk);
+	sl_sock_part(sk);
 	if (sk->state == SL_STATE_NEW && sk->local_port == 0)
 		sl_sock_autobind(sk);
 }

@@ -257,6 +257,15 @@ void sl_mcast_forget(struct sl_sock *sk); /* it is going */
 void sl_mcast_init(void);
 void sl_mcast_recheck(void);
 
+/* From a child: the parent should hand that socket back. */
+void sl_keeper_tell_parent(const struct sl_sock *sk);
+/* One that is a parent's is the kernel's when this returns. */
+static inline void sl_sock_part(const struct sl_sock *sk)
+{
+	if (sl_unlikely(sk->passed))
+		sl_keeper_tell_parent(sk);
+}
+
 /* recv.c */
 /* Asks the kernel for what it holds for the shadow, without waiting; -EAGAIN: nothing. */
 void sl_sock_os_event(struct sl_sock *sk, uint8_t bits); /* the keeper saw something */
@@ -273,7 +282,5 @@ void sl_keeper_unwatch(int fd);
 void sl_keeper_look(void);
 void sl_keeper_place(void); /* place.c: the calling thread is the keeper */
 void sl_keeper_child(void);
-/* From a child: the parent should hand that socket back. */
-void sl_keeper_tell_parent(const struct sl_sock *sk);
 
 #endif

@@ -8,6 +8,7 @@
 #ifndef SL_TCONN_H
 #define SL_TCONN_H
 
+#include "sock/block.h"
 #include "sock/sock.h"
 #include "tcp/tcp.h"
 
@@ -108,8 +109,7 @@ static inline struct sl_sock *sl_tcp_sock(int fd)
 
 	if (!sk || sk->proto != IPPROTO_TCP)
 		return NULL;
-	if (sl_unlikely(sk->passed))
-		sl_keeper_tell_parent(sk);
+	sl_sock_part(sk);
 	return sk;
 }
 
@@ -203,13 +203,7 @@ int sl_tcp_sock_ioctl(struct sl_sock *sk, unsigned long request, void *arg); /* 
 void sl_tcp_sock_stat(struct sl_sock *sk);
 void sl_tcp_stat(void); /* all sockets that are shown, and the lanes. The keeper's */
 
-/* tcp_wait.c */
-/* Calls attempt (no lane held) until it says something else than -EAGAIN, turning the lane, then
- * sleeping. deadline_ns 0: none; else any signal handler interrupts (signal(7)). Also -EINTR;
- * -ETIMEDOUT; -EBADF: closed meanwhile. A cancellation point. */
-ssize_t sl_tcp_wait(struct sl_sock *sk, int fd, uint64_t deadline_ns, ssize_t (*attempt)(void *arg),
-		    void *arg);
-
+/* tcp_ready.c */
 /* What poll(2) would say, as net/ipv4/tcp.c: tcp_poll(). No lock. */
 uint32_t sl_tcp_sock_ready(const struct sl_sock *sk);
 

@@ -269,7 +269,7 @@ static int wait_open(struct sl_sock *sk, int fd, int err)
 	if (r == -EAGAIN && sk->nonblock)
 		return err;
 	if (r == -EAGAIN)
-		r = sl_tcp_wait(sk, fd, deadline, is_open, sk);
+		r = sl_sock_block(sk, fd, deadline, is_open, sk);
 	if (r == -ETIMEDOUT || r == -EDEADLK)
 		return err;
 	if (r == -EINTR || r == -EBADF)

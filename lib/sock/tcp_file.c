@@ -130,7 +130,7 @@ static ssize_t pipe_to_stream(int in, struct sl_sock *sk, int out, size_t len, u
 		ssize_t n = has_room(&r);
 
 		if (n == -EAGAIN && !nowait && !done)
-			n = sl_tcp_wait(sk, out, 0, has_room, &r);
+			n = sl_sock_block(sk, out, 0, has_room, &r);
 		if (n < 0)
 			return done ? (ssize_t)done : n;
 		if ((done || (flags & SPLICE_F_NONBLOCK)) && !is_readable(in))

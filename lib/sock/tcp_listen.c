@@ -458,7 +458,7 @@ int sl_tcp_sock_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, sockle
 	r = attempt(&a);
 	if (r == -EAGAIN && !sk->nonblock) {
 		deadline = sk->rcvtimeo_ns ? sl_now_ns() + sk->rcvtimeo_ns : 0;
-		r = sl_tcp_wait(sk, fd, deadline, attempt, &a);
+		r = sl_sock_block(sk, fd, deadline, attempt, &a);
 	}
 	if (r >= 0)
 		return finish(&a, (int)r);

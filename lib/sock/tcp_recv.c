@@ -227,8 +227,7 @@ ssize_t sl_tcp_sock_recv(struct sl_sock *sk, int fd, const struct iovec *iov, si
 	uint64_t deadline;
 	ssize_t r;
 
-	if (sl_unlikely(sk->passed))
-		sl_keeper_tell_parent(sk);
+	sl_sock_part(sk);
 	if (sl_unlikely(flags & MSG_ERRQUEUE))
 		return recv_error(&x, fd, msg);
 	if (sl_unlikely(sl_load(&sk->state) != SL_STATE_OFFLOADED))
@@ -248,7 +247,7 @@ ssize_t sl_tcp_sock_recv(struct sl_sock *sk, int fd, const struct iovec *iov, si
 				sl_cpu_relax(); /* leave the core's other thread some room */
 		} else {
 			deadline = sk->rcvtimeo_ns ? sl_now_ns() + sk->rcvtimeo_ns : 0;
-			r = sl_tcp_wait(sk, fd, deadline, attempt, &x);
+			r = sl_sock_block(sk, fd, deadline, attempt, &x);
 		}
 	}
 	if (r == -EREMOTE)

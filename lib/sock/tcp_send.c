@@ -170,8 +170,7 @@ ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, si
 	uint64_t deadline;
 	ssize_t r;
 
-	if (sl_unlikely(sk->passed))
-		sl_keeper_tell_parent(sk);
+	sl_sock_part(sk);
 	if (sl_unlikely(!is_ours(sk) && !(flags & MSG_FASTOPEN)))
 		return send_kernel(sk, fd, &x, msg);
 	if (sl_unlikely(!sl_iov_is_good(iov, niov)))
@@ -181,7 +180,7 @@ ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, si
 		return taken(&x);
 	if (r == -EAGAIN && !sk->nonblock && !(flags & MSG_DONTWAIT)) {
 		deadline = sk->sndtimeo_ns ? sl_now_ns() + sk->sndtimeo_ns : 0;
-		r = sl_tcp_wait(sk, fd, deadline, attempt, &x);
+		r = sl_sock_block(sk, fd, deadline, attempt, &x);
 	}
 	if (r == 0)
 		return taken(&x);

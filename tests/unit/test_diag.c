@@ -15,7 +15,7 @@
 
 #define PORT 7007
 
-typedef int (*ask_fn)(const struct sl_diag_udp *, sl_diag_is_ours, void *, uint32_t *);
+typedef int (*ask_fn)(const struct sl_diag_claim *, sl_diag_is_ours, void *, uint32_t *);
 
 static struct sl_addr addr(const char *text)
 {
@@ -62,7 +62,7 @@ static bool is_inode(uint32_t inode, void *arg)
 
 static int ask(ask_fn fn, const char *local, bool dual, uint32_t ours, uint32_t *found)
 {
-	struct sl_diag_udp claim = {.local = addr(local), .port = PORT, .dual = dual};
+	struct sl_diag_claim claim = {.local = addr(local), .port = PORT, .dual = dual};
 
 	return fn(&claim, is_inode, &ours, found);
 }
@@ -116,13 +116,13 @@ static void overlaps_as_the_kernel_delivers(ask_fn fn, bool proc)
 static void test_netlink(void **state)
 {
 	(void)state;
-	overlaps_as_the_kernel_delivers(sl_diag_udp_netlink, false);
+	overlaps_as_the_kernel_delivers(sl_diag_netlink, false);
 }
 
 static void test_proc(void **state)
 {
 	(void)state;
-	overlaps_as_the_kernel_delivers(sl_diag_udp_proc, true);
+	overlaps_as_the_kernel_delivers(sl_diag_proc, true);
 }
 
 static void test_other_ports_do_not_matter(void **state)
@@ -130,8 +130,8 @@ static void test_other_ports_do_not_matter(void **state)
 	int fd = udp("0.0.0.0", PORT + 1, false);
 
 	(void)state;
-	assert_int_equal(ask(sl_diag_udp_shared, "0.0.0.0", false, 0, NULL), 0);
-	assert_int_equal(ask(sl_diag_udp_proc, "0.0.0.0", false, 0, NULL), 0);
+	assert_int_equal(ask(sl_diag_shared, "0.0.0.0", false, 0, NULL), 0);
+	assert_int_equal(ask(sl_diag_proc, "0.0.0.0", false, 0, NULL), 0);
 	close(fd);
 }
 
@@ -139,7 +139,7 @@ static void test_other_ports_do_not_matter(void **state)
 static void test_one_among_many(void **state)
 {
 	static int fds[600];
-	ask_fn ways[] = {sl_diag_udp_netlink, sl_diag_udp_proc, sl_diag_udp_shared};
+	ask_fn ways[] = {sl_diag_netlink, sl_diag_proc, sl_diag_shared};
 	uint32_t found = 0;
 
 	(void)state;
@@ -156,18 +156,18 @@ static void test_one_among_many(void **state)
 
 static void test_bound_devices(void **state)
 {
-	struct sl_diag_udp claim = {.local = addr("0.0.0.0"), .port = PORT};
+	struct sl_diag_claim claim = {.local = addr("0.0.0.0"), .port = PORT};
 	uint32_t none = 0;
 	int fd = udp("0.0.0.0", PORT, false);
 
 	(void)state;
 	assert_return_code(setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "lo", 2), 0);
 	claim.ifindex = 1;
-	assert_int_equal(sl_diag_udp_netlink(&claim, is_inode, &none, NULL), 1);
+	assert_int_equal(sl_diag_netlink(&claim, is_inode, &none, NULL), 1);
 	claim.ifindex = 99;
-	assert_int_equal(sl_diag_udp_netlink(&claim, is_inode, &none, NULL), 0);
+	assert_int_equal(sl_diag_netlink(&claim, is_inode, &none, NULL), 0);
 	claim.ifindex = 0;
-	assert_int_equal(sl_diag_udp_netlink(&claim, is_inode, &none, NULL), 1);
+	assert_int_equal(sl_diag_netlink(&claim, is_inode, &none, NULL), 1);
 	close(fd);
 }
 

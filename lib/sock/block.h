@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Blocking calls of sockets. */
+#ifndef SL_BLOCK_H
+#define SL_BLOCK_H
+
+#include <sys/types.h>
+
+#include "base/base.h"
+
+struct sl_sock;
+
+/* Does the call once, no lane held: what it returns, or -EAGAIN: it must wait. */
+typedef ssize_t (*sl_attempt)(void *arg);
+
+/* Calls attempt until it says something else than -EAGAIN, then returns that. deadline_ns 0: none;
+ * else any signal handler interrupts (signal(7)). Also -EINTR; -ETIMEDOUT; -EBADF: closed
+ * meanwhile. A cancellation point. */
+ssize_t sl_sock_block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
+		      void *arg);
+
+/* What a call remembers from its beginning, and what ends it then beside its own result: 0, -EBADF
+ * or -EINTR. */
+struct sl_call {
+	struct sl_sock *sk;
+	int fd;
+	uint32_t gen, ran, intr;
+	uint64_t deadline;
+};
+struct sl_call sl_call_begin(struct sl_sock *sk, int fd, uint64_t deadline_ns);
+ssize_t sl_call_over(const struct sl_call *s);
+
+#endif
