@@ -51,20 +51,20 @@ LIB_SRC := $(sort $(wildcard lib/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 PRELOAD_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard preload/*.c)))
 TOOL_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tools/*.c)))
-SKEL := $(BUILD)/steer.skel.h
+SKEL := $(BUILD)/steer.skel.h $(BUILD)/guard.skel.h
 
 .PHONY: all
 all: $(BUILD)/libsluice.so $(BUILD)/libsluice-preload.so $(BUILD)/sluice
 
-# The BPF program and its skeleton -------------------------------------------------------------
+# The BPF programs and their skeletons -------------------------------------------------------------
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -Wall -Werror -Ibpf -I/usr/include/$(shell uname -m)-linux-gnu
-$(BUILD)/steer.bpf.o: bpf/steer.bpf.c $(wildcard bpf/*.h)
+$(BUILD)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h)
 	$(call say,BPF)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -ffile-prefix-map=$(CURDIR)=. -c $< -o $@
 	$(Q)$(LLVM_STRIP) -g $@
-$(SKEL): $(BUILD)/steer.bpf.o
-	$(Q)$(BPFTOOL) gen skeleton $< name steer > $@
+$(SKEL): $(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
+	$(Q)$(BPFTOOL) gen skeleton $< name $* > $@
 
 # Libraries and tools --------------------------------------------------------------------------
 $(BUILD)/%.o: %.c

@@ -52,10 +52,10 @@ unsigned sl_next_private(unsigned first);
 
 /* Sockets ------------------------------------------------------------------------------------ */
 
-/* socket(2). AF_INET and AF_INET6 SOCK_DGRAM (UDP) and SOCK_STREAM (TCP) are looked after from here on, all else is the
- * kernel's alone. The first such call brings the library up (settings, mirrors, its thread); when
- * that fails, the socket is the kernel's, and the log says why: it is no error. Whether a socket is
- * offloaded is decided when it gets names: bind, connect, the first send. */
+/* socket(2). AF_INET and AF_INET6 SOCK_DGRAM (UDP) and SOCK_STREAM (TCP) are looked after from here
+ * on, all else is the kernel's alone. The first such call brings the library up (settings, mirrors,
+ * its thread); when that fails, the socket is the kernel's, and the log says why: it is no error.
+ * Whether a socket is offloaded is decided when it gets names: bind, connect, the first send. */
 int sl_socket(int domain, int type, int protocol);
 
 /* bind(2), connect(2): the kernel checks and reserves; then rules, routes and devices decide
@@ -168,8 +168,28 @@ int sl_epoll_wait(int epfd, struct epoll_event *evs, int max, const struct times
 
 /* Gives the socket back to the kernel for good: it goes on there on the same descriptor, and what
  * is in our queue is still read first. For whoever needs a plain kernel socket (SCM_RIGHTS,
- * io_uring, splice). 0 also if it is one already. -EBADF: no socket of ours. */
+ * io_uring). 0 also if it is one already. -EBADF: no socket of ours; -EBUSY: it could not be moved
+ * (the log says why) and is what it was. */
 int sl_hand_back(int fd);
+
+/* The reverse for a TCP connection: what the kernel has becomes ours on the same descriptor,
+ * whatever made it (handed back, accepted from the kernel, inherited, passed by SCM_RIGHTS). No
+ * other process may use it, and no other thread be in a call with it. 0 also if it is ours already.
+ * -EREMOTE: rules or routes say that it is the kernel's; -EBUSY: something about it cannot be
+ * taken, or it is in use; -EAGAIN: it moved too fast; -ENOTCONN; -EPERM; -EOPNOTSUPP. It stays the
+ * kernel's then. */
+int sl_take_over(int fd);
+
+/* Before a new program gets descriptors of this one: execve(2), vfork(2) and execve,
+ * posix_spawn(3). What it will have is given back to the kernel. Nothing happens to what is closed
+ * on exec, but that an execve here ends the library: if it fails, everything goes on through the
+ * kernel. In a forked child SL_EXEC_SELF means that child. Async-signal-safe for SL_EXEC_VFORK. */
+enum sl_exec {
+	SL_EXEC_SELF,  /* this process becomes another program */
+	SL_EXEC_VFORK, /* this is the child of vfork(2), which has the parent's memory */
+	SL_EXEC_SPAWN, /* the C library makes a process of its own */
+};
+void sl_exec_begin(enum sl_exec how);
 
 /* To be called in a signal handler, or before one runs, on its thread: calls that poll end with
  * -EINTR then as sleeping ones do. restart: it was installed with SA_RESTART. Async-signal-safe. */

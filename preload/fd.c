@@ -6,9 +6,10 @@
  * itself stays; the answer is the one that they would have got without it. */
 static bool is_private(int fd)
 {
-	return lib_is_there() && lib.is_private(fd) && !sl_in_vfork;
+	return lib_is_there() && lib.is_private(fd);
 }
 
+/* A child of vfork needs them, too, until it has become another program: exec.c. */
 int close(int fd)
 {
 	if (ours(fd))
@@ -36,9 +37,10 @@ static int close_around(unsigned first, unsigned last, int flags)
 
 int close_range(unsigned first, unsigned last, int flags)
 {
-	if ((flags & CLOSE_RANGE_CLOEXEC) || first > last || sl_in_vfork || !lib_is_there())
+	if ((flags & CLOSE_RANGE_CLOEXEC) || first > last || !lib_is_there())
 		return REAL(close_range)(first, last, flags);
-	lib.close_range(first, last);
+	if (!sl_in_vfork)
+		lib.close_range(first, last);
 	return close_around(first, last, flags);
 }
 
@@ -82,7 +84,7 @@ int dup2(int fd, int fd2)
 	bool was = ours(fd);
 	int r;
 
-	if (is_private(fd2))
+	if (is_private(fd2) && !sl_in_vfork)
 		return (int)done(-EBUSY);
 	forget(fd, fd2);
 	r = REAL(dup2)(fd, fd2);
@@ -96,7 +98,7 @@ int dup3(int fd, int fd2, int flags)
 	bool was = ours(fd);
 	int r;
 
-	if (is_private(fd2))
+	if (is_private(fd2) && !sl_in_vfork)
 		return (int)done(-EBUSY);
 	if (!(flags & ~O_CLOEXEC))
 		forget(fd, fd2);

@@ -25,8 +25,8 @@ static const char help[] =
 	"\n"
 	"Without --device or --file all offloaded devices are meant; `list` and `test` take the\n"
 	"configuration file when there are none. A rule is written as in sluice.conf(5); a new one\n"
-	"goes to the top, or to place N. Changes hold at once, for sockets that are decided later,\n"
-	"until the last program has left the device.\n";
+	"goes to the top, or to place N. Changes hold at once, for sockets that are decided later\n"
+	"and, within a second, for TCP connections, until the last program has left the device.\n";
 
 struct options {
 	const char *device, *file, *program, *id;

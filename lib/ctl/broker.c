@@ -114,7 +114,7 @@ static struct sl_device *port_new(void)
 
 	if (!p)
 		return NULL;
-	p->owner_fd = p->reaper_fd = p->attach.link_fd = -1;
+	p->owner_fd = p->reaper_fd = p->attach.link_fd = p->attach.guard_fd = -1;
 	for (unsigned i = 0; i < SL_MAX_QUEUES; i++)
 		p->queue[i].anchor_fd = -1;
 	for (unsigned i = 0; i < SL_MAP_COUNT; i++)
@@ -280,6 +280,18 @@ bool sl_broker_port_alive(uint32_t ifindex)
 	}
 	sl_broker_leave(&g);
 	return alive;
+}
+
+void sl_broker_port_unguard(uint32_t ifindex)
+{
+	struct sl_broker_guard g;
+	struct sl_device *p;
+
+	sl_broker_enter(&g);
+	p = sl_device_find(ifindex);
+	if (p)
+		sl_guard_close(&p->attach);
+	sl_broker_leave(&g);
 }
 
 void sl_broker_fork_begin(void)

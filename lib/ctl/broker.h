@@ -139,6 +139,10 @@ void sl_broker_local_del(const uint8_t addr[16]);
  * netlink request; also takes a changed MAC address over. */
 bool sl_broker_port_alive(uint32_t ifindex);
 
+/* As long as a connection of ours may be found by nobody, the kernel's resets of claimed flows are
+ * held back on that device; now everything there is the kernel's. */
+void sl_broker_port_unguard(uint32_t ifindex);
+
 /* Policy: writes the n rules into every open port's `rules` (and those opened later). */
 int sl_broker_rules_set(const struct sl_rule *rules, unsigned n);
 

@@ -560,6 +560,7 @@ void sl_attach_child(struct sl_attach *a)
 {
 	if (a->link_fd >= 0)
 		sl_sys_close(a->link_fd);
+	sl_guard_close(a);
 	for (unsigned i = 0; i < SL_MAP_COUNT; i++) {
 		if (a->map_fd[i] >= 0)
 			sl_sys_close(a->map_fd[i]);

@@ -50,6 +50,8 @@ struct sl_attach {
 	uint32_t prog_id;         /* ours */
 	uint32_t main_id;         /* what the device runs: the dispatcher, or ours */
 	int link_fd;
+	int guard_fd; /* of the guard's link, -1: none */
+	bool guard_tried;
 	int map_fd[SL_MAP_COUNT];
 };
 
@@ -145,6 +147,11 @@ void sl_libs_quiet(void);
 void sl_libs_restore(void);
 /* True when the pinned or attached program is a steering program of that device. */
 bool sl_steer_config(int prog_fd, struct sl_port_config *cfg);
+
+/* broker_guard.c: once for an attachment, at its first claim of TCP; where it cannot be had there
+ * is none. Closing is async-signal-safe. */
+void sl_guard_open(struct sl_attach *a, uint32_t ifindex);
+void sl_guard_close(struct sl_attach *a);
 
 /* broker_pin.c */
 int sl_pin_maps(struct sl_device *port);

@@ -193,6 +193,18 @@ static void parse_kind(const struct nlattr *info, struct link *l)
 	parse_text(tb[IFLA_INFO_KIND], l->pub.kind, sizeof(l->pub.kind));
 }
 
+static void parse_xdp(const struct nlattr *xdp, struct link *l)
+{
+	const struct nlattr *tb[IFLA_XDP_MAX + 1];
+
+	if (!xdp)
+		return;
+	sl_rtnl_nested(xdp, tb, IFLA_XDP_MAX);
+	l->pub.xdp_id = sl_rtnl_u32(tb[IFLA_XDP_PROG_ID], 0);
+	if (!l->pub.xdp_id)
+		l->pub.xdp_id = sl_rtnl_u32(tb[IFLA_XDP_DRV_PROG_ID], 0);
+}
+
 static void parse_link(const struct ifinfomsg *ifi, const struct nlattr **tb, struct link *l)
 {
 	memset(l, 0, sizeof(*l));
@@ -204,6 +216,7 @@ static void parse_link(const struct ifinfomsg *ifi, const struct nlattr **tb, st
 	l->pub.carrier_up = sl_rtnl_u8(tb[IFLA_CARRIER], !!(ifi->ifi_flags & IFF_LOWER_UP));
 	parse_text(tb[IFLA_IFNAME], l->pub.name, sizeof(l->pub.name));
 	parse_kind(tb[IFLA_LINKINFO], l);
+	parse_xdp(tb[IFLA_XDP], l);
 	if (tb[IFLA_ADDRESS] && mnl_attr_get_payload_len(tb[IFLA_ADDRESS]) == 6)
 		memcpy(l->pub.mac, mnl_attr_get_payload(tb[IFLA_ADDRESS]), 6);
 	/* IFLA_LINK of a veth is its peer, and of another namespace it means nothing here. */
@@ -271,6 +284,15 @@ static bool link_put(const struct link *new, struct sl_link *old, bool *changed)
 	return ok;
 }
 
+/* Nothing else is new than the program that it runs. */
+static bool is_xdp_alone(const struct sl_link *old, const struct sl_link *new)
+{
+	struct sl_link same = *old;
+
+	same.xdp_id = new->xdp_id;
+	return memcmp(&same, new, sizeof(same)) == 0;
+}
+
 unsigned sl_link_on_msg(const struct nlmsghdr *nlh)
 {
 	const struct nlattr *tb[IFLA_MAX + 1];
@@ -292,6 +314,10 @@ unsigned sl_link_on_msg(const struct nlmsghdr *nlh)
 	}
 	if (!changed)
 		return 0;
+	if (is_xdp_alone(&old, &new.pub)) {
+		tell_link(&new.pub, false);
+		return 0;
+	}
 	was_up = old.flags & IFF_UP;
 	is_up = new.pub.flags &IFF_UP;
 	tell_link(&new.pub, false);

@@ -54,6 +54,7 @@ struct sl_link {
 	uint32_t master; /* IFLA_MASTER, 0: none */
 	char kind[16];   /* IFLA_INFO_KIND: "veth", "vlan"...; "" for hardware */
 	uint32_t carrier_up;
+	uint32_t xdp_id; /* of the program that the device runs, 0: none */
 };
 
 /* What the mirror tells upward, from the keeper's thread, with no lock of the mirror held. An

@@ -3,6 +3,7 @@
 #ifndef SL_SOCK_INTERNAL_H
 #define SL_SOCK_INTERNAL_H
 
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -15,6 +16,11 @@ struct sl_epoll;
 
 /* Makes sure the library is up (tables, keeper). 0 or -errno; then everything is the kernel's. */
 int sl_start(void);
+bool sl_is_up(void);    /* it is */
+bool sl_is_child(void); /* this is a forked child of a process where it was */
+/* Takes it down for good: as at exit, or before execve(2). Sockets are the kernel's already, or are
+ * finished. */
+void sl_shut_down(void);
 
 /* The shadow's descriptor that the program first got; for sleeping on it and for the kernel. */
 int sl_sock_shadow(const struct sl_sock *sk);
@@ -38,6 +44,19 @@ void sl_epoll_dup(struct sl_epoll *ep);       /* one descriptor more */
 int sl_epoll_close(struct sl_epoll *ep);      /* one less; the last one empties the set. 0 */
 void sl_epoll_fork_child(void);               /* in the child: sets go on with the kernel alone */
 uint32_t sl_epoll_ready(struct sl_epoll *ep); /* EPOLLIN when offloaded members have events */
+
+/* epoll_move.c: the memberships of a socket that the kernel's sets have, taken out of them; and put
+ * into ours, once the socket is offloaded. */
+#define SL_EP_MOVED 8
+struct sl_epoll_moved {
+	unsigned n;
+	struct {
+		int epfd, fd;
+		struct epoll_event ev;
+	} set[SL_EP_MOVED];
+};
+void sl_epoll_leave_kernel(const struct sl_sock *sk, struct sl_epoll_moved *m);
+void sl_epoll_enter_ours(const struct sl_epoll_moved *m);
 
 /* Told when a set may have become ready (nested sets, a set in poll): called with a lane's lock
  * held, in any thread; must not block. ep is NULL while it is on no set. */

@@ -232,9 +232,9 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, ui
 {
 	uint64_t now = sl_now_ns(), until_us = UINT64_MAX, ns;
 
-	/* Some that are dead are kept for a while; and the last look at connections is to be
-	 * after the last that happened to them. */
-	if (quiet && (sl_tconn_reap() || not_shown))
+	/* Some that are dead are kept for a while, some wait for a way; and the last look at
+	 * connections is to be after the last that happened to them. */
+	if (quiet && (sl_tconn_reap() || not_shown || sl_policy_waits()))
 		until_us = (now + HOUSE_NS) / 1000;
 	if (!quiet)
 		until_us = (now + (l->pkts > BUSY_PKTS ? BUSY_NS : tick)) / 1000;
@@ -254,7 +254,7 @@ static void keep_house(uint64_t now, uint64_t *last_house)
 		return;
 	*last_house = now;
 	sl_mcast_recheck();
-	sl_ports_check();
+	sl_policy_check();
 	sl_tconn_reap();
 	sl_tcp_stat();
 	not_shown = false;
@@ -288,6 +288,8 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	if (n > 0) {
 		if (fds[0].revents)
 			serve_events();
+		if (sl_policy_is_due())
+			sl_policy_check();
 		if (quiet)
 			*last_busy = sl_now_ns();
 	}

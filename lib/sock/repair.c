@@ -14,6 +14,7 @@
  * the answer to its retransmission, tells. The peer's cannot be set at all: repair_fin.c. */
 #include "sock/repair.h"
 
+#include <linux/filter.h>
 #include <linux/tcp.h>
 
 #include "base/sys.h"
@@ -293,6 +294,17 @@ static int establish(int fd, const struct sl_tcp_repair *r)
 	return err;
 }
 
+/* Nothing reaches a socket whose state is not complete. (Claims keep packets away, mostly, but not
+ * when the steering program is gone.) */
+static int drop_packets(int fd, bool on)
+{
+	struct sock_filter drop = {.code = BPF_RET | BPF_K};
+	struct sock_fprog prog = {.len = 1, .filter = &drop};
+
+	return on ? sl_sys_setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog))
+		  : set_int(fd, SOL_SOCKET, SO_DETACH_FILTER, 0);
+}
+
 static int make(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
 {
 	int err = bind_name(fd, r);
@@ -325,6 +337,45 @@ static int our_fin(int fd)
 	return err ? err : sl_sysi(SYS_shutdown, fd, SHUT_WR);
 }
 
+/* Sequence numbers are of no interest any more: no option, an open window. */
+static int make_closed(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		       int raw, bool reset)
+{
+	bool fins = r->fin_rcvd || !reset;
+	int err = make(fd, r, src);
+
+	if (!err && fins)
+		err = sl_repair_fin(fd, r, raw);
+	if (!err && fins)
+		err = our_fin(fd);
+	if (!err)
+		err = sl_repair_end(fd, r, raw, reset);
+	if (err)
+		unmake(fd);
+	else
+		(void)set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_OFF_NO_WP);
+	return err;
+}
+
+int sl_repair_closed(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		     bool reset)
+{
+	struct saved s = {.reuse = get_int(fd, SOL_SOCKET, SO_REUSEADDR)};
+	int raw = sl_repair_fin_open(r);
+	int err = raw < 0 ? raw : set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_ON);
+
+	if (!err) {
+		widen_buffers(fd, r, &s);
+		err = make_closed(fd, r, src, raw, reset);
+		restore_buffers(fd, r, &s);
+		if (s.reuse > 0)
+			(void)set_int(fd, SOL_SOCKET, SO_REUSEADDR, s.reuse);
+	}
+	if (raw >= 0)
+		(void)sl_sys_close(raw);
+	return err;
+}
+
 /* FINs that stand in the sequence space already. Ours before the peer's makes CLOSING, the peer's
  * before ours LAST_ACK. */
 static int restore_fins(int fd, const struct sl_tcp_repair *r, int raw)
@@ -351,6 +402,7 @@ static int go_live(int fd, const struct sl_tcp_repair *r, const struct sl_repair
 {
 	int err;
 
+	(void)drop_packets(fd, false);
 	if (src->live)
 		src->live(src->arg);
 	err = set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_OFF);
@@ -375,10 +427,12 @@ int sl_repair_kernel(int fd, const struct sl_tcp_repair *r, const struct sl_repa
 		err = raw < 0 ? raw : set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_ON);
 	if (!err) {
 		widen_buffers(fd, r, &s);
+		(void)drop_packets(fd, true);
 		err = make(fd, r, src);
-		if (err)
+		if (err) {
+			(void)drop_packets(fd, false);
 			unmake(fd);
-		else
+		} else
 			err = go_live(fd, r, src, &s, raw);
 		restore_buffers(fd, r, &s);
 		/* Leaving repair mode clears it. */

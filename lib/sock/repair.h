@@ -24,6 +24,12 @@ struct sl_repair_source {
  * has such a connection; -EINVAL: fd is not such a socket; others as bind(2) and connect(2) say. */
 int sl_repair_kernel(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src);
 
+/* Makes the closed socket fd what is left of a connection that is over: what the receive queue
+ * holds, then the end, or with reset the error ECONNRESET, or (fin_rcvd) both. Nothing else of r
+ * counts but the key, rcv_nxt and rcvq. Returns as the above. */
+int sl_repair_closed(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		     bool reset);
+
 /* What was read: the queues' bytes in memory of take's. */
 struct sl_repair_bytes {
 	void *p; /* NULL: none */
@@ -53,5 +59,7 @@ void sl_repair_free(struct sl_repair_taken *t);
  * caller. open: -EPERM; fin: -EIO (it does not arrive). */
 int sl_repair_fin_open(const struct sl_tcp_repair *r);
 int sl_repair_fin(int fd, const struct sl_tcp_repair *r, int raw);
+/* The same with an RST, or with the acknowledgment of our FIN: the connection is over. */
+int sl_repair_end(int fd, const struct sl_tcp_repair *r, int raw, bool reset);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The peer's FIN for a connection in repair mode. The kernel has no way to say that a FIN has been
- * received, so it receives one: a segment as the peer's, from a raw socket, addressed to this host
- * and therefore never on a wire (as CRIU's soccr does it). */
+/* What the peer has sent, for a connection in repair mode. The kernel has no way to say that a FIN
+ * has been received, so it receives one: a segment as the peer's, from a raw socket, addressed to
+ * this host and therefore never on a wire (as CRIU's soccr does it). */
 #include "sock/repair.h"
 
 #include <linux/tcp.h>
@@ -26,8 +26,15 @@ static void put32(uint8_t *p, uint32_t v)
 	put16(p + 2, v);
 }
 
-/* The segment: it acknowledges nothing new and leaves the window as it is. */
-static void build_tcp(uint8_t *p, const struct sl_tcp_repair *r, uint64_t pseudo)
+/* What the peer might have sent. */
+struct forged {
+	uint32_t seq, ack;
+	uint8_t flags;
+};
+
+/* The segment: it leaves the window as it is. */
+static void build_tcp(uint8_t *p, const struct sl_tcp_repair *r, const struct forged *f,
+		      uint64_t pseudo)
 {
 	uint32_t wnd = r->wscale_ok ? r->snd_wnd >> r->snd_wscale : r->snd_wnd;
 	uint16_t sum;
@@ -35,10 +42,10 @@ static void build_tcp(uint8_t *p, const struct sl_tcp_repair *r, uint64_t pseudo
 	memset(p, 0, TCP_LEN);
 	put16(p, r->key.rport);
 	put16(p + 2, r->key.lport);
-	put32(p + 4, r->rcv_nxt);
-	put32(p + 8, r->snd_una);
+	put32(p + 4, f->seq);
+	put32(p + 8, f->ack);
 	p[12] = TCP_LEN / 4 << 4;
-	p[13] = SL_TCP_FIN | SL_TCP_ACK;
+	p[13] = f->flags;
 	put16(p + 14, sl_min(wnd, 65535u));
 	sum = sl_csum_fold(sl_csum_add(pseudo, p, TCP_LEN));
 	memcpy(p + 16, &sum, sizeof(sum));
@@ -52,7 +59,7 @@ static uint64_t pseudo_sum(const void *src, const void *dst, size_t n)
 }
 
 /* Returns the length of the packet. The kernel fills in IPv4's checksum, length and ID. */
-static size_t build(uint8_t *p, const struct sl_tcp_repair *r)
+static size_t build(uint8_t *p, const struct sl_tcp_repair *r, const struct forged *f)
 {
 	const uint8_t *src = r->key.remote.b, *dst = r->key.local.b;
 
@@ -62,7 +69,7 @@ static size_t build(uint8_t *p, const struct sl_tcp_repair *r)
 		*ip = (struct iphdr){.version = 4, .ihl = 5, .ttl = 64, .protocol = IPPROTO_TCP};
 		memcpy(&ip->saddr, src + 12, 4);
 		memcpy(&ip->daddr, dst + 12, 4);
-		build_tcp(p + sizeof(*ip), r, pseudo_sum(src + 12, dst + 12, 4));
+		build_tcp(p + sizeof(*ip), r, f, pseudo_sum(src + 12, dst + 12, 4));
 		return sizeof(*ip) + TCP_LEN;
 	}
 	memset(p, 0, IP6_LEN);
@@ -72,20 +79,28 @@ static size_t build(uint8_t *p, const struct sl_tcp_repair *r)
 	p[7] = 64;
 	memcpy(p + 8, src, 16);
 	memcpy(p + 24, dst, 16);
-	build_tcp(p + IP6_LEN, r, pseudo_sum(src, dst, 16));
+	build_tcp(p + IP6_LEN, r, f, pseudo_sum(src, dst, 16));
 	return IP6_LEN + TCP_LEN;
 }
 
-/* The connection has it. */
-static bool has_fin(int fd)
+static bool has_fin(uint8_t state)
+{
+	return state == SL_TCP_CLOSE_WAIT || state == SL_TCP_CLOSING || state == SL_TCP_LAST_ACK ||
+	       state == SL_TCP_TIME_WAIT;
+}
+
+static bool is_closed(uint8_t state)
+{
+	return state == SL_TCP_CLOSED;
+}
+
+static bool is_now(int fd, bool (*wanted)(uint8_t state))
 {
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
 
-	if (sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
-		return false;
-	return info.tcpi_state == SL_TCP_CLOSE_WAIT || info.tcpi_state == SL_TCP_CLOSING ||
-	       info.tcpi_state == SL_TCP_LAST_ACK || info.tcpi_state == SL_TCP_TIME_WAIT;
+	return !sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) &&
+	       wanted(info.tcpi_state);
 }
 
 int sl_repair_fin_open(const struct sl_tcp_repair *r)
@@ -94,11 +109,13 @@ int sl_repair_fin_open(const struct sl_tcp_repair *r)
 			     SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
 }
 
-int sl_repair_fin(int fd, const struct sl_tcp_repair *r, int raw)
+/* Sends the segment until the connection has changed. */
+static int forge(int fd, const struct sl_tcp_repair *r, int raw, const struct forged *f,
+		 bool (*wanted)(uint8_t state))
 {
 	struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
 	_Alignas(4) uint8_t pkt[IP6_LEN + TCP_LEN];
-	size_t n = build(pkt, r);
+	size_t n = build(pkt, r, f);
 	struct sockaddr_storage to;
 	socklen_t tolen = sizeof(to);
 
@@ -108,9 +125,24 @@ int sl_repair_fin(int fd, const struct sl_tcp_repair *r, int raw)
 	for (unsigned i = 0; i < TRIES; i++) {
 		if (i % RESEND == 0)
 			(void)sl_sys_sendto(raw, pkt, n, 0, &to, tolen);
-		if (has_fin(fd))
+		if (is_now(fd, wanted))
 			return 0;
 		(void)sl_sys(SYS_nanosleep, &pause, NULL);
 	}
 	return -EIO;
+}
+
+int sl_repair_fin(int fd, const struct sl_tcp_repair *r, int raw)
+{
+	struct forged fin = {r->rcv_nxt, r->snd_una, SL_TCP_FIN | SL_TCP_ACK};
+
+	return forge(fd, r, raw, &fin, has_fin);
+}
+
+int sl_repair_end(int fd, const struct sl_tcp_repair *r, int raw, bool reset)
+{
+	struct forged rst = {r->rcv_nxt + r->fin_rcvd, r->snd_una, SL_TCP_RST | SL_TCP_ACK};
+	struct forged ack = {r->rcv_nxt + 1, r->snd_una + 1, SL_TCP_ACK};
+
+	return forge(fd, r, raw, reset ? &rst : &ack, is_closed);
 }

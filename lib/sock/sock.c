@@ -542,7 +542,7 @@ int sl_hand_back(int fd)
 	if (!sk)
 		return -EBADF;
 	sl_sock_kernel(sk, SL_REASON_PASSED);
-	return 0;
+	return sl_load(&sk->state) == SL_STATE_OFFLOADED ? -EBUSY : 0;
 }
 
 static void child_udp(struct sl_sock *sk)

@@ -114,6 +114,9 @@ struct sl_sock {
 	bool named;         /* connect(2) has bound it, not the program */
 	uint32_t zc_next;   /* number of the next call with MSG_ZEROCOPY */
 	uint32_t zc_done;   /* so many before it are in the error queue */
+	bool server;        /* came by a listener */
+	bool taking;        /* take-over is under way */
+	uint32_t in_kernel; /* calls in the kernel with it; atomic */
 
 	/* names and claims; changed by the calls that change them, under `slow` */
 	struct sl_lock slow;
@@ -272,6 +275,13 @@ void sl_sock_os_event(struct sl_sock *sk, uint8_t bits); /* the keeper saw somet
 
 /* send.c */
 void sl_sock_on_room(struct sl_list *entry); /* frames came back: may a blocked sender go on? */
+
+/* policy.c: connections follow changes of rules, devices and routes. */
+void sl_policy_now(void);    /* a device has changed: look soon */
+bool sl_policy_is_due(void); /* that was said */
+void sl_policy_check(void);  /* the keeper's; no lock held */
+bool sl_policy_waits(void);  /* some have no way at all and are to be tried again */
+void sl_policy_stop(void);   /* the ports are going */
 
 /* keeper.c */
 int sl_keeper_start(void);

@@ -70,13 +70,25 @@ static int bring_up(void)
 	return 1;
 }
 
-static void bring_down(void)
+bool sl_is_up(void)
 {
-	if (started == 1) {
-		sl_tconn_exit();
-		sl_broker_fini();
-		sl_stats_close();
-	}
+	return sl_load_acquire(&started) == 1;
+}
+
+bool sl_is_child(void)
+{
+	return sl_load_acquire(&started) == -ECHILD;
+}
+
+void sl_shut_down(void)
+{
+	if (started != 1)
+		return;
+	sl_store_release(&started, -ECANCELED);
+	sl_tconn_exit();
+	sl_policy_stop();
+	sl_broker_fini();
+	sl_stats_close();
 }
 
 /* A child is not made in the middle of our start or of an attachment. Forks are counted before they
@@ -122,7 +134,7 @@ int sl_start(void)
 			sl_warn("sluice", "everything stays with the kernel: %s",
 				strerrorname_np(-ret));
 		else
-			atexit(bring_down);
+			atexit(sl_shut_down);
 		sl_store_release(&started, ret);
 	}
 	starting = false;
@@ -154,6 +166,8 @@ static void link_changed(const struct sl_link *link, bool gone)
 
 	if (p && !gone)
 		p->stats->mtu = link->mtu;
+	if (p)
+		sl_policy_now();
 	if (!gone && (link->flags & IFF_UP))
 		device_up(link->ifindex);
 }

@@ -173,6 +173,16 @@ static bool end_grace(const struct sl_tcp_key *key)
 	return c != NULL;
 }
 
+void sl_tconn_make_way(struct sl_tcp_host *h, const struct sl_tcp_key *key)
+{
+	struct sl_tcp *old = sl_tcp_find(h, key);
+
+	if (!old || !old->frozen || !sl_tconn_of(old)->dead)
+		return;
+	sl_tcp_fini(old);
+	old->frozen = false;
+}
+
 void sl_tconn_for_each(void (*fn)(struct sl_tconn *c, void *arg), void *arg)
 {
 	uint32_t n = sl_load_acquire(&slab_used);
@@ -182,28 +192,45 @@ void sl_tconn_for_each(void (*fn)(struct sl_tconn *c, void *arg), void *arg)
 			fn(&slab[i], arg);
 }
 
-/* The kernel finishes it, whatever the peer takes its time for. An orphan's port may be kept by a
- * descriptor; a child's needs none. */
+/* A socket for an orphan: what has kept its port, or a new one; a child's port needs nothing. As a
+ * server's connections are: its next process must get the port. */
+static int socket_for(const struct sl_tcp_key *key)
+{
+	int family = sl_addr_is_v4(&key->local) ? AF_INET : AF_INET6, one = 1;
+	int fd = sl_sys_socket(family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+
+	if (fd >= 0)
+		(void)sl_sys_setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	return fd;
+}
+
+void sl_tconn_orphan_to_kernel(struct sl_tconn *c)
+{
+	struct sl_lane *lane = c->lane;
+	int fd = c->guard >= 0 ? c->guard : socket_for(&c->tcp.node.key);
+	int err = fd >= 0 ? sl_tconn_to_kernel(c, fd) : fd;
+
+	if (fd >= 0 && fd != c->guard)
+		sl_sys_close(fd);
+	if (err || !sl_lane_lock(lane))
+		return;
+	sl_tcp_repair_gone(&c->tcp);
+	sl_tconn_free(c, true);
+	sl_lane_unlock(lane);
+}
+
+/* The kernel finishes it, whatever the peer takes its time for. */
 static void to_kernel_at_exit(struct sl_tconn *c, void *arg)
 {
 	struct sl_sock *sk = c->sk;
-	int family, fd, one = 1;
 
-	if (sl_now_ns() >= *(uint64_t *)arg || c->dead || c->tcp.state == SL_TCP_CLOSED)
+	if (sl_now_ns() >= *(uint64_t *)arg || c->dead || c->tcp.state == SL_TCP_CLOSED ||
+	    sl_tconn_is_connecting(c))
 		return;
-	if (sk && !c->tcp.orphan) {
+	if (sk && !c->tcp.orphan)
 		sl_sock_kernel(sk, SL_REASON_RUNTIME);
-	} else if (c->tcp.orphan) {
-		family = sl_addr_is_v4(&c->tcp.node.key.local) ? AF_INET : AF_INET6;
-		fd = c->guard >= 0 ? c->guard
-				   : sl_sys_socket(family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
-		/* As a server's connections are: its next process must get the port. */
-		if (c->guard < 0 && fd >= 0)
-			(void)sl_sys_setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-		if (fd >= 0)
-			(void)sl_tconn_to_kernel(c, fd);
-		/* Closed by the kernel with the process, as the program's own. */
-	}
+	else if (c->tcp.orphan)
+		sl_tconn_orphan_to_kernel(c);
 }
 
 static void close_at_exit(struct sl_tconn *c, void *arg)

@@ -73,6 +73,9 @@ void sl_tconn_unclaim(struct sl_tconn *c);
 /* What to ask the broker for an exact flow, for a slot that is reserved. */
 struct sl_claim_req sl_tconn_flow_req(const struct sl_leg *leg, const struct sl_tcp_key *key,
 				      int shadow, uint32_t slot);
+/* One of that key that went to the kernel waits for what is still under way to it. The kernel has
+ * given its port out again, so it is over there. Lane held. */
+void sl_tconn_make_way(struct sl_tcp_host *h, const struct sl_tcp_key *key);
 /* Calls fn for each connection in use, with no lock held. */
 void sl_tconn_for_each(void (*fn)(struct sl_tconn *c, void *arg), void *arg);
 int sl_tconn_take_error(struct sl_tconn *c); /* c->error, once. Lane held. */
@@ -84,6 +87,23 @@ int sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason);
  * not bound or bound to its port. The connection stays what it was, frozen: to be freed by the
  * caller. */
 int sl_tconn_to_kernel(struct sl_tconn *c, int fd);
+/* The kernel has the flow, though its endpoint is claimed: on every device that the lane is on. 0
+ * or -errno. No lane held. */
+int sl_tconn_let_pass(struct sl_lane *lane, const struct sl_tcp_key *key, int shadow);
+/* One that nobody has a descriptor of any more is finished by the kernel. */
+void sl_tconn_orphan_to_kernel(struct sl_tconn *c);
+
+/* tcp_take.c: the kernel's connection of the socket becomes ours; nobody else may be in a call with
+ * it. 0; -EALREADY: it is; -ENOTCONN; -EREMOTE: rules or routes say that it is the kernel's;
+ * -EBUSY, -EAGAIN and others of sl_repair_take(): it stays the kernel's. */
+int sl_tcp_sock_take_over(struct sl_sock *sk);
+/* Around a call in the kernel that moves bytes of the stream. False: it is not the kernel's any
+ * more, or is just being taken by the caller's own thread; then there is no end to be told. */
+bool sl_sock_in_kernel(struct sl_sock *sk);
+static inline void sl_sock_out_of_kernel(struct sl_sock *sk)
+{
+	__atomic_fetch_sub(&sk->in_kernel, 1, __ATOMIC_RELEASE);
+}
 
 /* tcp_ops.c */
 int sl_tconn_ops_init(void);
@@ -132,8 +152,8 @@ static inline bool sl_tcp_sock_is_named(const struct sl_sock *sk)
 /* The last descriptor goes: the connection ends in the background, but for the time that SO_LINGER
  * says. sk->slow held. */
 void sl_tcp_sock_close(struct sl_sock *sk, int fd);
-/* Everything TCP has leaves for the kernel; sk->slow held. False: the connection is over and stays
- * ours to be read to its end, since the kernel has no such state. */
+/* tcp_leave.c: everything TCP has leaves for the kernel; sk->slow held. False: the connection stays
+ * ours, since it is over and is read to its end by us, or cannot be moved. */
 bool sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason);
 
 /* What connect(2) to nowhere (AF_UNSPEC) has left, once. */
@@ -195,6 +215,8 @@ void sl_tcp_opt_read_v6only(struct sl_sock *sk);
 /* What was set before there was a connection. Lane held. */
 void sl_tcp_opt_apply(struct sl_sock *sk, struct sl_tconn *c);
 void sl_tcp_opt_listener(struct sl_sock *sk, struct sl_tlisten *l);
+/* What the kernel's socket has become meanwhile is what the next connection of ours will have. */
+void sl_tcp_opt_adopt(struct sl_sock *sk);
 /* A child's options are its listener's. */
 void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from);
 int sl_tcp_sock_ioctl(struct sl_sock *sk, unsigned long request, void *arg); /* -EREMOTE */

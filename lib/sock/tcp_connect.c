@@ -118,6 +118,7 @@ static int open_conn(struct sl_sock *sk, struct sl_tconn *c, const struct goal *
 	c->ttl = sk->ttl;
 	sl_tcp_opt_apply(sk, c);
 	sl_tcp_fastopen_choose(sk, &c->tcp, &g->key);
+	sl_tconn_make_way(lane->tcp, &g->key);
 	err = sl_tcp_connect(&c->tcp, &g->key);
 	if (err == 0) {
 		sl_store_release(&sk->conn, c);
@@ -258,6 +259,19 @@ static int outcome(struct sl_sock *sk, int err)
 	return err;
 }
 
+/* It was handed back while it was connecting; the kernel's call waits for what it has begun. */
+static int wait_kernel(struct sl_sock *sk, int fd)
+{
+	struct sockaddr_storage ss = {.ss_family = sk->family};
+	int err = sl_tcp_sock_error(sk);
+
+	if (err)
+		return -err;
+	/* In this state the address is not looked at. */
+	err = (int)sl_sys_cancel(SYS_connect, fd, &ss, sizeof(ss));
+	return err == -EISCONN ? 0 : err;
+}
+
 static int wait_open(struct sl_sock *sk, int fd, int err)
 {
 	uint64_t deadline = sk->sndtimeo_ns ? sl_now_ns() + sk->sndtimeo_ns : 0;
@@ -274,6 +288,8 @@ static int wait_open(struct sl_sock *sk, int fd, int err)
 		return err;
 	if (r == -EINTR || r == -EBADF)
 		return (int)r;
+	if (r == -EREMOTE && sl_load(&sk->state) == SL_STATE_KERNEL)
+		return wait_kernel(sk, fd);
 	return outcome(sk, err);
 }
 
@@ -526,7 +542,7 @@ static void close_conn(struct sl_sock *sk, int fd)
 {
 	struct sl_tconn *c = sk->conn;
 	struct sl_lane *lane;
-	bool over;
+	bool over, clean;
 
 	keep_port(c, fd);
 	if (!sl_sock_lock(sk, &lane))
@@ -548,9 +564,12 @@ static void close_conn(struct sl_sock *sk, int fd)
 	}
 	c->sk = NULL;
 	sl_store_release(&sk->conn, NULL);
+	/* Ended in order: its TIME_WAIT needs the claim, or the kernel answers the peer's last FIN.
+	 */
 	if (over) {
+		clean = !c->tcp.error && c->tcp.fin_rcvd;
 		sl_tcp_fini(&c->tcp);
-		sl_tconn_free(c, false);
+		sl_tconn_free(c, clean);
 	}
 	sl_lane_unlock(lane);
 }
@@ -562,35 +581,4 @@ void sl_tcp_sock_close(struct sl_sock *sk, int fd)
 	if (sk->lsn)
 		sl_tlisten_stop(sk);
 	sl_tconn_reap();
-}
-
-/* The connection cannot go on in the kernel: it is reset. */
-static void give_up(struct sl_sock *sk, enum sl_reason reason, int err)
-{
-	struct sl_lane *lane;
-
-	sl_warn("tcp", "fd %d: a connection cannot be handed to the kernel (%s) and is reset: %s",
-		sk->fd, sl_reason_text(reason), strerrorname_np(-err));
-	if (!sl_sock_lock(sk, &lane))
-		return;
-	sl_lane_tcp_begin(lane);
-	sl_tcp_abort(&sk->conn->tcp, ECONNABORTED);
-	sl_lane_tcp_done(lane);
-	forget_conn(sk, ECONNABORTED);
-	sl_lane_unlock(lane);
-}
-
-bool sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
-{
-	if (sk->conn) {
-		int err = sl_tconn_hand_back(sk, reason);
-
-		if (err == -ENOTCONN && sl_load(&sk->conn->tcp.state) == SL_TCP_CLOSED)
-			return false;
-		if (err < 0)
-			give_up(sk, reason, err);
-	}
-	if (sk->lsn)
-		sl_tlisten_stop(sk);
-	return true;
 }

@@ -348,6 +348,7 @@ static void adopt(struct acc *a, struct sl_lane *lane, struct sl_tcp *t)
 	sk->mark = a->sk->mark;
 	sk->bound_if = a->sk->bound_if;
 	sk->phase = SL_CONNECTED;
+	sk->server = true;
 	sk->local = t->node.key.local;
 	sk->local_port = t->node.key.lport;
 	sk->local_scope = a->sk->local_scope;

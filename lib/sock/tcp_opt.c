@@ -341,6 +341,33 @@ bool sl_tcp_opt_track(struct sl_sock *sk, int level, int name)
 	return false;
 }
 
+/* Told by the kernel in another meaning than they are set, or of no use to a connection that is
+ * there. */
+static bool is_derived(const struct opt *o)
+{
+	if (o->level == SOL_SOCKET)
+		return o->name == SO_RCVBUF || o->name == SO_SNDBUF || o->name == SO_BINDTOIFINDEX;
+	return o->level == IPPROTO_TCP &&
+	       (o->name == TCP_MAXSEG || o->name == TCP_SYNCNT || o->name == TCP_WINDOW_CLAMP ||
+		o->name == TCP_QUICKACK || o->name == TCP_DEFER_ACCEPT || o->name == TCP_FASTOPEN);
+}
+
+void sl_tcp_opt_adopt(struct sl_sock *sk)
+{
+	for (unsigned i = 0; i < sl_array_len(opts); i++) {
+		const struct opt *o = &opts[i];
+
+		if (is_derived(o) || (o->level == IPPROTO_IPV6 && sk->family != AF_INET6))
+			continue;
+		sk->opts |= 1ull << i;
+		if (o->sock)
+			o->sock(sk, read_value(sk->fd, o));
+	}
+	read_linger(sk);
+	sk->rcvtimeo_ns = read_timeout(sk, SO_RCVTIMEO);
+	sk->sndtimeo_ns = read_timeout(sk, SO_SNDTIMEO);
+}
+
 /* Later -----------------------------------------------------------------------------------------
  */
 

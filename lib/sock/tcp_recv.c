@@ -2,6 +2,7 @@
 /* Receive calls of TCP, as net/ipv4/tcp.c: tcp_recvmsg_locked(). */
 #include <errno.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 
 #include "base/clock.h"
 #include "base/sys.h"
@@ -179,10 +180,16 @@ static void put_control(const struct rx *x, struct msghdr *msg)
 		msg->msg_controllen = 0;
 }
 
+static void end_kernel_call(void *sk)
+{
+	sl_sock_out_of_kernel(sk);
+}
+
+/* -EREMOTE: it has come back to us. */
 static ssize_t kernel_call(int fd, const struct rx *x, struct msghdr *msg)
 {
 	struct msghdr m = {.msg_iov = (struct iovec *)x->iov, .msg_iovlen = x->niov};
-
+	ssize_t n;
 	int err;
 
 	if (x->done)
@@ -190,7 +197,14 @@ static ssize_t kernel_call(int fd, const struct rx *x, struct msghdr *msg)
 	err = sl_tcp_sock_error(x->sk);
 	if (err)
 		return -err;
-	return sl_sys_cancel(SYS_recvmsg, fd, msg ? msg : &m, x->flags);
+	if (sl_load(&x->sk->state) != SL_STATE_KERNEL)
+		return sl_sys_cancel(SYS_recvmsg, fd, msg ? msg : &m, x->flags);
+	if (!sl_sock_in_kernel(x->sk))
+		return -EREMOTE;
+	pthread_cleanup_push(end_kernel_call, x->sk);
+	n = sl_sys_cancel(SYS_recvmsg, fd, msg ? msg : &m, x->flags);
+	pthread_cleanup_pop(1);
+	return n;
 }
 
 static ssize_t recv_error(const struct rx *x, int fd, struct msghdr *msg)
@@ -230,15 +244,19 @@ ssize_t sl_tcp_sock_recv(struct sl_sock *sk, int fd, const struct iovec *iov, si
 	sl_sock_part(sk);
 	if (sl_unlikely(flags & MSG_ERRQUEUE))
 		return recv_error(&x, fd, msg);
-	if (sl_unlikely(sl_load(&sk->state) != SL_STATE_OFFLOADED))
-		return kernel_call(fd, &x, msg);
+	if (sl_unlikely(sl_load(&sk->state) != SL_STATE_OFFLOADED)) {
+		r = kernel_call(fd, &x, msg);
+		if (r != -EREMOTE || sl_load(&sk->state) != SL_STATE_OFFLOADED)
+			return r == -EREMOTE ? -EAGAIN : r;
+	}
 	x.len = sl_iov_len(iov, niov);
 	x.bad = !sl_iov_is_good(iov, niov) && !(flags & MSG_TRUNC);
 	x.target = flags & MSG_WAITALL ? x.len : sl_min((size_t)sk->rcvlowat, x.len);
 	x.target = x.target ? x.target : 1;
 	if (sl_unlikely(flags & MSG_OOB)) {
 		r = recv_urgent(&x, msg);
-		return r == -EREMOTE ? kernel_call(fd, &x, msg) : r;
+		r = r == -EREMOTE ? kernel_call(fd, &x, msg) : r;
+		return r == -EREMOTE ? -EAGAIN : r;
 	}
 	r = attempt(&x);
 	if (r == -EAGAIN) {
@@ -250,7 +268,9 @@ ssize_t sl_tcp_sock_recv(struct sl_sock *sk, int fd, const struct iovec *iov, si
 			r = sl_sock_block(sk, fd, deadline, attempt, &x);
 		}
 	}
-	if (r == -EREMOTE)
-		return kernel_call(fd, &x, msg);
+	if (sl_unlikely(r == -EREMOTE)) {
+		r = kernel_call(fd, &x, msg);
+		return r == -EREMOTE ? sl_tcp_sock_recv(sk, fd, iov, niov, msg, flags) : r;
+	}
 	return finish(&x, msg, r);
 }

@@ -104,8 +104,8 @@ static int add_pass(const struct sl_leg *leg, const struct sl_tcp_key *key, int 
 	return 0;
 }
 
-/* On every device the lane is on: the flow may come by any of them. */
-static int let_pass(struct sl_lane *lane, const struct sl_tcp_key *key, int shadow)
+/* The flow may come by any of the devices. */
+int sl_tconn_let_pass(struct sl_lane *lane, const struct sl_tcp_key *key, int shadow)
 {
 	int err = 0;
 
@@ -130,16 +130,17 @@ static uint32_t read_rcvq(void *arg, uint32_t at, void *buf, uint32_t n)
 	return sl_tcp_repair_rcvq(&((struct move *)arg)->c->tcp, at, buf, n);
 }
 
-/* The kernel has it: packets may come. An exact claim goes; a child's endpoint claim stays. */
+/* The kernel has it: packets may come. An exact claim goes; the endpoint that a child came by may
+ * be claimed still. */
 static void on_live(void *arg)
 {
 	struct move *m = arg;
 
 	m->live = true;
+	if (m->c->tcp.child)
+		m->err = sl_tconn_let_pass(m->lane, &m->r.key, m->fd);
 	if (m->c->claimed)
 		sl_tconn_unclaim(m->c);
-	else
-		m->err = let_pass(m->lane, &m->r.key, m->fd);
 }
 
 /* What has come already is taken in first, so that the peer need not send it again. */

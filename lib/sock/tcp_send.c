@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Send calls of TCP, as net/ipv4/tcp.c: tcp_sendmsg(). */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 
 #include "base/clock.h"
@@ -101,6 +102,26 @@ static ssize_t taken(const struct tx *x)
 	return (ssize_t)x->done;
 }
 
+static void end_kernel_call(void *sk)
+{
+	sl_sock_out_of_kernel(sk);
+}
+
+/* -EREMOTE: it has come back to us. */
+static ssize_t kernel_sendmsg(struct sl_sock *sk, int fd, const struct msghdr *m, int flags)
+{
+	ssize_t n;
+
+	if (sl_load(&sk->state) != SL_STATE_KERNEL)
+		return sl_sys_cancel(SYS_sendmsg, fd, m, flags);
+	if (!sl_sock_in_kernel(sk))
+		return -EREMOTE;
+	pthread_cleanup_push(end_kernel_call, sk);
+	n = sl_sys_cancel(SYS_sendmsg, fd, m, flags);
+	pthread_cleanup_pop(1);
+	return n;
+}
+
 static ssize_t send_kernel(struct sl_sock *sk, int fd, const struct tx *x, const struct msghdr *msg)
 {
 	struct msghdr m = {.msg_iov = (struct iovec *)x->iov, .msg_iovlen = x->niov};
@@ -119,13 +140,13 @@ static ssize_t send_kernel(struct sl_sock *sk, int fd, const struct tx *x, const
 		rest = (struct iovec){(char *)x->iov[i].iov_base + skip, x->iov[i].iov_len - skip};
 		m.msg_iov = &rest;
 		m.msg_iovlen = 1;
-		n = sl_sys_cancel(SYS_sendmsg, fd, &m, x->flags & ~MSG_ZEROCOPY); /* is ours */
+		n = kernel_sendmsg(sk, fd, &m, x->flags & ~MSG_ZEROCOPY); /* is ours */
 		return n < 0 ? (ssize_t)x->done : n + (ssize_t)x->done;
 	}
 	err = sl_tcp_sock_error(sk);
 	if (err)
 		return -err;
-	n = sl_sys_cancel(SYS_sendmsg, fd, msg ? msg : &m, x->flags);
+	n = kernel_sendmsg(sk, fd, msg ? msg : &m, x->flags);
 	if (n >= 0)
 		sk->stats->tx_os_bytes += (uint64_t)n;
 	return n;
@@ -171,8 +192,11 @@ ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, si
 	ssize_t r;
 
 	sl_sock_part(sk);
-	if (sl_unlikely(!is_ours(sk) && !(flags & MSG_FASTOPEN)))
-		return send_kernel(sk, fd, &x, msg);
+	if (sl_unlikely(!is_ours(sk) && !(flags & MSG_FASTOPEN))) {
+		r = send_kernel(sk, fd, &x, msg);
+		if (r != -EREMOTE || !is_ours(sk))
+			return r == -EREMOTE ? -EAGAIN : r;
+	}
 	if (sl_unlikely(!sl_iov_is_good(iov, niov)))
 		return -EFAULT;
 	r = begin(&x, fd, msg);
@@ -184,8 +208,10 @@ ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, si
 	}
 	if (r == 0)
 		return taken(&x);
-	if (r == -EREMOTE)
-		return send_kernel(sk, fd, &x, msg);
+	if (sl_unlikely(r == -EREMOTE)) {
+		r = send_kernel(sk, fd, &x, msg);
+		return r == -EREMOTE ? sl_tcp_sock_send(sk, fd, iov, niov, len, flags, msg) : r;
+	}
 	if (x.done)
 		return taken(&x);
 	if (r == -ETIMEDOUT || r == -EAGAIN || r == -EDEADLK) {

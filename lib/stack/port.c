@@ -51,6 +51,11 @@ struct sl_port *sl_port_find(uint32_t ifindex)
 	return NULL;
 }
 
+struct sl_port *sl_port_at(uint32_t index)
+{
+	return index < sl_load_acquire(&nports) ? ports[index] : NULL;
+}
+
 static bool was_refused(uint32_t ifindex)
 {
 	for (unsigned i = 0; i < sl_array_len(refused); i++)

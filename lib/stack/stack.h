@@ -23,6 +23,7 @@ struct sl_port {
 	uint32_t index; /* in the table of ports */
 	uint32_t vlan;
 	struct sl_port_stats *stats;
+	uint8_t gone; /* looks of the keeper since the steering program was taken off */
 	struct sl_xsk_counts counted; /* what of the kernel's counts stats has; the keeper's */
 	struct sl_xsk_queue queue[SL_MAX_QUEUES];
 };
@@ -82,6 +83,7 @@ int sl_stack_init(void (*on_room)(struct sl_list *entry));
 struct sl_port *sl_port_open(uint32_t ifindex);
 /* The open port, or NULL. */
 struct sl_port *sl_port_find(uint32_t ifindex);
+struct sl_port *sl_port_at(uint32_t index); /* each of them, from 0 on; NULL: no more */
 /* What the rules in force say of a socket: those of the port, or, with NULL, of the configuration
  * file. Arguments and result as sl_rule_decide(). Counts the decision in the rule's `hits`. */
 enum sl_rule_action sl_port_decide(const struct sl_port *port, uint32_t role,

@@ -341,6 +341,9 @@ bool sl_tcp_repair_get(const struct sl_tcp *c, struct sl_tcp_repair *r);
 /* Copies up to n bytes from `at` of the send or receive queue; how many. */
 uint32_t sl_tcp_repair_sndq(const struct sl_tcp *c, uint32_t at, void *buf, uint32_t n);
 uint32_t sl_tcp_repair_rcvq(const struct sl_tcp *c, uint32_t at, void *buf, uint32_t n);
+/* Of a closed connection that has something to be read: key, rcv_nxt and rcvq, and else what makes
+ * a possible connection without options. */
+void sl_tcp_repair_get_closed(const struct sl_tcp *c, struct sl_tcp_repair *r);
 /* Nothing changes c any more: what comes for it is dropped, it sends nothing, calls find queues
  * full or empty. So the state may be read without holding the host, until sl_tcp_fini(), or
  * sl_tcp_repair_thaw(), after which it goes on as if nothing had been. False: not synchronised,
@@ -354,6 +357,9 @@ void sl_tcp_repair_gone(struct sl_tcp *c);
  * size, then start, from which on it lives. 0, -EINVAL (not a possible state; the queues are not
  * complete), -EADDRINUSE, -ENOMEM: c is to be ended by sl_tcp_fini(). */
 int sl_tcp_repair_set(struct sl_tcp *c, const struct sl_tcp_repair *r);
+/* Before that, and before its state is known: c is in the table, frozen. -EADDRINUSE, -ENOMEM. It
+ * is frozen still after sl_tcp_repair_start(), until sl_tcp_repair_thaw(). */
+int sl_tcp_repair_reserve(struct sl_tcp *c, const struct sl_tcp_key *key);
 int sl_tcp_repair_add_sndq(struct sl_tcp *c, const void *buf, uint32_t n);
 int sl_tcp_repair_add_rcvq(struct sl_tcp *c, const void *buf, uint32_t n);
 int sl_tcp_repair_start(struct sl_tcp *c, const struct sl_tcp_repair *r);

@@ -11,8 +11,6 @@
 
 #include "tcp/tcp_internal.h"
 
-#define PAWS_IDLE_US (24ull * 24 * 3600 * 1000000) /* RFC 7323 5.5 */
-
 /* A segment on its way through the steps. What was used of it is cut off. */
 struct arrival {
 	const struct sl_tcp_seg *seg;
@@ -102,7 +100,7 @@ static bool is_paws_violated(const struct sl_tcp *c, const struct arrival *a)
 	if (!c->ts_ok || !(a->seg->opts & SL_TCPO_TS) || a->seg->flags & SL_TCP_RST)
 		return false;
 	if (!sl_seq_lt(a->seg->tsval, c->ts_recent) ||
-	    c->host->now_us - c->ts_recent_us > PAWS_IDLE_US)
+	    c->host->now_us - c->ts_recent_us > SL_TCP_PAWS_IDLE_US)
 		return false;
 	return !is_overtaken_ack(c, a);
 }
@@ -225,7 +223,7 @@ static void take_timestamp(struct sl_tcp *c, const struct arrival *a)
 	if (!c->ts_ok || !(a->seg->opts & SL_TCPO_TS) || sl_seq_gt(a->seq, c->rcv_wup))
 		return;
 	if (sl_seq_lt(a->seg->tsval, c->ts_recent) &&
-	    c->host->now_us - c->ts_recent_us <= PAWS_IDLE_US)
+	    c->host->now_us - c->ts_recent_us <= SL_TCP_PAWS_IDLE_US)
 		return;
 	c->ts_recent = a->seg->tsval;
 	c->ts_recent_us = c->host->now_us;

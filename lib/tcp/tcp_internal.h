@@ -5,6 +5,9 @@
 
 #include "tcp/tcp.h"
 
+/* RFC 7323 5.5: a time stamp that is older tells nothing. */
+#define SL_TCP_PAWS_IDLE_US (24ull * 24 * 3600 * 1000000) /* RFC 7323 5.5 */
+
 static inline void tcp_count(struct sl_tcp_host *h, unsigned id, uint32_t n)
 {
 	h->ops->count(h, id, n);

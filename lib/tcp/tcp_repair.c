@@ -77,6 +77,29 @@ bool sl_tcp_repair_get(const struct sl_tcp *c, struct sl_tcp_repair *r)
 	return true;
 }
 
+void sl_tcp_repair_get_closed(const struct sl_tcp *c, struct sl_tcp_repair *r)
+{
+	uint32_t end = c->write_seq - c->fin_queued, rcv_nxt = c->rcv_nxt - c->fin_rcvd;
+
+	*r = (struct sl_tcp_repair){
+		.key = c->node.key,
+		.state = SL_TCP_CLOSED,
+		.snd_nxt = end,
+		.snd_una = end,
+		.rcv_nxt = rcv_nxt,
+		.rcvq = c->rx_bytes - (urgent_at(c) != UINT32_MAX),
+		.snd_wl1 = rcv_nxt,
+		.snd_wnd = 65535,
+		.max_window = 65535,
+		.rcv_wnd = 65535,
+		.rcv_wup = rcv_nxt,
+		.sndbuf = c->sndbuf,
+		.rcvbuf = c->rcvbuf,
+		.mss_clamp = sl_max(c->mss_clamp, 536),
+		.fin_rcvd = c->fin_rcvd,
+	};
+}
+
 uint32_t sl_tcp_repair_sndq(const struct sl_tcp *c, uint32_t at, void *buf, uint32_t n)
 {
 	uint32_t seq = sndq_start(c) + at, done = 0;
@@ -196,20 +219,32 @@ static void set_options(struct sl_tcp *c, const struct sl_tcp_repair *r)
 		return;
 	c->ts_off = r->tsval - sl_tcp_now_ms(c->host);
 	c->ts_recent = r->ts_recent;
-	c->ts_recent_us = r->ts_recent ? c->host->now_us : 0;
+	/* The kernel does not tell its own: the next one is taken, whatever it is. */
+	c->ts_recent_us = c->host->now_us - (r->ts_recent ? 0 : SL_TCP_PAWS_IDLE_US + 1);
+}
+
+int sl_tcp_repair_reserve(struct sl_tcp *c, const struct sl_tcp_key *key)
+{
+	int err;
+
+	c->node.key = *key;
+	c->node.kind = SL_TCP_CONN;
+	err = sl_tcp_table_add(c->host, &c->node);
+	c->frozen = !err;
+	return err;
 }
 
 int sl_tcp_repair_set(struct sl_tcp *c, const struct sl_tcp_repair *r)
 {
+	bool frozen = c->frozen;
 	int err;
 
 	if (r->unsent > r->sndq || (r->fin_sent && (r->unsent || !r->fin_queued)) || !r->mss_clamp)
 		return -EINVAL;
-	c->node.key = r->key;
-	c->node.kind = SL_TCP_CONN;
-	err = sl_tcp_table_add(c->host, &c->node);
+	err = c->node.hashed ? 0 : sl_tcp_repair_reserve(c, &r->key);
 	if (err)
 		return err;
+	c->frozen = frozen;
 	set_sequences(c, r);
 	set_options(c, r);
 	sl_tcp_start_buffers(c);
@@ -220,7 +255,7 @@ int sl_tcp_repair_set(struct sl_tcp *c, const struct sl_tcp_repair *r)
 	c->rcvbuf = sl_max(c->rcvbuf, r->rcvbuf);
 	c->rcvbuf = sl_max(c->rcvbuf, 2 * r->rcvq);
 	c->sndbuf = sl_max(c->sndbuf, r->sndbuf);
-	c->sndbuf = sl_max(c->sndbuf, 2 * r->sndq);
+	c->sndbuf = sl_max(c->sndbuf, 3 * r->sndq);
 	sl_tcp_set_state(c, SL_TCP_ESTABLISHED);
 	return 0;
 }
@@ -243,18 +278,29 @@ int sl_tcp_repair_add_rcvq(struct sl_tcp *c, const void *buf, uint32_t n)
 	return 0;
 }
 
+/* As the program has written it, but for what would stop a program. */
 int sl_tcp_repair_add_sndq(struct sl_tcp *c, const void *buf, uint32_t n)
 {
+	uint32_t lowat = c->notsent_lowat;
+	bool frozen = c->frozen;
+	long taken = 0;
+
+	c->notsent_lowat = 0;
+	c->frozen = false;
 	while (n) {
 		struct iovec iov = {(void *)(uintptr_t)buf, n};
-		long taken = sl_tcp_write(c, &iov, 1, 0, false, false);
 
+		taken = sl_tcp_write(c, &iov, 1, 0, false, false);
 		if (taken <= 0)
-			return taken ? (int)taken : -ENOMEM;
+			break;
 		buf = (const uint8_t *)buf + taken;
 		n -= (uint32_t)taken;
 	}
-	return 0;
+	c->notsent_lowat = lowat;
+	c->frozen = frozen;
+	if (frozen)
+		sl_list_del(&c->out_node);
+	return !n ? 0 : taken ? (int)taken : -ENOMEM;
 }
 
 /* What is in the queue up to `end` was sent before; when, nobody knows. It takes no part in
@@ -309,6 +355,7 @@ int sl_tcp_repair_start(struct sl_tcp *c, const struct sl_tcp_repair *r)
 	if (err)
 		return err;
 	sl_tcp_set_state(c, r->state);
-	go_on(c);
+	if (!c->frozen)
+		go_on(c);
 	return 0;
 }

@@ -222,7 +222,7 @@ def swap(s, seed_out, seed_in, total, most=20000):
             pass
         try:
             if got < total:
-                data = s.recv(rng.randint(1, most))
+                data = s.recv(min(rng.randint(1, most), total - got))
                 if not data:
                     return f"ended at {got}"
                 if data != pattern(seed_in, got, len(data)):
@@ -258,6 +258,13 @@ def drain(s, seed, total, pause=0.0):
         if pause:
             time.sleep(pause)
     return True
+
+
+def other_end(s, unseen, total):
+    """What tcp_moments.py's far end does while the connection moves, and after."""
+    out = [drain(s, 4, unseen), swap(s, 6, 5, total), to_end(s)]
+    s.close()
+    return out
 
 
 def linger(s, on, seconds):

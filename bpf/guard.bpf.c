@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Keeps the kernel from resetting connections that are not its own. It sits on the way out of a
+ * device (tcx), since a segment that gets past the steering program (a fragment; any, from the
+ * moment the program is taken off until the connection has been handed back) finds no socket in the
+ * kernel, which answers with a reset. Our own resets leave by AF_XDP and do not come by here. */
+#include <linux/pkt_cls.h>
+
+#include "parse.bpf.h"
+
+#include "steer.h"
+
+/* The steering program's. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SL_MAX_FLOWS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct sl_flow_key);
+	__type(value, struct sl_claim);
+} flows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SL_MAX_FLOWS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct sl_endpoint_key);
+	__type(value, struct sl_claim);
+} endpoints SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SL_MAX_PORTS);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, __u64);
+} ports SEC(".maps");
+
+/* Addresses of the two ends; where TCP begins, 0: it is no TCP. */
+static __always_inline __u32 find_tcp(struct __sk_buff *skb, struct sl_flow_key *key)
+{
+	__u32 l3 = ETH_HLEN;
+	struct ipv6hdr ip6;
+	struct iphdr ip;
+
+	if (skb->protocol == bpf_htons(ETH_P_IP)) {
+		if (bpf_skb_load_bytes(skb, l3, &ip, sizeof(ip)) || ip.protocol != IPPROTO_TCP)
+			return 0;
+		key->local[10] = key->local[11] = key->remote[10] = key->remote[11] = 0xff;
+		__builtin_memcpy(key->local + 12, &ip.saddr, 4);
+		__builtin_memcpy(key->remote + 12, &ip.daddr, 4);
+		return l3 + ip.ihl * 4;
+	}
+	if (skb->protocol != bpf_htons(ETH_P_IPV6) ||
+	    bpf_skb_load_bytes(skb, l3, &ip6, sizeof(ip6)) || ip6.nexthdr != IPPROTO_TCP)
+		return 0;
+	__builtin_memcpy(key->local, &ip6.saddr, 16);
+	__builtin_memcpy(key->remote, &ip6.daddr, 16);
+	return l3 + sizeof(ip6);
+}
+
+/* A claim of the flow, else of what it came by. */
+static __always_inline int is_claimed(const struct sl_flow_key *key, __u64 bits)
+{
+	struct sl_endpoint_key end = {.local_port = key->local_port, .proto = IPPROTO_TCP};
+	struct sl_claim *claim = 0;
+
+	if (bits & SL_PORT_FLOW)
+		claim = bpf_map_lookup_elem(&flows, key);
+	if (claim)
+		return !(claim->flags & SL_CLAIM_PASS);
+	__builtin_memcpy(end.local, key->local, 16);
+	if (bits & SL_PORT_ENDPOINT && bpf_map_lookup_elem(&endpoints, &end))
+		return 1;
+	return (bits & SL_PORT_WILDCARD) != 0;
+}
+
+SEC("tc")
+int guard(struct __sk_buff *skb)
+{
+	struct sl_flow_key key = {.proto = IPPROTO_TCP};
+	struct tcphdr tcp;
+	__u32 l4 = find_tcp(skb, &key), index;
+	__u64 *bits;
+
+	if (!l4 || bpf_skb_load_bytes(skb, l4, &tcp, sizeof(tcp)) || !tcp.rst)
+		return TC_ACT_UNSPEC;
+	key.local_port = bpf_ntohs(tcp.source);
+	key.remote_port = bpf_ntohs(tcp.dest);
+	index = 65536 + key.local_port;
+	bits = bpf_map_lookup_elem(&ports, &index);
+	if (!bits || !*bits || !is_claimed(&key, *bits))
+		return TC_ACT_UNSPEC;
+	return TC_ACT_SHOT;
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";

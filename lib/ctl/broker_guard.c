@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The guard on the way out of a device (bpf/guard.bpf.c), by a link that the kernel ends with us.
+ * Where there is no tcx (before 6.6) there is none: then connections whose peer is just sending are
+ * reset when somebody takes the steering program off. */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+
+#include "base/fds.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/broker_int.h"
+#include "guard.skel.h"
+
+#define TCX_EGRESS 47 /* BPF_TCX_EGRESS, which older headers do not have */
+
+static int share_maps(struct guard *g, const struct sl_attach *a)
+{
+	int err = bpf_map__reuse_fd(g->maps.flows, a->map_fd[SL_MAP_FLOWS]);
+
+	if (!err)
+		err = bpf_map__reuse_fd(g->maps.endpoints, a->map_fd[SL_MAP_ENDPOINTS]);
+	if (!err)
+		err = bpf_map__reuse_fd(g->maps.ports, a->map_fd[SL_MAP_PORTS]);
+	return err;
+}
+
+static int attach(const struct sl_attach *a, uint32_t ifindex)
+{
+	struct guard *g = guard__open();
+	int err, fd = -1;
+
+	if (!g)
+		return -errno;
+	err = share_maps(g, a);
+	if (!err)
+		err = guard__load(g);
+	if (!err)
+		fd = bpf_link_create(bpf_program__fd(g->progs.guard), (int)ifindex,
+				     (enum bpf_attach_type)TCX_EGRESS, NULL);
+	if (!err && fd < 0)
+		err = fd;
+	guard__destroy(g);
+	return err ? err : sl_fd_keep(fd);
+}
+
+void sl_guard_open(struct sl_attach *a, uint32_t ifindex)
+{
+	int fd;
+
+	if (a->guard_tried)
+		return;
+	a->guard_tried = true;
+	sl_libs_quiet();
+	fd = attach(a, ifindex);
+	sl_libs_restore();
+	a->guard_fd = fd < 0 ? -1 : fd;
+	if (fd < 0)
+		sl_debug("port", "device %u: no guard against the kernel's resets: %s", ifindex,
+			 sl_strerror(fd));
+}
+
+void sl_guard_close(struct sl_attach *a)
+{
+	if (a->guard_fd >= 0)
+		sl_sys_close(a->guard_fd);
+	a->guard_fd = -1;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* TCP sockets follow what changes under them: the rules, the devices, and the routes to their
+ * peers.
+ *
+ * Theory of operation: the keeper looks once a second, and at once when a device has changed. Rules
+ * are compared by what they say, since bpftool raises no generation. A connection that a rule gives
+ * to the kernel goes there, and one that a rule had given to it comes back. One whose packets
+ * cannot come or go by an offloaded device any more (the steering program was taken off, the device
+ * is gone or is not the way to the peer now) goes to the kernel, too; when the kernel has no way
+ * either it stays, retransmits as the kernel's would, and is tried again. */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "sock/sock.h"
+#include "sock/tconn.h"
+
+#define UNGUARD_LOOKS 5
+
+static struct sl_lock busy; /* the ports' maps are looked at */
+static bool stopped, look_now;
+static uint64_t seen; /* what the rules of all ports said */
+static uint32_t seen_routes;
+static uint32_t left; /* connections that nobody has a way for */
+
+/* Rules ---------------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t h, const void *p, size_t n)
+{
+	const uint8_t *b = p;
+
+	for (size_t i = 0; i + 8 <= n; i += 8) {
+		uint64_t w;
+
+		memcpy(&w, b + i, 8);
+		h = (h ^ w) * 0x9e3779b97f4a7c15ull;
+		h ^= h >> 29;
+	}
+	return h;
+}
+
+/* All but how often they decided. */
+static uint64_t said_by(const struct sl_rule *rules, uint64_t h)
+{
+	_Static_assert(offsetof(struct sl_rule, line) % 8 == 0, "mix() takes words");
+	for (uint32_t i = 0; i < SL_MAX_RULES; i++)
+		if (rules[i].action != SL_RULE_NONE)
+			h = mix(h + i, &rules[i], offsetof(struct sl_rule, line));
+	return h;
+}
+
+static bool rules_changed(void)
+{
+	struct sl_port *p;
+	uint64_t h = 1;
+
+	for (uint32_t i = 0; (p = sl_port_at(i)); i++)
+		if (p->info.rules)
+			h = said_by(p->info.rules, h);
+	if (h == seen)
+		return false;
+	seen = h;
+	return true;
+}
+
+static bool routes_changed(void)
+{
+	uint32_t now = sl_load(&sl_route_gen);
+	bool changed = now != seen_routes;
+
+	seen_routes = now;
+	return changed;
+}
+
+/* Where a connection belongs --------------------------------------------------------------------
+ */
+
+struct look {
+	bool rules;
+	uint32_t moved, left;
+};
+
+/* The port that its segments go by and, if it has a claim of its own, come by. NULL: the way is
+ * none of ours now. */
+static struct sl_port *port_of(struct sl_tconn *c, struct sl_tcp_key *key, bool *server)
+{
+	struct sl_lane *lane = sl_load(&c->lane);
+	struct sl_leg *leg;
+	struct sl_port *p = NULL;
+
+	if (!sl_lane_lock(lane))
+		return NULL;
+	sl_lane_tcp_begin(lane);
+	*key = c->tcp.node.key;
+	*server = c->tcp.child;
+	leg = sl_tconn_leg(c);
+	if (leg && !leg->dead && sl_load(&leg->port->stats->alive) &&
+	    (!c->claimed || c->claimed == leg))
+		p = leg->port;
+	sl_lane_unlock(lane);
+	return p;
+}
+
+static bool is_kernels_by_rule(const struct sl_port *p, const struct sl_tcp_key *k, bool server)
+{
+	return (server ? sl_port_decide(p, SL_ROLE_TCP_SERVER, &k->local, k->lport, NULL, 0)
+		       : sl_port_decide(p, SL_ROLE_TCP_CLIENT, &k->remote, k->rport, &k->local,
+					k->lport)) == SL_RULE_OS;
+}
+
+static void look_at_conn(struct sl_tconn *c, void *arg)
+{
+	struct look *l = arg;
+	enum sl_reason reason = SL_REASON_NO_DEVICE;
+	uint8_t state = sl_load(&c->tcp.state);
+	struct sl_tcp_key key;
+	struct sl_sock *sk;
+	struct sl_port *p;
+	bool server;
+
+	if (c->dead || c->tcp.frozen || state == SL_TCP_CLOSED || sl_tconn_is_connecting(c))
+		return;
+	p = port_of(c, &key, &server);
+	if (p && (!l->rules || !is_kernels_by_rule(p, &key, server)))
+		return;
+	if (p)
+		reason = SL_REASON_RULE;
+	sk = sl_load_acquire(&c->sk);
+	if (sk && sk->conn == c)
+		sl_sock_kernel(sk, reason);
+	else if (c->tcp.orphan)
+		sl_tconn_orphan_to_kernel(c);
+	*(c->dead || !sl_load(&c->sk) ? &l->moved : &l->left) += 1;
+}
+
+/* What was on a device without the steering program has gone to the kernel, which may speak for
+ * itself again; what had no way is tried for longer. */
+static void unguard(void)
+{
+	struct sl_port *p;
+
+	for (uint32_t i = 0; (p = sl_port_at(i)); i++)
+		if (!sl_load(&p->stats->alive) && p->gone < UNGUARD_LOOKS &&
+		    ++p->gone == UNGUARD_LOOKS)
+			sl_broker_port_unguard(p->info.ifindex);
+}
+
+/* Sockets ---------------------------------------------------------------------------------------
+ */
+
+/* A listener whose queue has somebody in it waits for him to be accepted. */
+static bool listens_for_kernel(struct sl_sock *sk)
+{
+	struct sl_tlisten *l = sl_load_acquire(&sk->lsn);
+	struct sl_port *p;
+
+	if (!l || sl_load(&l->tcp.nchildren))
+		return false;
+	for (uint32_t i = 0; (p = sl_port_at(i)); i++)
+		if (sl_port_decide(p, SL_ROLE_TCP_SERVER, &sk->local, sk->local_port, NULL, 0) ==
+		    SL_RULE_OS)
+			return true;
+	return false;
+}
+
+static void look_at_sock(struct sl_sock *sk, void *arg)
+{
+	uint8_t state = sl_load(&sk->state);
+
+	if (sk->proto != IPPROTO_TCP)
+		return;
+	if (state == SL_STATE_OFFLOADED && listens_for_kernel(sk))
+		sl_sock_kernel(sk, SL_REASON_RULE);
+	else if (state == SL_STATE_KERNEL && sk->stats->reason == SL_REASON_RULE &&
+		 sk->forks == sl_load(&sl_forks))
+		(void)sl_tcp_sock_take_over(sk);
+}
+
+/* The keeper's ----------------------------------------------------------------------------------
+ */
+
+void sl_policy_now(void)
+{
+	sl_store(&look_now, true);
+}
+
+bool sl_policy_is_due(void)
+{
+	return sl_load(&look_now);
+}
+
+void sl_policy_check(void)
+{
+	struct look l = {0};
+
+	if (!sl_lock(&busy))
+		return;
+	if (!stopped && sl_port_at(0)) {
+		sl_store(&look_now, false);
+		sl_ports_check();
+		l.rules = rules_changed();
+		if (l.rules || left || routes_changed())
+			sl_tconn_for_each(look_at_conn, &l);
+		if (l.rules)
+			sl_sock_for_each(look_at_sock, NULL);
+		sl_store(&left, l.left);
+		unguard();
+	}
+	sl_unlock(&busy);
+	if (l.moved)
+		sl_info("tcp", "%u connections follow a change of rules or devices", l.moved);
+}
+
+bool sl_policy_waits(void)
+{
+	return sl_load(&left) != 0;
+}
+
+void sl_policy_stop(void)
+{
+	if (!sl_lock(&busy))
+		return;
+	stopped = true;
+	sl_unlock(&busy);
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Take-over: the kernel's connection behind a descriptor becomes ours, and goes on.
+ *
+ * Theory of operation: hand-back (tcp_repair.c) the other way round. Ours is there first, frozen:
+ * its flow is claimed, and what comes is dropped from then on and will be sent again. Then the
+ * kernel's socket is frozen and read, its state goes into ours, and the program's calls find ours,
+ * frozen still, with queues full or empty. Only now the kernel forgets the connection, so that
+ * nobody sees its socket closed, and ours lives. A failure before that leaves the kernel's as it
+ * was.
+ *
+ * A call that is in the kernel with the socket would take bytes that were copied already: calls of
+ * ours are counted (sl_sock_in_kernel), and while there is one the connection stays the kernel's.
+ */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/log.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "sluice.h"
+#include "sock/epoll.h"
+#include "sock/repair.h"
+#include "sock/tconn.h"
+
+#define TRIES 5
+
+struct take {
+	struct sl_sock *sk;
+	struct sl_tcp_key key;
+	uint32_t oif;
+	struct sl_port *port;
+	struct sl_leg *leg;
+	struct sl_tconn *c;
+	struct sl_repair_taken t;
+};
+
+/* Where from, where to --------------------------------------------------------------------------
+ */
+
+static int get_name(int fd, long nr, struct sl_addr *a, uint16_t *port, uint32_t *scope)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	int err = sl_sysi(nr, fd, &ss, &len);
+
+	return err ? err : sl_addr_from_sockaddr((struct sockaddr *)&ss, len, a, port, scope);
+}
+
+static int get_names(struct take *x)
+{
+	int fd = x->sk->fd, err;
+	uint32_t scope = 0;
+
+	err = get_name(fd, SYS_getsockname, &x->key.local, &x->key.lport, &scope);
+	if (!err)
+		err = get_name(fd, SYS_getpeername, &x->key.remote, &x->key.rport, &scope);
+	x->oif = x->sk->bound_if ? x->sk->bound_if : scope;
+	return err;
+}
+
+static bool is_ours_by_rule(const struct take *x)
+{
+	const struct sl_tcp_key *k = &x->key;
+
+	return (x->sk->server
+			? sl_port_decide(x->port, SL_ROLE_TCP_SERVER, &k->local, k->lport, NULL, 0)
+			: sl_port_decide(x->port, SL_ROLE_TCP_CLIENT, &k->remote, k->rport,
+					 &k->local, k->lport)) != SL_RULE_OS;
+}
+
+static int find_way(struct take *x)
+{
+	struct sl_route_key rk = {
+		.dst = x->key.remote,
+		.src = x->key.local,
+		.oif = x->oif,
+		.tos = x->sk->tos,
+		.mark = x->sk->mark,
+	};
+	struct sl_route route;
+	int err = get_names(x);
+
+	if (err)
+		return err;
+	rk.dst = x->key.remote;
+	rk.src = x->key.local;
+	rk.oif = x->oif;
+	if (sl_route_get(&rk, &route) < 0 || route.kind != SL_ROUTE_DEVICE)
+		return -EREMOTE;
+	x->port = sl_port_open(route.ifindex);
+	if (!x->port || !sl_load(&x->port->stats->alive) || !is_ours_by_rule(x))
+		return -EREMOTE;
+	if (!sl_sock_take_lane(x->sk, route.ifindex) || !sl_lane_tcp(x->sk->lane))
+		return -ENOMEM;
+	x->leg = sl_lane_leg(x->sk->lane, x->port);
+	return x->leg ? 0 : -EREMOTE;
+}
+
+/* Steps and the ways back -----------------------------------------------------------------------
+ */
+
+/* Ours is in the table, frozen: what comes for it is dropped. */
+static int prepare(struct take *x)
+{
+	struct sl_sock *sk = x->sk;
+	struct sl_lane *lane;
+	int err;
+
+	x->c = sl_tconn_new(sk->lane);
+	if (!x->c)
+		return -ENOMEM;
+	if (!sl_sock_lock(sk, &lane))
+		return -EDEADLK;
+	sl_lane_tcp_begin(lane);
+	sl_tcp_init(&x->c->tcp, lane->tcp);
+	x->c->tcp.child = sk->server;
+	x->c->oif = x->oif;
+	x->c->mark = sk->mark;
+	x->c->ttl = sk->ttl;
+	sl_tcp_opt_apply(sk, x->c);
+	sl_tconn_make_way(lane->tcp, &x->key);
+	err = sl_tcp_repair_reserve(&x->c->tcp, &x->key);
+	sl_lane_tcp_done(lane);
+	sl_lane_unlock(lane);
+	return err;
+}
+
+static int take_kernel(struct take *x)
+{
+	int err = -EAGAIN;
+
+	for (unsigned i = 0; i < TRIES && err == -EAGAIN; i++)
+		err = sl_repair_take(x->sk->fd, &x->t);
+	return err;
+}
+
+static int import(struct take *x)
+{
+	struct sl_tcp *t = &x->c->tcp;
+	struct sl_lane *lane;
+	int err;
+
+	if (!sl_sock_lock(x->sk, &lane))
+		return -EDEADLK;
+	sl_lane_tcp_begin(lane);
+	err = sl_tcp_repair_set(t, &x->t.r);
+	if (!err && x->t.r.rcvq)
+		err = sl_tcp_repair_add_rcvq(t, x->t.rcvq.p, x->t.r.rcvq);
+	if (!err && x->t.r.sndq)
+		err = sl_tcp_repair_add_sndq(t, x->t.sndq.p, x->t.r.sndq);
+	if (!err)
+		err = sl_tcp_repair_start(t, &x->t.r);
+	sl_lane_tcp_done(lane);
+	sl_lane_unlock(lane);
+	return err;
+}
+
+/* The program's calls find ours. */
+static void attach(struct take *x)
+{
+	struct sl_sock *sk = x->sk;
+	struct sl_lane *lane;
+
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	x->c->sk = sk;
+	sk->phase = SL_CONNECTED;
+	sl_store_release(&sk->conn, x->c);
+	sl_store(&sk->state, SL_STATE_OFFLOADED);
+	sl_sock_notify(sk, 0);
+	sl_lane_unlock(lane);
+	sl_tcp_sock_show(sk, &x->key);
+}
+
+static void go_on(struct take *x)
+{
+	struct sl_lane *lane;
+
+	if (!sl_sock_lock(x->sk, &lane))
+		return;
+	sl_lane_tcp_begin(lane);
+	sl_tcp_repair_thaw(&x->c->tcp);
+	sl_lane_tcp_done(lane);
+	sl_sock_notify(x->sk, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLHUP | EPOLLERR | EPOLLPRI);
+	sl_lane_unlock(lane);
+}
+
+/* No lane again, until the next try. */
+static void give_lane_back(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	if (lane != &sl_limbo) {
+		__atomic_fetch_sub(&lane->users, 1, __ATOMIC_RELAXED);
+		sl_store_release(&sk->lane, &sl_limbo);
+		sl_lane_moved();
+	}
+	sl_lane_unlock(lane);
+}
+
+static void drop(struct take *x)
+{
+	struct sl_lane *lane;
+
+	if (!x->c || !sl_sock_lock(x->sk, &lane))
+		return;
+	x->c->tcp.frozen = false;
+	sl_tcp_fini(&x->c->tcp);
+	sl_tconn_free(x->c, false);
+	sl_lane_unlock(lane);
+}
+
+/* What its listener has claimed is the kernel's again, too. */
+static void unclaim(struct take *x)
+{
+	if (x->c->claimed && x->sk->server)
+		(void)sl_tconn_let_pass(x->sk->lane, &x->key, x->sk->fd);
+	sl_tconn_unclaim(x->c);
+}
+
+static int take_claimed(struct take *x)
+{
+	struct sl_epoll_moved sets;
+	int err = take_kernel(x);
+
+	if (err)
+		return err;
+	err = import(x);
+	if (err) {
+		unclaim(x);
+		sl_repair_cancel(x->sk->fd, &x->t);
+		sl_repair_free(&x->t);
+		return err;
+	}
+	sl_epoll_leave_kernel(x->sk, &sets);
+	attach(x);
+	err = sl_repair_leave(x->sk->fd, &x->t);
+	if (err)
+		sl_warn("tcp", "fd %d: the kernel keeps a connection that was taken over: %s",
+			x->sk->fd, strerrorname_np(-err));
+	sl_epoll_enter_ours(&sets);
+	go_on(x);
+	sl_repair_free(&x->t);
+	return 0;
+}
+
+static int take(struct take *x)
+{
+	int err = find_way(x);
+
+	if (!err)
+		err = prepare(x);
+	if (!err)
+		err = sl_tconn_claim(x->c, x->leg, &x->key, x->sk->fd, NULL);
+	if (!err) {
+		err = take_claimed(x);
+		if (err)
+			unclaim(x);
+	}
+	if (err) {
+		drop(x);
+		give_lane_back(x->sk);
+	}
+	return err;
+}
+
+/* Calls -----------------------------------------------------------------------------------------
+ */
+
+bool sl_sock_in_kernel(struct sl_sock *sk)
+{
+	for (;;) {
+		__atomic_fetch_add(&sk->in_kernel, 1, __ATOMIC_SEQ_CST);
+		if (sl_likely(!__atomic_load_n(&sk->taking, __ATOMIC_SEQ_CST)))
+			break;
+		__atomic_fetch_sub(&sk->in_kernel, 1, __ATOMIC_RELEASE);
+		if (!sl_lock(&sk->slow)) /* a signal handler in the midst of it */
+			return false;
+		sl_unlock(&sk->slow);
+	}
+	if (sl_likely(sl_load(&sk->state) == SL_STATE_KERNEL))
+		return true;
+	sl_sock_out_of_kernel(sk);
+	return false;
+}
+
+int sl_tcp_sock_take_over(struct sl_sock *sk)
+{
+	struct take x = {.sk = sk};
+	int err = -EALREADY;
+
+	sl_tconn_reap();
+	sl_lock(&sk->slow);
+	if (!sk->nfds || sk->lsn || sk->passed || !sl_is_up())
+		err = -ENOTCONN;
+	else if (sk->state == SL_STATE_KERNEL) {
+		__atomic_store_n(&sk->taking, true, __ATOMIC_SEQ_CST);
+		sl_tcp_opt_adopt(sk);
+		err = __atomic_load_n(&sk->in_kernel, __ATOMIC_SEQ_CST) ? -EBUSY : take(&x);
+		__atomic_store_n(&sk->taking, false, __ATOMIC_RELEASE);
+	}
+	sl_unlock(&sk->slow);
+	if (!err)
+		sl_stats->taken_over++;
+	return err;
+}
+
+/* A kernel's socket that we have not looked after until now. */
+static int adopt(int fd, struct sl_sock **sk)
+{
+	int domain, type, proto, flags = sl_sys_fcntl(fd, F_GETFL, 0);
+	socklen_t len = sizeof(int);
+	struct sl_sock *s;
+
+	if (sl_sys_getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) ||
+	    sl_sys_getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) ||
+	    sl_sys_getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &proto, &len) || flags < 0)
+		return -ENOTSOCK;
+	if ((domain != AF_INET && domain != AF_INET6) || type != SOCK_STREAM ||
+	    proto != IPPROTO_TCP)
+		return -EOPNOTSUPP;
+	if (sl_start() < 0 || !sl_settings.tcp)
+		return -EREMOTE;
+	s = sl_sock_new(fd, domain, type | (flags & O_NONBLOCK ? SOCK_NONBLOCK : 0), proto);
+	if (!s)
+		return -ENOMEM;
+	s->phase = SL_CONNECTED;
+	sl_store(&s->state, SL_STATE_KERNEL);
+	s->stats->state = SL_STATE_KERNEL;
+	s->stats->reason = SL_REASON_RUNTIME;
+	*sk = s;
+	return 0;
+}
+
+SL_API
+int sl_take_over(int fd)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	int err = sk ? 0 : adopt(fd, &sk);
+
+	if (err)
+		return err;
+	if (sk->proto != IPPROTO_TCP)
+		return -EOPNOTSUPP;
+	err = sl_tcp_sock_take_over(sk);
+	return err == -EALREADY ? 0 : err;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* New programs: the library is told before one gets descriptors of this one.
+ *
+ * Theory of operation: inside the C library the members of the exec family call execve past any
+ * wrapper, so each of them is here. One that can only fail (no such file) changes nothing. */
+#include "real.h"
+
+#include <alloca.h>
+
+static void exec_begin(void)
+{
+	if (lib_is_there())
+		lib.exec_begin(sl_in_vfork ? SL_EXEC_VFORK : SL_EXEC_SELF);
+}
+
+static void exec_file(const char *path)
+{
+	int saved = errno;
+
+	if (lib_is_there() && faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0)
+		exec_begin();
+	errno = saved;
+}
+
+/* A name without a slash is looked for. */
+static void exec_name(const char *file)
+{
+	if (strchr(file, '/'))
+		exec_file(file);
+	else
+		exec_begin();
+}
+
+static void spawn_begin(void)
+{
+	if (lib_is_there())
+		lib.exec_begin(sl_in_vfork ? SL_EXEC_VFORK : SL_EXEC_SPAWN);
+}
+
+int execve(const char *path, char *const argv[], char *const envp[])
+{
+	exec_file(path);
+	return REAL(execve)(path, argv, envp);
+}
+
+int execv(const char *path, char *const argv[])
+{
+	return execve(path, argv, environ);
+}
+
+int execvpe(const char *file, char *const argv[], char *const envp[])
+{
+	exec_name(file);
+	return REAL(execvpe)(file, argv, envp);
+}
+
+int execvp(const char *file, char *const argv[])
+{
+	return execvpe(file, argv, environ);
+}
+
+int fexecve(int fd, char *const argv[], char *const envp[])
+{
+	exec_begin();
+	return REAL(fexecve)(fd, argv, envp);
+}
+
+int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags)
+{
+	exec_begin();
+	return REAL(execveat)(dir, path, argv, envp, flags);
+}
+
+static size_t count_args(va_list ap)
+{
+	size_t n = 1;
+
+	while (va_arg(ap, char *))
+		n++;
+	return n;
+}
+
+/* The arguments, and what follows the NULL behind them. No malloc: it may be a child of vfork. */
+#define COLLECT(argv, first, ap)                                                                   \
+	do {                                                                                       \
+		va_list again;                                                                     \
+		size_t n;                                                                          \
+                                                                                                   \
+		va_start(ap, first);                                                               \
+		va_copy(again, ap);                                                                \
+		n = count_args(again);                                                             \
+		va_end(again);                                                                     \
+		argv = alloca((n + 1) * sizeof(*argv));                                            \
+		argv[0] = (char *)first;                                                           \
+		for (size_t i = 1; i <= n; i++)                                                    \
+			argv[i] = va_arg(ap, char *);                                              \
+	} while (0)
+
+int execl(const char *path, const char *arg, ...)
+{
+	char **argv;
+	va_list ap;
+
+	COLLECT(argv, arg, ap);
+	va_end(ap);
+	return execv(path, argv);
+}
+
+int execlp(const char *file, const char *arg, ...)
+{
+	char **argv;
+	va_list ap;
+
+	COLLECT(argv, arg, ap);
+	va_end(ap);
+	return execvp(file, argv);
+}
+
+int execle(const char *path, const char *arg, ...)
+{
+	char **argv, **envp;
+	va_list ap;
+
+	COLLECT(argv, arg, ap);
+	envp = va_arg(ap, char **);
+	va_end(ap);
+	return execve(path, argv, envp);
+}
+
+int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+		const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+	spawn_begin();
+	return REAL(posix_spawn)(pid, path, actions, attr, argv, envp);
+}
+
+int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t *actions,
+		 const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+{
+	spawn_begin();
+	return REAL(posix_spawnp)(pid, file, actions, attr, argv, envp);
+}
+
+/* The copy is not closed on exec, whatever the descriptor is; the list cannot be read later. */
+int posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *actions, int fd, int fd2)
+{
+	if (ours(fd))
+		lib.hand_back(fd);
+	return REAL(posix_spawn_file_actions_adddup2)(actions, fd, fd2);
+}
+
+int system(const char *command)
+{
+	if (command)
+		spawn_begin();
+	return REAL(system)(command);
+}
+
+FILE *popen(const char *command, const char *mode)
+{
+	spawn_begin();
+	return REAL(popen)(command, mode);
+}
