@@ -52,6 +52,7 @@ static const struct entry entries[] = {
 	{"tcp_frto", 0, BOOL, P(frto), 0, 2, 1},
 	{"tcp_tw_reuse", 0, BOOL, P(tw_reuse), 0, 1, 1}, /* 2 is for loopback, which is not ours */
 	{"tcp_syncookies", 0, U8, P(syncookies), 0, 2, 1},
+	{"tcp_max_syn_backlog", 0, U32, P(max_syn_backlog), 1, 0x7fffffff, 1},
 	{"tcp_fastopen", 0, U32, P(tfo), 0, UINT32_MAX, 1},
 	{"tcp_mtu_probing", 0, BOOL, P(mtu_probing), 0, 2, 1},
 	{"tcp_base_mss", 0, U32, P(base_mss), 64, 65495, 1},

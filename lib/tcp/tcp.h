@@ -152,9 +152,10 @@ struct sl_tcp_params {
 	bool slow_start_after_idle;
 	bool frto, recovery_rack, tlp;
 	bool tw_reuse;
-	uint8_t syncookies; /* 0, 1, 2 (always) */
-	uint32_t tfo;       /* tcp_fastopen bits */
-	bool mtu_probing;   /* black-hole detection */
+	uint8_t syncookies;       /* 0, 1, 2 (always) */
+	uint32_t max_syn_backlog; /* of a listener, without cookies */
+	uint32_t tfo;             /* tcp_fastopen bits */
+	bool mtu_probing;         /* black-hole detection */
 	uint32_t base_mss, min_snd_mss;
 	uint32_t challenge_ack_limit; /* a second, host wide */
 	uint32_t max_syn_rate;        /* the same; more are dropped; 0: any number is taken */

@@ -49,6 +49,7 @@ void sl_tcp_params_default(struct sl_tcp_params *p)
 		.recovery_rack = true,
 		.tlp = true,
 		.syncookies = 1,
+		.max_syn_backlog = 1024,
 		.tfo = 1,
 		.base_mss = 1024,
 		.min_snd_mss = 48,

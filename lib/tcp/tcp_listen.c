@@ -65,6 +65,16 @@ static bool is_syn_full(const struct sl_tcp_listener *l)
 	return l->nrequests > l->backlog;
 }
 
+/* Is a SYN that begins anew (it reuses no TIME_WAIT) dropped? Without cookies the last quarter of
+ * tcp_max_syn_backlog is for peers that are known to be alive, and we know none (tcp_conn_request()
+ * of Linux). */
+static bool is_syn_dropped(const struct sl_tcp_listener *l)
+{
+	uint32_t max = sl_tcp_params.max_syn_backlog;
+
+	return is_syn_full(l) || (!sl_tcp_params.syncookies && l->nrequests + (max >> 2) > max);
+}
+
 /* SYN-ACK -------------------------------------------------------------------------------------- */
 
 static uint32_t listener_rcvbuf(const struct sl_tcp_listener *l)
@@ -571,7 +581,7 @@ static void syn_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct r
 		send_cookie(h, l, r, from);
 		return;
 	}
-	if (full) {
+	if (!isn && is_syn_dropped(l)) {
 		tcp_count(h, SL_TCPC_LISTEN_DROPS, 1);
 		return;
 	}

@@ -304,6 +304,20 @@ static void flood(struct t *t)
 	state(t, SL_TCP_ESTABLISHED);
 }
 
+/* Without cookies: three quarters of tcp_max_syn_backlog, or the backlog, are strangers'. */
+static void syn_backlog(struct t *t)
+{
+	t->h->params.syncookies = 0;
+	t->h->params.max_syn_backlog = 8;
+	t_listen(t, 100);
+	for (int i = 0; i < 20; i++) {
+		t->rport = (uint16_t)(6000 + i);
+		in(t, "S 0:0(0) win 32896 <mss 1460>");
+	}
+	check(t, t->l->tcp.nrequests == 7 && counted(t, SL_TCPC_LISTEN_DROPS) == 13);
+	check(t, skip(t) == 7);
+}
+
 /* TCP_DEFER_ACCEPT: nobody is woken by the bare ACK. */
 static void defer_accept(struct t *t)
 {
@@ -370,31 +384,18 @@ static void ecn_active(struct t *t)
 }
 
 const struct script scripts[] = {
-	SCRIPT(passive),
-	SCRIPT(passive_ts),
-	SCRIPT(active),
-	SCRIPT(no_options),
-	SCRIPT(wscale_too_large),
-	SCRIPT(syn_lost),
-	SCRIPT(syn_lost_linear),
-	SCRIPT(refused),
-	SCRIPT(syn_sent_bad_ack),
-	SCRIPT(simultaneous),
-	SCRIPT(syn_ack_lost),
-	SCRIPT(synack_gives_up),
-	SCRIPT(listen_ack),
-	SCRIPT(nobody),
-	SCRIPT(request_reset),
-	SCRIPT(request_bad_ack),
-	SCRIPT(data_with_ack),
-	SCRIPT(backlog),
-	SCRIPT(cookie),
-	SCRIPT(cookie_options),
-	SCRIPT(cookie_old),
-	SCRIPT(flood),
-	SCRIPT(defer_accept),
-	SCRIPT(listener_closed),
-	SCRIPT(ecn_passive),
-	SCRIPT(ecn_active),
-	{NULL, NULL},
+	SCRIPT(passive),          SCRIPT(passive_ts),
+	SCRIPT(active),           SCRIPT(no_options),
+	SCRIPT(wscale_too_large), SCRIPT(syn_lost),
+	SCRIPT(syn_lost_linear),  SCRIPT(refused),
+	SCRIPT(syn_sent_bad_ack), SCRIPT(simultaneous),
+	SCRIPT(syn_ack_lost),     SCRIPT(synack_gives_up),
+	SCRIPT(listen_ack),       SCRIPT(nobody),
+	SCRIPT(request_reset),    SCRIPT(request_bad_ack),
+	SCRIPT(data_with_ack),    SCRIPT(backlog),
+	SCRIPT(cookie),           SCRIPT(cookie_options),
+	SCRIPT(cookie_old),       SCRIPT(flood),
+	SCRIPT(syn_backlog),      SCRIPT(defer_accept),
+	SCRIPT(listener_closed),  SCRIPT(ecn_passive),
+	SCRIPT(ecn_active),       {NULL, NULL},
 };

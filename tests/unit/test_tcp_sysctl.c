@@ -61,6 +61,7 @@ static void test_values(void **state)
 	file("tcp_recovery", "0\n");
 	file("tcp_early_retrans", "0\n");
 	file("tcp_congestion_control", "reno\n");
+	file("tcp_max_syn_backlog", "77\n");
 	file("tcp_fastopen", "3\n");
 	file("ip_local_port_range", "40000\t40199\n");
 	read_it();
@@ -90,6 +91,7 @@ static void test_values(void **state)
 	assert_false(p.tlp);
 	assert_string_equal(p.congestion, "reno");
 	assert_int_equal(p.tfo, 3);
+	assert_int_equal(p.max_syn_backlog, 77);
 	remove_all();
 }
 
