@@ -12,6 +12,16 @@ OFFLOADED = "LD_PRELOAD" in os.environ
 PLAIN = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
 
 
+def wait_for(condition, seconds=WAIT):
+    """As tcplib's, for what costs a process to look at."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
+
+
 def run(*cmd):
     return subprocess.run(cmd, env=PLAIN, check=True, capture_output=True, text=True).stdout
 
