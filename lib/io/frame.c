@@ -40,7 +40,7 @@ static void grow(void)
 	uint32_t first, n = sl_pool.more(GROW, &first);
 
 	for (uint32_t i = 0; i < n; i++)
-		sl_pool.free[sl_pool.nfree + i] = first + i;
+		sl_pool.free[sl_pool.nfree + i] = first + n - 1 - i; /* the first on top */
 	sl_store(&sl_pool.nfree, sl_pool.nfree + n);
 	sl_store(&sl_pool.unborn, n ? sl_pool.unborn - n : 0);
 }
@@ -59,6 +59,8 @@ uint32_t sl_frames_fetch(struct sl_frames *c)
 	sl_store(&sl_pool.nfree, sl_pool.nfree - n);
 	sl_unlock(&sl_pool.lock);
 	c->n += n;
+	for (; n < SL_FRAME_BATCH && c->n < SL_FRAME_CACHE && sl_frames_spent(c); n++)
+		c->idx[c->n++] = sl_frame_take_spent(c);
 	return n;
 }
 
@@ -66,10 +68,14 @@ void sl_frames_flush(struct sl_frames *c, uint32_t keep)
 {
 	uint32_t n = c->n > keep ? c->n - keep : 0;
 
-	if (n == 0 || !sl_lock(&sl_pool.lock))
+	if ((n == 0 && !sl_frames_spent(c)) || !sl_lock(&sl_pool.lock))
 		return;
+	while (sl_frames_spent(c)) {
+		sl_pool.free[sl_pool.nfree] = sl_frame_take_spent(c);
+		sl_store(&sl_pool.nfree, sl_pool.nfree + 1);
+	}
 	memcpy(sl_pool.free + sl_pool.nfree, c->idx + keep, n * sizeof(uint32_t));
 	sl_store(&sl_pool.nfree, sl_pool.nfree + n);
 	sl_unlock(&sl_pool.lock);
-	c->n = keep;
+	c->n -= n;
 }

@@ -11,6 +11,7 @@
 #define SL_NO_FRAME    UINT32_MAX
 #define SL_FRAME_CACHE 512
 #define SL_FRAME_BATCH 128
+#define SL_FRAME_SPENT 512 /* power of two */
 
 /* Who pays for a frame that is being sent: their count of bytes under way, or NULL. */
 struct sl_frame_charge {
@@ -36,6 +37,11 @@ extern struct sl_pool sl_pool;
 struct sl_frames {
 	uint32_t n;
 	uint32_t idx[SL_FRAME_CACHE];
+	/* Received into and done with: for the fill ring again, in the order in which they came.
+	 * Its frames then lie in memory one after the other, which the processor sees ahead, and
+	 * those that are sent, last in first out, stay in its cache. */
+	uint32_t spent_head, spent_tail;
+	uint32_t spent[SL_FRAME_SPENT];
 };
 
 /* base: nframes frames of 1 << shift bytes, none of them in the pool yet: more(want, &first) gives
@@ -95,6 +101,28 @@ static inline void sl_frame_put(struct sl_frames *c, uint32_t frame)
 	if (sl_load_acquire(&sl_pool.refs[frame]) == 1 ||
 	    __atomic_sub_fetch(&sl_pool.refs[frame], 1, __ATOMIC_ACQ_REL) == 0)
 		sl_frame_free(c, frame);
+}
+
+static inline uint32_t sl_frames_spent(const struct sl_frames *c)
+{
+	return c->spent_tail - c->spent_head;
+}
+
+/* The oldest of the spent frames; there is one. */
+static inline uint32_t sl_frame_take_spent(struct sl_frames *c)
+{
+	return c->spent[c->spent_head++ & (SL_FRAME_SPENT - 1)];
+}
+
+/* As sl_frame_put(), of a frame that was received and is of no use any more. */
+static inline void sl_frame_spent(struct sl_frames *c, uint32_t frame)
+{
+	if (sl_load_acquire(&sl_pool.refs[frame]) != 1 || sl_frames_spent(c) == SL_FRAME_SPENT) {
+		sl_frame_put(c, frame);
+		return;
+	}
+	sl_pool.refs[frame] = 0;
+	c->spent[c->spent_tail++ & (SL_FRAME_SPENT - 1)] = frame;
 }
 
 /* A sent frame has come back: the device holds it no longer (TCP may, until it is acknowledged).

@@ -200,18 +200,24 @@ static unsigned xsk_burst(struct sl_rx *rx, struct sl_rx_desc *descs, unsigned n
 	return n;
 }
 
+/* The spent ones first. The cache has as many as are asked for. */
+static uint32_t frame_to_fill(struct sl_frames *cache)
+{
+	return sl_frames_spent(cache) ? sl_frame_take_spent(cache) : cache->idx[--cache->n];
+}
+
 /* Puts up to n frames of the cache on the fill ring; queue locked. How many. */
 static uint32_t fill_some(struct sl_xsk_queue *q, struct sl_frames *cache, uint32_t n)
 {
 	uint32_t idx;
 
-	if (cache->n < n)
+	if (sl_frames_spent(cache) + cache->n < n)
 		sl_frames_fetch(cache);
-	n = sl_min(n, cache->n);
+	n = sl_min(n, sl_frames_spent(cache) + cache->n);
 	if (n == 0 || xsk_ring_prod__reserve(&q->fill, n, &idx) != n)
 		return 0;
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t frame = cache->idx[--cache->n];
+		uint32_t frame = frame_to_fill(cache);
 
 		frame_given(frame);
 		*xsk_ring_prod__fill_addr(&q->fill, idx + i) = (uint64_t)frame << sl_pool.shift;
@@ -226,7 +232,7 @@ static bool xsk_refill(struct sl_rx *rx, struct sl_frames *cache)
 	struct sl_xsk *x = sl_container_of(rx, struct sl_xsk, rx);
 	struct sl_xsk_queue *q = x->q;
 	uint32_t level, want, got = 1;
-	bool kick;
+	bool kick, low;
 
 	if (sl_likely(x->fill_debt < REFILL_BATCH))
 		return true;
@@ -237,7 +243,10 @@ static bool xsk_refill(struct sl_rx *rx, struct sl_frames *cache)
 	 * for what was received and for what is sent. */
 	want = sl_min(q->fill.size / 2, sl_pool.nframes / 2 / sl_load(&queues_open));
 	level = q->fill.size - xsk_prod_nb_free(&q->fill, q->fill.size);
+	low = level < want / 2;
 	while (level + REFILL_BATCH <= want && got) {
+		if (!low && sl_frames_spent(cache) < REFILL_BATCH)
+			break; /* rather the same ones again, soon */
 		got = fill_some(q, cache, REFILL_BATCH);
 		level += got;
 	}

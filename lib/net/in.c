@@ -120,5 +120,5 @@ void sl_net_input(struct sl_in *in, const struct sl_rx_desc *desc)
 	in->stats->rx_pkts++;
 	in->stats->rx_bytes += desc->len;
 	if (!input(in, desc))
-		sl_frame_put(in->cache, desc->frame);
+		sl_frame_spent(in->cache, desc->frame);
 }

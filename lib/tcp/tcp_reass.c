@@ -35,9 +35,9 @@ bool sl_tcp_rcv_is_pressed(const struct sl_tcp *c, uint32_t divisor)
 {
 	uint32_t held = frames_held(c);
 
-	return held > ALWAYS_OK &&
-	       held > (sl_load(&sl_pool.nfree) + sl_load(&sl_pool.unborn) + c->host->frames->n) /
-			       divisor;
+	return held > ALWAYS_OK && held > (sl_load(&sl_pool.nfree) + sl_load(&sl_pool.unborn) +
+					   c->host->frames->n + sl_frames_spent(c->host->frames)) /
+						   divisor;
 }
 
 /* DSACK and SACK ------------------------------------------------------------------------------- */

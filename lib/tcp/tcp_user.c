@@ -348,7 +348,7 @@ static void consume(struct sl_tcp *c, uint32_t n)
 	c->rmem -= n;
 	c->copied_seq += n;
 	if (!s->len) {
-		sl_frame_put(c->host->frames, s->frame);
+		sl_frame_spent(c->host->frames, s->frame);
 		c->rmem -= sl_tcp_rx_charge(0);
 		c->rx_head++;
 	}

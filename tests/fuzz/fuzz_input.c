@@ -156,7 +156,8 @@ static void end(void)
 	ASAN_UNPOISON_MEMORY_REGION(sl_pool.base, (size_t)FRAMES << SHIFT);
 	for (int i = 0; i < KINDS; i++)
 		sl_udp_fini(&sock[i].udp, &lane.frames);
-	if (sl_pool.nfree + sl_pool.unborn + lane.frames.n != FRAMES)
+	if (sl_pool.nfree + sl_pool.unborn + lane.frames.n + sl_frames_spent(&lane.frames) !=
+	    FRAMES)
 		abort();
 	for (uint32_t i = 0; i < FRAMES; i++)
 		if (sl_pool.refs[i])
