@@ -208,7 +208,7 @@ static inline bool sl_tcp_sock_has_errors(const struct sl_sock *sk)
 int sl_tcp_opt_may_set(const struct sl_sock *sk, int level, int name);
 /* After the kernel took the option. False: not one that we can live with. */
 bool sl_tcp_opt_track(struct sl_sock *sk, int level, int name);
-/* The answer is ours: 0 or -errno; -EREMOTE: the kernel's. */
+/* tcp_getopt.c. The answer is ours: 0 or -errno; -EREMOTE: the kernel's. */
 int sl_tcp_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t *len);
 /* IPV6_V6ONLY as the program has it, before names are given. sk->slow held. */
 void sl_tcp_opt_read_v6only(struct sl_sock *sk);
