@@ -10,7 +10,6 @@
 #include "tcp/tcp_internal.h"
 
 #define MAX_QUICK    16u
-#define NO_ATO_US    1000u /* before any data came: the next tick of Linux */
 #define MAX_ATO_US   500000u
 #define MSS_DEFAULT  536u
 #define MSS_LEAST    88u
@@ -127,7 +126,7 @@ void sl_tcp_ack_data(struct sl_tcp *c, uint32_t len, bool in_order, bool push, b
 void sl_tcp_timer_delack(struct sl_tcp *c)
 {
 	uint32_t least = ato_min_us(), most = MAX_ATO_US;
-	uint32_t ato = c->ato_us ? c->ato_us : NO_ATO_US;
+	uint32_t ato = c->ato_us ? c->ato_us : least; /* no data came yet: none is near */
 	uint64_t now = c->host->now_us, at;
 
 	if (ato > least) {
