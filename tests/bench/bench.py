@@ -458,12 +458,88 @@ def tcp_goals(ratio):
     for loss in ("0.1%", "1%", "5%"):
         ratio(f"goodput with {loss} loss: at least that of the kernel's cubic",
               f"goodput, CUBIC, 20 ms, {loss} loss", "Sluice", "kernel", "mbit", 1, False)
+    for case in ("Sluice accepts", "Sluice connects", "Sluice"):
+        ratio(f"TCP connections a second, {case}: not below the kernel",
+              "TCP connections a second (connect, close)", case, "kernel", "cps", 1, False)
     for case in ("Sluice one side", "Sluice"):
         ratio(f"TCP connections a second, {case}: not below the kernel", "TCP connections (nginx, wrk)",
               case, "kernel", "cps", 1, False)
         for clients, pipeline in ((1, 1), (50, 1), (50, 16)):
             ratio(f"redis, {clients} clients, -P {pipeline}, {case}: not below the kernel",
                   f"redis GET, {clients} clients, -P {pipeline}", case, "kernel", "rps", 1, False)
+
+
+# Many TCP connections ----------------------------------------------------------------------------
+def slab():
+    """Bytes that the kernel has for its objects: on a machine that does something else, too, this
+    is what it says about both hosts at best."""
+    rows = dict(l.split(":") for l in open("/proc/meminfo"))
+    return int(rows["Slab"].split()[0]) * 1024
+
+
+def tcp_rate(seconds, preload):
+    """Connections a second: a opens, b closes at once, a reads the end and closes."""
+    with Server([BIN + "tcpmany", "sink", B4, PORT], PORT, "b" in preload) as server:
+        out = run("a", [BIN + "tcpmany", "rate", B4, PORT, seconds, 16], "a" in preload)
+        cps, cpu = re.search(r"rate (\d+) (\d+)", out).groups()
+        return {"cps": float(cps), "cpu_us_a": float(cpu) / 1e3, **server.through_kernel()}
+
+
+class Many:
+    """Holds count connections open; some of them are used, round robin, 64 requests at a time."""
+
+    def __init__(self, count, preload):
+        before = slab()
+        argv = [BIN + "tcpmany", "serve", B4, PORT, count]
+        self.server = start("b", argv, "b" in preload)
+        wait_for(lambda: listening("b", PORT), "tcpmany listens")
+        self.kernel_before = kernel_segs("b")
+        phases = [x for n in ACTIVE if n <= count for x in (n, 1)]
+        self.client = start("a", [BIN + "tcpmany", "hold", B4, PORT, count, ENV["SOURCES"], 4] + phases,
+                            "a" in preload)
+        self.opened = self.read(self.client, "opened")
+        self.accepted = self.read(self.server, "accepted")
+        self.slab = (slab() - before) / count
+        self.active = {n: self.read(self.client, "active") for n in ACTIVE if n <= count}
+        self.by_kernel = kernel_segs("b") - self.kernel_before
+        for proc in (self.client, self.server):
+            stop(proc)
+
+    @staticmethod
+    def read(proc, word):
+        for line in proc.stdout:
+            if line.startswith(word + " "):
+                return [float(x) for x in line.split()[1:]]
+        raise RuntimeError(f"tcpmany ended before it said {word}")
+
+
+ACTIVE = (1, 10, 100, 1000, 10000)
+
+
+def many_connections(res, count, rounds):
+    """One process pair for each case gives rows of several groups."""
+    for name, preload in [("kernel", "")] + ([("Sluice one side", "b"), ("Sluice", "ab")] if tcp_works() else []):
+        for _ in range(rounds):
+            quiet()
+            try:
+                m = Many(count, preload)
+            except (RuntimeError, ValueError, subprocess.TimeoutExpired) as e:
+                res.errors.append(f"{count} connections: {name}: {e}")
+                continue
+            res.put(f"{count:,} TCP connections, idle", name,
+                    {"own_bytes_b": m.accepted[2], "own_bytes_a": m.opened[2], "slab_bytes_both": m.slab,
+                     "open_us": m.opened[1] / 1e3, **({"through_kernel": m.by_kernel} if preload else {})})
+            for n, row in m.active.items():
+                res.put(f"TCP request and response, {n:,} of {count:,} connections in turn", name,
+                        {"rps": row[1], "cpu_us_a": row[2] / 1e3})
+
+
+def rate_of_connections(seconds):
+    g = "TCP connections a second (connect, close)"
+    yield g, "kernel", lambda: tcp_rate(seconds, "")
+    if tcp_works():
+        for name, preload in (("Sluice accepts", "b"), ("Sluice connects", "a"), ("Sluice", "ab")):
+            yield g, name, lambda p=preload: tcp_rate(seconds, p)
 
 
 # Memory and many sockets -------------------------------------------------------------------------
@@ -537,7 +613,7 @@ def instruction_cases():
 
 
 # Results -----------------------------------------------------------------------------------------
-MAIN = ["p50_us", "pps", "mps", "mbit", "cps", "rps", "open_us", "instructions"]
+MAIN = ["p50_us", "pps", "mps", "mbit", "cps", "rps", "own_bytes_b", "open_us", "instructions"]
 
 
 class Results:
@@ -558,6 +634,9 @@ class Results:
                 self.errors.append(f"{group}: {case}: {e}")
                 print(f"  error: {group}: {case}: {e}", file=sys.stderr)
         cases.append(None)
+
+    def put(self, group, case, values):
+        self.values.setdefault(group, {}).setdefault(case, []).append(values)
 
     def series(self, group, case, metric):
         rounds = self.values.get(group, {}).get(case, [])
@@ -718,12 +797,12 @@ def main():
     opt.add_argument("--short", action="store_true", help="64 bytes only, fewer rounds")
     opt.add_argument("--rounds", type=int)
     opt.add_argument("--seconds", type=float)
-    opt.add_argument("--only", help="groups: latency,rate,steer,tcp,bulk (in tcp),goodput,many,instructions")
+    opt.add_argument("--only", help="groups: latency,rate,steer,tcp,bulk (in tcp),goodput,conns,many,instructions")
     args = opt.parse_args()
     rounds = args.rounds or (3 if args.short else 7)
     seconds = args.seconds or (1 if args.short else 2)
     only = args.only.split(",") if args.only else \
-        ["latency", "rate", "steer", "tcp", "goodput", "many", "instructions"]
+        ["latency", "rate", "steer", "tcp", "goodput", "conns", "many", "instructions"]
     sizes = (64,) if args.short else (64, 256, 1400)
     cases, once = [], []
     if "latency" in only:
@@ -738,6 +817,8 @@ def main():
         cases += bulk_cases(seconds)
     if "goodput" in only:
         cases += goodput_cases(seconds)
+    if "conns" in only:
+        cases += rate_of_connections(max(1, seconds))
     if "many" in only:
         once += many_cases()
     if "instructions" in only:
@@ -748,6 +829,8 @@ def main():
         # Groups stay together, so that what is compared ran within seconds.
         for case in cases if i % 2 == 0 else reorder(cases):
             res.add(*case)
+    if "conns" in only:
+        many_connections(res, 10000 if args.short else 100000, 1 if args.short else 2)
     for case in once:
         res.add(*case)
     write(res, seconds, rounds)
