@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import statistics
@@ -516,6 +517,18 @@ class Many:
 ACTIVE = (1, 10, 100, 1000, 10000)
 
 
+def most_connections(want):
+    """What a process may have descriptors for, less those of its own."""
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1 << 20, 1 << 20))
+    except (ValueError, OSError):
+        pass  # without CAP_SYS_RESOURCE the hard limit stays
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1] - 1500
+    if most < want:
+        print(f"RLIMIT_NOFILE allows {most} connections instead of {want}", file=sys.stderr)
+    return min(want, most)
+
+
 def many_connections(res, count, rounds):
     """One process pair for each case gives rows of several groups."""
     for name, preload in [("kernel", "")] + ([("Sluice one side", "b"), ("Sluice", "ab")] if tcp_works() else []):
@@ -830,7 +843,7 @@ def main():
         for case in cases if i % 2 == 0 else reorder(cases):
             res.add(*case)
     if "conns" in only:
-        many_connections(res, 10000 if args.short else 100000, 1 if args.short else 2)
+        many_connections(res, most_connections(10000 if args.short else 100000), 1 if args.short else 2)
     for case in once:
         res.add(*case)
     write(res, seconds, rounds)
