@@ -23,9 +23,10 @@ def words(cmsgs, before, between):
 
 
 def stamped(s, f, n=10, flags=0, room=1000):
+    have = ioctl_int(s, FIONREAD)
     before = time.time()
     f.send(b"x" * n)
-    arrived(s, n)
+    arrived(s, have + n)
     time.sleep(0.03)  # a stamp is of the arrival, not of the call that reads it
     between = time.time()
     data, cmsgs, got, _ = s.recvmsg(1000, room, flags)
