@@ -81,7 +81,8 @@ void sl_tconn_for_each(void (*fn)(struct sl_tconn *c, void *arg), void *arg);
 int sl_tconn_take_error(struct sl_tconn *c); /* c->error, once. Lane held. */
 
 /* tcp_repair.c: the connection goes on in the kernel, on the shadow; sk->slow held, no lane. 0:
- * sk->conn is NULL then. -errno: it could not be moved and is what it was. */
+ * sk->conn is NULL then. -errno: it could not be moved and is what it was; -ECONNABORTED: it was
+ * lost on the way. */
 int sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason);
 /* The same for a connection that nobody uses any more, into fd: any TCP socket that is closed, and
  * not bound or bound to its port. The connection stays what it was, frozen: to be freed by the

@@ -137,6 +137,23 @@ static bool leave_closed(struct sl_sock *sk, enum sl_reason reason)
 /* All together ----------------------------------------------------------------------------------
  */
 
+static bool give_up(struct sl_sock *sk, enum sl_reason reason)
+{
+	struct sl_lane *lane;
+
+	sl_warn("tcp", "fd %d: a connection was lost on its way to the kernel (%s)", sk->fd,
+		sl_reason_text(reason));
+	if (sl_sock_lock(sk, &lane)) {
+		sl_lane_tcp_begin(lane);
+		sl_tcp_abort(&sk->conn->tcp, 0);
+		sl_lane_tcp_done(lane);
+		sl_lane_unlock(lane);
+	}
+	drop_conn(sk, sk->conn);
+	sl_store(&sk->error, ECONNABORTED);
+	return true;
+}
+
 /* A reset would be worse than what the other process, or the option, is to miss. */
 static bool stay(const struct sl_sock *sk, enum sl_reason reason, int err)
 {
@@ -170,5 +187,7 @@ bool sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
 	err = sl_tconn_hand_back(sk, reason);
 	if (err == -ENOTCONN && sl_load(&sk->conn->tcp.state) == SL_TCP_CLOSED)
 		return leave_closed(sk, reason);
+	if (err == -ECONNABORTED)
+		return give_up(sk, reason);
 	return err == 0 || stay(sk, reason, err);
 }

@@ -191,10 +191,11 @@ int sl_tconn_to_kernel(struct sl_tconn *c, int fd)
 		err = m.err;
 	if (!err)
 		return 0;
+	/* Its packets have gone to the kernel meanwhile: it cannot be saved. */
 	if (m.live)
 		reset_kernel(fd);
 	thaw(&m);
-	return err;
+	return m.live ? -ECONNABORTED : err;
 }
 
 int sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason)
