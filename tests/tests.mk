@@ -59,6 +59,8 @@ soak: tests
 	while [ $$(date +%s) -lt $$end ]; do \
 		round=$$((round + 1)); echo "soak: round $$round"; \
 		BUILD=$(BUILD) MODES="one both" CONNS=1000 tests/run.sh -t 1800 tests/net/tcp_swarm.sh || exit 1; \
+		BUILD=$(BUILD) SOAK_TCP_SECONDS=120 SOAK_SEED=$$round FAMILIES="4 6" \
+			tests/run.sh -t 1800 tests/net/tcp_soak.sh || exit 1; \
 		BUILD=$(BUILD) tests/run.sh net preload || exit 1; done
 
 # Fuzzing: every tests/fuzz/fuzz_*.c with the library's sources, under libFuzzer ------------------

@@ -29,6 +29,8 @@ struct step {
 
 struct peer { /* of one port; what it last heard */
 	uint32_t seq, ack, tsval, irs;
+	uint32_t edge; /* of the window that was announced last */
+	bool has_edge;
 	uint8_t tfo[16], tfo_len;
 	struct sim_conn *c;
 };
@@ -37,6 +39,7 @@ static struct sim s;
 static struct sim_host *h, *far;
 static struct sim_listener *l;
 static struct peer peers[CONNS];
+static bool overtakes; /* packets leave the device in any order */
 
 /* The program ------------------------------------------------------------------------------------
  */
@@ -67,10 +70,29 @@ static void freed(struct sim_conn *c)
 
 static const struct sim_app app = {.accepted = accepted, .freed = freed};
 
+/* RFC 9293 3.8.6.2.2: what was announced is never taken back. */
+static void check_window(struct sim *sim, struct peer *peer, const struct sl_tcp_seg *g)
+{
+	const struct sl_tcp *c = peer->c ? &peer->c->tcp : NULL;
+	uint32_t edge;
+
+	if (overtakes || !c || !sl_tcp_is_synchronised(c->state) || g->flags & SL_TCP_SYN) {
+		peer->has_edge = false;
+		return;
+	}
+	if (g->flags & SL_TCP_RST || !(g->flags & SL_TCP_ACK) || g->ack != c->rcv_nxt)
+		return;
+	edge = g->ack + ((uint32_t)g->wnd << (c->wscale_ok ? c->rcv_wscale : 0));
+	sim_check(sim, !peer->has_edge || c->fin_rcvd || sl_seq_ge(edge, peer->edge));
+	peer->edge = edge;
+	peer->has_edge = true;
+}
+
 static bool tap(struct sim *sim, struct sim_pkt *p)
 {
 	struct peer *peer = &peers[(p->key.lport - 5000) % CONNS];
 
+	check_window(sim, peer, &p->seg);
 	peer->seq = p->seg.seq + sl_seg_seqlen(&p->seg);
 	if (p->seg.flags & SL_TCP_ACK)
 		peer->ack = p->seg.ack;
@@ -108,7 +130,7 @@ static uint32_t seq_base(const struct peer *p, uint8_t from)
 	case 3:
 		return c->irs;
 	case 4:
-		return c->noo ? c->ooo[c->noo - 1].seq : c->rcv_nxt;
+		return c->noo ? c->ooo->seg[c->noo - 1].seq : c->rcv_nxt;
 	case 5:
 		return c->copied_seq;
 	case 6:
@@ -345,6 +367,7 @@ static void one(const struct step *st)
 		l->held = st->b & 1;
 		h->tx_ring = st->b & 2 ? 1 + st->a % 4 : 0;
 		h->tx_us = st->b & 2 ? 100 : 0;
+		overtakes |= h->tx_us;
 		break;
 	}
 	if (!(st->op & 128)) {
@@ -356,6 +379,7 @@ static void one(const struct step *st)
 static void begin(const struct step *st)
 {
 	memset(peers, 0, sizeof(peers));
+	overtakes = false;
 	/* Few frames, so that they run out. */
 	sim_init(&s, 1, 512, 11);
 	s.tap = tap;
@@ -370,7 +394,15 @@ static void begin(const struct step *st)
 	h->params.recovery_rack = !(st->op & 16);
 	h->params.frto = !(st->op & 32);
 	h->params.rmem_default = st->op & 64 ? 4000 : 131072;
-	l = sim_listen(h, 80, 2, &app, &s);
+	h->params.abort_on_overflow = st->a & 1;
+	h->params.mtu_probing = st->a & 2;
+	h->params.slow_start_after_idle = !(st->a & 4);
+	h->params.ack_every_bytes = st->a & 8 ? 3000 : 0;
+	l = sim_listen(h, 80, st->a & 64 ? 0 : 2, &app, &s);
+	if (st->a & 16)
+		l->tcp.rcvbuf = l->tcp.sndbuf = 20000;
+	if (st->a & 32)
+		strcpy(l->tcp.congestion, "reno");
 	l->tcp.tfo_qlen = 2;
 	l->tcp.defer_accept_s = st->op & 128 ? 3 : 0;
 }

@@ -11,14 +11,19 @@ G4=$NET4.77 G6=$NET6::77
 ip -n "${NS}b" neigh add "$G4" lladdr $GHOST_MAC dev "$DEV_B" nud permanent
 ip -n "${NS}b" neigh add "$G6" lladdr $GHOST_MAC dev "$DEV_B" nud permanent
 for MODE in $MODES; do
-	[ "$MODE" = both ] && continue # nobody on a is preloaded
+	if [ "$MODE" = both ]; then # nobody on a is preloaded
+		case " $MODES " in *" one "*) continue ;; esac
+		MODE=one
+	fi
 	for fam in ${FAMILIES:-4 6}; do
 		own=A$fam server=B$fam ghost=G$fam
 		bg pb "$BIN/tcp_threads" peer "${!server}" 7000
 		subject=$BG
+		attacks=("$@")
+		[ $fam = 6 ] && [ $# = 0 ] && attacks=(syn_flood reset_in_window holes)
 		wait_tcp b 7000
 		differ "attack$fam" a python3 "$TESTS/net/tcp_attack.py" "$DEV_A" "${!ghost}" $GHOST_MAC \
-			"${!server}" "$MAC_B" "${!own}" "$subject" "$@"
+			"${!server}" "$MAC_B" "${!own}" "$subject" "${attacks[@]}"
 		cat "$TMP/differ.err"
 		stop "$subject"
 	done

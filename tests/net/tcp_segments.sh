@@ -13,7 +13,10 @@ ip -n "${NS}b" neigh add "$G4" lladdr $GHOST_MAC dev "$DEV_B" nud permanent
 ip -n "${NS}b" neigh add "$G6" lladdr $GHOST_MAC dev "$DEV_B" nud permanent
 N=0
 for MODE in $MODES; do
-	[ "$MODE" = both ] && continue # nobody on a is preloaded
+	if [ "$MODE" = both ]; then # nobody on a is preloaded
+		case " $MODES " in *" one "*) continue ;; esac
+		MODE=one
+	fi
 	for fam in ${FAMILIES:-4 6}; do
 		own=B$fam ghost=G$fam
 		N=$((N + 1))

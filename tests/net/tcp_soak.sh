@@ -59,7 +59,7 @@ for MODE in $MODES; do
 		end=$((SECONDS + SECONDS_EACH - 2)) said=
 		while [ $SECONDS -lt $end ]; do
 			shake=${SHAKES[RANDOM % ${#SHAKES[@]}]}
-			said+=" $shake"
+			case $said in *" $shake"*) ;; *) said+=" $shake" ;; esac
 			$shake
 			nap
 		done
