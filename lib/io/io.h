@@ -54,6 +54,7 @@ struct sl_tx_ops {
 /* What every backend's state starts with. */
 struct sl_rx {
 	const struct sl_rx_ops *ops;
+	bool hungry; /* refill() found no frames: nothing may come until there are some */
 };
 struct sl_tx {
 	const struct sl_tx_ops *ops;

@@ -21,7 +21,7 @@ static struct sl_lock busy; /* the ports' maps are looked at */
 static bool stopped, look_now;
 static uint64_t seen; /* what the rules of all ports said */
 static uint32_t seen_routes;
-static uint32_t left; /* connections that nobody has a way for */
+static uint32_t left; /* connections that nobody has a way for, or may have none soon */
 
 /* Rules ---------------------------------------------------------------------------------------- */
 
@@ -116,12 +116,12 @@ static void look_at_conn(struct sl_tconn *c, void *arg)
 	struct sl_tcp_key key;
 	struct sl_sock *sk;
 	struct sl_port *p;
-	bool server;
+	bool server, connecting = sl_tconn_is_connecting(c);
 
-	if (c->dead || c->tcp.frozen || state == SL_TCP_CLOSED || sl_tconn_is_connecting(c))
+	if (c->dead || c->tcp.frozen || state == SL_TCP_CLOSED)
 		return;
 	p = port_of(c, &key, &server);
-	if (p && (!l->rules || !is_kernels_by_rule(p, &key, server)))
+	if (p && (!l->rules || connecting || !is_kernels_by_rule(p, &key, server)))
 		return;
 	if (p)
 		reason = SL_REASON_RULE;
@@ -134,15 +134,22 @@ static void look_at_conn(struct sl_tconn *c, void *arg)
 }
 
 /* What was on a device without the steering program has gone to the kernel, which may speak for
- * itself again; what had no way is tried for longer. */
-static void unguard(void)
+ * itself again; what had no way is tried for longer. Whether there is such a device whose
+ * connections are still on their way: one that began when nobody knew yet may come late. */
+static bool unguard(void)
 {
+	bool leaving = false;
 	struct sl_port *p;
 
-	for (uint32_t i = 0; (p = sl_port_at(i)); i++)
-		if (!sl_load(&p->stats->alive) && p->gone < UNGUARD_LOOKS &&
-		    ++p->gone == UNGUARD_LOOKS)
+	for (uint32_t i = 0; (p = sl_port_at(i)); i++) {
+		if (sl_load(&p->stats->alive) || p->gone == UNGUARD_LOOKS)
+			continue;
+		if (++p->gone == UNGUARD_LOOKS)
 			sl_broker_port_unguard(p->info.ifindex);
+		else
+			leaving = true;
+	}
+	return leaving;
 }
 
 /* Sockets ---------------------------------------------------------------------------------------
@@ -192,6 +199,7 @@ bool sl_policy_is_due(void)
 void sl_policy_check(void)
 {
 	struct look l = {0};
+	bool leaving;
 
 	if (!sl_lock(&busy))
 		return;
@@ -199,12 +207,12 @@ void sl_policy_check(void)
 		sl_store(&look_now, false);
 		sl_ports_check();
 		l.rules = rules_changed();
-		if (l.rules || left || routes_changed())
+		leaving = unguard();
+		if (l.rules || left || leaving || routes_changed())
 			sl_tconn_for_each(look_at_conn, &l);
 		if (l.rules)
 			sl_sock_for_each(look_at_sock, NULL);
-		sl_store(&left, l.left);
-		unguard();
+		sl_store(&left, l.left + leaving);
 	}
 	sl_unlock(&busy);
 	if (l.moved)

@@ -87,7 +87,7 @@ static enum sl_reason find_way(struct sl_sock *sk, const struct sl_addr *dst, ui
 	if (sl_route_recall(&key, sl_now_ns(), &route) < 0 || route.kind != SL_ROUTE_DEVICE)
 		return SL_REASON_LOCAL;
 	g->port = sl_port_open(route.ifindex);
-	if (!g->port)
+	if (!g->port || !sl_load(&g->port->stats->alive))
 		return SL_REASON_NO_DEVICE;
 	g->oif = key.oif;
 	g->key.local = sk->bound_addr ? sk->local : route.src;

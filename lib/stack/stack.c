@@ -18,6 +18,15 @@
 	8            /* idle turns: TCP's timers need no better, and the keeper sees to them, too */
 #define MAX_BATCH 64 /* SLUICE_CQ_POLL_BATCH_MAX up to this */
 
+/* What has no frames to receive into gets no packets, and so no turn with packets: it is tried
+ * again in the others. */
+static void refill(struct sl_lane *lane, struct sl_rx *rx)
+{
+	rx->hungry = !rx->ops->refill(rx, &lane->frames);
+	if (sl_unlikely(rx->hungry))
+		lane->stats->rx_no_frames++;
+}
+
 static int receive(struct sl_leg *leg, struct sl_xsk *x)
 {
 	struct sl_lane *lane = leg->lane;
@@ -27,8 +36,11 @@ static int receive(struct sl_leg *leg, struct sl_xsk *x)
 
 	n = x->rx.ops->burst(&x->rx, descs, n);
 
-	if (sl_likely(n == 0))
+	if (sl_likely(n == 0)) {
+		if (sl_unlikely(x->rx.hungry))
+			refill(lane, &x->rx);
 		return 0;
+	}
 	if (lane->tcp)
 		sl_lane_tcp_begin(lane);
 	in.cache = &lane->frames;
@@ -41,8 +53,7 @@ static int receive(struct sl_leg *leg, struct sl_xsk *x)
 			__builtin_prefetch(sl_frame_ptr(descs[i + 1].frame) + descs[i + 1].off);
 		sl_net_input(&in, &descs[i]);
 	}
-	if (sl_unlikely(!x->rx.ops->refill(&x->rx, &lane->frames)))
-		lane->stats->rx_no_frames++;
+	refill(lane, &x->rx);
 	return (int)n;
 }
 

@@ -65,6 +65,18 @@ for MODE in $MODES; do
 		ok "$WHAT: they go to the kernel" wait_until 10 has b $PORT -gt 0
 		end
 	done
+	# One that was just connecting when the program went has no answer, and none knows of it yet.
+	WHAT="connecting while the steering program is taken off"
+	bg pa python3 "$TESTS/net/tcp_soak.py" server "$A4" 6999
+	OTHER=$BG
+	wait_tcp a 6999
+	bg pb python3 "$TESTS/net/tcp_soak.py" client "$A4" 6999 3 >"$TMP/b" 2>&1
+	SUBJECT=$BG
+	sleep 1.5
+	ok "$WHAT: done" b ip link set dev "$DEV_B" xdp off
+	ok "$WHAT: it goes on" wait_end "$SUBJECT" 30
+	pass "$WHAT: $(head -n 1 "$TMP/b")"
+	stop "$OTHER"
 	# Two ways to the peer, the better one offloaded.
 	ip -n "${NS}a" addr add 192.0.2.1/32 dev lo
 	ip -n "${NS}b" addr add 192.0.2.2/32 dev lo

@@ -220,6 +220,29 @@ static void test_ring_full_and_reaped(void **state)
 	assert_int_equal(host[0].stats.tx_ring_full, 0);
 }
 
+/* All frames were elsewhere when the last packet came, so no other can come. */
+static void test_fill_ring_that_ran_dry(void **state)
+{
+	struct sl_loop_end *rx = &host[0].wire.end[1];
+	static uint32_t held[POOL_FRAMES];
+	uint32_t n = 0, f;
+
+	while (rx->nfill > 1)
+		held[n++] = rx->fill[--rx->nfill];
+	assert_true(send_to(&host[0], host[0].slot));
+	while ((f = sl_lane_frame(&host[0].lane)) != SL_NO_FRAME)
+		held[n++] = f;
+	assert_int_equal(sl_lane_turn(&host[0].lane), 1);
+	assert_int_equal(rx->nfill, 0);
+	while (n)
+		sl_frame_put(&host[0].lane.frames, held[--n]);
+	assert_int_equal(sl_lane_turn(&host[0].lane), 0);
+	assert_int_equal(rx->nfill, DEPTH);
+	assert_true(send_to(&host[0], host[0].slot));
+	assert_int_equal(sl_lane_turn(&host[0].lane), 1);
+	drain(&host[0]);
+}
+
 static void test_device_that_is_gone(void **state)
 {
 	host[0].wire.end[0].gone = true;
@@ -349,10 +372,15 @@ static void test_threads_on_lanes_that_cross(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_a_turn_delivers),         T(test_ring_full_and_reaped),
-		T(test_device_that_is_gone),     T(test_link_down_is_not_the_end),
-		T(test_one_packet_to_two_lanes), T(test_crossing_to_a_closed_socket),
-		T(test_many_cross_at_once),      T(test_threads_on_lanes_that_cross),
+		T(test_a_turn_delivers),
+		T(test_ring_full_and_reaped),
+		T(test_fill_ring_that_ran_dry),
+		T(test_device_that_is_gone),
+		T(test_link_down_is_not_the_end),
+		T(test_one_packet_to_two_lanes),
+		T(test_crossing_to_a_closed_socket),
+		T(test_many_cross_at_once),
+		T(test_threads_on_lanes_that_cross),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
