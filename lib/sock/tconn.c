@@ -151,6 +151,27 @@ bool sl_tconn_reap(void)
 	return sl_load(&grace_first) != NULL;
 }
 
+bool sl_tconn_hurry(void)
+{
+	bool any;
+
+	if (!sl_lock(&slab_lock))
+		return false;
+	any = grace_first != NULL;
+	if (any && dead_first)
+		dead_last->next = grace_first;
+	else if (any)
+		sl_store(&dead_first, grace_first);
+	if (any)
+		dead_last = grace_last;
+	sl_store(&grace_first, NULL);
+	grace_last = NULL;
+	ngrace = 0;
+	sl_unlock(&slab_lock);
+	sl_tconn_reap();
+	return any;
+}
+
 /* Has the port of one that is in its grace been given out again? Then it makes way. */
 static bool end_grace(const struct sl_tcp_key *key)
 {

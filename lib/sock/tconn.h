@@ -66,6 +66,8 @@ void sl_tconn_free(struct sl_tconn *c, bool linger);
 /* Frees the dead: gives up claims and ports. Are there some whose time is yet to come? No lane
  * held, any thread; cheap when there is none. */
 bool sl_tconn_reap(void);
+/* Frees those at once, too, that are kept for a while. Whether there were any. */
+bool sl_tconn_hurry(void);
 /* Claims the connection's exact flow on the port. 0 or -errno. No lane held. */
 int sl_tconn_claim(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_key *key, int shadow,
 		   const char **why);

@@ -61,12 +61,10 @@ static bool may_choose(const struct sl_sock *sk)
 	return sl_tcp_params.port_max && !sk->reuse && !sk->own_ports;
 }
 
-int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif)
+static int choose(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif)
 {
 	int err = -EADDRINUSE;
 
-	if (key->lport)
-		return 0;
 	for (uint32_t n = 0; n < TRIES && err == -EADDRINUSE && may_choose(sk); n++) {
 		key->lport = candidate(sk, key, n);
 		if (is_free(sk, key))
@@ -76,6 +74,19 @@ int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif
 		if (err < 0)
 			key->lport = 0;
 	}
+	return err;
+}
+
+int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif)
+{
+	int err;
+
+	if (key->lport)
+		return 0;
+	err = choose(sk, key, oif);
+	/* Those that are kept only to answer their peers once more have ports, too. */
+	if (err == -EADDRINUSE && sl_tconn_hurry())
+		err = choose(sk, key, oif);
 	if (err == 0) {
 		sl_sock_set_local(sk, &key->local, key->lport, oif);
 	} else {

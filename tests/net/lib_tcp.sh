@@ -13,6 +13,15 @@ kernel_only() {
 	MODES=kernel
 }
 
+# Both hosts know each other's hardware address: a connect() that does not wait gives the kernel up to
+# 50 ms to find it, which may be too short on a busy machine, and is the kernel's then.
+meet() {
+	local to
+	for to in "$B4" "$B6"; do a bash -c "echo >/dev/udp/$to/9" 2>/dev/null; done
+	for to in "$A4" "$A6"; do b bash -c "echo >/dev/udp/$to/9" 2>/dev/null; done
+	return 0
+}
+
 # Segments that a host's kernel received and sent, without its resets to nobody's.
 tcp_segs() { "$1" awk '$1 == "Tcp:" && !n { for (i = 2; i <= NF; i++) col[$i] = i; n = 1; next }
 	$1 == "Tcp:" { print $col["InSegs"] + $col["OutSegs"] }' /proc/net/snmp; }
@@ -42,6 +51,7 @@ segs_end() { # name percent
 tcp_round() { # PROGRAM NAME PERCENT [ARGS...]
 	local program=$1 name=$2$fam percent=$3 peer=A$fam own=B$fam far
 	shift 3
+	meet
 	FAR_N=$((FAR_N + 1))
 	bg pa python3 "$TESTS/net/tcp_far.py" "$TMP/far.$FAR_N"
 	far=$BG

@@ -231,7 +231,7 @@ def names(s):
 
 def settled(s):
     """When the peer has answered."""
-    time.sleep(0.02)
+    time.sleep(0.1)
     return polled(s)
 
 

@@ -9,6 +9,7 @@ MODE=one
 serving() { a ss -Hltn "sport = :7000" | grep -q .; }
 bg a python3 "$TESTS/net/tcp_settings.py" serve "$A4" 7000
 wait_until 20 serving || die "the far end does not start"
+meet
 # What a connection is like with some settings.
 ask() {
 	SL_ENV=("$@")

@@ -88,10 +88,11 @@ for name, s, f in both_ways(own, peer, far, 7000):
     s.setblocking(True)
     say("   arrives", len(f.take(part)) == part, completions(s, 1))
     later = far.later(f, "drain", 5, 3000000)
-    sent = calls = 0
+    sent, kept = 0, []  # the bytes are the kernel's until it says that it is done with them
     while sent < 3000000:
-        sent += s.send(pattern(5, sent, min(200000, 3000000 - sent)), ZC)
-        calls += 1
+        kept.append(pattern(5, sent, min(200000, 3000000 - sent)))
+        sent += s.send(kept[-1], ZC)
+    calls = len(kept)
     say("stream:", later(), (lambda lo, hi, codes, _: (hi - lo + 1 == calls, codes))(*completions(s, calls)))
     # What the kernel alone does (here: Sluice hands back); numbers go on.
     s.send(b"before", ZC)

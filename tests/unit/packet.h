@@ -49,7 +49,7 @@ static inline void pool_setup_n(uint32_t nframes)
 /* Frames that nobody has. */
 static inline uint32_t pool_free(const struct sl_frames *cache)
 {
-	return sl_pool.nfree + sl_pool.unborn + cache->n;
+	return sl_pool.nfree + sl_pool.unborn + cache->n + sl_frames_spent(cache);
 }
 
 static inline void pool_setup(void)

@@ -23,7 +23,7 @@ static bool handler(void *obj, struct sl_in *i)
 static int setup(void **state)
 {
 	pool_setup();
-	cache.n = 0;
+	cache = (struct sl_frames){0};
 	memset(&stats, 0, sizeof(stats));
 	in = (struct sl_in){.cache = &cache, .stats = &stats, .ifindex = 3};
 	if (!sl_slots)
