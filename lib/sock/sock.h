@@ -76,8 +76,9 @@ enum sl_sock_phase { SL_UNCONNECTED, SL_CONNECTING, SL_CONNECTED };
  * said about sockets of both kinds looks at proto first. */
 struct sl_sock {
 	/* Never anything but right, even in an object that is used again: who still holds a pointer
-	 * may be about to take the lane, or to ask what kind it is. */
-	struct sl_lane *lane; /* never NULL; sl_limbo while it is on none */
+	 * may be about to take the lane, to count, or to ask what kind it is. */
+	struct sl_lane *lane;        /* never NULL; sl_limbo while it is on none */
+	struct sl_sock_stats *stats; /* never NULL; those of its last life until it has its own */
 	uint32_t gen;         /* raised when the object is used for another socket */
 	uint8_t proto;        /* IPPROTO_UDP, IPPROTO_TCP */
 
@@ -90,7 +91,6 @@ struct sl_sock {
 	uint8_t os;       /* SL_OS_*; atomic */
 	uint8_t phase;    /* TCP: enum sl_sock_phase */
 	uint8_t tos, ttl; /* ttl 0: the route's or the system's */
-	struct sl_sock_stats *stats;
 	struct sl_list watches; /* struct sl_watch */
 	uint64_t rcvtimeo_ns;   /* 0: none */
 
