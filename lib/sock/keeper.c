@@ -234,7 +234,7 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, ui
 
 	/* Some that are dead are kept for a while, some wait for a way; and the last look at
 	 * connections is to be after the last that happened to them. */
-	if (quiet && (sl_tconn_reap() || not_shown || sl_policy_waits()))
+	if (quiet && (sl_tconn_reap() || not_shown || sl_policy_waits() || sl_mcast_in_use()))
 		until_us = (now + HOUSE_NS) / 1000;
 	if (!quiet)
 		until_us = (now + (l->pkts > BUSY_PKTS ? BUSY_NS : tick)) / 1000;

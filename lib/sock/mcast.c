@@ -324,7 +324,8 @@ static bool bound_for(const struct sl_sock *sk, const struct fan *f)
 {
 	bool v4 = sl_addr_is_v4(&f->group);
 
-	if (!sl_sock_is_udp(sk) || sk->local_port != f->port || sl_load(&sk->state) != SL_STATE_OFFLOADED ||
+	if (!sl_sock_is_udp(sk) || sk->local_port != f->port ||
+	    sl_load(&sk->state) != SL_STATE_OFFLOADED ||
 	    (sk->bound_if && sk->bound_if != f->ifindex))
 		return false;
 	if (sk->bound_addr)
@@ -446,6 +447,11 @@ void sl_mcast_forget(struct sl_sock *sk)
 }
 
 /* From the keeper, about once a second: programs come and go. */
+bool sl_mcast_in_use(void)
+{
+	return !sl_list_empty(&fans);
+}
+
 void sl_mcast_recheck(void)
 {
 	if (sl_list_empty(&fans) || !sl_lock(&lock))

@@ -259,6 +259,8 @@ void sl_mcast_claim(struct sl_sock *sk);  /* the socket has a lane and a port no
 void sl_mcast_forget(struct sl_sock *sk); /* it is going */
 void sl_mcast_init(void);
 void sl_mcast_recheck(void);
+/* Is there a group that has to be looked at? Other programs join without an event. */
+bool sl_mcast_in_use(void);
 
 /* From a child: the parent should hand that socket back. */
 void sl_keeper_tell_parent(const struct sl_sock *sk);
