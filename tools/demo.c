@@ -17,24 +17,28 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PORT     "11111"
-#define PORT_HEX ":2B67 "
-#define SECONDS  "2"
-#define OUT_MAX  65536
+#define PORT    11111 /* of the first trial; each has its own: TCP's may be in TIME_WAIT */
+#define SECONDS "2"
+#define OUT_MAX 65536
 
 struct trial {
 	const char *name;
-	bool preload, spin;
+	bool tcp, preload, spin;
 	/* Results: microseconds, half a round trip; messages a second; lost, doubled, reordered. */
 	double p50, p99, rate;
 	long wrong;
 };
 
+/* Four of a protocol: print_protocol() relies on their order. */
 static struct trial trials[] = {
 	{.name = "kernel, blocking"},
 	{.name = "kernel, spinning", .spin = true},
 	{.name = "Sluice, blocking", .preload = true},
 	{.name = "Sluice, spinning", .preload = true, .spin = true},
+	{.name = "kernel, blocking", .tcp = true},
+	{.name = "kernel, spinning", .tcp = true, .spin = true},
+	{.name = "Sluice, blocking", .tcp = true, .preload = true},
+	{.name = "Sluice, spinning", .tcp = true, .preload = true, .spin = true},
 };
 #define NTRIALS (sizeof(trials) / sizeof(trials[0]))
 
@@ -171,24 +175,25 @@ static void end(pid_t pid)
 	waitpid(pid, NULL, 0);
 }
 
-static bool is_bound(pid_t pid)
+static bool is_bound(pid_t pid, const struct trial *t, int port)
 {
-	char path[64], line[512];
+	char path[64], line[512], hex[16];
 	bool found = false;
-	snprintf(path, sizeof(path), "/proc/%d/net/udp", (int)pid);
+	snprintf(path, sizeof(path), "/proc/%d/net/%s", (int)pid, t->tcp ? "tcp" : "udp");
+	snprintf(hex, sizeof(hex), ":%04X ", (unsigned)port);
 	FILE *f = fopen(path, "re");
 	if (!f)
 		return false;
 	while (!found && fgets(line, sizeof(line), f))
-		found = strstr(line, PORT_HEX);
+		found = strstr(line, hex);
 	fclose(f);
 	return found;
 }
 
-static bool wait_bound(pid_t pid)
+static bool wait_bound(pid_t pid, const struct trial *t, int port)
 {
 	for (int i = 0; i < 1000 && !stopped; i++) {
-		if (is_bound(pid))
+		if (is_bound(pid, t, port))
 			return true;
 		if (waitpid(pid, NULL, WNOHANG) != 0)
 			return false;
@@ -203,25 +208,43 @@ static double number_after(const char *text, const char *what)
 	return at ? strtod(at + strlen(what), NULL) : -1;
 }
 
+/* Runs sockperf's client against the server; what it says is in d->out. */
+static int client(struct demo *d, const struct trial *t, const char *kind, const char *port)
+{
+	const char *argv[16] = {"sockperf", kind, "-i", "10.77.0.2", "-p",
+				port,       "-m", "64", "-t",        SECONDS};
+	unsigned n = 10;
+	if (t->spin)
+		argv[n++] = "--nonblocked";
+	if (t->tcp)
+		argv[n++] = "--tcp";
+	return run(d, d->ns[0], t->preload, argv);
+}
+
 static int measure(struct demo *d, struct trial *t)
 {
-	const char *flag = t->spin ? "--nonblocked" : NULL; /* stands last: NULL is the end */
-	const char *const server[] = {"sockperf", "sr", "-i", "10.77.0.2", "-p", PORT, flag, NULL};
+	char port[16];
+	int nr = PORT + (t - trials);
+	snprintf(port, sizeof(port), "%d", nr);
+	const char *server[10] = {"sockperf", "sr", "-i", "10.77.0.2", "-p", port};
+	unsigned n = 6;
+	if (t->spin)
+		server[n++] = "--nonblocked";
+	if (t->tcp)
+		server[n++] = "--tcp";
 	pid_t pid = start(d, d->ns[1], t->preload, NULL, server);
-	if (pid < 0 || !wait_bound(pid)) {
+	if (pid < 0 || !wait_bound(pid, t, nr)) {
 		end(pid);
 		return fail("sockperf's server does not start");
 	}
-	int bad = RUN(d, d->ns[0], t->preload, "sockperf", "pp", "-i", "10.77.0.2", "-p", PORT,
-		      "-m", "64", "-t", SECONDS, flag);
+	int bad = client(d, t, "pp", port);
 	t->p50 = number_after(d->out, "percentile 50.000 =");
 	t->p99 = number_after(d->out, "percentile 99.000 =");
 	t->wrong = number_after(d->out, "dropped messages =") +
 		   number_after(d->out, "duplicated messages =") +
 		   number_after(d->out, "out-of-order messages =");
 	if (!bad && t->p50 > 0)
-		bad = RUN(d, d->ns[0], t->preload, "sockperf", "tp", "-i", "10.77.0.2", "-p", PORT,
-			  "-m", "64", "-t", SECONDS, flag);
+		bad = client(d, t, "tp", port);
 	t->rate = number_after(d->out, "Message Rate is");
 	end(pid);
 	if (stopped)
@@ -271,28 +294,29 @@ static void bar(double value, double largest)
 	fputs(part[eighths], stdout);
 }
 
-static void print_results(void)
+static void print_protocol(const char *name, const struct trial *t)
 {
 	double largest = 0;
-	printf("\nsockperf, UDP, 64-byte messages, a veth pair between two namespaces\n\n"
+	printf("\nsockperf, %s, 64-byte messages, a veth pair between two namespaces\n\n"
 	       "                     half a round trip [us]                     wrong\n"
-	       "                       median     99 %%      messages/s   (lost, doubled, ...)\n");
-	for (unsigned i = 0; i < NTRIALS; i++) {
-		const struct trial *t = &trials[i];
-		printf("  %-18s %8.2f %8.2f %15.0f %8ld\n", t->name, t->p50, t->p99, t->rate,
-		       t->wrong);
-		if (t->p50 > largest)
-			largest = t->p50;
+	       "                       median     99 %%      messages/s   (lost, doubled, ...)\n",
+	       name);
+	for (unsigned i = 0; i < 4; i++) {
+		printf("  %-18s %8.2f %8.2f %15.0f %8ld\n", t[i].name, t[i].p50, t[i].p99,
+		       t[i].rate, t[i].wrong);
+		if (t[i].p50 > largest)
+			largest = t[i].p50;
 	}
 	printf("\nHalf a round trip, median\n\n");
-	for (unsigned i = 0; i < NTRIALS; i++) {
-		printf("  %-18s ", trials[i].name);
-		bar(trials[i].p50, largest);
-		printf(" %.2f us\n", trials[i].p50);
+	for (unsigned i = 0; i < 4; i++) {
+		printf("  %-18s ", t[i].name);
+		bar(t[i].p50, largest);
+		printf(" %.2f us\n", t[i].p50);
 	}
-	printf("\nSluice is %.1f x as fast as the kernel where programs block, %.1f x where they "
-	       "spin.\n",
-	       trials[0].p50 / trials[2].p50, trials[1].p50 / trials[3].p50);
+	printf("\n%s: Sluice is %.1f x as fast as the kernel where programs block, %.1f x where "
+	       "they spin;\n%.1f x and %.1f x the messages a second.\n",
+	       name, t[0].p50 / t[2].p50, t[1].p50 / t[3].p50, t[2].rate / t[0].rate,
+	       t[3].rate / t[1].rate);
 }
 
 /* The subcommand. Returns the exit status. */
@@ -313,12 +337,14 @@ int sl_tool_demo(int argc, char **argv)
 		return fail("sockperf is not installed (apt-get install sockperf)");
 	int bad = net_up(&d);
 	for (unsigned i = 0; i < NTRIALS && !bad; i++) {
-		printf("measuring: %s\n", trials[i].name);
+		printf("measuring: %s, %s\n", trials[i].tcp ? "TCP" : "UDP", trials[i].name);
 		fflush(stdout);
 		bad = measure(&d, &trials[i]);
 	}
 	net_down(&d);
-	if (!bad)
-		print_results();
+	if (!bad) {
+		print_protocol("UDP", trials);
+		print_protocol("TCP", trials + 4);
+	}
 	return bad;
 }
