@@ -343,6 +343,13 @@ bool sl_sock_take_lane(struct sl_sock *sk, uint32_t ifindex)
 	return true;
 }
 
+/* What is bound to a group has no endpoint of its own: a claim would be in the fan's place (mcast.c),
+ * and stay when the fan leaves the group to the kernel. */
+static bool comes_by_membership(const struct sl_sock *sk)
+{
+	return sl_addr_is_multicast(&sk->local);
+}
+
 /* Endpoints of an unconnected socket. */
 static enum sl_reason claim_endpoints(struct sl_sock *sk)
 {
@@ -353,8 +360,8 @@ static enum sl_reason claim_endpoints(struct sl_sock *sk)
 		return SL_REASON_LOCAL;
 	if (!sl_sock_take_lane(sk, (uint32_t)dev))
 		return SL_REASON_MEMORY;
-	if (sl_addr_is_multicast(&sk->local))
-		return SL_REASON_NONE; /* its packets come by its memberships (mcast.c) */
+	if (comes_by_membership(sk))
+		return SL_REASON_NONE;
 	w.only = (uint32_t)dev;
 	sl_link_for_each(claim_link, &w);
 	if (w.action == SL_RULE_OS)
@@ -472,7 +479,7 @@ void sl_sock_device_up(struct sl_sock *sk, uint32_t ifindex)
 
 	sl_lock(&sk->slow);
 	if (sk->nfds && sk->state == SL_STATE_OFFLOADED && !sl_sock_is_connected_udp(sk) &&
-	    !sk->conn) {
+	    !sk->conn && !comes_by_membership(sk)) {
 		int64_t dev = only_device(sk);
 
 		if (dev == 0 || dev == ifindex)

@@ -446,12 +446,12 @@ void sl_mcast_forget(struct sl_sock *sk)
 	}
 }
 
-/* From the keeper, about once a second: programs come and go. */
 bool sl_mcast_in_use(void)
 {
 	return !sl_list_empty(&fans);
 }
 
+/* From the keeper, about once a second: programs come and go. */
 void sl_mcast_recheck(void)
 {
 	if (sl_list_empty(&fans) || !sl_lock(&lock))

@@ -9,6 +9,7 @@ for h in a b; do
 	dev=DEV_${h^}
 	ip -n "$NS$h" route add 224.0.0.0/4 dev "${!dev}"
 done
+logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
 for MODE in $MODES; do
 	for fam in 4 6; do
 		peer=A$fam own=B$fam
@@ -42,6 +43,25 @@ for MODE in $MODES; do
 	same "the program that was there" 200 "$(tail -n 1 "$TMP/before")"
 	same "ours" 200 "$(tail -n 1 "$TMP/we")"
 	same "the program that came later" 200 "$(tail -n 1 "$TMP/after")"
+
+	# We alone, and the device has changed since (a look at it brings claims anew): the program
+	# that comes then loses nothing from the moment on at which we have seen it.
+	rm -f "$TMP"/sluice.*.log
+	bg pb python3 "$TESTS/net/mclisten.py" "$DEV_B" 239.7.7.7 7601 >"$TMP/we"
+	we=$BG
+	wait_line "$TMP/we" joined
+	b ip link set dev "$DEV_B" alias "changed"
+	pa "$BUILD/tests/bench/udpblast" 239.7.7.7 7601 count=100 rate=5000 >/dev/null
+	wait_until 5 eval '[ "$(udp_queued b 7601)" = 0 ]'
+	bg b python3 "$TESTS/net/mclisten.py" "$DEV_B" 239.7.7.7 7601 >"$TMP/after"
+	after=$BG
+	wait_line "$TMP/after" joined
+	[ "$MODE" = kernel ] || wait_until 20 logged "port 7601 stays with the kernel: another program"
+	pa "$BUILD/tests/bench/udpblast" 239.7.7.7 7601 count=100 rate=5000 >/dev/null
+	wait_until 5 eval '[ "$(udp_queued b 7601)" = 0 ]'
+	stop "$we" "$after"
+	same "ours, alone and beside it" 200 "$(tail -n 1 "$TMP/we")"
+	same "the program that came while we ran" 100 "$(tail -n 1 "$TMP/after")"
 done
 [ -z "${SHOW_ORACLE:-}" ] || cat "$TMP"/oracle.*
 done_testing
