@@ -343,8 +343,8 @@ bool sl_sock_take_lane(struct sl_sock *sk, uint32_t ifindex)
 	return true;
 }
 
-/* What is bound to a group has no endpoint of its own: a claim would be in the fan's place (mcast.c),
- * and stay when the fan leaves the group to the kernel. */
+/* What is bound to a group has no endpoint of its own: a claim would be in the fan's place
+ * (mcast.c), and stay when the fan leaves the group to the kernel. */
 static bool comes_by_membership(const struct sl_sock *sk)
 {
 	return sl_addr_is_multicast(&sk->local);

@@ -5,22 +5,11 @@
  * one after the other; each returns false when nothing of the segment is left to be looked at. A
  * step that ends the connection returns false too, and nobody touches c after it: an orphan's
  * memory is gone then. What is to be sent is only marked (ack_now, sl_tcp_want_out()) and leaves in
- * sl_tcp_flush(), so that a batch of input makes one burst of output. LISTEN (3.10.7.2) is in
- * tcp_listen.c, TIME-WAIT in tcp_tw.c. */
+ * sl_tcp_flush(), so that a batch of input makes one burst of output. From the sixth step on it is
+ * tcp_text.c's; LISTEN (3.10.7.2) is in tcp_listen.c, TIME-WAIT in tcp_tw.c. */
 #include <errno.h>
 
-#include "tcp/tcp_internal.h"
-
-/* A segment on its way through the steps. What was used of it is cut off. */
-struct arrival {
-	const struct sl_tcp_seg *seg;
-	uint32_t seq;
-	uint32_t frame;
-	uint16_t off, len;
-	bool fin;
-	bool kept; /* the frame is the receive queue's */
-	void *from;
-};
+#include "tcp/tcp_in.h"
 
 /* Answers ------------------------------------------------------------------------------------- */
 
@@ -75,8 +64,7 @@ void sl_tcp_challenge_ack(struct sl_tcp *c)
 	sl_tcp_send_ack(c);
 }
 
-/* An ACK at once for what we had already, or cannot take; [seq, end) goes into the DSACK. */
-static void ack_again(struct sl_tcp *c, uint32_t seq, uint32_t end)
+void sl_tcp_ack_again(struct sl_tcp *c, uint32_t seq, uint32_t end)
 {
 	if (sl_seq_lt(seq, end) && sl_seq_lt(seq, c->rcv_nxt))
 		sl_tcp_dsack(c, seq, sl_seq_lt(end, c->rcv_nxt) ? end : c->rcv_nxt);
@@ -87,7 +75,7 @@ static void ack_again(struct sl_tcp *c, uint32_t seq, uint32_t end)
 /* First, check sequence number ----------------------------------------------------------------- */
 
 /* A pure ACK that others have overtaken: harmless, and no reason for a duplicate ACK. */
-static bool is_overtaken_ack(const struct sl_tcp *c, const struct arrival *a)
+static bool is_overtaken_ack(const struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	return !a->len && !a->fin && !(a->seg->flags & (SL_TCP_SYN | SL_TCP_RST)) &&
 	       a->seg->flags & SL_TCP_ACK && a->seq == c->rcv_nxt && a->seg->ack == c->snd_una &&
@@ -95,7 +83,7 @@ static bool is_overtaken_ack(const struct sl_tcp *c, const struct arrival *a)
 }
 
 /* RFC 7323 5.3 R1, 5.5 */
-static bool is_paws_violated(const struct sl_tcp *c, const struct arrival *a)
+static bool is_paws_violated(const struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	if (!c->ts_ok || !(a->seg->opts & SL_TCPO_TS) || a->seg->flags & SL_TCP_RST)
 		return false;
@@ -105,20 +93,13 @@ static bool is_paws_violated(const struct sl_tcp *c, const struct arrival *a)
 	return !is_overtaken_ack(c, a);
 }
 
-static uint32_t window_end(const struct sl_tcp *c)
-{
-	uint32_t end = c->rcv_wup + c->rcv_wnd;
-
-	return sl_seq_gt(end, c->rcv_nxt) ? end : c->rcv_nxt;
-}
-
 /* RFC 9293 table 6, but what touches the window counts as inside: an ACK may have been sent when
  * the peer had filled it (3.10.7.4: "special allowance"), or before our last one arrived there. */
-static bool is_in_window(const struct sl_tcp *c, const struct arrival *a)
+static bool is_in_window(const struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	uint32_t end = a->seq + a->len + a->fin + !!(a->seg->flags & SL_TCP_SYN);
 
-	return sl_seq_ge(end, c->rcv_wup) && sl_seq_le(a->seq, window_end(c));
+	return sl_seq_ge(end, c->rcv_wup) && sl_seq_le(a->seq, sl_tcp_window_end(c));
 }
 
 /* RFC 5961 4.2 */
@@ -135,7 +116,7 @@ static bool is_before_fin(const struct sl_tcp *c, uint32_t seq)
 					 c->state == SL_TCP_LAST_ACK || c->state == SL_TCP_CLOSING);
 }
 
-static bool check_sequence(struct sl_tcp *c, struct arrival *a)
+static bool check_sequence(struct sl_tcp *c, struct sl_tcp_arrival *a)
 {
 	bool paws = is_paws_violated(c, a);
 
@@ -148,7 +129,7 @@ static bool check_sequence(struct sl_tcp *c, struct arrival *a)
 	if (a->seg->flags & SL_TCP_SYN)
 		challenge_syn(c); /* whatever its number */
 	else if (a->len || a->fin || !is_answer_limited(c))
-		ack_again(c, a->seq, a->seq + a->len);
+		sl_tcp_ack_again(c, a->seq, a->seq + a->len);
 	return false;
 }
 
@@ -183,7 +164,7 @@ static bool is_reset_number(const struct sl_tcp *c, uint32_t seq)
 	return seq == last;
 }
 
-static bool check_rst(struct sl_tcp *c, struct arrival *a)
+static bool check_rst(struct sl_tcp *c, struct sl_tcp_arrival *a)
 {
 	if (!(a->seg->flags & SL_TCP_RST))
 		return true;
@@ -197,7 +178,7 @@ static bool check_rst(struct sl_tcp *c, struct arrival *a)
 
 /* Third, security: nobody's. Fourth, check the SYN bit ----------------------------------------- */
 
-static bool check_syn(struct sl_tcp *c, struct arrival *a)
+static bool check_syn(struct sl_tcp *c, struct sl_tcp_arrival *a)
 {
 	if (!(a->seg->flags & SL_TCP_SYN))
 		return true;
@@ -218,7 +199,7 @@ static bool check_syn(struct sl_tcp *c, struct arrival *a)
 /* Fifth, check the ACK field ------------------------------------------------------------------- */
 
 /* RFC 7323 4.3 (2), with 5.3 R3: only what is at the left edge counts. */
-static void take_timestamp(struct sl_tcp *c, const struct arrival *a)
+static void take_timestamp(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	if (!c->ts_ok || !(a->seg->opts & SL_TCPO_TS) || sl_seq_gt(a->seq, c->rcv_wup))
 		return;
@@ -248,7 +229,7 @@ static uint32_t timestamp_rtt_us(const struct sl_tcp *c, const struct sl_tcp_seg
 }
 
 /* RFC 9293 3.10.7.4: "If SND.WL1 < SEG.SEQ ..." Whether the window is another one now. */
-static bool take_window(struct sl_tcp *c, const struct arrival *a)
+static bool take_window(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	uint32_t wnd = (uint32_t)a->seg->wnd << (a->seg->flags & SL_TCP_SYN ? 0 : c->snd_wscale);
 	bool changed = wnd != c->snd_wnd;
@@ -278,7 +259,7 @@ static uint32_t covered(const struct sl_tcp *c, uint32_t ack)
 }
 
 /* SND.UNA < SEG.ACK =< SND.NXT */
-static void advance(struct sl_tcp *c, const struct arrival *a, struct sl_tcp_ack *k)
+static void advance(struct sl_tcp *c, const struct sl_tcp_arrival *a, struct sl_tcp_ack *k)
 {
 	uint32_t ack = a->seg->ack;
 
@@ -294,7 +275,7 @@ static void advance(struct sl_tcp *c, const struct arrival *a, struct sl_tcp_ack
 }
 
 /* What an acceptable ACK says about data in flight. */
-static void take_ack(struct sl_tcp *c, const struct arrival *a)
+static void take_ack(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	const struct sl_tcp_seg *seg = a->seg;
 	bool moved = sl_seq_gt(seg->ack, c->snd_una), old = sl_seq_lt(seg->ack, c->snd_una);
@@ -335,7 +316,7 @@ static void take_ack(struct sl_tcp *c, const struct arrival *a)
 }
 
 /* SYN-RECEIVED STATE: the handshake is complete. */
-static bool complete_open(struct sl_tcp *c, const struct arrival *a)
+static bool complete_open(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	if (!sl_seq_gt(a->seg->ack, c->snd_una) || sl_seq_gt(a->seg->ack, c->snd_nxt)) {
 		sl_tcp_reset_reply(c->host, &c->node.key, a->seg, a->from);
@@ -348,7 +329,7 @@ static bool complete_open(struct sl_tcp *c, const struct arrival *a)
 }
 
 /* Has the segment something that a FIN_WAIT2 ends with: the FIN, or data for nobody? */
-static bool is_last_word(const struct sl_tcp *c, const struct arrival *a)
+static bool is_last_word(const struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	uint32_t end = a->seq + a->len;
 
@@ -356,7 +337,7 @@ static bool is_last_word(const struct sl_tcp *c, const struct arrival *a)
 }
 
 /* Our FIN is acknowledged: what the states make of it. False: c has ended. */
-static bool on_fin_acked(struct sl_tcp *c, const struct arrival *a)
+static bool on_fin_acked(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	switch (c->state) {
 	case SL_TCP_FIN_WAIT1:
@@ -376,7 +357,7 @@ static bool on_fin_acked(struct sl_tcp *c, const struct arrival *a)
 	}
 }
 
-static bool check_ack(struct sl_tcp *c, struct arrival *a)
+static bool check_ack(struct sl_tcp *c, struct sl_tcp_arrival *a)
 {
 	uint32_t ack = a->seg->ack, oldest;
 
@@ -393,167 +374,6 @@ static bool check_ack(struct sl_tcp *c, struct arrival *a)
 	take_timestamp(c, a);
 	take_ack(c, a);
 	return c->fin_acked ? on_fin_acked(c, a) : true;
-}
-
-/* Sixth, check the URG bit --------------------------------------------------------------------- */
-
-static bool is_receiving(const struct sl_tcp *c)
-{
-	return c->state == SL_TCP_ESTABLISHED || c->state == SL_TCP_FIN_WAIT1 ||
-	       c->state == SL_TCP_FIN_WAIT2;
-}
-
-/* A new urgent pointer. As Linux (tcp_stdurg 0) the urgent byte is the one before it. */
-static void new_mark(struct sl_tcp *c, uint32_t up)
-{
-	if (sl_seq_lt(up, c->copied_seq) || sl_seq_lt(up, c->rcv_nxt))
-		return; /* read already, or a replay */
-	if (c->urg_in && sl_seq_le(up, c->rcv_up))
-		return;
-	/* The old urgent byte must not turn into one of the stream when it is the next to read. */
-	if (c->urg_in && !c->oobinline && c->rcv_up == c->copied_seq)
-		sl_tcp_pass_mark(c);
-	c->rcv_up = up;
-	c->urg_in = true;
-	c->urg_have = c->urg_taken = false;
-	sl_tcp_event(c, SL_TCP_EV_URG);
-}
-
-static bool check_urg(struct sl_tcp *c, struct arrival *a)
-{
-	if (!is_receiving(c))
-		return true;
-	if (a->seg->flags & SL_TCP_URG)
-		new_mark(c, a->seq + a->seg->urg - !!a->seg->urg);
-	/* Its byte may come later than its announcement. */
-	if (c->urg_in && !c->urg_have && !c->urg_taken && c->rcv_up - a->seq < a->len) {
-		c->urg_byte = sl_frame_ptr(a->frame)[a->off + (c->rcv_up - a->seq)];
-		c->urg_have = true;
-		sl_tcp_event(c, SL_TCP_EV_URG);
-	}
-	return true;
-}
-
-/* Seventh, process the segment text ------------------------------------------------------------ */
-
-/* Cuts off what we have already and what is beyond the window (RFC 9293 3.10.7.4: "trimmed").
- * Whether there was anything: the peer is to know at once. */
-static bool cut_to_window(struct sl_tcp *c, struct arrival *a)
-{
-	uint32_t end = window_end(c), have = c->rcv_nxt - a->seq;
-	bool cut = false;
-
-	if (sl_seq_lt(a->seq, c->rcv_nxt)) {
-		have = sl_min(have, (uint32_t)a->len);
-		sl_tcp_dsack(c, a->seq, a->seq + have);
-		a->seq += have;
-		a->off += (uint16_t)have;
-		a->len -= (uint16_t)have;
-		cut = true;
-	}
-	if (sl_seq_gt(a->seq + a->len, end)) {
-		a->len = (uint16_t)(end - a->seq);
-		a->fin = false;
-		cut = true;
-	}
-	return cut;
-}
-
-/* RFC 3168 6.1.3: tell the sender until it says CWR. */
-static void take_ecn(struct sl_tcp *c, const struct arrival *a)
-{
-	if (!c->ecn_ok)
-		return;
-	if (a->seg->flags & SL_TCP_CWR)
-		c->ece_owed = false;
-	if (a->seg->ce) {
-		c->ece_owed = true;
-		c->ack_now = true;
-	}
-}
-
-/* Data that nobody will read any more (RFC 1122 4.2.2.13). */
-static bool refuse_text(struct sl_tcp *c, const struct arrival *a)
-{
-	if (!c->rx_shut || c->state == SL_TCP_ESTABLISHED ||
-	    !sl_seq_gt(a->seq + a->len, c->rcv_nxt))
-		return false;
-	tcp_count(c->host, SL_TCPC_ABORT_ON_DATA, 1);
-	sl_tcp_send_rst(c);
-	sl_tcp_done(c, ECONNRESET);
-	return true;
-}
-
-/* And eighth, the FIN bit, since both go the same way through the queues. */
-static bool process_text(struct sl_tcp *c, struct arrival *a)
-{
-	uint32_t before = c->rcv_nxt;
-	bool in_order, fin;
-	uint16_t len;
-
-	if (!a->len && !a->fin)
-		return true;
-	if (!is_receiving(c)) { /* after the peer's FIN there is only repetition */
-		ack_again(c, a->seq, a->seq + a->len);
-		return true;
-	}
-	if (a->len && refuse_text(c, a))
-		return false;
-	take_ecn(c, a);
-	if (cut_to_window(c, a)) {
-		c->ack_now = true;
-		sl_tcp_want_out(c);
-	}
-	if ((!a->len && !a->fin) || sl_seq_le(a->seq + a->len + a->fin, c->rcv_nxt))
-		return true;
-	len = a->len;
-	in_order = a->seq == before && !c->noo;
-	a->kept = sl_tcp_rcv_queue(c, a->seq, a->frame, a->off, len, a->fin);
-	fin = c->fin_rcvd && c->state == SL_TCP_ESTABLISHED;
-	if (len || fin)
-		sl_tcp_ack_data(c, len, in_order, a->seg->flags & SL_TCP_PSH, fin);
-	if (c->rcv_nxt == before) {
-		c->ack_now = true; /* RFC 5681 4.2: out of order, or no room */
-		sl_tcp_want_out(c);
-		return true;
-	}
-	if (len) {
-		sl_tcp_rcv_rtt_ts(c, a->seg);
-		sl_tcp_rcv_tune(c);
-		sl_tcp_event(c, SL_TCP_EV_IN);
-	}
-	return true;
-}
-
-/* Eighth, check the FIN bit -------------------------------------------------------------------- */
-
-/* The FIN has its turn: everything before it has come. */
-static void process_fin(struct sl_tcp *c)
-{
-	if (c->state == SL_TCP_ESTABLISHED) {
-		sl_tcp_set_state(c, SL_TCP_CLOSE_WAIT); /* the ACK is on its way */
-	} else {
-		if (c->state == SL_TCP_FIN_WAIT1) /* fin_acked would have made it FIN_WAIT2 */
-			sl_tcp_set_state(c, SL_TCP_CLOSING);
-		c->ack_now = true;
-		sl_tcp_want_out(c);
-	}
-	sl_tcp_event(c, SL_TCP_EV_RDHUP | SL_TCP_EV_IN);
-	if (c->state != SL_TCP_FIN_WAIT2)
-		return;
-	sl_tcp_send_ack(c);
-	sl_tcp_time_wait(c, false, SL_TCP_TIMEWAIT_MS);
-}
-
-static void text_and_fin(struct sl_tcp *c, struct arrival *a)
-{
-	bool had_fin = c->fin_rcvd;
-
-	check_urg(c, a);
-	if (!process_text(c, a))
-		return;
-	if (c->fin_rcvd && !had_fin)
-		process_fin(c);
 }
 
 /* SYN-SENT STATE (3.10.7.3) -------------------------------------------------------------------- */
@@ -597,7 +417,7 @@ void sl_tcp_take_syn(struct sl_tcp *c, const struct sl_tcp_seg *seg)
 }
 
 /* First, check the ACK bit. */
-static bool syn_sent_check_ack(struct sl_tcp *c, const struct arrival *a)
+static bool syn_sent_check_ack(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	const struct sl_tcp_seg *seg = a->seg;
 
@@ -608,7 +428,7 @@ static bool syn_sent_check_ack(struct sl_tcp *c, const struct arrival *a)
 	return false;
 }
 
-static void syn_sent(struct sl_tcp *c, struct arrival *a)
+static void syn_sent(struct sl_tcp *c, struct sl_tcp_arrival *a)
 {
 	const struct sl_tcp_seg *seg = a->seg;
 	bool ack = seg->flags & SL_TCP_ACK;
@@ -637,24 +457,24 @@ static void syn_sent(struct sl_tcp *c, struct arrival *a)
 	c->ack_now = true;
 	sl_tcp_want_out(c);
 	a->seq++; /* text with the SYN is text */
-	text_and_fin(c, a);
+	sl_tcp_text_and_fin(c, a);
 }
 
 /* Whose is it? --------------------------------------------------------------------------------- */
 
 /* OTHER STATES (3.10.7.4) */
-static void other_states(struct sl_tcp *c, struct arrival *a)
+static void other_states(struct sl_tcp *c, struct sl_tcp_arrival *a)
 {
 	if (!check_sequence(c, a) || !check_rst(c, a) || !check_syn(c, a) || !check_ack(c, a))
 		return;
 	sl_tcp_timer_on_alive(c);
-	text_and_fin(c, a);
+	sl_tcp_text_and_fin(c, a);
 }
 
 bool sl_tcp_arrives(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
 		    void *from)
 {
-	struct arrival a = {
+	struct sl_tcp_arrival a = {
 		.seg = seg,
 		.seq = seg->seq,
 		.frame = frame,

@@ -115,7 +115,7 @@ bool sl_tcp_tfo_send(struct sl_tcp *c, struct sl_tcp_seg *seg, bool *sent);
 void sl_tcp_tfo_answer(struct sl_tcp *c, const struct sl_tcp_seg *seg);
 void sl_tcp_tfo_free(struct sl_tcp *c);
 
-/* tcp_in.c: a segment arrives, RFC 9293 3.10.7 */
+/* tcp_in.c: a segment arrives, RFC 9293 3.10.7 (tcp_in.h is between it and tcp_text.c) */
 /* What sl_tcp_conn_input() does, without counting. */
 bool sl_tcp_arrives(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
 		    void *from);

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* SEGMENT ARRIVES from the sixth step on (RFC 9293 3.10.7.4): the URG bit, the text, the FIN bit.
+ */
+#include <errno.h>
+
+#include "tcp/tcp_in.h"
+
+/* Sixth, check the URG bit --------------------------------------------------------------------- */
+
+static bool is_receiving(const struct sl_tcp *c)
+{
+	return c->state == SL_TCP_ESTABLISHED || c->state == SL_TCP_FIN_WAIT1 ||
+	       c->state == SL_TCP_FIN_WAIT2;
+}
+
+/* A new urgent pointer. As Linux (tcp_stdurg 0) the urgent byte is the one before it. */
+static void new_mark(struct sl_tcp *c, uint32_t up)
+{
+	if (sl_seq_lt(up, c->copied_seq) || sl_seq_lt(up, c->rcv_nxt))
+		return; /* read already, or a replay */
+	if (c->urg_in && sl_seq_le(up, c->rcv_up))
+		return;
+	/* The old urgent byte must not turn into one of the stream when it is the next to read. */
+	if (c->urg_in && !c->oobinline && c->rcv_up == c->copied_seq)
+		sl_tcp_pass_mark(c);
+	c->rcv_up = up;
+	c->urg_in = true;
+	c->urg_have = c->urg_taken = false;
+	sl_tcp_event(c, SL_TCP_EV_URG);
+}
+
+static bool check_urg(struct sl_tcp *c, struct sl_tcp_arrival *a)
+{
+	if (!is_receiving(c))
+		return true;
+	if (a->seg->flags & SL_TCP_URG)
+		new_mark(c, a->seq + a->seg->urg - !!a->seg->urg);
+	/* Its byte may come later than its announcement. */
+	if (c->urg_in && !c->urg_have && !c->urg_taken && c->rcv_up - a->seq < a->len) {
+		c->urg_byte = sl_frame_ptr(a->frame)[a->off + (c->rcv_up - a->seq)];
+		c->urg_have = true;
+		sl_tcp_event(c, SL_TCP_EV_URG);
+	}
+	return true;
+}
+
+/* Seventh, process the segment text ------------------------------------------------------------ */
+
+/* Cuts off what we have already and what is beyond the window (RFC 9293 3.10.7.4: "trimmed").
+ * Whether there was anything: the peer is to know at once. */
+static bool cut_to_window(struct sl_tcp *c, struct sl_tcp_arrival *a)
+{
+	uint32_t end = sl_tcp_window_end(c), have = c->rcv_nxt - a->seq;
+	bool cut = false;
+
+	if (sl_seq_lt(a->seq, c->rcv_nxt)) {
+		have = sl_min(have, (uint32_t)a->len);
+		sl_tcp_dsack(c, a->seq, a->seq + have);
+		a->seq += have;
+		a->off += (uint16_t)have;
+		a->len -= (uint16_t)have;
+		cut = true;
+	}
+	if (sl_seq_gt(a->seq + a->len, end)) {
+		a->len = (uint16_t)(end - a->seq);
+		a->fin = false;
+		cut = true;
+	}
+	return cut;
+}
+
+/* RFC 3168 6.1.3: tell the sender until it says CWR. */
+static void take_ecn(struct sl_tcp *c, const struct sl_tcp_arrival *a)
+{
+	if (!c->ecn_ok)
+		return;
+	if (a->seg->flags & SL_TCP_CWR)
+		c->ece_owed = false;
+	if (a->seg->ce) {
+		c->ece_owed = true;
+		c->ack_now = true;
+	}
+}
+
+/* Data that nobody will read any more (RFC 1122 4.2.2.13). */
+static bool refuse_text(struct sl_tcp *c, const struct sl_tcp_arrival *a)
+{
+	if (!c->rx_shut || c->state == SL_TCP_ESTABLISHED ||
+	    !sl_seq_gt(a->seq + a->len, c->rcv_nxt))
+		return false;
+	tcp_count(c->host, SL_TCPC_ABORT_ON_DATA, 1);
+	sl_tcp_send_rst(c);
+	sl_tcp_done(c, ECONNRESET);
+	return true;
+}
+
+/* And eighth, the FIN bit, since both go the same way through the queues. */
+static bool process_text(struct sl_tcp *c, struct sl_tcp_arrival *a)
+{
+	uint32_t before = c->rcv_nxt;
+	bool in_order, fin;
+	uint16_t len;
+
+	if (!a->len && !a->fin)
+		return true;
+	if (!is_receiving(c)) { /* after the peer's FIN there is only repetition */
+		sl_tcp_ack_again(c, a->seq, a->seq + a->len);
+		return true;
+	}
+	if (a->len && refuse_text(c, a))
+		return false;
+	take_ecn(c, a);
+	if (cut_to_window(c, a)) {
+		c->ack_now = true;
+		sl_tcp_want_out(c);
+	}
+	if ((!a->len && !a->fin) || sl_seq_le(a->seq + a->len + a->fin, c->rcv_nxt))
+		return true;
+	len = a->len;
+	in_order = a->seq == before && !c->noo;
+	a->kept = sl_tcp_rcv_queue(c, a->seq, a->frame, a->off, len, a->fin);
+	fin = c->fin_rcvd && c->state == SL_TCP_ESTABLISHED;
+	if (len || fin)
+		sl_tcp_ack_data(c, len, in_order, a->seg->flags & SL_TCP_PSH, fin);
+	if (c->rcv_nxt == before) {
+		c->ack_now = true; /* RFC 5681 4.2: out of order, or no room */
+		sl_tcp_want_out(c);
+		return true;
+	}
+	if (len) {
+		sl_tcp_rcv_rtt_ts(c, a->seg);
+		sl_tcp_rcv_tune(c);
+		sl_tcp_event(c, SL_TCP_EV_IN);
+	}
+	return true;
+}
+
+/* Eighth, check the FIN bit -------------------------------------------------------------------- */
+
+/* The FIN has its turn: everything before it has come. */
+static void process_fin(struct sl_tcp *c)
+{
+	if (c->state == SL_TCP_ESTABLISHED) {
+		sl_tcp_set_state(c, SL_TCP_CLOSE_WAIT); /* the ACK is on its way */
+	} else {
+		if (c->state == SL_TCP_FIN_WAIT1) /* fin_acked would have made it FIN_WAIT2 */
+			sl_tcp_set_state(c, SL_TCP_CLOSING);
+		c->ack_now = true;
+		sl_tcp_want_out(c);
+	}
+	sl_tcp_event(c, SL_TCP_EV_RDHUP | SL_TCP_EV_IN);
+	if (c->state != SL_TCP_FIN_WAIT2)
+		return;
+	sl_tcp_send_ack(c);
+	sl_tcp_time_wait(c, false, SL_TCP_TIMEWAIT_MS);
+}
+
+void sl_tcp_text_and_fin(struct sl_tcp *c, struct sl_tcp_arrival *a)
+{
+	bool had_fin = c->fin_rcvd;
+
+	check_urg(c, a);
+	if (!process_text(c, a))
+		return;
+	if (c->fin_rcvd && !had_fin)
+		process_fin(c);
+}
