@@ -167,6 +167,12 @@ struct sl_tcp_params {
 extern struct sl_tcp_params sl_tcp_params;
 void sl_tcp_params_default(struct sl_tcp_params *p);
 
+/* What is left of a limit of so many a second: sl_tcp_quota_take(). */
+struct sl_tcp_quota {
+	uint64_t from_us; /* when this second began; 0: none has */
+	uint32_t left;
+};
+
 /* What the connections of a lane share. */
 struct sl_tcp_host {
 	const struct sl_tcp_ops *ops;
@@ -182,8 +188,8 @@ struct sl_tcp_host {
 	struct sl_list room; /* connections whose send() was refused: sl_tcp_on_room() */
 	uint8_t key[16];     /* secret: ISN, cookies, time stamp offset (RFC 6528, 7323 5.4) */
 	uint64_t table_key[SL_TCP_KEY_WORDS + 1]; /* made of it: the table's hash */
-	uint32_t challenge_left, syn_left;        /* of this second */
-	uint64_t challenge_from_us, syn_from_us;
+	struct sl_tcp_quota challenges;           /* tcp_challenge_ack_limit */
+	struct sl_tcp_quota syns;                 /* max_syn_rate */
 	uint32_t ntw, nreq;
 	void *owner; /* the lane */
 };

@@ -46,14 +46,7 @@ static bool is_answer_limited(struct sl_tcp *c)
 /* RFC 5961 7: and so many a second for all connections. */
 static bool host_may_challenge(struct sl_tcp_host *h)
 {
-	if (!h->challenge_from_us || h->now_us - h->challenge_from_us >= 1000000) {
-		h->challenge_from_us = h->now_us;
-		h->challenge_left = sl_tcp_params.challenge_ack_limit;
-	}
-	if (!h->challenge_left)
-		return false;
-	h->challenge_left--;
-	return true;
+	return sl_tcp_quota_take(&h->challenges, sl_tcp_params.challenge_ack_limit, h->now_us);
 }
 
 void sl_tcp_challenge_ack(struct sl_tcp *c)

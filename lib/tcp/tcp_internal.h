@@ -13,6 +13,19 @@ static inline void tcp_count(struct sl_tcp_host *h, unsigned id, uint32_t n)
 	h->ops->count(h, id, n);
 }
 
+/* One of `limit` a second. False: this second has had them all. */
+static inline bool sl_tcp_quota_take(struct sl_tcp_quota *q, uint32_t limit, uint64_t now_us)
+{
+	if (!q->from_us || now_us - q->from_us >= 1000000) {
+		q->from_us = now_us;
+		q->left = limit;
+	}
+	if (!q->left)
+		return false;
+	q->left--;
+	return true;
+}
+
 /* What a piece counts against sndbuf and rcvbuf beside the bytes it (still) has: what the kernel
  * spends on an skb, roughly, so that a stream of tiny pieces is bounded too. Whoever queues, cuts
  * or drops a piece keeps wmem and rmem equal to the sum over their queues. */

@@ -615,16 +615,8 @@ static void syn_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct r
 
 static bool is_syn_rate_reached(struct sl_tcp_host *h)
 {
-	if (sl_likely(!sl_tcp_params.max_syn_rate))
-		return false;
-	if (h->now_us - h->syn_from_us >= 1000000) {
-		h->syn_from_us = h->now_us;
-		h->syn_left = sl_tcp_params.max_syn_rate;
-	}
-	if (!h->syn_left)
-		return true;
-	h->syn_left--;
-	return false;
+	return sl_unlikely(sl_tcp_params.max_syn_rate) &&
+	       !sl_tcp_quota_take(&h->syns, sl_tcp_params.max_syn_rate, h->now_us);
 }
 
 void sl_tcp_listen_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
