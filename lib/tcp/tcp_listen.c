@@ -4,47 +4,25 @@
  * Theory of operation: a SYN becomes a request, a small record in the host's table that answers and
  * repeats its SYN-ACK by a timer of its own. The ACK that completes the handshake makes a child of
  * it (a connection in SYN_RCVD, which then takes the very segment as any other would) and puts it
- * into the accept queue. When the SYN queue is full, the SYN-ACK's sequence number is a cookie (RFC
- * 4987 3.6) and nothing is kept. With a Fast Open cookie (RFC 7413) the SYN itself makes the child.
+ * into the accept queue. When the SYN queue is full, the SYN-ACK is a cookie (tcp_cookie.c) and
+ * nothing is kept. With a Fast Open cookie (RFC 7413) the SYN itself makes the child.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tcp/tcp_internal.h"
+#include "tcp/tcp_req.h"
 
-#define SYNACK_US     1000000ull   /* RFC 6298 2.1 */
-#define COOKIE_FOR    120000000ull /* cookies are believed that long after the last overflow */
-#define TFO_SERVER    2u           /* bit of tcp_fastopen */
+#define SYNACK_US     1000000ull /* RFC 6298 2.1 */
+#define TFO_SERVER    2u         /* bit of tcp_fastopen */
 #define TFO_NO_COOKIE 0x200u
 #define TFO_COOKIE    8u
-#define TS_BITS       6    /* what a cookie hides in the time stamp */
-#define TS_WSCALE     0xfu /* 15: no scaling */
-#define TS_SACK       0x10u
-#define TS_ECN        0x20u
 
-struct req {
-	struct sl_tcp_node node;
-	struct sl_timer timer;
-	struct sl_list link; /* in the listener's requests */
-	struct sl_tcp_listener *l;
-	struct sl_tcp_seg syn; /* the peer's */
-	uint32_t iss, ts_off;
-	uint32_t ts_recent;
-	uint32_t rcv_wnd;
-	uint16_t mss; /* ours */
-	uint8_t rcv_wscale;
-	uint8_t retries;
-	bool acked;     /* the ACK came, but a child was not wanted yet */
-	bool tfo_asked; /* the answer brings a Fast Open cookie */
-	uint64_t born_us;
-	uint64_t answered_us; /* tcp_invalid_ratelimit */
-};
-_Static_assert(offsetof(struct req, timer) == sizeof(struct sl_tcp_node), "sl_tcp_node_of");
+_Static_assert(offsetof(struct sl_tcp_req, timer) == sizeof(struct sl_tcp_node), "sl_tcp_node_of");
 
-static struct req *req_of(struct sl_tcp_node *n)
+static struct sl_tcp_req *req_of(struct sl_tcp_node *n)
 {
-	return sl_container_of(n, struct req, node);
+	return sl_container_of(n, struct sl_tcp_req, node);
 }
 
 void sl_tcp_listener_init(struct sl_tcp_listener *l)
@@ -82,7 +60,7 @@ static uint32_t listener_rcvbuf(const struct sl_tcp_listener *l)
 	return l->rcvbuf ? l->rcvbuf : sl_tcp_params.rmem_default;
 }
 
-static bool wants_ecn(const struct sl_tcp_seg *syn)
+bool sl_tcp_wants_ecn(const struct sl_tcp_seg *syn)
 {
 	return sl_tcp_params.ecn_in &&
 	       (syn->flags & (SL_TCP_ECE | SL_TCP_CWR)) == (SL_TCP_ECE | SL_TCP_CWR);
@@ -100,11 +78,11 @@ static void tfo_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 	memcpy(cookie, &v, TFO_COOKIE);
 }
 
-/* The answer to r's SYN: what both can do (RFC 9293 3.10.7.2, third). */
-static void send_synack(struct sl_tcp_host *h, const struct req *r, uint32_t tsval, void *from)
+void sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint32_t tsval,
+			void *from)
 {
 	struct sl_tcp_seg s = {
-		.flags = SL_TCP_SYN | SL_TCP_ACK | (wants_ecn(&r->syn) ? SL_TCP_ECE : 0),
+		.flags = SL_TCP_SYN | SL_TCP_ACK | (sl_tcp_wants_ecn(&r->syn) ? SL_TCP_ECE : 0),
 		.seq = r->iss,
 		.ack = r->syn.seq + 1,
 		.wnd = (uint16_t)sl_min(r->rcv_wnd, (uint32_t)UINT16_MAX),
@@ -130,16 +108,16 @@ static void send_synack(struct sl_tcp_host *h, const struct req *r, uint32_t tsv
 	h->ops->reply(h, &r->node.key, &s, from);
 }
 
-static uint32_t req_tsval(const struct sl_tcp_host *h, const struct req *r)
+static uint32_t req_tsval(const struct sl_tcp_host *h, const struct sl_tcp_req *r)
 {
 	return sl_tcp_now_ms(h) + r->ts_off;
 }
 
 /* What is ours, and the peer's SYN. */
-static void req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct req *r,
+static void req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl_tcp_req *r,
 		     const struct sl_tcp_key *key, const struct sl_tcp_seg *syn)
 {
-	*r = (struct req){
+	*r = (struct sl_tcp_req){
 		.node = {.key = *key, .kind = SL_TCP_REQ},
 		.l = l,
 		.syn = *syn,
@@ -158,7 +136,7 @@ static void req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct re
 
 void sl_tcp_req_free(struct sl_tcp_host *h, struct sl_tcp_node *n)
 {
-	struct req *r = req_of(n);
+	struct sl_tcp_req *r = req_of(n);
 
 	sl_timer_cancel(&h->wheel, &r->timer);
 	sl_list_del(&r->link);
@@ -169,7 +147,7 @@ void sl_tcp_req_free(struct sl_tcp_host *h, struct sl_tcp_node *n)
 	free(r);
 }
 
-static void req_arm(struct sl_tcp_host *h, struct req *r)
+static void req_arm(struct sl_tcp_host *h, struct sl_tcp_req *r)
 {
 	uint64_t us = SYNACK_US << sl_min(r->retries, (uint8_t)7);
 
@@ -178,7 +156,7 @@ static void req_arm(struct sl_tcp_host *h, struct req *r)
 }
 
 /* TCP_DEFER_ACCEPT: a child is made only with its first data, for so long. */
-static bool is_deferred(const struct sl_tcp_host *h, const struct req *r)
+static bool is_deferred(const struct sl_tcp_host *h, const struct sl_tcp_req *r)
 {
 	return h->now_us - r->born_us < r->l->defer_accept_s * 1000000ull;
 }
@@ -186,7 +164,7 @@ static bool is_deferred(const struct sl_tcp_host *h, const struct req *r)
 /* The SYN-ACK again, with twice the time each (RFC 6298 5.5). */
 void sl_tcp_req_timer(struct sl_tcp_host *h, struct sl_tcp_node *n)
 {
-	struct req *r = req_of(n);
+	struct sl_tcp_req *r = req_of(n);
 
 	if (r->acked && is_deferred(h, r)) {
 		req_arm(h, r);
@@ -199,7 +177,7 @@ void sl_tcp_req_timer(struct sl_tcp_host *h, struct sl_tcp_node *n)
 	}
 	r->retries++;
 	tcp_count(h, SL_TCPC_RETRANS_SEGS, 1);
-	send_synack(h, r, req_tsval(h, r), NULL);
+	sl_tcp_send_synack(h, r, req_tsval(h, r), NULL);
 	req_arm(h, r);
 }
 
@@ -246,7 +224,7 @@ static void inherit(struct sl_tcp *c, const struct sl_tcp_listener *l)
 }
 
 /* A child in SYN_RCVD, in the table (r is not) and in the accept queue. NULL: no memory. */
-static struct sl_tcp *child_new(struct sl_tcp_host *h, const struct req *r)
+static struct sl_tcp *child_new(struct sl_tcp_host *h, const struct sl_tcp_req *r)
 {
 	struct sl_tcp_listener *l = r->l;
 	struct sl_tcp *c = h->ops->child_new(l, &r->node.key);
@@ -270,7 +248,7 @@ static struct sl_tcp *child_new(struct sl_tcp_host *h, const struct req *r)
 	c->retries = r->retries;
 	sl_tcp_take_syn(c, &r->syn);
 	c->ts_recent = r->ts_recent;
-	c->ecn_ok = wants_ecn(&r->syn);
+	c->ecn_ok = sl_tcp_wants_ecn(&r->syn);
 	sl_tcp_set_state(c, SL_TCP_SYN_RCVD);
 	c->listener = l;
 	sl_list_add_tail(&l->children, &c->accept_node);
@@ -306,11 +284,10 @@ static void overflow(struct sl_tcp_host *h)
 	tcp_count(h, SL_TCPC_LISTEN_DROPS, 1);
 }
 
-/* SYN-RECEIVED STATE (3.10.7.4) of a request
- * -------------------------------------------------------- */
+/* SYN-RECEIVED STATE (3.10.7.4) of a request --------------------------------------------------- */
 
 /* An ACK without a SYN of ours: the peer is out of step (RFC 5961 4.2, RFC 7323 5.3). */
-static void req_answer(struct sl_tcp_host *h, struct req *r, void *from)
+static void req_answer(struct sl_tcp_host *h, struct sl_tcp_req *r, void *from)
 {
 	struct sl_tcp_seg s = {
 		.flags = SL_TCP_ACK,
@@ -327,7 +304,7 @@ static void req_answer(struct sl_tcp_host *h, struct req *r, void *from)
 	h->ops->reply(h, &r->node.key, &s, from);
 }
 
-static bool is_req_limited(const struct sl_tcp_host *h, struct req *r)
+static bool is_req_limited(const struct sl_tcp_host *h, struct sl_tcp_req *r)
 {
 	if (r->answered_us &&
 	    h->now_us - r->answered_us < sl_tcp_params.invalid_ratelimit_ms * 1000ull)
@@ -337,7 +314,7 @@ static bool is_req_limited(const struct sl_tcp_host *h, struct req *r)
 }
 
 /* First to fourth: sequence, RST, SYN. */
-static bool req_check(struct sl_tcp_host *h, struct req *r, const struct sl_tcp_seg *seg,
+static bool req_check(struct sl_tcp_host *h, struct sl_tcp_req *r, const struct sl_tcp_seg *seg,
 		      void *from)
 {
 	uint32_t nxt = r->syn.seq + 1;
@@ -346,7 +323,7 @@ static bool req_check(struct sl_tcp_host *h, struct req *r, const struct sl_tcp_
 	if ((seg->flags & (SL_TCP_SYN | SL_TCP_ACK | SL_TCP_RST)) == SL_TCP_SYN &&
 	    seg->seq == r->syn.seq) { /* ours was lost */
 		if (!is_req_limited(h, r)) {
-			send_synack(h, r, req_tsval(h, r), from);
+			sl_tcp_send_synack(h, r, req_tsval(h, r), from);
 			req_arm(h, r);
 		}
 		return false;
@@ -377,8 +354,8 @@ static bool req_check(struct sl_tcp_host *h, struct req *r, const struct sl_tcp_
 }
 
 /* Fifth, the ACK: is there to be a child now? */
-static bool req_may_complete(struct sl_tcp_host *h, struct req *r, const struct sl_tcp_seg *seg,
-			     void *from)
+static bool req_may_complete(struct sl_tcp_host *h, struct sl_tcp_req *r,
+			     const struct sl_tcp_seg *seg, void *from)
 {
 	if (!(seg->flags & SL_TCP_ACK))
 		return false;
@@ -405,7 +382,7 @@ static bool req_may_complete(struct sl_tcp_host *h, struct req *r, const struct 
 bool sl_tcp_req_input(struct sl_tcp_host *h, struct sl_tcp_node *n, struct sl_tcp_listener *l,
 		      const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off, void *from)
 {
-	struct req *r = req_of(n);
+	struct sl_tcp_req *r = req_of(n);
 	struct sl_tcp *c;
 
 	if (!req_check(h, r, seg, from) || !req_may_complete(h, r, seg, from))
@@ -421,80 +398,18 @@ bool sl_tcp_req_input(struct sl_tcp_host *h, struct sl_tcp_node *n, struct sl_tc
 	return child_begin(h, l, c, seg, frame, off, from);
 }
 
-/* Cookies -------------------------------------------------------------------------------------- */
-
-/* The options that a cookie has no room for go into the low bits of the time stamp, which must not
- * be ahead of the clock (as Linux, cookie_init_timestamp). */
-static uint32_t cookie_tsval(const struct sl_tcp_host *h, const struct req *r)
-{
-	uint32_t bits = TS_WSCALE, now = sl_tcp_now_ms(h), ts;
-
-	if (r->syn.opts & SL_TCPO_WSCALE)
-		bits = sl_min(r->syn.wscale, (uint8_t)14);
-	if (r->syn.opts & SL_TCPO_SACK_OK)
-		bits |= TS_SACK;
-	if (wants_ecn(&r->syn))
-		bits |= TS_ECN;
-	ts = now >> TS_BITS << TS_BITS | bits;
-	if (ts > now)
-		ts -= 1u << TS_BITS;
-	return ts + r->ts_off;
-}
-
-static void send_cookie(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct req *r, void *from)
-{
-	tcp_count(h, SL_TCPC_SYN_COOKIES_SENT, 1);
-	l->overflow_us = h->now_us;
-	if (!(r->syn.opts & SL_TCPO_TS) || !sl_tcp_params.timestamps)
-		r->syn.opts &= (uint8_t) ~(SL_TCPO_WSCALE | SL_TCPO_SACK_OK);
-	r->syn.flags &= (uint8_t) ~(r->syn.opts & SL_TCPO_TS ? 0 : SL_TCP_ECE | SL_TCP_CWR);
-	r->iss = sl_tcp_cookie(h, &r->node.key, &r->syn);
-	send_synack(h, r, cookie_tsval(h, r), from);
-}
-
-/* The SYN as it was, by the ACK of our cookie. */
-static void syn_of_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
-			  const struct sl_tcp_seg *seg, uint16_t mss, struct sl_tcp_seg *syn)
-{
-	uint32_t bits = seg->tsecr - sl_tcp_ts_offset(h, key);
-
-	*syn = (struct sl_tcp_seg){
-		.flags = SL_TCP_SYN,
-		.seq = seg->seq - 1,
-		.wnd = seg->wnd,
-		.opts = SL_TCPO_MSS,
-		.mss = mss,
-	};
-	if (!(seg->opts & SL_TCPO_TS) || !sl_tcp_params.timestamps)
-		return;
-	syn->opts |= SL_TCPO_TS;
-	syn->tsval = seg->tsval;
-	if (bits & TS_SACK)
-		syn->opts |= SL_TCPO_SACK_OK;
-	if (bits & TS_ECN)
-		syn->flags |= SL_TCP_ECE | SL_TCP_CWR;
-	if ((bits & TS_WSCALE) != TS_WSCALE) {
-		syn->opts |= SL_TCPO_WSCALE;
-		syn->wscale = bits & TS_WSCALE;
-	}
-}
+/* By a cookie ---------------------------------------------------------------------------------- */
 
 /* An ACK for which there is no record: does it bring a cookie of ours back? */
 static bool cookie_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 			 const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, uint32_t frame,
 			 uint16_t off, void *from)
 {
-	bool recent = l->overflow_us && h->now_us - l->overflow_us < COOKIE_FOR;
 	struct sl_tcp_seg syn;
 	struct sl_tcp *c;
-	struct req r;
-	uint16_t mss = 0;
+	struct sl_tcp_req r;
 
-	if (sl_tcp_params.syncookies && recent) {
-		mss = sl_tcp_cookie_check(h, key, seg->ack - 1, seg->seq - 1);
-		tcp_count(h, mss ? SL_TCPC_SYN_COOKIES_RECV : SL_TCPC_SYN_COOKIES_FAILED, 1);
-	}
-	if (!mss) {
+	if (!sl_tcp_cookie_take(h, l, key, seg, &syn)) {
 		sl_tcp_reset_reply(h, key, seg, from);
 		return false;
 	}
@@ -502,7 +417,6 @@ static bool cookie_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 		overflow(h);
 		return false;
 	}
-	syn_of_cookie(h, key, seg, mss, &syn);
 	req_fill(h, l, &r, key, &syn);
 	r.iss = seg->ack - 1;
 	r.retries = 1; /* when it was sent is not known: no RTT from it */
@@ -542,7 +456,7 @@ static bool is_tfo_good(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 }
 
 /* RFC 7413 4.2.2: the SYN's data are the program's before the handshake is complete. */
-static bool tfo_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, const struct req *r,
+static bool tfo_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, const struct sl_tcp_req *r,
 		      const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off)
 {
 	struct sl_tcp *c = child_new(h, r);
@@ -565,20 +479,20 @@ static bool tfo_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, const st
 
 /* LISTEN STATE (3.10.7.2) ---------------------------------------------------------------------- */
 
-static void syn_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct req *r,
+static void syn_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl_tcp_req *r,
 		      const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off, bool *kept,
 		      uint32_t isn, void *from)
 {
 	const struct sl_tcp_key *key = &r->node.key;
 	bool full = is_syn_full(l), tfo = l->tfo_qlen && sl_tcp_params.tfo & TFO_SERVER;
-	struct req *q;
+	struct sl_tcp_req *q;
 
 	if (is_accept_full(l)) {
 		overflow(h);
 		return;
 	}
 	if ((full && sl_tcp_params.syncookies && !isn) || sl_tcp_params.syncookies == 2) {
-		send_cookie(h, l, r, from);
+		sl_tcp_cookie_send(h, l, r, from);
 		return;
 	}
 	if (!isn && is_syn_dropped(l)) {
@@ -609,7 +523,7 @@ static void syn_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct r
 	sl_list_add_tail(&l->requests, &q->link);
 	l->nrequests++;
 	h->nreq++;
-	send_synack(h, q, req_tsval(h, q), from);
+	sl_tcp_send_synack(h, q, req_tsval(h, q), from);
 	req_arm(h, q);
 }
 
@@ -623,7 +537,7 @@ void sl_tcp_listen_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 			 const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, uint32_t frame,
 			 uint16_t off, bool *kept, uint32_t isn, void *from)
 {
-	struct req r;
+	struct sl_tcp_req r;
 
 	*kept = false;
 	if (seg->flags & SL_TCP_RST) /* first */
@@ -663,7 +577,7 @@ void sl_tcp_listener_fini(struct sl_tcp_host *h, struct sl_tcp_listener *l)
 {
 	l->closed = true;
 	sl_list_for_each_safe (it, &l->requests)
-		sl_tcp_req_free(h, &sl_container_of(it, struct req, link)->node);
+		sl_tcp_req_free(h, &sl_container_of(it, struct sl_tcp_req, link)->node);
 	while (!sl_list_empty(&l->children)) {
 		struct sl_tcp *c = sl_tcp_accept(h, l);
 
