@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names and claims: from bind and connect on the shadow to claims on packets.
+/* Names and decisions: from bind and connect on the shadow to claims on packets (claim.c).
  *
  * Theory of operation: the kernel does the call first, on the shadow: it checks, reserves the port
  * and answers getsockname. Then we look at what came of it and decide: rules, other programs on the
@@ -112,147 +112,6 @@ static bool shared_with_others(struct sl_sock *sk)
 
 /* Claims --------------------------------------------------------------------------------------- */
 
-static uint32_t claim_flags(const struct sl_sock *sk)
-{
-	return sk->want & SL_WANT_ANY_STAMP ? SL_CLAIM_STAMP : 0;
-}
-
-static struct sl_lock claims_lock; /* every socket's list of claims; taken after its slow lock */
-static uint64_t births;
-
-bool sl_sock_add_claim(struct sl_sock *sk, const struct sl_claim_req *req, const char **why)
-{
-	struct sl_sock_claim *c = malloc(sizeof(*c));
-
-	if (!c)
-		return false;
-	c->req = *req;
-	if (sl_broker_claim(&c->req, why) < 0) {
-		free(c);
-		return false;
-	}
-	sl_lock(&claims_lock);
-	c->born = ++births;
-	c->next = sk->claims;
-	sk->claims = c;
-	sl_unlock(&claims_lock);
-	return true;
-}
-
-/* Of several sockets on one endpoint by SO_REUSEADDR the kernel gives a datagram to the one bound
- * last (udp4_lib_lookup2: the first of equals in the list). When that one goes, the one before it
- * has its turn. */
-struct heir {
-	const struct sl_sock *leaving;
-	const struct sl_claim_req *key;
-	struct sl_sock_claim *claim;
-	uint64_t born;
-};
-
-static void look_for_heir(struct sl_sock *sk, void *arg)
-{
-	struct heir *h = arg;
-
-	if (sk == h->leaving || sl_load(&sk->state) != SL_STATE_OFFLOADED)
-		return;
-	for (struct sl_sock_claim *c = sk->claims; c; c = c->next)
-		if (c->born >= h->born && c->req.ifindex == h->key->ifindex &&
-		    memcmp(&c->req.key, &h->key->key, sizeof(c->req.key)) == 0) {
-			h->born = c->born;
-			h->claim = c;
-		}
-}
-
-static void unclaim(struct sl_sock *sk, const struct sl_claim_req *req)
-{
-	struct heir h = {.leaving = sk, .key = req};
-
-	sl_broker_unclaim(req);
-	if (!req->replace)
-		return;
-	sl_sock_for_each(look_for_heir, &h);
-	if (h.claim)
-		sl_broker_claim(&h.claim->req, NULL);
-}
-
-void sl_sock_unclaim(struct sl_sock *sk)
-{
-	sl_lock(&claims_lock);
-	while (sk->claims) {
-		struct sl_sock_claim *c = sk->claims;
-
-		sk->claims = c->next;
-		unclaim(sk, &c->req);
-		free(c);
-	}
-	sl_unlock(&claims_lock);
-}
-
-void sl_sock_claim_flags(struct sl_sock *sk)
-{
-	for (struct sl_sock_claim *c = sk->claims; c; c = c->next) {
-		uint32_t flags = (c->req.claim.flags & ~SL_CLAIM_STAMP) | claim_flags(sk);
-
-		if (flags == c->req.claim.flags)
-			continue;
-		c->req.claim.flags = flags;
-		sl_broker_claim_update(&c->req);
-	}
-}
-
-static void fill_req(struct sl_sock *sk, const struct sl_port *port, const struct sl_leg *leg,
-		     struct sl_claim_req *req)
-{
-	*req = (struct sl_claim_req){
-		.ifindex = port->info.ifindex,
-		.shadow_fd = sk->fd,
-		.key.proto = sk->proto,
-		.key.vlan = port->vlan,
-		.key.local_port = sk->local_port,
-		.claim.lane = leg->first,
-		.claim.slot = sk->slot,
-		.claim.gen = sl_slots[sk->slot].gen,
-		.claim.flags = claim_flags(sk),
-		.spread = sk->reuseport,
-		.replace = sk->reuse && !sk->reuseport && sk->proto == IPPROTO_UDP,
-	};
-	memcpy(req->key.local, sk->local.b, 16);
-	if (sl_sock_is_connected_udp(sk)) {
-		memcpy(req->key.remote, sk->udp.remote.b, 16);
-		req->key.remote_port = sk->udp.remote_port;
-	}
-}
-
-static bool has_claim(const struct sl_sock *sk, const struct sl_claim_req *req)
-{
-	for (const struct sl_sock_claim *c = sk->claims; c; c = c->next)
-		if (c->req.ifindex == req->ifindex &&
-		    memcmp(&c->req.key, &req->key, sizeof(req->key)) == 0)
-			return true;
-	return false;
-}
-
-/* Claims the socket's names on one port. A dual-stack wildcard is two endpoints. */
-static bool claim_on(struct sl_sock *sk, struct sl_port *port, const char **why)
-{
-	struct sl_leg *leg = sl_lane_leg(sk->lane, port);
-	struct sl_claim_req req;
-	bool ok;
-
-	if (!leg)
-		return false;
-	fill_req(sk, port, leg, &req);
-	ok = has_claim(sk, &req) || sl_sock_add_claim(sk, &req, why);
-	if (ok && sk->family == AF_INET6 && !sk->v6only && !sk->bound_addr &&
-	    !sl_sock_is_connected_udp(sk)) {
-		struct sl_addr any4 = sl_addr_v4(0);
-
-		memcpy(req.key.local, any4.b, 16);
-		ok = has_claim(sk, &req) || sl_sock_add_claim(sk, &req, why);
-	}
-	return ok;
-}
-
 struct claim_walk {
 	struct sl_sock *sk;
 	const char *why;
@@ -276,7 +135,7 @@ static bool claim_link(const struct sl_link *link, void *arg)
 		&w->sk->local, w->sk->local_port, NULL, 0);
 	if (w->action == SL_RULE_OS)
 		return false;
-	if (claim_on(w->sk, port, &w->why))
+	if (sl_sock_claim_on(w->sk, port, &w->why))
 		w->ports++;
 	return true;
 }
@@ -394,30 +253,16 @@ static enum sl_reason claim_flow(struct sl_sock *sk)
 		return SL_REASON_RULE;
 	if (!sl_sock_take_lane(sk, route.ifindex))
 		return SL_REASON_MEMORY;
-	return claim_on(sk, port, &why) ? SL_REASON_NONE : SL_REASON_CLAIM;
+	return sl_sock_claim_on(sk, port, &why) ? SL_REASON_NONE : SL_REASON_CLAIM;
 }
 
 /* Claims anew under the new names; the old claims go after the new ones have come. */
 static enum sl_reason reclaim(struct sl_sock *sk)
 {
-	struct sl_sock_claim *old;
-	enum sl_reason reason;
+	struct sl_sock_claim *old = sl_sock_claims_take(sk);
+	enum sl_reason reason = sk->udp.connected ? claim_flow(sk) : claim_endpoints(sk);
 
-	sl_lock(&claims_lock);
-	old = sk->claims;
-	sk->claims = NULL;
-	sl_unlock(&claims_lock);
-	reason = sk->udp.connected ? claim_flow(sk) : claim_endpoints(sk);
-	sl_lock(&claims_lock);
-	while (old) {
-		struct sl_sock_claim *c = old;
-
-		old = c->next;
-		if (!has_claim(sk, &c->req))
-			unclaim(sk, &c->req);
-		free(c);
-	}
-	sl_unlock(&claims_lock);
+	sl_sock_claims_drop(sk, old);
 	return reason;
 }
 

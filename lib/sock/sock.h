@@ -222,7 +222,7 @@ static inline bool sl_sock_lock(struct sl_sock *sk, struct sl_lane **lane)
 	}
 }
 
-/* bind.c: names and claims */
+/* bind.c: names and decisions */
 /* Looks at what the socket is bound and connected to, applies the rules, and claims its packets or
  * hands it back. After each change of names. */
 void sl_sock_decide(struct sl_sock *sk);
@@ -237,13 +237,20 @@ enum sl_reason sl_sock_claim_listener(struct sl_sock *sk);
 bool sl_sock_take_lane(struct sl_sock *sk, uint32_t ifindex);
 /* Binds as the kernel would at the first send. 0 or -errno. */
 int sl_sock_autobind(struct sl_sock *sk);
-void sl_sock_unclaim(struct sl_sock *sk);
 /* A device came or changed: claim there too. */
 void sl_sock_device_up(struct sl_sock *sk, uint32_t ifindex);
+uint32_t sl_device_of_addr(const struct sl_addr *addr); /* 0: not ours */
+
+/* claim.c; slow held */
+bool sl_sock_add_claim(struct sl_sock *sk, const struct sl_claim_req *req, const char **why);
+/* The socket's names, on one port. */
+bool sl_sock_claim_on(struct sl_sock *sk, struct sl_port *port, const char **why);
+void sl_sock_unclaim(struct sl_sock *sk); /* all of them */
+/* All of them are the caller's, and still in force; drop ends those that have no successor. */
+struct sl_sock_claim *sl_sock_claims_take(struct sl_sock *sk);
+void sl_sock_claims_drop(struct sl_sock *sk, struct sl_sock_claim *old);
 /* Claims carry SL_CLAIM_STAMP or not: tell the steering program. */
 void sl_sock_claim_flags(struct sl_sock *sk);
-uint32_t sl_device_of_addr(const struct sl_addr *addr); /* 0: not ours */
-bool sl_sock_add_claim(struct sl_sock *sk, const struct sl_claim_req *req, const char **why);
 
 /* opt.c */
 void sl_sock_read_options(struct sl_sock *sk);
