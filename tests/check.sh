@@ -25,14 +25,14 @@ suite() { # name, rooms..., in the environment given
 }
 
 part layers tests/layers.sh
-if $MAKE --no-print-directory asan-build >"$BUILD/check.asan.log" 2>&1; then
+if $MAKE --no-print-directory -j"$(nproc)" asan-build >"$BUILD/check.asan.log" 2>&1; then
 	# (One family of TCP: the other is the same code but for the headers. `make asan` has both.)
 	BUILD=build-asan MODES="kernel both" FAMILIES=4 suite "the suite with ASan and UBSan" unit tcp bpf preload net
 else
 	tail -n 20 "$BUILD/check.asan.log"
 	part "build with ASan" false
 fi
-part "fuzzers" $MAKE --no-print-directory fuzz-short
+part "fuzzers" $MAKE --no-print-directory -j"$(nproc)" fuzz-short
 BUILD=$BUILD suite "the suite"
 
 awk '{ p += $1; f += $2; s += $3 } END { printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 }' "$TOTALS"

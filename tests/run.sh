@@ -4,17 +4,20 @@
 #
 #   tests/run.sh [-j JOBS] [-t SECONDS] [unit tcp bpf net preload apps | path/to/test ...]
 #
+# JOBS (6) is the most that run at a time. Most tests wait for a peer or a timer: a third one and
+# more start only while the cores are idle; two may always run.
+#
 # A test is an executable that exits 0 (passed), 1 (failed) or 77 (skipped, says why). In unit, tcp
 # and bpf it is a program test_*.c, in net, preload and apps a script *.sh (lib*.sh are not tests).
-# Prints a line for each, the output of those that failed, and as the last line
-# `N passed, N failed, N skipped`. Logs are in $BUILD/logs. At most two run at a time; what failed
-# then runs once more alone, and is named as unsteady if it passes.
+# Prints a line for each (seconds, and those of CPU in it), the output of those that failed, and as
+# the last line `N passed, N failed, N skipped`. Logs are in $BUILD/logs. What failed beside others
+# runs once more alone, and is named as unsteady if it passes.
 set -u
 export LC_ALL=C
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 export BUILD
-JOBS=2
+JOBS=6
 LIMIT=${TEST_SECONDS:-180}
 while getopts j:t: opt; do
 	case $opt in
@@ -24,7 +27,6 @@ while getopts j:t: opt; do
 	esac
 done
 shift $((OPTIND - 1))
-[ "$JOBS" -gt 2 ] && JOBS=2
 LOGS=$BUILD/logs
 mkdir -p "$LOGS"
 
@@ -68,7 +70,7 @@ run_one() { # path: leaves its status and time in the logs directory
 	log=$LOGS/${name//\//.}.log
 	case $path in *.sh) run=(bash) ;; esac
 	start=${EPOCHREALTIME/./}
-	timeout -k 10 "$LIMIT" "${run[@]}" "$path" >"$log" 2>&1 </dev/null
+	{ time timeout -k 10 "$LIMIT" "${run[@]}" "$path" >"$log" 2>&1 </dev/null; } 2>"$log.cpu"
 	rc=$?
 	local ms=$(((${EPOCHREALTIME/./} - start) / 1000))
 	local what=FAILED
@@ -78,7 +80,8 @@ run_one() { # path: leaves its status and time in the logs directory
 	124 | 137) echo "(ended after $LIMIT s)" >>"$log" ;;
 	esac
 	echo "$what" >"$log.result"
-	printf '%-8s %-44s %4d.%d s' "$what" "$name" $((ms / 1000)) $((ms % 1000 / 100))
+	printf '%-8s %-40s %4d.%d s %5d.%d s' "$what" "$name" $((ms / 1000)) $((ms % 1000 / 100)) \
+		$(awk '{ c = int(($1 + $2) * 10 + 0.5) } END { print int(c / 10), c % 10 }' "$log.cpu")
 	[ "$rc" = 77 ] && printf '  %s' "$(tail -n 1 "$log")"
 	printf '\n'
 	if [ "$what" = FAILED ]; then
@@ -88,16 +91,45 @@ run_one() { # path: leaves its status and time in the logs directory
 	fi
 }
 
+# How much of the machine stood idle since the last look, in percent.
+IDLE_WAS=0 TOTAL_WAS=0
+look_at_cores() { # leaves it in IDLE
+	local user nice system idle iowait irq softirq steal total
+	read -r _ user nice system idle iowait irq softirq steal _ </proc/stat
+	total=$((user + nice + system + idle + iowait + irq + softirq + steal))
+	idle=$((idle + iowait))
+	IDLE=$((total > TOTAL_WAS ? (idle - IDLE_WAS) * 100 / (total - TOTAL_WAS) : 0))
+	IDLE_WAS=$idle TOTAL_WAS=$total
+}
+
+# Returns when one more test may start: at once while fewer than two run; else when, a second after
+# the last one started, a third of the machine was idle.
+room_for_one() {
+	local started=${EPOCHREALTIME/./}
+	look_at_cores
+	while :; do
+		local n
+		n=$(jobs -rp | wc -l)
+		[ "$n" -lt "$JOBS" ] && [ "$n" -lt 2 ] && return
+		sleep 0.1
+		[ $((${EPOCHREALTIME/./} - started)) -ge 1000000 ] || continue
+		look_at_cores
+		started=${EPOCHREALTIME/./}
+		[ "$n" -lt "$JOBS" ] && [ "$IDLE" -ge 33 ] && return
+	done
+}
+
 rm -f "$LOGS"/*.result
+TIMEFORMAT='%U %S'
 for path in "${LIST[@]}"; do
-	while [ "$(jobs -rp | wc -l)" -ge "$JOBS" ]; do wait -n; done
+	room_for_one
 	run_one "$path" &
 done
 wait
 
-# A test that failed beside another one runs once more with the machine to itself: two tests, their
-# peers and all that spins are more threads than two cores. A failure that is none of timing
-# fails again; one that was is named.
+# A test that failed beside others runs once more with the machine to itself: tests, their peers and
+# all that spins are more threads than cores. A failure that is none of timing fails again; one
+# that was is named.
 UNSTEADY=()
 if [ "$JOBS" -gt 1 ] && [ ${#LIST[@]} -gt 1 ]; then
 	for path in "${LIST[@]}"; do

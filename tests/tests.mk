@@ -32,7 +32,7 @@ tests: all $(UNIT_BIN) $(TCP_TEST_BIN) $(HELPER_BIN)
 # One order whatever -j says: a line of the result must stand last.
 check:
 	$(MAKE) deps
-	$(MAKE) tests
+	$(MAKE) -j"$$(nproc)" tests
 	BUILD=$(BUILD) MAKE="$(MAKE)" tests/check.sh
 layers:
 	tests/layers.sh
@@ -61,7 +61,8 @@ soak: tests
 		BUILD=$(BUILD) MODES="one both" CONNS=1000 tests/run.sh -t 1800 tests/net/tcp_swarm.sh || exit 1; \
 		BUILD=$(BUILD) SOAK_TCP_SECONDS=120 SOAK_SEED=$$round FAMILIES="4 6" \
 			tests/run.sh -t 1800 tests/net/tcp_soak.sh || exit 1; \
-		BUILD=$(BUILD) tests/run.sh net preload || exit 1; done
+		BUILD=$(BUILD) ATTACK_SECONDS=2 SOCKPERF_SECONDS=3 \
+			tests/run.sh -t 600 net preload apps || exit 1; done
 
 # Fuzzing: every tests/fuzz/fuzz_*.c with the library's sources, under libFuzzer ------------------
 FUZZ_BUILD := build-fuzz

@@ -6,23 +6,29 @@ set -u
 dir=$1 seconds=$2 bad=0 ran=0
 here=$(dirname "$0")
 mkdir -p "$dir/logs"
-for bin in "$dir"/fuzz_*; do
-	[ -x "$bin" ] && [ ! -d "$bin" ] || continue
-	case $bin in *.*) continue ;; esac
+run() { # program: a line of what became of it, and its status
+	local bin=$1 name seeds=()
 	name=$(basename "$bin")
-	ran=$((ran + 1))
 	mkdir -p "$dir/corpus/$name"
-	seeds=()
 	[ -d "$here/corpus/$name" ] && seeds=("$here/corpus/$name")
 	if timeout $((seconds + 60)) "$bin" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 \
 		-artifact_prefix="$dir/crash-$name-" -print_final_stats=1 "$dir/corpus/$name" "${seeds[@]}" \
 		>"$dir/logs/$name.log" 2>&1; then
 		echo "passed   fuzz/$name: $(sed -n 's/stat::number_of_executed_units: *//p' "$dir/logs/$name.log") inputs in $seconds s"
 	else
-		bad=1
 		echo "FAILED   fuzz/$name"
 		grep -v '^#' "$dir/logs/$name.log" | tail -n 30 | sed 's/^/    /'
+		return 1
 	fi
+}
+# One a core.
+for bin in "$dir"/fuzz_*; do
+	[ -x "$bin" ] && [ ! -d "$bin" ] || continue
+	case $bin in *.*) continue ;; esac
+	run "$bin" &
+	ran=$((ran + 1))
+	[ $ran -lt "$(nproc)" ] || wait -n || bad=1
 done
+for ((i = 0; i < ran && i < $(nproc) - 1; i++)); do wait -n || bad=1; done
 [ $ran -gt 0 ] || { echo "no fuzzers were built in $dir"; exit 1; }
 exit $bad

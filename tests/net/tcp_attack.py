@@ -13,7 +13,7 @@ from tcplib import faulthandler, is6, libc, pattern, say, take, tcp
 faulthandler.cancel_dump_traceback_later()
 faulthandler.dump_traceback_later(100, exit=True)
 PORT = 7000
-SECONDS = 1.5
+SECONDS = float(os.environ.get("ATTACK_SECONDS", 0.7))  # of each flood
 
 
 class Honest:
