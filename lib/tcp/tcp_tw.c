@@ -193,8 +193,13 @@ bool sl_tcp_tw_input(struct sl_tcp_host *h, struct sl_tcp_node *n, const struct 
 		sl_tcp_tw_free(h, n);
 		return true;
 	}
-	if (seg->flags & SL_TCP_RST) /* RFC 1337 3, fix F1 */
+	/* RFC 1337 calls it assassination; but the reset is all that a peer has against a record of
+	 * a connection of its last life, while it begins a new one from the same port. */
+	if (seg->flags & SL_TCP_RST) {
+		if (seg->seq == w->rcv_nxt && !sl_tcp_params.rfc1337)
+			sl_tcp_tw_free(h, n);
 		return false;
+	}
 	if (!is_paws_violated(w, seg) && seg->seq == w->rcv_nxt && !sl_seg_seqlen(seg)) {
 		take_timestamp(h, w, seg); /* an old ACK, nothing to say */
 		return false;

@@ -599,8 +599,13 @@ def active_close(t):
     f.until(". 2:2(0) ack 12")
     f.put("F. 11:11(0) ack 2")
     f.get(". 2:2(0) ack 12")
-    f.put("R 12:12(0)")  # RFC 1337
+    f.put("R 13:13(0)")
+    f.put("F. 11:11(0) ack 2")
+    f.get(". 2:2(0) ack 12")
+    f.put("R 12:12(0)")  # "assassination", unless net.ipv4.tcp_rfc1337 is set
     f.quiet(0.05)
+    f.put("F. 11:11(0) ack 2")
+    f.get("R 2:2(0)")
 
 
 def fin_again(t):

@@ -399,9 +399,26 @@ static void time_wait_reuse_ts(struct t *t)
 	check(t, t->h->tcp.ntw == 0);
 }
 
-/* RFC 1337: a reset does not end TIME_WAIT early. */
+/* What looks like an old SYN may be another stack's, of the same address: the reset with which it
+ * answers our ACK ends TIME_WAIT (tcp_rfc1337 is 0), and the SYN comes again. */
+static void time_wait_reset(struct t *t)
+{
+	to_time_wait(t);
+	in(t, "S -5000:-5000(0) win 32896 <mss 1000,sackOK,TS 90 0>");
+	out(t, ". 2:2(0) ack 2");
+	in(t, "R 3:3(0)");
+	check(t, t->h->tcp.ntw == 1);
+	in(t, "R 2:2(0)");
+	check(t, t->h->tcp.ntw == 0);
+	t->know_iss = t->know_ts = false;
+	in(t, "S -5000:-5000(0) win 32896 <mss 1000,sackOK,TS 100 0>");
+	out(t, "S. 0:0(0) ack -4999");
+}
+
+/* RFC 1337 3, fix F1. */
 static void time_wait_assassination(struct t *t)
 {
+	t->h->params.rfc1337 = true;
 	to_time_wait(t);
 	in(t, "R 2:2(0)");
 	check(t, t->h->tcp.ntw == 1);
@@ -525,6 +542,7 @@ const struct script scripts[] = {
 	SCRIPT(time_wait_reuse),
 	SCRIPT(time_wait_old_syn),
 	SCRIPT(time_wait_reuse_ts),
+	SCRIPT(time_wait_reset),
 	SCRIPT(time_wait_assassination),
 	SCRIPT(time_wait_connect),
 	SCRIPT(shutdown_early),
