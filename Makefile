@@ -51,14 +51,14 @@ LIB_SRC := $(sort $(wildcard lib/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 PRELOAD_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard preload/*.c)))
 TOOL_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tools/*.c)))
-SKEL := $(BUILD)/steer.skel.h $(BUILD)/guard.skel.h
+SKEL := $(patsubst %,$(BUILD)/%.skel.h,steer steer_bound guard)
 
 .PHONY: all
 all: $(BUILD)/libsluice.so $(BUILD)/libsluice-preload.so $(BUILD)/sluice
 
 # The BPF programs and their skeletons -------------------------------------------------------------
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -Wall -Werror -Ibpf -I/usr/include/$(shell uname -m)-linux-gnu
-$(BUILD)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h)
+$(BUILD)/%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) bpf/steer.bpf.c
 	$(call say,BPF)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -ffile-prefix-map=$(CURDIR)=. -c $< -o $@

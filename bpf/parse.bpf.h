@@ -14,6 +14,8 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "steer.h"
+
 #define SL_IP6_MAX_EXT  4   /* extension headers looked through */
 #define SL_IP6_MAX_OPTS 8   /* options looked through in one of them */
 #define SL_MAX_L4       384 /* transport header starts below: keeps the verifier's ranges small */
@@ -42,7 +44,7 @@ struct sl_pkt {
 	void *data_end;
 	__u32 l3;
 	__u32 l4;
-	__u32 vlan;               /* inner VID, outer VID << 16 */
+	__u32 vlan;               /* as in struct sl_flow_key */
 	__u16 src_port, dst_port; /* host order */
 	__u8 proto;
 	__u8 v6;
@@ -59,6 +61,14 @@ static __always_inline void *sl_at(const struct sl_pkt *p, __u32 off, __u32 len)
 static __always_inline int sl_is_vlan(__be16 proto)
 {
 	return proto == bpf_htons(ETH_P_8021Q) || proto == bpf_htons(ETH_P_8021AD);
+}
+
+/* A tag as the keys have it. VID 0 is a priority alone: it is of no VLAN (802.1Q 9.6). */
+static __always_inline __u32 sl_tag(__be16 proto, __u16 tci)
+{
+	__u32 vid = tci & 0xfff;
+
+	return vid && proto == bpf_htons(ETH_P_8021AD) ? vid | SL_VLAN_AD : vid;
 }
 
 /* Sets l3 and vlan; *proto is the type of what lies there. */
@@ -79,7 +89,7 @@ static __always_inline int sl_parse_eth(struct sl_pkt *p, __be16 *proto)
 		tag = sl_at(p, p->l3, sizeof(*tag));
 		if (!tag)
 			return SL_PARSE_UNKNOWN;
-		p->vlan = p->vlan << 16 | (bpf_ntohs(tag->tci) & 0xfff);
+		p->vlan = p->vlan << 16 | sl_tag(*proto, bpf_ntohs(tag->tci));
 		*proto = tag->proto;
 		p->l3 += sizeof(*tag);
 	}

@@ -4,6 +4,8 @@
 #include "parse.bpf.h"
 #include <xdp/xdp_helpers.h>
 
+#include "hints.bpf.h"
+
 #include "steer.h"
 
 struct {
@@ -246,10 +248,29 @@ static __always_inline int put_meta(struct xdp_md *ctx, const struct sl_meta *me
 	return 0;
 }
 
+static __always_inline int put_meta_hw(struct xdp_md *ctx, struct sl_meta *meta, __u64 hw_ns)
+{
+	struct sl_meta_hw *m;
+
+	if (bpf_xdp_adjust_meta(ctx, -(int)sizeof(*m)))
+		return -1;
+	m = (void *)(long)ctx->data_meta;
+	if ((void *)(m + 1) > (void *)(long)ctx->data)
+		return -1;
+	meta->flags |= SL_META_SW | SL_META_HW;
+	m->hw_ns = hw_ns;
+	m->sw.stamp_ns = bpf_ktime_get_ns();
+	m->sw.meta = *meta;
+	return 0;
+}
+
 static __always_inline int put_meta_stamped(struct xdp_md *ctx, struct sl_meta *meta)
 {
+	__u64 hw_ns = hw_stamp(ctx);
 	struct sl_meta_stamped *m;
 
+	if (hw_ns)
+		return put_meta_hw(ctx, meta, hw_ns);
 	if (bpf_xdp_adjust_meta(ctx, -(int)sizeof(*m)))
 		return -1;
 	m = (void *)(long)ctx->data_meta;
@@ -320,7 +341,7 @@ static __always_inline struct sl_claim *whose(const struct sl_pkt *p, enum side 
 }
 
 /* Some look-up can succeed for the port. */
-static __always_inline int steer_port(struct xdp_md *ctx, const struct sl_pkt *p, __u32 bits,
+static __always_inline int steer_port(struct xdp_md *ctx, struct sl_pkt *p, __u32 bits,
 				      struct sl_counters *c)
 {
 	enum match match = MATCH_NONE;
@@ -329,7 +350,7 @@ static __always_inline int steer_port(struct xdp_md *ctx, const struct sl_pkt *p
 	__u32 zero = 0;
 
 	cfg = bpf_map_lookup_elem(&config, &zero);
-	if (!cfg || !is_for_us(p, cfg))
+	if (!cfg || !is_for_us(p, cfg) || add_hidden_tag(ctx, p))
 		goto miss;
 	claim = whose(p, OUR_DST, bits, &match);
 	if (!claim)
@@ -411,9 +432,11 @@ __noinline int steer_icmp(struct xdp_md *ctx, __u32 l3, __u32 l4, __u32 vlan, __
 	p.vlan = vlan;
 	p.v6 = v6;
 	p.proto = v6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP;
+	if (!is_for_us(&p, cfg) || !is_icmp_error(&p) || add_hidden_tag(ctx, &p))
+		goto pass;
 	inner = p;
 	inner.l3 = l4 + ICMP_LEN;
-	if (!is_for_us(&p, cfg) || !is_icmp_error(&p) || parse_inner(&inner))
+	if (parse_inner(&inner))
 		goto pass;
 	key = 65536 + inner.dst_port;
 	bits = bpf_map_lookup_elem(&ports, &key);

@@ -17,6 +17,9 @@
 #define SL_MAX_XSKS      4096   /* lanes * RX queues */
 #define SL_MAX_PORTS     131072 /* entries of `ports` */
 
+/* In a VLAN: the tag is of 802.1ad (0x88a8), else of 802.1Q. Linux has a device for each kind. */
+#define SL_VLAN_AD 0x8000
+
 /* `flows`: exact flow of a connected socket. */
 struct sl_flow_key {
 	__u8 local[16];
@@ -25,7 +28,7 @@ struct sl_flow_key {
 	__u16 remote_port;
 	__u8 proto; /* IPPROTO_UDP or IPPROTO_TCP */
 	__u8 pad[3];
-	__u32 vlan; /* 0: untagged; inner VID, outer VID << 16 with two tags */
+	__u32 vlan; /* 0: untagged; inner tag, outer tag << 16 with two: VID | SL_VLAN_AD */
 };
 
 /* `endpoints`: local endpoint of an unconnected socket, or a multicast group and port. Wildcard:
@@ -140,10 +143,15 @@ struct sl_meta {
 	__u32 slot;
 	__u32 gen;
 };
-/* With SL_META_HW or SL_META_SW in flags there is a time stamp in front of the record. */
+/* With SL_META_SW in flags there is a time stamp in front of the record, with SL_META_HW, too, one
+ * more in front of that. */
 struct sl_meta_stamped {
-	__u64 stamp_ns; /* SL_META_HW: hardware time stamp as read, SL_META_SW: CLOCK_MONOTONIC */
+	__u64 stamp_ns; /* CLOCK_MONOTONIC when the steering program saw the packet */
 	struct sl_meta meta;
+};
+struct sl_meta_hw {
+	__u64 hw_ns; /* as the driver says (bpf_xdp_metadata_rx_timestamp); never 0 */
+	struct sl_meta_stamped sw;
 };
 #define SL_META_HW (1u << 0)
 #define SL_META_SW (1u << 1)
@@ -156,6 +164,7 @@ _Static_assert(sizeof(struct sl_port_config) == 28, "map ABI");
 _Static_assert(sizeof(struct sl_rule) == 128, "map ABI");
 _Static_assert(sizeof(struct sl_meta) == 16, "metadata record");
 _Static_assert(sizeof(struct sl_meta_stamped) == 24, "metadata record with time stamp");
+_Static_assert(sizeof(struct sl_meta_hw) == 32, "the longest that every kernel carries");
 #endif
 
 #endif

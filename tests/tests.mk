@@ -3,13 +3,21 @@ UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
 TCP_TEST_SRC := $(wildcard tests/tcp/test_*.c)
 TCP_TEST_BIN := $(TCP_TEST_SRC:%.c=$(BUILD)/%)
-HELPER_SRC := $(wildcard tests/net/*.c tests/bench/*.c tests/preload/*.c tests/apps/*.c tests/bpf/*.c)
+HELPER_SRC := $(filter-out %.bpf.c,$(wildcard tests/net/*.c tests/bench/*.c tests/preload/*.c tests/apps/*.c tests/bpf/*.c))
 HELPER_BIN := $(HELPER_SRC:%.c=$(BUILD)/%)
 
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
 $(BUILD)/tests/bpf/%: $(BUILD)/tests/bpf/%.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
+$(BUILD)/steer_fake.bpf.o: tests/bpf/steer_fake.bpf.c $(wildcard bpf/*)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@ && $(LLVM_STRIP) -g $@
+$(BUILD)/tests/net/%.bpf.o: tests/net/%.bpf.c
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@ && $(LLVM_STRIP) -g $@
+$(BUILD)/steer_fake.skel.h: $(BUILD)/steer_fake.bpf.o
+	$(Q)$(BPFTOOL) gen skeleton $< name steer_fake > $@
+$(BUILD)/tests/bpf/test_hints.o: | $(BUILD)/steer_fake.skel.h
 # TCP in the simulator: the library's objects on a wire and a clock of the test's.
 SIM_OBJ := $(patsubst %,$(BUILD)/tests/tcp/%.o,sim sim_wire sim_check script)
 $(BUILD)/tests/tcp/%: $(BUILD)/tests/tcp/%.o $(SIM_OBJ) $(BUILD)/libsluice.a
@@ -25,7 +33,7 @@ $(UNIT_SRC:%.c=$(BUILD)/%.o) $(HELPER_SRC:%.c=$(BUILD)/%.o): | $(SKEL)
 .SECONDARY:
 
 .PHONY: tests
-tests: all $(UNIT_BIN) $(TCP_TEST_BIN) $(HELPER_BIN)
+tests: all $(UNIT_BIN) $(TCP_TEST_BIN) $(HELPER_BIN) $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/net/*.bpf.c))
 
 # Checking ------------------------------------------------------------------------------------
 .PHONY: check layers run-tests asan asan-build tsan

@@ -115,7 +115,12 @@ static void query_xdp(struct sl_device *d)
 
 /* The netdev family of generic netlink (Linux 6.3): what XDP can do on a device. Numbers from
  * Documentation/netlink/specs/netdev.yaml, which the headers of Debian 12 do not have yet. */
-enum { NETDEV_CMD_DEV_GET = 1, NETDEV_A_DEV_IFINDEX = 1, NETDEV_A_DEV_XDP_FEATURES = 3 };
+enum {
+	NETDEV_CMD_DEV_GET = 1,
+	NETDEV_A_DEV_IFINDEX = 1,
+	NETDEV_A_DEV_XDP_FEATURES = 3,
+	NETDEV_A_DEV_XDP_RX_METADATA_FEATURES = 5, /* Linux 6.8 */
+};
 
 static int find_u16(const struct nlattr *attr, void *out)
 {
@@ -138,6 +143,11 @@ static int find_features(const struct nlattr *attr, void *out)
 	    !mnl_attr_validate(attr, MNL_TYPE_U64)) {
 		d->features = mnl_attr_get_u64(attr);
 		d->features_known = true;
+	}
+	if (mnl_attr_get_type(attr) == NETDEV_A_DEV_XDP_RX_METADATA_FEATURES &&
+	    !mnl_attr_validate(attr, MNL_TYPE_U64)) {
+		d->hints = mnl_attr_get_u64(attr);
+		d->hints_known = true;
 	}
 	return MNL_CB_OK;
 }

@@ -249,6 +249,18 @@ static void check_queues(const struct sl_device *d)
 		good("%u RX queue%s", d->rx_queues, d->rx_queues == 1 ? "" : "s");
 }
 
+/* What a steering program that is bound to the device may ask its driver. In a dispatcher it is
+ * not bound. */
+static void check_hints(const struct sl_device *d)
+{
+	if (!d->hints_known || strstr(d->xdp_name, "dispatcher"))
+		return;
+	if (d->hints & SL_XDP_HINT_STAMP)
+		good("hardware receive time stamps, of packets that the device has stamped");
+	else
+		note("no hardware receive time stamps: the driver does not tell XDP");
+}
+
 /* veth and virtio hand packets over with the checksum left to be filled in. */
 static void check_checksum(const struct sl_device *d)
 {
@@ -280,6 +292,7 @@ static void check_device(const struct sl_device *d)
 		check_attached(d);
 	check_xdp_mode(d);
 	check_queues(d);
+	check_hints(d);
 	check_checksum(d);
 }
 

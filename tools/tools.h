@@ -32,11 +32,15 @@ struct sl_device {
 	bool xdp_generic;
 	bool features_known; /* the kernel says what the driver can (Linux 6.3) */
 	uint64_t features;   /* NETDEV_XDP_ACT_* */
+	bool hints_known;    /* the kernel says what the driver tells of a packet (Linux 6.8) */
+	uint64_t hints;      /* NETDEV_XDP_RX_METADATA_* */
 	bool tx_csum;        /* hands packets on with the checksum not filled in */
 };
 #define SL_XDP_FEATURE_BASIC    (1u << 0)
 #define SL_XDP_FEATURE_REDIRECT (1u << 1)
 #define SL_XDP_FEATURE_ZEROCOPY (1u << 3)
+#define SL_XDP_HINT_STAMP       (1u << 0)
+#define SL_XDP_HINT_TAG         (1u << 2)
 
 /* All devices of this network namespace, at most max. Returns how many, or -errno. */
 int sl_devices(struct sl_device *dev, unsigned max);

@@ -22,7 +22,6 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "steer.skel.h"
 
 #define PROG_NAME "steer"
 #define LEAKS_END 1024
@@ -352,19 +351,8 @@ static void unload(struct sl_attach *a)
 	if (a->prog)
 		xdp_program__close(a->prog);
 	a->prog = NULL;
-	steer__destroy(a->skel);
-	a->skel = NULL;
-}
-
-static int program_id(int fd, uint32_t *id)
-{
-	struct bpf_prog_info info = {0};
-	uint32_t len = sizeof(info);
-
-	if (bpf_obj_get_info_by_fd(fd, &info, &len))
-		return -errno;
-	*id = info.id;
-	return 0;
+	bpf_object__close(a->obj);
+	a->obj = NULL;
 }
 
 /* After an attach: what the device runs now, and is there room for others. */
@@ -380,23 +368,6 @@ static void note_main(struct sl_attach *a, uint32_t ifindex)
 	xdp_multiprog__close(mp);
 }
 
-/* Loads the program as one of its own; its descriptor or -errno. */
-static int load_alone(struct sl_attach *a)
-{
-	int err;
-
-	a->skel = steer__open();
-	if (!a->skel)
-		return -errno;
-	err = steer__load(a->skel);
-	if (!err)
-		err = program_id(bpf_program__fd(a->skel->progs.steer), &a->prog_id);
-	if (!err)
-		return bpf_program__fd(a->skel->progs.steer);
-	unload(a);
-	return err;
-}
-
 static uint32_t mode_flag(enum xdp_attach_mode mode)
 {
 	return mode == XDP_MODE_SKB ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE;
@@ -404,7 +375,7 @@ static uint32_t mode_flag(enum xdp_attach_mode mode)
 
 static int attach_netlink(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
 {
-	int fd = load_alone(a);
+	int fd = sl_steer_load(a, ifindex, mode == XDP_MODE_NATIVE);
 	int err;
 
 	if (fd < 0)
@@ -419,10 +390,10 @@ static int attach_dispatcher(struct sl_attach *a, uint32_t ifindex, enum xdp_att
 {
 	int err;
 
-	a->skel = steer__open();
-	if (!a->skel)
+	a->obj = sl_steer_open();
+	if (!a->obj)
 		return -errno;
-	a->prog = xdp_program__from_bpf_obj(a->skel->obj, "xdp");
+	a->prog = xdp_program__from_bpf_obj(a->obj, "xdp");
 	err = (int)libxdp_get_error(a->prog);
 	if (err)
 		a->prog = NULL;
@@ -432,15 +403,30 @@ static int attach_dispatcher(struct sl_attach *a, uint32_t ifindex, enum xdp_att
 		unload(a);
 	else
 		a->prog_id = xdp_program__id(a->prog);
+	if (!err)
+		note_main(a, ifindex);
 	return err;
 }
 
+/* libxdp attaches alone, too, when it has no dispatcher. */
+static void undo_alone(struct sl_attach *a, uint32_t ifindex)
+{
+	detach_prog(a->prog, ifindex);
+	unload(a);
+	close_leaks(a->prog_id);
+}
+
 /* The dispatcher of libxdp before 1.5.5 does not take programs that move packet pointers, as
- * bpf_xdp_adjust_meta() does, on kernels that check this (6.13 and many stable ones): EINVAL. */
+ * bpf_xdp_adjust_meta() does, on kernels that check this (6.13 and many stable ones): EINVAL.
+ * Alone is where the program can be bound to the device, which no dispatcher's can. */
 static int attach_shared(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
 {
-	int err = attach_dispatcher(a, ifindex, mode);
+	int err = sl_bpffs_is_there() ? attach_dispatcher(a, ifindex, mode) : -ENOENT;
 
+	if (!err && !a->beside && mode == XDP_MODE_NATIVE) {
+		undo_alone(a, ifindex);
+		err = -ENOENT;
+	}
 	if (err == -EINVAL || err == -E2BIG || err == -ENOENT)
 		err = attach_netlink(a, ifindex, mode);
 	if (err)
@@ -454,7 +440,7 @@ static int attach_shared(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_
 static int attach_link(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = mode_flag(mode));
-	int fd = load_alone(a);
+	int fd = sl_steer_load(a, ifindex, mode == XDP_MODE_NATIVE);
 
 	if (fd < 0)
 		return fd;
@@ -477,7 +463,7 @@ static int attach_link(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mo
 static int keep_maps(struct sl_attach *a)
 {
 	for (unsigned i = 0; i < SL_MAP_COUNT; i++) {
-		int fd = bpf_object__find_map_fd_by_name(a->skel->obj, sl_map_names[i]);
+		int fd = bpf_object__find_map_fd_by_name(a->obj, sl_map_names[i]);
 
 		if (fd >= 0)
 			fd = sl_fd_keep(sl_sys_fcntl(fd, F_DUPFD_CLOEXEC, 3));

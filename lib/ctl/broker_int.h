@@ -15,7 +15,7 @@
 /* With XDP_PACKET_HEADROOM it puts the metadata record at the start of a cache line. */
 #define SL_UMEM_HEADROOM 16
 
-struct steer;
+struct bpf_object;
 struct xdp_program;
 
 enum sl_attach_kind {
@@ -40,14 +40,18 @@ enum sl_map {
 };
 extern const char *const sl_map_names[SL_MAP_COUNT];
 
+#define SL_HINT_STAMP (1u << 0) /* hardware time stamps */
+#define SL_HINT_TAG   (1u << 1) /* VLAN tags that are not in the frame */
+
 /* Attachment of the steering program to one device. */
 struct sl_attach {
 	enum sl_attach_kind kind;
-	struct steer *skel;
+	struct bpf_object *obj;
 	struct xdp_program *prog; /* libxdp only */
 	int mode;                 /* enum xdp_attach_mode */
 	bool beside;              /* in a dispatcher */
 	uint32_t prog_id;         /* ours */
+	uint32_t hints;           /* SL_HINT_*: what it may ask the driver */
 	uint32_t main_id;         /* what the device runs: the dispatcher, or ours */
 	int link_fd;
 	int guard_fd; /* of the guard's link, -1: none */
@@ -126,6 +130,12 @@ void sl_owner_drain(int owner_fd);
 int sl_reaper_start(struct sl_device *port);
 /* Ends it; it cleans up what is still on the device. */
 void sl_reaper_stop(struct sl_device *port);
+
+/* broker_load.c */
+/* The plain form, not loaded. NULL: errno. */
+struct bpf_object *sl_steer_open(void);
+/* Loads the best form into a->obj, prog_id and hints; its descriptor or -errno. */
+int sl_steer_load(struct sl_attach *a, uint32_t ifindex, bool native);
 
 /* broker_attach.c */
 /* reaper: there is one, so the attachment may outlive us. */

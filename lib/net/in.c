@@ -28,20 +28,32 @@ static bool read_meta(const struct sl_rx_desc *desc, struct sl_meta *m)
 	return m->magic == SL_META_MAGIC;
 }
 
-/* The time stamp in front of the record, where there is one. */
+/* The time stamps in front of the record, where there are any. */
 static void read_stamp(struct sl_in *in, const struct sl_rx_desc *desc, const struct sl_meta *m)
 {
+	uint16_t room = sizeof(struct sl_meta_stamped);
+
 	in->stamp = m->flags & (SL_META_HW | SL_META_SW);
 	in->stamp_ns = 0;
 	if (sl_likely(!in->stamp))
 		return;
-	if (desc->off < sizeof(struct sl_meta_stamped)) {
+	if (in->stamp & SL_META_HW)
+		room = sizeof(struct sl_meta_hw);
+	if (desc->off < room || !(in->stamp & SL_META_SW)) {
 		in->stamp = 0;
 		return;
 	}
 	memcpy(&in->stamp_ns,
 	       sl_frame_ptr(desc->frame) + desc->off - sizeof(struct sl_meta_stamped),
 	       sizeof(in->stamp_ns));
+}
+
+uint64_t sl_hw_stamp(uint32_t frame, uint16_t off)
+{
+	struct sl_meta_hw m;
+
+	memcpy(&m.hw_ns, sl_frame_ptr(frame) + off - sizeof(m), sizeof(m.hw_ns));
+	return m.hw_ns;
 }
 
 /* What may come for an object of a kind. An error about a segment is brought to TCP; of datagrams

@@ -21,13 +21,17 @@ struct sl_in {
 	/* of this packet */
 	uint32_t frame;
 	uint16_t off;  /* of pkt.data in the frame */
-	uint8_t stamp; /* SL_META_HW, SL_META_SW or 0 */
+	uint8_t stamp; /* SL_META_SW, SL_META_HW: which stamps there are (sl_hw_stamp()) */
 	uint64_t stamp_ns;
 	uint32_t slot; /* that the steering program chose */
 	uint8_t proto; /* IPPROTO_UDP, IPPROTO_TCP; of an ICMP error IPPROTO_ICMP or _ICMPV6 */
 	struct sl_pkt pkt;
 	struct sl_tcp_seg seg; /* of TCP only; last, since UDP's copies do without it */
 };
+
+/* The hardware's time stamp of a received packet, which lies in front of it; off: of the packet in
+ * the frame. Only for one whose stamp says SL_META_HW. */
+uint64_t sl_hw_stamp(uint32_t frame, uint16_t off);
 
 /* What a protocol does with a packet for an object of its kind. True: it kept the frame. */
 typedef bool (*sl_in_handler)(void *obj, struct sl_in *in);

@@ -80,14 +80,18 @@ struct stamps { /* struct scm_timestamping64 */
 	int64_t sec, nsec;
 };
 
-static void put_stamp(const struct sl_sock *sk, const struct sl_dgram *d, struct out *o)
+static struct stamps stamp_of(uint64_t ns)
 {
-	uint64_t ns = d->stamp == SL_META_HW
-			      ? d->stamp_ns
-			      : sl_mono_to_real_ns(d->stamp ? d->stamp_ns : sl_now_ns());
+	return (struct stamps){(int64_t)(ns / 1000000000), (int64_t)(ns % 1000000000)};
+}
+
+/* __sock_recv_timestamp(): only SO_TIMESTAMPING speaks of the hardware (hw_ns; 0: it does not), and
+ * it says nothing when it has nothing to say. */
+static void put_stamp(const struct sl_sock *sk, uint64_t mono_ns, uint64_t hw_ns, struct out *o)
+{
 	bool new = sk->want &SL_WANT_NEW_STAMP;
 	/* On 64-bit machines the old and the new forms are alike but for their numbers. */
-	struct stamps ts = {(int64_t)(ns / 1000000000), (int64_t)(ns % 1000000000)};
+	struct stamps ts = stamp_of(sl_mono_to_real_ns(mono_ns));
 
 	if (sk->want & SL_WANT_STAMP_NS) {
 		put(o, SOL_SOCKET, new ? SO_TIMESTAMPNS_NEW : SO_TIMESTAMPNS_OLD, &ts, sizeof(ts));
@@ -96,10 +100,14 @@ static void put_stamp(const struct sl_sock *sk, const struct sl_dgram *d, struct
 
 		put(o, SOL_SOCKET, new ? SO_TIMESTAMP_NEW : SO_TIMESTAMP_OLD, &tv, sizeof(tv));
 	}
-	if (sk->want & SL_WANT_STAMPING) {
+	if (!(sk->want & SL_WANT_HW_STAMP))
+		hw_ns = 0;
+	if (sk->want & SL_WANT_STAMPING || hw_ns) {
 		struct stamps three[3] = {{0, 0}, {0, 0}, {0, 0}};
 
-		three[d->stamp == SL_META_HW ? 2 : 0] = ts;
+		if (sk->want & SL_WANT_STAMPING)
+			three[0] = ts;
+		three[2] = stamp_of(hw_ns);
 		put(o, SOL_SOCKET, new ? SO_TIMESTAMPING_NEW : SO_TIMESTAMPING_OLD, three,
 		    sizeof(three));
 	}
@@ -171,7 +179,8 @@ void sl_cmsg_put(const struct sl_sock *sk, const struct sl_dgram *d, size_t gso,
 		return;
 	}
 	if (sk->want & SL_WANT_ANY_STAMP)
-		put_stamp(sk, d, &o);
+		put_stamp(sk, d->stamp ? d->stamp_ns : sl_now_ns(),
+			  d->stamp & SL_META_HW ? sl_hw_stamp(d->frame, d->off) : 0, &o);
 	if ((sk->want & SL_WANT_OVFL) && sk->udp.drops)
 		put(&o, SOL_SOCKET, SO_RXQ_OVFL, &sk->udp.drops, 4);
 	if (gso) {
@@ -188,14 +197,13 @@ void sl_cmsg_put(const struct sl_sock *sk, const struct sl_dgram *d, size_t gso,
 		msg->msg_flags |= MSG_CTRUNC;
 }
 
-void sl_cmsg_put_stream(const struct sl_sock *sk, uint64_t stamp_ns, const int *inq,
+void sl_cmsg_put_stream(const struct sl_sock *sk, uint64_t stamp_ns, uint64_t hw_ns, const int *inq,
 			struct msghdr *msg)
 {
 	struct out o = {msg->msg_control, msg->msg_control ? msg->msg_controllen : 0, false};
-	struct sl_dgram d = {.stamp = SL_META_SW, .stamp_ns = stamp_ns};
 
 	if (stamp_ns && sk->want & SL_WANT_ANY_STAMP)
-		put_stamp(sk, &d, &o);
+		put_stamp(sk, stamp_ns, hw_ns, &o);
 	if (inq)
 		put(&o, IPPROTO_TCP, TCP_CM_INQ, inq, sizeof(*inq));
 	msg->msg_controllen = msg->msg_control ? (size_t)(o.p - (uint8_t *)msg->msg_control) : 0;

@@ -15,8 +15,9 @@ void sl_cmsg_put(const struct sl_sock *sk, const struct sl_dgram *d, size_t gso,
 		 struct msghdr *msg);
 
 /* What a read of a stream brings: the time at which its last data came, if it was asked for (0:
- * none came), and with inq how much is left. msg_flags must have been set. */
-void sl_cmsg_put_stream(const struct sl_sock *sk, uint64_t stamp_ns, const int *inq,
+ * none came), by our clock and by the hardware's (0: it has none), and with inq how much is left.
+ * msg_flags must have been set. */
+void sl_cmsg_put_stream(const struct sl_sock *sk, uint64_t stamp_ns, uint64_t hw_ns, const int *inq,
 			struct msghdr *msg);
 /* The one message that there is. msg_flags must have been set. */
 void sl_cmsg_put_one(struct msghdr *msg, int level, int type, const void *data, size_t len);

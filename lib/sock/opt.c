@@ -28,6 +28,10 @@
 #ifndef SO_TIMESTAMPING_NEW
 #define SO_TIMESTAMPING_NEW 65
 #endif
+/* SOF_TIMESTAMPING_*, of which the headers may not have the last ones. */
+#define OPT_PKTINFO   (1 << 13)
+#define BIND_PHC      (1 << 15)
+#define OPT_RX_FILTER (1 << 17)
 #ifndef SO_RCVTIMEO_NEW
 #define SO_RCVTIMEO_NEW 66
 #endif
@@ -85,6 +89,7 @@ void sl_sock_set_stamps(struct sl_sock *sk, int name, int v)
 {
 	bool new = name == SO_TIMESTAMP_NEW || name == SO_TIMESTAMPNS_NEW ||
 		   name == SO_TIMESTAMPING_NEW;
+	uint16_t was = sk->want;
 
 	switch (name) {
 	case SO_TIMESTAMP:
@@ -99,12 +104,25 @@ void sl_sock_set_stamps(struct sl_sock *sk, int name, int v)
 		break;
 	default:
 		want(sk, SL_WANT_STAMPING,
-		     (v & SOF_TIMESTAMPING_SOFTWARE && v & SOF_TIMESTAMPING_RX_SOFTWARE) ||
-			     v & SOF_TIMESTAMPING_RAW_HARDWARE);
+		     v & SOF_TIMESTAMPING_SOFTWARE && v & SOF_TIMESTAMPING_RX_SOFTWARE);
+		want(sk, SL_WANT_HW_STAMP,
+		     v & SOF_TIMESTAMPING_RAW_HARDWARE &&
+			     (v & SOF_TIMESTAMPING_RX_HARDWARE || !(v & OPT_RX_FILTER)));
 	}
 	want(sk, SL_WANT_NEW_STAMP, new);
-	if (sk->proto == IPPROTO_UDP) /* of a stream the turn's time does */
+	if (sk->proto == IPPROTO_UDP)
 		sl_sock_claim_flags(sk);
+	else if ((was ^ sk->want) & SL_WANT_HW_STAMP)
+		sl_tcp_sock_claim_flags(sk);
+}
+
+/* Transmit stamps come from the kernel's path until the NIC's issue; what it says beside a hardware
+ * stamp (its clock, the device below) is the kernel's to know. */
+bool sl_sock_may_stamp(int name, int v)
+{
+	return (name != SO_TIMESTAMPING && name != SO_TIMESTAMPING_NEW) ||
+	       !(v & SOF_TIMESTAMPING_TX_RECORD_MASK ||
+		 (v & SOF_TIMESTAMPING_RAW_HARDWARE && v & (OPT_PKTINFO | BIND_PHC)));
 }
 
 static void set_timeout(struct sl_sock *sk, const void *val, socklen_t len)
@@ -142,10 +160,7 @@ static bool track_socket(struct sl_sock *sk, int name, const void *val, socklen_
 	case SO_TIMESTAMPNS_NEW:
 	case SO_TIMESTAMPING_NEW:
 		sl_sock_set_stamps(sk, name, v);
-		/* Transmit stamps come from the kernel's path until the NIC's issue. */
-		return name == SO_TIMESTAMP || name == SO_TIMESTAMPNS ||
-		       !(v & SOF_TIMESTAMPING_TX_RECORD_MASK) ||
-		       (name != SO_TIMESTAMPING && name != SO_TIMESTAMPING_NEW);
+		return sl_sock_may_stamp(name, v);
 	case SO_RXQ_OVFL:
 		want(sk, SL_WANT_OVFL, v);
 		return true;

@@ -24,15 +24,17 @@
 #define SL_WANT_TTL       (1u << 2)
 #define SL_WANT_STAMP_US  (1u << 3)
 #define SL_WANT_STAMP_NS  (1u << 4)
-#define SL_WANT_STAMPING  (1u << 5) /* SO_TIMESTAMPING, software or hardware receive */
+#define SL_WANT_STAMPING  (1u << 5) /* SO_TIMESTAMPING, software */
 #define SL_WANT_OVFL      (1u << 6)
 #define SL_WANT_GRO       (1u << 7)
 #define SL_WANT_ORIGDST   (1u << 8)
 #define SL_WANT_PKTINFO6  (1u << 9)
 #define SL_WANT_TCLASS    (1u << 10)
 #define SL_WANT_HOPLIMIT  (1u << 11)
-#define SL_WANT_ANY_STAMP (SL_WANT_STAMP_US | SL_WANT_STAMP_NS | SL_WANT_STAMPING)
 #define SL_WANT_NEW_STAMP (1u << 12) /* the 64-bit form of SO_TIMESTAMP(NS|ING) was asked for */
+#define SL_WANT_HW_STAMP  (1u << 13) /* SO_TIMESTAMPING, hardware */
+#define SL_WANT_ANY_STAMP                                                                          \
+	(SL_WANT_STAMP_US | SL_WANT_STAMP_NS | SL_WANT_STAMPING | SL_WANT_HW_STAMP)
 
 /* The last destination, with headers made for it. */
 struct sl_path {
@@ -79,18 +81,18 @@ struct sl_sock {
 	 * may be about to take the lane, to count, or to ask what kind it is. */
 	struct sl_lane *lane;        /* never NULL; sl_limbo while it is on none */
 	struct sl_sock_stats *stats; /* never NULL; those of its last life until it has its own */
-	uint32_t gen;         /* raised when the object is used for another socket */
-	uint8_t proto;        /* IPPROTO_UDP, IPPROTO_TCP */
+	uint32_t gen;                /* raised when the object is used for another socket */
+	uint8_t proto;               /* IPPROTO_UDP, IPPROTO_TCP */
 
 	/* what each call looks at */
-	uint8_t state;    /* enum sl_stat_state */
-	uint8_t family;   /* AF_INET, AF_INET6 */
-	bool nonblock;    /* O_NONBLOCK */
-	int fd;           /* the shadow */
-	uint16_t want;    /* UDP: SL_WANT_* */
-	uint8_t os;       /* SL_OS_*; atomic */
-	uint8_t phase;    /* TCP: enum sl_sock_phase */
-	uint8_t tos, ttl; /* ttl 0: the route's or the system's */
+	uint8_t state;          /* enum sl_stat_state */
+	uint8_t family;         /* AF_INET, AF_INET6 */
+	bool nonblock;          /* O_NONBLOCK */
+	int fd;                 /* the shadow */
+	uint16_t want;          /* SL_WANT_*; of TCP the time stamps */
+	uint8_t os;             /* SL_OS_*; atomic */
+	uint8_t phase;          /* TCP: enum sl_sock_phase */
+	uint8_t tos, ttl;       /* ttl 0: the route's or the system's */
 	struct sl_list watches; /* struct sl_watch */
 	uint64_t rcvtimeo_ns;   /* 0: none */
 
@@ -116,6 +118,7 @@ struct sl_sock {
 	uint32_t zc_done;   /* so many before it are in the error queue */
 	bool server;        /* came by a listener */
 	bool taking;        /* take-over is under way */
+	uint64_t hw_ns;     /* that of the last segment with data; lane held */
 	uint32_t in_kernel; /* calls in the kernel with it; atomic */
 
 	/* names and claims; changed by the calls that change them, under `slow` */
@@ -258,6 +261,7 @@ void sl_sock_read_options(struct sl_sock *sk);
 int sl_sock_get_int(const struct sl_sock *sk, int level, int name);
 void sl_sock_read_reuse(struct sl_sock *sk);                  /* SO_REUSEADDR, SO_REUSEPORT */
 void sl_sock_set_stamps(struct sl_sock *sk, int name, int v); /* SO_TIMESTAMP*, _NS*, ING* */
+bool sl_sock_may_stamp(int name, int v); /* such a value leaves the socket offloaded */
 
 /* mcast.c: memberships and the fan-out to several sockets */
 int sl_mcast_setsockopt(struct sl_sock *sk, int level, int name, const void *val, socklen_t len);

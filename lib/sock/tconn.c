@@ -393,6 +393,36 @@ void sl_tconn_unclaim(struct sl_tconn *c)
 		sl_lane_unlock(lane);
 }
 
+/* One that came by a listener gets a claim of its own. */
+void sl_tcp_sock_claim_flags(struct sl_sock *sk)
+{
+	bool wants = sk->want & SL_WANT_HW_STAMP;
+	struct sl_leg *leg = NULL;
+	struct sl_claim_req req;
+	struct sl_tcp_key key;
+	struct sl_lane *lane;
+	struct sl_tconn *c;
+
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	c = sk->conn;
+	if (c && wants && !c->claimed && c->slot == SL_NO_SLOT) {
+		key = c->tcp.node.key;
+		sl_lane_tcp_begin(lane);
+		leg = sl_tconn_leg(c);
+	}
+	sl_lane_unlock(lane);
+	if (leg)
+		sl_tconn_claim(c, leg, &key, sk->fd, NULL);
+	if (!c || !c->claimed)
+		return;
+	sl_lock(&sl_tconn_ctl);
+	req = sl_tconn_flow_req(c->claimed, &c->tcp.node.key, sk->fd, c->slot);
+	req.claim.flags = wants ? SL_CLAIM_STAMP : 0;
+	sl_broker_claim_update(&req);
+	sl_unlock(&sl_tconn_ctl);
+}
+
 int sl_tconn_init(void)
 {
 	long p = sl_sys(SYS_mmap, NULL, MAX_CONNS * sizeof(struct sl_tconn), PROT_READ | PROT_WRITE,

@@ -72,6 +72,9 @@ bool sl_tconn_hurry(void);
 int sl_tconn_claim(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_key *key, int shadow,
 		   const char **why);
 void sl_tconn_unclaim(struct sl_tconn *c);
+/* The socket's wish for hardware time stamps has changed: so does its connection's claim. No lane
+ * held. */
+void sl_tcp_sock_claim_flags(struct sl_sock *sk);
 /* What to ask the broker for an exact flow, for a slot that is reserved. */
 struct sl_claim_req sl_tconn_flow_req(const struct sl_leg *leg, const struct sl_tcp_key *key,
 				      int shadow, uint32_t slot);

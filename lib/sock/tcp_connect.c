@@ -176,6 +176,8 @@ static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
 	if (err == 0)
 		err = open_conn(sk, c, g);
 	if (err == 0) {
+		if (sl_unlikely(sk->want & SL_WANT_HW_STAMP))
+			sl_tcp_sock_claim_flags(sk);
 		sl_tcp_sock_show(sk, &g->key);
 		return 0;
 	}

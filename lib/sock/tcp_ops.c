@@ -12,6 +12,7 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "sock/tconn.h"
+#include "steer.h"
 
 /* The way out -----------------------------------------------------------------------------------
  */
@@ -213,6 +214,13 @@ static bool is_foreign(const struct sl_lane *lane, struct sl_in *in)
 	return true;
 }
 
+/* The hardware's stamp of the last data (tcp_update_recv_tstamps()). */
+static void note_stamp(struct sl_tconn *c, const struct sl_in *in)
+{
+	if (c->sk && in->seg.len)
+		c->sk->hw_ns = sl_hw_stamp(in->frame, in->off);
+}
+
 /* Handler of SL_SLOT_TCP. A connection that has become a TIME_WAIT is found by its key. */
 static bool conn_input(void *obj, struct sl_in *in)
 {
@@ -222,6 +230,8 @@ static bool conn_input(void *obj, struct sl_in *in)
 
 	if (is_foreign(sl_load(&c->lane), in))
 		return false;
+	if (sl_unlikely(in->stamp & SL_META_HW))
+		note_stamp(c, in);
 	key_of(in, &key);
 	if (sl_likely(c->tcp.node.hashed && sl_tcp_key_eq(&c->tcp.node.key, &key)))
 		return sl_tcp_conn_input(&c->tcp, &in->seg, in->frame, off, in);

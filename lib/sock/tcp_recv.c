@@ -23,6 +23,7 @@ struct rx {
 	int flags;
 	uint32_t inq;      /* left in the queue */
 	uint64_t stamp_ns; /* when the last data came, if the socket wants to know */
+	uint64_t hw_ns;    /* the same by the hardware, 0: it does not say */
 	bool bad;          /* there is no memory at the buffers */
 	bool broken;       /* the connection's own error, which may be a time-out as well */
 };
@@ -108,8 +109,10 @@ static ssize_t read_locked(struct rx *x, struct sl_lane *lane, bool fresh)
 		if (!(x->flags & MSG_PEEK))
 			x->sk->stats->rx_bytes += (uint64_t)n;
 		x->inq = t->rx_bytes + t->fin_rcvd; /* tcp_inq_hint() */
-		if (sl_unlikely(x->sk->want))
+		if (sl_unlikely(x->sk->want)) {
 			x->stamp_ns = t->last_rcv_us * 1000;
+			x->hw_ns = x->sk->hw_ns;
+		}
 		if (sl_likely(x->done >= x->target) || !x->len || (n && sl_tcp_at_mark(t)))
 			return 0;
 	} else {
@@ -175,7 +178,8 @@ static void put_control(const struct rx *x, struct msghdr *msg)
 	int inq = (int)x->inq;
 
 	if (sl_unlikely(x->sk->want || x->sk->inq))
-		sl_cmsg_put_stream(x->sk, x->done ? x->stamp_ns : 0, x->sk->inq ? &inq : NULL, msg);
+		sl_cmsg_put_stream(x->sk, x->done ? x->stamp_ns : 0, x->hw_ns,
+				   x->sk->inq ? &inq : NULL, msg);
 	else
 		msg->msg_controllen = 0;
 }

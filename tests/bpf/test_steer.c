@@ -678,7 +678,7 @@ static void test_vlan(void **state)
 	struct frame f;
 
 	add_endpoint(A4, DPORT, IPPROTO_UDP, 7, &c1);
-	add_endpoint(A4, DPORT, IPPROTO_UDP, 100 << 16 | 7, &c2);
+	add_endpoint(A4, DPORT, IPPROTO_UDP, (SL_VLAN_AD | 100) << 16 | 7, &c2);
 	f = udp4(A4, SPORT, DPORT);
 	assert_pass(&f, pass_miss); /* untagged is another network */
 	eth(&f);
@@ -694,6 +694,17 @@ static void test_vlan(void **state)
 	udp(&f, SPORT, DPORT);
 	m = assert_steered(&f, redirect_endpoint, 2);
 	assert_int_equal(m.l3, 22);
+	eth(&f);
+	tag(&f, ETH_P_8021AD, 7); /* not the device of 802.1Q's 7 */
+	ip4(&f, A4, IPPROTO_UDP, NULL, 0);
+	udp(&f, SPORT, DPORT);
+	assert_pass(&f, pass_miss);
+	eth(&f);
+	tag(&f, ETH_P_8021AD, 0xe000); /* a priority alone */
+	tag(&f, ETH_P_8021Q, 7);
+	ip4(&f, A4, IPPROTO_UDP, NULL, 0);
+	udp(&f, SPORT, DPORT);
+	assert_steered(&f, redirect_endpoint, 1);
 	eth(&f);
 	tag(&f, ETH_P_8021AD, 1);
 	tag(&f, ETH_P_8021Q, 2);
@@ -735,7 +746,7 @@ static void test_truncated(void **state)
 	endpoint(A4, 1);
 	endpoint(A6, 2);
 	add_endpoint(A4, DPORT, IPPROTO_TCP, 0, &c);
-	add_endpoint(A4, DPORT, IPPROTO_UDP, 5 << 16 | 6, &tagged);
+	add_endpoint(A4, DPORT, IPPROTO_UDP, (SL_VLAN_AD | 5) << 16 | 6, &tagged);
 	cut(&f, 8, 1);
 	f = with_opts(opts, sizeof(opts));
 	cut(&f, 8, 1);

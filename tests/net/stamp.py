@@ -35,3 +35,11 @@ s.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
 say("TIMESTAMPNS", s.getsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS), stamps())
 s.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 0)
 say("off", s.getsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS), stamps())
+# Of hardware stamps a veth has none: what the kernel says then, with the software's and without.
+RX_HARDWARE, RX_SOFTWARE, SOFTWARE, RAW_HARDWARE = 4, 8, 16, 64
+for flags in (RX_HARDWARE | RAW_HARDWARE, RX_HARDWARE | RAW_HARDWARE | RX_SOFTWARE | SOFTWARE, RAW_HARDWARE, 0):
+    s.setsockopt(socket.SOL_SOCKET, 37, flags)
+    s.sendto(question(size=100), (peer, port))
+    cmsgs = s.recvmsg(2000, 500)[1]
+    say("TIMESTAMPING", flags, s.getsockopt(socket.SOL_SOCKET, 37),
+        [(k, len(d), [w != 0 for w in struct.unpack("6q", d)[::2]]) for lv, k, d in cmsgs if (lv, k) == (1, 37)])

@@ -55,6 +55,10 @@ def each(s, f):
         say("      and TCP_INQ", ask(s, NS, 1), stamped(s, f))
         s.setsockopt(TCP, INQ, 0)
         say("   off", name, ask(s, name, 0), ask(s, NS, 0), stamped(s, f))
+    for flags in (4 | 64, 4 | 64 | RX_SOFTWARE | SOFTWARE, 64):  # a veth has no hardware stamps
+        say("   hardware", ask(s, ING, flags))
+        stamped(s, f)
+        say("     ", stamped(s, f), ask(s, ING, 0))
     say("   not asked to report", ask(s, ING, RX_SOFTWARE), stamped(s, f), ask(s, ING, 0))
 
 

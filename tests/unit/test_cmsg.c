@@ -105,6 +105,8 @@ static void on(int level, int name, int value, uint16_t want)
 	sk.want |= want;
 }
 
+static uint64_t hw_ns; /* the hardware's stamp of what comes for us; 0: none */
+
 /* One datagram with the given bytes to both; ours as the device would have brought it. */
 static void send_both(const char *data, uint16_t len, uint8_t tos, uint8_t ttl)
 {
@@ -131,6 +133,13 @@ static void send_both(const char *data, uint16_t len, uint8_t tos, uint8_t ttl)
 	in.pkt = (struct sl_pkt){
 		.data = sl_frame_ptr(d.frame) + d.off, .len = d.len, .l3 = h.l3, .l4 = h.l4};
 	assert_int_equal(sl_parse_udp(&in.pkt, false), SL_PARSE_OK);
+	if (hw_ns) {
+		struct sl_meta_hw m = {.hw_ns = hw_ns};
+
+		memcpy((uint8_t *)in.pkt.data - sizeof(m), &m, sizeof(m) - sizeof(m.sw.meta));
+		in.stamp = SL_META_SW | SL_META_HW;
+		in.stamp_ns = sl_now_ns();
+	}
 	assert_true(sl_udp_deliver(&sk.udp, &in));
 }
 
@@ -302,6 +311,91 @@ static void test_stamps(void **state)
 	send_both("both", 4, 0, 64);
 	receive_both(100, HUGE_CTL, 0);
 	end();
+}
+
+/* Of a device without hardware stamps the kernel says nothing, or what it knows itself. */
+static void test_no_hardware_stamp(void **state)
+{
+	int hw = SOF_TIMESTAMPING_RX_HARDWARE | SOF_TIMESTAMPING_RAW_HARDWARE;
+	int both = hw | SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
+
+	begin(AF_INET, AF_INET);
+	on(SOL_SOCKET, SO_TIMESTAMPING, hw, SL_WANT_HW_STAMP);
+	send_both("hw", 2, 0, 64);
+	receive_both(100, HUGE_CTL, 0);
+	assert_int_equal(mine.msg.msg_controllen, 0);
+	on(SOL_SOCKET, SO_TIMESTAMPING, both, SL_WANT_STAMPING);
+	send_both("both", 4, 0, 64);
+	receive_both(100, HUGE_CTL, 0);
+	end();
+}
+
+/* What the kernel says of one: ts[2] of SO_TIMESTAMPING (networking/timestamping.rst), and no other
+ * option speaks of it. */
+static void hw_stamp(uint16_t want, bool soft, bool hard)
+{
+	struct cmsghdr *c;
+	struct iovec iov;
+	int64_t ts[6];
+
+	begin(AF_INET, AF_INET);
+	sk.want = want;
+	hw_ns = 1700000000123456789;
+	send_both("hw", 2, 0, 64);
+	hw_ns = 0;
+	prepare(&mine, &iov, 100, HUGE_CTL);
+	assert_int_equal(sl_recvmsg(ours, &mine.msg, MSG_DONTWAIT), 2);
+	c = CMSG_FIRSTHDR(&mine.msg);
+	if (want & SL_WANT_STAMP_NS) {
+		assert_int_equal(c->cmsg_type, SO_TIMESTAMPNS);
+		memcpy(ts, CMSG_DATA(c), 16);
+		assert_in_range(time(NULL) - ts[0], 0, 5);
+		c = CMSG_NXTHDR(&mine.msg, c);
+	}
+	if (soft || hard) {
+		assert_non_null(c);
+		assert_int_equal(c->cmsg_type, SO_TIMESTAMPING);
+		assert_int_equal(c->cmsg_len, CMSG_LEN(sizeof(ts)));
+		memcpy(ts, CMSG_DATA(c), sizeof(ts));
+		assert_int_equal(ts[0] != 0, soft);
+		assert_true(ts[2] == 0 && ts[3] == 0);
+		assert_int_equal(ts[4], hard ? 1700000000 : 0);
+		assert_int_equal(ts[5], hard ? 123456789 : 0);
+		c = CMSG_NXTHDR(&mine.msg, c);
+	}
+	assert_null(c);
+	end();
+}
+
+static void test_hardware_stamps(void **state)
+{
+	hw_stamp(SL_WANT_HW_STAMP, false, true);
+	hw_stamp(SL_WANT_STAMPING, true, false);
+	hw_stamp(SL_WANT_HW_STAMP | SL_WANT_STAMPING, true, true);
+	hw_stamp(SL_WANT_HW_STAMP | SL_WANT_STAMP_NS, false, true);
+	hw_stamp(SL_WANT_STAMP_NS, false, false);
+}
+
+/* The same of a stream: tcp_recv_timestamp(). */
+static void test_hardware_stamps_of_a_stream(void **state)
+{
+	struct sl_sock s = {.want = SL_WANT_HW_STAMP};
+	struct cmsghdr *c;
+	struct iovec iov;
+	int64_t ts[6];
+
+	prepare(&mine, &iov, 100, HUGE_CTL);
+	sl_cmsg_put_stream(&s, sl_now_ns(), 0, NULL, &mine.msg);
+	assert_int_equal(mine.msg.msg_controllen, 0);
+	prepare(&mine, &iov, 100, HUGE_CTL);
+	sl_cmsg_put_stream(&s, sl_now_ns(), 5000000001, NULL, &mine.msg);
+	c = CMSG_FIRSTHDR(&mine.msg);
+	assert_non_null(c);
+	assert_int_equal(c->cmsg_type, SO_TIMESTAMPING);
+	memcpy(ts, CMSG_DATA(c), sizeof(ts));
+	assert_true(!ts[0] && !ts[1] && !ts[2] && !ts[3]);
+	assert_int_equal(ts[4], 5);
+	assert_int_equal(ts[5], 1);
 }
 
 static void test_every_size_of_the_control_buffer(void **state)
@@ -512,6 +606,9 @@ int main(void)
 		cmocka_unit_test(test_v6_each_and_all),
 		cmocka_unit_test(test_v4_on_a_v6_socket),
 		cmocka_unit_test(test_stamps),
+		cmocka_unit_test(test_no_hardware_stamp),
+		cmocka_unit_test(test_hardware_stamps),
+		cmocka_unit_test(test_hardware_stamps_of_a_stream),
 		cmocka_unit_test(test_every_size_of_the_control_buffer),
 		cmocka_unit_test(test_cut_and_peeked),
 		cmocka_unit_test(test_coalesced),

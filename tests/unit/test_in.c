@@ -77,6 +77,49 @@ static void test_good_packet(void **state)
 	sl_frame_put(&cache, d.frame);
 }
 
+static void put_stamps(const struct sl_rx_desc *d, uint8_t flags, uint64_t hw, uint64_t sw)
+{
+	uint64_t stamps[2] = {hw, sw};
+
+	meta(d)->flags = flags;
+	memcpy((uint8_t *)meta(d) - sizeof(stamps), stamps, sizeof(stamps));
+}
+
+static void test_hardware_stamp(void **state)
+{
+	struct sl_rx_desc d = good();
+
+	put_stamps(&d, SL_META_HW | SL_META_SW, 1ull << 60 | 5, 12345);
+	sl_net_input(&in, &d);
+	assert_int_equal(in.stamp, SL_META_HW | SL_META_SW);
+	assert_int_equal(in.stamp_ns, 12345);
+	assert_int_equal(sl_hw_stamp(in.frame, in.off), 1ull << 60 | 5);
+	d = good();
+	put_stamps(&d, SL_META_HW, 7, 12345); /* our program writes both or the other one */
+	sl_net_input(&in, &d);
+	assert_int_equal(in.stamp, 0);
+	assert_int_equal(handled, 2);
+}
+
+/* The record says more than there is room for: nothing in front of the frame is read. */
+static void test_stamp_without_room(void **state)
+{
+	static const uint8_t flags[] = {SL_META_SW, SL_META_HW | SL_META_SW};
+
+	for (unsigned i = 0; i < sl_array_len(flags); i++) {
+		struct sl_rx_desc d = good();
+		uint16_t off = (uint16_t)(16 + 8 * (i + 1) - 1);
+		uint8_t *f = sl_frame_ptr(d.frame);
+
+		meta(&d)->flags = flags[i];
+		memmove(f + off - 16, f + d.off - 16, d.len + 16);
+		d.off = off;
+		sl_net_input(&in, &d);
+		assert_int_equal(in.stamp, 0);
+	}
+	assert_int_equal(handled, sl_array_len(flags));
+}
+
 static void test_refused_by_the_protocol(void **state)
 {
 	struct sl_rx_desc d = good();
@@ -276,6 +319,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(test_good_packet),
+		T(test_hardware_stamp),
+		T(test_stamp_without_room),
 		T(test_refused_by_the_protocol),
 		T(test_no_record),
 		T(test_slots_that_are_none),

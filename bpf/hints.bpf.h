@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What the driver knows about a packet beside its bytes (Documentation/networking/
+ * xdp-rx-metadata.rst). Only a program that is bound to its device may ask: steer_bound.bpf.c. */
+#ifndef SL_HINTS_BPF_H
+#define SL_HINTS_BPF_H
+
+#include "parse.bpf.h"
+
+#if defined(SL_BOUND) && !defined(SL_FAKE_HINTS)
+extern int bpf_xdp_metadata_rx_timestamp(const struct xdp_md *ctx, __u64 *ns) __ksym;
+extern int bpf_xdp_metadata_rx_vlan_tag(const struct xdp_md *ctx, __be16 *proto,
+					__u16 *tci) __ksym __weak;
+
+#endif
+#ifdef SL_BOUND
+/* Linux 6.8 has that one. Without it the verifier must find the call dead. */
+const volatile __u8 has_vlan_tag = 1;
+#endif
+
+/* The hardware's time stamp; 0: there is none. */
+static __always_inline __u64 hw_stamp(struct xdp_md *ctx)
+{
+#ifdef SL_BOUND
+	__u64 ns = 0;
+
+	if (!bpf_xdp_metadata_rx_timestamp(ctx, &ns))
+		return ns;
+#endif
+	return 0;
+}
+
+/* A NIC that takes the tag off, or a veth whose sender left it to be put in by the hardware: the
+ * outermost tag is not in the frame, and a packet of a VLAN looks as if it had none. Nonzero: more
+ * tags than we know. */
+static __always_inline int add_hidden_tag(struct xdp_md *ctx, struct sl_pkt *p)
+{
+#ifdef SL_BOUND
+	__be16 proto = 0;
+	__u16 tci = 0;
+
+	if (!has_vlan_tag || bpf_xdp_metadata_rx_vlan_tag(ctx, &proto, &tci))
+		return 0;
+	if (p->l3 == ETH_HLEN)
+		p->vlan = sl_tag(proto, tci);
+	else if (p->l3 == ETH_HLEN + sizeof(struct sl_vlan_hdr))
+		p->vlan |= sl_tag(proto, tci) << 16;
+	else
+		return -1;
+#endif
+	return 0;
+}
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* The steering program bound to a device that has every hint: they say what the test wants. A bound
+ * program cannot be run without packets, and no device here has a hardware clock. */
+#define SL_BOUND
+#define SL_FAKE_HINTS
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+__u64 fake_stamp;
+__be16 fake_proto;
+__u16 fake_tci;
+int fake_stamp_err, fake_tag_err;
+
+static int bpf_xdp_metadata_rx_timestamp(const struct xdp_md *ctx, __u64 *ns)
+{
+	*ns = fake_stamp;
+	return fake_stamp_err;
+}
+
+static int bpf_xdp_metadata_rx_vlan_tag(const struct xdp_md *ctx, __be16 *proto, __u16 *tci)
+{
+	*proto = fake_proto;
+	*tci = fake_tci;
+	return fake_tag_err;
+}
+
+#include "steer.bpf.c"
