@@ -153,19 +153,14 @@ bool sl_tconn_reap(void)
 
 bool sl_tconn_hurry(void)
 {
+	struct sl_tconn *c;
 	bool any;
 
 	if (!sl_lock(&slab_lock))
 		return false;
 	any = grace_first != NULL;
-	if (any && dead_first)
-		dead_last->next = grace_first;
-	else if (any)
-		sl_store(&dead_first, grace_first);
-	if (any)
-		dead_last = grace_last;
-	sl_store(&grace_first, NULL);
-	grace_last = NULL;
+	while ((c = pop(&grace_first)))
+		push(&dead_first, &dead_last, c);
 	ngrace = 0;
 	sl_unlock(&slab_lock);
 	sl_tconn_reap();
