@@ -59,32 +59,23 @@ static void before_spawn(void)
 /* In a child ------------------------------------------------------------------------------------
  */
 
-struct search {
-	uint32_t inode;
-	struct sl_sock *found;
-};
-
-static void compare(struct sl_sock *sk, void *arg)
+static bool has_inode(struct sl_sock *sk, void *arg)
 {
-	struct search *s = arg;
-
-	if (sk->inode == s->inode && is_to_go(sk))
-		s->found = sk;
+	return sk->inode == *(const uint32_t *)arg && is_to_go(sk);
 }
 
 static struct sl_sock *sock_behind(int fd)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
-	struct search s = {0};
+	uint32_t inode;
 	struct stat st;
 
 	if (sl_sys(SYS_fstat, fd, &st) < 0 || !S_ISSOCK(st.st_mode))
 		return NULL;
-	s.inode = (uint32_t)st.st_ino;
-	if (sk && sk->inode == s.inode)
+	inode = (uint32_t)st.st_ino;
+	if (sk && sk->inode == inode)
 		return is_to_go(sk) ? sk : NULL;
-	sl_sock_for_each(compare, &s);
-	return s.found;
+	return sl_sock_find(has_inode, &inode);
 }
 
 static void look_at(int fd)
@@ -107,21 +98,19 @@ static int number_of(const char *name)
 	return n;
 }
 
-static void any(struct sl_sock *sk, void *arg)
+static bool wants_to_go(struct sl_sock *sk, void *arg)
 {
-	*(bool *)arg |= is_to_go(sk);
+	return is_to_go(sk);
 }
 
 /* No allocation: a child of vfork has the parent's memory, one of fork perhaps a locked heap. */
 static void before_child_exec(void)
 {
 	_Alignas(8) char buf[2048];
-	bool wanted = false;
 	long n;
 	int dir;
 
-	sl_sock_for_each(any, &wanted);
-	if (!wanted)
+	if (!sl_sock_find(wants_to_go, NULL))
 		return;
 	dir = (int)sl_sys(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC,
 			  0);

@@ -103,31 +103,49 @@ bool sl_sock_is(const struct sl_sock *sk, int fd)
 	return sl_fd_sock(fd) == sk;
 }
 
-void sl_sock_for_each(void (*fn)(struct sl_sock *sk, void *arg), void *arg)
-{
-	for (unsigned k = 0; k < sl_array_len(slabs); k++) {
-		uint32_t n = sl_load_acquire(&slabs[k].used);
-
-		for (uint32_t i = 0; i < n; i++)
-			if (sl_load(&slab_at(&slabs[k], i)->nfds))
-				fn(slab_at(&slabs[k], i), arg);
-	}
-}
-
-bool sl_sock_inode_is_ours(uint32_t inode, void *arg)
+struct sl_sock *sl_sock_find(bool (*is)(struct sl_sock *sk, void *arg), void *arg)
 {
 	for (unsigned k = 0; k < sl_array_len(slabs); k++) {
 		uint32_t n = sl_load_acquire(&slabs[k].used);
 
 		for (uint32_t i = 0; i < n; i++) {
-			const struct sl_sock *sk = slab_at(&slabs[k], i);
+			struct sl_sock *sk = slab_at(&slabs[k], i);
 
-			if (sl_load(&sk->nfds) && sk->inode == inode &&
-			    sk->state != SL_STATE_KERNEL)
-				return true;
+			if (sl_load(&sk->nfds) && is(sk, arg))
+				return sk;
 		}
 	}
+	return NULL;
+}
+
+struct visit {
+	void (*fn)(struct sl_sock *sk, void *arg);
+	void *arg;
+};
+
+static bool visit_one(struct sl_sock *sk, void *arg)
+{
+	const struct visit *v = arg;
+
+	v->fn(sk, v->arg);
 	return false;
+}
+
+void sl_sock_for_each(void (*fn)(struct sl_sock *sk, void *arg), void *arg)
+{
+	struct visit v = {fn, arg};
+
+	sl_sock_find(visit_one, &v);
+}
+
+static bool is_ours(struct sl_sock *sk, void *arg)
+{
+	return sk->inode == *(const uint32_t *)arg && sk->state != SL_STATE_KERNEL;
+}
+
+bool sl_sock_inode_is_ours(uint32_t inode, void *arg)
+{
+	return sl_sock_find(is_ours, &inode) != NULL;
 }
 
 /* New ------------------------------------------------------------------------------------------ */

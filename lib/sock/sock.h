@@ -206,6 +206,8 @@ void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason); /* hand back; id
 /* Sends what is in our queue to the kernel's queue, for whoever else has the socket. Lane held. */
 void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane);
 extern uint32_t sl_forks; /* how often the process has forked */
+/* The first open socket of which is() is true, or NULL. */
+struct sl_sock *sl_sock_find(bool (*is)(struct sl_sock *sk, void *arg), void *arg);
 void sl_sock_for_each(void (*fn)(struct sl_sock *sk, void *arg), void *arg);
 bool sl_sock_inode_is_ours(uint32_t inode, void *arg);
 
