@@ -7,32 +7,7 @@
 
 #include "parse.bpf.h"
 
-#include "steer.h"
-
-/* The steering program's. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SL_MAX_FLOWS);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct sl_flow_key);
-	__type(value, struct sl_claim);
-} flows SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SL_MAX_FLOWS);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct sl_endpoint_key);
-	__type(value, struct sl_claim);
-} endpoints SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SL_MAX_PORTS);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, __u64);
-} ports SEC(".maps");
+#include "claims.bpf.h"
 
 /* Addresses of the two ends; where TCP begins, 0: it is no TCP. */
 static __always_inline __u32 find_tcp(struct __sk_buff *skb, struct sl_flow_key *key)

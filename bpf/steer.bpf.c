@@ -8,21 +8,7 @@
 
 #include "steer.h"
 
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SL_MAX_FLOWS);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct sl_flow_key);
-	__type(value, struct sl_claim);
-} flows SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, SL_MAX_FLOWS);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct sl_endpoint_key);
-	__type(value, struct sl_claim);
-} endpoints SEC(".maps");
+#include "claims.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -38,14 +24,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct sl_group);
 } groups SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, SL_MAX_PORTS);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__type(key, __u32);
-	__type(value, __u64);
-} ports SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_XSKMAP);
