@@ -35,6 +35,34 @@ static inline uint64_t load_now_ns(void)
 	return ts.tv_sec * 1000000000ull + ts.tv_nsec;
 }
 
+/* An option NAME=NUMBER, and where its number goes (one of the three). */
+struct load_opt {
+	const char *name;
+	unsigned *u;
+	uint64_t *u64;
+	double *f;
+};
+
+/* What stands in argv from 3 on; ends the program when it is none of the options. */
+static inline void load_options(const struct load_opt *opts, int argc, char **argv)
+{
+	for (int i = 3; i < argc; i++) {
+		const struct load_opt *o = opts;
+		const char *eq = strchr(argv[i], '=');
+		size_t len = eq ? (size_t)(eq - argv[i]) : 0;
+		while (o->name && (strlen(o->name) != len || strncmp(o->name, argv[i], len)))
+			o++;
+		if (!o->name)
+			exit(2);
+		if (o->u)
+			*o->u = atof(eq + 1);
+		else if (o->u64)
+			*o->u64 = atof(eq + 1);
+		else
+			*o->f = atof(eq + 1);
+	}
+}
+
 /* The address of text and port; returns its length. */
 static inline socklen_t load_addr(union load_addr *a, const char *text, unsigned port)
 {

@@ -75,30 +75,19 @@ static void blast(const struct blast *o)
 
 static void parse(struct blast *o, int argc, char **argv)
 {
-	for (int i = 3; i < argc; i++) {
-		const char *eq = strchr(argv[i], '=');
-		double v = eq ? atof(eq + 1) : 0;
-		if (!eq)
-			exit(2);
-		else if (!strncmp(argv[i], "size=", 5))
-			o->size = v;
-		else if (!strncmp(argv[i], "seconds=", 8))
-			o->seconds = v;
-		else if (!strncmp(argv[i], "count=", 6))
-			o->count = v;
-		else if (!strncmp(argv[i], "batch=", 6))
-			o->batch = v;
-		else if (!strncmp(argv[i], "ports=", 6))
-			o->ports = v;
-		else if (!strncmp(argv[i], "sources=", 8))
-			o->sources = v;
-		else if (!strncmp(argv[i], "rate=", 5))
-			o->rate = v;
-		else if (!strncmp(argv[i], "connect=", 8))
-			o->connected = v;
-		else
-			exit(2);
-	}
+	const struct load_opt opts[] = {
+		{"size", .u = &o->size},
+		{"seconds", .f = &o->seconds},
+		{"count", .u64 = &o->count},
+		{"batch", .u = &o->batch},
+		{"ports", .u = &o->ports},
+		{"sources", .u = &o->sources},
+		{"rate", .u64 = &o->rate},
+		{"connect", .u = &o->connected},
+		{0},
+	};
+
+	load_options(opts, argc, argv);
 	if (o->size < 12 || o->size > 65000 || !o->batch || o->batch > LOAD_MAX_BATCH ||
 	    !o->ports || o->ports > LOAD_MAX_SOCKETS || !o->sources ||
 	    o->sources > LOAD_MAX_SOCKETS)

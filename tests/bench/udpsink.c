@@ -93,26 +93,17 @@ static void sink(const struct sink *o)
 
 static void parse(struct sink *o, int argc, char **argv)
 {
-	for (int i = 3; i < argc; i++) {
-		const char *eq = strchr(argv[i], '=');
-		double v = eq ? atof(eq + 1) : 0;
-		if (!eq)
-			exit(2);
-		else if (!strncmp(argv[i], "seconds=", 8))
-			o->seconds = v;
-		else if (!strncmp(argv[i], "count=", 6))
-			o->count = v;
-		else if (!strncmp(argv[i], "batch=", 6))
-			o->batch = v;
-		else if (!strncmp(argv[i], "ports=", 6))
-			o->ports = v;
-		else if (!strncmp(argv[i], "rcvbuf=", 7))
-			o->rcvbuf = v;
-		else if (!strncmp(argv[i], "block=", 6))
-			o->block = v;
-		else
-			exit(2);
-	}
+	const struct load_opt opts[] = {
+		{"seconds", .f = &o->seconds},
+		{"count", .u64 = &o->count},
+		{"batch", .u = &o->batch},
+		{"ports", .u = &o->ports},
+		{"rcvbuf", .u = &o->rcvbuf},
+		{"block", .u = &o->block},
+		{0},
+	};
+
+	load_options(opts, argc, argv);
 	if (!o->batch || o->batch > LOAD_MAX_BATCH || !o->ports || o->ports > LOAD_MAX_SOCKETS)
 		exit(2);
 }
