@@ -12,4 +12,33 @@ serve() {
 	SERVER=$BG
 	wait_until 30 tcp_bound b "$port" ||
 		{ fail "$1 does not listen"; tail -n 5 "$(said server)"; return 1; }
+	segs_begin
+}
+# Its end; what b's kernel has seen of it is said and not judged.
+serve_end() {
+	say "    b's kernel saw $(($(tcp_segs b) - SEGS_B)) segments"
+	alive "$SERVER"
+	stop "$SERVER"
+}
+
+# $TMP/nginx.conf for so many worker processes (0: one process in all); the rest of its http block comes
+# from the standard input.
+nginx_conf() { # workers
+	{
+		cat <<-END
+		daemon off;
+		$([ "$1" = 0 ] && echo "master_process off;" || echo "worker_processes $1;")
+		user root;
+		pid $TMP/nginx.pid;
+		error_log $TMP/nginx.err;
+		events { worker_connections 256; }
+		http {
+			access_log off;
+			sendfile on;
+			client_body_temp_path $TMP/n1; proxy_temp_path $TMP/n2; fastcgi_temp_path $TMP/n3;
+			uwsgi_temp_path $TMP/n4; scgi_temp_path $TMP/n5;
+		END
+		cat
+		echo "}"
+	} >"$TMP/nginx.conf"
 }

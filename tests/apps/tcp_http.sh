@@ -20,25 +20,6 @@ fetch() { # address port
 }
 export -f fetch
 export TMP
-nginx_conf() { # workers
-	cat >"$TMP/nginx.conf" <<-END
-	daemon off;
-	$([ "$1" = 0 ] && echo "master_process off;" || echo "worker_processes $1;")
-	user root;
-	pid $TMP/nginx.pid;
-	error_log $TMP/nginx.err;
-	events { worker_connections 256; }
-	http {
-		access_log off;
-		sendfile on;
-		tcp_nopush on;
-		keepalive_requests 1000000;
-		client_body_temp_path $TMP/n1; proxy_temp_path $TMP/n2; fastcgi_temp_path $TMP/n3;
-		uwsgi_temp_path $TMP/n4; scgi_temp_path $TMP/n5;
-		server { listen $B4:8080; listen [$B6]:8080; root $TMP/www; }
-	}
-	END
-}
 # (Of the client's side nothing is asked: a device is one process's, and of several curls at a time one
 # has it.)
 answers() { # name address
@@ -64,7 +45,11 @@ for MODE in $MODES; do
 	serve 8080 python3 -m http.server --bind "$B4" --directory "$TMP/www" 8080 && answers python "$B4"
 	stop "$SERVER"
 	if command -v nginx >/dev/null; then
-		nginx_conf 0
+		nginx_conf 0 <<-END
+			tcp_nopush on;
+			keepalive_requests 1000000;
+			server { listen $B4:8080; listen [$B6]:8080; root $TMP/www; }
+		END
 		serve 8080 nginx -p "$TMP" -c "$TMP/nginx.conf" && {
 			answers nginx4 "$B4"
 			answers nginx6 "[$B6]"

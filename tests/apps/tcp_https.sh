@@ -10,19 +10,8 @@ chmod 777 "$TMP/up"
 for n in 1 100000 8000000; do head -c "$n" /dev/urandom >"$TMP/www/$n"; done
 openssl req -x509 -newkey rsa:2048 -nodes -keyout "$TMP/key" -out "$TMP/cert" -days 2 -subj /CN=host \
 	-addext "subjectAltName=IP:$B4,IP:$B6" 2>/dev/null || skip "no certificate"
-cat >"$TMP/nginx.conf" <<END
-daemon off;
-master_process off;
-user root;
-pid $TMP/nginx.pid;
-error_log $TMP/nginx.err;
-events { worker_connections 256; }
-http {
-	access_log off;
-	sendfile on;
+nginx_conf 0 <<END
 	client_max_body_size 100m;
-	client_body_temp_path $TMP/n1; proxy_temp_path $TMP/n2; fastcgi_temp_path $TMP/n3;
-	uwsgi_temp_path $TMP/n4; scgi_temp_path $TMP/n5;
 	server {
 		listen $B4:8080; listen [$B6]:8080; listen $B4:8443 ssl http2; listen [$B6]:8443 ssl http2;
 		ssl_certificate $TMP/cert; ssl_certificate_key $TMP/key;
@@ -30,7 +19,6 @@ http {
 		location /echo { client_body_buffer_size 16k; return 200 "\$content_length"; }
 		location /via/ { proxy_pass http://$B4:8080/; proxy_http_version 1.1; proxy_buffering off; }
 	}
-}
 END
 words() { # address
 	local c=(curl -s --max-time 30 --cacert "$TMP/cert") url n
@@ -53,15 +41,12 @@ export -f words
 export TMP
 for MODE in $MODES; do
 	serve 8443 nginx -p "$TMP" -c "$TMP/nginx.conf" || continue
-	segs_begin
 	differ https4 pa bash -c 'words "$@"' - "$B4"
 	differ https6 pa bash -c 'words "$@"' - "[$B6]"
-	say "    b's kernel saw $(($(tcp_segs b) - SEGS_B)) segments"
 	if command -v ab >/dev/null; then
 		pa timeout 30 ab -q -k -c 8 -n 2000 "http://$B4:8080/1" >"$(said ab)" 2>&1 || fail "ab's status is $?"
 		same "ab: failed requests" "Failed requests:        0" "$(grep 'Failed requests' "$(said ab)")"
 	fi
-	alive "$SERVER"
-	stop "$SERVER"
+	serve_end
 done
 done_testing

@@ -25,11 +25,8 @@ export -f words
 export TMP
 for MODE in $MODES; do
 	serve 8730 rsync --daemon --no-detach --port=8730 --config="$TMP/rsyncd.conf" --log-file="$TMP/rsync.log" || continue
-	segs=$(tcp_segs b)
 	differ rsync4 pa bash -c 'words "$@"' - "$B4"
 	differ rsync6 pa bash -c 'words "$@"' - "[$B6]"
-	say "    b's kernel saw $(($(tcp_segs b) - segs)) segments"
-	alive "$SERVER"
-	stop "$SERVER"
+	serve_end
 done
 done_testing

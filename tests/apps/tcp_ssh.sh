@@ -75,14 +75,11 @@ wait_tcp b 8000
 wait_tcp a 8001
 for MODE in $MODES; do
 	serve 2222 "$(command -v sshd)" -D -e -f "$TMP/sshd_config" || continue
-	segs=$(tcp_segs b)
 	differ commands4 pa bash -c 'commands "$@"' - "$B4"
 	differ commands6 pa bash -c 'commands "$@"' - "$B6"
 	differ files pa bash -c 'files "$@"' - "$B4"
 	differ forwards pa bash -c 'forwards "$@"' - "$B4"
 	# (A device is one process's: of several programs at a time one has it, and a child is the kernel's.)
-	say "    b's kernel saw $(($(tcp_segs b) - segs)) segments"
-	alive "$SERVER"
-	stop "$SERVER"
+	serve_end
 done
 done_testing

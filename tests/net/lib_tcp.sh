@@ -45,6 +45,23 @@ segs_end() { # name percent
 	return 0
 }
 
+# A column of a host's TCP counters.
+tcp_stat() { "$1" awk -v col="$2" '$1 == "Tcp:" && !n { for (i = 2; i <= NF; i++) if ($i == col) n = i; next }
+	$1 == "Tcp:" { print $n }' /proc/net/snmp; }
+
+# Two programs come to their ends, the subject in SECONDS and its peer soon after; what they said is in
+# $TMP/b and $TMP/a.
+both_end() { # WHAT SUBJECT PEER SECONDS
+	if ! wait_end "$2" "$4"; then
+		fail "$1: the subject failed: $(cat "$TMP/b")"
+		stop "$3"
+		cat "$TMP/a"
+		return 1
+	fi
+	wait_end "$3" 60 || { fail "$1: the peer failed: $(cat "$TMP/a")"; return 1; }
+	pass "$1: $(cat "$TMP/b")"
+}
+
 # One run of tcp_PROGRAM.py OWN PEER CONTROL [ARGS] on b with a far host on a, in $MODE and for family
 # $fam, compared with the kernel's. PERCENT: how much of the traffic may be the kernel's in an
 # offloaded mode (loopback, connections to nobody); "": not looked at.

@@ -8,8 +8,6 @@ need "$BIN/tcp_handback"
 ROUNDS=${ROUNDS:-60}
 case " $MODES " in *" one "*) MODE=one ;; *" both "*) MODE=both ;; *) skip "nothing is preloaded" ;; esac
 
-tcp_stat() { "$1" awk -v col="$2" '$1 == "Tcp:" && !n { for (i = 2; i <= NF; i++) if ($i == col) n = i; next }
-	$1 == "Tcp:" { print $n }' /proc/net/snmp; }
 # Connections that were reset. (An ACK that comes when an end is closed already is answered by a reset,
 # as ever, and the kernel acknowledges the FIN that a repaired socket is told of: OutRsts says nothing.)
 resets() { tcp_stat a EstabResets; }
@@ -33,14 +31,7 @@ run() {
 		bg pb "$BIN/tcp_handback" connect "${!own}" "${!peer}" "$port" "$ROUNDS" "$how" "$seed" >"$TMP/b" 2>&1
 		subject=$BG
 	fi
-	if ! wait_end "$subject" 240; then
-		fail "$what: the subject failed: $(cat "$TMP/b")"
-		stop "$other"
-		cat "$TMP/a"
-		return
-	fi
-	wait_end "$other" 60 || { fail "$what: the peer failed: $(cat "$TMP/a")"; return; }
-	pass "$what: $(cat "$TMP/b")"
+	both_end "$what" "$subject" "$other" 240 || return
 	local n
 	n=$(sed -n 's/.*handed \([0-9]*\) .*/\1/p' "$TMP/b")
 	[ "$how" = exit ] || ok "$what: enough were handed back" test "$n" -ge $((ROUNDS * 2 / 5))

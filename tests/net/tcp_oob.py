@@ -106,20 +106,10 @@ s.close()
 
 # Asleep until it comes; exceptions of select.
 s, f = pair(own, peer, far, 7002)
-for what in ("poll", "epoll", "select"):
+for what in SLEEPERS:
     t = threading.Timer(0.1, f.send, [b"!", OOB])
     t.start()
-    if what == "poll":
-        p = select.poll()
-        p.register(s, select.POLLPRI)
-        got = bits(p.poll(10000)[0][1])
-    elif what == "epoll":
-        ep = select.epoll()
-        ep.register(s, select.EPOLLPRI)
-        got = bits(ep.poll(10)[0][1])
-        ep.close()
-    else:
-        got = [len(x) for x in select.select([s], [], [s], 10)]
+    got = asleep(what, s, select.POLLPRI)
     t.join()
     say(what, got, s.recv(1, OOB))
 s.close()

@@ -44,11 +44,7 @@ for rate in (125000, 1250000):  # 1 and 10 Mbit/s
     s.close()
     f.close()
 # The listener's is its children's.
-ls = tcp(own, 7002, 5)
-ls.setsockopt(SOL, RATE, 1250000)
-f = far.tcp(six=is6(own))
-f.connect((own, 7002))
-s, _ = ls.accept()
+s, f = accepted(own, peer, far, 7002, lambda ls: ls.setsockopt(SOL, RATE, 1250000))
 say("child:", s.getsockopt(SOL, RATE))
 held("   of a listener:", 1250000, 1250000, s, f)
 say("done")

@@ -134,7 +134,7 @@ for name, make in (("active", pair), ("passive", accepted)):
 
 # Sleeping until something comes: each call, each event.
 s, f = pair(own, peer, far, 7002)
-for what in ("poll", "epoll", "select"):
+for what in SLEEPERS:
     for event in ("data", "fin"):
         if event == "data":
             t = threading.Timer(0.1, f.send, [b"x"])
@@ -144,17 +144,7 @@ for what in ("poll", "epoll", "select"):
             continue
         t.start()
         begun = time.monotonic()
-        if what == "poll":
-            p = select.poll()
-            p.register(s, select.POLLIN)
-            got = bits(p.poll(10000)[0][1])
-        elif what == "epoll":
-            ep = select.epoll()
-            ep.register(s, select.EPOLLIN)
-            got = bits(ep.poll(10)[0][1])
-            ep.close()
-        else:
-            got = [len(x) for x in select.select([s], [], [], 10)]
+        got = asleep(what, s, select.POLLIN)
         t.join()
         say(what, event, got, 0.05 < time.monotonic() - begun < 5, s.recv(10))
 s.close()

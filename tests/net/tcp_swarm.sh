@@ -11,8 +11,6 @@ AT_ONCE=${AT_ONCE:-32}
 HANDED=0 TAKEN=0 BYTES=0
 case " $MODES " in *" one "* | *" both "*) ;; *) skip "nothing is preloaded" ;; esac
 
-tcp_stat() { "$1" awk -v col="$2" '$1 == "Tcp:" && !n { for (i = 2; i <= NF; i++) if ($i == col) n = i; next }
-	$1 == "Tcp:" { print $n }' /proc/net/snmp; }
 # Of connections of a's kernel that live. (What comes for one that is over is answered by a reset, as ever;
 # and a kernel that is made to forget a connection counts it, too. Both programs take a reset for an error.)
 resets() { if [ "$MODE" = one ]; then tcp_stat a EstabResets; else echo 0; fi; }
@@ -37,14 +35,7 @@ run() {
 		bg pb "$BIN/tcp_swarm" connect "${!own}" "${!peer}" $args "$moves" >"$TMP/b" 2>&1
 		subject=$BG
 	fi
-	if ! wait_end "$subject" 900; then
-		fail "$what: the subject failed: $(cat "$TMP/b")"
-		stop "$other"
-		cat "$TMP/a"
-		return
-	fi
-	wait_end "$other" 60 || { fail "$what: the peer failed: $(cat "$TMP/a")"; return; }
-	pass "$what: $(cat "$TMP/b")"
+	both_end "$what" "$subject" "$other" 900 || return
 	HANDED=$((HANDED + $(word handed "$TMP/b")))
 	TAKEN=$((TAKEN + $(word taken "$TMP/b")))
 	BYTES=$((BYTES + $(word bytes "$TMP/a") + $(word bytes "$TMP/b")))

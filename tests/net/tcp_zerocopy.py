@@ -108,11 +108,7 @@ for name, s, f in both_ways(own, peer, far, 7000):
     s.close()
     f.close()
 # A child has its listener's option and numbers of its own.
-ls = tcp(own, 7010, 5)
-ls.setsockopt(SOL, SO_ZEROCOPY, 1)
-f = far.tcp(six=six)
-f.connect((own, 7010))
-s, _ = ls.accept()
+s, f = accepted(own, peer, far, 7010, lambda ls: ls.setsockopt(SOL, SO_ZEROCOPY, 1))
 say("child:", s.getsockopt(SOL, SO_ZEROCOPY), s.send(b"x", ZC), f.take(1), completions(s, 1))
 # Closed with completions unread, and with data unsent.
 s.send(b"x" * 100, ZC)

@@ -116,6 +116,23 @@ def polled(s, want=POLL_ALL, seconds=0.0):
     return bits(got[0][1]) if got else "0"
 
 
+SLEEPERS = ("poll", "epoll", "select")
+
+
+def asleep(call, s, want):
+    """What a call says that waits for `want` (POLLIN or POLLPRI) of a socket."""
+    if call == "poll":
+        p = select.poll()
+        p.register(s, want)
+        return bits(p.poll(10000)[0][1])
+    if call == "epoll":
+        with select.epoll() as ep:
+            ep.register(s, want)  # the bits have the same values
+            return bits(ep.poll(10)[0][1])
+    sets = [s] if want == select.POLLIN else [], [], [s] if want == select.POLLPRI else []
+    return [len(x) for x in select.select(*sets, 10)]
+
+
 def wait_for(condition, seconds=WAIT):
     end = time.monotonic() + seconds
     while not condition():
@@ -436,9 +453,11 @@ def pair(own, peer, far, port, before=None):
     return s, f
 
 
-def accepted(own, peer, far, port):
-    """The far host connects to us; the socket here and the one there."""
+def accepted(own, peer, far, port, before=None):
+    """The far host connects to us; the socket here and the one there. before(listener): called first."""
     ls = tcp(own, port, 5)
+    if before:
+        before(ls)
     f = far.tcp(six=is6(own))
     f.connect((own, port))
     s, _ = ls.accept()
