@@ -19,8 +19,8 @@ $(BUILD)/steer_fake.skel.h: $(BUILD)/steer_fake.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name steer_fake > $@
 $(BUILD)/tests/bpf/test_hints.o: | $(BUILD)/steer_fake.skel.h
 # TCP in the simulator: the library's objects on a wire and a clock of the test's.
-SIM_OBJ := $(patsubst %,$(BUILD)/tests/tcp/%.o,sim sim_wire sim_check script)
-$(BUILD)/tests/tcp/%: $(BUILD)/tests/tcp/%.o $(SIM_OBJ) $(BUILD)/libsluice.a
+SIM_OBJ := $(patsubst %,$(BUILD)/tests/tcp/%.o,sim sim_ops sim_wire sim_check script)
+$(TCP_TEST_BIN): %: %.o $(SIM_OBJ) $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lm $(LIBS)
 # These look inside: the mirror of the kernel's tables, a full ring, TCP_REPAIR.
 $(BUILD)/tests/net/mirror_probe $(BUILD)/tests/net/txfull $(BUILD)/tests/net/tcp_repair: %: %.o $(BUILD)/libsluice.a
@@ -88,7 +88,7 @@ $(FUZZ_BUILD)/libsluice.a: $(FUZZ_LIB_OBJ)
 	rm -f $@ && ar rcsD $@ $^
 $(FUZZ_BIN): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_BUILD)/libsluice.a
 	$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
-$(FUZZ_BUILD)/fuzz_tcp: $(patsubst %,$(FUZZ_BUILD)/tests/tcp/%.o,sim sim_wire sim_check)
+$(FUZZ_BUILD)/fuzz_tcp: $(patsubst %,$(FUZZ_BUILD)/tests/tcp/%.o,sim sim_ops sim_wire sim_check)
 .PHONY: fuzz fuzz-short fuzzers
 fuzzers: $(FUZZ_BIN)
 fuzz: fuzzers

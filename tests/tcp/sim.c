@@ -1,25 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The simulator: events in a heap, hosts, and what the core asks of the world (see sim.h).
+/* The simulator: events in a heap, hosts, programs (see sim.h).
  *
  * Theory of operation: a step takes all that happens at the earliest time: timers of hosts, packets
  * that arrive, frames that have left a device, timers of programs. Each host that was touched then
- * flushes, as a lane does at the end of a turn, and its programs are told. Payload is copied when
- * it leaves the sender's device, not when it is handed over, and its sum is compared: bytes that
- * the core changes while the device reads them are found. */
+ * flushes, as a lane does at the end of a turn, and its programs are told. */
 #include "sim.h"
 
 #include <errno.h>
 #include <stdarg.h>
-#include <string.h>
 #include <sys/mman.h>
-
-#include "wire/csum.h"
-
-/* A packet that its device has not read yet: the frame is still the core's. */
-struct tx {
-	struct sim_pkt pkt;
-	uint64_t psum;
-};
 
 static uint32_t pool_given;
 static size_t pool_bytes;
@@ -100,209 +89,7 @@ static struct sim_event pop(struct sim *s)
 	return top;
 }
 
-/* Addresses --------------------------------------------------------------------------------------
- */
-
-/* Where the IPv4 or IPv6 address of host i ends in its number. */
-static struct sl_addr addr_of(const struct sim_host *h)
-{
-	static const uint8_t net6[15] = {0xfd};
-	uint8_t b[16];
-
-	if (!h->v6)
-		return sl_addr_v4(__builtin_bswap32(0x0a000001u + h->idx));
-	memcpy(b, net6, 15);
-	b[15] = (uint8_t)(1 + h->idx);
-	return sl_addr_v6(b);
-}
-
-void sim_key(const struct sim_host *a, uint16_t aport, const struct sim_host *b, uint16_t bport,
-	     struct sl_tcp_key *key)
-{
-	memset(key, 0, sizeof(*key));
-	key->local = addr_of(a);
-	key->remote = addr_of(b);
-	key->lport = aport;
-	key->rport = bport;
-}
-
-static uint8_t host_of(const struct sl_addr *a)
-{
-	return (uint8_t)(a->b[15] - 1);
-}
-
-/* Hosts: what the core asks for ------------------------------------------------------------------
- */
-
-static uint32_t sum16(uint64_t sum)
-{
-	uint32_t v = (uint16_t)~sl_csum_fold(sum);
-
-	return v == 0xffff ? 0 : v;
-}
-
-/* The device reads the frame: its copy goes on the wire. */
-static void leave_device(struct sim *s, struct tx *t, struct sim_host *h)
-{
-	struct sim_host *to = s->host[t->pkt.to];
-	struct sim_pkt *p = malloc(sizeof(*p));
-	const uint8_t *data;
-
-	*p = t->pkt;
-	p->frame = sl_frame_get(&to->frames);
-	p->off = (uint16_t)(sim_below(&s->rng, 2) ? 66 : 320);
-	if (t->pkt.frame != SL_NO_FRAME) {
-		data = sl_frame_ptr(t->pkt.frame) + t->pkt.off;
-		sim_check(s, sum16(sl_csum_add(0, data, p->seg.len)) == sum16(t->psum));
-		if (p->frame != SL_NO_FRAME) {
-			if (p->off + (uint32_t)p->seg.len > 1u << sl_pool.shift)
-				p->off = 66;
-			memcpy(sl_frame_ptr(p->frame) + p->off, data, p->seg.len);
-		}
-		sl_frame_put(&h->frames, t->pkt.frame);
-	}
-	if (p->frame == SL_NO_FRAME) {
-		sim_trace(s, p, "no frame");
-		free(p);
-		return;
-	}
-	if (!s->tap || !s->tap(s, p))
-		sim_on_wire(s, p);
-}
-
-static bool op_send(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
-		    uint64_t psum)
-{
-	struct sim_host *h = sl_container_of(c->host, struct sim_host, tcp);
-	struct sim *s = h->sim;
-	struct tx t = {.psum = psum}, *later;
-
-	if (h->tx_ring && h->tx_out >= h->tx_ring) {
-		h->tx_refused = true;
-		return false;
-	}
-	sim_check(s, (frame == SL_NO_FRAME) == (seg->len == 0));
-	sim_check(s, frame == SL_NO_FRAME || (off >= SL_TCP_HEADROOM &&
-					      (uint32_t)off + seg->len <= 1u << sl_pool.shift));
-	t.pkt = (struct sim_pkt){sim_turned(&c->node.key),    *seg, frame, off, h->idx,
-				 host_of(&c->node.key.remote)};
-	if (frame != SL_NO_FRAME)
-		sl_frame_ref(frame);
-	if (!h->tx_us) {
-		leave_device(s, &t, h);
-		return true;
-	}
-	h->tx_out++;
-	later = malloc(sizeof(*later));
-	*later = t;
-	sim_push(s, (struct sim_event){.at_us = s->now_us + h->tx_us,
-				       .kind = SIM_EV_SENT,
-				       .host = h->idx,
-				       .obj = later});
-	return true;
-}
-
-static void op_reply(struct sl_tcp_host *th, const struct sl_tcp_key *key,
-		     const struct sl_tcp_seg *seg, void *from)
-{
-	struct sim_host *h = sl_container_of(th, struct sim_host, tcp);
-	struct tx t = {
-		.pkt = {sim_turned(key), *seg, SL_NO_FRAME, 0, h->idx, host_of(&key->remote)}};
-
-	sim_check(h->sim, seg->len == 0);
-	leave_device(h->sim, &t, h);
-}
-
-static void op_event(struct sl_tcp *t, uint32_t events)
-{
-	struct sim_conn *c = sl_container_of(t, struct sim_conn, tcp);
-
-	c->events |= events;
-	if (c->ready)
-		return;
-	c->ready = true;
-	c->ready_next = c->host->ready;
-	c->host->ready = c;
-	c->host->busy = true;
-}
-
-static struct sl_tcp *op_child_new(struct sl_tcp_listener *l, const struct sl_tcp_key *key)
-{
-	struct sim_listener *sl = sl_container_of(l, struct sim_listener, tcp);
-	struct sim_conn *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return NULL;
-	c->host = sl->host;
-	c->app = sl->app;
-	c->arg = sl->arg;
-	sl->host->nconns++;
-	return &c->tcp;
-}
-
-static void unready(struct sim_conn *c)
-{
-	struct sim_conn **p = &c->host->ready;
-
-	if (!c->ready)
-		return;
-	while (*p != c)
-		p = &(*p)->ready_next;
-	*p = c->ready_next;
-	c->ready = false;
-}
-
-static void op_child_free(struct sl_tcp *t)
-{
-	struct sim_conn *c = sl_container_of(t, struct sim_conn, tcp);
-
-	unready(c);
-	c->host->nconns--;
-	free(c);
-}
-
-static void op_accept_ready(struct sl_tcp_listener *l)
-{
-	sl_container_of(l, struct sim_listener, tcp)->host->busy = true;
-}
-
-static uint16_t op_route_mss(struct sl_tcp_host *th, const struct sl_tcp_key *key)
-{
-	struct sim_host *h = sl_container_of(th, struct sim_host, tcp);
-
-	return (uint16_t)(h->mtu - (h->v6 ? 60 : 40));
-}
-
-static void op_count(struct sl_tcp_host *th, unsigned id, uint32_t n)
-{
-	sl_container_of(th, struct sim_host, tcp)->count[id] += n;
-}
-
-static void op_tfo_answer(struct sl_tcp *t, const struct sl_tcp_seg *synack, bool lost)
-{
-	struct sim_host *h = sl_container_of(t, struct sim_conn, tcp)->host;
-
-	h->tfo_answers++;
-	h->tfo_losses += lost;
-	h->tfo_mss = synack->mss;
-	h->tfo_len = synack->opts & SL_TCPO_TFO ? synack->tfo_len : 0;
-	memcpy(h->tfo, synack->tfo, sizeof(h->tfo));
-}
-
-static const struct sl_tcp_ops ops = {
-	.send = op_send,
-	.reply = op_reply,
-	.event = op_event,
-	.child_new = op_child_new,
-	.child_free = op_child_free,
-	.accept_ready = op_accept_ready,
-	.route_mss = op_route_mss,
-	.tfo_answer = op_tfo_answer,
-	.count = op_count,
-};
-
-/* Hosts: time and programs -----------------------------------------------------------------------
- */
+/* Hosts ---------------------------------------------------------------------------------------- */
 
 /* Its clock and its settings: the core has one set of these for all hosts. */
 static void set_now(struct sim_host *h)
@@ -315,7 +102,7 @@ static void conn_free(struct sim_conn *c)
 {
 	if (c->app && c->app->freed)
 		c->app->freed(c);
-	unready(c);
+	sim_unready(c);
 	c->dead = true;
 	sl_tcp_fini(&c->tcp);
 	c->host->nconns--;
@@ -487,10 +274,10 @@ static void on_icmp(struct sim *s, struct sim_host *h, struct sim_icmp *m)
 	free(m);
 }
 
-static void on_sent(struct sim *s, struct sim_host *h, struct tx *t)
+static void on_sent(struct sim *s, struct sim_host *h, struct sim_tx *t)
 {
 	h->tx_out--;
-	leave_device(s, t, h);
+	sim_leave_device(s, t, h);
 	free(t);
 	if (h->tx_refused) {
 		h->tx_refused = false;
@@ -640,7 +427,8 @@ struct sim_host *sim_host_new(struct sim *s, bool v6)
 	h->next_us = SIM_FOREVER;
 	sl_tcp_params_default(&h->params);
 	s->host[s->nhosts++] = h;
-	if (sl_tcp_host_init(&h->tcp, &ops, &h->frames, secret, s->now_us + h->clock_off_us, h) < 0)
+	if (sl_tcp_host_init(&h->tcp, &sim_ops, &h->frames, secret, s->now_us + h->clock_off_us,
+			     h) < 0)
 		abort();
 	return h;
 }
@@ -659,7 +447,7 @@ void sim_connect_hosts(struct sim_host *a, struct sim_host *b, struct sim_pipe *
 
 static void drop_event(struct sim *s, struct sim_event *e)
 {
-	struct tx *t = e->obj;
+	struct sim_tx *t = e->obj;
 	struct sim_conn *c = e->obj;
 
 	switch (e->kind) {

@@ -191,6 +191,15 @@ struct sim_icmp {
 	struct sl_tcp_key key; /* the sender's */
 	uint32_t seq, mtu;
 };
+/* A packet that its device has not read yet: the frame is still the core's. */
+struct sim_tx {
+	struct sim_pkt pkt;
+	uint64_t psum;
+};
+/* The device reads the frame: its copy goes on the wire. */
+void sim_leave_device(struct sim *s, struct sim_tx *t, struct sim_host *h);
+void sim_unready(struct sim_conn *c); /* nothing is to be told to its program */
+extern const struct sl_tcp_ops sim_ops;
 void sim_push(struct sim *s, struct sim_event e);
 void sim_trace(const struct sim *s, const struct sim_pkt *p, const char *what);
 /* p leaves its device; it is the wire's now. */
