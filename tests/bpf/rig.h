@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The steering program under BPF_PROG_TEST_RUN: runs, what is claimed, loading. */
+#ifndef BPF_RIG_H
+#define BPF_RIG_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <arpa/inet.h>
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/if_xdp.h>
+#include <netinet/udp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "frames.h"
+#include "steer.h"
+#include "steer.skel.h"
+
+#define LANE  8 /* the XSKMAP entry with a receiver */
+#define SPORT 7777
+#define DPORT 5000
+
+static struct steer *skel;
+static int xsk = -1;
+static uint64_t *ports;
+
+/* Running ---------------------------------------------------------------------------------------
+ */
+
+struct result {
+	int verdict;
+	struct sl_counters c; /* what this run added */
+	struct sl_meta meta;  /* when it was redirected */
+	uint64_t stamp_ns;
+	uint8_t out[1024];
+	unsigned out_len;
+};
+
+static inline struct sl_counters counters(void)
+{
+	struct sl_counters per_cpu[libbpf_num_possible_cpus()], sum = {0};
+	uint32_t zero = 0;
+
+	assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(skel->maps.counters), &zero, per_cpu), 0);
+	for (int i = 0; i < libbpf_num_possible_cpus(); i++) {
+		for (unsigned k = 0; k < sizeof(sum) / 8; k++)
+			((uint64_t *)&sum)[k] += ((uint64_t *)&per_cpu[i])[k];
+	}
+	return sum;
+}
+
+static inline struct result run(const struct frame *f)
+{
+	struct sl_counters before = counters();
+	struct result r = {.verdict = -1};
+	struct xdp_md in = {.data_end = f->len, .ingress_ifindex = 1}, out = {0};
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = f->b, .data_size_in = f->len,
+		    .data_out = r.out, .data_size_out = sizeof(r.out), .ctx_in = &in,
+		    .ctx_size_in = sizeof(in), .ctx_out = &out, .ctx_size_out = sizeof(out),
+		    .repeat = 1);
+
+	assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(skel->progs.steer), &opts), 0);
+	r.verdict = (int)opts.retval;
+	r.out_len = opts.data_size_out;
+	r.c = counters();
+	for (unsigned k = 0; k < sizeof(r.c) / 8; k++)
+		((uint64_t *)&r.c)[k] -= ((uint64_t *)&before)[k];
+	if (r.verdict == XDP_REDIRECT) {
+		/* The record, a stamp perhaps in front of it, and the frame, unchanged. */
+		assert_in_range(out.data, sizeof(struct sl_meta), sizeof(struct sl_meta_stamped));
+		assert_int_equal(r.out_len, out.data + f->len);
+		assert_memory_equal(r.out + out.data, f->b, f->len);
+		memcpy(&r.meta, r.out + out.data - sizeof(r.meta), sizeof(r.meta));
+		r.stamp_ns = 0;
+		assert_int_equal(out.data, r.meta.flags ? sizeof(struct sl_meta_stamped)
+							: sizeof(struct sl_meta));
+		if (r.meta.flags)
+			memcpy(&r.stamp_ns, r.out, sizeof(r.stamp_ns));
+	} else {
+		assert_int_equal(r.verdict, XDP_PASS);
+		assert_int_equal(r.out_len, f->len);
+		assert_memory_equal(r.out, f->b, f->len);
+	}
+	return r;
+}
+
+/* Passed, and counted as exactly this. */
+static inline void assert_pass_(const struct frame *f, size_t counter, int line)
+{
+	struct result r = run(f);
+	uint64_t want[sizeof(r.c) / 8] = {0};
+
+	want[counter / 8] = 1;
+	if (r.verdict != XDP_PASS || memcmp(&r.c, want, sizeof(want)))
+		fail_msg("line %d: verdict %d, wrong counter", line, r.verdict);
+}
+#define assert_pass(f, name) assert_pass_((f), offsetof(struct sl_counters, name), __LINE__)
+
+static inline struct sl_meta assert_steered_(const struct frame *f, size_t counter, uint32_t slot,
+					     int line)
+{
+	struct result r = run(f);
+	uint64_t want[sizeof(r.c) / 8] = {0};
+
+	want[counter / 8] = 1;
+	want[offsetof(struct sl_counters, redirect_bytes) / 8] = f->len;
+	if (r.verdict != XDP_REDIRECT || memcmp(&r.c, want, sizeof(want)))
+		fail_msg("line %d: verdict %d, wrong counter", line, r.verdict);
+	if (r.meta.magic != SL_META_MAGIC || r.meta.slot != slot || r.meta.l3 != f->l3 ||
+	    r.meta.l4 != f->l4 || r.meta.gen != slot + 100)
+		fail_msg("line %d: wrong record: slot %u l3 %u l4 %u", line, r.meta.slot, r.meta.l3,
+			 r.meta.l4);
+	return r.meta;
+}
+#define assert_steered(f, name, slot)                                                              \
+	assert_steered_((f), offsetof(struct sl_counters, name), (slot), __LINE__)
+
+/* Claims ----------------------------------------------------------------------------------------
+ */
+
+static inline void addr(uint8_t a[16], const char *text)
+{
+	memset(a, 0, 16);
+	if (strchr(text, ':')) {
+		inet_pton(AF_INET6, text, a);
+		return;
+	}
+	a[10] = a[11] = 0xff;
+	inet_pton(AF_INET, text, a + 12);
+}
+
+static inline struct sl_claim claim_of(uint32_t slot)
+{
+	return (struct sl_claim){.lane = LANE, .slot = slot, .gen = slot + 100};
+}
+
+static inline void set_bit(uint8_t proto, uint16_t port, uint32_t bit)
+{
+	ports[port + (proto == IPPROTO_TCP ? 65536 : 0)] |= bit;
+}
+
+static inline void add_endpoint(const char *local, uint16_t port, uint8_t proto, uint32_t vlan,
+				const struct sl_claim *c)
+{
+	struct sl_endpoint_key k = {.local_port = port, .proto = proto, .vlan = vlan};
+	bool any = !strcmp(local, "0.0.0.0") || !strcmp(local, "::");
+
+	addr(k.local, local);
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.endpoints), &k, c, 0), 0);
+	set_bit(proto, port, any ? SL_PORT_WILDCARD : SL_PORT_ENDPOINT);
+}
+
+static inline void endpoint(const char *local, uint32_t slot)
+{
+	struct sl_claim c = claim_of(slot);
+
+	add_endpoint(local, DPORT, IPPROTO_UDP, 0, &c);
+}
+
+static inline void flow(const char *local, const char *remote, uint8_t proto, uint32_t slot)
+{
+	struct sl_flow_key k = {.local_port = DPORT, .remote_port = SPORT, .proto = proto};
+	struct sl_claim c = claim_of(slot);
+
+	addr(k.local, local);
+	addr(k.remote, remote);
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.flows), &k, &c, 0), 0);
+	set_bit(proto, DPORT, SL_PORT_FLOW);
+}
+
+static inline void local(const char *text)
+{
+	struct sl_local_key k;
+	uint32_t one = 1;
+
+	addr(k.addr, text);
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.locals), &k, &one, 0), 0);
+}
+
+static inline void set_group(uint32_t index, uint32_t count)
+{
+	struct sl_group g = {.count = count};
+
+	for (uint32_t i = 0; i < sl_array_len(g.target); i++)
+		g.target[i] = claim_of(i);
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.groups), &index, &g, 0), 0);
+}
+
+static inline void clear_map(struct bpf_map *map)
+{
+	uint8_t key[64];
+
+	while (!bpf_map_get_next_key(bpf_map__fd(map), NULL, key))
+		bpf_map_delete_elem(bpf_map__fd(map), key);
+}
+
+static inline void set_config(uint32_t nqueues)
+{
+	struct sl_port_config cfg = {.abi = SL_STEER_ABI, .nqueues = nqueues};
+	uint32_t zero = 0;
+
+	memcpy(cfg.mac, our_mac, 6);
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.config), &zero, &cfg, 0), 0);
+}
+
+static inline int clear(void **state)
+{
+	clear_map(skel->maps.flows);
+	clear_map(skel->maps.endpoints);
+	clear_map(skel->maps.locals);
+	memset(ports, 0, SL_MAX_PORTS * sizeof(*ports));
+	set_config(1);
+	return 0;
+}
+
+/* Loading -------------------------------------------------------------------------------------- */
+
+static inline int load(void **state)
+{
+	uint32_t entries = 64, index = LANE;
+
+	skel = steer__open_and_load();
+	if (!skel)
+		return -1;
+	ports = mmap(NULL, SL_MAX_PORTS * sizeof(*ports), PROT_READ | PROT_WRITE, MAP_SHARED,
+		     bpf_map__fd(skel->maps.ports), 0);
+	xsk = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
+	if (ports == MAP_FAILED || xsk < 0 ||
+	    setsockopt(xsk, SOL_XDP, XDP_RX_RING, &entries, sizeof(entries)) ||
+	    bpf_map_update_elem(bpf_map__fd(skel->maps.lanes), &index, &xsk, 0))
+		return -1;
+	return 0;
+}
+
+static inline int unload(void **state)
+{
+	munmap(ports, SL_MAX_PORTS * sizeof(*ports));
+	close(xsk);
+	steer__destroy(skel);
+	return 0;
+}
+
+static inline int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	return level == LIBBPF_WARN && !strstr(fmt, "skipping") ? vfprintf(stderr, fmt, ap) : 0;
+}
+
+static inline bool may_load(void)
+{
+	if (geteuid()) {
+		puts("skipped: loading BPF programs needs root");
+		return false;
+	}
+	libbpf_set_print(quiet);
+	return true;
+}
+
+#endif
