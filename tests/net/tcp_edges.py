@@ -230,8 +230,11 @@ def names(s):
 
 
 def settled(s):
-    """When the peer has answered."""
-    time.sleep(0.1)
+    """When the peer has answered, which it never does while it does not take what was sent before."""
+    unsent = attempt(ioctl_int, s, SIOCOUTQ)
+    stuck = isinstance(unsent, int) and unsent > 1000
+    wait_for(lambda: state(s) not in ("FIN_WAIT1", "LAST_ACK", "CLOSING"), 0.1 if stuck else WAIT)
+    time.sleep(0.01)
     return polled(s)
 
 
