@@ -11,6 +11,7 @@
  * claim of its own, which outlives the connection here; such claims are looked through when they
  * have become many. */
 #include <errno.h>
+#include <linux/tcp.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -178,6 +179,21 @@ static void reset_kernel(int fd)
 	(void)sl_sys_connect(fd, &sa, sizeof(sa));
 }
 
+/* This must not happen: all that can be known about it. */
+static void say_lost(const struct move *m, int err)
+{
+	const struct sl_tcp_repair *r = &m->r;
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+
+	(void)sl_sys_getsockopt(m->fd, IPPROTO_TCP, TCP_INFO, &info, &len);
+	sl_warn("tcp",
+		"fd %d: the kernel did not complete a connection: %s; state %u as %u, FIN sent %u "
+		"queued %u received %u, to send %u unsent %u, to read %u, segments %u",
+		m->fd, strerrorname_np(-err), r->state, info.tcpi_state, r->fin_sent, r->fin_queued,
+		r->fin_rcvd, r->sndq, r->unsent, r->rcvq, info.tcpi_segs_in);
+}
+
 int sl_tconn_to_kernel(struct sl_tconn *c, int fd)
 {
 	struct move m = {.c = c, .lane = sl_load(&c->lane), .fd = fd};
@@ -192,8 +208,10 @@ int sl_tconn_to_kernel(struct sl_tconn *c, int fd)
 	if (!err)
 		return 0;
 	/* Its packets have gone to the kernel meanwhile: it cannot be saved. */
-	if (m.live)
+	if (m.live) {
+		say_lost(&m, err);
 		reset_kernel(fd);
+	}
 	thaw(&m);
 	return m.live ? -ECONNABORTED : err;
 }
