@@ -16,12 +16,14 @@
 #include "sock/tconn.h"
 
 #define UNGUARD_LOOKS 5
+#define REQUEST_LOOKS 3
 
 static struct sl_lock busy; /* the ports' maps are looked at */
 static bool stopped, look_now;
 static uint64_t seen; /* what the rules of all ports said */
 static uint32_t seen_routes;
-static uint32_t left; /* connections that nobody has a way for, or may have none soon */
+static uint32_t left;    /* connections that nobody has a way for, or may have none soon */
+static uint32_t waiting; /* listeners that are to be the kernel's when their queues are empty */
 
 /* Rules ---------------------------------------------------------------------------------------- */
 
@@ -77,7 +79,7 @@ static bool routes_changed(void)
 
 struct look {
 	bool rules;
-	uint32_t moved, left;
+	uint32_t moved, left, waiting;
 };
 
 /* The port that its segments go by and, if it has a claim of its own, come by. NULL: the way is
@@ -130,6 +132,8 @@ static void look_at_conn(struct sl_tconn *c, void *arg)
 		sl_sock_kernel(sk, reason);
 	else if (c->tcp.orphan)
 		sl_tconn_orphan_to_kernel(c);
+	else
+		return; /* its listener waits for it */
 	*(c->dead || !sl_load(&c->sk) ? &l->moved : &l->left) += 1;
 }
 
@@ -155,19 +159,41 @@ static bool unguard(void)
 /* Sockets ---------------------------------------------------------------------------------------
  */
 
-/* A listener whose queue has somebody in it waits for him to be accepted. */
-static bool listens_for_kernel(struct sl_sock *sk)
+static bool is_listener_kernels(const struct sl_sock *sk)
 {
-	struct sl_tlisten *l = sl_load_acquire(&sk->lsn);
 	struct sl_port *p;
 
-	if (!l || sl_load(&l->tcp.nchildren))
-		return false;
 	for (uint32_t i = 0; (p = sl_port_at(i)); i++)
 		if (sl_port_decide(p, SL_ROLE_TCP_SERVER, &sk->local, sk->local_port, NULL, 0) ==
 		    SL_RULE_OS)
 			return true;
 	return false;
+}
+
+/* The kernel cannot be given connections that nobody has accepted, and would reset a peer that has
+ * our SYN-ACK. A request is soon complete, or nobody's: a flood must not hold the listener. */
+static bool is_anybody_queued(struct sl_tlisten *l)
+{
+	if (sl_load(&l->tcp.nchildren))
+		return true;
+	if (!sl_load(&l->tcp.nrequests) || l->looks == REQUEST_LOOKS)
+		return false;
+	l->looks++;
+	return true;
+}
+
+static void look_at_listener(struct sl_sock *sk, struct look *look)
+{
+	struct sl_tlisten *l = sl_load_acquire(&sk->lsn);
+
+	if (!l)
+		return;
+	if (!is_listener_kernels(sk))
+		l->looks = 0;
+	else if (is_anybody_queued(l))
+		look->waiting++;
+	else
+		sl_sock_kernel(sk, SL_REASON_RULE);
 }
 
 static void look_at_sock(struct sl_sock *sk, void *arg)
@@ -176,8 +202,8 @@ static void look_at_sock(struct sl_sock *sk, void *arg)
 
 	if (sk->proto != IPPROTO_TCP)
 		return;
-	if (state == SL_STATE_OFFLOADED && listens_for_kernel(sk))
-		sl_sock_kernel(sk, SL_REASON_RULE);
+	if (state == SL_STATE_OFFLOADED)
+		look_at_listener(sk, arg);
 	else if (state == SL_STATE_KERNEL && sk->stats->reason == SL_REASON_RULE &&
 		 sk->forks == sl_load(&sl_forks))
 		(void)sl_tcp_sock_take_over(sk);
@@ -206,13 +232,14 @@ void sl_policy_check(void)
 	if (!stopped && sl_port_at(0)) {
 		sl_store(&look_now, false);
 		sl_ports_check();
-		l.rules = rules_changed();
+		l.rules = rules_changed() || waiting;
 		leaving = unguard();
 		if (l.rules || left || leaving || routes_changed())
 			sl_tconn_for_each(look_at_conn, &l);
 		if (l.rules)
-			sl_sock_for_each(look_at_sock, NULL);
+			sl_sock_for_each(look_at_sock, &l);
 		sl_store(&left, l.left + leaving);
+		sl_store(&waiting, l.waiting);
 	}
 	sl_unlock(&busy);
 	if (l.moved)
@@ -221,7 +248,7 @@ void sl_policy_check(void)
 
 bool sl_policy_waits(void)
 {
-	return sl_load(&left) != 0;
+	return sl_load(&left) || sl_load(&waiting);
 }
 
 void sl_policy_stop(void)

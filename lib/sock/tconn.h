@@ -43,6 +43,7 @@ struct sl_tlisten {
 	struct sl_sock *sk;
 	uint32_t id;            /* unique in the process */
 	uint8_t turn;           /* whose connection comes next when we and the kernel have one */
+	uint8_t looks;          /* of policy.c, while requests keep it from being the kernel's */
 	struct sl_lock os_lock; /* one thread at a time asks the kernel for a connection */
 	struct sl_tlisten *next_free;
 };
