@@ -1,2 +1,0 @@
-# swarm, mode both, many short rounds
-. "$(dirname "$0")/lib_tcp.sh"
