@@ -227,6 +227,14 @@ static void fix_sums(uint8_t *f, uint32_t len, const struct sl_meta *m, bool par
 	memcpy(f + at, &v, 2);
 }
 
+/* The record with the stamps that it says are in front of it: nothing else may be read. */
+static size_t record_size(const struct sl_meta *m)
+{
+	if (!(m->flags & SL_META_SW))
+		return sizeof(struct sl_meta);
+	return m->flags & SL_META_HW ? sizeof(struct sl_meta_hw) : sizeof(struct sl_meta_stamped);
+}
+
 static void inject(const struct step *s, const uint8_t *data, size_t size)
 {
 	struct sl_in in = {.cache = &lane.frames,
@@ -236,7 +244,8 @@ static void inject(const struct step *s, const uint8_t *data, size_t size)
 			   .partial_ok = s->flags & PARTIAL_OK};
 	struct sl_rx_desc d = {.frame = sl_frame_get(&lane.frames)};
 	struct sl_meta m = {0};
-	uint64_t stamp = 0x0102030405060708;
+	struct sl_meta_hw front = {.hw_ns = 1, .sw.stamp_ns = 2};
+	size_t room;
 	uint8_t *f;
 
 	if (d.frame == SL_NO_FRAME)
@@ -248,8 +257,7 @@ static void inject(const struct step *s, const uint8_t *data, size_t size)
 	d.off = s->flags & AT_END ? (uint16_t)((1 << SHIFT) - d.len) : 256;
 	f = sl_frame_ptr(d.frame) + d.off;
 	ASAN_POISON_MEMORY_REGION(sl_frame_ptr(d.frame), 1u << SHIFT);
-	ASAN_UNPOISON_MEMORY_REGION(f - sizeof(struct sl_meta_stamped),
-				    sizeof(struct sl_meta_stamped) + d.len);
+	ASAN_UNPOISON_MEMORY_REGION(f, d.len);
 	if (d.len)
 		memcpy(f, data, d.len);
 	if (s->flags & GOOD_META) {
@@ -269,8 +277,10 @@ static void inject(const struct step *s, const uint8_t *data, size_t size)
 		f[m.l3 + 9] = m.proto;
 	if (s->flags & GOOD_SUMS)
 		fix_sums(f, d.len, &m, s->flags & PARTIAL);
-	memcpy(f - sizeof(m), &m, sizeof(m));
-	memcpy(f - sizeof(struct sl_meta_stamped), &stamp, sizeof(stamp));
+	front.sw.meta = m;
+	room = record_size(&m);
+	ASAN_UNPOISON_MEMORY_REGION(f - room, room);
+	memcpy(f - room, (uint8_t *)&front + sizeof(front) - room, room);
 	sl_net_input(&in, &d);
 	if (sl_pool.refs[d.frame] == 0)
 		ASAN_POISON_MEMORY_REGION(sl_frame_ptr(d.frame), 1u << SHIFT);
