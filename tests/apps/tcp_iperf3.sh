@@ -23,7 +23,9 @@ round() { # name address client options
 	e = json.load(open(sys.argv[1]))
 	if "error" in e:
 	    sys.exit(e["error"])
-	print(e["end"]["sum_received"]["bytes"], int(e["end"]["sum_received"]["bits_per_second"] / 1e6))
+	# (--bidir with -n ends when one direction is through; the other may have had little of the time.)
+	ways = [e["end"][k] for k in ("sum_received", "sum_received_bidir_reverse") if k in e["end"]]
+	print(sum(w["bytes"] for w in ways), int(sum(w["bits_per_second"] for w in ways) / 1e6))
 	PY
 	)
 	say "    $name: ${bytes% *} bytes, ${bytes#* } Mbit/s"

@@ -592,10 +592,41 @@ static void test_sent_malformed(void **state)
 		get(AF_INET, sizeof(*c) - 1, &t)); /* too short to be one: the kernel ignores it */
 }
 
+/* The kernel begins to stamp what arrives a moment after the first socket has asked for it
+ * (net/core/dev.c, netstamp_work), and not sooner on a busy machine. So one socket asks for as long
+ * as the program runs, and nothing is compared before that one has been given a stamp. */
+static int wait_for_stamps(void)
+{
+	int on = SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t len = sizeof(a);
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+	uint64_t until = sl_now_ns() + 10000000000ull;
+
+	if (bind(fd, (void *)&a, len) < 0 || getsockname(fd, (void *)&a, &len) < 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPING, &on, sizeof(on)) < 0)
+		return -1;
+	while (sl_now_ns() < until) {
+		char c, room[HUGE_CTL];
+		struct iovec iov = {&c, 1};
+		struct msghdr m = {.msg_iov = &iov,
+				   .msg_iovlen = 1,
+				   .msg_control = room,
+				   .msg_controllen = sizeof(room)};
+
+		if (sendto(fd, "", 1, 0, (void *)&a, sizeof(a)) != 1 || recvmsg(fd, &m, 0) != 1)
+			return -1;
+		if (CMSG_FIRSTHDR(&m))
+			return 0;
+		usleep(1000);
+	}
+	return -1;
+}
+
 static int setup(void **state)
 {
 	sl_clock_init();
-	return 0;
+	return wait_for_stamps();
 }
 
 int main(void)
