@@ -79,6 +79,7 @@ static void take_ecn(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 	if (a->seg->ce) {
 		c->ece_owed = true;
 		c->ack_now = true;
+		sl_tcp_want_out(c);
 	}
 }
 

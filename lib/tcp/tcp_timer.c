@@ -24,21 +24,25 @@ static void nearer(uint64_t *least, uint64_t at)
 		*least = at;
 }
 
-/* When a connection that says nothing gives back its queues' arrays, and its owner the path: at rest
- * it is to be small. */
+/* When a connection that says nothing gives back its queues' arrays, and its owner the path: at
+ * rest it is to be small. Never a time that has passed, unless it is done then. */
 static uint64_t rest_at(const struct sl_tcp *c)
 {
-	if ((!c->txsize && !c->rxsize && !c->awake) || c->tx_una != c->tx_tail || c->rx_head != c->rx_tail ||
-	    c->noo)
+	uint64_t last = sl_max(c->last_rcv_us, c->last_sent_us);
+
+	if ((!c->txsize && !c->rxsize && !c->awake) || c->tx_una != c->tx_tail ||
+	    c->rx_head != c->rx_tail || c->noo)
 		return 0;
-	return sl_max(c->last_rcv_us, c->last_sent_us) + REST_US;
+	if (c->ack_now) /* there is no room for it */
+		return c->host->now_us + REST_US;
+	return sl_max(last, c->born_us) + REST_US;
 }
 
 static void rest(struct sl_tcp *c)
 {
 	uint64_t at = rest_at(c);
 
-	if (!at || at > c->host->now_us || c->ack_now)
+	if (!at || at > c->host->now_us)
 		return;
 	sl_tcp_snd_free(c);
 	sl_tcp_rcv_free(c);

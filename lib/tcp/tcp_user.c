@@ -448,6 +448,8 @@ long sl_tcp_read(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t pee
 	if (c->copied_seq != from && c->state != SL_TCP_CLOSED) {
 		sl_tcp_rcv_tune(c);
 		sl_tcp_rcv_space_freed(c);
+		if (sl_unlikely(!sl_timer_is_armed(&c->timer))) /* it may be at rest now */
+			sl_tcp_timer_rearm(c);
 	}
 	return (long)took;
 }

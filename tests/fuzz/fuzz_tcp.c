@@ -58,6 +58,7 @@ static void accepted(struct sim_conn *c)
 	if (p->c)
 		sim_close(p->c, -1);
 	p->c = c;
+	p->has_edge = false; /* that was of another one's window */
 }
 
 static void freed(struct sim_conn *c)

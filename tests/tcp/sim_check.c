@@ -97,6 +97,7 @@ void sim_check_conn(const struct sim *s, const struct sl_tcp *c)
 	check_send_queue(s, c);
 	sim_check(s, c->cwnd >= 1 && c->mss >= 1);
 	sim_check(s, c->copied_seq + c->rx_bytes + c->fin_rcvd == c->rcv_nxt || c->rx_shut);
+	sim_check(s, !c->ack_now || c->frozen || !sl_list_empty(&c->out_node));
 	/* Whoever waits for an answer has a timer. */
 	if (c->tx_una != c->tx_nxt && sl_list_empty(&c->out_node))
 		sim_check(s, sl_timer_is_armed(&c->timer) && (c->rto_at || c->tlp_at || c->reo_at));

@@ -33,6 +33,26 @@ static void delayed_ack(struct t *t)
 	out_in(t, 1 * MS, ". 1:1(0) ack 1001");
 }
 
+/* An ACK that finds no room in the device waits for it, also when the connection is at rest but for
+ * that; then it rests. */
+static void no_room(struct t *t)
+{
+	t_open(t);
+	in(t, "P. 1:1001(1000) ack 1");
+	t_read(t, 5000, 1000);
+	skip(t);
+	t->h->tx_ring = t->h->tx_out = 1;
+	in(t, "P. 1001:2001(1000) ack 1");
+	t_read(t, 5000, 1000);
+	pass(t, 5 * SIM_SECOND);
+	check(t, t->s.steps < 1000 && t->c->tcp.rxsize);
+	t->h->tx_ring = t->h->tx_out = 0;
+	sl_tcp_on_room(&t->h->tcp);
+	out(t, ". 1:1(0) ack 2001");
+	pass(t, 2 * SIM_SECOND);
+	check(t, !t->c->tcp.rxsize);
+}
+
 static void second_segment(struct t *t)
 {
 	t_open(t);
@@ -583,6 +603,7 @@ static void no_shrink(struct t *t)
 const struct script scripts[] = {
 	SCRIPT(quick_ack),
 	SCRIPT(delayed_ack),
+	SCRIPT(no_room),
 	SCRIPT(second_segment),
 	SCRIPT(piggyback),
 	SCRIPT(sack),

@@ -365,6 +365,21 @@ static void ecn_passive(struct t *t)
 	out(t, ". 1:1(0) ack 3001");
 }
 
+/* What says that there is congestion is acknowledged at once, also where ACKs are delayed. */
+static void ecn_slow(struct t *t)
+{
+	t->h->params.ecn = 2;
+	t_listen(t, 5);
+	in(t, "SEW 0:0(0) win 32896 <mss 1000,sackOK>");
+	out(t, "SE. 0:0(0) ack 1");
+	in(t, ". 1:1(0) ack 1 win 32896");
+	t->c->tcp.quickack_user = 1;
+	t_changed(t);
+	t->ce = true;
+	in(t, "P. 1:101(100) ack 1");
+	out(t, "E. 1:1(0) ack 101");
+}
+
 static void ecn_active(struct t *t)
 {
 	t->h->params.ecn = 1;
@@ -384,18 +399,33 @@ static void ecn_active(struct t *t)
 }
 
 const struct script scripts[] = {
-	SCRIPT(passive),          SCRIPT(passive_ts),
-	SCRIPT(active),           SCRIPT(no_options),
-	SCRIPT(wscale_too_large), SCRIPT(syn_lost),
-	SCRIPT(syn_lost_linear),  SCRIPT(refused),
-	SCRIPT(syn_sent_bad_ack), SCRIPT(simultaneous),
-	SCRIPT(syn_ack_lost),     SCRIPT(synack_gives_up),
-	SCRIPT(listen_ack),       SCRIPT(nobody),
-	SCRIPT(request_reset),    SCRIPT(request_bad_ack),
-	SCRIPT(data_with_ack),    SCRIPT(backlog),
-	SCRIPT(cookie),           SCRIPT(cookie_options),
-	SCRIPT(cookie_old),       SCRIPT(flood),
-	SCRIPT(syn_backlog),      SCRIPT(defer_accept),
-	SCRIPT(listener_closed),  SCRIPT(ecn_passive),
-	SCRIPT(ecn_active),       {NULL, NULL},
+	SCRIPT(passive),
+	SCRIPT(passive_ts),
+	SCRIPT(active),
+	SCRIPT(no_options),
+	SCRIPT(wscale_too_large),
+	SCRIPT(syn_lost),
+	SCRIPT(syn_lost_linear),
+	SCRIPT(refused),
+	SCRIPT(syn_sent_bad_ack),
+	SCRIPT(simultaneous),
+	SCRIPT(syn_ack_lost),
+	SCRIPT(synack_gives_up),
+	SCRIPT(listen_ack),
+	SCRIPT(nobody),
+	SCRIPT(request_reset),
+	SCRIPT(request_bad_ack),
+	SCRIPT(data_with_ack),
+	SCRIPT(backlog),
+	SCRIPT(cookie),
+	SCRIPT(cookie_options),
+	SCRIPT(cookie_old),
+	SCRIPT(flood),
+	SCRIPT(syn_backlog),
+	SCRIPT(defer_accept),
+	SCRIPT(listener_closed),
+	SCRIPT(ecn_passive),
+	SCRIPT(ecn_slow),
+	SCRIPT(ecn_active),
+	{NULL, NULL},
 };
