@@ -254,6 +254,8 @@ int sl_tcp_repair_set(struct sl_tcp *c, const struct sl_tcp_repair *r)
 	/* What was in the queues fits, whatever has been set. */
 	c->rcvbuf = sl_max(c->rcvbuf, r->rcvbuf);
 	c->rcvbuf = sl_max(c->rcvbuf, 2 * r->rcvq);
+	/* A window that was closed must be able to open. */
+	c->rcv_ssthresh = sl_max(c->rcv_ssthresh, 4u * c->adv_mss);
 	c->sndbuf = sl_max(c->sndbuf, r->sndbuf);
 	c->sndbuf = sl_max(c->sndbuf, 3 * r->sndq);
 	sl_tcp_set_state(c, SL_TCP_ESTABLISHED);
@@ -304,7 +306,8 @@ int sl_tcp_repair_add_sndq(struct sl_tcp *c, const void *buf, uint32_t n)
 }
 
 /* What is in the queue up to `end` was sent before; when, nobody knows. It takes no part in
- * estimating the round trip (Karn's rule), so it counts as sent twice. */
+ * estimating the round trip (Karn's rule), so it counts as sent twice. A FIN that was not sent is
+ * cut off the last bytes. */
 static int mark_sent(struct sl_tcp *c, uint32_t end)
 {
 	for (; c->tx_nxt != c->tx_tail; c->tx_nxt++) {
@@ -313,7 +316,8 @@ static int mark_sent(struct sl_tcp *c, uint32_t end)
 
 		if (sl_seq_ge(p->seq, end))
 			break;
-		if (left < p->len && !sl_tcp_snd_split(c, c->tx_nxt, (uint16_t)left))
+		if (left < (uint32_t)p->len + !!(p->flags & SL_TCP_FIN) &&
+		    !sl_tcp_snd_split(c, c->tx_nxt, (uint16_t)left))
 			return -ENOMEM;
 		p = sl_tcp_piece(c, c->tx_nxt);
 		p->sent = 2;
