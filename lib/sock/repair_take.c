@@ -5,11 +5,12 @@
  * when a grace period of RCU is over (membarrier(2)) no processor is still working on a packet that
  * had passed before. What was dropped the peer sends again.
  *
- * The socket's timers still run, and may send. What is taken for unsent although the peer has
- * acknowledged it would stop the connection for good; what is taken for sent although it never was
- * would wait for a retransmission. SIOCOUTQNSD alone cannot tell: while the send queue is chosen
- * the kernel takes all of it for sent, without sending. So the bytes that were really sent are
- * counted. */
+ * The socket's timers still run, and may send (pacing above all). What is taken for unsent although
+ * the peer has acknowledged it would stop the connection for good; what is taken for sent although
+ * it never was would wait for a retransmission. While the send queue is chosen the kernel takes all
+ * of it for sent, without sending: so it is chosen before the last look, and stays so until the
+ * kernel forgets the connection. What had been sent until then SIOCOUTQNSD cannot tell any more:
+ * the bytes that were really sent are counted. */
 #include "sock/repair.h"
 
 #include <linux/filter.h>
@@ -210,7 +211,9 @@ static int look_again(int fd, struct sl_tcp_repair *r, const struct tcp_info *be
 }
 
 /* All n bytes of a queue in one call: there is no other way to look behind the first. One more is
- * asked for, to see that there is none. *seq: after the queue, FIN included. */
+ * asked for, to see that there is none. *seq: after the queue, FIN included. The queue stays
+ * chosen.
+ */
 static int read_queue(int fd, int queue, uint32_t n, uint32_t *seq, struct sl_repair_bytes *q)
 {
 	int v, err;
@@ -221,7 +224,6 @@ static int read_queue(int fd, int queue, uint32_t n, uint32_t *seq, struct sl_re
 		err = get_int(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, &v);
 	if (!err && n)
 		ret = sl_sys_recvfrom(fd, q->p, (size_t)n + 1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL);
-	(void)set_int(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, TCP_NO_QUEUE);
 	if (err || ret < 0)
 		return err ? err : (int)ret;
 	*seq = (uint32_t)v;

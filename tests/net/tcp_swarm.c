@@ -8,15 +8,19 @@
  *   MOVES    of each connection, the first is a hand-back; 0: it stays as it is (the peer)
  *
  * A connection begins with its number, which says with the seed how much goes each way; every
- * fourth has small buffers. SWARM_US in the environment: so many microseconds pass between two
- * events. The moments: any byte of it, before the first, when FIN was sent or has come, and after a
- * while in which nothing was read. Prints one line: "conns N handed N taken N over N refused N
- * bytes N". */
+ * fourth has small buffers, and of those that move every other one is paced, so that the kernel
+ * sends by a timer while it moves. SWARM_US in the environment: so many microseconds pass between
+ * two events. SWARM_HOLD: says "under way" when bytes of all connections have come, and keeps the
+ * last byte of each until there is a file of that name. The moments: any byte of it, before the
+ * first, when FIN was sent or has come, and after a while in which nothing was read. Prints one
+ * line: "conns N handed N taken N over N refused N bytes N". */
 #include <err.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "../bench/load.h"
@@ -27,6 +31,7 @@
 #define STUCK_NS  60000000000ull
 #define STALL_NS  30000000ull
 #define HEAD_SIZE 4u
+#define PACE      1000000u
 
 struct conn {
 	int fd; /* -1: free */
@@ -49,6 +54,7 @@ static uint32_t nconns, at_once, moves, most;
 static uint32_t started, ended, handed, taken, refused, over;
 static uint64_t bytes, progress_ns;
 static bool listens;
+static const char *hold; /* NULL: the end may come */
 static int ep, listener = -1;
 
 static uint32_t rnd(uint32_t below)
@@ -112,11 +118,17 @@ static void know(struct conn *c)
 		plan(c);
 }
 
+static bool is_held(const struct conn *c)
+{
+	return hold && c->sent + 1 >= c->to_send;
+}
+
 static void watch(struct conn *c, int op)
 {
 	struct epoll_event ev = {.data.ptr = c};
 
-	ev.events = (c->eof || c->stalled ? 0 : EPOLLIN) | (c->known && !c->fin ? EPOLLOUT : 0);
+	ev.events = (c->eof || c->stalled ? 0 : EPOLLIN) |
+		    (c->known && !c->fin && !is_held(c) ? EPOLLOUT : 0);
 	if (epoll_ctl(ep, op, c->fd, &ev))
 		err(1, "epoll_ctl");
 }
@@ -129,10 +141,19 @@ static void small_buffers(int fd)
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &snd, sizeof(snd));
 }
 
+static void pace(int fd)
+{
+	uint32_t bytes_per_s = PACE;
+
+	setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &bytes_per_s, sizeof(bytes_per_s));
+}
+
 static void begin(struct conn *c, int fd, uint32_t index)
 {
 	*c = (struct conn){.fd = fd, .index = index, .born_ns = load_now_ns()};
 	started++;
+	if (moves && started % 2)
+		pace(fd);
 	fcntl(fd, F_SETFL, O_NONBLOCK);
 	if (!listens) {
 		memcpy(c->head, &index, HEAD_SIZE);
@@ -201,6 +222,8 @@ static void do_send(struct conn *c)
 
 	if (n > c->to_send - c->sent)
 		n = c->to_send - c->sent;
+	if (n && hold && n == c->to_send - c->sent)
+		n--;
 	p = source(c, c->sent, &n);
 	if (n)
 		ret = send(c->fd, p, n, MSG_NOSIGNAL);
@@ -209,7 +232,7 @@ static void do_send(struct conn *c)
 		    c->story);
 	if (ret > 0)
 		c->sent += (uint32_t)ret;
-	if (c->sent < c->to_send)
+	if (c->sent < c->to_send || hold)
 		return;
 	if (shutdown(c->fd, SHUT_WR))
 		err(1, "conn %u: shutdown", c->index);
@@ -343,14 +366,46 @@ static void say_stuck(void)
 {
 	for (uint32_t i = 0; i < at_once; i++) {
 		const struct conn *c = &conns[i];
+		struct pollfd p = {.fd = c->fd, .events = POLLIN | POLLOUT};
+		int unread = 0;
 
-		if (c->fd >= 0)
-			warnx("conn %u fd %d: sent %u of %u got %u of %u fin %d eof %d state %u "
-			      "moves%s",
-			      c->index, c->fd, c->sent, c->to_send, c->got, c->to_get, c->fin,
-			      c->eof, state_of(c->fd), c->story);
+		if (c->fd < 0)
+			continue;
+		ioctl(c->fd, FIONREAD, &unread);
+		poll(&p, 1, 0);
+		warnx("conn %u fd %d: sent %u of %u got %u of %u fin %d eof %d state %u unread %d "
+		      "poll %x moves%s",
+		      c->index, c->fd, c->sent, c->to_send, c->got, c->to_get, c->fin, c->eof,
+		      state_of(c->fd), unread, (unsigned)p.revents, c->story);
 	}
 	errx(1, "stuck after %u of %u", ended, nconns);
+}
+
+/* Are all there, and has something come on each? */
+static bool is_under_way(void)
+{
+	for (uint32_t i = 0; i < at_once; i++)
+		if (conns[i].fd < 0 || !conns[i].known ||
+		    (conns[i].got <= HEAD_SIZE && conns[i].got < conns[i].to_get))
+			return false;
+	return started == nconns;
+}
+
+static void look_at_hold(void)
+{
+	static bool said;
+
+	if (!said && is_under_way()) {
+		said = true;
+		puts("under way");
+		fflush(stdout);
+	}
+	if (!said || access(hold, F_OK))
+		return;
+	hold = NULL;
+	for (uint32_t i = 0; i < at_once; i++)
+		if (conns[i].fd >= 0)
+			watch(&conns[i], EPOLL_CTL_MOD);
 }
 
 static void run(void)
@@ -375,6 +430,8 @@ static void run(void)
 				usleep(pause);
 		}
 		serve_stalled();
+		if (hold)
+			look_at_hold();
 		if (load_now_ns() - progress_ns > STUCK_NS)
 			say_stuck();
 	}
@@ -407,6 +464,7 @@ int main(int argc, char **argv)
 	moves = (uint32_t)strtoul(argv[9], NULL, 10);
 	rng = seed + (uint64_t)getpid();
 	listens = strcmp(argv[1], "listen") == 0;
+	hold = getenv("SWARM_HOLD");
 	make_pattern();
 	conns = calloc(at_once, sizeof(*conns));
 	ep = epoll_create1(0);
