@@ -14,6 +14,7 @@
  * the answer to its retransmission, tells. The peer's cannot be set at all: repair_fin.c. */
 #include "sock/repair.h"
 
+#include <limits.h>
 #include <linux/filter.h>
 #include <linux/tcp.h>
 
@@ -181,14 +182,22 @@ static void widen_buffers(int fd, const struct sl_tcp_repair *r, struct saved *s
 		  sl_max(r->rcvbuf, 2 * r->rcvq + SLACK_BYTES));
 }
 
-/* The sizes that the connection had; sizes that the program has chosen are as they were. */
+/* The size that the connection had; one that the program has chosen is as it was. */
+static void restore_rcvbuf(int fd, const struct sl_tcp_repair *r, const struct saved *s)
+{
+	struct saved any = {.locks = s->locks, .sndbuf = INT_MAX};
+
+	set_sizes(fd, &any, 0,
+		  s->locks & 2 ? (uint32_t)s->rcvbuf : sl_max(r->rcvbuf, (uint32_t)s->rcvbuf));
+}
+
 static void restore_buffers(int fd, const struct sl_tcp_repair *r, const struct saved *s)
 {
-	uint32_t snd = s->locks & 1 ? (uint32_t)s->sndbuf : sl_max(r->sndbuf, (uint32_t)s->sndbuf);
-	uint32_t rcv = s->locks & 2 ? (uint32_t)s->rcvbuf : sl_max(r->rcvbuf, (uint32_t)s->rcvbuf);
-	struct saved any = {.locks = s->locks};
+	struct saved any = {.locks = s->locks, .rcvbuf = INT_MAX};
 
-	set_sizes(fd, &any, snd, rcv);
+	set_sizes(fd, &any,
+		  s->locks & 1 ? (uint32_t)s->sndbuf : sl_max(r->sndbuf, (uint32_t)s->sndbuf), 0);
+	restore_rcvbuf(fd, r, s);
 }
 
 /* The queues ------------------------------------------------------------------------------------
@@ -402,15 +411,17 @@ static int go_live(int fd, const struct sl_tcp_repair *r, const struct sl_repair
 {
 	int err;
 
+	/* Or it would announce a window that it has no room for. */
+	restore_rcvbuf(fd, r, s);
 	(void)drop_packets(fd, false);
 	if (src->live)
 		src->live(src->arg);
 	err = set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_OFF);
 	if (!err)
 		err = restore_fins(fd, r, raw);
-	if (!err)
+	if (!err && !sl_repair_is_over(fd)) /* a send would take the error */
 		err = send_rest(fd, r, src, s);
-	return err;
+	return err && sl_repair_is_over(fd) ? 0 : err;
 }
 
 int sl_repair_kernel(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src)

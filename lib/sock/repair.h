@@ -20,7 +20,8 @@ struct sl_repair_source {
 /* Makes the closed socket fd, bound to the connection's local end or not bound, that connection; it
  * then lives. Before `live` was called a failure leaves a closed socket (a name it got stays);
  * later failures concern data that the kernel does not take (-ENOMEM) or a FIN that it does not
- * see (-EIO), and the connection cannot be saved. -EPERM: no privilege; -EADDRNOTAVAIL: the kernel
+ * see (-EIO), and the connection cannot be saved. One that the peer resets when it lives is closed,
+ * and its error is the kernel's to tell: 0. -EPERM: no privilege; -EADDRNOTAVAIL: the kernel
  * has such a connection; -EINVAL: fd is not such a socket; others as bind(2) and connect(2) say. */
 int sl_repair_kernel(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src);
 
@@ -59,6 +60,8 @@ void sl_repair_free(struct sl_repair_taken *t);
  * caller. open: -EPERM; fin: -EIO (it does not arrive). */
 int sl_repair_fin_open(const struct sl_tcp_repair *r);
 int sl_repair_fin(int fd, const struct sl_tcp_repair *r, int raw);
+/* The connection has ended, in order or by the peer's reset. */
+bool sl_repair_is_over(int fd);
 /* The same with an RST, or with the acknowledgment of our FIN: the connection is over. */
 int sl_repair_end(int fd, const struct sl_tcp_repair *r, int raw, bool reset);
 

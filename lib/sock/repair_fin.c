@@ -83,15 +83,16 @@ static size_t build(uint8_t *p, const struct sl_tcp_repair *r, const struct forg
 	return IP6_LEN + TCP_LEN;
 }
 
-static bool has_fin(uint8_t state)
-{
-	return state == SL_TCP_CLOSE_WAIT || state == SL_TCP_CLOSING || state == SL_TCP_LAST_ACK ||
-	       state == SL_TCP_TIME_WAIT;
-}
-
 static bool is_closed(uint8_t state)
 {
 	return state == SL_TCP_CLOSED;
+}
+
+/* TIME_WAIT is nobody's any more, and the socket is closed; or the peer has reset it meanwhile. */
+static bool has_fin(uint8_t state)
+{
+	return state == SL_TCP_CLOSE_WAIT || state == SL_TCP_CLOSING || state == SL_TCP_LAST_ACK ||
+	       is_closed(state);
 }
 
 static bool is_now(int fd, bool (*wanted)(uint8_t state))
@@ -137,6 +138,11 @@ int sl_repair_fin(int fd, const struct sl_tcp_repair *r, int raw)
 	struct forged fin = {r->rcv_nxt, r->snd_una, SL_TCP_FIN | SL_TCP_ACK};
 
 	return forge(fd, r, raw, &fin, has_fin);
+}
+
+bool sl_repair_is_over(int fd)
+{
+	return is_now(fd, is_closed);
 }
 
 int sl_repair_end(int fd, const struct sl_tcp_repair *r, int raw, bool reset)
