@@ -18,9 +18,11 @@
 #include "base/sys.h"
 
 #define MAX_CONNS (1u << 20)
-/* How long, and for how many at most, what the peer sends after the end is still answered. */
+/* How long, and for how many at most, what the peer sends after the end is still answered; or, of
+ * those that went to the kernel and hold nothing but their memory, taken for what it is. */
 #define GRACE_NS  3000000000ull
 #define GRACE_MAX 256
+#define GONE_MAX  65536
 /* How long the end of the process waits for what its peers have not got yet: at all, and for the
  * answers to what went out last. */
 #define EXIT_NS   500000000ull
@@ -36,7 +38,7 @@ static uint32_t slab_used;
 static struct sl_tconn *free_first, *free_last; /* first in, first out: who looks sees no reuse */
 static struct sl_tconn *dead_first, *dead_last;
 static struct sl_tconn *grace_first, *grace_last; /* dead later */
-static uint32_t ngrace;
+static uint32_t ngrace[2];                        /* [gone] */
 
 /* Life ------------------------------------------------------------------------------------------
  */
@@ -88,17 +90,18 @@ void sl_tconn_free(struct sl_tconn *c, bool linger)
 	if (c->dead)
 		return;
 	c->dead = true;
+	c->gone = c->tcp.frozen;
 	c->sk = NULL;
 	sl_tconn_rest(c);
 	sl_lock(&slab_lock);
 	if (simple) {
 		push(&free_first, &free_last, c);
-	} else if (!linger || ngrace == GRACE_MAX) {
+	} else if (!linger || ngrace[c->gone] == (c->gone ? GONE_MAX : GRACE_MAX)) {
 		push(&dead_first, &dead_last, c);
 	} else {
 		c->free_at_ns = sl_now_ns() + GRACE_NS;
 		push(&grace_first, &grace_last, c);
-		ngrace++;
+		ngrace[c->gone]++;
 	}
 	sl_unlock(&slab_lock);
 }
@@ -113,7 +116,7 @@ static struct sl_tconn *take_dead(uint64_t now)
 	c = pop(&dead_first);
 	if (!c && grace_first && grace_first->free_at_ns <= now) {
 		c = pop(&grace_first);
-		ngrace--;
+		ngrace[c->gone]--;
 	}
 	sl_unlock(&slab_lock);
 	return c;
@@ -151,17 +154,23 @@ bool sl_tconn_reap(void)
 	return sl_load(&grace_first) != NULL;
 }
 
+/* Those that went to the kernel hold no port. */
 bool sl_tconn_hurry(void)
 {
-	struct sl_tconn *c;
+	struct sl_tconn *c, *first = NULL, *last = NULL;
 	bool any;
 
 	if (!sl_lock(&slab_lock))
 		return false;
-	any = grace_first != NULL;
+	any = ngrace[false] != 0;
 	while ((c = pop(&grace_first)))
-		push(&dead_first, &dead_last, c);
-	ngrace = 0;
+		if (c->gone)
+			push(&first, &last, c);
+		else
+			push(&dead_first, &dead_last, c);
+	sl_store(&grace_first, first);
+	grace_last = last;
+	ngrace[false] = 0;
 	sl_unlock(&slab_lock);
 	sl_tconn_reap();
 	return any;
@@ -180,7 +189,7 @@ static bool end_grace(const struct sl_tcp_key *key)
 		sl_store(at, c->next);
 		if (grace_last == c)
 			grace_last = before;
-		ngrace--;
+		ngrace[c->gone]--;
 		push(&dead_first, &dead_last, c);
 	}
 	sl_unlock(&slab_lock);
@@ -309,7 +318,7 @@ void sl_tconn_child(void)
 	memset(&sl_tconn_ctl, 0, sizeof(sl_tconn_ctl));
 	sl_tcp_fastopen_child();
 	free_first = dead_first = grace_first = NULL;
-	ngrace = 0;
+	memset(ngrace, 0, sizeof(ngrace));
 	for (uint32_t i = 0; i < slab_used; i++)
 		if (slab[i].guard >= 0)
 			sl_sys_close(slab[i].guard);

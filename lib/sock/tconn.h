@@ -35,6 +35,7 @@ struct sl_tconn {
 	struct sl_tconn *next;  /* free, or dead */
 	uint64_t free_at_ns;    /* of a dead one */
 	int guard;              /* dup of an orphan's shadow, which keeps the port; -1: none */
+	bool gone;              /* dead here: the kernel's */
 };
 
 /* A listening socket of ours. Type-stable. */
