@@ -23,7 +23,7 @@ static bool stopped, look_now;
 static uint64_t seen; /* what the rules of all ports said */
 static uint32_t seen_routes;
 static uint32_t left;    /* connections that nobody has a way for, or may have none soon */
-static uint32_t waiting; /* listeners that are to be the kernel's when their queues are empty */
+static uint32_t waiting; /* who is to be the kernel's, but connects or is queued, or has a queue */
 
 /* Rules ---------------------------------------------------------------------------------------- */
 
@@ -78,7 +78,7 @@ static bool routes_changed(void)
  */
 
 struct look {
-	bool rules;
+	bool rules, changed; /* they are to be looked at; because they say something else */
 	uint32_t moved, left, waiting;
 };
 
@@ -118,22 +118,24 @@ static void look_at_conn(struct sl_tconn *c, void *arg)
 	struct sl_tcp_key key;
 	struct sl_sock *sk;
 	struct sl_port *p;
-	bool server, connecting = sl_tconn_is_connecting(c);
+	bool server;
 
 	if (c->dead || c->tcp.frozen || state == SL_TCP_CLOSED)
 		return;
 	p = port_of(c, &key, &server);
-	if (p && (!l->rules || connecting || !is_kernels_by_rule(p, &key, server)))
+	if (p && (!l->rules || !is_kernels_by_rule(p, &key, server)))
 		return;
 	if (p)
 		reason = SL_REASON_RULE;
 	sk = sl_load_acquire(&c->sk);
+	if ((p && sl_tconn_is_connecting(c)) || (!sk && !c->tcp.orphan)) {
+		*(p ? &l->waiting : &l->left) += 1; /* connected, and accepted, first */
+		return;
+	}
 	if (sk && sk->conn == c)
 		sl_sock_kernel(sk, reason);
 	else if (c->tcp.orphan)
 		sl_tconn_orphan_to_kernel(c);
-	else
-		return; /* its listener waits for it */
 	*(c->dead || !sl_load(&c->sk) ? &l->moved : &l->left) += 1;
 }
 
@@ -199,12 +201,13 @@ static void look_at_listener(struct sl_sock *sk, struct look *look)
 static void look_at_sock(struct sl_sock *sk, void *arg)
 {
 	uint8_t state = sl_load(&sk->state);
+	struct look *l = arg;
 
 	if (sk->proto != IPPROTO_TCP)
 		return;
 	if (state == SL_STATE_OFFLOADED)
-		look_at_listener(sk, arg);
-	else if (state == SL_STATE_KERNEL && sk->stats->reason == SL_REASON_RULE &&
+		look_at_listener(sk, l);
+	else if (l->changed && state == SL_STATE_KERNEL && sk->stats->reason == SL_REASON_RULE &&
 		 sk->forks == sl_load(&sl_forks))
 		(void)sl_tcp_sock_take_over(sk);
 }
@@ -232,7 +235,8 @@ void sl_policy_check(void)
 	if (!stopped && sl_port_at(0)) {
 		sl_store(&look_now, false);
 		sl_ports_check();
-		l.rules = rules_changed() || waiting;
+		l.changed = rules_changed();
+		l.rules = l.changed || waiting;
 		leaving = unguard();
 		if (l.rules || left || leaving || routes_changed())
 			sl_tconn_for_each(look_at_conn, &l);
