@@ -15,8 +15,6 @@ MODES=${MODES/kernel/}
 # Connections of the port that a kernel has, without those that have ended.
 kernels() { "$1" ss -Htn state connected exclude time-wait "( sport = :$2 or dport = :$2 )" | wc -l; }
 has() { [ "$(kernels "$1" "$2")" "$3" "$4" ]; }
-tcp_stat() { "$1" awk -v col="$2" '$1 == "Tcp:" && !n { for (i = 2; i <= NF; i++) if ($i == col) n = i; next }
-	$1 == "Tcp:" { print $n }' /proc/net/snmp; }
 resets() { tcp_stat a EstabResets; }
 # A new connection came by b's kernel.
 kernel_accepts() {
@@ -24,36 +22,37 @@ kernel_accepts() {
 	[ "$(tcp_stat b PassiveOpens)" -gt "$BEFORE" ]
 }
 
-# role, address family: the swarm is under way, and offloaded
+# role, address family: the swarm is under way, and offloaded. It goes on until end().
 begin() {
 	local own=B$2 peer=A$2 args
 	FAR=${FAR:-${!peer}}
 	PORT=$((PORT + 1))
-	args="$PORT $N $N $PORT ${SIZE:-3000000}"
+	args="$PORT $N $N $PORT 1500000"
 	BEFORE=$(resets)
+	rm -f "$TMP/end"
 	# shellcheck disable=SC2086
 	if [ "$1" = listen ]; then
-		SWARM_US=4000 bg pb "$BIN/tcp_swarm" listen "${!own}" "$FAR" $args 0 >"$TMP/b" 2>&1
+		SWARM_HOLD=$TMP/end bg pb "$BIN/tcp_swarm" listen "${!own}" "$FAR" $args 0 >"$TMP/b" 2>&1
 		SUBJECT=$BG
 		wait_tcp b $PORT
-		SWARM_US=4000 bg pa "$BIN/tcp_swarm" connect "$FAR" "${!own}" $args 0 >"$TMP/a" 2>&1
+		bg pa "$BIN/tcp_swarm" connect "$FAR" "${!own}" $args 0 >"$TMP/a" 2>&1
 		OTHER=$BG
 	else
-		SWARM_US=4000 bg pa "$BIN/tcp_swarm" listen "$FAR" "${!own}" $args 0 >"$TMP/a" 2>&1
+		bg pa "$BIN/tcp_swarm" listen "$FAR" "${!own}" $args 0 >"$TMP/a" 2>&1
 		OTHER=$BG
 		wait_tcp a $PORT
-		SWARM_US=4000 bg pb "$BIN/tcp_swarm" connect "${!own}" "$FAR" $args 0 >"$TMP/b" 2>&1
+		SWARM_HOLD=$TMP/end bg pb "$BIN/tcp_swarm" connect "${!own}" "$FAR" $args 0 >"$TMP/b" 2>&1
 		SUBJECT=$BG
 	fi
-	sleep 0.7
+	wait_line "$TMP/b" "under way"
 	same "$WHAT: offloaded" 0 "$(kernels b $PORT)"
 }
 end() {
-	wait_end "$SUBJECT" 120 || fail "$WHAT: the subject failed: $(cat "$TMP/b")"
-	wait_end "$OTHER" 60 || fail "$WHAT: the peer failed: $(cat "$TMP/a")"
-	pass "$WHAT: $(cat "$TMP/b")"
+	touch "$TMP/end"
+	both_end "$WHAT" "$SUBJECT" "$OTHER" 120
 	[ "$MODE" = both ] || same "$WHAT: no reset" "$BEFORE" "$(resets)"
 }
+export SWARM_US=4000
 PORT=7100
 
 for MODE in $MODES; do
