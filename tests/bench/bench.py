@@ -11,75 +11,18 @@ import json
 import os
 import re
 import resource
-import shutil
-import signal
 import statistics
 import subprocess
 import sys
 import time
 
-ENV = os.environ
-NS, DEV_A, DEV_B = ENV["NS"], ENV["DEV_A"], ENV["DEV_B"]
-A4, B4, MAC_B, TMP = ENV["A4"], ENV["B4"], ENV["BENCH_MAC_B"], ENV["TMP"]
-BIN = ENV["BUILD"] + "/tests/bench/"
-OUT = ENV["BUILD"] + "/bench"
-PRELOAD = ENV["PRELOAD"]
-HAVE_SLUICE = os.path.exists(PRELOAD)
-PORT = 5000
-
-
-# A core for each host: else the scheduler may put two that spin on one for seconds.
-CORES = sorted(os.sched_getaffinity(0))
-CORE = {"a": CORES[0], "b": CORES[1 % len(CORES)]}
-
-
-def command(host, argv, preload=False):
-    pre = ["nsenter", f"--net=/run/netns/{NS}{host}", "--", "taskset", "-c", str(CORE[host])]
-    if preload:
-        pre += ["env", f"LD_PRELOAD={PRELOAD}", f"SLUICE_LOG_FILE={TMP}/sluice.%d.log"]
-    return pre + [str(x) for x in argv]
-
-
-def start(host, argv, preload=False):
-    return subprocess.Popen(command(host, argv, preload), stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, text=True)
-
-
-def run(host, argv, preload=False, timeout=120):
-    done = subprocess.run(command(host, argv, preload), stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=timeout)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(map(str, argv))}: status {done.returncode}: {done.stdout}")
-    return done.stdout
-
-
-def stop(proc):
-    if proc.poll() is None:
-        proc.send_signal(signal.SIGTERM)
-    try:
-        return proc.communicate(timeout=20)[0]
-    except subprocess.TimeoutExpired:
-        proc.kill()
-        raise RuntimeError(f"{proc.args}: does not end")
-
-
-def wait_for(condition, what, seconds=20):
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise RuntimeError("never happened: " + what)
-        time.sleep(0.02)
+import apps
+from hosts import (A4, B4, BIN, DEV_A, DEV_B, ENV, HAVE_SLUICE, MAC_B, NS, OUT, PORT, TMP, Server, kernel_segs,
+                   listening, run, start, stop, tcp_works, wait_for, wait_line)
 
 
 def bound(host, port):
     return bool(run(host, ["ss", "-Hanu", f"sport = :{port}"]).strip())
-
-
-def wait_line(proc, word):
-    for line in proc.stdout:
-        if word in line:
-            return
-    raise RuntimeError(f"{proc.args} ended before it said {word}")
 
 
 def quiet():
@@ -249,42 +192,6 @@ def steering_cases(seconds):
 
 
 # TCP ---------------------------------------------------------------------------------------------
-def tcp_works():
-    """Sockets of the library have TCP."""
-    names = subprocess.run(["nm", ENV["BUILD"] + "/libsluice.a"], capture_output=True, text=True)
-    return HAVE_SLUICE and " T sl_tconn_" in names.stdout
-
-
-def listening(host, port):
-    return bool(run(host, ["ss", "-Hltn", f"sport = :{port}"]).strip())
-
-
-def kernel_segs(host):
-    """Segments that the kernel's TCP of a host received."""
-    rows = [l.split() for l in run(host, ["cat", "/proc/net/snmp"]).splitlines()
-            if l.startswith("Tcp:")]
-    return int(dict(zip(rows[0], rows[1]))["InSegs"])
-
-
-class Server:
-    """A TCP server on b for the time of a with statement, and what b's kernel saw meanwhile."""
-
-    def __init__(self, argv, port, preload):
-        self.argv, self.port, self.preload = argv, port, preload
-
-    def __enter__(self):
-        self.proc = start("b", self.argv, self.preload)
-        wait_for(lambda: listening("b", self.port), f"{self.argv[0]} listens")
-        self.before = kernel_segs("b")
-        return self
-
-    def through_kernel(self):
-        return {"through_kernel": kernel_segs("b") - self.before} if self.preload else {}
-
-    def __exit__(self, *_):
-        stop(self.proc)
-
-
 def tcp_latency(size, seconds, preload, spin):
     flags = ["--tcp"] + (["--nonblocked"] if spin else [])
     with Server(["sockperf", "sr", "-i", B4, "-p", PORT] + flags, PORT, "b" in preload) as server:
@@ -366,34 +273,6 @@ def goodput_cases(seconds):
             yield f"goodput, CUBIC, 20 ms, {loss} loss", name, lambda k=(loss, mode): once(k)
 
 
-def tcp_redis(clients, pipeline, preload):
-    count = 20000 if clients == 1 and pipeline == 1 else 100000
-    argv = ["redis-server", "--port", PORT, "--bind", B4, "--protected-mode", "no", "--save", "",
-            "--appendonly", "no"]
-    with Server(argv, PORT, "b" in preload) as server:
-        out = run("a", ["redis-benchmark", "-h", B4, "-p", PORT, "-t", "get", "--csv", "-n", count,
-                        "-c", clients, "-P", pipeline], "a" in preload)
-        row = re.search(r'"GET","([\d.]+)","[\d.]+","[\d.]+","([\d.]+)","[\d.]+","([\d.]+)"', out)
-        return {"rps": float(row.group(1)), "p50_ms": float(row.group(2)),
-                "p99_ms": float(row.group(3)), **server.through_kernel()}
-
-
-def tcp_connections(seconds, preload):
-    """Connections a second: each is made, used for a few bytes both ways, and closed."""
-    conf = f"{TMP}/nginx.conf"
-    with open(conf, "w") as f:
-        f.write(f"daemon off; master_process off; user root; pid {TMP}/nginx.pid; error_log {TMP}/nginx.err;\n"
-                "events { worker_connections 1000; }\nhttp { access_log off;\n"
-                + "".join(f"{kind}_temp_path {TMP}/n.{kind};" for kind in
-                          ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-                + f"server {{ listen {B4}:{PORT}; location / {{ return 200 ok; }} }} }}\n")
-    with Server(["nginx", "-p", TMP, "-c", conf], PORT, "b" in preload) as server:
-        out = run("a", ["wrk", "-t", 1, "-c", 16, "-d", f"{max(1, round(seconds))}s", "-H",
-                        "Connection: close", f"http://{B4}:{PORT}/"], "a" in preload)
-        return {"cps": float(re.search(r"Requests/sec: +([\d.]+)", out).group(1)),
-                **server.through_kernel()}
-
-
 class NoGso:
     """The kernel's TCP without segmentation and receive offload, as on a plain NIC."""
 
@@ -418,7 +297,6 @@ def tcp_cases(seconds):
     if tcp_works():
         who += [("Sluice one side", "b"), ("Sluice", "ab")]
     seconds = max(1, round(seconds))
-    have = {p for p in ("redis-server", "nginx", "wrk") if shutil.which(p)}
     g = "TCP latency 64 B"
     yield g, "floor", lambda: floor_latency(64, seconds)
     for name, preload in who:
@@ -428,14 +306,6 @@ def tcp_cases(seconds):
         for name, preload in who:
             yield f"TCP 100-byte messages, {how}", name, \
                 lambda p=preload, n=nodelay: tcp_messages(seconds, p, n)
-    if {"nginx", "wrk"} <= have:
-        for name, preload in who:
-            yield "TCP connections (nginx, wrk)", name, lambda p=preload: tcp_connections(seconds, p)
-    if "redis-server" in have:
-        for clients, pipeline in ((1, 1), (50, 1), (50, 16)):
-            for name, preload in who:
-                yield f"redis GET, {clients} clients, -P {pipeline}", name, \
-                    lambda p=preload, c=clients, d=pipeline: tcp_redis(c, d, p)
 
 
 def tcp_goals(ratio):
@@ -462,12 +332,6 @@ def tcp_goals(ratio):
     for case in ("Sluice accepts", "Sluice connects", "Sluice"):
         ratio(f"TCP connections a second, {case}: not below the kernel",
               "TCP connections a second (connect, close)", case, "kernel", "cps", 1, False)
-    for case in ("Sluice one side", "Sluice"):
-        ratio(f"TCP connections a second, {case}: not below the kernel", "TCP connections (nginx, wrk)",
-              case, "kernel", "cps", 1, False)
-        for clients, pipeline in ((1, 1), (50, 1), (50, 16)):
-            ratio(f"redis, {clients} clients, -P {pipeline}, {case}: not below the kernel",
-                  f"redis GET, {clients} clients, -P {pipeline}", case, "kernel", "rps", 1, False)
 
 
 # Many TCP connections ----------------------------------------------------------------------------
@@ -742,6 +606,7 @@ def goals(res):
     ratio("the same, to a program that only passes", g, "Sluice attached", "bare XDP_PASS", "pps",
           0.95, False)
     tcp_goals(ratio)
+    apps.goals(ratio)
     return lines if len(lines) > 1 else []
 
 
@@ -810,7 +675,7 @@ def main():
     opt.add_argument("--short", action="store_true", help="64 bytes only, fewer rounds")
     opt.add_argument("--rounds", type=int)
     opt.add_argument("--seconds", type=float)
-    opt.add_argument("--only", help="groups: latency,rate,steer,tcp,bulk (in tcp),goodput,conns,many,instructions")
+    opt.add_argument("--only", help="groups: latency,rate,steer,tcp,apps,bulk (both in tcp),goodput,conns,many,instructions")
     args = opt.parse_args()
     rounds = args.rounds or (3 if args.short else 7)
     seconds = args.seconds or (1 if args.short else 2)
@@ -826,6 +691,8 @@ def main():
         cases += steering_cases(seconds)
     if "tcp" in only:
         cases += tcp_cases(seconds)
+    if "tcp" in only or "apps" in only:
+        cases += apps.cases(seconds)
     if "tcp" in only or "bulk" in only:
         cases += bulk_cases(seconds)
     if "goodput" in only:
