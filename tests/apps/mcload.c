@@ -138,8 +138,6 @@ int main(int argc, char **argv)
 	bytes = argc > 6 ? (unsigned)atoi(argv[6]) : 100;
 	value = calloc(1, bytes + 1);
 	conns = calloc(nconns, sizeof(*conns));
-	begin = now_us();
-	end = begin + (uint64_t)(atof(argv[5]) * 1e6);
 	for (unsigned i = 0; i < nconns; i++) {
 		struct conn *c = &conns[i];
 		struct epoll_event ev = {.events = EPOLLIN, .data.u32 = i};
@@ -148,8 +146,11 @@ int main(int argc, char **argv)
 		c->answer = malloc(depth * (bytes + 100));
 		c->said = malloc(depth * (bytes + 100));
 		epoll_ctl((int)ep, EPOLL_CTL_ADD, c->fd, &ev);
-		ask(c, i);
 	}
+	begin = now_us();
+	end = begin + (uint64_t)(atof(argv[5]) * 1e6);
+	for (unsigned i = 0; i < nconns; i++)
+		ask(&conns[i], i);
 	while (now_us() < end) {
 		int n = epoll_wait((int)ep, evs, 64, 10000);
 
