@@ -144,8 +144,21 @@ wait_until() { # seconds, command...
 # A UDP socket is bound to the port on that host.
 udp_bound() { [ -n "$("$1" ss -Hanu "sport = :$2")" ]; }
 tcp_bound() { [ -n "$("$1" ss -Hltn "sport = :$2")" ]; }
-wait_udp() { wait_until "${3:-30}" udp_bound "$1" "$2" || die "nobody binds UDP port $2 on $1"; }
-wait_tcp() { wait_until "${3:-30}" tcp_bound "$1" "$2" || die "nobody listens on TCP port $2 on $1"; }
+# Where the programs in the background are and what they said, for who waits for one in vain.
+show_where() {
+	local p t
+	[ -z "${BG:-}" ] || ! gone "$BG" || say "pid $BG has ended: $(wait "$BG"; echo $?)"
+	tail -n 5 "$TMP/a" "$TMP/b" 2>/dev/null
+	for p in "${PIDS[@]}"; do
+		for t in /proc/"$p"/task/*; do
+			[ -e "$t/stack" ] || continue
+			say "--- $p $(cat "$t/comm"): $(cat "$t/syscall")"
+			cat "$t/stack"
+		done 2>/dev/null
+	done
+}
+wait_udp() { wait_until "${3:-30}" udp_bound "$1" "$2" || { show_where; die "nobody binds UDP port $2 on $1"; }; }
+wait_tcp() { wait_until "${3:-30}" tcp_bound "$1" "$2" || { show_where; die "nobody listens on TCP port $2 on $1"; }; }
 file_has() { grep -q -e "$2" "$1"; } # file, pattern
 wait_line() { wait_until "${3:-30}" file_has "$1" "$2" || die "$1 never said: $2"; }
 gone() { ! kill -0 "$1" 2>/dev/null; }
