@@ -46,6 +46,13 @@ else
 # No lazily allocated thread-local storage: our calls may come from a signal handler.
 ALL_CFLAGS += -ftls-model=initial-exec
 endif
+# The way of a packet goes through five rooms, a file or two in each: optimised as one program it
+# takes 5 % fewer instructions. The objects have their own code, too, for the archive (tests, tools),
+# whose users link without this. Of the preloaded library nothing is hot, and the assembler in it
+# (vfork) is bound to its place. LTO= turns it off.
+ifeq ($(SAN)$(findstring clang,$(CC)),)
+LTO ?= -flto=auto
+endif
 
 LIB_SRC := $(sort $(wildcard lib/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
@@ -72,6 +79,7 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(ALL_CFLAGS) -c $< -o $@
 $(LIB_OBJ): | $(SKEL)
+$(LIB_OBJ): ALL_CFLAGS += $(LTO:%=% -ffat-lto-objects)
 # The prefix is compiled in: with another one these are built anew.
 $(shell mkdir -p $(BUILD); cmp -s $(BUILD)/prefix - <<<'$(PREFIX)' || echo '$(PREFIX)' >$(BUILD)/prefix)
 $(BUILD)/lib/ctl/broker_owner.o $(BUILD)/tools/doctor.o $(BUILD)/tools/run.o: $(BUILD)/prefix
@@ -82,7 +90,7 @@ $(BUILD)/libsluice.a: $(LIB_OBJ)
 	$(Q)rm -f $@ && ar rcsD $@ $^
 $(BUILD)/libsluice.so: $(LIB_OBJ) lib/sluice.map
 	$(call say,LD )
-	$(Q)$(CC) -shared -o $@ $(LIB_OBJ) $(ALL_LDFLAGS) -Wl,--version-script=lib/sluice.map \
+	$(Q)$(CC) -shared -o $@ $(LIB_OBJ) $(if $(LTO),$(filter-out $(WARN),$(ALL_CFLAGS))) $(ALL_LDFLAGS) -Wl,--version-script=lib/sluice.map \
 		-Wl,-soname,libsluice.so.1 -Wl,-z,nodelete $(LIBS)
 	$(Q)ln -sf libsluice.so $(BUILD)/libsluice.so.1
 # Loads libsluice.so when it needs it (preload/lib.c).
