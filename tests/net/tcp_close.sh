@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shutdown() and close() of TCP in every order: half close, resets, linger, EPIPE, the end of a program.
 . "$(dirname "$0")/lib_tcp.sh"
+export TCP_TEST_SECONDS=60 # it starts a dozen programs
 net_up
 tcp_differ close 15
 done_testing
