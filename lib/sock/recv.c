@@ -158,6 +158,8 @@ static ssize_t from_kernel(struct sl_sock *sk, int fd, const struct rx_req *r)
 	sk->os_count = 0;
 	if (n == -EAGAIN)
 		return n;
+	if (n < 0) /* before the keeper has seen it */
+		sl_sock_path_again(sk);
 	/* More may be there: look again next time, until it says EAGAIN. */
 	__atomic_fetch_or(&sk->os, had | SL_OS_IN, __ATOMIC_RELEASE);
 	sk->os_hot = OS_HOT;
@@ -289,8 +291,12 @@ static ssize_t receive(struct sl_sock *sk, int fd, const struct rx_req *r)
 		return sl_tcp_sock_recv(sk, fd, r->iov, r->niov, r->msg, r->flags);
 	sl_sock_part(sk);
 	if (sl_unlikely((r->flags & ~OUR_FLAGS) ||
-			(sk->state == SL_STATE_KERNEL && !sl_udp_queued(&sk->udp))))
-		return kernel_call(sk, fd, r);
+			(sk->state == SL_STATE_KERNEL && !sl_udp_queued(&sk->udp)))) {
+		n = kernel_call(sk, fd, r);
+		if (n >= 0 && r->flags & MSG_ERRQUEUE)
+			sl_sock_path_again(sk);
+		return n;
+	}
 	n = try_once(sk, fd, r);
 	if (sl_likely(n != -EAGAIN)) {
 		if (sl_unlikely(n == -EDEADLK))
@@ -404,15 +410,25 @@ int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct time
 	return got ? (int)got : (int)ret;
 }
 
+void sl_sock_path_again(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+
+	if (!sl_sock_is_udp(sk) || !sl_sock_lock(sk, &lane))
+		return;
+	sl_dst_outdate(sk->path.d);
+	sl_lane_unlock(lane);
+}
+
 void sl_sock_os_event(struct sl_sock *sk, uint8_t bits)
 {
 	struct sl_lane *lane;
 
 	__atomic_fetch_or(&sk->os, bits, __ATOMIC_RELEASE);
+	if (bits & SL_OS_ERR)
+		sl_sock_path_again(sk);
 	if (!sl_sock_lock(sk, &lane))
 		return;
-	if (bits & SL_OS_ERR && sl_sock_is_udp(sk))
-		sl_dst_outdate(sk->path.d); /* perhaps a new path MTU, which makes no other event */
 	if (!sl_list_empty(&sk->watches))
 		sl_sock_notify(sk, (bits & SL_OS_IN ? EPOLLIN | EPOLLRDNORM : 0) |
 					   (bits & SL_OS_ERR ? EPOLLERR : 0));

@@ -303,6 +303,7 @@ static int pending_error(struct sl_sock *sk, int fd)
 
 	__atomic_fetch_and(&sk->os, (uint8_t)~SL_OS_ERR, __ATOMIC_ACQ_REL);
 	sl_sys_getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	sl_sock_path_again(sk);
 	return -err;
 }
 

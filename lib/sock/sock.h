@@ -287,6 +287,9 @@ static inline void sl_sock_part(const struct sl_sock *sk)
 /* recv.c */
 /* Asks the kernel for what it holds for the shadow, without waiting; -EAGAIN: nothing. */
 void sl_sock_os_event(struct sl_sock *sk, uint8_t bits); /* the keeper saw something */
+/* An error came back for the shadow: perhaps a new path MTU, which makes no other event. No lane
+ * held. */
+void sl_sock_path_again(struct sl_sock *sk);
 
 /* send.c */
 void sl_sock_on_room(struct sl_list *entry); /* frames came back: may a blocked sender go on? */
