@@ -17,6 +17,7 @@ struct waiter {
 	struct sl_watch watch;
 	struct sl_bell *bell;
 	struct sl_lane *lane;
+	bool follows;
 };
 
 static void on_event(struct sl_watch *w, uint32_t events)
@@ -28,20 +29,25 @@ static void wake_up(void *arg)
 {
 	struct waiter *w = arg;
 
-	__atomic_fetch_sub(&w->lane->sleepers, 1, __ATOMIC_RELAXED);
+	if (w->follows)
+		sl_lane_unfollow(w->lane);
 	sl_watch_del(&w->watch);
 	sl_bell_done(w->bell);
 }
 
-/* The time that is left. NULL: no limit. (The keeper runs the lane's timers meanwhile.) */
-static struct timespec *until(uint64_t deadline, struct timespec *ts)
+/* The time that is left, most_ns of it. NULL: no limit. (The keeper runs the lane's timers
+ * meanwhile.) */
+static struct timespec *until(uint64_t deadline, uint64_t most_ns, struct timespec *ts)
 {
-	uint64_t now, left;
+	uint64_t now, left = UINT64_MAX;
 
-	if (!deadline)
+	if (!deadline && most_ns == UINT64_MAX)
 		return NULL;
-	now = sl_now_ns();
-	left = deadline > now ? deadline - now : 0;
+	if (deadline) {
+		now = sl_now_ns();
+		left = deadline > now ? deadline - now : 0;
+	}
+	left = sl_min(left, most_ns);
 	*ts = (struct timespec){(time_t)(left / 1000000000), (long)(left % 1000000000)};
 	return ts;
 }
@@ -53,7 +59,7 @@ static bool is_merged(const struct sl_sock *sk)
 }
 
 /* One sleep. What the attempt before it said, or -EINTR. */
-static ssize_t doze(const struct sl_call *s, sl_attempt attempt, void *arg)
+static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 {
 	struct pollfd fds[SL_LANE_MAX_FDS + 2];
 	struct waiter w = {
@@ -61,21 +67,26 @@ static ssize_t doze(const struct sl_call *s, sl_attempt attempt, void *arg)
 		.bell = sl_bell_get(),
 		.lane = sl_load_acquire(&s->sk->lane),
 	};
-	unsigned n = sl_lane_fds(w.lane, fds + 2, SL_LANE_MAX_FDS) + 2;
+	uint64_t most_ns = UINT64_MAX;
 	struct timespec ts;
+	unsigned n = 0;
 	ssize_t r;
 
-	n = sl_min(n, (unsigned)SL_LANE_MAX_FDS + 2); /* the keeper sees the others */
+	w.follows = sl_lane_is_led(w.lane, &s->loads);
+	if (w.follows)
+		most_ns = sl_lane_follow(w.lane);
+	else
+		n = sl_lane_fds(w.lane, fds + 2, SL_LANE_MAX_FDS);
+	n = sl_min(n, (unsigned)SL_LANE_MAX_FDS) + 2; /* the keeper sees the others */
 	fds[0] = (struct pollfd){.fd = is_merged(s->sk) ? s->fd : -1, .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = w.bell->fd, .events = POLLIN};
 	sl_watch_add(s->sk, &w.watch);
-	__atomic_fetch_add(&w.lane->sleepers, 1, __ATOMIC_RELAXED);
 	sl_bell_prepare(w.bell);
 	pthread_cleanup_push(wake_up, &w);
 	r = attempt(arg);
 	if (r == -EAGAIN && sl_load(&w.watch.sk) && sl_load(&s->sk->lane) == w.lane) {
 		w.lane->stats->sleeps++;
-		r = sl_sys_ppoll_cancel(fds, n, until(s->deadline, &ts), NULL);
+		r = sl_sys_ppoll_cancel(fds, n, until(s->deadline, most_ns, &ts), NULL);
 		if (r > 0 && fds[0].revents)
 			__atomic_fetch_or(&s->sk->os, SL_OS_IN, __ATOMIC_RELEASE);
 		r = r < 0 ? r : -EAGAIN;
@@ -152,13 +163,17 @@ ssize_t sl_sock_block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attem
 
 	if (r != -EAGAIN) {
 		sk->stats->rx_poll_hit += r >= 0;
+		sl_lane_lead(sl_load(&sk->lane));
 		return r;
 	}
 	sk->stats->rx_poll_miss++;
+	s.loads = sl_lane_no_loads(sl_load(&sk->lane));
 	for (;;) {
 		r = doze(&s, attempt, arg);
-		if (r != -EAGAIN && r != -EINTR)
+		if (r != -EAGAIN && r != -EINTR) {
+			sl_lane_lead(sl_load(&sk->lane));
 			return r;
+		}
 		if (sl_call_over(&s) == -EBADF)
 			return -EBADF;
 		if (r == -EINTR && interrupted(&s))

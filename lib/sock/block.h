@@ -24,6 +24,7 @@ struct sl_call {
 	struct sl_sock *sk;
 	int fd;
 	uint32_t gen, ran, intr;
+	uint32_t loads; /* for sl_lane_is_led() */
 	uint64_t deadline;
 };
 struct sl_call sl_call_begin(struct sl_sock *sk, int fd, uint64_t deadline_ns);

@@ -25,6 +25,8 @@
 #define PARENT_MS 1000          /* most that a child waits for its parent's hand-back */
 #define BUSY_PKTS 256           /* a tick that found more comes again after BUSY_NS */
 #define BUSY_NS   1000000
+#define JUDGE_NS  100000000 /* so often it is seen which lanes are hot */
+#define HOT_LOADS (JUDGE_NS / SL_FOLLOW_NS)
 #define LEAST_NS  50000 /* between two rounds for timers of TCP */
 
 static int epfd = -1;      /* mirrors, mailbox, and shadow_ep */
@@ -176,18 +178,39 @@ static void serve_events(void)
 
 /* Lanes ---------------------------------------------------------------------------------------- */
 
-static uint32_t seen[SL_MAX_LANES]; /* turns, when we last looked */
-static bool not_shown;              /* something has moved since sl_tcp_stat() */
+static uint32_t seen[SL_MAX_LANES];   /* turns, when we last looked */
+static uint32_t judged[SL_MAX_LANES]; /* loads, when it was judged last */
+static bool not_shown;                /* something has moved since sl_tcp_stat() */
 
 struct look {
 	uint64_t now_us;
 	uint32_t busy; /* lanes that moved since the last look */
 	uint32_t pkts; /* that we had to take */
+	bool judge;    /* is it time to? */
 	bool moved;    /* somebody's turn or ours changed something: to be shown */
 	uint32_t nfds;
 	struct pollfd *fds;
 	uint32_t max;
 };
+
+static bool is_time_to_judge(uint64_t now_ns)
+{
+	static uint64_t last_ns;
+
+	if (now_ns - last_ns < JUDGE_NS)
+		return false;
+	last_ns = now_ns;
+	return true;
+}
+
+/* Hot is where a sleeper is woken more often by packets than by its looks at who takes them. */
+static void judge(struct sl_lane *lane)
+{
+	uint32_t loads = sl_load(&lane->loads);
+
+	sl_store(&lane->hot, loads - judged[lane->id] >= HOT_LOADS);
+	judged[lane->id] = loads;
+}
 
 static void look_at(struct sl_lane *lane, void *arg)
 {
@@ -195,6 +218,8 @@ static void look_at(struct sl_lane *lane, void *arg)
 	uint32_t turns = sl_load(&lane->turns);
 	int n, got = 0;
 
+	if (l->judge)
+		judge(lane);
 	sl_lane_ask_aged(lane);
 	if (turns != seen[lane->id]) {
 		l->busy++;
@@ -273,6 +298,7 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	bool quiet;
 	long n;
 
+	l.judge = is_time_to_judge(now);
 	sl_lane_for_each(look_at, &l);
 	if (l.busy)
 		*last_busy = now;

@@ -35,7 +35,8 @@ void sl_signal_seen(bool restart)
 		sl_sig_intr++;
 }
 
-#define FOREVER UINT64_MAX
+#define FOREVER    UINT64_MAX
+#define PARTIAL_NS 1000000ull /* not all that there is to sleep on has room */
 /* Our clock may run ahead of the kernel's by so much; no call may end before its time. */
 #define SLACK_NS 2000
 
@@ -113,8 +114,11 @@ void sl_wait_lane(struct sl_wait *w, struct sl_lane *lane)
 	for (unsigned i = 0; i < w->nlanes; i++)
 		if (w->lane[i] == lane)
 			return;
-	if (w->nlanes < sl_array_len(w->lane))
-		w->lane[w->nlanes++] = lane;
+	if (w->nlanes == sl_array_len(w->lane))
+		return;
+	w->loads[w->nlanes] = sl_lane_no_loads(lane);
+	w->follows[w->nlanes] = false;
+	w->lane[w->nlanes++] = lane;
 }
 
 static void collect(struct sl_wait *w)
@@ -124,14 +128,20 @@ static void collect(struct sl_wait *w)
 	w->ops->lanes(w->arg);
 }
 
-/* One turn of every lane, then a look. */
+/* One turn of every lane that is not left to others, then a look. */
 static int round_once(struct sl_wait *w, bool os)
 {
+	int r;
+
 	if (sl_unlikely(sl_load(&sl_lane_moves) != w->moves))
 		collect(w);
 	for (unsigned i = 0; i < w->nlanes; i++)
-		sl_lane_turn(w->lane[i]);
-	return w->ops->check(w->arg, os);
+		if (!w->follows[i])
+			sl_lane_turn(w->lane[i]);
+	r = w->ops->check(w->arg, os);
+	for (unsigned i = 0; i < w->nlanes && r > 0; i++)
+		sl_lane_lead(w->lane[i]);
+	return r;
 }
 
 /* Can packets come without the kernel? */
@@ -189,7 +199,8 @@ static void sleep_over(struct sl_wait **wp)
 	struct sl_wait *w = *wp;
 
 	for (unsigned i = 0; i < w->nlanes; i++)
-		__atomic_sub_fetch(&w->lane[i]->sleepers, 1, __ATOMIC_RELAXED);
+		if (w->follows[i])
+			sl_lane_unfollow(w->lane[i]);
 	sl_bell_done(w->bell);
 }
 
@@ -197,23 +208,29 @@ static void sleep_over(struct sl_wait **wp)
 static int doze(struct sl_wait *w)
 {
 	struct sl_wait *guard __attribute__((cleanup(sleep_over))) = w;
-	struct timespec left = {0, 1000000}, *ts = NULL;
+	uint64_t most_ns = guard->bell->fd < 0 ? PARTIAL_NS : FOREVER;
 	unsigned n = w->nfds, room = SL_WAIT_ROOM - 1, k;
-	bool partial = guard->bell->fd < 0;
+	struct timespec left = {0, 0}, *ts = NULL;
 
 	w->fds[n++] = (struct pollfd){.fd = w->bell->fd, .events = POLLIN};
 	for (unsigned i = 0; i < w->nlanes; i++) {
-		__atomic_add_fetch(&w->lane[i]->sleepers, 1, __ATOMIC_RELAXED);
+		w->follows[i] = sl_lane_is_led(w->lane[i], &w->loads[i]);
+		if (w->follows[i]) {
+			most_ns = sl_min(most_ns, sl_lane_follow(w->lane[i]));
+			continue;
+		}
 		k = sl_lane_fds(w->lane[i], w->fds + n, room);
-		partial |= k > room;
+		if (k > room)
+			most_ns = sl_min(most_ns, PARTIAL_NS);
 		k = sl_min(k, room);
 		n += k;
 		room -= k;
 	}
 	if (sl_wait_left(w, &left))
 		ts = &left;
-	if (partial && (!ts || ts->tv_sec || ts->tv_nsec > 1000000)) {
-		left = (struct timespec){0, 1000000};
+	/* (most_ns is below a second.) */
+	if (most_ns != FOREVER && (!ts || ts->tv_sec || ts->tv_nsec > (long)most_ns)) {
+		left = (struct timespec){0, (long)most_ns};
 		ts = &left;
 	}
 	return sl_sys_ppoll_cancel(w->fds, n, ts, NULL);

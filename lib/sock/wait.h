@@ -51,6 +51,8 @@ struct sl_wait {
 	unsigned nlanes;
 	struct sl_bell *bell; /* prepared: to be put away when the thread is cancelled */
 	struct sl_lane *lane[SL_STATS_LANES];
+	uint32_t loads[SL_STATS_LANES]; /* for sl_lane_is_led() */
+	bool follows[SL_STATS_LANES];   /* left to others in this sleep */
 };
 
 /* timeout: NULL waits for ever; sigmask may be NULL. 0, or -EINVAL for a bad time. Fill ops, arg,

@@ -101,6 +101,8 @@ int sl_lane_turn_locked(struct sl_lane *lane)
 		sl_lane_tcp_turn(lane);
 	else if (lane->tcp && lane->turns % CLOCK_EVERY == 0)
 		sl_lane_tcp_idle(lane);
+	if (n)
+		sl_store(&lane->loads, lane->loads + 1);
 	sl_store(&lane->turns, lane->turns + 1);
 	lane->stats->turns++;
 	lane->stats->idle_turns += n == 0;

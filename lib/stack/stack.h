@@ -54,7 +54,10 @@ struct sl_lane {
 	struct sl_leg *leg[SL_STATS_PORTS];
 	struct sl_lane_stats *stats;
 	uint32_t turns;     /* counted for the keeper: does the owner come by? */
-	uint32_t sleepers;  /* threads that sleep on the descriptors themselves; atomic */
+	uint32_t loads;     /* turns that found packets */
+	bool hot;           /* many of these a second; the keeper's to say */
+	uint32_t leader;    /* thread id: whose wait ended last with something for it */
+	uint32_t followers; /* threads that leave it to others to take what comes; atomic */
 	uint32_t users;     /* sockets on it */
 	bool keeper_asleep; /* the keeper waits on its descriptors */
 	/* Told at the end of a turn that reaped completions: somebody waits for room to send. */
@@ -137,6 +140,44 @@ int sl_lane_turn_locked(struct sl_lane *lane);
  * POLLIN), returns how many there are. */
 unsigned sl_lane_fds(struct sl_lane *lane, struct pollfd *fds, unsigned max);
 #define SL_LANE_MAX_FDS 64
+
+/* A packet wakes all who sleep on a lane's descriptors. So who sleeps while the lane is in heavy
+ * use by another thread follows: it waits for its bell alone, and has a look at times
+ * (SL_FOLLOW_NS) whether that is still so. The leader is on the descriptors, or busy, or spins.
+ * loads: the lane's at the last look, written. */
+static inline bool sl_lane_is_led(const struct sl_lane *lane, uint32_t *loads)
+{
+	uint32_t before = *loads, leader = sl_load(&lane->leader);
+
+	*loads = sl_load(&lane->loads);
+	return sl_load(&lane->hot) && leader && leader != sl_tid() && *loads != before;
+}
+static inline void sl_lane_lead(struct sl_lane *lane)
+{
+	uint32_t me = sl_tid();
+
+	if (sl_load(&lane->leader) != me)
+		sl_store(&lane->leader, me);
+}
+/* For the first look: any load counts. */
+static inline uint32_t sl_lane_no_loads(const struct sl_lane *lane)
+{
+	return sl_load(&lane->loads) - 1;
+}
+/* How long it sleeps, until it is sl_lane_unfollow()ed. Two followers are watchful; the others, be
+ * they a thousand, rest on them (and on the keeper, who takes what nobody else does). */
+#define SL_FOLLOW_NS      1000000
+#define SL_FOLLOW_LATE_NS 10000000
+static inline uint64_t sl_lane_follow(struct sl_lane *lane)
+{
+	uint32_t n = __atomic_fetch_add(&lane->followers, 1, __ATOMIC_RELAXED);
+
+	return n < 2 ? SL_FOLLOW_NS : SL_FOLLOW_LATE_NS * (1 + sl_min(n, 512u) / 8ull);
+}
+static inline void sl_lane_unfollow(struct sl_lane *lane)
+{
+	__atomic_fetch_sub(&lane->followers, 1, __ATOMIC_RELAXED);
+}
 
 /* Transmit, lane held. A frame with the packet at off; started by the kick. False: no room now
  * (the frame is still the caller's). */
