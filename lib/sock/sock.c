@@ -38,6 +38,13 @@
 #define TCP_ENDS(sk) ((void)(sk))
 #endif
 
+/* What a TCP connection at rest costs: its block, its socket, its slot, with the link, and its
+ * place in the table of descriptors. */
+_Static_assert(sizeof(struct sl_tconn) + offsetof(struct sl_sock, udp) + sizeof(struct sl_slot) +
+			       sizeof(uint32_t) + sizeof(uintptr_t) <=
+		       1024,
+	       "a connection at rest is to cost 1 KiB at most");
+
 struct slab {
 	char *base;
 	size_t stride; /* bytes */

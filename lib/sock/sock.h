@@ -93,6 +93,7 @@ struct sl_sock {
 	uint8_t os;             /* SL_OS_*; atomic */
 	uint8_t phase;          /* TCP: enum sl_sock_phase */
 	uint8_t tos, ttl;       /* ttl 0: the route's or the system's */
+	uint32_t inode;         /* of the shadow */
 	struct sl_list watches; /* struct sl_watch */
 	uint64_t rcvtimeo_ns;   /* 0: none */
 
@@ -138,7 +139,6 @@ struct sl_sock {
 	uint32_t forks; /* of the process, when it was made (sl_forks) */
 	uint32_t nfds;
 	uint32_t slot;
-	uint32_t inode;
 	struct sl_sock_claim *claims;
 
 	/* UDP: receive */

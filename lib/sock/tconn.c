@@ -43,11 +43,16 @@ static uint32_t ngrace[2];                        /* [gone] */
 /* Life ------------------------------------------------------------------------------------------
  */
 
+static struct sl_tconn *next_of(const struct sl_tconn *c)
+{
+	return c->tcp.next ? sl_tconn_of(c->tcp.next) : NULL;
+}
+
 static void push(struct sl_tconn **first, struct sl_tconn **last, struct sl_tconn *c)
 {
-	c->next = NULL;
+	c->tcp.next = NULL;
 	if (*first)
-		(*last)->next = c;
+		(*last)->tcp.next = &c->tcp;
 	else
 		sl_store(first, c);
 	*last = c;
@@ -58,7 +63,7 @@ static struct sl_tconn *pop(struct sl_tconn **first)
 	struct sl_tconn *c = *first;
 
 	if (c)
-		sl_store(first, c->next);
+		sl_store(first, next_of(c));
 	return c;
 }
 
@@ -99,7 +104,7 @@ void sl_tconn_free(struct sl_tconn *c, bool linger)
 	} else if (!linger || ngrace[c->gone] == (c->gone ? GONE_MAX : GRACE_MAX)) {
 		push(&dead_first, &dead_last, c);
 	} else {
-		c->free_at_ns = sl_now_ns() + GRACE_NS;
+		c->tcp.free_at_ns = sl_now_ns() + GRACE_NS;
 		push(&grace_first, &grace_last, c);
 		ngrace[c->gone]++;
 	}
@@ -114,7 +119,7 @@ static struct sl_tconn *take_dead(uint64_t now)
 	if (!sl_lock(&slab_lock))
 		return NULL;
 	c = pop(&dead_first);
-	if (!c && grace_first && grace_first->free_at_ns <= now) {
+	if (!c && grace_first && grace_first->tcp.free_at_ns <= now) {
 		c = pop(&grace_first);
 		ngrace[c->gone]--;
 	}
@@ -179,14 +184,17 @@ bool sl_tconn_hurry(void)
 /* Has the port of one that is in its grace been given out again? Then it makes way. */
 static bool end_grace(const struct sl_tcp_key *key)
 {
-	struct sl_tconn **at = &grace_first, *c, *before = NULL;
+	struct sl_tconn *c, *before = NULL;
 
 	if (!sl_lock(&slab_lock))
 		return false;
-	for (; (c = *at) && !sl_tcp_key_eq(&c->tcp.node.key, key); at = &c->next)
+	for (c = grace_first; c && !sl_tcp_key_eq(&c->tcp.node.key, key); c = next_of(c))
 		before = c;
 	if (c) {
-		sl_store(at, c->next);
+		if (before)
+			before->tcp.next = c->tcp.next;
+		else
+			sl_store(&grace_first, next_of(c));
 		if (grace_last == c)
 			grace_last = before;
 		ngrace[c->gone]--;

@@ -14,28 +14,30 @@
 
 #define SL_NO_SLOT UINT32_MAX
 
+/* The way out of a connection that is not at rest. */
+struct sl_tconn_path {
+	struct sl_dst *d;   /* in the cache of the lane */
+	struct sl_leg *leg; /* NULL: no way out now */
+	uint32_t serial;    /* of d when the headers were made */
+	struct sl_tcp_hdr hdr;
+};
+
 struct sl_tconn {
 	struct sl_tcp tcp;
 	struct sl_sock *sk; /* NULL: not accepted yet, or an orphan */
 	struct sl_lane *lane;
-	uint32_t lsn_id; /* of the listener it came by (sl_tlisten.id), 0: none */
-	uint32_t slot;   /* of its own claim; SL_NO_SLOT: packets come by the listener's */
-	/* path */
-	struct sl_dst *d; /* in the cache of the lane; NULL: no path yet */
-	uint32_t serial;  /* of d when the headers were made */
+	struct sl_tconn_path *path; /* NULL: none yet, or at rest */
+	uint32_t lsn_id;            /* of the listener it came by (sl_tlisten.id), 0: none */
+	uint32_t slot; /* of its own claim; SL_NO_SLOT: packets come by the listener's */
 	uint32_t oif;
 	uint32_t mark;
 	uint16_t ip_id;
-	uint8_t ttl;            /* 0: the route's or the system's */
-	bool dead;              /* on the list of those to be freed */
-	struct sl_leg *leg;     /* NULL: no way out now */
-	struct sl_tcp_hdr *hdr; /* not at rest */
+	uint8_t ttl; /* 0: the route's or the system's */
+	bool dead;   /* on the list of those to be freed */
 	/* beside the packet path, under sl_tconn_ctl */
-	struct sl_leg *claimed; /* the exact flow is claimed there; NULL: it is not */
-	struct sl_tconn *next;  /* free, or dead */
-	uint64_t free_at_ns;    /* of a dead one */
 	int guard;              /* dup of an orphan's shadow, which keeps the port; -1: none */
 	bool gone;              /* dead here: the kernel's */
+	struct sl_leg *claimed; /* the exact flow is claimed there; NULL: it is not */
 };
 
 /* A listening socket of ours. Type-stable. */
@@ -115,6 +117,8 @@ static inline void sl_sock_out_of_kernel(struct sl_sock *sk)
 
 /* tcp_ops.c */
 int sl_tconn_ops_init(void);
+/* Where the route to its peer goes. Lane held. */
+struct sl_dst *sl_tconn_dst(struct sl_tconn *c);
 /* The leg that its packets come by and go by, whether the neighbour is known or not; NULL: none.
  * Lane held. */
 struct sl_leg *sl_tconn_leg(struct sl_tconn *c);
@@ -123,7 +127,8 @@ void sl_tconn_rest(struct sl_tconn *c);
 /* Options of IP have changed: headers are made anew. Lane held. */
 static inline void sl_tconn_path_changed(struct sl_tconn *c)
 {
-	c->d = NULL;
+	if (c->path)
+		c->path->leg = NULL;
 }
 
 /* At exit: what is queued still goes out. */

@@ -32,9 +32,7 @@ static int put_int(void *val, socklen_t *len, int v)
 
 static int get_mtu(struct sl_tconn *c, void *val, socklen_t *len)
 {
-	if (!c->d) /* an option has changed, and nothing was sent since */
-		sl_tconn_leg(c);
-	return c->d ? put_int(val, len, (int)c->d->route.mtu) : -ENOTCONN;
+	return put_int(val, len, (int)sl_tconn_dst(c)->route.mtu);
 }
 
 /* How much the kernel would say: its struct tcp_info is of its own version, not of our header's. */

@@ -71,23 +71,23 @@ static void make_path(struct sl_tconn *c)
 {
 	const struct sl_tcp_key *k = &c->tcp.node.key;
 	struct sl_dst *d = find_dst(c->lane, k, c->oif, c->mark, c->tcp.tos);
+	struct sl_tconn_path *p = c->path ? c->path : malloc(sizeof(*p));
 
-	if (!c->hdr)
-		c->hdr = malloc(sizeof(*c->hdr));
+	c->path = p;
+	if (!p)
+		return;
 	c->tcp.awake = true;
-	c->d = d;
-	c->serial = d->serial;
-	c->leg = c->hdr ? leg_of(d) : NULL;
-	if (c->leg)
-		make_headers(c->hdr, d, k, c->tcp.tos, c->ttl);
+	p->d = d;
+	p->serial = d->serial;
+	p->leg = leg_of(d);
+	if (p->leg)
+		make_headers(&p->hdr, d, k, c->tcp.tos, c->ttl);
 }
 
 void sl_tconn_rest(struct sl_tconn *c)
 {
-	free(c->hdr);
-	c->hdr = NULL;
-	c->d = NULL;
-	c->leg = NULL;
+	free(c->path);
+	c->path = NULL;
 }
 
 static void op_rest(struct sl_tcp *t)
@@ -97,15 +97,22 @@ static void op_rest(struct sl_tcp *t)
 
 static bool path_fresh(const struct sl_tconn *c)
 {
-	return c->d && c->d->serial == c->serial && sl_dst_fresh(c->d, now_ns(c->tcp.host)) &&
-	       c->leg && !c->leg->dead;
+	const struct sl_tconn_path *p = c->path;
+
+	return p && p->d->serial == p->serial && sl_dst_fresh(p->d, now_ns(c->tcp.host)) &&
+	       p->leg && !p->leg->dead;
+}
+
+struct sl_dst *sl_tconn_dst(struct sl_tconn *c)
+{
+	if (path_fresh(c))
+		return c->path->d;
+	return find_dst(c->lane, &c->tcp.node.key, c->oif, c->mark, c->tcp.tos);
 }
 
 struct sl_leg *sl_tconn_leg(struct sl_tconn *c)
 {
-	if (!path_fresh(c))
-		make_path(c);
-	return c->d->leg;
+	return sl_tconn_dst(c)->leg;
 }
 
 /* The frame that the segment goes out in: its own, unless the room in front of the bytes is not
@@ -142,16 +149,18 @@ static bool op_send(struct sl_tcp *t, const struct sl_tcp_seg *seg, uint32_t fra
 		    uint64_t psum)
 {
 	struct sl_tconn *c = sl_tconn_of(t);
+	const struct sl_tconn_path *p;
 	uint32_t f;
 
 	if (sl_unlikely(!path_fresh(c)))
 		make_path(c);
-	if (sl_unlikely(!c->leg))
+	p = c->path;
+	if (sl_unlikely(!p || !p->leg))
 		return true; /* lost: the protocol sends it again */
 	f = frame_for(c->lane, frame, off, seg->len);
 	if (sl_unlikely(f == SL_NO_FRAME))
 		return false;
-	if (sl_unlikely(!put(c->lane, c->leg, c->hdr, seg, f, c->ip_id, psum)))
+	if (sl_unlikely(!put(c->lane, p->leg, &p->hdr, seg, f, c->ip_id, psum)))
 		return false;
 	c->ip_id++;
 	return true;
@@ -261,7 +270,8 @@ static void icmp_input(void *obj, const struct sl_in_icmp *e, struct sl_in *in)
 	if (!t)
 		return;
 	sl_tcp_icmp(t, e->seq, e->err, e->hard, e->mtu);
-	sl_dst_outdate(sl_tconn_of(t)->d); /* perhaps a new path MTU, which makes no other event */
+	if (sl_tconn_of(t)->path) /* perhaps a new path MTU, which makes no other event */
+		sl_dst_outdate(sl_tconn_of(t)->path->d);
 }
 
 /* Events ----------------------------------------------------------------------------------------

@@ -279,7 +279,7 @@ static uint32_t cubic_undo_cwnd(struct sl_tcp *c)
 		q->w_prior = q->old_w_prior;
 		q->saved = false;
 	}
-	return c->cwnd > c->prior_cwnd ? c->cwnd : c->prior_cwnd;
+	return sl_max(c->cwnd, sl_tcp_trouble(c)->prior_cwnd);
 }
 
 static void cubic_on_idle(struct sl_tcp *c)

@@ -25,7 +25,7 @@ static uint32_t reno_ssthresh(struct sl_tcp *c)
 
 static uint32_t reno_undo_cwnd(struct sl_tcp *c)
 {
-	return c->cwnd > c->prior_cwnd ? c->cwnd : c->prior_cwnd;
+	return sl_max(c->cwnd, sl_tcp_trouble(c)->prior_cwnd);
 }
 
 const struct sl_cc sl_cc_reno = {

@@ -19,6 +19,7 @@
 struct sl_tcp;
 struct sl_tcp_host;
 struct sl_tcp_listener;
+struct sl_tcp_trouble;
 
 /* Linux' numbers, since TCP_INFO and /proc show them. */
 enum sl_tcp_state {
@@ -179,9 +180,10 @@ struct sl_tcp_host {
 	const struct sl_tcp_ops *ops;
 	struct sl_frames *frames;
 	struct sl_wheel wheel;
-	uint64_t now_us;             /* set by the caller before every call */
-	uint32_t tsval_ms;           /* derived from now_us by sl_tcp_set_now() */
-	struct sl_tcp_node **bucket; /* power of two; grows */
+	uint64_t now_us;                      /* set by the caller before every call */
+	uint32_t tsval_ms;                    /* derived from now_us by sl_tcp_set_now() */
+	struct sl_tcp_trouble *spare_trouble; /* when there is no memory: what is written is lost */
+	struct sl_tcp_node **bucket;          /* power of two; grows */
 	uint32_t nbuckets, nnodes;
 	struct sl_tcp_node **old_bucket; /* half as many, while they move over; NULL: done */
 	uint32_t moved;                  /* how many of those have */
@@ -278,6 +280,8 @@ int sl_tcp_shutdown(struct sl_tcp *c, bool rd, bool wr);
 bool sl_tcp_close(struct sl_tcp *c, int linger_ms);
 /* ABORT: RST to the peer where RFC 9293 3.10.5 says so, error for the owner. */
 void sl_tcp_abort(struct sl_tcp *c, int err);
+/* Options that are to be written: never NULL, but without memory they are soon forgotten. */
+struct sl_tcp_opts *sl_tcp_opts(struct sl_tcp *c);
 /* Someone changed an option (NODELAY, CORK off, rcvbuf, quickack...): do what follows from it. */
 void sl_tcp_option_changed(struct sl_tcp *c);
 /* 0 or -ENOENT. The table's name becomes c's algorithm. */
@@ -297,6 +301,17 @@ void sl_tcp_info_more(const struct sl_tcp *c, struct sl_tcp_info_more *more);
 
 /* Listening ------------------------------------------------------------------------------------ */
 
+/* Options that few programs set. */
+struct sl_tcp_opts {
+	uint16_t user_mss;                                 /* TCP_MAXSEG, 0: none */
+	uint16_t syncnt;                                   /* TCP_SYNCNT, 0: params */
+	uint32_t keep_time_ms, keep_intvl_ms, keep_probes; /* 0: params */
+	uint32_t user_timeout_ms;
+	uint32_t linger2_ms;      /* TCP_LINGER2; UINT32_MAX: close FIN_WAIT2 at once */
+	uint64_t max_pacing_rate; /* bytes a second, 0: none */
+	uint64_t pace_next_us;
+};
+
 struct sl_tcp_listener {
 	struct sl_list children; /* established, to be accepted; nodes are sl_tcp.accept_node */
 	struct sl_list requests; /* oldest first */
@@ -309,9 +324,8 @@ struct sl_tcp_listener {
 	uint64_t overflow_us; /* of the last overflow: cookies are accepted for a while */
 	/* inherited by children */
 	uint32_t rcvbuf, sndbuf;
-	uint16_t user_mss;
 	bool nodelay, keepalive, rcvbuf_locked, sndbuf_locked;
-	uint32_t keep_time_ms, keep_intvl_ms, keep_probes, user_timeout_ms, linger2_ms;
+	struct sl_tcp_opts opts;
 	char congestion[16];
 	bool closed; /* no more children */
 	void *owner;

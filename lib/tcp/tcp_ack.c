@@ -139,14 +139,14 @@ void sl_tcp_timer_delack(struct sl_tcp *c)
 	ato = sl_min(ato, sl_tcp_params.delack_max_ms * 1000u);
 	at = now + ato;
 	if (c->delack_at) {
-		if (c->delack_at <= now + ato / 4) { /* about to expire */
+		if (sl_tcp_at_us(c, c->delack_at) <= now + ato / 4) { /* about to expire */
 			c->ack_now = true;
 			sl_tcp_want_out(c);
 			return;
 		}
-		at = sl_min(at, c->delack_at);
+		at = sl_min(at, sl_tcp_at_us(c, c->delack_at));
 	}
-	c->delack_at = at;
+	c->delack_at = sl_tcp_at(at);
 	sl_tcp_timer_rearm(c);
 }
 
@@ -169,7 +169,6 @@ void sl_tcp_ack_late(struct sl_tcp *c)
 /* A segment with all that an ACK says has gone out. */
 void sl_tcp_ack_sent(struct sl_tcp *c)
 {
-	c->last_ack_sent = c->rcv_nxt;
 	c->ack_pending = c->ack_now = c->have_dsack = c->rcv_push = false;
 	c->delack_at = 0;
 	if (c->quick && !--c->quick)
@@ -331,10 +330,10 @@ void sl_tcp_send_syn(struct sl_tcp *c)
 	if (!sl_tcp_tfo_send(c, &seg, &sent))
 		sent = send_bare(c, &seg);
 	if (sent && c->state == SL_TCP_SYN_RCVD) {
-		c->last_ack_sent = c->rcv_wup = c->rcv_nxt;
+		c->rcv_wup = c->rcv_nxt;
 		c->ack_pending = c->ack_now = false;
 	}
 	if (c->retries)
-		c->total_retrans++;
+		sl_tcp_trouble(c)->total_retrans++;
 	sl_tcp_timer_on_syn(c);
 }

@@ -66,8 +66,12 @@ int sl_tcp_host_init(struct sl_tcp_host *h, const struct sl_tcp_ops *ops, struct
 {
 	memset(h, 0, sizeof(*h));
 	h->bucket = calloc(BUCKETS, sizeof(*h->bucket));
-	if (!h->bucket)
+	h->spare_trouble = calloc(1, sizeof(*h->spare_trouble));
+	if (!h->bucket || !h->spare_trouble) {
+		free(h->spare_trouble);
+		free(h->bucket);
 		return -ENOMEM;
+	}
 	h->nbuckets = BUCKETS;
 	h->ops = ops;
 	h->frames = frames;
@@ -93,6 +97,7 @@ void sl_tcp_host_fini(struct sl_tcp_host *h)
 {
 	sl_tcp_table_each(h, node_free, h);
 	sl_tcp_table_fini(h);
+	free(h->spare_trouble);
 }
 
 /* A connection --------------------------------------------------------------------------------- */
@@ -132,7 +137,25 @@ void sl_tcp_fini(struct sl_tcp *c)
 	sl_tcp_child_gone(c);
 	unhook(c);
 	sl_tcp_rcv_free(c);
+	free(c->trouble);
+	free(c->opts);
+	c->trouble = NULL;
+	c->opts = NULL;
 	c->state = SL_TCP_CLOSED;
+}
+
+struct sl_tcp_trouble *sl_tcp_trouble_new(struct sl_tcp *c)
+{
+	struct sl_tcp_trouble *t = calloc(1, sizeof(*t));
+
+	if (t) {
+		c->trouble = t;
+	} else {
+		t = c->host->spare_trouble;
+		memset(t, 0, sizeof(*t));
+	}
+	t->undo_marker = c->iss;
+	return t;
 }
 
 void sl_tcp_event(struct sl_tcp *c, uint32_t events)
@@ -214,7 +237,7 @@ void sl_tcp_start(struct sl_tcp *c, const struct sl_tcp_key *key, uint32_t iss)
 	c->snd_nxt = c->write_seq = c->snd_up = iss + 1;
 	c->ts_off = sl_tcp_ts_offset(c->host, key);
 	c->pmtu_mss = c->host->ops->route_mss(c->host, key);
-	c->adv_mss = sl_tcp_our_mss(c->host, key, c->user_mss);
+	c->adv_mss = sl_tcp_our_mss(c->host, key, sl_tcp_opt(c, user_mss));
 	c->rcv_wscale = sl_tcp_rcv_wscale(c->rcvbuf, c->rcvbuf_locked, c->window_clamp);
 	c->rcv_wnd = sl_tcp_first_window(c->rcvbuf, c->window_clamp);
 	c->mss_clamp = sl_addr_is_v4(&key->remote) ? 536 : 1220; /* RFC 9293 3.7.1 */
@@ -258,10 +281,12 @@ int sl_tcp_connect(struct sl_tcp *c, const struct sl_tcp_key *key)
 
 void sl_tcp_take_syn_options(struct sl_tcp *c, const struct sl_tcp_seg *syn)
 {
+	uint16_t user_mss = sl_tcp_opt(c, user_mss);
+
 	if (syn->opts & SL_TCPO_MSS && syn->mss)
 		c->mss_clamp = syn->mss;
-	if (c->user_mss && c->user_mss < c->mss_clamp)
-		c->mss_clamp = c->user_mss;
+	if (user_mss && user_mss < c->mss_clamp)
+		c->mss_clamp = user_mss;
 	c->mss_clamp = sl_max(c->mss_clamp, (uint16_t)sl_tcp_params.min_snd_mss);
 	c->sack_ok = sl_tcp_params.sack && syn->opts & SL_TCPO_SACK_OK;
 	c->wscale_ok = sl_tcp_params.window_scaling && syn->opts & SL_TCPO_WSCALE;
@@ -281,7 +306,7 @@ void sl_tcp_start_buffers(struct sl_tcp *c)
 {
 	c->rcvq_space = sl_min(c->rcv_wnd, 10 * sl_tcp_adv_bytes(c));
 	c->rcvq_seq = c->copied_seq;
-	c->rcvq_time_us = c->host->now_us;
+	c->rcvq_time_us = (uint32_t)c->host->now_us;
 	c->rcv_ssthresh = c->rcv_wnd;
 	c->quick = (uint8_t)sl_min(sl_tcp_params.quickack_segs, (uint32_t)UINT8_MAX);
 	c->last_rcv_us = c->host->now_us;
@@ -343,12 +368,12 @@ void sl_tcp_abort(struct sl_tcp *c, int err)
 /* The end of FIN_WAIT2 for an orphan: a small record waits for the peer's FIN, or nothing does. */
 void sl_tcp_orphan_fin_wait2(struct sl_tcp *c)
 {
-	uint32_t ms = c->linger2_ms ? c->linger2_ms : sl_tcp_params.fin_timeout_ms;
+	uint32_t ms = sl_tcp_opt(c, linger2_ms);
 
-	if (c->linger2_ms == UINT32_MAX)
+	if (ms == UINT32_MAX)
 		sl_tcp_abort(c, 0);
 	else
-		sl_tcp_time_wait(c, true, ms);
+		sl_tcp_time_wait(c, true, ms ? ms : sl_tcp_params.fin_timeout_ms);
 }
 
 /* What close() does now. Whoever calls sees in c->state whether it is CLOSED. */
@@ -402,6 +427,15 @@ void sl_tcp_option_changed(struct sl_tcp *c)
 	sl_tcp_timer_on_alive(c);
 	sl_tcp_write_space(c);
 	sl_tcp_want_out(c);
+}
+
+struct sl_tcp_opts *sl_tcp_opts(struct sl_tcp *c)
+{
+	static struct sl_tcp_opts nowhere;
+
+	if (!c->opts)
+		c->opts = calloc(1, sizeof(*c->opts));
+	return c->opts ? c->opts : &nowhere;
 }
 
 int sl_tcp_set_congestion(struct sl_tcp *c, const char *name)

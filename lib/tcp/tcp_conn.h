@@ -41,6 +41,7 @@ struct sl_oooseg {
 /* The queue beyond a hole, with its blocks in the order in which they changed, the last one first
  * (RFC 2018 4). */
 struct sl_ooo {
+	uint32_t size; /* pieces that there is room for */
 	struct sl_tcp_block last_sack[SL_TCP_MAX_SACK];
 	struct sl_oooseg seg[];
 };
@@ -59,6 +60,22 @@ struct sl_cc {
 };
 #define SL_CC_PRIV 8 /* words of private state */
 
+/* What only a connection has of which something was lost, sent again or reordered. */
+struct sl_tcp_trouble {
+	/* an episode (RFC 5681, 6937, 3522): valid in it, or with the bit of sl_tcp that says so */
+	uint32_t prior_cwnd, prior_ssthresh;
+	uint32_t prr_delivered, prr_out; /* RFC 6937 */
+	uint32_t retrans_tsval; /* our clock at the episode's first retransmission (Eifel) */
+	uint32_t undo_marker;   /* snd_una when the window was reduced */
+	int32_t undo_retrans;   /* retransmissions no DSACK came for; -1: there was none yet */
+	uint32_t rack_dsack_round;
+	struct sl_tcp_board *board; /* of tcp_rack.c; NULL while nothing is missing */
+	/* for TCP_INFO */
+	uint32_t total_retrans, dsack_dups, reord_seen, rcv_ooopack;
+	uint64_t bytes_retrans;
+	uint16_t total_rto; /* retransmission time-outs */
+};
+
 enum sl_tcp_ca { SL_CA_OPEN, SL_CA_DISORDER, SL_CA_CWR, SL_CA_RECOVERY, SL_CA_LOSS };
 
 struct sl_tcp {
@@ -73,17 +90,19 @@ struct sl_tcp {
 	bool orphan;    /* the owner's program has closed it */
 	bool frozen;    /* its state is being read out: nothing may change (sl_tcp_repair_freeze) */
 	bool tfo_child; /* by Fast Open, and the handshake is not complete (listener->ntfo) */
-	bool child : 1; /* came by a listener */
 	bool tfo_defer; /* SYN_SENT, but the SYN waits for the first write (sl_tcp_fast_open) */
+	bool child : 1; /* came by a listener */
 	bool syn_data_acked : 1; /* data came, or were taken, with the SYN */
 	bool reported : 1;       /* SL_TCP_EV_CLOSED was sent */
-	bool awake : 1;          /* has something that sl_tcp_ops.rest() gives back */
-	bool fin_queued, fin_sent, fin_acked, fin_rcvd;
+	/* the last write had MSG_MORE: a short piece at the end waits as under cork */
+	bool more : 1;
+	bool awake : 1; /* has something that sl_tcp_ops.rest() gives back */
+	bool fin_queued : 1, fin_sent : 1, fin_acked : 1;
+	bool fin_rcvd;
 	bool rx_shut, tx_shut;
 	bool want_out; /* the owner waits for room: EV_OUT is owed */
-	bool more; /* the last write had MSG_MORE: a short piece at the end waits as under cork */
-	int error; /* positive errno for the owner, taken once */
-	int soft_error;
+	int16_t error; /* positive errno for the owner, taken once */
+	int16_t soft_error;
 
 	/* agreed options */
 	bool ts_ok : 1, wscale_ok : 1, sack_ok : 1, ecn_ok : 1;
@@ -108,18 +127,11 @@ struct sl_tcp {
 	bool urg_have : 1;  /* its byte has come and was not taken: urg_byte (EPOLLPRI) */
 	bool urg_taken : 1; /* it was, by sl_tcp_read_oob() */
 	bool urg_out : 1;
-	uint8_t urg_byte;
-	bool have_dsack; /* dsack */
-	uint8_t nlast_sack;
-	uint16_t user_mss;                                 /* TCP_MAXSEG, 0: none */
-	uint16_t syncnt;                                   /* TCP_SYNCNT, 0: params */
-	uint32_t rcvbuf, sndbuf;                           /* bytes of charged memory */
-	uint32_t notsent_lowat;                            /* 0: none */
-	uint32_t keep_time_ms, keep_intvl_ms, keep_probes; /* 0: params */
-	uint32_t user_timeout_ms;
-	uint32_t linger2_ms; /* TCP_LINGER2; UINT32_MAX: close FIN_WAIT2 at once */
+	uint32_t cwnd_usage_seq;  /* max_in_flight (below) is of the window that ends here */
+	struct sl_tcp_opts *opts; /* NULL: all are 0; sl_tcp_opt(), sl_tcp_opts() */
+	uint32_t rcvbuf, sndbuf;  /* bytes of charged memory */
+	uint32_t notsent_lowat;   /* 0: none */
 	uint32_t window_clamp;
-	uint64_t max_pacing_rate; /* bytes a second, 0: none */
 
 	/* send sequence (RFC 9293 figure 3) */
 	uint32_t iss, snd_una, snd_nxt, snd_wl1, snd_wl2;
@@ -136,15 +148,15 @@ struct sl_tcp {
 
 	/* receive sequence */
 	uint32_t irs, rcv_nxt, rcv_wnd, rcv_wup, rcv_up, copied_seq;
-	uint32_t last_ack_sent;
-	uint32_t rmem; /* bytes charged: both queues */
+	uint32_t rcv_ssthresh; /* how far the window may open now */
 
 	/* receive queue */
 	struct sl_rxseg *rx;
 	uint32_t rxsize, rx_head, rx_tail;
 	uint32_t rx_bytes;
 	struct sl_ooo *ooo; /* NULL: nothing is missing */
-	uint32_t noo, ooosize;
+	uint32_t noo;
+	uint32_t rmem;             /* bytes charged: both queues */
 	struct sl_tcp_block dsack; /* to be reported with the next ACK */
 
 	/* time stamps (RFC 7323) */
@@ -156,7 +168,7 @@ struct sl_tcp {
 	uint32_t srtt_us, rttvar_us, rto_us, min_rtt_us;
 	uint32_t mdev_us, mdev_max_us; /* smoothed deviation; the greatest since rtt_seq was sent */
 	uint32_t rtt_seq;
-	uint64_t min_rtt_at_us;
+	uint32_t min_rtt_at; /* 2^20 us */
 
 	/* loss detection and recovery (RFC 6675, 8985, 5682) */
 	uint8_t ca; /* enum sl_tcp_ca */
@@ -174,61 +186,67 @@ struct sl_tcp {
 	bool pingpong; /* interactive: delay ACKs */
 	bool rcv_push; /* the peer ends what it has to say: no need to wait long for more */
 	bool ack_now, ack_pending;
-	uint16_t reo_wnd_mult, reo_wnd_persist;
+	uint8_t reo_wnd_mult, reo_wnd_persist;
+	bool have_dsack; /* dsack */
+	uint8_t nlast_sack;
+	uint8_t urg_byte;
 	uint32_t tlp_end_seq;
 	uint32_t high_seq;                       /* recovery point */
 	uint32_t sacked_out, lost_out, retx_out; /* pieces */
+	uint32_t rack_end_seq;
 	uint64_t rack_sent_us;
-	uint32_t rack_end_seq, rack_rtt_us, rack_fack, rack_dsack_round;
-	uint32_t retrans_tsval; /* our clock at the episode's first retransmission (Eifel) */
-	uint32_t undo_marker;   /* snd_una when the window was reduced */
-	int32_t undo_retrans;   /* retransmissions no DSACK came for; -1: there was none yet */
-	uint32_t loss_hint;     /* no piece below it is to be sent again */
-	uint32_t rack_hint;     /* every piece below it was judged by RACK, or was retransmitted */
-	struct sl_tcp_board *board; /* of tcp_rack.c; NULL while nothing is missing */
-	uint32_t prior_cwnd, prior_ssthresh;
+	uint32_t rack_rtt_us, rack_fack;
+	uint32_t loss_hint; /* no piece below it is to be sent again */
+	uint32_t rack_hint; /* every piece below it was judged by RACK, or was retransmitted */
+	struct sl_tcp_trouble *trouble; /* NULL: there was none; sl_tcp_trouble() */
 
 	/* congestion window (RFC 5681), segments */
 	const struct sl_cc *cc;
 	uint32_t cwnd, ssthresh, cwnd_cnt;
-	uint32_t prr_delivered, prr_out; /* RFC 6937 */
 	uint32_t delivered, lost;
+	uint32_t rack_delivered;           /* segments, when what arrived last was sent */
 	uint32_t cwnd_used, max_in_flight; /* RFC 7661: is the window used? */
-	uint32_t cwnd_usage_seq;           /* max_in_flight is of the window that ends here */
 	uint64_t cwnd_stamp_us;            /* when it was used last */
 	uint64_t last_sent_us;
-	uint64_t cc_priv[SL_CC_PRIV];
-
-	/* pacing */
-	uint64_t pace_next_us;
+	union {
+		uint64_t cc_priv[SL_CC_PRIV];
+		struct { /* its owner's, when it is over or frozen for good */
+			struct sl_tcp *next;
+			uint64_t free_at_ns;
+		};
+	};
 
 	/* acknowledging */
-	uint32_t ato_us;
 	uint64_t last_rcv_us;
+	uint32_t ato_us;
+	uint32_t challenge_at; /* 2^10 us; last limited answer (RFC 5961, tcp_invalid_ratelimit) */
 
-	/* deadlines, 0: not armed */
-	uint64_t rto_at, delack_at, persist_at, keep_at, tlp_at, reo_at, pace_at;
+	/* deadlines, 0: not armed; 32 bits of the time in us (sl_tcp_at()), but for keep_at */
+	uint32_t rto_at, delack_at, persist_at, tlp_at, reo_at, pace_at;
+	uint64_t keep_at;
 	uint64_t stuck_since_us; /* first unanswered transmission: user timeout, retries2 */
 
 	/* auto-tuning */
 	uint32_t rcvq_space, rcvq_seq;
-	uint64_t rcvq_time_us;
-	uint32_t rcv_rtt_us, rcv_rtt_seq;
-	uint64_t rcv_rtt_time_us;
-	uint32_t rcv_ssthresh;
+	uint32_t rcvq_time_us; /* 32 bits of it, as rcv_rtt_time_us */
+	uint32_t rcv_rtt_us, rcv_rtt_seq, rcv_rtt_time_us;
 
 	/* for TCP_INFO */
-	uint64_t bytes_acked, bytes_received, bytes_sent, bytes_retrans;
-	uint32_t segs_in, segs_out, data_segs_in, data_segs_out, total_retrans;
-	uint32_t dsack_dups, reord_seen, rcv_ooopack;
-	uint32_t rack_delivered; /* segments, when what arrived last was sent */
-	uint16_t total_rto;      /* retransmission time-outs */
+	uint64_t bytes_acked, bytes_received, bytes_sent;
+	uint32_t segs_in, segs_out, data_segs_in, data_segs_out;
 	uint64_t born_us;
-	uint64_t last_ack_us;   /* when the last acceptable segment came */
-	uint64_t challenge_us;  /* last rate-limited answer (RFC 5961, tcp_invalid_ratelimit) */
-	uint64_t delivered_us;  /* delivery rate */
-	struct sl_tcp_tfo *tfo; /* of tcp_fastopen.c; NULL once the handshake is over */
-	struct sl_tcp_listener *listener; /* of a child that is not accepted yet */
+	uint64_t last_ack_us;                     /* when the last acceptable segment came */
+	uint64_t delivered_us;                    /* delivery rate */
+	union {                                   /* child says which */
+		struct sl_tcp_listener *listener; /* of a child that is not accepted yet */
+		struct sl_tcp_tfo *tfo; /* of tcp_fastopen.c; NULL once the handshake is over */
+	};
 };
+
+/* Segments that were sent again */
+static inline uint32_t sl_tcp_retransmitted(const struct sl_tcp *c)
+{
+	return c->trouble ? c->trouble->total_retrans : 0;
+}
 
 #endif

@@ -51,7 +51,7 @@ void sl_tcp_tfo_defer(struct sl_tcp *c)
 
 void sl_tcp_tfo_option(const struct sl_tcp *c, struct sl_tcp_seg *seg)
 {
-	if (!c->tfo || !c->tfo->option || c->retries || c->state != SL_TCP_SYN_SENT)
+	if (c->state != SL_TCP_SYN_SENT || !c->tfo || !c->tfo->option || c->retries)
 		return;
 	seg->opts |= SL_TCPO_TFO;
 	seg->tfo_len = c->tfo->len;
@@ -62,7 +62,7 @@ bool sl_tcp_tfo_send(struct sl_tcp *c, struct sl_tcp_seg *seg, bool *sent)
 {
 	const struct sl_txseg *s;
 
-	if (!c->tfo || c->retries || c->state != SL_TCP_SYN_SENT || c->tx_una == c->tx_tail)
+	if (c->state != SL_TCP_SYN_SENT || !c->tfo || c->retries || c->tx_una == c->tx_tail)
 		return false;
 	s = sl_tcp_piece(c, c->tx_una);
 	seg->len = s->len;
@@ -89,7 +89,8 @@ static void settle_data(struct sl_tcp *c, uint32_t ack)
 	c->bytes_acked += ack - c->snd_una;
 	c->snd_una = c->snd_nxt = ack;
 	c->syn_data_acked = all;
-	c->total_retrans += !all;
+	if (!all)
+		sl_tcp_trouble(c)->total_retrans++;
 	c->delivered += all;
 	tcp_count(c->host, all ? SL_TCPC_TFO_ACTIVE : SL_TCPC_TFO_ACTIVE_FAIL, 1);
 }
@@ -98,7 +99,7 @@ void sl_tcp_tfo_answer(struct sl_tcp *c, const struct sl_tcp_seg *seg)
 {
 	bool cookie = seg->opts & SL_TCPO_TFO && seg->tfo_len, lost;
 
-	if (!c->tfo)
+	if (c->child || !c->tfo)
 		return;
 	/* Only a SYN without data came through: the network may not like the other (4.1.3.1). */
 	lost = c->tfo->data && c->retries && !cookie && seg->ack == c->iss + 1;
@@ -111,6 +112,8 @@ void sl_tcp_tfo_answer(struct sl_tcp *c, const struct sl_tcp_seg *seg)
 
 void sl_tcp_tfo_free(struct sl_tcp *c)
 {
+	if (c->child)
+		return;
 	free(c->tfo);
 	c->tfo = NULL;
 	c->tfo_defer = false;

@@ -35,11 +35,12 @@ void sl_tcp_reset_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key,
  * busy with them. */
 static bool is_answer_limited(struct sl_tcp *c)
 {
-	uint64_t now = c->host->now_us;
+	uint32_t now = (uint32_t)(c->host->now_us >> 10) | 1;
 
-	if (c->challenge_us && now - c->challenge_us < sl_tcp_params.invalid_ratelimit_ms * 1000ull)
+	if (c->challenge_at &&
+	    (uint64_t)(now - c->challenge_at) << 10 < sl_tcp_params.invalid_ratelimit_ms * 1000ull)
 		return true;
-	c->challenge_us = now;
+	c->challenge_at = now;
 	return false;
 }
 
@@ -213,7 +214,8 @@ static uint32_t timestamp_rtt_us(const struct sl_tcp *c, const struct sl_tcp_seg
 	/* After a time-out, an echo from before it: was the ACK late, or is it the answer to a
 	 * duplicate because the first one was lost? The latter would make RTTs of time-outs, and
 	 * time-outs of those. Data that are sent only once will tell (Karn). */
-	if (c->backoff && c->retrans_stamped && sl_seq_lt(seg->tsecr, c->retrans_tsval))
+	if (c->backoff && c->retrans_stamped && c->trouble &&
+	    sl_seq_lt(seg->tsecr, c->trouble->retrans_tsval))
 		return 0;
 	ms = sl_tcp_tsval(c) - seg->tsecr;
 	if (ms > 600000)
@@ -401,7 +403,7 @@ void sl_tcp_established(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t
 void sl_tcp_take_syn(struct sl_tcp *c, const struct sl_tcp_seg *seg)
 {
 	c->irs = seg->seq;
-	c->rcv_nxt = c->rcv_wup = c->copied_seq = c->last_ack_sent = seg->seq + 1;
+	c->rcv_nxt = c->rcv_wup = c->copied_seq = seg->seq + 1;
 	c->rcv_up = seg->seq;
 	c->snd_wl1 = seg->seq;
 	c->snd_wl2 = seg->ack;

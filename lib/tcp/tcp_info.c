@@ -35,11 +35,13 @@ static void loss(const struct sl_tcp *c, struct tcp_info *info)
 	info->tcpi_sacked = c->sacked_out;
 	info->tcpi_lost = c->lost_out;
 	info->tcpi_retrans = c->retx_out;
-	info->tcpi_total_retrans = c->total_retrans;
-	info->tcpi_bytes_retrans = c->bytes_retrans;
-	info->tcpi_dsack_dups = c->dsack_dups;
-	info->tcpi_reord_seen = c->reord_seen;
-	info->tcpi_rcv_ooopack = c->rcv_ooopack;
+	if (c->trouble) {
+		info->tcpi_total_retrans = c->trouble->total_retrans;
+		info->tcpi_bytes_retrans = c->trouble->bytes_retrans;
+		info->tcpi_dsack_dups = c->trouble->dsack_dups;
+		info->tcpi_reord_seen = c->trouble->reord_seen;
+		info->tcpi_rcv_ooopack = c->trouble->rcv_ooopack;
+	}
 	/* Pieces that may overtake each other unpunished. RACK has none (it measures time): Linux'
 	 * tcp_reordering. */
 	info->tcpi_reordering = 3;
@@ -80,12 +82,13 @@ static void windows(const struct sl_tcp *c, struct tcp_info *info)
  * from the newest arrival's departure to its acknowledgment. */
 static void rates(const struct sl_tcp *c, struct tcp_info *info)
 {
-	uint64_t rate = UINT64_MAX, most = c->max_pacing_rate ? c->max_pacing_rate : UINT64_MAX;
+	uint64_t rate = UINT64_MAX, most = sl_tcp_opt(c, max_pacing_rate);
 	uint64_t us = c->delivered_us - c->rack_sent_us;
 
 	if (c->srtt_us)
 		rate = (uint64_t)c->mss * c->cwnd * (c->cwnd < c->ssthresh / 2 ? 20 : 12) * 100000 /
 		       c->srtt_us;
+	most = most ? most : UINT64_MAX;
 	info->tcpi_max_pacing_rate = most;
 	info->tcpi_pacing_rate = sl_min(rate, most);
 	if (c->delivered && c->rack_sent_us && c->delivered_us > c->rack_sent_us)
@@ -125,6 +128,6 @@ void sl_tcp_info_more(const struct sl_tcp *c, struct sl_tcp_info_more *more)
 {
 	*more = (struct sl_tcp_info_more){
 		.rcv_wnd = c->rcv_wnd,
-		.total_rto = c->total_rto,
+		.total_rto = c->trouble ? c->trouble->total_rto : 0,
 	};
 }

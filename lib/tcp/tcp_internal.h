@@ -305,6 +305,35 @@ uint32_t sl_cc_current_ssthresh(const struct sl_tcp *c);
 /* A segment went out: notes whether the window is used, lets one that is not decay. */
 void sl_cc_on_sent(struct sl_tcp *c, uint32_t in_flight);
 
+/* The connection's record of trouble, made at the first; never NULL. */
+struct sl_tcp_trouble *sl_tcp_trouble_new(struct sl_tcp *c);
+static inline struct sl_tcp_trouble *sl_tcp_trouble(struct sl_tcp *c)
+{
+	return c->trouble ? c->trouble : sl_tcp_trouble_new(c);
+}
+
+/* NULL while nothing is missing */
+static inline struct sl_tcp_board *sl_tcp_board(const struct sl_tcp *c)
+{
+	return c->trouble ? c->trouble->board : NULL;
+}
+
+/* An option of struct sl_tcp_opts */
+#define sl_tcp_opt(c, name) ((c)->opts ? (c)->opts->name : 0)
+
+/* A deadline has 32 bits of the time: it is half an hour away at most. Never 0. */
+static inline uint32_t sl_tcp_at(uint64_t us)
+{
+	return (uint32_t)us + !(uint32_t)us;
+}
+/* The whole of it */
+static inline uint64_t sl_tcp_at_us(const struct sl_tcp *c, uint32_t at)
+{
+	uint64_t now = c->host->now_us;
+
+	return now + (uint64_t)(int64_t)(int32_t)(at - (uint32_t)now);
+}
+
 static inline uint32_t sl_tcp_now_ms(const struct sl_tcp_host *h)
 {
 	return (uint32_t)(h->now_us / 1000);

@@ -124,7 +124,7 @@ static void req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl
 		.ts_off = sl_tcp_ts_offset(h, key),
 		.ts_recent = syn->tsval,
 		.rcv_wnd = sl_tcp_first_window(listener_rcvbuf(l), 0),
-		.mss = sl_tcp_our_mss(h, key, l->user_mss),
+		.mss = sl_tcp_our_mss(h, key, l->opts.user_mss),
 		.rcv_wscale = sl_tcp_rcv_wscale(listener_rcvbuf(l), l->rcvbuf_locked, 0),
 		.born_us = h->now_us,
 	};
@@ -185,14 +185,14 @@ void sl_tcp_req_timer(struct sl_tcp_host *h, struct sl_tcp_node *n)
 
 void sl_tcp_tfo_done(struct sl_tcp *c)
 {
-	if (c->tfo_child && c->listener)
+	if (c->tfo_child && c->child && c->listener)
 		c->listener->ntfo--;
 	c->tfo_child = false;
 }
 
 void sl_tcp_child_gone(struct sl_tcp *c)
 {
-	struct sl_tcp_listener *l = c->listener;
+	struct sl_tcp_listener *l = c->child ? c->listener : NULL;
 
 	if (!l)
 		return;
@@ -205,20 +205,18 @@ void sl_tcp_child_gone(struct sl_tcp *c)
 /* What accept(2) gives has the listener's options. */
 static void inherit(struct sl_tcp *c, const struct sl_tcp_listener *l)
 {
+	static const struct sl_tcp_opts none;
+
 	if (l->rcvbuf)
 		c->rcvbuf = l->rcvbuf;
 	if (l->sndbuf)
 		c->sndbuf = l->sndbuf;
 	c->rcvbuf_locked = l->rcvbuf_locked;
 	c->sndbuf_locked = l->sndbuf_locked;
-	c->user_mss = l->user_mss;
 	c->nodelay = l->nodelay;
 	c->keepalive = l->keepalive;
-	c->keep_time_ms = l->keep_time_ms;
-	c->keep_intvl_ms = l->keep_intvl_ms;
-	c->keep_probes = l->keep_probes;
-	c->user_timeout_ms = l->user_timeout_ms;
-	c->linger2_ms = l->linger2_ms;
+	if (memcmp(&l->opts, &none, sizeof(none)))
+		*sl_tcp_opts(c) = l->opts;
 	if (l->congestion[0])
 		sl_tcp_set_congestion(c, l->congestion);
 }

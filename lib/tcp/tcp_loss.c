@@ -24,7 +24,7 @@ void sl_tcp_loss_init(struct sl_tcp *c)
 	c->ssthresh = SL_TCP_INFINITE_SSTHRESH;
 	c->reo_wnd_mult = 1;
 	c->loss_hint = c->rack_hint = c->tx_una;
-	c->rack_fack = c->rack_end_seq = c->high_seq = c->undo_marker = c->snd_una;
+	c->rack_fack = c->rack_end_seq = c->high_seq = c->snd_una;
 	c->cwnd_usage_seq = c->snd_una;
 	c->cwnd_stamp_us = c->host->now_us;
 	if (!c->cc)
@@ -49,6 +49,7 @@ static bool is_reducing(const struct sl_tcp *c)
 
 static void note_retransmission(struct sl_tcp *c, uint32_t i)
 {
+	struct sl_tcp_trouble *t = sl_tcp_trouble(c);
 	struct sl_txseg *p = sl_tcp_piece(c, i);
 
 	if (!(p->marks & SL_TXS_RETX)) {
@@ -57,9 +58,9 @@ static void note_retransmission(struct sl_tcp *c, uint32_t i)
 	}
 	if (!c->retrans_stamped) {
 		c->retrans_stamped = true;
-		c->retrans_tsval = sl_tcp_tsval(c);
+		t->retrans_tsval = sl_tcp_tsval(c);
 	}
-	c->undo_retrans = c->undo_retrans < 0 ? 1 : c->undo_retrans + 1;
+	t->undo_retrans = t->undo_retrans < 0 ? 1 : t->undo_retrans + 1;
 	if (c->sack_ok)
 		sl_tcp_rack_on_retransmit(c, i);
 }
@@ -74,7 +75,7 @@ void sl_tcp_loss_on_sent(struct sl_tcp *c, uint32_t i, bool retransmission)
 		note_retransmission(c, i);
 	in_flight = sl_tcp_in_flight(c) + !retransmission;
 	if (is_reducing(c))
-		c->prr_out++;
+		sl_tcp_trouble(c)->prr_out++;
 	sl_cc_on_sent(c, in_flight);
 }
 
@@ -83,8 +84,10 @@ void sl_tcp_loss_on_sent(struct sl_tcp *c, uint32_t i, bool retransmission)
 /* Begins an episode. What was sent again before (a tail loss probe) counts. */
 static void init_undo(struct sl_tcp *c)
 {
-	c->undo_marker = c->snd_una;
-	c->undo_retrans = c->retx_out ? (int32_t)c->retx_out : -1;
+	struct sl_tcp_trouble *t = sl_tcp_trouble(c);
+
+	t->undo_marker = c->snd_una;
+	t->undo_retrans = c->retx_out ? (int32_t)c->retx_out : -1;
 	c->can_undo = true;
 	if (!c->retx_out)
 		c->retrans_stamped = false;
@@ -93,22 +96,25 @@ static void init_undo(struct sl_tcp *c)
 /* Eifel: what is acknowledged was sent before anything was sent again. */
 static bool was_only_delayed(const struct sl_tcp *c, const struct sl_tcp_ack *a)
 {
-	return c->retrans_stamped && a->ts && sl_seq_lt(a->tsecr, c->retrans_tsval);
+	return c->retrans_stamped && c->trouble && a->ts &&
+	       sl_seq_lt(a->tsecr, c->trouble->retrans_tsval);
 }
 
 static bool may_undo(const struct sl_tcp *c, const struct sl_tcp_ack *a)
 {
-	return c->can_undo && (!c->undo_retrans || was_only_delayed(c, a));
+	return c->can_undo && c->trouble && (!c->trouble->undo_retrans || was_only_delayed(c, a));
 }
 
 static void undo_reduction(struct sl_tcp *c, bool unmark)
 {
+	const struct sl_tcp_trouble *t = sl_tcp_trouble(c);
+
 	if (unmark)
 		sl_tcp_unmark_lost(c);
-	if (c->prior_ssthresh) {
-		c->cwnd = c->cc->undo_cwnd ? c->cc->undo_cwnd(c) : c->prior_cwnd;
-		if (c->prior_ssthresh > c->ssthresh) {
-			c->ssthresh = c->prior_ssthresh;
+	if (t->prior_ssthresh) {
+		c->cwnd = c->cc->undo_cwnd ? c->cc->undo_cwnd(c) : t->prior_cwnd;
+		if (t->prior_ssthresh > c->ssthresh) {
+			c->ssthresh = t->prior_ssthresh;
 			c->cwr_owed = false;
 		}
 	} else if (is_reducing(c)) { /* a mark was there as well: the reduction holds */
@@ -136,17 +142,19 @@ static void keep_open(struct sl_tcp *c)
 		c->ca = ca;
 		c->high_seq = c->snd_nxt;
 	}
-	if (ca == SL_CA_OPEN && c->board && !c->retx_out)
+	if (ca == SL_CA_OPEN && sl_tcp_board(c) && !c->retx_out)
 		sl_tcp_loss_free(c);
 }
 
 static void begin_reduction(struct sl_tcp *c)
 {
+	struct sl_tcp_trouble *t = sl_tcp_trouble(c);
+
 	c->high_seq = c->snd_nxt;
 	c->tlp_out = false;
 	c->cwnd_cnt = 0;
-	c->prior_cwnd = c->cwnd;
-	c->prr_delivered = c->prr_out = 0;
+	t->prior_cwnd = c->cwnd;
+	t->prr_delivered = t->prr_out = 0;
 	c->ssthresh = c->cc->ssthresh(c);
 	if (c->ecn_ok)
 		c->cwr_owed = true;
@@ -162,7 +170,7 @@ static void end_reduction(struct sl_tcp *c)
 
 static void enter_cwr(struct sl_tcp *c)
 {
-	c->prior_ssthresh = 0; /* a mark is never spurious */
+	sl_tcp_trouble(c)->prior_ssthresh = 0; /* a mark is never spurious */
 	c->can_undo = false;
 	begin_reduction(c);
 	c->ca = SL_CA_CWR;
@@ -170,11 +178,13 @@ static void enter_cwr(struct sl_tcp *c)
 
 static void enter_recovery(struct sl_tcp *c, bool ece)
 {
-	c->prior_ssthresh = 0;
+	struct sl_tcp_trouble *t = sl_tcp_trouble(c);
+
+	t->prior_ssthresh = 0;
 	init_undo(c);
 	if (c->ca != SL_CA_CWR) {
 		if (!ece)
-			c->prior_ssthresh = sl_cc_current_ssthresh(c);
+			t->prior_ssthresh = sl_cc_current_ssthresh(c);
 		begin_reduction(c);
 	}
 	c->high_seq = c->snd_nxt;
@@ -191,20 +201,21 @@ void sl_tcp_loss_on_ece(struct sl_tcp *c)
 /* RFC 6937; Linux' conservative bound below ssthresh, and slow start's when that goes well. */
 static void prr(struct sl_tcp *c, const struct sl_tcp_ack *a, bool advanced, bool newly_lost)
 {
+	struct sl_tcp_trouble *t = sl_tcp_trouble(c);
 	uint32_t in_flight = sl_tcp_in_flight(c);
 	int64_t sndcnt;
 
-	if (!a->delivered || !c->prior_cwnd)
+	if (!a->delivered || !t->prior_cwnd)
 		return;
-	c->prr_delivered += a->delivered;
+	t->prr_delivered += a->delivered;
 	if (in_flight > c->ssthresh) {
-		uint64_t due = (uint64_t)c->ssthresh * c->prr_delivered + c->prior_cwnd - 1;
+		uint64_t due = (uint64_t)c->ssthresh * t->prr_delivered + t->prior_cwnd - 1;
 
-		sndcnt = (int64_t)(due / c->prior_cwnd) - c->prr_out;
+		sndcnt = (int64_t)(due / t->prior_cwnd) - t->prr_out;
 	} else {
 		int64_t delta = c->ssthresh - in_flight;
 
-		sndcnt = (int64_t)c->prr_delivered - c->prr_out;
+		sndcnt = (int64_t)t->prr_delivered - t->prr_out;
 		if (sndcnt < a->delivered)
 			sndcnt = a->delivered;
 		if (advanced && !newly_lost)
@@ -212,7 +223,7 @@ static void prr(struct sl_tcp *c, const struct sl_tcp_ack *a, bool advanced, boo
 		if (sndcnt > delta)
 			sndcnt = delta;
 	}
-	if (sndcnt < !c->prr_out) /* the first retransmission goes out at once */
+	if (sndcnt < !t->prr_out) /* the first retransmission goes out at once */
 		sndcnt = 1;
 	if (sndcnt < 0)
 		sndcnt = 0;
@@ -315,7 +326,7 @@ static bool undo_partial(struct sl_tcp *c, const struct sl_tcp_ack *a)
 
 static bool undo_by_dsack(struct sl_tcp *c)
 {
-	if (!c->can_undo || c->undo_retrans)
+	if (!c->can_undo || sl_tcp_trouble(c)->undo_retrans)
 		return false;
 	undo_reduction(c, false);
 	return true;
@@ -395,21 +406,22 @@ static void on_ack_in_loss(struct sl_tcp *c, struct sl_tcp_ack *a, bool advanced
 
 void sl_tcp_loss_on_rto(struct sl_tcp *c)
 {
-	bool again = c->ca == SL_CA_LOSS && c->snd_una == c->undo_marker;
+	struct sl_tcp_trouble *t = sl_tcp_trouble(c);
+	bool again = c->ca == SL_CA_LOSS && c->snd_una == t->undo_marker;
 	bool was_recovering = c->ca >= SL_CA_RECOVERY;
 
 	if (c->tx_una == c->tx_nxt)
 		return;
 	tcp_count(c->host, SL_TCPC_RTO, 1);
-	c->total_rto++;
+	t->total_rto++;
 	c->tlp_out = false;
 	c->reo_at = 0;
 	sl_tcp_mark_all_lost(c);
 	/* Once for a window (RFC 5681 3.1), and for each loss of it if there was progress. */
 	if (c->ca <= SL_CA_DISORDER || sl_seq_ge(c->snd_una, c->high_seq) ||
 	    (c->ca == SL_CA_LOSS && !again)) {
-		c->prior_ssthresh = sl_cc_current_ssthresh(c);
-		c->prior_cwnd = c->cwnd;
+		t->prior_ssthresh = sl_cc_current_ssthresh(c);
+		t->prior_cwnd = c->cwnd;
 		c->ssthresh = c->cc->ssthresh(c);
 		if (c->cc->on_rto)
 			c->cc->on_rto(c);
@@ -512,8 +524,8 @@ static void next_state(struct sl_tcp *c, struct sl_tcp_ack *a, bool advanced, bo
 {
 	if (!c->sack_ok && advanced)
 		eat_dupacks(c, a);
-	if (a->ece)
-		c->prior_ssthresh = 0;
+	if (a->ece && c->trouble)
+		c->trouble->prior_ssthresh = 0;
 	if (c->ca == SL_CA_CWR && sl_seq_gt(c->snd_una, c->high_seq)) {
 		end_reduction(c);
 		c->ca = SL_CA_OPEN;

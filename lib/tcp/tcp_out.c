@@ -12,6 +12,7 @@
 /* What may be caught up when the timer was late: as late as the keeper is at most, else a paced
  * connection is slower than it was asked to be. Linux credits lateness, too. */
 #define PACE_CREDIT_US 10000u
+#define PACE_MAX_US    1000000000u /* then it is looked at again */
 #define SEC_US         1000000u
 
 /* Who is to send ------------------------------------------------------------------------------- */
@@ -91,8 +92,8 @@ static void count_sent(struct sl_tcp *c, const struct sl_txseg *s, bool again)
 	tcp_count(c->host, again ? SL_TCPC_RETRANS_SEGS : SL_TCPC_OUT_SEGS, 1);
 	if (!again)
 		return;
-	c->total_retrans++;
-	c->bytes_retrans += s->len;
+	sl_tcp_trouble(c)->total_retrans++;
+	sl_tcp_trouble(c)->bytes_retrans += s->len;
 }
 
 /* Answers quickly: a conversation, whose data carry the ACKs. */
@@ -127,11 +128,12 @@ static void advance(struct sl_tcp *c, const struct sl_txseg *s)
 static void pace(struct sl_tcp *c, uint32_t bytes)
 {
 	uint64_t from = c->host->now_us > PACE_CREDIT_US ? c->host->now_us - PACE_CREDIT_US : 0;
+	struct sl_tcp_opts *o = c->opts;
 
-	if (!c->max_pacing_rate)
+	if (sl_likely(!o) || !o->max_pacing_rate)
 		return;
-	from = sl_max(from, c->pace_next_us);
-	c->pace_next_us = from + (uint64_t)bytes * SEC_US / c->max_pacing_rate;
+	from = sl_max(from, o->pace_next_us);
+	o->pace_next_us = from + (uint64_t)bytes * SEC_US / o->max_pacing_rate;
 }
 
 static void piece_sent(struct sl_tcp *c, uint32_t i, const struct sl_tcp_seg *seg, bool again)
@@ -222,9 +224,9 @@ static uint32_t window_takes(const struct sl_tcp *c, const struct sl_txseg *s)
 /* True: it is not time yet; the timer comes when it is. */
 static bool is_paced(struct sl_tcp *c)
 {
-	if (!c->max_pacing_rate || c->pace_next_us <= c->host->now_us)
+	if (!sl_tcp_opt(c, max_pacing_rate) || c->opts->pace_next_us <= c->host->now_us)
 		return false;
-	c->pace_at = c->pace_next_us;
+	c->pace_at = sl_tcp_at(sl_min(c->opts->pace_next_us, c->host->now_us + PACE_MAX_US));
 	sl_tcp_timer_rearm(c);
 	return true;
 }

@@ -125,8 +125,8 @@ void sl_tcp_mark_all_lost(struct sl_tcp *c)
 			continue;
 		sl_tcp_mark_lost(c, i);
 	}
-	if (reneged && c->board)
-		c->board->nseen = 0;
+	if (reneged && sl_tcp_board(c))
+		c->trouble->board->nseen = 0;
 	c->loss_hint = c->rack_hint = c->tx_una;
 }
 
@@ -164,14 +164,16 @@ static struct sl_tcp_board *board_new(uint32_t size)
 
 static struct sl_tcp_board *board_of(struct sl_tcp *c)
 {
-	if (!c->board)
-		c->board = board_new(RTX_MIN);
-	return c->board;
+	struct sl_tcp_trouble *t = sl_tcp_trouble(c);
+
+	if (t == c->trouble && !t->board)
+		t->board = board_new(RTX_MIN);
+	return t->board;
 }
 
 static bool board_grow(struct sl_tcp *c)
 {
-	struct sl_tcp_board *old = c->board, *b = board_new(2 * old->size);
+	struct sl_tcp_board *old = c->trouble->board, *b = board_new(2 * old->size);
 
 	if (!b)
 		return false;
@@ -180,14 +182,16 @@ static bool board_grow(struct sl_tcp *c)
 	while (old->head != old->tail)
 		b->rtx[b->tail++] = *rtx_at(old, old->head++);
 	free(old);
-	c->board = b;
+	c->trouble->board = b;
 	return true;
 }
 
 void sl_tcp_loss_free(struct sl_tcp *c)
 {
-	free(c->board);
-	c->board = NULL;
+	if (!c->trouble)
+		return;
+	free(c->trouble->board);
+	c->trouble->board = NULL;
 }
 
 /* The piece at i was sent again. */
@@ -198,7 +202,7 @@ bool sl_tcp_rack_on_retransmit(struct sl_tcp *c, uint32_t i)
 
 	if (!b || (b->tail - b->head == b->size && !board_grow(c)))
 		return false;
-	b = c->board;
+	b = c->trouble->board;
 	*rtx_at(b, b->tail++) = (struct sl_tcp_rtx){p->seq, (uint32_t)p->sent_us};
 	return true;
 }
@@ -225,7 +229,7 @@ static void rtx_split(struct sl_tcp *c, uint32_t i)
 
 	if (!sl_tcp_rack_on_retransmit(c, i + 1))
 		return;
-	b = c->board;
+	b = c->trouble->board;
 	for (uint32_t k = b->tail - 1; k != b->head; k--) {
 		struct sl_tcp_rtx *e = rtx_at(b, k), *front = rtx_at(b, k - 1), tmp = *e;
 
@@ -290,7 +294,7 @@ static void arrived(struct sl_tcp *c, struct sl_txseg *p, struct sl_tcp_ack *a)
 	/* 6.2 step 3: the original arrives after what was sent later. */
 	if (sl_seq_lt(p->seq, a->prior_fack)) {
 		if (!c->rack_reordering || p->marks & SL_TXS_LOST)
-			c->reord_seen++;
+			sl_tcp_trouble(c)->reord_seen++;
 		c->rack_reordering = true;
 	}
 	if (sl_seq_le(piece_end(p), c->high_seq))
@@ -366,7 +370,7 @@ void sl_tcp_loss_cum(struct sl_tcp *c, uint32_t to, struct sl_tcp_ack *a)
 /* The end of a block of the last ACK that has all of [seq, end), or seq. */
 static uint32_t seen_until(const struct sl_tcp *c, uint32_t seq, uint32_t end)
 {
-	const struct sl_tcp_board *board = c->board;
+	const struct sl_tcp_board *board = sl_tcp_board(c);
 
 	for (uint32_t k = 0; board && k < board->nseen; k++) {
 		const struct sl_tcp_block *b = &board->seen[k];
@@ -415,10 +419,12 @@ static bool is_dsack(const struct sl_tcp_seg *s)
  * when retransmissions were in vain. */
 static void grow_reo_wnd(struct sl_tcp *c, const struct sl_tcp_ack *a)
 {
-	if (c->dsack_round && sl_seq_lt(a->prior_una, c->rack_dsack_round))
+	struct sl_tcp_trouble *t = sl_tcp_trouble(c);
+
+	if (c->dsack_round && sl_seq_lt(a->prior_una, t->rack_dsack_round))
 		return;
 	c->dsack_round = true;
-	c->rack_dsack_round = c->snd_nxt;
+	t->rack_dsack_round = c->snd_nxt;
 	c->reo_wnd_persist = REO_PERSIST;
 	if (c->reo_wnd_mult < UINT8_MAX)
 		c->reo_wnd_mult++;
@@ -427,6 +433,7 @@ static void grow_reo_wnd(struct sl_tcp *c, const struct sl_tcp_ack *a)
 static void take_dsack(struct sl_tcp *c, const struct sl_tcp_block *b, struct sl_tcp_ack *a)
 {
 	uint32_t len = b->end - b->start, segs = 1;
+	struct sl_tcp_trouble *t;
 
 	/* What we did not send within the last windows is no answer of ours. */
 	if (sl_seq_gt(b->end, c->snd_nxt) || len > c->max_window)
@@ -434,16 +441,17 @@ static void take_dsack(struct sl_tcp *c, const struct sl_tcp_block *b, struct sl
 	if (c->mss && len > c->mss)
 		segs = (len + c->mss - 1) / c->mss;
 	a->dsack = true;
-	c->dsack_dups += segs;
+	t = sl_tcp_trouble(c);
+	t->dsack_dups += segs;
 	tcp_count(c->host, SL_TCPC_DSACK_RECV, segs);
 	if (c->tlp_out && c->tlp_retrans && b->end == c->tlp_end_seq)
 		a->dsack_tlp = true;
 	/* More than we ever retransmitted: the network duplicates. */
-	if (c->dsack_dups > c->total_retrans)
+	if (t->dsack_dups > t->total_retrans)
 		return;
-	if (c->can_undo && c->undo_retrans > 0 && sl_seq_gt(b->end, c->undo_marker))
-		c->undo_retrans =
-			(uint32_t)c->undo_retrans > segs ? c->undo_retrans - (int32_t)segs : 0;
+	if (c->can_undo && t->undo_retrans > 0 && sl_seq_gt(b->end, t->undo_marker))
+		t->undo_retrans =
+			(uint32_t)t->undo_retrans > segs ? t->undo_retrans - (int32_t)segs : 0;
 	if (!a->dsack_tlp)
 		grow_reo_wnd(c, a);
 }
@@ -475,8 +483,8 @@ void sl_tcp_loss_sack(struct sl_tcp *c, const struct sl_tcp_seg *seg, struct sl_
 	}
 	if (!n || !board_of(c))
 		return;
-	memcpy(c->board->seen, taken, n * sizeof(taken[0]));
-	c->board->nseen = n;
+	memcpy(c->trouble->board->seen, taken, n * sizeof(taken[0]));
+	c->trouble->board->nseen = n;
 }
 
 /* Detection ----------------------------------------------------------------------------------- */
@@ -531,7 +539,7 @@ static bool judge_originals(struct sl_tcp *c, uint64_t patience)
 
 static bool judge_retransmissions(struct sl_tcp *c, uint64_t patience)
 {
-	struct sl_tcp_board *b = c->board;
+	struct sl_tcp_board *b = sl_tcp_board(c);
 
 	for (; b && b->head != b->tail; b->head++) {
 		uint32_t i = rtx_piece(c, rtx_at(b, b->head));
@@ -553,7 +561,8 @@ static bool judge_retransmissions(struct sl_tcp *c, uint64_t patience)
  * reordering is over. */
 void sl_tcp_rack_detect(struct sl_tcp *c)
 {
-	uint64_t patience = (uint64_t)c->rack_rtt_us + reo_wnd_us(c), reo_at = 0;
+	uint64_t patience = (uint64_t)c->rack_rtt_us + reo_wnd_us(c);
+	uint32_t reo_at = 0;
 	bool later;
 
 	c->rack_advanced = false;
@@ -565,7 +574,7 @@ void sl_tcp_rack_detect(struct sl_tcp *c)
 	later |= judge_retransmissions(c, patience);
 	/* When it fires, all that were overtaken by now are due. */
 	if (later)
-		reo_at = c->rack_sent_us + patience;
+		reo_at = sl_tcp_at(c->rack_sent_us + patience);
 	if (reo_at != c->reo_at) {
 		c->reo_at = reo_at;
 		sl_tcp_timer_rearm(c);

@@ -240,10 +240,9 @@ static void drain(struct sl_tcp *c)
 	if (i)
 		ooo_cut(c, 0, i);
 	sack_trim(c);
-	if (c->noo == 0 && c->ooosize > OOO_FIRST) {
+	if (c->noo == 0 && c->ooo && c->ooo->size > OOO_FIRST) {
 		free(c->ooo);
 		c->ooo = NULL;
-		c->ooosize = 0;
 	}
 }
 
@@ -300,13 +299,13 @@ static uint32_t ooo_find(const struct sl_tcp *c, uint32_t seq)
 
 static bool ooo_grow(struct sl_tcp *c)
 {
-	uint32_t size = c->ooosize ? c->ooosize * 2 : OOO_FIRST;
+	uint32_t size = c->ooo ? c->ooo->size * 2 : OOO_FIRST;
 	struct sl_ooo *a = realloc(c->ooo, sizeof(*a) + size * sizeof(a->seg[0]));
 
 	if (!a)
 		return false;
 	c->ooo = a;
-	c->ooosize = size;
+	a->size = size;
 	return true;
 }
 
@@ -362,7 +361,7 @@ static bool ooo_insert(struct sl_tcp *c, const struct sl_oooseg *e, uint32_t at,
 		prev->fin = e->fin;
 		return false;
 	}
-	*lost = c->noo == c->ooosize && !ooo_grow(c);
+	*lost = (!c->ooo || c->noo == c->ooo->size) && !ooo_grow(c);
 	if (*lost)
 		return false;
 	memmove(c->ooo->seg + at + 1, c->ooo->seg + at, (c->noo - at) * sizeof(*e));
@@ -382,7 +381,7 @@ static bool queue_ooo(struct sl_tcp *c, struct sl_oooseg e)
 	if (!may_hold(c, end))
 		return false;
 	tcp_count(c->host, SL_TCPC_OFO_QUEUE, 1);
-	c->rcv_ooopack++;
+	sl_tcp_trouble(c)->rcv_ooopack++;
 	if (!ooo_trim(c, &e, &at, &covered)) {
 		sack_add(c, start, end);
 		return false;
@@ -421,7 +420,7 @@ void sl_tcp_rcv_free(struct sl_tcp *c)
 	free(c->ooo);
 	c->rx = NULL;
 	c->ooo = NULL;
-	c->rxsize = c->ooosize = c->noo = c->rx_bytes = 0;
+	c->rxsize = c->noo = c->rx_bytes = 0;
 	c->nlast_sack = 0;
 	c->have_dsack = false;
 }

@@ -202,7 +202,6 @@ static void set_sequences(struct sl_tcp *c, const struct sl_tcp_repair *r)
 	c->rcv_nxt = c->copied_seq = c->rcv_wup = r->rcv_nxt - r->rcvq;
 	c->rcv_wnd = r->rcvq + r->rcv_wnd;
 	c->irs = c->rcv_nxt - 1;
-	c->last_ack_sent = r->rcv_nxt;
 }
 
 static void set_options(struct sl_tcp *c, const struct sl_tcp_repair *r)

@@ -19,7 +19,7 @@ static uint32_t floor_us(void)
 void sl_tcp_rtt_init(struct sl_tcp *c)
 {
 	c->srtt_us = c->rttvar_us = c->mdev_us = c->min_rtt_us = 0;
-	c->min_rtt_at_us = 0;
+	c->min_rtt_at = 0;
 	c->rto_us = RTO_INITIAL_US;
 	c->backoff = 0;
 }
@@ -58,12 +58,12 @@ static void next_sample(struct sl_tcp *c, uint32_t r)
 /* The path's own delay: the least of the last minutes. */
 static void min_rtt(struct sl_tcp *c, uint32_t r)
 {
-	uint64_t now = c->host->now_us;
+	uint32_t now = (uint32_t)(c->host->now_us >> 20);
 
-	if (c->min_rtt_us && r > c->min_rtt_us && now - c->min_rtt_at_us < MIN_RTT_LIFE_US)
+	if (c->min_rtt_us && r > c->min_rtt_us && now - c->min_rtt_at < MIN_RTT_LIFE_US >> 20)
 		return;
 	c->min_rtt_us = r;
-	c->min_rtt_at_us = now;
+	c->min_rtt_at = now;
 }
 
 void sl_tcp_rtt_sample(struct sl_tcp *c, uint32_t rtt_us)

@@ -147,7 +147,7 @@ static void lose_what_is_too_long(struct sl_tcp *c)
 	if (!any || c->ca == SL_CA_LOSS)
 		return;
 	c->ssthresh = sl_cc_current_ssthresh(c);
-	c->prior_ssthresh = 0;
+	sl_tcp_trouble(c)->prior_ssthresh = 0;
 	c->can_undo = false;
 	c->frto = 0;
 	c->high_seq = c->snd_nxt;

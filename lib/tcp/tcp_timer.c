@@ -14,14 +14,21 @@
 #define RESOURCE_US    500000u /* nothing could be sent: try again */
 #define MTU_PROBE_FROM 3u      /* time-outs: tcp_retries1 */
 #define MIN_PATH_MSS   48u
-#define REST_US        1000000u /* then an empty queue's memory is given back */
+#define REST_US        1000000u   /* then an empty queue's memory is given back */
+#define LATE_US        (1u << 30) /* half of what a deadline may lie ahead */
 
 /* The one timer ------------------------------------------------------------------------------- */
 
-static void nearer(uint64_t *least, uint64_t at)
+static void nearer_us(uint64_t *least, uint64_t at_us)
 {
-	if (at && at < *least)
-		*least = at;
+	if (at_us && at_us < *least)
+		*least = at_us;
+}
+
+static void nearer(uint64_t *least, const struct sl_tcp *c, uint32_t at)
+{
+	if (at)
+		nearer_us(least, sl_tcp_at_us(c, at));
 }
 
 /* When a connection that says nothing gives back its queues' arrays, and its owner the path: at
@@ -55,33 +62,35 @@ void sl_tcp_timer_rearm(struct sl_tcp *c)
 {
 	uint64_t at = UINT64_MAX;
 
-	nearer(&at, c->rto_at);
-	nearer(&at, c->delack_at);
-	nearer(&at, c->persist_at);
-	nearer(&at, c->keep_at);
-	nearer(&at, c->tlp_at);
-	nearer(&at, c->reo_at);
-	nearer(&at, c->pace_at);
-	nearer(&at, rest_at(c));
+	nearer(&at, c, c->rto_at);
+	nearer(&at, c, c->delack_at);
+	nearer(&at, c, c->persist_at);
+	nearer(&at, c, c->tlp_at);
+	nearer(&at, c, c->reo_at);
+	nearer(&at, c, c->pace_at);
+	nearer_us(&at, c->keep_at);
+	nearer_us(&at, rest_at(c));
 	if (at == UINT64_MAX || c->state == SL_TCP_CLOSED)
 		return;
+	at = sl_max(at, c->host->now_us); /* how late it fires tells something: all_due() */
 	if (sl_timer_is_armed(&c->timer) && c->timer.at_tick * SL_WHEEL_TICK_US <= at)
 		return;
 	sl_timer_arm(&c->host->wheel, &c->timer, at);
 }
 
 /* One deadline has moved: most of the time the timer fires before it anyway. */
-static void cover(struct sl_tcp *c, uint64_t at)
+static void cover(struct sl_tcp *c, uint32_t at)
 {
-	if (sl_likely(sl_timer_is_armed(&c->timer) && c->timer.at_tick * SL_WHEEL_TICK_US <= at))
+	if (sl_likely(sl_timer_is_armed(&c->timer) &&
+		      c->timer.at_tick * SL_WHEEL_TICK_US <= sl_tcp_at_us(c, at)))
 		return;
 	sl_tcp_timer_rearm(c);
 }
 
 void sl_tcp_timer_stop(struct sl_tcp *c)
 {
-	c->rto_at = c->delack_at = c->persist_at = c->keep_at = c->tlp_at = c->reo_at = 0;
-	c->pace_at = 0;
+	c->rto_at = c->delack_at = c->persist_at = c->tlp_at = c->reo_at = c->pace_at = 0;
+	c->keep_at = 0;
 	sl_timer_cancel(&c->host->wheel, &c->timer);
 }
 
@@ -110,14 +119,15 @@ static uint64_t probe_interval_us(const struct sl_tcp *c)
 
 /* The user's time-out ends what is waited for (RFC 5482, TCP_USER_TIMEOUT), not a whole RTO late.
  */
-static uint64_t not_beyond_user_timeout(const struct sl_tcp *c, uint64_t at)
+static uint32_t not_beyond_user_timeout(const struct sl_tcp *c, uint64_t at)
 {
-	uint64_t end = c->stuck_since_us + c->user_timeout_ms * 1000ull;
+	uint32_t ms = sl_tcp_opt(c, user_timeout_ms);
+	uint64_t end = c->stuck_since_us + ms * 1000ull;
 
-	if (!c->user_timeout_ms || !c->stuck_since_us)
-		return at;
+	if (!ms || !c->stuck_since_us)
+		return sl_tcp_at(at);
 	end = sl_max(end, c->host->now_us + SL_WHEEL_TICK_US);
-	return sl_min(at, end);
+	return sl_tcp_at(sl_min(at, end));
 }
 
 static void arm_rto(struct sl_tcp *c)
@@ -140,6 +150,13 @@ static uint64_t time_of_retries(uint32_t n)
 static bool is_stuck_for(const struct sl_tcp *c, uint64_t us)
 {
 	return c->stuck_since_us && c->host->now_us - c->stuck_since_us >= us;
+}
+
+static bool is_user_timeout(const struct sl_tcp *c)
+{
+	uint32_t ms = sl_tcp_opt(c, user_timeout_ms);
+
+	return ms && is_stuck_for(c, ms * 1000ull);
 }
 
 /* An orphan is not kept as long: the program does not wait for it. */
@@ -178,7 +195,9 @@ static void schedule_tlp(struct sl_tcp *c)
 		pto = 2ull * c->srtt_us + (sl_tcp_pieces_out(c) == 1
 						   ? sl_tcp_params.rto_min_ms * 1000ull
 						   : TLP_MARGIN_US);
-	c->tlp_at = sl_min(c->host->now_us + pto, c->rto_at);
+	c->tlp_at = sl_tcp_at(c->host->now_us + pto);
+	if (c->rto_at && (int32_t)(c->rto_at - c->tlp_at) < 0)
+		c->tlp_at = c->rto_at;
 }
 
 void sl_tcp_timer_on_sent(struct sl_tcp *c)
@@ -231,22 +250,29 @@ void sl_tcp_timer_on_window(struct sl_tcp *c)
 	if (!c->persist_at || c->snd_wnd)
 		c->backoff = 0;
 	at = c->host->now_us + probe_interval_us(c);
-	if (c->persist_at && c->persist_at <= at)
+	if (c->persist_at && sl_tcp_at_us(c, c->persist_at) <= at)
 		return;
-	c->persist_at = at;
+	c->persist_at = sl_tcp_at(at);
 	sl_tcp_timer_rearm(c);
+}
+
+static uint64_t keep_time_us(const struct sl_tcp *c)
+{
+	uint32_t ms = sl_tcp_opt(c, keep_time_ms);
+
+	return (ms ? ms : sl_tcp_params.keepalive_time_ms) * 1000ull;
 }
 
 /* Both for the peer's ACKs of our probes and for keepalive. */
 void sl_tcp_timer_on_alive(struct sl_tcp *c)
 {
-	uint32_t ms = c->keep_time_ms ? c->keep_time_ms : sl_tcp_params.keepalive_time_ms;
-
 	c->last_ack_us = c->host->now_us;
 	c->probes = 0;
-	c->keep_at = c->keepalive ? c->host->now_us + ms * 1000ull : 0;
-	if (c->keep_at)
-		sl_tcp_timer_rearm(c);
+	c->keep_at = 0;
+	if (!c->keepalive)
+		return;
+	c->keep_at = c->host->now_us + keep_time_us(c);
+	sl_tcp_timer_rearm(c);
 }
 
 /* Retransmission time-out ---------------------------------------------------------------------- */
@@ -260,13 +286,13 @@ static bool on_syn_timeout(struct sl_tcp *c)
 
 	if (c->state == SL_TCP_SYN_SENT) {
 		linear = sl_tcp_params.syn_linear_timeouts;
-		n = (c->syncnt ? c->syncnt : sl_tcp_params.syn_retries) + linear;
+		n = sl_tcp_opt(c, syncnt);
+		n = (n ? n : sl_tcp_params.syn_retries) + linear;
 	}
-	if (c->retries >= n ||
-	    (c->user_timeout_ms && is_stuck_for(c, c->user_timeout_ms * 1000ull)))
+	if (c->retries >= n || is_user_timeout(c))
 		return give_up(c, false);
 	tcp_count(c->host, SL_TCPC_RTO, 1);
-	c->total_rto++;
+	sl_tcp_trouble(c)->total_rto++;
 	c->retries++;
 	if (c->retries > linear)
 		back_off(c);
@@ -288,8 +314,9 @@ static bool is_hopeless(struct sl_tcp *c, bool *reset)
 		n = orphan_retries(c, alive);
 		*reset = alive || !is_stuck_for(c, time_of_retries(n));
 	}
-	return is_stuck_for(c,
-			    c->user_timeout_ms ? c->user_timeout_ms * 1000ull : time_of_retries(n));
+	if (sl_tcp_opt(c, user_timeout_ms))
+		return is_user_timeout(c);
+	return is_stuck_for(c, time_of_retries(n));
 }
 
 /* RFC 4821: packets of that size get lost, it seems, and nobody says so. */
@@ -319,8 +346,7 @@ static bool on_rto(struct sl_tcp *c)
 		 * answers. */
 		uint64_t since = sl_max(c->last_ack_us, c->stuck_since_us);
 
-		if (c->host->now_us - since > 2 * max_us() ||
-		    (c->user_timeout_ms && is_stuck_for(c, c->user_timeout_ms * 1000ull)))
+		if (c->host->now_us - since > 2 * max_us() || is_user_timeout(c))
 			return give_up(c, false);
 	} else if (is_hopeless(c, &reset)) {
 		return give_up(c, reset);
@@ -366,12 +392,12 @@ static bool on_persist(struct sl_tcp *c)
 	if (c->tx_nxt == c->tx_tail || c->tx_una != c->tx_nxt)
 		return true;
 	if (!sl_list_empty(&c->out_node)) { /* it is not the peer we wait for */
-		c->persist_at = c->host->now_us + RESOURCE_US;
+		c->persist_at = sl_tcp_at(c->host->now_us + RESOURCE_US);
 		return true;
 	}
 	if (!c->stuck_since_us)
 		c->stuck_since_us = c->host->now_us;
-	else if (c->user_timeout_ms && is_stuck_for(c, c->user_timeout_ms * 1000ull))
+	else if (is_user_timeout(c))
 		return give_up(c, false);
 	if (c->orphan) {
 		bool alive = probe_interval_us(c) < max_us();
@@ -395,33 +421,44 @@ static bool on_persist(struct sl_tcp *c)
 /* RFC 9293 3.8.4. While data are out, their retransmission answers the question. */
 static bool on_keep(struct sl_tcp *c)
 {
-	uint32_t time_ms = c->keep_time_ms ? c->keep_time_ms : sl_tcp_params.keepalive_time_ms;
-	uint32_t intvl_ms = c->keep_intvl_ms ? c->keep_intvl_ms : sl_tcp_params.keepalive_intvl_ms;
-	uint32_t most = c->keep_probes ? c->keep_probes : sl_tcp_params.keepalive_probes;
+	uint32_t intvl_ms = sl_tcp_opt(c, keep_intvl_ms), most = sl_tcp_opt(c, keep_probes);
+	uint32_t user_ms = sl_tcp_opt(c, user_timeout_ms);
 	uint64_t now = c->host->now_us;
 
 	c->keep_at = 0;
 	if (!c->keepalive || c->state == SL_TCP_SYN_SENT)
 		return true;
 	if (c->tx_una != c->tx_tail) {
-		c->keep_at = now + time_ms * 1000ull;
+		c->keep_at = now + keep_time_us(c);
 		return true;
 	}
-	if (c->user_timeout_ms ? c->probes && now - c->last_ack_us >= c->user_timeout_ms * 1000ull
-			       : c->probes >= most)
+	if (!most)
+		most = sl_tcp_params.keepalive_probes;
+	if (user_ms ? c->probes && now - c->last_ack_us >= user_ms * 1000ull : c->probes >= most)
 		return give_up(c, true);
 	sl_tcp_send_probe(c, false);
 	tcp_count(c->host, SL_TCPC_KEEPALIVE, 1);
 	c->probes++;
-	c->keep_at = now + intvl_ms * 1000ull;
+	c->keep_at = now + (intvl_ms ? intvl_ms : sl_tcp_params.keepalive_intvl_ms) * 1000ull;
 	return true;
 }
 
 /* Firing --------------------------------------------------------------------------------------- */
 
-static bool is_due(const struct sl_tcp *c, uint64_t at)
+static bool is_due(const struct sl_tcp *c, uint32_t at)
 {
-	return at && at <= c->host->now_us;
+	return at && (int32_t)(at - (uint32_t)c->host->now_us) <= 0;
+}
+
+/* The process was stopped for so long that its deadlines seem to lie ahead. */
+static void all_due(struct sl_tcp *c)
+{
+	uint32_t *at[] = {&c->rto_at, &c->delack_at, &c->persist_at,
+			  &c->tlp_at, &c->reo_at,    &c->pace_at};
+
+	for (size_t i = 0; i < sl_array_len(at); i++)
+		if (*at[i])
+			*at[i] = sl_tcp_at(c->host->now_us - 1);
 }
 
 /* False: c is gone. */
@@ -441,7 +478,7 @@ static bool fire(struct sl_tcp *c)
 		return false;
 	if (is_due(c, c->persist_at) && !on_persist(c))
 		return false;
-	return !is_due(c, c->keep_at) || on_keep(c);
+	return !c->keep_at || c->keep_at > c->host->now_us || on_keep(c);
 }
 
 void sl_tcp_timer_fire(struct sl_timer *t, void *host)
@@ -455,7 +492,12 @@ void sl_tcp_timer_fire(struct sl_timer *t, void *host)
 	} else {
 		struct sl_tcp *c = sl_container_of(n, struct sl_tcp, node);
 
-		if (c->state == SL_TCP_CLOSED || !fire(c))
+		if (c->state == SL_TCP_CLOSED)
+			return;
+		if (sl_unlikely(c->host->now_us - t->at_tick * SL_WHEEL_TICK_US > LATE_US &&
+				c->host->now_us > t->at_tick * SL_WHEEL_TICK_US))
+			all_due(c);
+		if (!fire(c))
 			return;
 		rest(c);
 		sl_tcp_timer_rearm(c);

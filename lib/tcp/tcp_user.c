@@ -261,8 +261,8 @@ long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t sk
 		c->want_out = true; /* not connected yet, or elsewhere soon */
 		return 0;
 	}
-	if (sl_unlikely(c->max_pacing_rate) && c->tx_una == c->tx_tail) /* idle, not late */
-		c->pace_next_us = sl_max(c->pace_next_us, c->host->now_us);
+	if (sl_unlikely(c->opts) && c->tx_una == c->tx_tail) /* idle, not late */
+		c->opts->pace_next_us = sl_max(c->opts->pace_next_us, c->host->now_us);
 	while (u.n && took < WRITE_MOST) {
 		struct sl_txseg *s;
 

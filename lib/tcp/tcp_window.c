@@ -122,13 +122,12 @@ void sl_tcp_rcv_rtt_ts(struct sl_tcp *c, const struct sl_tcp_seg *seg)
 /* Without time stamps: by the time that a window takes. */
 static void measure_by_window(struct sl_tcp *c)
 {
-	uint64_t now = c->host->now_us;
+	uint32_t now = (uint32_t)c->host->now_us | 1;
 
 	if (c->rcv_rtt_time_us) {
 		if (sl_seq_lt(c->rcv_nxt, c->rcv_rtt_seq))
 			return;
-		rtt_sample(c, (uint32_t)sl_min(now - c->rcv_rtt_time_us, (uint64_t)UINT32_MAX),
-			   true);
+		rtt_sample(c, now - c->rcv_rtt_time_us, true);
 	}
 	c->rcv_rtt_seq = c->rcv_nxt + c->rcv_wnd;
 	c->rcv_rtt_time_us = now;
@@ -147,7 +146,7 @@ static void grow_buffer(struct sl_tcp *c, uint32_t copied)
 
 static void adjust_space(struct sl_tcp *c)
 {
-	uint64_t now = c->host->now_us;
+	uint32_t now = (uint32_t)c->host->now_us;
 	uint32_t copied = c->copied_seq - c->rcvq_seq;
 
 	if (!c->rcv_rtt_us || now - c->rcvq_time_us < c->rcv_rtt_us >> RTT_SHIFT)

@@ -268,7 +268,7 @@ static void set_option(struct sim_conn *c, const struct step *st)
 		break;
 	case 2:
 		t->keepalive = st->b & 1;
-		t->keep_time_ms = st->len;
+		sl_tcp_opts(t)->keep_time_ms = st->len;
 		break;
 	case 3:
 		t->rcvbuf = st->len;
@@ -279,10 +279,10 @@ static void set_option(struct sim_conn *c, const struct step *st)
 		t->sndbuf_locked = true;
 		break;
 	case 5:
-		t->user_timeout_ms = st->len;
+		sl_tcp_opts(t)->user_timeout_ms = st->len;
 		break;
 	case 6:
-		t->max_pacing_rate = st->len * 16ull;
+		sl_tcp_opts(t)->max_pacing_rate = st->len * 16ull;
 		break;
 	case 7:
 		t->oobinline = st->b & 1;
@@ -303,7 +303,7 @@ static void call(struct peer *p, const struct step *st)
 
 	if (!c) {
 		c = p->c = sim_conn_new(h, &app, p);
-		c->tcp.user_mss = st->a & 1 ? 88 : 0;
+		sl_tcp_opts(&c->tcp)->user_mss = st->a & 1 ? 88 : 0;
 		sim_key(h, 80, far, (uint16_t)(5000 + (p - peers)), &c->tcp.node.key);
 		if (sl_tcp_connect(&c->tcp, &c->tcp.node.key) < 0)
 			sim_close(c, -1);

@@ -48,7 +48,7 @@ static void check_receive_queue(const struct sim *s, const struct sl_tcp *c)
 {
 	uint32_t bytes = 0, mem = 0, end = c->rcv_nxt;
 
-	sim_check(s, c->rx_tail - c->rx_head <= c->rxsize && c->noo <= c->ooosize);
+	sim_check(s, c->rx_tail - c->rx_head <= c->rxsize && (!c->noo || c->noo <= c->ooo->size));
 	for (uint32_t i = c->rx_head; i != c->rx_tail; i++) {
 		const struct sl_rxseg *r = &c->rx[i & (c->rxsize - 1)];
 

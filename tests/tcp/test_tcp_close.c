@@ -237,7 +237,7 @@ static void orphan_fin_ahead(struct t *t)
 static void linger2(struct t *t)
 {
 	t_open(t);
-	t->c->tcp.linger2_ms = 2000;
+	sl_tcp_opts(&t->c->tcp)->linger2_ms = 2000;
 	t_close(t);
 	skip(t);
 	in(t, ". 1:1(0) ack 2");

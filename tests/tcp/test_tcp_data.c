@@ -369,6 +369,18 @@ static void rto_gives_up(struct t *t)
 	check(t, t->c->tcp.error == ETIMEDOUT);
 }
 
+/* The process did not run for longer than a deadline's 32 bits can tell from the future. */
+static void stopped_for_long(struct t *t)
+{
+	t->h->params.tlp = false;
+	t_open(t);
+	t_write(t, 1000);
+	check(t, skip(t) == 1);
+	t->h->clock_off_us += 2400 * SIM_SECOND;
+	pass(t, SIM_SECOND / 2);
+	check(t, skip(t) >= 1);
+}
+
 /* RFC 5682, 3522: a timeout that was none is undone. */
 static void spurious_rto(struct t *t)
 {
@@ -530,9 +542,9 @@ static void keepalive(struct t *t)
 {
 	t_open(t);
 	t->c->tcp.keepalive = true;
-	t->c->tcp.keep_time_ms = 5000;
-	t->c->tcp.keep_intvl_ms = 1000;
-	t->c->tcp.keep_probes = 3;
+	sl_tcp_opts(&t->c->tcp)->keep_time_ms = 5000;
+	sl_tcp_opts(&t->c->tcp)->keep_intvl_ms = 1000;
+	sl_tcp_opts(&t->c->tcp)->keep_probes = 3;
 	t_changed(t);
 	out_in(t, 5 * SIM_SECOND, ". 0:0(0) ack 1");
 	in(t, ". 1:1(0) ack 1");
@@ -561,7 +573,7 @@ static void keepalive_answer(struct t *t)
 static void user_timeout(struct t *t)
 {
 	t_open(t);
-	t->c->tcp.user_timeout_ms = 3000;
+	sl_tcp_opts(&t->c->tcp)->user_timeout_ms = 3000;
 	t_changed(t);
 	t_write(t, 100);
 	pass(t, 2900 * MS);
@@ -575,7 +587,7 @@ static void user_timeout(struct t *t)
 static void pacing(struct t *t)
 {
 	t_open(t);
-	t->c->tcp.max_pacing_rate = 100000;
+	sl_tcp_opts(&t->c->tcp)->max_pacing_rate = 100000;
 	t_changed(t);
 	t_write(t, 10000);
 	pass(t, 50 * MS);
@@ -623,6 +635,7 @@ const struct script scripts[] = {
 	SCRIPT(tail_loss_probe),
 	SCRIPT(rto),
 	SCRIPT(rto_gives_up),
+	SCRIPT(stopped_for_long),
 	SCRIPT(spurious_rto),
 	SCRIPT(reneging),
 	SCRIPT(paws),

@@ -118,7 +118,7 @@ static double run(double seconds)
 	if (path.ab->rate)
 		printf(", %.0f %% of the path", sum * 100 / (double)path.ab->rate);
 	printf("; lost %llu, sent again %u, spurious %llu, timeouts %llu, rcvbuf %u\n",
-	       (unsigned long long)path.ab->drops, path.flow[0].tx->tcp.total_retrans,
+	       (unsigned long long)path.ab->drops, sl_tcp_retransmitted(&path.flow[0].tx->tcp),
 	       (unsigned long long)path.a->count[SL_TCPC_SPURIOUS],
 	       (unsigned long long)path.a->count[SL_TCPC_RTO],
 	       path.flow[0].rx ? path.flow[0].rx->tcp.rcvbuf : 0);

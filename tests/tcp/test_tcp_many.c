@@ -14,7 +14,7 @@
 #define MANY      100000
 #define PER_PAIR  60000 /* ports between two hosts */
 #define AT_ONCE   500
-#define MAX_BYTES 976
+#define MAX_BYTES 800
 
 static struct sim s;
 static struct sim_host *client[SIM_MAX_HOSTS], *server;

@@ -328,7 +328,7 @@ static void wrap_soon(struct sim_host *h, const struct sl_tcp_key *key)
 static void set_conn(struct sim_rng *r, struct sl_tcp *t)
 {
 	if (sim_below(r, 4) == 0)
-		t->user_mss = (uint16_t)PICK(r, 88, 100, 536, 1000, 8960);
+		sl_tcp_opts(t)->user_mss = (uint16_t)PICK(r, 88, 100, 536, 1000, 8960);
 	if (sim_below(r, 4) == 0) {
 		t->rcvbuf = PICK(r, 2304, 5000, 100000);
 		t->rcvbuf_locked = true;
@@ -375,7 +375,7 @@ static void start(struct sim_rng *r)
 	run.end[sim_below(r, 2)].plan.close_after_peer = sim_below(r, 2);
 	l = sim_listen(b, 80, 16, &app, &run.end[1]);
 	if (sim_below(r, 4) == 0)
-		l->tcp.user_mss = (uint16_t)PICK(r, 88, 536, 1000);
+		l->tcp.opts.user_mss = (uint16_t)PICK(r, 88, 536, 1000);
 	if (sim_below(r, 4) == 0) {
 		l->tcp.rcvbuf = PICK(r, 2304, 5000, 100000);
 		l->tcp.rcvbuf_locked = true;

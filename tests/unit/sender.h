@@ -70,6 +70,8 @@ static int teardown(void **state)
 	sl_timer_cancel(&host.wheel, &c.timer);
 	sl_list_del(&c.out_node);
 	sl_tcp_loss_free(&c);
+	free(c.trouble);
+	c.trouble = NULL;
 	return 0;
 }
 
@@ -119,7 +121,7 @@ static inline void resend(uint32_t i)
 
 	p->sent++;
 	p->sent_us = host.now_us;
-	c.total_retrans++;
+	sl_tcp_trouble(&c)->total_retrans++;
 	sl_tcp_loss_on_sent(&c, i, true);
 }
 

@@ -380,11 +380,11 @@ static void test_timers(void **state)
 	assert_true(sl_lane_tcp_due(end[0].lane, next));
 	end[0].wire->path.loss_ppm = 0;
 	while (!sl_tcp_readable(&end[1].c) && sl_now_ns() < stop) {
-		assert_true(c->total_retrans == 0 || sl_now_ns() / 1000 >= next);
+		assert_true(sl_tcp_retransmitted(c) == 0 || sl_now_ns() / 1000 >= next);
 		turns();
 	}
 	assert_int_equal(sl_tcp_readable(&end[1].c), 5);
-	assert_true(c->total_retrans >= 1);
+	assert_true(sl_tcp_retransmitted(c) >= 1);
 }
 
 /* The keeper sleeps until the nearest timer of all lanes, or as long as it likes. */

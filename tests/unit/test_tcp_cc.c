@@ -25,6 +25,7 @@ static const struct sl_tcp_ops ops = {.count = count};
 
 static void start(const struct sl_cc *cc)
 {
+	free(c.trouble);
 	memset(&c, 0, sizeof(c));
 	memset(&host, 0, sizeof(host));
 	host.ops = &ops;
@@ -65,7 +66,7 @@ static void round_trip(uint32_t rtt_us)
 /* As recovery does, at once. */
 static void lose(void)
 {
-	c.prior_cwnd = c.cwnd;
+	sl_tcp_trouble(&c)->prior_cwnd = c.cwnd;
 	c.cwnd_cnt = 0;
 	c.ssthresh = c.cc->ssthresh(&c);
 	c.cwnd = c.ssthresh;

@@ -179,7 +179,7 @@ static void test_many_lost_are_found_and_repaired_in_order(void **state)
 	ack(100);
 	assert_int_equal(c.ca, SL_CA_OPEN);
 	assert_int_equal(c.cwnd, 50);
-	assert_null(c.board);
+	assert_null(sl_tcp_board(&c));
 }
 
 static void test_early_echo_is_not_the_retransmissions(void **state)
@@ -204,7 +204,7 @@ static void test_dsack_widens_the_window_once_a_round(void **state)
 	uint32_t n = 10;
 
 	window(10);
-	c.total_retrans = 100;
+	sl_tcp_trouble(&c)->total_retrans = 100;
 	assert_int_equal(c.reo_wnd_mult, 1);
 	dsack(2, 0);
 	assert_int_equal(c.reo_wnd_mult, 2);
