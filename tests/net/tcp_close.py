@@ -30,7 +30,7 @@ def shut_read(s, f):
     say("SHUT_RD", attempt(s.shutdown, RD), state(s), polled(s), attempt(s.recv, 10))
     say("sends", s.send(b"x"), f.recv(10))
     f.send(b"nevertheless")
-    time.sleep(0.05)
+    arrived(s, 12)
     say("what comes later", attempt(s.recv, 100), attempt(s.recv, 100))
     say("and SHUT_WR", attempt(s.shutdown, WR), polled(s), f.to_end())
 
