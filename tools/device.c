@@ -259,6 +259,8 @@ const char *sl_device_obstacle(const struct sl_device *d, const char **remedy)
 		return "it is the loopback: local traffic stays with the kernel";
 	if (!d->wanted)
 		return "SLUICE_DEVICES leaves it out";
+	if (!strncmp(d->driver, "802.1Q", 6))
+		return "it is a VLAN device";
 	if (d->type != ARPHRD_ETHER)
 		return "it is not an Ethernet device";
 	if (d->enslaved)

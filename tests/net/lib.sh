@@ -11,6 +11,8 @@
 #       -w  hosts joined through a middle namespace w, for tests/net/wire (implies -t, no GSO)
 #       -c  a third host c, on a second network with b (10.X.Y+1.0/24, fd00:..:2::/64)
 #
+#   VLANS="5", or "100ad 5" for two tags, puts a and b on VLAN devices over the veth (LOW_A LOW_B).
+#
 #   After it: NS (prefix of the namespaces), DEV_A DEV_B, A4 B4 A6 B6 (addresses), BIN (test
 #   programs), TMP (scratch directory, removed at exit).
 #
@@ -333,6 +335,12 @@ net_up() {
 	else
 		join a b "$DEV_A" "$DEV_B" "$queues" "$mtu"
 	fi
+	LOW_A=$DEV_A LOW_B=$DEV_B
+	for h in ${VLANS:-}; do
+		vlan_up a "$DEV_A" "$h" && vlan_up b "$DEV_B" "$h" ||
+			skip "the kernel has no VLAN devices (802.1Q)"
+		DEV_A=$DEV_A.$h DEV_B=$DEV_B.$h
+	done
 	addr_up a "$DEV_A" "$A4/24" "$A6/64"
 	addr_up b "$DEV_B" "$B4/24" "$B6/64"
 	if [ -n "$third" ]; then
@@ -361,6 +369,12 @@ addr_up() { # host, device, addresses...
 		esac
 	done
 	ip -n "$NS$h" link set "$dev" up
+}
+vlan_up() { # host, device, VID, with "ad" behind it one of 802.1ad
+	local proto=802.1Q
+	[ "${3%ad}" = "$3" ] || proto=802.1ad
+	ip -n "$NS$1" link set "$2" up &&
+		ip -n "$NS$1" link add link "$2" name "$2.$3" type vlan proto $proto id "${3%ad}"
 }
 link_is_up() { "$1" ip -o link show "$2" | grep -q LOWER_UP; }
 
