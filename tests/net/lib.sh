@@ -250,7 +250,8 @@ sweep() { # namespaces and pins of dead tests
 
 net_down() {
 	local p h
-	for p in "${PIDS[@]}"; do kill -9 "$p" 2>/dev/null; done
+	# (Not PIDS: what has ended may have left its number to another test's program.)
+	for p in $(jobs -pr); do kill -9 "$p" 2>/dev/null; done
 	for h in a b c w; do
 		[ -e "/run/netns/$NS$h" ] || continue
 		for p in $(ip netns pids "$NS$h" 2>/dev/null); do kill -9 "$p" 2>/dev/null; done
