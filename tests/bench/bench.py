@@ -215,8 +215,10 @@ def tcp_messages(seconds, preload, nodelay):
 
 
 def tcp_bulk(seconds, preload, reverse):
-    with Server(["iperf3", "-s", "-1", "-p", PORT], PORT, "b" in preload) as server:
-        out = run("a", ["iperf3", "-c", B4, "-p", PORT, "-t", seconds, "-J"] + (["-R"] if reverse else []),
+    # A port of its own: its server closes first, and sockperf's does not bind beside a TIME_WAIT.
+    port = PORT + 1
+    with Server(["iperf3", "-s", "-1", "-p", port], port, "b" in preload) as server:
+        out = run("a", ["iperf3", "-c", B4, "-p", port, "-t", seconds, "-J"] + (["-R"] if reverse else []),
                   "a" in preload)
         end = json.loads(out[out.index("{"):])["end"]
         return {"mbit": end["sum_received"]["bits_per_second"] / 1e6,
