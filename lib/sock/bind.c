@@ -324,7 +324,7 @@ void sl_sock_device_up(struct sl_sock *sk, uint32_t ifindex)
 
 	sl_lock(&sk->slow);
 	if (sk->nfds && sk->state == SL_STATE_OFFLOADED && !sl_sock_is_connected_udp(sk) &&
-	    !sk->conn && !comes_by_membership(sk)) {
+	    !sk->conn && !(sk->lsn && sk->lsn->draining) && !comes_by_membership(sk)) {
 		int64_t dev = only_device(sk);
 
 		if (dev == 0 || dev == ifindex)

@@ -55,7 +55,7 @@ static void unclaim(struct sl_sock *sk, const struct sl_claim_req *req)
 	struct heir h = {.leaving = sk, .key = req};
 
 	sl_broker_unclaim(req);
-	if (!req->replace)
+	if (!req->replace || req->key.proto == IPPROTO_TCP)
 		return;
 	sl_sock_for_each(look_for_heir, &h);
 	if (h.claim)
@@ -142,6 +142,26 @@ bool sl_sock_claim_on(struct sl_sock *sk, struct sl_port *port, const char **why
 		ok = has_claim(sk, &req) || sl_sock_add_claim(sk, &req, why);
 	}
 	return ok;
+}
+
+struct sl_sock_claim *sl_sock_endpoints_take(struct sl_sock *sk)
+{
+	struct sl_sock_claim *taken = NULL;
+
+	sl_lock(&claims_lock);
+	for (struct sl_sock_claim **at = &sk->claims; *at;) {
+		struct sl_sock_claim *c = *at;
+
+		if (c->req.key.remote_port) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		c->next = taken;
+		taken = c;
+	}
+	sl_unlock(&claims_lock);
+	return taken;
 }
 
 struct sl_sock_claim *sl_sock_claims_take(struct sl_sock *sk)

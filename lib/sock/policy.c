@@ -16,14 +16,13 @@
 #include "sock/tconn.h"
 
 #define UNGUARD_LOOKS 5
-#define REQUEST_LOOKS 3
 
 static struct sl_lock busy; /* the ports' maps are looked at */
 static bool stopped, look_now;
 static uint64_t seen; /* what the rules of all ports said */
 static uint32_t seen_routes;
 static uint32_t left;    /* connections that nobody has a way for, or may have none soon */
-static uint32_t waiting; /* who is to be the kernel's, but connects or is queued, or has a queue */
+static uint32_t waiting; /* who is to be the kernel's, but connects or is queued */
 
 /* Rules ---------------------------------------------------------------------------------------- */
 
@@ -133,7 +132,7 @@ static void look_at_conn(struct sl_tconn *c, void *arg)
 		return;
 	}
 	if (sk && sk->conn == c)
-		sl_sock_kernel(sk, reason);
+		sl_sock_kernel_of(sk, c, reason);
 	else if (c->tcp.orphan)
 		sl_tconn_orphan_to_kernel(c);
 	*(c->dead || !sl_load(&c->sk) ? &l->moved : &l->left) += 1;
@@ -172,30 +171,14 @@ static bool is_listener_kernels(const struct sl_sock *sk)
 	return false;
 }
 
-/* The kernel cannot be given connections that nobody has accepted, and would reset a peer that has
- * our SYN-ACK. A request is soon complete, or nobody's: a flood must not hold the listener. */
-static bool is_anybody_queued(struct sl_tlisten *l)
-{
-	if (sl_load(&l->tcp.nchildren))
-		return true;
-	if (!sl_load(&l->tcp.nrequests) || l->looks == REQUEST_LOOKS)
-		return false;
-	l->looks++;
-	return true;
-}
-
-static void look_at_listener(struct sl_sock *sk, struct look *look)
+static void look_at_listener(struct sl_sock *sk, const struct look *look)
 {
 	struct sl_tlisten *l = sl_load_acquire(&sk->lsn);
 
-	if (!l)
-		return;
-	if (!is_listener_kernels(sk))
-		l->looks = 0;
-	else if (is_anybody_queued(l))
-		look->waiting++;
-	else
-		sl_sock_kernel(sk, SL_REASON_RULE);
+	if (l && l->draining)
+		sl_tlisten_look(sk, l);
+	else if (l && look->rules && is_listener_kernels(sk))
+		sl_sock_kernel_of(sk, l, SL_REASON_RULE);
 }
 
 static void look_at_sock(struct sl_sock *sk, void *arg)
@@ -240,7 +223,7 @@ void sl_policy_check(void)
 		leaving = unguard();
 		if (l.rules || left || leaving || routes_changed())
 			sl_tconn_for_each(look_at_conn, &l);
-		if (l.rules)
+		if (l.rules || sl_tlisten_draining())
 			sl_sock_for_each(look_at_sock, &l);
 		sl_store(&left, l.left + leaving);
 		sl_store(&waiting, l.waiting);
@@ -252,7 +235,7 @@ void sl_policy_check(void)
 
 bool sl_policy_waits(void)
 {
-	return sl_load(&left) || sl_load(&waiting);
+	return sl_load(&left) || sl_load(&waiting) || sl_tlisten_draining();
 }
 
 void sl_policy_stop(void)

@@ -451,6 +451,15 @@ void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
 	sl_unlock(&sk->slow);
 }
 
+void sl_sock_kernel_of(struct sl_sock *sk, const void *what, enum sl_reason reason)
+{
+	sl_lock(&sk->slow);
+	if (sk->nfds && sk->state != SL_STATE_KERNEL &&
+	    (sl_load(&sk->conn) == what || sl_load(&sk->lsn) == what))
+		to_kernel(sk, reason, false);
+	sl_unlock(&sk->slow);
+}
+
 /* Another descriptor of the socket, when the one we used is closed. */
 static int other_fd(struct sl_sock *sk, int closing)
 {
@@ -563,11 +572,13 @@ SL_API
 int sl_hand_back(int fd)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
+	const struct sl_tlisten *l;
 
 	if (!sk)
 		return -EBADF;
 	sl_sock_kernel(sk, SL_REASON_PASSED);
-	return sl_load(&sk->state) == SL_STATE_OFFLOADED ? -EBUSY : 0;
+	l = sl_load_acquire(&sk->lsn);
+	return sl_load(&sk->state) == SL_STATE_OFFLOADED && !(l && l->draining) ? -EBUSY : 0;
 }
 
 static void child_udp(struct sl_sock *sk)

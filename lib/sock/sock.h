@@ -203,6 +203,9 @@ int sl_sock_table_init(void);
 void sl_sock_table_child(void);
 struct sl_sock *sl_sock_new(int fd, int family, int type, int proto);
 void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason); /* hand back; idempotent */
+/* The same for who came by its connection or its listener and may find another socket in the object
+ * now, one that accept(2) is just making. */
+void sl_sock_kernel_of(struct sl_sock *sk, const void *what, enum sl_reason reason);
 /* Sends what is in our queue to the kernel's queue, for whoever else has the socket. Lane held. */
 void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane);
 extern uint32_t sl_forks; /* how often the process has forked */
@@ -254,6 +257,8 @@ void sl_sock_unclaim(struct sl_sock *sk); /* all of them */
 /* All of them are the caller's, and still in force; drop ends those that have no successor. */
 struct sl_sock_claim *sl_sock_claims_take(struct sl_sock *sk);
 void sl_sock_claims_drop(struct sl_sock *sk, struct sl_sock_claim *old);
+/* Those without a peer are the caller's, and still in force; each is to be freed. */
+struct sl_sock_claim *sl_sock_endpoints_take(struct sl_sock *sk);
 /* Claims carry SL_CLAIM_STAMP or not: tell the steering program. */
 void sl_sock_claim_flags(struct sl_sock *sk);
 

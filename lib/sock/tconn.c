@@ -181,8 +181,7 @@ bool sl_tconn_hurry(void)
 	return any;
 }
 
-/* Has the port of one that is in its grace been given out again? Then it makes way. */
-static bool end_grace(const struct sl_tcp_key *key)
+bool sl_tconn_end_grace(const struct sl_tcp_key *key)
 {
 	struct sl_tconn *c, *before = NULL;
 
@@ -201,8 +200,6 @@ static bool end_grace(const struct sl_tcp_key *key)
 		push(&dead_first, &dead_last, c);
 	}
 	sl_unlock(&slab_lock);
-	if (c)
-		sl_tconn_reap();
 	return c != NULL;
 }
 
@@ -261,7 +258,7 @@ static void to_kernel_at_exit(struct sl_tconn *c, void *arg)
 	    sl_tconn_is_connecting(c))
 		return;
 	if (sk && !c->tcp.orphan)
-		sl_sock_kernel(sk, SL_REASON_RUNTIME);
+		sl_sock_kernel_of(sk, c, SL_REASON_RUNTIME);
 	else if (c->tcp.orphan)
 		sl_tconn_orphan_to_kernel(c);
 }
@@ -373,7 +370,8 @@ int sl_tconn_claim(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_k
 	err = sl_broker_claim(&req, why);
 	c->claimed = err ? NULL : leg;
 	sl_unlock(&sl_tconn_ctl);
-	if (err == -EADDRINUSE && end_grace(key)) {
+	if (err == -EADDRINUSE && sl_tconn_end_grace(key)) {
+		sl_tconn_reap();
 		sl_tconn_unclaim(c);
 		return sl_tconn_claim(c, leg, key, shadow, why);
 	}
@@ -383,55 +381,99 @@ int sl_tconn_claim(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_k
 }
 
 /* The slot is closed while the lane is held, so that no packet is being handed to it. */
-void sl_tconn_unclaim(struct sl_tconn *c)
+static void close_slot(struct sl_tconn *c)
 {
 	struct sl_lane *lane = c->lane;
-	struct sl_claim_req req;
-	bool held;
+	bool held = sl_lane_lock(lane);
 
-	if (c->claimed) {
-		sl_lock(&sl_tconn_ctl);
-		req = sl_tconn_flow_req(c->claimed, &c->tcp.node.key, -1, c->slot);
-		sl_broker_unclaim(&req);
-		c->claimed = NULL;
-		sl_unlock(&sl_tconn_ctl);
-	}
-	if (c->slot == SL_NO_SLOT)
-		return;
-	held = sl_lane_lock(lane);
 	sl_slot_free(c->slot);
 	c->slot = SL_NO_SLOT;
 	if (held)
 		sl_lane_unlock(lane);
 }
 
+void sl_tconn_unclaim(struct sl_tconn *c)
+{
+	struct sl_claim_req req;
+
+	sl_lock(&sl_tconn_ctl);
+	if (c->claimed) {
+		req = sl_tconn_flow_req(c->claimed, &c->tcp.node.key, -1, c->slot);
+		sl_broker_unclaim(&req);
+		c->claimed = NULL;
+	}
+	if (c->slot != SL_NO_SLOT)
+		close_slot(c);
+	sl_unlock(&sl_tconn_ctl);
+}
+
+/* With a slot a connection is not used again before sl_tconn_unclaim(), but may be dead. NULL: no
+ * claim is wanted. Lane held. */
+static struct sl_leg *reserve_slot(struct sl_tconn *c, uint32_t lsn_id, struct sl_tcp_key *key)
+{
+	struct sl_leg *leg;
+	int slot;
+
+	if (c->lsn_id != lsn_id || c->dead || c->slot != SL_NO_SLOT ||
+	    c->tcp.state == SL_TCP_CLOSED || !(c->sk || c->tcp.orphan || c->tcp.listener))
+		return NULL;
+	sl_lane_tcp_begin(c->lane);
+	leg = sl_tconn_leg(c);
+	slot = leg ? sl_slot_new() : -1;
+	if (slot < 0)
+		return NULL;
+	*key = c->tcp.node.key;
+	sl_slot_set((uint32_t)slot, SL_SLOT_TCP, c);
+	c->slot = (uint32_t)slot;
+	return leg;
+}
+
+void sl_tconn_claim_own(struct sl_tconn *c, uint32_t lsn_id, int shadow)
+{
+	struct sl_lane *lane = sl_load(&c->lane);
+	uint32_t slot = SL_NO_SLOT, gen = 0;
+	struct sl_claim_req req;
+	struct sl_tcp_key key;
+	struct sl_leg *leg;
+
+	if (!sl_lane_lock(lane))
+		return;
+	leg = reserve_slot(c, lsn_id, &key);
+	if (leg) {
+		slot = c->slot;
+		gen = sl_slots[slot].gen;
+	}
+	sl_lane_unlock(lane);
+	if (!leg)
+		return;
+	sl_lock(&sl_tconn_ctl);
+	if (c->slot == slot && sl_slots[slot].gen == gen && !sl_load(&c->dead)) {
+		req = sl_tconn_flow_req(leg, &key, shadow, slot);
+		if (sl_broker_claim(&req, NULL) == 0)
+			c->claimed = leg;
+		else
+			close_slot(c);
+	}
+	sl_unlock(&sl_tconn_ctl);
+}
+
 /* One that came by a listener gets a claim of its own. */
 void sl_tcp_sock_claim_flags(struct sl_sock *sk)
 {
 	bool wants = sk->want & SL_WANT_HW_STAMP;
-	struct sl_leg *leg = NULL;
+	struct sl_tconn *c = sl_load_acquire(&sk->conn);
 	struct sl_claim_req req;
-	struct sl_tcp_key key;
-	struct sl_lane *lane;
-	struct sl_tconn *c;
 
-	if (!sl_sock_lock(sk, &lane))
-		return;
-	c = sk->conn;
-	if (c && wants && !c->claimed && c->slot == SL_NO_SLOT) {
-		key = c->tcp.node.key;
-		sl_lane_tcp_begin(lane);
-		leg = sl_tconn_leg(c);
-	}
-	sl_lane_unlock(lane);
-	if (leg)
-		sl_tconn_claim(c, leg, &key, sk->fd, NULL);
-	if (!c || !c->claimed)
+	if (c && wants)
+		sl_tconn_claim_own(c, c->lsn_id, sk->fd);
+	if (!c)
 		return;
 	sl_lock(&sl_tconn_ctl);
-	req = sl_tconn_flow_req(c->claimed, &c->tcp.node.key, sk->fd, c->slot);
-	req.claim.flags = wants ? SL_CLAIM_STAMP : 0;
-	sl_broker_claim_update(&req);
+	if (c->claimed) {
+		req = sl_tconn_flow_req(c->claimed, &c->tcp.node.key, sk->fd, c->slot);
+		req.claim.flags = wants ? SL_CLAIM_STAMP : 0;
+		sl_broker_claim_update(&req);
+	}
 	sl_unlock(&sl_tconn_ctl);
 }
 

@@ -46,7 +46,10 @@ struct sl_tlisten {
 	struct sl_sock *sk;
 	uint32_t id;            /* unique in the process */
 	uint8_t turn;           /* whose connection comes next when we and the kernel have one */
-	uint8_t looks;          /* of policy.c, while requests keep it from being the kernel's */
+	bool draining;          /* new connections are the kernel's (tcp_drain.c) */
+	uint8_t looks;          /* while it drains, since somebody accepted */
+	uint8_t reason;         /* enum sl_reason: why it drains */
+	uint32_t last_children; /* at the last look */
 	struct sl_lock os_lock; /* one thread at a time asks the kernel for a connection */
 	struct sl_tlisten *next_free;
 };
@@ -76,12 +79,18 @@ bool sl_tconn_hurry(void);
 int sl_tconn_claim(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_key *key, int shadow,
 		   const char **why);
 void sl_tconn_unclaim(struct sl_tconn *c);
+/* The same for one that came by the listener of that id, lives, and may end at any moment; nothing
+ * if it has one, or is none of that listener. No lane held. */
+void sl_tconn_claim_own(struct sl_tconn *c, uint32_t lsn_id, int shadow);
 /* The socket's wish for hardware time stamps has changed: so does its connection's claim. No lane
  * held. */
 void sl_tcp_sock_claim_flags(struct sl_sock *sk);
 /* What to ask the broker for an exact flow, for a slot that is reserved. */
 struct sl_claim_req sl_tconn_flow_req(const struct sl_leg *leg, const struct sl_tcp_key *key,
 				      int shadow, uint32_t slot);
+/* One of that key that is over keeps its claim for a while: not longer. Whether there was one; the
+ * next sl_tconn_reap() frees it. */
+bool sl_tconn_end_grace(const struct sl_tcp_key *key);
 /* One of that key that went to the kernel waits for what is still under way to it. The kernel has
  * given its port out again, so it is over there. Lane held. */
 void sl_tconn_make_way(struct sl_tcp_host *h, const struct sl_tcp_key *key);
@@ -183,6 +192,20 @@ int sl_tcp_sock_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, sockle
 		       int flags);
 /* No more connections by it; those there are get claims of their own. sk->slow held. */
 void sl_tlisten_stop(struct sl_sock *sk);
+
+/* tcp_drain.c. sk->slow held, no lane. */
+/* New connections are the kernel's from now on. True: there is no other, and it is no listener of
+ * ours any more; false: it drains, and the keeper looks again. */
+bool sl_tlisten_to_kernel(struct sl_sock *sk, enum sl_reason reason);
+/* Claims of their own for connections that came by it. */
+void sl_tlisten_claim_children(struct sl_sock *sk);
+/* The flow, wherever an endpoint of the list is claimed, for the same slot; SL_CLAIM_* flags. */
+void sl_tlisten_claim_flow(struct sl_sock *sk, const struct sl_sock_claim *endpoints,
+			   const struct sl_tcp_key *key, uint32_t flags);
+void sl_tlisten_drained(struct sl_tlisten *l); /* it is gone, whether it drained or not */
+uint32_t sl_tlisten_draining(void);            /* how many do; any thread */
+/* The keeper's, every second while one drains; slow not held. */
+void sl_tlisten_look(struct sl_sock *sk, struct sl_tlisten *l);
 
 /* tcp_send.c, tcp_recv.c */
 ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, size_t niov,

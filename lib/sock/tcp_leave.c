@@ -172,8 +172,8 @@ bool sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
 {
 	int err;
 
-	if (sk->lsn)
-		sl_tlisten_stop(sk);
+	if (sk->lsn && !sl_tlisten_to_kernel(sk, reason))
+		return false;
 	if (is_connecting(sk))
 		wait_connected(sk);
 	if (!sk->conn)

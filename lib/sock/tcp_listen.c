@@ -91,51 +91,15 @@ static void uninstall(struct sl_sock *sk)
 	sl_lane_tcp_done(lane);
 	sl_store_release(&sk->lsn, NULL);
 	sl_lane_unlock(lane);
+	sl_tlisten_drained(l);
 	free_listener(l);
-}
-
-struct children {
-	const struct sl_sock *sk;
-	uint32_t id;
-	struct sl_lane *lane;
-};
-
-/* An exact claim for a connection that came by the listener. */
-static void claim_child(struct sl_tconn *c, void *arg)
-{
-	const struct children *w = arg;
-	struct sl_leg *leg = NULL;
-	struct sl_tcp_key key;
-	struct sl_lane *lane = w->lane;
-
-	if (c->lsn_id != w->id || c->lane != lane || !sl_lane_lock(lane))
-		return;
-	if (c->lsn_id == w->id && !c->dead && c->slot == SL_NO_SLOT &&
-	    c->tcp.state != SL_TCP_CLOSED && (c->sk || c->tcp.orphan)) {
-		key = c->tcp.node.key;
-		sl_lane_tcp_begin(lane);
-		leg = sl_tconn_leg(c);
-	}
-	sl_lane_unlock(lane);
-	if (leg)
-		sl_tconn_claim(c, leg, &key, w->sk->fd, NULL);
 }
 
 void sl_tlisten_stop(struct sl_sock *sk)
 {
-	struct children w = {.sk = sk, .id = sk->lsn->id, .lane = sl_load(&sk->lane)};
-
-	sl_tconn_for_each(claim_child, &w);
+	sl_tlisten_claim_children(sk);
 	sl_sock_unclaim(sk);
 	uninstall(sk);
-}
-
-static bool is_v4(const uint8_t addr[16])
-{
-	struct sl_addr a;
-
-	memcpy(a.b, addr, 16);
-	return sl_addr_is_v4(&a);
 }
 
 /* listen ----------------------------------------------------------------------------------------
@@ -164,24 +128,12 @@ static uint32_t clamp_backlog(int backlog)
  * as the peer has ports: a new connection from such a port is one for us. */
 static void let_pass(const struct sl_diag_conn *d, void *arg)
 {
+	struct sl_tcp_key key = {d->local, d->remote, 0, d->remote_port};
 	struct sl_sock *sk = arg;
 
-	if (d->state == SL_DIAG_TIME_WAIT)
+	if (d->state == SL_DIAG_TIME_WAIT || (sk->bound_addr && !sl_addr_eq(&sk->local, &d->local)))
 		return;
-	for (const struct sl_sock_claim *c = sk->claims; c; c = c->next) {
-		struct sl_claim_req req = c->req;
-
-		if (req.key.remote_port || sl_addr_is_v4(&d->local) != is_v4(req.key.local) ||
-		    (sk->bound_addr && !sl_addr_eq(&sk->local, &d->local)))
-			continue;
-		memcpy(req.key.local, d->local.b, 16);
-		memcpy(req.key.remote, d->remote.b, 16);
-		req.key.remote_port = d->remote_port;
-		req.claim.flags = SL_CLAIM_PASS;
-		req.spread = false;
-		req.replace = true;
-		sl_sock_add_claim(sk, &req, NULL);
-	}
+	sl_tlisten_claim_flow(sk, sk->claims, &key, SL_CLAIM_PASS);
 }
 
 static enum sl_reason prepare(struct sl_sock *sk, int backlog)
@@ -403,8 +355,8 @@ static ssize_t attempt(void *arg)
 
 	if (!l)
 		return -EREMOTE;
-	/* When both have connections they take turns. */
-	if (os && (l->turn ^= 1)) {
+	/* When both have connections they take turns; of a draining listener ours came first. */
+	if (os && !l->draining && (l->turn ^= 1)) {
 		r = from_kernel(a);
 		if (r != -EAGAIN)
 			return r;

@@ -230,6 +230,17 @@ static void note_stamp(struct sl_tconn *c, const struct sl_in *in)
 		c->sk->hw_ns = sl_hw_stamp(in->frame, in->off);
 }
 
+/* The peer has its port anew, and means the listener of a connection that is over. That is the
+ * kernel's now, which gets the SYN when it comes again: the claim goes. */
+static bool is_anew(const struct sl_tconn *c, const struct sl_tcp_key *key,
+		    const struct sl_tcp_seg *seg)
+{
+	if (!c->tcp.child || (seg->flags & (SL_TCP_SYN | SL_TCP_ACK | SL_TCP_RST)) != SL_TCP_SYN)
+		return false;
+	sl_tconn_end_grace(key);
+	return true;
+}
+
 /* Handler of SL_SLOT_TCP. A connection that has become a TIME_WAIT is found by its key. */
 static bool conn_input(void *obj, struct sl_in *in)
 {
@@ -244,6 +255,8 @@ static bool conn_input(void *obj, struct sl_in *in)
 	key_of(in, &key);
 	if (sl_likely(c->tcp.node.hashed && sl_tcp_key_eq(&c->tcp.node.key, &key)))
 		return sl_tcp_conn_input(&c->tcp, &in->seg, in->frame, off, in);
+	if (is_anew(c, &key, &in->seg))
+		return false;
 	return sl_tcp_input(c->lane->tcp, &key, &in->seg, in->frame, off, NULL, in);
 }
 

@@ -328,9 +328,16 @@ struct sl_tcp_listener {
 	struct sl_tcp_opts opts;
 	char congestion[16];
 	bool closed; /* no more children */
+	bool holds;  /* SYNs wait for their answer */
 	void *owner;
 };
 void sl_tcp_listener_init(struct sl_tcp_listener *l);
+/* From now on a SYN makes a request that is not answered, so that nothing follows it; one that
+ * finds no room is dropped. Until false: then they are answered. */
+void sl_tcp_listener_hold(struct sl_tcp_host *h, struct sl_tcp_listener *l, bool hold);
+/* The keys of up to n requests, of those alone that were answered or were not; how many. */
+uint32_t sl_tcp_listener_keys(const struct sl_tcp_listener *l, bool held, struct sl_tcp_key *keys,
+			      uint32_t n);
 /* Takes the oldest child, or NULL. */
 struct sl_tcp *sl_tcp_accept(struct sl_tcp_host *h, struct sl_tcp_listener *l);
 /* Resets children that were not accepted, forgets requests. */

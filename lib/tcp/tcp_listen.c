@@ -155,6 +155,12 @@ static void req_arm(struct sl_tcp_host *h, struct sl_tcp_req *r)
 	sl_timer_arm(&h->wheel, &r->timer, h->now_us + us);
 }
 
+static void req_answer_syn(struct sl_tcp_host *h, struct sl_tcp_req *r, void *from)
+{
+	sl_tcp_send_synack(h, r, req_tsval(h, r), from);
+	req_arm(h, r);
+}
+
 /* TCP_DEFER_ACCEPT: a child is made only with its first data, for so long. */
 static bool is_deferred(const struct sl_tcp_host *h, const struct sl_tcp_req *r)
 {
@@ -177,8 +183,35 @@ void sl_tcp_req_timer(struct sl_tcp_host *h, struct sl_tcp_node *n)
 	}
 	r->retries++;
 	tcp_count(h, SL_TCPC_RETRANS_SEGS, 1);
-	sl_tcp_send_synack(h, r, req_tsval(h, r), NULL);
-	req_arm(h, r);
+	req_answer_syn(h, r, NULL);
+}
+
+static struct sl_tcp_req *req_at(struct sl_list *link)
+{
+	return sl_container_of(link, struct sl_tcp_req, link);
+}
+
+void sl_tcp_listener_hold(struct sl_tcp_host *h, struct sl_tcp_listener *l, bool hold)
+{
+	l->holds = hold;
+	if (hold)
+		return;
+	sl_list_for_each_safe (it, &l->requests)
+		if (req_at(it)->held) {
+			req_at(it)->held = false;
+			req_answer_syn(h, req_at(it), NULL);
+		}
+}
+
+uint32_t sl_tcp_listener_keys(const struct sl_tcp_listener *l, bool held, struct sl_tcp_key *keys,
+			      uint32_t n)
+{
+	uint32_t i = 0;
+
+	for (struct sl_list *it = l->requests.next; it != &l->requests && i < n; it = it->next)
+		if (req_at(it)->held == held)
+			keys[i++] = req_at(it)->node.key;
+	return i;
 }
 
 /* Children ------------------------------------------------------------------------------------- */
@@ -320,10 +353,8 @@ static bool req_check(struct sl_tcp_host *h, struct sl_tcp_req *r, const struct 
 
 	if ((seg->flags & (SL_TCP_SYN | SL_TCP_ACK | SL_TCP_RST)) == SL_TCP_SYN &&
 	    seg->seq == r->syn.seq) { /* ours was lost */
-		if (!is_req_limited(h, r)) {
-			sl_tcp_send_synack(h, r, req_tsval(h, r), from);
-			req_arm(h, r);
-		}
+		if (!r->held && !is_req_limited(h, r))
+			req_answer_syn(h, r, from);
 		return false;
 	}
 	if (sl_seq_lt(seg->seq, nxt) || sl_seq_gt(seg->seq, nxt + r->rcv_wnd) ||
@@ -482,14 +513,15 @@ static void syn_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct s
 		      uint32_t isn, void *from)
 {
 	const struct sl_tcp_key *key = &r->node.key;
-	bool full = is_syn_full(l), tfo = l->tfo_qlen && sl_tcp_params.tfo & TFO_SERVER;
+	bool full = is_syn_full(l), cookies = sl_tcp_params.syncookies && !l->holds;
+	bool tfo = l->tfo_qlen && sl_tcp_params.tfo & TFO_SERVER && !l->holds;
 	struct sl_tcp_req *q;
 
 	if (is_accept_full(l)) {
 		overflow(h);
 		return;
 	}
-	if ((full && sl_tcp_params.syncookies && !isn) || sl_tcp_params.syncookies == 2) {
+	if (cookies && ((full && !isn) || sl_tcp_params.syncookies == 2)) {
 		sl_tcp_cookie_send(h, l, r, from);
 		return;
 	}
@@ -521,8 +553,9 @@ static void syn_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct s
 	sl_list_add_tail(&l->requests, &q->link);
 	l->nrequests++;
 	h->nreq++;
-	sl_tcp_send_synack(h, q, req_tsval(h, q), from);
-	req_arm(h, q);
+	q->held = l->holds;
+	if (!q->held)
+		req_answer_syn(h, q, from);
 }
 
 static bool is_syn_rate_reached(struct sl_tcp_host *h)

@@ -17,6 +17,7 @@ struct sl_tcp_req {
 	uint16_t mss; /* ours */
 	uint8_t rcv_wscale;
 	uint8_t retries;
+	bool held;      /* not answered yet: the listener holds its SYNs */
 	bool acked;     /* the ACK came, but a child was not wanted yet */
 	bool tfo_asked; /* the answer brings a Fast Open cookie */
 	uint64_t born_us;

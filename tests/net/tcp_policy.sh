@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Connections with checked bytes both ways follow what changes: a rule sends them to the kernel and,
-# when it goes, back, and who waits in a listener's queue is served; the steering program is taken
-# off; the device goes and another one leads to the peer. Not a byte is wrong, and no connection is
-# reset.
+# when it goes, back; the steering program is taken off; the device goes and another one leads to the
+# peer. Not a byte is wrong, and no connection is reset.
 . "$(dirname "$0")/lib_tcp.sh"
 net_up
 need "$BIN/tcp_swarm" bpftool
@@ -16,11 +15,6 @@ MODES=${MODES/kernel/}
 kernels() { "$1" ss -Htn state connected exclude time-wait "( sport = :$2 or dport = :$2 )" | wc -l; }
 has() { [ "$(kernels "$1" "$2")" "$3" "$4" ]; }
 resets() { tcp_stat a EstabResets; }
-# A new connection came by b's kernel.
-kernel_accepts() {
-	a timeout 2 bash -c ": <>/dev/tcp/$B4/$PORT" 2>/dev/null
-	[ "$(tcp_stat b PassiveOpens)" -gt "$BEFORE" ]
-}
 
 # role, address family: the swarm is under way, and offloaded. It goes on until end().
 begin() {
@@ -71,24 +65,6 @@ for MODE in $MODES; do
 		ok "$WHAT: they go to the kernel" wait_until 10 has b $PORT -gt 0
 		end
 	done
-	# Who waits in a listener's queue is not reset: it goes to the kernel when the queue is empty.
-	WHAT="a rule while connections are queued"
-	PORT=$((PORT + 1))
-	bg pb python3 "$TESTS/net/tcp_queued.py" server "$B4" $PORT "$TMP/go"
-	OTHER=$BG
-	wait_tcp b $PORT
-	bg pa python3 "$TESTS/net/tcp_queued.py" client "$B4" $PORT >"$TMP/a" 2>&1
-	SUBJECT=$BG
-	wait_line "$TMP/a" waiting
-	BEFORE=$(tcp_stat b PassiveOpens)
-	ok "$WHAT: it is added" b "$SLUICE" rule add --device "$DEV_B" use os tcp_server '*:*'
-	sleep 1.5
-	touch "$TMP/go"
-	ok "$WHAT: all are served" wait_end "$SUBJECT" 30
-	ok "$WHAT: the listener goes to the kernel" wait_until 20 kernel_accepts
-	ok "$WHAT: it is removed" b "$SLUICE" rule del --device "$DEV_B" 1
-	stop "$OTHER"
-	rm "$TMP/go"
 	# One that was just connecting when the program went has no answer, and none knows of it yet.
 	WHAT="connecting while the steering program is taken off"
 	bg pa python3 "$TESTS/net/tcp_soak.py" server "$A4" 6999

@@ -49,6 +49,39 @@ static void test_synack_is_repeated_then_given_up(void **state)
 	assert_int_equal(h.nreq, 0);
 }
 
+/* A listener that goes to the kernel: nobody who was not answered is lost, or is answered early. */
+static void test_held_syns_are_answered_later(void **state)
+{
+	struct sl_tcp_key keys[2];
+
+	sl_tcp_listener_hold(&h, &l, true);
+	nout = 0;
+	in(syn());
+	in(syn());
+	later(5000000);
+	assert_int_equal(nout, 0);
+	assert_int_equal(l.nrequests, 1);
+	assert_int_equal(sl_tcp_listener_keys(&l, false, keys, 2), 0);
+	assert_int_equal(sl_tcp_listener_keys(&l, true, keys, 2), 1);
+	assert_memory_equal(&keys[0], &key, sizeof(key));
+	sl_tcp_listener_hold(&h, &l, false);
+	assert_int_equal(nout, 1);
+	assert_int_equal(out.flags, SL_TCP_SYN | SL_TCP_ACK);
+	assert_int_equal(sl_tcp_listener_keys(&l, false, keys, 2), 1);
+	in(seg(SL_TCP_ACK, ISN + 1, out.seq + 1, 0));
+	assert_int_equal(nready, 1);
+}
+
+static void test_held_listener_sends_no_cookie(void **state)
+{
+	sl_tcp_params.syncookies = 2;
+	sl_tcp_listener_hold(&h, &l, true);
+	nout = 0;
+	in(syn());
+	assert_int_equal(nout, 0);
+	assert_int_equal(l.nrequests, 1);
+}
+
 static void test_repeated_syn_is_answered(void **state)
 {
 	uint32_t iss;
@@ -354,6 +387,8 @@ int main(void)
 		T(test_handshake),
 		T(test_synack_is_repeated_then_given_up),
 		T(test_repeated_syn_is_answered),
+		T(test_held_syns_are_answered_later),
+		T(test_held_listener_sends_no_cookie),
 		T(test_request_takes_exact_reset_only),
 		T(test_wrong_ack_is_reset),
 		T(test_backlog_is_one_more),
