@@ -9,6 +9,7 @@
 #define SL_BROKER_H
 
 #include "base/base.h"
+#include "base/share.h"
 #include "steer.h"
 
 #define SL_MAX_QUEUES 64 /* RX queues of one device that can be covered */
@@ -65,14 +66,14 @@ void sl_broker_init(const struct sl_broker_opts *opts);
  * and tx_map are the caller's to unmap; fill_map and comp_map are the broker's. NULL (a lease that
  * came over a socket): map them from the descriptor; it is the caller's then.
  *
- * The fill ring of a queue has frames in it before bind (a driver may stay deaf otherwise). Frames
- * are the broker's until they are received or taken by sl_broker_frames(). */
+ * The fill ring of a queue has frames in it before bind (a driver may stay deaf otherwise). */
 struct sl_xsk_lease {
 	int fd; /* bound XSK; the caller owns it */
 	uint32_t queue;
 	uint32_t rx_size, tx_size, fill_size, comp_size; /* entries */
 	void *rx_map, *tx_map, *fill_map, *comp_map;
-	size_t rx_bytes, tx_bytes; /* of the mappings */
+	size_t rx_bytes, tx_bytes;       /* of the mappings */
+	uint32_t share_queue, share_xsk; /* records in the group's memory */
 	bool zerocopy;
 };
 
@@ -85,16 +86,17 @@ struct sl_umem_info {
 	uint32_t headroom;   /* bytes the kernel leaves free in front of a received frame, beside
 				XDP_PACKET_HEADROOM */
 	bool huge;           /* on huge pages */
+	/* Who has which frames, and the state of the queues' rings: shared with the other processes
+	 * of the group, of which we are that member. */
+	int share_fd; /* owned by the broker */
+	struct sl_share share;
+	uint8_t member;
 };
 
 /* Makes the packet memory (once; later calls return the same). Call it before the first
  * sl_broker_port_open(), so that a device that cannot be covered is refused there. */
 int sl_broker_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *out,
 		   const char **why);
-
-/* Takes up to want frames for the caller: [*first, *first + the result). 0: none are left. May be
- * called on the packet path when the caller's pool runs dry; no system call. */
-uint32_t sl_broker_frames(uint32_t want, uint32_t *first);
 
 /* Attaches the steering program to the device, or finds it open already. -EBUSY: another process
  * has the device; -EOPNOTSUPP: no XDP, not Ethernet, MTU too large for a frame; -EPERM. */

@@ -64,6 +64,7 @@ struct sl_queue {
 	int anchor_fd; /* XSK that keeps the rings of the queue alive */
 	void *fill_map, *comp_map;
 	size_t fill_bytes, comp_bytes;
+	uint32_t share_queue; /* its record in the group's memory */
 };
 
 /* Entries, powers of two. */
@@ -88,6 +89,7 @@ struct sl_device {
 	struct sl_queue queue[SL_MAX_QUEUES];
 	bool zerocopy;
 	uint64_t lane_open[SL_MAX_XSKS / 64]; /* bit set of lanes */
+	uint16_t xsk[SL_MAX_XSKS];            /* records of the lanes' XSKs in the group's memory */
 	struct sl_port_uses *uses;            /* SL_MAX_PORTS entries */
 	struct sl_rule *rules;                /* mapped writable */
 	uint32_t replaced; /* at most so many claims of flows are not in the map any more */
@@ -186,9 +188,10 @@ bool sl_umem_is_there(void);
 void sl_umem_child(void);
 /* Registers the packet memory with an XSK that is not bound. */
 int sl_umem_register(int fd);
-/* The frames that a new queue starts with: [*first, *first + the result); and back. */
-uint32_t sl_frames_take(uint32_t fill_size, uint32_t *first);
-void sl_frames_untake(uint32_t first, uint32_t n);
+/* Frames for an empty fill ring, at most max; how many. And back, or: the ring has them now. */
+uint32_t sl_umem_take(uint32_t *frames, uint32_t max);
+void sl_umem_untake(const uint32_t *frames, uint32_t n);
+void sl_umem_given(const uint32_t *frames, uint32_t n);
 
 /* broker_xsk.c */
 int sl_queues_bind(struct sl_device *port, const char **why);

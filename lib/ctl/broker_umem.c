@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packet memory: one memfd, registered with each device; who has which frames. */
+/* Packet memory: one memfd, registered with each device; and the group's, which says who has which
+ * frames (base/share.h). */
 #include "ctl/broker_int.h"
 
 #include <errno.h>
@@ -7,18 +8,17 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "base/lock.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/broker_lock.h"
 
-#define HUGE_PAGE (2ul << 20)
+#define HUGE_PAGE    (2ul << 20)
+#define SHARE_QUEUES (32 * SL_MAX_QUEUES)
+#define SHARE_XSKS   (2 * SL_MAX_XSKS)
 
-struct sl_umem_info sl_umem = {.memfd = -1};
-/* Frames below next_frame went into fill rings, those from split_frame on are the caller's. */
-static struct sl_lock frames_lock; /* protects both; taken on the caller's packet path */
-static uint32_t next_frame;
-static uint32_t split_frame;
+struct sl_umem_info sl_umem = {.memfd = -1, .share_fd = -1};
+static void *share_mem;
+static size_t share_bytes;
 
 bool sl_umem_is_there(void)
 {
@@ -29,12 +29,17 @@ void sl_umem_child(void)
 {
 	if (sl_umem.memfd >= 0)
 		sl_sys_close(sl_umem.memfd);
-	sl_umem = (struct sl_umem_info){.memfd = -1};
-	next_frame = split_frame = 0;
-	frames_lock = (struct sl_lock){0};
+	if (sl_umem.share_fd >= 0)
+		sl_sys_close(sl_umem.share_fd);
+	/* What inherited sockets give back from now on must not reach the parent's frames. */
+	if (share_mem)
+		sl_sys(SYS_mmap, share_mem, share_bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	share_mem = NULL;
+	sl_umem = (struct sl_umem_info){.memfd = -1, .share_fd = -1};
 }
 
-static int umem_map(size_t bytes, bool huge, struct sl_umem_info *u)
+static int umem_map(size_t bytes, bool huge, struct sl_umem_info *u, size_t *mapped)
 {
 	unsigned flags = MFD_CLOEXEC | (huge ? MFD_HUGETLB : 0);
 	int err;
@@ -53,6 +58,7 @@ static int umem_map(size_t bytes, bool huge, struct sl_umem_info *u)
 		goto close;
 	}
 	u->huge = huge;
+	*mapped = bytes;
 	return 0;
 close:
 	sl_sys_close(u->memfd);
@@ -60,13 +66,43 @@ close:
 	return err;
 }
 
+/* A group of one: this process. Its pages come into being as frames do. */
+static int share_make(struct sl_umem_info *u)
+{
+	size_t bytes = sl_share_bytes(u->nframes, SHARE_QUEUES, SHARE_XSKS);
+	void *mem;
+	int err;
+
+	u->share_fd = sl_fd_keep(sl_sysi(SYS_memfd_create, "sluice-share", MFD_CLOEXEC));
+	if (u->share_fd < 0)
+		return u->share_fd;
+	err = (int)sl_sys(SYS_ftruncate, u->share_fd, bytes);
+	if (err)
+		goto close;
+	mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, u->share_fd, 0);
+	if (mem == MAP_FAILED) {
+		err = -errno;
+		goto close;
+	}
+	sl_share_init(&u->share, mem, u->nframes, (uint32_t)__builtin_ctz(u->frame_size),
+		      SHARE_QUEUES, SHARE_XSKS);
+	u->member = (uint8_t)sl_share_join(&u->share, u->nframes);
+	share_mem = mem;
+	share_bytes = bytes;
+	return 0;
+close:
+	sl_sys_close(u->share_fd);
+	return err;
+}
+
 static int umem_make(uint32_t nframes, uint32_t frame_size, const char **why)
 {
 	struct sl_umem_info u = {.memfd = -1,
+				 .share_fd = -1,
 				 .nframes = nframes,
 				 .frame_size = frame_size,
 				 .headroom = SL_UMEM_HEADROOM};
-	size_t bytes = (size_t)nframes * frame_size;
+	size_t bytes = (size_t)nframes * frame_size, mapped;
 	int err = -ENOMEM;
 
 	if (!nframes || (frame_size != 2048 && frame_size != 4096)) {
@@ -74,18 +110,25 @@ static int umem_make(uint32_t nframes, uint32_t frame_size, const char **why)
 		return -EINVAL;
 	}
 	if (!sl_broker_opts()->no_huge)
-		err = umem_map(bytes, true, &u);
+		err = umem_map(bytes, true, &u, &mapped);
 	if (err) {
 		if (!sl_broker_opts()->no_huge)
 			sl_log(sl_broker_opts()->want_huge ? SL_LOG_WARN : SL_LOG_INFO, "mem",
 			       "no huge pages for %zu MB of packet memory, using ordinary pages; "
 			       "remedy: sysctl vm.nr_hugepages=%zu",
 			       bytes >> 20, (bytes + HUGE_PAGE - 1) / HUGE_PAGE);
-		err = umem_map(bytes, false, &u);
+		err = umem_map(bytes, false, &u, &mapped);
 	}
 	if (err) {
 		sl_why(why, "no memory for %u frames of %u bytes: %s", nframes, frame_size,
 		       sl_strerror(err));
+		return err;
+	}
+	err = share_make(&u);
+	if (err) {
+		sl_why(why, "no memory for the state of %u frames: %s", nframes, sl_strerror(err));
+		munmap(u.base, mapped);
+		sl_sys_close(u.memfd);
 		return err;
 	}
 	sl_umem = u;
@@ -101,8 +144,6 @@ int sl_broker_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *o
 	sl_broker_enter(&g);
 	if (!sl_umem_is_there())
 		err = umem_make(nframes, frame_size, why);
-	if (!err && split_frame == 0)
-		split_frame = sl_umem.nframes;
 	if (!err)
 		*out = sl_umem;
 	sl_broker_leave(&g);
@@ -132,36 +173,36 @@ int sl_umem_register(int fd)
 	return err;
 }
 
-/* The frames that a new queue starts with: [*first, *first + the result). An eighth of what is
- * left: however many queues there come to be, sockets and senders have the most of it. */
-uint32_t sl_frames_take(uint32_t fill_size, uint32_t *first)
-{
-	uint32_t n;
+/* Fill rings ----------------------------------------------------------------------------------- */
 
-	sl_lock(&frames_lock);
-	n = sl_min(fill_size / 2, (split_frame - next_frame) / 8);
-	*first = next_frame;
-	next_frame += n;
-	sl_unlock(&frames_lock);
-	return n;
-}
-
-/* They went nowhere. */
-void sl_frames_untake(uint32_t first, uint32_t n)
+/* An eighth of what is left: however many queues there come to be, sockets and senders have the
+ * most of it. */
+uint32_t sl_umem_take(uint32_t *frames, uint32_t max)
 {
-	sl_lock(&frames_lock);
-	if (next_frame == first + n)
-		next_frame = first;
-	sl_unlock(&frames_lock);
-}
+	struct sl_share *g = &sl_umem.share;
 
-uint32_t sl_broker_frames(uint32_t want, uint32_t *first)
-{
-	if (!sl_lock(&frames_lock))
+	if (!g->head)
 		return 0;
-	want = sl_min(want, split_frame - next_frame);
-	split_frame -= want;
-	*first = split_frame;
-	sl_unlock(&frames_lock);
-	return want;
+	max = sl_min(max, sl_share_left(g) / 8);
+	return sl_share_fetch(g, SL_SHARE_BROKER, frames, max);
+}
+
+void sl_umem_untake(const uint32_t *frames, uint32_t n)
+{
+	struct sl_share *g = &sl_umem.share;
+
+	if (!g->head || !sl_rlock(&g->head->lock, SL_SHARE_BROKER))
+		return;
+	sl_share_push(g, frames, n);
+	sl_runlock(&g->head->lock);
+	sl_share_count(g, SL_SHARE_BROKER, -(int32_t)n);
+}
+
+void sl_umem_given(const uint32_t *frames, uint32_t n)
+{
+	struct sl_share *g = &sl_umem.share;
+
+	for (uint32_t i = 0; i < n; i++)
+		sl_store(&g->word[frames[i]].all, 0);
+	sl_share_count(g, SL_SHARE_BROKER, -(int32_t)n);
 }

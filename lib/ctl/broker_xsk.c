@@ -12,6 +12,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/if_xdp.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -131,9 +132,9 @@ static void queue_unmap(struct sl_queue *q)
 	q->fill_map = q->comp_map = NULL;
 }
 
-/* Maps the queue's rings from its anchor, which is not bound yet, and writes frames [first, first
- * + n) into the empty fill ring. */
-static int queue_map(struct sl_queue *q, const struct sl_ring_sizes *rings, uint32_t first,
+/* Maps the queue's rings from its anchor, which is not bound yet, and writes the n frames into the
+ * empty fill ring. */
+static int queue_map(struct sl_queue *q, const struct sl_ring_sizes *rings, const uint32_t *frames,
 		     uint32_t n)
 {
 	struct xdp_mmap_offsets off;
@@ -152,10 +153,19 @@ static int queue_map(struct sl_queue *q, const struct sl_ring_sizes *rings, uint
 	}
 	desc = (uint64_t *)((char *)q->fill_map + off.fr.desc);
 	for (uint32_t i = 0; i < n; i++)
-		desc[i] = (uint64_t)(first + i) * sl_umem.frame_size;
+		desc[i] = (uint64_t)frames[n - 1 - i] * sl_umem.frame_size; /* fresh: ascending */
+	sl_umem.share.queue[q->share_queue].fill_to = n;
 	/* Pairs with the kernel's acquire of the producer index (xskq_cons_peek). */
 	sl_store_release((uint32_t *)((char *)q->fill_map + off.fr.producer), n);
 	return 0;
+}
+
+/* What never was bound. */
+static void anchor_close(struct sl_queue *q)
+{
+	queue_unmap(q);
+	sl_sys_close(q->anchor_fd);
+	q->anchor_fd = -1;
 }
 
 static void queue_close(struct sl_queue *q, bool unmap)
@@ -164,11 +174,13 @@ static void queue_close(struct sl_queue *q, bool unmap)
 		queue_unmap(q);
 	if (q->anchor_fd >= 0)
 		sl_sys_close(q->anchor_fd);
+	if (q->anchor_fd >= 0 && unmap) /* else lanes go by it as long as they live */
+		sl_share_queue_close(&sl_umem.share, q->share_queue);
 	*q = (struct sl_queue){.anchor_fd = -1};
 }
 
 /* An anchor, complete but for bind. reg: the first of the device, with the memory. */
-static int anchor_new(struct sl_queue *q, const struct sl_ring_sizes *rings, uint32_t first,
+static int anchor_new(struct sl_queue *q, const struct sl_ring_sizes *rings, const uint32_t *frames,
 		      uint32_t n, bool reg, const char **step)
 {
 	int err = 0;
@@ -183,26 +195,26 @@ static int anchor_new(struct sl_queue *q, const struct sl_ring_sizes *rings, uin
 	}
 	if (!err) {
 		*step = "fill ring";
-		err = queue_map(q, rings, first, n);
+		err = queue_map(q, rings, frames, n);
 	}
 	if (err)
-		queue_close(q, true);
+		anchor_close(q);
 	return err;
 }
 
 /* Zero-copy is asked for first; a refused socket is not used again. */
-static int anchor_open(struct sl_device *port, uint32_t q, const char **step)
+static int anchor_bind(struct sl_device *port, uint32_t q, const uint32_t *frames, uint32_t n,
+		       const char **step)
 {
 	static const uint16_t modes[] = {XDP_ZEROCOPY | XDP_USE_NEED_WAKEUP,
 					 XDP_COPY | XDP_USE_NEED_WAKEUP};
 	enum sl_broker_zc zc = sl_broker_opts()->zerocopy;
 	unsigned m = zc == SL_BROKER_ZC_OFF, end = zc == SL_BROKER_ZC_FORCE ? 1 : 2;
-	uint32_t first, n = sl_frames_take(port->rings.fill, &first);
 	struct sl_queue *queue = &port->queue[q];
 	int err = -EINVAL;
 
 	for (; err && m < end; m++) {
-		err = anchor_new(queue, &port->rings, first, n, q == 0, step);
+		err = anchor_new(queue, &port->rings, frames, n, q == 0, step);
 		if (err)
 			break;
 		*step = "bind";
@@ -212,12 +224,37 @@ static int anchor_open(struct sl_device *port, uint32_t q, const char **step)
 		else
 			err = xsk_bind(queue->anchor_fd, port, q, modes[m], 0);
 		if (err)
-			queue_close(queue, true);
+			anchor_close(queue);
 		if (q > 0 || err == -EPERM || err == -EBUSY || err == -ENETDOWN)
 			break;
 	}
-	if (err)
-		sl_frames_untake(first, n);
+	return err;
+}
+
+/* The frames are the ring's from bind on. */
+static int anchor_open(struct sl_device *port, uint32_t q, const char **step)
+{
+	uint32_t max = port->rings.fill / 2, *frames = malloc(max * sizeof(*frames)), n;
+	struct sl_queue *queue = &port->queue[q];
+	int err;
+
+	*step = "frames";
+	if (!frames)
+		return -ENOMEM;
+	err = sl_share_queue_open(&sl_umem.share);
+	if (err < 0)
+		goto out;
+	queue->share_queue = (uint32_t)err;
+	n = sl_umem_take(frames, max);
+	err = anchor_bind(port, q, frames, n, step);
+	if (err) {
+		sl_umem_untake(frames, n);
+		sl_share_queue_close(&sl_umem.share, queue->share_queue);
+	} else {
+		sl_umem_given(frames, n);
+	}
+out:
+	free(frames);
 	return err;
 }
 
@@ -337,6 +374,7 @@ static void lease_close(struct sl_xsk_lease *l)
 	unmap_ring(l->rx_map, l->rx_bytes);
 	unmap_ring(l->tx_map, l->tx_bytes);
 	sl_sys_close(l->fd); /* leaves `lanes` by itself */
+	sl_share_xsk_close(&sl_umem.share, l->share_xsk);
 }
 
 static int lease_map(struct sl_xsk_lease *l)
@@ -368,9 +406,16 @@ static int lease_open(struct sl_device *port, uint32_t q, uint32_t xsk, struct s
 		.fill_map = queue->fill_map,
 		.comp_map = queue->comp_map,
 		.zerocopy = port->zerocopy,
+		.share_queue = queue->share_queue,
 	};
 	if (l->fd < 0)
 		return l->fd;
+	err = sl_share_xsk_open(&sl_umem.share);
+	if (err < 0) {
+		sl_sys_close(l->fd);
+		return err;
+	}
+	l->share_xsk = port->xsk[xsk] = (uint16_t)err;
 	err = lease_map(l);
 	if (!err)
 		err = xsk_bind(l->fd, port, q, XDP_SHARED_UMEM, queue->anchor_fd);
@@ -464,6 +509,7 @@ void sl_broker_lane_close(uint32_t ifindex, uint32_t lane)
 			uint32_t xsk = lane * port->info.nqueues + q;
 
 			bpf_map_delete_elem(port->attach.map_fd[SL_MAP_LANES], &xsk);
+			sl_share_xsk_close(&sl_umem.share, port->xsk[xsk]);
 		}
 	}
 	sl_broker_leave(&g);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packet memory: one pool of equal frames, the UMEM of every XSK of the process (and the MR of a
+/* Packet memory: one pool of equal frames, the UMEM of every XSK of the group (and the MR of a
  * verbs queue). A frame is a number; lanes hold some in a cache and trade with the pool in batches.
  */
 #ifndef SL_FRAME_H
 #define SL_FRAME_H
 
 #include "base/base.h"
-#include "base/lock.h"
+#include "base/share.h"
 
-#define SL_NO_FRAME    UINT32_MAX
 #define SL_FRAME_CACHE 512
 #define SL_FRAME_BATCH 128
 #define SL_FRAME_SPENT 512 /* power of two */
@@ -23,13 +22,11 @@ struct sl_pool {
 	uint8_t *base;
 	uint32_t nframes;
 	uint32_t shift;                 /* log2 of the frame size */
-	uint16_t *refs;                 /* for each frame: how many hold it; 0: free */
-	struct sl_frame_charge *charge; /* for each frame in flight; NULL: none */
-	struct sl_lock lock;            /* protects what follows */
-	uint32_t nfree;
-	uint32_t *free; /* stack */
-	uint32_t (*more)(uint32_t want, uint32_t *first);
-	uint32_t unborn; /* frames that more() may still give */
+	uint8_t me;                     /* our member of the group */
+	uint32_t free_word;             /* of a frame that is ours and that nobody holds */
+	union sl_frame_word *word;      /* for each frame; shared */
+	struct sl_frame_charge *charge; /* for each frame in flight of ours; NULL: none */
+	struct sl_share share;
 };
 extern struct sl_pool sl_pool;
 
@@ -42,19 +39,44 @@ struct sl_frames {
 	 * those that are sent, last in first out, stay in its cache. */
 	uint32_t spent_head, spent_tail;
 	uint32_t spent[SL_FRAME_SPENT];
+	/* Received, less put into fill rings, since it was last told the group. */
+	int32_t gained;
 };
 
-/* base: nframes frames of 1 << shift bytes, none of them in the pool yet: more(want, &first) gives
- * up to want of them when the pool runs dry, 0 when there are no more. -ENOMEM. */
-int sl_pool_init(uint8_t *base, uint32_t nframes, uint32_t shift,
-		 uint32_t (*more)(uint32_t want, uint32_t *first));
+/* base: the frames' memory; member: ours of the group. -ENOMEM. */
+int sl_pool_attach(uint8_t *base, const struct sl_share *g, uint8_t member);
 /* Moves frames between cache and pool; how many moved. */
 uint32_t sl_frames_fetch(struct sl_frames *c);
 void sl_frames_flush(struct sl_frames *c, uint32_t keep);
 
+/* Tells the group what was gained otherwise than from the pool. */
+static inline void sl_frames_count(struct sl_frames *c)
+{
+	sl_share_count(&sl_pool.share, sl_pool.me, c->gained);
+	c->gained = 0;
+}
+
+/* Frames that we could still get from the pool. */
+static inline uint32_t sl_frames_left(void)
+{
+	return sl_share_left_to(&sl_pool.share, sl_pool.me);
+}
+
 static inline uint8_t *sl_frame_ptr(uint32_t frame)
 {
 	return sl_pool.base + ((size_t)frame << sl_pool.shift);
+}
+
+/* How many hold it. */
+static inline uint16_t sl_frame_refs(uint32_t frame)
+{
+	return sl_load_acquire(&sl_pool.word[frame].refs);
+}
+
+/* The frame is ours from now on, with so many references. */
+static inline void sl_frame_own(uint32_t frame, uint16_t refs)
+{
+	sl_store(&sl_pool.word[frame].all, sl_pool.free_word | SL_FRAME_REFS(refs));
 }
 
 /* A free frame with one reference, or SL_NO_FRAME. */
@@ -65,7 +87,7 @@ static inline uint32_t sl_frame_get(struct sl_frames *c)
 	if (sl_unlikely(c->n == 0) && sl_frames_fetch(c) == 0)
 		return SL_NO_FRAME;
 	f = c->idx[--c->n];
-	sl_pool.refs[f] = 1;
+	sl_frame_own(f, 1);
 	return f;
 }
 
@@ -78,7 +100,7 @@ static inline void sl_frame_free(struct sl_frames *c, uint32_t frame)
 		if (c->n == SL_FRAME_CACHE)
 			return;
 	}
-	sl_pool.refs[frame] = 0;
+	sl_frame_own(frame, 0);
 	c->idx[c->n++] = frame;
 }
 
@@ -92,14 +114,20 @@ static inline void sl_frame_charge(uint32_t frame, uint32_t *wmem, uint32_t byte
 /* One holder more (any lane). */
 static inline void sl_frame_ref(uint32_t frame)
 {
-	__atomic_fetch_add(&sl_pool.refs[frame], 1, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&sl_pool.word[frame].refs, 1, __ATOMIC_RELAXED);
+}
+
+/* The same by the single holder, in whose hands it is. */
+static inline void sl_frame_ref_single(uint32_t frame)
+{
+	sl_store(&sl_pool.word[frame].refs, 2);
 }
 
 /* Drops a reference; the last one frees. A single holder needs no atomic: nobody else can add. */
 static inline void sl_frame_put(struct sl_frames *c, uint32_t frame)
 {
-	if (sl_load_acquire(&sl_pool.refs[frame]) == 1 ||
-	    __atomic_sub_fetch(&sl_pool.refs[frame], 1, __ATOMIC_ACQ_REL) == 0)
+	if (sl_frame_refs(frame) == 1 ||
+	    __atomic_sub_fetch(&sl_pool.word[frame].refs, 1, __ATOMIC_ACQ_REL) == 0)
 		sl_frame_free(c, frame);
 }
 
@@ -117,16 +145,28 @@ static inline uint32_t sl_frame_take_spent(struct sl_frames *c)
 /* As sl_frame_put(), of a frame that was received and is of no use any more. */
 static inline void sl_frame_spent(struct sl_frames *c, uint32_t frame)
 {
-	if (sl_load_acquire(&sl_pool.refs[frame]) != 1 || sl_frames_spent(c) == SL_FRAME_SPENT) {
+	if (sl_frame_refs(frame) != 1 || sl_frames_spent(c) == SL_FRAME_SPENT) {
 		sl_frame_put(c, frame);
 		return;
 	}
-	sl_pool.refs[frame] = 0;
+	sl_frame_own(frame, 0);
 	c->spent[c->spent_tail++ & (SL_FRAME_SPENT - 1)] = frame;
 }
 
-/* A sent frame has come back: the device holds it no longer (TCP may, until it is acknowledged).
- * Tells who paid. */
+/* The frame goes to the device, which holds one of its references until it is seen completed. */
+static inline void sl_frame_posted(uint32_t frame)
+{
+	sl_store(&sl_pool.word[frame].flight, 1);
+}
+
+/* The device is done with it. sl_frame_sent() is to follow. */
+static inline void sl_frame_landed(uint32_t frame)
+{
+	sl_store(&sl_pool.word[frame].flight, 0);
+}
+
+/* A sent frame of ours has come back: the device's reference is dropped (TCP may hold it until it
+ * is acknowledged). Tells who paid. */
 static inline void sl_frame_sent(struct sl_frames *c, uint32_t frame)
 {
 	struct sl_frame_charge *ch = &sl_pool.charge[frame];

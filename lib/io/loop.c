@@ -85,6 +85,7 @@ static unsigned loop_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsi
 
 	n = sl_min(n, e->loop->depth - e->ncomp);
 	for (unsigned i = 0; i < n; i++) {
+		sl_frame_posted(descs[i].frame);
 		e->comp[e->ncomp++] = descs[i].frame;
 		e->sent++;
 		if (e->down || happens(e, e->path.loss_ppm)) {
@@ -115,8 +116,10 @@ static unsigned loop_reap(struct sl_tx *tx, struct sl_frames *cache)
 	struct sl_loop_end *e = sl_container_of(tx, struct sl_loop_end, tx);
 	unsigned n = e->ncomp;
 
-	while (e->ncomp)
-		sl_frame_sent(cache, e->comp[--e->ncomp]);
+	while (e->ncomp) {
+		sl_frame_landed(e->comp[--e->ncomp]);
+		sl_frame_sent(cache, e->comp[e->ncomp]);
+	}
 	tx->unreaped = 0;
 	return n;
 }

@@ -3,8 +3,11 @@
  *
  * Theory of operation: the UMEM is in aligned mode, a descriptor's address is frame number times
  * frame size plus an offset. The receive and transmit rings are the lane's; fill and completion
- * are the queue's and are worked in batches under its lock. Any frame may be used for anything:
- * what completes here may have been posted by another lane. */
+ * are the queue's and are worked in batches under its lock, by all lanes of all processes of the
+ * group. Nobody remembers these two rings' indices: their own are read under the lock, the kernel's
+ * at each look. Any frame may be used for anything: what completes here may have been posted by
+ * another lane, or by another process, which finds it on its list (base/share.h, where the order
+ * of the stores below is explained, too). */
 #include "io/xsk.h"
 
 #include <errno.h>
@@ -20,8 +23,8 @@
 #ifdef __SANITIZE_THREAD__
 void __tsan_acquire(void *addr);
 void __tsan_release(void *addr);
-#define frame_given(frame) __tsan_release(&sl_pool.refs[frame])
-#define frame_taken(frame) __tsan_acquire(&sl_pool.refs[frame])
+#define frame_given(frame) __tsan_release(&sl_pool.word[frame])
+#define frame_taken(frame) __tsan_acquire(&sl_pool.word[frame])
 #else
 #define frame_given(frame)
 #define frame_taken(frame)
@@ -29,7 +32,6 @@ void __tsan_release(void *addr);
 
 static const struct sl_rx_ops xsk_rx_ops;
 static const struct sl_tx_ops xsk_tx_ops;
-static uint32_t queues_open; /* with a fill ring of ours to keep filled */
 
 static void *map_ring(void *there, int fd, size_t len, off_t pgoff)
 {
@@ -62,6 +64,19 @@ static void unmap_ring(void *map, size_t len)
 		(r)->ring = (char *)(map) + (o)->desc;                                             \
 	} while (0)
 
+static struct sl_share_ring shared_ring(void *map, const struct xdp_ring_offset *o, uint32_t size)
+{
+	char *p = map;
+
+	return (struct sl_share_ring){
+		.producer = (uint32_t *)(p + o->producer),
+		.consumer = (uint32_t *)(p + o->consumer),
+		.flags = (uint32_t *)(p + o->flags),
+		.addr = (uint64_t *)(p + o->desc),
+		.size = size,
+	};
+}
+
 static int queue_map(struct sl_xsk_queue *q, int fd, const struct xdp_mmap_offsets *off,
 		     const struct sl_xsk_sizes *s, const struct sl_xsk_maps *m)
 {
@@ -75,13 +90,9 @@ static int queue_map(struct sl_xsk_queue *q, int fd, const struct xdp_mmap_offse
 		unmap_ring(q->fill_map, q->fill_len);
 		return -ENOMEM;
 	}
-	RING_SET(&q->fill, q->fill_map, &off->fr, s->fill, sizeof(uint64_t));
-	RING_SET(&q->comp, q->comp_map, &off->cr, s->comp, sizeof(uint64_t));
-	/* As libxdp does: a producer's cached consumer is one ring ahead. */
-	q->fill.cached_prod = *q->fill.producer;
-	q->fill.cached_cons = *q->fill.consumer + s->fill;
-	q->comp.cached_prod = *q->comp.producer;
-	q->comp.cached_cons = *q->comp.consumer;
+	q->fill = shared_ring(q->fill_map, &off->fr, s->fill);
+	q->comp = shared_ring(q->comp_map, &off->cr, s->comp);
+	q->shared = &sl_pool.share.queue[s->share_queue];
 	if (m->fill) {
 		q->fill_len = q->comp_len = 0;
 		q->fill_map = q->comp_map = NULL;
@@ -103,6 +114,7 @@ static int rings_map(struct sl_xsk *x, const struct xdp_mmap_offsets *off,
 	}
 	RING_SET(&x->rx_ring, x->rx_map, &off->rx, s->rx, sizeof(struct xdp_desc));
 	RING_SET(&x->tx_ring, x->tx_map, &off->tx, s->tx, sizeof(struct xdp_desc));
+	/* As libxdp does: a producer's cached consumer is one ring ahead. */
 	x->rx_ring.cached_prod = *x->rx_ring.producer;
 	x->rx_ring.cached_cons = *x->rx_ring.consumer;
 	x->tx_ring.cached_prod = *x->tx_ring.producer;
@@ -121,6 +133,7 @@ int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q, const struct s
 		return err;
 	x->fd = fd;
 	x->q = q;
+	x->shared = &sl_pool.share.xsk[sizes->share_xsk];
 	x->tx.posted = x->tx.unreaped = 0;
 	x->fill_debt = REFILL_BATCH; /* look at once */
 	err = rings_map(x, &off, sizes, maps);
@@ -134,11 +147,19 @@ int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q, const struct s
 			return err;
 		}
 	}
-	if (q->users++ == 0)
-		__atomic_fetch_add(&queues_open, 1, __ATOMIC_RELAXED);
+	q->users++;
+	x->counted = x->rx_ring.cached_cons;
+	x->shared->tx_to = x->tx_ring.cached_prod;
 	x->rx.ops = &xsk_rx_ops;
 	x->tx.ops = &xsk_tx_ops;
 	return 0;
+}
+
+/* So that the pool learns in time what we have. */
+static void count_received(struct sl_xsk *x, struct sl_frames *cache)
+{
+	cache->gained += (int32_t)(x->rx_ring.cached_cons - x->counted);
+	x->counted = x->rx_ring.cached_cons;
 }
 
 void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache)
@@ -149,11 +170,11 @@ void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache)
 	 * uses any more are lost until the device is opened again; closing is rare. */
 	while (xsk_rx_ops.burst(&x->rx, &d, 1))
 		sl_frame_put(cache, d.frame);
+	count_received(x, cache);
 	sl_sys_close(x->fd);
 	unmap_ring(x->rx_map, x->rx_len);
 	unmap_ring(x->tx_map, x->tx_len);
 	if (--x->q->users == 0) {
-		__atomic_fetch_sub(&queues_open, 1, __ATOMIC_RELAXED);
 		unmap_ring(x->q->fill_map, x->q->fill_len);
 		unmap_ring(x->q->comp_map, x->q->comp_len);
 	}
@@ -193,8 +214,9 @@ static unsigned xsk_burst(struct sl_rx *rx, struct sl_rx_desc *descs, unsigned n
 		frame_taken(descs[i].frame);
 		descs[i].off = (uint16_t)(d->addr & mask);
 		descs[i].len = (uint16_t)d->len;
-		sl_pool.refs[descs[i].frame] = 1;
+		sl_frame_own(descs[i].frame, 1);
 	}
+	sl_share_step();
 	xsk_ring_cons__release(&x->rx_ring, n);
 	x->fill_debt += n;
 	return n;
@@ -206,23 +228,27 @@ static uint32_t frame_to_fill(struct sl_frames *cache)
 	return sl_frames_spent(cache) ? sl_frame_take_spent(cache) : cache->idx[--cache->n];
 }
 
-/* Puts up to n frames of the cache on the fill ring; queue locked. How many. */
+/* Puts up to n frames of the cache on the fill ring, which has room; queue locked. How many. */
 static uint32_t fill_some(struct sl_xsk_queue *q, struct sl_frames *cache, uint32_t n)
 {
-	uint32_t idx;
+	uint32_t at = sl_load(q->fill.producer);
 
 	if (sl_frames_spent(cache) + cache->n < n)
 		sl_frames_fetch(cache);
 	n = sl_min(n, sl_frames_spent(cache) + cache->n);
-	if (n == 0 || xsk_ring_prod__reserve(&q->fill, n, &idx) != n)
-		return 0;
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < n; i++, at++) {
 		uint32_t frame = frame_to_fill(cache);
 
 		frame_given(frame);
-		*xsk_ring_prod__fill_addr(&q->fill, idx + i) = (uint64_t)frame << sl_pool.shift;
+		q->fill.addr[at & (q->fill.size - 1)] = (uint64_t)frame << sl_pool.shift;
+		sl_share_step();
+		sl_store(&q->shared->fill_to, at + 1);
+		sl_share_step();
+		sl_store(&sl_pool.word[frame].all, 0);
 	}
-	xsk_ring_prod__submit(&q->fill, n);
+	/* Pairs with the kernel's acquire of the producer index (xskq_cons_peek). */
+	sl_store_release(q->fill.producer, at);
+	cache->gained -= (int32_t)n;
 	return n;
 }
 
@@ -236,13 +262,14 @@ static bool xsk_refill(struct sl_rx *rx, struct sl_frames *cache)
 
 	if (sl_likely(x->fill_debt < REFILL_BATCH))
 		return true;
-	if (!sl_trylock(&q->lock))
+	if (!sl_rtrylock(&q->shared->lock, sl_pool.me))
 		return true; /* another lane is at it */
 	x->fill_debt = 0;
+	count_received(x, cache);
 	/* Half of the frames at most wait in fill rings, in all of them together: the others are
 	 * for what was received and for what is sent. */
-	want = sl_min(q->fill.size / 2, sl_pool.nframes / 2 / sl_load(&queues_open));
-	level = q->fill.size - xsk_prod_nb_free(&q->fill, q->fill.size);
+	want = sl_min(q->fill.size / 2, sl_pool.nframes / 2 / sl_share_queues(&sl_pool.share));
+	level = sl_load(q->fill.producer) - sl_load_acquire(q->fill.consumer);
 	low = level < want / 2;
 	while (level + REFILL_BATCH <= want && got) {
 		if (!low && sl_frames_spent(cache) < REFILL_BATCH)
@@ -250,8 +277,9 @@ static bool xsk_refill(struct sl_rx *rx, struct sl_frames *cache)
 		got = fill_some(q, cache, REFILL_BATCH);
 		level += got;
 	}
-	kick = xsk_ring_prod__needs_wakeup(&q->fill);
-	sl_unlock(&q->lock);
+	sl_frames_count(cache);
+	kick = sl_load(q->fill.flags) & XDP_RING_NEED_WAKEUP;
+	sl_runlock(&q->shared->lock);
 	if (kick) /* a zero-copy driver that ran dry waits to be told */
 		sl_sys_recvfrom(x->fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
 	if (got == 0)
@@ -294,7 +322,12 @@ static unsigned xsk_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsig
 		d->addr = ((uint64_t)descs[i].frame << sl_pool.shift) + descs[i].off;
 		d->len = descs[i].len;
 		d->options = 0;
+		sl_share_step();
+		sl_store(&x->shared->tx_to, idx + i + 1);
+		sl_share_step();
+		sl_frame_posted(descs[i].frame);
 	}
+	sl_share_step();
 	xsk_ring_prod__submit(&x->tx_ring, n);
 	tx->posted += n;
 	tx->unreaped += n;
@@ -323,26 +356,65 @@ static int xsk_kick(struct sl_tx *tx)
 	return ret == -EBUSY || ret == -ENOBUFS ? -EAGAIN : (int)sl_min(ret, 0l);
 }
 
+/* What the device is done with. Ours comes to us before its reference is dropped, so that nobody
+ * of us posts it again while it is in doubt. */
+static void reap_one(struct sl_xsk_queue *q, struct sl_frames *cache, uint32_t frame, uint32_t next)
+{
+	uint8_t owner = sl_pool.word[frame].owner;
+
+	if (sl_likely(owner == sl_pool.me)) {
+		sl_frame_landed(frame);
+		sl_share_step();
+		sl_store(&q->shared->comp_to, next);
+		sl_share_step();
+		sl_frame_sent(cache, frame);
+		return;
+	}
+	if (sl_share_return(&sl_pool.share, q->shared, sl_pool.me, frame)) {
+		sl_frame_free(cache, frame);
+		cache->gained++;
+	}
+	sl_share_step();
+	sl_store(&q->shared->comp_to, next);
+}
+
+/* Frames of ours that others have found completed. */
+static unsigned take_returned(struct sl_xsk_queue *q, struct sl_frames *cache)
+{
+	uint32_t frame;
+	unsigned n = 0;
+
+	for (; (frame = sl_share_returned(&sl_pool.share, q->shared, sl_pool.me)) != SL_NO_FRAME;
+	     n++) {
+		frame_taken(frame);
+		sl_frame_sent(cache, frame);
+	}
+	return n;
+}
+
 static unsigned xsk_reap(struct sl_tx *tx, struct sl_frames *cache)
 {
 	struct sl_xsk *x = sl_container_of(tx, struct sl_xsk, tx);
 	struct sl_xsk_queue *q = x->q;
-	uint32_t idx = 0, n;
+	uint32_t at, n;
 
-	if (!sl_trylock(&q->lock))
+	if (!sl_rtrylock(&q->shared->lock, sl_pool.me))
 		return 0;
 	tx->unreaped = 0;
-	n = xsk_ring_cons__peek(&q->comp, SL_FRAME_CACHE / 2, &idx);
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t addr = *xsk_ring_cons__comp_addr(&q->comp, idx + i);
+	at = sl_load(q->comp.consumer);
+	n = sl_min(sl_load_acquire(q->comp.producer) - at, (uint32_t)SL_FRAME_CACHE / 2);
+	for (uint32_t i = 0; i < n; i++, at++) {
+		uint64_t addr = q->comp.addr[at & (q->comp.size - 1)];
 		uint32_t frame = (uint32_t)(addr >> sl_pool.shift);
 
 		frame_taken(frame);
-		sl_frame_sent(cache, frame);
+		reap_one(q, cache, frame, at + 1);
 	}
-	if (n)
-		xsk_ring_cons__release(&q->comp, n);
-	sl_unlock(&q->lock);
+	if (n) /* pairs with the kernel's acquire of the consumer index */
+		sl_store_release(q->comp.consumer, at);
+	if (sl_unlikely(q->shared->back[sl_pool.me]))
+		n += take_returned(q, cache);
+	sl_runlock(&q->shared->lock);
 	return n;
 }
 

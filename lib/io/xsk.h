@@ -5,21 +5,21 @@
 
 #include <xdp/xsk.h>
 
-#include "base/lock.h"
 #include "io/io.h"
 
-/* Fill and completion rings belong to (device, queue) and are shared by the lanes on it. */
+/* Fill and completion rings belong to (device, queue) and are shared by the lanes on it, those of
+ * other processes, too. */
 struct sl_xsk_queue {
-	struct sl_lock lock; /* protects the rings */
-	struct xsk_ring_prod fill;
-	struct xsk_ring_cons comp;
+	struct sl_share_queue *shared; /* the rings' lock, and what is under way in them */
+	struct sl_share_ring fill, comp;
 	void *fill_map, *comp_map; /* ours to unmap, else NULL */
 	size_t fill_len, comp_len;
 	uint32_t users; /* XSKs on it */
 };
 
 struct sl_xsk_sizes {
-	uint32_t rx, tx, fill, comp; /* entries */
+	uint32_t rx, tx, fill, comp;     /* entries */
+	uint32_t share_queue, share_xsk; /* records in the group's memory */
 };
 
 struct sl_xsk {
@@ -27,6 +27,7 @@ struct sl_xsk {
 	struct sl_tx tx;
 	int fd;
 	struct sl_xsk_queue *q;
+	struct sl_share_xsk *shared;
 	struct xsk_ring_cons rx_ring;
 	struct xsk_ring_prod tx_ring;
 	void *rx_map, *tx_map;
@@ -34,6 +35,7 @@ struct sl_xsk {
 	/* The other side's ring indices are looked at in batches only: each look is a cache miss.
 	 */
 	uint32_t fill_debt; /* received since the last look at the fill ring */
+	uint32_t counted;   /* of what was received (the ring's index), told to the pool */
 };
 
 /* Rings that are mapped already; each is NULL when it is to be mapped from the descriptor. */

@@ -283,7 +283,7 @@ static void keep_house(uint64_t now, uint64_t *last_house)
 	sl_tconn_reap();
 	sl_tcp_stat();
 	not_shown = false;
-	sl_stats->frames_free = sl_load(&sl_pool.nfree) + sl_load(&sl_pool.unborn);
+	sl_stats->frames_free = sl_frames_left();
 	sl_stats_serve();
 }
 

@@ -122,8 +122,8 @@ static uint32_t frame_for(struct sl_lane *lane, uint32_t frame, uint16_t off, ui
 	uint32_t f;
 
 	if (sl_likely(frame != SL_NO_FRAME && off == SL_TCP_HEADROOM &&
-		      sl_load_acquire(&sl_pool.refs[frame]) == 1)) {
-		sl_frame_ref(frame);
+		      sl_frame_refs(frame) == 1)) {
+		sl_frame_ref_single(frame);
 		return frame;
 	}
 	f = sl_lane_frame(lane);

@@ -115,8 +115,8 @@ static int map_leases(struct sl_leg *leg, const struct sl_xsk_lease *leases)
 
 	for (uint32_t q = 0; q < leg->nqueues; q++) {
 		const struct sl_xsk_lease *ls = &leases[q];
-		struct sl_xsk_sizes sizes = {ls->rx_size, ls->tx_size, ls->fill_size,
-					     ls->comp_size};
+		struct sl_xsk_sizes sizes = {ls->rx_size,   ls->tx_size,     ls->fill_size,
+					     ls->comp_size, ls->share_queue, ls->share_xsk};
 		struct sl_xsk_maps maps = {ls->rx_map, ls->tx_map, ls->fill_map, ls->comp_map};
 		int err;
 
@@ -222,8 +222,7 @@ int sl_stack_init(void (*on_room)(struct sl_list *entry))
 		sl_warn("lane", "no packet memory: %s", why ? why : strerrorname_np(-err));
 		return err;
 	}
-	return sl_pool_init(umem.base, umem.nframes, (uint32_t)__builtin_ctz(umem.frame_size),
-			    sl_broker_frames);
+	return sl_pool_attach(umem.base, &umem.share, umem.member);
 }
 
 void sl_stack_child(void)

@@ -35,9 +35,9 @@ bool sl_tcp_rcv_is_pressed(const struct sl_tcp *c, uint32_t divisor)
 {
 	uint32_t held = frames_held(c);
 
-	return held > ALWAYS_OK && held > (sl_load(&sl_pool.nfree) + sl_load(&sl_pool.unborn) +
-					   c->host->frames->n + sl_frames_spent(c->host->frames)) /
-						   divisor;
+	return held > ALWAYS_OK &&
+	       held > (sl_frames_left() + c->host->frames->n + sl_frames_spent(c->host->frames)) /
+			       divisor;
 }
 
 /* DSACK and SACK ------------------------------------------------------------------------------- */
@@ -159,7 +159,7 @@ static bool append(struct sl_tcp *c, uint32_t into, uint16_t into_off, uint16_t 
 
 	if (len > COPY_MAX && c->rmem < c->rcvbuf / 2)
 		return false;
-	if (end + len > 1u << sl_pool.shift || sl_load_acquire(&sl_pool.refs[into]) != 1)
+	if (end + len > 1u << sl_pool.shift || sl_frame_refs(into) != 1)
 		return false;
 	memcpy(sl_frame_ptr(into) + end, sl_frame_ptr(frame) + off, len);
 	*into_len += len;

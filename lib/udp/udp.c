@@ -37,8 +37,7 @@ static bool may_hold(struct sl_udp *u)
 		u->stats->rx_drops++;
 		return false;
 	}
-	if (sl_unlikely(held > ALWAYS_OK &&
-			held > (sl_load(&sl_pool.nfree) + sl_load(&sl_pool.unborn)) / 2)) {
+	if (sl_unlikely(held > ALWAYS_OK && held > sl_frames_left() / 2)) {
 		u->stats->rx_mem_drops++;
 		return false;
 	}

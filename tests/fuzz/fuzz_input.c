@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../pool.h"
 #include "base/clock.h"
 #include "sluice.h"
 #include "sock/sock.h"
@@ -93,21 +94,10 @@ static void tcp_icmp(void *obj, const struct sl_in_icmp *e, struct sl_in *in)
 		abort();
 }
 
-static uint32_t more(uint32_t want, uint32_t *first)
-{
-	static uint32_t given;
-	uint32_t n = FRAMES - given;
-
-	(void)want;
-	*first = given;
-	given += n;
-	return n;
-}
-
 static void start(void)
 {
 	sl_clock_init();
-	if (sl_pool_init(aligned_alloc(4096, (size_t)FRAMES << SHIFT), FRAMES, SHIFT, more) < 0 ||
+	if (pool_make(aligned_alloc(4096, (size_t)FRAMES << SHIFT), FRAMES, SHIFT) < 0 ||
 	    sl_slots_init(16) < 0 || sl_fdtab_init() < 0)
 		abort();
 	sl_in_register(SL_SLOT_UDP, sl_udp_input);
@@ -156,11 +146,10 @@ static void end(void)
 	ASAN_UNPOISON_MEMORY_REGION(sl_pool.base, (size_t)FRAMES << SHIFT);
 	for (int i = 0; i < KINDS; i++)
 		sl_udp_fini(&sock[i].udp, &lane.frames);
-	if (sl_pool.nfree + sl_pool.unborn + lane.frames.n + sl_frames_spent(&lane.frames) !=
-	    FRAMES)
+	if (sl_frames_left() + lane.frames.n + sl_frames_spent(&lane.frames) != FRAMES)
 		abort();
 	for (uint32_t i = 0; i < FRAMES; i++)
-		if (sl_pool.refs[i])
+		if (sl_frame_refs(i))
 			abort();
 }
 
@@ -282,7 +271,7 @@ static void inject(const struct step *s, const uint8_t *data, size_t size)
 	ASAN_UNPOISON_MEMORY_REGION(f - room, room);
 	memcpy(f - room, (uint8_t *)&front + sizeof(front) - room, room);
 	sl_net_input(&in, &d);
-	if (sl_pool.refs[d.frame] == 0)
+	if (sl_frame_refs(d.frame) == 0)
 		ASAN_POISON_MEMORY_REGION(sl_frame_ptr(d.frame), 1u << SHIFT);
 }
 

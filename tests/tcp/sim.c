@@ -5,12 +5,12 @@
  * that arrive, frames that have left a device, timers of programs. Each host that was touched then
  * flushes, as a lane does at the end of a turn, and its programs are told. */
 #include "sim.h"
+#include "../pool.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 
-static uint32_t pool_given;
 static size_t pool_bytes;
 
 /* Random ----------------------------------------------------------------------------------------
@@ -367,37 +367,18 @@ bool sim_run(struct sim *s, uint64_t until_us)
 /* Making and ending ------------------------------------------------------------------------------
  */
 
-static uint32_t more(uint32_t want, uint32_t *first)
-{
-	uint32_t n = sl_min(want, sl_pool.nframes - pool_given);
-
-	*first = pool_given;
-	pool_given += n;
-	return n;
-}
-
-static void pool_fini(void)
-{
-	if (sl_pool.base)
-		munmap(sl_pool.base, pool_bytes);
-	free(sl_pool.free);
-	free(sl_pool.refs);
-	free(sl_pool.charge);
-	memset(&sl_pool, 0, sizeof(sl_pool));
-}
-
 static void pool_init(uint32_t nframes, uint32_t shift)
 {
 	uint8_t *base;
 
 	if (sl_pool.base && sl_pool.shift == shift && sl_pool.nframes == nframes)
 		return;
-	pool_fini();
+	if (sl_pool.base)
+		munmap(sl_pool.base, pool_bytes);
 	pool_bytes = (size_t)nframes << shift;
-	pool_given = 0;
 	base = mmap(NULL, pool_bytes, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (base == MAP_FAILED || sl_pool_init(base, nframes, shift, more) < 0)
+	if (base == MAP_FAILED || pool_make(base, nframes, shift) < 0)
 		abort();
 }
 
@@ -495,9 +476,9 @@ void sim_fini(struct sim *s)
 	for (int i = 0; i < s->nhosts; i++)
 		host_free(s, s->host[i]);
 	for (uint32_t i = 0; i < sl_pool.nframes; i++)
-		held += sl_pool.refs[i] != 0;
+		held += sl_frame_refs(i) != 0;
 	sim_check(s, held == 0);
-	sim_check(s, sl_pool.nfree + sl_pool.unborn == sl_pool.nframes);
+	sim_check(s, sl_frames_left() == sl_pool.nframes);
 	free(s->heap);
 	s->heap = NULL;
 	s->nhosts = 0;

@@ -19,7 +19,7 @@ static void check_send_queue(const struct sim *s, const struct sl_tcp *c)
 		sim_check(s, p->len || p->flags & SL_TCP_FIN);
 		sim_check(s, (p->frame == SL_NO_FRAME) == (p->len == 0));
 		if (p->len)
-			sim_check(s, sl_pool.refs[p->frame] && p->off >= SL_TCP_HEADROOM &&
+			sim_check(s, sl_frame_refs(p->frame) && p->off >= SL_TCP_HEADROOM &&
 					     (uint32_t)p->off + p->len <= 1u << sl_pool.shift);
 		if (i - c->tx_una < c->tx_nxt - c->tx_una) {
 			sacked += !!(p->marks & SL_TXS_SACKED);
@@ -52,7 +52,7 @@ static void check_receive_queue(const struct sim *s, const struct sl_tcp *c)
 	for (uint32_t i = c->rx_head; i != c->rx_tail; i++) {
 		const struct sl_rxseg *r = &c->rx[i & (c->rxsize - 1)];
 
-		sim_check(s, r->len && sl_pool.refs[r->frame] &&
+		sim_check(s, r->len && sl_frame_refs(r->frame) &&
 				     (uint32_t)r->off + r->len <= 1u << sl_pool.shift);
 		bytes += r->len;
 		mem += sl_tcp_rx_charge(r->len);

@@ -36,7 +36,7 @@ static void check(void)
 	for (uint32_t i = c.rx_head; i != c.rx_tail; i++) {
 		const struct sl_rxseg *r = &c.rx[i & (c.rxsize - 1)];
 
-		sim_check(&s, r->len && sl_pool.refs[r->frame]);
+		sim_check(&s, r->len && sl_frame_refs(r->frame));
 		bytes += r->len;
 		mem += sl_tcp_rx_charge(r->len);
 	}
@@ -67,7 +67,8 @@ static bool is_held(uint32_t start, uint32_t end)
 {
 	for (uint32_t i = 0; i < c.noo && sl_seq_lt(start, end); i++)
 		if (sl_seq_le(c.ooo->seg[i].seq, start))
-			start = sl_seq_gt(c.ooo->seg[i].seq + c.ooo->seg[i].len + c.ooo->seg[i].fin, start)
+			start = sl_seq_gt(c.ooo->seg[i].seq + c.ooo->seg[i].len + c.ooo->seg[i].fin,
+					  start)
 					? c.ooo->seg[i].seq + c.ooo->seg[i].len + c.ooo->seg[i].fin
 					: start;
 	return sl_seq_ge(start, end);

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/frame.h"
+#include "../pool.h"
 #include "net/net.h"
 #include "steer.h"
 #include "wire/csum.h"
@@ -23,33 +23,17 @@
 #define POOL_FRAMES 2048
 #define POOL_SHIFT  11
 
-/* Gives the pool its frames, from the lowest on. */
-static uint32_t pool_given;
-static inline uint32_t pool_more(uint32_t want, uint32_t *first)
-{
-	*first = pool_given;
-	want = sl_min(want, sl_pool.nframes - pool_given);
-	pool_given += want;
-	return want;
-}
-
 /* A new pool; to be called as often as one likes. */
 static inline void pool_setup_n(uint32_t nframes)
 {
 	free(sl_pool.base);
-	free(sl_pool.free);
-	free(sl_pool.refs);
-	free(sl_pool.charge);
-	memset(&sl_pool, 0, sizeof(sl_pool));
-	pool_given = 0;
-	assert_int_equal(
-		sl_pool_init(calloc(nframes, 1u << POOL_SHIFT), nframes, POOL_SHIFT, pool_more), 0);
+	assert_int_equal(pool_make(calloc(nframes, 1u << POOL_SHIFT), nframes, POOL_SHIFT), 0);
 }
 
 /* Frames that nobody has. */
 static inline uint32_t pool_free(const struct sl_frames *cache)
 {
-	return sl_pool.nfree + sl_pool.unborn + cache->n + sl_frames_spent(cache);
+	return sl_share_left(&sl_pool.share) + cache->n + sl_frames_spent(cache);
 }
 
 static inline void pool_setup(void)

@@ -27,7 +27,7 @@ static void test_each_frame_once(void **state)
 		f = sl_frame_get(cache);
 		assert_in_range(f, 0, POOL_FRAMES - 1);
 		assert_int_equal(seen[f]++, 0);
-		assert_int_equal(sl_pool.refs[f], 1);
+		assert_int_equal(sl_frame_refs(f), 1);
 		memset(sl_frame_ptr(f), 0x11, 1u << POOL_SHIFT); /* all of it is ours */
 	}
 	assert_int_equal(sl_frame_get(cache), SL_NO_FRAME);
@@ -35,7 +35,7 @@ static void test_each_frame_once(void **state)
 	for (uint32_t i = 0; i < POOL_FRAMES; i++)
 		sl_frame_put(cache, i);
 	assert_int_equal(pool_free(cache), POOL_FRAMES);
-	assert_int_equal(sl_pool.unborn, 0);
+	assert_int_equal(sl_pool.share.head->born, POOL_FRAMES);
 	for (uint32_t i = 0; i < POOL_FRAMES; i++)
 		assert_int_not_equal(sl_frame_get(cache), SL_NO_FRAME);
 	assert_int_equal(sl_frame_get(cache), SL_NO_FRAME);
@@ -46,12 +46,12 @@ static void test_cache_trades_in_batches(void **state)
 	uint32_t before, f = sl_frame_get(cache);
 
 	assert_int_equal(cache->n, SL_FRAME_BATCH - 1);
-	before = sl_pool.nfree;
+	before = sl_frames_left();
 	for (int i = 0; i < 1000; i++) { /* no trade with the pool */
 		sl_frame_put(cache, f);
 		f = sl_frame_get(cache);
 	}
-	assert_int_equal(sl_pool.nfree, before);
+	assert_int_equal(sl_frames_left(), before);
 	while (sl_frames_fetch(cache))
 		;
 	assert_int_equal(cache->n, SL_FRAME_CACHE);
@@ -77,24 +77,36 @@ static void test_references(void **state)
 	sl_frame_put(cache, f);
 	sl_frame_put(cache, f);
 	assert_int_equal(pool_free(cache), n);
-	assert_int_equal(sl_pool.refs[f], 1);
+	assert_int_equal(sl_frame_refs(f), 1);
 	sl_frame_put(cache, f);
 	assert_int_equal(pool_free(cache), n + 1);
-	assert_int_equal(sl_pool.refs[f], 0);
+	assert_int_equal(sl_frame_refs(f), 0);
 }
 
-static uint32_t stingy(uint32_t want, uint32_t *first)
+/* At its quota a member gets no more, whatever the pool has; what it gives back it may have again.
+ */
+static void test_quota(void **state)
 {
-	return 0;
-}
+	struct sl_share_member *m = &sl_pool.share.member[sl_pool.me];
+	uint32_t n = 0, f = SL_NO_FRAME, one;
 
-/* The broker had promised more than it gives. */
-static void test_pool_that_does_not_grow(void **state)
-{
-	sl_pool.more = stingy;
+	m->quota = 300;
+	for (; (one = sl_frame_get(cache)) != SL_NO_FRAME; n++)
+		f = one;
+	assert_int_equal(n, 300);
+	assert_int_equal(m->held, 300);
+	assert_int_equal(sl_frames_left(), 0);
+	assert_int_equal(sl_share_left(&sl_pool.share), POOL_FRAMES - 300);
+	sl_frame_put(cache, f);
+	sl_frames_flush(cache, 0);
+	assert_int_equal(m->held, 299);
+	assert_int_equal(sl_frame_get(cache), f);
 	assert_int_equal(sl_frame_get(cache), SL_NO_FRAME);
-	assert_int_equal(sl_pool.unborn, 0);
+	/* Received frames count; they may make more than the quota. */
+	cache->gained = 50;
 	assert_int_equal(sl_frame_get(cache), SL_NO_FRAME);
+	assert_int_equal(m->held, 350);
+	assert_int_equal(sl_frames_left(), 0);
 }
 
 static void test_charge_is_paid_back_once(void **state)
@@ -121,7 +133,7 @@ static void test_sent_frame_with_other_holders(void **state)
 	sl_frame_sent(cache, f);
 	sl_frame_sent(cache, f);
 	assert_int_equal(pool_free(cache), n);
-	assert_int_equal(sl_pool.refs[f], 1);
+	assert_int_equal(sl_frame_refs(f), 1);
 	sl_frame_put(cache, f); /* acknowledged */
 	assert_int_equal(pool_free(cache), n + 1);
 	f = sl_frame_get(cache);
@@ -144,7 +156,7 @@ static void test_locked_pool_in_a_signal_handler(void **state)
 		;
 	assert_int_equal(cache->n, SL_FRAME_CACHE);
 	memset(box.canary, 0x5c, sizeof(box.canary));
-	assert_true(sl_lock(&sl_pool.lock));
+	assert_true(sl_rlock(&sl_pool.share.head->lock, sl_pool.me));
 	assert_int_equal(sl_frames_fetch(cache), 0);
 	for (uint32_t i = 0; i < 8; i++)
 		sl_frame_put(cache, frames[i]);
@@ -153,7 +165,7 @@ static void test_locked_pool_in_a_signal_handler(void **state)
 		assert_int_equal(box.canary[i], 0x5c5c5c5c);
 	cache->n = 0;
 	assert_int_equal(sl_frame_get(cache), SL_NO_FRAME);
-	sl_unlock(&sl_pool.lock);
+	sl_runlock(&sl_pool.share.head->lock);
 	assert_int_not_equal(sl_frame_get(cache), SL_NO_FRAME);
 }
 
@@ -213,7 +225,7 @@ static void test_two_threads_trade(void **state)
 	assert_int_equal((long)wrong, 0);
 	assert_int_equal(pool_free(cache) + other.n, POOL_FRAMES);
 	for (uint32_t i = 0; i < POOL_FRAMES; i++)
-		assert_int_equal(sl_pool.refs[i], 0);
+		assert_int_equal(sl_frame_refs(i), 0);
 }
 
 int main(void)
@@ -222,7 +234,7 @@ int main(void)
 		cmocka_unit_test_setup(test_each_frame_once, setup),
 		cmocka_unit_test_setup(test_cache_trades_in_batches, setup),
 		cmocka_unit_test_setup(test_references, setup),
-		cmocka_unit_test_setup(test_pool_that_does_not_grow, setup),
+		cmocka_unit_test_setup(test_quota, setup),
 		cmocka_unit_test_setup(test_charge_is_paid_back_once, setup),
 		cmocka_unit_test_setup(test_sent_frame_with_other_holders, setup),
 		cmocka_unit_test_setup(test_locked_pool_in_a_signal_handler, setup),

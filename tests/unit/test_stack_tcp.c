@@ -250,7 +250,7 @@ static int teardown(void **state)
 		free(end[i].leg);
 	}
 	/* Not one frame is held by anybody. */
-	assert_int_equal(sl_pool.nfree + sl_pool.unborn, POOL_FRAMES);
+	assert_int_equal(sl_frames_left(), POOL_FRAMES);
 	return 0;
 }
 

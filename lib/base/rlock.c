@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Slow half of the lock that processes share: bounded spin, then a bounded sleep on its futex. */
+#include "base/rlock.h"
+
+#include <linux/futex.h>
+
+#include "base/sys.h"
+
+/* As in lock.c: holders keep it for about a microsecond. */
+#define SPINS 200
+/* For a holder of our own process we wait as with any lock. Another's comes back in a few quanta if
+ * it was preempted, and is buried in a few milliseconds if it died; after this time it is stopped
+ * (SIGSTOP, a frozen cgroup), and rather than to stop with it we go without. */
+#define PATIENCE_NS 20000000ll
+
+static uint32_t holder(uint32_t word)
+{
+	return (word & ~SL_RLOCK_SLEEPERS) >> SL_RLOCK_SHIFT;
+}
+
+static bool take(struct sl_rlock *l, uint32_t as)
+{
+	uint32_t free = 0;
+
+	return sl_load(&l->word) == 0 &&
+	       __atomic_compare_exchange_n(&l->word, &free, as, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec ts;
+
+	sl_sys(SYS_clock_gettime, CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
+}
+
+/* Marks the lock as slept for. False: it has changed meanwhile. */
+static bool want_waking(struct sl_rlock *l, uint32_t word)
+{
+	return word && ((word & SL_RLOCK_SLEEPERS) ||
+			__atomic_compare_exchange_n(&l->word, &word, word | SL_RLOCK_SLEEPERS,
+						    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+}
+
+/* noipa: seen through a pool that is not there yet, gcc 12 warns of a lock at NULL. */
+__attribute__((noipa)) bool sl_rlock_slow(struct sl_rlock *l, uint32_t me)
+{
+	const struct timespec slice = {.tv_nsec = PATIENCE_NS};
+	uint32_t word, us = me >> SL_RLOCK_SHIFT;
+	int64_t end;
+
+	for (int i = 0; i < SPINS; i++) {
+		if (take(l, me))
+			return true;
+		sl_cpu_relax();
+	}
+	end = now_ns() + PATIENCE_NS;
+	/* Who has slept cannot know whether others still do. */
+	while (!take(l, me | SL_RLOCK_SLEEPERS)) {
+		word = sl_load(&l->word);
+		if (word && holder(word) != us && now_ns() >= end)
+			return false;
+		if (want_waking(l, word))
+			sl_sys(SYS_futex, &l->word, FUTEX_WAIT, word | SL_RLOCK_SLEEPERS, &slice);
+	}
+	return true;
+}
+
+void sl_runlock_slow(struct sl_rlock *l)
+{
+	sl_sys(SYS_futex, &l->word, FUTEX_WAKE, 1);
+}
+
+bool sl_rlock_inherit(struct sl_rlock *l, uint8_t me, uint8_t dead)
+{
+	uint32_t word = sl_load(&l->word);
+
+	while (word && holder(word) == dead)
+		if (__atomic_compare_exchange_n(&l->word, &word,
+						sl_rlock_me(me) | (word & SL_RLOCK_SLEEPERS), false,
+						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			return true;
+	return false;
+}

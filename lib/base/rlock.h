@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A lock in memory that several processes share, which can be taken from a dead one.
+ *
+ * The holder's number is the word itself: the member of the group (share.h) and the thread. Thread
+ * ids of two members may be equal (PID namespaces), so who has died is told by the member alone:
+ * whoever buries it takes the lock over with sl_rlock_inherit(), mends what it protects, and
+ * releases it. The kernel's list of robust futexes (set_robust_list(2)) is not for us: it is one
+ * for each thread, and the C library's. */
+#ifndef SL_RLOCK_H
+#define SL_RLOCK_H
+
+#include "base/base.h"
+#include "base/lock.h"
+
+struct sl_rlock {
+	uint32_t word; /* 0: free; else member << 22 | thread id, and SL_RLOCK_SLEEPERS */
+};
+#define SL_RLOCK_SLEEPERS (1u << 31)
+#define SL_RLOCK_SHIFT    22 /* thread ids are below (PID_MAX_LIMIT); members are 8 bits */
+
+/* Waits: for a thread of our own process as long as it takes, else a bounded time. False: the lock
+ * did not become free. */
+bool sl_rlock_slow(struct sl_rlock *l, uint32_t me);
+void sl_runlock_slow(struct sl_rlock *l);
+/* Takes the lock from that member, who is dead: true, and the caller (itself a member) holds it. */
+bool sl_rlock_inherit(struct sl_rlock *l, uint8_t me, uint8_t dead);
+
+static inline uint32_t sl_rlock_me(uint8_t member)
+{
+	return (uint32_t)member << SL_RLOCK_SHIFT | sl_tid();
+}
+
+/* The member that holds it, 0: nobody. */
+static inline uint8_t sl_rlock_holder(const struct sl_rlock *l)
+{
+	return (uint8_t)(sl_load(&l->word) >> SL_RLOCK_SHIFT);
+}
+
+/* Takes the lock if nobody has it. */
+static inline bool sl_rtrylock(struct sl_rlock *l, uint8_t member)
+{
+	uint32_t word = 0;
+
+	return __atomic_compare_exchange_n(&l->word, &word, sl_rlock_me(member), false,
+					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+/* Takes the lock. False: this very thread holds it already (we are in a signal handler), or its
+ * holder does not come back. */
+static inline bool sl_rlock(struct sl_rlock *l, uint8_t member)
+{
+	uint32_t word = 0, me = sl_rlock_me(member);
+
+	if (sl_likely(__atomic_compare_exchange_n(&l->word, &word, me, false, __ATOMIC_ACQUIRE,
+						  __ATOMIC_RELAXED)))
+		return true;
+	return (word & ~SL_RLOCK_SLEEPERS) != me && sl_rlock_slow(l, me);
+}
+
+static inline void sl_runlock(struct sl_rlock *l)
+{
+	if (sl_unlikely(__atomic_exchange_n(&l->word, 0, __ATOMIC_RELEASE) & SL_RLOCK_SLEEPERS))
+		sl_runlock_slow(l);
+}
+
+#endif

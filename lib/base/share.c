@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The memory of a group: its layout, and the pool of frames. */
+#include "base/share.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define AT(mem, off) ((void *)((char *)(mem) + (off)))
+
+/* Offsets of the tables behind one another. */
+static void lay_out(struct sl_share_head *h, uint32_t nframes, uint32_t nqueues, uint32_t nxsks)
+{
+	uint64_t at = sizeof(*h);
+	const uint64_t line = SL_CACHELINE - 1;
+
+	h->member_at = at;
+	at += SL_SHARE_MEMBERS * sizeof(struct sl_share_member);
+	h->queue_at = at = (at + line) & ~line;
+	at += nqueues * sizeof(struct sl_share_queue);
+	h->xsk_at = at;
+	at += nxsks * sizeof(struct sl_share_xsk);
+	h->word_at = at;
+	at += nframes * sizeof(union sl_frame_word);
+	h->free_at = at = (at + line) & ~line;
+	at += nframes * sizeof(uint32_t);
+	h->link_at = at = (at + line) & ~line;
+	h->bytes = at + nframes * sizeof(uint32_t);
+}
+
+size_t sl_share_bytes(uint32_t nframes, uint32_t nqueues, uint32_t nxsks)
+{
+	struct sl_share_head h;
+
+	lay_out(&h, nframes, nqueues, nxsks);
+	return h.bytes;
+}
+
+/* l: the layout, a private copy or one not shared yet. */
+static void see(struct sl_share *g, void *mem, const struct sl_share_head *l)
+{
+	*g = (struct sl_share){
+		.head = mem,
+		.member = AT(mem, l->member_at),
+		.queue = AT(mem, l->queue_at),
+		.xsk = AT(mem, l->xsk_at),
+		.word = AT(mem, l->word_at),
+		.link = AT(mem, l->link_at),
+		.free = AT(mem, l->free_at),
+		.nframes = l->nframes,
+		.shift = l->frame_shift,
+		.nqueues = l->nqueues,
+		.nxsks = l->nxsks,
+	};
+}
+
+void sl_share_init(struct sl_share *g, void *mem, uint32_t nframes, uint32_t shift,
+		   uint32_t nqueues, uint32_t nxsks)
+{
+	struct sl_share_head *h = mem;
+
+	h->nframes = nframes;
+	h->frame_shift = shift;
+	h->nqueues = nqueues;
+	h->nxsks = nxsks;
+	h->word_size = sizeof(union sl_frame_word);
+	h->member_size = sizeof(struct sl_share_member);
+	h->queue_size = sizeof(struct sl_share_queue);
+	h->xsk_size = sizeof(struct sl_share_xsk);
+	lay_out(h, nframes, nqueues, nxsks);
+	h->version = SL_SHARE_VERSION;
+	h->magic = SL_SHARE_MAGIC;
+	see(g, mem, h);
+	g->member[SL_SHARE_BROKER].quota = nframes;
+	g->member[SL_SHARE_BROKER].state = SL_MEMBER_LIVE;
+}
+
+int sl_share_map(struct sl_share *g, void *mem, size_t bytes)
+{
+	struct sl_share_head h, want = {0};
+
+	if (bytes < sizeof(h))
+		return -EINVAL;
+	h = *(const struct sl_share_head *)mem;
+	if (h.magic != SL_SHARE_MAGIC)
+		return -EINVAL;
+	if (h.version != SL_SHARE_VERSION || h.word_size != sizeof(union sl_frame_word) ||
+	    h.member_size != sizeof(struct sl_share_member) ||
+	    h.queue_size != sizeof(struct sl_share_queue) ||
+	    h.xsk_size != sizeof(struct sl_share_xsk))
+		return -EPROTO;
+	lay_out(&want, h.nframes, h.nqueues, h.nxsks);
+	if (h.bytes != want.bytes || h.bytes > bytes || h.member_at != want.member_at ||
+	    h.queue_at != want.queue_at || h.xsk_at != want.xsk_at || h.word_at != want.word_at ||
+	    h.link_at != want.link_at || h.free_at != want.free_at)
+		return -EINVAL;
+	see(g, mem, &h);
+	return 0;
+}
+
+/* The pool -------------------------------------------------------------------------------------
+ */
+
+void sl_share_count(struct sl_share *g, uint8_t me, int32_t n)
+{
+	__atomic_fetch_add(&g->member[me].held, n, __ATOMIC_RELAXED);
+}
+
+void sl_share_push(struct sl_share *g, const uint32_t *frames, uint32_t n)
+{
+	uint32_t nfree = g->head->nfree;
+
+	memcpy(g->free + nfree, frames, n * sizeof(*frames));
+	sl_share_step();
+	sl_store(&g->head->nfree, nfree + n);
+	sl_share_step();
+	for (uint32_t i = 0; i < n; i++)
+		sl_store(&g->word[frames[i]].all, 0);
+}
+
+/* Takes n off the stack and `fresh` that nobody has had. The last of the array is used first: the
+ * top of the stack, then the lowest of the fresh. */
+static void pop(struct sl_share *g, uint8_t me, uint32_t *frames, uint32_t n, uint32_t fresh)
+{
+	const uint32_t mine = ((union sl_frame_word){.owner = me}).all;
+	uint32_t born = g->head->born, nfree = g->head->nfree - n, *old = frames + fresh;
+
+	for (uint32_t i = 0; i < fresh; i++) {
+		sl_store(&g->word[born + i].all, mine);
+		frames[fresh - 1 - i] = born + i;
+	}
+	memcpy(old, g->free + nfree, n * sizeof(*frames));
+	for (uint32_t i = 0; i < n; i++)
+		sl_store(&g->word[old[i]].all, mine);
+	sl_share_step();
+	sl_store(&g->head->born, born + fresh);
+	sl_store(&g->head->nfree, nfree);
+}
+
+uint32_t sl_share_fetch(struct sl_share *g, uint8_t me, uint32_t *frames, uint32_t want)
+{
+	uint32_t n;
+
+	if (!sl_rlock(&g->head->lock, me))
+		return 0;
+	want = sl_min(want, sl_share_left_to(g, me));
+	n = sl_min(want, g->head->nfree);
+	pop(g, me, frames, n, want - n);
+	sl_share_count(g, me, (int32_t)want);
+	sl_runlock(&g->head->lock);
+	return want;
+}
+
+/* Queues ---------------------------------------------------------------------------------------
+ */
+
+int sl_share_queue_open(struct sl_share *g)
+{
+	for (uint32_t i = 0; i < g->nqueues; i++) {
+		struct sl_share_queue *q = &g->queue[i];
+
+		if (q->used)
+			continue;
+		*q = (struct sl_share_queue){.used = 1};
+		sl_store(&g->head->open, g->head->open + 1);
+		return (int)i;
+	}
+	return -ENOSPC;
+}
+
+void sl_share_queue_close(struct sl_share *g, uint32_t queue)
+{
+	sl_store(&g->head->open, g->head->open - 1);
+	sl_store(&g->queue[queue].used, 0);
+}
+
+int sl_share_xsk_open(struct sl_share *g)
+{
+	for (uint32_t i = 0; i < g->nxsks; i++)
+		if (!g->xsk[i].used) {
+			g->xsk[i] = (struct sl_share_xsk){.used = 1};
+			return (int)i;
+		}
+	return -ENOSPC;
+}
+
+void sl_share_xsk_close(struct sl_share *g, uint32_t xsk)
+{
+	g->xsk[xsk].used = 0;
+}
+
+bool sl_share_return(struct sl_share *g, struct sl_share_queue *q, uint8_t me, uint32_t frame)
+{
+	union sl_frame_word *w = &g->word[frame];
+	uint8_t owner = w->owner % SL_SHARE_MEMBERS;
+
+	if (!w->flight)
+		return false; /* nobody has sent it */
+	if (owner == 0) {
+		sl_store(&w->all, ((union sl_frame_word){.owner = me}).all);
+		return true;
+	}
+	g->link[frame] = q->back[owner];
+	sl_share_step();
+	sl_store(&q->back[owner], frame + 1);
+	return false;
+}
+
+uint32_t sl_share_returned(struct sl_share *g, struct sl_share_queue *q, uint8_t me)
+{
+	uint32_t frame = q->back[me] - 1;
+
+	if (frame >= g->nframes)
+		return SL_NO_FRAME;
+	sl_store(&g->word[frame].flight, 0);
+	sl_share_step();
+	sl_store(&q->back[me], g->link[frame]);
+	return frame;
+}
+
+/* Members --------------------------------------------------------------------------------------
+ */
+
+int sl_share_join(struct sl_share *g, uint32_t quota)
+{
+	for (int i = 1; i < SL_SHARE_BROKER; i++) {
+		struct sl_share_member *m = &g->member[i];
+
+		if (m->state != SL_MEMBER_FREE)
+			continue;
+		sl_store(&m->quota, quota);
+		sl_store(&m->state, SL_MEMBER_LIVE);
+		return i;
+	}
+	return -EUSERS;
+}

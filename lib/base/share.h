@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The memory by which the processes of a group share packet memory and rings: whose each frame is,
+ * the pool of free frames, and the state of each queue's fill and completion ring. A process with
+ * a broker of its own is a group of one, by the same code.
+ *
+ * Theory of operation: a *frame* is a number; its word says who has it.
+ *
+ *	owner 0, flight 0	nobody: in the pool, in a fill ring, in the hands of the device, or
+ *in a receive ring, not taken yet owner m, refs 0		in a cache of member m, free owner
+ *m, refs n		held by m: received, being written, queued in sockets owner m, flight 1
+ *posted by m: one of the references is the device's, until m has seen the completion. A frame is
+ *posted again only after that, so one bit is enough owner 0, flight 1	an orphan: posted by
+ *somebody who is dead. Who finds it in the completion ring may have it
+ *
+ * The word's owner alone writes it, with two exceptions: who takes a frame that is nobody's (the
+ * pool's lock, the queue's lock or its own receive ring give the right), and who buries the owner.
+ * So there is no atomic operation for it but what several lanes of one process need for `refs`.
+ *
+ * A queue's rings are worked under its lock, which is only tried on the packet path. What completes
+ * is often another member's: it goes on the list of that member and queue, linked through the
+ * frames themselves (never full), which its owner looks at, under the same lock, when it reaps the
+ * queue next. Nobody waits for the owner.
+ *
+ * A member may die (SIGKILL) between any two instructions. The kernel stops it there: what it
+ * stored before is there, what comes after is not, so only the compiler's order counts
+ * (sl_share_step()). Who buries it (sl_share_bury(), the broker) comes after it in any case. For
+ * each of the things done there is an order of stores that leaves every window decidable:
+ *
+ *	pool, taking (sl_share_fetch): owner into the words; then nfree or born lowered. Between: a
+ *		frame on the stack, or beyond born, has an owner. The repair of the lock takes it
+ *off. pool, giving (sl_share_push): entries; nfree raised; owner out of the words. Between: as
+ *before. fill ring (sl_share_fill): address into the entry; fill_to raised; word cleared; at the
+ *end the producer published = fill_to. The repair clears the words of the entries between producer
+ *and fill_to and publishes. receive ring: owner into the words; then the consumer released. The
+ *burial takes entries whose word has no owner. transmit ring (sl_share_posting): entries; tx_to =
+ *their end; flight into the words; producer published = tx_to. The burial takes the flight out of
+ *entries between producer and tx_to: these were never sent. completion ring: flight out of the word
+ *(own frame), or on its owner's list, or adopted; comp_to raised; the reference dropped; at the end
+ *the consumer released = comp_to. The entry at comp_to is the only doubtful one, and it tells
+ *itself: dealt with when its flight is gone (nobody posts it again before the reference is
+ *dropped), or when it is the head of its owner's list. The repair releases up to comp_to, or one
+ *more.
+ *
+ * Caches, sockets and everything else of the dead are found by a walk over the words. The burial
+ * itself may be broken off anywhere and begun again.
+ *
+ * A member that is stopped inside a queue's lock (a window of a microsecond) stops refilling and
+ * reaping of that queue; the others live on what is in the rings, half of their size.
+ *
+ * What guarantees that fill rings can be filled: a member holds at most its quota beside what lies
+ * in its own receive rings; quotas are promised (sl_share_join()) only as long as their sum
+ * leaves the frames that were set aside for the fill rings.
+ *
+ * Members trust each other: all of this is writable by all. */
+#ifndef SL_SHARE_H
+#define SL_SHARE_H
+
+#include "base/base.h"
+#include "base/rlock.h"
+
+#define SL_SHARE_MAGIC   0x50474c53 /* "SLGP" */
+#define SL_SHARE_VERSION 1
+#define SL_SHARE_MEMBERS 128 /* ids; 0 is nobody, 1 the first member */
+#define SL_SHARE_BROKER  127 /* who serves the group: a member without XSKs */
+#define SL_NO_FRAME      UINT32_MAX
+
+/* What is stored before dies no later than what is stored after: order for the compiler. */
+#define sl_share_step() __asm__ volatile("" ::: "memory")
+
+union sl_frame_word {
+	uint32_t all;
+	struct {
+		uint16_t refs;
+		uint8_t flight; /* 0, 1 */
+		uint8_t owner;
+	};
+};
+
+#define SL_FRAME_REFS(n) (((union sl_frame_word){.refs = (n)}).all)
+
+enum sl_member_state { SL_MEMBER_FREE, SL_MEMBER_LIVE, SL_MEMBER_DEAD };
+
+struct sl_share_member {
+	uint32_t state; /* #define SL_FRAME_REFS(n) (((union sl_frame_word){.refs = (n)}).all)
+
+enum sl_member_state; the broker's */
+	uint32_t quota; /* the most frames it may hold; the broker's */
+	int32_t held;   /* frames it has, but for the last few received or given away; atomic */
+	uint32_t reserved;
+};
+
+struct sl_share_queue {
+	struct sl_rlock lock; /* protects what follows, and the rings */
+	uint32_t used;        /* the broker's */
+	uint32_t fill_to;     /* the fill ring's producer, when what is under way is done */
+	uint32_t comp_to;     /* the completion ring's consumer, likewise */
+	/* Frames of each member that others found completed: number + 1 of the first, 0: none. */
+	uint32_t back[SL_SHARE_MEMBERS];
+} SL_ALIGNED;
+
+/* An XSK of a member; its lane's. */
+struct sl_share_xsk {
+	uint32_t tx_to; /* the transmit ring's producer, when what is under way is done */
+	uint32_t used;  /* the broker's */
+} SL_ALIGNED;
+
+/* The first bytes of the memory. Offsets are from its start. */
+struct sl_share_head {
+	uint32_t magic, version;
+	uint64_t bytes; /* of all */
+	uint32_t nframes, frame_shift, nqueues, nxsks;
+	uint32_t word_size, member_size, queue_size, xsk_size;
+	uint64_t member_at, queue_at, xsk_at, word_at, link_at, free_at;
+	/* The pool. */
+	struct sl_rlock lock SL_ALIGNED; /* protects what follows */
+	uint32_t nfree;                  /* entries of the stack of free frames */
+	uint32_t born; /* frames from here on nobody has had yet: their memory is untouched */
+	uint32_t open; /* queues in use */
+};
+
+/* The same, as a process sees it. Not to be read from the shared memory again. */
+struct sl_share {
+	struct sl_share_head *head;
+	struct sl_share_member *member;
+	struct sl_share_queue *queue;
+	struct sl_share_xsk *xsk;
+	union sl_frame_word *word; /* for each frame */
+	uint32_t *link;            /* for each frame: the next on its list, number + 1 */
+	uint32_t *free;            /* the stack */
+	uint32_t nframes, shift, nqueues, nxsks;
+};
+
+/* A fill or completion ring, as mapped from an XSK. */
+struct sl_share_ring {
+	uint32_t *producer, *consumer, *flags;
+	uint64_t *addr; /* the entries */
+	uint32_t size;  /* power of two */
+};
+
+/* share.c ---------------------------------------------------------------------------------------
+ */
+
+size_t sl_share_bytes(uint32_t nframes, uint32_t nqueues, uint32_t nxsks);
+/* Makes a group of memory that is all zeros, at a cache line. */
+void sl_share_init(struct sl_share *g, void *mem, uint32_t nframes, uint32_t shift,
+		   uint32_t nqueues, uint32_t nxsks);
+/* Takes a group into use that somebody else has made. -EPROTO: another version, -EINVAL: the
+ * memory is not what it says. */
+int sl_share_map(struct sl_share *g, void *mem, size_t bytes);
+
+/* Takes up to want frames for a member, the most recent ones of the pool first; how many. 0 also
+ * when the pool is locked by the very thread (a signal handler). */
+uint32_t sl_share_fetch(struct sl_share *g, uint8_t me, uint32_t *frames, uint32_t want);
+/* Gives frames to the pool, which is locked, and does not count them. */
+void sl_share_push(struct sl_share *g, const uint32_t *frames, uint32_t n);
+/* That member has n frames more. Fetching counts by itself. */
+void sl_share_count(struct sl_share *g, uint8_t me, int32_t n);
+/* A queue's record, an XSK's, of the broker's choice: its number, or -ENOSPC. */
+int sl_share_queue_open(struct sl_share *g);
+void sl_share_queue_close(struct sl_share *g, uint32_t queue);
+int sl_share_xsk_open(struct sl_share *g);
+void sl_share_xsk_close(struct sl_share *g, uint32_t xsk);
+
+/* A frame was found in the completion ring that is not the finder's, queue locked: it goes on its
+ * owner's list, or, when nobody is left to own it, it becomes the finder's, free: true. */
+bool sl_share_return(struct sl_share *g, struct sl_share_queue *q, uint8_t me, uint32_t frame);
+/* The next frame of ours that others found, queue locked, or SL_NO_FRAME. */
+uint32_t sl_share_returned(struct sl_share *g, struct sl_share_queue *q, uint8_t me);
+
+/* Admits a member, which may hold that many frames: its number, or -EUSERS, or -ENOSPC: so many
+ * cannot be promised. */
+int sl_share_join(struct sl_share *g, uint32_t quota);
+/* Queues in use, for which frames are wanted: one at least. */
+static inline uint32_t sl_share_queues(const struct sl_share *g)
+{
+	return sl_max(sl_load(&g->head->open), 1u);
+}
+
+/* Frames that a member could still get. */
+static inline uint32_t sl_share_left(const struct sl_share *g)
+{
+	return sl_load(&g->head->nfree) + (g->nframes - sl_load(&g->head->born));
+}
+
+/* Of these, what that member may take by its quota. */
+static inline uint32_t sl_share_left_to(const struct sl_share *g, uint8_t me)
+{
+	const struct sl_share_member *m = &g->member[me];
+	int64_t mine = (int64_t)sl_load(&m->quota) - sl_load(&m->held), left = sl_share_left(g);
+
+	mine = sl_max(mine, 0l);
+	return (uint32_t)sl_min(mine, left);
+}
+
+#endif
