@@ -9,14 +9,36 @@
 
 #include "claims.bpf.h"
 
+/* Tags that stand in the packet, and the outermost, which is beside it until it leaves the device
+ * (or stands there, too: a VLAN device without reorder_hdr). Returns where IP begins, and what. */
+static __always_inline __u32 find_ip(struct __sk_buff *skb, __u32 *vlan, __be16 *proto)
+{
+	__u32 l3 = ETH_HLEN;
+	struct sl_vlan_hdr tag;
+
+	*proto = skb->protocol;
+	if (skb->vlan_present)
+		*vlan = sl_tag(skb->vlan_proto, skb->vlan_tci);
+#pragma unroll
+	for (int i = 0; i < 2; i++) {
+		if (!sl_is_vlan(*proto) || bpf_skb_load_bytes(skb, l3, &tag, sizeof(tag)))
+			break;
+		*vlan = *vlan << 16 | sl_tag(*proto, bpf_ntohs(tag.tci));
+		*proto = tag.proto;
+		l3 += sizeof(tag);
+	}
+	return l3;
+}
+
 /* Addresses of the two ends; where TCP begins, 0: it is no TCP. */
 static __always_inline __u32 find_tcp(struct __sk_buff *skb, struct sl_flow_key *key)
 {
-	__u32 l3 = ETH_HLEN;
 	struct ipv6hdr ip6;
 	struct iphdr ip;
+	__be16 proto;
+	__u32 l3 = find_ip(skb, &key->vlan, &proto);
 
-	if (skb->protocol == bpf_htons(ETH_P_IP)) {
+	if (proto == bpf_htons(ETH_P_IP)) {
 		if (bpf_skb_load_bytes(skb, l3, &ip, sizeof(ip)) || ip.protocol != IPPROTO_TCP)
 			return 0;
 		key->local[10] = key->local[11] = key->remote[10] = key->remote[11] = 0xff;
@@ -24,8 +46,8 @@ static __always_inline __u32 find_tcp(struct __sk_buff *skb, struct sl_flow_key 
 		__builtin_memcpy(key->remote + 12, &ip.daddr, 4);
 		return l3 + ip.ihl * 4;
 	}
-	if (skb->protocol != bpf_htons(ETH_P_IPV6) ||
-	    bpf_skb_load_bytes(skb, l3, &ip6, sizeof(ip6)) || ip6.nexthdr != IPPROTO_TCP)
+	if (proto != bpf_htons(ETH_P_IPV6) || bpf_skb_load_bytes(skb, l3, &ip6, sizeof(ip6)) ||
+	    ip6.nexthdr != IPPROTO_TCP)
 		return 0;
 	__builtin_memcpy(key->local, &ip6.saddr, 16);
 	__builtin_memcpy(key->remote, &ip6.daddr, 16);
@@ -35,7 +57,8 @@ static __always_inline __u32 find_tcp(struct __sk_buff *skb, struct sl_flow_key 
 /* A claim of the flow, else of what it came by. */
 static __always_inline int is_claimed(const struct sl_flow_key *key, __u64 bits)
 {
-	struct sl_endpoint_key end = {.local_port = key->local_port, .proto = IPPROTO_TCP};
+	struct sl_endpoint_key end = {
+		.local_port = key->local_port, .proto = IPPROTO_TCP, .vlan = key->vlan};
 	struct sl_claim *claim = 0;
 
 	if (bits & SL_PORT_FLOW)

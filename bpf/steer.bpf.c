@@ -276,11 +276,12 @@ static __always_inline int redirect(struct xdp_md *ctx, const struct sl_pkt *p,
 				    const struct sl_claim *claim, enum match match,
 				    struct sl_counters *c, const struct sl_port_config *cfg)
 {
-	__u32 xsk = claim->lane + ctx->rx_queue_index;
+	__u32 xsk = claim->lane + ctx->rx_queue_index, vlan = SL_CLAIM_VLAN_NR(claim->flags);
 	__u64 bytes = p->data_end - p->data;
 	struct sl_meta meta = {
 		.magic = SL_META_MAGIC,
 		.proto = p->proto,
+		.flags = SL_META_VLAN(vlan),
 		.l3 = p->l3,
 		.l4 = p->l4,
 		.slot = claim->slot,
@@ -288,7 +289,8 @@ static __always_inline int redirect(struct xdp_md *ctx, const struct sl_pkt *p,
 	};
 	int err;
 
-	if (ctx->rx_queue_index >= cfg->nqueues || !bpf_map_lookup_elem(&lanes, &xsk)) {
+	if (ctx->rx_queue_index >= cfg->nqueues || cfg->vlans_left >> vlan & 1 ||
+	    !bpf_map_lookup_elem(&lanes, &xsk)) {
 		c->pass_no_receiver++;
 		return XDP_PASS;
 	}

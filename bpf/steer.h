@@ -46,6 +46,11 @@ struct sl_endpoint_key {
 #define SL_CLAIM_GROUP (1u << 1) /* slot is an index into `groups` */
 #define SL_CLAIM_PASS  (1u << 2) /* a flow that is the kernel's, though its endpoint is claimed */
 
+/* The VLAN device that a claim is for: a number that its process gives out; 0: none. */
+#define SL_MAX_VLANS         64
+#define SL_CLAIM_VLAN(nr)    ((__u32)(nr) << 26)
+#define SL_CLAIM_VLAN_NR(fl) ((__u32)(fl) >> 26)
+
 /* Whose a packet is: the value of `flows` and `endpoints`, and each target of a group. */
 struct sl_claim {
 	__u32 lane;  /* index into `lanes` of the lane's first XSK; the RX queue index is added */
@@ -81,7 +86,8 @@ struct sl_port_config {
 	__u32 ifindex;
 	__u32 netns;  /* inode number of the network namespace */
 	__u16 mac[3]; /* unicast frames to another station pass */
-	__u16 pad;
+	__u16 pad[3];
+	__u64 vlans_left; /* by number: packets of that VLAN device pass, whatever is claimed */
 };
 
 /* `rules`: the policy in order, first match wins; mmapable. Entry 0.. SL_MAX_RULES-1; an entry
@@ -155,12 +161,15 @@ struct sl_meta_hw {
 };
 #define SL_META_HW (1u << 0)
 #define SL_META_SW (1u << 1)
+/* The rest of flags: number of the VLAN device that it came by, as the claim has it. */
+#define SL_META_VLAN(nr)    ((__u8)((nr) << 2))
+#define SL_META_VLAN_NR(fl) ((__u8)(fl) >> 2)
 
 #ifndef __bpf__
 _Static_assert(sizeof(struct sl_flow_key) == 44, "map ABI");
 _Static_assert(sizeof(struct sl_endpoint_key) == 24, "map ABI");
 _Static_assert(sizeof(struct sl_claim) == 20, "map ABI");
-_Static_assert(sizeof(struct sl_port_config) == 28, "map ABI");
+_Static_assert(sizeof(struct sl_port_config) == 40, "map ABI");
 _Static_assert(sizeof(struct sl_rule) == 128, "map ABI");
 _Static_assert(sizeof(struct sl_meta) == 16, "metadata record");
 _Static_assert(sizeof(struct sl_meta_stamped) == 24, "metadata record with time stamp");

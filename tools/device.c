@@ -4,10 +4,9 @@
 #include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
-#include <libmnl/libmnl.h>
 #include <linux/ethtool.h>
-#include <linux/genetlink.h>
 #include <linux/if_link.h>
+#include <linux/if_vlan.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <net/if_arp.h>
@@ -76,6 +75,8 @@ static void query_ioctls(int sock, struct sl_device *d)
 	struct ethtool_drvinfo drv = {.cmd = ETHTOOL_GDRVINFO};
 	struct ethtool_channels ch = {.cmd = ETHTOOL_GCHANNELS};
 	struct ethtool_value csum = {.cmd = ETHTOOL_GTXCSUM};
+	struct ethtool_value flags = {.cmd = ETHTOOL_GFLAGS};
+	struct vlan_ioctl_args vlan = {.cmd = GET_VLAN_REALDEV_NAME_CMD};
 	struct ifreq ifr = {0};
 
 	memcpy(ifr.ifr_name, d->name, sizeof(ifr.ifr_name));
@@ -92,6 +93,10 @@ static void query_ioctls(int sock, struct sl_device *d)
 	if (!d->rx_queues)
 		d->rx_queues = count_rx_queues(d->name);
 	d->tx_csum = !ethtool(sock, d->name, &csum) && csum.data;
+	d->rx_tags = !ethtool(sock, d->name, &flags) && flags.data & ETH_FLAG_RXVLAN;
+	snprintf(vlan.device1, sizeof(vlan.device1), "%.15s", d->name);
+	if (!ioctl(sock, SIOCGIFVLAN, &vlan))
+		snprintf(d->lower, sizeof(d->lower), "%.15s", vlan.u.device2);
 }
 
 static void query_xdp(struct sl_device *d)
@@ -111,103 +116,6 @@ static void query_xdp(struct sl_device *d)
 	if (!bpf_obj_get_info_by_fd(fd, &info, &len))
 		snprintf(d->xdp_name, sizeof(d->xdp_name), "%s", info.name);
 	close(fd);
-}
-
-/* The netdev family of generic netlink (Linux 6.3): what XDP can do on a device. Numbers from
- * Documentation/netlink/specs/netdev.yaml, which the headers of Debian 12 do not have yet. */
-enum {
-	NETDEV_CMD_DEV_GET = 1,
-	NETDEV_A_DEV_IFINDEX = 1,
-	NETDEV_A_DEV_XDP_FEATURES = 3,
-	NETDEV_A_DEV_XDP_RX_METADATA_FEATURES = 5, /* Linux 6.8 */
-};
-
-static int find_u16(const struct nlattr *attr, void *out)
-{
-	if (mnl_attr_get_type(attr) == CTRL_ATTR_FAMILY_ID &&
-	    !mnl_attr_validate(attr, MNL_TYPE_U16))
-		*(uint16_t *)out = mnl_attr_get_u16(attr);
-	return MNL_CB_OK;
-}
-
-static int on_family(const struct nlmsghdr *nlh, void *out)
-{
-	return mnl_attr_parse(nlh, sizeof(struct genlmsghdr), find_u16, out);
-}
-
-static int find_features(const struct nlattr *attr, void *out)
-{
-	struct sl_device *d = out;
-
-	if (mnl_attr_get_type(attr) == NETDEV_A_DEV_XDP_FEATURES &&
-	    !mnl_attr_validate(attr, MNL_TYPE_U64)) {
-		d->features = mnl_attr_get_u64(attr);
-		d->features_known = true;
-	}
-	if (mnl_attr_get_type(attr) == NETDEV_A_DEV_XDP_RX_METADATA_FEATURES &&
-	    !mnl_attr_validate(attr, MNL_TYPE_U64)) {
-		d->hints = mnl_attr_get_u64(attr);
-		d->hints_known = true;
-	}
-	return MNL_CB_OK;
-}
-
-static int on_device(const struct nlmsghdr *nlh, void *out)
-{
-	return mnl_attr_parse(nlh, sizeof(struct genlmsghdr), find_features, out);
-}
-
-static struct nlmsghdr *request(char *buf, uint16_t family, uint8_t cmd)
-{
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct genlmsghdr *genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
-
-	nlh->nlmsg_type = family;
-	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
-	nlh->nlmsg_seq = 1;
-	genl->cmd = cmd;
-	genl->version = 1;
-	return nlh;
-}
-
-static int talk(struct mnl_socket *nl, struct nlmsghdr *nlh, mnl_cb_t cb, void *arg)
-{
-	char buf[8192];
-	int err = 1;
-
-	if (mnl_socket_sendto(nl, nlh, nlh->nlmsg_len) < 0)
-		return -1;
-	while (err > 0) {
-		ssize_t n = mnl_socket_recvfrom(nl, buf, sizeof(buf));
-
-		if (n < 0)
-			return -1;
-		err = mnl_cb_run(buf, (size_t)n, 1, mnl_socket_get_portid(nl), cb, arg);
-	}
-	return err;
-}
-
-static void query_features(struct sl_device *dev, unsigned n)
-{
-	struct mnl_socket *nl = mnl_socket_open(NETLINK_GENERIC);
-	char buf[256];
-	uint16_t family = 0;
-	struct nlmsghdr *nlh;
-
-	if (!nl)
-		return;
-	if (mnl_socket_bind(nl, 0, MNL_SOCKET_AUTOPID) < 0)
-		goto close_socket;
-	nlh = request(buf, GENL_ID_CTRL, CTRL_CMD_GETFAMILY);
-	mnl_attr_put_strz(nlh, CTRL_ATTR_FAMILY_NAME, "netdev");
-	talk(nl, nlh, on_family, &family);
-	for (unsigned i = 0; family && i < n; i++) {
-		nlh = request(buf, family, NETDEV_CMD_DEV_GET);
-		mnl_attr_put_u32(nlh, NETDEV_A_DEV_IFINDEX, dev[i].ifindex);
-		talk(nl, nlh, on_device, &dev[i]);
-	}
-close_socket:
-	mnl_socket_close(nl);
 }
 
 int sl_devices(struct sl_device *dev, unsigned max)
@@ -234,8 +142,8 @@ int sl_devices(struct sl_device *dev, unsigned max)
 		d->enslaved = has_master(d->name);
 		query_ioctls(sock, d);
 		query_xdp(d);
+		(void)sl_netdev_query(d->ifindex, &d->xdp);
 	}
-	query_features(dev, n);
 	if_freenameindex(list);
 	close(sock);
 	return (int)n;
@@ -259,8 +167,6 @@ const char *sl_device_obstacle(const struct sl_device *d, const char **remedy)
 		return "it is the loopback: local traffic stays with the kernel";
 	if (!d->wanted)
 		return "SLUICE_DEVICES leaves it out";
-	if (!strncmp(d->driver, "802.1Q", 6))
-		return "it is a VLAN device";
 	if (d->type != ARPHRD_ETHER)
 		return "it is not an Ethernet device";
 	if (d->enslaved)
@@ -269,7 +175,7 @@ const char *sl_device_obstacle(const struct sl_device *d, const char **remedy)
 		*remedy = "ip link set DEV up";
 		return "it is down";
 	}
-	if (d->features_known && !(d->features & SL_XDP_FEATURE_BASIC) &&
+	if (d->xdp.xdp_known && !(d->xdp.xdp & SL_XDP_FEATURE_BASIC) &&
 	    sl_settings.xdp_mode == SL_XDP_NATIVE) {
 		*remedy = "SLUICE_XDP_MODE=auto takes generic mode, which is slower";
 		return "its driver has no native XDP";

@@ -22,6 +22,8 @@
 #include "tools.h"
 
 static unsigned findings;
+static struct sl_device devs[256];
+static int ndevs;
 
 SL_PRINTF(1, 2)
 static void good(const char *fmt, ...)
@@ -186,14 +188,14 @@ static void check_preload(void)
 
 static void check_xdp_mode(const struct sl_device *d)
 {
-	if (!d->features_known)
+	if (!d->xdp.xdp_known)
 		note("the kernel does not say what the driver can (it does from 6.3 on)");
-	else if (d->features & SL_XDP_FEATURE_BASIC)
+	else if (d->xdp.xdp & SL_XDP_FEATURE_BASIC)
 		good("native XDP");
 	else
 		note("no native XDP in driver %s: generic mode is used, which is slower",
 		     d->driver);
-	if (d->features_known && (d->features & SL_XDP_FEATURE_ZEROCOPY))
+	if (d->xdp.xdp_known && (d->xdp.xdp & SL_XDP_FEATURE_ZEROCOPY))
 		good("AF_XDP zero-copy");
 	else if (sl_settings.zerocopy == SL_ZEROCOPY_FORCE)
 		finding("SLUICE_ZEROCOPY=auto", "no AF_XDP zero-copy, and it is forced");
@@ -249,13 +251,26 @@ static void check_queues(const struct sl_device *d)
 		good("%u RX queue%s", d->rx_queues, d->rx_queues == 1 ? "" : "s");
 }
 
+/* The steering program must see the tags: in the frame, or from the driver. */
+static bool sees_tags(const struct sl_device *d)
+{
+	if (d->xdp.hints_known && d->xdp.hints & SL_XDP_HINT_TAG &&
+	    !strstr(d->xdp_name, "dispatcher"))
+		return true;
+	return !d->rx_tags && !sl_netdev_has_tags_beside(d->driver);
+}
+
 /* What a steering program that is bound to the device may ask its driver. In a dispatcher it is
  * not bound. */
 static void check_hints(const struct sl_device *d)
 {
-	if (!d->hints_known || strstr(d->xdp_name, "dispatcher"))
+	if (!sees_tags(d) && d->rx_tags && !sl_netdev_has_tags_beside(d->driver))
+		note("takes VLAN tags off and does not tell XDP: VLAN devices on it stay with the "
+		     "kernel; remedy: ethtool -K %.15s rxvlan off",
+		     d->name);
+	if (!d->xdp.hints_known || strstr(d->xdp_name, "dispatcher"))
 		return;
-	if (d->hints & SL_XDP_HINT_STAMP)
+	if (d->xdp.hints & SL_XDP_HINT_STAMP)
 		good("hardware receive time stamps, of packets that the device has stamped");
 	else
 		note("no hardware receive time stamps: the driver does not tell XDP");
@@ -270,6 +285,45 @@ static void check_checksum(const struct sl_device *d)
 		note("packets between %s devices carry no full checksum; it is accepted on them "
 		     "(a peer that should send one: ethtool -K <peer> tx off)",
 		     d->driver);
+}
+
+static const struct sl_device *device_named(const char *name)
+{
+	for (int i = 0; i < ndevs; i++)
+		if (!strcmp(devs[i].name, name))
+			return &devs[i];
+	return NULL;
+}
+
+/* A VLAN device goes by the device below it. */
+static void check_vlan(const struct sl_device *d)
+{
+	const struct sl_device *below = d;
+	char remedy[64];
+
+	while (below && below->lower[0])
+		below = device_named(below->lower);
+	if (!below || sl_device_obstacle(below, NULL)) {
+		note("stays with the kernel, as the device below it does");
+		return;
+	}
+	if (!sees_tags(below) && sl_netdev_has_tags_beside(below->driver)) {
+		note("stays with the kernel: VLAN tags are beside the frames of %s, and the "
+		     "steering program cannot ask for them there",
+		     below->name);
+		return;
+	}
+	if (!sees_tags(below)) {
+		snprintf(remedy, sizeof(remedy), "ethtool -K %.15s rxvlan off", below->name);
+		finding(remedy,
+			"stays with the kernel: %s takes VLAN tags off, and the steering program "
+			"cannot ask for them",
+			below->name);
+		return;
+	}
+	good("can be offloaded by %s, as long as it has that one's MAC address and no "
+	     "egress-qos-map",
+	     below->name);
 }
 
 static void check_device(const struct sl_device *d)
@@ -287,6 +341,10 @@ static void check_device(const struct sl_device *d)
 			note("stays with the kernel: %s", obstacle);
 		return;
 	}
+	if (d->lower[0]) {
+		check_vlan(d);
+		return;
+	}
 	good("can be offloaded, MTU %u", d->mtu);
 	if (d->xdp_prog)
 		check_attached(d);
@@ -298,8 +356,7 @@ static void check_device(const struct sl_device *d)
 
 int sl_tool_doctor(int argc, char **argv)
 {
-	static struct sl_device dev[256];
-	int n, shown = 0;
+	int shown = 0;
 
 	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
 		puts("usage: sluice doctor [device ...]\n"
@@ -318,14 +375,14 @@ int sl_tool_doctor(int argc, char **argv)
 	check_memlock();
 	check_huge_pages();
 	check_preload();
-	n = sl_devices(dev, sl_array_len(dev));
-	for (int i = 0; i < n; i++) {
-		bool asked = argc < 2 && !(dev[i].flags & IFF_LOOPBACK);
+	ndevs = sl_devices(devs, sl_array_len(devs));
+	for (int i = 0; i < ndevs; i++) {
+		bool asked = argc < 2 && !(devs[i].flags & IFF_LOOPBACK);
 
 		for (int a = 1; a < argc; a++)
-			asked |= !strcmp(argv[a], dev[i].name);
+			asked |= !strcmp(argv[a], devs[i].name);
 		if (asked) {
-			check_device(&dev[i]);
+			check_device(&devs[i]);
 			shown++;
 		}
 	}

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "ctl/netdev.h"
 
 int sl_tool_run(int argc, char **argv);
 int sl_tool_stat(int argc, char **argv);
@@ -30,17 +31,11 @@ struct sl_device {
 	unsigned xdp_prog; /* id of the attached XDP program, 0: none */
 	char xdp_name[64]; /* and its name, that of the dispatcher if it is one */
 	bool xdp_generic;
-	bool features_known; /* the kernel says what the driver can (Linux 6.3) */
-	uint64_t features;   /* NETDEV_XDP_ACT_* */
-	bool hints_known;    /* the kernel says what the driver tells of a packet (Linux 6.8) */
-	uint64_t hints;      /* NETDEV_XDP_RX_METADATA_* */
-	bool tx_csum;        /* hands packets on with the checksum not filled in */
+	struct sl_netdev xdp; /* what XDP can do there */
+	bool tx_csum;         /* hands packets on with the checksum not filled in */
+	char lower[16];       /* of a VLAN device: the one below it; "" it is none */
+	bool rx_tags;         /* takes VLAN tags off what it receives */
 };
-#define SL_XDP_FEATURE_BASIC    (1u << 0)
-#define SL_XDP_FEATURE_REDIRECT (1u << 1)
-#define SL_XDP_FEATURE_ZEROCOPY (1u << 3)
-#define SL_XDP_HINT_STAMP       (1u << 0)
-#define SL_XDP_HINT_TAG         (1u << 2)
 
 /* All devices of this network namespace, at most max. Returns how many, or -errno. */
 int sl_devices(struct sl_device *dev, unsigned max);

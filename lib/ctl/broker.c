@@ -141,6 +141,17 @@ static int port_attach(struct sl_device *p, const char **why)
 	return err;
 }
 
+/* The steering program sees the tags of all packets: in the frame, or by the driver. */
+static void look_for_tags(struct sl_device *p)
+{
+	int tags = p->attach.hints & SL_HINT_TAG ? 1 : sl_dev_leaves_tags(&p->info);
+
+	if (tags > 0)
+		p->info.flags |= SL_PORT_TAGS;
+	else if (tags == 0)
+		p->info.flags &= ~SL_PORT_TAGS;
+}
+
 static int port_start(struct sl_device *p, uint32_t ifindex, const char **why)
 {
 	int err = sl_dev_query(ifindex, &p->info, why);
@@ -156,6 +167,7 @@ static int port_start(struct sl_device *p, uint32_t ifindex, const char **why)
 		return err;
 	if (sl_attach_is_generic(&p->attach))
 		p->info.flags |= SL_PORT_GENERIC;
+	look_for_tags(p);
 	err = sl_maps_open(p, why);
 	if (err)
 		goto detach;
@@ -280,6 +292,38 @@ bool sl_broker_port_alive(uint32_t ifindex)
 	}
 	sl_broker_leave(&g);
 	return alive;
+}
+
+bool sl_broker_port_has_tags(uint32_t ifindex)
+{
+	struct sl_broker_guard g;
+	struct sl_device *p;
+	bool tags = false;
+
+	sl_broker_enter(&g);
+	p = sl_device_find(ifindex);
+	if (p) {
+		look_for_tags(p);
+		tags = p->info.flags & SL_PORT_TAGS;
+	}
+	sl_broker_leave(&g);
+	return tags;
+}
+
+void sl_broker_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave)
+{
+	struct sl_broker_guard g;
+	struct sl_device *p;
+
+	sl_broker_enter(&g);
+	p = sl_device_find(ifindex);
+	if (p && nr < SL_MAX_VLANS) {
+		uint64_t bit = 1ull << nr;
+
+		p->vlans_left = leave ? p->vlans_left | bit : p->vlans_left & ~bit;
+		sl_maps_set_config(p);
+	}
+	sl_broker_leave(&g);
 }
 
 void sl_broker_port_unguard(uint32_t ifindex)

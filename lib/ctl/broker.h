@@ -20,6 +20,7 @@
 	(1u << 2) /* veth, virtio_net: packets may carry only the pseudo-header sum */
 #define SL_PORT_HW_STAMP (1u << 3) /* metadata stamps are hardware stamps */
 #define SL_PORT_PINNED   (1u << 4)
+#define SL_PORT_TAGS     (1u << 5) /* the steering program sees the VLAN tags of all packets */
 
 /* A device taken into use. The pointers are shared maps, valid until sl_broker_port_close(). */
 struct sl_port_info {
@@ -140,6 +141,13 @@ void sl_broker_local_del(const uint8_t addr[16]);
 /* True while our program is still attached to the device (somebody may remove it by hand). Costs a
  * netlink request; also takes a changed MAC address over. */
 bool sl_broker_port_alive(uint32_t ifindex);
+
+/* Is SL_PORT_TAGS still true of it? (ethtool -K <device> rxvlan) */
+bool sl_broker_port_has_tags(uint32_t ifindex);
+
+/* Packets of the VLAN device with that number (SL_CLAIM_VLAN) on the device pass to the kernel,
+ * whatever is claimed; or come to us again. */
+void sl_broker_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave);
 
 /* As long as a connection of ours may be found by nobody, the kernel's resets of claimed flows are
  * held back on that device; now everything there is the kernel's. */

@@ -390,6 +390,7 @@ static int attach_dispatcher(struct sl_attach *a, uint32_t ifindex, enum xdp_att
 {
 	int err;
 
+	a->hints = 0; /* an attempt without one may have had some */
 	a->obj = sl_steer_open();
 	if (!a->obj)
 		return -errno;

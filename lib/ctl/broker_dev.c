@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "ctl/netdev.h"
 
 static int dev_ioctl(int fd, unsigned long req, struct ifreq *ifr)
 {
@@ -127,4 +128,18 @@ int sl_dev_query(uint32_t ifindex, struct sl_port_info *info, const char **why)
 	err = query(fd, ifindex, info, why);
 	sl_sys_close(fd);
 	return err;
+}
+
+int sl_dev_leaves_tags(const struct sl_port_info *info)
+{
+	struct ethtool_value flags = {.cmd = ETHTOOL_GFLAGS};
+	struct ifreq ifr = {.ifr_ifindex = (int)info->ifindex};
+	int fd = sl_link_open(), err;
+
+	if (fd < 0 || sl_netdev_has_tags_beside(info->driver))
+		return sl_min(fd, 0);
+	err = dev_ioctl(fd, SIOCGIFNAME, &ifr); /* it may have been renamed */
+	if (!err)
+		err = ethtool(fd, ifr.ifr_name, &flags);
+	return err ? err : !(flags.data & ETH_FLAG_RXVLAN);
 }

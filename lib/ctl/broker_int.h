@@ -41,7 +41,7 @@ enum sl_map {
 extern const char *const sl_map_names[SL_MAP_COUNT];
 
 #define SL_HINT_STAMP (1u << 0) /* hardware time stamps */
-#define SL_HINT_TAG   (1u << 1) /* VLAN tags that are not in the frame */
+#define SL_HINT_TAG   (1u << 1) /* VLAN tags that are not in the frame; the driver tells them */
 
 /* Attachment of the steering program to one device. */
 struct sl_attach {
@@ -84,6 +84,7 @@ struct sl_device {
 	int owner_fd;  /* listening socket whose name is the ownership of the device */
 	int reaper_fd; /* socket to the reaper, -1: none */
 	struct sl_attach attach;
+	uint64_t vlans_left; /* see struct sl_port_config */
 	bool queues_bound;
 	struct sl_ring_sizes rings; /* of all queues and lanes; chosen when the queues are bound */
 	struct sl_queue queue[SL_MAX_QUEUES];
@@ -112,6 +113,9 @@ uint32_t sl_netns_ino(void);
 
 /* broker_dev.c: fills ifname, driver, mac, mtu, nqueues, flags, max_lanes of info. */
 int sl_dev_query(uint32_t ifindex, struct sl_port_info *info, const char **why);
+/* Do VLAN tags stand in the frames that it receives? Not those that a NIC takes off. 1 or 0, or
+ * -errno. */
+int sl_dev_leaves_tags(const struct sl_port_info *info);
 
 /* broker_link.c */
 struct sl_link_now {

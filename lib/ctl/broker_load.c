@@ -2,9 +2,10 @@
 /* Loads the steering program in the best form that kernel and driver take.
  *
  * Theory of operation: bound to its device (Linux 6.3, a driver that has hints) it may ask for
- * hardware time stamps and, since 6.8, for tags that are not in the frame; else it asks for
- * nothing. A bound program runs natively and alone: a dispatcher's programs take after the
- * dispatcher, and libxdp knows no way to bind that (xdp-tools, pull request 495). */
+ * hardware time stamps and, since 6.8 and of a driver that tells them, for tags that are not in
+ * the frame; else it asks for nothing. A bound program runs natively and alone: a dispatcher's
+ * programs take after the dispatcher, and libxdp knows no way to bind that (xdp-tools, pull request
+ * 495). */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -12,6 +13,7 @@
 
 #include "base/log.h"
 #include "ctl/broker_int.h"
+#include "ctl/netdev.h"
 #include "steer.skel.h"
 #include "steer_bound.skel.h"
 
@@ -71,11 +73,19 @@ static int load(struct sl_attach *a, struct bpf_object *obj, uint32_t hints)
 	return fd;
 }
 
+/* One that has other hints takes a program that asks for tags, too, and answers nothing. */
+static bool tells_tags(uint32_t ifindex)
+{
+	struct sl_netdev dev;
+
+	return !sl_netdev_query(ifindex, &dev) && dev.hints_known && dev.hints & SL_XDP_HINT_TAG;
+}
+
 int sl_steer_load(struct sl_attach *a, uint32_t ifindex, bool native)
 {
 	int fd = -EOPNOTSUPP;
 
-	if (native)
+	if (native && tells_tags(ifindex))
 		fd = load(a, open_bound(ifindex, true), SL_HINT_STAMP | SL_HINT_TAG);
 	if (native && fd < 0 && fd != -EPERM)
 		fd = load(a, open_bound(ifindex, false), SL_HINT_STAMP);

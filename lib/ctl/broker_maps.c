@@ -41,6 +41,7 @@ void sl_maps_set_config(struct sl_device *port)
 		.pid = sl_broker_pid(),
 		.ifindex = port->info.ifindex,
 		.netns = sl_netns_ino(),
+		.vlans_left = port->vlans_left,
 	};
 	uint32_t zero = 0;
 

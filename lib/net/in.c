@@ -6,6 +6,7 @@
 #include "steer.h"
 
 static sl_in_handler handlers[SL_SLOT_KINDS];
+uint32_t sl_in_vlan[SL_MAX_VLANS];
 
 void sl_in_register(enum sl_slot_kind kind, sl_in_handler handler)
 {
@@ -29,20 +30,14 @@ static bool read_meta(const struct sl_rx_desc *desc, struct sl_meta *m)
 }
 
 /* The time stamps in front of the record, where there are any. */
-static void read_stamp(struct sl_in *in, const struct sl_rx_desc *desc, const struct sl_meta *m)
+static void read_stamp(struct sl_in *in, const struct sl_rx_desc *desc, uint8_t flags)
 {
-	uint16_t room = sizeof(struct sl_meta_stamped);
+	uint16_t room =
+		flags & SL_META_HW ? sizeof(struct sl_meta_hw) : sizeof(struct sl_meta_stamped);
 
-	in->stamp = m->flags & (SL_META_HW | SL_META_SW);
-	in->stamp_ns = 0;
-	if (sl_likely(!in->stamp))
+	if (desc->off < room || !(flags & SL_META_SW))
 		return;
-	if (in->stamp & SL_META_HW)
-		room = sizeof(struct sl_meta_hw);
-	if (desc->off < room || !(in->stamp & SL_META_SW)) {
-		in->stamp = 0;
-		return;
-	}
+	in->stamp = flags & (SL_META_HW | SL_META_SW);
 	memcpy(&in->stamp_ns,
 	       sl_frame_ptr(desc->frame) + desc->off - sizeof(struct sl_meta_stamped),
 	       sizeof(in->stamp_ns));
@@ -86,6 +81,35 @@ static enum sl_parse_result parse(struct sl_in *in, const struct sl_rx_desc *des
 	return sl_parse_icmp(&in->pkt, m->proto);
 }
 
+static bool dispatch(const struct sl_slot *s, struct sl_in *in, uint8_t proto)
+{
+	if (sl_unlikely(proto != IPPROTO_UDP && proto != IPPROTO_TCP)) {
+		sl_icmp_input(s, in);
+		return false;
+	}
+	return sl_in_dispatch(s, in);
+}
+
+/* One with time stamps, or of a VLAN. A VLAN device that is down or gone gets nothing. */
+static bool marked(const struct sl_slot *s, struct sl_in *in, const struct sl_rx_desc *desc,
+		   const struct sl_meta *m)
+{
+	uint32_t vlan = SL_META_VLAN_NR(m->flags), lower = in->ifindex, ifindex = lower;
+	bool kept;
+
+	if (vlan)
+		ifindex = sl_load(&sl_in_vlan[vlan]);
+	if (vlan && !ifindex) {
+		in->stats->rx_stale++;
+		return false;
+	}
+	read_stamp(in, desc, m->flags);
+	in->ifindex = ifindex;
+	kept = dispatch(s, in, m->proto);
+	in->ifindex = lower; /* that of the batch */
+	return kept;
+}
+
 /* Returns whether the frame was kept. */
 static bool input(struct sl_in *in, const struct sl_rx_desc *desc)
 {
@@ -119,12 +143,11 @@ static bool input(struct sl_in *in, const struct sl_rx_desc *desc)
 	in->frame = desc->frame;
 	in->off = desc->off;
 	in->slot = m.slot;
-	read_stamp(in, desc, &m);
-	if (sl_unlikely(m.proto != IPPROTO_UDP && m.proto != IPPROTO_TCP)) {
-		sl_icmp_input(s, in);
-		return false;
-	}
-	return sl_in_dispatch(s, in);
+	in->stamp = 0;
+	in->stamp_ns = 0;
+	if (sl_unlikely(m.flags))
+		return marked(s, in, desc, &m);
+	return dispatch(s, in, m.proto);
 }
 
 void sl_net_input(struct sl_in *in, const struct sl_rx_desc *desc)

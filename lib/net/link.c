@@ -5,12 +5,15 @@
  * hold no lock: they step from key to next key, so entries may come and go meanwhile. An address
  * counts while its device is up (the kernel takes its local routes away with the device) and
  * while IPv6's duplicate address detection has no doubt about it. */
+#include <endian.h>
 #include <linux/if.h>
+#include <linux/if_ether.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "net/rtnl.h"
+#include "steer.h"
 
 struct link {
 	struct sl_link pub;
@@ -183,6 +186,21 @@ static void parse_text(const struct nlattr *a, char *out, size_t size)
 	out[n] = 0;
 }
 
+static void parse_vlan(const struct nlattr *data, struct link *l)
+{
+	const struct nlattr *tb[IFLA_VLAN_MAX + 1];
+
+	sl_rtnl_nested(data, tb, IFLA_VLAN_MAX);
+	if (tb[IFLA_VLAN_ID] && mnl_attr_get_payload_len(tb[IFLA_VLAN_ID]) == sizeof(uint16_t))
+		l->pub.vlan_tag = mnl_attr_get_u16(tb[IFLA_VLAN_ID]) & 0xfff;
+	if (tb[IFLA_VLAN_PROTOCOL] &&
+	    mnl_attr_get_payload_len(tb[IFLA_VLAN_PROTOCOL]) == sizeof(uint16_t) &&
+	    mnl_attr_get_u16(tb[IFLA_VLAN_PROTOCOL]) == htobe16(ETH_P_8021AD))
+		l->pub.vlan_tag |= SL_VLAN_AD;
+	l->pub.vlan_qos =
+		tb[IFLA_VLAN_EGRESS_QOS] && mnl_attr_get_payload_len(tb[IFLA_VLAN_EGRESS_QOS]) > 0;
+}
+
 static void parse_kind(const struct nlattr *info, struct link *l)
 {
 	const struct nlattr *tb[IFLA_INFO_MAX + 1];
@@ -191,6 +209,8 @@ static void parse_kind(const struct nlattr *info, struct link *l)
 		return;
 	sl_rtnl_nested(info, tb, IFLA_INFO_MAX);
 	parse_text(tb[IFLA_INFO_KIND], l->pub.kind, sizeof(l->pub.kind));
+	if (strcmp(l->pub.kind, "vlan") == 0 && tb[IFLA_INFO_DATA])
+		parse_vlan(tb[IFLA_INFO_DATA], l);
 }
 
 static void parse_xdp(const struct nlattr *xdp, struct link *l)

@@ -8,6 +8,7 @@
 #include "net/flow.h"
 #include "net/neigh.h"
 #include "net/route.h"
+#include "steer.h"
 #include "wire/tcp_seg.h"
 #include "wire/wire.h"
 
@@ -32,6 +33,9 @@ struct sl_in {
 /* The hardware's time stamp of a received packet, which lies in front of it; off: of the packet in
  * the frame. Only for one whose stamp says SL_META_HW. */
 uint64_t sl_hw_stamp(uint32_t frame, uint16_t off);
+
+/* Device of each number that SL_CLAIM_VLAN() gives; 0: none, or it is down. Atomic. */
+extern uint32_t sl_in_vlan[SL_MAX_VLANS];
 
 /* What a protocol does with a packet for an object of its kind. True: it kept the frame. */
 typedef bool (*sl_in_handler)(void *obj, struct sl_in *in);

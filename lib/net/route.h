@@ -53,6 +53,10 @@ struct sl_link {
 	uint32_t lower;  /* IFLA_LINK, 0: none (as for a veth, where it is the peer) */
 	uint32_t master; /* IFLA_MASTER, 0: none */
 	char kind[16];   /* IFLA_INFO_KIND: "veth", "vlan"...; "" for hardware */
+	/* kind "vlan": its tag as the steering maps have it (SL_VLAN_AD), and has it a map from
+	 * priorities to those of the tag? */
+	uint16_t vlan_tag;
+	uint16_t vlan_qos;
 	uint32_t carrier_up;
 	uint32_t xdp_id; /* of the program that the device runs, 0: none */
 };

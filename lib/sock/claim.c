@@ -96,7 +96,7 @@ static void fill_req(struct sl_sock *sk, const struct sl_port *port, const struc
 		     struct sl_claim_req *req)
 {
 	*req = (struct sl_claim_req){
-		.ifindex = port->info.ifindex,
+		.ifindex = port->lower,
 		.shadow_fd = sk->fd,
 		.key.proto = sk->proto,
 		.key.vlan = port->vlan,
@@ -104,7 +104,7 @@ static void fill_req(struct sl_sock *sk, const struct sl_port *port, const struc
 		.claim.lane = leg->first,
 		.claim.slot = sk->slot,
 		.claim.gen = sl_slots[sk->slot].gen,
-		.claim.flags = claim_flags(sk),
+		.claim.flags = claim_flags(sk) | SL_CLAIM_VLAN(port->vlan_nr),
 		.spread = sk->reuseport,
 		.replace = sk->reuse && !sk->reuseport && sk->proto == IPPROTO_UDP,
 	};

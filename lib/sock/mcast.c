@@ -271,14 +271,15 @@ static struct fan *new_fan(struct sl_sock *sk, const struct sl_member *m)
 	f->slot = (uint32_t)slot;
 	f->lane = sk->lane;
 	f->req = (struct sl_claim_req){
-		.ifindex = m->ifindex,
+		.ifindex = port->lower,
 		.key.proto = IPPROTO_UDP,
 		.key.vlan = port->vlan,
 		.key.local_port = sk->local_port,
 		.claim.lane = leg->first,
 		.claim.slot = f->slot,
 		.claim.gen = sl_slots[slot].gen,
-		.claim.flags = SL_CLAIM_STAMP, /* some member may want stamps */
+		/* some member may want stamps */
+		.claim.flags = SL_CLAIM_STAMP | SL_CLAIM_VLAN(port->vlan_nr),
 	};
 	memcpy(f->req.key.local, m->group.b, 16);
 	sl_slot_set(f->slot, SL_SLOT_FAN, f);

@@ -147,7 +147,7 @@ static bool unguard(void)
 	struct sl_port *p;
 
 	for (uint32_t i = 0; (p = sl_port_at(i)); i++) {
-		if (sl_load(&p->stats->alive) || p->gone == UNGUARD_LOOKS)
+		if (p->base || sl_load(&p->stats->alive) || p->gone == UNGUARD_LOOKS)
 			continue;
 		if (++p->gone == UNGUARD_LOOKS)
 			sl_broker_port_unguard(p->info.ifindex);

@@ -164,10 +164,10 @@ static void link_changed(const struct sl_link *link, bool gone)
 {
 	struct sl_port *p = sl_port_find(link->ifindex);
 
-	if (p && !gone)
-		p->stats->mtu = link->mtu;
-	if (p)
+	if (p) {
+		sl_port_link_changed(p, link, gone);
 		sl_policy_now();
+	}
 	if (!gone && (link->flags & IFF_UP))
 		device_up(link->ifindex);
 }

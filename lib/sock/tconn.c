@@ -337,7 +337,7 @@ struct sl_claim_req sl_tconn_flow_req(const struct sl_leg *leg, const struct sl_
 				      int shadow, uint32_t slot)
 {
 	struct sl_claim_req req = {
-		.ifindex = leg->port->info.ifindex,
+		.ifindex = leg->port->lower,
 		.shadow_fd = shadow,
 		.key.proto = IPPROTO_TCP,
 		.key.vlan = leg->port->vlan,
@@ -346,6 +346,7 @@ struct sl_claim_req sl_tconn_flow_req(const struct sl_leg *leg, const struct sl_
 		.claim.lane = leg->first,
 		.claim.slot = slot,
 		.claim.gen = sl_slots[slot].gen,
+		.claim.flags = SL_CLAIM_VLAN(leg->port->vlan_nr),
 		.replace = true, /* of a connection that has ended a moment ago */
 	};
 
@@ -471,7 +472,8 @@ void sl_tcp_sock_claim_flags(struct sl_sock *sk)
 	sl_lock(&sl_tconn_ctl);
 	if (c->claimed) {
 		req = sl_tconn_flow_req(c->claimed, &c->tcp.node.key, sk->fd, c->slot);
-		req.claim.flags = wants ? SL_CLAIM_STAMP : 0;
+		if (wants)
+			req.claim.flags |= SL_CLAIM_STAMP;
 		sl_broker_claim_update(&req);
 	}
 	sl_unlock(&sl_tconn_ctl);

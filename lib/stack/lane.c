@@ -68,7 +68,7 @@ static struct sl_lane *lane_new(uint64_t key)
 /* With no lane of its own left, a socket shares one, evenly by key. */
 struct sl_lane *sl_lane_pick(uint32_t ifindex, int fd)
 {
-	uint64_t key = lane_key(ifindex, fd);
+	uint64_t key = lane_key(sl_port_lower(ifindex), fd);
 	uint32_t limit = sl_settings.ring_limit_per_interface > 0
 				 ? (uint32_t)sl_settings.ring_limit_per_interface
 				 : SL_MAX_LANES;
@@ -133,6 +133,20 @@ static int map_leases(struct sl_leg *leg, const struct sl_xsk_lease *leases)
 	return 0;
 }
 
+/* By the leg on the device below. */
+static struct sl_leg *open_vlan_leg(struct sl_port *port, const struct sl_leg *below)
+{
+	struct sl_leg *leg = calloc(1, sizeof(*leg));
+
+	if (!leg)
+		return NULL;
+	leg->port = port;
+	leg->lane = below->lane;
+	leg->first = below->first;
+	leg->tx = below->tx;
+	return leg;
+}
+
 static struct sl_leg *open_leg(struct sl_lane *lane, struct sl_port *port)
 {
 	uint32_t nq = port->info.nqueues, ifindex = port->info.ifindex;
@@ -166,16 +180,21 @@ out:
 
 struct sl_leg *sl_lane_leg(struct sl_lane *lane, struct sl_port *port)
 {
-	struct sl_leg *leg = find_leg(lane, port);
+	struct sl_leg *leg = find_leg(lane, port), *below = NULL;
 	int saved = errno;
 
 	if (leg || lane == &sl_limbo)
 		return leg;
+	if (port->base) {
+		below = sl_lane_leg(lane, port->base);
+		if (!below)
+			return NULL;
+	}
 	if (!sl_lock(&lock))
 		return NULL;
 	leg = find_leg(lane, port);
 	if (!leg && lane->nlegs < SL_STATS_PORTS) {
-		leg = open_leg(lane, port);
+		leg = below ? open_vlan_leg(port, below) : open_leg(lane, port);
 		if (leg && sl_lane_lock(lane)) {
 			for (uint32_t q = 0; q < leg->nqueues; q++)
 				leg->xsk[q].rx.ops->refill(&leg->xsk[q].rx, &lane->frames);

@@ -6,15 +6,18 @@
 #include <fnmatch.h>
 #include <net/if.h>
 #include <net/if_arp.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "base/settings.h"
 #include "ctl/conf.h"
+#include "ctl/netdev.h"
 
 static struct sl_lock lock; /* ports are opened one at a time */
 static struct sl_port *ports[SL_STATS_PORTS];
 static uint32_t nports;
+static uint32_t nvlans = 1;  /* numbers of VLAN devices that are given out; 0 is none */
 static uint32_t refused[64]; /* devices that could not be opened; 0: free */
 
 /* SLUICE_DEVICES: globs separated by commas, the last one that matches decides, ! excludes. */
@@ -46,7 +49,7 @@ struct sl_port *sl_port_find(uint32_t ifindex)
 	uint32_t n = sl_load_acquire(&nports);
 
 	for (uint32_t i = 0; i < n; i++)
-		if (ports[i]->info.ifindex == ifindex)
+		if (sl_load(&ports[i]->info.ifindex) == ifindex)
 			return ports[i];
 	return NULL;
 }
@@ -97,18 +100,208 @@ static void fill_stats(struct sl_port *p)
 	sl_store_release(&s->used, 1);
 }
 
+static void add_port(struct sl_port *p)
+{
+	p->index = nports;
+	fill_stats(p);
+	ports[nports] = p;
+	sl_store_release(&nports, nports + 1);
+}
+
+/* VLAN devices --------------------------------------------------------------------------------- */
+
+/* A VLAN device goes by the port of the device below it: its claims are in that one's maps, with
+ * the tag in the key and a number in the value by which user space knows the device; packets leave
+ * by that one's queues, with the tag in the frame. Where that cannot be it is the kernel's: by
+ * itself it would have generic mode alone, and packets whose checksums a device below left out.
+ * When it is deleted, or is not any more what could be offloaded, its packets pass the steering
+ * program (left). One that is made anew with the same tag has the port of the old one, and so the
+ * claims that are still there. */
+
+static bool is_vlan(const struct sl_link *link)
+{
+	return strcmp(link->kind, "vlan") == 0;
+}
+
+uint32_t sl_port_lower(uint32_t ifindex)
+{
+	struct sl_link link;
+
+	for (int i = 0; i < 2 && sl_link_get(ifindex, &link) && is_vlan(&link); i++)
+		ifindex = link.lower;
+	return ifindex;
+}
+
+void sl_port_wire(const struct sl_port *p, uint8_t smac[6], uint32_t *mtu)
+{
+	struct sl_link link;
+
+	memcpy(smac, sl_link_get(p->info.ifindex, &link) ? link.mac : p->info.mac, 6);
+	/* Devices take one tag beyond their MTU, but not all take two. */
+	if (p->vlan >> 16 && sl_link_get(p->lower, &link) && link.mtu > 4)
+		*mtu = sl_min(*mtu, link.mtu - 4);
+}
+
+/* Lock held: it guards the text. */
+static const char *hidden_tags(const struct sl_port *base)
+{
+	static char text[160];
+
+	while (base->base)
+		base = base->base;
+	if (sl_netdev_has_tags_beside(base->info.driver))
+		snprintf(text, sizeof(text),
+			 "VLAN tags are beside the frames of %s, and the steering program cannot "
+			 "ask for them there",
+			 base->info.ifname);
+	else
+		snprintf(text, sizeof(text),
+			 "%s takes VLAN tags off, and the steering program cannot ask for them; "
+			 "remedy: ethtool -K %s rxvlan off",
+			 base->info.ifname, base->info.ifname);
+	return text;
+}
+
+/* Why the port below cannot serve it; NULL: it can. Lock held. */
+static const char *vlan_obstacle(const struct sl_link *link, const struct sl_port *base)
+{
+	if (!(link->vlan_tag & 0xfff))
+		return "its tags are priorities alone";
+	if (link->master)
+		return "it belongs to another device now";
+	if (link->vlan_qos)
+		return "it has an egress-qos-map, which only the kernel applies";
+	if (!base || sl_load(&base->left))
+		return "the device below it is not offloaded";
+	if (memcmp(link->mac, base->info.mac, sizeof(link->mac)))
+		return "its MAC address is not that of the device below it";
+	if (!base->tags)
+		return hidden_tags(base);
+	if (base->vlan >> 16)
+		return "packets have more than two tags there";
+	return NULL;
+}
+
+/* For good: the kernel may have connections on it by the time that it could be offloaded again. */
+static void leave_vlan(struct sl_port *p)
+{
+	sl_store(&p->left, true);
+	sl_broker_vlan_leave(p->lower, p->vlan_nr, true);
+	/* Routes that are kept lead there; and its connections must be looked at. */
+	__atomic_fetch_add(&sl_route_gen, 1, __ATOMIC_RELEASE);
+}
+
+/* What has become of the device; lock held. While it is down user space drops its packets, as the
+ * kernel would. */
+static void follow_vlan(struct sl_port *p)
+{
+	struct sl_link link;
+	const char *why;
+
+	if (!p->info.ifindex)
+		return;
+	if (!sl_link_get(p->info.ifindex, &link)) {
+		sl_info("port", "%s is gone", p->info.ifname);
+		sl_store(&p->info.ifindex, 0);
+		leave_vlan(p);
+		link.flags = 0;
+	} else if (!sl_load(&p->left)) {
+		p->stats->mtu = link.mtu;
+		why = vlan_obstacle(&link, p->base);
+		if (why) {
+			sl_info("port", "%s goes on through the kernel: %s", p->info.ifname, why);
+			leave_vlan(p);
+		}
+	}
+	sl_store(&sl_in_vlan[p->vlan_nr], link.flags & IFF_UP ? p->info.ifindex : 0);
+	sl_store(&p->stats->alive, !sl_load(&p->left) && sl_load(&p->base->stats->alive));
+}
+
+static void name_vlan(struct sl_port *p, const struct sl_link *link)
+{
+	p->info.mtu = link->mtu;
+	memcpy(p->info.ifname, link->name, sizeof(p->info.ifname));
+	memcpy(p->info.mac, link->mac, sizeof(p->info.mac));
+	sl_store(&p->info.ifindex, link->ifindex);
+}
+
+/* The port of a device with that tag that has been deleted. */
+static struct sl_port *find_vlan(const struct sl_port *base, uint32_t vlan)
+{
+	for (uint32_t i = 0; i < nports; i++)
+		if (ports[i]->base == base && ports[i]->vlan == vlan && !ports[i]->info.ifindex)
+			return ports[i];
+	return NULL;
+}
+
+static void revive_vlan(struct sl_port *p, const struct sl_link *link)
+{
+	name_vlan(p, link);
+	p->stats->ifindex = link->ifindex;
+	memcpy(p->stats->ifname, link->name, sizeof(p->stats->ifname));
+	sl_store(&p->left, false);
+	sl_broker_vlan_leave(p->lower, p->vlan_nr, false);
+}
+
+static struct sl_port *new_vlan(const struct sl_link *link, struct sl_port *base)
+{
+	struct sl_port *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->info = base->info;
+	p->base = base;
+	p->tags = base->tags;
+	p->lower = base->lower;
+	p->vlan = base->vlan << 16 | link->vlan_tag;
+	p->vlan_nr = nvlans++;
+	name_vlan(p, link);
+	add_port(p);
+	return p;
+}
+
+/* Lock held. */
+static struct sl_port *open_vlan(const struct sl_link *link, struct sl_port *base)
+{
+	const char *why = vlan_obstacle(link, base);
+	struct sl_port *p = why ? NULL : find_vlan(base, base->vlan << 16 | link->vlan_tag);
+
+	if (p)
+		revive_vlan(p, link);
+	else if (!why && nvlans < SL_MAX_VLANS && nports < SL_STATS_PORTS)
+		p = new_vlan(link, base);
+	if (!p) {
+		sl_warn("port", "%s stays with the kernel: %s", link->name,
+			why ? why : "there are too many devices");
+		return NULL;
+	}
+	follow_vlan(p);
+	sl_info("port", "%s: offloaded by %s, VLAN %u", link->name, base->info.ifname,
+		link->vlan_tag & 0xfff);
+	return p;
+}
+
+void sl_port_link_changed(struct sl_port *p, const struct sl_link *link, bool gone)
+{
+	if (!sl_lock(&lock))
+		return;
+	if (p->base) {
+		follow_vlan(p);
+	} else if (!gone) {
+		p->stats->mtu = link->mtu;
+		memcpy(p->info.mac, link->mac, sizeof(p->info.mac));
+	}
+	sl_unlock(&lock);
+}
+
+/* Ports ---------------------------------------------------------------------------------------- */
+
 static struct sl_port *open_port(const struct sl_link *link)
 {
 	struct sl_port *p;
 	const char *why = NULL;
 	int err;
 
-	/* In generic mode, the only one it has, it would get packets whose checksums the device
-	 * below left out (veth, virtio), and drop them. */
-	if (strcmp(link->kind, "vlan") == 0) {
-		sl_warn("port", "%s stays with the kernel: it is a VLAN device", link->name);
-		return NULL;
-	}
 	if (nports == SL_STATS_PORTS)
 		return NULL;
 	p = calloc(1, sizeof(*p));
@@ -121,30 +314,43 @@ static struct sl_port *open_port(const struct sl_link *link)
 		free(p);
 		return NULL;
 	}
-	p->index = nports;
-	fill_stats(p);
-	ports[nports] = p;
-	sl_store_release(&nports, nports + 1);
+	p->lower = p->info.ifindex;
+	p->tags = p->info.flags & SL_PORT_TAGS;
+	add_port(p);
+	return p;
+}
+
+/* Lock held. */
+static struct sl_port *open_link(const struct sl_link *link, struct sl_port *base)
+{
+	struct sl_port *p = sl_port_find(link->ifindex);
+
+	if (p)
+		return sl_load(&p->left) ? NULL : p;
+	if (was_refused(link->ifindex))
+		return NULL;
+	p = is_vlan(link) ? open_vlan(link, base) : open_port(link);
+	if (!p)
+		refuse(link->ifindex);
 	return p;
 }
 
 struct sl_port *sl_port_open(uint32_t ifindex)
 {
-	struct sl_port *p = sl_port_find(ifindex);
+	struct sl_port *p = ifindex ? sl_port_find(ifindex) : NULL, *base = NULL;
 	struct sl_link link;
 	int saved = errno;
 
-	if (p || ifindex == 0 || !sl_link_get(ifindex, &link) || !sl_port_allowed(&link))
-		return p;
-	if (!sl_lock(&lock))
+	if (p)
+		return sl_load(&p->left) ? NULL : p;
+	if (!ifindex || !sl_link_get(ifindex, &link) || !sl_port_allowed(&link))
 		return NULL;
-	p = sl_port_find(ifindex);
-	if (!p && !was_refused(ifindex)) {
-		p = open_port(&link);
-		if (!p)
-			refuse(ifindex);
+	if (is_vlan(&link) && !link.vlan_qos)
+		base = sl_port_open(link.lower);
+	if (sl_lock(&lock)) {
+		p = open_link(&link, base);
+		sl_unlock(&lock);
 	}
-	sl_unlock(&lock);
 	errno = saved;
 	return p;
 }
@@ -232,12 +438,37 @@ static void check_alive(struct sl_port *p)
 		sl_info("port", "%s is gone", p->info.ifname);
 }
 
+/* No event tells that a NIC takes tags off now. */
+static void check_tags(struct sl_port *p)
+{
+	if (!sl_lock(&lock))
+		return;
+	if (nvlans > 1)
+		p->tags = sl_broker_port_has_tags(p->lower);
+	sl_unlock(&lock);
+}
+
+/* That below it may have changed, too. */
+static void check_vlan(struct sl_port *p)
+{
+	if (!sl_lock(&lock))
+		return;
+	p->tags = p->base->tags;
+	follow_vlan(p);
+	sl_unlock(&lock);
+}
+
 void sl_ports_check(void)
 {
 	uint32_t n = sl_load_acquire(&nports);
 
 	for (uint32_t i = 0; i < n; i++) {
+		if (ports[i]->base) {
+			check_vlan(ports[i]);
+			continue;
+		}
 		count_drops(ports[i]);
 		check_alive(ports[i]);
+		check_tags(ports[i]);
 	}
 }

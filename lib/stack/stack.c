@@ -67,7 +67,8 @@ void sl_lane_reap(struct sl_lane *lane)
 static void make_room(struct sl_lane *lane)
 {
 	for (uint32_t i = 0; i < lane->nlegs; i++)
-		sl_leg_kick(lane->leg[i]);
+		if (lane->leg[i]->nqueues)
+			sl_leg_kick(lane->leg[i]);
 	sl_lane_reap(lane);
 	sl_list_for_each_safe (it, &lane->blocked) {
 		lane->on_room(it);
@@ -173,11 +174,12 @@ static void find_leg(void *arg, struct sl_dst *dst)
 	for (uint32_t i = 0; i < lane->nlegs; i++) {
 		struct sl_leg *leg = lane->leg[i];
 
-		if (leg->port->info.ifindex != dst->route.ifindex || leg->dead)
+		if (sl_load(&leg->port->info.ifindex) != dst->route.ifindex || leg->dead ||
+		    sl_load(&leg->port->left))
 			continue;
 		dst->leg = leg;
 		dst->vlan = leg->port->vlan;
-		memcpy(dst->smac, leg->port->info.mac, 6);
+		sl_port_wire(leg->port, dst->smac, &dst->route.mtu);
 		return;
 	}
 }

@@ -21,7 +21,13 @@
 struct sl_port {
 	struct sl_port_info info;
 	uint32_t index; /* in the table of ports */
-	uint32_t vlan;
+	/* A VLAN device goes by the queues and the steering program of the one below. */
+	struct sl_port *base; /* that port, NULL: it is none */
+	uint32_t lower;       /* index of the device whose maps have the claims */
+	uint32_t vlan;        /* as in struct sl_flow_key */
+	uint32_t vlan_nr;     /* in sl_in_vlan and the claims; 0: it is none */
+	bool tags;            /* the steering program sees them; under the lock of ports */
+	bool left;            /* the VLAN device is not what it was: its packets are the kernel's */
 	struct sl_port_stats *stats;
 	uint8_t gone; /* looks of the keeper since the steering program was taken off */
 	struct sl_xsk_counts counted; /* what of the kernel's counts stats has; the keeper's */
@@ -34,6 +40,7 @@ struct sl_leg {
 	struct sl_lane *lane;
 	struct sl_tx *tx;
 	uint32_t first; /* index into `lanes`, for claims */
+	/* 0 for a VLAN device: its packets come and go by the leg below. */
 	uint32_t nqueues;
 	bool dead;  /* the device is gone: nothing is sent any more */
 	bool again; /* the last kick has not started all */
@@ -84,6 +91,12 @@ int sl_stack_init(void (*on_room)(struct sl_list *entry));
 /* Takes the device into use, or finds that it is. NULL: it cannot be (said in the log once for
  * each device and reason). Slow; any thread, no lane held. */
 struct sl_port *sl_port_open(uint32_t ifindex);
+/* The device has changed: a VLAN device may be down, gone, or the kernel's now. No lane held. */
+void sl_port_link_changed(struct sl_port *p, const struct sl_link *link, bool gone);
+/* The device whose queues it goes by: that below a VLAN device, else itself. */
+uint32_t sl_port_lower(uint32_t ifindex);
+/* How packets leave it: the source address, and, in *mtu, which is lowered, their length. */
+void sl_port_wire(const struct sl_port *p, uint8_t smac[6], uint32_t *mtu);
 /* The open port, or NULL. */
 struct sl_port *sl_port_find(uint32_t ifindex);
 struct sl_port *sl_port_at(uint32_t index); /* each of them, from 0 on; NULL: no more */

@@ -82,9 +82,10 @@ static inline struct result run(const struct frame *f)
 		assert_memory_equal(r.out + out.data, f->b, f->len);
 		memcpy(&r.meta, r.out + out.data - sizeof(r.meta), sizeof(r.meta));
 		r.stamp_ns = 0;
-		assert_int_equal(out.data, r.meta.flags ? sizeof(struct sl_meta_stamped)
-							: sizeof(struct sl_meta));
-		if (r.meta.flags)
+		assert_int_equal(out.data, r.meta.flags & SL_META_SW
+						   ? sizeof(struct sl_meta_stamped)
+						   : sizeof(struct sl_meta));
+		if (r.meta.flags & SL_META_SW)
 			memcpy(&r.stamp_ns, r.out, sizeof(r.stamp_ns));
 	} else {
 		assert_int_equal(r.verdict, XDP_PASS);

@@ -129,6 +129,10 @@ static void test_stamp_of_the_hardware(void **state)
 	assert_int_equal(r.m.sw.meta.flags, SL_META_HW | SL_META_SW);
 	assert_int_equal(r.m.hw_ns, 1ull << 60 | 7);
 	assert_true(r.m.sw.stamp_ns != 0);
+	claim(0, 1, SL_CLAIM_STAMP | SL_CLAIM_VLAN(63)); /* stamps beside the device's number */
+	r = run(&f);
+	assert_int_equal(r.m.sw.meta.flags & 3, SL_META_HW | SL_META_SW);
+	assert_int_equal(SL_META_VLAN_NR(r.m.sw.meta.flags), 63);
 	claim(0, 1, 0); /* nobody wants one */
 	r = run(&f);
 	assert_int_equal(r.meta_len, sizeof(struct sl_meta));

@@ -174,6 +174,36 @@ static void test_vlan(void **state)
 	assert_pass(&f, pass_not_ip);
 }
 
+/* The kernel has a VLAN device that was taken from us, and that one alone. */
+static void test_vlan_left(void **state)
+{
+	struct sl_port_config cfg = {.abi = SL_STEER_ABI, .nqueues = 1, .vlans_left = 1ull << 63};
+	struct sl_claim c1 = claim_of(1), c2 = claim_of(2);
+	uint32_t zero = 0;
+	struct sl_meta m;
+	struct frame f;
+
+	c1.flags = SL_CLAIM_VLAN(63);
+	c2.flags = SL_CLAIM_VLAN(62);
+	add_endpoint(A4, DPORT, IPPROTO_UDP, 7, &c1);
+	add_endpoint(A4, DPORT, IPPROTO_UDP, 8, &c2);
+	eth(&f);
+	tag(&f, ETH_P_8021Q, 7);
+	ip4(&f, A4, IPPROTO_UDP, NULL, 0);
+	udp(&f, SPORT, DPORT);
+	m = assert_steered(&f, redirect_endpoint, 1);
+	assert_int_equal(m.flags, SL_META_VLAN(63));
+	memcpy(cfg.mac, our_mac, sizeof(cfg.mac));
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.config), &zero, &cfg, 0), 0);
+	assert_pass(&f, pass_no_receiver);
+	eth(&f);
+	tag(&f, ETH_P_8021Q, 8);
+	ip4(&f, A4, IPPROTO_UDP, NULL, 0);
+	udp(&f, SPORT, DPORT);
+	m = assert_steered(&f, redirect_endpoint, 2);
+	assert_int_equal(m.flags, SL_META_VLAN(62));
+}
+
 /* Cut at each byte: passes until the whole transport header is there. */
 static void cut(const struct frame *whole, unsigned l4_len, uint32_t slot)
 {
@@ -259,6 +289,7 @@ int main(void)
 		T(test_ipv4_options),
 		T(test_ipv6_extension_headers),
 		T(test_vlan),
+		T(test_vlan_left),
 		T(test_truncated),
 		T(test_wrong_version_or_header_length),
 		T(test_frames_for_another_station_pass),

@@ -1,11 +1,132 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A VLAN device is the kernel's, which is said; its packets come and go all the same.
+# VLAN devices: with one tag and with two, beside other VLANs with the same addresses, when the
+# device goes down and away, and when it becomes one that only the kernel can serve.
+#
+# Any other test runs on VLAN devices with VLANS set: VLANS=5 tests/run.sh tests/net/tcp_stream.sh
 . "$(dirname "$0")/lib.sh"
-need python3
+need python3 socat
 VLANS=${VLANS:-5}
 net_up
+VID=${VLANS##* }
 logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
-udp_differ basic 1 ''
-ok "it is said" logged "$DEV_B stays with the kernel: it is a VLAN device"
+text() { a socat -u - "UDP4:$B4:7000" <<<"$1"; }
+text6() { a socat -u - "UDP6:[$B6]:7000" <<<"$1"; }
+comes() { # word: is sent until it comes
+	text "$1"
+	sleep 0.05
+	grep -q "$1" "$out"
+}
+begin() { # the program; in the mode that it runs in it has the device
+	bg pb python3 "$TESTS/net/vlan.py" 7000 7001 >"$out"
+	subject=$BG
+	wait_line "$out" ready
+	[ "$MODE" = kernel ] || wait_until 10 logged "$DEV_B"
+}
+past_kernel() { # what, word
+	[ "$MODE" != kernel ] || return 0
+	K_IN=$(udp_stat b InDatagrams)
+	ok "$1" wait_until 10 comes "$2"
+	same "$1: past the kernel" 0 $(($(udp_stat b InDatagrams) - K_IN))
+}
+# What the host has on the device, after it was down or away.
+addresses() {
+	ip -n "${NS}b" addr replace "$B4/24" dev "$DEV_B"
+	ip -n "${NS}b" addr replace "$B6/64" dev "$DEV_B" nodad
+	ip -n "${NS}b" link set "$DEV_B" up
+}
+away() {
+	ip -n "${NS}b" link del "$DEV_B"
+	vlan_up b "${DEV_B%.*}" "$VID"
+	addresses
+}
+set_qos() { ip -n "${NS}b" link set "$DEV_B" type vlan egress-qos-map "0:$1"; }
+kernel_has() { [ -n "$(b ss -Htn state established "sport = :7001")" ]; }
+line() { # by the connection that is there
+	echo "$1" >&9
+	ok "TCP: $2" wait_line "$out" "$1"
+}
+MAC=$(b ip -o link show "$LOW_B" | sed "s/.*ether //; s/ .*//")
+for MODE in $MODES; do
+	[ "$MODE" != both ] || continue
+	out=$TMP/out.$MODE
+	rm -f "$TMP/fifo"
+	set_qos 0
+	addresses
+	begin
+	if [ "$MODE" != kernel ]; then
+		ok "the VLAN device is offloaded" logged "$DEV_B: offloaded by .*, VLAN ${VID%ad}"
+		b "$BUILD/sluice" doctor "$DEV_B" >"$TMP/doctor"
+		ok "the doctor says so, too" file_has "$TMP/doctor" "can be offloaded by $LOW_B"
+	fi
+
+	# The same address in another VLAN is another host's; in none it is ours again.
+	offload_begin
+	text mine
+	text6 mine6
+	for vid in 6 0; do
+		dev=$LOW_A
+		if [ $vid != 0 ]; then
+			a ip link add link "$LOW_A" name other type vlan id $vid
+			a ip link set other up
+			dev=other
+		fi
+		a ip neigh replace "$B4" lladdr "$MAC" dev "$dev"
+		a ip route add "$B4/32" dev "$dev" src "$A4"
+		text "other$vid"
+		a ip route del "$B4/32" dev "$dev"
+		a ip neigh del "$B4" dev "$dev"
+		[ $vid = 0 ] || a ip link del other
+	done
+	text end
+	ok "all that is ours has come" wait_line "$out" end
+	same "in another VLAN the address is another host's" "ready mine mine6 other0 end" \
+		"$(tr '\n' ' ' <"$out" | sed 's/ $//')"
+	[ "$MODE" = kernel ] || same "past the kernel" 0 $(($(udp_stat b InDatagrams) - K_IN))
+
+	mkfifo "$TMP/fifo"
+	bg a socat -u "OPEN:$TMP/fifo" "TCP4:$B4:7001"
+	client=$BG
+	exec 9>"$TMP/fifo"
+	line first "a connection"
+	[ "$MODE" = kernel ] || ok "TCP: not the kernel's" not kernel_has
+
+	ip -n "${NS}b" link set "$DEV_B" down
+	echo down >&9
+	sleep 0.3
+	addresses
+	ok "down and up" wait_until 10 comes up
+	line again "down and up"
+	past_kernel "after that" after
+
+	away
+	ok "deleted and made anew" wait_until 10 comes new
+	line anew "deleted and made anew"
+	past_kernel "and then" then
+
+	# A map of priorities, set while it runs: the kernel applies it.
+	set_qos 3
+	ok "with a map of priorities it goes on" wait_until 10 comes qos
+	line mapped "with a map of priorities"
+	if [ "$MODE" != kernel ]; then
+		ok "which is said" wait_until 10 logged "$DEV_B goes on through the kernel: it has an egress"
+		ok "TCP: the kernel has it" wait_until 10 kernel_has
+		K_IN=$(udp_stat b InDatagrams)
+		ok "by the kernel" wait_until 10 comes kernels
+		ok "by the kernel indeed" test $(($(udp_stat b InDatagrams) - K_IN)) -ge 1
+	fi
+	line last "to the end"
+	exec 9>&-
+	wait_end "$client"
+	stop "$subject"
+
+	# A program that begins then.
+	rm -f "$TMP"/sluice.*.log
+	begin
+	text late
+	ok "it is the kernel's from the start" wait_line "$out" late
+	[ "$MODE" = kernel ] ||
+		ok "and that is said" logged "$DEV_B stays with the kernel: it has an egress-qos-map"
+	stop "$subject"
+done
 done_testing

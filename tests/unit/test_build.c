@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Headers that are sent: read back byte by byte, and by the parser. */
 #include "packet.h"
+#include "steer.h"
 #include "wire/tcp_seg.h"
 
 static uint8_t buf[2048];
@@ -11,8 +12,8 @@ struct way {
 	uint32_t vlan;
 };
 static const struct way ways[] = {
-	{false, 0}, {false, 100}, {false, 200u << 16 | 100},
-	{true, 0},  {true, 100},  {true, 200u << 16 | 100},
+	{false, 0}, {false, 100}, {false, (SL_VLAN_AD | 200u) << 16 | 100},
+	{true, 0},  {true, 100},  {true, (SL_VLAN_AD | 200u) << 16 | 100},
 };
 
 static struct sl_udp_build between(const struct way *w)

@@ -60,7 +60,7 @@ static void test_good_packet(void **state)
 	struct sl_rx_desc d = good();
 	uint64_t stamp;
 
-	meta(&d)->flags = SL_META_SW | 0x80;
+	meta(&d)->flags = SL_META_SW;
 	stamp = 12345;
 	memcpy((uint8_t *)meta(&d) - sizeof(stamp), &stamp, sizeof(stamp));
 	keep = true;
@@ -118,6 +118,43 @@ static void test_stamp_without_room(void **state)
 		assert_int_equal(in.stamp, 0);
 	}
 	assert_int_equal(handled, sl_array_len(flags));
+}
+
+static uint32_t seen_ifindex;
+
+static bool ifindex_handler(void *obj, struct sl_in *i)
+{
+	seen_ifindex = i->ifindex;
+	handled++;
+	return false;
+}
+
+/* The number in the record says by which VLAN device a packet came. */
+static void test_vlan_device(void **state)
+{
+	struct sl_rx_desc d = good();
+
+	sl_in_register(SL_SLOT_UDP, ifindex_handler);
+	sl_in_vlan[5] = 77;
+	meta(&d)->flags = 5 << 2;
+	sl_net_input(&in, &d);
+	assert_int_equal(seen_ifindex, 77);
+	d = good();
+	sl_net_input(&in, &d); /* the next one is of the device below */
+	assert_int_equal(seen_ifindex, 3);
+	d = good();
+	put_stamps(&d, SL_META_SW | 5 << 2, 0, 12345);
+	sl_net_input(&in, &d);
+	assert_int_equal(seen_ifindex, 77);
+	assert_int_equal(in.stamp_ns, 12345);
+	assert_int_equal(handled, 3);
+	sl_in_vlan[5] = 0; /* down */
+	d = good();
+	meta(&d)->flags = 5 << 2;
+	sl_net_input(&in, &d);
+	assert_int_equal(handled, 3);
+	assert_int_equal(stats.rx_stale, 1);
+	assert_int_equal(in.ifindex, 3);
 }
 
 static void test_refused_by_the_protocol(void **state)
@@ -321,6 +358,7 @@ int main(void)
 		T(test_good_packet),
 		T(test_hardware_stamp),
 		T(test_stamp_without_room),
+		T(test_vlan_device),
 		T(test_refused_by_the_protocol),
 		T(test_no_record),
 		T(test_slots_that_are_none),

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The mirror of devices and addresses, fed with events. */
+#include <linux/if_ether.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "nlbuild.h"
+#include "steer.h"
 
 static char told[1024];
 
@@ -54,7 +56,7 @@ static void test_link_is_parsed(void **state)
 {
 	struct ifinfomsg ifi = {.ifi_index = 5, .ifi_flags = IFF_UP | IFF_LOWER_UP, .ifi_type = 1};
 	struct nlmsghdr *nlh = nl_begin(RTM_NEWLINK, &ifi, sizeof(ifi));
-	struct nlattr *info;
+	struct nlattr *info, *data, *qos;
 	struct sl_link l;
 
 	(void)state;
@@ -65,11 +67,20 @@ static void test_link_is_parsed(void **state)
 	mnl_attr_put_u32(nlh, IFLA_MASTER, 3);
 	info = mnl_attr_nest_start(nlh, IFLA_LINKINFO);
 	mnl_attr_put_strz(nlh, IFLA_INFO_KIND, "vlan");
+	data = mnl_attr_nest_start(nlh, IFLA_INFO_DATA);
+	mnl_attr_put_u16(nlh, IFLA_VLAN_ID, 7);
+	mnl_attr_put_u16(nlh, IFLA_VLAN_PROTOCOL, htobe16(ETH_P_8021AD));
+	qos = mnl_attr_nest_start(nlh, IFLA_VLAN_EGRESS_QOS);
+	mnl_attr_put(nlh, IFLA_VLAN_QOS_MAPPING, 8, "\x01\0\0\0\x03\0\0\0");
+	mnl_attr_nest_end(nlh, qos);
+	mnl_attr_nest_end(nlh, data);
 	mnl_attr_nest_end(nlh, info);
 	assert_int_equal(nl_feed(nlh), SL_RTNL_ROUTES);
 	assert_true(sl_link_get(5, &l));
 	assert_string_equal(l.name, "a-name-longer-t");
 	assert_string_equal(l.kind, "vlan");
+	assert_int_equal(l.vlan_tag, SL_VLAN_AD | 7);
+	assert_true(l.vlan_qos);
 	assert_int_equal(l.mtu, 9000);
 	assert_int_equal(l.lower, 4);
 	assert_int_equal(l.master, 3);
