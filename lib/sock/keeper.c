@@ -216,7 +216,7 @@ static void look_at(struct sl_lane *lane, void *arg)
 {
 	struct look *l = arg;
 	uint32_t turns = sl_load(&lane->turns);
-	int n, got = 0;
+	int n = 0, got = 0;
 
 	if (l->judge)
 		judge(lane);
@@ -228,11 +228,11 @@ static void look_at(struct sl_lane *lane, void *arg)
 		seen[lane->id] = sl_load(&lane->turns);
 		return;
 	}
-	while (got < sl_settings.progress_engine_wce_max && (n = sl_lane_turn(lane)) > 0) {
+	while (got < sl_settings.progress_engine_wce_max && (n = sl_lane_try_turn(lane)) > 0) {
 		got += n;
 		lane->stats->keeper_turns++;
 	}
-	if (got) {
+	if (got || n < 0) {
 		l->busy++;
 		l->pkts += (uint32_t)got;
 	}

@@ -121,6 +121,17 @@ int sl_lane_turn(struct sl_lane *lane)
 	return n;
 }
 
+int sl_lane_try_turn(struct sl_lane *lane)
+{
+	int n;
+
+	if (!sl_lane_trylock(lane))
+		return -EBUSY;
+	n = sl_lane_turn_locked(lane);
+	sl_lane_unlock(lane);
+	return n;
+}
+
 bool sl_leg_post(struct sl_leg *leg, uint32_t frame, uint16_t off, uint16_t len)
 {
 	struct sl_tx_desc d = {.frame = frame, .off = off, .len = len};

@@ -131,6 +131,11 @@ static inline bool sl_lane_lock(struct sl_lane *lane)
 {
 	return sl_lock(&lane->lock);
 }
+/* Takes the lane if nobody has it. */
+static inline bool sl_lane_trylock(struct sl_lane *lane)
+{
+	return sl_trylock(&lane->lock);
+}
 void sl_lane_cross_flush(struct sl_lane *lane);
 static inline void sl_lane_unlock(struct sl_lane *lane)
 {
@@ -146,6 +151,8 @@ void sl_lane_cross(struct sl_lane *from, struct sl_lane *to, uint32_t slot, cons
 /* One turn: receive a batch, deliver it, give frames back. Takes and releases the lane's lock.
  * Returns the number of packets handled (0: nothing), never blocks. */
 int sl_lane_turn(struct sl_lane *lane);
+/* The same for the keeper. -EBUSY: somebody has the lane, and is not to be kept from it. */
+int sl_lane_try_turn(struct sl_lane *lane);
 /* The same with the lane held. */
 int sl_lane_turn_locked(struct sl_lane *lane);
 
@@ -223,7 +230,8 @@ void sl_lane_tcp_done(struct sl_lane *lane);
 /* The end of a turn that had something to do for TCP, and of one that had not; lane held. */
 void sl_lane_tcp_turn(struct sl_lane *lane);
 void sl_lane_tcp_idle(struct sl_lane *lane);
-/* Runs the timers that are due (the keeper's). Lane not held. */
+/* Runs the timers that are due (the keeper's), after what has come was taken in: ACKs that wait in
+ * the ring are no loss. Not while somebody has the lane: the keeper comes again. Lane not held. */
 void sl_lane_tcp_run(struct sl_lane *lane);
 /* Must timers of the lane be run at that time? Any thread. */
 bool sl_lane_tcp_due(const struct sl_lane *lane, uint64_t at_us);

@@ -149,8 +149,9 @@ void sl_lane_tcp_idle(struct sl_lane *lane)
 
 void sl_lane_tcp_run(struct sl_lane *lane)
 {
-	if (!sl_lane_lock(lane))
+	if (!sl_lane_trylock(lane))
 		return;
+	sl_lane_turn_locked(lane);
 	sl_lane_tcp_idle(lane);
 	sl_lane_unlock(lane);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* TCP on lanes: two lanes of one process talk over the fake wire, by turns, by calls with the lane
  * held, and by what the keeper does when nobody makes a turn. */
+#include <errno.h>
+
 #include "packet.h"
 
 #include "base/clock.h"
@@ -405,6 +407,44 @@ static void test_keeper_sleeps_until_the_next_timer(void **state)
 	sl_lanes_tcp_awake();
 }
 
+/* What acknowledges the data waits in the ring when the timer is due: nothing is sent again. */
+static void test_the_keeper_takes_in_before_timers(void **state)
+{
+	struct sl_tcp *c = &end[0].c;
+	uint64_t stop = sl_now_ns() + 3000000000;
+
+	connect_ends();
+	assert_int_equal(write_some(&end[0], "hello", 5), 5);
+	while (!sl_tcp_readable(&end[1].c) && sl_now_ns() < stop)
+		sl_lane_turn(end[1].lane);
+	while (!sl_lane_tcp_due(end[0].lane, sl_now_ns() / 1000) && sl_now_ns() < stop)
+		;
+	assert_true(sl_lane_tcp_due(end[0].lane, sl_now_ns() / 1000));
+	sl_lane_tcp_run(end[0].lane);
+	assert_int_equal(c->total_retrans, 0);
+	assert_int_equal(c->snd_una, c->snd_nxt);
+}
+
+/* Who has the lane is not kept from it by the keeper. */
+static void test_the_keeper_does_not_wait(void **state)
+{
+	uint64_t stop = sl_now_ns() + 3000000000;
+
+	connect_ends();
+	end[0].wire->path.loss_ppm = 1000000;
+	assert_int_equal(write_some(&end[0], "hello", 5), 5);
+	while (!sl_lane_tcp_due(end[0].lane, sl_now_ns() / 1000) && sl_now_ns() < stop)
+		;
+	assert_true(sl_lane_lock(end[0].lane));
+	assert_int_equal(sl_lane_try_turn(end[0].lane), -EBUSY);
+	sl_lane_tcp_run(end[0].lane);
+	assert_int_equal(end[0].c.total_retrans, 0);
+	sl_lane_unlock(end[0].lane);
+	assert_int_equal(sl_lane_try_turn(end[0].lane), 0);
+	sl_lane_tcp_run(end[0].lane);
+	assert_int_equal(end[0].c.total_retrans, 1);
+}
+
 /* A kick that could not start everything is made again. */
 static int (*real_kick)(struct sl_tx *tx);
 static unsigned kicks;
@@ -440,8 +480,14 @@ static void test_kick_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		T(test_a_stream), T(test_a_stream_over_a_bad_wire),           T(test_room),
-		T(test_timers),   T(test_keeper_sleeps_until_the_next_timer), T(test_kick_again),
+		T(test_a_stream),
+		T(test_a_stream_over_a_bad_wire),
+		T(test_room),
+		T(test_timers),
+		T(test_keeper_sleeps_until_the_next_timer),
+		T(test_kick_again),
+		T(test_the_keeper_takes_in_before_timers),
+		T(test_the_keeper_does_not_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
