@@ -187,6 +187,7 @@ struct look {
 	uint32_t busy; /* lanes that moved since the last look */
 	uint32_t pkts; /* that we had to take */
 	bool judge;    /* is it time to? */
+	bool bursting; /* a program writes without end: what is held back is to go soon */
 	bool moved;    /* somebody's turn or ours changed something: to be shown */
 	uint32_t nfds;
 	struct pollfd *fds;
@@ -220,6 +221,7 @@ static void look_at(struct sl_lane *lane, void *arg)
 
 	if (l->judge)
 		judge(lane);
+	l->bursting |= sl_lane_is_bursting(lane, l->now_us);
 	sl_lane_ask_aged(lane);
 	if (turns != seen[lane->id]) {
 		l->busy++;
@@ -256,6 +258,7 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, ui
 				   bool quiet)
 {
 	uint64_t now = sl_now_ns(), until_us = UINT64_MAX, ns;
+	uint64_t least_ns = l->busy && !l->bursting ? BUSY_NS : LEAST_NS;
 
 	/* Some that are dead are kept for a while, some wait for a way; and the last look at
 	 * connections is to be after the last that happened to them. */
@@ -263,11 +266,12 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, ui
 		until_us = (now + HOUSE_NS) / 1000;
 	if (!quiet)
 		until_us = (now + (l->pkts > BUSY_PKTS ? BUSY_NS : tick)) / 1000;
-	until_us = sl_lanes_tcp_sleep(until_us);
+	if (l->bursting)
+		until_us = now / 1000;
+	until_us = sl_lanes_tcp_sleep(until_us, (now + least_ns) / 1000);
 	if (until_us == UINT64_MAX)
 		return NULL;
 	ns = until_us * 1000 > now ? until_us * 1000 - now : 0;
-	ns = sl_max(ns, (uint64_t)(l->busy ? BUSY_NS : LEAST_NS));
 	ts->tv_sec = (time_t)(ns / 1000000000);
 	ts->tv_nsec = (long)(ns % 1000000000);
 	return ts;

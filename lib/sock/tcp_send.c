@@ -44,7 +44,7 @@ static ssize_t write_locked(struct tx *x, struct sl_lane *lane)
 	sl_lane_tcp_begin(lane);
 	n = sl_tcp_write(&c->tcp, x->iov, x->niov, x->done, x->flags & MSG_MORE,
 			 x->flags & MSG_OOB);
-	sl_lane_tcp_done(lane);
+	sl_lane_tcp_wrote(lane, &c->tcp, x->len);
 	if (n < 0)
 		return n;
 	x->done += (size_t)n;

@@ -49,6 +49,7 @@ static const struct entry entries[] = {
 	{"tcp_moderate_rcvbuf", 0, BOOL, P(moderate_rcvbuf), 0, 1, 1},
 	{"tcp_abort_on_overflow", 0, BOOL, P(abort_on_overflow), 0, 1, 1},
 	{"tcp_slow_start_after_idle", 0, BOOL, P(slow_start_after_idle), 0, 1, 1},
+	{"tcp_autocorking", 0, BOOL, P(autocorking), 0, 1, 1},
 	{"tcp_frto", 0, BOOL, P(frto), 0, 2, 1},
 	{"tcp_tw_reuse", 0, BOOL, P(tw_reuse), 0, 1, 1}, /* 2 is for loopback, which is not ours */
 	{"tcp_rfc1337", 0, BOOL, P(rfc1337), 0, 1, 1},

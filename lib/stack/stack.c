@@ -100,6 +100,8 @@ int sl_lane_turn_locked(struct sl_lane *lane)
 		make_room(lane);
 	if (lane->tcp && (n || blocked))
 		sl_lane_tcp_turn(lane);
+	else if (lane->tcp && sl_unlikely(!sl_list_empty(&lane->tcp->held)))
+		sl_lane_tcp_late(lane);
 	else if (lane->tcp && lane->turns % CLOCK_EVERY == 0)
 		sl_lane_tcp_idle(lane);
 	if (n)

@@ -54,6 +54,14 @@ struct sl_cross {
 	struct sl_in in;
 };
 
+/* A program that writes one short message after the other to a connection with TCP_NODELAY. */
+struct sl_burst {
+	const struct sl_tcp *of; /* compared only */
+	uint32_t n;              /* writes that came close upon another, less those that did not */
+	uint64_t end_us;         /* of the last write */
+	uint64_t held_us;        /* since when something is held back */
+};
+
 struct sl_lane {
 	struct sl_lock lock;
 	uint32_t id;
@@ -75,6 +83,7 @@ struct sl_lane {
 	 * keeper. */
 	struct sl_tcp_host *tcp;
 	uint64_t tcp_next_us;
+	struct sl_burst burst;
 	bool crossing; /* a thread is delivering what was in cross */
 	uint32_t ncross, max_cross;
 	struct sl_cross *cross;
@@ -227,18 +236,27 @@ struct sl_tcp_host *sl_lane_tcp(struct sl_lane *lane);
  * timers will be run. Not inside of lib/tcp's callbacks: the turn does it. */
 void sl_lane_tcp_begin(struct sl_lane *lane);
 void sl_lane_tcp_done(struct sl_lane *lane);
+/* In its place after a write of n bytes to c. One of many short ones in a row may be held back for
+ * a little, until the next or any other turn or call, at the latest for SL_HOLD_US and the time
+ * that the keeper takes to come: a kick for each costs more than ten writes. */
+void sl_lane_tcp_wrote(struct sl_lane *lane, const struct sl_tcp *c, size_t n);
+#define SL_HOLD_US 32
+/* Is something held back, or was a moment ago? The keeper's. */
+bool sl_lane_is_bursting(const struct sl_lane *lane, uint64_t now_us);
 /* The end of a turn that had something to do for TCP, and of one that had not; lane held. */
 void sl_lane_tcp_turn(struct sl_lane *lane);
 void sl_lane_tcp_idle(struct sl_lane *lane);
+/* Of one that had nothing to do, while something was held back. */
+void sl_lane_tcp_late(struct sl_lane *lane);
 /* Runs the timers that are due (the keeper's), after what has come was taken in: ACKs that wait in
  * the ring are no loss. Not while somebody has the lane: the keeper comes again. Lane not held. */
 void sl_lane_tcp_run(struct sl_lane *lane);
 /* Must timers of the lane be run at that time? Any thread. */
 bool sl_lane_tcp_due(const struct sl_lane *lane, uint64_t at_us);
 
-/* The keeper's, who is going to sleep until until_us at most: he must wake at the result (timers
- * are due then), and is woken when nearer ones are armed meanwhile. */
-uint64_t sl_lanes_tcp_sleep(uint64_t until_us);
+/* The keeper's, who is going to sleep until until_us at most and least_us at least: he must wake at
+ * the result (timers are due then), and is woken when nearer ones are armed meanwhile. */
+uint64_t sl_lanes_tcp_sleep(uint64_t until_us, uint64_t least_us);
 void sl_lanes_tcp_awake(void);
 
 /* In the child after fork: the lanes are the parent's; closes descriptors. Async-signal-safe. */

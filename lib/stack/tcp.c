@@ -21,6 +21,17 @@
 #define RETRY_US   1000 /* who was refused room tries again */
 #define FEW_FRAMES 64   /* in the lane's cache: see what has come back */
 
+/* What is a burst (sl_lane_tcp_wrote()). No turns of an answer and a question: there nothing is in
+ * flight. Its first messages go one by one, since most bursts end before BURST_LEAST: the last of a
+ * longer one may be a tenth of a millisecond late, when the program then calls nothing. What comes
+ * in between (an interrupt, the keeper) is no end of it. */
+#define TIGHT_US    1 /* from the end of a write to the beginning of the next */
+#define BREAK_US    200
+#define BURST_LEAST 128
+#define BURST_MOST  192
+#define BURST_LOSE  4
+#define BURST_US    2000 /* so long the keeper stays near after the last write */
+
 static const struct sl_tcp_ops *tcp_ops;
 static uint8_t secret[16];
 static uint64_t asleep_until_us; /* the keeper; 0: awake */
@@ -102,13 +113,13 @@ static bool kick(struct sl_lane *lane)
 }
 
 /* Tells the keeper, when it is nearer than what he knows. */
-static void set_next(struct sl_lane *lane, uint64_t next_us)
+static void set_next(struct sl_lane *lane, uint64_t next_us, uint64_t late_us)
 {
 	if (sl_likely(next_us >= lane->tcp_next_us))
 		return;
 	sl_store(&lane->tcp_next_us, next_us);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (sl_unlikely(next_us + LATE_US < sl_load(&asleep_until_us)))
+	if (sl_unlikely(next_us + late_us < sl_load(&asleep_until_us)))
 		sl_rtnl_wake();
 }
 
@@ -121,7 +132,51 @@ void sl_lane_tcp_done(struct sl_lane *lane)
 	next_us = sl_wheel_soonest_us(&h->wheel);
 	if (sl_unlikely(!kick(lane) || !sl_list_empty(&h->room)))
 		next_us = sl_min(next_us, h->now_us + RETRY_US);
-	set_next(lane, next_us);
+	set_next(lane, next_us, LATE_US);
+	if (sl_unlikely(!sl_list_empty(&h->held)))
+		set_next(lane, h->now_us + SL_HOLD_US, SL_HOLD_US);
+}
+
+/* Another write that came close upon the one before. */
+static bool is_burst(struct sl_burst *b, const struct sl_tcp *c)
+{
+	uint64_t gap = c->host->now_us - b->end_us;
+
+	if (b->of != c || gap > BREAK_US) {
+		b->of = c;
+		b->n = 0;
+	} else if (gap > TIGHT_US) {
+		b->n -= sl_min(b->n, (uint32_t)BURST_LOSE);
+	} else {
+		b->n = sl_min(b->n + 1, (uint32_t)BURST_MOST);
+	}
+	return b->n >= BURST_LEAST;
+}
+
+void sl_lane_tcp_wrote(struct sl_lane *lane, const struct sl_tcp *c, size_t n)
+{
+	struct sl_tcp_host *h = lane->tcp;
+	struct sl_burst *b = &lane->burst;
+	uint32_t before = c->snd_nxt;
+	bool was_held = !sl_list_empty(&h->held);
+
+	/* Not for those that speak in turns: they have nothing in flight. */
+	if (!c->nodelay || n >= c->mss || !sl_tcp_params.autocorking ||
+	    (c->snd_una == before && !b->n)) {
+		sl_lane_tcp_done(lane);
+		return;
+	}
+	h->hold = is_burst(b, c) && (!was_held || h->now_us - b->held_us < SL_HOLD_US);
+	sl_lane_tcp_done(lane);
+	if (!was_held || c->snd_nxt != before)
+		b->held_us = h->now_us;
+	sl_store(&b->end_us, c->snd_nxt != before ? now_us() : h->now_us);
+}
+
+bool sl_lane_is_bursting(const struct sl_lane *lane, uint64_t now_us)
+{
+	return sl_load(&lane->burst.n) >= BURST_LEAST &&
+	       now_us - sl_load(&lane->burst.end_us) < BURST_US;
 }
 
 /* False: none was due. */
@@ -147,6 +202,12 @@ void sl_lane_tcp_idle(struct sl_lane *lane)
 		sl_lane_tcp_done(lane);
 }
 
+void sl_lane_tcp_late(struct sl_lane *lane)
+{
+	sl_lane_tcp_begin(lane);
+	sl_lane_tcp_turn(lane);
+}
+
 void sl_lane_tcp_run(struct sl_lane *lane)
 {
 	if (!sl_lane_trylock(lane))
@@ -169,11 +230,12 @@ static void nearest(struct sl_lane *lane, void *arg)
 		*next_us = sl_min(*next_us, sl_load(&lane->tcp_next_us));
 }
 
-uint64_t sl_lanes_tcp_sleep(uint64_t until_us)
+uint64_t sl_lanes_tcp_sleep(uint64_t until_us, uint64_t least_us)
 {
 	sl_store(&asleep_until_us, UINT64_MAX);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	sl_lane_for_each(nearest, &until_us);
+	until_us = sl_max(until_us, least_us);
 	sl_store(&asleep_until_us, until_us);
 	return until_us;
 }

@@ -150,6 +150,7 @@ struct sl_tcp_params {
 	uint8_t ecn;         /* tcp_ecn: 0, 1, 2 */
 	bool moderate_rcvbuf;
 	bool abort_on_overflow;
+	bool autocorking;
 	bool slow_start_after_idle;
 	bool frto, recovery_rack, tlp;
 	bool tw_reuse;
@@ -189,6 +190,8 @@ struct sl_tcp_host {
 	uint32_t moved;                  /* how many of those have */
 	struct sl_list out;  /* connections that owe an ACK or may send: sl_tcp_flush() */
 	struct sl_list room; /* connections whose send() was refused: sl_tcp_on_room() */
+	struct sl_list held; /* connections that hold a short piece back: sl_tcp_flush() */
+	bool hold;           /* that may do so, this once */
 	uint8_t key[16];     /* secret: ISN, cookies, time stamp offset (RFC 6528, 7323 5.4) */
 	uint64_t table_key[SL_TCP_KEY_WORDS + 1]; /* made of it: the table's hash */
 	struct sl_tcp_quota challenges;           /* tcp_challenge_ack_limit */
@@ -210,7 +213,10 @@ static inline void sl_tcp_set_now(struct sl_tcp_host *h, uint64_t now_us)
  */
 uint64_t sl_tcp_run_timers(struct sl_tcp_host *h);
 /* Sends what connections owe after a batch of input or calls (ACKs, data that the window now
- * allows). Once at the end of a turn or a call. */
+ * allows). Once at the end of a turn or a call. With h->hold, which is taken back, a short piece at
+ * the end of a queue waits as long as something is in flight, whatever TCP_NODELAY says: who sets
+ * it knows that the program is about to write more, and sees that this is called again soon
+ * (tcp_autocorking of Linux, where what waits for it is the device). */
 void sl_tcp_flush(struct sl_tcp_host *h);
 /* There is room to send again. */
 void sl_tcp_on_room(struct sl_tcp_host *h);

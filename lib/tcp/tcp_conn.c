@@ -46,6 +46,7 @@ void sl_tcp_params_default(struct sl_tcp_params *p)
 		.moderate_rcvbuf = true,
 		.slow_start_after_idle = true,
 		.frto = true,
+		.autocorking = true,
 		.recovery_rack = true,
 		.tlp = true,
 		.syncookies = 1,
@@ -80,6 +81,7 @@ int sl_tcp_host_init(struct sl_tcp_host *h, const struct sl_tcp_ops *ops, struct
 	sl_tcp_hash_init(h);
 	sl_list_init(&h->out);
 	sl_list_init(&h->room);
+	sl_list_init(&h->held);
 	sl_tcp_set_now(h, now_us);
 	sl_wheel_init(&h->wheel, now_us);
 	return 0;

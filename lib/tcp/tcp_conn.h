@@ -84,7 +84,7 @@ struct sl_tcp {
 				    the node: sl_tcp_node_of() */
 	struct sl_tcp_host *host;
 	struct sl_list accept_node; /* in the listener's children, until accepted */
-	struct sl_list out_node;    /* in host->out or host->room */
+	struct sl_list out_node;    /* in host->out, room or held */
 
 	uint8_t state;  /* enum sl_tcp_state */
 	bool orphan;    /* the owner's program has closed it */

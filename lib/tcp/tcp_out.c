@@ -29,24 +29,31 @@ void sl_tcp_no_room(struct sl_tcp *c)
 	sl_list_add_tail(&c->host->room, &c->out_node);
 }
 
+static void move_all(struct sl_list *from, struct sl_list *to)
+{
+	while (!sl_list_empty(from)) {
+		struct sl_list *n = from->next;
+
+		sl_list_del(n);
+		sl_list_add_tail(to, n);
+	}
+}
+
 void sl_tcp_flush(struct sl_tcp_host *h)
 {
+	move_all(&h->held, &h->out);
 	while (!sl_list_empty(&h->out)) {
 		struct sl_tcp *c = sl_container_of(h->out.next, struct sl_tcp, out_node);
 
 		sl_list_del(&c->out_node);
 		sl_tcp_output(c);
 	}
+	h->hold = false;
 }
 
 void sl_tcp_on_room(struct sl_tcp_host *h)
 {
-	while (!sl_list_empty(&h->room)) {
-		struct sl_list *n = h->room.next;
-
-		sl_list_del(n);
-		sl_list_add_tail(&h->out, n);
-	}
+	move_all(&h->room, &h->out);
 	sl_tcp_flush(h);
 }
 
@@ -195,8 +202,22 @@ bool sl_tcp_xmit_piece(struct sl_tcp *c, uint32_t i, bool again)
 
 /* May it go? ----------------------------------------------------------------------------------- */
 
+/* The program writes faster than segments can be sent: the next write comes along (tcp_autocorking
+ * of Linux, tcp_should_autocork()). */
+static bool hold(struct sl_tcp *c)
+{
+	struct sl_tcp_host *h = c->host;
+
+	if (sl_likely(!h->hold) || c->tx_una == c->tx_nxt)
+		return false;
+	sl_list_del(&c->out_node);
+	sl_list_add_tail(&h->held, &c->out_node);
+	tcp_count(h, SL_TCPC_AUTOCORKING, 1);
+	return true;
+}
+
 /* Nagle's algorithm as Minshall has it: a short segment waits only for an earlier short one. */
-static bool is_held_by_nagle(const struct sl_tcp *c, const struct sl_txseg *s)
+static bool is_held_by_nagle(struct sl_tcp *c, const struct sl_txseg *s)
 {
 	if (s->len >= segment_size(c) || c->tx_nxt + 1 != c->tx_tail)
 		return false;
@@ -204,7 +225,9 @@ static bool is_held_by_nagle(const struct sl_tcp *c, const struct sl_txseg *s)
 		return false;
 	if (c->cork || c->more)
 		return true;
-	return !c->nodelay && c->tx_una != c->tx_nxt && sl_seq_gt(c->snd_sml, c->snd_una) &&
+	if (c->nodelay)
+		return hold(c);
+	return c->tx_una != c->tx_nxt && sl_seq_gt(c->snd_sml, c->snd_una) &&
 	       sl_seq_le(c->snd_sml, c->snd_nxt);
 }
 

@@ -214,6 +214,14 @@ def tcp_messages(seconds, preload, nodelay):
         return {"mps": rate, **server.through_kernel()}
 
 
+def message_floor(seconds, batch):
+    """Frames as long as a segment with one message of 100 bytes: the most of those that could be sent."""
+    sink = start("b", [BIN + "xdpfloor", "rx", DEV_B, seconds + 0.5])
+    wait_line(sink, "ready")
+    run("a", [BIN + "xdpfloor", "tx", DEV_A, 124, seconds, batch])
+    return {"mps": rate_of(sink.communicate(timeout=20)[0])}
+
+
 def tcp_bulk(seconds, preload, reverse):
     # A port of its own: its server closes first, and sockperf's does not bind beside a TIME_WAIT.
     port = PORT + 1
@@ -305,8 +313,12 @@ def tcp_cases(seconds):
         for spin, how in ((True, "spinning"), (False, "blocking")):
             yield g, f"{name}, {how}", lambda p=preload, s=spin: tcp_latency(64, seconds, p, s)
     for nodelay, how in ((True, "TCP_NODELAY"), (False, "Nagle")):
+        g = f"TCP 100-byte messages, {how}"
+        if nodelay:
+            for batch, each in ((1, "each"), (32, "every 32")):
+                yield g, f"floor, a segment each, kick {each}", lambda b=batch: message_floor(seconds, b)
         for name, preload in who:
-            yield f"TCP 100-byte messages, {how}", name, \
+            yield g, name, \
                 lambda p=preload, n=nodelay: tcp_messages(seconds, p, n)
 
 

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Bursts of short messages with TCP_NODELAY: they share segments, and the last of each comes though
+# the program calls nothing more.
+. "$(dirname "$0")/lib_tcp.sh"
+need "$BIN/tcp_burst"
+net_up
+for MODE in $MODES; do
+	for fam in ${FAMILIES:-4 6}; do
+		peer=A$fam
+		bg pa "$BIN/tcp_burst" sink "${!peer}" 7000 "$TMP/count$MODE$fam"
+		wait_tcp a 7000
+		segs_begin
+		for n in 10 200 1000; do
+			ok "$MODE IPv$fam: all of bursts of $n come" \
+				pb "$BIN/tcp_burst" send "${!peer}" 7000 "$TMP/count$MODE$fam" 50 "$n"
+		done
+		segs_end "bursts$fam" 15
+		stop "$BG"
+	done
+done
+done_testing
