@@ -137,6 +137,18 @@ struct sl_share_ring {
 	uint32_t size;  /* power of two */
 };
 
+/* The rings of a queue, and of an XSK (whose entries are struct xdp_desc, 16 bytes), with the
+ * numbers of their records. */
+struct sl_share_rings {
+	uint32_t queue;
+	struct sl_share_ring fill, comp;
+};
+struct sl_share_xsk_rings {
+	uint32_t xsk;
+	struct sl_share_ring rx, tx;
+	bool stuck; /* what is still in the transmit ring will not be sent (the link is down) */
+};
+
 /* share.c ---------------------------------------------------------------------------------------
  */
 
@@ -191,5 +203,29 @@ static inline uint32_t sl_share_left_to(const struct sl_share *g, uint8_t me)
 	mine = sl_max(mine, 0l);
 	return (uint32_t)sl_min(mine, left);
 }
+
+/* share_bury.c: the broker's; one thread of it at a time -----------------------------------------
+ */
+
+/* What a dead member had. */
+struct sl_share_left {
+	uint32_t frames;    /* given back to the pool */
+	uint32_t in_flight; /* with the device: who finds them completed has them */
+};
+
+/* The member is dead, for certain (all its threads: a pidfd says so). Its locks are released, with
+ * what they protect mended. To be called at once: nothing here waits. q: all queues of the group.
+ */
+void sl_share_dead(struct sl_share *g, uint8_t member, const struct sl_share_rings *q, unsigned nq);
+/* Takes everything back and frees the number. x: the member's XSKs; nothing may come to them any
+ * more (out of the steering map, and a grace period later), and what was posted is sent (kicked,
+ * the transmit rings are empty) or stuck. To be called again after -EBUSY (a live member is stopped
+ * inside a lock), or by the next broker when this one dies in between. A new broker buries
+ * SL_SHARE_BROKER first. */
+int sl_share_bury(struct sl_share *g, uint8_t dead, const struct sl_share_rings *q, unsigned nq,
+		  const struct sl_share_xsk_rings *x, unsigned nx, struct sl_share_left *left);
+/* Looks for completed frames of the dead on a queue that nobody else may work: how many went to the
+ * pool, or -EBUSY. */
+int sl_share_reap(struct sl_share *g, const struct sl_share_rings *r);
 
 #endif

@@ -122,6 +122,19 @@ static int rings_map(struct sl_xsk *x, const struct xdp_mmap_offsets *off,
 	return 0;
 }
 
+void sl_xsk_start(struct sl_xsk *x, struct sl_xsk_queue *q, uint32_t share_xsk)
+{
+	x->q = q;
+	q->users++;
+	x->shared = &sl_pool.share.xsk[share_xsk];
+	x->shared->tx_to = x->tx_ring.cached_prod;
+	x->counted = x->rx_ring.cached_cons;
+	x->tx.posted = x->tx.unreaped = 0;
+	x->fill_debt = REFILL_BATCH; /* look at once */
+	x->rx.ops = &xsk_rx_ops;
+	x->tx.ops = &xsk_tx_ops;
+}
+
 int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q, const struct sl_xsk_sizes *sizes,
 		const struct sl_xsk_maps *maps)
 {
@@ -132,10 +145,6 @@ int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q, const struct s
 	if (err < 0)
 		return err;
 	x->fd = fd;
-	x->q = q;
-	x->shared = &sl_pool.share.xsk[sizes->share_xsk];
-	x->tx.posted = x->tx.unreaped = 0;
-	x->fill_debt = REFILL_BATCH; /* look at once */
 	err = rings_map(x, &off, sizes, maps);
 	if (err < 0)
 		return err;
@@ -147,11 +156,7 @@ int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q, const struct s
 			return err;
 		}
 	}
-	q->users++;
-	x->counted = x->rx_ring.cached_cons;
-	x->shared->tx_to = x->tx_ring.cached_prod;
-	x->rx.ops = &xsk_rx_ops;
-	x->tx.ops = &xsk_tx_ops;
+	sl_xsk_start(x, q, sizes->share_xsk);
 	return 0;
 }
 

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a dead member of a group has left: its locks are released, its half-done work on rings and
+ * pool is finished or undone, its frames go back to the pool.
+ *
+ * Theory of operation: share.h says how each thing is done, in which order, and how the repair
+ * tells how far it came. Everything here may be broken off after any instruction (the broker dies,
+ * too) and begun again: a frame is first made the dead member's, if it is not, and only then given
+ * to the pool, so the walk over the words finds it a second time.
+ *
+ * Others go on meanwhile. What they find completed of the dead's frames they put on its list, as
+ * long as they see its name in the word; so the lists are emptied once more under each queue's lock
+ * after the walk has taken the name out of all words: whoever takes the lock later sees that. */
+#include "base/share.h"
+
+#include <errno.h>
+
+#define CHUNK 128 /* frames given to the pool at once: others want its lock, too */
+
+static bool is_dead(const struct sl_share *g, uint8_t member)
+{
+	return member == SL_SHARE_BROKER || /* he is here: whoever held it was another before us */
+	       sl_load(&g->member[member % SL_SHARE_MEMBERS].state) == SL_MEMBER_DEAD;
+}
+
+/* Frames on the stack are nobody's, and so are those that are not born: of these an unbroken row
+ * has an owner, which is undone from its end, so that it stays one. */
+static void mend_pool(struct sl_share *g)
+{
+	uint32_t n = sl_min(g->head->nfree, g->nframes), f = g->head->born;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (g->free[i] < g->nframes && g->word[g->free[i]].all)
+			sl_store(&g->word[g->free[i]].all, 0);
+	while (f < g->nframes && g->word[f].all)
+		f++;
+	while (f-- > g->head->born)
+		sl_store(&g->word[f].all, 0);
+}
+
+/* NULL: the entry is not of our memory. */
+static union sl_frame_word *word_at(const struct sl_share *g, uint64_t addr, uint32_t *frame)
+{
+	uint64_t f = addr >> g->shift;
+
+	*frame = (uint32_t)f;
+	return f < g->nframes ? &g->word[f] : NULL;
+}
+
+/* Finishes: what has its entry is given to the device. */
+static void mend_fill(struct sl_share *g, struct sl_share_queue *q, const struct sl_share_ring *r)
+{
+	uint32_t at = sl_load(r->producer), f;
+
+	if (q->fill_to - at > r->size)
+		return;
+	for (; at != q->fill_to; at++) {
+		union sl_frame_word *w = word_at(g, r->addr[at & (r->size - 1)], &f);
+
+		if (w)
+			sl_store(&w->all, 0);
+	}
+	sl_store_release(r->producer, at);
+}
+
+/* The doubtful entry: did its holder deal with it before it died? A frame that is in the ring and
+ * was not dealt with is in flight, and on nobody's list. */
+static bool was_dealt(const struct sl_share *g, const struct sl_share_queue *q, uint64_t addr)
+{
+	uint32_t f;
+	const union sl_frame_word *w = word_at(g, addr, &f);
+
+	return w && w->owner && (!w->flight || q->back[w->owner % SL_SHARE_MEMBERS] == f + 1);
+}
+
+/* Finishes: what was dealt with is released. */
+static void mend_comp(struct sl_share *g, struct sl_share_queue *q, const struct sl_share_ring *r)
+{
+	uint32_t to = q->comp_to;
+
+	if (to != sl_load_acquire(r->producer) && was_dealt(g, q, r->addr[to & (r->size - 1)]))
+		to++;
+	sl_store(&q->comp_to, to);
+	sl_store_release(r->consumer, to);
+}
+
+/* Takes a lock over from a dead holder and mends what it protects. q: NULL for the pool. */
+static bool inherit(struct sl_share *g, struct sl_rlock *l, const struct sl_share_rings *q)
+{
+	uint8_t holder = sl_rlock_holder(l);
+
+	if (!holder || !is_dead(g, holder) || !sl_rlock_inherit(l, SL_SHARE_BROKER, holder))
+		return false;
+	if (q) {
+		mend_fill(g, &g->queue[q->queue], &q->fill);
+		mend_comp(g, &g->queue[q->queue], &q->comp);
+	} else {
+		mend_pool(g);
+	}
+	return true;
+}
+
+static int lock(struct sl_share *g, struct sl_rlock *l, const struct sl_share_rings *q)
+{
+	if (sl_rtrylock(l, SL_SHARE_BROKER) || inherit(g, l, q))
+		return 0;
+	return sl_rlock(l, SL_SHARE_BROKER) ? 0 : -EBUSY;
+}
+
+void sl_share_dead(struct sl_share *g, uint8_t member, const struct sl_share_rings *q, unsigned nq)
+{
+	sl_store(&g->member[member].state, SL_MEMBER_DEAD);
+	if (inherit(g, &g->head->lock, NULL))
+		sl_runlock(&g->head->lock);
+	for (unsigned i = 0; i < nq; i++)
+		if (inherit(g, &g->queue[q[i].queue].lock, &q[i]))
+			sl_runlock(&g->queue[q[i].queue].lock);
+}
+
+/* An XSK's own rings ---------------------------------------------------------------------------
+ */
+
+/* Undoes what was not published, or what is stuck: it was never sent. */
+static void mend_tx(struct sl_share *g, const struct sl_share_xsk_rings *x, uint8_t dead)
+{
+	struct sl_share_xsk *rec = &g->xsk[x->xsk];
+	uint32_t from = sl_load_acquire(x->stuck ? x->tx.consumer : x->tx.producer), at = from, f;
+
+	if (rec->tx_to - at > x->tx.size)
+		return;
+	for (; at != rec->tx_to; at++) {
+		union sl_frame_word *w = word_at(g, x->tx.addr[2 * (at & (x->tx.size - 1))], &f);
+
+		if (w && w->owner == dead)
+			sl_store(&w->flight, 0);
+	}
+	sl_share_step();
+	sl_store(&rec->tx_to, from);
+}
+
+/* What the kernel put there and nobody took is the dead member's. */
+static void take_rx(struct sl_share *g, const struct sl_share_xsk_rings *x, uint8_t dead)
+{
+	uint32_t at = sl_load(x->rx.consumer), end = sl_load_acquire(x->rx.producer), f;
+
+	if (end - at > x->rx.size)
+		return;
+	for (; at != end; at++) {
+		union sl_frame_word *w = word_at(g, x->rx.addr[2 * (at & (x->rx.size - 1))], &f);
+
+		if (w && !w->all)
+			sl_store(&w->all, ((union sl_frame_word){.owner = dead}).all);
+	}
+	sl_share_step();
+	sl_store_release(x->rx.consumer, end);
+}
+
+/* Frames -----------------------------------------------------------------------------------------
+ */
+
+/* The frames on the dead member's list have been sent; of those whose name is out already the
+ * broken one. How many. */
+static uint32_t empty_list(struct sl_share *g, struct sl_share_queue *q, uint8_t dead)
+{
+	uint32_t n = 0;
+
+	for (uint32_t f = q->back[dead] - 1; f < g->nframes && n < g->nframes;
+	     f = g->link[f] - 1, n++) {
+		union sl_frame_word *w = &g->word[f];
+
+		if (w->owner == dead || (w->owner == 0 && w->flight))
+			sl_store(&w->all, ((union sl_frame_word){.owner = dead}).all);
+	}
+	sl_share_step();
+	sl_store(&q->back[dead], 0);
+	return n;
+}
+
+static int empty_lists(struct sl_share *g, uint8_t dead, const struct sl_share_rings *q,
+		       unsigned nq, uint32_t *frames)
+{
+	for (unsigned i = 0; i < nq; i++) {
+		struct sl_share_queue *rec = &g->queue[q[i].queue];
+		int err = lock(g, &rec->lock, &q[i]);
+
+		if (err)
+			return err;
+		*frames += empty_list(g, rec, dead);
+		sl_runlock(&rec->lock);
+	}
+	return 0;
+}
+
+static int give(struct sl_share *g, const uint32_t *frames, uint32_t n)
+{
+	int err = n ? lock(g, &g->head->lock, NULL) : 0;
+
+	if (err || !n)
+		return err;
+	sl_share_push(g, frames, n);
+	sl_runlock(&g->head->lock);
+	return 0;
+}
+
+/* All that is the dead member's goes to the pool; what is in flight becomes nobody's. */
+static int walk(struct sl_share *g, uint8_t dead, struct sl_share_left *left)
+{
+	uint32_t chunk[CHUNK], n = 0, born = sl_min(sl_load(&g->head->born), g->nframes);
+	int err = 0;
+
+	for (uint32_t f = 0; f < born && !err; f++) {
+		union sl_frame_word w = {.all = sl_load(&g->word[f].all)};
+
+		if (w.owner != dead)
+			continue;
+		if (w.flight) {
+			sl_store(&g->word[f].all, ((union sl_frame_word){.flight = 1}).all);
+			left->in_flight++;
+			continue;
+		}
+		chunk[n++] = f;
+		left->frames++;
+		if (n == CHUNK) {
+			err = give(g, chunk, n);
+			n = 0;
+		}
+	}
+	return err ? err : give(g, chunk, n);
+}
+
+int sl_share_bury(struct sl_share *g, uint8_t dead, const struct sl_share_rings *q, unsigned nq,
+		  const struct sl_share_xsk_rings *x, unsigned nx, struct sl_share_left *left)
+{
+	uint32_t late = 0;
+	int err;
+
+	*left = (struct sl_share_left){0};
+	sl_share_dead(g, dead, q, nq);
+	for (unsigned i = 0; i < nx; i++) {
+		mend_tx(g, &x[i], dead);
+		take_rx(g, &x[i], dead);
+	}
+	err = empty_lists(g, dead, q, nq, &late);
+	if (!err)
+		err = walk(g, dead, left);
+	late = 0;
+	if (!err)
+		err = empty_lists(g, dead, q, nq, &late);
+	if (!err && late)
+		err = walk(g, dead, left);
+	if (err)
+		return err;
+	left->in_flight -= late;
+	sl_store(&g->member[dead].held, 0);
+	sl_store(&g->member[dead].state, dead == SL_SHARE_BROKER ? SL_MEMBER_LIVE : SL_MEMBER_FREE);
+	return 0;
+}
+
+int sl_share_reap(struct sl_share *g, const struct sl_share_rings *r)
+{
+	struct sl_share_queue *q = &g->queue[r->queue];
+	uint32_t chunk[CHUNK], n = 0, at, end, f;
+	int err = lock(g, &q->lock, r);
+
+	if (err)
+		return err;
+	at = sl_load(r->comp.consumer);
+	end = sl_load_acquire(r->comp.producer);
+	for (; at != end && n < CHUNK; at++) {
+		if (word_at(g, r->comp.addr[at & (r->comp.size - 1)], &f) &&
+		    sl_share_return(g, q, SL_SHARE_BROKER, f))
+			chunk[n++] = f;
+		sl_share_step();
+		sl_store(&q->comp_to, at + 1);
+	}
+	sl_store_release(r->comp.consumer, at);
+	sl_runlock(&q->lock);
+	err = give(g, chunk, n);
+	return err ? err : (int)n;
+}
