@@ -409,12 +409,29 @@ static int attach_dispatcher(struct sl_attach *a, uint32_t ifindex, enum xdp_att
 	return err;
 }
 
-/* libxdp attaches alone, too, when it has no dispatcher. */
-static void undo_alone(struct sl_attach *a, uint32_t ifindex)
+/* libxdp attaches alone, too, when it has no dispatcher. Then the form that is bound to the device
+ * takes its place, in one step: many drivers reset their link for a first program, and for none,
+ * but not for another one. If it cannot, the program stays that is there. */
+static void bind_alone(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
 {
-	detach_prog(a->prog, ifindex);
-	unload(a);
-	close_leaks(a->prog_id);
+	LIBBPF_OPTS(bpf_xdp_attach_opts, opts, .old_prog_fd = xdp_program__fd(a->prog));
+	struct sl_attach plain = *a;
+	int fd, err;
+
+	a->prog = NULL;
+	a->obj = NULL;
+	fd = sl_steer_load(a, ifindex, true);
+	err = fd < 0 ? fd
+		     : bpf_xdp_attach((int)ifindex, fd, mode_flag(mode) | XDP_FLAGS_REPLACE, &opts);
+	if (err) {
+		sl_debug("port", "device %u: the program stays as libxdp attached it: %s", ifindex,
+			 sl_strerror(err));
+		unload(a);
+		*a = plain;
+		return;
+	}
+	unload(&plain);
+	close_leaks(plain.prog_id);
 }
 
 /* The dispatcher of libxdp before 1.5.5 does not take programs that move packet pointers, as
@@ -424,10 +441,8 @@ static int attach_shared(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_
 {
 	int err = sl_bpffs_is_there() ? attach_dispatcher(a, ifindex, mode) : -ENOENT;
 
-	if (!err && !a->beside && mode == XDP_MODE_NATIVE) {
-		undo_alone(a, ifindex);
-		err = -ENOENT;
-	}
+	if (!err && !a->beside && mode == XDP_MODE_NATIVE)
+		bind_alone(a, ifindex, mode);
 	if (err == -EINVAL || err == -E2BIG || err == -ENOENT)
 		err = attach_netlink(a, ifindex, mode);
 	if (err)

@@ -51,6 +51,19 @@ ok "what is not claimed reached the kernel" wait_line "$TMP/kernel" kernel
 stop "$SOCAT"
 ok "an orderly end leaves nothing" wait_until 5 clean
 
+# Once it is on it stays on: many drivers reset their link when the first program comes or the last goes.
+bg b ip -d monitor link dev "$DEV_B" >"$TMP/monitor" 2>&1
+MONITOR=$BG
+sleep 0.2
+drive open "$DEV_B" lane 0 say ready >"$TMP/lanes" 2>&1
+told() { grep -c "^[0-9]*: $DEV_B" "$TMP/monitor"; }
+ok "the device tells of its programs" wait_until 5 eval '[ "$(told)" -gt 1 ]'
+sleep 0.2
+same "there is no gap between its programs" 1 \
+	"$(grep -oE '^[0-9]+:|prog/xdp' "$TMP/monitor" | tr -d '\n' | sed 's/[0-9]*:prog\/xdp/P/g; s/[0-9]*:/-/g' |
+		tr -s P | tr -cd P | wc -c)"
+stop "$MONITOR"
+
 # Two lanes on one queue; a lane that closes frees its number, frames are told of once.
 drive open "$DEV_B" lane 0 lane 1 unlane 1 lane 1 >"$TMP/lanes" 2>&1
 
