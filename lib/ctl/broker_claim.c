@@ -65,30 +65,37 @@ static int entry_put(const struct entry *e, const struct sl_claim *c)
 	return bpf_map_update_elem(e->map_fd, &e->flow, c, BPF_ANY) ? -errno : 0;
 }
 
-static uint32_t *entry_uses(const struct entry *e)
+static uint16_t *entry_uses(const struct entry *e)
 {
-	struct sl_port_uses *u = &e->port->uses[e->index];
+	struct sl_port_uses *u = e->port->uses;
 
-	return e->bit == SL_PORT_FLOW       ? &u->flow
-	       : e->bit == SL_PORT_ENDPOINT ? &u->endpoint
-					    : &u->wildcard;
+	return e->index + (e->bit == SL_PORT_FLOW       ? u->flow
+			   : e->bit == SL_PORT_ENDPOINT ? u->endpoint
+							: u->wildcard);
 }
 
 /* A new entry first, then the bit that lets it be looked up. -EEXIST: there is one. */
 static int entry_add(const struct entry *e, const struct sl_claim *c)
 {
+	uint16_t *uses;
+
 	if (bpf_map_update_elem(e->map_fd, &e->flow, c, BPF_NOEXIST))
 		return -errno;
-	if ((*entry_uses(e))++ == 0)
+	uses = entry_uses(e);
+	if (*uses == 0)
 		__atomic_fetch_or(&e->port->info.ports[e->index], e->bit, __ATOMIC_RELEASE);
+	if (*uses != UINT16_MAX)
+		++*uses;
 	return 0;
 }
 
 static void entry_del(const struct entry *e)
 {
+	uint16_t *uses = entry_uses(e);
+
 	if (bpf_map_delete_elem(e->map_fd, &e->flow))
 		return; /* somebody took it out by hand; the count stays, which is harmless */
-	if (--*entry_uses(e) == 0)
+	if (*uses != UINT16_MAX && --*uses == 0)
 		__atomic_fetch_and(&e->port->info.ports[e->index], ~e->bit, __ATOMIC_RELEASE);
 }
 

@@ -72,9 +72,13 @@ struct sl_ring_sizes {
 	uint32_t rx, tx, fill, comp;
 };
 
-/* How many claims stand behind each bit of `ports`. */
+/* How many claims stand behind each bit of `ports`, by its index. Of flows there may be one on each
+ * port: those of a kind lie together, where few pages are touched. A count that is full stays so,
+ * and with it the bit, which costs a look-up. */
 struct sl_port_uses {
-	uint32_t flow, endpoint, wildcard;
+	uint16_t flow[SL_MAX_PORTS];
+	uint16_t endpoint[SL_MAX_PORTS];
+	uint16_t wildcard[SL_MAX_PORTS];
 };
 
 struct sl_device {
@@ -91,9 +95,9 @@ struct sl_device {
 	bool zerocopy;
 	uint64_t lane_open[SL_MAX_XSKS / 64]; /* bit set of lanes */
 	uint16_t xsk[SL_MAX_XSKS];            /* records of the lanes' XSKs in the group's memory */
-	struct sl_port_uses *uses;            /* SL_MAX_PORTS entries */
-	struct sl_rule *rules;                /* mapped writable */
-	uint32_t replaced; /* at most so many claims of flows are not in the map any more */
+	struct sl_port_uses *uses;
+	struct sl_rule *rules; /* mapped writable */
+	uint32_t replaced;     /* at most so many claims of flows are not in the map any more */
 	uint16_t group_free[SL_MAX_GROUPS]; /* ring of unused groups, oldest first */
 	uint32_t group_head, group_nfree;
 };

@@ -19,7 +19,6 @@ const char *const sl_map_names[SL_MAP_COUNT] = {
 };
 
 #define PORTS_BYTES (SL_MAX_PORTS * sizeof(uint64_t))
-#define USES_BYTES  (SL_MAX_PORTS * sizeof(struct sl_port_uses))
 
 /* What ports opened later start with. */
 static struct sl_local_key *locals;
@@ -77,7 +76,8 @@ static int map_shared(struct sl_device *port)
 	port->rules = p;
 	port->info.rules = port->info.rules_rw = port->rules;
 	/* Touched where there are claims only. */
-	p = mmap(NULL, USES_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	p = mmap(NULL, sizeof(*port->uses), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		 0);
 	if (p == MAP_FAILED)
 		return -errno;
 	port->uses = p;
@@ -111,7 +111,7 @@ void sl_maps_close(struct sl_device *port)
 	if (port->rules)
 		munmap(port->rules, rules_bytes());
 	if (port->uses)
-		munmap(port->uses, USES_BYTES);
+		munmap(port->uses, sizeof(*port->uses));
 	port->info.ports = NULL;
 	port->info.rules = port->info.rules_rw = port->rules = NULL;
 	port->uses = NULL;
