@@ -222,7 +222,12 @@ struct sl_tcp {
 	uint32_t challenge_at; /* 2^10 us; last limited answer (RFC 5961, tcp_invalid_ratelimit) */
 
 	/* deadlines, 0: not armed; 32 bits of the time in us (sl_tcp_at()), but for keep_at */
-	uint32_t rto_at, delack_at, persist_at, tlp_at, reo_at, pace_at;
+	union {
+		struct {
+			uint32_t rto_at, delack_at, persist_at, tlp_at, reo_at, pace_at;
+		};
+		uint32_t deadlines[6]; /* the same */
+	};
 	uint64_t keep_at;
 	uint64_t stuck_since_us; /* first unanswered transmission: user timeout, retries2 */
 

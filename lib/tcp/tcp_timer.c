@@ -62,12 +62,9 @@ void sl_tcp_timer_rearm(struct sl_tcp *c)
 {
 	uint64_t at = UINT64_MAX;
 
-	nearer(&at, c, c->rto_at);
-	nearer(&at, c, c->delack_at);
-	nearer(&at, c, c->persist_at);
-	nearer(&at, c, c->tlp_at);
-	nearer(&at, c, c->reo_at);
-	nearer(&at, c, c->pace_at);
+#pragma GCC unroll 6
+	for (size_t i = 0; i < sl_array_len(c->deadlines); i++)
+		nearer(&at, c, c->deadlines[i]);
 	nearer_us(&at, c->keep_at);
 	nearer_us(&at, rest_at(c));
 	if (at == UINT64_MAX || c->state == SL_TCP_CLOSED)
@@ -89,7 +86,7 @@ static void cover(struct sl_tcp *c, uint32_t at)
 
 void sl_tcp_timer_stop(struct sl_tcp *c)
 {
-	c->rto_at = c->delack_at = c->persist_at = c->tlp_at = c->reo_at = c->pace_at = 0;
+	memset(c->deadlines, 0, sizeof(c->deadlines));
 	c->keep_at = 0;
 	sl_timer_cancel(&c->host->wheel, &c->timer);
 }
@@ -453,12 +450,9 @@ static bool is_due(const struct sl_tcp *c, uint32_t at)
 /* The process was stopped for so long that its deadlines seem to lie ahead. */
 static void all_due(struct sl_tcp *c)
 {
-	uint32_t *at[] = {&c->rto_at, &c->delack_at, &c->persist_at,
-			  &c->tlp_at, &c->reo_at,    &c->pace_at};
-
-	for (size_t i = 0; i < sl_array_len(at); i++)
-		if (*at[i])
-			*at[i] = sl_tcp_at(c->host->now_us - 1);
+	for (size_t i = 0; i < sl_array_len(c->deadlines); i++)
+		if (c->deadlines[i])
+			c->deadlines[i] = sl_tcp_at(c->host->now_us - 1);
 }
 
 /* False: c is gone. */
@@ -494,8 +488,7 @@ void sl_tcp_timer_fire(struct sl_timer *t, void *host)
 
 		if (c->state == SL_TCP_CLOSED)
 			return;
-		if (sl_unlikely(c->host->now_us - t->at_tick * SL_WHEEL_TICK_US > LATE_US &&
-				c->host->now_us > t->at_tick * SL_WHEEL_TICK_US))
+		if (sl_unlikely(c->host->now_us > t->at_tick * SL_WHEEL_TICK_US + LATE_US))
 			all_due(c);
 		if (!fire(c))
 			return;
