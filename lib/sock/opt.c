@@ -386,10 +386,8 @@ int sl_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 		err = sl_tcp_opt_get(sk, level, name, val, len);
 		return err == -EREMOTE ? sl_sys_getsockopt(fd, level, name, val, len) : err;
 	}
-	if (sk && level == SOL_SOCKET && name == SO_ERROR) {
-		__atomic_fetch_and(&sk->os, (uint8_t)~SL_OS_ERR, __ATOMIC_ACQ_REL);
-		sl_sock_path_again(sk);
-	}
+	if (sk && level == SOL_SOCKET && name == SO_ERROR)
+		sl_sock_take_error(sk);
 	return sl_sys_getsockopt(fd, level, name, val, len);
 }
 

@@ -410,14 +410,27 @@ int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct time
 	return got ? (int)got : (int)ret;
 }
 
+/* Lane held. */
+static void outdate_path(struct sl_sock *sk)
+{
+	if (sl_sock_is_udp(sk))
+		sl_dst_outdate(sk->path.d);
+}
+
 void sl_sock_path_again(struct sl_sock *sk)
 {
 	struct sl_lane *lane;
 
 	if (!sl_sock_is_udp(sk) || !sl_sock_lock(sk, &lane))
 		return;
-	sl_dst_outdate(sk->path.d);
+	outdate_path(sk);
 	sl_lane_unlock(lane);
+}
+
+void sl_sock_take_error(struct sl_sock *sk)
+{
+	__atomic_fetch_and(&sk->os, (uint8_t)~SL_OS_ERR, __ATOMIC_ACQ_REL);
+	sl_sock_path_again(sk);
 }
 
 void sl_sock_os_event(struct sl_sock *sk, uint8_t bits)
@@ -425,10 +438,10 @@ void sl_sock_os_event(struct sl_sock *sk, uint8_t bits)
 	struct sl_lane *lane;
 
 	__atomic_fetch_or(&sk->os, bits, __ATOMIC_RELEASE);
-	if (bits & SL_OS_ERR)
-		sl_sock_path_again(sk);
 	if (!sl_sock_lock(sk, &lane))
 		return;
+	if (bits & SL_OS_ERR)
+		outdate_path(sk);
 	if (!sl_list_empty(&sk->watches))
 		sl_sock_notify(sk, (bits & SL_OS_IN ? EPOLLIN | EPOLLRDNORM : 0) |
 					   (bits & SL_OS_ERR ? EPOLLERR : 0));

@@ -14,8 +14,8 @@
  * the answer to its retransmission, tells. The peer's cannot be set at all: repair_fin.c. */
 #include "sock/repair.h"
 
-#include <limits.h>
 #include <linux/filter.h>
+#include <linux/socket.h>
 #include <linux/tcp.h>
 
 #include "base/sys.h"
@@ -156,14 +156,12 @@ static int set_window(int fd, const struct sl_tcp_repair *r)
 /* Buffers ---------------------------------------------------------------------------------------
  */
 
-static void set_sizes(int fd, const struct saved *s, uint32_t snd, uint32_t rcv)
+/* locks: which sizes are to look as if the program had chosen them. */
+static void set_size(int fd, int opt, uint32_t bytes, int locks)
 {
 	/* The kernel doubles what it is given. */
-	if ((uint32_t)s->sndbuf < snd)
-		(void)set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, (int)(snd / 2));
-	if ((uint32_t)s->rcvbuf < rcv)
-		(void)set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, (int)(rcv / 2));
-	(void)set_int(fd, SOL_SOCKET, SO_BUF_LOCK, s->locks);
+	(void)set_int(fd, SOL_SOCKET, opt, (int)(bytes / 2));
+	(void)set_int(fd, SOL_SOCKET, SO_BUF_LOCK, locks);
 }
 
 /* Room for what the queues hold, and at least what the connection had, on which the window that it
@@ -171,33 +169,29 @@ static void set_sizes(int fd, const struct saved *s, uint32_t snd, uint32_t rcv)
  * mark of a program that has chosen: it would stop auto-tuning for good. */
 static void widen_buffers(int fd, const struct sl_tcp_repair *r, struct saved *s)
 {
-	struct saved free_sizes;
+	uint32_t snd = sl_max(r->sndbuf, 2 * r->sndq + SLACK_BYTES);
+	uint32_t rcv = sl_max(r->rcvbuf, 2 * r->rcvq + SLACK_BYTES);
 
 	s->locks = sl_max(get_int(fd, SOL_SOCKET, SO_BUF_LOCK), 0);
 	s->sndbuf = sl_max(get_int(fd, SOL_SOCKET, SO_SNDBUF), 0);
 	s->rcvbuf = sl_max(get_int(fd, SOL_SOCKET, SO_RCVBUF), 0);
-	free_sizes = *s;
-	free_sizes.locks = 0;
-	set_sizes(fd, &free_sizes, sl_max(r->sndbuf, 2 * r->sndq + SLACK_BYTES),
-		  sl_max(r->rcvbuf, 2 * r->rcvq + SLACK_BYTES));
+	set_size(fd, SO_SNDBUFFORCE, sl_max((uint32_t)s->sndbuf, snd), 0);
+	set_size(fd, SO_RCVBUFFORCE, sl_max((uint32_t)s->rcvbuf, rcv), 0);
 }
 
 /* The size that the connection had; one that the program has chosen is as it was. */
 static void restore_rcvbuf(int fd, const struct sl_tcp_repair *r, const struct saved *s)
 {
-	struct saved any = {.locks = s->locks, .sndbuf = INT_MAX};
+	bool chosen = s->locks & SOCK_RCVBUF_LOCK;
 
-	set_sizes(fd, &any, 0,
-		  s->locks & 2 ? (uint32_t)s->rcvbuf : sl_max(r->rcvbuf, (uint32_t)s->rcvbuf));
+	set_size(fd, SO_RCVBUFFORCE, sl_max(chosen ? 0 : r->rcvbuf, (uint32_t)s->rcvbuf), s->locks);
 }
 
-static void restore_buffers(int fd, const struct sl_tcp_repair *r, const struct saved *s)
+static void restore_sndbuf(int fd, const struct sl_tcp_repair *r, const struct saved *s)
 {
-	struct saved any = {.locks = s->locks, .rcvbuf = INT_MAX};
+	bool chosen = s->locks & SOCK_SNDBUF_LOCK;
 
-	set_sizes(fd, &any,
-		  s->locks & 1 ? (uint32_t)s->sndbuf : sl_max(r->sndbuf, (uint32_t)s->sndbuf), 0);
-	restore_rcvbuf(fd, r, s);
+	set_size(fd, SO_SNDBUFFORCE, sl_max(chosen ? 0 : r->sndbuf, (uint32_t)s->sndbuf), s->locks);
 }
 
 /* The queues ------------------------------------------------------------------------------------
@@ -376,7 +370,8 @@ int sl_repair_closed(int fd, const struct sl_tcp_repair *r, const struct sl_repa
 	if (!err) {
 		widen_buffers(fd, r, &s);
 		err = make_closed(fd, r, src, raw, reset);
-		restore_buffers(fd, r, &s);
+		restore_rcvbuf(fd, r, &s);
+		restore_sndbuf(fd, r, &s);
 		if (s.reuse > 0)
 			(void)set_int(fd, SOL_SOCKET, SO_REUSEADDR, s.reuse);
 	}
@@ -411,8 +406,6 @@ static int go_live(int fd, const struct sl_tcp_repair *r, const struct sl_repair
 {
 	int err;
 
-	/* Or it would announce a window that it has no room for. */
-	restore_rcvbuf(fd, r, s);
 	(void)drop_packets(fd, false);
 	if (src->live)
 		src->live(src->arg);
@@ -440,12 +433,14 @@ int sl_repair_kernel(int fd, const struct sl_tcp_repair *r, const struct sl_repa
 		widen_buffers(fd, r, &s);
 		(void)drop_packets(fd, true);
 		err = make(fd, r, src);
+		/* Before it lives, or it would announce a window that it has no room for. */
+		restore_rcvbuf(fd, r, &s);
 		if (err) {
 			(void)drop_packets(fd, false);
 			unmake(fd);
 		} else
 			err = go_live(fd, r, src, &s, raw);
-		restore_buffers(fd, r, &s);
+		restore_sndbuf(fd, r, &s);
 		/* Leaving repair mode clears it. */
 		if (s.reuse > 0)
 			(void)set_int(fd, SOL_SOCKET, SO_REUSEADDR, s.reuse);

@@ -301,9 +301,8 @@ static int pending_error(struct sl_sock *sk, int fd)
 	socklen_t len = sizeof(int);
 	int err = 0;
 
-	__atomic_fetch_and(&sk->os, (uint8_t)~SL_OS_ERR, __ATOMIC_ACQ_REL);
+	sl_sock_take_error(sk);
 	sl_sys_getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len);
-	sl_sock_path_again(sk);
 	return -err;
 }
 

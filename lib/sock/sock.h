@@ -295,6 +295,7 @@ void sl_sock_os_event(struct sl_sock *sk, uint8_t bits); /* the keeper saw somet
 /* An error came back for the shadow: perhaps a new path MTU, which makes no other event. No lane
  * held. */
 void sl_sock_path_again(struct sl_sock *sk);
+void sl_sock_take_error(struct sl_sock *sk); /* the same where a call is about to take it */
 
 /* send.c */
 void sl_sock_on_room(struct sl_list *entry); /* frames came back: may a blocked sender go on? */
