@@ -233,11 +233,12 @@ def tcp_bulk(seconds, preload, reverse):
                 "retransmitted": end["sum_sent"]["retransmits"], **server.through_kernel()}
 
 
-def bulk_floor(seconds, reverse):
-    """What bare AF_XDP carries of full frames, as payload of segments with time stamps."""
+def bulk_floor(seconds, reverse, answer=False):
+    """What bare AF_XDP carries of full frames, as payload of segments with time stamps. answer: with
+    a short frame back for every second, which is what acknowledging costs whoever does it."""
     src, dst = ("b", "a") if reverse else ("a", "b")
     dev = {"a": DEV_A, "b": DEV_B}
-    sink = start(dst, [BIN + "xdpfloor", "rx", dev[dst], seconds + 0.5])
+    sink = start(dst, [BIN + "xdpfloor", "rx", dev[dst], seconds + 0.5] + (["answer"] if answer else []))
     wait_line(sink, "ready")
     run(src, [BIN + "xdpfloor", "tx", dev[src], 1472, seconds, 32])
     pps = rate_of(sink.communicate(timeout=20)[0])
@@ -251,6 +252,7 @@ def bulk_cases(seconds):
     seconds = max(1, round(seconds))
     for reverse, way in ((False, "to b"), (True, "from b")):
         g = f"TCP bulk {way}"
+        yield g, "floor, answered", lambda r=reverse: bulk_floor(seconds, r, True)
         yield g, "floor", lambda r=reverse: bulk_floor(seconds, r)
         yield g, "kernel, no GSO", \
             lambda r=reverse: without_gso(lambda: tcp_bulk(seconds, "", r))

@@ -8,7 +8,9 @@
  *   xdpfloor tx DEV SIZE SECONDS BATCH [DSTMAC SRCIP DSTIP PORT SOURCES]
  *                                                  floods, kicks once for each BATCH frames; with
  *                                                  addresses as UDP from so many source ports
- *   xdpfloor rx DEV SECONDS [ip]                   counts, with "ip" all IPv4; packets per second
+ *   xdpfloor rx DEV SECONDS [ip|answer]            counts, with "ip" all IPv4; packets per second;
+ *                                                  with "answer" every second frame is answered by
+ *                                                  a short one, as TCP acknowledges (RFC 5681 4.2)
  *
  * The steering is a dozen instructions: packets of one EtherType (ours, or IPv4) go to the XSK,
  * all others to the kernel. */
@@ -40,6 +42,7 @@
 #define RING           2048
 #define BATCH_MAX      64
 #define HEADERS        42     /* Ethernet, IPv4, UDP */
+#define ACK_LEN        66     /* Ethernet, IPv4, TCP with time stamps */
 #define ETHERTYPE      0x88b5 /* local experimental */
 #define ETHERTYPE_IPV4 0x0800
 
@@ -332,6 +335,20 @@ static bool make_load(struct load *l, unsigned len, int argc, char **argv)
 	return true;
 }
 
+/* Answers to the flood: taken, and looked at no further. */
+static void drain(struct floor *f)
+{
+	uint64_t addrs[BATCH_MAX];
+	uint32_t idx = 0;
+	unsigned got = xsk_ring_cons__peek(&f->rx, BATCH_MAX, &idx);
+	if (!got)
+		return;
+	for (unsigned i = 0; i < got; i++)
+		addrs[i] = xsk_ring_cons__rx_desc(&f->rx, idx + i)->addr;
+	xsk_ring_cons__release(&f->rx, got);
+	refill(f, addrs, got);
+}
+
 static void flood(struct floor *f, const struct load *l, double seconds, unsigned batch)
 {
 	uint64_t sent = 0, start = now_ns(), end = start + seconds * 1e9, now = start;
@@ -339,6 +356,7 @@ static void flood(struct floor *f, const struct load *l, double seconds, unsigne
 	while (!stopped && now < end) {
 		uint32_t idx = 0;
 		reclaim(f);
+		drain(f);
 		if (f->nfree < batch || xsk_ring_prod__reserve(&f->tx, batch, &idx) != batch) {
 			kick(f);
 			now = now_ns();
@@ -360,11 +378,13 @@ static void flood(struct floor *f, const struct load *l, double seconds, unsigne
 }
 
 /* The rate between the first and the last packet, so that it may start before the sender. */
-static void sink(struct floor *f, double seconds)
+static void sink(struct floor *f, double seconds, bool answer)
 {
 	uint64_t n = 0, first = 0, last = 0, end = now_ns() + seconds * 1e9, sum = 0,
 		 addrs[BATCH_MAX];
-	uint8_t data[FRAME_SIZE];
+	uint8_t data[FRAME_SIZE], ack[ACK_LEN];
+	unsigned owed = 0;
+	fill_frame(ack, sizeof(ack));
 	for (;;) {
 		uint32_t idx = 0;
 		unsigned got = xsk_ring_cons__peek(&f->rx, BATCH_MAX, &idx);
@@ -381,6 +401,11 @@ static void sink(struct floor *f, double seconds)
 		}
 		xsk_ring_cons__release(&f->rx, got);
 		refill(f, addrs, got);
+		owed += got;
+		if (answer && owed >= 2) { /* one for all that came at once */
+			send_one(f, ack, sizeof(ack));
+			owed = 0;
+		}
 		last = now_ns();
 		if (!first)
 			first = last;
@@ -399,7 +424,7 @@ static int usage(void)
 {
 	fprintf(stderr, "usage: xdpfloor pong DEV [SECONDS] | ping DEV SIZE SECONDS |\n"
 			"       tx DEV SIZE SECONDS BATCH [DSTMAC SRCIP DSTIP PORT SOURCES] |\n"
-			"       rx DEV SECONDS [ip]\n");
+			"       rx DEV SECONDS [ip|answer]\n");
 	return 2;
 }
 
@@ -423,7 +448,8 @@ int main(int argc, char **argv)
 	if (len > FRAME_SIZE || batch > BATCH_MAX || !batch ||
 	    (sender && !make_load(&load, len, argc - 6, argv + 6)))
 		return usage();
-	open_floor(&f, argv[2], sinker && argc > 4 ? ETHERTYPE_IPV4 : ETHERTYPE);
+	bool answer = sinker && argc > 4 && !strcmp(argv[4], "answer");
+	open_floor(&f, argv[2], sinker && argc > 4 && !answer ? ETHERTYPE_IPV4 : ETHERTYPE);
 	fprintf(stderr, "ready\n");
 	if (pinger)
 		ping(&f, len, atof(argv[4]));
@@ -432,6 +458,6 @@ int main(int argc, char **argv)
 	else if (ponger)
 		pong(&f, argc > 3 ? atof(argv[3]) : 0);
 	else
-		sink(&f, atof(argv[3]));
+		sink(&f, atof(argv[3]), answer);
 	return 0;
 }
