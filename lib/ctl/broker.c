@@ -299,12 +299,16 @@ bool sl_broker_port_has_tags(uint32_t ifindex)
 	struct sl_broker_guard g;
 	struct sl_device *p;
 	bool tags = false;
+	uint32_t was;
 
 	sl_broker_enter(&g);
 	p = sl_device_find(ifindex);
 	if (p) {
+		was = p->info.flags;
 		look_for_tags(p);
 		tags = p->info.flags & SL_PORT_TAGS;
+		if (p->info.flags != was)
+			sl_maps_set_locals(p);
 	}
 	sl_broker_leave(&g);
 	return tags;

@@ -134,8 +134,9 @@ int sl_broker_claim_update(const struct sl_claim_req *req);
 void sl_broker_unclaim(const struct sl_claim_req *req);
 
 /* The host's own addresses, as the mirror sees them (for wildcard endpoints), on all ports, those
- * opened later too. A set: adding twice is adding once. */
-void sl_broker_local_add(const uint8_t addr[16]);
+ * opened later too. A set: adding twice is adding once. lower: the device below all VLAN devices
+ * whose address it is, 0: of none; its packets pass there while the port has no SL_PORT_TAGS. */
+void sl_broker_local_add(const uint8_t addr[16], uint32_t lower);
 void sl_broker_local_del(const uint8_t addr[16]);
 
 /* True while our program is still attached to the device (somebody may remove it by hand). Costs a

@@ -183,6 +183,8 @@ int sl_maps_open(struct sl_device *port, const char **why);
 /* Unmaps; the maps themselves go with the attachment. */
 void sl_maps_close(struct sl_device *port);
 void sl_maps_set_config(struct sl_device *port);
+/* Again, since SL_PORT_TAGS has changed. */
+void sl_maps_set_locals(struct sl_device *port);
 
 /* broker_group.c: the claims of one endpoint as a group. */
 int sl_group_make(struct sl_device *port, const struct sl_claim *target, uint32_t count,

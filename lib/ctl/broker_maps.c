@@ -21,7 +21,10 @@ const char *const sl_map_names[SL_MAP_COUNT] = {
 #define PORTS_BYTES (SL_MAX_PORTS * sizeof(uint64_t))
 
 /* What ports opened later start with. */
-static struct sl_local_key *locals;
+static struct local {
+	struct sl_local_key key;
+	uint32_t lower; /* it is on a VLAN device over this one, 0: it is not */
+} * locals;
 static unsigned nlocals, max_locals;
 static struct sl_rule rules[SL_MAX_RULES];
 
@@ -48,16 +51,26 @@ void sl_maps_set_config(struct sl_device *port)
 	bpf_map_update_elem(port->attach.map_fd[SL_MAP_CONFIG], &zero, &cfg, 0);
 }
 
-static void local_put(struct sl_device *port, const struct sl_local_key *key)
+/* With its tags hidden a packet of a VLAN looks like one of the device below: what came to a
+ * wildcard there would be answered by another way, if by any. */
+static void local_put(struct sl_device *port, const struct local *l)
 {
 	uint32_t one = 1;
-	int err = bpf_map_update_elem(port->attach.map_fd[SL_MAP_LOCALS], key, &one, 0);
+	int fd = port->attach.map_fd[SL_MAP_LOCALS];
 
-	if (err)
+	if (l->lower == port->info.ifindex && !(port->info.flags & SL_PORT_TAGS))
+		bpf_map_delete_elem(fd, &l->key);
+	else if (bpf_map_update_elem(fd, &l->key, &one, 0))
 		sl_warn_once("port",
 			     "%s: more than %u local addresses: traffic to the others stays "
 			     "with the kernel",
 			     port->info.ifname, SL_MAX_LOCALS);
+}
+
+void sl_maps_set_locals(struct sl_device *port)
+{
+	for (unsigned i = 0; i < nlocals; i++)
+		local_put(port, &locals[i]);
 }
 
 static int map_shared(struct sl_device *port)
@@ -97,8 +110,7 @@ int sl_maps_open(struct sl_device *port, const char **why)
 	for (unsigned i = 0; i < SL_MAX_GROUPS; i++)
 		port->group_free[i] = (uint16_t)i;
 	port->group_nfree = SL_MAX_GROUPS;
-	for (unsigned i = 0; i < nlocals; i++)
-		local_put(port, &locals[i]);
+	sl_maps_set_locals(port);
 	memcpy(port->rules, rules, sizeof(rules));
 	sl_maps_set_config(port);
 	return 0;
@@ -120,53 +132,66 @@ void sl_maps_close(struct sl_device *port)
 /* Addresses of the host -------------------------------------------------------------------------
  */
 
-static struct sl_local_key *local_find(const uint8_t addr[16])
+static struct local *local_find(const uint8_t addr[16])
 {
 	for (unsigned i = 0; i < nlocals; i++) {
-		if (!memcmp(locals[i].addr, addr, 16))
+		if (!memcmp(locals[i].key.addr, addr, 16))
 			return &locals[i];
 	}
 	return NULL;
 }
 
-static void local_add(const uint8_t addr[16])
+static struct local *local_new(const uint8_t addr[16])
 {
-	if (local_find(addr))
-		return;
 	if (nlocals == max_locals) {
 		unsigned n = max_locals ? max_locals * 2 : 32;
 		void *p = realloc(locals, n * sizeof(*locals));
 
 		if (!p)
-			return; /* its traffic stays with the kernel */
+			return NULL; /* its traffic stays with the kernel */
 		locals = p;
 		max_locals = n;
 	}
-	memcpy(locals[nlocals].addr, addr, 16);
-	for (struct sl_device *p = sl_port_first(); p; p = p->next)
-		local_put(p, &locals[nlocals]);
-	nlocals++;
+	memcpy(locals[nlocals].key.addr, addr, 16);
+	locals[nlocals].lower = 0;
+	return &locals[nlocals++];
 }
 
-void sl_broker_local_add(const uint8_t addr[16])
+static void local_add(const uint8_t addr[16], uint32_t lower)
+{
+	struct local *l = local_find(addr);
+
+	if (l && (!lower || l->lower == lower))
+		return;
+	if (!l)
+		l = local_new(addr);
+	if (!l)
+		return;
+	if (lower)
+		l->lower = lower;
+	for (struct sl_device *p = sl_port_first(); p; p = p->next)
+		local_put(p, l);
+}
+
+void sl_broker_local_add(const uint8_t addr[16], uint32_t lower)
 {
 	struct sl_broker_guard g;
 
 	sl_broker_enter(&g);
-	local_add(addr);
+	local_add(addr, lower);
 	sl_broker_leave(&g);
 }
 
 void sl_broker_local_del(const uint8_t addr[16])
 {
 	struct sl_broker_guard g;
-	struct sl_local_key *l;
+	struct local *l;
 
 	sl_broker_enter(&g);
 	l = local_find(addr);
 	if (l) {
 		for (struct sl_device *p = sl_port_first(); p; p = p->next)
-			bpf_map_delete_elem(p->attach.map_fd[SL_MAP_LOCALS], l);
+			bpf_map_delete_elem(p->attach.map_fd[SL_MAP_LOCALS], &l->key);
 		*l = locals[--nlocals];
 	}
 	sl_broker_leave(&g);

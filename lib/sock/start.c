@@ -23,7 +23,9 @@ static void addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool gone
 
 static bool add_local(uint32_t ifindex, const struct sl_addr *addr, void *arg)
 {
-	sl_broker_local_add(addr->b);
+	uint32_t lower = sl_port_lower(ifindex);
+
+	sl_broker_local_add(addr->b, lower == ifindex ? 0 : lower);
 	return true;
 }
 
@@ -178,7 +180,7 @@ static void addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool gone
 		if (!sl_addr_is_local(addr)) /* another device may have it still */
 			sl_broker_local_del(addr->b);
 	} else {
-		sl_broker_local_add(addr->b);
+		add_local(ifindex, addr, NULL);
 		device_up(ifindex);
 	}
 }
