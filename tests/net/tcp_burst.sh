@@ -13,7 +13,7 @@ for MODE in $MODES; do
 		segs_begin
 		for n in 10 200 1000; do
 			ok "$MODE IPv$fam: all of bursts of $n come" \
-				pb "$BIN/tcp_burst" send "${!peer}" 7000 "$TMP/count$MODE$fam" 50 "$n"
+				pb "$BIN/tcp_burst" send "${!peer}" 7000 "$TMP/count$MODE$fam" 20 "$n"
 		done
 		segs_end "bursts$fam" 15
 		stop "$BG"
