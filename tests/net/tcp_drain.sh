@@ -19,7 +19,10 @@ to_us() { ok "$WHAT: it is removed" b "$SLUICE" rule del --device "$DEV_B" 1; }
 
 for MODE in $MODES; do
 	meet
-	for how in rule spawn fork pass; do
+	hows="rule spawn fork pass" fams="4 6"
+	[ "$MODE" = one ] || fams=6
+	[ "$MODE" = both ] && hows=rule # it is b's listener in any case
+	for how in $hows; do
 		WHAT="queued, $how"
 		PORT=$((PORT + 1))
 		bg pb python3 "$TESTS/net/tcp_queued.py" server "$B4" $PORT "$TMP/go" $how
@@ -41,7 +44,7 @@ for MODE in $MODES; do
 		rm "$TMP/go"
 	done
 	# There is always somebody in its queue.
-	for fam in 4 6; do
+	for fam in $fams; do
 		WHAT="storm, IPv$fam"
 		own=B$fam
 		PORT=$((PORT + 1))
