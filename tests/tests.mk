@@ -23,7 +23,7 @@ SIM_OBJ := $(patsubst %,$(BUILD)/tests/tcp/%.o,sim sim_ops sim_wire sim_check sc
 $(TCP_TEST_BIN): %: %.o $(SIM_OBJ) $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lm $(LIBS)
 # These look inside: the mirror of the kernel's tables, a full ring, TCP_REPAIR.
-$(BUILD)/tests/net/mirror_probe $(BUILD)/tests/net/txfull $(BUILD)/tests/net/tcp_repair: %: %.o $(BUILD)/libsluice.a
+$(BUILD)/tests/net/mirror_probe $(BUILD)/tests/net/txfull $(BUILD)/tests/net/tcp_repair $(BUILD)/tests/net/share: %: %.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) $(LIBS)
 LDLIBS_xdpfloor := -lxdp -lbpf
 # Plain programs of the C library: what is preloaded, and what speaks to it.

@@ -220,16 +220,22 @@ uint32_t sl_share_returned(struct sl_share *g, struct sl_share_queue *q, uint8_t
 /* Members --------------------------------------------------------------------------------------
  */
 
-int sl_share_join(struct sl_share *g, uint32_t quota)
+int sl_share_join(struct sl_share *g, uint32_t quota, uint32_t spare)
 {
-	for (int i = 1; i < SL_SHARE_BROKER; i++) {
-		struct sl_share_member *m = &g->member[i];
+	uint64_t promised = (uint64_t)quota + spare;
+	int id = 0;
 
-		if (m->state != SL_MEMBER_FREE)
-			continue;
-		sl_store(&m->quota, quota);
-		sl_store(&m->state, SL_MEMBER_LIVE);
-		return i;
+	for (int i = SL_SHARE_BROKER - 1; i > 0; i--) {
+		if (g->member[i].state == SL_MEMBER_FREE)
+			id = i;
+		else
+			promised += g->member[i].quota;
 	}
-	return -EUSERS;
+	if (!id)
+		return -EUSERS;
+	if (promised > g->nframes)
+		return -ENOSPC;
+	sl_store(&g->member[id].quota, quota);
+	sl_store(&g->member[id].state, SL_MEMBER_LIVE);
+	return id;
 }

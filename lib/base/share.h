@@ -47,13 +47,16 @@
  * A member that is stopped inside a queue's lock (a window of a microsecond) stops refilling and
  * reaping of that queue; the others live on what is in the rings, half of their size.
  *
- * What guarantees that fill rings can be filled: a member holds at most its quota beside what lies
- * in its own receive rings; quotas are promised (sl_share_join()) only as long as their sum
- * leaves the frames that were set aside for the fill rings.
+ * What guarantees that fill rings can be filled: at its quota a member gets no frame from the pool,
+ * and its sockets queue no packet more (sl_share_left_to()); so, slow or stopped, it keeps its
+ *quota and what its receive rings hold. Quotas are promised (sl_share_join()) only as long as their
+ *sum leaves what is to be spare for these and for the fill rings. Of a dead one nothing is kept.
  *
  * Members trust each other: all of this is writable by all. */
 #ifndef SL_SHARE_H
 #define SL_SHARE_H
+
+#include <linux/if_xdp.h>
 
 #include "base/base.h"
 #include "base/rlock.h"
@@ -137,6 +140,20 @@ struct sl_share_ring {
 	uint32_t size;  /* power of two */
 };
 
+static inline struct sl_share_ring sl_share_ring_at(void *map, const struct xdp_ring_offset *o,
+						    uint32_t size)
+{
+	char *p = map;
+
+	return (struct sl_share_ring){
+		.producer = (uint32_t *)(p + o->producer),
+		.consumer = (uint32_t *)(p + o->consumer),
+		.flags = (uint32_t *)(p + o->flags),
+		.addr = (uint64_t *)(p + o->desc),
+		.size = size,
+	};
+}
+
 /* The rings of a queue, and of an XSK (whose entries are struct xdp_desc, 16 bytes), with the
  * numbers of their records. */
 struct sl_share_rings {
@@ -179,9 +196,9 @@ bool sl_share_return(struct sl_share *g, struct sl_share_queue *q, uint8_t me, u
 /* The next frame of ours that others found, queue locked, or SL_NO_FRAME. */
 uint32_t sl_share_returned(struct sl_share *g, struct sl_share_queue *q, uint8_t me);
 
-/* Admits a member, which may hold that many frames: its number, or -EUSERS, or -ENOSPC: so many
- * cannot be promised. */
-int sl_share_join(struct sl_share *g, uint32_t quota);
+/* Admits a member, which may hold that many frames: its number, or -EUSERS, or -ENOSPC: with all
+ * quotas used there would not be as many left as are to be spare. */
+int sl_share_join(struct sl_share *g, uint32_t quota, uint32_t spare);
 /* Queues in use, for which frames are wanted: one at least. */
 static inline uint32_t sl_share_queues(const struct sl_share *g)
 {

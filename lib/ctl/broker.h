@@ -50,6 +50,7 @@ struct sl_broker_opts {
 	bool busy_poll;            /* set SO_PREFER_BUSY_POLL on the XSKs */
 	uint32_t busy_poll_us;     /* SO_BUSY_POLL, 0: 20 */
 	uint32_t busy_poll_budget; /* SO_BUSY_POLL_BUDGET in packets, 0: 64 */
+	bool serve;                /* other processes are the group's members, we are none */
 	bool no_huge;              /* ordinary pages only */
 	bool want_huge;            /* warn when there are no huge pages */
 	const char *tool; /* path of the `sluice` tool (the reaper); NULL: looked for beside
@@ -88,7 +89,8 @@ struct sl_umem_info {
 				XDP_PACKET_HEADROOM */
 	bool huge;           /* on huge pages */
 	/* Who has which frames, and the state of the queues' rings: shared with the other processes
-	 * of the group, of which we are that member. */
+	 * of the group, of which we are that member. Passed on, the two descriptors, the sizes
+	 * above and a member's number are all that sl_pool_attach() needs elsewhere. */
 	int share_fd; /* owned by the broker */
 	struct sl_share share;
 	uint8_t member;
@@ -113,6 +115,28 @@ int sl_broker_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *le
 			uint32_t *first, const char **why);
 /* Takes the lane out of `lanes` (packets then pass to the kernel). The caller closes the fds. */
 void sl_broker_lane_close(uint32_t ifindex, uint32_t lane);
+
+/* Members of the group, other processes that get lanes. The embedded broker's own process is one
+ * already. quota: the most frames the new one may hold; spare: how many must be left over, with all
+ * quotas used, for the fill rings and for what lies in receive rings. Its number, or -EUSERS,
+ * -ENOSPC. */
+int sl_broker_join(uint32_t quota, uint32_t spare);
+/* A member has died, for certain (its pidfd says so): its locks are released, its half-done work on
+ * rings is mended. At once: others go without the rings until then. Waits for nothing. */
+void sl_broker_died(uint8_t member);
+/* Then, when convenient: what it had goes back, its lanes (all of them) are closed, with the
+ * leases' descriptors and mappings, which the broker must have kept. Takes a grace period of the
+ * kernel (some 10 ms, not in the broker's lock). -EBUSY: again later; nothing is closed then. */
+struct sl_broker_lane {
+	uint32_t ifindex, lane;
+	struct sl_xsk_lease *leases;
+	uint32_t nleases;
+};
+int sl_broker_bury(uint8_t member, const struct sl_broker_lane *lanes, unsigned n,
+		   struct sl_share_left *left);
+/* What was in flight when its owner died comes back by whoever works the queue; where nobody does,
+ * by this. How many frames came, or -EBUSY. */
+int sl_broker_reap(void);
 
 /* Claims packets on a port. shadow_fd is the kernel socket that proves the claim (the embedded
  * broker trusts its own process). remote_port 0: an endpoint, else an exact flow. An endpoint

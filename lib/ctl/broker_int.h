@@ -205,6 +205,9 @@ void sl_umem_given(const uint32_t *frames, uint32_t n);
 
 /* broker_xsk.c */
 int sl_queues_bind(struct sl_device *port, const char **why);
+/* Takes a lane's XSKs out of the map; gives its number and records free. */
+void sl_lane_mute(uint32_t ifindex, uint32_t lane);
+void sl_lane_free(uint32_t ifindex, uint32_t lane);
 /* unmap: nobody works the rings any more. */
 void sl_queues_close(struct sl_device *port, bool unmap);
 

@@ -86,7 +86,8 @@ static int share_make(struct sl_umem_info *u)
 	}
 	sl_share_init(&u->share, mem, u->nframes, (uint32_t)__builtin_ctz(u->frame_size),
 		      SHARE_QUEUES, SHARE_XSKS);
-	u->member = (uint8_t)sl_share_join(&u->share, u->nframes);
+	u->member = sl_broker_opts()->serve ? SL_SHARE_BROKER
+					    : (uint8_t)sl_share_join(&u->share, u->nframes, 0);
 	share_mem = mem;
 	share_bytes = bytes;
 	return 0;

@@ -497,20 +497,33 @@ int sl_broker_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *le
 	return err;
 }
 
+void sl_lane_mute(uint32_t ifindex, uint32_t lane)
+{
+	struct sl_device *port = sl_device_find(ifindex);
+
+	for (uint32_t q = 0; port && q < port->info.nqueues; q++) {
+		uint32_t xsk = lane * port->info.nqueues + q;
+
+		bpf_map_delete_elem(port->attach.map_fd[SL_MAP_LANES], &xsk);
+	}
+}
+
+void sl_lane_free(uint32_t ifindex, uint32_t lane)
+{
+	struct sl_device *port = sl_device_find(ifindex);
+
+	if (!port || lane >= port->info.max_lanes || !lane_mark(port, lane, false))
+		return;
+	for (uint32_t q = 0; q < port->info.nqueues; q++)
+		sl_share_xsk_close(&sl_umem.share, port->xsk[lane * port->info.nqueues + q]);
+}
+
 void sl_broker_lane_close(uint32_t ifindex, uint32_t lane)
 {
 	struct sl_broker_guard g;
-	struct sl_device *port;
 
 	sl_broker_enter(&g);
-	port = sl_device_find(ifindex);
-	if (port && lane < port->info.max_lanes && lane_mark(port, lane, false)) {
-		for (uint32_t q = 0; q < port->info.nqueues; q++) {
-			uint32_t xsk = lane * port->info.nqueues + q;
-
-			bpf_map_delete_elem(port->attach.map_fd[SL_MAP_LANES], &xsk);
-			sl_share_xsk_close(&sl_umem.share, port->xsk[xsk]);
-		}
-	}
+	sl_lane_mute(ifindex, lane);
+	sl_lane_free(ifindex, lane);
 	sl_broker_leave(&g);
 }

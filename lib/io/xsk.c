@@ -64,19 +64,6 @@ static void unmap_ring(void *map, size_t len)
 		(r)->ring = (char *)(map) + (o)->desc;                                             \
 	} while (0)
 
-static struct sl_share_ring shared_ring(void *map, const struct xdp_ring_offset *o, uint32_t size)
-{
-	char *p = map;
-
-	return (struct sl_share_ring){
-		.producer = (uint32_t *)(p + o->producer),
-		.consumer = (uint32_t *)(p + o->consumer),
-		.flags = (uint32_t *)(p + o->flags),
-		.addr = (uint64_t *)(p + o->desc),
-		.size = size,
-	};
-}
-
 static int queue_map(struct sl_xsk_queue *q, int fd, const struct xdp_mmap_offsets *off,
 		     const struct sl_xsk_sizes *s, const struct sl_xsk_maps *m)
 {
@@ -90,8 +77,8 @@ static int queue_map(struct sl_xsk_queue *q, int fd, const struct xdp_mmap_offse
 		unmap_ring(q->fill_map, q->fill_len);
 		return -ENOMEM;
 	}
-	q->fill = shared_ring(q->fill_map, &off->fr, s->fill);
-	q->comp = shared_ring(q->comp_map, &off->cr, s->comp);
+	q->fill = sl_share_ring_at(q->fill_map, &off->fr, s->fill);
+	q->comp = sl_share_ring_at(q->comp_map, &off->cr, s->comp);
 	q->shared = &sl_pool.share.queue[s->share_queue];
 	if (m->fill) {
 		q->fill_len = q->comp_len = 0;

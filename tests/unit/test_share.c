@@ -124,8 +124,10 @@ static void set_up(uint32_t seed)
 	rng = seed;
 	memset(shared, 0, bytes);
 	sl_share_init(&w.g, shared, NFRAMES, SHIFT, 4, 16);
-	assert_int_equal(sl_share_join(&w.g, NFRAMES), LIVE);
-	assert_int_equal(sl_share_join(&w.g, NFRAMES), DYING);
+	assert_int_equal(sl_share_join(&w.g, 200, 12), LIVE);
+	assert_int_equal(sl_share_join(&w.g, 301, 12), -ENOSPC);
+	assert_int_equal(sl_share_join(&w.g, 300, 12), DYING);
+	w.g.member[LIVE].quota = w.g.member[DYING].quota = NFRAMES;
 	assert_int_equal(sl_share_queue_open(&w.g), 0);
 	assert_int_equal(sl_share_xsk_open(&w.g), 0);
 	w = world_at(shared);

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Members of the group that come, and that die: their lanes' XSKs and their frames.
+ *
+ * Theory of operation: who died may have had packets under way in three places. What the steering
+ * program still sends to its receive rings: the XSKs are taken out of the map, and after a grace
+ * period (RCU; drivers redirect inside a read side) nothing comes any more, so the rings can be
+ * read. What it had posted and not kicked: it is kicked, as a datagram that a dead process has
+ * written to a socket goes out. What the device has: base/share_bury.c. */
+#include "ctl/broker_int.h"
+
+#include <errno.h>
+#include <linux/if_xdp.h>
+#include <linux/membarrier.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/sys.h"
+#include "ctl/broker_lock.h"
+
+#define KICKS 256 /* of 32 frames each (copy mode): more than a ring holds by default */
+
+/* A kernel with isolated cores (nohz_full) has no such call: a time has to do. */
+static void grace_period(void)
+{
+	const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
+
+	if (sl_sys(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0) < 0)
+		sl_sys(SYS_nanosleep, &pause, NULL);
+}
+
+static int ring_offsets(int fd, struct xdp_mmap_offsets *off)
+{
+	socklen_t len = sizeof(*off);
+
+	return sl_sys_getsockopt(fd, SOL_XDP, XDP_MMAP_OFFSETS, off, &len);
+}
+
+/* The rings of all queues; NULL: no memory, or none. To be freed. */
+static struct sl_share_rings *all_queues(unsigned *n)
+{
+	struct sl_share_rings *r;
+	struct xdp_mmap_offsets off;
+	unsigned max = 0;
+
+	*n = 0;
+	for (struct sl_device *p = sl_port_first(); p; p = p->next)
+		max += p->queues_bound ? p->info.nqueues : 0;
+	r = max ? calloc(max, sizeof(*r)) : NULL;
+	for (struct sl_device *p = sl_port_first(); r && p; p = p->next)
+		for (uint32_t i = 0; p->queues_bound && i < p->info.nqueues; i++) {
+			const struct sl_queue *q = &p->queue[i];
+
+			if (ring_offsets(q->anchor_fd, &off))
+				continue;
+			r[(*n)++] = (struct sl_share_rings){
+				.queue = q->share_queue,
+				.fill = sl_share_ring_at(q->fill_map, &off.fr, p->rings.fill),
+				.comp = sl_share_ring_at(q->comp_map, &off.cr, p->rings.comp),
+			};
+		}
+	return r;
+}
+
+int sl_broker_join(uint32_t quota, uint32_t spare)
+{
+	struct sl_broker_guard g;
+	int id = -ENXIO;
+
+	sl_broker_enter(&g);
+	if (sl_umem_is_there())
+		id = sl_share_join(&sl_umem.share, quota, spare);
+	sl_broker_leave(&g);
+	return id;
+}
+
+void sl_broker_died(uint8_t member)
+{
+	struct sl_broker_guard g;
+	struct sl_share_rings *q;
+	unsigned n;
+
+	sl_broker_enter(&g);
+	q = all_queues(&n);
+	if (sl_umem_is_there())
+		sl_share_dead(&sl_umem.share, member, q, n);
+	free(q);
+	sl_broker_leave(&g);
+}
+
+/* Sends what was posted. */
+static void flush(const struct sl_xsk_lease *l, struct sl_share_xsk_rings *x)
+{
+	for (int i = 0; i < KICKS; i++) {
+		if (sl_load_acquire(x->tx.consumer) == sl_load(x->tx.producer))
+			return;
+		sl_sys_sendto(l->fd, NULL, 0, MSG_DONTWAIT, NULL, 0);
+	}
+	x->stuck = true;
+}
+
+static int look_at(const struct sl_xsk_lease *l, struct sl_share_xsk_rings *x)
+{
+	struct xdp_mmap_offsets off;
+	int err = ring_offsets(l->fd, &off);
+
+	if (err)
+		return err;
+	*x = (struct sl_share_xsk_rings){
+		.xsk = l->share_xsk,
+		.rx = sl_share_ring_at(l->rx_map, &off.rx, l->rx_size),
+		.tx = sl_share_ring_at(l->tx_map, &off.tx, l->tx_size),
+	};
+	flush(l, x);
+	return 0;
+}
+
+static void close_lane(const struct sl_broker_lane *l)
+{
+	for (uint32_t i = 0; i < l->nleases; i++) {
+		munmap(l->leases[i].rx_map, l->leases[i].rx_bytes);
+		munmap(l->leases[i].tx_map, l->leases[i].tx_bytes);
+		sl_sys_close(l->leases[i].fd);
+	}
+	sl_lane_free(l->ifindex, l->lane);
+}
+
+static int bury(uint8_t member, const struct sl_broker_lane *lanes, unsigned n,
+		struct sl_share_left *left)
+{
+	struct sl_share_xsk_rings *x;
+	struct sl_share_rings *q;
+	unsigned nx = 0, nq;
+	int err = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		nx += lanes[i].nleases;
+	x = calloc(nx + 1, sizeof(*x));
+	if (!x)
+		return -ENOMEM;
+	nx = 0;
+	for (unsigned i = 0; i < n && !err; i++)
+		for (uint32_t j = 0; j < lanes[i].nleases && !err; j++)
+			err = look_at(&lanes[i].leases[j], &x[nx++]);
+	q = all_queues(&nq);
+	if (!err)
+		err = sl_share_bury(&sl_umem.share, member, q, nq, x, nx, left);
+	free(q);
+	free(x);
+	return err;
+}
+
+int sl_broker_bury(uint8_t member, const struct sl_broker_lane *lanes, unsigned n,
+		   struct sl_share_left *left)
+{
+	struct sl_broker_guard g;
+	int err = -ENXIO;
+
+	sl_broker_enter(&g);
+	for (unsigned i = 0; i < n; i++)
+		sl_lane_mute(lanes[i].ifindex, lanes[i].lane);
+	sl_broker_leave(&g);
+	grace_period();
+	sl_broker_enter(&g);
+	if (sl_umem_is_there())
+		err = bury(member, lanes, n, left);
+	for (unsigned i = 0; i < n && !err; i++)
+		close_lane(&lanes[i]);
+	sl_broker_leave(&g);
+	return err;
+}
+
+int sl_broker_reap(void)
+{
+	struct sl_broker_guard g;
+	struct sl_share_rings *q;
+	unsigned n;
+	int sum = 0;
+
+	sl_broker_enter(&g);
+	q = all_queues(&n);
+	for (unsigned i = 0; i < n && sum >= 0; i++) {
+		int got = sl_share_reap(&sl_umem.share, &q[i]);
+
+		sum = got < 0 ? got : sum + got;
+	}
+	free(q);
+	sl_broker_leave(&g);
+	return sum;
+}
