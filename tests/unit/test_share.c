@@ -215,7 +215,7 @@ static void work(void)
 		}
 	send_some(1);
 	xsk.rx.ops->refill(&xsk.rx, &cache);
-	send_some(1 + chance(4));
+	send_some(2 + chance(4));
 	xsk.tx.ops->reap(&xsk.tx, &cache);
 	sl_frames_flush(&cache, chance(20));
 	send_some(1);
@@ -227,15 +227,15 @@ static void work(void)
 /* A cache that is full: reaping trades with the pool inside the queue's lock. */
 static void work_full(void)
 {
-	while (cache.n < 300 && sl_frames_fetch(&cache))
+	uint32_t n;
+
+	while (sl_frames_fetch(&cache) && cache.n < SL_FRAME_CACHE / 2)
 		;
-	cache.n = sl_min(cache.n, 300u);
-	for (uint32_t i = cache.n; i < SL_FRAME_CACHE; i++)
-		cache.idx[i] = UINT32_MAX; /* not to be used */
-	memmove(cache.idx + SL_FRAME_CACHE - cache.n, cache.idx, cache.n * sizeof(uint32_t));
+	n = cache.n;
+	memmove(cache.idx + SL_FRAME_CACHE - n, cache.idx, n * sizeof(uint32_t));
+	memset(cache.idx, 0xff, (SL_FRAME_CACHE - n) * sizeof(uint32_t)); /* not to be used */
+	cache.n = SL_FRAME_CACHE;
 	xsk.tx.ops->reap(&xsk.tx, &cache);
-	xsk.fill_debt = 64;
-	xsk.rx.ops->refill(&xsk.rx, &cache);
 }
 
 /* Counting ------------------------------------------------------------------------------------- */
