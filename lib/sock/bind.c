@@ -318,11 +318,13 @@ void sl_sock_decide(struct sl_sock *sk)
 		sl_sock_kernel(sk, reason);
 }
 
-void sl_sock_device_up(struct sl_sock *sk, uint32_t ifindex)
+bool sl_sock_device_up(struct sl_sock *sk, uint32_t ifindex)
 {
 	struct claim_walk w = {.sk = sk, .action = SL_RULE_SLUICE, .only = ifindex};
 
-	sl_lock(&sk->slow);
+	/* Who connects holds it while he waits for a neighbour, that the keeper asks for. */
+	if (!sl_trylock(&sk->slow))
+		return false;
 	if (sk->nfds && sk->state == SL_STATE_OFFLOADED && !sl_sock_is_connected_udp(sk) &&
 	    !sk->conn && !(sk->lsn && sk->lsn->draining) && !comes_by_membership(sk)) {
 		int64_t dev = only_device(sk);
@@ -331,6 +333,7 @@ void sl_sock_device_up(struct sl_sock *sk, uint32_t ifindex)
 			sl_link_for_each(claim_link, &w);
 	}
 	sl_unlock(&sk->slow);
+	return true;
 }
 
 /* Calls ---------------------------------------------------------------------------------------- */

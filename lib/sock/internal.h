@@ -22,6 +22,11 @@ bool sl_is_child(void); /* this is a forked child of a process where it was */
  * finished. */
 void sl_shut_down(void);
 
+/* Sockets were busy when a device came up: are there any, and offers it to them again. The
+ * keeper's. */
+bool sl_devices_wait(void);
+void sl_devices_again(void);
+
 /* The shadow's descriptor that the program first got; for sleeping on it and for the kernel. */
 int sl_sock_shadow(const struct sl_sock *sk);
 /* The lane it is on, NULL while it is on none (new, or the kernel's). May change; re-read. */

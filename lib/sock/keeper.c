@@ -262,7 +262,8 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, ui
 
 	/* Some that are dead are kept for a while, some wait for a way; and the last look at
 	 * connections is to be after the last that happened to them. */
-	if (quiet && (sl_tconn_reap() || not_shown || sl_policy_waits() || sl_mcast_in_use()))
+	if (quiet && (sl_tconn_reap() || not_shown || sl_policy_waits() || sl_mcast_in_use() ||
+		      sl_devices_wait()))
 		until_us = (now + HOUSE_NS) / 1000;
 	if (!quiet)
 		until_us = (now + (l->pkts > BUSY_PKTS ? BUSY_NS : tick)) / 1000;
@@ -283,6 +284,8 @@ static void keep_house(uint64_t now, uint64_t *last_house)
 		return;
 	*last_house = now;
 	sl_mcast_recheck();
+	if (sl_devices_wait())
+		sl_devices_again();
 	sl_policy_check();
 	sl_tconn_reap();
 	sl_tcp_stat();

@@ -246,7 +246,7 @@ bool sl_sock_take_lane(struct sl_sock *sk, uint32_t ifindex);
 /* Binds as the kernel would at the first send. 0 or -errno. */
 int sl_sock_autobind(struct sl_sock *sk);
 /* A device came or changed: claim there too. */
-void sl_sock_device_up(struct sl_sock *sk, uint32_t ifindex);
+bool sl_sock_device_up(struct sl_sock *sk, uint32_t ifindex);
 uint32_t sl_device_of_addr(const struct sl_addr *addr); /* 0: not ours */
 
 /* claim.c; slow held */

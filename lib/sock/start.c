@@ -147,19 +147,72 @@ int sl_start(void)
 
 /* What the mirrors tell ------------------------------------------------------------------------ */
 
+struct offer {
+	uint32_t ifindex;
+	bool refused; /* some sockets were busy */
+};
+
 static void socket_device_up(struct sl_sock *sk, void *arg)
 {
-	if (sl_load(&sk->state) != SL_STATE_KERNEL)
-		sl_sock_device_up(sk, *(uint32_t *)arg);
+	struct offer *o = arg;
+
+	if (sl_load(&sk->state) != SL_STATE_KERNEL && !sl_sock_device_up(sk, o->ifindex))
+		o->refused = true;
+}
+
+/* Devices that are to be offered again: the keeper's alone. The last stands for those that found
+ * no place, all of them. */
+#define ALL_DEVICES UINT32_MAX
+static uint32_t again[8];
+
+static void put_off(uint32_t ifindex)
+{
+	for (unsigned i = 0; i < sl_array_len(again) - 1; i++) {
+		if (!again[i] || again[i] == ifindex) {
+			again[i] = ifindex;
+			return;
+		}
+	}
+	again[sl_array_len(again) - 1] = ALL_DEVICES;
 }
 
 static void device_up(uint32_t ifindex)
 {
-	struct sl_port *p = sl_port_find(ifindex);
+	struct offer o = {.ifindex = ifindex};
 
-	if (!p)
+	if (!sl_port_find(ifindex))
 		sl_port_forget(ifindex);
-	sl_sock_for_each(socket_device_up, &ifindex);
+	sl_sock_for_each(socket_device_up, &o);
+	if (o.refused)
+		put_off(ifindex);
+}
+
+static bool link_up(const struct sl_link *link, void *arg)
+{
+	device_up(link->ifindex);
+	return true;
+}
+
+bool sl_devices_wait(void)
+{
+	for (unsigned i = 0; i < sl_array_len(again); i++)
+		if (again[i])
+			return true;
+	return false;
+}
+
+void sl_devices_again(void)
+{
+	uint32_t now[sl_array_len(again)];
+
+	memcpy(now, again, sizeof(now));
+	memset(again, 0, sizeof(again));
+	for (unsigned i = 0; i < sl_array_len(now); i++) {
+		if (now[i] == ALL_DEVICES)
+			sl_link_for_each(link_up, NULL);
+		else if (now[i])
+			device_up(now[i]);
+	}
 }
 
 static void link_changed(const struct sl_link *link, bool gone)

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The first connection of a program to a host that nobody has spoken to is offloaded: the neighbour is
+# resolved while connect() waits, though the device has just come up.
+. "$(dirname "$0")/lib.sh"
+net_up
+need python3
+[ -e "$PRELOAD" ] || skip "the library is not built"
+MODE=one
+for addr in "$A4" "$A6"; do
+	bg a python3 -c '
+import socket, sys
+s = socket.create_server((sys.argv[1], 7000), family=socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET)
+held = []
+while True:
+    held.append(s.accept()[0])
+    held[-1].sendall(b"x")' "$addr"
+	server=$BG
+	wait_tcp a 7000
+	b ip neigh flush dev "$DEV_B"
+	same "$addr: the neighbour is not known" "" "$(b ip neigh show to "$addr" nud reachable nud stale)"
+	bg sb python3 -c '
+import socket, sys, time
+c = socket.create_connection((sys.argv[1], 7000))
+assert c.recv(1) == b"x"
+open(sys.argv[2], "w").close()
+time.sleep(100)' "$addr" "$TMP/connected"
+	client=$BG
+	wait_until 20 test -e "$TMP/connected" || fail "$addr: it does not connect"
+	rm -f "$TMP/connected"
+	same "$addr: the connection is not the kernel's" "" "$(b ss -Htn state established "( dport = :7000 )")"
+	stop "$client" "$server"
+done
+done_testing
