@@ -33,6 +33,7 @@ ALL_CFLAGS := -std=gnu11 $(WARN) $(CFLAGS) -fvisibility=hidden -fno-strict-alias
 	-D_GNU_SOURCE -Ilib -Ibpf -I$(BUILD) \
 	-DSLUICE_PREFIX='"$(PREFIX)"' -DSL_VERSION='"$(VERSION)"' -MMD -MP
 ALL_LDFLAGS := $(LDFLAGS) -Wl,-z,relro,-z,now -Wl,--build-id=sha1
+DAEMON_LIBS := -lseccomp
 LIBS := -lxdp -lbpf -lmnl -lpthread -ldl
 ifneq ($(SAN),)
 ALL_CFLAGS += -fsanitize=$(SAN) -fno-omit-frame-pointer
@@ -58,10 +59,11 @@ LIB_SRC := $(sort $(wildcard lib/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 PRELOAD_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard preload/*.c)))
 TOOL_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tools/*.c)))
+DAEMON_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tools/sluiced/*.c)))
 SKEL := $(patsubst %,$(BUILD)/%.skel.h,steer steer_bound guard)
 
 .PHONY: all
-all: $(BUILD)/libsluice.so $(BUILD)/libsluice-preload.so $(BUILD)/sluice
+all: $(BUILD)/libsluice.so $(BUILD)/libsluice-preload.so $(BUILD)/sluice $(BUILD)/sluiced
 
 # The BPF programs and their skeletons -------------------------------------------------------------
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -Wall -Werror -Ibpf -I/usr/include/$(shell uname -m)-linux-gnu
@@ -101,11 +103,15 @@ $(BUILD)/libsluice-preload.so: $(PRELOAD_OBJ) preload/preload.map | $(BUILD)/lib
 $(BUILD)/sluice: $(TOOL_OBJ) $(BUILD)/libsluice.a
 	$(call say,LD )
 	$(Q)$(CC) -o $@ $(TOOL_OBJ) $(BUILD)/libsluice.a $(ALL_LDFLAGS) $(LIBS)
+$(BUILD)/sluiced: $(DAEMON_OBJ) $(BUILD)/libsluice.a
+	$(call say,LD )
+	$(Q)$(CC) -o $@ $(DAEMON_OBJ) $(BUILD)/libsluice.a $(ALL_LDFLAGS) $(LIBS) $(DAEMON_LIBS)
+$(DAEMON_OBJ): | $(SKEL)
 
 include tests/tests.mk
 
 # Dependencies, installation, cleaning ---------------------------------------------------------
-DEPS_BUILD := build-essential clang llvm libbpf-dev libxdp-dev libmnl-dev bpftool pkg-config linux-libc-dev
+DEPS_BUILD := build-essential clang llvm libbpf-dev libxdp-dev libmnl-dev libseccomp-dev bpftool pkg-config linux-libc-dev
 DEPS_TEST := libcmocka-dev iproute2 ethtool sockperf iperf3 socat python3 netcat-openbsd \
 	bind9-dnsutils unbound dnsperf nodejs libclang-rt-dev valgrind clang-format clang-tidy cppcheck \
 	procps gnuplot-nox redis-server nginx-light wrk curl libpython3.11-testsuite \
@@ -124,17 +130,18 @@ deps:
 		apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
 	else echo "run: sudo apt-get install" $$missing; exit 1; fi
 
-MAN_PAGES := $(wildcard tools/*.[157] conf/*.[157] lib/*.[157] preload/*.[157])
+MAN_PAGES := $(wildcard tools/*.[157] tools/*/*.8 conf/*.[157] lib/*.[157] preload/*.[157])
 .PHONY: install
 install: all
-	install -d $(DESTDIR)$(PREFIX)/{bin,lib,include,share/man/man1,share/man/man5,share/man/man7,share/sluice}
-	install -m 755 $(BUILD)/sluice $(DESTDIR)$(PREFIX)/bin/
+	install -d $(DESTDIR)$(PREFIX)/{bin,lib,include,share/man/man1,share/man/man5,share/man/man7,share/man/man8,share/sluice}
+	install -m 755 $(BUILD)/sluice $(BUILD)/sluiced $(DESTDIR)$(PREFIX)/bin/
 	ln -sf sluice $(DESTDIR)$(PREFIX)/bin/vma_stats
 	install -m 755 $(BUILD)/libsluice.so $(DESTDIR)$(PREFIX)/lib/libsluice.so.1
 	ln -sf libsluice.so.1 $(DESTDIR)$(PREFIX)/lib/libsluice.so
 	install -m 755 $(BUILD)/libsluice-preload.so $(DESTDIR)$(PREFIX)/lib/
 	install -m 644 lib/sluice.h $(DESTDIR)$(PREFIX)/include/
-	install -m 644 conf/sluice.conf $(DESTDIR)$(PREFIX)/share/sluice/
+	install -m 644 conf/sluice.conf conf/sluiced.conf $(DESTDIR)$(PREFIX)/share/sluice/
+	sed 's,@PREFIX@,$(PREFIX),' conf/sluiced.service >$(DESTDIR)$(PREFIX)/share/sluice/sluiced.service
 	for m in $(MAN_PAGES); do \
 		install -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/ || exit 1; done
 	ln -sf sluice-stat.1 $(DESTDIR)$(PREFIX)/share/man/man1/vma_stats.1

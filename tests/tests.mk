@@ -8,6 +8,9 @@ HELPER_BIN := $(HELPER_SRC:%.c=$(BUILD)/%)
 
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
+# The daemon, but for its loop.
+$(BUILD)/tests/unit/test_sluiced: %: %.o $(filter-out %/main.o,$(DAEMON_OBJ)) $(BUILD)/libsluice.a
+	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS) $(DAEMON_LIBS)
 $(BUILD)/tests/bpf/%: $(BUILD)/tests/bpf/%.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
 $(BUILD)/steer_fake.bpf.o: tests/bpf/steer_fake.bpf.c $(wildcard bpf/*)
@@ -80,13 +83,17 @@ FUZZ_CFLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer -D_GNU_SOURCE -Ilib -Ib
 FUZZ_SAN := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(FUZZ_BUILD)/%)
+FUZZ_DAEMON_BIN := $(FUZZ_BUILD)/fuzz_lease $(FUZZ_BUILD)/fuzz_policy
 FUZZ_LIB_OBJ := $(LIB_SRC:%.c=$(FUZZ_BUILD)/%.o)
+FUZZ_DAEMON_OBJ := $(patsubst $(BUILD)/%,$(FUZZ_BUILD)/%,$(filter-out %/main.o,$(DAEMON_OBJ)))
 $(FUZZ_BUILD)/%.o: %.c | $(SKEL)
 	@mkdir -p $(@D)
 	$(CLANG) $(FUZZ_CFLAGS) $(FUZZ_SAN) -c $< -o $@
 $(FUZZ_BUILD)/libsluice.a: $(FUZZ_LIB_OBJ)
 	rm -f $@ && ar rcsD $@ $^
-$(FUZZ_BIN): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_BUILD)/libsluice.a
+$(FUZZ_DAEMON_BIN): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_DAEMON_OBJ) $(FUZZ_BUILD)/libsluice.a
+	$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS) $(DAEMON_LIBS)
+$(filter-out $(FUZZ_DAEMON_BIN),$(FUZZ_BIN)): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_BUILD)/libsluice.a
 	$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
 $(FUZZ_BUILD)/fuzz_tcp: $(patsubst %,$(FUZZ_BUILD)/tests/tcp/%.o,sim sim_ops sim_wire sim_check)
 .PHONY: fuzz fuzz-short fuzzers
@@ -107,7 +114,7 @@ demo: deps
 	$(BUILD)/sluice demo
 
 # Style and static analysis -----------------------------------------------------------------------
-C_FILES := $(wildcard lib/*.h lib/*/*.[ch] preload/*.[ch] bpf/*.[ch] tools/*.[ch] tests/*/*.[ch])
+C_FILES := $(wildcard lib/*.h lib/*/*.[ch] preload/*.[ch] bpf/*.[ch] tools/*.[ch] tools/*/*.[ch] tests/*/*.[ch])
 .PHONY: style analyze
 style:
 	clang-format --dry-run -Werror $(C_FILES)
@@ -116,5 +123,5 @@ analyze: $(SKEL)
 		--suppress=unknownMacro -Ilib -Ibpf lib preload tools
 	clang-tidy --quiet --warnings-as-errors='*' \
 		--checks='-*,clang-analyzer-*,-clang-analyzer-security.insecureAPI.*,bugprone-*,-bugprone-easily-swappable-parameters,-bugprone-reserved-identifier,-bugprone-narrowing-conversions,-bugprone-implicit-widening-of-multiplication-result,-bugprone-assignment-in-if-condition' \
-		$(LIB_SRC) $(wildcard preload/*.c tools/*.c) -- -std=gnu11 -D_GNU_SOURCE -Ilib -Ibpf -I$(BUILD) \
+		$(LIB_SRC) $(wildcard preload/*.c tools/*.c tools/*/*.c) -- -std=gnu11 -D_GNU_SOURCE -Ilib -Ibpf -I$(BUILD) \
 		-DSLUICE_PREFIX='"$(PREFIX)"' -DSL_VERSION='"$(VERSION)"'

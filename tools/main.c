@@ -23,6 +23,7 @@ static const struct command {
 	{"stat", sl_tool_stat, "counters of running programs (vma_stats)"},
 	{"rule", sl_tool_rule, "list, test and change the rules"},
 	{"doctor", sl_tool_doctor, "what this machine can do, and what is in the way"},
+	{"daemon", sl_tool_daemon, "what sluiced lends, and to whom"},
 	{"demo", sl_tool_demo, "two namespaces, a program on the kernel and on Sluice"},
 	{"reaper", sl_tool_reaper, NULL},
 	{"version", tool_version, "print the version"},

@@ -323,7 +323,7 @@ static int choose(const struct options *o, struct sl_stat_file *files, int n)
 		bool is = true;
 
 		if (!files[i].alive) {
-			if (files[i].left && !o->keep_files)
+			if (!o->keep_files)
 				unlink(files[i].path);
 			continue;
 		}

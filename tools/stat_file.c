@@ -14,8 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define YOUNG_S 10
-
 /* Is the file of that inode in the memory of the process? True when we may not look. */
 static bool is_mapped(int pid, ino_t ino)
 {
@@ -35,17 +33,6 @@ static bool is_mapped(int pid, ino_t ino)
 	}
 	fclose(f);
 	return found;
-}
-
-/* A process writes its file before it maps it: a young one is not left over if there is a process
- * of that number. */
-static bool is_left(const struct sl_stat_file *f)
-{
-	struct stat st;
-
-	if (f->alive || stat(f->path, &st))
-		return false;
-	return (kill(f->pid, 0) && errno == ESRCH) || time(NULL) - st.st_mtime > YOUNG_S;
 }
 
 bool sl_stat_alive(const struct sl_stat_file *f)
@@ -79,7 +66,6 @@ int sl_stat_files(const char *dir, struct sl_stat_file *out, unsigned max)
 			continue;
 		snprintf(f->path, sizeof(f->path), "%s/%.200s", dir, e->d_name);
 		f->alive = sl_stat_alive(f);
-		f->left = is_left(f);
 		n++;
 	}
 	closedir(d);

@@ -9,7 +9,6 @@ struct sl_stat_file {
 	char path[512];
 	int pid;
 	bool alive; /* the process is there and has the file mapped */
-	bool left;  /* nobody has it, nor will */
 };
 
 /* The files in dir, at most max. Returns how many or -errno. */

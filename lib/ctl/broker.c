@@ -92,7 +92,7 @@ uint32_t sl_netns_ino(void)
 	return stat("/proc/thread-self/ns/net", &st) ? 0 : (uint32_t)st.st_ino;
 }
 
-void sl_broker_init(const struct sl_broker_opts *o)
+void sl_embedded_init(const struct sl_broker_opts *o)
 {
 	struct sl_broker_guard g;
 
@@ -218,7 +218,7 @@ static void say_open(const struct sl_device *p)
 		i->pin_dir[0] ? ", pinned at " : "", i->pin_dir);
 }
 
-int sl_broker_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why)
+int sl_embedded_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why)
 {
 	struct sl_broker_guard g;
 	struct sl_device *p;
@@ -260,7 +260,7 @@ static void port_unlink(struct sl_device *p, bool exiting)
 	port_free(p);
 }
 
-void sl_broker_port_close(uint32_t ifindex)
+void sl_embedded_port_close(uint32_t ifindex)
 {
 	struct sl_broker_guard g;
 	struct sl_device *p;
@@ -272,7 +272,7 @@ void sl_broker_port_close(uint32_t ifindex)
 	sl_broker_leave(&g);
 }
 
-bool sl_broker_port_alive(uint32_t ifindex)
+bool sl_embedded_port_alive(uint32_t ifindex)
 {
 	struct sl_broker_guard g;
 	struct sl_device *p;
@@ -294,27 +294,23 @@ bool sl_broker_port_alive(uint32_t ifindex)
 	return alive;
 }
 
-bool sl_broker_port_has_tags(uint32_t ifindex)
+bool sl_embedded_port_has_tags(uint32_t ifindex)
 {
 	struct sl_broker_guard g;
 	struct sl_device *p;
 	bool tags = false;
-	uint32_t was;
 
 	sl_broker_enter(&g);
 	p = sl_device_find(ifindex);
 	if (p) {
-		was = p->info.flags;
 		look_for_tags(p);
 		tags = p->info.flags & SL_PORT_TAGS;
-		if (p->info.flags != was)
-			sl_maps_set_locals(p);
 	}
 	sl_broker_leave(&g);
 	return tags;
 }
 
-void sl_broker_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave)
+void sl_embedded_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave)
 {
 	struct sl_broker_guard g;
 	struct sl_device *p;
@@ -330,7 +326,7 @@ void sl_broker_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave)
 	sl_broker_leave(&g);
 }
 
-void sl_broker_port_unguard(uint32_t ifindex)
+void sl_embedded_port_unguard(uint32_t ifindex)
 {
 	struct sl_broker_guard g;
 	struct sl_device *p;
@@ -353,7 +349,7 @@ void sl_broker_fork_end(void)
 }
 
 /* The structs stay where they are: freeing is not async-signal-safe. */
-void sl_broker_child(void)
+void sl_embedded_child(void)
 {
 	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 
@@ -375,7 +371,7 @@ void sl_broker_child(void)
 	lock = fresh;
 }
 
-void sl_broker_fini(void)
+void sl_embedded_fini(void)
 {
 	struct sl_broker_guard g;
 

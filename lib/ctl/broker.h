@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The broker: everything that needs privilege. Embedded here; the same calls will go to sluiced
- * over its socket, so arguments are plain structs and descriptors, and nothing else is shared.
+/* The broker: everything that needs privilege. Embedded in the process (broker_embedded.h), or
+ * sluiced does it on request (lease.h): front.c chooses, once, at the start. So arguments are plain
+ * structs and descriptors, and nothing else is shared.
  *
  * Thread-safe (one mutex inside); never called on the packet path. All return 0 or -errno. On
  * failure *why (if not NULL) points to a static or thread-local sentence for the log: what could
@@ -55,6 +56,9 @@ struct sl_broker_opts {
 	bool want_huge;            /* warn when there are no huge pages */
 	const char *tool; /* path of the `sluice` tool (the reaper); NULL: looked for beside
 			     the library, in ../bin and in PREFIX/bin */
+	/* Socket of sluiced, whose broker is used when it answers. NULL: no daemon. */
+	const char *daemon;
+	bool daemon_wanted; /* warn when it is not there */
 };
 /* Before the first other call; later calls change what is opened afterwards. The strings must
  * stay. */
@@ -158,9 +162,8 @@ int sl_broker_claim_update(const struct sl_claim_req *req);
 void sl_broker_unclaim(const struct sl_claim_req *req);
 
 /* The host's own addresses, as the mirror sees them (for wildcard endpoints), on all ports, those
- * opened later too. A set: adding twice is adding once. lower: the device below all VLAN devices
- * whose address it is, 0: of none; its packets pass there while the port has no SL_PORT_TAGS. */
-void sl_broker_local_add(const uint8_t addr[16], uint32_t lower);
+ * opened later too. A set: adding twice is adding once. */
+void sl_broker_local_add(const uint8_t addr[16]);
 void sl_broker_local_del(const uint8_t addr[16]);
 
 /* True while our program is still attached to the device (somebody may remove it by hand). Costs a
@@ -177,6 +180,41 @@ void sl_broker_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave);
 /* As long as a connection of ours may be found by nobody, the kernel's resets of claimed flows are
  * held back on that device; now everything there is the kernel's. */
 void sl_broker_port_unguard(uint32_t ifindex);
+
+/* Puts a TCP socket into repair mode or out of it: setsockopt(2) with TCP_REPAIR and `how`, which
+ * needs CAP_NET_ADMIN. It may sleep. */
+int sl_broker_repair(int fd, int how);
+/* Has the kernel drop what comes for a TCP socket, by a socket filter, or no longer. (Filters are
+ * everybody's; there are kernels where they need CAP_NET_ADMIN.) */
+int sl_broker_drop_packets(int fd, bool on);
+
+/* Sends a whole IP packet (no options, at most SL_INJECT_MAX bytes) to the address of this host
+ * that it is addressed to, for the socket fd, which must be bound to the port it is for, and, of
+ * TCP, connected to where it says to come from. Needs CAP_NET_RAW. No lane is taken. scope: of a
+ * link-local address. 0 or -errno. */
+#define SL_INJECT_MAX 4096
+int sl_broker_inject(int fd, const void *packet, size_t bytes, uint32_t scope);
+/* Would it be allowed? 0 or -errno, usually -EPERM. */
+int sl_broker_may_inject(void);
+
+/* Does the daemon do the work? Then it says to the kernel, too, which neighbours are in use (what
+ * this process may not): 0 or -errno. */
+bool sl_broker_is_leased(void);
+int sl_broker_neigh_use(uint32_t ifindex, const uint8_t addr[16]);
+
+/* Where this process's TCP connections lie, so that their peers can be told should it die without a
+ * word. All in bytes; offsets are of an entry. */
+struct sl_conns_layout {
+	uint32_t stride;
+	uint32_t max;           /* entries */
+	uint32_t host;          /* a pointer that is not NULL while the entry is in use */
+	uint32_t dead;          /* one byte, not 0: it is over */
+	uint32_t state;         /* one byte, as in TCP_INFO */
+	uint32_t local, remote; /* 16 bytes each */
+	uint32_t lport, rport;  /* uint16_t */
+};
+/* memfd: the caller's still, and must stay what it is. -EOPNOTSUPP without a daemon. */
+int sl_broker_conns(int memfd, const struct sl_conns_layout *layout);
 
 /* Policy: writes the n rules into every open port's `rules` (and those opened later). */
 int sl_broker_rules_set(const struct sl_rule *rules, unsigned n);

@@ -99,10 +99,11 @@ static void entry_del(const struct entry *e)
 		__atomic_fetch_and(&e->port->info.ports[e->index], ~e->bit, __ATOMIC_RELEASE);
 }
 
-static struct sl_claim *group_find(struct sl_group *g, uint32_t slot)
+/* The same slot of the same process. */
+static struct sl_claim *group_find(struct sl_group *g, const struct sl_claim *c)
 {
 	for (uint32_t i = 0; i < g->count; i++) {
-		if (g->target[i].slot == slot)
+		if (g->target[i].slot == c->slot && g->target[i].pid == c->pid)
 			return &g->target[i];
 	}
 	return NULL;
@@ -150,8 +151,8 @@ static int claim_join(const struct entry *e, const struct sl_claim *claim, bool 
 		err = members(e, &old, &g);
 	if (err)
 		return err;
-	mine = group_find(&g, claim->slot);
-	if (!mine && replace && !spread) {
+	mine = group_find(&g, claim);
+	if (!mine && replace && !spread && g.target[0].pid == claim->pid) {
 		g.count = 1;
 		mine = &g.target[0];
 		e->port->replaced += e->bit == SL_PORT_FLOW;
@@ -181,7 +182,8 @@ static int claim(const struct sl_claim_req *req, bool spread)
 	int err = entry_init(&e, req);
 
 	c.flags &= ~SL_CLAIM_GROUP;
-	c.pid = sl_broker_pid();
+	if (!c.pid) /* the daemon says whose it is */
+		c.pid = sl_broker_pid();
 	if (!err && c.flags & SL_CLAIM_PASS && e.bit != SL_PORT_FLOW)
 		err = -EINVAL;
 	if (!err)
@@ -192,7 +194,7 @@ static int claim(const struct sl_claim_req *req, bool spread)
 }
 
 /* What the claim of the slot was, is gone from the entry. */
-static int claim_leave(const struct entry *e, uint32_t slot)
+static int claim_leave(const struct entry *e, const struct sl_claim *claim)
 {
 	struct sl_claim old, *mine;
 	struct sl_group g;
@@ -202,7 +204,7 @@ static int claim_leave(const struct entry *e, uint32_t slot)
 		err = members(e, &old, &g);
 	if (err)
 		return err;
-	mine = group_find(&g, slot);
+	mine = group_find(&g, claim);
 	if (!mine)
 		return -ENOENT;
 	*mine = g.target[--g.count];
@@ -213,6 +215,7 @@ static int claim_leave(const struct entry *e, uint32_t slot)
  * come and go by the ten thousand a second, and each look costs a system call. */
 static int unclaim(const struct sl_claim_req *req)
 {
+	struct sl_claim c = req->claim;
 	struct entry e;
 	int err = entry_init(&e, req);
 
@@ -222,7 +225,9 @@ static int unclaim(const struct sl_claim_req *req)
 		entry_del(&e);
 		return 0;
 	}
-	err = claim_leave(&e, req->claim.slot);
+	if (!c.pid)
+		c.pid = sl_broker_pid();
+	err = claim_leave(&e, &c);
 	if (err == -ENOENT && e.bit == SL_PORT_FLOW)
 		e.port->replaced--;
 	return err;
@@ -243,7 +248,7 @@ static void say_why(int err, const char **why)
 		sl_why(why, "the steering rule could not be added: %s", sl_strerror(err));
 }
 
-int sl_broker_claim(const struct sl_claim_req *req, const char **why)
+int sl_embedded_claim(const struct sl_claim_req *req, const char **why)
 {
 	struct sl_broker_guard g;
 	int err;
@@ -255,7 +260,7 @@ int sl_broker_claim(const struct sl_claim_req *req, const char **why)
 	return err;
 }
 
-int sl_broker_claim_update(const struct sl_claim_req *req)
+int sl_embedded_claim_update(const struct sl_claim_req *req)
 {
 	struct sl_broker_guard g;
 	int err;
@@ -266,7 +271,7 @@ int sl_broker_claim_update(const struct sl_claim_req *req)
 	return err;
 }
 
-void sl_broker_unclaim(const struct sl_claim_req *req)
+void sl_embedded_unclaim(const struct sl_claim_req *req)
 {
 	struct sl_broker_guard g;
 

@@ -4,7 +4,7 @@
 #ifndef SL_BROKER_INT_H
 #define SL_BROKER_INT_H
 
-#include "ctl/broker.h"
+#include "ctl/broker_embedded.h"
 
 /* Ring sizes, in entries, when the options say nothing. */
 #define SL_XSK_RX  4096
@@ -183,8 +183,6 @@ int sl_maps_open(struct sl_device *port, const char **why);
 /* Unmaps; the maps themselves go with the attachment. */
 void sl_maps_close(struct sl_device *port);
 void sl_maps_set_config(struct sl_device *port);
-/* Again, since SL_PORT_TAGS has changed. */
-void sl_maps_set_locals(struct sl_device *port);
 
 /* broker_group.c: the claims of one endpoint as a group. */
 int sl_group_make(struct sl_device *port, const struct sl_claim *target, uint32_t count,
@@ -196,6 +194,8 @@ int sl_group_get(struct sl_device *port, uint32_t group, struct sl_group *out);
 extern struct sl_umem_info sl_umem;
 bool sl_umem_is_there(void);
 void sl_umem_child(void);
+/* Gives it up; no device is open. */
+void sl_umem_drop(void);
 /* Registers the packet memory with an XSK that is not bound. */
 int sl_umem_register(int fd);
 /* Frames for an empty fill ring, at most max; how many. And back, or: the ring has them now. */

@@ -21,10 +21,7 @@ const char *const sl_map_names[SL_MAP_COUNT] = {
 #define PORTS_BYTES (SL_MAX_PORTS * sizeof(uint64_t))
 
 /* What ports opened later start with. */
-static struct local {
-	struct sl_local_key key;
-	uint32_t lower; /* it is on a VLAN device over this one, 0: it is not */
-} * locals;
+static struct sl_local_key *locals;
 static unsigned nlocals, max_locals;
 static struct sl_rule rules[SL_MAX_RULES];
 
@@ -51,26 +48,16 @@ void sl_maps_set_config(struct sl_device *port)
 	bpf_map_update_elem(port->attach.map_fd[SL_MAP_CONFIG], &zero, &cfg, 0);
 }
 
-/* With its tags hidden a packet of a VLAN looks like one of the device below: what came to a
- * wildcard there would be answered by another way, if by any. */
-static void local_put(struct sl_device *port, const struct local *l)
+static void local_put(struct sl_device *port, const struct sl_local_key *key)
 {
 	uint32_t one = 1;
-	int fd = port->attach.map_fd[SL_MAP_LOCALS];
+	int err = bpf_map_update_elem(port->attach.map_fd[SL_MAP_LOCALS], key, &one, 0);
 
-	if (l->lower == port->info.ifindex && !(port->info.flags & SL_PORT_TAGS))
-		bpf_map_delete_elem(fd, &l->key);
-	else if (bpf_map_update_elem(fd, &l->key, &one, 0))
+	if (err)
 		sl_warn_once("port",
 			     "%s: more than %u local addresses: traffic to the others stays "
 			     "with the kernel",
 			     port->info.ifname, SL_MAX_LOCALS);
-}
-
-void sl_maps_set_locals(struct sl_device *port)
-{
-	for (unsigned i = 0; i < nlocals; i++)
-		local_put(port, &locals[i]);
 }
 
 static int map_shared(struct sl_device *port)
@@ -110,7 +97,8 @@ int sl_maps_open(struct sl_device *port, const char **why)
 	for (unsigned i = 0; i < SL_MAX_GROUPS; i++)
 		port->group_free[i] = (uint16_t)i;
 	port->group_nfree = SL_MAX_GROUPS;
-	sl_maps_set_locals(port);
+	for (unsigned i = 0; i < nlocals; i++)
+		local_put(port, &locals[i]);
 	memcpy(port->rules, rules, sizeof(rules));
 	sl_maps_set_config(port);
 	return 0;
@@ -132,66 +120,53 @@ void sl_maps_close(struct sl_device *port)
 /* Addresses of the host -------------------------------------------------------------------------
  */
 
-static struct local *local_find(const uint8_t addr[16])
+static struct sl_local_key *local_find(const uint8_t addr[16])
 {
 	for (unsigned i = 0; i < nlocals; i++) {
-		if (!memcmp(locals[i].key.addr, addr, 16))
+		if (!memcmp(locals[i].addr, addr, 16))
 			return &locals[i];
 	}
 	return NULL;
 }
 
-static struct local *local_new(const uint8_t addr[16])
+static void local_add(const uint8_t addr[16])
 {
+	if (local_find(addr))
+		return;
 	if (nlocals == max_locals) {
 		unsigned n = max_locals ? max_locals * 2 : 32;
 		void *p = realloc(locals, n * sizeof(*locals));
 
 		if (!p)
-			return NULL; /* its traffic stays with the kernel */
+			return; /* its traffic stays with the kernel */
 		locals = p;
 		max_locals = n;
 	}
-	memcpy(locals[nlocals].key.addr, addr, 16);
-	locals[nlocals].lower = 0;
-	return &locals[nlocals++];
-}
-
-static void local_add(const uint8_t addr[16], uint32_t lower)
-{
-	struct local *l = local_find(addr);
-
-	if (l && (!lower || l->lower == lower))
-		return;
-	if (!l)
-		l = local_new(addr);
-	if (!l)
-		return;
-	if (lower)
-		l->lower = lower;
+	memcpy(locals[nlocals].addr, addr, 16);
 	for (struct sl_device *p = sl_port_first(); p; p = p->next)
-		local_put(p, l);
+		local_put(p, &locals[nlocals]);
+	nlocals++;
 }
 
-void sl_broker_local_add(const uint8_t addr[16], uint32_t lower)
+void sl_embedded_local_add(const uint8_t addr[16])
 {
 	struct sl_broker_guard g;
 
 	sl_broker_enter(&g);
-	local_add(addr, lower);
+	local_add(addr);
 	sl_broker_leave(&g);
 }
 
-void sl_broker_local_del(const uint8_t addr[16])
+void sl_embedded_local_del(const uint8_t addr[16])
 {
 	struct sl_broker_guard g;
-	struct local *l;
+	struct sl_local_key *l;
 
 	sl_broker_enter(&g);
 	l = local_find(addr);
 	if (l) {
 		for (struct sl_device *p = sl_port_first(); p; p = p->next)
-			bpf_map_delete_elem(p->attach.map_fd[SL_MAP_LOCALS], &l->key);
+			bpf_map_delete_elem(p->attach.map_fd[SL_MAP_LOCALS], l);
 		*l = locals[--nlocals];
 	}
 	sl_broker_leave(&g);
@@ -200,7 +175,7 @@ void sl_broker_local_del(const uint8_t addr[16])
 /* Policy ----------------------------------------------------------------------------------------
  */
 
-int sl_broker_rules_set(const struct sl_rule *r, unsigned n)
+int sl_embedded_rules_set(const struct sl_rule *r, unsigned n)
 {
 	struct sl_broker_guard g;
 

@@ -4,6 +4,7 @@
 #include "ctl/broker_int.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/if_xdp.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -41,7 +42,7 @@ void sl_umem_child(void)
 
 static int umem_map(size_t bytes, bool huge, struct sl_umem_info *u, size_t *mapped)
 {
-	unsigned flags = MFD_CLOEXEC | (huge ? MFD_HUGETLB : 0);
+	unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING | (huge ? MFD_HUGETLB : 0);
 	int err;
 
 	u->memfd = sl_fd_keep(sl_sysi(SYS_memfd_create, "sluice-umem", flags));
@@ -52,6 +53,8 @@ static int umem_map(size_t bytes, bool huge, struct sl_umem_info *u, size_t *map
 	err = (int)sl_sys(SYS_ftruncate, u->memfd, bytes);
 	if (err)
 		goto close;
+	/* Who gets the descriptor must not take memory away from the others. */
+	sl_sys_fcntl(u->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	u->base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, u->memfd, 0);
 	if (u->base == MAP_FAILED) {
 		err = -errno;
@@ -73,12 +76,14 @@ static int share_make(struct sl_umem_info *u)
 	void *mem;
 	int err;
 
-	u->share_fd = sl_fd_keep(sl_sysi(SYS_memfd_create, "sluice-share", MFD_CLOEXEC));
+	u->share_fd = sl_fd_keep(sl_sysi(SYS_memfd_create, "sluice-share",
+					MFD_CLOEXEC | MFD_ALLOW_SEALING));
 	if (u->share_fd < 0)
 		return u->share_fd;
 	err = (int)sl_sys(SYS_ftruncate, u->share_fd, bytes);
 	if (err)
 		goto close;
+	sl_sys_fcntl(u->share_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, u->share_fd, 0);
 	if (mem == MAP_FAILED) {
 		err = -errno;
@@ -136,7 +141,7 @@ static int umem_make(uint32_t nframes, uint32_t frame_size, const char **why)
 	return 0;
 }
 
-int sl_broker_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *out,
+int sl_embedded_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *out,
 		   const char **why)
 {
 	struct sl_broker_guard g;
@@ -149,6 +154,20 @@ int sl_broker_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *o
 		*out = sl_umem;
 	sl_broker_leave(&g);
 	return err;
+}
+
+void sl_umem_drop(void)
+{
+	size_t bytes = (size_t)sl_umem.nframes * sl_umem.frame_size;
+
+	if (!sl_umem_is_there())
+		return;
+	if (sl_umem.huge)
+		bytes = (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+	munmap(sl_umem.base, bytes);
+	munmap(share_mem, share_bytes);
+	share_mem = NULL;
+	sl_umem_child();
 }
 
 int sl_umem_register(int fd)

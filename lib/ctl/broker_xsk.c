@@ -485,7 +485,7 @@ static int lane_checked_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_leas
 	return 0;
 }
 
-int sl_broker_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
+int sl_embedded_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
 			uint32_t *first, const char **why)
 {
 	struct sl_broker_guard g;
@@ -518,7 +518,7 @@ void sl_lane_free(uint32_t ifindex, uint32_t lane)
 		sl_share_xsk_close(&sl_umem.share, port->xsk[lane * port->info.nqueues + q]);
 }
 
-void sl_broker_lane_close(uint32_t ifindex, uint32_t lane)
+void sl_embedded_lane_close(uint32_t ifindex, uint32_t lane)
 {
 	struct sl_broker_guard g;
 

@@ -42,6 +42,7 @@ static uint32_t mark;
 static char *chunk; /* room for new entries */
 static size_t chunk_left;
 static struct entry *use_stack; /* pushed by any thread, emptied by the keeper */
+static sl_neigh_teller teller;
 static bool may_use = true;
 
 static struct entry *priv(struct sl_neigh *n)
@@ -236,18 +237,26 @@ static int on_answer(const struct nlmsghdr *nlh, void *arg)
 	return 0;
 }
 
+/* The kernel's entry for w->n. 0, or -errno if it could not be asked. */
+static int look(struct wanted *w)
+{
+	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8)));
+	int err = sl_rtnl_ask(build(buf, RTM_GETNEIGH, 0, w->n), on_answer, w);
+
+	if (err == -EOPNOTSUPP || err == -EINVAL) /* before Linux 5.0 there are only dumps */
+		err = sl_rtnl_ask(build(buf, RTM_GETNEIGH, NLM_F_DUMP, w->n), on_answer, w);
+	return err == -ENOENT || err == -EINTR ? 0 : err;
+}
+
 /* Reads the entry in the kernel's table. Returns its NUD_* state (0: not there or no use), or
  * -errno if it could not be asked. */
 static int refresh(struct sl_neigh *n)
 {
-	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8)));
 	struct wanted w = {.n = n};
 	uint32_t events = sl_load_acquire(&priv(n)->events);
-	int err = sl_rtnl_ask(build(buf, RTM_GETNEIGH, 0, n), on_answer, &w);
+	int err = look(&w);
 
-	if (err == -EOPNOTSUPP || err == -EINVAL) /* before Linux 5.0 there are only dumps */
-		err = sl_rtnl_ask(build(buf, RTM_GETNEIGH, NLM_F_DUMP, n), on_answer, &w);
-	if (err && err != -ENOENT && err != -EINTR)
+	if (err)
 		return err;
 	if (!sl_lock(&lock))
 		return -EDEADLK;
@@ -270,20 +279,43 @@ struct sl_neigh *sl_neigh_get(uint32_t ifindex, const struct sl_addr *addr)
 	return n;
 }
 
-static void tell_use(struct sl_neigh *n)
+static int tell_kernel(const struct sl_neigh *n)
 {
 	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8)));
-	struct nlmsghdr *nlh;
-	int nud, err;
+	struct nlmsghdr *nlh = build(buf, RTM_NEWNEIGH, NLM_F_CREATE, n);
 
-	/* NTF_USE takes PERMANENT off an entry (since Linux 5.15): ask what it is now. */
-	nud = refresh(n);
-	__atomic_store_n(&n->wants_probe, false, __ATOMIC_RELAXED);
-	if (nud < 0 || nud & (NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE))
-		return;
-	nlh = build(buf, RTM_NEWNEIGH, NLM_F_CREATE, n);
 	((struct ndmsg *)mnl_nlmsg_get_payload(nlh))->ndm_flags = NTF_USE;
-	err = sl_rtnl_tell(nlh);
+	return sl_rtnl_tell(nlh);
+}
+
+/* NTF_USE takes PERMANENT off an entry (since Linux 5.15). */
+static bool needs_use(int nud)
+{
+	return nud >= 0 && !(nud & (NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE));
+}
+
+int sl_neigh_tell(uint32_t ifindex, const struct sl_addr *addr)
+{
+	struct sl_neigh n = {.ifindex = ifindex, .addr = *addr};
+	struct wanted w = {.n = &n};
+	int err = look(&w);
+
+	return err || !needs_use(w.p.nud) ? err : tell_kernel(&n);
+}
+
+void sl_neigh_set_teller(sl_neigh_teller fn)
+{
+	teller = fn;
+}
+
+static void tell_use(struct sl_neigh *n)
+{
+	int nud = refresh(n), err;
+
+	__atomic_store_n(&n->wants_probe, false, __ATOMIC_RELAXED);
+	if (!needs_use(nud))
+		return;
+	err = teller ? teller(n->ifindex, &n->addr) : tell_kernel(n);
 	if (err == -EPERM) {
 		may_use = false;
 		sl_details("net", "neighbours in use are not probed: no CAP_NET_ADMIN");

@@ -32,4 +32,10 @@ bool sl_neigh_read(const struct sl_neigh *n, uint8_t mac[6], uint32_t *seq);
  * without waiting; one write(2) to wake the keeper. */
 void sl_neigh_use(struct sl_neigh *n);
 
+/* Says so now, unless the kernel knows that it is reachable, or was told for ever. 0 or -errno. */
+int sl_neigh_tell(uint32_t ifindex, const struct sl_addr *addr);
+/* Who says it, where this process may not: NULL, it may. Before sl_net_open(). */
+typedef int (*sl_neigh_teller)(uint32_t ifindex, const struct sl_addr *addr);
+void sl_neigh_set_teller(sl_neigh_teller fn);
+
 #endif

@@ -14,11 +14,11 @@
  * the answer to its retransmission, tells. The peer's cannot be set at all: repair_fin.c. */
 #include "sock/repair.h"
 
-#include <linux/filter.h>
 #include <linux/socket.h>
 #include <linux/tcp.h>
 
 #include "base/sys.h"
+#include "ctl/broker.h"
 
 #define CHUNK       32768u
 #define SLACK_BYTES 65536u /* in the buffers, for the overhead of what is put there */
@@ -299,14 +299,6 @@ static int establish(int fd, const struct sl_tcp_repair *r)
 
 /* Nothing reaches a socket whose state is not complete. (Claims keep packets away, mostly, but not
  * when the steering program is gone.) */
-static int drop_packets(int fd, bool on)
-{
-	struct sock_filter drop = {.code = BPF_RET | BPF_K};
-	struct sock_fprog prog = {.len = 1, .filter = &drop};
-
-	return on ? sl_sys_setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog))
-		  : set_int(fd, SOL_SOCKET, SO_DETACH_FILTER, 0);
-}
 
 static int make(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
 {
@@ -330,7 +322,7 @@ static void unmake(int fd)
 
 	(void)sl_sys_connect(fd, &sa, sizeof(sa));
 	(void)get_int(fd, SOL_SOCKET, SO_ERROR);
-	(void)set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_OFF_NO_WP);
+	(void)sl_broker_repair(fd, TCP_REPAIR_OFF_NO_WP);
 }
 
 static int our_fin(int fd)
@@ -342,21 +334,21 @@ static int our_fin(int fd)
 
 /* Sequence numbers are of no interest any more: no option, an open window. */
 static int make_closed(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
-		       int raw, bool reset)
+		       bool reset)
 {
 	bool fins = r->fin_rcvd || !reset;
 	int err = make(fd, r, src);
 
 	if (!err && fins)
-		err = sl_repair_fin(fd, r, raw);
+		err = sl_repair_fin(fd, r);
 	if (!err && fins)
 		err = our_fin(fd);
 	if (!err)
-		err = sl_repair_end(fd, r, raw, reset);
+		err = sl_repair_end(fd, r, reset);
 	if (err)
 		unmake(fd);
 	else
-		(void)set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_OFF_NO_WP);
+		(void)sl_broker_repair(fd, TCP_REPAIR_OFF_NO_WP);
 	return err;
 }
 
@@ -364,54 +356,54 @@ int sl_repair_closed(int fd, const struct sl_tcp_repair *r, const struct sl_repa
 		     bool reset)
 {
 	struct saved s = {.reuse = get_int(fd, SOL_SOCKET, SO_REUSEADDR)};
-	int raw = sl_repair_fin_open(r);
-	int err = raw < 0 ? raw : set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_ON);
+	int err = sl_broker_may_inject();
+
+	if (!err)
+		err = sl_broker_repair(fd, TCP_REPAIR_ON);
 
 	if (!err) {
 		widen_buffers(fd, r, &s);
-		err = make_closed(fd, r, src, raw, reset);
+		err = make_closed(fd, r, src, reset);
 		restore_rcvbuf(fd, r, &s);
 		restore_sndbuf(fd, r, &s);
 		if (s.reuse > 0)
 			(void)set_int(fd, SOL_SOCKET, SO_REUSEADDR, s.reuse);
 	}
-	if (raw >= 0)
-		(void)sl_sys_close(raw);
 	return err;
 }
 
 /* FINs that stand in the sequence space already. Ours before the peer's makes CLOSING, the peer's
  * before ours LAST_ACK. */
-static int restore_fins(int fd, const struct sl_tcp_repair *r, int raw)
+static int restore_fins(int fd, const struct sl_tcp_repair *r)
 {
 	bool ours_first = r->state != SL_TCP_LAST_ACK;
 	int err = 0;
 
 	if (!r->fin_sent && !r->fin_rcvd)
 		return 0;
-	err = set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_ON);
+	err = sl_broker_repair(fd, TCP_REPAIR_ON);
 	if (!err && r->fin_sent && ours_first)
 		err = our_fin(fd);
 	if (!err && r->fin_rcvd)
-		err = sl_repair_fin(fd, r, raw);
+		err = sl_repair_fin(fd, r);
 	if (!err && r->fin_sent && !ours_first)
 		err = our_fin(fd);
-	(void)set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_OFF);
+	(void)sl_broker_repair(fd, TCP_REPAIR_OFF);
 	return err;
 }
 
 /* It is there: the world may know, and what cannot be done in repair mode follows. */
 static int go_live(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
-		   const struct saved *s, int raw)
+		   const struct saved *s)
 {
 	int err;
 
-	(void)drop_packets(fd, false);
+	(void)sl_broker_drop_packets(fd, false);
 	if (src->live)
 		src->live(src->arg);
-	err = set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_OFF);
+	err = sl_broker_repair(fd, TCP_REPAIR_OFF);
 	if (!err)
-		err = restore_fins(fd, r, raw);
+		err = restore_fins(fd, r);
 	if (!err && !sl_repair_is_over(fd)) /* a send would take the error */
 		err = send_rest(fd, r, src, s);
 	return err && sl_repair_is_over(fd) ? 0 : err;
@@ -423,29 +415,27 @@ int sl_repair_kernel(int fd, const struct sl_tcp_repair *r, const struct sl_repa
 		.reuse = get_int(fd, SOL_SOCKET, SO_REUSEADDR),
 		.lowat = get_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT),
 	};
-	int err, raw = r->fin_rcvd ? sl_repair_fin_open(r) : 0;
+	int err = r->fin_rcvd ? sl_broker_may_inject() : 0;
 
 	if (r->unsent > r->sndq || (r->fin_sent && r->unsent))
 		err = -EINVAL;
-	else
-		err = raw < 0 ? raw : set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_ON);
+	else if (!err)
+		err = sl_broker_repair(fd, TCP_REPAIR_ON);
 	if (!err) {
 		widen_buffers(fd, r, &s);
-		(void)drop_packets(fd, true);
+		(void)sl_broker_drop_packets(fd, true);
 		err = make(fd, r, src);
 		/* Before it lives, or it would announce a window that it has no room for. */
 		restore_rcvbuf(fd, r, &s);
 		if (err) {
-			(void)drop_packets(fd, false);
+			(void)sl_broker_drop_packets(fd, false);
 			unmake(fd);
 		} else
-			err = go_live(fd, r, src, &s, raw);
+			err = go_live(fd, r, src, &s);
 		restore_sndbuf(fd, r, &s);
 		/* Leaving repair mode clears it. */
 		if (s.reuse > 0)
 			(void)set_int(fd, SOL_SOCKET, SO_REUSEADDR, s.reuse);
 	}
-	if (r->fin_rcvd && raw >= 0)
-		(void)sl_sys_close(raw);
 	return err;
 }

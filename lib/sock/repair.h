@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A TCP connection moves into a kernel socket, or out of one, by TCP_REPAIR: system calls only. The
- * peer notices nothing. Needs CAP_NET_ADMIN, and CAP_NET_RAW when the peer has sent its FIN. All
+ * peer notices nothing. The broker has the privileges for it. All
  * may sleep: call with no lane held. */
 #ifndef SL_REPAIR_H
 #define SL_REPAIR_H
@@ -56,13 +56,12 @@ int sl_repair_leave(int fd, const struct sl_repair_taken *t);
 void sl_repair_free(struct sl_repair_taken *t);
 
 /* repair_fin.c: gives the connection of fd (in repair mode) the peer's FIN, which it has
- * acknowledged but the kernel's socket has not seen. raw: what open returned, to be closed by the
- * caller. open: -EPERM; fin: -EIO (it does not arrive). */
-int sl_repair_fin_open(const struct sl_tcp_repair *r);
-int sl_repair_fin(int fd, const struct sl_tcp_repair *r, int raw);
+ * acknowledged but the kernel's socket has not seen; sl_broker_may_inject() says beforehand whether
+ * that is allowed. -EIO: it does not arrive. */
+int sl_repair_fin(int fd, const struct sl_tcp_repair *r);
 /* The connection has ended, in order or by the peer's reset. */
 bool sl_repair_is_over(int fd);
 /* The same with an RST, or with the acknowledgment of our FIN: the connection is over. */
-int sl_repair_end(int fd, const struct sl_tcp_repair *r, int raw, bool reset);
+int sl_repair_end(int fd, const struct sl_tcp_repair *r, bool reset);
 
 #endif

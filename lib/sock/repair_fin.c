@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the peer has sent, for a connection in repair mode. The kernel has no way to say that a FIN
- * has been received, so it receives one: a segment as the peer's, from a raw socket, addressed to
+ * has been received, so it receives one: a segment as the peer's, that the broker sends to
  * this host and therefore never on a wire (as CRIU's soccr does it). */
 #include "sock/repair.h"
 
 #include <linux/tcp.h>
 
 #include "base/sys.h"
+#include "ctl/broker.h"
 #include "wire/csum.h"
 
 #define TRIES   200 /* looks, 5 ms apart */
@@ -104,28 +105,18 @@ static bool is_now(int fd, bool (*wanted)(uint8_t state))
 	       wanted(info.tcpi_state);
 }
 
-int sl_repair_fin_open(const struct sl_tcp_repair *r)
-{
-	return sl_sys_socket(sl_addr_is_v4(&r->key.local) ? AF_INET : AF_INET6,
-			     SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
-}
-
 /* Sends the segment until the connection has changed. */
-static int forge(int fd, const struct sl_tcp_repair *r, int raw, const struct forged *f,
+static int forge(int fd, const struct sl_tcp_repair *r, const struct forged *f,
 		 bool (*wanted)(uint8_t state))
 {
 	struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
 	_Alignas(4) uint8_t pkt[IP6_LEN + TCP_LEN];
 	size_t n = build(pkt, r, f);
-	struct sockaddr_storage to;
-	socklen_t tolen = sizeof(to);
+	uint32_t scope = sl_addr_is_linklocal(&r->key.local) ? r->scope_id : 0;
 
-	sl_addr_to_sockaddr(&r->key.local, 0, sl_addr_is_linklocal(&r->key.local) ? r->scope_id : 0,
-			    sl_addr_is_v4(&r->key.local) ? AF_INET : AF_INET6,
-			    (struct sockaddr *)&to, &tolen);
 	for (unsigned i = 0; i < TRIES; i++) {
 		if (i % RESEND == 0)
-			(void)sl_sys_sendto(raw, pkt, n, 0, &to, tolen);
+			(void)sl_broker_inject(fd, pkt, n, scope);
 		if (is_now(fd, wanted))
 			return 0;
 		(void)sl_sys(SYS_nanosleep, &pause, NULL);
@@ -133,11 +124,11 @@ static int forge(int fd, const struct sl_tcp_repair *r, int raw, const struct fo
 	return -EIO;
 }
 
-int sl_repair_fin(int fd, const struct sl_tcp_repair *r, int raw)
+int sl_repair_fin(int fd, const struct sl_tcp_repair *r)
 {
 	struct forged fin = {r->rcv_nxt, r->snd_una, SL_TCP_FIN | SL_TCP_ACK};
 
-	return forge(fd, r, raw, &fin, has_fin);
+	return forge(fd, r, &fin, has_fin);
 }
 
 bool sl_repair_is_over(int fd)
@@ -145,10 +136,10 @@ bool sl_repair_is_over(int fd)
 	return is_now(fd, is_closed);
 }
 
-int sl_repair_end(int fd, const struct sl_tcp_repair *r, int raw, bool reset)
+int sl_repair_end(int fd, const struct sl_tcp_repair *r, bool reset)
 {
 	struct forged rst = {r->rcv_nxt + r->fin_rcvd, r->snd_una, SL_TCP_RST | SL_TCP_ACK};
 	struct forged ack = {r->rcv_nxt + 1, r->snd_una + 1, SL_TCP_ACK};
 
-	return forge(fd, r, raw, reset ? &rst : &ack, is_closed);
+	return forge(fd, r, reset ? &rst : &ack, is_closed);
 }

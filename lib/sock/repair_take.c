@@ -13,7 +13,6 @@
  * the bytes that were really sent are counted. */
 #include "sock/repair.h"
 
-#include <linux/filter.h>
 #include <linux/membarrier.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
@@ -21,6 +20,7 @@
 #include <sys/mman.h>
 
 #include "base/sys.h"
+#include "ctl/broker.h"
 
 #define TS_SLACK_MS 4
 
@@ -41,8 +41,6 @@ static int set_int(int fd, int level, int opt, int v)
 
 static int drop_packets(int fd)
 {
-	struct sock_filter drop = {.code = BPF_RET | BPF_K};
-	struct sock_fprog prog = {.len = 1, .filter = &drop};
 	socklen_t len = 0;
 	int err;
 
@@ -50,7 +48,7 @@ static int drop_packets(int fd)
 	err = sl_sys_getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, NULL, &len);
 	if (err || len)
 		return err && err != -ENOENT ? err : -EBUSY;
-	err = sl_sys_setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof(prog));
+	err = sl_broker_drop_packets(fd, true);
 	if (err)
 		return err;
 	(void)sl_sysi(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
@@ -59,8 +57,8 @@ static int drop_packets(int fd)
 
 static void end_repair(int fd, const struct sl_repair_taken *t, int how)
 {
-	(void)set_int(fd, SOL_SOCKET, SO_DETACH_FILTER, 0);
-	(void)set_int(fd, IPPROTO_TCP, TCP_REPAIR, how);
+	(void)sl_broker_drop_packets(fd, false);
+	(void)sl_broker_repair(fd, how);
 	if (t->reuse)
 		(void)set_int(fd, SOL_SOCKET, SO_REUSEADDR, t->reuse);
 }
@@ -301,9 +299,9 @@ int sl_repair_take(int fd, struct sl_repair_taken *t)
 		err = drop_packets(fd);
 	if (err)
 		return err;
-	err = set_int(fd, IPPROTO_TCP, TCP_REPAIR, TCP_REPAIR_ON);
+	err = sl_broker_repair(fd, TCP_REPAIR_ON);
 	if (err) {
-		(void)set_int(fd, SOL_SOCKET, SO_DETACH_FILTER, 0);
+		(void)sl_broker_drop_packets(fd, false);
 		return err;
 	}
 	err = read_all(fd, t);

@@ -3,9 +3,7 @@
  *
  * Theory of operation: another process that has the socket (a child, whoever got it by SCM_RIGHTS)
  * or the C library's streams read the kernel's queue only. A datagram gets there by being sent once
- * more, with the headers that it came with, through a raw socket to the host's own address: the
- * route to it is a local one, so it comes back by the loopback device and is not looked at as
- * coming from outside. This needs CAP_NET_RAW, as the bypass itself does. */
+ * more, with the headers that it came with, to the host's own address (sl_broker_inject()). */
 #include <errno.h>
 #include <linux/ip.h>
 #include <netinet/ip6.h>
@@ -23,13 +21,6 @@ struct packet {
 		struct ip6_hdr v6;
 	} ip;
 	struct udphdr udp;
-	struct iovec iov[3];
-	union {
-		struct sockaddr sa;
-		struct sockaddr_in in;
-		struct sockaddr_in6 in6;
-	} to;
-	socklen_t tolen;
 };
 
 static void fill_v4(struct packet *p, const struct sl_dgram *d, const struct sl_addr *src,
@@ -43,9 +34,6 @@ static void fill_v4(struct packet *p, const struct sl_dgram *d, const struct sl_
 				  .saddr = src->w[3],
 				  .daddr = dst->w[3]};
 	p->udp.check = 0; /* none: it does not leave the host */
-	p->iov[0] = (struct iovec){&p->ip, sizeof(p->ip.v4)};
-	p->to.in = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = dst->w[3]};
-	p->tolen = sizeof(p->to.in);
 }
 
 static void fill_v6(struct packet *p, const struct sl_dgram *d, const struct sl_addr *src,
@@ -67,24 +55,31 @@ static void fill_v6(struct packet *p, const struct sl_dgram *d, const struct sl_
 	p->udp.check = sl_csum_fold(sum);
 	if (!p->udp.check)
 		p->udp.check = 0xffff; /* RFC 8200, 8.1 */
-	p->iov[0] = (struct iovec){&p->ip, sizeof(p->ip.v6)};
-	p->to.in6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_scope_id = d->ifindex};
-	memcpy(&p->to.in6.sin6_addr, dst->b, 16);
-	p->tolen = sizeof(p->to.in6);
 }
 
-/* fd: a raw socket of the datagram's family. 0 or -errno. */
-static int send_again(int fd, const struct sl_sock *sk, const struct sl_dgram *d)
+/* Headers and data in one piece; how long it is. */
+static size_t assemble(const struct packet *p, const struct sl_dgram *d, uint8_t *out)
 {
+	size_t ip = d->v6 ? sizeof(p->ip.v6) : sizeof(p->ip.v4);
+
+	memcpy(out, &p->ip, ip);
+	memcpy(out + ip, &p->udp, sizeof(p->udp));
+	memcpy(out + ip + sizeof(p->udp), sl_dgram_data(d), d->len);
+	return ip + sizeof(p->udp) + d->len;
+}
+
+static int send_again(const struct sl_sock *sk, const struct sl_dgram *d)
+{
+	_Alignas(4) uint8_t bytes[SL_INJECT_MAX];
 	struct sl_addr src, dst;
 	struct packet p;
-	struct msghdr m = {.msg_iov = p.iov, .msg_iovlen = 3};
 	uint16_t sport;
-	long n;
 
 	sl_dgram_addrs(d, &src, &sport, &dst);
 	if (sl_addr_is_multicast(&dst))
 		return -EADDRNOTAVAIL; /* it would go to everybody */
+	if (d->len > sizeof(bytes) - sizeof(p))
+		return -EMSGSIZE;
 	p.udp.source = htons(sport);
 	p.udp.dest = htons(sk->local_port);
 	p.udp.len = htons((uint16_t)(sizeof(p.udp) + d->len));
@@ -92,32 +87,22 @@ static int send_again(int fd, const struct sl_sock *sk, const struct sl_dgram *d
 		fill_v6(&p, d, &src, &dst);
 	else
 		fill_v4(&p, d, &src, &dst);
-	p.iov[1] = (struct iovec){&p.udp, sizeof(p.udp)};
-	p.iov[2] = (struct iovec){(void *)sl_dgram_data(d), d->len};
-	m.msg_name = &p.to.sa;
-	m.msg_namelen = p.tolen;
-	n = sl_sys_sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-	return n < 0 ? (int)n : 0;
+	return sl_broker_inject(sk->fd, bytes, assemble(&p, d, bytes), d->v6 ? d->ifindex : 0);
 }
 
 void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane)
 {
-	int fd[2] = {-ENOTSOCK, -ENOTSOCK}, err = 0, lost = 0;
+	int err = 0, lost = 0;
 	struct sl_dgram *d;
 
 	while ((d = sl_udp_peek(&sk->udp))) {
-		int *raw = &fd[d->v6];
+		int ret = send_again(sk, d);
 
-		if (*raw == -ENOTSOCK)
-			*raw = sl_sys_socket(d->v6 ? AF_INET6 : AF_INET, SOCK_RAW | SOCK_CLOEXEC,
-					     IPPROTO_RAW);
-		err = *raw < 0 ? *raw : send_again(*raw, sk, d);
-		lost += err < 0;
+		if (ret < 0)
+			err = ret;
+		lost += ret < 0;
 		sl_udp_pop(&sk->udp, &lane->frames);
 	}
-	for (int i = 0; i < 2; i++)
-		if (fd[i] >= 0)
-			sl_sys_close(fd[i]);
 	if (lost)
 		sl_debug("sock", "fd %d: %d datagrams lost on the way to the kernel: %s", sk->fd,
 			 lost, strerrorname_np(-err));

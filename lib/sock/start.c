@@ -4,12 +4,14 @@
 #include <net/if.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "ctl/conf.h"
+#include "ctl/lease.h"
 #include "sluice.h"
 #include "sock/sock.h"
 #include "sock/tconn.h"
@@ -23,10 +25,21 @@ static void addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool gone
 
 static bool add_local(uint32_t ifindex, const struct sl_addr *addr, void *arg)
 {
-	uint32_t lower = sl_port_lower(ifindex);
-
-	sl_broker_local_add(addr->b, lower == ifindex ? 0 : lower);
+	sl_broker_local_add(addr->b);
 	return true;
+}
+
+/* NULL: no daemon. */
+static const char *daemon_path(void)
+{
+	if (!strcmp(sl_settings.daemon, "auto"))
+		return SL_LEASE_PATH;
+	return strcmp(sl_settings.daemon, "off") ? sl_settings.daemon : NULL;
+}
+
+static int tell_neigh(uint32_t ifindex, const struct sl_addr *addr)
+{
+	return sl_broker_neigh_use(ifindex, addr->b);
 }
 
 static int bring_up(void)
@@ -44,6 +57,8 @@ static int bring_up(void)
 		.busy_poll_budget = (uint32_t)sl_settings.busy_poll_budget,
 		.no_huge = sl_settings.mem_alloc_type == SL_MEM_ANON,
 		.want_huge = sl_settings.mem_alloc_type == SL_MEM_HUGE,
+		.daemon = daemon_path(),
+		.daemon_wanted = strcmp(sl_settings.daemon, "auto") != 0,
 	};
 	const struct sl_rule *rules;
 	unsigned nrules;
@@ -51,6 +66,8 @@ static int bring_up(void)
 
 	sl_clock_init();
 	sl_broker_init(&opts);
+	if (sl_broker_is_leased())
+		sl_neigh_set_teller(tell_neigh);
 	sl_rules_load();
 	rules = sl_rules(&nrules);
 	sl_broker_rules_set(rules, nrules);
@@ -233,7 +250,7 @@ static void addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool gone
 		if (!sl_addr_is_local(addr)) /* another device may have it still */
 			sl_broker_local_del(addr->b);
 	} else {
-		add_local(ifindex, addr, NULL);
+		sl_broker_local_add(addr->b);
 		device_up(ifindex);
 	}
 }

@@ -12,12 +12,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
 
-#define MAX_CONNS (1u << 20)
+#define MAX_CONNS  (1u << 20)
+#define SLAB_BYTES (MAX_CONNS * sizeof(struct sl_tconn))
 /* How long, and for how many at most, what the peer sends after the end is still answered; or, of
  * those that went to the kernel and hold nothing but their memory, taken for what it is. */
 #define GRACE_NS  3000000000ull
@@ -34,6 +36,7 @@ struct sl_lock sl_tconn_ctl;
 
 static struct sl_lock slab_lock; /* a leaf; protects what follows */
 static struct sl_tconn *slab;
+static int slab_fd = -1; /* where it lies, when others are to read it */
 static uint32_t slab_used;
 static struct sl_tconn *free_first, *free_last; /* first in, first out: who looks sees no reuse */
 static struct sl_tconn *dead_first, *dead_last;
@@ -328,6 +331,13 @@ void sl_tconn_child(void)
 		if (slab[i].guard >= 0)
 			sl_sys_close(slab[i].guard);
 	slab_used = 0;
+	/* What is written here from now on must not be written in the parent's. */
+	if (slab_fd >= 0) {
+		sl_sys(SYS_mmap, slab, SLAB_BYTES, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, slab_fd, 0);
+		sl_sys_close(slab_fd);
+		slab_fd = -1;
+	}
 }
 
 /* Claims ----------------------------------------------------------------------------------------
@@ -479,14 +489,66 @@ void sl_tcp_sock_claim_flags(struct sl_sock *sk)
 	sl_unlock(&sl_tconn_ctl);
 }
 
-int sl_tconn_init(void)
+/* A file may be shorter than that by a limit of the program's, whose signal nobody expects. */
+static int slab_file(void)
 {
-	long p = sl_sys(SYS_mmap, NULL, MAX_CONNS * sizeof(struct sl_tconn), PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct rlimit files;
+	int fd, err;
 
+	if (!sl_broker_is_leased() || sl_sys(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &files) ||
+	    files.rlim_cur < SLAB_BYTES)
+		return -1;
+	fd = sl_fd_keep(sl_sysi(SYS_memfd_create, "sluice-conns", MFD_CLOEXEC));
+	err = fd < 0 ? fd : sl_sysi(SYS_ftruncate, fd, SLAB_BYTES);
+	if (fd >= 0 && err) {
+		sl_sys_close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static void slab_show(void)
+{
+	static const struct sl_conns_layout layout = {
+		.stride = sizeof(struct sl_tconn),
+		.max = MAX_CONNS,
+		.host = offsetof(struct sl_tconn, tcp.host),
+		.dead = offsetof(struct sl_tconn, dead),
+		.state = offsetof(struct sl_tconn, tcp.state),
+		.local = offsetof(struct sl_tconn, tcp.node.key.local),
+		.remote = offsetof(struct sl_tconn, tcp.node.key.remote),
+		.lport = offsetof(struct sl_tconn, tcp.node.key.lport),
+		.rport = offsetof(struct sl_tconn, tcp.node.key.rport),
+	};
+	int err = slab_fd < 0 ? 0 : sl_broker_conns(slab_fd, &layout);
+
+	if (err)
+		sl_debug("tcp", "nobody will tell the peers should this process be killed: %s",
+			 strerrorname_np(-err));
+}
+
+static int slab_map(void)
+{
+	long p;
+
+	slab_fd = slab_file();
+	p = sl_sys(SYS_mmap, NULL, SLAB_BYTES, PROT_READ | PROT_WRITE,
+		   slab_fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
+			       : MAP_SHARED | MAP_NORESERVE,
+		   slab_fd, 0);
 	if (p < 0 && p > -4096)
 		return (int)p;
 	slab = (struct sl_tconn *)p;
+	slab_show();
+	return 0;
+}
+
+int sl_tconn_init(void)
+{
+	int err = slab_map();
+
+	if (err)
+		return err;
 	sl_tcp_sysctl_read(&sl_tcp_params, SL_TCP_SYSCTL_DIR);
 	sl_tcp_settings_apply(&sl_tcp_params);
 	return sl_tconn_ops_init();

@@ -48,7 +48,7 @@ void sl_tlisten_claim_flow(struct sl_sock *sk, const struct sl_sock_claim *endpo
 		memcpy(req.key.local, key->local.b, 16);
 		memcpy(req.key.remote, key->remote.b, 16);
 		req.key.remote_port = key->rport;
-		req.claim.flags = flags | SL_CLAIM_VLAN(SL_CLAIM_VLAN_NR(req.claim.flags));
+		req.claim.flags = flags;
 		req.spread = false;
 		req.replace = true;
 		sl_sock_add_claim(sk, &req, NULL);

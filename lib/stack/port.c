@@ -263,13 +263,8 @@ static struct sl_port *new_vlan(const struct sl_link *link, struct sl_port *base
 /* Lock held. */
 static struct sl_port *open_vlan(const struct sl_link *link, struct sl_port *base)
 {
-	const char *why;
-	struct sl_port *p;
-
-	if (base) /* the remedy may have been applied */
-		base->tags = sl_broker_port_has_tags(base->lower);
-	why = vlan_obstacle(link, base);
-	p = why ? NULL : find_vlan(base, base->vlan << 16 | link->vlan_tag);
+	const char *why = vlan_obstacle(link, base);
+	struct sl_port *p = why ? NULL : find_vlan(base, base->vlan << 16 | link->vlan_tag);
 
 	if (p)
 		revive_vlan(p, link);

@@ -141,17 +141,16 @@ void sl_lane_tcp_done(struct sl_lane *lane)
 static bool is_burst(struct sl_burst *b, const struct sl_tcp *c)
 {
 	uint64_t gap = c->host->now_us - b->end_us;
-	uint32_t n = b->n;
 
-	if (b->of != c || gap > BREAK_US)
-		n = 0;
-	else if (gap > TIGHT_US)
-		n -= sl_min(n, (uint32_t)BURST_LOSE);
-	else
-		n = sl_min(n + 1, (uint32_t)BURST_MOST);
-	b->of = c;
-	sl_store(&b->n, n);
-	return n >= BURST_LEAST;
+	if (b->of != c || gap > BREAK_US) {
+		b->of = c;
+		b->n = 0;
+	} else if (gap > TIGHT_US) {
+		b->n -= sl_min(b->n, (uint32_t)BURST_LOSE);
+	} else {
+		b->n = sl_min(b->n + 1, (uint32_t)BURST_MOST);
+	}
+	return b->n >= BURST_LEAST;
 }
 
 void sl_lane_tcp_wrote(struct sl_lane *lane, const struct sl_tcp *c, size_t n)

@@ -207,7 +207,7 @@ int main(int argc, char **argv)
 			uint8_t addr[16];
 
 			parse_addr(*++a, addr);
-			sl_broker_local_add(addr, 0);
+			sl_broker_local_add(addr);
 		} else if (!strcmp(*a, "recv")) {
 			bad |= do_recv(atoi(*++a));
 		} else if (!strcmp(*a, "alive")) {

@@ -248,9 +248,9 @@ static void test_later_ports_know_addresses_and_rules(void **state)
 	unsigned other = if_nametoindex("sltest1");
 	uint32_t gen = info[0].rules[SL_MAX_RULES].line;
 
-	sl_broker_local_add(addr, 0);
-	sl_broker_local_add(addr, 0);
-	sl_broker_local_add(gone, 0);
+	sl_broker_local_add(addr);
+	sl_broker_local_add(addr);
+	sl_broker_local_add(gone);
 	assert_true(is_local(ifindex, addr));
 	sl_broker_local_del(gone);
 	assert_false(is_local(ifindex, gone));
@@ -267,28 +267,6 @@ static void test_later_ports_know_addresses_and_rules(void **state)
 	assert_int_equal(info[1].rules[0].action, SL_RULE_NONE);
 	sl_broker_port_close(other);
 	sl_broker_local_del(addr);
-}
-
-/* Where tags are hidden the address of a VLAN device is not one of the device below. */
-static void test_addresses_of_hidden_vlans(void **state)
-{
-	static const uint8_t addr[16] = {0xfd, [15] = 1}, own[16] = {0xfd, [15] = 2};
-	struct sl_device *port = sl_device_find(ifindex);
-	uint32_t flags = port->info.flags;
-
-	port->info.flags |= SL_PORT_TAGS;
-	sl_broker_local_add(addr, ifindex);
-	sl_broker_local_add(own, 0);
-	assert_true(is_local(ifindex, addr));
-	port->info.flags &= ~SL_PORT_TAGS;
-	sl_maps_set_locals(port);
-	assert_false(is_local(ifindex, addr));
-	assert_true(is_local(ifindex, own));
-	sl_broker_local_add(own, ifindex); /* on the VLAN device, too */
-	assert_false(is_local(ifindex, own));
-	port->info.flags = flags;
-	sl_broker_local_del(addr);
-	sl_broker_local_del(own);
 }
 
 static void test_ports_are_counted(void **state)
@@ -375,7 +353,6 @@ int main(void)
 		cmocka_unit_test(test_group_is_bounded),
 		cmocka_unit_test(test_unknown_port),
 		cmocka_unit_test(test_later_ports_know_addresses_and_rules),
-		cmocka_unit_test(test_addresses_of_hidden_vlans),
 		cmocka_unit_test(test_ports_are_counted),
 		cmocka_unit_test(test_broker_leaves_the_thread_alone),
 		cmocka_unit_test(test_child),

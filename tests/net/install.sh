@@ -14,8 +14,8 @@ make -s -C "$TOP" install BUILD="${BUILD#"$TOP/"}" DESTDIR="$TMP/x" PREFIX="$PRE
 mv "$TMP/x$PREFIX" "$TMP/away"
 IN=$TMP/away
 
-same "what is installed" "bin/sluice bin/vma_stats include/sluice.h lib/libsluice-preload.so lib/libsluice.so \
-lib/libsluice.so.1 share/sluice/sluice.conf" \
+same "what is installed" "bin/sluice bin/sluiced bin/vma_stats include/sluice.h lib/libsluice-preload.so lib/libsluice.so \
+lib/libsluice.so.1 share/sluice/sluice.conf share/sluice/sluiced.conf share/sluice/sluiced.service" \
 	"$(cd "$IN" && find . ! -type d ! -path './share/man/*' | sed 's,^\./,,' | sort | xargs)"
 ok "the preload library finds its other half beside it" grep -q " $IN/lib/libsluice.so.1" \
 	<(b env LD_PRELOAD="$IN/lib/libsluice-preload.so" SLUICE_TRACELEVEL=1 python3 -c '
@@ -25,7 +25,7 @@ print(open("/proc/self/maps").read())')
 for page in "$IN"/share/man/man*/*; do
 	ok "manual page $(basename "$page")" grep -q '^\.TH' "$page"
 done
-for page in man1/sluice.1 man1/sluice-run.1 man1/vma_stats.1 man5/sluice.conf.5 man7/sluice-settings.7; do
+for page in man1/sluice.1 man1/sluice-run.1 man1/vma_stats.1 man5/sluice.conf.5 man8/sluiced.8 man7/sluice-settings.7; do
 	ok "$page" test -s "$IN/share/man/$page"
 done
 ok "vma_stats is there" grep -q sluice <("$IN/bin/vma_stats" --help 2>&1)

@@ -187,6 +187,8 @@ in_ns() { # replaces this (sub)shell
 	if [ "$who" != "$host" ]; then
 		mapfile -t pre < <(preload_env)
 		pre=(env "${pre[@]}" "SLUICE_LOG_FILE=$TMP/sluice.%d.log" "${SL_ENV[@]}")
+		[ -z "${LEASED:-}" ] || pre=(setpriv --reuid=65534 --regid=65534 --clear-groups
+			--bounding-set=-all --no-new-privs "${pre[@]}" "SLUICE_DAEMON=$TMP/sluiced.$host")
 	fi
 	exec nsenter --net="/run/netns/$NS$host" -- "${pre[@]}" "$@"
 }
@@ -359,6 +361,19 @@ net_up() {
 	done
 	wait_until 10 link_is_up a "$DEV_A" && wait_until 10 link_is_up b "$DEV_B" ||
 		die "the links do not come up"
+	# (What a test's programs tell each other by must be open to nobody, too.)
+	[ -z "${LEASED:-}" ] || umask 0
+	[ -z "${LEASED:-}" ] || for h in a b ${third:+c}; do daemon_up "$h"; done
+}
+# LEASED=1: what is preloaded runs as a user without any privilege, by a daemon on its host.
+daemon_up() { # host [policy lines]
+	local h=$1
+	chmod 777 "$TMP"
+	printf '%s\n' "${2:-allow user *}" >"$TMP/sluiced.$h.conf"
+	"$h" env "ASAN_OPTIONS=detect_leaks=0:$ASAN_LOG" "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:$ASAN_LOG" \
+		"$BUILD/sluiced" --socket "$TMP/sluiced.$h" --policy "$TMP/sluiced.$h.conf" 2>>"$TMP/sluice.d$h.log" &
+	eval "DAEMON_$h=$!"
+	wait_until 10 test -S "$TMP/sluiced.$h" || { cat "$TMP/sluice.d$h.log"; die "the daemon of $h does not start"; }
 }
 addr_up() { # host, device, addresses...
 	local h=$1 dev=$2 addr

@@ -23,10 +23,6 @@ done
 b sockperf ping-pong -i "$A4" -p 5001 -t 2 --mps=500 >"$TMP/client" 2>&1 || fail "sockperf client"
 
 # stat ------------------------------------------------------------------------------------------
-: >"$TMP/sluice.$$.stats"
-ok "a file that its process has just made stays" eval 'stat --list >/dev/null && [ -e "$TMP/sluice.$$.stats" ]'
-touch -d "1 minute ago" "$TMP/sluice.$$.stats"
-ok "one that a process of its number never had goes" eval 'stat --list >/dev/null && [ ! -e "$TMP/sluice.$$.stats" ]'
 ok "the program is listed" grep -q sockperf <(stat --list)
 stat -c 1 >"$TMP/v1"
 ok "view 1 counts offloaded packets" grep -Eq '^ +[0-9]+ Rx: +[1-9][0-9]{2,}' "$TMP/v1"

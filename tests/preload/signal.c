@@ -28,50 +28,10 @@ static void handle(int sig, int flags)
 	CHECK(sigaction(sig, &sa, NULL) == 0);
 }
 
-static int s_fd = -1;         /* asks for a datagram after the signal, when set */
-static bool s_begun;          /* the main thread is about to make its call */
-static clockid_t s_begun_cpu; /* its processor time */
-static double s_begun_ms;     /* and how much of it there was */
-
-static double cpu_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(s_begun_cpu, &ts);
-	return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
-}
-
-static void begin(void)
-{
-	CHECK(pthread_getcpuclockid(pthread_self(), &s_begun_cpu) == 0);
-	s_begun_ms = cpu_ms();
-	__atomic_store_n(&s_begun, true, __ATOMIC_RELEASE);
-}
-
-static bool sleeps(void)
-{
-	char buf[200] = "";
-	FILE *f = fopen("/proc/self/stat", "re"); /* of the main thread */
-	const char *p = f && fgets(buf, sizeof(buf), f) ? strrchr(buf, ')') : NULL;
-
-	if (f)
-		fclose(f);
-	return p && p[1] && p[2] == 'S';
-}
-
-/* On a busy machine it may be long until the call waits: asleep, or polling. A signal that comes
- * before interrupts nothing. */
-static void wait_until_it_waits(void)
-{
-	while (!__atomic_load_n(&s_begun, __ATOMIC_ACQUIRE) ||
-	       !(sleeps() || cpu_ms() - s_begun_ms > 5))
-		sleep_ms(1);
-	s_begun = false;
-}
+static int s_fd = -1; /* asks for a datagram after the signal, when set */
 
 static void *sender(void *arg)
 {
-	wait_until_it_waits();
 	sleep_ms(*(int *)arg);
 	pthread_kill(t_main_thread, SIGUSR1);
 	if (s_fd >= 0)
@@ -129,7 +89,6 @@ static void one(enum how how, int flags, int ms, int fd)
 	ran = 0;
 	s_fd = fd;
 	CHECK(pthread_create(&t, NULL, sender, &ms) == 0);
-	begin();
 	r = wait_by(how, fd);
 	snprintf(what, sizeof(what), "%s, %s%s", names[how],
 		 flags & SA_RESTART ? "SA_RESTART" : "no SA_RESTART", ms < 100 ? "" : ", asleep");
@@ -208,8 +167,6 @@ static void masks(void)
 			CHECK(raise(SIGUSR1) == 0);
 		else
 			CHECK(pthread_create(&t, NULL, sender, &ms) == 0);
-		if (i)
-			begin();
 		if (i % 3 == 0)
 			r = ppoll(&p, 1, limit, m);
 		else if (i % 3 == 1)

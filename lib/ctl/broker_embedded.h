@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The broker in this process: the calls of broker.h, done here whatever there is of daemons.
+ * sluiced itself uses these. */
+#ifndef SL_BROKER_EMBEDDED_H
+#define SL_BROKER_EMBEDDED_H
+
+#include "ctl/broker.h"
+
+void sl_embedded_init(const struct sl_broker_opts *opts);
+int sl_embedded_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *out,
+		     const char **why);
+int sl_embedded_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why);
+void sl_embedded_port_close(uint32_t ifindex);
+int sl_embedded_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
+			  uint32_t *first, const char **why);
+void sl_embedded_lane_close(uint32_t ifindex, uint32_t lane);
+int sl_embedded_claim(const struct sl_claim_req *req, const char **why);
+int sl_embedded_claim_update(const struct sl_claim_req *req);
+void sl_embedded_unclaim(const struct sl_claim_req *req);
+void sl_embedded_local_add(const uint8_t addr[16]);
+void sl_embedded_local_del(const uint8_t addr[16]);
+bool sl_embedded_port_alive(uint32_t ifindex);
+bool sl_embedded_port_has_tags(uint32_t ifindex);
+void sl_embedded_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave);
+void sl_embedded_port_unguard(uint32_t ifindex);
+int sl_embedded_rules_set(const struct sl_rule *rules, unsigned n);
+int sl_embedded_drop_packets(int fd, bool on);
+int sl_embedded_inject(const void *packet, size_t bytes, uint32_t scope);
+int sl_embedded_may_inject(void);
+void sl_embedded_child(void);
+void sl_embedded_fini(void);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The broker's calls: to the daemon when this process has a lease of it, else to the embedded one.
+ */
+#include <errno.h>
+#include <linux/tcp.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/broker_int.h"
+#include "ctl/broker_lock.h"
+#include "ctl/lease.h"
+
+#ifndef IPPROTO_TCP
+#define IPPROTO_TCP 6
+#endif
+
+/* Runs a call of the daemon's under the broker's lock. */
+#define LEASED(call)                                                                               \
+	({                                                                                         \
+		struct sl_broker_guard g_;                                                         \
+		sl_broker_enter(&g_);                                                              \
+		__typeof__(call) ret_ = (call);                                                    \
+		sl_broker_leave(&g_);                                                              \
+		ret_;                                                                              \
+	})
+#define LEASED_VOID(call) LEASED(((call), 0))
+
+/* No daemon is no news, unless it was asked for; one that refuses is. */
+static void look_for_daemon(const struct sl_broker_opts *o)
+{
+	const char *why = NULL;
+	int err = LEASED(sl_lease_open(o->daemon, &why));
+
+	if (!err)
+		return;
+	if (err == -ENOENT || err == -ECONNREFUSED)
+		sl_log(o->daemon_wanted ? SL_LOG_WARN : SL_LOG_DEBUG, "lease",
+		       "no daemon answers at %s (%s)", o->daemon, sl_strerror(err));
+	else
+		sl_warn("lease", "%s", why ? why : sl_strerror(err));
+}
+
+void sl_broker_init(const struct sl_broker_opts *o)
+{
+	sl_embedded_init(o);
+	if (o->daemon && !sl_lease_on())
+		look_for_daemon(o);
+}
+
+int sl_broker_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *out,
+		   const char **why)
+{
+	if (sl_lease_on())
+		return LEASED(sl_lease_umem(out, why));
+	return sl_embedded_umem(nframes, frame_size, out, why);
+}
+
+int sl_broker_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why)
+{
+	if (sl_lease_on())
+		return LEASED(sl_lease_port_open(ifindex, out, why));
+	return sl_embedded_port_open(ifindex, out, why);
+}
+
+void sl_broker_port_close(uint32_t ifindex)
+{
+	if (sl_lease_on())
+		LEASED_VOID(sl_lease_port_close(ifindex));
+	else
+		sl_embedded_port_close(ifindex);
+}
+
+bool sl_broker_port_alive(uint32_t ifindex)
+{
+	if (sl_lease_on())
+		return LEASED(sl_lease_port_alive(ifindex));
+	return sl_embedded_port_alive(ifindex);
+}
+
+bool sl_broker_port_has_tags(uint32_t ifindex)
+{
+	if (sl_lease_on())
+		return LEASED(sl_lease_port_has_tags(ifindex));
+	return sl_embedded_port_has_tags(ifindex);
+}
+
+void sl_broker_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave)
+{
+	if (sl_lease_on())
+		LEASED_VOID(sl_lease_vlan_leave(ifindex, nr, leave));
+	else
+		sl_embedded_vlan_leave(ifindex, nr, leave);
+}
+
+void sl_broker_port_unguard(uint32_t ifindex)
+{
+	if (sl_lease_on())
+		LEASED_VOID(sl_lease_port_unguard(ifindex));
+	else
+		sl_embedded_port_unguard(ifindex);
+}
+
+int sl_broker_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
+			uint32_t *first, const char **why)
+{
+	if (sl_lease_on())
+		return LEASED(sl_lease_lane_open(ifindex, lane, leases, first, why));
+	return sl_embedded_lane_open(ifindex, lane, leases, first, why);
+}
+
+void sl_broker_lane_close(uint32_t ifindex, uint32_t lane)
+{
+	if (sl_lease_on())
+		LEASED_VOID(sl_lease_lane_close(ifindex, lane));
+	else
+		sl_embedded_lane_close(ifindex, lane);
+}
+
+int sl_broker_claim(const struct sl_claim_req *req, const char **why)
+{
+	if (sl_lease_on())
+		return LEASED(sl_lease_claim(req, false, why));
+	return sl_embedded_claim(req, why);
+}
+
+int sl_broker_claim_update(const struct sl_claim_req *req)
+{
+	if (sl_lease_on())
+		return LEASED(sl_lease_claim(req, true, NULL));
+	return sl_embedded_claim_update(req);
+}
+
+void sl_broker_unclaim(const struct sl_claim_req *req)
+{
+	if (sl_lease_on())
+		LEASED_VOID(sl_lease_unclaim(req));
+	else
+		sl_embedded_unclaim(req);
+}
+
+int sl_broker_repair(int fd, int how)
+{
+	if (sl_lease_on())
+		return LEASED(sl_lease_repair(fd, how));
+	return sl_sys_setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &how, sizeof(how));
+}
+
+int sl_broker_drop_packets(int fd, bool on)
+{
+	int err = sl_embedded_drop_packets(fd, on);
+
+	if (err == -EPERM && sl_lease_on())
+		return LEASED(sl_lease_drop_packets(fd, on));
+	return err;
+}
+
+int sl_broker_inject(int fd, const void *packet, size_t bytes, uint32_t scope)
+{
+	if (sl_lease_on())
+		return LEASED(sl_lease_inject(fd, packet, bytes, scope));
+	return sl_embedded_inject(packet, bytes, scope);
+}
+
+int sl_broker_may_inject(void)
+{
+	return sl_lease_on() ? sl_lease_may_inject() : sl_embedded_may_inject();
+}
+
+bool sl_broker_is_leased(void)
+{
+	return sl_lease_on();
+}
+
+int sl_broker_neigh_use(uint32_t ifindex, const uint8_t addr[16])
+{
+	return sl_lease_on() ? LEASED(sl_lease_neigh_use(ifindex, addr)) : -EOPNOTSUPP;
+}
+
+int sl_broker_conns(int memfd, const struct sl_conns_layout *layout)
+{
+	return sl_lease_on() ? LEASED(sl_lease_conns(memfd, layout)) : -EOPNOTSUPP;
+}
+
+/* The host's addresses and the policy: the daemon has its own, for all. */
+void sl_broker_local_add(const uint8_t addr[16])
+{
+	if (!sl_lease_on())
+		sl_embedded_local_add(addr);
+}
+
+void sl_broker_local_del(const uint8_t addr[16])
+{
+	if (!sl_lease_on())
+		sl_embedded_local_del(addr);
+}
+
+int sl_broker_rules_set(const struct sl_rule *rules, unsigned n)
+{
+	return sl_lease_on() ? 0 : sl_embedded_rules_set(rules, n);
+}
+
+void sl_broker_child(void)
+{
+	sl_lease_child();
+	sl_embedded_child();
+}
+
+void sl_broker_fini(void)
+{
+	LEASED_VOID(sl_lease_fini());
+	sl_embedded_fini();
+}

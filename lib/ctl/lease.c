@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The broker's calls as requests to sluiced. */
+#include "ctl/lease.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/broker_int.h"
+
+#define ANSWER_SECONDS 3 /* a daemon that takes longer is as good as dead */
+
+static bool leased; /* this process works by a daemon, be it there or not */
+static int conn = -1;
+static uint32_t seq;
+static struct sl_umem_info umem = {.memfd = -1};
+static void *share_mem;
+static size_t share_bytes;
+static bool may_repair;
+
+/* Asking -----------------------------------------------------------------------------------------
+ */
+
+static void close_fds(struct sl_lease_msg *m)
+{
+	while (m->nfds)
+		sl_sys_close(m->fd[--m->nfds]);
+}
+
+static void hang_up(const char *reason)
+{
+	sl_sys_close(conn);
+	conn = -1;
+	sl_warn("lease",
+		"sluiced %s: what is offloaded goes on, new sockets stay with the kernel; "
+		"remedy: start this program anew when the daemon is back",
+		reason);
+}
+
+/* Sends m, and receives the answer into m. 0, -errno of the daemon's, -ENOTCONN: it is gone. */
+static int ask(struct sl_lease_msg *m, enum sl_lease_op op, const char **why)
+{
+	int err;
+
+	if (conn < 0) {
+		sl_why(why, "the daemon is gone");
+		return -ENOTCONN;
+	}
+	seq++;
+	m->hdr = (struct sl_lease_hdr){
+		.magic = SL_LEASE_MAGIC,
+		.version = SL_LEASE_VERSION,
+		.op = (uint16_t)op,
+		.seq = seq,
+	};
+	err = sl_lease_send(conn, m, false, 0);
+	m->nfds = 0;
+	if (!err)
+		err = sl_lease_recv(conn, m, true, 0);
+	if (err <= 0 || m->hdr.op != op || m->hdr.seq != seq) {
+		hang_up(err == 0                              ? "has gone"
+			: err == -EAGAIN                      ? "does not answer"
+			: err == -EPIPE || err == -ECONNRESET ? "has gone"
+							      : "does not keep to the protocol");
+		if (err > 0)
+			close_fds(m);
+		sl_why(why, "the daemon is gone");
+		return -ENOTCONN;
+	}
+	if (m->hdr.err)
+		sl_why(why, "sluiced: %s", m->body.why);
+	return m->hdr.err;
+}
+
+/* The same for a request about a device, or a lane of it. */
+static int ask_port(struct sl_lease_msg *m, enum sl_lease_op op, uint32_t ifindex, uint32_t lane,
+		    const char **why)
+{
+	m->nfds = 0;
+	m->body.port = (struct sl_lease_port){.ifindex = ifindex, .lane = lane};
+	return ask(m, op, why);
+}
+
+/* Coming and going ------------------------------------------------------------------------------
+ */
+
+static int dial(const char *path)
+{
+	const struct timeval limit = {.tv_sec = ANSWER_SECONDS};
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	int fd, err;
+
+	if (strlen(path) >= sizeof(sun.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(sun.sun_path, path);
+	fd = sl_sys_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return fd;
+	sl_sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	sl_sys_setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	err = sl_sys_connect(fd, &sun, sizeof(sun));
+	if (!err)
+		return sl_fd_keep(fd);
+	sl_sys_close(fd);
+	return err;
+}
+
+static void own_name(char name[16])
+{
+	int fd = (int)sl_sys(SYS_openat, AT_FDCWD, "/proc/self/comm", O_RDONLY | O_CLOEXEC);
+	long n = fd < 0 ? 0 : sl_sys_read(fd, name, 15);
+
+	if (fd >= 0)
+		sl_sys_close(fd);
+	name[n > 0 ? n - 1 : 0] = 0;
+}
+
+static int hello(const char **why)
+{
+	struct sl_lease_msg m = {0};
+	int err, ns = (int)sl_sys(SYS_openat, AT_FDCWD, "/proc/thread-self/ns/net",
+				  O_RDONLY | O_CLOEXEC);
+
+	if (ns < 0) {
+		sl_why(why, "/proc is not there: %s", sl_strerror(ns));
+		return ns;
+	}
+	own_name(m.body.hello.program);
+	m.fd[m.nfds++] = ns;
+	err = ask(&m, SL_LEASE_HELLO, why);
+	sl_sys_close(ns);
+	if (err)
+		return err;
+	may_repair = m.body.hello_ok.repair;
+	sl_debug("lease", "lease %u: %u lanes, %u flows", m.body.hello_ok.member,
+		 m.body.hello_ok.max_lanes, m.body.hello_ok.max_flows);
+	return 0;
+}
+
+int sl_lease_open(const char *path, const char **why)
+{
+	int err = dial(path);
+
+	if (err < 0) {
+		sl_why(why, "%s: %s", path, sl_strerror(err));
+		return err;
+	}
+	conn = err;
+	err = hello(why);
+	if (!err)
+		leased = true;
+	else
+		sl_lease_fini();
+	return err;
+}
+
+bool sl_lease_on(void)
+{
+	return leased;
+}
+
+/* The mappings stay: threads may be at work in them. */
+void sl_lease_fini(void)
+{
+	if (conn >= 0)
+		sl_sys_close(conn);
+	conn = -1;
+}
+
+void sl_lease_child(void)
+{
+	sl_lease_fini();
+	if (umem.memfd >= 0) {
+		sl_sys_close(umem.memfd);
+		sl_sys_close(umem.share_fd);
+	}
+	/* What inherited sockets give back from now on must not reach the parent's frames. */
+	if (share_mem)
+		sl_sys(SYS_mmap, share_mem, share_bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	share_mem = NULL;
+	umem = (struct sl_umem_info){.memfd = -1};
+	leased = false;
+}
+
+/* Packet memory ---------------------------------------------------------------------------------
+ */
+
+static bool umem_sound(const struct sl_lease_umem_ok *u)
+{
+	return u->nframes && (u->frame_size == 2048 || u->frame_size == 4096) &&
+	       u->headroom < u->frame_size && u->member && u->member < SL_SHARE_BROKER;
+}
+
+static void *map_shared(int fd, size_t bytes, int flags)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+/* Who has which frames. A child must not touch it: see sl_lease_child(). */
+static int share_take(int fd, struct sl_umem_info *u)
+{
+	struct stat st;
+	void *mem;
+	int err;
+
+	if (fstat(fd, &st))
+		return -errno;
+	mem = map_shared(fd, (size_t)st.st_size, 0);
+	if (!mem)
+		return -ENOMEM;
+	err = sl_share_map(&u->share, mem, (size_t)st.st_size);
+	if (!err && (u->share.nframes != u->nframes || 1u << u->share.shift != u->frame_size))
+		err = -EPROTO;
+	if (err) {
+		munmap(mem, (size_t)st.st_size);
+		return err;
+	}
+	share_mem = mem;
+	share_bytes = (size_t)st.st_size;
+	return 0;
+}
+
+static int umem_take(const struct sl_lease_umem_ok *u, const int fd[2], const char **why)
+{
+	size_t bytes = (size_t)u->nframes * u->frame_size;
+	struct sl_umem_info info = {
+		.base = map_shared(fd[0], bytes, MAP_POPULATE),
+		.nframes = u->nframes,
+		.frame_size = u->frame_size,
+		.headroom = u->headroom,
+		.huge = u->huge,
+		.member = (uint8_t)u->member,
+	};
+	int err = info.base ? share_take(fd[1], &info) : -ENOMEM;
+
+	if (err) {
+		if (info.base)
+			munmap(info.base, bytes);
+		sl_why(why, "the packet memory cannot be mapped: %s", sl_strerror(err));
+		return err;
+	}
+	info.memfd = sl_fd_keep(fd[0]);
+	info.share_fd = sl_fd_keep(fd[1]);
+	umem = info;
+	return 0;
+}
+
+int sl_lease_umem(struct sl_umem_info *out, const char **why)
+{
+	struct sl_lease_msg m = {0};
+	int err = umem.base ? 0 : ask(&m, SL_LEASE_UMEM, why);
+
+	if (!err && !umem.base) {
+		err = umem_sound(&m.body.umem_ok) ? umem_take(&m.body.umem_ok, m.fd, why) : -EPROTO;
+		if (err)
+			close_fds(&m);
+	}
+	if (!err)
+		*out = umem;
+	return err;
+}
+
+/* Ports ------------------------------------------------------------------------------------------
+ */
+
+/* The view of the rules outlives the port: who reads it takes no lock. They are few. */
+static int port_take(const struct sl_lease_port_ok *p, int fd, struct sl_port_info *out)
+{
+	void *rules = mmap(NULL, (SL_MAX_RULES + 1) * sizeof(struct sl_rule), PROT_READ, MAP_SHARED,
+			   fd, 0);
+
+	if (rules == MAP_FAILED)
+		return -errno;
+	*out = (struct sl_port_info){
+		.ifindex = p->ifindex,
+		.mtu = p->mtu,
+		.nqueues = p->nqueues,
+		.flags = p->flags,
+		.max_lanes = p->max_lanes,
+		.rules = rules,
+	};
+	memcpy(out->mac, p->mac, sizeof(out->mac));
+	memcpy(out->ifname, p->ifname, sizeof(out->ifname) - 1);
+	memcpy(out->driver, p->driver, sizeof(out->driver) - 1);
+	memcpy(out->pin_dir, p->pin_dir, sizeof(out->pin_dir) - 1);
+	return 0;
+}
+
+int sl_lease_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why)
+{
+	struct sl_lease_msg m;
+	int err = ask_port(&m, SL_LEASE_PORT_OPEN, ifindex, 0, why);
+
+	if (err)
+		return err;
+	(void)sl_link_open();
+	if (m.body.port_ok.ifindex != ifindex || m.body.port_ok.nqueues == 0 ||
+	    m.body.port_ok.nqueues > SL_MAX_QUEUES) {
+		close_fds(&m);
+		return -EPROTO;
+	}
+	err = port_take(&m.body.port_ok, m.fd[0], out);
+	close_fds(&m);
+	if (err) {
+		sl_why(why, "the rules cannot be mapped: %s", sl_strerror(err));
+		sl_lease_port_close(ifindex);
+	} else {
+		sl_info("port", "%s: offloaded by sluiced: driver %s, %u RX queue%s, MTU %u",
+			out->ifname, out->driver, out->nqueues, out->nqueues == 1 ? "" : "s",
+			out->mtu);
+	}
+	return err;
+}
+
+void sl_lease_port_close(uint32_t ifindex)
+{
+	struct sl_lease_msg m;
+
+	(void)ask_port(&m, SL_LEASE_PORT_CLOSE, ifindex, 0, NULL);
+}
+
+/* Without the daemon: whatever program the device runs is taken for ours. */
+bool sl_lease_port_alive(uint32_t ifindex)
+{
+	struct sl_lease_msg m;
+	struct sl_link_now now;
+	int err = ask_port(&m, SL_LEASE_PORT_ALIVE, ifindex, 0, NULL);
+
+	if (err == -ENOTCONN)
+		return !sl_link_look(ifindex, &now) && now.xdp_id;
+	return !err && m.body.alive_ok.alive;
+}
+
+bool sl_lease_port_has_tags(uint32_t ifindex)
+{
+	struct sl_lease_msg m;
+
+	return !ask_port(&m, SL_LEASE_PORT_TAGS, ifindex, 0, NULL) && m.body.tags_ok.tags;
+}
+
+void sl_lease_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave)
+{
+	struct sl_lease_msg m = {0};
+
+	m.body.vlan = (struct sl_lease_vlan){.ifindex = ifindex, .nr = nr, .leave = leave};
+	(void)ask(&m, SL_LEASE_VLAN_LEAVE, NULL);
+}
+
+void sl_lease_port_unguard(uint32_t ifindex)
+{
+	struct sl_lease_msg m;
+
+	(void)ask_port(&m, SL_LEASE_UNGUARD, ifindex, 0, NULL);
+}
+
+/* Lanes ------------------------------------------------------------------------------------------
+ */
+
+int sl_lease_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
+		       uint32_t *first, const char **why)
+{
+	struct sl_lease_msg m;
+	int err = ask_port(&m, SL_LEASE_LANE_OPEN, ifindex, lane, why);
+
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < m.nfds; i++)
+		if (m.body.lane_ok.queue[i].share_queue >= umem.share.nqueues ||
+		    m.body.lane_ok.queue[i].share_xsk >= umem.share.nxsks ||
+		    m.body.lane_ok.queue[i].queue >= SL_MAX_QUEUES) {
+			close_fds(&m);
+			return -EPROTO;
+		}
+	*first = m.body.lane_ok.first;
+	for (uint32_t i = 0; i < m.nfds; i++) {
+		const struct sl_lease_queue *q = &m.body.lane_ok.queue[i];
+
+		leases[i] = (struct sl_xsk_lease){
+			.fd = sl_fd_keep(m.fd[i]),
+			.queue = q->queue,
+			.rx_size = q->rx_size,
+			.tx_size = q->tx_size,
+			.fill_size = q->fill_size,
+			.comp_size = q->comp_size,
+			.zerocopy = q->zerocopy,
+			.share_queue = q->share_queue,
+			.share_xsk = q->share_xsk,
+		};
+	}
+	return 0;
+}
+
+void sl_lease_lane_close(uint32_t ifindex, uint32_t lane)
+{
+	struct sl_lease_msg m;
+
+	(void)ask_port(&m, SL_LEASE_LANE_CLOSE, ifindex, lane, NULL);
+}
+
+/* Claims -----------------------------------------------------------------------------------------
+ */
+
+static void fill_claim(struct sl_lease_claim *c, const struct sl_claim_req *req)
+{
+	*c = (struct sl_lease_claim){
+		.ifindex = req->ifindex,
+		.flags =
+			(req->spread ? SL_LEASE_SPREAD : 0) | (req->replace ? SL_LEASE_REPLACE : 0),
+		.key = req->key,
+		.claim = req->claim,
+	};
+}
+
+int sl_lease_claim(const struct sl_claim_req *req, bool update, const char **why)
+{
+	struct sl_lease_msg m = {.nfds = !update, .fd = {req->shadow_fd}};
+
+	fill_claim(&m.body.claim, req);
+	return ask(&m, update ? SL_LEASE_CLAIM_UPDATE : SL_LEASE_CLAIM, why);
+}
+
+void sl_lease_unclaim(const struct sl_claim_req *req)
+{
+	struct sl_lease_msg m = {0};
+
+	fill_claim(&m.body.claim, req);
+	(void)ask(&m, SL_LEASE_UNCLAIM, NULL);
+}
+
+int sl_lease_repair(int fd, int how)
+{
+	struct sl_lease_msg m = {.nfds = 1, .fd = {fd}};
+
+	m.body.repair.how = how;
+	return ask(&m, SL_LEASE_REPAIR, NULL);
+}
+
+int sl_lease_drop_packets(int fd, bool on)
+{
+	struct sl_lease_msg m = {.nfds = 1, .fd = {fd}};
+
+	m.body.drop.on = on;
+	return ask(&m, SL_LEASE_DROP, NULL);
+}
+
+int sl_lease_inject(int fd, const void *packet, size_t bytes, uint32_t scope)
+{
+	struct sl_lease_msg m = {.nfds = 1, .fd = {fd}};
+
+	if (bytes > sizeof(m.body.inject.packet))
+		return -EMSGSIZE;
+	m.body.inject.bytes = (uint32_t)bytes;
+	m.body.inject.scope = scope;
+	memcpy(m.body.inject.packet, packet, bytes);
+	return ask(&m, SL_LEASE_INJECT, NULL);
+}
+
+int sl_lease_may_inject(void)
+{
+	return may_repair ? 0 : -EPERM;
+}
+
+int sl_lease_conns(int memfd, const struct sl_conns_layout *layout)
+{
+	struct sl_lease_msg m = {.nfds = 1, .fd = {memfd}};
+
+	m.body.conns = *layout;
+	return ask(&m, SL_LEASE_CONNS, NULL);
+}
+
+int sl_lease_neigh_use(uint32_t ifindex, const uint8_t addr[16])
+{
+	struct sl_lease_msg m = {0};
+
+	m.body.neigh.ifindex = ifindex;
+	memcpy(m.body.neigh.addr, addr, sizeof(m.body.neigh.addr));
+	return ask(&m, SL_LEASE_NEIGH, NULL);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The protocol between a process and sluiced, and the process's side of it.
+ *
+ * A SOCK_SEQPACKET connection to a UNIX socket. Each request is one packet and gets one answer, in
+ * order: a header, then the body that its operation has, whole and of exactly that length, with
+ * exactly the descriptors it has (SCM_RIGHTS). All in host order: both ends are on one machine. The
+ * lease lasts as long as the connection. Whoever breaks the protocol is hung up on.
+ *
+ * The first request must be HELLO. Another version than the daemon's own is refused there
+ * (-EPROTO); a body that changes is a new version. */
+#ifndef SL_LEASE_H
+#define SL_LEASE_H
+
+#include "ctl/broker.h"
+
+#define SL_LEASE_MAGIC   0x4c534c53 /* "SLSL" */
+#define SL_LEASE_VERSION 1
+#define SL_LEASE_PATH    "/run/sluice/sluiced.sock"
+
+enum sl_lease_op {
+	SL_LEASE_HELLO = 1, /* descriptor: the network namespace that the process works in */
+	SL_LEASE_UMEM,      /* answer's descriptors: the packet memory, and whose its frames are */
+	SL_LEASE_PORT_OPEN, /* answer's: the device's rules, to be read only */
+	SL_LEASE_PORT_CLOSE,
+	SL_LEASE_PORT_ALIVE,
+	SL_LEASE_PORT_TAGS,
+	SL_LEASE_VLAN_LEAVE,
+	SL_LEASE_UNGUARD,
+	SL_LEASE_LANE_OPEN, /* answer's: an XSK for each queue */
+	SL_LEASE_LANE_CLOSE,
+	SL_LEASE_CLAIM,        /* descriptor: the shadow, which proves it */
+	SL_LEASE_CLAIM_UPDATE, /* of one that the lease has */
+	SL_LEASE_UNCLAIM,
+	SL_LEASE_REPAIR, /* descriptor: a TCP socket, to be put into repair mode or out of it */
+	SL_LEASE_DROP,   /* descriptor: a TCP socket, which is to get no packets, or some again */
+	SL_LEASE_INJECT, /* descriptor: the socket that the packet is for */
+	SL_LEASE_NEIGH,  /* a neighbour is in use: to be resolved, probed and kept */
+	SL_LEASE_CONNS,  /* descriptor: a memfd in which the process's TCP connections lie */
+	/* For `sluice daemon`; no HELLO is needed before. */
+	SL_LEASE_STATUS,
+	SL_LEASE_SHOW_PORT,  /* the n-th; -ENOENT: there are no more */
+	SL_LEASE_SHOW_LEASE, /* likewise */
+	SL_LEASE_DRAIN,      /* root's only: no more leases, and end with the last one */
+	SL_LEASE_OPS
+};
+
+struct sl_lease_hdr {
+	uint32_t magic;
+	uint16_t version;
+	uint16_t op; /* enum sl_lease_op */
+	uint32_t seq;
+	int32_t err; /* of an answer: 0 or -errno, and then the body is why[] */
+};
+#define SL_LEASE_WHY 256 /* bytes; text, with a 0 at the end */
+
+struct sl_lease_hello {
+	char group[32]; /* "": that of the user */
+	char program[16];
+};
+struct sl_lease_hello_ok {
+	uint32_t member; /* number of the lease */
+	uint32_t max_flows, max_lanes;
+	uint32_t repair; /* REPAIR and INJECT are allowed */
+};
+
+struct sl_lease_umem_ok {
+	uint32_t nframes, frame_size, headroom, huge;
+	uint32_t member; /* of the group, whose shared memory came along */
+};
+
+struct sl_lease_port { /* also LANE_OPEN and LANE_CLOSE */
+	uint32_t ifindex;
+	uint32_t lane;
+};
+struct sl_lease_port_ok {
+	uint32_t ifindex, mtu, nqueues, flags, max_lanes;
+	uint8_t mac[6], pad[2];
+	char ifname[16], driver[32], pin_dir[64];
+};
+struct sl_lease_tags_ok {
+	uint32_t tags;
+};
+struct sl_lease_vlan {
+	uint32_t ifindex, nr, leave;
+};
+struct sl_lease_alive_ok {
+	uint32_t alive;
+	uint8_t mac[6], pad[2];
+};
+
+struct sl_lease_queue {
+	uint32_t queue, rx_size, tx_size, fill_size, comp_size, zerocopy;
+	uint32_t share_queue, share_xsk;
+};
+struct sl_lease_lane_ok {
+	uint32_t first, nqueues;
+	struct sl_lease_queue queue[SL_MAX_QUEUES];
+};
+
+#define SL_LEASE_SPREAD  (1u << 0)
+#define SL_LEASE_REPLACE (1u << 1)
+struct sl_lease_claim {
+	uint32_t ifindex;
+	uint32_t flags; /* SL_LEASE_SPREAD, _REPLACE */
+	struct sl_flow_key key;
+	struct sl_claim claim; /* pid is the daemon's to fill in */
+};
+
+struct sl_lease_repair {
+	int32_t how; /* TCP_REPAIR's argument */
+};
+
+struct sl_lease_drop {
+	uint32_t on;
+};
+
+struct sl_lease_neigh {
+	uint32_t ifindex;
+	uint8_t addr[16];
+};
+
+struct sl_lease_inject {
+	uint32_t bytes, scope;
+	uint8_t packet[SL_INJECT_MAX];
+};
+
+struct sl_lease_show {
+	uint32_t n;
+};
+struct sl_lease_status_ok {
+	uint32_t pid, netns, clients, leases, ports, draining;
+	uint64_t uptime_ns, requests, refused, broken;
+	char version[32];
+};
+struct sl_lease_show_port_ok {
+	struct sl_lease_port_ok port;
+	uint32_t users, lanes, flows, alive;
+};
+struct sl_lease_show_lease_ok {
+	uint32_t member, pid, uid, lanes, flows, frames;
+	uint64_t age_ns;
+	char program[16], group[32], devices[64]; /* names with commas between */
+};
+
+union sl_lease_body {
+	char why[SL_LEASE_WHY];
+	struct sl_lease_hello hello;
+	struct sl_lease_hello_ok hello_ok;
+	struct sl_lease_umem_ok umem_ok;
+	struct sl_lease_port port;
+	struct sl_lease_port_ok port_ok;
+	struct sl_lease_alive_ok alive_ok;
+	struct sl_lease_tags_ok tags_ok;
+	struct sl_lease_vlan vlan;
+	struct sl_lease_lane_ok lane_ok;
+	struct sl_lease_claim claim;
+	struct sl_lease_repair repair;
+	struct sl_lease_inject inject;
+	struct sl_conns_layout conns;
+	struct sl_lease_neigh neigh;
+	struct sl_lease_drop drop;
+	struct sl_lease_show show;
+	struct sl_lease_status_ok status_ok;
+	struct sl_lease_show_port_ok show_port_ok;
+	struct sl_lease_show_lease_ok show_lease_ok;
+};
+
+#define SL_LEASE_FDS SL_MAX_QUEUES
+struct sl_lease_msg {
+	struct sl_lease_hdr hdr;
+	union sl_lease_body body;
+	/* Not part of the packet. */
+	uint32_t nfds;
+	int fd[SL_LEASE_FDS];
+};
+
+/* lease_msg.c: both sides --------------------------------------------------------------------- */
+
+/* Bytes of the body that a packet of this operation has; -EPROTO: no such operation. */
+int sl_lease_body_bytes(uint32_t op, bool answer);
+
+/* Is it a packet that may be: n bytes, with the descriptors that nfds says? 0 or -EPROTO. A why[]
+ * is ended. */
+int sl_lease_check(struct sl_lease_msg *m, size_t n, bool answer);
+
+/* Sends m (an answer: hdr.err says which body) with its descriptors. MSG_NOSIGNAL; flags: others.
+ * 0 or -errno. */
+int sl_lease_send(int fd, const struct sl_lease_msg *m, bool answer, int flags);
+
+/* Receives and checks one packet; what came with it is m->fd[0 .. nfds), and the receiver's to
+ * close. 1; 0: the other end hung up; -EPROTO (nothing is left open), -errno. */
+int sl_lease_recv(int fd, struct sl_lease_msg *m, bool answer, int flags);
+
+/* lease.c: the process's side; called by front.c only, with the broker entered ------------------
+ */
+
+/* Looks for the daemon at path; -ENOENT, -ECONNREFUSED: there is none; -EACCES and others: it
+ * refused, and why says what. */
+int sl_lease_open(const char *path, const char **why);
+bool sl_lease_on(void);
+void sl_lease_child(void);
+void sl_lease_fini(void);
+
+int sl_lease_umem(struct sl_umem_info *out, const char **why);
+int sl_lease_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why);
+void sl_lease_port_close(uint32_t ifindex);
+bool sl_lease_port_alive(uint32_t ifindex);
+bool sl_lease_port_has_tags(uint32_t ifindex);
+void sl_lease_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave);
+void sl_lease_port_unguard(uint32_t ifindex);
+int sl_lease_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
+		       uint32_t *first, const char **why);
+void sl_lease_lane_close(uint32_t ifindex, uint32_t lane);
+int sl_lease_claim(const struct sl_claim_req *req, bool update, const char **why);
+void sl_lease_unclaim(const struct sl_claim_req *req);
+int sl_lease_repair(int fd, int how);
+int sl_lease_drop_packets(int fd, bool on);
+int sl_lease_inject(int fd, const void *packet, size_t bytes, uint32_t scope);
+int sl_lease_may_inject(void);
+int sl_lease_neigh_use(uint32_t ifindex, const uint8_t addr[16]);
+int sl_lease_conns(int memfd, const struct sl_conns_layout *layout);
+
+#endif

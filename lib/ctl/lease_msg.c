@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packets of the lease protocol: what each operation carries, sending, receiving, checking. */
+#include "ctl/lease.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/sys.h"
+
+/* Lengths of the bodies, and counts of descriptors. MANY: one for each queue. */
+#define MANY 255
+static const struct shape {
+	uint16_t ask, answer; /* bytes */
+	uint8_t ask_fds, answer_fds;
+} shapes[SL_LEASE_OPS] = {
+	[SL_LEASE_HELLO] = {sizeof(struct sl_lease_hello), sizeof(struct sl_lease_hello_ok), 1, 0},
+	[SL_LEASE_UMEM] = {0, sizeof(struct sl_lease_umem_ok), 0, 2},
+	[SL_LEASE_PORT_OPEN] = {sizeof(struct sl_lease_port), sizeof(struct sl_lease_port_ok), 0,
+				1},
+	[SL_LEASE_PORT_CLOSE] = {sizeof(struct sl_lease_port), 0, 0, 0},
+	[SL_LEASE_PORT_ALIVE] = {sizeof(struct sl_lease_port), sizeof(struct sl_lease_alive_ok), 0,
+				 0},
+	[SL_LEASE_PORT_TAGS] = {sizeof(struct sl_lease_port), sizeof(struct sl_lease_tags_ok), 0,
+				0},
+	[SL_LEASE_VLAN_LEAVE] = {sizeof(struct sl_lease_vlan), 0, 0, 0},
+	[SL_LEASE_UNGUARD] = {sizeof(struct sl_lease_port), 0, 0, 0},
+	[SL_LEASE_LANE_OPEN] = {sizeof(struct sl_lease_port), sizeof(struct sl_lease_lane_ok), 0,
+				MANY},
+	[SL_LEASE_LANE_CLOSE] = {sizeof(struct sl_lease_port), 0, 0, 0},
+	[SL_LEASE_CLAIM] = {sizeof(struct sl_lease_claim), 0, 1, 0},
+	[SL_LEASE_CLAIM_UPDATE] = {sizeof(struct sl_lease_claim), 0, 0, 0},
+	[SL_LEASE_UNCLAIM] = {sizeof(struct sl_lease_claim), 0, 0, 0},
+	[SL_LEASE_REPAIR] = {sizeof(struct sl_lease_repair), 0, 1, 0},
+	[SL_LEASE_DROP] = {sizeof(struct sl_lease_drop), 0, 1, 0},
+	[SL_LEASE_INJECT] = {sizeof(struct sl_lease_inject), 0, 1, 0},
+	[SL_LEASE_NEIGH] = {sizeof(struct sl_lease_neigh), 0, 0, 0},
+	[SL_LEASE_CONNS] = {sizeof(struct sl_conns_layout), 0, 1, 0},
+	[SL_LEASE_STATUS] = {0, sizeof(struct sl_lease_status_ok), 0, 0},
+	[SL_LEASE_SHOW_PORT] = {sizeof(struct sl_lease_show), sizeof(struct sl_lease_show_port_ok),
+				0, 0},
+	[SL_LEASE_SHOW_LEASE] = {sizeof(struct sl_lease_show),
+				 sizeof(struct sl_lease_show_lease_ok), 0, 0},
+	[SL_LEASE_DRAIN] = {0, 0, 0, 0},
+};
+
+int sl_lease_body_bytes(uint32_t op, bool answer)
+{
+	if (op == 0 || op >= SL_LEASE_OPS)
+		return -EPROTO;
+	return answer ? shapes[op].answer : shapes[op].ask;
+}
+
+static int check_fds(const struct sl_lease_msg *m, bool answer)
+{
+	const struct shape *s = &shapes[m->hdr.op];
+	uint32_t want = answer ? s->answer_fds : s->ask_fds;
+
+	if (answer && m->hdr.err)
+		want = 0;
+	else if (want == MANY)
+		want = m->body.lane_ok.nqueues;
+	return m->nfds == want && want <= SL_LEASE_FDS ? 0 : -EPROTO;
+}
+
+int sl_lease_check(struct sl_lease_msg *m, size_t n, bool answer)
+{
+	int body;
+
+	if (n < sizeof(m->hdr) || m->hdr.magic != SL_LEASE_MAGIC)
+		return -EPROTO;
+	body = sl_lease_body_bytes(m->hdr.op, answer);
+	if (answer && m->hdr.err && body >= 0)
+		body = SL_LEASE_WHY;
+	/* Another version's HELLO may be longer: it is told, not hung up on. */
+	if (!answer && m->hdr.op == SL_LEASE_HELLO && m->hdr.version != SL_LEASE_VERSION)
+		return 0;
+	if (body < 0 || n != sizeof(m->hdr) + (size_t)body || m->hdr.err > 0 ||
+	    (!answer && m->hdr.err) || m->hdr.version != SL_LEASE_VERSION)
+		return -EPROTO;
+	if (answer && m->hdr.err)
+		m->body.why[SL_LEASE_WHY - 1] = 0;
+	return check_fds(m, answer);
+}
+
+union control {
+	struct cmsghdr align;
+	char space[CMSG_SPACE(SL_LEASE_FDS * sizeof(int))];
+};
+
+int sl_lease_send(int fd, const struct sl_lease_msg *m, bool answer, int flags)
+{
+	int body = answer && m->hdr.err ? SL_LEASE_WHY : sl_lease_body_bytes(m->hdr.op, answer);
+	size_t bytes = sizeof(m->hdr) + (body > 0 ? (size_t)body : 0);
+	struct iovec iov = {(void *)m, bytes};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	union control c;
+	long n;
+
+	if (m->nfds) {
+		memset(&c, 0, sizeof(c));
+		msg.msg_control = c.space;
+		msg.msg_controllen = CMSG_SPACE(m->nfds * sizeof(int));
+		c.align.cmsg_level = SOL_SOCKET;
+		c.align.cmsg_type = SCM_RIGHTS;
+		c.align.cmsg_len = CMSG_LEN(m->nfds * sizeof(int));
+		memcpy(CMSG_DATA(&c.align), m->fd, m->nfds * sizeof(int));
+	}
+	n = sl_sys_sendmsg(fd, &msg, flags | MSG_NOSIGNAL);
+	return n < 0 ? (int)n : 0;
+}
+
+static void take_fds(struct msghdr *msg, struct sl_lease_msg *m)
+{
+	m->nfds = 0;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		size_t n;
+
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		n = sl_min(n, (size_t)SL_LEASE_FDS - m->nfds);
+		memcpy(m->fd + m->nfds, CMSG_DATA(c), n * sizeof(int));
+		m->nfds += (uint32_t)n;
+	}
+}
+
+int sl_lease_recv(int fd, struct sl_lease_msg *m, bool answer, int flags)
+{
+	struct iovec iov = {m, offsetof(struct sl_lease_msg, nfds)};
+	union control c;
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = c.space,
+			     .msg_controllen = sizeof(c.space)};
+	long n = sl_sys_recvmsg(fd, &msg, flags | MSG_CMSG_CLOEXEC);
+	int err;
+
+	m->nfds = 0;
+	if (n <= 0)
+		return (int)n;
+	take_fds(&msg, m);
+	err = msg.msg_flags & (MSG_CTRUNC | MSG_TRUNC) ? -EPROTO
+						       : sl_lease_check(m, (size_t)n, answer);
+	if (!err)
+		return 1;
+	while (m->nfds)
+		sl_sys_close(m->fd[--m->nfds]);
+	return err;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Fuzz target: the lease protocol, from both ends. A session of the daemon gets packets of any
+ * bytes with descriptors of several kinds; whatever it answers must be an answer, and in the end
+ * nothing is left of it. The same bytes are then what a process hears from a daemon. No device is
+ * ever opened: the mirror of the kernel's links is empty here. */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "ctl/broker_int.h"
+#include "tools/sluiced/sluiced.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+static int kinds[4]; /* bound UDP and TCP sockets, a pipe's end, the network namespace */
+
+static int bound_socket(int type)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_port = htons(0)};
+	int fd = socket(AF_INET, type, 0);
+
+	if (fd < 0 || bind(fd, (struct sockaddr *)&sin, sizeof(sin)))
+		abort();
+	return fd;
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	static const struct sl_broker_opts opts = {.no_huge = true, .tool = "/nonexistent"};
+	static const char policy[] = "allow user *";
+
+	sl_embedded_init(&opts);
+	sluiced.frames = 64;
+	sluiced.frame_size = 2048;
+	sluiced.epfd = epoll_create1(0);
+	sluiced.netns = sl_netns_ino();
+	kinds[0] = bound_socket(SOCK_DGRAM);
+	kinds[1] = bound_socket(SOCK_STREAM);
+	kinds[2] = dup(0);
+	kinds[3] = open("/proc/self/ns/net", 0);
+	sluiced.netns_cookie = sl_netns_cookie(kinds[0]);
+	sl_policy_parse(policy, strlen(policy), &sluiced.policy, NULL, NULL, NULL);
+	return 0;
+}
+
+static struct sl_session *session_new(int fd)
+{
+	struct sl_session *s = calloc(1, sizeof(*s));
+
+	s->fd = fd;
+	s->conns.fd = -1;
+	s->cred = (struct ucred){.pid = 1, .uid = 1, .gid = 1};
+	/* As if it had a device: requests about it go as far as they can. */
+	s->port[0] = (struct sl_session_port){.ifindex = 3, .nqueues = 1, .lane[0] = 1};
+	s->nlanes = 1;
+	s->next = sluiced.sessions;
+	sluiced.sessions = s;
+	sluiced.nsessions++;
+	return s;
+}
+
+/* A packet out of the fuzzer's bytes: op, descriptors, how many bytes too few or too many, body. */
+static size_t build(struct sl_lease_msg *m, const uint8_t *d, size_t n, size_t *len)
+{
+	int body = sl_lease_body_bytes(d[0] % SL_LEASE_OPS, false);
+	size_t want = body < 0 ? 0 : (size_t)body, take;
+
+	memset(m, 0, sizeof(*m));
+	m->hdr = (struct sl_lease_hdr){.magic = SL_LEASE_MAGIC,
+				       .version = d[2] == 255 ? 2 : SL_LEASE_VERSION,
+				       .op = d[0] % SL_LEASE_OPS};
+	m->nfds = d[1] % 3;
+	for (uint32_t i = 0; i < m->nfds; i++)
+		m->fd[i] = kinds[(d[1] >> 2 >> 2 * i) % 4];
+	if (d[2] > 250)
+		want += d[2] - 250u;
+	else if (d[2] > 245)
+		want -= sl_min(want, d[2] - 245u);
+	take = sl_min(n - 3, sl_min(want, (size_t)80)); /* longer bodies are zeroes behind that */
+	memcpy(&m->body, d + 3, take);
+	*len = sizeof(m->hdr) + want;
+	return 3 + take;
+}
+
+static void send_raw(int fd, const struct sl_lease_msg *m, size_t len)
+{
+	char space[CMSG_SPACE(4 * sizeof(int))] = {0};
+	struct iovec iov = {(void *)m, len};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	struct cmsghdr *c = (struct cmsghdr *)space;
+
+	if (m->nfds) {
+		msg.msg_control = space;
+		msg.msg_controllen = CMSG_SPACE(m->nfds * sizeof(int));
+		c->cmsg_level = SOL_SOCKET;
+		c->cmsg_type = SCM_RIGHTS;
+		c->cmsg_len = CMSG_LEN(m->nfds * sizeof(int));
+		memcpy(CMSG_DATA(c), m->fd, m->nfds * sizeof(int));
+	}
+	(void)!sendmsg(fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static void take_answer(int fd)
+{
+	static struct sl_lease_msg m;
+	int n = sl_lease_recv(fd, &m, true, MSG_DONTWAIT);
+
+	if (n == -EPROTO)
+		abort(); /* the daemon does not keep to its protocol */
+	while (n > 0 && m.nfds)
+		close(m.fd[--m.nfds]);
+}
+
+static void as_daemon(const uint8_t *data, size_t size)
+{
+	static struct sl_lease_msg m;
+	struct sl_session *s;
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair))
+		abort();
+	s = session_new(pair[0]);
+	while (size > 3 && !s->leaving) {
+		size_t len, used = build(&m, data, size, &len);
+
+		send_raw(pair[1], &m, len);
+		sl_session_readable(s);
+		take_answer(pair[1]);
+		data += used;
+		size -= used;
+	}
+	close(pair[1]);
+	if (!s->leaving)
+		sl_session_readable(s);
+	while (sl_sessions_reap())
+		;
+	if (sluiced.sessions || sluiced.nsessions || sluiced.group_users || sl_umem_is_there())
+		abort();
+	sluiced.draining = false;
+}
+
+static void as_process(const uint8_t *data, size_t size)
+{
+	static struct sl_lease_msg m;
+	int pair[2], n;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
+		abort();
+	if (size && send(pair[1], data, sl_min(size, (size_t)8192), MSG_DONTWAIT) > 0) {
+		n = sl_lease_recv(pair[0], &m, true, MSG_DONTWAIT);
+		if (n > 0 && m.hdr.err && strlen(m.body.why) >= SL_LEASE_WHY)
+			abort();
+	}
+	close(pair[0]);
+	close(pair[1]);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	as_daemon(data, size);
+	as_process(data, size);
+	return 0;
+}

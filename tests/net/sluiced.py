@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# A client of sluiced that keeps to no rule. Usage: sluiced.py SOCKET OWN-ADDRESS IFINDEX VICTIM-PORT
+# Says what the daemon did to each attack; 0 when all were refused.
+import array, os, resource, socket, struct, sys, time
+
+MAGIC, VERSION = 0x4C534C53, 1
+(HELLO, UMEM, PORT_OPEN, PORT_CLOSE, PORT_ALIVE, PORT_TAGS, VLAN_LEAVE, UNGUARD, LANE_OPEN, LANE_CLOSE, CLAIM, UPDATE, UNCLAIM,
+ REPAIR, DROP, INJECT, NEIGH, CONNS, STATUS, SHOW_PORT, SHOW_LEASE, DRAIN) = range(1, 23)
+path, own, ifindex, victim = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+failed = 0
+
+
+class Session:
+    def __init__(self):
+        self.s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.s.connect(path)
+        self.s.settimeout(10)
+
+    def send(self, op, body=b"", fds=(), magic=MAGIC, version=VERSION, err=0):
+        data = struct.pack("=IHHIi", magic, version, op, 7, err) + body
+        anc = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+        self.s.sendmsg([data], anc)
+
+    def answer(self):
+        """The error, "hung up", or the body of a good answer."""
+        try:
+            data, anc, _, _ = self.s.recvmsg(65536, 65536)
+        except ConnectionError:
+            return "hung up"
+        for _, _, fds in anc:
+            for fd in array.array("i", fds[: len(fds) // 4 * 4]):
+                os.close(fd)
+        if not data:
+            return "hung up"
+        err = struct.unpack_from("=IHHIi", data)[4]
+        return err if err else data[16:]
+
+    def ask(self, *args, **kw):
+        try:
+            self.send(*args, **kw)
+        except ConnectionError:
+            return "hung up"
+        return self.answer()
+
+    def hello(self):
+        ns = os.open("/proc/self/ns/net", os.O_RDONLY)
+        ret = self.ask(HELLO, bytes(48), [ns])
+        os.close(ns)
+        return ret
+
+
+def mapped(addr):
+    return bytes(10) + b"\xff\xff" + socket.inet_aton(addr)
+
+
+def claim(port, proto=socket.IPPROTO_UDP, lane=0, flags=0, addr=None, remote=(None, 0)):
+    key = mapped(addr or own) + (mapped(remote[0]) if remote[0] else bytes(16))
+    key += struct.pack("=HHBBBBI", port, remote[1], proto, 0, 0, 0, 0)
+    return struct.pack("=II", ifindex, 0) + key + struct.pack("=IIIII", lane, 1, 1, flags, 0)
+
+
+def refused(what, ret):
+    global failed
+    ok = ret == "hung up" or isinstance(ret, int)
+    failed += not ok
+    print("refused:" if ok else "NOT REFUSED:", what, os.strerror(-ret) if isinstance(ret, int) else "")
+
+
+def bound(kind, port=0):
+    s = socket.socket(socket.AF_INET, kind)
+    s.bind((own, port))
+    return s
+
+
+mine = bound(socket.SOCK_DGRAM)
+port = mine.getsockname()[1]
+
+# Before a greeting nothing is given.
+for op, body, fds in ((UMEM, b"", ()), (PORT_OPEN, struct.pack("=II", ifindex, 0), ()),
+                      (CLAIM, claim(port), [mine.fileno()]), (REPAIR, struct.pack("=i", 1), [mine.fileno()])):
+    refused(f"request {op} without a greeting", Session().ask(op, body, fds))
+
+# What is not the protocol ends the connection.
+for what, kw in (("another magic", {"magic": 1}), ("an error in a request", {"err": -1})):
+    refused(what, Session().ask(STATUS, **kw))
+refused("an unknown request", Session().ask(999))
+refused("a body that is too long", Session().ask(STATUS, b"x"))
+refused("a body that is too short", Session().ask(HELLO, b"x"))
+refused("a huge packet", Session().ask(HELLO, bytes(60000)))
+refused("descriptors where none belong", Session().ask(STATUS, b"", [0, 1, 2]))
+refused("a greeting without its descriptor", Session().ask(HELLO, bytes(48)))
+refused("a greeting with a file for the namespace", Session().ask(HELLO, bytes(48), [0]))
+refused("another version", Session().ask(HELLO, bytes(48), [0], version=2))
+s = Session()
+s.hello()
+refused("two greetings", s.hello())
+
+# Leases of others.
+s = Session()
+if isinstance(s.hello(), int):
+    print("NOT GREETED")
+    failed += 1
+refused("a claim on a device that it has not", s.ask(CLAIM, claim(port), [mine.fileno()]))
+refused("the victim's port", s.ask(CLAIM, claim(victim), [mine.fileno()]))
+refused("the victim's claim given up", s.ask(UNCLAIM, claim(victim)))
+refused("the victim's claim changed", s.ask(UPDATE, claim(victim, lane=5)))
+refused("the victim's lane closed", s.ask(LANE_CLOSE, struct.pack("=II", ifindex, 0)))
+refused("the victim's device closed", s.ask(PORT_CLOSE, struct.pack("=II", ifindex, 0)))
+refused("the victim's guard taken off", s.ask(UNGUARD, struct.pack("=II", ifindex, 0)))
+refused("repair mode of a pipe", s.ask(REPAIR, struct.pack("=i", 1), [os.pipe()[0]]))
+refused("repair mode of a UDP socket", s.ask(REPAIR, struct.pack("=i", 1), [mine.fileno()]))
+tcp = bound(socket.SOCK_STREAM)
+refused("a repair mode that there is not", s.ask(REPAIR, struct.pack("=i", 77), [tcp.fileno()]))
+packet = bytearray(28)
+packet[0], packet[9] = 0x45, socket.IPPROTO_UDP
+packet[12:16] = packet[16:20] = socket.inet_aton(own)
+packet[20:24] = struct.pack("!HH", 53, victim)
+refused("a packet for the victim", s.ask(INJECT, struct.pack("=II", 28, 0) + packet + bytes(4068), [mine.fileno()]))
+refused("a packet longer than the request", s.ask(INJECT, struct.pack("=II", 5000, 0) + bytes(4096), [mine.fileno()]))
+refused("to drain the daemon", s.ask(DRAIN))
+
+# Floods: connections, requests without reading the answers, half-closed ones.
+crowd = [Session() for _ in range(400)]
+gone = 0
+for c in crowd:
+    gone += c.ask(STATUS) == "hung up"
+print("of", len(crowd), "connections", gone, "were refused")
+failed += gone < len(crowd) - 256
+for c in crowd:
+    c.s.close()
+s = Session()
+s.s.setblocking(False)
+n = 0
+end = time.monotonic() + 10
+while time.monotonic() < end:
+    try:
+        s.send(STATUS)
+        n += 1
+    except BlockingIOError:
+        time.sleep(0.001)
+    except ConnectionError:
+        break
+else:
+    print("NOT REFUSED: answers that nobody reads")
+    failed += 1
+s = Session()
+s.s.shutdown(socket.SHUT_WR)
+refused("a half-closed connection", s.answer())
+
+# Answers to honest questions are quick meanwhile and afterwards.
+s = Session()
+times = []
+for _ in range(2000):
+    t = time.perf_counter()
+    s.ask(STATUS)
+    times.append(time.perf_counter() - t)
+print("an answer takes %.0f us (median, from python)" % (sorted(times)[1000] * 1e6))
+sys.exit(failed != 0)

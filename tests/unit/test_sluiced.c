@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The daemon's pure parts: policy, the table of claims, packets of the lease protocol, proofs. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "../../tools/sluiced/sluiced.h"
+#include "base/addr.h"
+
+/* Policy ------------------------------------------------------------------------------------------
+ */
+
+static struct sl_policy policy;
+static unsigned wrong_line;
+static char wrong_found[64];
+
+static void note(void *arg, unsigned line, const char *expected, const char *found)
+{
+	assert_true(*expected);
+	wrong_line = line;
+	snprintf(wrong_found, sizeof(wrong_found), "%s", found);
+}
+
+static bool name_of(const char *name, bool group, uint32_t *id)
+{
+	*id = group ? 50 : 1000;
+	return !strcmp(name, group ? "traders" : "alice");
+}
+
+static unsigned parse(const char *text)
+{
+	wrong_line = 0;
+	return sl_policy_parse(text, strlen(text), &policy, name_of, note, NULL);
+}
+
+static const struct sl_limits *limits_of(uint32_t uid, uint32_t gid)
+{
+	const struct sl_policy_rule *r = sl_policy_find(&policy, uid, &gid, 1);
+
+	return r ? &r->limits : NULL;
+}
+
+static void test_policy_first_match(void **state)
+{
+	assert_int_equal(
+		parse("# who may\n"
+		      "\n"
+		      "deny user 7\n"
+		      "allow user alice device eth*,ens1 lanes 3 flows 10 repair no # hers\n"
+		      "allow group traders\n"),
+		0);
+	assert_int_equal(policy.n, 3);
+	assert_null(limits_of(7, 50));
+	assert_null(limits_of(8, 51));
+	assert_non_null(limits_of(8, 50));
+	assert_int_equal(limits_of(1000, 50)->lanes, 3);
+	assert_int_equal(limits_of(1000, 50)->flows, 10);
+	assert_false(limits_of(1000, 50)->repair);
+	assert_true(limits_of(8, 50)->repair);
+	assert_true(sl_limits_allow_device(limits_of(1000, 0), "eth17"));
+	assert_true(sl_limits_allow_device(limits_of(1000, 0), "ens1"));
+	assert_false(sl_limits_allow_device(limits_of(1000, 0), "ens12"));
+	assert_true(sl_limits_allow_device(limits_of(8, 50), "anything"));
+}
+
+static void test_policy_all(void **state)
+{
+	assert_int_equal(parse("allow user *"), 0);
+	assert_non_null(limits_of(12345, 1));
+	assert_int_equal(parse("allow user * device veth0\n"), 0);
+	assert_string_equal(limits_of(1, 1)->devices, "veth0");
+	assert_int_equal(parse(""), 0);
+	assert_null(limits_of(0, 0));
+}
+
+static void test_policy_wrong_lines(void **state)
+{
+	static const struct {
+		const char *text, *found;
+	} cases[] = {
+		{"permit user 1", "permit"},
+		{"allow", ""},
+		{"allow all", "all"},
+		{"allow user", ""},
+		{"allow user bob", "bob"},
+		{"allow user 1x", "1x"},
+		{"allow user *x", "*x"},
+		{"allow user 99999999999", "99999999999"},
+		{"allow group alice", "alice"},
+		{"allow user 1 lanes", ""},
+		{"allow user 1 lanes 257", "257"},
+		{"allow user 1 lanes -1", "-1"},
+		{"allow user 1 flows many", "many"},
+		{"allow user 1 repair maybe", "maybe"},
+		{"allow user 1 speed 9", "speed"},
+	};
+	char text[256];
+
+	for (size_t i = 0; i < sl_array_len(cases); i++) {
+		snprintf(text, sizeof(text), "allow user 2\n%s\nallow user 3\n", cases[i].text);
+		assert_int_equal(parse(text), 1);
+		assert_int_equal(wrong_line, 2);
+		assert_string_equal(wrong_found, cases[i].found);
+		assert_int_equal(policy.n, 2); /* the others hold */
+	}
+}
+
+/* Claims ------------------------------------------------------------------------------------------
+ */
+
+static struct sl_claim_req req_of(uint32_t n)
+{
+	struct sl_claim_req r = {.ifindex = 1 + n % 3, .key.proto = IPPROTO_TCP};
+
+	r.key.local_port = (uint16_t)(n / 3);
+	r.key.remote_port = (uint16_t)(n >> 8);
+	r.claim.slot = n;
+	return r;
+}
+
+static void test_claims_are_found_until_deleted(void **state)
+{
+	enum { N = 5000 };
+	static bool there[N];
+	struct sl_held_table t = {0};
+	unsigned seed = 1, n = 0;
+
+	for (unsigned i = 0; i < 100000; i++) {
+		uint32_t k = (uint32_t)rand_r(&seed) % N;
+		struct sl_claim_req r = req_of(k);
+		struct sl_held *h = sl_held_find(&t, &r);
+
+		assert_true(!!h == there[k]);
+		if (h) {
+			assert_int_equal(h->req.claim.slot, k);
+			sl_held_del(&t, h);
+			n--;
+		} else {
+			assert_int_equal(sl_held_put(&t, &r), 0);
+			n++;
+		}
+		there[k] = !h;
+		assert_int_equal(t.n, n);
+	}
+	for (struct sl_held *h; (h = sl_held_any(&t)); n--) {
+		assert_true(there[h->req.claim.slot]);
+		there[h->req.claim.slot] = false;
+		sl_held_del(&t, h);
+	}
+	assert_int_equal(n, 0);
+	sl_held_free(&t);
+}
+
+static void test_claim_of_a_slot_is_replaced(void **state)
+{
+	struct sl_held_table t = {0};
+	struct sl_claim_req r = req_of(9);
+
+	assert_int_equal(sl_held_put(&t, &r), 0);
+	r.claim.lane = 4;
+	assert_int_equal(sl_held_put(&t, &r), 0);
+	assert_int_equal(t.n, 1);
+	assert_int_equal(sl_held_find(&t, &r)->req.claim.lane, 4);
+	r.claim.slot = 10; /* another slot has not that claim */
+	assert_null(sl_held_find(&t, &r));
+	sl_held_free(&t);
+}
+
+/* Packets of the protocol -------------------------------------------------------------------------
+ */
+
+static struct sl_lease_msg msg_of(uint32_t op)
+{
+	return (struct sl_lease_msg){
+		.hdr = {.magic = SL_LEASE_MAGIC, .version = SL_LEASE_VERSION, .op = (uint16_t)op}};
+}
+
+static size_t bytes_of(uint32_t op, bool answer)
+{
+	return sizeof(struct sl_lease_hdr) + (size_t)sl_lease_body_bytes(op, answer);
+}
+
+static void test_lengths_and_descriptors_must_fit(void **state)
+{
+	for (uint32_t op = 1; op < SL_LEASE_OPS; op++) {
+		struct sl_lease_msg m = msg_of(op);
+		size_t n = bytes_of(op, false);
+		int fits = 0;
+
+		for (m.nfds = 0; m.nfds < 4; m.nfds++)
+			fits += !sl_lease_check(&m, n, false);
+		assert_int_equal(fits, 1); /* exactly one count of descriptors */
+		for (m.nfds = 0; sl_lease_check(&m, n, false); m.nfds++)
+			;
+		assert_int_equal(sl_lease_check(&m, n - 1, false), -EPROTO);
+		assert_int_equal(sl_lease_check(&m, n + 1, false), -EPROTO);
+		m.hdr.err = -1;
+		assert_int_equal(sl_lease_check(&m, n, false), -EPROTO);
+		m.hdr.err = 0;
+		m.hdr.magic++;
+		assert_int_equal(sl_lease_check(&m, n, false), -EPROTO);
+	}
+	assert_int_equal(sl_lease_body_bytes(0, false), -EPROTO);
+	assert_int_equal(sl_lease_body_bytes(SL_LEASE_OPS, true), -EPROTO);
+}
+
+static void test_refusal_is_ended_text(void **state)
+{
+	struct sl_lease_msg m = msg_of(SL_LEASE_CLAIM);
+
+	m.hdr.err = -EPERM;
+	memset(m.body.why, 'x', sizeof(m.body.why));
+	assert_int_equal(sl_lease_check(&m, sizeof(m.hdr) + SL_LEASE_WHY, true), 0);
+	assert_int_equal(strlen(m.body.why), SL_LEASE_WHY - 1);
+	m.hdr.err = EPERM; /* errors are negative */
+	assert_int_equal(sl_lease_check(&m, sizeof(m.hdr) + SL_LEASE_WHY, true), -EPROTO);
+}
+
+static void test_another_version_is_told(void **state)
+{
+	struct sl_lease_msg m = msg_of(SL_LEASE_HELLO);
+
+	m.hdr.version = SL_LEASE_VERSION + 1;
+	m.nfds = 1;
+	assert_int_equal(sl_lease_check(&m, 1000, false), 0); /* session.c refuses it in words */
+	m.hdr.op = SL_LEASE_CLAIM;
+	assert_int_equal(sl_lease_check(&m, bytes_of(SL_LEASE_CLAIM, false), false), -EPROTO);
+}
+
+/* Proofs ------------------------------------------------------------------------------------------
+ */
+
+static int bound(int type, uint32_t addr, uint16_t *port)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(addr)};
+	socklen_t len = sizeof(sin);
+	int fd = socket(AF_INET, type, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&sin, &len), 0);
+	*port = ntohs(sin.sin_port);
+	return fd;
+}
+
+static struct sl_flow_key key_of(uint8_t proto, uint32_t addr, uint16_t port)
+{
+	struct sl_flow_key k = {.proto = proto, .local_port = port};
+	struct sl_addr a = sl_addr_v4(htonl(addr));
+
+	memcpy(k.local, a.b, sizeof(k.local));
+	return k;
+}
+
+static void test_proof_is_what_the_socket_is_bound_to(void **state)
+{
+	const char *why = NULL;
+	uint16_t port, any_port;
+	int fd = bound(SOCK_DGRAM, INADDR_LOOPBACK, &port);
+	int any = bound(SOCK_DGRAM, INADDR_ANY, &any_port);
+	struct sl_flow_key k = key_of(IPPROTO_UDP, INADDR_LOOPBACK, port);
+
+	sluiced.netns_cookie = sl_netns_cookie(fd);
+	assert_int_equal(sl_proof_check(fd, &k, &why), 0);
+	k.local_port++;
+	assert_int_equal(sl_proof_check(fd, &k, &why), -EPERM);
+	k = key_of(IPPROTO_TCP, INADDR_LOOPBACK, port);
+	assert_int_equal(sl_proof_check(fd, &k, &why), -EPERM);
+	k = key_of(IPPROTO_UDP, 0x0a000001, port); /* another address */
+	assert_int_equal(sl_proof_check(fd, &k, &why), -EPERM);
+	k = key_of(IPPROTO_UDP, 0x0a000001, any_port); /* the wildcard receives for all */
+	assert_int_equal(sl_proof_check(any, &k, &why), 0);
+	sluiced.netns_cookie++;
+	assert_int_equal(sl_proof_check(any, &k, &why), -EPERM);
+	assert_non_null(strstr(why, "namespace"));
+	close(fd);
+	close(any);
+}
+
+static void test_unbound_or_no_socket_proves_nothing(void **state)
+{
+	struct sl_flow_key k = key_of(IPPROTO_UDP, INADDR_LOOPBACK, 0);
+	const char *why;
+	int fd = socket(AF_INET, SOCK_DGRAM, 0), unix_fd = socket(AF_UNIX, SOCK_DGRAM, 0);
+
+	sluiced.netns_cookie = sl_netns_cookie(fd);
+	assert_int_equal(sl_proof_check(fd, &k, &why), -EPERM);
+	assert_int_equal(sl_proof_check(unix_fd, &k, &why), -EPERM);
+	assert_int_equal(sl_proof_check(STDIN_FILENO, &k, &why), -EPERM);
+	close(fd);
+	close(unix_fd);
+}
+
+static void test_packet_must_be_for_the_socket(void **state)
+{
+	uint16_t port;
+	const char *why;
+	int fd = bound(SOCK_DGRAM, INADDR_LOOPBACK, &port);
+	uint8_t p[28] = {0x45, [9] = IPPROTO_UDP, [12] = 10, [15] = 1, [16] = 127, [19] = 1};
+
+	sluiced.netns_cookie = sl_netns_cookie(fd);
+	p[22] = (uint8_t)(port >> 8);
+	p[23] = (uint8_t)port;
+	assert_int_equal(sl_proof_packet(fd, p, sizeof(p), &why), 0);
+	assert_int_equal(sl_proof_packet(fd, p, sizeof(p) - 1, &why), -EPERM);
+	assert_int_equal(sl_proof_packet(fd, p, 0, &why), -EPERM);
+	p[23]++;
+	assert_int_equal(sl_proof_packet(fd, p, sizeof(p), &why), -EPERM);
+	p[23]--;
+	p[19]++;
+	assert_int_equal(sl_proof_packet(fd, p, sizeof(p), &why), -EPERM);
+	p[19]--;
+	p[9] = IPPROTO_TCP; /* and there is no connection */
+	assert_int_equal(sl_proof_packet(fd, p, sizeof(p), &why), -EPERM);
+	p[9] = IPPROTO_ICMP;
+	assert_int_equal(sl_proof_packet(fd, p, sizeof(p), &why), -EPERM);
+	p[9] = IPPROTO_UDP;
+	p[0] = 0x46; /* options */
+	assert_int_equal(sl_proof_packet(fd, p, sizeof(p), &why), -EPERM);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_policy_first_match),
+		cmocka_unit_test(test_policy_all),
+		cmocka_unit_test(test_policy_wrong_lines),
+		cmocka_unit_test(test_claims_are_found_until_deleted),
+		cmocka_unit_test(test_claim_of_a_slot_is_replaced),
+		cmocka_unit_test(test_lengths_and_descriptors_must_fit),
+		cmocka_unit_test(test_refusal_is_ended_text),
+		cmocka_unit_test(test_another_version_is_told),
+		cmocka_unit_test(test_proof_is_what_the_socket_is_bound_to),
+		cmocka_unit_test(test_unbound_or_no_socket_proves_nothing),
+		cmocka_unit_test(test_packet_must_be_for_the_socket),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sluice daemon: what sluiced says of itself, its devices and its leases. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "ctl/lease.h"
+#include "tools.h"
+
+static int conn = -1;
+
+static void usage(FILE *to)
+{
+	fputs("usage: sluice daemon status|ports|leases|drain [--socket PATH]\n\n"
+	      "  status  version, age, counts\n"
+	      "  ports   the devices that are leased\n"
+	      "  leases  who has one, and what of it\n"
+	      "  drain   give no more, and end with the last (root)\n"
+	      "\nThe socket is SLUICE_DAEMON's, or " SL_LEASE_PATH ".\n",
+	      to);
+}
+
+static bool dial(const char *path)
+{
+	const struct timeval limit = {.tv_sec = 5};
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+
+	if (strlen(path) >= sizeof(sun.sun_path)) {
+		fprintf(stderr, "sluice: %s is too long for a socket's name\n", path);
+		return false;
+	}
+	strcpy(sun.sun_path, path);
+	conn = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (conn >= 0) {
+		setsockopt(conn, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+		if (!connect(conn, (struct sockaddr *)&sun, sizeof(sun)))
+			return true;
+	}
+	fprintf(stderr, "sluice: no daemon answers at %s: %s\n", path, strerror(errno));
+	return false;
+}
+
+/* 0; -ENOENT: there is no such thing; other errors are told. */
+static int ask(struct sl_lease_msg *m, enum sl_lease_op op)
+{
+	int err;
+
+	m->hdr = (struct sl_lease_hdr){
+		.magic = SL_LEASE_MAGIC,
+		.version = SL_LEASE_VERSION,
+		.op = (uint16_t)op,
+	};
+	m->nfds = 0;
+	err = sl_lease_send(conn, m, false, 0);
+	if (!err)
+		err = sl_lease_recv(conn, m, true, 0);
+	if (err <= 0) {
+		fprintf(stderr, "sluice: the daemon does not answer: %s\n",
+			err ? strerror(-err) : "it has gone");
+		return err ? err : -ENOTCONN;
+	}
+	if (m->hdr.err && m->hdr.err != -ENOENT)
+		fprintf(stderr, "sluice: %s\n", m->body.why);
+	return m->hdr.err;
+}
+
+static int status(void)
+{
+	struct sl_lease_msg m;
+	const struct sl_lease_status_ok *s = &m.body.status_ok;
+	int err = ask(&m, SL_LEASE_STATUS);
+
+	if (err)
+		return 1;
+	printf("sluiced %.32s, process %u, network namespace %u, up %" PRIu64 " s%s\n", s->version,
+	       s->pid, s->netns, s->uptime_ns / 1000000000, s->draining ? ", draining" : "");
+	printf("%u leases, %u connections, %u devices\n", s->leases, s->clients, s->ports);
+	printf("%" PRIu64 " requests, %" PRIu64 " refused, %" PRIu64 " broken\n", s->requests,
+	       s->refused, s->broken);
+	return 0;
+}
+
+static int ports(void)
+{
+	struct sl_lease_msg m;
+	int err;
+
+	printf("%-16s %-12s %7s %6s %6s %6s %8s %s\n", "DEVICE", "DRIVER", "QUEUES", "MTU",
+	       "LEASES", "LANES", "FLOWS", "STATE");
+	for (uint32_t n = 0;; n++) {
+		const struct sl_lease_show_port_ok *p = &m.body.show_port_ok;
+
+		m.body.show.n = n;
+		err = ask(&m, SL_LEASE_SHOW_PORT);
+		if (err)
+			return err != -ENOENT;
+		printf("%-16.16s %-12.32s %7u %6u %6u %6u %8u %s%s%s\n", p->port.ifname,
+		       p->port.driver, p->port.nqueues, p->port.mtu, p->users, p->lanes, p->flows,
+		       p->alive ? "steering" : "taken off",
+		       p->port.flags & SL_PORT_ZEROCOPY ? ", zero-copy" : ", copy mode",
+		       p->port.flags & SL_PORT_GENERIC ? ", generic" : "");
+	}
+}
+
+static int leases(void)
+{
+	struct sl_lease_msg m;
+	int err;
+
+	printf("%6s %8s %-16s %8s %-16s %6s %8s %8s %s\n", "LEASE", "PID", "PROGRAM", "USER",
+	       "GROUP", "LANES", "FLOWS", "AGE", "DEVICES");
+	for (uint32_t n = 0;; n++) {
+		const struct sl_lease_show_lease_ok *l = &m.body.show_lease_ok;
+
+		m.body.show.n = n;
+		err = ask(&m, SL_LEASE_SHOW_LEASE);
+		if (err)
+			return err != -ENOENT;
+		printf("%6u %8u %-16.16s %8u %-16.32s %6u %8u %7" PRIu64 "s %.64s\n", l->member,
+		       l->pid, l->program, l->uid, l->group, l->lanes, l->flows,
+		       l->age_ns / 1000000000, l->devices);
+	}
+}
+
+static int drain(void)
+{
+	struct sl_lease_msg m;
+
+	return ask(&m, SL_LEASE_DRAIN) ? 1 : 0;
+}
+
+static const struct {
+	const char *name;
+	int (*run)(void);
+} actions[] = {{"status", status}, {"ports", ports}, {"leases", leases}, {"drain", drain}};
+
+static const char *default_path(void)
+{
+	const char *path = getenv("SLUICE_DAEMON");
+
+	return path && *path && strcmp(path, "auto") && strcmp(path, "off") ? path : SL_LEASE_PATH;
+}
+
+int sl_tool_daemon(int argc, char **argv)
+{
+	const char *path = default_path();
+	int (*run)(void) = NULL;
+
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
+			usage(stdout);
+			return 0;
+		}
+		if (!strcmp(argv[i], "--socket") && i + 1 < argc) {
+			path = argv[++i];
+			continue;
+		}
+		for (unsigned a = 0; !run && a < sl_array_len(actions); a++)
+			if (!strcmp(argv[i], actions[a].name))
+				run = actions[a].run;
+	}
+	if (!run) {
+		usage(stderr);
+		return 2;
+	}
+	return dial(path) ? run() : 1;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The claims that a session holds: a hash table by device, flow and slot. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sluiced.h"
+
+#define FIRST_MAX 64
+
+static bool same(const struct sl_claim_req *a, const struct sl_claim_req *b)
+{
+	return a->ifindex == b->ifindex && a->claim.slot == b->claim.slot &&
+	       !memcmp(&a->key, &b->key, sizeof(a->key));
+}
+
+/* FNV-1a; a session that makes its own claims collide slows its own requests down, and its number
+ * of claims is limited. */
+static uint32_t hash(const struct sl_claim_req *r)
+{
+	const uint8_t *p = (const uint8_t *)&r->key;
+	uint64_t h = 14695981039346656037ull ^ r->ifindex ^ (uint64_t)r->claim.slot << 32;
+
+	for (size_t i = 0; i < sizeof(r->key); i++)
+		h = (h ^ p[i]) * 1099511628211ull;
+	return (uint32_t)(h ^ h >> 32);
+}
+
+static struct sl_held *place(const struct sl_held_table *t, const struct sl_claim_req *req)
+{
+	uint32_t i = hash(req) & (t->max - 1);
+
+	while (t->slot[i].used && !same(&t->slot[i].req, req))
+		i = (i + 1) & (t->max - 1);
+	return &t->slot[i];
+}
+
+struct sl_held *sl_held_find(const struct sl_held_table *t, const struct sl_claim_req *req)
+{
+	struct sl_held *h = t->max ? place(t, req) : NULL;
+
+	return h && h->used ? h : NULL;
+}
+
+static int grow(struct sl_held_table *t)
+{
+	struct sl_held_table bigger = {.max = t->max ? 2 * t->max : FIRST_MAX, .n = t->n};
+
+	bigger.slot = calloc(bigger.max, sizeof(*bigger.slot));
+	if (!bigger.slot)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->max; i++)
+		if (t->slot[i].used)
+			*place(&bigger, &t->slot[i].req) = t->slot[i];
+	free(t->slot);
+	*t = bigger;
+	return 0;
+}
+
+int sl_held_put(struct sl_held_table *t, const struct sl_claim_req *req)
+{
+	struct sl_held *h = sl_held_find(t, req);
+
+	if (!h) {
+		if (4 * (t->n + 1) > 3 * t->max && grow(t))
+			return -ENOMEM;
+		h = place(t, req);
+		t->n++;
+	}
+	*h = (struct sl_held){.req = *req, .used = true};
+	h->req.shadow_fd = -1;
+	return 0;
+}
+
+/* Those behind it that were pushed on by it move up (Knuth 6.4, algorithm R). */
+void sl_held_del(struct sl_held_table *t, struct sl_held *h)
+{
+	uint32_t mask = t->max - 1, hole = (uint32_t)(h - t->slot), i = hole;
+
+	t->slot[hole].used = false;
+	t->n--;
+	for (;;) {
+		uint32_t home;
+
+		i = (i + 1) & mask;
+		if (!t->slot[i].used)
+			return;
+		home = hash(&t->slot[i].req) & mask;
+		if (((i - home) & mask) < ((i - hole) & mask))
+			continue;
+		t->slot[hole] = t->slot[i];
+		t->slot[i].used = false;
+		hole = i;
+	}
+}
+
+struct sl_held *sl_held_any(struct sl_held_table *t)
+{
+	for (uint32_t i = 0; i < t->max && t->n; i++) {
+		struct sl_held *h = &t->slot[(t->at + i) & (t->max - 1)];
+
+		if (h->used) {
+			t->at = (uint32_t)(h - t->slot);
+			return h;
+		}
+	}
+	return NULL;
+}
+
+void sl_held_free(struct sl_held_table *t)
+{
+	free(t->slot);
+	*t = (struct sl_held_table){0};
+}

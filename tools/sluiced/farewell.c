@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tells the peer of a TCP connection that its other end is gone.
+ *
+ * A process that was killed has told nobody how far its connections were, and a reset with a wrong
+ * sequence number is not believed (RFC 5961 3.2). So the peer is asked: it answers a segment that
+ * cannot be right with an acknowledgment that says where it is (RFC 9293 3.10.7.4, RFC 5961 5.2).
+ * That arrives at the kernel, since the claim is gone; the kernel has no such connection, and
+ * resets it with the number that the acknowledgment names. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "base/sys.h"
+#include "sluiced.h"
+#include "wire/csum.h"
+
+static int raw_fd[2] = {-1, -1}; /* IPv4, IPv6 */
+
+static int raw_socket(int family)
+{
+	int *fd = &raw_fd[family == AF_INET6];
+	int none = 0;
+
+	if (*fd >= 0)
+		return *fd;
+	*fd = sl_sys_socket(family, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
+	if (*fd >= 0) /* it is for sending only */
+		sl_sys_setsockopt(*fd, SOL_SOCKET, SO_RCVBUF, &none, sizeof(none));
+	return *fd;
+}
+
+/* An acknowledgment half the sequence space from wherever the connection is, most likely. The
+ * sequence number is one that nobody knows beforehand: it must not be of use to others. */
+static void build(const struct sl_flow_key *k, struct tcphdr *th)
+{
+	uint8_t rest[4] = {0, IPPROTO_TCP, 0, sizeof(*th)};
+	const struct sl_addr local = sl_addr_of(k->local);
+	uint32_t seq[2] = {0};
+	uint64_t sum;
+
+	sl_sys(SYS_getrandom, seq, sizeof(seq), 0);
+	*th = (struct tcphdr){
+		.source = htons(k->local_port),
+		.dest = htons(k->remote_port),
+		.seq = seq[0],
+		.ack_seq = seq[1],
+		.doff = sizeof(*th) / 4,
+		.ack = 1,
+	};
+	sum = sl_csum_add(0, k->local, 16);
+	if (sl_addr_is_v4(&local)) {
+		sum = sl_csum_add(0, k->local + 12, 4);
+		sum = sl_csum_add(sum, k->remote + 12, 4);
+	} else {
+		sum = sl_csum_add(sum, k->remote, 16);
+	}
+	sum = sl_csum_add(sum, rest, sizeof(rest));
+	th->check = sl_csum_fold(sl_csum_add(sum, th, sizeof(*th)));
+}
+
+/* From the connection's own address, whatever route there is now. */
+static void send_from(int family, const struct sl_flow_key *k, const struct tcphdr *th)
+{
+	const struct sl_addr remote = sl_addr_of(k->remote);
+	struct sockaddr_storage to;
+	socklen_t tolen = sizeof(to);
+	union {
+		struct cmsghdr align;
+		char space[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+	} c = {0};
+	struct iovec iov = {(void *)th, sizeof(*th)};
+	struct msghdr msg = {
+		.msg_name = &to, .msg_iov = &iov, .msg_iovlen = 1, .msg_control = c.space};
+	struct in_pktinfo *p4 = (struct in_pktinfo *)CMSG_DATA(&c.align);
+	struct in6_pktinfo *p6 = (struct in6_pktinfo *)CMSG_DATA(&c.align);
+
+	sl_addr_to_sockaddr(&remote, 0, 0, family, (struct sockaddr *)&to, &tolen);
+	msg.msg_namelen = tolen;
+	if (family == AF_INET) {
+		c.align.cmsg_level = IPPROTO_IP;
+		c.align.cmsg_type = IP_PKTINFO;
+		c.align.cmsg_len = CMSG_LEN(sizeof(*p4));
+		memcpy(&p4->ipi_spec_dst, k->local + 12, 4);
+	} else {
+		c.align.cmsg_level = IPPROTO_IPV6;
+		c.align.cmsg_type = IPV6_PKTINFO;
+		c.align.cmsg_len = CMSG_LEN(sizeof(*p6));
+		memcpy(&p6->ipi6_addr, k->local, 16);
+	}
+	msg.msg_controllen = CMSG_SPACE(family == AF_INET ? sizeof(*p4) : sizeof(*p6));
+	sl_sys_sendmsg(raw_socket(family), &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void sl_farewell(const struct sl_flow_key *k)
+{
+	const struct sl_addr local = sl_addr_of(k->local);
+	int family = sl_addr_is_v4(&local) ? AF_INET : AF_INET6;
+	struct tcphdr th;
+
+	if (raw_socket(family) < 0)
+		return;
+	build(k, &th);
+	send_from(family, k, &th);
+}

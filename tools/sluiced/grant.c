@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a session is lent: packet memory, devices, lanes. */
+#include <errno.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/broker_int.h"
+#include "net/neigh.h"
+#include "net/route.h"
+#include "sluiced.h"
+
+/* Packet memory ---------------------------------------------------------------------------------
+ */
+
+/* A device's queue has one packet memory, so who comes second must belong to the group of the
+ * first. */
+static int umem_get(struct sl_session *s, struct sl_umem_info *u, const char **why)
+{
+	if (sluiced.group_users) {
+		sl_why(why, "the packet memory is leased to %s already", sluiced.group);
+		return -EBUSY;
+	}
+	return sl_embedded_umem(sluiced.frames, sluiced.frame_size, u, why);
+}
+
+int sl_on_umem(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	struct sl_umem_info u;
+	int err = s->has_umem ? -EALREADY : umem_get(s, &u, why);
+
+	if (err)
+		return err;
+	m->body.umem_ok = (struct sl_lease_umem_ok){
+		.nframes = u.nframes,
+		.frame_size = u.frame_size,
+		.headroom = u.headroom,
+		.huge = u.huge,
+		.member = u.member,
+	};
+	m->fd[0] = sl_fd_dup(u.memfd);
+	m->fd[1] = sl_fd_dup(u.share_fd);
+	m->nfds = 2;
+	if (m->fd[0] < 0 || m->fd[1] < 0)
+		return -EMFILE;
+	s->has_umem = true;
+	sluiced.group_users++;
+	memcpy(sluiced.group, s->group, sizeof(sluiced.group));
+	return 0;
+}
+
+/* What frames a process had when it went is not known, so all go, and the next one gets new ones.
+ */
+void sl_umem_put(struct sl_session *s)
+{
+	if (!s->has_umem)
+		return;
+	s->has_umem = false;
+	if (--sluiced.group_users == 0)
+		sl_umem_drop();
+}
+
+/* Devices ---------------------------------------------------------------------------------------
+ */
+
+static int may_lend(const struct sl_session *s, uint32_t ifindex, const char **why)
+{
+	struct sl_link link;
+
+	if (sluiced.draining) {
+		sl_why(why, "no more leases are given: the daemon is about to end");
+		return -ESHUTDOWN;
+	}
+	if (!sl_link_get(ifindex, &link)) {
+		sl_why(why, "there is no device %u", ifindex);
+		return -ENODEV;
+	}
+	if (!sl_limits_allow_device(&s->limits, link.name)) {
+		sl_why(why, "the policy does not give %s to user %u", link.name, s->cred.uid);
+		return -EPERM;
+	}
+	if (link.master || !(link.flags & IFF_UP) || link.flags & IFF_LOOPBACK) {
+		sl_why(why, "%s is down, or part of another device", link.name);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+void sl_port_describe(const struct sl_port_info *info, struct sl_lease_port_ok *out)
+{
+	*out = (struct sl_lease_port_ok){
+		.ifindex = info->ifindex,
+		.mtu = info->mtu,
+		.nqueues = info->nqueues,
+		.flags = info->flags,
+		.max_lanes = info->max_lanes,
+	};
+	memcpy(out->mac, info->mac, sizeof(out->mac));
+	memcpy(out->ifname, info->ifname, sizeof(out->ifname));
+	memcpy(out->driver, info->driver, sizeof(out->driver));
+	memcpy(out->pin_dir, info->pin_dir, sizeof(out->pin_dir));
+}
+
+struct sl_session_port *sl_session_port(struct sl_session *s, uint32_t ifindex)
+{
+	for (unsigned i = 0; i < SL_SESSION_PORTS; i++)
+		if (s->port[i].ifindex == ifindex)
+			return &s->port[i];
+	return NULL;
+}
+
+static int port_get(struct sl_session *s, uint32_t ifindex, struct sl_port_info *info,
+		    const char **why)
+{
+	struct sl_session_port *p = sl_session_port(s, 0);
+	int err;
+
+	if (!s->has_umem || !ifindex || sl_session_port(s, ifindex))
+		return -EINVAL;
+	if (!p) {
+		sl_why(why, "a lease has at most %u devices", SL_SESSION_PORTS);
+		return -ENOSPC;
+	}
+	err = may_lend(s, ifindex, why);
+	if (!err)
+		err = sl_embedded_port_open(ifindex, info, why);
+	if (err)
+		return err;
+	*p = (struct sl_session_port){.ifindex = ifindex, .nqueues = info->nqueues};
+	memcpy(p->ifname, info->ifname, sizeof(p->ifname));
+	return 0;
+}
+
+int sl_on_port_open(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	uint32_t ifindex = m->body.port.ifindex;
+	struct sl_port_info info;
+	int err = port_get(s, ifindex, &info, why);
+
+	if (err)
+		return err;
+	sl_port_describe(&info, &m->body.port_ok);
+	m->fd[0] = sl_view_get(ifindex);
+	if (m->fd[0] < 0) {
+		sl_why(why, "%s: a view of the rules: %s", info.ifname, sl_strerror(m->fd[0]));
+		sl_port_put(s, sl_session_port(s, ifindex));
+		return m->fd[0];
+	}
+	m->nfds = 1;
+	return 0;
+}
+
+void sl_port_put(struct sl_session *s, struct sl_session_port *p)
+{
+	for (unsigned i = 0; i < SL_SESSION_LANES; i++) {
+		if (!p->lane[i])
+			continue;
+		sl_embedded_lane_close(p->ifindex, p->lane[i] - 1);
+		s->nlanes--;
+	}
+	sl_embedded_port_close(p->ifindex);
+	*p = (struct sl_session_port){0};
+}
+
+/* The session's port that a request is about, or NULL. */
+static struct sl_session_port *port_of(struct sl_session *s, const struct sl_lease_msg *m)
+{
+	return m->body.port.ifindex ? sl_session_port(s, m->body.port.ifindex) : NULL;
+}
+
+int sl_on_port_close(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	struct sl_session_port *p = port_of(s, m);
+
+	if (!p)
+		return -ENODEV;
+	sl_port_put(s, p);
+	return 0;
+}
+
+int sl_on_port_alive(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	struct sl_session_port *p = port_of(s, m);
+	const struct sl_device *d = p ? sl_device_find(p->ifindex) : NULL;
+	bool alive = d && !sluiced.leaving && sl_embedded_port_alive(p->ifindex);
+
+	m->body.alive_ok = (struct sl_lease_alive_ok){.alive = alive};
+	if (d)
+		memcpy(m->body.alive_ok.mac, d->info.mac, sizeof(d->info.mac));
+	return 0;
+}
+
+int sl_on_port_tags(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	struct sl_session_port *p = port_of(s, m);
+	bool tags = p && sl_embedded_port_has_tags(p->ifindex);
+
+	m->body.tags_ok.tags = tags;
+	return p ? 0 : -ENODEV;
+}
+
+/* VLAN devices are numbered by the process that claims: only one can. */
+int sl_on_vlan_leave(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	struct sl_lease_vlan v = m->body.vlan;
+	struct sl_session_port *p = v.ifindex ? sl_session_port(s, v.ifindex) : NULL;
+	const struct sl_device *d = p ? sl_device_find(v.ifindex) : NULL;
+
+	if (!d || v.nr >= SL_MAX_VLANS)
+		return -EINVAL;
+	if (d->users > 1)
+		return -EBUSY;
+	sl_embedded_vlan_leave(v.ifindex, v.nr, v.leave);
+	return 0;
+}
+
+/* Only its own device, and only when nobody else has connections there. */
+int sl_on_unguard(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	struct sl_session_port *p = port_of(s, m);
+	struct sl_device *d = p ? sl_device_find(p->ifindex) : NULL;
+
+	if (!d)
+		return -ENODEV;
+	if (d->users == 1)
+		sl_embedded_port_unguard(p->ifindex);
+	return 0;
+}
+
+/* Any user makes the kernel do that by sending a datagram there. */
+int sl_on_neigh(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	const struct sl_lease_neigh *n = &m->body.neigh;
+	struct sl_addr addr;
+
+	memcpy(addr.b, n->addr, sizeof(addr.b));
+	if (!n->ifindex || !sl_session_port(s, n->ifindex) || sl_addr_is_any(&addr) ||
+	    sl_addr_is_multicast(&addr))
+		return -EINVAL;
+	return sl_neigh_tell(n->ifindex, &addr);
+}
+
+/* Lanes ------------------------------------------------------------------------------------------
+ */
+
+static bool lane_is_used(uint32_t ifindex, uint32_t lane)
+{
+	for (struct sl_session *s = sluiced.sessions; s; s = s->next) {
+		const struct sl_session_port *p = sl_session_port(s, ifindex);
+
+		for (unsigned i = 0; p && i < SL_SESSION_LANES; i++)
+			if (p->lane[i] == lane + 1)
+				return true;
+	}
+	return false;
+}
+
+/* The XSKs are the process's from now on: a mapping of ours would hold them. */
+static void pass_lane(struct sl_xsk_lease *leases, uint32_t n, struct sl_lease_msg *m)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct sl_xsk_lease *l = &leases[i];
+
+		munmap(l->rx_map, l->rx_bytes);
+		munmap(l->tx_map, l->tx_bytes);
+		m->fd[m->nfds++] = l->fd;
+		m->body.lane_ok.queue[i] = (struct sl_lease_queue){
+			.queue = l->queue,
+			.rx_size = l->rx_size,
+			.tx_size = l->tx_size,
+			.fill_size = l->fill_size,
+			.comp_size = l->comp_size,
+			.zerocopy = l->zerocopy,
+			.share_queue = l->share_queue,
+			.share_xsk = l->share_xsk,
+		};
+	}
+	m->body.lane_ok.nqueues = n;
+}
+
+int sl_on_lane_open(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	struct sl_session_port *p = port_of(s, m);
+	uint32_t number = m->body.port.lane, lane = 0, first;
+	struct sl_xsk_lease leases[SL_MAX_QUEUES];
+	int err;
+
+	if (!p || number >= SL_SESSION_LANES || p->lane[number])
+		return -EINVAL;
+	if (s->nlanes >= s->limits.lanes) {
+		sl_why(why, "the policy gives user %u %u lanes", s->cred.uid, s->limits.lanes);
+		return -EDQUOT;
+	}
+	while (lane_is_used(p->ifindex, lane))
+		lane++;
+	err = sl_embedded_lane_open(p->ifindex, lane, leases, &first, why);
+	if (err)
+		return err;
+	p->lane[number] = (uint16_t)(lane + 1);
+	s->nlanes++;
+	memset(&m->body.lane_ok, 0, sizeof(m->body.lane_ok));
+	m->body.lane_ok.first = first;
+	pass_lane(leases, p->nqueues, m);
+	return 0;
+}
+
+int sl_on_lane_close(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	struct sl_session_port *p = port_of(s, m);
+	uint32_t number = m->body.port.lane;
+
+	if (!p || number >= SL_SESSION_LANES || !p->lane[number])
+		return -EINVAL;
+	sl_embedded_lane_close(p->ifindex, p->lane[number] - 1);
+	p->lane[number] = 0;
+	s->nlanes--;
+	return 0;
+}

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sluiced: start, the loop, the end. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <grp.h>
+#include <libgen.h>
+#include <net/if.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "ctl/broker_int.h"
+#include "ctl/conf.h"
+#include "net/route.h"
+#include "sandbox.h"
+#include "sluice.h"
+#include "sluiced.h"
+
+#define POLICY_PATH "/etc/sluice/sluiced.conf"
+#define POLICY_MAX  65536 /* bytes */
+#define BACKLOG     128
+#define CHECK_MS    1000          /* how often the devices are looked after */
+#define LEAVE_NS    5000000000ull /* for programs to move to the kernel what they have */
+
+static const char *socket_path = SL_LEASE_PATH;
+static const char *policy_path;
+static int signal_fd = -1;
+static bool open_air;
+static uint64_t end_ns; /* not 0: the daemon ends then, or as soon as nobody needs it */
+
+/* Settings and policy ---------------------------------------------------------------------------
+ */
+
+static bool id_of_name(const char *name, bool group, uint32_t *id)
+{
+	const struct passwd *pw = group ? NULL : getpwnam(name);
+	const struct group *gr = group ? getgrnam(name) : NULL;
+
+	if (pw)
+		*id = pw->pw_uid;
+	if (gr)
+		*id = gr->gr_gid;
+	return pw || gr;
+}
+
+static void say_wrong_line(void *arg, unsigned line, const char *expected, const char *found)
+{
+	sl_warn("sluiced", "%s:%u: expected %s, found %s%s%s; the line is skipped",
+		(const char *)arg, line, expected, *found ? "'" : "",
+		*found ? found : "the end of the line", *found ? "'" : "");
+}
+
+/* Without a file: root, and the members of the group sluice. */
+static long read_policy(const char *path, char *text)
+{
+	static const char dflt[] = "allow user 0\nallow group sluice\n";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	long n;
+
+	if (fd < 0 && errno == ENOENT && !policy_path) {
+		strcpy(text, dflt);
+		return getgrnam("sluice") ? (long)strlen(dflt) : (long)strcspn(dflt, "\n");
+	}
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, POLICY_MAX);
+	n = n < 0 ? -errno : n;
+	close(fd);
+	return n;
+}
+
+static int load_policy(void)
+{
+	static char text[POLICY_MAX];
+	static struct sl_policy fresh;
+	const char *path = policy_path ? policy_path : POLICY_PATH;
+	long n = read_policy(path, text);
+
+	if (n < 0) {
+		sl_err("sluiced", "%s: %s", path, sl_strerror((int)n));
+		return (int)n;
+	}
+	if (n == POLICY_MAX)
+		sl_warn("sluiced", "%s: only %u bytes are read", path, POLICY_MAX);
+	sl_policy_parse(text, (size_t)n, &fresh, id_of_name, say_wrong_line, (void *)path);
+	sluiced.policy = fresh;
+	return 0;
+}
+
+static void load_rules(void)
+{
+	const struct sl_rule *rules;
+	unsigned n;
+
+	sl_rules_load();
+	rules = sl_rules(&n);
+	sl_embedded_rules_set(rules, n);
+}
+
+/* The network -----------------------------------------------------------------------------------
+ */
+
+static bool add_local(uint32_t ifindex, const struct sl_addr *addr, void *arg)
+{
+	sl_embedded_local_add(addr->b);
+	return true;
+}
+
+static void addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool gone)
+{
+	if (!gone)
+		sl_embedded_local_add(addr->b);
+	else if (!sl_addr_is_local(addr)) /* another device may have it still */
+		sl_embedded_local_del(addr->b);
+}
+
+static void link_changed(const struct sl_link *link, bool gone)
+{
+	if (sl_device_find(link->ifindex))
+		sl_debug("sluiced", "%s %s", link->name,
+			 gone                   ? "is gone"
+			 : link->flags & IFF_UP ? "has changed"
+						: "is down");
+}
+
+static int open_network(void)
+{
+	static const struct sl_net_events events = {
+		.link_changed = link_changed,
+		.addr_changed = addr_changed,
+	};
+	int fd, err = sl_net_open(&events);
+
+	if (err)
+		return err;
+	sl_local_for_each(add_local, NULL);
+	sluiced.netns = sl_netns_ino();
+	fd = sl_sys_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return fd;
+	sluiced.netns_cookie = sl_netns_cookie(fd);
+	sl_sys_close(fd);
+	if (sluiced.netns_cookie)
+		return 0;
+	sl_err("sluiced", "claims cannot be proved: SO_NETNS_COOKIE needs Linux 5.14");
+	return -EOPNOTSUPP;
+}
+
+static void open_broker(void)
+{
+	static char tool[512];
+	struct sl_broker_opts opts = {
+		.xdp = (enum sl_broker_xdp)sl_settings.xdp_mode,
+		.zerocopy = (enum sl_broker_zc)sl_settings.zerocopy,
+		.rx_ring = (uint32_t)sl_settings.rx_wre,
+		.tx_ring = (uint32_t)sl_settings.tx_wre,
+		.busy_poll = sl_settings.busy_poll,
+		.busy_poll_budget = (uint32_t)sl_settings.busy_poll_budget,
+		.no_huge = sl_settings.mem_alloc_type == SL_MEM_ANON,
+		.want_huge = sl_settings.mem_alloc_type == SL_MEM_HUGE,
+	};
+	ssize_t n = readlink("/proc/self/exe", tool, sizeof(tool) - 8);
+
+	if (n > 0) {
+		tool[n] = 0;
+		memcpy(strrchr(tool, '/'), "/sluice", 8);
+		if (!access(tool, X_OK))
+			opts.tool = tool;
+	}
+	sluiced.frames = (uint32_t)sl_settings.frames;
+	sluiced.frame_size = (uint32_t)sl_settings.frame_size;
+	sl_embedded_init(&opts);
+}
+
+/* The socket ------------------------------------------------------------------------------------
+ */
+
+/* True when nobody listens there: a dead daemon has left it. */
+static bool is_stale(int fd, const struct sockaddr_un *sun)
+{
+	return connect(fd, (const struct sockaddr *)sun, sizeof(*sun)) && errno == ECONNREFUSED;
+}
+
+static int bind_socket(int fd)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	char dir[sizeof(sun.sun_path)];
+	int probe;
+
+	if (strlen(socket_path) >= sizeof(sun.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(sun.sun_path, socket_path);
+	strcpy(dir, socket_path);
+	if (mkdir(dirname(dir), 0755) && errno != EEXIST)
+		return -errno;
+	if (!bind(fd, (struct sockaddr *)&sun, sizeof(sun)))
+		return 0;
+	if (errno != EADDRINUSE)
+		return -errno;
+	probe = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (probe >= 0 && is_stale(probe, &sun))
+		unlink(socket_path);
+	close(probe);
+	return bind(fd, (struct sockaddr *)&sun, sizeof(sun)) ? -errno : 0;
+}
+
+/* Anybody may connect and be told that he may not. */
+static int open_socket(void)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err;
+
+	if (fd < 0)
+		return -errno;
+	err = bind_socket(fd);
+	if (!err && (chmod(socket_path, 0666) || listen(fd, BACKLOG)))
+		err = -errno;
+	if (err) {
+		sl_err("sluiced", "%s: %s%s", socket_path, sl_strerror(err),
+		       err == -EADDRINUSE ? " (another daemon answers there)" : "");
+		close(fd);
+		return err;
+	}
+	sluiced.listen_fd = fd;
+	return 0;
+}
+
+/* systemd's sd_notify(3), without its library. */
+static void say_ready(void)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (!path || strlen(path) >= sizeof(sun.sun_path))
+		return;
+	strcpy(sun.sun_path, path);
+	if (sun.sun_path[0] == '@')
+		sun.sun_path[0] = 0;
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return;
+	sendto(fd, "READY=1", 7, MSG_NOSIGNAL, (struct sockaddr *)&sun,
+	       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path)));
+	close(fd);
+}
+
+/* The loop --------------------------------------------------------------------------------------
+ */
+
+enum { TAG_LISTEN = 1, TAG_SIGNAL, TAG_NET, TAG_FIRST_POINTER = 4096 };
+
+static int watch(int fd, uint64_t tag)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = tag};
+
+	return sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_ADD, fd, &ev);
+}
+
+static int open_loop(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	sluiced.epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (signal_fd < 0 || sluiced.epfd < 0 || watch(sluiced.listen_fd, TAG_LISTEN) ||
+	    watch(signal_fd, TAG_SIGNAL) || watch(sl_net_fd(), TAG_NET))
+		return -ENOMEM;
+	return 0;
+}
+
+static void on_signal(void)
+{
+	struct signalfd_siginfo si;
+
+	while (read(signal_fd, &si, sizeof(si)) == sizeof(si)) {
+		if (si.ssi_signo != SIGHUP) {
+			/* The second time at once. */
+			end_ns = end_ns ? 1 : sl_now_ns() + LEAVE_NS;
+			sluiced.draining = sluiced.leaving = true;
+			continue;
+		}
+		sl_info("sluiced", "policy and rules are read again");
+		(void)load_policy();
+		load_rules();
+	}
+}
+
+static void on_event(const struct epoll_event *ev)
+{
+	if (ev->data.u64 == TAG_LISTEN)
+		sl_session_accept();
+	else if (ev->data.u64 == TAG_SIGNAL)
+		on_signal();
+	else if (ev->data.u64 == TAG_NET)
+		sl_net_on_readable();
+	else if (!((struct sl_session *)ev->data.ptr)->leaving)
+		sl_session_readable(ev->data.ptr);
+}
+
+static void check_ports(void)
+{
+	for (struct sl_device *d = sl_port_first(); d; d = d->next)
+		(void)sl_embedded_port_alive(d->info.ifindex);
+}
+
+static bool is_needed(void)
+{
+	for (const struct sl_session *s = sluiced.sessions; s; s = s->next)
+		if (s->held.n || s->leaving)
+			return true;
+	return false;
+}
+
+/* Programs look once a second whether their device is still steered (sl_on_port_alive()). */
+static bool is_over(void)
+{
+	if (end_ns)
+		return !is_needed() || sl_now_ns() > end_ns;
+	return sluiced.draining && !sluiced.group_users && !is_needed();
+}
+
+/* Sessions are freed between two looks only, so that no event is of a dead one. */
+static void loop(void)
+{
+	struct epoll_event ev[16];
+	uint64_t checked_ns = sl_now_ns();
+	bool more = false;
+
+	while (!is_over()) {
+		int wait_ms = more ? 0 : sluiced.group_users ? SL_VIEW_MS : -1;
+		int n = epoll_wait(sluiced.epfd, ev, sl_array_len(ev), wait_ms);
+
+		for (int i = 0; i < n; i++)
+			on_event(&ev[i]);
+		more = sl_sessions_reap();
+		sl_views_sync();
+		if (sl_now_ns() - checked_ns > CHECK_MS * 1000000ull) {
+			check_ports();
+			checked_ns = sl_now_ns();
+		}
+	}
+}
+
+/* Start and end ---------------------------------------------------------------------------------
+ */
+
+static void usage(FILE *to)
+{
+	fputs("usage: sluiced [--socket PATH] [--policy FILE]\n\n"
+	      "  --socket PATH  where programs find it (" SL_LEASE_PATH ")\n"
+	      "  --policy FILE  who may have what (" POLICY_PATH ")\n"
+	      "  --no-sandbox   keep all privileges (for finding faults)\n"
+	      "  --version, --help\n\n"
+	      "Settings are those of the library, from the environment: sluice-settings(7).\n",
+	      to);
+}
+
+static int parse_args(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{"socket", required_argument, NULL, 's'}, {"policy", required_argument, NULL, 'p'},
+		{"no-sandbox", no_argument, NULL, 'n'},   {"version", no_argument, NULL, 'V'},
+		{"help", no_argument, NULL, 'h'},         {0},
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "s:p:Vh", options, NULL)) != -1) {
+		if (c == 's') {
+			socket_path = optarg;
+		} else if (c == 'p') {
+			policy_path = optarg;
+		} else if (c == 'n') {
+			open_air = true;
+		} else if (c == 'V') {
+			puts("sluiced " SLUICE_VERSION);
+			return 0;
+		} else {
+			usage(c == 'h' ? stdout : stderr);
+			return c == 'h' ? 0 : 2;
+		}
+	}
+	if (optind == argc)
+		return -1;
+	usage(stderr);
+	return 2;
+}
+
+static int start(void)
+{
+	struct rlimit files;
+	int err;
+
+	sl_settings_load(NULL);
+	sl_clock_init();
+	sluiced.start_ns = sl_now_ns();
+	if (!getrlimit(RLIMIT_NOFILE, &files)) {
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
+	open_broker();
+	load_rules();
+	err = load_policy();
+	if (!err)
+		err = open_network();
+	if (!err)
+		err = open_socket();
+	if (!err)
+		err = open_loop();
+	return err;
+}
+
+int main(int argc, char **argv)
+{
+	int status = parse_args(argc, argv), err;
+
+	if (status >= 0)
+		return status;
+	err = start();
+	if (err) {
+		sl_err("sluiced", "cannot start: %s", sl_strerror(err));
+		return 1;
+	}
+	sl_info("sluiced", "serves network namespace %u at %s", sluiced.netns, socket_path);
+	if (!open_air)
+		sl_sandbox_enter(socket_path);
+	say_ready();
+	loop();
+	unlink(socket_path);
+	sl_embedded_fini();
+	sl_info("sluiced", "ended");
+	return 0;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The policy file, sluiced.conf(5): who may have what.
+ *
+ *   allow|deny  user <name|number|*> | group <name|number>  [device <glob>[,<glob>...]]
+ *               [lanes <n>] [flows <n>] [repair yes|no]
+ *
+ * The first line that fits the user decides; nobody else gets anything. # starts a comment. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/rule.h"
+#include "sluiced.h"
+
+#define LANES_DEFAULT 64
+#define FLOWS_DEFAULT 65536
+
+struct words {
+	char *at;
+	sl_policy_name_fn *name;
+	/* What is wrong. */
+	const char *expected, *found;
+};
+
+static char *next_word(struct words *w)
+{
+	static const char blanks[] = " \t\r";
+	char *word;
+
+	w->at += strspn(w->at, blanks);
+	if (!*w->at || *w->at == '#')
+		return NULL;
+	word = w->at;
+	w->at += strcspn(w->at, " \t\r#");
+	if (*w->at == '#')
+		*w->at = 0; /* the comment is all that follows */
+	else if (*w->at)
+		*w->at++ = 0;
+	return word;
+}
+
+static bool wrong(struct words *w, const char *expected, const char *found)
+{
+	w->expected = expected;
+	w->found = found ? found : "";
+	return false;
+}
+
+static bool take_number(struct words *w, uint32_t max, const char *expected, uint32_t *out)
+{
+	char *word = next_word(w), *end;
+	unsigned long v;
+
+	if (!word || *word < '0' || *word > '9')
+		return wrong(w, expected, word);
+	v = strtoul(word, &end, 10);
+	if (*end || v > max)
+		return wrong(w, expected, word);
+	*out = (uint32_t)v;
+	return true;
+}
+
+static bool take_id(struct words *w, bool group, uint32_t *id)
+{
+	const char *expected = group ? "the name or number of a group"
+				     : "the name or number of a "
+				       "user, or *";
+	char *word = next_word(w), *end;
+	unsigned long v;
+
+	if (!word)
+		return wrong(w, expected, word);
+	if (*word < '0' || *word > '9')
+		return w->name(word, group, id) || wrong(w, expected, word);
+	v = strtoul(word, &end, 10);
+	if (*end || v >= UINT32_MAX)
+		return wrong(w, expected, word);
+	*id = (uint32_t)v;
+	return true;
+}
+
+static bool take_who(struct words *w, struct sl_policy_rule *r)
+{
+	char *word = next_word(w);
+	const char *rest;
+
+	if (word && !strcmp(word, "group")) {
+		r->who = SL_WHO_GROUP;
+		return take_id(w, true, &r->id);
+	}
+	if (!word || strcmp(word, "user"))
+		return wrong(w, "user or group", word);
+	rest = w->at + strspn(w->at, " \t");
+	if (*rest == '*') {
+		r->who = SL_WHO_ALL;
+		word = next_word(w);
+		return !word[1] || wrong(w, "*, or a user's name", word);
+	}
+	r->who = SL_WHO_USER;
+	return take_id(w, false, &r->id);
+}
+
+static bool take_devices(struct words *w, struct sl_limits *l)
+{
+	char *word = next_word(w);
+
+	if (!word || strlen(word) >= sizeof(l->devices))
+		return wrong(w, "names of devices with commas between, at most 127 characters",
+			     word);
+	strcpy(l->devices, word);
+	return true;
+}
+
+static bool take_yes(struct words *w, bool *out)
+{
+	char *word = next_word(w);
+
+	if (!word || (strcmp(word, "yes") && strcmp(word, "no")))
+		return wrong(w, "yes or no", word);
+	*out = *word == 'y';
+	return true;
+}
+
+static bool take_limit(struct words *w, const char *word, struct sl_limits *l)
+{
+	if (!strcmp(word, "device"))
+		return take_devices(w, l);
+	if (!strcmp(word, "lanes"))
+		return take_number(w, SL_SESSION_LANES, "a number of lanes from 0 to 256",
+				   &l->lanes);
+	if (!strcmp(word, "flows"))
+		return take_number(w, SL_MAX_FLOWS, "a number of flows from 0 to 262144",
+				   &l->flows);
+	if (!strcmp(word, "repair"))
+		return take_yes(w, &l->repair);
+	return wrong(w, "device, lanes, flows, repair or the end of the line", word);
+}
+
+static bool take_rule(struct words *w, char *verb, struct sl_policy_rule *r)
+{
+	char *word;
+
+	*r = (struct sl_policy_rule){
+		.allow = !strcmp(verb, "allow"),
+		.limits = {.lanes = LANES_DEFAULT, .flows = FLOWS_DEFAULT, .repair = true},
+	};
+	if (!r->allow && strcmp(verb, "deny"))
+		return wrong(w, "allow or deny", verb);
+	if (!take_who(w, r))
+		return false;
+	while ((word = next_word(w)))
+		if (!take_limit(w, word, &r->limits))
+			return false;
+	return true;
+}
+
+/* A line that is too long, or has a 0 in it, is cut there, and then most likely wrong. */
+static bool parse_line(const char *text, size_t len, struct sl_policy *p, struct words *w)
+{
+	static char line[512];
+	char *verb;
+
+	if (len >= sizeof(line))
+		return wrong(w, "a line of at most 511 characters", "");
+	memcpy(line, text, len);
+	line[len] = 0;
+	w->at = line;
+	verb = next_word(w);
+	if (!verb)
+		return true;
+	if (p->n == SL_POLICY_MAX)
+		return wrong(w, "at most 128 lines", verb);
+	if (!take_rule(w, verb, &p->rule[p->n]))
+		return false;
+	p->n++;
+	return true;
+}
+
+unsigned sl_policy_parse(const char *text, size_t len, struct sl_policy *p, sl_policy_name_fn *name,
+			 sl_policy_error_fn *on_error, void *arg)
+{
+	unsigned line = 0, bad = 0;
+
+	p->n = 0;
+	for (size_t i = 0; i < len;) {
+		const char *eol = memchr(text + i, '\n', len - i);
+		size_t n = eol ? (size_t)(eol - text) - i : len - i;
+		struct words w = {.name = name};
+
+		line++;
+		if (!parse_line(text + i, n, p, &w)) {
+			bad++;
+			if (on_error)
+				on_error(arg, line, w.expected, w.found);
+		}
+		i += n + 1;
+	}
+	return bad;
+}
+
+static bool fits(const struct sl_policy_rule *r, uint32_t uid, const uint32_t *gids, unsigned ngids)
+{
+	if (r->who == SL_WHO_ALL)
+		return true;
+	if (r->who == SL_WHO_USER)
+		return r->id == uid;
+	for (unsigned i = 0; i < ngids; i++)
+		if (gids[i] == r->id)
+			return true;
+	return false;
+}
+
+const struct sl_policy_rule *sl_policy_find(const struct sl_policy *p, uint32_t uid,
+					    const uint32_t *gids, unsigned ngids)
+{
+	for (unsigned i = 0; i < p->n; i++)
+		if (fits(&p->rule[i], uid, gids, ngids))
+			return p->rule[i].allow ? &p->rule[i] : NULL;
+	return NULL;
+}
+
+bool sl_limits_allow_device(const struct sl_limits *l, const char *ifname)
+{
+	char list[sizeof(l->devices)], *save = NULL;
+
+	if (!l->devices[0])
+		return true;
+	memcpy(list, l->devices, sizeof(list));
+	for (char *g = strtok_r(list, ",", &save); g; g = strtok_r(NULL, ",", &save))
+		if (sl_glob_match(g, ifname))
+			return true;
+	return false;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a passed socket proves. The kernel let its owner bind it, in its namespace: whoever holds it
+ * receives what is sent to that port already. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "base/addr.h"
+#include "base/sys.h"
+#include "ctl/broker_int.h"
+#include "sluiced.h"
+
+#ifndef SO_NETNS_COOKIE
+#define SO_NETNS_COOKIE 71 /* Linux 5.14 */
+#endif
+
+static int get_int(int fd, int opt)
+{
+	socklen_t len = sizeof(int);
+	int v = 0, err = sl_sys_getsockopt(fd, SOL_SOCKET, opt, &v, &len);
+
+	return err ? err : v;
+}
+
+uint64_t sl_netns_cookie(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+
+	return sl_sys_getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) ? 0 : cookie;
+}
+
+static int check_kind(int fd, int proto, const char **why)
+{
+	int domain = get_int(fd, SO_DOMAIN);
+
+	if ((domain != AF_INET && domain != AF_INET6) || get_int(fd, SO_PROTOCOL) != proto) {
+		sl_why(why, "the descriptor is not a %s socket",
+		       proto == IPPROTO_TCP ? "TCP" : "UDP");
+		return -EPERM;
+	}
+	if (!sluiced.netns_cookie || sl_netns_cookie(fd) != sluiced.netns_cookie) {
+		sl_why(why, "the socket is of another network namespace");
+		return -EPERM;
+	}
+	return 0;
+}
+
+int sl_proof_tcp(int fd, const char **why)
+{
+	return check_kind(fd, IPPROTO_TCP, why);
+}
+
+/* The groups that a socket has joined cannot be read off it, but what is sent to a group and port
+ * goes to every socket on that port that wants it; who must not lose it was asked by sock_diag. */
+static bool may_receive(int fd, const struct sl_addr *bound, const struct sl_addr *claimed)
+{
+	socklen_t len = sizeof(int);
+	int v6only = 1;
+
+	if (sl_addr_eq(bound, claimed))
+		return true;
+	if (!sl_addr_is_any(bound) || sl_addr_is_v4(bound) == sl_addr_is_v4(claimed))
+		return sl_addr_is_any(bound);
+	/* A wildcard of IPv6 that takes IPv4, too. */
+	return !sl_addr_is_v4(bound) &&
+	       !sl_sys_getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, &len) && !v6only;
+}
+
+int sl_proof_check(int fd, const struct sl_flow_key *key, const char **why)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	struct sl_addr bound, claimed;
+	uint32_t scope;
+	uint16_t port = 0;
+	int err = check_kind(fd, key->proto, why);
+
+	if (err)
+		return err;
+	memcpy(claimed.b, key->local, sizeof(claimed.b));
+	err = sl_sys_getsockname(fd, &ss, &len);
+	if (!err)
+		err = sl_addr_from_sockaddr((struct sockaddr *)&ss, len, &bound, &port, &scope);
+	if (err || !port || port != key->local_port || !may_receive(fd, &bound, &claimed)) {
+		sl_why(why, "the socket is not bound to what it claims");
+		return -EPERM;
+	}
+	return 0;
+}
+
+/* Packets -----------------------------------------------------------------------------------------
+ */
+
+struct ends {
+	struct sl_addr src, dst;
+	uint16_t sport, dport;
+	int proto;
+};
+
+/* The ports stand at the same place in UDP and TCP. */
+static bool parse(const uint8_t *p, size_t n, struct ends *e)
+{
+	size_t l4 = n && p[0] >> 4 == 4 ? 20 : 40;
+
+	if (n < l4 + 8 || (l4 == 20 ? p[0] != 0x45 : p[0] >> 4 != 6))
+		return false;
+	if (l4 == 20) {
+		uint32_t src, dst;
+
+		if ((p[6] & 0x3f) || p[7]) /* a fragment */
+			return false;
+		memcpy(&src, p + 12, 4);
+		memcpy(&dst, p + 16, 4);
+		e->src = sl_addr_v4(src);
+		e->dst = sl_addr_v4(dst);
+		e->proto = p[9];
+	} else {
+		memcpy(e->src.b, p + 8, 16);
+		memcpy(e->dst.b, p + 24, 16);
+		e->proto = p[6];
+	}
+	e->sport = (uint16_t)(p[l4] << 8 | p[l4 + 1]);
+	e->dport = (uint16_t)(p[l4 + 2] << 8 | p[l4 + 3]);
+	return true;
+}
+
+static bool is_peer(int fd, const struct ends *e)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	struct sl_addr a;
+	uint32_t scope;
+	uint16_t port;
+
+	return !sl_sys_getpeername(fd, &ss, &len) &&
+	       !sl_addr_from_sockaddr((struct sockaddr *)&ss, len, &a, &port, &scope) &&
+	       port == e->sport && sl_addr_eq(&a, &e->src);
+}
+
+int sl_proof_packet(int fd, const uint8_t *packet, size_t bytes, const char **why)
+{
+	struct sl_flow_key key = {0};
+	struct ends e;
+
+	if (!parse(packet, bytes, &e) || (e.proto != IPPROTO_UDP && e.proto != IPPROTO_TCP) ||
+	    sl_addr_is_multicast(&e.dst)) {
+		sl_why(why, "that is no packet of TCP or UDP to one host");
+		return -EPERM;
+	}
+	memcpy(key.local, e.dst.b, sizeof(key.local));
+	key.local_port = e.dport;
+	key.proto = (uint8_t)e.proto;
+	if (e.proto == IPPROTO_TCP && !is_peer(fd, &e)) {
+		sl_why(why, "the packet is not of the socket's connection");
+		return -EPERM;
+	}
+	return sl_proof_check(fd, &key, why);
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A connection to the daemon: greeting, one request after the other, the end. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/broker_int.h"
+#include "sluiced.h"
+
+#ifndef SO_PEERGROUPS
+#define SO_PEERGROUPS 59 /* Linux 4.13 */
+#endif
+#define NSFS_MAGIC     0x6e736673
+#define SESSIONS_A_UID 256 /* so that one user leaves room for the others */
+#define REAP_CLAIMS    256 /* a turn of the loop: below a millisecond */
+
+struct sl_sluiced sluiced = {.epfd = -1, .listen_fd = -1};
+
+/* Coming ----------------------------------------------------------------------------------------
+ */
+
+static unsigned sessions_of(uint32_t uid)
+{
+	unsigned n = 0;
+
+	for (const struct sl_session *s = sluiced.sessions; s; s = s->next)
+		n += s->cred.uid == uid;
+	return n;
+}
+
+/* Who it is, as the kernel says. */
+static int identify(struct sl_session *s)
+{
+	socklen_t len = sizeof(s->cred);
+	int err = sl_sys_getsockopt(s->fd, SOL_SOCKET, SO_PEERCRED, &s->cred, &len);
+
+	if (err)
+		return err;
+	len = sizeof(s->gid) - sizeof(s->gid[0]);
+	s->gid[0] = s->cred.gid;
+	/* More groups than fit: they are not looked at. */
+	err = sl_sys_getsockopt(s->fd, SOL_SOCKET, SO_PEERGROUPS, s->gid + 1, &len);
+	s->ngids = 1 + (err ? 0 : len / sizeof(s->gid[0]));
+	return 0;
+}
+
+static int admit(struct sl_session *s)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = s};
+	int err = identify(s);
+
+	if (err)
+		return err;
+	if (sluiced.nsessions >= SL_SESSIONS_MAX || sessions_of(s->cred.uid) >= SESSIONS_A_UID) {
+		sl_warn_once("sluiced", "more than %u connections, or %u of user %u: refused",
+			     SL_SESSIONS_MAX, SESSIONS_A_UID, s->cred.uid);
+		return -EUSERS;
+	}
+	return sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_ADD, s->fd, &ev);
+}
+
+void sl_session_accept(void)
+{
+	struct sl_session *s;
+	int fd = (int)sl_sys(SYS_accept4, sluiced.listen_fd, NULL, NULL,
+			     SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (fd < 0)
+		return;
+	s = calloc(1, sizeof(*s));
+	if (s) {
+		s->fd = fd;
+		s->conns.fd = -1;
+		s->since_ns = sl_now_ns();
+	}
+	if (!s || admit(s)) {
+		sluiced.refused++;
+		sl_sys_close(fd);
+		free(s);
+		return;
+	}
+	s->next = sluiced.sessions;
+	sluiced.sessions = s;
+	sluiced.nsessions++;
+}
+
+/* Greeting --------------------------------------------------------------------------------------
+ */
+
+static int check_netns(int fd, const char **why)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstatfs(fd, &fs) || fs.f_type != NSFS_MAGIC || fstat(fd, &st)) {
+		sl_why(why, "no network namespace was shown");
+		return -EPROTO;
+	}
+	if ((uint32_t)st.st_ino != sluiced.netns) {
+		sl_why(why, "this daemon serves another network namespace; remedy: one for each, "
+			    "SLUICE_DAEMON=<its socket>");
+		return -EXDEV;
+	}
+	return 0;
+}
+
+static int check_group(struct sl_session *s, const char *wanted, const char **why)
+{
+	snprintf(s->group, sizeof(s->group), "uid:%u", s->cred.uid);
+	if (!wanted[0] || !strcmp(wanted, s->group))
+		return 0;
+	sl_why(why, "the policy does not let user %u into group %s", s->cred.uid, wanted);
+	return -EPERM;
+}
+
+static int on_hello(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	struct sl_lease_hello h = m->body.hello;
+	const struct sl_policy_rule *r;
+	int err;
+
+	h.group[sizeof(h.group) - 1] = h.program[sizeof(h.program) - 1] = 0;
+	if (s->greeted)
+		return -EALREADY;
+	if (sluiced.draining) {
+		sl_why(why, "no more leases are given: the daemon is about to end");
+		return -ESHUTDOWN;
+	}
+	r = sl_policy_find(&sluiced.policy, s->cred.uid, s->gid, s->ngids);
+	if (!r) {
+		sl_why(why, "user %u may not have a lease (sluiced.conf)", s->cred.uid);
+		return -EACCES;
+	}
+	err = check_netns(m->fd[0], why);
+	if (!err)
+		err = check_group(s, h.group, why);
+	if (err)
+		return err;
+	for (char *c = h.program; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	memcpy(s->program, h.program, sizeof(s->program));
+	s->limits = r->limits;
+	s->member = ++sluiced.last_member;
+	s->greeted = true;
+	m->body.hello_ok = (struct sl_lease_hello_ok){
+		.member = s->member,
+		.max_flows = s->limits.flows,
+		.max_lanes = s->limits.lanes,
+		.repair = s->limits.repair,
+	};
+	sl_info("sluiced", "lease %u: process %d (%s) of user %u", s->member, s->cred.pid,
+		s->program, s->cred.uid);
+	return 0;
+}
+
+/* Requests --------------------------------------------------------------------------------------
+ */
+
+static sl_request_fn *const handlers[SL_LEASE_OPS] = {
+	[SL_LEASE_HELLO] = on_hello,
+	[SL_LEASE_UMEM] = sl_on_umem,
+	[SL_LEASE_PORT_OPEN] = sl_on_port_open,
+	[SL_LEASE_PORT_CLOSE] = sl_on_port_close,
+	[SL_LEASE_PORT_ALIVE] = sl_on_port_alive,
+	[SL_LEASE_PORT_TAGS] = sl_on_port_tags,
+	[SL_LEASE_VLAN_LEAVE] = sl_on_vlan_leave,
+	[SL_LEASE_UNGUARD] = sl_on_unguard,
+	[SL_LEASE_LANE_OPEN] = sl_on_lane_open,
+	[SL_LEASE_LANE_CLOSE] = sl_on_lane_close,
+	[SL_LEASE_CLAIM] = sl_on_claim,
+	[SL_LEASE_CLAIM_UPDATE] = sl_on_claim_update,
+	[SL_LEASE_UNCLAIM] = sl_on_unclaim,
+	[SL_LEASE_REPAIR] = sl_on_repair,
+	[SL_LEASE_DROP] = sl_on_drop,
+	[SL_LEASE_INJECT] = sl_on_inject,
+	[SL_LEASE_NEIGH] = sl_on_neigh,
+	[SL_LEASE_CONNS] = sl_on_conns,
+	[SL_LEASE_STATUS] = sl_on_status,
+	[SL_LEASE_SHOW_PORT] = sl_on_show_port,
+	[SL_LEASE_SHOW_LEASE] = sl_on_show_lease,
+	[SL_LEASE_DRAIN] = sl_on_drain,
+};
+
+static void close_fds(int *fd, uint32_t n)
+{
+	while (n)
+		sl_sys_close(fd[--n]);
+}
+
+static int handle(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	if (m->hdr.version != SL_LEASE_VERSION) {
+		sl_why(why, "the library speaks version %u of the protocol, the daemon %u",
+		       m->hdr.version, SL_LEASE_VERSION);
+		return -EPROTO;
+	}
+	if (!s->greeted && m->hdr.op != SL_LEASE_HELLO && m->hdr.op < SL_LEASE_STATUS)
+		return -EPROTO;
+	return handlers[m->hdr.op](s, m, why);
+}
+
+/* Refusals are worth a line, but not one for each that somebody can provoke. */
+static void say_refused(struct sl_session *s, uint32_t op, int err, const char *why)
+{
+	sluiced.refused++;
+	sl_log(s->said ? SL_LOG_DEBUG : SL_LOG_WARN, "sluiced",
+	       "process %d of user %u: request %u refused: %s (%s)", s->cred.pid, s->cred.uid, op,
+	       why, sl_strerror(err));
+	s->said = true;
+}
+
+/* Whether the peer is still to be served. */
+static bool serve(struct sl_session *s, struct sl_lease_msg *m)
+{
+	int passed[SL_LEASE_FDS], err;
+	uint32_t npassed = m->nfds;
+	const char *why = NULL;
+
+	memcpy(passed, m->fd, npassed * sizeof(int));
+	m->nfds = 0;
+	err = handle(s, m, &why);
+	close_fds(passed, npassed);
+	m->hdr.version = SL_LEASE_VERSION;
+	m->hdr.err = err;
+	if (err) {
+		close_fds(m->fd, m->nfds);
+		m->nfds = 0;
+		if (err != -ENOENT)
+			say_refused(s, m->hdr.op, err, why ? why : "it makes no sense");
+		snprintf(m->body.why, sizeof(m->body.why), "%s", why ? why : sl_strerror(err));
+	}
+	err = sl_lease_send(s->fd, m, true, MSG_DONTWAIT);
+	close_fds(m->fd, m->nfds);
+	/* Who does not read his answers is not waited for. */
+	return !err && m->hdr.err != -EPROTO && (s->greeted || m->hdr.op >= SL_LEASE_STATUS);
+}
+
+static void hang_up(struct sl_session *s)
+{
+	sl_sys_close(s->fd);
+	s->fd = -1;
+	s->leaving = true;
+}
+
+void sl_session_readable(struct sl_session *s)
+{
+	static struct sl_lease_msg m;
+	int n = sl_lease_recv(s->fd, &m, false, MSG_DONTWAIT);
+
+	if (n == -EAGAIN || n == -EINTR)
+		return;
+	if (n == -EPROTO)
+		sluiced.broken++;
+	if (n > 0)
+		sluiced.requests++;
+	if (n <= 0 || !serve(s, &m))
+		hang_up(s);
+}
+
+/* Going -----------------------------------------------------------------------------------------
+ */
+
+/* Claims before lanes, so that nothing is steered to one that is gone; peers are told when the
+ * kernel will answer for them. */
+static bool take_back(struct sl_session *s)
+{
+	if (sl_conns_read(s) || sl_claims_drop(s, REAP_CLAIMS) || sl_conns_tell(s, REAP_CLAIMS))
+		return false;
+	sl_held_free(&s->held);
+	for (unsigned i = 0; i < SL_SESSION_PORTS; i++)
+		if (s->port[i].ifindex)
+			sl_port_put(s, &s->port[i]);
+	sl_umem_put(s);
+	if (s->greeted)
+		sl_info("sluiced", "lease %u has ended", s->member);
+	return true;
+}
+
+bool sl_sessions_reap(void)
+{
+	bool more = false;
+
+	for (struct sl_session **at = &sluiced.sessions; *at;) {
+		struct sl_session *s = *at;
+
+		if (s->leaving && take_back(s)) {
+			*at = s->next;
+			sluiced.nsessions--;
+			free(s);
+			continue;
+		}
+		more |= s->leaving;
+		at = &s->next;
+	}
+	return more;
+}

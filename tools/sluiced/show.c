@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What `sluice daemon` asks: the daemon, its devices, its leases. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "ctl/broker_int.h"
+#include "sluice.h"
+#include "sluiced.h"
+
+static uint32_t count_ports(void)
+{
+	uint32_t n = 0;
+
+	for (struct sl_device *d = sl_port_first(); d; d = d->next)
+		n++;
+	return n;
+}
+
+static uint32_t count_leases(void)
+{
+	uint32_t n = 0;
+
+	for (const struct sl_session *s = sluiced.sessions; s; s = s->next)
+		n += s->greeted && !s->leaving;
+	return n;
+}
+
+int sl_on_status(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	m->body.status_ok = (struct sl_lease_status_ok){
+		.pid = sl_broker_pid(),
+		.netns = sluiced.netns,
+		.clients = sluiced.nsessions,
+		.leases = count_leases(),
+		.ports = count_ports(),
+		.draining = sluiced.draining,
+		.uptime_ns = sl_now_ns() - sluiced.start_ns,
+		.requests = sluiced.requests,
+		.refused = sluiced.refused,
+		.broken = sluiced.broken,
+		.version = SLUICE_VERSION,
+	};
+	return 0;
+}
+
+/* Lanes and flows of one device, over all sessions. */
+static void count_use(uint32_t ifindex, uint32_t *lanes, uint32_t *flows)
+{
+	*lanes = *flows = 0;
+	for (struct sl_session *s = sluiced.sessions; s; s = s->next) {
+		const struct sl_session_port *p = sl_session_port(s, ifindex);
+
+		for (unsigned i = 0; p && i < SL_SESSION_LANES; i++)
+			*lanes += p->lane[i] != 0;
+		for (uint32_t i = 0; p && i < s->held.max; i++)
+			*flows += s->held.slot[i].used && s->held.slot[i].req.ifindex == ifindex;
+	}
+}
+
+int sl_on_show_port(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	uint32_t n = m->body.show.n;
+	struct sl_device *d = sl_port_first();
+	struct sl_lease_show_port_ok *out = &m->body.show_port_ok;
+
+	while (d && n--)
+		d = d->next;
+	if (!d)
+		return -ENOENT;
+	memset(out, 0, sizeof(*out));
+	sl_port_describe(&d->info, &out->port);
+	out->users = d->users;
+	out->alive = sl_embedded_port_alive(d->info.ifindex);
+	count_use(d->info.ifindex, &out->lanes, &out->flows);
+	return 0;
+}
+
+static void list_devices(const struct sl_session *s, char *out, size_t len)
+{
+	size_t at = 0;
+
+	for (unsigned i = 0; i < SL_SESSION_PORTS && at < len; i++)
+		if (s->port[i].ifindex)
+			at += (size_t)snprintf(out + at, len - at, "%s%s", at ? "," : "",
+					       s->port[i].ifname);
+}
+
+int sl_on_show_lease(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	uint32_t n = m->body.show.n;
+	const struct sl_session *of = sluiced.sessions;
+	struct sl_lease_show_lease_ok *out = &m->body.show_lease_ok;
+
+	while (of && (!of->greeted || of->leaving || n--))
+		of = of->next;
+	if (!of)
+		return -ENOENT;
+	*out = (struct sl_lease_show_lease_ok){
+		.member = of->member,
+		.pid = (uint32_t)of->cred.pid,
+		.uid = of->cred.uid,
+		.lanes = of->nlanes,
+		.flows = of->held.n,
+		.age_ns = sl_now_ns() - of->since_ns,
+	};
+	memcpy(out->program, of->program, sizeof(out->program));
+	memcpy(out->group, of->group, sizeof(out->group));
+	list_devices(of, out->devices, sizeof(out->devices));
+	return 0;
+}
+
+int sl_on_drain(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	if (s->cred.uid) {
+		sl_why(why, "only root may drain the daemon");
+		return -EPERM;
+	}
+	sluiced.draining = true;
+	sl_info("sluiced", "draining: no more leases, %u to go", count_leases());
+	return 0;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of sluiced share.
+ *
+ * Theory of operation: one thread, one loop. A session is a connection of the lease protocol
+ * (ctl/lease.h); it takes one request at a time, each as readiness comes round, so that nobody is
+ * served twice before everybody was once. What a session has been given is written down in it, and
+ * nothing of another's can be reached by its requests: lanes are named by the session's own
+ * numbers, claims are looked up in the session's own table. When the connection ends all of that is
+ * taken back, a bounded piece at each turn of the loop. */
+#ifndef SL_SLUICED_H
+#define SL_SLUICED_H
+
+#include <sys/socket.h>
+
+#include "base/addr.h"
+#include "ctl/broker_embedded.h"
+#include "ctl/lease.h"
+
+/* The maps' keys keep addresses anywhere. */
+static inline struct sl_addr sl_addr_of(const uint8_t b[16])
+{
+	struct sl_addr a;
+
+	__builtin_memcpy(a.b, b, sizeof(a.b));
+	return a;
+}
+
+#define SL_SESSIONS_MAX  1024
+#define SL_PORTS_MAX     64  /* devices in use */
+#define SL_VIEW_MS       100 /* how often the rules are looked at */
+#define SL_SESSION_PORTS 16  /* devices of one lease */
+#define SL_SESSION_LANES 256 /* of one device */
+
+/* policy.c ----------------------------------------------------------------------------------- */
+
+/* What one lease may have. */
+struct sl_limits {
+	uint32_t lanes, flows;
+	bool repair;       /* connections may move between the kernel and the process */
+	char devices[128]; /* globs with commas between; "": all */
+};
+
+struct sl_policy_rule {
+	bool allow;
+	enum { SL_WHO_ALL, SL_WHO_USER, SL_WHO_GROUP } who;
+	uint32_t id;
+	struct sl_limits limits;
+};
+#define SL_POLICY_MAX 128
+struct sl_policy {
+	struct sl_policy_rule rule[SL_POLICY_MAX];
+	unsigned n;
+};
+/* A wrong line: what stands where, and what was expected. */
+typedef void sl_policy_error_fn(void *arg, unsigned line, const char *expected, const char *found);
+/* Turns a name of a user (or group) into its number; false: there is none such. */
+typedef bool sl_policy_name_fn(const char *name, bool group, uint32_t *id);
+
+/* Parses len bytes of any text. Wrong lines are told and skipped; returns how many. */
+unsigned sl_policy_parse(const char *text, size_t len, struct sl_policy *p, sl_policy_name_fn *name,
+			 sl_policy_error_fn *on_error, void *arg);
+/* The first rule for that user, who is in those groups; NULL: none, so no lease. */
+const struct sl_policy_rule *sl_policy_find(const struct sl_policy *p, uint32_t uid,
+					    const uint32_t *gids, unsigned ngids);
+bool sl_limits_allow_device(const struct sl_limits *l, const char *ifname);
+
+/* claims.c ----------------------------------------------------------------------------------- */
+
+/* One claim of a session. */
+struct sl_held {
+	struct sl_claim_req req; /* shadow_fd is -1 */
+	bool used;
+};
+/* Open addressing; max is a power of two. */
+struct sl_held_table {
+	struct sl_held *slot;
+	uint32_t n, max;
+	uint32_t at; /* where sl_held_any() looks first */
+};
+struct sl_held *sl_held_find(const struct sl_held_table *t, const struct sl_claim_req *req);
+/* Adds or replaces. -ENOMEM. */
+int sl_held_put(struct sl_held_table *t, const struct sl_claim_req *req);
+void sl_held_del(struct sl_held_table *t, struct sl_held *h);
+/* Any one of them, or NULL. */
+struct sl_held *sl_held_any(struct sl_held_table *t);
+void sl_held_free(struct sl_held_table *t);
+
+/* conns.c ------------------------------------------------------------------------------------ */
+
+#define SL_CONNS_ENDS 64
+/* Where a session's connections lie, and then what was found of them. */
+struct sl_conns {
+	int fd; /* -1: it has not said, or all is read */
+	struct sl_conns_layout layout;
+	uint64_t at; /* read so far, bytes */
+	struct sl_flow_key *key;
+	uint32_t n, max;
+	struct sl_flow_key end[SL_CONNS_ENDS]; /* local ends that were claimed */
+	uint32_t nends;
+};
+
+/* session.c ---------------------------------------------------------------------------------- */
+
+/* A device that a session has open. */
+struct sl_session_port {
+	uint32_t ifindex; /* 0: unused */
+	char ifname[16];
+	uint32_t nqueues;
+	uint16_t lane[SL_SESSION_LANES]; /* lane of the device + 1, by the session's number */
+};
+
+struct sl_session {
+	struct sl_session *next;
+	int fd;
+	struct ucred cred;
+	uint32_t gid[64]; /* groups of the peer, when it connected */
+	uint32_t ngids;
+	bool greeted, has_umem;
+	bool said;    /* a refusal of it was logged */
+	bool leaving; /* hung up; being taken back */
+	uint32_t member;
+	uint64_t since_ns;
+	char program[16], group[32];
+	struct sl_limits limits;
+	struct sl_session_port port[SL_SESSION_PORTS];
+	uint32_t nlanes;
+	struct sl_held_table held;
+	struct sl_conns conns;
+};
+
+/* The state of the daemon. */
+struct sl_sluiced {
+	int epfd, listen_fd;
+	uint32_t netns; /* inode number */
+	uint64_t netns_cookie;
+	struct sl_policy policy;
+	struct sl_session *sessions;
+	uint32_t nsessions, last_member;
+	bool draining;
+	bool leaving; /* who has a device is told that it is not steered any more */
+	uint64_t start_ns, requests, refused, broken;
+	uint32_t frames, frame_size;
+	/* Whose the packet memory is; "": nobody's. */
+	char group[32];
+	uint32_t group_users;
+};
+extern struct sl_sluiced sluiced;
+
+void sl_session_accept(void);
+/* One request of it. */
+void sl_session_readable(struct sl_session *s);
+/* Takes a piece of the leaving sessions' things back; true: there is more to do. */
+bool sl_sessions_reap(void);
+struct sl_session_port *sl_session_port(struct sl_session *s, uint32_t ifindex);
+
+/* Answers a request: reads it from m, leaves the answer in m; 0, or -errno and *why. */
+typedef int sl_request_fn(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+
+/* grant.c: packet memory, devices, lanes */
+int sl_on_umem(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_port_open(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_port_close(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_port_alive(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_port_tags(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_vlan_leave(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_unguard(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_neigh(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_lane_open(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_lane_close(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+void sl_port_put(struct sl_session *s, struct sl_session_port *p);
+void sl_umem_put(struct sl_session *s);
+void sl_port_describe(const struct sl_port_info *info, struct sl_lease_port_ok *out);
+
+/* view.c: the rules of a device, to be read by others. Another descriptor of them; -errno. */
+int sl_view_get(uint32_t ifindex);
+/* Brings the views up to date, drops those of devices that were closed. */
+void sl_views_sync(void);
+
+/* steer.c: claims and repair mode */
+int sl_on_claim(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_claim_update(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_unclaim(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_repair(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_drop(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_inject(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+/* Gives up to n claims up; how many are left. */
+uint32_t sl_claims_drop(struct sl_session *s, uint32_t n);
+
+/* conns.c: of a leaving session, while it has its claims. True: there is more to do. */
+int sl_on_conns(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+bool sl_conns_read(struct sl_session *s);
+/* Tells up to n of the peers; the claims are gone. */
+bool sl_conns_tell(struct sl_session *s, uint32_t n);
+
+/* proof.c ------------------------------------------------------------------------------------ */
+
+/* Does the socket give the right to that claim: is it of the daemon's network namespace, of the
+ * protocol, bound to the claim's local port, and to its address or a wildcard? 0 or -EPERM. */
+int sl_proof_check(int fd, const struct sl_flow_key *key, const char **why);
+/* Is it a TCP socket of the daemon's namespace? 0 or -EPERM. */
+int sl_proof_tcp(int fd, const char **why);
+/* Is the packet addressed to what the socket is bound to, and from where it is connected to if it
+ * is TCP? 0 or -EPERM. */
+int sl_proof_packet(int fd, const uint8_t *packet, size_t bytes, const char **why);
+uint64_t sl_netns_cookie(int fd);
+
+/* farewell.c --------------------------------------------------------------------------------- */
+
+/* Makes the peer of a connection whose process is dead find that out: see there. */
+void sl_farewell(const struct sl_flow_key *key);
+
+/* show.c ------------------------------------------------------------------------------------- */
+int sl_on_status(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_show_port(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_show_lease(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_drain(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+
+#endif

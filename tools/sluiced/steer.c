@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Claims on packets, and TCP's repair mode, on behalf of sessions. */
+#include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "base/sys.h"
+#include "ctl/broker_int.h"
+#include "sluiced.h"
+
+#define VLAN_BITS  SL_CLAIM_VLAN(SL_MAX_VLANS - 1)
+#define PID_UNSEEN 0x80000000u /* a process of another pid namespace is told apart by its lease */
+
+static bool owns_lane(const struct sl_session_port *p, uint32_t first)
+{
+	for (unsigned i = 0; i < SL_SESSION_LANES; i++)
+		if (p->lane[i] && (p->lane[i] - 1u) * p->nqueues == first)
+			return true;
+	return false;
+}
+
+/* The broker's form of a request; -EINVAL: it makes no sense, or is about what is not the
+ * session's. */
+static int to_req(struct sl_session *s, const struct sl_lease_claim *c, struct sl_claim_req *req)
+{
+	const struct sl_session_port *p = c->ifindex ? sl_session_port(s, c->ifindex) : NULL;
+
+	*req = (struct sl_claim_req){
+		.ifindex = c->ifindex,
+		.shadow_fd = -1,
+		.key = c->key,
+		.claim = c->claim,
+		.spread = c->flags & SL_LEASE_SPREAD,
+		.replace = c->flags & SL_LEASE_REPLACE,
+	};
+	memset(req->key.pad, 0, sizeof(req->key.pad));
+	req->claim.pid = s->cred.pid ? (uint32_t)s->cred.pid : PID_UNSEEN | s->member;
+	if (!p || (c->key.proto != IPPROTO_TCP && c->key.proto != IPPROTO_UDP) ||
+	    !c->key.local_port || c->claim.flags & ~(SL_CLAIM_STAMP | SL_CLAIM_PASS | VLAN_BITS) ||
+	    c->flags & ~(SL_LEASE_SPREAD | SL_LEASE_REPLACE))
+		return -EINVAL;
+	return c->claim.flags & SL_CLAIM_PASS || owns_lane(p, c->claim.lane) ? 0 : -EINVAL;
+}
+
+static int claim(struct sl_session *s, const struct sl_claim_req *req, const char **why)
+{
+	int err = sl_embedded_claim(req, why);
+
+	if (err)
+		return err;
+	err = sl_held_put(&s->held, req);
+	if (err)
+		sl_embedded_unclaim(req);
+	return err;
+}
+
+int sl_on_claim(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	struct sl_claim_req req;
+	int err = to_req(s, &m->body.claim, &req);
+
+	if (!err)
+		err = sl_proof_check(m->fd[0], &req.key, why);
+	if (!err && s->held.n >= s->limits.flows) {
+		sl_why(why, "the policy gives user %u %u flows", s->cred.uid, s->limits.flows);
+		err = -EDQUOT;
+	}
+	return err ? err : claim(s, &req, why);
+}
+
+/* A claim that the session has needs no proof any more. */
+int sl_on_claim_update(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	struct sl_claim_req req;
+	int err = to_req(s, &m->body.claim, &req);
+
+	if (!err && !sl_held_find(&s->held, &req))
+		err = -ENOENT;
+	return err ? err : claim(s, &req, why);
+}
+
+int sl_on_unclaim(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	struct sl_claim_req req;
+	struct sl_held *h;
+	int err = to_req(s, &m->body.claim, &req);
+
+	h = err ? NULL : sl_held_find(&s->held, &req);
+	if (!h)
+		return -ENOENT;
+	sl_embedded_unclaim(&h->req);
+	sl_held_del(&s->held, h);
+	return 0;
+}
+
+uint32_t sl_claims_drop(struct sl_session *s, uint32_t n)
+{
+	struct sl_held *h;
+
+	while (n-- && (h = sl_held_any(&s->held))) {
+		struct sl_claim_req req = h->req;
+
+		sl_embedded_unclaim(&req);
+		sl_held_del(&s->held, h);
+		if (req.key.proto == IPPROTO_TCP && req.key.remote_port &&
+		    !(req.claim.flags & SL_CLAIM_PASS))
+			sl_farewell(&req.key);
+	}
+	return s->held.n;
+}
+
+/* With it a process can make a connection of its socket without a handshake; where that is not
+ * wanted the policy says `repair no`, and connections cannot move (doc: sluiced(8), SECURITY). */
+int sl_on_repair(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	int how = m->body.repair.how, err;
+
+	if (!s->limits.repair) {
+		sl_why(why, "the policy does not give user %u repair mode", s->cred.uid);
+		return -EPERM;
+	}
+	if (how != TCP_REPAIR_ON && how != TCP_REPAIR_OFF && how != TCP_REPAIR_OFF_NO_WP)
+		return -EINVAL;
+	err = sl_proof_tcp(m->fd[0], why);
+	if (!err)
+		err = sl_sys_setsockopt(m->fd[0], IPPROTO_TCP, TCP_REPAIR, &how, sizeof(how));
+	return err;
+}
+
+int sl_on_drop(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	int err = s->limits.repair ? sl_proof_tcp(m->fd[0], why) : -EPERM;
+
+	return err ? err : sl_embedded_drop_packets(m->fd[0], m->body.drop.on);
+}
+
+int sl_on_inject(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	const struct sl_lease_inject *i = &m->body.inject;
+	int err;
+
+	if (!s->limits.repair || i->bytes > sizeof(i->packet))
+		return -EPERM;
+	err = sl_proof_packet(m->fd[0], i->packet, i->bytes, why);
+	return err ? err : sl_embedded_inject(i->packet, i->bytes, i->scope);
+}
