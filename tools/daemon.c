@@ -5,10 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include "ctl/lease.h"
 #include "tools.h"
@@ -28,21 +24,10 @@ static void usage(FILE *to)
 
 static bool dial(const char *path)
 {
-	const struct timeval limit = {.tv_sec = 5};
-	struct sockaddr_un sun = {.sun_family = AF_UNIX};
-
-	if (strlen(path) >= sizeof(sun.sun_path)) {
-		fprintf(stderr, "sluice: %s is too long for a socket's name\n", path);
-		return false;
-	}
-	strcpy(sun.sun_path, path);
-	conn = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (conn >= 0) {
-		setsockopt(conn, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-		if (!connect(conn, (struct sockaddr *)&sun, sizeof(sun)))
-			return true;
-	}
-	fprintf(stderr, "sluice: no daemon answers at %s: %s\n", path, strerror(errno));
+	conn = sl_lease_dial(path, 5);
+	if (conn >= 0)
+		return true;
+	fprintf(stderr, "sluice: no daemon answers at %s: %s\n", path, strerror(-conn));
 	return false;
 }
 
@@ -51,15 +36,8 @@ static int ask(struct sl_lease_msg *m, enum sl_lease_op op)
 {
 	int err;
 
-	m->hdr = (struct sl_lease_hdr){
-		.magic = SL_LEASE_MAGIC,
-		.version = SL_LEASE_VERSION,
-		.op = (uint16_t)op,
-	};
 	m->nfds = 0;
-	err = sl_lease_send(conn, m, false, 0);
-	if (!err)
-		err = sl_lease_recv(conn, m, true, 0);
+	err = sl_lease_ask(conn, m, op, 0);
 	if (err <= 0) {
 		fprintf(stderr, "sluice: the daemon does not answer: %s\n",
 			err ? strerror(-err) : "it has gone");

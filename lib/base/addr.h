@@ -41,6 +41,15 @@ static inline bool sl_addr_is_v4(const struct sl_addr *a)
 	return a->q[0] == 0 && a->w[2] == __builtin_bswap32(0xffff);
 }
 
+/* From bytes that lie anywhere: the maps' keys do not align them. */
+static inline struct sl_addr sl_addr_of(const uint8_t b[16])
+{
+	struct sl_addr a;
+
+	__builtin_memcpy(a.b, b, sizeof(a.b));
+	return a;
+}
+
 static inline bool sl_addr_eq(const struct sl_addr *a, const struct sl_addr *b)
 {
 	return ((a->q[0] ^ b->q[0]) | (a->q[1] ^ b->q[1])) == 0;

@@ -8,6 +8,12 @@
 #include <stdint.h>
 
 #define sl_likely(x)   __builtin_expect(!!(x), 1)
+/* A function whose callers know nothing of its inside. */
+#ifdef __clang__ /* of the fuzzers */
+#define SL_APART __attribute__((noinline))
+#else
+#define SL_APART __attribute__((noipa))
+#endif
 #define sl_unlikely(x) __builtin_expect(!!(x), 0)
 /* Exported from libsluice.so; everything else is hidden (sluice.map has the list). */
 #define SL_API          __attribute__((visibility("default")))

@@ -43,13 +43,8 @@ static bool want_waking(struct sl_rlock *l, uint32_t word)
 						    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
-/* APART: seen through a pool that is not there yet, gcc 12 warns of a lock at NULL. */
-#ifdef __clang__ /* of the fuzzers */
-#define APART __attribute__((noinline))
-#else
-#define APART __attribute__((noipa))
-#endif
-APART bool sl_rlock_slow(struct sl_rlock *l, uint32_t me)
+/* SL_APART: seen through a pool that is not there yet, gcc 12 warns of a lock at NULL. */
+SL_APART bool sl_rlock_slow(struct sl_rlock *l, uint32_t me)
 {
 	const struct timespec slice = {.tv_nsec = PATIENCE_NS};
 	uint32_t word, us = me >> SL_RLOCK_SHIFT;

@@ -5,12 +5,14 @@
  *
  * Theory of operation: a *frame* is a number; its word says who has it.
  *
- *	owner 0, flight 0	nobody: in the pool, in a fill ring, in the hands of the device, or
- *in a receive ring, not taken yet owner m, refs 0		in a cache of member m, free owner
- *m, refs n		held by m: received, being written, queued in sockets owner m, flight 1
- *posted by m: one of the references is the device's, until m has seen the completion. A frame is
- *posted again only after that, so one bit is enough owner 0, flight 1	an orphan: posted by
- *somebody who is dead. Who finds it in the completion ring may have it
+ *  - owner 0, flight 0: nobody: in the pool, in a fill ring, in the hands of the device, or in a
+ *    receive ring, not taken yet
+ *  - owner m, refs 0: in a cache of member m, free
+ *  - owner m, refs n: held by m: received, being written, queued in sockets
+ *  - owner m, flight 1: posted by m: one of the references is the device's, until m has seen the
+ *    completion. A frame is posted again only after that, so one bit is enough
+ *  - owner 0, flight 1: an orphan: posted by somebody who is dead. Who finds it in the completion
+ *    ring may have it
  *
  * The word's owner alone writes it, with two exceptions: who takes a frame that is nobody's (the
  * pool's lock, the queue's lock or its own receive ring give the right), and who buries the owner.
@@ -26,20 +28,22 @@
  * (sl_share_step()). Who buries it (sl_share_bury(), the broker) comes after it in any case. For
  * each of the things done there is an order of stores that leaves every window decidable:
  *
- *	pool, taking (sl_share_fetch): owner into the words; then nfree or born lowered. Between: a
- *		frame on the stack, or beyond born, has an owner. The repair of the lock takes it
- *off. pool, giving (sl_share_push): entries; nfree raised; owner out of the words. Between: as
- *before. fill ring (sl_share_fill): address into the entry; fill_to raised; word cleared; at the
- *end the producer published = fill_to. The repair clears the words of the entries between producer
- *and fill_to and publishes. receive ring: owner into the words; then the consumer released. The
- *burial takes entries whose word has no owner. transmit ring (sl_share_posting): entries; tx_to =
- *their end; flight into the words; producer published = tx_to. The burial takes the flight out of
- *entries between producer and tx_to: these were never sent. completion ring: flight out of the word
- *(own frame), or on its owner's list, or adopted; comp_to raised; the reference dropped; at the end
- *the consumer released = comp_to. The entry at comp_to is the only doubtful one, and it tells
- *itself: dealt with when its flight is gone (nobody posts it again before the reference is
- *dropped), or when it is the head of its owner's list. The repair releases up to comp_to, or one
- *more.
+ *  - pool, taking (sl_share_fetch): owner into the words; then nfree or born lowered. Between: a
+ *    frame on the stack, or beyond born, has an owner. The repair of the lock takes it off.
+ *  - pool, giving (sl_share_push): entries; nfree raised; owner out of the words. Between: as before.
+ *  - fill ring (sl_share_fill): address into the entry; fill_to raised; word cleared; at the end the
+ *    producer published = fill_to. The repair clears the words of the entries between producer and
+ *    fill_to and publishes.
+ *  - receive ring: owner into the words; then the consumer released. The burial takes entries whose
+ *    word has no owner.
+ *  - transmit ring (sl_share_posting): entries; tx_to = their end; flight into the words; producer
+ *    published = tx_to. The burial takes the flight out of entries between producer and tx_to: these
+ *    were never sent.
+ *  - completion ring: flight out of the word (own frame), or on its owner's list, or adopted; comp_to
+ *    raised; the reference dropped; at the end the consumer released = comp_to. The entry at comp_to
+ *    is the only doubtful one, and it tells itself: dealt with when its flight is gone (nobody posts
+ *    it again before the reference is dropped), or when it is the head of its owner's list. The
+ *    repair releases up to comp_to, or one more.
  *
  * Caches, sockets and everything else of the dead are found by a walk over the words. The burial
  * itself may be broken off anywhere and begun again.
@@ -84,9 +88,7 @@ union sl_frame_word {
 enum sl_member_state { SL_MEMBER_FREE, SL_MEMBER_LIVE, SL_MEMBER_DEAD };
 
 struct sl_share_member {
-	uint32_t state; /* #define SL_FRAME_REFS(n) (((union sl_frame_word){.refs = (n)}).all)
-
-enum sl_member_state; the broker's */
+	uint32_t state; /* enum sl_member_state; the broker's */
 	uint32_t quota; /* the most frames it may hold; the broker's */
 	int32_t held;   /* frames it has, but for the last few received or given away; atomic */
 	uint32_t reserved;

@@ -30,14 +30,9 @@ long sl_syscall6(long nr, long a, long b, long c, long d, long e, long f)
 
 /* Cancellation as the C library itself does it around a system call. Its own functions cannot be
  * found from here: as a dependency of a preloaded library we stand behind it in the search order.
- * APART: the assembler of a system call does not throw, as the compiler sees it; inlined into a
+ * SL_APART: the assembler of a system call does not throw, as the compiler sees it; inlined into a
  * caller it would be no place from which the caller's clean-ups are found. */
-#ifdef __clang__ /* of the fuzzers */
-#define APART __attribute__((noinline))
-#else
-#define APART __attribute__((noipa))
-#endif
-APART long sl_sys_cancel6(long nr, long a, long b, long c, long d, long e, long f)
+SL_APART long sl_sys_cancel6(long nr, long a, long b, long c, long d, long e, long f)
 {
 	long ret;
 	int type;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
+#include "base/settings.h"
 #include "base/sys.h"
 #include "ctl/broker_lock.h"
 
@@ -76,6 +77,20 @@ struct sl_device *sl_port_first(void)
 const struct sl_broker_opts *sl_broker_opts(void)
 {
 	return &opts;
+}
+
+struct sl_broker_opts sl_broker_opts_set(void)
+{
+	return (struct sl_broker_opts){
+		.xdp = (enum sl_broker_xdp)sl_settings.xdp_mode,
+		.zerocopy = (enum sl_broker_zc)sl_settings.zerocopy,
+		.rx_ring = (uint32_t)sl_settings.rx_wre,
+		.tx_ring = (uint32_t)sl_settings.tx_wre,
+		.busy_poll = sl_settings.busy_poll,
+		.busy_poll_budget = (uint32_t)sl_settings.busy_poll_budget,
+		.no_huge = sl_settings.mem_alloc_type == SL_MEM_ANON,
+		.want_huge = sl_settings.mem_alloc_type == SL_MEM_HUGE,
+	};
 }
 
 uint32_t sl_broker_pid(void)

@@ -60,6 +60,8 @@ struct sl_broker_opts {
 	const char *daemon;
 	bool daemon_wanted; /* warn when it is not there */
 };
+/* What the settings say of them. */
+struct sl_broker_opts sl_broker_opts_set(void);
 /* Before the first other call; later calls change what is opened afterwards. The strings must
  * stay. */
 void sl_broker_init(const struct sl_broker_opts *opts);

@@ -194,6 +194,9 @@ int sl_group_get(struct sl_device *port, uint32_t group, struct sl_group *out);
 extern struct sl_umem_info sl_umem;
 bool sl_umem_is_there(void);
 void sl_umem_child(void);
+/* In a child: an empty private mapping in the place of the group's memory (NULL: there is none), so
+ * that what inherited sockets give back does not reach the parent's frames. */
+void sl_share_hide(void *mem, size_t bytes);
 /* Gives it up; no device is open. */
 void sl_umem_drop(void);
 /* Registers the packet memory with an XSK that is not bound. */

@@ -26,16 +26,20 @@ bool sl_umem_is_there(void)
 	return sl_umem.base != NULL;
 }
 
+void sl_share_hide(void *mem, size_t bytes)
+{
+	if (mem)
+		sl_sys(SYS_mmap, mem, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
 void sl_umem_child(void)
 {
 	if (sl_umem.memfd >= 0)
 		sl_sys_close(sl_umem.memfd);
 	if (sl_umem.share_fd >= 0)
 		sl_sys_close(sl_umem.share_fd);
-	/* What inherited sockets give back from now on must not reach the parent's frames. */
-	if (share_mem)
-		sl_sys(SYS_mmap, share_mem, share_bytes, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	sl_share_hide(share_mem, share_bytes);
 	share_mem = NULL;
 	sl_umem = (struct sl_umem_info){.memfd = -1, .share_fd = -1};
 }

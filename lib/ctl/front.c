@@ -3,16 +3,13 @@
  */
 #include <errno.h>
 #include <linux/tcp.h>
+#include <netinet/in.h>
 
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/broker_int.h"
 #include "ctl/broker_lock.h"
 #include "ctl/lease.h"
-
-#ifndef IPPROTO_TCP
-#define IPPROTO_TCP 6
-#endif
 
 /* Runs a call of the daemon's under the broker's lock. */
 #define LEASED(call)                                                                               \

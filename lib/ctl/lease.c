@@ -7,8 +7,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/time.h>
-#include <sys/un.h>
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -26,12 +24,6 @@ static bool may_repair;
 
 /* Asking -----------------------------------------------------------------------------------------
  */
-
-static void close_fds(struct sl_lease_msg *m)
-{
-	while (m->nfds)
-		sl_sys_close(m->fd[--m->nfds]);
-}
 
 static void hang_up(const char *reason)
 {
@@ -53,23 +45,14 @@ static int ask(struct sl_lease_msg *m, enum sl_lease_op op, const char **why)
 		return -ENOTCONN;
 	}
 	seq++;
-	m->hdr = (struct sl_lease_hdr){
-		.magic = SL_LEASE_MAGIC,
-		.version = SL_LEASE_VERSION,
-		.op = (uint16_t)op,
-		.seq = seq,
-	};
-	err = sl_lease_send(conn, m, false, 0);
-	m->nfds = 0;
-	if (!err)
-		err = sl_lease_recv(conn, m, true, 0);
+	err = sl_lease_ask(conn, m, op, seq);
 	if (err <= 0 || m->hdr.op != op || m->hdr.seq != seq) {
 		hang_up(err == 0                              ? "has gone"
 			: err == -EAGAIN                      ? "does not answer"
 			: err == -EPIPE || err == -ECONNRESET ? "has gone"
 							      : "does not keep to the protocol");
 		if (err > 0)
-			close_fds(m);
+			sl_lease_close_fds(m);
 		sl_why(why, "the daemon is gone");
 		return -ENOTCONN;
 	}
@@ -89,27 +72,6 @@ static int ask_port(struct sl_lease_msg *m, enum sl_lease_op op, uint32_t ifinde
 
 /* Coming and going ------------------------------------------------------------------------------
  */
-
-static int dial(const char *path)
-{
-	const struct timeval limit = {.tv_sec = ANSWER_SECONDS};
-	struct sockaddr_un sun = {.sun_family = AF_UNIX};
-	int fd, err;
-
-	if (strlen(path) >= sizeof(sun.sun_path))
-		return -ENAMETOOLONG;
-	strcpy(sun.sun_path, path);
-	fd = sl_sys_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return fd;
-	sl_sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	sl_sys_setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-	err = sl_sys_connect(fd, &sun, sizeof(sun));
-	if (!err)
-		return sl_fd_keep(fd);
-	sl_sys_close(fd);
-	return err;
-}
 
 static void own_name(char name[16])
 {
@@ -145,13 +107,13 @@ static int hello(const char **why)
 
 int sl_lease_open(const char *path, const char **why)
 {
-	int err = dial(path);
+	int err = sl_lease_dial(path, ANSWER_SECONDS);
 
 	if (err < 0) {
 		sl_why(why, "%s: %s", path, sl_strerror(err));
 		return err;
 	}
-	conn = err;
+	conn = sl_fd_keep(err);
 	err = hello(why);
 	if (!err)
 		leased = true;
@@ -180,10 +142,7 @@ void sl_lease_child(void)
 		sl_sys_close(umem.memfd);
 		sl_sys_close(umem.share_fd);
 	}
-	/* What inherited sockets give back from now on must not reach the parent's frames. */
-	if (share_mem)
-		sl_sys(SYS_mmap, share_mem, share_bytes, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	sl_share_hide(share_mem, share_bytes);
 	share_mem = NULL;
 	umem = (struct sl_umem_info){.memfd = -1};
 	leased = false;
@@ -262,7 +221,7 @@ int sl_lease_umem(struct sl_umem_info *out, const char **why)
 	if (!err && !umem.base) {
 		err = umem_sound(&m.body.umem_ok) ? umem_take(&m.body.umem_ok, m.fd, why) : -EPROTO;
 		if (err)
-			close_fds(&m);
+			sl_lease_close_fds(&m);
 	}
 	if (!err)
 		*out = umem;
@@ -305,11 +264,11 @@ int sl_lease_port_open(uint32_t ifindex, struct sl_port_info *out, const char **
 	(void)sl_link_open();
 	if (m.body.port_ok.ifindex != ifindex || m.body.port_ok.nqueues == 0 ||
 	    m.body.port_ok.nqueues > SL_MAX_QUEUES) {
-		close_fds(&m);
+		sl_lease_close_fds(&m);
 		return -EPROTO;
 	}
 	err = port_take(&m.body.port_ok, m.fd[0], out);
-	close_fds(&m);
+	sl_lease_close_fds(&m);
 	if (err) {
 		sl_why(why, "the rules cannot be mapped: %s", sl_strerror(err));
 		sl_lease_port_close(ifindex);
@@ -377,7 +336,7 @@ int sl_lease_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *lea
 		if (m.body.lane_ok.queue[i].share_queue >= umem.share.nqueues ||
 		    m.body.lane_ok.queue[i].share_xsk >= umem.share.nxsks ||
 		    m.body.lane_ok.queue[i].queue >= SL_MAX_QUEUES) {
-			close_fds(&m);
+			sl_lease_close_fds(&m);
 			return -EPROTO;
 		}
 	*first = m.body.lane_ok.first;

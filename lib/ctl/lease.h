@@ -191,6 +191,16 @@ int sl_lease_send(int fd, const struct sl_lease_msg *m, bool answer, int flags);
  * close. 1; 0: the other end hung up; -EPROTO (nothing is left open), -errno. */
 int sl_lease_recv(int fd, struct sl_lease_msg *m, bool answer, int flags);
 
+/* Closes what came along. */
+void sl_lease_close_fds(struct sl_lease_msg *m);
+
+/* The asking side: a connection to the daemon at path, whose sends and answers take so long at most;
+ * a descriptor or -errno. */
+int sl_lease_dial(const char *path, unsigned seconds);
+/* Sends m as a request of that kind and number, with its descriptors, and receives the answer into
+ * it: as sl_lease_recv(). */
+int sl_lease_ask(int fd, struct sl_lease_msg *m, enum sl_lease_op op, uint32_t seq);
+
 /* lease.c: the process's side; called by front.c only, with the broker entered ------------------
  */
 

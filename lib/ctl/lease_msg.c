@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/time.h>
+#include <sys/un.h>
 
 #include "base/sys.h"
 
@@ -124,6 +126,12 @@ static void take_fds(struct msghdr *msg, struct sl_lease_msg *m)
 	}
 }
 
+void sl_lease_close_fds(struct sl_lease_msg *m)
+{
+	while (m->nfds)
+		sl_sys_close(m->fd[--m->nfds]);
+}
+
 int sl_lease_recv(int fd, struct sl_lease_msg *m, bool answer, int flags)
 {
 	struct iovec iov = {m, offsetof(struct sl_lease_msg, nfds)};
@@ -143,7 +151,42 @@ int sl_lease_recv(int fd, struct sl_lease_msg *m, bool answer, int flags)
 						       : sl_lease_check(m, (size_t)n, answer);
 	if (!err)
 		return 1;
-	while (m->nfds)
-		sl_sys_close(m->fd[--m->nfds]);
+	sl_lease_close_fds(m);
 	return err;
+}
+
+int sl_lease_dial(const char *path, unsigned seconds)
+{
+	const struct timeval limit = {.tv_sec = (time_t)seconds};
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	int fd, err;
+
+	if (strlen(path) >= sizeof(sun.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(sun.sun_path, path);
+	fd = sl_sys_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return fd;
+	sl_sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	sl_sys_setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	err = sl_sys_connect(fd, &sun, sizeof(sun));
+	if (!err)
+		return fd;
+	sl_sys_close(fd);
+	return err;
+}
+
+int sl_lease_ask(int fd, struct sl_lease_msg *m, enum sl_lease_op op, uint32_t seq)
+{
+	int err;
+
+	m->hdr = (struct sl_lease_hdr){
+		.magic = SL_LEASE_MAGIC,
+		.version = SL_LEASE_VERSION,
+		.op = (uint16_t)op,
+		.seq = seq,
+	};
+	err = sl_lease_send(fd, m, false, 0);
+	m->nfds = 0;
+	return err ? err : sl_lease_recv(fd, m, true, 0);
 }

@@ -48,23 +48,14 @@ static int bring_up(void)
 		.link_changed = link_changed,
 		.addr_changed = addr_changed,
 	};
-	struct sl_broker_opts opts = {
-		.xdp = (enum sl_broker_xdp)sl_settings.xdp_mode,
-		.zerocopy = (enum sl_broker_zc)sl_settings.zerocopy,
-		.rx_ring = (uint32_t)sl_settings.rx_wre,
-		.tx_ring = (uint32_t)sl_settings.tx_wre,
-		.busy_poll = sl_settings.busy_poll,
-		.busy_poll_budget = (uint32_t)sl_settings.busy_poll_budget,
-		.no_huge = sl_settings.mem_alloc_type == SL_MEM_ANON,
-		.want_huge = sl_settings.mem_alloc_type == SL_MEM_HUGE,
-		.daemon = daemon_path(),
-		.daemon_wanted = strcmp(sl_settings.daemon, "auto") != 0,
-	};
+	struct sl_broker_opts opts = sl_broker_opts_set();
 	const struct sl_rule *rules;
 	unsigned nrules;
 	int err;
 
 	sl_clock_init();
+	opts.daemon = daemon_path();
+	opts.daemon_wanted = strcmp(sl_settings.daemon, "auto") != 0;
 	sl_broker_init(&opts);
 	if (sl_broker_is_leased())
 		sl_neigh_set_teller(tell_neigh);

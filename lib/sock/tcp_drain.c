@@ -29,21 +29,14 @@ uint32_t sl_tlisten_draining(void)
 /* Claims ----------------------------------------------------------------------------------------
  */
 
-static bool is_v4_bytes(const uint8_t addr[16])
-{
-	struct sl_addr a;
-
-	memcpy(a.b, addr, 16);
-	return sl_addr_is_v4(&a);
-}
-
 void sl_tlisten_claim_flow(struct sl_sock *sk, const struct sl_sock_claim *endpoints,
 			   const struct sl_tcp_key *key, uint32_t flags)
 {
 	for (const struct sl_sock_claim *c = endpoints; c; c = c->next) {
 		struct sl_claim_req req = c->req;
+		struct sl_addr local = sl_addr_of(req.key.local);
 
-		if (req.key.remote_port || sl_addr_is_v4(&key->local) != is_v4_bytes(req.key.local))
+		if (req.key.remote_port || sl_addr_is_v4(&key->local) != sl_addr_is_v4(&local))
 			continue;
 		memcpy(req.key.local, key->local.b, 16);
 		memcpy(req.key.remote, key->remote.b, 16);

@@ -162,16 +162,7 @@ static int open_network(void)
 static void open_broker(void)
 {
 	static char tool[512];
-	struct sl_broker_opts opts = {
-		.xdp = (enum sl_broker_xdp)sl_settings.xdp_mode,
-		.zerocopy = (enum sl_broker_zc)sl_settings.zerocopy,
-		.rx_ring = (uint32_t)sl_settings.rx_wre,
-		.tx_ring = (uint32_t)sl_settings.tx_wre,
-		.busy_poll = sl_settings.busy_poll,
-		.busy_poll_budget = (uint32_t)sl_settings.busy_poll_budget,
-		.no_huge = sl_settings.mem_alloc_type == SL_MEM_ANON,
-		.want_huge = sl_settings.mem_alloc_type == SL_MEM_HUGE,
-	};
+	struct sl_broker_opts opts = sl_broker_opts_set();
 	ssize_t n = readlink("/proc/self/exe", tool, sizeof(tool) - 8);
 
 	if (n > 0) {

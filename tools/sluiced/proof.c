@@ -67,22 +67,27 @@ static bool may_receive(int fd, const struct sl_addr *bound, const struct sl_add
 	       !sl_sys_getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only, &len) && !v6only;
 }
 
-int sl_proof_check(int fd, const struct sl_flow_key *key, const char **why)
+/* The socket's own name, or its peer's. */
+static bool name_of(int fd, bool peer, struct sl_addr *addr, uint16_t *port)
 {
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
-	struct sl_addr bound, claimed;
 	uint32_t scope;
-	uint16_t port = 0;
+	int err = peer ? sl_sys_getpeername(fd, &ss, &len) : sl_sys_getsockname(fd, &ss, &len);
+
+	return !err && !sl_addr_from_sockaddr((struct sockaddr *)&ss, len, addr, port, &scope);
+}
+
+int sl_proof_check(int fd, const struct sl_flow_key *key, const char **why)
+{
+	struct sl_addr bound, claimed = sl_addr_of(key->local);
+	uint16_t port;
 	int err = check_kind(fd, key->proto, why);
 
 	if (err)
 		return err;
-	memcpy(claimed.b, key->local, sizeof(claimed.b));
-	err = sl_sys_getsockname(fd, &ss, &len);
-	if (!err)
-		err = sl_addr_from_sockaddr((struct sockaddr *)&ss, len, &bound, &port, &scope);
-	if (err || !port || port != key->local_port || !may_receive(fd, &bound, &claimed)) {
+	if (!name_of(fd, false, &bound, &port) || !port || port != key->local_port ||
+	    !may_receive(fd, &bound, &claimed)) {
 		sl_why(why, "the socket is not bound to what it claims");
 		return -EPERM;
 	}
@@ -127,15 +132,10 @@ static bool parse(const uint8_t *p, size_t n, struct ends *e)
 
 static bool is_peer(int fd, const struct ends *e)
 {
-	struct sockaddr_storage ss;
-	socklen_t len = sizeof(ss);
 	struct sl_addr a;
-	uint32_t scope;
 	uint16_t port;
 
-	return !sl_sys_getpeername(fd, &ss, &len) &&
-	       !sl_addr_from_sockaddr((struct sockaddr *)&ss, len, &a, &port, &scope) &&
-	       port == e->sport && sl_addr_eq(&a, &e->src);
+	return name_of(fd, true, &a, &port) && port == e->sport && sl_addr_eq(&a, &e->src);
 }
 
 int sl_proof_packet(int fd, const uint8_t *packet, size_t bytes, const char **why)

@@ -16,15 +16,6 @@
 #include "ctl/broker_embedded.h"
 #include "ctl/lease.h"
 
-/* The maps' keys keep addresses anywhere. */
-static inline struct sl_addr sl_addr_of(const uint8_t b[16])
-{
-	struct sl_addr a;
-
-	__builtin_memcpy(a.b, b, sizeof(a.b));
-	return a;
-}
-
 #define SL_SESSIONS_MAX  1024
 #define SL_PORTS_MAX     64  /* devices in use */
 #define SL_VIEW_MS       100 /* how often the rules are looked at */
