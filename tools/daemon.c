@@ -91,8 +91,8 @@ static int leases(void)
 	struct sl_lease_msg m;
 	int err;
 
-	printf("%6s %8s %-16s %8s %-16s %6s %8s %8s %s\n", "LEASE", "PID", "PROGRAM", "USER",
-	       "GROUP", "LANES", "FLOWS", "AGE", "DEVICES");
+	printf("%6s %8s %-16s %8s %-16s %6s %8s %8s %8s %s\n", "LEASE", "PID", "PROGRAM", "USER",
+	       "GROUP", "LANES", "FLOWS", "FRAMES", "AGE", "DEVICES");
 	for (uint32_t n = 0;; n++) {
 		const struct sl_lease_show_lease_ok *l = &m.body.show_lease_ok;
 
@@ -100,8 +100,8 @@ static int leases(void)
 		err = ask(&m, SL_LEASE_SHOW_LEASE);
 		if (err)
 			return err != -ENOENT;
-		printf("%6u %8u %-16.16s %8u %-16.32s %6u %8u %7" PRIu64 "s %.64s\n", l->member,
-		       l->pid, l->program, l->uid, l->group, l->lanes, l->flows,
+		printf("%6u %8u %-16.16s %8u %-16.32s %6u %8u %8u %7" PRIu64 "s %.64s\n", l->member,
+		       l->pid, l->program, l->uid, l->group, l->lanes, l->flows, l->frames,
 		       l->age_ns / 1000000000, l->devices);
 	}
 }

@@ -105,9 +105,11 @@ void sl_share_count(struct sl_share *g, uint8_t me, int32_t n)
 	__atomic_fetch_add(&g->member[me].held, n, __ATOMIC_RELAXED);
 }
 
+/* Members trust each other, but the broker must not fall over what one of them has written: what is
+ * an index or a length is bounded by what nobody can write. */
 void sl_share_push(struct sl_share *g, const uint32_t *frames, uint32_t n)
 {
-	uint32_t nfree = g->head->nfree;
+	uint32_t nfree = sl_min(g->head->nfree, g->nframes - n);
 
 	memcpy(g->free + nfree, frames, n * sizeof(*frames));
 	sl_share_step();
@@ -119,18 +121,22 @@ void sl_share_push(struct sl_share *g, const uint32_t *frames, uint32_t n)
 
 /* Takes n off the stack and `fresh` that nobody has had. The last of the array is used first: the
  * top of the stack, then the lowest of the fresh. */
-static void pop(struct sl_share *g, uint8_t me, uint32_t *frames, uint32_t n, uint32_t fresh)
+static void pop(struct sl_share *g, uint8_t me, uint32_t *frames, uint32_t n, uint32_t nfree,
+		uint32_t fresh, uint32_t born)
 {
 	const uint32_t mine = ((union sl_frame_word){.owner = me}).all;
-	uint32_t born = g->head->born, nfree = g->head->nfree - n, *old = frames + fresh;
+	uint32_t *old = frames + fresh;
 
+	nfree -= n;
 	for (uint32_t i = 0; i < fresh; i++) {
 		sl_store(&g->word[born + i].all, mine);
 		frames[fresh - 1 - i] = born + i;
 	}
 	memcpy(old, g->free + nfree, n * sizeof(*frames));
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		old[i] = sl_min(old[i], g->nframes - 1);
 		sl_store(&g->word[old[i]].all, mine);
+	}
 	sl_share_step();
 	sl_store(&g->head->born, born + fresh);
 	sl_store(&g->head->nfree, nfree);
@@ -138,16 +144,19 @@ static void pop(struct sl_share *g, uint8_t me, uint32_t *frames, uint32_t n, ui
 
 uint32_t sl_share_fetch(struct sl_share *g, uint8_t me, uint32_t *frames, uint32_t want)
 {
-	uint32_t n;
+	uint32_t n, nfree, fresh, born;
 
 	if (!sl_rlock(&g->head->lock, me))
 		return 0;
+	nfree = sl_min(sl_load(&g->head->nfree), g->nframes);
+	born = sl_min(sl_load(&g->head->born), g->nframes);
 	want = sl_min(want, sl_share_left_to(g, me));
-	n = sl_min(want, g->head->nfree);
-	pop(g, me, frames, n, want - n);
-	sl_share_count(g, me, (int32_t)want);
+	n = sl_min(want, nfree);
+	fresh = sl_min(want - n, g->nframes - born);
+	pop(g, me, frames, n, nfree, fresh, born);
+	sl_share_count(g, me, (int32_t)(n + fresh));
 	sl_runlock(&g->head->lock);
-	return want;
+	return n + fresh;
 }
 
 /* Queues ---------------------------------------------------------------------------------------

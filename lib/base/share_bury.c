@@ -265,6 +265,8 @@ int sl_share_reap(struct sl_share *g, const struct sl_share_rings *r)
 		return err;
 	at = sl_load(r->comp.consumer);
 	end = sl_load_acquire(r->comp.producer);
+	if (end - at > r->comp.size) /* somebody has written there who should not */
+		end = at;
 	for (; at != end && n < CHUNK; at++) {
 		if (word_at(g, r->comp.addr[at & (r->comp.size - 1)], &f) &&
 		    sl_share_return(g, q, SL_SHARE_BROKER, f))

@@ -16,6 +16,7 @@
 
 static bool leased; /* this process works by a daemon, be it there or not */
 static int conn = -1;
+static bool over = true; /* it is not used (any more) */
 static uint32_t seq;
 static struct sl_umem_info umem = {.memfd = -1};
 static void *share_mem;
@@ -25,10 +26,12 @@ static bool may_repair;
 /* Asking -----------------------------------------------------------------------------------------
  */
 
+/* The descriptor is not closed: while it is open the daemon knows that threads may be at work on
+ * what is lent. The kernel closes it at exit and at exec, after it has taken the memory from the
+ * last of them (do_exit(), begin_new_exec()). */
 static void hang_up(const char *reason)
 {
-	sl_sys_close(conn);
-	conn = -1;
+	over = true;
 	sl_warn("lease",
 		"sluiced %s: what is offloaded goes on, new sockets stay with the kernel; "
 		"remedy: start this program anew when the daemon is back",
@@ -40,7 +43,7 @@ static int ask(struct sl_lease_msg *m, enum sl_lease_op op, const char **why)
 {
 	int err;
 
-	if (conn < 0) {
+	if (over) {
 		sl_why(why, "the daemon is gone");
 		return -ENOTCONN;
 	}
@@ -114,11 +117,15 @@ int sl_lease_open(const char *path, const char **why)
 		return err;
 	}
 	conn = sl_fd_keep(err);
+	over = false;
 	err = hello(why);
-	if (!err)
+	if (!err) {
 		leased = true;
-	else
-		sl_lease_fini();
+	} else {
+		sl_sys_close(conn);
+		conn = -1;
+		over = true;
+	}
 	return err;
 }
 
@@ -127,17 +134,18 @@ bool sl_lease_on(void)
 	return leased;
 }
 
-/* The mappings stay: threads may be at work in them. */
+/* The mappings stay: threads may be at work in them. See hang_up(). */
 void sl_lease_fini(void)
 {
-	if (conn >= 0)
-		sl_sys_close(conn);
-	conn = -1;
+	over = true;
 }
 
 void sl_lease_child(void)
 {
-	sl_lease_fini();
+	if (conn >= 0)
+		sl_sys_close(conn);
+	conn = -1;
+	over = true;
 	if (umem.memfd >= 0) {
 		sl_sys_close(umem.memfd);
 		sl_sys_close(umem.share_fd);

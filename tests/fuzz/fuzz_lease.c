@@ -31,12 +31,14 @@ static int bound_socket(int type)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-	static const struct sl_broker_opts opts = {.no_huge = true, .tool = "/nonexistent"};
+	static const struct sl_broker_opts opts = {
+		.no_huge = true, .serve = true, .tool = "/nonexistent"};
 	static const char policy[] = "allow user *";
 
 	sl_embedded_init(&opts);
 	sluiced.frames = 64;
 	sluiced.frame_size = 2048;
+	sluiced.quota = 16;
 	sluiced.epfd = epoll_create1(0);
 	sluiced.netns = sl_netns_ino();
 	kinds[0] = bound_socket(SOCK_DGRAM);
@@ -53,7 +55,7 @@ static struct sl_session *session_new(int fd)
 	struct sl_session *s = calloc(1, sizeof(*s));
 
 	s->fd = fd;
-	s->conns.fd = -1;
+	s->conns.fd = s->pidfd = -1;
 	s->cred = (struct ucred){.pid = 1, .uid = 1, .gid = 1};
 	/* As if it had a device: requests about it go as far as they can. */
 	s->port[0] = (struct sl_session_port){.ifindex = 3, .nqueues = 1, .lane[0] = 1};
@@ -137,6 +139,7 @@ static void as_daemon(const uint8_t *data, size_t size)
 	close(pair[1]);
 	if (!s->leaving)
 		sl_session_readable(s);
+	s->eof = true; /* this process lives on */
 	while (sl_sessions_reap())
 		;
 	if (sluiced.sessions || sluiced.nsessions || sluiced.group_users || sl_umem_is_there())

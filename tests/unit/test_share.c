@@ -489,12 +489,41 @@ static int group_setup(void **state)
 	return shared == MAP_FAILED || second == MAP_FAILED || !last || !copy;
 }
 
+/* A member has written what it liked over all that is shared: the broker lives. */
+static void test_rubbish_is_survived(void **state)
+{
+	for (uint32_t seed = 1; seed <= 200; seed++) {
+		struct sl_share_left left;
+		uint32_t frames[NFRAMES], n;
+		struct world w;
+
+		set_up(seed);
+		w = world_at(shared);
+		for (size_t i = 0; i < bytes / sizeof(uint32_t); i++)
+			if (chance(3) == 0)
+				((uint32_t *)shared)[i] =
+					chance(2) ? chance(2 * NFRAMES) : ~chance(100);
+		w.g.head->lock.word = w.g.queue[0].lock.word = 0;
+		n = sl_share_fetch(&w.g, SL_SHARE_BROKER, frames, chance(NFRAMES));
+		assert_true(n <= NFRAMES);
+		for (uint32_t i = 0; i < n; i++)
+			assert_true(frames[i] < NFRAMES);
+		sl_share_push(&w.g, frames, n);
+		(void)sl_share_bury(&w.g, DYING, &w.q, 1, &w.x, 1, &left);
+		(void)sl_share_reap(&w.g, &w.q);
+		(void)sl_share_join(&w.g, 10, 10);
+		(void)sl_share_queue_open(&w.g);
+		(void)sl_share_xsk_open(&w.g);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_layout),
 		cmocka_unit_test(test_lock_of_the_living),
 		cmocka_unit_test(test_stuck),
+		cmocka_unit_test(test_rubbish_is_survived),
 		cmocka_unit_test(test_death_at_any_instruction),
 		cmocka_unit_test(test_death_with_two_locks),
 	};

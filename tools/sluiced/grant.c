@@ -2,6 +2,7 @@
 /* What a session is lent: packet memory, devices, lanes. */
 #include <errno.h>
 #include <net/if.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -16,48 +17,103 @@
  */
 
 /* A device's queue has one packet memory, so who comes second must belong to the group of the
- * first. */
-static int umem_get(struct sl_session *s, struct sl_umem_info *u, const char **why)
+ * first. A quarter of the frames is for fill and receive rings. */
+static int umem_join(struct sl_session *s, struct sl_umem_info *u, const char **why)
 {
-	if (sluiced.group_users) {
-		sl_why(why, "the packet memory is leased to %s already", sluiced.group);
+	uint32_t quota = s->limits.frames ? s->limits.frames : sluiced.quota;
+	int err;
+
+	if (sluiced.group_users && strcmp(sluiced.group, s->group)) {
+		sl_why(why, "the packet memory is leased to group %s", sluiced.group);
 		return -EBUSY;
 	}
-	return sl_embedded_umem(sluiced.frames, sluiced.frame_size, u, why);
+	err = sl_embedded_umem(sluiced.frames, sluiced.frame_size, u, why);
+	if (err)
+		return err;
+	err = sl_broker_join(quota, u->nframes / 4);
+	if (err < 0)
+		sl_why(why,
+		       "no %u frames are left for one more process; remedy: SLUICE_FRAMES=%u for "
+		       "sluiced",
+		       quota, 2 * u->nframes);
+	return err;
 }
 
 int sl_on_umem(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {
 	struct sl_umem_info u;
-	int err = s->has_umem ? -EALREADY : umem_get(s, &u, why);
+	int member = s->share ? -EALREADY : umem_join(s, &u, why);
 
-	if (err)
-		return err;
+	if (member < 0)
+		return member;
+	s->share = (uint8_t)member;
+	sluiced.group_users++;
+	memcpy(sluiced.group, s->group, sizeof(sluiced.group));
 	m->body.umem_ok = (struct sl_lease_umem_ok){
 		.nframes = u.nframes,
 		.frame_size = u.frame_size,
 		.headroom = u.headroom,
 		.huge = u.huge,
-		.member = u.member,
+		.member = s->share,
 	};
 	m->fd[0] = sl_fd_dup(u.memfd);
 	m->fd[1] = sl_fd_dup(u.share_fd);
 	m->nfds = 2;
 	if (m->fd[0] < 0 || m->fd[1] < 0)
 		return -EMFILE;
-	s->has_umem = true;
-	sluiced.group_users++;
-	memcpy(sluiced.group, s->group, sizeof(sluiced.group));
 	return 0;
 }
 
-/* What frames a process had when it went is not known, so all go, and the next one gets new ones.
- */
+/* All lanes of the session, for its burial. How many. */
+static unsigned list_lanes(const struct sl_session *s, struct sl_broker_lane *lanes)
+{
+	unsigned n = 0;
+
+	for (const struct sl_session_port *p = s->port; p < s->port + SL_SESSION_PORTS; p++)
+		for (unsigned i = 0; p->ifindex && i < SL_SESSION_LANES; i++)
+			if (p->lane[i] && p->lease[i])
+				lanes[n++] = (struct sl_broker_lane){
+					.ifindex = p->ifindex,
+					.lane = p->lane[i] - 1u,
+					.leases = p->lease[i],
+					.nleases = p->nqueues,
+				};
+	return n;
+}
+
+static void forget_lanes(struct sl_session *s)
+{
+	for (struct sl_session_port *p = s->port; p < s->port + SL_SESSION_PORTS; p++)
+		for (unsigned i = 0; i < SL_SESSION_LANES; i++) {
+			free(p->lease[i]);
+			p->lease[i] = NULL;
+			p->lane[i] = 0;
+		}
+	s->nlanes = 0;
+}
+
+bool sl_umem_bury(struct sl_session *s)
+{
+	static struct sl_broker_lane lanes[SL_SESSION_PORTS * SL_SESSION_LANES];
+	struct sl_share_left left;
+
+	if (!s->share)
+		return true;
+	if (sl_broker_bury(s->share, lanes, list_lanes(s, lanes), &left))
+		return false;
+	sl_debug("sluiced", "lease %u: %u frames came back, %u are in flight", s->member,
+		 left.frames, left.in_flight);
+	forget_lanes(s);
+	return true;
+}
+
+/* Frames in the rings of a device that nobody has any more are lost, so the last one ends it all,
+ * and the next one gets new ones. */
 void sl_umem_put(struct sl_session *s)
 {
-	if (!s->has_umem)
+	if (!s->share)
 		return;
-	s->has_umem = false;
+	s->share = 0;
 	if (--sluiced.group_users == 0)
 		sl_umem_drop();
 }
@@ -117,7 +173,7 @@ static int port_get(struct sl_session *s, uint32_t ifindex, struct sl_port_info 
 	struct sl_session_port *p = sl_session_port(s, 0);
 	int err;
 
-	if (!s->has_umem || !ifindex || sl_session_port(s, ifindex))
+	if (!s->share || !ifindex || sl_session_port(s, ifindex))
 		return -EINVAL;
 	if (!p) {
 		sl_why(why, "a lease has at most %u devices", SL_SESSION_PORTS);
@@ -152,14 +208,29 @@ int sl_on_port_open(struct sl_session *s, struct sl_lease_msg *m, const char **w
 	return 0;
 }
 
+/* While the process lives: what its rings hold is its own to save. */
+static void lane_put(struct sl_session *s, struct sl_session_port *p, unsigned number)
+{
+	struct sl_xsk_lease *leases = p->lease[number];
+
+	if (!p->lane[number])
+		return;
+	sl_embedded_lane_close(p->ifindex, p->lane[number] - 1);
+	for (uint32_t q = 0; leases && q < p->nqueues; q++) {
+		munmap(leases[q].rx_map, leases[q].rx_bytes);
+		munmap(leases[q].tx_map, leases[q].tx_bytes);
+		sl_sys_close(leases[q].fd);
+	}
+	free(leases);
+	p->lease[number] = NULL;
+	p->lane[number] = 0;
+	s->nlanes--;
+}
+
 void sl_port_put(struct sl_session *s, struct sl_session_port *p)
 {
-	for (unsigned i = 0; i < SL_SESSION_LANES; i++) {
-		if (!p->lane[i])
-			continue;
-		sl_embedded_lane_close(p->ifindex, p->lane[i] - 1);
-		s->nlanes--;
-	}
+	for (unsigned i = 0; i < SL_SESSION_LANES; i++)
+		lane_put(s, p, i);
 	sl_embedded_port_close(p->ifindex);
 	*p = (struct sl_session_port){0};
 }
@@ -257,15 +328,16 @@ static bool lane_is_used(uint32_t ifindex, uint32_t lane)
 	return false;
 }
 
-/* The XSKs are the process's from now on: a mapping of ours would hold them. */
-static void pass_lane(struct sl_xsk_lease *leases, uint32_t n, struct sl_lease_msg *m)
+/* The XSKs stay here, too: what lies in their rings when the process dies comes back by them. */
+static int pass_lane(const struct sl_xsk_lease *leases, uint32_t n, struct sl_lease_msg *m)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		struct sl_xsk_lease *l = &leases[i];
+		const struct sl_xsk_lease *l = &leases[i];
+		int fd = sl_fd_dup(l->fd);
 
-		munmap(l->rx_map, l->rx_bytes);
-		munmap(l->tx_map, l->tx_bytes);
-		m->fd[m->nfds++] = l->fd;
+		if (fd < 0)
+			return fd;
+		m->fd[m->nfds++] = fd;
 		m->body.lane_ok.queue[i] = (struct sl_lease_queue){
 			.queue = l->queue,
 			.rx_size = l->rx_size,
@@ -278,13 +350,14 @@ static void pass_lane(struct sl_xsk_lease *leases, uint32_t n, struct sl_lease_m
 		};
 	}
 	m->body.lane_ok.nqueues = n;
+	return 0;
 }
 
 int sl_on_lane_open(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {
 	struct sl_session_port *p = port_of(s, m);
 	uint32_t number = m->body.port.lane, lane = 0, first;
-	struct sl_xsk_lease leases[SL_MAX_QUEUES];
+	struct sl_xsk_lease *leases;
 	int err;
 
 	if (!p || number >= SL_SESSION_LANES || p->lane[number])
@@ -295,15 +368,23 @@ int sl_on_lane_open(struct sl_session *s, struct sl_lease_msg *m, const char **w
 	}
 	while (lane_is_used(p->ifindex, lane))
 		lane++;
+	leases = calloc(p->nqueues, sizeof(*leases));
+	if (!leases)
+		return -ENOMEM;
 	err = sl_embedded_lane_open(p->ifindex, lane, leases, &first, why);
-	if (err)
+	if (err) {
+		free(leases);
 		return err;
+	}
 	p->lane[number] = (uint16_t)(lane + 1);
+	p->lease[number] = leases;
 	s->nlanes++;
 	memset(&m->body.lane_ok, 0, sizeof(m->body.lane_ok));
 	m->body.lane_ok.first = first;
-	pass_lane(leases, p->nqueues, m);
-	return 0;
+	err = pass_lane(leases, p->nqueues, m);
+	if (err)
+		lane_put(s, p, number);
+	return err;
 }
 
 int sl_on_lane_close(struct sl_session *s, struct sl_lease_msg *m, const char **why)
@@ -313,8 +394,6 @@ int sl_on_lane_close(struct sl_session *s, struct sl_lease_msg *m, const char **
 
 	if (!p || number >= SL_SESSION_LANES || !p->lane[number])
 		return -EINVAL;
-	sl_embedded_lane_close(p->ifindex, p->lane[number] - 1);
-	p->lane[number] = 0;
-	s->nlanes--;
+	lane_put(s, p, number);
 	return 0;
 }

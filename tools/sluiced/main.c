@@ -32,6 +32,7 @@
 #define POLICY_PATH "/etc/sluice/sluiced.conf"
 #define POLICY_MAX  65536 /* bytes */
 #define BACKLOG     128
+#define FRAMES      65536         /* of packet memory, unless SLUICE_FRAMES says otherwise */
 #define CHECK_MS    1000          /* how often the devices are looked after */
 #define LEAVE_NS    5000000000ull /* for programs to move to the kernel what they have */
 
@@ -171,8 +172,10 @@ static void open_broker(void)
 		if (!access(tool, X_OK))
 			opts.tool = tool;
 	}
-	sluiced.frames = (uint32_t)sl_settings.frames;
+	sluiced.frames = getenv("SLUICE_FRAMES") ? (uint32_t)sl_settings.frames : FRAMES;
+	sluiced.quota = sluiced.frames / 16;
 	sluiced.frame_size = (uint32_t)sl_settings.frame_size;
+	opts.serve = true;
 	sl_embedded_init(&opts);
 }
 
@@ -251,8 +254,6 @@ static void say_ready(void)
 /* The loop --------------------------------------------------------------------------------------
  */
 
-enum { TAG_LISTEN = 1, TAG_SIGNAL, TAG_NET, TAG_FIRST_POINTER = 4096 };
-
 static int watch(int fd, uint64_t tag)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = tag};
@@ -271,8 +272,8 @@ static int open_loop(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	sluiced.epfd = epoll_create1(EPOLL_CLOEXEC);
-	if (signal_fd < 0 || sluiced.epfd < 0 || watch(sluiced.listen_fd, TAG_LISTEN) ||
-	    watch(signal_fd, TAG_SIGNAL) || watch(sl_net_fd(), TAG_NET))
+	if (signal_fd < 0 || sluiced.epfd < 0 || watch(sluiced.listen_fd, SL_TAG_LISTEN) ||
+	    watch(signal_fd, SL_TAG_SIGNAL) || watch(sl_net_fd(), SL_TAG_NET))
 		return -ENOMEM;
 	return 0;
 }
@@ -296,13 +297,13 @@ static void on_signal(void)
 
 static void on_event(const struct epoll_event *ev)
 {
-	if (ev->data.u64 == TAG_LISTEN)
+	if (ev->data.u64 == SL_TAG_LISTEN)
 		sl_session_accept();
-	else if (ev->data.u64 == TAG_SIGNAL)
+	else if (ev->data.u64 == SL_TAG_SIGNAL)
 		on_signal();
-	else if (ev->data.u64 == TAG_NET)
+	else if (ev->data.u64 == SL_TAG_NET)
 		sl_net_on_readable();
-	else if (!((struct sl_session *)ev->data.ptr)->leaving)
+	else if (ev->data.u64 != SL_TAG_DEATH && !((struct sl_session *)ev->data.ptr)->leaving)
 		sl_session_readable(ev->data.ptr);
 }
 
@@ -310,6 +311,8 @@ static void check_ports(void)
 {
 	for (struct sl_device *d = sl_port_first(); d; d = d->next)
 		(void)sl_embedded_port_alive(d->info.ifindex);
+	if (sluiced.group_users)
+		(void)sl_broker_reap();
 }
 
 static bool is_needed(void)

@@ -2,7 +2,7 @@
 /* The policy file, sluiced.conf(5): who may have what.
  *
  *   allow|deny  user <name|number|*> | group <name|number>  [device <glob>[,<glob>...]]
- *               [lanes <n>] [flows <n>] [repair yes|no]
+ *               [lanes <n>] [flows <n>] [frames <n>] [repair yes|no]
  *
  * The first line that fits the user decides; nobody else gets anything. # starts a comment. */
 #include <stdlib.h>
@@ -130,9 +130,11 @@ static bool take_limit(struct words *w, const char *word, struct sl_limits *l)
 	if (!strcmp(word, "flows"))
 		return take_number(w, SL_MAX_FLOWS, "a number of flows from 0 to 262144",
 				   &l->flows);
+	if (!strcmp(word, "frames"))
+		return take_number(w, 1u << 20, "a number of frames from 0 to 1048576", &l->frames);
 	if (!strcmp(word, "repair"))
 		return take_yes(w, &l->repair);
-	return wrong(w, "device, lanes, flows, repair or the end of the line", word);
+	return wrong(w, "device, lanes, flows, frames, repair or the end of the line", word);
 }
 
 static bool take_rule(struct words *w, char *verb, struct sl_policy_rule *r)

@@ -51,6 +51,33 @@ static int identify(struct sl_session *s)
 	return 0;
 }
 
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
+#endif
+
+/* By which the death of the process is told, for certain. */
+static void watch_process(struct sl_session *s)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = SL_TAG_DEATH};
+	socklen_t len = sizeof(s->pidfd);
+
+	if (sl_sys_getsockopt(s->fd, SOL_SOCKET, SO_PEERPIDFD, &s->pidfd, &len))
+		s->pidfd = s->cred.pid ? (int)sl_sys(SYS_pidfd_open, s->cred.pid, 0) : -1;
+	if (s->pidfd >= 0)
+		sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_ADD, s->pidfd, &ev);
+}
+
+/* Nobody works any more on what was lent. The library never closes its end, so when it is closed
+ * the process has ended, or is another program (lease.c, hang_up()). With one that we hung up on,
+ * only its death is certain. */
+static bool is_dead(const struct sl_session *s)
+{
+	struct pollfd p = {.fd = s->pidfd, .events = POLLIN};
+	const struct timespec now = {0};
+
+	return s->eof || s->pidfd < 0 || sl_sys(SYS_ppoll, &p, 1, &now, NULL, 8) == 1;
+}
+
 static int admit(struct sl_session *s)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = s};
@@ -77,7 +104,7 @@ void sl_session_accept(void)
 	s = calloc(1, sizeof(*s));
 	if (s) {
 		s->fd = fd;
-		s->conns.fd = -1;
+		s->conns.fd = s->pidfd = -1;
 		s->since_ns = sl_now_ns();
 	}
 	if (!s || admit(s)) {
@@ -150,6 +177,7 @@ static int on_hello(struct sl_session *s, struct sl_lease_msg *m, const char **w
 	s->limits = r->limits;
 	s->member = ++sluiced.last_member;
 	s->greeted = true;
+	watch_process(s);
 	m->body.hello_ok = (struct sl_lease_hello_ok){
 		.member = s->member,
 		.max_flows = s->limits.flows,
@@ -261,6 +289,7 @@ void sl_session_readable(struct sl_session *s)
 		sluiced.broken++;
 	if (n > 0)
 		sluiced.requests++;
+	s->eof = n == 0 || n == -ECONNRESET;
 	if (n <= 0 || !serve(s, &m))
 		hang_up(s);
 }
@@ -268,20 +297,33 @@ void sl_session_readable(struct sl_session *s)
 /* Going -----------------------------------------------------------------------------------------
  */
 
+enum taken { TAKEN, MORE, LATER };
+
 /* Claims before lanes, so that nothing is steered to one that is gone; peers are told when the
- * kernel will answer for them. */
-static bool take_back(struct sl_session *s)
+ * kernel will answer for them; frames are taken from the dead only. A process that lives, and has
+ * hung up, keeps its own for that long. */
+static enum taken take_back(struct sl_session *s)
 {
+	bool dead = is_dead(s);
+
+	if (dead && s->share && !s->mended) {
+		sl_broker_died(s->share);
+		s->mended = true;
+	}
 	if (sl_conns_read(s) || sl_claims_drop(s, REAP_CLAIMS) || sl_conns_tell(s, REAP_CLAIMS))
-		return false;
+		return MORE;
+	if (!dead || !sl_umem_bury(s))
+		return LATER;
 	sl_held_free(&s->held);
 	for (unsigned i = 0; i < SL_SESSION_PORTS; i++)
 		if (s->port[i].ifindex)
 			sl_port_put(s, &s->port[i]);
 	sl_umem_put(s);
+	if (s->pidfd >= 0)
+		sl_sys_close(s->pidfd);
 	if (s->greeted)
 		sl_info("sluiced", "lease %u has ended", s->member);
-	return true;
+	return TAKEN;
 }
 
 bool sl_sessions_reap(void)
@@ -291,13 +333,15 @@ bool sl_sessions_reap(void)
 	for (struct sl_session **at = &sluiced.sessions; *at;) {
 		struct sl_session *s = *at;
 
-		if (s->leaving && take_back(s)) {
+		enum taken taken = s->leaving ? take_back(s) : LATER;
+
+		if (taken == TAKEN) {
 			*at = s->next;
 			sluiced.nsessions--;
 			free(s);
 			continue;
 		}
-		more |= s->leaving;
+		more |= taken == MORE;
 		at = &s->next;
 	}
 	return more;

@@ -104,6 +104,9 @@ int sl_on_show_lease(struct sl_session *s, struct sl_lease_msg *m, const char **
 		.uid = of->cred.uid,
 		.lanes = of->nlanes,
 		.flows = of->held.n,
+		.frames = of->share ? (uint32_t)sl_max(
+					      sl_load(&sl_umem.share.member[of->share].held), 0)
+				    : 0,
 		.age_ns = sl_now_ns() - of->since_ns,
 	};
 	memcpy(out->program, of->program, sizeof(out->program));

@@ -27,6 +27,7 @@
 /* What one lease may have. */
 struct sl_limits {
 	uint32_t lanes, flows;
+	uint32_t frames;   /* 0: the daemon's default */
 	bool repair;       /* connections may move between the kernel and the process */
 	char devices[128]; /* globs with commas between; "": all */
 };
@@ -97,18 +98,25 @@ struct sl_session_port {
 	uint32_t ifindex; /* 0: unused */
 	char ifname[16];
 	uint32_t nqueues;
-	uint16_t lane[SL_SESSION_LANES]; /* lane of the device + 1, by the session's number */
+	/* By the session's numbers: lane of the device + 1, and what was leased (an entry for each
+	 * queue), which is kept until the process is dead. */
+	uint16_t lane[SL_SESSION_LANES];
+	struct sl_xsk_lease *lease[SL_SESSION_LANES];
 };
 
 struct sl_session {
 	struct sl_session *next;
 	int fd;
+	int pidfd; /* -1: the end of the connection must do */
 	struct ucred cred;
 	uint32_t gid[64]; /* groups of the peer, when it connected */
 	uint32_t ngids;
-	bool greeted, has_umem;
-	bool said;    /* a refusal of it was logged */
-	bool leaving; /* hung up; being taken back */
+	bool greeted;
+	uint8_t share; /* member of the group that shares the packet memory, 0: not yet */
+	bool eof;      /* its own end of the connection is closed */
+	bool mended;   /* the process is dead, and its locks are free */
+	bool said;     /* a refusal of it was logged */
+	bool leaving;  /* hung up; being taken back */
 	uint32_t member;
 	uint64_t since_ns;
 	char program[16], group[32];
@@ -130,17 +138,19 @@ struct sl_sluiced {
 	bool draining;
 	bool leaving; /* who has a device is told that it is not steered any more */
 	uint64_t start_ns, requests, refused, broken;
-	uint32_t frames, frame_size;
+	uint32_t frames, frame_size, quota;
 	/* Whose the packet memory is; "": nobody's. */
 	char group[32];
 	uint32_t group_users;
 };
 extern struct sl_sluiced sluiced;
+/* Tags of what the loop watches that is no session; below any pointer. */
+enum { SL_TAG_LISTEN = 1, SL_TAG_SIGNAL, SL_TAG_NET, SL_TAG_DEATH };
 
 void sl_session_accept(void);
 /* One request of it. */
 void sl_session_readable(struct sl_session *s);
-/* Takes a piece of the leaving sessions' things back; true: there is more to do. */
+/* Takes a piece of the leaving sessions' things back; true: there is more to do at once. */
 bool sl_sessions_reap(void);
 struct sl_session_port *sl_session_port(struct sl_session *s, uint32_t ifindex);
 
@@ -159,6 +169,8 @@ int sl_on_neigh(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_lane_open(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_lane_close(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 void sl_port_put(struct sl_session *s, struct sl_session_port *p);
+/* The session's process is dead: takes its frames and lanes back. False: not now. */
+bool sl_umem_bury(struct sl_session *s);
 void sl_umem_put(struct sl_session *s);
 void sl_port_describe(const struct sl_port_info *info, struct sl_lease_port_ok *out);
 

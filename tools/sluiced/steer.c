@@ -40,6 +40,9 @@ static int to_req(struct sl_session *s, const struct sl_lease_claim *c, struct s
 	    !c->key.local_port || c->claim.flags & ~(SL_CLAIM_STAMP | SL_CLAIM_PASS | VLAN_BITS) ||
 	    c->flags & ~(SL_LEASE_SPREAD | SL_LEASE_REPLACE))
 		return -EINVAL;
+	/* VLAN devices are numbered by each process for itself. */
+	if (c->claim.flags & VLAN_BITS)
+		return -EOPNOTSUPP;
 	return c->claim.flags & SL_CLAIM_PASS || owns_lane(p, c->claim.lane) ? 0 : -EINVAL;
 }
 

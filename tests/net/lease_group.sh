@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Several processes of one user on one device, by the daemon: each is offloaded; when one is killed, again
+# and again, the others lose nothing, and in the end nothing of the dead is left.
+LEASED=1
+. "$(dirname "$0")/lib.sh"
+need python3 setpriv
+net_up
+MODE=leased
+[ -e "$PRELOAD" ] || skip "the library is not built"
+N=${N:-3} KILLS=${KILLS:-10}
+answered() { cut -d' ' -f2 "$1"; }
+grows() { [ "$(answered "$1")" -ge "$2" ]; }
+daemon() { SLUICE_DAEMON=$TMP/sluiced.b "$BUILD/sluice" daemon "$@"; }
+leases_are() { [ "$(daemon leases | tail -n +2 | wc -l)" = "$1" ]; }
+daemon_pid() { ip netns pids "${NS}b" | while read -r p; do [ "$(cat "/proc/$p/comm")" = sluiced ] && echo "$p"; done; }
+has_claim() { bpftool map dump pinned "/sys/fs/bpf/sluice/$DEV_B/endpoints" 2>/dev/null | grep -q "\"local_port\": $1"; }
+D=$(daemon_pid)
+servers=() clients=()
+for i in $(seq "$N"); do
+	bg sb "$BIN/echo" "$B4" $((7000 + i))
+	servers+=("$BG")
+	wait_udp b $((7000 + i))
+	# (Attaching to the device costs packets under way there, as it does without a daemon.)
+	wait_until 20 has_claim $((7000 + i)) || fail "$i is not offloaded"
+	bg a "$BIN/steady" -i 1000 "$B4" $((7000 + i)) "$TMP/steady$i"
+	clients+=("$BG")
+done
+for i in $(seq "$N"); do
+	ok "$i is answered" wait_until 20 grows "$TMP/steady$i" 100
+done
+ok "all have a lease on one device" test "$(daemon ports | awk -v d="$DEV_B" '$1 == d { print $5, $6, $7 }')" = "$N $N $N"
+offload_begin
+
+# One more comes, is used by UDP and TCP, and is killed.
+for k in $(seq "$KILLS"); do
+	bg sb "$BIN/echo" "$B4" 7100
+	victim=$BG
+	bg sb python3 -c '
+import socket, sys
+s = socket.create_server((sys.argv[1], 7101))
+while True:
+    c = s.accept()[0]
+    while True:
+        d = c.recv(65536)
+        if not d:
+            break
+        c.sendall(d)' "$B4"
+	other=$BG
+	wait_udp b 7100
+	wait_tcp b 7101
+	a "$BIN/steady" -i 200 -n 200 "$B4" 7100 "$TMP/short" >/dev/null 2>&1 &
+	PIDS+=($!)
+	a python3 -c '
+import socket, sys
+c = socket.create_connection((sys.argv[1], 7101))
+c.settimeout(20)
+try:
+    while True:
+        c.sendall(bytes(20000))
+        n = 0
+        while n < 20000:
+            d = c.recv(65536)
+            if not d:
+                sys.exit()
+            n += len(d)
+except OSError:
+    pass' "$B4" &
+	peer=$!
+	PIDS+=("$peer")
+	sleep 0.2
+	kill -9 "$victim" "$other"
+	wait "$victim" "$other" 2>/dev/null
+	# (The first TCP connection and its end bring the daemon a guard and a raw socket.)
+	[ "$k" != 1 ] || { wait_until 20 leases_are "$N" && fds=$(ls "/proc/$D/fd" | wc -l); }
+	wait_until 20 gone "$peer" || fail "round $k: the peer of a killed connection is not told"
+done
+ok "the dead have no lease" wait_until 20 leases_are "$N"
+ok "and no descriptor" wait_until 20 test "$(ls "/proc/$D/fd" | wc -l)" -le "$fds"
+for i in $(seq "$N"); do
+	n=$(answered "$TMP/steady$i")
+	ok "$i is still answered" wait_until 20 grows "$TMP/steady$i" $((n + 100))
+done
+stop "${clients[@]}"
+lost=0
+for i in $(seq "$N"); do
+	read -r sent got doubled wrong failed _ <"$TMP/steady$i"
+	lost=$((lost + sent - got))
+	same "$i: none doubled, wrong or failed" "0 0 0" "$doubled $wrong $failed"
+done
+ok "the others lost nothing ($lost under way)" test "$lost" -le "$N"
+stop "${servers[@]}"
+ok "nobody has a lease" wait_until 20 leases_are 0
+kill -0 "$D" || fail "the daemon has died"
+done_testing
