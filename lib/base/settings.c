@@ -2,7 +2,6 @@
 /* Reads the settings from the environment; everything comes from the table in settings.def. */
 #include "base/settings.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -421,17 +420,12 @@ static void banner_process(void)
 {
 	struct utsname u;
 	char cmd[256];
-	long n;
-	int fd = (int)sl_sys(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	long n = sl_read_text("/proc/self/cmdline", cmd, sizeof(cmd));
 
-	n = fd < 0 ? -1 : sl_sys_read(fd, cmd, sizeof(cmd) - 1);
-	if (fd >= 0)
-		(void)sl_sys_close(fd);
 	if (n > 0) {
 		for (long i = 0; i < n - 1; i++)
 			if (!cmd[i])
 				cmd[i] = ' ';
-		cmd[n] = 0;
 		sl_debug("settings", "Cmd Line: %s", cmd);
 	}
 	sl_debug("settings", "Pid: %ld", sl_sys(SYS_getpid));

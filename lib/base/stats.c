@@ -59,18 +59,6 @@ static uint32_t file_size(void)
 	return (uint32_t)((n + PAGE - 1) / PAGE * PAGE);
 }
 
-static void read_program_name(char *dst, size_t len)
-{
-	int fd = (int)sl_sys(SYS_openat, AT_FDCWD, "/proc/self/comm", O_RDONLY | O_CLOEXEC);
-	long n = fd < 0 ? 0 : sl_sys_read(fd, dst, len - 1);
-
-	if (fd >= 0)
-		(void)sl_sys_close(fd);
-	if (n > 0 && dst[n - 1] == '\n')
-		n--;
-	dst[n > 0 ? n : 0] = 0;
-}
-
 /* Creates the file anew. A file of that name that is ours is a left-over: the process id is. (It
  * could be a live one of another pid namespace with the same /tmp; that one goes on unseen.) */
 static int create_file(const char *name)
@@ -110,7 +98,7 @@ static void fill_header(uint32_t size)
 	sl_stats->log_level = sl_load(&sl_log_level);
 	sl_stats->log_details = sl_load(&sl_log_details);
 	sl_stats->log_level_want = sl_stats->log_details_want = -1;
-	read_program_name(sl_stats->program, sizeof(sl_stats->program));
+	sl_read_text("/proc/self/comm", sl_stats->program, sizeof(sl_stats->program));
 }
 
 int sl_stats_open(void)

@@ -2,6 +2,7 @@
 /* Raw system calls, and the one wait that is a cancellation point. */
 #include "base/sys.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 
 long sl_syscall6(long nr, long a, long b, long c, long d, long e, long f)
@@ -51,4 +52,17 @@ int sl_sys_ppoll_cancel(struct pollfd *fds, unsigned nfds, const struct timespec
 	if (timeout)
 		ts = *timeout;
 	return (int)sl_sys_cancel(SYS_ppoll, fds, nfds, timeout ? &ts : NULL, sigmask, 8);
+}
+
+long sl_read_text(const char *path, char *text, size_t size)
+{
+	int fd = sl_sysi(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
+	long n = fd < 0 ? fd : sl_sys_read(fd, text, size - 1);
+
+	if (fd >= 0)
+		sl_sys_close(fd);
+	if (n > 0 && text[n - 1] == '\n')
+		n--;
+	text[n > 0 ? n : 0] = 0;
+	return n;
 }

@@ -76,16 +76,9 @@ static pid_t owner_ask(const struct sockaddr_un *sun, socklen_t len)
 static void process_name(pid_t pid, char name[32])
 {
 	char path[48];
-	long n = -1;
-	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	fd = (int)sl_sys(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-	if (fd >= 0) {
-		n = sl_sys_read(fd, name, 31);
-		sl_sys_close(fd);
-	}
-	name[n > 0 ? n - 1 : 0] = 0;
+	sl_read_text(path, name, 32);
 }
 
 /* A name whose holder is dead (a zombie, too), or was this process before exec, is held by its

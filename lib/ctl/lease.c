@@ -76,16 +76,6 @@ static int ask_port(struct sl_lease_msg *m, enum sl_lease_op op, uint32_t ifinde
 /* Coming and going ------------------------------------------------------------------------------
  */
 
-static void own_name(char name[16])
-{
-	int fd = (int)sl_sys(SYS_openat, AT_FDCWD, "/proc/self/comm", O_RDONLY | O_CLOEXEC);
-	long n = fd < 0 ? 0 : sl_sys_read(fd, name, 15);
-
-	if (fd >= 0)
-		sl_sys_close(fd);
-	name[n > 0 ? n - 1 : 0] = 0;
-}
-
 static int hello(const char **why)
 {
 	struct sl_lease_msg m = {0};
@@ -96,7 +86,7 @@ static int hello(const char **why)
 		sl_why(why, "/proc is not there: %s", sl_strerror(ns));
 		return ns;
 	}
-	own_name(m.body.hello.program);
+	sl_read_text("/proc/self/comm", m.body.hello.program, sizeof(m.body.hello.program));
 	m.fd[m.nfds++] = ns;
 	err = ask(&m, SL_LEASE_HELLO, why);
 	sl_sys_close(ns);

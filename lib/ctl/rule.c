@@ -4,7 +4,6 @@
 #include "ctl/rule.h"
 
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,25 +61,14 @@ void sl_rule_set_identity(const char *program, const char *app_id)
 	copy_text(self.app_id, sizeof(self.app_id), app_id);
 }
 
-static void read_proc(const char *path, char *buf, size_t len)
-{
-	int fd = (int)sl_sys(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-	long n = fd < 0 ? 0 : sl_sys_read(fd, buf, len - 1);
-
-	if (fd >= 0)
-		(void)sl_sys_close(fd);
-	buf[n > 0 ? n : 0] = 0;
-}
-
 void sl_rule_init(void)
 {
 	char argv0[256], *slash;
 
-	read_proc("/proc/self/cmdline", argv0, sizeof(argv0));
+	sl_read_text("/proc/self/cmdline", argv0, sizeof(argv0));
 	slash = strrchr(argv0, '/');
 	copy_text(self.base, sizeof(self.base), slash ? slash + 1 : argv0);
-	read_proc("/proc/self/comm", self.comm, sizeof(self.comm));
-	self.comm[strcspn(self.comm, "\n")] = 0;
+	sl_read_text("/proc/self/comm", self.comm, sizeof(self.comm));
 	copy_text(self.app_id, sizeof(self.app_id), sl_settings.application_id);
 }
 

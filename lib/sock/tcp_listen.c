@@ -7,7 +7,6 @@
  * have no claim of their own: their packets match the endpoint, and the lane's table knows them.
  * When the endpoint is given up while they live they get exact claims first. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -110,12 +109,8 @@ static uint32_t clamp_backlog(int backlog)
 {
 	char buf[16];
 	uint32_t max = 4096, n = 0;
-	int fd = (int)sl_sys(SYS_openat, AT_FDCWD, "/proc/sys/net/core/somaxconn",
-			     O_RDONLY | O_CLOEXEC, 0);
-	long len = fd >= 0 ? sl_sys_read(fd, buf, sizeof(buf)) : 0;
+	long len = sl_read_text("/proc/sys/net/core/somaxconn", buf, sizeof(buf));
 
-	if (fd >= 0)
-		sl_sys_close(fd);
 	for (long i = 0; i < len && buf[i] >= '0' && buf[i] <= '9'; i++)
 		n = n * 10 + (uint32_t)(buf[i] - '0');
 	if (len > 0)

@@ -2,7 +2,6 @@
 /* Reads /proc/sys/net/ipv4/tcp_*, so that an offloaded program behaves as the machine is set. */
 #include "sock/tcp_sysctl.h"
 
-#include <fcntl.h>
 
 #include "base/sys.h"
 
@@ -68,21 +67,13 @@ static bool read_file(const char *dir, const char *file, char buf[FILE_BYTES])
 {
 	char path[PATH_BYTES];
 	size_t nd = strlen(dir), nf = strlen(file);
-	long n;
-	int fd;
 
 	if (nd + nf + 2 > sizeof(path))
 		return false;
 	memcpy(path, dir, nd);
 	path[nd] = '/';
 	memcpy(path + nd + 1, file, nf + 1);
-	fd = sl_sysi(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return false;
-	n = sl_sys_read(fd, buf, FILE_BYTES - 1);
-	(void)sl_sys_close(fd);
-	buf[n > 0 ? n : 0] = 0;
-	return n > 0;
+	return sl_read_text(path, buf, FILE_BYTES) > 0;
 }
 
 /* The n-th number of the text, bounded; false: there is none. */
