@@ -212,28 +212,56 @@ static __always_inline int is_for_us(const struct sl_pkt *p, const struct sl_por
 	       (mac[0] == cfg->mac[0] && mac[1] == cfg->mac[1] && mac[2] == cfg->mac[2]);
 }
 
-/* Writes the record in front of the frame. After it the packet pointers are no longer valid. */
-static __always_inline int put_meta(struct xdp_md *ctx, const struct sl_meta *meta)
+/* A record of n bytes inside the frame: every driver leaves XDP_PACKET_HEADROOM in front of it. */
+static __always_inline void *room_in_frame(struct xdp_md *ctx, __u32 n)
 {
-	struct sl_meta *m;
+	struct sl_mark *mark;
 
-	if (bpf_xdp_adjust_meta(ctx, -(int)sizeof(*m)))
-		return -1;
-	m = (void *)(long)ctx->data_meta;
-	if ((void *)(m + 1) > (void *)(long)ctx->data)
+	if (bpf_xdp_adjust_head(ctx, -(int)(sizeof(*mark) + n)))
+		return 0;
+	mark = (void *)(long)ctx->data;
+	if ((void *)(mark + 1) + n > (void *)(long)ctx->data_end)
+		return 0;
+	__builtin_memset(mark, 0, sizeof(*mark));
+	mark->magic = SL_MARK_MAGIC;
+	mark->len = sizeof(*mark) + n;
+	return mark + 1;
+}
+
+/* Where a record of n bytes is to be written. *moved: by how much the frame begins earlier now.
+ * After it the packet pointers are no longer valid. */
+static __always_inline void *room(struct xdp_md *ctx, const struct sl_port_config *cfg, __u32 n,
+				  __u32 *moved)
+{
+	void *meta;
+
+	if (cfg->in_frame || bpf_xdp_adjust_meta(ctx, -(int)n)) {
+		meta = room_in_frame(ctx, n);
+		if (meta)
+			*moved = sizeof(struct sl_mark) + n;
+		return meta;
+	}
+	meta = (void *)(long)ctx->data_meta;
+	return meta + n > (void *)(long)ctx->data ? 0 : meta;
+}
+
+static __always_inline int put_meta(struct xdp_md *ctx, const struct sl_port_config *cfg,
+				    const struct sl_meta *meta, __u32 *moved)
+{
+	struct sl_meta *m = room(ctx, cfg, sizeof(*m), moved);
+
+	if (!m)
 		return -1;
 	*m = *meta;
 	return 0;
 }
 
-static __always_inline int put_meta_hw(struct xdp_md *ctx, struct sl_meta *meta, __u64 hw_ns)
+static __always_inline int put_meta_hw(struct xdp_md *ctx, const struct sl_port_config *cfg,
+				       struct sl_meta *meta, __u64 hw_ns, __u32 *moved)
 {
-	struct sl_meta_hw *m;
+	struct sl_meta_hw *m = room(ctx, cfg, sizeof(*m), moved);
 
-	if (bpf_xdp_adjust_meta(ctx, -(int)sizeof(*m)))
-		return -1;
-	m = (void *)(long)ctx->data_meta;
-	if ((void *)(m + 1) > (void *)(long)ctx->data)
+	if (!m)
 		return -1;
 	meta->flags |= SL_META_SW | SL_META_HW;
 	m->hw_ns = hw_ns;
@@ -242,17 +270,16 @@ static __always_inline int put_meta_hw(struct xdp_md *ctx, struct sl_meta *meta,
 	return 0;
 }
 
-static __always_inline int put_meta_stamped(struct xdp_md *ctx, struct sl_meta *meta)
+static __always_inline int put_meta_stamped(struct xdp_md *ctx, const struct sl_port_config *cfg,
+					    struct sl_meta *meta, __u32 *moved)
 {
 	__u64 hw_ns = hw_stamp(ctx);
 	struct sl_meta_stamped *m;
 
 	if (hw_ns)
-		return put_meta_hw(ctx, meta, hw_ns);
-	if (bpf_xdp_adjust_meta(ctx, -(int)sizeof(*m)))
-		return -1;
-	m = (void *)(long)ctx->data_meta;
-	if ((void *)(m + 1) > (void *)(long)ctx->data)
+		return put_meta_hw(ctx, cfg, meta, hw_ns, moved);
+	m = room(ctx, cfg, sizeof(*m), moved);
+	if (!m)
 		return -1;
 	meta->flags |= SL_META_SW;
 	m->stamp_ns = bpf_ktime_get_ns();
@@ -287,6 +314,7 @@ static __always_inline int redirect(struct xdp_md *ctx, const struct sl_pkt *p,
 		.slot = claim->slot,
 		.gen = claim->gen,
 	};
+	__u32 moved = 0;
 	int err;
 
 	if (ctx->rx_queue_index >= cfg->nqueues || cfg->vlans_left >> vlan & 1 ||
@@ -295,15 +323,19 @@ static __always_inline int redirect(struct xdp_md *ctx, const struct sl_pkt *p,
 		return XDP_PASS;
 	}
 	if (claim->flags & SL_CLAIM_STAMP)
-		err = put_meta_stamped(ctx, &meta);
+		err = put_meta_stamped(ctx, cfg, &meta, &moved);
 	else
-		err = put_meta(ctx, &meta);
+		err = put_meta(ctx, cfg, &meta, &moved);
 	if (err) {
 		c->pass_unknown++;
 		return XDP_PASS;
 	}
-	count_redirect(c, match, bytes);
-	return bpf_redirect_map(&lanes, xsk, XDP_PASS);
+	err = bpf_redirect_map(&lanes, xsk, XDP_PASS);
+	if (err == XDP_REDIRECT)
+		count_redirect(c, match, bytes);
+	else if (moved) /* the XSK went after the look-up above: the kernel gets what came */
+		bpf_xdp_adjust_head(ctx, moved);
+	return err;
 }
 
 /* Whose the packet is, or NULL: the kernel's. */

@@ -84,9 +84,10 @@ struct sl_port_config {
 	__u32 nqueues; /* RX queues covered; packets on others pass */
 	__u32 pid;     /* of the process that has the device */
 	__u32 ifindex;
-	__u32 netns;  /* inode number of the network namespace */
-	__u16 mac[3]; /* unicast frames to another station pass */
-	__u16 pad[3];
+	__u32 netns;    /* inode number of the network namespace */
+	__u16 mac[3];   /* unicast frames to another station pass */
+	__u16 in_frame; /* 1: records go into the frame, though the driver may carry metadata */
+	__u16 pad[2];
 	__u64 vlans_left; /* by number: packets of that VLAN device pass, whatever is claimed */
 };
 
@@ -165,6 +166,16 @@ struct sl_meta_hw {
 #define SL_META_VLAN(nr)    ((__u8)((nr) << 2))
 #define SL_META_VLAN_NR(fl) ((__u8)(fl) >> 2)
 
+/* Drivers that carry no metadata (vmxnet3, hv_netvsc, gve): the frame begins with this mark, then
+ * the record with its stamps, then the packet. No packet looks like it: where its EtherType would
+ * be is one that is never redirected. */
+#define SL_MARK_MAGIC 0x51c3
+struct sl_mark {
+	__u8 pad[12];
+	__u16 magic;
+	__u16 len; /* of mark, stamps and record */
+};
+
 #ifndef __bpf__
 _Static_assert(sizeof(struct sl_flow_key) == 44, "map ABI");
 _Static_assert(sizeof(struct sl_endpoint_key) == 24, "map ABI");
@@ -173,6 +184,7 @@ _Static_assert(sizeof(struct sl_port_config) == 40, "map ABI");
 _Static_assert(sizeof(struct sl_rule) == 128, "map ABI");
 _Static_assert(sizeof(struct sl_meta) == 16, "metadata record");
 _Static_assert(sizeof(struct sl_meta_stamped) == 24, "metadata record with time stamp");
+_Static_assert(sizeof(struct sl_mark) == 16, "mark");
 _Static_assert(sizeof(struct sl_meta_hw) == 32, "the longest that every kernel carries");
 #endif
 

@@ -51,6 +51,7 @@ struct sl_broker_opts {
 	bool busy_poll;            /* set SO_PREFER_BUSY_POLL on the XSKs */
 	uint32_t busy_poll_us;     /* SO_BUSY_POLL, 0: 20 */
 	uint32_t busy_poll_budget; /* SO_BUSY_POLL_BUDGET in packets, 0: 64 */
+	bool in_frame;             /* records go into the frame, not into XDP metadata */
 	bool serve;                /* other processes are the group's members, we are none */
 	bool no_huge;              /* ordinary pages only */
 	bool want_huge;            /* warn when there are no huge pages */

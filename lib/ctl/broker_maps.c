@@ -40,6 +40,7 @@ void sl_maps_set_config(struct sl_device *port)
 		.pid = sl_broker_pid(),
 		.ifindex = port->info.ifindex,
 		.netns = sl_netns_ino(),
+		.in_frame = sl_broker_opts()->in_frame,
 		.vlans_left = port->vlans_left,
 	};
 	uint32_t zero = 0;

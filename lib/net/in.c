@@ -150,10 +150,42 @@ static bool input(struct sl_in *in, const struct sl_rx_desc *desc)
 	return dispatch(s, in, m.proto);
 }
 
+/* Looked for before a record in front of the frame: where the driver carries no metadata, there may
+ * be anything, even a record of an earlier packet. */
+static bool is_marked(const struct sl_rx_desc *desc, struct sl_mark *mark)
+{
+	if (sl_unlikely(desc->len < sizeof(*mark)))
+		return false;
+	memcpy(mark, sl_frame_ptr(desc->frame) + desc->off, sizeof(*mark));
+	return mark->magic == SL_MARK_MAGIC;
+}
+
+/* As it would be had the driver carried metadata. */
+static bool input_marked(struct sl_in *in, const struct sl_rx_desc *desc, uint16_t len)
+{
+	struct sl_rx_desc packet = *desc;
+
+	if (len < sizeof(struct sl_mark) + sizeof(struct sl_meta) || len > desc->len) {
+		in->stats->rx_bad_meta++;
+		return false;
+	}
+	in->stats->rx_bytes -= len;
+	packet.off += len;
+	packet.len -= len;
+	return input(in, &packet);
+}
+
 void sl_net_input(struct sl_in *in, const struct sl_rx_desc *desc)
 {
+	struct sl_mark mark;
+	bool kept;
+
 	in->stats->rx_pkts++;
 	in->stats->rx_bytes += desc->len;
-	if (!input(in, desc))
+	if (sl_unlikely(is_marked(desc, &mark)))
+		kept = input_marked(in, desc, mark.len);
+	else
+		kept = input(in, desc);
+	if (!kept)
 		sl_frame_spent(in->cache, desc->frame);
 }

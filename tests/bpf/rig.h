@@ -33,6 +33,7 @@
 static struct steer *skel;
 static int xsk = -1;
 static uint64_t *ports;
+static bool in_frame; /* the record is wanted there */
 
 /* Running ---------------------------------------------------------------------------------------
  */
@@ -59,6 +60,30 @@ static inline struct sl_counters counters(void)
 	return sum;
 }
 
+/* The record, a stamp perhaps in front of it, and the frame, unchanged. */
+static inline void read_record(struct result *r, const struct frame *f, uint32_t off)
+{
+	struct sl_mark mark;
+	uint32_t begin = 0;
+
+	if (in_frame) {
+		memcpy(&mark, r->out, sizeof(mark));
+		assert_int_equal(off, 0); /* metadata: none */
+		assert_int_equal(mark.magic, SL_MARK_MAGIC);
+		begin = sizeof(mark);
+		off = mark.len;
+	}
+	assert_in_range(off - begin, sizeof(struct sl_meta), sizeof(struct sl_meta_stamped));
+	assert_int_equal(r->out_len, off + f->len);
+	assert_memory_equal(r->out + off, f->b, f->len);
+	memcpy(&r->meta, r->out + off - sizeof(r->meta), sizeof(r->meta));
+	r->stamp_ns = 0;
+	assert_int_equal(off - begin, r->meta.flags & SL_META_SW ? sizeof(struct sl_meta_stamped)
+								 : sizeof(struct sl_meta));
+	if (r->meta.flags & SL_META_SW)
+		memcpy(&r->stamp_ns, r->out + begin, sizeof(r->stamp_ns));
+}
+
 static inline struct result run(const struct frame *f)
 {
 	struct sl_counters before = counters();
@@ -76,17 +101,7 @@ static inline struct result run(const struct frame *f)
 	for (unsigned k = 0; k < sizeof(r.c) / 8; k++)
 		((uint64_t *)&r.c)[k] -= ((uint64_t *)&before)[k];
 	if (r.verdict == XDP_REDIRECT) {
-		/* The record, a stamp perhaps in front of it, and the frame, unchanged. */
-		assert_in_range(out.data, sizeof(struct sl_meta), sizeof(struct sl_meta_stamped));
-		assert_int_equal(r.out_len, out.data + f->len);
-		assert_memory_equal(r.out + out.data, f->b, f->len);
-		memcpy(&r.meta, r.out + out.data - sizeof(r.meta), sizeof(r.meta));
-		r.stamp_ns = 0;
-		assert_int_equal(out.data, r.meta.flags & SL_META_SW
-						   ? sizeof(struct sl_meta_stamped)
-						   : sizeof(struct sl_meta));
-		if (r.meta.flags & SL_META_SW)
-			memcpy(&r.stamp_ns, r.out, sizeof(r.stamp_ns));
+		read_record(&r, f, out.data);
 	} else {
 		assert_int_equal(r.verdict, XDP_PASS);
 		assert_int_equal(r.out_len, f->len);
@@ -207,7 +222,11 @@ static inline void clear_map(struct bpf_map *map)
 
 static inline void set_config(uint32_t nqueues)
 {
-	struct sl_port_config cfg = {.abi = SL_STEER_ABI, .nqueues = nqueues};
+	struct sl_port_config cfg = {
+		.abi = SL_STEER_ABI,
+		.nqueues = nqueues,
+		.in_frame = in_frame,
+	};
 	uint32_t zero = 0;
 
 	memcpy(cfg.mac, our_mac, 6);
@@ -250,6 +269,15 @@ static inline int unload(void **state)
 	steer__destroy(skel);
 	return 0;
 }
+
+/* With the record in metadata, and in the frame. */
+#define run_both_ways(tests)                                                                       \
+	({                                                                                         \
+		int failed_ = cmocka_run_group_tests((tests), load, unload);                       \
+		in_frame = true;                                                                   \
+		failed_ += cmocka_run_group_tests((tests), load, unload);                          \
+		failed_ ? 1 : 0;                                                                   \
+	})
 
 static inline int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 {

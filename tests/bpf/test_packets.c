@@ -177,7 +177,12 @@ static void test_vlan(void **state)
 /* The kernel has a VLAN device that was taken from us, and that one alone. */
 static void test_vlan_left(void **state)
 {
-	struct sl_port_config cfg = {.abi = SL_STEER_ABI, .nqueues = 1, .vlans_left = 1ull << 63};
+	struct sl_port_config cfg = {
+		.abi = SL_STEER_ABI,
+		.nqueues = 1,
+		.in_frame = in_frame,
+		.vlans_left = 1ull << 63,
+	};
 	struct sl_claim c1 = claim_of(1), c2 = claim_of(2);
 	uint32_t zero = 0;
 	struct sl_meta m;
@@ -297,5 +302,5 @@ int main(void)
 
 	if (!may_load())
 		return 77;
-	return cmocka_run_group_tests(tests, load, unload) ? 1 : 0;
+	return run_both_ways(tests);
 }

@@ -344,5 +344,5 @@ int main(void)
 
 	if (!may_load())
 		return 77;
-	return cmocka_run_group_tests(tests, load, unload) ? 1 : 0;
+	return run_both_ways(tests);
 }

@@ -34,12 +34,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define READ_SOME  (1u << 6) /* receive once afterwards */
 #define AT_END     (1u << 7) /* the packet ends where its frame ends */
 
+#define IN_FRAME (1u << 7) /* of rx_flags: the record is behind a mark inside the frame */
+
 struct step {
 	uint8_t flags;
 	uint8_t slot;
 	uint16_t len; /* of record and frame; what is left if it is more */
-	uint8_t room, ctl_room, rx_flags;
-	uint8_t want; /* which options are on */
+	uint8_t room, ctl_room;
+	uint8_t rx_flags; /* MSG_*, bytes of the name's buffer; IN_FRAME */
+	uint8_t want;     /* which options are on */
 };
 
 enum { PLAIN4, CONNECTED4, PLAIN6, GRO, FAN, TCP, KINDS };
@@ -224,6 +227,18 @@ static size_t record_size(const struct sl_meta *m)
 	return m->flags & SL_META_HW ? sizeof(struct sl_meta_hw) : sizeof(struct sl_meta_stamped);
 }
 
+static void put_mark(struct sl_rx_desc *d, uint16_t room)
+{
+	uint16_t len = (uint16_t)(sizeof(struct sl_mark) + room);
+	struct sl_mark mark = {.magic = SL_MARK_MAGIC, .len = len};
+	uint8_t *f = sl_frame_ptr(d->frame) + d->off - len;
+
+	ASAN_UNPOISON_MEMORY_REGION(f, sizeof(mark));
+	memcpy(f, &mark, sizeof(mark));
+	d->off -= len;
+	d->len += len;
+}
+
 static void inject(const struct step *s, const uint8_t *data, size_t size)
 {
 	struct sl_in in = {.cache = &lane.frames,
@@ -270,6 +285,8 @@ static void inject(const struct step *s, const uint8_t *data, size_t size)
 	room = record_size(&m);
 	ASAN_UNPOISON_MEMORY_REGION(f - room, room);
 	memcpy(f - room, (uint8_t *)&front + sizeof(front) - room, room);
+	if (s->rx_flags & IN_FRAME)
+		put_mark(&d, (uint16_t)room);
 	sl_net_input(&in, &d);
 	if (sl_frame_refs(d.frame) == 0)
 		ASAN_POISON_MEMORY_REGION(sl_frame_ptr(d.frame), 1u << SHIFT);

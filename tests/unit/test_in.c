@@ -181,6 +181,64 @@ static void test_no_record(void **state)
 	assert_int_equal(handled, 0);
 }
 
+/* Puts mark, stamps and record inside the frame, as the steering program does where the driver
+ * carries no metadata; len is what the mark says. */
+static void put_mark(struct sl_rx_desc *d, uint16_t record, uint16_t len)
+{
+	struct sl_mark mark = {.magic = SL_MARK_MAGIC, .len = len};
+	uint8_t *f = sl_frame_ptr(d->frame);
+
+	d->off -= record + sizeof(mark);
+	d->len += record + sizeof(mark);
+	memcpy(f + d->off, &mark, sizeof(mark));
+}
+
+static void test_record_in_the_frame(void **state)
+{
+	struct sl_rx_desc d = good();
+	uint64_t bytes = d.len;
+
+	put_mark(&d, 16, 32);
+	sl_net_input(&in, &d);
+	assert_int_equal(handled, 1);
+	assert_int_equal(stats.rx_bytes, bytes);
+	d = good();
+	put_stamps(&d, SL_META_HW | SL_META_SW, 5, 12345);
+	put_mark(&d, 32, 48);
+	sl_net_input(&in, &d);
+	assert_int_equal(in.stamp_ns, 12345);
+	assert_int_equal(handled, 2);
+	assert_int_equal(stats.rx_bad_meta, 0);
+}
+
+/* What is in front of a marked frame is no record, however good it looks. */
+static void test_mark_before_record(void **state)
+{
+	struct sl_rx_desc d = good();
+	struct sl_meta stale = *meta(&d);
+
+	meta(&d)->gen++;
+	put_mark(&d, 16, 32);
+	*meta(&d) = stale;
+	sl_net_input(&in, &d);
+	assert_int_equal(handled, 0);
+	assert_int_equal(stats.rx_stale, 1);
+}
+
+static void test_bad_marks(void **state)
+{
+	static const uint16_t len[] = {0, 16, 31, 1000, 65535};
+
+	for (unsigned i = 0; i < sl_array_len(len); i++) {
+		struct sl_rx_desc d = good();
+
+		put_mark(&d, 16, len[i]);
+		sl_net_input(&in, &d);
+	}
+	assert_int_equal(stats.rx_bad_meta, sl_array_len(len));
+	assert_int_equal(handled, 0);
+}
+
 static void test_slots_that_are_none(void **state)
 {
 	static const uint32_t wrong[] = {64, 65, 1u << 20, 1u << 31, UINT32_MAX};
@@ -361,6 +419,9 @@ int main(void)
 		T(test_vlan_device),
 		T(test_refused_by_the_protocol),
 		T(test_no_record),
+		T(test_record_in_the_frame),
+		T(test_mark_before_record),
+		T(test_bad_marks),
 		T(test_slots_that_are_none),
 		T(test_stale_generation),
 		T(test_slot_without_an_object),

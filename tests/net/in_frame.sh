@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The steering program's record inside the frame, as with drivers that carry no XDP metadata: UDP with
+# and without time stamps, datagrams as large as there are, TCP; what comes is what came with metadata.
+. "$(dirname "$0")/lib_tcp.sh"
+export SLUICE_XDP_METADATA=0
+net_up
+udp_differ basic 1 20
+udp_differ mtu 1 ''
+udp_differ stamp 1 20
+tcp_differ stream 10 "$B4" "$A4"
+tcp_differ stamp ""
+done_testing
