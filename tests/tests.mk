@@ -8,6 +8,8 @@ HELPER_BIN := $(HELPER_SRC:%.c=$(BUILD)/%)
 
 $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
+$(BUILD)/tests/unit/test_death: %: %.o $(DEATH_OBJ) $(BUILD)/libsluice.a
+	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
 # The daemon, but for its loop.
 $(BUILD)/tests/unit/test_sluiced: %: %.o $(filter-out %/main.o,$(DAEMON_OBJ)) $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS) $(DAEMON_LIBS)
@@ -26,7 +28,8 @@ SIM_OBJ := $(patsubst %,$(BUILD)/tests/tcp/%.o,sim sim_ops sim_wire sim_check sc
 $(TCP_TEST_BIN): %: %.o $(SIM_OBJ) $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lm $(LIBS)
 # These look inside: the mirror of the kernel's tables, a full ring, TCP_REPAIR.
-$(BUILD)/tests/net/mirror_probe $(BUILD)/tests/net/txfull $(BUILD)/tests/net/tcp_repair $(BUILD)/tests/net/share: %: %.o $(BUILD)/libsluice.a
+$(BUILD)/tests/net/mirror_probe $(BUILD)/tests/net/txfull $(BUILD)/tests/net/tcp_repair $(BUILD)/tests/net/share \
+	$(BUILD)/tests/net/frames: %: %.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) $(LIBS)
 LDLIBS_xdpfloor := -lxdp -lbpf
 # Plain programs of the C library: what is preloaded, and what speaks to it.
@@ -72,6 +75,8 @@ soak: tests
 		BUILD=$(BUILD) MODES="one both" CONNS=1000 tests/run.sh -t 1800 tests/net/tcp_swarm.sh || exit 1; \
 		BUILD=$(BUILD) SOAK_TCP_SECONDS=120 SOAK_SEED=$$round FAMILIES="4 6" \
 			tests/run.sh -t 1800 tests/net/tcp_soak.sh || exit 1; \
+		BUILD=$(BUILD) SOAK_KILL_SECONDS=600 SOAK_KILL_STALL=50 \
+			tests/run.sh -t 1800 tests/net/soak_kill.sh || exit 1; \
 		BUILD=$(BUILD) ATTACK_SECONDS=2 SOCKPERF_SECONDS=3 \
 			tests/run.sh -t 600 net preload apps || exit 1; done
 
@@ -83,7 +88,7 @@ FUZZ_CFLAGS := -std=gnu11 -O1 -g -fno-omit-frame-pointer -D_GNU_SOURCE -Ilib -Ib
 FUZZ_SAN := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(FUZZ_SRC:tests/fuzz/%.c=$(FUZZ_BUILD)/%)
-FUZZ_DAEMON_BIN := $(FUZZ_BUILD)/fuzz_lease $(FUZZ_BUILD)/fuzz_policy
+FUZZ_DAEMON_BIN := $(FUZZ_BUILD)/fuzz_lease $(FUZZ_BUILD)/fuzz_policy $(FUZZ_BUILD)/fuzz_death
 FUZZ_LIB_OBJ := $(LIB_SRC:%.c=$(FUZZ_BUILD)/%.o)
 FUZZ_DAEMON_OBJ := $(patsubst $(BUILD)/%,$(FUZZ_BUILD)/%,$(filter-out %/main.o,$(DAEMON_OBJ)))
 $(FUZZ_BUILD)/%.o: %.c | $(SKEL)

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Members of a crowd are killed, one every 100 ms: several processes of one user, and some of another, on one
+# device by the daemon. Nobody else loses a byte, the peers of the dead are told, nothing of them is left.
+# SOAK_KILL_SECONDS says for how long (`make soak`: ten minutes, where times are asserted, too).
+LEASED=1
+. "$(dirname "$0")/lib.sh"
+need setpriv bpftool
+net_up
+MODE=leased
+[ -e "$PRELOAD" ] || skip "the library is not built"
+SECONDS_EACH=${SOAK_KILL_SECONDS:-4}
+STALL=${SOAK_KILL_STALL:-0} # ms
+daemon() { SLUICE_DAEMON=$TMP/sluiced.b "$BUILD/sluice" daemon "$@"; }
+daemon_pid() { ip netns pids "${NS}b" | while read -r p; do [ "$(cat "/proc/$p/comm")" = sluiced ] && echo "$p"; done; }
+D=$(daemon_pid)
+member() { # user
+	local pre
+	mapfile -t pre < <(preload_env)
+	echo nsenter "--net=/run/netns/${NS}b" -- setpriv "--reuid=$1" "--regid=$1" --clear-groups \
+		--bounding-set=-all --no-new-privs env "${pre[@]}" "SLUICE_LOG_FILE=$TMP/sluice.%d.log" \
+		"SLUICE_DAEMON=$TMP/sluiced.b" "$BIN/member"
+}
+# What the driver runs when nothing is under way.
+cat >"$TMP/count" <<END
+#!/bin/sh
+sleep 0.3
+{
+	echo leases \$("$BUILD/sluice" daemon --socket "$TMP/sluiced.b" leases | tail -n +2 | wc -l)
+	echo port \$("$BUILD/sluice" daemon --socket "$TMP/sluiced.b" ports | awk '\$1 == "$DEV_B" { print \$5, \$6, \$7 }')
+	for m in endpoints flows; do
+		echo \$m \$(bpftool map dump pinned /sys/fs/bpf/sluice/$DEV_B/\$m 2>/dev/null | grep -c local_port)
+	done
+	echo fds \$(ls /proc/$D/fd | wc -l)
+} >"$TMP/\$1"
+"$BIN/frames" $D >"$TMP/frames.\$1"
+END
+chmod 755 "$TMP/count"
+run() {
+	a "$BIN/crowd" -n "$SECONDS_EACH" -m "$STALL" -c "$TMP/count" "$B4" 7000 \
+		"3:3:$(member 65534)" "1:1:$(member 65533)"
+}
+run >"$TMP/crowd"
+same "not a byte of the others was lost or wrong, and no stall was too long" 0 $?
+cat "$TMP/crowd"
+same "no lease, lane, flow or descriptor is left" "$(cat "$TMP/begin")" "$(cat "$TMP/end")"
+read -r _ _ dead orphans before <"$TMP/frames.begin"
+say "frames in rings at the start: $before, with the dead $dead, in flight $orphans"
+read -r _ _ dead orphans after <"$TMP/frames.end"
+say "and at the end: $after, with the dead $dead, in flight $orphans"
+same "no frame is with the dead" 0 "$dead"
+ok "nor lost" test $((after + orphans - before)) -le 256
+kill -0 "$D" || fail "the daemon has died"
+done_testing
