@@ -59,7 +59,8 @@ LIB_SRC := $(sort $(wildcard lib/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 PRELOAD_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard preload/*.c)))
 TOOL_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tools/*.c)))
-DAEMON_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tools/sluiced/*.c)))
+DEATH_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tools/death/*.c)))
+DAEMON_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tools/sluiced/*.c))) $(DEATH_OBJ)
 SKEL := $(patsubst %,$(BUILD)/%.skel.h,steer steer_bound guard)
 
 .PHONY: all
@@ -100,9 +101,9 @@ $(BUILD)/libsluice-preload.so: $(PRELOAD_OBJ) preload/preload.map | $(BUILD)/lib
 	$(call say,LD )
 	$(Q)$(CC) -shared -o $@ $(PRELOAD_OBJ) $(ALL_LDFLAGS) -Wl,--version-script=preload/preload.map \
 		-Wl,-soname,libsluice-preload.so -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN' -lpthread -ldl
-$(BUILD)/sluice: $(TOOL_OBJ) $(BUILD)/libsluice.a
+$(BUILD)/sluice: $(TOOL_OBJ) $(DEATH_OBJ) $(BUILD)/libsluice.a
 	$(call say,LD )
-	$(Q)$(CC) -o $@ $(TOOL_OBJ) $(BUILD)/libsluice.a $(ALL_LDFLAGS) $(LIBS)
+	$(Q)$(CC) -o $@ $(TOOL_OBJ) $(DEATH_OBJ) $(BUILD)/libsluice.a $(ALL_LDFLAGS) $(LIBS)
 $(BUILD)/sluiced: $(DAEMON_OBJ) $(BUILD)/libsluice.a
 	$(call say,LD )
 	$(Q)$(CC) -o $@ $(DAEMON_OBJ) $(BUILD)/libsluice.a $(ALL_LDFLAGS) $(LIBS) $(DAEMON_LIBS)

@@ -382,6 +382,7 @@ void sl_embedded_child(void)
 	}
 	ports = NULL;
 	pid = 0;
+	(void)sl_embedded_conns(0, &(struct sl_conns_layout){0});
 	sl_link_look_child();
 	sl_umem_child();
 	lock = fresh;

@@ -215,8 +215,13 @@ struct sl_conns_layout {
 	uint32_t state;         /* one byte, as in TCP_INFO */
 	uint32_t local, remote; /* 16 bytes each */
 	uint32_t lport, rport;  /* uint16_t */
+	uint32_t owner; /* a pointer that is not NULL while the program has a socket of it */
+	uint32_t oif;   /* uint32_t: interface of its link-local addresses */
+	/* Where the protocol's own state lies, and what it looks like: sl_tcp_repair_form(). */
+	uint32_t tcp, form;
 };
-/* memfd: the caller's still, and must stay what it is. -EOPNOTSUPP without a daemon. */
+/* memfd: the caller's still, and must stay open and what it is; writable is one byte more than the
+ * entries. Before any device is opened. */
 int sl_broker_conns(int memfd, const struct sl_conns_layout *layout);
 
 /* Policy: writes the n rules into every open port's `rules` (and those opened later). */

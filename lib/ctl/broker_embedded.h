@@ -27,6 +27,7 @@ int sl_embedded_rules_set(const struct sl_rule *rules, unsigned n);
 int sl_embedded_drop_packets(int fd, bool on);
 int sl_embedded_inject(const void *packet, size_t bytes, uint32_t scope);
 int sl_embedded_may_inject(void);
+int sl_embedded_conns(int memfd, const struct sl_conns_layout *layout);
 void sl_embedded_child(void);
 void sl_embedded_fini(void);
 

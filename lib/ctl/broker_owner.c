@@ -180,7 +180,7 @@ struct launch {
 	char tool[256];
 	char *argv[5];
 	char *envp[4];
-	int fd[SL_REAPER_FDS]; /* what become 3, 4, 5 */
+	int fd[SL_REAPER_FDS]; /* what become 3, 4, 5, 6 */
 	void *stack;           /* of the reaper; the first half is the middleman's */
 	int err;
 };
@@ -277,6 +277,18 @@ static void pass_env(char **envp, char bpffs[300], char libs[300])
 	*envp = NULL;
 }
 
+static struct {
+	int fd; /* of the program's connections; 0: none */
+	struct sl_conns_layout layout;
+} conns;
+
+int sl_embedded_conns(int memfd, const struct sl_conns_layout *layout)
+{
+	conns.fd = memfd;
+	conns.layout = *layout;
+	return 0;
+}
+
 int sl_reaper_start(struct sl_device *port)
 {
 	char ifindex[16], bpffs[300], libs[300];
@@ -294,6 +306,7 @@ int sl_reaper_start(struct sl_device *port)
 		return err;
 	l.fd[SL_REAPER_LIFE] = life[0];
 	l.fd[SL_REAPER_OWNER] = port->owner_fd;
+	l.fd[SL_REAPER_CONNS] = conns.fd ? conns.fd : life[0];
 	l.fd[SL_REAPER_PIDFD] = (int)sl_sys(SYS_pidfd_open, getpid(), 0);
 	err = l.fd[SL_REAPER_PIDFD];
 	if (err >= 0) {
@@ -307,6 +320,10 @@ int sl_reaper_start(struct sl_device *port)
 		sl_sys_close(life[1]);
 	else
 		port->reaper_fd = sl_fd_keep(life[1]);
+	/* (Room for that there is.) */
+	if (!err)
+		sl_sys(SYS_sendto, port->reaper_fd, &conns.layout, sizeof(conns.layout),
+		       MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
 	return err;
 }
 

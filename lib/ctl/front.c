@@ -175,7 +175,8 @@ int sl_broker_neigh_use(uint32_t ifindex, const uint8_t addr[16])
 
 int sl_broker_conns(int memfd, const struct sl_conns_layout *layout)
 {
-	return sl_lease_on() ? LEASED(sl_lease_conns(memfd, layout)) : -EOPNOTSUPP;
+	return sl_lease_on() ? LEASED(sl_lease_conns(memfd, layout))
+			     : sl_embedded_conns(memfd, layout);
 }
 
 /* The host's addresses and the policy: the daemon has its own, for all. */

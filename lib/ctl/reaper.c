@@ -5,8 +5,11 @@
  * process (a bpf_link would not, but does not let other programs in). Packets do not suffer: the
  * map of lanes is emptied by the kernel when the sockets die, so they pass. But nobody should find
  * a program of ours on a device that we do not use. The end is seen in two ways: the pidfd tells a
- * death even when children still hold the socket; the socket, closed on exec, tells that the process
- * has become another program. */
+ * death even when children still hold the socket; the socket, closed on exec, tells that the
+ * process has become another program.
+ *
+ * Nor does the kernel know the TCP connections that were ours: it resets one whose peer sends
+ * something, but a peer that waits would wait for ever. */
 #include "ctl/reaper.h"
 
 #include <errno.h>
@@ -31,7 +34,7 @@ static bool wait_for_end(void)
 	return sl_sys_read(3 + SL_REAPER_LIFE, &c, 1) != 1;
 }
 
-int sl_reaper_run(uint32_t ifindex)
+bool sl_reaper_wait(struct sl_conns_layout *layout)
 {
 	sigset_t all;
 
@@ -39,10 +42,14 @@ int sl_reaper_run(uint32_t ifindex)
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	sl_sys(SYS_chdir, "/");
+	if (sl_sys_read(3 + SL_REAPER_LIFE, layout, sizeof(*layout)) != sizeof(*layout))
+		*layout = (struct sl_conns_layout){0};
 	sl_sys_fcntl(3 + SL_REAPER_LIFE, F_SETFL, O_NONBLOCK);
-	if (!wait_for_end())
-		return 0;
+	return wait_for_end();
+}
+
+void sl_reaper_clean(uint32_t ifindex)
+{
 	sl_attach_clean(ifindex);
 	sl_pin_remove(ifindex);
-	return 0;
 }

@@ -340,7 +340,7 @@ static int make_closed(int fd, const struct sl_tcp_repair *r, const struct sl_re
 	int err = make(fd, r, src);
 
 	if (!err && fins)
-		err = sl_repair_fin(fd, r);
+		err = sl_repair_fin(fd, r, false);
 	if (!err && fins)
 		err = our_fin(fd);
 	if (!err)
@@ -374,7 +374,7 @@ int sl_repair_closed(int fd, const struct sl_tcp_repair *r, const struct sl_repa
 
 /* FINs that stand in the sequence space already. Ours before the peer's makes CLOSING, the peer's
  * before ours LAST_ACK. */
-static int restore_fins(int fd, const struct sl_tcp_repair *r)
+static int restore_fins(int fd, const struct sl_tcp_repair *r, bool hurry)
 {
 	bool ours_first = r->state != SL_TCP_LAST_ACK;
 	int err = 0;
@@ -385,7 +385,7 @@ static int restore_fins(int fd, const struct sl_tcp_repair *r)
 	if (!err && r->fin_sent && ours_first)
 		err = our_fin(fd);
 	if (!err && r->fin_rcvd)
-		err = sl_repair_fin(fd, r);
+		err = sl_repair_fin(fd, r, hurry);
 	if (!err && r->fin_sent && !ours_first)
 		err = our_fin(fd);
 	(void)sl_broker_repair(fd, TCP_REPAIR_OFF);
@@ -403,7 +403,7 @@ static int go_live(int fd, const struct sl_tcp_repair *r, const struct sl_repair
 		src->live(src->arg);
 	err = sl_broker_repair(fd, TCP_REPAIR_OFF);
 	if (!err)
-		err = restore_fins(fd, r);
+		err = restore_fins(fd, r, src->hurry);
 	if (!err && !sl_repair_is_over(fd)) /* a send would take the error */
 		err = send_rest(fd, r, src, s);
 	return err && sl_repair_is_over(fd) ? 0 : err;

@@ -15,6 +15,7 @@ struct sl_repair_source {
 	 * wants to know. */
 	void (*live)(void *arg);
 	void *arg;
+	bool hurry; /* what the kernel does not do at once is not waited for */
 };
 
 /* Makes the closed socket fd, bound to the connection's local end or not bound, that connection; it
@@ -57,8 +58,8 @@ void sl_repair_free(struct sl_repair_taken *t);
 
 /* repair_fin.c: gives the connection of fd (in repair mode) the peer's FIN, which it has
  * acknowledged but the kernel's socket has not seen; sl_broker_may_inject() says beforehand whether
- * that is allowed. -EIO: it does not arrive. */
-int sl_repair_fin(int fd, const struct sl_tcp_repair *r);
+ * that is allowed. -EIO: it does not arrive; with hurry: has not yet. */
+int sl_repair_fin(int fd, const struct sl_tcp_repair *r, bool hurry);
 /* The connection has ended, in order or by the peer's reset. */
 bool sl_repair_is_over(int fd);
 /* The same with an RST, or with the acknowledgment of our FIN: the connection is over. */

@@ -107,7 +107,7 @@ static bool is_now(int fd, bool (*wanted)(uint8_t state))
 
 /* Sends the segment until the connection has changed. */
 static int forge(int fd, const struct sl_tcp_repair *r, const struct forged *f,
-		 bool (*wanted)(uint8_t state))
+		 bool (*wanted)(uint8_t state), bool hurry)
 {
 	struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
 	_Alignas(4) uint8_t pkt[IP6_LEN + TCP_LEN];
@@ -119,16 +119,18 @@ static int forge(int fd, const struct sl_tcp_repair *r, const struct forged *f,
 			(void)sl_broker_inject(fd, pkt, n, scope);
 		if (is_now(fd, wanted))
 			return 0;
+		if (hurry)
+			return -EIO;
 		(void)sl_sys(SYS_nanosleep, &pause, NULL);
 	}
 	return -EIO;
 }
 
-int sl_repair_fin(int fd, const struct sl_tcp_repair *r)
+int sl_repair_fin(int fd, const struct sl_tcp_repair *r, bool hurry)
 {
 	struct forged fin = {r->rcv_nxt, r->snd_una, SL_TCP_FIN | SL_TCP_ACK};
 
-	return forge(fd, r, &fin, has_fin);
+	return forge(fd, r, &fin, has_fin, hurry);
 }
 
 bool sl_repair_is_over(int fd)
@@ -141,5 +143,5 @@ int sl_repair_end(int fd, const struct sl_tcp_repair *r, bool reset)
 	struct forged rst = {r->rcv_nxt + r->fin_rcvd, r->snd_una, SL_TCP_RST | SL_TCP_ACK};
 	struct forged ack = {r->rcv_nxt + 1, r->snd_una + 1, SL_TCP_ACK};
 
-	return forge(fd, r, reset ? &rst : &ack, is_closed);
+	return forge(fd, r, reset ? &rst : &ack, is_closed, false);
 }

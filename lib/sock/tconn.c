@@ -20,6 +20,7 @@
 
 #define MAX_CONNS  (1u << 20)
 #define SLAB_BYTES (MAX_CONNS * sizeof(struct sl_tconn))
+#define FILE_BYTES (SLAB_BYTES + 1) /* sl_broker_conns() */
 /* How long, and for how many at most, what the peer sends after the end is still answered; or, of
  * those that went to the kernel and hold nothing but their memory, taken for what it is. */
 #define GRACE_NS  3000000000ull
@@ -495,11 +496,10 @@ static int slab_file(void)
 	struct rlimit files;
 	int fd, err;
 
-	if (!sl_broker_is_leased() || sl_sys(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &files) ||
-	    files.rlim_cur < SLAB_BYTES)
+	if (sl_sys(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &files) || files.rlim_cur < FILE_BYTES)
 		return -1;
 	fd = sl_fd_keep(sl_sysi(SYS_memfd_create, "sluice-conns", MFD_CLOEXEC));
-	err = fd < 0 ? fd : sl_sysi(SYS_ftruncate, fd, SLAB_BYTES);
+	err = fd < 0 ? fd : sl_sysi(SYS_ftruncate, fd, FILE_BYTES);
 	if (fd >= 0 && err) {
 		sl_sys_close(fd);
 		fd = -1;
@@ -509,7 +509,7 @@ static int slab_file(void)
 
 static void slab_show(void)
 {
-	static const struct sl_conns_layout layout = {
+	struct sl_conns_layout layout = {
 		.stride = sizeof(struct sl_tconn),
 		.max = MAX_CONNS,
 		.host = offsetof(struct sl_tconn, tcp.host),
@@ -519,6 +519,10 @@ static void slab_show(void)
 		.remote = offsetof(struct sl_tconn, tcp.node.key.remote),
 		.lport = offsetof(struct sl_tconn, tcp.node.key.lport),
 		.rport = offsetof(struct sl_tconn, tcp.node.key.rport),
+		.owner = offsetof(struct sl_tconn, sk),
+		.oif = offsetof(struct sl_tconn, oif),
+		.tcp = offsetof(struct sl_tconn, tcp),
+		.form = sl_tcp_repair_form(),
 	};
 	int err = slab_fd < 0 ? 0 : sl_broker_conns(slab_fd, &layout);
 

@@ -197,7 +197,8 @@ static void say_lost(const struct move *m, int err)
 int sl_tconn_to_kernel(struct sl_tconn *c, int fd)
 {
 	struct move m = {.c = c, .lane = sl_load(&c->lane), .fd = fd};
-	struct sl_repair_source src = {read_sndq, read_rcvq, on_live, &m};
+	struct sl_repair_source src = {
+		.sndq = read_sndq, .rcvq = read_rcvq, .live = on_live, .arg = &m};
 	int err;
 
 	if (!freeze(&m))

@@ -373,6 +373,13 @@ struct sl_tcp_repair {
 };
 /* False: not in a state that the kernel can take (not synchronised). */
 bool sl_tcp_repair_get(const struct sl_tcp *c, struct sl_tcp_repair *r);
+/* The same of the bytes of a connection whose process is dead, of which nothing is believed. False
+ * also when something is in its queues (the queues themselves have died), it is frozen, or no
+ * kernel would take it. orphan: its program had closed it. */
+bool sl_tcp_repair_dead(const void *bytes, uint64_t now_us, struct sl_tcp_repair *r, bool *orphan);
+#define SL_TCP_BYTES sizeof(struct sl_tcp)
+/* A number for the form of these bytes: another build's is another one. */
+uint32_t sl_tcp_repair_form(void);
 /* Copies up to n bytes from `at` of the send or receive queue; how many. */
 uint32_t sl_tcp_repair_sndq(const struct sl_tcp *c, uint32_t at, void *buf, uint32_t n);
 uint32_t sl_tcp_repair_rcvq(const struct sl_tcp *c, uint32_t at, void *buf, uint32_t n);

@@ -55,7 +55,7 @@ static struct sl_session *session_new(int fd)
 	struct sl_session *s = calloc(1, sizeof(*s));
 
 	s->fd = fd;
-	s->conns.fd = s->pidfd = -1;
+	s->conns.gone.fd = s->pidfd = -1;
 	s->cred = (struct ucred){.pid = 1, .uid = 1, .gid = 1};
 	/* As if it had a device: requests about it go as far as they can. */
 	s->port[0] = (struct sl_session_port){.ifindex = 3, .nqueues = 1, .lane[0] = 1};
@@ -74,7 +74,8 @@ static size_t build(struct sl_lease_msg *m, const uint8_t *d, size_t n, size_t *
 
 	memset(m, 0, sizeof(*m));
 	m->hdr = (struct sl_lease_hdr){.magic = SL_LEASE_MAGIC,
-				       .version = d[2] == 255 ? 2 : SL_LEASE_VERSION,
+				       .version = d[2] == 255 ? SL_LEASE_VERSION + 1
+							      : SL_LEASE_VERSION,
 				       .op = d[0] % SL_LEASE_OPS};
 	m->nfds = d[1] % 3;
 	for (uint32_t i = 0; i < m->nfds; i++)

@@ -3,7 +3,7 @@
 # Says what the daemon did to each attack; 0 when all were refused.
 import array, os, resource, socket, struct, sys, time
 
-MAGIC, VERSION = 0x4C534C53, 1
+MAGIC, VERSION = 0x4C534C53, 2
 (HELLO, UMEM, PORT_OPEN, PORT_CLOSE, PORT_ALIVE, PORT_TAGS, VLAN_LEAVE, UNGUARD, LANE_OPEN, LANE_CLOSE, CLAIM, UPDATE, UNCLAIM,
  REPAIR, DROP, INJECT, NEIGH, CONNS, STATUS, SHOW_PORT, SHOW_LEASE, DRAIN) = range(1, 23)
 path, own, ifindex, victim = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
@@ -90,7 +90,7 @@ refused("a huge packet", Session().ask(HELLO, bytes(60000)))
 refused("descriptors where none belong", Session().ask(STATUS, b"", [0, 1, 2]))
 refused("a greeting without its descriptor", Session().ask(HELLO, bytes(48)))
 refused("a greeting with a file for the namespace", Session().ask(HELLO, bytes(48), [0]))
-refused("another version", Session().ask(HELLO, bytes(48), [0], version=2))
+refused("another version", Session().ask(HELLO, bytes(48), [0], version=VERSION + 1))
 s = Session()
 s.hello()
 refused("two greetings", s.hello())

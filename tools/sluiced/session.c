@@ -104,7 +104,7 @@ void sl_session_accept(void)
 	s = calloc(1, sizeof(*s));
 	if (s) {
 		s->fd = fd;
-		s->conns.fd = s->pidfd = -1;
+		s->conns.gone.fd = s->pidfd = -1;
 		s->since_ns = sl_now_ns();
 	}
 	if (!s || admit(s)) {
@@ -310,7 +310,7 @@ static enum taken take_back(struct sl_session *s)
 		sl_broker_died(s->share);
 		s->mended = true;
 	}
-	if (sl_conns_read(s) || sl_claims_drop(s, REAP_CLAIMS) || sl_conns_tell(s, REAP_CLAIMS))
+	if (sl_conns_read(s) || sl_claims_drop(s, REAP_CLAIMS) || sl_conns_tell(s, dead))
 		return MORE;
 	if (!dead || !sl_umem_bury(s))
 		return LATER;

@@ -15,6 +15,7 @@
 #include "base/addr.h"
 #include "ctl/broker_embedded.h"
 #include "ctl/lease.h"
+#include "../death/death.h"
 
 #define SL_SESSIONS_MAX  1024
 #define SL_PORTS_MAX     64  /* devices in use */
@@ -80,15 +81,18 @@ void sl_held_free(struct sl_held_table *t);
 /* conns.c ------------------------------------------------------------------------------------ */
 
 #define SL_CONNS_ENDS 64
-/* Where a session's connections lie, and then what was found of them. */
+struct sl_own_flow {
+	struct sl_flow_key key;
+	bool told; /* its connection was found */
+};
+/* A session's connections, and, when it leaves, what of them it had claimed. */
 struct sl_conns {
-	int fd; /* -1: it has not said, or all is read */
-	struct sl_conns_layout layout;
-	uint64_t at; /* read so far, bytes */
-	struct sl_flow_key *key;
-	uint32_t n, max;
-	struct sl_flow_key end[SL_CONNS_ENDS]; /* local ends that were claimed */
+	struct sl_gone_conns gone;
+	bool looked;                           /* at the claims */
+	struct sl_flow_key end[SL_CONNS_ENDS]; /* for whoever comes */
 	uint32_t nends;
+	struct sl_own_flow *flow; /* for one peer alone, in order of keys */
+	uint32_t nflows;
 };
 
 /* session.c ---------------------------------------------------------------------------------- */
@@ -192,8 +196,10 @@ uint32_t sl_claims_drop(struct sl_session *s, uint32_t n);
 /* conns.c: of a leaving session, while it has its claims. True: there is more to do. */
 int sl_on_conns(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 bool sl_conns_read(struct sl_session *s);
-/* Tells up to n of the peers; the claims are gone. */
-bool sl_conns_tell(struct sl_session *s, uint32_t n);
+/* Tells some of the peers; the claims are gone. dead: the process, for certain. */
+bool sl_conns_tell(struct sl_session *s, bool dead);
+/* The claim of a flow was given up: is its peer told by the above? */
+bool sl_conns_will_tell(const struct sl_session *s, const struct sl_flow_key *k);
 
 /* proof.c ------------------------------------------------------------------------------------ */
 
@@ -206,11 +212,6 @@ int sl_proof_tcp(int fd, const char **why);
  * is TCP? 0 or -EPERM. */
 int sl_proof_packet(int fd, const uint8_t *packet, size_t bytes, const char **why);
 uint64_t sl_netns_cookie(int fd);
-
-/* farewell.c --------------------------------------------------------------------------------- */
-
-/* Makes the peer of a connection whose process is dead find that out: see there. */
-void sl_farewell(const struct sl_flow_key *key);
 
 /* show.c ------------------------------------------------------------------------------------- */
 int sl_on_status(struct sl_session *s, struct sl_lease_msg *m, const char **why);

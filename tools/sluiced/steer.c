@@ -107,8 +107,8 @@ uint32_t sl_claims_drop(struct sl_session *s, uint32_t n)
 		sl_embedded_unclaim(&req);
 		sl_held_del(&s->held, h);
 		if (req.key.proto == IPPROTO_TCP && req.key.remote_port &&
-		    !(req.claim.flags & SL_CLAIM_PASS))
-			sl_farewell(&req.key);
+		    !(req.claim.flags & SL_CLAIM_PASS) && !sl_conns_will_tell(s, &req.key))
+			sl_farewell(&req.key, 0);
 	}
 	return s->held.n;
 }

@@ -13,7 +13,7 @@
 
 #include "base/addr.h"
 #include "base/sys.h"
-#include "sluiced.h"
+#include "death.h"
 #include "wire/csum.h"
 
 static int raw_fd[2] = {-1, -1}; /* IPv4, IPv6 */
@@ -61,7 +61,8 @@ static void build(const struct sl_flow_key *k, struct tcphdr *th)
 }
 
 /* From the connection's own address, whatever route there is now. */
-static void send_from(int family, const struct sl_flow_key *k, const struct tcphdr *th)
+static void send_from(int family, const struct sl_flow_key *k, const struct tcphdr *th,
+		      uint32_t scope)
 {
 	const struct sl_addr remote = sl_addr_of(k->remote);
 	struct sockaddr_storage to;
@@ -76,7 +77,8 @@ static void send_from(int family, const struct sl_flow_key *k, const struct tcph
 	struct in_pktinfo *p4 = (struct in_pktinfo *)CMSG_DATA(&c.align);
 	struct in6_pktinfo *p6 = (struct in6_pktinfo *)CMSG_DATA(&c.align);
 
-	sl_addr_to_sockaddr(&remote, 0, 0, family, (struct sockaddr *)&to, &tolen);
+	sl_addr_to_sockaddr(&remote, 0, sl_addr_is_linklocal(&remote) ? scope : 0, family,
+			    (struct sockaddr *)&to, &tolen);
 	msg.msg_namelen = tolen;
 	if (family == AF_INET) {
 		c.align.cmsg_level = IPPROTO_IP;
@@ -93,7 +95,7 @@ static void send_from(int family, const struct sl_flow_key *k, const struct tcph
 	sl_sys_sendmsg(raw_socket(family), &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-void sl_farewell(const struct sl_flow_key *k)
+void sl_farewell(const struct sl_flow_key *k, uint32_t scope)
 {
 	const struct sl_addr local = sl_addr_of(k->local);
 	int family = sl_addr_is_v4(&local) ? AF_INET : AF_INET6;
@@ -102,5 +104,5 @@ void sl_farewell(const struct sl_flow_key *k)
 	if (raw_socket(family) < 0)
 		return;
 	build(k, &th);
-	send_from(family, k, &th);
+	send_from(family, k, &th, scope);
 }

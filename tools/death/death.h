@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is left to be said to the peers of a process that is dead. The daemon says it for its
+ * clients, the reaper (ctl/reaper.h) for the process that it watches. */
+#ifndef SL_DEATH_H
+#define SL_DEATH_H
+
+#include "ctl/broker.h"
+#include "tcp/tcp.h"
+
+/* conns.c: the TCP connections, read out of the process's own memory ----------------------------
+ */
+
+/* One of them. */
+struct sl_gone {
+	struct sl_flow_key key;
+	uint32_t entry; /* in the file */
+};
+
+/* Where they lie, and then what was found. */
+struct sl_gone_conns {
+	int fd; /* -1: it has not said, or all is done */
+	struct sl_conns_layout layout;
+	uint64_t at; /* read so far, bytes */
+	bool read;   /* all of it */
+	struct sl_gone *gone;
+	uint32_t n, max;
+};
+
+/* Is it a file in which connections may lie like that? fd becomes the receiver's. 0 or -EINVAL. */
+int sl_gone_open(struct sl_gone_conns *c, int fd, const struct sl_conns_layout *layout);
+/* May the process have had that connection? */
+typedef bool sl_gone_mine_fn(void *arg, const struct sl_flow_key *k);
+/* Reads a piece; true: there is more to read. */
+bool sl_gone_read(struct sl_gone_conns *c, sl_gone_mine_fn *mine, void *arg);
+/* Tells up to n of the peers, to whom packets must not be the process's any more. repair: the
+ * connection may be made the kernel's for that. True: there is more to do; else all is closed. */
+bool sl_gone_tell(struct sl_gone_conns *c, uint32_t n, bool repair);
+
+/* last.c ---------------------------------------------------------------------------------------
+ */
+
+/* Ends a connection whose queues are empty as the kernel does at the end of a process: a FIN, and
+ * whatever follows. False: nothing was sent. */
+bool sl_last_fin(const struct sl_tcp_repair *r);
+
+/* farewell.c -----------------------------------------------------------------------------------
+ */
+
+/* Makes the peer of a connection whose process is dead find that out: see there. scope: of
+ * link-local addresses. */
+void sl_farewell(const struct sl_flow_key *key, uint32_t scope);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The FIN of a connection whose process is dead.
+ *
+ * When a process ends, the kernel closes its connections: what is in the send queue is still
+ * delivered, then a FIN; or it resets them, when something was not read (tcp_close(), RFC 2525
+ * 2.17). Of a connection of ours that had nothing in its queues a kernel socket can be made
+ * (TCP_REPAIR), and closed: retransmission, the states that follow and TIME_WAIT are the kernel's
+ * then. */
+#include <errno.h>
+#include <netinet/in.h>
+
+#include "base/sys.h"
+#include "death.h"
+#include "sock/repair.h"
+
+static uint32_t no_bytes(void *arg, uint32_t at, void *buf, uint32_t n)
+{
+	return 0;
+}
+
+static void on_live(void *arg)
+{
+	*(bool *)arg = true;
+}
+
+/* Its port can be used again as a server's, when the next process says so, too. */
+static int new_socket(const struct sl_tcp_key *key)
+{
+	int family = sl_addr_is_v4(&key->local) ? AF_INET : AF_INET6, one = 1;
+	int fd = sl_sys_socket(family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+
+	if (fd >= 0)
+		(void)sl_sys_setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	return fd;
+}
+
+/* What the peer has sent may be late, or in vain: the kernel gets along with that. */
+bool sl_last_fin(const struct sl_tcp_repair *r)
+{
+	bool live = false;
+	struct sl_repair_source src = {
+		.sndq = no_bytes,
+		.rcvq = no_bytes,
+		.live = on_live,
+		.arg = &live,
+		.hurry = true,
+	};
+	int fd = new_socket(&r->key);
+
+	if (fd < 0)
+		return false;
+	(void)sl_repair_kernel(fd, r, &src);
+	sl_sys_close(fd);
+	return live;
+}
