@@ -26,6 +26,13 @@ struct {
 } groups SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, SL_MAX_PICKED);
+	__type(key, struct sl_flow_key);
+	__type(value, struct sl_claim);
+} picked SEC(".maps");
+
+struct {
 	__uint(type, BPF_MAP_TYPE_XSKMAP);
 	__uint(max_entries, SL_MAX_XSKS);
 	__type(key, __u32);
@@ -198,7 +205,88 @@ static __always_inline struct sl_claim *pick_target(__u32 group, __u32 hash)
 	if (!g || !g->count)
 		return 0;
 	i = ((__u64)hash * g->count) >> 32;
-	return i < SL_GROUP_TARGETS ? &g->target[i] : 0;
+	__asm__ volatile("" : "+r"(i)); /* the verifier is to see what is compared */
+	if (i >= SL_GROUP_TARGETS)
+		return 0;
+	return &g->target[i];
+}
+
+/* Global, so that the verifier walks the loop once. */
+__noinline int is_target(__u32 group, __u32 slot, __u32 gen, __u32 pid)
+{
+	struct sl_group *g = bpf_map_lookup_elem(&groups, &group);
+
+	for (__u32 i = 0; g && i < SL_GROUP_TARGETS && i < g->count; i++)
+		if (g->target[i].slot == slot && g->target[i].gen == gen && g->target[i].pid == pid)
+			return 1;
+	return 0;
+}
+
+/* The first segment of a handshake. */
+static __always_inline int is_syn(const struct sl_pkt *p)
+{
+	struct tcphdr *tcp = sl_at(p, p->l4, sizeof(*tcp));
+
+	return tcp && tcp->syn && !tcp->ack && !tcp->rst;
+}
+
+/* Has the kernel a connection of that flow, or the beginning of one? One in TIME_WAIT gives way to
+ * a SYN. */
+static __always_inline int kernel_has(struct xdp_md *ctx, const struct sl_pkt *p,
+				      const struct sl_flow_key *key, int syn)
+{
+	struct bpf_sock_tuple t = {};
+	__u32 size = sizeof(t.ipv4), state;
+	struct bpf_sock *sk;
+
+	if (p->v6) {
+		size = sizeof(t.ipv6);
+		__builtin_memcpy(t.ipv6.saddr, key->remote, 16);
+		__builtin_memcpy(t.ipv6.daddr, key->local, 16);
+		t.ipv6.sport = bpf_htons(key->remote_port);
+		t.ipv6.dport = bpf_htons(key->local_port);
+	} else {
+		__builtin_memcpy(&t.ipv4.saddr, key->remote + 12, 4);
+		__builtin_memcpy(&t.ipv4.daddr, key->local + 12, 4);
+		t.ipv4.sport = bpf_htons(key->remote_port);
+		t.ipv4.dport = bpf_htons(key->local_port);
+	}
+	sk = bpf_skc_lookup_tcp(ctx, &t, size, BPF_F_CURRENT_NETNS, 0);
+	if (!sk)
+		return 0;
+	state = sk->state;
+	bpf_sk_release(sk);
+	return state != BPF_TCP_LISTEN && state != BPF_TCP_CLOSE &&
+	       !(syn && state == BPF_TCP_TIME_WAIT);
+}
+
+/* Of a packet for a TCP endpoint that is shared: the target that had the flow's SYN. What the
+ * kernel has (it listens, too, and may have done so alone) is the kernel's. Of a target that is not
+ * there any more everything goes to another, which takes a SYN and resets the rest: who left in
+ * peace has claimed the flows that it has, and is not asked here. NULL: the kernel's. */
+static __always_inline struct sl_claim *pick_tcp(struct xdp_md *ctx, const struct sl_pkt *p,
+						 enum side ours, __u32 group)
+{
+	struct sl_flow_key key = {
+		.local_port = p->dst_port,
+		.remote_port = p->src_port,
+		.proto = p->proto,
+		.vlan = p->vlan,
+	};
+	int syn = ours == OUR_DST && is_syn(p);
+	struct sl_claim *had, *now;
+
+	if (load_local(p, ours, (__u32 *)key.local) || load_remote(p, ours, (__u32 *)key.remote))
+		return 0;
+	had = bpf_map_lookup_elem(&picked, &key);
+	if (had && is_target(group, had->slot, had->gen, had->pid))
+		return had;
+	if (kernel_has(ctx, p, &key, syn))
+		return 0;
+	now = pick_target(group, flow_hash(p, ours));
+	if (now && syn)
+		bpf_map_update_elem(&picked, &key, now, BPF_ANY);
+	return now;
 }
 
 /* Frames for another station (promiscuous mode) are not ours, whatever address is in them. */
@@ -339,8 +427,8 @@ static __always_inline int redirect(struct xdp_md *ctx, const struct sl_pkt *p,
 }
 
 /* Whose the packet is, or NULL: the kernel's. */
-static __always_inline struct sl_claim *whose(const struct sl_pkt *p, enum side ours, __u32 bits,
-					      enum match *match)
+static __always_inline struct sl_claim *whose(struct xdp_md *ctx, const struct sl_pkt *p,
+					      enum side ours, __u32 bits, enum match *match)
 {
 	struct sl_claim *claim = find_claim(p, ours, bits, match);
 
@@ -348,6 +436,8 @@ static __always_inline struct sl_claim *whose(const struct sl_pkt *p, enum side 
 		return claim;
 	if (claim->flags & SL_CLAIM_PASS)
 		return 0;
+	if (p->proto == IPPROTO_TCP)
+		return pick_tcp(ctx, p, ours, claim->slot);
 	/* ten multiplications that others need not pay */
 	return pick_target(claim->slot, flow_hash(p, ours));
 }
@@ -364,7 +454,7 @@ static __always_inline int steer_port(struct xdp_md *ctx, struct sl_pkt *p, __u3
 	cfg = bpf_map_lookup_elem(&config, &zero);
 	if (!cfg || !is_for_us(p, cfg) || add_hidden_tag(ctx, p))
 		goto miss;
-	claim = whose(p, OUR_DST, bits, &match);
+	claim = whose(ctx, p, OUR_DST, bits, &match);
 	if (!claim)
 		goto miss;
 	return redirect(ctx, p, claim, match, c, cfg);
@@ -454,7 +544,7 @@ __noinline int steer_icmp(struct xdp_md *ctx, __u32 l3, __u32 l4, __u32 vlan, __
 	bits = bpf_map_lookup_elem(&ports, &key);
 	if (!bits || !*bits)
 		goto pass;
-	claim = whose(&inner, OUR_SRC, *bits, &match);
+	claim = whose(ctx, &inner, OUR_SRC, *bits, &match);
 	if (claim)
 		return redirect(ctx, &p, claim, match, c, cfg);
 pass:

@@ -7,12 +7,13 @@
 
 #include <linux/types.h>
 
-#define SL_STEER_ABI 1
+#define SL_STEER_ABI 2
 
 #define SL_MAX_FLOWS     262144 /* entries of `flows` and `endpoints` (not preallocated) */
 #define SL_MAX_LOCALS    4096
 #define SL_MAX_GROUPS    1024
 #define SL_GROUP_TARGETS 64
+#define SL_MAX_PICKED    65536 /* entries of `picked` */
 #define SL_MAX_RULES     256
 #define SL_MAX_XSKS      4096   /* lanes * RX queues */
 #define SL_MAX_PORTS     131072 /* entries of `ports` */
@@ -60,11 +61,17 @@ struct sl_claim {
 	__u32 pid;   /* of the claiming process, for the reader of a dump */
 };
 
-/* `groups`: sockets that share an endpoint (SO_REUSEPORT); one is picked by the flow's hash. */
+/* `groups`: sockets that share an endpoint (SO_REUSEPORT), or processes that share a listening
+ * socket; one is picked by the flow's hash. A TCP endpoint that may be shared is a group from the
+ * first claim on. */
 struct sl_group {
 	__u32 count;
 	struct sl_claim target[SL_GROUP_TARGETS];
 };
+
+/* `picked`: TCP flows of groups and the target that the SYN was sent to, so that others may come to
+ * the group and leave it. Keys are struct sl_flow_key, values struct sl_claim. The steering program
+ * writes it, nobody deletes: the least recently used one goes. */
 
 /* `ports`: the first thing looked at, mmapable; index is port, plus 65536 for TCP. Says which
  * look-ups can succeed at all, so that foreign traffic costs one array look-up. Values are

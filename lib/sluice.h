@@ -13,7 +13,9 @@
  *		wait is a cancellation point, and no more. The calls that receive, send, poll and
  *		close may be made in a signal handler, whatever it interrupted: inside our own
  *		critical section they use the kernel or say -EAGAIN.
- * Processes	A child uses inherited sockets through the kernel (sl_fork_child()). */
+ * Processes	A child uses inherited sockets through the kernel, but for listeners
+ *(sl_fork_child()).
+ */
 #ifndef SLUICE_H
 #define SLUICE_H
 
@@ -198,7 +200,10 @@ void sl_signal_seen(bool restart);
 /* After fork(2), in the child, before anything else (pthread_atfork(3) does it in preloaded
  * programs). Inherited sockets are the kernel's there; the child's first use of one asks the parent
  * to hand it back and waits for that, a second at most. An inherited epoll set is parted from the
- * parent's at its first use. Sockets that the child makes are the kernel's. */
+ * parent's at its first use. Where sluiced does the work the child gets a lease of its own at its
+ * first socket, or when it first waits (poll, an epoll set of its own) for connections of an
+ * inherited listener that does not block: that one is shared then by those who wait for it. Without
+ * sluiced what the child makes is the kernel's. */
 void sl_fork_child(void);
 
 #pragma GCC visibility pop

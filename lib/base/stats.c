@@ -286,6 +286,11 @@ struct sl_sock_stats *sl_stats_sock_new(void)
 	return &spill_sock;
 }
 
+struct sl_sock_stats *sl_stats_sock_none(void)
+{
+	return &spill_sock;
+}
+
 void sl_stats_sock_free(struct sl_sock_stats *s)
 {
 	if (s == &spill_sock)

@@ -130,6 +130,7 @@ void sl_stats_close(void); /* at exit: prints to SLUICE_STATS_FILE if set, unlin
 void sl_stats_child(void); /* after fork: private memory again */
 /* An entry for a socket; never NULL (a common spill-over entry when all are taken). */
 struct sl_sock_stats *sl_stats_sock_new(void);
+struct sl_sock_stats *sl_stats_sock_none(void); /* of what is not shown */
 void sl_stats_sock_free(struct sl_sock_stats *s);
 /* Calls fn for each entry in use. */
 void sl_stats_sock_for_each(void (*fn)(struct sl_sock_stats *s, void *arg), void *arg);

@@ -109,7 +109,13 @@ static struct sl_claim *group_find(struct sl_group *g, const struct sl_claim *c)
 	return NULL;
 }
 
-/* Puts the targets in the place of what the endpoint has: nothing, one claim or a group. */
+static bool is_tcp(const struct entry *e)
+{
+	return e->index >= 65536;
+}
+
+/* Puts the targets in the place of what the endpoint has: nothing, one claim or a group. What was a
+ * group of TCP's stays one: what its last target gets must be known when others come again. */
 static int swing(const struct entry *e, const struct sl_claim *old, const struct sl_group *g)
 {
 	struct sl_claim fresh = g->target[0];
@@ -117,7 +123,7 @@ static int swing(const struct entry *e, const struct sl_claim *old, const struct
 
 	if (g->count == 0)
 		entry_del(e);
-	else if (g->count > 1)
+	else if (g->count > 1 || (is_tcp(e) && old->flags & SL_CLAIM_GROUP))
 		err = sl_group_make(e->port, g->target, g->count, &fresh);
 	if (!err && g->count)
 		err = entry_put(e, &fresh);
@@ -168,9 +174,24 @@ static int claim_join(const struct entry *e, const struct sl_claim *claim, bool 
 	return swing(e, &old, &g);
 }
 
+/* The first of a TCP endpoint that others may share is a group from the beginning. */
+static int claim_first(const struct entry *e, const struct sl_claim *claim)
+{
+	struct sl_claim group;
+	int err = sl_group_make(e->port, claim, 1, &group);
+
+	if (err)
+		return err;
+	err = entry_add(e, &group);
+	if (err)
+		sl_group_drop(e->port, group.slot);
+	return err;
+}
+
 static int claim_put(const struct entry *e, const struct sl_claim *claim, bool spread, bool replace)
 {
-	int err = entry_add(e, claim);
+	bool group = spread && is_tcp(e) && e->bit != SL_PORT_FLOW;
+	int err = group ? claim_first(e, claim) : entry_add(e, claim);
 
 	return err == -EEXIST ? claim_join(e, claim, spread, replace) : err;
 }

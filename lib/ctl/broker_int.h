@@ -36,6 +36,7 @@ enum sl_map {
 	SL_MAP_LANES,
 	SL_MAP_RULES,
 	SL_MAP_COUNTERS,
+	SL_MAP_PICKED,
 	SL_MAP_COUNT
 };
 extern const char *const sl_map_names[SL_MAP_COUNT];

@@ -12,13 +12,15 @@
 #include "base/sys.h"
 #include "ctl/broker_int.h"
 
-#define ANSWER_SECONDS 3 /* a daemon that takes longer is as good as dead */
+#define ANSWER_SECONDS                                                                             \
+	10 /* a daemon that takes longer is as good as dead; a device takes a while */
 
 static bool leased; /* this process works by a daemon, be it there or not */
 static int conn = -1;
 static bool over = true; /* it is not used (any more) */
 static uint32_t seq;
 static struct sl_umem_info umem = {.memfd = -1};
+static struct sl_umem_info parents; /* what a child has of it: a mapping */
 static void *share_mem;
 static size_t share_bytes;
 static bool may_repair;
@@ -142,6 +144,8 @@ void sl_lease_child(void)
 	}
 	sl_share_hide(share_mem, share_bytes);
 	share_mem = NULL;
+	if (umem.base)
+		parents = umem;
 	umem = (struct sl_umem_info){.memfd = -1};
 	leased = false;
 }
@@ -211,11 +215,20 @@ static int umem_take(const struct sl_lease_umem_ok *u, const int fd[2], const ch
 	return 0;
 }
 
+/* Most children never come here, so it is not done at the fork. */
+static void unmap_parents(void)
+{
+	if (parents.base)
+		munmap(parents.base, (size_t)parents.nframes * parents.frame_size);
+	parents.base = NULL;
+}
+
 int sl_lease_umem(struct sl_umem_info *out, const char **why)
 {
 	struct sl_lease_msg m = {0};
 	int err = umem.base ? 0 : ask(&m, SL_LEASE_UMEM, why);
 
+	unmap_parents();
 	if (!err && !umem.base) {
 		err = umem_sound(&m.body.umem_ok) ? umem_take(&m.body.umem_ok, m.fd, why) : -EPROTO;
 		if (err)

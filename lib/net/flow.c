@@ -4,6 +4,7 @@
 #include "net/flow.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "base/lock.h"
@@ -24,8 +25,24 @@ static void *reserve(size_t bytes)
 	return p < 0 && p > -4096 ? NULL : (void *)p;
 }
 
+/* In a child: a parent's slots are as if they had never been. */
+static int start_again(void)
+{
+	size_t bytes = sl_nslots * sizeof(*sl_slots);
+	long p = sl_sys(SYS_mmap, sl_slots, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+
+	if (p < 0 && p > -4096)
+		return (int)p;
+	fresh = free_head = 0;
+	memset(&lock, 0, sizeof(lock));
+	return 0;
+}
+
 int sl_slots_init(uint32_t max)
 {
+	if (sl_slots)
+		return start_again();
 	links = reserve(max * sizeof(*links));
 	if (!links)
 		return -ENOMEM;

@@ -285,7 +285,7 @@ enum sl_reason sl_sock_claim_listener(struct sl_sock *sk)
 {
 	if (sl_addr_is_loopback(&sk->local))
 		return SL_REASON_LOCAL;
-	if (shared_with_others(sk))
+	if (!sk->heir && shared_with_others(sk))
 		return SL_REASON_SHARED;
 	return claim_endpoints(sk);
 }

@@ -62,6 +62,11 @@ static void unclaim(struct sl_sock *sk, const struct sl_claim_req *req)
 		sl_broker_claim(&h.claim->req, NULL);
 }
 
+void sl_claims_child(void)
+{
+	memset(&claims_lock, 0, sizeof(claims_lock));
+}
+
 void sl_sock_unclaim(struct sl_sock *sk)
 {
 	sl_lock(&claims_lock);
@@ -105,7 +110,7 @@ static void fill_req(struct sl_sock *sk, const struct sl_port *port, const struc
 		.claim.slot = sk->slot,
 		.claim.gen = sl_slots[sk->slot].gen,
 		.claim.flags = claim_flags(sk) | SL_CLAIM_VLAN(port->vlan_nr),
-		.spread = sk->reuseport,
+		.spread = sk->reuseport || sk->heir,
 		.replace = sk->reuse && !sk->reuseport && sk->proto == IPPROTO_UDP,
 	};
 	memcpy(req->key.local, sk->local.b, 16);

@@ -10,6 +10,7 @@
 #include "sluice.h"
 #include "sock/fdtab.h"
 #include "sock/sock.h"
+#include "sock/tconn.h"
 
 struct sl_list sl_epoll_sets = {&sl_epoll_sets, &sl_epoll_sets};
 struct sl_lock sl_epoll_sets_lock;
@@ -391,6 +392,8 @@ int sl_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 
 	if (!ep && sl_fd_epoll(epfd))
 		return -EBUSY; /* a signal handler inside a call on this set */
+	if (op == EPOLL_CTL_ADD && ep)
+		sl_tcp_sock_inherit(fd);
 	if (!ep && op == EPOLL_CTL_ADD && sl_fdtab_word(fd) && epfd != fd)
 		ep = enter_foreign(epfd, fd);
 	if (!ep || !sl_fdtab_word(fd) || epfd == fd || (!has_event && op != EPOLL_CTL_DEL))

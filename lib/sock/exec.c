@@ -4,8 +4,9 @@
  * Theory of operation: a new program has its descriptors from the kernel alone. When this process
  * becomes it, everything goes to the kernel, as at exit: what is closed by the execve is finished
  * there. When a child becomes it (vfork(2), posix_spawn(3), system(3), or execve after fork(2)),
- * the streams that it will have do; a child asks the parent's keeper for that. Datagram sockets
- * stay the parent's then: most children never look at what they inherit, and nothing is lost.
+ * the streams that it will have do; a child asks the keeper of the process that has them. Datagram
+ * sockets stay the parent's then: most children never look at what they inherit, and nothing is
+ * lost.
  *
  * A child of vfork has descriptors of its own, which may mean other sockets than ours of that
  * number: the inode tells. */
@@ -34,11 +35,15 @@ static bool survives(int fd)
 	return flags >= 0 && !(flags & FD_CLOEXEC);
 }
 
+static bool is_stream(const struct sl_sock *sk)
+{
+	return sk->proto == IPPROTO_TCP && sl_load(&sk->nfds);
+}
+
 /* A stream that is not the kernel's yet, here or (in a child) in the parent. */
 static bool is_to_go(const struct sl_sock *sk)
 {
-	return sk->proto == IPPROTO_TCP && sl_load(&sk->nfds) &&
-	       (sl_load(&sk->state) == SL_STATE_OFFLOADED || sk->passed);
+	return is_stream(sk) && (sl_load(&sk->state) == SL_STATE_OFFLOADED || sk->passed);
 }
 
 /* For a new process of this one's descriptors ---------------------------------------------------
@@ -103,14 +108,19 @@ static bool wants_to_go(struct sl_sock *sk, void *arg)
 	return is_to_go(sk);
 }
 
+static bool is_a_parents(struct sl_sock *sk, void *arg)
+{
+	return is_stream(sk) && sk->passed;
+}
+
 /* No allocation: a child of vfork has the parent's memory, one of fork perhaps a locked heap. */
-static void before_child_exec(void)
+static void before_child_exec(bool (*goes)(struct sl_sock *sk, void *arg))
 {
 	_Alignas(8) char buf[2048];
 	long n;
 	int dir;
 
-	if (!sl_sock_find(wants_to_go, NULL))
+	if (!sl_sock_find(goes, NULL))
 		return;
 	dir = (int)sl_sys(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC,
 			  0);
@@ -141,11 +151,10 @@ void sl_exec_begin(enum sl_exec how)
 {
 	int saved = errno;
 
-	if (how == SL_EXEC_SPAWN && sl_is_up())
+	before_child_exec(how == SL_EXEC_VFORK ? wants_to_go : is_a_parents);
+	if (how == SL_EXEC_SPAWN && sl_is_up()) {
 		before_spawn();
-	else if (how == SL_EXEC_VFORK || sl_is_child())
-		before_child_exec();
-	else if (sl_is_up()) {
+	} else if (how == SL_EXEC_SELF && sl_is_up()) {
 		sl_sock_for_each(to_kernel, NULL);
 		sl_shut_down();
 	}

@@ -16,8 +16,7 @@ struct sl_epoll;
 
 /* Makes sure the library is up (tables, keeper). 0 or -errno; then everything is the kernel's. */
 int sl_start(void);
-bool sl_is_up(void);    /* it is */
-bool sl_is_child(void); /* this is a forked child of a process where it was */
+bool sl_is_up(void); /* it is */
 /* Takes it down for good: as at exit, or before execve(2). Sockets are the kernel's already, or are
  * finished. */
 void sl_shut_down(void);

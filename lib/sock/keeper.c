@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -32,12 +33,15 @@
 static int epfd = -1;      /* mirrors, mailbox, and shadow_ep */
 static int shadow_ep = -1; /* all shadows, edge-triggered */
 static int mail[2] = {-1, -1};
+/* Where the parent's letters go, and the parent's parent's: the last is the parent. */
+static int up[SL_GENERATIONS];
+static uint8_t nup;
 static pthread_t thread;
 
 /* What a child says of an inherited socket that it uses. */
 struct letter {
 	uint32_t gen;
-	uint32_t nothing;
+	uint32_t share; /* a listener: whoever accepts is to have a part of it */
 	struct sl_sock *sk;
 };
 
@@ -55,6 +59,8 @@ void sl_keeper_watch(struct sl_sock *sk)
 	struct epoll_event ev = {.events = EPOLLIN | EPOLLERR | EPOLLET, .data.ptr = sk};
 
 	sl_sys_epoll_ctl(shadow_ep, EPOLL_CTL_ADD, sk->fd, &ev);
+	if (sk->proto == IPPROTO_TCP && sl_tlisten_box(sk) >= 0)
+		sl_sys_epoll_ctl(shadow_ep, EPOLL_CTL_ADD, sl_tlisten_box(sk), &ev);
 }
 
 void sl_keeper_unwatch(int fd)
@@ -64,7 +70,7 @@ void sl_keeper_unwatch(int fd)
 
 /* The letter carries the writing end of a pipe, which the parent closes when it is done (or dies):
  * nothing that the child sends may be answered to the parent's queue. */
-static bool post(const struct letter *l, int fd)
+static bool post(int to, const struct letter *l, int fd)
 {
 	union {
 		char buf[CMSG_SPACE(sizeof(int))];
@@ -79,27 +85,39 @@ static bool post(const struct letter *l, int fd)
 			   .msg_controllen = sizeof(u.buf)};
 
 	memcpy(CMSG_DATA(&u.align), &fd, sizeof(fd));
-	return sl_sys_sendmsg(mail[1], &m, MSG_NOSIGNAL) == sizeof(*l);
+	return sl_sys_sendmsg(to, &m, MSG_NOSIGNAL) == sizeof(*l);
 }
 
-void sl_keeper_tell_parent(const struct sl_sock *sk)
+static void tell_parent(const struct sl_sock *sk, bool share)
 {
-	struct letter l = {.gen = sk->gen, .sk = (struct sl_sock *)sk};
+	struct letter l = {.gen = sk->gen, .share = share, .sk = (struct sl_sock *)sk};
+	/* A child of vfork has the parent's memory: its own sockets are the parent's. */
+	int to = sk->passed ? up[sk->passed - 1] : mail[1];
 	struct timespec limit = {PARENT_MS / 1000, PARENT_MS % 1000 * 1000000};
 	struct pollfd p = {.events = POLLIN};
 	int pipe[2];
 	bool sent;
 
-	((struct sl_sock *)sk)->passed = false; /* once is enough */
+	((struct sl_sock *)sk)->passed = 0; /* once is enough */
 	if (sl_sys(SYS_pipe2, pipe, O_CLOEXEC) < 0)
 		return;
-	sent = post(&l, pipe[1]);
+	sent = post(to, &l, pipe[1]);
 	sl_sys_close(pipe[1]);
 	p.fd = pipe[0];
 	/* The kernel writes what is left into limit. */
 	while (sent && sl_sys(SYS_ppoll, &p, 1, &limit, NULL, 8) == -EINTR)
 		;
 	sl_sys_close(pipe[0]);
+}
+
+void sl_keeper_tell_parent(const struct sl_sock *sk)
+{
+	tell_parent(sk, false);
+}
+
+void sl_keeper_share(const struct sl_sock *sk)
+{
+	tell_parent(sk, true);
 }
 
 static bool read_letter(struct letter *l, int *done)
@@ -128,8 +146,10 @@ static void read_mail(void)
 	int done;
 
 	while (read_letter(&l, &done)) {
-		if (sl_load(&l.sk->gen) == l.gen)
+		if (sl_load(&l.sk->gen) == l.gen) {
+			l.sk->heir |= l.share;
 			sl_sock_kernel(l.sk, SL_REASON_FORKED);
+		}
 		if (done >= 0)
 			sl_sys_close(done);
 	}
@@ -309,6 +329,7 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	sl_lane_for_each(look_at, &l);
 	if (l.busy)
 		*last_busy = now;
+	sl_tlisten_look_stalled(now);
 	not_shown |= l.busy || l.moved;
 	keep_house(now, last_house);
 	quiet = now - *last_busy > QUIET_NS || tick == 0;
@@ -376,6 +397,16 @@ int sl_keeper_start(void)
 	return 0;
 }
 
+bool sl_keeper_may_have_children(void)
+{
+	return nup < SL_GENERATIONS;
+}
+
+uint8_t sl_keeper_generation(void)
+{
+	return nup;
+}
+
 /* The thread is not in the child; its descriptors are shared with the parent and must not stay
  * in the child's way. The mailbox's writing end stays: it is how the child speaks. */
 void sl_keeper_child(void)
@@ -383,5 +414,10 @@ void sl_keeper_child(void)
 	sl_sys_close(epfd);
 	sl_sys_close(shadow_ep);
 	sl_sys_close(mail[0]);
-	epfd = shadow_ep = mail[0] = -1;
+	if (mail[1] >= 0)
+		up[nup++] = mail[1];
+	epfd = shadow_ep = mail[0] = mail[1] = -1;
+	memset(seen, 0, sizeof(seen));
+	memset(judged, 0, sizeof(judged));
+	not_shown = false;
 }

@@ -243,6 +243,12 @@ void sl_mcast_init(void)
 	sl_in_register(SL_SLOT_FAN, fan_input);
 }
 
+void sl_mcast_child(void)
+{
+	memset(&lock, 0, sizeof(lock));
+	sl_list_init(&fans);
+}
+
 static struct fan *find_fan(const struct sl_addr *group, uint16_t port, uint32_t ifindex)
 {
 	sl_list_for_each (it, &fans) {

@@ -245,3 +245,11 @@ void sl_policy_stop(void)
 	stopped = true;
 	sl_unlock(&busy);
 }
+
+void sl_policy_child(void)
+{
+	memset(&busy, 0, sizeof(busy));
+	stopped = look_now = false;
+	left = waiting = 0;
+	seen = 0;
+}

@@ -188,8 +188,10 @@ static void sort(struct call *c)
 
 		if (ep)
 			sl_epoll_leave(ep);
-		if (sk)
+		if (sk) {
+			sl_tcp_sock_inherit(fd);
 			sl_sock_part(sk);
+		}
 		c->kernel[i] = c->user[i];
 		c->kernel[i].revents = c->user[i].revents = 0;
 		if (sk || ep) {

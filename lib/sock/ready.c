@@ -107,6 +107,15 @@ struct sl_bell *sl_bell_get(void)
 	return b;
 }
 
+/* The eventfd is the parent's, too: whoever rings there would be heard here. */
+void sl_bell_child(void)
+{
+	if (!my_bell)
+		return;
+	pthread_setspecific(bell_key, NULL);
+	bell_free(my_bell);
+}
+
 /* Pairs with the exchange in sl_bell_ring(): either the ringer sees us asleep, or our check after
  * this sees what it did before ringing. */
 void sl_bell_prepare(struct sl_bell *b)

@@ -41,6 +41,7 @@ struct sl_bell {
 	uint64_t owed;   /* rings that were not read off fd yet; the sleeper's */
 };
 struct sl_bell *sl_bell_get(void); /* this thread's */
+void sl_bell_child(void);          /* after fork, in the child: it gets a new one */
 void sl_bell_prepare(struct sl_bell *b);
 void sl_bell_done(struct sl_bell *b); /* also empties the eventfd */
 void sl_bell_ring(struct sl_bell *b);

@@ -82,10 +82,11 @@ static int slab_init(struct slab *s)
 
 int sl_sock_table_init(void)
 {
-	int err = slab_init(&slabs[0]);
+	int err = 0;
 
-	if (err == 0)
-		err = slab_init(&slabs[1]);
+	for (unsigned k = 0; k < sl_array_len(slabs) && err == 0; k++)
+		if (!slabs[k].base) /* not a parent's, which stay */
+			err = slab_init(&slabs[k]);
 	if (err == 0)
 		err = sl_slots_init(MAX_SOCKS);
 	if (err == 0)
@@ -253,6 +254,12 @@ static void fill_stats(struct sl_sock *sk)
 		s->mc_loop = sk->mc_loop;
 	}
 	sl_store_release(&s->used, 1);
+}
+
+void sl_sock_show(struct sl_sock *sk)
+{
+	sk->stats = sl_stats_sock_new();
+	fill_stats(sk);
 }
 
 /* SLUICE_TX_MC_LOOPBACK=0: the shadow, too, sends without. Each family has a flag of its own. */
@@ -524,6 +531,7 @@ static void drop_fd(struct sl_sock *sk, int fd)
 		return;
 	}
 	end(sk, fd, shared);
+	sl_tlisten_closed(sk);
 	sl_stats_sock_free(sk->stats); /* others may count into it still: it stays mapped */
 	sl_unlock(&sk->slow);
 	free_sock(sk);
@@ -591,8 +599,12 @@ static void child_udp(struct sl_sock *sk)
 
 static void child_sock(struct sl_sock *sk, void *arg)
 {
-	sk->passed = sk->state == SL_STATE_OFFLOADED || sl_sock_queued(sk);
+	if (!sk->passed && (sk->state == SL_STATE_OFFLOADED || sl_sock_queued(sk)))
+		sk->passed = sl_keeper_generation();
+	sk->heir |= sk->lsn != NULL;
 	sk->state = SL_STATE_KERNEL;
+	sk->stats = sl_stats_sock_none(); /* the parent's memory is not there any more */
+	sk->slot = SL_NO_SLOT;
 	sk->claims = NULL;
 	sk->conn = NULL;
 	sk->lsn = NULL;
@@ -601,6 +613,7 @@ static void child_sock(struct sl_sock *sk, void *arg)
 		child_udp(sk);
 	memset(&sk->slow, 0, sizeof(sk->slow));
 	sl_list_init(&sk->watches);
+	sk->in_kernel = 0;
 }
 
 /* In a child after fork: its descriptors are plain kernel sockets. Offloaded ones are the
@@ -609,4 +622,6 @@ void sl_sock_table_child(void)
 {
 	sl_sock_for_each(child_sock, NULL);
 	memset(&table_lock, 0, sizeof(table_lock));
+	for (unsigned k = 0; k < sl_array_len(slabs); k++)
+		slabs[k].free = NULL; /* another thread may have been taking one */
 }

@@ -119,6 +119,7 @@ struct sl_sock {
 	uint32_t zc_done;   /* so many before it are in the error queue */
 	bool server;        /* came by a listener */
 	bool taking;        /* take-over is under way */
+	bool heir;          /* a listener that each of several processes may have a part of */
 	uint64_t hw_ns;     /* that of the last segment with data; lane held */
 	uint32_t in_kernel; /* calls in the kernel with it; atomic */
 
@@ -135,7 +136,7 @@ struct sl_sock {
 	bool reuse;      /* SO_REUSEADDR or SO_REUSEPORT */
 	bool reuseport;
 	bool own_ports; /* IP_LOCAL_PORT_RANGE was set */
-	bool passed;    /* seen by a child: never to be offloaded again */
+	uint8_t passed; /* a parent's: of which one (keeper.c); 0: our own, or the kernel's */
 	uint32_t forks; /* of the process, when it was made (sl_forks) */
 	uint32_t nfds;
 	uint32_t slot;
@@ -201,6 +202,7 @@ static inline size_t sl_iov_len(const struct iovec *iov, size_t n)
 /* sock.c: life */
 int sl_sock_table_init(void);
 void sl_sock_table_child(void);
+void sl_sock_show(struct sl_sock *sk); /* one that a parent made gets counters of its own */
 struct sl_sock *sl_sock_new(int fd, int family, int type, int proto);
 void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason); /* hand back; idempotent */
 /* The same for who came by its connection or its listener and may find another socket in the object
@@ -254,6 +256,7 @@ bool sl_sock_add_claim(struct sl_sock *sk, const struct sl_claim_req *req, const
 /* The socket's names, on one port. */
 bool sl_sock_claim_on(struct sl_sock *sk, struct sl_port *port, const char **why);
 void sl_sock_unclaim(struct sl_sock *sk); /* all of them */
+void sl_claims_child(void);               /* after fork, in the child */
 /* All of them are the caller's, and still in force; drop ends those that have no successor. */
 struct sl_sock_claim *sl_sock_claims_take(struct sl_sock *sk);
 void sl_sock_claims_drop(struct sl_sock *sk, struct sl_sock_claim *old);
@@ -276,12 +279,20 @@ bool sl_mcast_is_membership(int level, int name);
 void sl_mcast_claim(struct sl_sock *sk);  /* the socket has a lane and a port now */
 void sl_mcast_forget(struct sl_sock *sk); /* it is going */
 void sl_mcast_init(void);
+void sl_mcast_child(void); /* after fork, in the child: the groups are the parent's */
 void sl_mcast_recheck(void);
 /* Is there a group that has to be looked at? Other programs join without an event. */
 bool sl_mcast_in_use(void);
 
 /* From a child: the parent should hand that socket back. */
 void sl_keeper_tell_parent(const struct sl_sock *sk);
+/* The same, of a listener that the child is going to have a part of. */
+void sl_keeper_share(const struct sl_sock *sk);
+/* How many of the processes that this one descends from, by fork, had a keeper; a child of one that
+ * has the most does without. */
+#define SL_GENERATIONS 8
+uint8_t sl_keeper_generation(void);
+bool sl_keeper_may_have_children(void);
 /* One that is a parent's is the kernel's when this returns. */
 static inline void sl_sock_part(const struct sl_sock *sk)
 {
@@ -306,6 +317,7 @@ bool sl_policy_is_due(void); /* that was said */
 void sl_policy_check(void);  /* the keeper's; no lock held */
 bool sl_policy_waits(void);  /* some have no way at all and are to be tried again */
 void sl_policy_stop(void);   /* the ports are going */
+void sl_policy_child(void);  /* after fork, in the child */
 
 /* keeper.c */
 int sl_keeper_start(void);

@@ -18,7 +18,8 @@
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread bool starting; /* sockets that the start itself opens are the kernel's */
-static int started;            /* 0 not yet, 1 up, -errno failed */
+static int started;            /* 0 not yet, 1 up, -ECHILD a parent is, -errno failed */
+static bool leased;            /* by the daemon: a child can have a lease of its own */
 
 static void link_changed(const struct sl_link *link, bool gone);
 static void addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool gone);
@@ -42,7 +43,8 @@ static int tell_neigh(uint32_t ifindex, const struct sl_addr *addr)
 	return sl_broker_neigh_use(ifindex, addr->b);
 }
 
-static int bring_up(void)
+/* again: in a child, where what is about the program was read by a parent. */
+static int bring_up(bool again)
 {
 	static const struct sl_net_events events = {
 		.link_changed = link_changed,
@@ -53,13 +55,18 @@ static int bring_up(void)
 	unsigned nrules;
 	int err;
 
-	sl_clock_init();
+	if (!again)
+		sl_clock_init();
 	opts.daemon = daemon_path();
 	opts.daemon_wanted = strcmp(sl_settings.daemon, "auto") != 0;
 	sl_broker_init(&opts);
-	if (sl_broker_is_leased())
+	leased = sl_broker_is_leased();
+	if (again && !leased)
+		return -ENOTCONN; /* the device is the parent's */
+	if (leased)
 		sl_neigh_set_teller(tell_neigh);
-	sl_rules_load();
+	if (!again)
+		sl_rules_load();
 	rules = sl_rules(&nrules);
 	sl_broker_rules_set(rules, nrules);
 	err = sl_sock_table_init();
@@ -85,16 +92,12 @@ bool sl_is_up(void)
 	return sl_load_acquire(&started) == 1;
 }
 
-bool sl_is_child(void)
-{
-	return sl_load_acquire(&started) == -ECHILD;
-}
-
 void sl_shut_down(void)
 {
 	if (started != 1)
 		return;
 	sl_store_release(&started, -ECANCELED);
+	sl_tlisten_exit();
 	sl_tconn_exit();
 	sl_policy_stop();
 	sl_broker_fini();
@@ -106,6 +109,8 @@ void sl_shut_down(void)
 static void before_fork(void)
 {
 	pthread_mutex_lock(&start_lock);
+	if (leased)
+		sl_tlisten_fork_begin();
 	__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
 	sl_broker_fork_begin();
 }
@@ -123,6 +128,42 @@ static void in_child(void)
 	start_lock = fresh;
 }
 
+static void start_first(void)
+{
+	int ret;
+
+	pthread_atfork(before_fork, after_fork, in_child);
+	sl_settings_load(NULL);
+	sl_settings_banner();
+	sl_stats_open();
+	ret = bring_up(false);
+	if (ret < 0)
+		sl_warn("sluice", "everything stays with the kernel: %s", strerrorname_np(-ret));
+	else
+		atexit(sl_shut_down);
+	sl_store_release(&started, ret);
+}
+
+/* What sl_fork_child() has left is as it was before the first start, but for the tables of
+ * descriptors, sockets and epoll sets. */
+static void start_again(void)
+{
+	int ret;
+
+	sl_stats_open();
+	ret = bring_up(true);
+	if (ret < 0)
+		sl_info("sluice", "what this child of a process makes stays with the kernel: %s",
+			strerrorname_np(-ret));
+	sl_store_release(&started, ret);
+}
+
+/* Of a child that has not started, whether it can. */
+static bool may_again(void)
+{
+	return leased && sl_keeper_may_have_children();
+}
+
 int sl_start(void)
 {
 	int saved = errno;
@@ -130,23 +171,16 @@ int sl_start(void)
 
 	if (sl_likely(ret == 1))
 		return 0;
+	if (ret == -ECHILD && may_again())
+		ret = 0;
 	if (ret < 0 || starting)
 		return ret < 0 ? ret : -EAGAIN;
 	pthread_mutex_lock(&start_lock);
 	starting = true;
-	if (started == 0) {
-		pthread_atfork(before_fork, after_fork, in_child);
-		sl_settings_load(NULL);
-		sl_settings_banner();
-		sl_stats_open();
-		ret = bring_up();
-		if (ret < 0)
-			sl_warn("sluice", "everything stays with the kernel: %s",
-				strerrorname_np(-ret));
-		else
-			atexit(sl_shut_down);
-		sl_store_release(&started, ret);
-	}
+	if (started == 0)
+		start_first();
+	else if (started == -ECHILD)
+		start_again();
 	starting = false;
 	pthread_mutex_unlock(&start_lock);
 	errno = saved;
@@ -251,17 +285,25 @@ static void addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool gone
 SL_API
 void sl_fork_child(void)
 {
-	if (sl_load(&started) != 1)
+	sl_tid_cache = 0;
+	if (started != 1 && started != -ECHILD)
 		return;
 	sl_stack_child();
 	sl_broker_child();
 	sl_net_child();
 	sl_keeper_child();
 	sl_sock_table_child();
+	sl_claims_child();
+	sl_mcast_child();
+	sl_policy_child();
 	sl_tconn_child();
+	sl_tlisten_child();
+	sl_tlisten_share_child();
+	sl_bell_child();
 	sl_epoll_fork_child();
 	sl_stats_child();
 	sl_fd_child();
-	sl_tid_cache = 0;
-	started = -ECHILD; /* sockets made here are the kernel's (until the daemon's issue) */
+	memset(again, 0, sizeof(again));
+	/* The next socket starts it again, where a daemon is there for that. */
+	started = -ECHILD;
 }

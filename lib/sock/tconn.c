@@ -326,6 +326,7 @@ void sl_tconn_child(void)
 	memset(&slab_lock, 0, sizeof(slab_lock));
 	memset(&sl_tconn_ctl, 0, sizeof(sl_tconn_ctl));
 	sl_tcp_fastopen_child();
+	sl_tconn_repair_child();
 	free_first = dead_first = grace_first = NULL;
 	memset(ngrace, 0, sizeof(ngrace));
 	for (uint32_t i = 0; i < slab_used; i++)
@@ -535,6 +536,8 @@ static int slab_map(void)
 {
 	long p;
 
+	if (slab) /* a parent's */
+		sl_sys(SYS_munmap, slab, SLAB_BYTES);
 	slab_fd = slab_file();
 	p = sl_sys(SYS_mmap, NULL, SLAB_BYTES, PROT_READ | PROT_WRITE,
 		   slab_fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE

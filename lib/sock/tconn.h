@@ -50,6 +50,11 @@ struct sl_tlisten {
 	uint8_t looks;          /* while it drains, since somebody accepted */
 	uint8_t reason;         /* enum sl_reason: why it drains */
 	uint32_t last_children; /* at the last look */
+	/* Of one that several processes share (tcp_share.c). */
+	bool away;              /* others have the new connections, since nobody accepts here */
+	uint32_t accepted;      /* so many were; lane held */
+	uint32_t seen;          /* when the keeper looked, */
+	uint64_t since_ns;      /* and the last time that it was another number, or nobody waited */
 	struct sl_lock os_lock; /* one thread at a time asks the kernel for a connection */
 	struct sl_tlisten *next_free;
 };
@@ -97,6 +102,8 @@ void sl_tconn_make_way(struct sl_tcp_host *h, const struct sl_tcp_key *key);
 /* Calls fn for each connection in use, with no lock held. */
 void sl_tconn_for_each(void (*fn)(struct sl_tconn *c, void *arg), void *arg);
 int sl_tconn_take_error(struct sl_tconn *c); /* c->error, once. Lane held. */
+
+void sl_tconn_repair_child(void);
 
 /* tcp_repair.c: the connection goes on in the kernel, on the shadow; sk->slow held, no lane. 0:
  * sk->conn is NULL then. -errno: it could not be moved and is what it was; -ECONNABORTED: it was
@@ -155,6 +162,33 @@ static inline struct sl_sock *sl_tcp_sock(int fd)
 	return sk;
 }
 
+/* tcp_share.c: before a fork: what listens here may be shared from then on. */
+void sl_tlisten_fork_begin(void);
+void sl_tlisten_share_child(void); /* and after it, in the child */
+/* Descriptor by which it gets connections of other processes' queues, readable when there are some;
+ * -1: none. And the next of them, -EAGAIN; flags as accept4(2). */
+int sl_tlisten_box(const struct sl_sock *sk);
+int sl_tlisten_take_given(struct sl_sock *sk, int flags);
+/* Who waits in our queue goes to the other processes, if there are such. slow held. */
+void sl_tlisten_give(struct sl_sock *sk);
+void sl_tlisten_closing(struct sl_sock *sk); /* before it is closed here, drained; slow held */
+void sl_tlisten_closed(const struct sl_sock *sk);
+/* Does somebody wait for long in a queue that others would serve? The keeper's. */
+void sl_tlisten_look_stalled(uint64_t now_ns);
+/* One that was away accepts again. */
+void sl_tlisten_return(struct sl_sock *sk);
+void sl_tlisten_exit(void); /* the process ends: who waits is for the others */
+/* The process is about to wait for connections of an inherited listener (sk->heir),
+ * and is to have a part of them. No lock held. */
+void sl_tlisten_join(struct sl_sock *sk);
+static inline void sl_tcp_sock_inherit(int fd)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+
+	if (sl_unlikely(sk && sk->heir))
+		sl_tlisten_join(sk);
+}
+
 /* tcp_connect.c */
 /* tcp_port.c: gives key a local port, if it has none, and binds the shadow to it. 0 or -errno. */
 int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif);
@@ -199,9 +233,17 @@ void sl_tlisten_stop(struct sl_sock *sk);
 bool sl_tlisten_to_kernel(struct sl_sock *sk, enum sl_reason reason);
 /* Claims of their own for connections that came by it. */
 void sl_tlisten_claim_children(struct sl_sock *sk);
+/* Gives its endpoint up, and nobody who has begun with us is reset; slow held. */
+void sl_tlisten_leave(struct sl_sock *sk);
 /* The flow, wherever an endpoint of the list is claimed, for the same slot; SL_CLAIM_* flags. */
 void sl_tlisten_claim_flow(struct sl_sock *sk, const struct sl_sock_claim *endpoints,
 			   const struct sl_tcp_key *key, uint32_t flags);
+/* The kernel's socket listens: so do we. slow held. */
+enum sl_reason sl_tlisten_start(struct sl_sock *sk, int backlog);
+uint32_t sl_tlisten_count(void);                 /* listeners of ours; any thread */
+int sl_tcp_sock_accept_ours(struct sl_sock *sk); /* of our own queue: the descriptor, or -errno */
+void sl_tlisten_child(void);                     /* after fork, in the child */
+void sl_tlisten_drain_child(void);
 void sl_tlisten_drained(struct sl_tlisten *l); /* it is gone, whether it drained or not */
 uint32_t sl_tlisten_draining(void);            /* how many do; any thread */
 /* The keeper's, every second while one drains; slow not held. */

@@ -580,7 +580,9 @@ void sl_tcp_sock_close(struct sl_sock *sk, int fd)
 {
 	if (sk->conn)
 		close_conn(sk, fd);
-	if (sk->lsn)
+	if (sk->lsn) {
+		sl_tlisten_closing(sk);
 		sl_tlisten_stop(sk);
+	}
 	sl_tconn_reap();
 }

@@ -26,6 +26,11 @@ uint32_t sl_tlisten_draining(void)
 	return sl_load(&draining);
 }
 
+void sl_tlisten_drain_child(void)
+{
+	draining = 0;
+}
+
 /* Claims ----------------------------------------------------------------------------------------
  */
 
@@ -109,14 +114,10 @@ static void take_steered(struct sl_sock *sk)
 	sl_lane_unlock(lane);
 }
 
-static void begin(struct sl_sock *sk, enum sl_reason reason)
+void sl_tlisten_leave(struct sl_sock *sk)
 {
-	struct sl_tlisten *l = sk->lsn;
 	struct sl_sock_claim *endpoints = sl_sock_endpoints_take(sk);
 
-	l->reason = reason;
-	l->draining = true;
-	__atomic_fetch_add(&draining, 1, __ATOMIC_RELAXED);
 	hold(sk, true);
 	claim_requests(sk, endpoints, false);
 	sl_tlisten_claim_children(sk);
@@ -132,6 +133,16 @@ static void begin(struct sl_sock *sk, enum sl_reason reason)
 		endpoints = c->next;
 		free(c);
 	}
+}
+
+static void begin(struct sl_sock *sk, enum sl_reason reason)
+{
+	struct sl_tlisten *l = sk->lsn;
+
+	l->reason = reason;
+	l->draining = true;
+	__atomic_fetch_add(&draining, 1, __ATOMIC_RELAXED);
+	sl_tlisten_leave(sk);
 	sl_debug("tcp", "fd %d: new connections are the kernel's (%s), %u wait and %u open here",
 		 sk->fd, sl_reason_text(reason), l->tcp.nchildren, l->tcp.nrequests);
 }
@@ -154,6 +165,7 @@ bool sl_tlisten_to_kernel(struct sl_sock *sk, enum sl_reason reason)
 
 	if (!l->draining)
 		begin(sk, reason);
+	sl_tlisten_give(sk);
 	if ((sl_load(&l->tcp.nchildren) || sl_load(&l->tcp.nrequests)) && is_patient(l))
 		return false;
 	sl_tlisten_stop(sk);

@@ -20,6 +20,7 @@
 static struct sl_lock lock; /* a leaf; protects what follows */
 static struct sl_tlisten *free_list;
 static uint32_t ids;
+static uint32_t nlisteners;
 
 /* Life ------------------------------------------------------------------------------------------
  */
@@ -38,6 +39,7 @@ static struct sl_tlisten *new_listener(struct sl_sock *sk)
 	if (!l)
 		return NULL;
 	memset(l, 0, sizeof(*l));
+	__atomic_fetch_add(&nlisteners, 1, __ATOMIC_RELAXED);
 	l->sk = sk;
 	l->id = __atomic_add_fetch(&ids, 1, __ATOMIC_RELAXED);
 	sl_tcp_listener_init(&l->tcp);
@@ -49,7 +51,21 @@ static void free_listener(struct sl_tlisten *l)
 	sl_lock(&lock);
 	l->next_free = free_list;
 	free_list = l;
+	nlisteners--;
 	sl_unlock(&lock);
+}
+
+uint32_t sl_tlisten_count(void)
+{
+	return sl_load(&nlisteners);
+}
+
+void sl_tlisten_child(void)
+{
+	memset(&lock, 0, sizeof(lock));
+	free_list = NULL;
+	nlisteners = 0;
+	sl_tlisten_drain_child();
 }
 
 /* Puts the listener behind a slot, where packets find it. */
@@ -155,7 +171,7 @@ static enum sl_reason prepare(struct sl_sock *sk, int backlog)
 	if (reason != SL_REASON_NONE) {
 		sl_sock_unclaim(sk);
 		uninstall(sk);
-	} else {
+	} else if (!sk->heir) { /* (the steering program looks itself: pick_tcp()) */
 		sl_diag_tcp_conns(sk->local_port, let_pass, sk);
 	}
 	return reason;
@@ -185,6 +201,15 @@ static void on_listening(struct sl_sock *sk)
 	sl_store(&sk->state, SL_STATE_OFFLOADED);
 	sl_sock_notify(sk, 0);
 	sl_lane_unlock(lane);
+}
+
+enum sl_reason sl_tlisten_start(struct sl_sock *sk, int backlog)
+{
+	enum sl_reason reason = prepare(sk, backlog);
+
+	if (reason == SL_REASON_NONE)
+		on_listening(sk);
+	return reason;
 }
 
 /* A socket without a port gets it by listen(2) itself; then the kernel comes first. */
@@ -244,6 +269,16 @@ struct acc {
 	struct sl_tcp_key key; /* of the child */
 };
 
+/* One that another process had in its queue. */
+static int take_given(struct acc *a)
+{
+	int fd = sl_tlisten_take_given(a->sk, a->flags);
+
+	if (fd >= 0 && a->addr)
+		sl_sys_getpeername(fd, a->addr, a->len);
+	return fd;
+}
+
 /* The kernel's connection, without waiting. One thread at a time: between the look and the call
  * nobody else may take it. */
 static int from_kernel(struct acc *a)
@@ -256,7 +291,9 @@ static int from_kernel(struct acc *a)
 	if (!l || !sl_trylock(&l->os_lock))
 		return -EAGAIN;
 	__atomic_exchange_n(&a->sk->os, 0, __ATOMIC_ACQ_REL);
-	if (sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0)
+	if (a->sk->heir)
+		r = take_given(a);
+	if (r < 0 && sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0)
 		r = sl_sysi(SYS_accept4, a->fd, a->addr, a->len, a->flags);
 	if (r >= 0) /* perhaps more */
 		__atomic_fetch_or(&a->sk->os, SL_OS_IN, __ATOMIC_RELEASE);
@@ -305,6 +342,7 @@ static void adopt(struct acc *a, struct sl_lane *lane, struct sl_tcp *t)
 	sk->sndtimeo_ns = a->sk->sndtimeo_ns;
 	sk->inq = a->sk->inq;
 	a->key = t->node.key;
+	a->sk->lsn->accepted++;
 	c->sk = sk;
 	sk->conn = c;
 	__atomic_fetch_add(&lane->users, 1, __ATOMIC_RELAXED);
@@ -386,6 +424,17 @@ static int finish(struct acc *a, int fd)
 	return fd;
 }
 
+int sl_tcp_sock_accept_ours(struct sl_sock *sk)
+{
+	struct acc a = {.sk = sk, .fd = sk->fd, .flags = SOCK_CLOEXEC, .new_fd = -1};
+	int err = from_us(&a);
+
+	if (err == 0)
+		return finish(&a, a.new_fd);
+	drop_child(&a);
+	return err;
+}
+
 int sl_tcp_sock_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
 	struct acc a = {
@@ -403,6 +452,8 @@ int sl_tcp_sock_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, sockle
 		return (int)sl_sys_cancel(SYS_accept4, fd, addr, len, flags);
 	if (addr && !len)
 		return -EFAULT;
+	if (sl_unlikely(sk->heir))
+		sl_tlisten_return(sk);
 	r = attempt(&a);
 	if (r == -EAGAIN && !sk->nonblock) {
 		deadline = sk->rcvtimeo_ns ? sl_now_ns() + sk->rcvtimeo_ns : 0;

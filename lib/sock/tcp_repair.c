@@ -235,3 +235,10 @@ int sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason)
 	sl_lane_unlock(lane);
 	return 0;
 }
+
+void sl_tconn_repair_child(void)
+{
+	passes = NULL;
+	npasses = 0;
+	look_at = PASSES_MIN;
+}

@@ -22,6 +22,7 @@
 #include "sock/sig.h"
 #include "sock/sock.h"
 #include "sock/spin.h"
+#include "sock/tconn.h"
 #include "stack/stack.h"
 
 __thread uint32_t sl_sig_ran __attribute__((tls_model("initial-exec")));
@@ -87,14 +88,15 @@ bool sl_wait_left(const struct sl_wait *w, struct timespec *left)
 /* Bits that the keeper sets after our exchange are newer than what poll says, and stay. */
 static void ask_kernel(struct sl_sock *sk)
 {
-	struct pollfd p = {.fd = sl_sock_shadow(sk), .events = POLLIN};
+	struct pollfd p[2] = {{.fd = sl_sock_shadow(sk), .events = POLLIN},
+			      {.fd = sl_tlisten_box(sk), .events = POLLIN}};
 	struct timespec zero = {0, 0};
 	uint8_t bits = 0;
 
 	__atomic_exchange_n(&sk->os, 0, __ATOMIC_ACQ_REL);
-	if (sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0) {
-		bits |= p.revents & POLLIN ? SL_OS_IN : 0;
-		bits |= p.revents & POLLERR ? SL_OS_ERR : 0;
+	if (sl_sys(SYS_ppoll, p, 2, &zero, NULL, 8) > 0) {
+		bits |= (p[0].revents | p[1].revents) & POLLIN ? SL_OS_IN : 0;
+		bits |= p[0].revents & POLLERR ? SL_OS_ERR : 0;
 	}
 	if (bits)
 		__atomic_fetch_or(&sk->os, bits, __ATOMIC_RELEASE);

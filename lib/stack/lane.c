@@ -246,6 +246,10 @@ int sl_stack_init(void (*on_room)(struct sl_list *entry))
 
 void sl_stack_child(void)
 {
+	memset(&lock, 0, sizeof(lock));
+	memset(&sl_limbo.lock, 0, sizeof(sl_limbo.lock));
+	sl_port_child();
+	sl_stack_tcp_child();
 	for (uint32_t i = 0; i < nlanes; i++)
 		for (uint32_t j = 0; j < lanes[i]->nlegs; j++)
 			for (uint32_t q = 0; q < lanes[i]->leg[j]->nqueues; q++)

@@ -472,3 +472,12 @@ void sl_ports_check(void)
 		check_tags(ports[i]);
 	}
 }
+
+/* The structs stay where they are: freeing is not async-signal-safe. */
+void sl_port_child(void)
+{
+	memset(&lock, 0, sizeof(lock));
+	memset(refused, 0, sizeof(refused));
+	nports = 0;
+	nvlans = 1;
+}

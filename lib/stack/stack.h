@@ -109,6 +109,7 @@ void sl_port_wire(const struct sl_port *p, uint8_t smac[6], uint32_t *mtu);
 /* The open port, or NULL. */
 struct sl_port *sl_port_find(uint32_t ifindex);
 struct sl_port *sl_port_at(uint32_t index); /* each of them, from 0 on; NULL: no more */
+void sl_port_child(void);                   /* in a child: there are none */
 /* What the rules in force say of a socket: those of the port, or, with NULL, of the configuration
  * file. Arguments and result as sl_rule_decide(). Counts the decision in the rule's `hits`. */
 enum sl_rule_action sl_port_decide(const struct sl_port *port, uint32_t role,
@@ -258,6 +259,7 @@ bool sl_lane_tcp_due(const struct sl_lane *lane, uint64_t at_us);
  * the result (timers are due then), and is woken when nearer ones are armed meanwhile. */
 uint64_t sl_lanes_tcp_sleep(uint64_t until_us, uint64_t least_us);
 void sl_lanes_tcp_awake(void);
+void sl_stack_tcp_child(void); /* in a child: there is no keeper */
 
 /* In the child after fork: the lanes are the parent's; closes descriptors. Async-signal-safe. */
 void sl_stack_child(void);

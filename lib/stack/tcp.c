@@ -244,3 +244,8 @@ void sl_lanes_tcp_awake(void)
 {
 	sl_store(&asleep_until_us, 0);
 }
+
+void sl_stack_tcp_child(void)
+{
+	asleep_until_us = 0;
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A listening socket that several processes have, by fork.
+ *
+ * Theory of operation: in the kernel they have one queue, and whoever accepts first has a
+ * connection. Here each process has a queue of its own, on its own lane: the endpoint's claim is a
+ * group, and the steering program sends a SYN to one of its targets by the flow's hash, as the
+ * kernel does for SO_REUSEPORT, and all that follows to the one that had the SYN (bpf/steer.bpf.c),
+ * so that members come and go without harm to connections. The kernel's queue stays what it was,
+ * common to all: what is not steered (loopback, other devices, no member is there) waits in it, and
+ * every process accepts from both.
+ *
+ * What differs is that a connection cannot go to another process once its SYN was steered. So only
+ * who waits for connections by poll or epoll on a listener that does not block is a member, from
+ * the first such call on: it has other work and comes back to it. A parent that forks workers and
+ * never accepts (nginx, Apache) is none: it leaves the endpoint when the first child joins. Who
+ * blocks in accept(2) and then serves that one client as long as it stays would keep the next one
+ * waiting: it goes by the kernel's queue. A process that dies is taken off by the daemon.
+ *
+ * Who leaves while others stay (it closes the listener, or is the parent) must not reset whom it
+ * has in its queue, as nobody would be in the kernel. They become the kernel's connections, and
+ * their descriptors go into the listener's *box*, a socket pair that all the processes have, from
+ * which accept(2) takes what it takes from the kernel's queue. The same happens when a process lets
+ * somebody wait for long (STALL_NS): it has no part until it accepts again. What is left of the
+ * difference to one queue is a process that is stopped (SIGSTOP): it answers no SYN. */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/fds.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "sluice.h"
+#include "sock/tconn.h"
+
+#define PATIENCE_NS 20000000 /* for handshakes, when the listener is closed */
+#define LOOK_NS     200000
+#define STALL_NS    200000000
+
+/* Boxes ----------------------------------------------------------------------------------------
+ */
+
+#define BOXES 64
+
+/* Made before a fork, so that child and parent have the same. */
+static struct box {
+	uint32_t inode;     /* of the listener; 0: unused */
+	int in, out;        /* descriptors */
+	struct sl_sock *sk; /* of this process, which has its part; NULL: it has none */
+} boxes[BOXES];
+static unsigned nboxes;         /* from here on all were never used */
+static struct sl_lock box_lock; /* a leaf */
+
+static struct box *find_box(uint32_t inode)
+{
+	for (struct box *b = boxes; b < boxes + BOXES; b++)
+		if (b->inode == inode)
+			return b;
+	return NULL;
+}
+
+static void make_box(struct sl_sock *sk, void *arg)
+{
+	struct box *b;
+	int fd[2];
+
+	if (sk->proto != IPPROTO_TCP || !sk->inode || (!sk->lsn && !sk->heir) ||
+	    find_box(sk->inode))
+		return;
+	b = find_box(0);
+	if (!b || sl_sys(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+			 fd) < 0)
+		return;
+	b->in = sl_fd_keep(fd[0]);
+	b->out = sl_fd_keep(fd[1]);
+	nboxes = sl_max(nboxes, (unsigned)(b - boxes) + 1);
+	sl_store_release(&b->inode, sk->inode);
+}
+
+void sl_tlisten_fork_begin(void)
+{
+	if (!sl_tlisten_count() || !sl_lock(&box_lock))
+		return;
+	sl_sock_for_each(make_box, NULL);
+	sl_unlock(&box_lock);
+}
+
+void sl_tlisten_share_child(void)
+{
+	memset(&box_lock, 0, sizeof(box_lock));
+	for (struct box *b = boxes; b < boxes + nboxes; b++)
+		b->sk = NULL;
+}
+
+int sl_tlisten_box(const struct sl_sock *sk)
+{
+	const struct box *b = sk->heir ? find_box(sk->inode) : NULL;
+
+	return b ? b->in : -1;
+}
+
+/* The listener is closed here. */
+static void drop_box(const struct sl_sock *sk)
+{
+	struct box *b;
+
+	if (!sl_lock(&box_lock))
+		return;
+	b = find_box(sk->inode);
+	if (b) {
+		b->inode = 0;
+		sl_store_release(&b->sk, NULL);
+		sl_keeper_unwatch(b->in); /* others have it open */
+		sl_fd_forget(b->in);
+		sl_fd_forget(b->out);
+		sl_sys_close(b->in);
+		sl_sys_close(b->out);
+	}
+	sl_unlock(&box_lock);
+}
+
+union rights {
+	char buf[CMSG_SPACE(sizeof(int))];
+	struct cmsghdr align;
+};
+
+static bool put(const struct box *b, int fd)
+{
+	union rights u = {.align = {.cmsg_len = CMSG_LEN(sizeof(int)),
+				    .cmsg_level = SOL_SOCKET,
+				    .cmsg_type = SCM_RIGHTS}};
+	char c = 0;
+	struct iovec iov = {&c, 1};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = u.buf,
+			   .msg_controllen = sizeof(u.buf)};
+
+	memcpy(CMSG_DATA(&u.align), &fd, sizeof(fd));
+	return sl_sys_sendmsg(b->out, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+}
+
+int sl_tlisten_take_given(struct sl_sock *sk, int flags)
+{
+	int in = sl_tlisten_box(sk), fd = -EAGAIN, fl;
+	union rights u;
+	char c;
+	struct iovec iov = {&c, 1};
+	struct msghdr m = {.msg_iov = &iov,
+			   .msg_iovlen = 1,
+			   .msg_control = u.buf,
+			   .msg_controllen = sizeof(u.buf)};
+
+	if (in < 0 || sl_sys_recvmsg(in, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != 1 ||
+	    m.msg_controllen < CMSG_LEN(sizeof(int)) || u.align.cmsg_type != SCM_RIGHTS)
+		return -EAGAIN;
+	memcpy(&fd, CMSG_DATA(&u.align), sizeof(fd));
+	if (!(flags & SOCK_CLOEXEC))
+		sl_sys_fcntl(fd, F_SETFD, 0);
+	fl = sl_sys_fcntl(fd, F_GETFL, 0) & ~O_NONBLOCK;
+	sl_sys_fcntl(fd, F_SETFL, flags & SOCK_NONBLOCK ? fl | O_NONBLOCK : fl);
+	return fd;
+}
+
+/* Leaving ---------------------------------------------------------------------------------------
+ */
+
+void sl_tlisten_give(struct sl_sock *sk)
+{
+	const struct box *b = sk->heir ? find_box(sk->inode) : NULL;
+	unsigned n = 0;
+	int fd;
+
+	while (b && (fd = sl_tcp_sock_accept_ours(sk)) >= 0) {
+		bool given = sl_hand_back(fd) == 0 && put(b, fd);
+
+		n += given;
+		if (!given)
+			sl_warn("tcp",
+				"fd %d: a connection that waits cannot go to another process",
+				sk->fd);
+		sl_close(fd);
+	}
+	if (n)
+		sl_debug("tcp", "fd %d: %u that waited are for the others", sk->fd, n);
+}
+
+/* SYNs come here no more, but those that were answered end their handshakes. */
+void sl_tlisten_closing(struct sl_sock *sk)
+{
+	uint64_t end = sl_now_ns() + PATIENCE_NS;
+	struct timespec pause = {.tv_nsec = LOOK_NS};
+
+	if (!sk->heir)
+		return;
+	while (sl_load(&sk->lsn->tcp.nrequests) && sl_now_ns() < end) {
+		sl_sys(SYS_nanosleep, &pause, NULL);
+		sl_lane_turn(sl_load_acquire(&sk->lane));
+	}
+	sl_tlisten_give(sk);
+}
+
+void sl_tlisten_closed(const struct sl_sock *sk)
+{
+	if (sk->heir)
+		drop_box(sk);
+}
+
+static void go_away(struct sl_sock *sk)
+{
+	struct sl_tlisten *l;
+
+	if (!sl_trylock(&sk->slow))
+		return;
+	l = sk->lsn;
+	if (l && !l->draining && !l->away) {
+		sl_store(&l->away, true);
+		sl_tlisten_leave(sk);
+		sl_tlisten_give(sk);
+		sl_debug("tcp", "fd %d: nobody accepts: others are to", sk->fd);
+	}
+	sl_unlock(&sk->slow);
+}
+
+void sl_tlisten_look_stalled(uint64_t now_ns)
+{
+	for (struct box *b = boxes; b < boxes + nboxes; b++) {
+		struct sl_sock *sk = sl_load_acquire(&b->sk);
+		struct sl_tlisten *l = sk ? sl_load_acquire(&sk->lsn) : NULL;
+
+		if (!l || l->draining || l->away)
+			continue;
+		if (!sl_load(&l->tcp.nchildren) || sl_load(&l->accepted) != l->seen) {
+			l->seen = sl_load(&l->accepted);
+			l->since_ns = now_ns;
+		} else if (now_ns - l->since_ns > STALL_NS) {
+			go_away(sk);
+		}
+	}
+}
+
+void sl_tlisten_return(struct sl_sock *sk)
+{
+	struct sl_tlisten *l = sl_load_acquire(&sk->lsn);
+
+	if (!l || !sl_load(&l->away))
+		return;
+	sl_lock(&sk->slow);
+	l = sk->lsn;
+	if (l && l->away && !l->draining && sl_sock_claim_listener(sk) == SL_REASON_NONE) {
+		l->since_ns = sl_now_ns();
+		sl_store(&l->away, false);
+	}
+	sl_unlock(&sk->slow);
+}
+
+void sl_tlisten_exit(void)
+{
+	for (struct box *b = boxes; b < boxes + nboxes; b++) {
+		struct sl_sock *sk = sl_load_acquire(&b->sk);
+
+		if (!sk || !sl_lock(&sk->slow))
+			continue;
+		if (sk->lsn && !sl_tlisten_to_kernel(sk, SL_REASON_FORKED))
+			sl_tlisten_closing(sk);
+		sl_unlock(&sk->slow);
+	}
+}
+
+/* Joining ---------------------------------------------------------------------------------------
+ */
+
+/* Does the kernel's socket listen? And how many may wait. */
+static bool listens(int fd, int *backlog)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	if (sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0 ||
+	    info.tcpi_state != TCP_LISTEN)
+		return false;
+	*backlog = (int)info.tcpi_sacked; /* tcp_get_info(): sk_max_ack_backlog */
+	return true;
+}
+
+/* slow held. */
+static void join(struct sl_sock *sk)
+{
+	enum sl_reason reason;
+	int backlog;
+
+	if (sk->state != SL_STATE_KERNEL || !sk->nfds || sk->lsn || !listens(sk->fd, &backlog))
+		return;
+	sl_sock_show(sk);
+	sl_store(&sk->state, SL_STATE_NEW);
+	reason = sl_tlisten_start(sk, backlog);
+	if (reason == SL_REASON_NONE) {
+		struct box *b = find_box(sk->inode);
+
+		if (b)
+			sl_store_release(&b->sk, sk);
+		sl_debug("tcp", "fd %d: an inherited listener has a part here", sk->fd);
+		return;
+	}
+	sl_store(&sk->state, SL_STATE_KERNEL);
+	sk->stats->state = SL_STATE_KERNEL;
+	sk->stats->reason = reason;
+	sk->heir = false; /* it would be so the next time */
+	sl_info("tcp", "fd %d: an inherited listener stays with the kernel: %s", sk->fd,
+		sl_reason_text(reason));
+}
+
+void sl_tlisten_join(struct sl_sock *sk)
+{
+	int flags = sl_sys_fcntl(sk->fd, F_GETFL, 0);
+
+	if (sl_load(&sk->state) != SL_STATE_KERNEL || flags < 0 || !(flags & O_NONBLOCK))
+		return;
+	if (sl_start() < 0) {
+		sk->heir = false;
+		return;
+	}
+	sk->nonblock = true;
+	if (sk->passed)
+		sl_keeper_share(sk);
+	sl_lock(&sk->slow);
+	join(sk);
+	sl_unlock(&sk->slow);
+}

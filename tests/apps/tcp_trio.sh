@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# nginx with two workers, PostgreSQL and redis at the same time on one device with one queue, as a user without
+# privileges, by the daemon: wrk, pgbench and three preloaded redis-benchmarks load them together. Nothing may
+# fail. What they achieve is said; FOR=seconds makes it worth comparing.
+LEASED=1
+MODES=${MODES:-kernel server}
+. "$(dirname "$0")/lib_tcp.sh"
+PG=$(find /usr/lib/postgresql/*/bin -name postgres 2>/dev/null | sort -V | tail -n 1)
+PG=${PG%/postgres}
+[ -x "$PG/initdb" ] && [ -x "$PG/pgbench" ] || skip "PostgreSQL is not here"
+need setpriv psql nginx wrk redis-server redis-benchmark
+FOR=${FOR:-2}
+net_up
+export PATH=$PG:$PATH PGUSER=nobody PGDATABASE=postgres PGCONNECT_TIMEOUT=20 HOME=$TMP
+NOBODY=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+install -d -o 65534 "$TMP/pg" "$TMP/www"
+(cd / && "${NOBODY[@]}" initdb -U nobody -A trust -N -D "$TMP/pg/data" >"$TMP/initdb" 2>&1) ||
+	{ tail -n 5 "$TMP/initdb"; skip "initdb fails"; }
+printf 'host all all %s trust\n' "$NET4.0/24" >>"$TMP/pg/data/pg_hba.conf"
+head -c 1000 /dev/urandom | base64 >"$TMP/www/small"
+nginx_conf 2 <<-END
+	server { listen $B4:8080; listen $B4:8081 reuseport; root $TMP/www; keepalive_requests 1000000; }
+END
+sed -i '/^user/d' "$TMP/nginx.conf"
+start() { # PORT NAME CMD.. ; the pid is in NAME
+	local port=$1 name=$2 pre=()
+	shift 2
+	[ "$MODE" != kernel ] || pre=("${NOBODY[@]}")
+	bg pb "${pre[@]}" "$@" >"$(said "$name")" 2>&1
+	printf -v "$name" %s "$BG"
+	wait_until 30 tcp_bound b "$port" || { fail "$name does not listen"; tail -n 5 "$(said "$name")"; }
+}
+# The lanes of the daemon of b: a process of a group has one.
+lanes() { SLUICE_DAEMON=$TMP/sluiced.b "$TOOL" daemon ports | awk -v d="$DEV_B" '$1 == d { print $6 }'; }
+# Loads: what they say is judged when they have ended, since some run at the same time.
+declare -A ENDED
+http() { # NAME PORT
+	a timeout $((FOR + 60)) wrk -t 1 -c 8 -d "$FOR" "http://$B4:$2/small" >"$(said "$1")" 2>&1
+}
+http_went() { # NAME STATUS
+	same "$1: wrk's status" 0 "$2"
+	same "$1: what failed" "" "$(grep -e 'Socket errors' -e 'Non-2xx' "$(said "$1")")"
+}
+redis() { # NAME
+	local who=a
+	[ "$MODE" = kernel ] || who=sa
+	$who timeout $((FOR + 60)) redis-benchmark -h "$B4" -p 6379 -t get,set -c 4 -n $((FOR * 4000)) --csv >"$(said "$1")" 2>&1
+}
+redis_went() { # NAME STATUS
+	same "$1: status" 0 "$2"
+	same "$1: both were measured" 2 "$(grep -cE '^"(SET|GET)"' "$(said "$1")")"
+}
+sql() { # NAME OPTIONS
+	local name=$1
+	shift
+	a timeout $((FOR + 60)) pgbench -n -h "$B4" -S -T "$FOR" "$@" postgres >"$(said "$name")" 2>&1
+}
+sql_went() { # NAME STATUS
+	same "$1: pgbench's status" 0 "$2"
+	ok "$1: none failed" grep -q 'failed transactions: 0 ' "$(said "$1")"
+}
+together() {
+	local -A job
+	local name
+	http nginx 8080 & job[nginx]=$!
+	sql pgbench -c 4 & job[pgbench]=$!
+	for name in redis1 redis2 redis3; do redis $name & job[$name]=$!; done
+	for name in "${!job[@]}"; do
+		wait "${job[$name]}"
+		ENDED[$name]=$?
+	done
+}
+http_rate() { awk -F: '/Requests\/sec/ { print int($2) }' "$(said "$1")"; }
+redis_rate() { grep -E '^"(SET|GET)"' "$(said "$1")" | cut -d, -f2 | tr -d '"' | sed 's/\..*//' | xargs; }
+sql_rate() { sed -n 's/^tps = \([0-9]*\).*/\1/p' "$(said "$1")"; }
+for MODE in $MODES; do
+	start 8081 nginx nginx -p "$TMP" -c "$TMP/nginx.conf"
+	start 5432 postgres "$PG/postgres" -D "$TMP/pg/data" -h "$B4" -k "$TMP/pg" -F
+	start 6379 redis redis-server --port 6379 --bind "$B4" --protected-mode no --save '' --appendonly no \
+		--daemonize no --dir "$TMP"
+	wait_until 20 b psql -X -q -h "$TMP/pg" -c 'select 1' >/dev/null 2>&1
+	[ "$MODE" != kernel ] || b pgbench -q -i -s 1 -h "$TMP/pg" postgres >/dev/null 2>&1
+	segs_begin
+	for name in one each; do
+		port=8080
+		[ $name = one ] || port=8081
+		http $name $port
+		http_went $name $?
+	done
+	segs_end nginx 25
+	[ "$MODE" = kernel ] || ok "the workers and the others have lanes: $(lanes)" test "$(lanes)" -ge 5
+	together
+	http_went nginx "${ENDED[nginx]}"
+	sql_went pgbench "${ENDED[pgbench]}"
+	for name in redis1 redis2 redis3; do redis_went $name "${ENDED[$name]}"; done
+	sql anew -C -c 2
+	sql_went anew $?
+	say "    nginx alone $(http_rate one), reuseport $(http_rate each) a second; together: nginx $(http_rate nginx)," \
+		"pgbench $(sql_rate pgbench), redis $(redis_rate redis1), $(redis_rate redis2), $(redis_rate redis3);" \
+		"pgbench -C $(sql_rate anew)"
+	for p in nginx postgres redis; do alive "${!p}" "$p"; done
+	kill -INT "$postgres"
+	stop "$nginx" "$redis"
+	wait_end "$postgres" 20 || fail "PostgreSQL's status is $?"
+done
+done_testing

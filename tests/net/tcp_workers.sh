@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Forked workers that accept from one listener, or from one each on the same port: by the daemon each has lanes
+# and a part of the connections; workers come, leave and die, and nobody else's connection is harmed.
+LEASED=1
+. "$(dirname "$0")/lib_tcp.sh"
+need python3 setpriv
+net_up
+[ -e "$PRELOAD" ] || skip "the library is not built"
+MODES="kernel one"
+# Of the parent and the workers that have joined.
+lanes() { SLUICE_DAEMON=$TMP/sluiced.b "$BUILD/sluice" daemon ports | awk -v d="$DEV_B" '$1 == d { print $6 }'; }
+have_lanes() { [ "$(lanes)" -ge 3 ]; }
+export TMP
+PORT=7300
+for MODE in $MODES; do
+	meet
+	[ "$MODE" = kernel ] || export SPREAD=1
+	for how in one each poll; do
+		fam=4
+		[ $how != each ] || fam=6
+		own=B$fam
+		PORT=$((PORT + 1))
+		bg pb python3 "$TESTS/net/tcp_workers.py" server "${!own}" $PORT 2 $how
+		wait_tcp b $PORT
+		[ "$MODE" = kernel ] || ok "$how: the workers have lanes" wait_until 20 have_lanes
+		segs_begin
+		differ "$how" a timeout 100 python3 "$TESTS/net/tcp_workers.py" client "${!own}" $PORT 2 $how
+		segs_end "$how" 50 # (some come before, and some were in the queue of one who went)
+	done
+done
+done_testing
