@@ -182,6 +182,11 @@ int sl_hand_back(int fd);
  * kernel's then. */
 int sl_take_over(int fd);
 
+/* A socket that the program did not make, before it uses it the first time: left by execve(2), or
+ * received by SCM_RIGHTS. It is looked after from here on, and offloaded as soon as nobody else has
+ * it. 0, also for one that is ours already; -errno: it is none that could be. */
+int sl_given(int fd);
+
 /* Before a new program gets descriptors of this one: execve(2), vfork(2) and execve,
  * posix_spawn(3). What it will have is given back to the kernel. Nothing happens to what is closed
  * on exec, but that an execve here ends the library: if it fails, everything goes on through the

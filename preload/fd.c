@@ -12,6 +12,7 @@ static bool is_private(int fd)
 /* A child of vfork needs them, too, until it has become another program: exec.c. */
 int close(int fd)
 {
+	sl_given_forget((unsigned)fd, (unsigned)fd);
 	if (ours(fd))
 		return (int)done(lib.close(fd));
 	if (is_private(fd))
@@ -37,6 +38,8 @@ static int close_around(unsigned first, unsigned last, int flags)
 
 int close_range(unsigned first, unsigned last, int flags)
 {
+	if (!(flags & CLOSE_RANGE_CLOEXEC) && first <= last)
+		sl_given_forget(first, last);
 	if ((flags & CLOSE_RANGE_CLOEXEC) || first > last || !lib_is_there())
 		return REAL(close_range)(first, last, flags);
 	if (!sl_in_vfork)
@@ -74,6 +77,8 @@ static void forget(int fd, int fd2)
 {
 	int saved = errno;
 
+	if (fd != fd2)
+		sl_given_forget((unsigned)fd2, (unsigned)fd2);
 	if (fd != fd2 && ours(fd2) && REAL(fcntl)(fd, F_GETFD, 0) >= 0)
 		lib.replace(fd2);
 	errno = saved;

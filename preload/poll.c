@@ -7,7 +7,7 @@
 
 static bool any_ours(const struct pollfd *fds, nfds_t n)
 {
-	if (!lib_is_there())
+	if (!lib_is_there() && !sl_load(&sl_given_left))
 		return false;
 	for (nfds_t i = 0; i < n; i++)
 		if (ours(fds[i].fd))
@@ -17,7 +17,7 @@ static bool any_ours(const struct pollfd *fds, nfds_t n)
 
 static bool any_ours_set(int n, const fd_set *set)
 {
-	if (!set || !lib_is_there())
+	if (!set || (!lib_is_there() && !sl_load(&sl_given_left)))
 		return false;
 	for (int base = 0; base < n; base += __NFDBITS) {
 		unsigned long word = (unsigned long)set->fds_bits[base / __NFDBITS];

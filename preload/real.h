@@ -87,8 +87,19 @@ static inline bool lib_is_there(void)
 	return sl_load_acquire(&lib.is_ours) != NULL; /* set last */
 }
 
+/* given.c: sockets that the program did not make, by number; the library is told of each at its
+ * first use. How many there are; nearly always none. */
+extern unsigned sl_given_left __attribute__((visibility("hidden")));
+void sl_given_use(int fd) __attribute__((visibility("hidden")));
+/* The number will mean something else. */
+void sl_given_forget(unsigned first, unsigned last) __attribute__((visibility("hidden")));
+/* The message has come; descriptors in it are new here. */
+void sl_given_received(const struct msghdr *msg) __attribute__((visibility("hidden")));
+
 static inline bool ours(int fd)
 {
+	if (sl_unlikely(sl_load(&sl_given_left)))
+		sl_given_use(fd);
 	return lib_is_there() && lib.is_ours(fd) && !sl_in_vfork;
 }
 

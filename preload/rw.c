@@ -55,16 +55,27 @@ ssize_t __recvfrom_chk(int fd, void *buf, size_t len, size_t room, int flags, st
 
 ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 {
-	if (!ours_point(fd))
-		return REAL(recvmsg)(fd, msg, flags);
-	return done(lib.recvmsg(fd, msg, flags));
+	ssize_t n;
+
+	if (ours_point(fd))
+		return done(lib.recvmsg(fd, msg, flags));
+	n = REAL(recvmsg)(fd, msg, flags);
+	if (n >= 0 && msg->msg_controllen)
+		sl_given_received(msg);
+	return n;
 }
 
 int recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct timespec *timeout)
 {
-	if (!ours_point(fd))
-		return REAL(recvmmsg)(fd, msgs, n, flags, timeout);
-	return (int)done(lib.recvmmsg(fd, msgs, n, flags, timeout));
+	int got;
+
+	if (ours_point(fd))
+		return (int)done(lib.recvmmsg(fd, msgs, n, flags, timeout));
+	got = REAL(recvmmsg)(fd, msgs, n, flags, timeout);
+	for (int i = 0; i < got; i++)
+		if (msgs[i].msg_hdr.msg_controllen)
+			sl_given_received(&msgs[i].msg_hdr);
+	return got;
 }
 
 ssize_t write(int fd, const void *buf, size_t len)

@@ -77,6 +77,7 @@ soak: tests
 			tests/run.sh -t 1800 tests/net/tcp_soak.sh || exit 1; \
 		BUILD=$(BUILD) SOAK_KILL_SECONDS=600 SOAK_KILL_STALL=50 \
 			tests/run.sh -t 1800 tests/net/soak_kill.sh || exit 1; \
+		BUILD=$(BUILD) PASSES=1000 EXECS=1000 tests/run.sh -t 7200 tests/net/tcp_passes.sh || exit 1; \
 		BUILD=$(BUILD) ATTACK_SECONDS=2 SOCKPERF_SECONDS=3 \
 			tests/run.sh -t 600 net preload apps || exit 1; done
 

@@ -111,7 +111,8 @@ enum sl_stat_state {
 	SL_REASON(NETNS, "created in another network namespace")                                   \
 	SL_REASON(CLAIM, "the steering rule could not be added")                                   \
 	SL_REASON(MEMORY, "out of memory or lanes")                                                \
-	SL_REASON(RUNTIME, "given back at run time")
+	SL_REASON(RUNTIME, "given back at run time")                                               \
+	SL_REASON(GIVEN, "made by another program, which has it still")
 enum sl_reason {
 #define SL_REASON(name, text) SL_REASON_##name,
 	SL_REASONS

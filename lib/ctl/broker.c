@@ -385,6 +385,7 @@ void sl_embedded_child(void)
 	(void)sl_embedded_conns(0, &(struct sl_conns_layout){0});
 	sl_link_look_child();
 	sl_umem_child();
+	sl_holders_child();
 	lock = fresh;
 }
 

@@ -187,6 +187,10 @@ void sl_broker_port_unguard(uint32_t ifindex);
 /* Puts a TCP socket into repair mode or out of it: setsockopt(2) with TCP_REPAIR and `how`, which
  * needs CAP_NET_ADMIN. It may sleep. */
 int sl_broker_repair(int fd, int how);
+/* Sets the size of a TCP socket's buffer, opt SO_SNDBUFFORCE or SO_RCVBUFFORCE, beyond the limits
+ * of the system: setsockopt(2), which needs CAP_NET_ADMIN for it. */
+#define SL_BUFFER_MAX (64u << 20)
+int sl_broker_buffer(int fd, int opt, uint32_t bytes);
 /* Has the kernel drop what comes for a TCP socket, by a socket filter, or no longer. (Filters are
  * everybody's; there are kernels where they need CAP_NET_ADMIN.) */
 int sl_broker_drop_packets(int fd, bool on);
@@ -199,6 +203,11 @@ int sl_broker_drop_packets(int fd, bool on);
 int sl_broker_inject(int fd, const void *packet, size_t bytes, uint32_t scope);
 /* Would it be allowed? 0 or -errno, usually -EPERM. */
 int sl_broker_may_inject(void);
+
+/* How many have the file behind the descriptor open: descriptors of this process or another,
+ * messages under way that carry one, calls that another thread is just making with it. -errno: the
+ * kernel does not say. */
+int sl_broker_holders(int fd);
 
 /* Does the daemon do the work? Then it says to the kernel, too, which neighbours are in use (what
  * this process may not): 0 or -errno. */

@@ -158,7 +158,10 @@ static int claim_join(const struct entry *e, const struct sl_claim *claim, bool 
 	if (err)
 		return err;
 	mine = group_find(&g, claim);
-	if (!mine && replace && !spread && g.target[0].pid == claim->pid) {
+	/* A flow that somebody lets pass is the kernel's; who takes it over from there has its
+	 * socket. */
+	if (!mine && replace && !spread &&
+	    (g.target[0].pid == claim->pid || old.flags & SL_CLAIM_PASS)) {
 		g.count = 1;
 		mine = &g.target[0];
 		e->port->replaced += e->bit == SL_PORT_FLOW;

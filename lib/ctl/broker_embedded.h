@@ -28,6 +28,8 @@ int sl_embedded_drop_packets(int fd, bool on);
 int sl_embedded_inject(const void *packet, size_t bytes, uint32_t scope);
 int sl_embedded_may_inject(void);
 int sl_embedded_conns(int memfd, const struct sl_conns_layout *layout);
+/* How many references the file behind a descriptor of this process has, or -errno. */
+int sl_embedded_holders(int fd);
 void sl_embedded_child(void);
 void sl_embedded_fini(void);
 

@@ -174,6 +174,9 @@ bool sl_steer_config(int prog_fd, struct sl_port_config *cfg);
 void sl_guard_open(struct sl_attach *a, uint32_t ifindex);
 void sl_guard_close(struct sl_attach *a);
 
+/* broker_holders.c. Async-signal-safe. */
+void sl_holders_child(void);
+
 /* broker_pin.c */
 int sl_pin_maps(struct sl_device *port);
 /* Unlinks all pins of a device of this namespace: only for who owns it. */

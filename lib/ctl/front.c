@@ -142,6 +142,16 @@ int sl_broker_repair(int fd, int how)
 	return sl_sys_setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &how, sizeof(how));
 }
 
+int sl_broker_buffer(int fd, int opt, uint32_t bytes)
+{
+	int v = (int)sl_min(bytes, SL_BUFFER_MAX);
+	int err = sl_sys_setsockopt(fd, SOL_SOCKET, opt, &v, sizeof(v));
+
+	if (err == -EPERM && sl_lease_on())
+		return LEASED(sl_lease_buffer(fd, opt, (uint32_t)v));
+	return err;
+}
+
 int sl_broker_drop_packets(int fd, bool on)
 {
 	int err = sl_embedded_drop_packets(fd, on);
@@ -149,6 +159,13 @@ int sl_broker_drop_packets(int fd, bool on)
 	if (err == -EPERM && sl_lease_on())
 		return LEASED(sl_lease_drop_packets(fd, on));
 	return err;
+}
+
+int sl_broker_holders(int fd)
+{
+	if (sl_lease_on())
+		return LEASED(sl_lease_holders(fd));
+	return sl_embedded_holders(fd);
 }
 
 int sl_broker_inject(int fd, const void *packet, size_t bytes, uint32_t scope)

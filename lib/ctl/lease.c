@@ -422,6 +422,22 @@ int sl_lease_drop_packets(int fd, bool on)
 	return ask(&m, SL_LEASE_DROP, NULL);
 }
 
+int sl_lease_buffer(int fd, int opt, uint32_t bytes)
+{
+	struct sl_lease_msg m = {.nfds = 1, .fd = {fd}};
+
+	m.body.buffer = (struct sl_lease_buffer){.opt = opt, .bytes = bytes};
+	return ask(&m, SL_LEASE_BUFFER, NULL);
+}
+
+int sl_lease_holders(int fd)
+{
+	struct sl_lease_msg m = {.nfds = 1, .fd = {fd}};
+	int err = ask(&m, SL_LEASE_HOLDERS, NULL);
+
+	return err ? err : (int)m.body.holders_ok.n;
+}
+
 int sl_lease_inject(int fd, const void *packet, size_t bytes, uint32_t scope)
 {
 	struct sl_lease_msg m = {.nfds = 1, .fd = {fd}};

@@ -31,11 +31,13 @@ enum sl_lease_op {
 	SL_LEASE_CLAIM,        /* descriptor: the shadow, which proves it */
 	SL_LEASE_CLAIM_UPDATE, /* of one that the lease has */
 	SL_LEASE_UNCLAIM,
-	SL_LEASE_REPAIR, /* descriptor: a TCP socket, to be put into repair mode or out of it */
-	SL_LEASE_DROP,   /* descriptor: a TCP socket, which is to get no packets, or some again */
-	SL_LEASE_INJECT, /* descriptor: the socket that the packet is for */
-	SL_LEASE_NEIGH,  /* a neighbour is in use: to be resolved, probed and kept */
-	SL_LEASE_CONNS,  /* descriptor: a memfd in which the process's TCP connections lie */
+	SL_LEASE_REPAIR,  /* descriptor: a TCP socket, to be put into repair mode or out of it */
+	SL_LEASE_DROP,    /* descriptor: a TCP socket, which is to get no packets, or some again */
+	SL_LEASE_INJECT,  /* descriptor: the socket that the packet is for */
+	SL_LEASE_NEIGH,   /* a neighbour is in use: to be resolved, probed and kept */
+	SL_LEASE_CONNS,   /* descriptor: a memfd in which the process's TCP connections lie */
+	SL_LEASE_HOLDERS, /* descriptor: a socket; how many have it? */
+	SL_LEASE_BUFFER,  /* descriptor: a TCP socket, whose buffer is to have that size */
 	/* For `sluice daemon`; no HELLO is needed before. */
 	SL_LEASE_STATUS,
 	SL_LEASE_SHOW_PORT,  /* the n-th; -ENOENT: there are no more */
@@ -114,6 +116,15 @@ struct sl_lease_drop {
 	uint32_t on;
 };
 
+struct sl_lease_buffer {
+	int32_t opt; /* SO_SNDBUFFORCE, SO_RCVBUFFORCE */
+	uint32_t bytes;
+};
+
+struct sl_lease_holders_ok {
+	uint32_t n; /* without the daemon's */
+};
+
 struct sl_lease_neigh {
 	uint32_t ifindex;
 	uint8_t addr[16];
@@ -159,6 +170,8 @@ union sl_lease_body {
 	struct sl_conns_layout conns;
 	struct sl_lease_neigh neigh;
 	struct sl_lease_drop drop;
+	struct sl_lease_buffer buffer;
+	struct sl_lease_holders_ok holders_ok;
 	struct sl_lease_show show;
 	struct sl_lease_status_ok status_ok;
 	struct sl_lease_show_port_ok show_port_ok;
@@ -194,8 +207,8 @@ int sl_lease_recv(int fd, struct sl_lease_msg *m, bool answer, int flags);
 /* Closes what came along. */
 void sl_lease_close_fds(struct sl_lease_msg *m);
 
-/* The asking side: a connection to the daemon at path, whose sends and answers take so long at most;
- * a descriptor or -errno. */
+/* The asking side: a connection to the daemon at path, whose sends and answers take so long at
+ * most; a descriptor or -errno. */
 int sl_lease_dial(const char *path, unsigned seconds);
 /* Sends m as a request of that kind and number, with its descriptors, and receives the answer into
  * it: as sl_lease_recv(). */
@@ -225,6 +238,8 @@ int sl_lease_claim(const struct sl_claim_req *req, bool update, const char **why
 void sl_lease_unclaim(const struct sl_claim_req *req);
 int sl_lease_repair(int fd, int how);
 int sl_lease_drop_packets(int fd, bool on);
+int sl_lease_holders(int fd);
+int sl_lease_buffer(int fd, int opt, uint32_t bytes);
 int sl_lease_inject(int fd, const void *packet, size_t bytes, uint32_t scope);
 int sl_lease_may_inject(void);
 int sl_lease_neigh_use(uint32_t ifindex, const uint8_t addr[16]);

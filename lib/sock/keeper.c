@@ -120,6 +120,14 @@ void sl_keeper_share(const struct sl_sock *sk)
 	tell_parent(sk, true);
 }
 
+/* A letter about nothing. */
+void sl_keeper_poke(void)
+{
+	struct letter l = {0};
+
+	(void)sl_sys(SYS_sendto, mail[1], &l, sizeof(l), MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
+}
+
 static bool read_letter(struct letter *l, int *done)
 {
 	union {
@@ -146,7 +154,7 @@ static void read_mail(void)
 	int done;
 
 	while (read_letter(&l, &done)) {
-		if (sl_load(&l.sk->gen) == l.gen) {
+		if (l.sk && sl_load(&l.sk->gen) == l.gen) {
 			l.sk->heir |= l.share;
 			sl_sock_kernel(l.sk, SL_REASON_FORKED);
 		}
@@ -287,6 +295,8 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, ui
 		until_us = (now + HOUSE_NS) / 1000;
 	if (!quiet)
 		until_us = (now + (l->pkts > BUSY_PKTS ? BUSY_NS : tick)) / 1000;
+	if (sl_given_due_ns())
+		until_us = sl_min(until_us, sl_given_due_ns() / 1000);
 	if (l->bursting)
 		until_us = now / 1000;
 	until_us = sl_lanes_tcp_sleep(until_us, (now + least_ns) / 1000);
@@ -332,6 +342,7 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	sl_tlisten_look_stalled(now);
 	not_shown |= l.busy || l.moved;
 	keep_house(now, last_house);
+	sl_given_look(now);
 	quiet = now - *last_busy > QUIET_NS || tick == 0;
 	fds[l.nfds++] = (struct pollfd){.fd = epfd, .events = POLLIN};
 	if (quiet && tick)

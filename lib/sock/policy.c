@@ -192,7 +192,7 @@ static void look_at_sock(struct sl_sock *sk, void *arg)
 		look_at_listener(sk, l);
 	else if (l->changed && state == SL_STATE_KERNEL && sk->stats->reason == SL_REASON_RULE &&
 		 sk->forks == sl_load(&sl_forks))
-		(void)sl_tcp_sock_take_over(sk);
+		(void)sl_tcp_sock_take_over(sk, false);
 }
 
 /* The keeper's ----------------------------------------------------------------------------------

@@ -191,6 +191,7 @@ static void sort(struct call *c)
 		if (sk) {
 			sl_tcp_sock_inherit(fd);
 			sl_sock_part(sk);
+			sl_given_look_at(sk);
 		}
 		c->kernel[i] = c->user[i];
 		c->kernel[i].revents = c->user[i].revents = 0;

@@ -160,7 +160,7 @@ static int set_window(int fd, const struct sl_tcp_repair *r)
 static void set_size(int fd, int opt, uint32_t bytes, int locks)
 {
 	/* The kernel doubles what it is given. */
-	(void)set_int(fd, SOL_SOCKET, opt, (int)(bytes / 2));
+	(void)sl_broker_buffer(fd, opt, bytes / 2);
 	(void)set_int(fd, SOL_SOCKET, SO_BUF_LOCK, locks);
 }
 

@@ -329,7 +329,7 @@ free:
 
 /* The mirrors and the broker know one network namespace, the one of the first socket. Kernels
  * before 5.14 have no cookie: there a program that changes namespaces must say so by a rule. */
-static bool same_netns(int fd)
+bool sl_sock_same_netns(int fd)
 {
 	static uint64_t first;
 	uint64_t cookie = 0, none = 0;
@@ -363,7 +363,7 @@ int sl_socket(int domain, int type, int protocol)
 		return fd;
 	if (sl_start() < 0 || (proto == IPPROTO_TCP && !sl_settings.tcp))
 		return fd;
-	if (!sl_settings.offloaded_sockets || !same_netns(fd)) {
+	if (!sl_settings.offloaded_sockets || !sl_sock_same_netns(fd)) {
 		sl_stats->not_offloaded++;
 		return fd;
 	}
@@ -451,10 +451,14 @@ void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
 		       (reason == SL_REASON_FORKED || reason == SL_REASON_PASSED);
 
 	sl_lock(&sk->slow);
+	sl_store(&sk->given, 0);
 	if (sk->state != SL_STATE_KERNEL && sk->nfds)
 		to_kernel(sk, reason, requeue);
 	else if (requeue && sk->nfds)
 		take_late(sk, true);
+	/* Nor is it to come back when a rule changes. */
+	if (sk->state == SL_STATE_KERNEL && reason == SL_REASON_PASSED)
+		sk->stats->reason = reason;
 	sl_unlock(&sk->slow);
 }
 

@@ -120,6 +120,7 @@ struct sl_sock {
 	bool server;        /* came by a listener */
 	bool taking;        /* take-over is under way */
 	bool heir;          /* a listener that each of several processes may have a part of */
+	uint8_t given;      /* made by another program: so often it will be tried to take it */
 	uint64_t hw_ns;     /* that of the last segment with data; lane held */
 	uint32_t in_kernel; /* calls in the kernel with it; atomic */
 
@@ -232,6 +233,9 @@ static inline bool sl_sock_lock(struct sl_sock *sk, struct sl_lane **lane)
 	}
 }
 
+/* In the network namespace that we mirror. */
+bool sl_sock_same_netns(int fd);
+
 /* bind.c: names and decisions */
 /* Looks at what the socket is bound and connected to, applies the rules, and claims its packets or
  * hands it back. After each change of names. */
@@ -319,7 +323,25 @@ bool sl_policy_waits(void);  /* some have no way at all and are to be tried agai
 void sl_policy_stop(void);   /* the ports are going */
 void sl_policy_child(void);  /* after fork, in the child */
 
+/* given.c */
+/* The kernel's connection or listener becomes ours: as sl_tcp_sock_take_over(). */
+int sl_sock_take(struct sl_sock *sk, bool given);
+/* It is to, as soon as nobody else has it. No lock held. */
+void sl_sock_want(struct sl_sock *sk);
+/* Before a call with one that is the kernel's still; no lock held. */
+void sl_given_call(struct sl_sock *sk);
+static inline void sl_given_look_at(struct sl_sock *sk)
+{
+	if (sl_unlikely(sl_load(&sk->given)))
+		sl_given_call(sk);
+}
+/* The keeper's: when it is to look, 0: not at all; and looking. */
+uint64_t sl_given_due_ns(void);
+void sl_given_look(uint64_t now_ns);
+void sl_given_child(void);
+
 /* keeper.c */
+void sl_keeper_poke(void); /* there is something new for it; any thread */
 int sl_keeper_start(void);
 void sl_keeper_watch(struct sl_sock *sk);
 /* Before fd is closed while another process has the socket: the kernel would keep telling us. */

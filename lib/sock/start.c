@@ -296,6 +296,7 @@ void sl_fork_child(void)
 	sl_claims_child();
 	sl_mcast_child();
 	sl_policy_child();
+	sl_given_child();
 	sl_tconn_child();
 	sl_tlisten_child();
 	sl_tlisten_share_child();

@@ -120,9 +120,18 @@ int sl_tconn_let_pass(struct sl_lane *lane, const struct sl_tcp_key *key, int sh
 void sl_tconn_orphan_to_kernel(struct sl_tconn *c);
 
 /* tcp_take.c: the kernel's connection of the socket becomes ours; nobody else may be in a call with
- * it. 0; -EALREADY: it is; -ENOTCONN; -EREMOTE: rules or routes say that it is the kernel's;
+ * it. given: only if nobody else has it (given.c). 0; -EALREADY: it is; -ENOTCONN; -EREMOTE: rules or routes say that it is the kernel's;
  * -EBUSY, -EAGAIN and others of sl_repair_take(): it stays the kernel's. */
-int sl_tcp_sock_take_over(struct sl_sock *sk);
+int sl_tcp_sock_take_over(struct sl_sock *sk, bool given);
+/* Of one that is to be taken: 0; -EBUSY: somebody else has it, or it is not to be taken any more;
+ * -errno: the kernel does not say. slow is held. */
+int sl_sock_is_sole(const struct sl_sock *sk);
+/* It was the kernel's when the call looked, and has been taken over since. */
+static inline bool sl_tcp_sock_came_back(const struct sl_sock *sk)
+{
+	return sl_load_acquire(&sk->state) == SL_STATE_OFFLOADED && sl_load_acquire(&sk->conn);
+}
+
 /* Around a call in the kernel that moves bytes of the stream. False: it is not the kernel's any
  * more, or is just being taken by the caller's own thread; then there is no end to be told. */
 bool sl_sock_in_kernel(struct sl_sock *sk);

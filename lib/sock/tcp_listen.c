@@ -7,6 +7,7 @@
  * have no claim of their own: their packets match the endpoint, and the lane's table knows them.
  * When the endpoint is given up while they live they get exact claims first. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -435,6 +436,27 @@ int sl_tcp_sock_accept_ours(struct sl_sock *sk)
 	return err;
 }
 
+static void end_kernel_call(void *sk)
+{
+	sl_sock_out_of_kernel(sk);
+}
+
+/* The kernel's listener alone; it does not become ours while somebody waits there (given.c). */
+static int kernel_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, socklen_t *len,
+			 int flags)
+{
+	int r;
+
+	if (sl_load(&sk->state) != SL_STATE_KERNEL)
+		return (int)sl_sys_cancel(SYS_accept4, fd, addr, len, flags);
+	if (!sl_sock_in_kernel(sk))
+		return sl_tcp_sock_accept(sk, fd, addr, len, flags);
+	pthread_cleanup_push(end_kernel_call, sk);
+	r = (int)sl_sys_cancel(SYS_accept4, fd, addr, len, flags);
+	pthread_cleanup_pop(1);
+	return r;
+}
+
 int sl_tcp_sock_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
 	struct acc a = {
@@ -449,7 +471,7 @@ int sl_tcp_sock_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, sockle
 	ssize_t r;
 
 	if ((flags & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) || !sl_load(&sk->lsn))
-		return (int)sl_sys_cancel(SYS_accept4, fd, addr, len, flags);
+		return kernel_accept(sk, fd, addr, len, flags);
 	if (addr && !len)
 		return -EFAULT;
 	if (sl_unlikely(sk->heir))
@@ -463,6 +485,6 @@ int sl_tcp_sock_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, sockle
 		return finish(&a, (int)r);
 	drop_child(&a);
 	if (r == -EREMOTE)
-		return (int)sl_sys_cancel(SYS_accept4, fd, addr, len, flags);
+		return kernel_accept(sk, fd, addr, len, flags);
 	return r == -ETIMEDOUT || r == -EDEADLK ? -EAGAIN : (int)r;
 }

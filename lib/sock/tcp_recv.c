@@ -201,6 +201,8 @@ static ssize_t kernel_call(int fd, const struct rx *x, struct msghdr *msg)
 	err = sl_tcp_sock_error(x->sk);
 	if (err)
 		return -err;
+	if (sl_tcp_sock_came_back(x->sk))
+		return -EREMOTE;
 	if (sl_load(&x->sk->state) != SL_STATE_KERNEL)
 		return sl_sys_cancel(SYS_recvmsg, fd, msg ? msg : &m, x->flags);
 	if (!sl_sock_in_kernel(x->sk))

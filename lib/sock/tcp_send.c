@@ -112,6 +112,8 @@ static ssize_t kernel_sendmsg(struct sl_sock *sk, int fd, const struct msghdr *m
 {
 	ssize_t n;
 
+	if (sl_tcp_sock_came_back(sk))
+		return -EREMOTE;
 	if (sl_load(&sk->state) != SL_STATE_KERNEL)
 		return sl_sys_cancel(SYS_sendmsg, fd, m, flags);
 	if (!sl_sock_in_kernel(sk))

@@ -13,6 +13,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 
 #include "base/log.h"
 #include "base/settings.h"
@@ -271,6 +272,7 @@ static int take(struct take *x)
 
 bool sl_sock_in_kernel(struct sl_sock *sk)
 {
+	sl_given_look_at(sk);
 	for (;;) {
 		__atomic_fetch_add(&sk->in_kernel, 1, __ATOMIC_SEQ_CST);
 		if (sl_likely(!__atomic_load_n(&sk->taking, __ATOMIC_SEQ_CST)))
@@ -286,19 +288,32 @@ bool sl_sock_in_kernel(struct sl_sock *sk)
 	return false;
 }
 
-int sl_tcp_sock_take_over(struct sl_sock *sk)
+/* Nobody else has it; slow is held, so that this process gives it to nobody meanwhile. */
+int sl_sock_is_sole(const struct sl_sock *sk)
+{
+	int n = sk->given ? sl_broker_holders(sk->fd) : INT_MAX;
+
+	return n < 0 ? n : n <= (int)sk->nfds ? 0 : -EBUSY;
+}
+
+int sl_tcp_sock_take_over(struct sl_sock *sk, bool given)
 {
 	struct take x = {.sk = sk};
 	int err = -EALREADY;
 
 	sl_tconn_reap();
-	sl_lock(&sk->slow);
+	if (!sl_lock(&sk->slow))
+		return -EBUSY; /* a signal handler */
 	if (!sk->nfds || sk->lsn || sk->passed || !sl_is_up())
 		err = -ENOTCONN;
 	else if (sk->state == SL_STATE_KERNEL) {
 		__atomic_store_n(&sk->taking, true, __ATOMIC_SEQ_CST);
 		sl_tcp_opt_adopt(sk);
-		err = __atomic_load_n(&sk->in_kernel, __ATOMIC_SEQ_CST) ? -EBUSY : take(&x);
+		err = __atomic_load_n(&sk->in_kernel, __ATOMIC_SEQ_CST) ? -EBUSY
+		      : given                                           ? sl_sock_is_sole(sk)
+									: 0;
+		if (!err)
+			err = take(&x);
 		__atomic_store_n(&sk->taking, false, __ATOMIC_RELEASE);
 	}
 	sl_unlock(&sk->slow);
@@ -344,6 +359,6 @@ int sl_take_over(int fd)
 		return err;
 	if (sk->proto != IPPROTO_TCP)
 		return -EOPNOTSUPP;
-	err = sl_tcp_sock_take_over(sk);
+	err = sl_tcp_sock_take_over(sk, false);
 	return err == -EALREADY ? 0 : err;
 }

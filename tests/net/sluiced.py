@@ -5,7 +5,8 @@ import array, os, resource, socket, struct, sys, time
 
 MAGIC, VERSION = 0x4C534C53, 2
 (HELLO, UMEM, PORT_OPEN, PORT_CLOSE, PORT_ALIVE, PORT_TAGS, VLAN_LEAVE, UNGUARD, LANE_OPEN, LANE_CLOSE, CLAIM, UPDATE, UNCLAIM,
- REPAIR, DROP, INJECT, NEIGH, CONNS, STATUS, SHOW_PORT, SHOW_LEASE, DRAIN) = range(1, 23)
+ REPAIR, DROP, INJECT, NEIGH, CONNS, HOLDERS, BUFFER, STATUS, SHOW_PORT, SHOW_LEASE,
+ DRAIN) = range(1, 25)
 path, own, ifindex, victim = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 failed = 0
 
@@ -111,6 +112,8 @@ refused("repair mode of a pipe", s.ask(REPAIR, struct.pack("=i", 1), [os.pipe()[
 refused("repair mode of a UDP socket", s.ask(REPAIR, struct.pack("=i", 1), [mine.fileno()]))
 tcp = bound(socket.SOCK_STREAM)
 refused("a repair mode that there is not", s.ask(REPAIR, struct.pack("=i", 77), [tcp.fileno()]))
+refused("a UDP socket's buffer", s.ask(BUFFER, struct.pack("=iI", 32, 1 << 20), [mine.fileno()]))
+refused("another option than a buffer", s.ask(BUFFER, struct.pack("=iI", socket.SO_MARK, 1), [tcp.fileno()]))
 packet = bytearray(28)
 packet[0], packet[9] = 0x45, socket.IPPROTO_UDP
 packet[12:16] = packet[16:20] = socket.inet_aton(own)

@@ -189,6 +189,8 @@ int sl_on_claim_update(struct sl_session *s, struct sl_lease_msg *m, const char 
 int sl_on_unclaim(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_repair(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_drop(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_buffer(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_holders(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_inject(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 /* Gives up to n claims up; how many are left. */
 uint32_t sl_claims_drop(struct sl_session *s, uint32_t n);

@@ -148,3 +148,25 @@ int sl_on_inject(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 	err = sl_proof_packet(m->fd[0], i->packet, i->bytes, why);
 	return err ? err : sl_embedded_inject(i->packet, i->bytes, i->scope);
 }
+
+/* What a connection had with us must find room in the kernel's socket. */
+int sl_on_buffer(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	const struct sl_lease_buffer *b = &m->body.buffer;
+	int v = (int)sl_min(b->bytes, SL_BUFFER_MAX), err;
+
+	if (!s->limits.repair)
+		return -EPERM;
+	if (b->opt != SO_SNDBUFFORCE && b->opt != SO_RCVBUFFORCE)
+		return -EINVAL;
+	err = sl_proof_tcp(m->fd[0], why);
+	return err ? err : sl_sys_setsockopt(m->fd[0], SOL_SOCKET, b->opt, &v, sizeof(v));
+}
+
+int sl_on_holders(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	int n = sl_embedded_holders(m->fd[0]);
+
+	m->body.holders_ok.n = (uint32_t)sl_max(n - 1, 0); /* ours */
+	return n < 0 ? n : 0;
+}

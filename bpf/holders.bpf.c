@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* How many references the file behind a descriptor has: an iterator over the files of the process
+ * that asks. It is what no system call tells: whether anybody else has the socket. */
+#include <linux/bpf.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct file_ref {
+	struct {
+		long counter;
+	} refcnt; /* one less than there are */
+};
+struct file {
+	struct file_ref f_ref; /* since 6.13 */
+};
+struct file___before {
+	struct {
+		long counter;
+	} f_count;
+};
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	__u32 fd;
+	struct file *file;
+};
+#pragma clang attribute pop
+
+/* The descriptor that is asked about. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} wanted SEC(".maps");
+
+SEC("iter/task_file")
+int holders(struct bpf_iter__task_file *ctx)
+{
+	struct file *file = ctx->file;
+	__u32 zero = 0, *fd = bpf_map_lookup_elem(&wanted, &zero);
+	long n;
+
+	if (!file || !fd || ctx->fd != *fd)
+		return 0;
+	if (bpf_core_field_exists(file->f_ref))
+		n = BPF_CORE_READ(file, f_ref.refcnt.counter) + 1;
+	else
+		n = BPF_CORE_READ((struct file___before *)file, f_count.counter);
+	n -= 1; /* the iterator's own */
+	bpf_seq_write(ctx->meta->seq, &n, sizeof(n));
+	return 0;
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";

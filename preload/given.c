@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sockets that the program did not make: what execve(2) left it, and what comes by SCM_RIGHTS.
+ *
+ * Theory of operation: what a program inherits is looked at once, when it starts: most have three
+ * descriptors and no socket among them. Those over IP are remembered by number, and the library is
+ * loaded for them at the first call with one: many programs inherit what they never use. */
+#include "real.h"
+
+#include <dirent.h>
+#include <netinet/in.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#define MAX_FDS 65536
+
+unsigned sl_given_left;
+static uint64_t given[MAX_FDS / 64];
+
+static bool is_given(int fd)
+{
+	return (unsigned)fd < MAX_FDS && sl_load(&given[fd / 64]) >> (fd % 64) & 1;
+}
+
+static bool forget(unsigned fd)
+{
+	uint64_t bit = 1ull << fd % 64;
+
+	if (!(__atomic_fetch_and(&given[fd / 64], ~bit, __ATOMIC_RELAXED) & bit))
+		return false;
+	__atomic_fetch_sub(&sl_given_left, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+void sl_given_forget(unsigned first, unsigned last)
+{
+	if (sl_likely(!sl_load(&sl_given_left)) || sl_in_vfork)
+		return;
+	for (unsigned fd = first; fd <= last && fd < MAX_FDS; fd++)
+		forget(fd);
+}
+
+/* Over IP, of the kinds that the library looks after? No call of ours: a wrapper would ask back. */
+static bool is_inet(int fd)
+{
+	int domain = 0, type = 0;
+	socklen_t len = sizeof(int);
+
+	if (syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) ||
+	    syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len))
+		return false;
+	return (domain == AF_INET || domain == AF_INET6) &&
+	       (type == SOCK_STREAM || type == SOCK_DGRAM);
+}
+
+static void tell(int fd)
+{
+	if (sl_lib_load())
+		(void)lib.given(fd);
+}
+
+static ino_t inode_of(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) ? 0 : st.st_ino;
+}
+
+/* Another descriptor of the same socket counts as somebody else until the library knows it. */
+void sl_given_use(int fd)
+{
+	int saved = errno;
+	ino_t inode;
+
+	if (!is_given(fd) || sl_in_vfork || !forget((unsigned)fd))
+		return;
+	inode = inode_of(fd);
+	tell(fd);
+	for (int other = 0; other < MAX_FDS && sl_load(&sl_given_left); other++)
+		if (is_given(other) && inode_of(other) == inode && forget((unsigned)other))
+			tell(other);
+	errno = saved;
+}
+
+void sl_given_received(const struct msghdr *msg)
+{
+	struct msghdr *m = (struct msghdr *)msg;
+	int saved = errno;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c && !sl_in_vfork; c = CMSG_NXTHDR(m, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; CMSG_LEN((i + 1) * sizeof(int)) <= c->cmsg_len; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
+			if (is_inet(fd))
+				tell(fd);
+		}
+	}
+	errno = saved;
+}
+
+static void remember(int fd)
+{
+	if ((unsigned)fd >= MAX_FDS || !is_inet(fd))
+		return;
+	given[fd / 64] |= 1ull << fd % 64;
+	sl_given_left++;
+}
+
+__attribute__((constructor)) static void look(void)
+{
+	_Alignas(8) char buf[1024];
+	int saved = errno;
+	long n, dir = syscall(SYS_openat, AT_FDCWD, "/proc/self/fd",
+			      O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+
+	while (dir >= 0 && (n = syscall(SYS_getdents64, dir, buf, sizeof(buf))) > 0) {
+		for (long at = 0; at < n;) {
+			struct dirent64 *d = (struct dirent64 *)(buf + at);
+
+			if (d->d_name[0] != '.')
+				remember(atoi(d->d_name));
+			at += d->d_reclen;
+		}
+	}
+	if (dir >= 0)
+		syscall(SYS_close, dir);
+	errno = saved;
+}

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# A connection under checked traffic both ways goes through programs that become one another by
+# execve, and back and forth between two processes by SCM_RIGHTS: not a byte is wrong or missing, and
+# each program offloads it again. Embedded, and unprivileged by a daemon (two processes on one device
+# need one).
+. "$(dirname "$0")/lib_tcp.sh"
+PASSES=${PASSES:-30} # so often by SCM_RIGHTS
+EXECS=${EXECS:-5}   # so often by execve, each time a new library, and a new lease
+[ -e "$PRELOAD" ] || skip "the library is not built"
+
+# exec or pass, subject's role, address family
+run() {
+	local how=$1 role=$2 own=B$3 peer=A$3 what="$1, $2, IPv$3" subject other path=$TMP/link second=
+	local times=$PASSES
+	[ "$how" = pass ] || times=$EXECS
+	PORT=$((PORT + 1))
+	rm -f "$path"
+	if [ "$role" = listen ]; then
+		bg sb "$BIN/passes" "$how" listen "${!own}" "${!peer}" $PORT "$times" "$path" >"$TMP/b" 2>&1
+		subject=$BG
+		if [ "$how" = pass ]; then
+			wait_until 20 test -S "$path"
+			bg sb "$BIN/passes" other "$path" >"$TMP/c" 2>&1
+			second=$BG
+		fi
+		wait_tcp b $PORT
+		bg a "$BIN/passes" peer connect "${!peer}" "${!own}" $PORT >"$TMP/a" 2>&1
+		other=$BG
+	else
+		bg a "$BIN/passes" peer listen "${!peer}" "${!own}" $PORT >"$TMP/a" 2>&1
+		other=$BG
+		wait_tcp a $PORT
+		bg sb "$BIN/passes" "$how" connect "${!own}" "${!peer}" $PORT "$times" "$path" >"$TMP/b" 2>&1
+		subject=$BG
+		if [ "$how" = pass ]; then
+			wait_until 20 test -S "$path"
+			bg sb "$BIN/passes" other "$path" >"$TMP/c" 2>&1
+			second=$BG
+		fi
+	fi
+	both_end "$what" "$subject" "$other" $((60 + times * 2)) || return
+	[ -z "$second" ] || ok "$what: the second process" wait_end "$second" 10
+	[ -z "$second" ] || cat "$TMP/c" >>"$TMP/b"
+	local sent got moved ours kernels
+	read -r _ sent _ got <<<"$(grep -h ^sent "$TMP/b")"
+	read -r _ moved _ ours _ kernels <<<"$(grep -h ^moved "$TMP/b")"
+	same "$what: all bytes arrived" "sent $got got $sent" "$(grep ^sent "$TMP/a")"
+	same "$what: moved" "$times" "$moved"
+	pass "$what: $sent and $got bytes, Sluice's in $ours of $((ours + kernels)) places"
+	# (One that moves so fast that it cannot be taken, or a busy machine: two seconds are waited for it.)
+	ok "$what: offloaded, but for $kernels of $((ours + kernels)) places" test $((kernels * 5)) -le "$ours"
+}
+
+PORT=7000
+for LEASED in '' 1; do
+	net_up
+	MODE=${LEASED:+leased}
+	MODE=${MODE:-one}
+	[ "$EXECS" = 0 ] || run exec connect 4
+	[ "$EXECS" = 0 ] || run exec listen 6
+	[ -z "$LEASED" ] || [ "$PASSES" = 0 ] || run pass connect 6
+	[ -z "$LEASED" ] || [ "$PASSES" = 0 ] || run pass listen 4
+	[ -n "$LEASED" ] || { net_down; rm -rf "$TMP"; }
+done
+done_testing
