@@ -32,7 +32,8 @@ ALL_CFLAGS := -std=gnu11 $(WARN) $(CFLAGS) -fvisibility=hidden -fno-strict-alias
 	-fexceptions -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(BUILD)/=build/ \
 	-D_GNU_SOURCE -Ilib -Ibpf -I$(BUILD) \
 	-DSLUICE_PREFIX='"$(PREFIX)"' -DSL_VERSION='"$(VERSION)"' -MMD -MP
-ALL_LDFLAGS := $(LDFLAGS) -Wl,-z,relro,-z,now -Wl,--build-id=sha1
+# Objects that could be optimised at the link are by default: only libsluice.so is to be (see LTO).
+ALL_LDFLAGS := $(LDFLAGS) -Wl,-z,relro,-z,now -Wl,--build-id=sha1 -fno-lto
 DAEMON_LIBS := -lseccomp
 LIBS := -lxdp -lbpf -lmnl -lpthread -ldl
 ifneq ($(SAN),)
@@ -93,7 +94,7 @@ $(BUILD)/libsluice.a: $(LIB_OBJ)
 	$(Q)rm -f $@ && ar rcsD $@ $^
 $(BUILD)/libsluice.so: $(LIB_OBJ) lib/sluice.map
 	$(call say,LD )
-	$(Q)$(CC) -shared -o $@ $(LIB_OBJ) $(if $(LTO),$(filter-out $(WARN),$(ALL_CFLAGS))) $(ALL_LDFLAGS) -Wl,--version-script=lib/sluice.map \
+	$(Q)$(CC) -shared -o $@ $(LIB_OBJ) $(if $(LTO),$(LTO) $(filter-out $(WARN),$(ALL_CFLAGS))) $(ALL_LDFLAGS:-fno-lto=) -Wl,--version-script=lib/sluice.map \
 		-Wl,-soname,libsluice.so.1 -Wl,-z,nodelete $(LIBS)
 	$(Q)ln -sf libsluice.so $(BUILD)/libsluice.so.1
 # Loads libsluice.so when it needs it (preload/lib.c).
