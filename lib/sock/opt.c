@@ -363,6 +363,8 @@ int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 	err = sl_tcp_sock(fd) ? sl_tcp_opt_may_set(sk, level, name) : 0;
 	if (err == 0)
 		err = sl_sys_setsockopt(fd, level, name, val, len);
+	if (err == -ENOTCONN && sl_tcp_sock(fd) && sl_tcp_opt_leave(sk))
+		err = sl_sys_setsockopt(fd, level, name, val, len);
 	if (err < 0 || !sk || sk->state == SL_STATE_KERNEL)
 		return err;
 	if (!(sk->proto == IPPROTO_TCP ? sl_tcp_opt_track(sk, level, name)

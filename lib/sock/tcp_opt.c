@@ -315,6 +315,20 @@ int sl_tcp_opt_may_set(const struct sl_sock *sk, int level, int name)
 	return level == IPPROTO_IPV6 && name == IPV6_V6ONLY && sk->family == AF_INET6 ? -EINVAL : 0;
 }
 
+bool sl_tcp_opt_leave(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+	bool there;
+
+	if (!sl_load(&sk->conn) || !sl_sock_lock(sk, &lane))
+		return false;
+	there = sk->conn && sk->conn->tcp.state == SL_TCP_ESTABLISHED;
+	sl_lane_unlock(lane);
+	if (there)
+		sl_sock_kernel(sk, SL_REASON_OPTION);
+	return there;
+}
+
 bool sl_tcp_opt_track(struct sl_sock *sk, int level, int name)
 {
 	int i = find(level, name);

@@ -200,6 +200,10 @@ if is6(peer):
         s.getsockname()[0] == "::ffff:" + own4)
     f, name = l4.accept()
     say("works", name[0] == own4, s.send(b"x"), f.recv(10), f.send(b"yz"), s.recv(10))
+    # IPV6_ADDRFORM: only a connection takes it, and it becomes an IPv4 socket's.
+    say("IPV6_ADDRFORM", attempt(fresh().setsockopt, socket.IPPROTO_IPV6, 1, socket.AF_INET),
+        attempt(s.setsockopt, socket.IPPROTO_IPV6, 1, socket.AF_INET),
+        s.getsockopt(SOL, socket.SO_DOMAIN) == socket.AF_INET, s.send(b"x"), f.recv(10), f.send(b"yz"), s.recv(10))
     s.close()
     s = fresh()
     s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
