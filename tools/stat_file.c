@@ -53,7 +53,7 @@ int sl_stat_files(const char *dir, struct sl_stat_file *out, unsigned max)
 {
 	DIR *d = opendir(dir);
 	struct dirent *e;
-	unsigned n = 0;
+	unsigned n = 0, dead = 0;
 
 	if (!d)
 		return -errno;
@@ -66,7 +66,10 @@ int sl_stat_files(const char *dir, struct sl_stat_file *out, unsigned max)
 			continue;
 		snprintf(f->path, sizeof(f->path), "%s/%.200s", dir, e->d_name);
 		f->alive = sl_stat_alive(f);
-		n++;
+		/* What many killed programs have left does not hide those that run. */
+		dead += !f->alive;
+		if (f->alive || dead <= max / 2)
+			n++;
 	}
 	closedir(d);
 	qsort(out, n, sizeof(*out), by_pid);
@@ -170,4 +173,44 @@ int sl_stat_ask_zero(const struct sl_stat_file *f)
 			return 0;
 	}
 	return err ? err : -ETIMEDOUT;
+}
+
+/* Waits until the process has answered. */
+static int wait_moved(const struct sl_stat_file *f, uint32_t want)
+{
+	for (int i = 0; i < 150; i++) {
+		struct timespec hundredth = {0, 10000000};
+		const char *why;
+		struct sl_stats *s = sl_stat_snapshot(f, &why);
+		bool done = s && s->move_done == want;
+
+		free(s);
+		if (!s)
+			return -EIO;
+		if (done)
+			return 0;
+		nanosleep(&hundredth, NULL);
+	}
+	return -ETIMEDOUT;
+}
+
+int sl_stat_ask_move(const struct sl_stat_file *f, const struct sl_stats *s, const uint8_t *move,
+		     uint32_t n)
+{
+	uint32_t want = s->move_want + 1;
+	int fd = open_file(f->path, O_RDWR), err = fd < 0 ? -errno : 0;
+
+	for (uint32_t i = 0; i < n && !err; i++) {
+		uint32_t both[2] = {move[i], s->sock[i].inode};
+		off_t at = (off_t)(offsetof(struct sl_stats, sock) + i * sizeof(s->sock[0]) +
+				   offsetof(struct sl_sock_stats, move_want));
+
+		if (move[i] && pwrite(fd, both, sizeof(both), at) != sizeof(both))
+			err = -EIO;
+	}
+	if (fd >= 0)
+		close(fd);
+	if (!err)
+		err = put(f, offsetof(struct sl_stats, move_want), &want);
+	return err ? err : wait_moved(f, want);
 }

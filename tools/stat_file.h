@@ -19,6 +19,11 @@ struct sl_stats *sl_stat_snapshot(const struct sl_stat_file *f, const char **why
 bool sl_stat_alive(const struct sl_stat_file *f);
 /* Asks for level or details of the log; -1 leaves one as it is. 0 or -errno. */
 int sl_stat_ask_log(const struct sl_stat_file *f, int level, int details);
+/* Asks for sockets to be moved: of sock[i] to what move[i] says (enum sl_stat_move), n of them, as
+ * s has them. Waits until the process has looked, and until then at most a second and a half: 0,
+ * -ETIMEDOUT, -errno. */
+int sl_stat_ask_move(const struct sl_stat_file *f, const struct sl_stats *s, const uint8_t *move,
+		     uint32_t n);
 /* Asks for zeroes and waits until they are there. 0, -ETIMEDOUT: when the process next wakes,
  * -errno. */
 int sl_stat_ask_zero(const struct sl_stat_file *f);

@@ -278,6 +278,7 @@ struct sl_sock_stats *sl_stats_sock_new(void)
 			continue;
 		memset((char *)s + sizeof(s->used), 0, sizeof(*s) - sizeof(s->used));
 		s->fd = -1;
+		s->since_ns = sl_now_ns();
 		__atomic_fetch_add(&nsocks, 1, __ATOMIC_RELAXED);
 		sl_store_release(&s->used, 1);
 		sl_store(&hint, (i + 1) % max);
@@ -384,6 +385,11 @@ static void zero_sock(struct sl_sock_stats *s)
 }
 #undef SL_ZERO_sock
 #undef SL_STAT
+
+const char *sl_stats_path(void)
+{
+	return path;
+}
 
 static void zero_all(void)
 {

@@ -9,7 +9,7 @@
 #include "base/base.h"
 
 #define SL_STATS_MAGIC   0x534c53544154u /* "SLSTAT" */
-#define SL_STATS_VERSION 2
+#define SL_STATS_VERSION 3
 #define SL_STATS_LANES   128
 #define SL_STATS_PORTS   32
 
@@ -36,6 +36,9 @@ struct sl_sock_stats {
 	uint32_t mc_loop;
 	struct sl_addr group[8];
 	char congestion[16]; /* TCP: the algorithm's name */
+	/* `sluice flow` writes both: enum sl_stat_move, for the socket with that inode. 0: done. */
+	uint32_t move_want, move_inode;
+	uint64_t since_ns; /* CLOCK_MONOTONIC: when the socket was made */
 #include "base/stats.def"
 };
 #undef SL_STAT_sock_
@@ -82,6 +85,8 @@ struct sl_stats {
 	int32_t log_details_want;
 	uint32_t zero_want; /* raised by sluice stat -z; the process zeroes and sets zero_done */
 	uint32_t zero_done;
+	uint32_t move_want; /* raised by sluice flow, when sockets' move_want were written */
+	uint32_t move_done;
 #include "base/stats.def"
 	struct sl_lane_stats lane[SL_STATS_LANES];
 	struct sl_port_stats port[SL_STATS_PORTS];
@@ -95,6 +100,8 @@ enum sl_stat_state {
 	SL_STATE_OFFLOADED,
 	SL_STATE_KERNEL,
 };
+
+enum sl_stat_move { SL_MOVE_NONE, SL_MOVE_HAND_BACK, SL_MOVE_TAKE_OVER };
 
 /* Why a socket is with the kernel: SL_REASON(name, text). */
 #define SL_REASONS                                                                                 \
@@ -137,6 +144,8 @@ void sl_stats_sock_free(struct sl_sock_stats *s);
 void sl_stats_sock_for_each(void (*fn)(struct sl_sock_stats *s, void *arg), void *arg);
 struct sl_lane_stats *sl_stats_lane(uint32_t lane);    /* never NULL */
 struct sl_port_stats *sl_stats_port(uint32_t ifindex); /* finds or makes; never NULL */
+/* The shared file, "" when there is none. */
+const char *sl_stats_path(void);
 /* Called by the keeper about once a second while it is awake, and at each of its wake-ups: does
  * what the reader asked (log level, zeroing). */
 void sl_stats_serve(void);

@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/inotify.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -36,6 +37,7 @@ static int mail[2] = {-1, -1};
 /* Where the parent's letters go, and the parent's parent's: the last is the parent. */
 static int up[SL_GENERATIONS];
 static uint8_t nup;
+static int stats_fd = -1; /* tells when somebody wrote to the file of the counters */
 static pthread_t thread;
 
 /* What a child says of an inherited socket that it uses. */
@@ -45,7 +47,7 @@ struct letter {
 	struct sl_sock *sk;
 };
 
-enum { TAG_NET = 1, TAG_MAIL, TAG_SHADOWS };
+enum { TAG_NET = 1, TAG_MAIL, TAG_SHADOWS, TAG_STATS };
 
 static void watch_fd(int fd, uint32_t events, uint64_t tag)
 {
@@ -184,6 +186,21 @@ void sl_keeper_look(void)
 		on_shadow(evs[i].data.ptr, evs[i].events);
 }
 
+static void serve_reader(void)
+{
+	sl_stats_serve();
+	sl_flow_serve();
+}
+
+static void on_stats_written(void)
+{
+	char buf[4096];
+
+	while (sl_sys_read(stats_fd, buf, sizeof(buf)) > 0)
+		;
+	serve_reader();
+}
+
 static void serve_events(void)
 {
 	struct epoll_event evs[8];
@@ -199,6 +216,9 @@ static void serve_events(void)
 			break;
 		case TAG_SHADOWS:
 			sl_keeper_look();
+			break;
+		case TAG_STATS:
+			on_stats_written();
 			break;
 		}
 	}
@@ -321,7 +341,7 @@ static void keep_house(uint64_t now, uint64_t *last_house)
 	sl_tcp_stat();
 	not_shown = false;
 	sl_stats->frames_free = sl_frames_left();
-	sl_stats_serve();
+	serve_reader();
 }
 
 /* One round: look, then sleep as long as may be. */
@@ -372,6 +392,19 @@ static void *keeper(void *arg)
 
 /* Start ---------------------------------------------------------------------------------------- */
 
+/* What we write ourselves, by the mapping, makes no event. Without it the file is looked at once a
+ * second, as long as something moves. */
+static void watch_stats(void)
+{
+	if (!sl_stats_path()[0])
+		return;
+	stats_fd = sl_fd_keep((int)sl_sys(SYS_inotify_init1, IN_CLOEXEC | IN_NONBLOCK));
+	if (stats_fd < 0)
+		return;
+	sl_sys(SYS_inotify_add_watch, stats_fd, sl_stats_path(), IN_MODIFY);
+	watch_fd(stats_fd, EPOLLIN, TAG_STATS);
+}
+
 static int make_fds(void)
 {
 	epfd = sl_fd_keep(sl_sys_epoll_create1(EPOLL_CLOEXEC));
@@ -386,6 +419,7 @@ static int make_fds(void)
 	watch_fd(shadow_ep, EPOLLIN, TAG_SHADOWS);
 	watch_fd(mail[0], EPOLLIN, TAG_MAIL);
 	watch_fd(sl_net_fd(), EPOLLIN, TAG_NET);
+	watch_stats();
 	return 0;
 }
 
@@ -425,6 +459,9 @@ void sl_keeper_child(void)
 	sl_sys_close(epfd);
 	sl_sys_close(shadow_ep);
 	sl_sys_close(mail[0]);
+	if (stats_fd >= 0)
+		sl_sys_close(stats_fd);
+	stats_fd = -1;
 	if (mail[1] >= 0)
 		up[nup++] = mail[1];
 	epfd = shadow_ep = mail[0] = mail[1] = -1;

@@ -340,6 +340,9 @@ uint64_t sl_given_due_ns(void);
 void sl_given_look(uint64_t now_ns);
 void sl_given_child(void);
 
+/* flow.c: what `sluice flow` asked for; the keeper's */
+void sl_flow_serve(void);
+
 /* keeper.c */
 void sl_keeper_poke(void); /* there is something new for it; any thread */
 int sl_keeper_start(void);

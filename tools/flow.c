@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sluice flow: the sockets that programs have offloaded, and moving them to the kernel or back. */
+#include <errno.h>
+#include <getopt.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/settings.h"
+#include "ctl/conf.h"
+#include "ctl/rule.h"
+#include "stat.h"
+#include "stat_file.h"
+#include "tools.h"
+
+static const char help[] =
+	"usage: sluice flow [list] [--all] [--json] [which]\n"
+	"       sluice flow hand-back which\n"
+	"       sluice flow take-over which\n"
+	"\n"
+	"  list        what is offloaded; with --all what the kernel has of it, too\n"
+	"  hand-back   to the kernel, where it goes on\n"
+	"  take-over   back from there (TCP)\n"
+	"\n"
+	"which, all that are said:\n"
+	"  -p, --pid N          of that process\n"
+	"  -n, --name PROGRAM   of programs of that name (a pattern)\n"
+	"  -d, --device NAME    with a local address of that device\n"
+	"  -l, --local ADDR:PORT, -r, --remote ADDR:PORT    * stands for any address or port\n"
+	"  -R, --rule 'ROLE ADDR:PORT[:ADDR:PORT]'          as in sluice.conf(5)\n"
+	"  -a, --all            (to move) all there are\n"
+	"  -k, --directory DIR  where the counters are (SLUICE_STATS_SHMEM_DIR, default /tmp)\n";
+
+struct end {
+	bool set;
+	char addr[64], port[8]; /* "*": any */
+};
+
+struct options {
+	int pid;
+	const char *name, *device, *dir;
+	struct end local, remote;
+	struct sl_rule rule;
+	bool has_rule, all, json;
+	enum sl_stat_move move;
+};
+
+static int wrong(const char *expected, const char *found)
+{
+	fprintf(stderr, "sluice flow: expected %s, found '%s'\n", expected, found);
+	return 2;
+}
+
+/* Which -----------------------------------------------------------------------------------------
+ */
+
+static bool end_fits(const struct end *e, const struct sl_addr *a, uint16_t port)
+{
+	char text[SL_ADDR_STRLEN];
+
+	if (!e->set)
+		return true;
+	if (strcmp(e->port, "*") && atoi(e->port) != port)
+		return false;
+	return !strcmp(e->addr, "*") || !strcmp(e->addr, sl_addr_str(a, text));
+}
+
+static bool rule_says(const struct sl_rule *r, uint32_t role, const struct sl_addr *a,
+		      uint16_t port, const struct sl_addr *b, uint16_t bport)
+{
+	const struct sl_rule *hit;
+
+	sl_rule_decide(r, 1, role, a, port, b, bport, &hit);
+	return hit;
+}
+
+/* Whether a connection was opened by a client or a server nobody knows afterwards: either will do.
+ */
+static bool rule_fits(const struct sl_rule *r, const struct sl_sock_stats *k)
+{
+	bool connected = k->remote_port != 0;
+
+	if (k->proto == IPPROTO_UDP)
+		return connected ? rule_says(r, SL_ROLE_UDP_CONNECT, &k->remote, k->remote_port,
+					     &k->local, k->local_port)
+				 : rule_says(r, SL_ROLE_UDP_RECEIVER, &k->local, k->local_port,
+					     NULL, 0);
+	return rule_says(r, SL_ROLE_TCP_SERVER, &k->local, k->local_port, NULL, 0) ||
+	       (connected && rule_says(r, SL_ROLE_TCP_CLIENT, &k->remote, k->remote_port, &k->local,
+				       k->local_port));
+}
+
+static bool device_fits(const char *device, const struct sl_addr *local)
+{
+	struct ifaddrs *list, *i;
+	bool found = sl_addr_is_any(local);
+
+	if (getifaddrs(&list))
+		return false;
+	for (i = list; i && !found; i = i->ifa_next) {
+		struct sl_addr a;
+		uint16_t port;
+		uint32_t scope;
+		int family = i->ifa_addr ? i->ifa_addr->sa_family : 0;
+
+		if (strcmp(i->ifa_name, device) || (family != AF_INET && family != AF_INET6))
+			continue;
+		found = !sl_addr_from_sockaddr(i->ifa_addr,
+					       family == AF_INET ? sizeof(struct sockaddr_in)
+								 : sizeof(struct sockaddr_in6),
+					       &a, &port, &scope) &&
+			sl_addr_eq(&a, local);
+	}
+	freeifaddrs(list);
+	return found;
+}
+
+static bool state_fits(const struct options *o, const struct sl_sock_stats *k)
+{
+	if (o->move == SL_MOVE_HAND_BACK)
+		return k->state == SL_STATE_OFFLOADED;
+	if (o->move == SL_MOVE_TAKE_OVER)
+		return k->state == SL_STATE_KERNEL && k->proto == IPPROTO_TCP;
+	return k->state == SL_STATE_OFFLOADED || (o->all && k->state == SL_STATE_KERNEL);
+}
+
+static bool fits(const struct options *o, const struct sl_sock_stats *k)
+{
+	return k->used == 1 && state_fits(o, k) && end_fits(&o->local, &k->local, k->local_port) &&
+	       end_fits(&o->remote, &k->remote, k->remote_port) &&
+	       (!o->device || device_fits(o->device, &k->local)) &&
+	       (!o->has_rule || rule_fits(&o->rule, k));
+}
+
+/* List ------------------------------------------------------------------------------------------
+ */
+
+struct counts {
+	uint64_t rx_pkts, rx_bytes, tx_pkts, tx_bytes;
+};
+
+static struct counts counts_of(const struct sl_sock_stats *k)
+{
+	if (k->proto == IPPROTO_TCP)
+		return (struct counts){k->tcpi_segs_in, k->tcpi_bytes_received, k->tcpi_segs_out,
+				       k->tcpi_bytes_sent};
+	return (struct counts){k->rx_pkts, k->rx_bytes, k->tx_pkts, k->tx_bytes};
+}
+
+static const char *state_of(const struct sl_sock_stats *k)
+{
+	const char *state = k->proto == IPPROTO_TCP && k->state == SL_STATE_OFFLOADED
+				    ? sl_stat_tcp_state(k)
+				    : "";
+
+	return *state ? state : "-";
+}
+
+static double age_s(const struct sl_sock_stats *k)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9 - (double)k->since_ns / 1e9;
+}
+
+static void print_text(const struct sl_stats *s, const struct sl_sock_stats *k)
+{
+	char local[SL_STAT_ENDPOINT_MAX], remote[SL_STAT_ENDPOINT_MAX];
+	struct counts c = counts_of(k);
+
+	printf("%-5s %-24s %-24s %-12s %-8s %7u %-15.15s %5d %4u %10llu %12llu %10llu %12llu "
+	       "%8.1f",
+	       sl_stat_proto(k), sl_stat_endpoint(&k->local, k->local_port, local),
+	       k->remote_port ? sl_stat_endpoint(&k->remote, k->remote_port, remote) : "-",
+	       state_of(k), k->state == SL_STATE_OFFLOADED ? "sluice" : "kernel", s->pid,
+	       s->program, k->fd, k->lane, (unsigned long long)c.rx_pkts,
+	       (unsigned long long)c.rx_bytes, (unsigned long long)c.tx_pkts,
+	       (unsigned long long)c.tx_bytes, age_s(k));
+	if (k->state == SL_STATE_KERNEL)
+		printf("  (%s)", sl_reason_text(k->reason));
+	putchar('\n');
+}
+
+static void print_json(const struct sl_stats *s, const struct sl_sock_stats *k, bool first)
+{
+	char local[SL_STAT_ENDPOINT_MAX], remote[SL_STAT_ENDPOINT_MAX];
+	struct counts c = counts_of(k);
+
+	printf("%s\n {\"protocol\":\"%s\",\"local\":\"%s\",\"remote\":", first ? "" : ",",
+	       sl_stat_proto(k), sl_stat_endpoint(&k->local, k->local_port, local));
+	if (k->remote_port)
+		printf("\"%s\"", sl_stat_endpoint(&k->remote, k->remote_port, remote));
+	else
+		printf("null");
+	printf(",\"state\":\"%s\",\"where\":\"%s\",\"reason\":\"%s\",\"pid\":%u,\"program\":\"",
+	       state_of(k), k->state == SL_STATE_OFFLOADED ? "sluice" : "kernel",
+	       sl_reason_text(k->reason), s->pid);
+	for (const char *p = s->program; *p; p++)
+		if (*p == '"' || *p == '\\')
+			printf("\\%c", *p);
+		else
+			putchar(*p < ' ' || *p > '~' ? '?' : *p);
+	printf("\",\"fd\":%d,\"lane\":%u,\"rx_packets\":%llu,\"rx_bytes\":%llu,\"tx_packets\":%llu,"
+	       "\"tx_bytes\":%llu,\"age_seconds\":%.3f}",
+	       k->fd, k->lane, (unsigned long long)c.rx_pkts, (unsigned long long)c.rx_bytes,
+	       (unsigned long long)c.tx_pkts, (unsigned long long)c.tx_bytes, age_s(k));
+}
+
+static unsigned list(const struct options *o, const struct sl_stats *s, unsigned printed)
+{
+	for (uint32_t i = 0; i < s->max_socks; i++) {
+		if (!fits(o, &s->sock[i]))
+			continue;
+		if (o->json)
+			print_json(s, &s->sock[i], printed == 0);
+		else
+			print_text(s, &s->sock[i]);
+		printed++;
+	}
+	return printed;
+}
+
+/* Move ------------------------------------------------------------------------------------------
+ */
+
+/* How many of the marked ones are where they were to go. */
+static unsigned count_moved(const struct sl_stat_file *f, const struct sl_stats *before,
+			    const uint8_t *marks, enum sl_stat_move move)
+{
+	const char *why;
+	struct sl_stats *s = sl_stat_snapshot(f, &why);
+	uint8_t want = move == SL_MOVE_HAND_BACK ? SL_STATE_KERNEL : SL_STATE_OFFLOADED;
+	unsigned n = 0;
+
+	for (uint32_t i = 0; s && i < before->max_socks && i < s->max_socks; i++)
+		n += marks[i] && (s->sock[i].used != 1 || s->sock[i].state == want ||
+				  s->sock[i].inode != before->sock[i].inode);
+	free(s);
+	return n;
+}
+
+static int move(const struct options *o, const struct sl_stat_file *f, const struct sl_stats *s,
+		unsigned *asked)
+{
+	uint8_t *marks = calloc(s->max_socks + 1, 1);
+	unsigned n = 0, moved;
+	int err;
+
+	if (!marks)
+		return 1;
+	for (uint32_t i = 0; i < s->max_socks; i++)
+		if (fits(o, &s->sock[i])) {
+			marks[i] = (uint8_t)o->move;
+			n++;
+		}
+	*asked += n;
+	err = n ? sl_stat_ask_move(f, s, marks, s->max_socks) : 0;
+	moved = n && !err ? count_moved(f, s, marks, o->move) : 0;
+	/* A thread of the program may have been in a call with one: the process tries again. */
+	for (int i = 0; !err && moved < n && i < 20; i++) {
+		struct timespec tenth = {0, 100000000};
+
+		nanosleep(&tenth, NULL);
+		moved = count_moved(f, s, marks, o->move);
+	}
+	free(marks);
+	if (err)
+		fprintf(stderr, "sluice flow: process %u (%s): %s\n", s->pid, s->program,
+			err == -ETIMEDOUT ? "it does not answer yet" : strerror(-err));
+	else if (n)
+		printf("%u (%s): %u of %u moved\n", s->pid, s->program, moved, n);
+	return err || moved < n;
+}
+
+/* All processes ---------------------------------------------------------------------------------
+ */
+
+static int run(const struct options *o)
+{
+	static struct sl_stat_file files[4096];
+	int n = sl_stat_files(o->dir, files, sl_array_len(files)), status = 0;
+	unsigned found = 0, hidden = 0;
+
+	if (n < 0) {
+		fprintf(stderr, "sluice flow: %s: %s\n", o->dir, strerror(-n));
+		return 1;
+	}
+	if (o->json)
+		putchar('[');
+	else if (!o->move)
+		printf("%-5s %-24s %-24s %-12s %-8s %7s %-15s %5s %4s %10s %12s %10s %12s %8s\n",
+		       "PROTO", "LOCAL", "REMOTE", "STATE", "WHERE", "PID", "PROGRAM", "FD", "LANE",
+		       "RX-PACKETS", "RX-BYTES", "TX-PACKETS", "TX-BYTES", "AGE-S");
+	for (int i = 0; i < n; i++) {
+		const char *why;
+		struct sl_stats *s;
+
+		if (!files[i].alive || (o->pid && files[i].pid != o->pid))
+			continue;
+		s = sl_stat_snapshot(&files[i], &why);
+		if (!s) {
+			hidden++;
+			continue;
+		}
+		sl_rule_set_identity(s->program, "");
+		if (!o->name || sl_glob_match(o->name, s->program)) {
+			if (o->move)
+				status |= move(o, &files[i], s, &found);
+			else
+				found = list(o, s, found);
+		}
+		free(s);
+	}
+	if (o->json)
+		puts(found ? "\n]" : "]");
+	if (hidden)
+		fprintf(stderr, "sluice flow: %u programs of other users are not shown\n", hidden);
+	if (o->move && !found)
+		fprintf(stderr, "sluice flow: there is none such\n");
+	return o->move && !found ? 1 : status;
+}
+
+static bool parse_end(const char *text, struct end *e)
+{
+	const char *colon = strrchr(text, ':');
+	size_t n = colon ? (size_t)(colon - text) : 0;
+
+	if (!colon || !colon[1] || strlen(colon + 1) >= sizeof(e->port) || !n ||
+	    (strcmp(colon + 1, "*") && colon[1 + strspn(colon + 1, "0123456789")]))
+		return false;
+	if (text[0] == '[' && text[n - 1] == ']') {
+		text++;
+		n -= 2;
+	}
+	if (n >= sizeof(e->addr))
+		return false;
+	memcpy(e->addr, text, n);
+	strcpy(e->port, colon + 1);
+	e->set = true;
+	return true;
+}
+
+static int parse_rule(struct options *o, const char *text)
+{
+	struct sl_conf_error err;
+	char line[256];
+
+	snprintf(line, sizeof(line), "%s%s", strncmp(text, "use ", 4) ? "use os " : "", text);
+	if (sl_conf_rule(line, strlen(line), &o->rule, &err))
+		return wrong(err.expected, err.found);
+	o->rule.action = SL_RULE_OS;
+	o->has_rule = true;
+	return -1;
+}
+
+static int one_option(int c, struct options *o)
+{
+	switch (c) {
+	case 'p':
+		o->pid = atoi(optarg);
+		return o->pid > 0 ? -1 : wrong("a process id", optarg);
+	case 'n':
+		o->name = optarg;
+		return -1;
+	case 'd':
+		o->device = optarg;
+		return -1;
+	case 'l':
+		return parse_end(optarg, &o->local) ? -1 : wrong("ADDR:PORT", optarg);
+	case 'r':
+		return parse_end(optarg, &o->remote) ? -1 : wrong("ADDR:PORT", optarg);
+	case 'R':
+		return parse_rule(o, optarg);
+	case 'k':
+		o->dir = optarg;
+		return -1;
+	case 'a':
+		o->all = true;
+		return -1;
+	case 'j':
+		o->json = true;
+		return -1;
+	case 'h':
+		fputs(help, stdout);
+		return 0;
+	}
+	return 2;
+}
+
+static int command(const char *name, struct options *o)
+{
+	if (!strcmp(name, "hand-back"))
+		o->move = SL_MOVE_HAND_BACK;
+	else if (!strcmp(name, "take-over"))
+		o->move = SL_MOVE_TAKE_OVER;
+	else if (strcmp(name, "list"))
+		return wrong("list, hand-back or take-over", name);
+	return -1;
+}
+
+int sl_tool_flow(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"pid", required_argument, NULL, 'p'},
+		{"name", required_argument, NULL, 'n'},
+		{"device", required_argument, NULL, 'd'},
+		{"local", required_argument, NULL, 'l'},
+		{"remote", required_argument, NULL, 'r'},
+		{"rule", required_argument, NULL, 'R'},
+		{"all", no_argument, NULL, 'a'},
+		{"directory", required_argument, NULL, 'k'},
+		{"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	struct options o = {0};
+	int c, status = -1;
+
+	sl_settings_load(NULL);
+	o.dir = sl_settings.stats_shmem_dir[0] ? sl_settings.stats_shmem_dir : "/tmp";
+	optind = 1;
+	while (status < 0 && (c = getopt_long(argc, argv, "p:n:d:l:r:R:ak:jh", longs, NULL)) != -1)
+		status = one_option(c, &o);
+	if (status < 0 && optind < argc)
+		status = command(argv[optind++], &o);
+	if (status < 0 && optind < argc)
+		status = wrong("no more arguments", argv[optind]);
+	if (status >= 0)
+		return status;
+	if (o.move && !o.all && !o.pid && !o.name && !o.device && !o.local.set && !o.remote.set &&
+	    !o.has_rule)
+		return wrong("which are to be moved (--all: all there are)", "nothing");
+	return run(&o);
+}
