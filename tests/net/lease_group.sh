@@ -55,6 +55,7 @@ while True:
 import socket, sys
 c = socket.create_connection((sys.argv[1], 7101))
 c.settimeout(20)
+open(sys.argv[2], "w")
 try:
     while True:
         c.sendall(bytes(20000))
@@ -65,10 +66,11 @@ try:
                 sys.exit()
             n += len(d)
 except OSError:
-    pass' "$B4" &
+    pass' "$B4" "$TMP/talks.$k" &
 	peer=$!
 	PIDS+=("$peer")
-	sleep 0.2
+	wait_until 30 test -e "$TMP/talks.$k" || fail "round $k: no connection"
+	sleep 0.1
 	kill -9 "$victim" "$other"
 	wait "$victim" "$other" 2>/dev/null
 	# (The first TCP connection brings the daemon a guard.)
