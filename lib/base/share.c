@@ -109,7 +109,7 @@ void sl_share_count(struct sl_share *g, uint8_t me, int32_t n)
  * an index or a length is bounded by what nobody can write. */
 void sl_share_push(struct sl_share *g, const uint32_t *frames, uint32_t n)
 {
-	uint32_t nfree = sl_min(g->head->nfree, g->nframes - n);
+	uint32_t nfree = sl_min(sl_load(&g->head->nfree), g->nframes - n);
 
 	memcpy(g->free + nfree, frames, n * sizeof(*frames));
 	sl_share_step();

@@ -22,18 +22,25 @@ static bool is_dead(const struct sl_share *g, uint8_t member)
 	       sl_load(&g->member[member % SL_SHARE_MEMBERS].state) == SL_MEMBER_DEAD;
 }
 
+/* A living member may write anything at any time: what an index or an end is made of is read once.
+ */
+
 /* Frames on the stack are nobody's, and so are those that are not born: of these an unbroken row
  * has an owner, which is undone from its end, so that it stays one. */
 static void mend_pool(struct sl_share *g)
 {
-	uint32_t n = sl_min(g->head->nfree, g->nframes), f = g->head->born;
+	uint32_t n = sl_min(sl_load(&g->head->nfree), g->nframes);
+	uint32_t born = sl_min(sl_load(&g->head->born), g->nframes), f = born;
 
-	for (uint32_t i = 0; i < n; i++)
-		if (g->free[i] < g->nframes && g->word[g->free[i]].all)
-			sl_store(&g->word[g->free[i]].all, 0);
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t frame = sl_load(&g->free[i]);
+
+		if (frame < g->nframes && g->word[frame].all)
+			sl_store(&g->word[frame].all, 0);
+	}
 	while (f < g->nframes && g->word[f].all)
 		f++;
-	while (f-- > g->head->born)
+	while (f-- > born)
 		sl_store(&g->word[f].all, 0);
 }
 
@@ -49,11 +56,11 @@ static union sl_frame_word *word_at(const struct sl_share *g, uint64_t addr, uin
 /* Finishes: what has its entry is given to the device. */
 static void mend_fill(struct sl_share *g, struct sl_share_queue *q, const struct sl_share_ring *r)
 {
-	uint32_t at = sl_load(r->producer), f;
+	uint32_t at = sl_load(r->producer), end = sl_load(&q->fill_to), f;
 
-	if (q->fill_to - at > r->size)
+	if (end - at > r->size)
 		return;
-	for (; at != q->fill_to; at++) {
+	for (; at != end; at++) {
 		union sl_frame_word *w = word_at(g, r->addr[at & (r->size - 1)], &f);
 
 		if (w)
@@ -124,10 +131,11 @@ static void mend_tx(struct sl_share *g, const struct sl_share_xsk_rings *x, uint
 {
 	struct sl_share_xsk *rec = &g->xsk[x->xsk];
 	uint32_t from = sl_load_acquire(x->stuck ? x->tx.consumer : x->tx.producer), at = from, f;
+	uint32_t end = sl_load(&rec->tx_to);
 
-	if (rec->tx_to - at > x->tx.size)
+	if (end - at > x->tx.size)
 		return;
-	for (; at != rec->tx_to; at++) {
+	for (; at != end; at++) {
 		union sl_frame_word *w = word_at(g, x->tx.addr[2 * (at & (x->tx.size - 1))], &f);
 
 		if (w && w->owner == dead)
