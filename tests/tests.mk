@@ -67,6 +67,7 @@ tsan:
 
 # Many rounds of what is most likely to break by timing: kill -9, hand removal, changes under load.
 SOAK_SECONDS ?= 3600
+SOAK_KILLS ?= 600
 .PHONY: soak
 soak: tests
 	end=$$(($$(date +%s) + $(SOAK_SECONDS))); round=0; \
@@ -78,6 +79,7 @@ soak: tests
 		BUILD=$(BUILD) SOAK_KILL_SECONDS=600 SOAK_KILL_STALL=50 \
 			tests/run.sh -t 1800 tests/net/soak_kill.sh || exit 1; \
 		BUILD=$(BUILD) PASSES=1000 EXECS=1000 tests/run.sh -t 7200 tests/net/tcp_passes.sh || exit 1; \
+		BUILD=$(BUILD) KILLS=$(SOAK_KILLS) tests/run.sh -t 1800 tests/net/sluiced_restart.sh || exit 1; \
 		BUILD=$(BUILD) ATTACK_SECONDS=2 SOCKPERF_SECONDS=3 \
 			tests/run.sh -t 600 net preload apps || exit 1; done
 

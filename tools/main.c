@@ -27,6 +27,7 @@ static const struct command {
 	{"daemon", sl_tool_daemon, "what sluiced lends, and to whom"},
 	{"demo", sl_tool_demo, "two namespaces, a program on the kernel and on Sluice"},
 	{"reaper", sl_tool_reaper, NULL},
+	{"vault", sl_tool_vault, NULL},
 	{"version", tool_version, "print the version"},
 	{"help", tool_help, "print this"},
 };

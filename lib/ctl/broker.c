@@ -21,7 +21,7 @@ static struct sl_device *ports;
 static struct sl_broker_opts opts;
 static uint32_t pid; /* 0: not asked yet */
 
-void sl_broker_enter(struct sl_broker_guard *g)
+static void hold_still(struct sl_broker_guard *g)
 {
 	sigset_t all;
 
@@ -29,15 +29,34 @@ void sl_broker_enter(struct sl_broker_guard *g)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &g->mask);
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &g->cancel);
+}
+
+static void let_go(const struct sl_broker_guard *g)
+{
+	pthread_setcancelstate(g->cancel, NULL);
+	pthread_sigmask(SIG_SETMASK, &g->mask, NULL);
+	errno = g->saved_errno;
+}
+
+void sl_broker_enter(struct sl_broker_guard *g)
+{
+	hold_still(g);
 	pthread_mutex_lock(&lock);
+}
+
+bool sl_broker_try_enter(struct sl_broker_guard *g)
+{
+	hold_still(g);
+	if (!pthread_mutex_trylock(&lock))
+		return true;
+	let_go(g);
+	return false;
 }
 
 void sl_broker_leave(struct sl_broker_guard *g)
 {
 	pthread_mutex_unlock(&lock);
-	pthread_setcancelstate(g->cancel, NULL);
-	pthread_sigmask(SIG_SETMASK, &g->mask, NULL);
-	errno = g->saved_errno;
+	let_go(g);
 }
 
 void sl_why(const char **why, const char *fmt, ...)
@@ -124,7 +143,7 @@ static void port_free(struct sl_device *p)
 	free(p);
 }
 
-static struct sl_device *port_new(void)
+struct sl_device *sl_device_new(void)
 {
 	struct sl_device *p = calloc(1, sizeof(*p));
 
@@ -136,6 +155,12 @@ static struct sl_device *port_new(void)
 	for (unsigned i = 0; i < SL_MAP_COUNT; i++)
 		p->attach.map_fd[i] = -1;
 	return p;
+}
+
+void sl_device_add(struct sl_device *p)
+{
+	p->next = ports;
+	ports = p;
 }
 
 static int port_attach(struct sl_device *p, const char **why)
@@ -243,7 +268,7 @@ int sl_embedded_port_open(uint32_t ifindex, struct sl_port_info *out, const char
 	sl_broker_enter(&g);
 	p = sl_device_find(ifindex);
 	if (!p) {
-		p = port_new();
+		p = sl_device_new();
 		if (p)
 			err = port_start(p, ifindex, why);
 		if (!p || err) {
@@ -254,8 +279,7 @@ int sl_embedded_port_open(uint32_t ifindex, struct sl_port_info *out, const char
 			err = err ? err : -ENOMEM;
 			goto leave;
 		}
-		p->next = ports;
-		ports = p;
+		sl_device_add(p);
 		say_open(p);
 	}
 	p->users++;
@@ -286,6 +310,17 @@ void sl_embedded_port_close(uint32_t ifindex)
 	if (p && --p->users == 0)
 		port_unlink(p, false);
 	sl_broker_leave(&g);
+}
+
+/* The attachment is left to whoever cleans up after the last descriptor. */
+void sl_device_drop(struct sl_device *p)
+{
+	sl_attach_child(&p->attach);
+	sl_queues_close(p, true);
+	sl_maps_close(p);
+	if (p->reaper_fd >= 0)
+		sl_sys_close(p->reaper_fd);
+	port_free(p);
 }
 
 bool sl_embedded_port_alive(uint32_t ifindex)

@@ -111,6 +111,10 @@ const char *sl_strerror(int err);
 /* broker.c */
 struct sl_device *sl_device_find(uint32_t ifindex);
 struct sl_device *sl_port_first(void);
+/* An empty one; one that is complete, to be found from now on; one that was not completed. */
+struct sl_device *sl_device_new(void);
+void sl_device_add(struct sl_device *p);
+void sl_device_drop(struct sl_device *p);
 const struct sl_broker_opts *sl_broker_opts(void);
 uint32_t sl_broker_pid(void); /* this process */
 /* Inode number of the calling thread's network namespace, 0 when unknown. */
@@ -135,9 +139,15 @@ void sl_link_look_child(void);
 
 /* broker_owner.c: the name that a device is owned by. 0: it is ours now. */
 int sl_owner_take(uint32_t ifindex, const char *ifname, int *owner_fd, const char **why);
+/* The name was another process's of ours: who asks is told this one. */
+void sl_owner_again(int owner_fd);
 /* Empties the queue of those who asked who we are. */
 void sl_owner_drain(int owner_fd);
-/* Starts the process that cleans up if we die. -ENOENT: no tool. */
+/* Starts a process of the tool that outlives us, with these as its descriptors 3, 4, 5 and 6, and
+ * nothing else of ours. -ENOENT: no tool. */
+#define SL_HELPER_FDS 4
+int sl_helper_start(const char *command, const char *arg, const int fd[SL_HELPER_FDS]);
+/* The one that cleans up if we die. -ENOENT: no tool. */
 int sl_reaper_start(struct sl_device *port);
 /* Ends it; it cleans up what is still on the device. */
 void sl_reaper_stop(struct sl_device *port);
@@ -184,6 +194,8 @@ void sl_pin_remove(uint32_t ifindex);
 
 /* broker_maps.c */
 int sl_maps_open(struct sl_device *port, const char **why);
+/* The same for maps that are in use: they stay as they are, but for the host's addresses. */
+int sl_maps_open_again(struct sl_device *port, const char **why);
 /* Unmaps; the maps themselves go with the attachment. */
 void sl_maps_close(struct sl_device *port);
 void sl_maps_set_config(struct sl_device *port);
@@ -203,6 +215,8 @@ void sl_umem_child(void);
 void sl_share_hide(void *mem, size_t bytes);
 /* Gives it up; no device is open. */
 void sl_umem_drop(void);
+/* Takes memory into use that there is already: u has everything but what is mapped. */
+int sl_umem_map_again(const struct sl_umem_info *u, size_t share);
 /* Registers the packet memory with an XSK that is not bound. */
 int sl_umem_register(int fd);
 /* Frames for an empty fill ring, at most max; how many. And back, or: the ring has them now. */
@@ -212,6 +226,10 @@ void sl_umem_given(const uint32_t *frames, uint32_t n);
 
 /* broker_xsk.c */
 int sl_queues_bind(struct sl_device *port, const char **why);
+/* The rings of queues that are bound; of a lane's XSK on a queue, which is put into the map, too.
+ */
+int sl_queues_map_again(struct sl_device *port);
+int sl_lane_map_again(struct sl_device *port, uint32_t lane, uint32_t q, struct sl_xsk_lease *l);
 /* Takes a lane's XSKs out of the map; gives its number and records free. */
 void sl_lane_mute(uint32_t ifindex, uint32_t lane);
 void sl_lane_free(uint32_t ifindex, uint32_t lane);

@@ -4,6 +4,7 @@
 #define SL_BROKER_LOCK_H
 
 #include <signal.h>
+#include <stdbool.h>
 
 /* While the broker works its thread takes no signals (a handler could call back into it) and is
  * not cancelled (libbpf calls are cancellation points); errno is the caller's. */
@@ -14,6 +15,8 @@ struct sl_broker_guard {
 };
 
 void sl_broker_enter(struct sl_broker_guard *g);
+/* False: another thread has it. */
+bool sl_broker_try_enter(struct sl_broker_guard *g);
 void sl_broker_leave(struct sl_broker_guard *g);
 
 #endif

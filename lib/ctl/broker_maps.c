@@ -106,6 +106,42 @@ int sl_maps_open(struct sl_device *port, const char **why)
 	return 0;
 }
 
+/* Addresses that went while nobody looked. */
+static void drop_locals(struct sl_device *port)
+{
+	int fd = port->attach.map_fd[SL_MAP_LOCALS];
+	struct sl_local_key key, next;
+	bool more = !bpf_map_get_next_key(fd, NULL, &next);
+
+	while (more) {
+		bool known = false;
+
+		key = next;
+		more = !bpf_map_get_next_key(fd, &key, &next);
+		for (unsigned i = 0; i < nlocals && !known; i++)
+			known = !memcmp(&locals[i], &key, sizeof(key));
+		if (!known)
+			bpf_map_delete_elem(fd, &key);
+	}
+}
+
+int sl_maps_open_again(struct sl_device *port, const char **why)
+{
+	int err = map_shared(port);
+
+	if (err) {
+		sl_maps_close(port);
+		sl_why(why, "%s: cannot map the steering maps: %s", port->info.ifname,
+		       sl_strerror(err));
+		return err;
+	}
+	for (unsigned i = 0; i < nlocals; i++)
+		local_put(port, &locals[i]);
+	drop_locals(port);
+	sl_maps_set_config(port);
+	return 0;
+}
+
 void sl_maps_close(struct sl_device *port)
 {
 	if (port->info.ports)

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -30,6 +31,8 @@
 #define LIVE_TRIES   5   /* of 10 ms: a process that was just killed lives that long */
 #define TAKE_TRIES   300 /* of 10 ms: how long a dying owner's cleaning may take */
 #define REAPER_STACK 65536
+
+_Static_assert((int)SL_REAPER_FDS == SL_HELPER_FDS, "a reaper is a helper");
 
 static socklen_t owner_name(uint32_t ifindex, struct sockaddr_un *sun)
 {
@@ -132,6 +135,12 @@ int sl_owner_take(uint32_t ifindex, const char *ifname, int *owner_fd, const cha
 	return -EBUSY;
 }
 
+/* (unix_listen() notes its caller's credentials each time.) */
+void sl_owner_again(int owner_fd)
+{
+	sl_sys(SYS_listen, owner_fd, BACKLOG);
+}
+
 void sl_owner_drain(int owner_fd)
 {
 	const struct timespec now = {0};
@@ -180,7 +189,7 @@ struct launch {
 	char tool[256];
 	char *argv[5];
 	char *envp[4];
-	int fd[SL_REAPER_FDS]; /* what become 3, 4, 5, 6 */
+	int fd[SL_HELPER_FDS]; /* what become 3, 4, 5, 6 */
 	void *stack;           /* of the reaper; the first half is the middleman's */
 	int err;
 };
@@ -194,7 +203,7 @@ RAW static void close_others(const struct launch *l)
 
 	do {
 		next = ~0u;
-		for (int i = 0; i < SL_REAPER_FDS; i++)
+		for (int i = 0; i < SL_HELPER_FDS; i++)
 			if ((unsigned int)l->fd[i] >= from && (unsigned int)l->fd[i] < next)
 				next = (unsigned int)l->fd[i];
 		if (next > from)
@@ -210,20 +219,20 @@ RAW static int reaper_child(void *arg)
 	long null;
 
 	close_others(l);
-	for (int i = 0; i < SL_REAPER_FDS; i++) {
+	for (int i = 0; i < SL_HELPER_FDS; i++) {
 		l->fd[i] =
-			(int)sl_syscall6(SYS_fcntl, l->fd[i], F_DUPFD, 3 + SL_REAPER_FDS, 0, 0, 0);
+			(int)sl_syscall6(SYS_fcntl, l->fd[i], F_DUPFD, 3 + SL_HELPER_FDS, 0, 0, 0);
 		if (l->fd[i] < 0) {
 			l->err = l->fd[i];
 			sl_syscall6(SYS_exit_group, 127, 0, 0, 0, 0, 0);
 		}
 	}
-	for (int i = 0; i < SL_REAPER_FDS; i++)
+	for (int i = 0; i < SL_HELPER_FDS; i++)
 		sl_syscall6(SYS_dup3, l->fd[i], 3 + i, 0, 0, 0, 0);
 	null = sl_syscall6(SYS_openat, AT_FDCWD, (long)"/dev/null", O_RDWR, 0, 0, 0);
 	for (int i = 0; i < 3; i++)
 		sl_syscall6(SYS_dup3, null, i, 0, 0, 0, 0);
-	sl_syscall6(SYS_close_range, 3 + SL_REAPER_FDS, ~0u, 0, 0, 0, 0);
+	sl_syscall6(SYS_close_range, 3 + SL_HELPER_FDS, ~0u, 0, 0, 0, 0);
 	sl_syscall6(SYS_setsid, 0, 0, 0, 0, 0, 0);
 	l->err = (int)sl_syscall6(SYS_execve, (long)l->tool, (long)l->argv, (long)l->envp, 0, 0, 0);
 	sl_syscall6(SYS_exit_group, 127, 0, 0, 0, 0, 0);
@@ -289,31 +298,44 @@ int sl_embedded_conns(int memfd, const struct sl_conns_layout *layout)
 	return 0;
 }
 
-int sl_reaper_start(struct sl_device *port)
+int sl_helper_start(const char *command, const char *arg, const int fd[SL_HELPER_FDS])
 {
-	char ifindex[16], bpffs[300], libs[300];
-	struct launch l = {.argv = {"sluice", "reaper", ifindex}};
-	int life[2], err;
+	char bpffs[300], libs[300];
+	struct launch l = {.argv = {"sluice", (char *)command, (char *)arg}};
 
-	/* The init of a process namespace takes its reaper with it. */
+	/* The init of a process namespace takes its helpers with it. */
 	if (getpid() == 1 || !find_tool(l.tool))
 		return -ENOENT;
-	snprintf(ifindex, sizeof(ifindex), "%u", port->info.ifindex);
 	pass_env(l.envp, bpffs, libs);
+	memcpy(l.fd, fd, sizeof(l.fd));
+	return launch(&l);
+}
+
+/* By which a reaper sees its owner's death, beside the socket. With sluiced it is the death of
+ * daemon and vault (vault.h), which have the socket's other end to themselves: nothing more. */
+static int owner_death(void)
+{
+	return sl_broker_opts()->serve ? sl_sysi(SYS_eventfd2, 0, EFD_CLOEXEC)
+				       : (int)sl_sys(SYS_pidfd_open, getpid(), 0);
+}
+
+int sl_reaper_start(struct sl_device *port)
+{
+	int life[2], fd[SL_HELPER_FDS], err;
+	char ifindex[16];
+
+	snprintf(ifindex, sizeof(ifindex), "%u", port->info.ifindex);
 	/* Not a pipe: telling one whose reaper was killed would raise SIGPIPE in the program. */
 	err = (int)sl_sys(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, life);
 	if (err)
 		return err;
-	l.fd[SL_REAPER_LIFE] = life[0];
-	l.fd[SL_REAPER_OWNER] = port->owner_fd;
-	l.fd[SL_REAPER_CONNS] = conns.fd ? conns.fd : life[0];
-	l.fd[SL_REAPER_PIDFD] = (int)sl_sys(SYS_pidfd_open, getpid(), 0);
-	err = l.fd[SL_REAPER_PIDFD];
+	fd[SL_REAPER_LIFE] = life[0];
+	fd[SL_REAPER_OWNER] = port->owner_fd;
+	fd[SL_REAPER_CONNS] = conns.fd ? conns.fd : life[0];
+	err = fd[SL_REAPER_PIDFD] = owner_death();
 	if (err >= 0) {
-		int pidfd = l.fd[SL_REAPER_PIDFD];
-
-		err = launch(&l);
-		sl_sys_close(pidfd);
+		err = sl_helper_start("reaper", ifindex, fd);
+		sl_sys_close(fd[SL_REAPER_PIDFD]);
 	}
 	sl_sys_close(life[0]);
 	if (err)

@@ -80,8 +80,8 @@ static int share_make(struct sl_umem_info *u)
 	void *mem;
 	int err;
 
-	u->share_fd = sl_fd_keep(sl_sysi(SYS_memfd_create, "sluice-share",
-					MFD_CLOEXEC | MFD_ALLOW_SEALING));
+	u->share_fd = sl_fd_keep(
+		sl_sysi(SYS_memfd_create, "sluice-share", MFD_CLOEXEC | MFD_ALLOW_SEALING));
 	if (u->share_fd < 0)
 		return u->share_fd;
 	err = (int)sl_sys(SYS_ftruncate, u->share_fd, bytes);
@@ -145,8 +145,38 @@ static int umem_make(uint32_t nframes, uint32_t frame_size, const char **why)
 	return 0;
 }
 
+static size_t umem_bytes(const struct sl_umem_info *u)
+{
+	size_t bytes = (size_t)u->nframes * u->frame_size;
+
+	return u->huge ? (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1) : bytes;
+}
+
+int sl_umem_map_again(const struct sl_umem_info *u, size_t share)
+{
+	struct sl_umem_info fresh = *u;
+	void *mem;
+	int err;
+
+	fresh.base = mmap(NULL, umem_bytes(u), PROT_READ | PROT_WRITE, MAP_SHARED, u->memfd, 0);
+	if (fresh.base == MAP_FAILED)
+		return -errno;
+	mem = mmap(NULL, share, PROT_READ | PROT_WRITE, MAP_SHARED, u->share_fd, 0);
+	err = mem == MAP_FAILED ? -errno : sl_share_map(&fresh.share, mem, share);
+	if (!err) {
+		sl_umem = fresh;
+		share_mem = mem;
+		share_bytes = share;
+		return 0;
+	}
+	munmap(fresh.base, umem_bytes(u));
+	if (mem != MAP_FAILED)
+		munmap(mem, share);
+	return err;
+}
+
 int sl_embedded_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *out,
-		   const char **why)
+		     const char **why)
 {
 	struct sl_broker_guard g;
 	int err = 0;
@@ -162,13 +192,9 @@ int sl_embedded_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info 
 
 void sl_umem_drop(void)
 {
-	size_t bytes = (size_t)sl_umem.nframes * sl_umem.frame_size;
-
 	if (!sl_umem_is_there())
 		return;
-	if (sl_umem.huge)
-		bytes = (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
-	munmap(sl_umem.base, bytes);
+	munmap(sl_umem.base, umem_bytes(&sl_umem));
 	munmap(share_mem, share_bytes);
 	share_mem = NULL;
 	sl_umem_child();

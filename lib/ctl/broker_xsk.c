@@ -132,25 +132,34 @@ static void queue_unmap(struct sl_queue *q)
 	q->fill_map = q->comp_map = NULL;
 }
 
-/* Maps the queue's rings from its anchor, which is not bound yet, and writes the n frames into the
- * empty fill ring. */
-static int queue_map(struct sl_queue *q, const struct sl_ring_sizes *rings, const uint32_t *frames,
-		     uint32_t n)
+/* Maps the queue's rings from its anchor. */
+static int queue_map(struct sl_queue *q, const struct sl_ring_sizes *rings,
+		     struct xdp_mmap_offsets *off)
+{
+	int err = ring_offsets(q->anchor_fd, off);
+
+	if (err)
+		return err;
+	q->fill_bytes = off->fr.desc + rings->fill * sizeof(uint64_t);
+	q->comp_bytes = off->cr.desc + rings->comp * sizeof(uint64_t);
+	q->fill_map = map_ring(q->anchor_fd, q->fill_bytes, (off_t)XDP_UMEM_PGOFF_FILL_RING);
+	q->comp_map = map_ring(q->anchor_fd, q->comp_bytes, (off_t)XDP_UMEM_PGOFF_COMPLETION_RING);
+	if (q->fill_map && q->comp_map)
+		return 0;
+	queue_unmap(q);
+	return -ENOMEM;
+}
+
+/* Writes the n frames into the empty fill ring of an anchor that is not bound yet. */
+static int queue_fill(struct sl_queue *q, const struct sl_ring_sizes *rings, const uint32_t *frames,
+		      uint32_t n)
 {
 	struct xdp_mmap_offsets off;
-	int err = ring_offsets(q->anchor_fd, &off);
+	int err = queue_map(q, rings, &off);
 	uint64_t *desc;
 
 	if (err)
 		return err;
-	q->fill_bytes = off.fr.desc + rings->fill * sizeof(uint64_t);
-	q->comp_bytes = off.cr.desc + rings->comp * sizeof(uint64_t);
-	q->fill_map = map_ring(q->anchor_fd, q->fill_bytes, (off_t)XDP_UMEM_PGOFF_FILL_RING);
-	q->comp_map = map_ring(q->anchor_fd, q->comp_bytes, (off_t)XDP_UMEM_PGOFF_COMPLETION_RING);
-	if (!q->fill_map || !q->comp_map) {
-		queue_unmap(q);
-		return -ENOMEM;
-	}
 	desc = (uint64_t *)((char *)q->fill_map + off.fr.desc);
 	for (uint32_t i = 0; i < n; i++)
 		desc[i] = (uint64_t)frames[n - 1 - i] * sl_umem.frame_size; /* fresh: ascending */
@@ -195,7 +204,7 @@ static int anchor_new(struct sl_queue *q, const struct sl_ring_sizes *rings, con
 	}
 	if (!err) {
 		*step = "fill ring";
-		err = queue_map(q, rings, frames, n);
+		err = queue_fill(q, rings, frames, n);
 	}
 	if (err)
 		anchor_close(q);
@@ -338,6 +347,16 @@ int sl_queues_bind(struct sl_device *port, const char **why)
 	return 0;
 }
 
+int sl_queues_map_again(struct sl_device *port)
+{
+	struct xdp_mmap_offsets off;
+	int err = 0;
+
+	for (uint32_t q = 0; port->queues_bound && q < port->info.nqueues && !err; q++)
+		err = queue_map(&port->queue[q], &port->rings, &off);
+	return err;
+}
+
 void sl_queues_close(struct sl_device *port, bool unmap)
 {
 	for (uint32_t q = 0; q < SL_MAX_QUEUES; q++)
@@ -454,6 +473,20 @@ static bool lane_mark(struct sl_device *port, uint32_t lane, bool open)
 	return was;
 }
 
+int sl_lane_map_again(struct sl_device *port, uint32_t lane, uint32_t q, struct sl_xsk_lease *l)
+{
+	uint32_t xsk = lane * port->info.nqueues + q;
+	int err = lease_map(l);
+
+	if (!err && bpf_map_update_elem(port->attach.map_fd[SL_MAP_LANES], &xsk, &l->fd, 0))
+		err = -errno;
+	l->fill_map = port->queue[q].fill_map;
+	l->comp_map = port->queue[q].comp_map;
+	port->xsk[xsk] = (uint16_t)l->share_xsk;
+	lane_mark(port, lane, true);
+	return err;
+}
+
 static int lane_checked_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
 			     uint32_t *first, const char **why)
 {
@@ -486,7 +519,7 @@ static int lane_checked_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_leas
 }
 
 int sl_embedded_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
-			uint32_t *first, const char **why)
+			  uint32_t *first, const char **why)
 {
 	struct sl_broker_guard g;
 	int err;

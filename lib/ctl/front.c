@@ -67,10 +67,19 @@ void sl_broker_port_close(uint32_t ifindex)
 		sl_embedded_port_close(ifindex);
 }
 
+/* While another thread waits for the daemon the keeper does not. */
 bool sl_broker_port_alive(uint32_t ifindex)
 {
-	if (sl_lease_on())
-		return LEASED(sl_lease_port_alive(ifindex));
+	struct sl_broker_guard g;
+	bool alive;
+
+	if (sl_lease_on()) {
+		if (!sl_broker_try_enter(&g))
+			return true;
+		alive = sl_lease_port_alive(ifindex);
+		sl_broker_leave(&g);
+		return alive;
+	}
 	return sl_embedded_port_alive(ifindex);
 }
 
@@ -187,7 +196,14 @@ bool sl_broker_is_leased(void)
 
 int sl_broker_neigh_use(uint32_t ifindex, const uint8_t addr[16])
 {
-	return sl_lease_on() ? LEASED(sl_lease_neigh_use(ifindex, addr)) : -EOPNOTSUPP;
+	struct sl_broker_guard g;
+	int err = sl_lease_on() ? -EAGAIN : -EOPNOTSUPP;
+
+	if (err == -EAGAIN && sl_broker_try_enter(&g)) {
+		err = sl_lease_neigh_use(ifindex, addr);
+		sl_broker_leave(&g);
+	}
+	return err;
 }
 
 int sl_broker_conns(int memfd, const struct sl_conns_layout *layout)

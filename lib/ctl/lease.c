@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -12,13 +13,16 @@
 #include "base/sys.h"
 #include "ctl/broker_int.h"
 
-#define ANSWER_SECONDS                                                                             \
-	10 /* a daemon that takes longer is as good as dead; a device takes a while */
+/* A daemon that takes longer is as good as dead; a device takes a while, and so does a daemon that
+ * is started again. */
+#define ANSWER_SECONDS 10
+#define SOON_MS        10 /* where nobody is to wait: usual are below 100 us */
 
 static bool leased; /* this process works by a daemon, be it there or not */
 static int conn = -1;
 static bool over = true; /* it is not used (any more) */
 static uint32_t seq;
+static bool late; /* an answer is to come that nobody waits for */
 static struct sl_umem_info umem = {.memfd = -1};
 static struct sl_umem_info parents; /* what a child has of it: a mapping */
 static void *share_mem;
@@ -40,17 +44,16 @@ static void hang_up(const char *reason)
 		reason);
 }
 
-/* Sends m, and receives the answer into m. 0, -errno of the daemon's, -ENOTCONN: it is gone. */
-static int ask(struct sl_lease_msg *m, enum sl_lease_op op, const char **why)
+static int no_daemon(const char **why)
 {
-	int err;
+	sl_why(why, "the daemon is gone");
+	return -ENOTCONN;
+}
 
-	if (over) {
-		sl_why(why, "the daemon is gone");
-		return -ENOTCONN;
-	}
-	seq++;
-	err = sl_lease_ask(conn, m, op, seq);
+/* What came of the last request: err is that of receiving. */
+static int judge(struct sl_lease_msg *m, enum sl_lease_op op, int err, const char **why)
+{
+	late = false;
 	if (err <= 0 || m->hdr.op != op || m->hdr.seq != seq) {
 		hang_up(err == 0                              ? "has gone"
 			: err == -EAGAIN                      ? "does not answer"
@@ -58,12 +61,54 @@ static int ask(struct sl_lease_msg *m, enum sl_lease_op op, const char **why)
 							      : "does not keep to the protocol");
 		if (err > 0)
 			sl_lease_close_fds(m);
-		sl_why(why, "the daemon is gone");
-		return -ENOTCONN;
+		return no_daemon(why);
 	}
 	if (m->hdr.err)
 		sl_why(why, "sluiced: %s", m->body.why);
 	return m->hdr.err;
+}
+
+/* Sends m, and receives the answer into m. 0, -errno of the daemon's, -ENOTCONN: it is gone. */
+static int ask(struct sl_lease_msg *m, enum sl_lease_op op, const char **why)
+{
+	if (over)
+		return no_daemon(why);
+	seq++;
+	return judge(m, op, sl_lease_ask(conn, m, op, seq), why);
+}
+
+static bool answers_soon(void)
+{
+	const struct timespec patience = {.tv_nsec = SOON_MS * 1000000};
+	struct pollfd p = {.fd = conn, .events = POLLIN};
+
+	return sl_sys(SYS_ppoll, &p, 1, late ? &(struct timespec){0} : &patience, NULL, 8) == 1;
+}
+
+/* The same for the keeper, who has other things to do than to wait for a daemon that is being
+ * started again: -EAGAIN when there is no answer yet. Only for what may be asked in vain. */
+static int ask_soon(struct sl_lease_msg *m, enum sl_lease_op op)
+{
+	int err;
+
+	if (over)
+		return -ENOTCONN;
+	if (late && !answers_soon())
+		return -EAGAIN;
+	m->hdr = (struct sl_lease_hdr){
+		.magic = SL_LEASE_MAGIC,
+		.version = SL_LEASE_VERSION,
+		.op = (uint16_t)op,
+		.seq = ++seq,
+	};
+	late = false;
+	err = sl_lease_send(conn, m, false, MSG_DONTWAIT);
+	m->nfds = 0;
+	if (!err && !answers_soon()) {
+		late = true;
+		return -EAGAIN;
+	}
+	return judge(m, op, err ? err : sl_lease_answer(conn, m, seq, 0), NULL);
 }
 
 /* The same for a request about a device, or a lane of it. */
@@ -138,6 +183,7 @@ void sl_lease_child(void)
 		sl_sys_close(conn);
 	conn = -1;
 	over = true;
+	late = false;
 	if (umem.memfd >= 0) {
 		sl_sys_close(umem.memfd);
 		sl_sys_close(umem.share_fd);
@@ -298,14 +344,14 @@ void sl_lease_port_close(uint32_t ifindex)
 	(void)ask_port(&m, SL_LEASE_PORT_CLOSE, ifindex, 0, NULL);
 }
 
-/* Without the daemon: whatever program the device runs is taken for ours. */
+/* Without the daemon, or while none answers: whatever program the device runs is taken for ours. */
 bool sl_lease_port_alive(uint32_t ifindex)
 {
-	struct sl_lease_msg m;
+	struct sl_lease_msg m = {.body.port.ifindex = ifindex};
 	struct sl_link_now now;
-	int err = ask_port(&m, SL_LEASE_PORT_ALIVE, ifindex, 0, NULL);
+	int err = ask_soon(&m, SL_LEASE_PORT_ALIVE);
 
-	if (err == -ENOTCONN)
+	if (err == -ENOTCONN || err == -EAGAIN)
 		return !sl_link_look(ifindex, &now) && now.xdp_id;
 	return !err && m.body.alive_ok.alive;
 }
@@ -469,5 +515,5 @@ int sl_lease_neigh_use(uint32_t ifindex, const uint8_t addr[16])
 
 	m.body.neigh.ifindex = ifindex;
 	memcpy(m.body.neigh.addr, addr, sizeof(m.body.neigh.addr));
-	return ask(&m, SL_LEASE_NEIGH, NULL);
+	return ask_soon(&m, SL_LEASE_NEIGH);
 }

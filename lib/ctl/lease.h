@@ -213,6 +213,8 @@ int sl_lease_dial(const char *path, unsigned seconds);
 /* Sends m as a request of that kind and number, with its descriptors, and receives the answer into
  * it: as sl_lease_recv(). */
 int sl_lease_ask(int fd, struct sl_lease_msg *m, enum sl_lease_op op, uint32_t seq);
+/* The answer to the request of that number; others before it are of no interest any more. */
+int sl_lease_answer(int fd, struct sl_lease_msg *m, uint32_t seq, int flags);
 
 /* lease.c: the process's side; called by front.c only, with the broker entered ------------------
  */

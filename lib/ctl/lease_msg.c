@@ -190,5 +190,17 @@ int sl_lease_ask(int fd, struct sl_lease_msg *m, enum sl_lease_op op, uint32_t s
 	};
 	err = sl_lease_send(fd, m, false, 0);
 	m->nfds = 0;
-	return err ? err : sl_lease_recv(fd, m, true, 0);
+	return err ? err : sl_lease_answer(fd, m, seq, 0);
+}
+
+/* A daemon that took over answers once more what the one before it had answered. */
+int sl_lease_answer(int fd, struct sl_lease_msg *m, uint32_t seq, int flags)
+{
+	int err;
+
+	do {
+		sl_lease_close_fds(m);
+		err = sl_lease_recv(fd, m, true, flags);
+	} while (err == 1 && (int32_t)(m->hdr.seq - seq) < 0);
+	return err;
 }

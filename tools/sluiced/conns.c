@@ -9,6 +9,7 @@
 #include "base/addr.h"
 #include "base/sys.h"
 #include "ctl/broker_int.h"
+#include "keep.h"
 #include "sluiced.h"
 
 #define TELL 32 /* at a turn of the loop: some milliseconds */
@@ -18,13 +19,15 @@ int sl_on_conns(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 	int fd, err;
 
 	if (s->conns.gone.fd >= 0)
-		return -EALREADY;
+		return s->again ? 0 : -EALREADY;
 	fd = sl_fd_dup(m->fd[0]);
 	if (fd < 0)
 		return fd;
 	err = sl_gone_open(&s->conns.gone, fd, &m->body.conns);
 	if (err)
 		sl_sys_close(fd);
+	else
+		sl_keep_session(s);
 	return err;
 }
 

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/broker_int.h"
+#include "keep.h"
 #include "net/neigh.h"
 #include "net/route.h"
 #include "sluiced.h"
@@ -18,37 +19,44 @@
 
 /* A device's queue has one packet memory, so who comes second must belong to the group of the
  * first. A quarter of the frames is for fill and receive rings. */
-static int umem_join(struct sl_session *s, struct sl_umem_info *u, const char **why)
+static int umem_join(struct sl_session *s, const char **why)
 {
 	uint32_t quota = s->limits.frames ? s->limits.frames : sluiced.quota;
+	bool fresh = !sl_umem_is_there();
+	struct sl_umem_info u;
 	int err;
 
 	if (sluiced.group_users && strcmp(sluiced.group, s->group)) {
 		sl_why(why, "the packet memory is leased to group %s", sluiced.group);
 		return -EBUSY;
 	}
-	err = sl_embedded_umem(sluiced.frames, sluiced.frame_size, u, why);
+	err = sl_embedded_umem(sluiced.frames, sluiced.frame_size, &u, why);
 	if (err)
 		return err;
-	err = sl_broker_join(quota, u->nframes / 4);
+	if (fresh)
+		sl_keep_umem();
+	err = sl_broker_join(quota, u.nframes / 4);
 	if (err < 0)
 		sl_why(why,
 		       "no %u frames are left for one more process; remedy: SLUICE_FRAMES=%u for "
 		       "sluiced",
-		       quota, 2 * u->nframes);
+		       quota, 2 * u.nframes);
 	return err;
 }
 
 int sl_on_umem(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {
-	struct sl_umem_info u;
-	int member = s->share ? -EALREADY : umem_join(s, &u, why);
+	int member = s->share ? -EALREADY : umem_join(s, why);
+	const struct sl_umem_info u = sl_umem;
 
-	if (member < 0)
+	if (member < 0 && !(s->share && s->again))
 		return member;
-	s->share = (uint8_t)member;
-	sluiced.group_users++;
-	memcpy(sluiced.group, s->group, sizeof(sluiced.group));
+	if (!s->share) {
+		s->share = (uint8_t)member;
+		sluiced.group_users++;
+		memcpy(sluiced.group, s->group, sizeof(sluiced.group));
+		sl_keep_session(s);
+	}
 	m->body.umem_ok = (struct sl_lease_umem_ok){
 		.nframes = u.nframes,
 		.frame_size = u.frame_size,
@@ -85,9 +93,13 @@ static void forget_lanes(struct sl_session *s)
 {
 	for (struct sl_session_port *p = s->port; p < s->port + SL_SESSION_PORTS; p++)
 		for (unsigned i = 0; i < SL_SESSION_LANES; i++) {
+			bool was = p->lane[i];
+
 			free(p->lease[i]);
 			p->lease[i] = NULL;
 			p->lane[i] = 0;
+			if (was)
+				sl_keep_lane(s, p, i);
 		}
 	s->nlanes = 0;
 }
@@ -114,8 +126,10 @@ void sl_umem_put(struct sl_session *s)
 	if (!s->share)
 		return;
 	s->share = 0;
-	if (--sluiced.group_users == 0)
+	if (--sluiced.group_users == 0) {
 		sl_umem_drop();
+		sl_keep_umem();
+	}
 }
 
 /* Devices ---------------------------------------------------------------------------------------
@@ -173,6 +187,10 @@ static int port_get(struct sl_session *s, uint32_t ifindex, struct sl_port_info 
 	struct sl_session_port *p = sl_session_port(s, 0);
 	int err;
 
+	if (s->again && ifindex && sl_session_port(s, ifindex)) {
+		*info = sl_device_find(ifindex)->info;
+		return 0;
+	}
 	if (!s->share || !ifindex || sl_session_port(s, ifindex))
 		return -EINVAL;
 	if (!p) {
@@ -186,6 +204,9 @@ static int port_get(struct sl_session *s, uint32_t ifindex, struct sl_port_info 
 		return err;
 	*p = (struct sl_session_port){.ifindex = ifindex, .nqueues = info->nqueues};
 	memcpy(p->ifname, info->ifname, sizeof(p->ifname));
+	if (sl_device_find(ifindex)->users == 1)
+		sl_keep_device(ifindex);
+	sl_keep_session(s);
 	return 0;
 }
 
@@ -225,14 +246,20 @@ static void lane_put(struct sl_session *s, struct sl_session_port *p, unsigned n
 	p->lease[number] = NULL;
 	p->lane[number] = 0;
 	s->nlanes--;
+	sl_keep_lane(s, p, number);
 }
 
 void sl_port_put(struct sl_session *s, struct sl_session_port *p)
 {
+	uint32_t ifindex = p->ifindex;
+
 	for (unsigned i = 0; i < SL_SESSION_LANES; i++)
 		lane_put(s, p, i);
-	sl_embedded_port_close(p->ifindex);
+	sl_embedded_port_close(ifindex);
+	if (!sl_device_find(ifindex))
+		sl_keep_device(ifindex);
 	*p = (struct sl_session_port){0};
+	sl_keep_session(s);
 }
 
 /* The session's port that a request is about, or NULL. */
@@ -284,6 +311,7 @@ int sl_on_vlan_leave(struct sl_session *s, struct sl_lease_msg *m, const char **
 	if (d->users > 1)
 		return -EBUSY;
 	sl_embedded_vlan_leave(v.ifindex, v.nr, v.leave);
+	sl_keep_device(v.ifindex);
 	return 0;
 }
 
@@ -295,8 +323,10 @@ int sl_on_unguard(struct sl_session *s, struct sl_lease_msg *m, const char **why
 
 	if (!d)
 		return -ENODEV;
-	if (d->users == 1)
+	if (d->users == 1) {
 		sl_embedded_port_unguard(p->ifindex);
+		sl_keep_device(p->ifindex);
+	}
 	return 0;
 }
 
@@ -328,26 +358,33 @@ static bool lane_is_used(uint32_t ifindex, uint32_t lane)
 	return false;
 }
 
-/* The XSKs stay here, too: what lies in their rings when the process dies comes back by them. */
-static int pass_lane(const struct sl_xsk_lease *leases, uint32_t n, struct sl_lease_msg *m)
+void sl_lane_describe(const struct sl_xsk_lease *l, struct sl_lease_queue *out)
 {
+	*out = (struct sl_lease_queue){
+		.queue = l->queue,
+		.rx_size = l->rx_size,
+		.tx_size = l->tx_size,
+		.fill_size = l->fill_size,
+		.comp_size = l->comp_size,
+		.zerocopy = l->zerocopy,
+		.share_queue = l->share_queue,
+		.share_xsk = l->share_xsk,
+	};
+}
+
+/* The XSKs stay here, too: what lies in their rings when the process dies comes back by them. */
+static int pass_lane(const struct sl_xsk_lease *leases, uint32_t n, uint32_t first,
+		     struct sl_lease_msg *m)
+{
+	memset(&m->body.lane_ok, 0, sizeof(m->body.lane_ok));
+	m->body.lane_ok.first = first;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct sl_xsk_lease *l = &leases[i];
-		int fd = sl_fd_dup(l->fd);
+		int fd = sl_fd_dup(leases[i].fd);
 
 		if (fd < 0)
 			return fd;
 		m->fd[m->nfds++] = fd;
-		m->body.lane_ok.queue[i] = (struct sl_lease_queue){
-			.queue = l->queue,
-			.rx_size = l->rx_size,
-			.tx_size = l->tx_size,
-			.fill_size = l->fill_size,
-			.comp_size = l->comp_size,
-			.zerocopy = l->zerocopy,
-			.share_queue = l->share_queue,
-			.share_xsk = l->share_xsk,
-		};
+		sl_lane_describe(&leases[i], &m->body.lane_ok.queue[i]);
 	}
 	m->body.lane_ok.nqueues = n;
 	return 0;
@@ -360,7 +397,12 @@ int sl_on_lane_open(struct sl_session *s, struct sl_lease_msg *m, const char **w
 	struct sl_xsk_lease *leases;
 	int err;
 
-	if (!p || number >= SL_SESSION_LANES || p->lane[number])
+	if (!p || number >= SL_SESSION_LANES)
+		return -EINVAL;
+	if (s->again && p->lane[number])
+		return pass_lane(p->lease[number], p->nqueues, (p->lane[number] - 1u) * p->nqueues,
+				 m);
+	if (p->lane[number])
 		return -EINVAL;
 	if (s->nlanes >= s->limits.lanes) {
 		sl_why(why, "the policy gives user %u %u lanes", s->cred.uid, s->limits.lanes);
@@ -379,9 +421,8 @@ int sl_on_lane_open(struct sl_session *s, struct sl_lease_msg *m, const char **w
 	p->lane[number] = (uint16_t)(lane + 1);
 	p->lease[number] = leases;
 	s->nlanes++;
-	memset(&m->body.lane_ok, 0, sizeof(m->body.lane_ok));
-	m->body.lane_ok.first = first;
-	err = pass_lane(leases, p->nqueues, m);
+	sl_keep_lane(s, p, number);
+	err = pass_lane(leases, p->nqueues, first, m);
 	if (err)
 		lane_put(s, p, number);
 	return err;

@@ -24,6 +24,7 @@
 #include "base/sys.h"
 #include "ctl/broker_int.h"
 #include "ctl/conf.h"
+#include "keep.h"
 #include "net/route.h"
 #include "sandbox.h"
 #include "sluice.h"
@@ -32,15 +33,18 @@
 #define POLICY_PATH "/etc/sluice/sluiced.conf"
 #define POLICY_MAX  65536 /* bytes */
 #define BACKLOG     128
-#define FRAMES      65536         /* of packet memory, unless SLUICE_FRAMES says otherwise */
-#define CHECK_MS    1000          /* how often the devices are looked after */
-#define LEAVE_NS    5000000000ull /* for programs to move to the kernel what they have */
+/* EX_CONFIG; the unit file does not start it again after that. */
+#define EXIT_OTHER_VERSION 78
+#define FRAMES             65536         /* of packet memory, unless SLUICE_FRAMES says otherwise */
+#define CHECK_MS           1000          /* how often the devices are looked after */
+#define LEAVE_NS           5000000000ull /* for programs to move to the kernel what they have */
 
 static const char *socket_path = SL_LEASE_PATH;
 static const char *policy_path;
 static int signal_fd = -1;
 static bool open_air;
-static uint64_t end_ns; /* not 0: the daemon ends then, or as soon as nobody needs it */
+static bool stepping_down; /* the next daemon goes on with what the vault has */
+static uint64_t end_ns;    /* not 0: the daemon ends then, or as soon as nobody needs it */
 
 /* Settings and policy ---------------------------------------------------------------------------
  */
@@ -231,6 +235,20 @@ static int open_socket(void)
 	return 0;
 }
 
+/* The daemon before us has left it with the vault. */
+static bool listens_already(void)
+{
+	unsigned at = 0;
+	struct sl_vault_msg *m = sl_keep_next(SL_KEEP_LISTEN, &at);
+	int fd = m ? sl_vault_take(m, 0) : -1;
+
+	if (fd < 0)
+		return false;
+	sluiced.listen_fd = fd;
+	listen(fd, BACKLOG); /* by us, from now on */
+	return true;
+}
+
 /* systemd's sd_notify(3), without its library. */
 static void say_ready(void)
 {
@@ -269,6 +287,7 @@ static int open_loop(void)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR2);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	sluiced.epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -283,6 +302,10 @@ static void on_signal(void)
 	struct signalfd_siginfo si;
 
 	while (read(signal_fd, &si, sizeof(si)) == sizeof(si)) {
+		if (si.ssi_signo == SIGUSR2) {
+			stepping_down = true;
+			continue;
+		}
 		if (si.ssi_signo != SIGHUP) {
 			/* The second time at once. */
 			end_ns = end_ns ? 1 : sl_now_ns() + LEAVE_NS;
@@ -303,6 +326,8 @@ static void on_event(const struct epoll_event *ev)
 		on_signal();
 	else if (ev->data.u64 == SL_TAG_NET)
 		sl_net_on_readable();
+	else if (ev->data.u64 == SL_TAG_VAULT)
+		sl_keep_readable();
 	else if (ev->data.u64 != SL_TAG_DEATH && !((struct sl_session *)ev->data.ptr)->leaving)
 		sl_session_readable(ev->data.ptr);
 }
@@ -326,6 +351,8 @@ static bool is_needed(void)
 /* Programs look once a second whether their device is still steered (sl_on_port_alive()). */
 static bool is_over(void)
 {
+	if (stepping_down && !sl_keep_is_missing())
+		return true;
 	if (end_ns)
 		return !is_needed() || sl_now_ns() > end_ns;
 	return sluiced.draining && !sluiced.group_users && !is_needed();
@@ -339,13 +366,16 @@ static void loop(void)
 	bool more = false;
 
 	while (!is_over()) {
-		int wait_ms = more ? 0 : sluiced.group_users ? SL_VIEW_MS : -1;
+		int wait_ms = more                                          ? 0
+			      : sluiced.group_users || sl_keep_is_missing() ? SL_VIEW_MS
+									    : -1;
 		int n = epoll_wait(sluiced.epfd, ev, sl_array_len(ev), wait_ms);
 
 		for (int i = 0; i < n; i++)
 			on_event(&ev[i]);
 		more = sl_sessions_reap();
 		sl_views_sync();
+		sl_keep_tick();
 		if (sl_now_ns() - checked_ns > CHECK_MS * 1000000ull) {
 			check_ports();
 			checked_ns = sl_now_ns();
@@ -400,7 +430,7 @@ static int parse_args(int argc, char **argv)
 static int start(void)
 {
 	struct rlimit files;
-	int err;
+	int err, found;
 
 	sl_settings_load(NULL);
 	sl_clock_init();
@@ -414,10 +444,14 @@ static int start(void)
 	err = load_policy();
 	if (!err)
 		err = open_network();
-	if (!err)
-		err = open_socket();
+	if (err)
+		return err;
+	found = sl_keep_find(socket_path);
+	err = found < 0 ? found : found && listens_already() ? 0 : open_socket();
 	if (!err)
 		err = open_loop();
+	if (!err && found)
+		err = sl_adopt();
 	return err;
 }
 
@@ -430,15 +464,21 @@ int main(int argc, char **argv)
 	err = start();
 	if (err) {
 		sl_err("sluiced", "cannot start: %s", sl_strerror(err));
-		return 1;
+		return err == -EPROTO ? EXIT_OTHER_VERSION : 1;
 	}
 	sl_info("sluiced", "serves network namespace %u at %s", sluiced.netns, socket_path);
 	if (!open_air)
 		sl_sandbox_enter(socket_path);
+	sl_keep_start();
 	say_ready();
 	loop();
+	if (stepping_down) {
+		sl_info("sluiced", "steps down: the next one goes on");
+		return 0;
+	}
 	unlink(socket_path);
 	sl_embedded_fini();
+	sl_keep_bye();
 	sl_info("sluiced", "ended");
 	return 0;
 }

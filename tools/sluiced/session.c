@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/broker_int.h"
+#include "keep.h"
 #include "sluiced.h"
 
 #ifndef SO_PEERGROUPS
@@ -20,6 +21,7 @@
 #define NSFS_MAGIC     0x6e736673
 #define SESSIONS_A_UID 256 /* so that one user leaves room for the others */
 #define REAP_CLAIMS    256 /* a turn of the loop: below a millisecond */
+#define TRIES          3   /* daemons that may die of one request */
 
 struct sl_sluiced sluiced = {.epfd = -1, .listen_fd = -1};
 
@@ -55,16 +57,24 @@ static int identify(struct sl_session *s)
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
 
+static void watch_death(const struct sl_session *s)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = SL_TAG_DEATH};
+
+	if (s->pidfd >= 0)
+		sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_ADD, s->pidfd, &ev);
+}
+
 /* By which the death of the process is told, for certain. */
 static void watch_process(struct sl_session *s)
 {
-	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = SL_TAG_DEATH};
 	socklen_t len = sizeof(s->pidfd);
 
+	if (s->pidfd >= 0)
+		return;
 	if (sl_sys_getsockopt(s->fd, SOL_SOCKET, SO_PEERPIDFD, &s->pidfd, &len))
 		s->pidfd = s->cred.pid ? (int)sl_sys(SYS_pidfd_open, s->cred.pid, 0) : -1;
-	if (s->pidfd >= 0)
-		sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_ADD, s->pidfd, &ev);
+	watch_death(s);
 }
 
 /* Nobody works any more on what was lent. The library never closes its end, so when it is closed
@@ -93,6 +103,13 @@ static int admit(struct sl_session *s)
 	return sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_ADD, s->fd, &ev);
 }
 
+static void link_in(struct sl_session *s)
+{
+	s->next = sluiced.sessions;
+	sluiced.sessions = s;
+	sluiced.nsessions++;
+}
+
 void sl_session_accept(void)
 {
 	struct sl_session *s;
@@ -113,9 +130,19 @@ void sl_session_accept(void)
 		free(s);
 		return;
 	}
-	s->next = sluiced.sessions;
-	sluiced.sessions = s;
-	sluiced.nsessions++;
+	s->id = ++sluiced.last_id;
+	link_in(s);
+	sl_keep_session(s);
+}
+
+void sl_session_add(struct sl_session *s)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = s};
+
+	link_in(s);
+	if (s->fd >= 0)
+		sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_ADD, s->fd, &ev);
+	watch_death(s);
 }
 
 /* Greeting --------------------------------------------------------------------------------------
@@ -154,7 +181,7 @@ static int on_hello(struct sl_session *s, struct sl_lease_msg *m, const char **w
 	int err;
 
 	h.group[sizeof(h.group) - 1] = h.program[sizeof(h.program) - 1] = 0;
-	if (s->greeted)
+	if (s->greeted && !s->again)
 		return -EALREADY;
 	if (sluiced.draining) {
 		sl_why(why, "no more leases are given: the daemon is about to end");
@@ -175,9 +202,11 @@ static int on_hello(struct sl_session *s, struct sl_lease_msg *m, const char **w
 			*c = '?';
 	memcpy(s->program, h.program, sizeof(s->program));
 	s->limits = r->limits;
-	s->member = ++sluiced.last_member;
+	if (!s->member)
+		s->member = ++sluiced.last_member;
 	s->greeted = true;
 	watch_process(s);
+	sl_keep_session(s);
 	m->body.hello_ok = (struct sl_lease_hello_ok){
 		.member = s->member,
 		.max_flows = s->limits.flows,
@@ -273,17 +302,54 @@ static bool serve(struct sl_session *s, struct sl_lease_msg *m)
 	return !err && m->hdr.err != -EPROTO && (s->greeted || m->hdr.op >= SL_LEASE_STATUS);
 }
 
-static void hang_up(struct sl_session *s)
+/* The vault has a copy of what is watched, so that closing does not end the watching. */
+static void unwatch(int *fd)
 {
-	sl_sys_close(s->fd);
-	s->fd = -1;
-	s->leaving = true;
+	if (*fd < 0)
+		return;
+	sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_DEL, *fd, NULL);
+	sl_sys_close(*fd);
+	*fd = -1;
 }
 
+static void hang_up(struct sl_session *s)
+{
+	sl_sys(SYS_shutdown, s->fd, SHUT_RDWR);
+	unwatch(&s->fd);
+	s->leaving = true;
+	sl_keep_session(s);
+}
+
+bool sl_session_begin(struct sl_session *s)
+{
+	if (s->again && s->begun == s->seq)
+		return false;
+	s->begun = s->seq;
+	sl_keep_session(s);
+	return true;
+}
+
+/* A request that several daemons died of is not given to one more. */
+static bool may_try(struct sl_session *s)
+{
+	s->tries++;
+	sl_keep_session(s);
+	if (s->tries <= TRIES)
+		return true;
+	sl_warn("sluiced",
+		"process %d of user %u: %u daemons did not survive its request: it is "
+		"hung up on",
+		s->cred.pid, s->cred.uid, TRIES);
+	return false;
+}
+
+/* It is answered before it is taken out of the socket: should we die in between, the next daemon
+ * finds it there. An answer that comes twice is known by its number. */
 void sl_session_readable(struct sl_session *s)
 {
 	static struct sl_lease_msg m;
-	int n = sl_lease_recv(s->fd, &m, false, MSG_DONTWAIT);
+	int n = sl_lease_recv(s->fd, &m, false, MSG_DONTWAIT | MSG_PEEK);
+	bool good;
 
 	if (n == -EAGAIN || n == -EINTR)
 		return;
@@ -292,8 +358,20 @@ void sl_session_readable(struct sl_session *s)
 	if (n > 0)
 		sluiced.requests++;
 	s->eof = n == 0 || n == -ECONNRESET;
-	if (n <= 0 || !serve(s, &m))
+	s->seq = m.hdr.seq;
+	good = n > 0 && (!s->again || may_try(s)) && serve(s, &m);
+	/* Also from who is hung up on: a request left there would be a reset, which overtakes the
+	 * answer. */
+	sl_sys_recvfrom(s->fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
+	if (!good) {
 		hang_up(s);
+		return;
+	}
+	if (s->again) {
+		s->again = false;
+		s->tries = 0;
+		sl_keep_session(s);
+	}
 }
 
 /* Going -----------------------------------------------------------------------------------------
@@ -321,8 +399,8 @@ static enum taken take_back(struct sl_session *s)
 		if (s->port[i].ifindex)
 			sl_port_put(s, &s->port[i]);
 	sl_umem_put(s);
-	if (s->pidfd >= 0)
-		sl_sys_close(s->pidfd);
+	sl_keep_no_session(s);
+	unwatch(&s->pidfd);
 	if (s->greeted)
 		sl_info("sluiced", "lease %u has ended", s->member);
 	return TAKEN;

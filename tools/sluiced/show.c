@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "ctl/broker_int.h"
+#include "keep.h"
 #include "sluice.h"
 #include "sluiced.h"
 
@@ -122,6 +123,7 @@ int sl_on_drain(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 		return -EPERM;
 	}
 	sluiced.draining = true;
+	sl_keep_draining();
 	sl_info("sluiced", "draining: no more leases, %u to go", count_leases());
 	return 0;
 }

@@ -110,6 +110,7 @@ struct sl_session_port {
 
 struct sl_session {
 	struct sl_session *next;
+	uint32_t id; /* among all there ever were */
 	int fd;
 	int pidfd; /* -1: the end of the connection must do */
 	struct ucred cred;
@@ -121,6 +122,11 @@ struct sl_session {
 	bool mended;   /* the process is dead, and its locks are free */
 	bool said;     /* a refusal of it was logged */
 	bool leaving;  /* hung up; being taken back */
+	/* Its next request may have been done, in part or whole, by the daemon before us, so often;
+	 * of what must not be done twice the last one's number (sl_session_begin()). */
+	bool again;
+	uint8_t tries;
+	uint32_t begun, seq;
 	uint32_t member;
 	uint64_t since_ns;
 	char program[16], group[32];
@@ -138,7 +144,7 @@ struct sl_sluiced {
 	uint64_t netns_cookie;
 	struct sl_policy policy;
 	struct sl_session *sessions;
-	uint32_t nsessions, last_member;
+	uint32_t nsessions, last_member, last_id;
 	bool draining;
 	bool leaving; /* who has a device is told that it is not steered any more */
 	uint64_t start_ns, requests, refused, broken;
@@ -149,9 +155,14 @@ struct sl_sluiced {
 };
 extern struct sl_sluiced sluiced;
 /* Tags of what the loop watches that is no session; below any pointer. */
-enum { SL_TAG_LISTEN = 1, SL_TAG_SIGNAL, SL_TAG_NET, SL_TAG_DEATH };
+enum { SL_TAG_LISTEN = 1, SL_TAG_SIGNAL, SL_TAG_NET, SL_TAG_DEATH, SL_TAG_VAULT };
 
 void sl_session_accept(void);
+/* One that the daemon before us had. */
+void sl_session_add(struct sl_session *s);
+/* From here on the request that is being served must not be done again; false: it was, by the
+ * daemon before us. */
+bool sl_session_begin(struct sl_session *s);
 /* One request of it. */
 void sl_session_readable(struct sl_session *s);
 /* Takes a piece of the leaving sessions' things back; true: there is more to do at once. */
@@ -176,6 +187,7 @@ void sl_port_put(struct sl_session *s, struct sl_session_port *p);
 /* The session's process is dead: takes its frames and lanes back. False: not now. */
 bool sl_umem_bury(struct sl_session *s);
 void sl_umem_put(struct sl_session *s);
+void sl_lane_describe(const struct sl_xsk_lease *l, struct sl_lease_queue *out);
 void sl_port_describe(const struct sl_port_info *info, struct sl_lease_port_ok *out);
 
 /* view.c: the rules of a device, to be read by others. Another descriptor of them; -errno. */
@@ -184,6 +196,7 @@ int sl_view_get(uint32_t ifindex);
 void sl_views_sync(void);
 
 /* steer.c: claims and repair mode */
+uint32_t sl_claim_pid(const struct sl_session *s); /* what its claims bear */
 int sl_on_claim(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_claim_update(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_unclaim(struct sl_session *s, struct sl_lease_msg *m, const char **why);

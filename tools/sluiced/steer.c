@@ -7,6 +7,7 @@
 
 #include "base/sys.h"
 #include "ctl/broker_int.h"
+#include "keep.h"
 #include "sluiced.h"
 
 #define VLAN_BITS  SL_CLAIM_VLAN(SL_MAX_VLANS - 1)
@@ -18,6 +19,11 @@ static bool owns_lane(const struct sl_session_port *p, uint32_t first)
 		if (p->lane[i] && (p->lane[i] - 1u) * p->nqueues == first)
 			return true;
 	return false;
+}
+
+uint32_t sl_claim_pid(const struct sl_session *s)
+{
+	return s->cred.pid ? (uint32_t)s->cred.pid : PID_UNSEEN | s->member;
 }
 
 /* The broker's form of a request; -EINVAL: it makes no sense, or is about what is not the
@@ -35,7 +41,7 @@ static int to_req(struct sl_session *s, const struct sl_lease_claim *c, struct s
 		.replace = c->flags & SL_LEASE_REPLACE,
 	};
 	memset(req->key.pad, 0, sizeof(req->key.pad));
-	req->claim.pid = s->cred.pid ? (uint32_t)s->cred.pid : PID_UNSEEN | s->member;
+	req->claim.pid = sl_claim_pid(s);
 	if (!p || (c->key.proto != IPPROTO_TCP && c->key.proto != IPPROTO_UDP) ||
 	    !c->key.local_port || c->claim.flags & ~(SL_CLAIM_STAMP | SL_CLAIM_PASS | VLAN_BITS) ||
 	    c->flags & ~(SL_LEASE_SPREAD | SL_LEASE_REPLACE))
@@ -48,10 +54,14 @@ static int to_req(struct sl_session *s, const struct sl_lease_claim *c, struct s
 
 static int claim(struct sl_session *s, const struct sl_claim_req *req, const char **why)
 {
+	const struct sl_device *d = sl_device_find(req->ifindex);
+	bool guarded = d && d->attach.guard_tried;
 	int err = sl_embedded_claim(req, why);
 
 	if (err)
 		return err;
+	if (d && d->attach.guard_tried != guarded)
+		sl_keep_device(req->ifindex);
 	err = sl_held_put(&s->held, req);
 	if (err)
 		sl_embedded_unclaim(req);
@@ -113,6 +123,17 @@ uint32_t sl_claims_drop(struct sl_session *s, uint32_t n)
 	return s->held.n;
 }
 
+/* Is the socket in repair mode, or out of it, as is asked for? Going into it once more would change
+ * it. */
+static bool is_so(int fd, int how)
+{
+	socklen_t len = sizeof(int);
+	int on;
+
+	return !sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &on, &len) &&
+	       !on == (how != TCP_REPAIR_ON);
+}
+
 /* With it a process can make a connection of its socket without a handshake; where that is not
  * wanted the policy says `repair no`, and connections cannot move (doc: sluiced(8), SECURITY). */
 int sl_on_repair(struct sl_session *s, struct sl_lease_msg *m, const char **why)
@@ -126,7 +147,7 @@ int sl_on_repair(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 	if (how != TCP_REPAIR_ON && how != TCP_REPAIR_OFF && how != TCP_REPAIR_OFF_NO_WP)
 		return -EINVAL;
 	err = sl_proof_tcp(m->fd[0], why);
-	if (!err)
+	if (!err && !(s->again && is_so(m->fd[0], how)))
 		err = sl_sys_setsockopt(m->fd[0], IPPROTO_TCP, TCP_REPAIR, &how, sizeof(how));
 	return err;
 }
@@ -135,7 +156,9 @@ int sl_on_drop(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {
 	int err = s->limits.repair ? sl_proof_tcp(m->fd[0], why) : -EPERM;
 
-	return err ? err : sl_embedded_drop_packets(m->fd[0], m->body.drop.on);
+	if (!err)
+		err = sl_embedded_drop_packets(m->fd[0], m->body.drop.on);
+	return err == -ENOENT && s->again ? 0 : err;
 }
 
 int sl_on_inject(struct sl_session *s, struct sl_lease_msg *m, const char **why)
@@ -146,7 +169,9 @@ int sl_on_inject(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 	if (!s->limits.repair || i->bytes > sizeof(i->packet))
 		return -EPERM;
 	err = sl_proof_packet(m->fd[0], i->packet, i->bytes, why);
-	return err ? err : sl_embedded_inject(i->packet, i->bytes, i->scope);
+	if (err || !sl_session_begin(s))
+		return err;
+	return sl_embedded_inject(i->packet, i->bytes, i->scope);
 }
 
 /* What a connection had with us must find room in the kernel's socket. */
@@ -167,6 +192,7 @@ int sl_on_holders(struct sl_session *s, struct sl_lease_msg *m, const char **why
 {
 	int n = sl_embedded_holders(m->fd[0]);
 
-	m->body.holders_ok.n = (uint32_t)sl_max(n - 1, 0); /* ours */
+	/* Ours, and that of the request, which still lies in the session's socket. */
+	m->body.holders_ok.n = (uint32_t)sl_max(n - 2, 0);
 	return n < 0 ? n : 0;
 }

@@ -4,16 +4,16 @@
  * daemon keeps a copy in a sealed memfd, that is at most SL_VIEW_MS behind what bpftool writes. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "base/sys.h"
 #include "ctl/broker_int.h"
+#include "keep.h"
 #include "sluiced.h"
 
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x10 /* Linux 5.1 */
-#endif
 #define VIEW_BYTES ((SL_MAX_RULES + 1) * sizeof(struct sl_rule))
 
 static struct view {
@@ -34,9 +34,18 @@ static void drop(struct view *v)
 {
 	munmap(v->rules, VIEW_BYTES);
 	sl_sys_close(v->memfd);
+	sl_keep_view(v->ifindex, -1);
 	v->ifindex = 0;
 }
 
+static int map_view(struct view *v)
+{
+	v->rules = mmap(NULL, VIEW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, v->memfd, 0);
+	return v->rules == MAP_FAILED ? -errno : 0;
+}
+
+/* The next daemon writes it, too, so it is not sealed against writing: who has it got it by a
+ * descriptor for reading, and may not open it for more. */
 static int make(struct view *v, uint32_t ifindex)
 {
 	int err = 0;
@@ -44,23 +53,49 @@ static int make(struct view *v, uint32_t ifindex)
 	v->memfd = sl_sysi(SYS_memfd_create, "sluice-rules", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (v->memfd < 0)
 		return v->memfd;
-	if (ftruncate(v->memfd, VIEW_BYTES))
+	if (ftruncate(v->memfd, VIEW_BYTES) || fchmod(v->memfd, 0600) ||
+	    fcntl(v->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		err = -errno;
-	v->rules = err ? MAP_FAILED
-		       : mmap(NULL, VIEW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, v->memfd, 0);
-	if (!err && v->rules == MAP_FAILED)
-		err = -errno;
-	/* What is mapped already may be written, and nobody else's mapping. */
-	if (!err && fcntl(v->memfd, F_ADD_SEALS,
-			  F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL)) {
-		err = -errno;
-		munmap(v->rules, VIEW_BYTES);
+	if (!err)
+		err = map_view(v);
+	if (err) {
+		sl_sys_close(v->memfd);
+		return err;
+	}
+	v->ifindex = ifindex;
+	sl_keep_view(ifindex, v->memfd);
+	return 0;
+}
+
+void sl_views_keep(void)
+{
+	for (unsigned i = 0; i < SL_PORTS_MAX; i++)
+		if (views[i].ifindex)
+			sl_keep_view(views[i].ifindex, views[i].memfd);
+}
+
+int sl_view_adopt(uint32_t ifindex, int memfd)
+{
+	struct view *v = find(0);
+	int err = -ENOSPC;
+
+	if (v) {
+		v->memfd = memfd;
+		err = map_view(v);
 	}
 	if (err)
-		sl_sys_close(v->memfd);
+		sl_sys_close(memfd);
 	else
 		v->ifindex = ifindex;
 	return err;
+}
+
+static int open_to_read(int memfd)
+{
+	char name[32];
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", memfd);
+	return sl_fd_keep(sl_sysi(SYS_openat, AT_FDCWD, name, O_RDONLY | O_CLOEXEC));
 }
 
 static void sync_view(struct view *v, const struct sl_device *d)
@@ -84,7 +119,7 @@ int sl_view_get(uint32_t ifindex)
 	if (err)
 		return err;
 	sync_view(v, d);
-	return sl_fd_dup(v->memfd);
+	return open_to_read(v->memfd);
 }
 
 void sl_views_sync(void)

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Devices, lanes and packet memory as records of the vault (vault.h), and out of them again.
+ *
+ * Theory of operation: the kernel keeps what matters as long as somebody holds the descriptors: the
+ * rings with what lies in them, the maps, the attachment. A new daemon maps them again (Linux 6.4;
+ * before, rings could be mapped only before bind), and makes anew what only it had in its own
+ * memory. What the dead daemon was in the middle of is finished or undone by the group's memory
+ * (base/share_bury.c); records there that nothing refers to were of things half made. */
+#include "ctl/broker_adopt.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/broker_int.h"
+#include "ctl/broker_lock.h"
+
+/* Packet memory ---------------------------------------------------------------------------------
+ */
+
+struct umem_kept {
+	uint32_t nframes, frame_size, headroom, huge;
+	int8_t memfd, share_fd;
+};
+
+void sl_umem_keep(struct sl_vault_msg *m)
+{
+	struct umem_kept *k = (struct umem_kept *)m->body;
+
+	*k = (struct umem_kept){
+		.nframes = sl_umem.nframes,
+		.frame_size = sl_umem.frame_size,
+		.headroom = sl_umem.headroom,
+		.huge = sl_umem.huge,
+		.memfd = sl_vault_add(m, sl_umem.memfd),
+		.share_fd = sl_vault_add(m, sl_umem.share_fd),
+	};
+	m->bytes = sizeof(*k);
+}
+
+int sl_umem_adopt(struct sl_vault_msg *m)
+{
+	const struct umem_kept *k = (const struct umem_kept *)m->body;
+	struct sl_umem_info u = {
+		.nframes = k->nframes,
+		.frame_size = k->frame_size,
+		.headroom = k->headroom,
+		.huge = k->huge,
+		.member = SL_SHARE_BROKER,
+	};
+	struct stat st;
+	int err;
+
+	if (m->bytes != sizeof(*k))
+		return -EPROTO;
+	u.memfd = sl_fd_keep(sl_vault_take(m, k->memfd));
+	u.share_fd = sl_fd_keep(sl_vault_take(m, k->share_fd));
+	err = sl_umem_map_again(&u, fstat(u.share_fd, &st) ? 0 : (size_t)st.st_size);
+	if (err) {
+		sl_sys_close(u.memfd);
+		sl_sys_close(u.share_fd);
+	}
+	return err;
+}
+
+/* Devices ---------------------------------------------------------------------------------------
+ */
+
+struct device_kept {
+	struct sl_port_info info; /* without its pointers */
+	uint32_t kind, mode, prog_id, hints, main_id;
+	uint8_t beside, guard_tried, zerocopy, bound;
+	uint64_t vlans_left;
+	struct sl_ring_sizes rings;
+	uint32_t share_queue[SL_MAX_QUEUES];
+	int8_t owner, reaper, link, guard, map[SL_MAP_COUNT], anchor[SL_MAX_QUEUES];
+};
+_Static_assert(sizeof(struct device_kept) <= SL_VAULT_BYTES, "a record");
+_Static_assert(4 + SL_MAP_COUNT + SL_MAX_QUEUES <= SL_VAULT_FDS, "a record");
+
+size_t sl_device_kept_bytes(void)
+{
+	return sizeof(struct device_kept);
+}
+
+static void keep_fds(const struct sl_device *d, struct device_kept *k, struct sl_vault_msg *m)
+{
+	k->owner = sl_vault_add(m, d->owner_fd);
+	k->reaper = sl_vault_add(m, d->reaper_fd);
+	k->link = sl_vault_add(m, d->attach.link_fd);
+	k->guard = sl_vault_add(m, d->attach.guard_fd);
+	for (unsigned i = 0; i < SL_MAP_COUNT; i++)
+		k->map[i] = sl_vault_add(m, d->attach.map_fd[i]);
+	for (unsigned i = 0; i < SL_MAX_QUEUES; i++)
+		k->anchor[i] = sl_vault_add(m, d->queue[i].anchor_fd);
+}
+
+void sl_device_keep(const struct sl_device *d, struct sl_vault_msg *m)
+{
+	struct device_kept *k = (struct device_kept *)m->body;
+
+	*k = (struct device_kept){
+		.info = d->info,
+		.kind = d->attach.kind,
+		.mode = (uint32_t)d->attach.mode,
+		.prog_id = d->attach.prog_id,
+		.hints = d->attach.hints,
+		.main_id = d->attach.main_id,
+		.beside = d->attach.beside,
+		.guard_tried = d->attach.guard_tried,
+		.zerocopy = d->zerocopy,
+		.bound = d->queues_bound,
+		.vlans_left = d->vlans_left,
+		.rings = d->rings,
+	};
+	k->info.ports = NULL;
+	k->info.rules = k->info.rules_rw = NULL;
+	for (unsigned i = 0; i < SL_MAX_QUEUES; i++)
+		k->share_queue[i] = d->queue[i].share_queue;
+	keep_fds(d, k, m);
+	m->bytes = sizeof(*k);
+}
+
+static void take_fds(struct sl_device *d, const struct device_kept *k, struct sl_vault_msg *m)
+{
+	d->owner_fd = sl_fd_keep(sl_vault_take(m, k->owner));
+	d->reaper_fd = sl_fd_keep(sl_vault_take(m, k->reaper));
+	d->attach.link_fd = sl_fd_keep(sl_vault_take(m, k->link));
+	d->attach.guard_fd = sl_fd_keep(sl_vault_take(m, k->guard));
+	for (unsigned i = 0; i < SL_MAP_COUNT; i++)
+		d->attach.map_fd[i] = sl_fd_keep(sl_vault_take(m, k->map[i]));
+	for (unsigned i = 0; i < SL_MAX_QUEUES; i++) {
+		d->queue[i].anchor_fd = sl_fd_keep(sl_vault_take(m, k->anchor[i]));
+		d->queue[i].share_queue = k->share_queue[i];
+	}
+}
+
+static struct sl_device *device_of(struct sl_vault_msg *m)
+{
+	const struct device_kept *k = (const struct device_kept *)m->body;
+	struct sl_device *d = m->bytes == sizeof(*k) ? sl_device_new() : NULL;
+
+	if (!d)
+		return NULL;
+	d->info = k->info;
+	d->attach.kind = (enum sl_attach_kind)k->kind;
+	d->attach.mode = (int)k->mode;
+	d->attach.prog_id = k->prog_id;
+	d->attach.hints = k->hints;
+	d->attach.main_id = k->main_id;
+	d->attach.beside = k->beside;
+	d->attach.guard_tried = k->guard_tried;
+	d->zerocopy = k->zerocopy;
+	d->queues_bound = k->bound;
+	d->vlans_left = k->vlans_left;
+	d->rings = k->rings;
+	take_fds(d, k, m);
+	return d;
+}
+
+/* Nobody has worked it meanwhile but the processes, which cannot; so what is not ours to take back
+ * goes with its last descriptor. */
+int sl_device_adopt(struct sl_vault_msg *m, const char **why)
+{
+	struct sl_broker_guard g;
+	struct sl_device *d;
+	int err = -EPROTO;
+
+	sl_broker_enter(&g);
+	d = device_of(m);
+	if (d)
+		err = sl_queues_map_again(d);
+	if (!err)
+		err = sl_maps_open_again(d, why);
+	if (!err) {
+		(void)sl_link_open();
+		sl_owner_again(d->owner_fd);
+		sl_device_add(d);
+	} else if (d) {
+		sl_device_drop(d);
+	}
+	sl_broker_leave(&g);
+	return err;
+}
+
+int sl_lane_adopt(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases, uint32_t n)
+{
+	struct sl_device *d = sl_device_find(ifindex);
+	struct sl_broker_guard g;
+	int err = 0;
+
+	if (!d || n != d->info.nqueues || lane >= d->info.max_lanes)
+		return -ENODEV;
+	sl_broker_enter(&g);
+	for (uint32_t q = 0; q < n && !err; q++)
+		err = sl_lane_map_again(d, lane, q, &leases[q]);
+	sl_broker_leave(&g);
+	return err;
+}
+
+/* The group's memory ----------------------------------------------------------------------------
+ */
+
+static void forget_queues(struct sl_share *g)
+{
+	uint32_t open = 0;
+
+	for (uint32_t i = 0; i < g->nqueues; i++)
+		g->queue[i].used = 0;
+	for (struct sl_device *d = sl_port_first(); d; d = d->next)
+		for (uint32_t q = 0; d->queues_bound && q < d->info.nqueues; q++) {
+			g->queue[d->queue[q].share_queue].used = 1;
+			open++;
+		}
+	sl_store(&g->head->open, open);
+}
+
+static void forget_xsks(struct sl_share *g)
+{
+	for (uint32_t i = 0; i < g->nxsks; i++)
+		g->xsk[i].used = 0;
+	for (struct sl_device *d = sl_port_first(); d; d = d->next)
+		for (uint32_t i = 0; i < SL_MAX_XSKS; i++)
+			if (d->lane_open[i / d->info.nqueues / 64] >> i / d->info.nqueues % 64 & 1)
+				g->xsk[d->xsk[i]].used = 1;
+}
+
+void sl_broker_again(const bool member[SL_SHARE_MEMBERS])
+{
+	struct sl_share *g = &sl_umem.share;
+	struct sl_broker_guard guard;
+	struct sl_share_left left;
+
+	if (!sl_umem_is_there())
+		return;
+	sl_broker_enter(&guard);
+	forget_queues(g);
+	forget_xsks(g);
+	sl_broker_leave(&guard);
+	sl_broker_died(SL_SHARE_BROKER);
+	(void)sl_broker_bury(SL_SHARE_BROKER, NULL, 0, &left);
+	for (uint8_t i = 1; i < SL_SHARE_BROKER; i++) {
+		if (member[i] || sl_load(&g->member[i].state) == SL_MEMBER_FREE)
+			continue;
+		sl_broker_died(i);
+		(void)sl_broker_bury(i, NULL, 0, &left);
+	}
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How sluiced's broker outlives sluiced: its things as records of the vault, and back. */
+#ifndef SL_BROKER_ADOPT_H
+#define SL_BROKER_ADOPT_H
+
+#include "ctl/broker.h"
+#include "ctl/vault.h"
+
+struct sl_device;
+
+size_t sl_device_kept_bytes(void);
+/* Writes the body and adds the descriptors. */
+void sl_umem_keep(struct sl_vault_msg *m);
+void sl_device_keep(const struct sl_device *d, struct sl_vault_msg *m);
+
+/* The other way, in this order: packet memory, devices, lanes, then sl_broker_again(), claims.
+ * Takes what it needs out of the record. 0 or -errno. */
+int sl_umem_adopt(struct sl_vault_msg *m);
+int sl_device_adopt(struct sl_vault_msg *m, const char **why);
+/* The leases have everything but their mappings; their descriptors stay the caller's. */
+int sl_lane_adopt(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases, uint32_t n);
+/* What the daemon before was in the middle of with the group's memory is mended. member: those that
+ * are somebody's. */
+void sl_broker_again(const bool member[SL_SHARE_MEMBERS]);
+
+/* broker_recall.c: whose each claim of a device is; false: nobody's any more, and it goes. */
+typedef bool sl_recall_fn(void *arg, const struct sl_claim_req *req);
+/* Counts the claims that stand in the maps of a device, and mends what of them was half made. */
+int sl_claims_recall(uint32_t ifindex, sl_recall_fn *keep, void *arg);
+
+#endif

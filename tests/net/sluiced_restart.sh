@@ -1,0 +1,165 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# sluiced is killed and started again, and again, under traffic of both protocols and directions: not a byte is lost
+# or wrong, nothing goes through the kernel meanwhile, and in the end nothing is left. Then the vault is killed, both,
+# programs while no daemon is there; and a daemon that does not understand what it finds says so.
+#
+# KILLS=600 (make soak): ten minutes of a kill each second.
+LEASED=1
+. "$(dirname "$0")/lib.sh"
+need python3 setpriv
+net_up
+MODE=leased
+[ -e "$PRELOAD" ] || skip "the library is not built"
+KILLS=${KILLS:-4} EVERY=${EVERY:-1}
+daemon() { SLUICE_DAEMON=$TMP/sluiced.b "$BUILD/sluice" daemon "$@"; }
+pid_of() { ip netns pids "${NS}b" | while read -r p; do tr '\0' ' ' <"/proc/$p/cmdline" | grep -q "$1" && echo "$p"; done; }
+daemon_pid() { pid_of "sluiced --socket"; }
+vault_pid() { pid_of "sluice vault"; }
+leases_are() { [ "$(daemon leases | tail -n +2 | wc -l)" = "$1" ]; }
+field() { cut -d' ' -f"$2" "$1" 2>/dev/null || echo 0; }
+grows() { [ "$(field "$1" "$2")" -ge "$3" ]; }
+has_claim() { bpftool map dump pinned "/sys/fs/bpf/sluice/$DEV_B/endpoints" 2>/dev/null | grep -q "\"local_port\": $1"; }
+answers() { daemon status >/dev/null 2>&1; }
+kill_daemon() { # signal
+	local d
+	d=$(daemon_pid)
+	kill "-$1" "$d"
+	wait_until 10 gone "$d" || fail "the daemon does not end"
+}
+again() { daemon_up b "allow user *" && wait_until 10 answers || fail "the daemon does not come back"; }
+peer="python3 $TESTS/net/sluiced_restart.py"
+all_go_on() { # what: each of the streams moves by so much
+	local f before=()
+	for f in "${files[@]}"; do before+=("$(field "$f" 2)"); done
+	for f in "${files[@]}"; do
+		wait_until 20 grows "$f" 2 $((${before[0]} + 100)) || fail "$1: $(basename "$f") stands still"
+		before=("${before[@]:1}")
+	done
+	pass "$1: all go on"
+}
+
+# Traffic: UDP to b, TCP streams to b and from it, connections that come and go, both families.
+bg sb "$BIN/echo" "$B4" 7000
+udp=$BG
+bg sb $peer serve "$B4" 7001
+bg sb $peer serve "$B6" 7001
+bg a $peer serve "$A4" 7002
+wait_udp b 7000
+wait_tcp b 7001
+wait_tcp a 7002
+ok "b is offloaded" wait_until 20 has_claim 7001
+bg a "$BIN/steady" -i 1000 "$B4" 7000 "$TMP/udp"
+steady=$BG
+streams=()
+for s in "a $B4 7001 in4" "a $B6 7001 in6" "sb $A4 7002 out4"; do
+	read -r who addr port name <<<"$s"
+	bg "$who" $peer stream "$addr" "$port" "$TMP/$name"
+	streams+=("$BG")
+done
+files=("$TMP/udp" "$TMP/in4" "$TMP/in6" "$TMP/out4")
+for s in "a $B4 7001 new-in" "sb $A4 7002 new-out"; do
+	read -r who addr port name <<<"$s"
+	bg "$who" $peer churn "$addr" "$port" "$TMP/$name"
+	streams+=("$BG")
+done
+all_go_on "at first"
+wait_until 20 grows "$TMP/new-in" 1 5 && wait_until 20 grows "$TMP/new-out" 1 5 || fail "no new connections"
+offload_begin
+prog=$(bpftool net show dev "$DEV_B" 2>/dev/null | grep -o 'id [0-9]*' | head -n 1)
+fds=$(ls "/proc/$(daemon_pid)/fd" | wc -l)
+vault_fds=$(ls "/proc/$(vault_pid)/fd" | wc -l)
+V=$(vault_pid)
+
+for k in $(seq "$KILLS"); do
+	kill_daemon 9
+	again
+	sleep "$EVERY"
+done
+all_go_on "after $KILLS kills"
+same "by the same vault" "$V" "$(vault_pid)"
+same "none of the datagrams came by the kernel" 0 $(($(udp_stat b InDatagrams) - K_IN))
+n=$(field "$TMP/new-out" 1)
+ok "connections are made" wait_until 20 grows "$TMP/new-out" 1 $((n + 5))
+
+# Told to step down it leaves all to the next one, too.
+kill_daemon USR2
+again
+all_go_on "after SIGUSR2"
+
+# The vault alone: there is another.
+kill -9 "$V"
+ok "there is another vault" wait_until 10 eval '[ -n "$(vault_pid)" ] && [ "$(vault_pid)" != "$V" ]'
+wait_until 10 eval '[ "$(ls "/proc/$(vault_pid)/fd" | wc -l)" -ge "$vault_fds" ]' || fail "it does not get everything"
+kill_daemon 9
+again
+all_go_on "after the vault's death and the daemon's"
+
+# A program that dies while there is no daemon is seen by the next one.
+bg sb "$BIN/echo" "$B4" 7100
+victim=$BG
+wait_until 20 has_claim 7100 || fail "the victim is not offloaded"
+kill_daemon 9
+kill -9 "$victim"
+wait "$victim" 2>/dev/null
+again
+ok "who died meanwhile has no claim" wait_until 20 not has_claim 7100
+all_go_on "after a death meanwhile"
+
+# One that is started meanwhile waits for the daemon.
+kill_daemon 9
+bg sb "$BIN/echo" "$B4" 7101
+late=$BG
+again
+ok "who came meanwhile is offloaded" wait_until 20 has_claim 7101
+stop "$late"
+
+for p in "${streams[@]}"; do kill "$p"; done
+for p in "${streams[@]}"; do
+	wait_end "$p" 60
+	same "every byte was right" 0 $?
+done
+stop "$steady"
+read -r sent got doubled wrong failed gap <"$TMP/udp"
+ok "no datagram was lost (sent $sent, answered $got)" test $((sent - got)) -le 1
+same "none doubled, wrong or failed" "0 0 0" "$doubled $wrong $failed"
+say "longest gaps: UDP $gap ms$(for f in in4 in6 out4; do printf ', %s %s ms' "$f" "$(field "$TMP/$f" 3)"; done)"
+say "new connections: to b $(cat "$TMP/new-in"), from b $(cat "$TMP/new-out") (done, failed, longest ms)"
+
+# Nothing is left over.
+kill "$udp"
+for p in $(pid_of "sluiced_restart.py serve $B4") $(pid_of "sluiced_restart.py serve $B6"); do kill "$p"; done
+ok "no lease is left" wait_until 20 leases_are 0
+ok "no descriptor of the daemon's" wait_until 10 eval '[ "$(ls /proc/$(daemon_pid)/fd | wc -l)" -le "$fds" ]'
+ok "none of the vault's" wait_until 10 eval '[ "$(ls /proc/$(vault_pid)/fd | wc -l)" -lt "$vault_fds" ]'
+
+# Another version: it says so, and touches nothing.
+bg sb "$BIN/echo" "$B4" 7000
+wait_until 20 has_claim 7000 || fail "a new program is not offloaded"
+bg a "$BIN/steady" -i 1000 "$B4" 7000 "$TMP/udp2"
+steady=$BG
+wait_until 20 grows "$TMP/udp2" 2 100 || fail "no answers"
+same "nobody else may speak to the vault" 1 "$(b setpriv --reuid=65534 --clear-groups python3 "$TESTS/net/vault.py" "$TMP/sluiced.b.vault" 0 2>/dev/null || echo 1)"
+kill_daemon 9
+ok "the records are made another version's" b python3 "$TESTS/net/vault.py" "$TMP/sluiced.b.vault" 1
+b "$BUILD/sluiced" --socket "$TMP/sluiced.b" --policy "$TMP/sluiced.b.conf" 2>"$TMP/other"
+same "a daemon of another version does not start" 78 $?
+ok "it says why, and the remedy" grep -q "another version.*They go on. Remedy:.*kill $(vault_pid)," "$TMP/other"
+n=$(field "$TMP/udp2" 2)
+ok "the programs go on" wait_until 20 grows "$TMP/udp2" 2 $((n + 200))
+ok "the records are made ours again" b python3 "$TESTS/net/vault.py" "$TMP/sluiced.b.vault" -1
+again
+n=$(field "$TMP/udp2" 2)
+ok "the right one goes on" wait_until 20 grows "$TMP/udp2" 2 $((n + 200))
+
+# Both: the offload ends, and the kernel goes on with what it can.
+kill -9 "$(vault_pid)" "$(daemon_pid)"
+ok "daemon and vault killed, the device is released" wait_until 20 not test -e "/sys/fs/bpf/sluice/$DEV_B"
+n=$(field "$TMP/udp2" 2)
+ok "the programs go on by the kernel" wait_until 20 grows "$TMP/udp2" 2 $((n + 200))
+daemon_up b "allow user *"
+wait_until 10 answers
+kill "$(daemon_pid)"
+ok "the next daemon ends as ever" wait_until 10 eval '[ -z "$(daemon_pid)$(vault_pid)" ]'
+same "nothing is left" "" "$(ls -d "$TMP"/sluiced.b{,.vault} 2>/dev/null)"
+done_testing

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A new daemon takes over from a dead one, out of the vault's records.
+ *
+ * Theory of operation: the records say who was lent what (keep.c); the maps say what is claimed,
+ * and by whose lane. What a record refers to and is not there was being given or taken back at the
+ * death: a device that nobody has any more is closed, a lane of a session that is not there is
+ * dropped, a claim of nobody's is deleted. A request that was not answered still lies in its
+ * session's socket (session.c), and is done again, from the beginning. A process that died
+ * meanwhile is found by its connection, which has ended, as ever. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/broker_adopt.h"
+#include "ctl/broker_int.h"
+#include "keep.h"
+#include "sluiced.h"
+
+/* Sessions --------------------------------------------------------------------------------------
+ */
+
+/* A device that was closed already, but for the last word. */
+static void adopt_ports(struct sl_session *s, const struct sl_session_kept *k)
+{
+	for (unsigned i = 0; i < SL_SESSION_PORTS; i++) {
+		struct sl_device *d = sl_device_find(k->port[i].ifindex);
+
+		if (!d)
+			continue;
+		s->port[i].ifindex = k->port[i].ifindex;
+		s->port[i].nqueues = k->port[i].nqueues;
+		memcpy(s->port[i].ifname, k->port[i].ifname, sizeof(s->port[i].ifname));
+		d->users++;
+	}
+}
+
+static void fill(struct sl_session *s, const struct sl_session_kept *k)
+{
+	s->id = k->id;
+	s->member = k->member;
+	s->greeted = k->greeted;
+	s->share = sl_umem_is_there() ? k->share : 0;
+	s->said = k->said;
+	s->leaving = k->leaving;
+	s->eof = k->eof;
+	s->tries = k->tries;
+	s->begun = k->begun;
+	s->since_ns = k->since_ns;
+	s->cred = k->cred;
+	s->ngids = k->ngids;
+	s->limits = k->limits;
+	s->conns.gone.layout = k->layout;
+	memcpy(s->gid, k->gid, sizeof(s->gid));
+	memcpy(s->program, k->program, sizeof(s->program));
+	memcpy(s->group, k->group, sizeof(s->group));
+	s->again = true;
+}
+
+static int adopt_session(struct sl_vault_msg *m)
+{
+	const struct sl_session_kept *k = (const struct sl_session_kept *)m->body;
+	struct sl_session *s = m->bytes == sizeof(*k) ? calloc(1, sizeof(*s)) : NULL;
+
+	if (!s)
+		return -ENOMEM;
+	fill(s, k);
+	s->fd = sl_vault_take(m, k->conn);
+	s->pidfd = sl_vault_take(m, k->pidfd);
+	s->conns.gone.fd = sl_vault_take(m, k->conns);
+	adopt_ports(s, k);
+	sluiced.group_users += s->share != 0;
+	if (s->share)
+		memcpy(sluiced.group, s->group, sizeof(sluiced.group));
+	sluiced.last_id = sl_max(sluiced.last_id, s->id);
+	sluiced.last_member = sl_max(sluiced.last_member, s->member);
+	if (s->fd < 0)
+		s->leaving = true;
+	sl_session_add(s);
+	return 0;
+}
+
+static struct sl_session *session_by_id(uint32_t id)
+{
+	struct sl_session *s = sluiced.sessions;
+
+	while (s && s->id != id)
+		s = s->next;
+	return s;
+}
+
+/* Lanes -----------------------------------------------------------------------------------------
+ */
+
+static struct sl_xsk_lease *leases_of(struct sl_vault_msg *m, const struct sl_lane_kept *k)
+{
+	struct sl_xsk_lease *l = calloc(k->nqueues, sizeof(*l));
+
+	for (uint32_t i = 0; l && i < k->nqueues; i++) {
+		const struct sl_lease_queue *q = &k->queue[i];
+
+		l[i] = (struct sl_xsk_lease){
+			.fd = sl_fd_keep(sl_vault_take(m, (int8_t)i)),
+			.queue = q->queue,
+			.rx_size = q->rx_size,
+			.tx_size = q->tx_size,
+			.fill_size = q->fill_size,
+			.comp_size = q->comp_size,
+			.zerocopy = q->zerocopy,
+			.share_queue = q->share_queue,
+			.share_xsk = q->share_xsk,
+		};
+	}
+	return l;
+}
+
+static int adopt_lane(struct sl_vault_msg *m)
+{
+	const struct sl_lane_kept *k = (const struct sl_lane_kept *)m->body;
+	struct sl_session *s = m->bytes == sizeof(*k) ? session_by_id(k->session) : NULL;
+	struct sl_session_port *p;
+	struct sl_xsk_lease *leases;
+	int err;
+
+	if (!s || !s->share || k->port >= SL_SESSION_PORTS || k->number >= SL_SESSION_LANES ||
+	    m->nfds != k->nqueues || !s->port[k->port].ifindex)
+		return -ENOENT;
+	p = &s->port[k->port];
+	leases = leases_of(m, k);
+	if (!leases)
+		return -ENOMEM;
+	err = sl_lane_adopt(p->ifindex, k->lane, leases, k->nqueues);
+	/* What is not whole is taken back when the process asks for it, or dies. */
+	p->lane[k->number] = (uint16_t)(k->lane + 1);
+	p->lease[k->number] = leases;
+	s->nlanes++;
+	return err;
+}
+
+/* Claims ----------------------------------------------------------------------------------------
+ */
+
+/* Whose each lane of a device is. */
+struct owners {
+	uint32_t nqueues;
+	struct sl_session *of[SL_MAX_XSKS];
+};
+
+static void find_owners(struct owners *o, const struct sl_device *d)
+{
+	memset(o, 0, sizeof(*o));
+	o->nqueues = d->info.nqueues;
+	for (struct sl_session *s = sluiced.sessions; s; s = s->next) {
+		const struct sl_session_port *p = sl_session_port(s, d->info.ifindex);
+
+		for (unsigned i = 0; p && i < SL_SESSION_LANES; i++)
+			if (p->lane[i] && p->lane[i] <= SL_MAX_XSKS)
+				o->of[p->lane[i] - 1] = s;
+	}
+}
+
+/* The kernel's flows have no lane: they go by the process. */
+static struct sl_session *owner_of(const struct owners *o, const struct sl_claim *c)
+{
+	struct sl_session *s = sluiced.sessions;
+
+	if (!(c->flags & SL_CLAIM_PASS))
+		return c->lane < SL_MAX_XSKS ? o->of[c->lane / o->nqueues] : NULL;
+	while (s && sl_claim_pid(s) != c->pid)
+		s = s->next;
+	return s;
+}
+
+static bool adopt_claim(void *arg, const struct sl_claim_req *req)
+{
+	struct sl_session *s = owner_of(arg, &req->claim);
+
+	return s && !sl_held_put(&s->held, req);
+}
+
+/* The whole --------------------------------------------------------------------------------------
+ */
+
+static int each(enum sl_keep kind, int (*adopt)(struct sl_vault_msg *m))
+{
+	struct sl_vault_msg *m;
+	unsigned at = 0;
+
+	while ((m = sl_keep_next(kind, &at))) {
+		int err = adopt(m);
+
+		if (!err)
+			continue;
+		sl_log(err == -ENOENT ? SL_LOG_DEBUG : SL_LOG_WARN, "sluiced",
+		       "record %u/%llx of the daemon before is not taken over: %s", kind,
+		       (unsigned long long)m->hdr.key, sl_strerror(err));
+		sl_keep_drop(m);
+	}
+	return 0;
+}
+
+static int adopt_device(struct sl_vault_msg *m)
+{
+	const char *why = NULL;
+	int err = sl_umem_is_there() ? sl_device_adopt(m, &why) : -ENOENT;
+
+	if (err && why)
+		sl_warn("sluiced", "%s", why);
+	return err;
+}
+
+static int adopt_view(struct sl_vault_msg *m)
+{
+	return m->nfds ? sl_view_adopt((uint32_t)m->hdr.key, sl_vault_take(m, 0)) : -EPROTO;
+}
+
+static void find_members(bool member[SL_SHARE_MEMBERS])
+{
+	for (const struct sl_session *s = sluiced.sessions; s; s = s->next)
+		member[s->share % SL_SHARE_MEMBERS] = true;
+}
+
+static void close_unused(void)
+{
+	struct sl_device *d = sl_port_first(), *next;
+
+	for (; d; d = next) {
+		uint32_t ifindex = d->info.ifindex;
+
+		next = d->next;
+		if (d->users++)
+			d->users--;
+		else
+			sl_embedded_port_close(ifindex);
+		sl_keep_device(ifindex);
+	}
+	if (!sluiced.group_users)
+		sl_umem_drop();
+	sl_keep_umem();
+}
+
+int sl_adopt(void)
+{
+	bool member[SL_SHARE_MEMBERS] = {false};
+	static struct owners owners;
+
+	each(SL_KEEP_UMEM, sl_umem_adopt);
+	each(SL_KEEP_DEVICE, adopt_device);
+	each(SL_KEEP_VIEW, adopt_view);
+	each(SL_KEEP_SESSION, adopt_session);
+	each(SL_KEEP_LANE, adopt_lane);
+	find_members(member);
+	sl_broker_again(member);
+	for (struct sl_device *d = sl_port_first(); d; d = d->next) {
+		find_owners(&owners, d);
+		sl_claims_recall(d->info.ifindex, adopt_claim, &owners);
+	}
+	close_unused();
+	sl_keep_taken();
+	sl_info("sluiced", "took over from the daemon before: %u connections", sluiced.nsessions);
+	return 0;
+}

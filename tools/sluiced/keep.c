@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the daemon leaves with the vault (ctl/vault.h), as it comes to be: it may die at any moment.
+ *
+ * Theory of operation: what a process was lent is put there before the process is told, and taken
+ * away after it has been taken back. So after a death nothing is missing that anybody has; what
+ * there is too much is found (adopt.c). Claims are not kept: the maps have them.
+ *
+ * The vault may die, too: then there is another, which is given everything. One that does not take
+ * what it is sent is killed for it. */
+#include "keep.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/broker_adopt.h"
+#include "ctl/broker_int.h"
+
+#define PATIENCE_MS 200         /* for a vault that does not read */
+#define AGAIN_NS    1000000000u /* between two attempts to start one */
+#define DYING_TRIES 100         /* of 10 ms: a daemon that was just killed lives that long */
+
+static char path[108];
+static int vault = -1;
+static pid_t vault_pid;
+static bool wanted;
+static uint64_t tried_ns;
+static struct sl_vault_msg out;
+
+/* Which versions a record was made by: any difference, and it is not understood. */
+static struct sl_keep_meta this_version(void)
+{
+	return (struct sl_keep_meta){
+		.lease = SL_LEASE_VERSION,
+		.steer = SL_STEER_ABI,
+		.share = SL_SHARE_VERSION,
+		.keep = SL_KEEP_VERSION,
+		.claim_bytes = sizeof(struct sl_claim),
+		.flow_bytes = sizeof(struct sl_flow_key),
+		.rule_bytes = sizeof(struct sl_rule),
+		.config_bytes = sizeof(struct sl_port_config),
+		.session_bytes = sizeof(struct sl_session_kept),
+		.device_bytes = (uint32_t)sl_device_kept_bytes(),
+		.draining = sluiced.draining,
+	};
+}
+
+/* Sending ---------------------------------------------------------------------------------------
+ */
+
+static void lose_vault(void)
+{
+	sl_sys_close(vault);
+	vault = -1;
+	tried_ns = 0;
+}
+
+/* 0 or -errno. */
+static int post(const struct sl_vault_msg *m)
+{
+	const struct timespec patience = {.tv_nsec = PATIENCE_MS * 1000000};
+	struct pollfd p = {.fd = vault, .events = POLLOUT};
+	int err = sl_vault_send(vault, m, MSG_DONTWAIT);
+
+	while (err == -EAGAIN && sl_sys(SYS_ppoll, &p, 1, &patience, NULL, 8) == 1)
+		err = sl_vault_send(vault, m, MSG_DONTWAIT);
+	return err;
+}
+
+/* Without a vault nothing is kept; the next one gets all. */
+static void send_out(uint8_t op, uint8_t kind, uint64_t key)
+{
+	int err;
+
+	if (vault < 0)
+		return;
+	out.hdr = (struct sl_vault_hdr){
+		.magic = SL_VAULT_MAGIC,
+		.version = SL_VAULT_VERSION,
+		.op = op,
+		.kind = kind,
+		.key = key,
+	};
+	err = post(&out);
+	if (!err)
+		return;
+	sl_warn("sluiced",
+		"the vault (process %d) takes nothing any more: %s; it is ended, and "
+		"there will be another",
+		vault_pid, sl_strerror(err));
+	if (vault_pid > 1)
+		sl_sys(SYS_kill, vault_pid, SIGKILL);
+	lose_vault();
+}
+
+static void put(enum sl_keep kind, uint64_t key)
+{
+	send_out(SL_VAULT_PUT, (uint8_t)kind, key);
+	out.bytes = out.nfds = 0;
+}
+
+static void del(enum sl_keep kind, uint64_t key)
+{
+	out.bytes = out.nfds = 0;
+	send_out(SL_VAULT_DEL, (uint8_t)kind, key);
+}
+
+/* Records ---------------------------------------------------------------------------------------
+ */
+
+static void keep_meta(void)
+{
+	const struct sl_keep_meta meta = this_version();
+
+	memcpy(out.body, &meta, sizeof(meta));
+	out.bytes = sizeof(meta);
+	put(SL_KEEP_META, 0);
+}
+
+void sl_keep_draining(void)
+{
+	keep_meta();
+}
+
+static void keep_listen(void)
+{
+	sl_vault_add(&out, sluiced.listen_fd);
+	put(SL_KEEP_LISTEN, 0);
+}
+
+void sl_keep_umem(void)
+{
+	if (!sl_umem_is_there()) {
+		del(SL_KEEP_UMEM, 0);
+		return;
+	}
+	sl_umem_keep(&out);
+	put(SL_KEEP_UMEM, 0);
+}
+
+void sl_keep_device(uint32_t ifindex)
+{
+	const struct sl_device *d = sl_device_find(ifindex);
+
+	if (!d) {
+		del(SL_KEEP_DEVICE, ifindex);
+		return;
+	}
+	sl_device_keep(d, &out);
+	put(SL_KEEP_DEVICE, ifindex);
+}
+
+void sl_keep_view(uint32_t ifindex, int memfd)
+{
+	if (memfd < 0) {
+		del(SL_KEEP_VIEW, ifindex);
+		return;
+	}
+	sl_vault_add(&out, memfd);
+	put(SL_KEEP_VIEW, ifindex);
+}
+
+static void fill_session(const struct sl_session *s, struct sl_session_kept *k)
+{
+	*k = (struct sl_session_kept){
+		.id = s->id,
+		.member = s->member,
+		.greeted = s->greeted,
+		.share = s->share,
+		.said = s->said,
+		.leaving = s->leaving,
+		.eof = s->eof,
+		.tries = s->tries,
+		.begun = s->begun,
+		.since_ns = s->since_ns,
+		.cred = s->cred,
+		.ngids = s->ngids,
+		.limits = s->limits,
+		.layout = s->conns.gone.layout,
+		.conn = sl_vault_add(&out, s->fd),
+		.pidfd = sl_vault_add(&out, s->pidfd),
+		.conns = sl_vault_add(&out, s->conns.gone.fd),
+	};
+	memcpy(k->gid, s->gid, sizeof(k->gid));
+	memcpy(k->program, s->program, sizeof(k->program));
+	memcpy(k->group, s->group, sizeof(k->group));
+	for (unsigned i = 0; i < SL_SESSION_PORTS; i++) {
+		k->port[i].ifindex = s->port[i].ifindex;
+		k->port[i].nqueues = s->port[i].nqueues;
+		memcpy(k->port[i].ifname, s->port[i].ifname, sizeof(k->port[i].ifname));
+	}
+}
+
+void sl_keep_session(const struct sl_session *s)
+{
+	if (vault < 0)
+		return;
+	fill_session(s, (struct sl_session_kept *)out.body);
+	out.bytes = sizeof(struct sl_session_kept);
+	put(SL_KEEP_SESSION, s->id);
+}
+
+void sl_keep_no_session(const struct sl_session *s)
+{
+	del(SL_KEEP_SESSION, s->id);
+}
+
+static uint64_t lane_key(const struct sl_session *s, const struct sl_session_port *p,
+			 unsigned number)
+{
+	return (uint64_t)s->id << 32 | (uint64_t)(p - s->port) << 16 | number;
+}
+
+void sl_keep_lane(const struct sl_session *s, const struct sl_session_port *p, unsigned number)
+{
+	struct sl_lane_kept *k = (struct sl_lane_kept *)out.body;
+
+	if (vault < 0)
+		return;
+	if (!p->lane[number]) {
+		del(SL_KEEP_LANE, lane_key(s, p, number));
+		return;
+	}
+	*k = (struct sl_lane_kept){
+		.session = s->id,
+		.port = (uint32_t)(p - s->port),
+		.number = number,
+		.lane = p->lane[number] - 1u,
+		.nqueues = p->nqueues,
+	};
+	for (uint32_t i = 0; i < p->nqueues; i++) {
+		sl_lane_describe(&p->lease[number][i], &k->queue[i]);
+		sl_vault_add(&out, p->lease[number][i].fd);
+	}
+	out.bytes = sizeof(*k);
+	put(SL_KEEP_LANE, lane_key(s, p, number));
+}
+
+/* The versions last: without them it is known that not all is there. */
+static void keep_all(void)
+{
+	keep_listen();
+	sl_keep_umem();
+	for (struct sl_device *d = sl_port_first(); d; d = d->next)
+		sl_keep_device(d->info.ifindex);
+	sl_views_keep();
+	for (struct sl_session *s = sluiced.sessions; s; s = s->next) {
+		sl_keep_session(s);
+		for (unsigned i = 0; i < SL_SESSION_PORTS; i++)
+			for (unsigned l = 0; l < SL_SESSION_LANES; l++)
+				if (s->port[i].lane[l])
+					sl_keep_lane(s, &s->port[i], l);
+	}
+	keep_meta();
+}
+
+/* The vault --------------------------------------------------------------------------------------
+ */
+
+static int watch(void)
+{
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLRDHUP, .data.u64 = SL_TAG_VAULT};
+
+	return sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_ADD, vault, &ev);
+}
+
+/* Where the next daemon finds the vault: its own user's. */
+static int open_door(void)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	int fd = sl_sys_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return fd;
+	strcpy(sun.sun_path, path);
+	unlink(path);
+	err = sl_sys_bind(fd, &sun, sizeof(sun));
+	if (!err && (chmod(path, 0600) || listen(fd, 4)))
+		err = -errno;
+	if (!err)
+		return fd;
+	sl_sys_close(fd);
+	return err;
+}
+
+static int start_vault(void)
+{
+	int pair[2], door = open_door(), err;
+
+	if (door < 0)
+		return door;
+	err = (int)sl_sys(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair);
+	if (!err) {
+		err = sl_helper_start("vault", NULL, (int[]){door, pair[0], pair[0], pair[0]});
+		sl_sys_close(pair[0]);
+		if (err)
+			sl_sys_close(pair[1]);
+		else
+			vault = sl_fd_keep(pair[1]);
+	}
+	sl_sys_close(door);
+	if (err)
+		unlink(path);
+	return err;
+}
+
+void sl_keep_start(void)
+{
+	int err;
+
+	wanted = true;
+	tried_ns = sl_now_ns();
+	if (vault < 0) {
+		vault_pid = 0;
+		err = start_vault();
+		if (err) {
+			sl_warn_once("sluiced",
+				     "there is no vault (%s): if the daemon dies, what it lent ends"
+				     " with it; remedy: install the sluice tool beside sluiced",
+				     sl_strerror(err));
+			wanted = err != -ENOENT;
+			return;
+		}
+		keep_all();
+		/* It says its number when it has taken all that. */
+		send_out(SL_VAULT_LIST, 0, 0);
+	}
+	if (vault >= 0 && watch())
+		lose_vault();
+}
+
+bool sl_keep_is_missing(void)
+{
+	return wanted && vault < 0;
+}
+
+void sl_keep_tick(void)
+{
+	if (sl_keep_is_missing() && sl_now_ns() - tried_ns > AGAIN_NS)
+		sl_keep_start();
+}
+
+void sl_keep_readable(void)
+{
+	static struct sl_vault_msg m;
+	int n = sl_vault_recv(vault, &m, MSG_DONTWAIT);
+
+	if (n == 1) {
+		sl_vault_close_fds(&m);
+		if (m.hdr.op == SL_VAULT_END)
+			vault_pid = (pid_t)m.hdr.key;
+	} else if (n != -EAGAIN && n != -EINTR) {
+		sl_warn("sluiced", "the vault (process %d) has gone: there will be another",
+			vault_pid);
+		lose_vault();
+		sl_keep_tick();
+	}
+}
+
+void sl_keep_bye(void)
+{
+	if (vault < 0)
+		return;
+	unlink(path);
+	out.bytes = out.nfds = 0;
+	send_out(SL_VAULT_BYE, 0, 0);
+}
+
+/* Taking over -----------------------------------------------------------------------------------
+ */
+
+static struct sl_vault_msg **records;
+static unsigned nrecords, max_records;
+
+static int store(const struct sl_vault_msg *m)
+{
+	if (nrecords == max_records) {
+		unsigned n = max_records ? 2 * max_records : 64;
+		void *p = realloc(records, n * sizeof(*records));
+
+		if (!p)
+			return -ENOMEM;
+		records = p;
+		max_records = n;
+	}
+	records[nrecords] = malloc(sizeof(*m));
+	if (!records[nrecords])
+		return -ENOMEM;
+	*records[nrecords++] = *m;
+	return 0;
+}
+
+/* -EBUSY: it has a daemon. */
+static int read_all(int fd)
+{
+	static struct sl_vault_msg m;
+	int err;
+
+	m.hdr = (struct sl_vault_hdr){
+		.magic = SL_VAULT_MAGIC, .version = SL_VAULT_VERSION, .op = SL_VAULT_LIST};
+	err = sl_vault_send(fd, &m, 0);
+	while (!err) {
+		err = sl_vault_recv(fd, &m, 0);
+		if (err <= 0)
+			return err ? err : -EBUSY;
+		if (m.hdr.op == SL_VAULT_BUSY)
+			return -EBUSY;
+		if (m.hdr.op == SL_VAULT_END) {
+			vault_pid = (pid_t)m.hdr.key;
+			return 0;
+		}
+		err = store(&m);
+	}
+	return err;
+}
+
+static void forget_all(void)
+{
+	while (nrecords) {
+		sl_vault_close_fds(records[--nrecords]);
+		free(records[nrecords]);
+	}
+	free(records);
+	records = NULL;
+	max_records = 0;
+}
+
+static const struct sl_keep_meta *find_meta(void)
+{
+	for (unsigned i = 0; i < nrecords; i++)
+		if (records[i]->hdr.kind == SL_KEEP_META)
+			return (const struct sl_keep_meta *)records[i]->body;
+	return NULL;
+}
+
+/* A body of another length has zeros behind it, or is longer: both are seen. */
+static int check_version(void)
+{
+	const struct sl_keep_meta *meta = find_meta(), want = this_version();
+
+	sluiced.draining = meta->draining;
+	return memcmp(meta, &want, offsetof(struct sl_keep_meta, draining)) ? -EPROTO : 0;
+}
+
+static void say_other_version(void)
+{
+	const struct sl_keep_meta *m = find_meta(), want = this_version();
+
+	sl_err("sluiced",
+	       "programs are served by what a daemon of another version has left with the vault, "
+	       "process %d (protocol %u, steering maps %u, packet memory %u, records %u; this "
+	       "version: %u, %u, %u, %u). They go on. Remedy: start that version again and end it "
+	       "(SIGTERM, or `sluice daemon drain`), then start this one; or kill %d, which ends "
+	       "their offload, and TCP connections with it",
+	       vault_pid, m ? m->lease : 0, m ? m->steer : 0, m ? m->share : 0, m ? m->keep : 0,
+	       want.lease, want.steer, want.share, want.keep, vault_pid);
+}
+
+static int dial(void)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	int fd = sl_sys_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), err;
+	const struct timeval limit = {.tv_sec = 5};
+
+	if (fd < 0)
+		return fd;
+	strcpy(sun.sun_path, path);
+	sl_sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	sl_sys_setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+	err = sl_sys_connect(fd, &sun, sizeof(sun));
+	if (!err)
+		return fd;
+	sl_sys_close(fd);
+	return err;
+}
+
+/* 0: there is none. */
+static int take(void)
+{
+	const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+	int err = -EBUSY;
+
+	for (int i = 0; i < DYING_TRIES && err == -EBUSY; i++) {
+		int fd = dial();
+
+		if (fd == -ENOENT || fd == -ECONNREFUSED)
+			return 0;
+		err = fd < 0 ? fd : read_all(fd);
+		if (!err) {
+			vault = sl_fd_keep(fd);
+			return 1;
+		}
+		if (fd >= 0)
+			sl_sys_close(fd);
+		forget_all();
+		sl_sys(SYS_nanosleep, &pause, NULL);
+	}
+	return err;
+}
+
+int sl_keep_find(const char *socket_path)
+{
+	int err;
+
+	if (snprintf(path, sizeof(path), "%s" SL_VAULT_SUFFIX, socket_path) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	err = take();
+	if (err == -EBUSY)
+		sl_err("sluiced", "%s: another daemon has the vault", path);
+	if (err > 0 && !find_meta()) {
+		sl_warn("sluiced", "the daemon before died before another vault had everything: "
+				   "what it had lent is ended");
+		forget_all();
+		sl_keep_bye();
+		lose_vault();
+		return 0;
+	}
+	if (err > 0 && check_version()) {
+		say_other_version();
+		return -EPROTO;
+	}
+	return err;
+}
+
+struct sl_vault_msg *sl_keep_next(enum sl_keep kind, unsigned *at)
+{
+	while (*at < nrecords)
+		if (records[(*at)++]->hdr.kind == kind)
+			return records[*at - 1];
+	return NULL;
+}
+
+void sl_keep_taken(void)
+{
+	forget_all();
+	keep_meta();
+}
+
+void sl_keep_drop(const struct sl_vault_msg *m)
+{
+	del((enum sl_keep)m->hdr.kind, m->hdr.key);
+}

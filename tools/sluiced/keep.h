@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How the daemon outlives itself: what it leaves with the vault, and takes from it. */
+#ifndef SL_KEEP_H
+#define SL_KEEP_H
+
+#include "ctl/vault.h"
+#include "sluiced.h"
+
+/* Raise it when a record means something else; sizes are compared in any case. */
+#define SL_KEEP_VERSION 1
+
+struct sl_keep_meta {
+	uint32_t lease, steer, share, keep;
+	uint32_t claim_bytes, flow_bytes, rule_bytes, config_bytes, session_bytes, device_bytes;
+	uint32_t draining; /* from here on it may differ */
+};
+
+struct sl_session_kept {
+	uint32_t id, member;
+	uint8_t greeted, share, said, leaving, eof, tries;
+	int8_t conn, pidfd, conns; /* see sl_vault_add() */
+	uint32_t begun;
+	uint64_t since_ns;
+	struct ucred cred;
+	uint32_t gid[64], ngids;
+	char program[16], group[32];
+	struct sl_limits limits;
+	struct sl_conns_layout layout;
+	struct {
+		uint32_t ifindex, nqueues;
+		char ifname[16];
+	} port[SL_SESSION_PORTS];
+};
+_Static_assert(sizeof(struct sl_session_kept) <= SL_VAULT_BYTES, "a record");
+
+/* Its descriptors are in the order of the queues. */
+struct sl_lane_kept {
+	uint32_t session, port, number, lane, nqueues;
+	struct sl_lease_queue queue[SL_MAX_QUEUES];
+};
+_Static_assert(sizeof(struct sl_lane_kept) <= SL_VAULT_BYTES, "a record");
+
+/* keep.c: each keeps what there is now, in the place of what was kept; or that it is gone. */
+void sl_keep_draining(void);
+void sl_keep_umem(void);
+void sl_keep_device(uint32_t ifindex);
+void sl_keep_view(uint32_t ifindex, int memfd); /* -1: it is gone */
+void sl_keep_session(const struct sl_session *s);
+void sl_keep_no_session(const struct sl_session *s);
+void sl_keep_lane(const struct sl_session *s, const struct sl_session_port *p, unsigned number);
+
+/* Looks for a vault that was left behind. 1: its records are here, to be adopted; 0: there is none;
+ * -EPROTO: they are of another version (said in the log), -errno. */
+int sl_keep_find(const char *socket_path);
+/* The next record of that kind from *at on, which is moved; NULL: there are no more. */
+struct sl_vault_msg *sl_keep_next(enum sl_keep kind, unsigned *at);
+/* The record is not needed. */
+void sl_keep_drop(const struct sl_vault_msg *m);
+/* All is adopted. */
+void sl_keep_taken(void);
+/* Starts a vault if there is none, gives it everything, and watches it. */
+void sl_keep_start(void);
+bool sl_keep_is_missing(void);
+void sl_keep_readable(void);
+void sl_keep_tick(void);
+/* Nothing is lent any more: the vault ends. */
+void sl_keep_bye(void);
+
+/* view.c */
+void sl_views_keep(void);
+int sl_view_adopt(uint32_t ifindex, int memfd);
+
+/* adopt.c: makes the daemon of before out of the records. 0 or -errno. */
+int sl_adopt(void);
+
+#endif
