@@ -90,15 +90,20 @@ for MODE in $MODES; do
 	done
 	segs_end nginx 25
 	[ "$MODE" = kernel ] || ok "the workers and the others have lanes: $(lanes)" test "$(lanes)" -ge 5
+	sql select -c 4
+	sql_went select $?
+	sql anew -C -c 2
+	sql_went anew $?
+	redis single
+	redis_went single $?
 	together
 	http_went nginx "${ENDED[nginx]}"
 	sql_went pgbench "${ENDED[pgbench]}"
 	for name in redis1 redis2 redis3; do redis_went $name "${ENDED[$name]}"; done
-	sql anew -C -c 2
-	sql_went anew $?
-	say "    nginx alone $(http_rate one), reuseport $(http_rate each) a second; together: nginx $(http_rate nginx)," \
-		"pgbench $(sql_rate pgbench), redis $(redis_rate redis1), $(redis_rate redis2), $(redis_rate redis3);" \
-		"pgbench -C $(sql_rate anew)"
+	say "    alone: nginx $(http_rate one), reuseport $(http_rate each), pgbench $(sql_rate select)," \
+		"-C $(sql_rate anew), redis $(redis_rate single) a second"
+	say "    together: nginx $(http_rate nginx), pgbench $(sql_rate pgbench)," \
+		"redis $(redis_rate redis1), $(redis_rate redis2), $(redis_rate redis3) a second"
 	for p in nginx postgres redis; do alive "${!p}" "$p"; done
 	kill -INT "$postgres"
 	stop "$nginx" "$redis"
