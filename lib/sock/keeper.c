@@ -360,6 +360,7 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	if (l.busy)
 		*last_busy = now;
 	sl_tlisten_look_stalled(now);
+	sl_tlisten_look_forked();
 	not_shown |= l.busy || l.moved;
 	keep_house(now, last_house);
 	sl_given_look(now);

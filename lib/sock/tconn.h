@@ -53,6 +53,7 @@ struct sl_tlisten {
 	/* Of one that several processes share (tcp_share.c). */
 	bool away;              /* others have the new connections, since nobody accepts here */
 	uint32_t accepted;      /* so many were; lane held */
+	uint32_t forked;        /* of these, by children alone used; atomic */
 	uint32_t seen;          /* when the keeper looked, */
 	uint64_t since_ns;      /* and the last time that it was another number, or nobody waited */
 	struct sl_lock os_lock; /* one thread at a time asks the kernel for a connection */
@@ -120,8 +121,9 @@ int sl_tconn_let_pass(struct sl_lane *lane, const struct sl_tcp_key *key, int sh
 void sl_tconn_orphan_to_kernel(struct sl_tconn *c);
 
 /* tcp_take.c: the kernel's connection of the socket becomes ours; nobody else may be in a call with
- * it. given: only if nobody else has it (given.c). 0; -EALREADY: it is; -ENOTCONN; -EREMOTE: rules or routes say that it is the kernel's;
- * -EBUSY, -EAGAIN and others of sl_repair_take(): it stays the kernel's. */
+ * it. given: only if nobody else has it (given.c). 0; -EALREADY: it is; -ENOTCONN; -EREMOTE: rules
+ * or routes say that it is the kernel's; -EBUSY, -EAGAIN and others of sl_repair_take(): it stays
+ * the kernel's. */
 int sl_tcp_sock_take_over(struct sl_sock *sk, bool given);
 /* Of one that is to be taken: 0; -EBUSY: somebody else has it, or it is not to be taken any more;
  * -errno: the kernel does not say. slow is held. */
@@ -184,6 +186,11 @@ void sl_tlisten_closing(struct sl_sock *sk); /* before it is closed here, draine
 void sl_tlisten_closed(const struct sl_sock *sk);
 /* Does somebody wait for long in a queue that others would serve? The keeper's. */
 void sl_tlisten_look_stalled(uint64_t now_ns);
+/* A connection that came by the listener of that id goes to the kernel, since a child has it, and
+ * nothing was done with it here. A program that accepts for its children (PostgreSQL) only loses by
+ * what it does with each: such a listener goes to the kernel. The keeper's: is there one? */
+void sl_tlisten_forked(uint32_t id);
+void sl_tlisten_look_forked(void);
 /* One that was away accepts again. */
 void sl_tlisten_return(struct sl_sock *sk);
 void sl_tlisten_exit(void); /* the process ends: who waits is for the others */

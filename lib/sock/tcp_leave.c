@@ -168,6 +168,12 @@ static bool stay(const struct sl_sock *sk, enum sl_reason reason, int err)
 	return false;
 }
 
+/* Nothing was read or written here. */
+static bool is_untouched(const struct sl_tcp *t)
+{
+	return t->copied_seq == t->irs + 1 && t->write_seq == t->iss + 1;
+}
+
 bool sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
 {
 	int err;
@@ -178,6 +184,8 @@ bool sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
 		wait_connected(sk);
 	if (!sk->conn)
 		return true;
+	if (reason == SL_REASON_FORKED && sk->conn->lsn_id && is_untouched(&sk->conn->tcp))
+		sl_tlisten_forked(sk->conn->lsn_id);
 	if (is_connecting(sk)) {
 		connect_anew(sk);
 		return true;

@@ -21,7 +21,11 @@
  * their descriptors go into the listener's *box*, a socket pair that all the processes have, from
  * which accept(2) takes what it takes from the kernel's queue. The same happens when a process lets
  * somebody wait for long (STALL_NS): it has no part until it accepts again. What is left of the
- * difference to one queue is a process that is stopped (SIGSTOP): it answers no SYN. */
+ * difference to one queue is a process that is stopped (SIGSTOP): it answers no SYN.
+ *
+ * A parent that accepts and has a child serve each (PostgreSQL, sshd) is another thing: each
+ * connection would have to be handed back, which costs more than it could bring. After FORKED_MIN
+ * of these its listener goes to the kernel; so with and without the daemon. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -37,6 +41,7 @@
 
 #define PATIENCE_NS 20000000 /* for handshakes, when the listener is closed */
 #define LOOK_NS     200000
+#define FORKED_MIN  8 /* connections that nobody but children used */
 #define STALL_NS    200000000
 
 /* Boxes ----------------------------------------------------------------------------------------
@@ -267,6 +272,55 @@ void sl_tlisten_exit(void)
 			sl_tlisten_closing(sk);
 		sl_unlock(&sk->slow);
 	}
+}
+
+/* Accepting for children ------------------------------------------------------------------------
+ */
+
+static bool some_forked; /* the keeper is to look */
+
+static bool has_id(struct sl_sock *sk, void *arg)
+{
+	const struct sl_tlisten *l = sk->proto == IPPROTO_TCP ? sl_load_acquire(&sk->lsn) : NULL;
+
+	return l && l->id == *(const uint32_t *)arg;
+}
+
+static bool is_for_children(const struct sl_tlisten *l)
+{
+	uint32_t forked = sl_load(&l->forked);
+
+	return forked >= FORKED_MIN && forked > sl_load(&l->accepted) / 2;
+}
+
+void sl_tlisten_forked(uint32_t id)
+{
+	struct sl_sock *sk = sl_sock_find(has_id, &id);
+	struct sl_tlisten *l = sk ? sl_load_acquire(&sk->lsn) : NULL;
+
+	if (!l)
+		return;
+	__atomic_fetch_add(&l->forked, 1, __ATOMIC_RELAXED);
+	if (is_for_children(l))
+		sl_store(&some_forked, true);
+}
+
+static void leave_to_kernel(struct sl_sock *sk, void *arg)
+{
+	struct sl_tlisten *l = sk->proto == IPPROTO_TCP ? sl_load_acquire(&sk->lsn) : NULL;
+
+	if (!l || l->draining || !is_for_children(l))
+		return;
+	sl_info("tcp", "fd %d: children serve what it accepts: it goes to the kernel", sk->fd);
+	sl_sock_kernel_of(sk, l, SL_REASON_FORKED);
+}
+
+void sl_tlisten_look_forked(void)
+{
+	if (!sl_load(&some_forked))
+		return;
+	sl_store(&some_forked, false);
+	sl_sock_for_each(leave_to_kernel, NULL);
 }
 
 /* Joining ---------------------------------------------------------------------------------------

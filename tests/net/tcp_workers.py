@@ -4,7 +4,8 @@ SO_REUSEPORT), from which forked workers accept. Each says its own PID and the p
 sent. SIGUSR1 to the parent: one more; SIGUSR2 to a worker: it closes the listener, and serves whom it has. "wait PATH"
 makes it look at nothing else as long as PATH is there, which it makes.
 tcp_workers.py client ADDRESS PORT WORKERS HOW: sees that connections come to all of them, that they stay where they
-are while workers come and go, and that nobody is reset or waits but those of a killed one."""
+are while workers come and go, and that nobody is reset or waits but those of a killed one.
+tcp_workers.py children ADDRESS PORT: accepts, and a child answers. tcp_workers.py connect ADDRESS PORT: 20 times."""
 import os
 import selectors
 import signal
@@ -88,6 +89,22 @@ def server(address, port, n, how):
                 os._exit(0)
         if signal.sigwait([signal.SIGUSR1, signal.SIGCHLD]) == signal.SIGUSR1:
             wanted.append(0)
+
+
+def for_children(address, port):
+    """Accepts, and a child of each connection's own answers once."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    s = listener(address, port, False)
+    s.setblocking(True)
+    while True:
+        c = s.accept()[0]
+        if os.fork() == 0:
+            s.close()
+            d = c.recv(100)
+            c.sendall(b"%d %d open " % (os.getpid(), os.getppid()) + d)
+            c.recv(100)
+            os._exit(0)
+        c.close()
 
 
 class Conn:
@@ -190,7 +207,11 @@ def come_and_go(to, conns):
     stay("another comes", conns)
 
 
-if sys.argv[1] == "server":
+if sys.argv[1] == "children":
+    for_children(sys.argv[2], int(sys.argv[3]))
+elif sys.argv[1] == "connect":
+    assert len(pids([Conn((sys.argv[2], int(sys.argv[3]))) for _ in range(20)])) == 20
+elif sys.argv[1] == "server":
     server(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
 else:
     client(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])

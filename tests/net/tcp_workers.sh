@@ -28,5 +28,20 @@ for MODE in $MODES; do
 		differ "$how" a timeout 100 python3 "$TESTS/net/tcp_workers.py" client "${!own}" $PORT 2 $how
 		segs_end "$how" 50 # (some come before, and some were in the queue of one who went)
 	done
+	# One who accepts for children has no good of it: the listener goes to the kernel.
+	PORT=$((PORT + 1))
+	bg pb python3 "$TESTS/net/tcp_workers.py" children "$B4" $PORT
+	wait_tcp b $PORT
+	for _ in 1 2 3; do
+		ok "children answer" a timeout 60 python3 "$TESTS/net/tcp_workers.py" connect "$B4" $PORT
+	done
+	kernel_accepts() {
+		local before
+		before=$(tcp_stat b PassiveOpens)
+		a timeout 2 bash -c ": <>/dev/tcp/$B4/$PORT" 2>/dev/null
+		[ "$(tcp_stat b PassiveOpens)" -gt "$before" ]
+	}
+	ok "the kernel accepts for them" wait_until 20 kernel_accepts
+	stop "$BG"
 done
 done_testing
