@@ -601,8 +601,21 @@ static void child_udp(struct sl_sock *sk)
 	sk->path.d = NULL;
 }
 
+/* A stream that is the kernel's already has nothing from us in a child, which may be confined to
+ * the very calls that it makes (sshd's, by seccomp: no sendmsg(2) for a write). */
+static bool is_kernels_alone(const struct sl_sock *sk)
+{
+	return sk->proto == IPPROTO_TCP && sk->state == SL_STATE_KERNEL && !sk->passed &&
+	       !sk->heir && sk->nfds == 1;
+}
+
 static void child_sock(struct sl_sock *sk, void *arg)
 {
+	if (is_kernels_alone(sk)) {
+		sl_fdtab_clear(sk->fd);
+		sk->nfds = 0;
+		return;
+	}
 	if (!sk->passed && (sk->state == SL_STATE_OFFLOADED || sl_sock_queued(sk)))
 		sk->passed = sl_keeper_generation();
 	sk->heir |= sk->lsn != NULL;
