@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# A program in namespaces of its own, as a container has them (user, mount, pid, ipc), with nothing but the
+# daemon's socket mounted in and the network of the device, is offloaded; in another network it is not, and says so.
+LEASED=1
+. "$(dirname "$0")/lib.sh"
+need unshare setpriv
+net_up
+MODE=leased
+[ -e "$PRELOAD" ] || skip "the library is not built"
+unshare --user --map-root-user --mount --pid --fork true 2>/dev/null || skip "no user namespaces here"
+answered() { cut -d' ' -f2 "$1"; }
+grows() { [ "$(answered "$1")" -ge "$2" ]; }
+mkdir "$TMP/run" "$TMP/mnt"
+chmod 777 "$TMP/mnt"
+ln "$TMP/sluiced.b" "$TMP/run/sluiced.sock"
+# The container's view: the socket's directory where the program looks for it.
+cat >"$TMP/inside" <<END
+mount --bind "$TMP/run" "$TMP/mnt" && exec env $(preload_env | tr '\n' ' ') SLUICE_DAEMON=$TMP/mnt/sluiced.sock \
+	SLUICE_LOG_FILE=$TMP/sluice.in.log "\$@"
+END
+contained() { # host, command...
+	local h=$1
+	shift
+	bg "$h" setpriv --reuid=65534 --regid=65534 --clear-groups unshare --user --map-root-user --mount --pid --ipc \
+		--fork --kill-child sh "$TMP/inside" "$@"
+}
+contained b "$BIN/echo" "$B4" 7000
+wait_udp b 7000
+bg a "$BIN/steady" -i 1000 "$B4" 7000 "$TMP/steady"
+ok "it answers" wait_until 20 grows "$TMP/steady" 100
+ok "it has a lease, though its number is another inside" test \
+	"$(SLUICE_DAEMON=$TMP/sluiced.b "$BUILD/sluice" daemon leases | awk '$3 == "echo" { print $4 }')" = 65534
+offload_begin
+n=$(answered "$TMP/steady")
+ok "answers come" wait_until 20 grows "$TMP/steady" $((n + 300))
+same "none of them by the kernel" 0 "$(($(udp_stat b InDatagrams) - K_IN))"
+stop "$BG"
+# The same with another network than the daemon's.
+rm -f "$TMP/sluice.in.log"
+contained a "$BIN/echo" "$A4" 7001
+wait_udp a 7001
+ok "of another network it is refused, and told" wait_until 10 file_has "$TMP/sluice.in.log" "another network namespace"
+bg b "$BIN/steady" -i 1000 "$A4" 7001 "$TMP/steady2"
+ok "it works by the kernel" wait_until 20 grows "$TMP/steady2" 100
+done_testing
