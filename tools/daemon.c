@@ -64,6 +64,13 @@ static int status(void)
 	return 0;
 }
 
+static const char *state_of(uint32_t state)
+{
+	static const char *const names[] = {"taken off", "steering", "down", "gone"};
+
+	return state < sl_array_len(names) ? names[state] : "?";
+}
+
 static int ports(void)
 {
 	struct sl_lease_msg m;
@@ -80,7 +87,7 @@ static int ports(void)
 			return err != -ENOENT;
 		printf("%-16.16s %-12.32s %7u %6u %6u %6u %8u %s%s%s\n", p->port.ifname,
 		       p->port.driver, p->port.nqueues, p->port.mtu, p->users, p->lanes, p->flows,
-		       p->alive ? "steering" : "taken off",
+		       state_of(p->state),
 		       p->port.flags & SL_PORT_ZEROCOPY ? ", zero-copy" : ", copy mode",
 		       p->port.flags & SL_PORT_GENERIC ? ", generic" : "");
 	}

@@ -259,6 +259,21 @@ static void say_open(const struct sl_device *p)
 		i->pin_dir[0] ? ", pinned at " : "", i->pin_dir);
 }
 
+/* Does what came by its own queues still come by our sockets? */
+static bool is_alive(struct sl_device *p)
+{
+	struct sl_link_now now;
+
+	if (sl_link_look(p->info.ifindex, &now))
+		return false;
+	if (memcmp(now.mac, p->info.mac, sizeof(now.mac))) {
+		memcpy(p->info.mac, now.mac, sizeof(now.mac));
+		sl_maps_set_config(p);
+	}
+	return sl_attach_alive(&p->attach, p->info.ifindex, now.xdp_id) &&
+	       !sl_dev_has_changed(sl_link_open(), &p->info);
+}
+
 int sl_embedded_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why)
 {
 	struct sl_broker_guard g;
@@ -281,6 +296,14 @@ int sl_embedded_port_open(uint32_t ifindex, struct sl_port_info *out, const char
 		}
 		sl_device_add(p);
 		say_open(p);
+	} else if (!is_alive(p)) {
+		sl_why(why,
+		       "%s: the steering program was taken off, or the number of queues was "
+		       "changed, while others use it; remedy: it is offloaded again when they have "
+		       "ended",
+		       p->info.ifname);
+		err = -EBUSY;
+		goto leave;
 	}
 	p->users++;
 	*out = p->info;
@@ -327,20 +350,14 @@ bool sl_embedded_port_alive(uint32_t ifindex)
 {
 	struct sl_broker_guard g;
 	struct sl_device *p;
-	struct sl_link_now now;
 	bool alive = false;
 
 	sl_broker_enter(&g);
 	p = sl_device_find(ifindex);
 	if (p)
 		sl_owner_drain(p->owner_fd);
-	if (p && !sl_link_look(ifindex, &now)) {
-		alive = sl_attach_alive(&p->attach, ifindex, now.xdp_id);
-		if (memcmp(now.mac, p->info.mac, sizeof(now.mac))) {
-			memcpy(p->info.mac, now.mac, sizeof(now.mac));
-			sl_maps_set_config(p);
-		}
-	}
+	if (p)
+		alive = is_alive(p);
 	sl_broker_leave(&g);
 	return alive;
 }

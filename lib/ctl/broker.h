@@ -169,8 +169,10 @@ void sl_broker_unclaim(const struct sl_claim_req *req);
 void sl_broker_local_add(const uint8_t addr[16]);
 void sl_broker_local_del(const uint8_t addr[16]);
 
-/* True while our program is still attached to the device (somebody may remove it by hand). Costs a
- * netlink request; also takes a changed MAC address over. */
+/* True while our program is still attached to the device (somebody may remove it by hand) and the
+ * device has the queues that it had. Costs a netlink request; also takes a changed MAC address
+ * over.
+ */
 bool sl_broker_port_alive(uint32_t ifindex);
 
 /* Is SL_PORT_TAGS still true of it? (ethtool -K <device> rxvlan) */

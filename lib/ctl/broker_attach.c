@@ -128,15 +128,16 @@ bool sl_steer_config(int prog_fd, struct sl_port_config *cfg)
 	return ours;
 }
 
-/* A program that died before it wrote its config (ifindex 0) can only be one of ours, too. */
+/* What the device itself runs is its owner's, whatever it says: it died before it wrote its config
+ * (ifindex 0), or the device had another number, or was in another network namespace, where its
+ * sockets are dead. */
 static bool is_ours(int prog_fd, uint32_t ifindex, bool attached)
 {
 	struct sl_port_config cfg;
 
 	if (!sl_steer_config(prog_fd, &cfg))
 		return false;
-	return (cfg.ifindex == ifindex && cfg.netns == sl_netns_ino()) ||
-	       (attached && !cfg.ifindex);
+	return attached || (cfg.ifindex == ifindex && cfg.netns == sl_netns_ino());
 }
 
 /* Cleaning --------------------------------------------------------------------------------------

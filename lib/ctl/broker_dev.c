@@ -54,15 +54,27 @@ static void query_driver(int fd, struct sl_port_info *info)
 		info->flags |= SL_PORT_PARTIAL_CSUM;
 }
 
-/* Devices that cannot tell have one queue. A packet on a queue that is not covered passes to the
- * kernel, so a wrong answer costs speed, not packets. */
-static int query_queues(int fd, struct sl_port_info *info, const char **why)
+/* Devices that cannot tell have one queue. */
+static uint32_t queues_of(int fd, const char *ifname)
 {
 	struct ethtool_channels ch = {.cmd = ETHTOOL_GCHANNELS};
 
-	info->nqueues = 1;
-	if (!ethtool(fd, info->ifname, &ch) && ch.rx_count + ch.combined_count > 0)
-		info->nqueues = ch.rx_count + ch.combined_count;
+	if (ethtool(fd, ifname, &ch) || !(ch.rx_count + ch.combined_count))
+		return 1;
+	return ch.rx_count + ch.combined_count;
+}
+
+bool sl_dev_has_changed(int fd, const struct sl_port_info *info)
+{
+	struct ifreq ifr = {.ifr_ifindex = (int)info->ifindex};
+
+	return dev_ioctl(fd, SIOCGIFNAME, &ifr) || queues_of(fd, ifr.ifr_name) != info->nqueues;
+}
+
+/* A packet on a queue that is not covered passes to the kernel. */
+static int query_queues(int fd, struct sl_port_info *info, const char **why)
+{
+	info->nqueues = queues_of(fd, info->ifname);
 	if (info->nqueues > SL_MAX_QUEUES) {
 		sl_why(why,
 		       "%s has %u receive queues, at most %u can be covered; remedy: ethtool "

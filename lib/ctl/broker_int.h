@@ -122,6 +122,8 @@ uint32_t sl_netns_ino(void);
 
 /* broker_dev.c: fills ifname, driver, mac, mtu, nqueues, flags, max_lanes of info. */
 int sl_dev_query(uint32_t ifindex, struct sl_port_info *info, const char **why);
+/* Has the device another number of queues now than info says? fd: any socket. */
+bool sl_dev_has_changed(int fd, const struct sl_port_info *info);
 /* Do VLAN tags stand in the frames that it receives? Not those that a NIC takes off. 1 or 0, or
  * -errno. */
 int sl_dev_leaves_tags(const struct sl_port_info *info);

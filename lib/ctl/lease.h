@@ -143,9 +143,16 @@ struct sl_lease_status_ok {
 	uint64_t uptime_ns, requests, refused, broken;
 	char version[32];
 };
+enum sl_lease_device {
+	SL_LEASE_DEVICE_OFF,
+	SL_LEASE_DEVICE_STEERING,
+	SL_LEASE_DEVICE_DOWN,
+	SL_LEASE_DEVICE_GONE,
+};
 struct sl_lease_show_port_ok {
 	struct sl_lease_port_ok port;
-	uint32_t users, lanes, flows, alive;
+	uint32_t users, lanes, flows;
+	uint32_t state; /* enum sl_lease_device */
 };
 struct sl_lease_show_lease_ok {
 	uint32_t member, pid, uid, lanes, flows, frames;

@@ -229,6 +229,7 @@ static bool is_bool(const bool *b)
 }
 
 #define WINDOW_MAX  (65535u << 14) /* RFC 7323 2.3 */
+#define CLOCKS_MS   100            /* so far two processes' clocks are apart at most */
 #define SND_MSS_MIN 48             /* TCP_MIN_SND_MSS of Linux */
 
 static bool is_possible(const struct sl_tcp_repair *r)
@@ -248,7 +249,7 @@ bool sl_tcp_repair_dead(const void *bytes, uint64_t now_us, struct sl_tcp_repair
 	    !sl_tcp_is_synchronised(c.state) || c.rx_bytes || c.rx_head != c.rx_tail)
 		return false;
 	get(&c, r);
-	r->tsval = (uint32_t)(now_us / 1000) + c.ts_off;
+	r->tsval = (uint32_t)(now_us / 1000) + c.ts_off + CLOCKS_MS;
 	*orphan = c.orphan;
 	return is_possible(r);
 }

@@ -61,8 +61,8 @@ struct datagrams {
 
 struct slot {
 	unsigned port, kind; /* of COMMAND */
-	bool keep;
-	pid_t pid; /* 0: not running */
+	bool keep, known;    /* it was ready once */
+	pid_t pid;           /* 0: not running */
 	uint64_t killed_ns;
 	struct stream tcp[2];
 	struct datagrams udp;
@@ -318,12 +318,18 @@ static void slot_look(struct slot *s, uint64_t now)
 		s->pid = 0;
 	}
 	if (s->killed_ns && !is_told(s) && now - s->killed_ns > TOLD_NS) {
-		untold++;
-		fail(s, "the peer of a killed member is not told");
-		for (int i = 0; i < 2; i++)
+		for (int i = 0; i < 2; i++) {
+			if (s->tcp[i].fd < 0)
+				continue;
+			untold++;
+			fail(s, i ? "the peer of a killed member, idle, is not told"
+				  : "the peer of a killed member is not told");
 			stream_close(&s->tcp[i]);
+		}
 	}
-	if (spawning && !s->pid && is_told(s))
+	s->known |= is_ready(s);
+	/* The first time one by one: together they would wait for the first one's device. */
+	if (spawning && !s->pid && is_told(s) && (s == slots || s[-1].known))
 		slot_start(s);
 }
 

@@ -43,6 +43,7 @@ run() {
 run >"$TMP/crowd"
 same "not a byte of the others was lost or wrong, and no stall was too long" 0 $?
 cat "$TMP/crowd"
+same "those of the first user are offloaded" "port 3" "$(sed -n 's/^\(port [0-9]*\).*/\1/p' "$TMP/begin")"
 same "no lease, lane, flow or descriptor is left" "$(cat "$TMP/begin")" "$(cat "$TMP/end")"
 read -r _ _ dead orphans before <"$TMP/frames.begin"
 say "frames in rings at the start: $before, with the dead $dead, in flight $orphans"

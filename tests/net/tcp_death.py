@@ -4,6 +4,8 @@
   tcp_death.py subject OWN PEER CAUSE     has the connections, and dies when it is told to
   tcp_death.py peer OWN PEER CGROUP       the kernel's side: says what became of each
   tcp_death.py again OWN                  may the dead one's port be used again?
+  tcp_death.py brief OWN                  has one connection, and dies when it is told to
+  tcp_death.py same OWN PEER              the peer of that one, always from the same port
 
 The cause: kill (SIGKILL), segv, exit (at once, while another thread is in a call), oom (by the
 memory of CGROUP, "-": there is none)."""
@@ -126,8 +128,46 @@ def again():
                 print(f"again, SO_REUSEADDR {reuse}: {errno.errorcode[e.errno]}")
 
 
+def brief():
+    c = server(PORT).accept()[0]
+    c.sendall(b"x")
+    assert c.recv(1) == b"x"
+    c.sendall(bytes(100))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def same():
+    """Where the dead one's kernel keeps a TIME_WAIT, the next connection is by the same ports."""
+    until = time.monotonic() + 30
+    while True:
+        c = socket.socket(family)
+        c.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        c.bind((own, PORT + 2))
+        try:
+            c.connect((peer, PORT))
+            break
+        except ConnectionRefusedError:
+            assert time.monotonic() < until
+            time.sleep(0.02)
+    c.settimeout(20)
+    assert c.recv(1) == b"x"
+    c.sendall(b"x")
+    try:
+        while c.recv(100):
+            pass
+        print("told")
+    except ConnectionResetError:
+        print("told")
+    except TimeoutError:
+        print("nothing")
+
+
 if what == "subject":
     subject(sys.argv[4])
+elif what == "brief":
+    brief()
+elif what == "same":
+    same()
 elif what == "peer":
     watch(sys.argv[4])
 else:

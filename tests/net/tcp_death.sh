@@ -36,9 +36,22 @@ one_run() { # who is the subject
 		done
 	done
 }
+# Again and again from one port: a TIME_WAIT of the kernel's is no answer.
+same_port() { # who is the subject
+	local i
+	TCP_DEATH_PORT=$((TCP_DEATH_PORT + 4))
+	for i in 1 2 3 4; do
+		(in_ns "$1" python3 "$TESTS/net/tcp_death.py" brief "$B4") 2>/dev/null &
+		BG=$!
+		PIDS+=("$BG")
+		echo "$i: $(a timeout 60 python3 "$TESTS/net/tcp_death.py" same "$A4" "$B4")"
+		{ wait "$BG"; } 2>/dev/null
+	done
+}
 for MODE in $MODES; do
 	[ "$MODE" != both ] || continue
 	one_run "$(by_mode pb)"
+	differ same same_port "$(by_mode pb)"
 done
 if [ -e "$PRELOAD" ]; then
 	LEASED=1
@@ -46,5 +59,6 @@ if [ -e "$PRELOAD" ]; then
 	daemon_up b
 	MODE=leased
 	one_run sb
+	differ same same_port sb
 fi
 done_testing

@@ -28,6 +28,7 @@ remove_xdp() {
 for MODE in $MODES; do
 	[ "$MODE" != kernel ] || continue
 	for who in server client; do
+		rm -f "$TMP/steady" # by LEASED=1 another user writes it
 		# The preloaded one on b is once who answers, once who asks.
 		if [ $who = server ]; then
 			bg pb "$BIN/echo" "$B4" 7000

@@ -127,7 +127,7 @@ static void test_only_what_may_be_is_believed(void **state)
 	assert_false(orphan);
 	assert_int_equal(r.snd_una, 1000);
 	assert_int_equal(r.rcv_nxt, 2000);
-	assert_int_equal(r.tsval, 5);
+	assert_true(r.tsval >= 5);
 	REFUSED(e.tcp.write_seq++);
 	REFUSED(e.tcp.rx_bytes++);
 	REFUSED(e.tcp.rx_tail++);

@@ -167,6 +167,7 @@ static void tell(const struct sl_gone_conns *c, const struct sl_gone *g, bool re
 
 	if (there)
 		memcpy(&scope, e + c->layout.oif, sizeof(scope));
+	sl_time_wait_forget(&g->key);
 	if (!repair || !there || !fin(c, g, e, scope))
 		sl_farewell(&g->key, scope);
 }

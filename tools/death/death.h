@@ -43,6 +43,12 @@ bool sl_gone_tell(struct sl_gone_conns *c, uint32_t n, bool repair);
  * whatever follows. False: nothing was sent. */
 bool sl_last_fin(const struct sl_tcp_repair *r);
 
+/* time_wait.c ----------------------------------------------------------------------------------
+ */
+
+/* The kernel forgets a TIME_WAIT between these two ends, if it has one. */
+void sl_time_wait_forget(const struct sl_flow_key *key);
+
 /* farewell.c -----------------------------------------------------------------------------------
  */
 

@@ -334,8 +334,7 @@ static void on_event(const struct epoll_event *ev)
 
 static void check_ports(void)
 {
-	for (struct sl_device *d = sl_port_first(); d; d = d->next)
-		(void)sl_embedded_port_alive(d->info.ifindex);
+	sl_devices_check();
 	if (sluiced.group_users)
 		(void)sl_broker_reap();
 }

@@ -74,7 +74,7 @@ int sl_on_show_port(struct sl_session *s, struct sl_lease_msg *m, const char **w
 	memset(out, 0, sizeof(*out));
 	sl_port_describe(&d->info, &out->port);
 	out->users = d->users;
-	out->alive = sl_embedded_port_alive(d->info.ifindex);
+	out->state = sl_device_state(d, &out->port.mtu);
 	count_use(d->info.ifindex, &out->lanes, &out->flows);
 	return 0;
 }

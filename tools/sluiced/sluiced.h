@@ -228,6 +228,14 @@ int sl_proof_tcp(int fd, const char **why);
 int sl_proof_packet(int fd, const uint8_t *packet, size_t bytes, const char **why);
 uint64_t sl_netns_cookie(int fd);
 
+/* devices.c ---------------------------------------------------------------------------------- */
+
+/* How it stands with a device; mtu: what it is now, if the device is there. */
+struct sl_device;
+enum sl_lease_device sl_device_state(const struct sl_device *d, uint32_t *mtu);
+/* Says what has changed. */
+void sl_devices_check(void);
+
 /* show.c ------------------------------------------------------------------------------------- */
 int sl_on_status(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_show_port(struct sl_session *s, struct sl_lease_msg *m, const char **why);

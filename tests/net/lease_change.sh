@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# A device changes under programs that the daemon serves: link, MTU, queues, the steering program taken off
+# or another's in its place, the device gone and back, in another namespace and back. Their connections
+# survive where the kernel's would, those who come meanwhile work, the daemon says what is the matter.
+LEASED=1
+. "$(dirname "$0")/lib.sh"
+need python3 setpriv ethtool
+net_up -q 2
+MODE=leased
+[ -e "$PRELOAD" ] || skip "the library is not built"
+one_queue() {
+	a ethtool -L "$DEV_A" rx 1 tx 1
+	b ethtool -L "$DEV_B" rx 1 tx 1
+} >/dev/null 2>&1
+one_queue
+daemon() { SLUICE_DAEMON=$TMP/sluiced.b "$BUILD/sluice" daemon "$@"; }
+state() { daemon ports | awk -v d="$DEV_B" '$1 == d { print $8, $9 }'; }
+state_is() { [ "$(state)" = "$1" ]; }
+said_twice() { [ "$(grep -c "$DEV_B.*is gone" "$TMP/sluice.db.log")" = 2 ]; }
+said() { file_has "$TMP/sluice.db.log" "$1"; }
+answered() { cat "$TMP/tcp.$1" 2>/dev/null || echo 0; }
+grows() { [ "$(answered "$1")" -ge "$2" ]; }
+goes_on() { # what, programs...
+	local what=$1 p
+	shift
+	for p; do
+		ok "$what: $p goes on" wait_until 20 grows "$p" $(($(answered "$p" | tr -dc 0-9) + 20))
+	done
+}
+has_claim() { bpftool map dump pinned "/sys/fs/bpf/sluice/$DEV_B/endpoints" 2>/dev/null | grep -q "\"local_port\": $1"; }
+member() { # port
+	bg sb "$BIN/member" "$B4" "$1"
+	MEMBER=$BG
+	wait_tcp b "$1"
+}
+talk() { # port
+	rm -f "$TMP/tcp.$1"
+	bg a python3 "$TESTS/net/lease_change.py" "$B4" "$1" "$TMP/tcp.$1"
+	wait_until 20 grows "$1" 1 || { fail "port $1: no connection: $(answered "$1")"; return 1; }
+}
+kernel_segs() { b awk '$1 == "Tcp:" && $2 != "RtoAlgorithm" { print $11 }' /proc/net/snmp; }
+bypasses() { # the kernel has (almost) no part in it
+	local n
+	n=$(kernel_segs)
+	goes_on "$1" 7001 7002
+	n=$(($(kernel_segs) - n))
+	ok "$1: not by the kernel ($n)" test $n -le 10
+}
+restore() { # addresses of b
+	ip -n "${NS}b" link set "$DEV_B" up
+	addr_up b "$DEV_B" "$B4/24" "$B6/64" 2>/dev/null
+	wait_until 10 link_is_up b "$DEV_B"
+}
+two_up() {
+	local p
+	for p in 7001 7002; do
+		member $p
+		eval "M$p=$MEMBER"
+		wait_until 20 has_claim $p || fail "$p is not offloaded"
+		talk $p
+	done
+}
+no_lease() { [ "$(daemon leases | wc -l)" = 1 ]; }
+two_down() {
+	kill "$M7001" "$M7002" 2>/dev/null
+	wait "$M7001" "$M7002" 2>/dev/null
+	wait_until 20 no_lease
+}
+
+two_up
+bypasses "at first"
+ip -n "${NS}b" link set "$DEV_B" down
+sleep 0.5
+restore
+bypasses "link down and up"
+mtu_is() { [ "$(daemon ports | awk -v d="$DEV_B" '$1 == d { print $4 }')" = "$1" ]; }
+ip -n "${NS}b" link set "$DEV_B" mtu 1300
+ok "a smaller MTU is shown" wait_until 5 mtu_is 1300
+ip -n "${NS}b" link set "$DEV_B" mtu 1500
+bypasses "the MTU of before"
+
+if b ethtool -L "$DEV_B" rx 2 tx 2 2>/dev/null; then
+	goes_on "two queues" 7001 7002
+	b ethtool -L "$DEV_B" rx 1 tx 1 2>/dev/null
+	goes_on "one queue" 7001 7002
+fi
+
+# Off, with the programs there: they go to the kernel; who comes now is the kernel's, and told why.
+b ip link set dev "$DEV_B" xdp off
+goes_on "the steering program is taken off" 7001 7002
+ok "that is shown" wait_until 5 state_is "taken off,"
+ok "and said" wait_until 5 said "$DEV_B: .*taken off"
+member 7003
+m3=$MEMBER
+talk 7003
+goes_on "who comes then" 7003
+kill "$m3"
+two_down
+two_up
+bypasses "who comes when all have gone"
+
+# Away, and another one by that name.
+ip -n "${NS}b" link del "$DEV_B"
+ok "a device that is gone is told" wait_until 5 said "$DEV_B.*is gone"
+sleep 2
+join a b "$DEV_A" "$DEV_B" 2 1500
+one_queue
+addr_up a "$DEV_A" "$A4/24" "$A6/64"
+restore
+goes_on "the device is there again" 7001 7002
+two_down
+two_up
+bypasses "who comes to the new one"
+
+# To another namespace, and back.
+ip -n "${NS}b" link set "$DEV_B" netns "${NS}a"
+ok "one that has moved is told" wait_until 5 said_twice
+ip -n "${NS}a" link set "$DEV_B" netns "${NS}b"
+restore
+goes_on "moved and back" 7001 7002
+two_down
+two_up
+bypasses "who comes after that"
+same "no reader of the log was flooded" "" "$(sed 's/[0-9]//g' "$TMP/sluice.db.log" | sort | uniq -c | awk '$1 > 40')"
+done_testing
