@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define sl_likely(x)   __builtin_expect(!!(x), 1)
+#define sl_likely(x) __builtin_expect(!!(x), 1)
 /* A function whose callers know nothing of its inside. */
 #ifdef __clang__ /* of the fuzzers */
 #define SL_APART __attribute__((noinline))

@@ -30,20 +30,21 @@
  *
  *  - pool, taking (sl_share_fetch): owner into the words; then nfree or born lowered. Between: a
  *    frame on the stack, or beyond born, has an owner. The repair of the lock takes it off.
- *  - pool, giving (sl_share_push): entries; nfree raised; owner out of the words. Between: as before.
- *  - fill ring (sl_share_fill): address into the entry; fill_to raised; word cleared; at the end the
- *    producer published = fill_to. The repair clears the words of the entries between producer and
- *    fill_to and publishes.
+ *  - pool, giving (sl_share_push): entries; nfree raised; owner out of the words. Between: as
+ *    before.
+ *  - fill ring (sl_share_fill): address into the entry; fill_to raised; word cleared; at the end
+ *    the producer published = fill_to. The repair clears the words of the entries between
+ *    producer and fill_to and publishes.
  *  - receive ring: owner into the words; then the consumer released. The burial takes entries whose
  *    word has no owner.
  *  - transmit ring (sl_share_posting): entries; tx_to = their end; flight into the words; producer
- *    published = tx_to. The burial takes the flight out of entries between producer and tx_to: these
- *    were never sent.
- *  - completion ring: flight out of the word (own frame), or on its owner's list, or adopted; comp_to
- *    raised; the reference dropped; at the end the consumer released = comp_to. The entry at comp_to
- *    is the only doubtful one, and it tells itself: dealt with when its flight is gone (nobody posts
- *    it again before the reference is dropped), or when it is the head of its owner's list. The
- *    repair releases up to comp_to, or one more.
+ *    published = tx_to. The burial takes the flight out of entries between producer and tx_to:
+ *    these were never sent.
+ *  - completion ring: flight out of the word (own frame), or on its owner's list, or adopted;
+ *    comp_to raised; the reference dropped; at the end the consumer released = comp_to. The entry
+ *    at comp_to is the only doubtful one, and it tells itself: dealt with when its flight is gone
+ *    (nobody posts it again before the reference is dropped), or when it is the head of its
+ *    owner's list. The repair releases up to comp_to, or one more.
  *
  * Caches, sockets and everything else of the dead are found by a walk over the words. The burial
  * itself may be broken off anywhere and begun again.

@@ -64,8 +64,8 @@ long sl_sys_cancel6(long nr, long a, long b, long c, long d, long e, long f);
 	sl_sys_cancel6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 #define sl_sys_cancel(...) sl_sys_cancel_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
 
-/* The first size - 1 bytes of a file, closed by a zero, without the newline at their end; "" when it
- * cannot be read. For files of /proc, whose text one read gives whole. Returns the length or
+/* The first size - 1 bytes of a file, closed by a zero, without the newline at their end; "" when
+ * it cannot be read. For files of /proc, whose text one read gives whole. Returns the length or
  * -errno. */
 long sl_read_text(const char *path, char *text, size_t size);
 

@@ -133,9 +133,8 @@ uint32_t sl_epitem_ready(struct sl_epitem *it)
 	uint32_t now;
 
 	if (it->leftover)
-		now = sl_sock_is(it->sk, it->fd) && sl_sock_queued(it->sk)
-			      ? EPOLLIN | EPOLLRDNORM
-			      : 0;
+		now = sl_sock_is(it->sk, it->fd) && sl_sock_queued(it->sk) ? EPOLLIN | EPOLLRDNORM
+									   : 0;
 	else if (it->sk)
 		now = sl_wait_sock_ready(it->sk);
 	else

@@ -300,8 +300,8 @@ static inline bool sl_tcp_sock_has_errors(const struct sl_sock *sk)
 /* tcp_opt.c */
 /* Options that the state forbids, which the shadow does not have: 0 or -EINVAL. */
 int sl_tcp_opt_may_set(const struct sl_sock *sk, int level, int name);
-/* The shadow says ENOTCONN: only a connection of the kernel's takes it (TCP_ULP, IPV6_ADDRFORM). True:
- * it is one now. No lane held. */
+/* The shadow says ENOTCONN: only a connection of the kernel's takes it (TCP_ULP, IPV6_ADDRFORM).
+ * True: it is one now. No lane held. */
 bool sl_tcp_opt_leave(struct sl_sock *sk);
 /* After the kernel took the option. False: not one that we can live with. */
 bool sl_tcp_opt_track(struct sl_sock *sk, int level, int name);

@@ -2,7 +2,6 @@
 /* Reads /proc/sys/net/ipv4/tcp_*, so that an offloaded program behaves as the machine is set. */
 #include "sock/tcp_sysctl.h"
 
-
 #include "base/sys.h"
 
 #define PATH_BYTES 128

@@ -27,9 +27,9 @@
 #define SL_TCP_TFO_MAX  16
 #define SL_TCP_MAX_HDR  60
 /* Where the payload of a frame made for sending starts: room for Ethernet, two tags, IPv6 and the
- * longest TCP header in front of it. Not 128: headers of 66 bytes (IPv4, time stamps) would begin at
- * 62, two bytes below where in a page the kernel's buffer does, and its copy (rep movsb) takes 0.2 us
- * longer for each segment, since loads seem to depend on the stores before them. */
+ * longest TCP header in front of it. Not 128: headers of 66 bytes (IPv4, time stamps) would begin
+ * at 62, two bytes below where in a page the kernel's buffer does, and its copy (rep movsb) takes
+ * 0.2 us longer for each segment, since loads seem to depend on the stores before them. */
 #define SL_TCP_HEADROOM 192
 
 struct sl_tcp_block {
