@@ -384,16 +384,27 @@ static struct sl_epoll *enter_foreign(int epfd, int fd)
 	return sl_epoll_enter(epfd);
 }
 
+/* A socket that is the kernel's stays there meanwhile: a take-over takes it out of its sets and
+ * puts it into ours, between which it would be in none. NULL: it is not the kernel's. */
+static struct sl_sock *hold_in_kernel(int fd)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+
+	return sk && is_kernels(fd) && sl_sock_in_kernel(sk) ? sk : NULL;
+}
+
 int sl_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 {
 	bool has_event = op == EPOLL_CTL_ADD || op == EPOLL_CTL_MOD;
 	struct sl_epoll *ep = sl_epoll_enter(epfd);
+	struct sl_sock *kernels;
 	int r;
 
 	if (!ep && sl_fd_epoll(epfd))
 		return -EBUSY; /* a signal handler inside a call on this set */
 	if (op == EPOLL_CTL_ADD && ep)
 		sl_tcp_sock_inherit(fd);
+	kernels = hold_in_kernel(fd);
 	if (!ep && op == EPOLL_CTL_ADD && sl_fdtab_word(fd) && epfd != fd)
 		ep = enter_foreign(epfd, fd);
 	if (!ep || !sl_fdtab_word(fd) || epfd == fd || (!has_event && op != EPOLL_CTL_DEL))
@@ -407,6 +418,8 @@ int sl_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 		r = change_any(ep, epfd, op, fd, ev);
 		sl_unlock(&ep->ctl);
 	}
+	if (kernels)
+		sl_sock_out_of_kernel(kernels);
 	if (ep)
 		sl_epoll_leave(ep);
 	return r;
