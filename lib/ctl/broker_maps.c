@@ -62,7 +62,7 @@ static void local_put(struct sl_device *port, const struct sl_local_key *key)
 			     port->info.ifname, SL_MAX_LOCALS);
 }
 
-static int map_shared(struct sl_device *port)
+static int try_map(struct sl_device *port)
 {
 	void *p;
 
@@ -86,16 +86,23 @@ static int map_shared(struct sl_device *port)
 	return 0;
 }
 
+static int map_shared(struct sl_device *port, const char **why)
+{
+	int err = try_map(port);
+
+	if (!err)
+		return 0;
+	sl_maps_close(port);
+	sl_why(why, "%s: cannot map the steering maps: %s", port->info.ifname, sl_strerror(err));
+	return err;
+}
+
 int sl_maps_open(struct sl_device *port, const char **why)
 {
-	int err = map_shared(port);
+	int err = map_shared(port, why);
 
-	if (err) {
-		sl_maps_close(port);
-		sl_why(why, "%s: cannot map the steering maps: %s", port->info.ifname,
-		       sl_strerror(err));
+	if (err)
 		return err;
-	}
 	for (unsigned i = 0; i < SL_MAX_GROUPS; i++)
 		port->group_free[i] = (uint16_t)i;
 	port->group_nfree = SL_MAX_GROUPS;
@@ -127,14 +134,10 @@ static void drop_locals(struct sl_device *port)
 
 int sl_maps_open_again(struct sl_device *port, const char **why)
 {
-	int err = map_shared(port);
+	int err = map_shared(port, why);
 
-	if (err) {
-		sl_maps_close(port);
-		sl_why(why, "%s: cannot map the steering maps: %s", port->info.ifname,
-		       sl_strerror(err));
+	if (err)
 		return err;
-	}
 	for (unsigned i = 0; i < nlocals; i++)
 		local_put(port, &locals[i]);
 	drop_locals(port);

@@ -397,21 +397,8 @@ int sl_lease_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *lea
 			return -EPROTO;
 		}
 	*first = m.body.lane_ok.first;
-	for (uint32_t i = 0; i < m.nfds; i++) {
-		const struct sl_lease_queue *q = &m.body.lane_ok.queue[i];
-
-		leases[i] = (struct sl_xsk_lease){
-			.fd = sl_fd_keep(m.fd[i]),
-			.queue = q->queue,
-			.rx_size = q->rx_size,
-			.tx_size = q->tx_size,
-			.fill_size = q->fill_size,
-			.comp_size = q->comp_size,
-			.zerocopy = q->zerocopy,
-			.share_queue = q->share_queue,
-			.share_xsk = q->share_xsk,
-		};
-	}
+	for (uint32_t i = 0; i < m.nfds; i++)
+		leases[i] = sl_lease_of(&m.body.lane_ok.queue[i], sl_fd_keep(m.fd[i]));
 	return 0;
 }
 

@@ -214,6 +214,11 @@ int sl_lease_recv(int fd, struct sl_lease_msg *m, bool answer, int flags);
 /* Closes what came along. */
 void sl_lease_close_fds(struct sl_lease_msg *m);
 
+/* An XSK as it is described to its process, and what the process makes of that and the descriptor.
+ */
+struct sl_lease_queue sl_lease_described(const struct sl_xsk_lease *l);
+struct sl_xsk_lease sl_lease_of(const struct sl_lease_queue *q, int fd);
+
 /* The asking side: a connection to the daemon at path, whose sends and answers take so long at
  * most; a descriptor or -errno. */
 int sl_lease_dial(const char *path, unsigned seconds);

@@ -7,6 +7,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
+#include "base/rights.h"
 #include "base/sys.h"
 
 /* Lengths of the bodies, and counts of descriptors. MANY: one for each queue. */
@@ -86,46 +87,15 @@ int sl_lease_check(struct sl_lease_msg *m, size_t n, bool answer)
 	return check_fds(m, answer);
 }
 
-union control {
-	struct cmsghdr align;
-	char space[CMSG_SPACE(SL_LEASE_FDS * sizeof(int))];
-};
+_Static_assert(SL_LEASE_FDS <= SL_RIGHTS_MAX, "a packet");
 
 int sl_lease_send(int fd, const struct sl_lease_msg *m, bool answer, int flags)
 {
 	int body = answer && m->hdr.err ? SL_LEASE_WHY : sl_lease_body_bytes(m->hdr.op, answer);
 	size_t bytes = sizeof(m->hdr) + (body > 0 ? (size_t)body : 0);
-	struct iovec iov = {(void *)m, bytes};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
-	union control c;
-	long n;
+	long n = sl_rights_send(fd, m, bytes, m->fd, m->nfds, flags);
 
-	if (m->nfds) {
-		memset(&c, 0, sizeof(c));
-		msg.msg_control = c.space;
-		msg.msg_controllen = CMSG_SPACE(m->nfds * sizeof(int));
-		c.align.cmsg_level = SOL_SOCKET;
-		c.align.cmsg_type = SCM_RIGHTS;
-		c.align.cmsg_len = CMSG_LEN(m->nfds * sizeof(int));
-		memcpy(CMSG_DATA(&c.align), m->fd, m->nfds * sizeof(int));
-	}
-	n = sl_sys_sendmsg(fd, &msg, flags | MSG_NOSIGNAL);
 	return n < 0 ? (int)n : 0;
-}
-
-static void take_fds(struct msghdr *msg, struct sl_lease_msg *m)
-{
-	m->nfds = 0;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		size_t n;
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-		n = sl_min(n, (size_t)SL_LEASE_FDS - m->nfds);
-		memcpy(m->fd + m->nfds, CMSG_DATA(c), n * sizeof(int));
-		m->nfds += (uint32_t)n;
-	}
 }
 
 void sl_lease_close_fds(struct sl_lease_msg *m)
@@ -136,21 +106,15 @@ void sl_lease_close_fds(struct sl_lease_msg *m)
 
 int sl_lease_recv(int fd, struct sl_lease_msg *m, bool answer, int flags)
 {
-	struct iovec iov = {m, offsetof(struct sl_lease_msg, nfds)};
-	union control c;
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = c.space,
-			     .msg_controllen = sizeof(c.space)};
-	long n = sl_sys_recvmsg(fd, &msg, flags | MSG_CMSG_CLOEXEC);
-	int err;
+	int truncated, err;
+	long n = sl_rights_recv(fd, m, offsetof(struct sl_lease_msg, nfds), m->fd, SL_LEASE_FDS,
+				&m->nfds, flags, &truncated);
 
-	m->nfds = 0;
-	if (n <= 0)
+	if (n <= 0) {
+		sl_lease_close_fds(m);
 		return (int)n;
-	take_fds(&msg, m);
-	err = msg.msg_flags & (MSG_CTRUNC | MSG_TRUNC) ? -EPROTO
-						       : sl_lease_check(m, (size_t)n, answer);
+	}
+	err = truncated ? -EPROTO : sl_lease_check(m, (size_t)n, answer);
 	if (!err)
 		return 1;
 	sl_lease_close_fds(m);
@@ -203,4 +167,33 @@ int sl_lease_answer(int fd, struct sl_lease_msg *m, uint32_t seq, int flags)
 		err = sl_lease_recv(fd, m, true, flags);
 	} while (err == 1 && (int32_t)(m->hdr.seq - seq) < 0);
 	return err;
+}
+
+struct sl_lease_queue sl_lease_described(const struct sl_xsk_lease *l)
+{
+	return (struct sl_lease_queue){
+		.queue = l->queue,
+		.rx_size = l->rx_size,
+		.tx_size = l->tx_size,
+		.fill_size = l->fill_size,
+		.comp_size = l->comp_size,
+		.zerocopy = l->zerocopy,
+		.share_queue = l->share_queue,
+		.share_xsk = l->share_xsk,
+	};
+}
+
+struct sl_xsk_lease sl_lease_of(const struct sl_lease_queue *q, int fd)
+{
+	return (struct sl_xsk_lease){
+		.fd = fd,
+		.queue = q->queue,
+		.rx_size = q->rx_size,
+		.tx_size = q->tx_size,
+		.fill_size = q->fill_size,
+		.comp_size = q->comp_size,
+		.zerocopy = q->zerocopy,
+		.share_queue = q->share_queue,
+		.share_xsk = q->share_xsk,
+	};
 }

@@ -15,13 +15,13 @@
 #ifndef SL_VAULT_H
 #define SL_VAULT_H
 
-#include "base/base.h"
+#include "base/rights.h"
 
 #define SL_VAULT_MAGIC   0x41564c53 /* "SLVA" */
 #define SL_VAULT_VERSION 1
 #define SL_VAULT_SUFFIX  ".vault" /* of its socket's path, behind the daemon's */
 #define SL_VAULT_BYTES   6144     /* of a record */
-#define SL_VAULT_FDS     128      /* below SCM_MAX_FD */
+#define SL_VAULT_FDS     SL_RIGHTS_MAX
 
 enum sl_vault_op {
 	SL_VAULT_PUT = 1, /* to the vault, and of each record from it */

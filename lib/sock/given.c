@@ -8,7 +8,6 @@
  * of that happens to a socket that the program does not use. */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/tcp.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -87,21 +86,6 @@ static bool came_by_listener(int fd)
 /* Taking it -------------------------------------------------------------------------------------
  */
 
-static bool is_listening(const struct sl_sock *sk)
-{
-	return int_opt(sk->fd, SOL_SOCKET, SO_ACCEPTCONN) == 1;
-}
-
-static int backlog_of(const struct sl_sock *sk)
-{
-	struct tcp_info info = {0};
-	socklen_t len = sizeof(info);
-
-	return sl_sys_getsockopt(sk->fd, IPPROTO_TCP, TCP_INFO, &info, &len)
-		       ? SOMAXCONN
-		       : (int)info.tcpi_sacked; /* tcp_get_info(): sk_max_ack_backlog */
-}
-
 /* As if nothing had been decided about it yet. A call that waits in the kernel would wait there for
  * ever, so there must be none. */
 static int undecide(struct sl_sock *sk, bool given)
@@ -127,7 +111,7 @@ static int undecide(struct sl_sock *sk, bool given)
 }
 
 /* listen(2) once more: the backlog is what it was. */
-static int take_listener(struct sl_sock *sk, bool given)
+static int take_listener(struct sl_sock *sk, bool given, int backlog)
 {
 	struct sl_epoll_moved sets;
 	int err = undecide(sk, given);
@@ -135,7 +119,7 @@ static int take_listener(struct sl_sock *sk, bool given)
 	if (err)
 		return err;
 	sl_epoll_leave_kernel(sk, &sets);
-	err = sl_tcp_sock_listen(sk, sk->fd, backlog_of(sk));
+	err = sl_tcp_sock_listen(sk, sk->fd, backlog);
 	sl_epoll_enter_ours(&sets);
 	if (!err && sl_load(&sk->state) == SL_STATE_OFFLOADED)
 		sl_stats->taken_over++;
@@ -144,9 +128,12 @@ static int take_listener(struct sl_sock *sk, bool given)
 
 int sl_sock_take(struct sl_sock *sk, bool given)
 {
+	int backlog;
+
 	if (sk->proto != IPPROTO_TCP)
 		return -EOPNOTSUPP;
-	return is_listening(sk) ? take_listener(sk, given) : sl_tcp_sock_take_over(sk, given);
+	backlog = sl_tlisten_backlog(sk->fd);
+	return backlog >= 0 ? take_listener(sk, given, backlog) : sl_tcp_sock_take_over(sk, given);
 }
 
 static bool is_worth_trying(int err)
@@ -296,7 +283,7 @@ static bool is_stream_in_use(int fd)
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
 
-	return int_opt(fd, SOL_SOCKET, SO_ACCEPTCONN) == 1 || !sl_sys_getpeername(fd, &ss, &len);
+	return sl_tlisten_backlog(fd) >= 0 || !sl_sys_getpeername(fd, &ss, &len);
 }
 
 SL_API

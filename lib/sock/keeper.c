@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/rights.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "sock/sock.h"
@@ -72,24 +73,6 @@ void sl_keeper_unwatch(int fd)
 
 /* The letter carries the writing end of a pipe, which the parent closes when it is done (or dies):
  * nothing that the child sends may be answered to the parent's queue. */
-static bool post(int to, const struct letter *l, int fd)
-{
-	union {
-		char buf[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} u = {.align = {.cmsg_len = CMSG_LEN(sizeof(int)),
-			 .cmsg_level = SOL_SOCKET,
-			 .cmsg_type = SCM_RIGHTS}};
-	struct iovec iov = {(void *)l, sizeof(*l)};
-	struct msghdr m = {.msg_iov = &iov,
-			   .msg_iovlen = 1,
-			   .msg_control = u.buf,
-			   .msg_controllen = sizeof(u.buf)};
-
-	memcpy(CMSG_DATA(&u.align), &fd, sizeof(fd));
-	return sl_sys_sendmsg(to, &m, MSG_NOSIGNAL) == sizeof(*l);
-}
-
 static void tell_parent(const struct sl_sock *sk, bool share)
 {
 	struct letter l = {.gen = sk->gen, .share = share, .sk = (struct sl_sock *)sk};
@@ -103,7 +86,7 @@ static void tell_parent(const struct sl_sock *sk, bool share)
 	((struct sl_sock *)sk)->passed = 0; /* once is enough */
 	if (sl_sys(SYS_pipe2, pipe, O_CLOEXEC) < 0)
 		return;
-	sent = post(to, &l, pipe[1]);
+	sent = sl_rights_send(to, &l, sizeof(l), &pipe[1], 1, 0) == sizeof(l);
 	sl_sys_close(pipe[1]);
 	p.fd = pipe[0];
 	/* The kernel writes what is left into limit. */
@@ -132,22 +115,13 @@ void sl_keeper_poke(void)
 
 static bool read_letter(struct letter *l, int *done)
 {
-	union {
-		char buf[CMSG_SPACE(sizeof(int))];
-		struct cmsghdr align;
-	} u;
-	struct iovec iov = {l, sizeof(*l)};
-	struct msghdr m = {.msg_iov = &iov,
-			   .msg_iovlen = 1,
-			   .msg_control = u.buf,
-			   .msg_controllen = sizeof(u.buf)};
+	uint32_t nfds;
+	int truncated;
+	long n = sl_rights_recv(mail[0], l, sizeof(*l), done, 1, &nfds, MSG_DONTWAIT, &truncated);
 
-	*done = -1;
-	if (sl_sys_recvmsg(mail[0], &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != sizeof(*l))
-		return false;
-	if (m.msg_controllen >= CMSG_LEN(sizeof(int)) && u.align.cmsg_type == SCM_RIGHTS)
-		memcpy(done, CMSG_DATA(&u.align), sizeof(*done));
-	return true;
+	if (!nfds)
+		*done = -1;
+	return n == sizeof(*l);
 }
 
 static void read_mail(void)

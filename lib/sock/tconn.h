@@ -180,6 +180,8 @@ void sl_tlisten_share_child(void); /* and after it, in the child */
  * -1: none. And the next of them, -EAGAIN; flags as accept4(2). */
 int sl_tlisten_box(const struct sl_sock *sk);
 int sl_tlisten_take_given(struct sl_sock *sk, int flags);
+/* How many may wait at a socket of the kernel's that listens; -EINVAL: it does not. */
+int sl_tlisten_backlog(int fd);
 /* Who waits in our queue goes to the other processes, if there are such. slow held. */
 void sl_tlisten_give(struct sl_sock *sk);
 void sl_tlisten_closing(struct sl_sock *sk); /* before it is closed here, drained; slow held */

@@ -35,6 +35,7 @@
 #include "base/fds.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/rights.h"
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/tconn.h"
@@ -126,42 +127,20 @@ static void drop_box(const struct sl_sock *sk)
 	sl_unlock(&box_lock);
 }
 
-union rights {
-	char buf[CMSG_SPACE(sizeof(int))];
-	struct cmsghdr align;
-};
-
 static bool put(const struct box *b, int fd)
 {
-	union rights u = {.align = {.cmsg_len = CMSG_LEN(sizeof(int)),
-				    .cmsg_level = SOL_SOCKET,
-				    .cmsg_type = SCM_RIGHTS}};
-	char c = 0;
-	struct iovec iov = {&c, 1};
-	struct msghdr m = {.msg_iov = &iov,
-			   .msg_iovlen = 1,
-			   .msg_control = u.buf,
-			   .msg_controllen = sizeof(u.buf)};
-
-	memcpy(CMSG_DATA(&u.align), &fd, sizeof(fd));
-	return sl_sys_sendmsg(b->out, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == 1;
+	return sl_rights_send(b->out, "", 1, &fd, 1, MSG_DONTWAIT) == 1;
 }
 
 int sl_tlisten_take_given(struct sl_sock *sk, int flags)
 {
-	int in = sl_tlisten_box(sk), fd = -EAGAIN, fl;
-	union rights u;
+	int in = sl_tlisten_box(sk), fd, fl, truncated;
+	uint32_t nfds;
 	char c;
-	struct iovec iov = {&c, 1};
-	struct msghdr m = {.msg_iov = &iov,
-			   .msg_iovlen = 1,
-			   .msg_control = u.buf,
-			   .msg_controllen = sizeof(u.buf)};
 
-	if (in < 0 || sl_sys_recvmsg(in, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT) != 1 ||
-	    m.msg_controllen < CMSG_LEN(sizeof(int)) || u.align.cmsg_type != SCM_RIGHTS)
+	if (in < 0 || sl_rights_recv(in, &c, 1, &fd, 1, &nfds, MSG_DONTWAIT, &truncated) != 1 ||
+	    !nfds)
 		return -EAGAIN;
-	memcpy(&fd, CMSG_DATA(&u.align), sizeof(fd));
 	if (!(flags & SOCK_CLOEXEC))
 		sl_sys_fcntl(fd, F_SETFD, 0);
 	fl = sl_sys_fcntl(fd, F_GETFL, 0) & ~O_NONBLOCK;
@@ -326,17 +305,15 @@ void sl_tlisten_look_forked(void)
 /* Joining ---------------------------------------------------------------------------------------
  */
 
-/* Does the kernel's socket listen? And how many may wait. */
-static bool listens(int fd, int *backlog)
+int sl_tlisten_backlog(int fd)
 {
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
 
 	if (sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0 ||
 	    info.tcpi_state != TCP_LISTEN)
-		return false;
-	*backlog = (int)info.tcpi_sacked; /* tcp_get_info(): sk_max_ack_backlog */
-	return true;
+		return -EINVAL;
+	return (int)info.tcpi_sacked; /* tcp_get_info(): sk_max_ack_backlog */
 }
 
 /* slow held. */
@@ -345,7 +322,10 @@ static void join(struct sl_sock *sk)
 	enum sl_reason reason;
 	int backlog;
 
-	if (sk->state != SL_STATE_KERNEL || !sk->nfds || sk->lsn || !listens(sk->fd, &backlog))
+	if (sk->state != SL_STATE_KERNEL || !sk->nfds || sk->lsn)
+		return;
+	backlog = sl_tlisten_backlog(sk->fd);
+	if (backlog < 0)
 		return;
 	sl_sock_show(sk);
 	sl_store(&sk->state, SL_STATE_NEW);

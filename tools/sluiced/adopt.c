@@ -99,21 +99,8 @@ static struct sl_xsk_lease *leases_of(struct sl_vault_msg *m, const struct sl_la
 {
 	struct sl_xsk_lease *l = calloc(k->nqueues, sizeof(*l));
 
-	for (uint32_t i = 0; l && i < k->nqueues; i++) {
-		const struct sl_lease_queue *q = &k->queue[i];
-
-		l[i] = (struct sl_xsk_lease){
-			.fd = sl_fd_keep(sl_vault_take(m, (int8_t)i)),
-			.queue = q->queue,
-			.rx_size = q->rx_size,
-			.tx_size = q->tx_size,
-			.fill_size = q->fill_size,
-			.comp_size = q->comp_size,
-			.zerocopy = q->zerocopy,
-			.share_queue = q->share_queue,
-			.share_xsk = q->share_xsk,
-		};
-	}
+	for (uint32_t i = 0; l && i < k->nqueues; i++)
+		l[i] = sl_lease_of(&k->queue[i], sl_fd_keep(sl_vault_take(m, (int8_t)i)));
 	return l;
 }
 

@@ -358,20 +358,6 @@ static bool lane_is_used(uint32_t ifindex, uint32_t lane)
 	return false;
 }
 
-void sl_lane_describe(const struct sl_xsk_lease *l, struct sl_lease_queue *out)
-{
-	*out = (struct sl_lease_queue){
-		.queue = l->queue,
-		.rx_size = l->rx_size,
-		.tx_size = l->tx_size,
-		.fill_size = l->fill_size,
-		.comp_size = l->comp_size,
-		.zerocopy = l->zerocopy,
-		.share_queue = l->share_queue,
-		.share_xsk = l->share_xsk,
-	};
-}
-
 /* The XSKs stay here, too: what lies in their rings when the process dies comes back by them. */
 static int pass_lane(const struct sl_xsk_lease *leases, uint32_t n, uint32_t first,
 		     struct sl_lease_msg *m)
@@ -384,7 +370,7 @@ static int pass_lane(const struct sl_xsk_lease *leases, uint32_t n, uint32_t fir
 		if (fd < 0)
 			return fd;
 		m->fd[m->nfds++] = fd;
-		sl_lane_describe(&leases[i], &m->body.lane_ok.queue[i]);
+		m->body.lane_ok.queue[i] = sl_lease_described(&leases[i]);
 	}
 	m->body.lane_ok.nqueues = n;
 	return 0;

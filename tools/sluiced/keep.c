@@ -26,9 +26,10 @@
 #include "ctl/broker_adopt.h"
 #include "ctl/broker_int.h"
 
-#define PATIENCE_MS 200         /* for a vault that does not read */
-#define AGAIN_NS    1000000000u /* between two attempts to start one */
-#define DYING_TRIES 100         /* of 10 ms: a daemon that was just killed lives that long */
+#define PATIENCE_MS    200         /* for a vault that does not read */
+#define AGAIN_NS       1000000000u /* between two attempts to start one */
+#define ANSWER_SECONDS 5
+#define DYING_TRIES    100 /* of 10 ms: a daemon that was just killed lives that long */
 
 static char path[108];
 static int vault = -1;
@@ -239,7 +240,7 @@ void sl_keep_lane(const struct sl_session *s, const struct sl_session_port *p, u
 		.nqueues = p->nqueues,
 	};
 	for (uint32_t i = 0; i < p->nqueues; i++) {
-		sl_lane_describe(&p->lease[number][i], &k->queue[i]);
+		k->queue[i] = sl_lease_described(&p->lease[number][i]);
 		sl_vault_add(&out, p->lease[number][i].fd);
 	}
 	out.bytes = sizeof(*k);
@@ -466,24 +467,6 @@ static void say_other_version(void)
 	       want.lease, want.steer, want.share, want.keep, vault_pid);
 }
 
-static int dial(void)
-{
-	struct sockaddr_un sun = {.sun_family = AF_UNIX};
-	int fd = sl_sys_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), err;
-	const struct timeval limit = {.tv_sec = 5};
-
-	if (fd < 0)
-		return fd;
-	strcpy(sun.sun_path, path);
-	sl_sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	sl_sys_setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
-	err = sl_sys_connect(fd, &sun, sizeof(sun));
-	if (!err)
-		return fd;
-	sl_sys_close(fd);
-	return err;
-}
-
 /* 0: there is none. */
 static int take(void)
 {
@@ -491,7 +474,7 @@ static int take(void)
 	int err = -EBUSY;
 
 	for (int i = 0; i < DYING_TRIES && err == -EBUSY; i++) {
-		int fd = dial();
+		int fd = sl_lease_dial(path, ANSWER_SECONDS);
 
 		if (fd == -ENOENT || fd == -ECONNREFUSED)
 			return 0;

@@ -187,7 +187,6 @@ void sl_port_put(struct sl_session *s, struct sl_session_port *p);
 /* The session's process is dead: takes its frames and lanes back. False: not now. */
 bool sl_umem_bury(struct sl_session *s);
 void sl_umem_put(struct sl_session *s);
-void sl_lane_describe(const struct sl_xsk_lease *l, struct sl_lease_queue *out);
 void sl_port_describe(const struct sl_port_info *info, struct sl_lease_port_ok *out);
 
 /* view.c: the rules of a device, to be read by others. Another descriptor of them; -errno. */

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packets with descriptors. */
+#include "base/rights.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/sys.h"
+
+union control {
+	struct cmsghdr align;
+	char space[CMSG_SPACE(SL_RIGHTS_MAX * sizeof(int))];
+};
+
+long sl_rights_send(int sock, const void *data, size_t bytes, const int *fd, uint32_t nfds,
+		    int flags)
+{
+	struct iovec iov = {(void *)data, bytes};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	union control c;
+
+	if (nfds) {
+		memset(&c.align, 0, sizeof(c.align));
+		msg.msg_control = c.space;
+		msg.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
+		c.align.cmsg_level = SOL_SOCKET;
+		c.align.cmsg_type = SCM_RIGHTS;
+		c.align.cmsg_len = CMSG_LEN(nfds * sizeof(int));
+		memcpy(CMSG_DATA(&c.align), fd, nfds * sizeof(int));
+	}
+	return sl_sys_sendmsg(sock, &msg, flags | MSG_NOSIGNAL);
+}
+
+/* The kernel gives no more than there is room for, which is not padded: none is lost. */
+long sl_rights_recv(int sock, void *data, size_t bytes, int *fd, uint32_t max, uint32_t *nfds,
+		    int flags, int *truncated)
+{
+	struct iovec iov = {data, bytes};
+	union control c;
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = c.space,
+			     .msg_controllen = CMSG_LEN(max * sizeof(int))};
+	long n = sl_sys_recvmsg(sock, &msg, flags | MSG_CMSG_CLOEXEC);
+
+	*nfds = 0;
+	*truncated = 0;
+	if (n < 0)
+		return n;
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(&msg); h; h = CMSG_NXTHDR(&msg, h)) {
+		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+			continue;
+		*nfds = (uint32_t)((h->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+		memcpy(fd, CMSG_DATA(h), *nfds * sizeof(int));
+	}
+	*truncated = msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
+	return n;
+}
