@@ -119,6 +119,12 @@ room_for_one() {
 	done
 }
 
+# The counters of programs that tests kill are left where they are.
+SLUICE_STATS_SHMEM_DIR=$(mktemp -d "${TMPDIR:-/tmp}/sluice-stats.XXXXXX") || exit 2
+chmod 1777 "$SLUICE_STATS_SHMEM_DIR"
+export SLUICE_STATS_SHMEM_DIR
+trap 'rm -rf "$SLUICE_STATS_SHMEM_DIR"' EXIT
+
 rm -f "$LOGS"/*.result
 TIMEFORMAT='%U %S'
 for path in "${LIST[@]}"; do

@@ -146,6 +146,8 @@ struct sl_lane_stats *sl_stats_lane(uint32_t lane);    /* never NULL */
 struct sl_port_stats *sl_stats_port(uint32_t ifindex); /* finds or makes; never NULL */
 /* The shared file, "" when there is none. */
 const char *sl_stats_path(void);
+/* Removes the files that killed programs of this user have left beside it (stats_sweep.c). */
+void sl_stats_sweep(void);
 /* Called by the keeper about once a second while it is awake, and at each of its wake-ups: does
  * what the reader asked (log level, zeroing). */
 void sl_stats_serve(void);

@@ -318,6 +318,8 @@ net_up() {
 	sweep
 	TMP=$(mktemp -d "${TMPDIR:-/tmp}/sluice-test.XXXXXX")
 	chmod 755 "$TMP"
+	mkdir -m 1777 "$TMP/stats"
+	export SLUICE_STATS_SHMEM_DIR=${SLUICE_STATS_SHMEM_DIR:-$TMP/stats} # the killed remove nothing
 	ASAN_LOG=log_path=$TMP/san
 	trap at_exit EXIT
 	trap 'exit 130' INT TERM HUP

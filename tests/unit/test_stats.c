@@ -248,6 +248,30 @@ static void test_bad_files_are_refused(void **state)
 	assert_string_equal(sl_reason_text(f.s.sock[1].reason), "unknown");
 }
 
+/* A file of a process that is gone, and what must stay. */
+static void test_sweep_removes_what_the_dead_left(void **state)
+{
+	char names[4][128];
+	const char *const format[] = {"%s/sluice.%d.stats", "%s/sluice.%d.stats.old",
+				      "%s/sluice.%d", "%s/sluice.1%d0000000.stats"};
+	pid_t dead = fork();
+
+	if (dead == 0)
+		_exit(0);
+	assert_int_equal(waitpid(dead, NULL, 0), dead);
+	for (unsigned i = 0; i < 4; i++) {
+		snprintf(names[i], sizeof(names[i]), format[i], dir, dead);
+		close(open(names[i], O_CREAT | O_WRONLY, 0600));
+	}
+	assert_int_equal(sl_stats_open(), 0);
+	sl_stats_sweep();
+	assert_int_equal(access(path, F_OK), 0);
+	assert_int_equal(access(names[0], F_OK), -1);
+	for (unsigned i = 1; i < 4; i++)
+		assert_int_equal(unlink(names[i]), 0);
+	sl_stats_close();
+}
+
 static int setup(void **state)
 {
 	sl_clock_init();
@@ -277,6 +301,7 @@ int main(void)
 		cmocka_unit_test(test_report_at_close),
 		cmocka_unit_test(test_close_removes_the_file),
 		cmocka_unit_test(test_link_in_place_of_the_file),
+		cmocka_unit_test(test_sweep_removes_what_the_dead_left),
 		cmocka_unit_test(test_no_directory_is_no_disaster),
 		cmocka_unit_test(test_bad_files_are_refused),
 	};

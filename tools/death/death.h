@@ -48,6 +48,8 @@ bool sl_last_fin(const struct sl_tcp_repair *r);
 
 /* The kernel forgets a TIME_WAIT between these two ends, if it has one. */
 void sl_time_wait_forget(const struct sl_flow_key *key);
+/* Opens what that needs, as the first call does: who counts descriptors knows them beforehand. */
+void sl_time_wait_open(void);
 
 /* farewell.c -----------------------------------------------------------------------------------
  */
@@ -55,5 +57,7 @@ void sl_time_wait_forget(const struct sl_flow_key *key);
 /* Makes the peer of a connection whose process is dead find that out: see there. scope: of
  * link-local addresses. */
 void sl_farewell(const struct sl_flow_key *key, uint32_t scope);
+/* Opens what that needs, likewise. */
+void sl_farewell_open(void);
 
 #endif

@@ -18,17 +18,41 @@
 
 static int raw_fd[2] = {-1, -1}; /* IPv4, IPv6 */
 
+/* It is for sending only: one without a name would be given a copy of every segment that comes to
+ * the host. (Who sends says from which address.) */
+static void deafen(int fd, int family)
+{
+	const struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7ffffffe)};
+	const struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
+					.sin6_addr.s6_addr = {[0] = 1, [15] = 1}}; /* RFC 6666 */
+	int none = 0, one = 1;
+
+	sl_sys_setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &none, sizeof(none));
+	if (family == AF_INET) {
+		sl_sys_setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &one, sizeof(one));
+		sl_sys_bind(fd, &v4, sizeof(v4));
+	} else {
+		sl_sys_setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &one, sizeof(one));
+		sl_sys_bind(fd, &v6, sizeof(v6));
+	}
+}
+
 static int raw_socket(int family)
 {
 	int *fd = &raw_fd[family == AF_INET6];
-	int none = 0;
 
 	if (*fd >= 0)
 		return *fd;
 	*fd = sl_sys_socket(family, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
-	if (*fd >= 0) /* it is for sending only */
-		sl_sys_setsockopt(*fd, SOL_SOCKET, SO_RCVBUF, &none, sizeof(none));
+	if (*fd >= 0)
+		deafen(*fd, family);
 	return *fd;
+}
+
+void sl_farewell_open(void)
+{
+	(void)raw_socket(AF_INET);
+	(void)raw_socket(AF_INET6);
 }
 
 /* An acknowledgment half the sequence space from wherever the connection is, most likely. The

@@ -30,6 +30,11 @@ static int diag_socket(void)
 	return diag_fd;
 }
 
+void sl_time_wait_open(void)
+{
+	(void)diag_socket();
+}
+
 static void name(struct inet_diag_sockid *id, const struct sl_flow_key *k, bool v4)
 {
 	id->idiag_sport = htons(k->local_port);

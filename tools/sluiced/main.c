@@ -152,6 +152,8 @@ static int open_network(void)
 	if (err)
 		return err;
 	sl_local_for_each(add_local, NULL);
+	sl_farewell_open();
+	sl_time_wait_open();
 	sluiced.netns = sl_netns_ino();
 	fd = sl_sys_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)

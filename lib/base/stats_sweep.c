@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Removes the files of counters that killed programs of this user have left.
+ *
+ * Who is killed removes nothing, and nobody else can for it in a directory like /tmp: the daemon is
+ * another user, has given up that power, and sees another /tmp, perhaps. So the next program of the
+ * same user does. (It cannot see the processes of another pid namespace with the same directory:
+ * these go on, and `sluice stat` does not find them; it does the same.) */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/fds.h"
+#include "base/settings.h"
+#include "base/stats.h"
+#include "base/sys.h"
+
+#define READS 64 /* of a piece of the directory each: more is left for the next one */
+
+/* The process whose file has that name, 0: it is no such file. */
+static uint32_t pid_of(const char *name)
+{
+	static const char head[] = "sluice.", tail[] = ".stats";
+	uint32_t pid = 0;
+
+	if (strncmp(name, head, sizeof(head) - 1) != 0)
+		return 0;
+	name += sizeof(head) - 1;
+	while (*name >= '0' && *name <= '9' && pid < (1u << 26)) /* more than PID_MAX_LIMIT */
+		pid = pid * 10 + (uint32_t)(*name++ - '0');
+	return strcmp(name, tail) == 0 ? pid : 0;
+}
+
+static void look_at(int dir, const char *name, uint32_t uid)
+{
+	uint32_t pid = pid_of(name);
+	struct stat st;
+
+	if (!pid || sl_sys(SYS_kill, pid, 0) != -ESRCH)
+		return;
+	if (sl_sys(SYS_newfstatat, dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == uid &&
+	    S_ISREG(st.st_mode))
+		(void)sl_sys(SYS_unlinkat, dir, name, 0);
+}
+
+void sl_stats_sweep(void)
+{
+	char buf[4096] __attribute__((aligned(8)));
+	uint32_t uid = (uint32_t)sl_sys(SYS_geteuid);
+	long n = 0;
+	int dir;
+
+	if (!sl_stats_path()[0])
+		return;
+	dir = sl_fd_keep((int)sl_sys(SYS_openat, AT_FDCWD, sl_settings.stats_shmem_dir,
+				     O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
+	if (dir < 0)
+		return;
+	for (int i = 0; i < READS && (n = sl_sys(SYS_getdents64, dir, buf, sizeof(buf))) > 0; i++)
+		for (long at = 0; at < n;) {
+			const struct dirent64 *e = (const void *)(buf + at);
+
+			look_at(dir, e->d_name, uid);
+			at += e->d_reclen;
+		}
+	(void)sl_sys_close(dir);
+}
