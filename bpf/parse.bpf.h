@@ -110,8 +110,10 @@ static __always_inline struct sl_pkt sl_view(struct xdp_md *ctx)
 }
 
 /* Makes an offset that was checked against SL_MAX_L4 look the same on every path, so that the
- * verifier sees that it has been in this iteration of a loop already. */
-#define SL_FORGET(off) asm volatile("%0 &= 0x1ff" : "+r"(off))
+ * verifier sees that it has been in this iteration of a loop already. The second one is for it with
+ * what an option can add. */
+#define SL_FORGET(off)      asm volatile("%0 &= 0x1ff" : "+r"(off))
+#define SL_FORGET_MORE(off) asm volatile("%0 &= 0x3ff" : "+r"(off))
 
 /* Options that change nothing for the receiver: end, no-operation, record route (7), time stamp
  * (68), router alert (148). Source routes, security labels and the rest are the kernel's. */
@@ -120,6 +122,7 @@ __noinline int sl_ip4_opts(struct xdp_md *ctx, __u32 off, __u32 end)
 	struct sl_pkt p = sl_view(ctx);
 
 	for (int i = 0; i < 40; i++) {
+		__u32 len = 1;
 		__u8 *opt;
 
 		if (off >= end)
@@ -132,13 +135,13 @@ __noinline int sl_ip4_opts(struct xdp_md *ctx, __u32 off, __u32 end)
 			return SL_PARSE_UNKNOWN;
 		if (opt[0] == 0)
 			return SL_PARSE_OK;
-		if (opt[0] == 1) {
-			off++;
-			continue;
+		if (opt[0] != 1) {
+			len = opt[1];
+			if ((opt[0] != 7 && opt[0] != 68 && opt[0] != 148) || len < 2)
+				return SL_PARSE_UNKNOWN;
 		}
-		if ((opt[0] != 7 && opt[0] != 68 && opt[0] != 148) || opt[1] < 2)
-			return SL_PARSE_UNKNOWN;
-		off += opt[1];
+		off += len;
+		SL_FORGET_MORE(off);
 		if (off > end)
 			return SL_PARSE_UNKNOWN;
 	}

@@ -69,6 +69,17 @@ struct {
 
 enum match { MATCH_NONE, MATCH_FLOW, MATCH_ENDPOINT, MATCH_WILDCARD };
 
+/* The verifier goes through all that follows anew for each way that leads to it, unless it knows
+ * the same of all of them: of what is behind the veil it knows mask alone. (A call of a global
+ * function does that, too, and costs a packet ten nanoseconds.) */
+static __always_inline __u32 veil(__u32 x, const struct sl_port_config *cfg, __u32 mask)
+{
+	__u32 nought = cfg->nought;
+
+	asm volatile("%0 ^= %1" : "+r"(x) : "r"(nought));
+	return x & mask;
+}
+
 /* An address as the maps have it. Only what a look-up needs is read: most packets need one. */
 static __always_inline int load_dst(const struct sl_pkt *p, __u32 dst[4])
 {
@@ -217,7 +228,8 @@ __noinline int is_target(__u32 group, __u32 slot, __u32 gen, __u32 pid)
 	struct sl_group *g = bpf_map_lookup_elem(&groups, &group);
 
 	for (__u32 i = 0; g && i < SL_GROUP_TARGETS && i < g->count; i++)
-		if (g->target[i].slot == slot && g->target[i].gen == gen && g->target[i].pid == pid)
+		if (!((g->target[i].slot ^ slot) | (g->target[i].gen ^ gen) |
+		      (g->target[i].pid ^ pid)))
 			return 1;
 	return 0;
 }
@@ -391,26 +403,31 @@ static __always_inline int redirect(struct xdp_md *ctx, const struct sl_pkt *p,
 				    const struct sl_claim *claim, enum match match,
 				    struct sl_counters *c, const struct sl_port_config *cfg)
 {
-	__u32 xsk = claim->lane + ctx->rx_queue_index, vlan = SL_CLAIM_VLAN_NR(claim->flags);
+	__u32 lane = claim->lane, slot = claim->slot, gen = claim->gen, flags = claim->flags;
+	__u32 xsk, vlan;
 	__u64 bytes = p->data_end - p->data;
 	struct sl_meta meta = {
 		.magic = SL_META_MAGIC,
 		.proto = p->proto,
-		.flags = SL_META_VLAN(vlan),
 		.l3 = p->l3,
 		.l4 = p->l4,
-		.slot = claim->slot,
-		.gen = claim->gen,
 	};
 	__u32 moved = 0;
 	int err;
 
+	asm volatile("" : "+r"(lane), "+r"(slot), "+r"(gen), "+r"(flags)); /* from any map */
+	match = veil(match, cfg, 3);
+	xsk = lane + ctx->rx_queue_index;
+	vlan = SL_CLAIM_VLAN_NR(flags);
+	meta.flags = SL_META_VLAN(vlan);
+	meta.slot = slot;
+	meta.gen = gen;
 	if (ctx->rx_queue_index >= cfg->nqueues || cfg->vlans_left >> vlan & 1 ||
 	    !bpf_map_lookup_elem(&lanes, &xsk)) {
 		c->pass_no_receiver++;
 		return XDP_PASS;
 	}
-	if (claim->flags & SL_CLAIM_STAMP)
+	if (flags & SL_CLAIM_STAMP)
 		err = put_meta_stamped(ctx, cfg, &meta, &moved);
 	else
 		err = put_meta(ctx, cfg, &meta, &moved);
@@ -427,19 +444,37 @@ static __always_inline int redirect(struct xdp_md *ctx, const struct sl_pkt *p,
 }
 
 /* Whose the packet is, or NULL: the kernel's. */
-static __always_inline struct sl_claim *whose(struct xdp_md *ctx, const struct sl_pkt *p,
-					      enum side ours, __u32 bits, enum match *match)
+static __always_inline struct sl_claim *whose(struct xdp_md *ctx, struct sl_pkt *p, enum side ours,
+					      __u32 bits, const struct sl_port_config *cfg,
+					      enum match *match)
 {
 	struct sl_claim *claim = find_claim(p, ours, bits, match);
+	__u32 group;
 
 	if (!claim || !(claim->flags & (SL_CLAIM_GROUP | SL_CLAIM_PASS)))
 		return claim;
 	if (claim->flags & SL_CLAIM_PASS)
 		return 0;
+	group = veil(claim->slot, cfg, ~0u);
+	*match = veil(*match, cfg, 3);
+	p->v6 = veil(p->v6, cfg, 1);
 	if (p->proto == IPPROTO_TCP)
-		return pick_tcp(ctx, p, ours, claim->slot);
+		return pick_tcp(ctx, p, ours, group);
 	/* ten multiplications that others need not pay */
-	return pick_target(claim->slot, flow_hash(p, ours));
+	return pick_target(group, flow_hash(p, ours));
+}
+
+/* A dozen ways lead out of the parser. */
+static __always_inline void veil_all(struct xdp_md *ctx, struct sl_pkt *p,
+				     const struct sl_port_config *cfg)
+{
+	p->data = (void *)(long)ctx->data;
+	p->data_end = (void *)(long)ctx->data_end;
+	p->l3 = veil(p->l3, cfg, 0x1f);
+	p->l4 = veil(p->l4, cfg, 0x1ff);
+	p->vlan = veil(p->vlan, cfg, ~0u);
+	p->proto = veil(p->proto, cfg, 0xff);
+	p->v6 = veil(p->v6, cfg, 1);
 }
 
 /* Some look-up can succeed for the port. */
@@ -452,9 +487,12 @@ static __always_inline int steer_port(struct xdp_md *ctx, struct sl_pkt *p, __u3
 	__u32 zero = 0;
 
 	cfg = bpf_map_lookup_elem(&config, &zero);
-	if (!cfg || !is_for_us(p, cfg) || add_hidden_tag(ctx, p))
+	if (!cfg)
 		goto miss;
-	claim = whose(ctx, p, OUR_DST, bits, &match);
+	veil_all(ctx, p, cfg);
+	if (!is_for_us(p, cfg) || add_hidden_tag(ctx, p))
+		goto miss;
+	claim = whose(ctx, p, OUR_DST, bits, cfg, &match);
 	if (!claim)
 		goto miss;
 	return redirect(ctx, p, claim, match, c, cfg);
@@ -544,7 +582,7 @@ __noinline int steer_icmp(struct xdp_md *ctx, __u32 l3, __u32 l4, __u32 vlan, __
 	bits = bpf_map_lookup_elem(&ports, &key);
 	if (!bits || !*bits)
 		goto pass;
-	claim = whose(ctx, &inner, OUR_SRC, *bits, &match);
+	claim = whose(ctx, &inner, OUR_SRC, *bits, cfg, &match);
 	if (claim)
 		return redirect(ctx, &p, claim, match, c, cfg);
 pass:

@@ -94,7 +94,8 @@ struct sl_port_config {
 	__u32 netns;    /* inode number of the network namespace */
 	__u16 mac[3];   /* unicast frames to another station pass */
 	__u16 in_frame; /* 1: records go into the frame, though the driver may carry metadata */
-	__u16 pad[2];
+	__u16 nought;   /* 0, which the verifier does not know: see veil() */
+	__u16 pad;
 	__u64 vlans_left; /* by number: packets of that VLAN device pass, whatever is claimed */
 };
 

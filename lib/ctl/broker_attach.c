@@ -435,13 +435,31 @@ static void bind_alone(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mo
 	close_leaks(plain.prog_id);
 }
 
+/* A dispatcher's programs are extensions of it. Where such may not be loaded, whatever they are,
+ * libxdp attaches alone, after it has verified the form that is not bound to the device. */
+static bool may_extend(void)
+{
+	static const struct bpf_insn pass[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = XDP_PASS},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_EXT, "probe", "GPL", pass, sl_array_len(pass), NULL);
+
+	/* (That it extends nothing is seen later: EINVAL.) */
+	if (fd >= 0)
+		sl_sys_close(fd);
+	return fd != -EPERM;
+}
+
 /* The dispatcher of libxdp before 1.5.5 does not take programs that move packet pointers, as
  * bpf_xdp_adjust_meta() does, on kernels that check this (6.13 and many stable ones): EINVAL.
  * Alone is where the program can be bound to the device, which no dispatcher's can. */
 static int attach_shared(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
 {
-	int err = sl_bpffs_is_there() ? attach_dispatcher(a, ifindex, mode) : -ENOENT;
+	int err = -ENOENT;
 
+	if (sl_bpffs_is_there() && may_extend())
+		err = attach_dispatcher(a, ifindex, mode);
 	if (!err && !a->beside && mode == XDP_MODE_NATIVE)
 		bind_alone(a, ifindex, mode);
 	if (err == -EINVAL || err == -E2BIG || err == -ENOENT)

@@ -320,6 +320,17 @@ static void test_cost_of_a_miss(void **state)
 	print_message("           a miss costs %u ns\n", opts.duration);
 }
 
+/* A program's first packet waits for the verifier, a microsecond for each of these. */
+static void test_verified_in_few_steps(void **state)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t len = sizeof(info);
+
+	assert_int_equal(bpf_obj_get_info_by_fd(bpf_program__fd(skel->progs.steer), &info, &len),
+			 0);
+	assert_in_range(info.verified_insns, 1, 20000);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup(name, clear)
@@ -340,6 +351,7 @@ int main(void)
 		T(test_group_empty_or_wrong_passes),
 		T(test_multicast_endpoint),
 		T(test_cost_of_a_miss),
+		T(test_verified_in_few_steps),
 	};
 
 	if (!may_load())
