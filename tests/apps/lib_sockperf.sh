@@ -24,6 +24,16 @@ excused() { # count of full before, PID of the server
 	echo $n
 }
 
+# Was the run too short to judge by? Nothing came, or nothing after what is warm-up to sockperf (the
+# first 0.4 s, in which the device comes up), or what was answered after the end is much of it.
+too_short() { # file, rate, count of full before, PID of the server
+	local r f
+	r=$(received "$1")
+	f=$(faults "$1")
+	[ "${r:-0}" -gt 20 ] && [ -n "$f" ] || return 0
+	[ "$2" != 0 ] && [ $(((${f%% *} - $(excused "$3" "$4")) * 1000)) -gt $(($2 * (r + ${f%% *}))) ]
+}
+
 # name, most dropped messages in 1000, server options -- client options
 round() {
 	local name=$1 rate=$2 srv=() out full excused rc f r
@@ -37,8 +47,8 @@ round() {
 	wait_line "$out.server" "Warmup stage"
 	pa timeout 60 sockperf "$@" -t "$T" >"$out" 2>&1
 	rc=$?
-	f=$(received "$out")
-	if [ "${f:-0}" -le 20 ]; then
+	if too_short "$out" "$rate" "$full" "$BG"; then
+		full=$(full)
 		pa timeout 60 sockperf "$@" -t $((T + 5)) >"$out" 2>&1
 		rc=$?
 	fi
