@@ -2,16 +2,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Runs the tests: rooms or single files given as arguments, else all rooms.
 #
-#   tests/run.sh [-j JOBS] [-t SECONDS] [unit tcp bpf net preload apps | path/to/test ...]
+#   tests/run.sh [-j JOBS] [-t SECONDS] [apps preload net bpf tcp unit | path/to/test ...]
 #
 # JOBS (6) is the most that run at a time. Most tests wait for a peer or a timer: a third one and
-# more start only while the cores are idle; two may always run.
+# more start only while the cores are idle; two may always run. The rooms with the long tests stand
+# first: short ones fill what the last long ones leave idle.
 #
 # A test is an executable that exits 0 (passed), 1 (failed) or 77 (skipped, says why). In unit, tcp
 # and bpf it is a program test_*.c, in net, preload and apps a script *.sh (lib*.sh are not tests).
-# Prints a line for each (seconds, and those of CPU in it), the output of those that failed, and as
-# the last line `N passed, N failed, N skipped`. Logs are in $BUILD/logs. What failed beside others
-# runs once more alone, and is named as unsteady if it passes.
+# Prints a line for each (seconds, and those of CPU in it), the output of those that failed, how long
+# it took and how idle the cores were, and as the last line `N passed, N failed, N skipped`. Logs are
+# in $BUILD/logs. What failed beside others runs once more alone, and is named as unsteady if it
+# passes.
 set -u
 export LC_ALL=C
 cd "$(dirname "$0")/.." || exit 1
@@ -48,7 +50,7 @@ tests_of() { # room
 }
 
 LIST=()
-for arg in "${@:-unit tcp bpf net preload apps}"; do
+for arg in "${@:-apps preload net bpf tcp unit}"; do
 	for room in $arg; do
 		if [ -d "tests/$room" ]; then
 			mapfile -t -O ${#LIST[@]} LIST < <(tests_of "$room")
@@ -126,12 +128,17 @@ export SLUICE_STATS_SHMEM_DIR
 trap 'rm -rf "$SLUICE_STATS_SHMEM_DIR"' EXIT
 
 rm -f "$LOGS"/*.result
+BEGAN=$SECONDS
+look_at_cores
+IDLE_FIRST=$IDLE_WAS TOTAL_FIRST=$TOTAL_WAS
 TIMEFORMAT='%U %S'
 for path in "${LIST[@]}"; do
 	room_for_one
 	run_one "$path" &
 done
 wait
+IDLE_WAS=$IDLE_FIRST TOTAL_WAS=$TOTAL_FIRST
+look_at_cores
 
 # A test that failed beside others runs once more with the machine to itself: tests, their peers and
 # all that spins are more threads than cores. A failure that is none of timing fails again; one
@@ -156,6 +163,7 @@ for f in "$LOGS"/*.result; do
 	[ "$(cat "$f")" = FAILED ] && echo "failed: $(basename "$f" .log.result)"
 done
 [ ${#UNSTEADY[@]} -gt 0 ] && echo "unsteady (failed beside another test, passed alone): ${UNSTEADY[*]}"
+echo "$((SECONDS - BEGAN)) s, $IDLE % of the cores' time idle"
 [ -n "${TOTALS:-}" ] && echo "$(count passed) $failed $(count skipped)" >>"$TOTALS"
 echo "$(count passed) passed, $failed failed, $(count skipped) skipped"
 [ "$failed" = 0 ] && [ ${#LIST[@]} -gt 0 ]

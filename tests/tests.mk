@@ -58,7 +58,7 @@ run-tests: tests
 asan-build:
 	$(MAKE) BUILD=build-asan SAN=address,undefined CFLAGS="-O1 -g -Wno-error" tests
 asan: asan-build
-	BUILD=build-asan MODES="kernel both" tests/run.sh $(or $(T),unit tcp bpf preload net)
+	BUILD=build-asan MODES="kernel both" tests/run.sh $(or $(T),preload net bpf tcp unit)
 # Unit tests, and where threads of a C program meet in TCP: the runtime crashes in programs that were not
 # built with it (python3, sockperf).
 tsan:
