@@ -55,7 +55,7 @@ struct sl_tlisten {
 	uint32_t accepted;      /* so many were; lane held */
 	uint32_t forked;        /* of these, by children alone used; atomic */
 	uint32_t seen;          /* when the keeper looked, */
-	uint64_t since_ns;      /* and the last time that it was another number, or nobody waited */
+	uint64_t since_ns;      /* and the first look that found this number, and somebody waiting */
 	struct sl_lock os_lock; /* one thread at a time asks the kernel for a connection */
 	struct sl_tlisten *next_free;
 };

@@ -216,7 +216,11 @@ void sl_tlisten_look_stalled(uint64_t now_ns)
 
 		if (!l || l->draining || l->away)
 			continue;
-		if (!sl_load(&l->tcp.nchildren) || sl_load(&l->accepted) != l->seen) {
+		/* The keeper may not have looked for seconds, so that only what two looks found is
+		 * known to have waited from the one to the other. */
+		if (!sl_load(&l->tcp.nchildren)) {
+			l->since_ns = 0;
+		} else if (!l->since_ns || sl_load(&l->accepted) != l->seen) {
 			l->seen = sl_load(&l->accepted);
 			l->since_ns = now_ns;
 		} else if (now_ns - l->since_ns > STALL_NS) {
@@ -234,8 +238,9 @@ void sl_tlisten_return(struct sl_sock *sk)
 	sl_lock(&sk->slow);
 	l = sk->lsn;
 	if (l && l->away && !l->draining && sl_sock_claim_listener(sk) == SL_REASON_NONE) {
-		l->since_ns = sl_now_ns();
+		l->since_ns = 0;
 		sl_store(&l->away, false);
+		sl_debug("tcp", "fd %d: accepts again", sk->fd);
 	}
 	sl_unlock(&sk->slow);
 }

@@ -5,6 +5,7 @@ sent. SIGUSR1 to the parent: one more; SIGUSR2 to a worker: it closes the listen
 makes it look at nothing else as long as PATH is there, which it makes.
 tcp_workers.py client ADDRESS PORT WORKERS HOW: sees that connections come to all of them, that they stay where they
 are while workers come and go, and that nobody is reset or waits but those of a killed one.
+tcp_workers.py few ADDRESS PORT: 8 connections. tcp_workers.py nap ADDRESS PORT: at the end of a worker's rest 16 come at once, and wait for a moment.
 tcp_workers.py children ADDRESS PORT: accepts, and a child answers. tcp_workers.py connect ADDRESS PORT: 20 times."""
 import os
 import selectors
@@ -62,6 +63,7 @@ def worker(s, others, how):
                 while os.path.exists(d[5:]):
                     time.sleep(0.01)
             elif d:
+                time.sleep(1.28 * d.startswith(b"nap"))
                 c.send(me + d)
             else:
                 sel.unregister(c)
@@ -108,12 +110,21 @@ def for_children(address, port):
 
 
 class Conn:
-    def __init__(self, to):
-        self.s = socket.create_connection(to, timeout=20)
-        self.pid = self.ask()
+    def __init__(self, to, wait=True):
+        if wait:
+            self.s = socket.create_connection(to, timeout=20)
+            self.pid = self.ask()
+            return
+        self.s = socket.socket(socket.AF_INET6 if ":" in to[0] else socket.AF_INET)
+        self.s.setblocking(False)
+        self.s.connect_ex(to)
+        self.s.settimeout(20)
 
     def ask(self):
         self.s.sendall(b"who")
+        return self.answer()
+
+    def answer(self):
         d = b""
         while not d.endswith(b"who"):
             part = self.s.recv(100)
@@ -161,6 +172,17 @@ def client(address, port, n, how):
     os.kill(conns[0].parent, signal.SIGKILL)
     for pid in pids(conns):
         os.kill(pid, signal.SIGKILL)
+
+
+def nap(to):
+    conns = [Conn(to)]
+    conns[0].s.sendall(b"napwho")
+    time.sleep(1.2)
+    conns += [Conn(to, False) for _ in range(16)]
+    conns[0].answer()
+    for c in conns:
+        c.pid = c.ask()
+    stay("after a nap", conns)
 
 
 def come_and_go(to, conns):
@@ -211,6 +233,10 @@ if sys.argv[1] == "children":
     for_children(sys.argv[2], int(sys.argv[3]))
 elif sys.argv[1] == "connect":
     assert len(pids([Conn((sys.argv[2], int(sys.argv[3]))) for _ in range(20)])) == 20
+elif sys.argv[1] == "few":
+    stay("a few", [Conn((sys.argv[2], int(sys.argv[3]))) for _ in range(8)])
+elif sys.argv[1] == "nap":
+    nap((sys.argv[2], int(sys.argv[3])))
 elif sys.argv[1] == "server":
     server(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5])
 else:
