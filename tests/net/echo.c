@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* echo ADDRESS PORT [spin]: sends every datagram back to where it came from; blocking, or spinning
- * on a non-blocking socket. */
+ * on a non-blocking socket. Its receive buffer is the largest that anybody may have: it may get no
+ * core for a while. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@ int main(int argc, char **argv)
 		return 2;
 	int fd = socket(at.sa.sa_family, SOCK_DGRAM, 0), one = 1;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &(int){1 << 30}, sizeof(int));
 	if (fd < 0 || bind(fd, &at.sa, at.sa.sa_family == AF_INET ? sizeof(at.in) : sizeof(at.in6)))
 		return 1;
 	if (argc > 3)

@@ -146,6 +146,7 @@ wait_until() { # seconds, command...
 # A UDP socket is bound to the port on that host.
 udp_bound() { [ -n "$("$1" ss -Hanu "sport = :$2")" ]; }
 tcp_bound() { [ -n "$("$1" ss -Hltn "sport = :$2")" ]; }
+tcp_bound_both() { [ "$("$1" ss -Hltn "sport = :$2" | wc -l)" = 2 ]; } # one for each family
 # Where the programs in the background are and what they said, for who waits for one in vain.
 show_where() {
 	local p t
