@@ -84,6 +84,17 @@ static void look_at_kernel(struct call *c)
 		c->kernel[i].revents = 0;
 }
 
+/* What the kernel says of a socket that was taken from it meanwhile (that it is closed) is not said
+ * of the connection. */
+static bool is_stale(const struct call *c)
+{
+	for (nfds_t i = 0; i < c->nours; i++)
+		if (c->ours[i].state == SL_STATE_KERNEL && c->ours[i].kernel->revents &&
+		    look(&c->ours[i]) < 0)
+			return true;
+	return false;
+}
+
 /* Restart: -ERESTART. */
 static int check(void *arg, bool os)
 {
@@ -104,6 +115,8 @@ static int check(void *arg, bool os)
 	if (!os || !c->has_os)
 		return found;
 	look_at_kernel(c);
+	if (is_stale(c))
+		return -ERESTART;
 	for (nfds_t i = 0; i < c->nours; i++)
 		c->ours[i].kernel->revents |= c->ours[i].user->revents;
 	for (nfds_t i = 0; i < c->n; i++) {

@@ -471,6 +471,14 @@ void sl_sock_kernel_of(struct sl_sock *sk, const void *what, enum sl_reason reas
 	sl_unlock(&sk->slow);
 }
 
+bool sl_sock_wait_moved(struct sl_sock *sk)
+{
+	if (!sl_lock(&sk->slow))
+		return false;
+	sl_unlock(&sk->slow);
+	return true;
+}
+
 /* Another descriptor of the socket, when the one we used is closed. */
 static int other_fd(struct sl_sock *sk, int closing)
 {

@@ -209,6 +209,10 @@ void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason); /* hand back; id
 /* The same for who came by its connection or its listener and may find another socket in the object
  * now, one that accept(2) is just making. */
 void sl_sock_kernel_of(struct sl_sock *sk, const void *what, enum sl_reason reason);
+/* A connection on its way from or to the kernel is there in a moment, with all that poll(2) has
+ * told of: waits for it, also in a call that may not wait, since -EAGAIN would contradict. False:
+ * there is no waiting in a signal handler in the midst of it. */
+bool sl_sock_wait_moved(struct sl_sock *sk);
 /* Sends what is in our queue to the kernel's queue, for whoever else has the socket. Lane held. */
 void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane);
 extern uint32_t sl_forks; /* how often the process has forked */

@@ -32,6 +32,8 @@ uint32_t sl_tcp_sock_ready(const struct sl_sock *sk)
 
 	if (l)
 		return listener_ready(sk, l);
+	if (!c && sk->phase != SL_UNCONNECTED) /* it leaves us, or is closed: who watches is told */
+		return 0;
 	if (!c)
 		return EPOLLOUT | EPOLLWRNORM | EPOLLHUP |
 		       (sl_load(&sk->error) || sl_tcp_sock_has_errors(sk) ? EPOLLERR : 0) |

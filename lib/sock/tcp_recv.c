@@ -26,6 +26,7 @@ struct rx {
 	uint64_t hw_ns;    /* the same by the hardware, 0: it does not say */
 	bool bad;          /* there is no memory at the buffers */
 	bool broken;       /* the connection's own error, which may be a time-out as well */
+	bool moving;       /* it is on its way from or to the kernel (sl_sock_wait_moved) */
 };
 
 /* The part of the buffers that is not filled yet, in at most n entries. */
@@ -97,6 +98,9 @@ static ssize_t read_locked(struct rx *x, struct sl_lane *lane, bool fresh)
 	t = &c->tcp;
 	if (sl_unlikely(sl_tconn_is_connecting(c)))
 		return t->rx_shut ? 0 : -EAGAIN;
+	x->moving = t->frozen;
+	if (sl_unlikely(t->frozen))
+		return -EAGAIN;
 	readable = sl_tcp_readable(t);
 	if (readable > (x->flags & MSG_PEEK ? x->done : 0) || passes_mark(x, t)) {
 		if (sl_unlikely(x->bad))
@@ -150,6 +154,7 @@ static ssize_t urgent_attempt(void *arg)
 	c = x->sk->conn;
 	sl_lane_turn_locked(lane);
 	if (c) {
+		x->moving = c->tcp.frozen;
 		r = sl_tcp_read_oob(&c->tcp, &byte, x->flags & MSG_PEEK);
 		if (r == 0 && !c->tcp.rx_shut && c->tcp.state != SL_TCP_CLOSED)
 			r = -EAGAIN; /* announced, not here yet */
@@ -167,6 +172,8 @@ static ssize_t recv_urgent(struct rx *x, struct msghdr *msg)
 {
 	ssize_t r = urgent_attempt(x); /* never waits */
 
+	if (r == -EAGAIN && x->moving && sl_sock_wait_moved(x->sk))
+		r = urgent_attempt(x);
 	if (msg && r == 0)
 		msg->msg_flags = MSG_OOB | (x->len ? 0 : MSG_TRUNC);
 	return r == 0 ? (ssize_t)x->done : r == -EDEADLK ? -EAGAIN : r;
@@ -267,7 +274,9 @@ ssize_t sl_tcp_sock_recv(struct sl_sock *sk, int fd, const struct iovec *iov, si
 	r = attempt(&x);
 	if (r == -EAGAIN) {
 		if (sk->nonblock || (flags & MSG_DONTWAIT)) {
-			if (!x.done)
+			if (sl_unlikely(x.moving) && sl_sock_wait_moved(sk))
+				r = attempt(&x);
+			else if (!x.done)
 				sl_cpu_relax(); /* leave the core's other thread some room */
 		} else {
 			deadline = sk->rcvtimeo_ns ? sl_now_ns() + sk->rcvtimeo_ns : 0;

@@ -22,6 +22,7 @@ struct tx {
 	size_t len;
 	size_t done;
 	int flags;
+	bool moving; /* it is on its way from or to the kernel (sl_sock_wait_moved) */
 };
 
 /* -EREMOTE: the socket is the kernel's by now. -EAGAIN: no room, or not connected yet. */
@@ -47,6 +48,7 @@ static ssize_t write_locked(struct tx *x, struct sl_lane *lane)
 	sl_lane_tcp_wrote(lane, &c->tcp, x->len);
 	if (n < 0)
 		return n;
+	x->moving = c->tcp.frozen;
 	x->done += (size_t)n;
 	x->sk->stats->tx_bytes += (uint64_t)n;
 	return x->done == x->len ? 0 : -EAGAIN;
@@ -189,7 +191,7 @@ static ssize_t begin(struct tx *x, int fd, const struct msghdr *msg)
 ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, size_t niov,
 			 size_t len, int flags, const struct msghdr *msg)
 {
-	struct tx x = {sk, iov, niov, len, 0, flags};
+	struct tx x = {sk, iov, niov, len, 0, flags, false};
 	uint64_t deadline;
 	ssize_t r;
 
@@ -207,6 +209,8 @@ ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, si
 	if (r == -EAGAIN && !sk->nonblock && !(flags & MSG_DONTWAIT)) {
 		deadline = sk->sndtimeo_ns ? sl_now_ns() + sk->sndtimeo_ns : 0;
 		r = sl_sock_block(sk, fd, deadline, attempt, &x);
+	} else if (r == -EAGAIN && x.moving && !x.done && sl_sock_wait_moved(sk)) {
+		r = attempt(&x);
 	}
 	if (r == 0)
 		return taken(&x);

@@ -278,9 +278,8 @@ bool sl_sock_in_kernel(struct sl_sock *sk)
 		if (sl_likely(!__atomic_load_n(&sk->taking, __ATOMIC_SEQ_CST)))
 			break;
 		__atomic_fetch_sub(&sk->in_kernel, 1, __ATOMIC_RELEASE);
-		if (!sl_lock(&sk->slow)) /* a signal handler in the midst of it */
+		if (!sl_sock_wait_moved(sk)) /* a signal handler in the midst of it */
 			return false;
-		sl_unlock(&sk->slow);
 	}
 	if (sl_likely(sl_load(&sk->state) == SL_STATE_KERNEL))
 		return true;

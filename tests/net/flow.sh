@@ -12,6 +12,7 @@ has() { [ "$(kernels b $PORT)" "$1" "$2" ]; }
 flow() { b "$BUILD/sluice" flow -k "$TMP" "$@"; }
 listed() { flow list -p "$SUBJECT" "$@" 2>/dev/null | awk '$1 ~ /^tcp/ && $3 != "-"' | wc -l; } # connections
 shows_udp() { flow list -p "$SUBJECT" 2>/dev/null | grep -q "^udp.*:7900 .* sluice "; }
+flow_lists() { flow list -p "$SUBJECT" 2>/dev/null | grep -q "^tcp.*$1 .* sluice "; }
 shows() { [ "$(listed)" = "$1" ]; }
 
 one_broker() {
@@ -70,6 +71,33 @@ print([f["remote"] for f in json.load(sys.stdin) if f["remote"]][0])')
 	stop "$SUBJECT"
 }
 
+# The daemon sleeps, so a connection stays where it is read out of: neither here nor there.
+moving() {
+	local d args=("$B4" 7801 "$TMP")
+	bg sb python3 "$TESTS/net/flow_moving.py" "${args[@]}" >"$TMP/b" 2>&1
+	SUBJECT=$BG
+	wait_until 10 flow_lists :7801
+	bg a python3 -c 'import socket, sys
+c = socket.create_connection((sys.argv[1], 7801))
+c.sendall(b"all of it")
+c.shutdown(socket.SHUT_WR)
+c.recv(1)' "$B4"
+	wait_line "$TMP/b" told
+	ok "$WHAT: a connection is here" shows 1
+	d=$(pgrep -f "$BUILD/sluiced --socket $TMP/sluiced.b ")
+	kill -STOP $d
+	bg b "$BUILD/sluice" flow -k "$TMP" hand-back -p "$SUBJECT" --remote "$A4:*" >/dev/null
+	OTHER=$BG
+	sleep 0.5
+	touch "$TMP/go"
+	sleep 0.3
+	kill -CONT $d
+	wait_end "$SUBJECT" 20
+	same "$WHAT: what poll has told of is read, be it on its way" "got ['all', ' of it', '']" \
+		"$(tail -n 1 "$TMP/b")"
+	wait_end "$OTHER" 20 # (That the program ended meanwhile it may say.)
+}
+
 PORT=7300
 for LEASED in '' 1; do
 	net_up
@@ -77,6 +105,7 @@ for LEASED in '' 1; do
 	# (In /tmp a file of the same number may be another user's, whom somebody killed.)
 	SL_ENV=("SLUICE_STATS_SHMEM_DIR=$TMP")
 	one_broker
+	[ -z "$LEASED" ] || moving
 	[ -n "$LEASED" ] || { net_down; rm -rf "$TMP"; }
 done
 done_testing
