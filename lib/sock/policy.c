@@ -6,8 +6,8 @@
  * are compared by what they say, since bpftool raises no generation. A connection that a rule gives
  * to the kernel goes there, and one that a rule had given to it comes back. One whose packets
  * cannot come or go by an offloaded device any more (the steering program was taken off, the device
- * is gone or is not the way to the peer now) goes to the kernel, too; when the kernel has no way
- * either it stays, retransmits as the kernel's would, and is tried again. */
+ * is gone or is not the way to the peer now) goes to the kernel, too; while the kernel has no way
+ * either it stays, retransmits as the kernel's would, and is looked at again. */
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -81,9 +81,25 @@ struct look {
 	uint32_t moved, left, waiting;
 };
 
+/* That there is none may be an answer of before: with the link up again the kernel would take what
+ * is ours still. *cut_off: the kernel has no way either. Lane held. */
+static struct sl_leg *leg_of(struct sl_tconn *c, bool *cut_off)
+{
+	struct sl_leg *leg = sl_tconn_leg(c);
+	const struct sl_dst *d;
+
+	if (leg)
+		return leg;
+	sl_dst_outdate(sl_tconn_dst(c));
+	d = sl_tconn_dst(c);
+	*cut_off = d->route.kind == SL_ROUTE_UNREACHABLE;
+	return d->leg;
+}
+
 /* The port that its segments go by and, if it has a claim of its own, come by. NULL: the way is
  * none of ours now. */
-static struct sl_port *port_of(struct sl_tconn *c, struct sl_tcp_key *key, bool *server)
+static struct sl_port *port_of(struct sl_tconn *c, struct sl_tcp_key *key, bool *server,
+			       bool *cut_off)
 {
 	struct sl_lane *lane = sl_load(&c->lane);
 	struct sl_leg *leg;
@@ -94,7 +110,7 @@ static struct sl_port *port_of(struct sl_tconn *c, struct sl_tcp_key *key, bool 
 	sl_lane_tcp_begin(lane);
 	*key = c->tcp.node.key;
 	*server = c->tcp.child;
-	leg = sl_tconn_leg(c);
+	leg = leg_of(c, cut_off);
 	if (leg && !leg->dead && sl_load(&leg->port->stats->alive) &&
 	    (!c->claimed || c->claimed == leg))
 		p = leg->port;
@@ -116,14 +132,18 @@ static void look_at_conn(struct sl_tconn *c, void *arg)
 	uint8_t state = sl_load(&c->tcp.state);
 	struct sl_tcp_key key;
 	struct sl_sock *sk;
+	bool server, cut_off = false;
 	struct sl_port *p;
-	bool server;
 
 	if (c->dead || c->tcp.frozen || state == SL_TCP_CLOSED)
 		return;
-	p = port_of(c, &key, &server);
+	p = port_of(c, &key, &server, &cut_off);
 	if (p && (!l->rules || !is_kernels_by_rule(p, &key, server)))
 		return;
+	if (cut_off) {
+		l->left++;
+		return;
+	}
 	if (p)
 		reason = SL_REASON_RULE;
 	sk = sl_load_acquire(&c->sk);
