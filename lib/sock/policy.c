@@ -114,6 +114,9 @@ static struct sl_port *port_of(struct sl_tconn *c, struct sl_tcp_key *key, bool 
 	if (leg && !leg->dead && sl_load(&leg->port->stats->alive) &&
 	    (!c->claimed || c->claimed == leg))
 		p = leg->port;
+	if (p)
+		sl_tcp_route_changed(&c->tcp);
+	sl_lane_tcp_done(lane);
 	sl_lane_unlock(lane);
 	return p;
 }

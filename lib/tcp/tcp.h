@@ -234,6 +234,8 @@ bool sl_tcp_conn_input(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t 
 		       void *from);
 /* The connection of that key, or NULL (also for requests and TIME_WAIT). */
 struct sl_tcp *sl_tcp_find(struct sl_tcp_host *h, const struct sl_tcp_key *key);
+/* The route to c's peer, or its device, may have another MTU now. */
+void sl_tcp_route_changed(struct sl_tcp *c);
 /* ICMP for a segment of c with sequence number seq: err as Linux maps it (ECONNREFUSED,
  * EHOSTUNREACH, ...), hard or soft; mtu above 0: fragmentation needed, the next hop's MTU less the
  * IP header. RFC 5927: what is not in flight is ignored. */

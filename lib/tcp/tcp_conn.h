@@ -116,6 +116,7 @@ struct sl_tcp {
 	uint16_t last_seg;  /* length of the last short segment that came */
 	uint16_t rcv_mss;   /* estimate of what the peer sends (delayed ACK, silly window) */
 	uint16_t pmtu_mss;  /* what the path allows, 0: unknown */
+	uint16_t route_mss; /* what the route and its device allow, as last seen */
 
 	/* options of the owner; sl_tcp_option_changed() after a change */
 	bool nodelay : 1, cork : 1, keepalive : 1;

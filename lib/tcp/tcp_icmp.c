@@ -1,6 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What ICMP says about a connection, as far as it is believed (RFC 5927). */
+/* What a path carries: what ICMP says about a connection, as far as it is believed (RFC 5927), and
+ * the route. */
 #include "tcp/tcp_internal.h"
+
+static void set_path_mss(struct sl_tcp *c, uint16_t mss)
+{
+	c->pmtu_mss = mss;
+	sl_tcp_mss_changed(c);
+	sl_tcp_want_out(c);
+}
+
+/* A longer one than before is believed when no router had asked for less (RFC 8899 5.2 would
+ * probe). Linux looks at each send: tcp_current_mss(). */
+void sl_tcp_route_changed(struct sl_tcp *c)
+{
+	uint16_t mss, was = c->route_mss;
+
+	if (!sl_tcp_is_synchronised(c->state) || c->frozen)
+		return;
+	mss = c->host->ops->route_mss(c->host, &c->node.key);
+	if (mss == was)
+		return;
+	c->route_mss = mss;
+	if (mss < c->pmtu_mss || c->pmtu_mss == was)
+		set_path_mss(c, mss);
+}
 
 /* RFC 1191, 8201; a router's word is not believed below what every path must carry. */
 static void take_mtu(struct sl_tcp *c, uint32_t mtu)
@@ -10,9 +34,7 @@ static void take_mtu(struct sl_tcp *c, uint32_t mtu)
 
 	if (mss >= c->pmtu_mss)
 		return;
-	c->pmtu_mss = (uint16_t)mss;
-	sl_tcp_mss_changed(c);
-	sl_tcp_want_out(c);
+	set_path_mss(c, (uint16_t)mss);
 }
 
 void sl_tcp_icmp(struct sl_tcp *c, uint32_t seq, int err, bool hard, uint32_t mtu)

@@ -78,6 +78,11 @@ mtu_is() { [ "$(daemon ports | awk -v d="$DEV_B" '$1 == d { print $4 }')" = "$1"
 ip -n "${NS}b" link set "$DEV_B" mtu 1300
 ok "a smaller MTU is shown" wait_until 5 mtu_is 1300
 ip -n "${NS}b" link set "$DEV_B" mtu 1500
+ip -n "${NS}a" link set "$DEV_A" mtu 1300
+ip -n "${NS}b" link set "$DEV_B" mtu 1300
+bypasses "a smaller MTU on both ends"
+ip -n "${NS}a" link set "$DEV_A" mtu 1500
+ip -n "${NS}b" link set "$DEV_B" mtu 1500
 bypasses "the MTU of before"
 
 if b ethtool -L "$DEV_B" rx 2 tx 2 2>/dev/null; then

@@ -498,6 +498,31 @@ static void path_mtu(struct t *t)
 	skip(t);
 }
 
+/* The same when the device's MTU is changed; a larger one is used, but not beyond a router's word.
+ */
+static void route_mtu(struct t *t)
+{
+	uint32_t was = t->h->mtu;
+
+	t_open(t);
+	t_write(t, 2000);
+	check(t, skip(t) == 2);
+	t->h->mtu = 576;
+	sl_tcp_route_changed(&t->c->tcp);
+	t_kick(t);
+	check(t, t->c->tcp.mss == 536);
+	pass(t, SIM_SECOND);
+	out(t, ". 1:537(536) ack 1");
+	skip(t);
+	t->h->mtu = was;
+	sl_tcp_route_changed(&t->c->tcp);
+	check(t, t->c->tcp.mss == 1000);
+	sl_tcp_icmp(&t->c->tcp, t->iss + 1, EMSGSIZE, false, 576 - 20);
+	t->h->mtu = was + 100;
+	sl_tcp_route_changed(&t->c->tcp);
+	check(t, t->c->tcp.mss == 536);
+}
+
 /* RFC 5927: for what is not in flight it is not believed, nor below a floor. */
 static void path_mtu_blind(struct t *t)
 {
@@ -645,6 +670,7 @@ const struct script scripts[] = {
 	SCRIPT(urgent_inline),
 	SCRIPT(urgent_out),
 	SCRIPT(path_mtu),
+	SCRIPT(route_mtu),
 	SCRIPT(path_mtu_blind),
 	SCRIPT(icmp_errors),
 	SCRIPT(ack_beyond),
