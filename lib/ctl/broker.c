@@ -406,6 +406,28 @@ void sl_embedded_port_unguard(uint32_t ifindex)
 	sl_broker_leave(&g);
 }
 
+/* Has the device of that number gone, and is its name another's now? */
+static bool came_for(const struct sl_device *p, uint32_t ifindex, const char *name)
+{
+	struct sl_link_now now;
+
+	return p->info.ifindex != ifindex && !strcmp(p->info.ifname, name) &&
+	       p->attach.guard_fd >= 0 && sl_link_look(p->info.ifindex, &now) == -ENODEV;
+}
+
+uint32_t sl_embedded_link_seen(uint32_t ifindex, const char *name)
+{
+	struct sl_broker_guard g;
+	uint32_t old = 0;
+
+	sl_broker_enter(&g);
+	for (struct sl_device *p = ports; p && !old; p = p->next)
+		if (came_for(p, ifindex, name) && sl_guard_follow(&p->attach, ifindex))
+			old = p->info.ifindex;
+	sl_broker_leave(&g);
+	return old;
+}
+
 void sl_broker_fork_begin(void)
 {
 	pthread_mutex_lock(&lock);

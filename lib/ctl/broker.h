@@ -185,6 +185,10 @@ void sl_broker_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave);
 /* As long as a connection of ours may be found by nobody, the kernel's resets of claimed flows are
  * held back on that device; now everything there is the kernel's. */
 void sl_broker_port_unguard(uint32_t ifindex);
+/* There is a device of that number and name. If it came for one of ours, deleted meanwhile, what
+ * the peers of connections there send again may come by it before it is steered: the kernel's
+ * resets are held back there, too. (A daemon sees its devices for itself.) */
+void sl_broker_link_seen(uint32_t ifindex, const char *name);
 
 /* Puts a TCP socket into repair mode or out of it: setsockopt(2) with TCP_REPAIR and `how`, which
  * needs CAP_NET_ADMIN. It may sleep. */

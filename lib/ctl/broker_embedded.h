@@ -23,6 +23,8 @@ bool sl_embedded_port_alive(uint32_t ifindex);
 bool sl_embedded_port_has_tags(uint32_t ifindex);
 void sl_embedded_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave);
 void sl_embedded_port_unguard(uint32_t ifindex);
+/* As sl_broker_link_seen(); returns the number of the device that it came for, 0: none. */
+uint32_t sl_embedded_link_seen(uint32_t ifindex, const char *name);
 int sl_embedded_rules_set(const struct sl_rule *rules, unsigned n);
 int sl_embedded_drop_packets(int fd, bool on);
 int sl_embedded_inject(const void *packet, size_t bytes, uint32_t scope);

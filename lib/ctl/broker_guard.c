@@ -60,6 +60,23 @@ void sl_guard_open(struct sl_attach *a, uint32_t ifindex)
 			 sl_strerror(fd));
 }
 
+bool sl_guard_follow(struct sl_attach *a, uint32_t ifindex)
+{
+	int fd;
+
+	if (a->guard_fd < 0 || a->guard_on == ifindex)
+		return false;
+	sl_libs_quiet();
+	fd = attach(a, ifindex);
+	sl_libs_restore();
+	if (fd < 0)
+		return false;
+	sl_sys_close(a->guard_fd);
+	a->guard_fd = fd;
+	a->guard_on = ifindex;
+	return true;
+}
+
 void sl_guard_close(struct sl_attach *a)
 {
 	if (a->guard_fd >= 0)

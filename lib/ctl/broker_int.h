@@ -57,6 +57,7 @@ struct sl_attach {
 	int link_fd;
 	int guard_fd; /* of the guard's link, -1: none */
 	bool guard_tried;
+	uint32_t guard_on; /* the device that it is on now (sl_guard_follow), 0: the attachment's */
 	int map_fd[SL_MAP_COUNT];
 };
 
@@ -184,6 +185,8 @@ bool sl_steer_config(int prog_fd, struct sl_port_config *cfg);
 /* broker_guard.c: once for an attachment, at its first claim of TCP; where it cannot be had there
  * is none. Closing is async-signal-safe. */
 void sl_guard_open(struct sl_attach *a, uint32_t ifindex);
+/* To the device that came for the attachment's. False: it is there, or there is no guard. */
+bool sl_guard_follow(struct sl_attach *a, uint32_t ifindex);
 void sl_guard_close(struct sl_attach *a);
 
 /* broker_holders.c. Async-signal-safe. */

@@ -106,6 +106,12 @@ void sl_broker_port_unguard(uint32_t ifindex)
 		sl_embedded_port_unguard(ifindex);
 }
 
+void sl_broker_link_seen(uint32_t ifindex, const char *name)
+{
+	if (!sl_lease_on())
+		sl_embedded_link_seen(ifindex, name);
+}
+
 int sl_broker_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
 			uint32_t *first, const char **why)
 {

@@ -22,6 +22,7 @@ static bool stopped, look_now;
 static uint64_t seen; /* what the rules of all ports said */
 static uint32_t seen_routes;
 static uint32_t left;    /* connections that nobody has a way for, or may have none soon */
+static bool stranded;    /* there is one of the former */
 static uint32_t waiting; /* who is to be the kernel's, but connects or is queued */
 
 /* Rules ---------------------------------------------------------------------------------------- */
@@ -172,10 +173,13 @@ static bool unguard(void)
 	for (uint32_t i = 0; (p = sl_port_at(i)); i++) {
 		if (p->base || sl_load(&p->stats->alive) || p->gone == UNGUARD_LOOKS)
 			continue;
-		if (++p->gone == UNGUARD_LOOKS)
+		leaving = true;
+		if (stranded && p->gone + 1 == UNGUARD_LOOKS)
+			continue;
+		if (++p->gone == UNGUARD_LOOKS) {
 			sl_broker_port_unguard(p->info.ifindex);
-		else
-			leaving = true;
+			leaving = false;
+		}
 	}
 	return leaving;
 }
@@ -248,6 +252,7 @@ void sl_policy_check(void)
 			sl_tconn_for_each(look_at_conn, &l);
 		if (l.rules || sl_tlisten_draining())
 			sl_sock_for_each(look_at_sock, &l);
+		stranded = l.left;
 		sl_store(&left, l.left + leaving);
 		sl_store(&waiting, l.waiting);
 	}
@@ -272,7 +277,7 @@ void sl_policy_stop(void)
 void sl_policy_child(void)
 {
 	memset(&busy, 0, sizeof(busy));
-	stopped = look_now = false;
+	stopped = look_now = stranded = false;
 	left = waiting = 0;
 	seen = 0;
 }

@@ -261,6 +261,8 @@ static void link_changed(const struct sl_link *link, bool gone)
 {
 	struct sl_port *p = sl_port_find(link->ifindex);
 
+	if (!gone && !p)
+		sl_broker_link_seen(link->ifindex, link->name);
 	if (p) {
 		sl_port_link_changed(p, link, gone);
 		sl_policy_now();

@@ -105,13 +105,14 @@ two_down
 two_up
 bypasses "who comes when all have gone"
 
-# Away, and another one by that name: it is there for who comes then.
+# Away, and another one by that name: who was there goes on, and who comes then is there.
 ip -n "${NS}b" link del "$DEV_B"
 ok "a device that is gone is told" wait_until 5 said "$DEV_B.*is gone"
 join a b "$DEV_A" "$DEV_B" 2 1500
 one_queue
 addr_up a "$DEV_A" "$A4/24" "$A6/64"
 restore
+goes_on "the device gone and back" 7001 7002
 two_down
 two_up
 bypasses "who comes to the new one"

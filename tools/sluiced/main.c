@@ -134,6 +134,10 @@ static void addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool gone
 
 static void link_changed(const struct sl_link *link, bool gone)
 {
+	uint32_t old = gone ? 0 : sl_embedded_link_seen(link->ifindex, link->name);
+
+	if (old)
+		sl_keep_device(old);
 	if (sl_device_find(link->ifindex))
 		sl_debug("sluiced", "%s %s", link->name,
 			 gone                   ? "is gone"
