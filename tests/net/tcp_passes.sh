@@ -52,15 +52,38 @@ run() {
 	ok "$what: offloaded, but for $kernels of $((ours + kernels)) places" test $((kernels * 5)) -le "$ours"
 }
 
+# The daemon keeps device and memory for a moment for who becomes another program, and no longer.
+released() { grep -c ": released" "$TMP/sluice.db.log"; }
+no_device() { [ -z "$(SLUICE_DAEMON=$TMP/sluiced.b "$BUILD/sluice" daemon ports | tail -n +2)" ]; }
+becomes_another() {
+	wait_until 20 no_device
+	bg sb python3 -c '
+import os, socket, sys, time
+l = socket.create_server((sys.argv[1], 7900))
+while not os.path.exists(sys.argv[3]):
+    time.sleep(0.01)
+if sys.argv[2] != "0":
+    os.execve("/bin/sleep", ["sleep", "60"], {})
+os.kill(os.getpid(), 9)' "$B4" "$1" "$TMP/go.$1"
+	ok "$2: has the device" wait_until 20 not no_device
+	touch "$TMP/go.$1"
+	ok "$2: the device is given back" wait_until 20 no_device
+	stop "$BG"
+}
+
 PORT=7000
 for LEASED in '' 1; do
 	net_up
 	MODE=${LEASED:+leased}
 	MODE=${MODE:-one}
 	[ "$EXECS" = 0 ] || run exec connect 4
+	[ -z "$LEASED" ] || [ "$EXECS" = 0 ] ||
+		ok "it is not taken off for each program" test "$(released)" -le $((1 + EXECS / 4))
 	[ "$EXECS" = 0 ] || run exec listen 6
 	[ -z "$LEASED" ] || [ "$PASSES" = 0 ] || run pass connect 6
 	[ -z "$LEASED" ] || [ "$PASSES" = 0 ] || run pass listen 4
+	[ -z "$LEASED" ] || becomes_another 1 "a program without us"
+	[ -z "$LEASED" ] || becomes_another 0 "a killed one"
 	[ -n "$LEASED" ] || { net_down; rm -rf "$TMP"; }
 done
 done_testing

@@ -22,14 +22,17 @@
 static int umem_join(struct sl_session *s, const char **why)
 {
 	uint32_t quota = s->limits.frames ? s->limits.frames : sluiced.quota;
-	bool fresh = !sl_umem_is_there();
 	struct sl_umem_info u;
+	bool fresh;
 	int err;
 
+	if (strcmp(sluiced.group, s->group))
+		sl_linger_end(0);
 	if (sluiced.group_users && strcmp(sluiced.group, s->group)) {
 		sl_why(why, "the packet memory is leased to group %s", sluiced.group);
 		return -EBUSY;
 	}
+	fresh = !sl_umem_is_there();
 	err = sl_embedded_umem(sluiced.frames, sluiced.frame_size, &u, why);
 	if (err)
 		return err;
@@ -126,6 +129,11 @@ void sl_umem_put(struct sl_session *s)
 	if (!s->share)
 		return;
 	s->share = 0;
+	sl_umem_release();
+}
+
+void sl_umem_release(void)
+{
 	if (--sluiced.group_users == 0) {
 		sl_umem_drop();
 		sl_keep_umem();
@@ -198,6 +206,8 @@ static int port_get(struct sl_session *s, uint32_t ifindex, struct sl_port_info 
 		return -ENOSPC;
 	}
 	err = may_lend(s, ifindex, why);
+	if (!err && sl_device_find(ifindex) && !sl_embedded_port_alive(ifindex))
+		sl_linger_end(0); /* it may be opened anew, then */
 	if (!err)
 		err = sl_embedded_port_open(ifindex, info, why);
 	if (err)
@@ -206,6 +216,7 @@ static int port_get(struct sl_session *s, uint32_t ifindex, struct sl_port_info 
 	memcpy(p->ifname, info->ifname, sizeof(p->ifname));
 	if (sl_device_find(ifindex)->users == 1)
 		sl_keep_device(ifindex);
+	sl_linger_end(s->cred.pid);
 	sl_keep_session(s);
 	return 0;
 }

@@ -379,6 +379,7 @@ static void loop(void)
 		for (int i = 0; i < n; i++)
 			on_event(&ev[i]);
 		more = sl_sessions_reap();
+		sl_linger_tick();
 		sl_views_sync();
 		sl_keep_tick();
 		if (sl_now_ns() - checked_ns > CHECK_MS * 1000000ull) {

@@ -395,6 +395,7 @@ static enum taken take_back(struct sl_session *s)
 	if (!dead || !sl_umem_bury(s))
 		return LATER;
 	sl_held_free(&s->held);
+	sl_linger_begin(s);
 	for (unsigned i = 0; i < SL_SESSION_PORTS; i++)
 		if (s->port[i].ifindex)
 			sl_port_put(s, &s->port[i]);

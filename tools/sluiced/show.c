@@ -73,7 +73,7 @@ int sl_on_show_port(struct sl_session *s, struct sl_lease_msg *m, const char **w
 		return -ENOENT;
 	memset(out, 0, sizeof(*out));
 	sl_port_describe(&d->info, &out->port);
-	out->users = d->users;
+	out->users = d->users - sl_linger_users(d->info.ifindex);
 	out->state = sl_device_state(d, &out->port.mtu);
 	count_use(d->info.ifindex, &out->lanes, &out->flows);
 	return 0;

@@ -187,7 +187,18 @@ void sl_port_put(struct sl_session *s, struct sl_session_port *p);
 /* The session's process is dead: takes its frames and lanes back. False: not now. */
 bool sl_umem_bury(struct sl_session *s);
 void sl_umem_put(struct sl_session *s);
+/* One user of the packet memory less. */
+void sl_umem_release(void);
 void sl_port_describe(const struct sl_port_info *info, struct sl_lease_port_ok *out);
+
+/* linger.c: what a program that becomes another one had. To be called before it is taken back: */
+void sl_linger_begin(struct sl_session *s);
+/* The process has it again, or nobody is to have it any more (0). */
+void sl_linger_end(int pid);
+/* Ends those whose time is over. */
+void sl_linger_tick(void);
+/* How many of a device's users are such. */
+uint32_t sl_linger_users(uint32_t ifindex);
 
 /* view.c: the rules of a device, to be read by others. Another descriptor of them; -errno. */
 int sl_view_get(uint32_t ifindex);

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a program had that became another one: for a moment it is kept for the next.
+ *
+ * execve(2) closes the connection, and the process lives; the new program, when it is preloaded,
+ * asks for a lease again a little later. For the only one on a device that would be a steering
+ * program taken off and attached, and packet memory made anew: some 100 ms. So the last hold on
+ * device and memory stays for LINGER_NS, or until the process has both again, or is dead. (One
+ * that exits closes the connection, too, a moment before it is dead.) Its claims, lanes and frames
+ * are taken back as ever. The vault knows nothing of it: the next daemon keeps nothing for it. */
+#include "base/clock.h"
+#include "base/sys.h"
+#include "ctl/broker_int.h"
+#include "keep.h"
+#include "sluiced.h"
+
+#define LINGER_NS 2000000000ull
+#define LINGERS   16 /* more than that at a time: they wait a little longer for their devices */
+
+static struct lingerer {
+	int pid; /* 0: unused */
+	int pidfd;
+	uint64_t end_ns;
+	uint32_t ifindex[SL_SESSION_PORTS]; /* 0: none */
+} lingers[LINGERS];
+
+static bool is_dead(int pidfd)
+{
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+	const struct timespec now = {0};
+
+	return sl_sys(SYS_ppoll, &p, 1, &now, NULL, 8) == 1;
+}
+
+void sl_linger_begin(struct sl_session *s)
+{
+	struct lingerer *l = lingers;
+
+	while (l < lingers + LINGERS && l->pid)
+		l++;
+	if (!s->share || !s->eof || s->pidfd < 0 || is_dead(s->pidfd) || sluiced.draining ||
+	    l == lingers + LINGERS)
+		return;
+	*l = (struct lingerer){
+		.pid = s->cred.pid,
+		.pidfd = s->pidfd,
+		.end_ns = sl_now_ns() + LINGER_NS,
+	};
+	s->pidfd = -1; /* goes on being watched */
+	sluiced.group_users++;
+	for (unsigned i = 0; i < SL_SESSION_PORTS; i++) {
+		struct sl_device *d =
+			s->port[i].ifindex ? sl_device_find(s->port[i].ifindex) : NULL;
+
+		if (!d || !sl_embedded_port_alive(d->info.ifindex))
+			continue;
+		d->users++;
+		l->ifindex[i] = d->info.ifindex;
+	}
+}
+
+static void end(struct lingerer *l)
+{
+	sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_DEL, l->pidfd, NULL);
+	sl_sys_close(l->pidfd);
+	for (unsigned i = 0; i < SL_SESSION_PORTS; i++) {
+		if (!l->ifindex[i])
+			continue;
+		sl_embedded_port_close(l->ifindex[i]);
+		if (!sl_device_find(l->ifindex[i]))
+			sl_keep_device(l->ifindex[i]);
+	}
+	sl_umem_release();
+	l->pid = 0;
+}
+
+void sl_linger_end(int pid)
+{
+	for (struct lingerer *l = lingers; l < lingers + LINGERS; l++)
+		if (l->pid && (!pid || l->pid == pid))
+			end(l);
+}
+
+void sl_linger_tick(void)
+{
+	for (struct lingerer *l = lingers; l < lingers + LINGERS; l++)
+		if (l->pid && (sluiced.draining || sl_now_ns() > l->end_ns || is_dead(l->pidfd)))
+			end(l);
+}
+
+uint32_t sl_linger_users(uint32_t ifindex)
+{
+	uint32_t n = 0;
+
+	for (const struct lingerer *l = lingers; l < lingers + LINGERS; l++)
+		for (unsigned i = 0; l->pid && i < SL_SESSION_PORTS; i++)
+			n += l->ifindex[i] == ifindex;
+	return n;
+}
