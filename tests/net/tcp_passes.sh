@@ -71,6 +71,20 @@ os.kill(os.getpid(), 9)' "$B4" "$1" "$TMP/go.$1"
 	stop "$BG"
 }
 
+# One that passed it on dies: whose it is now has it still.
+chain() { # address family, "now" or nothing
+	local own=B$1 what="a chain, IPv$1${2:+, $2}" dir=$TMP/chain$1
+	mkdir -m 777 "$dir"
+	bg sb python3 "$TESTS/net/tcp_chain.py" keep "$dir/c"
+	local c=$BG
+	bg sb python3 "$TESTS/net/tcp_chain.py" pass "$dir/b" "$dir/c"
+	bg sb python3 "$TESTS/net/tcp_chain.py" listen "${!own}" 7800 "$dir/b"
+	wait_until 20 test -S "$dir/c" && wait_until 20 test -S "$dir/b" && wait_tcp b 7800
+	same "$what: goes on when those are killed that had it before" ours \
+		"$(a python3 "$TESTS/net/tcp_chain.py" client "${!own}" 7800 $2 2>&1)"
+	ok "$what: the last one ends" wait_end "$c" 10
+}
+
 PORT=7000
 for LEASED in '' 1; do
 	net_up
@@ -82,6 +96,8 @@ for LEASED in '' 1; do
 	[ "$EXECS" = 0 ] || run exec listen 6
 	[ -z "$LEASED" ] || [ "$PASSES" = 0 ] || run pass connect 6
 	[ -z "$LEASED" ] || [ "$PASSES" = 0 ] || run pass listen 4
+	[ -z "$LEASED" ] || chain 4 ''
+	[ -z "$LEASED" ] || chain 6 now
 	[ -z "$LEASED" ] || becomes_another 1 "a program without us"
 	[ -z "$LEASED" ] || becomes_another 0 "a killed one"
 	[ -n "$LEASED" ] || { net_down; rm -rf "$TMP"; }
