@@ -2,15 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A program in namespaces of its own, as a container has them (user, mount, pid, ipc), with nothing but the
 # daemon's socket mounted in and the network of the device, is offloaded; in another network it is not, and says so.
-LEASED=1
-. "$(dirname "$0")/lib.sh"
-need unshare setpriv
-net_up
-MODE=leased
-[ -e "$PRELOAD" ] || skip "the library is not built"
+. "$(dirname "$0")/lib_lease.sh"
+need unshare
+lease_up
 unshare --user --map-root-user --mount --pid --fork true 2>/dev/null || skip "no user namespaces here"
-answered() { cut -d' ' -f2 "$1"; }
-grows() { [ "$(answered "$1")" -ge "$2" ]; }
 mkdir "$TMP/run" "$TMP/mnt"
 chmod 777 "$TMP/mnt"
 ln "$TMP/sluiced.b" "$TMP/run/sluiced.sock"
@@ -30,7 +25,7 @@ wait_udp b 7000
 bg a "$BIN/steady" -i 1000 "$B4" 7000 "$TMP/steady"
 ok "it answers" wait_until 20 grows "$TMP/steady" 100
 ok "it has a lease, though its number is another inside" test \
-	"$(SLUICE_DAEMON=$TMP/sluiced.b "$BUILD/sluice" daemon leases | awk '$3 == "echo" { print $4 }')" = 65534
+	"$(daemon leases | awk '$3 == "echo" { print $4 }')" = 65534
 offload_begin
 n=$(answered "$TMP/steady")
 ok "answers come" wait_until 20 grows "$TMP/steady" $((n + 300))

@@ -3,18 +3,14 @@
 # A device changes under programs that the daemon serves: link, MTU, queues, the steering program taken off
 # or another's in its place, the device gone and back, in another namespace and back. Their connections
 # survive where the device stays, those who come meanwhile work, the daemon says what is the matter.
-LEASED=1
-. "$(dirname "$0")/lib.sh"
-need python3 setpriv ethtool
-net_up -q 2
-MODE=leased
-[ -e "$PRELOAD" ] || skip "the library is not built"
+. "$(dirname "$0")/lib_lease.sh"
+need python3 ethtool
+lease_up -q 2
 one_queue() {
 	a ethtool -L "$DEV_A" rx 1 tx 1
 	b ethtool -L "$DEV_B" rx 1 tx 1
 } >/dev/null 2>&1
 one_queue
-daemon() { SLUICE_DAEMON=$TMP/sluiced.b "$BUILD/sluice" daemon "$@"; }
 state() { daemon ports | awk -v d="$DEV_B" '$1 == d { print $8, $9 }'; }
 state_is() { [ "$(state)" = "$1" ]; }
 said_twice() { [ "$(grep -c "$DEV_B.*is gone" "$TMP/sluice.db.log")" = 2 ]; }
@@ -28,7 +24,6 @@ goes_on() { # what, programs...
 		ok "$what: $p goes on" wait_until 20 grows "$p" $(($(answered "$p" | tr -dc 0-9) + 20))
 	done
 }
-has_claim() { bpftool map dump pinned "/sys/fs/bpf/sluice/$DEV_B/endpoints" 2>/dev/null | grep -q "\"local_port\": $1"; }
 member() { # port
 	bg sb "$BIN/member" "$B4" "$1"
 	MEMBER=$BG

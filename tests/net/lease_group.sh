@@ -2,21 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Several processes of one user on one device, by the daemon: each is offloaded; when one is killed, again
 # and again, the others lose nothing, and in the end nothing of the dead is left.
-LEASED=1
-. "$(dirname "$0")/lib.sh"
-need python3 setpriv
-net_up
-MODE=leased
-[ -e "$PRELOAD" ] || skip "the library is not built"
+. "$(dirname "$0")/lib_lease.sh"
+need python3
+lease_up
 N=${N:-3} KILLS=${KILLS:-10}
-answered() { cut -d' ' -f2 "$1"; }
-grows() { [ "$(answered "$1")" -ge "$2" ]; }
-daemon() { SLUICE_DAEMON=$TMP/sluiced.b "$BUILD/sluice" daemon "$@"; }
-leases_are() { [ "$(daemon leases | tail -n +2 | wc -l)" = "$1" ]; }
-daemon_pid() { daemon status | sed -n 's/.*process \([0-9]*\).*/\1/p'; }
-has_claim() { bpftool map dump pinned "/sys/fs/bpf/sluice/$DEV_B/endpoints" 2>/dev/null | grep -q "\"local_port\": $1"; }
-D=
-wait_until 10 eval 'D=$(daemon_pid); [ -n "$D" ]' || die "no daemon answers"
+D=$(daemon_pid)
 fds() { ls "/proc/$D/fd" | wc -l; }
 steady_fds() { FDS=$(fds); sleep 0.1; fds_are "$FDS"; }
 fds_are() { [ "$(fds)" = "$1" ]; }

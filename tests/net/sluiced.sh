@@ -2,19 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # sluiced: programs without privileges are offloaded by it, the policy decides who, hostile clients
 # get nothing and disturb nobody, a killed program's peers are told and its port is free.
-LEASED=1
-. "$(dirname "$0")/lib.sh"
-need python3 setpriv
-net_up
-MODE=leased
-[ -e "$PRELOAD" ] || skip "the library is not built"
-answered() { cut -d' ' -f2 "$1"; }
-grows() { [ "$(answered "$1")" -ge "$2" ]; }
-daemon() { SLUICE_DAEMON=$TMP/sluiced.b "$BUILD/sluice" daemon "$@"; }
-leases() { daemon leases | tail -n +2 | wc -l; }
-leases_are() { [ "$(leases)" = "$1" ]; }
-daemon_pid() { ip netns pids "${NS}b" | while read -r p; do [ "$(cat "/proc/$p/comm")" = sluiced ] && echo "$p"; done; }
-has_claim() { bpftool map dump pinned "/sys/fs/bpf/sluice/$DEV_B/endpoints" 2>/dev/null | grep -q "\"local_port\": $1"; }
+. "$(dirname "$0")/lib_lease.sh"
+need python3
+lease_up
 D=$(daemon_pid)
 
 # The daemon itself has given up what it does not need.

@@ -5,29 +5,19 @@
 # programs while no daemon is there; and a daemon that does not understand what it finds says so.
 #
 # KILLS=600 (make soak): ten minutes of a kill each second.
-LEASED=1
-. "$(dirname "$0")/lib.sh"
-need python3 setpriv
-net_up
-MODE=leased
-[ -e "$PRELOAD" ] || skip "the library is not built"
+. "$(dirname "$0")/lib_lease.sh"
+need python3
+lease_up
 KILLS=${KILLS:-4} EVERY=${EVERY:-1}
-daemon() { SLUICE_DAEMON=$TMP/sluiced.b "$BUILD/sluice" daemon "$@"; }
-pid_of() { ip netns pids "${NS}b" | while read -r p; do tr '\0' ' ' <"/proc/$p/cmdline" | grep -q "$1" && echo "$p"; done; }
-daemon_pid() { pid_of "sluiced --socket"; }
-vault_pid() { pid_of "sluice vault"; }
-leases_are() { [ "$(daemon leases | tail -n +2 | wc -l)" = "$1" ]; }
 field() { cut -d' ' -f"$2" "$1" 2>/dev/null || echo 0; }
 grows() { [ "$(field "$1" "$2")" -ge "$3" ]; }
-has_claim() { bpftool map dump pinned "/sys/fs/bpf/sluice/$DEV_B/endpoints" 2>/dev/null | grep -q "\"local_port\": $1"; }
-answers() { daemon status >/dev/null 2>&1; }
 kill_daemon() { # signal
 	local d
 	d=$(daemon_pid)
 	kill "-$1" "$d"
 	wait_until 10 gone "$d" || fail "the daemon does not end"
 }
-again() { daemon_up b "allow user *" && wait_until 10 answers || fail "the daemon does not come back"; }
+again() { daemon_up b "allow user *" && wait_until 10 daemon_answers || fail "the daemon does not come back"; }
 peer="python3 $TESTS/net/sluiced_restart.py"
 all_go_on() { # what: each of the streams moves by so much
 	local f before=()
@@ -161,7 +151,7 @@ ok "daemon and vault killed, the device is released" wait_until 20 not test -e "
 n=$(field "$TMP/udp2" 2)
 ok "the programs go on by the kernel" wait_until 20 grows "$TMP/udp2" 2 $((n + 200))
 daemon_up b "allow user *"
-wait_until 10 answers
+wait_until 10 daemon_answers
 kill "$(daemon_pid)"
 ok "the next daemon ends as ever" wait_until 10 eval '[ -z "$(daemon_pid)$(vault_pid)" ]'
 same "nothing is left" "" "$(ls -d "$TMP"/sluiced.b{,.vault} 2>/dev/null)"

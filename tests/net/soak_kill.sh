@@ -3,18 +3,11 @@
 # Members of a crowd are killed, one every 100 ms: several processes of one user, and some of another, on one
 # device by the daemon. Nobody else loses a byte, the peers of the dead are told, nothing of them is left.
 # SOAK_KILL_SECONDS says for how long (`make soak`: ten minutes, where times are asserted, too).
-LEASED=1
-. "$(dirname "$0")/lib.sh"
-need setpriv bpftool
-net_up
-MODE=leased
-[ -e "$PRELOAD" ] || skip "the library is not built"
+. "$(dirname "$0")/lib_lease.sh"
+lease_up
 SECONDS_EACH=${SOAK_KILL_SECONDS:-4}
 STALL=${SOAK_KILL_STALL:-0} # ms
-daemon() { SLUICE_DAEMON=$TMP/sluiced.b "$BUILD/sluice" daemon "$@"; }
-daemon_pid() { daemon status | sed -n 's/.*process \([0-9]*\).*/\1/p'; }
-D=
-wait_until 10 eval 'D=$(daemon_pid); [ -n "$D" ]' || die "no daemon answers"
+D=$(daemon_pid)
 member() { # user
 	local pre
 	mapfile -t pre < <(preload_env)

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# For the scripts about programs without privileges, which the daemon of host b serves.
+#
+#   lease_up OPTIONS  net_up, with a daemon on each host; MODE is leased: sb CMD.. runs without privileges
+#   daemon CMD..      `sluice daemon` asks b's      daemon_pid, vault_pid   their numbers, in b
+#   leases_are N      so many programs have one     has_claim PORT          somebody is offloaded there
+#   answered FILE     what steady has had back      grows FILE N            is it so much?
+# shellcheck shell=bash source=lib.sh
+LEASED=1
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+need setpriv bpftool
+
+pid_of() { ip netns pids "${NS}b" | while read -r p; do tr '\0' ' ' <"/proc/$p/cmdline" | grep -q "$1" && echo "$p"; done; }
+daemon_pid() { pid_of "sluiced --socket"; }
+vault_pid() { pid_of "sluice vault"; }
+daemon() { SLUICE_DAEMON=$TMP/sluiced.b "$BUILD/sluice" daemon "$@"; }
+daemon_answers() { daemon status >/dev/null 2>&1; }
+leases() { daemon leases | tail -n +2 | wc -l; }
+leases_are() { [ "$(leases)" = "$1" ]; }
+has_claim() { bpftool map dump pinned "/sys/fs/bpf/sluice/$DEV_B/endpoints" 2>/dev/null | grep -q "\"local_port\": $1"; }
+answered() { cut -d' ' -f2 "$1"; }
+grows() { [ "$(answered "$1")" -ge "$2" ]; }
+
+lease_up() {
+	[ -e "$PRELOAD" ] || skip "the library is not built"
+	net_up "$@"
+	MODE=leased
+	wait_until 10 daemon_answers || die "no daemon answers"
+}
