@@ -208,6 +208,15 @@ static void look_at_listener(struct sl_sock *sk, const struct look *look)
 		sl_sock_kernel_of(sk, l, SL_REASON_RULE);
 }
 
+/* In vain while a call is in the kernel with it: it is tried again then. */
+static void take_over(struct sl_sock *sk)
+{
+	int err = sl_tcp_sock_take_over(sk, false);
+
+	if (err == -EBUSY || err == -EAGAIN)
+		sl_sock_want(sk);
+}
+
 static void look_at_sock(struct sl_sock *sk, void *arg)
 {
 	uint8_t state = sl_load(&sk->state);
@@ -219,7 +228,7 @@ static void look_at_sock(struct sl_sock *sk, void *arg)
 		look_at_listener(sk, l);
 	else if (l->changed && state == SL_STATE_KERNEL && sk->stats->reason == SL_REASON_RULE &&
 		 sk->forks == sl_load(&sl_forks))
-		(void)sl_tcp_sock_take_over(sk, false);
+		take_over(sk);
 }
 
 /* The keeper's ----------------------------------------------------------------------------------

@@ -76,7 +76,8 @@ moving() {
 	local d args=("$B4" 7801 "$TMP")
 	bg sb python3 "$TESTS/net/flow_moving.py" "${args[@]}" >"$TMP/b" 2>&1
 	SUBJECT=$BG
-	wait_until 10 flow_lists :7801
+	wait_tcp b 7801
+	wait_until 30 flow_lists :7801 || fail "$WHAT: a server is not listed"
 	bg a python3 -c 'import socket, sys
 c = socket.create_connection((sys.argv[1], 7801))
 c.sendall(b"all of it")
