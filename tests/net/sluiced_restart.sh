@@ -125,6 +125,7 @@ ok "none of the vault's" wait_until 10 eval '[ "$(ls /proc/$(vault_pid)/fd | wc 
 
 # Another version: it says so, and touches nothing.
 bg sb "$BIN/echo" "$B4" 7000
+old=$BG
 wait_until 20 has_claim 7000 || fail "a new program is not offloaded"
 bg a "$BIN/steady" -i 1000 "$B4" 7000 "$TMP/udp2"
 steady=$BG
@@ -152,6 +153,13 @@ n=$(field "$TMP/udp2" 2)
 ok "the programs go on by the kernel" wait_until 20 grows "$TMP/udp2" 2 $((n + 200))
 daemon_up b "allow user *"
 wait_until 10 daemon_answers
+# The queue is free when those who had it have ended.
+stop "$steady" "$old"
+bg sb "$BIN/member" "$B4" 7102
+late=$BG
+ok "who comes then is offloaded by the next daemon" wait_until 20 has_claim 7102
+stop "$late"
+ok "nobody has a lease" wait_until 20 leases_are 0
 kill "$(daemon_pid)"
 ok "the next daemon ends as ever" wait_until 10 eval '[ -z "$(daemon_pid)$(vault_pid)" ]'
 same "nothing is left" "" "$(ls -d "$TMP"/sluiced.b{,.vault} 2>/dev/null)"
