@@ -51,11 +51,11 @@ struct sl_tlisten {
 	uint8_t reason;         /* enum sl_reason: why it drains */
 	uint32_t last_children; /* at the last look */
 	/* Of one that several processes share (tcp_share.c). */
-	bool away;              /* others have the new connections, since nobody accepts here */
-	uint32_t accepted;      /* so many were; lane held */
-	uint32_t forked;        /* of these, by children alone used; atomic */
-	uint32_t seen;          /* when the keeper looked, */
-	uint64_t since_ns;      /* and the first look that found this number, and somebody waiting */
+	bool away;         /* others have the new connections, since nobody accepts here */
+	uint32_t accepted; /* so many were; lane held */
+	uint32_t forked;   /* of these, by children alone used; atomic */
+	uint32_t seen;     /* when the keeper looked, */
+	uint64_t since_ns; /* and the first look that found this number, and somebody waiting */
 	struct sl_lock os_lock; /* one thread at a time asks the kernel for a connection */
 	struct sl_tlisten *next_free;
 };
