@@ -146,7 +146,10 @@ struct sl_lane_stats *sl_stats_lane(uint32_t lane);    /* never NULL */
 struct sl_port_stats *sl_stats_port(uint32_t ifindex); /* finds or makes; never NULL */
 /* The shared file, "" when there is none. */
 const char *sl_stats_path(void);
-/* Removes the files that killed programs of this user have left beside it (stats_sweep.c). */
+/* Removes the files that killed programs of this user have left beside it (stats_sweep.c). The
+ * directory is opened by _begin(), in a call of the program's: later, and by another thread, that
+ * would take a descriptor's number away from it for a moment. */
+void sl_stats_sweep_begin(void);
 void sl_stats_sweep(void);
 /* Called by the keeper about once a second while it is awake, and at each of its wake-ups: does
  * what the reader asked (log level, zeroing). */

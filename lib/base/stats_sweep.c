@@ -18,6 +18,8 @@
 
 #define READS 64 /* of a piece of the directory each: more is left for the next one */
 
+static int dir = -1;
+
 /* The process whose file has that name, 0: it is no such file. */
 static uint32_t pid_of(const char *name)
 {
@@ -32,7 +34,7 @@ static uint32_t pid_of(const char *name)
 	return strcmp(name, tail) == 0 ? pid : 0;
 }
 
-static void look_at(int dir, const char *name, uint32_t uid)
+static void look_at(const char *name, uint32_t uid)
 {
 	uint32_t pid = pid_of(name);
 	struct stat st;
@@ -44,25 +46,29 @@ static void look_at(int dir, const char *name, uint32_t uid)
 		(void)sl_sys(SYS_unlinkat, dir, name, 0);
 }
 
+void sl_stats_sweep_begin(void)
+{
+	if (dir < 0 && sl_stats_path()[0])
+		dir = sl_fd_keep((int)sl_sys(SYS_openat, AT_FDCWD, sl_settings.stats_shmem_dir,
+					     O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
+}
+
 void sl_stats_sweep(void)
 {
 	char buf[4096] __attribute__((aligned(8)));
 	uint32_t uid = (uint32_t)sl_sys(SYS_geteuid);
 	long n = 0;
-	int dir;
 
-	if (!sl_stats_path()[0])
-		return;
-	dir = sl_fd_keep((int)sl_sys(SYS_openat, AT_FDCWD, sl_settings.stats_shmem_dir,
-				     O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
 	if (dir < 0)
 		return;
 	for (int i = 0; i < READS && (n = sl_sys(SYS_getdents64, dir, buf, sizeof(buf))) > 0; i++)
 		for (long at = 0; at < n;) {
 			const struct dirent64 *e = (const void *)(buf + at);
 
-			look_at(dir, e->d_name, uid);
+			look_at(e->d_name, uid);
 			at += e->d_reclen;
 		}
+	sl_fd_forget(dir);
 	(void)sl_sys_close(dir);
+	dir = -1;
 }

@@ -406,6 +406,7 @@ static int make_fds(void)
 	watch_fd(mail[0], EPOLLIN, TAG_MAIL);
 	watch_fd(sl_net_fd(), EPOLLIN, TAG_NET);
 	watch_stats();
+	sl_stats_sweep_begin();
 	return 0;
 }
 

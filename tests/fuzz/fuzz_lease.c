@@ -143,6 +143,7 @@ static void as_daemon(const uint8_t *data, size_t size)
 	s->eof = true; /* this process lives on */
 	while (sl_sessions_reap())
 		;
+	sl_linger_end(0); /* what is kept for the next program of a process */
 	if (sluiced.sessions || sluiced.nsessions || sluiced.group_users || sl_umem_is_there())
 		abort();
 	sluiced.draining = false;
