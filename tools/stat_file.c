@@ -59,10 +59,9 @@ int sl_stat_files(const char *dir, struct sl_stat_file *out, unsigned max)
 		return -errno;
 	while (n < max && (e = readdir(d))) {
 		struct sl_stat_file *f = &out[n];
-		int end = 0;
 
-		if (sscanf(e->d_name, "sluice.%d.stats%n", &f->pid, &end) != 1 || !end ||
-		    e->d_name[end] || f->pid <= 0)
+		f->pid = (int)sl_stats_pid_of(e->d_name);
+		if (!f->pid)
 			continue;
 		snprintf(f->path, sizeof(f->path), "%s/%.200s", dir, e->d_name);
 		f->alive = sl_stat_alive(f);

@@ -150,7 +150,9 @@ const char *sl_stats_path(void);
  * directory is opened by _begin(), in a call of the program's: later, and by another thread, that
  * would take a descriptor's number away from it for a moment. */
 void sl_stats_sweep_begin(void);
-void sl_stats_sweep(void);
+void sl_stats_sweep(void); /* once; later calls do nothing */
+/* The process whose file has that name (without directory), 0: it is no such file. */
+uint32_t sl_stats_pid_of(const char *name);
 /* Called by the keeper about once a second while it is awake, and at each of its wake-ups: does
  * what the reader asked (log level, zeroing). */
 void sl_stats_serve(void);

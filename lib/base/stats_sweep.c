@@ -19,9 +19,9 @@
 #define READS 64 /* of a piece of the directory each: more is left for the next one */
 
 static int dir = -1;
+static bool begun; /* once in a process and its children */
 
-/* The process whose file has that name, 0: it is no such file. */
-static uint32_t pid_of(const char *name)
+uint32_t sl_stats_pid_of(const char *name)
 {
 	static const char head[] = "sluice.", tail[] = ".stats";
 	uint32_t pid = 0;
@@ -36,7 +36,7 @@ static uint32_t pid_of(const char *name)
 
 static void look_at(const char *name, uint32_t uid)
 {
-	uint32_t pid = pid_of(name);
+	uint32_t pid = sl_stats_pid_of(name);
 	struct stat st;
 
 	if (!pid || sl_sys(SYS_kill, pid, 0) != -ESRCH)
@@ -48,9 +48,10 @@ static void look_at(const char *name, uint32_t uid)
 
 void sl_stats_sweep_begin(void)
 {
-	if (dir < 0 && sl_stats_path()[0])
+	if (!begun && sl_stats_path()[0])
 		dir = sl_fd_keep((int)sl_sys(SYS_openat, AT_FDCWD, sl_settings.stats_shmem_dir,
 					     O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
+	begun = true;
 }
 
 void sl_stats_sweep(void)

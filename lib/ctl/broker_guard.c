@@ -44,6 +44,16 @@ static int attach(const struct sl_attach *a, uint32_t ifindex)
 	return err ? err : sl_fd_keep(fd);
 }
 
+static int attach_quietly(struct sl_attach *a, uint32_t ifindex)
+{
+	int fd;
+
+	sl_libs_quiet();
+	fd = attach(a, ifindex);
+	sl_libs_restore();
+	return fd;
+}
+
 void sl_guard_open(struct sl_attach *a, uint32_t ifindex)
 {
 	int fd;
@@ -51,9 +61,7 @@ void sl_guard_open(struct sl_attach *a, uint32_t ifindex)
 	if (a->guard_tried)
 		return;
 	a->guard_tried = true;
-	sl_libs_quiet();
-	fd = attach(a, ifindex);
-	sl_libs_restore();
+	fd = attach_quietly(a, ifindex);
 	a->guard_fd = fd < 0 ? -1 : fd;
 	if (fd < 0)
 		sl_debug("port", "device %u: no guard against the kernel's resets: %s", ifindex,
@@ -66,9 +74,7 @@ bool sl_guard_follow(struct sl_attach *a, uint32_t ifindex)
 
 	if (a->guard_fd < 0 || a->guard_on == ifindex)
 		return false;
-	sl_libs_quiet();
-	fd = attach(a, ifindex);
-	sl_libs_restore();
+	fd = attach_quietly(a, ifindex);
 	if (fd < 0)
 		return false;
 	sl_sys_close(a->guard_fd);

@@ -302,22 +302,13 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, ui
 	return ts;
 }
 
-/* Not when it starts: who runs for less than a second has no time for others. */
-static void sweep_once(void)
-{
-	static bool swept;
-
-	if (!swept)
-		sl_stats_sweep();
-	swept = true;
-}
-
 static void keep_house(uint64_t now, uint64_t *last_house)
 {
 	if (now - *last_house <= HOUSE_NS)
 		return;
 	*last_house = now;
-	sweep_once();
+	sl_stats_sweep(); /* not when it starts: who runs for less than a second has no time for
+			     others */
 	sl_mcast_recheck();
 	if (sl_devices_wait())
 		sl_devices_again();

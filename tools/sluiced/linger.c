@@ -14,7 +14,7 @@
 #include "sluiced.h"
 
 #define LINGER_NS 2000000000ull
-#define LINGERS   16 /* more than that at a time: they wait a little longer for their devices */
+#define LINGERS   16 /* more than that at a time: their devices may be opened anew */
 
 static struct lingerer {
 	int pid; /* 0: unused */
@@ -23,21 +23,13 @@ static struct lingerer {
 	uint32_t ifindex[SL_SESSION_PORTS]; /* 0: none */
 } lingers[LINGERS];
 
-static bool is_dead(int pidfd)
-{
-	struct pollfd p = {.fd = pidfd, .events = POLLIN};
-	const struct timespec now = {0};
-
-	return sl_sys(SYS_ppoll, &p, 1, &now, NULL, 8) == 1;
-}
-
 void sl_linger_begin(struct sl_session *s)
 {
 	struct lingerer *l = lingers;
 
 	while (l < lingers + LINGERS && l->pid)
 		l++;
-	if (!s->share || !s->eof || s->pidfd < 0 || is_dead(s->pidfd) || sluiced.draining ||
+	if (!s->share || !s->eof || s->pidfd < 0 || sl_is_dead(s->pidfd) || sluiced.draining ||
 	    l == lingers + LINGERS)
 		return;
 	*l = (struct lingerer){
@@ -83,7 +75,7 @@ void sl_linger_end(int pid)
 void sl_linger_tick(void)
 {
 	for (struct lingerer *l = lingers; l < lingers + LINGERS; l++)
-		if (l->pid && (sluiced.draining || sl_now_ns() > l->end_ns || is_dead(l->pidfd)))
+		if (l->pid && (sluiced.draining || sl_now_ns() > l->end_ns || sl_is_dead(l->pidfd)))
 			end(l);
 }
 

@@ -77,15 +77,20 @@ static void watch_process(struct sl_session *s)
 	watch_death(s);
 }
 
+bool sl_is_dead(int pidfd)
+{
+	struct pollfd p = {.fd = pidfd, .events = POLLIN};
+	const struct timespec now = {0};
+
+	return sl_sys(SYS_ppoll, &p, 1, &now, NULL, 8) == 1;
+}
+
 /* Nobody works any more on what was lent. The library never closes its end, so when it is closed
  * the process has ended, or is another program (lease.c, hang_up()). With one that we hung up on,
  * only its death is certain. */
 static bool is_dead(const struct sl_session *s)
 {
-	struct pollfd p = {.fd = s->pidfd, .events = POLLIN};
-	const struct timespec now = {0};
-
-	return s->eof || s->pidfd < 0 || sl_sys(SYS_ppoll, &p, 1, &now, NULL, 8) == 1;
+	return s->eof || s->pidfd < 0 || sl_is_dead(s->pidfd);
 }
 
 static int admit(struct sl_session *s)

@@ -191,6 +191,8 @@ void sl_umem_put(struct sl_session *s);
 void sl_umem_release(void);
 void sl_port_describe(const struct sl_port_info *info, struct sl_lease_port_ok *out);
 
+/* session.c: has the process of that pidfd ended? */
+bool sl_is_dead(int pidfd);
 /* linger.c: what a program that becomes another one had. To be called before it is taken back: */
 void sl_linger_begin(struct sl_session *s);
 /* The process has it again, or nobody is to have it any more (0). */
