@@ -43,7 +43,8 @@ while True:
 	other=$BG
 	wait_udp b 7100
 	wait_tcp b 7101
-	a "$BIN/steady" -i 200 -n 200 "$B4" 7100 "$TMP/short" >/dev/null 2>&1 &
+	rm -f "$TMP/short"
+	a "$BIN/steady" -i 200 -n 2000 "$B4" 7100 "$TMP/short" &
 	PIDS+=($!)
 	a python3 -c '
 import socket, sys
@@ -64,6 +65,7 @@ except OSError:
 	peer=$!
 	PIDS+=("$peer")
 	wait_until 30 test -e "$TMP/talks.$k" || fail "round $k: no connection"
+	wait_until 30 grows "$TMP/short" 1 || fail "round $k: no answers by UDP"
 	sleep 0.1
 	kill -9 "$victim" "$other"
 	wait "$victim" "$other" 2>/dev/null

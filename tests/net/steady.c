@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A steady question-and-answer, for tests that break things under it.
  *
- *   steady [-i INTERVAL-US] [-s SIZE] [-c] ADDRESS PORT FILE [ADDRESS PORT FILE]...
+ *   steady [-i INTERVAL-US] [-n COUNT] [-s SIZE] [-c] ADDRESS PORT FILE [ADDRESS PORT FILE]...
  *
  * For each triple, on a socket of its own (-c: connected): sends a numbered datagram each interval
  * (2000) to the echo at ADDRESS PORT, receives what comes back, and keeps in FILE one line: sent,
  * answered, doubled, wrong (not what was sent), failed sends, the longest gap between two answers
- * in ms. Ends on SIGTERM, when all is answered, or nothing came for a second. Its receive buffer
- * holds what an echo that got no core for a while answers then. */
+ * in ms. Ends on SIGTERM, or after COUNT datagrams of each, when all is answered, or nothing came
+ * for a second. Its receive buffer holds what an echo that got no core for a while answers then. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -159,17 +159,21 @@ int main(int argc, char **argv)
 {
 	struct steady *flow[FLOWS_MAX];
 	struct sigaction sa = {.sa_handler = on_signal};
-	uint64_t interval = 2000000, next, told;
+	uint64_t interval = 2000000, left = UINT64_MAX, next, told;
 	unsigned size = 100;
 	bool connected = false;
 	int opt, n;
-	while ((opt = getopt(argc, argv, "i:s:c")) != -1) {
+	while ((opt = getopt(argc, argv, "i:n:s:c")) != -1) {
 		if (opt == 'i')
 			interval = atoi(optarg) * 1000ull;
+		else if (opt == 'n')
+			left = atoi(optarg);
 		else if (opt == 's')
 			size = atoi(optarg);
-		else
+		else if (opt == 'c')
 			connected = true;
+		else
+			return 2;
 	}
 	n = (argc - optind) / 3;
 	if (n < 1 || n > FLOWS_MAX || (argc - optind) % 3 || size < 9 || size > 65000)
@@ -180,12 +184,13 @@ int main(int argc, char **argv)
 		open_flow(flow[i], argv + optind + 3 * i, size, connected);
 	}
 	told = next = now_ns();
-	while (!stopped) {
+	while (!stopped && left) {
 		uint64_t now = now_ns();
 		if (now >= next) {
 			for (int i = 0; i < n; i++)
 				ask(flow[i]);
 			next = now + interval;
+			left--;
 		}
 		wait_until(flow, n, next);
 		if (now - told > 20000000) {
