@@ -76,8 +76,8 @@ static int ports(void)
 	struct sl_lease_msg m;
 	int err;
 
-	printf("%-16s %-12s %7s %6s %6s %6s %8s %s\n", "DEVICE", "DRIVER", "QUEUES", "MTU",
-	       "LEASES", "LANES", "FLOWS", "STATE");
+	printf("%-16s %-12s %7s %6s %6s %6s %8s %-16s %s\n", "DEVICE", "DRIVER", "QUEUES", "MTU",
+	       "LEASES", "LANES", "FLOWS", "GROUP", "STATE");
 	for (uint32_t n = 0;; n++) {
 		const struct sl_lease_show_port_ok *p = &m.body.show_port_ok;
 
@@ -85,11 +85,14 @@ static int ports(void)
 		err = ask(&m, SL_LEASE_SHOW_PORT);
 		if (err)
 			return err != -ENOENT;
-		printf("%-16.16s %-12.32s %7u %6u %6u %6u %8u %s%s%s\n", p->port.ifname,
+		printf("%-16.16s %-12.32s %7u %6u %6u %6u %8u %-16.32s %s%s%s", p->port.ifname,
 		       p->port.driver, p->port.nqueues, p->port.mtu, p->users, p->lanes, p->flows,
-		       state_of(p->state),
+		       p->group, state_of(p->state),
 		       p->port.flags & SL_PORT_ZEROCOPY ? ", zero-copy" : ", copy mode",
 		       p->port.flags & SL_PORT_GENERIC ? ", generic" : "");
+		if (p->outsiders)
+			printf(", kernel for %u of other groups", p->outsiders);
+		putchar('\n');
 	}
 }
 

@@ -60,6 +60,7 @@ struct sl_broker_opts {
 	/* Socket of sluiced, whose broker is used when it answers. NULL: no daemon. */
 	const char *daemon;
 	bool daemon_wanted; /* warn when it is not there */
+	const char *group;  /* to be of with it (sl_lease_hello.group); NULL: that of the user */
 };
 /* What the settings say of them. */
 struct sl_broker_opts sl_broker_opts_set(void);

@@ -26,7 +26,7 @@
 static void look_for_daemon(const struct sl_broker_opts *o)
 {
 	const char *why = NULL;
-	int err = LEASED(sl_lease_open(o->daemon, &why));
+	int err = LEASED(sl_lease_open(o->daemon, o->group ? o->group : "", &why));
 
 	if (!err)
 		return;

@@ -123,7 +123,7 @@ static int ask_port(struct sl_lease_msg *m, enum sl_lease_op op, uint32_t ifinde
 /* Coming and going ------------------------------------------------------------------------------
  */
 
-static int hello(const char **why)
+static int hello(const char *group, const char **why)
 {
 	struct sl_lease_msg m = {0};
 	int err, ns = (int)sl_sys(SYS_openat, AT_FDCWD, "/proc/thread-self/ns/net",
@@ -134,6 +134,7 @@ static int hello(const char **why)
 		return ns;
 	}
 	sl_read_text("/proc/self/comm", m.body.hello.program, sizeof(m.body.hello.program));
+	strncpy(m.body.hello.group, group, sizeof(m.body.hello.group) - 1);
 	m.fd[m.nfds++] = ns;
 	err = ask(&m, SL_LEASE_HELLO, why);
 	sl_sys_close(ns);
@@ -145,7 +146,7 @@ static int hello(const char **why)
 	return 0;
 }
 
-int sl_lease_open(const char *path, const char **why)
+int sl_lease_open(const char *path, const char *group, const char **why)
 {
 	int err = sl_lease_dial(path, ANSWER_SECONDS);
 
@@ -155,7 +156,7 @@ int sl_lease_open(const char *path, const char **why)
 	}
 	conn = sl_fd_keep(err);
 	over = false;
-	err = hello(why);
+	err = hello(group, why);
 	if (!err) {
 		leased = true;
 	} else {

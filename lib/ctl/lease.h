@@ -14,7 +14,7 @@
 #include "ctl/broker.h"
 
 #define SL_LEASE_MAGIC   0x4c534c53 /* "SLSL" */
-#define SL_LEASE_VERSION 2
+#define SL_LEASE_VERSION 3
 #define SL_LEASE_PATH    "/run/sluice/sluiced.sock"
 
 enum sl_lease_op {
@@ -56,7 +56,7 @@ struct sl_lease_hdr {
 #define SL_LEASE_WHY 256 /* bytes; text, with a 0 at the end */
 
 struct sl_lease_hello {
-	char group[32]; /* "": that of the user */
+	char group[32]; /* "" or "user": that of the user; "none": of this process alone; a name */
 	char program[16];
 };
 struct sl_lease_hello_ok {
@@ -152,7 +152,9 @@ enum sl_lease_device {
 struct sl_lease_show_port_ok {
 	struct sl_lease_port_ok port;
 	uint32_t users, lanes, flows;
-	uint32_t state; /* enum sl_lease_device */
+	uint32_t state;     /* enum sl_lease_device */
+	uint32_t outsiders; /* programs that could have it, but are of another group */
+	char group[32];     /* whose it is */
 };
 struct sl_lease_show_lease_ok {
 	uint32_t member, pid, uid, lanes, flows, frames;
@@ -231,9 +233,9 @@ int sl_lease_answer(int fd, struct sl_lease_msg *m, uint32_t seq, int flags);
 /* lease.c: the process's side; called by front.c only, with the broker entered ------------------
  */
 
-/* Looks for the daemon at path; -ENOENT, -ECONNREFUSED: there is none; -EACCES and others: it
- * refused, and why says what. */
-int sl_lease_open(const char *path, const char **why);
+/* Looks for the daemon at path, to be of that group (sl_lease_hello.group); -ENOENT, -ECONNREFUSED:
+ * there is none; -EACCES and others: it refused, and why says what. */
+int sl_lease_open(const char *path, const char *group, const char **why);
 bool sl_lease_on(void);
 void sl_lease_child(void);
 void sl_lease_fini(void);

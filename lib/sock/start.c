@@ -58,6 +58,7 @@ static int bring_up(bool again)
 	if (!again)
 		sl_clock_init();
 	opts.daemon = daemon_path();
+	opts.group = sl_settings.group;
 	opts.daemon_wanted = strcmp(sl_settings.daemon, "auto") != 0;
 	sl_broker_init(&opts);
 	leased = sl_broker_is_leased();

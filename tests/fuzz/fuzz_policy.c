@@ -36,6 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		    r->limits.flows > SL_MAX_FLOWS)
 			abort();
 		(void)sl_limits_allow_device(&r->limits, "eth0");
+		if (sl_limits_allow_group(&r->limits, "feed") && !r->limits.groups[0])
+			abort();
 	}
 	return 0;
 }

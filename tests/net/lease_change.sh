@@ -11,7 +11,7 @@ one_queue() {
 	b ethtool -L "$DEV_B" rx 1 tx 1
 } >/dev/null 2>&1
 one_queue
-state() { daemon ports | awk -v d="$DEV_B" '$1 == d { print $8, $9 }'; }
+state() { daemon ports | awk -v d="$DEV_B" '$1 == d { print $9, $10 }'; }
 state_is() { [ "$(state)" = "$1" ]; }
 said_twice() { [ "$(grep -c "$DEV_B.*is gone" "$TMP/sluice.db.log")" = 2 ]; }
 said() { file_has "$TMP/sluice.db.log" "$1"; }

@@ -188,7 +188,7 @@ in_ns() { # replaces this (sub)shell
 	if [ "$who" != "$host" ]; then
 		mapfile -t pre < <(preload_env)
 		pre=(env "${pre[@]}" "SLUICE_LOG_FILE=$TMP/sluice.%d.log" "${SL_ENV[@]}")
-		[ -z "${LEASED:-}" ] || pre=(setpriv --reuid=65534 --regid=65534 --clear-groups
+		[ -z "${LEASED:-}" ] || pre=(setpriv --reuid="${LEASED_UID:-65534}" --regid=65534 --clear-groups
 			--bounding-set=-all --no-new-privs "${pre[@]}" "SLUICE_DAEMON=$TMP/sluiced.$host")
 	fi
 	exec nsenter --net="/run/netns/$NS$host" -- "${pre[@]}" "$@"

@@ -3,7 +3,7 @@
 # Says what the daemon did to each attack; 0 when all were refused.
 import array, os, resource, socket, struct, sys, time
 
-MAGIC, VERSION = 0x4C534C53, 2
+MAGIC, VERSION = 0x4C534C53, 3
 (HELLO, UMEM, PORT_OPEN, PORT_CLOSE, PORT_ALIVE, PORT_TAGS, VLAN_LEAVE, UNGUARD, LANE_OPEN, LANE_CLOSE, CLAIM, UPDATE, UNCLAIM,
  REPAIR, DROP, INJECT, NEIGH, CONNS, HOLDERS, BUFFER, STATUS, SHOW_PORT, SHOW_LEASE,
  DRAIN) = range(1, 25)

@@ -79,6 +79,17 @@ static void test_policy_all(void **state)
 	assert_null(limits_of(0, 0));
 }
 
+static void test_policy_groups_with_names(void **state)
+{
+	assert_int_equal(parse("allow user alice join feed,book-* lanes 2\nallow user *\n"), 0);
+	assert_true(sl_limits_allow_group(limits_of(1000, 0), "feed"));
+	assert_true(sl_limits_allow_group(limits_of(1000, 0), "book-7"));
+	assert_false(sl_limits_allow_group(limits_of(1000, 0), "feeds"));
+	assert_int_equal(limits_of(1000, 0)->lanes, 2);
+	assert_true(sl_limits_allow_device(limits_of(1000, 0), "eth0"));
+	assert_false(sl_limits_allow_group(limits_of(7, 0), "feed")); /* nobody said so */
+}
+
 static void test_policy_wrong_lines(void **state)
 {
 	static const struct {
@@ -93,6 +104,7 @@ static void test_policy_wrong_lines(void **state)
 		{"allow user *x", "*x"},
 		{"allow user 99999999999", "99999999999"},
 		{"allow group alice", "alice"},
+		{"allow user 1 join", ""},
 		{"allow user 1 lanes", ""},
 		{"allow user 1 lanes 257", "257"},
 		{"allow user 1 lanes -1", "-1"},
@@ -331,6 +343,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_policy_first_match),
 		cmocka_unit_test(test_policy_all),
+		cmocka_unit_test(test_policy_groups_with_names),
 		cmocka_unit_test(test_policy_wrong_lines),
 		cmocka_unit_test(test_claims_are_found_until_deleted),
 		cmocka_unit_test(test_claim_of_a_slot_is_replaced),

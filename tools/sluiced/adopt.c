@@ -45,6 +45,7 @@ static void fill(struct sl_session *s, const struct sl_session_kept *k)
 	s->greeted = k->greeted;
 	s->share = sl_umem_is_there() ? k->share : 0;
 	s->said = k->said;
+	s->outside = k->outside;
 	s->leaving = k->leaving;
 	s->eof = k->eof;
 	s->tries = k->tries;

@@ -29,7 +29,13 @@ static int umem_join(struct sl_session *s, const char **why)
 	if (strcmp(sluiced.group, s->group))
 		sl_linger_end(0);
 	if (sluiced.group_users && strcmp(sluiced.group, s->group)) {
-		sl_why(why, "the packet memory is leased to group %s", sluiced.group);
+		sl_why(why,
+		       "group %s has the packet memory and the queues: this process, of group %s, "
+		       "stays with the kernel; remedy: one group for both (SLUICE_GROUP), or end "
+		       "the former's programs first",
+		       sluiced.group, s->group);
+		s->outside = true;
+		sl_keep_session(s);
 		return -EBUSY;
 	}
 	fresh = !sl_umem_is_there();
@@ -56,6 +62,7 @@ int sl_on_umem(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 		return member;
 	if (!s->share) {
 		s->share = (uint8_t)member;
+		s->outside = false;
 		sluiced.group_users++;
 		memcpy(sluiced.group, s->group, sizeof(sluiced.group));
 		sl_keep_session(s);

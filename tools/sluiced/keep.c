@@ -179,6 +179,7 @@ static void fill_session(const struct sl_session *s, struct sl_session_kept *k)
 		.greeted = s->greeted,
 		.share = s->share,
 		.said = s->said,
+		.outside = s->outside,
 		.leaving = s->leaving,
 		.eof = s->eof,
 		.tries = s->tries,

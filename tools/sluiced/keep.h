@@ -7,7 +7,7 @@
 #include "sluiced.h"
 
 /* Raise it when a record means something else; sizes are compared in any case. */
-#define SL_KEEP_VERSION 1
+#define SL_KEEP_VERSION 2
 
 struct sl_keep_meta {
 	uint32_t lease, steer, share, keep;
@@ -17,7 +17,7 @@ struct sl_keep_meta {
 
 struct sl_session_kept {
 	uint32_t id, member;
-	uint8_t greeted, share, said, leaving, eof, tries;
+	uint8_t greeted, share, said, outside, leaving, eof, tries;
 	int8_t conn, pidfd, conns; /* see sl_vault_add() */
 	uint32_t begun;
 	uint64_t since_ns;

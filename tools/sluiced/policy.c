@@ -2,7 +2,7 @@
 /* The policy file, sluiced.conf(5): who may have what.
  *
  *   allow|deny  user <name|number|*> | group <name|number>  [device <glob>[,<glob>...]]
- *               [lanes <n>] [flows <n>] [frames <n>] [repair yes|no]
+ *               [join <glob>[,<glob>...]] [lanes <n>] [flows <n>] [frames <n>] [repair yes|no]
  *
  * The first line that fits the user decides; nobody else gets anything. # starts a comment. */
 #include <stdlib.h>
@@ -99,14 +99,13 @@ static bool take_who(struct words *w, struct sl_policy_rule *r)
 	return take_id(w, false, &r->id);
 }
 
-static bool take_devices(struct words *w, struct sl_limits *l)
+static bool take_globs(struct words *w, const char *expected, char out[128])
 {
 	char *word = next_word(w);
 
-	if (!word || strlen(word) >= sizeof(l->devices))
-		return wrong(w, "names of devices with commas between, at most 127 characters",
-			     word);
-	strcpy(l->devices, word);
+	if (!word || strlen(word) >= 128)
+		return wrong(w, expected, word);
+	strcpy(out, word);
 	return true;
 }
 
@@ -123,7 +122,11 @@ static bool take_yes(struct words *w, bool *out)
 static bool take_limit(struct words *w, const char *word, struct sl_limits *l)
 {
 	if (!strcmp(word, "device"))
-		return take_devices(w, l);
+		return take_globs(w, "names of devices with commas between, at most 127 characters",
+				  l->devices);
+	if (!strcmp(word, "join"))
+		return take_globs(w, "names of groups with commas between, at most 127 characters",
+				  l->groups);
 	if (!strcmp(word, "lanes"))
 		return take_number(w, SL_SESSION_LANES, "a number of lanes from 0 to 256",
 				   &l->lanes);
@@ -134,7 +137,7 @@ static bool take_limit(struct words *w, const char *word, struct sl_limits *l)
 		return take_number(w, 1u << 20, "a number of frames from 0 to 1048576", &l->frames);
 	if (!strcmp(word, "repair"))
 		return take_yes(w, &l->repair);
-	return wrong(w, "device, lanes, flows, frames, repair or the end of the line", word);
+	return wrong(w, "device, join, lanes, flows, frames, repair or the end of the line", word);
 }
 
 static bool take_rule(struct words *w, char *verb, struct sl_policy_rule *r)
@@ -220,15 +223,23 @@ const struct sl_policy_rule *sl_policy_find(const struct sl_policy *p, uint32_t 
 	return NULL;
 }
 
-bool sl_limits_allow_device(const struct sl_limits *l, const char *ifname)
+static bool one_matches(const char globs[128], const char *name)
 {
-	char list[sizeof(l->devices)], *save = NULL;
+	char list[128], *save = NULL;
 
-	if (!l->devices[0])
-		return true;
-	memcpy(list, l->devices, sizeof(list));
+	memcpy(list, globs, sizeof(list));
 	for (char *g = strtok_r(list, ",", &save); g; g = strtok_r(NULL, ",", &save))
-		if (sl_glob_match(g, ifname))
+		if (sl_glob_match(g, name))
 			return true;
 	return false;
+}
+
+bool sl_limits_allow_device(const struct sl_limits *l, const char *ifname)
+{
+	return !l->devices[0] || one_matches(l->devices, ifname);
+}
+
+bool sl_limits_allow_group(const struct sl_limits *l, const char *name)
+{
+	return one_matches(l->groups, name);
 }

@@ -170,13 +170,41 @@ static int check_netns(int fd, const char **why)
 	return 0;
 }
 
-static int check_group(struct sl_session *s, const char *wanted, const char **why)
+/* What the daemon calls groups itself has a colon, so nobody can ask for it. */
+static bool is_name(const char *group)
 {
-	snprintf(s->group, sizeof(s->group), "uid:%u", s->cred.uid);
-	if (!wanted[0] || !strcmp(wanted, s->group))
+	static const char may[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				  "0123456789._-";
+
+	return group[0] && !group[strspn(group, may)];
+}
+
+/* Who is in a group reads what the others of it receive and send, so only the policy lets users
+ * meet. */
+static int choose_group(struct sl_session *s, const struct sl_limits *l, const char *wanted,
+			const char **why)
+{
+	if (!wanted[0] || !strcmp(wanted, "user")) {
+		snprintf(s->group, sizeof(s->group), "uid:%u", s->cred.uid);
 		return 0;
-	sl_why(why, "the policy does not let user %u into group %s", s->cred.uid, wanted);
-	return -EPERM;
+	}
+	if (!strcmp(wanted, "none")) {
+		snprintf(s->group, sizeof(s->group), "lease:%u", s->member);
+		return 0;
+	}
+	if (!is_name(wanted)) {
+		sl_why(why, "a group's name has letters, digits and . _ - only");
+		return -EINVAL;
+	}
+	if (!sl_limits_allow_group(l, wanted)) {
+		sl_why(why,
+		       "the policy does not let user %u join group %s; remedy: 'join %s' in its "
+		       "line of sluiced.conf(5)",
+		       s->cred.uid, wanted, wanted);
+		return -EPERM;
+	}
+	snprintf(s->group, sizeof(s->group), "%s", wanted);
+	return 0;
 }
 
 static int on_hello(struct sl_session *s, struct sl_lease_msg *m, const char **why)
@@ -197,9 +225,11 @@ static int on_hello(struct sl_session *s, struct sl_lease_msg *m, const char **w
 		sl_why(why, "user %u may not have a lease (sluiced.conf)", s->cred.uid);
 		return -EACCES;
 	}
+	if (!s->member)
+		s->member = ++sluiced.last_member;
 	err = check_netns(m->fd[0], why);
 	if (!err)
-		err = check_group(s, h.group, why);
+		err = choose_group(s, &r->limits, h.group, why);
 	if (err)
 		return err;
 	for (char *c = h.program; *c; c++)
@@ -207,8 +237,6 @@ static int on_hello(struct sl_session *s, struct sl_lease_msg *m, const char **w
 			*c = '?';
 	memcpy(s->program, h.program, sizeof(s->program));
 	s->limits = r->limits;
-	if (!s->member)
-		s->member = ++sluiced.last_member;
 	s->greeted = true;
 	watch_process(s);
 	sl_keep_session(s);
@@ -218,8 +246,8 @@ static int on_hello(struct sl_session *s, struct sl_lease_msg *m, const char **w
 		.max_lanes = s->limits.lanes,
 		.repair = s->limits.repair,
 	};
-	sl_info("sluiced", "lease %u: process %d (%s) of user %u", s->member, s->cred.pid,
-		s->program, s->cred.uid);
+	sl_info("sluiced", "lease %u: process %d (%s) of user %u, group %s", s->member, s->cred.pid,
+		s->program, s->cred.uid, s->group);
 	return 0;
 }
 

@@ -61,6 +61,16 @@ static void count_use(uint32_t ifindex, uint32_t *lanes, uint32_t *flows)
 	}
 }
 
+/* They were told, and do not ask again. */
+static uint32_t count_outsiders(const char *ifname)
+{
+	uint32_t n = 0;
+
+	for (const struct sl_session *s = sluiced.sessions; s; s = s->next)
+		n += s->outside && !s->leaving && sl_limits_allow_device(&s->limits, ifname);
+	return n;
+}
+
 int sl_on_show_port(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {
 	uint32_t n = m->body.show.n;
@@ -76,6 +86,8 @@ int sl_on_show_port(struct sl_session *s, struct sl_lease_msg *m, const char **w
 	out->users = d->users - sl_linger_users(d->info.ifindex);
 	out->state = sl_device_state(d, &out->port.mtu);
 	count_use(d->info.ifindex, &out->lanes, &out->flows);
+	out->outsiders = count_outsiders(d->info.ifname);
+	memcpy(out->group, sluiced.group, sizeof(out->group));
 	return 0;
 }
 

@@ -31,6 +31,7 @@ struct sl_limits {
 	uint32_t frames;   /* 0: the daemon's default */
 	bool repair;       /* connections may move between the kernel and the process */
 	char devices[128]; /* globs with commas between; "": all */
+	char groups[128];  /* likewise, of groups with names; "": none */
 };
 
 struct sl_policy_rule {
@@ -56,6 +57,7 @@ unsigned sl_policy_parse(const char *text, size_t len, struct sl_policy *p, sl_p
 const struct sl_policy_rule *sl_policy_find(const struct sl_policy *p, uint32_t uid,
 					    const uint32_t *gids, unsigned ngids);
 bool sl_limits_allow_device(const struct sl_limits *l, const char *ifname);
+bool sl_limits_allow_group(const struct sl_limits *l, const char *name);
 
 /* claims.c ----------------------------------------------------------------------------------- */
 
@@ -121,6 +123,7 @@ struct sl_session {
 	bool eof;      /* its own end of the connection is closed */
 	bool mended;   /* the process is dead, and its locks are free */
 	bool said;     /* a refusal of it was logged */
+	bool outside;  /* the packet memory was another group's when it asked */
 	bool leaving;  /* hung up; being taken back */
 	/* Its next request may have been done, in part or whole, by the daemon before us, so often;
 	 * of what must not be done twice the last one's number (sl_session_begin()). */
