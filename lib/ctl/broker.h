@@ -132,14 +132,19 @@ int sl_broker_join(uint32_t quota, uint32_t spare);
 /* A member has died, for certain (its pidfd says so): its locks are released, its half-done work on
  * rings is mended. At once: others go without the rings until then. Waits for nothing. */
 void sl_broker_died(uint8_t member);
-/* Then, when convenient: what it had goes back, its lanes (all of them) are closed, with the
- * leases' descriptors and mappings, which the broker must have kept. Takes a grace period of the
- * kernel (some 10 ms, not in the broker's lock). -EBUSY: again later; nothing is closed then. */
+/* All its lanes. */
 struct sl_broker_lane {
 	uint32_t ifindex, lane;
 	struct sl_xsk_lease *leases;
 	uint32_t nleases;
 };
+/* Then, when convenient: nothing is steered to its lanes any more, */
+void sl_broker_mute(const struct sl_broker_lane *lanes, unsigned n);
+/* once a grace period of the kernel is over (some 10 ms, hundreds when it is busy; any thread may
+ * wait for it); */
+void sl_broker_grace(void);
+/* and then what it had goes back, and its lanes are closed, with the leases' descriptors and
+ * mappings, which the broker must have kept. -EBUSY: again later; nothing is closed then. */
 int sl_broker_bury(uint8_t member, const struct sl_broker_lane *lanes, unsigned n,
 		   struct sl_share_left *left);
 /* What was in flight when its owner died comes back by whoever works the queue; where nobody does,

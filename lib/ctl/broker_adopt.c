@@ -243,6 +243,7 @@ void sl_broker_again(const bool member[SL_SHARE_MEMBERS])
 	forget_xsks(g);
 	sl_broker_leave(&guard);
 	sl_broker_died(SL_SHARE_BROKER);
+	sl_broker_grace();
 	(void)sl_broker_bury(SL_SHARE_BROKER, NULL, 0, &left);
 	for (uint8_t i = 1; i < SL_SHARE_BROKER; i++) {
 		if (member[i] || sl_load(&g->member[i].state) == SL_MEMBER_FREE)

@@ -20,7 +20,7 @@
 #define KICKS 256 /* of 32 frames each (copy mode): more than a ring holds by default */
 
 /* A kernel with isolated cores (nohz_full) has no such call: a time has to do. */
-static void grace_period(void)
+void sl_broker_grace(void)
 {
 	const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
 
@@ -149,17 +149,22 @@ static int bury(uint8_t member, const struct sl_broker_lane *lanes, unsigned n,
 	return err;
 }
 
+void sl_broker_mute(const struct sl_broker_lane *lanes, unsigned n)
+{
+	struct sl_broker_guard g;
+
+	sl_broker_enter(&g);
+	for (unsigned i = 0; i < n; i++)
+		sl_lane_mute(lanes[i].ifindex, lanes[i].lane);
+	sl_broker_leave(&g);
+}
+
 int sl_broker_bury(uint8_t member, const struct sl_broker_lane *lanes, unsigned n,
 		   struct sl_share_left *left)
 {
 	struct sl_broker_guard g;
 	int err = -ENXIO;
 
-	sl_broker_enter(&g);
-	for (unsigned i = 0; i < n; i++)
-		sl_lane_mute(lanes[i].ifindex, lanes[i].lane);
-	sl_broker_leave(&g);
-	grace_period();
 	sl_broker_enter(&g);
 	if (sl_umem_is_there())
 		err = bury(member, lanes, n, left);

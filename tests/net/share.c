@@ -242,6 +242,8 @@ static struct sl_share_left bury(struct child *c)
 	int err;
 
 	sl_broker_died((uint8_t)c->member);
+	sl_broker_mute(&lane, 1);
+	sl_broker_grace();
 	err = sl_broker_bury((uint8_t)c->member, &lane, 1, &left);
 	if (err)
 		die("bury", err);

@@ -121,6 +121,13 @@ bool sl_umem_bury(struct sl_session *s)
 
 	if (!s->share)
 		return true;
+	if (!s->mute) {
+		sl_broker_mute(lanes, list_lanes(s, lanes));
+		s->grace = sl_grace_begin();
+		s->mute = true;
+	}
+	if (!sl_grace_is_over(s->grace))
+		return false;
 	if (sl_broker_bury(s->share, lanes, list_lanes(s, lanes), &left))
 		return false;
 	sl_debug("sluiced", "lease %u: %u frames came back, %u are in flight", s->member,

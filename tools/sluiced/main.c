@@ -334,6 +334,8 @@ static void on_event(const struct epoll_event *ev)
 		sl_net_on_readable();
 	else if (ev->data.u64 == SL_TAG_VAULT)
 		sl_keep_readable();
+	else if (ev->data.u64 == SL_TAG_GRACE)
+		sl_grace_readable();
 	else if (ev->data.u64 != SL_TAG_DEATH && !((struct sl_session *)ev->data.ptr)->leaving)
 		sl_session_readable(ev->data.ptr);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the files of sluiced share.
  *
- * Theory of operation: one thread, one loop. A session is a connection of the lease protocol
- * (ctl/lease.h); it takes one request at a time, each as readiness comes round, so that nobody is
- * served twice before everybody was once. What a session has been given is written down in it, and
- * nothing of another's can be reached by its requests: lanes are named by the session's own
- * numbers, claims are looked up in the session's own table. When the connection ends all of that is
- * taken back, a bounded piece at each turn of the loop. */
+ * Theory of operation: one thread, one loop (and one that waits for the kernel: grace.c). A session
+ * is a connection of the lease protocol (ctl/lease.h); it takes one request at a time, each as
+ * readiness comes round, so that nobody is served twice before everybody was once. What a session
+ * has been given is written down in it, and nothing of another's can be reached by its requests:
+ * lanes are named by the session's own numbers, claims are looked up in the session's own table.
+ * When the connection ends all of that is taken back, a bounded piece at each turn of the loop. */
 #ifndef SL_SLUICED_H
 #define SL_SLUICED_H
 
@@ -125,6 +125,8 @@ struct sl_session {
 	bool said;     /* a refusal of it was logged */
 	bool outside;  /* the packet memory was another group's when it asked */
 	bool leaving;  /* hung up; being taken back */
+	bool mute;     /* the process is dead, and nothing comes to its lanes when this is over: */
+	uint32_t grace;
 	/* Its next request may have been done, in part or whole, by the daemon before us, so often;
 	 * of what must not be done twice the last one's number (sl_session_begin()). */
 	bool again;
@@ -158,7 +160,7 @@ struct sl_sluiced {
 };
 extern struct sl_sluiced sluiced;
 /* Tags of what the loop watches that is no session; below any pointer. */
-enum { SL_TAG_LISTEN = 1, SL_TAG_SIGNAL, SL_TAG_NET, SL_TAG_DEATH, SL_TAG_VAULT };
+enum { SL_TAG_LISTEN = 1, SL_TAG_SIGNAL, SL_TAG_NET, SL_TAG_DEATH, SL_TAG_VAULT, SL_TAG_GRACE };
 
 void sl_session_accept(void);
 /* One that the daemon before us had. */
@@ -193,6 +195,12 @@ void sl_umem_put(struct sl_session *s);
 /* One user of the packet memory less. */
 void sl_umem_release(void);
 void sl_port_describe(const struct sl_port_info *info, struct sl_lease_port_ok *out);
+
+/* grace.c: from now on a grace period of the kernel is waited for: its number. */
+uint32_t sl_grace_begin(void);
+/* (The loop comes round when one is.) */
+bool sl_grace_is_over(uint32_t number);
+void sl_grace_readable(void);
 
 /* session.c: has the process of that pidfd ended? */
 bool sl_is_dead(int pidfd);
