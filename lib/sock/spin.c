@@ -1,55 +1,92 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Notices that a spinning thread is in others' way.
+/* Notices that a spinning thread is in others' way, and stands back.
  *
  * Theory of operation: a gap in the clock between two looks means that we did not run. Whether it
  * was another thread of this machine that ran (and not the hypervisor that took the core) the count
- * of involuntary context switches tells. Then this thread sleeps instead of spinning for a while,
- * which costs a wake-up each time (tens of microseconds) instead of a time slice (milliseconds). */
+ * of involuntary context switches tells. The core is *crowded* then: for a while this thread gives
+ * it away at each look (sched_yield(2), 0.3 us when nobody takes it), and spins for much shorter.
+ * Others who work in short pieces, as servers and their clients do, cost us a context switch, and
+ * we cost them nothing. When somebody keeps the core for long it is *full*: we sleep, since a
+ * wake-up comes before those who never sleep and a yield after them. (nginx with two workers and
+ * wrk on two cores: 45,000 requests a second with spinning until the time slice is over and then
+ * sleeping for 100 ms; 51,000 sleeping always; 72,000 so.) */
 #include "sock/spin.h"
 
 #include <sys/resource.h>
 
+#include "base/clock.h"
 #include "base/sys.h"
 #include "sock/sock.h"
 
 #define GAP_NS     500000ull    /* longer than interrupts and the keeper take */
 #define LOOK_NS    50000ull     /* a system call of 0.2 us each: half a percent */
-#define CROWDED_NS 100000000ull /* how long we do without */
+#define CROWDED_NS 100000000ull /* how long a core is taken for crowded */
+#define SPIN_NS    100000ull    /* the longest spin on a crowded core */
+#define SWITCH_NS  2000ull      /* a yield that took longer may have let others run */
+#define LONG_NS    100000ull    /* one that took longer found the core full */
+#define REST_NS    1000000ull   /* how long a core is taken for full */
 
-static __thread uint64_t crowded_until;
+static __thread uint64_t crowded_until, full_until;
 static __thread long switches;
 
-static long involuntary(void)
+/* Did others run here since the last question? */
+static bool was_pushed_aside(void)
 {
 	struct rusage ru;
+	long before = switches;
 
 	if (sl_sys(SYS_getrusage, RUSAGE_THREAD, &ru) < 0)
-		return 0;
-	return ru.ru_nivcsw;
+		return false;
+	switches = ru.ru_nivcsw; /* a yield that switches counts, too */
+	return switches != before;
+}
+
+static void is_crowded(struct sl_spin *s, uint64_t now_ns)
+{
+	crowded_until = now_ns + CROWDED_NS;
+	if (!s->until_ns)
+		s->until_ns = now_ns + SPIN_NS;
 }
 
 bool sl_spin_begin(struct sl_spin *s, uint64_t now_ns)
 {
 	s->last_ns = s->looked_ns = now_ns;
-	return sl_likely(now_ns >= crowded_until);
+	s->until_ns = 0;
+	if (sl_likely(now_ns >= crowded_until))
+		return true;
+	s->until_ns = now_ns + SPIN_NS;
+	return now_ns >= full_until;
+}
+
+/* Lets others run. False: they need the core more than we do. */
+static bool stand_back(struct sl_spin *s, uint64_t now_ns)
+{
+	if (now_ns >= s->until_ns)
+		return false;
+	sl_sys(SYS_sched_yield);
+	s->last_ns = sl_now_ns();
+	if (s->last_ns - now_ns < SWITCH_NS || !was_pushed_aside())
+		return true;
+	is_crowded(s, s->last_ns);
+	if (s->last_ns - now_ns < LONG_NS)
+		return true;
+	full_until = s->last_ns + REST_NS;
+	return false;
 }
 
 bool sl_spin_on(struct sl_spin *s, uint64_t now_ns)
 {
 	uint64_t gap = now_ns - s->last_ns;
-	long n;
 
 	s->last_ns = now_ns;
 	if (sl_unlikely(now_ns - s->looked_ns > LOOK_NS)) {
 		s->looked_ns = now_ns;
 		sl_keeper_look();
 	}
-	if (sl_likely(gap < GAP_NS))
-		return true;
-	n = involuntary();
-	if (n == switches)
-		return true; /* stolen by the hypervisor, or a page fault: ours again */
-	switches = n;
-	crowded_until = now_ns + CROWDED_NS;
-	return false;
+	if (s->until_ns)
+		return stand_back(s, now_ns);
+	/* (Stolen by the hypervisor, or a page fault: the core is ours again.) */
+	if (sl_unlikely(gap >= GAP_NS) && was_pushed_aside())
+		is_crowded(s, now_ns);
+	return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* May this thread spin? Spinning pays only while it has a core to itself: when another thread waits
- * for the core the spinner burns its time slice, milliseconds, and the one it waits for may be that
- * very thread. */
+/* May this thread spin? Spinning pays only while nobody else wants the core: otherwise the spinner
+ * burns its time slice, milliseconds, and the one it waits for may be the very thread that is kept
+ * from running. */
 #ifndef SL_SPIN_H
 #define SL_SPIN_H
 
@@ -11,12 +11,14 @@
 struct sl_spin {
 	uint64_t last_ns;   /* of the last look at the clock */
 	uint64_t looked_ns; /* at what the kernel has for the shadows */
+	uint64_t until_ns;  /* on a crowded core: the end of spinning; else 0 */
 };
 
-/* False: the core was crowded a moment ago; go to sleep at once. now_ns: CLOCK_MONOTONIC. */
+/* False: the core is wanted by others all the time; go to sleep at once. now_ns: CLOCK_MONOTONIC.
+ */
 bool sl_spin_begin(struct sl_spin *s, uint64_t now_ns);
 /* Call every microsecond or so; now and then it looks for the keeper, which may not get a core, at
- * what the kernel has. False: somebody else wants the core; stop spinning. */
+ * what the kernel has. On a crowded core it lets others run. False: stop spinning. */
 bool sl_spin_on(struct sl_spin *s, uint64_t now_ns);
 
 #endif

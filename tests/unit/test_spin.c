@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A spinner beside others on one core: it gives the core away, and leaves it to who never lets go.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <sched.h>
+
+#include "base/base.h"
+#include "base/clock.h"
+#include "sock/spin.h"
+
+#define MS 1000000ull
+
+static unsigned pieces; /* how often the other thread has had the core */
+static bool ended;
+
+static void *work_in_pieces(void *arg)
+{
+	while (!sl_load(&ended)) {
+		sl_store(&pieces, pieces + 1);
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void *work_always(void *arg)
+{
+	while (!sl_load(&ended))
+		sl_cpu_relax();
+	return NULL;
+}
+
+/* With nobody there but our two threads, where we may have that. */
+static void one_core(void)
+{
+	struct sched_param prio = {.sched_priority = 1};
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(sched_getcpu(), &set);
+	assert_int_equal(sched_setaffinity(0, sizeof(set), &set), 0);
+	sched_setscheduler(0, SCHED_RR, &prio);
+}
+
+static pthread_t other;
+
+static void begin(void *(*work)(void *))
+{
+	ended = false;
+	assert_int_equal(pthread_create(&other, NULL, work, NULL), 0);
+}
+
+static void end(void)
+{
+	sl_store(&ended, true);
+	pthread_join(other, NULL);
+}
+
+/* Spins beside somebody who never lets go until it is told not to; when that was, or 0. */
+static uint64_t spin_until_told(struct sl_spin *s)
+{
+	uint64_t now = sl_now_ns(), last = now + 10000 * MS;
+
+	while (now < last) {
+		if (!sl_spin_begin(s, now))
+			return now;
+		while (sl_spin_on(s, sl_now_ns()))
+			;
+		now = sl_now_ns();
+	}
+	return 0;
+}
+
+static void test_full_core_is_left_for_a_moment(void **state)
+{
+	struct sl_spin s;
+	uint64_t told;
+
+	begin(work_always);
+	told = spin_until_told(&s);
+	end();
+	assert_true(told);
+	assert_false(sl_spin_begin(&s, told));
+	assert_true(sl_spin_begin(&s, told + 2 * MS));
+	assert_true(s.until_ns > told + 2 * MS); /* the core was crowded: a short spin */
+	assert_false(sl_spin_on(&s, s.until_ns));
+	assert_true(sl_spin_begin(&s, told + 1000 * MS));
+	assert_true(sl_spin_on(&s, told + 1000 * MS + 200000));
+	assert_int_equal(s.until_ns, 0);
+}
+
+/* (A time slice is milliseconds: a spinner that keeps its own leaves the other a few pieces.) */
+static void test_short_pieces_of_others_go_between(void **state)
+{
+	unsigned most = 0;
+
+	for (int tries = 0; most < 200 && tries < 50; tries++) {
+		unsigned before = sl_load(&pieces);
+		uint64_t now, last;
+		struct sl_spin s;
+
+		begin(work_in_pieces);
+		for (now = sl_now_ns(), last = now + 20 * MS; now < last; now = sl_now_ns()) {
+			if (!sl_spin_begin(&s, now))
+				continue;
+			while (now < last && sl_spin_on(&s, now))
+				now = sl_now_ns();
+		}
+		most = sl_max(most, sl_load(&pieces) - before);
+		end();
+	}
+	assert_true(most >= 200);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_full_core_is_left_for_a_moment),
+		cmocka_unit_test(test_short_pieces_of_others_go_between),
+	};
+
+	one_core();
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
