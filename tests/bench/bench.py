@@ -17,6 +17,7 @@ import sys
 import time
 
 import apps
+import lease
 from hosts import (A4, B4, BIN, DEV_A, DEV_B, ENV, HAVE_SLUICE, MAC_B, NS, OUT, PORT, TMP, Server, kernel_segs,
                    listening, run, start, stop, tcp_works, wait_for, wait_line)
 
@@ -324,6 +325,19 @@ def tcp_cases(seconds):
                 lambda p=preload, n=nodelay: tcp_messages(seconds, p, n)
 
 
+def lease_calls(seconds):
+    """Group, metric, call: what is compared with and without the daemon."""
+    for spin, how in ((True, "spinning"), (False, "blocking")):
+        yield f"UDP ping-pong, {how}", "p50_us", lambda s=spin: sockperf_latency(64, seconds, "ab", s)
+        yield f"TCP ping-pong, {how}", "p50_us", lambda s=spin: tcp_latency(64, seconds, "ab", s)
+    for batch, recv, send in ((1, "recv", "sendto"), (32, "recvmmsg", "sendmmsg")):
+        yield f"UDP {recv}", "pps", lambda b=batch: receive_rate("sluice", b, 1, seconds)
+        yield f"UDP {send}", "pps", lambda b=batch: send_rate("sluice", b, 1, seconds)
+    for nodelay, how in ((True, "TCP_NODELAY"), (False, "Nagle")):
+        yield f"TCP messages, {how}", "mps", lambda n=nodelay: tcp_messages(seconds, "ab", n)
+    yield "TCP bulk", "mbit", lambda: tcp_bulk(max(1, round(seconds)), "ab", False)
+
+
 def tcp_goals(ratio):
     """What issue 3 asks for; only cases that were run are in it."""
     g = "TCP latency 64 B"
@@ -580,7 +594,7 @@ def table(res):
 
 
 def goals(res):
-    """What issues 2 and 3 ask for, against this run."""
+    """What issues 2 to 4 ask for, against this run."""
     lines = ["goals"]
 
     def goal(text, got, good):
@@ -623,6 +637,7 @@ def goals(res):
           0.95, False)
     tcp_goals(ratio)
     apps.goals(ratio)
+    lease.goals(ratio, [(group, metric) for group, metric, _ in lease_calls(1)])
     return lines if len(lines) > 1 else []
 
 
@@ -691,7 +706,7 @@ def main():
     opt.add_argument("--short", action="store_true", help="64 bytes only, fewer rounds")
     opt.add_argument("--rounds", type=int)
     opt.add_argument("--seconds", type=float)
-    opt.add_argument("--only", help="groups: latency,rate,steer,tcp,apps,bulk (both in tcp),goodput,conns,many,instructions")
+    opt.add_argument("--only", help="groups: latency,rate,steer,tcp,apps,bulk (both in tcp),goodput,conns,many,instructions,lease")
     args = opt.parse_args()
     rounds = args.rounds or (3 if args.short else 7)
     seconds = args.seconds or (1 if args.short else 2)
@@ -713,6 +728,8 @@ def main():
         cases += bulk_cases(seconds)
     if "goodput" in only:
         cases += goodput_cases(seconds)
+    if "lease" in only:
+        cases += lease.cases([(group, call) for group, _, call in lease_calls(seconds)])
     if "conns" in only:
         cases += rate_of_connections(max(1, seconds))
     if "many" in only:

@@ -13,6 +13,7 @@ OUT = ENV["BUILD"] + "/bench"
 PRELOAD = ENV["PRELOAD"]
 HAVE_SLUICE = os.path.exists(PRELOAD)
 PORT = 5000
+DAEMON = {}  # host -> socket of the daemon that preloaded programs ask
 
 
 # A core for each host: else the scheduler may put two that spin on one for seconds.
@@ -24,6 +25,7 @@ def command(host, argv, preload=False):
     pre = ["nsenter", f"--net=/run/netns/{NS}{host}", "--", "taskset", "-c", str(CORE[host])]
     if preload:
         pre += ["env", f"LD_PRELOAD={PRELOAD}", f"SLUICE_LOG_FILE={TMP}/sluice.%d.log"]
+        pre += [f"SLUICE_DAEMON={DAEMON[host]}"] if host in DAEMON else []
     return pre + [str(x) for x in argv]
 
 

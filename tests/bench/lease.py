@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The same programs with the broker inside and by the daemon: what a lease costs on the packet path."""
+import os
+import subprocess
+import time
+
+import hosts
+from hosts import ENV, TMP, command, wait_for
+
+NAMES = ("Sluice, embedded", "Sluice, leased")
+
+
+class Daemons:
+    """One on each host; programs that are preloaded meanwhile ask theirs."""
+
+    def __enter__(self):
+        self.procs = []
+        with open(f"{TMP}/sluiced.conf", "w") as f:
+            f.write("allow user *\n")
+        for h in "ab":
+            path = f"{TMP}/sluiced.{h}"
+            with open(f"{TMP}/sluice.d{h}.log", "a") as log:
+                self.procs.append(subprocess.Popen(
+                    command(h, [ENV["BUILD"] + "/sluiced", "--socket", path, "--policy", f"{TMP}/sluiced.conf"]),
+                    stdout=log, stderr=log))
+            wait_for(lambda p=path: os.path.exists(p), "the daemon starts")
+            hosts.DAEMON[h] = path
+
+    def __exit__(self, *_):
+        hosts.DAEMON.clear()
+        time.sleep(0.2)  # the daemon sees the end of its programs first
+        for p in self.procs:
+            hosts.stop(p)
+
+
+def leased(call):
+    with Daemons():
+        return call()
+
+
+def cases(calls):
+    """calls: (group, call) with programs preloaded on both hosts, or on one."""
+    for group, call in calls:
+        yield "lease: " + group, NAMES[0], call
+        yield "lease: " + group, NAMES[1], lambda c=call: leased(c)
+
+
+def goals(ratio, groups):
+    """Issue 4: within 3 % of the embedded broker's. groups: (group, metric)."""
+    for group, metric in groups:
+        at_most = metric.endswith("_us")
+        ratio(f"{group}: leased {'at most 1.03' if at_most else 'at least 0.97'} x embedded", "lease: " + group,
+              NAMES[1], NAMES[0], metric, 1.03 if at_most else 0.97, at_most)
