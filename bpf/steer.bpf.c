@@ -213,16 +213,16 @@ static __always_inline struct sl_claim *pick_target(__u32 group, __u32 hash)
 	struct sl_group *g = bpf_map_lookup_elem(&groups, &group);
 	__u32 i;
 
-	if (!g || !g->count)
+	if (!g || !g->open)
 		return 0;
-	i = ((__u64)hash * g->count) >> 32;
+	i = ((__u64)hash * g->open) >> 32;
 	__asm__ volatile("" : "+r"(i)); /* the verifier is to see what is compared */
 	if (i >= SL_GROUP_TARGETS)
 		return 0;
 	return &g->target[i];
 }
 
-/* Global, so that the verifier walks the loop once. */
+/* Global, so that the verifier walks the loop once. 0: it is none; 1: it is; 2: for what it has. */
 __noinline int is_target(__u32 group, __u32 slot, __u32 gen, __u32 pid)
 {
 	struct sl_group *g = bpf_map_lookup_elem(&groups, &group);
@@ -230,7 +230,7 @@ __noinline int is_target(__u32 group, __u32 slot, __u32 gen, __u32 pid)
 	for (__u32 i = 0; g && i < SL_GROUP_TARGETS && i < g->count; i++)
 		if (!((g->target[i].slot ^ slot) | (g->target[i].gen ^ gen) |
 		      (g->target[i].pid ^ pid)))
-			return 1;
+			return i < g->open ? 1 : 2;
 	return 0;
 }
 
@@ -275,7 +275,8 @@ static __always_inline int kernel_has(struct xdp_md *ctx, const struct sl_pkt *p
 /* Of a packet for a TCP endpoint that is shared: the target that had the flow's SYN. What the
  * kernel has (it listens, too, and may have done so alone) is the kernel's. Of a target that is not
  * there any more everything goes to another, which takes a SYN and resets the rest: who left in
- * peace has claimed the flows that it has, and is not asked here. NULL: the kernel's. */
+ * peace has claimed the flows that it has, and is not asked here. A SYN that one who is away has
+ * not answered goes to another. NULL: the kernel's. */
 static __always_inline struct sl_claim *pick_tcp(struct xdp_md *ctx, const struct sl_pkt *p,
 						 enum side ours, __u32 group)
 {
@@ -287,11 +288,14 @@ static __always_inline struct sl_claim *pick_tcp(struct xdp_md *ctx, const struc
 	};
 	int syn = ours == OUR_DST && is_syn(p);
 	struct sl_claim *had, *now;
+	int is = 0;
 
 	if (load_local(p, ours, (__u32 *)key.local) || load_remote(p, ours, (__u32 *)key.remote))
 		return 0;
 	had = bpf_map_lookup_elem(&picked, &key);
-	if (had && is_target(group, had->slot, had->gen, had->pid))
+	if (had)
+		is = is_target(group, had->slot, had->gen, had->pid);
+	if (is == 1 || (is && !syn))
 		return had;
 	if (kernel_has(ctx, p, &key, syn))
 		return 0;

@@ -7,7 +7,7 @@
 
 #include <linux/types.h>
 
-#define SL_STEER_ABI 2
+#define SL_STEER_ABI 3
 
 #define SL_MAX_FLOWS     262144 /* entries of `flows` and `endpoints` (not preallocated) */
 #define SL_MAX_LOCALS    4096
@@ -46,6 +46,7 @@ struct sl_endpoint_key {
 #define SL_CLAIM_STAMP (1u << 0) /* somebody wants receive time stamps: read the clock */
 #define SL_CLAIM_GROUP (1u << 1) /* slot is an index into `groups` */
 #define SL_CLAIM_PASS  (1u << 2) /* a flow that is the kernel's, though its endpoint is claimed */
+#define SL_CLAIM_AWAY  (1u << 3) /* of a group of TCP's: it gets no new connection */
 
 /* The VLAN device that a claim is for: a number that its process gives out; 0: none. */
 #define SL_MAX_VLANS         64
@@ -66,6 +67,7 @@ struct sl_claim {
  * first claim on. */
 struct sl_group {
 	__u32 count;
+	__u32 open; /* so many of them are not away, the first ones: one of these is picked */
 	struct sl_claim target[SL_GROUP_TARGETS];
 };
 

@@ -205,7 +205,7 @@ static int claim(const struct sl_claim_req *req, bool spread)
 	struct entry e;
 	int err = entry_init(&e, req);
 
-	c.flags &= ~SL_CLAIM_GROUP;
+	c.flags &= ~(SL_CLAIM_GROUP | SL_CLAIM_AWAY);
 	if (!c.pid) /* the daemon says whose it is */
 		c.pid = sl_broker_pid();
 	if (!err && c.flags & SL_CLAIM_PASS && e.bit != SL_PORT_FLOW)
@@ -257,6 +257,30 @@ static int unclaim(const struct sl_claim_req *req)
 	return err;
 }
 
+/* What is no group has nobody to go to. */
+static int claim_away(const struct sl_claim_req *req, bool away)
+{
+	struct sl_claim old, *mine;
+	struct sl_group g;
+	struct entry e;
+	int err = entry_init(&e, req);
+
+	if (!err)
+		err = entry_get(&e, &old);
+	if (!err)
+		err = old.flags & SL_CLAIM_GROUP && is_tcp(&e) ? members(&e, &old, &g) : -ENOENT;
+	if (err)
+		return err;
+	mine = group_find(&g, &req->claim);
+	if (!mine)
+		return -ENOENT;
+	if (away)
+		mine->flags |= SL_CLAIM_AWAY;
+	else
+		mine->flags &= ~SL_CLAIM_AWAY;
+	return swing(&e, &old, &g);
+}
+
 static void say_why(int err, const char **why)
 {
 	if (err == -EADDRINUSE)
@@ -291,6 +315,17 @@ int sl_embedded_claim_update(const struct sl_claim_req *req)
 
 	sl_broker_enter(&g);
 	err = claim(req, req->spread);
+	sl_broker_leave(&g);
+	return err;
+}
+
+int sl_embedded_claim_away(const struct sl_claim_req *req, bool away)
+{
+	struct sl_broker_guard g;
+	int err;
+
+	sl_broker_enter(&g);
+	err = claim_away(req, away);
 	sl_broker_leave(&g);
 	return err;
 }

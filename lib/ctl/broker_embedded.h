@@ -16,6 +16,9 @@ int sl_embedded_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *
 void sl_embedded_lane_close(uint32_t ifindex, uint32_t lane);
 int sl_embedded_claim(const struct sl_claim_req *req, const char **why);
 int sl_embedded_claim_update(const struct sl_claim_req *req);
+/* Of several that share a TCP endpoint (the claim's pid says whose it is): new connections go to
+ * the others, or to the kernel when all are away. -ENOENT: it is not shared. */
+int sl_embedded_claim_away(const struct sl_claim_req *req, bool away);
 void sl_embedded_unclaim(const struct sl_claim_req *req);
 void sl_embedded_local_add(const uint8_t addr[16]);
 void sl_embedded_local_del(const uint8_t addr[16]);

@@ -8,16 +8,28 @@
 #include <errno.h>
 #include <string.h>
 
+/* Those that are away come last. */
+static void fill(struct sl_group *g, const struct sl_claim *target, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (!(target[i].flags & SL_CLAIM_AWAY))
+			g->target[g->open++] = target[i];
+	g->count = g->open;
+	for (uint32_t i = 0; i < count; i++)
+		if (target[i].flags & SL_CLAIM_AWAY)
+			g->target[g->count++] = target[i];
+}
+
 int sl_group_make(struct sl_device *port, const struct sl_claim *target, uint32_t count,
 		  struct sl_claim *out)
 {
-	struct sl_group group = {.count = count};
+	struct sl_group group = {0};
 	uint32_t index;
 
 	if (count > SL_GROUP_TARGETS || !port->group_nfree)
 		return -ENOSPC;
 	index = port->group_free[port->group_head];
-	memcpy(group.target, target, count * sizeof(*target));
+	fill(&group, target, count);
 	if (bpf_map_update_elem(port->attach.map_fd[SL_MAP_GROUPS], &index, &group, 0))
 		return -errno;
 	port->group_head = (port->group_head + 1) % SL_MAX_GROUPS;

@@ -21,7 +21,8 @@ struct recall {
 	int err;
 };
 
-static void add(struct recall *r, const struct sl_flow_key *key, const struct sl_claim *claim)
+static void add(struct recall *r, const struct sl_flow_key *key, const struct sl_claim *claim,
+		bool spread)
 {
 	if (r->n == r->max) {
 		uint32_t max = r->max ? 2 * r->max : 256;
@@ -39,6 +40,7 @@ static void add(struct recall *r, const struct sl_flow_key *key, const struct sl
 		.shadow_fd = -1,
 		.key = *key,
 		.claim = *claim,
+		.spread = spread,
 	};
 }
 
@@ -50,7 +52,7 @@ static void add_group(struct recall *r, const struct sl_flow_key *key, uint32_t 
 		return;
 	r->group[index] = true;
 	for (uint32_t i = 0; i < g.count; i++)
-		add(r, key, &g.target[i]);
+		add(r, key, &g.target[i], true);
 }
 
 static uint16_t *uses_of(const struct sl_device *d, const struct sl_flow_key *k, uint32_t *index,
@@ -79,7 +81,7 @@ static void found(struct recall *r, const struct sl_flow_key *key, const struct 
 	if (claim->flags & SL_CLAIM_GROUP)
 		add_group(r, key, claim->slot);
 	else
-		add(r, key, claim);
+		add(r, key, claim, false);
 }
 
 static void found_endpoint(struct recall *r, const struct sl_endpoint_key *e,

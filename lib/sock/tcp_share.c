@@ -20,8 +20,9 @@
  * has in its queue, as nobody would be in the kernel. They become the kernel's connections, and
  * their descriptors go into the listener's *box*, a socket pair that all the processes have, from
  * which accept(2) takes what it takes from the kernel's queue. The same happens when a process lets
- * somebody wait for long (STALL_NS): it has no part until it accepts again. What is left of the
- * difference to one queue is a process that is stopped (SIGSTOP): it answers no SYN.
+ * somebody wait for long (STALL_NS): it has no part until it accepts again. One that is stopped
+ * (SIGSTOP) gets no new connection as long (the daemon: stopped.c). What is left of the difference
+ * to one queue is who waits in its queue just then.
  *
  * A parent that accepts and has a child serve each (PostgreSQL, sshd) is another thing: each
  * connection would have to be handed back, which costs more than it could bring. After FORKED_MIN

@@ -205,7 +205,7 @@ static inline void local(const char *text)
 
 static inline void set_group(uint32_t index, uint32_t count)
 {
-	struct sl_group g = {.count = count};
+	struct sl_group g = {.count = count, .open = count};
 
 	for (uint32_t i = 0; i < sl_array_len(g.target); i++)
 		g.target[i] = claim_of(i);

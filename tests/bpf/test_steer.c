@@ -285,6 +285,49 @@ static void test_group_spreads_by_flow(void **state)
 		assert_in_range(hits[i], 180, 320);
 }
 
+static void seg_of(struct frame *f, uint16_t sport, bool syn)
+{
+	eth(f);
+	ip4(f, A4, IPPROTO_TCP, NULL, 0);
+	tcp(f, sport, DPORT);
+	((struct tcphdr *)(f->b + f->l4))->syn = syn;
+	((struct tcphdr *)(f->b + f->l4))->ack = !syn;
+}
+
+/* Who is away keeps what it has, answered or not, and gets nothing new. */
+static void test_group_away(void **state)
+{
+	struct sl_claim g = {.slot = 3, .flags = SL_CLAIM_GROUP};
+	uint32_t had[32], index = 3;
+	struct sl_group group;
+	struct frame f;
+
+	add_endpoint(A4, DPORT, IPPROTO_TCP, 0, &g);
+	set_group(3, 2);
+	for (uint16_t i = 0; i < 32; i++) {
+		seg_of(&f, 1000 + i, true);
+		had[i] = run(&f).meta.slot;
+	}
+	assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(skel->maps.groups), &index, &group), 0);
+	group.open = 1;
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.groups), &index, &group, 0), 0);
+	for (uint16_t i = 0; i < 32; i++) {
+		seg_of(&f, 1000 + i, false);
+		assert_int_equal(run(&f).meta.slot, had[i]);
+		seg_of(&f, 2000 + i, true);
+		assert_int_equal(run(&f).meta.slot, group.target[0].slot);
+		seg_of(&f, 1000 + i, true);
+		assert_int_equal(run(&f).meta.slot, group.target[0].slot);
+	}
+	/* All of them: the kernel's. */
+	group.open = 0;
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.groups), &index, &group, 0), 0);
+	seg_of(&f, 3000, true);
+	assert_pass(&f, pass_miss);
+	seg_of(&f, 1000, false);
+	assert_int_equal(run(&f).meta.slot, group.target[0].slot);
+}
+
 static void test_group_empty_or_wrong_passes(void **state)
 {
 	struct sl_claim c = {.slot = 3, .flags = SL_CLAIM_GROUP};
@@ -348,6 +391,7 @@ int main(void)
 		T(test_no_receiver),
 		T(test_stamp),
 		T(test_group_spreads_by_flow),
+		T(test_group_away),
 		T(test_group_empty_or_wrong_passes),
 		T(test_multicast_endpoint),
 		T(test_cost_of_a_miss),

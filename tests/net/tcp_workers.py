@@ -168,10 +168,7 @@ def client(address, port, n, how):
     conns += more
     stay("one more", conns)
     if how != "each":
-        come_and_go(to, conns)
-    os.kill(conns[0].parent, signal.SIGKILL)
-    for pid in pids(conns):
-        os.kill(pid, signal.SIGKILL)
+        come_and_go(to, conns, spread)
 
 
 def nap(to):
@@ -185,7 +182,7 @@ def nap(to):
     stay("after a nap", conns)
 
 
-def come_and_go(to, conns):
+def come_and_go(to, conns, spread):
     # One has no time: others serve those who have come to it.
     path = tempfile.mktemp(dir=os.environ["TMP"])
     conns[0].s.sendall(b"wait " + path.encode())
@@ -197,6 +194,19 @@ def come_and_go(to, conns):
     os.unlink(path)
     conns += more
     stay("it has time again", conns)
+    # One is stopped: others serve newcomers.
+    stopped = next((c.pid for c in conns if c.pid != conns[0].pid), conns[0].pid)
+    os.kill(stopped, signal.SIGSTOP)
+    more = [Conn(to) for _ in range(20)]
+    assert stopped not in pids(more)
+    stay("one is stopped", more)
+    os.kill(stopped, signal.SIGCONT)
+    conns += more
+    stay("it goes on", conns)
+    end = time.monotonic() + 20
+    while spread and stopped not in pids(more) and time.monotonic() < end:
+        more = more[-100:] + [Conn(to)]
+    assert not spread or stopped in pids(more), "it gets no new one"
     # One closes the listener.
     gone = conns[0].pid
     os.kill(gone, signal.SIGUSR2)

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The claims that a session holds: a hash table by device, flow and slot. */
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sluiced.h"
 
 #define FIRST_MAX 64
+
+bool sl_is_shared(const struct sl_claim_req *req)
+{
+	return req->key.proto == IPPROTO_TCP && !req->key.remote_port && req->spread;
+}
 
 static bool same(const struct sl_claim_req *a, const struct sl_claim_req *b)
 {
@@ -44,7 +50,8 @@ struct sl_held *sl_held_find(const struct sl_held_table *t, const struct sl_clai
 
 static int grow(struct sl_held_table *t)
 {
-	struct sl_held_table bigger = {.max = t->max ? 2 * t->max : FIRST_MAX, .n = t->n};
+	struct sl_held_table bigger = {
+		.max = t->max ? 2 * t->max : FIRST_MAX, .n = t->n, .nshared = t->nshared};
 
 	bigger.slot = calloc(bigger.max, sizeof(*bigger.slot));
 	if (!bigger.slot)
@@ -67,6 +74,7 @@ int sl_held_put(struct sl_held_table *t, const struct sl_claim_req *req)
 		h = place(t, req);
 		t->n++;
 	}
+	t->nshared += sl_is_shared(req) - (h->used && sl_is_shared(&h->req));
 	*h = (struct sl_held){.req = *req, .used = true};
 	h->req.shadow_fd = -1;
 	return 0;
@@ -79,6 +87,7 @@ void sl_held_del(struct sl_held_table *t, struct sl_held *h)
 
 	t->slot[hole].used = false;
 	t->n--;
+	t->nshared -= sl_is_shared(&h->req);
 	for (;;) {
 		uint32_t home;
 

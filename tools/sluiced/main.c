@@ -383,6 +383,7 @@ static void loop(void)
 		more = sl_sessions_reap();
 		sl_linger_tick();
 		sl_views_sync();
+		sl_stopped_look();
 		sl_keep_tick();
 		if (sl_now_ns() - checked_ns > CHECK_MS * 1000000ull) {
 			check_ports();

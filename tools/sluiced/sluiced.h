@@ -70,8 +70,11 @@ struct sl_held {
 struct sl_held_table {
 	struct sl_held *slot;
 	uint32_t n, max;
-	uint32_t at; /* where sl_held_any() looks first */
+	uint32_t nshared; /* sl_is_shared() */
+	uint32_t at;      /* where sl_held_any() looks first */
 };
+/* A TCP endpoint that others may have, too. */
+bool sl_is_shared(const struct sl_claim_req *req);
 struct sl_held *sl_held_find(const struct sl_held_table *t, const struct sl_claim_req *req);
 /* Adds or replaces. -ENOMEM. */
 int sl_held_put(struct sl_held_table *t, const struct sl_claim_req *req);
@@ -124,6 +127,7 @@ struct sl_session {
 	bool mended;   /* the process is dead, and its locks are free */
 	bool said;     /* a refusal of it was logged */
 	bool outside;  /* the packet memory was another group's when it asked */
+	bool stopped;  /* by SIGSTOP */
 	bool leaving;  /* hung up; being taken back */
 	bool mute;     /* the process is dead, and nothing comes to its lanes when this is over: */
 	uint32_t grace;
@@ -195,6 +199,9 @@ void sl_umem_put(struct sl_session *s);
 /* One user of the packet memory less. */
 void sl_umem_release(void);
 void sl_port_describe(const struct sl_port_info *info, struct sl_lease_port_ok *out);
+
+/* stopped.c: new connections go to those who are not stopped. */
+void sl_stopped_look(void);
 
 /* grace.c: from now on a grace period of the kernel is waited for: its number. */
 uint32_t sl_grace_begin(void);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A process that is stopped (SIGSTOP) answers no SYN. In the kernel its listener does, and others
+ * who have the same one accept. So of several that share a TCP endpoint those that are stopped get
+ * no new connection, until they go on; what they have stays theirs. Nothing tells of a stop, so it
+ * is looked for; a SYN that comes before that is answered when the peer repeats it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "sluiced.h"
+
+/* proc_pid_stat(5): the state is behind the last parenthesis. */
+static bool is_stopped(const struct sl_session *s)
+{
+	char path[32], text[128];
+	const char *p;
+
+	if (!s->cred.pid) /* of another pid namespace */
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/stat", s->cred.pid);
+	p = sl_read_text(path, text, sizeof(text)) > 0 ? strrchr(text, ')') : NULL;
+	return p && p[1] == ' ' && p[2] == 'T';
+}
+
+static void set_away(struct sl_session *s)
+{
+	for (uint32_t i = 0; i < s->held.max; i++) {
+		struct sl_held *h = &s->held.slot[i];
+		bool away = h->req.claim.flags & SL_CLAIM_AWAY;
+
+		if (!h->used || !sl_is_shared(&h->req) || away == s->stopped ||
+		    sl_embedded_claim_away(&h->req, s->stopped))
+			continue;
+		h->req.claim.flags ^= SL_CLAIM_AWAY;
+		sl_debug("sluiced", "lease %u: TCP port %u: %s", s->member, h->req.key.local_port,
+			 s->stopped ? "stopped: new connections go to others" : "goes on");
+	}
+}
+
+void sl_stopped_look(void)
+{
+	static uint64_t looked_ns;
+	uint64_t now = sl_now_ns();
+
+	if (now - looked_ns < SL_VIEW_MS * 1000000ull)
+		return;
+	looked_ns = now;
+	for (struct sl_session *s = sluiced.sessions; s; s = s->next) {
+		bool was = s->stopped;
+
+		if (s->leaving || (!s->held.nshared && !was))
+			continue;
+		s->stopped = is_stopped(s);
+		/* (Something may have been claimed just before.) */
+		if (was || s->stopped)
+			set_away(s);
+	}
+}
