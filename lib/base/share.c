@@ -162,14 +162,14 @@ uint32_t sl_share_fetch(struct sl_share *g, uint8_t me, uint32_t *frames, uint32
 /* Queues ---------------------------------------------------------------------------------------
  */
 
-int sl_share_queue_open(struct sl_share *g)
+int sl_share_queue_open(struct sl_share *g, uint32_t ifindex, uint32_t nr)
 {
 	for (uint32_t i = 0; i < g->nqueues; i++) {
 		struct sl_share_queue *q = &g->queue[i];
 
-		if (q->used)
+		if (q->state != SL_QUEUE_FREE)
 			continue;
-		*q = (struct sl_share_queue){.used = 1};
+		*q = (struct sl_share_queue){.state = SL_QUEUE_OPEN, .ifindex = ifindex, .nr = nr};
 		sl_store(&g->head->open, g->head->open + 1);
 		return (int)i;
 	}
@@ -179,7 +179,7 @@ int sl_share_queue_open(struct sl_share *g)
 void sl_share_queue_close(struct sl_share *g, uint32_t queue)
 {
 	sl_store(&g->head->open, g->head->open - 1);
-	sl_store(&g->queue[queue].used, 0);
+	sl_store(&g->queue[queue].state, SL_QUEUE_CLOSED);
 }
 
 int sl_share_xsk_open(struct sl_share *g)

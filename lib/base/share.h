@@ -5,8 +5,10 @@
  *
  * Theory of operation: a *frame* is a number; its word says who has it.
  *
- *  - owner 0, flight 0: nobody: in the pool, in a fill ring, in the hands of the device, or in a
- *    receive ring, not taken yet
+ *  - owner 0, flight 0, refs 0: nobody's, in the pool
+ *  - owner 0, flight 0, refs q + 1: nobody's, given to the fill ring of queue q: there, in the
+ *hands of the device, or in a receive ring, not taken yet. By this name they come back when the
+ *queue is closed, while others go on with the memory (sl_share_reclaim())
  *  - owner m, refs 0: in a cache of member m, free
  *  - owner m, refs n: held by m: received, being written, queued in sockets
  *  - owner m, flight 1: posted by m: one of the references is the device's, until m has seen the
@@ -32,8 +34,8 @@
  *    frame on the stack, or beyond born, has an owner. The repair of the lock takes it off.
  *  - pool, giving (sl_share_push): entries; nfree raised; owner out of the words. Between: as
  *    before.
- *  - fill ring (sl_share_fill): address into the entry; fill_to raised; word cleared; at the end
- *    the producer published = fill_to. The repair clears the words of the entries between
+ *  - fill ring: address into the entry; fill_to raised; the queue's name into the word; at the end
+ *    the producer published = fill_to. The repair writes the words of the entries between
  *    producer and fill_to and publishes.
  *  - receive ring: owner into the words; then the consumer released. The burial takes entries whose
  *    word has no owner.
@@ -67,7 +69,7 @@
 #include "base/rlock.h"
 
 #define SL_SHARE_MAGIC   0x50474c53 /* "SLGP" */
-#define SL_SHARE_VERSION 1
+#define SL_SHARE_VERSION 2
 #define SL_SHARE_MEMBERS 128 /* ids; 0 is nobody, 1 the first member */
 #define SL_SHARE_BROKER  127 /* who serves the group: a member without XSKs */
 #define SL_NO_FRAME      UINT32_MAX
@@ -86,6 +88,11 @@ union sl_frame_word {
 
 #define SL_FRAME_REFS(n) (((union sl_frame_word){.refs = (n)}).all)
 
+enum sl_queue_state {
+	SL_QUEUE_FREE,
+	SL_QUEUE_OPEN,
+	SL_QUEUE_CLOSED, /* nobody works it any more; its frames are still named for it */
+};
 enum sl_member_state { SL_MEMBER_FREE, SL_MEMBER_LIVE, SL_MEMBER_DEAD };
 
 struct sl_share_member {
@@ -97,7 +104,8 @@ struct sl_share_member {
 
 struct sl_share_queue {
 	struct sl_rlock lock; /* protects what follows, and the rings */
-	uint32_t used;        /* the broker's */
+	uint32_t state;       /* enum sl_queue_state; the broker's, as are the next two */
+	uint32_t ifindex, nr; /* which queue of which device it is */
 	uint32_t fill_to;     /* the fill ring's producer, when what is under way is done */
 	uint32_t comp_to;     /* the completion ring's consumer, likewise */
 	/* Frames of each member that others found completed: number + 1 of the first, 0: none. */
@@ -121,7 +129,7 @@ struct sl_share_head {
 	struct sl_rlock lock SL_ALIGNED; /* protects what follows */
 	uint32_t nfree;                  /* entries of the stack of free frames */
 	uint32_t born; /* frames from here on nobody has had yet: their memory is untouched */
-	uint32_t open; /* queues in use */
+	uint32_t open; /* queues that are open */
 };
 
 /* The same, as a process sees it. Not to be read from the shared memory again. */
@@ -188,7 +196,8 @@ void sl_share_push(struct sl_share *g, const uint32_t *frames, uint32_t n);
 /* That member has n frames more. Fetching counts by itself. */
 void sl_share_count(struct sl_share *g, uint8_t me, int32_t n);
 /* A queue's record, an XSK's, of the broker's choice: its number, or -ENOSPC. */
-int sl_share_queue_open(struct sl_share *g);
+int sl_share_queue_open(struct sl_share *g, uint32_t ifindex, uint32_t nr);
+/* Its frames are to be reclaimed yet. */
 void sl_share_queue_close(struct sl_share *g, uint32_t queue);
 int sl_share_xsk_open(struct sl_share *g);
 void sl_share_xsk_close(struct sl_share *g, uint32_t xsk);
@@ -198,6 +207,12 @@ void sl_share_xsk_close(struct sl_share *g, uint32_t xsk);
 bool sl_share_return(struct sl_share *g, struct sl_share_queue *q, uint8_t me, uint32_t frame);
 /* The next frame of ours that others found, queue locked, or SL_NO_FRAME. */
 uint32_t sl_share_returned(struct sl_share *g, struct sl_share_queue *q, uint8_t me);
+
+/* The word of a frame that this queue's fill ring was given. */
+static inline uint32_t sl_share_filled(const struct sl_share *g, const struct sl_share_queue *q)
+{
+	return SL_FRAME_REFS((uint16_t)(q - g->queue + 1));
+}
 
 /* Admits a member, which may hold that many frames: its number, or -EUSERS, or -ENOSPC: with all
  * quotas used there would not be as many left as are to be spare. */
@@ -247,5 +262,8 @@ int sl_share_bury(struct sl_share *g, uint8_t dead, const struct sl_share_rings 
 /* Looks for completed frames of the dead on a queue that nobody else may work: how many went to the
  * pool, or -EBUSY. */
 int sl_share_reap(struct sl_share *g, const struct sl_share_rings *r);
+/* The kernel has given a closed queue up: what its rings had goes to the pool, and the record is
+ * free. How many frames, or -EBUSY: again later. */
+int sl_share_reclaim(struct sl_share *g, uint32_t queue);
 
 #endif

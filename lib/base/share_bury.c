@@ -64,7 +64,7 @@ static void mend_fill(struct sl_share *g, struct sl_share_queue *q, const struct
 		union sl_frame_word *w = word_at(g, r->addr[at & (r->size - 1)], &f);
 
 		if (w)
-			sl_store(&w->all, 0);
+			sl_store(&w->all, sl_share_filled(g, q));
 	}
 	sl_store_release(r->producer, at);
 }
@@ -155,7 +155,7 @@ static void take_rx(struct sl_share *g, const struct sl_share_xsk_rings *x, uint
 	for (; at != end; at++) {
 		union sl_frame_word *w = word_at(g, x->rx.addr[2 * (at & (x->rx.size - 1))], &f);
 
-		if (w && !w->all)
+		if (w && !w->owner && !w->flight)
 			sl_store(&w->all, ((union sl_frame_word){.owner = dead}).all);
 	}
 	sl_share_step();
@@ -286,4 +286,30 @@ int sl_share_reap(struct sl_share *g, const struct sl_share_rings *r)
 	sl_runlock(&q->lock);
 	err = give(g, chunk, n);
 	return err ? err : (int)n;
+}
+
+/* Frames keep their name until they are in the pool, so that this, too, may be begun again. */
+int sl_share_reclaim(struct sl_share *g, uint32_t queue)
+{
+	struct sl_share_queue *q = &g->queue[queue];
+	uint32_t chunk[CHUNK], n = 0, sum = 0, born = sl_min(sl_load(&g->head->born), g->nframes);
+	const uint32_t name = sl_share_filled(g, q);
+	int err = 0;
+
+	for (uint32_t f = 0; f < born && !err; f++) {
+		if (sl_load(&g->word[f].all) != name)
+			continue;
+		chunk[n++] = f;
+		sum++;
+		if (n == CHUNK) {
+			err = give(g, chunk, n);
+			n = 0;
+		}
+	}
+	if (!err)
+		err = give(g, chunk, n);
+	if (err)
+		return err;
+	sl_store(&q->state, SL_QUEUE_FREE);
+	return (int)sum;
 }

@@ -316,6 +316,8 @@ static void port_unlink(struct sl_device *p, bool exiting)
 {
 	struct sl_device **at = &ports;
 
+	while (!exiting && sl_queues_reap() > 0)
+		;
 	while (*at != p)
 		at = &(*at)->next;
 	*at = p->next;

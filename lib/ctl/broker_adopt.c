@@ -211,10 +211,11 @@ static void forget_queues(struct sl_share *g)
 	uint32_t open = 0;
 
 	for (uint32_t i = 0; i < g->nqueues; i++)
-		g->queue[i].used = 0;
+		if (g->queue[i].state == SL_QUEUE_OPEN)
+			g->queue[i].state = SL_QUEUE_CLOSED;
 	for (struct sl_device *d = sl_port_first(); d; d = d->next)
 		for (uint32_t q = 0; d->queues_bound && q < d->info.nqueues; q++) {
-			g->queue[d->queue[q].share_queue].used = 1;
+			g->queue[d->queue[q].share_queue].state = SL_QUEUE_OPEN;
 			open++;
 		}
 	sl_store(&g->head->open, open);

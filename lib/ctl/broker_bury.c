@@ -174,14 +174,12 @@ int sl_broker_bury(uint8_t member, const struct sl_broker_lane *lanes, unsigned 
 	return err;
 }
 
-int sl_broker_reap(void)
+int sl_queues_reap(void)
 {
-	struct sl_broker_guard g;
 	struct sl_share_rings *q;
 	unsigned n;
 	int sum = 0;
 
-	sl_broker_enter(&g);
 	q = all_queues(&n);
 	for (unsigned i = 0; i < n && sum >= 0; i++) {
 		int got = sl_share_reap(&sl_umem.share, &q[i]);
@@ -189,6 +187,17 @@ int sl_broker_reap(void)
 		sum = got < 0 ? got : sum + got;
 	}
 	free(q);
+	return sum;
+}
+
+int sl_broker_reap(void)
+{
+	struct sl_broker_guard g;
+	int sum;
+
+	sl_broker_enter(&g);
+	sum = sl_queues_reap();
+	sl_queues_reclaim();
 	sl_broker_leave(&g);
 	return sum;
 }

@@ -224,10 +224,11 @@ void sl_umem_drop(void);
 int sl_umem_map_again(const struct sl_umem_info *u, size_t share);
 /* Registers the packet memory with an XSK that is not bound. */
 int sl_umem_register(int fd);
-/* Frames for an empty fill ring, at most max; how many. And back, or: the ring has them now. */
+/* Frames for an empty fill ring, at most max; how many. And back, or: the ring of that queue of the
+ * group's has them now. */
 uint32_t sl_umem_take(uint32_t *frames, uint32_t max);
 void sl_umem_untake(const uint32_t *frames, uint32_t n);
-void sl_umem_given(const uint32_t *frames, uint32_t n);
+void sl_umem_given(const uint32_t *frames, uint32_t n, uint32_t share_queue);
 
 /* broker_xsk.c */
 int sl_queues_bind(struct sl_device *port, const char **why);
@@ -240,5 +241,13 @@ void sl_lane_mute(uint32_t ifindex, uint32_t lane);
 void sl_lane_free(uint32_t ifindex, uint32_t lane);
 /* unmap: nobody works the rings any more. */
 void sl_queues_close(struct sl_device *port, bool unmap);
+
+/* broker_bury.c: what of the dead's has been sent, as much as is taken at a time; how many, or
+ * -EBUSY. */
+int sl_queues_reap(void);
+
+/* broker_reclaim.c: the frames of closed queues come back, where the kernel is done with them.
+ * Cheap when there are none. */
+void sl_queues_reclaim(void);
 
 #endif

@@ -248,11 +248,12 @@ void sl_umem_untake(const uint32_t *frames, uint32_t n)
 	sl_share_count(g, SL_SHARE_BROKER, -(int32_t)n);
 }
 
-void sl_umem_given(const uint32_t *frames, uint32_t n)
+void sl_umem_given(const uint32_t *frames, uint32_t n, uint32_t share_queue)
 {
 	struct sl_share *g = &sl_umem.share;
+	const uint32_t name = sl_share_filled(g, &g->queue[share_queue]);
 
 	for (uint32_t i = 0; i < n; i++)
-		sl_store(&g->word[frames[i]].all, 0);
+		sl_store(&g->word[frames[i]].all, name);
 	sl_share_count(g, SL_SHARE_BROKER, -(int32_t)n);
 }

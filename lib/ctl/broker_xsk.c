@@ -183,7 +183,8 @@ static void queue_close(struct sl_queue *q, bool unmap)
 		queue_unmap(q);
 	if (q->anchor_fd >= 0)
 		sl_sys_close(q->anchor_fd);
-	if (q->anchor_fd >= 0 && unmap) /* else lanes go by it as long as they live */
+	if (q->anchor_fd >= 0 && unmap &&
+	    sl_umem_is_there()) /* else lanes go by it as long as they live */
 		sl_share_queue_close(&sl_umem.share, q->share_queue);
 	*q = (struct sl_queue){.anchor_fd = -1};
 }
@@ -250,7 +251,8 @@ static int anchor_open(struct sl_device *port, uint32_t q, const char **step)
 	*step = "frames";
 	if (!frames)
 		return -ENOMEM;
-	err = sl_share_queue_open(&sl_umem.share);
+	sl_queues_reclaim();
+	err = sl_share_queue_open(&sl_umem.share, port->info.ifindex, q);
 	if (err < 0)
 		goto out;
 	queue->share_queue = (uint32_t)err;
@@ -259,8 +261,9 @@ static int anchor_open(struct sl_device *port, uint32_t q, const char **step)
 	if (err) {
 		sl_umem_untake(frames, n);
 		sl_share_queue_close(&sl_umem.share, queue->share_queue);
+		sl_share_reclaim(&sl_umem.share, queue->share_queue); /* it had none */
 	} else {
-		sl_umem_given(frames, n);
+		sl_umem_given(frames, n, queue->share_queue);
 	}
 out:
 	free(frames);

@@ -223,6 +223,7 @@ static uint32_t frame_to_fill(struct sl_frames *cache)
 /* Puts up to n frames of the cache on the fill ring, which has room; queue locked. How many. */
 static uint32_t fill_some(struct sl_xsk_queue *q, struct sl_frames *cache, uint32_t n)
 {
+	const uint32_t name = sl_share_filled(&sl_pool.share, q->shared);
 	uint32_t at = sl_load(q->fill.producer);
 
 	if (sl_frames_spent(cache) + cache->n < n)
@@ -236,7 +237,7 @@ static uint32_t fill_some(struct sl_xsk_queue *q, struct sl_frames *cache, uint3
 		sl_share_step();
 		sl_store(&q->shared->fill_to, at + 1);
 		sl_share_step();
-		sl_store(&sl_pool.word[frame].all, 0);
+		sl_store(&sl_pool.word[frame].all, name);
 	}
 	/* Pairs with the kernel's acquire of the producer index (xskq_cons_peek). */
 	sl_store_release(q->fill.producer, at);

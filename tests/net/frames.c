@@ -184,7 +184,7 @@ static void look_at_ring(const struct ring *r, int mem)
 static void look_at_lists(void)
 {
 	for (uint32_t i = 0; i < g.nqueues; i++)
-		for (uint32_t m = 0; g.queue[i].used && m < SL_SHARE_MEMBERS; m++) {
+		for (uint32_t m = 0; g.queue[i].state && m < SL_SHARE_MEMBERS; m++) {
 			uint32_t f = sl_load(&g.queue[i].back[m]) - 1;
 
 			for (uint32_t n = 0; f < g.nframes && n < g.nframes; n++) {

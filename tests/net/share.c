@@ -284,7 +284,7 @@ static int count(const struct child *c)
 		die("offsets", -errno);
 	filled -= *(uint32_t *)((char *)l->fill_map + off.fr.consumer);
 	for (uint32_t f = 0; f < g->nframes; f++)
-		owned += g->word[f].all != 0;
+		owned += g->word[f].owner || g->word[f].flight;
 	printf("frames: %u lost, %u owned\n", born - all - filled, owned);
 	return owned || all + filled != born;
 }

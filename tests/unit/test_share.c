@@ -128,7 +128,7 @@ static void set_up(uint32_t seed)
 	assert_int_equal(sl_share_join(&w.g, 301, 12), -ENOSPC);
 	assert_int_equal(sl_share_join(&w.g, 300, 12), DYING);
 	w.g.member[LIVE].quota = w.g.member[DYING].quota = NFRAMES;
-	assert_int_equal(sl_share_queue_open(&w.g), 0);
+	assert_int_equal(sl_share_queue_open(&w.g, 1, 0), 0);
 	assert_int_equal(sl_share_xsk_open(&w.g), 0);
 	w = world_at(shared);
 	/* The pool has been used before. */
@@ -138,14 +138,14 @@ static void set_up(uint32_t seed)
 	w.r->fill_p = w.r->fill_c = w.g.queue[0].fill_to = FILL - 10 + chance(20);
 	for (n = chance(30); n; n--) {
 		f = fetch_one(&w.g, DYING, 0, 0);
-		w.g.word[f].all = 0;
+		w.g.word[f].all = sl_share_filled(&w.g, &w.g.queue[0]);
 		w.r->fill[w.r->fill_p++ % FILL] = (uint64_t)f << SHIFT;
 	}
 	w.g.queue[0].fill_to = w.r->fill_p;
 	w.r->rx_p = w.r->rx_c = chance(100);
 	for (n = chance(20); n; n--) {
 		f = fetch_one(&w.g, DYING, 0, 0);
-		w.g.word[f].all = 0;
+		w.g.word[f].all = sl_share_filled(&w.g, &w.g.queue[0]);
 		w.r->rx[w.r->rx_p++ % OWN] = (struct xdp_desc){((uint64_t)f << SHIFT) + 256, 60, 0};
 	}
 	w.r->tx_p = w.r->tx_c = chance(100);
@@ -251,13 +251,14 @@ static uint32_t at_step;
 		}                                                                                  \
 	} while (0)
 
-static void place(const struct world *w, uint8_t *times, uint64_t addr, bool flight)
+static void place(const struct world *w, uint8_t *times, uint64_t addr, bool flight, uint32_t name)
 {
 	uint64_t f = addr >> SHIFT;
 
 	check(f < NFRAMES, "an address outside\n");
 	check(w->g.word[f].flight == flight, "frame %u: flight is %u\n", (unsigned)f, !flight);
-	check(flight || !w->g.word[f].all, "frame %u has an owner\n", (unsigned)f);
+	check(flight || w->g.word[f].all == name, "frame %u has an owner, or another name\n",
+	      (unsigned)f);
 	times[f]++;
 }
 
@@ -272,15 +273,15 @@ static void count(const struct world *w)
 	check(r->rx_p == r->rx_c, "the receive ring is not empty\n");
 	check(w->g.queue[0].back[DYING] == 0, "the dead one's list is not empty\n");
 	for (uint32_t i = 0; i < w->g.head->nfree; i++)
-		place(w, times, (uint64_t)w->g.free[i] << SHIFT, false);
+		place(w, times, (uint64_t)w->g.free[i] << SHIFT, false, 0);
 	for (uint32_t i = r->fill_c; i != r->fill_p; i++)
-		place(w, times, r->fill[i % FILL], false);
+		place(w, times, r->fill[i % FILL], false, sl_share_filled(&w->g, &w->g.queue[0]));
 	for (uint32_t i = r->comp_c; i != r->comp_p; i++)
-		place(w, times, r->comp[i % COMP], true);
+		place(w, times, r->comp[i % COMP], true, 0);
 	for (uint32_t i = r->tx_c; i != r->tx_p; i++)
-		place(w, times, r->tx[i % OWN].addr, true);
+		place(w, times, r->tx[i % OWN].addr, true, 0);
 	for (uint32_t f = w->g.queue[0].back[LIVE]; f; f = w->g.link[f - 1])
-		place(w, times, (uint64_t)(f - 1) << SHIFT, true);
+		place(w, times, (uint64_t)(f - 1) << SHIFT, true, 0);
 	for (uint32_t f = 0; f < NFRAMES; f++) {
 		union sl_frame_word fw = w->g.word[f];
 
@@ -308,6 +309,17 @@ static void finish(struct world *w)
 	check(r->comp_c == r->comp_p, "completions are left\n");
 	check(sl_share_left(&w->g) + (r->fill_p - r->fill_c) + live_has == NFRAMES,
 	      "frames are lost\n");
+}
+
+/* The device is released: what its fill ring has comes back, too. */
+static void release(struct world *w)
+{
+	const struct rings *r = w->r;
+
+	sl_share_queue_close(&w->g, 0);
+	check(sl_share_reclaim(&w->g, 0) == (int)(r->fill_p - r->fill_c), "not all came back\n");
+	check(sl_share_left(&w->g) + live_has == NFRAMES, "frames of the queue are lost\n");
+	check(w->g.queue[0].state == SL_QUEUE_FREE, "the queue is not free\n");
 }
 
 static void bury(struct world *w, uint8_t who)
@@ -387,6 +399,7 @@ static void died_here(void *mem)
 	bury(&w, DYING);
 	count(&w);
 	finish(&w);
+	release(&w);
 	if (until_second-- == 0) {
 		memcpy(second, mem, bytes);
 		step_through(second, bury_second, bury_again);
@@ -459,6 +472,49 @@ static void test_stuck(void **state)
 	}
 }
 
+static void reclaim(void)
+{
+	struct world w = world_at(shared);
+
+	sl_share_reclaim(&w.g, 0);
+}
+
+static void reclaim_again(void *mem)
+{
+	uint32_t n = 0, born;
+	struct world w;
+
+	memcpy(copy, mem, bytes);
+	w = world_at(copy);
+	bury(&w, SL_SHARE_BROKER);
+	if (w.g.queue[0].state == SL_QUEUE_CLOSED)
+		check(sl_share_reclaim(&w.g, 0) >= 0, "no second time\n");
+	born = w.g.head->born;
+	for (uint32_t f = 0; f < born; f++)
+		n += w.g.word[f].all != 0;
+	check(n == live_has, "%u frames are somebody's, %u should be\n", n, live_has);
+	check(sl_share_left(&w.g) + live_has == NFRAMES, "frames are lost, or had twice\n");
+}
+
+/* The broker dies while it takes a closed queue's frames: the next one has them all, once. */
+static void test_death_while_reclaiming(void **state)
+{
+	struct world w;
+
+	for (uint32_t seed = 1; seed <= 3; seed++) {
+		set_up(seed);
+		w = world_at(shared);
+		bury(&w, DYING);
+		finish(&w);
+		for (uint32_t f; w.g.queue[0].back[LIVE];) { /* it has looked */
+			f = sl_share_returned(&w.g, &w.g.queue[0], LIVE);
+			assert_true(f < NFRAMES);
+		}
+		sl_share_queue_close(&w.g, 0);
+		step_through(shared, reclaim, reclaim_again);
+	}
+}
+
 static void test_layout(void **state)
 {
 	struct sl_share g, again;
@@ -512,7 +568,8 @@ static void test_rubbish_is_survived(void **state)
 		(void)sl_share_bury(&w.g, DYING, &w.q, 1, &w.x, 1, &left);
 		(void)sl_share_reap(&w.g, &w.q);
 		(void)sl_share_join(&w.g, 10, 10);
-		(void)sl_share_queue_open(&w.g);
+		(void)sl_share_reclaim(&w.g, chance(4));
+		(void)sl_share_queue_open(&w.g, 1, 0);
 		(void)sl_share_xsk_open(&w.g);
 	}
 }
@@ -526,6 +583,7 @@ int main(void)
 		cmocka_unit_test(test_rubbish_is_survived),
 		cmocka_unit_test(test_death_at_any_instruction),
 		cmocka_unit_test(test_death_with_two_locks),
+		cmocka_unit_test(test_death_while_reclaiming),
 	};
 
 	return cmocka_run_group_tests(tests, group_setup, NULL);
