@@ -426,12 +426,25 @@ static int read_all(int fd)
 	return err;
 }
 
+/* All but those of the one kind. */
+static void forget_others(enum sl_keep kind)
+{
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < nrecords; i++) {
+		if (records[i]->hdr.kind == kind) {
+			records[left++] = records[i];
+			continue;
+		}
+		sl_vault_close_fds(records[i]);
+		free(records[i]);
+	}
+	nrecords = left;
+}
+
 static void forget_all(void)
 {
-	while (nrecords) {
-		sl_vault_close_fds(records[--nrecords]);
-		free(records[nrecords]);
-	}
+	forget_others(SL_KEEP_KINDS);
 	free(records);
 	records = NULL;
 	max_records = 0;
@@ -504,7 +517,9 @@ int sl_keep_find(const char *socket_path)
 	if (err > 0 && !find_meta()) {
 		sl_warn("sluiced", "the daemon before died before another vault had everything: "
 				   "what it had lent is ended");
-		forget_all();
+		/* (The vault has the socket until it has ended, and there may be who waits there.)
+		 */
+		forget_others(SL_KEEP_LISTEN);
 		sl_keep_bye();
 		lose_vault();
 		return 0;

@@ -49,7 +49,8 @@ void sl_keep_session(const struct sl_session *s);
 void sl_keep_no_session(const struct sl_session *s);
 void sl_keep_lane(const struct sl_session *s, const struct sl_session_port *p, unsigned number);
 
-/* Looks for a vault that was left behind. 1: its records are here, to be adopted; 0: there is none;
+/* Looks for a vault that was left behind. 1: its records are here, to be adopted; 0: there is none,
+ * or it has not everything, and is ended: of its records only the daemon's socket is here;
  * -EPROTO: they are of another version (said in the log), -errno. */
 int sl_keep_find(const char *socket_path);
 /* The next record of that kind from *at on, which is moved; NULL: there are no more. */

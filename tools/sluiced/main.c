@@ -456,7 +456,7 @@ static int start(void)
 	if (err)
 		return err;
 	found = sl_keep_find(socket_path);
-	err = found < 0 ? found : found && listens_already() ? 0 : open_socket();
+	err = found < 0 ? found : listens_already() ? 0 : open_socket();
 	if (!err)
 		err = open_loop();
 	if (!err && found)

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The vault is killed, and then the daemon, before another vault has everything: the next daemon says so, and
+# begins anew; the programs go on by the kernel, and who comes then is offloaded.
+. "$(dirname "$0")/lib_lease.sh"
+need python3 strace
+lease_up
+for at in 1 2 3 5; do
+	bg sb "$BIN/echo" "$B4" 7000
+	old=$BG
+	wait_until 20 has_claim 7000 || fail "$at: it is not offloaded"
+	bg a "$BIN/steady" -i 1000 "$B4" 7000 "$TMP/udp"
+	steady=$BG
+	wait_until 20 grows "$TMP/udp" 100 || fail "$at: no answers"
+	D=$(daemon_pid) V=$(vault_pid)
+	strace -qq -p "$D" -o "$TMP/trace" -e trace=sendmsg -e "inject=sendmsg:signal=KILL:when=$at" &
+	PIDS+=("$!")
+	traced() { grep -q "^TracerPid:.*[1-9]" "/proc/$D/status"; }
+	wait_until 10 traced || die "the daemon cannot be traced"
+	kill -9 "$V"
+	ok "$at: the daemon dies while it fills another vault" wait_until 20 gone "$D"
+	n=$(answered "$TMP/udp")
+	daemon_up b "allow user *"
+	ok "$at: the next one answers" wait_until 10 daemon_answers
+	ok "$at: the program goes on" wait_until 20 grows "$TMP/udp" $((n + 200))
+	stop "$steady" "$old"
+	bg sb "$BIN/member" "$B4" 7001
+	late=$BG
+	ok "$at: who comes then is offloaded" wait_until 20 has_claim 7001
+	stop "$late"
+	ok "$at: nobody has a lease" wait_until 20 leases_are 0
+	same "$at: there is one vault" 1 "$(vault_pid | wc -w)"
+done
+kill "$(daemon_pid)"
+ok "the last one ends as ever" wait_until 10 eval '[ -z "$(daemon_pid)$(vault_pid)" ]'
+same "nothing is left" "" "$(ls -d "$TMP"/sluiced.b{,.vault} /sys/fs/bpf/sluice/"$DEV_B" 2>/dev/null)"
+done_testing
