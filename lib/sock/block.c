@@ -86,6 +86,7 @@ static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 	r = attempt(arg);
 	if (r == -EAGAIN && sl_load(&w.watch.sk) && sl_load(&s->sk->lane) == w.lane) {
 		w.lane->stats->sleeps++;
+		sl_lane_tcp_sleeps(w.lane);
 		r = sl_sys_ppoll_cancel(fds, n, until(s->deadline, most_ns, &ts), NULL);
 		if (r > 0 && fds[0].revents)
 			__atomic_fetch_or(&s->sk->os, SL_OS_IN, __ATOMIC_RELEASE);

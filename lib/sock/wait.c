@@ -221,6 +221,7 @@ static int doze(struct sl_wait *w)
 			most_ns = sl_min(most_ns, sl_lane_follow(w->lane[i]));
 			continue;
 		}
+		sl_lane_tcp_sleeps(w->lane[i]);
 		k = sl_lane_fds(w->lane[i], w->fds + n, room);
 		if (k > room)
 			most_ns = sl_min(most_ns, PARTIAL_NS);

@@ -249,6 +249,9 @@ void sl_lane_tcp_turn(struct sl_lane *lane);
 void sl_lane_tcp_idle(struct sl_lane *lane);
 /* Of one that had nothing to do, while something was held back. */
 void sl_lane_tcp_late(struct sl_lane *lane);
+/* Before a thread sleeps that has made the lane's turns: ACKs that wait for more data go. Lane not
+ * held. */
+void sl_lane_tcp_sleeps(struct sl_lane *lane);
 /* Runs the timers that are due (the keeper's), after what has come was taken in: ACKs that wait in
  * the ring are no loss. Not while somebody has the lane: the keeper comes again. Lane not held. */
 void sl_lane_tcp_run(struct sl_lane *lane);

@@ -197,8 +197,11 @@ void sl_lane_tcp_turn(struct sl_lane *lane)
 
 void sl_lane_tcp_idle(struct sl_lane *lane)
 {
+	bool any;
+
 	sl_lane_tcp_begin(lane);
-	if (sl_unlikely(run_timers(lane)))
+	any = run_timers(lane);
+	if (sl_unlikely(sl_tcp_end_trains(lane->tcp, false) || any))
 		sl_lane_tcp_done(lane);
 }
 
@@ -206,6 +209,18 @@ void sl_lane_tcp_late(struct sl_lane *lane)
 {
 	sl_lane_tcp_begin(lane);
 	sl_lane_tcp_turn(lane);
+}
+
+void sl_lane_tcp_sleeps(struct sl_lane *lane)
+{
+	struct sl_tcp_host *h = sl_load_acquire(&lane->tcp);
+
+	if (sl_likely(!h || sl_list_empty(&h->trains)) || !sl_lane_trylock(lane))
+		return;
+	sl_lane_tcp_begin(lane);
+	if (sl_tcp_end_trains(h, true))
+		sl_lane_tcp_done(lane);
+	sl_lane_unlock(lane);
 }
 
 void sl_lane_tcp_run(struct sl_lane *lane)

@@ -188,11 +188,13 @@ struct sl_tcp_host {
 	uint32_t nbuckets, nnodes;
 	struct sl_tcp_node **old_bucket; /* half as many, while they move over; NULL: done */
 	uint32_t moved;                  /* how many of those have */
-	struct sl_list out;  /* connections that owe an ACK or may send: sl_tcp_flush() */
-	struct sl_list room; /* connections whose send() was refused: sl_tcp_on_room() */
-	struct sl_list held; /* connections that hold a short piece back: sl_tcp_flush() */
-	bool hold;           /* that may do so, this once */
-	uint8_t key[16];     /* secret: ISN, cookies, time stamp offset (RFC 6528, 7323 5.4) */
+	struct sl_list out;    /* connections that owe an ACK or may send: sl_tcp_flush() */
+	struct sl_list room;   /* connections whose send() was refused: sl_tcp_on_room() */
+	struct sl_list held;   /* connections that hold a short piece back: sl_tcp_flush() */
+	bool hold;             /* that may do so, this once */
+	struct sl_list trains; /* connections that hold an ACK back: sl_tcp_end_trains() */
+	uint64_t train_us;     /* when the last segment came that one of them did it for */
+	uint8_t key[16];       /* secret: ISN, cookies, time stamp offset (RFC 6528, 7323 5.4) */
 	uint64_t table_key[SL_TCP_KEY_WORDS + 1]; /* made of it: the table's hash */
 	struct sl_tcp_quota challenges;           /* tcp_challenge_ack_limit */
 	struct sl_tcp_quota syns;                 /* max_syn_rate */
@@ -218,6 +220,10 @@ uint64_t sl_tcp_run_timers(struct sl_tcp_host *h);
  * it knows that the program is about to write more, and sees that this is called again soon
  * (tcp_autocorking of Linux, where what waits for it is the device). */
 void sl_tcp_flush(struct sl_tcp_host *h);
+/* When nothing has come for a moment: puts the connections that hold an ACK back among those that
+ * sl_tcp_flush() lets send. now: at once. False: there are none, or it is too early. Who does not
+ * call this sends them a tick of the wheel later. */
+bool sl_tcp_end_trains(struct sl_tcp_host *h, bool now);
 /* There is room to send again. */
 void sl_tcp_on_room(struct sl_tcp_host *h);
 

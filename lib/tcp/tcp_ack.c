@@ -6,7 +6,12 @@
  * to. The first segments of a connection, and those after a pause, are acknowledged one by one, so
  * that the peer's window opens quickly (c->quick). Then every second full segment is, and what
  * remains after ato, an estimate of the time between segments, 40 to 200 ms. A program that answers
- * within ato has a conversation (pingpong): its answers carry the ACKs. */
+ * within ato has a conversation (pingpong): its answers carry the ACKs.
+ *
+ * Of a train, full segments that come as fast as they can be taken in, one ACK is for up to
+ * THIN_SEGS, as Linux makes one for what GRO has put together ("every second" is a SHOULD): each
+ * costs both sides as much as taking a segment in. The end of the train, a push and whatever is
+ * urgent are acknowledged as ever. */
 #include "tcp/tcp_internal.h"
 
 #define MAX_QUICK    16u
@@ -14,6 +19,13 @@
 #define MSS_DEFAULT  536u
 #define MSS_LEAST    88u
 #define TS_OPT_BYTES 12u
+
+/* What is a train, and how long its ACK waits. */
+#define TRAIN_LEAST  16u /* full segments that came */
+#define TRAIN_GAP_US 16u /* so close upon each other, at most */
+#define TRAIN_END_US 5u  /* it is over, for who looks as often as that */
+#define THIN_SEGS    32u
+#define THIN_US      32u /* and what the wheel's tick adds */
 
 static uint32_t ato_min_us(void)
 {
@@ -98,11 +110,64 @@ static bool is_enough(const struct sl_tcp *c)
 	return owed > c->rcv_mss;
 }
 
-/* An ACK is owed: at once, or later. */
-static void owe_ack(struct sl_tcp *c, uint32_t len, bool in_order)
+static void count_train(struct sl_tcp *c, uint32_t len, bool in_order)
 {
+	if (in_order && len >= c->rcv_mss && c->host->now_us - c->last_rcv_us <= TRAIN_GAP_US)
+		c->train += c->train < UINT8_MAX;
+	else
+		c->train = 0;
+}
+
+/* More is to be expected within a few microseconds: the peer has sent as much without an end, and
+ * of its window, which we do not know, there is some left if it is not smaller than a train. What
+ * we have announced is far from used. */
+static bool may_thin(const struct sl_tcp *c, bool push)
+{
+	uint32_t owed = c->rcv_nxt - c->rcv_wup;
+
+	return c->train >= TRAIN_LEAST && !push && !c->ack_now && owed < THIN_SEGS * c->rcv_mss &&
+	       owed < c->rcv_wnd / 8;
+}
+
+static void thin(struct sl_tcp *c)
+{
+	c->host->train_us = c->host->now_us;
+	sl_tcp_timer_thin(c, THIN_US);
+	if (!sl_list_empty(&c->out_node)) /* it is to send, or this is not the first */
+		return;
+	c->thin = true;
+	sl_list_add_tail(&c->host->trains, &c->out_node);
+}
+
+void sl_tcp_leave_train(struct sl_tcp *c)
+{
+	c->thin = false;
+	sl_list_del(&c->out_node);
+}
+
+bool sl_tcp_end_trains(struct sl_tcp_host *h, bool now)
+{
+	if (sl_likely(sl_list_empty(&h->trains)) ||
+	    (!now && h->now_us - h->train_us < TRAIN_END_US))
+		return false;
+	while (!sl_list_empty(&h->trains)) {
+		struct sl_tcp *c = sl_container_of(h->trains.next, struct sl_tcp, out_node);
+
+		c->ack_now = true;
+		sl_tcp_want_out(c);
+	}
+	return true;
+}
+
+/* An ACK is owed: at once, or later. */
+static void owe_ack(struct sl_tcp *c, uint32_t len, bool in_order, bool push)
+{
+	bool quick = is_quick(c, len) || !in_order, enough = is_enough(c);
+
 	c->ack_pending = true;
-	if (is_quick(c, len) || !in_order || is_enough(c)) {
+	if (!quick && enough && may_thin(c, push)) {
+		thin(c);
+	} else if (quick || enough) {
 		c->ack_now = true;
 		sl_tcp_want_out(c);
 		if (!sl_timer_is_armed(&c->timer))
@@ -116,10 +181,11 @@ void sl_tcp_ack_data(struct sl_tcp *c, uint32_t len, bool in_order, bool push, b
 {
 	if (len) {
 		estimate_rcv_mss(c, len, push);
+		count_train(c, len, in_order);
 		estimate_ato(c);
 	}
 	c->pingpong |= fin; /* as tcp_fin() of Linux: the program's own may follow at once */
-	owe_ack(c, len, in_order);
+	owe_ack(c, len, in_order, push);
 }
 
 /* When a delayed ACK is due: ato, but no more than a round trip or 200 ms (500 ms are allowed). */
@@ -156,7 +222,9 @@ void sl_tcp_ack_late(struct sl_tcp *c)
 	c->delack_at = 0;
 	if (!c->ack_pending)
 		return;
-	if (!is_pingpong(c)) {
+	if (is_enough(c)) {
+		; /* it was not delayed, but held back */
+	} else if (!is_pingpong(c)) {
 		c->ato_us = sl_min(2 * c->ato_us, c->rto_us);
 	} else {
 		c->pingpong = false;
@@ -169,6 +237,8 @@ void sl_tcp_ack_late(struct sl_tcp *c)
 /* A segment with all that an ACK says has gone out. */
 void sl_tcp_ack_sent(struct sl_tcp *c)
 {
+	if (c->thin)
+		sl_tcp_leave_train(c);
 	c->ack_pending = c->ack_now = c->have_dsack = c->rcv_push = false;
 	c->delack_at = 0;
 	if (c->quick && !--c->quick)

@@ -84,7 +84,7 @@ struct sl_tcp {
 				    the node: sl_tcp_node_of() */
 	struct sl_tcp_host *host;
 	struct sl_list accept_node; /* in the listener's children, until accepted */
-	struct sl_list out_node;    /* in host->out, room or held */
+	struct sl_list out_node;    /* in host->out, room, held or trains */
 
 	uint8_t state;  /* enum sl_tcp_state */
 	bool orphan;    /* the owner's program has closed it */
@@ -184,9 +184,11 @@ struct sl_tcp {
 	uint8_t frto; /* RFC 5682: 1 the head was sent again, 2 new data, 0 not (any more) */
 	uint8_t backoff;
 	uint8_t retries, probes;
-	bool pingpong; /* interactive: delay ACKs */
-	bool rcv_push; /* the peer ends what it has to say: no need to wait long for more */
+	bool pingpong : 1; /* interactive: delay ACKs */
+	bool rcv_push : 1; /* the peer ends what it has to say: no need to wait long for more */
+	bool thin : 1;     /* an ACK is held back: in host->trains (tcp_ack.c) */
 	bool ack_now, ack_pending;
+	uint8_t train; /* full segments that came close upon each other, saturating */
 	uint8_t reo_wnd_mult, reo_wnd_persist;
 	bool have_dsack; /* dsack */
 	uint8_t nlast_sack;

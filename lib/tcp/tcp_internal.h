@@ -281,6 +281,8 @@ void sl_tcp_timer_on_acked(struct sl_tcp *c);  /* snd_una moved, or all is acked
 void sl_tcp_timer_on_window(struct sl_tcp *c); /* zero window with data waiting: persist */
 void sl_tcp_timer_on_alive(struct sl_tcp *c);  /* something came: keepalive */
 void sl_tcp_timer_delack(struct sl_tcp *c);
+void sl_tcp_timer_thin(struct sl_tcp *c, uint32_t us);
+void sl_tcp_leave_train(struct sl_tcp *c);
 void sl_tcp_timer_stop(struct sl_tcp *c);
 void sl_tcp_timer_fire(struct sl_timer *t, void *host);
 

@@ -19,6 +19,8 @@
 
 void sl_tcp_want_out(struct sl_tcp *c)
 {
+	if (sl_unlikely(c->thin))
+		sl_tcp_leave_train(c);
 	if (c->state != SL_TCP_CLOSED && sl_list_empty(&c->out_node))
 		sl_list_add_tail(&c->host->out, &c->out_node);
 }

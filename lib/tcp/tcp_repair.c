@@ -165,6 +165,7 @@ bool sl_tcp_repair_freeze(struct sl_tcp *c)
 		return false;
 	sl_tcp_timer_stop(c);
 	sl_list_del(&c->out_node);
+	c->thin = false;
 	c->frozen = true;
 	return true;
 }

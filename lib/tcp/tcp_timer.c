@@ -84,6 +84,17 @@ static void cover(struct sl_tcp *c, uint32_t at)
 	sl_tcp_timer_rearm(c);
 }
 
+/* The ACK of a train (tcp_ack.c), at the latest; one that is delayed may be due before. */
+void sl_tcp_timer_thin(struct sl_tcp *c, uint32_t us)
+{
+	uint64_t at = c->host->now_us + us;
+
+	if (c->delack_at && sl_tcp_at_us(c, c->delack_at) <= at)
+		return;
+	c->delack_at = sl_tcp_at(at);
+	cover(c, c->delack_at);
+}
+
 void sl_tcp_timer_stop(struct sl_tcp *c)
 {
 	memset(c->deadlines, 0, sizeof(c->deadlines));
@@ -388,7 +399,7 @@ static bool on_persist(struct sl_tcp *c)
 	c->persist_at = 0;
 	if (c->tx_nxt == c->tx_tail || c->tx_una != c->tx_nxt)
 		return true;
-	if (!sl_list_empty(&c->out_node)) { /* it is not the peer we wait for */
+	if (!sl_list_empty(&c->out_node) && !c->thin) { /* it is not the peer we wait for */
 		c->persist_at = sl_tcp_at(c->host->now_us + RESOURCE_US);
 		return true;
 	}

@@ -5,76 +5,6 @@
 
 #include "tcp/tcp_internal.h"
 
-/* Uses up the quick ACKs of the beginning. */
-static void get_slow(struct t *t)
-{
-	t->c->tcp.quickack_user = 1;
-	t_changed(t);
-}
-
-/* RFC 5681 4.2: at the start at once, so that the peer's slow start is not slow; then every second
- * full segment, or after a time. */
-static void quick_ack(struct t *t)
-{
-	t_open(t);
-	in(t, "P. 1:1001(1000) ack 1");
-	out(t, ". 1:1(0) ack 1001");
-	in(t, "P. 1001:2001(1000) ack 1");
-	out(t, ". 1:1(0) ack 2001");
-}
-
-static void delayed_ack(struct t *t)
-{
-	t_open(t);
-	get_slow(t);
-	in(t, "P. 1:1001(1000) ack 1");
-	t_read(t, 5000, 1000);
-	quiet(t, 39 * MS);
-	out_in(t, 1 * MS, ". 1:1(0) ack 1001");
-}
-
-/* An ACK that finds no room in the device waits for it, also when the connection is at rest but for
- * that; then it rests. */
-static void no_room(struct t *t)
-{
-	t_open(t);
-	in(t, "P. 1:1001(1000) ack 1");
-	t_read(t, 5000, 1000);
-	skip(t);
-	t->h->tx_ring = t->h->tx_out = 1;
-	in(t, "P. 1001:2001(1000) ack 1");
-	t_read(t, 5000, 1000);
-	pass(t, 5 * SIM_SECOND);
-	check(t, t->s.steps < 1000 && t->c->tcp.rxsize);
-	t->h->tx_ring = t->h->tx_out = 0;
-	sl_tcp_on_room(&t->h->tcp);
-	out(t, ". 1:1(0) ack 2001");
-	pass(t, 2 * SIM_SECOND);
-	check(t, !t->c->tcp.rxsize);
-}
-
-static void second_segment(struct t *t)
-{
-	t_open(t);
-	get_slow(t);
-	in(t, ". 1:1001(1000) ack 1");
-	quiet(t, 1 * MS);
-	in(t, ". 1001:2001(1000) ack 1");
-	out(t, ". 1:1(0) ack 2001");
-}
-
-/* A delayed ACK rides on data. */
-static void piggyback(struct t *t)
-{
-	t_open(t);
-	get_slow(t);
-	in(t, "P. 1:101(100) ack 1");
-	t_write(t, 10);
-	out(t, "P. 1:11(10) ack 101");
-	in(t, ". 101:101(0) ack 11");
-	quiet(t, SIM_SECOND);
-}
-
 /* RFC 5681 4.2, RFC 2018: a hole is told of at once, most recent block first. */
 static void sack(struct t *t)
 {
@@ -638,11 +568,6 @@ static void no_shrink(struct t *t)
 }
 
 const struct script scripts[] = {
-	SCRIPT(quick_ack),
-	SCRIPT(delayed_ack),
-	SCRIPT(no_room),
-	SCRIPT(second_segment),
-	SCRIPT(piggyback),
 	SCRIPT(sack),
 	SCRIPT(dsack),
 	SCRIPT(beyond_window),
