@@ -467,7 +467,8 @@ void sl_ports_check(void)
 			check_vlan(ports[i]);
 			continue;
 		}
-		count_drops(ports[i]);
+		if (ports[i]->stats->alive)
+			count_drops(ports[i]);
 		check_alive(ports[i]);
 		check_tags(ports[i]);
 	}
