@@ -4,11 +4,33 @@
 #include "parse.bpf.h"
 #include <xdp/xdp_helpers.h>
 
-#include "group.bpf.h"
 #include "hints.bpf.h"
-#include "match.bpf.h"
-#include "record.bpf.h"
+
 #include "steer.h"
+
+#include "claims.bpf.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SL_MAX_LOCALS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct sl_local_key);
+	__type(value, __u32);
+} locals SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SL_MAX_GROUPS);
+	__type(key, __u32);
+	__type(value, struct sl_group);
+} groups SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, SL_MAX_PICKED);
+	__type(key, struct sl_flow_key);
+	__type(value, struct sl_claim);
+} picked SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_XSKMAP);
@@ -45,6 +67,8 @@ struct {
 	__uint(XDP_PASS, 1);
 } XDP_RUN_CONFIG(steer);
 
+enum match { MATCH_NONE, MATCH_FLOW, MATCH_ENDPOINT, MATCH_WILDCARD };
+
 /* The verifier goes through all that follows anew for each way that leads to it, unless it knows
  * the same of all of them: of what is behind the veil it knows mask alone. (A call of a global
  * function does that, too, and costs a packet ten nanoseconds.) */
@@ -56,6 +80,231 @@ static __always_inline __u32 veil(__u32 x, const struct sl_port_config *cfg, __u
 	return x & mask;
 }
 
+/* An address as the maps have it. Only what a look-up needs is read: most packets need one. */
+static __always_inline int load_dst(const struct sl_pkt *p, __u32 dst[4])
+{
+	if (p->v6) {
+		struct ipv6hdr *ip = sl_at(p, p->l3, sizeof(*ip));
+
+		if (!ip)
+			return -1;
+		__builtin_memcpy(dst, &ip->daddr, 16);
+	} else {
+		struct iphdr *ip = sl_at(p, p->l3, sizeof(*ip));
+
+		if (!ip)
+			return -1;
+		dst[0] = dst[1] = 0;
+		dst[2] = bpf_htonl(0xffff);
+		dst[3] = ip->daddr;
+	}
+	return 0;
+}
+
+static __always_inline int load_src(const struct sl_pkt *p, __u32 src[4])
+{
+	if (p->v6) {
+		struct ipv6hdr *ip = sl_at(p, p->l3, sizeof(*ip));
+
+		if (!ip)
+			return -1;
+		__builtin_memcpy(src, &ip->saddr, 16);
+	} else {
+		struct iphdr *ip = sl_at(p, p->l3, sizeof(*ip));
+
+		if (!ip)
+			return -1;
+		src[0] = src[1] = 0;
+		src[2] = bpf_htonl(0xffff);
+		src[3] = ip->saddr;
+	}
+	return 0;
+}
+
+/* Which end of a packet is this host: what came is for its destination, what an ICMP error is about
+ * was sent by its source. Its port is always in dst_port. */
+enum side { OUR_DST, OUR_SRC };
+
+static __always_inline int load_local(const struct sl_pkt *p, enum side ours, __u32 a[4])
+{
+	return ours == OUR_DST ? load_dst(p, a) : load_src(p, a);
+}
+
+static __always_inline int load_remote(const struct sl_pkt *p, enum side ours, __u32 a[4])
+{
+	return ours == OUR_DST ? load_src(p, a) : load_dst(p, a);
+}
+
+static __always_inline struct sl_claim *find_flow(const struct sl_pkt *p, enum side ours)
+{
+	struct sl_flow_key key = {
+		.local_port = p->dst_port,
+		.remote_port = p->src_port,
+		.proto = p->proto,
+		.vlan = p->vlan,
+	};
+
+	if (load_local(p, ours, (__u32 *)key.local) || load_remote(p, ours, (__u32 *)key.remote))
+		return 0;
+	return bpf_map_lookup_elem(&flows, &key);
+}
+
+/* Most specific first, as the kernel does: flow, address and port, port alone. */
+static __always_inline struct sl_claim *find_claim(const struct sl_pkt *p, enum side ours,
+						   __u32 bits, enum match *match)
+{
+	struct sl_endpoint_key key = {
+		.local_port = p->dst_port,
+		.proto = p->proto,
+		.vlan = p->vlan,
+	};
+	struct sl_claim *claim;
+
+	if (bits & SL_PORT_FLOW) {
+		*match = MATCH_FLOW;
+		claim = find_flow(p, ours);
+		if (claim)
+			return claim;
+	}
+	if (load_local(p, ours, (__u32 *)key.local))
+		return 0;
+	if (bits & SL_PORT_ENDPOINT) {
+		*match = MATCH_ENDPOINT;
+		claim = bpf_map_lookup_elem(&endpoints, &key);
+		if (claim)
+			return claim;
+	}
+	if (!(bits & SL_PORT_WILDCARD) || !bpf_map_lookup_elem(&locals, key.local))
+		return 0;
+	*match = MATCH_WILDCARD;
+	__builtin_memset(key.local, 0, 16);
+	if (!p->v6)
+		key.local[10] = key.local[11] = 0xff;
+	return bpf_map_lookup_elem(&endpoints, &key);
+}
+
+/* The finishing step of murmur3: every bit of the input reaches every bit of the result. */
+static __always_inline __u32 mix(__u64 h)
+{
+	h ^= h >> 33;
+	h *= 0xff51afd7ed558ccdULL;
+	h ^= h >> 33;
+	h *= 0xc4ceb9fe1a85ec53ULL;
+	h ^= h >> 33;
+	return h;
+}
+
+static __always_inline __u32 flow_hash(const struct sl_pkt *p, enum side ours)
+{
+	__u64 h = (__u64)p->src_port << 32 | (__u32)p->dst_port << 16 | p->proto;
+	__u32 src[4], dst[4];
+
+	if (load_remote(p, ours, src) || load_local(p, ours, dst))
+		return 0;
+	h = h * 31 + ((__u64)src[0] << 32 | src[1]);
+	h = h * 31 + ((__u64)src[2] << 32 | src[3]);
+	h = h * 31 + ((__u64)dst[0] << 32 | dst[1]);
+	h = h * 31 + ((__u64)dst[2] << 32 | dst[3]);
+	return mix(h);
+}
+
+static __always_inline struct sl_claim *pick_target(__u32 group, __u32 hash)
+{
+	struct sl_group *g = bpf_map_lookup_elem(&groups, &group);
+	__u32 i;
+
+	if (!g || !g->open)
+		return 0;
+	i = ((__u64)hash * g->open) >> 32;
+	__asm__ volatile("" : "+r"(i)); /* the verifier is to see what is compared */
+	if (i >= SL_GROUP_TARGETS)
+		return 0;
+	return &g->target[i];
+}
+
+/* Global, so that the verifier walks the loop once. 0: it is none; 1: it is; 2: for what it has. */
+__noinline int is_target(__u32 group, __u32 slot, __u32 gen, __u32 pid)
+{
+	struct sl_group *g = bpf_map_lookup_elem(&groups, &group);
+
+	for (__u32 i = 0; g && i < SL_GROUP_TARGETS && i < g->count; i++)
+		if (!((g->target[i].slot ^ slot) | (g->target[i].gen ^ gen) |
+		      (g->target[i].pid ^ pid)))
+			return i < g->open ? 1 : 2;
+	return 0;
+}
+
+/* The first segment of a handshake. */
+static __always_inline int is_syn(const struct sl_pkt *p)
+{
+	struct tcphdr *tcp = sl_at(p, p->l4, sizeof(*tcp));
+
+	return tcp && tcp->syn && !tcp->ack && !tcp->rst;
+}
+
+/* Has the kernel a connection of that flow, or the beginning of one? One in TIME_WAIT gives way to
+ * a SYN. */
+static __always_inline int kernel_has(struct xdp_md *ctx, const struct sl_pkt *p,
+				      const struct sl_flow_key *key, int syn)
+{
+	struct bpf_sock_tuple t = {};
+	__u32 size = sizeof(t.ipv4), state;
+	struct bpf_sock *sk;
+
+	if (p->v6) {
+		size = sizeof(t.ipv6);
+		__builtin_memcpy(t.ipv6.saddr, key->remote, 16);
+		__builtin_memcpy(t.ipv6.daddr, key->local, 16);
+		t.ipv6.sport = bpf_htons(key->remote_port);
+		t.ipv6.dport = bpf_htons(key->local_port);
+	} else {
+		__builtin_memcpy(&t.ipv4.saddr, key->remote + 12, 4);
+		__builtin_memcpy(&t.ipv4.daddr, key->local + 12, 4);
+		t.ipv4.sport = bpf_htons(key->remote_port);
+		t.ipv4.dport = bpf_htons(key->local_port);
+	}
+	sk = bpf_skc_lookup_tcp(ctx, &t, size, BPF_F_CURRENT_NETNS, 0);
+	if (!sk)
+		return 0;
+	state = sk->state;
+	bpf_sk_release(sk);
+	return state != BPF_TCP_LISTEN && state != BPF_TCP_CLOSE &&
+	       !(syn && state == BPF_TCP_TIME_WAIT);
+}
+
+/* Of a packet for a TCP endpoint that is shared: the target that had the flow's SYN. What the
+ * kernel has (it listens, too, and may have done so alone) is the kernel's. Of a target that is not
+ * there any more everything goes to another, which takes a SYN and resets the rest: who left in
+ * peace has claimed the flows that it has, and is not asked here. A SYN that one who is away has
+ * not answered goes to another. NULL: the kernel's. */
+static __always_inline struct sl_claim *pick_tcp(struct xdp_md *ctx, const struct sl_pkt *p,
+						 enum side ours, __u32 group)
+{
+	struct sl_flow_key key = {
+		.local_port = p->dst_port,
+		.remote_port = p->src_port,
+		.proto = p->proto,
+		.vlan = p->vlan,
+	};
+	int syn = ours == OUR_DST && is_syn(p);
+	struct sl_claim *had, *now;
+	int is = 0;
+
+	if (load_local(p, ours, (__u32 *)key.local) || load_remote(p, ours, (__u32 *)key.remote))
+		return 0;
+	had = bpf_map_lookup_elem(&picked, &key);
+	if (had)
+		is = is_target(group, had->slot, had->gen, had->pid);
+	if (is == 1 || (is && !syn))
+		return had;
+	if (kernel_has(ctx, p, &key, syn))
+		return 0;
+	now = pick_target(group, flow_hash(p, ours));
+	if (now && syn)
+		bpf_map_update_elem(&picked, &key, now, BPF_ANY);
+	return now;
+}
+
 /* Frames for another station (promiscuous mode) are not ours, whatever address is in them. */
 static __always_inline int is_for_us(const struct sl_pkt *p, const struct sl_port_config *cfg)
 {
@@ -65,6 +314,81 @@ static __always_inline int is_for_us(const struct sl_pkt *p, const struct sl_por
 		return 0;
 	return *(__u8 *)mac & 1 ||
 	       (mac[0] == cfg->mac[0] && mac[1] == cfg->mac[1] && mac[2] == cfg->mac[2]);
+}
+
+/* A record of n bytes inside the frame: every driver leaves XDP_PACKET_HEADROOM in front of it. */
+static __always_inline void *room_in_frame(struct xdp_md *ctx, __u32 n)
+{
+	struct sl_mark *mark;
+
+	if (bpf_xdp_adjust_head(ctx, -(int)(sizeof(*mark) + n)))
+		return 0;
+	mark = (void *)(long)ctx->data;
+	if ((void *)(mark + 1) + n > (void *)(long)ctx->data_end)
+		return 0;
+	__builtin_memset(mark, 0, sizeof(*mark));
+	mark->magic = SL_MARK_MAGIC;
+	mark->len = sizeof(*mark) + n;
+	return mark + 1;
+}
+
+/* Where a record of n bytes is to be written. *moved: by how much the frame begins earlier now.
+ * After it the packet pointers are no longer valid. */
+static __always_inline void *room(struct xdp_md *ctx, const struct sl_port_config *cfg, __u32 n,
+				  __u32 *moved)
+{
+	void *meta;
+
+	if (cfg->in_frame || bpf_xdp_adjust_meta(ctx, -(int)n)) {
+		meta = room_in_frame(ctx, n);
+		if (meta)
+			*moved = sizeof(struct sl_mark) + n;
+		return meta;
+	}
+	meta = (void *)(long)ctx->data_meta;
+	return meta + n > (void *)(long)ctx->data ? 0 : meta;
+}
+
+static __always_inline int put_meta(struct xdp_md *ctx, const struct sl_port_config *cfg,
+				    const struct sl_meta *meta, __u32 *moved)
+{
+	struct sl_meta *m = room(ctx, cfg, sizeof(*m), moved);
+
+	if (!m)
+		return -1;
+	*m = *meta;
+	return 0;
+}
+
+static __always_inline int put_meta_hw(struct xdp_md *ctx, const struct sl_port_config *cfg,
+				       struct sl_meta *meta, __u64 hw_ns, __u32 *moved)
+{
+	struct sl_meta_hw *m = room(ctx, cfg, sizeof(*m), moved);
+
+	if (!m)
+		return -1;
+	meta->flags |= SL_META_SW | SL_META_HW;
+	m->hw_ns = hw_ns;
+	m->sw.stamp_ns = bpf_ktime_get_ns();
+	m->sw.meta = *meta;
+	return 0;
+}
+
+static __always_inline int put_meta_stamped(struct xdp_md *ctx, const struct sl_port_config *cfg,
+					    struct sl_meta *meta, __u32 *moved)
+{
+	__u64 hw_ns = hw_stamp(ctx);
+	struct sl_meta_stamped *m;
+
+	if (hw_ns)
+		return put_meta_hw(ctx, cfg, meta, hw_ns, moved);
+	m = room(ctx, cfg, sizeof(*m), moved);
+	if (!m)
+		return -1;
+	meta->flags |= SL_META_SW;
+	m->stamp_ns = bpf_ktime_get_ns();
+	m->meta = *meta;
+	return 0;
 }
 
 static __always_inline void count_redirect(struct sl_counters *c, enum match match, __u64 bytes)

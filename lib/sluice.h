@@ -207,9 +207,15 @@ void sl_signal_seen(bool restart);
  * to hand it back and waits for that, a second at most. An inherited epoll set is parted from the
  * parent's at its first use. Where sluiced does the work the child gets a lease of its own at its
  * first socket, or when it first waits (poll, an epoll set of its own) for connections of an
- * inherited listener that does not block: that one is shared then by those who wait for it. Without
- * sluiced what the child makes is the kernel's. */
+ * inherited listener that does not block: that one is shared then by those who wait for it. So it
+ * does when it has used inherited connections for some hundred calls: each that no other process
+ * has any more is taken over then, to its own lane. Without sluiced what the child has and makes is
+ * the kernel's. */
 void sl_fork_child(void);
+
+/* Before the calling thread is confined to some system calls (seccomp(2)). A forked child takes no
+ * connection over from now on, which would need calls that the program does not make. */
+void sl_confine(void);
 
 #pragma GCC visibility pop
 

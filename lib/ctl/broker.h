@@ -224,12 +224,6 @@ int sl_broker_holders(int fd);
 /* Does the daemon do the work? Then it says to the kernel, too, which neighbours are in use (what
  * this process may not): 0 or -errno. */
 bool sl_broker_is_leased(void);
-/* Does this process not ask its daemon any more? What it was lent goes on while the device is
- * steered. */
-bool sl_broker_is_over(void);
-/* Hung up (EPOLLRDHUP) when the daemon, and what it has left for the next one, are gone; -1: there
- * is none. Not to be read. */
-int sl_broker_life_fd(void);
 int sl_broker_neigh_use(uint32_t ifindex, const uint8_t addr[16]);
 
 /* Where this process's TCP connections lie, so that their peers can be told should it die without a

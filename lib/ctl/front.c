@@ -195,16 +195,6 @@ int sl_broker_may_inject(void)
 	return sl_lease_on() ? sl_lease_may_inject() : sl_embedded_may_inject();
 }
 
-bool sl_broker_is_over(void)
-{
-	return sl_lease_is_over();
-}
-
-int sl_broker_life_fd(void)
-{
-	return sl_lease_fd();
-}
-
 bool sl_broker_is_leased(void)
 {
 	return sl_lease_on();

@@ -172,16 +172,6 @@ bool sl_lease_on(void)
 	return leased;
 }
 
-bool sl_lease_is_over(void)
-{
-	return leased && over;
-}
-
-int sl_lease_fd(void)
-{
-	return leased ? conn : -1;
-}
-
 /* The mappings stay: threads may be at work in them. See hang_up(). */
 void sl_lease_fini(void)
 {

@@ -237,8 +237,6 @@ int sl_lease_answer(int fd, struct sl_lease_msg *m, uint32_t seq, int flags);
  * there is none; -EACCES and others: it refused, and why says what. */
 int sl_lease_open(const char *path, const char *group, const char **why);
 bool sl_lease_on(void);
-bool sl_lease_is_over(void);
-int sl_lease_fd(void);
 void sl_lease_child(void);
 void sl_lease_fini(void);
 

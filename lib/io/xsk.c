@@ -31,7 +31,7 @@ void __tsan_release(void *addr);
 #endif
 
 static const struct sl_rx_ops xsk_rx_ops;
-static const struct sl_tx_ops xsk_tx_ops, no_tx_ops;
+static const struct sl_tx_ops xsk_tx_ops;
 
 static void *map_ring(void *there, int fd, size_t len, off_t pgoff)
 {
@@ -171,7 +171,6 @@ void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache)
 		unmap_ring(x->q->comp_map, x->q->comp_len);
 	}
 	x->fd = -1;
-	x->tx.ops = &no_tx_ops;
 }
 
 int sl_xsk_read_counts(const struct sl_xsk *x, struct sl_xsk_counts *c)
@@ -417,30 +416,6 @@ static void xsk_tx_close(struct sl_tx *tx, struct sl_frames *cache)
 	(void)tx;
 	(void)cache; /* closed with the receive side: one descriptor */
 }
-
-/* Of one that is closed: a leg may send by it still. */
-static unsigned no_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
-{
-	return 0;
-}
-
-static int no_kick(struct sl_tx *tx)
-{
-	return -ENXIO;
-}
-
-static unsigned no_reap(struct sl_tx *tx, struct sl_frames *cache)
-{
-	return 0;
-}
-
-static const struct sl_tx_ops no_tx_ops = {
-	.name = "none",
-	.post = no_post,
-	.kick = no_kick,
-	.reap = no_reap,
-	.close = xsk_tx_close,
-};
 
 static const struct sl_tx_ops xsk_tx_ops = {
 	.name = "xsk",

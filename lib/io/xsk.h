@@ -50,7 +50,6 @@ int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q, const struct s
 		const struct sl_xsk_maps *maps);
 /* The second half of it: the rings are there, of x and of q. For tests, whose rings are memory. */
 void sl_xsk_start(struct sl_xsk *x, struct sl_xsk_queue *q, uint32_t share_xsk);
-/* What is sent by it afterwards is not taken. */
 void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache);
 
 /* What the kernel did not deliver or take since the XSK was made. */

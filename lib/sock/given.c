@@ -166,6 +166,8 @@ static void look_at_sock(struct sl_sock *sk, void *arg)
 
 	uint8_t tries = sl_load(&sk->given);
 
+	if (tries == SL_GIVEN_LATER)
+		return;
 	if (tries)
 		try_again(sk, tries - 1);
 	*left |= sl_load(&sk->given) != 0;
@@ -176,8 +178,13 @@ static void look_at_sock(struct sl_sock *sk, void *arg)
 void sl_given_call(struct sl_sock *sk)
 {
 	static uint64_t next_call_ns;
-	uint64_t now = sl_now_ns();
+	uint64_t now;
 
+	if (sl_load(&sk->given) == SL_GIVEN_LATER) {
+		sl_inherit_call(sk);
+		return;
+	}
+	now = sl_now_ns();
 	if (now < sl_load(&next_call_ns))
 		return;
 	sl_store(&next_call_ns, now + CALL_NS);

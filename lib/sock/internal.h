@@ -17,6 +17,12 @@ struct sl_epoll;
 /* Makes sure the library is up (tables, keeper). 0 or -errno; then everything is the kernel's. */
 int sl_start(void);
 bool sl_is_up(void); /* it is */
+/* After fork: could it be, in this child? */
+bool sl_may_start_again(void);
+/* No fork of ours comes between the two: a child would have a socket that is half the kernel's.
+ * False: a signal handler in the midst of such a time. slow is not held. */
+bool sl_fork_hold(void);
+void sl_fork_release(void);
 /* Takes it down for good: as at exit, or before execve(2). Sockets are the kernel's already, or are
  * finished. */
 void sl_shut_down(void);

@@ -48,7 +48,7 @@ struct letter {
 	struct sl_sock *sk;
 };
 
-enum { TAG_NET = 1, TAG_MAIL, TAG_SHADOWS, TAG_STATS, TAG_LEASE };
+enum { TAG_NET = 1, TAG_MAIL, TAG_SHADOWS, TAG_STATS };
 
 static void watch_fd(int fd, uint32_t events, uint64_t tag)
 {
@@ -193,9 +193,6 @@ static void serve_events(void)
 			break;
 		case TAG_STATS:
 			on_stats_written();
-			break;
-		case TAG_LEASE:
-			sl_policy_now();
 			break;
 		}
 	}
@@ -400,8 +397,6 @@ static int make_fds(void)
 	watch_fd(mail[0], EPOLLIN, TAG_MAIL);
 	watch_fd(sl_net_fd(), EPOLLIN, TAG_NET);
 	watch_stats();
-	if (sl_broker_life_fd() >= 0)
-		watch_fd(sl_broker_life_fd(), EPOLLRDHUP | EPOLLET, TAG_LEASE);
 	sl_stats_sweep_begin();
 	return 0;
 }

@@ -231,60 +231,6 @@ static void look_at_sock(struct sl_sock *sk, void *arg)
 		take_over(sk);
 }
 
-/* The end of a lease ----------------------------------------------------------------------------
- */
-
-static bool given_up;
-
-/* The daemon is gone, with all that it had left for the next one, and so is its steering program.
- */
-static bool is_abandoned(void)
-{
-	struct sl_port *p;
-
-	if (given_up || !sl_broker_is_over())
-		return false;
-	for (uint32_t i = 0; (p = sl_port_at(i)); i++)
-		if (!p->base && sl_load(&p->stats->alive))
-			return false;
-	return true;
-}
-
-/* (A connection cannot become the kernel's without a daemon.) */
-static void leave_for_good(struct sl_sock *sk, void *arg)
-{
-	struct sl_tlisten *l = sk->proto == IPPROTO_TCP ? sl_load_acquire(&sk->lsn) : NULL;
-
-	if (sl_load(&sk->state) != SL_STATE_OFFLOADED)
-		return;
-	if (sk->proto == IPPROTO_UDP)
-		sl_sock_kernel(sk, SL_REASON_NO_DEVICE);
-	else if (l && !l->draining)
-		sl_sock_kernel_of(sk, l, SL_REASON_NO_DEVICE);
-}
-
-/* Who sleeps on a lane's descriptors keeps them open. */
-static void wake(struct sl_sock *sk, void *arg)
-{
-	struct sl_lane *lane;
-
-	if (sl_load(&sk->state) != SL_STATE_OFFLOADED || !sl_sock_lock(sk, &lane))
-		return;
-	sl_sock_notify(sk, 0);
-	sl_lane_unlock(lane);
-}
-
-/* A queue of a device is one packet memory's: as long as we have ours bound there the next daemon
- * cannot lend it to anybody. */
-static void give_up(void)
-{
-	sl_sock_for_each(leave_for_good, NULL);
-	sl_lane_for_each(sl_lane_leave, NULL);
-	sl_sock_for_each(wake, NULL);
-	given_up = true;
-	sl_info("lease", "all goes on through the kernel: the devices are given back");
-}
-
 /* The keeper's ----------------------------------------------------------------------------------
  */
 
@@ -308,8 +254,6 @@ void sl_policy_check(void)
 	if (!stopped && sl_port_at(0)) {
 		sl_store(&look_now, false);
 		sl_ports_check();
-		if (is_abandoned())
-			give_up();
 		l.changed = rules_changed();
 		l.rules = l.changed || waiting;
 		leaving = unguard();
@@ -328,8 +272,7 @@ void sl_policy_check(void)
 
 bool sl_policy_waits(void)
 {
-	return sl_load(&left) || sl_load(&waiting) || sl_tlisten_draining() ||
-	       (sl_broker_is_over() && !given_up && sl_port_at(0));
+	return sl_load(&left) || sl_load(&waiting) || sl_tlisten_draining();
 }
 
 void sl_policy_stop(void)
@@ -343,7 +286,7 @@ void sl_policy_stop(void)
 void sl_policy_child(void)
 {
 	memset(&busy, 0, sizeof(busy));
-	stopped = look_now = stranded = given_up = false;
+	stopped = look_now = stranded = false;
 	left = waiting = 0;
 	seen = 0;
 }

@@ -619,11 +619,14 @@ static bool is_kernels_alone(const struct sl_sock *sk)
 
 static void child_sock(struct sl_sock *sk, void *arg)
 {
-	if (is_kernels_alone(sk)) {
+	bool later = sl_inherit_wants(sk);
+
+	if (is_kernels_alone(sk) && !later) {
 		sl_fdtab_clear(sk->fd);
 		sk->nfds = 0;
 		return;
 	}
+	sk->given = later ? SL_GIVEN_LATER : 0;
 	if (!sk->passed && (sk->state == SL_STATE_OFFLOADED || sl_sock_queued(sk)))
 		sk->passed = sl_keeper_generation();
 	sk->heir |= sk->lsn != NULL;
@@ -639,6 +642,7 @@ static void child_sock(struct sl_sock *sk, void *arg)
 	memset(&sk->slow, 0, sizeof(sk->slow));
 	sl_list_init(&sk->watches);
 	sk->in_kernel = 0;
+	sk->taking = false;
 }
 
 /* In a child after fork: its descriptors are plain kernel sockets. Offloaded ones are the

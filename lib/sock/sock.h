@@ -120,7 +120,8 @@ struct sl_sock {
 	bool server;        /* came by a listener */
 	bool taking;        /* take-over is under way */
 	bool heir;          /* a listener that each of several processes may have a part of */
-	uint8_t given;      /* made by another program: so often it will be tried to take it */
+	uint8_t given;      /* made by another program: so often it will be tried to take it; or
+			     * SL_GIVEN_LATER */
 	uint64_t hw_ns;     /* that of the last segment with data; lane held */
 	uint32_t in_kernel; /* calls in the kernel with it; atomic */
 
@@ -334,6 +335,7 @@ int sl_sock_take(struct sl_sock *sk, bool given);
 void sl_sock_want(struct sl_sock *sk);
 /* Before a call with one that is the kernel's still; no lock held. */
 void sl_given_call(struct sl_sock *sk);
+#define SL_GIVEN_LATER UINT8_MAX /* when it has been used for a while: inherit.c */
 static inline void sl_given_look_at(struct sl_sock *sk)
 {
 	if (sl_unlikely(sl_load(&sk->given)))
@@ -343,6 +345,15 @@ static inline void sl_given_look_at(struct sl_sock *sk)
 uint64_t sl_given_due_ns(void);
 void sl_given_look(uint64_t now_ns);
 void sl_given_child(void);
+
+/* inherit.c */
+/* After fork, in the child: is that stream of the kernel's to be looked after here? */
+bool sl_inherit_wants(const struct sl_sock *sk);
+void sl_inherit_child(void);
+/* A call with one of SL_GIVEN_LATER. */
+void sl_inherit_call(struct sl_sock *sk);
+/* The kernel accepted a connection of a listener of ours: perhaps children serve those. */
+void sl_inherit_accepted(const struct sl_sock *listener, int fd, int flags);
 
 /* flow.c: what `sluice flow` asked for; the keeper's */
 void sl_flow_serve(void);

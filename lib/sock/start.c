@@ -20,6 +20,7 @@ static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread bool starting; /* sockets that the start itself opens are the kernel's */
 static int started;            /* 0 not yet, 1 up, -ECHILD a parent is, -errno failed */
 static bool leased;            /* by the daemon: a child can have a lease of its own */
+static struct sl_lock moving;  /* held while a socket moves, and over a fork */
 
 static void link_changed(const struct sl_link *link, bool gone);
 static void addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool gone);
@@ -107,9 +108,12 @@ void sl_shut_down(void)
 
 /* A child is not made in the middle of our start or of an attachment. Forks are counted before they
  * happen, so that no close comes between. */
+static bool held; /* moving is, by a fork */
+
 static void before_fork(void)
 {
 	pthread_mutex_lock(&start_lock);
+	held = sl_lock(&moving);
 	if (leased)
 		sl_tlisten_fork_begin();
 	__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
@@ -119,6 +123,8 @@ static void before_fork(void)
 static void after_fork(void)
 {
 	sl_broker_fork_end();
+	if (held)
+		sl_unlock(&moving);
 	pthread_mutex_unlock(&start_lock);
 }
 
@@ -127,6 +133,17 @@ static void in_child(void)
 	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 
 	start_lock = fresh;
+	memset(&moving, 0, sizeof(moving));
+}
+
+bool sl_fork_hold(void)
+{
+	return sl_lock(&moving);
+}
+
+void sl_fork_release(void)
+{
+	sl_unlock(&moving);
 }
 
 static void start_first(void)
@@ -159,8 +176,7 @@ static void start_again(void)
 	sl_store_release(&started, ret);
 }
 
-/* Of a child that has not started, whether it can. */
-static bool may_again(void)
+bool sl_may_start_again(void)
 {
 	return leased && sl_keeper_may_have_children();
 }
@@ -172,7 +188,7 @@ int sl_start(void)
 
 	if (sl_likely(ret == 1))
 		return 0;
-	if (ret == -ECHILD && may_again())
+	if (ret == -ECHILD && sl_may_start_again())
 		ret = 0;
 	if (ret < 0 || starting)
 		return ret < 0 ? ret : -EAGAIN;
@@ -300,6 +316,7 @@ void sl_fork_child(void)
 	sl_mcast_child();
 	sl_policy_child();
 	sl_given_child();
+	sl_inherit_child();
 	sl_tconn_child();
 	sl_tlisten_child();
 	sl_tlisten_share_child();

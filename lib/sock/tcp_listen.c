@@ -454,6 +454,8 @@ static int kernel_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, sock
 	pthread_cleanup_push(end_kernel_call, sk);
 	r = (int)sl_sys_cancel(SYS_accept4, fd, addr, len, flags);
 	pthread_cleanup_pop(1);
+	if (r >= 0)
+		sl_inherit_accepted(sk, r, flags);
 	return r;
 }
 

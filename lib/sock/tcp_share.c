@@ -26,7 +26,8 @@
  *
  * A parent that accepts and has a child serve each (PostgreSQL, sshd) is another thing: each
  * connection would have to be handed back, which costs more than it could bring. After FORKED_MIN
- * of these its listener goes to the kernel; so with and without the daemon. */
+ * of these its listener goes to the kernel; so with and without the daemon. What it accepts then is
+ * the child's to take over (inherit.c). */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>

@@ -295,12 +295,11 @@ int sl_sock_is_sole(const struct sl_sock *sk)
 	return n < 0 ? n : n <= (int)sk->nfds ? 0 : -EBUSY;
 }
 
-int sl_tcp_sock_take_over(struct sl_sock *sk, bool given)
+static int take_over(struct sl_sock *sk, bool given)
 {
 	struct take x = {.sk = sk};
 	int err = -EALREADY;
 
-	sl_tconn_reap();
 	if (!sl_lock(&sk->slow))
 		return -EBUSY; /* a signal handler */
 	if (!sk->nfds || sk->lsn || sk->passed || !sl_is_up())
@@ -313,11 +312,25 @@ int sl_tcp_sock_take_over(struct sl_sock *sk, bool given)
 									: 0;
 		if (!err)
 			err = take(&x);
+		if (!err && given)
+			sk->forks = sl_load(&sl_forks); /* nobody else has it */
 		__atomic_store_n(&sk->taking, false, __ATOMIC_RELEASE);
 	}
 	sl_unlock(&sk->slow);
 	if (!err)
 		sl_stats->taken_over++;
+	return err;
+}
+
+int sl_tcp_sock_take_over(struct sl_sock *sk, bool given)
+{
+	int err;
+
+	sl_tconn_reap();
+	if (!sl_fork_hold())
+		return -EBUSY; /* a signal handler */
+	err = take_over(sk, given);
+	sl_fork_release();
 	return err;
 }
 

@@ -224,26 +224,6 @@ unsigned sl_lane_fds(struct sl_lane *lane, struct pollfd *fds, unsigned max)
 	return n;
 }
 
-static void close_leg(struct sl_lane *lane, struct sl_leg *leg)
-{
-	uint32_t n = leg->nqueues;
-
-	leg->dead = true;
-	sl_store(&leg->nqueues, 0); /* (who has read it before finds nothing at the descriptors) */
-	while (n)
-		sl_xsk_close(&leg->xsk[--n], &lane->frames);
-}
-
-void sl_lane_leave(struct sl_lane *lane, void *arg)
-{
-	if (!sl_lane_lock(lane))
-		return;
-	sl_lane_turn_locked(lane);
-	for (uint32_t i = 0; i < lane->nlegs; i++)
-		close_leg(lane, lane->leg[i]);
-	sl_lane_unlock(lane);
-}
-
 /* Start and fork ----------------------------------------------------------------------------- */
 
 int sl_stack_init(void (*on_room)(struct sl_list *entry))

@@ -467,8 +467,7 @@ void sl_ports_check(void)
 			check_vlan(ports[i]);
 			continue;
 		}
-		if (ports[i]->stats->alive)
-			count_drops(ports[i]);
+		count_drops(ports[i]);
 		check_alive(ports[i]);
 		check_tags(ports[i]);
 	}

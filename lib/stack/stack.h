@@ -166,9 +166,6 @@ int sl_lane_try_turn(struct sl_lane *lane);
 /* The same with the lane held. */
 int sl_lane_turn_locked(struct sl_lane *lane);
 
-/* For sl_lane_for_each(): closes its legs on all devices, for good; its sockets have left. No lane
- * held. */
-void sl_lane_leave(struct sl_lane *lane, void *arg);
 /* The descriptors that become readable when packets arrive. Writes at most max entries (events
  * POLLIN), returns how many there are. */
 unsigned sl_lane_fds(struct sl_lane *lane, struct pollfd *fds, unsigned max);

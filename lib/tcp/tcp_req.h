@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of a passive open share: tcp_listen.c, tcp_req.c, tcp_cookie.c, tcp_child.c. */
+/* A request: a SYN that has been answered. Between tcp_listen.c and tcp_cookie.c. */
 #ifndef SL_TCP_REQ_H
 #define SL_TCP_REQ_H
 
 #include "tcp/tcp_internal.h"
 
-/* A request: a SYN that has been answered. */
 struct sl_tcp_req {
 	struct sl_tcp_node node;
 	struct sl_timer timer;
@@ -25,20 +24,10 @@ struct sl_tcp_req {
 	uint64_t answered_us; /* tcp_invalid_ratelimit */
 };
 
-/* What is ours, and the peer's SYN: r is in no table yet. */
-void sl_tcp_req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl_tcp_req *r,
-		     const struct sl_tcp_key *key, const struct sl_tcp_seg *syn);
-/* Keeps a copy of r, unless there is no memory, and answers its SYN. */
-void sl_tcp_req_add(struct sl_tcp_host *h, const struct sl_tcp_req *r, void *from);
 bool sl_tcp_wants_ecn(const struct sl_tcp_seg *syn);
 /* The answer to r's SYN: what both can do (RFC 9293 3.10.7.2, third). */
 void sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint32_t tsval,
 			void *from);
-
-/* RFC 7413 4.1.2: for the client's address, so that it is good for all its ports. */
-#define SL_TFO_COOKIE 8u
-void sl_tcp_tfo_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
-		       uint8_t cookie[SL_TFO_COOKIE]);
 
 /* Answers r's SYN with a cookie; r->iss is it. */
 void sl_tcp_cookie_send(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl_tcp_req *r,
@@ -47,15 +36,5 @@ void sl_tcp_cookie_send(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct
 bool sl_tcp_cookie_take(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
 			const struct sl_tcp_key *key, const struct sl_tcp_seg *seg,
 			struct sl_tcp_seg *syn);
-
-/* listen(0) has room for one. */
-bool sl_tcp_accept_is_full(const struct sl_tcp_listener *l);
-void sl_tcp_accept_overflow(struct sl_tcp_host *h); /* counts one that found it full */
-/* A child in SYN_RCVD, in the table (r is not) and in the accept queue. NULL: no memory. */
-struct sl_tcp *sl_tcp_child_new(struct sl_tcp_host *h, const struct sl_tcp_req *r);
-/* It takes the ACK that made it, data included: whether the frame was kept. */
-bool sl_tcp_child_begin(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl_tcp *c,
-			const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off, void *from);
-void sl_tcp_child_drop(struct sl_tcp_host *h, struct sl_tcp *c);
 
 #endif

@@ -90,8 +90,10 @@ for MODE in $MODES; do
 	done
 	segs_end nginx 25
 	[ "$MODE" = kernel ] || ok "the workers and the others have lanes: $(lanes)" test "$(lanes)" -ge 5
+	segs_begin
 	sql select -c 4
 	sql_went select $?
+	segs_end select 30
 	sql anew -C -c 2
 	sql_went anew $?
 	redis single
