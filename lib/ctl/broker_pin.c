@@ -123,12 +123,20 @@ void sl_pin_remove(uint32_t ifindex)
 	unlock_root(lock);
 }
 
-/* False when a living process has its pins there. */
+/* Of this namespace; one that was made anew has another number. */
+static bool is_gone(const struct sl_port_config *cfg)
+{
+	struct sl_link_now now;
+
+	return cfg->netns == sl_netns_ino() && sl_link_look(cfg->ifindex, &now) == -ENODEV;
+}
+
+/* False when a living process has its pins there, of a device that lives. */
 static bool claim_dir(const char *dir)
 {
 	struct sl_port_config cfg;
 
-	if (read_config(dir, &cfg) && sl_sys(SYS_kill, cfg.pid, 0) != -ESRCH)
+	if (read_config(dir, &cfg) && sl_sys(SYS_kill, cfg.pid, 0) != -ESRCH && !is_gone(&cfg))
 		return false;
 	remove_dir(dir);
 	return mkdir(dir, 0755) == 0;

@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# A device is deleted and made again under a program, several times: each new one is offloaded, and its maps are
+# pinned by its name, though the program has the old ones still. By the daemon (LEASED=1) the same.
+. "$(dirname "$0")/lib.sh"
+need bpftool
+[ -e "$PRELOAD" ] || skip "the library is not built"
+ROUNDS=${ROUNDS:-4}
+net_up
+MODE=one
+PINS=/sys/fs/bpf/sluice/$DEV_B
+pinned_device() { bpftool map dump pinned "$PINS/config" 2>/dev/null | sed -n 's/.*"ifindex": \([0-9]*\).*/\1/p'; }
+is_pinned() { [ "$(pinned_device)" = "$(b cat "/sys/class/net/$DEV_B/ifindex" 2>/dev/null || b ip -o link show "$DEV_B" | cut -d: -f1)" ]; }
+has_claim() { bpftool map dump pinned "$PINS/endpoints" 2>/dev/null | grep -q '"local_port": 7000'; }
+answers() {
+	rm -f "$TMP/steady"
+	a "$BIN/steady" -i 1000 -n 100 "$B4" 7000 "$TMP/steady" && [ "$(cut -d' ' -f2 "$TMP/steady")" = 100 ]
+}
+bg sb "$BIN/echo" "$B4" 7000
+server=$BG
+wait_udp b 7000
+for round in $(seq "$ROUNDS"); do
+	ok "round $round: the maps of this device are pinned" wait_until 20 is_pinned
+	ok "round $round: with the claim" wait_until 20 has_claim
+	offload_begin
+	ok "round $round: it answers" answers
+	same "round $round: not by the kernel" 0 "$(($(udp_stat b InDatagrams) - K_IN))"
+	ip -n "${NS}b" link del "$DEV_B"
+	join a b "$DEV_A" "$DEV_B" 1 1500
+	addr_up a "$DEV_A" "$A4/24" "$A6/64"
+	addr_up b "$DEV_B" "$B4/24" "$B6/64"
+	wait_until 10 link_is_up b "$DEV_B" || die "the link does not come up"
+done
+stop "$server"
+ok "nothing is left of them" wait_until 10 test ! -e "$PINS"
+ok "nor beside" test -z "$(ls -d "$PINS".* 2>/dev/null)"
+done_testing
