@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A simulated mlx5 NIC: what the files of this directory share.
+ *
+ * Theory of operation: the object is preloaded into a program that uses the unmodified libibverbs
+ * and libmlx5. It stands where the kernel and the device would: interpose.c catches the few calls
+ * by which libibverbs reaches the kernel, uverbs*.c answer the uverbs ioctls, and one thread
+ * (engine.c) is the hardware: it reads the send queues in the program's memory (sq.c), does
+ * checksums and segmentation (offload.c), keeps each paced queue's schedule (pace.c), puts the
+ * frames on a veth through AF_PACKET (wire.c), into a capture file (capture.c), and writes
+ * completions with time stamps (cq.c). Faults are asked for on a control socket (control.c).
+ *
+ * One lock (sim_lock) is over all of it. The layouts are those of <infiniband/mlx5dv.h> and
+ * <rdma/mlx5-abi.h>; nothing here is Mellanox's code.
+ *
+ * Not simulated: receive queues, CQ resize, DEVX, import of a device by another process, fork with
+ * the device open (the child's device is dead). Each process has a device of its own. */
+#ifndef SIM_NIC_H
+#define SIM_NIC_H
+
+#include <endian.h>
+#include <linux/types.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SIM_NAME        "simulated0"
+#define SIM_MAX_RATES   128
+#define SIM_MAX_FRAME   65536
+#define SIM_MAX_DM      (1u << 20)
+#define SIM_PAGE        4096u
+#define SIM_NS_PER_S    1000000000ull
+#define SIM_MAX_TSO     262144u
+#define SIM_MAX_SQ_WQES 32768u
+#define SIM_NEVER_ARMED 0xffffffffu /* what no doorbell record of a queue says */
+#define SIM_MAX_CQES    4194303u
+
+/* What the device is like: SIM_NIC_OPTIONS, a comma-separated list of name=value (device.c). */
+struct sim_config {
+	char dir[192];          /* SIM_NIC: sysfs tree, control socket, report */
+	char netdev[16];        /* SIM_NIC_NETDEV: where the frames come out */
+	char capture[256];      /* SIM_NIC_CAPTURE: pcap file with departure times, or "" */
+	uint32_t min_inline;    /* bytes that every send must carry inline: 0 or 18 */
+	uint32_t real_time;     /* stamps in real time can be asked for */
+	uint32_t burst;         /* burst and packet size of a rate can be set */
+	uint32_t rates;         /* entries of the rate table */
+	uint32_t rate_min_kbps; /* slowest and fastest rate */
+	uint32_t rate_max_kbps;
+	uint32_t tso;       /* the device segments */
+	uint32_t dm;        /* device memory, bytes; 0: none */
+	uint32_t scheduled; /* stamp a paced frame with its place in the schedule, else as it was */
+	uint32_t clock_khz; /* of the device's free-running clock */
+	uint32_t deny_raw;  /* raw-packet queue pairs are refused, as without CAP_NET_RAW */
+	uint32_t verbose;   /* every ioctl on stderr */
+};
+extern struct sim_config sim_config;
+
+/* What a program's handles stand for. */
+enum sim_type { SIM_NONE, SIM_PD, SIM_MR, SIM_CQ, SIM_QP, SIM_DM, SIM_UAR, SIM_CHANNEL };
+
+struct sim_mr {
+	uint64_t addr; /* as work requests name it; from 0 for device memory */
+	uint64_t len;
+	uint32_t lkey;
+	uint32_t pd;
+	uint32_t dm;    /* handle, 0: host memory */
+	uint8_t *bytes; /* of device memory */
+};
+
+struct sim_cq {
+	uint8_t *buf;        /* the program's */
+	volatile __be32 *db; /* [0] consumed, [1] armed at */
+	uint32_t entries;    /* power of two */
+	uint32_t entry_bytes;
+	uint32_t produced;
+	uint32_t number;
+	bool real_time;
+	bool overrun;
+	uint32_t channel; /* handle, 0: none */
+	uint32_t armed;   /* last doorbell that was answered */
+	uint32_t events;  /* sent to the channel */
+	uint64_t user_handle;
+};
+
+/* The schedule of a paced queue: see pace.c. */
+struct sim_pace {
+	uint32_t rate_kbps; /* 0: not paced */
+	uint32_t burst_bytes;
+	uint64_t next_ns; /* when the next frame is due */
+	bool backlog;     /* something waited at the last look */
+};
+
+struct sim_qp {
+	uint8_t *sq; /* the program's */
+	const volatile __be32 *db;
+	uint32_t sq_wqes; /* blocks of 64 bytes, power of two */
+	uint16_t consumed;
+	uint32_t number;
+	uint32_t uidx;
+	uint32_t pd, send_cq; /* handles */
+	uint32_t caps[5];     /* as struct ib_uverbs_qp_cap */
+	uint32_t port;
+	uint64_t user_handle;
+	int state; /* enum ibv_qp_state */
+	int rate;  /* index in the rate table, -1: none */
+	bool signal_all;
+	struct sim_pace pace;
+	bool stalled;        /* fault: nothing is sent */
+	uint32_t fail_after; /* fault: this many more requests, the last of which fails */
+	uint8_t fail_syndrome;
+};
+
+struct sim_dm {
+	uint32_t off;
+	uint32_t len;
+};
+
+struct sim_channel {
+	int user_fd; /* the program's end: freed when it closes that */
+	int nic_fd;
+};
+
+struct sim_obj {
+	enum sim_type type;
+	int ctx;       /* index of the device context that made it */
+	uint32_t refs; /* of other objects: busy */
+	union {
+		struct sim_mr mr;
+		struct sim_cq cq;
+		struct sim_qp qp;
+		struct sim_dm dm;
+		struct sim_channel channel;
+		uint32_t page; /* SIM_UAR */
+	};
+};
+
+/* An open device. */
+struct sim_ctx {
+	bool used;
+	int fd;
+	int event_fd; /* our end of the asynchronous events' socket, -1: none */
+	bool dead;    /* was open when the device died: nothing of it comes back */
+};
+#define SIM_MAX_CTX 32
+
+/* State of the device that is nobody's object, and what it counted. */
+struct sim_nic {
+	bool running; /* set up: the calls are interposed */
+	bool gone;    /* unplugged */
+	bool fatal;
+	bool link_down;     /* by the control socket */
+	uint32_t fail_call; /* fault: this many more ioctls, the last of which fails */
+	int fail_errno;
+	uint32_t lose_events;  /* fault: this many completion events are lost */
+	uint32_t rates_usable; /* the rate table's size as of now */
+	uint32_t dm_usable;
+	uint64_t frames, bytes; /* that left */
+	uint64_t drops;         /* link down, too long, or not taken by the veth */
+	uint64_t requests;      /* work requests done */
+	uint64_t inline_bytes;  /* carried in work requests */
+	uint64_t dm_sends, dm_bytes;
+	uint64_t segments; /* made by TSO */
+	uint64_t completions, errors, events_lost;
+};
+extern struct sim_nic sim_nic;
+extern struct sim_ctx sim_ctx[SIM_MAX_CTX];
+extern pthread_mutex_t sim_lock;
+
+void sim_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+#define sim_debug(...)                                                                             \
+	do {                                                                                       \
+		if (sim_config.verbose)                                                            \
+			sim_say(__VA_ARGS__);                                                      \
+	} while (0)
+
+/* device.c */
+struct sim_ctx *sim_ctx_of(int fd);
+int sim_device_open(int fd); /* makes fd a device context; 0 or -errno */
+void sim_device_close(struct sim_ctx *ctx);
+unsigned sim_device_report(char *text, size_t size);
+
+/* object.c: handles. All under the lock. */
+#define SIM_MAX_OBJ 4096
+uint32_t sim_obj_new(enum sim_type type, int ctx); /* 0: none left */
+struct sim_obj *sim_obj_get(uint32_t handle, enum sim_type type);
+uint32_t sim_obj_handle(const struct sim_obj *obj);
+int sim_obj_free(uint32_t handle, enum sim_type type); /* 0, EINVAL, EBUSY */
+void sim_obj_free_all(int ctx);
+/* The next object of the type after *at, which begins as 0 and is moved on; NULL at the end. */
+struct sim_obj *sim_obj_next(uint32_t *at, enum sim_type type);
+
+/* uverbs.c: the whole ioctl. Returns 0 or errno. */
+struct ib_uverbs_ioctl_hdr;
+int sim_uverbs(struct sim_ctx *ctx, struct ib_uverbs_ioctl_hdr *hdr);
+
+/* engine.c */
+int sim_engine_start(void);
+void sim_engine_stop(void);
+
+/* sq.c: does one work request. Returns 0 if it did, the ns until there may be one, or -1 if there
+ * is nothing to do. */
+int64_t sim_sq_step(struct sim_qp *qp, uint64_t now_ns);
+
+/* cq.c */
+struct sim_completion {
+	uint16_t wqe;
+	uint8_t opcode; /* of the work request */
+	uint8_t syndrome;
+	uint64_t departed_ns;
+};
+void sim_cq_push(struct sim_qp *qp, const struct sim_completion *done);
+void sim_cq_notify(struct sim_cq *cq); /* sends the event that was armed, if it is due */
+
+/* pace.c */
+int sim_pace_set(struct sim_qp *qp, uint32_t kbps, uint32_t burst_bytes, uint32_t packet_bytes);
+void sim_pace_clear(struct sim_qp *qp);
+uint64_t sim_pace_wait(const struct sim_pace *pace, uint64_t now_ns);
+uint64_t sim_pace_account(struct sim_pace *pace, uint64_t now_ns, uint64_t bytes);
+
+/* clock.c */
+int sim_clock_init(void);
+uint64_t sim_now_ns(void); /* CLOCK_MONOTONIC */
+uint64_t sim_clock_cycles(uint64_t ns);
+uint64_t sim_clock_real_ns(uint64_t ns);
+void sim_clock_tick(uint64_t now_ns); /* refreshes the pages that the program maps */
+void *sim_clock_page(unsigned n);     /* 0: counter, 1: struct mlx5_ib_clock_info */
+
+/* devmem.c */
+int sim_dm_alloc(struct sim_dm *dm, uint64_t len, uint32_t log_align); /* 0 or errno */
+uint8_t *sim_dm_bytes(const struct sim_dm *dm);
+int sim_dm_fd(void);
+
+/* offload.c */
+#define SIM_CSUM_L3 1
+#define SIM_CSUM_L4 2
+typedef void (*sim_emit_fn)(const uint8_t *frame, size_t len, void *arg);
+void sim_checksum(uint8_t *frame, size_t len, unsigned what);
+/* Cuts what follows the header of hdr bytes into TCP segments of at most mss. 0 or -1. */
+int sim_segment(const uint8_t *frame, size_t len, size_t hdr, unsigned mss, sim_emit_fn emit,
+		void *arg);
+
+/* wire.c */
+int sim_wire_open(void);
+bool sim_wire_up(void);
+unsigned sim_wire_ifindex(void);
+const uint8_t *sim_wire_mac(void);
+void sim_wire_send(const uint8_t *frame, size_t len, uint64_t departed_ns);
+
+/* capture.c */
+int sim_capture_open(const char *path);
+void sim_capture_frame(const uint8_t *frame, size_t len, uint64_t departed_ns);
+void sim_capture_flush(void);
+
+/* control.c */
+int sim_control_open(void);
+void sim_control_poll(void); /* answers what was asked; takes the lock itself */
+void sim_control_close(void);
+void sim_event_all(uint32_t type, uint64_t element); /* to every open device */
+
+#endif
