@@ -117,6 +117,7 @@ DEPS_BUILD := build-essential clang llvm libbpf-dev libxdp-dev libmnl-dev libsec
 DEPS_TEST := libcmocka-dev iproute2 ethtool sockperf iperf3 socat python3 netcat-openbsd \
 	bind9-dnsutils unbound dnsperf nodejs libclang-rt-dev valgrind clang-format clang-tidy cppcheck \
 	procps gnuplot-nox redis-server nginx-light wrk curl libpython3.11-testsuite \
+	libibverbs-dev rdma-core ibverbs-providers ibverbs-utils \
 	memcached git openssh-server rsync openssl apache2-utils strace
 # Of the servers only the programs are wanted: none is started when its package is installed.
 NO_START := /usr/sbin/policy-rc.d

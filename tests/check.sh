@@ -27,7 +27,7 @@ suite() { # name, rooms..., in the environment given
 part layers tests/layers.sh
 if $MAKE --no-print-directory -j"$(nproc)" asan-build >"$BUILD/check.asan.log" 2>&1; then
 	# (One family of TCP: the other is the same code but for the headers. `make asan` has both.)
-	BUILD=build-asan MODES="oracle both" FAMILIES=4 suite "the suite with ASan and UBSan" preload net bpf tcp unit
+	BUILD=build-asan MODES="oracle both" FAMILIES=4 suite "the suite with ASan and UBSan" preload net sim bpf tcp unit
 else
 	tail -n 20 "$BUILD/check.asan.log"
 	part "build with ASan" false

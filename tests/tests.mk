@@ -31,6 +31,19 @@ $(TCP_TEST_BIN): %: %.o $(SIM_OBJ) $(BUILD)/libsluice.a
 $(BUILD)/tests/net/mirror_probe $(BUILD)/tests/net/txfull $(BUILD)/tests/net/tcp_repair $(BUILD)/tests/net/share \
 	$(BUILD)/tests/net/frames: %: %.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) $(LIBS)
+# The simulated NIC, preloaded under the unmodified rdma-core, and what drives it by bare verbs: only
+# where rdma-core's headers are (the tests say so and skip).
+ifneq ($(wildcard /usr/include/infiniband/mlx5dv.h),)
+SIM_NIC := $(BUILD)/tests/sim/libsimulated-nic.so
+SIM_NIC_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/sim/nic/*.c)))
+SIM_TX_OBJ := $(patsubst %,$(BUILD)/tests/sim/%.o,tx frames)
+SIM_BIN := $(patsubst %,$(BUILD)/tests/sim/%,send fault receive)
+$(SIM_NIC): $(SIM_NIC_OBJ)
+	$(call say,LD )
+	$(Q)$(CC) -shared -o $@ $^ $(ALL_LDFLAGS) -Wl,-soname,$(notdir $@) -lpthread -ldl
+$(BUILD)/tests/sim/send $(BUILD)/tests/sim/fault: %: %.o $(SIM_TX_OBJ)
+	$(CC) -o $@ $^ $(ALL_LDFLAGS) -libverbs -lmlx5
+endif
 LDLIBS_xdpfloor := -lxdp -lbpf
 # Plain programs of the C library: what is preloaded, and what speaks to it.
 $(BUILD)/tests/%: $(BUILD)/tests/%.o
@@ -39,7 +52,7 @@ $(UNIT_SRC:%.c=$(BUILD)/%.o) $(HELPER_SRC:%.c=$(BUILD)/%.o): | $(SKEL)
 .SECONDARY:
 
 .PHONY: tests
-tests: all $(UNIT_BIN) $(TCP_TEST_BIN) $(HELPER_BIN) $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/net/*.bpf.c))
+tests: all $(UNIT_BIN) $(TCP_TEST_BIN) $(HELPER_BIN) $(SIM_NIC) $(SIM_BIN) $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/net/*.bpf.c))
 
 # Checking ------------------------------------------------------------------------------------
 .PHONY: check layers run-tests asan asan-build tsan
@@ -58,7 +71,7 @@ run-tests: tests
 asan-build:
 	$(MAKE) BUILD=build-asan SAN=address,undefined CFLAGS="-O1 -g -Wno-error" tests
 asan: asan-build
-	BUILD=build-asan MODES="oracle both" tests/run.sh $(or $(T),preload net bpf tcp unit)
+	BUILD=build-asan MODES="oracle both" tests/run.sh $(or $(T),preload net sim bpf tcp unit)
 # Unit tests, and where threads of a C program meet in TCP: the runtime crashes in programs that were not
 # built with it (python3, sockperf).
 tsan:
@@ -122,7 +135,7 @@ demo: deps
 	$(BUILD)/sluice demo
 
 # Style and static analysis -----------------------------------------------------------------------
-C_FILES := $(wildcard lib/*.h lib/*/*.[ch] preload/*.[ch] bpf/*.[ch] tools/*.[ch] tools/*/*.[ch] tests/*/*.[ch])
+C_FILES := $(wildcard lib/*.h lib/*/*.[ch] preload/*.[ch] bpf/*.[ch] tools/*.[ch] tools/*/*.[ch] tests/*/*.[ch] tests/*/*/*.[ch])
 .PHONY: style analyze
 style:
 	clang-format --dry-run -Werror $(C_FILES)
