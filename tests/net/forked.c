@@ -4,7 +4,8 @@
  *
  * block    recv and send that wait          poll, epoll  they do not
  * threads  one receives, another sends      again        each MiB by a child of the child
- * shared   every other block by the parent  confined     only read and write (seccomp(2), strict)
+ * shared   every other block by the parent
+ * confined, seccomp  only read and write (strict), made so by prctl(2) or seccomp(2)
  *
  * What must not be ends by SIGABRT, which resets the connection. */
 #include <arpa/inet.h>
@@ -234,15 +235,26 @@ static void share(int fd)
 /* Confined --------------------------------------------------------------------------------------
  */
 
-static void by_read_and_write(int fd)
+static void read_and_write(int fd)
 {
 	ssize_t n, m;
 
-	must(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0, "prctl");
 	while ((n = read(fd, buf, sizeof(buf))) > 0)
 		for (ssize_t at = 0; at < n; at += m)
 			m = write(fd, buf + at, (size_t)(n - at));
 	syscall(SYS_exit, 0);
+}
+
+static void by_prctl(int fd)
+{
+	must(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0, "prctl");
+	read_and_write(fd);
+}
+
+static void by_seccomp(int fd)
+{
+	must(syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, NULL) == 0, "seccomp");
+	read_and_write(fd);
 }
 
 /* ----------------------------------------------------------------------------------------------
@@ -252,9 +264,10 @@ static const struct {
 	const char *how;
 	void (*serve)(int fd);
 } kinds[] = {
-	{"block", by_block},     {"poll", by_poll},           {"epoll", by_epoll},
-	{"threads", by_threads}, {"again", by_grandchildren}, {"confined", by_read_and_write},
-	{"shared", NULL},
+	{"block", by_block},         {"poll", by_poll},
+	{"epoll", by_epoll},         {"threads", by_threads},
+	{"again", by_grandchildren}, {"confined", by_prctl},
+	{"seccomp", by_seccomp},     {"shared", NULL},
 };
 
 static int listener(const char *address, const char *port)
