@@ -260,7 +260,7 @@ static int unclaim(const struct sl_claim_req *req)
 /* What is no group has nobody to go to. */
 static int claim_away(const struct sl_claim_req *req, bool away)
 {
-	struct sl_claim old, *mine;
+	struct sl_claim old = {0}, *mine;
 	struct sl_group g;
 	struct entry e;
 	int err = entry_init(&e, req);
