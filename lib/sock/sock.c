@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The life of a socket: made, duplicated, handed back, closed.
  *
- * Theory of operation: objects are type-stable: carved from reserved address space and used again,
- * never unmapped, so that a thread that holds a pointer may look at it at any time; gen tells it
- * whether it still is the same socket. The lane's lock protects what the packet path touches;
- * `slow` orders the calls that change names, claims and memberships. `slow` is taken first. */
+ * Theory of operation: the objects are table.c's. The lane's lock protects what the packet path
+ * touches; `slow`, which is taken first, orders the calls that change names, claims and
+ * memberships.
+ */
 #include "sock/sock.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/tcp.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "base/log.h"
@@ -20,79 +17,11 @@
 #include "sluice.h"
 #include "sock/tconn.h"
 
-#define MAX_SOCKS (1u << 20)
 #ifndef SO_NETNS_COOKIE
 #define SO_NETNS_COOKIE 71
 #endif
 
-/* A TCP socket's object has no room for UDP's part. Built for the address sanitizer it has, and to
- * touch it is reported. */
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#define TCP_STRIDE sizeof(struct sl_sock)
-#define TCP_ENDS(sk)                                                                               \
-	__asan_poison_memory_region((char *)(sk) + offsetof(struct sl_sock, udp),                  \
-				    sizeof(*(sk)) - offsetof(struct sl_sock, udp))
-#else
-#define TCP_STRIDE   offsetof(struct sl_sock, udp)
-#define TCP_ENDS(sk) ((void)(sk))
-#endif
-
-/* What a TCP connection at rest costs: its block, its socket, its slot, with the link, and its
- * place in the table of descriptors. */
-_Static_assert(sizeof(struct sl_tconn) + offsetof(struct sl_sock, udp) + sizeof(struct sl_slot) +
-			       sizeof(uint32_t) + sizeof(uintptr_t) <=
-		       1024,
-	       "a connection at rest is to cost 1 KiB at most");
-
-struct slab {
-	char *base;
-	size_t stride; /* bytes */
-	uint32_t used;
-	struct sl_sock *free;
-};
-
-static struct sl_lock table_lock; /* protects what follows */
-static struct slab slabs[2] = {
-	{.stride = sizeof(struct sl_sock)}, /* UDP */
-	{.stride = TCP_STRIDE},
-};
 uint32_t sl_forks;
-
-static struct sl_sock *slab_at(const struct slab *s, uint32_t i)
-{
-	return (struct sl_sock *)(s->base + i * s->stride);
-}
-
-static struct slab *slab_of(int proto)
-{
-	return &slabs[proto == IPPROTO_TCP];
-}
-
-static int slab_init(struct slab *s)
-{
-	long p = sl_sys(SYS_mmap, NULL, MAX_SOCKS * s->stride, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (p < 0 && p > -4096)
-		return (int)p;
-	s->base = (char *)p;
-	return 0;
-}
-
-int sl_sock_table_init(void)
-{
-	int err = 0;
-
-	for (unsigned k = 0; k < sl_array_len(slabs) && err == 0; k++)
-		if (!slabs[k].base) /* not a parent's, which stay */
-			err = slab_init(&slabs[k]);
-	if (err == 0)
-		err = sl_slots_init(MAX_SOCKS);
-	if (err == 0)
-		err = sl_fdtab_init();
-	return err;
-}
 
 int sl_sock_shadow(const struct sl_sock *sk)
 {
@@ -111,51 +40,6 @@ bool sl_sock_is(const struct sl_sock *sk, int fd)
 	return sl_fd_sock(fd) == sk;
 }
 
-struct sl_sock *sl_sock_find(bool (*is)(struct sl_sock *sk, void *arg), void *arg)
-{
-	for (unsigned k = 0; k < sl_array_len(slabs); k++) {
-		uint32_t n = sl_load_acquire(&slabs[k].used);
-
-		for (uint32_t i = 0; i < n; i++) {
-			struct sl_sock *sk = slab_at(&slabs[k], i);
-
-			if (sl_load(&sk->nfds) && is(sk, arg))
-				return sk;
-		}
-	}
-	return NULL;
-}
-
-struct visit {
-	void (*fn)(struct sl_sock *sk, void *arg);
-	void *arg;
-};
-
-static bool visit_one(struct sl_sock *sk, void *arg)
-{
-	const struct visit *v = arg;
-
-	v->fn(sk, v->arg);
-	return false;
-}
-
-void sl_sock_for_each(void (*fn)(struct sl_sock *sk, void *arg), void *arg)
-{
-	struct visit v = {fn, arg};
-
-	sl_sock_find(visit_one, &v);
-}
-
-static bool is_ours(struct sl_sock *sk, void *arg)
-{
-	return sk->inode == *(const uint32_t *)arg && sk->state != SL_STATE_KERNEL;
-}
-
-bool sl_sock_inode_is_ours(uint32_t inode, void *arg)
-{
-	return sl_sock_find(is_ours, &inode) != NULL;
-}
-
 /* New ------------------------------------------------------------------------------------------ */
 
 static void on_data(struct sl_udp *u)
@@ -164,70 +48,6 @@ static void on_data(struct sl_udp *u)
 
 	if (!sl_list_empty(&sk->watches))
 		sl_sock_notify(sk, EPOLLIN | EPOLLRDNORM);
-}
-
-static void wipe(struct sl_sock *sk, size_t from, size_t to)
-{
-	memset((char *)sk + from, 0, to - from);
-}
-
-/* The object for its next life. What its first fields are is never wrong; and frames of its past
- * life may be under way (wmem). */
-static void renew(struct sl_sock *sk)
-{
-	sl_store(&sk->gen, sk->gen + 1);
-	sl_store_release(&sk->lane, &sl_limbo);
-	wipe(sk, offsetof(struct sl_sock, state), offsetof(struct sl_sock, udp));
-	sl_list_init(&sk->watches);
-	if (!sl_sock_is_udp(sk))
-		return;
-	wipe(sk, offsetof(struct sl_sock, udp), offsetof(struct sl_sock, wmem));
-	wipe(sk, offsetof(struct sl_sock, wmem) + sizeof(sk->wmem), sizeof(*sk));
-	sl_list_init(&sk->blocked);
-}
-
-/* One that was never used. */
-static struct sl_sock *fresh(struct slab *s, int proto)
-{
-	struct sl_sock *sk = slab_at(s, s->used);
-
-	sk->proto = (uint8_t)proto;
-	if (proto == IPPROTO_TCP)
-		TCP_ENDS(sk);
-	return sk;
-}
-
-static struct sl_sock *alloc_sock(int proto)
-{
-	struct slab *s = slab_of(proto);
-	struct sl_sock *sk = NULL;
-
-	if (!sl_lock(&table_lock))
-		return NULL;
-	if (s->free) {
-		sk = s->free;
-		s->free = sk->next_free;
-	} else if (s->used < MAX_SOCKS) {
-		sk = fresh(s, proto);
-	}
-	if (sk) {
-		renew(sk);
-		if (sk == slab_at(s, s->used))
-			sl_store_release(&s->used, s->used + 1);
-	}
-	sl_unlock(&table_lock);
-	return sk;
-}
-
-static void free_sock(struct sl_sock *sk)
-{
-	struct slab *s = slab_of(sk->proto);
-
-	sl_lock(&table_lock);
-	sl_store(&sk->nfds, 0);
-	sk->next_free = s->free;
-	s->free = sk;
-	sl_unlock(&table_lock);
 }
 
 static uint32_t inode_of(int fd)
@@ -295,7 +115,7 @@ static int start_udp(struct sl_sock *sk)
 
 struct sl_sock *sl_sock_new(int fd, int family, int type, int proto)
 {
-	struct sl_sock *sk = alloc_sock(proto);
+	struct sl_sock *sk = sl_sock_alloc(proto);
 
 	if (!sk)
 		return NULL;
@@ -323,7 +143,7 @@ free_slot:
 		sl_slot_free(sk->slot);
 free:
 	sl_stats_sock_free(sk->stats);
-	free_sock(sk);
+	sl_sock_free(sk);
 	return NULL;
 }
 
@@ -546,7 +366,7 @@ static void drop_fd(struct sl_sock *sk, int fd)
 	sl_tlisten_closed(sk);
 	sl_stats_sock_free(sk->stats); /* others may count into it still: it stays mapped */
 	sl_unlock(&sk->slow);
-	free_sock(sk);
+	sl_sock_free(sk);
 }
 
 SL_API
@@ -599,58 +419,4 @@ int sl_hand_back(int fd)
 	sl_sock_kernel(sk, SL_REASON_PASSED);
 	l = sl_load_acquire(&sk->lsn);
 	return sl_load(&sk->state) == SL_STATE_OFFLOADED && !(l && l->draining) ? -EBUSY : 0;
-}
-
-static void child_udp(struct sl_sock *sk)
-{
-	sk->members = NULL;
-	sk->udp.ring = NULL; /* the frames are the parent's; the memory is lost with it */
-	sk->udp.size = sk->udp.head = sk->udp.tail = 0;
-	sk->path.d = NULL;
-}
-
-/* A stream that is the kernel's already has nothing from us in a child, which may be confined to
- * the very calls that it makes (sshd's, by seccomp: no sendmsg(2) for a write). */
-static bool is_kernels_alone(const struct sl_sock *sk)
-{
-	return sk->proto == IPPROTO_TCP && sk->state == SL_STATE_KERNEL && !sk->passed &&
-	       !sk->heir && sk->nfds == 1;
-}
-
-static void child_sock(struct sl_sock *sk, void *arg)
-{
-	bool later = sl_inherit_wants(sk);
-
-	if (is_kernels_alone(sk) && !later) {
-		sl_fdtab_clear(sk->fd);
-		sk->nfds = 0;
-		return;
-	}
-	sk->given = later ? SL_GIVEN_LATER : 0;
-	if (!sk->passed && (sk->state == SL_STATE_OFFLOADED || sl_sock_queued(sk)))
-		sk->passed = sl_keeper_generation();
-	sk->heir |= sk->lsn != NULL;
-	sk->state = SL_STATE_KERNEL;
-	sk->stats = sl_stats_sock_none(); /* the parent's memory is not there any more */
-	sk->slot = SL_NO_SLOT;
-	sk->claims = NULL;
-	sk->conn = NULL;
-	sk->lsn = NULL;
-	sk->lane = &sl_limbo;
-	if (sl_sock_is_udp(sk))
-		child_udp(sk);
-	memset(&sk->slow, 0, sizeof(sk->slow));
-	sl_list_init(&sk->watches);
-	sk->in_kernel = 0;
-	sk->taking = false;
-}
-
-/* In a child after fork: its descriptors are plain kernel sockets. Offloaded ones are the
- * parent's; the first use tells it to hand them back (sl_keeper_tell_parent). */
-void sl_sock_table_child(void)
-{
-	sl_sock_for_each(child_sock, NULL);
-	memset(&table_lock, 0, sizeof(table_lock));
-	for (unsigned k = 0; k < sl_array_len(slabs); k++)
-		slabs[k].free = NULL; /* another thread may have been taking one */
 }

@@ -201,9 +201,19 @@ static inline size_t sl_iov_len(const struct iovec *iov, size_t n)
 	return len;
 }
 
-/* sock.c: life */
+/* table.c */
 int sl_sock_table_init(void);
 void sl_sock_table_child(void);
+/* An object, of which nothing is set but gen and lane (sl_limbo), and proto. NULL: there are too
+ * many, or this is a signal handler. */
+struct sl_sock *sl_sock_alloc(int proto);
+void sl_sock_free(struct sl_sock *sk); /* nobody finds it any more */
+/* The first open socket of which is() is true, or NULL. */
+struct sl_sock *sl_sock_find(bool (*is)(struct sl_sock *sk, void *arg), void *arg);
+void sl_sock_for_each(void (*fn)(struct sl_sock *sk, void *arg), void *arg);
+bool sl_sock_inode_is_ours(uint32_t inode, void *arg);
+
+/* sock.c: life */
 void sl_sock_show(struct sl_sock *sk); /* one that a parent made gets counters of its own */
 struct sl_sock *sl_sock_new(int fd, int family, int type, int proto);
 void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason); /* hand back; idempotent */
@@ -217,10 +227,6 @@ bool sl_sock_wait_moved(struct sl_sock *sk);
 /* Sends what is in our queue to the kernel's queue, for whoever else has the socket. Lane held. */
 void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane);
 extern uint32_t sl_forks; /* how often the process has forked */
-/* The first open socket of which is() is true, or NULL. */
-struct sl_sock *sl_sock_find(bool (*is)(struct sl_sock *sk, void *arg), void *arg);
-void sl_sock_for_each(void (*fn)(struct sl_sock *sk, void *arg), void *arg);
-bool sl_sock_inode_is_ours(uint32_t inode, void *arg);
 
 /* Takes the lane that the socket is on. False: use the kernel (signal handler in our own turn). */
 static inline bool sl_sock_lock(struct sl_sock *sk, struct sl_lane **lane)
