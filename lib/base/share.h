@@ -7,8 +7,8 @@
  *
  *  - owner 0, flight 0, refs 0: nobody's, in the pool
  *  - owner 0, flight 0, refs q + 1: nobody's, given to the fill ring of queue q: there, in the
- *hands of the device, or in a receive ring, not taken yet. By this name they come back when the
- *queue is closed, while others go on with the memory (sl_share_reclaim())
+ *    hands of the device, or in a receive ring, not taken yet. By this name they come back when
+ *    the queue is closed, while others go on with the memory (sl_share_reclaim())
  *  - owner m, refs 0: in a cache of member m, free
  *  - owner m, refs n: held by m: received, being written, queued in sockets
  *  - owner m, flight 1: posted by m: one of the references is the device's, until m has seen the
