@@ -173,6 +173,42 @@ void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache)
 	x->fd = -1;
 }
 
+/* From the end: a death in between leaves frames that are nobody's, and never one twice. */
+static void unfill(struct sl_xsk_queue *q, struct sl_frames *cache)
+{
+	const uint32_t name = sl_share_filled(&sl_pool.share, q->shared);
+	uint32_t end = sl_load(q->fill.producer), n;
+
+	n = sl_min(end - sl_load_acquire(q->fill.consumer), q->fill.size);
+	while (n--) {
+		uint64_t frame = q->fill.addr[--end & (q->fill.size - 1)] >> sl_pool.shift;
+
+		sl_store(&q->shared->fill_to, end);
+		sl_share_step();
+		sl_store_release(q->fill.producer, end);
+		sl_share_step();
+		/* (Not what was received while the kernel had not said yet how far it has read.) */
+		if (frame >= sl_pool.nframes || sl_load(&sl_pool.word[frame].all) != name)
+			continue;
+		frame_taken((uint32_t)frame);
+		sl_frame_free(cache, (uint32_t)frame);
+		cache->gained++;
+	}
+}
+
+bool sl_xsk_device_gone(struct sl_xsk *x, struct sl_frames *cache)
+{
+	struct sl_xsk_queue *q = x->q;
+
+	if (!sl_rlock(&q->shared->lock, sl_pool.me))
+		return false;
+	q->gone = true;
+	unfill(q, cache);
+	sl_runlock(&q->shared->lock);
+	sl_frames_flush(cache, SL_FRAME_CACHE / 2);
+	return true;
+}
+
 int sl_xsk_read_counts(const struct sl_xsk *x, struct sl_xsk_counts *c)
 {
 	struct xdp_statistics st = {0};
@@ -253,7 +289,7 @@ static bool xsk_refill(struct sl_rx *rx, struct sl_frames *cache)
 	uint32_t level, want, got = 1;
 	bool kick, low;
 
-	if (sl_likely(x->fill_debt < REFILL_BATCH))
+	if (sl_likely(x->fill_debt < REFILL_BATCH) || q->gone)
 		return true;
 	if (!sl_rtrylock(&q->shared->lock, sl_pool.me))
 		return true; /* another lane is at it */

@@ -15,6 +15,7 @@ struct sl_xsk_queue {
 	void *fill_map, *comp_map; /* ours to unmap, else NULL */
 	size_t fill_len, comp_len;
 	uint32_t users; /* XSKs on it */
+	bool gone;      /* with its device: the fill ring is left empty */
 };
 
 struct sl_xsk_sizes {
@@ -51,6 +52,9 @@ int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q, const struct s
 /* The second half of it: the rings are there, of x and of q. For tests, whose rings are memory. */
 void sl_xsk_start(struct sl_xsk *x, struct sl_xsk_queue *q, uint32_t share_xsk);
 void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache);
+/* The device does not exist any more, for certain: what waits in its queue's fill ring is ours, and
+ * no more is put there. False: the ring's lock is not to be had now. */
+bool sl_xsk_device_gone(struct sl_xsk *x, struct sl_frames *cache);
 
 /* What the kernel did not deliver or take since the XSK was made. */
 struct sl_xsk_counts {

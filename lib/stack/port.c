@@ -438,6 +438,46 @@ static void check_alive(struct sl_port *p)
 		sl_info("port", "%s is gone", p->info.ifname);
 }
 
+struct empty_walk {
+	const struct sl_port *port;
+	bool done;
+};
+
+static void empty_lane(struct sl_lane *lane, void *arg)
+{
+	struct empty_walk *w = arg;
+
+	if (!sl_lane_lock(lane)) {
+		w->done = false;
+		return;
+	}
+	for (uint32_t i = 0; i < lane->nlegs; i++)
+		for (uint32_t q = 0; lane->leg[i]->port == w->port && q < lane->leg[i]->nqueues;
+		     q++)
+			w->done &= sl_xsk_device_gone(&lane->leg[i]->xsk[q], &lane->frames);
+	sl_lane_unlock(lane);
+}
+
+/* By the kernel's word: the mirror may be on its way to be read again. The keeper's errno. */
+static bool is_gone(uint32_t ifindex)
+{
+	struct sl_link link;
+	char name[IF_NAMESIZE];
+
+	return !sl_link_get(ifindex, &link) && !if_indextoname(ifindex, name) && errno == ENXIO;
+}
+
+/* The frames that a device was to receive into are wanted by the one that comes for it. */
+static void empty_gone(struct sl_port *p)
+{
+	struct empty_walk w = {.port = p, .done = true};
+
+	if (p->stats->alive || p->emptied || !is_gone(p->info.ifindex))
+		return;
+	sl_lane_for_each(empty_lane, &w);
+	p->emptied = w.done;
+}
+
 /* No event tells that a NIC takes tags off now. */
 static void check_tags(struct sl_port *p)
 {
@@ -469,6 +509,7 @@ void sl_ports_check(void)
 		}
 		count_drops(ports[i]);
 		check_alive(ports[i]);
+		empty_gone(ports[i]);
 		check_tags(ports[i]);
 	}
 }

@@ -29,6 +29,7 @@ struct sl_port {
 	bool tags;            /* the steering program sees them; under the lock of ports */
 	bool left;            /* the VLAN device is not what it was: its packets are the kernel's */
 	struct sl_port_stats *stats;
+	bool emptied; /* the device does not exist any more, and its fill rings were emptied */
 	uint8_t gone; /* looks of the keeper since the steering program was taken off */
 	struct sl_xsk_counts counted; /* what of the kernel's counts stats has; the keeper's */
 	struct sl_xsk_queue queue[SL_MAX_QUEUES];

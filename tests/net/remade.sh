@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A device is deleted and made again under a program, several times: each new one is offloaded, and its maps are
-# pinned by its name, though the program has the old ones still. By the daemon (LEASED=1) the same.
+# A device is deleted and made again under a program, many times: each new one is offloaded, its maps are pinned by
+# its name, though the program has the old ones still, and the frames that the old ones had are there for it. By the
+# daemon (LEASED=1) the same.
 . "$(dirname "$0")/lib.sh"
 need bpftool
 [ -e "$PRELOAD" ] || skip "the library is not built"
-ROUNDS=${ROUNDS:-4}
+ROUNDS=${ROUNDS:-12} # without their frames eight would be too many
 net_up
 MODE=one
 PINS=/sys/fs/bpf/sluice/$DEV_B

@@ -472,6 +472,49 @@ static void test_stuck(void **state)
 	}
 }
 
+static void leave_device(void)
+{
+	sl_xsk_device_gone(&xsk, &cache);
+}
+
+/* One frame may be nobody's until the queue is released; then each is in the pool, once. */
+static void died_leaving(void *mem)
+{
+	uint32_t n = 0;
+	struct world w;
+	int got;
+
+	memcpy(copy, mem, bytes);
+	w = world_at(copy);
+	bury(&w, DYING);
+	for (; w.r->tx_c != w.r->tx_p; w.r->tx_c++)
+		complete(&w, (uint32_t)(w.r->tx[w.r->tx_c % OWN].addr >> SHIFT));
+	while (sl_share_reap(&w.g, &w.q) > 0)
+		;
+	while (sl_share_returned(&w.g, &w.g.queue[0], LIVE) != SL_NO_FRAME)
+		;
+	sl_share_queue_close(&w.g, 0);
+	got = sl_share_reclaim(&w.g, 0);
+	check(got >= (int)(w.r->fill_p - w.r->fill_c) &&
+		      got <= (int)(w.r->fill_p - w.r->fill_c) + 1,
+	      "%d frames came back\n", got);
+	for (uint32_t f = 0; f < NFRAMES; f++)
+		n += w.g.word[f].all != 0;
+	check(n == live_has, "%u frames are somebody's, %u should be\n", n, live_has);
+	check(sl_share_left(&w.g) + live_has == NFRAMES, "frames are lost, or had twice\n");
+}
+
+/* The device is gone, and who empties its fill ring dies over it. */
+static void test_death_while_emptying(void **state)
+{
+	for (uint32_t seed = 1; seed <= 4; seed++) {
+		set_up(seed);
+		attach();
+		step_through(shared, leave_device, died_leaving);
+		assert_int_equal(world_at(shared).r->fill_p, world_at(shared).r->fill_c);
+	}
+}
+
 static void reclaim(void)
 {
 	struct world w = world_at(shared);
@@ -583,6 +626,7 @@ int main(void)
 		cmocka_unit_test(test_rubbish_is_survived),
 		cmocka_unit_test(test_death_at_any_instruction),
 		cmocka_unit_test(test_death_with_two_locks),
+		cmocka_unit_test(test_death_while_emptying),
 		cmocka_unit_test(test_death_while_reclaiming),
 	};
 
