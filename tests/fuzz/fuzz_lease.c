@@ -17,6 +17,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
+#define REAPS 100000 /* of 100 us and more: then something is kept for ever */
+
 static int kinds[4]; /* bound UDP and TCP sockets, a pipe's end, the network namespace */
 
 static int bound_socket(int type)
@@ -141,8 +143,9 @@ static void as_daemon(const uint8_t *data, size_t size)
 	if (!s->leaving)
 		sl_session_readable(s);
 	s->eof = true; /* this process lives on */
-	while (sl_sessions_reap())
-		;
+	/* (The kernel's grace period is waited for beside: grace.c.) */
+	for (int i = 0; (sl_sessions_reap() || sluiced.sessions) && i < REAPS; i++)
+		usleep(100);
 	sl_linger_end(0); /* what is kept for the next program of a process */
 	if (sluiced.sessions || sluiced.nsessions || sluiced.group_users || sl_umem_is_there())
 		abort();
