@@ -11,6 +11,8 @@ for fault in fatal unplug syndromes bad_memory stall full_queue lost_event link_
 	sim_up
 	ok "$fault" sim "$SIM_BIN/fault" "$fault"
 done
+sim_up rates=127
+ok "the 128th of 127 rates" sim "$SIM_BIN/fault" rates 127
 sim_up burst=0
 ok no_burst sim "$SIM_BIN/fault" no_burst
 

@@ -146,6 +146,8 @@ static __attribute__((destructor)) void stop(void)
 	char path[256], text[1024];
 	int fd;
 
+	if (sim_nic.pid != sim_getpid())
+		return;
 	sim_engine_stop();
 	sim_capture_flush();
 	sim_control_close();
@@ -171,6 +173,16 @@ struct sim_ctx *sim_ctx_of(int fd)
 	return NULL;
 }
 
+/* Nothing of the device is the child's: not the thread, and not what the lock protected. */
+static void in_child(void)
+{
+	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+	sim_nic.running = false;
+	memset(sim_ctx, 0, sizeof(sim_ctx));
+	sim_lock = fresh;
+}
+
 /* The first one starts what runs beside the program. */
 static int first_open(void)
 {
@@ -180,6 +192,8 @@ static int first_open(void)
 	if (!done) {
 		sim_say("%s is simulated: frames leave on %s, nothing here is hardware", SIM_NAME,
 			sim_config.netdev);
+		sim_nic.pid = sim_getpid();
+		pthread_atfork(NULL, NULL, in_child);
 		if (sim_config.capture[0] && (err = sim_capture_open(sim_config.capture)))
 			sim_say("no capture file %s: errno %d", sim_config.capture, -err);
 		if ((err = sim_control_open()))

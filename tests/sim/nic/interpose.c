@@ -132,7 +132,8 @@ PUBLIC int close(int fd)
 {
 	struct sim_ctx *ctx;
 
-	if (sim_nic.running && any_open()) {
+	/* Not a child's of vfork, whose descriptors are its own and whose memory is not. */
+	if (sim_nic.running && any_open() && sim_nic.pid == sim_getpid()) {
 		pthread_mutex_lock(&sim_lock);
 		ctx = sim_ctx_of(fd);
 		if (ctx)

@@ -13,7 +13,7 @@
  * <rdma/mlx5-abi.h>; nothing here is Mellanox's code.
  *
  * Not simulated: receive queues, CQ resize, DEVX, import of a device by another process, fork with
- * the device open (the child's device is dead). Each process has a device of its own. */
+ * the device open (the child has no device). Each process has a device of its own. */
 #ifndef SIM_NIC_H
 #define SIM_NIC_H
 
@@ -146,6 +146,7 @@ struct sim_ctx {
 /* State of the device that is nobody's object, and what it counted. */
 struct sim_nic {
 	bool running; /* set up: the calls are interposed */
+	int pid;      /* of the process that has the device open */
 	bool gone;    /* unplugged */
 	bool fatal;
 	bool link_down;     /* by the control socket */

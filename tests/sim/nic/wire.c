@@ -6,11 +6,14 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "nic.h"
 #include "sys.h"
 
-#define SNDBUF (8 << 20)
+#define SNDBUF     (8 << 20)
+#define PAUSE_NS   20000
+#define MAX_PAUSES 500
 
 static int wire_fd = -1;
 static unsigned ifindex, mtu = 1500;
@@ -75,10 +78,24 @@ const uint8_t *sim_wire_mac(void)
 	return mac;
 }
 
+/* A full veth drops, and says so; a cable has pause frames: the port waits a little for it. */
+static bool put_on_wire(const uint8_t *frame, size_t len)
+{
+	struct timespec ts = {.tv_nsec = PAUSE_NS};
+
+	for (int i = 0; i < MAX_PAUSES; i++) {
+		if (sim_send(wire_fd, frame, len) == (ssize_t)len)
+			return true;
+		if (errno != ENOBUFS && errno != EAGAIN)
+			return false;
+		syscall(SYS_clock_nanosleep, (long)CLOCK_MONOTONIC, 0L, &ts, NULL);
+	}
+	return false;
+}
+
 void sim_wire_send(const uint8_t *frame, size_t len, uint64_t departed_ns)
 {
-	if (len < 14 || len > mtu + 18 || sim_nic.link_down ||
-	    sim_send(wire_fd, frame, len) != (ssize_t)len) {
+	if (len < 14 || len > mtu + 18 || sim_nic.link_down || !put_on_wire(frame, len)) {
 		sim_nic.drops++;
 		return;
 	}
