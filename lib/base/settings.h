@@ -23,9 +23,10 @@ struct sl_settings {
 };
 extern struct sl_settings sl_settings; /* holds the defaults before it is loaded */
 
-/* Values of xdp_mode, zerocopy, mem_alloc_type, ring_allocation_logic_*. */
+/* Values of xdp_mode, zerocopy, mem_alloc_type, tx_backend, ring_allocation_logic_*. */
 enum { SL_XDP_AUTO, SL_XDP_NATIVE, SL_XDP_GENERIC };
 enum { SL_ZEROCOPY_AUTO, SL_ZEROCOPY_OFF, SL_ZEROCOPY_FORCE };
+enum { SL_TX_AUTO, SL_TX_XSK };
 enum { SL_MEM_ANON, SL_MEM_CONTIG, SL_MEM_HUGE };
 enum {
 	SL_RING_INTERFACE = 0,

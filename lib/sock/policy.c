@@ -254,6 +254,7 @@ void sl_policy_check(void)
 	if (!stopped && sl_port_at(0)) {
 		sl_store(&look_now, false);
 		sl_ports_check();
+		sl_lanes_check();
 		l.changed = rules_changed();
 		l.rules = l.changed || waiting;
 		leaving = unguard();

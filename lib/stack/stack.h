@@ -12,6 +12,7 @@
 #include "base/lock.h"
 #include "ctl/broker.h"
 #include "ctl/rule.h"
+#include "io/verbs.h"
 #include "io/xsk.h"
 #include "net/net.h"
 #include "tcp/tcp.h"
@@ -40,11 +41,13 @@ struct sl_leg {
 	struct sl_port *port;
 	struct sl_lane *lane;
 	struct sl_tx *tx;
-	uint32_t first; /* index into `lanes`, for claims */
+	struct sl_tx *verbs; /* the NIC's own queue that tx is or was; NULL: none */
+	uint32_t first;      /* index into `lanes`, for claims */
 	/* 0 for a VLAN device: its packets come and go by the leg below. */
 	uint32_t nqueues;
-	bool dead;  /* the device is gone: nothing is sent any more */
-	bool again; /* the last kick has not started all */
+	uint32_t tx_queue; /* of the XSK by which it sends, without verbs */
+	bool dead;         /* the device is gone: nothing is sent any more */
+	bool again;        /* the last kick has not started all */
 	struct sl_xsk xsk[];
 };
 
@@ -134,6 +137,8 @@ struct sl_lane *sl_lane_pick(uint32_t ifindex, int fd);
 extern struct sl_lane sl_limbo;
 /* The lane's leg on the port, opened at first use. NULL: cannot be had. No lane held. */
 struct sl_leg *sl_lane_leg(struct sl_lane *lane, struct sl_port *port);
+/* The keeper's, about once a second: a transmit queue of the NIC that has failed is taken down. */
+void sl_lanes_check(void);
 /* Calls fn for each lane that has a leg. */
 void sl_lane_for_each(void (*fn)(struct sl_lane *lane, void *arg), void *arg);
 

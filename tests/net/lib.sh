@@ -11,6 +11,7 @@
 #       -w  hosts joined through a middle namespace w, for tests/net/wire (implies -t, no GSO)
 #       -c  a third host c, on a second network with b (10.X.Y+1.0/24, fd00:..:2::/64)
 #
+#   VERBS=1 gives a and b a simulated NIC each (tests/sim): what is preloaded sends by verbs.
 #   VLANS="5", or "100ad 5" for two tags, puts a and b on VLAN devices over the veth (LOW_A LOW_B).
 #
 #   After it: NS (prefix of the namespaces), DEV_A DEV_B, A4 B4 A6 B6 (addresses), BIN (test
@@ -51,10 +52,11 @@ MODE=${MODE:-kernel}
 
 # What a preloaded program needs when the library was built with a sanitizer.
 preload_env() {
-	local pre=$PRELOAD
+	local pre=$PRELOAD nic=NIC_${1:-}
+	[ -z "${!nic:-}" ] || pre=$SIM_LIB:$pre
 	case $(basename "$BUILD") in
 	*asan*)
-		pre="$(gcc -print-file-name=libasan.so):$PRELOAD"
+		pre="$(gcc -print-file-name=libasan.so):$pre"
 		printf '%s\n' "ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:abort_on_error=1:$ASAN_LOG" \
 			"UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:$ASAN_LOG"
 		;;
@@ -63,6 +65,7 @@ preload_env() {
 		;;
 	esac
 	printf '%s\n' "LD_PRELOAD=$pre"
+	[ -z "${!nic:-}" ] || nic_env "$TMP/nic.$1" "${!nic}"
 }
 
 # Programs here end with sockets open, as programs do; the unit tests look for leaks.
@@ -195,7 +198,7 @@ in_ns() { # replaces this (sub)shell
 	shift
 	local pre=()
 	if [ "$who" != "$host" ]; then
-		mapfile -t pre < <(preload_env)
+		mapfile -t pre < <(preload_env "$host")
 		pre=(env "${pre[@]}" "SLUICE_LOG_FILE=$TMP/sluice.%d.log" "${SL_ENV[@]}")
 		[ -z "${LEASED:-}" ] || pre=(setpriv --reuid="${LEASED_UID:-65534}" --regid=65534 --clear-groups
 			--bounding-set=-all --no-new-privs "${pre[@]}" "SLUICE_DAEMON=$TMP/sluiced.$host")
@@ -373,6 +376,11 @@ net_up() {
 	done
 	wait_until 10 link_is_up a "$DEV_A" && wait_until 10 link_is_up b "$DEV_B" ||
 		die "the links do not come up"
+	if [ -n "${VERBS:-}" ]; then
+		. "$TESTS/sim/lib_nic.sh"
+		sim_need
+		nic_up a "$LOW_A" && nic_up b "$LOW_B"
+	fi
 	# (What a test's programs tell each other by must be open to nobody, too.)
 	[ -z "${LEASED:-}" ] || umask 0
 	[ -z "${LEASED:-}" ] || for h in a b ${third:+c}; do daemon_up "$h"; done

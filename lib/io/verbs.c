@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Transmit by a raw-packet queue pair (rdma-core: libibverbs/man/ibv_wr_post.3).
+ *
+ * Theory of operation: a device is opened once for the process, with one protection domain and one
+ * memory region over all frames; each lane has a queue pair and a completion queue of its own, used
+ * under the lane's lock. post() only remembers; kick() makes the work requests of what was posted
+ * and rings the doorbell once. The last request of a kick is signalled, and every so many before
+ * it: the queue's tail moves by completions alone. A frame under way is not marked as in flight
+ * (base/share.h): that is for what is in rings which outlive us, and a queue pair does not.
+ *
+ * What fails, fails for good: an error completion, a fatal event, or completions that do not come.
+ * The queue is then dead, kick() says so, and the lane goes on by AF_XDP (stack.c). */
+#include "io/verbs.h"
+
+#if __has_include(<infiniband/verbs.h>)
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "io/verbs_lib.h"
+
+#define MAX_DEVICES  16
+#define SIGNAL_EVERY 64
+/* Longer than any pause frame holds a queue up. */
+#define WATCHDOG_NS 2000000000ull
+
+struct device {
+	uint32_t ifindex; /* 0: free */
+	char name[64];
+	struct ibv_context *ctx;
+	struct ibv_pd *pd;
+	struct ibv_mr *mr;
+	uint32_t users;
+	const char *dead; /* why */
+};
+
+struct verbs_tx {
+	struct sl_tx tx;
+	struct device *dev;
+	struct ibv_cq_ex *cq;
+	struct ibv_qp *qp;
+	struct ibv_qp_ex *qpx;
+	uint32_t lkey;
+	uint32_t inline_bytes;
+	uint32_t mask;        /* of desc */
+	uint32_t depth;       /* requests the queue takes */
+	uint32_t head;        /* posted */
+	uint32_t made;        /* made requests of */
+	uint32_t tail;        /* completed */
+	uint64_t progress_ns; /* when a completion came, or the queue was empty */
+	const char *dead;     /* why */
+	uint32_t doubt_to;    /* of a dead queue: what lies between tail and this may have left */
+	struct sl_tx_desc desc[];
+};
+
+static struct sl_lock lock; /* over devices, and the calls that make and unmake */
+static struct device devices[MAX_DEVICES];
+static const struct sl_verbs_lib *lib;
+static const struct sl_tx_ops verbs_tx_ops;
+
+/* Devices -------------------------------------------------------------------------------------- */
+
+static const char *open_context(struct device *dev)
+{
+	struct ibv_device **list;
+	int n;
+
+	list = lib->get_device_list(&n);
+	for (int i = 0; list && i < n && !dev->ctx; i++)
+		if (strcmp(lib->get_device_name(list[i]), dev->name) == 0)
+			dev->ctx = lib->open_device(list[i]);
+	lib->free_device_list(list);
+	return dev->ctx ? NULL : "its RDMA device cannot be opened";
+}
+
+static void close_device(struct device *dev)
+{
+	if (dev->mr)
+		lib->dereg_mr(dev->mr);
+	if (dev->pd)
+		lib->dealloc_pd(dev->pd);
+	if (dev->ctx)
+		lib->close_device(dev->ctx);
+	*dev = (struct device){0};
+}
+
+static const char *fill_device(struct device *dev)
+{
+	const char *why = open_context(dev);
+	int flags;
+
+	if (why)
+		return why;
+	/* Its events are looked at, never waited for. */
+	flags = sl_sys_fcntl(dev->ctx->async_fd, F_GETFL, 0);
+	sl_sys_fcntl(dev->ctx->async_fd, F_SETFL, flags | O_NONBLOCK);
+	dev->pd = lib->alloc_pd(dev->ctx);
+	if (!dev->pd)
+		return "no protection domain";
+	dev->mr = lib->reg_mr(dev->pd, sl_pool.base, (size_t)sl_pool.nframes << sl_pool.shift,
+			      IBV_ACCESS_LOCAL_WRITE);
+	return dev->mr ? NULL : "packet memory cannot be registered (ulimit -l?)";
+}
+
+/* Lock held. */
+static struct device *device_get(uint32_t ifindex, const char *name, const char **why)
+{
+	struct device *dev = NULL;
+
+	for (int i = 0; i < MAX_DEVICES; i++) {
+		if (devices[i].ifindex == ifindex && !devices[i].dead) {
+			devices[i].users++;
+			return &devices[i];
+		}
+		if (!devices[i].ifindex && !dev)
+			dev = &devices[i];
+	}
+	*why = "too many RDMA devices";
+	if (!dev)
+		return NULL;
+	dev->ifindex = ifindex;
+	dev->users = 1;
+	snprintf(dev->name, sizeof(dev->name), "%s", name);
+	*why = fill_device(dev);
+	if (!*why)
+		return dev;
+	close_device(dev);
+	return NULL;
+}
+
+static void device_put(struct device *dev)
+{
+	if (--dev->users == 0)
+		close_device(dev);
+}
+
+/* Queues --------------------------------------------------------------------------------------- */
+
+static const char *make_cq(struct verbs_tx *v, uint32_t depth)
+{
+	struct verbs_context *ops = verbs_get_ctx_op(v->dev->ctx, create_cq_ex);
+	struct ibv_cq_init_attr_ex attr = {.cqe = depth};
+
+	if (ops)
+		v->cq = ops->create_cq_ex(v->dev->ctx, &attr);
+	return v->cq ? NULL : "no completion queue";
+}
+
+static const char *make_qp(struct verbs_tx *v, uint32_t depth, uint32_t inline_bytes)
+{
+	struct verbs_context *ops = verbs_get_ctx_op(v->dev->ctx, create_qp_ex);
+	struct ibv_cq *cq = ibv_cq_ex_to_cq(v->cq);
+	struct ibv_qp_init_attr_ex attr = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.qp_type = IBV_QPT_RAW_PACKET,
+		.pd = v->dev->pd,
+		.cap = {.max_send_wr = depth, .max_send_sge = 1, .max_inline_data = inline_bytes},
+		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.send_ops_flags = IBV_QP_EX_WITH_SEND,
+	};
+
+	if (ops)
+		v->qp = ops->create_qp_ex(v->dev->ctx, &attr);
+	if (!v->qp)
+		return errno == EPERM ? "no right to send raw packets (CAP_NET_RAW)"
+				      : "no raw-packet queue pair";
+	v->qpx = lib->qp_to_qp_ex(v->qp);
+	v->depth = sl_min(depth, attr.cap.max_send_wr);
+	v->inline_bytes = sl_min(inline_bytes, attr.cap.max_inline_data);
+	return NULL;
+}
+
+static const char *start_qp(struct verbs_tx *v)
+{
+	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
+	int err = lib->modify_qp(v->qp, &attr, IBV_QP_STATE | IBV_QP_PORT);
+
+	attr.qp_state = IBV_QPS_RTR;
+	if (!err)
+		err = lib->modify_qp(v->qp, &attr, IBV_QP_STATE);
+	attr.qp_state = IBV_QPS_RTS;
+	if (!err)
+		err = lib->modify_qp(v->qp, &attr, IBV_QP_STATE);
+	return err ? "the queue pair does not start" : NULL;
+}
+
+static void free_queue(struct verbs_tx *v)
+{
+	if (v->qp)
+		lib->destroy_qp(v->qp);
+	if (v->cq)
+		lib->destroy_cq(ibv_cq_ex_to_cq(v->cq));
+	device_put(v->dev);
+	free(v);
+}
+
+/* Lock held. */
+static struct verbs_tx *open_queue(struct device *dev, uint32_t depth, uint32_t inline_bytes,
+				   const char **why)
+{
+	struct verbs_tx *v = calloc(1, sizeof(*v) + depth * sizeof(v->desc[0]));
+
+	if (!v) {
+		*why = "no memory";
+		device_put(dev);
+		return NULL;
+	}
+	v->dev = dev;
+	v->lkey = dev->mr->lkey;
+	v->mask = depth - 1;
+	*why = make_cq(v, depth);
+	if (!*why)
+		*why = make_qp(v, depth, inline_bytes);
+	if (!*why)
+		*why = start_qp(v);
+	if (!*why)
+		return v;
+	free_queue(v);
+	return NULL;
+}
+
+struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, uint32_t depth,
+			    uint32_t inline_bytes, struct sl_verbs_info *info, const char **why)
+{
+	struct verbs_tx *v = NULL;
+	struct device *dev;
+
+	*why = NULL;
+	if (!sl_verbs_name_of(ifindex, ifname, info->device, sizeof(info->device)) ||
+	    !sl_lock(&lock))
+		return NULL;
+	lib = sl_verbs_lib();
+	*why = "libibverbs is not installed";
+	dev = lib ? device_get(ifindex, info->device, why) : NULL;
+	if (dev)
+		v = open_queue(dev, depth, inline_bytes, why);
+	sl_unlock(&lock);
+	if (!v)
+		return NULL;
+	v->tx.ops = &verbs_tx_ops;
+	info->depth = v->depth;
+	info->inline_bytes = v->inline_bytes;
+	return &v->tx;
+}
+
+/* Transmit ---------------------------------------------------------------------------------------
+ */
+
+/* From sure_from on nothing has left. */
+static void die(struct verbs_tx *v, const char *why, uint32_t sure_from)
+{
+	v->dead = why;
+	v->doubt_to = v->made = sure_from;
+}
+
+static struct verbs_tx *of(struct sl_tx *tx)
+{
+	return sl_container_of(tx, struct verbs_tx, tx);
+}
+
+static unsigned verbs_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
+{
+	struct verbs_tx *v = of(tx);
+
+	n = sl_min(n, v->depth - (v->head - v->tail));
+	for (unsigned i = 0; i < n; i++)
+		v->desc[v->head++ & v->mask] = descs[i];
+	tx->posted += n;
+	tx->unreaped += n;
+	return n;
+}
+
+static void make_request(struct verbs_tx *v, const struct sl_tx_desc *d, bool signalled)
+{
+	uint8_t *packet = sl_frame_ptr(d->frame) + d->off;
+	bool small = d->len <= v->inline_bytes;
+
+	v->qpx->wr_id = v->made;
+	v->qpx->wr_flags = (signalled ? IBV_SEND_SIGNALED : 0) | (small ? IBV_SEND_INLINE : 0);
+	ibv_wr_send(v->qpx);
+	if (small)
+		ibv_wr_set_inline_data(v->qpx, packet, d->len);
+	else
+		ibv_wr_set_sge(v->qpx, v->lkey, (uintptr_t)packet, d->len);
+}
+
+static int verbs_kick(struct sl_tx *tx)
+{
+	struct verbs_tx *v = of(tx);
+	uint32_t was;
+
+	if (sl_unlikely(v->dead))
+		return -EIO;
+	tx->posted = 0;
+	if (v->made == v->head)
+		return 0;
+	if (v->made == v->tail)
+		v->progress_ns = sl_now_ns();
+	was = v->made;
+	ibv_wr_start(v->qpx);
+	for (; v->made != v->head; v->made++)
+		make_request(v, &v->desc[v->made & v->mask],
+			     v->made + 1 == v->head || v->made % SIGNAL_EVERY == 0);
+	if (sl_likely(ibv_wr_complete(v->qpx) == 0))
+		return 0;
+	die(v, "the send queue refuses requests", was); /* all of them */
+	return -EIO;
+}
+
+/* Gives back what was done up to (not with) `to`. */
+static unsigned give_back(struct verbs_tx *v, struct sl_frames *cache, uint32_t to)
+{
+	unsigned n = to - v->tail;
+
+	for (; v->tail != to; v->tail++)
+		sl_frame_sent(cache, v->desc[v->tail & v->mask].frame);
+	return n;
+}
+
+static unsigned verbs_reap(struct sl_tx *tx, struct sl_frames *cache)
+{
+	struct verbs_tx *v = of(tx);
+	struct ibv_poll_cq_attr attr = {0};
+	uint32_t to = v->tail;
+
+	tx->unreaped = 0;
+	if (v->dead || ibv_start_poll(v->cq, &attr))
+		return 0;
+	do {
+		to = (uint32_t)v->cq->wr_id + 1;
+		if (sl_unlikely(v->cq->status)) {
+			/* Those behind it are flushed. */
+			die(v, lib->wc_status_str(v->cq->status), --to);
+			break;
+		}
+	} while (!ibv_next_poll(v->cq));
+	ibv_end_poll(v->cq);
+	v->progress_ns = sl_now_ns();
+	return give_back(v, cache, to);
+}
+
+/* The frames come back when the device cannot read them any more. */
+static void verbs_close(struct sl_tx *tx, struct sl_frames *cache)
+{
+	struct verbs_tx *v = of(tx);
+
+	if (!sl_lock(&lock))
+		return;
+	lib->destroy_qp(v->qp);
+	v->qp = NULL;
+	give_back(v, cache, v->doubt_to);
+	v->tail = v->made;
+	give_back(v, cache, v->head);
+	free_queue(v);
+	sl_unlock(&lock);
+}
+
+unsigned sl_verbs_unsent(struct sl_tx *tx, struct sl_tx_desc *descs, unsigned n)
+{
+	struct verbs_tx *v = of(tx);
+
+	n = sl_min(n, v->head - v->made);
+	for (unsigned i = 0; i < n; i++)
+		descs[i] = v->desc[v->made++ & v->mask];
+	return n;
+}
+
+const char *sl_verbs_dead(const struct sl_tx *tx)
+{
+	return sl_container_of(tx, const struct verbs_tx, tx)->dead;
+}
+
+static const struct sl_tx_ops verbs_tx_ops = {
+	.name = "verbs",
+	.post = verbs_post,
+	.kick = verbs_kick,
+	.reap = verbs_reap,
+	.close = verbs_close,
+};
+
+/* Watching ---------------------------------------------------------------------------------------
+ */
+
+static void take_events(struct device *dev)
+{
+	struct ibv_async_event event;
+
+	while (!dev->dead && lib->get_async_event(dev->ctx, &event) == 0) {
+		sl_info("verbs", "%s: %s", dev->name, lib->event_type_str(event.event_type));
+		if (event.event_type == IBV_EVENT_DEVICE_FATAL)
+			dev->dead = "the device has failed";
+		lib->ack_async_event(&event);
+	}
+}
+
+void sl_verbs_check(struct sl_tx *tx, uint64_t now_ns)
+{
+	struct verbs_tx *v = of(tx);
+	int saved = errno;
+
+	if (sl_lock(&lock)) {
+		take_events(v->dev);
+		sl_unlock(&lock);
+	}
+	errno = saved;
+	if (!v->dead && v->dev->dead)
+		die(v, v->dev->dead, v->made);
+	if (!v->dead && v->made != v->tail && now_ns > v->progress_ns + WATCHDOG_NS)
+		die(v, "completions do not come", v->made);
+}
+
+void sl_verbs_child(void)
+{
+	memset(&lock, 0, sizeof(lock));
+	for (int i = 0; i < MAX_DEVICES; i++) {
+		if (!devices[i].ctx)
+			continue;
+		sl_sys_close(devices[i].ctx->cmd_fd);
+		sl_sys_close(devices[i].ctx->async_fd);
+		devices[i] = (struct device){0};
+	}
+}
+#else
+struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, uint32_t depth,
+			    uint32_t inline_bytes, struct sl_verbs_info *info, const char **why)
+{
+	*why = NULL;
+	return NULL;
+}
+
+void sl_verbs_check(struct sl_tx *tx, uint64_t now_ns)
+{
+}
+
+const char *sl_verbs_dead(const struct sl_tx *tx)
+{
+	return NULL;
+}
+
+unsigned sl_verbs_unsent(struct sl_tx *tx, struct sl_tx_desc *descs, unsigned n)
+{
+	return 0;
+}
+
+void sl_verbs_child(void)
+{
+}
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Verbs backend: transmit by a raw-packet queue pair of the NIC, from the frames as they are.
+ * Receive is AF_XDP's. libibverbs is loaded when a device is there that wants it, and not before.
+ */
+#ifndef SL_VERBS_H
+#define SL_VERBS_H
+
+#include "io/io.h"
+
+struct sl_verbs_info {
+	char device[64];       /* the RDMA device's name */
+	uint32_t depth;        /* packets that can be under way */
+	uint32_t inline_bytes; /* packets up to this are copied into the send queue */
+};
+
+/* A transmit queue on the network device, of its own; the frame pool is attached already. Asks for
+ * `depth` packets under way and `inline_bytes`. NULL: there is none to be had, and *why says so, or
+ * is NULL when the device is no RDMA device at all. Slow; errno may change. */
+struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, uint32_t depth,
+			    uint32_t inline_bytes, struct sl_verbs_info *info, const char **why);
+
+/* The keeper's look, lane held: events of the device, and whether completions still come. */
+void sl_verbs_check(struct sl_tx *tx, uint64_t now_ns);
+/* Why nothing goes out any more (kick() says -EIO from then on); NULL: it does. */
+const char *sl_verbs_dead(const struct sl_tx *tx);
+/* Of a queue whose kick() said -EIO: takes up to n packets that surely did not leave, in their
+ * order; they are the caller's. Those of which nobody knows come back to the pool by close(). */
+unsigned sl_verbs_unsent(struct sl_tx *tx, struct sl_tx_desc *descs, unsigned n);
+
+/* In a forked child: closes the parent's devices. Async-signal-safe. */
+void sl_verbs_child(void);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Finds RDMA devices and loads libibverbs: a program on a machine without either never hears of it.
+ */
+#if __has_include(<infiniband/verbs.h>)
+#include "io/verbs_lib.h"
+
+#include <dirent.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+
+#define VERBS_SONAME "libibverbs.so.1"
+
+static struct sl_verbs_lib lib;
+
+static bool look_up(void *handle)
+{
+#define X(name)                                                                                    \
+	lib.name = (__typeof__(lib.name))dlsym(handle, "ibv_" #name);                              \
+	if (!lib.name)                                                                             \
+		return false;
+	SL_VERBS_CALLS(X)
+#undef X
+	return true;
+}
+
+/* Without it nothing of a device that died could be destroyed. It is what libibverbs makes of
+ * RDMAV_ALLOW_DISASSOC_DESTROY=1 at the first call of all, for itself and its drivers
+ * (libibverbs/init.c, driver.h); the environment is the program's, so it is set there. */
+static void prime(void *handle)
+{
+	bool *allow = dlsym(handle, "verbs_allow_disassociate_destroy");
+	int n;
+
+	lib.free_device_list(lib.get_device_list(&n));
+	if (allow)
+		*allow = true;
+}
+
+const struct sl_verbs_lib *sl_verbs_lib(void)
+{
+	static bool tried, there;
+	void *handle;
+
+	if (tried)
+		return there ? &lib : NULL;
+	tried = true;
+	handle = dlopen(VERBS_SONAME, RTLD_NOW | RTLD_LOCAL);
+	if (!handle)
+		return NULL;
+	there = look_up(handle);
+	if (there)
+		prime(handle);
+	return there ? &lib : NULL;
+}
+
+static bool is_device_of(const char *dir, const char *rdma, uint32_t ifindex, const char *ifname)
+{
+	char path[512], text[32];
+
+	if (snprintf(path, sizeof(path), "%s/%s/device/net/%s/ifindex", dir, rdma, ifname) >=
+	    (int)sizeof(path))
+		return false;
+	return sl_read_text(path, text, sizeof(text)) > 0 && strtoul(text, NULL, 10) == ifindex;
+}
+
+bool sl_verbs_name_of(uint32_t ifindex, const char *ifname, char *name, size_t size)
+{
+	const char *root = secure_getenv("SYSFS_PATH");
+	char dir[256];
+	struct dirent *e;
+	bool found = false;
+	DIR *d;
+
+	snprintf(dir, sizeof(dir), "%s/class/infiniband", root ? root : "/sys");
+	d = opendir(dir);
+	if (!d)
+		return false;
+	while (!found && (e = readdir(d))) {
+		found = e->d_name[0] != '.' && strlen(e->d_name) < size &&
+			is_device_of(dir, e->d_name, ifindex, ifname);
+		if (found)
+			strcpy(name, e->d_name);
+	}
+	closedir(d);
+	return found;
+}
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* libibverbs, loaded when first needed: its functions that are not inline. */
+#ifndef SL_VERBS_LIB_H
+#define SL_VERBS_LIB_H
+
+#include <infiniband/verbs.h>
+
+#include "base/base.h"
+
+/* The macro of that name would call a function. */
+#undef ibv_reg_mr
+
+#define SL_VERBS_CALLS(X)                                                                          \
+	X(get_device_list)                                                                         \
+	X(free_device_list)                                                                        \
+	X(get_device_name)                                                                         \
+	X(open_device)                                                                             \
+	X(close_device)                                                                            \
+	X(alloc_pd)                                                                                \
+	X(dealloc_pd)                                                                              \
+	X(reg_mr)                                                                                  \
+	X(dereg_mr)                                                                                \
+	X(destroy_cq)                                                                              \
+	X(modify_qp)                                                                               \
+	X(destroy_qp)                                                                              \
+	X(qp_to_qp_ex)                                                                             \
+	X(get_async_event)                                                                         \
+	X(ack_async_event)                                                                         \
+	X(wc_status_str)                                                                           \
+	X(event_type_str)
+
+struct sl_verbs_lib {
+#define X(name) __typeof__(&ibv_##name) name;
+	SL_VERBS_CALLS(X)
+#undef X
+};
+
+/* NULL: it is not installed, or too old. Serialised by the caller. */
+const struct sl_verbs_lib *sl_verbs_lib(void);
+
+/* The RDMA device of a network device, by sysfs (where SYSFS_PATH has it, as libibverbs itself).
+ * False: it has none. */
+bool sl_verbs_name_of(uint32_t ifindex, const char *ifname, char *name, size_t size);
+
+#endif

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# The verbs backend on the simulated NIC: what is preloaded sends by it, and when it fails goes on by
+# AF_XDP without a lost byte of TCP. tests/net/*.sh with VERBS=1 are the rest of it.
+VERBS=1
+. "$(dirname "$0")/lib.sh"
+net_up
+MODE=simulated
+SIM=$TMP/nic.a
+BIN=$BUILD/tests/net
+
+said() { grep -q -e "$1" "$TMP"/sluice.*.log; }
+fresh() { rm -f "$TMP"/sluice.*.log "$TMP"/nic.a/report.* "$TMP/answers" "$TMP/got"; }
+
+# UDP: every datagram answered, and the NIC sent them all.
+bg b "$BIN/echo" "$B4" 7000
+ECHO=$BG
+wait_udp b 7000
+sa "$BIN/steady" -n 500 "$B4" 7000 "$TMP/answers"
+say "  sent, answered, doubled, wrong, failed, gap: $(cat "$TMP/answers")"
+same "all are answered, once" "500 500 0 0 0" "$(cut -d' ' -f1-5 "$TMP/answers")"
+ok "by verbs" said 'by verbs (simulated0'
+ok "$(counted frames) frames by the NIC" test "$(counted frames)" -ge 490
+fresh
+
+# A stream of random bytes, in the midst of which something happens.
+head -c 8000000 /dev/urandom >"$TMP/stream"
+SUM=$(sha256sum <"$TMP/stream")
+stream() { # what happens: a command to the NIC, "" nothing
+	b bash -c "socat -u TCP-LISTEN:7001,reuseaddr - | sha256sum" >"$TMP/got" &
+	local got=$!
+	wait_tcp b 7001
+	bg sa python3 "$TESTS/sim/slow_send.py" "$B4" 7001 "$TMP/stream"
+	local sender=$BG
+	wait_until 30 test -e "$TMP/stream.half" || die "nothing is sent"
+	[ -z "$1" ] || nic_control a "$1" >"$TMP/control"
+	[ -z "$1" ] || same "$1: the NIC obeys" ok "$(cat "$TMP/control")"
+	rm "$TMP/stream.half"
+	ok "${1:-nothing}: the sender ends" wait_end "$sender" 60
+	wait "$got"
+	same "${1:-nothing}: not a byte is lost" "$SUM" "$(cat "$TMP/got")"
+}
+stream ""
+ok "by verbs" said 'by verbs (simulated0'
+ok "nothing failed" not said 'from now on'
+fresh
+for fault in fatal unplug "stall 1" "fail 3 4" "fail 1 21"; do
+	stream "$fault"
+	ok "$fault: goes on by AF_XDP" said 'by AF_XDP from now on'
+	[ -d "$SIM/unplugged" ] && mv "$SIM/unplugged" "$SIM/sys/class/infiniband_verbs/uverbs0"
+	fresh
+done
+
+# An error completion loses no datagram: what was not sent is sent by AF_XDP.
+bg sa "$BIN/steady" -n 1500 "$B4" 7000 "$TMP/answers"
+STEADY=$BG
+wait_until 30 said 'by verbs' || fail "not by verbs"
+nic_control a "fail 100 4" >/dev/null
+ok "it ends" wait_end "$STEADY" 60
+same "all are answered, once, over an error" "1500 1500 0 0 0" "$(cut -d' ' -f1-5 "$TMP/answers")"
+ok "it was over an error" said 'from now on: local protection error'
+fresh
+
+# No right to raw packets, no library, not wanted: AF_XDP, and the log says why.
+by_xdp() { # what, log
+	sa "$BIN/steady" -n 100 "$B4" 7000 "$TMP/answers"
+	same "$1: all are answered" "100 100 0 0 0" "$(cut -d' ' -f1-5 "$TMP/answers")"
+	[ -z "$2" ] || ok "$1: the log says so" said "$2"
+	ok "$1: not by verbs" not said 'by verbs'
+	fresh
+}
+SIM_OPTIONS=deny_raw=1
+by_xdp "no right" 'by AF_XDP: no right to send raw packets'
+SIM_OPTIONS=
+mkdir "$TMP/lib"
+: >"$TMP/lib/libibverbs.so.1"
+SL_ENV=("LD_LIBRARY_PATH=$TMP/lib")
+by_xdp "no library" 'by AF_XDP: libibverbs is not installed'
+SL_ENV=(SLUICE_TX_BACKEND=xsk)
+by_xdp "not wanted" ''
+SL_ENV=()
+stop "$ECHO"
+done_testing
