@@ -43,28 +43,31 @@ static struct mlx5_ib_alloc_ucontext_resp ucontext(void)
 	return resp;
 }
 
-int sim_get_context(const struct sim_call *call)
+/* What both say of a context, each by attributes of its own. */
+static int put_context(const struct sim_call *call, uint16_t to_vectors, uint16_t to_support,
+		       uint16_t to_driver)
 {
 	struct mlx5_ib_alloc_ucontext_resp resp = ucontext();
 	uint32_t vectors = VECTORS;
 	uint64_t support = 0;
 
-	sim_attr_put(call, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS, &vectors, sizeof(vectors));
-	sim_attr_put(call, UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, &support, sizeof(support));
-	sim_attr_put(call, UVERBS_ATTR_UHW_OUT, &resp, sizeof(resp));
+	sim_attr_put(call, to_vectors, &vectors, sizeof(vectors));
+	sim_attr_put(call, to_support, &support, sizeof(support));
+	sim_attr_put(call, to_driver, &resp, sizeof(resp));
 	return 0;
+}
+
+int sim_get_context(const struct sim_call *call)
+{
+	return put_context(call, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS,
+			   UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, UVERBS_ATTR_UHW_OUT);
 }
 
 int sim_query_context(const struct sim_call *call)
 {
-	struct mlx5_ib_alloc_ucontext_resp resp = ucontext();
-	uint32_t vectors = VECTORS;
-	uint64_t support = 0;
-
-	sim_attr_put(call, UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS, &vectors, sizeof(vectors));
-	sim_attr_put(call, UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT, &support, sizeof(support));
-	sim_attr_put(call, MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX, &resp, sizeof(resp));
-	return 0;
+	return put_context(call, UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS,
+			   UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT,
+			   MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX);
 }
 
 int sim_query_device(const struct sim_call *call)
