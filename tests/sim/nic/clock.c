@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The device's free-running clock, and the two pages by which a program reads and converts it. */
-#include <errno.h>
 #include <rdma/mlx5-abi.h>
 #include <stdatomic.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "nic.h"
-#include "sys.h"
 
 #define SHIFT      24
 #define REFRESH_NS 10000000ull /* of the conversion, well inside its overflow period */
 
-static uint8_t *pages;
 static uint64_t started_ns;
 static uint64_t real_offset_ns; /* from CLOCK_MONOTONIC, as of the last refresh */
 
@@ -39,27 +35,17 @@ uint64_t sim_clock_cycles(uint64_t ns)
 	return (uint64_t)((unsigned __int128)(ns - started_ns) * sim_config.clock_khz / 1000000);
 }
 
-void *sim_clock_page(unsigned n)
-{
-	return pages + n * SIM_PAGE;
-}
-
-int sim_clock_init(void)
+void sim_clock_init(void)
 {
 	/* A second earlier: a frame's place in the schedule may be before its request. */
 	started_ns = sim_now_ns() - SIM_NS_PER_S;
-	pages = sim_mmap(NULL, 2 * SIM_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-			 0);
-	if (pages == MAP_FAILED)
-		return -errno;
 	sim_clock_tick(sim_now_ns());
-	return 0;
 }
 
 /* What converts cycles to real time: a seqlock, whose reader is libmlx5's mlx5_get_clock_info(). */
 static void refresh(uint64_t now_ns, uint64_t cycles)
 {
-	struct mlx5_ib_clock_info *info = sim_clock_page(1);
+	struct mlx5_ib_clock_info *info = sim_page(SIM_PAGE_CLOCK_INFO);
 	_Atomic uint32_t *sign = (_Atomic uint32_t *)&info->sign;
 	uint32_t was = atomic_load_explicit(sign, memory_order_relaxed);
 
@@ -78,7 +64,7 @@ static void refresh(uint64_t now_ns, uint64_t cycles)
 void sim_clock_tick(uint64_t now_ns)
 {
 	static uint64_t refreshed_ns;
-	volatile uint32_t *counter = sim_clock_page(0);
+	volatile uint32_t *counter = sim_page(SIM_PAGE_CLOCK);
 	uint64_t cycles = sim_clock_cycles(now_ns);
 
 	counter[0] = htobe32((uint32_t)(cycles >> 32));

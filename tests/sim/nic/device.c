@@ -118,8 +118,9 @@ static __attribute__((constructor)) void start(void)
 		sim_say("no network device '%s': there is no device", sim_config.netdev);
 		return;
 	}
-	if (sim_clock_init())
+	if (sim_pages_init())
 		return;
+	sim_clock_init();
 	sim_nic.rates_usable = sim_config.rates;
 	sim_nic.dm_usable = sim_config.dm;
 	sim_nic.running = true;

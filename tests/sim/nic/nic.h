@@ -219,12 +219,21 @@ uint64_t sim_pace_wait(const struct sim_pace *pace, uint64_t now_ns);
 uint64_t sim_pace_account(struct sim_pace *pace, uint64_t now_ns, uint64_t bytes);
 
 /* clock.c */
-int sim_clock_init(void);
+void sim_clock_init(void);
 uint64_t sim_now_ns(void); /* CLOCK_MONOTONIC */
 uint64_t sim_clock_cycles(uint64_t ns);
 uint64_t sim_clock_real_ns(uint64_t ns);
 void sim_clock_tick(uint64_t now_ns); /* refreshes the pages that the program maps */
-void *sim_clock_page(unsigned n);     /* 0: counter, 1: struct mlx5_ib_clock_info */
+
+/* pages.c */
+#define SIM_PAGE_CLOCK      0u
+#define SIM_PAGE_CLOCK_INFO 1u /* struct mlx5_ib_clock_info */
+#define SIM_PAGE_UAR        2u /* and on: doorbell pages */
+#define SIM_MAX_UARS        256u
+#define SIM_PAGES           (SIM_PAGE_UAR + SIM_MAX_UARS)
+int sim_pages_init(void); /* 0 or -errno */
+void *sim_page(unsigned n);
+void *sim_page_map(void *at, int prot, unsigned n); /* as mmap() */
 
 /* devmem.c */
 int sim_dm_alloc(struct sim_dm *dm, uint64_t len, uint32_t log_align); /* 0 or errno */

@@ -8,11 +8,9 @@
 #include "sys.h"
 #include "uverbs.h"
 
-#define MAX_UARS     256
 #define UAR_MMAP     0x100000ull /* page numbers from which doorbell pages are mapped */
 #define KEY_OF(h, n) ((h) << 8 | ((n)&0xff))
 
-static void *uar_pages[MAX_UARS];
 static uint32_t keys; /* made so far: an old key is no new one */
 
 /* As the kernel's pinning: the pages must be there. */
@@ -140,13 +138,13 @@ int sim_dm_query(const struct sim_call *call)
 	return 0;
 }
 
-/* A doorbell page that nobody has; MAX_UARS: none. */
+/* A doorbell page that nobody has; SIM_MAX_UARS: none. */
 static uint32_t unused_uar(void)
 {
 	uint32_t page, at;
 	struct sim_obj *obj;
 
-	for (page = 0; page < MAX_UARS; page++) {
+	for (page = 0; page < SIM_MAX_UARS; page++) {
 		at = 0;
 		while ((obj = sim_obj_next(&at, SIM_UAR)) && obj->page != page)
 			;
@@ -161,16 +159,8 @@ int sim_uar_alloc(const struct sim_call *call)
 	uint32_t page = unused_uar(), len = SIM_PAGE, h;
 	uint64_t off = (UAR_MMAP + page) * SIM_PAGE;
 
-	if (page == MAX_UARS)
+	if (page == SIM_MAX_UARS)
 		return ENOMEM;
-	if (!uar_pages[page]) {
-		void *mem = sim_mmap(NULL, SIM_PAGE, PROT_READ | PROT_WRITE,
-				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-		if (mem == MAP_FAILED)
-			return errno;
-		uar_pages[page] = mem;
-	}
 	h = sim_obj_new(SIM_UAR, call->ctx_index);
 	if (!h)
 		return ENOMEM;
@@ -191,21 +181,16 @@ int sim_uar_destroy(const struct sim_call *call)
 void *sim_map(void *at, size_t len, int prot, uint64_t page)
 {
 	unsigned command = page >> 8 & 0xff;
-	void *from = NULL;
 
-	if (page >= UAR_MMAP && page < UAR_MMAP + MAX_UARS)
-		from = uar_pages[page - UAR_MMAP];
-	else if (command == MLX5_IB_MMAP_CORE_CLOCK)
-		from = sim_clock_page(0);
-	else if (command == MLX5_IB_MMAP_CLOCK_INFO)
-		from = sim_clock_page(1);
-	else if (command == MLX5_IB_MMAP_DEVICE_MEM)
+	if (command == MLX5_IB_MMAP_DEVICE_MEM && page < UAR_MMAP)
 		return sim_mmap(at, len, prot, MAP_SHARED, sim_dm_fd(),
 				(((page & 0xff) | page >> 16 << 8) * SIM_PAGE));
-	if (!from || len != SIM_PAGE) {
-		errno = EINVAL;
-		return MAP_FAILED;
-	}
-	/* Of no bytes: a second mapping of the shared page. */
-	return (void *)syscall(SYS_mremap, from, 0L, (long)SIM_PAGE, (long)MREMAP_MAYMOVE);
+	if (len == SIM_PAGE && page >= UAR_MMAP && page < UAR_MMAP + SIM_MAX_UARS)
+		return sim_page_map(at, prot, SIM_PAGE_UAR + (unsigned)(page - UAR_MMAP));
+	if (len == SIM_PAGE && command == MLX5_IB_MMAP_CORE_CLOCK)
+		return sim_page_map(at, prot, SIM_PAGE_CLOCK);
+	if (len == SIM_PAGE && command == MLX5_IB_MMAP_CLOCK_INFO)
+		return sim_page_map(at, prot, SIM_PAGE_CLOCK_INFO);
+	errno = EINVAL;
+	return MAP_FAILED;
 }
