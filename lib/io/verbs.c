@@ -22,50 +22,21 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "io/verbs_lib.h"
+#include "io/verbs_int.h"
 
 #define MAX_DEVICES  16
 #define SIGNAL_EVERY 64
 /* Longer than any pause frame holds a queue up. */
 #define WATCHDOG_NS 2000000000ull
 
-struct device {
-	uint32_t ifindex; /* 0: free */
-	char name[64];
-	struct ibv_context *ctx;
-	struct ibv_pd *pd;
-	struct ibv_mr *mr;
-	uint32_t users;
-	const char *dead; /* why */
-};
-
-struct verbs_tx {
-	struct sl_tx tx;
-	struct device *dev;
-	struct ibv_cq_ex *cq;
-	struct ibv_qp *qp;
-	struct ibv_qp_ex *qpx;
-	uint32_t lkey;
-	uint32_t inline_bytes;
-	uint32_t mask;        /* of desc */
-	uint32_t depth;       /* requests the queue takes */
-	uint32_t head;        /* posted */
-	uint32_t made;        /* made requests of */
-	uint32_t tail;        /* completed */
-	uint64_t progress_ns; /* when a completion came, or the queue was empty */
-	const char *dead;     /* why */
-	uint32_t doubt_to;    /* of a dead queue: what lies between tail and this may have left */
-	struct sl_tx_desc desc[];
-};
-
 static struct sl_lock lock; /* over devices, and the calls that make and unmake */
-static struct device devices[MAX_DEVICES];
+static struct sl_verbs_dev devices[MAX_DEVICES];
 static const struct sl_verbs_lib *lib;
 static const struct sl_tx_ops verbs_tx_ops;
 
 /* Devices -------------------------------------------------------------------------------------- */
 
-static const char *open_context(struct device *dev)
+static const char *open_context(struct sl_verbs_dev *dev)
 {
 	struct ibv_device **list;
 	int n;
@@ -78,7 +49,7 @@ static const char *open_context(struct device *dev)
 	return dev->ctx ? NULL : "its RDMA device cannot be opened";
 }
 
-static void close_device(struct device *dev)
+static void close_device(struct sl_verbs_dev *dev)
 {
 	if (dev->mr)
 		lib->dereg_mr(dev->mr);
@@ -86,10 +57,10 @@ static void close_device(struct device *dev)
 		lib->dealloc_pd(dev->pd);
 	if (dev->ctx)
 		lib->close_device(dev->ctx);
-	*dev = (struct device){0};
+	*dev = (struct sl_verbs_dev){0};
 }
 
-static const char *fill_device(struct device *dev)
+static const char *fill_device(struct sl_verbs_dev *dev)
 {
 	const char *why = open_context(dev);
 	int flags;
@@ -108,9 +79,9 @@ static const char *fill_device(struct device *dev)
 }
 
 /* Lock held. */
-static struct device *device_get(uint32_t ifindex, const char *name, const char **why)
+static struct sl_verbs_dev *device_get(uint32_t ifindex, const char *name, const char **why)
 {
-	struct device *dev = NULL;
+	struct sl_verbs_dev *dev = NULL;
 
 	for (int i = 0; i < MAX_DEVICES; i++) {
 		if (devices[i].ifindex == ifindex && !devices[i].dead) {
@@ -133,7 +104,7 @@ static struct device *device_get(uint32_t ifindex, const char *name, const char 
 	return NULL;
 }
 
-static void device_put(struct device *dev)
+static void device_put(struct sl_verbs_dev *dev)
 {
 	if (--dev->users == 0)
 		close_device(dev);
@@ -141,7 +112,7 @@ static void device_put(struct device *dev)
 
 /* Queues --------------------------------------------------------------------------------------- */
 
-static const char *make_cq(struct verbs_tx *v, uint32_t depth)
+static const char *make_cq(struct sl_verbs_tx *v, uint32_t depth)
 {
 	struct verbs_context *ops = verbs_get_ctx_op(v->dev->ctx, create_cq_ex);
 	struct ibv_cq_init_attr_ex attr = {.cqe = depth};
@@ -151,7 +122,7 @@ static const char *make_cq(struct verbs_tx *v, uint32_t depth)
 	return v->cq ? NULL : "no completion queue";
 }
 
-static const char *make_qp(struct verbs_tx *v, uint32_t depth, uint32_t inline_bytes)
+static const char *make_qp(struct sl_verbs_tx *v, uint32_t depth, uint32_t inline_bytes)
 {
 	struct verbs_context *ops = verbs_get_ctx_op(v->dev->ctx, create_qp_ex);
 	struct ibv_cq *cq = ibv_cq_ex_to_cq(v->cq);
@@ -176,7 +147,7 @@ static const char *make_qp(struct verbs_tx *v, uint32_t depth, uint32_t inline_b
 	return NULL;
 }
 
-static const char *start_qp(struct verbs_tx *v)
+static const char *start_qp(struct sl_verbs_tx *v)
 {
 	struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT, .port_num = 1};
 	int err = lib->modify_qp(v->qp, &attr, IBV_QP_STATE | IBV_QP_PORT);
@@ -190,7 +161,7 @@ static const char *start_qp(struct verbs_tx *v)
 	return err ? "the queue pair does not start" : NULL;
 }
 
-static void free_queue(struct verbs_tx *v)
+static void free_queue(struct sl_verbs_tx *v)
 {
 	if (v->qp)
 		lib->destroy_qp(v->qp);
@@ -201,10 +172,10 @@ static void free_queue(struct verbs_tx *v)
 }
 
 /* Lock held. */
-static struct verbs_tx *open_queue(struct device *dev, uint32_t depth, uint32_t inline_bytes,
-				   const char **why)
+static struct sl_verbs_tx *open_queue(struct sl_verbs_dev *dev, uint32_t depth,
+				      uint32_t inline_bytes, const char **why)
 {
-	struct verbs_tx *v = calloc(1, sizeof(*v) + depth * sizeof(v->desc[0]));
+	struct sl_verbs_tx *v = calloc(1, sizeof(*v) + depth * sizeof(v->desc[0]));
 
 	if (!v) {
 		*why = "no memory";
@@ -228,8 +199,8 @@ static struct verbs_tx *open_queue(struct device *dev, uint32_t depth, uint32_t 
 struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, uint32_t depth,
 			    uint32_t inline_bytes, struct sl_verbs_info *info, const char **why)
 {
-	struct verbs_tx *v = NULL;
-	struct device *dev;
+	struct sl_verbs_tx *v = NULL;
+	struct sl_verbs_dev *dev;
 
 	*why = NULL;
 	if (!sl_verbs_name_of(ifindex, ifname, info->device, sizeof(info->device)) ||
@@ -253,20 +224,15 @@ struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, uint32_t depth
  */
 
 /* From sure_from on nothing has left. */
-static void die(struct verbs_tx *v, const char *why, uint32_t sure_from)
+static void die(struct sl_verbs_tx *v, const char *why, uint32_t sure_from)
 {
 	v->dead = why;
 	v->doubt_to = v->made = sure_from;
 }
 
-static struct verbs_tx *of(struct sl_tx *tx)
-{
-	return sl_container_of(tx, struct verbs_tx, tx);
-}
-
 static unsigned verbs_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
 {
-	struct verbs_tx *v = of(tx);
+	struct sl_verbs_tx *v = sl_verbs_of(tx);
 
 	n = sl_min(n, v->depth - (v->head - v->tail));
 	for (unsigned i = 0; i < n; i++)
@@ -276,7 +242,7 @@ static unsigned verbs_post(struct sl_tx *tx, const struct sl_tx_desc *descs, uns
 	return n;
 }
 
-static void make_request(struct verbs_tx *v, const struct sl_tx_desc *d, bool signalled)
+static void make_request(struct sl_verbs_tx *v, const struct sl_tx_desc *d, bool signalled)
 {
 	uint8_t *packet = sl_frame_ptr(d->frame) + d->off;
 	bool small = d->len <= v->inline_bytes;
@@ -292,7 +258,7 @@ static void make_request(struct verbs_tx *v, const struct sl_tx_desc *d, bool si
 
 static int verbs_kick(struct sl_tx *tx)
 {
-	struct verbs_tx *v = of(tx);
+	struct sl_verbs_tx *v = sl_verbs_of(tx);
 	uint32_t was;
 
 	if (sl_unlikely(v->dead))
@@ -314,7 +280,7 @@ static int verbs_kick(struct sl_tx *tx)
 }
 
 /* Gives back what was done up to (not with) `to`. */
-static unsigned give_back(struct verbs_tx *v, struct sl_frames *cache, uint32_t to)
+static unsigned give_back(struct sl_verbs_tx *v, struct sl_frames *cache, uint32_t to)
 {
 	unsigned n = to - v->tail;
 
@@ -325,7 +291,7 @@ static unsigned give_back(struct verbs_tx *v, struct sl_frames *cache, uint32_t 
 
 static unsigned verbs_reap(struct sl_tx *tx, struct sl_frames *cache)
 {
-	struct verbs_tx *v = of(tx);
+	struct sl_verbs_tx *v = sl_verbs_of(tx);
 	struct ibv_poll_cq_attr attr = {0};
 	uint32_t to = v->tail;
 
@@ -348,7 +314,7 @@ static unsigned verbs_reap(struct sl_tx *tx, struct sl_frames *cache)
 /* The frames come back when the device cannot read them any more. */
 static void verbs_close(struct sl_tx *tx, struct sl_frames *cache)
 {
-	struct verbs_tx *v = of(tx);
+	struct sl_verbs_tx *v = sl_verbs_of(tx);
 
 	if (!sl_lock(&lock))
 		return;
@@ -363,7 +329,7 @@ static void verbs_close(struct sl_tx *tx, struct sl_frames *cache)
 
 unsigned sl_verbs_unsent(struct sl_tx *tx, struct sl_tx_desc *descs, unsigned n)
 {
-	struct verbs_tx *v = of(tx);
+	struct sl_verbs_tx *v = sl_verbs_of(tx);
 
 	n = sl_min(n, v->head - v->made);
 	for (unsigned i = 0; i < n; i++)
@@ -373,7 +339,7 @@ unsigned sl_verbs_unsent(struct sl_tx *tx, struct sl_tx_desc *descs, unsigned n)
 
 const char *sl_verbs_dead(const struct sl_tx *tx)
 {
-	return sl_container_of(tx, const struct verbs_tx, tx)->dead;
+	return sl_container_of(tx, const struct sl_verbs_tx, tx)->dead;
 }
 
 static const struct sl_tx_ops verbs_tx_ops = {
@@ -387,7 +353,7 @@ static const struct sl_tx_ops verbs_tx_ops = {
 /* Watching ---------------------------------------------------------------------------------------
  */
 
-static void take_events(struct device *dev)
+static void take_events(struct sl_verbs_dev *dev)
 {
 	struct ibv_async_event event;
 
@@ -401,7 +367,7 @@ static void take_events(struct device *dev)
 
 void sl_verbs_check(struct sl_tx *tx, uint64_t now_ns)
 {
-	struct verbs_tx *v = of(tx);
+	struct sl_verbs_tx *v = sl_verbs_of(tx);
 	int saved = errno;
 
 	if (sl_lock(&lock)) {
@@ -423,7 +389,7 @@ void sl_verbs_child(void)
 			continue;
 		sl_sys_close(devices[i].ctx->cmd_fd);
 		sl_sys_close(devices[i].ctx->async_fd);
-		devices[i] = (struct device){0};
+		devices[i] = (struct sl_verbs_dev){0};
 	}
 }
 #else
