@@ -212,7 +212,8 @@ static int port_start(struct sl_device *p, uint32_t ifindex, const char **why)
 	err = sl_maps_open(p, why);
 	if (err)
 		goto detach;
-	if (sl_umem_is_there()) {
+	p->umem = sl_umem_find(p->umem_id);
+	if (p->umem) {
 		err = sl_queues_bind(p, why);
 		if (err)
 			goto close_maps;
@@ -274,7 +275,44 @@ static bool is_alive(struct sl_device *p)
 	       !sl_dev_has_changed(sl_link_open(), &p->info);
 }
 
-int sl_embedded_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why)
+static struct sl_device *port_new(uint32_t ifindex, uint32_t umem, int *err, const char **why)
+{
+	struct sl_device *p = sl_device_new();
+
+	if (!p) {
+		sl_why(why, "out of memory");
+		*err = -ENOMEM;
+		return NULL;
+	}
+	p->umem_id = umem;
+	*err = port_start(p, ifindex, why);
+	if (*err) {
+		port_free(p);
+		return NULL;
+	}
+	sl_device_add(p);
+	say_open(p);
+	return p;
+}
+
+/* Can one more have it? */
+static int check_open(struct sl_device *p, uint32_t umem, const char **why)
+{
+	if (p->umem_id != umem) {
+		sl_why(why, "%s: its queues have another packet memory", p->info.ifname);
+		return -EBUSY;
+	}
+	if (is_alive(p))
+		return 0;
+	sl_why(why,
+	       "%s: the steering program was taken off, or the number of queues was changed, while "
+	       "others use it; remedy: it is offloaded again when they have ended",
+	       p->info.ifname);
+	return -EBUSY;
+}
+
+int sl_embedded_port_open(uint32_t ifindex, uint32_t umem, struct sl_port_info *out,
+			  const char **why)
 {
 	struct sl_broker_guard g;
 	struct sl_device *p;
@@ -282,29 +320,12 @@ int sl_embedded_port_open(uint32_t ifindex, struct sl_port_info *out, const char
 
 	sl_broker_enter(&g);
 	p = sl_device_find(ifindex);
-	if (!p) {
-		p = sl_device_new();
-		if (p)
-			err = port_start(p, ifindex, why);
-		if (!p || err) {
-			if (p)
-				port_free(p);
-			else
-				sl_why(why, "out of memory");
-			err = err ? err : -ENOMEM;
-			goto leave;
-		}
-		sl_device_add(p);
-		say_open(p);
-	} else if (!is_alive(p)) {
-		sl_why(why,
-		       "%s: the steering program was taken off, or the number of queues was "
-		       "changed, while others use it; remedy: it is offloaded again when they have "
-		       "ended",
-		       p->info.ifname);
-		err = -EBUSY;
+	if (p)
+		err = check_open(p, umem, why);
+	else
+		p = port_new(ifindex, umem, &err, why);
+	if (err)
 		goto leave;
-	}
 	p->users++;
 	*out = p->info;
 leave:

@@ -87,9 +87,11 @@ struct sl_xsk_lease {
 	bool zerocopy;
 };
 
-/* The packet memory of this process: one memfd, registered as UMEM with every XSK. */
+/* The packet memory of a group, or of this process alone: one memfd, registered as UMEM with every
+ * XSK. */
 struct sl_umem_info {
-	int memfd; /* owned by the broker; map it, do not close it */
+	uint32_t id; /* among those of one broker; 0: the embedded one's only one */
+	int memfd;   /* owned by the broker; map it, do not close it */
 	void *base;
 	uint32_t nframes;
 	uint32_t frame_size; /* bytes, a power of two */
@@ -124,14 +126,14 @@ int sl_broker_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *le
 /* Takes the lane out of `lanes` (packets then pass to the kernel). The caller closes the fds. */
 void sl_broker_lane_close(uint32_t ifindex, uint32_t lane);
 
-/* Members of the group, other processes that get lanes. The embedded broker's own process is one
- * already. quota: the most frames the new one may hold; spare: how many must be left over, with all
- * quotas used, for the fill rings and for what lies in receive rings. Its number, or -EUSERS,
- * -ENOSPC. */
-int sl_broker_join(uint32_t quota, uint32_t spare);
+/* Members of the group whose packet memory has that number, other processes that get lanes. The
+ * embedded broker's own process is one already. quota: the most frames the new one may hold; spare:
+ * how many must be left over, with all quotas used, for the fill rings and for what lies in receive
+ * rings. Its number, or -EUSERS, -ENOSPC. */
+int sl_broker_join(uint32_t umem, uint32_t quota, uint32_t spare);
 /* A member has died, for certain (its pidfd says so): its locks are released, its half-done work on
  * rings is mended. At once: others go without the rings until then. Waits for nothing. */
-void sl_broker_died(uint8_t member);
+void sl_broker_died(uint32_t umem, uint8_t member);
 /* All its lanes. */
 struct sl_broker_lane {
 	uint32_t ifindex, lane;
@@ -145,7 +147,7 @@ void sl_broker_mute(const struct sl_broker_lane *lanes, unsigned n);
 void sl_broker_grace(void);
 /* and then what it had goes back, and its lanes are closed, with the leases' descriptors and
  * mappings, which the broker must have kept. -EBUSY: again later; nothing is closed then. */
-int sl_broker_bury(uint8_t member, const struct sl_broker_lane *lanes, unsigned n,
+int sl_broker_bury(uint32_t umem, uint8_t member, const struct sl_broker_lane *lanes, unsigned n,
 		   struct sl_share_left *left);
 /* What was in flight when its owner died comes back by whoever works the queue; where nobody does,
  * by this. How many frames came, or -EBUSY. */

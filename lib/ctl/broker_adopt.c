@@ -24,21 +24,22 @@
  */
 
 struct umem_kept {
-	uint32_t nframes, frame_size, headroom, huge;
+	uint32_t id, nframes, frame_size, headroom, huge;
 	int8_t memfd, share_fd;
 };
 
-void sl_umem_keep(struct sl_vault_msg *m)
+void sl_umem_keep(const struct sl_umem *u, struct sl_vault_msg *m)
 {
 	struct umem_kept *k = (struct umem_kept *)m->body;
 
 	*k = (struct umem_kept){
-		.nframes = sl_umem.nframes,
-		.frame_size = sl_umem.frame_size,
-		.headroom = sl_umem.headroom,
-		.huge = sl_umem.huge,
-		.memfd = sl_vault_add(m, sl_umem.memfd),
-		.share_fd = sl_vault_add(m, sl_umem.share_fd),
+		.id = u->info.id,
+		.nframes = u->info.nframes,
+		.frame_size = u->info.frame_size,
+		.headroom = u->info.headroom,
+		.huge = u->info.huge,
+		.memfd = sl_vault_add(m, u->info.memfd),
+		.share_fd = sl_vault_add(m, u->info.share_fd),
 	};
 	m->bytes = sizeof(*k);
 }
@@ -47,6 +48,7 @@ int sl_umem_adopt(struct sl_vault_msg *m)
 {
 	const struct umem_kept *k = (const struct umem_kept *)m->body;
 	struct sl_umem_info u = {
+		.id = k->id,
 		.nframes = k->nframes,
 		.frame_size = k->frame_size,
 		.headroom = k->headroom,
@@ -73,7 +75,7 @@ int sl_umem_adopt(struct sl_vault_msg *m)
 
 struct device_kept {
 	struct sl_port_info info; /* without its pointers */
-	uint32_t kind, mode, prog_id, hints, main_id;
+	uint32_t umem, kind, mode, prog_id, hints, main_id;
 	uint8_t beside, guard_tried, zerocopy, bound;
 	uint64_t vlans_left;
 	struct sl_ring_sizes rings;
@@ -106,6 +108,7 @@ void sl_device_keep(const struct sl_device *d, struct sl_vault_msg *m)
 
 	*k = (struct device_kept){
 		.info = d->info,
+		.umem = d->umem_id,
 		.kind = d->attach.kind,
 		.mode = (uint32_t)d->attach.mode,
 		.prog_id = d->attach.prog_id,
@@ -148,6 +151,8 @@ static struct sl_device *device_of(struct sl_vault_msg *m)
 	if (!d)
 		return NULL;
 	d->info = k->info;
+	d->umem_id = k->umem;
+	d->umem = sl_umem_find(k->umem);
 	d->attach.kind = (enum sl_attach_kind)k->kind;
 	d->attach.mode = (int)k->mode;
 	d->attach.prog_id = k->prog_id;
@@ -174,7 +179,7 @@ int sl_device_adopt(struct sl_vault_msg *m, const char **why)
 	sl_broker_enter(&g);
 	d = device_of(m);
 	if (d)
-		err = sl_queues_map_again(d);
+		err = d->umem ? sl_queues_map_again(d) : -ENOENT;
 	if (!err)
 		err = sl_maps_open_again(d, why);
 	if (!err) {
@@ -206,50 +211,63 @@ int sl_lane_adopt(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases, 
 /* The group's memory ----------------------------------------------------------------------------
  */
 
-static void forget_queues(struct sl_share *g)
+static void forget_queues(const struct sl_umem *u)
 {
+	const struct sl_share *g = &u->info.share;
 	uint32_t open = 0;
 
 	for (uint32_t i = 0; i < g->nqueues; i++)
 		if (g->queue[i].state == SL_QUEUE_OPEN)
 			g->queue[i].state = SL_QUEUE_CLOSED;
 	for (struct sl_device *d = sl_port_first(); d; d = d->next)
-		for (uint32_t q = 0; d->queues_bound && q < d->info.nqueues; q++) {
+		for (uint32_t q = 0; d->umem == u && d->queues_bound && q < d->info.nqueues; q++) {
 			g->queue[d->queue[q].share_queue].state = SL_QUEUE_OPEN;
 			open++;
 		}
 	sl_store(&g->head->open, open);
 }
 
-static void forget_xsks(struct sl_share *g)
+static void forget_xsks(const struct sl_umem *u)
 {
+	const struct sl_share *g = &u->info.share;
+
 	for (uint32_t i = 0; i < g->nxsks; i++)
 		g->xsk[i].used = 0;
 	for (struct sl_device *d = sl_port_first(); d; d = d->next)
-		for (uint32_t i = 0; i < SL_MAX_XSKS; i++)
+		for (uint32_t i = 0; d->umem == u && i < SL_MAX_XSKS; i++)
 			if (d->lane_open[i / d->info.nqueues / 64] >> i / d->info.nqueues % 64 & 1)
 				g->xsk[d->xsk[i]].used = 1;
 }
 
-void sl_broker_again(const bool member[SL_SHARE_MEMBERS])
+static void bury_unused(const struct sl_umem *u, bool (*is_used)(uint32_t umem, uint8_t member))
 {
-	struct sl_share *g = &sl_umem.share;
-	struct sl_broker_guard guard;
+	uint32_t id = u->info.id;
 	struct sl_share_left left;
 
-	if (!sl_umem_is_there())
+	(void)sl_broker_bury(id, SL_SHARE_BROKER, NULL, 0, &left);
+	for (uint8_t i = 1; i < SL_SHARE_BROKER; i++) {
+		if (is_used(id, i) || sl_load(&u->info.share.member[i].state) == SL_MEMBER_FREE)
+			continue;
+		sl_broker_died(id, i);
+		(void)sl_broker_bury(id, i, NULL, 0, &left);
+	}
+}
+
+void sl_broker_again(bool (*is_used)(uint32_t umem, uint8_t member))
+{
+	struct sl_broker_guard guard;
+
+	if (!sl_umem_first())
 		return;
 	sl_broker_enter(&guard);
-	forget_queues(g);
-	forget_xsks(g);
-	sl_broker_leave(&guard);
-	sl_broker_died(SL_SHARE_BROKER);
-	sl_broker_grace();
-	(void)sl_broker_bury(SL_SHARE_BROKER, NULL, 0, &left);
-	for (uint8_t i = 1; i < SL_SHARE_BROKER; i++) {
-		if (member[i] || sl_load(&g->member[i].state) == SL_MEMBER_FREE)
-			continue;
-		sl_broker_died(i);
-		(void)sl_broker_bury(i, NULL, 0, &left);
+	for (struct sl_umem *u = sl_umem_first(); u; u = u->next) {
+		forget_queues(u);
+		forget_xsks(u);
 	}
+	sl_broker_leave(&guard);
+	for (struct sl_umem *u = sl_umem_first(); u; u = u->next)
+		sl_broker_died(u->info.id, SL_SHARE_BROKER);
+	sl_broker_grace();
+	for (struct sl_umem *u = sl_umem_first(); u; u = u->next)
+		bury_unused(u, is_used);
 }

@@ -7,10 +7,11 @@
 #include "ctl/vault.h"
 
 struct sl_device;
+struct sl_umem;
 
 size_t sl_device_kept_bytes(void);
 /* Writes the body and adds the descriptors. */
-void sl_umem_keep(struct sl_vault_msg *m);
+void sl_umem_keep(const struct sl_umem *u, struct sl_vault_msg *m);
 void sl_device_keep(const struct sl_device *d, struct sl_vault_msg *m);
 
 /* The other way, in this order: packet memory, devices, lanes, then sl_broker_again(), claims.
@@ -19,9 +20,9 @@ int sl_umem_adopt(struct sl_vault_msg *m);
 int sl_device_adopt(struct sl_vault_msg *m, const char **why);
 /* The leases have everything but their mappings; their descriptors stay the caller's. */
 int sl_lane_adopt(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases, uint32_t n);
-/* What the daemon before was in the middle of with the group's memory is mended. member: those that
- * are somebody's. */
-void sl_broker_again(const bool member[SL_SHARE_MEMBERS]);
+/* What the daemon before was in the middle of with the groups' memory is mended. is_used: is that
+ * member of that packet memory somebody? */
+void sl_broker_again(bool (*is_used)(uint32_t umem, uint8_t member));
 
 /* broker_recall.c: whose each claim of a device is; false: nobody's any more, and it goes. */
 typedef bool sl_recall_fn(void *arg, const struct sl_claim_req *req);

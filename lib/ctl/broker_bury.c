@@ -35,8 +35,13 @@ static int ring_offsets(int fd, struct xdp_mmap_offsets *off)
 	return sl_sys_getsockopt(fd, SOL_XDP, XDP_MMAP_OFFSETS, off, &len);
 }
 
-/* The rings of all queues; NULL: no memory, or none. To be freed. */
-static struct sl_share_rings *all_queues(unsigned *n)
+static bool has(const struct sl_umem *u, const struct sl_device *p)
+{
+	return p->queues_bound && p->umem == u;
+}
+
+/* The rings of all queues of that packet memory; NULL: no memory, or none. To be freed. */
+static struct sl_share_rings *all_queues(const struct sl_umem *u, unsigned *n)
 {
 	struct sl_share_rings *r;
 	struct xdp_mmap_offsets off;
@@ -44,10 +49,10 @@ static struct sl_share_rings *all_queues(unsigned *n)
 
 	*n = 0;
 	for (struct sl_device *p = sl_port_first(); p; p = p->next)
-		max += p->queues_bound ? p->info.nqueues : 0;
+		max += has(u, p) ? p->info.nqueues : 0;
 	r = max ? calloc(max, sizeof(*r)) : NULL;
 	for (struct sl_device *p = sl_port_first(); r && p; p = p->next)
-		for (uint32_t i = 0; p->queues_bound && i < p->info.nqueues; i++) {
+		for (uint32_t i = 0; has(u, p) && i < p->info.nqueues; i++) {
 			const struct sl_queue *q = &p->queue[i];
 
 			if (ring_offsets(q->anchor_fd, &off))
@@ -61,29 +66,34 @@ static struct sl_share_rings *all_queues(unsigned *n)
 	return r;
 }
 
-int sl_broker_join(uint32_t quota, uint32_t spare)
+int sl_broker_join(uint32_t umem, uint32_t quota, uint32_t spare)
 {
 	struct sl_broker_guard g;
+	struct sl_umem *u;
 	int id = -ENXIO;
 
 	sl_broker_enter(&g);
-	if (sl_umem_is_there())
-		id = sl_share_join(&sl_umem.share, quota, spare);
+	u = sl_umem_find(umem);
+	if (u)
+		id = sl_share_join(&u->info.share, quota, spare);
 	sl_broker_leave(&g);
 	return id;
 }
 
-void sl_broker_died(uint8_t member)
+void sl_broker_died(uint32_t umem, uint8_t member)
 {
 	struct sl_broker_guard g;
 	struct sl_share_rings *q;
+	struct sl_umem *u;
 	unsigned n;
 
 	sl_broker_enter(&g);
-	q = all_queues(&n);
-	if (sl_umem_is_there())
-		sl_share_dead(&sl_umem.share, member, q, n);
-	free(q);
+	u = sl_umem_find(umem);
+	if (u) {
+		q = all_queues(u, &n);
+		sl_share_dead(&u->info.share, member, q, n);
+		free(q);
+	}
 	sl_broker_leave(&g);
 }
 
@@ -124,7 +134,7 @@ static void close_lane(const struct sl_broker_lane *l)
 	sl_lane_free(l->ifindex, l->lane);
 }
 
-static int bury(uint8_t member, const struct sl_broker_lane *lanes, unsigned n,
+static int bury(struct sl_umem *u, uint8_t member, const struct sl_broker_lane *lanes, unsigned n,
 		struct sl_share_left *left)
 {
 	struct sl_share_xsk_rings *x;
@@ -141,9 +151,9 @@ static int bury(uint8_t member, const struct sl_broker_lane *lanes, unsigned n,
 	for (unsigned i = 0; i < n && !err; i++)
 		for (uint32_t j = 0; j < lanes[i].nleases && !err; j++)
 			err = look_at(&lanes[i].leases[j], &x[nx++]);
-	q = all_queues(&nq);
+	q = all_queues(u, &nq);
 	if (!err)
-		err = sl_share_bury(&sl_umem.share, member, q, nq, x, nx, left);
+		err = sl_share_bury(&u->info.share, member, q, nq, x, nx, left);
 	free(q);
 	free(x);
 	return err;
@@ -159,35 +169,52 @@ void sl_broker_mute(const struct sl_broker_lane *lanes, unsigned n)
 	sl_broker_leave(&g);
 }
 
-int sl_broker_bury(uint8_t member, const struct sl_broker_lane *lanes, unsigned n,
+int sl_broker_bury(uint32_t umem, uint8_t member, const struct sl_broker_lane *lanes, unsigned n,
 		   struct sl_share_left *left)
 {
 	struct sl_broker_guard g;
+	struct sl_umem *u;
 	int err = -ENXIO;
 
 	sl_broker_enter(&g);
-	if (sl_umem_is_there())
-		err = bury(member, lanes, n, left);
+	u = sl_umem_find(umem);
+	if (u)
+		err = bury(u, member, lanes, n, left);
 	for (unsigned i = 0; i < n && !err; i++)
 		close_lane(&lanes[i]);
 	sl_broker_leave(&g);
 	return err;
 }
 
-int sl_queues_reap(void)
+static int reap(struct sl_umem *u)
 {
 	struct sl_share_rings *q;
 	unsigned n;
 	int sum = 0;
 
-	q = all_queues(&n);
+	q = all_queues(u, &n);
 	for (unsigned i = 0; i < n && sum >= 0; i++) {
-		int got = sl_share_reap(&sl_umem.share, &q[i]);
+		int got = sl_share_reap(&u->info.share, &q[i]);
 
 		sum = got < 0 ? got : sum + got;
 	}
 	free(q);
 	return sum;
+}
+
+int sl_queues_reap(void)
+{
+	int sum = 0, busy = 0;
+
+	for (struct sl_umem *u = sl_umem_first(); u; u = u->next) {
+		int got = reap(u);
+
+		if (got < 0)
+			busy = got;
+		else
+			sum += got;
+	}
+	return sum ? sum : busy;
 }
 
 int sl_broker_reap(void)

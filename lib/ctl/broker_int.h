@@ -69,6 +69,14 @@ struct sl_queue {
 	uint32_t share_queue; /* its record in the group's memory */
 };
 
+/* Packet memory, and who has which of its frames: a group's. The embedded broker has one alone. */
+struct sl_umem {
+	struct sl_umem *next;
+	struct sl_umem_info info;
+	void *share_mem;
+	size_t share_bytes;
+};
+
 /* Entries, powers of two. */
 struct sl_ring_sizes {
 	uint32_t rx, tx, fill, comp;
@@ -90,7 +98,9 @@ struct sl_device {
 	int owner_fd;  /* listening socket whose name is the ownership of the device */
 	int reaper_fd; /* socket to the reaper, -1: none */
 	struct sl_attach attach;
-	uint64_t vlans_left; /* see struct sl_port_config */
+	uint64_t vlans_left;  /* see struct sl_port_config */
+	uint32_t umem_id;     /* whose its queues are, */
+	struct sl_umem *umem; /* and that one, once they are bound */
 	bool queues_bound;
 	struct sl_ring_sizes rings; /* of all queues and lanes; chosen when the queues are bound */
 	struct sl_queue queue[SL_MAX_QUEUES];
@@ -212,23 +222,25 @@ void sl_group_drop(struct sl_device *port, uint32_t group);
 int sl_group_get(struct sl_device *port, uint32_t group, struct sl_group *out);
 
 /* broker_umem.c */
-extern struct sl_umem_info sl_umem;
-bool sl_umem_is_there(void);
+struct sl_umem *sl_umem_first(void);
+struct sl_umem *sl_umem_find(uint32_t id);
+/* Makes one with a number of its own (0: that of the embedded broker's only one). */
+int sl_umem_make(uint32_t id, uint32_t nframes, uint32_t frame_size, const char **why);
 void sl_umem_child(void);
 /* In a child: an empty private mapping in the place of the group's memory (NULL: there is none), so
  * that what inherited sockets give back does not reach the parent's frames. */
 void sl_share_hide(void *mem, size_t bytes);
-/* Gives it up; no device is open. */
-void sl_umem_drop(void);
-/* Takes memory into use that there is already: u has everything but what is mapped. */
-int sl_umem_map_again(const struct sl_umem_info *u, size_t share);
+/* Gives it up; no device of it is open. Harmless when there is none. */
+void sl_umem_drop(uint32_t id);
+/* Takes memory into use that there is already: info has everything but what is mapped. */
+int sl_umem_map_again(const struct sl_umem_info *info, size_t share);
 /* Registers the packet memory with an XSK that is not bound. */
-int sl_umem_register(int fd);
+int sl_umem_register(const struct sl_umem *u, int fd);
 /* Frames for an empty fill ring, at most max; how many. And back, or: the ring of that queue of the
  * group's has them now. */
-uint32_t sl_umem_take(uint32_t *frames, uint32_t max);
-void sl_umem_untake(const uint32_t *frames, uint32_t n);
-void sl_umem_given(const uint32_t *frames, uint32_t n, uint32_t share_queue);
+uint32_t sl_umem_take(struct sl_umem *u, uint32_t *frames, uint32_t max);
+void sl_umem_untake(struct sl_umem *u, const uint32_t *frames, uint32_t n);
+void sl_umem_given(struct sl_umem *u, const uint32_t *frames, uint32_t n, uint32_t share_queue);
 
 /* broker_xsk.c */
 int sl_queues_bind(struct sl_device *port, const char **why);

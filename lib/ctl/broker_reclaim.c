@@ -78,11 +78,9 @@ static bool is_given_up(uint32_t ifindex, uint32_t nr)
 	return !err || err == -ENODEV || err == -EINVAL;
 }
 
-void sl_queues_reclaim(void)
+static void reclaim(struct sl_share *g)
 {
-	struct sl_share *g = &sl_umem.share;
-
-	for (uint32_t i = 0; sl_umem_is_there() && i < g->nqueues; i++) {
+	for (uint32_t i = 0; i < g->nqueues; i++) {
 		const struct sl_share_queue *q = &g->queue[i];
 		int n;
 
@@ -94,4 +92,10 @@ void sl_queues_reclaim(void)
 			sl_debug("port", "%d frames of queue %u of device %u came back", n, q->nr,
 				 q->ifindex);
 	}
+}
+
+void sl_queues_reclaim(void)
+{
+	for (struct sl_umem *u = sl_umem_first(); u; u = u->next)
+		reclaim(&u->info.share);
 }

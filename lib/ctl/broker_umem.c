@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packet memory: one memfd, registered with each device; and the group's, which says who has which
- * frames (base/share.h). */
+/* Packet memory: one memfd for a group, registered with each of its devices; and the group's, which
+ * says who has which frames (base/share.h). */
 #include "ctl/broker_int.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_xdp.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -17,13 +18,20 @@
 #define SHARE_QUEUES (32 * SL_MAX_QUEUES)
 #define SHARE_XSKS   (2 * SL_MAX_XSKS)
 
-struct sl_umem_info sl_umem = {.memfd = -1, .share_fd = -1};
-static void *share_mem;
-static size_t share_bytes;
+static struct sl_umem *umems;
 
-bool sl_umem_is_there(void)
+struct sl_umem *sl_umem_first(void)
 {
-	return sl_umem.base != NULL;
+	return umems;
+}
+
+struct sl_umem *sl_umem_find(uint32_t id)
+{
+	struct sl_umem *u = umems;
+
+	while (u && u->info.id != id)
+		u = u->next;
+	return u;
 }
 
 void sl_share_hide(void *mem, size_t bytes)
@@ -33,15 +41,15 @@ void sl_share_hide(void *mem, size_t bytes)
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
+/* The structs stay where they are: freeing is not async-signal-safe. */
 void sl_umem_child(void)
 {
-	if (sl_umem.memfd >= 0)
-		sl_sys_close(sl_umem.memfd);
-	if (sl_umem.share_fd >= 0)
-		sl_sys_close(sl_umem.share_fd);
-	sl_share_hide(share_mem, share_bytes);
-	share_mem = NULL;
-	sl_umem = (struct sl_umem_info){.memfd = -1, .share_fd = -1};
+	for (struct sl_umem *u = umems; u; u = u->next) {
+		sl_sys_close(u->info.memfd);
+		sl_sys_close(u->info.share_fd);
+		sl_share_hide(u->share_mem, u->share_bytes);
+	}
+	umems = NULL;
 }
 
 static int umem_map(size_t bytes, bool huge, struct sl_umem_info *u, size_t *mapped)
@@ -59,7 +67,9 @@ static int umem_map(size_t bytes, bool huge, struct sl_umem_info *u, size_t *map
 		goto close;
 	/* Who gets the descriptor must not take memory away from the others. */
 	sl_sys_fcntl(u->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-	u->base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, u->memfd, 0);
+	/* (The members of a daemon's group fill it in, at their own cost.) */
+	u->base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | (sl_broker_opts()->serve ? 0 : MAP_POPULATE), u->memfd, 0);
 	if (u->base == MAP_FAILED) {
 		err = -errno;
 		goto close;
@@ -74,8 +84,9 @@ close:
 }
 
 /* A group of one: this process. Its pages come into being as frames do. */
-static int share_make(struct sl_umem_info *u)
+static int share_make(struct sl_umem *umem)
 {
+	struct sl_umem_info *u = &umem->info;
 	size_t bytes = sl_share_bytes(u->nframes, SHARE_QUEUES, SHARE_XSKS);
 	void *mem;
 	int err;
@@ -97,52 +108,75 @@ static int share_make(struct sl_umem_info *u)
 		      SHARE_QUEUES, SHARE_XSKS);
 	u->member = sl_broker_opts()->serve ? SL_SHARE_BROKER
 					    : (uint8_t)sl_share_join(&u->share, u->nframes, 0);
-	share_mem = mem;
-	share_bytes = bytes;
+	umem->share_mem = mem;
+	umem->share_bytes = bytes;
 	return 0;
 close:
 	sl_sys_close(u->share_fd);
 	return err;
 }
 
-static int umem_make(uint32_t nframes, uint32_t frame_size, const char **why)
+/* Huge pages, where there are any. */
+static int frames_make(struct sl_umem_info *u, size_t *mapped, const char **why)
 {
-	struct sl_umem_info u = {.memfd = -1,
-				 .share_fd = -1,
-				 .nframes = nframes,
-				 .frame_size = frame_size,
-				 .headroom = SL_UMEM_HEADROOM};
-	size_t bytes = (size_t)nframes * frame_size, mapped;
+	size_t bytes = (size_t)u->nframes * u->frame_size;
 	int err = -ENOMEM;
 
-	if (!nframes || (frame_size != 2048 && frame_size != 4096)) {
-		sl_why(why, "frames must be 2048 or 4096 bytes");
-		return -EINVAL;
-	}
 	if (!sl_broker_opts()->no_huge)
-		err = umem_map(bytes, true, &u, &mapped);
+		err = umem_map(bytes, true, u, mapped);
 	if (err) {
 		if (!sl_broker_opts()->no_huge)
 			sl_log(sl_broker_opts()->want_huge ? SL_LOG_WARN : SL_LOG_INFO, "mem",
 			       "no huge pages for %zu MB of packet memory, using ordinary pages; "
 			       "remedy: sysctl vm.nr_hugepages=%zu",
 			       bytes >> 20, (bytes + HUGE_PAGE - 1) / HUGE_PAGE);
-		err = umem_map(bytes, false, &u, &mapped);
+		err = umem_map(bytes, false, u, mapped);
 	}
-	if (err) {
-		sl_why(why, "no memory for %u frames of %u bytes: %s", nframes, frame_size,
+	if (err)
+		sl_why(why, "no memory for %u frames of %u bytes: %s", u->nframes, u->frame_size,
 		       sl_strerror(err));
-		return err;
+	return err;
+}
+
+static void umem_add(struct sl_umem *u)
+{
+	u->next = umems;
+	umems = u;
+}
+
+int sl_umem_make(uint32_t id, uint32_t nframes, uint32_t frame_size, const char **why)
+{
+	struct sl_umem *u;
+	size_t mapped;
+	int err;
+
+	if (!nframes || (frame_size != 2048 && frame_size != 4096)) {
+		sl_why(why, "frames must be 2048 or 4096 bytes");
+		return -EINVAL;
 	}
-	err = share_make(&u);
-	if (err) {
-		sl_why(why, "no memory for the state of %u frames: %s", nframes, sl_strerror(err));
-		munmap(u.base, mapped);
-		sl_sys_close(u.memfd);
-		return err;
+	u = calloc(1, sizeof(*u));
+	if (!u)
+		return -ENOMEM;
+	u->info = (struct sl_umem_info){.id = id,
+					.memfd = -1,
+					.share_fd = -1,
+					.nframes = nframes,
+					.frame_size = frame_size,
+					.headroom = SL_UMEM_HEADROOM};
+	err = frames_make(&u->info, &mapped, why);
+	if (err)
+		goto release;
+	err = share_make(u);
+	if (!err) {
+		umem_add(u);
+		return 0;
 	}
-	sl_umem = u;
-	return 0;
+	sl_why(why, "no memory for the state of %u frames: %s", nframes, sl_strerror(err));
+	munmap(u->info.base, mapped);
+	sl_sys_close(u->info.memfd);
+release:
+	free(u);
+	return err;
 }
 
 static size_t umem_bytes(const struct sl_umem_info *u)
@@ -152,26 +186,41 @@ static size_t umem_bytes(const struct sl_umem_info *u)
 	return u->huge ? (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1) : bytes;
 }
 
-int sl_umem_map_again(const struct sl_umem_info *u, size_t share)
+static int map_again(struct sl_umem *u)
 {
-	struct sl_umem_info fresh = *u;
-	void *mem;
+	size_t bytes = umem_bytes(&u->info);
 	int err;
 
-	fresh.base = mmap(NULL, umem_bytes(u), PROT_READ | PROT_WRITE, MAP_SHARED, u->memfd, 0);
-	if (fresh.base == MAP_FAILED)
+	u->info.base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, u->info.memfd, 0);
+	if (u->info.base == MAP_FAILED)
 		return -errno;
-	mem = mmap(NULL, share, PROT_READ | PROT_WRITE, MAP_SHARED, u->share_fd, 0);
-	err = mem == MAP_FAILED ? -errno : sl_share_map(&fresh.share, mem, share);
-	if (!err) {
-		sl_umem = fresh;
-		share_mem = mem;
-		share_bytes = share;
+	u->share_mem =
+		mmap(NULL, u->share_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, u->info.share_fd, 0);
+	err = u->share_mem == MAP_FAILED
+		      ? -errno
+		      : sl_share_map(&u->info.share, u->share_mem, u->share_bytes);
+	if (!err)
 		return 0;
-	}
-	munmap(fresh.base, umem_bytes(u));
-	if (mem != MAP_FAILED)
-		munmap(mem, share);
+	munmap(u->info.base, bytes);
+	if (u->share_mem != MAP_FAILED)
+		munmap(u->share_mem, u->share_bytes);
+	return err;
+}
+
+int sl_umem_map_again(const struct sl_umem_info *info, size_t share)
+{
+	struct sl_umem *u = calloc(1, sizeof(*u));
+	int err;
+
+	if (!u)
+		return -ENOMEM;
+	u->info = *info;
+	u->share_bytes = share;
+	err = map_again(u);
+	if (err)
+		free(u);
+	else
+		umem_add(u);
 	return err;
 }
 
@@ -182,31 +231,37 @@ int sl_embedded_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info 
 	int err = 0;
 
 	sl_broker_enter(&g);
-	if (!sl_umem_is_there())
-		err = umem_make(nframes, frame_size, why);
+	if (!sl_umem_find(0))
+		err = sl_umem_make(0, nframes, frame_size, why);
 	if (!err)
-		*out = sl_umem;
+		*out = sl_umem_find(0)->info;
 	sl_broker_leave(&g);
 	return err;
 }
 
-void sl_umem_drop(void)
+void sl_umem_drop(uint32_t id)
 {
-	if (!sl_umem_is_there())
+	struct sl_umem **at = &umems, *u = sl_umem_find(id);
+
+	if (!u)
 		return;
-	munmap(sl_umem.base, umem_bytes(&sl_umem));
-	munmap(share_mem, share_bytes);
-	share_mem = NULL;
-	sl_umem_child();
+	while (*at != u)
+		at = &(*at)->next;
+	*at = u->next;
+	munmap(u->info.base, umem_bytes(&u->info));
+	munmap(u->share_mem, u->share_bytes);
+	sl_sys_close(u->info.memfd);
+	sl_sys_close(u->info.share_fd);
+	free(u);
 }
 
-int sl_umem_register(int fd)
+int sl_umem_register(const struct sl_umem *u, int fd)
 {
 	struct xdp_umem_reg reg = {
-		.addr = (uintptr_t)sl_umem.base,
-		.len = (uint64_t)sl_umem.nframes * sl_umem.frame_size,
-		.chunk_size = sl_umem.frame_size,
-		.headroom = sl_umem.headroom,
+		.addr = (uintptr_t)u->info.base,
+		.len = (uint64_t)u->info.nframes * u->info.frame_size,
+		.chunk_size = u->info.frame_size,
+		.headroom = u->info.headroom,
 	};
 	struct rlimit old, high;
 	int err = sl_sys_setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &reg, sizeof(reg));
@@ -227,30 +282,28 @@ int sl_umem_register(int fd)
 
 /* An eighth of what is left: however many queues there come to be, sockets and senders have the
  * most of it. */
-uint32_t sl_umem_take(uint32_t *frames, uint32_t max)
+uint32_t sl_umem_take(struct sl_umem *u, uint32_t *frames, uint32_t max)
 {
-	struct sl_share *g = &sl_umem.share;
+	struct sl_share *g = &u->info.share;
 
-	if (!g->head)
-		return 0;
 	max = sl_min(max, sl_share_left(g) / 8);
 	return sl_share_fetch(g, SL_SHARE_BROKER, frames, max);
 }
 
-void sl_umem_untake(const uint32_t *frames, uint32_t n)
+void sl_umem_untake(struct sl_umem *u, const uint32_t *frames, uint32_t n)
 {
-	struct sl_share *g = &sl_umem.share;
+	struct sl_share *g = &u->info.share;
 
-	if (!g->head || !sl_rlock(&g->head->lock, SL_SHARE_BROKER))
+	if (!sl_rlock(&g->head->lock, SL_SHARE_BROKER))
 		return;
 	sl_share_push(g, frames, n);
 	sl_runlock(&g->head->lock);
 	sl_share_count(g, SL_SHARE_BROKER, -(int32_t)n);
 }
 
-void sl_umem_given(const uint32_t *frames, uint32_t n, uint32_t share_queue)
+void sl_umem_given(struct sl_umem *u, const uint32_t *frames, uint32_t n, uint32_t share_queue)
 {
-	struct sl_share *g = &sl_umem.share;
+	struct sl_share *g = &u->info.share;
 	const uint32_t name = sl_share_filled(g, &g->queue[share_queue]);
 
 	for (uint32_t i = 0; i < n; i++)

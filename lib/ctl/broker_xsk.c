@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* AF_XDP sockets.
  *
- * Theory of operation: each device registers the packet memory once (a registration
+ * Theory of operation: each device registers one packet memory, once (a registration
  * decides zero-copy or copy for all its queues, and devices differ). On each queue the broker
  * binds an XSK of its own, the anchor, with the smallest of receive rings; it is in no map and
  * receives nothing, but keeps the queue's fill and completion rings while lanes come and go.
@@ -151,8 +151,8 @@ static int queue_map(struct sl_queue *q, const struct sl_ring_sizes *rings,
 }
 
 /* Writes the n frames into the empty fill ring of an anchor that is not bound yet. */
-static int queue_fill(struct sl_queue *q, const struct sl_ring_sizes *rings, const uint32_t *frames,
-		      uint32_t n)
+static int queue_fill(const struct sl_umem *u, struct sl_queue *q,
+		      const struct sl_ring_sizes *rings, const uint32_t *frames, uint32_t n)
 {
 	struct xdp_mmap_offsets off;
 	int err = queue_map(q, rings, &off);
@@ -162,8 +162,8 @@ static int queue_fill(struct sl_queue *q, const struct sl_ring_sizes *rings, con
 		return err;
 	desc = (uint64_t *)((char *)q->fill_map + off.fr.desc);
 	for (uint32_t i = 0; i < n; i++)
-		desc[i] = (uint64_t)frames[n - 1 - i] * sl_umem.frame_size; /* fresh: ascending */
-	sl_umem.share.queue[q->share_queue].fill_to = n;
+		desc[i] = (uint64_t)frames[n - 1 - i] * u->info.frame_size; /* fresh: ascending */
+	u->info.share.queue[q->share_queue].fill_to = n;
 	/* Pairs with the kernel's acquire of the producer index (xskq_cons_peek). */
 	sl_store_release((uint32_t *)((char *)q->fill_map + off.fr.producer), n);
 	return 0;
@@ -177,35 +177,35 @@ static void anchor_close(struct sl_queue *q)
 	q->anchor_fd = -1;
 }
 
-static void queue_close(struct sl_queue *q, bool unmap)
+static void queue_close(struct sl_umem *u, struct sl_queue *q, bool unmap)
 {
 	if (unmap)
 		queue_unmap(q);
 	if (q->anchor_fd >= 0)
 		sl_sys_close(q->anchor_fd);
-	if (q->anchor_fd >= 0 && unmap &&
-	    sl_umem_is_there()) /* else lanes go by it as long as they live */
-		sl_share_queue_close(&sl_umem.share, q->share_queue);
+	if (q->anchor_fd >= 0 && unmap && u) /* else lanes go by it as long as they live */
+		sl_share_queue_close(&u->info.share, q->share_queue);
 	*q = (struct sl_queue){.anchor_fd = -1};
 }
 
-/* An anchor, complete but for bind. reg: the first of the device, with the memory. */
-static int anchor_new(struct sl_queue *q, const struct sl_ring_sizes *rings, const uint32_t *frames,
-		      uint32_t n, bool reg, const char **step)
+/* An anchor, complete but for bind. The first of the device registers the memory. */
+static int anchor_new(struct sl_device *port, uint32_t nr, const uint32_t *frames, uint32_t n,
+		      const char **step)
 {
+	struct sl_queue *q = &port->queue[nr];
 	int err = 0;
 
 	*step = "AF_XDP socket";
-	q->anchor_fd = xsk_new(ANCHOR_RING, 0, rings);
+	q->anchor_fd = xsk_new(ANCHOR_RING, 0, &port->rings);
 	if (q->anchor_fd < 0)
 		return q->anchor_fd;
-	if (reg) {
+	if (nr == 0) {
 		*step = "packet memory";
-		err = sl_umem_register(q->anchor_fd);
+		err = sl_umem_register(port->umem, q->anchor_fd);
 	}
 	if (!err) {
 		*step = "fill ring";
-		err = queue_fill(q, rings, frames, n);
+		err = queue_fill(port->umem, q, &port->rings, frames, n);
 	}
 	if (err)
 		anchor_close(q);
@@ -224,7 +224,7 @@ static int anchor_bind(struct sl_device *port, uint32_t q, const uint32_t *frame
 	int err = -EINVAL;
 
 	for (; err && m < end; m++) {
-		err = anchor_new(queue, &port->rings, frames, n, q == 0, step);
+		err = anchor_new(port, q, frames, n, step);
 		if (err)
 			break;
 		*step = "bind";
@@ -246,24 +246,25 @@ static int anchor_open(struct sl_device *port, uint32_t q, const char **step)
 {
 	uint32_t max = port->rings.fill / 2, *frames = malloc(max * sizeof(*frames)), n;
 	struct sl_queue *queue = &port->queue[q];
+	struct sl_umem *u = port->umem;
 	int err;
 
 	*step = "frames";
 	if (!frames)
 		return -ENOMEM;
 	sl_queues_reclaim();
-	err = sl_share_queue_open(&sl_umem.share, port->info.ifindex, q);
+	err = sl_share_queue_open(&u->info.share, port->info.ifindex, q);
 	if (err < 0)
 		goto out;
 	queue->share_queue = (uint32_t)err;
-	n = sl_umem_take(frames, max);
+	n = sl_umem_take(u, frames, max);
 	err = anchor_bind(port, q, frames, n, step);
 	if (err) {
-		sl_umem_untake(frames, n);
-		sl_share_queue_close(&sl_umem.share, queue->share_queue);
-		sl_share_reclaim(&sl_umem.share, queue->share_queue); /* it had none */
+		sl_umem_untake(u, frames, n);
+		sl_share_queue_close(&u->info.share, queue->share_queue);
+		sl_share_reclaim(&u->info.share, queue->share_queue); /* it had none */
 	} else {
-		sl_umem_given(frames, n, queue->share_queue);
+		sl_umem_given(u, frames, n, queue->share_queue);
 	}
 out:
 	free(frames);
@@ -272,16 +273,17 @@ out:
 
 static int check_mtu(const struct sl_device *port, const char **why)
 {
-	uint32_t room = sl_umem.frame_size - XDP_HEADROOM - sl_umem.headroom;
+	const struct sl_umem_info *u = &port->umem->info;
+	uint32_t room = u->frame_size - XDP_HEADROOM - u->headroom;
 
 	if (port->info.mtu + ETH_OVERHEAD <= room)
 		return 0;
 	sl_why(why,
 	       "%s has MTU %u, the most for frames of %u bytes is %u; remedy: ip link set dev %s "
 	       "mtu %u%s",
-	       port->info.ifname, port->info.mtu, sl_umem.frame_size, room - ETH_OVERHEAD,
+	       port->info.ifname, port->info.mtu, u->frame_size, room - ETH_OVERHEAD,
 	       port->info.ifname, room - ETH_OVERHEAD,
-	       sl_umem.frame_size < 4096 ? ", or SLUICE_FRAME_SIZE=4096" : "");
+	       u->frame_size < 4096 ? ", or SLUICE_FRAME_SIZE=4096" : "");
 	return -EOPNOTSUPP;
 }
 
@@ -363,7 +365,7 @@ int sl_queues_map_again(struct sl_device *port)
 void sl_queues_close(struct sl_device *port, bool unmap)
 {
 	for (uint32_t q = 0; q < SL_MAX_QUEUES; q++)
-		queue_close(&port->queue[q], unmap);
+		queue_close(port->umem, &port->queue[q], unmap);
 	port->queues_bound = false;
 }
 
@@ -391,12 +393,12 @@ static void set_busy_poll(int fd)
 			     sl_strerror(err));
 }
 
-static void lease_close(struct sl_xsk_lease *l)
+static void lease_close(struct sl_device *port, struct sl_xsk_lease *l)
 {
 	unmap_ring(l->rx_map, l->rx_bytes);
 	unmap_ring(l->tx_map, l->tx_bytes);
 	sl_sys_close(l->fd); /* leaves `lanes` by itself */
-	sl_share_xsk_close(&sl_umem.share, l->share_xsk);
+	sl_share_xsk_close(&port->umem->info.share, l->share_xsk);
 }
 
 static int lease_map(struct sl_xsk_lease *l)
@@ -432,7 +434,7 @@ static int lease_open(struct sl_device *port, uint32_t q, uint32_t xsk, struct s
 	};
 	if (l->fd < 0)
 		return l->fd;
-	err = sl_share_xsk_open(&sl_umem.share);
+	err = sl_share_xsk_open(&port->umem->info.share);
 	if (err < 0) {
 		sl_sys_close(l->fd);
 		return err;
@@ -444,7 +446,7 @@ static int lease_open(struct sl_device *port, uint32_t q, uint32_t xsk, struct s
 	if (!err && bpf_map_update_elem(port->attach.map_fd[SL_MAP_LANES], &xsk, &l->fd, 0))
 		err = -errno;
 	if (err)
-		lease_close(l);
+		lease_close(port, l);
 	else
 		set_busy_poll(l->fd);
 	return err;
@@ -463,7 +465,7 @@ static int lane_open(struct sl_device *port, uint32_t lane, struct sl_xsk_lease 
 	sl_why(why, "%s: lane %u on queue %u: %s", port->info.ifname, lane, q - 1,
 	       sl_strerror(err));
 	while (q-- > 1)
-		lease_close(&leases[q - 1]);
+		lease_close(port, &leases[q - 1]);
 	return err;
 }
 
@@ -496,7 +498,9 @@ static int lane_checked_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_leas
 	struct sl_device *port = sl_device_find(ifindex);
 	int err = 0;
 
-	if (!port || !sl_umem_is_there()) {
+	if (port && !port->umem)
+		port->umem = sl_umem_find(port->umem_id);
+	if (!port || !port->umem) {
 		sl_why(why, "lane %u: the port or the packet memory is not there", lane);
 		return -ENXIO;
 	}
@@ -551,7 +555,8 @@ void sl_lane_free(uint32_t ifindex, uint32_t lane)
 	if (!port || lane >= port->info.max_lanes || !lane_mark(port, lane, false))
 		return;
 	for (uint32_t q = 0; q < port->info.nqueues; q++)
-		sl_share_xsk_close(&sl_umem.share, port->xsk[lane * port->info.nqueues + q]);
+		sl_share_xsk_close(&port->umem->info.share,
+				   port->xsk[lane * port->info.nqueues + q]);
 }
 
 void sl_embedded_lane_close(uint32_t ifindex, uint32_t lane)

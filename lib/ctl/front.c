@@ -56,7 +56,7 @@ int sl_broker_port_open(uint32_t ifindex, struct sl_port_info *out, const char *
 {
 	if (sl_lease_on())
 		return LEASED(sl_lease_port_open(ifindex, out, why));
-	return sl_embedded_port_open(ifindex, out, why);
+	return sl_embedded_port_open(ifindex, 0, out, why);
 }
 
 void sl_broker_port_close(uint32_t ifindex)

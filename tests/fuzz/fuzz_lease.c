@@ -147,7 +147,7 @@ static void as_daemon(const uint8_t *data, size_t size)
 	for (int i = 0; (sl_sessions_reap() || sluiced.sessions) && i < REAPS; i++)
 		usleep(100);
 	sl_linger_end(0); /* what is kept for the next program of a process */
-	if (sluiced.sessions || sluiced.nsessions || sluiced.group_users || sl_umem_is_there())
+	if (sluiced.sessions || sluiced.nsessions || sluiced.memory_users || sl_umem_first())
 		abort();
 	sluiced.draining = false;
 }

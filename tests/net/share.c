@@ -212,7 +212,7 @@ static void start(struct child *c, uint32_t lane)
 	char ready;
 
 	c->lane = lane;
-	c->member = sl_broker_join(QUOTA, NFRAMES / 4);
+	c->member = sl_broker_join(0, QUOTA, NFRAMES / 4);
 	if (c->member < 0)
 		die("join", c->member);
 	err = sl_broker_lane_open(port.ifindex, lane, c->leases, &first, &why);
@@ -241,10 +241,10 @@ static struct sl_share_left bury(struct child *c)
 	struct sl_share_left left;
 	int err;
 
-	sl_broker_died((uint8_t)c->member);
+	sl_broker_died(0, (uint8_t)c->member);
 	sl_broker_mute(&lane, 1);
 	sl_broker_grace();
-	err = sl_broker_bury((uint8_t)c->member, &lane, 1, &left);
+	err = sl_broker_bury(0, (uint8_t)c->member, &lane, 1, &left);
 	if (err)
 		die("bury", err);
 	close(c->sock);

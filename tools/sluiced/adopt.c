@@ -43,7 +43,7 @@ static void fill(struct sl_session *s, const struct sl_session_kept *k)
 	s->id = k->id;
 	s->member = k->member;
 	s->greeted = k->greeted;
-	s->share = sl_umem_is_there() ? k->share : 0;
+	s->share = k->share;
 	s->said = k->said;
 	s->outside = k->outside;
 	s->leaving = k->leaving;
@@ -73,9 +73,8 @@ static int adopt_session(struct sl_vault_msg *m)
 	s->pidfd = sl_vault_take(m, k->pidfd);
 	s->conns.gone.fd = sl_vault_take(m, k->conns);
 	adopt_ports(s, k);
-	sluiced.group_users += s->share != 0;
 	if (s->share)
-		memcpy(sluiced.group, s->group, sizeof(sluiced.group));
+		sl_memory_adopt(s, k->umem);
 	sluiced.last_id = sl_max(sluiced.last_id, s->id);
 	sluiced.last_member = sl_max(sluiced.last_member, s->member);
 	if (s->fd < 0)
@@ -193,7 +192,7 @@ static int each(enum sl_keep kind, int (*adopt)(struct sl_vault_msg *m))
 static int adopt_device(struct sl_vault_msg *m)
 {
 	const char *why = NULL;
-	int err = sl_umem_is_there() ? sl_device_adopt(m, &why) : -ENOENT;
+	int err = sl_device_adopt(m, &why);
 
 	if (err && why)
 		sl_warn("sluiced", "%s", why);
@@ -205,10 +204,42 @@ static int adopt_view(struct sl_vault_msg *m)
 	return m->nfds ? sl_view_adopt((uint32_t)m->hdr.key, sl_vault_take(m, 0)) : -EPROTO;
 }
 
-static void find_members(bool member[SL_SHARE_MEMBERS])
+static int adopt_umem(struct sl_vault_msg *m)
+{
+	uint32_t id = (uint32_t)m->hdr.key;
+
+	sluiced.last_umem = sl_max(sluiced.last_umem, id);
+	return sl_umem_adopt(m);
+}
+
+static bool is_used(uint32_t umem, uint8_t member)
 {
 	for (const struct sl_session *s = sluiced.sessions; s; s = s->next)
-		member[s->share % SL_SHARE_MEMBERS] = true;
+		if (s->memory && s->memory->umem == umem && s->share == member)
+			return true;
+	return false;
+}
+
+static bool has_users(uint32_t umem)
+{
+	for (const struct sl_memory *m = sluiced.memory; m < sluiced.memory + SL_MEMORIES_MAX; m++)
+		if (m->users && m->umem == umem)
+			return true;
+	return false;
+}
+
+static void drop_unused(void)
+{
+	struct sl_umem *next;
+
+	for (struct sl_umem *u = sl_umem_first(); u; u = next) {
+		uint32_t id = u->info.id;
+
+		next = u->next;
+		if (!has_users(id))
+			sl_umem_drop(id);
+		sl_keep_umem(id);
+	}
 }
 
 static void close_unused(void)
@@ -225,23 +256,19 @@ static void close_unused(void)
 			sl_embedded_port_close(ifindex);
 		sl_keep_device(ifindex);
 	}
-	if (!sluiced.group_users)
-		sl_umem_drop();
-	sl_keep_umem();
+	drop_unused();
 }
 
 int sl_adopt(void)
 {
-	bool member[SL_SHARE_MEMBERS] = {false};
 	static struct owners owners;
 
-	each(SL_KEEP_UMEM, sl_umem_adopt);
+	each(SL_KEEP_UMEM, adopt_umem);
 	each(SL_KEEP_DEVICE, adopt_device);
 	each(SL_KEEP_VIEW, adopt_view);
 	each(SL_KEEP_SESSION, adopt_session);
 	each(SL_KEEP_LANE, adopt_lane);
-	find_members(member);
-	sl_broker_again(member);
+	sl_broker_again(is_used);
 	for (struct sl_device *d = sl_port_first(); d; d = d->next) {
 		find_owners(&owners, d);
 		sl_claims_recall(d->info.ifindex, adopt_claim, &owners);

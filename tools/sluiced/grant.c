@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a session is lent: packet memory, devices, lanes. */
+/* What a session is lent: devices, lanes. */
 #include <errno.h>
 #include <net/if.h>
 #include <stdlib.h>
@@ -14,73 +14,8 @@
 #include "net/route.h"
 #include "sluiced.h"
 
-/* Packet memory ---------------------------------------------------------------------------------
+/* The dead --------------------------------------------------------------------------------------
  */
-
-/* A device's queue has one packet memory, so who comes second must belong to the group of the
- * first. A quarter of the frames is for fill and receive rings. */
-static int umem_join(struct sl_session *s, const char **why)
-{
-	uint32_t quota = s->limits.frames ? s->limits.frames : sluiced.quota;
-	struct sl_umem_info u;
-	bool fresh;
-	int err;
-
-	if (strcmp(sluiced.group, s->group))
-		sl_linger_end(0);
-	if (sluiced.group_users && strcmp(sluiced.group, s->group)) {
-		sl_why(why,
-		       "group %s has the packet memory and the queues: this process, of group %s, "
-		       "stays with the kernel; remedy: one group for both (SLUICE_GROUP), or end "
-		       "the former's programs first",
-		       sluiced.group, s->group);
-		s->outside = true;
-		sl_keep_session(s);
-		return -EBUSY;
-	}
-	fresh = !sl_umem_is_there();
-	err = sl_embedded_umem(sluiced.frames, sluiced.frame_size, &u, why);
-	if (err)
-		return err;
-	if (fresh)
-		sl_keep_umem();
-	err = sl_broker_join(quota, u.nframes / 4);
-	if (err < 0)
-		sl_why(why,
-		       "no %u frames are left for one more process; remedy: SLUICE_FRAMES=%u for "
-		       "sluiced",
-		       quota, 2 * u.nframes);
-	return err;
-}
-
-int sl_on_umem(struct sl_session *s, struct sl_lease_msg *m, const char **why)
-{
-	int member = s->share ? -EALREADY : umem_join(s, why);
-	const struct sl_umem_info u = sl_umem;
-
-	if (member < 0 && !(s->share && s->again))
-		return member;
-	if (!s->share) {
-		s->share = (uint8_t)member;
-		s->outside = false;
-		sluiced.group_users++;
-		memcpy(sluiced.group, s->group, sizeof(sluiced.group));
-		sl_keep_session(s);
-	}
-	m->body.umem_ok = (struct sl_lease_umem_ok){
-		.nframes = u.nframes,
-		.frame_size = u.frame_size,
-		.headroom = u.headroom,
-		.huge = u.huge,
-		.member = s->share,
-	};
-	m->fd[0] = sl_fd_dup(u.memfd);
-	m->fd[1] = sl_fd_dup(u.share_fd);
-	m->nfds = 2;
-	if (m->fd[0] < 0 || m->fd[1] < 0)
-		return -EMFILE;
-	return 0;
-}
 
 /* All lanes of the session, for its burial. How many. */
 static unsigned list_lanes(const struct sl_session *s, struct sl_broker_lane *lanes)
@@ -128,30 +63,12 @@ bool sl_umem_bury(struct sl_session *s)
 	}
 	if (!sl_grace_is_over(s->grace))
 		return false;
-	if (sl_broker_bury(s->share, lanes, list_lanes(s, lanes), &left))
+	if (sl_broker_bury(s->memory->umem, s->share, lanes, list_lanes(s, lanes), &left))
 		return false;
 	sl_debug("sluiced", "lease %u: %u frames came back, %u are in flight", s->member,
 		 left.frames, left.in_flight);
 	forget_lanes(s);
 	return true;
-}
-
-/* Frames in the rings of a device that nobody has any more are lost, so the last one ends it all,
- * and the next one gets new ones. */
-void sl_umem_put(struct sl_session *s)
-{
-	if (!s->share)
-		return;
-	s->share = 0;
-	sl_umem_release();
-}
-
-void sl_umem_release(void)
-{
-	if (--sluiced.group_users == 0) {
-		sl_umem_drop();
-		sl_keep_umem();
-	}
 }
 
 /* Devices ---------------------------------------------------------------------------------------
@@ -222,8 +139,13 @@ static int port_get(struct sl_session *s, uint32_t ifindex, struct sl_port_info 
 	err = may_lend(s, ifindex, why);
 	if (!err && sl_device_find(ifindex) && !sl_embedded_port_alive(ifindex))
 		sl_linger_end(0); /* it may be opened anew, then */
+	if (!err && sl_memory_is_anothers(s, ifindex, why)) {
+		s->outside = true;
+		sl_keep_session(s);
+		err = -EBUSY;
+	}
 	if (!err)
-		err = sl_embedded_port_open(ifindex, info, why);
+		err = sl_embedded_port_open(ifindex, s->memory->umem, info, why);
 	if (err)
 		return err;
 	*p = (struct sl_session_port){.ifindex = ifindex, .nqueues = info->nqueues};

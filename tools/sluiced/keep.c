@@ -139,14 +139,16 @@ static void keep_listen(void)
 	put(SL_KEEP_LISTEN, 0);
 }
 
-void sl_keep_umem(void)
+void sl_keep_umem(uint32_t id)
 {
-	if (!sl_umem_is_there()) {
-		del(SL_KEEP_UMEM, 0);
+	const struct sl_umem *u = sl_umem_find(id);
+
+	if (!u) {
+		del(SL_KEEP_UMEM, id);
 		return;
 	}
-	sl_umem_keep(&out);
-	put(SL_KEEP_UMEM, 0);
+	sl_umem_keep(u, &out);
+	put(SL_KEEP_UMEM, id);
 }
 
 void sl_keep_device(uint32_t ifindex)
@@ -176,6 +178,7 @@ static void fill_session(const struct sl_session *s, struct sl_session_kept *k)
 	*k = (struct sl_session_kept){
 		.id = s->id,
 		.member = s->member,
+		.umem = s->memory ? s->memory->umem : 0,
 		.greeted = s->greeted,
 		.share = s->share,
 		.said = s->said,
@@ -252,7 +255,8 @@ void sl_keep_lane(const struct sl_session *s, const struct sl_session_port *p, u
 static void keep_all(void)
 {
 	keep_listen();
-	sl_keep_umem();
+	for (const struct sl_umem *u = sl_umem_first(); u; u = u->next)
+		sl_keep_umem(u->info.id);
 	for (struct sl_device *d = sl_port_first(); d; d = d->next)
 		sl_keep_device(d->info.ifindex);
 	sl_views_keep();

@@ -7,7 +7,7 @@
 #include "sluiced.h"
 
 /* Raise it when a record means something else; sizes are compared in any case. */
-#define SL_KEEP_VERSION 2
+#define SL_KEEP_VERSION 3
 
 struct sl_keep_meta {
 	uint32_t lease, steer, share, keep;
@@ -16,7 +16,7 @@ struct sl_keep_meta {
 };
 
 struct sl_session_kept {
-	uint32_t id, member;
+	uint32_t id, member, umem;
 	uint8_t greeted, share, said, outside, leaving, eof, tries;
 	int8_t conn, pidfd, conns; /* see sl_vault_add() */
 	uint32_t begun;
@@ -42,7 +42,7 @@ _Static_assert(sizeof(struct sl_lane_kept) <= SL_VAULT_BYTES, "a record");
 
 /* keep.c: each keeps what there is now, in the place of what was kept; or that it is gone. */
 void sl_keep_draining(void);
-void sl_keep_umem(void);
+void sl_keep_umem(uint32_t id);
 void sl_keep_device(uint32_t ifindex);
 void sl_keep_view(uint32_t ifindex, int memfd); /* -1: it is gone */
 void sl_keep_session(const struct sl_session *s);

@@ -20,6 +20,7 @@ static struct lingerer {
 	int pid; /* 0: unused */
 	int pidfd;
 	uint64_t end_ns;
+	struct sl_memory *memory;
 	uint32_t ifindex[SL_SESSION_PORTS]; /* 0: none */
 } lingers[LINGERS];
 
@@ -38,7 +39,8 @@ void sl_linger_begin(struct sl_session *s)
 		.end_ns = sl_now_ns() + LINGER_NS,
 	};
 	s->pidfd = -1; /* goes on being watched */
-	sluiced.group_users++;
+	l->memory = s->memory;
+	sl_memory_get(l->memory);
 	for (unsigned i = 0; i < SL_SESSION_PORTS; i++) {
 		struct sl_device *d =
 			s->port[i].ifindex ? sl_device_find(s->port[i].ifindex) : NULL;
@@ -61,7 +63,7 @@ static void end(struct lingerer *l)
 		if (!sl_device_find(l->ifindex[i]))
 			sl_keep_device(l->ifindex[i]);
 	}
-	sl_umem_release();
+	sl_memory_put(l->memory);
 	l->pid = 0;
 }
 

@@ -343,7 +343,7 @@ static void on_event(const struct epoll_event *ev)
 static void check_ports(void)
 {
 	sl_devices_check();
-	if (sluiced.group_users)
+	if (sluiced.memory_users)
 		(void)sl_broker_reap();
 }
 
@@ -362,7 +362,7 @@ static bool is_over(void)
 		return true;
 	if (end_ns)
 		return !is_needed() || sl_now_ns() > end_ns;
-	return sluiced.draining && !sluiced.group_users && !is_needed();
+	return sluiced.draining && !sluiced.memory_users && !is_needed();
 }
 
 /* Sessions are freed between two looks only, so that no event is of a dead one. */
@@ -373,9 +373,9 @@ static void loop(void)
 	bool more = false;
 
 	while (!is_over()) {
-		int wait_ms = more                                          ? 0
-			      : sluiced.group_users || sl_keep_is_missing() ? SL_VIEW_MS
-									    : -1;
+		int wait_ms = more                                           ? 0
+			      : sluiced.memory_users || sl_keep_is_missing() ? SL_VIEW_MS
+									     : -1;
 		int n = epoll_wait(sluiced.epfd, ev, sl_array_len(ev), wait_ms);
 
 		for (int i = 0; i < n; i++)

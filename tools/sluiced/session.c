@@ -420,7 +420,7 @@ static enum taken take_back(struct sl_session *s)
 	bool dead = is_dead(s);
 
 	if (dead && s->share && !s->mended) {
-		sl_broker_died(s->share);
+		sl_broker_died(s->memory->umem, s->share);
 		s->mended = true;
 	}
 	if (sl_conns_read(s) || sl_claims_drop(s, REAP_CLAIMS) || sl_conns_tell(s, dead))

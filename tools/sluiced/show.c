@@ -62,12 +62,13 @@ static void count_use(uint32_t ifindex, uint32_t *lanes, uint32_t *flows)
 }
 
 /* They were told, and do not ask again. */
-static uint32_t count_outsiders(const char *ifname)
+static uint32_t count_outsiders(const char *ifname, const char *group)
 {
 	uint32_t n = 0;
 
 	for (const struct sl_session *s = sluiced.sessions; s; s = s->next)
-		n += s->outside && !s->leaving && sl_limits_allow_device(&s->limits, ifname);
+		n += s->outside && !s->leaving && strcmp(s->group, group) &&
+		     sl_limits_allow_device(&s->limits, ifname);
 	return n;
 }
 
@@ -86,8 +87,9 @@ int sl_on_show_port(struct sl_session *s, struct sl_lease_msg *m, const char **w
 	out->users = d->users - sl_linger_users(d->info.ifindex);
 	out->state = sl_device_state(d, &out->port.mtu);
 	count_use(d->info.ifindex, &out->lanes, &out->flows);
-	out->outsiders = count_outsiders(d->info.ifname);
-	memcpy(out->group, sluiced.group, sizeof(out->group));
+	if (sl_memory_of(d->info.ifindex))
+		memcpy(out->group, sl_memory_of(d->info.ifindex)->group, sizeof(out->group));
+	out->outsiders = count_outsiders(d->info.ifname, out->group);
 	return 0;
 }
 
@@ -99,6 +101,13 @@ static void list_devices(const struct sl_session *s, char *out, size_t len)
 		if (s->port[i].ifindex)
 			at += (size_t)snprintf(out + at, len - at, "%s%s", at ? "," : "",
 					       s->port[i].ifname);
+}
+
+static uint32_t frames_of(const struct sl_session *s)
+{
+	const struct sl_umem *u = s->memory ? sl_umem_find(s->memory->umem) : NULL;
+
+	return u ? (uint32_t)sl_max(sl_load(&u->info.share.member[s->share].held), 0) : 0;
 }
 
 int sl_on_show_lease(struct sl_session *s, struct sl_lease_msg *m, const char **why)
@@ -117,9 +126,7 @@ int sl_on_show_lease(struct sl_session *s, struct sl_lease_msg *m, const char **
 		.uid = of->cred.uid,
 		.lanes = of->nlanes,
 		.flows = of->held.n,
-		.frames = of->share ? (uint32_t)sl_max(
-					      sl_load(&sl_umem.share.member[of->share].held), 0)
-				    : 0,
+		.frames = frames_of(of),
 		.age_ns = sl_now_ns() - of->since_ns,
 	};
 	memcpy(out->program, of->program, sizeof(out->program));

@@ -22,6 +22,8 @@
 #define SL_VIEW_MS       100 /* how often the rules are looked at */
 #define SL_SESSION_PORTS 16  /* devices of one lease */
 #define SL_SESSION_LANES 256 /* of one device */
+#define SL_MEMORIES_MAX  16  /* groups that have packet memory */
+#define SL_MEMORIES_USER 4   /* of them made for processes of one user */
 
 /* policy.c ----------------------------------------------------------------------------------- */
 
@@ -123,13 +125,14 @@ struct sl_session {
 	uint32_t ngids;
 	bool greeted;
 	uint8_t share; /* member of the group that shares the packet memory, 0: not yet */
-	bool eof;      /* its own end of the connection is closed */
-	bool mended;   /* the process is dead, and its locks are free */
-	bool said;     /* a refusal of it was logged */
-	bool outside;  /* the packet memory was another group's when it asked */
-	bool stopped;  /* by SIGSTOP */
-	bool leaving;  /* hung up; being taken back */
-	bool mute;     /* the process is dead, and nothing comes to its lanes when this is over: */
+	struct sl_memory *memory; /* its group's, when it is one */
+	bool eof;                 /* its own end of the connection is closed */
+	bool mended;              /* the process is dead, and its locks are free */
+	bool said;                /* a refusal of it was logged */
+	bool outside;             /* a device was another group's when it asked */
+	bool stopped;             /* by SIGSTOP */
+	bool leaving;             /* hung up; being taken back */
+	bool mute; /* the process is dead, and nothing comes to its lanes when this is over: */
 	uint32_t grace;
 	/* Its next request may have been done, in part or whole, by the daemon before us, so often;
 	 * of what must not be done twice the last one's number (sl_session_begin()). */
@@ -146,6 +149,15 @@ struct sl_session {
 	struct sl_conns conns;
 };
 
+/* Packet memory is made for the first of a group, and goes with the last. Each device's queues are
+ * one group's at a time. */
+struct sl_memory {
+	char group[32];
+	uint32_t users; /* 0: unused */
+	uint32_t umem;  /* its number */
+	uint32_t uid;   /* of the first */
+};
+
 /* The state of the daemon. */
 struct sl_sluiced {
 	int epfd, listen_fd;
@@ -158,9 +170,8 @@ struct sl_sluiced {
 	bool leaving; /* who has a device is told that it is not steered any more */
 	uint64_t start_ns, requests, refused, broken;
 	uint32_t frames, frame_size, quota;
-	/* Whose the packet memory is; "": nobody's. */
-	char group[32];
-	uint32_t group_users;
+	struct sl_memory memory[SL_MEMORIES_MAX];
+	uint32_t last_umem, memory_users; /* of all together */
 };
 extern struct sl_sluiced sluiced;
 /* Tags of what the loop watches that is no session; below any pointer. */
@@ -181,8 +192,22 @@ struct sl_session_port *sl_session_port(struct sl_session *s, uint32_t ifindex);
 /* Answers a request: reads it from m, leaves the answer in m; 0, or -errno and *why. */
 typedef int sl_request_fn(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 
-/* grant.c: packet memory, devices, lanes */
+/* memory.c: whose packet memory is whose */
 int sl_on_umem(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+/* One user more; it is there already. */
+void sl_memory_get(struct sl_memory *m);
+/* One user less. */
+void sl_memory_put(struct sl_memory *m);
+/* The session was a member already, of that packet memory: with the daemon before us. */
+void sl_memory_adopt(struct sl_session *s, uint32_t umem);
+/* Whose the device's queues are; NULL: it is not open. */
+const struct sl_memory *sl_memory_of(uint32_t ifindex);
+/* Is the device another group's, for certain? */
+bool sl_memory_is_anothers(const struct sl_session *s, uint32_t ifindex, const char **why);
+/* The session leaves its group. */
+void sl_umem_put(struct sl_session *s);
+
+/* grant.c: devices, lanes */
 int sl_on_port_open(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_port_close(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_port_alive(struct sl_session *s, struct sl_lease_msg *m, const char **why);
@@ -195,9 +220,6 @@ int sl_on_lane_close(struct sl_session *s, struct sl_lease_msg *m, const char **
 void sl_port_put(struct sl_session *s, struct sl_session_port *p);
 /* The session's process is dead: takes its frames and lanes back. False: not now. */
 bool sl_umem_bury(struct sl_session *s);
-void sl_umem_put(struct sl_session *s);
-/* One user of the packet memory less. */
-void sl_umem_release(void);
 void sl_port_describe(const struct sl_port_info *info, struct sl_lease_port_ok *out);
 
 /* stopped.c: new connections go to those who are not stopped. */

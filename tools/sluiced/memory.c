@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Groups and their packet memory.
+ *
+ * Theory of operation: a group's memory comes into being with its first member and goes with its
+ * last. A queue has one packet memory, so a device is the group's that opened it first, until the
+ * last of that group leaves it; another group's programs go on by the kernel there, and may have
+ * another device. Who could have none at all is told so at once, and costs no memory. */
+#include <errno.h>
+#include <net/if.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/broker_int.h"
+#include "keep.h"
+#include "net/route.h"
+#include "sluiced.h"
+
+static struct sl_memory *memory_of_group(const char *group)
+{
+	for (struct sl_memory *m = sluiced.memory; m < sluiced.memory + SL_MEMORIES_MAX; m++)
+		if (m->users && !strcmp(m->group, group))
+			return m;
+	return NULL;
+}
+
+static struct sl_memory *memory_of_umem(uint32_t umem)
+{
+	for (struct sl_memory *m = sluiced.memory; m < sluiced.memory + SL_MEMORIES_MAX; m++)
+		if (m->users && m->umem == umem)
+			return m;
+	return NULL;
+}
+
+const struct sl_memory *sl_memory_of(uint32_t ifindex)
+{
+	const struct sl_device *d = sl_device_find(ifindex);
+
+	return d ? memory_of_umem(d->umem_id) : NULL;
+}
+
+void sl_memory_get(struct sl_memory *m)
+{
+	m->users++;
+	sluiced.memory_users++;
+}
+
+void sl_memory_put(struct sl_memory *m)
+{
+	sluiced.memory_users--;
+	if (--m->users)
+		return;
+	sl_umem_drop(m->umem);
+	sl_keep_umem(m->umem);
+}
+
+/* Devices of others ------------------------------------------------------------------------------
+ */
+
+static bool is_anothers(const struct sl_session *s, uint32_t ifindex)
+{
+	const struct sl_memory *m = sl_memory_of(ifindex);
+
+	return m && strcmp(m->group, s->group);
+}
+
+bool sl_memory_is_anothers(const struct sl_session *s, uint32_t ifindex, const char **why)
+{
+	if (is_anothers(s, ifindex))
+		sl_linger_end(0);
+	if (!is_anothers(s, ifindex))
+		return false;
+	sl_why(why,
+	       "group %s has the queues of %s: there this process, of group %s, stays with the "
+	       "kernel; remedy: one group for both (SLUICE_GROUP), or end the former's programs "
+	       "first",
+	       sl_memory_of(ifindex)->group, sl_device_find(ifindex)->info.ifname, s->group);
+	return true;
+}
+
+struct search {
+	const struct sl_session *session;
+	uint32_t anothers; /* one that is, 0: there is none */
+	bool found;        /* one that is not */
+};
+
+/* (Which have XDP, queues and the like to offer is seen when they are opened.) */
+static bool look(const struct sl_link *link, void *arg)
+{
+	struct search *a = arg;
+
+	if (link->master || link->flags & IFF_LOOPBACK ||
+	    !sl_limits_allow_device(&a->session->limits, link->name))
+		return true;
+	if (is_anothers(a->session, link->ifindex))
+		a->anothers = link->ifindex;
+	else
+		a->found = true;
+	return !a->found;
+}
+
+/* Are all devices that it could have another group's? */
+static bool is_shut_out(const struct sl_session *s, const char **why)
+{
+	struct search a = {.session = s};
+
+	sl_link_for_each(look, &a);
+	return !a.found && a.anothers && sl_memory_is_anothers(s, a.anothers, why);
+}
+
+/* Members ----------------------------------------------------------------------------------------
+ */
+
+static struct sl_memory *memory_new(const struct sl_session *s, const char **why)
+{
+	struct sl_memory *found = NULL;
+	unsigned of_user = 0;
+
+	for (struct sl_memory *m = sluiced.memory; m < sluiced.memory + SL_MEMORIES_MAX; m++)
+		if (!m->users)
+			found = m;
+		else
+			of_user += m->uid == s->cred.uid;
+	if (!found || of_user >= SL_MEMORIES_USER) {
+		sl_why(why,
+		       "no more packet memory: there is that of at most %u groups, %u of them of "
+		       "one user",
+		       SL_MEMORIES_MAX, SL_MEMORIES_USER);
+		return NULL;
+	}
+	*found = (struct sl_memory){.uid = s->cred.uid};
+	memcpy(found->group, s->group, sizeof(found->group));
+	return found;
+}
+
+/* Without a user yet. */
+static struct sl_memory *memory_make(const struct sl_session *s, const char **why)
+{
+	struct sl_memory *m = memory_new(s, why);
+	int err;
+
+	if (!m)
+		return NULL;
+	m->umem = ++sluiced.last_umem;
+	err = sl_umem_make(m->umem, sluiced.frames, sluiced.frame_size, why);
+	if (err)
+		return NULL;
+	sl_keep_umem(m->umem);
+	return m;
+}
+
+/* A quarter of the frames is for fill and receive rings. */
+static int join(struct sl_session *s, const char **why)
+{
+	uint32_t quota = s->limits.frames ? s->limits.frames : sluiced.quota;
+	struct sl_memory *m = memory_of_group(s->group);
+	int member;
+
+	if (!m && is_shut_out(s, why)) {
+		s->outside = true;
+		sl_keep_session(s);
+		return -EBUSY;
+	}
+	if (!m)
+		m = memory_make(s, why);
+	if (!m)
+		return -ENOMEM;
+	sl_memory_get(m);
+	member = sl_broker_join(m->umem, quota, sluiced.frames / 4);
+	if (member < 0) {
+		sl_why(why,
+		       "no %u frames are left for one more process; remedy: SLUICE_FRAMES=%u for "
+		       "sluiced",
+		       quota, 2 * sluiced.frames);
+		sl_memory_put(m);
+		return member;
+	}
+	s->memory = m;
+	s->share = (uint8_t)member;
+	s->outside = false;
+	sl_keep_session(s);
+	return 0;
+}
+
+int sl_on_umem(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	int err = s->share ? (s->again ? 0 : -EALREADY) : join(s, why);
+	const struct sl_umem_info *u;
+
+	if (err)
+		return err;
+	u = &sl_umem_find(s->memory->umem)->info;
+	m->body.umem_ok = (struct sl_lease_umem_ok){
+		.nframes = u->nframes,
+		.frame_size = u->frame_size,
+		.headroom = u->headroom,
+		.huge = u->huge,
+		.member = s->share,
+	};
+	m->fd[0] = sl_fd_dup(u->memfd);
+	m->fd[1] = sl_fd_dup(u->share_fd);
+	m->nfds = 2;
+	if (m->fd[0] < 0 || m->fd[1] < 0)
+		return -EMFILE;
+	return 0;
+}
+
+void sl_memory_adopt(struct sl_session *s, uint32_t umem)
+{
+	struct sl_memory *m = memory_of_umem(umem);
+
+	if (!m && sl_umem_find(umem)) {
+		m = memory_new(s, NULL);
+		if (m)
+			m->umem = umem;
+	}
+	if (!m) {
+		s->share = 0;
+		return;
+	}
+	sl_memory_get(m);
+	s->memory = m;
+}
+
+/* Frames in the rings of a device that nobody has any more are lost, so the last one ends it all,
+ * and the next one gets new ones. */
+void sl_umem_put(struct sl_session *s)
+{
+	if (!s->share)
+		return;
+	s->share = 0;
+	sl_memory_put(s->memory);
+	s->memory = NULL;
+}
