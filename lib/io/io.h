@@ -19,7 +19,15 @@ struct sl_tx_desc {
 	uint32_t frame;
 	uint16_t off;
 	uint16_t len;
+	uint8_t flags; /* SL_TXD_* */
+	uint8_t hdr;   /* of a TCP segment that may be carried on, or carries on one: headers */
 };
+/* The device is to write the checksums (SL_TX_CSUM). */
+#define SL_TXD_CSUM (1u << 0)
+/* The bytes alone of the next TCP segment after the one of the descriptor before it (SL_TX_TSO):
+ * the headers are those of the first of them, whose length all but the last one have. There is room
+ * for headers in front of them. The first must have been posted since the last kick. */
+#define SL_TXD_CONT (1u << 1)
 
 struct sl_rx;
 struct sl_tx;
@@ -37,7 +45,6 @@ struct sl_rx_ops {
 
 struct sl_tx_ops {
 	const char *name;
-	uint32_t caps; /* SL_TX_* */
 	/* Puts up to n frames on the ring; returns how many were taken. */
 	unsigned (*post)(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n);
 	/* Starts what was posted: once for a batch. 0; -EAGAIN: call again later; -ENETDOWN,
@@ -48,8 +55,11 @@ struct sl_tx_ops {
 	unsigned (*reap)(struct sl_tx *tx, struct sl_frames *cache);
 	void (*close)(struct sl_tx *tx, struct sl_frames *cache);
 };
-#define SL_TX_CSUM (1u << 0) /* the device finishes checksums */
+#define SL_TX_CSUM (1u << 0) /* the device writes checksums */
 #define SL_TX_TSO  (1u << 1) /* the device segments */
+/* What one packet of SL_TX_TSO may have: segments, bytes of payload. */
+#define SL_TSO_SEGS  16
+#define SL_TSO_BYTES 65000
 
 /* What every backend's state starts with. */
 struct sl_rx {
@@ -58,6 +68,8 @@ struct sl_rx {
 };
 struct sl_tx {
 	const struct sl_tx_ops *ops;
+	uint32_t caps;     /* SL_TX_* */
+	uint32_t open;     /* another one after each post; 0: nothing that could be carried on */
 	uint32_t posted;   /* frames put on the ring since the last kick */
 	uint32_t unreaped; /* frames posted since the last reap */
 };

@@ -25,7 +25,7 @@
 #include "io/verbs_int.h"
 
 #define MAX_DEVICES  16
-#define SIGNAL_EVERY 64
+#define SIGNAL_EVERY 64 /* power of two */
 /* Longer than any pause frame holds a queue up. */
 #define WATCHDOG_NS 2000000000ull
 
@@ -70,6 +70,7 @@ static const char *fill_device(struct sl_verbs_dev *dev)
 	/* Its events are looked at, never waited for. */
 	flags = sl_sys_fcntl(dev->ctx->async_fd, F_GETFL, 0);
 	sl_sys_fcntl(dev->ctx->async_fd, F_SETFL, flags | O_NONBLOCK);
+	sl_verbs_query(dev);
 	dev->pd = lib->alloc_pd(dev->ctx);
 	if (!dev->pd)
 		return "no protection domain";
@@ -122,7 +123,8 @@ static const char *make_cq(struct sl_verbs_tx *v, uint32_t depth)
 	return v->cq ? NULL : "no completion queue";
 }
 
-static const char *make_qp(struct sl_verbs_tx *v, uint32_t depth, uint32_t inline_bytes)
+static const char *make_qp(struct sl_verbs_tx *v, uint32_t depth, uint32_t inline_bytes,
+			   uint32_t caps)
 {
 	struct verbs_context *ops = verbs_get_ctx_op(v->dev->ctx, create_qp_ex);
 	struct ibv_cq *cq = ibv_cq_ex_to_cq(v->cq);
@@ -136,11 +138,14 @@ static const char *make_qp(struct sl_verbs_tx *v, uint32_t depth, uint32_t inlin
 		.send_ops_flags = IBV_QP_EX_WITH_SEND,
 	};
 
+	if (caps & SL_TX_TSO)
+		sl_verbs_ask_tso(&attr);
 	if (ops)
 		v->qp = ops->create_qp_ex(v->dev->ctx, &attr);
 	if (!v->qp)
 		return errno == EPERM ? "no right to send raw packets (CAP_NET_RAW)"
 				      : "no raw-packet queue pair";
+	v->tx.caps = caps;
 	v->qpx = lib->qp_to_qp_ex(v->qp);
 	v->depth = sl_min(depth, attr.cap.max_send_wr);
 	v->inline_bytes = sl_min(inline_bytes, attr.cap.max_inline_data);
@@ -187,7 +192,9 @@ static struct sl_verbs_tx *open_queue(struct sl_verbs_dev *dev, uint32_t depth,
 	v->mask = depth - 1;
 	*why = make_cq(v, depth);
 	if (!*why)
-		*why = make_qp(v, depth, inline_bytes);
+		*why = make_qp(v, depth, inline_bytes, dev->caps);
+	if (*why && v->cq && dev->caps & SL_TX_TSO) /* too much for one request? */
+		*why = make_qp(v, depth, inline_bytes, dev->caps & ~SL_TX_TSO);
 	if (!*why)
 		*why = start_qp(v);
 	if (!*why)
@@ -237,23 +244,42 @@ static unsigned verbs_post(struct sl_tx *tx, const struct sl_tx_desc *descs, uns
 	n = sl_min(n, v->depth - (v->head - v->tail));
 	for (unsigned i = 0; i < n; i++)
 		v->desc[v->head++ & v->mask] = descs[i];
+	tx->open = v->head;
 	tx->posted += n;
 	tx->unreaped += n;
 	return n;
 }
 
-static void make_request(struct sl_verbs_tx *v, const struct sl_tx_desc *d, bool signalled)
+static void make_request(struct sl_verbs_tx *v, const struct sl_tx_desc *d, unsigned flags)
 {
 	uint8_t *packet = sl_frame_ptr(d->frame) + d->off;
 	bool small = d->len <= v->inline_bytes;
 
-	v->qpx->wr_id = v->made;
-	v->qpx->wr_flags = (signalled ? IBV_SEND_SIGNALED : 0) | (small ? IBV_SEND_INLINE : 0);
+	v->qpx->wr_flags = flags | (small ? IBV_SEND_INLINE : 0);
 	ibv_wr_send(v->qpx);
 	if (small)
 		ibv_wr_set_inline_data(v->qpx, packet, d->len);
 	else
 		ibv_wr_set_sge(v->qpx, v->lkey, (uintptr_t)packet, d->len);
+}
+
+/* A request of the next descriptor, or of several. */
+static void make_next(struct sl_verbs_tx *v)
+{
+	const struct sl_tx_desc *d = &v->desc[v->made & v->mask];
+	uint32_t n = d->hdr ? sl_verbs_train(v, v->made) : 1, end = v->made + n;
+	bool signalled = end == v->head || (v->made ^ end) & SIGNAL_EVERY;
+	unsigned flags = (signalled ? IBV_SEND_SIGNALED : 0) |
+			 (d->flags & SL_TXD_CSUM ? IBV_SEND_IP_CSUM : 0);
+
+	v->qpx->wr_id = end - 1;
+	if (n == 1) {
+		make_request(v, d, flags);
+	} else {
+		v->qpx->wr_flags = flags;
+		sl_verbs_make_train(v, v->made, n);
+	}
+	v->made = end;
 }
 
 static int verbs_kick(struct sl_tx *tx)
@@ -264,15 +290,15 @@ static int verbs_kick(struct sl_tx *tx)
 	if (sl_unlikely(v->dead))
 		return -EIO;
 	tx->posted = 0;
+	tx->open = 0;
 	if (v->made == v->head)
 		return 0;
 	if (v->made == v->tail)
 		v->progress_ns = sl_now_ns();
 	was = v->made;
 	ibv_wr_start(v->qpx);
-	for (; v->made != v->head; v->made++)
-		make_request(v, &v->desc[v->made & v->mask],
-			     v->made + 1 == v->head || v->made % SIGNAL_EVERY == 0);
+	while (v->made != v->head)
+		make_next(v);
 	if (sl_likely(ibv_wr_complete(v->qpx) == 0))
 		return 0;
 	die(v, "the send queue refuses requests", was); /* all of them */
@@ -302,7 +328,8 @@ static unsigned verbs_reap(struct sl_tx *tx, struct sl_frames *cache)
 		to = (uint32_t)v->cq->wr_id + 1;
 		if (sl_unlikely(v->cq->status)) {
 			/* Those behind it are flushed. */
-			die(v, lib->wc_status_str(v->cq->status), --to);
+			to = sl_verbs_train_begin(v, to - 1);
+			die(v, lib->wc_status_str(v->cq->status), to);
 			break;
 		}
 	} while (!ibv_next_poll(v->cq));
@@ -332,8 +359,12 @@ unsigned sl_verbs_unsent(struct sl_tx *tx, struct sl_tx_desc *descs, unsigned n)
 	struct sl_verbs_tx *v = sl_verbs_of(tx);
 
 	n = sl_min(n, v->head - v->made);
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
 		descs[i] = v->desc[v->made++ & v->mask];
+		sl_offload_undo(&v->undo, &descs[i],
+				v->made != v->head &&
+					v->desc[v->made & v->mask].flags & SL_TXD_CONT);
+	}
 	return n;
 }
 

@@ -3,6 +3,7 @@
 #ifndef SL_VERBS_INT_H
 #define SL_VERBS_INT_H
 
+#include "io/offload.h"
 #include "io/verbs.h"
 #include "io/verbs_lib.h"
 
@@ -13,6 +14,7 @@ struct sl_verbs_dev {
 	struct ibv_pd *pd;
 	struct ibv_mr *mr;
 	uint32_t users;
+	uint32_t caps;    /* SL_TX_* */
 	const char *dead; /* why */
 };
 
@@ -32,8 +34,23 @@ struct sl_verbs_tx {
 	uint64_t progress_ns; /* when a completion came, or the queue was empty */
 	const char *dead;     /* why */
 	uint32_t doubt_to;    /* of a dead queue: what lies between tail and this may have left */
+	struct sl_offload_undo undo;
 	struct sl_tx_desc desc[];
 };
+
+/* verbs_offload.c -------------------------------------------------------------------------------
+ */
+
+/* What the device can do. */
+void sl_verbs_query(struct sl_verbs_dev *dev);
+/* Asks for large segments in what a queue pair is made of. */
+void sl_verbs_ask_tso(struct ibv_qp_init_attr_ex *attr);
+/* How many descriptors from `at` on make one request: those that are carried on. */
+uint32_t sl_verbs_train(const struct sl_verbs_tx *v, uint32_t at);
+/* Makes a request of n of them; wr_id and wr_flags are set. */
+void sl_verbs_make_train(const struct sl_verbs_tx *v, uint32_t at, uint32_t n);
+/* The first descriptor of the request that `at` is of. */
+uint32_t sl_verbs_train_begin(const struct sl_verbs_tx *v, uint32_t at);
 
 static inline struct sl_verbs_tx *sl_verbs_of(struct sl_tx *tx)
 {

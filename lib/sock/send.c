@@ -196,14 +196,21 @@ static bool path_fresh(const struct sl_path *p, uint64_t now)
 
 /* Frames --------------------------------------------------------------------------------------- */
 
-/* Gathers n bytes from offset off of the caller's buffers; returns the checksum's sum. */
-static uint64_t gather(uint8_t *to, const struct iovec *iov, size_t niov, size_t off, size_t n)
+/* Gathers n bytes from offset off of the caller's buffers; returns the checksum's sum, if it is
+ * wanted, else SL_CSUM_NONE. */
+static uint64_t gather(uint8_t *to, const struct iovec *iov, size_t niov, size_t off, size_t n,
+		       bool want)
 {
-	uint64_t sum = 0;
 	size_t done = 0;
 
-	if (sl_likely(niov == 1))
-		return sl_csum_copy(0, to, (const uint8_t *)iov->iov_base + off, n);
+	if (sl_likely(niov == 1)) {
+		const uint8_t *from = (const uint8_t *)iov->iov_base + off;
+
+		if (want)
+			return sl_csum_copy(0, to, from, n);
+		memcpy(to, from, n);
+		return SL_CSUM_NONE;
+	}
 	for (size_t i = 0; i < niov && done < n; i++) {
 		size_t part;
 
@@ -216,35 +223,37 @@ static uint64_t gather(uint8_t *to, const struct iovec *iov, size_t niov, size_t
 		done += part;
 		off = 0;
 	}
-	sum = sl_csum_add(0, to, n);
-	return sum;
+	return want ? sl_csum_add(0, to, n) : SL_CSUM_NONE;
 }
 
 /* Puts one datagram on the ring. False: no frame or no room. */
 static bool put_one(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
 		    const struct tx_req *r, size_t off, size_t n)
 {
-	uint8_t *payload, *start;
+	bool wants_sum = !(p->hdr.v6 ? sk->no_csum6 : sk->no_csum);
+	bool by_device = p->leg->tx->caps & SL_TX_CSUM;
+	struct sl_tx_desc d;
+	uint8_t *payload;
 	uint64_t sum;
-	uint32_t f;
 
 	/* sock_alloc_send_skb(): full when the limit has been reached, so one always fits. */
 	if (sl_unlikely(sl_load(&sk->wmem) >= sk->sndbuf))
 		return false;
-	f = sl_lane_frame(lane);
-	if (sl_unlikely(f == SL_NO_FRAME))
+	d.frame = sl_lane_frame(lane);
+	if (sl_unlikely(d.frame == SL_NO_FRAME))
 		return false;
-	payload = sl_frame_ptr(f) + TX_ROOM;
-	sum = gather(payload, r->iov, r->niov, off, n);
-	if (sl_unlikely(p->hdr.v6 ? sk->no_csum6 : sk->no_csum))
-		sum = SL_CSUM_NONE;
-	start = sl_build_udp(&p->hdr, payload, (uint16_t)n, sk->ip_id++, sum);
-	if (sl_unlikely(!sl_leg_post(p->leg, f, (uint16_t)(start - sl_frame_ptr(f)),
-				     (uint16_t)(payload + n - start)))) {
-		sl_frame_put(&lane->frames, f);
+	payload = sl_frame_ptr(d.frame) + TX_ROOM;
+	sum = gather(payload, r->iov, r->niov, off, n, wants_sum && !by_device);
+	sl_build_udp(&p->hdr, payload, (uint16_t)n, sk->ip_id++, sum);
+	d.off = (uint16_t)(TX_ROOM - p->hdr.len);
+	d.len = (uint16_t)(p->hdr.len + n);
+	d.flags = wants_sum && by_device ? SL_TXD_CSUM : 0;
+	d.hdr = 0;
+	if (sl_unlikely(!sl_leg_post_desc(p->leg, &d))) {
+		sl_frame_put(&lane->frames, d.frame);
 		return false;
 	}
-	sl_frame_charge(f, &sk->wmem, (uint32_t)n + TX_OVERHEAD);
+	sl_frame_charge(d.frame, &sk->wmem, (uint32_t)n + TX_OVERHEAD);
 	sk->stats->tx_pkts++;
 	sk->stats->tx_bytes += n;
 	return true;

@@ -132,14 +132,33 @@ static uint32_t frame_for(struct sl_lane *lane, uint32_t frame, uint16_t off, ui
 	return f;
 }
 
+/* of: the connection; NULL: none. */
 static bool put(struct sl_lane *lane, struct sl_leg *leg, const struct sl_tcp_hdr *hdr,
-		const struct sl_tcp_seg *seg, uint32_t f, uint16_t ip_id, uint64_t sum)
+		const struct sl_tcp_seg *seg, uint32_t f, uint16_t ip_id, uint64_t sum,
+		const void *of)
 {
+	bool hw = leg->tx->caps & SL_TX_CSUM;
 	uint8_t *payload = sl_frame_ptr(f) + SL_TCP_HEADROOM;
-	uint8_t *start = sl_build_tcp(hdr, seg, payload, ip_id, sum);
+	uint8_t *start = sl_build_tcp(hdr, seg, payload, ip_id, hw ? SL_CSUM_NONE : sum);
+	struct sl_tx_desc d = {
+		.frame = f,
+		.off = (uint16_t)(start - sl_frame_ptr(f)),
+		.len = (uint16_t)(payload + seg->len - start),
+		.flags = hw ? SL_TXD_CSUM : 0,
+		.hdr = (uint8_t)(payload - start),
+	};
 
-	if (sl_likely(sl_leg_post(leg, f, (uint16_t)(start - sl_frame_ptr(f)),
-				  (uint16_t)(payload + seg->len - start))))
+	if (sl_likely(sl_leg_post_tcp(leg, &d, seg, of)))
+		return true;
+	sl_frame_put(&lane->frames, f);
+	return false;
+}
+
+/* As a part of the large packet that was posted last. */
+static bool put_more(struct sl_lane *lane, struct sl_leg *leg, const struct sl_tcp_seg *seg,
+		     uint32_t f)
+{
+	if (sl_likely(sl_train_post(leg, f, SL_TCP_HEADROOM, seg)))
 		return true;
 	sl_frame_put(&lane->frames, f);
 	return false;
@@ -150,6 +169,7 @@ static bool op_send(struct sl_tcp *t, const struct sl_tcp_seg *seg, uint32_t fra
 {
 	struct sl_tconn *c = sl_tconn_of(t);
 	const struct sl_tconn_path *p;
+	bool sent;
 	uint32_t f;
 
 	if (sl_unlikely(!path_fresh(c)))
@@ -160,10 +180,11 @@ static bool op_send(struct sl_tcp *t, const struct sl_tcp_seg *seg, uint32_t fra
 	f = frame_for(c->lane, frame, off, seg->len);
 	if (sl_unlikely(f == SL_NO_FRAME))
 		return false;
-	if (sl_unlikely(!put(c->lane, p->leg, &p->hdr, seg, f, c->ip_id, psum)))
-		return false;
-	c->ip_id++;
-	return true;
+	sent = p->leg->tx->open && sl_train_takes(p->leg, seg, c)
+		       ? put_more(c->lane, p->leg, seg, f)
+		       : put(c->lane, p->leg, &p->hdr, seg, f, c->ip_id, psum, c);
+	c->ip_id += sent;
+	return sent;
 }
 
 static void op_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key,
@@ -182,7 +203,7 @@ static void op_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 	if (f == SL_NO_FRAME)
 		return;
 	make_headers(&hdr, d, key, 0, 0);
-	put(lane, leg, &hdr, seg, f, 0, 0);
+	put(lane, leg, &hdr, seg, f, 0, 0, NULL);
 }
 
 static uint16_t op_route_mss(struct sl_tcp_host *h, const struct sl_tcp_key *key)

@@ -135,16 +135,14 @@ int sl_lane_try_turn(struct sl_lane *lane)
 	return n;
 }
 
-bool sl_leg_post(struct sl_leg *leg, uint32_t frame, uint16_t off, uint16_t len)
+bool sl_leg_post_desc(struct sl_leg *leg, const struct sl_tx_desc *d)
 {
-	struct sl_tx_desc d = {.frame = frame, .off = off, .len = len};
-
-	if (sl_unlikely(leg->tx->ops->post(leg->tx, &d, 1) == 0)) {
+	if (sl_unlikely(leg->tx->ops->post(leg->tx, d, 1) == 0)) {
 		leg->lane->stats->tx_ring_full++;
 		return false;
 	}
 	leg->lane->stats->tx_pkts++;
-	leg->lane->stats->tx_bytes += len;
+	leg->lane->stats->tx_bytes += d->len;
 	return true;
 }
 

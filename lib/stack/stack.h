@@ -66,6 +66,18 @@ struct sl_burst {
 	uint64_t held_us;        /* since when something is held back */
 };
 
+/* The large TCP segment that was posted last, and what another one must be to carry it on. */
+struct sl_train {
+	const struct sl_tx *tx;
+	uint32_t open;  /* of tx; 0: there is none */
+	const void *of; /* the connection; compared only */
+	uint8_t *flags; /* in the header */
+	uint8_t hdr;    /* bytes of header */
+	uint8_t n;      /* segments */
+	uint32_t bytes; /* of payload */
+	struct sl_tcp_seg first;
+};
+
 struct sl_lane {
 	struct sl_lock lock;
 	uint32_t id;
@@ -88,6 +100,7 @@ struct sl_lane {
 	struct sl_tcp_host *tcp;
 	uint64_t tcp_next_us;
 	struct sl_burst burst;
+	struct sl_train train;
 	bool crossing; /* a thread is delivering what was in cross */
 	uint32_t ncross, max_cross;
 	struct sl_cross *cross;
@@ -217,7 +230,20 @@ static inline void sl_lane_unfollow(struct sl_lane *lane)
 
 /* Transmit, lane held. A frame with the packet at off; started by the kick. False: no room now
  * (the frame is still the caller's). */
-bool sl_leg_post(struct sl_leg *leg, uint32_t frame, uint16_t off, uint16_t len);
+bool sl_leg_post_desc(struct sl_leg *leg, const struct sl_tx_desc *d);
+static inline bool sl_leg_post(struct sl_leg *leg, uint32_t frame, uint16_t off, uint16_t len)
+{
+	struct sl_tx_desc d = {.frame = frame, .off = off, .len = len};
+
+	return sl_leg_post_desc(leg, &d);
+}
+/* The same for a TCP segment whose headers of hdr bytes begin the packet; of: the connection. Where
+ * the device segments the next ones may carry it on. */
+bool sl_leg_post_tcp(struct sl_leg *leg, const struct sl_tx_desc *d, const struct sl_tcp_seg *seg,
+		     const void *of);
+/* Does seg carry on what was posted last? Then it goes as its bytes, without headers. */
+bool sl_train_takes(const struct sl_leg *leg, const struct sl_tcp_seg *seg, const void *of);
+bool sl_train_post(struct sl_leg *leg, uint32_t frame, uint16_t off, const struct sl_tcp_seg *seg);
 /* Takes completions back on all legs. */
 void sl_lane_reap(struct sl_lane *lane);
 /* Starts what was posted. 0 (also while the link is down: frames wait on the ring), -EAGAIN (ring

@@ -187,6 +187,10 @@ uint8_t *sl_build_tcp(const struct sl_tcp_hdr *h, const struct sl_tcp_seg *s, ui
 		memcpy(f, h->bytes, h->len);
 	finish_tcp_ip(h, f + h->l3, l4_len, ip_id, s->ce);
 	memcpy(tcp + 4, w, sizeof(w));
+	if (sum == SL_CSUM_NONE) {
+		sl_tcpopt_build(s, tcp + 20);
+		return f;
+	}
 	/* The ports are in the pseudo-header's sum. */
 	sum = sl_csum_add64(sl_csum_add64(sum, h->pseudo_sum), htobe16(l4_len));
 	sum = sl_csum_add64(sum, (uint64_t)w[0] + w[1] + w[2] + w[3]);

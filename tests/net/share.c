@@ -108,7 +108,7 @@ static void swap(uint8_t *a, uint8_t *b, size_t n)
 /* Ethernet, IPv4 without options, UDP: the same back, without a checksum. */
 static void answer(const struct sl_rx_desc *d)
 {
-	struct sl_tx_desc tx = {d->frame, d->off, d->len};
+	struct sl_tx_desc tx = {.frame = d->frame, .off = d->off, .len = d->len};
 	uint8_t *p = sl_frame_ptr(d->frame) + d->off;
 
 	swap(p, p + 6, 6);

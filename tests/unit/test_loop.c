@@ -30,7 +30,7 @@ static int teardown(void **state)
 static bool send_number(uint32_t number)
 {
 	struct sl_tx *tx = &wire.end[0].tx;
-	struct sl_tx_desc d = {sl_frame_get(&cache), 100, 64};
+	struct sl_tx_desc d = {.frame = sl_frame_get(&cache), .off = 100, .len = 64};
 
 	assert_int_not_equal(d.frame, SL_NO_FRAME);
 	memset(sl_frame_ptr(d.frame) + d.off, 0, d.len);
@@ -209,7 +209,7 @@ static void test_full_rings(void **state)
 static void test_device_down(void **state)
 {
 	struct sl_tx *tx = &wire.end[0].tx;
-	struct sl_tx_desc d = {sl_frame_get(&cache), 100, 64};
+	struct sl_tx_desc d = {.frame = sl_frame_get(&cache), .off = 100, .len = 64};
 	uint32_t got[1];
 
 	wire.end[0].down = true;

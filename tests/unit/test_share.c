@@ -193,7 +193,7 @@ static void send_some(uint32_t n)
 	struct sl_tx_desc d[8];
 
 	for (uint32_t i = 0; i < n; i++) {
-		d[i] = (struct sl_tx_desc){sl_frame_get(&cache), 64, 60};
+		d[i] = (struct sl_tx_desc){.frame = sl_frame_get(&cache), .off = 64, .len = 60};
 		if (i % 2)
 			sl_frame_ref_single(d[i].frame);
 	}

@@ -17,6 +17,7 @@ struct sim_config sim_config = {
 	.rate_max_kbps = 100000000,
 	.tso = 1,
 	.dm = 131072,
+	.csum = 1,
 	.scheduled = 1,
 	.clock_khz = 156250,
 };
@@ -36,7 +37,9 @@ static const struct {
 	{"rate_min", &sim_config.rate_min_kbps, UINT32_MAX},
 	{"rate_max", &sim_config.rate_max_kbps, UINT32_MAX},
 	{"tso", &sim_config.tso, 1},
+	{"csum", &sim_config.csum, 1},
 	{"dm", &sim_config.dm, SIM_MAX_DM},
+	{"lose", &sim_config.lose, UINT32_MAX},
 	{"scheduled", &sim_config.scheduled, 1},
 	{"clock_khz", &sim_config.clock_khz, 1000000},
 	{"deny_raw", &sim_config.deny_raw, 1},

@@ -47,8 +47,10 @@ struct sim_config {
 	uint32_t rate_min_kbps; /* slowest and fastest rate */
 	uint32_t rate_max_kbps;
 	uint32_t tso;       /* the device segments */
+	uint32_t csum;      /* the device writes checksums */
 	uint32_t dm;        /* device memory, bytes; 0: none */
 	uint32_t scheduled; /* stamp a paced frame with its place in the schedule, else as it was */
+	uint32_t lose;      /* the cable loses each frame of that number; 0: none */
 	uint32_t clock_khz; /* of the device's free-running clock */
 	uint32_t deny_raw;  /* raw-packet queue pairs are refused, as without CAP_NET_RAW */
 	uint32_t verbose;   /* every ioctl on stderr */

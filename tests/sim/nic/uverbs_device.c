@@ -73,6 +73,7 @@ int sim_query_context(const struct sim_call *call)
 int sim_query_device(const struct sim_call *call)
 {
 	const uint32_t raw = 1 << IBV_QPT_RAW_PACKET;
+	const uint32_t csum = sim_config.csum ? IBV_DEVICE_RAW_IP_CSUM : 0;
 	struct ib_uverbs_ex_query_device_resp resp = {
 		.base = {.fw_ver = FIRMWARE,
 			 .node_guid = htobe64(NODE_GUID),
@@ -83,7 +84,8 @@ int sim_query_device(const struct sim_call *call)
 			 .vendor_part_id = 4125,
 			 .max_qp = 1 << 17,
 			 .max_qp_wr = SIM_MAX_SQ_WQES,
-			 .device_cap_flags = DEVICE_CAPS | IBV_DEVICE_RAW_IP_CSUM,
+			 .device_cap_flags =
+				 (DEVICE_CAPS & ~(uint32_t)IBV_DEVICE_RAW_IP_CSUM) | csum,
 			 .max_sge = 30,
 			 .max_sge_rd = 30,
 			 .max_cq = 1 << 24,
@@ -95,7 +97,8 @@ int sim_query_device(const struct sim_call *call)
 		.response_length = sizeof(resp),
 		.timestamp_mask = TIMESTAMP_BITS,
 		.hca_core_clock = sim_config.clock_khz,
-		.raw_packet_caps = IBV_RAW_PACKET_CAP_IP_CSUM | IBV_RAW_PACKET_CAP_CVLAN_STRIPPING,
+		.raw_packet_caps = (csum ? IBV_RAW_PACKET_CAP_IP_CSUM : 0) |
+				   IBV_RAW_PACKET_CAP_CVLAN_STRIPPING,
 		.max_dm_size = sim_nic.dm_usable,
 	};
 	struct mlx5_ib_query_device_resp mlx5 = {

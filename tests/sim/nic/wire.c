@@ -93,9 +93,18 @@ static bool put_on_wire(const uint8_t *frame, size_t len)
 	return false;
 }
 
+/* Left the device, and the cable lost it. */
+static bool is_lost(void)
+{
+	static uint32_t n;
+
+	return sim_config.lose && ++n % sim_config.lose == 0;
+}
+
 void sim_wire_send(const uint8_t *frame, size_t len, uint64_t departed_ns)
 {
-	if (len < 14 || len > mtu + 18 || sim_nic.link_down || !put_on_wire(frame, len)) {
+	if (len < 14 || len > mtu + 18 || sim_nic.link_down ||
+	    !(is_lost() || put_on_wire(frame, len))) {
 		sim_nic.drops++;
 		return;
 	}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What was posted to a device with offloads goes another way: made into what any device sends. */
+#ifndef SL_OFFLOAD_H
+#define SL_OFFLOAD_H
+
+#include "io/io.h"
+
+/* Goes over the descriptors in their order; begins as zeros. */
+struct sl_offload_undo {
+	uint8_t hdr[128]; /* of the packet that is carried on */
+	uint32_t before;  /* bytes of its payload so far */
+	uint16_t nr;      /* segments so far */
+};
+
+/* Finishes the packet of d in its frame; more: the next descriptor carries on this one. Afterwards
+ * it is a packet of its own, without flags. */
+void sl_offload_undo(struct sl_offload_undo *u, struct sl_tx_desc *d, bool more);
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the device does for us: checksums, and segments of a large packet. A large one is several
+ * descriptors in a row, each a frame: the headers of the first go into the request itself, the
+ * bytes of all are gathered. */
+#if __has_include(<infiniband/verbs.h>)
+#include "base/settings.h"
+#include "io/verbs_int.h"
+
+#define HEADERS_MAX 128
+
+void sl_verbs_query(struct sl_verbs_dev *dev)
+{
+	struct verbs_context *ops = verbs_get_ctx_op(dev->ctx, query_device_ex);
+	struct ibv_device_attr_ex attr = {0};
+	const struct ibv_tso_caps *tso = &attr.tso_caps;
+
+	if (!ops || ops->query_device_ex(dev->ctx, NULL, &attr, sizeof(attr)) ||
+	    !(attr.raw_packet_caps & IBV_RAW_PACKET_CAP_IP_CSUM))
+		return;
+	dev->caps = SL_TX_CSUM;
+	if (!sl_settings.tso || tso->max_tso < SL_TSO_BYTES ||
+	    !(tso->supported_qpts & 1u << IBV_QPT_RAW_PACKET) ||
+	    attr.orig_attr.max_sge < SL_TSO_SEGS)
+		return;
+	dev->caps |= SL_TX_TSO;
+}
+
+void sl_verbs_ask_tso(struct ibv_qp_init_attr_ex *attr)
+{
+	attr->comp_mask |= IBV_QP_INIT_ATTR_MAX_TSO_HEADER;
+	attr->max_tso_header = HEADERS_MAX;
+	attr->send_ops_flags |= IBV_QP_EX_WITH_TSO;
+	attr->cap.max_send_sge = SL_TSO_SEGS;
+}
+
+static bool carries_on(const struct sl_verbs_tx *v, uint32_t at)
+{
+	return v->desc[at & v->mask].flags & SL_TXD_CONT;
+}
+
+uint32_t sl_verbs_train(const struct sl_verbs_tx *v, uint32_t at)
+{
+	uint32_t n = 1;
+
+	while (at + n != v->head && carries_on(v, at + n))
+		n++;
+	return n;
+}
+
+uint32_t sl_verbs_train_begin(const struct sl_verbs_tx *v, uint32_t at)
+{
+	while (carries_on(v, at))
+		at--;
+	return at;
+}
+
+/* Not by ibv_wr_set_sge(): libmlx5 (44) writes beyond the ring when headers have filled it to its
+ * end. */
+void sl_verbs_make_train(const struct sl_verbs_tx *v, uint32_t at, uint32_t n)
+{
+	const struct sl_tx_desc *d = &v->desc[at & v->mask];
+	uint8_t *headers = sl_frame_ptr(d->frame) + d->off;
+	struct ibv_sge sge[SL_TSO_SEGS];
+
+	ibv_wr_send_tso(v->qpx, headers, d->hdr, (uint16_t)(d->len - d->hdr));
+	sge[0] =
+		(struct ibv_sge){(uintptr_t)(headers + d->hdr), (uint32_t)d->len - d->hdr, v->lkey};
+	for (uint32_t i = 1; i < n; i++) {
+		d = &v->desc[(at + i) & v->mask];
+		sge[i] = (struct ibv_sge){(uintptr_t)(sl_frame_ptr(d->frame) + d->off), d->len,
+					  v->lkey};
+	}
+	ibv_wr_set_sge_list(v->qpx, n, sge);
+}
+#endif

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# What the NIC does for the verbs backend, checksums and segments, or what is done in software where it
+# cannot: every frame that left is looked at in the NIC's capture file.
+VERBS=1
+. "$(dirname "$0")/lib.sh"
+net_up
+MODE=simulated
+SIM=$TMP/nic.a
+SIM_CAPTURE=$TMP/capture.pcap
+SL_ENV=("SIM_NIC_CAPTURE=$SIM_CAPTURE")
+SIZE=4000000
+head -c $SIZE /dev/urandom >"$TMP/stream"
+SUM=$(sha256sum <"$TMP/stream")
+
+fresh() { rm -f "$TMP"/sluice.*.log "$SIM"/report.* "$TMP/got"; }
+wire() { # figure
+	sed -n "s/^$1 //p" "$TMP/wire"
+}
+bulk() { # what, address: a stream whole, its frames in $TMP/wire
+	fresh
+	b socat -u "TCP6-LISTEN:7001,ipv6only=0,reuseaddr" - </dev/null 2>/dev/null | sha256sum >"$TMP/got" &
+	local got=$!
+	wait_tcp b 7001
+	ok "$1: the sender ends" sa timeout 60 python3 "$TESTS/sim/bulk.py" "$2" 7001 "$TMP/stream"
+	wait "$got"
+	same "$1: not a byte is lost" "$SUM" "$(cat "$TMP/got")"
+	ok "$1: by verbs" grep -q 'by verbs (simulated0' "$TMP"/sluice.*.log
+	python3 "$TESTS/sim/capture.py" "$SIM_CAPTURE" contents >"$TMP/wire"
+	same "$1: checksums and lengths" 0 "$(wire wrong)"
+}
+
+for address in "$B4" "$B6"; do
+	bulk "$address" "$address"
+	cut=$(counted segments)
+	ok "$address: the NIC has cut most segments, $cut of $(wire tcp_data)" test "$cut" -gt $(($(wire tcp_data) / 2))
+	same "$address: what the IP ID is" 0 "$(wire ip_id_jumps)"
+	ok "$address: PSH on few, $(wire tcp_psh)" test "$(wire tcp_psh)" -lt $(($(wire tcp_data) / 4)) -a "$(wire tcp_psh)" -ge 1
+done
+SIM_OPTIONS=min_inline=18
+bulk "a NIC that wants headers inline" "$B4"
+ok "it has cut $(counted segments)" test "$(counted segments)" -gt 100
+SIM_OPTIONS=tso=0
+bulk "a NIC without TSO" "$B4"
+same "it has cut nothing" 0 "$(counted segments)"
+SIM_OPTIONS=csum=0
+bulk "a NIC without checksums" "$B6"
+same "without checksums it cannot cut" 0 "$(counted segments)"
+SIM_OPTIONS=
+SL_ENV+=(SLUICE_TSO=0)
+bulk "not wanted" "$B4"
+same "not wanted: it has cut nothing" 0 "$(counted segments)"
+SL_ENV=("SIM_NIC_CAPTURE=$SIM_CAPTURE")
+
+# UDP: each datagram is answered by the kernel, which looks at the checksum; a socket without is let.
+fresh
+bg b "$BUILD/tests/net/echo" "$B4" 7000
+ECHO=$BG
+wait_udp b 7000
+sa python3 - "$B4" 7000 <<-'EOF' >"$TMP/answers"
+	import socket, sys
+	s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+	s.settimeout(5)
+	good = 0
+	for n in list(range(0, 1472, 13)) + [1472]:
+	    if n == 650:
+	        s.setsockopt(socket.SOL_SOCKET, 11, 1)  # SO_NO_CHECK
+	    text = bytes(i * 7 & 255 for i in range(n))
+	    s.sendto(text, (sys.argv[1], int(sys.argv[2])))
+	    good += s.recv(2000) == text
+	print(good)
+EOF
+same "UDP: all are answered as they were" 115 "$(cat "$TMP/answers")"
+stop "$ECHO"
+python3 "$TESTS/sim/capture.py" "$SIM_CAPTURE" contents >"$TMP/wire"
+same "UDP: checksums and lengths" 0 "$(wire wrong)"
+same "UDP: those that were to have none" 65 "$(wire udp_without_sum)"
+
+# Retransmissions, large ones too: what they carry is right.
+SIM_OPTIONS=lose=40
+bulk "with loss" "$B4"
+SIM_OPTIONS=
+ok "with loss: sent again by the NIC, $(wire tcp_again)" test "$(wire tcp_again)" -gt 20
+ok "with loss: the NIC has cut $(counted segments)" test "$(counted segments)" -gt 1000
+
+# In the midst of it the queue fails: what it did not do is cut and finished here, and goes by AF_XDP.
+for fault in "fail 20 4" "fail 40 21" unplug; do
+	fresh
+	b bash -c "socat -u TCP-LISTEN:7001,reuseaddr - | sha256sum" >"$TMP/got" &
+	GOT=$!
+	wait_tcp b 7001
+	bg sa python3 "$TESTS/sim/slow_send.py" "$B4" 7001 "$TMP/stream"
+	SENDER=$BG
+	wait_until 30 test -e "$TMP/stream.half" || die "nothing is sent"
+	nic_control a "$fault" >"$TMP/control"
+	rm "$TMP/stream.half"
+	ok "$fault: the sender ends" wait_end "$SENDER" 60
+	wait "$GOT"
+	same "$fault: not a byte is lost" "$SUM" "$(cat "$TMP/got")"
+	ok "$fault: goes on by AF_XDP" grep -q 'by AF_XDP from now on' "$TMP"/sluice.*.log
+	[ -d "$SIM/unplugged" ] && mv "$SIM/unplugged" "$SIM/sys/class/infiniband_verbs/uverbs0"
+done
+done_testing
