@@ -144,6 +144,7 @@ install: all
 	install -m 755 $(BUILD)/libsluice-preload.so $(DESTDIR)$(PREFIX)/lib/
 	install -m 644 lib/sluice.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 conf/sluice.conf conf/sluiced.conf $(DESTDIR)$(PREFIX)/share/sluice/
+	install -m 755 conf/connectx-check $(DESTDIR)$(PREFIX)/share/sluice/
 	sed 's,@PREFIX@,$(PREFIX),' conf/sluiced.service >$(DESTDIR)$(PREFIX)/share/sluice/sluiced.service
 	for m in $(MAN_PAGES); do \
 		install -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/ || exit 1; done

@@ -18,6 +18,7 @@
 #include <xdp/libxdp.h>
 
 #include "base/settings.h"
+#include "io/verbs.h"
 #include "steer.h"
 #include "tools.h"
 
@@ -287,6 +288,62 @@ static void check_checksum(const struct sl_device *d)
 		     d->driver);
 }
 
+/* Each of these the library does itself where the NIC cannot. */
+static void show_offloads(const struct sl_verbs_caps *c)
+{
+	if (c->checksums)
+		good("  checksums of what is sent");
+	else
+		note("  no checksums of what is sent");
+	if (c->tso_bytes)
+		good("  segmentation of up to %u bytes (TSO)", c->tso_bytes);
+	else
+		note("  no segmentation (TSO)");
+	if (c->pace_max_kbps)
+		good("  pacing from %u to %u kbit/s", c->pace_min_kbps, c->pace_max_kbps);
+	else
+		note("  no pacing");
+	if (c->memory_bytes)
+		good("  %llu bytes of device memory", (unsigned long long)c->memory_bytes);
+	else
+		note("  no device memory");
+	if (c->clock_khz)
+		good("  time stamps of what was sent, by a clock of %llu kHz",
+		     (unsigned long long)c->clock_khz);
+	else
+		note("  no time stamps of what was sent");
+}
+
+/* Transmit by the NIC's own queues. */
+static void check_verbs(const struct sl_device *d)
+{
+	struct sl_verbs_caps c;
+	int err = sl_verbs_caps(d->ifindex, d->name, (uint32_t)sl_settings.tx_max_inline, &c);
+
+	if (err == -ENODEV)
+		return;
+	if (err == -ELIBACC) {
+		finding("apt-get install ibverbs-providers libibverbs1",
+			"RDMA device %s, and no libibverbs: AF_XDP transmit is used", c.device);
+		return;
+	}
+	if (err || c.raw_error == EPERM) {
+		finding("run as root, or with CAP_NET_RAW",
+			"RDMA device %s cannot be used (%s): AF_XDP transmit is used", c.device,
+			strerror(err ? -err : c.raw_error));
+		return;
+	}
+	if (c.raw_error) {
+		note("RDMA device %s has no raw-packet queue pairs (%s): AF_XDP transmit is used",
+		     c.device, strerror(c.raw_error));
+		return;
+	}
+	good("RDMA device %s, firmware %s: raw-packet queue pairs, inline up to %u bytes%s",
+	     c.device, c.firmware, c.inline_bytes,
+	     sl_settings.tx_backend == SL_TX_XSK ? " (with SLUICE_TX_BACKEND=auto)" : "");
+	show_offloads(&c);
+}
+
 static const struct sl_device *device_named(const char *name)
 {
 	for (int i = 0; i < ndevs; i++)
@@ -352,6 +409,7 @@ static void check_device(const struct sl_device *d)
 	check_queues(d);
 	check_hints(d);
 	check_checksum(d);
+	check_verbs(d);
 }
 
 int sl_tool_doctor(int argc, char **argv)

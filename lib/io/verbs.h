@@ -27,6 +27,23 @@ const char *sl_verbs_dead(const struct sl_tx *tx);
  * order; they are the caller's. Those of which nobody knows come back to the pool by close(). */
 unsigned sl_verbs_unsent(struct sl_tx *tx, struct sl_tx_desc *descs, unsigned n);
 
+/* What the device says of itself. 0 of what it has not (for raw packets). */
+struct sl_verbs_caps {
+	char device[64]; /* the RDMA device's name */
+	char firmware[64];
+	int raw_error; /* errno of an attempt to make a raw-packet queue pair, 0: it can be had */
+	uint32_t inline_bytes;
+	bool checksums;                        /* of sent packets, by the NIC */
+	uint32_t tso_bytes;                    /* of one request */
+	uint32_t pace_min_kbps, pace_max_kbps; /* rates of a queue pair, kbit/s */
+	uint64_t memory_bytes;                 /* on the device */
+	uint64_t clock_khz;                    /* of the time stamps of completions */
+};
+/* 0, or -ENODEV: it is no RDMA device, -ELIBACC: libibverbs is not installed (out->device is
+ * filled), -errno. Opens the device anew; slow; for tools. */
+int sl_verbs_caps(uint32_t ifindex, const char *ifname, uint32_t inline_bytes,
+		  struct sl_verbs_caps *out);
+
 /* In a forked child: closes the parent's devices. Async-signal-safe. */
 void sl_verbs_child(void);
 
