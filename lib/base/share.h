@@ -13,6 +13,10 @@
  *  - owner m, refs n: held by m: received, being written, queued in sockets
  *  - owner m, flight 1: posted by m: one of the references is the device's, until m has seen the
  *    completion. A frame is posted again only after that, so one bit is enough
+ *  - owner m, flight 2: the same, of a queue pair of the NIC's, which nobody else works: it ends
+ *    with m, at the latest when the kernel closes its last descriptor of it, and its completions
+ *    with it. So what is in it is given back by the burial, which waits a little for that
+ *    (sl_share_posted())
  *  - owner 0, flight 1: an orphan: posted by somebody who is dead. Who finds it in the completion
  *    ring may have it
  *
@@ -81,10 +85,13 @@ union sl_frame_word {
 	uint32_t all;
 	struct {
 		uint16_t refs;
-		uint8_t flight; /* 0, 1 */
+		uint8_t flight; /* 0, SL_FLIGHT_* */
 		uint8_t owner;
 	};
 };
+
+#define SL_FLIGHT_XSK 1
+#define SL_FLIGHT_QP  2
 
 #define SL_FRAME_REFS(n) (((union sl_frame_word){.refs = (n)}).all)
 
@@ -259,6 +266,8 @@ void sl_share_dead(struct sl_share *g, uint8_t member, const struct sl_share_rin
  * SL_SHARE_BROKER first. */
 int sl_share_bury(struct sl_share *g, uint8_t dead, const struct sl_share_rings *q, unsigned nq,
 		  const struct sl_share_xsk_rings *x, unsigned nx, struct sl_share_left *left);
+/* How many frames the member has in queue pairs. */
+uint32_t sl_share_posted(const struct sl_share *g, uint8_t member);
 /* Looks for completed frames of the dead on a queue that nobody else may work: how many went to the
  * pool, or -EBUSY. */
 int sl_share_reap(struct sl_share *g, const struct sl_share_rings *r);

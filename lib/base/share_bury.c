@@ -220,8 +220,9 @@ static int walk(struct sl_share *g, uint8_t dead, struct sl_share_left *left)
 
 		if (w.owner != dead)
 			continue;
-		if (w.flight) {
-			sl_store(&g->word[f].all, ((union sl_frame_word){.flight = 1}).all);
+		if (w.flight == SL_FLIGHT_XSK) {
+			sl_store(&g->word[f].all,
+				 ((union sl_frame_word){.flight = SL_FLIGHT_XSK}).all);
 			left->in_flight++;
 			continue;
 		}
@@ -233,6 +234,18 @@ static int walk(struct sl_share *g, uint8_t dead, struct sl_share_left *left)
 		}
 	}
 	return err ? err : give(g, chunk, n);
+}
+
+uint32_t sl_share_posted(const struct sl_share *g, uint8_t member)
+{
+	uint32_t n = 0, born = sl_min(sl_load(&g->head->born), g->nframes);
+
+	for (uint32_t f = 0; f < born; f++) {
+		union sl_frame_word w = {.all = sl_load(&g->word[f].all)};
+
+		n += w.owner == member && w.flight == SL_FLIGHT_QP;
+	}
+	return n;
 }
 
 int sl_share_bury(struct sl_share *g, uint8_t dead, const struct sl_share_rings *q, unsigned nq,

@@ -145,6 +145,9 @@ void sl_broker_mute(const struct sl_broker_lane *lanes, unsigned n);
 /* once a grace period of the kernel is over (some 10 ms, hundreds when it is busy; any thread may
  * wait for it); */
 void sl_broker_grace(void);
+/* (is something of its in queue pairs of the NIC's? a child of the dead may have the last
+ * descriptor of them, if only for a moment) */
+bool sl_broker_is_posted(uint32_t umem, uint8_t member);
 /* and then what it had goes back, and its lanes are closed, with the leases' descriptors and
  * mappings, which the broker must have kept. -EBUSY: again later; nothing is closed then. */
 int sl_broker_bury(uint32_t umem, uint8_t member, const struct sl_broker_lane *lanes, unsigned n,

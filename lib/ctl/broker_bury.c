@@ -159,6 +159,19 @@ static int bury(struct sl_umem *u, uint8_t member, const struct sl_broker_lane *
 	return err;
 }
 
+bool sl_broker_is_posted(uint32_t umem, uint8_t member)
+{
+	struct sl_broker_guard g;
+	struct sl_umem *u;
+	bool any;
+
+	sl_broker_enter(&g);
+	u = sl_umem_find(umem);
+	any = u && sl_share_posted(&u->info.share, member) > 0;
+	sl_broker_leave(&g);
+	return any;
+}
+
 void sl_broker_mute(const struct sl_broker_lane *lanes, unsigned n)
 {
 	struct sl_broker_guard g;

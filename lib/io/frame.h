@@ -153,10 +153,11 @@ static inline void sl_frame_spent(struct sl_frames *c, uint32_t frame)
 	c->spent[c->spent_tail++ & (SL_FRAME_SPENT - 1)] = frame;
 }
 
-/* The frame goes to the device, which holds one of its references until it is seen completed. */
-static inline void sl_frame_posted(uint32_t frame)
+/* The frame goes to the device, which holds one of its references until it is seen completed. how:
+ * SL_FLIGHT_*. */
+static inline void sl_frame_posted(uint32_t frame, uint8_t how)
 {
-	sl_store(&sl_pool.word[frame].flight, 1);
+	sl_store(&sl_pool.word[frame].flight, how);
 }
 
 /* The device is done with it. sl_frame_sent() is to follow. */

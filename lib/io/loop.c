@@ -85,7 +85,7 @@ static unsigned loop_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsi
 
 	n = sl_min(n, e->loop->depth - e->ncomp);
 	for (unsigned i = 0; i < n; i++) {
-		sl_frame_posted(descs[i].frame);
+		sl_frame_posted(descs[i].frame, SL_FLIGHT_XSK);
 		e->comp[e->ncomp++] = descs[i].frame;
 		e->sent++;
 		if (e->down || happens(e, e->path.loss_ppm)) {

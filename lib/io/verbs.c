@@ -5,8 +5,8 @@
  * memory region over all frames; each lane has a queue pair and a completion queue of its own, used
  * under the lane's lock. post() only remembers; kick() makes the work requests of what was posted
  * and rings the doorbell once. The last request of a kick is signalled, and every so many before
- * it: the queue's tail moves by completions alone. A frame under way is not marked as in flight
- * (base/share.h): that is for what is in rings which outlive us, and a queue pair does not.
+ * it: the queue's tail moves by completions alone. A frame under way is marked as
+ * in flight (base/share.h): the queue pair ends with us, but perhaps a moment later.
  *
  * What fails, fails for good: an error completion, a fatal event, or completions that do not come.
  * The queue is then dead, kick() says so, and the lane goes on by AF_XDP (stack.c). */
@@ -242,8 +242,10 @@ static unsigned verbs_post(struct sl_tx *tx, const struct sl_tx_desc *descs, uns
 	struct sl_verbs_tx *v = sl_verbs_of(tx);
 
 	n = sl_min(n, v->depth - (v->head - v->tail));
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
 		v->desc[v->head++ & v->mask] = descs[i];
+		sl_frame_posted(descs[i].frame, SL_FLIGHT_QP);
+	}
 	tx->open = v->head;
 	tx->posted += n;
 	tx->unreaped += n;
@@ -310,8 +312,12 @@ static unsigned give_back(struct sl_verbs_tx *v, struct sl_frames *cache, uint32
 {
 	unsigned n = to - v->tail;
 
-	for (; v->tail != to; v->tail++)
-		sl_frame_sent(cache, v->desc[v->tail & v->mask].frame);
+	for (; v->tail != to; v->tail++) {
+		uint32_t frame = v->desc[v->tail & v->mask].frame;
+
+		sl_frame_landed(frame);
+		sl_frame_sent(cache, frame);
+	}
 	return n;
 }
 
@@ -361,6 +367,7 @@ unsigned sl_verbs_unsent(struct sl_tx *tx, struct sl_tx_desc *descs, unsigned n)
 	n = sl_min(n, v->head - v->made);
 	for (unsigned i = 0; i < n; i++) {
 		descs[i] = v->desc[v->made++ & v->mask];
+		sl_frame_landed(descs[i].frame);
 		sl_offload_undo(&v->undo, &descs[i],
 				v->made != v->head &&
 					v->desc[v->made & v->mask].flags & SL_TXD_CONT);

@@ -354,7 +354,7 @@ static unsigned xsk_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsig
 		sl_share_step();
 		sl_store(&x->shared->tx_to, idx + i + 1);
 		sl_share_step();
-		sl_frame_posted(descs[i].frame);
+		sl_frame_posted(descs[i].frame, SL_FLIGHT_XSK);
 	}
 	sl_share_step();
 	xsk_ring_prod__submit(&x->tx_ring, n);

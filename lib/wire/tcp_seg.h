@@ -104,8 +104,8 @@ struct sl_tcp_hdr {
 /* b as for UDP: addresses, ports, tos, ttl, df, VLAN. */
 void sl_build_tcp_hdr(struct sl_tcp_hdr *h, const struct sl_udp_build *b);
 /* Writes the headers in front of the payload (headroom as SL_TCP_HEADROOM). sum: of the payload
- * (sl_csum_add from 0, any folding), or SL_CSUM_NONE for a device that writes it (which stands as 0).
- * Returns the frame's start. */
+ * (sl_csum_add from 0, any folding), or SL_CSUM_NONE for a device that writes it (which stands as
+ * 0). Returns the frame's start. */
 uint8_t *sl_build_tcp(const struct sl_tcp_hdr *h, const struct sl_tcp_seg *s, uint8_t *payload,
 		      uint16_t ip_id, uint64_t sum);
 

@@ -201,7 +201,8 @@ in_ns() { # replaces this (sub)shell
 		mapfile -t pre < <(preload_env "$host")
 		pre=(env "${pre[@]}" "SLUICE_LOG_FILE=$TMP/sluice.%d.log" "${SL_ENV[@]}")
 		[ -z "${LEASED:-}" ] || pre=(setpriv --reuid="${LEASED_UID:-65534}" --regid=65534 --clear-groups
-			--bounding-set=-all --no-new-privs "${pre[@]}" "SLUICE_DAEMON=$TMP/sluiced.$host")
+			--bounding-set="-all${LEASED_CAPS:-}" --no-new-privs \
+			${LEASED_CAPS:+"--inh-caps=${LEASED_CAPS#,}" "--ambient-caps=${LEASED_CAPS#,}"} "${pre[@]}" "SLUICE_DAEMON=$TMP/sluiced.$host")
 	fi
 	exec nsenter --net="/run/netns/$NS$host" -- "${pre[@]}" "$@"
 }
@@ -385,7 +386,7 @@ net_up() {
 	[ -z "${LEASED:-}" ] || umask 0
 	[ -z "${LEASED:-}" ] || for h in a b ${third:+c}; do daemon_up "$h"; done
 }
-# LEASED=1: what is preloaded runs as a user without any privilege, by a daemon on its host.
+# LEASED=1: what is preloaded runs as a user without any privilege (but LEASED_CAPS, ",+net_raw"), by a daemon on its host.
 daemon_up() { # host [policy lines]
 	local h=$1
 	chmod 777 "$TMP"

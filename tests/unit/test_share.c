@@ -472,6 +472,31 @@ static void test_stuck(void **state)
 	}
 }
 
+/* What is in a queue pair never comes by a completion ring: it comes back with the rest, once. */
+static void test_queue_pair(void **state)
+{
+	struct sl_share_left left;
+	uint32_t had = 0;
+	struct world w;
+
+	for (uint32_t seed = 0; seed < 20; seed++) {
+		set_up(seed);
+		attach();
+		w = world_at(shared);
+		assert_int_equal(sl_share_posted(&w.g, DYING), 0);
+		had = 1 + chance(5);
+		for (uint32_t i = 0; i < had; i++)
+			fetch_one(&w.g, DYING, (uint16_t)(1 + i % 2), SL_FLIGHT_QP);
+		assert_int_equal(sl_share_posted(&w.g, DYING), had);
+		assert_int_equal(sl_share_posted(&w.g, LIVE), 0);
+		assert_int_equal(sl_share_bury(&w.g, DYING, &w.q, 1, &w.x, 1, &left), 0);
+		assert_true(left.frames >= had);
+		assert_int_equal(sl_share_posted(&w.g, DYING), 0);
+		count(&w);
+		finish(&w);
+	}
+}
+
 static void leave_device(void)
 {
 	sl_xsk_device_gone(&xsk, &cache);
@@ -623,6 +648,7 @@ int main(void)
 		cmocka_unit_test(test_layout),
 		cmocka_unit_test(test_lock_of_the_living),
 		cmocka_unit_test(test_stuck),
+		cmocka_unit_test(test_queue_pair),
 		cmocka_unit_test(test_rubbish_is_survived),
 		cmocka_unit_test(test_death_at_any_instruction),
 		cmocka_unit_test(test_death_with_two_locks),

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/broker_int.h"
@@ -13,6 +14,10 @@
 #include "net/neigh.h"
 #include "net/route.h"
 #include "sluiced.h"
+
+/* So long a queue pair may outlive its process: in a child, until that has come to its handler of
+ * fork(), or to exec(). */
+#define QUEUE_PAIR_NS 1000000000ull
 
 /* The dead --------------------------------------------------------------------------------------
  */
@@ -61,7 +66,8 @@ bool sl_umem_bury(struct sl_session *s)
 		s->grace = sl_grace_begin();
 		s->mute = true;
 	}
-	if (!sl_grace_is_over(s->grace))
+	if (!sl_grace_is_over(s->grace) || (sl_now_ns() < s->mended_ns + QUEUE_PAIR_NS &&
+					    sl_broker_is_posted(s->memory->umem, s->share)))
 		return false;
 	if (sl_broker_bury(s->memory->umem, s->share, lanes, list_lanes(s, lanes), &left))
 		return false;

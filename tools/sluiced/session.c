@@ -422,6 +422,7 @@ static enum taken take_back(struct sl_session *s)
 	if (dead && s->share && !s->mended) {
 		sl_broker_died(s->memory->umem, s->share);
 		s->mended = true;
+		s->mended_ns = sl_now_ns();
 	}
 	if (sl_conns_read(s) || sl_claims_drop(s, REAP_CLAIMS) || sl_conns_tell(s, dead))
 		return MORE;

@@ -128,6 +128,7 @@ struct sl_session {
 	struct sl_memory *memory; /* its group's, when it is one */
 	bool eof;                 /* its own end of the connection is closed */
 	bool mended;              /* the process is dead, and its locks are free */
+	uint64_t mended_ns;       /* since when */
 	bool said;                /* a refusal of it was logged */
 	bool outside;             /* a device was another group's when it asked */
 	bool stopped;             /* by SIGSTOP */
