@@ -11,7 +11,7 @@ net_up
 MODE=both
 fresh() { rm -f "$TMP"/nic.[ab]/report.*; }
 frames() { # host: of the programs that have ended (sockperf's server is killed, and reports nothing)
-	awk '$1 == "frames" { n += $2 } END { print n + 0 }' "$TMP/nic.$1"/report.* 2>/dev/null
+	cat "$TMP/nic.$1"/report.* 2>/dev/null | awk '$1 == "frames" { n += $2 } END { print n + 0 }'
 }
 by_verbs() { # what, most segments or datagrams by each kernel, at least by a's NIC, and by b's
 	local least=("$3" "$4") i=0
