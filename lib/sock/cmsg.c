@@ -2,11 +2,16 @@
 /* Ancillary data of datagrams, in and out (ip(7), ipv6(7), udp(7), socket(7); RFC 3542). */
 #include "sock/cmsg.h"
 
+#include <errno.h>
 #include <linux/udp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <time.h> /* for errqueue.h */
+
+#include <linux/errqueue.h>
 
 #include "base/clock.h"
+#include "sock/errq.h"
 #include "sock/sock.h"
 #include "steer.h"
 
@@ -85,21 +90,29 @@ static struct stamps stamp_of(uint64_t ns)
 	return (struct stamps){(int64_t)(ns / 1000000000), (int64_t)(ns % 1000000000)};
 }
 
+/* SO_TIMESTAMP and SO_TIMESTAMPNS. On 64-bit machines the old and the new forms are alike but for
+ * their numbers. */
+static void put_time(const struct sl_sock *sk, const struct stamps *ts, struct out *o)
+{
+	bool new = sk->want &SL_WANT_NEW_STAMP;
+
+	if (sk->want & SL_WANT_STAMP_NS) {
+		put(o, SOL_SOCKET, new ? SO_TIMESTAMPNS_NEW : SO_TIMESTAMPNS_OLD, ts, sizeof(*ts));
+	} else if (sk->want & SL_WANT_STAMP_US) {
+		struct stamps tv = {ts->sec, ts->nsec / 1000};
+
+		put(o, SOL_SOCKET, new ? SO_TIMESTAMP_NEW : SO_TIMESTAMP_OLD, &tv, sizeof(tv));
+	}
+}
+
 /* __sock_recv_timestamp(): only SO_TIMESTAMPING speaks of the hardware (hw_ns; 0: it does not), and
  * it says nothing when it has nothing to say. */
 static void put_stamp(const struct sl_sock *sk, uint64_t mono_ns, uint64_t hw_ns, struct out *o)
 {
 	bool new = sk->want &SL_WANT_NEW_STAMP;
-	/* On 64-bit machines the old and the new forms are alike but for their numbers. */
 	struct stamps ts = stamp_of(sl_mono_to_real_ns(mono_ns));
 
-	if (sk->want & SL_WANT_STAMP_NS) {
-		put(o, SOL_SOCKET, new ? SO_TIMESTAMPNS_NEW : SO_TIMESTAMPNS_OLD, &ts, sizeof(ts));
-	} else if (sk->want & SL_WANT_STAMP_US) {
-		struct stamps tv = {ts.sec, ts.nsec / 1000};
-
-		put(o, SOL_SOCKET, new ? SO_TIMESTAMP_NEW : SO_TIMESTAMP_OLD, &tv, sizeof(tv));
-	}
+	put_time(sk, &ts, o);
 	if (!(sk->want & SL_WANT_HW_STAMP))
 		hw_ns = 0;
 	if (sk->want & SL_WANT_STAMPING || hw_ns) {
@@ -113,7 +126,25 @@ static void put_stamp(const struct sl_sock *sk, uint64_t mono_ns, uint64_t hw_ns
 	}
 }
 
-static void put_v4(const struct sl_sock *sk, const struct sl_dgram *d, struct out *o)
+/* __sock_recv_timestamp() of what is in an error queue. */
+static void put_sent_stamp(const struct sl_sock *sk, const struct sl_sent *s, struct out *o)
+{
+	bool new = sk->want &SL_WANT_NEW_STAMP;
+	struct stamps three[3] = {{0, 0}, {0, 0}, {0, 0}};
+	struct stamps ts = stamp_of(sl_mono_to_real_ns(s->mono_ns ? s->mono_ns : sl_now_ns()));
+
+	put_time(sk, &ts, o);
+	if (s->mono_ns && sl_errq_flags(sk) & SOF_TIMESTAMPING_SOFTWARE)
+		three[0] = ts;
+	if (s->hw_ns && sl_errq_flags(sk) & SOF_TIMESTAMPING_RAW_HARDWARE)
+		three[2] = stamp_of(s->hw_ns);
+	if (three[0].sec || three[2].sec || three[2].nsec)
+		put(o, SOL_SOCKET, new ? SO_TIMESTAMPING_NEW : SO_TIMESTAMPING_OLD, three,
+		    sizeof(three));
+}
+
+/* sent: a packet of ours that is looped back. */
+static void put_v4(const struct sl_sock *sk, const struct sl_dgram *d, bool sent, struct out *o)
 {
 	struct sl_addr src, dst;
 	uint16_t sport;
@@ -126,8 +157,12 @@ static void put_v4(const struct sl_sock *sk, const struct sl_dgram *d, struct ou
 		pi.ipi_addr.s_addr = dst.w[3];
 		/* The local address that the packet was for: of multicast, the device's own, which
 		 * the kernel takes from the route; the destination is what programs look at. */
-		pi.ipi_spec_dst.s_addr =
-			sl_addr_is_multicast(&dst) ? local_v4_of(d->ifindex) : dst.w[3];
+		if (sl_unlikely(sent))
+			pi.ipi_spec_dst.s_addr = src.w[3];
+		else if (sl_addr_is_multicast(&dst))
+			pi.ipi_spec_dst.s_addr = local_v4_of(d->ifindex);
+		else
+			pi.ipi_spec_dst.s_addr = dst.w[3];
 		put(o, IPPROTO_IP, IP_PKTINFO, &pi, sizeof(pi));
 	}
 	if (sk->want & SL_WANT_TTL) {
@@ -191,7 +226,7 @@ void sl_cmsg_put(const struct sl_sock *sk, const struct sl_dgram *d, size_t gso,
 	if (sk->family == AF_INET6)
 		put_v6(sk, d, &o);
 	if (!d->v6)
-		put_v4(sk, d, &o);
+		put_v4(sk, d, false, &o);
 	msg->msg_controllen = msg->msg_control ? (size_t)(o.p - (uint8_t *)msg->msg_control) : 0;
 	if (o.trunc)
 		msg->msg_flags |= MSG_CTRUNC;
@@ -206,6 +241,61 @@ void sl_cmsg_put_stream(const struct sl_sock *sk, uint64_t stamp_ns, uint64_t hw
 		put_stamp(sk, stamp_ns, hw_ns, &o);
 	if (inq)
 		put(&o, IPPROTO_TCP, TCP_CM_INQ, inq, sizeof(*inq));
+	msg->msg_controllen = msg->msg_control ? (size_t)(o.p - (uint8_t *)msg->msg_control) : 0;
+	if (o.trunc)
+		msg->msg_flags |= MSG_CTRUNC;
+}
+
+/* The looped packet as a datagram that was received: where its headers are. */
+static bool as_dgram(const struct sl_sent *s, struct sl_dgram *d)
+{
+	const uint8_t *p = s->ifindex ? sl_frame_ptr(s->frame) + s->off : NULL;
+	uint16_t l3 = 12, type;
+
+	if (!p)
+		return false;
+	while ((type = sl_get_be16(p + l3)) == 0x8100 || type == 0x88a8)
+		l3 += 4;
+	l3 += 2;
+	*d = (struct sl_dgram){.frame = s->frame, .off = s->off, .l3 = l3, .ifindex = s->ifindex};
+	d->v6 = type == 0x86dd;
+	d->l4 = (uint16_t)(l3 + (d->v6 ? 40 : 20));
+	d->tos = d->v6 ? (uint8_t)(sl_get_be16(p + l3) >> 4) : p[l3 + 1];
+	d->ttl = p[l3 + (d->v6 ? 7 : 8)];
+	return true;
+}
+
+void sl_cmsg_put_sent(const struct sl_sock *sk, const struct sl_sent *s, struct msghdr *msg)
+{
+	struct out o = {msg->msg_control, msg->msg_control ? msg->msg_controllen : 0, false};
+	bool v6 = sk->family == AF_INET6;
+	struct {
+		struct sock_extended_err ee;
+		union {
+			struct sockaddr_in in;
+			struct sockaddr_in6 in6;
+		} offender;
+	} e = {.ee = {.ee_errno = ENOMSG,
+		      .ee_origin = SO_EE_ORIGIN_TIMESTAMPING,
+		      .ee_info = s->type,
+		      .ee_data = s->id}};
+	socklen_t len = v6 ? sizeof(e.offender.in6) : sizeof(e.offender.in);
+	struct sl_addr src;
+	struct sl_dgram d;
+	uint16_t port;
+
+	put_sent_stamp(sk, s, &o);
+	/* Of IPv6 the kernel always tells, of IPv4 if it was asked to (OPT_CMSG). */
+	if ((v6 || sl_errq_flags(sk) & SOF_TIMESTAMPING_OPT_CMSG) && as_dgram(s, &d)) {
+		sl_dgram_addrs(&d, &src, &port, NULL);
+		sl_addr_to_sockaddr(&src, 0, s->ifindex, sk->family, (void *)&e.offender, &len);
+		if (v6)
+			put_v6(sk, &d, &o);
+		if (!d.v6)
+			put_v4(sk, &d, true, &o);
+	}
+	put(&o, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_RECVERR : IP_RECVERR, &e,
+	    sizeof(e.ee) + (v6 ? sizeof(e.offender.in6) : sizeof(e.offender.in)));
 	msg->msg_controllen = msg->msg_control ? (size_t)(o.p - (uint8_t *)msg->msg_control) : 0;
 	if (o.trunc)
 		msg->msg_flags |= MSG_CTRUNC;
@@ -253,6 +343,17 @@ static bool get_ip(const struct cmsghdr *c, size_t len, struct sl_tx_ctl *ctl)
 	return false;
 }
 
+/* Which transmit stamps this one is to have. A number of the program's own the kernel sees to. */
+static bool get_socket(const struct cmsghdr *c, size_t len, struct sl_tx_ctl *ctl)
+{
+	if ((c->cmsg_type != SO_TIMESTAMPING_OLD && c->cmsg_type != SO_TIMESTAMPING_NEW) ||
+	    len != sizeof(ctl->stamps))
+		return false;
+	memcpy(&ctl->stamps, CMSG_DATA(c), sizeof(ctl->stamps));
+	ctl->asks = true;
+	return !(ctl->stamps & ~(uint32_t)SL_TS_RECORD);
+}
+
 static bool get_ipv6(const struct cmsghdr *c, size_t len, struct sl_tx_ctl *ctl)
 {
 	const uint8_t *data = CMSG_DATA(c);
@@ -296,6 +397,8 @@ bool sl_cmsg_get(const struct sl_sock *sk, const struct msghdr *msg, struct sl_t
 			memcpy(&ctl->gso, CMSG_DATA(c), 2);
 			continue;
 		}
+		if (c->cmsg_level == SOL_SOCKET && get_socket(c, len, ctl))
+			continue;
 		if (c->cmsg_level == IPPROTO_IP && sk->family == AF_INET && get_ip(c, len, ctl))
 			ctl->special = true;
 		else if (c->cmsg_level == IPPROTO_IPV6 && sk->family == AF_INET6 &&

@@ -19,6 +19,10 @@ void sl_cmsg_put(const struct sl_sock *sk, const struct sl_dgram *d, size_t gso,
  * msg_flags must have been set. */
 void sl_cmsg_put_stream(const struct sl_sock *sk, uint64_t stamp_ns, uint64_t hw_ns, const int *inq,
 			struct msghdr *msg);
+struct sl_sent;
+/* What comes with a transmit stamp (ip_recv_error(), ipv6_recv_error()). msg_flags must have been
+ * set. */
+void sl_cmsg_put_sent(const struct sl_sock *sk, const struct sl_sent *s, struct msghdr *msg);
 /* The one message that there is. msg_flags must have been set. */
 void sl_cmsg_put_one(struct msghdr *msg, int level, int type, const void *data, size_t len);
 
@@ -29,6 +33,8 @@ struct sl_tx_ctl {
 	int16_t tos, ttl;   /* -1: the socket's */
 	uint16_t gso;       /* 0: the socket's */
 	bool special;       /* differs from the socket's path */
+	bool asks;          /* for these transmit stamps, instead of the socket's */
+	uint32_t stamps;    /* SOF_TIMESTAMPING_TX_* */
 };
 /* Reads msg's control messages. False: one we do not know; the kernel shall do it. */
 bool sl_cmsg_get(const struct sl_sock *sk, const struct msghdr *msg, struct sl_tx_ctl *ctl);

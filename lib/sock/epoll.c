@@ -332,7 +332,7 @@ static int change_leftover(struct sl_epoll *ep, int epfd, int op, int fd, struct
 		drop(ep, it);
 	else if (it)
 		modify(ep, epfd, it, ev);
-	else if (op == EPOLL_CTL_ADD && sl_sock_queued(sl_fd_sock(fd))) {
+	else if (op == EPOLL_CTL_ADD && sl_sock_left(sl_fd_sock(fd))) {
 		it = new_item(ep, fd, sl_fd_sock(fd), NULL, ev);
 		if (!it || sl_epitem_reserve(ep) < 0) {
 			free(it);

@@ -133,8 +133,7 @@ uint32_t sl_epitem_ready(struct sl_epitem *it)
 	uint32_t now;
 
 	if (it->leftover)
-		now = sl_sock_is(it->sk, it->fd) && sl_sock_queued(it->sk) ? EPOLLIN | EPOLLRDNORM
-									   : 0;
+		now = sl_sock_is(it->sk, it->fd) ? sl_sock_left(it->sk) : 0;
 	else if (it->sk)
 		now = sl_wait_sock_ready(it->sk);
 	else
@@ -242,7 +241,7 @@ void sl_epitem_to_kernel(struct sl_epitem *it)
 		sl_sys_epoll_ctl(epfd, EPOLL_CTL_ADD, sl_sock_shadow(it->sk), &ev);
 	it->ep->nos++;
 	/* What came before is in our queue, which the kernel does not know of. */
-	it->leftover = it->sk && sl_sock_queued(it->sk);
+	it->leftover = it->sk && sl_sock_left(it->sk);
 }
 
 /* ep->lock held. */

@@ -13,6 +13,7 @@
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/cmsg.h"
+#include "sock/errq.h"
 #include "sock/sock.h"
 #include "sock/tconn.h"
 
@@ -28,10 +29,6 @@
 #ifndef SO_TIMESTAMPING_NEW
 #define SO_TIMESTAMPING_NEW 65
 #endif
-/* SOF_TIMESTAMPING_*, of which the headers may not have the last ones. */
-#define OPT_PKTINFO   (1 << 13)
-#define BIND_PHC      (1 << 15)
-#define OPT_RX_FILTER (1 << 17)
 #ifndef SO_RCVTIMEO_NEW
 #define SO_RCVTIMEO_NEW 66
 #endif
@@ -84,12 +81,31 @@ void sl_sock_read_options(struct sl_sock *sk)
 		sk->v6only = sl_sock_get_int(sk, IPPROTO_IPV6, IPV6_V6ONLY);
 }
 
-/* Time stamps: the last of SO_TIMESTAMP and SO_TIMESTAMPNS wins, as in the kernel. */
-void sl_sock_set_stamps(struct sl_sock *sk, int name, int v)
+/* SO_TIMESTAMPING: what it means for what comes, and for what is sent. Beside a hardware stamp of
+ * what comes the kernel tells the device below, or another clock's time: both are its to know. */
+static bool set_stamping(struct sl_sock *sk, uint32_t v)
+{
+	bool filter = v & SL_TS_OPT_RX_FILTER;
+
+	want(sk, SL_WANT_STAMPING,
+	     v & SOF_TIMESTAMPING_SOFTWARE && v & SOF_TIMESTAMPING_RX_SOFTWARE);
+	want(sk, SL_WANT_HW_STAMP,
+	     v & SOF_TIMESTAMPING_RAW_HARDWARE && (v & SOF_TIMESTAMPING_RX_HARDWARE || !filter));
+	if (v & SOF_TIMESTAMPING_RAW_HARDWARE &&
+	    v & (SOF_TIMESTAMPING_OPT_PKTINFO | SOF_TIMESTAMPING_BIND_PHC))
+		return false;
+	if (sk->proto == IPPROTO_TCP && v & SL_TS_RECORD)
+		return false;
+	return sl_errq_set(sk, v);
+}
+
+/* The last of SO_TIMESTAMP and SO_TIMESTAMPNS wins, as in the kernel. */
+bool sl_sock_set_stamps(struct sl_sock *sk, int name, int v)
 {
 	bool new = name == SO_TIMESTAMP_NEW || name == SO_TIMESTAMPNS_NEW ||
 		   name == SO_TIMESTAMPING_NEW;
 	uint16_t was = sk->want;
+	bool ours = true;
 
 	switch (name) {
 	case SO_TIMESTAMP:
@@ -103,26 +119,14 @@ void sl_sock_set_stamps(struct sl_sock *sk, int name, int v)
 		want(sk, SL_WANT_STAMP_NS, v);
 		break;
 	default:
-		want(sk, SL_WANT_STAMPING,
-		     v & SOF_TIMESTAMPING_SOFTWARE && v & SOF_TIMESTAMPING_RX_SOFTWARE);
-		want(sk, SL_WANT_HW_STAMP,
-		     v & SOF_TIMESTAMPING_RAW_HARDWARE &&
-			     (v & SOF_TIMESTAMPING_RX_HARDWARE || !(v & OPT_RX_FILTER)));
+		ours = set_stamping(sk, (uint32_t)v);
 	}
 	want(sk, SL_WANT_NEW_STAMP, new);
 	if (sk->proto == IPPROTO_UDP)
 		sl_sock_claim_flags(sk);
 	else if ((was ^ sk->want) & SL_WANT_HW_STAMP)
 		sl_tcp_sock_claim_flags(sk);
-}
-
-/* Transmit stamps come from the kernel's path until the NIC's issue; what it says beside a hardware
- * stamp (its clock, the device below) is the kernel's to know. */
-bool sl_sock_may_stamp(int name, int v)
-{
-	return (name != SO_TIMESTAMPING && name != SO_TIMESTAMPING_NEW) ||
-	       !(v & SOF_TIMESTAMPING_TX_RECORD_MASK ||
-		 (v & SOF_TIMESTAMPING_RAW_HARDWARE && v & (OPT_PKTINFO | BIND_PHC)));
+	return ours;
 }
 
 static void set_timeout(struct sl_sock *sk, const void *val, socklen_t len)
@@ -143,6 +147,7 @@ static bool track_socket(struct sl_sock *sk, int name, const void *val, socklen_
 	case SO_RCVBUFFORCE:
 		sk->udp.rcvbuf = rcvbuf(sk);
 		sk->stats->rcvbuf = sk->udp.rcvbuf;
+		sl_errq_limit(sk);
 		return true;
 	case SO_SNDBUF:
 	case SO_SNDBUFFORCE:
@@ -159,8 +164,10 @@ static bool track_socket(struct sl_sock *sk, int name, const void *val, socklen_
 	case SO_TIMESTAMP_NEW:
 	case SO_TIMESTAMPNS_NEW:
 	case SO_TIMESTAMPING_NEW:
-		sl_sock_set_stamps(sk, name, v);
-		return sl_sock_may_stamp(name, v);
+		return sl_sock_set_stamps(sk, name, v);
+	case SO_SELECT_ERR_QUEUE:
+		want(sk, SL_WANT_ERR_PRI, v);
+		return true;
 	case SO_RXQ_OVFL:
 		want(sk, SL_WANT_OVFL, v);
 		return true;

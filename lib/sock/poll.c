@@ -66,8 +66,7 @@ static int look(struct entry *e)
 	    (sl_load(&e->sk->state) == SL_STATE_KERNEL) != (e->state == SL_STATE_KERNEL))
 		return -1;
 	if (e->state == SL_STATE_KERNEL) /* what it has left with us */
-		return wanted(e, (sl_sock_queued(e->sk) ? EPOLLIN | EPOLLRDNORM : 0) |
-					 (sl_tcp_sock_has_errors(e->sk) ? EPOLLERR : 0));
+		return wanted(e, sl_sock_left(e->sk));
 	return wanted(e, sl_wait_sock_ready(e->sk));
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/sys.h"
+#include "sock/errq.h"
 #include "sock/sock.h"
 #include "sock/tconn.h"
 
@@ -47,11 +48,17 @@ uint32_t sl_sock_ready(const struct sl_sock *sk)
 	ev = sl_unlikely(sl_load(&sk->tx_blocked)) ? 0 : EPOLLOUT | EPOLLWRNORM;
 	if (sl_udp_queued(&sk->udp) || (os & SL_OS_IN))
 		ev |= EPOLLIN | EPOLLRDNORM;
-	if (os & SL_OS_ERR)
-		ev |= EPOLLERR;
+	if (os & SL_OS_ERR || sl_errq_has(sk))
+		ev |= EPOLLERR | (sk->want & SL_WANT_ERR_PRI ? EPOLLPRI : 0);
 	if (sl_unlikely(sk->udp.rx_shut))
 		ev |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP | (sk->tx_shut ? EPOLLHUP : 0);
 	return ev;
+}
+
+uint32_t sl_sock_left(const struct sl_sock *sk)
+{
+	return (sl_sock_queued(sk) ? EPOLLIN | EPOLLRDNORM : 0) |
+	       (sl_tcp_sock_has_errors(sk) ? EPOLLERR : 0);
 }
 
 void sl_sock_notify(struct sl_sock *sk, uint32_t events)

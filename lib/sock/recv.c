@@ -14,6 +14,7 @@
 #include "sluice.h"
 #include "sock/block.h"
 #include "sock/cmsg.h"
+#include "sock/errq.h"
 #include "sock/sock.h"
 #include "sock/spin.h"
 #include "sock/tconn.h"
@@ -283,6 +284,21 @@ static ssize_t kernel_call(const struct sl_sock *sk, int fd, const struct rx_req
 	return sl_sys_cancel(SYS_recvmsg, fd, m, r->flags);
 }
 
+/* What is not for the fast path: the error queue, flags that only the kernel knows, and what is the
+ * kernel's. */
+static ssize_t receive_special(struct sl_sock *sk, int fd, const struct rx_req *r)
+{
+	struct msghdr none = {.msg_iov = (struct iovec *)r->iov, .msg_iovlen = r->niov};
+	ssize_t n;
+
+	if (!(r->flags & MSG_ERRQUEUE))
+		return kernel_call(sk, fd, r);
+	n = sl_errq_recv(sk, fd, r->msg ? r->msg : &none, r->flags);
+	if (n >= 0)
+		sl_sock_path_again(sk);
+	return n;
+}
+
 static ssize_t receive(struct sl_sock *sk, int fd, const struct rx_req *r)
 {
 	ssize_t n;
@@ -291,12 +307,8 @@ static ssize_t receive(struct sl_sock *sk, int fd, const struct rx_req *r)
 		return sl_tcp_sock_recv(sk, fd, r->iov, r->niov, r->msg, r->flags);
 	sl_sock_part(sk);
 	if (sl_unlikely((r->flags & ~OUR_FLAGS) ||
-			(sk->state == SL_STATE_KERNEL && !sl_udp_queued(&sk->udp)))) {
-		n = kernel_call(sk, fd, r);
-		if (n >= 0 && r->flags & MSG_ERRQUEUE)
-			sl_sock_path_again(sk);
-		return n;
-	}
+			(sk->state == SL_STATE_KERNEL && !sl_udp_queued(&sk->udp))))
+		return receive_special(sk, fd, r);
 	n = try_once(sk, fd, r);
 	if (sl_likely(n != -EAGAIN)) {
 		if (sl_unlikely(n == -EDEADLK))

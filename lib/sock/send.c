@@ -9,6 +9,7 @@
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/cmsg.h"
+#include "sock/errq.h"
 #include "sock/sock.h"
 #include "sock/tconn.h"
 #include "wire/csum.h"
@@ -254,6 +255,8 @@ static bool put_one(struct sl_sock *sk, struct sl_lane *lane, const struct sl_pa
 		return false;
 	}
 	sl_frame_charge(d.frame, &sk->wmem, (uint32_t)n + TX_OVERHEAD);
+	if (sl_unlikely(sk->stamps) && off == 0)
+		sl_errq_posted(sk, p->leg, &d);
 	sk->stats->tx_pkts++;
 	sk->stats->tx_bytes += n;
 	return true;
@@ -357,6 +360,8 @@ static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struc
 			special.d = NULL;
 			p = &special;
 		}
+		if (ctl.asks && !sl_errq_make(sk))
+			return TO_KERNEL;
 	}
 	if (!same_dst(p, r)) {
 		err = find_dst(sk, r, p);
@@ -374,7 +379,11 @@ static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struc
 			(seg && (r->len + seg - 1) / seg > MAX_GSO_SEGS)))
 		return TO_KERNEL;
 	*leg_out = p->leg;
+	if (sl_unlikely(ctl.asks))
+		sk->stamps = ctl.stamps;
 	sent = put_all(sk, lane, p, r, seg, &ok);
+	if (sl_unlikely(ctl.asks))
+		sk->stamps = sl_errq_flags(sk) & SL_TS_RECORD;
 	if (sl_unlikely(!ok && sent == 0)) {
 		block(sk, lane);
 		return p->leg->dead ? TO_KERNEL : -EAGAIN;
@@ -394,6 +403,8 @@ static ssize_t send_kernel(struct sl_sock *sk, int fd, const struct tx_req *r)
 	};
 	ssize_t n = sl_sys_cancel(SYS_sendmsg, fd, r->msg ? r->msg : &m, r->flags);
 
+	if (n >= 0 && sl_unlikely(sk->errq != NULL))
+		sl_errq_sent_by_os(sk, r->msg);
 	if (n >= 0) {
 		sk->stats->tx_os_pkts++;
 		sk->stats->tx_os_bytes += (uint64_t)n;
@@ -550,7 +561,7 @@ static unsigned send_run(struct sl_sock *sk, struct mmsghdr *msgs, unsigned n, i
 		if (len < 0)
 			break;
 		msgs[done].msg_len = (unsigned)len;
-		if (++unkicked == KICK_EVERY) {
+		if (++unkicked == KICK_EVERY || sl_unlikely(sk->stamps)) {
 			sl_leg_kick(leg);
 			unkicked = 0;
 		}

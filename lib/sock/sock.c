@@ -15,6 +15,7 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "sluice.h"
+#include "sock/errq.h"
 #include "sock/tconn.h"
 
 #ifndef SO_NETNS_COOKIE
@@ -218,6 +219,8 @@ static void leave(struct sl_sock *sk, uint32_t event, bool keep_queue)
 	sl_sock_notify(sk, event);
 	if (sl_sock_is_udp(sk))
 		leave_udp(sk, lane, keep_queue);
+	if (event == SL_READY_GONE)
+		sl_errq_fini(sk, &lane->frames);
 	if (lane != &sl_limbo)
 		__atomic_fetch_sub(&lane->users, 1, __ATOMIC_RELAXED);
 	if (!keep_queue)
@@ -337,6 +340,7 @@ static void end(struct sl_sock *sk, int fd, bool shared)
 		sl_sock_notify(sk, SL_READY_GONE);
 		if (sl_sock_is_udp(sk))
 			sl_udp_fini(&sk->udp, &lane->frames);
+		sl_errq_fini(sk, &lane->frames);
 		sl_store_release(&sk->lane, &sl_limbo);
 		sl_lane_unlock(lane);
 	}

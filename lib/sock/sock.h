@@ -33,6 +33,7 @@
 #define SL_WANT_HOPLIMIT  (1u << 11)
 #define SL_WANT_NEW_STAMP (1u << 12) /* the 64-bit form of SO_TIMESTAMP(NS|ING) was asked for */
 #define SL_WANT_HW_STAMP  (1u << 13) /* SO_TIMESTAMPING, hardware */
+#define SL_WANT_ERR_PRI   (1u << 14) /* SO_SELECT_ERR_QUEUE */
 #define SL_WANT_ANY_STAMP                                                                          \
 	(SL_WANT_STAMP_US | SL_WANT_STAMP_NS | SL_WANT_STAMPING | SL_WANT_HW_STAMP)
 
@@ -67,6 +68,7 @@ static inline bool sl_iov_is_good(const struct iovec *iov, size_t n)
 	return true;
 }
 
+struct sl_errq;
 struct sl_member;
 struct sl_tconn;
 struct sl_tlisten;
@@ -81,6 +83,7 @@ struct sl_sock {
 	 * may be about to take the lane, to count, or to ask what kind it is. */
 	struct sl_lane *lane;        /* never NULL; sl_limbo while it is on none */
 	struct sl_sock_stats *stats; /* never NULL; those of its last life until it has its own */
+	struct sl_errq *errq;        /* errq.h; stays with the object, NULL: it never had one */
 	uint32_t gen;                /* raised when the object is used for another socket */
 	uint8_t proto;               /* IPPROTO_UDP, IPPROTO_TCP */
 
@@ -122,7 +125,6 @@ struct sl_sock {
 	bool heir;          /* a listener that each of several processes may have a part of */
 	uint8_t given;      /* made by another program: so often it will be tried to take it; or
 			     * SL_GIVEN_LATER */
-	uint64_t hw_ns;     /* that of the last segment with data; lane held */
 	uint32_t in_kernel; /* calls in the kernel with it; atomic */
 
 	/* names and claims; changed by the calls that change them, under `slow` */
@@ -153,6 +155,7 @@ struct sl_sock {
 	bool corked;       /* the kernel collects a datagram (MSG_MORE, UDP_CORK) */
 
 	/* UDP: send */
+	uint32_t stamps;        /* wanted of each message, SOF_TIMESTAMPING_TX_* */
 	bool tx_blocked;        /* a send found no room: EPOLLOUT is owed; lane held */
 	uint32_t wmem;          /* bytes that are on a transmit ring; atomic */
 	struct sl_list blocked; /* in the lane's list of such */
@@ -200,6 +203,9 @@ static inline size_t sl_iov_len(const struct iovec *iov, size_t n)
 		len += iov[i].iov_len;
 	return len;
 }
+
+/* What poll(2) says of what a socket that is the kernel's now has left with us. No lock. */
+uint32_t sl_sock_left(const struct sl_sock *sk);
 
 /* table.c */
 int sl_sock_table_init(void);
@@ -284,9 +290,9 @@ void sl_sock_claim_flags(struct sl_sock *sk);
 void sl_sock_read_options(struct sl_sock *sk);
 /* What the kernel says of the shadow; 0 when it says nothing. */
 int sl_sock_get_int(const struct sl_sock *sk, int level, int name);
-void sl_sock_read_reuse(struct sl_sock *sk);                  /* SO_REUSEADDR, SO_REUSEPORT */
-void sl_sock_set_stamps(struct sl_sock *sk, int name, int v); /* SO_TIMESTAMP*, _NS*, ING* */
-bool sl_sock_may_stamp(int name, int v); /* such a value leaves the socket offloaded */
+void sl_sock_read_reuse(struct sl_sock *sk); /* SO_REUSEADDR, SO_REUSEPORT */
+/* SO_TIMESTAMP*, _NS*, ING*. False: not with an offloaded socket. */
+bool sl_sock_set_stamps(struct sl_sock *sk, int name, int v);
 
 /* mcast.c: memberships and the fan-out to several sockets */
 int sl_mcast_setsockopt(struct sl_sock *sk, int level, int name, const void *val, socklen_t len);

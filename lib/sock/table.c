@@ -231,6 +231,7 @@ static void child_sock(struct sl_sock *sk, void *arg)
 	sk->lane = &sl_limbo;
 	if (sl_sock_is_udp(sk))
 		child_udp(sk);
+	sl_errq_child(sk);
 	memset(&sk->slow, 0, sizeof(sk->slow));
 	sl_list_init(&sk->watches);
 	sk->in_kernel = 0;

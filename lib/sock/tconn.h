@@ -9,6 +9,7 @@
 #define SL_TCONN_H
 
 #include "sock/block.h"
+#include "sock/errq.h"
 #include "sock/sock.h"
 #include "tcp/tcp.h"
 
@@ -296,7 +297,7 @@ void sl_tcp_zerocopy_sent(struct sl_sock *sk);
 ssize_t sl_tcp_errqueue(struct sl_sock *sk, int fd, struct msghdr *msg, int flags);
 static inline bool sl_tcp_sock_has_errors(const struct sl_sock *sk)
 {
-	return sl_unlikely(sl_load(&sk->zc_done));
+	return sl_unlikely(sl_load(&sk->zc_done)) || sl_errq_has(sk);
 }
 
 /* tcp_opt.c */

@@ -246,8 +246,7 @@ static bool track_stamps(struct sl_sock *sk, int name)
 {
 	int v = sl_sock_get_int(sk, SOL_SOCKET, name);
 
-	sl_sock_set_stamps(sk, name, v);
-	return sl_sock_may_stamp(name, v);
+	return sl_sock_set_stamps(sk, name, v);
 }
 
 /* Options of the socket layer that have no place in the table. False: not for us. */
@@ -453,6 +452,8 @@ static void inherit_stamps(struct sl_sock *child, const struct sl_sock *from)
 			sl_sys_setsockopt(child->fd, SOL_SOCKET, name, &v, sizeof(v));
 	}
 	child->want = from->want;
+	if (sl_errq_flags(from))
+		sl_errq_set(child, sl_errq_flags(from));
 	if (child->want & SL_WANT_HW_STAMP)
 		sl_tcp_sock_claim_flags(child);
 }

@@ -115,7 +115,7 @@ static ssize_t read_locked(struct rx *x, struct sl_lane *lane, bool fresh)
 		x->inq = t->rx_bytes + t->fin_rcvd; /* tcp_inq_hint() */
 		if (sl_unlikely(x->sk->want)) {
 			x->stamp_ns = t->last_rcv_us * 1000;
-			x->hw_ns = x->sk->hw_ns;
+			x->hw_ns = x->sk->errq ? x->sk->errq->hw_ns : 0;
 		}
 		if (sl_likely(x->done >= x->target) || !x->len || (n && sl_tcp_at_mark(t)))
 			return 0;

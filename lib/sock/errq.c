@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Transmit time stamps of datagrams, and the error queue of a socket. */
+#include "sock/errq.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <time.h> /* for errqueue.h */
+
+#include <linux/errqueue.h>
+
+#include "base/clock.h"
+#include "base/sys.h"
+#include "sock/cmsg.h"
+
+#ifndef SO_TIMESTAMPING_OLD
+#define SO_TIMESTAMPING_OLD 37
+#define SO_TIMESTAMPING_NEW 65
+#endif
+
+/* About the truesize of the kernel's skb: without data, and beside them. */
+#define CHARGE_EMPTY  960
+#define CHARGE_PACKET 768
+
+/* What is asked ---------------------------------------------------------------------------------
+ */
+
+void sl_errq_limit(struct sl_sock *sk)
+{
+	if (sk->errq)
+		sl_store(&sk->errq->limit, (uint32_t)sl_sock_get_int(sk, SOL_SOCKET, SO_RCVBUF));
+}
+
+bool sl_errq_make(struct sl_sock *sk)
+{
+	struct sl_errq *q;
+	int saved = errno;
+
+	if (sk->errq)
+		return true;
+	q = calloc(1, sizeof(*q));
+	errno = saved;
+	if (!q)
+		return false;
+	sl_store_release(&sk->errq, q);
+	sl_errq_limit(sk);
+	return true;
+}
+
+bool sl_errq_set(struct sl_sock *sk, uint32_t flags)
+{
+	bool counts = flags & SOF_TIMESTAMPING_OPT_ID, ok;
+	struct sl_lane *lane;
+	struct sl_errq *q;
+
+	if (!sl_sock_lock(sk, &lane))
+		return false;
+	ok = sk->errq || !flags || sl_errq_make(sk);
+	q = sk->errq;
+	if (q) {
+		if (counts && !(q->flags & SOF_TIMESTAMPING_OPT_ID))
+			q->key = q->os_next = 0;
+		sl_errq_limit(sk);
+		q->flags = flags;
+	}
+	if (sl_sock_is_udp(sk))
+		sk->stamps = ok ? flags & SL_TS_RECORD : 0;
+	sl_lane_unlock(lane);
+	return ok;
+}
+
+/* What of these flags has a meaning for a datagram. */
+#define OF_DATAGRAM                                                                                \
+	(SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_TX_SCHED | \
+	 SL_TS_COMPLETION)
+
+/* Stamps come back ------------------------------------------------------------------------------
+ */
+
+static bool has_ring(struct sl_errq *q)
+{
+	int saved = errno;
+
+	if (!q->sent)
+		q->sent = calloc(SL_ERRQ_SIZE, sizeof(q->sent[0]));
+	errno = saved;
+	return q->sent;
+}
+
+/* Nobody reads: it is lost, as the kernel's sock_queue_err_skb() has it. */
+static void push(struct sl_sock *sk, const struct sl_sent *s)
+{
+	uint32_t charge = s->frame == SL_NO_FRAME ? CHARGE_EMPTY : CHARGE_PACKET + s->len;
+	struct sl_errq *q = sk->errq;
+
+	if (q->n == SL_ERRQ_SIZE || q->charged + charge >= q->limit || !has_ring(q))
+		return;
+	q->sent[(q->head + q->n) % SL_ERRQ_SIZE] = *s;
+	q->charged += charge;
+	if (s->frame != SL_NO_FRAME)
+		sl_frame_ref(s->frame);
+	sl_store(&q->n, q->n + 1);
+}
+
+void sl_errq_posted(struct sl_sock *sk, struct sl_leg *leg, const struct sl_tx_desc *d)
+{
+	uint32_t flags = sk->stamps & OF_DATAGRAM;
+	struct sl_errq *q = sk->errq;
+	struct sl_sent s = {
+		.ifindex = leg->port->info.ifindex,
+		.frame = d->frame,
+		.off = d->off,
+		.len = d->len,
+		.order = q->order,
+		.type = SCM_TSTAMP_SCHED,
+	};
+	uint32_t had = q->n;
+
+	if (!flags)
+		return;
+	q->order++;
+	if (q->flags & SOF_TIMESTAMPING_OPT_ID)
+		s.id = q->key++;
+	if (q->flags & SOF_TIMESTAMPING_OPT_TSONLY) {
+		s.frame = SL_NO_FRAME;
+		s.ifindex = s.len = 0;
+	}
+	s.mono_ns = sl_now_ns();
+	if (flags & SOF_TIMESTAMPING_TX_SCHED)
+		push(sk, &s);
+	s.type = SCM_TSTAMP_SND;
+	if (flags & SOF_TIMESTAMPING_TX_SOFTWARE)
+		push(sk, &s);
+	if (q->n != had)
+		sl_sock_notify(sk, EPOLLERR | EPOLLPRI);
+}
+
+/* By the shadow --------------------------------------------------------------------------------
+ */
+
+/* What the control messages of a message ask for, where they say something of it. */
+static uint32_t asked_by(const struct msghdr *msg, uint32_t flags, bool *own)
+{
+	struct msghdr m = *msg;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c)) {
+		if (c->cmsg_level != SOL_SOCKET || c->cmsg_len != CMSG_LEN(sizeof(flags)))
+			continue;
+		if (c->cmsg_type == SO_TIMESTAMPING_OLD || c->cmsg_type == SO_TIMESTAMPING_NEW)
+			memcpy(&flags, CMSG_DATA(c), sizeof(flags));
+		else if (c->cmsg_type == SCM_TS_OPT_ID)
+			*own = true;
+	}
+	return flags;
+}
+
+void sl_errq_sent_by_os(struct sl_sock *sk, const struct msghdr *msg)
+{
+	struct sl_errq *q = sk->errq;
+	uint32_t flags = sl_errq_flags(sk);
+	struct sl_lane *lane;
+	bool own = false;
+
+	if (msg && msg->msg_controllen)
+		flags = asked_by(msg, flags, &own);
+	if (!q || !(flags & OF_DATAGRAM) || !sl_sock_lock(sk, &lane))
+		return;
+	q->os_own |= own;
+	if (!q->os_waits)
+		q->os_order = q->order;
+	q->os_waits = true;
+	q->order++;
+	if (!own && q->flags & SOF_TIMESTAMPING_OPT_ID)
+		q->os_id[q->os_next++ % SL_ERRQ_BACK] = q->key++;
+	sl_lane_unlock(lane);
+}
+
+static bool is_recverr(const struct cmsghdr *c)
+{
+	return (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) ||
+	       (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR);
+}
+
+/* The kernel's number into ours. Of one so old that it is forgotten: as it is. */
+static void renumber(const struct sl_errq *q, struct msghdr *msg)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
+		struct sock_extended_err ee;
+
+		if (!is_recverr(c) || c->cmsg_len < CMSG_LEN(sizeof(ee)))
+			continue;
+		memcpy(&ee, CMSG_DATA(c), sizeof(ee));
+		if (ee.ee_origin != SO_EE_ORIGIN_TIMESTAMPING ||
+		    q->os_next - 1 - ee.ee_data >= SL_ERRQ_BACK)
+			continue;
+		ee.ee_data = q->os_id[ee.ee_data % SL_ERRQ_BACK];
+		memcpy(CMSG_DATA(c), &ee, sizeof(ee));
+	}
+}
+
+/* Everything was read, so there is no error any more, unless one is pending. */
+static void look_again(struct sl_sock *sk, int fd)
+{
+	struct pollfd p = {.fd = fd};
+	struct timespec zero = {0, 0};
+
+	if (!(sl_load(&sk->os) & SL_OS_ERR))
+		return;
+	__atomic_fetch_and(&sk->os, (uint8_t)~SL_OS_ERR, __ATOMIC_ACQ_REL);
+	if (sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 0) > 0 && p.revents & POLLERR)
+		__atomic_fetch_or(&sk->os, SL_OS_ERR, __ATOMIC_RELEASE);
+}
+
+static ssize_t from_os(struct sl_sock *sk, int fd, struct msghdr *msg, int flags)
+{
+	ssize_t n = sl_sys_recvmsg(fd, msg, flags);
+	struct sl_errq *q = sk->errq;
+	struct sl_lane *lane;
+
+	if (n == -EAGAIN)
+		look_again(sk, fd);
+	if (!sl_sock_lock(sk, &lane))
+		return n;
+	if (n == -EAGAIN)
+		q->os_waits = false;
+	else if (n >= 0 && msg->msg_control && !q->os_own && q->flags & SOF_TIMESTAMPING_OPT_ID)
+		renumber(q, msg);
+	sl_lane_unlock(lane);
+	return n;
+}
+
+/* Reading -------------------------------------------------------------------------------------- */
+
+static size_t copy_out(const struct sl_sent *s, const struct msghdr *msg)
+{
+	const uint8_t *from = s->len ? sl_frame_ptr(s->frame) + s->off : NULL;
+	size_t done = 0;
+
+	for (size_t i = 0; i < msg->msg_iovlen && done < s->len; i++) {
+		size_t n = sl_min(msg->msg_iov[i].iov_len, s->len - done);
+
+		memcpy(msg->msg_iov[i].iov_base, from + done, n);
+		done += n;
+	}
+	return done;
+}
+
+/* Lane held; there is one. */
+static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, struct msghdr *msg, int flags)
+{
+	struct sl_errq *q = sk->errq;
+	struct sl_sent *s = &q->sent[q->head % SL_ERRQ_SIZE];
+	size_t done = copy_out(s, msg);
+
+	msg->msg_namelen = 0;
+	msg->msg_flags =
+		MSG_ERRQUEUE | (flags & MSG_CMSG_CLOEXEC) | (done < s->len ? MSG_TRUNC : 0);
+	sl_cmsg_put_sent(sk, s, msg);
+	q->charged -= s->frame == SL_NO_FRAME ? CHARGE_EMPTY : CHARGE_PACKET + s->len;
+	if (s->frame != SL_NO_FRAME)
+		sl_frame_put(&lane->frames, s->frame);
+	q->head++;
+	sl_store(&q->n, q->n - 1);
+	return (ssize_t)done;
+}
+
+/* What went by the kernel before the oldest of ours is told before it. */
+static bool is_os_first(const struct sl_errq *q)
+{
+	return q->os_waits && (int32_t)(q->sent[q->head % SL_ERRQ_SIZE].order - q->os_order) > 0;
+}
+
+ssize_t sl_errq_recv(struct sl_sock *sk, int fd, struct msghdr *msg, int flags)
+{
+	struct sl_errq *q = sl_load_acquire(&sk->errq);
+	struct msghdr given = *msg;
+	ssize_t n = -EAGAIN;
+	struct sl_lane *lane;
+
+	if (!q)
+		return sl_sys_recvmsg(fd, msg, flags);
+	if (sl_sock_lock(sk, &lane)) {
+		if (q->n && !is_os_first(q))
+			n = take(sk, lane, msg, flags);
+		sl_lane_unlock(lane);
+	}
+	if (n == -EAGAIN)
+		n = from_os(sk, fd, msg, flags);
+	if (n != -EAGAIN || !sl_load(&q->n) || !sl_sock_lock(sk, &lane))
+		return n;
+	*msg = given;
+	if (q->n)
+		n = take(sk, lane, msg, flags);
+	sl_lane_unlock(lane);
+	return n;
+}
+
+/* The end --------------------------------------------------------------------------------------
+ */
+
+void sl_errq_fini(struct sl_sock *sk, struct sl_frames *cache)
+{
+	struct sl_errq *q = sk->errq;
+
+	if (sl_likely(!q))
+		return;
+	for (; q->n; sl_store(&q->n, q->n - 1), q->head++)
+		if (q->sent[q->head % SL_ERRQ_SIZE].frame != SL_NO_FRAME)
+			sl_frame_put(cache, q->sent[q->head % SL_ERRQ_SIZE].frame);
+	q->charged = q->order = q->flags = 0;
+	q->hw_ns = 0;
+	q->os_waits = q->os_own = false;
+}
+
+void sl_errq_child(struct sl_sock *sk)
+{
+	if (sk->errq)
+		sl_store(&sk->errq->n, 0);
+}

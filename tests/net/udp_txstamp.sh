@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Transmit time stamps of datagrams: SO_TIMESTAMPING and the error queue.
+. "$(dirname "$0")/lib.sh"
+net_up
+MODES=${MODES/ both/} # the peer has no part in it
+udp_differ txstamp 1 20
+done_testing
