@@ -85,6 +85,15 @@ int sl_getpeername(int fd, struct sockaddr *addr, socklen_t *len);
 /* getsockopt(2), setsockopt(2), of socket(7), ip(7), ipv6(7), udp(7). The kernel checks and keeps
  * every option; one that user space cannot honour gives the socket back to the kernel. */
 int sl_getsockopt(int fd, int level, int name, void *val, socklen_t *len);
+/* SO_MAX_PACING_RATE takes the kernel's 32 or 64 bits (bytes a second, all ones: no limit), or this
+ * (libvma's struct vma_rate_limit_t). A socket on which it was set reads it back in the same form.
+ * Bytes are those of the frames without their check sequence. What waits for its time counts
+ * against SO_SNDBUF. */
+struct sl_rate_limit {
+	uint32_t rate;           /* kbit/s; 0: no limit */
+	uint32_t max_burst_sz;   /* bytes that may leave at once; 0: the library's choice */
+	uint16_t typical_pkt_sz; /* bytes, for the NIC; 0: the NIC's choice */
+};
 int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len);
 
 /* ioctl(2) with its one argument. FIONREAD, FIONBIO, SIOCOUTQ as udp(7) has them. */

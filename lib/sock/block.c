@@ -53,9 +53,9 @@ static struct timespec *until(uint64_t deadline, uint64_t most_ns, struct timesp
 }
 
 /* A stream's bytes are ours alone; datagrams and new connections the kernel may have, too. */
-static bool is_merged(const struct sl_sock *sk)
+static bool is_merged(const struct sl_call *s)
 {
-	return sk->proto != IPPROTO_TCP || sl_load(&sk->lsn);
+	return (s->sk->proto != IPPROTO_TCP && !s->sends) || sl_load(&s->sk->lsn);
 }
 
 /* One sleep. What the attempt before it said, or -EINTR. */
@@ -78,7 +78,7 @@ static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 	else
 		n = sl_lane_fds(w.lane, fds + 2, SL_LANE_MAX_FDS);
 	n = sl_min(n, (unsigned)SL_LANE_MAX_FDS) + 2; /* the keeper sees the others */
-	fds[0] = (struct pollfd){.fd = is_merged(s->sk) ? s->fd : -1, .events = POLLIN};
+	fds[0] = (struct pollfd){.fd = is_merged(s) ? s->fd : -1, .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = w.bell->fd, .events = POLLIN};
 	sl_watch_add(s->sk, &w.watch);
 	sl_bell_prepare(w.bell);
@@ -156,12 +156,13 @@ struct sl_call sl_call_begin(struct sl_sock *sk, int fd, uint64_t deadline_ns)
 	};
 }
 
-ssize_t sl_sock_block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
-		      void *arg)
+static ssize_t block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
+		     void *arg, bool sends)
 {
 	struct sl_call s = sl_call_begin(sk, fd, deadline_ns);
 	ssize_t r = spin(&s, attempt, arg);
 
+	s.sends = sends;
 	if (r != -EAGAIN) {
 		sk->stats->rx_poll_hit += r >= 0;
 		sl_lane_lead(sl_load(&sk->lane));
@@ -184,4 +185,16 @@ ssize_t sl_sock_block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attem
 			return r == -EAGAIN ? -ETIMEDOUT : r;
 		}
 	}
+}
+
+ssize_t sl_sock_block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
+		      void *arg)
+{
+	return block(sk, fd, deadline_ns, attempt, arg, false);
+}
+
+ssize_t sl_sock_block_send(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
+			   void *arg)
+{
+	return block(sk, fd, deadline_ns, attempt, arg, true);
 }

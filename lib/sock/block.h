@@ -17,6 +17,9 @@ typedef ssize_t (*sl_attempt)(void *arg);
  * meanwhile. A cancellation point. */
 ssize_t sl_sock_block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
 		      void *arg);
+/* The same for who waits to send datagrams: what the kernel has to be received is not looked at. */
+ssize_t sl_sock_block_send(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
+			   void *arg);
 
 /* What a call remembers from its beginning, and what ends it then beside its own result: 0, -EBADF
  * or -EINTR. */
@@ -24,6 +27,7 @@ struct sl_call {
 	struct sl_sock *sk;
 	int fd;
 	uint32_t gen, ran, intr;
+	bool sends;     /* waits for room */
 	uint32_t loads; /* for sl_lane_is_led() */
 	uint64_t deadline;
 };

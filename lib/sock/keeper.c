@@ -6,13 +6,14 @@
  * milliseconds and makes a turn of each that nobody has turned since; when nothing at all has
  * happened for a second it sleeps on the descriptors themselves, without a tick. It is not on the
  * descriptors while a lane is busy: a waiter there costs the sender's core a wake-up a packet. In
- * any case it is awake when timers of TCP are due that nobody's turn has run. */
+ * any case it is awake when timers of TCP are due that nobody's turn has run, or paced packets. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
+#include <sys/prctl.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -30,7 +31,7 @@
 #define BUSY_NS   1000000
 #define JUDGE_NS  100000000 /* so often it is seen which lanes are hot */
 #define HOT_LOADS (JUDGE_NS / SL_FOLLOW_NS)
-#define LEAST_NS  50000 /* between two rounds for timers of TCP */
+#define LEAST_NS  50000 /* between two rounds for timers of TCP and of paced packets */
 
 static int epfd = -1;      /* mirrors, mailbox, and shadow_ep */
 static int shadow_ep = -1; /* all shadows, edge-triggered */
@@ -209,6 +210,7 @@ struct look {
 	uint32_t busy; /* lanes that moved since the last look */
 	uint32_t pkts; /* that we had to take */
 	bool judge;    /* is it time to? */
+	bool paced;    /* packets wait for their time */
 	bool bursting; /* a program writes without end: what is held back is to go soon */
 	bool moved;    /* somebody's turn or ours changed something: to be shown */
 	uint32_t nfds;
@@ -244,11 +246,12 @@ static void look_at(struct sl_lane *lane, void *arg)
 	if (l->judge)
 		judge(lane);
 	l->bursting |= sl_lane_is_bursting(lane, l->now_us);
+	l->paced |= sl_lane_is_paced(lane);
 	sl_lane_ask_aged(lane);
 	if (turns != seen[lane->id]) {
 		l->busy++;
-		if (sl_lane_tcp_due(lane, l->now_us))
-			sl_lane_tcp_run(lane);
+		if (sl_lane_is_due(lane, l->now_us))
+			sl_lane_run(lane);
 		seen[lane->id] = sl_load(&lane->turns);
 		return;
 	}
@@ -260,9 +263,9 @@ static void look_at(struct sl_lane *lane, void *arg)
 		l->busy++;
 		l->pkts += (uint32_t)got;
 	}
-	if (sl_lane_tcp_due(lane, l->now_us)) {
+	if (sl_lane_is_due(lane, l->now_us)) {
 		l->moved = true;
-		sl_lane_tcp_run(lane);
+		sl_lane_run(lane);
 	}
 	seen[lane->id] = sl_load(&lane->turns);
 }
@@ -280,7 +283,7 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, ui
 				   bool quiet)
 {
 	uint64_t now = sl_now_ns(), until_us = UINT64_MAX, ns;
-	uint64_t least_ns = l->busy && !l->bursting ? BUSY_NS : LEAST_NS;
+	uint64_t least_ns = l->busy && !l->bursting && !l->paced ? BUSY_NS : LEAST_NS;
 
 	/* Some that are dead are kept for a while, some wait for a way; and the last look at
 	 * connections is to be after the last that happened to them. */
@@ -293,7 +296,7 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, ui
 		until_us = sl_min(until_us, sl_given_due_ns() / 1000);
 	if (l->bursting)
 		until_us = now / 1000;
-	until_us = sl_lanes_tcp_sleep(until_us, (now + least_ns) / 1000);
+	until_us = sl_lanes_sleep(until_us, (now + least_ns) / 1000);
 	if (until_us == UINT64_MAX)
 		return NULL;
 	ns = until_us * 1000 > now ? until_us * 1000 - now : 0;
@@ -320,6 +323,17 @@ static void keep_house(uint64_t now, uint64_t *last_house)
 	serve_reader();
 }
 
+/* Paced packets go when he wakes: not later than need be. */
+static void be_punctual(bool paced)
+{
+	static bool punctual;
+
+	if (!paced || punctual)
+		return;
+	punctual = true;
+	sl_sys(SYS_prctl, PR_SET_TIMERSLACK, 1, 0, 0, 0);
+}
+
 /* One round: look, then sleep as long as may be. */
 static void round_once(uint64_t *last_busy, uint64_t *last_house)
 {
@@ -335,6 +349,7 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	sl_lane_for_each(look_at, &l);
 	if (l.busy)
 		*last_busy = now;
+	be_punctual(l.paced);
 	sl_tlisten_look_stalled(now);
 	sl_tlisten_look_forked();
 	not_shown |= l.busy || l.moved;
@@ -346,7 +361,7 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 		sl_lane_for_each(add_fds, &l);
 	left = sleep_time(&ts, &l, tick, quiet);
 	n = sl_sys(SYS_ppoll, fds, l.nfds, left, NULL, 8);
-	sl_lanes_tcp_awake();
+	sl_lanes_awake();
 	if (n > 0) {
 		if (fds[0].revents)
 			serve_events();

@@ -32,6 +32,9 @@
 #ifndef SO_RCVTIMEO_NEW
 #define SO_RCVTIMEO_NEW 66
 #endif
+#ifndef SO_SNDTIMEO_NEW
+#define SO_SNDTIMEO_NEW 67
+#endif
 #ifndef UDP_NO_CHECK6_TX
 #define UDP_NO_CHECK6_TX 101
 #endif
@@ -129,12 +132,12 @@ bool sl_sock_set_stamps(struct sl_sock *sk, int name, int v)
 	return ours;
 }
 
-static void set_timeout(struct sl_sock *sk, const void *val, socklen_t len)
+static uint64_t timeout_ns(const void *val, socklen_t len)
 {
 	int64_t tv[2] = {0, 0};
 
 	memcpy(tv, val, sl_min((size_t)len, sizeof(tv)));
-	sk->rcvtimeo_ns = (uint64_t)tv[0] * 1000000000ull + (uint64_t)tv[1] * 1000;
+	return (uint64_t)tv[0] * 1000000000ull + (uint64_t)tv[1] * 1000;
 }
 
 /* Returns false: the option is not one that we can live with. */
@@ -156,7 +159,11 @@ static bool track_socket(struct sl_sock *sk, int name, const void *val, socklen_
 		return true;
 	case SO_RCVTIMEO:
 	case SO_RCVTIMEO_NEW:
-		set_timeout(sk, val, len);
+		sk->rcvtimeo_ns = timeout_ns(val, len);
+		return true;
+	case SO_SNDTIMEO:
+	case SO_SNDTIMEO_NEW:
+		sk->sndtimeo_ns = timeout_ns(val, len);
 		return true;
 	case SO_TIMESTAMP:
 	case SO_TIMESTAMPNS:
@@ -367,6 +374,8 @@ int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 
 	if (sk && sk->proto == IPPROTO_UDP && sl_mcast_is_membership(level, name))
 		return sl_mcast_setsockopt(sk, level, name, val, len);
+	if (sk && level == SOL_SOCKET && name == SO_MAX_PACING_RATE)
+		return sl_sock_pace_set(sk, fd, val, len);
 	err = sl_tcp_sock(fd) ? sl_tcp_opt_may_set(sk, level, name) : 0;
 	if (err == 0)
 		err = sl_sys_setsockopt(fd, level, name, val, len);
@@ -391,6 +400,9 @@ int sl_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 	struct sl_sock *sk = sl_fd_sock(fd);
 	int err;
 
+	if (sk && level == SOL_SOCKET && name == SO_MAX_PACING_RATE &&
+	    sl_sock_pace_get(sk, val, len) == 0)
+		return 0;
 	if (sl_tcp_sock(fd)) {
 		err = sl_tcp_opt_get(sk, level, name, val, len);
 		return err == -EREMOTE ? sl_sys_getsockopt(fd, level, name, val, len) : err;
@@ -439,6 +451,21 @@ static int next_size(struct sl_sock *sk, void *out)
 	return have ? 0 : -EAGAIN;
 }
 
+/* SIOCOUTQ: what is under way by us counts, too. */
+static void add_outq(struct sl_sock *sk, void *out)
+{
+	struct sl_lane *lane;
+	int n;
+
+	if (sl_sock_lock(sk, &lane)) {
+		sl_lane_reap(lane);
+		sl_lane_unlock(lane);
+	}
+	memcpy(&n, out, sizeof(n));
+	n += (int)sl_min(sl_load(&sk->wmem), (uint32_t)INT32_MAX / 2);
+	memcpy(out, &n, sizeof(n));
+}
+
 SL_API
 int sl_ioctl(int fd, unsigned long request, void *arg)
 {
@@ -452,6 +479,8 @@ int sl_ioctl(int fd, unsigned long request, void *arg)
 	ret = sl_sys_ioctl(fd, request, arg);
 	if (ret < 0 || !sk)
 		return ret;
+	if (request == SIOCOUTQ && sk->proto == IPPROTO_UDP)
+		add_outq(sk, arg);
 	if (request == FIONBIO) {
 		sk->nonblock = given_int(arg, sizeof(int)) != 0;
 		sk->stats->blocking = !sk->nonblock;

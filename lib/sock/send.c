@@ -8,6 +8,7 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "sluice.h"
+#include "sock/block.h"
 #include "sock/cmsg.h"
 #include "sock/errq.h"
 #include "sock/sock.h"
@@ -20,6 +21,7 @@
 #define KICK_EVERY 32
 /* What a frame counts against the send buffer beside its payload. */
 #define TX_OVERHEAD  256
+#define TX_HEADERS   42  /* of a datagram that the kernel sends, about */
 #define MAX_GSO_SEGS 128 /* UDP_MAX_SEGMENTS */
 
 /* Flags that change nothing for a datagram of ours; others go to the kernel. */
@@ -125,6 +127,8 @@ static void make_path(struct sl_sock *sk, struct sl_lane *lane, struct sl_path *
 		p->leg = NULL;
 	if (p->leg)
 		make_headers(sk, p, ctl);
+	if (p->leg && sl_unlikely(sk->pacer))
+		p->leg = sl_pacer_leg(sk->pacer, p->leg);
 }
 
 static uint32_t out_device(const struct sl_sock *sk, const struct sl_addr *dst, uint32_t scope)
@@ -237,8 +241,9 @@ static bool put_one(struct sl_sock *sk, struct sl_lane *lane, const struct sl_pa
 	uint8_t *payload;
 	uint64_t sum;
 
-	/* sock_alloc_send_skb(): full when the limit has been reached, so one always fits. */
-	if (sl_unlikely(sl_load(&sk->wmem) >= sk->sndbuf))
+	/* sock_alloc_send_skb(): full when the limit has been reached, so one always fits; and the
+	 * segments of one call are one packet there. */
+	if (sl_unlikely(sl_load(&sk->wmem) >= sk->sndbuf) && !off)
 		return false;
 	d.frame = sl_lane_frame(lane);
 	if (sl_unlikely(d.frame == SL_NO_FRAME))
@@ -324,7 +329,10 @@ static void block(struct sl_sock *sk, struct sl_lane *lane)
 	if (sk->tx_blocked)
 		return;
 	sl_store(&sk->tx_blocked, true);
-	sl_list_add_tail(&lane->blocked, &sk->blocked);
+	if (sk->pacer)
+		sl_pacer_block(sk->pacer, &sk->blocked);
+	else
+		sl_list_add_tail(&lane->blocked, &sk->blocked);
 }
 
 void sl_sock_on_room(struct sl_list *entry)
@@ -428,12 +436,79 @@ static void first_send(struct sl_sock *sk)
  * queue of the kernel's. A full send buffer is told in any case, as the kernel tells it. */
 static bool lost(const struct sl_sock *sk)
 {
-	return !sl_settings.tx_nonblocked_eagains && sl_load(&sk->wmem) < sk->sndbuf;
+	return !sl_settings.tx_nonblocked_eagains && sl_load(&sk->wmem) < sk->sndbuf &&
+	       !sl_load(&sk->pacer);
+}
+
+/* What goes through the kernel is not to overtake what waits for its time, nor to be faster. */
+static bool has_to_wait(struct sl_sock *sk, struct sl_lane *lane, const struct tx_req *r)
+{
+	if (sl_likely(lane == &sl_limbo || !sk->pacer) ||
+	    sl_pacer_pass(sk->pacer, lane, (uint32_t)r->len + TX_HEADERS))
+		return false;
+	block(sk, lane);
+	return true;
+}
+
+/* One try: bytes or -errno. *lane_out: to be turned, when it was us who had no room; else NULL. */
+static inline __attribute__((always_inline)) ssize_t
+try_send(struct sl_sock *sk, int fd, const struct tx_req *r, struct sl_lane **lane_out)
+{
+	struct sl_leg *leg = NULL;
+	struct sl_lane *lane;
+	ssize_t n;
+
+	*lane_out = NULL;
+	if (sl_unlikely(sk->state != SL_STATE_OFFLOADED))
+		first_send(sk);
+	if (sl_unlikely(sl_load(&sk->os) & SL_OS_ERR)) {
+		int err = pending_error(sk, fd);
+
+		if (err)
+			return err;
+	}
+	if (sl_unlikely(wants_kernel(sk, r)) || !sl_sock_lock(sk, &lane))
+		return send_kernel(sk, fd, r);
+	n = send_locked(sk, lane, r, sl_now_ns(), &leg);
+	if (sl_likely(leg != NULL) && sl_leg_kick(leg) == -ENODEV)
+		n = TO_KERNEL;
+	if (sl_unlikely(n == TO_KERNEL) && has_to_wait(sk, lane, r))
+		n = -EAGAIN;
+	sl_lane_unlock(lane);
+	if (sl_unlikely(n == -EAGAIN))
+		*lane_out = lane;
+	return n == TO_KERNEL ? send_kernel(sk, fd, r) : n;
+}
+
+struct paced_send {
+	struct sl_sock *sk;
+	int fd;
+	const struct tx_req *r;
+};
+
+static ssize_t try_paced(void *arg)
+{
+	const struct paced_send *x = arg;
+	struct sl_lane *lane;
+	ssize_t n = try_send(x->sk, x->fd, x->r, &lane);
+
+	if (lane)
+		sl_lane_turn(lane);
+	return n;
+}
+
+/* A paced socket's buffer is full for long. */
+static ssize_t wait_paced(struct sl_sock *sk, int fd, const struct tx_req *r)
+{
+	struct paced_send x = {sk, fd, r};
+	uint64_t deadline = sk->sndtimeo_ns ? sl_now_ns() + sk->sndtimeo_ns : 0;
+	ssize_t n = sl_sock_block_send(sk, fd, deadline, try_paced, &x);
+
+	return n == -ETIMEDOUT ? -EAGAIN : n;
 }
 
 static ssize_t send_one(struct sl_sock *sk, int fd, const struct tx_req *r)
 {
-	struct sl_leg *leg = NULL;
 	struct sl_lane *lane;
 	ssize_t n;
 
@@ -449,28 +524,15 @@ static ssize_t send_one(struct sl_sock *sk, int fd, const struct tx_req *r)
 					r->flags & MSG_FASTOPEN && !r->msg ? &m : r->msg);
 	}
 	for (unsigned tries = 0;; tries++) {
-		if (sl_unlikely(sk->state != SL_STATE_OFFLOADED))
-			first_send(sk);
-		if (sl_unlikely(sl_load(&sk->os) & SL_OS_ERR)) {
-			int err = pending_error(sk, fd);
-
-			if (err)
-				return err;
-		}
-		if (sl_unlikely(wants_kernel(sk, r)) || !sl_sock_lock(sk, &lane))
-			return send_kernel(sk, fd, r);
-		n = send_locked(sk, lane, r, sl_now_ns(), &leg);
-		if (sl_likely(leg != NULL) && sl_leg_kick(leg) == -ENODEV)
-			n = TO_KERNEL;
-		sl_lane_unlock(lane);
-		if (n == TO_KERNEL)
-			return send_kernel(sk, fd, r);
-		if (sl_likely(n != -EAGAIN))
+		n = try_send(sk, fd, r, &lane);
+		if (sl_likely(!lane))
 			return n;
 		if (sk->nonblock || (r->flags & MSG_DONTWAIT)) {
 			sk->stats->tx_eagain++;
 			return lost(sk) ? (ssize_t)r->len : n;
 		}
+		if (sl_load(&sk->pacer))
+			return wait_paced(sk, fd, r);
 		if (tries > 1000)
 			return send_kernel(sk, fd, r); /* the device stands still */
 		sl_lane_turn(lane);

@@ -201,6 +201,7 @@ static void leave_udp(struct sl_sock *sk, struct sl_lane *lane, bool keep_queue)
 {
 	sl_list_del(&sk->blocked);
 	sl_store(&sk->tx_blocked, false);
+	sl_sock_pace_end(sk, keep_queue);
 	if (!keep_queue)
 		sl_udp_fini(&sk->udp, &lane->frames);
 	sk->path.d = NULL;

@@ -96,6 +96,7 @@ struct sl_sock {
 	uint8_t os;             /* SL_OS_*; atomic */
 	uint8_t phase;          /* TCP: enum sl_sock_phase */
 	uint8_t tos, ttl;       /* ttl 0: the route's or the system's */
+	uint16_t pace_packet;   /* as pace_burst */
 	uint32_t inode;         /* of the shadow */
 	struct sl_list watches; /* struct sl_watch */
 	uint64_t rcvtimeo_ns;   /* 0: none */
@@ -118,6 +119,7 @@ struct sl_sock {
 	bool tfo_no_cookie; /* TCP_FASTOPEN_NO_COOKIE */
 	bool tfo_now;       /* connects by sendto(MSG_FASTOPEN); slow held */
 	bool named;         /* connect(2) has bound it, not the program */
+	bool pace_three;    /* SO_MAX_PACING_RATE was set by a struct sl_rate_limit */
 	uint32_t zc_next;   /* number of the next call with MSG_ZEROCOPY */
 	uint32_t zc_done;   /* so many before it are in the error queue */
 	bool server;        /* came by a listener */
@@ -131,7 +133,8 @@ struct sl_sock {
 	struct sl_lock slow;
 	uint32_t mark;
 	uint32_t unicast_oif;
-	uint32_t bound_if; /* SO_BINDTODEVICE */
+	uint32_t bound_if;   /* SO_BINDTODEVICE */
+	uint32_t pace_burst; /* of the last such; 0: not said */
 	struct sl_addr local;
 	uint32_t local_scope;
 	uint16_t local_port; /* 0: not bound */
@@ -158,6 +161,7 @@ struct sl_sock {
 	uint32_t stamps;        /* wanted of each message, SOF_TIMESTAMPING_TX_* */
 	bool tx_blocked;        /* a send found no room: EPOLLOUT is owed; lane held */
 	uint32_t wmem;          /* bytes that are on a transmit ring; atomic */
+	struct sl_pacer *pacer; /* of who has set SO_MAX_PACING_RATE; NULL: none; lane held */
 	struct sl_list blocked; /* in the lane's list of such */
 	struct sl_path path;
 	uint16_t ip_id;
@@ -293,6 +297,15 @@ int sl_sock_get_int(const struct sl_sock *sk, int level, int name);
 void sl_sock_read_reuse(struct sl_sock *sk); /* SO_REUSEADDR, SO_REUSEPORT */
 /* SO_TIMESTAMP*, _NS*, ING*. False: not with an offloaded socket. */
 bool sl_sock_set_stamps(struct sl_sock *sk, int name, int v);
+
+/* pace.c: SO_MAX_PACING_RATE. As setsockopt(2) and getsockopt(2); get: -EREMOTE, the kernel knows.
+ */
+int sl_sock_pace_set(struct sl_sock *sk, int fd, const void *val, socklen_t len);
+int sl_sock_pace_get(const struct sl_sock *sk, void *val, const socklen_t *len);
+struct sl_pace_ask sl_sock_pace_ask(const struct sl_sock *sk); /* what was set */
+/* The socket leaves its lane, which is held. flush: the kernel goes on sending, after what waits.
+ */
+void sl_sock_pace_end(struct sl_sock *sk, bool flush);
 
 /* mcast.c: memberships and the fan-out to several sockets */
 int sl_mcast_setsockopt(struct sl_sock *sk, int level, int name, const void *val, socklen_t len);

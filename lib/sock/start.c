@@ -99,6 +99,7 @@ void sl_shut_down(void)
 	if (started != 1)
 		return;
 	sl_store_release(&started, -ECANCELED);
+	sl_pace_exit();
 	sl_tlisten_exit();
 	sl_tconn_exit();
 	sl_policy_stop();

@@ -199,6 +199,7 @@ static void child_udp(struct sl_sock *sk)
 	sk->udp.ring = NULL; /* the frames are the parent's; the memory is lost with it */
 	sk->udp.size = sk->udp.head = sk->udp.tail = 0;
 	sk->path.d = NULL;
+	sk->pacer = NULL;
 }
 
 /* A stream that is the kernel's already has nothing from us in a child, which may be confined to

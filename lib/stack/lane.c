@@ -47,9 +47,11 @@ static struct sl_lane *lane_new(uint64_t key)
 	l = memset(mem, 0, sizeof(*l));
 	l->dst = calloc(1, sizeof(*l->dst));
 	l->cross = calloc(MAX_CROSS, sizeof(*l->cross));
-	if (!l->dst || !l->cross) {
+	l->pace = sl_lane_pace_new();
+	if (!l->dst || !l->cross || !l->pace) {
 		free(l->dst);
 		free(l->cross);
+		free(l->pace);
 		free(l);
 		return NULL;
 	}
@@ -309,7 +311,8 @@ void sl_stack_child(void)
 	memset(&lock, 0, sizeof(lock));
 	memset(&sl_limbo.lock, 0, sizeof(sl_limbo.lock));
 	sl_port_child();
-	sl_stack_tcp_child();
+	sl_lanes_due_child();
+	sl_pace_child();
 	for (uint32_t i = 0; i < nlanes; i++)
 		for (uint32_t j = 0; j < lanes[i]->nlegs; j++)
 			for (uint32_t q = 0; q < lanes[i]->leg[j]->nqueues; q++)

@@ -105,6 +105,8 @@ int sl_lane_turn_locked(struct sl_lane *lane)
 		sl_lane_tcp_late(lane);
 	else if (lane->tcp && lane->turns % CLOCK_EVERY == 0)
 		sl_lane_tcp_idle(lane);
+	if (sl_unlikely(sl_lane_is_paced(lane)))
+		sl_lane_pace_turn(lane);
 	if (n)
 		sl_store(&lane->loads, lane->loads + 1);
 	sl_store(&lane->turns, lane->turns + 1);

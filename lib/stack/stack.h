@@ -15,6 +15,7 @@
 #include "io/verbs.h"
 #include "io/xsk.h"
 #include "net/net.h"
+#include "stack/pace.h"
 #include "tcp/tcp.h"
 
 #define SL_MAX_LANES SL_STATS_LANES
@@ -99,6 +100,9 @@ struct sl_lane {
 	 * keeper. */
 	struct sl_tcp_host *tcp;
 	uint64_t tcp_next_us;
+	bool paced;            /* packets wait for their time (pace.c) */
+	uint64_t pace_next_us; /* and the first to go, when they do */
+	struct sl_lane_pace *pace;
 	struct sl_burst burst;
 	struct sl_train train;
 	bool crossing; /* a thread is delivering what was in cross */
@@ -284,17 +288,27 @@ void sl_lane_tcp_late(struct sl_lane *lane);
 /* Before a thread sleeps that has made the lane's turns: ACKs that wait for more data go. Lane not
  * held. */
 void sl_lane_tcp_sleeps(struct sl_lane *lane);
+
+/* When the keeper must be awake ---------------------------------------------------------------- */
+
+/* *next, of a lane that is held, is next_us at the latest: tells the keeper when that is nearer
+ * than what he knows, by late_us at least. */
+void sl_lane_due(uint64_t *next, uint64_t next_us, uint64_t late_us);
+/* Must timers of the lane be run at that time? Any thread. */
+bool sl_lane_is_due(const struct sl_lane *lane, uint64_t at_us);
+/* Do paced packets wait? Any thread. */
+static inline bool sl_lane_is_paced(const struct sl_lane *lane)
+{
+	return sl_load(&lane->paced);
+}
 /* Runs the timers that are due (the keeper's), after what has come was taken in: ACKs that wait in
  * the ring are no loss. Not while somebody has the lane: the keeper comes again. Lane not held. */
-void sl_lane_tcp_run(struct sl_lane *lane);
-/* Must timers of the lane be run at that time? Any thread. */
-bool sl_lane_tcp_due(const struct sl_lane *lane, uint64_t at_us);
-
+void sl_lane_run(struct sl_lane *lane);
 /* The keeper's, who is going to sleep until until_us at most and least_us at least: he must wake at
  * the result (timers are due then), and is woken when nearer ones are armed meanwhile. */
-uint64_t sl_lanes_tcp_sleep(uint64_t until_us, uint64_t least_us);
-void sl_lanes_tcp_awake(void);
-void sl_stack_tcp_child(void); /* in a child: there is no keeper */
+uint64_t sl_lanes_sleep(uint64_t until_us, uint64_t least_us);
+void sl_lanes_awake(void);
+void sl_lanes_due_child(void); /* in a child: there is no keeper */
 
 /* In the child after fork: the lanes are the parent's; closes descriptors. Async-signal-safe. */
 void sl_stack_child(void);

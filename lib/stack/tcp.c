@@ -3,9 +3,7 @@
  *
  * Theory of operation: lib/tcp reads no clock and sends only when told. A turn of the lane, or a
  * call on a connection, tells it the time first, and lets it send and run its timers last. When
- * timers are due though nobody makes a turn, the keeper does. tcp_next_us says when: it is a lower
- * bound, so a timer that is armed and cancelled again and again costs a compare. Who arms one that
- * is nearer than the end of the keeper's sleep wakes him; both write before they read (Dekker). */
+ * timers are due though nobody makes a turn, the keeper does (due.c). */
 #include "stack/stack.h"
 
 #include <errno.h>
@@ -13,7 +11,6 @@
 
 #include "base/clock.h"
 #include "base/sys.h"
-#include "net/rtnl.h"
 
 /* The keeper may be as late as that with a timer that was armed while he slept: as Linux' with
  * HZ=100. */
@@ -34,7 +31,6 @@
 
 static const struct sl_tcp_ops *tcp_ops;
 static uint8_t secret[16];
-static uint64_t asleep_until_us; /* the keeper; 0: awake */
 
 int sl_stack_tcp_init(const struct sl_tcp_ops *ops)
 {
@@ -112,17 +108,6 @@ static bool kick(struct sl_lane *lane)
 	return all;
 }
 
-/* Tells the keeper, when it is nearer than what he knows. */
-static void set_next(struct sl_lane *lane, uint64_t next_us, uint64_t late_us)
-{
-	if (sl_likely(next_us >= lane->tcp_next_us))
-		return;
-	sl_store(&lane->tcp_next_us, next_us);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (sl_unlikely(next_us + late_us < sl_load(&asleep_until_us)))
-		sl_rtnl_wake();
-}
-
 void sl_lane_tcp_done(struct sl_lane *lane)
 {
 	struct sl_tcp_host *h = lane->tcp;
@@ -132,9 +117,9 @@ void sl_lane_tcp_done(struct sl_lane *lane)
 	next_us = sl_wheel_soonest_us(&h->wheel);
 	if (sl_unlikely(!kick(lane) || !sl_list_empty(&h->room)))
 		next_us = sl_min(next_us, h->now_us + RETRY_US);
-	set_next(lane, next_us, LATE_US);
+	sl_lane_due(&lane->tcp_next_us, next_us, LATE_US);
 	if (sl_unlikely(!sl_list_empty(&h->held)))
-		set_next(lane, h->now_us + SL_HOLD_US, SL_HOLD_US);
+		sl_lane_due(&lane->tcp_next_us, h->now_us + SL_HOLD_US, SL_HOLD_US);
 }
 
 /* Another write that came close upon the one before. */
@@ -221,46 +206,4 @@ void sl_lane_tcp_sleeps(struct sl_lane *lane)
 	if (sl_tcp_end_trains(h, true))
 		sl_lane_tcp_done(lane);
 	sl_lane_unlock(lane);
-}
-
-void sl_lane_tcp_run(struct sl_lane *lane)
-{
-	if (!sl_lane_trylock(lane))
-		return;
-	sl_lane_turn_locked(lane);
-	sl_lane_tcp_idle(lane);
-	sl_lane_unlock(lane);
-}
-
-bool sl_lane_tcp_due(const struct sl_lane *lane, uint64_t at_us)
-{
-	return sl_load_acquire(&lane->tcp) && sl_load(&lane->tcp_next_us) <= at_us;
-}
-
-static void nearest(struct sl_lane *lane, void *arg)
-{
-	uint64_t *next_us = arg;
-
-	if (sl_load_acquire(&lane->tcp))
-		*next_us = sl_min(*next_us, sl_load(&lane->tcp_next_us));
-}
-
-uint64_t sl_lanes_tcp_sleep(uint64_t until_us, uint64_t least_us)
-{
-	sl_store(&asleep_until_us, UINT64_MAX);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	sl_lane_for_each(nearest, &until_us);
-	until_us = sl_max(until_us, least_us);
-	sl_store(&asleep_until_us, until_us);
-	return until_us;
-}
-
-void sl_lanes_tcp_awake(void)
-{
-	sl_store(&asleep_until_us, 0);
-}
-
-void sl_stack_tcp_child(void)
-{
-	asleep_until_us = 0;
 }

@@ -359,7 +359,7 @@ static void test_room(void **state)
 	end[0].refuse = 5;
 	assert_int_equal(write_some(&end[0], "hello", 5), 5);
 	assert_false(sl_list_empty(&end[0].lane->tcp->room));
-	assert_true(sl_lane_tcp_due(end[0].lane, end[0].lane->tcp->now_us + 1000));
+	assert_true(sl_lane_is_due(end[0].lane, end[0].lane->tcp->now_us + 1000));
 	for (int i = 0; i < 10 && !sl_tcp_readable(&end[1].c); i++)
 		turns();
 	assert_int_equal(sl_tcp_readable(&end[1].c), 5);
@@ -378,8 +378,8 @@ static void test_timers(void **state)
 	now = sl_now_ns() / 1000;
 	next = end[0].lane->tcp_next_us;
 	assert_true(next > now && next < now + 1100000);
-	assert_false(sl_lane_tcp_due(end[0].lane, now));
-	assert_true(sl_lane_tcp_due(end[0].lane, next));
+	assert_false(sl_lane_is_due(end[0].lane, now));
+	assert_true(sl_lane_is_due(end[0].lane, next));
 	end[0].wire->path.loss_ppm = 0;
 	while (!sl_tcp_readable(&end[1].c) && sl_now_ns() < stop) {
 		assert_true(sl_tcp_retransmitted(c) == 0 || sl_now_ns() / 1000 >= next);
@@ -396,15 +396,15 @@ static void test_keeper_sleeps_until_the_next_timer(void **state)
 
 	for (int i = 0; i < 2; i++)
 		end[i].lane->tcp_next_us = UINT64_MAX;
-	assert_int_equal(sl_lanes_tcp_sleep(now + 5, 0), now + 5);
-	assert_int_equal(sl_lanes_tcp_sleep(UINT64_MAX, now), UINT64_MAX);
+	assert_int_equal(sl_lanes_sleep(now + 5, 0), now + 5);
+	assert_int_equal(sl_lanes_sleep(UINT64_MAX, now), UINT64_MAX);
 	connect_ends();
 	end[0].wire->path.loss_ppm = 1000000;
 	write_some(&end[0], "hello", 5);
-	next = sl_lanes_tcp_sleep(UINT64_MAX, now);
+	next = sl_lanes_sleep(UINT64_MAX, now);
 	assert_int_equal(next, sl_min(end[0].lane->tcp_next_us, end[1].lane->tcp_next_us));
-	assert_int_equal(sl_lanes_tcp_sleep(now + 5, 0), now + 5);
-	sl_lanes_tcp_awake();
+	assert_int_equal(sl_lanes_sleep(now + 5, 0), now + 5);
+	sl_lanes_awake();
 }
 
 /* What acknowledges the data waits in the ring when the timer is due: nothing is sent again. */
@@ -417,10 +417,10 @@ static void test_the_keeper_takes_in_before_timers(void **state)
 	assert_int_equal(write_some(&end[0], "hello", 5), 5);
 	while (!sl_tcp_readable(&end[1].c) && sl_now_ns() < stop)
 		sl_lane_turn(end[1].lane);
-	while (!sl_lane_tcp_due(end[0].lane, sl_now_ns() / 1000) && sl_now_ns() < stop)
+	while (!sl_lane_is_due(end[0].lane, sl_now_ns() / 1000) && sl_now_ns() < stop)
 		;
-	assert_true(sl_lane_tcp_due(end[0].lane, sl_now_ns() / 1000));
-	sl_lane_tcp_run(end[0].lane);
+	assert_true(sl_lane_is_due(end[0].lane, sl_now_ns() / 1000));
+	sl_lane_run(end[0].lane);
 	assert_int_equal(sl_tcp_retransmitted(c), 0);
 	assert_int_equal(c->snd_una, c->snd_nxt);
 }
@@ -433,15 +433,15 @@ static void test_the_keeper_does_not_wait(void **state)
 	connect_ends();
 	end[0].wire->path.loss_ppm = 1000000;
 	assert_int_equal(write_some(&end[0], "hello", 5), 5);
-	while (!sl_lane_tcp_due(end[0].lane, sl_now_ns() / 1000) && sl_now_ns() < stop)
+	while (!sl_lane_is_due(end[0].lane, sl_now_ns() / 1000) && sl_now_ns() < stop)
 		;
 	assert_true(sl_lane_lock(end[0].lane));
 	assert_int_equal(sl_lane_try_turn(end[0].lane), -EBUSY);
-	sl_lane_tcp_run(end[0].lane);
+	sl_lane_run(end[0].lane);
 	assert_int_equal(sl_tcp_retransmitted(&end[0].c), 0);
 	sl_lane_unlock(end[0].lane);
 	assert_int_equal(sl_lane_try_turn(end[0].lane), 0);
-	sl_lane_tcp_run(end[0].lane);
+	sl_lane_run(end[0].lane);
 	assert_int_equal(sl_tcp_retransmitted(&end[0].c), 1);
 }
 
@@ -489,11 +489,11 @@ static void test_a_burst_is_sent_by_the_keeper(void **state)
 	e->c.nodelay = true;
 	write_in_a_burst(e);
 	assert_int_equal(sl_tcp_unsent(&e->c), 10);
-	assert_true(sl_lane_tcp_due(e->lane, e->lane->tcp->now_us + SL_HOLD_US));
+	assert_true(sl_lane_is_due(e->lane, e->lane->tcp->now_us + SL_HOLD_US));
 	assert_true(sl_lane_is_bursting(e->lane, e->lane->tcp->now_us));
-	while (!sl_lane_tcp_due(e->lane, sl_now_ns() / 1000) && sl_now_ns() < stop)
+	while (!sl_lane_is_due(e->lane, sl_now_ns() / 1000) && sl_now_ns() < stop)
 		;
-	sl_lane_tcp_run(e->lane);
+	sl_lane_run(e->lane);
 	assert_int_equal(sl_tcp_unsent(&e->c), 0);
 	assert_false(sl_lane_is_bursting(e->lane, e->lane->tcp->now_us + 1000000));
 }
@@ -523,7 +523,7 @@ static void test_what_is_not_held(void **state)
 	assert_int_equal(sl_tcp_unsent(&e->c), 2010 - e->c.mss);
 	for (int i = 0; i < 1000 && sl_tcp_unacked(&e->c); i++) {
 		turns();
-		sl_lane_tcp_run(end[1].lane);
+		sl_lane_run(end[1].lane);
 	}
 	e->lane->tcp->hold = true;
 	write_some(e, "alone", 5);
@@ -553,7 +553,7 @@ static void test_kick_again(void **state)
 	write_some(&end[0], "hello", 5);
 	assert_int_equal(kicks, 1);
 	assert_true(end[0].leg->again);
-	assert_true(sl_lane_tcp_due(end[0].lane, end[0].lane->tcp->now_us + 1000));
+	assert_true(sl_lane_is_due(end[0].lane, end[0].lane->tcp->now_us + 1000));
 	for (int i = 0; i < 10 && end[0].leg->again; i++)
 		write_some(&end[0], "x", 1);
 	assert_int_equal(kicks, 3);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* When the next packet of a rate may go (a bucket as in ITU-T I.371, the virtual scheduling
+ * algorithm). It reads no clock.
+ *
+ * In any time T no more than rate * T and the burst leave. Who came late (a timer is) may make up
+ * for it: for LATE_NS at most, or, where a burst was asked for, as far as that goes. Who had
+ * nothing to send gains the burst, and no more. */
+#ifndef SL_PACE_H
+#define SL_PACE_H
+
+#include "base/base.h"
+
+/* As late as the keeper's tick; a burst of so much is what a stall costs. */
+#define SL_PACE_LATE_NS 10000000ull
+
+/* What SO_MAX_PACING_RATE asks for. */
+struct sl_pace_ask {
+	uint64_t bytes_s;      /* 0: as fast as may be */
+	uint32_t burst_bytes;  /* 0: not said */
+	uint16_t packet_bytes; /* a typical packet's; 0: not said */
+};
+
+struct sl_pace {
+	uint64_t bytes_s; /* 0: as fast as may be */
+	uint32_t burst_bytes;
+	uint64_t next_ns; /* from then on a packet may go */
+	uint64_t rest;    /* of the division, so that no rounding adds up */
+};
+
+static inline bool sl_pace_may(const struct sl_pace *p, uint64_t now_ns)
+{
+	return p->next_ns <= now_ns;
+}
+
+/* A packet goes, which may. waited: it could have gone before, had somebody looked. */
+static inline void sl_pace_sent(struct sl_pace *p, uint32_t bytes, uint64_t now_ns, bool waited)
+{
+	uint64_t credit_ns = waited ? SL_PACE_LATE_NS : 0, cost;
+
+	if (!p->bytes_s)
+		return;
+	if (p->burst_bytes)
+		credit_ns = p->burst_bytes > bytes
+				    ? (p->burst_bytes - bytes) * 1000000000ull / p->bytes_s
+				    : 0;
+	if (p->next_ns + credit_ns < now_ns) {
+		p->next_ns = now_ns - credit_ns;
+		p->rest = 0;
+	}
+	cost = bytes * 1000000000ull + p->rest;
+	p->next_ns += cost / p->bytes_s;
+	p->rest = cost % p->bytes_s;
+}
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* When the keeper must be awake for a lane: timers of TCP, packets that are paced.
+ *
+ * Theory of operation: tcp_next_us and pace_next_us say when timers are to be run at the latest.
+ * They are lower bounds, so a timer that is armed and cancelled again and again costs a compare.
+ * Who arms one that is nearer than the end of the keeper's sleep wakes him; both write before they
+ * read (Dekker). */
+#include "net/rtnl.h"
+#include "stack/stack.h"
+
+static uint64_t asleep_until_us; /* the keeper; 0: awake */
+
+void sl_lane_due(uint64_t *next, uint64_t next_us, uint64_t late_us)
+{
+	if (sl_likely(next_us >= *next))
+		return;
+	sl_store(next, next_us);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (sl_unlikely(next_us + late_us < sl_load(&asleep_until_us)))
+		sl_rtnl_wake();
+}
+
+static uint64_t next_of(const struct sl_lane *lane)
+{
+	uint64_t pace_us = sl_lane_is_paced(lane) ? sl_load(&lane->pace_next_us) : UINT64_MAX;
+
+	return sl_load_acquire(&lane->tcp) ? sl_min(pace_us, sl_load(&lane->tcp_next_us)) : pace_us;
+}
+
+bool sl_lane_is_due(const struct sl_lane *lane, uint64_t at_us)
+{
+	return next_of(lane) <= at_us;
+}
+
+void sl_lane_run(struct sl_lane *lane)
+{
+	if (!sl_lane_trylock(lane))
+		return;
+	sl_lane_turn_locked(lane);
+	if (lane->tcp)
+		sl_lane_tcp_idle(lane);
+	sl_lane_unlock(lane);
+}
+
+static void nearest(struct sl_lane *lane, void *arg)
+{
+	uint64_t *next_us = arg;
+
+	*next_us = sl_min(*next_us, next_of(lane));
+}
+
+uint64_t sl_lanes_sleep(uint64_t until_us, uint64_t least_us)
+{
+	sl_store(&asleep_until_us, UINT64_MAX);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	sl_lane_for_each(nearest, &until_us);
+	until_us = sl_max(until_us, least_us);
+	sl_store(&asleep_until_us, until_us);
+	return until_us;
+}
+
+void sl_lanes_awake(void)
+{
+	sl_store(&asleep_until_us, 0);
+}
+
+void sl_lanes_due_child(void)
+{
+	asleep_until_us = 0;
+}

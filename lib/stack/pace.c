@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Pacing on the lane's timing wheel.
+ *
+ * Theory of operation: the frames of a paced socket wait in a queue of its pacer, linked by number;
+ * they count against the socket's send buffer as if they were under way. Whoever makes a turn of
+ * the lane, or sends on the socket, lets go what is due; when nobody does, the keeper is awake for
+ * it (due.c). A pacer outlives its socket until its queue is empty. Pacers are never freed but used
+ * again, since what ends may be a turn inside of a signal handler. */
+#include "stack/pace.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/sys.h"
+#include "stack/stack.h"
+
+#define RETRY_NS 1000000ull /* who found the device's ring full, or waits for completions */
+#define FEW_PKTS 8          /* so many may wait whatever the others have */
+#define EXIT_NS  1000000000ull
+
+/* Where the packets of one leg are posted. */
+struct gate {
+	struct sl_tx tx;
+	struct sl_pacer *pacer;
+	struct sl_leg *real;
+	struct sl_leg *leg; /* its tx is ours */
+};
+
+struct sl_pacer {
+	struct sl_list node; /* of its lane's, or of spare */
+	struct sl_list told; /* of a turn's: its sender may have room */
+	struct sl_timer timer;
+	struct sl_lane *lane; /* NULL: none yet */
+	struct sl_sock_stats *stats;
+	struct sl_pace pace;
+	struct sl_pace_ask ask;
+	bool orphan;         /* without a socket */
+	bool called;         /* the sender was told of room, and has not come yet: it is not idle */
+	struct sl_list room; /* at most one entry: the sender that waits */
+	uint32_t head, tail; /* frames; tail is good when there are any */
+	uint32_t waiting;
+	uint64_t busy_ns; /* since when all that went left others behind; 0: did not */
+	uint32_t ngates;
+	struct gate gate[SL_STATS_PORTS];
+};
+
+/* Of each frame: what waits behind it, and what it is. */
+struct waiting {
+	uint32_t next;
+	uint16_t off, len;
+	uint32_t gate;
+};
+static struct waiting *waiting;
+static uint32_t nwaiting; /* of all lanes; atomic */
+
+static struct sl_lock lock; /* over spare, and the making of the table */
+static struct sl_list spare = {&spare, &spare};
+static const struct sl_tx_ops gate_ops;
+
+static uint32_t max_waiting(void)
+{
+	return sl_pool.nframes / 4;
+}
+
+/* Making --------------------------------------------------------------------------------------- */
+
+static struct sl_pacer *make(void)
+{
+	struct sl_pacer *p = calloc(1, sizeof(*p) + SL_STATS_PORTS * sizeof(struct sl_leg));
+
+	for (unsigned i = 0; p && i < SL_STATS_PORTS; i++)
+		p->gate[i].leg = (struct sl_leg *)(p + 1) + i;
+	return p;
+}
+
+static struct sl_pacer *take_spare(void)
+{
+	struct sl_list *n = spare.next;
+
+	if (n == &spare)
+		return make();
+	sl_list_del(n);
+	return sl_container_of(n, struct sl_pacer, node);
+}
+
+struct sl_pacer *sl_pacer_new(struct sl_sock_stats *stats)
+{
+	struct sl_pacer *p = NULL;
+
+	if (!sl_lock(&lock))
+		return NULL;
+	if (!waiting)
+		waiting = calloc(sl_pool.nframes, sizeof(*waiting));
+	if (waiting)
+		p = take_spare();
+	sl_unlock(&lock);
+	if (!p)
+		return NULL;
+	sl_list_init(&p->node);
+	sl_list_init(&p->told);
+	sl_list_init(&p->room);
+	sl_timer_init(&p->timer);
+	p->lane = NULL;
+	p->stats = stats;
+	p->pace = (struct sl_pace){0};
+	p->ask = (struct sl_pace_ask){0};
+	p->orphan = p->called = false;
+	p->busy_ns = 0;
+	p->ngates = 0;
+	return p;
+}
+
+static void retire(struct sl_pacer *p)
+{
+	if (p->lane)
+		sl_timer_cancel(&p->lane->pace->wheel, &p->timer);
+	sl_list_del(&p->node);
+	if (!sl_lock(&lock))
+		return; /* lost */
+	sl_list_add_tail(&spare, &p->node);
+	sl_unlock(&lock);
+}
+
+struct sl_pace_ask sl_pacer_ask(const struct sl_pacer *p)
+{
+	return p->ask;
+}
+
+struct sl_lane_pace *sl_lane_pace_new(void)
+{
+	struct sl_lane_pace *lp = malloc(sizeof(*lp));
+
+	if (!lp)
+		return NULL;
+	sl_wheel_init(&lp->wheel, sl_now_ns() / 1000);
+	sl_list_init(&lp->pacers);
+	return lp;
+}
+
+static void join_lane(struct sl_pacer *p, struct sl_lane *lane)
+{
+	p->lane = lane;
+	sl_list_add_tail(&lane->pace->pacers, &p->node);
+}
+
+struct sl_leg *sl_pacer_leg(struct sl_pacer *p, struct sl_leg *leg)
+{
+	struct gate *g = NULL;
+
+	if (!p->lane)
+		join_lane(p, leg->lane);
+	for (uint32_t i = 0; i < p->ngates && !g; i++)
+		if (p->gate[i].real == leg)
+			g = &p->gate[i];
+	if (!g) {
+		if (p->ngates == SL_STATS_PORTS)
+			return leg;
+		g = &p->gate[p->ngates++];
+		g->pacer = p;
+		g->real = leg;
+		*g->leg = (struct sl_leg){.lane = leg->lane, .tx = &g->tx};
+	}
+	g->tx = (struct sl_tx){.ops = &gate_ops};
+	g->leg->port = leg->port;
+	g->leg->dead = leg->dead;
+	return g->leg;
+}
+
+/* The queue ------------------------------------------------------------------------------------ */
+
+static bool is_full(const struct sl_pacer *p)
+{
+	return p->waiting >= FEW_PKTS && sl_load(&nwaiting) >= max_waiting();
+}
+
+static void push(struct sl_pacer *p, uint32_t gate, const struct sl_tx_desc *d)
+{
+	waiting[d->frame] = (struct waiting){.off = d->off, .len = d->len, .gate = gate};
+	if (p->waiting)
+		waiting[p->tail].next = d->frame;
+	else
+		p->head = d->frame;
+	p->tail = d->frame;
+	p->waiting++;
+	__atomic_fetch_add(&nwaiting, 1, __ATOMIC_RELAXED);
+}
+
+static void pop(struct sl_pacer *p)
+{
+	p->head = waiting[p->head].next;
+	p->waiting--;
+	__atomic_fetch_sub(&nwaiting, 1, __ATOMIC_RELAXED);
+}
+
+/* The first packet goes to the device, or nowhere when that is gone. False: no room there. */
+static bool pass_on(struct sl_pacer *p)
+{
+	const struct waiting *w = &waiting[p->head];
+	struct sl_tx_desc d = {.frame = p->head, .off = w->off, .len = w->len};
+	struct gate *g = &p->gate[w->gate];
+	struct sl_tx *tx = g->real->tx;
+
+	if (sl_unlikely(g->real->dead)) {
+		g->leg->dead = true;
+		sl_frame_sent(&p->lane->frames, d.frame);
+		return true;
+	}
+	if (tx->ops->post(tx, &d, 1) == 1)
+		return true;
+	sl_leg_kick(g->real);
+	tx = g->real->tx;
+	tx->ops->reap(tx, &p->lane->frames);
+	return tx->ops->post(tx, &d, 1) == 1;
+}
+
+/* What went since the last time, while others waited, says how fast it was. */
+static void measure(struct sl_pacer *p, uint64_t now_ns, uint64_t bytes, uint32_t pkts)
+{
+	struct sl_sock_stats *s = p->stats;
+
+	s->pace_pkts += pkts;
+	s->pace_queue_pkts = p->waiting;
+	if (p->busy_ns && bytes) {
+		s->pace_busy_bytes += bytes;
+		s->pace_busy_ns += now_ns - p->busy_ns;
+	}
+	if (bytes || !p->waiting)
+		p->busy_ns = p->waiting ? now_ns : 0;
+}
+
+static void arm(struct sl_pacer *p, uint64_t now_ns, bool stuck)
+{
+	uint64_t at_ns = stuck ? now_ns + RETRY_NS : p->pace.next_ns;
+
+	if (!p->waiting && sl_list_empty(&p->room)) {
+		sl_timer_cancel(&p->lane->pace->wheel, &p->timer);
+		return;
+	}
+	if (!p->waiting && at_ns <= now_ns)
+		at_ns = now_ns + RETRY_NS;
+	sl_timer_arm(&p->lane->pace->wheel, &p->timer, (at_ns + 999) / 1000);
+}
+
+/* Lets go what is due, not started yet. How many. One that was only there for that is gone then. */
+static uint32_t let_go(struct sl_pacer *p, uint64_t now_ns, bool waited)
+{
+	uint64_t bytes = 0;
+	uint32_t n = 0;
+	bool stuck = false;
+
+	while (p->waiting && sl_pace_may(&p->pace, now_ns)) {
+		uint32_t len = waiting[p->head].len;
+
+		stuck = !pass_on(p);
+		if (stuck)
+			break;
+		pop(p);
+		sl_pace_sent(&p->pace, len, now_ns, waited);
+		bytes += len;
+		n++;
+	}
+	measure(p, now_ns, bytes, n);
+	arm(p, now_ns, stuck);
+	if (sl_unlikely(p->orphan && !p->waiting))
+		retire(p);
+	return n;
+}
+
+/* Starts what was let go. */
+static void kick(struct sl_lane *lane)
+{
+	for (uint32_t i = 0; i < lane->nlegs; i++)
+		if (lane->leg[i]->tx->posted || sl_unlikely(lane->leg[i]->again))
+			sl_leg_kick(lane->leg[i]);
+}
+
+static void tell_keeper(struct sl_lane *lane)
+{
+	uint64_t next_us = sl_wheel_soonest_us(&lane->pace->wheel);
+
+	if (next_us == UINT64_MAX)
+		return;
+	if (!lane->paced)
+		sl_store(&lane->pace_next_us, UINT64_MAX);
+	sl_store(&lane->paced, true);
+	sl_lane_due(&lane->pace_next_us, next_us, SL_WHEEL_TICK_US);
+}
+
+/* As a backend ---------------------------------------------------------------------------------
+ */
+
+static unsigned gate_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
+{
+	struct gate *g = sl_container_of(tx, struct gate, tx);
+	struct sl_pacer *p = g->pacer;
+	unsigned i;
+
+	for (i = 0; i < n && !is_full(p); i++)
+		push(p, (uint32_t)(g - p->gate), &descs[i]);
+	tx->posted += i;
+	return i;
+}
+
+static int gate_kick(struct sl_tx *tx)
+{
+	struct gate *g = sl_container_of(tx, struct gate, tx);
+	struct sl_pacer *p = g->pacer;
+
+	/* Was the queue empty before these, none of them is late. */
+	bool waited = p->waiting > tx->posted || p->called;
+
+	tx->posted = 0;
+	p->called = false;
+	if (let_go(p, sl_now_ns(), waited))
+		kick(p->lane);
+	tell_keeper(p->lane);
+	return g->real->dead ? -ENODEV : 0;
+}
+
+static unsigned gate_reap(struct sl_tx *tx, struct sl_frames *cache)
+{
+	struct sl_leg *real = sl_container_of(tx, struct gate, tx)->real;
+
+	return real->tx->unreaped ? real->tx->ops->reap(real->tx, cache) : 0;
+}
+
+static void gate_close(struct sl_tx *tx, struct sl_frames *cache)
+{
+	(void)tx;
+	(void)cache; /* nothing is of its own */
+}
+
+static const struct sl_tx_ops gate_ops = {
+	.name = "pace",
+	.post = gate_post,
+	.kick = gate_kick,
+	.reap = gate_reap,
+	.close = gate_close,
+};
+
+/* Calls of sockets ----------------------------------------------------------------------------- */
+
+static void show(struct sl_pacer *p)
+{
+	p->stats->pace_rate = p->ask.bytes_s;
+	p->stats->pace_burst_bytes = p->ask.burst_bytes;
+	p->stats->pace_how = p->ask.bytes_s ? SL_PACE_SOFTWARE : SL_PACE_NONE;
+	p->stats->pace_busy_bytes = p->stats->pace_busy_ns = 0;
+	p->busy_ns = 0;
+}
+
+/* What the next packet waits for was reckoned by the old rate. */
+static uint64_t rescale(const struct sl_pace *p, uint64_t bytes_s, uint64_t now_ns)
+{
+	if (p->next_ns <= now_ns || !bytes_s)
+		return sl_min(p->next_ns, now_ns);
+	return now_ns +
+	       (uint64_t)((double)(p->next_ns - now_ns) * (double)p->bytes_s / (double)bytes_s);
+}
+
+void sl_pacer_set(struct sl_pacer *p, const struct sl_pace_ask *ask)
+{
+	uint64_t now_ns = sl_now_ns();
+	bool waits = p->waiting;
+
+	p->ask = *ask;
+	p->pace = (struct sl_pace){
+		.bytes_s = ask->bytes_s,
+		.burst_bytes = ask->burst_bytes,
+		.next_ns = rescale(&p->pace, ask->bytes_s, now_ns),
+	};
+	show(p);
+	if (!waits)
+		return;
+	if (let_go(p, now_ns, true))
+		kick(p->lane);
+	tell_keeper(p->lane);
+}
+
+void sl_pacer_block(struct sl_pacer *p, struct sl_list *entry)
+{
+	sl_list_add_tail(&p->room, entry);
+	arm(p, sl_now_ns(), false);
+	tell_keeper(p->lane);
+}
+
+bool sl_pacer_pass(struct sl_pacer *p, struct sl_lane *lane, uint32_t bytes)
+{
+	uint64_t now_ns = sl_now_ns();
+
+	if (!p->lane)
+		join_lane(p, lane);
+	if (p->waiting || !sl_pace_may(&p->pace, now_ns))
+		return false;
+	sl_pace_sent(&p->pace, bytes, now_ns, p->called);
+	p->called = false;
+	return true;
+}
+
+void sl_pacer_flush(struct sl_pacer *p)
+{
+	static const struct sl_pace_ask none;
+
+	sl_pacer_set(p, &none);
+}
+
+void sl_pacer_put(struct sl_pacer *p)
+{
+	p->stats = sl_stats_sock_none();
+	p->orphan = true;
+	if (!p->waiting)
+		retire(p);
+}
+
+/* Turns ---------------------------------------------------------------------------------------- */
+
+struct run {
+	uint64_t now_ns;
+	struct sl_list told;
+};
+
+static void fire(struct sl_timer *t, void *arg)
+{
+	struct sl_pacer *p = sl_container_of(t, struct sl_pacer, timer);
+	struct run *r = arg;
+
+	if (!sl_list_empty(&p->room))
+		sl_list_add_tail(&r->told, &p->told);
+	let_go(p, r->now_ns, true);
+}
+
+/* Those whose senders wait: what they paid for may have left. */
+static void tell_senders(struct sl_lane *lane, struct sl_list *told)
+{
+	sl_lane_reap(lane);
+	sl_list_for_each_safe (it, told) {
+		struct sl_pacer *p = sl_container_of(it, struct sl_pacer, told);
+
+		sl_list_del(it);
+		lane->on_room(p->room.next);
+		p->called = sl_list_empty(&p->room);
+		arm(p, sl_now_ns(), false);
+	}
+}
+
+void sl_lane_pace_turn(struct sl_lane *lane)
+{
+	struct run r = {.now_ns = sl_now_ns()};
+
+	if (r.now_ns / 1000 < lane->pace_next_us)
+		return;
+	sl_list_init(&r.told);
+	sl_store(&lane->paced, false);
+	sl_wheel_run(&lane->pace->wheel, r.now_ns / 1000, fire, &r);
+	kick(lane);
+	if (!sl_list_empty(&r.told))
+		tell_senders(lane, &r.told);
+	tell_keeper(lane);
+}
+
+/* Exit and fork -------------------------------------------------------------------------------- */
+
+static void turn(struct sl_lane *lane, void *arg)
+{
+	(void)arg;
+	sl_lane_turn(lane);
+}
+
+static void flush_lane(struct sl_lane *lane, void *arg)
+{
+	(void)arg;
+	if (!sl_lane_lock(lane))
+		return;
+	sl_list_for_each_safe (it, &lane->pace->pacers) {
+		sl_pacer_flush(sl_container_of(it, struct sl_pacer, node));
+	}
+	sl_lane_unlock(lane);
+}
+
+void sl_pace_exit(void)
+{
+	uint64_t end_ns = sl_now_ns() + EXIT_NS;
+	struct timespec some = {0, 100000};
+
+	while (sl_load(&nwaiting) && sl_now_ns() < end_ns) {
+		sl_lane_for_each(turn, NULL);
+		sl_sys(SYS_nanosleep, &some, NULL);
+	}
+	if (sl_load(&nwaiting))
+		sl_lane_for_each(flush_lane, NULL);
+}
+
+void sl_pace_child(void)
+{
+	memset(&lock, 0, sizeof(lock));
+	sl_list_init(&spare);
+	waiting = NULL;
+	nwaiting = 0;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Pacing of a socket's packets (SO_MAX_PACING_RATE). A pacer is a leg in a leg's place: what is
+ * posted to it waits for its time and goes on to the leg behind it. So who is not paced has no
+ * part in it. All with the lane held, where nothing else is said. */
+#ifndef SL_STACK_PACE_H
+#define SL_STACK_PACE_H
+
+#include "base/pace.h"
+#include "base/stats.h"
+#include "base/timer.h"
+#include "io/io.h"
+
+struct sl_lane;
+struct sl_leg;
+struct sl_pacer;
+
+/* What a lane has for its pacers. */
+struct sl_lane_pace {
+	struct sl_wheel wheel;
+	struct sl_list pacers; /* that are on the lane */
+};
+
+struct sl_lane_pace *sl_lane_pace_new(void); /* NULL: no memory */
+
+/* One for a socket, whose counters are these; on no lane yet. NULL: no memory. No lane held. */
+struct sl_pacer *sl_pacer_new(struct sl_sock_stats *stats);
+/* Asks for another rate from now on. Also of one that is on no lane. */
+void sl_pacer_set(struct sl_pacer *p, const struct sl_pace_ask *ask);
+struct sl_pace_ask sl_pacer_ask(const struct sl_pacer *p);
+/* The leg to post to in place of that one, on whose lane the pacer is from then on. */
+struct sl_leg *sl_pacer_leg(struct sl_pacer *p, struct sl_leg *leg);
+/* May a packet go another way, which is its lane's? Not before what waits, nor its time. True: it
+ * is counted. */
+bool sl_pacer_pass(struct sl_pacer *p, struct sl_lane *lane, uint32_t bytes);
+/* A sender waits for room: the entry is given to lane->on_room() when there may be some. */
+void sl_pacer_block(struct sl_pacer *p, struct sl_list *entry);
+/* All that waits goes now, and what comes later at once. */
+void sl_pacer_flush(struct sl_pacer *p);
+/* Its socket is gone; what waits goes at its time. */
+void sl_pacer_put(struct sl_pacer *p);
+
+/* In a turn: lets go what is due. */
+void sl_lane_pace_turn(struct sl_lane *lane);
+/* At exit: what waits goes, for a while at its rate; no lane held. */
+void sl_pace_exit(void);
+/* In a child: there are no lanes. */
+void sl_pace_child(void);
+
+#endif

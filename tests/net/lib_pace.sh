@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Paced UDP flows from a (preloaded) to b, and what an independent receiver on b says of them.
+#
+#   paced PERMILLE FRAMES SIZE KBPS[,KBPS..] [WORD..]    each flow whole, in order, at its rate
+#   changed FRAMES SIZE "KBPS WORDS"                     whole and in order only
+#
+# That no flow is faster than its rate holds in any case. That none is slower is tried again, and not
+# judged when others had the processors all the while.
+#
+# shellcheck shell=bash
+PORT=7100
+PACE_TRIES=5
+
+# Hundredths of seconds that the machine's programs have used so far, less ours.
+used_by_others() {
+	local all own
+	all=$(awk '$1 == "cpu" { print $2 + $3 + $4 }' /proc/stat)
+	own=$(times | tail -n 1 | awk '{ for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); n += t[1] * 60 + t[2] } print int(n * 100) }')
+	echo $((all - own))
+}
+
+# One run; its report is in $TMP/paced.
+flows() { # frames, size, rates, words...
+	local receiver before
+	rm -f "$TMP"/sluice.*.log # of the last one: when a test fails all are shown
+	b "$BIN/pace_receive" "$DEV_B" "$PORT" "$1" "$3" >"$TMP/paced" &
+	receiver=$!
+	wait_line "$TMP/paced" listening
+	before=$(used_by_others)
+	BEGAN=${EPOCHREALTIME/./}
+	bg sa "$BIN/pace_send" "$B4" "$PORT" "$@" >"$TMP/sent"
+	wait_end "$BG" 60 || fail "the sender: $(cat "$TMP/sent")"
+	wait "$receiver"
+	TOOK_MS=$(((${EPOCHREALTIME/./} - BEGAN) / 1000))
+	OTHERS_MS=$((($(used_by_others) - before) * 10))
+	sed -i /listening/d "$TMP/paced"
+}
+disturbed() { [ $((OTHERS_MS * 5)) -gt $TOOK_MS ]; }
+is_whole() { # frames
+	awk -v n="$1" '$3 != n || $4 { bad = 1 } END { exit bad || !NR }' "$TMP/paced"
+}
+# The flow that is furthest off, in thousandths; greater than 0: too fast.
+worst() { # sign
+	awk -v s="$1" '{ d = s * ($5 - $2) * 1000 / $2; if (d > w || NR == 1) w = d } END { printf "%.1f", w }' "$TMP/paced"
+}
+not_over() { # permille, sign
+	awk -v w="$(worst "$2")" -v p="$1" 'BEGIN { exit !(w <= p) }'
+}
+show_gaps() {
+	awk '{ if ($7 > p99) p99 = $7 } END { printf "  (%s) %d flows, the last %s kbit/s: %s, p99 gap error %.0f us\n",
+		mode, NR, $2, $5, p99 }' mode="$MODE" "$TMP/paced"
+}
+paced() { # permille, frames, size, rates, words...
+	local permille=$1 what="${4%%,*} ${*:5}" try # of many rates the first
+	shift
+	for ((try = 1; ; try++)); do
+		flows "$@"
+		is_whole "$1" && not_over "$permille" 1 || break
+		not_over "$permille" -1 || [ $try = $PACE_TRIES ] && break
+	done
+	ok "$what: whole and in order" is_whole "$1"
+	ok "$what: none is faster ($(worst 1) permille)" not_over "$permille" 1
+	if ! not_over "$permille" -1 && disturbed; then
+		say "  not judged: slower by $(worst -1) permille, while others used $OTHERS_MS of $TOOK_MS ms"
+	else
+		ok "$what: none is slower ($(worst -1) permille), try $try" not_over "$permille" -1
+	fi
+	show_gaps
+}
+changed() {
+	# shellcheck disable=SC2086
+	flows "$1" "$2" $3
+	ok "$3: whole and in order" is_whole "$1"
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sends UDP flows with SO_MAX_PACING_RATE, as fast as the socket takes them.
+ *
+ *   pace_send ADDR PORT FRAMES SIZE KBPS[,KBPS..] [WORD..]    flows to PORT, PORT+1, ..
+ *
+ * SIZE is a frame's, KBPS 0 is no rate. Words:
+ *   poll            non-blocking sockets, poll(2) when full (the way with several flows)
+ *   mmsg            sendmmsg(2) of 16
+ *   gso             UDP_SEGMENT, 8 in one
+ *   burst=BYTES     by the value of three {kbit/s, burst, packet size}
+ *   then=KBPS       another rate after half of the frames
+ *   leave           ends with its last call: what waits is left to the library
+ * It prints the system calls' results that are not as they should be, and "sent FRAMES". */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAX_FLOWS 256
+#define HEADERS   42
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+
+static unsigned frames, size, nflows;
+static uint32_t burst;
+static int64_t then_kbps = -1;
+static bool use_poll, use_mmsg, use_gso, leave;
+static struct flow {
+	int fd;
+	int64_t kbps;
+	unsigned sent;
+} flow[MAX_FLOWS];
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static void set_rate(int fd, int64_t kbps)
+{
+	struct {
+		uint32_t rate, max_burst_sz;
+		uint16_t typical_pkt_sz;
+	} three = {(uint32_t)kbps, burst, (uint16_t)size};
+	uint64_t rate = kbps ? (uint64_t)kbps * 125 : UINT64_MAX;
+
+	if (burst ? setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &three, sizeof(three))
+		  : setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate)))
+		die("SO_MAX_PACING_RATE");
+}
+
+static void open_flow(struct flow *f, const char *addr, unsigned port)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+
+	inet_pton(AF_INET, addr, &to.sin_addr);
+	f->fd = socket(AF_INET, SOCK_DGRAM | (use_poll ? SOCK_NONBLOCK : 0), 0);
+	if (f->fd < 0 || connect(f->fd, (struct sockaddr *)&to, sizeof(to)))
+		die("connect");
+	if (f->kbps)
+		set_rate(f->fd, f->kbps);
+}
+
+/* Up to n datagrams in one call; how many went, 0: full. */
+static unsigned send_some(struct flow *f, unsigned n)
+{
+	static uint8_t buf[16][65536];
+	struct mmsghdr m[16] = {0};
+	struct iovec iov[16];
+	unsigned payload = size - HEADERS;
+	int r;
+
+	n = n > 16 ? 16 : n;
+	n = use_gso ? (n > 8 ? 8 : n) : use_mmsg ? n : 1;
+	for (unsigned i = 0; i < n; i++) {
+		uint8_t *at = use_gso ? buf[0] + i * payload : buf[i];
+		uint32_t seq = htonl(f->sent + i);
+
+		memcpy(at, &seq, 4);
+		iov[i] = (struct iovec){buf[i], payload};
+		m[i].msg_hdr = (struct msghdr){.msg_iov = &iov[i], .msg_iovlen = 1};
+	}
+	if (use_mmsg)
+		r = sendmmsg(f->fd, m, n, 0);
+	else
+		r = send(f->fd, buf[0], payload * n, 0) == (ssize_t)(payload * n) ? (int)n : -1;
+	if (r < 0 && (errno != EAGAIN || !use_poll))
+		die("send");
+	return r < 0 ? 0 : (unsigned)r;
+}
+
+static void advance(struct flow *f)
+{
+	unsigned half = frames / 2, most = frames - f->sent;
+
+	if (then_kbps >= 0 && f->sent < half && most > half - f->sent)
+		most = half - f->sent;
+	f->sent += send_some(f, most);
+	if (then_kbps >= 0 && f->sent == half)
+		set_rate(f->fd, then_kbps);
+}
+
+static void run(void)
+{
+	static struct pollfd p[MAX_FLOWS];
+	unsigned left = nflows;
+
+	while (left) {
+		left = 0;
+		for (unsigned i = 0; i < nflows; i++) {
+			p[i] = (struct pollfd){.fd = -1, .events = POLLOUT};
+			if (flow[i].sent == frames)
+				continue;
+			left++;
+			p[i].fd = flow[i].fd;
+		}
+		if (left && use_poll && poll(p, nflows, 10000) <= 0)
+			die("poll");
+		for (unsigned i = 0; i < nflows; i++) {
+			if (p[i].fd < 0 || (use_poll && !(p[i].revents & POLLOUT)))
+				continue;
+			for (unsigned before = ~0u;
+			     flow[i].sent < frames && before != flow[i].sent;) {
+				before = flow[i].sent;
+				advance(&flow[i]);
+				if (nflows > 1 && !use_poll)
+					break;
+			}
+		}
+	}
+}
+
+/* Until all has left: an empty send buffer says so (SIOCOUTQ). */
+static void wait_left(void)
+{
+	struct timespec some = {0, 2000000};
+
+	for (unsigned i = 0; i < nflows; i++)
+		for (int n = 1; n > 0; nanosleep(&some, NULL))
+			if (ioctl(flow[i].fd, TIOCOUTQ, &n))
+				die("SIOCOUTQ");
+}
+
+static void word(const char *w)
+{
+	use_poll |= !strcmp(w, "poll");
+	use_mmsg |= !strcmp(w, "mmsg");
+	use_gso |= !strcmp(w, "gso");
+	leave |= !strcmp(w, "leave");
+	if (!strncmp(w, "burst=", 6))
+		burst = (uint32_t)atoi(w + 6);
+	if (!strncmp(w, "then=", 5))
+		then_kbps = atoll(w + 5);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned port;
+
+	if (argc < 6)
+		return 2;
+	port = (unsigned)atoi(argv[2]);
+	frames = (unsigned)atoi(argv[3]);
+	size = (unsigned)atoi(argv[4]);
+	for (int i = 6; i < argc; i++)
+		word(argv[i]);
+	for (char *s = strtok(argv[5], ","); s && nflows < MAX_FLOWS; s = strtok(NULL, ","))
+		flow[nflows++].kbps = atoll(s);
+	for (unsigned i = 0; i < nflows; i++)
+		open_flow(&flow[i], argv[1], port + i);
+	if (use_gso) {
+		int seg = (int)(size - HEADERS);
+
+		for (unsigned i = 0; i < nflows; i++)
+			if (setsockopt(flow[i].fd, IPPROTO_UDP, UDP_SEGMENT, &seg, sizeof(seg)))
+				die("UDP_SEGMENT");
+	}
+	run();
+	if (!leave)
+		wait_left();
+	printf("sent %u\n", frames);
+	return 0;
+}

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# SO_MAX_PACING_RATE of UDP sockets on the lane's timing wheel, measured by an independent receiver.
+# That no flow is faster than its rate holds in any case; that it is not slower only where the machine
+# lets us run in time, so that is tried again.
+. "$(dirname "$0")/lib.sh"
+. "$TESTS/net/lib_pace.sh"
+need python3
+net_up
+for MODE in ${MODES/both/}; do
+	differ options4 pb python3 "$TESTS/net/pace_opts.py" "$B4" "$A4" 7000
+	differ options6 pb python3 "$TESTS/net/pace_opts.py" "$B6" "$A6" 7000
+done
+MODE=software
+
+# The first datagrams go through the kernel, while the neighbour is asked for: at the rate, too.
+paced 10 130 1250 1000
+paced 10 1600 1250 20000
+paced 10 12000 1250 200000
+paced 10 50000 1500 1000000
+say "ways to send"
+paced 10 1000 1250 20000 mmsg poll
+paced 10 1000 1250 20000 gso
+paced 10 1000 1250 20000 leave burst=12500
+say "64 sockets"
+paced 20 160 500 "$(seq -s, 500 10 1130)" poll
+say "changes under way"
+for then in "20000 then=60000" "60000 then=15000 poll" "20000 then=0 poll" "0 then=20000"; do
+	changed 600 1250 "$then"
+done
+done_testing
