@@ -2,7 +2,8 @@
 /* Keeps the kernel from resetting connections that are not its own. It sits on the way out of a
  * device (tcx), since a segment that gets past the steering program (a fragment; any, from the
  * moment the program is taken off until the connection has been handed back) finds no socket in the
- * kernel, which answers with a reset. Our own resets leave by AF_XDP and do not come by here. */
+ * kernel, which answers with a reset. Our own resets leave by AF_XDP and do not come by here. What
+ * a connection of the kernel's says itself is its own: there are such on a claimed end, too. */
 #include <linux/pkt_cls.h>
 
 #include "parse.bpf.h"
@@ -71,6 +72,16 @@ static __always_inline int is_claimed(const struct sl_flow_key *key, __u64 bits)
 	return (bits & SL_PORT_WILDCARD) != 0;
 }
 
+/* An answer to nobody comes from a socket that has no port. */
+static __always_inline int is_of_socket(struct __sk_buff *skb, __u32 port)
+{
+	struct bpf_sock *sk = skb->sk;
+
+	if (sk)
+		sk = bpf_sk_fullsock(sk);
+	return sk && sk->src_port == port;
+}
+
 SEC("tc")
 int guard(struct __sk_buff *skb)
 {
@@ -85,7 +96,7 @@ int guard(struct __sk_buff *skb)
 	key.remote_port = bpf_ntohs(tcp.dest);
 	index = 65536 + key.local_port;
 	bits = bpf_map_lookup_elem(&ports, &index);
-	if (!bits || !*bits || !is_claimed(&key, *bits))
+	if (!bits || !*bits || !is_claimed(&key, *bits) || is_of_socket(skb, key.local_port))
 		return TC_ACT_UNSPEC;
 	return TC_ACT_SHOT;
 }
