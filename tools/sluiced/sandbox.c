@@ -22,9 +22,10 @@
 #include "sandbox.h"
 
 /* CAP_SYS_ADMIN: libxdp looks for other programs by their numbers, which the kernel gives to nobody
- * else (bpf_prog_get_fd_by_id(); kernel/bpf/syscall.c). */
-static const uint8_t kept[] = {CAP_NET_ADMIN, CAP_NET_RAW,  CAP_BPF,         CAP_PERFMON,
-			       CAP_SYS_ADMIN, CAP_IPC_LOCK, CAP_SYS_RESOURCE};
+ * else (bpf_prog_get_fd_by_id(); kernel/bpf/syscall.c). CAP_NET_BIND_SERVICE: for connections of
+ * the dead that become the kernel's (TCP_REPAIR), on ports below 1024, too. */
+static const uint8_t kept[] = {CAP_NET_ADMIN, CAP_NET_RAW,  CAP_BPF,          CAP_PERFMON,
+			       CAP_SYS_ADMIN, CAP_IPC_LOCK, CAP_SYS_RESOURCE, CAP_NET_BIND_SERVICE};
 
 static int drop_capabilities(void)
 {
