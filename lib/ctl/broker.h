@@ -241,14 +241,24 @@ struct sl_conns_layout {
 	uint32_t state;         /* one byte, as in TCP_INFO */
 	uint32_t local, remote; /* 16 bytes each */
 	uint32_t lport, rport;  /* uint16_t */
-	uint32_t owner; /* a pointer that is not NULL while the program has a socket of it */
-	uint32_t oif;   /* uint32_t: interface of its link-local addresses */
+	uint32_t owner;    /* a pointer that is not NULL while the program has a socket of it */
+	uint32_t oif;      /* uint32_t: interface of its link-local addresses */
+	uint32_t listener; /* uint32_t: number of the listener it came by (sl_broker_box()) */
 	/* Where the protocol's own state lies, and what it looks like: sl_tcp_repair_form(). */
 	uint32_t tcp, form;
 };
 /* memfd: the caller's still, and must stay open and what it is; writable is one byte more than the
  * entries. Before any device is opened. */
 int sl_broker_conns(int memfd, const struct sl_conns_layout *layout);
+/* Other processes accept what that listener of ours has, too: should this one die, who waits in its
+ * queue is sent through `out` (sock/tcp_share.c), as a descriptor of the kernel's with the packet
+ * SL_BOX_BARE. fd: the listener's, which is not kept. 0; -EOPNOTSUPP: there is no daemon; -errno.
+ */
+int sl_broker_box(uint32_t listener, int out, int fd);
+/* No more. */
+void sl_broker_unbox(uint32_t listener);
+#define SL_BOX_BARE  "b" /* it has none of the listener's options yet */
+#define SL_BOX_READY ""
 
 /* Policy: writes the n rules into every open port's `rules` (and those opened later). */
 int sl_broker_rules_set(const struct sl_rule *rules, unsigned n);

@@ -218,6 +218,18 @@ int sl_broker_conns(int memfd, const struct sl_conns_layout *layout)
 			     : sl_embedded_conns(memfd, layout);
 }
 
+/* (Without it one process at a time has the device.) */
+int sl_broker_box(uint32_t listener, int out, int fd)
+{
+	return sl_lease_on() ? LEASED(sl_lease_box(listener, out, fd)) : -EOPNOTSUPP;
+}
+
+void sl_broker_unbox(uint32_t listener)
+{
+	if (sl_lease_on())
+		LEASED_VOID(sl_lease_unbox(listener));
+}
+
 /* The host's addresses and the policy: the daemon has its own, for all. */
 void sl_broker_local_add(const uint8_t addr[16])
 {

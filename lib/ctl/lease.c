@@ -497,6 +497,24 @@ int sl_lease_conns(int memfd, const struct sl_conns_layout *layout)
 	return ask(&m, SL_LEASE_CONNS, NULL);
 }
 
+int sl_lease_box(uint32_t listener, int out, int fd)
+{
+	struct sl_lease_msg m = {.nfds = 2, .fd = {out, fd}};
+
+	if (!may_repair)
+		return -EPERM;
+	m.body.box.listener = listener;
+	return ask(&m, SL_LEASE_BOX, NULL);
+}
+
+void sl_lease_unbox(uint32_t listener)
+{
+	struct sl_lease_msg m = {0};
+
+	m.body.box.listener = listener;
+	(void)ask(&m, SL_LEASE_UNBOX, NULL);
+}
+
 int sl_lease_neigh_use(uint32_t ifindex, const uint8_t addr[16])
 {
 	struct sl_lease_msg m = {0};

@@ -14,7 +14,7 @@
 #include "ctl/broker.h"
 
 #define SL_LEASE_MAGIC   0x4c534c53 /* "SLSL" */
-#define SL_LEASE_VERSION 3
+#define SL_LEASE_VERSION 4
 #define SL_LEASE_PATH    "/run/sluice/sluiced.sock"
 
 enum sl_lease_op {
@@ -38,6 +38,8 @@ enum sl_lease_op {
 	SL_LEASE_CONNS,   /* descriptor: a memfd in which the process's TCP connections lie */
 	SL_LEASE_HOLDERS, /* descriptor: a socket; how many have it? */
 	SL_LEASE_BUFFER,  /* descriptor: a TCP socket, whose buffer is to have that size */
+	SL_LEASE_BOX,     /* descriptors: where connections go that waited at a listener; it */
+	SL_LEASE_UNBOX,
 	/* For `sluice daemon`; no HELLO is needed before. */
 	SL_LEASE_STATUS,
 	SL_LEASE_SHOW_PORT,  /* the n-th; -ENOENT: there are no more */
@@ -121,6 +123,10 @@ struct sl_lease_buffer {
 	uint32_t bytes;
 };
 
+struct sl_lease_box {      /* also UNBOX */
+	uint32_t listener; /* the process's number for it */
+};
+
 struct sl_lease_holders_ok {
 	uint32_t n; /* without the daemon's */
 };
@@ -180,6 +186,7 @@ union sl_lease_body {
 	struct sl_lease_neigh neigh;
 	struct sl_lease_drop drop;
 	struct sl_lease_buffer buffer;
+	struct sl_lease_box box;
 	struct sl_lease_holders_ok holders_ok;
 	struct sl_lease_show show;
 	struct sl_lease_status_ok status_ok;
@@ -260,5 +267,7 @@ int sl_lease_inject(int fd, const void *packet, size_t bytes, uint32_t scope);
 int sl_lease_may_inject(void);
 int sl_lease_neigh_use(uint32_t ifindex, const uint8_t addr[16]);
 int sl_lease_conns(int memfd, const struct sl_conns_layout *layout);
+int sl_lease_box(uint32_t listener, int out, int fd);
+void sl_lease_unbox(uint32_t listener);
 
 #endif

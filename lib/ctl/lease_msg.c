@@ -40,6 +40,8 @@ static const struct shape {
 	[SL_LEASE_CONNS] = {sizeof(struct sl_conns_layout), 0, 1, 0},
 	[SL_LEASE_HOLDERS] = {0, sizeof(struct sl_lease_holders_ok), 1, 0},
 	[SL_LEASE_BUFFER] = {sizeof(struct sl_lease_buffer), 0, 1, 0},
+	[SL_LEASE_BOX] = {sizeof(struct sl_lease_box), 0, 2, 0},
+	[SL_LEASE_UNBOX] = {sizeof(struct sl_lease_box), 0, 0, 0},
 	[SL_LEASE_STATUS] = {0, sizeof(struct sl_lease_status_ok), 0, 0},
 	[SL_LEASE_SHOW_PORT] = {sizeof(struct sl_lease_show), sizeof(struct sl_lease_show_port_ok),
 				0, 0},

@@ -28,11 +28,6 @@
 #define OPT_TS      8
 #define FULL_TRIES  200 /* times 10 ms that we wait for the kernel to take data */
 
-/* What the program has set that repair changes, or that stands in its way. */
-struct saved {
-	int reuse, sndbuf, rcvbuf, locks, lowat;
-};
-
 static int set_int(int fd, int level, int opt, int v)
 {
 	return sl_sys_setsockopt(fd, level, opt, &v, sizeof(v));
@@ -167,7 +162,7 @@ static void set_size(int fd, int opt, uint32_t bytes, int locks)
 /* Room for what the queues hold, and at least what the connection had, on which the window that it
  * announced rests. Before connect(2), which derives the largest window from it, and without the
  * mark of a program that has chosen: it would stop auto-tuning for good. */
-static void widen_buffers(int fd, const struct sl_tcp_repair *r, struct saved *s)
+static void widen_buffers(int fd, const struct sl_tcp_repair *r, struct sl_repair_saved *s)
 {
 	uint32_t snd = sl_max(r->sndbuf, 2 * r->sndq + SLACK_BYTES);
 	uint32_t rcv = sl_max(r->rcvbuf, 2 * r->rcvq + SLACK_BYTES);
@@ -180,14 +175,14 @@ static void widen_buffers(int fd, const struct sl_tcp_repair *r, struct saved *s
 }
 
 /* The size that the connection had; one that the program has chosen is as it was. */
-static void restore_rcvbuf(int fd, const struct sl_tcp_repair *r, const struct saved *s)
+static void restore_rcvbuf(int fd, const struct sl_tcp_repair *r, const struct sl_repair_saved *s)
 {
 	bool chosen = s->locks & SOCK_RCVBUF_LOCK;
 
 	set_size(fd, SO_RCVBUFFORCE, sl_max(chosen ? 0 : r->rcvbuf, (uint32_t)s->rcvbuf), s->locks);
 }
 
-static void restore_sndbuf(int fd, const struct sl_tcp_repair *r, const struct saved *s)
+static void restore_sndbuf(int fd, const struct sl_tcp_repair *r, const struct sl_repair_saved *s)
 {
 	bool chosen = s->locks & SOCK_SNDBUF_LOCK;
 
@@ -206,7 +201,7 @@ static void sleep_10ms(void)
 
 /* The kernel takes all of it, or something is wrong: its buffer is large enough, so it refuses only
  * for lack of memory. */
-static int send_all(int fd, const uint8_t *p, uint32_t n)
+static int send_all(int fd, const uint8_t *p, uint32_t n, bool hurry)
 {
 	unsigned tries = 0;
 
@@ -219,7 +214,7 @@ static int send_all(int fd, const uint8_t *p, uint32_t n)
 		} else if (ret != -EAGAIN && ret != -ENOMEM && ret != -ENOBUFS && ret != -EINTR) {
 			return ret ? (int)ret : -EIO;
 		} else {
-			if (++tries > FULL_TRIES)
+			if (hurry || ++tries > FULL_TRIES)
 				return -ENOMEM;
 			sleep_10ms();
 		}
@@ -227,14 +222,14 @@ static int send_all(int fd, const uint8_t *p, uint32_t n)
 	return 0;
 }
 
-static int copy_queue(int fd, uint32_t (*read)(void *, uint32_t, void *, uint32_t), void *arg,
-		      uint32_t at, uint32_t end)
+static int copy_queue(int fd, uint32_t (*read)(void *, uint32_t, void *, uint32_t),
+		      const struct sl_repair_source *src, uint32_t at, uint32_t end)
 {
 	uint8_t buf[CHUNK];
 
 	while (at < end) {
-		uint32_t n = read(arg, at, buf, sl_min(CHUNK, end - at));
-		int err = n ? send_all(fd, buf, n) : -EINVAL;
+		uint32_t n = read(src->arg, at, buf, sl_min(CHUNK, end - at));
+		int err = n ? send_all(fd, buf, n, src->hurry) : -EINVAL;
 
 		if (err)
 			return err;
@@ -248,24 +243,24 @@ static int fill_queues(int fd, const struct sl_tcp_repair *r, const struct sl_re
 	int err = choose_queue(fd, TCP_RECV_QUEUE);
 
 	if (!err)
-		err = copy_queue(fd, src->rcvq, src->arg, 0, r->rcvq);
+		err = copy_queue(fd, src->rcvq, src, 0, r->rcvq);
 	if (!err)
 		err = choose_queue(fd, TCP_SEND_QUEUE);
 	if (!err)
-		err = copy_queue(fd, src->sndq, src->arg, 0, r->sndq - r->unsent);
+		err = copy_queue(fd, src->sndq, src, 0, r->sndq - r->unsent);
 	return err;
 }
 
 /* After repair: what the kernel is to send for the first time. */
 static int send_rest(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
-		     const struct saved *s)
+		     const struct sl_repair_saved *s)
 {
 	int err = 0;
 
 	if (r->unsent) {
 		if (s->lowat != -1)
 			(void)set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, -1);
-		err = copy_queue(fd, src->sndq, src->arg, r->sndq - r->unsent, r->sndq);
+		err = copy_queue(fd, src->sndq, src, r->sndq - r->unsent, r->sndq);
 		if (s->lowat != -1)
 			(void)set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, s->lowat);
 	}
@@ -355,7 +350,7 @@ static int make_closed(int fd, const struct sl_tcp_repair *r, const struct sl_re
 int sl_repair_closed(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
 		     bool reset)
 {
-	struct saved s = {.reuse = get_int(fd, SOL_SOCKET, SO_REUSEADDR)};
+	struct sl_repair_saved s = {.reuse = get_int(fd, SOL_SOCKET, SO_REUSEADDR)};
 	int err = sl_broker_may_inject();
 
 	if (!err)
@@ -394,7 +389,7 @@ static int restore_fins(int fd, const struct sl_tcp_repair *r, bool hurry)
 
 /* It is there: the world may know, and what cannot be done in repair mode follows. */
 static int go_live(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
-		   const struct saved *s)
+		   const struct sl_repair_saved *s)
 {
 	int err;
 
@@ -409,33 +404,56 @@ static int go_live(int fd, const struct sl_tcp_repair *r, const struct sl_repair
 	return err && sl_repair_is_over(fd) ? 0 : err;
 }
 
-int sl_repair_kernel(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
+/* Leaving repair mode clears it. */
+static void restore_reuse(int fd, const struct sl_repair_saved *s)
 {
-	struct saved s = {
+	if (s->reuse > 0)
+		(void)set_int(fd, SOL_SOCKET, SO_REUSEADDR, s->reuse);
+}
+
+int sl_repair_begin(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		    struct sl_repair_saved *s)
+{
+	int err = r->fin_rcvd ? sl_broker_may_inject() : 0;
+
+	*s = (struct sl_repair_saved){
 		.reuse = get_int(fd, SOL_SOCKET, SO_REUSEADDR),
 		.lowat = get_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT),
 	};
-	int err = r->fin_rcvd ? sl_broker_may_inject() : 0;
-
 	if (r->unsent > r->sndq || (r->fin_sent && r->unsent))
 		err = -EINVAL;
-	else if (!err)
+	if (!err)
 		err = sl_broker_repair(fd, TCP_REPAIR_ON);
-	if (!err) {
-		widen_buffers(fd, r, &s);
-		(void)sl_broker_drop_packets(fd, true);
-		err = make(fd, r, src);
-		/* Before it lives, or it would announce a window that it has no room for. */
-		restore_rcvbuf(fd, r, &s);
-		if (err) {
-			(void)sl_broker_drop_packets(fd, false);
-			unmake(fd);
-		} else
-			err = go_live(fd, r, src, &s);
-		restore_sndbuf(fd, r, &s);
-		/* Leaving repair mode clears it. */
-		if (s.reuse > 0)
-			(void)set_int(fd, SOL_SOCKET, SO_REUSEADDR, s.reuse);
+	if (err)
+		return err;
+	widen_buffers(fd, r, s);
+	(void)sl_broker_drop_packets(fd, true);
+	err = make(fd, r, src);
+	/* Before it lives, or it would announce a window that it has no room for. */
+	restore_rcvbuf(fd, r, s);
+	if (err) {
+		(void)sl_broker_drop_packets(fd, false);
+		unmake(fd);
+		restore_sndbuf(fd, r, s);
+		restore_reuse(fd, s);
 	}
 	return err;
+}
+
+int sl_repair_finish(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		     const struct sl_repair_saved *s)
+{
+	int err = go_live(fd, r, src, s);
+
+	restore_sndbuf(fd, r, s);
+	restore_reuse(fd, s);
+	return err;
+}
+
+int sl_repair_kernel(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
+{
+	struct sl_repair_saved s;
+	int err = sl_repair_begin(fd, r, src, &s);
+
+	return err ? err : sl_repair_finish(fd, r, src, &s);
 }

@@ -18,6 +18,11 @@ struct sl_repair_source {
 	bool hurry; /* what the kernel does not do at once is not waited for */
 };
 
+/* Of a socket: what the program has set that repair changes, or that stands in its way. */
+struct sl_repair_saved {
+	int reuse, sndbuf, rcvbuf, locks, lowat;
+};
+
 /* Makes the closed socket fd, bound to the connection's local end or not bound, that connection; it
  * then lives. Before `live` was called a failure leaves a closed socket (a name it got stays);
  * later failures concern data that the kernel does not take (-ENOMEM) or a FIN that it does not
@@ -25,6 +30,12 @@ struct sl_repair_source {
  * and its error is the kernel's to tell: 0. -EPERM: no privilege; -EADDRNOTAVAIL: the kernel
  * has such a connection; -EINVAL: fd is not such a socket; others as bind(2) and connect(2) say. */
 int sl_repair_kernel(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src);
+/* The same in two steps. After the first the kernel has the connection, drops what comes for it,
+ * and says nothing; closed then, it is gone without a word. */
+int sl_repair_begin(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		    struct sl_repair_saved *s);
+int sl_repair_finish(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		     const struct sl_repair_saved *s);
 
 /* Makes the closed socket fd what is left of a connection that is over: what the receive queue
  * holds, then the end, or with reset the error ECONNRESET, or (fin_rcvd) both. Nothing else of r

@@ -522,6 +522,7 @@ static void slab_show(void)
 		.rport = offsetof(struct sl_tconn, tcp.node.key.rport),
 		.owner = offsetof(struct sl_tconn, sk),
 		.oif = offsetof(struct sl_tconn, oif),
+		.listener = offsetof(struct sl_tconn, lsn_id),
 		.tcp = offsetof(struct sl_tconn, tcp),
 		.form = sl_tcp_repair_form(),
 	};

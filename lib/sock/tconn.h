@@ -319,6 +319,8 @@ void sl_tcp_opt_listener(struct sl_sock *sk, struct sl_tlisten *l);
 void sl_tcp_opt_adopt(struct sl_sock *sk);
 /* A child's options are its listener's. */
 void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from);
+/* The same for a connection of the kernel's that another process has made. */
+void sl_tcp_opt_give(const struct sl_sock *listener, int fd);
 int sl_tcp_sock_ioctl(struct sl_sock *sk, unsigned long request, void *arg); /* -EREMOTE */
 
 /* tcp_stat.c: for `sluice stat`; no lane held */

@@ -410,9 +410,8 @@ void sl_tcp_opt_listener(struct sl_sock *sk, struct sl_tlisten *l)
 	}
 }
 
-/* The child's shadow is a new socket: it is told what a child of the kernel's would know. */
-static void copy_to_shadow(const struct sl_sock *child, const struct sl_sock *from,
-			   const struct opt *o)
+/* An accepted socket is told what one of the kernel's would know. */
+static void copy_option(int fd, const struct sl_sock *from, const struct opt *o)
 {
 	char buf[16] = {0};
 	socklen_t len = sizeof(buf);
@@ -426,18 +425,18 @@ static void copy_to_shadow(const struct sl_sock *child, const struct sl_sock *fr
 		v /= 2; /* the kernel doubles what is set */
 		memcpy(buf, &v, sizeof(v));
 	}
-	sl_sys_setsockopt(child->fd, o->level, o->name, buf, len);
+	sl_sys_setsockopt(fd, o->level, o->name, buf, len);
 }
 
-static void write_timeout(const struct sl_sock *sk, int name, uint64_t ns)
+static void write_timeout(int fd, int name, uint64_t ns)
 {
 	struct timeval tv = {(time_t)(ns / 1000000000), (suseconds_t)(ns % 1000000000 / 1000)};
 
 	if (ns)
-		sl_sys_setsockopt(sk->fd, SOL_SOCKET, name, &tv, sizeof(tv));
+		sl_sys_setsockopt(fd, SOL_SOCKET, name, &tv, sizeof(tv));
 }
 
-static void inherit_stamps(struct sl_sock *child, const struct sl_sock *from)
+static void copy_stamps(int fd, const struct sl_sock *from)
 {
 	static const int names[2][3] = {
 		{SO_TIMESTAMP, SO_TIMESTAMPNS, SO_TIMESTAMPING},
@@ -449,16 +448,17 @@ static void inherit_stamps(struct sl_sock *child, const struct sl_sock *from)
 		int v = sl_sock_get_int(from, SOL_SOCKET, name);
 
 		if (v)
-			sl_sys_setsockopt(child->fd, SOL_SOCKET, name, &v, sizeof(v));
+			sl_sys_setsockopt(fd, SOL_SOCKET, name, &v, sizeof(v));
 	}
-	child->want = from->want;
-	if (sl_errq_flags(from))
-		sl_errq_set(child, sl_errq_flags(from));
-	if (child->want & SL_WANT_HW_STAMP)
-		sl_tcp_sock_claim_flags(child);
 }
 
-void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from)
+static bool is_inherited(const struct sl_sock *from, unsigned i)
+{
+	return from->opts >> i & 1 && opts[i].name != SO_BINDTOIFINDEX &&
+	       (opts[i].level != IPPROTO_TCP || opts[i].name != TCP_FASTOPEN);
+}
+
+void sl_tcp_opt_give(const struct sl_sock *from, int fd)
 {
 	static const struct opt reuseaddr = {.level = SOL_SOCKET, .name = SO_REUSEADDR};
 	static const struct opt reuseport = {.level = SOL_SOCKET, .name = SO_REUSEPORT};
@@ -466,22 +466,33 @@ void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from)
 	int none = 0;
 
 	if (from->linger_ms >= 0)
-		sl_sys_setsockopt(child->fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+		sl_sys_setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
 	if (from->reuse)
-		copy_to_shadow(child, from, &reuseaddr);
+		copy_option(fd, from, &reuseaddr);
 	if (from->reuseport)
-		copy_to_shadow(child, from, &reuseport);
-	write_timeout(child, SO_RCVTIMEO, from->rcvtimeo_ns);
-	write_timeout(child, SO_SNDTIMEO, from->sndtimeo_ns);
-	inherit_stamps(child, from);
-	child->opts = from->opts;
-	for (unsigned i = 0; child->opts && i < sl_array_len(opts); i++) {
-		if (!(child->opts >> i & 1) || opts[i].name == SO_BINDTOIFINDEX ||
-		    (opts[i].level == IPPROTO_TCP && opts[i].name == TCP_FASTOPEN))
+		copy_option(fd, from, &reuseport);
+	write_timeout(fd, SO_RCVTIMEO, from->rcvtimeo_ns);
+	write_timeout(fd, SO_SNDTIMEO, from->sndtimeo_ns);
+	copy_stamps(fd, from);
+	for (unsigned i = 0; from->opts && i < sl_array_len(opts); i++) {
+		if (!is_inherited(from, i))
 			continue;
-		copy_to_shadow(child, from, &opts[i]);
-		effect(child, &opts[i], read_value(from->fd, &opts[i]));
+		copy_option(fd, from, &opts[i]);
 		if (opts[i].level == IPPROTO_IP && opts[i].name == IP_TOS) /* has set it */
-			sl_sys_setsockopt(child->fd, SOL_SOCKET, SO_PRIORITY, &none, sizeof(none));
+			sl_sys_setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &none, sizeof(none));
 	}
+}
+
+void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from)
+{
+	sl_tcp_opt_give(from, child->fd);
+	child->want = from->want;
+	if (sl_errq_flags(from))
+		sl_errq_set(child, sl_errq_flags(from));
+	if (child->want & SL_WANT_HW_STAMP)
+		sl_tcp_sock_claim_flags(child);
+	child->opts = from->opts;
+	for (unsigned i = 0; child->opts && i < sl_array_len(opts); i++)
+		if (is_inherited(from, i))
+			effect(child, &opts[i], read_value(from->fd, &opts[i]));
 }

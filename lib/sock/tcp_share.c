@@ -20,9 +20,10 @@
  * has in its queue, as nobody would be in the kernel. They become the kernel's connections, and
  * their descriptors go into the listener's *box*, a socket pair that all the processes have, from
  * which accept(2) takes what it takes from the kernel's queue. The same happens when a process lets
- * somebody wait for long (STALL_NS): it has no part until it accepts again. One that is stopped
- * (SIGSTOP) gets no new connection as long (the daemon: stopped.c). What is left of the difference
- * to one queue is who waits in its queue just then.
+ * somebody wait for long (STALL_NS): it has no part until it accepts again; and when it is killed:
+ * the daemon, which has the box's end, too, does it out of what the dead one has left
+ * (tools/death/rescue.c). One that is stopped (SIGSTOP) gets no new connection as long (the daemon:
+ * stopped.c). What is left of the difference to one queue is who waits in its queue just then.
  *
  * A parent that accepts and has a child serve each (PostgreSQL, sshd) is another thing: each
  * connection would have to be handed back, which costs more than it could bring. After FORKED_MIN
@@ -56,6 +57,7 @@
 static struct box {
 	uint32_t inode;     /* of the listener; 0: unused */
 	int in, out;        /* descriptors */
+	uint32_t told;      /* by this number the daemon knows it; 0: it does not */
 	struct sl_sock *sk; /* of this process, which has its part; NULL: it has none */
 } boxes[BOXES];
 static unsigned nboxes;         /* from here on all were never used */
@@ -98,8 +100,10 @@ void sl_tlisten_fork_begin(void)
 void sl_tlisten_share_child(void)
 {
 	memset(&box_lock, 0, sizeof(box_lock));
-	for (struct box *b = boxes; b < boxes + nboxes; b++)
+	for (struct box *b = boxes; b < boxes + nboxes; b++) {
 		b->sk = NULL;
+		b->told = 0;
+	}
 }
 
 int sl_tlisten_box(const struct sl_sock *sk)
@@ -109,16 +113,33 @@ int sl_tlisten_box(const struct sl_sock *sk)
 	return b ? b->in : -1;
 }
 
-/* The listener is closed here. */
+/* Should this process be killed, the daemon gives what waits in its queue to the others. */
+static void tell_box(struct box *b, const struct sl_sock *sk)
+{
+	uint32_t id = sk->lsn->id;
+	int err;
+
+	if (b->told)
+		sl_broker_unbox(b->told);
+	err = sl_broker_box(id, b->out, sk->fd);
+	b->told = err ? 0 : id;
+	if (err)
+		sl_debug("tcp", "fd %d: who waits in its queue is reset should we be killed: %s",
+			 sk->fd, strerrorname_np(-err));
+}
+
+/* The listener is closed here. slow is held. */
 static void drop_box(const struct sl_sock *sk)
 {
-	struct box *b;
+	struct box *b = find_box(sk->inode);
 
+	if (b && b->told)
+		sl_broker_unbox(b->told);
 	if (!sl_lock(&box_lock))
 		return;
 	b = find_box(sk->inode);
 	if (b) {
-		b->inode = 0;
+		b->inode = b->told = 0;
 		sl_store_release(&b->sk, NULL);
 		sl_keeper_unwatch(b->in); /* others have it open */
 		sl_fd_forget(b->in);
@@ -131,7 +152,7 @@ static void drop_box(const struct sl_sock *sk)
 
 static bool put(const struct box *b, int fd)
 {
-	return sl_rights_send(b->out, "", 1, &fd, 1, MSG_DONTWAIT) == 1;
+	return sl_rights_send(b->out, SL_BOX_READY, 1, &fd, 1, MSG_DONTWAIT) == 1;
 }
 
 int sl_tlisten_take_given(struct sl_sock *sk, int flags)
@@ -143,6 +164,8 @@ int sl_tlisten_take_given(struct sl_sock *sk, int flags)
 	if (in < 0 || sl_rights_recv(in, &c, 1, &fd, 1, &nfds, MSG_DONTWAIT, &truncated) != 1 ||
 	    !nfds)
 		return -EAGAIN;
+	if (c == SL_BOX_BARE[0])
+		sl_tcp_opt_give(sk, fd);
 	if (!(flags & SOCK_CLOEXEC))
 		sl_sys_fcntl(fd, F_SETFD, 0);
 	fl = sl_sys_fcntl(fd, F_GETFL, 0) & ~O_NONBLOCK;
@@ -340,8 +363,10 @@ static void join(struct sl_sock *sk)
 	if (reason == SL_REASON_NONE) {
 		struct box *b = find_box(sk->inode);
 
-		if (b)
+		if (b) {
 			sl_store_release(&b->sk, sk);
+			tell_box(b, sk);
+		}
 		sl_debug("tcp", "fd %d: an inherited listener has a part here", sk->fd);
 		return;
 	}

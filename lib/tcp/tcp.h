@@ -381,13 +381,6 @@ struct sl_tcp_repair {
 };
 /* False: not in a state that the kernel can take (not synchronised). */
 bool sl_tcp_repair_get(const struct sl_tcp *c, struct sl_tcp_repair *r);
-/* The same of the bytes of a connection whose process is dead, of which nothing is believed. False
- * also when something is in its queues (the queues themselves have died), it is frozen, or no
- * kernel would take it. orphan: its program had closed it. */
-bool sl_tcp_repair_dead(const void *bytes, uint64_t now_us, struct sl_tcp_repair *r, bool *orphan);
-#define SL_TCP_BYTES sizeof(struct sl_tcp)
-/* A number for the form of these bytes: another build's is another one. */
-uint32_t sl_tcp_repair_form(void);
 /* Copies up to n bytes from `at` of the send or receive queue; how many. */
 uint32_t sl_tcp_repair_sndq(const struct sl_tcp *c, uint32_t at, void *buf, uint32_t n);
 uint32_t sl_tcp_repair_rcvq(const struct sl_tcp *c, uint32_t at, void *buf, uint32_t n);
@@ -413,6 +406,43 @@ int sl_tcp_repair_reserve(struct sl_tcp *c, const struct sl_tcp_key *key);
 int sl_tcp_repair_add_sndq(struct sl_tcp *c, const void *buf, uint32_t n);
 int sl_tcp_repair_add_rcvq(struct sl_tcp *c, const void *buf, uint32_t n);
 int sl_tcp_repair_start(struct sl_tcp *c, const struct sl_tcp_repair *r);
+
+/* Of the dead (tcp_dead.c) --------------------------------------------------------------------- */
+
+#define SL_TCP_BYTES sizeof(struct sl_tcp)
+/* A number for the form of these bytes: another build's is another one. */
+uint32_t sl_tcp_repair_form(void);
+
+/* Packet memory, and whose of its frames are believed. */
+struct sl_tcp_frames {
+	const uint8_t *base;
+	const union sl_frame_word *word;
+	uint32_t nframes, shift;
+	uint8_t owner;
+};
+/* What a connection was whose process is dead. */
+struct sl_tcp_dead {
+	struct sl_tcp_repair r;
+	bool orphan; /* its program had closed it */
+	bool queued; /* nobody had accepted it, and of r.rcvq bytes we know where they are: */
+	uint32_t first, start; /* the first frame, and its sequence number */
+	uint32_t urgent;       /* which byte of them no read would return; UINT32_MAX: none */
+};
+/* Makes it of the bytes that the connection was, of which nothing is believed. m: for the bytes of
+ * those that wait to be accepted; NULL: these are taken as all others are. False when something is
+ * in the queues (they have died with the process), it is frozen, or no kernel would take it. */
+bool sl_tcp_repair_dead(const void *bytes, uint64_t now_us, const struct sl_tcp_frames *m,
+			struct sl_tcp_dead *d);
+/* Copies what was not read, from the first byte on, in pieces of any size. */
+struct sl_tcp_unread {
+	const struct sl_tcp_frames *m;
+	uint32_t frame, begin; /* of the piece, and its sequence number */
+	uint32_t seq;          /* of the next byte */
+	uint32_t skip;         /* of the urgent one */
+	bool skips;
+};
+struct sl_tcp_unread sl_tcp_unread_of(const struct sl_tcp_dead *d, const struct sl_tcp_frames *m);
+uint32_t sl_tcp_unread_copy(struct sl_tcp_unread *u, void *buf, uint32_t n);
 
 #include "tcp/tcp_conn.h"
 

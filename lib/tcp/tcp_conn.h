@@ -137,7 +137,10 @@ struct sl_tcp {
 	/* send sequence (RFC 9293 figure 3) */
 	uint32_t iss, snd_una, snd_nxt, snd_wl1, snd_wl2;
 	uint32_t snd_wnd, max_window;
-	uint32_t snd_up;    /* urgent pointer; valid while urg_out */
+	union {
+		uint32_t snd_up;   /* urgent pointer; valid while urg_out */
+		uint32_t rx_first; /* sl_tcp_is_queued(): its first frame, or SL_NO_FRAME */
+	};
 	uint32_t write_seq; /* after the last byte (and FIN) in the queue */
 	uint32_t snd_sml;   /* after the last segment that was not full (Nagle, Minshall) */
 
@@ -249,6 +252,20 @@ struct sl_tcp {
 		struct sl_tcp_listener *listener; /* of a child that is not accepted yet */
 		struct sl_tcp_tfo *tfo; /* of tcp_fastopen.c; NULL once the handshake is over */
 	};
+};
+
+/* It waits to be accepted. */
+static inline bool sl_tcp_is_queued(const struct sl_tcp *c)
+{
+	return c->child && c->listener;
+}
+
+/* What the first bytes of a received frame say while such a connection has it: should the process
+ * be killed, those who bury it know what was not read (tcp_dead.c). */
+struct sl_rx_note {
+	uint32_t seq;
+	uint32_t next; /* the frame of the piece behind it, or SL_NO_FRAME */
+	uint16_t off, len;
 };
 
 /* Segments that were sent again */

@@ -154,6 +154,9 @@ void sl_tcp_dsack(struct sl_tcp *c, uint32_t start, uint32_t end);
 bool sl_tcp_rcv_is_pressed(const struct sl_tcp *c, uint32_t divisor);
 uint8_t sl_tcp_sack_blocks(const struct sl_tcp *c, struct sl_tcp_block *b, uint8_t max);
 
+/* tcp_repair.c: all but the time */
+void sl_tcp_repair_state(const struct sl_tcp *c, struct sl_tcp_repair *r);
+
 /* tcp_window.c: the receive window and the buffer behind it */
 /* The window to announce now in bytes (the header has it >> rcv_wscale), with silly-window
  * avoidance; never shrinks (RFC 9293 3.8.6.2.2). Sets rcv_wnd and rcv_wup: for what is sent. */

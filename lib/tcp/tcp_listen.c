@@ -281,6 +281,7 @@ static struct sl_tcp *child_new(struct sl_tcp_host *h, const struct sl_tcp_req *
 	c->ts_recent = r->ts_recent;
 	c->ecn_ok = sl_tcp_wants_ecn(&r->syn);
 	sl_tcp_set_state(c, SL_TCP_SYN_RCVD);
+	c->rx_first = SL_NO_FRAME;
 	c->listener = l;
 	sl_list_add_tail(&l->children, &c->accept_node);
 	l->nchildren++;

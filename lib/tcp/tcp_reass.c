@@ -9,7 +9,10 @@
  * pieces fill it soon. Tiny pieces that follow each other are copied together, into the frame that
  * is there already. And a connection holds no more frames than half of what the pool has left
  * (Choudhury and Hahne, 1998), so that one that does not read starves nobody. When memory is short
- * the pieces beyond holes go first, the farthest first (RFC 2018 8 allows it). */
+ * the pieces beyond holes go first, the farthest first (RFC 2018 8 allows it).
+ *
+ * While a connection waits to be accepted its pieces are written down in the frames, too. A process
+ * may be killed between any two instructions: a piece has its note before rcv_nxt counts it. */
 #include "tcp/tcp_internal.h"
 
 #include <stdlib.h>
@@ -185,11 +188,41 @@ static bool rx_grow(struct sl_tcp *c)
 	return true;
 }
 
+static struct sl_rxseg *rx_last(const struct sl_tcp *c)
+{
+	return c->rx_tail == c->rx_head ? NULL : &c->rx[(c->rx_tail - 1) & (c->rxsize - 1)];
+}
+
+/* NULL: there is no room for one, so that the row of notes ends before it. */
+static struct sl_rx_note *note_of(const struct sl_rxseg *r)
+{
+	return r->off < sizeof(struct sl_rx_note) ? NULL
+						  : (struct sl_rx_note *)sl_frame_ptr(r->frame);
+}
+
+/* A new piece, behind the last one. */
+static void note_down(struct sl_tcp *c, const struct sl_rxseg *r)
+{
+	const struct sl_rxseg *last = rx_last(c);
+	struct sl_rx_note *n = note_of(r), *before = last ? note_of(last) : NULL;
+
+	if (!n || (last && !before))
+		return;
+	*n = (struct sl_rx_note){c->rcv_nxt, SL_NO_FRAME, r->off, r->len};
+	sl_share_step();
+	sl_store(before ? &before->next : &c->rx_first, r->frame);
+	sl_share_step();
+}
+
 static bool rx_push(struct sl_tcp *c, uint32_t frame, uint16_t off, uint16_t len)
 {
+	const struct sl_rxseg r = {frame, off, len};
+
 	if (sl_unlikely(c->rx_tail - c->rx_head == c->rxsize) && !rx_grow(c))
 		return false;
-	c->rx[c->rx_tail++ & (c->rxsize - 1)] = (struct sl_rxseg){frame, off, len};
+	if (sl_unlikely(sl_tcp_is_queued(c)))
+		note_down(c, &r);
+	c->rx[c->rx_tail++ & (c->rxsize - 1)] = r;
 	return true;
 }
 
@@ -200,8 +233,9 @@ static void advance(struct sl_tcp *c, uint32_t len, bool fin)
 	c->rcv_nxt += len;
 	c->bytes_received += len;
 	if (fin) {
-		c->rcv_nxt++;
 		c->fin_rcvd = true;
+		sl_share_step(); /* tcp_dead.c */
+		c->rcv_nxt++;
 	}
 }
 
@@ -248,12 +282,16 @@ static void drain(struct sl_tcp *c)
 
 static bool append_to_tail(struct sl_tcp *c, uint32_t frame, uint16_t off, uint16_t len)
 {
-	struct sl_rxseg *tail;
+	struct sl_rxseg *tail = rx_last(c);
 
-	if (c->rx_tail == c->rx_head)
+	if (!tail || !append(c, tail->frame, tail->off, &tail->len, frame, off, len))
 		return false;
-	tail = &c->rx[(c->rx_tail - 1) & (c->rxsize - 1)];
-	return append(c, tail->frame, tail->off, &tail->len, frame, off, len);
+	if (sl_unlikely(sl_tcp_is_queued(c)) && note_of(tail)) {
+		sl_share_step();
+		sl_store(&note_of(tail)->len, tail->len);
+		sl_share_step();
+	}
+	return true;
 }
 
 static bool queue_in_order(struct sl_tcp *c, uint32_t frame, uint16_t off, uint16_t len, bool fin)

@@ -32,8 +32,7 @@ static uint32_t urgent_at(const struct sl_tcp *c)
 	return c->urg_in && !c->oobinline && at < c->rx_bytes ? at : UINT32_MAX;
 }
 
-/* All but the time. */
-static void get(const struct sl_tcp *c, struct sl_tcp_repair *r)
+void sl_tcp_repair_state(const struct sl_tcp *c, struct sl_tcp_repair *r)
 {
 	uint32_t end = c->write_seq - c->fin_queued;
 
@@ -78,7 +77,7 @@ bool sl_tcp_repair_get(const struct sl_tcp *c, struct sl_tcp_repair *r)
 {
 	if (!sl_tcp_is_synchronised(c->state))
 		return false;
-	get(c, r);
+	sl_tcp_repair_state(c, r);
 	r->tsval = sl_tcp_tsval(c);
 	return true;
 }
@@ -194,65 +193,6 @@ void sl_tcp_repair_gone(struct sl_tcp *c)
 {
 	sl_tcp_snd_free(c);
 	sl_tcp_rcv_free(c);
-}
-
-/* Of the dead ---------------------------------------------------------------------------------- */
-
-/* FNV-1a over a connection in which each member that is looked at has a value of its own. */
-uint32_t sl_tcp_repair_form(void)
-{
-	struct sl_tcp c = {0};
-	uint32_t h = 2166136261u ^ sizeof(c);
-
-	c.node.key.lport = 1;
-	c.state = 2;
-	c.orphan = c.frozen = c.fin_rcvd = true;
-	c.fin_queued = c.fin_sent = c.fin_acked = true;
-	c.ts_ok = c.wscale_ok = c.sack_ok = c.ecn_ok = true;
-	c.urg_in = c.oobinline = true;
-	c.snd_wscale = 3, c.rcv_wscale = 4, c.mss_clamp = 5;
-	c.snd_una = 6, c.snd_nxt = 7, c.snd_wl1 = 8, c.snd_wnd = 9, c.max_window = 10;
-	c.write_seq = 11, c.rcv_nxt = 12, c.rcv_wnd = 13, c.rcv_wup = 14, c.rcv_up = 15;
-	c.rx_bytes = 16, c.rx_head = 17, c.rx_tail = 18;
-	c.ts_recent = 19, c.ts_off = 20, c.rcvbuf = 21, c.sndbuf = 22;
-	for (size_t i = 0; i < sizeof(c); i++)
-		h = (h ^ ((const uint8_t *)&c)[i]) * 16777619u;
-	return h ? h : 1;
-}
-
-/* Any byte may stand where a bool should. */
-static bool is_bool(const bool *b)
-{
-	uint8_t v;
-
-	memcpy(&v, b, 1);
-	return v <= 1;
-}
-
-#define WINDOW_MAX  (65535u << 14) /* RFC 7323 2.3 */
-#define CLOCKS_MS   100            /* so far two processes' clocks are apart at most */
-#define SND_MSS_MIN 48             /* TCP_MIN_SND_MSS of Linux */
-
-static bool is_possible(const struct sl_tcp_repair *r)
-{
-	return r->sndq == 0 && r->unsent == 0 && r->rcvq == 0 && r->snd_wnd <= WINDOW_MAX &&
-	       r->max_window <= WINDOW_MAX && r->rcv_wnd <= WINDOW_MAX && r->snd_wscale <= 14 &&
-	       r->rcv_wscale <= 14 && r->mss_clamp >= SND_MSS_MIN && r->rcvbuf <= INT32_MAX &&
-	       r->sndbuf <= INT32_MAX;
-}
-
-bool sl_tcp_repair_dead(const void *bytes, uint64_t now_us, struct sl_tcp_repair *r, bool *orphan)
-{
-	struct sl_tcp c;
-
-	memcpy(&c, bytes, sizeof(c));
-	if (!is_bool(&c.frozen) || !is_bool(&c.fin_rcvd) || !is_bool(&c.orphan) || c.frozen ||
-	    !sl_tcp_is_synchronised(c.state) || c.rx_bytes || c.rx_head != c.rx_tail)
-		return false;
-	get(&c, r);
-	r->tsval = (uint32_t)(now_us / 1000) + c.ts_off + CLOCKS_MS;
-	*orphan = c.orphan;
-	return is_possible(r);
 }
 
 /* Coming in ------------------------------------------------------------------------------------ */

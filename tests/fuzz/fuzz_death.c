@@ -16,18 +16,40 @@ static bool any(void *arg, const struct sl_flow_key *k)
 	return k->proto == IPPROTO_TCP;
 }
 
+#define FRAMES 4
+#define SHIFT  8
+
+/* The bytes behind the connection's are packet memory. */
 static void look_at_states(const uint8_t *data, size_t size)
 {
-	uint8_t bytes[SL_TCP_BYTES];
-	struct sl_tcp_repair r;
-	bool orphan;
+	static union sl_frame_word word[FRAMES] = {
+		{.owner = 1}, {.owner = 1}, {.owner = 2}, {.owner = 1}};
+	uint8_t bytes[SL_TCP_BYTES], copy[1024], *base = calloc(FRAMES, 1u << SHIFT);
+	const struct sl_tcp_frames m = {
+		.base = base, .word = word, .nframes = FRAMES, .shift = SHIFT, .owner = 1};
+	struct sl_tcp_unread u;
+	struct sl_tcp_dead d;
+	uint32_t sum = 0, n;
 
 	memset(bytes, 0, sizeof(bytes));
 	memcpy(bytes, data, sl_min(size, sizeof(bytes)));
-	if (!sl_tcp_repair_dead(bytes, 12345678, &r, &orphan))
-		return;
-	if (r.sndq || r.rcvq || r.unsent || r.snd_wscale > 14 || r.rcv_wscale > 14)
+	if (size > sizeof(bytes))
+		memcpy(base, data + sizeof(bytes),
+		       sl_min(size - sizeof(bytes), (size_t)FRAMES << SHIFT));
+	if (sl_tcp_repair_dead(bytes, 12345678, NULL, &d) &&
+	    (d.queued || d.r.sndq || d.r.rcvq || d.r.unsent || d.r.snd_wscale > 14 ||
+	     d.r.rcv_wscale > 14))
 		abort();
+	if (sl_tcp_repair_dead(bytes, 12345678, &m, &d)) {
+		u = sl_tcp_unread_of(&d, &m);
+		while (d.queued && sum < d.r.rcvq &&
+		       (n = sl_tcp_unread_copy(&u, copy,
+					       sl_min((uint32_t)sizeof(copy), d.r.rcvq - sum))))
+			sum += n;
+		if (sum != d.r.rcvq)
+			abort();
+	}
+	free(base);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "ctl/broker_int.h"
@@ -19,7 +20,9 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 #define REAPS 100000 /* of 100 us and more: then something is kept for ever */
 
-static int kinds[4]; /* bound UDP and TCP sockets, a pipe's end, the network namespace */
+/* Bound UDP and TCP sockets, a pipe's end, the network namespace; an end of a packet socket pair,
+ * a socket that listens, memory with connections in it, an end of a stream. */
+static int kinds[8];
 
 static int bound_socket(int type)
 {
@@ -27,6 +30,27 @@ static int bound_socket(int type)
 	int fd = socket(AF_INET, type, 0);
 
 	if (fd < 0 || bind(fd, (struct sockaddr *)&sin, sizeof(sin)))
+		abort();
+	return fd;
+}
+
+static int pair_end(int type)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, type | SOCK_NONBLOCK, 0, pair))
+		abort();
+	return pair[0];
+}
+
+/* Bytes that are no zeros, so that much is there. */
+static int some_memory(void)
+{
+	static uint8_t bytes[1 << 16];
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+
+	memset(bytes, 1, sizeof(bytes));
+	if (fd < 0 || write(fd, bytes, sizeof(bytes)) != sizeof(bytes))
 		abort();
 	return fd;
 }
@@ -47,6 +71,12 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	kinds[1] = bound_socket(SOCK_STREAM);
 	kinds[2] = dup(0);
 	kinds[3] = open("/proc/self/ns/net", 0);
+	kinds[4] = pair_end(SOCK_SEQPACKET);
+	kinds[5] = bound_socket(SOCK_STREAM);
+	if (listen(kinds[5], 1))
+		abort();
+	kinds[6] = some_memory();
+	kinds[7] = pair_end(SOCK_STREAM);
 	sluiced.netns_cookie = sl_netns_cookie(kinds[0]);
 	sl_policy_parse(policy, strlen(policy), &sluiced.policy, NULL, NULL, NULL);
 	return 0;
@@ -81,7 +111,7 @@ static size_t build(struct sl_lease_msg *m, const uint8_t *d, size_t n, size_t *
 				       .op = d[0] % SL_LEASE_OPS};
 	m->nfds = d[1] % 3;
 	for (uint32_t i = 0; i < m->nfds; i++)
-		m->fd[i] = kinds[(d[1] >> 2 >> 2 * i) % 4];
+		m->fd[i] = kinds[(d[1] >> 2 >> 3 * i) % 8];
 	if (d[2] > 250)
 		want += d[2] - 250u;
 	else if (d[2] > 245)

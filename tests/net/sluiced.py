@@ -3,10 +3,10 @@
 # Says what the daemon did to each attack; 0 when all were refused.
 import array, os, resource, socket, struct, sys, time
 
-MAGIC, VERSION = 0x4C534C53, 3
+MAGIC, VERSION = 0x4C534C53, 4
 (HELLO, UMEM, PORT_OPEN, PORT_CLOSE, PORT_ALIVE, PORT_TAGS, VLAN_LEAVE, UNGUARD, LANE_OPEN, LANE_CLOSE, CLAIM, UPDATE, UNCLAIM,
- REPAIR, DROP, INJECT, NEIGH, CONNS, HOLDERS, BUFFER, STATUS, SHOW_PORT, SHOW_LEASE,
- DRAIN) = range(1, 25)
+ REPAIR, DROP, INJECT, NEIGH, CONNS, HOLDERS, BUFFER, BOX, UNBOX, STATUS, SHOW_PORT,
+ SHOW_LEASE, DRAIN) = range(1, 27)
 path, own, ifindex, victim = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 failed = 0
 
@@ -114,6 +114,23 @@ tcp = bound(socket.SOCK_STREAM)
 refused("a repair mode that there is not", s.ask(REPAIR, struct.pack("=i", 77), [tcp.fileno()]))
 refused("a UDP socket's buffer", s.ask(BUFFER, struct.pack("=iI", 32, 1 << 20), [mine.fileno()]))
 refused("another option than a buffer", s.ask(BUFFER, struct.pack("=iI", socket.SO_MARK, 1), [tcp.fileno()]))
+here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+stream = socket.socketpair()[0]
+named = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+named.connect(path)  # (the daemon's own)
+listening = socket.socket()
+listening.bind((own, 0))
+listening.listen()
+refused("a box that is a pipe", s.ask(BOX, struct.pack("=I", 1), [os.pipe()[1], listening.fileno()]))
+refused("a box that is a stream", s.ask(BOX, struct.pack("=I", 1), [stream.fileno(), listening.fileno()]))
+refused("a box that somebody listens at", s.ask(BOX, struct.pack("=I", 1), [named.fileno(), listening.fileno()]))
+refused("a box of no listener", s.ask(BOX, struct.pack("=I", 1), [here.fileno(), tcp.fileno()]))
+refused("a box without a listener", Session().ask(BOX, struct.pack("=I", 1), [here.fileno()]))
+refused("a box given up that there is not", s.ask(UNBOX, struct.pack("=I", 1)))
+for i in range(64):
+    if s.ask(BOX, struct.pack("=I", i), [here.fileno(), listening.fileno()]) != b"":
+        refused("a box", -1)
+refused("boxes without end", s.ask(BOX, struct.pack("=I", 64), [here.fileno(), listening.fileno()]))
 packet = bytearray(28)
 packet[0], packet[9] = 0x45, socket.IPPROTO_UDP
 packet[12:16] = packet[16:20] = socket.inet_aton(own)

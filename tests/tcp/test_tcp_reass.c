@@ -26,6 +26,41 @@ static struct sl_frames frames;
 static struct sl_tcp c;
 static uint32_t base, size, got;
 
+/* Nobody has accepted it yet: who finds its bytes and the frames reads what it would. */
+static void check_notes(void)
+{
+	const struct sl_tcp_frames m = {
+		.base = sl_pool.base,
+		.word = sl_pool.word,
+		.nframes = sl_pool.nframes,
+		.shift = sl_pool.shift,
+		.owner = sl_pool.me,
+	};
+	static uint8_t buf[STREAM];
+	struct sl_tcp_unread u;
+	struct sl_tcp_dead d;
+	uint32_t n = 0, step = sim_range(&s.rng, 1, STREAM);
+
+	sim_check(&s, sl_tcp_repair_dead(&c, s.now_us, &m, &d) && d.queued);
+	sim_check(&s, d.r.rcvq == c.rx_bytes && d.r.fin_rcvd == c.fin_rcvd);
+	sim_check(&s, d.r.rcv_nxt == c.rcv_nxt - c.fin_rcvd);
+	u = sl_tcp_unread_of(&d, &m);
+	while (n < d.r.rcvq) {
+		uint32_t got_now = sl_tcp_unread_copy(&u, buf + n, sl_min(step, d.r.rcvq - n));
+
+		sim_check(&s, got_now);
+		n += got_now;
+	}
+	sim_check(&s, memcmp(buf, stream, n) == 0);
+	/* Another's frames are not believed. */
+	if (d.r.rcvq) {
+		struct sl_tcp_frames others = m;
+
+		others.owner++;
+		sim_check(&s, !sl_tcp_repair_dead(&c, s.now_us, &others, &d));
+	}
+}
+
 /* What must hold after every step. */
 static void check(void)
 {
@@ -52,6 +87,8 @@ static void check(void)
 		mem += sl_tcp_rx_charge(o->len);
 	}
 	sim_check(&s, mem == c.rmem);
+	if (sl_tcp_is_queued(&c))
+		check_notes();
 	n = sl_tcp_sack_blocks(&c, b, 4);
 	sim_check(&s, !n || c.noo || c.have_dsack);
 	for (uint8_t i = c.have_dsack; i < n; i++) {
@@ -78,7 +115,7 @@ static bool is_held(uint32_t start, uint32_t end)
 static void arrive(uint32_t at, uint32_t len, bool fin)
 {
 	uint32_t seq = base + at, f, drops = counts[SL_TCPC_RCV_PRUNED], before = c.rcv_nxt;
-	uint16_t off = (uint16_t)sim_below(&s.rng, 300);
+	uint16_t off = (uint16_t)sim_below(&s.rng, 300) + (c.child ? sizeof(struct sl_rx_note) : 0);
 	struct sl_tcp_block b[4];
 
 	f = sl_frame_get(&frames);
@@ -127,7 +164,8 @@ static void read_some(uint32_t max)
 static void one(uint64_t seed)
 {
 	struct sim_rng *r = &s.rng;
-	uint32_t max, step, steps = 0;
+	struct sl_tcp_listener listener;
+	uint32_t max, step, steps = 0, accept_at;
 	uint8_t secret[16] = {0};
 
 	sim_init(&s, seed, seed % 4 ? 4096 : 160, SHIFT);
@@ -145,7 +183,14 @@ static void one(uint64_t seed)
 	c.rcv_nxt = c.copied_seq = base;
 	c.rcv_ssthresh = c.rcv_wnd = 60000;
 	c.rcv_wup = base;
-	c.adv_mss = c.rcv_mss = 536;
+	c.adv_mss = c.rcv_mss = c.mss_clamp = 536;
+	c.irs = base - 1;
+	accept_at = sim_below(r, 2) * sim_below(r, 100);
+	if (accept_at) {
+		c.child = true;
+		c.listener = &listener;
+		c.rx_first = SL_NO_FRAME;
+	}
 	size = sim_range(r, 1, sim_below(r, 4) ? 3000 : STREAM);
 	max = sim_range(r, 1, 1600);
 	max = sl_max(max, size / 200);
@@ -159,9 +204,11 @@ static void one(uint64_t seed)
 			at = sl_min(c.rcv_nxt - base, size);
 		len = sim_below(r, sl_min(max, size - at) + 1);
 		arrive(at, len, at + len == size);
-		if (sim_below(r, step) == 0)
+		if (++steps >= accept_at)
+			c.listener = NULL;
+		if (!sl_tcp_is_queued(&c) && sim_below(r, step) == 0)
 			read_some(sim_range(r, 1, STREAM));
-		sim_check(&s, ++steps < 200000);
+		sim_check(&s, steps < 200000);
 	}
 	sim_check(&s, got == size);
 	sl_tcp_rcv_free(&c);

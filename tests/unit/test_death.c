@@ -16,7 +16,7 @@ struct entry {
 	struct sl_tcp tcp;
 	void *owner;
 	bool dead;
-	uint32_t oif;
+	uint32_t oif, listener;
 };
 
 static const struct sl_conns_layout good = {
@@ -31,6 +31,7 @@ static const struct sl_conns_layout good = {
 	.rport = offsetof(struct entry, tcp.node.key.rport),
 	.owner = offsetof(struct entry, owner),
 	.oif = offsetof(struct entry, oif),
+	.listener = offsetof(struct entry, listener),
 };
 
 static struct entry entry_of(unsigned n)
@@ -64,10 +65,11 @@ static bool even(void *arg, const struct sl_flow_key *k)
 static void test_a_layout_must_fit(void **state)
 {
 	static const size_t fields[] = {
-		offsetof(struct sl_conns_layout, host),  offsetof(struct sl_conns_layout, dead),
-		offsetof(struct sl_conns_layout, state), offsetof(struct sl_conns_layout, local),
-		offsetof(struct sl_conns_layout, rport), offsetof(struct sl_conns_layout, owner),
-		offsetof(struct sl_conns_layout, oif),   offsetof(struct sl_conns_layout, tcp),
+		offsetof(struct sl_conns_layout, host),     offsetof(struct sl_conns_layout, dead),
+		offsetof(struct sl_conns_layout, state),    offsetof(struct sl_conns_layout, local),
+		offsetof(struct sl_conns_layout, rport),    offsetof(struct sl_conns_layout, owner),
+		offsetof(struct sl_conns_layout, oif),      offsetof(struct sl_conns_layout, tcp),
+		offsetof(struct sl_conns_layout, listener),
 	};
 	struct entry e = entry_of(2);
 	int fd = file_of(&e, 1), pipes[2];
@@ -114,20 +116,19 @@ static void test_whose_it_was_is_found(void **state)
 static void test_only_what_may_be_is_believed(void **state)
 {
 	struct entry fresh = entry_of(2), e = fresh;
-	struct sl_tcp_repair r;
-	bool orphan;
+	struct sl_tcp_dead d;
 
 #define REFUSED(change)                                                                            \
 	do {                                                                                       \
 		e = fresh;                                                                         \
 		change;                                                                            \
-		assert_false(sl_tcp_repair_dead(&e.tcp, 5000, &r, &orphan));                       \
+		assert_false(sl_tcp_repair_dead(&e.tcp, 5000, NULL, &d));                          \
 	} while (0)
-	assert_true(sl_tcp_repair_dead(&e.tcp, 5000, &r, &orphan));
-	assert_false(orphan);
-	assert_int_equal(r.snd_una, 1000);
-	assert_int_equal(r.rcv_nxt, 2000);
-	assert_true(r.tsval >= 5);
+	assert_true(sl_tcp_repair_dead(&e.tcp, 5000, NULL, &d));
+	assert_false(d.orphan);
+	assert_int_equal(d.r.snd_una, 1000);
+	assert_int_equal(d.r.rcv_nxt, 2000);
+	assert_true(d.r.tsval >= 5);
 	REFUSED(e.tcp.write_seq++);
 	REFUSED(e.tcp.rx_bytes++);
 	REFUSED(e.tcp.rx_tail++);
@@ -145,9 +146,125 @@ static void test_only_what_may_be_is_believed(void **state)
 	e.tcp.fin_queued = e.tcp.fin_sent = true;
 	e.tcp.write_seq++;
 	e.tcp.snd_nxt++;
-	assert_true(sl_tcp_repair_dead(&e.tcp, 5000, &r, &orphan));
-	assert_true(r.fin_sent);
-	assert_int_equal(r.snd_una, 1000);
+	assert_true(sl_tcp_repair_dead(&e.tcp, 5000, NULL, &d));
+	assert_true(d.r.fin_sent);
+	assert_int_equal(d.r.snd_una, 1000);
+}
+
+/* A connection that nobody has accepted, of whose bytes each frame has a piece. */
+#define SHIFT 11
+static uint8_t memory[4 << SHIFT];
+static union sl_frame_word word[4];
+static const struct sl_tcp_frames frames = {
+	.base = memory, .word = word, .nframes = 4, .shift = SHIFT, .owner = 3};
+
+static struct entry queued(uint32_t pieces)
+{
+	struct entry e = entry_of(2);
+
+	e.owner = NULL;
+	e.tcp.child = true;
+	e.tcp.listener = (void *)&e;
+	e.tcp.irs = e.tcp.rcv_nxt - 1;
+	e.tcp.rx_first = pieces ? 0 : SL_NO_FRAME;
+	for (uint32_t i = 0; i < pieces; i++) {
+		struct sl_rx_note n = {e.tcp.rcv_nxt, i + 1 < pieces ? i + 1 : SL_NO_FRAME, 100,
+				       10};
+
+		memcpy(memory + (i << SHIFT), &n, sizeof(n));
+		memset(memory + (i << SHIFT) + 100, 'a' + (int)i, 10);
+		word[i] = (union sl_frame_word){.owner = 3, .refs = 1};
+		e.tcp.rcv_nxt += 10;
+		e.tcp.rx_bytes += 10;
+		e.tcp.rx_tail++;
+	}
+	return e;
+}
+
+static bool is_saved(const struct entry *e, struct sl_tcp_dead *d)
+{
+	return sl_tcp_repair_dead(&e->tcp, 5000, &frames, d) && d->queued;
+}
+
+static void test_what_waits_is_read(void **state)
+{
+	struct entry e = queued(3);
+	struct sl_tcp_unread u;
+	struct sl_tcp_dead d;
+	char text[64] = "";
+
+	assert_true(is_saved(&e, &d));
+	assert_int_equal(d.r.rcvq, 30);
+	u = sl_tcp_unread_of(&d, &frames);
+	assert_int_equal(sl_tcp_unread_copy(&u, text, 7), 7);
+	assert_int_equal(sl_tcp_unread_copy(&u, text + 7, 23), 23);
+	assert_string_equal(text, "aaaaaaaaaabbbbbbbbbbcccccccccc");
+	/* Nothing has come yet. */
+	e = queued(0);
+	assert_true(is_saved(&e, &d));
+	assert_int_equal(d.r.rcvq, 0);
+	/* An urgent byte, that no read returns. */
+	e = queued(3);
+	e.tcp.urg_in = true;
+	e.tcp.rcv_up = 2010;
+	assert_true(is_saved(&e, &d));
+	assert_int_equal(d.r.rcvq, 29);
+	u = sl_tcp_unread_of(&d, &frames);
+	assert_int_equal(sl_tcp_unread_copy(&u, text, 64), 29);
+	assert_memory_equal(text, "aaaaaaaaaabbbbbbbbbcccccccccc", 29);
+}
+
+/* It was killed between two instructions. */
+static void test_half_done_is_not_acknowledged(void **state)
+{
+	struct entry e = queued(3);
+	struct sl_tcp_dead d;
+
+	/* The last piece has its note and is not counted. */
+	e.tcp.rcv_nxt -= 10;
+	assert_true(is_saved(&e, &d));
+	assert_int_equal(d.r.rcvq, 20);
+	assert_int_equal(d.r.rcv_nxt, 2020);
+	/* A FIN has been seen and is not counted, and then it is. */
+	e = queued(3);
+	e.tcp.fin_rcvd = true;
+	assert_true(is_saved(&e, &d));
+	assert_false(d.r.fin_rcvd);
+	assert_int_equal(d.r.rcv_nxt, 2030);
+	e.tcp.rcv_nxt++;
+	assert_true(is_saved(&e, &d));
+	assert_true(d.r.fin_rcvd);
+	assert_int_equal(d.r.state, SL_TCP_CLOSE_WAIT);
+	assert_int_equal(d.r.rcv_nxt, 2030);
+}
+
+static void test_what_waits_is_doubted(void **state)
+{
+	struct sl_rx_note *note = (void *)(memory + (1 << SHIFT));
+	struct sl_tcp_dead d;
+	struct entry e;
+
+#define LOST(change)                                                                               \
+	do {                                                                                       \
+		e = queued(3);                                                                     \
+		change;                                                                            \
+		assert_false(is_saved(&e, &d));                                                    \
+	} while (0)
+	LOST(e.tcp.listener = NULL); /* unread, and accepted */
+	LOST(e.tcp.rcv_nxt++);
+	LOST(e.tcp.rx_first = 4);
+	LOST(e.tcp.rx_first = 1);
+	LOST(e.tcp.rx_head = 1);
+	LOST(e.tcp.orphan = true);
+	LOST(e.tcp.write_seq++);
+	LOST(e.tcp.state = SL_TCP_LAST_ACK);
+	LOST(note->seq++);
+	LOST(note->len = 0);
+	LOST(note->off = 8);
+	LOST(note->off = 2040);
+	LOST(note->next = 4);
+	LOST(note->next = 0);
+	LOST(word[1].owner = 4);
 }
 
 int main(void)
@@ -156,6 +273,9 @@ int main(void)
 		cmocka_unit_test(test_a_layout_must_fit),
 		cmocka_unit_test(test_whose_it_was_is_found),
 		cmocka_unit_test(test_only_what_may_be_is_believed),
+		cmocka_unit_test(test_what_waits_is_read),
+		cmocka_unit_test(test_half_done_is_not_acknowledged),
+		cmocka_unit_test(test_what_waits_is_doubted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

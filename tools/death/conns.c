@@ -19,6 +19,7 @@
 #define PIECE_BYTES 262144u /* read at a time */
 #define STRIDE_MAX  4096u
 #define CONNS_MAX   (1u << 20)
+#define RESCUE_COST 8u /* looks: so long it takes */
 
 /* Does the field end inside an entry? */
 static bool inside(const struct sl_conns_layout *l, uint32_t at, uint32_t bytes)
@@ -32,7 +33,8 @@ static bool sound(const struct sl_conns_layout *l)
 	       inside(l, l->host, sizeof(void *)) && inside(l, l->dead, 1) &&
 	       inside(l, l->state, 1) && inside(l, l->local, 16) && inside(l, l->remote, 16) &&
 	       inside(l, l->lport, 2) && inside(l, l->rport, 2) &&
-	       inside(l, l->owner, sizeof(void *)) && inside(l, l->oif, 4) && inside(l, l->tcp, 1);
+	       inside(l, l->owner, sizeof(void *)) && inside(l, l->oif, 4) &&
+	       inside(l, l->listener, 4) && inside(l, l->tcp, 1);
 }
 
 int sl_gone_open(struct sl_gone_conns *c, int fd, const struct sl_conns_layout *layout)
@@ -113,6 +115,7 @@ bool sl_gone_read(struct sl_gone_conns *c, sl_gone_mine_fn *mine, void *arg)
 	for (long at = 0; at + (long)stride <= n && c->n < c->max; at += stride) {
 		struct sl_gone *g = &c->gone[c->n];
 
+		g->rescue = NULL;
 		g->entry = (uint32_t)((c->at + (uint64_t)at) / stride);
 		c->n += key_of(&c->layout, buf + at, &g->key) && mine(arg, &g->key);
 	}
@@ -138,47 +141,88 @@ static bool read_entry(const struct sl_gone_conns *c, const struct sl_gone *g, u
 	       key_of(l, e, &k) && !memcmp(&k, &g->key, sizeof(k));
 }
 
-/* One that nobody had accepted yet is reset (inet_csk_listen_stop()). */
-static bool fin(const struct sl_gone_conns *c, const struct sl_gone *g, const uint8_t *e,
-		uint32_t scope)
+static uint32_t u32_at(const uint8_t *e, uint32_t at)
+{
+	uint32_t v;
+
+	memcpy(&v, e + at, sizeof(v));
+	return v;
+}
+
+/* What it was; of what the process was allowed to have, whatever else stands there. */
+static bool state_of(const struct sl_gone_conns *c, const struct sl_gone *g, const uint8_t *e,
+		     const struct sl_tcp_frames *m, struct sl_tcp_dead *d)
 {
 	const struct sl_conns_layout *l = &c->layout;
-	struct sl_tcp_repair r;
-	bool orphan;
 
 	if (l->form != sl_tcp_repair_form() || !inside(l, l->tcp, SL_TCP_BYTES) ||
-	    !sl_tcp_repair_dead(e + l->tcp, sl_now_ns() / 1000, &r, &orphan) ||
-	    !(orphan || is_set(e, l->owner)))
+	    !sl_tcp_repair_dead(e + l->tcp, sl_now_ns() / 1000, m, d))
 		return false;
-	/* What the process was allowed to have, whatever else stands there. */
-	r.key.local = sl_addr_of(g->key.local);
-	r.key.remote = sl_addr_of(g->key.remote);
-	r.key.lport = g->key.local_port;
-	r.key.rport = g->key.remote_port;
-	r.scope_id = scope;
-	return sl_last_fin(&r);
+	d->r.key.local = sl_addr_of(g->key.local);
+	d->r.key.remote = sl_addr_of(g->key.remote);
+	d->r.key.lport = g->key.local_port;
+	d->r.key.rport = g->key.remote_port;
+	d->r.scope_id = u32_at(e, l->oif);
+	return true;
+}
+
+static bool rescue(const struct sl_gone_conns *c, struct sl_gone *g, const struct sl_tcp_frames *m,
+		   sl_gone_box_fn *box, void *arg)
+{
+	const struct sl_gone_box *b;
+	uint8_t e[STRIDE_MAX];
+	struct sl_tcp_dead d;
+
+	if (!read_entry(c, g, e) || !state_of(c, g, e, m, &d) || !d.queued)
+		return false;
+	b = box(arg, u32_at(e, c->layout.listener));
+	if (!b || b->port != g->key.local_port)
+		return false;
+	sl_time_wait_forget(&g->key);
+	g->rescue = sl_rescue_begin(&d, m, b);
+	return true;
+}
+
+bool sl_gone_rescue(struct sl_gone_conns *c, uint32_t n, const struct sl_tcp_frames *m,
+		    sl_gone_box_fn *box, void *arg)
+{
+	for (; n && c->looked < c->n; n--)
+		if (rescue(c, &c->gone[c->looked++], m, box, arg))
+			n -= sl_min(n - 1, RESCUE_COST);
+	return c->looked < c->n;
+}
+
+/* One that nobody had accepted yet is reset (inet_csk_listen_stop()). */
+static bool fin(const struct sl_gone_conns *c, const struct sl_gone *g, const uint8_t *e)
+{
+	struct sl_tcp_dead d;
+
+	return state_of(c, g, e, NULL, &d) && (d.orphan || is_set(e, c->layout.owner)) &&
+	       sl_last_fin(&d.r);
 }
 
 static void tell(const struct sl_gone_conns *c, const struct sl_gone *g, bool repair)
 {
 	uint8_t e[STRIDE_MAX];
-	bool there = read_entry(c, g, e);
-	uint32_t scope = 0;
+	bool there;
 
-	if (there)
-		memcpy(&scope, e + c->layout.oif, sizeof(scope));
+	if (g->rescue) {
+		sl_rescue_end(g->rescue);
+		return;
+	}
+	there = read_entry(c, g, e);
 	sl_time_wait_forget(&g->key);
-	if (!repair || !there || !fin(c, g, e, scope))
-		sl_farewell(&g->key, scope);
+	if (!repair || !there || !fin(c, g, e))
+		sl_farewell(&g->key, there ? u32_at(e, c->layout.oif) : 0);
 }
 
 bool sl_gone_tell(struct sl_gone_conns *c, uint32_t n, bool repair)
 {
 	if (c->fd < 0)
 		return false;
-	while (n-- && c->n)
-		tell(c, &c->gone[--c->n], repair);
-	if (c->n)
+	for (; n && c->told < c->n; n--)
+		tell(c, &c->gone[c->told++], repair);
+	if (c->told < c->n)
 		return true;
 	free(c->gone);
 	c->gone = NULL;

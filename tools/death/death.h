@@ -7,13 +7,33 @@
 #include "ctl/broker.h"
 #include "tcp/tcp.h"
 
+/* rescue.c: who waits to be accepted by a process that dies waits for others who listen with it --
+ */
+
+/* Where those of a listener go: a packet socket that these read. */
+struct sl_gone_box {
+	int fd;
+	uint32_t listener; /* the dead process's number of it */
+	uint16_t port;
+	uint8_t family; /* of its sockets */
+};
+struct sl_rescue;
+/* Makes the connection the kernel's, which drops what comes for it as yet. Packets to it must not
+ * reach others meanwhile. NULL: it cannot. The box must be there until the end. */
+struct sl_rescue *sl_rescue_begin(const struct sl_tcp_dead *d, const struct sl_tcp_frames *m,
+				  const struct sl_gone_box *box);
+/* Packets to it reach the kernel: it lives, and is put into the box; when nobody is there to read
+ * it, it is reset. Frees it. */
+void sl_rescue_end(struct sl_rescue *r);
+
 /* conns.c: the TCP connections, read out of the process's own memory ----------------------------
  */
 
 /* One of them. */
 struct sl_gone {
 	struct sl_flow_key key;
-	uint32_t entry; /* in the file */
+	uint32_t entry;           /* in the file */
+	struct sl_rescue *rescue; /* NULL: none */
 };
 
 /* Where they lie, and then what was found. */
@@ -24,6 +44,8 @@ struct sl_gone_conns {
 	bool read;   /* all of it */
 	struct sl_gone *gone;
 	uint32_t n, max;
+	uint32_t looked; /* at so many of them to see who can be rescued */
+	uint32_t told;
 };
 
 /* Is it a file in which connections may lie like that? fd becomes the receiver's. 0 or -EINVAL. */
@@ -32,6 +54,12 @@ int sl_gone_open(struct sl_gone_conns *c, int fd, const struct sl_conns_layout *
 typedef bool sl_gone_mine_fn(void *arg, const struct sl_flow_key *k);
 /* Reads a piece; true: there is more to read. */
 bool sl_gone_read(struct sl_gone_conns *c, sl_gone_mine_fn *mine, void *arg);
+/* Where goes what waits at that listener? NULL: nowhere. */
+typedef const struct sl_gone_box *sl_gone_box_fn(void *arg, uint32_t listener);
+/* When all is read: begins to rescue who waits to be accepted, while packets to them still are the
+ * dead process's. Looks at up to n; true: there are more. */
+bool sl_gone_rescue(struct sl_gone_conns *c, uint32_t n, const struct sl_tcp_frames *m,
+		    sl_gone_box_fn *box, void *arg);
 /* Tells up to n of the peers, to whom packets must not be the process's any more. repair: the
  * connection may be made the kernel's for that. True: there is more to do; else all is closed. */
 bool sl_gone_tell(struct sl_gone_conns *c, uint32_t n, bool repair);

@@ -61,6 +61,18 @@ static void fill(struct sl_session *s, const struct sl_session_kept *k)
 	s->again = true;
 }
 
+static void adopt_boxes(struct sl_session *s, struct sl_vault_msg *m,
+			const struct sl_session_kept *k)
+{
+	for (uint32_t i = 0; i < sl_min(k->nboxes, (uint32_t)SL_SESSION_BOXES); i++) {
+		int fd = sl_vault_take(m, k->box[i].fd);
+
+		if (fd >= 0)
+			s->boxes.box[s->boxes.n++] = (struct sl_gone_box){
+				fd, k->box[i].listener, k->box[i].port, k->box[i].family};
+	}
+}
+
 static int adopt_session(struct sl_vault_msg *m)
 {
 	const struct sl_session_kept *k = (const struct sl_session_kept *)m->body;
@@ -73,6 +85,7 @@ static int adopt_session(struct sl_vault_msg *m)
 	s->pidfd = sl_vault_take(m, k->pidfd);
 	s->conns.gone.fd = sl_vault_take(m, k->conns);
 	adopt_ports(s, k);
+	adopt_boxes(s, m, k);
 	if (s->share)
 		sl_memory_adopt(s, k->umem);
 	sluiced.last_id = sl_max(sluiced.last_id, s->id);

@@ -12,7 +12,8 @@
 #include "keep.h"
 #include "sluiced.h"
 
-#define TELL 32 /* at a turn of the loop: some milliseconds */
+#define TELL 32  /* at a turn of the loop: some milliseconds */
+#define LOOK 256 /* likewise */
 
 int sl_on_conns(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {
@@ -98,6 +99,20 @@ bool sl_conns_read(struct sl_session *s)
 	if (!s->conns.looked)
 		look_at_claims(s);
 	return sl_gone_read(&s->conns.gone, was_claimed, &s->conns);
+}
+
+bool sl_conns_rescue(struct sl_session *s, bool dead)
+{
+	const struct sl_umem *u = s->share && s->memory ? sl_umem_find(s->memory->umem) : NULL;
+	struct sl_tcp_frames m = {.owner = s->share};
+
+	if (!u || !dead || !s->limits.repair || !s->boxes.n)
+		return false;
+	m.base = u->info.base;
+	m.word = u->info.share.word;
+	m.nframes = u->info.nframes;
+	m.shift = u->info.share.shift;
+	return sl_gone_rescue(&s->conns.gone, LOOK, &m, sl_box_find, s);
 }
 
 bool sl_conns_will_tell(const struct sl_session *s, const struct sl_flow_key *k)

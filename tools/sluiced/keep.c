@@ -204,6 +204,15 @@ static void fill_session(const struct sl_session *s, struct sl_session_kept *k)
 		k->port[i].nqueues = s->port[i].nqueues;
 		memcpy(k->port[i].ifname, s->port[i].ifname, sizeof(k->port[i].ifname));
 	}
+	k->nboxes = s->boxes.n;
+	for (uint32_t i = 0; i < s->boxes.n; i++) {
+		const struct sl_gone_box *b = &s->boxes.box[i];
+
+		k->box[i].listener = b->listener;
+		k->box[i].port = b->port;
+		k->box[i].family = b->family;
+		k->box[i].fd = sl_vault_add(&out, b->fd);
+	}
 }
 
 void sl_keep_session(const struct sl_session *s)

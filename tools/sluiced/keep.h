@@ -30,6 +30,13 @@ struct sl_session_kept {
 		uint32_t ifindex, nqueues;
 		char ifname[16];
 	} port[SL_SESSION_PORTS];
+	uint32_t nboxes;
+	struct {
+		uint32_t listener;
+		uint16_t port;
+		uint8_t family;
+		int8_t fd;
+	} box[SL_SESSION_BOXES];
 };
 _Static_assert(sizeof(struct sl_session_kept) <= SL_VAULT_BYTES, "a record");
 

@@ -78,6 +78,33 @@ static bool name_of(int fd, bool peer, struct sl_addr *addr, uint16_t *port)
 	return !err && !sl_addr_from_sockaddr((struct sockaddr *)&ss, len, addr, port, &scope);
 }
 
+int sl_proof_listener(int fd, uint16_t *port, uint8_t *family, const char **why)
+{
+	struct sl_addr bound;
+	int err = check_kind(fd, IPPROTO_TCP, why);
+
+	if (err)
+		return err;
+	*family = (uint8_t)get_int(fd, SO_DOMAIN);
+	if (get_int(fd, SO_ACCEPTCONN) == 1 && name_of(fd, false, &bound, port))
+		return 0;
+	sl_why(why, "the socket does not listen");
+	return -EPERM;
+}
+
+/* What can be connected to has a name. */
+int sl_proof_pair(int fd, const char **why)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+
+	if (get_int(fd, SO_DOMAIN) == AF_UNIX && get_int(fd, SO_TYPE) == SOCK_SEQPACKET &&
+	    !sl_sys_getpeername(fd, &ss, &len) && len <= sizeof(ss.ss_family))
+		return 0;
+	sl_why(why, "the descriptor is not of a pair of packet sockets");
+	return -EPERM;
+}
+
 int sl_proof_check(int fd, const struct sl_flow_key *key, const char **why)
 {
 	struct sl_addr bound, claimed = sl_addr_of(key->local);

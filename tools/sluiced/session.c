@@ -275,6 +275,8 @@ static sl_request_fn *const handlers[SL_LEASE_OPS] = {
 	[SL_LEASE_CONNS] = sl_on_conns,
 	[SL_LEASE_HOLDERS] = sl_on_holders,
 	[SL_LEASE_BUFFER] = sl_on_buffer,
+	[SL_LEASE_BOX] = sl_on_box,
+	[SL_LEASE_UNBOX] = sl_on_unbox,
 	[SL_LEASE_STATUS] = sl_on_status,
 	[SL_LEASE_SHOW_PORT] = sl_on_show_port,
 	[SL_LEASE_SHOW_LEASE] = sl_on_show_lease,
@@ -412,7 +414,8 @@ void sl_session_readable(struct sl_session *s)
 
 enum taken { TAKEN, MORE, LATER };
 
-/* Claims before lanes, so that nothing is steered to one that is gone; peers are told when the
+/* Who can be saved is the kernel's before others can reset him, by claims that are gone; these go
+ * before lanes, so that nothing is steered to one that is gone; peers are told when the
  * kernel will answer for them; frames are taken from the dead only. A process that lives, and has
  * hung up, keeps its own for that long. */
 static enum taken take_back(struct sl_session *s)
@@ -424,8 +427,10 @@ static enum taken take_back(struct sl_session *s)
 		s->mended = true;
 		s->mended_ns = sl_now_ns();
 	}
-	if (sl_conns_read(s) || sl_claims_drop(s, REAP_CLAIMS) || sl_conns_tell(s, dead))
+	if (sl_conns_read(s) || sl_conns_rescue(s, dead) || sl_claims_drop(s, REAP_CLAIMS) ||
+	    sl_conns_tell(s, dead))
 		return MORE;
+	sl_boxes_free(&s->boxes);
 	if (!dead || !sl_umem_bury(s))
 		return LATER;
 	sl_held_free(&s->held);

@@ -102,6 +102,14 @@ struct sl_conns {
 	uint32_t nflows;
 };
 
+/* boxes.c ------------------------------------------------------------------------------------ */
+
+#define SL_SESSION_BOXES 64
+struct sl_boxes {
+	struct sl_gone_box box[SL_SESSION_BOXES];
+	uint32_t n;
+};
+
 /* session.c ---------------------------------------------------------------------------------- */
 
 /* A device that a session has open. */
@@ -148,6 +156,7 @@ struct sl_session {
 	uint32_t nlanes;
 	struct sl_held_table held;
 	struct sl_conns conns;
+	struct sl_boxes boxes;
 };
 
 /* Packet memory is made for the first of a group, and goes with the last. Each device's queues are
@@ -264,10 +273,18 @@ uint32_t sl_claims_drop(struct sl_session *s, uint32_t n);
 /* conns.c: of a leaving session, while it has its claims. True: there is more to do. */
 int sl_on_conns(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 bool sl_conns_read(struct sl_session *s);
+/* Begins to save who waits to be accepted; dead: the process, for certain. */
+bool sl_conns_rescue(struct sl_session *s, bool dead);
 /* Tells some of the peers; the claims are gone. dead: the process, for certain. */
 bool sl_conns_tell(struct sl_session *s, bool dead);
 /* The claim of a flow was given up: is its peer told by the above? */
 bool sl_conns_will_tell(const struct sl_session *s, const struct sl_flow_key *k);
+
+/* boxes.c: where goes who waited at a listener of the dead that others have, too */
+int sl_on_box(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_unbox(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+const struct sl_gone_box *sl_box_find(void *session, uint32_t listener);
+void sl_boxes_free(struct sl_boxes *b);
 
 /* proof.c ------------------------------------------------------------------------------------ */
 
@@ -276,6 +293,12 @@ bool sl_conns_will_tell(const struct sl_session *s, const struct sl_flow_key *k)
 int sl_proof_check(int fd, const struct sl_flow_key *key, const char **why);
 /* Is it a TCP socket of the daemon's namespace? 0 or -EPERM. */
 int sl_proof_tcp(int fd, const char **why);
+/* Is it a TCP socket of the daemon's namespace that listens? Where, and the family of what it
+ * accepts. 0 or -EPERM. */
+int sl_proof_listener(int fd, uint16_t *port, uint8_t *family, const char **why);
+/* Is it one end of a pair of packet sockets, of which nobody but who holds the other can be spoken
+ * to? 0 or -EPERM. */
+int sl_proof_pair(int fd, const char **why);
 /* Is the packet addressed to what the socket is bound to, and from where it is connected to if it
  * is TCP? 0 or -EPERM. */
 int sl_proof_packet(int fd, const uint8_t *packet, size_t bytes, const char **why);

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a connection was whose process is dead, out of the bytes that it has left.
+ *
+ * Nothing of them is believed: the process may have lied, and may have died between any two
+ * instructions. Its queues have died with it, but for one: what a connection that waits to be
+ * accepted has received is written down in the frames (tcp_reass.c), which are there until their
+ * owner is buried. */
+#include <string.h>
+
+#include "tcp/tcp_internal.h"
+
+#define UNREAD_MAX  (64u << 20)    /* bytes of one connection */
+#define WINDOW_MAX  (65535u << 14) /* RFC 7323 2.3 */
+#define CLOCKS_MS   100            /* so far two processes' clocks are apart at most */
+#define SND_MSS_MIN 48             /* TCP_MIN_SND_MSS of Linux */
+
+/* FNV-1a over a connection in which each member that is looked at has a value of its own. */
+uint32_t sl_tcp_repair_form(void)
+{
+	struct sl_tcp c = {0};
+	uint32_t h = 2166136261u ^ sizeof(c);
+
+	c.node.key.lport = 1;
+	c.state = 2;
+	c.orphan = c.frozen = c.fin_rcvd = c.child = true;
+	c.fin_queued = c.fin_sent = c.fin_acked = true;
+	c.ts_ok = c.wscale_ok = c.sack_ok = c.ecn_ok = true;
+	c.urg_in = c.oobinline = true;
+	c.snd_wscale = 3, c.rcv_wscale = 4, c.mss_clamp = 5;
+	c.snd_una = 6, c.snd_nxt = 7, c.snd_wl1 = 8, c.snd_wnd = 9, c.max_window = 10;
+	c.write_seq = 11, c.rcv_nxt = 12, c.rcv_wnd = 13, c.rcv_wup = 14, c.rcv_up = 15;
+	c.rx_bytes = 16, c.rx_head = 17, c.rx_tail = 18;
+	c.ts_recent = 19, c.ts_off = 20, c.rcvbuf = 21, c.sndbuf = 22;
+	c.irs = 23, c.rx_first = 24, c.listener = (void *)25;
+	for (size_t i = 0; i < sizeof(c); i++)
+		h = (h ^ ((const uint8_t *)&c)[i]) * 16777619u;
+	return h ? h : 1;
+}
+
+/* Unread bytes --------------------------------------------------------------------------------- */
+
+/* The piece that a frame is noted to have at seq; its bytes, or NULL. Others may write there. */
+static const uint8_t *piece_at(const struct sl_tcp_frames *m, uint32_t frame, uint32_t seq,
+			       struct sl_rx_note *n)
+{
+	const uint8_t *p = m->base + ((size_t)frame << m->shift);
+
+	if (frame >= m->nframes || m->word[frame].owner != m->owner)
+		return NULL;
+	memcpy(n, p, sizeof(*n));
+	if (n->seq != seq || !n->len || n->off < sizeof(*n) ||
+	    (uint32_t)n->off + n->len > 1u << m->shift)
+		return NULL;
+	return p + n->off;
+}
+
+/* How many bytes there are, of max. */
+static uint32_t count_unread(const struct sl_tcp_frames *m, uint32_t frame, uint32_t start,
+			     uint32_t max)
+{
+	struct sl_rx_note n;
+	uint32_t sum = 0;
+
+	for (; sum < max && piece_at(m, frame, start + sum, &n); frame = n.next)
+		sum += n.len;
+	return sl_min(sum, max);
+}
+
+struct sl_tcp_unread sl_tcp_unread_of(const struct sl_tcp_dead *d, const struct sl_tcp_frames *m)
+{
+	return (struct sl_tcp_unread){
+		.m = m,
+		.frame = d->first,
+		.begin = d->start,
+		.seq = d->start,
+		.skip = d->start + d->urgent,
+		.skips = d->urgent != UINT32_MAX,
+	};
+}
+
+uint32_t sl_tcp_unread_copy(struct sl_tcp_unread *u, void *buf, uint32_t n)
+{
+	struct sl_rx_note note;
+	const uint8_t *p;
+	uint32_t done = 0;
+
+	while (done < n && (p = piece_at(u->m, u->frame, u->begin, &note))) {
+		uint32_t at, len;
+
+		u->seq += u->skips && u->seq == u->skip;
+		at = u->seq - u->begin;
+		if (at >= note.len) {
+			u->begin += note.len;
+			u->frame = note.next;
+			continue;
+		}
+		len = sl_min(note.len - at, n - done);
+		if (u->skips && sl_seq_lt(u->seq, u->skip))
+			len = sl_min(len, u->skip - u->seq);
+		memcpy((uint8_t *)buf + done, p + at, len);
+		done += len;
+		u->seq += len;
+	}
+	return done;
+}
+
+/* The whole ------------------------------------------------------------------------------------ */
+
+/* Any byte may stand where a bool should. */
+static bool is_bool(const bool *b)
+{
+	uint8_t v;
+
+	memcpy(&v, b, 1);
+	return v <= 1;
+}
+
+static bool is_possible(const struct sl_tcp_repair *r)
+{
+	return r->sndq == 0 && r->unsent == 0 && r->snd_wnd <= WINDOW_MAX &&
+	       r->max_window <= WINDOW_MAX && r->rcv_wnd <= WINDOW_MAX && r->snd_wscale <= 14 &&
+	       r->rcv_wscale <= 14 && r->mss_clamp >= SND_MSS_MIN && r->rcvbuf <= INT32_MAX &&
+	       r->sndbuf <= INT32_MAX;
+}
+
+/* Where in the unread bytes an urgent one stands that no read will return. */
+static uint32_t urgent_at(const struct sl_tcp *c, uint32_t start, uint32_t unread)
+{
+	uint32_t at = c->rcv_up - start;
+
+	return c->urg_in && !c->oobinline && at < unread ? at : UINT32_MAX;
+}
+
+/* One that nobody has accepted has been neither read from nor written to. rcv_nxt says what may
+ * have been acknowledged. The process may have died when it had seen a FIN and not counted it yet:
+ * it is as if that had not come. */
+static bool find_unread(const struct sl_tcp *c, const struct sl_tcp_frames *m,
+			struct sl_tcp_dead *d)
+{
+	uint32_t start = c->irs + 1, counted = c->rcv_nxt - start, there;
+
+	if (counted > UNREAD_MAX || c->rx_head || d->orphan || d->r.fin_queued || d->r.sndq ||
+	    (c->state != SL_TCP_ESTABLISHED && c->state != SL_TCP_CLOSE_WAIT))
+		return false;
+	there = count_unread(m, c->rx_first, start, counted);
+	if (there + c->fin_rcvd < counted)
+		return false;
+	d->r.fin_rcvd = there < counted;
+	d->r.state = d->r.fin_rcvd ? SL_TCP_CLOSE_WAIT : SL_TCP_ESTABLISHED;
+	d->r.rcv_nxt = start + there;
+	d->queued = true;
+	d->first = c->rx_first;
+	d->start = start;
+	d->urgent = urgent_at(c, start, there);
+	d->r.rcvq = there - (d->urgent != UINT32_MAX);
+	return true;
+}
+
+bool sl_tcp_repair_dead(const void *bytes, uint64_t now_us, const struct sl_tcp_frames *m,
+			struct sl_tcp_dead *d)
+{
+	struct sl_tcp c;
+
+	memcpy(&c, bytes, sizeof(c));
+	if (!is_bool(&c.frozen) || !is_bool(&c.fin_rcvd) || !is_bool(&c.orphan) || c.frozen ||
+	    !sl_tcp_is_synchronised(c.state))
+		return false;
+	*d = (struct sl_tcp_dead){.orphan = c.orphan, .urgent = UINT32_MAX};
+	sl_tcp_repair_state(&c, &d->r);
+	d->r.tsval = (uint32_t)(now_us / 1000) + c.ts_off + CLOCKS_MS;
+	if (m && sl_tcp_is_queued(&c))
+		return find_unread(&c, m, d) && is_possible(&d->r);
+	return !c.rx_bytes && c.rx_head == c.rx_tail && is_possible(&d->r);
+}

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Workers of one listener are killed (kill -9) while connections wait for them: in the kernel others accept
+# these, with all that they have sent, and by the daemon, too. Only who was accepted is reset.
+LEASED=1
+. "$(dirname "$0")/lib_tcp.sh"
+need python3 setpriv
+net_up
+[ -e "$PRELOAD" ] || skip "the library is not built"
+export TMP
+PY=$TESTS/net/tcp_killed.py
+PORT=7400
+as_root() { # of the daemon's programs, too
+	LEASED='' SL_ENV=(SLUICE_DAEMON="$TMP/sluiced.b") bg "$@"
+}
+for MODE in kernel one; do
+	meet
+	for how in 4 6 mapped low; do
+		PORT=$((PORT + 1))
+		fam=${how/[a-z]*/4}
+		own=B$fam
+		at=${!own} port=$PORT run=bg
+		[ $how != mapped ] || at=::
+		[ $how != low ] || port=81 run=as_root
+		$run pb python3 "$PY" queue "$at" $port
+		wait_tcp b $port
+		differ "queue$how" a timeout 60 python3 "$PY" wait "${!own}" $port "$BG"
+		stop "$BG"
+	done
+done
+done_testing
