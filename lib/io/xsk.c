@@ -385,6 +385,11 @@ static int xsk_kick(struct sl_tx *tx)
 	return ret == -EBUSY || ret == -ENOBUFS ? -EAGAIN : (int)sl_min(ret, 0l);
 }
 
+bool sl_xsk_tx_is_empty(const struct sl_xsk *x)
+{
+	return sl_load_acquire(x->tx_ring.consumer) == sl_load(x->tx_ring.producer);
+}
+
 /* What the device is done with. Ours comes to us before its reference is dropped, so that nobody
  * of us posts it again while it is in doubt. */
 static void reap_one(struct sl_xsk_queue *q, struct sl_frames *cache, uint32_t frame, uint32_t next)

@@ -150,63 +150,6 @@ static struct sl_leg *open_vlan_leg(struct sl_port *port, const struct sl_leg *b
 	return leg;
 }
 
-/* Transmit by the NIC's own queue, where it can be had. */
-static void open_verbs(struct sl_leg *leg)
-{
-	const struct sl_port_info *port = &leg->port->info;
-	uint32_t depth = 64;
-	struct sl_verbs_info info;
-	const char *why;
-
-	if (sl_settings.tx_backend == SL_TX_XSK)
-		return;
-	while (depth < (uint32_t)sl_settings.tx_wre)
-		depth *= 2;
-	leg->verbs = sl_verbs_open(port->ifindex, port->ifname, depth,
-				   (uint32_t)sl_settings.tx_max_inline, &info, &why);
-	if (leg->verbs) {
-		leg->tx = leg->verbs;
-		sl_info("lane", "lane %u sends on %s by verbs (%s, %u packets, inline up to %u)",
-			leg->lane->id, port->ifname, info.device, info.depth, info.inline_bytes);
-	} else if (why) {
-		sl_info("lane", "lane %u sends on %s by AF_XDP: %s", leg->lane->id, port->ifname,
-			why);
-	}
-}
-
-static void check_verbs(struct sl_lane *lane, struct sl_leg *leg)
-{
-	struct sl_tx *verbs = leg->verbs;
-
-	verbs->ops->reap(verbs, &lane->frames);
-	sl_verbs_check(verbs, sl_now_ns());
-	if (!sl_verbs_dead(verbs))
-		return;
-	if (leg->tx == verbs)
-		sl_leg_kick(leg); /* it finds out, and leaves */
-	leg->verbs = NULL;
-	verbs->ops->close(verbs, &lane->frames);
-}
-
-static void check_lane(struct sl_lane *lane, void *arg)
-{
-	bool any = false;
-
-	for (uint32_t i = 0; i < lane->nlegs; i++)
-		any |= lane->leg[i]->verbs != NULL;
-	if (!any || !sl_lane_lock(lane))
-		return;
-	for (uint32_t i = 0; i < lane->nlegs; i++)
-		if (lane->leg[i]->verbs)
-			check_verbs(lane, lane->leg[i]);
-	sl_lane_unlock(lane);
-}
-
-void sl_lanes_check(void)
-{
-	sl_lane_for_each(check_lane, NULL);
-}
-
 static struct sl_leg *open_leg(struct sl_lane *lane, struct sl_port *port)
 {
 	uint32_t nq = port->info.nqueues, ifindex = port->info.ifindex;
@@ -231,7 +174,7 @@ static struct sl_leg *open_leg(struct sl_lane *lane, struct sl_port *port)
 	/* Lanes of one device spread their transmit work over its queues. */
 	leg->tx_queue = lane->id % nq;
 	leg->tx = &leg->xsk[leg->tx_queue].tx;
-	open_verbs(leg);
+	sl_leg_open_verbs(leg);
 	return leg;
 out:
 	sl_warn("lane", "lane %u has no place on %s: %s (%s)", lane->id, port->info.ifname,

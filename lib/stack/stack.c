@@ -150,44 +150,12 @@ bool sl_leg_post_desc(struct sl_leg *leg, const struct sl_tx_desc *d)
 
 #define REAP_EVERY 32
 
-/* What did not leave goes by AF_XDP instead. */
-static void move_unsent(struct sl_lane *lane, struct sl_tx *from, struct sl_tx *to)
-{
-	struct sl_tx_desc descs[32];
-	unsigned n, took;
-
-	while ((n = sl_verbs_unsent(from, descs, sl_array_len(descs)))) {
-		took = to->ops->post(to, descs, n);
-		for (unsigned i = took; i < n; i++)
-			sl_frame_sent(&lane->frames, descs[i].frame);
-	}
-}
-
-/* The NIC's queue has failed: all goes by AF_XDP from now on. The queue, and what it may have sent
- * or not, is taken down by the keeper (lane.c). */
-static void leave_verbs(struct sl_lane *lane, struct sl_leg *leg)
-{
-	struct sl_tx *failed = leg->tx, *tx = NULL;
-
-	for (uint32_t i = 0; i < lane->nlegs; i++)
-		if (lane->leg[i]->verbs == failed)
-			tx = &lane->leg[i]->xsk[lane->leg[i]->tx_queue].tx;
-	for (uint32_t i = 0; i < lane->nlegs && tx; i++)
-		if (lane->leg[i]->tx == failed)
-			lane->leg[i]->tx = tx;
-	if (!tx)
-		return;
-	sl_warn("lane", "lane %u sends on %s by AF_XDP from now on: %s", lane->id,
-		leg->port->info.ifname, sl_verbs_dead(failed));
-	move_unsent(lane, failed, tx);
-}
-
 int sl_leg_kick(struct sl_leg *leg)
 {
 	int err = leg->tx->ops->kick(leg->tx);
 
 	if (sl_unlikely(err == -EIO)) {
-		leave_verbs(leg->lane, leg);
+		sl_leg_leave_verbs(leg);
 		err = leg->tx->ops->kick(leg->tx);
 	}
 

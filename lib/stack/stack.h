@@ -43,6 +43,8 @@ struct sl_leg {
 	struct sl_lane *lane;
 	struct sl_tx *tx;
 	struct sl_tx *verbs; /* the NIC's own queue that tx is or was; NULL: none */
+	uint64_t verbs_ns;   /* it had one: when to look for another */
+	uint32_t verbs_wait; /* seconds, doubled each time */
 	uint32_t first;      /* index into `lanes`, for claims */
 	/* 0 for a VLAN device: its packets come and go by the leg below. */
 	uint32_t nqueues;
@@ -253,6 +255,10 @@ void sl_lane_reap(struct sl_lane *lane);
 /* Starts what was posted. 0 (also while the link is down: frames wait on the ring), -EAGAIN (ring
  * full) or -ENODEV (the device is gone: the leg is dead). */
 int sl_leg_kick(struct sl_leg *leg);
+/* nic.c: a new leg sends by the NIC's own queue, if there is one to be had; */
+void sl_leg_open_verbs(struct sl_leg *leg);
+/* and by AF_XDP when that has failed (a kick said -EIO), lane held. */
+void sl_leg_leave_verbs(struct sl_leg *leg);
 /* A frame to fill; reaps completions when short. SL_NO_FRAME: none. */
 uint32_t sl_lane_frame(struct sl_lane *lane);
 /* The destination, from the lane's cache; lane held. */

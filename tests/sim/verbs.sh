@@ -51,6 +51,28 @@ for fault in fatal unplug "stall 1" "fail 3 4" "fail 1 21"; do
 	fresh
 done
 
+# A NIC that was plugged in again is used again, while the stream goes on.
+again() { # how often
+	[ "$(cat "$TMP"/sluice.*.log | grep -c 'by verbs again')" -ge "$1" ]
+}
+b bash -c "socat -u TCP-LISTEN:7001,reuseaddr - | sha256sum" >"$TMP/got" &
+GOT=$!
+wait_tcp b 7001
+bg sa python3 "$TESTS/sim/slow_send.py" "$B4" 7001 "$TMP/stream" 4000
+SENDER=$BG
+wait_until 30 said 'by verbs (simulated0' || fail "not by verbs"
+nic_control a unplug >/dev/null
+ok "unplugged: AF_XDP" wait_until 20 said 'by AF_XDP from now on'
+nic_control a replug >/dev/null
+ok "plugged in again: verbs" wait_until 20 again 1
+nic_control a "fail 1 4" >/dev/null
+ok "after an error, too" wait_until 20 again 2
+rm -f "$TMP/stream.slow"
+ok "there and back: the sender ends" wait_end "$SENDER" 60
+wait "$GOT"
+same "there and back: not a byte is lost" "$SUM" "$(cat "$TMP/got")"
+fresh
+
 # An error completion loses no datagram: what was not sent is sent by AF_XDP.
 bg sa "$BIN/steady" -n 1500 "$B4" 7000 "$TMP/answers"
 STEADY=$BG

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A lane's transmit by the NIC's own queue (verbs), where it can be had.
+ *
+ * Theory of operation: a queue that has failed is left for AF_XDP at the next kick, with what had
+ * not left; the keeper takes it down, and looks for another one after a second, then after two,
+ * four, and so on: a device that was reset or plugged in again is used again, one that is broken
+ * costs little. The lane goes over when nothing waits in its AF_XDP ring, so nothing is overtaken.
+ */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "io/verbs.h"
+#include "stack/stack.h"
+
+#define NS          1000000000ull
+#define WAIT_MAX    64u /* seconds */
+#define STEADY_NS   (60 * NS)
+#define KICKS_EMPTY 64 /* of 32 packets each (copy mode): a ring */
+
+static struct sl_tx *open_queue(struct sl_leg *leg, struct sl_verbs_info *info, const char **why)
+{
+	const struct sl_port_info *port = &leg->port->info;
+	uint32_t depth = 64;
+
+	while (depth < (uint32_t)sl_settings.tx_wre)
+		depth *= 2;
+	return sl_verbs_open(port->ifindex, port->ifname, depth,
+			     (uint32_t)sl_settings.tx_max_inline, info, why);
+}
+
+static void say(const struct sl_leg *leg, const struct sl_verbs_info *info, const char *again)
+{
+	sl_info("lane", "lane %u sends on %s by verbs%s (%s, %u packets, inline up to %u)",
+		leg->lane->id, leg->port->info.ifname, again, info->device, info->depth,
+		info->inline_bytes);
+}
+
+void sl_leg_open_verbs(struct sl_leg *leg)
+{
+	struct sl_verbs_info info;
+	const char *why;
+
+	if (sl_settings.tx_backend == SL_TX_XSK)
+		return;
+	leg->verbs = open_queue(leg, &info, &why);
+	if (leg->verbs) {
+		leg->tx = leg->verbs;
+		leg->verbs_ns = sl_now_ns();
+		say(leg, &info, "");
+	} else if (why) {
+		sl_info("lane", "lane %u sends on %s by AF_XDP: %s", leg->lane->id,
+			leg->port->info.ifname, why);
+	}
+}
+
+/* Going ---------------------------------------------------------------------------------------- */
+
+/* What did not leave goes by AF_XDP instead. */
+static void move_unsent(struct sl_lane *lane, struct sl_tx *from, struct sl_tx *to)
+{
+	struct sl_tx_desc descs[32];
+	unsigned n, took;
+
+	while ((n = sl_verbs_unsent(from, descs, sl_array_len(descs)))) {
+		took = to->ops->post(to, descs, n);
+		for (unsigned i = took; i < n; i++)
+			sl_frame_sent(&lane->frames, descs[i].frame);
+	}
+}
+
+/* All legs that send by the one send by the other: that of the device, and of its VLAN devices. */
+static void swap(struct sl_lane *lane, const struct sl_tx *from, struct sl_tx *to)
+{
+	for (uint32_t i = 0; i < lane->nlegs; i++)
+		if (lane->leg[i]->tx == from)
+			lane->leg[i]->tx = to;
+}
+
+static struct sl_tx *xdp_of(struct sl_leg *leg)
+{
+	return &leg->xsk[leg->tx_queue].tx;
+}
+
+void sl_leg_leave_verbs(struct sl_leg *leg)
+{
+	struct sl_lane *lane = leg->lane;
+	struct sl_tx *failed = leg->tx, *tx = NULL;
+
+	for (uint32_t i = 0; i < lane->nlegs; i++)
+		if (lane->leg[i]->verbs == failed)
+			tx = xdp_of(lane->leg[i]);
+	if (!tx)
+		return;
+	swap(lane, failed, tx);
+	sl_warn("lane", "lane %u sends on %s by AF_XDP from now on: %s", lane->id,
+		leg->port->info.ifname, sl_verbs_dead(failed));
+	move_unsent(lane, failed, tx);
+}
+
+static void wait_longer(struct sl_leg *leg)
+{
+	leg->verbs_wait = leg->verbs_wait ? sl_min(2 * leg->verbs_wait, WAIT_MAX) : 1;
+}
+
+static void check_queue(struct sl_lane *lane, struct sl_leg *leg, uint64_t now)
+{
+	struct sl_tx *verbs = leg->verbs;
+
+	verbs->ops->reap(verbs, &lane->frames);
+	sl_verbs_check(verbs, now);
+	if (!sl_verbs_dead(verbs))
+		return;
+	if (leg->tx == verbs)
+		sl_leg_kick(leg); /* it finds out, and leaves */
+	leg->verbs = NULL;
+	verbs->ops->close(verbs, &lane->frames);
+	/* One that was well for long has not failed again. */
+	if (now - leg->verbs_ns > STEADY_NS)
+		leg->verbs_wait = 0;
+	wait_longer(leg);
+	leg->verbs_ns = now + leg->verbs_wait * NS;
+}
+
+/* And back ---------------------------------------------------------------------------------------
+ */
+
+/* Lane held. */
+static bool go_back(struct sl_lane *lane, struct sl_leg *leg, struct sl_tx *verbs)
+{
+	struct sl_tx *tx = xdp_of(leg);
+
+	for (int i = 0; i < KICKS_EMPTY && !sl_xsk_tx_is_empty(&leg->xsk[leg->tx_queue]); i++)
+		if (tx->ops->kick(tx) && i)
+			break;
+	tx->ops->reap(tx, &lane->frames);
+	if (!sl_xsk_tx_is_empty(&leg->xsk[leg->tx_queue]))
+		return false;
+	leg->verbs = verbs;
+	swap(lane, tx, verbs);
+	return true;
+}
+
+/* Making a queue takes milliseconds: without the lane. */
+static void look_for_queue(struct sl_lane *lane, struct sl_leg *leg, uint64_t now)
+{
+	struct sl_verbs_info info;
+	struct sl_frames none = {0};
+	struct sl_tx *verbs;
+	const char *why;
+	bool back = false;
+
+	leg->verbs_ns = now + leg->verbs_wait * NS;
+	verbs = open_queue(leg, &info, &why);
+	if (!verbs) {
+		wait_longer(leg);
+		return;
+	}
+	if (sl_lane_lock(lane)) {
+		back = go_back(lane, leg, verbs);
+		sl_lane_unlock(lane);
+	}
+	if (!back) {
+		verbs->ops->close(verbs, &none);
+		return;
+	}
+	leg->verbs_ns = now;
+	say(leg, &info, " again");
+}
+
+static void check_lane(struct sl_lane *lane, void *arg)
+{
+	uint64_t now = sl_now_ns();
+	bool any = false;
+	uint32_t n;
+
+	n = sl_load_acquire(&lane->nlegs);
+	for (uint32_t i = 0; i < n; i++)
+		any |= lane->leg[i]->verbs != NULL;
+	if (any && sl_lane_lock(lane)) {
+		for (uint32_t i = 0; i < n; i++)
+			if (lane->leg[i]->verbs)
+				check_queue(lane, lane->leg[i], now);
+		sl_lane_unlock(lane);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		struct sl_leg *leg = lane->leg[i];
+
+		if (leg->verbs_ns && !leg->verbs && !leg->dead && now > leg->verbs_ns)
+			look_for_queue(lane, leg, now);
+	}
+}
+
+void sl_lanes_check(void)
+{
+	sl_lane_for_each(check_lane, NULL);
+}
