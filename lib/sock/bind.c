@@ -461,8 +461,10 @@ int sl_listen(int fd, int backlog)
 SL_API
 int sl_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
-	struct sl_sock *sk = sl_tcp_sock(fd);
+	struct sl_sock *sk;
 
+	sl_tcp_sock_accepts(fd);
+	sk = sl_tcp_sock(fd);
 	if (sk)
 		return sl_tcp_sock_accept(sk, fd, addr, len, flags);
 	return (int)sl_sys_cancel(SYS_accept4, fd, addr, len, flags);

@@ -143,6 +143,8 @@ static void before_child_exec(bool (*goes)(struct sl_sock *sk, void *arg))
 
 static void to_kernel(struct sl_sock *sk, void *arg)
 {
+	if (sl_load(&sk->lsn) && sk->forks != sl_load(&sl_forks))
+		sl_tlisten_for_others(sk);
 	sl_sock_kernel(sk, SL_REASON_PASSED);
 }
 

@@ -166,7 +166,7 @@ static void look_at_sock(struct sl_sock *sk, void *arg)
 
 	uint8_t tries = sl_load(&sk->given);
 
-	if (tries == SL_GIVEN_LATER)
+	if (sl_given_is_later(tries))
 		return;
 	if (tries)
 		try_again(sk, tries - 1);
@@ -180,8 +180,8 @@ void sl_given_call(struct sl_sock *sk)
 	static uint64_t next_call_ns;
 	uint64_t now;
 
-	if (sl_load(&sk->given) == SL_GIVEN_LATER) {
-		sl_inherit_call(sk);
+	if (sl_given_is_later(sl_load(&sk->given))) {
+		sl_inherit_call(sk, false);
 		return;
 	}
 	now = sl_now_ns();

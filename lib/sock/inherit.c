@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections that a parent accepted and a child serves, as PostgreSQL's and sshd's do.
+/* Connections that a parent accepted and a child serves, as PostgreSQL's and sshd's do; and those
+ * that a child has accepted of an inherited listener by the kernel's queue, as Apache's do.
  *
  * Theory of operation: such a parent's listener is the kernel's after a few (tcp_share.c), so is
  * what it accepts; what it had of ours when it forked goes to the kernel when the child uses it.
@@ -7,7 +8,12 @@
  * it, so that one that parent and child use both stays the kernel's. That needs the library in the
  * child, a lease, a lane and a thread, which costs more than a short connection could gain. So the
  * child's calls with such connections are counted first, and it begins when there were
- * CALLS_MIN: of a client that asks one thing and goes (pgbench -C) nothing is moved.
+ * CALLS_MIN, CONN_STEPS times STEP with that one: of a client that asks one thing and goes
+ * (pgbench -C) nothing is moved, nor does a worker have the library that serves none but such. A
+ * take-over lasts 10 ms, for which nothing is received: it is done by a call that sends, when most
+ * peers wait for just that, and not for the retransmission of what they have sent meanwhile.
+ *
+ * What a worker has accepted is no other's, so that it need not be asked who has it.
  *
  * Without the daemon a child can have no lane, and the kernel serves it without us. */
 #include <errno.h>
@@ -19,10 +25,14 @@
 #include "sock/sock.h"
 #include "sock/tconn.h"
 
-#define CALLS_MIN 500
+#define CALLS_MIN      500
+#define STEP           4
+#define CONN_STEPS     120
+#define CONN_STEPS_MAX 127 /* it does not send */
 
 static uint32_t calls; /* of this process, before it has the library */
 static bool confined;
+static bool failed; /* it cannot have it */
 
 bool sl_inherit_wants(const struct sl_sock *sk)
 {
@@ -33,54 +43,91 @@ bool sl_inherit_wants(const struct sl_sock *sk)
 void sl_inherit_child(void)
 {
 	calls = 0;
+	failed = false;
 }
 
 static void want(struct sl_sock *sk)
 {
-	sl_sock_show(sk);
-	sl_sock_want(sk);
+	bool own = sk->forks == sl_load(&sl_forks); /* nobody else can have it */
+
+	if (sk->stats == sl_stats_sock_none())
+		sl_sock_show(sk);
+	if (!own)
+		sl_sock_want(sk);
+	else if (sl_sock_take(sk, false) == -EBUSY) /* another thread is in the kernel with it */
+		sl_store(&sk->given, SL_GIVEN_LATER);
 }
 
 static void forget(struct sl_sock *sk, void *arg)
 {
-	if (sl_load(&sk->given) == SL_GIVEN_LATER)
+	if (sl_given_is_later(sl_load(&sk->given)))
 		sl_store(&sk->given, 0);
 }
 
-void sl_inherit_call(struct sl_sock *sk)
+static void count(struct sl_sock *sk, uint8_t later)
 {
-	uint8_t later = SL_GIVEN_LATER;
+	uint32_t n = __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
 
-	if (sl_load(&sk->state) != SL_STATE_KERNEL || sl_load(&sk->passed))
+	if (n % STEP == 0 && sl_given_is_later(later - 1))
+		__atomic_compare_exchange_n(&sk->given, &later, later - 1, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
+}
+
+static bool is_worth_it(uint8_t later, bool sends)
+{
+	return later <= SL_GIVEN_LATER - (sends ? CONN_STEPS : CONN_STEPS_MAX) &&
+	       (sl_is_up() || sl_load(&calls) >= CALLS_MIN);
+}
+
+void sl_inherit_call(struct sl_sock *sk, bool sends)
+{
+	uint8_t later = sl_load(&sk->given);
+
+	if (!sl_given_is_later(later) || sl_load(&sk->state) != SL_STATE_KERNEL ||
+	    sl_load(&sk->passed))
 		return;
-	if (!sl_is_up()) {
-		if (__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) < CALLS_MIN)
-			return;
-		if (sl_start() < 0) {
-			sl_sock_for_each(forget, NULL);
-			return;
-		}
+	if (!sends)
+		count(sk, later);
+	if (!is_worth_it(later, sends))
+		return;
+	if (sl_start() < 0) {
+		sl_store(&failed, true);
+		sl_sock_for_each(forget, NULL);
+		return;
 	}
+	/* (Of many threads one.) */
 	if (__atomic_compare_exchange_n(&sk->given, &later, 0, false, __ATOMIC_RELAXED,
 					__ATOMIC_RELAXED))
 		want(sk);
 }
 
-void sl_inherit_accepted(const struct sl_sock *listener, int fd, int flags)
+/* Nobody else has it. */
+static struct sl_sock *kernels(const struct sl_sock *listener, int fd, int flags)
 {
-	struct sl_sock *sk;
+	struct sl_sock *sk = sl_sock_new(fd, listener->family, SOCK_STREAM | flags, IPPROTO_TCP);
 
-	if (listener->heir || sl_load(&listener->stats->reason) != SL_REASON_FORKED ||
-	    !sl_is_up() || !sl_may_start_again())
-		return;
-	sk = sl_sock_new(fd, listener->family, SOCK_STREAM | flags, IPPROTO_TCP);
 	if (!sk)
-		return;
+		return NULL;
 	sk->phase = SL_CONNECTED;
 	sk->server = true;
 	sk->stats->state = SL_STATE_KERNEL;
 	sk->stats->reason = SL_REASON_FORKED;
 	sl_store(&sk->state, SL_STATE_KERNEL);
+	return sk;
+}
+
+void sl_inherit_accepted(const struct sl_sock *listener, int fd, int flags)
+{
+	bool for_child = !listener->heir && sl_is_up() &&
+			 sl_load(&listener->stats->reason) == SL_REASON_FORKED;
+	struct sl_sock *sk;
+
+	if ((!for_child && !listener->heir) || confined || sl_load(&failed) ||
+	    !sl_may_start_again())
+		return;
+	sk = kernels(listener, fd, flags);
+	if (sk && !for_child)
+		sl_store(&sk->given, SL_GIVEN_LATER);
 }
 
 /* Every number of it is the kernel's alone. */
@@ -101,7 +148,7 @@ static void leave_alone(struct sl_sock *sk, void *arg)
 {
 	bool passed = sl_load(&sk->passed);
 
-	if (sk->proto != IPPROTO_TCP || (!passed && sl_load(&sk->given) != SL_GIVEN_LATER))
+	if (sk->proto != IPPROTO_TCP || (!passed && !sl_given_is_later(sl_load(&sk->given))))
 		return;
 	if (!sk->heir)
 		sl_sock_part(sk);

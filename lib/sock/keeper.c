@@ -43,9 +43,14 @@ static int stats_fd = -1; /* tells when somebody wrote to the file of the counte
 static pthread_t thread;
 
 /* What a child says of an inherited socket that it uses. */
+enum use {
+	USE_ANY,
+	USE_ACCEPT, /* a listener: it accepts what the kernel has, and what was there before */
+	USE_SHARE,  /* a listener: whoever accepts is to have a part of it */
+};
 struct letter {
 	uint32_t gen;
-	uint32_t share; /* a listener: whoever accepts is to have a part of it */
+	uint32_t use; /* enum use */
 	struct sl_sock *sk;
 };
 
@@ -69,14 +74,15 @@ void sl_keeper_watch(struct sl_sock *sk)
 
 void sl_keeper_unwatch(int fd)
 {
-	sl_sys_epoll_ctl(shadow_ep, EPOLL_CTL_DEL, fd, NULL);
+	if (shadow_ep >= 0) /* (a child that is confined may not try) */
+		sl_sys_epoll_ctl(shadow_ep, EPOLL_CTL_DEL, fd, NULL);
 }
 
 /* The letter carries the writing end of a pipe, which the parent closes when it is done (or dies):
  * nothing that the child sends may be answered to the parent's queue. */
-static void tell_parent(const struct sl_sock *sk, bool share)
+static void tell_parent(const struct sl_sock *sk, enum use use)
 {
-	struct letter l = {.gen = sk->gen, .share = share, .sk = (struct sl_sock *)sk};
+	struct letter l = {.gen = sk->gen, .use = use, .sk = (struct sl_sock *)sk};
 	/* A child of vfork has the parent's memory: its own sockets are the parent's. */
 	int to = sk->passed ? up[sk->passed - 1] : mail[1];
 	struct timespec limit = {PARENT_MS / 1000, PARENT_MS % 1000 * 1000000};
@@ -98,12 +104,17 @@ static void tell_parent(const struct sl_sock *sk, bool share)
 
 void sl_keeper_tell_parent(const struct sl_sock *sk)
 {
-	tell_parent(sk, false);
+	tell_parent(sk, USE_ANY);
 }
 
 void sl_keeper_share(const struct sl_sock *sk)
 {
-	tell_parent(sk, true);
+	tell_parent(sk, USE_SHARE);
+}
+
+void sl_keeper_accept(const struct sl_sock *sk)
+{
+	tell_parent(sk, USE_ACCEPT);
 }
 
 /* A letter about nothing. */
@@ -132,7 +143,9 @@ static void read_mail(void)
 
 	while (read_letter(&l, &done)) {
 		if (l.sk && sl_load(&l.sk->gen) == l.gen) {
-			l.sk->heir |= l.share;
+			l.sk->heir |= l.use == USE_SHARE;
+			if (l.use == USE_ACCEPT)
+				sl_tlisten_for_others(l.sk);
 			sl_sock_kernel(l.sk, SL_REASON_FORKED);
 		}
 		if (done >= 0)

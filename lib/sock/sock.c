@@ -324,6 +324,8 @@ static void end(struct sl_sock *sk, int fd, bool shared)
 	struct sl_lane *lane;
 
 	/* A stream that a child has goes on, and only the kernel can let both use it. */
+	if (shared && sk->lsn)
+		sk->lsn->others = true;
 	if (sk->proto == IPPROTO_TCP && shared && sk->state == SL_STATE_OFFLOADED)
 		to_kernel(sk, SL_REASON_FORKED, false);
 	if (sk->state != SL_STATE_KERNEL) {

@@ -126,7 +126,7 @@ struct sl_sock {
 	bool taking;        /* take-over is under way */
 	bool heir;          /* a listener that each of several processes may have a part of */
 	uint8_t given;      /* made by another program: so often it will be tried to take it; or
-			     * SL_GIVEN_LATER */
+			     * SL_GIVEN_LATER, less what it has been used since */
 	uint32_t in_kernel; /* calls in the kernel with it; atomic */
 
 	/* names and claims; changed by the calls that change them, under `slow` */
@@ -322,6 +322,8 @@ bool sl_mcast_in_use(void);
 void sl_keeper_tell_parent(const struct sl_sock *sk);
 /* The same, of a listener that the child is going to have a part of. */
 void sl_keeper_share(const struct sl_sock *sk);
+/* The same, of one whose connections the child accepts as the kernel's. */
+void sl_keeper_accept(const struct sl_sock *sk);
 /* How many of the processes that this one descends from, by fork, had a keeper; a child of one that
  * has the most does without. */
 #define SL_GENERATIONS 8
@@ -361,6 +363,10 @@ void sl_sock_want(struct sl_sock *sk);
 /* Before a call with one that is the kernel's still; no lock held. */
 void sl_given_call(struct sl_sock *sk);
 #define SL_GIVEN_LATER UINT8_MAX /* when it has been used for a while: inherit.c */
+static inline bool sl_given_is_later(uint8_t given)
+{
+	return given > SL_GIVEN_LATER / 2;
+}
 static inline void sl_given_look_at(struct sl_sock *sk)
 {
 	if (sl_unlikely(sl_load(&sk->given)))
@@ -375,8 +381,13 @@ void sl_given_child(void);
 /* After fork, in the child: is that stream of the kernel's to be looked after here? */
 bool sl_inherit_wants(const struct sl_sock *sk);
 void sl_inherit_child(void);
-/* A call with one of SL_GIVEN_LATER. */
-void sl_inherit_call(struct sl_sock *sk);
+/* A call with one of SL_GIVEN_LATER, and one that is about to send by it, too. */
+void sl_inherit_call(struct sl_sock *sk, bool sends);
+static inline void sl_inherit_send(struct sl_sock *sk)
+{
+	if (sl_unlikely(sl_given_is_later(sl_load(&sk->given))))
+		sl_inherit_call(sk, true);
+}
 /* The kernel accepted a connection of a listener of ours: perhaps children serve those. */
 void sl_inherit_accepted(const struct sl_sock *listener, int fd, int flags);
 

@@ -115,8 +115,7 @@ static void before_fork(void)
 {
 	pthread_mutex_lock(&start_lock);
 	held = sl_lock(&moving);
-	if (leased)
-		sl_tlisten_fork_begin();
+	sl_tlisten_fork_begin();
 	__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
 	sl_broker_fork_begin();
 }

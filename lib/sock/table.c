@@ -212,8 +212,10 @@ static bool is_kernels_alone(const struct sl_sock *sk)
 
 static void child_sock(struct sl_sock *sk, void *arg)
 {
-	bool later = sl_inherit_wants(sk);
+	bool later;
 
+	sk->heir |= sk->lsn || sl_tlisten_is_shared(sk);
+	later = sl_inherit_wants(sk);
 	if (is_kernels_alone(sk) && !later) {
 		sl_fdtab_clear(sk->fd);
 		sk->nfds = 0;
@@ -222,7 +224,6 @@ static void child_sock(struct sl_sock *sk, void *arg)
 	sk->given = later ? SL_GIVEN_LATER : 0;
 	if (!sk->passed && (sk->state == SL_STATE_OFFLOADED || sl_sock_queued(sk)))
 		sk->passed = sl_keeper_generation();
-	sk->heir |= sk->lsn != NULL;
 	sk->state = SL_STATE_KERNEL;
 	sk->stats = sl_stats_sock_none(); /* the parent's memory is not there any more */
 	sk->slot = SL_NO_SLOT;

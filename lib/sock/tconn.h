@@ -52,6 +52,7 @@ struct sl_tlisten {
 	uint8_t reason;         /* enum sl_reason: why it drains */
 	uint32_t last_children; /* at the last look */
 	/* Of one that several processes share (tcp_share.c). */
+	bool others;       /* whoever waits in its queue when it leaves is for these */
 	bool away;         /* others have the new connections, since nobody accepts here */
 	uint32_t accepted; /* so many were; lane held */
 	uint32_t forked;   /* of these, by children alone used; atomic */
@@ -183,6 +184,10 @@ int sl_tlisten_box(const struct sl_sock *sk);
 int sl_tlisten_take_given(struct sl_sock *sk, int flags);
 /* How many may wait at a socket of the kernel's that listens; -EINVAL: it does not. */
 int sl_tlisten_backlog(int fd);
+/* Was it open in another process, too, when this one forked last? */
+bool sl_tlisten_is_shared(const struct sl_sock *sk);
+/* It leaves: who waits in its queue is for other processes. slow not held. */
+void sl_tlisten_for_others(struct sl_sock *sk);
 /* Who waits in our queue goes to the other processes, if there are such. slow held. */
 void sl_tlisten_give(struct sl_sock *sk);
 void sl_tlisten_closing(struct sl_sock *sk); /* before it is closed here, drained; slow held */
@@ -200,6 +205,14 @@ void sl_tlisten_exit(void); /* the process ends: who waits is for the others */
 /* The process is about to wait for connections of an inherited listener (sk->heir),
  * and is to have a part of them. No lock held. */
 void sl_tlisten_join(struct sl_sock *sk);
+/* It is going to accept from one without having a part. */
+static inline void sl_tcp_sock_accepts(int fd)
+{
+	const struct sl_sock *sk = sl_fd_sock(fd);
+
+	if (sl_unlikely(sk && sk->heir && sk->passed))
+		sl_keeper_accept(sk);
+}
 static inline void sl_tcp_sock_inherit(int fd)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);

@@ -449,6 +449,9 @@ static int kernel_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, sock
 
 	if (sl_load(&sk->state) != SL_STATE_KERNEL)
 		return (int)sl_sys_cancel(SYS_accept4, fd, addr, len, flags);
+	r = take_given(&(struct acc){.sk = sk, .flags = flags, .addr = addr, .len = len});
+	if (r >= 0)
+		return r;
 	if (!sl_sock_in_kernel(sk))
 		return sl_tcp_sock_accept(sk, fd, addr, len, flags);
 	pthread_cleanup_push(end_kernel_call, sk);

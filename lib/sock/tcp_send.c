@@ -118,6 +118,7 @@ static ssize_t kernel_sendmsg(struct sl_sock *sk, int fd, const struct msghdr *m
 		return -EREMOTE;
 	if (sl_load(&sk->state) != SL_STATE_KERNEL)
 		return sl_sys_cancel(SYS_sendmsg, fd, m, flags);
+	sl_inherit_send(sk);
 	if (!sl_sock_in_kernel(sk))
 		return -EREMOTE;
 	pthread_cleanup_push(end_kernel_call, sk);

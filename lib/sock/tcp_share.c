@@ -13,13 +13,15 @@
  * who waits for connections by poll or epoll on a listener that does not block is a member, from
  * the first such call on: it has other work and comes back to it. A parent that forks workers and
  * never accepts (nginx, Apache) is none: it leaves the endpoint when the first child joins. Who
- * blocks in accept(2) and then serves that one client as long as it stays would keep the next one
- * waiting: it goes by the kernel's queue. A process that dies is taken off by the daemon.
+ * blocks in accept(2) and then serves that one client as long as it stays (Apache) would keep the
+ * next one waiting: it goes by the kernel's queue, and takes over what lasts (inherit.c). A process
+ * that dies is taken off by the daemon.
  *
  * Who leaves while others stay (it closes the listener, or is the parent) must not reset whom it
  * has in its queue, as nobody would be in the kernel. They become the kernel's connections, and
  * their descriptors go into the listener's *box*, a socket pair that all the processes have, from
- * which accept(2) takes what it takes from the kernel's queue. The same happens when a process lets
+ * which accept(2) takes what it takes from the kernel's queue. So do those that came to a parent
+ * before a child first accepts, with or without the daemon. The same happens when a process lets
  * somebody wait for long (STALL_NS): it has no part until it accepts again; and when it is killed:
  * the daemon, which has the box's end, too, does it out of what the dead one has left
  * (tools/death/rescue.c). One that is stopped (SIGSTOP) gets no new connection as long (the daemon:
@@ -106,9 +108,14 @@ void sl_tlisten_share_child(void)
 	}
 }
 
+static struct box *box_of(const struct sl_sock *sk)
+{
+	return nboxes && sk->inode ? find_box(sk->inode) : NULL;
+}
+
 int sl_tlisten_box(const struct sl_sock *sk)
 {
-	const struct box *b = sk->heir ? find_box(sk->inode) : NULL;
+	const struct box *b = sk->heir ? box_of(sk) : NULL;
 
 	return b ? b->in : -1;
 }
@@ -150,22 +157,33 @@ static void drop_box(const struct sl_sock *sk)
 	sl_unlock(&box_lock);
 }
 
+static void set_linger(int fd, int ms)
+{
+	struct linger l = {ms >= 0, ms / 1000};
+
+	sl_sys_setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+}
+
+/* When nobody takes it its peer is reset, as by the last close of a listener. */
 static bool put(const struct box *b, int fd)
 {
+	set_linger(fd, 0);
 	return sl_rights_send(b->out, SL_BOX_READY, 1, &fd, 1, MSG_DONTWAIT) == 1;
 }
 
 int sl_tlisten_take_given(struct sl_sock *sk, int flags)
 {
-	int in = sl_tlisten_box(sk), fd, fl, truncated;
+	const struct box *b = box_of(sk);
+	int fd, fl, truncated;
 	uint32_t nfds;
 	char c;
 
-	if (in < 0 || sl_rights_recv(in, &c, 1, &fd, 1, &nfds, MSG_DONTWAIT, &truncated) != 1 ||
+	if (!b || sl_rights_recv(b->in, &c, 1, &fd, 1, &nfds, MSG_DONTWAIT, &truncated) != 1 ||
 	    !nfds)
 		return -EAGAIN;
 	if (c == SL_BOX_BARE[0])
 		sl_tcp_opt_give(sk, fd);
+	set_linger(fd, sk->linger_ms);
 	if (!(flags & SOCK_CLOEXEC))
 		sl_sys_fcntl(fd, F_SETFD, 0);
 	fl = sl_sys_fcntl(fd, F_GETFL, 0) & ~O_NONBLOCK;
@@ -176,9 +194,22 @@ int sl_tlisten_take_given(struct sl_sock *sk, int flags)
 /* Leaving ---------------------------------------------------------------------------------------
  */
 
+bool sl_tlisten_is_shared(const struct sl_sock *sk)
+{
+	return sk->proto == IPPROTO_TCP && box_of(sk);
+}
+
+void sl_tlisten_for_others(struct sl_sock *sk)
+{
+	sl_lock(&sk->slow);
+	if (sk->lsn)
+		sk->lsn->others = true;
+	sl_unlock(&sk->slow);
+}
+
 void sl_tlisten_give(struct sl_sock *sk)
 {
-	const struct box *b = sk->heir ? find_box(sk->inode) : NULL;
+	const struct box *b = sk->heir || sk->lsn->others ? box_of(sk) : NULL;
 	unsigned n = 0;
 	int fd;
 
@@ -202,7 +233,7 @@ void sl_tlisten_closing(struct sl_sock *sk)
 	uint64_t end = sl_now_ns() + PATIENCE_NS;
 	struct timespec pause = {.tv_nsec = LOOK_NS};
 
-	if (!sk->heir)
+	if (!sk->heir && !sk->lsn->others)
 		return;
 	while (sl_load(&sk->lsn->tcp.nrequests) && sl_now_ns() < end) {
 		sl_sys(SYS_nanosleep, &pause, NULL);
@@ -213,7 +244,7 @@ void sl_tlisten_closing(struct sl_sock *sk)
 
 void sl_tlisten_closed(const struct sl_sock *sk)
 {
-	if (sk->heir)
+	if (box_of(sk))
 		drop_box(sk);
 }
 
@@ -270,17 +301,21 @@ void sl_tlisten_return(struct sl_sock *sk)
 	sl_unlock(&sk->slow);
 }
 
+static void leave_at_exit(struct sl_sock *sk, void *arg)
+{
+	if (!sl_load(&sk->lsn) || !box_of(sk) || !sl_lock(&sk->slow))
+		return;
+	if (sk->lsn)
+		sk->lsn->others = true;
+	if (sk->lsn && !sl_tlisten_to_kernel(sk, SL_REASON_FORKED))
+		sl_tlisten_closing(sk);
+	sl_unlock(&sk->slow);
+}
+
 void sl_tlisten_exit(void)
 {
-	for (struct box *b = boxes; b < boxes + nboxes; b++) {
-		struct sl_sock *sk = sl_load_acquire(&b->sk);
-
-		if (!sk || !sl_lock(&sk->slow))
-			continue;
-		if (sk->lsn && !sl_tlisten_to_kernel(sk, SL_REASON_FORKED))
-			sl_tlisten_closing(sk);
-		sl_unlock(&sk->slow);
-	}
+	if (nboxes)
+		sl_sock_for_each(leave_at_exit, NULL);
 }
 
 /* Accepting for children ------------------------------------------------------------------------
