@@ -304,6 +304,16 @@ static bool has_counted(const struct sl_lane_stats *l)
 	return l->nlegs > 0;
 }
 
+static void block_dev_mem(FILE *to, const struct sl_lane_stats *l, const struct sl_stat_show *show)
+{
+	if (!l->dev_mem_alloc && !l->dev_mem_pkts)
+		return;
+	fprintf(to, "Dev Mem Alloc: %llu\n", (ull)l->dev_mem_alloc);
+	fprintf(to, "Dev Mem Stats: %llu / %llu / %llu [kilobytes/packets/oob]%s\n",
+		rate(show, l->dev_mem_bytes / 1024), rate(show, l->dev_mem_pkts),
+		rate(show, l->dev_mem_oob), show->seconds > 0 ? "/s" : "");
+}
+
 static void view_blocks(FILE *to, const struct sl_stats *s, const struct sl_stat_show *show)
 {
 	for (uint32_t i = 0; i < s->max_socks; i++)
@@ -316,6 +326,7 @@ static void view_blocks(FILE *to, const struct sl_stats *s, const struct sl_stat
 			s->lane[i].id);
 		fprintf(to, "- open on %u device%s\n", s->lane[i].nlegs,
 			s->lane[i].nlegs == 1 ? "" : "s");
+		block_dev_mem(to, &s->lane[i], show);
 		block_counters(to, SL_BLOCK_lane, &s->lane[i], show);
 	}
 	for (unsigned i = 0; i < SL_STATS_PORTS; i++)

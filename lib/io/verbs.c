@@ -133,7 +133,7 @@ static const char *make_qp(struct sl_verbs_tx *v, uint32_t depth, uint32_t inlin
 		.recv_cq = cq,
 		.qp_type = IBV_QPT_RAW_PACKET,
 		.pd = v->dev->pd,
-		.cap = {.max_send_wr = depth, .max_send_sge = 1, .max_inline_data = inline_bytes},
+		.cap = {.max_send_wr = depth, .max_send_sge = 2, .max_inline_data = inline_bytes},
 		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
 		.send_ops_flags = IBV_QP_EX_WITH_SEND,
 	};
@@ -170,6 +170,7 @@ static void free_queue(struct sl_verbs_tx *v)
 {
 	if (v->qp)
 		lib->destroy_qp(v->qp);
+	sl_verbs_mem_close(v);
 	if (v->cq)
 		lib->destroy_cq(ibv_cq_ex_to_cq(v->cq));
 	device_put(v->dev);
@@ -203,8 +204,8 @@ static struct sl_verbs_tx *open_queue(struct sl_verbs_dev *dev, uint32_t depth,
 	return NULL;
 }
 
-struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, uint32_t depth,
-			    uint32_t inline_bytes, struct sl_verbs_info *info, const char **why)
+struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, const struct sl_verbs_want *want,
+			    struct sl_verbs_info *info, const char **why)
 {
 	struct sl_verbs_tx *v = NULL;
 	struct sl_verbs_dev *dev;
@@ -217,7 +218,9 @@ struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, uint32_t depth
 	*why = "libibverbs is not installed";
 	dev = lib ? device_get(ifindex, info->device, why) : NULL;
 	if (dev)
-		v = open_queue(dev, depth, inline_bytes, why);
+		v = open_queue(dev, want->depth, want->inline_bytes, why);
+	if (v && want->device_bytes)
+		sl_verbs_mem_open(v, want);
 	sl_unlock(&lock);
 	if (!v)
 		return NULL;
@@ -258,6 +261,8 @@ static void make_request(struct sl_verbs_tx *v, const struct sl_tx_desc *d, unsi
 	bool small = d->len <= v->inline_bytes;
 
 	v->qpx->wr_flags = flags | (small ? IBV_SEND_INLINE : 0);
+	if (!small && v->mem && sl_verbs_mem_make(v, v->made))
+		return;
 	ibv_wr_send(v->qpx);
 	if (small)
 		ibv_wr_set_inline_data(v->qpx, packet, d->len);
@@ -284,34 +289,13 @@ static void make_next(struct sl_verbs_tx *v)
 	v->made = end;
 }
 
-static int verbs_kick(struct sl_tx *tx)
-{
-	struct sl_verbs_tx *v = sl_verbs_of(tx);
-	uint32_t was;
-
-	if (sl_unlikely(v->dead))
-		return -EIO;
-	tx->posted = 0;
-	tx->open = 0;
-	if (v->made == v->head)
-		return 0;
-	if (v->made == v->tail)
-		v->progress_ns = sl_now_ns();
-	was = v->made;
-	ibv_wr_start(v->qpx);
-	while (v->made != v->head)
-		make_next(v);
-	if (sl_likely(ibv_wr_complete(v->qpx) == 0))
-		return 0;
-	die(v, "the send queue refuses requests", was); /* all of them */
-	return -EIO;
-}
-
 /* Gives back what was done up to (not with) `to`. */
 static unsigned give_back(struct sl_verbs_tx *v, struct sl_frames *cache, uint32_t to)
 {
 	unsigned n = to - v->tail;
 
+	if (v->mem)
+		sl_verbs_mem_done(v, v->tail, to);
 	for (; v->tail != to; v->tail++) {
 		uint32_t frame = v->desc[v->tail & v->mask].frame;
 
@@ -342,6 +326,32 @@ static unsigned verbs_reap(struct sl_tx *tx, struct sl_frames *cache)
 	ibv_end_poll(v->cq);
 	v->progress_ns = sl_now_ns();
 	return give_back(v, cache, to);
+}
+
+static int verbs_kick(struct sl_tx *tx)
+{
+	struct sl_verbs_tx *v = sl_verbs_of(tx);
+	struct sl_frames *frames = v->mem ? sl_verbs_mem_short(v) : NULL;
+	uint32_t was;
+
+	if (sl_unlikely(frames != NULL))
+		verbs_reap(tx, frames);
+	if (sl_unlikely(v->dead))
+		return -EIO;
+	tx->posted = 0;
+	tx->open = 0;
+	if (v->made == v->head)
+		return 0;
+	if (v->made == v->tail)
+		v->progress_ns = sl_now_ns();
+	was = v->made;
+	ibv_wr_start(v->qpx);
+	while (v->made != v->head)
+		make_next(v);
+	if (sl_likely(ibv_wr_complete(v->qpx) == 0))
+		return 0;
+	die(v, "the send queue refuses requests", was); /* all of them */
+	return -EIO;
 }
 
 /* The frames come back when the device cannot read them any more. */
@@ -431,8 +441,8 @@ void sl_verbs_child(void)
 	}
 }
 #else
-struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, uint32_t depth,
-			    uint32_t inline_bytes, struct sl_verbs_info *info, const char **why)
+struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, const struct sl_verbs_want *want,
+			    struct sl_verbs_info *info, const char **why)
 {
 	*why = NULL;
 	return NULL;

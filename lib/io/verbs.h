@@ -7,17 +7,26 @@
 
 #include "io/io.h"
 
+struct sl_lane_stats;
 struct sl_verbs_info {
 	char device[64];       /* the RDMA device's name */
 	uint32_t depth;        /* packets that can be under way */
 	uint32_t inline_bytes; /* packets up to this are copied into the send queue */
 };
 
-/* A transmit queue on the network device, of its own; the frame pool is attached already. Asks for
- * `depth` packets under way and `inline_bytes`. NULL: there is none to be had, and *why says so, or
- * is NULL when the device is no RDMA device at all. Slow; errno may change. */
-struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, uint32_t depth,
-			    uint32_t inline_bytes, struct sl_verbs_info *info, const char **why);
+/* What is asked for. */
+struct sl_verbs_want {
+	uint32_t depth, inline_bytes; /* as above; depth a power of two */
+	uint32_t device_bytes;        /* on-device memory for packets over inline_bytes; 0: none */
+	struct sl_lane_stats *stats;  /* where that is counted */
+	struct sl_frames *frames;     /* the lane's, to which the queue gives back what is sent */
+};
+
+/* A transmit queue on the network device, of its own; the frame pool is attached already. NULL:
+ * there is none to be had, and *why says so, or is NULL when the device is no RDMA device at all.
+ * Slow; errno may change. */
+struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, const struct sl_verbs_want *want,
+			    struct sl_verbs_info *info, const char **why);
 
 /* The keeper's look, lane held: events of the device, and whether completions still come. */
 void sl_verbs_check(struct sl_tx *tx, uint64_t now_ns);

@@ -3,6 +3,7 @@
 #ifndef SL_VERBS_INT_H
 #define SL_VERBS_INT_H
 
+#include "base/stats.h"
 #include "io/offload.h"
 #include "io/verbs.h"
 #include "io/verbs_lib.h"
@@ -15,6 +16,7 @@ struct sl_verbs_dev {
 	struct ibv_mr *mr;
 	uint32_t users;
 	uint32_t caps;    /* SL_TX_* */
+	uint64_t max_dm;  /* on-device memory, bytes */
 	const char *dead; /* why */
 };
 
@@ -35,6 +37,7 @@ struct sl_verbs_tx {
 	const char *dead;     /* why */
 	uint32_t doubt_to;    /* of a dead queue: what lies between tail and this may have left */
 	struct sl_offload_undo undo;
+	struct sl_verbs_mem *mem; /* on the device; NULL: none */
 	struct sl_tx_desc desc[];
 };
 
@@ -51,6 +54,20 @@ uint32_t sl_verbs_train(const struct sl_verbs_tx *v, uint32_t at);
 void sl_verbs_make_train(const struct sl_verbs_tx *v, uint32_t at, uint32_t n);
 /* The first descriptor of the request that `at` is of. */
 uint32_t sl_verbs_train_begin(const struct sl_verbs_tx *v, uint32_t at);
+
+/* verbs_mem.c -----------------------------------------------------------------------------------
+ */
+
+/* Gives a queue that much on-device memory, if it is to be had; else the log says why not. */
+void sl_verbs_mem_open(struct sl_verbs_tx *v, const struct sl_verbs_want *want);
+/* Little of it is left: the frames to reap completions with, for that frees it; NULL: no need. */
+struct sl_frames *sl_verbs_mem_short(const struct sl_verbs_tx *v);
+void sl_verbs_mem_close(struct sl_verbs_tx *v); /* the queue pair is gone */
+/* Makes a request of a descriptor whose packet goes by that memory; wr_id and wr_flags are set.
+ * False: there is no room, nothing was done. */
+bool sl_verbs_mem_make(const struct sl_verbs_tx *v, uint32_t slot);
+/* Descriptors from `from` to (not with) `to` are completed. */
+void sl_verbs_mem_done(struct sl_verbs_tx *v, uint32_t from, uint32_t to);
 
 static inline struct sl_verbs_tx *sl_verbs_of(struct sl_tx *tx)
 {

@@ -14,8 +14,10 @@ void sl_verbs_query(struct sl_verbs_dev *dev)
 	struct ibv_device_attr_ex attr = {0};
 	const struct ibv_tso_caps *tso = &attr.tso_caps;
 
-	if (!ops || ops->query_device_ex(dev->ctx, NULL, &attr, sizeof(attr)) ||
-	    !(attr.raw_packet_caps & IBV_RAW_PACKET_CAP_IP_CSUM))
+	if (!ops || ops->query_device_ex(dev->ctx, NULL, &attr, sizeof(attr)))
+		return;
+	dev->max_dm = attr.max_dm_size;
+	if (!(attr.raw_packet_caps & IBV_RAW_PACKET_CAP_IP_CSUM))
 		return;
 	dev->caps = SL_TX_CSUM;
 	if (!sl_settings.tso || tso->max_tso < SL_TSO_BYTES ||

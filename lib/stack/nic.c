@@ -20,12 +20,17 @@
 static struct sl_tx *open_queue(struct sl_leg *leg, struct sl_verbs_info *info, const char **why)
 {
 	const struct sl_port_info *port = &leg->port->info;
-	uint32_t depth = 64;
+	struct sl_verbs_want want = {
+		.depth = 64,
+		.inline_bytes = (uint32_t)sl_settings.tx_max_inline,
+		.device_bytes = (uint32_t)sl_settings.ring_dev_mem_tx,
+		.stats = leg->lane->stats,
+		.frames = &leg->lane->frames,
+	};
 
-	while (depth < (uint32_t)sl_settings.tx_wre)
-		depth *= 2;
-	return sl_verbs_open(port->ifindex, port->ifname, depth,
-			     (uint32_t)sl_settings.tx_max_inline, info, why);
+	while (want.depth < (uint32_t)sl_settings.tx_wre)
+		want.depth *= 2;
+	return sl_verbs_open(port->ifindex, port->ifname, &want, info, why);
 }
 
 static void say(const struct sl_leg *leg, const struct sl_verbs_info *info, const char *again)
