@@ -32,6 +32,29 @@ static inline bool sl_pace_may(const struct sl_pace *p, uint64_t now_ns)
 	return p->next_ns <= now_ns;
 }
 
+/* Another rate, 0: none. What the next packet waits for was reckoned by the old one. */
+static inline void sl_pace_set(struct sl_pace *p, uint64_t bytes_s, uint32_t burst_bytes,
+			       uint64_t now_ns)
+{
+	uint64_t left_ns = bytes_s && p->next_ns > now_ns ? p->next_ns - now_ns : 0;
+
+	if (left_ns)
+		left_ns = (uint64_t)((double)left_ns * (double)p->bytes_s / (double)bytes_s);
+	*p = (struct sl_pace){
+		.bytes_s = bytes_s,
+		.burst_bytes = burst_bytes,
+		.next_ns = left_ns ? now_ns + left_ns : sl_min(p->next_ns, now_ns),
+	};
+}
+
+/* Nothing has waited until now: what follows is not late. */
+static inline void sl_pace_idle(struct sl_pace *p, uint64_t now_ns)
+{
+	uint64_t credit_ns = p->bytes_s ? p->burst_bytes * 1000000000ull / p->bytes_s : 0;
+
+	p->next_ns = sl_max(p->next_ns, now_ns > credit_ns ? now_ns - credit_ns : 0);
+}
+
 /* A packet goes, which may. waited: it could have gone before, had somebody looked. */
 static inline void sl_pace_sent(struct sl_pace *p, uint32_t bytes, uint64_t now_ns, bool waited)
 {

@@ -81,7 +81,6 @@ CONN(c_rcvbuf, (t->rcvbuf = (uint32_t)v, t->rcvbuf_locked = true))
 LISTENER(l_rcvbuf, (l->rcvbuf = (uint32_t)v, l->rcvbuf_locked = true))
 CONN(c_sndbuf, (t->sndbuf = (uint32_t)v, t->sndbuf_locked = true))
 LISTENER(l_sndbuf, (l->sndbuf = (uint32_t)v, l->sndbuf_locked = true))
-CONN(c_pacing, sl_tcp_opts(t)->max_pacing_rate = v == -1 || v == UINT32_MAX ? 0 : (uint64_t)v)
 CONN(c_tos, t->tos = (uint8_t)(v < 0 ? 0 : v))
 LISTENER(l_defer, l->defer_accept_s = (uint32_t)v)
 LISTENER(l_fastopen, l->tfo_qlen = (uint32_t)v)
@@ -98,6 +97,14 @@ SOCK(s_inq, sk->inq = v != 0)
 SOCK(s_bound_if, sk->bound_if = (uint32_t)v)
 SOCK(s_rcvbuf, sk->stats->rcvbuf = (uint32_t)v)
 SOCK(s_sndbuf, sk->stats->sndbuf = (uint32_t)v)
+
+static void c_pacing(struct sl_tcp *t, int64_t v)
+{
+	const struct sl_sock *sk = sl_tconn_of(t)->sk;
+
+	sl_pace_set(&sl_tcp_opts(t)->pace, v == -1 ? 0 : (uint64_t)v, sk ? sk->pace_burst : 0,
+		    t->host->now_us * 1000);
+}
 
 static const struct opt opts[] = {
 	{IPPROTO_TCP, TCP_NODELAY, NULL, c_nodelay, l_nodelay},
@@ -170,7 +177,11 @@ static int64_t read_value(int fd, const struct opt *o)
 
 	if (sl_sys_getsockopt(fd, o->level, o->name, wide ? (void *)&v8 : (void *)&v, &len) < 0)
 		return 0;
-	return wide && len == 8 ? v8 : wide ? (int64_t)(uint32_t)v8 : v;
+	if (!wide)
+		return v;
+	if (len == 8) /* 4 before Linux 4.20 */
+		return v8;
+	return (uint32_t)v8 == UINT32_MAX ? -1 : (int64_t)(uint32_t)v8;
 }
 
 static bool set_congestion(int fd, struct sl_tcp *t, struct sl_tcp_listener *l)
@@ -492,6 +503,9 @@ void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from)
 	if (child->want & SL_WANT_HW_STAMP)
 		sl_tcp_sock_claim_flags(child);
 	child->opts = from->opts;
+	child->pace_three = from->pace_three;
+	child->pace_burst = from->pace_burst;
+	child->pace_packet = from->pace_packet;
 	for (unsigned i = 0; child->opts && i < sl_array_len(opts); i++)
 		if (is_inherited(from, i))
 			effect(child, &opts[i], read_value(from->fd, &opts[i]));

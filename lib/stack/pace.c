@@ -349,26 +349,13 @@ static void show(struct sl_pacer *p)
 	p->busy_ns = 0;
 }
 
-/* What the next packet waits for was reckoned by the old rate. */
-static uint64_t rescale(const struct sl_pace *p, uint64_t bytes_s, uint64_t now_ns)
-{
-	if (p->next_ns <= now_ns || !bytes_s)
-		return sl_min(p->next_ns, now_ns);
-	return now_ns +
-	       (uint64_t)((double)(p->next_ns - now_ns) * (double)p->bytes_s / (double)bytes_s);
-}
-
 void sl_pacer_set(struct sl_pacer *p, const struct sl_pace_ask *ask)
 {
 	uint64_t now_ns = sl_now_ns();
 	bool waits = p->waiting;
 
 	p->ask = *ask;
-	p->pace = (struct sl_pace){
-		.bytes_s = ask->bytes_s,
-		.burst_bytes = ask->burst_bytes,
-		.next_ns = rescale(&p->pace, ask->bytes_s, now_ns),
-	};
+	sl_pace_set(&p->pace, ask->bytes_s, ask->burst_bytes, now_ns);
 	show(p);
 	if (!waits)
 		return;

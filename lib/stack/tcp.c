@@ -117,7 +117,9 @@ void sl_lane_tcp_done(struct sl_lane *lane)
 	next_us = sl_wheel_soonest_us(&h->wheel);
 	if (sl_unlikely(!kick(lane) || !sl_list_empty(&h->room)))
 		next_us = sl_min(next_us, h->now_us + RETRY_US);
-	sl_lane_due(&lane->tcp_next_us, next_us, LATE_US);
+	sl_lane_due(&lane->tcp_next_us, next_us,
+		    sl_unlikely(h->paced) ? SL_WHEEL_TICK_US : LATE_US);
+	h->paced = false;
 	if (sl_unlikely(!sl_list_empty(&h->held)))
 		sl_lane_due(&lane->tcp_next_us, h->now_us + SL_HOLD_US, SL_HOLD_US);
 }

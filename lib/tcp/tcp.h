@@ -12,6 +12,7 @@
 
 #include <sys/uio.h>
 
+#include "base/pace.h"
 #include "base/timer.h"
 #include "io/frame.h"
 #include "wire/tcp_seg.h"
@@ -188,10 +189,12 @@ struct sl_tcp_host {
 	uint32_t nbuckets, nnodes;
 	struct sl_tcp_node **old_bucket; /* half as many, while they move over; NULL: done */
 	uint32_t moved;                  /* how many of those have */
-	struct sl_list out;    /* connections that owe an ACK or may send: sl_tcp_flush() */
-	struct sl_list room;   /* connections whose send() was refused: sl_tcp_on_room() */
-	struct sl_list held;   /* connections that hold a short piece back: sl_tcp_flush() */
-	bool hold;             /* that may do so, this once */
+	struct sl_list out;  /* connections that owe an ACK or may send: sl_tcp_flush() */
+	struct sl_list room; /* connections whose send() was refused: sl_tcp_on_room() */
+	struct sl_list held; /* connections that hold a short piece back: sl_tcp_flush() */
+	bool hold;           /* that may do so, this once */
+	bool paced; /* somebody waits for its rate: timers are to be punctual. Whoever looks clears
+		       it */
 	struct sl_list trains; /* connections that hold an ACK back: sl_tcp_end_trains() */
 	uint64_t train_us;     /* when the last segment came that one of them did it for */
 	uint8_t key[16];       /* secret: ISN, cookies, time stamp offset (RFC 6528, 7323 5.4) */
@@ -321,9 +324,8 @@ struct sl_tcp_opts {
 	uint16_t syncnt;                                   /* TCP_SYNCNT, 0: params */
 	uint32_t keep_time_ms, keep_intvl_ms, keep_probes; /* 0: params */
 	uint32_t user_timeout_ms;
-	uint32_t linger2_ms;      /* TCP_LINGER2; UINT32_MAX: close FIN_WAIT2 at once */
-	uint64_t max_pacing_rate; /* bytes a second, 0: none */
-	uint64_t pace_next_us;
+	uint32_t linger2_ms; /* TCP_LINGER2; UINT32_MAX: close FIN_WAIT2 at once */
+	struct sl_pace pace; /* SO_MAX_PACING_RATE, of frames */
 };
 
 struct sl_tcp_listener {

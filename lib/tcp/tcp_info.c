@@ -82,7 +82,7 @@ static void windows(const struct sl_tcp *c, struct tcp_info *info)
  * from the newest arrival's departure to its acknowledgment. */
 static void rates(const struct sl_tcp *c, struct tcp_info *info)
 {
-	uint64_t rate = UINT64_MAX, most = sl_tcp_opt(c, max_pacing_rate);
+	uint64_t rate = UINT64_MAX, most = sl_tcp_opt(c, pace.bytes_s);
 	uint64_t us = c->delivered_us - c->rack_sent_us;
 
 	if (c->srtt_us)

@@ -9,11 +9,7 @@
  * held up and nothing is in flight whose ACK would bring us back here, the persist timer does. */
 #include "tcp/tcp_internal.h"
 
-/* What may be caught up when the timer was late: as late as the keeper is at most, else a paced
- * connection is slower than it was asked to be. Linux credits lateness, too. */
-#define PACE_CREDIT_US 10000u
-#define PACE_MAX_US    1000000000u /* then it is looked at again */
-#define SEC_US         1000000u
+#define PACE_MAX_US 1000000000u /* then it is looked at again */
 
 /* Who is to send ------------------------------------------------------------------------------- */
 
@@ -134,15 +130,12 @@ static void advance(struct sl_tcp *c, const struct sl_txseg *s)
 	sl_tcp_timer_on_sent(c);
 }
 
-static void pace(struct sl_tcp *c, uint32_t bytes)
+/* The rate is that of frames, as of datagrams and as a NIC paces. */
+static uint32_t frame_bytes(const struct sl_tcp *c, uint32_t payload)
 {
-	uint64_t from = c->host->now_us > PACE_CREDIT_US ? c->host->now_us - PACE_CREDIT_US : 0;
-	struct sl_tcp_opts *o = c->opts;
+	bool v4 = sl_addr_is_v4(&c->node.key.remote);
 
-	if (sl_likely(!o) || !o->max_pacing_rate)
-		return;
-	from = sl_max(from, o->pace_next_us);
-	o->pace_next_us = from + (uint64_t)bytes * SEC_US / o->max_pacing_rate;
+	return payload + 14 + (v4 ? 20 : 40) + 20 + (c->ts_ok ? 12 : 0);
 }
 
 static void piece_sent(struct sl_tcp *c, uint32_t i, const struct sl_tcp_seg *seg, bool again)
@@ -153,7 +146,8 @@ static void piece_sent(struct sl_tcp *c, uint32_t i, const struct sl_tcp_seg *se
 	s->sent_us = c->host->now_us;
 	s->tsval = seg->tsval;
 	count_sent(c, s, again);
-	pace(c, s->len);
+	if (sl_unlikely(c->opts))
+		sl_pace_sent(&c->opts->pace, frame_bytes(c, s->len), c->host->now_us * 1000, true);
 	if (seg->flags & SL_TCP_CWR)
 		c->cwr_owed = false;
 	sl_tcp_loss_on_sent(c, i, again);
@@ -249,9 +243,12 @@ static uint32_t window_takes(const struct sl_tcp *c, const struct sl_txseg *s)
 /* True: it is not time yet; the timer comes when it is. */
 static bool is_paced(struct sl_tcp *c)
 {
-	if (!sl_tcp_opt(c, max_pacing_rate) || c->opts->pace_next_us <= c->host->now_us)
+	const struct sl_pace *p = c->opts ? &c->opts->pace : NULL;
+
+	if (sl_likely(!p) || !p->bytes_s || sl_pace_may(p, c->host->now_us * 1000))
 		return false;
-	c->pace_at = sl_tcp_at(sl_min(c->opts->pace_next_us, c->host->now_us + PACE_MAX_US));
+	c->host->paced = true;
+	c->pace_at = sl_tcp_at(sl_min((p->next_ns + 999) / 1000, c->host->now_us + PACE_MAX_US));
 	sl_tcp_timer_rearm(c);
 	return true;
 }

@@ -262,7 +262,7 @@ long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t sk
 		return 0;
 	}
 	if (sl_unlikely(c->opts) && c->tx_una == c->tx_tail) /* idle, not late */
-		c->opts->pace_next_us = sl_max(c->opts->pace_next_us, c->host->now_us);
+		sl_pace_idle(&c->opts->pace, c->host->now_us * 1000);
 	while (u.n && took < WRITE_MOST) {
 		struct sl_txseg *s;
 

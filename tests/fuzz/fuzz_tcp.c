@@ -282,7 +282,7 @@ static void set_option(struct sim_conn *c, const struct step *st)
 		sl_tcp_opts(t)->user_timeout_ms = st->len;
 		break;
 	case 6:
-		sl_tcp_opts(t)->max_pacing_rate = st->len * 16ull;
+		sl_tcp_opts(t)->pace.bytes_s = st->len * 16ull;
 		break;
 	case 7:
 		t->oobinline = st->b & 1;

@@ -2,7 +2,9 @@
 /* The independent receiver of paced flows: takes UDP frames off a network device with the kernel's
  * stamps, a flow for each destination port, whose first four bytes are its count.
  *
- *   pace_receive DEVICE PORT FRAMES KBPS[,KBPS..]    a flow of that rate on PORT, PORT+1, ..
+ *   pace_receive DEVICE PORT FRAMES KBPS[,KBPS..] [SIZE]    a flow of that rate on PORT, PORT+1, ..
+ *
+ * With SIZE they are TCP's, of FRAMES of SIZE bytes with 66 bytes of headers.
  *
  * Says "listening"; ends when each flow has FRAMES, or after five seconds without a frame. Of each
  * flow it prints: port, asked kbit/s, frames, out of order, measured kbit/s, p50 and p99 of the
@@ -13,6 +15,7 @@
 #include <net/if.h>
 #include <stdbool.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,11 +30,12 @@ struct arrival {
 
 static struct flow {
 	double kbps;
-	uint32_t frames, disorder;
-	uint64_t bytes;
+	uint32_t frames, disorder, arrivals;
+	uint32_t next; /* TCP: sequence number */
+	uint64_t bytes, payload;
 	struct arrival *at;
 } flow[MAX_FLOWS];
-static unsigned nflows, port, wanted;
+static unsigned nflows, port, wanted, tcp_size;
 
 static uint64_t stamp(struct msghdr *m)
 {
@@ -46,24 +50,52 @@ static uint64_t stamp(struct msghdr *m)
 	return 0;
 }
 
+static void arrived(struct flow *f, size_t len, uint64_t ns)
+{
+	if (f->arrivals < 2 * wanted)
+		f->at[f->arrivals++] = (struct arrival){ns, f->bytes};
+	f->bytes += len;
+}
+
+static void take_udp(struct flow *f, const uint8_t *data, size_t len, uint64_t ns)
+{
+	uint32_t seq;
+
+	memcpy(&seq, data, 4);
+	f->disorder += ntohl(seq) != f->frames;
+	arrived(f, len, ns);
+	f->frames++;
+}
+
+static void take_tcp(struct flow *f, const uint8_t *p, size_t len, uint64_t ns)
+{
+	size_t payload = (size_t)(p[16] << 8 | p[17]) - 20 - (size_t)(p[46] >> 4) * 4;
+	uint32_t seq;
+
+	memcpy(&seq, p + 38, 4);
+	seq = ntohl(seq);
+	if (!payload)
+		return;
+	f->disorder += f->payload && seq != f->next;
+	f->next = seq + (uint32_t)payload;
+	arrived(f, len, ns);
+	f->payload += payload;
+	f->frames = (uint32_t)(f->payload / (tcp_size - 66));
+}
+
 static void take(const uint8_t *f, size_t len, uint64_t ns)
 {
 	unsigned to;
-	uint32_t seq;
-	struct flow *fl;
 
-	if (len < 46 || f[12] != 8 || f[13] != 0 || f[23] != IPPROTO_UDP)
+	if (len < 46 || f[12] != 8 || f[13] != 0 || f[23] != (tcp_size ? IPPROTO_TCP : IPPROTO_UDP))
 		return;
 	to = (unsigned)(f[36] << 8 | f[37]) - port;
 	if (to >= nflows)
 		return;
-	fl = &flow[to];
-	memcpy(&seq, f + 42, 4);
-	fl->disorder += ntohl(seq) != fl->frames;
-	if (fl->frames < wanted)
-		fl->at[fl->frames] = (struct arrival){ns, fl->bytes};
-	fl->bytes += len;
-	fl->frames++;
+	if (tcp_size)
+		take_tcp(&flow[to], f, len, ns);
+	else
+		take_udp(&flow[to], f + 42, len, ns);
 }
 
 static int by_size(const void *a, const void *b)
@@ -94,28 +126,28 @@ static uint32_t most_timely(const struct flow *f, uint32_t from, uint32_t to)
 
 static void report(unsigned n, struct flow *f)
 {
-	uint32_t i, j;
+	uint32_t i, j, n_at = f->arrivals;
 	double *gap;
 
 	printf("%u %.0f %u %u", port + n, f->kbps, f->frames, f->disorder);
-	if (f->frames < 8 || f->frames > wanted) {
+	if (n_at < 8 || n_at == 2 * wanted) {
 		puts(" - - -");
 		return;
 	}
-	i = most_timely(f, 0, f->frames / 4);
-	j = most_timely(f, f->frames - f->frames / 4, f->frames);
-	gap = malloc(f->frames * sizeof(*gap));
-	for (uint32_t k = 1; k < f->frames; k++) {
+	i = most_timely(f, 0, n_at / 4);
+	j = most_timely(f, n_at - n_at / 4, n_at);
+	gap = malloc(n_at * sizeof(*gap));
+	for (uint32_t k = 1; k < n_at; k++) {
 		double due = (double)(f->at[k].before - f->at[k - 1].before) * 8e6 / f->kbps;
 
 		gap[k - 1] = (double)(f->at[k].ns - f->at[k - 1].ns) - due;
 		gap[k - 1] = gap[k - 1] < 0 ? -gap[k - 1] : gap[k - 1];
 	}
-	qsort(gap, f->frames - 1, sizeof(*gap), by_size);
+	qsort(gap, n_at - 1, sizeof(*gap), by_size);
 	printf(" %.1f %.1f %.1f\n",
 	       (double)(f->at[j].before - f->at[i].before) * 8e6 /
 		       (double)(f->at[j].ns - f->at[i].ns),
-	       gap[(f->frames - 1) / 2] / 1e3, gap[(f->frames - 1) * 99ull / 100] / 1e3);
+	       gap[(n_at - 1) / 2] / 1e3, gap[(n_at - 1) * 99ull / 100] / 1e3);
 	free(gap);
 }
 
@@ -143,17 +175,34 @@ static int listen_on(const char *dev)
 	return fd;
 }
 
-/* So that nobody refuses them; what the kernel delivers there is not read. */
+static void *drain(void *arg)
+{
+	static char buf[1 << 16];
+	int fd = accept(*(int *)arg, NULL, NULL);
+
+	while (recv(fd, buf, sizeof(buf), MSG_TRUNC) > 0)
+		;
+	return NULL;
+}
+
+/* So that nobody refuses them; datagrams that the kernel delivers there are not read. */
 static void hold_port(unsigned n)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)n)};
-	int fd = socket(AF_INET, SOCK_DGRAM, 0), size = 0;
+	static int fd[MAX_FLOWS];
+	int *mine = &fd[n - port], size = 0, one = 1;
+	pthread_t thread;
 
-	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
-	if (bind(fd, (struct sockaddr *)&at, sizeof(at)) < 0) {
+	*mine = socket(AF_INET, tcp_size ? SOCK_STREAM : SOCK_DGRAM, 0);
+	setsockopt(*mine, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	if (!tcp_size)
+		setsockopt(*mine, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size));
+	if (bind(*mine, (struct sockaddr *)&at, sizeof(at)) < 0) {
 		perror("bind");
 		exit(1);
 	}
+	if (tcp_size && (listen(*mine, 1) || pthread_create(&thread, NULL, drain, mine)))
+		exit(1);
 }
 
 int main(int argc, char **argv)
@@ -161,13 +210,15 @@ int main(int argc, char **argv)
 	static uint8_t frame[256], control[256];
 	struct pollfd p = {.events = POLLIN};
 
-	if (argc != 5)
+	if (argc < 5)
 		return 2;
+	if (argc > 5)
+		tcp_size = (unsigned)atoi(argv[5]);
 	port = (unsigned)atoi(argv[2]);
 	wanted = (unsigned)atoi(argv[3]);
 	for (char *s = strtok(argv[4], ","); s && nflows < MAX_FLOWS; s = strtok(NULL, ",")) {
 		flow[nflows].kbps = atof(s);
-		flow[nflows++].at = calloc(wanted, sizeof(struct arrival));
+		flow[nflows++].at = calloc(2 * wanted, sizeof(struct arrival));
 	}
 	for (unsigned i = 0; i < nflows; i++)
 		hold_port(port + i);

@@ -7,6 +7,7 @@
  *   poll            non-blocking sockets, poll(2) when full (the way with several flows)
  *   mmsg            sendmmsg(2) of 16
  *   gso             UDP_SEGMENT, 8 in one
+ *   tcp             streams of FRAMES full segments instead
  *   burst=BYTES     by the value of three {kbit/s, burst, packet size}
  *   then=KBPS       another rate after half of the frames
  *   leave           ends with its last call: what waits is left to the library
@@ -26,8 +27,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_FLOWS 256
-#define HEADERS   42
+#define MAX_FLOWS   256
+#define HEADERS     42
+#define TCP_HEADERS 66
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
 #endif
@@ -35,11 +37,12 @@
 static unsigned frames, size, nflows;
 static uint32_t burst;
 static int64_t then_kbps = -1;
-static bool use_poll, use_mmsg, use_gso, leave;
+static bool use_poll, use_mmsg, use_gso, use_tcp, leave;
 static struct flow {
 	int fd;
 	int64_t kbps;
 	unsigned sent;
+	unsigned part; /* TCP: bytes of the next */
 } flow[MAX_FLOWS];
 
 static void die(const char *what)
@@ -66,11 +69,25 @@ static void open_flow(struct flow *f, const char *addr, unsigned port)
 	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
 
 	inet_pton(AF_INET, addr, &to.sin_addr);
-	f->fd = socket(AF_INET, SOCK_DGRAM | (use_poll ? SOCK_NONBLOCK : 0), 0);
+	f->fd = socket(AF_INET, use_tcp ? SOCK_STREAM : SOCK_DGRAM, 0);
 	if (f->fd < 0 || connect(f->fd, (struct sockaddr *)&to, sizeof(to)))
 		die("connect");
+	if (use_tcp && then_kbps >= 0) /* so that the change is not after all */
+		setsockopt(f->fd, SOL_SOCKET, SO_SNDBUF, &(int){20000}, sizeof(int));
+	if (use_poll)
+		fcntl(f->fd, F_SETFL, O_NONBLOCK);
 	if (f->kbps)
 		set_rate(f->fd, f->kbps);
+}
+
+/* TCP takes what fits: how many whole ones that makes. */
+static int took(struct flow *f, int bytes, unsigned payload)
+{
+	f->part += (unsigned)bytes;
+	if (f->part < payload)
+		return 0;
+	f->part = 0;
+	return 1;
 }
 
 /* Up to n datagrams in one call; how many went, 0: full. */
@@ -79,8 +96,8 @@ static unsigned send_some(struct flow *f, unsigned n)
 	static uint8_t buf[16][65536];
 	struct mmsghdr m[16] = {0};
 	struct iovec iov[16];
-	unsigned payload = size - HEADERS;
-	int r;
+	unsigned payload = size - (use_tcp ? TCP_HEADERS : HEADERS);
+	int r = -1;
 
 	n = n > 16 ? 16 : n;
 	n = use_gso ? (n > 8 ? 8 : n) : use_mmsg ? n : 1;
@@ -94,6 +111,9 @@ static unsigned send_some(struct flow *f, unsigned n)
 	}
 	if (use_mmsg)
 		r = sendmmsg(f->fd, m, n, 0);
+	else if (use_tcp)
+		r = (r = (int)send(f->fd, buf[0], payload - f->part, 0)) < 0 ? r
+									     : took(f, r, payload);
 	else
 		r = send(f->fd, buf[0], payload * n, 0) == (ssize_t)(payload * n) ? (int)n : -1;
 	if (r < 0 && (errno != EAGAIN || !use_poll))
@@ -147,10 +167,14 @@ static void wait_left(void)
 {
 	struct timespec some = {0, 2000000};
 
-	for (unsigned i = 0; i < nflows; i++)
-		for (int n = 1; n > 0; nanosleep(&some, NULL))
-			if (ioctl(flow[i].fd, TIOCOUTQ, &n))
+	for (unsigned i = 0; i < nflows; i++) {
+		struct pollfd p = {.fd = flow[i].fd};
+
+		/* (The receiver of a stream may have what it wanted, and be gone.) */
+		for (int n = 1; n > 0 && poll(&p, 1, 0) == 0; nanosleep(&some, NULL))
+			if (ioctl(p.fd, TIOCOUTQ, &n))
 				die("SIOCOUTQ");
+	}
 }
 
 static void word(const char *w)
@@ -158,6 +182,7 @@ static void word(const char *w)
 	use_poll |= !strcmp(w, "poll");
 	use_mmsg |= !strcmp(w, "mmsg");
 	use_gso |= !strcmp(w, "gso");
+	use_tcp |= !strcmp(w, "tcp");
 	leave |= !strcmp(w, "leave");
 	if (!strncmp(w, "burst=", 6))
 		burst = (uint32_t)atoi(w + 6);

@@ -542,7 +542,7 @@ static void user_timeout(struct t *t)
 static void pacing(struct t *t)
 {
 	t_open(t);
-	sl_tcp_opts(&t->c->tcp)->max_pacing_rate = 100000;
+	sl_tcp_opts(&t->c->tcp)->pace.bytes_s = 100000;
 	t_changed(t);
 	t_write(t, 10000);
 	pass(t, 50 * MS);
