@@ -29,6 +29,12 @@ struct sl_tx_desc {
  * for headers in front of them. The first must have been posted since the last kick. */
 #define SL_TXD_CONT (1u << 1)
 
+/* Who wants to know when a packet left. */
+struct sl_tx_ask {
+	void *lane, *who;
+	uint64_t what;
+};
+
 struct sl_rx;
 struct sl_tx;
 
@@ -54,9 +60,16 @@ struct sl_tx_ops {
 	 * call it when unreaped has grown, or when frames are short. */
 	unsigned (*reap)(struct sl_tx *tx, struct sl_frames *cache);
 	void (*close)(struct sl_tx *tx, struct sl_frames *cache);
+	/* Of the packet that was posted last sl_tx_on_stamp() is to be told, from reap() or
+	 * close(). False: too many are. NULL without SL_TX_STAMP. */
+	bool (*stamp)(struct sl_tx *tx, const struct sl_tx_ask *ask);
 };
-#define SL_TX_CSUM (1u << 0) /* the device writes checksums */
-#define SL_TX_TSO  (1u << 1) /* the device segments */
+/* Set once, by who asks. hw_ns: by the device's clock, converted as the settings say; 0: it is not
+ * known. */
+extern void (*sl_tx_on_stamp)(const struct sl_tx_ask *ask, uint64_t hw_ns);
+#define SL_TX_CSUM  (1u << 0) /* the device writes checksums */
+#define SL_TX_TSO   (1u << 1) /* the device segments */
+#define SL_TX_STAMP (1u << 2) /* the device stamps what it sends */
 /* What one packet of SL_TX_TSO may have: segments, bytes of payload. */
 #define SL_TSO_SEGS  16
 #define SL_TSO_BYTES 65000

@@ -24,8 +24,7 @@
 #include "base/sys.h"
 #include "io/verbs_int.h"
 
-#define MAX_DEVICES  16
-#define SIGNAL_EVERY 64 /* power of two */
+#define MAX_DEVICES 16
 /* Longer than any pause frame holds a queue up. */
 #define WATCHDOG_NS 2000000000ull
 
@@ -117,9 +116,13 @@ static const char *make_cq(struct sl_verbs_tx *v, uint32_t depth)
 {
 	struct verbs_context *ops = verbs_get_ctx_op(v->dev->ctx, create_cq_ex);
 	struct ibv_cq_init_attr_ex attr = {.cqe = depth};
+	bool stamps = sl_verbs_may_stamp(v->dev);
 
+	attr.wc_flags = stamps ? IBV_WC_EX_WITH_COMPLETION_TIMESTAMP : 0;
 	if (ops)
 		v->cq = ops->create_cq_ex(v->dev->ctx, &attr);
+	if (v->cq && stamps)
+		sl_verbs_start_stamps(v);
 	return v->cq ? NULL : "no completion queue";
 }
 
@@ -145,7 +148,7 @@ static const char *make_qp(struct sl_verbs_tx *v, uint32_t depth, uint32_t inlin
 	if (!v->qp)
 		return errno == EPERM ? "no right to send raw packets (CAP_NET_RAW)"
 				      : "no raw-packet queue pair";
-	v->tx.caps = caps;
+	v->tx.caps |= caps;
 	v->qpx = lib->qp_to_qp_ex(v->qp);
 	v->depth = sl_min(depth, attr.cap.max_send_wr);
 	v->inline_bytes = sl_min(inline_bytes, attr.cap.max_inline_data);
@@ -191,6 +194,7 @@ static struct sl_verbs_tx *open_queue(struct sl_verbs_dev *dev, uint32_t depth,
 	v->dev = dev;
 	v->lkey = dev->mr->lkey;
 	v->mask = depth - 1;
+	v->signal = SL_SIGNAL_EVERY;
 	*why = make_cq(v, depth);
 	if (!*why)
 		*why = make_qp(v, depth, inline_bytes, dev->caps);
@@ -275,7 +279,7 @@ static void make_next(struct sl_verbs_tx *v)
 {
 	const struct sl_tx_desc *d = &v->desc[v->made & v->mask];
 	uint32_t n = d->hdr ? sl_verbs_train(v, v->made) : 1, end = v->made + n;
-	bool signalled = end == v->head || (v->made ^ end) & SIGNAL_EVERY;
+	bool signalled = end == v->head || (v->made ^ end) & v->signal;
 	unsigned flags = (signalled ? IBV_SEND_SIGNALED : 0) |
 			 (d->flags & SL_TXD_CSUM ? IBV_SEND_IP_CSUM : 0);
 
@@ -322,6 +326,8 @@ static unsigned verbs_reap(struct sl_tx *tx, struct sl_frames *cache)
 			die(v, lib->wc_status_str(v->cq->status), to);
 			break;
 		}
+		if (sl_unlikely(v->stamps.n))
+			sl_verbs_stamps_done(v, to);
 	} while (!ibv_next_poll(v->cq));
 	ibv_end_poll(v->cq);
 	v->progress_ns = sl_now_ns();
@@ -361,6 +367,7 @@ static void verbs_close(struct sl_tx *tx, struct sl_frames *cache)
 
 	if (!sl_lock(&lock))
 		return;
+	sl_verbs_stamps_end(v);
 	lib->destroy_qp(v->qp);
 	v->qp = NULL;
 	give_back(v, cache, v->doubt_to);
@@ -396,6 +403,7 @@ static const struct sl_tx_ops verbs_tx_ops = {
 	.kick = verbs_kick,
 	.reap = verbs_reap,
 	.close = verbs_close,
+	.stamp = sl_verbs_stamp,
 };
 
 /* Watching ---------------------------------------------------------------------------------------

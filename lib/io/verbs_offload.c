@@ -17,6 +17,7 @@ void sl_verbs_query(struct sl_verbs_dev *dev)
 	if (!ops || ops->query_device_ex(dev->ctx, NULL, &attr, sizeof(attr)))
 		return;
 	dev->max_dm = attr.max_dm_size;
+	sl_verbs_query_clock(dev, &attr);
 	if (!(attr.raw_packet_caps & IBV_RAW_PACKET_CAP_IP_CSUM))
 		return;
 	dev->caps = SL_TX_CSUM;

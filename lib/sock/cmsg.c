@@ -215,7 +215,10 @@ void sl_cmsg_put(const struct sl_sock *sk, const struct sl_dgram *d, size_t gso,
 	}
 	if (sk->want & SL_WANT_ANY_STAMP)
 		put_stamp(sk, d->stamp ? d->stamp_ns : sl_now_ns(),
-			  d->stamp & SL_META_HW ? sl_hw_stamp(d->frame, d->off) : 0, &o);
+			  d->stamp & SL_META_HW && sk->want & SL_WANT_HW_STAMP
+				  ? sl_hw_time(d->ifindex, sl_hw_stamp(d->frame, d->off))
+				  : 0,
+			  &o);
 	if ((sk->want & SL_WANT_OVFL) && sk->udp.drops)
 		put(&o, SOL_SOCKET, SO_RXQ_OVFL, &sk->udp.drops, 4);
 	if (gso) {

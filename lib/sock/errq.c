@@ -82,24 +82,72 @@ static bool has_ring(struct sl_errq *q)
 	int saved = errno;
 
 	if (!q->sent)
-		q->sent = calloc(SL_ERRQ_SIZE, sizeof(q->sent[0]));
+		q->sent = calloc(SL_ERRQ_SIZE + SL_ERRQ_WAIT, sizeof(q->sent[0]));
 	errno = saved;
 	return q->sent;
 }
 
 /* Nobody reads: it is lost, as the kernel's sock_queue_err_skb() has it. */
-static void push(struct sl_sock *sk, const struct sl_sent *s)
+static bool push(struct sl_sock *sk, const struct sl_sent *s)
 {
 	uint32_t charge = s->frame == SL_NO_FRAME ? CHARGE_EMPTY : CHARGE_PACKET + s->len;
 	struct sl_errq *q = sk->errq;
 
 	if (q->n == SL_ERRQ_SIZE || q->charged + charge >= q->limit || !has_ring(q))
-		return;
+		return false;
 	q->sent[(q->head + q->n) % SL_ERRQ_SIZE] = *s;
 	q->charged += charge;
 	if (s->frame != SL_NO_FRAME)
 		sl_frame_ref(s->frame);
 	sl_store(&q->n, q->n + 1);
+	return true;
+}
+
+/* Of the packet that was posted last. The slot is named by what it was asked for, of which life of
+ * the socket. False: it cannot tell. */
+static bool ask_hardware(struct sl_sock *sk, struct sl_leg *leg, const struct sl_sent *s)
+{
+	struct sl_errq *q = sk->errq;
+	uint32_t place = q->asked % SL_ERRQ_WAIT;
+	uint64_t bit = 1ull << place;
+
+	if (!sl_leg_has_stamps(leg) || q->waiting & bit || !has_ring(q) ||
+	    !sl_leg_stamp(leg, sk, (uint64_t)sk->gen << 32 | place))
+		return false;
+	q->asked++;
+	q->waiting |= bit;
+	q->sent[SL_ERRQ_SIZE + place] = *s;
+	if (s->frame != SL_NO_FRAME)
+		sl_frame_ref(s->frame);
+	return true;
+}
+
+/* Lane held. On another lane, the socket's is not ours to touch. */
+static void on_stamp(const struct sl_tx_ask *ask, uint64_t hw_ns)
+{
+	struct sl_lane *lane = ask->lane;
+	struct sl_sock *sk = ask->who;
+	uint32_t place = (uint32_t)ask->what;
+	struct sl_errq *q = sk->errq;
+	struct sl_sent s;
+
+	sl_store(&lane->stamps, lane->stamps - 1);
+	if (sl_load_acquire(&sk->lane) != lane || sl_load(&sk->gen) != ask->what >> 32 ||
+	    !(q->waiting >> place & 1))
+		return;
+	q->waiting &= ~(1ull << place);
+	s = q->sent[SL_ERRQ_SIZE + place];
+	s.mono_ns = 0;
+	s.hw_ns = hw_ns;
+	if (hw_ns && push(sk, &s))
+		sl_sock_notify(sk, EPOLLERR | EPOLLPRI);
+	if (s.frame != SL_NO_FRAME)
+		sl_frame_put(&lane->frames, s.frame);
+}
+
+void sl_errq_init(void)
+{
+	sl_tx_on_stamp = on_stamp;
 }
 
 void sl_errq_posted(struct sl_sock *sk, struct sl_leg *leg, const struct sl_tx_desc *d)
@@ -129,6 +177,9 @@ void sl_errq_posted(struct sl_sock *sk, struct sl_leg *leg, const struct sl_tx_d
 	if (flags & SOF_TIMESTAMPING_TX_SCHED)
 		push(sk, &s);
 	s.type = SCM_TSTAMP_SND;
+	if (flags & SOF_TIMESTAMPING_TX_HARDWARE && ask_hardware(sk, leg, &s) &&
+	    !(q->flags & SOF_TIMESTAMPING_OPT_TX_SWHW))
+		flags &= ~(uint32_t)SOF_TIMESTAMPING_TX_SOFTWARE;
 	if (flags & SOF_TIMESTAMPING_TX_SOFTWARE)
 		push(sk, &s);
 	if (q->n != had)
@@ -280,6 +331,8 @@ ssize_t sl_errq_recv(struct sl_sock *sk, int fd, struct msghdr *msg, int flags)
 	if (!q)
 		return sl_sys_recvmsg(fd, msg, flags);
 	if (sl_sock_lock(sk, &lane)) {
+		if (lane->stamps)
+			sl_lane_reap(lane);
 		if (q->n && !is_os_first(q))
 			n = take(sk, lane, msg, flags);
 		sl_lane_unlock(lane);
@@ -307,6 +360,10 @@ void sl_errq_fini(struct sl_sock *sk, struct sl_frames *cache)
 	for (; q->n; sl_store(&q->n, q->n - 1), q->head++)
 		if (q->sent[q->head % SL_ERRQ_SIZE].frame != SL_NO_FRAME)
 			sl_frame_put(cache, q->sent[q->head % SL_ERRQ_SIZE].frame);
+	for (uint32_t i = 0; i < SL_ERRQ_WAIT; i++)
+		if (q->waiting >> i & 1 && q->sent[SL_ERRQ_SIZE + i].frame != SL_NO_FRAME)
+			sl_frame_put(cache, q->sent[SL_ERRQ_SIZE + i].frame);
+	q->waiting = 0;
 	q->charged = q->order = q->flags = 0;
 	q->hw_ns = 0;
 	q->os_waits = q->os_own = false;
@@ -314,6 +371,8 @@ void sl_errq_fini(struct sl_sock *sk, struct sl_frames *cache)
 
 void sl_errq_child(struct sl_sock *sk)
 {
-	if (sk->errq)
-		sl_store(&sk->errq->n, 0);
+	if (!sk->errq)
+		return;
+	sl_store(&sk->errq->n, 0);
+	sk->errq->waiting = 0;
 }

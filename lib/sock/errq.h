@@ -39,6 +39,7 @@ struct sl_sent {
  * who polls looks at n without a lock. All else under the lane's lock. */
 #define SL_ERRQ_SIZE 512
 #define SL_ERRQ_BACK 64
+#define SL_ERRQ_WAIT 64
 struct sl_errq {
 	uint32_t n, head;
 	uint32_t flags;   /* SO_TIMESTAMPING, as the program set it */
@@ -53,7 +54,11 @@ struct sl_errq {
 	bool os_waits;     /* there is one */
 	bool os_own; /* the program gave numbers itself (SCM_TS_OPT_ID): they are not ours to change
 		      */
-	uint64_t hw_ns;       /* of a stream: the hardware's stamp of the last segment with data */
+	uint64_t hw_ns; /* of a stream: the hardware's stamp of the last segment with data */
+	uint32_t hw_ifindex;
+	/* What the hardware is to tell yet: a bit for each place behind the ring. */
+	uint64_t waiting;
+	uint32_t asked;
 	struct sl_sent *sent; /* ring of SL_ERRQ_SIZE; NULL: nothing was stamped yet */
 };
 
@@ -84,6 +89,7 @@ void sl_errq_posted(struct sl_sock *sk, struct sl_leg *leg, const struct sl_tx_d
 /* The kernel took a message of the socket's to send; msg: what its control said, or NULL. No lane
  * held. */
 void sl_errq_sent_by_os(struct sl_sock *sk, const struct msghdr *msg);
+void sl_errq_init(void); /* once */
 /* The socket ends: what is in it goes. Lane held. */
 void sl_errq_fini(struct sl_sock *sk, struct sl_frames *cache);
 /* In a child: what is in it is the parent's. */

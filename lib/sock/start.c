@@ -85,6 +85,7 @@ static int bring_up(bool again)
 	if (err < 0)
 		return err;
 	sl_mcast_init();
+	sl_errq_init();
 	sl_local_for_each(add_local, NULL);
 	return 1;
 }

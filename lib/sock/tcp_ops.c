@@ -247,8 +247,12 @@ static bool is_foreign(const struct sl_lane *lane, struct sl_in *in)
 /* The hardware's stamp of the last data (tcp_update_recv_tstamps()). */
 static void note_stamp(struct sl_tconn *c, const struct sl_in *in)
 {
-	if (c->sk && c->sk->errq && in->seg.len)
-		c->sk->errq->hw_ns = sl_hw_stamp(in->frame, in->off);
+	struct sl_errq *q = c->sk ? c->sk->errq : NULL;
+
+	if (!q || !in->seg.len)
+		return;
+	q->hw_ifindex = in->ifindex;
+	q->hw_ns = sl_hw_stamp(in->frame, in->off);
 }
 
 /* The peer has its port anew, and means the listener of a connection that is over. That is the

@@ -24,9 +24,10 @@ struct rx {
 	uint32_t inq;      /* left in the queue */
 	uint64_t stamp_ns; /* when the last data came, if the socket wants to know */
 	uint64_t hw_ns;    /* the same by the hardware, 0: it does not say */
-	bool bad;          /* there is no memory at the buffers */
-	bool broken;       /* the connection's own error, which may be a time-out as well */
-	bool moving;       /* it is on its way from or to the kernel (sl_sock_wait_moved) */
+	uint32_t hw_ifindex;
+	bool bad;    /* there is no memory at the buffers */
+	bool broken; /* the connection's own error, which may be a time-out as well */
+	bool moving; /* it is on its way from or to the kernel (sl_sock_wait_moved) */
 };
 
 /* The part of the buffers that is not filled yet, in at most n entries. */
@@ -116,6 +117,7 @@ static ssize_t read_locked(struct rx *x, struct sl_lane *lane, bool fresh)
 		if (sl_unlikely(x->sk->want)) {
 			x->stamp_ns = t->last_rcv_us * 1000;
 			x->hw_ns = x->sk->errq ? x->sk->errq->hw_ns : 0;
+			x->hw_ifindex = x->hw_ns ? x->sk->errq->hw_ifindex : 0;
 		}
 		if (sl_likely(x->done >= x->target) || !x->len || (n && sl_tcp_at_mark(t)))
 			return 0;
@@ -182,10 +184,11 @@ static ssize_t recv_urgent(struct rx *x, struct msghdr *msg)
 /* Time stamps and TCP_INQ. */
 static void put_control(const struct rx *x, struct msghdr *msg)
 {
+	uint64_t hw_ns = x->hw_ns ? sl_hw_time(x->hw_ifindex, x->hw_ns) : 0;
 	int inq = (int)x->inq;
 
 	if (sl_unlikely(x->sk->want || x->sk->inq))
-		sl_cmsg_put_stream(x->sk, x->done ? x->stamp_ns : 0, x->hw_ns,
+		sl_cmsg_put_stream(x->sk, x->done ? x->stamp_ns : 0, hw_ns,
 				   x->sk->inq ? &inq : NULL, msg);
 	else
 		msg->msg_controllen = 0;

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When the keeper must be awake for a lane: timers of TCP, packets that are paced.
+/* When the keeper must be awake for a lane: timers of TCP, packets that are paced, stamps of
+ * the hardware that somebody waits for.
  *
  * Theory of operation: tcp_next_us and pace_next_us say when timers are to be run at the latest.
  * They are lower bounds, so a timer that is armed and cancelled again and again costs a compare.
  * Who arms one that is nearer than the end of the keeper's sleep wakes him; both write before they
  * read (Dekker). */
+#include "base/clock.h"
 #include "net/rtnl.h"
 #include "stack/stack.h"
+
+#define AWAIT_US 1000 /* most that the keeper lets a stamp of the hardware wait */
 
 static uint64_t asleep_until_us; /* the keeper; 0: awake */
 
@@ -20,10 +24,19 @@ void sl_lane_due(uint64_t *next, uint64_t next_us, uint64_t late_us)
 		sl_rtnl_wake();
 }
 
+void sl_lane_await(struct sl_lane *lane)
+{
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (sl_now_ns() / 1000 + AWAIT_US < sl_load(&asleep_until_us))
+		sl_rtnl_wake();
+}
+
 static uint64_t next_of(const struct sl_lane *lane)
 {
 	uint64_t pace_us = sl_lane_is_paced(lane) ? sl_load(&lane->pace_next_us) : UINT64_MAX;
 
+	if (sl_unlikely(sl_load(&lane->stamps)))
+		return 0;
 	return sl_load_acquire(&lane->tcp) ? sl_min(pace_us, sl_load(&lane->tcp_next_us)) : pace_us;
 }
 

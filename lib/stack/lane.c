@@ -256,6 +256,7 @@ void sl_stack_child(void)
 	sl_port_child();
 	sl_lanes_due_child();
 	sl_pace_child();
+	sl_hwclock_child();
 	for (uint32_t i = 0; i < nlanes; i++)
 		for (uint32_t j = 0; j < lanes[i]->nlegs; j++)
 			for (uint32_t q = 0; q < lanes[i]->leg[j]->nqueues; q++)

@@ -96,6 +96,8 @@ int sl_lane_turn_locked(struct sl_lane *lane)
 		for (uint32_t q = 0; q < leg->nqueues; q++)
 			n += receive(leg, &leg->xsk[q]);
 	}
+	if (sl_unlikely(lane->stamps))
+		sl_lane_reap(lane);
 	blocked = is_blocked(lane);
 	if (sl_unlikely(blocked))
 		make_room(lane);
@@ -145,6 +147,17 @@ bool sl_leg_post_desc(struct sl_leg *leg, const struct sl_tx_desc *d)
 	}
 	leg->lane->stats->tx_pkts++;
 	leg->lane->stats->tx_bytes += d->len;
+	return true;
+}
+
+bool sl_leg_stamp(struct sl_leg *leg, void *who, uint64_t what)
+{
+	struct sl_tx_ask ask = {.lane = leg->lane, .who = who, .what = what};
+
+	if (!sl_leg_has_stamps(leg) || !leg->tx->ops->stamp(leg->tx, &ask))
+		return false;
+	sl_store(&leg->lane->stamps, leg->lane->stamps + 1);
+	sl_lane_await(leg->lane);
 	return true;
 }
 

@@ -93,6 +93,7 @@ struct sl_lane {
 	uint32_t leader;    /* thread id: whose wait ended last with something for it */
 	uint32_t followers; /* threads that leave it to others to take what comes; atomic */
 	uint32_t users;     /* sockets on it */
+	uint32_t stamps;    /* transmit stamps of the hardware that somebody waits for */
 	bool keeper_asleep; /* the keeper waits on its descriptors */
 	/* Told at the end of a turn that reaped completions: somebody waits for room to send. */
 	struct sl_list blocked;
@@ -250,6 +251,13 @@ bool sl_leg_post_tcp(struct sl_leg *leg, const struct sl_tx_desc *d, const struc
 /* Does seg carry on what was posted last? Then it goes as its bytes, without headers. */
 bool sl_train_takes(const struct sl_leg *leg, const struct sl_tcp_seg *seg, const void *of);
 bool sl_train_post(struct sl_leg *leg, uint32_t frame, uint16_t off, const struct sl_tcp_seg *seg);
+/* When the packet that was posted last leaves is to be told (sl_tx_on_stamp). False: the device
+ * does not know, or too many are asked for. Lane held. */
+bool sl_leg_stamp(struct sl_leg *leg, void *who, uint64_t what);
+static inline bool sl_leg_has_stamps(const struct sl_leg *leg)
+{
+	return leg->tx->caps & SL_TX_STAMP;
+}
 /* Takes completions back on all legs. */
 void sl_lane_reap(struct sl_lane *lane);
 /* Starts what was posted. 0 (also while the link is down: frames wait on the ring), -EAGAIN (ring
@@ -310,11 +318,18 @@ static inline bool sl_lane_is_paced(const struct sl_lane *lane)
 /* Runs the timers that are due (the keeper's), after what has come was taken in: ACKs that wait in
  * the ring are no loss. Not while somebody has the lane: the keeper comes again. Lane not held. */
 void sl_lane_run(struct sl_lane *lane);
+/* A stamp is awaited, for which nobody else may look: the keeper does. Lane held. */
+void sl_lane_await(struct sl_lane *lane);
 /* The keeper's, who is going to sleep until until_us at most and least_us at least: he must wake at
  * the result (timers are due then), and is woken when nearer ones are armed meanwhile. */
 uint64_t sl_lanes_sleep(uint64_t until_us, uint64_t least_us);
 void sl_lanes_awake(void);
 void sl_lanes_due_child(void); /* in a child: there is no keeper */
+
+/* hwclock.c: what the driver's receive stamp, of the device, is in the time that the settings ask
+ * for; 0: that is not known. May make a system call, once a second. Any lane may be held. */
+uint64_t sl_hw_time(uint32_t ifindex, uint64_t phc_ns);
+void sl_hwclock_child(void); /* in a child */
 
 /* In the child after fork: the lanes are the parent's; closes descriptors. Async-signal-safe. */
 void sl_stack_child(void);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/settings.h"
 #include "sluice.h"
 #include "sock/sock.h"
 #include "sock/cmsg.h"
@@ -369,11 +370,19 @@ static void hw_stamp(uint16_t want, bool soft, bool hard)
 
 static void test_hardware_stamps(void **state)
 {
+	sl_settings.hw_ts_conversion = SL_HW_TS_PTP; /* as the driver says */
 	hw_stamp(SL_WANT_HW_STAMP, false, true);
 	hw_stamp(SL_WANT_STAMPING, true, false);
 	hw_stamp(SL_WANT_HW_STAMP | SL_WANT_STAMPING, true, true);
 	hw_stamp(SL_WANT_HW_STAMP | SL_WANT_STAMP_NS, false, true);
 	hw_stamp(SL_WANT_STAMP_NS, false, false);
+	/* Never the time of another clock than was asked for: here is no PHC to convert by. */
+	sl_settings.hw_ts_conversion = SL_HW_TS_SYSTEM;
+	hw_stamp(SL_WANT_HW_STAMP | SL_WANT_STAMPING, true, false);
+	sl_settings.hw_ts_conversion = SL_HW_TS_BEST;
+	hw_stamp(SL_WANT_HW_STAMP | SL_WANT_STAMPING, true, true);
+	sl_settings.hw_ts_conversion = SL_HW_TS_OFF;
+	hw_stamp(SL_WANT_HW_STAMP | SL_WANT_STAMPING, true, false);
 }
 
 /* The same of a stream: tcp_recv_timestamp(). */

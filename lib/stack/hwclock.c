@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Receive stamps of the hardware, in the time that the user asked for (SLUICE_HW_TS_CONVERSION).
+ *
+ * Theory of operation: what the driver tells the steering program is time of the device's PHC. For
+ * system time that clock is read beside CLOCK_REALTIME (PTP_SYS_OFFSET_EXTENDED), by whoever reads
+ * a stamp when the last reading is a second old: two clocks, one system call a second. */
+#include <fcntl.h>
+#include <linux/ethtool.h>
+#include <linux/net_tstamp.h>
+#include <linux/ptp_clock.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/fds.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "base/timemap.h"
+#include "stack/stack.h"
+
+#define READINGS 7
+#define CLOCKS   16
+
+struct hwclock {
+	uint32_t ifindex; /* 0: free */
+	int fd;           /* of the PHC; -1: there is none for us */
+	struct sl_timemap map;
+	uint64_t paired_ns;
+};
+
+static struct sl_lock lock;
+static struct hwclock clocks[CLOCKS];
+
+static int phc_index(uint32_t ifindex)
+{
+	struct ethtool_ts_info info = {.cmd = ETHTOOL_GET_TS_INFO, .phc_index = -1};
+	const struct sl_port *port = sl_port_find(ifindex);
+	struct ifreq ifr = {0};
+	int fd, err;
+
+	if (!port)
+		return -1;
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", port->info.ifname);
+	ifr.ifr_data = (void *)&info;
+	fd = sl_sys_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -1;
+	err = sl_sys_ioctl(fd, SIOCETHTOOL, &ifr);
+	sl_sys_close(fd);
+	return err < 0 ? -1 : info.phc_index;
+}
+
+static int open_phc(uint32_t ifindex)
+{
+	int index = phc_index(ifindex), fd;
+	char path[32];
+
+	if (index < 0)
+		return -1;
+	snprintf(path, sizeof(path), "/dev/ptp%d", index);
+	fd = sl_fd_keep((int)sl_sys(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
+	if (fd < 0)
+		sl_info("hwclock",
+			"%s, the clock of device %u, cannot be read: hardware stamps are %s", path,
+			ifindex,
+			sl_settings.hw_ts_conversion == SL_HW_TS_BEST ? "as they come"
+								      : "left out");
+	return fd < 0 ? -1 : fd;
+}
+
+static uint64_t ns_of(const struct ptp_clock_time *t)
+{
+	return (uint64_t)t->sec * 1000000000ull + t->nsec;
+}
+
+static bool read_phc(struct hwclock *c)
+{
+	struct ptp_sys_offset_extended off = {.n_samples = READINGS};
+	struct sl_ptp_reading r[READINGS];
+	uint64_t phc, real;
+
+	if (sl_sys_ioctl(c->fd, PTP_SYS_OFFSET_EXTENDED, &off) < 0)
+		return false;
+	for (unsigned i = 0; i < READINGS; i++)
+		r[i] = (struct sl_ptp_reading){ns_of(&off.ts[i][0]), ns_of(&off.ts[i][1]),
+					       ns_of(&off.ts[i][2])};
+	sl_ptp_best(r, READINGS, &phc, &real);
+	sl_timemap_pair(&c->map, phc, real);
+	return true;
+}
+
+static struct hwclock *find(uint32_t ifindex)
+{
+	struct hwclock *c = clocks;
+
+	while (c != clocks + CLOCKS && c->ifindex && c->ifindex != ifindex)
+		c++;
+	if (c == clocks + CLOCKS)
+		return NULL;
+	if (!c->ifindex) {
+		c->ifindex = ifindex;
+		c->fd = open_phc(ifindex);
+		sl_timemap_init(&c->map, UINT64_MAX, 1000000);
+	}
+	return c->fd < 0 ? NULL : c;
+}
+
+/* 0: it cannot be. */
+static uint64_t to_system(uint32_t ifindex, uint64_t phc_ns)
+{
+	uint64_t now = sl_now_ns(), ns = 0;
+	struct hwclock *c;
+
+	if (!sl_lock(&lock))
+		return 0;
+	c = find(ifindex);
+	if (c && (!c->map.pairs || now - c->paired_ns > sl_timemap_good_ns(&c->map))) {
+		c->paired_ns = now;
+		if (!read_phc(c))
+			c = NULL;
+	}
+	if (c)
+		ns = sl_timemap_ns(&c->map, phc_ns);
+	sl_unlock(&lock);
+	return ns;
+}
+
+uint64_t sl_hw_time(uint32_t ifindex, uint64_t phc_ns)
+{
+	uint64_t ns;
+
+	switch (sl_settings.hw_ts_conversion) {
+	case SL_HW_TS_OFF:
+		return 0;
+	case SL_HW_TS_SYSTEM:
+		return to_system(ifindex, phc_ns);
+	case SL_HW_TS_BEST:
+		ns = to_system(ifindex, phc_ns);
+		return ns ? ns : phc_ns;
+	}
+	return phc_ns;
+}
+
+void sl_hwclock_child(void)
+{
+	memset(&lock, 0, sizeof(lock));
+}

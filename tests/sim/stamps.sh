@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Transmit stamps of the (simulated) NIC against the times at which its capture says that the packets
+# left, by each conversion; and what a socket gets where there is no hardware's stamp.
+VERBS=1
+. "$(dirname "$0")/lib.sh"
+net_up
+MODE=simulated
+need python3
+bg b "$BUILD/tests/net/echo" "$B4" 7000
+wait_udp b 7000
+
+TX_HW=1 TX_SW=2 SOFT=16 RAW=64 ID=128 TSONLY=2048 SWHW=16384
+stamped() { # conversion N flags [pause]: what comes back, into $TMP/stamps
+	rm -f "$TMP/capture.pcap" "$TMP"/sluice.*.log
+	SL_ENV=("SIM_NIC_CAPTURE=$TMP/capture.pcap" "SLUICE_HW_TS_CONVERSION=$1")
+	sa python3 "$TESTS/sim/stamps.py" "$B4" 7000 "${@:2}" >"$TMP/stamps"
+	same "$1: the program ends" 0 $?
+	ok "$1: by verbs" grep -q 'by verbs (simulated0' "$TMP"/sluice.*.log
+}
+# Each of N has one, in order, with its packet if need be; how far from the capture, in microseconds: the most,
+# and the most that the distance varies.
+compared() { # N
+	python3 - "$TESTS/sim" "$TMP" "$1" <<-'PY'
+		import sys
+		sys.path.insert(0, sys.argv[1])
+		import capture
+		left = {}
+		for t, frame in capture.read(sys.argv[2] + "/capture.pcap"):
+		    if frame[42:47] == b"stamp":
+		        left[int(frame[47:50])] = t
+		got = [line.split() for line in open(sys.argv[2] + "/stamps") if not line.startswith("now")]
+		off = [int(hw) - left[int(n)] for n, sw, hw, *_ in got if int(hw)]
+		print(len(off), int([int(n) for n, *_ in got] == list(range(int(sys.argv[3])))),
+		      max(map(abs, off), default=0) // 1000, (max(off, default=0) - min(off, default=0)) // 1000,
+		      sum(int(sw) != 0 for n, sw, *_ in got), sum(len(g) > 3 for g in got))
+	PY
+}
+counts() { # what N: how many by hardware, all in order, how many by software, with the packet
+	local hw order most vary sw data
+	read -r hw order most vary sw data < <(compared "$2")
+	same "$1" "$3" "hw $hw order $order sw $sw data $data"
+	MOST=$most VARY=$vary
+}
+
+# The PHC's time is what the capture has: by the driver's own parameters.
+for options in real_time=1 real_time=0 clock_khz=1000000; do
+	SIM_OPTIONS=$options
+	stamped ptp 60 $((TX_HW | RAW | ID | TSONLY))
+	counts "$options: each by hardware" 60 "hw 60 order 1 sw 0 data 0"
+	ok "$options: when the packet left ($MOST us off at most)" test "$MOST" -lt 500
+done
+SIM_OPTIONS=
+stamped ptp 40 $((TX_HW | TX_SW | RAW | SOFT | ID))
+counts "hardware's instead of software's, with the packet" 40 "hw 40 order 1 sw 0 data 40"
+stamped ptp 40 $((TX_HW | TX_SW | RAW | SOFT | ID | SWHW | TSONLY)) 0.002
+read -r hw _ _ _ sw _ < <(compared 40)
+same "both" "40 40" "$hw $sw"
+stamped system 60 $((TX_HW | RAW | ID | TSONLY)) 0.002
+counts "system time" 60 "hw 60 order 1 sw 0 data 0"
+ok "system time, from the counter ($MOST us off at most)" test "$MOST" -lt 20000
+stamped best_effort 5 $((TX_HW | RAW | ID | TSONLY))
+counts "best effort is system time" 5 "hw 5 order 1 sw 0 data 0"
+ok "best effort ($MOST us off at most)" test "$MOST" -lt 20000
+stamped raw 60 $((TX_HW | RAW | ID | TSONLY)) 0.002
+counts "raw" 60 "hw 60 order 1 sw 0 data 0"
+ok "raw: the device's own time ($MOST us), which runs as the capture's ($VARY us)" \
+	test "$MOST" -gt 1000000 -a "$VARY" -lt 2000
+stamped disable 20 $((TX_HW | TX_SW | RAW | SOFT | ID | TSONLY))
+counts "switched off: by software" 20 "hw 0 order 1 sw 20 data 0"
+SL_ENV=(SLUICE_TX_BACKEND=xsk)
+sa python3 "$TESTS/sim/stamps.py" "$B4" 7000 20 $((TX_HW | TX_SW | RAW | SOFT | ID | TSONLY)) >"$TMP/stamps"
+counts "by AF_XDP: by software" 20 "hw 0 order 1 sw 20 data 0"
+done_testing
