@@ -84,9 +84,11 @@ static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 	sl_bell_prepare(w.bell);
 	pthread_cleanup_push(wake_up, &w);
 	r = attempt(arg);
-	if (r == -EAGAIN && sl_load(&w.watch.sk) && sl_load(&s->sk->lane) == w.lane) {
-		w.lane->stats->sleeps++;
+	if (r == -EAGAIN)
 		sl_lane_tcp_sleeps(w.lane);
+	if (r == -EAGAIN && sl_load(&w.watch.sk) && sl_load(&s->sk->lane) == w.lane &&
+	    sl_bell_sleep(w.bell)) {
+		w.lane->stats->sleeps++;
 		r = sl_sys_ppoll_cancel(fds, n, until(s->deadline, most_ns, &ts), NULL);
 		if (r > 0 && fds[0].revents)
 			__atomic_fetch_or(&s->sk->os, SL_OS_IN, __ATOMIC_RELEASE);

@@ -150,11 +150,11 @@ void sl_epoll_wake(struct sl_epoll *ep)
 		return;
 	sl_list_for_each (l, &ep->sleepers) {
 		struct sl_bell *bell = sl_container_of(l, struct sl_epsleeper, node)->bell;
-		uint32_t asleep = sl_load(&bell->asleep);
+		uint32_t state = sl_load(&bell->state);
 
-		if (asleep == 1)
+		if (state != SL_BELL_RUNG)
 			sl_bell_ring(bell);
-		if (asleep != 2) /* 2: rung for another event, and not up yet */
+		if (state != SL_BELL_RUNG) /* for another event, and not up yet */
 			return;
 	}
 }

@@ -123,12 +123,22 @@ void sl_bell_child(void)
 	bell_free(my_bell);
 }
 
-/* Pairs with the exchange in sl_bell_ring(): either the ringer sees us asleep, or our check after
- * this sees what it did before ringing. */
+/* Pairs with the exchanges in sl_bell_ring(): either the ringer sees us listen or asleep, or our
+ * check after this sees what it did before ringing. */
 void sl_bell_prepare(struct sl_bell *b)
 {
-	__atomic_store_n(&b->asleep, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&b->state, SL_BELL_LISTENS, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+/* What the thread's own turn brought while it was looking has rung, too, at the price of no system
+ * call. */
+bool sl_bell_sleep(struct sl_bell *b)
+{
+	uint32_t listens = SL_BELL_LISTENS;
+
+	return __atomic_compare_exchange_n(&b->state, &listens, SL_BELL_ASLEEP, false,
+					   __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
 /* A ringer may not have written yet what it owes. It is read later then: left in the eventfd, it
@@ -137,20 +147,27 @@ void sl_bell_done(struct sl_bell *b)
 {
 	uint64_t v = 0;
 
-	if (__atomic_exchange_n(&b->asleep, 0, __ATOMIC_SEQ_CST) == 2)
+	if (__atomic_exchange_n(&b->state, SL_BELL_AWAKE, __ATOMIC_SEQ_CST) == SL_BELL_RUNG)
 		b->owed++;
 	if (b->owed && sl_sys_read(b->fd, &v, sizeof(v)) == sizeof(v))
 		b->owed -= sl_min(v, b->owed);
 }
 
+static bool change(struct sl_bell *b, uint32_t from, uint32_t to)
+{
+	return sl_load(&b->state) == from &&
+	       __atomic_compare_exchange_n(&b->state, &from, to, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_RELAXED);
+}
+
+/* (Listens before it sleeps: one that went to sleep in between is found asleep.) */
 void sl_bell_ring(struct sl_bell *b)
 {
-	uint32_t one = 1;
 	uint64_t v = 1;
 
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (sl_load(&b->asleep) == 1 &&
-	    __atomic_compare_exchange_n(&b->asleep, &one, 2, false, __ATOMIC_SEQ_CST,
-					__ATOMIC_RELAXED))
+	if (change(b, SL_BELL_LISTENS, SL_BELL_AWAKE))
+		return;
+	if (change(b, SL_BELL_ASLEEP, SL_BELL_RUNG))
 		sl_sys_write(b->fd, &v, sizeof(v));
 }

@@ -34,16 +34,19 @@ uint32_t sl_sock_ready(const struct sl_sock *sk);
 void sl_sock_notify(struct sl_sock *sk, uint32_t events);
 
 /* A thread's bell: an eventfd made at first use. Sleep: prepare, check conditions once more, then
- * poll on fd among others, then done. Ring is cheap when nobody sleeps. */
+ * sleep, and unless that is false, poll on fd among others; then done. Ring is cheap when nobody
+ * sleeps. */
+enum sl_bell_state { SL_BELL_AWAKE, SL_BELL_LISTENS, SL_BELL_ASLEEP, SL_BELL_RUNG };
 struct sl_bell {
-	int fd;          /* -1: could not be had; sleep with short time-outs then */
-	uint32_t asleep; /* 0: awake, 1: asleep or about to be, 2: rung; atomic */
-	uint64_t owed;   /* rings that were not read off fd yet; the sleeper's */
+	int fd;         /* -1: could not be had; sleep with short time-outs then */
+	uint32_t state; /* enum sl_bell_state; atomic */
+	uint64_t owed;  /* rings that were not read off fd yet; the sleeper's */
 };
 struct sl_bell *sl_bell_get(void); /* this thread's */
 void sl_bell_child(void);          /* after fork, in the child: it gets a new one */
 void sl_bell_prepare(struct sl_bell *b);
-void sl_bell_done(struct sl_bell *b); /* also empties the eventfd */
+bool sl_bell_sleep(struct sl_bell *b); /* false: it rang meanwhile, prepare and look again */
+void sl_bell_done(struct sl_bell *b);  /* also empties the eventfd */
 void sl_bell_ring(struct sl_bell *b);
 
 #endif

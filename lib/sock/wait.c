@@ -5,8 +5,9 @@
  * is nothing it turns the lanes of the sockets in question until something comes, the time is
  * over, a signal handler ran (sig.h) or it has polled long enough; the kernel is asked once in
  * SLUICE_SELECT_POLL_OS_RATIO rounds. Then it sleeps in ppoll(2) on the kernel's descriptors, the
- * lanes' and its bell: it arms, prepares the bell, looks once more, sleeps. Whoever makes something
- * ready after that look rings the bell. The thread may be cancelled in both phases, so nothing is
+ * lanes' and its bell: it arms, prepares the bell, looks once more (the kernel's descriptors are
+ * looked at by the sleep itself), sleeps. Whoever makes something ready after that look rings the
+ * bell. The thread may be cancelled in both phases, so nothing is
  * held there, and clean-up functions take back what was armed (built with -fexceptions). */
 #include "sock/wait.h"
 
@@ -206,13 +207,23 @@ static void sleep_over(struct sl_wait **wp)
 	sl_bell_done(w->bell);
 }
 
-/* One ppoll(2). */
-static int doze(struct sl_wait *w)
+/* Has the kernel something, as far as it was asked in the sleep? */
+static bool has_revents(const struct sl_wait *w)
+{
+	for (unsigned i = 0; i < w->nfds; i++)
+		if (w->fds[i].fd >= 0 && w->fds[i].revents)
+			return true;
+	return false;
+}
+
+/* One ppoll(2). os: is the kernel to be asked afterwards? */
+static int doze(struct sl_wait *w, bool *os)
 {
 	struct sl_wait *guard __attribute__((cleanup(sleep_over))) = w;
 	uint64_t most_ns = guard->bell->fd < 0 ? PARTIAL_NS : FOREVER;
 	unsigned n = w->nfds, room = SL_WAIT_ROOM - 1, k;
 	struct timespec left = {0, 0}, *ts = NULL;
+	int r;
 
 	w->fds[n++] = (struct pollfd){.fd = w->bell->fd, .events = POLLIN};
 	for (unsigned i = 0; i < w->nlanes; i++) {
@@ -236,7 +247,12 @@ static int doze(struct sl_wait *w)
 		left = (struct timespec){0, (long)most_ns};
 		ts = &left;
 	}
-	return sl_sys_ppoll_cancel(w->fds, n, ts, NULL);
+	*os = false;
+	if (!sl_bell_sleep(w->bell))
+		return 0;
+	r = sl_sys_ppoll_cancel(w->fds, n, ts, NULL);
+	*os = r < 0 || (r > 0 && has_revents(w));
+	return sl_min(r, 0);
 }
 
 static void disarm(struct sl_wait **w)
@@ -247,20 +263,22 @@ static void disarm(struct sl_wait **w)
 static int sleep_until(struct sl_wait *w)
 {
 	struct sl_wait *guard __attribute__((cleanup(disarm))) = w;
+	bool os = false, over;
 	int slept = 0, r;
 
 	w->bell = sl_bell_get();
 	guard->ops->arm(w->arg, w->bell);
 	for (;;) {
 		sl_bell_prepare(w->bell);
-		r = round_once(w, true);
+		over = sl_now_ns() >= w->deadline_ns;
+		r = round_once(w, os || over);
 		if (r == 0 && (slept < 0 || sl_sig_ran != w->sig_ran))
 			r = slept < 0 ? slept : -EINTR;
-		if (r || sl_now_ns() >= w->deadline_ns) {
+		if (r || over) {
 			sl_bell_done(w->bell);
 			return r;
 		}
-		slept = sl_min(doze(w), 0);
+		slept = doze(w, &os);
 	}
 }
 
