@@ -12,6 +12,7 @@ struct sl_spin {
 	uint64_t last_ns;   /* of the last look at the clock */
 	uint64_t looked_ns; /* at what the kernel has for the shadows */
 	uint64_t until_ns;  /* on a crowded core: the end of spinning; else 0 */
+	uint64_t own_ns;    /* there: the time that it has cost so far */
 };
 
 /* False: the core is wanted by others all the time; go to sleep at once. now_ns: CLOCK_MONOTONIC.

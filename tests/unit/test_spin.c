@@ -87,12 +87,35 @@ static void test_full_core_is_left_for_a_moment(void **state)
 	end();
 	assert_true(told);
 	assert_false(sl_spin_begin(&s, told));
-	assert_true(sl_spin_begin(&s, told + 2 * MS));
-	assert_true(s.until_ns > told + 2 * MS); /* the core was crowded: a short spin */
+	assert_true(sl_spin_begin(&s, told + 200 * MS));
+	assert_true(s.until_ns > told + 200 * MS); /* the core was crowded: a short spin */
 	assert_false(sl_spin_on(&s, s.until_ns));
 	assert_true(sl_spin_begin(&s, told + 1000 * MS));
 	assert_true(sl_spin_on(&s, told + 1000 * MS + 200000));
 	assert_int_equal(s.until_ns, 0);
+}
+
+/* It would keep the core from others whom the kernel moves to idle ones only. */
+static void test_crowded_core_is_not_kept_for_nothing(void **state)
+{
+	bool early = false;
+	struct sl_spin s;
+
+	for (int tries = 0; !early && tries < 100; tries++) {
+		uint64_t now, told;
+
+		begin(work_always);
+		told = spin_until_told(&s);
+		end();
+		for (now = told; now < told + 250 * MS && !early; now = sl_now_ns()) {
+			if (!sl_spin_begin(&s, now))
+				continue;
+			while (sl_spin_on(&s, sl_now_ns()))
+				;
+			early = sl_now_ns() < s.until_ns;
+		}
+	}
+	assert_true(early);
 }
 
 /* (A time slice is milliseconds: a spinner that keeps its own leaves the other a few pieces.) */
@@ -122,6 +145,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_full_core_is_left_for_a_moment),
+		cmocka_unit_test(test_crowded_core_is_not_kept_for_nothing),
 		cmocka_unit_test(test_short_pieces_of_others_go_between),
 	};
 
