@@ -246,9 +246,14 @@ struct sl_conns_layout {
 	uint32_t listener; /* uint32_t: number of the listener it came by (sl_broker_box()) */
 	/* Where the protocol's own state lies, and what it looks like: sl_tcp_repair_form(). */
 	uint32_t tcp, form;
+	/* Requests (sl_tcp_repair_dead_req()): where in the file, how many of how many bytes; and
+	 * where in one the number of its listener is. */
+	uint64_t req_at;
+	uint32_t req_stride, req_max, req_listener;
+	uint32_t reserved; /* 0 */
 };
-/* memfd: the caller's still, and must stay open and what it is; writable is one byte more than the
- * entries. Before any device is opened. */
+/* memfd: the caller's still, and must stay open and what it is; the byte behind the entries is
+ * others' to write. Before any device is opened. */
 int sl_broker_conns(int memfd, const struct sl_conns_layout *layout);
 /* Other processes accept what that listener of ours has, too: should this one die, who waits in its
  * queue is sent through `out` (sock/tcp_share.c), as a descriptor of the kernel's with the packet

@@ -20,7 +20,9 @@
 
 #define MAX_CONNS  (1u << 20)
 #define SLAB_BYTES (MAX_CONNS * sizeof(struct sl_tconn))
-#define FILE_BYTES (SLAB_BYTES + 1) /* sl_broker_conns() */
+/* A byte behind them is others' (sl_broker_conns()); then the requests. */
+#define REQS_AT   ((SLAB_BYTES + 8191) / 4096 * 4096)
+#define MAP_BYTES (REQS_AT + sl_treq_bytes())
 /* How long, and for how many at most, what the peer sends after the end is still answered; or, of
  * those that went to the kernel and hold nothing but their memory, taken for what it is. */
 #define GRACE_NS  3000000000ull
@@ -327,6 +329,7 @@ void sl_tconn_child(void)
 	memset(&sl_tconn_ctl, 0, sizeof(sl_tconn_ctl));
 	sl_tcp_fastopen_child();
 	sl_tconn_repair_child();
+	sl_treq_child();
 	free_first = dead_first = grace_first = NULL;
 	memset(ngrace, 0, sizeof(ngrace));
 	for (uint32_t i = 0; i < slab_used; i++)
@@ -335,7 +338,7 @@ void sl_tconn_child(void)
 	slab_used = 0;
 	/* What is written here from now on must not be written in the parent's. */
 	if (slab_fd >= 0) {
-		sl_sys(SYS_mmap, slab, SLAB_BYTES, PROT_READ | PROT_WRITE,
+		sl_sys(SYS_mmap, slab, MAP_BYTES, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, slab_fd, 0);
 		sl_sys_close(slab_fd);
 		slab_fd = -1;
@@ -497,10 +500,10 @@ static int slab_file(void)
 	struct rlimit files;
 	int fd, err;
 
-	if (sl_sys(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &files) || files.rlim_cur < FILE_BYTES)
+	if (sl_sys(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &files) || files.rlim_cur < MAP_BYTES)
 		return -1;
 	fd = sl_fd_keep(sl_sysi(SYS_memfd_create, "sluice-conns", MFD_CLOEXEC));
-	err = fd < 0 ? fd : sl_sysi(SYS_ftruncate, fd, FILE_BYTES);
+	err = fd < 0 ? fd : sl_sysi(SYS_ftruncate, fd, MAP_BYTES);
 	if (fd >= 0 && err) {
 		sl_sys_close(fd);
 		fd = -1;
@@ -525,8 +528,12 @@ static void slab_show(void)
 		.listener = offsetof(struct sl_tconn, lsn_id),
 		.tcp = offsetof(struct sl_tconn, tcp),
 		.form = sl_tcp_repair_form(),
+		.req_at = REQS_AT,
 	};
-	int err = slab_fd < 0 ? 0 : sl_broker_conns(slab_fd, &layout);
+	int err;
+
+	sl_treq_layout(&layout);
+	err = slab_fd < 0 ? 0 : sl_broker_conns(slab_fd, &layout);
 
 	if (err)
 		sl_debug("tcp", "nobody will tell the peers should this process be killed: %s",
@@ -538,15 +545,16 @@ static int slab_map(void)
 	long p;
 
 	if (slab) /* a parent's */
-		sl_sys(SYS_munmap, slab, SLAB_BYTES);
+		sl_sys(SYS_munmap, slab, MAP_BYTES);
 	slab_fd = slab_file();
-	p = sl_sys(SYS_mmap, NULL, SLAB_BYTES, PROT_READ | PROT_WRITE,
+	p = sl_sys(SYS_mmap, NULL, MAP_BYTES, PROT_READ | PROT_WRITE,
 		   slab_fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
 			       : MAP_SHARED | MAP_NORESERVE,
 		   slab_fd, 0);
 	if (p < 0 && p > -4096)
 		return (int)p;
 	slab = (struct sl_tconn *)p;
+	sl_treq_init((char *)p + REQS_AT);
 	slab_show();
 	return 0;
 }

@@ -108,6 +108,15 @@ int sl_tconn_take_error(struct sl_tconn *c); /* c->error, once. Lane held. */
 
 void sl_tconn_repair_child(void);
 
+/* reqs.c: requests, in memory that others read when the process has died */
+#define SL_TREQ_MAX 65536u
+size_t sl_treq_bytes(void);
+void sl_treq_init(void *mem); /* of that many bytes */
+void sl_treq_child(void);
+void sl_treq_layout(struct sl_conns_layout *l);
+void *sl_treq_new(uint32_t lsn_id);
+void sl_treq_free(void *req);
+
 /* tcp_repair.c: the connection goes on in the kernel, on the shadow; sk->slow held, no lane. 0:
  * sk->conn is NULL then. -errno: it could not be moved and is what it was; -ECONNABORTED: it was
  * lost on the way. */

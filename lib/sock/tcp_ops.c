@@ -383,6 +383,11 @@ static void op_child_free(struct sl_tcp *t)
 	sl_tconn_free(sl_tconn_of(t), false);
 }
 
+static void *op_req_new(struct sl_tcp_listener *l)
+{
+	return sl_treq_new(sl_container_of(l, struct sl_tlisten, tcp)->id);
+}
+
 static void op_accept_ready(struct sl_tcp_listener *l)
 {
 	struct sl_tlisten *lsn = sl_container_of(l, struct sl_tlisten, tcp);
@@ -414,6 +419,8 @@ static const struct sl_tcp_ops ops = {
 	.event = op_event,
 	.child_new = op_child_new,
 	.child_free = op_child_free,
+	.req_new = op_req_new,
+	.req_free = sl_treq_free,
 	.accept_ready = op_accept_ready,
 	.rest = op_rest,
 	.route_mss = op_route_mss,

@@ -108,6 +108,10 @@ struct sl_tcp_ops {
 	struct sl_tcp *(*child_new)(struct sl_tcp_listener *l, const struct sl_tcp_key *key);
 	/* The child could not be made or accepted after all. */
 	void (*child_free)(struct sl_tcp *c);
+	/* Memory of SL_TCP_REQ_BYTES for a request of l, NULL: none (the SYN is dropped); and back.
+	 * Both may be NULL: malloc(3) has it. */
+	void *(*req_new)(struct sl_tcp_listener *l);
+	void (*req_free)(void *r);
 	/* A child has joined l's accept queue. */
 	void (*accept_ready)(struct sl_tcp_listener *l);
 	/* c has said nothing for a while: what it holds for sending may go, until send() is called
@@ -435,6 +439,10 @@ struct sl_tcp_dead {
  * in the queues (they have died with the process), it is frozen, or no kernel would take it. */
 bool sl_tcp_repair_dead(const void *bytes, uint64_t now_us, const struct sl_tcp_frames *m,
 			struct sl_tcp_dead *d);
+/* The same of a request: its handshake was answered, and whether the peer knows that is to be seen:
+ * his window is 0 until he speaks. False: it was not answered, or is over. */
+#define SL_TCP_REQ_BYTES 224
+bool sl_tcp_repair_dead_req(const void *bytes, uint64_t now_us, struct sl_tcp_dead *d);
 /* Copies what was not read, from the first byte on, in pieces of any size. */
 struct sl_tcp_unread {
 	const struct sl_tcp_frames *m;

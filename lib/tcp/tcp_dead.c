@@ -7,18 +7,27 @@
  * owner is buried. */
 #include <string.h>
 
-#include "tcp/tcp_internal.h"
+#include "tcp/tcp_req.h"
 
 #define UNREAD_MAX  (64u << 20)    /* bytes of one connection */
 #define WINDOW_MAX  (65535u << 14) /* RFC 7323 2.3 */
 #define CLOCKS_MS   100            /* so far two processes' clocks are apart at most */
 #define SND_MSS_MIN 48             /* TCP_MIN_SND_MSS of Linux */
 
-/* FNV-1a over a connection in which each member that is looked at has a value of its own. */
+/* FNV-1a */
+static uint32_t fnv(uint32_t h, const void *bytes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ ((const uint8_t *)bytes)[i]) * 16777619u;
+	return h;
+}
+
+/* Over a connection and a request in which each member that is looked at has a value of its own. */
 uint32_t sl_tcp_repair_form(void)
 {
 	struct sl_tcp c = {0};
-	uint32_t h = 2166136261u ^ sizeof(c);
+	struct sl_tcp_req r = {0};
+	uint32_t h = 2166136261u ^ sizeof(c) ^ sizeof(r) << 16;
 
 	c.node.key.lport = 1;
 	c.state = 2;
@@ -32,8 +41,11 @@ uint32_t sl_tcp_repair_form(void)
 	c.rx_bytes = 16, c.rx_head = 17, c.rx_tail = 18;
 	c.ts_recent = 19, c.ts_off = 20, c.rcvbuf = 21, c.sndbuf = 22;
 	c.irs = 23, c.rx_first = 24, c.listener = (void *)25;
-	for (size_t i = 0; i < sizeof(c); i++)
-		h = (h ^ ((const uint8_t *)&c)[i]) * 16777619u;
+	r.node.key.lport = 1, r.node.kind = SL_TCP_REQ, r.answered = true;
+	r.syn.seq = 2, r.syn.wnd = 3, r.syn.opts = 4, r.syn.wscale = 5, r.syn.mss = 6;
+	r.iss = 7, r.ts_off = 8, r.rcv_wnd = 9, r.rcv_wscale = 10, r.ts_recent = 11;
+	h = fnv(h, &c, sizeof(c));
+	h = fnv(h, &r, sizeof(r));
 	return h ? h : 1;
 }
 
@@ -171,4 +183,39 @@ bool sl_tcp_repair_dead(const void *bytes, uint64_t now_us, const struct sl_tcp_
 	if (m && sl_tcp_is_queued(&c))
 		return find_unread(&c, m, d) && is_possible(&d->r);
 	return !c.rx_bytes && c.rx_head == c.rx_tail && is_possible(&d->r);
+}
+
+bool sl_tcp_repair_dead_req(const void *bytes, uint64_t now_us, struct sl_tcp_dead *d)
+{
+	struct sl_tcp_req q;
+	uint8_t opts;
+
+	memcpy(&q, bytes, sizeof(q));
+	if (!is_bool(&q.answered) || !q.answered || q.node.kind != SL_TCP_REQ)
+		return false;
+	opts = q.syn.opts;
+	*d = (struct sl_tcp_dead){.queued = true, .first = SL_NO_FRAME, .urgent = UINT32_MAX};
+	d->start = q.syn.seq + 1;
+	d->r = (struct sl_tcp_repair){
+		.key = q.node.key,
+		.state = SL_TCP_ESTABLISHED,
+		.snd_nxt = q.iss + 1,
+		.snd_una = q.iss + 1,
+		.rcv_nxt = d->start,
+		.snd_wl1 = d->start,
+		.max_window = q.syn.wnd,
+		.rcv_wnd = q.rcv_wnd,
+		.rcv_wup = d->start,
+		.mss_clamp = opts & SL_TCPO_MSS ? sl_max(q.syn.mss, (uint16_t)SND_MSS_MIN) : 536,
+		.wscale_ok = opts & SL_TCPO_WSCALE,
+		.sack_ok = opts & SL_TCPO_SACK_OK,
+		.ts_ok = opts & SL_TCPO_TS,
+		.tsval = (uint32_t)(now_us / 1000) + q.ts_off + CLOCKS_MS,
+		.ts_recent = q.ts_recent,
+	};
+	if (d->r.wscale_ok) {
+		d->r.snd_wscale = sl_min(q.syn.wscale, (uint8_t)14);
+		d->r.rcv_wscale = q.rcv_wscale;
+	}
+	return is_possible(&d->r);
 }

@@ -128,11 +128,33 @@ static void req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl
 		.rcv_wscale = sl_tcp_rcv_wscale(listener_rcvbuf(l), l->rcvbuf_locked, 0),
 		.born_us = h->now_us,
 	};
+	/* What we do not do ourselves was not offered. */
+	if (!sl_tcp_params.timestamps)
+		r->syn.opts &= (uint8_t)~SL_TCPO_TS;
+	if (!sl_tcp_params.window_scaling)
+		r->syn.opts &= (uint8_t)~SL_TCPO_WSCALE;
+	if (!sl_tcp_params.sack)
+		r->syn.opts &= (uint8_t)~SL_TCPO_SACK_OK;
 	sl_timer_init(&r->timer);
 	sl_list_init(&r->link);
 }
 
 /* Requests ------------------------------------------------------------------------------------- */
+
+static struct sl_tcp_req *req_new(struct sl_tcp_host *h, struct sl_tcp_listener *l)
+{
+	return h->ops->req_new ? h->ops->req_new(l) : malloc(sizeof(struct sl_tcp_req));
+}
+
+static void req_give_back(const struct sl_tcp_host *h, struct sl_tcp_req *r)
+{
+	sl_share_step(); /* what takes its place is there (tcp_dead.c) */
+	sl_store(&r->answered, false);
+	if (h->ops->req_free)
+		h->ops->req_free(r);
+	else
+		free(r);
+}
 
 void sl_tcp_req_free(struct sl_tcp_host *h, struct sl_tcp_node *n)
 {
@@ -144,7 +166,7 @@ void sl_tcp_req_free(struct sl_tcp_host *h, struct sl_tcp_node *n)
 	h->nreq--;
 	if (n->hashed)
 		sl_tcp_table_del(h, n);
-	free(r);
+	req_give_back(h, r);
 }
 
 static void req_arm(struct sl_tcp_host *h, struct sl_tcp_req *r)
@@ -157,6 +179,7 @@ static void req_arm(struct sl_tcp_host *h, struct sl_tcp_req *r)
 
 static void req_answer_syn(struct sl_tcp_host *h, struct sl_tcp_req *r, void *from)
 {
+	sl_store(&r->answered, true);
 	sl_tcp_send_synack(h, r, req_tsval(h, r), from);
 	req_arm(h, r);
 }
@@ -414,18 +437,19 @@ bool sl_tcp_req_input(struct sl_tcp_host *h, struct sl_tcp_node *n, struct sl_tc
 {
 	struct sl_tcp_req *r = req_of(n);
 	struct sl_tcp *c;
+	bool kept = false;
 
 	if (!req_check(h, r, seg, from) || !req_may_complete(h, r, seg, from))
 		return false;
 	l = r->l; /* the group's member that has the request */
 	sl_tcp_table_del(h, n);
 	c = child_new(h, r);
-	sl_tcp_req_free(h, n);
-	if (!c) {
+	if (c)
+		kept = child_begin(h, l, c, seg, frame, off, from);
+	else
 		tcp_count(h, SL_TCPC_LISTEN_DROPS, 1);
-		return false;
-	}
-	return child_begin(h, l, c, seg, frame, off, from);
+	sl_tcp_req_free(h, n);
+	return kept;
 }
 
 /* By a cookie ---------------------------------------------------------------------------------- */
@@ -538,7 +562,7 @@ static void syn_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct s
 		return;
 	}
 	r->tfo_asked = tfo && seg->opts & SL_TCPO_TFO;
-	q = malloc(sizeof(*q));
+	q = req_new(h, l);
 	if (!q) {
 		tcp_count(h, SL_TCPC_LISTEN_DROPS, 1);
 		return;
@@ -548,7 +572,7 @@ static void syn_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct s
 	sl_list_init(&q->link);
 	if (sl_tcp_table_add(h, &q->node) < 0) {
 		tcp_count(h, SL_TCPC_LISTEN_DROPS, 1);
-		free(q);
+		req_give_back(h, q);
 		return;
 	}
 	sl_list_add_tail(&l->requests, &q->link);

@@ -20,9 +20,12 @@ struct sl_tcp_req {
 	bool held;      /* not answered yet: the listener holds its SYNs */
 	bool acked;     /* the ACK came, but a child was not wanted yet */
 	bool tfo_asked; /* the answer brings a Fast Open cookie */
+	bool answered;  /* until its child is in the accept queue, or it is given up (tcp_dead.c) */
 	uint64_t born_us;
 	uint64_t answered_us; /* tcp_invalid_ratelimit */
 };
+
+_Static_assert(sizeof(struct sl_tcp_req) <= SL_TCP_REQ_BYTES, "its memory is the owner's");
 
 bool sl_tcp_wants_ecn(const struct sl_tcp_seg *syn);
 /* The answer to r's SYN: what both can do (RFC 9293 3.10.7.2, third). */

@@ -49,6 +49,8 @@ static void look_at_states(const uint8_t *data, size_t size)
 		if (sum != d.r.rcvq)
 			abort();
 	}
+	if (sl_tcp_repair_dead_req(bytes, 12345678, &d) && (d.r.rcvq || d.r.rcv_wscale > 14))
+		abort();
 	free(base);
 }
 
@@ -73,9 +75,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	while (sl_gone_read(&c, any, NULL))
 		;
-	for (uint32_t i = 0; i < c.n; i++)
-		if ((uint64_t)(c.gone[i].entry + 1) * layout.stride > size)
+	for (uint32_t i = 0; i < c.n; i++) {
+		uint64_t stride = c.gone[i].req ? layout.req_stride : layout.stride;
+
+		if ((c.gone[i].req ? layout.req_at : 0) + (c.gone[i].entry + 1) * stride > size)
 			abort();
+	}
 	c.n = 0;
 	return sl_gone_tell(&c, 1, true);
 }

@@ -3,7 +3,7 @@
 # Says what the daemon did to each attack; 0 when all were refused.
 import array, os, resource, socket, struct, sys, time
 
-MAGIC, VERSION = 0x4C534C53, 4
+MAGIC, VERSION = 0x4C534C53, 5
 (HELLO, UMEM, PORT_OPEN, PORT_CLOSE, PORT_ALIVE, PORT_TAGS, VLAN_LEAVE, UNGUARD, LANE_OPEN, LANE_CLOSE, CLAIM, UPDATE, UNCLAIM,
  REPAIR, DROP, INJECT, NEIGH, CONNS, HOLDERS, BUFFER, BOX, UNBOX, STATUS, SHOW_PORT,
  SHOW_LEASE, DRAIN) = range(1, 27)

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Workers of one listener that are killed while connections wait for them.
 
-  tcp_killed.py queue OWN PORT       one worker, which is killed, with all who wait; the next answers them
-  tcp_killed.py wait PEER PORT       these: what each is told
+  tcp_killed.py queue OWN PORT DEFER one worker, which is killed, with all who wait; the next answers them
+  tcp_killed.py wait PEER PORT PID   these: what each is told
+  tcp_killed.py shake PEER PORT PID NETNS DEVICE
+                                     of a listener with TCP_DEFER_ACCEPT: these have shaken hands and said nothing
+                                     yet; and one has not heard the answer, which NETNS sends to nobody
   tcp_killed.py storm OWN PORT DIR   workers, one of which is killed again and again
   tcp_killed.py clients PEER PORT DIR SECONDS
                                      who is reset must have been accepted by one of the dead
@@ -14,10 +17,12 @@ import fcntl
 import mmap
 import os
 import random
+import select
 import selectors
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import termios
 import threading
@@ -101,8 +106,10 @@ def queue_worker(s, first):
         serve(c)
 
 
-def queue(own, port):
+def queue(own, port, defer):
     s = listener(own, port)
+    if defer:
+        s.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, defer)
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1, signal.SIGTERM])
     pid = os.fork()
     if pid == 0:
@@ -155,6 +162,36 @@ def wait(peer, port, pid):
         except OSError as e:
             told = errno.errorcode.get(e.errno, str(e))
         say(kind, i, told.replace(c.getsockname()[0], "PEER"))
+
+
+def shake(peer, port, pid, netns, device):
+    def neigh(*what):
+        own = busy.getsockname()[0]
+        subprocess.run(["ip", "-n", netns, "neigh", what[0], own, "dev", device, *what[1:]], check=True)
+
+    busy = socket.create_connection((peer, port), timeout=20)
+    busy.sendall(b"?")
+    assert take(busy, 1) == b"+"
+    conns = [socket.create_connection((peer, port), timeout=20) for _ in range(5)]
+    time.sleep(0.02)
+    neigh("replace", "lladdr", "02:00:00:00:00:01", "nud", "permanent")
+    deaf = socket.socket(busy.family)
+    deaf.setblocking(False)
+    deaf.connect_ex((peer, port))
+    time.sleep(0.1)
+    os.kill(pid, signal.SIGUSR1)
+    time.sleep(0.2)
+    neigh("del")
+    deaf.settimeout(20)
+    for i, c in enumerate(conns + [deaf]):
+        try:
+            if c is deaf:
+                select.select([], [c], [], 20)
+            c.sendall(request("short", i))
+            told = c.recv(1000).decode()
+        except OSError as e:
+            told = errno.errorcode.get(e.errno, str(e))
+        say("deaf" if c is deaf else "shaken", told.replace(c.getsockname()[0], "PEER"))
 
 
 # A storm ----------------------------------------------------------------------------------------
@@ -265,9 +302,11 @@ def clients(peer, port, path, seconds):
 
 
 if sys.argv[1] == "queue":
-    queue(sys.argv[2], int(sys.argv[3]))
+    queue(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
 elif sys.argv[1] == "wait":
     wait(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+elif sys.argv[1] == "shake":
+    shake(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), *sys.argv[5:7])
 elif sys.argv[1] == "storm":
     storm(sys.argv[2], int(sys.argv[3]), sys.argv[4])
 else:

@@ -15,16 +15,31 @@ as_root() { # of the daemon's programs, too
 }
 for MODE in kernel one; do
 	meet
-	for how in 4 6 mapped low; do
+	for how in ${HOW-6 mapped low}; do
 		PORT=$((PORT + 1))
 		fam=${how/[a-z]*/4}
 		own=B$fam
 		at=${!own} port=$PORT run=bg
 		[ $how != mapped ] || at=::
 		[ $how != low ] || port=81 run=as_root
-		$run pb python3 "$PY" queue "$at" $port
+		$run pb python3 "$PY" queue "$at" $port 0
 		wait_tcp b $port
 		differ "queue$how" a timeout 60 python3 "$PY" wait "${!own}" $port "$BG"
+		stop "$BG"
+	done
+	PORT=$((PORT + 1))
+	bg pb python3 "$PY" queue "$B4" $PORT 30
+	wait_tcp b $PORT
+	differ shake a timeout 60 python3 "$PY" shake "$B4" $PORT "$BG" "${NS}b" "$DEV_B"
+	stop "$BG"
+	for fam in ${FAM-4}; do
+		own=B$fam
+		PORT=$((PORT + 1))
+		mkdir -m 777 "$TMP/storm.$MODE$fam"
+		bg pb python3 "$PY" storm "${!own}" $PORT "$TMP/storm.$MODE$fam"
+		wait_tcp b $PORT
+		differ storm a timeout 100 python3 "$PY" clients "${!own}" $PORT "$TMP/storm.$MODE$fam" "${KILL_SECONDS:-1}"
+		say "$(cat "$TMP/differ.err")"
 		stop "$BG"
 	done
 done

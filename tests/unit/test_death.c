@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "../../tools/death/death.h"
+#include "tcp/tcp_req.h"
 
 struct entry {
 	struct sl_tcp tcp;
@@ -267,6 +268,86 @@ static void test_what_waits_is_doubted(void **state)
 	LOST(word[1].owner = 4);
 }
 
+/* Handshakes ----------------------------------------------------------------------------------- */
+
+struct request {
+	_Alignas(8) uint8_t bytes[SL_TCP_REQ_BYTES];
+	uint32_t listener;
+};
+
+static struct request request_of(unsigned port, bool answered)
+{
+	struct sl_tcp_req q = {
+		.node.kind = SL_TCP_REQ,
+		.node.key = {sl_addr_v4(htonl(0x0a000001)), sl_addr_v4(htonl(0x0a000002)), 80,
+			     (uint16_t)port},
+		.syn = {.seq = 99, .wnd = 1000, .mss = 1400, .wscale = 7},
+		.iss = 499,
+		.rcv_wnd = 5000,
+		.rcv_wscale = 3,
+		.answered = answered,
+	};
+	struct request r = {.listener = 4};
+
+	q.syn.opts = SL_TCPO_MSS | SL_TCPO_WSCALE;
+	memcpy(r.bytes, &q, sizeof(q));
+	return r;
+}
+
+static void test_a_handshake_is_a_connection(void **state)
+{
+	struct request r = request_of(5, true);
+	struct sl_tcp_dead d;
+
+	assert_true(sl_tcp_repair_dead_req(r.bytes, 5000, &d));
+	assert_int_equal(d.r.snd_una, 500);
+	assert_int_equal(d.r.rcv_nxt, 100);
+	assert_int_equal(d.r.snd_wnd, 0);
+	assert_int_equal(d.r.mss_clamp, 1400);
+	assert_int_equal(d.r.snd_wscale, 7);
+	assert_int_equal(d.r.rcv_wscale, 3);
+	assert_false(d.r.ts_ok || d.r.sack_ok);
+	r = request_of(5, false);
+	assert_false(sl_tcp_repair_dead_req(r.bytes, 5000, &d));
+}
+
+/* They lie behind the connections. */
+static void test_handshakes_are_found(void **state)
+{
+	struct sl_conns_layout l = good;
+	struct request r[40];
+	struct entry e[3] = {entry_of(2), entry_of(3), entry_of(4)};
+	struct sl_gone_conns c;
+	int fd = file_of(e, 3);
+
+	for (unsigned i = 0; i < 40; i++)
+		r[i] = request_of(i, i % 4 == 0);
+	l.form = sl_tcp_repair_form();
+	l.req_at = 1 << 20;
+	l.req_stride = sizeof(r[0]);
+	l.req_max = 100;
+	l.req_listener = offsetof(struct request, listener);
+	assert_int_equal(pwrite(fd, r, sizeof(r), (off_t)l.req_at), sizeof(r));
+	assert_int_equal(sl_gone_open(&c, fd, &l), 0);
+	while (sl_gone_read(&c, even, NULL))
+		;
+	assert_int_equal(c.n, 2 + 10);
+	for (unsigned i = 0; i < c.n; i++) {
+		assert_int_equal(c.gone[i].req, i >= 2);
+		if (c.gone[i].req)
+			assert_int_equal(c.gone[i].key.remote_port, c.gone[i].entry);
+	}
+	c.n = 0;
+	assert_false(sl_gone_tell(&c, 1, true));
+	fd = file_of(e, 3);
+	l.req_stride = SL_TCP_REQ_BYTES - 1;
+	assert_int_equal(sl_gone_open(&c, fd, &l), -EINVAL);
+	l.req_stride = sizeof(r[0]);
+	l.req_listener = sizeof(r[0]) - 3;
+	assert_int_equal(sl_gone_open(&c, fd, &l), -EINVAL);
+	close(fd);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -276,6 +357,8 @@ int main(void)
 		cmocka_unit_test(test_what_waits_is_read),
 		cmocka_unit_test(test_half_done_is_not_acknowledged),
 		cmocka_unit_test(test_what_waits_is_doubted),
+		cmocka_unit_test(test_a_handshake_is_a_connection),
+		cmocka_unit_test(test_handshakes_are_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,9 +27,16 @@ static bool inside(const struct sl_conns_layout *l, uint32_t at, uint32_t bytes)
 	return at < l->stride && bytes <= l->stride - at;
 }
 
+static bool reqs_sound(const struct sl_conns_layout *l)
+{
+	return !l->req_max || (l->req_max <= CONNS_MAX && l->req_stride >= SL_TCP_REQ_BYTES &&
+			       l->req_stride <= STRIDE_MAX &&
+			       l->req_listener <= l->req_stride - 4 && l->req_at <= INT64_MAX / 2);
+}
+
 static bool sound(const struct sl_conns_layout *l)
 {
-	return l->stride && l->stride <= STRIDE_MAX && l->max <= CONNS_MAX &&
+	return reqs_sound(l) && l->stride && l->stride <= STRIDE_MAX && l->max <= CONNS_MAX &&
 	       inside(l, l->host, sizeof(void *)) && inside(l, l->dead, 1) &&
 	       inside(l, l->state, 1) && inside(l, l->local, 16) && inside(l, l->remote, 16) &&
 	       inside(l, l->lport, 2) && inside(l, l->rport, 2) &&
@@ -76,53 +83,108 @@ static bool key_of(const struct sl_conns_layout *l, const uint8_t *e, struct sl_
 	return sl_addr_is_v4(&local) == sl_addr_is_v4(&remote);
 }
 
-/* Room for all there can be: a connection takes `stride` bytes of the file. */
+/* A handshake that was answered. */
+static bool key_of_req(const struct sl_conns_layout *l, const uint8_t *e, struct sl_flow_key *k)
+{
+	struct sl_tcp_dead d;
+
+	if (l->form != sl_tcp_repair_form() || !sl_tcp_repair_dead_req(e, 0, &d))
+		return false;
+	*k = (struct sl_flow_key){.proto = IPPROTO_TCP};
+	memcpy(k->local, d.r.key.local.b, 16);
+	memcpy(k->remote, d.r.key.remote.b, 16);
+	k->local_port = d.r.key.lport;
+	k->remote_port = d.r.key.rport;
+	return sl_addr_is_v4(&d.r.key.local) == sl_addr_is_v4(&d.r.key.remote);
+}
+
+/* Where entries of a kind lie. */
+struct table {
+	uint64_t at;
+	uint32_t stride, max;
+};
+
+static struct table table_of(const struct sl_conns_layout *l, bool req)
+{
+	return req ? (struct table){l->req_at, l->req_stride, l->req_max}
+		   : (struct table){0, l->stride, l->max};
+}
+
+/* Room for all there can be: one takes at least so many bytes of the file. */
 static bool begin(struct sl_gone_conns *c)
 {
+	const struct sl_conns_layout *l = &c->layout;
+	uint32_t least = l->req_max ? sl_min(l->stride, l->req_stride) : l->stride;
 	struct stat st;
 	uint64_t n;
 
 	if (fstat(c->fd, &st))
 		return false;
-	n = sl_min((uint64_t)st.st_blocks * 512, (uint64_t)st.st_size) / c->layout.stride + 1;
-	c->max = (uint32_t)sl_min(n, (uint64_t)c->layout.max);
+	n = sl_min((uint64_t)st.st_blocks * 512, (uint64_t)st.st_size) / least + 2;
+	c->max = (uint32_t)sl_min(n, (uint64_t)l->max + l->req_max);
 	c->gone = malloc(c->max * sizeof(*c->gone));
 	return c->gone;
 }
 
 /* Past what was never written; false: nothing follows. */
-static bool skip_hole(struct sl_gone_conns *c)
+static bool skip_hole(struct sl_gone_conns *c, const struct table *t)
 {
-	uint32_t stride = c->layout.stride;
-	long at = sl_sys(SYS_lseek, c->fd, c->at, SEEK_DATA);
+	long at = sl_sys(SYS_lseek, c->fd, t->at + c->at, SEEK_DATA);
+	uint64_t to;
 
-	if (at < 0 || (uint64_t)at / stride >= c->layout.max)
+	if (at < 0)
 		return false;
-	c->at = sl_max(c->at, (uint64_t)at / stride * stride);
+	to = (uint64_t)at - t->at;
+	if (to / t->stride >= t->max)
+		return false;
+	c->at = sl_max(c->at, to / t->stride * t->stride);
 	return true;
+}
+
+static void look_at(struct sl_gone_conns *c, const struct table *t, const uint8_t *e, uint64_t at,
+		    sl_gone_mine_fn *mine, void *arg)
+{
+	struct sl_gone *g = &c->gone[c->n];
+
+	*g = (struct sl_gone){.entry = (uint32_t)(at / t->stride), .req = c->in_reqs};
+	c->n += (c->in_reqs ? key_of_req(&c->layout, e, &g->key)
+			    : key_of(&c->layout, e, &g->key)) &&
+		mine(arg, &g->key);
+}
+
+/* A piece of the one table; false: that was all. */
+static bool read_piece(struct sl_gone_conns *c, sl_gone_mine_fn *mine, void *arg)
+{
+	static uint8_t buf[PIECE_BYTES];
+	const struct table t = table_of(&c->layout, c->in_reqs);
+	uint32_t bytes = PIECE_BYTES / t.stride * t.stride;
+	long n = -1;
+
+	if (skip_hole(c, &t))
+		n = sl_sys(SYS_pread64, c->fd, buf, bytes, t.at + c->at);
+	for (long at = 0; at + (long)t.stride <= n && c->n < c->max; at += t.stride)
+		if ((c->at + (uint64_t)at) / t.stride < t.max)
+			look_at(c, &t, buf + at, c->at + (uint64_t)at, mine, arg);
+	if (n < (long)t.stride)
+		return false;
+	c->at += (uint64_t)n / t.stride * t.stride;
+	return c->at / t.stride < t.max;
 }
 
 bool sl_gone_read(struct sl_gone_conns *c, sl_gone_mine_fn *mine, void *arg)
 {
-	static uint8_t buf[PIECE_BYTES];
-	uint32_t stride = c->layout.stride;
-	long n = -1;
-
 	if (c->fd < 0 || c->read)
 		return false;
-	if ((c->gone || begin(c)) && skip_hole(c))
-		n = sl_sys(SYS_pread64, c->fd, buf, PIECE_BYTES / stride * stride, c->at);
-	for (long at = 0; at + (long)stride <= n && c->n < c->max; at += stride) {
-		struct sl_gone *g = &c->gone[c->n];
-
-		g->rescue = NULL;
-		g->entry = (uint32_t)((c->at + (uint64_t)at) / stride);
-		c->n += key_of(&c->layout, buf + at, &g->key) && mine(arg, &g->key);
+	if (!c->gone && !begin(c)) {
+		c->read = true;
+		return false;
 	}
-	if (n >= (long)stride) {
-		c->at += (uint64_t)n / stride * stride;
-		if (c->at / stride < c->layout.max)
-			return true;
+	if (read_piece(c, mine, arg))
+		return true;
+	if (!c->in_reqs && c->layout.req_max) {
+		c->in_reqs = true;
+		c->at = 0;
+		return true;
 	}
 	c->read = true;
 	return false;
@@ -133,12 +195,13 @@ bool sl_gone_read(struct sl_gone_conns *c, sl_gone_mine_fn *mine, void *arg)
 /* The entry once more: the file may have been written to meanwhile. */
 static bool read_entry(const struct sl_gone_conns *c, const struct sl_gone *g, uint8_t *e)
 {
-	const struct sl_conns_layout *l = &c->layout;
+	const struct table t = table_of(&c->layout, g->req);
 	struct sl_flow_key k;
 
-	return sl_sys(SYS_pread64, c->fd, e, l->stride, (uint64_t)g->entry * l->stride) ==
-		       (long)l->stride &&
-	       key_of(l, e, &k) && !memcmp(&k, &g->key, sizeof(k));
+	return sl_sys(SYS_pread64, c->fd, e, t.stride, t.at + (uint64_t)g->entry * t.stride) ==
+		       (long)t.stride &&
+	       (g->req ? key_of_req(&c->layout, e, &k) : key_of(&c->layout, e, &k)) &&
+	       !memcmp(&k, &g->key, sizeof(k));
 }
 
 static uint32_t u32_at(const uint8_t *e, uint32_t at)
@@ -154,9 +217,12 @@ static bool state_of(const struct sl_gone_conns *c, const struct sl_gone *g, con
 		     const struct sl_tcp_frames *m, struct sl_tcp_dead *d)
 {
 	const struct sl_conns_layout *l = &c->layout;
+	uint64_t now_us = sl_now_ns() / 1000;
 
+	if (g->req)
+		return sl_tcp_repair_dead_req(e, now_us, d);
 	if (l->form != sl_tcp_repair_form() || !inside(l, l->tcp, SL_TCP_BYTES) ||
-	    !sl_tcp_repair_dead(e + l->tcp, sl_now_ns() / 1000, m, d))
+	    !sl_tcp_repair_dead(e + l->tcp, now_us, m, d))
 		return false;
 	d->r.key.local = sl_addr_of(g->key.local);
 	d->r.key.remote = sl_addr_of(g->key.remote);
@@ -175,11 +241,11 @@ static bool rescue(const struct sl_gone_conns *c, struct sl_gone *g, const struc
 
 	if (!read_entry(c, g, e) || !state_of(c, g, e, m, &d) || !d.queued)
 		return false;
-	b = box(arg, u32_at(e, c->layout.listener));
+	b = box(arg, u32_at(e, g->req ? c->layout.req_listener : c->layout.listener));
 	if (!b || b->port != g->key.local_port)
 		return false;
 	sl_time_wait_forget(&g->key);
-	g->rescue = sl_rescue_begin(&d, m, b);
+	g->rescue = sl_rescue_begin(&d, g->req, m, b);
 	return true;
 }
 
@@ -210,6 +276,8 @@ static void tell(const struct sl_gone_conns *c, const struct sl_gone *g, bool re
 		sl_rescue_end(g->rescue);
 		return;
 	}
+	if (g->req) /* who has heard nothing asks again; the others' next segment is reset */
+		return;
 	there = read_entry(c, g, e);
 	sl_time_wait_forget(&g->key);
 	if (!repair || !there || !fin(c, g, e))

@@ -18,13 +18,16 @@ struct sl_gone_box {
 	uint8_t family; /* of its sockets */
 };
 struct sl_rescue;
-/* Makes the connection the kernel's, which drops what comes for it as yet. Packets to it must not
+/* req: it was a handshake; whether the peer has heard the answer is to be seen.
+ * Makes the connection the kernel's, which drops what comes for it as yet. Packets to it must not
  * reach others meanwhile. NULL: it cannot. The box must be there until the end. */
-struct sl_rescue *sl_rescue_begin(const struct sl_tcp_dead *d, const struct sl_tcp_frames *m,
-				  const struct sl_gone_box *box);
+struct sl_rescue *sl_rescue_begin(const struct sl_tcp_dead *d, bool req,
+				  const struct sl_tcp_frames *m, const struct sl_gone_box *box);
 /* Packets to it reach the kernel: it lives, and is put into the box; when nobody is there to read
  * it, it is reset. Frees it. */
 void sl_rescue_end(struct sl_rescue *r);
+/* Looks what the peers of handshakes have said. True: of some it is yet to be seen. */
+bool sl_rescue_look(void);
 
 /* conns.c: the TCP connections, read out of the process's own memory ----------------------------
  */
@@ -33,6 +36,7 @@ void sl_rescue_end(struct sl_rescue *r);
 struct sl_gone {
 	struct sl_flow_key key;
 	uint32_t entry;           /* in the file */
+	bool req;                 /* of the requests: only to be rescued */
 	struct sl_rescue *rescue; /* NULL: none */
 };
 
@@ -40,8 +44,9 @@ struct sl_gone {
 struct sl_gone_conns {
 	int fd; /* -1: it has not said, or all is done */
 	struct sl_conns_layout layout;
-	uint64_t at; /* read so far, bytes */
-	bool read;   /* all of it */
+	uint64_t at;  /* read so far, bytes */
+	bool in_reqs; /* of the requests, which come after the connections */
+	bool read;    /* all of it */
 	struct sl_gone *gone;
 	uint32_t n, max;
 	uint32_t looked; /* at so many of them to see who can be rescued */

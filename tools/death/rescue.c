@@ -6,21 +6,36 @@
  * connection (TCP_REPAIR), with the bytes that have come, and goes into the box from which the
  * others accept (sock/tcp_share.c). It is made while its packets are still steered to the dead,
  * where nobody answers them: a living process, or the kernel, would reset what it does not know.
- * When the claims are gone the kernel has them, and the connection speaks for the first time. */
+ * When the claims are gone the kernel has them, and the connection speaks for the first time.
+ *
+ * Of a handshake that was answered nobody knows whether the peer has heard that; the kernel's
+ * listener would. As a connection it is on trial: it asks (the window probe that ends a repair),
+ * and a peer who is connected acknowledges. One who is not says nothing to that, and sends his SYN
+ * again: then, or after a time, it is taken back without a word, and the next SYN begins anew. */
+#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/rights.h"
 #include "base/sys.h"
 #include "death.h"
 #include "sock/repair.h"
 
+#define TRIAL_NS 3000000000ull
+
 struct sl_rescue {
+	struct sl_rescue *next; /* on trial */
+	uint64_t end_ns;
+	bool req;
 	int fd;
 	struct sl_tcp_repair r;
 	struct sl_repair_saved saved;
 	const struct sl_gone_box *box;
+	int box_fd; /* of its own, on trial */
 };
+
+static struct sl_rescue *on_trial;
 
 static uint32_t no_bytes(void *arg, uint32_t at, void *buf, uint32_t n)
 {
@@ -52,16 +67,17 @@ static int new_socket(const struct sl_gone_box *box)
 	return fd;
 }
 
-struct sl_rescue *sl_rescue_begin(const struct sl_tcp_dead *d, const struct sl_tcp_frames *m,
-				  const struct sl_gone_box *box)
+struct sl_rescue *sl_rescue_begin(const struct sl_tcp_dead *d, bool req,
+				  const struct sl_tcp_frames *m, const struct sl_gone_box *box)
 {
 	struct sl_tcp_unread u = sl_tcp_unread_of(d, m);
 	const struct sl_repair_source src = source(&u);
-	struct sl_rescue *r = malloc(sizeof(*r));
+	struct sl_rescue *r = calloc(1, sizeof(*r));
 
 	if (!r)
 		return NULL;
 	r->r = d->r;
+	r->req = req;
 	r->box = box;
 	r->fd = new_socket(box);
 	if (r->fd >= 0 && !sl_repair_begin(r->fd, &r->r, &src, &r->saved))
@@ -72,15 +88,82 @@ struct sl_rescue *sl_rescue_begin(const struct sl_tcp_dead *d, const struct sl_t
 	return NULL;
 }
 
+static void reset(struct sl_rescue *r)
+{
+	const struct linger l = {.l_onoff = 1};
+
+	(void)sl_sys_setsockopt(r->fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+}
+
+static void end(struct sl_rescue *r)
+{
+	sl_sys_close(r->fd);
+	free(r);
+}
+
+static void give(struct sl_rescue *r, int box_fd)
+{
+	if (sl_rights_send(box_fd, SL_BOX_BARE, 1, &r->fd, 1, MSG_DONTWAIT) != 1)
+		reset(r);
+}
+
 void sl_rescue_end(struct sl_rescue *r)
 {
 	const struct sl_repair_source src = source(NULL);
-	const struct linger reset = {.l_onoff = 1};
-	bool ok = !sl_repair_finish(r->fd, &r->r, &src, &r->saved) &&
-		  sl_rights_send(r->box->fd, SL_BOX_BARE, 1, &r->fd, 1, MSG_DONTWAIT) == 1;
+	int err = sl_repair_finish(r->fd, &r->r, &src, &r->saved);
 
-	if (!ok)
-		(void)sl_sys_setsockopt(r->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-	sl_sys_close(r->fd);
-	free(r);
+	if (err)
+		reset(r);
+	if (!err && r->req) {
+		r->box_fd = sl_fd_dup(r->box->fd);
+		r->end_ns = sl_now_ns() + TRIAL_NS;
+		r->next = on_trial;
+		on_trial = r;
+		return;
+	}
+	if (!err)
+		give(r, r->box->fd);
+	end(r);
+}
+
+/* On trial ------------------------------------------------------------------------------------- */
+
+/* Without a word. */
+static void take_back(const struct sl_rescue *r)
+{
+	(void)sl_broker_repair(r->fd, TCP_REPAIR_ON);
+}
+
+/* Is it known? Our window of the peer is none until an acknowledgment of his says something else;
+ * a SYN says nothing about that. */
+static bool judge(struct sl_rescue *r)
+{
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+
+	if (sl_sys_getsockopt(r->fd, IPPROTO_TCP, TCP_INFO, &info, &len) ||
+	    info.tcpi_state == SL_TCP_CLOSED)
+		return true;
+	if (info.tcpi_snd_wnd) {
+		give(r, r->box_fd);
+		return true;
+	}
+	if (!info.tcpi_segs_in && sl_now_ns() < r->end_ns)
+		return false;
+	take_back(r);
+	return true;
+}
+
+bool sl_rescue_look(void)
+{
+	for (struct sl_rescue **at = &on_trial, *r; (r = *at);) {
+		if (!judge(r)) {
+			at = &r->next;
+			continue;
+		}
+		*at = r->next;
+		sl_sys_close(r->box_fd);
+		end(r);
+	}
+	return on_trial;
 }

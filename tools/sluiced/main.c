@@ -37,6 +37,7 @@
 #define EXIT_OTHER_VERSION 78
 #define FRAMES             65536         /* of packet memory, unless SLUICE_FRAMES says otherwise */
 #define CHECK_MS           1000          /* how often the devices are looked after */
+#define TRIAL_MS           5             /* and peers of handshakes that were rescued */
 #define LEAVE_NS           5000000000ull /* for programs to move to the kernel what they have */
 
 static const char *socket_path = SL_LEASE_PATH;
@@ -370,10 +371,11 @@ static void loop(void)
 {
 	struct epoll_event ev[16];
 	uint64_t checked_ns = sl_now_ns();
-	bool more = false;
+	bool more = false, trials = false;
 
 	while (!is_over()) {
 		int wait_ms = more                                           ? 0
+			      : trials                                       ? TRIAL_MS
 			      : sluiced.memory_users || sl_keep_is_missing() ? SL_VIEW_MS
 									     : -1;
 		int n = epoll_wait(sluiced.epfd, ev, sl_array_len(ev), wait_ms);
@@ -381,6 +383,7 @@ static void loop(void)
 		for (int i = 0; i < n; i++)
 			on_event(&ev[i]);
 		more = sl_sessions_reap();
+		trials = sl_rescue_look();
 		sl_linger_tick();
 		sl_views_sync();
 		sl_stopped_look();
