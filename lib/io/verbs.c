@@ -370,6 +370,8 @@ static void verbs_close(struct sl_tx *tx, struct sl_frames *cache)
 	sl_verbs_stamps_end(v);
 	lib->destroy_qp(v->qp);
 	v->qp = NULL;
+	if (!v->dead)
+		v->doubt_to = v->made;
 	give_back(v, cache, v->doubt_to);
 	v->tail = v->made;
 	give_back(v, cache, v->head);
