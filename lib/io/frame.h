@@ -16,6 +16,7 @@
 struct sl_frame_charge {
 	uint32_t *wmem; /* in memory that is never unmapped; atomic */
 	uint32_t bytes;
+	uint32_t tag; /* theirs, of a packet that waits to be posted (pace.h); 0: none */
 };
 
 struct sl_pool {
@@ -107,7 +108,7 @@ static inline void sl_frame_free(struct sl_frames *c, uint32_t frame)
 /* The frame is going out at the expense of *wmem. */
 static inline void sl_frame_charge(uint32_t frame, uint32_t *wmem, uint32_t bytes)
 {
-	sl_pool.charge[frame] = (struct sl_frame_charge){wmem, bytes};
+	sl_pool.charge[frame] = (struct sl_frame_charge){wmem, bytes, 0};
 	__atomic_fetch_add(wmem, bytes, __ATOMIC_RELAXED);
 }
 

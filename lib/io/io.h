@@ -70,6 +70,7 @@ extern void (*sl_tx_on_stamp)(const struct sl_tx_ask *ask, uint64_t hw_ns);
 #define SL_TX_CSUM  (1u << 0) /* the device writes checksums */
 #define SL_TX_TSO   (1u << 1) /* the device segments */
 #define SL_TX_STAMP (1u << 2) /* the device stamps what it sends */
+#define SL_TX_WAITS (1u << 3) /* what is posted is not with a device yet */
 /* What one packet of SL_TX_TSO may have: segments, bytes of payload. */
 #define SL_TSO_SEGS  16
 #define SL_TSO_BYTES 65000

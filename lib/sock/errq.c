@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/sys.h"
 #include "sock/cmsg.h"
+#include "stack/pace.h"
 
 #ifndef SO_TIMESTAMPING_OLD
 #define SO_TIMESTAMPING_OLD 37
@@ -103,23 +104,67 @@ static bool push(struct sl_sock *sk, const struct sl_sent *s)
 	return true;
 }
 
-/* Of the packet that was posted last. The slot is named by what it was asked for, of which life of
- * the socket. False: it cannot tell. */
-static bool ask_hardware(struct sl_sock *sk, struct sl_leg *leg, const struct sl_sent *s)
+/* A place for one that waits, which is looked up when it is told. -1: there is none. */
+static int wait_for(struct sl_sock *sk, const struct sl_sent *s)
 {
 	struct sl_errq *q = sk->errq;
 	uint32_t place = q->asked % SL_ERRQ_WAIT;
-	uint64_t bit = 1ull << place;
 
-	if (!sl_leg_has_stamps(leg) || q->waiting & bit || !has_ring(q) ||
-	    !sl_leg_stamp(leg, sk, (uint64_t)sk->gen << 32 | place))
-		return false;
+	if (q->waiting >> place & 1 || !has_ring(q))
+		return -1;
 	q->asked++;
-	q->waiting |= bit;
+	q->waiting |= 1ull << place;
 	q->sent[SL_ERRQ_SIZE + place] = *s;
 	if (s->frame != SL_NO_FRAME)
 		sl_frame_ref(s->frame);
+	return (int)place;
+}
+
+/* It waits no more; the reference to its frame is the caller's now. False: it did not. */
+static bool waited(struct sl_sock *sk, uint32_t place, struct sl_sent *s)
+{
+	struct sl_errq *q = sk->errq;
+
+	if (!q || !(q->waiting >> place & 1))
+		return false;
+	q->waiting &= ~(1ull << place);
+	*s = q->sent[SL_ERRQ_SIZE + place];
 	return true;
+}
+
+static void drop(struct sl_lane *lane, const struct sl_sent *s)
+{
+	if (s->frame != SL_NO_FRAME)
+		sl_frame_put(&lane->frames, s->frame);
+}
+
+/* Of the packet that was posted last. False: the device cannot tell. */
+static bool ask_hardware(struct sl_sock *sk, struct sl_leg *leg, const struct sl_sent *s)
+{
+	struct sl_sent again;
+	int place;
+
+	if (!sl_leg_has_stamps(leg) || (place = wait_for(sk, s)) < 0)
+		return false;
+	/* Named by what it was asked for, of which life of the socket. */
+	if (sl_leg_stamp(leg, sk, (uint64_t)sk->gen << 32 | (uint32_t)place))
+		return true;
+	waited(sk, (uint32_t)place, &again);
+	drop(leg->lane, &again);
+	return false;
+}
+
+/* The packet was posted to the device just now. */
+static void left(struct sl_sock *sk, struct sl_leg *leg, struct sl_sent *s)
+{
+	bool both = sk->errq->flags & SOF_TIMESTAMPING_OPT_TX_SWHW;
+
+	s->type = SCM_TSTAMP_SND;
+	s->mono_ns = sl_now_ns();
+	if (s->flags & SOF_TIMESTAMPING_TX_HARDWARE && ask_hardware(sk, leg, s) && !both)
+		return;
+	if (s->flags & SOF_TIMESTAMPING_TX_SOFTWARE)
+		push(sk, s);
 }
 
 /* Lane held. On another lane, the socket's is not ours to touch. */
@@ -127,27 +172,45 @@ static void on_stamp(const struct sl_tx_ask *ask, uint64_t hw_ns)
 {
 	struct sl_lane *lane = ask->lane;
 	struct sl_sock *sk = ask->who;
-	uint32_t place = (uint32_t)ask->what;
-	struct sl_errq *q = sk->errq;
 	struct sl_sent s;
 
 	sl_store(&lane->stamps, lane->stamps - 1);
 	if (sl_load_acquire(&sk->lane) != lane || sl_load(&sk->gen) != ask->what >> 32 ||
-	    !(q->waiting >> place & 1))
+	    !waited(sk, (uint32_t)ask->what, &s))
 		return;
-	q->waiting &= ~(1ull << place);
-	s = q->sent[SL_ERRQ_SIZE + place];
 	s.mono_ns = 0;
 	s.hw_ns = hw_ns;
 	if (hw_ns && push(sk, &s))
 		sl_sock_notify(sk, EPOLLERR | EPOLLPRI);
-	if (s.frame != SL_NO_FRAME)
-		sl_frame_put(&lane->frames, s.frame);
+	drop(lane, &s);
+}
+
+/* A paced packet's time has come. Its tag is the place, and of which life. */
+#define TAG_OF(sk, place) (1u << 31 | (sk)->gen << 6 | (place))
+_Static_assert(SL_ERRQ_WAIT == 1 << 6, "the place in a tag");
+
+static void on_posted(struct sl_leg *leg, const struct sl_tx_desc *d)
+{
+	struct sl_frame_charge *c = &sl_pool.charge[d->frame];
+	struct sl_sock *sk = sl_container_of(c->wmem, struct sl_sock, wmem);
+	uint32_t tag = c->tag, place = tag % SL_ERRQ_WAIT, had;
+	struct sl_sent s;
+
+	c->tag = 0;
+	if (sl_load_acquire(&sk->lane) != leg->lane || tag != TAG_OF(sk, place) ||
+	    !waited(sk, place, &s))
+		return;
+	had = sk->errq->n;
+	left(sk, leg, &s);
+	if (sk->errq->n != had)
+		sl_sock_notify(sk, EPOLLERR | EPOLLPRI);
+	drop(leg->lane, &s);
 }
 
 void sl_errq_init(void)
 {
 	sl_tx_on_stamp = on_stamp;
+	sl_pace_on_posted = on_posted;
 }
 
 void sl_errq_posted(struct sl_sock *sk, struct sl_leg *leg, const struct sl_tx_desc *d)
@@ -163,6 +226,7 @@ void sl_errq_posted(struct sl_sock *sk, struct sl_leg *leg, const struct sl_tx_d
 		.type = SCM_TSTAMP_SCHED,
 	};
 	uint32_t had = q->n;
+	int place;
 
 	if (!flags)
 		return;
@@ -176,12 +240,11 @@ void sl_errq_posted(struct sl_sock *sk, struct sl_leg *leg, const struct sl_tx_d
 	s.mono_ns = sl_now_ns();
 	if (flags & SOF_TIMESTAMPING_TX_SCHED)
 		push(sk, &s);
-	s.type = SCM_TSTAMP_SND;
-	if (flags & SOF_TIMESTAMPING_TX_HARDWARE && ask_hardware(sk, leg, &s) &&
-	    !(q->flags & SOF_TIMESTAMPING_OPT_TX_SWHW))
-		flags &= ~(uint32_t)SOF_TIMESTAMPING_TX_SOFTWARE;
-	if (flags & SOF_TIMESTAMPING_TX_SOFTWARE)
-		push(sk, &s);
+	s.flags = flags & ~(uint32_t)SOF_TIMESTAMPING_TX_SCHED;
+	if (!(leg->tx->caps & SL_TX_WAITS))
+		left(sk, leg, &s);
+	else if (s.flags && (place = wait_for(sk, &s)) >= 0)
+		sl_pool.charge[d->frame].tag = TAG_OF(sk, (uint32_t)place);
 	if (q->n != had)
 		sl_sock_notify(sk, EPOLLERR | EPOLLPRI);
 }

@@ -29,6 +29,7 @@ struct sl_sent {
 	uint64_t hw_ns;   /* by the hardware's; 0: it is ours */
 	uint32_t id;      /* ee_data */
 	uint32_t order;   /* of the message among those that were to be stamped */
+	uint32_t flags;   /* while it waits: SOF_TIMESTAMPING_TX_* */
 	uint32_t ifindex; /* of the device, of a packet that is looped back whole; 0: no packet */
 	uint32_t frame;   /* what is looped back; SL_NO_FRAME: nothing */
 	uint16_t off, len;
@@ -56,7 +57,7 @@ struct sl_errq {
 		      */
 	uint64_t hw_ns; /* of a stream: the hardware's stamp of the last segment with data */
 	uint32_t hw_ifindex;
-	/* What the hardware is to tell yet: a bit for each place behind the ring. */
+	/* What the hardware or the pacer is to tell yet: a bit for each place behind the ring. */
 	uint64_t waiting;
 	uint32_t asked;
 	struct sl_sent *sent; /* ring of SL_ERRQ_SIZE; NULL: nothing was stamped yet */
@@ -84,6 +85,11 @@ void sl_errq_limit(struct sl_sock *sk);
 bool sl_errq_make(struct sl_sock *sk);
 /* recvmsg(MSG_ERRQUEUE), from both queues. Never waits. */
 ssize_t sl_errq_recv(struct sl_sock *sk, int fd, struct msghdr *msg, int flags);
+/* Stamps of the hardware are to be had by the kernel's way out alone. Lane held. */
+static inline bool sl_errq_is_os(const struct sl_leg *leg)
+{
+	return !sl_leg_has_stamps(leg) && sl_port_os_stamps(leg->port);
+}
 /* The packet of a datagram, to be stamped as sk->stamps asks, has been posted. Lane held. */
 void sl_errq_posted(struct sl_sock *sk, struct sl_leg *leg, const struct sl_tx_desc *d);
 /* The kernel took a message of the socket's to send; msg: what its control said, or NULL. No lane

@@ -389,6 +389,11 @@ static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struc
 	*leg_out = p->leg;
 	if (sl_unlikely(ctl.asks))
 		sk->stamps = ctl.stamps;
+	if (sl_unlikely(sk->stamps & SOF_TIMESTAMPING_TX_HARDWARE) && sl_errq_is_os(p->leg)) {
+		sk->stamps = sl_errq_flags(sk) & SL_TS_RECORD;
+		*leg_out = NULL;
+		return TO_KERNEL;
+	}
 	sent = put_all(sk, lane, p, r, seg, &ok);
 	if (sl_unlikely(ctl.asks))
 		sk->stamps = sl_errq_flags(sk) & SL_TS_RECORD;

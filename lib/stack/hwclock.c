@@ -35,33 +35,46 @@ struct hwclock {
 static struct sl_lock lock;
 static struct hwclock clocks[CLOCKS];
 
-static int phc_index(uint32_t ifindex)
+/* What the kernel can do on the device. */
+static bool ask_kernel(const struct sl_port *port, struct ethtool_ts_info *info)
 {
-	struct ethtool_ts_info info = {.cmd = ETHTOOL_GET_TS_INFO, .phc_index = -1};
-	const struct sl_port *port = sl_port_find(ifindex);
 	struct ifreq ifr = {0};
 	int fd, err;
 
-	if (!port)
-		return -1;
+	*info = (struct ethtool_ts_info){.cmd = ETHTOOL_GET_TS_INFO, .phc_index = -1};
 	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", port->info.ifname);
-	ifr.ifr_data = (void *)&info;
+	ifr.ifr_data = (void *)info;
 	fd = sl_sys_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return -1;
+		return false;
 	err = sl_sys_ioctl(fd, SIOCETHTOOL, &ifr);
 	sl_sys_close(fd);
-	return err < 0 ? -1 : info.phc_index;
+	return err >= 0;
+}
+
+bool sl_port_os_stamps(struct sl_port *port)
+{
+	struct ethtool_ts_info info;
+
+	if (port->os_stamps == SL_OS_STAMPS_UNKNOWN)
+		port->os_stamps =
+			sl_settings.hw_ts_conversion != SL_HW_TS_OFF && ask_kernel(port, &info) &&
+					info.so_timestamping & SOF_TIMESTAMPING_TX_HARDWARE
+				? SL_OS_STAMPS_YES
+				: SL_OS_STAMPS_NO;
+	return port->os_stamps == SL_OS_STAMPS_YES;
 }
 
 static int open_phc(uint32_t ifindex)
 {
-	int index = phc_index(ifindex), fd;
+	const struct sl_port *port = sl_port_find(ifindex);
+	struct ethtool_ts_info info;
 	char path[32];
+	int fd;
 
-	if (index < 0)
+	if (!port || !ask_kernel(port, &info) || info.phc_index < 0)
 		return -1;
-	snprintf(path, sizeof(path), "/dev/ptp%d", index);
+	snprintf(path, sizeof(path), "/dev/ptp%d", info.phc_index);
 	fd = sl_fd_keep((int)sl_sys(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC));
 	if (fd < 0)
 		sl_info("hwclock",

@@ -160,7 +160,8 @@ struct sl_leg *sl_pacer_leg(struct sl_pacer *p, struct sl_leg *leg)
 		g->real = leg;
 		*g->leg = (struct sl_leg){.lane = leg->lane, .tx = &g->tx};
 	}
-	g->tx = (struct sl_tx){.ops = &gate_ops};
+	g->tx = (struct sl_tx){.ops = &gate_ops,
+			       .caps = SL_TX_WAITS | (leg->tx->caps & SL_TX_STAMP)};
 	g->leg->port = leg->port;
 	g->leg->dead = leg->dead;
 	return g->leg;
@@ -192,25 +193,35 @@ static void pop(struct sl_pacer *p)
 	__atomic_fetch_sub(&nwaiting, 1, __ATOMIC_RELAXED);
 }
 
+/* Who asked for it is told when a packet leaves the queue. */
+void (*sl_pace_on_posted)(struct sl_leg *leg, const struct sl_tx_desc *d);
+
+static bool post(struct sl_leg *leg, const struct sl_tx_desc *d)
+{
+	if (leg->tx->ops->post(leg->tx, d, 1) != 1)
+		return false;
+	if (sl_unlikely(sl_pool.charge[d->frame].tag))
+		sl_pace_on_posted(leg, d);
+	return true;
+}
+
 /* The first packet goes to the device, or nowhere when that is gone. False: no room there. */
 static bool pass_on(struct sl_pacer *p)
 {
 	const struct waiting *w = &waiting[p->head];
 	struct sl_tx_desc d = {.frame = p->head, .off = w->off, .len = w->len};
 	struct gate *g = &p->gate[w->gate];
-	struct sl_tx *tx = g->real->tx;
 
 	if (sl_unlikely(g->real->dead)) {
 		g->leg->dead = true;
 		sl_frame_sent(&p->lane->frames, d.frame);
 		return true;
 	}
-	if (tx->ops->post(tx, &d, 1) == 1)
+	if (post(g->real, &d))
 		return true;
 	sl_leg_kick(g->real);
-	tx = g->real->tx;
-	tx->ops->reap(tx, &p->lane->frames);
-	return tx->ops->post(tx, &d, 1) == 1;
+	g->real->tx->ops->reap(g->real->tx, &p->lane->frames);
+	return post(g->real, &d);
 }
 
 /* What went since the last time, while others waited, says how fast it was. */

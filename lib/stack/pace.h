@@ -46,4 +46,8 @@ void sl_pace_exit(void);
 /* In a child: there are no lanes. */
 void sl_pace_child(void);
 
+/* Set once: called when a packet with a tag (struct sl_frame_charge) has been posted to the device,
+ * lane held. */
+extern void (*sl_pace_on_posted)(struct sl_leg *leg, const struct sl_tx_desc *d);
+
 #endif

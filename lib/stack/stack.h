@@ -20,6 +20,9 @@
 
 #define SL_MAX_LANES SL_STATS_LANES
 
+/* Does the kernel have the hardware stamp what it sends on a device? */
+enum sl_os_stamps { SL_OS_STAMPS_UNKNOWN, SL_OS_STAMPS_NO, SL_OS_STAMPS_YES };
+
 struct sl_port {
 	struct sl_port_info info;
 	uint32_t index; /* in the table of ports */
@@ -31,8 +34,9 @@ struct sl_port {
 	bool tags;            /* the steering program sees them; under the lock of ports */
 	bool left;            /* the VLAN device is not what it was: its packets are the kernel's */
 	struct sl_port_stats *stats;
-	bool emptied; /* the device does not exist any more, and its fill rings were emptied */
-	uint8_t gone; /* looks of the keeper since the steering program was taken off */
+	uint8_t os_stamps; /* enum sl_os_stamps */
+	bool emptied;      /* the device does not exist any more, and its fill rings were emptied */
+	uint8_t gone;      /* looks of the keeper since the steering program was taken off */
 	struct sl_xsk_counts counted; /* what of the kernel's counts stats has; the keeper's */
 	struct sl_xsk_queue queue[SL_MAX_QUEUES];
 };
@@ -329,6 +333,8 @@ void sl_lanes_due_child(void); /* in a child: there is no keeper */
 /* hwclock.c: what the driver's receive stamp, of the device, is in the time that the settings ask
  * for; 0: that is not known. May make a system call, once a second. Any lane may be held. */
 uint64_t sl_hw_time(uint32_t ifindex, uint64_t phc_ns);
+/* Would the kernel have the hardware stamp what leaves by the port? Asked of it once. */
+bool sl_port_os_stamps(struct sl_port *port);
 void sl_hwclock_child(void); /* in a child */
 
 /* In the child after fork: the lanes are the parent's; closes descriptors. Async-signal-safe. */

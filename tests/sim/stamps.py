@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""stamps.py PEER PORT N FLAGS [PAUSE]: N numbered datagrams with transmit stamps; a line for each that
-comes back: number, by software, by hardware (ns). With PAUSE seconds between the sends, and the first
-alone before."""
+"""stamps.py PEER PORT N FLAGS [PAUSE [RATE]]: N numbered datagrams with transmit stamps; a line for each that
+comes back: number, by software, by hardware (ns). With PAUSE seconds between the sends, paced at RATE
+bytes a second."""
 import select
 import socket
 import struct
@@ -21,6 +21,8 @@ for i in range(200):  # until the neighbour is known
 time.sleep(0.05)
 s.setblocking(False)
 s.setsockopt(socket.SOL_SOCKET, ING, flags)
+if len(sys.argv) > 6:
+    s.setsockopt(socket.SOL_SOCKET, 47, int(sys.argv[6]))  # SO_MAX_PACING_RATE
 poll = select.poll()
 poll.register(s, 0)
 want = n * bin(flags & 3).count("1") if flags & 1 << 14 else n

@@ -66,6 +66,14 @@ stamped raw 60 $((TX_HW | RAW | ID | TSONLY)) 0.002
 counts "raw" 60 "hw 60 order 1 sw 0 data 0"
 ok "raw: the device's own time ($MOST us), which runs as the capture's ($VARY us)" \
 	test "$MOST" -gt 1000000 -a "$VARY" -lt 2000
+# Paced: when it left, not when it was sent. Eleven datagrams of some 50 bytes at 2000 bytes a second.
+spread() { awk '/^now/ { next } { t = $2 + $3; if (!first) first = t; last = t } END { print int((last - first) / 1e6) }' "$TMP/stamps"; }
+stamped ptp 11 $((TX_HW | RAW | ID)) 0 2000
+counts "paced, by hardware" 11 "hw 11 order 1 sw 0 data 11"
+ok "paced: when the packet left ($MOST us off at most), over $(spread) ms" test "$MOST" -lt 500 -a "$(spread)" -gt 100
+stamped disable 11 $((TX_SW | SOFT | ID | TSONLY)) 0 2000
+counts "paced, by software" 11 "hw 0 order 1 sw 11 data 0"
+ok "paced, by software, over $(spread) ms" test "$(spread)" -gt 100
 stamped disable 20 $((TX_HW | TX_SW | RAW | SOFT | ID | TSONLY))
 counts "switched off: by software" 20 "hw 0 order 1 sw 20 data 0"
 SL_ENV=(SLUICE_TX_BACKEND=xsk)
