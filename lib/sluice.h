@@ -222,6 +222,11 @@ void sl_signal_seen(bool restart);
  * the kernel's. */
 void sl_fork_child(void);
 
+/* Around what makes a child without running the handlers of pthread_atfork(3) (clone(2), _Fork(2)):
+ * before it, and in the parent after it, if the former said true. Async-signal-safe. */
+bool sl_fork_begin(void);
+void sl_fork_end(void);
+
 /* Before the calling thread is confined to some system calls (seccomp(2)). A forked child takes no
  * connection over from now on, which would need calls that the program does not make. */
 void sl_confine(void);

@@ -52,12 +52,6 @@ long sl_seccomp(unsigned long op, unsigned long flags, void *args)
 	return done(r);
 }
 
-long sl_syscall_failed(long r) __attribute__((visibility("hidden")));
-long sl_syscall_failed(long r)
-{
-	return done(r);
-}
-
 __asm__(".pushsection .text\n"
 	".globl syscall\n"
 	".type syscall, @function\n"
@@ -79,7 +73,7 @@ __asm__(".pushsection .text\n"
 	"	jae 1f\n"
 	"	ret\n"
 	"1:	movq %rax, %rdi\n"
-	"	jmp sl_syscall_failed\n"
+	"	jmp sl_call_failed\n"
 	"	.cfi_endproc\n"
 	".size syscall, . - syscall\n"
 	".popsection\n");

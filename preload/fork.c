@@ -6,9 +6,13 @@
  * vfork(2) is the hard one: its child runs in the parent's memory, on the parent's thread, with
  * descriptors of its own; a close() there would tear down the parent's socket. So the wrapper
  * raises a thread-local count around it: while it is up nothing is ours, and every call goes to
- * the kernel. The parent, which sleeps until the child is gone, lowers it when it wakes up. */
+ * the kernel. The parent, which sleeps until the child is gone, lowers it when it wakes up.
+ *
+ * clone(2) is one or the other, by its flags, and runs no handlers; nor does _Fork(2). What the
+ * handlers do is done here. (syscall(SYS_clone) is not seen.) */
 #include "real.h"
 
+#include <sched.h>
 #include <sys/syscall.h>
 
 __thread int sl_in_vfork;
@@ -16,12 +20,6 @@ __thread int sl_in_vfork;
 #if defined(__x86_64__)
 /* In assembly since the child returns over the parent's frame: the return address is kept in a
  * register that the system call preserves, as the C library does it. */
-long sl_vfork_failed(long r) __attribute__((visibility("hidden")));
-long sl_vfork_failed(long r)
-{
-	return done(r);
-}
-
 __asm__(".pushsection .text\n"
 	".globl vfork\n"
 	".type vfork, @function\n"
@@ -45,7 +43,7 @@ __asm__(".pushsection .text\n"
 	"	js 2f\n"
 	"1:	ret\n"
 	"2:	movq %rax, %rdi\n"
-	"	jmp sl_vfork_failed\n"
+	"	jmp sl_call_failed\n"
 	"	.cfi_endproc\n"
 	".size vfork, . - vfork\n"
 	".popsection\n");
@@ -57,3 +55,97 @@ pid_t vfork(void)
 	return fork();
 }
 #endif
+
+/* Without handlers ------------------------------------------------------------------------------
+ */
+
+pid_t _Fork(void)
+{
+	bool held = lib_is_there() && !sl_in_vfork && lib.fork_begin();
+	pid_t pid = REAL(_Fork)();
+	int saved = errno;
+
+	if (pid == 0)
+		sl_lib_child();
+	else if (held)
+		lib.fork_end();
+	errno = saved;
+	return pid;
+}
+
+struct child {
+	int (*fn)(void *arg);
+	void *arg;
+};
+
+static int with_own(void *arg)
+{
+	struct child c = *(struct child *)arg;
+
+	sl_lib_child();
+	/* (The C library would end this thread alone, and there may be the keeper.) */
+	syscall(SYS_exit_group, c.fn(c.arg));
+	__builtin_unreachable();
+}
+
+/* With the parent's memory or with its descriptors, but not with both, as a thread has them. */
+static int with_parents(void *arg)
+{
+	struct child c = *(struct child *)arg;
+
+	sl_in_vfork++;
+	return c.fn(c.arg);
+}
+
+/* At the child's end of it, which is there as long as the child is. */
+static struct child *on_stack(void *stack, int (*fn)(void *arg), void *arg)
+{
+	struct child *c = (struct child *)(((uintptr_t)stack - sizeof(*c)) & ~(uintptr_t)15);
+
+	*c = (struct child){fn, arg};
+	return c;
+}
+
+static int clone_own(struct child *c, int flags, pid_t *ptid, void *tls, pid_t *ctid)
+{
+	bool held = lib.fork_begin();
+	int pid = REAL(clone)(with_own, c, flags, c, ptid, tls, ctid);
+	int saved = errno;
+
+	if (held)
+		lib.fork_end();
+	errno = saved;
+	return pid;
+}
+
+/* A child that runs beside the parent, in its memory and on its thread's variables, is beyond help:
+ * the variable that says what it is would say it of the parent. */
+static bool can_tell(int flags)
+{
+	return !(flags & CLONE_VM) || flags & (CLONE_VFORK | CLONE_SETTLS);
+}
+
+int clone(int (*fn)(void *arg), void *stack, int flags, void *arg, ...)
+{
+	struct child *c;
+	pid_t *ptid, *ctid;
+	va_list ap;
+	void *tls;
+	int pid;
+
+	va_start(ap, arg);
+	ptid = va_arg(ap, pid_t *);
+	tls = va_arg(ap, void *);
+	ctid = va_arg(ap, pid_t *);
+	va_end(ap);
+	if (!fn || !stack || !lib_is_there() || !can_tell(flags) ||
+	    (flags & (CLONE_VM | CLONE_FILES)) == (CLONE_VM | CLONE_FILES))
+		return REAL(clone)(fn, stack, flags, arg, ptid, tls, ctid);
+	c = on_stack(stack, fn, arg);
+	if (!(flags & (CLONE_VM | CLONE_FILES)) && !sl_in_vfork)
+		return clone_own(c, flags, ptid, tls, ctid);
+	pid = REAL(clone)(with_parents, c, flags, c, ptid, tls, ctid);
+	if (pid > 0 && (flags & CLONE_VM) && !(flags & CLONE_SETTLS))
+		sl_in_vfork--;
+	return pid;
+}

@@ -25,7 +25,7 @@ static const struct {
 #undef SL_LIB
 };
 
-static void fork_child(void)
+void sl_lib_child(void)
 {
 	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 
@@ -92,7 +92,7 @@ static void load(void)
 	void *so = open_lib();
 
 	if (so && resolve(so)) {
-		pthread_atfork(NULL, NULL, fork_child);
+		pthread_atfork(NULL, NULL, sl_lib_child);
 		return;
 	}
 	sl_store(&failed, true);

@@ -72,6 +72,13 @@ static inline void *sl_real_get(enum sl_call call)
  * nothing it does to them may touch our tables. */
 extern __thread int sl_in_vfork;
 
+/* What the assembly returns by when the kernel said -errno. */
+long sl_call_failed(long r) __attribute__((visibility("hidden")));
+/* After fork, in the child, where no handler of pthread_atfork(3) runs. */
+void sl_lib_child(void) __attribute__((visibility("hidden")));
+/* (The C library has it since 2.34.) */
+pid_t _Fork(void);
+
 /* libsluice.so, loaded when the first socket or set is made that may be ours: until then nothing
  * is, and all of this is empty. */
 struct sl_lib {

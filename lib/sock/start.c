@@ -111,10 +111,12 @@ void sl_shut_down(void)
 /* A child is not made in the middle of our start or of an attachment. Forks are counted before they
  * happen, so that no close comes between. */
 static bool held; /* moving is, by a fork */
+static __thread bool forking;
 
 static void before_fork(void)
 {
 	pthread_mutex_lock(&start_lock);
+	forking = true;
 	held = sl_lock(&moving);
 	sl_tlisten_fork_begin();
 	__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
@@ -126,6 +128,7 @@ static void after_fork(void)
 	sl_broker_fork_end();
 	if (held)
 		sl_unlock(&moving);
+	forking = false;
 	pthread_mutex_unlock(&start_lock);
 }
 
@@ -134,6 +137,7 @@ static void in_child(void)
 	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
 
 	start_lock = fresh;
+	forking = false;
 	memset(&moving, 0, sizeof(moving));
 }
 
@@ -303,8 +307,24 @@ static void addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool gone
 /* Fork ----------------------------------------------------------------------------------------- */
 
 SL_API
+bool sl_fork_begin(void)
+{
+	if (starting || forking) /* a signal handler in the midst of it */
+		return false;
+	before_fork();
+	return true;
+}
+
+SL_API
+void sl_fork_end(void)
+{
+	after_fork();
+}
+
+SL_API
 void sl_fork_child(void)
 {
+	in_child();
 	sl_tid_cache = 0;
 	if (started != 1 && started != -ECHILD)
 		return;

@@ -2,6 +2,7 @@
 /* New processes: fork, vfork, posix_spawn, exec, descriptors passed on. Both sides stay sound. */
 #include "t.h"
 
+#include <sched.h>
 #include <spawn.h>
 #include <sys/un.h>
 
@@ -180,6 +181,68 @@ static void spawns(void)
 
 static char **t_argv;
 
+/* Children that no handler of pthread_atfork(3) is run for. */
+static int many(int fd, int n, const char *text)
+{
+	for (int i = 0; i < n; i++)
+		if (echo(fd, text) != 1)
+			return 0;
+	return 1;
+}
+
+static int uses(void *arg)
+{
+	int fd = *(int *)arg;
+
+	return many(fd, 5, "child") * 2 + many(udp(), 5, "child's own");
+}
+
+static int closes(void *arg)
+{
+	return close(*(int *)arg) == 0 ? 5 : 6;
+}
+
+static pid_t bare_fork(int (*fn)(void *), int *fd)
+{
+	pid_t pid = _Fork();
+
+	if (pid == 0)
+		_exit(fn(fd));
+	return pid;
+}
+
+/* The parent goes on with the socket that it shared and with another one. */
+static void child_was(const char *what, pid_t pid, int fd, int own)
+{
+	printf("%s: %d\n", what, ended(pid));
+	printf("parent: %d %d\n", many(fd, 5, "parent"), many(own, 50, "parent's own"));
+	fflush(stdout);
+}
+
+static void clones(void)
+{
+	static char stack[1 << 18];
+	char *top = stack + sizeof(stack);
+	int fd = udp(), own = udp();
+
+	printf("before: %d %d\n", many(fd, 50, "before"), many(own, 50, "before"));
+	fflush(stdout);
+	child_was("_Fork that closes", bare_fork(closes, &fd), fd, own);
+	child_was("_Fork", bare_fork(uses, &fd), fd, own);
+	close(fd);
+	fd = udp();
+	child_was("clone that closes", clone(closes, top, SIGCHLD, &fd), fd, own);
+	child_was("clone", clone(uses, top, SIGCHLD, &fd), fd, own);
+	close(fd);
+	fd = udp();
+	child_was("clone with the memory",
+		  clone(closes, top, CLONE_VM | CLONE_VFORK | SIGCHLD, &fd), fd, own);
+	close(own);
+	errno = 0;
+	printf("no function: %d %d\n", clone(NULL, top, SIGCHLD, NULL), errno == EINVAL);
+	close(fd);
+}
+
 /* A program that goes on as another one (exec without fork) keeps its socket; see main. */
 static void execs(void)
 {
@@ -268,9 +331,9 @@ static void passes(void)
 int main(int argc, char **argv)
 {
 	static const struct t_case cases[] = {
-		{"forks", forks},   {"sets", sets},   {"while_waiting", while_waiting},
-		{"spawns", spawns}, {"execs", execs}, {"passes", passes},
-		{NULL, NULL},
+		{"forks", forks},   {"sets", sets},     {"while_waiting", while_waiting},
+		{"spawns", spawns}, {"clones", clones}, {"execs", execs},
+		{"passes", passes}, {NULL, NULL},
 	};
 	static const struct t_case self[] = {{"exec", exec_self}, {NULL, NULL}};
 	int fd;
