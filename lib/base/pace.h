@@ -25,6 +25,9 @@ struct sl_pace {
 	uint32_t burst_bytes;
 	uint64_t next_ns; /* from then on a packet may go */
 	uint64_t rest;    /* of the division, so that no rounding adds up */
+	/* What was measured: bytes sent while their rate alone held them up, and that time. */
+	uint64_t busy_bytes, busy_ns;
+	uint64_t last_ns; /* of the last packet; 0: there was none */
 };
 
 static inline bool sl_pace_may(const struct sl_pace *p, uint64_t now_ns)
@@ -62,6 +65,11 @@ static inline void sl_pace_sent(struct sl_pace *p, uint32_t bytes, uint64_t now_
 
 	if (!p->bytes_s)
 		return;
+	if (p->last_ns && now_ns < p->next_ns + SL_PACE_LATE_NS) {
+		p->busy_bytes += bytes;
+		p->busy_ns += now_ns - p->last_ns;
+	}
+	p->last_ns = now_ns;
 	if (p->burst_bytes)
 		credit_ns = p->burst_bytes > bytes
 				    ? (p->burst_bytes - bytes) * 1000000000ull / p->bytes_s

@@ -22,6 +22,17 @@ static void put_info(struct sl_sock_stats *s, const struct tcp_info *info)
 #undef SL_STAT
 }
 
+static void put_pace(struct sl_sock_stats *s, const struct sl_tcp_opts *o)
+{
+	if (!o || (!o->pace.bytes_s && !s->pace_how))
+		return;
+	s->pace_rate = o->pace.bytes_s;
+	s->pace_burst_bytes = o->pace.burst_bytes;
+	s->pace_how = o->pace.bytes_s ? SL_PACE_SOFTWARE : SL_PACE_NONE;
+	s->pace_busy_bytes = o->pace.busy_bytes;
+	s->pace_busy_ns = o->pace.busy_ns;
+}
+
 static void put_conn(struct sl_sock_stats *s, const struct sl_tcp *t)
 {
 	struct tcp_info info;
@@ -32,6 +43,7 @@ static void put_conn(struct sl_sock_stats *s, const struct sl_tcp *t)
 	strncpy(s->congestion, sl_tcp_congestion(t), sizeof(s->congestion) - 1);
 	s->rcvbuf = t->rcvbuf;
 	s->sndbuf = t->sndbuf;
+	put_pace(s, t->opts);
 	sl_store(&s->rx_queue_bytes, sl_tcp_readable(t));
 	sl_store(&s->tx_queue_bytes, sl_tcp_unacked(t));
 }

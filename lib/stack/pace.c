@@ -39,7 +39,6 @@ struct sl_pacer {
 	struct sl_list room; /* at most one entry: the sender that waits */
 	uint32_t head, tail; /* frames; tail is good when there are any */
 	uint32_t waiting;
-	uint64_t busy_ns; /* since when all that went left others behind; 0: did not */
 	uint32_t ngates;
 	struct gate gate[SL_STATS_PORTS];
 };
@@ -105,7 +104,6 @@ struct sl_pacer *sl_pacer_new(struct sl_sock_stats *stats)
 	p->pace = (struct sl_pace){0};
 	p->ask = (struct sl_pace_ask){0};
 	p->orphan = p->called = false;
-	p->busy_ns = 0;
 	p->ngates = 0;
 	return p;
 }
@@ -224,21 +222,6 @@ static bool pass_on(struct sl_pacer *p)
 	return post(g->real, &d);
 }
 
-/* What went since the last time, while others waited, says how fast it was. */
-static void measure(struct sl_pacer *p, uint64_t now_ns, uint64_t bytes, uint32_t pkts)
-{
-	struct sl_sock_stats *s = p->stats;
-
-	s->pace_pkts += pkts;
-	s->pace_queue_pkts = p->waiting;
-	if (p->busy_ns && bytes) {
-		s->pace_busy_bytes += bytes;
-		s->pace_busy_ns += now_ns - p->busy_ns;
-	}
-	if (bytes || !p->waiting)
-		p->busy_ns = p->waiting ? now_ns : 0;
-}
-
 static void arm(struct sl_pacer *p, uint64_t now_ns, bool stuck)
 {
 	uint64_t at_ns = stuck ? now_ns + RETRY_NS : p->pace.next_ns;
@@ -252,10 +235,19 @@ static void arm(struct sl_pacer *p, uint64_t now_ns, bool stuck)
 	sl_timer_arm(&p->lane->pace->wheel, &p->timer, (at_ns + 999) / 1000);
 }
 
+static void tell(struct sl_pacer *p, uint32_t pkts)
+{
+	struct sl_sock_stats *s = p->stats;
+
+	s->pace_pkts += pkts;
+	s->pace_queue_pkts = p->waiting;
+	s->pace_busy_bytes = p->pace.busy_bytes;
+	s->pace_busy_ns = p->pace.busy_ns;
+}
+
 /* Lets go what is due, not started yet. How many. One that was only there for that is gone then. */
 static uint32_t let_go(struct sl_pacer *p, uint64_t now_ns, bool waited)
 {
-	uint64_t bytes = 0;
 	uint32_t n = 0;
 	bool stuck = false;
 
@@ -267,10 +259,9 @@ static uint32_t let_go(struct sl_pacer *p, uint64_t now_ns, bool waited)
 			break;
 		pop(p);
 		sl_pace_sent(&p->pace, len, now_ns, waited);
-		bytes += len;
 		n++;
 	}
-	measure(p, now_ns, bytes, n);
+	tell(p, n);
 	arm(p, now_ns, stuck);
 	if (sl_unlikely(p->orphan && !p->waiting))
 		retire(p);
@@ -356,8 +347,6 @@ static void show(struct sl_pacer *p)
 	p->stats->pace_rate = p->ask.bytes_s;
 	p->stats->pace_burst_bytes = p->ask.burst_bytes;
 	p->stats->pace_how = p->ask.bytes_s ? SL_PACE_SOFTWARE : SL_PACE_NONE;
-	p->stats->pace_busy_bytes = p->stats->pace_busy_ns = 0;
-	p->busy_ns = 0;
 }
 
 void sl_pacer_set(struct sl_pacer *p, const struct sl_pace_ask *ask)

@@ -24,6 +24,21 @@ paced 10 1000 1250 20000 gso
 paced 10 1000 1250 20000 leave burst=12500
 say "64 sockets"
 paced 20 160 500 "$(seq -s, 500 10 1130)" poll
+say "sluice pace"
+bg b "$BIN/pace_receive" "$DEV_B" "$PORT" 2000 500,700 >"$TMP/paced"
+RECEIVER=$BG
+wait_line "$TMP/paced" listening
+bg sa "$BIN/pace_send" "$B4" "$PORT" 2000 1250 500,700 poll >"$TMP/sent"
+listed() {
+	"$BUILD/sluice" pace -k "$TMP/stats" -j >"$TMP/list" && python3 - "$TMP/list" <<-'EOF'
+		import json, sys
+		l = sorted(json.load(open(sys.argv[1])), key=lambda s: s["asked_kbps"])
+		right = [s["asked_kbps"] for s in l] == [500, 700] and all(s["by"] == "wheel" for s in l)
+		sys.exit(not right or not all(0 < s["measured_kbps"] <= 1.01 * s["asked_kbps"] for s in l))
+	EOF
+}
+ok "lists what was asked and measured" wait_until 20 listed
+stop "$BG" "$RECEIVER"
 say "changes under way"
 for then in "20000 then=60000" "60000 then=15000 poll" "20000 then=0 poll" "0 then=20000"; do
 	changed 600 1250 "$then"

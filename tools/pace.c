@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sluice pace: sockets with SO_MAX_PACING_RATE, how they are held to it, and how well. */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/settings.h"
+#include "stat.h"
+#include "stat_file.h"
+#include "tools.h"
+
+static const char help[] =
+	"usage: sluice pace [--json] [--pid N]\n"
+	"\n"
+	"Lists the sockets that have a rate (SO_MAX_PACING_RATE): the rate that was asked for and the\n"
+	"one that was measured while nothing but the rate held the socket up (frames, in kbit/s), the\n"
+	"burst in bytes, and who does it: the NIC, or the timing wheel of the socket's lane.\n"
+	"\n"
+	"  -p, --pid N          of that process\n"
+	"  -j, --json           as a JSON array\n"
+	"  -k, --directory DIR  where the counters are (SLUICE_STATS_SHMEM_DIR, default /tmp)\n";
+
+struct options {
+	int pid;
+	bool json;
+	const char *dir;
+};
+
+static double kbps(uint64_t bytes_s)
+{
+	return (double)bytes_s * 8 / 1000;
+}
+
+/* 0: too little was sent to tell. */
+static double measured_kbps(const struct sl_sock_stats *k)
+{
+	return k->pace_busy_ns ? (double)k->pace_busy_bytes * 8e6 / (double)k->pace_busy_ns : 0;
+}
+
+static const char *how(const struct sl_sock_stats *k)
+{
+	return k->pace_how == SL_PACE_HARDWARE ? "nic" : "wheel";
+}
+
+static void print_text(const struct sl_stats *s, const struct sl_sock_stats *k)
+{
+	char local[SL_STAT_ENDPOINT_MAX], remote[SL_STAT_ENDPOINT_MAX], rate[24] = "-";
+	double got = measured_kbps(k);
+
+	if (got > 0)
+		snprintf(rate, sizeof(rate), "%.1f", got);
+	printf("%-5s %-24s %-24s %-6s %12.1f %12s %9llu %8llu %7u %-15.15s %5d\n", sl_stat_proto(k),
+	       sl_stat_endpoint(&k->local, k->local_port, local),
+	       k->remote_port ? sl_stat_endpoint(&k->remote, k->remote_port, remote) : "-", how(k),
+	       kbps(k->pace_rate), rate, (unsigned long long)k->pace_burst_bytes,
+	       (unsigned long long)k->pace_queue_pkts, s->pid, s->program, k->fd);
+}
+
+static void print_json(const struct sl_stats *s, const struct sl_sock_stats *k, bool first)
+{
+	char local[SL_STAT_ENDPOINT_MAX], remote[SL_STAT_ENDPOINT_MAX];
+
+	printf("%s\n {\"protocol\":\"%s\",\"local\":\"%s\",\"remote\":\"%s\",\"by\":\"%s\","
+	       "\"asked_kbps\":%.3f,\"measured_kbps\":%.3f,\"burst_bytes\":%llu,"
+	       "\"queued_packets\":%llu,\"pid\":%u,\"fd\":%d}",
+	       first ? "" : ",", sl_stat_proto(k),
+	       sl_stat_endpoint(&k->local, k->local_port, local),
+	       k->remote_port ? sl_stat_endpoint(&k->remote, k->remote_port, remote) : "", how(k),
+	       kbps(k->pace_rate), measured_kbps(k), (unsigned long long)k->pace_burst_bytes,
+	       (unsigned long long)k->pace_queue_pkts, s->pid, k->fd);
+}
+
+static unsigned list(const struct options *o, const struct sl_stats *s, unsigned printed)
+{
+	for (uint32_t i = 0; i < s->max_socks; i++) {
+		const struct sl_sock_stats *k = &s->sock[i];
+
+		if (k->used != 1 || !k->pace_rate || k->state != SL_STATE_OFFLOADED)
+			continue;
+		if (o->json)
+			print_json(s, k, printed == 0);
+		else
+			print_text(s, k);
+		printed++;
+	}
+	return printed;
+}
+
+static int run(const struct options *o)
+{
+	static struct sl_stat_file files[4096];
+	int n = sl_stat_files(o->dir, files, sl_array_len(files));
+	unsigned found = 0;
+
+	if (n < 0) {
+		fprintf(stderr, "sluice pace: %s: %s\n", o->dir, strerror(-n));
+		return 1;
+	}
+	if (o->json)
+		putchar('[');
+	else
+		printf("%-5s %-24s %-24s %-6s %12s %12s %9s %8s %7s %-15s %5s\n", "PROTO", "LOCAL",
+		       "REMOTE", "BY", "ASKED-KBPS", "MEASURED", "BURST", "QUEUED", "PID",
+		       "PROGRAM", "FD");
+	for (int i = 0; i < n; i++) {
+		const char *why;
+		struct sl_stats *s;
+
+		if (!files[i].alive || (o->pid && files[i].pid != o->pid))
+			continue;
+		s = sl_stat_snapshot(&files[i], &why);
+		if (!s)
+			continue;
+		found = list(o, s, found);
+		free(s);
+	}
+	if (o->json)
+		puts(found ? "\n]" : "]");
+	return 0;
+}
+
+int sl_tool_pace(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"pid", required_argument, NULL, 'p'},
+		{"directory", required_argument, NULL, 'k'},
+		{"json", no_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	struct options o = {0};
+	int c;
+
+	sl_settings_load(NULL);
+	o.dir = sl_settings.stats_shmem_dir[0] ? sl_settings.stats_shmem_dir : "/tmp";
+	optind = 1;
+	while ((c = getopt_long(argc, argv, "p:k:jh", longs, NULL)) != -1) {
+		if (c == 'p')
+			o.pid = atoi(optarg);
+		else if (c == 'k')
+			o.dir = optarg;
+		else if (c == 'j')
+			o.json = true;
+		else
+			return c == 'h' ? (fputs(help, stdout), 0) : 2;
+	}
+	if (optind < argc) {
+		fprintf(stderr, "sluice pace: no arguments are expected, found '%s'\n",
+			argv[optind]);
+		return 2;
+	}
+	return run(&o);
+}
