@@ -4,6 +4,7 @@
  *
  * block    recv and send that wait          poll, epoll  they do not
  * threads  one receives, another sends      again        each MiB by a child of the child
+ * grand    a child of the child, which waits for it
  * shared   every other block by the parent
  * confined, seccomp  only read and write (strict), made so by prctl(2) or seccomp(2)
  *
@@ -180,6 +181,20 @@ static void by_grandchildren(int fd)
 	}
 }
 
+static void by_grandchild(int fd)
+{
+	int status;
+	pid_t pid = fork();
+
+	must(pid >= 0, "fork");
+	if (pid == 0) {
+		echo(fd, SIZE_MAX);
+		return;
+	}
+	close(fd);
+	must(waitpid(pid, &status, 0) == pid && status == 0, "a child's child");
+}
+
 /* Shared ----------------------------------------------------------------------------------------
  */
 
@@ -264,10 +279,9 @@ static const struct {
 	const char *how;
 	void (*serve)(int fd);
 } kinds[] = {
-	{"block", by_block},         {"poll", by_poll},
-	{"epoll", by_epoll},         {"threads", by_threads},
-	{"again", by_grandchildren}, {"confined", by_prctl},
-	{"seccomp", by_seccomp},     {"shared", NULL},
+	{"block", by_block},     {"poll", by_poll},           {"epoll", by_epoll},
+	{"threads", by_threads}, {"again", by_grandchildren}, {"grand", by_grandchild},
+	{"confined", by_prctl},  {"seccomp", by_seccomp},     {"shared", NULL},
 };
 
 static int listener(const char *address, const char *port)

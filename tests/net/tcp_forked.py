@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_forked.py ADDRESS PORT TIMES BYTES: what is sent comes back, byte by byte, in both directions at once and
+"""tcp_forked.py ADDRESS PORT TIMES TURNS BYTES: what is sent comes back, byte by byte, in both directions at once and
 in pieces of any size; first in turns, so that there are many calls."""
 import random
 import socket
 import sys
 import threading
 
-address, port, times, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
-TURNS = 400
+address, port, times, turns, size = sys.argv[1], *map(int, sys.argv[2:6])
 
 
 def receive(s, n):
@@ -32,7 +31,7 @@ def run(seed):
     rnd = random.Random(seed)
     s = socket.create_connection((address, port), timeout=60)
     s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    for i in range(TURNS):
+    for i in range(turns):
         d = rnd.randbytes(4096 if i % 2 else 4096 * rnd.randrange(1, 4))
         s.sendall(d)
         assert receive(s, len(d)) == d, f"turn {i}"

@@ -10,7 +10,7 @@ export TMP
 PORT=7400
 everyone() { # the kinds, those that are to be ours with what the kernel may see of them, in percent
 	local how percent own kind
-	for kind in ${KINDS:-block:60 poll:30 epoll:30 threads again shared confined seccomp}; do
+	for kind in ${KINDS:-block:50 grand:50 poll:30 epoll:30 threads again shared confined seccomp}; do
 		how=${kind%:*} percent=${kind#"$how"} percent=${percent#:}
 		own=$B4
 		[ $how != poll ] || own=$B6
@@ -19,9 +19,10 @@ everyone() { # the kinds, those that are to be ours with what the kernel may see
 		server=$BG
 		wait_tcp b $PORT
 		# The first few are ours in the parent, and handed over.
-		differ "$how.few" a timeout 30 python3 "$TESTS/net/tcp_forked.py" "$own" $PORT 10 8192
+		differ "$how.few" a timeout 30 python3 "$TESTS/net/tcp_forked.py" "$own" $PORT 10 20 8192
+		# A child makes 500 calls with the kernel's: by two calls a turn (block, grand) that are 250 of these turns.
 		segs_begin
-		differ "$how" a timeout 40 python3 "$TESTS/net/tcp_forked.py" "$own" $PORT "${TIMES:-3}" 4194304
+		differ "$how" a timeout 40 python3 "$TESTS/net/tcp_forked.py" "$own" $PORT "${TIMES:-2}" 800 2097152
 		[ -z "${LEASED:-}" ] || [ -z "$percent" ] || segs_end "$how" "$percent"
 		alive "$server"
 		stop "$server"
