@@ -11,7 +11,11 @@ export TMP
 PY=$TESTS/net/tcp_killed.py
 PORT=7400
 as_root() { # of the daemon's programs, too
-	LEASED='' SL_ENV=(SLUICE_DAEMON="$TMP/sluiced.b") bg "$@"
+	LEASED=
+	SL_ENV=("SLUICE_DAEMON=$TMP/sluiced.b")
+	bg "$@"
+	LEASED=1
+	SL_ENV=()
 }
 for MODE in kernel one; do
 	meet
@@ -25,6 +29,7 @@ for MODE in kernel one; do
 		$run pb python3 "$PY" queue "$at" $port 0
 		wait_tcp b $port
 		differ "queue$how" a timeout 60 python3 "$PY" wait "${!own}" $port "$BG"
+		say "$(cat "$TMP/differ.err")"
 		stop "$BG"
 	done
 	PORT=$((PORT + 1))
