@@ -40,13 +40,14 @@ static inline void sl_pace_set(struct sl_pace *p, uint64_t bytes_s, uint32_t bur
 			       uint64_t now_ns)
 {
 	uint64_t left_ns = bytes_s && p->next_ns > now_ns ? p->next_ns - now_ns : 0;
+	uint64_t next_ns = sl_min(p->next_ns, now_ns);
 
 	if (left_ns)
 		left_ns = (uint64_t)((double)left_ns * (double)p->bytes_s / (double)bytes_s);
 	*p = (struct sl_pace){
 		.bytes_s = bytes_s,
 		.burst_bytes = burst_bytes,
-		.next_ns = left_ns ? now_ns + left_ns : sl_min(p->next_ns, now_ns),
+		.next_ns = left_ns ? now_ns + left_ns : next_ns,
 	};
 }
 
