@@ -189,11 +189,13 @@ def shake(peer, port, pid, netns, device):
     time.sleep(0.2)
     neigh("del")
     deaf.settimeout(20)
+    for i, c in enumerate(conns):
+        c.sendall(request("short", i))
     for i, c in enumerate(conns + [deaf]):
         try:
             if c is deaf:
                 select.select([], [c], [], 20)
-            c.sendall(request("short", i))
+                c.sendall(request("short", i))
             told = c.recv(1000).decode()
         except OSError as e:
             told = errno.errorcode.get(e.errno, str(e))
