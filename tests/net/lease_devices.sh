@@ -88,13 +88,14 @@ whole "$c2" "$TMP/two"
 D=$(daemon_pid)
 stop "$two" "$fourth" "$BG"
 wait_until 20 leases_are 0 || fail "leases are left"
-out=$(sb env -u LD_PRELOAD python3 - "$TMP/sluiced.b" <<'PY'
+VERSION=$(sed -n 's/^#define SL_LEASE_VERSION //p' "$TESTS/../lib/ctl/lease.h")
+out=$(sb env -u LD_PRELOAD python3 - "$TMP/sluiced.b" "$VERSION" <<'PY'
 import array, os, socket, struct, sys
 ns = os.open("/proc/self/ns/net", os.O_RDONLY)
 held, given = [], 0
 def ask(s, op, body, fds):
     anc = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
-    s.sendmsg([struct.pack("=IHHIi", 0x4C534C53, 3, op, 7, 0) + body], anc)
+    s.sendmsg([struct.pack("=IHHIi", 0x4C534C53, int(sys.argv[2]), op, 7, 0) + body], anc)
     data, anc, _, _ = s.recvmsg(65536, 65536)
     for _, _, fds in anc:
         for fd in array.array("i", fds[: len(fds) // 4 * 4]):
