@@ -9,6 +9,7 @@
  * any case it is awake when timers of TCP are due that nobody's turn has run, or paced packets. */
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -26,8 +27,9 @@
 
 #define QUIET_NS  1000000000ull /* no turn for so long: sleep without a tick */
 #define HOUSE_NS  1000000000ull /* other programs' sockets, reader's wishes */
-#define PARENT_MS 1000          /* most that a child waits for its parent's hand-back */
-#define BUSY_PKTS 256           /* a tick that found more comes again after BUSY_NS */
+#define LOOK_NS   500000
+#define PARENT_MS 1000 /* most that a child waits for its parent's hand-back */
+#define BUSY_PKTS 256  /* a tick that found more comes again after BUSY_NS */
 #define BUSY_NS   1000000
 #define JUDGE_NS  100000000 /* so often it is seen which lanes are hot */
 #define HOT_LOADS (JUDGE_NS / SL_FOLLOW_NS)
@@ -78,6 +80,31 @@ void sl_keeper_unwatch(int fd)
 		sl_sys_epoll_ctl(shadow_ep, EPOLL_CTL_DEL, fd, NULL);
 }
 
+/* A connection that is handed back is one of the kernel's again. Of other sockets nothing tells. */
+static bool is_handed_back(const struct sl_sock *sk)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info), n = sizeof(int);
+	int repair = 0;
+
+	return sl_sys_getsockopt(sk->fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0 ||
+	       (info.tcpi_state != TCP_CLOSE &&
+		!sl_sys_getsockopt(sk->fd, IPPROTO_TCP, TCP_REPAIR, &repair, &n) && !repair);
+}
+
+/* No descriptor is to be had (sshd's child has an RLIMIT_NOFILE of 0): the letter goes without. */
+static void tell_without_pipe(const struct sl_sock *sk, int to, const struct letter *l)
+{
+	uint64_t end = sl_now_ns() + PARENT_MS * 1000000ull;
+	struct timespec pause = {.tv_nsec = LOOK_NS};
+
+	if (sl_sys(SYS_sendto, to, l, sizeof(*l), MSG_NOSIGNAL, NULL, 0) < 0)
+		return;
+	do
+		sl_sys(SYS_nanosleep, &pause, NULL);
+	while (sk->proto == IPPROTO_TCP && !is_handed_back(sk) && sl_now_ns() < end);
+}
+
 /* The letter carries the writing end of a pipe, which the parent closes when it is done (or dies):
  * nothing that the child sends may be answered to the parent's queue. */
 static void tell_parent(const struct sl_sock *sk, enum use use)
@@ -91,8 +118,10 @@ static void tell_parent(const struct sl_sock *sk, enum use use)
 	bool sent;
 
 	((struct sl_sock *)sk)->passed = 0; /* once is enough */
-	if (sl_sys(SYS_pipe2, pipe, O_CLOEXEC) < 0)
+	if (sl_sys(SYS_pipe2, pipe, O_CLOEXEC) < 0) {
+		tell_without_pipe(sk, to, &l);
 		return;
+	}
 	sent = sl_rights_send(to, &l, sizeof(l), &pipe[1], 1, 0) == sizeof(l);
 	sl_sys_close(pipe[1]);
 	p.fd = pipe[0];

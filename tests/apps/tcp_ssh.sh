@@ -5,6 +5,10 @@
 . "$(dirname "$0")/lib_tcp.sh"
 need ssh sshd scp ssh-keygen curl python3
 net_up
+if [ -n "${BY_DAEMON:-}" ]; then # root must be (it logs users in), but needs nothing else of it for Sluice
+	daemon_up b
+	SL_ENV=("SLUICE_DAEMON=$TMP/sluiced.b")
+fi
 mkdir -p /run/sshd "$TMP/www"
 ssh-keygen -q -t ed25519 -N '' -f "$TMP/host" && ssh-keygen -q -t ed25519 -N '' -f "$TMP/user" || skip "no keys"
 cp "$TMP/user.pub" "$TMP/authorized"

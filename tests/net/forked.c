@@ -6,6 +6,7 @@
  * threads  one receives, another sends      again        each MiB by a child of the child
  * grand    a child of the child, which waits for it
  * shared   every other block by the parent
+ * poor     may not open a descriptor (RLIMIT_NOFILE of 0), and is confined
  * confined, seccomp  only read and write (strict), made so by prctl(2) or seccomp(2)
  *
  * What must not be ends by SIGABRT, which resets the connection. */
@@ -24,6 +25,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -266,6 +268,14 @@ static void by_prctl(int fd)
 	read_and_write(fd);
 }
 
+static void by_poor(int fd)
+{
+	const struct rlimit none = {0, 0};
+
+	must(setrlimit(RLIMIT_NOFILE, &none) == 0, "setrlimit");
+	by_prctl(fd);
+}
+
 static void by_seccomp(int fd)
 {
 	must(syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 0, NULL) == 0, "seccomp");
@@ -281,7 +291,8 @@ static const struct {
 } kinds[] = {
 	{"block", by_block},     {"poll", by_poll},           {"epoll", by_epoll},
 	{"threads", by_threads}, {"again", by_grandchildren}, {"grand", by_grandchild},
-	{"confined", by_prctl},  {"seccomp", by_seccomp},     {"shared", NULL},
+	{"confined", by_prctl},  {"poor", by_poor},           {"seccomp", by_seccomp},
+	{"shared", NULL},
 };
 
 static int listener(const char *address, const char *port)

@@ -10,7 +10,7 @@ export TMP
 PORT=7400
 everyone() { # the kinds, those that are to be ours with what the kernel may see of them, in percent
 	local how percent own kind
-	for kind in ${KINDS:-block:50 grand:50 poll:30 epoll:30 threads again shared confined seccomp}; do
+	for kind in ${KINDS:-block:50 grand:50 poll:30 epoll:30 threads again shared confined poor seccomp}; do
 		how=${kind%:*} percent=${kind#"$how"} percent=${percent#:}
 		own=$B4
 		[ $how != poll ] || own=$B6
