@@ -118,7 +118,7 @@ DEPS_TEST := libcmocka-dev iproute2 ethtool sockperf iperf3 socat python3 netcat
 	bind9-dnsutils unbound dnsperf nodejs libclang-rt-dev valgrind clang-format clang-tidy cppcheck \
 	procps gnuplot-nox redis-server nginx-light wrk curl libpython3.11-testsuite \
 	libibverbs-dev rdma-core ibverbs-providers ibverbs-utils \
-	memcached git openssh-server rsync openssl apache2-utils strace
+	memcached git openssh-server rsync openssl apache2-bin apache2-utils strace
 # Of the servers only the programs are wanted: none is started when its package is installed.
 NO_START := /usr/sbin/policy-rc.d
 .PHONY: deps

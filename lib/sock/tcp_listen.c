@@ -415,6 +415,8 @@ static int finish(struct acc *a, int fd)
 
 	if (!sk || sk->fd != fd) {
 		drop_child(a);
+		if (sl_unlikely(a->sk->heir)) /* the kernel's, so far */
+			sl_inherit_accepted(a->sk, fd, a->flags);
 		return fd;
 	}
 	sl_tcp_opt_inherit(sk, a->sk);
@@ -450,8 +452,10 @@ static int kernel_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, sock
 	if (sl_load(&sk->state) != SL_STATE_KERNEL)
 		return (int)sl_sys_cancel(SYS_accept4, fd, addr, len, flags);
 	r = take_given(&(struct acc){.sk = sk, .flags = flags, .addr = addr, .len = len});
-	if (r >= 0)
+	if (r >= 0) {
+		sl_inherit_accepted(sk, r, flags);
 		return r;
+	}
 	if (!sl_sock_in_kernel(sk))
 		return sl_tcp_sock_accept(sk, fd, addr, len, flags);
 	pthread_cleanup_push(end_kernel_call, sk);

@@ -27,6 +27,10 @@
  * (tools/death/rescue.c). One that is stopped (SIGSTOP) gets no new connection as long (the daemon:
  * stopped.c). What is left of the difference to one queue is who waits in its queue just then.
  *
+ * Workers that poll in turn, each while it has their mutex (Apache's with two listeners), stall one
+ * after the other. After STALLS_MAX such in a row nobody has a part any more: the kernel's queue
+ * deals out, and they take over what lasts.
+ *
  * A parent that accepts and has a child serve each (PostgreSQL, sshd) is another thing: each
  * connection would have to be handed back, which costs more than it could bring. After FORKED_MIN
  * of these its listener goes to the kernel; so with and without the daemon. What it accepts then is
@@ -35,6 +39,7 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/clock.h"
 #include "base/fds.h"
@@ -49,6 +54,8 @@
 #define LOOK_NS     200000
 #define FORKED_MIN  8 /* connections that nobody but children used */
 #define STALL_NS    200000000
+#define STALLS_MAX  6             /* in a row, of all the processes, */
+#define ROW_NS      1000000000ull /* with no longer than that from one to the next */
 
 /* Boxes ----------------------------------------------------------------------------------------
  */
@@ -62,6 +69,14 @@ static struct box {
 	uint32_t told;      /* by this number the daemon knows it; 0: it does not */
 	struct sl_sock *sk; /* of this process, which has its part; NULL: it has none */
 } boxes[BOXES];
+
+/* What the processes of a box know in common. */
+struct crowd {
+	uint64_t last_ns; /* of the last stall */
+	uint32_t stalls;  /* in a row; from STALLS_MAX on nobody has a part any more */
+	uint32_t pad;
+};
+static struct crowd *crowds;    /* by box, in memory that they share; NULL: none */
 static unsigned nboxes;         /* from here on all were never used */
 static struct sl_lock box_lock; /* a leaf */
 
@@ -88,13 +103,26 @@ static void make_box(struct sl_sock *sk, void *arg)
 	b->in = sl_fd_keep(fd[0]);
 	b->out = sl_fd_keep(fd[1]);
 	nboxes = sl_max(nboxes, (unsigned)(b - boxes) + 1);
+	if (crowds)
+		memset(&crowds[b - boxes], 0, sizeof(*crowds));
 	sl_store_release(&b->inode, sk->inode);
+}
+
+static void make_crowds(void)
+{
+	long p = sl_sys(SYS_mmap, NULL, BOXES * sizeof(*crowds), PROT_READ | PROT_WRITE,
+			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (p >= 0 || p <= -4096)
+		crowds = (struct crowd *)p;
 }
 
 void sl_tlisten_fork_begin(void)
 {
 	if (!sl_tlisten_count() || !sl_lock(&box_lock))
 		return;
+	if (!crowds)
+		make_crowds();
 	sl_sock_for_each(make_box, NULL);
 	sl_unlock(&box_lock);
 }
@@ -248,6 +276,29 @@ void sl_tlisten_closed(const struct sl_sock *sk)
 		drop_box(sk);
 }
 
+static bool is_hopeless(const struct sl_sock *sk)
+{
+	const struct box *b = crowds ? box_of(sk) : NULL;
+
+	return b && sl_load(&crowds[b - boxes].stalls) >= STALLS_MAX;
+}
+
+static void count_stall(const struct box *b, uint64_t now_ns)
+{
+	struct crowd *c = &crowds[b - boxes];
+	uint64_t last = __atomic_exchange_n(&c->last_ns, now_ns, __ATOMIC_RELAXED);
+
+	if (sl_load(&c->stalls) >= STALLS_MAX)
+		return;
+	if (now_ns - last > ROW_NS && last < now_ns)
+		sl_store(&c->stalls, 0);
+	if (__atomic_add_fetch(&c->stalls, 1, __ATOMIC_RELAXED) == STALLS_MAX)
+		sl_info("tcp",
+			"fd %d: workers do not look after their parts: the kernel deals "
+			"new connections out",
+			b->sk->fd);
+}
+
 static void go_away(struct sl_sock *sk)
 {
 	struct sl_tlisten *l;
@@ -272,6 +323,10 @@ void sl_tlisten_look_stalled(uint64_t now_ns)
 
 		if (!l || l->draining || l->away)
 			continue;
+		if (is_hopeless(sk)) {
+			go_away(sk);
+			continue;
+		}
 		/* The keeper may not have looked for seconds, so that only what two looks found is
 		 * known to have waited from the one to the other. */
 		if (!sl_load(&l->tcp.nchildren)) {
@@ -280,6 +335,8 @@ void sl_tlisten_look_stalled(uint64_t now_ns)
 			l->seen = sl_load(&l->accepted);
 			l->since_ns = now_ns;
 		} else if (now_ns - l->since_ns > STALL_NS) {
+			if (crowds)
+				count_stall(b, now_ns);
 			go_away(sk);
 		}
 	}
@@ -289,7 +346,7 @@ void sl_tlisten_return(struct sl_sock *sk)
 {
 	struct sl_tlisten *l = sl_load_acquire(&sk->lsn);
 
-	if (!l || !sl_load(&l->away))
+	if (!l || !sl_load(&l->away) || is_hopeless(sk))
 		return;
 	sl_lock(&sk->slow);
 	l = sk->lsn;
