@@ -326,7 +326,8 @@ bool sl_sock_device_up(struct sl_sock *sk, uint32_t ifindex)
 	if (!sl_trylock(&sk->slow))
 		return false;
 	if (sk->nfds && sk->state == SL_STATE_OFFLOADED && !sl_sock_is_connected_udp(sk) &&
-	    !sk->conn && !(sk->lsn && sk->lsn->draining) && !comes_by_membership(sk)) {
+	    sk->slot != SL_NO_SLOT && !sk->conn && !(sk->lsn && sk->lsn->draining) &&
+	    !comes_by_membership(sk)) {
 		int64_t dev = only_device(sk);
 
 		if (dev == 0 || dev == ifindex)
