@@ -12,16 +12,19 @@
 #include "base/clock.h"
 #include "base/sys.h"
 #include "sock/cmsg.h"
+#include "sock/tconn.h"
 #include "stack/pace.h"
 
 #ifndef SO_TIMESTAMPING_OLD
-#define SO_TIMESTAMPING_OLD 37
-#define SO_TIMESTAMPING_NEW 65
+#define SO_TIMESTAMPING_OLD SL_TS_NAME_OLD
+#define SO_TIMESTAMPING_NEW SL_TS_NAME_NEW
 #endif
 
 /* About the truesize of the kernel's skb: without data, and beside them. */
 #define CHARGE_EMPTY  960
 #define CHARGE_PACKET 768
+
+#define RING_BYTES ((SL_ERRQ_SIZE + SL_ERRQ_WAIT) * sizeof(struct sl_sent))
 
 /* What is asked ---------------------------------------------------------------------------------
  */
@@ -48,6 +51,16 @@ bool sl_errq_make(struct sl_sock *sk)
 	return true;
 }
 
+/* Of a stream bytes are counted from the first that is not acknowledged, or from the next. */
+static void start_count(struct sl_sock *sk, uint32_t flags)
+{
+	struct sl_errq *q = sk->errq;
+
+	q->key = q->os_next = q->os_offset = 0;
+	if (!sl_sock_is_udp(sk) && sk->conn)
+		q->key = flags & SL_TS_OPT_ID_TCP ? sk->conn->tcp.write_seq : sk->conn->tcp.snd_una;
+}
+
 bool sl_errq_set(struct sl_sock *sk, uint32_t flags)
 {
 	bool counts = flags & SOF_TIMESTAMPING_OPT_ID, ok;
@@ -60,7 +73,7 @@ bool sl_errq_set(struct sl_sock *sk, uint32_t flags)
 	q = sk->errq;
 	if (q) {
 		if (counts && !(q->flags & SOF_TIMESTAMPING_OPT_ID))
-			q->key = q->os_next = 0;
+			start_count(sk, flags);
 		sl_errq_limit(sk);
 		q->flags = flags;
 	}
@@ -78,23 +91,25 @@ bool sl_errq_set(struct sl_sock *sk, uint32_t flags)
 /* Stamps come back ------------------------------------------------------------------------------
  */
 
-static bool has_ring(struct sl_errq *q)
+bool sl_errq_has_ring(struct sl_errq *q)
 {
 	int saved = errno;
 
-	if (!q->sent)
-		q->sent = calloc(SL_ERRQ_SIZE + SL_ERRQ_WAIT, sizeof(q->sent[0]));
+	if (q->sent)
+		return true;
+	q->sent = calloc(1, RING_BYTES + SL_ERRQ_MARKS * SL_ERRQ_MARK_BYTES);
 	errno = saved;
+	q->marks = (uint8_t *)q->sent + RING_BYTES;
 	return q->sent;
 }
 
 /* Nobody reads: it is lost, as the kernel's sock_queue_err_skb() has it. */
-static bool push(struct sl_sock *sk, const struct sl_sent *s)
+bool sl_errq_push(struct sl_sock *sk, const struct sl_sent *s)
 {
 	uint32_t charge = s->frame == SL_NO_FRAME ? CHARGE_EMPTY : CHARGE_PACKET + s->len;
 	struct sl_errq *q = sk->errq;
 
-	if (q->n == SL_ERRQ_SIZE || q->charged + charge >= q->limit || !has_ring(q))
+	if (q->n == SL_ERRQ_SIZE || q->charged + charge >= q->limit || !sl_errq_has_ring(q))
 		return false;
 	q->sent[(q->head + q->n) % SL_ERRQ_SIZE] = *s;
 	q->charged += charge;
@@ -110,7 +125,7 @@ static int wait_for(struct sl_sock *sk, const struct sl_sent *s)
 	struct sl_errq *q = sk->errq;
 	uint32_t place = q->asked % SL_ERRQ_WAIT;
 
-	if (q->waiting >> place & 1 || !has_ring(q))
+	if (q->waiting >> place & 1 || !sl_errq_has_ring(q))
 		return -1;
 	q->asked++;
 	q->waiting |= 1ull << place;
@@ -155,7 +170,7 @@ static bool ask_hardware(struct sl_sock *sk, struct sl_leg *leg, const struct sl
 }
 
 /* The packet was posted to the device just now. */
-static void left(struct sl_sock *sk, struct sl_leg *leg, struct sl_sent *s)
+void sl_errq_left(struct sl_sock *sk, struct sl_leg *leg, struct sl_sent *s)
 {
 	bool both = sk->errq->flags & SOF_TIMESTAMPING_OPT_TX_SWHW;
 
@@ -164,7 +179,7 @@ static void left(struct sl_sock *sk, struct sl_leg *leg, struct sl_sent *s)
 	if (s->flags & SOF_TIMESTAMPING_TX_HARDWARE && ask_hardware(sk, leg, s) && !both)
 		return;
 	if (s->flags & SOF_TIMESTAMPING_TX_SOFTWARE)
-		push(sk, s);
+		sl_errq_push(sk, s);
 }
 
 /* Lane held. On another lane, the socket's is not ours to touch. */
@@ -180,7 +195,7 @@ static void on_stamp(const struct sl_tx_ask *ask, uint64_t hw_ns)
 		return;
 	s.mono_ns = 0;
 	s.hw_ns = hw_ns;
-	if (hw_ns && push(sk, &s))
+	if (hw_ns && sl_errq_push(sk, &s))
 		sl_sock_notify(sk, EPOLLERR | EPOLLPRI);
 	drop(lane, &s);
 }
@@ -201,7 +216,7 @@ static void on_posted(struct sl_leg *leg, const struct sl_tx_desc *d)
 	    !waited(sk, place, &s))
 		return;
 	had = sk->errq->n;
-	left(sk, leg, &s);
+	sl_errq_left(sk, leg, &s);
 	if (sk->errq->n != had)
 		sl_sock_notify(sk, EPOLLERR | EPOLLPRI);
 	drop(leg->lane, &s);
@@ -239,10 +254,10 @@ void sl_errq_posted(struct sl_sock *sk, struct sl_leg *leg, const struct sl_tx_d
 	}
 	s.mono_ns = sl_now_ns();
 	if (flags & SOF_TIMESTAMPING_TX_SCHED)
-		push(sk, &s);
+		sl_errq_push(sk, &s);
 	s.flags = flags & ~(uint32_t)SOF_TIMESTAMPING_TX_SCHED;
 	if (!(leg->tx->caps & SL_TX_WAITS))
-		left(sk, leg, &s);
+		sl_errq_left(sk, leg, &s);
 	else if (s.flags && (place = wait_for(sk, &s)) >= 0)
 		sl_pool.charge[d->frame].tag = TAG_OF(sk, (uint32_t)place);
 	if (q->n != had)
@@ -266,6 +281,47 @@ static uint32_t asked_by(const struct msghdr *msg, uint32_t flags, bool *own)
 			*own = true;
 	}
 	return flags;
+}
+
+/* __sock_cmsg_send(): of the socket's level what is not known is an error. */
+static bool is_known(const struct cmsghdr *c)
+{
+	if (c->cmsg_level != SOL_SOCKET)
+		return true;
+	switch (c->cmsg_type) {
+	case SO_TIMESTAMPING_OLD:
+	case SO_TIMESTAMPING_NEW:
+		return c->cmsg_len == CMSG_LEN(sizeof(uint32_t));
+	case SO_MARK:
+	case SO_PRIORITY:
+	case SO_TXTIME:
+	case SCM_RIGHTS:
+	case SCM_CREDENTIALS:
+		return true;
+	}
+	return false;
+}
+
+int sl_errq_asks(struct sl_sock *sk, const struct msghdr *msg)
+{
+	uint32_t set = sl_errq_flags(sk) & SL_TS_RECORD, flags = set;
+	struct msghdr m = msg ? *msg : (struct msghdr){0};
+	struct sl_lane *lane;
+	bool own = false, ok;
+
+	if (!msg || !msg->msg_controllen)
+		return (int)set;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
+		if (c->cmsg_len < CMSG_LEN(0) || !is_known(c))
+			return -EINVAL;
+	flags = asked_by(msg, set, &own);
+	if (own || flags & ~(uint32_t)SL_TS_RECORD)
+		return -EINVAL;
+	if (!flags || !sl_sock_lock(sk, &lane))
+		return 0;
+	ok = sl_errq_make(sk);
+	sl_lane_unlock(lane);
+	return ok ? (int)flags : 0;
 }
 
 void sl_errq_sent_by_os(struct sl_sock *sk, const struct msghdr *msg)
@@ -296,7 +352,7 @@ static bool is_recverr(const struct cmsghdr *c)
 }
 
 /* The kernel's number into ours. Of one so old that it is forgotten: as it is. */
-static void renumber(const struct sl_errq *q, struct msghdr *msg)
+static void renumber(const struct sl_errq *q, bool udp, struct msghdr *msg)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
 		struct sock_extended_err ee;
@@ -304,10 +360,12 @@ static void renumber(const struct sl_errq *q, struct msghdr *msg)
 		if (!is_recverr(c) || c->cmsg_len < CMSG_LEN(sizeof(ee)))
 			continue;
 		memcpy(&ee, CMSG_DATA(c), sizeof(ee));
-		if (ee.ee_origin != SO_EE_ORIGIN_TIMESTAMPING ||
-		    q->os_next - 1 - ee.ee_data >= SL_ERRQ_BACK)
+		if (ee.ee_origin != SO_EE_ORIGIN_TIMESTAMPING)
 			continue;
-		ee.ee_data = q->os_id[ee.ee_data % SL_ERRQ_BACK];
+		if (!udp)
+			ee.ee_data += q->os_offset;
+		else if (q->os_next - 1 - ee.ee_data < SL_ERRQ_BACK)
+			ee.ee_data = q->os_id[ee.ee_data % SL_ERRQ_BACK];
 		memcpy(CMSG_DATA(c), &ee, sizeof(ee));
 	}
 }
@@ -338,7 +396,7 @@ static ssize_t from_os(struct sl_sock *sk, int fd, struct msghdr *msg, int flags
 	if (n == -EAGAIN)
 		q->os_waits = false;
 	else if (n >= 0 && msg->msg_control && !q->os_own && q->flags & SOF_TIMESTAMPING_OPT_ID)
-		renumber(q, msg);
+		renumber(q, sl_sock_is_udp(sk), msg);
 	sl_lane_unlock(lane);
 	return n;
 }
@@ -423,6 +481,7 @@ void sl_errq_fini(struct sl_sock *sk, struct sl_frames *cache)
 	for (; q->n; sl_store(&q->n, q->n - 1), q->head++)
 		if (q->sent[q->head % SL_ERRQ_SIZE].frame != SL_NO_FRAME)
 			sl_frame_put(cache, q->sent[q->head % SL_ERRQ_SIZE].frame);
+	sl_errq_unmark(q, cache);
 	for (uint32_t i = 0; i < SL_ERRQ_WAIT; i++)
 		if (q->waiting >> i & 1 && q->sent[SL_ERRQ_SIZE + i].frame != SL_NO_FRAME)
 			sl_frame_put(cache, q->sent[SL_ERRQ_SIZE + i].frame);
@@ -438,4 +497,5 @@ void sl_errq_child(struct sl_sock *sk)
 		return;
 	sl_store(&sk->errq->n, 0);
 	sk->errq->waiting = 0;
+	sk->errq->nmarks = 0;
 }

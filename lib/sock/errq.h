@@ -14,11 +14,14 @@
 #include "sock/sock.h"
 
 /* SOF_TIMESTAMPING_*, of which the headers may not have the last ones. */
+#define SL_TS_OPT_ID_TCP    (1u << 16)
 #define SL_TS_OPT_RX_FILTER (1u << 17)
 #define SL_TS_COMPLETION    (1u << 18)
 /* What may be asked of a message. */
 #define SL_TS_RECORD (SOF_TIMESTAMPING_TX_RECORD_MASK | SL_TS_COMPLETION)
 
+#define SL_TS_NAME_OLD 37 /* SO_TIMESTAMPING_OLD, _NEW */
+#define SL_TS_NAME_NEW 65
 #ifndef SCM_TS_OPT_ID
 #define SCM_TS_OPT_ID 81
 #endif
@@ -38,9 +41,11 @@ struct sl_sent {
 
 /* What a socket has that ever asked for stamps by SO_TIMESTAMPING. It stays with the object, since
  * who polls looks at n without a lock. All else under the lane's lock. */
-#define SL_ERRQ_SIZE 512
-#define SL_ERRQ_BACK 64
-#define SL_ERRQ_WAIT 64
+#define SL_ERRQ_SIZE       512
+#define SL_ERRQ_BACK       64
+#define SL_ERRQ_WAIT       64
+#define SL_ERRQ_MARKS      64
+#define SL_ERRQ_MARK_BYTES 24
 struct sl_errq {
 	uint32_t n, head;
 	uint32_t flags;   /* SO_TIMESTAMPING, as the program set it */
@@ -55,6 +60,11 @@ struct sl_errq {
 	bool os_waits;     /* there is one */
 	bool os_own; /* the program gave numbers itself (SCM_TS_OPT_ID): they are not ours to change
 		      */
+	/* Of a stream: marks (errq_tcp.c), and what our count is ahead of the kernel's. key: the
+	 * sequence number that counts as 0. */
+	uint32_t mark_first, nmarks;
+	uint32_t os_offset;
+	void *marks;    /* ring of SL_ERRQ_MARKS, behind sent's */
 	uint64_t hw_ns; /* of a stream: the hardware's stamp of the last segment with data */
 	uint32_t hw_ifindex;
 	/* What the hardware or the pacer is to tell yet: a bit for each place behind the ring. */
@@ -100,5 +110,24 @@ void sl_errq_init(void); /* once */
 void sl_errq_fini(struct sl_sock *sk, struct sl_frames *cache);
 /* In a child: what is in it is the parent's. */
 void sl_errq_child(struct sl_sock *sk);
+
+/* For errq_tcp.c; lane held. There is memory for stamps and marks now. */
+bool sl_errq_has_ring(struct sl_errq *q);
+/* False: nobody reads. Takes a reference to the frame. */
+bool sl_errq_push(struct sl_sock *sk, const struct sl_sent *s);
+/* The packet was posted to the device just now: as s->flags ask. */
+void sl_errq_left(struct sl_sock *sk, struct sl_leg *leg, struct sl_sent *s);
+
+/* errq_tcp.c; lane held. A call has written, and asks for stamps of its last byte. */
+void sl_errq_mark(struct sl_tconn *c, uint32_t flags);
+/* A segment of a marked connection was posted. */
+void sl_errq_segment(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_seg *seg,
+		     const struct sl_tx_desc *d);
+void sl_errq_acked(struct sl_tconn *c); /* snd_una has moved */
+void sl_errq_unmark(struct sl_errq *q, struct sl_frames *cache);
+/* The connection is the kernel's, which has the socket's options but OPT_ID. */
+void sl_errq_to_kernel(struct sl_sock *sk, uint32_t write_seq);
+/* What a call asks for, by the socket or by its control. -EINVAL: what no stream has. */
+int sl_errq_asks(struct sl_sock *sk, const struct msghdr *msg);
 
 #endif

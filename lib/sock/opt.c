@@ -84,6 +84,19 @@ void sl_sock_read_options(struct sl_sock *sk)
 		sk->v6only = sl_sock_get_int(sk, IPPROTO_IPV6, IPV6_V6ONLY);
 }
 
+/* Is there a device that could stamp a stream, but by the kernel's way alone? */
+static bool is_os_stamped(void)
+{
+	struct sl_port *p;
+
+	if (sl_settings.tx_backend != SL_TX_XSK)
+		return false;
+	for (uint32_t i = 0; (p = sl_port_at(i)); i++)
+		if (sl_port_os_stamps(p))
+			return true;
+	return false;
+}
+
 /* SO_TIMESTAMPING: what it means for what comes, and for what is sent. Beside a hardware stamp of
  * what comes the kernel tells the device below, or another clock's time: both are its to know. */
 static bool set_stamping(struct sl_sock *sk, uint32_t v)
@@ -97,7 +110,9 @@ static bool set_stamping(struct sl_sock *sk, uint32_t v)
 	if (v & SOF_TIMESTAMPING_RAW_HARDWARE &&
 	    v & (SOF_TIMESTAMPING_OPT_PKTINFO | SOF_TIMESTAMPING_BIND_PHC))
 		return false;
-	if (sk->proto == IPPROTO_TCP && v & SL_TS_RECORD)
+	if (sk->proto == IPPROTO_TCP && v & SL_TS_RECORD &&
+	    (v & SOF_TIMESTAMPING_OPT_STATS ||
+	     (v & SOF_TIMESTAMPING_TX_HARDWARE && is_os_stamped())))
 		return false;
 	return sl_errq_set(sk, v);
 }
@@ -365,6 +380,31 @@ static bool track(struct sl_sock *sk, int level, int name, const void *val, sock
 	return false;
 }
 
+/* SO_TIMESTAMPING of a connection of ours: the kernel judges all but the count of bytes, for which
+ * its socket is in the wrong state. -EREMOTE: it is none of that. */
+static int set_tcp_stamping(struct sl_sock *sk, int name, const void *val, socklen_t len)
+{
+	const struct sl_tconn *c = sl_load_acquire(&sk->conn);
+	struct so_timestamping ts = {0};
+	uint32_t flags;
+	int err;
+
+	if ((name != SO_TIMESTAMPING && name != SO_TIMESTAMPING_NEW) || !c ||
+	    (len != sizeof(int) && len != sizeof(ts)))
+		return -EREMOTE;
+	memcpy(&ts, val, len);
+	flags = (uint32_t)ts.flags;
+	if (!(flags & SOF_TIMESTAMPING_OPT_ID))
+		return -EREMOTE;
+	if (sl_load(&c->tcp.state) == SL_TCP_CLOSED)
+		return -EINVAL;
+	ts.flags &= ~(int)(SOF_TIMESTAMPING_OPT_ID | SL_TS_OPT_ID_TCP);
+	err = sl_sys_setsockopt(sk->fd, SOL_SOCKET, name, &ts, len);
+	if (err == 0 && !sl_sock_set_stamps(sk, name, (int)flags))
+		sl_sock_kernel(sk, SL_REASON_OPTION);
+	return err;
+}
+
 SL_API
 int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 {
@@ -376,6 +416,11 @@ int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 		return sl_mcast_setsockopt(sk, level, name, val, len);
 	if (sk && level == SOL_SOCKET && name == SO_MAX_PACING_RATE)
 		return sl_sock_pace_set(sk, fd, val, len);
+	if (level == SOL_SOCKET && sl_tcp_sock(fd)) {
+		err = set_tcp_stamping(sk, name, val, len);
+		if (err != -EREMOTE)
+			return err;
+	}
 	err = sl_tcp_sock(fd) ? sl_tcp_opt_may_set(sk, level, name) : 0;
 	if (err == 0)
 		err = sl_sys_setsockopt(fd, level, name, val, len);

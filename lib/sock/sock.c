@@ -222,6 +222,8 @@ static void leave(struct sl_sock *sk, uint32_t event, bool keep_queue)
 		leave_udp(sk, lane, keep_queue);
 	if (event == SL_READY_GONE)
 		sl_errq_fini(sk, &lane->frames);
+	else if (sk->errq)
+		sl_errq_unmark(sk->errq, &lane->frames);
 	if (lane != &sl_limbo)
 		__atomic_fetch_sub(&lane->users, 1, __ATOMIC_RELAXED);
 	if (!keep_queue)

@@ -38,6 +38,7 @@ struct sl_tconn {
 	/* beside the packet path, under sl_tconn_ctl */
 	int guard;              /* dup of an orphan's shadow, which keeps the port; -1: none */
 	bool gone;              /* dead here: the kernel's */
+	bool marked;            /* stamps of its segments are wanted (errq_tcp.c); lane held */
 	struct sl_leg *claimed; /* the exact flow is claimed there; NULL: it is not */
 };
 

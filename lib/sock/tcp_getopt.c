@@ -153,6 +153,21 @@ static int get_listener_info(struct sl_sock *sk, void *val, socklen_t *len)
 	return err;
 }
 
+/* The shadow has it but for the count of bytes. */
+static int get_stamping(struct sl_sock *sk, int name, void *val, socklen_t *len)
+{
+	int err = sl_sys_getsockopt(sk->fd, SOL_SOCKET, name, val, len);
+	uint32_t flags;
+
+	if (err < 0 || *len < sizeof(flags) ||
+	    (name == SL_TS_NAME_NEW && !(sk->want & SL_WANT_NEW_STAMP)))
+		return err;
+	memcpy(&flags, val, sizeof(flags));
+	flags |= sl_errq_flags(sk) & (SOF_TIMESTAMPING_OPT_ID | SL_TS_OPT_ID_TCP);
+	memcpy(val, &flags, sizeof(flags));
+	return 0;
+}
+
 int sl_tcp_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t *len)
 {
 	struct sl_lane *lane;
@@ -165,6 +180,9 @@ int sl_tcp_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t
 		return put_int(val, len, sk->v6only);
 	if (level == IPPROTO_TCP && name == TCP_INFO && sl_load(&sk->lsn))
 		return get_listener_info(sk, val, len);
+	if (level == SOL_SOCKET && (name == SL_TS_NAME_OLD || name == SL_TS_NAME_NEW) &&
+	    sl_load(&sk->conn))
+		return get_stamping(sk, name, val, len);
 	if (!sl_load(&sk->conn) || !sl_sock_lock(sk, &lane))
 		return -EREMOTE;
 	if (name == (level == SOL_SOCKET ? SO_ERROR : TCP_INFO))

@@ -132,10 +132,10 @@ static uint32_t frame_for(struct sl_lane *lane, uint32_t frame, uint16_t off, ui
 	return f;
 }
 
-/* of: the connection; NULL: none. */
-static bool put(struct sl_lane *lane, struct sl_leg *leg, const struct sl_tcp_hdr *hdr,
-		const struct sl_tcp_seg *seg, uint32_t f, uint16_t ip_id, uint64_t sum,
-		const void *of)
+/* of: the connection; NULL: none. Its headers' bytes; 0: no room. */
+static unsigned put(struct sl_lane *lane, struct sl_leg *leg, const struct sl_tcp_hdr *hdr,
+		    const struct sl_tcp_seg *seg, uint32_t f, uint16_t ip_id, uint64_t sum,
+		    const void *of)
 {
 	bool hw = leg->tx->caps & SL_TX_CSUM;
 	uint8_t *payload = sl_frame_ptr(f) + SL_TCP_HEADROOM;
@@ -149,9 +149,27 @@ static bool put(struct sl_lane *lane, struct sl_leg *leg, const struct sl_tcp_hd
 	};
 
 	if (sl_likely(sl_leg_post_tcp(leg, &d, seg, of)))
-		return true;
+		return d.hdr;
 	sl_frame_put(&lane->frames, f);
-	return false;
+	return 0;
+}
+
+/* Of a connection with transmit stamps: each segment is a packet. */
+static bool put_marked(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_seg *seg,
+		       uint32_t f, uint64_t sum)
+{
+	unsigned hdr = put(c->lane, leg, &c->path->hdr, seg, f, c->ip_id, sum, c);
+	struct sl_tx_desc d = {
+		.frame = f,
+		.off = (uint16_t)(SL_TCP_HEADROOM - hdr),
+		.len = (uint16_t)(hdr + seg->len),
+		.hdr = (uint8_t)hdr,
+	};
+
+	if (hdr)
+		sl_errq_segment(c, leg, seg, &d);
+	c->ip_id += hdr != 0;
+	return hdr;
 }
 
 /* As a part of the large packet that was posted last. */
@@ -180,6 +198,8 @@ static bool op_send(struct sl_tcp *t, const struct sl_tcp_seg *seg, uint32_t fra
 	f = frame_for(c->lane, frame, off, seg->len);
 	if (sl_unlikely(f == SL_NO_FRAME))
 		return false;
+	if (sl_unlikely(c->marked))
+		return put_marked(c, p->leg, seg, f, psum);
 	sent = p->leg->tx->open && sl_train_takes(p->leg, seg, c)
 		       ? put_more(c->lane, p->leg, seg, f)
 		       : put(c->lane, p->leg, &p->hdr, seg, f, c->ip_id, psum, c);
@@ -342,6 +362,8 @@ static void op_event(struct sl_tcp *t, uint32_t ev)
 	struct sl_tconn *c = sl_tconn_of(t);
 	struct sl_sock *sk = c->sk;
 
+	if (sl_unlikely(c->marked) && ev & SL_TCP_EV_SENT)
+		sl_errq_acked(c);
 	if (sk) {
 		uint32_t events;
 

@@ -454,7 +454,7 @@ static void copy_stamps(int fd, const struct sl_sock *from)
 		{SO_TIMESTAMP_NEW, SO_TIMESTAMPNS_NEW, SO_TIMESTAMPING_NEW},
 	};
 
-	for (unsigned i = 0; i < 3 && from->want; i++) {
+	for (unsigned i = 0; i < 3 && (from->want || sl_errq_flags(from)); i++) {
 		int name = names[from->want & SL_WANT_NEW_STAMP ? 1 : 0][i];
 		int v = sl_sock_get_int(from, SOL_SOCKET, name);
 

@@ -227,6 +227,7 @@ int sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason)
 		return err;
 	if (!sl_sock_lock(sk, &lane))
 		return -EDEADLK;
+	sl_errq_to_kernel(sk, c->tcp.write_seq);
 	sl_store_release(&sk->conn, NULL);
 	c->sk = NULL;
 	/* A segment that is under way to us finds it, not the listener, who would reset. */

@@ -22,7 +22,8 @@ struct tx {
 	size_t len;
 	size_t done;
 	int flags;
-	bool moving; /* it is on its way from or to the kernel (sl_sock_wait_moved) */
+	uint32_t stamps; /* wanted of the last byte: SOF_TIMESTAMPING_TX_* */
+	bool moving;     /* it is on its way from or to the kernel (sl_sock_wait_moved) */
 };
 
 /* -EREMOTE: the socket is the kernel's by now. -EAGAIN: no room, or not connected yet. */
@@ -45,6 +46,8 @@ static ssize_t write_locked(struct tx *x, struct sl_lane *lane)
 	sl_lane_tcp_begin(lane);
 	n = sl_tcp_write(&c->tcp, x->iov, x->niov, x->done, x->flags & MSG_MORE,
 			 x->flags & MSG_OOB);
+	if (sl_unlikely(x->stamps) && n > 0 && x->done + (size_t)n == x->len)
+		sl_errq_mark(c, x->stamps);
 	sl_lane_tcp_wrote(lane, &c->tcp, x->len);
 	if (n < 0)
 		return n;
@@ -96,9 +99,23 @@ static ssize_t failed(const struct tx *x, ssize_t err)
 	return err;
 }
 
+/* Not all was taken: the stamps are of the last byte that was. */
+static void mark_part(const struct tx *x)
+{
+	struct sl_lane *lane;
+
+	if (!sl_sock_lock(x->sk, &lane))
+		return;
+	if (x->sk->conn && sl_errq_make(x->sk))
+		sl_errq_mark(x->sk->conn, x->stamps);
+	sl_lane_unlock(lane);
+}
+
 /* The bytes of the call so far; with MSG_ZEROCOPY it gets a number. */
 static ssize_t taken(const struct tx *x)
 {
+	if (sl_unlikely(x->stamps) && x->done && x->done < x->len)
+		mark_part(x);
 	if (sl_unlikely(x->flags & MSG_ZEROCOPY) && x->sk->zerocopy && x->done)
 		sl_tcp_zerocopy_sent(x->sk);
 	return (ssize_t)x->done;
@@ -192,7 +209,7 @@ static ssize_t begin(struct tx *x, int fd, const struct msghdr *msg)
 ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, size_t niov,
 			 size_t len, int flags, const struct msghdr *msg)
 {
-	struct tx x = {sk, iov, niov, len, 0, flags, false};
+	struct tx x = {sk, iov, niov, len, 0, flags, 0, false};
 	uint64_t deadline;
 	ssize_t r;
 
@@ -204,6 +221,13 @@ ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, si
 	}
 	if (sl_unlikely(!sl_iov_is_good(iov, niov)))
 		return -EFAULT;
+	if (sl_unlikely(sk->errq || (msg && msg->msg_controllen))) {
+		int asks = sl_errq_asks(sk, msg);
+
+		if (asks < 0)
+			return asks;
+		x.stamps = (uint32_t)asks;
+	}
 	r = begin(&x, fd, msg);
 	if (sl_likely(r == 0))
 		return taken(&x);

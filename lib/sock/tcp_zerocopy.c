@@ -83,7 +83,7 @@ ssize_t sl_tcp_errqueue(struct sl_sock *sk, int fd, struct msghdr *msg, int flag
 		msg->msg_flags |= flags & MSG_CMSG_CLOEXEC;
 		return 0;
 	}
-	r = sl_sys_recvmsg(fd, msg, flags); /* never waits */
+	r = sl_errq_recv(sk, fd, msg, flags);
 	if (r >= 0 && sk->zc_next)
 		renumber(sk, msg);
 	return r;

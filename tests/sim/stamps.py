@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """stamps.py PEER PORT N FLAGS [PAUSE [RATE]]: N numbered datagrams with transmit stamps; a line for each that
 comes back: number, by software, by hardware (ns). With PAUSE seconds between the sends, paced at RATE
-bytes a second."""
+bytes a second. With STREAM in the environment they are written to a stream."""
+import os
 import select
 import socket
 import struct
@@ -11,9 +12,12 @@ import time
 peer, port, n, flags = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
 pause = float(sys.argv[5]) if len(sys.argv) > 5 else 0
 ING, TX = 37, 0x303
-s = socket.socket(socket.AF_INET6 if ":" in peer else socket.AF_INET, socket.SOCK_DGRAM)
+stream = "STREAM" in os.environ
+s = socket.socket(socket.AF_INET6 if ":" in peer else socket.AF_INET, socket.SOCK_STREAM if stream else socket.SOCK_DGRAM)
 s.connect((peer, port))
-for i in range(200):  # until the neighbour is known
+if stream:
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+for i in range(0 if stream else 200):  # until the neighbour is known
     s.send(b"first")
     time.sleep(0.01)
     if select.select([s], [], [], 0.01)[0]:
@@ -42,7 +46,8 @@ def read():
                 stamps = struct.unpack("6q", d)
             else:
                 err, origin, typ, code, pad, info, ident = struct.unpack("I4B2I", d[:16])
-        print(ident, stamps[0] * 10**9 + stamps[1], stamps[4] * 10**9 + stamps[5], data[42:50].decode())
+        ident = ident // 8 if stream else ident  # of the last byte of each
+        print(ident, stamps[0] * 10**9 + stamps[1], stamps[4] * 10**9 + stamps[5], data[-8:].decode())
         got += 1
 
 

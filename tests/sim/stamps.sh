@@ -14,7 +14,7 @@ TX_HW=1 TX_SW=2 SOFT=16 RAW=64 ID=128 TSONLY=2048 SWHW=16384
 stamped() { # conversion N flags [pause]: what comes back, into $TMP/stamps
 	rm -f "$TMP/capture.pcap" "$TMP"/sluice.*.log
 	SL_ENV=("SIM_NIC_CAPTURE=$TMP/capture.pcap" "SLUICE_HW_TS_CONVERSION=$1")
-	sa python3 "$TESTS/sim/stamps.py" "$B4" 7000 "${@:2}" >"$TMP/stamps"
+	sa python3 "$TESTS/sim/stamps.py" "$B4" "${STREAM:-7000}" "${@:2}" >"$TMP/stamps"
 	same "$1: the program ends" 0 $?
 	ok "$1: by verbs" grep -q 'by verbs (simulated0' "$TMP"/sluice.*.log
 }
@@ -27,8 +27,8 @@ compared() { # N
 		import capture
 		left = {}
 		for t, frame in capture.read(sys.argv[2] + "/capture.pcap"):
-		    if frame[42:47] == b"stamp":
-		        left[int(frame[47:50])] = t
+		    if frame[-8:-3] == b"stamp":
+		        left.setdefault(int(frame[-3:]), t)
 		got = [line.split() for line in open(sys.argv[2] + "/stamps") if not line.startswith("now")]
 		off = [int(hw) - left[int(n)] for n, sw, hw, *_ in got if int(hw)]
 		print(len(off), int([int(n) for n, *_ in got] == list(range(int(sys.argv[3])))),
@@ -56,6 +56,14 @@ counts "hardware's instead of software's, with the packet" 40 "hw 40 order 1 sw 
 stamped ptp 40 $((TX_HW | TX_SW | RAW | SOFT | ID | SWHW | TSONLY)) 0.002
 read -r hw _ _ _ sw _ < <(compared 40)
 same "both" "40 40" "$hw $sw"
+# A stream: each call's last byte.
+bg b socat -u TCP-LISTEN:7001,reuseaddr,fork OPEN:/dev/null
+wait_tcp b 7001
+export STREAM=7001
+stamped ptp 40 $((TX_HW | RAW | ID)) 0.001
+counts "a stream: each by hardware, with the packet" 40 "hw 40 order 1 sw 0 data 40"
+ok "a stream: when the packet left ($MOST us off at most)" test "$MOST" -lt 500
+unset STREAM
 stamped system 60 $((TX_HW | RAW | ID | TSONLY)) 0.002
 counts "system time" 60 "hw 60 order 1 sw 0 data 0"
 ok "system time, from the counter ($MOST us off at most)" test "$MOST" -lt 20000
