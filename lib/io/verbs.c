@@ -25,8 +25,6 @@
 #include "io/verbs_int.h"
 
 #define MAX_DEVICES 16
-/* Longer than any pause frame holds a queue up. */
-#define WATCHDOG_NS 2000000000ull
 
 static struct sl_lock lock; /* over devices, and the calls that make and unmake */
 static struct sl_verbs_dev devices[MAX_DEVICES];
@@ -195,6 +193,7 @@ static struct sl_verbs_tx *open_queue(struct sl_verbs_dev *dev, uint32_t depth,
 	v->lkey = dev->mr->lkey;
 	v->mask = depth - 1;
 	v->signal = SL_SIGNAL_EVERY;
+	v->patience_ns = SL_VERBS_PATIENCE_NS;
 	*why = make_cq(v, depth);
 	if (!*why)
 		*why = make_qp(v, depth, inline_bytes, dev->caps);
@@ -231,6 +230,27 @@ struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, const struct s
 	v->tx.ops = &verbs_tx_ops;
 	info->depth = v->depth;
 	info->inline_bytes = v->inline_bytes;
+	return &v->tx;
+}
+
+struct sl_tx *sl_verbs_open_beside(struct sl_tx *beside, const struct sl_verbs_want *want,
+				   const char **why)
+{
+	struct sl_verbs_dev *dev = sl_verbs_of(beside)->dev;
+	struct sl_verbs_tx *v = NULL;
+
+	*why = "in a signal handler";
+	if (!sl_lock(&lock))
+		return NULL;
+	*why = dev->dead;
+	if (!dev->dead) {
+		dev->users++;
+		v = open_queue(dev, want->depth, want->inline_bytes, why);
+	}
+	sl_unlock(&lock);
+	if (!v)
+		return NULL;
+	v->tx.ops = &verbs_tx_ops;
 	return &v->tx;
 }
 
@@ -435,7 +455,7 @@ void sl_verbs_check(struct sl_tx *tx, uint64_t now_ns)
 	errno = saved;
 	if (!v->dead && v->dev->dead)
 		die(v, v->dev->dead, v->made);
-	if (!v->dead && v->made != v->tail && now_ns > v->progress_ns + WATCHDOG_NS)
+	if (!v->dead && v->made != v->tail && now_ns > v->progress_ns + v->patience_ns)
 		die(v, "completions do not come", v->made);
 }
 
@@ -453,6 +473,13 @@ void sl_verbs_child(void)
 #else
 struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, const struct sl_verbs_want *want,
 			    struct sl_verbs_info *info, const char **why)
+{
+	*why = NULL;
+	return NULL;
+}
+
+struct sl_tx *sl_verbs_open_beside(struct sl_tx *beside, const struct sl_verbs_want *want,
+				   const char **why)
 {
 	*why = NULL;
 	return NULL;

@@ -5,6 +5,7 @@
 #ifndef SL_VERBS_H
 #define SL_VERBS_H
 
+#include "base/pace.h"
 #include "io/io.h"
 
 struct sl_lane_stats;
@@ -35,6 +36,19 @@ const char *sl_verbs_dead(const struct sl_tx *tx);
 /* Of a queue whose kick() said -EIO: takes up to n packets that surely did not leave, in their
  * order; they are the caller's. Those of which nobody knows come back to the pool by close(). */
 unsigned sl_verbs_unsent(struct sl_tx *tx, struct sl_tx_desc *descs, unsigned n);
+
+/* Another queue at the device of one, which stays open meanwhile. As sl_verbs_open(). */
+struct sl_tx *sl_verbs_open_beside(struct sl_tx *beside, const struct sl_verbs_want *want,
+				   const char **why);
+/* The NIC holds the queue to that rate from now on, to the bytes of frames; 0: to none. -ERANGE: it
+ * is not one of kbit/s; -EINVAL: the device cannot, or not at that rate; -ENOSPC and others: it has
+ * no more rates. errno may change. */
+int sl_verbs_set_rate(struct sl_tx *tx, const struct sl_pace_ask *ask);
+/* Nothing is posted, or all of it has left. */
+bool sl_verbs_is_idle(const struct sl_tx *tx);
+/* How many packets were posted, so far; and have so many left? */
+uint32_t sl_verbs_posted(const struct sl_tx *tx);
+bool sl_verbs_has_done(const struct sl_tx *tx, uint32_t posted);
 
 /* What the device says of itself. 0 of what it has not (for raw packets). */
 struct sl_verbs_caps {

@@ -10,6 +10,8 @@
 #include "io/verbs_lib.h"
 
 #define SL_SIGNAL_EVERY 64 /* power of two */
+/* Longer than any pause frame holds a queue up. */
+#define SL_VERBS_PATIENCE_NS 2000000000ull
 
 struct sl_verbs_dev {
 	uint32_t ifindex; /* 0: free */
@@ -50,6 +52,7 @@ struct sl_verbs_tx {
 	uint32_t made;   /* made requests of */
 	uint32_t tail;   /* completed */
 	uint64_t progress_ns; /* when a completion came, or the queue was empty */
+	uint64_t patience_ns; /* so long it may take until one comes */
 	const char *dead;     /* why */
 	uint32_t doubt_to;    /* of a dead queue: what lies between tail and this may have left */
 	struct sl_offload_undo undo;

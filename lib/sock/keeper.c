@@ -392,6 +392,7 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	if (l.busy)
 		*last_busy = now;
 	be_punctual(l.paced);
+	sl_pace_nic_serve();
 	sl_tlisten_look_stalled(now);
 	sl_tlisten_look_forked();
 	not_shown |= l.busy || l.moved;

@@ -197,5 +197,6 @@ static void check_lane(struct sl_lane *lane, void *arg)
 
 void sl_lanes_check(void)
 {
+	sl_pace_nic_check();
 	sl_lane_for_each(check_lane, NULL);
 }

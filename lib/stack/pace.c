@@ -4,44 +4,19 @@
  * Theory of operation: the frames of a paced socket wait in a queue of its pacer, linked by number;
  * they count against the socket's send buffer as if they were under way. Whoever makes a turn of
  * the lane, or sends on the socket, lets go what is due; when nobody does, the keeper is awake for
- * it (due.c). A pacer outlives its socket until its queue is empty. Pacers are never freed but used
- * again, since what ends may be a turn inside of a signal handler. */
+ * it (due.c). Where the NIC can pace, it does (pace_nic.c). A pacer outlives its socket until its
+ * queue is empty. Pacers are never freed but used again, since what ends may be a turn inside of a
+ * signal handler. */
 #include "stack/pace.h"
 
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/sys.h"
-#include "stack/stack.h"
+#include "stack/pace_int.h"
 
-#define RETRY_NS 1000000ull /* who found the device's ring full, or waits for completions */
-#define FEW_PKTS 8          /* so many may wait whatever the others have */
+#define FEW_PKTS 8 /* so many may wait whatever the others have */
 #define EXIT_NS  1000000000ull
-
-/* Where the packets of one leg are posted. */
-struct gate {
-	struct sl_tx tx;
-	struct sl_pacer *pacer;
-	struct sl_leg *real;
-	struct sl_leg *leg; /* its tx is ours */
-};
-
-struct sl_pacer {
-	struct sl_list node; /* of its lane's, or of spare */
-	struct sl_list told; /* of a turn's: its sender may have room */
-	struct sl_timer timer;
-	struct sl_lane *lane; /* NULL: none yet */
-	struct sl_sock_stats *stats;
-	struct sl_pace pace;
-	struct sl_pace_ask ask;
-	bool orphan;         /* without a socket */
-	bool called;         /* the sender was told of room, and has not come yet: it is not idle */
-	struct sl_list room; /* at most one entry: the sender that waits */
-	uint32_t head, tail; /* frames; tail is good when there are any */
-	uint32_t waiting;
-	uint32_t ngates;
-	struct gate gate[SL_STATS_PORTS];
-};
 
 /* Of each frame: what waits behind it, and what it is. */
 struct waiting {
@@ -65,10 +40,13 @@ static uint32_t max_waiting(void)
 
 static struct sl_pacer *make(void)
 {
-	struct sl_pacer *p = calloc(1, sizeof(*p) + SL_STATS_PORTS * sizeof(struct sl_leg));
+	struct sl_pacer *p = calloc(1, sizeof(*p) + (SL_STATS_PORTS + 1) * sizeof(struct sl_leg));
 
-	for (unsigned i = 0; p && i < SL_STATS_PORTS; i++)
-		p->gate[i].leg = (struct sl_leg *)(p + 1) + i;
+	if (!p)
+		return NULL;
+	p->nic_leg = (struct sl_leg *)(p + 1);
+	for (unsigned i = 0; i < SL_STATS_PORTS; i++)
+		p->gate[i].leg = p->nic_leg + 1 + i;
 	return p;
 }
 
@@ -104,12 +82,17 @@ struct sl_pacer *sl_pacer_new(struct sl_sock_stats *stats)
 	p->pace = (struct sl_pace){0};
 	p->ask = (struct sl_pace_ask){0};
 	p->orphan = p->called = false;
+	sl_list_init(&p->nic_node);
+	p->way = SL_WAY_WHEEL;
+	p->wants_nic = p->asks = p->opening = false;
 	p->ngates = 0;
 	return p;
 }
 
-static void retire(struct sl_pacer *p)
+void sl_pacer_end(struct sl_pacer *p)
 {
+	if (!p->orphan || p->waiting || p->nic || p->opening)
+		return;
 	if (p->lane)
 		sl_timer_cancel(&p->lane->pace->wheel, &p->timer);
 	sl_list_del(&p->node);
@@ -132,6 +115,7 @@ struct sl_lane_pace *sl_lane_pace_new(void)
 		return NULL;
 	sl_wheel_init(&lp->wheel, sl_now_ns() / 1000);
 	sl_list_init(&lp->pacers);
+	sl_list_init(&lp->nics);
 	return lp;
 }
 
@@ -143,7 +127,7 @@ static void join_lane(struct sl_pacer *p, struct sl_lane *lane)
 
 struct sl_leg *sl_pacer_leg(struct sl_pacer *p, struct sl_leg *leg)
 {
-	struct gate *g = NULL;
+	struct sl_pace_gate *g = NULL;
 
 	if (!p->lane)
 		join_lane(p, leg->lane);
@@ -154,6 +138,8 @@ struct sl_leg *sl_pacer_leg(struct sl_pacer *p, struct sl_leg *leg)
 		if (p->ngates == SL_STATS_PORTS)
 			return leg;
 		g = &p->gate[p->ngates++];
+		if (p->ngates > 1)
+			sl_pace_nic_leave(p);
 		g->pacer = p;
 		g->real = leg;
 		*g->leg = (struct sl_leg){.lane = leg->lane, .tx = &g->tx};
@@ -184,7 +170,23 @@ static void push(struct sl_pacer *p, uint32_t gate, const struct sl_tx_desc *d)
 	__atomic_fetch_add(&nwaiting, 1, __ATOMIC_RELAXED);
 }
 
-static void pop(struct sl_pacer *p)
+void sl_pacer_push_back(struct sl_pacer *p, const struct sl_tx_desc *d)
+{
+	waiting[d->frame] = (struct waiting){.next = p->head, .off = d->off, .len = d->len};
+	p->head = d->frame;
+	if (!p->waiting++)
+		p->tail = d->frame;
+	__atomic_fetch_add(&nwaiting, 1, __ATOMIC_RELAXED);
+}
+
+struct sl_tx_desc sl_pacer_first(const struct sl_pacer *p)
+{
+	const struct waiting *w = &waiting[p->head];
+
+	return (struct sl_tx_desc){.frame = p->head, .off = w->off, .len = w->len};
+}
+
+void sl_pacer_pop(struct sl_pacer *p)
 {
 	p->head = waiting[p->head].next;
 	p->waiting--;
@@ -194,7 +196,7 @@ static void pop(struct sl_pacer *p)
 /* Who asked for it is told when a packet leaves the queue. */
 void (*sl_pace_on_posted)(struct sl_leg *leg, const struct sl_tx_desc *d);
 
-static bool post(struct sl_leg *leg, const struct sl_tx_desc *d)
+bool sl_pacer_post(struct sl_leg *leg, const struct sl_tx_desc *d)
 {
 	if (leg->tx->ops->post(leg->tx, d, 1) != 1)
 		return false;
@@ -206,32 +208,33 @@ static bool post(struct sl_leg *leg, const struct sl_tx_desc *d)
 /* The first packet goes to the device, or nowhere when that is gone. False: no room there. */
 static bool pass_on(struct sl_pacer *p)
 {
-	const struct waiting *w = &waiting[p->head];
-	struct sl_tx_desc d = {.frame = p->head, .off = w->off, .len = w->len};
-	struct gate *g = &p->gate[w->gate];
+	struct sl_pace_gate *g = &p->gate[waiting[p->head].gate];
+	struct sl_tx_desc d = sl_pacer_first(p);
 
 	if (sl_unlikely(g->real->dead)) {
 		g->leg->dead = true;
 		sl_frame_sent(&p->lane->frames, d.frame);
 		return true;
 	}
-	if (post(g->real, &d))
+	if (sl_pacer_post(g->real, &d))
 		return true;
 	sl_leg_kick(g->real);
 	g->real->tx->ops->reap(g->real->tx, &p->lane->frames);
-	return post(g->real, &d);
+	return sl_pacer_post(g->real, &d);
 }
 
 static void arm(struct sl_pacer *p, uint64_t now_ns, bool stuck)
 {
-	uint64_t at_ns = stuck ? now_ns + RETRY_NS : p->pace.next_ns;
+	uint64_t at_ns = stuck ? now_ns + SL_PACE_RETRY_NS : p->pace.next_ns;
 
-	if (!p->waiting && sl_list_empty(&p->room)) {
+	if (!sl_pace_is_by_wheel(p))
+		at_ns = now_ns + SL_PACE_RETRY_NS;
+	if (!p->waiting && sl_list_empty(&p->room) && !(p->orphan && p->nic)) {
 		sl_timer_cancel(&p->lane->pace->wheel, &p->timer);
 		return;
 	}
 	if (!p->waiting && at_ns <= now_ns)
-		at_ns = now_ns + RETRY_NS;
+		at_ns = now_ns + SL_PACE_RETRY_NS;
 	sl_timer_arm(&p->lane->pace->wheel, &p->timer, (at_ns + 999) / 1000);
 }
 
@@ -251,20 +254,24 @@ static uint32_t let_go(struct sl_pacer *p, uint64_t now_ns, bool waited)
 	uint32_t n = 0;
 	bool stuck = false;
 
-	while (p->waiting && sl_pace_may(&p->pace, now_ns)) {
+	if (sl_unlikely(p->wants_nic))
+		sl_pace_nic_want(p);
+	if (!sl_pace_is_by_wheel(p))
+		n = sl_pace_nic_go(p, now_ns);
+	while (sl_pace_is_by_wheel(p) && p->waiting && sl_pace_may(&p->pace, now_ns)) {
 		uint32_t len = waiting[p->head].len;
 
 		stuck = !pass_on(p);
 		if (stuck)
 			break;
-		pop(p);
+		sl_pacer_pop(p);
 		sl_pace_sent(&p->pace, len, now_ns, waited);
 		n++;
 	}
 	tell(p, n);
 	arm(p, now_ns, stuck);
-	if (sl_unlikely(p->orphan && !p->waiting))
-		retire(p);
+	if (sl_unlikely(p->orphan))
+		sl_pacer_end(p);
 	return n;
 }
 
@@ -293,7 +300,7 @@ static void tell_keeper(struct sl_lane *lane)
 
 static unsigned gate_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
 {
-	struct gate *g = sl_container_of(tx, struct gate, tx);
+	struct sl_pace_gate *g = sl_container_of(tx, struct sl_pace_gate, tx);
 	struct sl_pacer *p = g->pacer;
 	unsigned i;
 
@@ -305,7 +312,7 @@ static unsigned gate_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsi
 
 static int gate_kick(struct sl_tx *tx)
 {
-	struct gate *g = sl_container_of(tx, struct gate, tx);
+	struct sl_pace_gate *g = sl_container_of(tx, struct sl_pace_gate, tx);
 	struct sl_pacer *p = g->pacer;
 
 	/* Was the queue empty before these, none of them is late. */
@@ -321,8 +328,10 @@ static int gate_kick(struct sl_tx *tx)
 
 static unsigned gate_reap(struct sl_tx *tx, struct sl_frames *cache)
 {
-	struct sl_leg *real = sl_container_of(tx, struct gate, tx)->real;
+	struct sl_leg *real = sl_container_of(tx, struct sl_pace_gate, tx)->real;
 
+	if (!sl_list_empty(&real->lane->pace->nics))
+		sl_lane_pace_reap(real->lane);
 	return real->tx->unreaped ? real->tx->ops->reap(real->tx, cache) : 0;
 }
 
@@ -342,26 +351,32 @@ static const struct sl_tx_ops gate_ops = {
 
 /* Calls of sockets ----------------------------------------------------------------------------- */
 
-static void show(struct sl_pacer *p)
+void sl_pacer_show(struct sl_pacer *p)
 {
+	enum sl_stat_pace how = p->way == SL_WAY_NIC ? SL_PACE_HARDWARE : SL_PACE_SOFTWARE;
+
 	p->stats->pace_rate = p->ask.bytes_s;
 	p->stats->pace_burst_bytes = p->ask.burst_bytes;
-	p->stats->pace_how = p->ask.bytes_s ? SL_PACE_SOFTWARE : SL_PACE_NONE;
+	p->stats->pace_how = p->ask.bytes_s ? how : SL_PACE_NONE;
+}
+
+void sl_pacer_run(struct sl_pacer *p)
+{
+	struct sl_lane *lane = p->lane;
+
+	if (let_go(p, sl_now_ns(), true))
+		kick(lane);
+	tell_keeper(lane);
 }
 
 void sl_pacer_set(struct sl_pacer *p, const struct sl_pace_ask *ask)
 {
-	uint64_t now_ns = sl_now_ns();
-	bool waits = p->waiting;
-
 	p->ask = *ask;
-	sl_pace_set(&p->pace, ask->bytes_s, ask->burst_bytes, now_ns);
-	show(p);
-	if (!waits)
-		return;
-	if (let_go(p, now_ns, true))
-		kick(p->lane);
-	tell_keeper(p->lane);
+	sl_pace_set(&p->pace, ask->bytes_s, ask->burst_bytes, sl_now_ns());
+	sl_pace_nic_set(p);
+	sl_pacer_show(p);
+	if (p->waiting)
+		sl_pacer_run(p);
 }
 
 void sl_pacer_block(struct sl_pacer *p, struct sl_list *entry)
@@ -377,7 +392,7 @@ bool sl_pacer_pass(struct sl_pacer *p, struct sl_lane *lane, uint32_t bytes)
 
 	if (!p->lane)
 		join_lane(p, lane);
-	if (p->waiting || !sl_pace_may(&p->pace, now_ns))
+	if (p->waiting || !sl_pace_may(&p->pace, now_ns) || (p->nic && !sl_verbs_is_idle(p->nic)))
 		return false;
 	sl_pace_sent(&p->pace, bytes, now_ns, p->called);
 	p->called = false;
@@ -395,8 +410,11 @@ void sl_pacer_put(struct sl_pacer *p)
 {
 	p->stats = sl_stats_sock_none();
 	p->orphan = true;
-	if (!p->waiting)
-		retire(p);
+	sl_pace_nic_leave(p);
+	if (p->nic)
+		sl_pacer_run(p);
+	else
+		sl_pacer_end(p);
 }
 
 /* Turns ---------------------------------------------------------------------------------------- */
@@ -447,12 +465,6 @@ void sl_lane_pace_turn(struct sl_lane *lane)
 
 /* Exit and fork -------------------------------------------------------------------------------- */
 
-static void turn(struct sl_lane *lane, void *arg)
-{
-	(void)arg;
-	sl_lane_turn(lane);
-}
-
 static void flush_lane(struct sl_lane *lane, void *arg)
 {
 	(void)arg;
@@ -464,17 +476,44 @@ static void flush_lane(struct sl_lane *lane, void *arg)
 	sl_lane_unlock(lane);
 }
 
-void sl_pace_exit(void)
+static void turn(struct sl_lane *lane, void *arg)
 {
-	uint64_t end_ns = sl_now_ns() + EXIT_NS;
-	struct timespec some = {0, 100000};
+	bool *any = arg;
 
-	while (sl_load(&nwaiting) && sl_now_ns() < end_ns) {
-		sl_lane_for_each(turn, NULL);
+	if (!sl_lane_lock(lane))
+		return;
+	sl_lane_turn_locked(lane);
+	sl_lane_reap(lane);
+	sl_list_for_each (it, &lane->pace->pacers) {
+		const struct sl_pacer *p = sl_container_of(it, struct sl_pacer, node);
+
+		*any |= p->waiting || (p->nic && !sl_verbs_is_idle(p->nic));
+	}
+	sl_lane_unlock(lane);
+}
+
+/* Until nothing waits, for so long. */
+static bool drain(uint64_t most_ns)
+{
+	uint64_t end_ns = sl_now_ns() + most_ns;
+	struct timespec some = {0, 100000};
+	bool any;
+
+	for (;;) {
+		any = false;
+		sl_lane_for_each(turn, &any);
+		if (!any || sl_now_ns() > end_ns)
+			return !any;
 		sl_sys(SYS_nanosleep, &some, NULL);
 	}
-	if (sl_load(&nwaiting))
-		sl_lane_for_each(flush_lane, NULL);
+}
+
+void sl_pace_exit(void)
+{
+	if (!waiting || drain(EXIT_NS))
+		return;
+	sl_lane_for_each(flush_lane, NULL);
+	drain(EXIT_NS / 4);
 }
 
 void sl_pace_child(void)

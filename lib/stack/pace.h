@@ -18,6 +18,7 @@ struct sl_pacer;
 struct sl_lane_pace {
 	struct sl_wheel wheel;
 	struct sl_list pacers; /* that are on the lane */
+	struct sl_list nics;   /* those with a queue of the NIC's */
 };
 
 struct sl_lane_pace *sl_lane_pace_new(void); /* NULL: no memory */
@@ -41,6 +42,12 @@ void sl_pacer_put(struct sl_pacer *p);
 
 /* In a turn: lets go what is due. */
 void sl_lane_pace_turn(struct sl_lane *lane);
+/* What the NIC's paced queues are done with. */
+void sl_lane_pace_reap(struct sl_lane *lane);
+/* The keeper's: queues that are asked for or done with; once a second, whether they work. No lane
+ * held. */
+void sl_pace_nic_serve(void);
+void sl_pace_nic_check(void);
 /* At exit: what waits goes, for a while at its rate; no lane held. */
 void sl_pace_exit(void);
 /* In a child: there are no lanes. */

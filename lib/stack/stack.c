@@ -62,6 +62,8 @@ void sl_lane_reap(struct sl_lane *lane)
 {
 	for (uint32_t i = 0; i < lane->nlegs; i++)
 		lane->leg[i]->tx->ops->reap(lane->leg[i]->tx, &lane->frames);
+	if (sl_unlikely(lane->pace && !sl_list_empty(&lane->pace->nics)))
+		sl_lane_pace_reap(lane);
 }
 
 /* Senders wait: see what has completed, and tell them. */

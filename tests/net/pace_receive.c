@@ -6,7 +6,7 @@
  *
  * With SIZE they are TCP's, of FRAMES of SIZE bytes with 66 bytes of headers.
  *
- * Says "listening"; ends when each flow has FRAMES, or after five seconds without a frame. Of each
+ * Says "listening"; ends when each flow has FRAMES, or after ten seconds without a frame. Of each
  * flow it prints: port, asked kbit/s, frames, out of order, measured kbit/s, p50 and p99 of the
  * gaps' error in us (against the time that the frame before takes at the rate). */
 #include <arpa/inet.h>
@@ -225,7 +225,7 @@ int main(int argc, char **argv)
 	p.fd = listen_on(argv[1]);
 	puts("listening");
 	fflush(stdout);
-	while (!is_done() && poll(&p, 1, 5000) > 0) {
+	while (!is_done() && poll(&p, 1, 10000) > 0) {
 		struct iovec iov = {frame, sizeof(frame)};
 		struct msghdr m = {.msg_iov = &iov,
 				   .msg_iovlen = 1,

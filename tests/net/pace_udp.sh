@@ -30,10 +30,10 @@ RECEIVER=$BG
 wait_line "$TMP/paced" listening
 bg sa "$BIN/pace_send" "$B4" "$PORT" 2000 1250 500,700 poll >"$TMP/sent"
 listed() {
-	"$BUILD/sluice" pace -k "$TMP/stats" -j >"$TMP/list" && python3 - "$TMP/list" <<-'EOF'
+	"$BUILD/sluice" pace -k "$TMP/stats" -j >"$TMP/list" && python3 - "$TMP/list" wheel ${VERBS:+nic} <<-'EOF'
 		import json, sys
 		l = sorted(json.load(open(sys.argv[1])), key=lambda s: s["asked_kbps"])
-		right = [s["asked_kbps"] for s in l] == [500, 700] and all(s["by"] == "wheel" for s in l)
+		right = [s["asked_kbps"] for s in l] == [500, 700] and all(s["by"] in sys.argv[2:] for s in l)
 		sys.exit(not right or not all(0 < s["measured_kbps"] <= 1.01 * s["asked_kbps"] for s in l))
 	EOF
 }

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files of pacing share: a pacer, on the lane's wheel (pace.c) or the NIC's (pace_nic.c).
+ */
+#ifndef SL_STACK_PACE_INT_H
+#define SL_STACK_PACE_INT_H
+
+#include "stack/stack.h"
+
+#define SL_PACE_RETRY_NS 1000000ull /* who finds a ring full, or waits for completions */
+
+/* Where the packets of one leg are posted. */
+struct sl_pace_gate {
+	struct sl_tx tx;
+	struct sl_pacer *pacer;
+	struct sl_leg *real;
+	struct sl_leg *leg; /* its tx is ours */
+};
+
+/* Who lets the packets go. Between the two nothing goes, until what went the one way has left. */
+enum sl_pace_way { SL_WAY_WHEEL, SL_WAY_TO_NIC, SL_WAY_NIC, SL_WAY_TO_WHEEL };
+
+struct sl_pacer {
+	struct sl_list node; /* of its lane's, or of spare */
+	struct sl_list told; /* of a turn's: its sender may have room */
+	struct sl_timer timer;
+	struct sl_lane *lane; /* NULL: none yet */
+	struct sl_sock_stats *stats;
+	struct sl_pace pace;
+	struct sl_pace_ask ask;
+	bool orphan;         /* without a socket */
+	bool called;         /* the sender was told of room, and has not come yet: it is not idle */
+	struct sl_list room; /* at most one entry: the sender that waits */
+	uint32_t head, tail; /* frames; tail is good when there are any */
+	uint32_t waiting;
+	/* pace_nic.c */
+	uint8_t way;             /* enum sl_pace_way */
+	bool wants_nic;          /* there is a rate, and the NIC was not asked for a queue yet */
+	bool asks;               /* the keeper is to ask it */
+	bool opening;            /* it does so now */
+	struct sl_list nic_node; /* of the lane's that have a queue */
+	struct sl_tx *nic;       /* the NIC's queue at the rate; NULL: there is none */
+	struct sl_leg *nic_leg;  /* that sends by it */
+	struct sl_tx *beside;    /* the lane's queue, at whose device that is */
+	uint32_t mark;           /* SL_WAY_TO_NIC: what is to have left that one */
+	uint64_t nic_pkts, nic_bytes; /* posted to it */
+	uint64_t nic_ns; /* when a completion came last, while there were more to come */
+
+	uint32_t ngates;
+	struct sl_pace_gate gate[SL_STATS_PORTS];
+};
+
+/* pace.c: the queue. */
+/* Its first packet, as one to be posted. */
+struct sl_tx_desc sl_pacer_first(const struct sl_pacer *p);
+void sl_pacer_pop(struct sl_pacer *p);
+/* In front of the others. */
+void sl_pacer_push_back(struct sl_pacer *p, const struct sl_tx_desc *d);
+bool sl_pacer_post(struct sl_leg *leg, const struct sl_tx_desc *d);
+/* Lets go what may, and starts it. */
+void sl_pacer_run(struct sl_pacer *p);
+/* If nothing is left of it that anybody needs: it is gone. */
+void sl_pacer_end(struct sl_pacer *p);
+void sl_pacer_show(struct sl_pacer *p);
+
+/* pace_nic.c */
+/* Another rate was asked for. */
+void sl_pace_nic_set(struct sl_pacer *p);
+/* Its packets go to more than one device now, or its socket is gone: the NIC's queue ends. */
+void sl_pace_nic_leave(struct sl_pacer *p);
+/* Asks the keeper for a queue, if it can be had. */
+void sl_pace_nic_want(struct sl_pacer *p);
+/* Not by the wheel: posts what may go now, and starts it; how many. When the way has become the
+ * wheel's, the rest is that one's. */
+uint32_t sl_pace_nic_go(struct sl_pacer *p, uint64_t now_ns);
+static inline bool sl_pace_is_by_wheel(const struct sl_pacer *p)
+{
+	return p->way == SL_WAY_WHEEL;
+}
+
+#endif

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Pacing by the NIC: a queue pair with a rate limit.
+ *
+ * Theory of operation: the NIC holds a queue to its rate as a whole, so each paced socket has one
+ * of its own; what equal rates share is an entry in the device's table of rates. The keeper asks
+ * for the queue, since that takes milliseconds; until it is there, and where there is none to be
+ * had (another device, a rate out of range, the table full, no more queues), the wheel paces.
+ * Nothing is reordered: the first packet to the new queue waits until those of before have left
+ * the lane's, and the first by the wheel until the NIC's is empty. A new rate is set on the same
+ * queue. One that fails gives back what surely has not left, and the wheel goes on with it. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "net/rtnl.h"
+#include "stack/pace_int.h"
+
+#define DEPTH 256 /* packets under way in a paced queue; a power of two */
+
+static uint32_t work; /* pacers that the keeper has something to do for; atomic */
+
+static void call_keeper(void)
+{
+	__atomic_fetch_add(&work, 1, __ATOMIC_RELEASE);
+	sl_rtnl_wake();
+}
+
+void sl_pace_nic_want(struct sl_pacer *p)
+{
+	const struct sl_leg *real = p->gate[0].real;
+
+	if (p->ngates != 1 || p->nic || p->opening || p->orphan || !real->verbs ||
+	    real->tx != real->verbs)
+		return;
+	p->wants_nic = false;
+	p->asks = true;
+	call_keeper();
+}
+
+/* Completions --------------------------------------------------------------------------------- */
+
+/* What was measured, at the size that the packets have on the average. */
+static void measure(struct sl_pacer *p, unsigned n, uint64_t now_ns)
+{
+	if (p->nic_ns && n) {
+		p->pace.busy_bytes += p->nic_bytes / p->nic_pkts * n;
+		p->pace.busy_ns += now_ns - p->nic_ns;
+	}
+	if (n || !p->nic_ns)
+		p->nic_ns = sl_verbs_is_idle(p->nic) ? 0 : now_ns;
+}
+
+static void reap(struct sl_pacer *p, uint64_t now_ns)
+{
+	unsigned n = p->nic->ops->reap(p->nic, &p->lane->frames);
+
+	measure(p, n, now_ns);
+}
+
+void sl_lane_pace_reap(struct sl_lane *lane)
+{
+	uint64_t now_ns = sl_now_ns();
+
+	sl_list_for_each (it, &lane->pace->nics) {
+		reap(sl_container_of(it, struct sl_pacer, nic_node), now_ns);
+	}
+}
+
+/* Ways ----------------------------------------------------------------------------------------- */
+
+static void to_wheel(struct sl_pacer *p)
+{
+	p->way = SL_WAY_WHEEL;
+	sl_pacer_show(p);
+	call_keeper(); /* to take the queue down */
+}
+
+/* What surely has not left goes by the wheel, before all that waits. */
+static void fail(struct sl_pacer *p)
+{
+	struct sl_tx_desc d[DEPTH];
+	unsigned n = sl_verbs_unsent(p->nic, d, DEPTH);
+
+	sl_warn("pace", "lane %u: a socket is paced by the lane's wheel from now on: %s",
+		p->lane->id, sl_verbs_dead(p->nic));
+	while (n--)
+		sl_pacer_push_back(p, &d[n]);
+	to_wheel(p);
+}
+
+static void start(struct sl_pacer *p)
+{
+	if (p->nic->ops->kick(p->nic) == -EIO)
+		fail(p);
+}
+
+/* False: not yet. */
+static bool has_arrived(struct sl_pacer *p)
+{
+	struct sl_tx *beside = p->gate[0].real->tx;
+
+	if (sl_verbs_dead(p->nic)) {
+		fail(p);
+		return true;
+	}
+	if (p->way == SL_WAY_TO_WHEEL) {
+		if (!sl_verbs_is_idle(p->nic))
+			return false;
+		to_wheel(p);
+		return true;
+	}
+	if (beside != p->beside) { /* the lane has left the NIC */
+		to_wheel(p);
+		return true;
+	}
+	beside->ops->reap(beside, &p->lane->frames);
+	if (!sl_verbs_has_done(beside, p->mark))
+		return false;
+	p->way = SL_WAY_NIC;
+	sl_pacer_show(p);
+	return true;
+}
+
+uint32_t sl_pace_nic_go(struct sl_pacer *p, uint64_t now_ns)
+{
+	uint32_t n = 0;
+
+	reap(p, now_ns);
+	if (p->way != SL_WAY_NIC && !has_arrived(p))
+		return 0;
+	for (; p->way == SL_WAY_NIC && p->waiting; n++) {
+		struct sl_tx_desc d = sl_pacer_first(p);
+
+		if (!sl_pacer_post(p->nic_leg, &d))
+			break;
+		sl_pacer_pop(p);
+		p->nic_pkts++;
+		p->nic_bytes += d.len;
+	}
+	if (p->way == SL_WAY_NIC)
+		start(p);
+	if (p->way == SL_WAY_NIC)
+		measure(p, 0, now_ns);
+	return n;
+}
+
+/* Another rate -------------------------------------------------------------------------------- */
+
+void sl_pace_nic_set(struct sl_pacer *p)
+{
+	int err, saved = errno;
+
+	p->wants_nic = p->ask.bytes_s != 0;
+	if (!p->nic || sl_pace_is_by_wheel(p))
+		return;
+	p->wants_nic = false;
+	err = sl_verbs_set_rate(p->nic, &p->ask);
+	errno = saved;
+	p->nic_ns = 0;
+	if (err || !p->ask.bytes_s)
+		p->way = SL_WAY_TO_WHEEL;
+	else if (p->way == SL_WAY_TO_WHEEL)
+		p->way = SL_WAY_NIC;
+	if (err)
+		sl_warn("pace", "%u kbit/s is paced by the lane's wheel: %s",
+			(uint32_t)(p->ask.bytes_s / 125), strerrorname_np(-err));
+}
+
+void sl_pace_nic_leave(struct sl_pacer *p)
+{
+	p->wants_nic = p->asks = false;
+	if (p->nic && !sl_pace_is_by_wheel(p))
+		p->way = SL_WAY_TO_WHEEL;
+}
+
+/* The keeper's -------------------------------------------------------------------------------- */
+
+/* Not while it holds what has not left. */
+static void close_queue(struct sl_pacer *p)
+{
+	p->nic->ops->close(p->nic, &p->lane->frames);
+	p->nic = NULL;
+	sl_list_del(&p->nic_node);
+	sl_pacer_end(p);
+}
+
+/* Slow: the lane is not held. */
+static struct sl_tx *open_queue(struct sl_tx *beside, const struct sl_pace_ask *ask)
+{
+	struct sl_verbs_want want = {.depth = DEPTH,
+				     .inline_bytes = (uint32_t)sl_settings.tx_max_inline};
+	struct sl_frames none = {0};
+	const char *why = NULL;
+	struct sl_tx *tx = sl_verbs_open_beside(beside, &want, &why);
+	int err = tx ? sl_verbs_set_rate(tx, ask) : 0;
+
+	if (tx && !err)
+		return tx;
+	sl_warn("pace", "%u kbit/s is paced by the lane's wheel: %s",
+		(uint32_t)(ask->bytes_s / 125), tx ? strerrorname_np(-err) : why);
+	if (tx)
+		tx->ops->close(tx, &none);
+	return NULL;
+}
+
+static bool is_same(const struct sl_pace_ask *a, const struct sl_pace_ask *b)
+{
+	return a->bytes_s == b->bytes_s && a->burst_bytes == b->burst_bytes &&
+	       a->packet_bytes == b->packet_bytes;
+}
+
+/* The lane was not held meanwhile: is it wanted still, and at that rate? */
+static bool is_good(const struct sl_pacer *p, struct sl_tx *tx, const struct sl_pace_ask *ask)
+{
+	const struct sl_leg *real = p->gate[0].real;
+
+	if (!tx || p->orphan || p->ngates != 1 || !p->ask.bytes_s || real->tx != p->beside)
+		return false;
+	return is_same(&p->ask, ask) || sl_verbs_set_rate(tx, &p->ask) == 0;
+}
+
+static void take_queue(struct sl_pacer *p, struct sl_tx *tx, const struct sl_pace_ask *ask)
+{
+	struct sl_lane *lane = p->lane;
+
+	p->opening = p->wants_nic = false;
+	if (!is_good(p, tx, ask)) {
+		if (tx)
+			tx->ops->close(tx, &lane->frames);
+		sl_pacer_end(p);
+		return;
+	}
+	p->nic = tx;
+	*p->nic_leg = (struct sl_leg){.port = p->gate[0].real->port, .lane = lane, .tx = tx};
+	p->nic_pkts = p->nic_bytes = p->nic_ns = 0;
+	p->mark = sl_verbs_posted(p->beside);
+	p->way = SL_WAY_TO_NIC;
+	sl_list_add_tail(&lane->pace->nics, &p->nic_node);
+	sl_pacer_run(p);
+}
+
+/* One of the lane's that the keeper has something to do for, or NULL. */
+static struct sl_pacer *next_work(struct sl_lane *lane)
+{
+	sl_list_for_each (it, &lane->pace->pacers) {
+		struct sl_pacer *p = sl_container_of(it, struct sl_pacer, node);
+
+		if (p->asks || (p->nic && sl_pace_is_by_wheel(p)))
+			return p;
+	}
+	return NULL;
+}
+
+static void serve(struct sl_lane *lane, void *arg)
+{
+	struct sl_pace_ask ask;
+	struct sl_pacer *p;
+	struct sl_tx *tx;
+
+	(void)arg;
+	if (!sl_lane_lock(lane))
+		return;
+	while ((p = next_work(lane))) {
+		if (p->nic) {
+			close_queue(p);
+			continue;
+		}
+		p->asks = false;
+		p->opening = true;
+		p->beside = p->gate[0].real->tx;
+		ask = p->ask;
+		sl_lane_unlock(lane);
+		tx = open_queue(p->beside, &ask);
+		if (!sl_lane_lock(lane))
+			return;
+		take_queue(p, tx, &ask);
+	}
+	sl_lane_unlock(lane);
+}
+
+void sl_pace_nic_serve(void)
+{
+	if (__atomic_exchange_n(&work, 0, __ATOMIC_ACQUIRE))
+		sl_lane_for_each(serve, NULL);
+}
+
+/* The NIC's queues of the lane, which is held: do they still work? */
+static void check(struct sl_lane *lane, void *arg)
+{
+	uint64_t now_ns = sl_now_ns();
+
+	(void)arg;
+	if (sl_list_empty(&lane->pace->nics) || !sl_lane_lock(lane))
+		return;
+	sl_list_for_each_safe (it, &lane->pace->nics) {
+		struct sl_pacer *p = sl_container_of(it, struct sl_pacer, nic_node);
+
+		reap(p, now_ns);
+		sl_verbs_check(p->nic, now_ns);
+		if (sl_verbs_dead(p->nic) && !sl_pace_is_by_wheel(p)) {
+			fail(p);
+			sl_pacer_run(p);
+		}
+	}
+	sl_lane_unlock(lane);
+}
+
+void sl_pace_nic_check(void)
+{
+	sl_lane_for_each(check, NULL);
+}
