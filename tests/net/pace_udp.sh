@@ -40,7 +40,8 @@ listed() {
 ok "lists what was asked and measured" wait_until 20 listed
 stop "$BG" "$RECEIVER"
 say "changes under way"
-for then in "20000 then=60000" "60000 then=15000 poll" "20000 then=0 poll" "0 then=20000"; do
+for then in "20000 then=60000" "60000 then=15000 poll" "20000 then=0 poll"; do
 	changed 600 1250 "$then"
 done
+changed 100 1250 "0 then=10000" # so few that they fit into the send buffer
 done_testing
