@@ -346,57 +346,34 @@ void sl_sock_on_room(struct sl_list *entry)
 	sl_sock_notify(sk, EPOLLOUT | EPOLLWRNORM);
 }
 
-/* Lane held. Bytes, TO_KERNEL, or -errno. leg_out: to be kicked. */
-static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struct tx_req *r,
-			   uint64_t now, struct sl_leg **leg_out)
+/* By the path p, as ctl says. */
+static ssize_t send_by(struct sl_sock *sk, struct sl_lane *lane, const struct tx_req *r,
+		       uint64_t now, struct sl_path *p, const struct sl_tx_ctl *ctl,
+		       struct sl_leg **leg_out)
 {
-	struct sl_tx_ctl ctl = {.tos = -1, .ttl = -1};
-	struct sl_path special, *p = &sk->path;
 	size_t seg, sent;
 	bool ok;
 	int err;
 
-	/* Another thread closed it or handed it back before we had the lane. */
-	if (sl_unlikely(lane == &sl_limbo || sk->state != SL_STATE_OFFLOADED))
-		return TO_KERNEL;
-	if (sl_unlikely(r->msg && r->msg->msg_controllen)) {
-		if (!sl_cmsg_get(sk, r->msg, &ctl))
-			return TO_KERNEL;
-		if (ctl.special) {
-			if (!sl_addr_is_any(&ctl.src) && !sl_addr_is_local(&ctl.src))
-				return TO_KERNEL; /* which refuses it, or has IP_TRANSPARENT */
-			special.d = NULL;
-			p = &special;
-		}
-		if (ctl.asks && !sl_errq_make(sk))
-			return TO_KERNEL;
-	}
 	if (!same_dst(p, r)) {
 		err = find_dst(sk, r, p);
 		if (sl_unlikely(err < 0))
 			return err;
 	}
-	if (sl_unlikely(ctl.special && ctl.oif))
-		p->oif = ctl.oif;
+	if (sl_unlikely(ctl->special && ctl->oif))
+		p->oif = ctl->oif;
 	if (sl_unlikely(!path_fresh(p, now)))
-		make_path(sk, lane, p, &ctl, now);
-	seg = ctl.gso ? ctl.gso : sk->gso_size;
+		make_path(sk, lane, p, ctl, now);
+	seg = ctl->gso ? ctl->gso : sk->gso_size;
 	if (sl_likely(!seg || seg > r->len))
 		seg = r->len;
 	if (sl_unlikely(!p->leg || seg > p->max_payload ||
 			(seg && (r->len + seg - 1) / seg > MAX_GSO_SEGS)))
 		return TO_KERNEL;
-	*leg_out = p->leg;
-	if (sl_unlikely(ctl.asks))
-		sk->stamps = ctl.stamps;
-	if (sl_unlikely(sk->stamps & SOF_TIMESTAMPING_TX_HARDWARE) && sl_errq_is_os(p->leg)) {
-		sk->stamps = sl_errq_flags(sk) & SL_TS_RECORD;
-		*leg_out = NULL;
+	if (sl_unlikely(sk->stamps & SOF_TIMESTAMPING_TX_HARDWARE) && sl_errq_is_os(p->leg))
 		return TO_KERNEL;
-	}
+	*leg_out = p->leg;
 	sent = put_all(sk, lane, p, r, seg, &ok);
-	if (sl_unlikely(ctl.asks))
-		sk->stamps = sl_errq_flags(sk) & SL_TS_RECORD;
 	if (sl_unlikely(!ok && sent == 0)) {
 		block(sk, lane);
 		return p->leg->dead ? TO_KERNEL : -EAGAIN;
@@ -404,6 +381,47 @@ static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struc
 	if (sl_unlikely(!ok)) /* the rest of the segments is dropped, as a full device queue does */
 		sk->stats->tx_errors++;
 	return (ssize_t)r->len;
+}
+
+/* The message's control data say how. Stamps that it asks for are its own. */
+static SL_COLD ssize_t send_controlled(struct sl_sock *sk, struct sl_lane *lane,
+				       const struct tx_req *r, uint64_t now,
+				       struct sl_leg **leg_out)
+{
+	struct sl_tx_ctl ctl = {.tos = -1, .ttl = -1};
+	struct sl_path special, *p = &sk->path;
+	uint32_t stamps = sk->stamps;
+	ssize_t n;
+
+	if (!sl_cmsg_get(sk, r->msg, &ctl))
+		return TO_KERNEL;
+	if (ctl.special) {
+		if (!sl_addr_is_any(&ctl.src) && !sl_addr_is_local(&ctl.src))
+			return TO_KERNEL; /* which refuses it, or has IP_TRANSPARENT */
+		special.d = NULL;
+		p = &special;
+	}
+	if (ctl.asks && !sl_errq_make(sk))
+		return TO_KERNEL;
+	if (ctl.asks)
+		sk->stamps = ctl.stamps;
+	n = send_by(sk, lane, r, now, p, &ctl, leg_out);
+	sk->stamps = stamps;
+	return n;
+}
+
+/* Lane held. Bytes, TO_KERNEL, or -errno. leg_out: to be kicked. */
+static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struct tx_req *r,
+			   uint64_t now, struct sl_leg **leg_out)
+{
+	static const struct sl_tx_ctl none = {.tos = -1, .ttl = -1};
+
+	/* Another thread closed it or handed it back before we had the lane. */
+	if (sl_unlikely(lane == &sl_limbo || sk->state != SL_STATE_OFFLOADED))
+		return TO_KERNEL;
+	if (sl_unlikely(r->msg && r->msg->msg_controllen))
+		return send_controlled(sk, lane, r, now, leg_out);
+	return send_by(sk, lane, r, now, &sk->path, &none, leg_out);
 }
 
 static ssize_t send_kernel(struct sl_sock *sk, int fd, const struct tx_req *r)
