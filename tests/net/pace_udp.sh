@@ -3,6 +3,7 @@
 # SO_MAX_PACING_RATE of UDP sockets on the lane's timing wheel, measured by an independent receiver.
 # That no flow is faster than its rate holds in any case; that it is not slower only where the machine
 # lets us run in time, so that is tried again.
+unset SLUICE_STATS_SHMEM_DIR # a place of its own: what is listed is all that is there
 . "$(dirname "$0")/lib.sh"
 . "$TESTS/net/lib_pace.sh"
 need python3

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # SO_MAX_PACING_RATE of UDP sockets by the (simulated) NIC, measured by an independent receiver: a queue
 # pair for each socket, as long as the device has rates; the lane's wheel for the others.
+unset SLUICE_STATS_SHMEM_DIR # a place of its own: what is listed is all that is there
 VERBS=1
 . "$(dirname "$0")/lib.sh"
 . "$TESTS/net/lib_pace.sh"
