@@ -72,8 +72,8 @@ static __always_inline int is_claimed(const struct sl_flow_key *key, __u64 bits)
 	return (bits & SL_PORT_WILDCARD) != 0;
 }
 
-/* An answer to nobody comes from a socket that has no port; or from the listener, which newer kernels
- * name as the socket that it is sent for. */
+/* An answer to nobody comes from a socket that has no port; or from the listener, which newer
+ * kernels name as the socket that it is sent for. */
 static __always_inline int is_of_socket(struct __sk_buff *skb, __u32 port)
 {
 	struct bpf_sock *sk = skb->sk;

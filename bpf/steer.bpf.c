@@ -602,6 +602,7 @@ int steer(struct xdp_md *ctx)
 	__u32 key = 0;
 	__u64 *bits;
 
+	make_room();
 	c = bpf_map_lookup_elem(&counters, &key);
 	if (!c)
 		return XDP_PASS;

@@ -22,7 +22,7 @@ $(BUILD)/tests/net/%.bpf.o: tests/net/%.bpf.c
 	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@ && $(LLVM_STRIP) -g $@
 $(BUILD)/steer_fake.skel.h: $(BUILD)/steer_fake.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name steer_fake > $@
-$(BUILD)/tests/bpf/test_hints.o: | $(BUILD)/steer_fake.skel.h
+$(BUILD)/tests/bpf/test_hints.o $(BUILD)/tests/bpf/test_room.o: | $(BUILD)/steer_fake.skel.h
 # TCP in the simulator: the library's objects on a wire and a clock of the test's.
 SIM_OBJ := $(patsubst %,$(BUILD)/tests/tcp/%.o,sim sim_ops sim_wire sim_check script)
 $(TCP_TEST_BIN): %: %.o $(SIM_OBJ) $(BUILD)/libsluice.a

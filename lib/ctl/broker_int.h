@@ -168,6 +168,8 @@ void sl_reaper_stop(struct sl_device *port);
 /* broker_load.c */
 /* The plain form, not loaded. NULL: errno. */
 struct bpf_object *sl_steer_open(void);
+/* A program of so many instructions, now so long, stays in the pages that it was given. */
+bool sl_steer_fits(size_t insns, size_t xlated_bytes, size_t page);
 /* Loads the best form into a->obj, prog_id and hints; its descriptor or -errno. */
 int sl_steer_load(struct sl_attach *a, uint32_t ifindex, bool native);
 

@@ -5,11 +5,26 @@
  * hardware time stamps and, since 6.8 and of a driver that tells them, for tags that are not in
  * the frame; else it asks for nothing. A bound program runs natively and alone: a dispatcher's
  * programs take after the dispatcher, and libxdp knows no way to bind that (xdp-tools, pull request
- * 495). */
+ * 495).
+ *
+ * Kernels (to 6.18 at least) have a defect. A device lists the programs that are bound to it, by
+ * address, to let go of them at its end (kernel/bpf/offload.c), and does not hear when one is
+ * moved: then its end dies in freed memory with rtnl held, and no network of the machine is ever
+ * changed again. Two things move a program: additions of the verifier that need more pages
+ * (bpf_prog_realloc()), and a JIT that blinds constants and replaces it by its clone. So
+ * - the bound program brings room for additions (make_room() of bpf/hints.bpf.h), far more than any
+ *   kernel seen adds; tests/bpf/test_room.c looks that it does;
+ * - what is loaded is measured, and one that may have been moved is closed at once and no other
+ *   loaded in the life of the process. That is safe as long as the device stays for the moment:
+ *   what is freed in the orderly way is found by its new address, and goes from the list;
+ * - where constants are blinded none is loaded. (Ours would stand it: of a program with functions
+ *   only these are cloned. Who has no privilege to read the setting relies on that.) */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "ctl/broker_int.h"
@@ -50,6 +65,56 @@ static struct bpf_object *open_bound(uint32_t ifindex, bool tags)
 	return NULL;
 }
 
+/* More than the header of a program in any kernel (struct bpf_prog in front of its instructions).
+ */
+#define PROG_HEADER 256
+
+bool sl_steer_fits(size_t insns, size_t xlated_bytes, size_t page)
+{
+	size_t pages = (insns * sizeof(struct bpf_insn) + page - 1) / page;
+
+	return xlated_bytes && xlated_bytes + PROG_HEADER <= pages * page;
+}
+
+/* It stays where it was allocated. */
+static bool has_stayed(const struct bpf_object *obj, const struct bpf_prog_info *info)
+{
+	size_t insns = bpf_program__insn_cnt(bpf_object__find_program_by_name(obj, "steer"));
+
+	return sl_steer_fits(insns, info->xlated_prog_len, (size_t)sysconf(_SC_PAGESIZE));
+}
+
+/* net.core.bpf_jit_harden, which is in the first network namespace alone. */
+static bool blinds_constants(void)
+{
+	int fd = open("/proc/sys/net/core/bpf_jit_harden", O_RDONLY | O_CLOEXEC);
+	char c = '0';
+
+	if (fd < 0)
+		return false;
+	if (read(fd, &c, 1) != 1)
+		c = '0';
+	close(fd);
+	return c == '2'; /* 1: only for who has no privilege */
+}
+
+static bool bound_moves; /* no bound program in this process: the kernel has moved one */
+
+static bool may_bind(void)
+{
+	static bool said;
+
+	if (sl_load(&bound_moves))
+		return false;
+	if (!blinds_constants())
+		return true;
+	if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
+		sl_info("port",
+			"no hardware time stamps, and no VLAN tags that are not in the "
+			"frame: bpf_jit_harden is 2; remedy: sysctl net.core.bpf_jit_harden=1");
+	return false;
+}
+
 /* Takes the object in any case. */
 static int load(struct sl_attach *a, struct bpf_object *obj, uint32_t hints)
 {
@@ -63,6 +128,14 @@ static int load(struct sl_attach *a, struct bpf_object *obj, uint32_t hints)
 	fd = err ? err : bpf_program__fd(bpf_object__find_program_by_name(obj, "steer"));
 	if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &len))
 		fd = -errno;
+	if (fd >= 0 && hints && !has_stayed(obj, &info)) {
+		sl_warn_once("port",
+			     "the kernel needs %u bytes for the bound steering program: too "
+			     "many, so there are no hardware time stamps",
+			     info.xlated_prog_len);
+		sl_store(&bound_moves, true);
+		fd = -E2BIG;
+	}
 	if (fd < 0) {
 		bpf_object__close(obj);
 		return fd;
@@ -83,11 +156,12 @@ static bool tells_tags(uint32_t ifindex)
 
 int sl_steer_load(struct sl_attach *a, uint32_t ifindex, bool native)
 {
+	bool bound = native && may_bind();
 	int fd = -EOPNOTSUPP;
 
-	if (native && tells_tags(ifindex))
+	if (bound && tells_tags(ifindex))
 		fd = load(a, open_bound(ifindex, true), SL_HINT_STAMP | SL_HINT_TAG);
-	if (native && fd < 0 && fd != -EPERM)
+	if (bound && fd < 0 && fd != -EPERM && fd != -E2BIG)
 		fd = load(a, open_bound(ifindex, false), SL_HINT_STAMP);
 	if (fd >= 0 || fd == -EPERM)
 		return fd;
