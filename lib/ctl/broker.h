@@ -213,9 +213,9 @@ int sl_broker_buffer(int fd, int opt, uint32_t bytes);
 int sl_broker_drop_packets(int fd, bool on);
 
 /* Sends a whole IP packet (no options, at most SL_INJECT_MAX bytes) to the address of this host
- * that it is addressed to, for the socket fd, which must be bound to the port it is for, and, of
- * TCP, connected to where it says to come from. Needs CAP_NET_RAW. No lane is taken. scope: of a
- * link-local address. 0 or -errno. */
+ * that it is addressed to, for the socket fd, which must be bound to the port it is for, and, if it
+ * is connected (of TCP it must be), to where it says to come from. Needs CAP_NET_RAW. No lane is
+ * taken. scope: of a link-local address. 0 or -errno; -EADDRNOTAVAIL: it is none of the host's. */
 #define SL_INJECT_MAX 4096
 int sl_broker_inject(int fd, const void *packet, size_t bytes, uint32_t scope);
 /* Would it be allowed? 0 or -errno, usually -EPERM. */

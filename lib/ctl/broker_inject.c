@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Packets to sockets of this host: that come, and that do not. The former come from a raw socket to
- * an address of the host. The route to it is a local one, so they come back by the loopback device
- * and never are on a wire. */
+ * an address of the host. The route to it is a local one, which is looked at beforehand, so they
+ * come back by the loopback device and never are on a wire. */
 #include <errno.h>
+#include <libmnl/libmnl.h>
 #include <linux/filter.h>
 #include <linux/ip.h>
+#include <linux/rtnetlink.h>
 #include <netinet/ip6.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -26,6 +28,54 @@ int sl_embedded_may_inject(void)
 	return sl_min(fd, 0);
 }
 
+/* The answer's type of route, or -errno. */
+static int route_type(int fd, const struct nlmsghdr *nlh)
+{
+	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+	uint8_t buf[4096] __attribute__((aligned(8)));
+	const struct nlmsghdr *answer = (struct nlmsghdr *)buf;
+	long n = sl_sys_sendto(fd, nlh, nlh->nlmsg_len, 0, &kernel, sizeof(kernel));
+
+	if (n < 0)
+		return (int)n;
+	do
+		n = sl_sys_recvfrom(fd, buf, sizeof(buf), 0, NULL, NULL);
+	while (n == -EINTR);
+	if (n < 0)
+		return (int)n;
+	if (!mnl_nlmsg_ok(answer, (int)n) || answer->nlmsg_type != RTM_NEWROUTE ||
+	    mnl_nlmsg_get_payload_len(answer) < sizeof(struct rtmsg))
+		return -EADDRNOTAVAIL; /* nothing leads there */
+	return ((const struct rtmsg *)mnl_nlmsg_get_payload(answer))->rtm_type;
+}
+
+/* Is that an address of this host's? Asked of the routes by which the packet would go: bind(2) says
+ * yes to others, too, where net.ipv4.ip_nonlocal_bind is set. */
+static int check_local(uint8_t family, const void *addr, uint16_t len, uint32_t scope)
+{
+	const struct timeval tv = {.tv_sec = 2};
+	uint8_t buf[128] __attribute__((aligned(8)));
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct rtmsg *rtm = mnl_nlmsg_put_extra_header(nlh, sizeof(*rtm));
+	int fd = sl_sys_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), type;
+
+	if (fd < 0)
+		return fd;
+	(void)sl_sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	nlh->nlmsg_type = RTM_GETROUTE;
+	nlh->nlmsg_flags = NLM_F_REQUEST;
+	rtm->rtm_family = family;
+	rtm->rtm_dst_len = (uint8_t)(len * 8);
+	mnl_attr_put(nlh, RTA_DST, len, addr);
+	if (scope)
+		mnl_attr_put_u32(nlh, RTA_OIF, scope);
+	type = route_type(fd, nlh);
+	sl_sys_close(fd);
+	if (type < 0)
+		return type;
+	return type == RTN_LOCAL ? 0 : -EADDRNOTAVAIL;
+}
+
 int sl_embedded_inject(const void *packet, size_t bytes, uint32_t scope)
 {
 	const struct iphdr *v4 = packet;
@@ -33,8 +83,8 @@ int sl_embedded_inject(const void *packet, size_t bytes, uint32_t scope)
 	struct sockaddr_in to4 = {.sin_family = AF_INET};
 	struct sockaddr_in6 to6 = {.sin6_family = AF_INET6, .sin6_scope_id = scope};
 	bool is_v4 = bytes >= sizeof(*v4) && v4->version == 4;
+	int fd, err;
 	long n;
-	int fd;
 
 	if (!is_v4 && bytes < sizeof(*v6))
 		return -EINVAL;
@@ -42,6 +92,11 @@ int sl_embedded_inject(const void *packet, size_t bytes, uint32_t scope)
 		to4.sin_addr.s_addr = v4->daddr;
 	else
 		to6.sin6_addr = v6->ip6_dst;
+	err = is_v4 ? check_local(AF_INET, &to4.sin_addr, 4, 0)
+		    : check_local(AF_INET6, &to6.sin6_addr, 16,
+				  IN6_IS_ADDR_LINKLOCAL(&to6.sin6_addr) ? scope : 0);
+	if (err)
+		return err;
 	fd = raw_socket(is_v4 ? AF_INET : AF_INET6);
 	if (fd < 0)
 		return fd;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A client of sluiced that keeps to no rule. Usage: sluiced.py SOCKET OWN-ADDRESS IFINDEX VICTIM-PORT
+# A client of sluiced that keeps to no rule.
+# Usage: sluiced.py SOCKET OWN-ADDRESS IFINDEX VICTIM-PORT OTHER-HOST OTHER-HOST'S-IPv6
 # Says what the daemon did to each attack; 0 when all were refused.
 import array, os, resource, socket, struct, sys, time
 
@@ -8,6 +9,7 @@ MAGIC, VERSION = 0x4C534C53, 5
  REPAIR, DROP, INJECT, NEIGH, CONNS, HOLDERS, BUFFER, BOX, UNBOX, STATUS, SHOW_PORT,
  SHOW_LEASE, DRAIN) = range(1, 27)
 path, own, ifindex, victim = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+other, other6 = sys.argv[5:7]
 failed = 0
 
 
@@ -131,12 +133,40 @@ for i in range(64):
     if s.ask(BOX, struct.pack("=I", i), [here.fileno(), listening.fileno()]) != b"":
         refused("a box", -1)
 refused("boxes without end", s.ask(BOX, struct.pack("=I", 64), [here.fileno(), listening.fileno()]))
-packet = bytearray(28)
-packet[0], packet[9] = 0x45, socket.IPPROTO_UDP
-packet[12:16] = packet[16:20] = socket.inet_aton(own)
-packet[20:24] = struct.pack("!HH", 53, victim)
-refused("a packet for the victim", s.ask(INJECT, struct.pack("=II", 28, 0) + packet + bytes(4068), [mine.fileno()]))
-refused("a packet longer than the request", s.ask(INJECT, struct.pack("=II", 5000, 0) + bytes(4096), [mine.fileno()]))
+# Packets: to a socket's own address, from where they may come to it, and nowhere else.
+def inject(fd, dst, dport, src="192.0.2.1", length=None):
+    udp = struct.pack("!HHHH", 53, dport, 8, 0)
+    if ":" in dst:
+        ends = socket.inet_pton(socket.AF_INET6, src) + socket.inet_pton(socket.AF_INET6, dst)
+        total = sum(struct.unpack("!20H", ends + udp)) + 8 + socket.IPPROTO_UDP - 1
+        udp = udp[:6] + struct.pack("!H", 0xFFFE - total % 0xFFFF)
+        packet = struct.pack("!IHBB", 6 << 28, 8, socket.IPPROTO_UDP, 64) + ends + udp
+    else:
+        packet = struct.pack("!BBHHHBBH", 0x45, 0, 28, 0, 0, 64, socket.IPPROTO_UDP, 0)
+        packet += socket.inet_aton(src) + socket.inet_aton(dst) + udp
+    return s.ask(INJECT, struct.pack("=II", length or len(packet), 0) + packet.ljust(4096, b"\0"), [fd.fileno()])
+
+
+any4 = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+any4.bind(("", 0))
+any6 = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+any6.bind(("::", 0))
+refused("a packet for the victim", inject(mine, own, victim))
+refused("a packet longer than the request", inject(mine, own, port, length=5000))
+refused("a packet to another host", inject(any4, other, any4.getsockname()[1]))
+refused("a packet to another host, as its own", inject(any4, other, any4.getsockname()[1], src=other))
+refused("a packet to everybody", inject(any4, "255.255.255.255", any4.getsockname()[1]))
+refused("a packet to nowhere", inject(any4, "198.51.100.1", any4.getsockname()[1]))
+refused("a packet to another host by IPv6", inject(any6, other6, any6.getsockname()[1], src="2001:db8::1"))
+refused("a packet to a mapped address", inject(any6, "::ffff:" + other, any6.getsockname()[1], src="2001:db8::1"))
+if inject(any4, own, any4.getsockname()[1]) != b"" or inject(any6, "::1", any6.getsockname()[1], src="2001:db8::1") != b"":
+    print("NOT SENT: a packet for the socket itself")
+    failed += 1
+for fd in any4, any6:
+    fd.settimeout(10)
+    print("received from", fd.recvfrom(1)[1][0])
+any4.connect((other, 9))
+refused("a packet from who is not the peer", inject(any4, own, any4.getsockname()[1]))
 refused("to drain the daemon", s.ask(DRAIN))
 
 # Floods: connections, requests without reading the answers, half-closed ones.

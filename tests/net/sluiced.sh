@@ -28,11 +28,14 @@ ok "answers come" wait_until 10 grows "$TMP/steady" $((n + 500))
 same "none of them by the kernel" 0 $(($(udp_stat b InDatagrams) - K_IN))
 same "the program has no capability" 0 "$((0x$(awk '/CapEff/ { print $2 }' "/proc/$server/status")))"
 
-# Hostile clients, while that goes on.
+# Hostile clients, while that goes on. What they would have sent arrives at nobody else's.
+unasked=$(udp_stat a NoPorts)
 fds=$(ls "/proc/$D/fd" | wc -l)
-out=$(sb env -u LD_PRELOAD python3 "$TESTS/net/sluiced.py" "$TMP/sluiced.b" "$B4" "$(b cat "/sys/class/net/$DEV_B/ifindex" 2>/dev/null || b ip -o link show "$DEV_B" | cut -d: -f1)" 7000)
+out=$(sb env -u LD_PRELOAD python3 "$TESTS/net/sluiced.py" "$TMP/sluiced.b" "$B4" "$(b cat "/sys/class/net/$DEV_B/ifindex" 2>/dev/null || b ip -o link show "$DEV_B" | cut -d: -f1)" 7000 "$A4" "$A6")
 same "nothing was given to a hostile client" 0 $?
 printf '%s\n' "$out" | grep -v ^refused
+K_IN=$((K_IN + 2)) # (he may send to himself)
+same "nor sent for him to another host" "$unasked" "$(udp_stat a NoPorts)"
 ok "the daemon lives" kill -0 "$D"
 ok "its descriptors are closed" wait_until 10 test "$(ls "/proc/$D/fd" | wc -l)" -le "$fds"
 n=$(answered "$TMP/steady")

@@ -157,12 +157,16 @@ static bool parse(const uint8_t *p, size_t n, struct ends *e)
 	return true;
 }
 
-static bool is_peer(int fd, const struct ends *e)
+/* Would the socket take it, by where it comes from? What it does not take the kernel answers, to
+ * whoever is named as the sender. */
+static bool may_come(int fd, const struct ends *e)
 {
 	struct sl_addr a;
 	uint16_t port;
 
-	return name_of(fd, true, &a, &port) && port == e->sport && sl_addr_eq(&a, &e->src);
+	if (!name_of(fd, true, &a, &port))
+		return e->proto == IPPROTO_UDP;
+	return port == e->sport && sl_addr_eq(&a, &e->src);
 }
 
 int sl_proof_packet(int fd, const uint8_t *packet, size_t bytes, const char **why)
@@ -178,7 +182,7 @@ int sl_proof_packet(int fd, const uint8_t *packet, size_t bytes, const char **wh
 	memcpy(key.local, e.dst.b, sizeof(key.local));
 	key.local_port = e.dport;
 	key.proto = (uint8_t)e.proto;
-	if (e.proto == IPPROTO_TCP && !is_peer(fd, &e)) {
+	if (!may_come(fd, &e)) {
 		sl_why(why, "the packet is not of the socket's connection");
 		return -EPERM;
 	}

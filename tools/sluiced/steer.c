@@ -171,7 +171,10 @@ int sl_on_inject(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 	err = sl_proof_packet(m->fd[0], i->packet, i->bytes, why);
 	if (err || !sl_session_begin(s))
 		return err;
-	return sl_embedded_inject(i->packet, i->bytes, i->scope);
+	err = sl_embedded_inject(i->packet, i->bytes, i->scope);
+	if (err == -EADDRNOTAVAIL)
+		sl_why(why, "the packet is not for an address of this host");
+	return err;
 }
 
 /* What a connection had with us must find room in the kernel's socket. */
