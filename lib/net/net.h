@@ -107,7 +107,16 @@ void sl_dst_answer(struct sl_dst_cache *c, const struct sl_route_key *key,
 /* The answer is doubtful (an ICMP error came): ask again before the next use. NULL is fine. */
 void sl_dst_outdate(struct sl_dst *dst);
 
-/* Is what was cached still good? Two loads and compares. */
-bool sl_dst_fresh(const struct sl_dst *dst, uint64_t now_ns);
+/* Path MTU exceptions make no event: a destination in use is asked for again this often. */
+#define SL_DST_REASK_NS 1000000000ull
+/* Is what was cached still good? */
+static inline bool sl_dst_fresh(const struct sl_dst *dst, uint64_t now_ns)
+{
+	if (sl_unlikely(dst->route.gen != sl_load(&sl_route_gen) ||
+			now_ns - dst->asked_ns > SL_DST_REASK_NS))
+		return false;
+	return !dst->neigh ||
+	       (dst->neigh_seq == sl_load(&dst->neigh->seq) && !sl_load(&dst->neigh->wants_probe));
+}
 
 #endif

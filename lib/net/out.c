@@ -8,9 +8,6 @@
  * asks without holding the lane and brings the answer back (sl_dst_answer). */
 #include "net/net.h"
 
-/* Path MTU exceptions make no event: a destination in use is asked for again this often. */
-#define REASK_NS 1000000000ull
-
 static bool key_eq(const struct sl_route_key *a, const struct sl_route_key *b)
 {
 	return sl_addr_eq(&a->dst, &b->dst) && sl_addr_eq(&a->src, &b->src) && a->oif == b->oif &&
@@ -24,15 +21,6 @@ static uint32_t key_hash(const struct sl_route_key *k)
 	h ^= (k->src.q[1] ^ k->oif ^ ((uint64_t)k->tos << 32)) * 0xc2b2ae3d27d4eb4full;
 	h ^= h >> 29;
 	return (uint32_t)((h * 0x9e3779b97f4a7c15ull) >> 32);
-}
-
-bool sl_dst_fresh(const struct sl_dst *dst, uint64_t now_ns)
-{
-	if (sl_unlikely(dst->route.gen != sl_load(&sl_route_gen) ||
-			now_ns - dst->asked_ns > REASK_NS))
-		return false;
-	return !dst->neigh ||
-	       (dst->neigh_seq == sl_load(&dst->neigh->seq) && !sl_load(&dst->neigh->wants_probe));
 }
 
 void sl_dst_outdate(struct sl_dst *dst)
@@ -114,7 +102,7 @@ static void refresh(struct sl_dst_cache *c, struct sl_dst *d, void *lane, sl_leg
 {
 	if (d->route.gen != sl_load(&sl_route_gen)) {
 		ask_route(d, lane, find, now_ns);
-	} else if (now_ns - d->asked_ns > REASK_NS) {
+	} else if (now_ns - d->asked_ns > SL_DST_REASK_NS) {
 		if (!put_off(c, d, now_ns))
 			ask_route(d, lane, find, now_ns);
 		else if (sl_dst_fresh(d, now_ns) && (d->mac_ok || !d->leg))

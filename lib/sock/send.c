@@ -1,308 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Send calls: bytes into frames, headers in front, one kick for a batch. What the bypass cannot
- * send (unresolved neighbour, too long, options, local destination) goes through the shadow, in
- * order: the kernel's send and our kick are both done when they return. */
-#include <errno.h>
+/* Send calls: what goes by us and what goes by the kernel.
+ *
+ * Theory of operation: nearly every datagram is a plain one to where the last one went: that takes
+ * the straight way (send_put.c), and nothing else is asked. Others are looked at: control data,
+ * segments, another destination. What the bypass cannot send (unresolved neighbour, too long,
+ * options, local destination) goes through the shadow, in order: the kernel's send and our kick are
+ * both done when they return. */
+#include "sock/send.h"
 
 #include "base/clock.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "sluice.h"
-#include "sock/block.h"
-#include "sock/cmsg.h"
 #include "sock/errq.h"
-#include "sock/sock.h"
 #include "sock/tconn.h"
-#include "wire/csum.h"
 
-/* Headers are written in the room in front: payload starts at an aligned place. */
-#define TX_ROOM 128
 /* Frames put on the ring before a kick, in calls that send many. */
-#define KICK_EVERY 32
-/* What a frame counts against the send buffer beside its payload. */
-#define TX_OVERHEAD  256
+#define KICK_EVERY   32
 #define TX_HEADERS   42  /* of a datagram that the kernel sends, about */
 #define MAX_GSO_SEGS 128 /* UDP_MAX_SEGMENTS */
 
 /* Flags that change nothing for a datagram of ours; others go to the kernel. */
 #define OUR_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CONFIRM)
 
-/* One datagram to be sent, whatever the call was. */
-struct tx_req {
-	const struct iovec *iov;
-	size_t niov;
-	size_t len;
-	const struct sockaddr *name; /* NULL: to the peer */
-	socklen_t namelen;
-	const struct msghdr *msg; /* NULL: no control */
-	int flags;
-};
-
-/* Paths ---------------------------------------------------------------------------------------- */
-
-static uint8_t hops(const struct sl_sock *sk, const struct sl_dst *d, const struct sl_addr *dst)
-{
-	if (sl_addr_is_multicast(dst))
-		return sk->mc_ttl;
-	if (sk->ttl)
-		return sk->ttl;
-	return d->route.hoplimit ? d->route.hoplimit : 64;
-}
-
-static bool df(const struct sl_sock *sk)
-{
-	return sk->pmtudisc == IP_PMTUDISC_WANT || sk->pmtudisc == IP_PMTUDISC_DO ||
-	       sk->pmtudisc == IP_PMTUDISC_PROBE;
-}
-
-/* Source address: bound, given, or what the route prefers. */
-static struct sl_addr source(const struct sl_sock *sk, const struct sl_path *p,
-			     const struct sl_tx_ctl *ctl)
-{
-	if (ctl && ctl->special && !sl_addr_is_any(&ctl->src))
-		return ctl->src;
-	if (sk->bound_addr && !sl_addr_is_multicast(&sk->local))
-		return sk->local;
-	if (sl_addr_is_multicast(&p->dst) && !sl_addr_is_any(&sk->mc_src))
-		return sk->mc_src;
-	return p->d->route.src;
-}
-
-static void make_headers(struct sl_sock *sk, struct sl_path *p, const struct sl_tx_ctl *ctl)
-{
-	const struct sl_dst *d = p->d;
-	struct sl_udp_build b = {
-		.vlan = d->vlan,
-		.src = source(sk, p, ctl),
-		.dst = p->dst,
-		.sport = sk->local_port,
-		.dport = p->port,
-		.tos = ctl && ctl->tos >= 0 ? (uint8_t)ctl->tos : sk->tos,
-		.ttl = ctl && ctl->ttl >= 0 ? (uint8_t)ctl->ttl : hops(sk, d, &p->dst),
-		.df = df(sk),
-	};
-	bool v4 = sl_addr_is_v4(&p->dst);
-
-	memcpy(b.smac, d->smac, 6);
-	memcpy(b.dmac, d->dmac, 6);
-	sl_build_udp_hdr(&p->hdr, &b);
-	p->max_payload = (uint16_t)(sl_min(d->route.mtu, 65535u) - (v4 ? 28 : 48));
-	/* A frame must hold it; longer ones are the kernel's. */
-	p->max_payload =
-		(uint16_t)sl_min((uint32_t)p->max_payload, (1u << sl_pool.shift) - TX_ROOM);
-}
-
-static bool rule_says_os(const struct sl_sock *sk, const struct sl_path *p)
-{
-	if (sk->udp.connected)
-		return false; /* decided at connect, as udp_connect */
-	return sl_port_decide(p->leg->port, SL_ROLE_UDP_SENDER, &p->dst, p->port, NULL, 0) ==
-	       SL_RULE_OS;
-}
-
-/* Fills p for its dst and port; lane held. */
-static void make_path(struct sl_sock *sk, struct sl_lane *lane, struct sl_path *p,
-		      const struct sl_tx_ctl *ctl, uint64_t now)
-{
-	struct sl_route_key key = {
-		.dst = p->dst,
-		.oif = p->oif,
-		.tos = sk->tos,
-		.mark = sk->mark,
-		.mc_noloop = sl_addr_is_multicast(&p->dst) && !sk->mc_loop,
-	};
-	struct sl_dst *d;
-
-	if (ctl && ctl->special && !sl_addr_is_any(&ctl->src))
-		key.src = ctl->src;
-	else if (sk->bound_addr && !sl_addr_is_multicast(&sk->local))
-		key.src = sk->local;
-	else if (sl_addr_is_v4(&p->dst))
-		key.src = sl_addr_v4(0);
-	d = sl_lane_dst(lane, &key, now);
-	p->d = d;
-	p->serial = d->serial;
-	p->leg = d->leg && d->mac_ok ? d->leg : NULL;
-	if (p->leg && (p->leg->dead || rule_says_os(sk, p)))
-		p->leg = NULL;
-	if (p->leg)
-		make_headers(sk, p, ctl);
-	if (p->leg && sl_unlikely(sk->pacer))
-		p->leg = sl_pacer_leg(sk->pacer, p->leg);
-}
-
-static uint32_t out_device(const struct sl_sock *sk, const struct sl_addr *dst, uint32_t scope)
-{
-	if (sk->bound_if)
-		return sk->bound_if;
-	if (scope && (sl_addr_is_linklocal(dst) || sl_addr_is_multicast(dst)))
-		return scope;
-	if (sl_addr_is_multicast(dst))
-		return sk->mc_oif;
-	return sk->unicast_oif;
-}
-
-/* Family, port and address of a sockaddr_in in one word. */
-static uint64_t v4_name(const struct tx_req *r)
-{
-	uint64_t v = 0;
-
-	if (r->namelen >= sizeof(struct sockaddr_in) && r->name->sa_family == AF_INET)
-		memcpy(&v, r->name, sizeof(v));
-	return v;
-}
-
-/* Is it the destination of the last datagram? */
-static bool same_dst(const struct sl_path *p, const struct tx_req *r)
-{
-	if (!p->d)
-		return false;
-	return r->name ? p->v4_name && p->v4_name == v4_name(r) : p->to_peer;
-}
-
-/* Where the datagram goes: 0 and the socket's path is for it, or -errno; -EREMOTE: the kernel
- * shall judge. */
-static int find_dst(struct sl_sock *sk, const struct tx_req *r, struct sl_path *p)
-{
-	uint32_t scope = sk->local_scope;
-	struct sl_addr dst;
-	uint16_t port;
-
-	if (r->name) {
-		if (sl_addr_from_sockaddr(r->name, r->namelen, &dst, &port, &scope) < 0)
-			return -EREMOTE;
-		if (sk->family == AF_INET && r->name->sa_family != AF_INET)
-			return -EREMOTE;
-	} else if (sk->udp.connected) {
-		dst = sk->udp.remote;
-		port = sk->udp.remote_port;
-	} else {
-		return -EREMOTE; /* EDESTADDRREQ */
-	}
-	if (port == 0 || sl_addr_is_any(&dst))
-		return -EREMOTE;
-	if (p->d && p->port == port && sl_addr_eq(&p->dst, &dst) &&
-	    p->oif == out_device(sk, &dst, scope))
-		return 0;
-	p->d = NULL;
-	p->dst = dst;
-	p->port = port;
-	p->oif = out_device(sk, &dst, scope);
-	p->v4_name = r->name ? v4_name(r) : 0;
-	p->to_peer = !r->name;
-	return 0;
-}
-
-static bool path_fresh(const struct sl_path *p, uint64_t now)
-{
-	return p->d && p->d->serial == p->serial && sl_dst_fresh(p->d, now) &&
-	       (!p->leg || !p->leg->dead);
-}
-
-/* Frames --------------------------------------------------------------------------------------- */
-
-/* Gathers n bytes from offset off of the caller's buffers; returns the checksum's sum, if it is
- * wanted, else SL_CSUM_NONE. */
-static uint64_t gather(uint8_t *to, const struct iovec *iov, size_t niov, size_t off, size_t n,
-		       bool want)
-{
-	size_t done = 0;
-
-	if (sl_likely(niov == 1)) {
-		const uint8_t *from = (const uint8_t *)iov->iov_base + off;
-
-		if (want)
-			return sl_csum_copy(0, to, from, n);
-		memcpy(to, from, n);
-		return SL_CSUM_NONE;
-	}
-	for (size_t i = 0; i < niov && done < n; i++) {
-		size_t part;
-
-		if (off >= iov[i].iov_len) {
-			off -= iov[i].iov_len;
-			continue;
-		}
-		part = sl_min(iov[i].iov_len - off, n - done);
-		memcpy(to + done, (const uint8_t *)iov[i].iov_base + off, part);
-		done += part;
-		off = 0;
-	}
-	return want ? sl_csum_add(0, to, n) : SL_CSUM_NONE;
-}
-
-/* Puts one datagram on the ring. False: no frame or no room. */
-static bool put_one(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
-		    const struct tx_req *r, size_t off, size_t n)
-{
-	bool wants_sum = !(p->hdr.v6 ? sk->no_csum6 : sk->no_csum);
-	bool by_device = p->leg->tx->caps & SL_TX_CSUM;
-	struct sl_tx_desc d;
-	uint8_t *payload;
-	uint64_t sum;
-
-	/* sock_alloc_send_skb(): full when the limit has been reached, so one always fits; and the
-	 * segments of one call are one packet there. */
-	if (sl_unlikely(sl_load(&sk->wmem) >= sk->sndbuf) && !off)
-		return false;
-	d.frame = sl_lane_frame(lane);
-	if (sl_unlikely(d.frame == SL_NO_FRAME))
-		return false;
-	payload = sl_frame_ptr(d.frame) + TX_ROOM;
-	sum = gather(payload, r->iov, r->niov, off, n, wants_sum && !by_device);
-	sl_build_udp(&p->hdr, payload, (uint16_t)n, sk->ip_id++, sum);
-	d.off = (uint16_t)(TX_ROOM - p->hdr.len);
-	d.len = (uint16_t)(p->hdr.len + n);
-	d.flags = wants_sum && by_device ? SL_TXD_CSUM : 0;
-	d.hdr = 0;
-	if (sl_unlikely(!sl_leg_post_desc(p->leg, &d))) {
-		sl_frame_put(&lane->frames, d.frame);
-		return false;
-	}
-	sl_frame_charge(d.frame, &sk->wmem, (uint32_t)n + TX_OVERHEAD);
-	if (sl_unlikely(sk->stamps) && off == 0)
-		sl_errq_posted(sk, p->leg, &d);
-	sk->stats->tx_pkts++;
-	sk->stats->tx_bytes += n;
-	return true;
-}
-
-/* Ring, frames or the send buffer are used up: let the device work once. */
-static bool make_room(struct sl_lane *lane, struct sl_leg *leg)
-{
-	int err = sl_leg_kick(leg);
-
-	leg->tx->ops->reap(leg->tx, &lane->frames);
-	return err == 0 || err == -EAGAIN;
-}
-
-/* All segments of one call (one, without UDP_SEGMENT). Returns how many bytes went; ok: all. */
-static size_t put_all(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
-		      const struct tx_req *r, size_t seg, bool *ok)
-{
-	size_t off = 0;
-
-	*ok = true;
-	do {
-		size_t n = sl_min(seg, r->len - off);
-
-		if (sl_unlikely(!put_one(sk, lane, p, r, off, n)) &&
-		    (!make_room(lane, p->leg) || !put_one(sk, lane, p, r, off, n))) {
-			*ok = false;
-			break;
-		}
-		off += n;
-	} while (off < r->len);
-	return off;
-}
-
-/* One datagram ----------------------------------------------------------------------------------
- */
-
-#define TO_KERNEL (-EREMOTE)
-
 /* What of the request only the kernel does. */
-static bool wants_kernel(struct sl_sock *sk, const struct tx_req *r)
+static bool wants_kernel(struct sl_sock *sk, const struct sl_tx_req *r)
 {
 	if (sl_unlikely(sk->corked || (r->flags & ~OUR_FLAGS) || sk->tx_shut)) {
 		/* A corked datagram is finished by the first send without MSG_MORE. */
@@ -323,31 +45,8 @@ static int pending_error(struct sl_sock *sk, int fd)
 	return -err;
 }
 
-/* No room: EPOLLOUT goes away until completions make some. */
-static void block(struct sl_sock *sk, struct sl_lane *lane)
-{
-	if (sk->tx_blocked)
-		return;
-	sl_store(&sk->tx_blocked, true);
-	if (sk->pacer)
-		sl_pacer_block(sk->pacer, &sk->blocked);
-	else
-		sl_list_add_tail(&lane->blocked, &sk->blocked);
-}
-
-void sl_sock_on_room(struct sl_list *entry)
-{
-	struct sl_sock *sk = sl_container_of(entry, struct sl_sock, blocked);
-
-	if (sl_load(&sk->wmem) >= sk->sndbuf / 2) /* sock_writeable() */
-		return;
-	sl_list_del(&sk->blocked);
-	sl_store(&sk->tx_blocked, false);
-	sl_sock_notify(sk, EPOLLOUT | EPOLLWRNORM);
-}
-
 /* By the path p, as ctl says. */
-static ssize_t send_by(struct sl_sock *sk, struct sl_lane *lane, const struct tx_req *r,
+static ssize_t send_by(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
 		       uint64_t now, struct sl_path *p, const struct sl_tx_ctl *ctl,
 		       struct sl_leg **leg_out)
 {
@@ -355,28 +54,28 @@ static ssize_t send_by(struct sl_sock *sk, struct sl_lane *lane, const struct tx
 	bool ok;
 	int err;
 
-	if (!same_dst(p, r)) {
-		err = find_dst(sk, r, p);
+	if (!sl_send_is_same(p, r)) {
+		err = sl_send_find(sk, r, p);
 		if (sl_unlikely(err < 0))
 			return err;
 	}
 	if (sl_unlikely(ctl->special && ctl->oif))
 		p->oif = ctl->oif;
-	if (sl_unlikely(!path_fresh(p, now)))
-		make_path(sk, lane, p, ctl, now);
+	if (sl_unlikely(!sl_path_is_fresh(p, now)))
+		sl_send_make_path(sk, lane, p, ctl, now);
 	seg = ctl->gso ? ctl->gso : sk->gso_size;
 	if (sl_likely(!seg || seg > r->len))
 		seg = r->len;
 	if (sl_unlikely(!p->leg || seg > p->max_payload ||
 			(seg && (r->len + seg - 1) / seg > MAX_GSO_SEGS)))
-		return TO_KERNEL;
+		return SL_SEND_BY_OS;
 	if (sl_unlikely(sk->stamps & SOF_TIMESTAMPING_TX_HARDWARE) && sl_errq_is_os(p->leg))
-		return TO_KERNEL;
+		return SL_SEND_BY_OS;
 	*leg_out = p->leg;
-	sent = put_all(sk, lane, p, r, seg, &ok);
+	sent = sl_send_put(sk, lane, p, r, seg, &ok);
 	if (sl_unlikely(!ok && sent == 0)) {
-		block(sk, lane);
-		return p->leg->dead ? TO_KERNEL : -EAGAIN;
+		sl_send_block(sk, lane);
+		return p->leg->dead ? SL_SEND_BY_OS : -EAGAIN;
 	}
 	if (sl_unlikely(!ok)) /* the rest of the segments is dropped, as a full device queue does */
 		sk->stats->tx_errors++;
@@ -385,7 +84,7 @@ static ssize_t send_by(struct sl_sock *sk, struct sl_lane *lane, const struct tx
 
 /* The message's control data say how. Stamps that it asks for are its own. */
 static SL_COLD ssize_t send_controlled(struct sl_sock *sk, struct sl_lane *lane,
-				       const struct tx_req *r, uint64_t now,
+				       const struct sl_tx_req *r, uint64_t now,
 				       struct sl_leg **leg_out)
 {
 	struct sl_tx_ctl ctl = {.tos = -1, .ttl = -1};
@@ -394,15 +93,15 @@ static SL_COLD ssize_t send_controlled(struct sl_sock *sk, struct sl_lane *lane,
 	ssize_t n;
 
 	if (!sl_cmsg_get(sk, r->msg, &ctl))
-		return TO_KERNEL;
+		return SL_SEND_BY_OS;
 	if (ctl.special) {
 		if (!sl_addr_is_any(&ctl.src) && !sl_addr_is_local(&ctl.src))
-			return TO_KERNEL; /* which refuses it, or has IP_TRANSPARENT */
+			return SL_SEND_BY_OS; /* which refuses it, or has IP_TRANSPARENT */
 		special.d = NULL;
 		p = &special;
 	}
 	if (ctl.asks && !sl_errq_make(sk))
-		return TO_KERNEL;
+		return SL_SEND_BY_OS;
 	if (ctl.asks)
 		sk->stamps = ctl.stamps;
 	n = send_by(sk, lane, r, now, p, &ctl, leg_out);
@@ -410,21 +109,21 @@ static SL_COLD ssize_t send_controlled(struct sl_sock *sk, struct sl_lane *lane,
 	return n;
 }
 
-/* Lane held. Bytes, TO_KERNEL, or -errno. leg_out: to be kicked. */
-static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struct tx_req *r,
+/* Lane held. Bytes, SL_SEND_BY_OS, or -errno. leg_out: to be kicked. */
+static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
 			   uint64_t now, struct sl_leg **leg_out)
 {
 	static const struct sl_tx_ctl none = {.tos = -1, .ttl = -1};
 
 	/* Another thread closed it or handed it back before we had the lane. */
 	if (sl_unlikely(lane == &sl_limbo || sk->state != SL_STATE_OFFLOADED))
-		return TO_KERNEL;
+		return SL_SEND_BY_OS;
 	if (sl_unlikely(r->msg && r->msg->msg_controllen))
 		return send_controlled(sk, lane, r, now, leg_out);
 	return send_by(sk, lane, r, now, &sk->path, &none, leg_out);
 }
 
-static ssize_t send_kernel(struct sl_sock *sk, int fd, const struct tx_req *r)
+static ssize_t send_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
 {
 	struct msghdr m = {
 		.msg_name = (void *)r->name,
@@ -464,18 +163,17 @@ static bool lost(const struct sl_sock *sk)
 }
 
 /* What goes through the kernel is not to overtake what waits for its time, nor to be faster. */
-static bool has_to_wait(struct sl_sock *sk, struct sl_lane *lane, const struct tx_req *r)
+static bool has_to_wait(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r)
 {
 	if (sl_likely(lane == &sl_limbo || !sk->pacer) ||
 	    sl_pacer_pass(sk->pacer, lane, (uint32_t)r->len + TX_HEADERS))
 		return false;
-	block(sk, lane);
+	sl_send_block(sk, lane);
 	return true;
 }
 
-/* One try: bytes or -errno. *lane_out: to be turned, when it was us who had no room; else NULL. */
-static inline __attribute__((always_inline)) ssize_t
-try_send(struct sl_sock *sk, int fd, const struct tx_req *r, struct sl_lane **lane_out)
+ssize_t sl_send_try(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
+		    struct sl_lane **lane_out)
 {
 	struct sl_leg *leg = NULL;
 	struct sl_lane *lane;
@@ -494,60 +192,54 @@ try_send(struct sl_sock *sk, int fd, const struct tx_req *r, struct sl_lane **la
 		return send_kernel(sk, fd, r);
 	n = send_locked(sk, lane, r, sl_now_ns(), &leg);
 	if (sl_likely(leg != NULL) && sl_leg_kick(leg) == -ENODEV)
-		n = TO_KERNEL;
-	if (sl_unlikely(n == TO_KERNEL) && has_to_wait(sk, lane, r))
+		n = SL_SEND_BY_OS;
+	if (sl_unlikely(n == SL_SEND_BY_OS) && has_to_wait(sk, lane, r))
 		n = -EAGAIN;
 	sl_lane_unlock(lane);
 	if (sl_unlikely(n == -EAGAIN))
 		*lane_out = lane;
-	return n == TO_KERNEL ? send_kernel(sk, fd, r) : n;
+	return n == SL_SEND_BY_OS ? send_kernel(sk, fd, r) : n;
 }
 
-struct paced_send {
-	struct sl_sock *sk;
-	int fd;
-	const struct tx_req *r;
-};
-
-static ssize_t try_paced(void *arg)
+/* The straight way, and the kick. False: nothing was sent, or the device is gone. */
+static inline bool send_straight(struct sl_sock *sk, const struct sl_tx_req *r)
 {
-	const struct paced_send *x = arg;
 	struct sl_lane *lane;
-	ssize_t n = try_send(x->sk, x->fd, x->r, &lane);
+	bool sent;
 
-	if (lane)
-		sl_lane_turn(lane);
-	return n;
+	if (sl_unlikely((r->flags & ~OUR_FLAGS) || sk->proto != IPPROTO_UDP ||
+			(sl_load(&sk->os) & SL_OS_ERR) || !sl_sock_lock(sk, &lane)))
+		return false;
+	sent = sk->state == SL_STATE_OFFLOADED && sl_send_straight(sk, lane, r, sl_now_ns());
+	if (sl_likely(sent))
+		sent = sl_leg_kick(sk->path.leg) != -ENODEV;
+	sl_lane_unlock(lane);
+	return sent;
 }
 
-/* A paced socket's buffer is full for long. */
-static ssize_t wait_paced(struct sl_sock *sk, int fd, const struct tx_req *r)
+static ssize_t send_stream(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
 {
-	struct paced_send x = {sk, fd, r};
-	uint64_t deadline = sk->sndtimeo_ns ? sl_now_ns() + sk->sndtimeo_ns : 0;
-	ssize_t n = sl_sock_block_send(sk, fd, deadline, try_paced, &x);
+	struct msghdr m = {
+		.msg_name = (void *)r->name,
+		.msg_namelen = r->namelen,
+		.msg_iov = (struct iovec *)r->iov,
+		.msg_iovlen = r->niov,
+	};
 
-	return n == -ETIMEDOUT ? -EAGAIN : n;
+	return sl_tcp_sock_send(sk, fd, r->iov, r->niov, r->len, r->flags,
+				r->flags & MSG_FASTOPEN && !r->msg ? &m : r->msg);
 }
 
-static ssize_t send_one(struct sl_sock *sk, int fd, const struct tx_req *r)
+/* What is not straight. */
+static SL_APART ssize_t send_other(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
 {
 	struct sl_lane *lane;
 	ssize_t n;
 
-	if (sk->proto == IPPROTO_TCP) {
-		struct msghdr m = {
-			.msg_name = (void *)r->name,
-			.msg_namelen = r->namelen,
-			.msg_iov = (struct iovec *)r->iov,
-			.msg_iovlen = r->niov,
-		};
-
-		return sl_tcp_sock_send(sk, fd, r->iov, r->niov, r->len, r->flags,
-					r->flags & MSG_FASTOPEN && !r->msg ? &m : r->msg);
-	}
+	if (sk->proto == IPPROTO_TCP)
+		return send_stream(sk, fd, r);
 	for (unsigned tries = 0;; tries++) {
-		n = try_send(sk, fd, r, &lane);
+		n = sl_send_try(sk, fd, r, &lane);
 		if (sl_likely(!lane))
 			return n;
 		if (sk->nonblock || (r->flags & MSG_DONTWAIT)) {
@@ -555,12 +247,17 @@ static ssize_t send_one(struct sl_sock *sk, int fd, const struct tx_req *r)
 			return lost(sk) ? (ssize_t)r->len : n;
 		}
 		if (sl_load(&sk->pacer))
-			return wait_paced(sk, fd, r);
+			return sl_send_wait(sk, fd, r);
 		if (tries > 1000)
 			return send_kernel(sk, fd, r); /* the device stands still */
 		sl_lane_turn(lane);
 		sl_sys(SYS_sched_yield);
 	}
+}
+
+static inline ssize_t send_one(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
+{
+	return sl_likely(send_straight(sk, r)) ? (ssize_t)r->len : send_other(sk, fd, r);
 }
 
 /* Calls ---------------------------------------------------------------------------------------- */
@@ -571,7 +268,7 @@ ssize_t sl_sendto(int fd, const void *buf, size_t len, int flags, const struct s
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 	struct iovec iov = {(void *)buf, len};
-	struct tx_req r = {&iov, 1, len, addr, addrlen, NULL, flags};
+	struct sl_tx_req r = {&iov, 1, len, addr, addrlen, flags, NULL};
 
 	return sk ? send_one(sk, fd, &r) : sl_sys_sendto(fd, buf, len, flags, addr, addrlen);
 }
@@ -582,9 +279,9 @@ ssize_t sl_send(int fd, const void *buf, size_t len, int flags)
 	return sl_sendto(fd, buf, len, flags, NULL, 0);
 }
 
-static struct tx_req from_msg(const struct msghdr *m, int flags)
+static struct sl_tx_req from_msg(const struct msghdr *m, int flags)
 {
-	return (struct tx_req){
+	return (struct sl_tx_req){
 		.iov = m->msg_iov,
 		.niov = m->msg_iovlen,
 		.len = sl_iov_len(m->msg_iov, m->msg_iovlen),
@@ -599,7 +296,7 @@ SL_API
 ssize_t sl_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
-	struct tx_req r;
+	struct sl_tx_req r;
 
 	if (!sk)
 		return sl_sys_sendmsg(fd, msg, flags);
@@ -611,7 +308,7 @@ SL_API
 ssize_t sl_writev(int fd, const struct iovec *iov, int n)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
-	struct tx_req r = {.iov = iov, .niov = (size_t)n};
+	struct sl_tx_req r = {.iov = iov, .niov = (size_t)n};
 
 	if (!sk || n < 0 || n > 1024)
 		return sl_sys(SYS_writev, fd, iov, n);
@@ -619,6 +316,19 @@ ssize_t sl_writev(int fd, const struct iovec *iov, int n)
 	if (r.len == 0)
 		return 0; /* as fs/read_write.c; write(2) of nothing sends an empty datagram */
 	return send_one(sk, fd, &r);
+}
+
+/* One of a run. Bytes, SL_SEND_BY_OS or -errno. leg_out: to be kicked. */
+static inline ssize_t send_next(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
+				uint64_t now, struct sl_leg **leg_out)
+{
+	if (sl_likely(sl_send_straight(sk, lane, r, now))) {
+		*leg_out = sk->path.leg;
+		return (ssize_t)r->len;
+	}
+	if (wants_kernel(sk, r))
+		return SL_SEND_BY_OS;
+	return send_locked(sk, lane, r, now, leg_out);
 }
 
 /* A run of messages with one kick for many; lane held once. Stops at the first that needs more
@@ -630,16 +340,12 @@ static unsigned send_run(struct sl_sock *sk, struct mmsghdr *msgs, unsigned n, i
 	unsigned done = 0, unkicked = 0;
 	uint64_t now = sl_now_ns();
 
-	if (sk->state != SL_STATE_OFFLOADED || (sl_load(&sk->os) & SL_OS_ERR) ||
-	    !sl_sock_lock(sk, &lane))
+	if ((flags & ~OUR_FLAGS) || (sl_load(&sk->os) & SL_OS_ERR) || !sl_sock_lock(sk, &lane))
 		return 0;
-	for (; done < n; done++) {
-		struct tx_req r = from_msg(&msgs[done].msg_hdr, flags);
-		ssize_t len;
+	for (; done < n && sk->state == SL_STATE_OFFLOADED; done++) {
+		struct sl_tx_req r = from_msg(&msgs[done].msg_hdr, flags);
+		ssize_t len = send_next(sk, lane, &r, now, &leg);
 
-		if (wants_kernel(sk, &r))
-			break;
-		len = send_locked(sk, lane, &r, now, &leg);
 		if (last && leg != last)
 			sl_leg_kick(last);
 		last = leg;
@@ -667,7 +373,7 @@ int sl_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
 		return (int)sl_sys(SYS_sendmmsg, fd, msgs, n, flags);
 	n = sl_min(n, 1024u); /* UIO_MAXIOV */
 	while (done < n) {
-		struct tx_req r;
+		struct sl_tx_req r;
 		ssize_t len;
 
 		if (sk->proto == IPPROTO_UDP)

@@ -155,7 +155,6 @@ struct sl_sock {
 	uint32_t os_count; /* empty polls since the kernel was asked */
 	uint8_t os_turn;   /* whose turn it is when both have data */
 	bool os_first;     /* just claimed: what the kernel has came before what we have */
-	bool corked;       /* the kernel collects a datagram (MSG_MORE, UDP_CORK) */
 
 	/* UDP: send */
 	uint32_t stamps;        /* wanted of each message, SOF_TIMESTAMPING_TX_* */
@@ -164,12 +163,19 @@ struct sl_sock {
 	struct sl_pacer *pacer; /* of who has set SO_MAX_PACING_RATE; NULL: none; lane held */
 	struct sl_list blocked; /* in the lane's list of such */
 	struct sl_path path;
+	/* What makes all its datagrams unlike others; nearly always nothing. */
+	union {
+		struct {
+			uint16_t gso_size; /* UDP_SEGMENT, 0: off */
+			bool no_csum, no_csum6;
+			bool tx_shut;
+			bool corked; /* the kernel collects a datagram (MSG_MORE, UDP_CORK) */
+		};
+		uint64_t tx_odd;
+	};
 	uint16_t ip_id;
-	uint16_t gso_size; /* UDP_SEGMENT, 0: off */
 	uint8_t mc_ttl;
 	uint8_t pmtudisc;
-	bool no_csum, no_csum6;
-	bool tx_shut;
 	bool mc_loop;
 	bool mc_all;           /* IP_MULTICAST_ALL */
 	uint32_t mc_oif;       /* IP(V6)_MULTICAST_IF */
@@ -344,7 +350,7 @@ void sl_sock_os_event(struct sl_sock *sk, uint8_t bits); /* the keeper saw somet
 void sl_sock_path_again(struct sl_sock *sk);
 void sl_sock_take_error(struct sl_sock *sk); /* the same where a call is about to take it */
 
-/* send.c */
+/* send_room.c */
 void sl_sock_on_room(struct sl_list *entry); /* frames came back: may a blocked sender go on? */
 
 /* policy.c: connections follow changes of rules, devices and routes. */

@@ -188,7 +188,7 @@ int sl_leg_kick(struct sl_leg *leg)
 	return -ENODEV;
 }
 
-uint32_t sl_lane_frame(struct sl_lane *lane)
+uint32_t sl_lane_frame_slow(struct sl_lane *lane)
 {
 	uint32_t f = sl_frame_get(&lane->frames);
 

@@ -272,7 +272,17 @@ void sl_leg_open_verbs(struct sl_leg *leg);
 /* and by AF_XDP when that has failed (a kick said -EIO), lane held. */
 void sl_leg_leave_verbs(struct sl_leg *leg);
 /* A frame to fill; reaps completions when short. SL_NO_FRAME: none. */
-uint32_t sl_lane_frame(struct sl_lane *lane);
+uint32_t sl_lane_frame_slow(struct sl_lane *lane);
+static inline uint32_t sl_lane_frame(struct sl_lane *lane)
+{
+	uint32_t f;
+
+	if (sl_unlikely(lane->frames.n == 0))
+		return sl_lane_frame_slow(lane);
+	f = lane->frames.idx[--lane->frames.n];
+	sl_frame_own(f, 1);
+	return f;
+}
 /* The destination, from the lane's cache; lane held. */
 struct sl_dst *sl_lane_dst(struct sl_lane *lane, const struct sl_route_key *key, uint64_t now_ns);
 /* The keeper's: asks the kernel anew for what grew old in that cache. Lane not held. */

@@ -32,11 +32,14 @@ static inline uint64_t sl_csum_words(const void *data, unsigned n)
 /* 16 bits, complemented: what goes into the header (memory order). */
 static inline uint16_t sl_csum_fold(uint64_t sum)
 {
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffffffff) + (sum >> 32);
-	sum = (sum & 0xffff) + (sum >> 16);
-	sum = (sum & 0xffff) + (sum >> 16);
-	return (uint16_t)~sum;
+	uint32_t half;
+
+	/* The halves of a word, added to those of the same word turned: the carry out of the lower
+	 * one goes into the upper, which is the sum with its carry brought round. */
+	sum += sum >> 32 | sum << 32;
+	half = (uint32_t)(sum >> 32);
+	half += half >> 16 | half << 16;
+	return (uint16_t) ~(half >> 16);
 }
 
 static inline uint64_t sl_csum_add64(uint64_t sum, uint64_t v)

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the files that send datagrams share: send.c (the calls), send_path.c (where a datagram
+ * goes), send_put.c (its bytes into frames), send_room.c (waiting until there is room). */
+#ifndef SL_SEND_H
+#define SL_SEND_H
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "sock/cmsg.h"
+#include "sock/sock.h"
+
+/* Headers are written in the room in front: payload starts at an aligned place. */
+#define SL_SEND_ROOM 128
+/* What a frame counts against the send buffer beside its payload. */
+#define SL_SEND_OVERHEAD 256
+/* Of a call's result: the kernel is to do it. */
+#define SL_SEND_BY_OS (-EREMOTE)
+
+/* One datagram to be sent, whatever the call was. */
+struct sl_tx_req {
+	const struct iovec *iov;
+	size_t niov;
+	size_t len;
+	const struct sockaddr *name; /* NULL: to the peer */
+	socklen_t namelen;
+	int flags;
+	const struct msghdr *msg; /* NULL: no control */
+};
+
+/* send_path.c; lane held -------------------------------------------------------------------- */
+
+/* Where the datagram goes: 0, and p is for it (perhaps not fresh), or SL_SEND_BY_OS: the kernel
+ * shall judge. */
+int sl_send_find(struct sl_sock *sk, const struct sl_tx_req *r, struct sl_path *p);
+/* Makes p's headers for its destination, as ctl says (NULL: nothing). p->leg is NULL afterwards
+ * when the kernel is to send there. */
+void sl_send_make_path(struct sl_sock *sk, struct sl_lane *lane, struct sl_path *p,
+		       const struct sl_tx_ctl *ctl, uint64_t now);
+
+/* Family, port and address of a sockaddr_in in one word; 0: it is none. */
+static inline uint64_t sl_send_v4_name(const struct sl_tx_req *r)
+{
+	uint64_t v = 0;
+
+	if (r->namelen >= sizeof(struct sockaddr_in) && r->name->sa_family == AF_INET)
+		memcpy(&v, r->name, sizeof(v));
+	return v;
+}
+
+/* Is it the destination of the last datagram? */
+static inline bool sl_send_is_same(const struct sl_path *p, const struct sl_tx_req *r)
+{
+	if (sl_unlikely(!p->d))
+		return false;
+	return r->name ? p->v4_name && p->v4_name == sl_send_v4_name(r) : p->to_peer;
+}
+
+static inline bool sl_path_is_fresh(const struct sl_path *p, uint64_t now)
+{
+	return p->d && p->d->serial == p->serial && sl_dst_fresh(p->d, now) &&
+	       (!p->leg || !p->leg->dead);
+}
+
+/* send_put.c; lane held --------------------------------------------------------------------- */
+
+/* A plain datagram to where the last one went: posted, to be kicked on sk->path.leg. False: there
+ * is more to it, and nothing was done. */
+bool sl_send_straight(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
+		      uint64_t now);
+/* All segments of one call (one, without UDP_SEGMENT) by p, which is fresh and has a leg. Returns
+ * how many bytes went; ok: all. */
+size_t sl_send_put(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
+		   const struct sl_tx_req *r, size_t seg, bool *ok);
+
+/* send_room.c ------------------------------------------------------------------------------- */
+
+/* There was no room: EPOLLOUT goes away until completions make some. Lane held. */
+void sl_send_block(struct sl_sock *sk, struct sl_lane *lane);
+/* One try: bytes or -errno. *lane: to be turned, when it was us who had no room; else NULL. */
+ssize_t sl_send_try(struct sl_sock *sk, int fd, const struct sl_tx_req *r, struct sl_lane **lane);
+/* Tries until there is room, as long as the socket's time-out says. No lane held. */
+ssize_t sl_send_wait(struct sl_sock *sk, int fd, const struct sl_tx_req *r);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A datagram's bytes into frames, and these onto the ring. */
+#include "sock/errq.h"
+#include "sock/send.h"
+#include "wire/csum.h"
+
+static SL_APART uint64_t gather_many(uint8_t *to, const struct iovec *iov, size_t niov, size_t off,
+				     size_t n, bool want)
+{
+	size_t done = 0;
+
+	for (size_t i = 0; i < niov && done < n; i++) {
+		size_t part;
+
+		if (off >= iov[i].iov_len) {
+			off -= iov[i].iov_len;
+			continue;
+		}
+		part = sl_min(iov[i].iov_len - off, n - done);
+		memcpy(to + done, (const uint8_t *)iov[i].iov_base + off, part);
+		done += part;
+		off = 0;
+	}
+	return want ? sl_csum_add(0, to, n) : SL_CSUM_NONE;
+}
+
+/* Gathers n bytes from offset off of the caller's buffers; returns the checksum's sum, if it is
+ * wanted, else SL_CSUM_NONE. */
+static inline uint64_t gather(uint8_t *to, const struct iovec *iov, size_t niov, size_t off,
+			      size_t n, bool want)
+{
+	const uint8_t *from = (const uint8_t *)iov->iov_base + off;
+
+	if (sl_unlikely(niov != 1))
+		return gather_many(to, iov, niov, off, n, want);
+	if (sl_likely(want))
+		return sl_csum_copy(0, to, from, n);
+	memcpy(to, from, n);
+	return SL_CSUM_NONE;
+}
+
+/* Puts n bytes from offset off on the ring as one datagram. False: no frame or no room. */
+static inline __attribute__((always_inline)) bool put_one(struct sl_sock *sk, struct sl_lane *lane,
+							  const struct sl_path *p,
+							  const struct iovec *iov, size_t niov,
+							  size_t off, size_t n, bool wants_sum)
+{
+	struct sl_leg *leg = p->leg;
+	bool by_device = leg->tx->caps & SL_TX_CSUM;
+	struct sl_tx_desc d;
+	uint8_t *payload;
+	uint64_t sum;
+
+	/* sock_alloc_send_skb(): full when the limit has been reached, so one always fits; and the
+	 * segments of one call are one packet there. */
+	if (sl_unlikely(sl_load(&sk->wmem) >= sk->sndbuf) && !off)
+		return false;
+	d.frame = sl_lane_frame(lane);
+	if (sl_unlikely(d.frame == SL_NO_FRAME))
+		return false;
+	payload = sl_frame_ptr(d.frame) + SL_SEND_ROOM;
+	sum = gather(payload, iov, niov, off, n, wants_sum && !by_device);
+	sl_build_udp(&p->hdr, payload, (uint16_t)n, sk->ip_id++, sum);
+	d.off = (uint16_t)(SL_SEND_ROOM - p->hdr.len);
+	d.len = (uint16_t)(p->hdr.len + n);
+	d.flags = wants_sum && by_device ? SL_TXD_CSUM : 0;
+	d.hdr = 0;
+	if (sl_unlikely(!sl_leg_post_desc(leg, &d))) {
+		sl_frame_put(&lane->frames, d.frame);
+		return false;
+	}
+	sl_frame_charge(d.frame, &sk->wmem, (uint32_t)n + SL_SEND_OVERHEAD);
+	if (sl_unlikely(sk->stamps) && off == 0)
+		sl_errq_posted(sk, leg, &d);
+	sk->stats->tx_pkts++;
+	sk->stats->tx_bytes += n;
+	return true;
+}
+
+bool sl_send_straight(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
+		      uint64_t now)
+{
+	const struct sl_path *p = &sk->path;
+
+	if (sl_unlikely(r->niov != 1 || sk->tx_odd || sk->stamps ||
+			(r->msg && r->msg->msg_controllen)))
+		return false;
+	if (!sl_send_is_same(p, r) || sl_unlikely(!sl_path_is_fresh(p, now) || !p->leg))
+		return false;
+	if (sl_unlikely(r->len > p->max_payload))
+		return false;
+	return put_one(sk, lane, p, r->iov, 1, 0, r->len, true);
+}
+
+/* One piece or many, with or without more behind it. */
+static bool put_part(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
+		     const struct sl_tx_req *r, size_t off, size_t n)
+{
+	bool wants_sum = !(p->hdr.v6 ? sk->no_csum6 : sk->no_csum);
+
+	return put_one(sk, lane, p, r->iov, r->niov, off, n, wants_sum);
+}
+
+/* Ring, frames or the send buffer are used up: let the device work once. */
+static bool make_room(struct sl_lane *lane, struct sl_leg *leg)
+{
+	int err = sl_leg_kick(leg);
+
+	leg->tx->ops->reap(leg->tx, &lane->frames);
+	return err == 0 || err == -EAGAIN;
+}
+
+size_t sl_send_put(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
+		   const struct sl_tx_req *r, size_t seg, bool *ok)
+{
+	size_t off = 0;
+
+	*ok = true;
+	do {
+		size_t n = sl_min(seg, r->len - off);
+
+		if (sl_unlikely(!put_part(sk, lane, p, r, off, n)) &&
+		    (!make_room(lane, p->leg) || !put_part(sk, lane, p, r, off, n))) {
+			*ok = false;
+			break;
+		}
+		off += n;
+	} while (off < r->len);
+	return off;
+}
