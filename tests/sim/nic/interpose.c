@@ -26,8 +26,8 @@ int open64(const char *path, int flags, ...);
 int ioctl(int fd, unsigned long request, ...);
 
 #define NEXT(name) ((__typeof__(&(name)))next(&name##_real, #name))
-static void *open_real, *open64_real, *stat_real, *socket_real, *close_real, *ioctl_real,
-	*mmap_real, *mmap64_real;
+static void *open_real, *stat_real, *socket_real, *close_real, *ioctl_real, *mmap_real,
+	*mmap64_real;
 
 static void *next(void **cache, const char *name)
 {
@@ -79,16 +79,8 @@ PUBLIC int open(const char *path, int flags, ...)
 	return is_device(path) ? open_device() : NEXT(open)(path, flags, mode);
 }
 
-PUBLIC int open64(const char *path, int flags, ...)
-{
-	va_list args;
-	int mode;
-
-	va_start(args, flags);
-	mode = mode_of(flags, args);
-	va_end(args);
-	return is_device(path) ? open_device() : NEXT(open64)(path, flags, mode);
-}
+/* (The same, where offsets have 64 bits.) */
+PUBLIC int open64(const char *path, int flags, ...) __attribute__((alias("open")));
 
 PUBLIC int stat(const char *restrict path, struct stat *restrict st)
 {
