@@ -2,9 +2,7 @@
 /* A program that confines itself (seccomp(2)): the library is told before.
  *
  * Theory of operation: afterwards a system call that the program does not make itself may be its
- * death. There is no function for seccomp(2) but prctl(2), of old, and syscall(2), which is
- * interposed for its sake: in assembly, so that it stays what it is for any other call, one that
- * returns twice included. */
+ * death. There is no function for seccomp(2) but prctl(2), of old, and syscall(2) (syscall.c). */
 #include "real.h"
 
 #include <linux/seccomp.h>
@@ -38,8 +36,6 @@ int prctl(int op, ...)
 
 #if defined(__x86_64__)
 long sl_seccomp(unsigned long op, unsigned long flags, void *args)
-	__attribute__((visibility("hidden")));
-long sl_seccomp(unsigned long op, unsigned long flags, void *args)
 {
 	long r;
 
@@ -51,31 +47,4 @@ long sl_seccomp(unsigned long op, unsigned long flags, void *args)
 			 : "rcx", "r11", "memory");
 	return done(r);
 }
-
-__asm__(".pushsection .text\n"
-	".globl syscall\n"
-	".type syscall, @function\n"
-	".balign 16\n"
-	"syscall:\n"
-	"	.cfi_startproc\n"
-	"	endbr64\n"
-	"	movq %rdi, %rax\n"
-	"	movq %rsi, %rdi\n"
-	"	movq %rdx, %rsi\n"
-	"	movq %rcx, %rdx\n"
-	"	cmpl $317, %eax\n" /* SYS_seccomp */
-	"	je sl_seccomp\n"
-	"	movq %r8, %r10\n"
-	"	movq %r9, %r8\n"
-	"	movq 8(%rsp), %r9\n"
-	"	syscall\n"
-	"	cmpq $-4095, %rax\n"
-	"	jae 1f\n"
-	"	ret\n"
-	"1:	movq %rax, %rdi\n"
-	"	jmp sl_call_failed\n"
-	"	.cfi_endproc\n"
-	".size syscall, . - syscall\n"
-	".popsection\n");
-_Static_assert(SYS_seccomp == 317, "the number in the assembly");
 #endif

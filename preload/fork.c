@@ -9,9 +9,11 @@
  * the kernel. The parent, which sleeps until the child is gone, lowers it when it wakes up.
  *
  * clone(2) is one or the other, by its flags, and runs no handlers; nor does _Fork(2). What the
- * handlers do is done here. (syscall(SYS_clone) is not seen.) */
+ * handlers do is done here, for children of syscall(2), too (syscall.c). One that a program makes
+ * by the instruction itself finds out later (lib/sock/fdtab.c). */
 #include "real.h"
 
+#include <linux/sched.h>
 #include <sched.h>
 #include <sys/syscall.h>
 
@@ -19,26 +21,31 @@ __thread int sl_in_vfork;
 
 #if defined(__x86_64__)
 /* In assembly since the child returns over the parent's frame: the return address is kept in a
- * register that the system call preserves, as the C library does it. */
+ * register that the system call preserves, as the C library does it. sl_as_vfork is vfork(2), and
+ * the clone(2) that does the same: the call's number and arguments are in their registers. */
 __asm__(".pushsection .text\n"
 	".globl vfork\n"
 	".type vfork, @function\n"
+	".globl sl_as_vfork\n"
+	".hidden sl_as_vfork\n"
 	".balign 16\n"
 	"vfork:\n"
 	"	.cfi_startproc\n"
 	"	endbr64\n"
-	"	movq sl_in_vfork@gottpoff(%rip), %rsi\n"
-	"	incl %fs:(%rsi)\n"
-	"	popq %rdi\n"
-	"	.cfi_adjust_cfa_offset -8\n"
-	"	.cfi_register %rip, %rdi\n"
 	"	movl $58, %eax\n" /* SYS_vfork */
+	"sl_as_vfork:\n"
+	"	movq sl_in_vfork@gottpoff(%rip), %rcx\n"
+	"	incl %fs:(%rcx)\n"
+	"	popq %r9\n"
+	"	.cfi_adjust_cfa_offset -8\n"
+	"	.cfi_register %rip, %r9\n"
 	"	syscall\n"
-	"	pushq %rdi\n"
+	"	pushq %r9\n"
 	"	.cfi_adjust_cfa_offset 8\n"
 	"	testq %rax, %rax\n"
 	"	jz 1f\n" /* the child: the count stays up */
-	"	decl %fs:(%rsi)\n"
+	"	movq sl_in_vfork@gottpoff(%rip), %rcx\n"
+	"	decl %fs:(%rcx)\n"
 	"	testq %rax, %rax\n"
 	"	js 2f\n"
 	"1:	ret\n"
@@ -72,6 +79,35 @@ pid_t _Fork(void)
 	errno = saved;
 	return pid;
 }
+
+#if defined(__x86_64__)
+/* syscall(2) that makes a process with memory of its own, on a copy of this stack. (The system call
+ * is not made by syscall(2), which is who called.) */
+long sl_syscall_child(unsigned long a, unsigned long b, unsigned long c, unsigned long d,
+		      unsigned long e, long nr)
+{
+	unsigned long flags = nr == SYS_clone ? a : 0;
+	register unsigned long r10 __asm__("r10") = d;
+	register unsigned long r8 __asm__("r8") = e;
+	bool held;
+	long r;
+
+	if (nr == SYS_clone3)
+		flags = (unsigned long)((const struct clone_args *)a)->flags;
+	held = lib_is_there() && !sl_in_vfork && lib.fork_begin();
+	__asm__ volatile("syscall"
+			 : "=a"(r)
+			 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
+			 : "rcx", "r11", "memory");
+	if (r == 0 && flags & CLONE_FILES)
+		sl_in_vfork++;
+	else if (r == 0)
+		sl_lib_child();
+	else if (held)
+		lib.fork_end();
+	return done(r);
+}
+#endif
 
 struct child {
 	int (*fn)(void *arg);

@@ -74,6 +74,12 @@ extern __thread int sl_in_vfork;
 
 /* What the assembly returns by when the kernel said -errno. */
 long sl_call_failed(long r) __attribute__((visibility("hidden")));
+/* fork.c: the calls of syscall(2) that make a process; the arguments of the one, and its number. */
+long sl_syscall_child(unsigned long a, unsigned long b, unsigned long c, unsigned long d,
+		      unsigned long e, long nr) __attribute__((visibility("hidden")));
+/* confine.c: seccomp(2). */
+long sl_seccomp(unsigned long op, unsigned long flags, void *args)
+	__attribute__((visibility("hidden")));
 /* After fork, in the child, where no handler of pthread_atfork(3) runs. */
 void sl_lib_child(void) __attribute__((visibility("hidden")));
 /* (The C library has it since 2.34.) */
@@ -108,7 +114,7 @@ static inline bool ours(int fd)
 {
 	if (sl_unlikely(sl_load(&sl_given_left)))
 		sl_given_use(fd);
-	return lib_is_there() && lib.is_ours(fd) && !sl_in_vfork;
+	return lib_is_there() && !sl_in_vfork && lib.is_ours(fd);
 }
 
 /* The same at the beginning of a cancellation point. (What sleeps in the library is one, too.) */

@@ -153,6 +153,7 @@ void sl_exec_begin(enum sl_exec how)
 {
 	int saved = errno;
 
+	sl_fdtab_notice();
 	before_child_exec(how == SL_EXEC_VFORK ? wants_to_go : is_a_parents);
 	if (how == SL_EXEC_SPAWN && sl_is_up()) {
 		before_spawn();

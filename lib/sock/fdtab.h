@@ -13,12 +13,44 @@ struct sl_epoll;
 enum sl_fd_kind { SL_FD_NONE, SL_FD_SOCK, SL_FD_EPOLL };
 
 extern uintptr_t *sl_fdtab; /* word: pointer | kind (2 bits) */
-extern uint32_t sl_fdtab_size;
+
+/* In memory of its own, which the kernel empties in a child that has no part in its parent's: there
+ * the table seems to end before its first number until sl_fork_child() has run, and whoever looks
+ * one up finds out (fdtab.c). */
+#ifdef __x86_64__
+#define SL_FDTAB_PAGE 4096
+#else
+#define SL_FDTAB_PAGE 65536 /* no architecture's pages are larger */
+#endif
+extern union sl_fdtab_own {
+	struct {
+		uint32_t size; /* atomic */
+		uint32_t tid;  /* of the thread that has found out; atomic */
+	};
+	char page[SL_FDTAB_PAGE];
+} sl_fdtab_own;
+#define sl_fdtab_size (sl_fdtab_own.size)
+
+/* What is behind a number that the table does not seem to have. */
+uintptr_t sl_fdtab_beyond(int fd);
 
 static inline uintptr_t sl_fdtab_word(int fd)
 {
-	return sl_likely((uint32_t)fd < sl_fdtab_size) ? sl_load_acquire(&sl_fdtab[fd]) : 0;
+	if (sl_likely((uint32_t)fd < sl_fdtab_size))
+		return sl_load_acquire(&sl_fdtab[fd]);
+	return sl_fdtab_beyond(fd);
 }
+
+/* For calls that look no number up: is this a child that nobody has told of? */
+static inline void sl_fdtab_notice(void)
+{
+	if (sl_unlikely(!sl_load(&sl_fdtab_size)))
+		sl_fdtab_beyond(-1);
+}
+
+/* Around what sl_fork_child() does. False: it is done, since the child has found out itself. */
+bool sl_fdtab_child_begin(void);
+void sl_fdtab_child_end(void);
 
 static inline struct sl_sock *sl_fd_sock(int fd)
 {

@@ -160,6 +160,7 @@ static void leave_alone(struct sl_sock *sk, void *arg)
 SL_API
 void sl_confine(void)
 {
+	sl_fdtab_notice();
 	if (confined)
 		return;
 	sl_store(&confined, true);

@@ -23,6 +23,8 @@ bool sl_may_start_again(void);
  * False: a signal handler in the midst of such a time. slow is not held. */
 bool sl_fork_hold(void);
 void sl_fork_release(void);
+/* fdtab.c has found that this is a child that nobody has told of. */
+void sl_fork_found(void);
 /* Takes it down for good: as at exit, or before execve(2). Sockets are the kernel's already, or are
  * finished. */
 void sl_shut_down(void);

@@ -49,6 +49,7 @@ enum use {
 	USE_ANY,
 	USE_ACCEPT, /* a listener: it accepts what the kernel has, and what was there before */
 	USE_SHARE,  /* a listener: whoever accepts is to have a part of it */
+	USE_NONE,   /* nothing is used yet: there is such a child, which nobody has told of */
 };
 struct letter {
 	uint32_t gen;
@@ -93,7 +94,7 @@ static bool is_handed_back(const struct sl_sock *sk)
 }
 
 /* No descriptor is to be had (sshd's child has an RLIMIT_NOFILE of 0): the letter goes without. */
-static void tell_without_pipe(const struct sl_sock *sk, int to, const struct letter *l)
+static void tell_without_pipe(const struct letter *l, int to)
 {
 	uint64_t end = sl_now_ns() + PARENT_MS * 1000000ull;
 	struct timespec pause = {.tv_nsec = LOOK_NS};
@@ -102,33 +103,39 @@ static void tell_without_pipe(const struct sl_sock *sk, int to, const struct let
 		return;
 	do
 		sl_sys(SYS_nanosleep, &pause, NULL);
-	while (sk->proto == IPPROTO_TCP && !is_handed_back(sk) && sl_now_ns() < end);
+	while (l->sk && l->sk->proto == IPPROTO_TCP && !is_handed_back(l->sk) && sl_now_ns() < end);
 }
 
 /* The letter carries the writing end of a pipe, which the parent closes when it is done (or dies):
  * nothing that the child sends may be answered to the parent's queue. */
-static void tell_parent(const struct sl_sock *sk, enum use use)
+static void tell(const struct letter *l, int to)
 {
-	struct letter l = {.gen = sk->gen, .use = use, .sk = (struct sl_sock *)sk};
-	/* A child of vfork has the parent's memory: its own sockets are the parent's. */
-	int to = sk->passed ? up[sk->passed - 1] : mail[1];
 	struct timespec limit = {PARENT_MS / 1000, PARENT_MS % 1000 * 1000000};
 	struct pollfd p = {.events = POLLIN};
 	int pipe[2];
 	bool sent;
 
-	((struct sl_sock *)sk)->passed = 0; /* once is enough */
 	if (sl_sys(SYS_pipe2, pipe, O_CLOEXEC) < 0) {
-		tell_without_pipe(sk, to, &l);
+		tell_without_pipe(l, to);
 		return;
 	}
-	sent = sl_rights_send(to, &l, sizeof(l), &pipe[1], 1, 0) == sizeof(l);
+	sent = sl_rights_send(to, l, sizeof(*l), &pipe[1], 1, 0) == sizeof(*l);
 	sl_sys_close(pipe[1]);
 	p.fd = pipe[0];
 	/* The kernel writes what is left into limit. */
 	while (sent && sl_sys(SYS_ppoll, &p, 1, &limit, NULL, 8) == -EINTR)
 		;
 	sl_sys_close(pipe[0]);
+}
+
+static void tell_parent(const struct sl_sock *sk, enum use use)
+{
+	struct letter l = {.gen = sk->gen, .use = use, .sk = (struct sl_sock *)sk};
+	/* A child of vfork has the parent's memory: its own sockets are the parent's. */
+	int to = sk->passed ? up[sk->passed - 1] : mail[1];
+
+	((struct sl_sock *)sk)->passed = 0; /* once is enough */
+	tell(&l, to);
 }
 
 void sl_keeper_tell_parent(const struct sl_sock *sk)
@@ -154,6 +161,13 @@ void sl_keeper_poke(void)
 	(void)sl_sys(SYS_sendto, mail[1], &l, sizeof(l), MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
 }
 
+void sl_keeper_tell_fork(void)
+{
+	const struct letter l = {.use = USE_NONE};
+
+	tell(&l, mail[1]);
+}
+
 static bool read_letter(struct letter *l, int *done)
 {
 	uint32_t nfds;
@@ -171,6 +185,8 @@ static void read_mail(void)
 	int done;
 
 	while (read_letter(&l, &done)) {
+		if (l.use == USE_NONE)
+			__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
 		if (l.sk && sl_load(&l.sk->gen) == l.gen) {
 			l.sk->heir |= l.use == USE_SHARE;
 			if (l.use == USE_ACCEPT)

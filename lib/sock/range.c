@@ -6,8 +6,10 @@
 
 void sl_close_range(unsigned first, unsigned last)
 {
-	unsigned end = sl_load(&sl_fdtab_size);
+	unsigned end;
 
+	sl_fdtab_notice();
+	end = sl_load(&sl_fdtab_size);
 	for (unsigned fd = first; fd < end && fd <= last; fd++)
 		if (sl_load(&sl_fdtab[fd]))
 			sl_close((int)fd);

@@ -13,6 +13,7 @@
 #include "ctl/conf.h"
 #include "ctl/lease.h"
 #include "sluice.h"
+#include "sock/fdtab.h"
 #include "sock/sock.h"
 #include "sock/tconn.h"
 
@@ -97,6 +98,7 @@ bool sl_is_up(void)
 
 void sl_shut_down(void)
 {
+	sl_fdtab_notice();
 	if (started != 1)
 		return;
 	sl_store_release(&started, -ECANCELED);
@@ -189,8 +191,10 @@ bool sl_may_start_again(void)
 int sl_start(void)
 {
 	int saved = errno;
-	int ret = sl_load_acquire(&started);
+	int ret;
 
+	sl_fdtab_notice();
+	ret = sl_load_acquire(&started);
 	if (sl_likely(ret == 1))
 		return 0;
 	if (ret == -ECHILD && sl_may_start_again())
@@ -321,13 +325,8 @@ void sl_fork_end(void)
 	after_fork();
 }
 
-SL_API
-void sl_fork_child(void)
+static void start_child(void)
 {
-	in_child();
-	sl_tid_cache = 0;
-	if (started != 1 && started != -ECHILD)
-		return;
 	sl_stack_child();
 	sl_broker_child();
 	sl_net_child();
@@ -348,4 +347,30 @@ void sl_fork_child(void)
 	memset(again, 0, sizeof(again));
 	/* The next socket starts it again, where a daemon is there for that. */
 	started = -ECHILD;
+}
+
+static void be_child(bool found)
+{
+	if (!sl_fdtab_child_begin())
+		return;
+	in_child();
+	sl_tid_cache = 0;
+	if (found)
+		__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
+	if (found && started == 1)
+		sl_keeper_tell_fork();
+	if (started == 1 || started == -ECHILD)
+		start_child();
+	sl_fdtab_child_end();
+}
+
+SL_API
+void sl_fork_child(void)
+{
+	be_child(false);
+}
+
+void sl_fork_found(void)
+{
+	be_child(true);
 }

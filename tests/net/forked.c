@@ -6,6 +6,9 @@
  * threads  one receives, another sends      again        each MiB by a child of the child
  * grand    a child of the child, which waits for it
  * shared   every other block by the parent
+ * number   as block, the child is made by syscall(2)
+ * bare     as block, the child is made by the instruction itself; the parent's copy is closed when
+ *          it has begun
  * poor     may not open a descriptor (RLIMIT_NOFILE of 0), and is confined
  * confined, seccomp  only read and write (strict), made so by prctl(2) or seccomp(2)
  *
@@ -285,14 +288,47 @@ static void by_seccomp(int fd)
 /* ----------------------------------------------------------------------------------------------
  */
 
+/* New processes that no function of the C library makes ------------------------------------------
+ */
+
+static long by_number(void)
+{
+	return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+}
+
+/* What the parent closes before the child has begun is closed for both. */
+static long by_instruction(void)
+{
+#ifdef __x86_64__
+	int begun[2];
+	char c = 'c';
+	long r;
+
+	must(pipe(begun) == 0, "pipe");
+	__asm__ volatile("syscall" : "=a"(r) : "a"((long)SYS_fork) : "rcx", "r11", "memory");
+	if (r == 0)
+		must(write(begun[1], &c, 1) == 1, "write");
+	else
+		must(read(begun[0], &c, 1) == 1, "read");
+	close(begun[0]);
+	close(begun[1]);
+	return r;
+#else
+	return by_number();
+#endif
+}
+
 static const struct {
 	const char *how;
 	void (*serve)(int fd);
+	long (*make)(void); /* NULL: fork */
 } kinds[] = {
-	{"block", by_block},     {"poll", by_poll},           {"epoll", by_epoll},
-	{"threads", by_threads}, {"again", by_grandchildren}, {"grand", by_grandchild},
-	{"confined", by_prctl},  {"poor", by_poor},           {"seccomp", by_seccomp},
-	{"shared", NULL},
+	{"block", by_block, NULL},         {"poll", by_poll, NULL},
+	{"epoll", by_epoll, NULL},         {"threads", by_threads, NULL},
+	{"again", by_grandchildren, NULL}, {"grand", by_grandchild, NULL},
+	{"confined", by_prctl, NULL},      {"poor", by_poor, NULL},
+	{"seccomp", by_seccomp, NULL},     {"shared", NULL, NULL},
+	{"number", by_block, by_number},   {"bare", by_block, by_instruction},
 };
 
 static int listener(const char *address, const char *port)
@@ -330,7 +366,7 @@ int main(int argc, char **argv)
 			share(fd);
 			continue;
 		}
-		if (fork() == 0) {
+		if ((kinds[kind].make ? kinds[kind].make() : fork()) == 0) {
 			signal(SIGCHLD, SIG_DFL);
 			close(l);
 			kinds[kind].serve(fd);

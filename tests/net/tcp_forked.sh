@@ -8,29 +8,53 @@ need python3 setpriv
 net_up
 export TMP
 PORT=7400
-everyone() { # the kinds, those that are to be ours with what the kernel may see of them, in percent
-	local how percent own kind
-	for kind in ${KINDS:-block:50 grand:50 poll:30 epoll:30 threads again shared confined poor seccomp}; do
-		how=${kind%:*} percent=${kind#"$how"} percent=${percent#:}
-		own=$B4
-		[ $how != poll ] || own=$B6
-		PORT=$((PORT + 1))
-		bg pb "$BIN/forked" "$own" $PORT $how 2>"$TMP/b"
-		server=$BG
-		wait_tcp b $PORT
-		# The first few are ours in the parent, and handed over.
-		differ "$how.few" a timeout 30 python3 "$TESTS/net/tcp_forked.py" "$own" $PORT 10 20 8192
-		# A child makes 500 calls with the kernel's: by two calls a turn (block, grand) that are 250 of these turns.
+# A child makes 500 receiving calls (and polls) with the kernel's connection, which are as many of the TURNS where it
+# blocks, half as many where it polls: 35 and 20 % of the segments, so that half of them may be the kernel's.
+TURNS=700 BYTES=4194304
+server() { # KIND; its PID is in BG
+	own=$B4
+	[ "$1" != poll ] || own=$B6
+	PORT=$((PORT + 1))
+	bg pb "$BIN/forked" "$own" $PORT "$1" 2>"$TMP/b.$1"
+	wait_tcp b $PORT
+}
+# The first few are ours in the parent, and handed over.
+few() { a timeout 30 python3 "$TESTS/net/tcp_forked.py" "$own" $PORT 10 20 8192; }
+long() { a timeout 60 python3 "$TESTS/net/tcp_forked.py" "$own" $PORT "${TIMES:-1}" $TURNS $BYTES; }
+server_end() { # KIND PID
+	ok "$1: the server lives" kill -0 "$2"
+	stop "$2"
+	[ ! -s "$TMP/b.$1" ] || { fail "$1"; tail -n 5 "$TMP/b.$1"; }
+}
+counted() { # KINDS, which are to be ours
+	local kind
+	for kind in "$@"; do
+		server "$kind"
+		differ "$kind.few" few
 		segs_begin
-		differ "$how" a timeout 40 python3 "$TESTS/net/tcp_forked.py" "$own" $PORT "${TIMES:-2}" 800 2097152
-		[ -z "${LEASED:-}" ] || [ -z "$percent" ] || segs_end "$how" "$percent"
-		alive "$server"
-		stop "$server"
-		[ ! -s "$TMP/b" ] || { fail "$how"; tail -n 5 "$TMP/b"; }
+		differ "$kind" long
+		[ -z "${LEASED:-}" ] || segs_end "$kind" 50
+		server_end "$kind" "$BG"
 	done
 }
-alive() { ok "the server lives" kill -0 "$1"; }
+together() { # KINDS
+	local kind
+	local -A servers jobs
+	for kind in "$@"; do
+		server "$kind"
+		servers[$kind]=$BG
+		{ few && long; } >"$TMP/out.$kind" 2>&1 &
+		jobs[$kind]=$!
+	done
+	for kind in "$@"; do
+		wait "${jobs[$kind]}"
+		echo "status $?" >>"$TMP/out.$kind"
+		differ "$kind" cat "$TMP/out.$kind"
+		server_end "$kind" "${servers[$kind]}"
+	done
+}
 for MODE in ${MODES/ both/}; do
-	everyone
+	counted ${COUNTED-block epoll ${LEASED:+grand poll}}
+	together ${KINDS-threads again shared confined poor seccomp number bare}
 done
 done_testing

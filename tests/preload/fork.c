@@ -2,8 +2,10 @@
 /* New processes: fork, vfork, posix_spawn, exec, descriptors passed on. Both sides stay sound. */
 #include "t.h"
 
+#include <linux/sched.h>
 #include <sched.h>
 #include <spawn.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 
 extern char **environ;
@@ -211,6 +213,40 @@ static pid_t bare_fork(int (*fn)(void *), int *fd)
 	return pid;
 }
 
+/* By syscall(2), or by the instruction itself, of which nothing can tell the library. */
+static long call(bool bare, long nr, long a, long b, long c, long d, long e)
+{
+#ifdef __x86_64__
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	long r;
+
+	if (bare) {
+		__asm__ volatile("syscall"
+				 : "=a"(r)
+				 : "a"(nr), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8)
+				 : "rcx", "r11", "memory");
+		return r;
+	}
+#endif
+	return syscall(nr, a, b, c, d, e);
+}
+
+static pid_t by_number(bool bare, int kind)
+{
+	struct clone_args args = {.exit_signal = SIGCHLD};
+
+	fflush(stdout);
+	switch (kind) {
+	case 0:
+		return (pid_t)call(bare, SYS_fork, 0, 0, 0, 0, 0);
+	case 1:
+		return (pid_t)call(bare, SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	default:
+		return (pid_t)call(bare, SYS_clone3, (long)&args, sizeof(args), 0, 0, 0);
+	}
+}
+
 /* The parent goes on with the socket that it shared and with another one. */
 static void child_was(const char *what, pid_t pid, int fd, int own)
 {
@@ -241,6 +277,78 @@ static void clones(void)
 	errno = 0;
 	printf("no function: %d %d\n", clone(NULL, top, SIGCHLD, NULL), errno == EINVAL);
 	close(fd);
+}
+
+static void numbers(void)
+{
+	static const char *const names[] = {"fork", "clone", "clone3"};
+	int own = udp();
+	char what[40];
+
+	for (int i = 0; i < 12; i++) {
+		bool bare = i / 3 % 2;
+		int (*fn)(void *) = i < 6 ? uses : closes;
+		int fd = udp();
+		pid_t pid;
+
+		printf("before: %d %d\n", many(fd, 20, "before"), many(own, 20, "before"));
+		snprintf(what, sizeof(what), "%s %s%s", bare ? "bare" : "by number", names[i % 3],
+			 i < 6 ? "" : " that closes");
+		pid = by_number(bare, i % 3);
+		if (pid == 0)
+			_exit(fn(&fd));
+		child_was(what, pid, fd, own);
+		close(fd);
+	}
+	/* It ends as programs do, with all that there is to be done at exit. */
+	for (int bare = 0; bare < 2; bare++) {
+		pid_t pid = by_number(bare, 0);
+
+		if (pid == 0)
+			exit(11);
+		child_was("one that has done nothing", pid, own, own);
+	}
+	/* A child of such a child. */
+	for (int bare = 0; bare < 2; bare++) {
+		pid_t pid = by_number(bare, 0);
+
+		if (pid == 0) {
+			pid = by_number(bare, 1);
+			_exit(pid == 0 ? uses(&own) : ended(pid));
+		}
+		child_was("a child's child", pid, own, own);
+		close(own);
+		own = udp();
+	}
+	close(own);
+}
+
+/* The parent sleeps meanwhile, and its child has its memory. */
+static void numbers_vfork(void)
+{
+	struct clone_args args = {.flags = CLONE_VM | CLONE_VFORK, .exit_signal = SIGCHLD};
+	volatile int fd = udp();
+	volatile int own = udp();
+	volatile pid_t pid;
+
+	printf("before: %d %d\n", many(fd, 20, "before"), many(own, 20, "before"));
+	fflush(stdout);
+	for (volatile int i = 0; i < 3; i++) {
+		pid = i == 0   ? (pid_t)vfork()
+		      : i == 1 ? (pid_t)syscall(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, 0, 0,
+						0, 0)
+			       : (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+		if (pid == 0)
+			_exit(close(fd) == 0 ? 3 : 4);
+		child_was("with the memory", pid, fd, own);
+	}
+	errno = 0;
+	printf("wrong: %ld %d\n", syscall(SYS_clone3, NULL, 0), errno == EINVAL);
+	errno = 0;
+	printf("wrong: %ld %d\n", syscall(SYS_clone, CLONE_THREAD, 0, 0, 0, 0), errno == EINVAL);
+	printf("after: %d\n", many(fd, 20, "after"));
+	close(fd);
+	close(own);
 }
 
 /* A program that goes on as another one (exec without fork) keeps its socket; see main. */
@@ -331,9 +439,16 @@ static void passes(void)
 int main(int argc, char **argv)
 {
 	static const struct t_case cases[] = {
-		{"forks", forks},   {"sets", sets},     {"while_waiting", while_waiting},
-		{"spawns", spawns}, {"clones", clones}, {"execs", execs},
-		{"passes", passes}, {NULL, NULL},
+		{"forks", forks},
+		{"sets", sets},
+		{"while_waiting", while_waiting},
+		{"spawns", spawns},
+		{"clones", clones},
+		{"numbers", numbers},
+		{"numbers_vfork", numbers_vfork},
+		{"execs", execs},
+		{"passes", passes},
+		{NULL, NULL},
 	};
 	static const struct t_case self[] = {{"exec", exec_self}, {NULL, NULL}};
 	int fd;
