@@ -22,11 +22,11 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/sys.h"
 #include "ctl/broker_int.h"
 #include "ctl/netdev.h"
 #include "steer.skel.h"
@@ -87,15 +87,10 @@ static bool has_stayed(const struct bpf_object *obj, const struct bpf_prog_info 
 /* net.core.bpf_jit_harden, which is in the first network namespace alone. */
 static bool blinds_constants(void)
 {
-	int fd = open("/proc/sys/net/core/bpf_jit_harden", O_RDONLY | O_CLOEXEC);
-	char c = '0';
+	char text[4];
 
-	if (fd < 0)
-		return false;
-	if (read(fd, &c, 1) != 1)
-		c = '0';
-	close(fd);
-	return c == '2'; /* 1: only for who has no privilege */
+	return sl_read_text("/proc/sys/net/core/bpf_jit_harden", text, sizeof(text)) > 0 &&
+	       text[0] == '2'; /* 1: only for who has no privilege */
 }
 
 static bool bound_moves; /* no bound program in this process: the kernel has moved one */
