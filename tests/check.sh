@@ -49,6 +49,9 @@ REST=$!
 set +m
 trap 'kill -- -$REST 2>/dev/null' EXIT
 
+# (What the guest needs comes meanwhile; vm/short says why, if it does not.)
+nice -n 10 tests/vm/lib_fetch.sh kernel 6.18 >/dev/null 2>&1 &
+
 BUILD=$BUILD suite "the suite"
 wait $REST
 fuzzers=$?

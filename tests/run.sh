@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Runs the tests: rooms or single files given as arguments, else all rooms.
 #
-#   tests/run.sh [-j JOBS] [-t SECONDS] [apps preload net sim bpf tcp unit | path/to/test ...]
+#   tests/run.sh [-j JOBS] [-t SECONDS] [apps preload net sim vm bpf tcp unit | path/to/test ...]
 #
 # JOBS (6) is the most that run at a time. Most tests wait for a peer or a timer: a third one and
 # more start only while the cores are idle; two may always run. The rooms with the long tests stand
 # first: short ones fill what the last long ones leave idle.
 #
 # A test is an executable that exits 0 (passed), 1 (failed) or 77 (skipped, says why). In unit, tcp
-# and bpf it is a program test_*.c, in net, sim, preload and apps a script *.sh (lib*.sh are not tests).
+# and bpf it is a program test_*.c, in net, sim, vm, preload and apps a script *.sh (lib*.sh are not tests).
 # Prints a line for each (seconds, and those of CPU in it), the output of those that failed, how long
 # it took and how idle the cores were, and as the last line `N passed, N failed, N skipped`. Logs are
 # in $BUILD/logs. What failed beside others runs once more alone, and is named as unsteady if it
@@ -50,7 +50,7 @@ tests_of() { # room
 }
 
 LIST=()
-for arg in "${@:-apps preload net sim bpf tcp unit}"; do
+for arg in "${@:-apps preload net sim vm bpf tcp unit}"; do
 	for room in $arg; do
 		if [ -d "tests/$room" ]; then
 			mapfile -t -O ${#LIST[@]} LIST < <(tests_of "$room")

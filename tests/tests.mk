@@ -80,6 +80,14 @@ tsan:
 	$(MAKE) BUILD=build-tsan SAN=thread CFLAGS="-O1 -g" tests
 	BUILD=build-tsan MODES="oracle one" tests/run.sh $(or $(T),unit tests/net/tcp_threads.sh)
 
+# In guests that QEMU emulates, with other NICs and other kernels (tests/vm/lib.sh). What they need from
+# Debian is fetched once, into VM_CACHE. VM_SUITE="udp_basic tcp_close" runs only these of the suite.
+.PHONY: vm vm-zc vm-kernels vm-events
+vm: tests
+	BUILD=$(BUILD) tests/run.sh -j 2 -t 14400 vm $(wildcard tests/vm/*/*.sh)
+vm-zc vm-kernels vm-events: vm-%: tests
+	BUILD=$(BUILD) tests/run.sh -j 2 -t 14400 tests/vm/$*/*.sh
+
 # Many rounds of what is most likely to break by timing: kill -9, hand removal, changes under load.
 SOAK_SECONDS ?= 3600
 SOAK_KILLS ?= 600

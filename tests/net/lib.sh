@@ -306,9 +306,15 @@ host_up() { # letter
 	ip -n "$NS$1" link set lo up
 }
 
-# Joins hosts $1 and $2 by a veth pair named $3 and $4; the rest goes to `ip link add`.
+# Joins hosts $1 and $2 by a veth pair named $3 and $4; the rest goes to `ip link add`. In a guest
+# (tests/vm) hosts may be joined by NICs.
 join() {
 	local h1=$1 h2=$2 d1=$3 d2=$4 q=$5 mtu=$6
+	if [ -n "${LINKS:-}" ]; then
+		. "$TESTS/vm/lib_links.sh"
+		join_nics "$@"
+		return
+	fi
 	ip link add "$d1" netns "$NS$h1" mtu "$mtu" numrxqueues "$q" numtxqueues "$q" type veth \
 		peer name "$d2" netns "$NS$h2" mtu "$mtu" numrxqueues "$q" numtxqueues "$q" ||
 		skip "cannot make veth devices"

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# The harness of the tests in guests. A test here is one file: it says in variables what guest it wants
+# (lib_boot.sh has them), sources this file, and what stands after that runs in the guest, with all that
+# tests/net/lib.sh has: on the machine this file boots the guest, which runs the same test again.
+#
+#   VM_NICS="virtio igb"
+#   . "$(dirname "$0")/lib.sh"
+#   use 1                # the hosts of net_up are joined by the first pair of NICs, not by veth
+#   net_up
+#   ...
+#   done_testing
+#
+#   nic N I              name of device I (1, 2) of pair N, wherever it is
+#   use N...             net_up joins its hosts by these pairs of NICs, in this order
+#   suite TEST...        runs these of tests/ (net/udp_basic ...) and collects what they say; VM_SUITE
+#                        in the environment overrides the list
+#   kernel_quiet         nothing has gone wrong in the guest's kernel
+#
+# shellcheck shell=bash
+VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+if [ -z "${VM_GUEST:-}" ]; then
+	export VM_FETCH_SECONDS VM_NICE VM_NICS VM_KERNEL VM_CPUS VM_MEM VM_SECONDS VM_QMP VM_APPEND
+	VM_PASS="VM_SUITE VM_COUNT ${VM_PASS:-}"
+	export VM_PASS
+	exec "$VM_DIR/lib_boot.sh" "$0" "$@"
+fi
+. "$VM_DIR/../net/lib.sh"
+. "$VM_DIR/lib_links.sh"
+modprobe -a virtio_net igb veth 2>/dev/null
+wait_until 20 test -n "$(ls /sys/class/net)"
+
+use() {
+	LINKS=$*
+	export LINKS
+}
+
+suite() {
+	local t list=()
+	for t in ${VM_SUITE:-$*}; do
+		case $t in */*) ;; *) t=net/$t ;; esac
+		if [ -e "$TESTS/$t.sh" ]; then list+=("tests/$t.sh"); else list+=("$BUILD/tests/$t"); fi
+	done
+	(cd "$TOP" && tests/run.sh -j 1 -t "${VM_TEST_SECONDS:-400}" "${list[@]}") && PASSED=$((PASSED + 1)) || FAILED=$((FAILED + 1))
+}
+
+kernel_quiet() {
+	local said
+	said=$(dmesg | grep -E 'BUG:|WARNING:|Oops|Call Trace|refcount_t|hung task|unregister_netdevice: waiting' | head -n 5)
+	same "the guest's kernel has nothing to say" "" "$said"
+}

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Joins the hosts of net_up by pairs of NICs that lie back to back (LINKS: their numbers, lib_boot.sh),
+# in the place of veth. The last test's namespaces give them back when the kernel comes to it.
+# shellcheck shell=bash source=../net/lib.sh
+nic() { # pair, 1 or 2: its name
+	grep -lix "02:00:00:00:$(printf %02x "$1"):0$2" /sys/class/net/*/address 2>/dev/null |
+		head -n 1 | cut -d/ -f5 | grep .
+}
+
+LINKS_USED=${LINKS_USED:-0}
+join_nics() { # host1 host2 device1 device2 queues mtu, as of net_up
+	local pairs n i dev
+	read -r -a pairs <<<"$LINKS"
+	[ $LINKS_USED -lt ${#pairs[@]} ] || skip "there are ${#pairs[@]} pairs of NICs here"
+	n=${pairs[$LINKS_USED]}
+	LINKS_USED=$((LINKS_USED + 1))
+	for i in 1 2; do
+		wait_until 60 nic "$n" $i >/dev/null || die "where is NIC $i of pair $n?"
+		dev=$(nic "$n" $i)
+		ip link set "$dev" down
+		# (Fewer queues than asked for is what some NICs have.)
+		[ "$(nic_queues "$dev")" = "$5" ] || ethtool -L "$dev" combined "$5" 2>/dev/null
+		ip link set "$dev" mtu "$6" name "v$$.$n.$i" || die "NIC $i of pair $n takes no MTU of $6"
+		if [ $i = 1 ]; then
+			ip link set "v$$.$n.$i" netns "$NS$1" name "$3"
+		else
+			ip link set "v$$.$n.$i" netns "$NS$2" name "$4"
+		fi || die "NIC $i of pair $n does not move"
+	done
+}
+nic_queues() { # device
+	ethtool -l "$1" 2>/dev/null | awk '/^Combined/ { n = $2 } END { print n + 0 }'
+}
