@@ -57,8 +57,10 @@ struct sl_tx_ops {
 	 * -ENXIO: the device is gone. The one system call of the transmit path. */
 	int (*kick)(struct sl_tx *tx);
 	/* Takes completed frames back; returns how many. Costs a look at what the device writes:
-	 * call it when unreaped has grown, or when frames are short. */
+	 * call it when unreaped has grown. Who needs them calls sl_tx_reap(). */
 	unsigned (*reap)(struct sl_tx *tx, struct sl_frames *cache);
+	/* Has the device tell, soon, of what was started last, too. NULL: it does. */
+	void (*settle)(struct sl_tx *tx);
 	void (*close)(struct sl_tx *tx, struct sl_frames *cache);
 	/* Of the packet that was posted last sl_tx_on_stamp() is to be told, from reap() or
 	 * close(). False: too many are. NULL without SL_TX_STAMP. */
@@ -87,5 +89,15 @@ struct sl_tx {
 	uint32_t posted;   /* frames put on the ring since the last kick */
 	uint32_t unreaped; /* frames posted since the last reap */
 };
+
+/* As reap(), for who needs frames, or waits for what is under way: calls it again and again. */
+static inline unsigned sl_tx_reap(struct sl_tx *tx, struct sl_frames *cache)
+{
+	unsigned n = tx->ops->reap(tx, cache);
+
+	if (!n && tx->ops->settle)
+		tx->ops->settle(tx);
+	return n;
+}
 
 #endif

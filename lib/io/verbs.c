@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Transmit by a raw-packet queue pair (rdma-core: libibverbs/man/ibv_wr_post.3).
+/* Devices and queues to transmit by: opened, watched, closed.
  *
  * Theory of operation: a device is opened once for the process, with one protection domain and one
  * memory region over all frames; each lane has a queue pair and a completion queue of its own, used
- * under the lane's lock. post() only remembers; kick() makes the work requests of what was posted
- * and rings the doorbell once. The last request of a kick is signalled, and every so many before
- * it: the queue's tail moves by completions alone. A frame under way is marked as
+ * under the lane's lock (verbs_tx.c). A frame under way is marked as
  * in flight (base/share.h): the queue pair ends with us, but perhaps a moment later.
  *
  * What fails, fails for good: an error completion, a fatal event, or completions that do not come.
@@ -21,6 +19,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/settings.h"
 #include "base/sys.h"
 #include "io/verbs_int.h"
 
@@ -29,7 +28,6 @@
 static struct sl_lock lock; /* over devices, and the calls that make and unmake */
 static struct sl_verbs_dev devices[MAX_DEVICES];
 static const struct sl_verbs_lib *lib;
-static const struct sl_tx_ops verbs_tx_ops;
 
 /* Devices -------------------------------------------------------------------------------------- */
 
@@ -67,6 +65,7 @@ static const char *fill_device(struct sl_verbs_dev *dev)
 	/* Its events are looked at, never waited for. */
 	flags = sl_sys_fcntl(dev->ctx->async_fd, F_GETFL, 0);
 	sl_sys_fcntl(dev->ctx->async_fd, F_SETFL, flags | O_NONBLOCK);
+	dev->mlx5 = sl_mlx5_lib(dev->ctx);
 	sl_verbs_query(dev);
 	dev->pd = lib->alloc_pd(dev->ctx);
 	if (!dev->pd)
@@ -127,7 +126,6 @@ static const char *make_cq(struct sl_verbs_tx *v, uint32_t depth)
 static const char *make_qp(struct sl_verbs_tx *v, uint32_t depth, uint32_t inline_bytes,
 			   uint32_t caps)
 {
-	struct verbs_context *ops = verbs_get_ctx_op(v->dev->ctx, create_qp_ex);
 	struct ibv_cq *cq = ibv_cq_ex_to_cq(v->cq);
 	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = cq,
@@ -141,14 +139,12 @@ static const char *make_qp(struct sl_verbs_tx *v, uint32_t depth, uint32_t inlin
 
 	if (caps & SL_TX_TSO)
 		sl_verbs_ask_tso(&attr);
-	if (ops)
-		v->qp = ops->create_qp_ex(v->dev->ctx, &attr);
+	v->qp = sl_verbs_make_qp(v, &attr);
 	if (!v->qp)
 		return errno == EPERM ? "no right to send raw packets (CAP_NET_RAW)"
 				      : "no raw-packet queue pair";
 	v->tx.caps |= caps;
-	v->qpx = lib->qp_to_qp_ex(v->qp);
-	v->depth = sl_min(depth, attr.cap.max_send_wr);
+	v->depth = sl_min(depth, attr.cap.max_send_wr) - 1; /* and one that sends nothing */
 	v->inline_bytes = sl_min(inline_bytes, attr.cap.max_inline_data);
 	return NULL;
 }
@@ -178,6 +174,16 @@ static void free_queue(struct sl_verbs_tx *v)
 	free(v);
 }
 
+/* A power of two, as TX_WRE_BATCHING says: not more than half the queue. */
+static uint32_t signal_every(uint32_t depth)
+{
+	uint32_t n = 1, most = sl_min(depth / 2, (uint32_t)sl_settings.tx_wre_batching);
+
+	while (2 * n <= most)
+		n *= 2;
+	return n;
+}
+
 /* Lock held. */
 static struct sl_verbs_tx *open_queue(struct sl_verbs_dev *dev, uint32_t depth,
 				      uint32_t inline_bytes, const char **why)
@@ -192,7 +198,7 @@ static struct sl_verbs_tx *open_queue(struct sl_verbs_dev *dev, uint32_t depth,
 	v->dev = dev;
 	v->lkey = dev->mr->lkey;
 	v->mask = depth - 1;
-	v->signal = SL_SIGNAL_EVERY;
+	v->every = v->signal = signal_every(depth);
 	v->patience_ns = SL_VERBS_PATIENCE_NS;
 	*why = make_cq(v, depth);
 	if (!*why)
@@ -227,7 +233,7 @@ struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, const struct s
 	sl_unlock(&lock);
 	if (!v)
 		return NULL;
-	v->tx.ops = &verbs_tx_ops;
+	v->tx.ops = &sl_verbs_tx_ops;
 	info->depth = v->depth;
 	info->inline_bytes = v->inline_bytes;
 	return &v->tx;
@@ -250,138 +256,12 @@ struct sl_tx *sl_verbs_open_beside(struct sl_tx *beside, const struct sl_verbs_w
 	sl_unlock(&lock);
 	if (!v)
 		return NULL;
-	v->tx.ops = &verbs_tx_ops;
+	v->tx.ops = &sl_verbs_tx_ops;
 	return &v->tx;
 }
 
-/* Transmit ---------------------------------------------------------------------------------------
- */
-
-/* From sure_from on nothing has left. */
-static void die(struct sl_verbs_tx *v, const char *why, uint32_t sure_from)
-{
-	v->dead = why;
-	v->doubt_to = v->made = sure_from;
-}
-
-static unsigned verbs_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
-{
-	struct sl_verbs_tx *v = sl_verbs_of(tx);
-
-	n = sl_min(n, v->depth - (v->head - v->tail));
-	for (unsigned i = 0; i < n; i++) {
-		v->desc[v->head++ & v->mask] = descs[i];
-		sl_frame_posted(descs[i].frame, SL_FLIGHT_QP);
-	}
-	tx->open = v->head;
-	tx->posted += n;
-	tx->unreaped += n;
-	return n;
-}
-
-static void make_request(struct sl_verbs_tx *v, const struct sl_tx_desc *d, unsigned flags)
-{
-	uint8_t *packet = sl_frame_ptr(d->frame) + d->off;
-	bool small = d->len <= v->inline_bytes;
-
-	v->qpx->wr_flags = flags | (small ? IBV_SEND_INLINE : 0);
-	if (!small && v->mem && sl_verbs_mem_make(v, v->made))
-		return;
-	ibv_wr_send(v->qpx);
-	if (small)
-		ibv_wr_set_inline_data(v->qpx, packet, d->len);
-	else
-		ibv_wr_set_sge(v->qpx, v->lkey, (uintptr_t)packet, d->len);
-}
-
-/* A request of the next descriptor, or of several. */
-static void make_next(struct sl_verbs_tx *v)
-{
-	const struct sl_tx_desc *d = &v->desc[v->made & v->mask];
-	uint32_t n = d->hdr ? sl_verbs_train(v, v->made) : 1, end = v->made + n;
-	bool signalled = end == v->head || (v->made ^ end) & v->signal;
-	unsigned flags = (signalled ? IBV_SEND_SIGNALED : 0) |
-			 (d->flags & SL_TXD_CSUM ? IBV_SEND_IP_CSUM : 0);
-
-	v->qpx->wr_id = end - 1;
-	if (n == 1) {
-		make_request(v, d, flags);
-	} else {
-		v->qpx->wr_flags = flags;
-		sl_verbs_make_train(v, v->made, n);
-	}
-	v->made = end;
-}
-
-/* Gives back what was done up to (not with) `to`. */
-static unsigned give_back(struct sl_verbs_tx *v, struct sl_frames *cache, uint32_t to)
-{
-	unsigned n = to - v->tail;
-
-	if (v->mem)
-		sl_verbs_mem_done(v, v->tail, to);
-	for (; v->tail != to; v->tail++) {
-		uint32_t frame = v->desc[v->tail & v->mask].frame;
-
-		sl_frame_landed(frame);
-		sl_frame_sent(cache, frame);
-	}
-	return n;
-}
-
-static unsigned verbs_reap(struct sl_tx *tx, struct sl_frames *cache)
-{
-	struct sl_verbs_tx *v = sl_verbs_of(tx);
-	struct ibv_poll_cq_attr attr = {0};
-	uint32_t to = v->tail;
-
-	tx->unreaped = 0;
-	if (v->dead || ibv_start_poll(v->cq, &attr))
-		return 0;
-	do {
-		to = (uint32_t)v->cq->wr_id + 1;
-		if (sl_unlikely(v->cq->status)) {
-			/* Those behind it are flushed. */
-			to = sl_verbs_train_begin(v, to - 1);
-			die(v, lib->wc_status_str(v->cq->status), to);
-			break;
-		}
-		if (sl_unlikely(v->stamps.n))
-			sl_verbs_stamps_done(v, to);
-	} while (!ibv_next_poll(v->cq));
-	ibv_end_poll(v->cq);
-	v->progress_ns = sl_now_ns();
-	return give_back(v, cache, to);
-}
-
-static int verbs_kick(struct sl_tx *tx)
-{
-	struct sl_verbs_tx *v = sl_verbs_of(tx);
-	struct sl_frames *frames = v->mem ? sl_verbs_mem_short(v) : NULL;
-	uint32_t was;
-
-	if (sl_unlikely(frames != NULL))
-		verbs_reap(tx, frames);
-	if (sl_unlikely(v->dead))
-		return -EIO;
-	tx->posted = 0;
-	tx->open = 0;
-	if (v->made == v->head)
-		return 0;
-	if (v->made == v->tail)
-		v->progress_ns = sl_now_ns();
-	was = v->made;
-	ibv_wr_start(v->qpx);
-	while (v->made != v->head)
-		make_next(v);
-	if (sl_likely(ibv_wr_complete(v->qpx) == 0))
-		return 0;
-	die(v, "the send queue refuses requests", was); /* all of them */
-	return -EIO;
-}
-
 /* The frames come back when the device cannot read them any more. */
-static void verbs_close(struct sl_tx *tx, struct sl_frames *cache)
+void sl_verbs_close(struct sl_tx *tx, struct sl_frames *cache)
 {
 	struct sl_verbs_tx *v = sl_verbs_of(tx);
 
@@ -390,43 +270,10 @@ static void verbs_close(struct sl_tx *tx, struct sl_frames *cache)
 	sl_verbs_stamps_end(v);
 	lib->destroy_qp(v->qp);
 	v->qp = NULL;
-	if (!v->dead)
-		v->doubt_to = v->made;
-	give_back(v, cache, v->doubt_to);
-	v->tail = v->made;
-	give_back(v, cache, v->head);
+	sl_verbs_give_back_all(v, cache);
 	free_queue(v);
 	sl_unlock(&lock);
 }
-
-unsigned sl_verbs_unsent(struct sl_tx *tx, struct sl_tx_desc *descs, unsigned n)
-{
-	struct sl_verbs_tx *v = sl_verbs_of(tx);
-
-	n = sl_min(n, v->head - v->made);
-	for (unsigned i = 0; i < n; i++) {
-		descs[i] = v->desc[v->made++ & v->mask];
-		sl_frame_landed(descs[i].frame);
-		sl_offload_undo(&v->undo, &descs[i],
-				v->made != v->head &&
-					v->desc[v->made & v->mask].flags & SL_TXD_CONT);
-	}
-	return n;
-}
-
-const char *sl_verbs_dead(const struct sl_tx *tx)
-{
-	return sl_container_of(tx, const struct sl_verbs_tx, tx)->dead;
-}
-
-static const struct sl_tx_ops verbs_tx_ops = {
-	.name = "verbs",
-	.post = verbs_post,
-	.kick = verbs_kick,
-	.reap = verbs_reap,
-	.close = verbs_close,
-	.stamp = sl_verbs_stamp,
-};
 
 /* Watching ---------------------------------------------------------------------------------------
  */
@@ -454,9 +301,9 @@ void sl_verbs_check(struct sl_tx *tx, uint64_t now_ns)
 	}
 	errno = saved;
 	if (!v->dead && v->dev->dead)
-		die(v, v->dev->dead, v->made);
-	if (!v->dead && v->made != v->tail && now_ns > v->progress_ns + v->patience_ns)
-		die(v, "completions do not come", v->made);
+		sl_verbs_die(v, v->dev->dead, v->made);
+	if (!v->dead && v->awaited != v->tail && now_ns > v->progress_ns + v->patience_ns)
+		sl_verbs_die(v, "completions do not come", v->made);
 }
 
 void sl_verbs_child(void)

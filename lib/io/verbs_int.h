@@ -3,13 +3,13 @@
 #ifndef SL_VERBS_INT_H
 #define SL_VERBS_INT_H
 
+#include "base/clock.h"
 #include "base/stats.h"
 #include "base/timemap.h"
 #include "io/offload.h"
 #include "io/verbs.h"
 #include "io/verbs_lib.h"
 
-#define SL_SIGNAL_EVERY 64 /* power of two */
 /* Longer than any pause frame holds a queue up. */
 #define SL_VERBS_PATIENCE_NS 2000000000ull
 
@@ -24,7 +24,8 @@ struct sl_verbs_dev {
 	uint64_t max_dm;     /* on-device memory, bytes */
 	uint64_t clock_mask; /* of the counter that completions are stamped with; 0: they are not */
 	uint64_t clock_khz;
-	const char *dead; /* why */
+	const struct sl_mlx5_lib *mlx5; /* NULL: it is another one */
+	const char *dead;               /* why */
 };
 
 /* Stamps that somebody waits for, in the order of their packets. */
@@ -37,21 +38,40 @@ struct sl_verbs_stamps {
 	uint64_t paired_ns;    /* when it got its last pair */
 };
 
+struct sl_verbs_tx;
+
+/* How requests get to the device, and completions from it. */
+struct sl_verbs_ways {
+	/* Makes requests of all that is posted, and starts them. 0, or an errno: of none. */
+	int (*make)(struct sl_verbs_tx *v);
+	/* The same of one that sends nothing, but completes. NULL: there is no such thing. */
+	int (*make_nop)(struct sl_verbs_tx *v);
+	/* Takes all completions there are: moves *to to what they are of up to (not with). The
+	 * status of the first that is an error: from *to on nothing has left then. */
+	enum ibv_wc_status (*poll)(struct sl_verbs_tx *v, uint32_t *to);
+};
+
 struct sl_verbs_tx {
 	struct sl_tx tx;
+	const struct sl_verbs_ways *ways;
 	struct sl_verbs_dev *dev;
 	struct ibv_cq_ex *cq;
 	struct ibv_qp *qp;
 	struct ibv_qp_ex *qpx;
+	struct mlx5dv_qp_ex *dv_qpx; /* NULL: it takes no requests of the driver's own kinds */
 	uint32_t lkey;
 	uint32_t inline_bytes;
-	uint32_t mask;   /* of desc */
-	uint32_t depth;  /* descriptors the queue takes */
-	uint32_t signal; /* a request is signalled when one of these bits of its number changes */
-	uint32_t head;   /* posted */
-	uint32_t made;   /* made requests of */
-	uint32_t tail;   /* completed */
-	uint64_t progress_ns; /* when a completion came, or the queue was empty */
+	uint32_t mask;    /* of desc */
+	uint32_t depth;   /* descriptors the queue takes */
+	uint32_t every;   /* so many requests have a completion of one of them; a power of two */
+	uint32_t signal;  /* a request is signalled when one of these bits of its number changes */
+	bool ends;        /* so is the last one of each kick */
+	uint32_t head;    /* posted */
+	uint32_t made;    /* made requests of */
+	uint32_t awaited; /* a completion will come of all up to (not with) this */
+	uint32_t nop;     /* the same of a request that sent nothing */
+	uint32_t tail;    /* completed */
+	uint64_t progress_ns; /* when a completion came, or was first waited for */
 	uint64_t patience_ns; /* so long it may take until one comes */
 	const char *dead;     /* why */
 	uint32_t doubt_to;    /* of a dead queue: what lies between tail and this may have left */
@@ -60,6 +80,41 @@ struct sl_verbs_tx {
 	struct sl_verbs_stamps stamps;
 	struct sl_tx_desc desc[];
 };
+
+/* verbs_tx.c -------------------------------------------------------------------------------------
+ */
+
+extern const struct sl_tx_ops sl_verbs_tx_ops;
+void sl_verbs_close(struct sl_tx *tx, struct sl_frames *cache); /* its close(): verbs.c */
+/* Nothing goes out any more. From sure_from on nothing has left. */
+void sl_verbs_die(struct sl_verbs_tx *v, const char *why, uint32_t sure_from);
+/* Gives frames back: what the queue pair, which is gone, may have sent, and what it has not. */
+void sl_verbs_give_back_all(struct sl_verbs_tx *v, struct sl_frames *cache);
+
+bool sl_verbs_mem_is_used(const struct sl_verbs_tx *v); /* below */
+
+/* Is the request of what ends before `end` to be signalled? */
+static inline bool sl_verbs_wants_signal(const struct sl_verbs_tx *v, uint32_t end)
+{
+	return (v->made ^ end) & v->signal ||
+	       (end == v->head && (v->ends || (v->mem && sl_verbs_mem_is_used(v))));
+}
+
+/* One that ends before `end` is signalled. */
+static inline void sl_verbs_await(struct sl_verbs_tx *v, uint32_t end)
+{
+	if (v->awaited == v->tail)
+		v->progress_ns = sl_now_ns();
+	v->awaited = end;
+}
+
+/* verbs_wr.c -------------------------------------------------------------------------------------
+ */
+
+/* By libibverbs. */
+extern const struct sl_verbs_ways sl_verbs_by_wr;
+/* A queue pair that takes its requests so. NULL: there is none to be had. */
+struct ibv_qp *sl_verbs_make_qp(struct sl_verbs_tx *v, struct ibv_qp_init_attr_ex *attr);
 
 /* verbs_offload.c -------------------------------------------------------------------------------
  */
@@ -70,8 +125,8 @@ void sl_verbs_query(struct sl_verbs_dev *dev);
 void sl_verbs_ask_tso(struct ibv_qp_init_attr_ex *attr);
 /* How many descriptors from `at` on make one request: those that are carried on. */
 uint32_t sl_verbs_train(const struct sl_verbs_tx *v, uint32_t at);
-/* Makes a request of n of them; wr_id and wr_flags are set. */
-void sl_verbs_make_train(const struct sl_verbs_tx *v, uint32_t at, uint32_t n);
+/* Where n of them have their bytes, without the headers of the first. */
+void sl_verbs_train_sges(const struct sl_verbs_tx *v, uint32_t at, uint32_t n, struct ibv_sge *sge);
 /* The first descriptor of the request that `at` is of. */
 uint32_t sl_verbs_train_begin(const struct sl_verbs_tx *v, uint32_t at);
 
@@ -83,9 +138,11 @@ void sl_verbs_mem_open(struct sl_verbs_tx *v, const struct sl_verbs_want *want);
 /* Little of it is left: the frames to reap completions with, for that frees it; NULL: no need. */
 struct sl_frames *sl_verbs_mem_short(const struct sl_verbs_tx *v);
 void sl_verbs_mem_close(struct sl_verbs_tx *v); /* the queue pair is gone */
-/* Makes a request of a descriptor whose packet goes by that memory; wr_id and wr_flags are set.
- * False: there is no room, nothing was done. */
-bool sl_verbs_mem_make(const struct sl_verbs_tx *v, uint32_t slot);
+/* There is something in it: it is free again when that has completed. */
+bool sl_verbs_mem_is_used(const struct sl_verbs_tx *v);
+/* Copies the packet of a descriptor there, but for its head: where the two are. False: there is no
+ * room, nothing was done. */
+bool sl_verbs_mem_put(const struct sl_verbs_tx *v, uint32_t slot, struct ibv_sge sge[2]);
 /* Descriptors from `from` to (not with) `to` are completed. */
 void sl_verbs_mem_done(struct sl_verbs_tx *v, uint32_t from, uint32_t to);
 
@@ -98,8 +155,8 @@ void sl_verbs_query_clock(struct sl_verbs_dev *dev, const struct ibv_device_attr
 bool sl_verbs_may_stamp(const struct sl_verbs_dev *dev);
 void sl_verbs_start_stamps(struct sl_verbs_tx *v);
 bool sl_verbs_stamp(struct sl_tx *tx, const struct sl_tx_ask *ask); /* sl_tx_ops.stamp */
-/* The completion that is being looked at is that of all up to (not with) `to`. */
-void sl_verbs_stamps_done(struct sl_verbs_tx *v, uint32_t to);
+/* A completion, at `raw` by the device's counter, is that of all up to (not with) `to`. */
+void sl_verbs_stamps_done(struct sl_verbs_tx *v, uint32_t to, uint64_t raw);
 /* Nothing completes any more. */
 void sl_verbs_stamps_end(struct sl_verbs_tx *v);
 

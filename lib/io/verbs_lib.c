@@ -13,8 +13,10 @@
 #include "base/sys.h"
 
 #define VERBS_SONAME "libibverbs.so.1"
+#define MLX5_SONAME  "libmlx5.so.1"
 
 static struct sl_verbs_lib lib;
+static struct sl_mlx5_lib mlx5;
 
 static bool look_up(void *handle)
 {
@@ -55,6 +57,30 @@ const struct sl_verbs_lib *sl_verbs_lib(void)
 	if (there)
 		prime(handle);
 	return there ? &lib : NULL;
+}
+
+static bool look_up_mlx5(void *handle)
+{
+#define X(name)                                                                                    \
+	mlx5.name = (__typeof__(mlx5.name))dlsym(handle, "mlx5dv_" #name);                         \
+	if (!mlx5.name)                                                                            \
+		return false;
+	SL_MLX5_CALLS(X)
+#undef X
+	return true;
+}
+
+const struct sl_mlx5_lib *sl_mlx5_lib(struct ibv_context *ctx)
+{
+	static bool tried, there;
+	void *handle;
+
+	if (!tried) {
+		tried = true;
+		handle = dlopen(MLX5_SONAME, RTLD_NOW | RTLD_LOCAL);
+		there = handle && look_up_mlx5(handle);
+	}
+	return there && mlx5.is_supported(ctx->device) ? &mlx5 : NULL;
 }
 
 static bool is_device_of(const char *dir, const char *rdma, uint32_t ifindex, const char *ifname)

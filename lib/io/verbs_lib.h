@@ -3,6 +3,7 @@
 #ifndef SL_VERBS_LIB_H
 #define SL_VERBS_LIB_H
 
+#include <infiniband/mlx5dv.h>
 #include <infiniband/verbs.h>
 
 #include "base/base.h"
@@ -37,6 +38,22 @@ struct sl_verbs_lib {
 
 /* NULL: it is not installed, or too old. Serialised by the caller. */
 const struct sl_verbs_lib *sl_verbs_lib(void);
+
+/* libmlx5, the driver of such a device, which libibverbs has loaded then. */
+#define SL_MLX5_CALLS(X)                                                                           \
+	X(is_supported)                                                                            \
+	X(create_qp)                                                                               \
+	X(qp_ex_from_ibv_qp_ex)                                                                    \
+	X(get_clock_info)
+
+struct sl_mlx5_lib {
+#define X(name) __typeof__(&mlx5dv_##name) name;
+	SL_MLX5_CALLS(X)
+#undef X
+};
+
+/* NULL: it is another device, or the library too old. Serialised by the caller. */
+const struct sl_mlx5_lib *sl_mlx5_lib(struct ibv_context *ctx);
 
 /* The RDMA device of a network device, by sysfs (where SYSFS_PATH has it, as libibverbs itself).
  * False: it has none. */

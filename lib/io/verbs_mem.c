@@ -80,6 +80,11 @@ void sl_verbs_mem_close(struct sl_verbs_tx *v)
 	free(m);
 }
 
+bool sl_verbs_mem_is_used(const struct sl_verbs_tx *v)
+{
+	return v->mem->used != 0;
+}
+
 struct sl_frames *sl_verbs_mem_short(const struct sl_verbs_tx *v)
 {
 	return v->mem->used > v->mem->size / 2 ? v->mem->frames : NULL;
@@ -102,13 +107,12 @@ static uint32_t take(struct sl_verbs_mem *m, uint32_t n, uint32_t *took)
 	return at;
 }
 
-bool sl_verbs_mem_make(const struct sl_verbs_tx *v, uint32_t slot)
+bool sl_verbs_mem_put(const struct sl_verbs_tx *v, uint32_t slot, struct ibv_sge sge[2])
 {
 	const struct sl_tx_desc *d = &v->desc[slot & v->mask];
 	uint32_t rest = d->len > HEAD ? (uint32_t)d->len - HEAD : 0, words = (rest + 3) & ~3u, at;
 	uint8_t *packet = sl_frame_ptr(d->frame) + d->off;
 	struct sl_verbs_mem *m = v->mem;
-	struct ibv_sge sge[2];
 
 	/* Whole words are copied: not from behind the frame. */
 	if (!rest || d->off + HEAD + words > 1u << sl_pool.shift)
@@ -120,8 +124,6 @@ bool sl_verbs_mem_make(const struct sl_verbs_tx *v, uint32_t slot)
 	}
 	sge[0] = (struct ibv_sge){(uintptr_t)packet, HEAD, v->lkey};
 	sge[1] = (struct ibv_sge){at, rest, m->mr->lkey};
-	ibv_wr_send(v->qpx);
-	ibv_wr_set_sge_list(v->qpx, 2, sge);
 	m->stats->dev_mem_pkts++;
 	m->stats->dev_mem_bytes += d->len;
 	return true;

@@ -57,22 +57,16 @@ uint32_t sl_verbs_train_begin(const struct sl_verbs_tx *v, uint32_t at)
 	return at;
 }
 
-/* Not by ibv_wr_set_sge(): libmlx5 (44) writes beyond the ring when headers have filled it to its
- * end. */
-void sl_verbs_make_train(const struct sl_verbs_tx *v, uint32_t at, uint32_t n)
+void sl_verbs_train_sges(const struct sl_verbs_tx *v, uint32_t at, uint32_t n, struct ibv_sge *sge)
 {
 	const struct sl_tx_desc *d = &v->desc[at & v->mask];
-	uint8_t *headers = sl_frame_ptr(d->frame) + d->off;
-	struct ibv_sge sge[SL_TSO_SEGS];
+	uint8_t *packet = sl_frame_ptr(d->frame) + d->off;
 
-	ibv_wr_send_tso(v->qpx, headers, d->hdr, (uint16_t)(d->len - d->hdr));
-	sge[0] =
-		(struct ibv_sge){(uintptr_t)(headers + d->hdr), (uint32_t)d->len - d->hdr, v->lkey};
+	sge[0] = (struct ibv_sge){(uintptr_t)(packet + d->hdr), (uint32_t)d->len - d->hdr, v->lkey};
 	for (uint32_t i = 1; i < n; i++) {
 		d = &v->desc[(at + i) & v->mask];
 		sge[i] = (struct ibv_sge){(uintptr_t)(sl_frame_ptr(d->frame) + d->off), d->len,
 					  v->lkey};
 	}
-	ibv_wr_set_sge_list(v->qpx, n, sge);
 }
 #endif

@@ -22,9 +22,10 @@ static uint32_t kbps_of(uint64_t bytes_s)
 /* The watchdog waits for a completion, which one in so many packets has. */
 static void set_patience(struct sl_verbs_tx *v, uint32_t kbps)
 {
+	v->ends = true;
 	v->patience_ns = SL_VERBS_PATIENCE_NS;
 	if (kbps)
-		v->patience_ns += 2ull * SL_SIGNAL_EVERY * FRAME_MOST * 8 * 1000000 / kbps;
+		v->patience_ns += 2ull * v->every * FRAME_MOST * 8 * 1000000 / kbps;
 }
 
 int sl_verbs_set_rate(struct sl_tx *tx, const struct sl_pace_ask *ask)

@@ -8,8 +8,6 @@
  * keeps up to date for its PHC (a page that is mapped), or by readings of the counter beside
  * CLOCK_REALTIME, which are renewed when they have grown old. */
 #if __has_include(<infiniband/verbs.h>)
-#include <dlfcn.h>
-#include <infiniband/mlx5dv.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -17,12 +15,7 @@
 #include "base/settings.h"
 #include "io/verbs_int.h"
 
-#define MLX5_SONAME "libmlx5.so.1"
-#define READINGS    5
-
-typedef int (*clock_info_fn)(struct ibv_context *ctx, struct mlx5dv_clock_info *info);
-
-static clock_info_fn get_clock_info;
+#define READINGS 5
 
 /* The device's PHC. False: it does not say. */
 static bool by_phc(const struct sl_verbs_tx *v, uint64_t raw, uint64_t *ns)
@@ -30,7 +23,7 @@ static bool by_phc(const struct sl_verbs_tx *v, uint64_t raw, uint64_t *ns)
 	struct mlx5dv_clock_info info;
 	struct sl_timecounter c;
 
-	if (!get_clock_info || get_clock_info(v->dev->ctx, &info))
+	if (!v->dev->mlx5 || v->dev->mlx5->get_clock_info(v->dev->ctx, &info))
 		return false;
 	c = (struct sl_timecounter){.ns = info.nsec,
 				    .raw = info.last_cycles,
@@ -112,15 +105,8 @@ static bool convert(struct sl_verbs_tx *v, uint64_t raw, uint64_t *ns)
 
 void sl_verbs_query_clock(struct sl_verbs_dev *dev, const struct ibv_device_attr_ex *attr)
 {
-	void *handle;
-
 	dev->clock_khz = attr->hca_core_clock;
 	dev->clock_mask = attr->completion_timestamp_mask;
-	if (get_clock_info || !dev->clock_mask)
-		return;
-	handle = dlopen(MLX5_SONAME, RTLD_NOW | RTLD_LOCAL); /* the driver has it open already */
-	if (handle)
-		get_clock_info = (clock_info_fn)dlsym(handle, "mlx5dv_get_clock_info");
 }
 
 bool sl_verbs_may_stamp(const struct sl_verbs_dev *dev)
@@ -168,19 +154,18 @@ static void tell_first(struct sl_verbs_tx *v, uint64_t ns)
 	s->first = (s->first + 1) % SL_VERBS_ASKS;
 	s->n--;
 	if (!s->n)
-		v->signal = SL_SIGNAL_EVERY;
+		v->signal = v->every;
 	sl_tx_on_stamp(&ask, ns);
 }
 
-void sl_verbs_stamps_done(struct sl_verbs_tx *v, uint32_t to)
+void sl_verbs_stamps_done(struct sl_verbs_tx *v, uint32_t to, uint64_t raw)
 {
 	struct sl_verbs_stamps *s = &v->stamps;
 	uint64_t ns = 0;
 	bool known = false;
 
 	while (s->n && (int32_t)(s->at[s->first] - to) < 0) {
-		if (!known &&
-		    !convert(v, ibv_wc_read_completion_ts(v->cq) & v->dev->clock_mask, &ns))
+		if (!known && !convert(v, raw & v->dev->clock_mask, &ns))
 			ns = 0;
 		known = true;
 		tell_first(v, ns);

@@ -344,9 +344,10 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, ui
 	uint64_t least_ns = l->busy && !l->bursting && !l->paced ? BUSY_NS : LEAST_NS;
 
 	/* Some that are dead are kept for a while, some wait for a way; and the last look at
-	 * connections is to be after the last that happened to them. */
+	 * connections is to be after the last that happened to them, and at a NIC's queue when
+	 * it is done. */
 	if (quiet && (sl_tconn_reap() || not_shown || sl_policy_waits() || sl_mcast_in_use() ||
-		      sl_devices_wait()))
+		      sl_devices_wait() || sl_lanes_wait()))
 		until_us = (now + HOUSE_NS) / 1000;
 	if (!quiet)
 		until_us = (now + (l->pkts > BUSY_PKTS ? BUSY_NS : tick)) / 1000;

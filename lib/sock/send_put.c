@@ -106,7 +106,7 @@ static bool make_room(struct sl_lane *lane, struct sl_leg *leg)
 {
 	int err = sl_leg_kick(leg);
 
-	leg->tx->ops->reap(leg->tx, &lane->frames);
+	sl_tx_reap(leg->tx, &lane->frames);
 	return err == 0 || err == -EAGAIN;
 }
 

@@ -17,6 +17,8 @@
 #define STEADY_NS   (60 * NS)
 #define KICKS_EMPTY 64 /* of 32 packets each (copy mode): a ring */
 
+static bool under_way; /* something was, at the last look */
+
 static struct sl_tx *open_queue(struct sl_leg *leg, struct sl_verbs_info *info, const char **why)
 {
 	const struct sl_port_info *port = &leg->port->info;
@@ -111,8 +113,9 @@ static void check_queue(struct sl_lane *lane, struct sl_leg *leg, uint64_t now)
 {
 	struct sl_tx *verbs = leg->verbs;
 
-	verbs->ops->reap(verbs, &lane->frames);
+	sl_tx_reap(verbs, &lane->frames);
 	sl_verbs_check(verbs, now);
+	under_way |= !sl_verbs_is_idle(verbs);
 	if (!sl_verbs_dead(verbs))
 		return;
 	if (leg->tx == verbs)
@@ -195,8 +198,14 @@ static void check_lane(struct sl_lane *lane, void *arg)
 	}
 }
 
+bool sl_lanes_wait(void)
+{
+	return under_way;
+}
+
 void sl_lanes_check(void)
 {
+	under_way = false;
 	sl_pace_nic_check();
 	sl_lane_for_each(check_lane, NULL);
 }

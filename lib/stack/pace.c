@@ -219,7 +219,7 @@ static bool pass_on(struct sl_pacer *p)
 	if (sl_pacer_post(g->real, &d))
 		return true;
 	sl_leg_kick(g->real);
-	g->real->tx->ops->reap(g->real->tx, &p->lane->frames);
+	sl_tx_reap(g->real->tx, &p->lane->frames);
 	return sl_pacer_post(g->real, &d);
 }
 
@@ -335,6 +335,14 @@ static unsigned gate_reap(struct sl_tx *tx, struct sl_frames *cache)
 	return real->tx->unreaped ? real->tx->ops->reap(real->tx, cache) : 0;
 }
 
+static void gate_settle(struct sl_tx *tx)
+{
+	struct sl_tx *real = sl_container_of(tx, struct sl_pace_gate, tx)->real->tx;
+
+	if (real->ops->settle)
+		real->ops->settle(real);
+}
+
 static void gate_close(struct sl_tx *tx, struct sl_frames *cache)
 {
 	(void)tx;
@@ -346,6 +354,7 @@ static const struct sl_tx_ops gate_ops = {
 	.post = gate_post,
 	.kick = gate_kick,
 	.reap = gate_reap,
+	.settle = gate_settle,
 	.close = gate_close,
 };
 

@@ -53,7 +53,7 @@ static void measure(struct sl_pacer *p, unsigned n, uint64_t now_ns)
 
 static void reap(struct sl_pacer *p, uint64_t now_ns)
 {
-	unsigned n = p->nic->ops->reap(p->nic, &p->lane->frames);
+	unsigned n = sl_tx_reap(p->nic, &p->lane->frames);
 
 	measure(p, n, now_ns);
 }
@@ -114,7 +114,7 @@ static bool has_arrived(struct sl_pacer *p)
 		to_wheel(p);
 		return true;
 	}
-	beside->ops->reap(beside, &p->lane->frames);
+	sl_tx_reap(beside, &p->lane->frames);
 	if (!sl_verbs_has_done(beside, p->mark))
 		return false;
 	p->way = SL_WAY_NIC;

@@ -61,7 +61,7 @@ static int receive(struct sl_leg *leg, struct sl_xsk *x)
 void sl_lane_reap(struct sl_lane *lane)
 {
 	for (uint32_t i = 0; i < lane->nlegs; i++)
-		lane->leg[i]->tx->ops->reap(lane->leg[i]->tx, &lane->frames);
+		sl_tx_reap(lane->leg[i]->tx, &lane->frames);
 	if (sl_unlikely(lane->pace && !sl_list_empty(&lane->pace->nics)))
 		sl_lane_pace_reap(lane);
 }

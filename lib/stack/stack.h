@@ -163,6 +163,8 @@ extern struct sl_lane sl_limbo;
 struct sl_leg *sl_lane_leg(struct sl_lane *lane, struct sl_port *port);
 /* The keeper's, about once a second: a transmit queue of the NIC that has failed is taken down. */
 void sl_lanes_check(void);
+/* It is to be done again, though nothing happens: something was under way by such a queue. */
+bool sl_lanes_wait(void);
 /* Calls fn for each lane that has a leg. */
 void sl_lane_for_each(void (*fn)(struct sl_lane *lane, void *arg), void *arg);
 

@@ -89,8 +89,8 @@ void sl_lane_tcp_begin(struct sl_lane *lane)
 	if (sl_likely(lane->frames.n >= FEW_FRAMES))
 		return;
 	for (uint32_t i = 0; i < lane->nlegs; i++)
-		if (lane->leg[i]->tx->unreaped)
-			lane->leg[i]->tx->ops->reap(lane->leg[i]->tx, &lane->frames);
+		if (lane->leg[i]->tx->unreaped || lane->leg[i]->tx->ops->settle)
+			sl_tx_reap(lane->leg[i]->tx, &lane->frames);
 }
 
 /* Starts what was posted. False: not all has been started. */

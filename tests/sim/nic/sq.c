@@ -41,13 +41,14 @@ static int fetch(const struct sim_qp *qp, struct wqe *w)
 {
 	uint32_t ring = qp->sq_wqes * BLOCK, off = (qp->consumed & (qp->sq_wqes - 1)) * BLOCK;
 	const struct mlx5_wqe_ctrl_seg *ctrl = (const void *)(qp->sq + off);
-	uint32_t op = be32toh(ctrl->opmod_idx_opcode), qpn_ds = be32toh(ctrl->qpn_ds);
+	uint32_t op = be32toh(ctrl->opmod_idx_opcode), qpn_ds = be32toh(ctrl->qpn_ds), least;
 
 	w->index = qp->consumed;
 	w->opcode = (uint8_t)op;
 	w->signalled = (ctrl->fm_ce_se >> 2 & 3) == CE_ALWAYS || qp->signal_all;
 	w->bytes = (qpn_ds & 0x3f) * 16;
-	if (qpn_ds >> 8 != qp->number || (uint16_t)(op >> 8) != w->index || w->bytes < 32) {
+	least = w->opcode == MLX5_OPCODE_NOP ? 16 : 32;
+	if (qpn_ds >> 8 != qp->number || (uint16_t)(op >> 8) != w->index || w->bytes < least) {
 		sim_say("bad request %u: queue %#x, index %u, %u bytes", w->index, qpn_ds >> 8,
 			op >> 8 & 0xffff, w->bytes);
 		if (!w->bytes)

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# What waits for completions of the NIC, of which most packets have none: `settle.py ADDRESS PORT`.
+# Prints a line for each that has come to its end.
+import fcntl
+import select
+import socket
+import struct
+import sys
+import termios
+import time
+
+PATIENCE = 10
+
+to = (sys.argv[1], int(sys.argv[2]))
+
+
+def udp():
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.connect(to)
+    s.send(b"first")  # the kernel's, perhaps: it asks for the neighbour
+    s.recv(100)
+    s.settimeout(PATIENCE)
+    return s
+
+
+def unsent(s):
+    return struct.unpack("i", fcntl.ioctl(s, termios.TIOCOUTQ, b"\0" * 4))[0]
+
+
+def until(what):
+    end = time.monotonic() + PATIENCE
+    while not what():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.001)
+    return True
+
+
+# Five packets, which nothing follows.
+s = udp()
+for n in range(5):
+    s.send(b"x" * 300)
+print("nothing is unsent" if until(lambda: unsent(s) == 0) else "unsent: %d" % unsent(s), flush=True)
+
+# A send buffer that two packets fill: blocking, then by poll().
+s = udp()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1)
+for n in range(200):
+    s.send(b"x" * 1400)
+s.setblocking(False)
+sent = 0
+poll = select.poll()
+poll.register(s, select.POLLOUT)
+while sent < 200 and poll.poll(PATIENCE * 1000):
+    try:
+        s.send(b"x" * 1400)
+        sent += 1
+    except BlockingIOError:
+        pass
+print("sent", sent, flush=True)
+
+# Question and answer, one at a time: no completion is waited for.
+sys.stdin.readline()
+s = udp()
+for n in range(1000):
+    s.send(b"x" * 20)
+    s.recv(100)
+print("answered", flush=True)
+# What is asked for fails, not the packet.
+sys.stdin.readline()
+s.send(b"once")
+s.send(b"twice")
+until(lambda: unsent(s) == 0)
+answers = 0
+while select.select([s], [], [], 1)[0]:
+    s.recv(100)
+    answers += 1
+print("answers", answers, flush=True)
+# And nobody asks: the internal thread does.
+sys.stdin.readline()
+s.send(b"into a queue that stands still")
+sys.stdin.readline()

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Few packets have a completion of their own: who waits for one is not left waiting, nor is a queue that
+# stands still overlooked because nothing follows in it.
+VERBS=1
+. "$(dirname "$0")/lib.sh"
+net_up
+MODE=simulated
+BIN=$BUILD/tests/net
+bg b "$BIN/echo" "$B4" 7000
+wait_udp b 7000
+mkfifo "$TMP/go"
+exec 7<>"$TMP/go"
+bg sa python3 "$TESTS/sim/settle.py" "$B4" 7000 <"$TMP/go" >"$TMP/out"
+PROGRAM=$BG
+shown() { grep -q "$1" "$TMP/out"; }
+said() { grep -q -e "$1" "$TMP"/sluice.*.log; }
+figure() { nic_control a stat | sed -n "s/^$1 //p"; }
+
+ok "five packets, which nothing follows" wait_until 20 shown 'nothing is unsent'
+ok "a send buffer of two packets" wait_until 20 shown 'sent 200'
+before=$(figure frames) asked=$(figure completions)
+echo >&7
+ok "a thousand questions" wait_until 20 shown answered
+frames=$(($(figure frames) - before)) completions=$(($(figure completions) - asked))
+ok "$frames packets, $completions completions" test "$frames" -ge 900 -a "$completions" -lt $((frames / 8))
+all_done() { # every packet's, since the last request has one
+	[ "$(figure requests)" -gt "$(figure frames)" ]
+}
+ok "some of requests that send nothing" wait_until 5 all_done
+ok "nothing has failed" not said 'from now on'
+
+nic_control a 'fail 3 4' >/dev/null
+echo >&7
+ok "the request that sends nothing fails: the packets have left once" wait_until 20 shown 'answers 2'
+ok "it has failed" wait_until 10 said 'by AF_XDP from now on: local protection error'
+ok "back again" wait_until 20 said 'by verbs again'
+
+nic_control a 'stall 1' >/dev/null
+echo >&7
+ok "a queue that stands still is left" wait_until 20 said 'by AF_XDP from now on: completions do not come'
+nic_control a 'stall 0' >/dev/null
+echo >&7
+ok "it ends" wait_end "$PROGRAM" 10
+done_testing
