@@ -15,7 +15,8 @@ struct {
 	__type(value, __u32);
 } locals SEC(".maps");
 
-enum match { MATCH_NONE, MATCH_FLOW, MATCH_ENDPOINT, MATCH_WILDCARD };
+/* Of a group: an endpoint or wildcard that several share. */
+enum match { MATCH_NONE, MATCH_FLOW, MATCH_ENDPOINT, MATCH_WILDCARD, MATCH_GROUP };
 
 /* The two ends of a packet. One of them is this host: what came is for its destination, what an
  * ICMP error is about was sent by its source. Its port is always in dst_port. */

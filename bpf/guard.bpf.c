@@ -97,7 +97,8 @@ int guard(struct __sk_buff *skb)
 	key.remote_port = bpf_ntohs(tcp.dest);
 	index = 65536 + key.local_port;
 	bits = bpf_map_lookup_elem(&ports, &index);
-	if (!bits || !*bits || !is_claimed(&key, *bits) || is_of_socket(skb, key.local_port))
+	if (!bits || !(*bits & SL_PORT_BITS) || !is_claimed(&key, *bits) ||
+	    is_of_socket(skb, key.local_port))
 		return TC_ACT_UNSPEC;
 	return TC_ACT_SHOT;
 }

@@ -8,6 +8,7 @@
 #include "group.bpf.h"
 #include "hints.bpf.h"
 #include "icmp.bpf.h"
+#include "recent.bpf.h"
 #include "record.bpf.h"
 #include "veil.bpf.h"
 
@@ -68,12 +69,24 @@ static __always_inline void count_redirect(struct sl_counters *c, enum match mat
 	c->redirect_bytes += bytes;
 }
 
+/* What a claim says of the packet. */
+struct target {
+	__u32 lane, slot, gen, flags;
+	enum match match;
+};
+
+static __always_inline struct target target_of(const struct sl_claim *c, enum match match)
+{
+	return (struct target){c->lane, c->slot, c->gen, c->flags, match};
+}
+
 /* The packet has a claim: describe it and send it to the lane's XSK on this queue. */
 static __always_inline int redirect(struct xdp_md *ctx, const struct sl_pkt *p,
-				    const struct sl_claim *claim, enum match match,
-				    struct sl_counters *c, const struct sl_port_config *cfg)
+				    const struct target *t, struct sl_counters *c,
+				    const struct sl_port_config *cfg)
 {
-	__u32 lane = claim->lane, slot = claim->slot, gen = claim->gen, flags = claim->flags;
+	__u32 lane = t->lane, slot = t->slot, gen = t->gen, flags = t->flags;
+	enum match match = veil(t->match, cfg, 3);
 	__u32 xsk, vlan;
 	__u64 bytes = p->data_end - p->data;
 	struct sl_meta meta = {
@@ -86,7 +99,6 @@ static __always_inline int redirect(struct xdp_md *ctx, const struct sl_pkt *p,
 	int err;
 
 	asm volatile("" : "+r"(lane), "+r"(slot), "+r"(gen), "+r"(flags)); /* from any map */
-	match = veil(match, cfg, 3);
 	xsk = lane + ctx->rx_queue_index;
 	vlan = SL_CLAIM_VLAN_NR(flags);
 	meta.flags = SL_META_VLAN(vlan);
@@ -126,7 +138,7 @@ static __always_inline struct sl_claim *whose(struct xdp_md *ctx, struct sl_pkt 
 	if (claim->flags & SL_CLAIM_PASS)
 		return 0;
 	group = veil(claim->slot, cfg, ~0u);
-	*match = veil(*match, cfg, 3);
+	*match = veil(*match, cfg, 3) | MATCH_GROUP;
 	p->v6 = veil(p->v6, cfg, 1);
 	if (p->proto == IPPROTO_TCP)
 		return pick_tcp(ctx, p, ours, group);
@@ -134,25 +146,58 @@ static __always_inline struct sl_claim *whose(struct xdp_md *ctx, struct sl_pkt 
 	return pick_target(group, flow_hash(p, ours));
 }
 
+static __always_inline void remember(struct sl_recent *r, const struct sl_recent_key *key,
+				     const struct target *t)
+{
+	r->key = *key;
+	r->lane_match = t->lane << 2 | t->match;
+	r->slot = t->slot;
+	r->gen = t->gen;
+	r->flags = t->flags;
+}
+
+/* The claim of a packet that is for its destination, found of late or now. Nonzero: it has none. */
+static __always_inline int find_target(struct xdp_md *ctx, struct sl_pkt *p, __u64 word,
+				       const struct sl_port_config *cfg, struct target *t)
+{
+	struct sl_recent_key key;
+	enum match match = MATCH_NONE;
+	struct sl_claim *claim;
+	struct sl_recent *r;
+
+	r = recent_key(p, word, &key) ? 0 : recent_at(&key);
+	if (!r)
+		return -1;
+	if (is_recent(r, &key)) {
+		*t = (struct target){r->lane_match >> 2, r->slot, r->gen, r->flags,
+				     r->lane_match & 3};
+		return 0;
+	}
+	veil_all(ctx, p, cfg);
+	claim = whose(ctx, p, OUR_DST, word, cfg, &match);
+	if (!claim)
+		return -1;
+	*t = target_of(claim, match & 3);
+	if (may_remember(p, match) && !cfg->forgets)
+		remember(r, &key, t);
+	return 0;
+}
+
 /* Some look-up can succeed for the port. */
-static __always_inline int steer_port(struct xdp_md *ctx, struct sl_pkt *p, __u32 bits,
+static __always_inline int steer_port(struct xdp_md *ctx, struct sl_pkt *p, __u64 word,
 				      struct sl_counters *c)
 {
-	enum match match = MATCH_NONE;
 	struct sl_port_config *cfg;
-	struct sl_claim *claim;
+	struct target t;
 	__u32 zero = 0;
 
 	cfg = bpf_map_lookup_elem(&config, &zero);
 	if (!cfg)
 		goto miss;
 	veil_all(ctx, p, cfg);
-	if (!is_for_us(p, cfg) || add_hidden_tag(ctx, p))
+	if (!is_for_us(p, cfg) || add_hidden_tag(ctx, p) || find_target(ctx, p, word, cfg, &t))
 		goto miss;
-	claim = whose(ctx, p, OUR_DST, bits, cfg, &match);
-	if (!claim)
-		goto miss;
-	return redirect(ctx, p, claim, match, c, cfg);
+	return redirect(ctx, p, &t, c, cfg);
 miss:
 	c->pass_miss++;
 	return XDP_PASS;
@@ -167,6 +212,7 @@ __noinline int steer_icmp(struct xdp_md *ctx, __u32 l3, __u32 l4, __u32 vlan, __
 	struct sl_port_config *cfg;
 	struct sl_counters *c;
 	struct sl_claim *claim;
+	struct target t;
 	__u32 key = 0;
 	__u64 *bits;
 
@@ -187,11 +233,13 @@ __noinline int steer_icmp(struct xdp_md *ctx, __u32 l3, __u32 l4, __u32 vlan, __
 		goto pass;
 	key = 65536 + inner.dst_port;
 	bits = bpf_map_lookup_elem(&ports, &key);
-	if (!bits || !*bits)
+	if (!bits || !(*bits & SL_PORT_BITS))
 		goto pass;
 	claim = whose(ctx, &inner, OUR_SRC, *bits, cfg, &match);
-	if (claim)
-		return redirect(ctx, &p, claim, match, c, cfg);
+	if (claim) {
+		t = target_of(claim, match & 3);
+		return redirect(ctx, &p, &t, c, cfg);
+	}
 pass:
 	c->pass_unknown++;
 	return XDP_PASS;
@@ -203,7 +251,7 @@ int steer(struct xdp_md *ctx)
 	struct sl_pkt p = sl_view(ctx);
 	struct sl_counters *c;
 	__u32 key = 0;
-	__u64 *bits;
+	__u64 *at, word;
 
 	make_room();
 	c = bpf_map_lookup_elem(&counters, &key);
@@ -225,9 +273,10 @@ int steer(struct xdp_md *ctx)
 		return XDP_PASS;
 	}
 	key = p.dst_port + (p.proto == IPPROTO_TCP ? 65536 : 0);
-	bits = bpf_map_lookup_elem(&ports, &key);
-	if (bits && *bits)
-		return steer_port(ctx, &p, *bits, c);
+	at = bpf_map_lookup_elem(&ports, &key);
+	word = at ? *(volatile __u64 *)at : 0; /* before all that is found under it */
+	if (word & SL_PORT_BITS)
+		return steer_port(ctx, &p, word, c);
 	c->pass_miss++;
 	return XDP_PASS;
 }

@@ -7,7 +7,7 @@
 
 #include <linux/types.h>
 
-#define SL_STEER_ABI 3
+#define SL_STEER_ABI 4
 
 #define SL_MAX_FLOWS     262144 /* entries of `flows` and `endpoints` (not preallocated) */
 #define SL_MAX_LOCALS    4096
@@ -76,11 +76,14 @@ struct sl_group {
  * writes it, nobody deletes: the least recently used one goes. */
 
 /* `ports`: the first thing looked at, mmapable; index is port, plus 65536 for TCP. Says which
- * look-ups can succeed at all, so that foreign traffic costs one array look-up. Values are
- * __u64, since the entries of a mapped array are multiples of 8 bytes. */
+ * look-ups can succeed at all, so that foreign traffic costs one array look-up. The rest of the
+ * word is a generation: the steering program remembers what it found under a word (`recent`), so
+ * who has changed `flows`, `endpoints`, `groups` or `locals` raises that of all ports concerned. */
 #define SL_PORT_FLOW     (1u << 0)
 #define SL_PORT_ENDPOINT (1u << 1)
 #define SL_PORT_WILDCARD (1u << 2)
+#define SL_PORT_BITS     0xffu
+#define SL_PORT_GEN      0x100u /* what the generation is raised by */
 
 /* `locals`: addresses of this host that the device may receive for (value: 1). */
 struct sl_local_key {
@@ -93,11 +96,11 @@ struct sl_port_config {
 	__u32 nqueues; /* RX queues covered; packets on others pass */
 	__u32 pid;     /* of the process that has the device */
 	__u32 ifindex;
-	__u32 netns;    /* inode number of the network namespace */
-	__u16 mac[3];   /* unicast frames to another station pass */
-	__u16 in_frame; /* 1: records go into the frame, though the driver may carry metadata */
-	__u16 nought;   /* 0, which the verifier does not know: see veil() */
-	__u16 pad;
+	__u32 netns;      /* inode number of the network namespace */
+	__u16 mac[3];     /* unicast frames to another station pass */
+	__u16 in_frame;   /* 1: records go into the frame, though the driver may carry metadata */
+	__u16 nought;     /* 0, which the verifier does not know: see veil() */
+	__u16 forgets;    /* 1: nothing is remembered in `recent` */
 	__u64 vlans_left; /* by number: packets of that VLAN device pass, whatever is claimed */
 };
 

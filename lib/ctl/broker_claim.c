@@ -60,9 +60,17 @@ static int entry_get(const struct entry *e, struct sl_claim *c)
 	return bpf_map_lookup_elem(e->map_fd, &e->flow, c) ? -errno : 0;
 }
 
+static void change_word(const struct entry *e, uint64_t set, uint64_t clear)
+{
+	sl_port_word_change(&e->port->info.ports[e->index], set, clear);
+}
+
 static int entry_put(const struct entry *e, const struct sl_claim *c)
 {
-	return bpf_map_update_elem(e->map_fd, &e->flow, c, BPF_ANY) ? -errno : 0;
+	int err = bpf_map_update_elem(e->map_fd, &e->flow, c, BPF_ANY) ? -errno : 0;
+
+	change_word(e, 0, 0);
+	return err;
 }
 
 static uint16_t *entry_uses(const struct entry *e)
@@ -74,7 +82,13 @@ static uint16_t *entry_uses(const struct entry *e)
 							: u->wildcard);
 }
 
-/* A new entry first, then the bit that lets it be looked up. -EEXIST: there is one. */
+static bool is_tcp(const struct entry *e)
+{
+	return e->index >= 65536;
+}
+
+/* A new entry first, then the bit that lets it be looked up. What it goes before is forgotten; for
+ * a flow of TCP's nothing is, since of TCP only flows are remembered. -EEXIST: there is one. */
 static int entry_add(const struct entry *e, const struct sl_claim *c)
 {
 	uint16_t *uses;
@@ -82,8 +96,8 @@ static int entry_add(const struct entry *e, const struct sl_claim *c)
 	if (bpf_map_update_elem(e->map_fd, &e->flow, c, BPF_NOEXIST))
 		return -errno;
 	uses = entry_uses(e);
-	if (*uses == 0)
-		__atomic_fetch_or(&e->port->info.ports[e->index], e->bit, __ATOMIC_RELEASE);
+	if (*uses == 0 || !is_tcp(e) || e->bit != SL_PORT_FLOW)
+		change_word(e, e->bit, 0);
 	if (*uses != UINT16_MAX)
 		++*uses;
 	return 0;
@@ -93,10 +107,11 @@ static void entry_del(const struct entry *e)
 {
 	uint16_t *uses = entry_uses(e);
 
-	if (bpf_map_delete_elem(e->map_fd, &e->flow))
-		return; /* somebody took it out by hand; the count stays, which is harmless */
-	if (*uses != UINT16_MAX && --*uses == 0)
-		__atomic_fetch_and(&e->port->info.ports[e->index], ~e->bit, __ATOMIC_RELEASE);
+	/* Somebody may have taken it out by hand; then the count stays, which is harmless. */
+	bool last =
+		!bpf_map_delete_elem(e->map_fd, &e->flow) && *uses != UINT16_MAX && --*uses == 0;
+
+	change_word(e, 0, last ? e->bit : 0);
 }
 
 /* The same slot of the same process. */
@@ -107,11 +122,6 @@ static struct sl_claim *group_find(struct sl_group *g, const struct sl_claim *c)
 			return &g->target[i];
 	}
 	return NULL;
-}
-
-static bool is_tcp(const struct entry *e)
-{
-	return e->index >= 65536;
 }
 
 /* Puts the targets in the place of what the endpoint has: nothing, one claim or a group. What was a

@@ -165,6 +165,13 @@ int sl_reaper_start(struct sl_device *port);
 /* Ends it; it cleans up what is still on the device. */
 void sl_reaper_stop(struct sl_device *port);
 
+/* A word of `ports`, which its broker alone writes: the bits change, and what the steering program
+ * remembers of the port is forgotten. After what is changed in the maps of claims. */
+static inline void sl_port_word_change(uint64_t *word, uint64_t set, uint64_t clear)
+{
+	sl_store_release(word, ((sl_load(word) + SL_PORT_GEN) | set) & ~clear);
+}
+
 /* broker_load.c */
 /* The plain form, not loaded. NULL: errno. */
 struct bpf_object *sl_steer_open(void);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -33,6 +34,15 @@ static size_t rules_bytes(void)
 	return ((SL_MAX_RULES + 1) * sizeof(struct sl_rule) + page - 1) & ~(page - 1);
 }
 
+/* There one packet's steering may interrupt another's on the same CPU, half way through an entry.
+ */
+static bool is_realtime(void)
+{
+	struct utsname u;
+
+	return !uname(&u) && strstr(u.version, "PREEMPT_RT");
+}
+
 void sl_maps_set_config(struct sl_device *port)
 {
 	struct sl_port_config cfg = {
@@ -42,6 +52,7 @@ void sl_maps_set_config(struct sl_device *port)
 		.ifindex = port->info.ifindex,
 		.netns = sl_netns_ino(),
 		.in_frame = sl_broker_opts()->in_frame,
+		.forgets = is_realtime(),
 		.vlans_left = port->vlans_left,
 	};
 	uint32_t zero = 0;
@@ -113,6 +124,14 @@ int sl_maps_open(struct sl_device *port, const char **why)
 	return 0;
 }
 
+/* An address is no longer this host's: what came to it by a wildcard is forgotten. */
+static void forget_wildcards(struct sl_device *port)
+{
+	for (uint32_t i = 0; i < SL_MAX_PORTS; i++)
+		if (port->info.ports[i] & SL_PORT_WILDCARD)
+			sl_port_word_change(&port->info.ports[i], 0, 0);
+}
+
 /* Addresses that went while nobody looked. */
 static void drop_locals(struct sl_device *port)
 {
@@ -141,6 +160,7 @@ int sl_maps_open_again(struct sl_device *port, const char **why)
 	for (unsigned i = 0; i < nlocals; i++)
 		local_put(port, &locals[i]);
 	drop_locals(port);
+	forget_wildcards(port);
 	sl_maps_set_config(port);
 	return 0;
 }
@@ -206,8 +226,10 @@ void sl_embedded_local_del(const uint8_t addr[16])
 	sl_broker_enter(&g);
 	l = local_find(addr);
 	if (l) {
-		for (struct sl_device *p = sl_port_first(); p; p = p->next)
+		for (struct sl_device *p = sl_port_first(); p; p = p->next) {
 			bpf_map_delete_elem(p->attach.map_fd[SL_MAP_LOCALS], l);
+			forget_wildcards(p);
+		}
 		*l = locals[--nlocals];
 	}
 	sl_broker_leave(&g);

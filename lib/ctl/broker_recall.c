@@ -77,7 +77,7 @@ static void found(struct recall *r, const struct sl_flow_key *key, const struct 
 
 	if (*uses != UINT16_MAX)
 		++*uses;
-	__atomic_fetch_or(&r->d->info.ports[index], bit, __ATOMIC_RELEASE);
+	sl_port_word_change(&r->d->info.ports[index], bit, 0);
 	if (claim->flags & SL_CLAIM_GROUP)
 		add_group(r, key, claim->slot);
 	else
@@ -136,14 +136,14 @@ static void free_groups(struct recall *r)
 static void clear_bits(struct sl_device *d)
 {
 	for (uint32_t i = 0; i < SL_MAX_PORTS; i++) {
-		uint64_t bits = d->info.ports[i];
+		uint64_t bits;
 
-		if (!bits)
+		if (!(d->info.ports[i] & SL_PORT_BITS))
 			continue;
 		bits = (d->uses->flow[i] ? SL_PORT_FLOW : 0) |
 		       (d->uses->endpoint[i] ? SL_PORT_ENDPOINT : 0) |
 		       (d->uses->wildcard[i] ? SL_PORT_WILDCARD : 0);
-		__atomic_store_n(&d->info.ports[i], bits, __ATOMIC_RELEASE);
+		sl_port_word_change(&d->info.ports[i], bits, SL_PORT_BITS & ~bits);
 	}
 }
 

@@ -162,7 +162,9 @@ static inline struct sl_claim claim_of(uint32_t slot)
 
 static inline void set_bit(uint8_t proto, uint16_t port, uint32_t bit)
 {
-	ports[port + (proto == IPPROTO_TCP ? 65536 : 0)] |= bit;
+	uint64_t *word = &ports[port + (proto == IPPROTO_TCP ? 65536 : 0)];
+
+	*word = (*word + SL_PORT_GEN) | bit;
 }
 
 static inline void add_endpoint(const char *local, uint16_t port, uint8_t proto, uint32_t vlan,
@@ -238,7 +240,9 @@ static inline int clear(void **state)
 	clear_map(skel->maps.flows);
 	clear_map(skel->maps.endpoints);
 	clear_map(skel->maps.locals);
-	memset(ports, 0, SL_MAX_PORTS * sizeof(*ports));
+	for (uint32_t i = 0; i < SL_MAX_PORTS; i++)
+		if (ports[i] & SL_PORT_BITS)
+			ports[i] = (ports[i] | SL_PORT_BITS) + 1;
 	set_config(1);
 	return 0;
 }

@@ -84,7 +84,22 @@ static struct sl_group group_of(uint8_t last)
 
 static uint64_t bits(void)
 {
-	return info[0].ports[5000];
+	return info[0].ports[5000] & SL_PORT_BITS;
+}
+
+static uint64_t tcp_bits(void)
+{
+	return info[0].ports[65536 + 5000] & SL_PORT_BITS;
+}
+
+/* What the steering program remembers of the port, it forgets when it should. */
+static bool forgets(void)
+{
+	static uint64_t had;
+	uint64_t old = had;
+
+	had = info[0].ports[5000] / SL_PORT_GEN + info[0].ports[65536 + 5000] / SL_PORT_GEN;
+	return had != old;
 }
 
 static void test_one_endpoint(void **state)
@@ -124,14 +139,56 @@ static void test_kinds_have_bits_of_their_own(void **state)
 	assert_int_equal(bits(), SL_PORT_FLOW | SL_PORT_WILDCARD);
 	tcp.key.proto = IPPROTO_TCP;
 	assert_int_equal(sl_broker_claim(&tcp, NULL), 0);
-	assert_int_equal(info[0].ports[65536 + 5000], SL_PORT_ENDPOINT);
+	assert_int_equal(tcp_bits(), SL_PORT_ENDPOINT);
 	sl_broker_unclaim(&f1);
 	assert_int_equal(bits(), SL_PORT_FLOW | SL_PORT_WILDCARD);
 	sl_broker_unclaim(&f2);
 	assert_int_equal(bits(), SL_PORT_WILDCARD);
 	unclaim(0, 4);
 	sl_broker_unclaim(&tcp);
-	assert_int_equal(bits() | info[0].ports[65536 + 5000], 0);
+	assert_int_equal(bits() | tcp_bits(), 0);
+}
+
+static void test_changes_are_seen_at_once(void **state)
+{
+	static const uint8_t addr[16] = {0xfd, [15] = 3};
+	struct sl_claim_req f1 = request(1, 1111, 1), f2 = request(1, 2222, 1),
+			    up = request(1, 0, 2);
+
+	forgets();
+	sl_broker_local_add(addr);
+	assert_false(forgets());
+	assert_int_equal(claim(0, 4, false), 0);
+	assert_true(forgets());
+	sl_broker_local_del(addr);
+	assert_true(forgets()); /* of wildcards */
+	unclaim(0, 4);
+	assert_true(forgets());
+	assert_int_equal(claim(1, 2, false), 0);
+	assert_true(forgets());
+	up.claim.flags = SL_CLAIM_STAMP;
+	assert_int_equal(sl_broker_claim_update(&up), 0);
+	assert_true(forgets());
+	assert_int_equal(sl_broker_claim(&f1, NULL), 0); /* goes before the endpoint */
+	assert_true(forgets());
+	sl_broker_unclaim(&f1);
+	assert_true(forgets());
+	sl_broker_local_add(addr);
+	sl_broker_local_del(addr);
+	assert_false(forgets()); /* no wildcard is left */
+	unclaim(1, 2);
+	/* A new connection changes nothing that is remembered, one that ends does. */
+	f1.key.proto = f2.key.proto = IPPROTO_TCP;
+	assert_int_equal(sl_broker_claim(&f1, NULL), 0);
+	forgets();
+	assert_int_equal(sl_broker_claim(&f2, NULL), 0);
+	assert_false(forgets());
+	assert_int_equal(sl_broker_claim_update(&f2), 0);
+	assert_true(forgets());
+	sl_broker_unclaim(&f2);
+	assert_true(forgets());
+	sl_broker_unclaim(&f1);
+	assert_int_equal(bits() | tcp_bits(), 0);
 }
 
 /* A connection of the kernel's on a claimed port. It may become ours, and the other way round. */
@@ -347,6 +404,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_endpoint),
 		cmocka_unit_test(test_kinds_have_bits_of_their_own),
+		cmocka_unit_test(test_changes_are_seen_at_once),
 		cmocka_unit_test(test_flow_that_passes),
 		cmocka_unit_test(test_group_grows_and_shrinks),
 		cmocka_unit_test(test_group_numbers_are_used_again),

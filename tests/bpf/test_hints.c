@@ -65,9 +65,13 @@ static void claim(uint32_t vlan, uint32_t slot, uint32_t flags)
 {
 	struct sl_endpoint_key k = {.local_port = PORT, .proto = IPPROTO_UDP, .vlan = vlan};
 	struct sl_claim c = {.lane = LANE, .slot = slot, .gen = 1, .flags = flags};
+	static uint64_t word;
+	uint32_t port = PORT;
 
 	memcpy(k.local, addr4, 16);
 	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.endpoints), &k, &c, 0), 0);
+	word = (word + SL_PORT_GEN) | SL_PORT_ENDPOINT;
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.ports), &port, &word, 0), 0);
 }
 
 struct result {
@@ -203,15 +207,13 @@ static int load(void **state)
 {
 	struct sl_port_config cfg = {
 		.abi = SL_STEER_ABI, .nqueues = 1, .mac = {htons(0x200), 0, htons(1)}};
-	uint32_t entries = 64, index = LANE, zero = 0, port = PORT;
-	uint64_t bits = SL_PORT_ENDPOINT;
+	uint32_t entries = 64, index = LANE, zero = 0;
 
 	skel = steer_fake__open_and_load();
 	xsk = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);
 	if (!skel || xsk < 0 || setsockopt(xsk, SOL_XDP, XDP_RX_RING, &entries, sizeof(entries)) ||
 	    bpf_map_update_elem(bpf_map__fd(skel->maps.lanes), &index, &xsk, 0) ||
-	    bpf_map_update_elem(bpf_map__fd(skel->maps.config), &zero, &cfg, 0) ||
-	    bpf_map_update_elem(bpf_map__fd(skel->maps.ports), &port, &bits, 0))
+	    bpf_map_update_elem(bpf_map__fd(skel->maps.config), &zero, &cfg, 0))
 		return -1;
 	return 0;
 }
