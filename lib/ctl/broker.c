@@ -176,7 +176,7 @@ static int port_attach(struct sl_device *p, const char **why)
 			"%s: no reaper (%s): attached alone and not pinned; remedy: install "
 			"the sluice tool beside the library",
 			p->info.ifname, sl_strerror(err));
-	err = sl_attach_open(&p->attach, p->info.ifname, p->info.ifindex, p->reaper_fd >= 0, why);
+	err = sl_attach_open(&p->attach, &p->info, p->reaper_fd >= 0, why);
 	if (err)
 		sl_reaper_stop(p);
 	return err;
@@ -241,12 +241,15 @@ static void port_stop(struct sl_device *p, bool exiting)
 	sl_info("port", "%s: released", p->info.ifname);
 }
 
-static const char *xdp_text(bool generic)
+static const char *xdp_text(const struct sl_port_info *i)
 {
-	if (!generic)
+	if (!(i->flags & SL_PORT_GENERIC))
 		return "native";
-	return opts.xdp == SL_BROKER_XDP_GENERIC ? "generic (as configured: slow)"
-						 : "generic (the driver has no native XDP: slow)";
+	if (opts.xdp == SL_BROKER_XDP_GENERIC)
+		return "generic (as configured: slow)";
+	return sl_dev_hands_xdp_down(i->driver)
+		       ? "generic (natively the kernel would drop what a bond's slaves deliver: slow)"
+		       : "generic (the driver has no native XDP: slow)";
 }
 
 static void say_open(const struct sl_device *p)
@@ -254,8 +257,7 @@ static void say_open(const struct sl_device *p)
 	const struct sl_port_info *i = &p->info;
 
 	sl_info("port", "%s: offloaded: driver %s, %u RX queue%s, MTU %u, XDP %s%s%s%s", i->ifname,
-		i->driver, i->nqueues, i->nqueues == 1 ? "" : "s", i->mtu,
-		xdp_text(i->flags & SL_PORT_GENERIC),
+		i->driver, i->nqueues, i->nqueues == 1 ? "" : "s", i->mtu, xdp_text(i),
 		p->attach.beside ? ", beside other programs" : ", alone",
 		i->pin_dir[0] ? ", pinned at " : "", i->pin_dir);
 }

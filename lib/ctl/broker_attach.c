@@ -509,25 +509,26 @@ static int keep_maps(struct sl_attach *a)
 	return 0;
 }
 
-int sl_attach_open(struct sl_attach *a, const char *ifname, uint32_t ifindex, bool reaper,
+int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool reaper,
 		   const char **why)
 {
 	int (*attach)(struct sl_attach *, uint32_t, enum xdp_attach_mode);
 	enum sl_broker_xdp want = sl_broker_opts()->xdp;
+	uint32_t ifindex = info->ifindex;
 	int err = -EOPNOTSUPP;
 
 	attach = reaper ? attach_shared : attach_link;
 	sl_libs_quiet();
-	if (want != SL_BROKER_XDP_GENERIC)
+	if (want != SL_BROKER_XDP_GENERIC && !sl_dev_hands_xdp_down(info->driver))
 		err = attach(a, ifindex, XDP_MODE_NATIVE);
 	if (err == -EOPNOTSUPP && want != SL_BROKER_XDP_NATIVE)
 		err = attach(a, ifindex, XDP_MODE_SKB);
 	sl_libs_restore();
 	if (err)
-		return why_failed(err, ifname, why);
+		return why_failed(err, info->ifname, why);
 	err = keep_maps(a);
 	if (err) {
-		sl_why(why, "%s: no descriptors left for the steering maps: %s", ifname,
+		sl_why(why, "%s: no descriptors left for the steering maps: %s", info->ifname,
 		       sl_strerror(err));
 		sl_attach_close(a, ifindex);
 		return err;

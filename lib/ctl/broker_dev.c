@@ -54,6 +54,12 @@ static void query_driver(int fd, struct sl_port_info *info)
 		info->flags |= SL_PORT_PARTIAL_CSUM;
 }
 
+/* (A team has no native XDP.) */
+bool sl_dev_hands_xdp_down(const char *driver)
+{
+	return !strcmp(driver, "bonding");
+}
+
 /* Devices that cannot tell have one queue. */
 static uint32_t queues_of(int fd, const char *ifname)
 {

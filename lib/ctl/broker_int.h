@@ -138,6 +138,9 @@ bool sl_dev_has_changed(int fd, const struct sl_port_info *info);
 /* Do VLAN tags stand in the frames that it receives? Not those that a NIC takes off. 1 or 0, or
  * -errno. */
 int sl_dev_leaves_tags(const struct sl_port_info *info);
+/* A master (bond) that has its slaves run a native program. That must not be: an XSK takes only
+ * what its own device has received, and the kernel drops what a slave redirects to it. */
+bool sl_dev_hands_xdp_down(const char *driver);
 
 /* broker_link.c */
 struct sl_link_now {
@@ -182,7 +185,7 @@ int sl_steer_load(struct sl_attach *a, uint32_t ifindex, bool native);
 
 /* broker_attach.c */
 /* reaper: there is one, so the attachment may outlive us. */
-int sl_attach_open(struct sl_attach *a, const char *ifname, uint32_t ifindex, bool reaper,
+int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool reaper,
 		   const char **why);
 void sl_attach_close(struct sl_attach *a, uint32_t ifindex);
 /* xdp_id: what the device runs now. */

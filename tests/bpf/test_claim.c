@@ -377,6 +377,14 @@ static void test_child(void **state)
 	unclaim(1, 1);
 }
 
+/* Natively the packets of its slaves would be lost without a word. */
+static void test_bond_is_not_native(void **state)
+{
+	assert_true(sl_dev_hands_xdp_down("bonding"));
+	assert_false(sl_dev_hands_xdp_down("veth"));
+	assert_false(sl_dev_hands_xdp_down("unknown"));
+}
+
 static int setup(void **state)
 {
 	const char *why = "";
@@ -414,6 +422,7 @@ int main(void)
 		cmocka_unit_test(test_ports_are_counted),
 		cmocka_unit_test(test_broker_leaves_the_thread_alone),
 		cmocka_unit_test(test_child),
+		cmocka_unit_test(test_bond_is_not_native),
 	};
 
 	if (geteuid()) {
