@@ -40,6 +40,8 @@ unsigned sl_verbs_unsent(struct sl_tx *tx, struct sl_tx_desc *descs, unsigned n)
 /* Another queue at the device of one, which stays open meanwhile. As sl_verbs_open(). */
 struct sl_tx *sl_verbs_open_beside(struct sl_tx *beside, const struct sl_verbs_want *want,
 				   const char **why);
+/* Does the device of a queue say that it knows that rate? 0, or as sl_verbs_set_rate(). */
+int sl_verbs_may_pace(const struct sl_tx *tx, const struct sl_pace_ask *ask);
 /* The NIC holds the queue to that rate from now on, to the bytes of frames; 0: to none. -ERANGE: it
  * is not one of kbit/s; -EINVAL: the device cannot, or not at that rate; -ENOSPC and others: it has
  * no more rates. errno may change. */

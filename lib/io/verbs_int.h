@@ -24,8 +24,9 @@ struct sl_verbs_dev {
 	uint64_t max_dm;     /* on-device memory, bytes */
 	uint64_t clock_mask; /* of the counter that completions are stamped with; 0: they are not */
 	uint64_t clock_khz;
-	const struct sl_mlx5_lib *mlx5; /* NULL: it is another one */
-	const char *dead;               /* why */
+	uint32_t pace_min_kbps, pace_max_kbps; /* rates of a queue pair; 0: there are none */
+	const struct sl_mlx5_lib *mlx5;        /* NULL: it is another one */
+	const char *dead;                      /* why */
 };
 
 /* Stamps that somebody waits for, in the order of their packets. */

@@ -18,6 +18,10 @@ void sl_verbs_query(struct sl_verbs_dev *dev)
 		return;
 	dev->max_dm = attr.max_dm_size;
 	sl_verbs_query_clock(dev, &attr);
+	if (attr.packet_pacing_caps.supported_qpts & 1u << IBV_QPT_RAW_PACKET) {
+		dev->pace_min_kbps = attr.packet_pacing_caps.qp_rate_limit_min;
+		dev->pace_max_kbps = attr.packet_pacing_caps.qp_rate_limit_max;
+	}
 	if (!(attr.raw_packet_caps & IBV_RAW_PACKET_CAP_IP_CSUM))
 		return;
 	dev->caps = SL_TX_CSUM;

@@ -28,6 +28,18 @@ static void set_patience(struct sl_verbs_tx *v, uint32_t kbps)
 		v->patience_ns += 2ull * v->every * FRAME_MOST * 8 * 1000000 / kbps;
 }
 
+int sl_verbs_may_pace(const struct sl_tx *tx, const struct sl_pace_ask *ask)
+{
+	const struct sl_verbs_dev *dev = sl_container_of(tx, const struct sl_verbs_tx, tx)->dev;
+	uint32_t kbps = kbps_of(ask->bytes_s);
+
+	if (!dev->pace_max_kbps)
+		return -EOPNOTSUPP;
+	if (!kbps)
+		return -ERANGE;
+	return kbps < dev->pace_min_kbps || kbps > dev->pace_max_kbps ? -EINVAL : 0;
+}
+
 int sl_verbs_set_rate(struct sl_tx *tx, const struct sl_pace_ask *ask)
 {
 	struct sl_verbs_tx *v = sl_verbs_of(tx);
@@ -71,6 +83,11 @@ bool sl_verbs_has_done(const struct sl_tx *tx, uint32_t posted)
 	return (int32_t)(sl_container_of(tx, const struct sl_verbs_tx, tx)->tail - posted) >= 0;
 }
 #else
+int sl_verbs_may_pace(const struct sl_tx *tx, const struct sl_pace_ask *ask)
+{
+	return -EOPNOTSUPP;
+}
+
 int sl_verbs_set_rate(struct sl_tx *tx, const struct sl_pace_ask *ask)
 {
 	return -EOPNOTSUPP; /* nor is there a queue to ask it of */

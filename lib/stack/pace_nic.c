@@ -192,13 +192,17 @@ static struct sl_tx *open_queue(struct sl_tx *beside, const struct sl_pace_ask *
 				     .inline_bytes = (uint32_t)sl_settings.tx_max_inline};
 	struct sl_frames none = {0};
 	const char *why = NULL;
-	struct sl_tx *tx = sl_verbs_open_beside(beside, &want, &why);
-	int err = tx ? sl_verbs_set_rate(tx, ask) : 0;
+	struct sl_tx *tx = NULL;
+	int err = sl_verbs_may_pace(beside, ask);
 
+	if (!err) {
+		tx = sl_verbs_open_beside(beside, &want, &why);
+		err = tx ? sl_verbs_set_rate(tx, ask) : 0;
+	}
 	if (tx && !err)
 		return tx;
 	sl_warn("pace", "%u kbit/s is paced by the lane's wheel: %s",
-		(uint32_t)(ask->bytes_s / 125), tx ? strerrorname_np(-err) : why);
+		(uint32_t)(ask->bytes_s / 125), err ? strerrorname_np(-err) : why);
 	if (tx)
 		tx->ops->close(tx, &none);
 	return NULL;

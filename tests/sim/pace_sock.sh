@@ -53,6 +53,13 @@ begin 3000 1250 60000
 ok "out of range: by the wheel" wait_until 20 are "0 1"
 end "out of range"
 ok "out of range: whole and in order" is_whole 3000
+SIM_OPTIONS=rates=0
+begin 300 1250 10000
+ok "a device without rates: by the wheel" wait_until 20 are "0 1"
+end "no rates"
+ok "no rates: whole and in order" is_whole 300
+ok "no rates: the device says so, and is not asked" said 'wheel: EOPNOTSUPP'
+SIM_OPTIONS=rates=16,rate_max=50000,burst=0
 begin 800 1250 10000 burst=12500
 ok "a burst where the device knows none: by the NIC" wait_until 20 are "1 0"
 end "no burst"
