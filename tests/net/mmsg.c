@@ -113,9 +113,11 @@ static void on_alarm(int sig)
 {
 }
 
+/* Again and again, until alarm_in(0): the first may come before the call that it is to end. */
 static void alarm_in(unsigned ms)
 {
 	struct itimerval it = {.it_value = {ms / 1000, ms % 1000 * 1000}};
+	it.it_interval = it.it_value;
 	setitimer(ITIMER_REAL, &it, NULL);
 }
 
@@ -168,11 +170,13 @@ static void interrupted(int fd)
 	alarm_in(200);
 	fresh(4, 2000);
 	printf("interrupted: %s\n", result(recvmmsg(fd, msgs, 4, 0, NULL)));
+	alarm_in(0);
 	send_some(fd, 2);
 	settle();
 	alarm_in(200);
 	fresh(4, 2000);
 	show("interrupted after two", recvmmsg(fd, msgs, 4, 0, NULL));
+	alarm_in(0);
 	/* Linux leaves ERESTARTSYS behind as the socket's error; nobody needs that. */
 	int err;
 	getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &(socklen_t){sizeof(err)});
