@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -184,6 +185,72 @@ static void test_claim_of_a_slot_is_replaced(void **state)
 	sl_held_free(&t);
 }
 
+/* The connections of the dead ---------------------------------------------------------------------
+ */
+
+struct conn {
+	void *host, *owner;
+	struct sl_addr local, remote;
+	uint32_t oif, listener;
+	uint16_t lport, rport;
+	uint8_t state, dead, tcp;
+};
+
+static const struct sl_conns_layout conns_layout = {
+	.stride = sizeof(struct conn),
+	.max = 10,
+	.host = offsetof(struct conn, host),
+	.dead = offsetof(struct conn, dead),
+	.state = offsetof(struct conn, state),
+	.local = offsetof(struct conn, local),
+	.remote = offsetof(struct conn, remote),
+	.lport = offsetof(struct conn, lport),
+	.rport = offsetof(struct conn, rport),
+	.owner = offsetof(struct conn, owner),
+	.oif = offsetof(struct conn, oif),
+	.listener = offsetof(struct conn, listener),
+	.tcp = offsetof(struct conn, tcp),
+};
+
+static void test_connection_on_a_vlan_is_its_own(void **state)
+{
+	struct conn c = {
+		.local = sl_addr_v4(htonl(0x0a000001)),
+		.remote = sl_addr_v4(htonl(0x0a000002)),
+		.lport = 80,
+		.state = 1, /* established */
+	};
+	struct sl_claim_req r = req_of(1);
+	struct sl_session s = {0};
+	int fd = memfd_create("test", MFD_CLOEXEC);
+
+	memset(&r.key, 0, sizeof(r.key));
+	r.key.proto = IPPROTO_TCP;
+	r.key.vlan = 5;
+	r.key.local_port = c.lport;
+	memcpy(r.key.local, c.local.b, 16);
+	memcpy(r.key.remote, c.remote.b, 16);
+	c.host = &c;
+	for (c.rport = 1000; c.rport < 1003; c.rport++) {
+		assert_int_equal(write(fd, &c, sizeof(c)), sizeof(c));
+		r.key.remote_port = c.rport;
+		if (c.rport != 1001) /* another's */
+			assert_int_equal(sl_held_put(&s.held, &r), 0);
+	}
+	assert_int_equal(sl_gone_open(&s.conns.gone, fd, &conns_layout), 0);
+	while (sl_conns_read(&s))
+		;
+	assert_int_equal(s.conns.gone.n, 2);
+	r.key.remote_port = 1000;
+	assert_true(sl_conns_will_tell(&s, &r.key));
+	r.key.remote_port = 1001;
+	assert_false(sl_conns_will_tell(&s, &r.key));
+	free(s.conns.gone.gone);
+	free(s.conns.flow);
+	sl_held_free(&s.held);
+	close(fd);
+}
+
 /* Packets of the protocol -------------------------------------------------------------------------
  */
 
@@ -347,6 +414,7 @@ int main(void)
 		cmocka_unit_test(test_policy_wrong_lines),
 		cmocka_unit_test(test_claims_are_found_until_deleted),
 		cmocka_unit_test(test_claim_of_a_slot_is_replaced),
+		cmocka_unit_test(test_connection_on_a_vlan_is_its_own),
 		cmocka_unit_test(test_lengths_and_descriptors_must_fit),
 		cmocka_unit_test(test_refusal_is_ended_text),
 		cmocka_unit_test(test_another_version_is_told),

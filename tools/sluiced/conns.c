@@ -46,6 +46,16 @@ static bool is_flow(const struct sl_claim_req *req)
 	return req->key.remote_port && !(req->claim.flags & SL_CLAIM_PASS);
 }
 
+/* A connection does not say by which VLAN its packets come, and no two of a host differ in that
+ * alone. */
+static struct sl_flow_key without_vlan(const struct sl_flow_key *k)
+{
+	struct sl_flow_key out = *k;
+
+	out.vlan = 0;
+	return out;
+}
+
 /* Of ends that were claimed for whoever comes there are a few. */
 static void look_at_claims(struct sl_session *s)
 {
@@ -61,7 +71,7 @@ static void look_at_claims(struct sl_session *s)
 		if (!h->req.key.remote_port && c->nends < SL_CONNS_ENDS)
 			c->end[c->nends++] = h->req.key;
 		else if (is_flow(&h->req) && c->flow)
-			c->flow[c->nflows++].key = h->req.key;
+			c->flow[c->nflows++].key = without_vlan(&h->req.key);
 	}
 	if (c->flow)
 		qsort(c->flow, c->nflows, sizeof(*c->flow), by_key);
@@ -69,7 +79,7 @@ static void look_at_claims(struct sl_session *s)
 
 static struct sl_own_flow *find_flow(const struct sl_conns *c, const struct sl_flow_key *k)
 {
-	struct sl_own_flow want = {.key = *k};
+	struct sl_own_flow want = {.key = without_vlan(k)};
 
 	return c->nflows ? bsearch(&want, c->flow, c->nflows, sizeof(want), by_key) : NULL;
 }
