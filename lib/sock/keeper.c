@@ -33,7 +33,8 @@
 #define BUSY_NS   1000000
 #define JUDGE_NS  100000000 /* so often it is seen which lanes are hot */
 #define HOT_LOADS (JUDGE_NS / SL_FOLLOW_NS)
-#define LEAST_NS  50000 /* between two rounds for timers of TCP and of paced packets */
+#define TURNED_NS 4000000 /* timers of a lane that others turn, who may go to sleep */
+#define LEAST_NS  50000   /* between two rounds for timers of TCP and of paced packets */
 
 static int epfd = -1;      /* mirrors, mailbox, and shadow_ep */
 static int shadow_ep = -1; /* all shadows, edge-triggered */
@@ -306,7 +307,8 @@ static void look_at(struct sl_lane *lane, void *arg)
 	l->bursting |= sl_lane_is_bursting(lane, l->now_us);
 	l->paced |= sl_lane_is_paced(lane);
 	sl_lane_ask_aged(lane);
-	if (turns != seen[lane->id]) {
+	lane->turned = turns != seen[lane->id];
+	if (lane->turned) {
 		l->busy++;
 		if (sl_lane_is_due(lane, l->now_us))
 			sl_lane_run(lane);
@@ -355,7 +357,7 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, ui
 		until_us = sl_min(until_us, sl_given_due_ns() / 1000);
 	if (l->bursting)
 		until_us = now / 1000;
-	until_us = sl_lanes_sleep(until_us, (now + least_ns) / 1000);
+	until_us = sl_lanes_sleep(until_us, (now + least_ns) / 1000, (now + TURNED_NS) / 1000);
 	if (until_us == UINT64_MAX)
 		return NULL;
 	ns = until_us * 1000 > now ? until_us * 1000 - now : 0;

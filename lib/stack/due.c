@@ -55,19 +55,28 @@ void sl_lane_run(struct sl_lane *lane)
 	sl_lane_unlock(lane);
 }
 
+struct nearest {
+	uint64_t next_us, turned_us;
+};
+
 static void nearest(struct sl_lane *lane, void *arg)
 {
-	uint64_t *next_us = arg;
+	struct nearest *n = arg;
+	uint64_t next_us = next_of(lane);
 
-	*next_us = sl_min(*next_us, next_of(lane));
+	if (lane->turned && !sl_lane_is_paced(lane) && !sl_load(&lane->stamps))
+		next_us = sl_max(next_us, n->turned_us);
+	n->next_us = sl_min(n->next_us, next_us);
 }
 
-uint64_t sl_lanes_sleep(uint64_t until_us, uint64_t least_us)
+uint64_t sl_lanes_sleep(uint64_t until_us, uint64_t least_us, uint64_t turned_us)
 {
+	struct nearest n = {.next_us = until_us, .turned_us = turned_us};
+
 	sl_store(&asleep_until_us, UINT64_MAX);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	sl_lane_for_each(nearest, &until_us);
-	until_us = sl_max(until_us, least_us);
+	sl_lane_for_each(nearest, &n);
+	until_us = sl_max(n.next_us, least_us);
 	sl_store(&asleep_until_us, until_us);
 	return until_us;
 }

@@ -91,10 +91,11 @@ struct sl_lane {
 	uint32_t nlegs;
 	struct sl_leg *leg[SL_STATS_PORTS];
 	struct sl_lane_stats *stats;
-	uint32_t turns;     /* counted for the keeper: does the owner come by? */
-	uint32_t loads;     /* turns that found packets */
-	bool hot;           /* many of these a second; the keeper's to say */
-	uint32_t leader;    /* thread id: whose wait ended last with something for it */
+	uint32_t turns;  /* counted for the keeper: does the owner come by? */
+	uint32_t loads;  /* turns that found packets */
+	bool hot;        /* many of these a second; the keeper's to say */
+	bool turned;     /* others made turns since the keeper's last look but one; the keeper's */
+	uint32_t leader; /* thread id: whose wait ended last with something for it */
 	uint32_t followers; /* threads that leave it to others to take what comes; atomic */
 	uint32_t users;     /* sockets on it */
 	uint32_t stamps;    /* transmit stamps of the hardware that somebody waits for */
@@ -337,8 +338,9 @@ void sl_lane_run(struct sl_lane *lane);
 /* A stamp is awaited, for which nobody else may look: the keeper does. Lane held. */
 void sl_lane_await(struct sl_lane *lane);
 /* The keeper's, who is going to sleep until until_us at most and least_us at least: he must wake at
- * the result (timers are due then), and is woken when nearer ones are armed meanwhile. */
-uint64_t sl_lanes_sleep(uint64_t until_us, uint64_t least_us);
+ * the result (timers are due then), and is woken when nearer ones are armed meanwhile. Timers of
+ * TCP on a lane that others turn, who run them themselves, do not wake him before turned_us. */
+uint64_t sl_lanes_sleep(uint64_t until_us, uint64_t least_us, uint64_t turned_us);
 void sl_lanes_awake(void);
 void sl_lanes_due_child(void); /* in a child: there is no keeper */
 

@@ -396,14 +396,19 @@ static void test_keeper_sleeps_until_the_next_timer(void **state)
 
 	for (int i = 0; i < 2; i++)
 		end[i].lane->tcp_next_us = UINT64_MAX;
-	assert_int_equal(sl_lanes_sleep(now + 5, 0), now + 5);
-	assert_int_equal(sl_lanes_sleep(UINT64_MAX, now), UINT64_MAX);
+	assert_int_equal(sl_lanes_sleep(now + 5, 0, 0), now + 5);
+	assert_int_equal(sl_lanes_sleep(UINT64_MAX, now, 0), UINT64_MAX);
 	connect_ends();
 	end[0].wire->path.loss_ppm = 1000000;
 	write_some(&end[0], "hello", 5);
-	next = sl_lanes_sleep(UINT64_MAX, now);
+	next = sl_lanes_sleep(UINT64_MAX, now, 0);
 	assert_int_equal(next, sl_min(end[0].lane->tcp_next_us, end[1].lane->tcp_next_us));
-	assert_int_equal(sl_lanes_sleep(now + 5, 0), now + 5);
+	assert_int_equal(sl_lanes_sleep(now + 5, 0, 0), now + 5);
+	/* Others turn a lane: its timers wait for them for a while. */
+	end[0].lane->turned = end[1].lane->turned = true;
+	assert_int_equal(sl_lanes_sleep(UINT64_MAX, now, next + 4000), next + 4000);
+	assert_int_equal(sl_lanes_sleep(now + 5, now, next + 4000), now + 5);
+	end[0].lane->turned = end[1].lane->turned = false;
 	sl_lanes_awake();
 }
 
