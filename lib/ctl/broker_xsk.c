@@ -212,6 +212,43 @@ static int anchor_new(struct sl_device *port, uint32_t nr, const uint32_t *frame
 	return err;
 }
 
+/* Bytes of a frame for a received packet. */
+static uint32_t frame_room(const struct sl_umem_info *u)
+{
+	return u->frame_size - XDP_HEADROOM - u->headroom;
+}
+
+static int check_mtu(const struct sl_device *port, const char **why)
+{
+	const struct sl_umem_info *u = &port->umem->info;
+	uint32_t room = frame_room(u);
+
+	if (port->info.mtu + ETH_OVERHEAD <= room)
+		return 0;
+	sl_why(why,
+	       "%s has MTU %u, the most for frames of %u bytes is %u; remedy: ip link set dev %s "
+	       "mtu %u%s",
+	       port->info.ifname, port->info.mtu, u->frame_size, room - ETH_OVERHEAD,
+	       port->info.ifname, room - ETH_OVERHEAD,
+	       u->frame_size < 4096 ? ", or SLUICE_FRAME_SIZE=4096" : "");
+	return -EOPNOTSUPP;
+}
+
+/* These NICs count receive buffers in kilobytes (SRRCTL.BSIZEPKT), and in zero-copy mode the frame
+ * is the buffer: what it has beyond the last whole one is not used, and a packet that is longer is
+ * lost, though the driver took the frame for large enough. */
+static bool holds_packet_zerocopy(const struct sl_device *port)
+{
+	static const char *const list[] = {"igb", "igc", "ixgbe"};
+	uint32_t room = frame_room(&port->umem->info);
+
+	for (size_t i = 0; i < sl_array_len(list); i++) {
+		if (!strcmp(port->info.driver, list[i]))
+			room &= ~1023u;
+	}
+	return port->info.mtu + ETH_OVERHEAD <= room;
+}
+
 /* Zero-copy is asked for first; a refused socket is not used again. */
 static int anchor_bind(struct sl_device *port, uint32_t q, const uint32_t *frames, uint32_t n,
 		       const char **step)
@@ -219,7 +256,8 @@ static int anchor_bind(struct sl_device *port, uint32_t q, const uint32_t *frame
 	static const uint16_t modes[] = {XDP_ZEROCOPY | XDP_USE_NEED_WAKEUP,
 					 XDP_COPY | XDP_USE_NEED_WAKEUP};
 	enum sl_broker_zc zc = sl_broker_opts()->zerocopy;
-	unsigned m = zc == SL_BROKER_ZC_OFF, end = zc == SL_BROKER_ZC_FORCE ? 1 : 2;
+	unsigned m = zc == SL_BROKER_ZC_OFF || !holds_packet_zerocopy(port);
+	unsigned end = zc == SL_BROKER_ZC_FORCE ? 1 : 2;
 	struct sl_queue *queue = &port->queue[q];
 	int err = -EINVAL;
 
@@ -271,22 +309,6 @@ out:
 	return err;
 }
 
-static int check_mtu(const struct sl_device *port, const char **why)
-{
-	const struct sl_umem_info *u = &port->umem->info;
-	uint32_t room = u->frame_size - XDP_HEADROOM - u->headroom;
-
-	if (port->info.mtu + ETH_OVERHEAD <= room)
-		return 0;
-	sl_why(why,
-	       "%s has MTU %u, the most for frames of %u bytes is %u; remedy: ip link set dev %s "
-	       "mtu %u%s",
-	       port->info.ifname, port->info.mtu, u->frame_size, room - ETH_OVERHEAD,
-	       port->info.ifname, room - ETH_OVERHEAD,
-	       u->frame_size < 4096 ? ", or SLUICE_FRAME_SIZE=4096" : "");
-	return -EOPNOTSUPP;
-}
-
 static void why_anchor(const struct sl_device *port, uint32_t q, const char *step, int err,
 		       const char **why)
 {
@@ -301,6 +323,12 @@ static void why_anchor(const struct sl_device *port, uint32_t q, const char *ste
 		sl_why(why, "%s: no permission for AF_XDP sockets (needs CAP_NET_RAW)", dev);
 	else if (err == -EBUSY)
 		sl_why(why, "%s: another program has an AF_XDP socket on queue %u", dev, q);
+	else if (q == 0 && sl_broker_opts()->zerocopy == SL_BROKER_ZC_FORCE &&
+		 !holds_packet_zerocopy(port))
+		sl_why(why,
+		       "%s: zero-copy is demanded, and frames of %u bytes hold no packet of %u there; "
+		       "remedy: SLUICE_FRAME_SIZE=4096",
+		       dev, port->umem->info.frame_size, port->info.mtu);
 	else if (q == 0 && sl_broker_opts()->zerocopy == SL_BROKER_ZC_FORCE)
 		sl_why(why,
 		       "%s: zero-copy is demanded and the driver has none (%s); remedy: "
@@ -345,10 +373,12 @@ int sl_queues_bind(struct sl_device *port, const char **why)
 	if (port->zerocopy)
 		port->info.flags |= SL_PORT_ZEROCOPY;
 	sl_info("port", "%s: AF_XDP %s", port->info.ifname,
-		port->zerocopy ? "zero-copy"
-		: sl_broker_opts()->zerocopy == SL_BROKER_ZC_OFF
-			? "copy mode (as configured)"
-			: "copy mode (the driver has no zero-copy)");
+		port->zerocopy                                   ? "zero-copy"
+		: sl_broker_opts()->zerocopy == SL_BROKER_ZC_OFF ? "copy mode (as configured)"
+		: holds_packet_zerocopy(port)
+			? "copy mode (the driver has no zero-copy)"
+			: "copy mode (for zero-copy this NIC needs larger frames; remedy: "
+			  "SLUICE_FRAME_SIZE=4096)");
 	return 0;
 }
 

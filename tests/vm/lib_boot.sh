@@ -12,7 +12,7 @@
 #
 #   VM_KERNEL   6.18            as lib_fetch.sh names them        VM_CPUS   1
 #   VM_NICS     ""              pairs of NICs, see nic_pair   VM_MEM    1024 (MB)
-#   VM_SECONDS  900             longer than this, and it is killed; so is what does not boot in 120
+#   VM_SECONDS  900             longer than this, and it is killed; so is what does not boot in 400
 #   VM_QMP      ""              1: the guest may ask QEMU for events (monitor.py)
 #   VM_CACHE    ~/.cache/sluice-vm                        VM_NICE   5
 #   VM_PASS     ""              names of variables that the script is to have, too
@@ -22,7 +22,7 @@ VM_CACHE=${VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/sluice-vm}
 export VM_CACHE
 KERNEL=$VM_CACHE/kernel/${VM_KERNEL:=6.18}
 QEMU=$VM_CACHE/qemu
-BOOT_SECONDS=120
+BOOT_SECONDS=400
 
 "$HERE/lib_fetch.sh" qemu && "$HERE/lib_fetch.sh" kernel "$VM_KERNEL" || exit
 RELEASE=$(cat "$KERNEL/release")
@@ -132,7 +132,7 @@ if [ -n "${VM_QMP:-}" ]; then
 	python3 "$HERE/monitor.py" "$W/qmp" "$W/asks" &
 	MONITOR_PID=$!
 fi
-tail -n +1 -s 0.2 --pid="$QEMU_PID" -f "$W/console" | tr -d '\r' | grep --line-buffered -v 'is not connected to host network' &
+tail -n +1 -s 0.2 --pid="$QEMU_PID" -f "$W/console" | stdbuf -oL tr -d '\r' | grep --line-buffered -v 'is not connected to host network' &
 TAIL_PID=$!
 BEGAN=$SECONDS
 UP=

@@ -94,7 +94,7 @@ kernel() { # name
 		sort -V | tail -n 1)
 	[ -n "$image" ] || skip "$suites has no kernel $1 any more"
 	list=$image
-	for p in binary modules; do # 7.x: in three packages
+	for p in base binary modules; do # 7.x: in several packages
 		p=linux-$p-${image#linux-image-}
 		[ -z "$(apt-cache -c "$APT" pkgnames "$p")" ] || list="$list $p"
 	done
@@ -110,16 +110,15 @@ kernel() { # name
 
 # Whatever the packaging: release, vmlinuz, modules/ with the lists of depmod.
 complete_kernel() { # directory release
-	local modules image
-	modules=$(find "$1" -type d -path "*/modules/$2" | head -n 1)
+	local modules image to=$1/lib/modules/$2
 	image=$(find "$1" -type f \( -name "vmlinuz-$2" -o -path "*/modules/$2/vmlinuz" \) | head -n 1)
-	[ -n "$modules" ] && [ -n "$image" ] || return 1
-	mkdir -p "$1/lib/modules"
-	ln "$image" "$1/vmlinuz" || return 1
-	[ "$modules" -ef "$1/lib/modules/$2" ] || mv "$modules" "$1/lib/modules/" || return 1
+	[ -n "$image" ] && ln "$image" "$1/vmlinuz" && mkdir -p "$to" || return 1
+	while read -r modules; do # 7.x: in two places
+		[ "$modules" -ef "$to" ] || cp -al "$modules/." "$to/" || return 1
+	done < <(find "$1" -type d -path "*/modules/$2")
 	(exec -a depmod "$VM_CACHE"/qemu/bin/kmod -b "$1" "$2") || return 1
 	echo "$2" >"$1/release"
-	rm -rf "$1"/usr/share/doc "$1"/boot
+	rm -rf "$1"/usr "$1"/boot
 }
 
 command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || skip "this is no Debian"

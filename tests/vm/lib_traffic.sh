@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Checked traffic of a preloaded program on b with one on a, and what the log says of the device.
+# shellcheck shell=bash source=lib.sh
+
+traffic_begin() { # after net_up
+	MODE=one
+	bg a python3 "$VM_DIR/bytes.py" serve "$A4" 7001
+	wait_tcp a 7001
+}
+# Datagrams of all sizes, then bytes over TCP; by the kernel (1) or not (0).
+traffic() { # WHAT BY_KERNEL [SETTING=VALUE...]
+	local what=$1 by=$2
+	shift 2
+	SL_ENV=("$@")
+	rm -f "$TMP"/sluice.*.log
+	offload_begin
+	ok "$what: datagrams, bytes over TCP" sb python3 "$VM_DIR/bytes.py" ask "$A4" 7001 200000 "$TMP/asked" 20
+	same "$what: connections of the kernel" "200000 $by" "$(cat "$TMP/asked")"
+	if [ "$by" = 0 ]; then offload_end 20; fi
+}
+says() { # text
+	if cat "$TMP"/sluice.*.log | grep -qF -- "$1"; then
+		pass "said: $1"
+	else
+		fail "never said: $1"
+		grep -h 'port:' "$TMP"/sluice.*.log
+	fi
+}
