@@ -19,7 +19,7 @@
 # shellcheck shell=bash
 VM_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 if [ -z "${VM_GUEST:-}" ]; then
-	export VM_FETCH_SECONDS VM_NICE VM_NICS VM_KERNEL VM_CPUS VM_MEM VM_SECONDS VM_QMP VM_APPEND
+	export VM_FETCH_SECONDS VM_NICE VM_NICS VM_KERNEL VM_CPUS VM_MEM VM_SECONDS VM_APPEND
 	VM_PASS="VM_SUITE VM_COUNT ${VM_PASS:-}"
 	export VM_PASS
 	exec "$VM_DIR/lib_boot.sh" "$0" "$@"

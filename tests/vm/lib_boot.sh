@@ -13,7 +13,6 @@
 #   VM_KERNEL   6.18            as lib_fetch.sh names them        VM_CPUS   1
 #   VM_NICS     ""              pairs of NICs, see nic_pair   VM_MEM    1024 (MB)
 #   VM_SECONDS  900             longer than this, and it is killed; so is what does not boot in 400
-#   VM_QMP      ""              1: the guest may ask QEMU for events (monitor.py)
 #   VM_CACHE    ~/.cache/sluice-vm                        VM_NICE   5
 #   VM_PASS     ""              names of variables that the script is to have, too
 set -u
@@ -31,7 +30,6 @@ QEMU_PID=
 at_exit() {
 	trap - EXIT INT TERM HUP
 	[ -z "$QEMU_PID" ] || kill -9 "$QEMU_PID" 2>/dev/null
-	[ -z "${MONITOR_PID:-}" ] || kill "$MONITOR_PID" 2>/dev/null
 	rm -rf "$W"
 }
 trap at_exit EXIT
@@ -113,9 +111,6 @@ ARGS=(-machine q35 -accel tcg,thread=single -icount shift=1,sleep=off -cpu Nehal
 	-virtfs "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap"
 	-serial stdio -L "$QEMU/usr/share/qemu" -L "$QEMU/usr/share/seabios"
 	"${DEVICES[@]}")
-if [ -n "${VM_QMP:-}" ]; then
-	ARGS+=(-qmp "unix:$W/qmp,server=on,wait=off" -serial "unix:$W/asks,server=on,wait=off")
-fi
 BEFORE=(env "LD_LIBRARY_PATH=$QEMU/lib/x86_64-linux-gnu:$QEMU/usr/lib/x86_64-linux-gnu"
 	"QEMU_MODULE_DIR=$QEMU/usr/lib/x86_64-linux-gnu/qemu")
 if [ ${#TAPS[@]} -gt 0 ]; then # each pair has a bridge of its own
@@ -128,10 +123,6 @@ fi
 : >"$W/console"
 nice -n "${VM_NICE:-5}" "${BEFORE[@]}" "$QEMU/usr/bin/qemu-system-x86_64" "${ARGS[@]}" </dev/null >"$W/console" 2>&1 &
 QEMU_PID=$!
-if [ -n "${VM_QMP:-}" ]; then
-	python3 "$HERE/monitor.py" "$W/qmp" "$W/asks" &
-	MONITOR_PID=$!
-fi
 tail -n +1 -s 0.2 --pid="$QEMU_PID" -f "$W/console" | stdbuf -oL tr -d '\r' | grep --line-buffered -v 'is not connected to host network' &
 TAIL_PID=$!
 BEGAN=$SECONDS
