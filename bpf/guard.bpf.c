@@ -72,15 +72,17 @@ static __always_inline int is_claimed(const struct sl_flow_key *key, __u64 bits)
 	return (bits & SL_PORT_WILDCARD) != 0;
 }
 
-/* An answer to nobody comes from a socket that has no port; or from the listener, which newer
- * kernels name as the socket that it is sent for. */
-static __always_inline int is_of_socket(struct __sk_buff *skb, __u32 port)
+/* An answer to nobody comes from a socket that has no port and no peer; or from the listener, which
+ * newer kernels name as the socket that it is sent for. (One that was accepted, and is closed with
+ * bytes unread, has given its port back already when it resets its peer.) */
+static __always_inline int is_of_socket(struct __sk_buff *skb, __u32 port, __be16 remote)
 {
 	struct bpf_sock *sk = skb->sk;
 
 	if (sk)
 		sk = bpf_sk_fullsock(sk);
-	return sk && sk->src_port == port && sk->state != BPF_TCP_LISTEN;
+	return sk && sk->state != BPF_TCP_LISTEN &&
+	       (sk->src_port == port || (!sk->src_port && sk->dst_port == remote));
 }
 
 SEC("tc")
@@ -98,7 +100,7 @@ int guard(struct __sk_buff *skb)
 	index = 65536 + key.local_port;
 	bits = bpf_map_lookup_elem(&ports, &index);
 	if (!bits || !(*bits & SL_PORT_BITS) || !is_claimed(&key, *bits) ||
-	    is_of_socket(skb, key.local_port))
+	    is_of_socket(skb, key.local_port, tcp.dest))
 		return TC_ACT_UNSPEC;
 	return TC_ACT_SHOT;
 }

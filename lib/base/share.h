@@ -266,6 +266,12 @@ void sl_share_dead(struct sl_share *g, uint8_t member, const struct sl_share_rin
  * SL_SHARE_BROKER first. */
 int sl_share_bury(struct sl_share *g, uint8_t dead, const struct sl_share_rings *q, unsigned nq,
 		  const struct sl_share_xsk_rings *x, unsigned nx, struct sl_share_left *left);
+/* What has come to one of its receive rings becomes the dead member's: each packet is shown, once,
+ * whatever happens; addr and bytes are as its process or the kernel wrote them. Burying does it,
+ * too, and shows nobody anything. */
+typedef void sl_share_late_fn(void *arg, uint64_t addr, uint32_t bytes);
+void sl_share_take_rx(struct sl_share *g, uint8_t dead, const struct sl_share_xsk_rings *x,
+		      sl_share_late_fn *late, void *arg);
 /* How many frames the member has in queue pairs. */
 uint32_t sl_share_posted(const struct sl_share *g, uint8_t member);
 /* Looks for completed frames of the dead on a queue that nobody else may work: how many went to the

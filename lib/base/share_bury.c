@@ -145,18 +145,24 @@ static void mend_tx(struct sl_share *g, const struct sl_share_xsk_rings *x, uint
 	sl_store(&rec->tx_to, from);
 }
 
-/* What the kernel put there and nobody took is the dead member's. */
-static void take_rx(struct sl_share *g, const struct sl_share_xsk_rings *x, uint8_t dead)
+/* What the kernel put there and nobody took. */
+void sl_share_take_rx(struct sl_share *g, uint8_t dead, const struct sl_share_xsk_rings *x,
+		      sl_share_late_fn *late, void *arg)
 {
 	uint32_t at = sl_load(x->rx.consumer), end = sl_load_acquire(x->rx.producer), f;
 
 	if (end - at > x->rx.size)
 		return;
 	for (; at != end; at++) {
-		union sl_frame_word *w = word_at(g, x->rx.addr[2 * (at & (x->rx.size - 1))], &f);
+		const uint64_t *desc = &x->rx.addr[2 * (at & (x->rx.size - 1))];
+		uint64_t addr = sl_load(&desc[0]);
+		union sl_frame_word *w = word_at(g, addr, &f);
 
-		if (w && !w->owner && !w->flight)
-			sl_store(&w->all, ((union sl_frame_word){.owner = dead}).all);
+		if (!w || w->owner || w->flight)
+			continue;
+		sl_store(&w->all, ((union sl_frame_word){.owner = dead}).all);
+		if (late)
+			late(arg, addr, (uint32_t)sl_load(&desc[1])); /* struct xdp_desc's len */
 	}
 	sl_share_step();
 	sl_store_release(x->rx.consumer, end);
@@ -258,7 +264,7 @@ int sl_share_bury(struct sl_share *g, uint8_t dead, const struct sl_share_rings 
 	sl_share_dead(g, dead, q, nq);
 	for (unsigned i = 0; i < nx; i++) {
 		mend_tx(g, &x[i], dead);
-		take_rx(g, &x[i], dead);
+		sl_share_take_rx(g, dead, &x[i], NULL, NULL);
 	}
 	err = empty_lists(g, dead, q, nq, &late);
 	if (!err)

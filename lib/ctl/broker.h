@@ -142,6 +142,13 @@ struct sl_broker_lane {
 };
 /* Then, when convenient: nothing is steered to its lanes any more, */
 void sl_broker_mute(const struct sl_broker_lane *lanes, unsigned n);
+/* (what lies in the receive rings of one of them may be looked at, then and again before the
+ * burial; it is taken out. off: where in the frame, which others of the group can still write to.
+ * The broker is not to be entered) */
+typedef void sl_broker_late_fn(void *arg, uint32_t ifindex, const uint8_t *frame, uint32_t off,
+			       uint32_t bytes);
+void sl_broker_late(uint32_t umem, uint8_t member, const struct sl_broker_lane *lane,
+		    sl_broker_late_fn *late, void *arg);
 /* once a grace period of the kernel is over (some 10 ms, hundreds when it is busy; any thread may
  * wait for it); */
 void sl_broker_grace(void);

@@ -3,9 +3,10 @@
  *
  * Theory of operation: who died may have had packets under way in three places. What the steering
  * program still sends to its receive rings: the XSKs are taken out of the map, and after a grace
- * period (RCU; drivers redirect inside a read side) nothing comes any more, so the rings can be
- * read. What it had posted and not kicked: it is kicked, as a datagram that a dead process has
- * written to a socket goes out. What the device has: base/share_bury.c. */
+ * period (RCU; drivers redirect inside a read side) nothing comes any more. The rings are read
+ * before and after it, since peers wait for what lies there. What it had posted and not kicked: it
+ * is kicked, as a datagram that a dead process has written to a socket goes out. What the device
+ * has: base/share_bury.c. */
 #include "ctl/broker_int.h"
 
 #include <errno.h>
@@ -108,7 +109,7 @@ static void flush(const struct sl_xsk_lease *l, struct sl_share_xsk_rings *x)
 	x->stuck = true;
 }
 
-static int look_at(const struct sl_xsk_lease *l, struct sl_share_xsk_rings *x)
+static int rings_of(const struct sl_xsk_lease *l, struct sl_share_xsk_rings *x)
 {
 	struct xdp_mmap_offsets off;
 	int err = ring_offsets(l->fd, &off);
@@ -120,8 +121,16 @@ static int look_at(const struct sl_xsk_lease *l, struct sl_share_xsk_rings *x)
 		.rx = sl_share_ring_at(l->rx_map, &off.rx, l->rx_size),
 		.tx = sl_share_ring_at(l->tx_map, &off.tx, l->tx_size),
 	};
-	flush(l, x);
 	return 0;
+}
+
+static int look_at(const struct sl_xsk_lease *l, struct sl_share_xsk_rings *x)
+{
+	int err = rings_of(l, x);
+
+	if (!err)
+		flush(l, x);
+	return err;
 }
 
 static void close_lane(const struct sl_broker_lane *l)
@@ -157,6 +166,41 @@ static int bury(struct sl_umem *u, uint8_t member, const struct sl_broker_lane *
 	free(q);
 	free(x);
 	return err;
+}
+
+struct late {
+	const struct sl_umem_info *umem;
+	uint32_t ifindex;
+	sl_broker_late_fn *fn;
+	void *arg;
+};
+
+static void show_late(void *arg, uint64_t addr, uint32_t bytes)
+{
+	const struct late *l = arg;
+	uint64_t off = addr & (l->umem->frame_size - 1);
+
+	if (bytes <= l->umem->frame_size - off)
+		l->fn(l->arg, l->ifindex, (uint8_t *)l->umem->base + addr - off, (uint32_t)off,
+		      bytes);
+}
+
+void sl_broker_late(uint32_t umem, uint8_t member, const struct sl_broker_lane *lane,
+		    sl_broker_late_fn *late, void *arg)
+{
+	struct sl_broker_guard g;
+	struct sl_umem *u;
+
+	sl_broker_enter(&g);
+	u = sl_umem_find(umem);
+	for (uint32_t i = 0; u && i < lane->nleases; i++) {
+		struct late l = {&u->info, lane->ifindex, late, arg};
+		struct sl_share_xsk_rings x;
+
+		if (!rings_of(&lane->leases[i], &x))
+			sl_share_take_rx(&u->info.share, member, &x, show_late, &l);
+	}
+	sl_broker_leave(&g);
 }
 
 bool sl_broker_is_posted(uint32_t umem, uint8_t member)

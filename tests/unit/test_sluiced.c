@@ -155,7 +155,7 @@ static void test_claims_are_found_until_deleted(void **state)
 			sl_held_del(&t, h);
 			n--;
 		} else {
-			assert_int_equal(sl_held_put(&t, &r), 0);
+			assert_int_equal(sl_held_put(&t, &r, false), 0);
 			n++;
 		}
 		there[k] = !h;
@@ -175,9 +175,9 @@ static void test_claim_of_a_slot_is_replaced(void **state)
 	struct sl_held_table t = {0};
 	struct sl_claim_req r = req_of(9);
 
-	assert_int_equal(sl_held_put(&t, &r), 0);
+	assert_int_equal(sl_held_put(&t, &r, false), 0);
 	r.claim.lane = 4;
-	assert_int_equal(sl_held_put(&t, &r), 0);
+	assert_int_equal(sl_held_put(&t, &r, false), 0);
 	assert_int_equal(t.n, 1);
 	assert_int_equal(sl_held_find(&t, &r)->req.claim.lane, 4);
 	r.claim.slot = 10; /* another slot has not that claim */
@@ -235,7 +235,7 @@ static void test_connection_on_a_vlan_is_its_own(void **state)
 		assert_int_equal(write(fd, &c, sizeof(c)), sizeof(c));
 		r.key.remote_port = c.rport;
 		if (c.rport != 1001) /* another's */
-			assert_int_equal(sl_held_put(&s.held, &r), 0);
+			assert_int_equal(sl_held_put(&s.held, &r, false), 0);
 	}
 	assert_int_equal(sl_gone_open(&s.conns.gone, fd, &conns_layout), 0);
 	while (sl_conns_read(&s))

@@ -178,7 +178,7 @@ static bool adopt_claim(void *arg, const struct sl_claim_req *req)
 {
 	struct sl_session *s = owner_of(arg, &req->claim);
 
-	return s && !sl_held_put(&s->held, req);
+	return s && !sl_held_put(&s->held, req, false);
 }
 
 /* The whole --------------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ static int grow(struct sl_held_table *t)
 	return 0;
 }
 
-int sl_held_put(struct sl_held_table *t, const struct sl_claim_req *req)
+int sl_held_put(struct sl_held_table *t, const struct sl_claim_req *req, bool everywhere)
 {
 	struct sl_held *h = sl_held_find(t, req);
 
@@ -75,7 +75,7 @@ int sl_held_put(struct sl_held_table *t, const struct sl_claim_req *req)
 		t->n++;
 	}
 	t->nshared += sl_is_shared(req) - (h->used && sl_is_shared(&h->req));
-	*h = (struct sl_held){.req = *req, .used = true};
+	*h = (struct sl_held){.req = *req, .used = true, .everywhere = everywhere};
 	h->req.shadow_fd = -1;
 	return 0;
 }

@@ -69,7 +69,7 @@ static void look_at_claims(struct sl_session *s)
 		if (!h->used || h->req.key.proto != IPPROTO_TCP)
 			continue;
 		if (!h->req.key.remote_port && c->nends < SL_CONNS_ENDS)
-			c->end[c->nends++] = h->req.key;
+			c->end[c->nends++] = (struct sl_own_end){h->req.key, h->everywhere};
 		else if (is_flow(&h->req) && c->flow)
 			c->flow[c->nflows++].key = without_vlan(&h->req.key);
 	}
@@ -84,6 +84,19 @@ static struct sl_own_flow *find_flow(const struct sl_conns *c, const struct sl_f
 	return c->nflows ? bsearch(&want, c->flow, c->nflows, sizeof(want), by_key) : NULL;
 }
 
+const struct sl_own_end *sl_conns_end(const struct sl_conns *c, const uint8_t local[16],
+				      uint16_t port)
+{
+	for (uint32_t i = 0; i < c->nends; i++) {
+		struct sl_addr end = sl_addr_of(c->end[i].key.local);
+
+		if (c->end[i].key.local_port == port &&
+		    (!memcmp(end.b, local, 16) || sl_addr_is_any(&end)))
+			return &c->end[i];
+	}
+	return NULL;
+}
+
 static bool was_claimed(void *arg, const struct sl_flow_key *k)
 {
 	const struct sl_conns *c = arg;
@@ -91,14 +104,7 @@ static bool was_claimed(void *arg, const struct sl_flow_key *k)
 
 	if (f)
 		f->told = true;
-	for (uint32_t i = 0; !f && i < c->nends; i++) {
-		struct sl_addr end = sl_addr_of(c->end[i].local);
-
-		if (c->end[i].local_port == k->local_port &&
-		    (!memcmp(end.b, k->local, 16) || sl_addr_is_any(&end)))
-			return true;
-	}
-	return f;
+	return f || sl_conns_end(c, k->local, k->local_port);
 }
 
 /* The end ----------------------------------------------------------------------------------------

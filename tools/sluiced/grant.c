@@ -54,22 +54,28 @@ static void forget_lanes(struct sl_session *s)
 	s->nlanes = 0;
 }
 
+/* What still comes until the grace period is over is little: the claims are gone. What has come
+ * already is not made to wait for that. */
 bool sl_umem_bury(struct sl_session *s)
 {
 	static struct sl_broker_lane lanes[SL_SESSION_PORTS * SL_SESSION_LANES];
 	struct sl_share_left left;
+	unsigned n;
 
 	if (!s->share)
 		return true;
+	n = list_lanes(s, lanes);
 	if (!s->mute) {
-		sl_broker_mute(lanes, list_lanes(s, lanes));
+		sl_broker_mute(lanes, n);
 		s->grace = sl_grace_begin();
 		s->mute = true;
+		sl_late(s, lanes, n);
 	}
 	if (!sl_grace_is_over(s->grace) || (sl_now_ns() < s->mended_ns + QUEUE_PAIR_NS &&
 					    sl_broker_is_posted(s->memory->umem, s->share)))
 		return false;
-	if (sl_broker_bury(s->memory->umem, s->share, lanes, list_lanes(s, lanes), &left))
+	sl_late(s, lanes, n);
+	if (sl_broker_bury(s->memory->umem, s->share, lanes, n, &left))
 		return false;
 	sl_debug("sluiced", "lease %u: %u frames came back, %u are in flight", s->member,
 		 left.frames, left.in_flight);

@@ -105,6 +105,11 @@ int sl_proof_pair(int fd, const char **why)
 	return -EPERM;
 }
 
+bool sl_proof_is_everywhere(int fd)
+{
+	return get_int(fd, SO_BINDTOIFINDEX) == 0;
+}
+
 int sl_proof_check(int fd, const struct sl_flow_key *key, const char **why)
 {
 	struct sl_addr bound, claimed = sl_addr_of(key->local);

@@ -67,6 +67,7 @@ bool sl_limits_allow_group(const struct sl_limits *l, const char *name);
 struct sl_held {
 	struct sl_claim_req req; /* shadow_fd is -1 */
 	bool used;
+	bool everywhere; /* its socket is bound to no device, for certain */
 };
 /* Open addressing; max is a power of two. */
 struct sl_held_table {
@@ -79,7 +80,7 @@ struct sl_held_table {
 bool sl_is_shared(const struct sl_claim_req *req);
 struct sl_held *sl_held_find(const struct sl_held_table *t, const struct sl_claim_req *req);
 /* Adds or replaces. -ENOMEM. */
-int sl_held_put(struct sl_held_table *t, const struct sl_claim_req *req);
+int sl_held_put(struct sl_held_table *t, const struct sl_claim_req *req, bool everywhere);
 void sl_held_del(struct sl_held_table *t, struct sl_held *h);
 /* Any one of them, or NULL. */
 struct sl_held *sl_held_any(struct sl_held_table *t);
@@ -88,6 +89,10 @@ void sl_held_free(struct sl_held_table *t);
 /* conns.c ------------------------------------------------------------------------------------ */
 
 #define SL_CONNS_ENDS 64
+struct sl_own_end {
+	struct sl_flow_key key;
+	bool everywhere; /* see struct sl_held */
+};
 struct sl_own_flow {
 	struct sl_flow_key key;
 	bool told; /* its connection was found */
@@ -95,8 +100,8 @@ struct sl_own_flow {
 /* A session's connections, and, when it leaves, what of them it had claimed. */
 struct sl_conns {
 	struct sl_gone_conns gone;
-	bool looked;                           /* at the claims */
-	struct sl_flow_key end[SL_CONNS_ENDS]; /* for whoever comes */
+	bool looked;                          /* at the claims */
+	struct sl_own_end end[SL_CONNS_ENDS]; /* for whoever comes */
 	uint32_t nends;
 	struct sl_own_flow *flow; /* for one peer alone, in order of keys */
 	uint32_t nflows;
@@ -280,6 +285,14 @@ bool sl_conns_tell(struct sl_session *s, bool dead);
 /* The claim of a flow was given up: is its peer told by the above? */
 bool sl_conns_will_tell(const struct sl_session *s, const struct sl_flow_key *k);
 
+/* The end that was claimed for whoever comes there; NULL: none. */
+const struct sl_own_end *sl_conns_end(const struct sl_conns *c, const uint8_t local[16],
+				      uint16_t port);
+
+/* late.c: what came for the dead of TCP is the kernel's. The claims are gone, and nothing more is
+ * steered to the lanes, or will be in a moment. */
+void sl_late(const struct sl_session *s, const struct sl_broker_lane *lanes, unsigned n);
+
 /* boxes.c: where goes who waited at a listener of the dead that others have, too */
 int sl_on_box(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_unbox(struct sl_session *s, struct sl_lease_msg *m, const char **why);
@@ -291,6 +304,8 @@ void sl_boxes_free(struct sl_boxes *b);
 /* Does the socket give the right to that claim: is it of the daemon's network namespace, of the
  * protocol, bound to the claim's local port, and to its address or a wildcard? 0 or -EPERM. */
 int sl_proof_check(int fd, const struct sl_flow_key *key, const char **why);
+/* Is the socket bound to no device? */
+bool sl_proof_is_everywhere(int fd);
 /* Is it a TCP socket of the daemon's namespace? 0 or -EPERM. */
 int sl_proof_tcp(int fd, const char **why);
 /* Is it a TCP socket of the daemon's namespace that listens? Where, and the family of what it

@@ -52,7 +52,8 @@ static int to_req(struct sl_session *s, const struct sl_lease_claim *c, struct s
 	return c->claim.flags & SL_CLAIM_PASS || owns_lane(p, c->claim.lane) ? 0 : -EINVAL;
 }
 
-static int claim(struct sl_session *s, const struct sl_claim_req *req, const char **why)
+static int claim(struct sl_session *s, const struct sl_claim_req *req, bool everywhere,
+		 const char **why)
 {
 	const struct sl_device *d = sl_device_find(req->ifindex);
 	bool guarded = d && d->attach.guard_tried;
@@ -62,7 +63,7 @@ static int claim(struct sl_session *s, const struct sl_claim_req *req, const cha
 		return err;
 	if (d && d->attach.guard_tried != guarded)
 		sl_keep_device(req->ifindex);
-	err = sl_held_put(&s->held, req);
+	err = sl_held_put(&s->held, req, everywhere);
 	if (err)
 		sl_embedded_unclaim(req);
 	return err;
@@ -79,7 +80,7 @@ int sl_on_claim(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 		sl_why(why, "the policy gives user %u %u flows", s->cred.uid, s->limits.flows);
 		err = -EDQUOT;
 	}
-	return err ? err : claim(s, &req, why);
+	return err ? err : claim(s, &req, sl_proof_is_everywhere(m->fd[0]), why);
 }
 
 /* A claim that the session has needs no proof any more. */
@@ -87,10 +88,11 @@ int sl_on_claim_update(struct sl_session *s, struct sl_lease_msg *m, const char 
 {
 	struct sl_claim_req req;
 	int err = to_req(s, &m->body.claim, &req);
+	const struct sl_held *h = err ? NULL : sl_held_find(&s->held, &req);
 
-	if (!err && !sl_held_find(&s->held, &req))
+	if (!err && !h)
 		err = -ENOENT;
-	return err ? err : claim(s, &req, why);
+	return err ? err : claim(s, &req, h->everywhere, why);
 }
 
 int sl_on_unclaim(struct sl_session *s, struct sl_lease_msg *m, const char **why)
