@@ -65,6 +65,8 @@ struct sl_tx_ops {
 	/* Of the packet that was posted last sl_tx_on_stamp() is to be told, from reap() or
 	 * close(). False: too many are. NULL without SL_TX_STAMP. */
 	bool (*stamp)(struct sl_tx *tx, const struct sl_tx_ask *ask);
+	/* How many post() would take now. NULL: it is not known. */
+	uint32_t (*room)(struct sl_tx *tx);
 };
 /* Set once, by who asks. hw_ns: by the device's clock, converted as the settings say; 0: it is not
  * known. */

@@ -24,6 +24,13 @@ const char *sl_verbs_dead(const struct sl_tx *tx)
 	return sl_container_of(tx, const struct sl_verbs_tx, tx)->dead;
 }
 
+static uint32_t room(struct sl_tx *tx)
+{
+	const struct sl_verbs_tx *v = sl_verbs_of(tx);
+
+	return v->depth - (v->head - v->tail);
+}
+
 static unsigned post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
 {
 	struct sl_verbs_tx *v = sl_verbs_of(tx);
@@ -145,5 +152,6 @@ const struct sl_tx_ops sl_verbs_tx_ops = {
 	.settle = settle,
 	.close = sl_verbs_close,
 	.stamp = sl_verbs_stamp,
+	.room = room,
 };
 #endif

@@ -452,6 +452,18 @@ static unsigned xsk_reap(struct sl_tx *tx, struct sl_frames *cache)
 	return n;
 }
 
+static uint32_t xsk_room(struct sl_tx *tx)
+{
+	struct sl_xsk *x = sl_container_of(tx, struct sl_xsk, tx);
+
+	return xsk_prod_nb_free(&x->tx_ring, x->tx_ring.size);
+}
+
+bool sl_xsk_tx_is_behind(const struct sl_xsk *x)
+{
+	return sl_load(x->tx_ring.producer) - sl_load(x->tx_ring.consumer) > x->tx_ring.size / 2;
+}
+
 static void xsk_tx_close(struct sl_tx *tx, struct sl_frames *cache)
 {
 	(void)tx;
@@ -464,4 +476,5 @@ static const struct sl_tx_ops xsk_tx_ops = {
 	.kick = xsk_kick,
 	.reap = xsk_reap,
 	.close = xsk_tx_close,
+	.room = xsk_room,
 };

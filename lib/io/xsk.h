@@ -54,6 +54,9 @@ void sl_xsk_start(struct sl_xsk *x, struct sl_xsk_queue *q, uint32_t share_xsk);
 void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache);
 /* Has the kernel taken all that was put on the transmit ring? Lane held. */
 bool sl_xsk_tx_is_empty(const struct sl_xsk *x);
+/* More than half of that ring waits: poll(2) tells by POLLOUT when it is half (xsk_poll()). Any
+ * thread. */
+bool sl_xsk_tx_is_behind(const struct sl_xsk *x);
 /* The device does not exist any more, for certain: what waits in its queue's fill ring is ours, and
  * no more is put there. False: the ring's lock is not to be had now. */
 bool sl_xsk_device_gone(struct sl_xsk *x, struct sl_frames *cache);

@@ -13,6 +13,12 @@
 #include "sock/spin.h"
 #include "sock/sock.h"
 
+/* Who waits for room has found none, at the price of a system call each time: devices that are only
+ * slow have made some in that time. */
+#define SEND_SPIN_NS 50000
+/* He looks himself, too: what he sends by may have failed without a word. */
+#define SEND_LOOK_NS 10000000
+
 struct waiter {
 	struct sl_watch watch;
 	struct sl_bell *bell;
@@ -73,8 +79,10 @@ static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 	ssize_t r;
 
 	w.follows = sl_lane_is_led(w.lane, &s->loads);
+	if (s->sends)
+		most_ns = SEND_LOOK_NS;
 	if (w.follows)
-		most_ns = sl_lane_follow(w.lane);
+		most_ns = sl_min(most_ns, sl_lane_follow(w.lane));
 	else
 		n = sl_lane_fds(w.lane, fds + 2, SL_LANE_MAX_FDS);
 	n = sl_min(n, (unsigned)SL_LANE_MAX_FDS) + 2; /* the keeper sees the others */
@@ -118,11 +126,12 @@ ssize_t sl_call_over(const struct sl_call *s)
 /* -EAGAIN: polled long enough. */
 static ssize_t spin(const struct sl_call *s, sl_attempt attempt, void *arg)
 {
-	int64_t loops = sl_settings.rx_poll;
+	int64_t loops = sl_settings.rx_poll, every = s->sends ? 1 : CLOCK_EVERY;
+	uint64_t start = sl_now_ns(), most_ns = s->sends ? SEND_SPIN_NS : UINT64_MAX;
 	struct sl_spin sp;
 	ssize_t r;
 
-	if (!sl_spin_begin(&sp, sl_now_ns()))
+	if (!sl_spin_begin(&sp, start))
 		return -EAGAIN;
 	for (int64_t i = 0; loops < 0 || i < loops; i++) {
 		r = attempt(arg);
@@ -131,12 +140,12 @@ static ssize_t spin(const struct sl_call *s, sl_attempt attempt, void *arg)
 		r = sl_call_over(s);
 		if (sl_unlikely(r))
 			return r;
-		if ((i & (CLOCK_EVERY - 1)) == 0) {
+		if ((i & (every - 1)) == 0) {
 			uint64_t now = sl_now_ns();
 
 			if (s->deadline && now >= s->deadline)
 				return -ETIMEDOUT;
-			if (!sl_spin_on(&sp, now))
+			if (now - start > most_ns || !sl_spin_on(&sp, now))
 				return -EAGAIN;
 			if (sl_settings.rx_poll_yield)
 				sl_sys(SYS_sched_yield);
@@ -162,15 +171,16 @@ static ssize_t block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attemp
 		     void *arg, bool sends)
 {
 	struct sl_call s = sl_call_begin(sk, fd, deadline_ns);
-	ssize_t r = spin(&s, attempt, arg);
+	ssize_t r;
 
 	s.sends = sends;
+	r = spin(&s, attempt, arg);
 	if (r != -EAGAIN) {
-		sk->stats->rx_poll_hit += r >= 0;
+		sk->stats->rx_poll_hit += r >= 0 && !sends;
 		sl_lane_lead(sl_load(&sk->lane));
 		return r;
 	}
-	sk->stats->rx_poll_miss++;
+	sk->stats->rx_poll_miss += !sends;
 	s.loads = sl_lane_no_loads(sl_load(&sk->lane));
 	for (;;) {
 		r = doze(&s, attempt, arg);

@@ -123,7 +123,7 @@ static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struc
 	return send_by(sk, lane, r, now, &sk->path, &none, leg_out);
 }
 
-static ssize_t send_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
+ssize_t sl_send_by_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
 {
 	struct msghdr m = {
 		.msg_name = (void *)r->name,
@@ -189,7 +189,7 @@ ssize_t sl_send_try(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
 			return err;
 	}
 	if (sl_unlikely(wants_kernel(sk, r)) || !sl_sock_lock(sk, &lane))
-		return send_kernel(sk, fd, r);
+		return sl_send_by_kernel(sk, fd, r);
 	n = send_locked(sk, lane, r, sl_now_ns(), &leg);
 	if (sl_likely(leg != NULL) && sl_leg_kick(leg) == -ENODEV)
 		n = SL_SEND_BY_OS;
@@ -198,7 +198,7 @@ ssize_t sl_send_try(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
 	sl_lane_unlock(lane);
 	if (sl_unlikely(n == -EAGAIN))
 		*lane_out = lane;
-	return n == SL_SEND_BY_OS ? send_kernel(sk, fd, r) : n;
+	return n == SL_SEND_BY_OS ? sl_send_by_kernel(sk, fd, r) : n;
 }
 
 /* The straight way, and the kick. False: nothing was sent, or the device is gone. */
@@ -238,21 +238,14 @@ static SL_APART ssize_t send_other(struct sl_sock *sk, int fd, const struct sl_t
 
 	if (sk->proto == IPPROTO_TCP)
 		return send_stream(sk, fd, r);
-	for (unsigned tries = 0;; tries++) {
-		n = sl_send_try(sk, fd, r, &lane);
-		if (sl_likely(!lane))
-			return n;
-		if (sk->nonblock || (r->flags & MSG_DONTWAIT)) {
-			sk->stats->tx_eagain++;
-			return lost(sk) ? (ssize_t)r->len : n;
-		}
-		if (sl_load(&sk->pacer))
-			return sl_send_wait(sk, fd, r);
-		if (tries > 1000)
-			return send_kernel(sk, fd, r); /* the device stands still */
-		sl_lane_turn(lane);
-		sl_sys(SYS_sched_yield);
+	n = sl_send_try(sk, fd, r, &lane);
+	if (sl_likely(!lane))
+		return n;
+	if (sk->nonblock || (r->flags & MSG_DONTWAIT)) {
+		sk->stats->tx_eagain++;
+		return lost(sk) ? (ssize_t)r->len : n;
 	}
+	return sl_send_wait(sk, fd, r);
 }
 
 static inline ssize_t send_one(struct sl_sock *sk, int fd, const struct sl_tx_req *r)

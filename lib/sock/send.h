@@ -15,6 +15,8 @@
 #define SL_SEND_ROOM 128
 /* What a frame counts against the send buffer beside its payload. */
 #define SL_SEND_OVERHEAD 256
+/* Descriptors that one call may need, less where rings may be shorter (SLUICE_TX_WRE). */
+#define SL_SEND_BURST 64
 /* Of a call's result: the kernel is to do it. */
 #define SL_SEND_BY_OS (-EREMOTE)
 
@@ -74,12 +76,16 @@ bool sl_send_straight(struct sl_sock *sk, struct sl_lane *lane, const struct sl_
 size_t sl_send_put(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
 		   const struct sl_tx_req *r, size_t seg, bool *ok);
 
+/* send.c; no lane held ------------------------------------------------------------------------ */
+
+/* One try: bytes or -errno. *lane: to be turned, when it was us who had no room; else NULL. */
+ssize_t sl_send_try(struct sl_sock *sk, int fd, const struct sl_tx_req *r, struct sl_lane **lane);
+ssize_t sl_send_by_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req *r);
+
 /* send_room.c ------------------------------------------------------------------------------- */
 
 /* There was no room: EPOLLOUT goes away until completions make some. Lane held. */
 void sl_send_block(struct sl_sock *sk, struct sl_lane *lane);
-/* One try: bytes or -errno. *lane: to be turned, when it was us who had no room; else NULL. */
-ssize_t sl_send_try(struct sl_sock *sk, int fd, const struct sl_tx_req *r, struct sl_lane **lane);
 /* Tries until there is room, as long as the socket's time-out says. No lane held. */
 ssize_t sl_send_wait(struct sl_sock *sk, int fd, const struct sl_tx_req *r);
 

@@ -110,11 +110,24 @@ static bool make_room(struct sl_lane *lane, struct sl_leg *leg)
 	return err == 0 || err == -EAGAIN;
 }
 
+static bool has_room(struct sl_lane *lane, struct sl_leg *leg, uint32_t n)
+{
+	return sl_leg_room(leg) >= sl_min(n, (uint32_t)SL_SEND_BURST) &&
+	       lane->frames.n + sl_frames_left() >= n;
+}
+
 size_t sl_send_put(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
 		   const struct sl_tx_req *r, size_t seg, bool *ok)
 {
+	uint32_t segs = (uint32_t)(seg < r->len ? (r->len + seg - 1) / seg : 1);
 	size_t off = 0;
 
+	/* The kernel has one packet for all of them: half of it is not sent. */
+	if (sl_unlikely(segs > 1 && !has_room(lane, p->leg, segs)) &&
+	    !(make_room(lane, p->leg) && has_room(lane, p->leg, segs))) {
+		*ok = false;
+		return 0;
+	}
 	*ok = true;
 	do {
 		size_t n = sl_min(seg, r->len - off);

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* No room to send: who is told when there is some, and waiting for it. */
+/* No room to send: who is told when there is some, and waiting for it.
+ *
+ * Theory of operation: a datagram that finds no room must not go by the kernel, where it would
+ * overtake those that wait on the ring. Who may wait tries again for a little, then sleeps until a
+ * turn of the lane finds room (his own, another's, or the keeper's, who makes one each
+ * SL_ROOM_US), or the kernel has taken half of the ring (POLLOUT), however long that is. */
+#include <net/if.h>
+
 #include "base/clock.h"
 #include "base/sys.h"
 #include "sock/block.h"
@@ -13,7 +20,18 @@ void sl_send_block(struct sl_sock *sk, struct sl_lane *lane)
 	if (sk->pacer)
 		sl_pacer_block(sk->pacer, &sk->blocked);
 	else
-		sl_list_add_tail(&lane->blocked, &sk->blocked);
+		sl_lane_block(lane, &sk->blocked);
+}
+
+/* By the way that the last datagram would have gone, for as many as one call may need (and as the
+ * shortest ring has): who is told of less may come for nothing again and again. */
+static bool has_room(const struct sl_sock *sk, const struct sl_lane *lane)
+{
+	const struct sl_leg *leg = sk->path.d ? sk->path.leg : NULL;
+
+	if (!leg || leg->dead) /* he may go on, and see */
+		return true;
+	return (lane->frames.n || sl_frames_left()) && sl_leg_room(leg) >= SL_SEND_BURST;
 }
 
 void sl_sock_on_room(struct sl_list *entry)
@@ -21,6 +39,8 @@ void sl_sock_on_room(struct sl_list *entry)
 	struct sl_sock *sk = sl_container_of(entry, struct sl_sock, blocked);
 
 	if (sl_load(&sk->wmem) >= sk->sndbuf / 2) /* sock_writeable() */
+		return;
+	if (!has_room(sk, sl_load(&sk->lane)))
 		return;
 	sl_list_del(&sk->blocked);
 	sl_store(&sk->tx_blocked, false);
@@ -33,15 +53,33 @@ struct waiting {
 	const struct sl_tx_req *r;
 };
 
+/* Does the device run by which the last datagram would have gone? No lane held. */
+static bool device_runs(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+	struct sl_link link;
+	uint32_t ifindex = 0;
+
+	if (!sl_sock_lock(sk, &lane))
+		return true;
+	if (sk->path.d && sk->path.leg)
+		ifindex = sl_load(&sk->path.leg->port->info.ifindex);
+	sl_lane_unlock(lane);
+	return !ifindex || (sl_link_get(ifindex, &link) && link.flags & IFF_UP && link.carrier_up);
+}
+
+/* A device without a link may keep its ring for ever; the kernel's way out drops what is for it, or
+ * has another. */
 static ssize_t try_again(void *arg)
 {
 	const struct waiting *w = arg;
 	struct sl_lane *lane;
 	ssize_t n = sl_send_try(w->sk, w->fd, w->r, &lane);
 
-	if (lane)
-		sl_lane_turn(lane);
-	return n;
+	if (!lane)
+		return n;
+	sl_lane_turn(lane);
+	return device_runs(w->sk) ? n : sl_send_by_kernel(w->sk, w->fd, w->r);
 }
 
 ssize_t sl_send_wait(struct sl_sock *sk, int fd, const struct sl_tx_req *r)

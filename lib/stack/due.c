@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* When the keeper must be awake for a lane: timers of TCP, packets that are paced, stamps of
- * the hardware that somebody waits for.
+ * the hardware that somebody waits for, senders that wait for room.
  *
- * Theory of operation: tcp_next_us and pace_next_us say when timers are to be run at the latest.
- * They are lower bounds, so a timer that is armed and cancelled again and again costs a compare.
- * Who arms one that is nearer than the end of the keeper's sleep wakes him; both write before they
- * read (Dekker). */
+ * Theory of operation: tcp_next_us, pace_next_us and room_next_us say when there is something to do
+ * at the latest. They are lower bounds, so a timer that is armed and cancelled again and again
+ * costs a compare. Who arms one that is nearer than the end of the keeper's sleep wakes him; both
+ * write before they read (Dekker). */
 #include "base/clock.h"
 #include "net/rtnl.h"
 #include "stack/stack.h"
@@ -35,9 +35,11 @@ static uint64_t next_of(const struct sl_lane *lane)
 {
 	uint64_t pace_us = sl_lane_is_paced(lane) ? sl_load(&lane->pace_next_us) : UINT64_MAX;
 
+	uint64_t next_us = sl_min(pace_us, sl_load(&lane->room_next_us));
+
 	if (sl_unlikely(sl_load(&lane->stamps)))
 		return 0;
-	return sl_load_acquire(&lane->tcp) ? sl_min(pace_us, sl_load(&lane->tcp_next_us)) : pace_us;
+	return sl_load_acquire(&lane->tcp) ? sl_min(next_us, sl_load(&lane->tcp_next_us)) : next_us;
 }
 
 bool sl_lane_is_due(const struct sl_lane *lane, uint64_t at_us)

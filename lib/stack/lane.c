@@ -57,6 +57,7 @@ static struct sl_lane *lane_new(uint64_t key)
 	}
 	l->max_cross = MAX_CROSS;
 	sl_list_init(&l->blocked);
+	l->room_next_us = UINT64_MAX;
 	l->on_room = room_fn;
 	l->id = nlanes;
 	l->stats = sl_stats_lane(l->id);
@@ -214,6 +215,12 @@ struct sl_leg *sl_lane_leg(struct sl_lane *lane, struct sl_port *port)
 	return leg;
 }
 
+/* Senders wait, and there is something that the kernel can tell. */
+static short late_events(const struct sl_lane *lane, const struct sl_xsk *x)
+{
+	return sl_load(&lane->room_next_us) != UINT64_MAX && sl_xsk_tx_is_behind(x) ? POLLOUT : 0;
+}
+
 unsigned sl_lane_fds(struct sl_lane *lane, struct pollfd *fds, unsigned max)
 {
 	unsigned n = 0;
@@ -224,7 +231,7 @@ unsigned sl_lane_fds(struct sl_lane *lane, struct pollfd *fds, unsigned max)
 			if (n < max)
 				fds[n] = (struct pollfd){
 					.fd = lane->leg[i]->xsk[q].fd,
-					.events = POLLIN,
+					.events = POLLIN | late_events(lane, &lane->leg[i]->xsk[q]),
 				};
 	return n;
 }
@@ -239,6 +246,7 @@ int sl_stack_init(void (*on_room)(struct sl_list *entry))
 
 	room_fn = on_room;
 	sl_list_init(&sl_limbo.blocked);
+	sl_limbo.room_next_us = UINT64_MAX;
 	sl_limbo.stats = sl_stats_lane(SL_MAX_LANES - 1);
 	err = sl_broker_umem((uint32_t)sl_settings.frames, (uint32_t)sl_settings.frame_size, &umem,
 			     &why);

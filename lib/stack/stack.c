@@ -11,6 +11,7 @@
 
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "net/rtnl.h"
@@ -76,15 +77,24 @@ static void make_room(struct sl_lane *lane)
 	sl_list_for_each_safe (it, &lane->blocked) {
 		lane->on_room(it);
 	}
+	sl_store(&lane->room_next_us,
+		 sl_list_empty(&lane->blocked) ? UINT64_MAX : sl_now_ns() / 1000 + SL_ROOM_US);
 	if (lane->tcp) {
 		sl_lane_tcp_begin(lane);
 		sl_tcp_on_room(lane->tcp);
 	}
 }
 
+void sl_lane_block(struct sl_lane *lane, struct sl_list *entry)
+{
+	sl_list_add_tail(&lane->blocked, entry);
+	sl_lane_due(&lane->room_next_us, sl_now_ns() / 1000 + SL_ROOM_US, SL_ROOM_US);
+}
+
+/* (One that waited may be gone.) */
 static bool is_blocked(const struct sl_lane *lane)
 {
-	return !sl_list_empty(&lane->blocked) || (lane->tcp && !sl_list_empty(&lane->tcp->room));
+	return lane->room_next_us != UINT64_MAX || (lane->tcp && !sl_list_empty(&lane->tcp->room));
 }
 
 int sl_lane_turn_locked(struct sl_lane *lane)

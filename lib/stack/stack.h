@@ -102,6 +102,7 @@ struct sl_lane {
 	bool keeper_asleep; /* the keeper waits on its descriptors */
 	/* Told at the end of a turn that reaped completions: somebody waits for room to send. */
 	struct sl_list blocked;
+	uint64_t room_next_us; /* when they are to be looked at the latest, UINT64_MAX: none */
 	void (*on_room)(struct sl_list *entry);
 	/* TCP: what its connections share, NULL until there are any. tcp_next_us: when timers are
 	 * to be run at the latest, UINT64_MAX: none; written with the lane held, read by the
@@ -267,6 +268,15 @@ static inline bool sl_leg_has_stamps(const struct sl_leg *leg)
 }
 /* Takes completions back on all legs. */
 void sl_lane_reap(struct sl_lane *lane);
+/* How many more descriptors it takes. */
+static inline uint32_t sl_leg_room(const struct sl_leg *leg)
+{
+	return leg->tx->ops->room ? leg->tx->ops->room(leg->tx) : UINT32_MAX;
+}
+/* A sender waits for room: the entry is given to lane->on_room() in the turns that follow, of which
+ * the keeper sees to one each SL_ROOM_US. Lane held. */
+#define SL_ROOM_US 1000
+void sl_lane_block(struct sl_lane *lane, struct sl_list *entry);
 /* Starts what was posted. 0 (also while the link is down: frames wait on the ring), -EAGAIN (ring
  * full) or -ENODEV (the device is gone: the leg is dead). */
 int sl_leg_kick(struct sl_leg *leg);
