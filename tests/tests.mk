@@ -37,13 +37,13 @@ ifneq ($(wildcard /usr/include/infiniband/mlx5dv.h),)
 SIM_NIC := $(BUILD)/tests/sim/libsimulated-nic.so
 SIM_NIC_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/sim/nic/*.c)))
 SIM_TX_OBJ := $(patsubst %,$(BUILD)/tests/sim/%.o,tx frames)
-SIM_BIN := $(patsubst %,$(BUILD)/tests/sim/%,send fault receive instructions)
+SIM_BIN := $(patsubst %,$(BUILD)/tests/sim/%,send fault receive instructions requests)
 $(SIM_NIC): $(SIM_NIC_OBJ)
 	$(call say,LD )
 	$(Q)$(CC) -shared -o $@ $^ $(ALL_LDFLAGS) -Wl,-soname,$(notdir $@) -lpthread -ldl
 $(BUILD)/tests/sim/send $(BUILD)/tests/sim/fault: %: %.o $(SIM_TX_OBJ)
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -libverbs -lmlx5
-$(BUILD)/tests/sim/instructions: %: %.o $(SIM_TX_OBJ) $(BUILD)/libsluice.a
+$(BUILD)/tests/sim/instructions $(BUILD)/tests/sim/requests: %: %.o $(SIM_TX_OBJ) $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -libverbs -lmlx5 $(LIBS)
 endif
 LDLIBS_xdpfloor := -lxdp -lbpf

@@ -167,11 +167,26 @@ static void free_queue(struct sl_verbs_tx *v)
 {
 	if (v->qp)
 		lib->destroy_qp(v->qp);
+	sl_verbs_close_mlx5(v);
 	sl_verbs_mem_close(v);
 	if (v->cq)
 		lib->destroy_cq(ibv_cq_ex_to_cq(v->cq));
 	device_put(v->dev);
 	free(v);
+}
+
+/* Who makes its requests. */
+static const char *choose_way(struct sl_verbs_tx *v)
+{
+	const char *why;
+
+	if (sl_settings.tx_requests == SL_REQUESTS_IBV)
+		return NULL;
+	why = sl_verbs_open_mlx5(v);
+	if (!why || sl_settings.tx_requests == SL_REQUESTS_DIRECT)
+		return why;
+	sl_info("verbs", "%s: requests are libibverbs' to make: %s", v->dev->name, why);
+	return NULL;
 }
 
 /* A power of two, as TX_WRE_BATCHING says: not more than half the queue. */
@@ -208,6 +223,8 @@ static struct sl_verbs_tx *open_queue(struct sl_verbs_dev *dev, uint32_t depth,
 	if (!*why)
 		*why = start_qp(v);
 	if (!*why)
+		*why = choose_way(v);
+	if (!*why)
 		return v;
 	free_queue(v);
 	return NULL;
@@ -236,6 +253,7 @@ struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, const struct s
 	v->tx.ops = &sl_verbs_tx_ops;
 	info->depth = v->depth;
 	info->inline_bytes = v->inline_bytes;
+	info->direct = v->direct != NULL;
 	return &v->tx;
 }
 
@@ -309,6 +327,7 @@ void sl_verbs_check(struct sl_tx *tx, uint64_t now_ns)
 void sl_verbs_child(void)
 {
 	memset(&lock, 0, sizeof(lock));
+	sl_verbs_mlx5_child();
 	for (int i = 0; i < MAX_DEVICES; i++) {
 		if (!devices[i].ctx)
 			continue;

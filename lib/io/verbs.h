@@ -13,6 +13,7 @@ struct sl_verbs_info {
 	char device[64];       /* the RDMA device's name */
 	uint32_t depth;        /* packets that can be under way */
 	uint32_t inline_bytes; /* packets up to this are copied into the send queue */
+	bool direct;           /* requests are written by us, not by libibverbs */
 };
 
 /* What is asked for. */

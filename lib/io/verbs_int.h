@@ -55,6 +55,7 @@ struct sl_verbs_ways {
 struct sl_verbs_tx {
 	struct sl_tx tx;
 	const struct sl_verbs_ways *ways;
+	struct sl_verbs_mlx5 *direct; /* verbs_mlx5.c; NULL: by libibverbs */
 	struct sl_verbs_dev *dev;
 	struct ibv_cq_ex *cq;
 	struct ibv_qp *qp;
@@ -116,6 +117,15 @@ static inline void sl_verbs_await(struct sl_verbs_tx *v, uint32_t end)
 extern const struct sl_verbs_ways sl_verbs_by_wr;
 /* A queue pair that takes its requests so. NULL: there is none to be had. */
 struct ibv_qp *sl_verbs_make_qp(struct sl_verbs_tx *v, struct ibv_qp_init_attr_ex *attr);
+
+/* verbs_mlx5.c -----------------------------------------------------------------------------------
+ */
+
+/* Has the requests of a fresh queue pair written by us. NULL, or why libibverbs makes them. The
+ * devices' lock is held. */
+const char *sl_verbs_open_mlx5(struct sl_verbs_tx *v);
+void sl_verbs_close_mlx5(struct sl_verbs_tx *v); /* the queue pair is gone */
+void sl_verbs_mlx5_child(void);                  /* after a fork: there is no queue */
 
 /* verbs_offload.c -------------------------------------------------------------------------------
  */

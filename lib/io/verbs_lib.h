@@ -42,6 +42,7 @@ const struct sl_verbs_lib *sl_verbs_lib(void);
 /* libmlx5, the driver of such a device, which libibverbs has loaded then. */
 #define SL_MLX5_CALLS(X)                                                                           \
 	X(is_supported)                                                                            \
+	X(init_obj)                                                                                \
 	X(create_qp)                                                                               \
 	X(qp_ex_from_ibv_qp_ex)                                                                    \
 	X(get_clock_info)

@@ -37,9 +37,9 @@ static struct sl_tx *open_queue(struct sl_leg *leg, struct sl_verbs_info *info, 
 
 static void say(const struct sl_leg *leg, const struct sl_verbs_info *info, const char *again)
 {
-	sl_info("lane", "lane %u sends on %s by verbs%s (%s, %u packets, inline up to %u)",
+	sl_info("lane", "lane %u sends on %s by verbs%s (%s, %u packets, inline up to %u%s)",
 		leg->lane->id, leg->port->info.ifname, again, info->device, info->depth,
-		info->inline_bytes);
+		info->inline_bytes, info->direct ? ", written directly" : "");
 }
 
 void sl_leg_open_verbs(struct sl_leg *leg)

@@ -26,6 +26,7 @@ bulk() { # what, address: a stream whole, its frames in $TMP/wire
 	wait "$got"
 	same "$1: not a byte is lost" "$SUM" "$(cat "$TMP/got")"
 	ok "$1: by verbs" grep -q 'by verbs (simulated0' "$TMP"/sluice.*.log
+	same "$1: doorbells as the record says" 0 "$(counted bells_wrong)"
 	python3 "$TESTS/sim/capture.py" "$SIM_CAPTURE" contents >"$TMP/wire"
 	same "$1: checksums and lengths" 0 "$(wire wrong)"
 }
@@ -47,7 +48,10 @@ SIM_OPTIONS=csum=0
 bulk "a NIC without checksums" "$B6"
 same "without checksums it cannot cut" 0 "$(counted segments)"
 SIM_OPTIONS=
-SL_ENV+=(SLUICE_TSO=0)
+SL_ENV+=(SLUICE_TX_REQUESTS=ibv)
+bulk "by libibverbs" "$B6"
+ok "by libibverbs: it has cut $(counted segments)" test "$(counted segments)" -gt 100
+SL_ENV=("SIM_NIC_CAPTURE=$SIM_CAPTURE" SLUICE_TSO=0)
 bulk "not wanted" "$B4"
 same "not wanted: it has cut nothing" 0 "$(counted segments)"
 SL_ENV=("SIM_NIC_CAPTURE=$SIM_CAPTURE")

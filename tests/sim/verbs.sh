@@ -21,6 +21,8 @@ say "  sent, answered, doubled, wrong, failed, gap: $(cat "$TMP/answers")"
 same "all are answered, once" "500 500 0 0 0" "$(cut -d' ' -f1-5 "$TMP/answers")"
 ok "by verbs" said 'by verbs (simulated0'
 ok "$(counted frames) frames by the NIC" test "$(counted frames)" -ge 490
+ok "requests are written directly" said 'written directly)'
+same "doorbells as the record says" 0 "$(counted bells_wrong)"
 fresh
 
 # A stream of random bytes, in the midst of which something happens.
@@ -100,6 +102,17 @@ SL_ENV=("LD_LIBRARY_PATH=$TMP/lib")
 by_xdp "no library" 'by AF_XDP: libibverbs is not installed'
 SL_ENV=(SLUICE_TX_BACKEND=xsk)
 by_xdp "not wanted" ''
+SL_ENV=(SLUICE_TX_REQUESTS=direct MLX5_QP_SIGNATURE=1)
+by_xdp "not as wanted" 'by AF_XDP: libmlx5 makes them otherwise'
+# By libibverbs: because it is said, or because libmlx5 makes other requests than we would.
+for how in SLUICE_TX_REQUESTS=ibv MLX5_QP_SIGNATURE=1; do
+	SL_ENV=("$how")
+	sa "$BIN/steady" -n 100 "$B4" 7000 "$TMP/answers"
+	same "$how: all are answered" "100 100 0 0 0" "$(cut -d' ' -f1-5 "$TMP/answers")"
+	ok "$how: by verbs" said 'by verbs (simulated0'
+	ok "$how: not directly" not said 'written directly'
+	fresh
+done
 SL_ENV=()
 stop "$ECHO"
 done_testing

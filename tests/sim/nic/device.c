@@ -132,14 +132,16 @@ static __attribute__((constructor)) void start(void)
 unsigned sim_device_report(char *text, size_t size)
 {
 	const struct sim_nic *n = &sim_nic;
-	int len = snprintf(text, size,
-			   "simulated device %s on %s\n"
-			   "frames %lu\nbytes %lu\ndrops %lu\nrequests %lu\nsegments %lu\n"
-			   "inline_bytes %lu\ndm_sends %lu\ndm_bytes %lu\n"
-			   "completions %lu\nerrors %lu\nevents_lost %lu\n",
-			   SIM_NAME, sim_config.netdev, n->frames, n->bytes, n->drops, n->requests,
-			   n->segments, n->inline_bytes, n->dm_sends, n->dm_bytes, n->completions,
-			   n->errors, n->events_lost);
+	int len = snprintf(
+		text, size,
+		"simulated device %s on %s\n"
+		"frames %lu\nbytes %lu\ndrops %lu\nrequests %lu\nblocks %lu\nsegments %lu\n"
+		"inline_bytes %lu\ndm_sends %lu\ndm_bytes %lu\n"
+		"completions %lu\nerrors %lu\nevents_lost %lu\n"
+		"bells %lu\nbells_wrong %lu\nblue_flames %lu\n",
+		SIM_NAME, sim_config.netdev, n->frames, n->bytes, n->drops, n->requests, n->blocks,
+		n->segments, n->inline_bytes, n->dm_sends, n->dm_bytes, n->completions, n->errors,
+		n->events_lost, n->bells, n->bells_wrong, n->blue_flames);
 
 	return len < (int)size ? (unsigned)len : (unsigned)size - 1;
 }
@@ -148,11 +150,17 @@ unsigned sim_device_report(char *text, size_t size)
 static __attribute__((destructor)) void stop(void)
 {
 	char path[256], text[1024];
+	struct sim_obj *obj;
+	uint32_t at = 0;
 	int fd;
 
 	if (sim_nic.pid != sim_getpid())
 		return;
 	sim_engine_stop();
+	pthread_mutex_lock(&sim_lock);
+	while ((obj = sim_obj_next(&at, SIM_QP)))
+		sim_bell_end(&obj->qp);
+	pthread_mutex_unlock(&sim_lock);
 	sim_capture_flush();
 	sim_control_close();
 	if (!sim_nic.requests)

@@ -45,6 +45,7 @@ static bool turn(uint64_t *wait_ns)
 	while (!sim_nic.fatal && (obj = sim_obj_next(&at, SIM_QP))) {
 		int64_t r = 0;
 
+		sim_bell_look(&obj->qp);
 		for (int i = 0; i < BATCH && r == 0; i++) {
 			r = sim_sq_step(&obj->qp, sim_now_ns());
 			did |= r == 0;

@@ -34,6 +34,7 @@
 #define SIM_MAX_SQ_WQES 32768u
 #define SIM_NEVER_ARMED 0xffffffffu /* what no doorbell record of a queue says */
 #define SIM_MAX_CQES    4194303u
+#define SIM_HALVES      4u /* of the doorbell registers of a page */
 
 /* What the device is like: SIM_NIC_OPTIONS, a comma-separated list of name=value (device.c). */
 struct sim_config {
@@ -110,6 +111,10 @@ struct sim_qp {
 	bool stalled;        /* fault: nothing is sent */
 	uint32_t fail_after; /* fault: this many more requests, the last of which fails */
 	uint8_t fail_syndrome;
+	uint32_t uar;              /* the doorbell page; SIM_MAX_UARS: not known */
+	uint64_t bell[SIM_HALVES]; /* what its registers had at the last look */
+	uint8_t last[64];          /* beginning of the request that was done last */
+	unsigned last_bytes;       /* of it here; 0: none, or an error */
 };
 
 struct sim_dm {
@@ -160,10 +165,14 @@ struct sim_nic {
 	uint64_t frames, bytes; /* that left */
 	uint64_t drops;         /* link down, too long, or not taken by the veth */
 	uint64_t requests;      /* work requests done */
+	uint64_t blocks;        /* of 64 bytes, of these */
 	uint64_t inline_bytes;  /* carried in work requests */
 	uint64_t dm_sends, dm_bytes;
 	uint64_t segments; /* made by TSO */
 	uint64_t completions, errors, events_lost;
+	uint64_t bells, bells_wrong; /* seen (not all are); at variance with the queue */
+	uint64_t blue_flames;        /* queues whose last request was in the doorbell */
+	uint32_t most_qps;           /* there ever were at once */
 };
 extern struct sim_nic sim_nic;
 extern struct sim_ctx sim_ctx[SIM_MAX_CTX];
@@ -203,6 +212,11 @@ void sim_engine_stop(void);
 /* sq.c: does one work request. Returns 0 if it did, the ns until there may be one, or -1 if there
  * is nothing to do. */
 int64_t sim_sq_step(struct sim_qp *qp, uint64_t now_ns);
+
+/* bell.c: of a queue that was made, at each turn, of one that goes */
+void sim_bell_begin(struct sim_qp *qp);
+void sim_bell_look(struct sim_qp *qp);
+void sim_bell_end(struct sim_qp *qp);
 
 /* cq.c */
 struct sim_completion {

@@ -209,6 +209,9 @@ int64_t sim_sq_step(struct sim_qp *qp, uint64_t now_ns)
 	if (!syndrome)
 		syndrome = carry_out(qp, &w, &f, now_ns);
 	qp->consumed = (uint16_t)(qp->consumed + (w.bytes + BLOCK - 1) / BLOCK);
+	sim_nic.blocks += (w.bytes + BLOCK - 1) / BLOCK;
+	qp->last_bytes = syndrome ? 0 : w.bytes < sizeof(qp->last) ? w.bytes : sizeof(qp->last);
+	memcpy(qp->last, w.seg, qp->last_bytes);
 	sim_nic.requests++;
 	if (syndrome)
 		qp->state = IBV_QPS_ERR;

@@ -121,19 +121,21 @@ int sim_qp_create(const struct sim_call *call)
 	if (!h)
 		return ENOMEM;
 	qp = &sim_obj_get(h, SIM_QP)->qp;
-	*qp = (struct sim_qp){.sq = (void *)(uintptr_t)in.sq_buf_addr,
-			      .db = (void *)(uintptr_t)in.db_addr,
-			      .sq_wqes = in.sq_wqe_count,
-			      .number = QP_NUMBER + h,
-			      .uidx = in.uidx,
-			      .pd = sim_obj_handle(pd),
-			      .send_cq = sim_obj_handle(cq),
-			      .user_handle =
-				      sim_attr_value(call, UVERBS_ATTR_CREATE_QP_USER_HANDLE),
-			      .state = IBV_QPS_RESET,
-			      .rate = -1,
-			      .signal_all = flags & IB_UVERBS_QP_CREATE_SQ_SIG_ALL};
+	*qp = (struct sim_qp){
+		.sq = (void *)(uintptr_t)in.sq_buf_addr,
+		.db = (void *)(uintptr_t)in.db_addr,
+		.sq_wqes = in.sq_wqe_count,
+		.number = QP_NUMBER + h,
+		.uidx = in.uidx,
+		.pd = sim_obj_handle(pd),
+		.send_cq = sim_obj_handle(cq),
+		.user_handle = sim_attr_value(call, UVERBS_ATTR_CREATE_QP_USER_HANDLE),
+		.state = IBV_QPS_RESET,
+		.rate = -1,
+		.uar = in.flags & MLX5_QP_FLAG_UAR_PAGE_INDEX ? in.bfreg_index : SIM_MAX_UARS,
+		.signal_all = flags & IB_UVERBS_QP_CREATE_SQ_SIG_ALL};
 	memcpy(qp->caps, &cap, sizeof(qp->caps));
+	sim_bell_begin(qp);
 	pd->refs++;
 	cq->refs++;
 	resp = (struct mlx5_ib_create_qp_resp){.comp_mask = MLX5_IB_CREATE_QP_RESP_MASK_SQN |
@@ -149,9 +151,14 @@ int sim_qp_create(const struct sim_call *call)
 
 int sim_qp_destroy(const struct sim_call *call)
 {
+	uint32_t h = (uint32_t)sim_attr_value(call, UVERBS_ATTR_DESTROY_QP_HANDLE);
+	struct sim_obj *obj = sim_obj_get(h, SIM_QP);
 	struct ib_uverbs_destroy_qp_resp resp = {0};
-	int err =
-		sim_obj_free((uint32_t)sim_attr_value(call, UVERBS_ATTR_DESTROY_QP_HANDLE), SIM_QP);
+	int err;
+
+	if (obj)
+		sim_bell_end(&obj->qp);
+	err = sim_obj_free(h, SIM_QP);
 
 	if (!err)
 		sim_attr_put(call, UVERBS_ATTR_DESTROY_QP_RESP, &resp, sizeof(resp));
@@ -202,6 +209,7 @@ static int change(struct sim_qp *qp, const struct ib_uverbs_ex_modify_qp *in,
 		qp->port = in->base.port_num;
 	if (to == IBV_QPS_RESET && qp->state != IBV_QPS_RESET) {
 		qp->consumed = 0;
+		qp->last_bytes = 0;
 		sim_pace_clear(qp);
 	}
 	qp->state = to;

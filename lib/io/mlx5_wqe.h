@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests to send as a ConnectX reads them: a control segment, an Ethernet segment with the
+ * headers that are to be in it, and where the rest is, or the rest itself. Bytes only: what they
+ * are written to is the caller's. (providers/mlx5/qp.c of rdma-core and the kernel's
+ * include/linux/mlx5/qp.h are the sources.) */
+#ifndef SL_MLX5_WQE_H
+#define SL_MLX5_WQE_H
+
+#include <endian.h>
+#include <infiniband/mlx5dv.h>
+
+#include "base/base.h"
+
+#define SL_MLX5_WQE_MAX    1024u /* bytes; its length is told in 6 bits, by 16 */
+#define SL_MLX5_INLINE_MAX (SL_MLX5_WQE_MAX - 16 - 36)
+
+/* What all requests of a queue have in common. */
+struct sl_mlx5_wqe {
+	uint32_t qpn;      /* << 8 */
+	uint32_t l2_bytes; /* of each packet, the device wants in the Ethernet segment */
+};
+#define SL_MLX5_SIGNALLED MLX5_WQE_CTRL_CQ_UPDATE
+
+/* Where in it things are. */
+#define SL_MLX5_ETH_AT 16u
+#define SL_MLX5_HDR_AT                                                                             \
+	(SL_MLX5_ETH_AT + (uint32_t)offsetof(struct mlx5_wqe_eth_seg, inline_hdr_start))
+#define SL_MLX5_SEG_BYTES 16u
+
+static inline void sl_mlx5_put32(uint8_t *at, uint32_t v)
+{
+	v = htobe32(v);
+	memcpy(at, &v, sizeof(v));
+}
+
+static inline void sl_mlx5_put64(uint8_t *at, uint64_t v)
+{
+	v = htobe64(v);
+	memcpy(at, &v, sizeof(v));
+}
+
+/* index: of its first block; bytes: all of it; ctrl: SL_MLX5_SIGNALLED or 0. */
+static inline void sl_mlx5_put_ctrl(uint8_t *wqe, const struct sl_mlx5_wqe *q, uint8_t opcode,
+				    uint16_t index, uint32_t bytes, uint8_t ctrl)
+{
+	sl_mlx5_put64(wqe,
+		      (uint64_t)((uint32_t)index << 8 | opcode) << 32 | q->qpn | (bytes + 15) / 16);
+	sl_mlx5_put64(wqe + 8, (uint64_t)ctrl << 32);
+}
+
+/* csum: the device writes the checksums; mss: of TCP's segments, else 0; hdr: bytes of headers that
+ * are put behind it. Returns where the next segment begins. */
+static inline uint32_t sl_mlx5_put_eth(uint8_t *wqe, bool csum, uint16_t mss, uint32_t hdr)
+{
+	uint8_t flags = csum ? MLX5_ETH_WQE_L3_CSUM | MLX5_ETH_WQE_L4_CSUM : 0;
+
+	sl_mlx5_put64(wqe + SL_MLX5_ETH_AT, (uint64_t)flags << 24 | mss);
+	sl_mlx5_put64(wqe + SL_MLX5_ETH_AT + 8, (uint64_t)hdr << 16);
+	return hdr ? (SL_MLX5_HDR_AT + hdr + 15) & ~15u : SL_MLX5_ETH_AT + 16;
+}
+
+static inline void sl_mlx5_put_data(uint8_t *seg, uint64_t addr, uint32_t bytes, uint32_t lkey)
+{
+	sl_mlx5_put64(seg, (uint64_t)bytes << 32 | lkey);
+	sl_mlx5_put64(seg + 8, addr);
+}
+
+/* All of these return the request's bytes. */
+
+/* The packet itself is in it. */
+static inline uint32_t sl_mlx5_put_inline(uint8_t *wqe, const struct sl_mlx5_wqe *q, uint16_t index,
+					  uint8_t ctrl, bool csum, const uint8_t *packet,
+					  uint32_t len)
+{
+	uint32_t hdr = sl_min(q->l2_bytes, len), at = sl_mlx5_put_eth(wqe, csum, 0, hdr), bytes;
+
+	if (sl_unlikely(hdr)) {
+		memcpy(wqe + SL_MLX5_HDR_AT, packet, hdr);
+		packet += hdr;
+		len -= hdr;
+	}
+	sl_mlx5_put32(wqe + at, len | MLX5_INLINE_SEG);
+	memcpy(wqe + at + 4, packet, len);
+	bytes = at + 4 + len;
+	sl_mlx5_put_ctrl(wqe, q, MLX5_OPCODE_SEND, index, bytes, ctrl);
+	return bytes;
+}
+
+/* The packet is in n places, the first of which has its Ethernet header. */
+static inline uint32_t sl_mlx5_put_send(uint8_t *wqe, const struct sl_mlx5_wqe *q, uint16_t index,
+					uint8_t ctrl, bool csum, const struct ibv_sge *sge,
+					unsigned n)
+{
+	uint32_t hdr = sl_min(q->l2_bytes, sge->length), at = sl_mlx5_put_eth(wqe, csum, 0, hdr);
+
+	if (sl_unlikely(hdr))
+		memcpy(wqe + SL_MLX5_HDR_AT, (const void *)(uintptr_t)sge->addr, hdr);
+	for (unsigned i = 0; i < n; i++, hdr = 0) {
+		if (sl_unlikely(sge[i].length == hdr))
+			continue;
+		sl_mlx5_put_data(wqe + at, sge[i].addr + hdr, sge[i].length - hdr, sge[i].lkey);
+		at += SL_MLX5_SEG_BYTES;
+	}
+	sl_mlx5_put_ctrl(wqe, q, MLX5_OPCODE_SEND, index, at, ctrl);
+	return at;
+}
+
+/* Segments of mss bytes, with hdr bytes of headers, of what is in n places. */
+static inline uint32_t sl_mlx5_put_tso(uint8_t *wqe, const struct sl_mlx5_wqe *q, uint16_t index,
+				       uint8_t ctrl, bool csum, const uint8_t *headers,
+				       uint32_t hdr, uint16_t mss, const struct ibv_sge *sge,
+				       unsigned n)
+{
+	uint32_t at = sl_mlx5_put_eth(wqe, csum, mss, hdr);
+
+	memcpy(wqe + SL_MLX5_HDR_AT, headers, hdr);
+	for (unsigned i = 0; i < n; i++, at += SL_MLX5_SEG_BYTES)
+		sl_mlx5_put_data(wqe + at, sge[i].addr, sge[i].length, sge[i].lkey);
+	sl_mlx5_put_ctrl(wqe, q, MLX5_OPCODE_TSO, index, at, ctrl);
+	return at;
+}
+
+/* Nothing is sent. */
+static inline uint32_t sl_mlx5_put_nop(uint8_t *wqe, const struct sl_mlx5_wqe *q, uint16_t index,
+				       uint8_t ctrl)
+{
+	sl_mlx5_put_ctrl(wqe, q, MLX5_OPCODE_NOP, index, 16, ctrl);
+	return 16;
+}
+
+#endif
