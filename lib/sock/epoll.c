@@ -146,7 +146,7 @@ int sl_epoll_close(struct sl_epoll *ep)
 
 int sl_epoll_any_fd(struct sl_epoll *ep)
 {
-	uint32_t size = sl_load(&sl_fdtab_size);
+	uint32_t size = sl_load(&sl_fdtab_end);
 
 	if (sl_fd_epoll(ep->epfd) == ep)
 		return ep->epfd;

@@ -135,7 +135,7 @@ static void copy_ours(struct sl_epoll *ep, int to)
 /* Every number of the set gets the new kernel set. */
 static void replace(struct sl_epoll *ep, int to)
 {
-	uint32_t size = sl_load(&sl_fdtab_size);
+	uint32_t size = sl_load(&sl_fdtab_end);
 
 	for (uint32_t fd = 0; fd < size; fd++) {
 		int flags;

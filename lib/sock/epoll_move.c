@@ -111,7 +111,7 @@ static void take_out(struct sl_epoll *ep, struct sl_epoll_moved *m, int fd)
 
 void sl_epoll_leave_kernel(const struct sl_sock *sk, struct sl_epoll_moved *m)
 {
-	uint32_t end = sl_load(&sl_fdtab_size);
+	uint32_t end = sl_load(&sl_fdtab_end);
 
 	m->n = 0;
 	for (uint32_t i = 0; i < end; i++) {

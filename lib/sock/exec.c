@@ -51,7 +51,7 @@ static bool is_to_go(const struct sl_sock *sk)
 
 static void before_spawn(void)
 {
-	uint32_t end = sl_load(&sl_fdtab_size);
+	uint32_t end = sl_load(&sl_fdtab_end);
 
 	for (uint32_t fd = 0; fd < end; fd++) {
 		struct sl_sock *sk = sl_fd_sock((int)fd);

@@ -21,6 +21,7 @@
 #define MAX_FDS (1u << 20) /* the kernel's usual fs.nr_open */
 
 uintptr_t *sl_fdtab;
+uint32_t sl_fdtab_end;
 union sl_fdtab_own sl_fdtab_own __attribute__((aligned(SL_FDTAB_PAGE)));
 static bool wiped; /* it is, in a child; set last */
 
@@ -46,6 +47,7 @@ static int map_table(void)
 	is_mapped = map_own();
 	sl_store_release(&sl_fdtab_size, MAX_FDS);
 	sl_store_release(&wiped, is_mapped);
+	sl_store_release(&sl_fdtab_end, MAX_FDS);
 	return 0;
 }
 
@@ -94,18 +96,18 @@ int sl_fdtab_init(void)
 	static struct sl_lock once;
 	int err;
 
-	if (sl_load_acquire(&sl_fdtab_size))
+	if (sl_load_acquire(&sl_fdtab_end))
 		return 0;
 	if (!sl_lock(&once))
 		return -EAGAIN;
-	err = sl_fdtab_size ? 0 : map_table();
+	err = sl_fdtab_end ? 0 : map_table();
 	sl_unlock(&once);
 	return err;
 }
 
 int sl_fdtab_set(int fd, enum sl_fd_kind kind, void *obj)
 {
-	if ((uint32_t)fd >= sl_fdtab_size)
+	if ((uint32_t)fd >= sl_fdtab_end)
 		return -EMFILE;
 	sl_store_release(&sl_fdtab[fd], (uintptr_t)obj | kind);
 	return 0;
@@ -113,7 +115,7 @@ int sl_fdtab_set(int fd, enum sl_fd_kind kind, void *obj)
 
 void sl_fdtab_clear(int fd)
 {
-	if ((uint32_t)fd < sl_fdtab_size)
+	if ((uint32_t)fd < sl_fdtab_end)
 		sl_store_release(&sl_fdtab[fd], 0);
 }
 

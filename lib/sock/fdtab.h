@@ -12,11 +12,12 @@ struct sl_epoll;
 
 enum sl_fd_kind { SL_FD_NONE, SL_FD_SOCK, SL_FD_EPOLL };
 
-extern uintptr_t *sl_fdtab; /* word: pointer | kind (2 bits) */
+extern uintptr_t *sl_fdtab;   /* word: pointer | kind (2 bits) */
+extern uint32_t sl_fdtab_end; /* numbers it has, in a new child, too; atomic */
 
-/* In memory of its own, which the kernel empties in a child that has no part in its parent's: there
- * the table seems to end before its first number until sl_fork_child() has run, and whoever looks
- * one up finds out (fdtab.c). */
+/* What a look-up takes for its end. In memory of its own, which the kernel empties in a child that
+ * has no part in its parent's: there the table seems to end before its first number until
+ * sl_fork_child() has run, and whoever looks one up finds out (fdtab.c). */
 #ifdef __x86_64__
 #define SL_FDTAB_PAGE 4096
 #else

@@ -133,7 +133,7 @@ void sl_inherit_accepted(const struct sl_sock *listener, int fd, int flags)
 /* Every number of it is the kernel's alone. */
 static void drop(struct sl_sock *sk)
 {
-	uint32_t end = sk->nfds > 1 ? sl_load(&sl_fdtab_size) : 0;
+	uint32_t end = sk->nfds > 1 ? sl_load(&sl_fdtab_end) : 0;
 
 	sl_fdtab_clear(sk->fd);
 	for (uint32_t fd = 0; fd < end; fd++)

@@ -9,7 +9,7 @@ void sl_close_range(unsigned first, unsigned last)
 	unsigned end;
 
 	sl_fdtab_notice();
-	end = sl_load(&sl_fdtab_size);
+	end = sl_load(&sl_fdtab_end);
 	for (unsigned fd = first; fd < end && fd <= last; fd++)
 		if (sl_load(&sl_fdtab[fd]))
 			sl_close((int)fd);

@@ -308,7 +308,7 @@ bool sl_sock_wait_moved(struct sl_sock *sk)
 /* Another descriptor of the socket, when the one we used is closed. */
 static int other_fd(struct sl_sock *sk, int closing)
 {
-	for (uint32_t fd = 0; fd < sl_fdtab_size; fd++)
+	for (uint32_t fd = 0; fd < sl_fdtab_end; fd++)
 		if ((int)fd != closing && sl_fd_sock((int)fd) == sk)
 			return (int)fd;
 	return -1;
