@@ -323,6 +323,14 @@ static void numbers(void)
 	close(own);
 }
 
+/* The C library's syscall(2) returns twice by one place in the stack, which instrumented code
+ * writes to in between: without our library such a program goes round for ever. */
+#ifdef __SANITIZE_ADDRESS__
+#define VFORK_KINDS 1
+#else
+#define VFORK_KINDS 3
+#endif
+
 /* The parent sleeps meanwhile, and its child has its memory. */
 static void numbers_vfork(void)
 {
@@ -333,7 +341,7 @@ static void numbers_vfork(void)
 
 	printf("before: %d %d\n", many(fd, 20, "before"), many(own, 20, "before"));
 	fflush(stdout);
-	for (volatile int i = 0; i < 3; i++) {
+	for (volatile int i = 0; i < VFORK_KINDS; i++) {
 		pid = i == 0   ? (pid_t)vfork()
 		      : i == 1 ? (pid_t)syscall(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, 0, 0,
 						0, 0)
