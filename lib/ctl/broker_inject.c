@@ -9,6 +9,7 @@
 #include <linux/rtnetlink.h>
 #include <netinet/ip6.h>
 #include <netinet/in.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/sys.h"
@@ -78,20 +79,19 @@ static int check_local(uint8_t family, const void *addr, uint16_t len, uint32_t 
 
 int sl_embedded_inject(const void *packet, size_t bytes, uint32_t scope)
 {
-	const struct iphdr *v4 = packet;
-	const struct ip6_hdr *v6 = packet;
+	const uint8_t *ip = packet; /* behind an Ethernet header: not aligned */
 	struct sockaddr_in to4 = {.sin_family = AF_INET};
 	struct sockaddr_in6 to6 = {.sin6_family = AF_INET6, .sin6_scope_id = scope};
-	bool is_v4 = bytes >= sizeof(*v4) && v4->version == 4;
+	bool is_v4 = bytes >= sizeof(struct iphdr) && ip[0] >> 4 == 4;
 	int fd, err;
 	long n;
 
-	if (!is_v4 && bytes < sizeof(*v6))
+	if (!is_v4 && bytes < sizeof(struct ip6_hdr))
 		return -EINVAL;
 	if (is_v4)
-		to4.sin_addr.s_addr = v4->daddr;
+		memcpy(&to4.sin_addr, ip + offsetof(struct iphdr, daddr), 4);
 	else
-		to6.sin6_addr = v6->ip6_dst;
+		memcpy(&to6.sin6_addr, ip + offsetof(struct ip6_hdr, ip6_dst), 16);
 	err = is_v4 ? check_local(AF_INET, &to4.sin_addr, 4, 0)
 		    : check_local(AF_INET6, &to6.sin6_addr, 16,
 				  IN6_IS_ADDR_LINKLOCAL(&to6.sin6_addr) ? scope : 0);
