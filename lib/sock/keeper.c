@@ -343,21 +343,24 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, ui
 				   bool quiet)
 {
 	uint64_t now = sl_now_ns(), until_us = UINT64_MAX, ns;
+	uint64_t house_us = (now + HOUSE_NS) / 1000, look_us = sl_lanes_look_us();
 	uint64_t least_ns = l->busy && !l->bursting && !l->paced ? BUSY_NS : LEAST_NS;
 
 	/* Some that are dead are kept for a while, some wait for a way; and the last look at
-	 * connections is to be after the last that happened to them, and at a NIC's queue when
-	 * it is done. */
+	 * connections is to be after the last that happened to them. */
 	if (quiet && (sl_tconn_reap() || not_shown || sl_policy_waits() || sl_mcast_in_use() ||
-		      sl_devices_wait() || sl_lanes_wait()))
-		until_us = (now + HOUSE_NS) / 1000;
+		      sl_devices_wait()))
+		until_us = house_us;
 	if (!quiet)
 		until_us = (now + (l->pkts > BUSY_PKTS ? BUSY_NS : tick)) / 1000;
+	look_us = sl_max(look_us, house_us);
+	until_us = sl_min(until_us, look_us);
 	if (sl_given_due_ns())
 		until_us = sl_min(until_us, sl_given_due_ns() / 1000);
 	if (l->bursting)
 		until_us = now / 1000;
-	until_us = sl_lanes_sleep(until_us, (now + least_ns) / 1000, (now + TURNED_NS) / 1000);
+	until_us = sl_lanes_sleep(until_us, (now + least_ns) / 1000, (now + TURNED_NS) / 1000,
+				  house_us);
 	if (until_us == UINT64_MAX)
 		return NULL;
 	ns = until_us * 1000 > now ? until_us * 1000 - now : 0;

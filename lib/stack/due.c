@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* When the keeper must be awake for a lane: timers of TCP, packets that are paced, stamps of
- * the hardware that somebody waits for, senders that wait for room.
+ * the hardware that somebody waits for, senders that wait for room, a NIC's queue that may fail.
  *
  * Theory of operation: tcp_next_us, pace_next_us and room_next_us say when there is something to do
  * at the latest. They are lower bounds, so a timer that is armed and cancelled again and again
@@ -10,7 +10,8 @@
 #include "net/rtnl.h"
 #include "stack/stack.h"
 
-#define AWAIT_US 1000 /* most that the keeper lets a stamp of the hardware wait */
+#define AWAIT_US 1000    /* most that the keeper lets a stamp of the hardware wait */
+#define WATCH_US 1000000 /* and a queue in which something is under way */
 
 static uint64_t asleep_until_us; /* the keeper; 0: awake */
 
@@ -28,6 +29,14 @@ void sl_lane_await(struct sl_lane *lane)
 {
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (sl_now_ns() / 1000 + AWAIT_US < sl_load(&asleep_until_us))
+		sl_rtnl_wake();
+}
+
+void sl_lane_watch(struct sl_lane *lane)
+{
+	sl_store(&lane->watched, true);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (sl_now_ns() / 1000 + WATCH_US < sl_load(&asleep_until_us))
 		sl_rtnl_wake();
 }
 
@@ -58,7 +67,7 @@ void sl_lane_run(struct sl_lane *lane)
 }
 
 struct nearest {
-	uint64_t next_us, turned_us;
+	uint64_t next_us, turned_us, watch_us;
 };
 
 static void nearest(struct sl_lane *lane, void *arg)
@@ -68,12 +77,14 @@ static void nearest(struct sl_lane *lane, void *arg)
 
 	if (lane->turned && !sl_lane_is_paced(lane) && !sl_load(&lane->stamps))
 		next_us = sl_max(next_us, n->turned_us);
+	if (sl_load(&lane->watched))
+		next_us = sl_min(next_us, n->watch_us);
 	n->next_us = sl_min(n->next_us, next_us);
 }
 
-uint64_t sl_lanes_sleep(uint64_t until_us, uint64_t least_us, uint64_t turned_us)
+uint64_t sl_lanes_sleep(uint64_t until_us, uint64_t least_us, uint64_t turned_us, uint64_t watch_us)
 {
-	struct nearest n = {.next_us = until_us, .turned_us = turned_us};
+	struct nearest n = {.next_us = until_us, .turned_us = turned_us, .watch_us = watch_us};
 
 	sl_store(&asleep_until_us, UINT64_MAX);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

@@ -5,7 +5,8 @@
  * not left; the keeper takes it down, and looks for another one after a second, then after two,
  * four, and so on: a device that was reset or plugged in again is used again, one that is broken
  * costs little. The lane goes over when nothing waits in its AF_XDP ring, so nothing is overtaken.
- */
+ * Nobody tells when a queue fails. So the keeper is awake once a second as long as something is
+ * under way in one (lane->watched, which the first kick sets), and when it is time to look. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/settings.h"
@@ -17,7 +18,7 @@
 #define STEADY_NS   (60 * NS)
 #define KICKS_EMPTY 64 /* of 32 packets each (copy mode): a ring */
 
-static bool under_way; /* something was, at the last look */
+static uint64_t look_ns = UINT64_MAX; /* when to look for a queue next */
 
 static struct sl_tx *open_queue(struct sl_leg *leg, struct sl_verbs_info *info, const char **why)
 {
@@ -109,15 +110,15 @@ static void wait_longer(struct sl_leg *leg)
 	leg->verbs_wait = leg->verbs_wait ? sl_min(2 * leg->verbs_wait, WAIT_MAX) : 1;
 }
 
-static void check_queue(struct sl_lane *lane, struct sl_leg *leg, uint64_t now)
+/* True: something is under way in it. */
+static bool check_queue(struct sl_lane *lane, struct sl_leg *leg, uint64_t now)
 {
 	struct sl_tx *verbs = leg->verbs;
 
 	sl_tx_reap(verbs, &lane->frames);
 	sl_verbs_check(verbs, now);
-	under_way |= !sl_verbs_is_idle(verbs);
 	if (!sl_verbs_dead(verbs))
-		return;
+		return !sl_verbs_is_idle(verbs);
 	if (leg->tx == verbs)
 		sl_leg_kick(leg); /* it finds out, and leaves */
 	leg->verbs = NULL;
@@ -127,6 +128,17 @@ static void check_queue(struct sl_lane *lane, struct sl_leg *leg, uint64_t now)
 		leg->verbs_wait = 0;
 	wait_longer(leg);
 	leg->verbs_ns = now + leg->verbs_wait * NS;
+	return false;
+}
+
+static void check_queues(struct sl_lane *lane, uint64_t now)
+{
+	bool watched = sl_lane_pace_check(lane, now);
+
+	for (uint32_t i = 0; i < lane->nlegs; i++)
+		if (lane->leg[i]->verbs)
+			watched |= check_queue(lane, lane->leg[i], now);
+	sl_store(&lane->watched, watched);
 }
 
 /* And back ---------------------------------------------------------------------------------------
@@ -175,37 +187,42 @@ static void look_for_queue(struct sl_lane *lane, struct sl_leg *leg, uint64_t no
 	say(leg, &info, " again");
 }
 
+/* It had one. */
+static bool is_without_queue(const struct sl_leg *leg)
+{
+	return leg->verbs_ns && !leg->verbs && !leg->dead;
+}
+
 static void check_lane(struct sl_lane *lane, void *arg)
 {
 	uint64_t now = sl_now_ns();
-	bool any = false;
+	bool any = lane->watched;
 	uint32_t n;
 
 	n = sl_load_acquire(&lane->nlegs);
 	for (uint32_t i = 0; i < n; i++)
 		any |= lane->leg[i]->verbs != NULL;
 	if (any && sl_lane_lock(lane)) {
-		for (uint32_t i = 0; i < n; i++)
-			if (lane->leg[i]->verbs)
-				check_queue(lane, lane->leg[i], now);
+		check_queues(lane, now);
 		sl_lane_unlock(lane);
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		struct sl_leg *leg = lane->leg[i];
 
-		if (leg->verbs_ns && !leg->verbs && !leg->dead && now > leg->verbs_ns)
+		if (is_without_queue(leg) && now > leg->verbs_ns)
 			look_for_queue(lane, leg, now);
+		if (is_without_queue(leg))
+			look_ns = sl_min(look_ns, leg->verbs_ns);
 	}
 }
 
-bool sl_lanes_wait(void)
+uint64_t sl_lanes_look_us(void)
 {
-	return under_way;
+	return look_ns == UINT64_MAX ? UINT64_MAX : look_ns / 1000 + 1;
 }
 
 void sl_lanes_check(void)
 {
-	under_way = false;
-	sl_pace_nic_check();
+	look_ns = UINT64_MAX;
 	sl_lane_for_each(check_lane, NULL);
 }

@@ -44,10 +44,10 @@ void sl_pacer_put(struct sl_pacer *p);
 void sl_lane_pace_turn(struct sl_lane *lane);
 /* What the NIC's paced queues are done with. */
 void sl_lane_pace_reap(struct sl_lane *lane);
-/* The keeper's: queues that are asked for or done with; once a second, whether they work. No lane
- * held. */
+/* About once a second: do those still work? True: something is under way in them. */
+bool sl_lane_pace_check(struct sl_lane *lane, uint64_t now_ns);
+/* The keeper's: queues that are asked for or done with. No lane held. */
 void sl_pace_nic_serve(void);
-void sl_pace_nic_check(void);
 /* At exit: what waits goes, for a while at its rate; no lane held. */
 void sl_pace_exit(void);
 /* In a child: there are no lanes. */

@@ -93,6 +93,8 @@ static void start(struct sl_pacer *p)
 {
 	if (p->nic->ops->kick(p->nic) == -EIO)
 		fail(p);
+	if (sl_unlikely(!p->lane->watched))
+		sl_lane_watch(p->lane);
 }
 
 /* False: not yet. */
@@ -289,14 +291,10 @@ void sl_pace_nic_serve(void)
 		sl_lane_for_each(serve, NULL);
 }
 
-/* The NIC's queues of the lane, which is held: do they still work? */
-static void check(struct sl_lane *lane, void *arg)
+bool sl_lane_pace_check(struct sl_lane *lane, uint64_t now_ns)
 {
-	uint64_t now_ns = sl_now_ns();
+	bool under_way = false;
 
-	(void)arg;
-	if (sl_list_empty(&lane->pace->nics) || !sl_lane_lock(lane))
-		return;
 	sl_list_for_each_safe (it, &lane->pace->nics) {
 		struct sl_pacer *p = sl_container_of(it, struct sl_pacer, nic_node);
 
@@ -305,12 +303,9 @@ static void check(struct sl_lane *lane, void *arg)
 		if (sl_verbs_dead(p->nic) && !sl_pace_is_by_wheel(p)) {
 			fail(p);
 			sl_pacer_run(p);
+		} else {
+			under_way |= !sl_verbs_is_idle(p->nic);
 		}
 	}
-	sl_lane_unlock(lane);
-}
-
-void sl_pace_nic_check(void)
-{
-	sl_lane_for_each(check, NULL);
+	return under_way;
 }

@@ -185,6 +185,8 @@ int sl_leg_kick(struct sl_leg *leg)
 	}
 
 	leg->lane->stats->tx_kicks++;
+	if (sl_unlikely(!leg->lane->watched) && leg->tx->ops->settle)
+		sl_lane_watch(leg->lane);
 	leg->again = err == -EAGAIN;
 	if (leg->tx->unreaped >= REAP_EVERY)
 		leg->tx->ops->reap(leg->tx, &leg->lane->frames);

@@ -100,6 +100,7 @@ struct sl_lane {
 	uint32_t users;     /* sockets on it */
 	uint32_t stamps;    /* transmit stamps of the hardware that somebody waits for */
 	bool keeper_asleep; /* the keeper waits on its descriptors */
+	bool watched; /* something is under way in a queue that the keeper is to look at */
 	/* Told at the end of a turn that reaped completions: somebody waits for room to send. */
 	struct sl_list blocked;
 	uint64_t room_next_us; /* when they are to be looked at the latest, UINT64_MAX: none */
@@ -165,8 +166,9 @@ extern struct sl_lane sl_limbo;
 struct sl_leg *sl_lane_leg(struct sl_lane *lane, struct sl_port *port);
 /* The keeper's, about once a second: a transmit queue of the NIC that has failed is taken down. */
 void sl_lanes_check(void);
-/* It is to be done again, though nothing happens: something was under way by such a queue. */
-bool sl_lanes_wait(void);
+/* When it is to be done again, though nothing happens, for one that is to come back. UINT64_MAX:
+ * there is none. The keeper's. */
+uint64_t sl_lanes_look_us(void);
 /* Calls fn for each lane that has a leg. */
 void sl_lane_for_each(void (*fn)(struct sl_lane *lane, void *arg), void *arg);
 
@@ -347,10 +349,14 @@ static inline bool sl_lane_is_paced(const struct sl_lane *lane)
 void sl_lane_run(struct sl_lane *lane);
 /* A stamp is awaited, for which nobody else may look: the keeper does. Lane held. */
 void sl_lane_await(struct sl_lane *lane);
+/* Something is under way that the keeper is to look at (lane->watched). Lane held. */
+void sl_lane_watch(struct sl_lane *lane);
 /* The keeper's, who is going to sleep until until_us at most and least_us at least: he must wake at
  * the result (timers are due then), and is woken when nearer ones are armed meanwhile. Timers of
- * TCP on a lane that others turn, who run them themselves, do not wake him before turned_us. */
-uint64_t sl_lanes_sleep(uint64_t until_us, uint64_t least_us, uint64_t turned_us);
+ * TCP on a lane that others turn, who run them themselves, do not wake him before turned_us. At
+ * watch_us he looks at queues in which something is under way. */
+uint64_t sl_lanes_sleep(uint64_t until_us, uint64_t least_us, uint64_t turned_us,
+			uint64_t watch_us);
 void sl_lanes_awake(void);
 void sl_lanes_due_child(void); /* in a child: there is no keeper */
 

@@ -2,6 +2,7 @@
 # What waits for completions of the NIC, of which most packets have none: `settle.py ADDRESS PORT`.
 # Prints a line for each that has come to its end.
 import fcntl
+import glob
 import select
 import socket
 import struct
@@ -34,6 +35,20 @@ def until(what):
             return False
         time.sleep(0.001)
     return True
+
+
+# What the internal thread did, so far.
+def rounds():
+    for task in glob.glob("/proc/self/task/*"):
+        if open(task + "/comm").read() == "sluice\n":
+            status = open(task + "/status").read()
+            return status[status.index("voluntary_ctxt_switches") :]
+
+
+def asleep():
+    before = rounds()
+    time.sleep(1.2)
+    return rounds() == before
 
 
 # Five packets, which nothing follows.
@@ -76,7 +91,13 @@ while select.select([s], [], [], 1)[0]:
     s.recv(100)
     answers += 1
 print("answers", answers, flush=True)
-# And nobody asks: the internal thread does.
+# And nobody asks, nor is anybody awake: the internal thread is, in time.
+sys.stdin.readline()
+print("asleep" if until(asleep) else "awake", flush=True)
 sys.stdin.readline()
 s.send(b"into a queue that stands still")
+sys.stdin.readline()
+s.send(b"into one that is gone")
+sys.stdin.readline()
+print("asleep again" if until(asleep) else "awake", flush=True)
 sys.stdin.readline()

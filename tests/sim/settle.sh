@@ -34,12 +34,26 @@ nic_control a 'fail 3 4' >/dev/null
 echo >&7
 ok "the request that sends nothing fails: the packets have left once" wait_until 20 shown 'answers 2'
 ok "it has failed" wait_until 10 said 'by AF_XDP from now on: local protection error'
-ok "back again" wait_until 20 said 'by verbs again'
+again() { # how often
+	[ "$(cat "$TMP"/sluice.*.log | grep -c 'by verbs again')" -ge "$1" ]
+}
+ok "back again" wait_until 20 again 1
 
+# The internal thread sleeps when all is quiet, and wakes for what is under way: a packet, and
+# another queue.
+echo >&7
+ok "it sleeps" wait_until 20 shown '^asleep$'
 nic_control a 'stall 1' >/dev/null
 echo >&7
 ok "a queue that stands still is left" wait_until 20 said 'by AF_XDP from now on: completions do not come'
-nic_control a 'stall 0' >/dev/null
+ok "for another one" wait_until 20 again 2
+nic_control a unplug >/dev/null
+echo >&7
+ok "so is one that is gone" wait_until 20 said 'by AF_XDP from now on: the device has failed'
+echo >&7
+ok "it sleeps" wait_until 20 shown '^asleep again'
+nic_control a replug >/dev/null
+ok "and looks for another one" wait_until 30 again 3
 echo >&7
 ok "it ends" wait_end "$PROGRAM" 10
 done_testing

@@ -392,23 +392,39 @@ static void test_timers(void **state)
 /* The keeper sleeps until the nearest timer of all lanes, or as long as it likes. */
 static void test_keeper_sleeps_until_the_next_timer(void **state)
 {
-	uint64_t now = sl_now_ns() / 1000, next;
+	uint64_t now = sl_now_ns() / 1000, next, later = now + 60000000;
 
 	for (int i = 0; i < 2; i++)
 		end[i].lane->tcp_next_us = UINT64_MAX;
-	assert_int_equal(sl_lanes_sleep(now + 5, 0, 0), now + 5);
-	assert_int_equal(sl_lanes_sleep(UINT64_MAX, now, 0), UINT64_MAX);
+	assert_int_equal(sl_lanes_sleep(now + 5, 0, 0, later), now + 5);
+	assert_int_equal(sl_lanes_sleep(UINT64_MAX, now, 0, later), UINT64_MAX);
 	connect_ends();
 	end[0].wire->path.loss_ppm = 1000000;
 	write_some(&end[0], "hello", 5);
-	next = sl_lanes_sleep(UINT64_MAX, now, 0);
+	next = sl_lanes_sleep(UINT64_MAX, now, 0, later);
 	assert_int_equal(next, sl_min(end[0].lane->tcp_next_us, end[1].lane->tcp_next_us));
-	assert_int_equal(sl_lanes_sleep(now + 5, 0, 0), now + 5);
+	assert_int_equal(sl_lanes_sleep(now + 5, 0, 0, later), now + 5);
 	/* Others turn a lane: its timers wait for them for a while. */
 	end[0].lane->turned = end[1].lane->turned = true;
-	assert_int_equal(sl_lanes_sleep(UINT64_MAX, now, next + 4000), next + 4000);
-	assert_int_equal(sl_lanes_sleep(now + 5, now, next + 4000), now + 5);
+	assert_int_equal(sl_lanes_sleep(UINT64_MAX, now, next + 4000, later), next + 4000);
+	assert_int_equal(sl_lanes_sleep(now + 5, now, next + 4000, later), now + 5);
 	end[0].lane->turned = end[1].lane->turned = false;
+	sl_lanes_awake();
+}
+
+/* He comes for what is under way in a queue that may fail, and not when nothing is. */
+static void test_keeper_watches_what_is_under_way(void **state)
+{
+	uint64_t now = sl_now_ns() / 1000, later = now + 1000000;
+
+	for (int i = 0; i < 2; i++)
+		end[i].lane->tcp_next_us = UINT64_MAX;
+	assert_int_equal(sl_lanes_sleep(UINT64_MAX, now, 0, later), UINT64_MAX);
+	sl_lane_watch(end[1].lane);
+	assert_int_equal(sl_lanes_sleep(UINT64_MAX, now, 0, later), later);
+	assert_int_equal(sl_lanes_sleep(now + 5, now, 0, later), now + 5);
+	end[1].lane->watched = false;
+	assert_int_equal(sl_lanes_sleep(UINT64_MAX, now, 0, later), UINT64_MAX);
 	sl_lanes_awake();
 }
 
@@ -575,6 +591,7 @@ int main(void)
 		T(test_room),
 		T(test_timers),
 		T(test_keeper_sleeps_until_the_next_timer),
+		T(test_keeper_watches_what_is_under_way),
 		T(test_kick_again),
 		T(test_the_keeper_takes_in_before_timers),
 		T(test_the_keeper_does_not_wait),
