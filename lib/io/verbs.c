@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/fds.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/settings.h"
@@ -44,14 +45,23 @@ static const char *open_context(struct sl_verbs_dev *dev)
 	return dev->ctx ? NULL : "its RDMA device cannot be opened";
 }
 
+static void give_up(int fd)
+{
+	if (sl_fd_is_kept(fd))
+		sl_fd_forget(fd);
+}
+
 static void close_device(struct sl_verbs_dev *dev)
 {
 	if (dev->mr)
 		lib->dereg_mr(dev->mr);
 	if (dev->pd)
 		lib->dealloc_pd(dev->pd);
-	if (dev->ctx)
+	if (dev->ctx) { /* libibverbs closes as any other does: not what is ours */
+		give_up(dev->ctx->cmd_fd);
+		give_up(dev->ctx->async_fd);
 		lib->close_device(dev->ctx);
+	}
 	*dev = (struct sl_verbs_dev){0};
 }
 
@@ -62,6 +72,9 @@ static const char *fill_device(struct sl_verbs_dev *dev)
 
 	if (why)
 		return why;
+	/* A program that closes everything takes no device from us. */
+	dev->ctx->cmd_fd = sl_fd_keep(dev->ctx->cmd_fd);
+	dev->ctx->async_fd = sl_fd_keep(dev->ctx->async_fd);
 	/* Its events are looked at, never waited for. */
 	flags = sl_sys_fcntl(dev->ctx->async_fd, F_GETFL, 0);
 	sl_sys_fcntl(dev->ctx->async_fd, F_SETFL, flags | O_NONBLOCK);

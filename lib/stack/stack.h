@@ -100,7 +100,7 @@ struct sl_lane {
 	uint32_t users;     /* sockets on it */
 	uint32_t stamps;    /* transmit stamps of the hardware that somebody waits for */
 	bool keeper_asleep; /* the keeper waits on its descriptors */
-	bool watched; /* something is under way in a queue that the keeper is to look at */
+	bool watched;       /* something is under way in a queue that the keeper is to look at */
 	/* Told at the end of a turn that reaped completions: somebody waits for room to send. */
 	struct sl_list blocked;
 	uint64_t room_next_us; /* when they are to be looked at the latest, UINT64_MAX: none */

@@ -41,7 +41,7 @@ int sim_capture_open(const char *path)
 		uint32_t zone, accuracy, snap, link;
 	} head = {PCAP_NS_MAGIC, 2, 4, 0, 0, SNAP_BYTES, LINK_ETHERNET};
 
-	capture_fd = sim_open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644);
+	capture_fd = sim_fd_keep(sim_open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0644));
 	if (capture_fd < 0)
 		return -errno;
 	put(&head, sizeof(head));

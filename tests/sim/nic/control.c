@@ -57,7 +57,7 @@ int sim_control_open(void)
 		sim_close(fd);
 		return err;
 	}
-	listen_fd = fd;
+	listen_fd = sim_fd_keep(fd);
 	return 0;
 }
 
@@ -240,7 +240,7 @@ static void serve(int *peer)
 
 	while (*peer >= 0 && (n = sim_recv(*peer, line, sizeof(line) - 1)) != -1) {
 		if (n == 0) {
-			sim_close(*peer);
+			sim_fd_close(*peer);
 			*peer = -1;
 			return;
 		}
@@ -257,7 +257,7 @@ void sim_control_poll(void)
 	sim_capture_flush();
 	for (int i = 0; i < MAX_PEERS; i++) {
 		if (peers[i] < 0)
-			peers[i] = sim_accept(listen_fd, SOCK_CLOEXEC);
+			peers[i] = sim_fd_keep(sim_accept(listen_fd, SOCK_CLOEXEC));
 		serve(&peers[i]);
 	}
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "nic.h"
 #include "sys.h"
@@ -23,6 +25,7 @@ struct sim_config sim_config = {
 };
 struct sim_nic sim_nic;
 struct sim_ctx sim_ctx[SIM_MAX_CTX];
+static int open_devices;
 pthread_mutex_t sim_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static const struct {
@@ -176,13 +179,26 @@ static __attribute__((destructor)) void stop(void)
 	}
 }
 
+/* Whose context an open file is goes with it when its descriptor is doubled: it is written where
+ * nobody reads it, into the signal of a file that makes none. */
+#define FIRST_SIGNAL (64 - SIM_MAX_CTX + 1)
+
+static bool is_stand_in(int fd)
+{
+	struct stat st;
+
+	return syscall(SYS_fstat, (long)fd, &st) == 0 && S_ISCHR(st.st_mode) &&
+	       st.st_rdev == makedev(1, 3);
+}
+
 struct sim_ctx *sim_ctx_of(int fd)
 {
-	for (int i = 0; fd >= 0 && i < SIM_MAX_CTX; i++) {
-		if (sim_ctx[i].used && sim_ctx[i].fd == fd)
-			return &sim_ctx[i];
-	}
-	return NULL;
+	int i;
+
+	if (fd < 0 || !open_devices)
+		return NULL;
+	i = (int)syscall(SYS_fcntl, (long)fd, (long)F_GETSIG, 0L) - FIRST_SIGNAL;
+	return i >= 0 && i < SIM_MAX_CTX && sim_ctx[i].used && is_stand_in(fd) ? &sim_ctx[i] : NULL;
 }
 
 /* Nothing of the device is the child's: not the thread, and not what the lock protected. */
@@ -192,6 +208,7 @@ static void in_child(void)
 
 	sim_nic.running = false;
 	memset(sim_ctx, 0, sizeof(sim_ctx));
+	open_devices = 0;
 	sim_lock = fresh;
 }
 
@@ -224,7 +241,10 @@ int sim_device_open(int fd)
 	for (int i = 0; i < SIM_MAX_CTX; i++) {
 		if (sim_ctx[i].used)
 			continue;
-		sim_ctx[i] = (struct sim_ctx){.used = true, .fd = fd, .event_fd = -1};
+		if (syscall(SYS_fcntl, (long)fd, (long)F_SETSIG, (long)(FIRST_SIGNAL + i)))
+			return -errno;
+		sim_ctx[i] = (struct sim_ctx){.used = true, .event_fd = -1};
+		open_devices++;
 		return 0;
 	}
 	return -EMFILE;
@@ -234,6 +254,7 @@ void sim_device_close(struct sim_ctx *ctx)
 {
 	sim_obj_free_all((int)(ctx - sim_ctx));
 	if (ctx->event_fd >= 0)
-		sim_close(ctx->event_fd);
+		sim_fd_close(ctx->event_fd);
 	ctx->used = false;
+	open_devices--;
 }

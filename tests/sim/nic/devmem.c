@@ -21,7 +21,7 @@ static int make(void)
 	memory = sim_mmap(NULL, SIM_MAX_DM, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (memory == MAP_FAILED)
 		return errno;
-	memory_fd = fd;
+	memory_fd = sim_fd_keep(fd);
 	return 0;
 }
 

@@ -3,6 +3,7 @@
  * next: the library under test interposes some of them too. */
 #include <dlfcn.h>
 #include <errno.h>
+#include <linux/close_range.h>
 #include <linux/netlink.h>
 #include <rdma/rdma_user_ioctl.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
@@ -19,6 +20,7 @@
 #define PUBLIC      __attribute__((visibility("default")))
 #define DEVICE_PATH "/dev/infiniband/uverbs0"
 #define STAND_IN    "/dev/null" /* a character device of the number in the sysfs tree */
+#define MAX_FD      8192u       /* a device's is not looked for beyond */
 
 /* The declarations of the C library carry attributes and asm names that a definition may not. */
 int open(const char *path, int flags, ...);
@@ -26,8 +28,8 @@ int open64(const char *path, int flags, ...);
 int ioctl(int fd, unsigned long request, ...);
 
 #define NEXT(name) ((__typeof__(&(name)))next(&name##_real, #name))
-static void *open_real, *stat_real, *socket_real, *close_real, *ioctl_real, *mmap_real,
-	*mmap64_real;
+static void *open_real, *stat_real, *socket_real, *close_real, *close_range_real, *dup2_real,
+	*dup3_real, *ioctl_real, *mmap_real, *mmap64_real;
 
 static void *next(void **cache, const char *name)
 {
@@ -111,30 +113,111 @@ static void close_channel(int fd)
 	}
 }
 
-static bool any_open(void)
+/* And the device with its own, unless somebody has kept it open: found before, looked at after. */
+struct ending {
+	int fd[SIM_MAX_CTX]; /* -1: none */
+};
+
+static void before(struct ending *e, unsigned first, unsigned last)
 {
-	for (int i = 0; i < SIM_MAX_CTX; i++) {
-		if (sim_ctx[i].used)
-			return true;
+	struct sim_ctx *ctx;
+
+	memset(e, 0xff, sizeof(*e));
+	/* Not a child's of vfork, whose descriptors are its own and whose memory is not. */
+	if (!sim_nic.running || sim_nic.pid != sim_getpid())
+		return;
+	pthread_mutex_lock(&sim_lock);
+	for (unsigned fd = first; fd <= last && fd < MAX_FD; fd++) {
+		ctx = sim_ctx_of((int)fd);
+		if (ctx)
+			e->fd[ctx - sim_ctx] = (int)fd;
+		else
+			close_channel((int)fd);
 	}
-	return false;
+	pthread_mutex_unlock(&sim_lock);
+}
+
+static void after(const struct ending *e)
+{
+	int saved = errno;
+
+	for (int i = 0; i < SIM_MAX_CTX; i++) {
+		if (e->fd[i] < 0 || sim_ctx_of(e->fd[i]) == &sim_ctx[i])
+			continue;
+		pthread_mutex_lock(&sim_lock);
+		sim_device_close(&sim_ctx[i]);
+		pthread_mutex_unlock(&sim_lock);
+	}
+	errno = saved;
+}
+
+static bool is_own(int fd)
+{
+	return sim_nic.running && fd >= 0 && sim_fd_next((unsigned)fd) == (unsigned)fd;
+}
+
+static int refuse(int err)
+{
+	errno = err;
+	return -1;
 }
 
 PUBLIC int close(int fd)
 {
-	struct sim_ctx *ctx;
+	struct ending e;
+	int r;
 
-	/* Not a child's of vfork, whose descriptors are its own and whose memory is not. */
-	if (sim_nic.running && any_open() && sim_nic.pid == sim_getpid()) {
-		pthread_mutex_lock(&sim_lock);
-		ctx = sim_ctx_of(fd);
-		if (ctx)
-			sim_device_close(ctx);
-		else
-			close_channel(fd);
-		pthread_mutex_unlock(&sim_lock);
+	if (is_own(fd))
+		return refuse(EBADF);
+	before(&e, (unsigned)fd, (unsigned)fd);
+	r = NEXT(close)(fd);
+	after(&e);
+	return r;
+}
+
+/* The range without our own. */
+static int close_around(unsigned first, unsigned last, int flags)
+{
+	unsigned hole;
+	int r = 0;
+
+	while (r == 0 && (hole = sim_fd_next(first)) <= last) {
+		if (hole > first)
+			r = NEXT(close_range)(first, hole - 1, flags);
+		if (hole == last)
+			return r;
+		first = hole + 1;
 	}
-	return NEXT(close)(fd);
+	return r ? r : NEXT(close_range)(first, last, flags);
+}
+
+PUBLIC int close_range(unsigned first, unsigned last, int flags)
+{
+	struct ending e;
+	int r;
+
+	if (!sim_nic.running || flags & CLOSE_RANGE_CLOEXEC || first > last)
+		return NEXT(close_range)(first, last, flags);
+	before(&e, first, last);
+	r = close_around(first, last, flags);
+	after(&e);
+	return r;
+}
+
+/* (The C library's calls the one above inside of it.) */
+PUBLIC void closefrom(int first)
+{
+	close_range(first < 0 ? 0 : (unsigned)first, UINT32_MAX, 0);
+}
+
+PUBLIC int dup2(int fd, int fd2)
+{
+	return is_own(fd2) ? refuse(EBUSY) : NEXT(dup2)(fd, fd2);
+}
+
+PUBLIC int dup3(int fd, int fd2, int flags)
+{
+	return is_own(fd2) ? refuse(EBUSY) : NEXT(dup3)(fd, fd2, flags);
 }
 
 PUBLIC int ioctl(int fd, unsigned long request, ...)

@@ -144,7 +144,6 @@ struct sim_obj {
 /* An open device. */
 struct sim_ctx {
 	bool used;
-	int fd;
 	int event_fd; /* our end of the asynchronous events' socket, -1: none */
 	bool dead;    /* was open when the device died: nothing of it comes back */
 };
@@ -186,10 +185,15 @@ void sim_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 	} while (0)
 
 /* device.c */
-struct sim_ctx *sim_ctx_of(int fd);
-int sim_device_open(int fd); /* makes fd a device context; 0 or -errno */
+struct sim_ctx *sim_ctx_of(int fd); /* NULL: it is none, errno may change */
+int sim_device_open(int fd);        /* makes fd a device context; 0 or -errno */
 void sim_device_close(struct sim_ctx *ctx);
 unsigned sim_device_report(char *text, size_t size);
+
+/* fds.c */
+int sim_fd_keep(int fd); /* its number from now on; a negative one is left as it is */
+void sim_fd_close(int fd);
+unsigned sim_fd_next(unsigned first); /* the lowest of ours from there on; UINT32_MAX: none */
 
 /* object.c: handles. All under the lock. */
 #define SIM_MAX_OBJ 4096

@@ -64,7 +64,7 @@ static void release(struct sim_obj *obj)
 		unref(obj->cq.channel, SIM_CHANNEL);
 		break;
 	case SIM_CHANNEL:
-		sim_close(obj->channel.nic_fd);
+		sim_fd_close(obj->channel.nic_fd);
 		break;
 	default:
 		break;

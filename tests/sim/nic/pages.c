@@ -18,7 +18,10 @@ int sim_pages_init(void)
 	if (file < 0 || syscall(SYS_ftruncate, (long)file, (long)size))
 		return -errno;
 	pages = sim_mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-	return pages == MAP_FAILED ? -errno : 0;
+	if (pages == MAP_FAILED)
+		return -errno;
+	file = sim_fd_keep(file);
+	return 0;
 }
 
 void *sim_page(unsigned n)

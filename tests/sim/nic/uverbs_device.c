@@ -184,8 +184,8 @@ int sim_async_event_alloc(const struct sim_call *call)
 	if (sim_socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
 		return errno;
 	if (call->ctx->event_fd >= 0)
-		sim_close(call->ctx->event_fd);
-	call->ctx->event_fd = fds[1];
+		sim_fd_close(call->ctx->event_fd);
+	call->ctx->event_fd = sim_fd_keep(fds[1]);
 	attr->data_s64 = fds[0];
 	return 0;
 }

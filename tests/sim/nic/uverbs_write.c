@@ -37,7 +37,7 @@ static int create_comp_channel(const struct sim_call *call)
 		return ENOMEM;
 	}
 	obj = sim_obj_get(h, SIM_CHANNEL);
-	obj->channel = (struct sim_channel){.user_fd = fds[0], .nic_fd = fds[1]};
+	obj->channel = (struct sim_channel){.user_fd = fds[0], .nic_fd = sim_fd_keep(fds[1])};
 	resp.fd = (uint32_t)fds[0];
 	sim_attr_put(call, UVERBS_ATTR_CORE_OUT, &resp, sizeof(resp));
 	return 0;

@@ -51,7 +51,7 @@ int sim_wire_open(void)
 		goto close;
 	sim_setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, 1);
 	sim_setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, SNDBUF);
-	wire_fd = fd;
+	wire_fd = sim_fd_keep(fd);
 	return 0;
 close:
 	if (ask_fd >= 0)

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# A program that closes everything, as daemons do, does not close the device, whose descriptors
+# libibverbs has opened; nor are those in the way of the numbers that it counts on.
+VERBS=1
+. "$(dirname "$0")/lib.sh"
+net_up
+MODE=simulated
+bg b "$BUILD/tests/net/echo" "$B4" 7000
+wait_udp b 7000
+said() { grep -q -e "$1" "$TMP"/sluice.*.log; }
+
+bg sa python3 "$TESTS/sim/closing.py" "$B4" 7000 >"$TMP/out"
+ok "it ends" wait_end "$BG" 60
+for way in closefrom close_range closerange 'a loop' dup2; do
+	same "before $way: the first number, answers" "3 100" "$(sed -n "s/^before $way //p" "$TMP/out")"
+	same "after $way" "3 100" "$(sed -n "s/^after $way //p" "$TMP/out")"
+done
+ok "by verbs" said 'by verbs (simulated0'
+ok "all the time" not said 'from now on'
+SIM=$TMP/nic.a
+ok "$(counted frames) frames by the NIC" test "$(counted frames)" -ge 990
+done_testing
