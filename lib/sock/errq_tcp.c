@@ -3,10 +3,11 @@
  * byte of each call.
  *
  * Theory of operation: a call leaves a mark at its last byte. The segment that takes it out is
- * stamped, and when the byte is acknowledged that is. Of marks in one segment the last counts, as
- * in an skb of the kernel. What the program gets as the packet is the frame itself, to which a
- * reference is held: a segment that is sent again meanwhile goes in another. Numbers count bytes
- * from where they were asked for. */
+ * stamped, each time that it is sent, and when the byte is acknowledged that is. So a number with
+ * more stamps than one was sent again, and the last is of what arrived, perhaps. Of marks in one
+ * segment the last counts, as in an skb of the kernel. What the program gets as the packet is the
+ * frame itself, to which a reference is held: a segment that is sent again meanwhile goes in
+ * another. Numbers count bytes from where they were asked for. */
 #include <time.h> /* for errqueue.h */
 
 #include <linux/errqueue.h>
@@ -105,23 +106,30 @@ static void to_last(struct sl_sock *sk, struct sl_tconn *c, uint32_t end)
 		pop_mark(q, &c->lane->frames);
 }
 
+static struct sl_errq_mark *last_mark(const struct sl_errq *q, uint32_t seq, uint32_t end)
+{
+	for (uint32_t i = q->nmarks; i-- > 0;) {
+		struct sl_errq_mark *m = mark_at(q, i);
+
+		if (sl_seq_ge(m->seq, seq) && sl_seq_lt(m->seq, end))
+			return m;
+	}
+	return NULL;
+}
+
 void sl_errq_segment(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_seg *seg,
 		     const struct sl_tx_desc *d)
 {
-	uint32_t end = seg->seq + seg->len, had, i;
 	struct sl_errq *q = c->sk ? c->sk->errq : NULL;
-	struct sl_errq_mark *m = NULL;
+	struct sl_errq_mark *m;
+	uint32_t had;
 	struct sl_sent s;
 
 	if (!q || !seg->len)
 		return;
-	to_last(c->sk, c, end);
-	for (i = 0; i < q->nmarks; i++) {
-		m = mark_at(q, i);
-		if (!m->sent && sl_seq_ge(m->seq, seg->seq) && sl_seq_lt(m->seq, end))
-			break;
-	}
-	if (i == q->nmarks)
+	to_last(c->sk, c, seg->seq + seg->len);
+	m = last_mark(q, seg->seq, seg->seq + seg->len);
+	if (!m)
 		return;
 	had = q->n;
 	m->sent = true;
@@ -133,7 +141,7 @@ void sl_errq_segment(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp
 		s.ifindex = leg->port->info.ifindex;
 	}
 	stamp(c->sk, leg, &s);
-	if (loops(q) && m->flags & SOF_TIMESTAMPING_TX_ACK) {
+	if (loops(q) && m->flags & SOF_TIMESTAMPING_TX_ACK && m->frame == SL_NO_FRAME) {
 		m->frame = d->frame;
 		m->off = (uint16_t)(d->off + d->hdr);
 		m->len = seg->len;

@@ -119,6 +119,22 @@ def moved(s, f):
     say("  ", acked(s), time.sleep(0.05), ids(drain(s, 0, 4)), one(s, 0))
 
 
+def lost(s, f):
+    """Each time that its segment is sent again, a byte is stamped again."""
+    s.setsockopt(TCP, socket.TCP_NODELAY, 1)
+    for more in (TSONLY, 0):
+        s.setsockopt(SOL, ING, 0)
+        s.setsockopt(SOL, ING, ACK | TX_SW | SCHED | SOFT | ID | ID_TCP | more)
+        f.deaf(True)
+        t = sent(s)
+        got = drain(s, t, 6)
+        f.deaf(False)
+        while got[-1][-1][4] != "ACK":
+            got += drain(s, t, 1)
+        say("  ", [(e[-1][4], e[-1][5]) for e in got[:6]], ids(got[-1:]), all(e[-2][-1] for e in got))
+        say("  ", sorted({(e[-1][4], e[0], e[1]) for e in got}, key=str), one(s, 0))
+
+
 port = 7000
 for name, s, f in both_ways(own, peer, far, port):
     say(name)
@@ -131,6 +147,10 @@ for name, s, f in both_ways(own, peer, far, 7010):
 for name, s, f in both_ways(own, peer, far, 7020):
     say(name, "moved")
     moved(s, f)
+    s.close()
+for name, s, f in both_ways(own, peer, far, 7025):
+    say(name, "lost")
+    lost(s, f)
     s.close()
 s = tcp(own, 7030)
 say("not connected", attempt(s.setsockopt, SOL, ING, TX_SW | ID), attempt(s.setsockopt, SOL, ING, TX_SW | SOFT | TSONLY))

@@ -63,6 +63,32 @@ export STREAM=7001
 stamped ptp 40 $((TX_HW | RAW | ID)) 0.001
 counts "a stream: each by hardware, with the packet" 40 "hw 40 order 1 sw 0 data 40"
 ok "a stream: when the packet left ($MOST us off at most)" test "$MOST" -lt 500
+# Of which segments are lost and sent again: each time that they leave.
+SIM_OPTIONS=lose=8
+stamped ptp 40 $((TX_HW | RAW | ID)) 0.03
+SIM_OPTIONS=
+again() {
+	python3 - "$TESTS/sim" "$TMP" <<-'PY'
+		import sys
+		sys.path.insert(0, sys.argv[1])
+		import capture
+		left = {}
+		for t, frame in capture.read(sys.argv[2] + "/capture.pcap"):
+		    if frame[-8:-3] == b"stamp":
+		        left.setdefault(int(frame[-3:]), []).append(t)
+		got = {}
+		for line in open(sys.argv[2] + "/stamps"):
+		    if not line.startswith("now"):
+		        got.setdefault(int(line.split()[0]), []).append(int(line.split()[2]))
+		# (The program leaves when it has as many as it wrote, or more.)
+		wrong = [n for n in got if len(got[n]) > len(left[n])
+		         or any(abs(a - b) > 500000 for a, b in zip(got[n], left[n]))]
+		print(sum(map(len, got.values())), len(wrong), sum(len(g) > 1 for g in got.values()))
+	PY
+}
+read -r stamps wrong twice < <(again)
+same "a stream that is lost in part: $stamps stamps, wrong ones" 0 "$wrong"
+ok "a stream that is lost in part: $twice numbers more than once" test "$twice" -ge 2
 unset STREAM
 stamped system 60 $((TX_HW | RAW | ID | TSONLY)) 0.002
 counts "system time" 60 "hw 60 order 1 sw 0 data 0"
