@@ -73,9 +73,9 @@ static __always_inline struct sl_claim *find_flow(const struct sl_pkt *p, enum s
 	return load_flow(p, ours, &key) ? 0 : bpf_map_lookup_elem(&flows, &key);
 }
 
-/* Most specific first, as the kernel does: flow, address and port, port alone. */
-static __always_inline struct sl_claim *find_claim(const struct sl_pkt *p, enum side ours,
-						   __u32 bits, enum match *match)
+/* An endpoint of the address and port, else one of the port alone. */
+static __always_inline struct sl_claim *find_endpoint(const struct sl_pkt *p, enum side ours,
+						      __u32 bits, enum match *match)
 {
 	struct sl_endpoint_key key = {
 		.local_port = p->dst_port,
@@ -84,12 +84,6 @@ static __always_inline struct sl_claim *find_claim(const struct sl_pkt *p, enum 
 	};
 	struct sl_claim *claim;
 
-	if (bits & SL_PORT_FLOW) {
-		*match = MATCH_FLOW;
-		claim = find_flow(p, ours);
-		if (claim)
-			return claim;
-	}
 	if (load_local(p, ours, (__u32 *)key.local))
 		return 0;
 	if (bits & SL_PORT_ENDPOINT) {
@@ -105,6 +99,21 @@ static __always_inline struct sl_claim *find_claim(const struct sl_pkt *p, enum 
 	if (!p->v6)
 		key.local[10] = key.local[11] = 0xff;
 	return bpf_map_lookup_elem(&endpoints, &key);
+}
+
+/* Most specific first, as the kernel does: flow, address and port, port alone. */
+static __always_inline struct sl_claim *find_claim(const struct sl_pkt *p, enum side ours,
+						   __u32 bits, enum match *match)
+{
+	struct sl_claim *claim;
+
+	if (bits & SL_PORT_FLOW) {
+		*match = MATCH_FLOW;
+		claim = find_flow(p, ours);
+		if (claim)
+			return claim;
+	}
+	return find_endpoint(p, ours, bits, match);
 }
 
 #endif

@@ -78,27 +78,42 @@ static __always_inline int is_syn(const struct sl_pkt *p)
 	return tcp && tcp->syn && !tcp->ack && !tcp->rst;
 }
 
-/* Has the kernel a connection of that flow, or the beginning of one? One in TIME_WAIT gives way to
- * a SYN. */
-static __always_inline int kernel_has(struct xdp_md *ctx, const struct sl_pkt *p,
-				      const struct sl_flow_key *key, int syn)
+/* The flow as the kernel's look-up wants it; the length that its version of IP has. 0: not there.
+ */
+static __always_inline __u32 load_tuple(const struct sl_pkt *p, enum side ours,
+					struct bpf_sock_tuple *t)
 {
-	struct bpf_sock_tuple t = {};
-	__u32 size = sizeof(t.ipv4), state;
-	struct bpf_sock *sk;
+	__u32 a[4];
 
 	if (p->v6) {
-		size = sizeof(t.ipv6);
-		__builtin_memcpy(t.ipv6.saddr, key->remote, 16);
-		__builtin_memcpy(t.ipv6.daddr, key->local, 16);
-		t.ipv6.sport = bpf_htons(key->remote_port);
-		t.ipv6.dport = bpf_htons(key->local_port);
-	} else {
-		__builtin_memcpy(&t.ipv4.saddr, key->remote + 12, 4);
-		__builtin_memcpy(&t.ipv4.daddr, key->local + 12, 4);
-		t.ipv4.sport = bpf_htons(key->remote_port);
-		t.ipv4.dport = bpf_htons(key->local_port);
+		if (load_remote(p, ours, t->ipv6.saddr) || load_local(p, ours, t->ipv6.daddr))
+			return 0;
+		t->ipv6.sport = bpf_htons(p->src_port);
+		t->ipv6.dport = bpf_htons(p->dst_port);
+		return sizeof(t->ipv6);
 	}
+	if (load_remote(p, ours, a))
+		return 0;
+	t->ipv4.saddr = a[3];
+	if (load_local(p, ours, a))
+		return 0;
+	t->ipv4.daddr = a[3];
+	t->ipv4.sport = bpf_htons(p->src_port);
+	t->ipv4.dport = bpf_htons(p->dst_port);
+	return sizeof(t->ipv4);
+}
+
+/* Has the kernel a connection of that flow, or the beginning of one? One in TIME_WAIT gives way to
+ * a SYN. */
+static __always_inline int kernel_has(struct xdp_md *ctx, const struct sl_pkt *p, enum side ours,
+				      int syn)
+{
+	struct bpf_sock_tuple t = {};
+	__u32 size = load_tuple(p, ours, &t), state;
+	struct bpf_sock *sk;
+
+	if (!size)
+		return 0;
 	sk = bpf_skc_lookup_tcp(ctx, &t, size, BPF_F_CURRENT_NETNS, 0);
 	if (!sk)
 		return 0;
@@ -106,6 +121,25 @@ static __always_inline int kernel_has(struct xdp_md *ctx, const struct sl_pkt *p
 	bpf_sk_release(sk);
 	return state != BPF_TCP_LISTEN && state != BPF_TCP_CLOSE &&
 	       !(syn && state == BPF_TCP_TIME_WAIT);
+}
+
+/* The target that the flow was sent to before. Its key is made where it is needed, here and below:
+ * held meanwhile, it would lie on the stack beside the kernel's (steer_icmp() says what there is).
+ */
+static __always_inline struct sl_claim *find_picked(const struct sl_pkt *p, enum side ours)
+{
+	struct sl_flow_key key;
+
+	return load_flow(p, ours, &key) ? 0 : bpf_map_lookup_elem(&picked, &key);
+}
+
+static __always_inline void remember_picked(const struct sl_pkt *p, enum side ours,
+					    const struct sl_claim *target)
+{
+	struct sl_flow_key key;
+
+	if (!load_flow(p, ours, &key))
+		bpf_map_update_elem(&picked, &key, target, BPF_ANY);
 }
 
 /* Of a packet for a TCP endpoint that is shared: the target that had the flow's SYN. What the
@@ -116,23 +150,19 @@ static __always_inline int kernel_has(struct xdp_md *ctx, const struct sl_pkt *p
 static __always_inline struct sl_claim *pick_tcp(struct xdp_md *ctx, const struct sl_pkt *p,
 						 enum side ours, __u32 group)
 {
-	struct sl_flow_key key;
 	int syn = ours == OUR_DST && is_syn(p);
-	struct sl_claim *had, *now;
+	struct sl_claim *had = find_picked(p, ours), *now;
 	int is = 0;
 
-	if (load_flow(p, ours, &key))
-		return 0;
-	had = bpf_map_lookup_elem(&picked, &key);
 	if (had)
 		is = is_target(group, had->slot, had->gen, had->pid);
 	if (is == 1 || (is && !syn))
 		return had;
-	if (kernel_has(ctx, p, &key, syn))
+	if (kernel_has(ctx, p, ours, syn))
 		return 0;
 	now = pick_target(group, flow_hash(p, ours));
 	if (now && syn)
-		bpf_map_update_elem(&picked, &key, now, BPF_ANY);
+		remember_picked(p, ours, now);
 	return now;
 }
 

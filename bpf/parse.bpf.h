@@ -115,6 +115,15 @@ static __always_inline struct sl_pkt sl_view(struct xdp_md *ctx)
 #define SL_FORGET(off)      asm volatile("%0 &= 0x1ff" : "+r"(off))
 #define SL_FORGET_MORE(off) asm volatile("%0 &= 0x3ff" : "+r"(off))
 
+/* An offset that a global function is given, which the verifier knows nothing of. (A comparison
+ * with SL_MAX_L4 would do, but what Linux 6.1 learns by it of a register it does not know of the
+ * copy on the stack.) */
+static __always_inline __u64 sl_bounded(__u64 off)
+{
+	asm volatile("%0 &= 0x1ff" : "+r"(off));
+	return off;
+}
+
 /* Options that change nothing for the receiver: end, no-operation, record route (7), time stamp
  * (68), router alert (148). Source routes, security labels and the rest are the kernel's. */
 __noinline int sl_ip4_opts(struct xdp_md *ctx, __u32 off, __u32 end)

@@ -203,44 +203,59 @@ miss:
 	return XDP_PASS;
 }
 
+/* Whose segment of ours an ICMP error is about, or NULL. */
+static __always_inline struct sl_claim *whose_error(struct xdp_md *ctx, struct sl_pkt *p,
+						    const struct sl_port_config *cfg,
+						    enum match *match)
+{
+	struct sl_pkt inner;
+	__u64 *bits;
+	__u32 key;
+
+	if (!is_for_us(p, cfg) || !is_icmp_error(p) || add_hidden_tag(ctx, p))
+		return 0;
+	inner = *p;
+	inner.l3 = p->l4 + ICMP_LEN;
+	if (parse_inner(&inner))
+		return 0;
+	inner.v6 = veil(p->v6, cfg, 1);
+	key = 65536 + inner.dst_port;
+	bits = bpf_map_lookup_elem(&ports, &key);
+	if (!bits || !(*bits & SL_PORT_BITS))
+		return 0;
+	return whose(ctx, &inner, OUR_SRC, *bits, cfg, match);
+}
+
 /* An ICMP message. The kernel holds no connection that an error about a claimed segment could be
- * for, so user space gets it. Global as the walks of parse.bpf.h are. */
+ * for, so user space gets it. Global as the walks of parse.bpf.h are. Little may lie
+ * on its stack: steer() and is_target() have theirs at the same time, Linux 6.1 rounds each up to
+ * 32 bytes, and has 512 for all three (test_steer.c). */
 __noinline int steer_icmp(struct xdp_md *ctx, __u32 l3, __u32 l4, __u32 vlan, __u32 v6)
 {
-	struct sl_pkt p = sl_view(ctx), inner;
+	struct sl_pkt p = sl_view(ctx);
 	enum match match = MATCH_NONE;
 	struct sl_port_config *cfg;
 	struct sl_counters *c;
 	struct sl_claim *claim;
 	struct target t;
-	__u32 key = 0;
-	__u64 *bits;
+	__u32 zero = 0;
 
-	c = bpf_map_lookup_elem(&counters, &key);
-	cfg = bpf_map_lookup_elem(&config, &key);
-	if (!c || !cfg || l3 > SL_MAX_L4 || l4 > SL_MAX_L4)
+	cfg = bpf_map_lookup_elem(&config, &zero);
+	if (!cfg)
 		return XDP_PASS;
-	p.l3 = l3;
-	p.l4 = l4;
+	p.l3 = sl_bounded(l3);
+	p.l4 = sl_bounded(l4);
 	p.vlan = vlan;
 	p.v6 = v6;
 	p.proto = v6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP;
-	if (!is_for_us(&p, cfg) || !is_icmp_error(&p) || add_hidden_tag(ctx, &p))
-		goto pass;
-	inner = p;
-	inner.l3 = l4 + ICMP_LEN;
-	if (parse_inner(&inner))
-		goto pass;
-	key = 65536 + inner.dst_port;
-	bits = bpf_map_lookup_elem(&ports, &key);
-	if (!bits || !(*bits & SL_PORT_BITS))
-		goto pass;
-	claim = whose(ctx, &inner, OUR_SRC, *bits, cfg, &match);
+	claim = whose_error(ctx, &p, cfg, &match);
+	c = bpf_map_lookup_elem(&counters, &zero);
+	if (!c)
+		return XDP_PASS;
 	if (claim) {
 		t = target_of(claim, match & 3);
 		return redirect(ctx, &p, &t, c, cfg);
 	}
-pass:
 	c->pass_unknown++;
 	return XDP_PASS;
 }

@@ -302,6 +302,8 @@ void sl_attach_clean(uint32_t ifindex)
 
 static int why_failed(int err, const char *ifname, const char **why)
 {
+	if (sl_steer_refused(err, ifname, why))
+		return -EOPNOTSUPP;
 	if (err == -EPERM || err == -EACCES) {
 		sl_why(why,
 		       "%s: no permission to load and attach an XDP program (needs CAP_BPF, "

@@ -182,6 +182,10 @@ struct bpf_object *sl_steer_open(void);
 bool sl_steer_fits(size_t insns, size_t xlated_bytes, size_t page);
 /* Loads the best form into a->obj, prog_id and hints; its descriptor or -errno. */
 int sl_steer_load(struct sl_attach *a, uint32_t ifindex, bool native);
+/* After an attempt that failed with err: it was this kernel's verifier, and why says its reason. */
+bool sl_steer_refused(int err, const char *ifname, const char **why);
+/* Of a verifier's log, which is cut into lines: the last one that is not about its own work. */
+const char *sl_verifier_reason(char *log);
 
 /* broker_attach.c */
 /* reaper: there is one, so the attachment may outlive us. */

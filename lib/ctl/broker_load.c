@@ -22,6 +22,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -164,4 +165,64 @@ int sl_steer_load(struct sl_attach *a, uint32_t ifindex, bool native)
 		sl_debug("port", "device %u: the steering program is not bound to it: %s", ifindex,
 			 sl_strerror(fd));
 	return load(a, sl_steer_open(), 0);
+}
+
+/* Refusals ---------------------------------------------------------------------------------------
+ */
+
+const char *sl_verifier_reason(char *log)
+{
+	static const char *const figures[] = {"verification time", "stack depth", "processed"};
+	const char *reason = "";
+	char *next;
+
+	for (char *line = log; line && *line; line = next) {
+		bool figure = false;
+
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = 0;
+		for (unsigned i = 0; i < sl_array_len(figures) && !figure; i++)
+			figure = !strncmp(line, figures[i], strlen(figures[i]));
+		if (*line && !figure)
+			reason = line;
+	}
+	return reason;
+}
+
+static bool verifier_refuses(char *reason, size_t size)
+{
+	struct bpf_object *obj = sl_steer_open();
+	struct bpf_program *prog;
+	char log[4096] = "";
+	bool refused;
+
+	if (!obj)
+		return false;
+	prog = bpf_object__find_program_by_name(obj, "steer");
+	bpf_program__set_log_buf(prog, log, sizeof(log));
+	bpf_program__set_log_level(prog, 4); /* figures, and what is wrong: it all fits */
+	refused = bpf_object__load(obj) && *log;
+	bpf_object__close(obj);
+	if (refused)
+		snprintf(reason, size, "%s", sl_verifier_reason(log));
+	return refused;
+}
+
+/* The verifier's answers are those of missing rights, wrong settings and too large a program, too.
+ */
+bool sl_steer_refused(int err, const char *ifname, const char **why)
+{
+	char reason[256];
+	bool refused;
+
+	if (err != -EACCES && err != -EINVAL && err != -E2BIG)
+		return false;
+	sl_libs_quiet();
+	refused = verifier_refuses(reason, sizeof(reason));
+	sl_libs_restore();
+	if (refused)
+		sl_why(why, "%s: this kernel's verifier refuses the steering program: %s", ifname,
+		       reason);
+	return refused;
 }

@@ -3,6 +3,8 @@
  * front of it. */
 #include "rig.h"
 
+#include <stdlib.h>
+
 static void test_not_ip(void **state)
 {
 	static const uint8_t arp[28];
@@ -374,6 +376,39 @@ static void test_verified_in_few_steps(void **state)
 	assert_in_range(info.verified_insns, 1, 20000);
 }
 
+static int deeper(const void *a, const void *b)
+{
+	return (int)*(const long *)b - (int)*(const long *)a;
+}
+
+/* Linux 6.1 rounds the stack of each function up to 32 bytes, and has 512 for those that are active
+ * at once, three at most. The verifier says how much each has: the three largest must fit. */
+static void test_stack_fits_older_kernels(void **state)
+{
+	static char log[4096];
+	struct steer *s = steer__open();
+	long depth[16], n = 0, sum = 0;
+	char *said;
+
+	assert_non_null(s);
+	bpf_program__set_log_buf(s->progs.steer, log, sizeof(log));
+	bpf_program__set_log_level(s->progs.steer, 4); /* figures alone */
+	assert_int_equal(steer__load(s), 0);
+	said = strstr(log, "stack depth ");
+	assert_non_null(said);
+	said += strlen("stack depth");
+	do
+		depth[n++] = strtol(said + 1, &said, 10);
+	while (*said == '+' && n < 16);
+	assert_in_range(n, 3, 15);
+	qsort(depth, (size_t)n, sizeof(*depth), deeper);
+	for (int i = 0; i < 3; i++)
+		sum += depth[i] ? (depth[i] + 31) / 32 * 32 : 32;
+	print_message("           %ld bytes of stack\n", sum);
+	assert_in_range(sum, 1, 512);
+	steer__destroy(s);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup(name, clear)
@@ -396,6 +431,7 @@ int main(void)
 		T(test_multicast_endpoint),
 		T(test_cost_of_a_miss),
 		T(test_verified_in_few_steps),
+		T(test_stack_fits_older_kernels),
 	};
 
 	if (!may_load())

@@ -4,7 +4,7 @@
 # the machine: apt has a state directory of its own there, and packages are unpacked, not installed.
 #
 #   tests/vm/lib_fetch.sh qemu            QEMU, and of its libraries those that the machine has not
-#   tests/vm/lib_fetch.sh kernel NAME     6.1, 6.12, 6.18 or newest
+#   tests/vm/lib_fetch.sh kernel NAME     5.10, 6.1, 6.12, 6.18 or newest
 #
 # Exits 77 and says why when something cannot be had. What is there already is not asked for again.
 set -u
@@ -82,6 +82,7 @@ kernel() { # name
 	local dir=$VM_CACHE/kernel/$1 suites pattern image list p
 	[ -e "$dir/.complete" ] && return
 	case $1 in
+	5.10) suites=bullseye pattern='5\.10\.0-[0-9]+' ;;
 	6.1) suites=bookworm pattern='6\.1\.0-[0-9]+' ;;
 	6.12) suites=trixie pattern='6\.12\.[^-]*' ;;
 	6.18) suites=trixie-backports pattern='6\.18\.[^-]*' ;;
