@@ -67,6 +67,16 @@ layers:
 	tests/layers.sh
 run-tests: tests
 	BUILD=$(BUILD) tests/run.sh $(T)
+# In guests (tests/vm), which are emulated: minutes to an hour each.
+.PHONY: vm vm-zc vm-kernels vm-events
+VM_KERNELS := 5.10 6.1 6.12 6.18 newest
+vm: vm-kernels vm-zc vm-events
+vm-zc: tests
+	BUILD=$(BUILD) tests/run.sh -j 1 -t 8000 tests/vm/zc/*.sh
+vm-kernels: tests
+	for k in $(VM_KERNELS); do echo "== $$k"; VM_KERNEL=$$k VM_SECONDS=900 BUILD=$(BUILD) tests/vm/short.sh || exit; done
+vm-events: tests
+	for n in virtio igb; do echo "== $$n"; VM_NICS=$$n BUILD=$(BUILD) tests/run.sh -j 1 -t 4000 tests/vm/events/*.sh || exit; done
 # The same suite under AddressSanitizer and UndefinedBehaviorSanitizer, in a tree of its own; of
 # the modes only the last, and the kernel's where it is the oracle.
 # (gcc's flow warnings see ghosts in instrumented code; the plain build stops at warnings.)

@@ -89,6 +89,7 @@ initrd() {
 	{
 		echo "VM_MODULES=/host$KERNEL/lib/modules/$RELEASE VM_KMOD=/host$QEMU/bin/kmod"
 		echo "cd '$PWD'; set -- $(printf '%q ' "$@")"
+		printf 'export VM_DEVICES=%q\n' "$(printf '%s\n' "${DEVICES[@]}" | grep ',netdev=')"
 		echo "export VM_GUEST=1 VM_KERNEL='$VM_KERNEL' HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin"
 		for m in BUILD MODES FAMILIES ${VM_PASS:-}; do
 			[ -z "${!m:-}" ] || printf 'export %s=%q\n' "$m" "${!m}"
@@ -99,17 +100,18 @@ initrd() {
 }
 
 case ${1:-} in '') sed -n '/^#   /s/^#   //p' "$0" && exit 2 ;; esac
-initrd "$@"
 N=0
 for nic in ${VM_NICS:-}; do
 	N=$((N + 1))
 	nic_pair $N "$nic"
 done
+initrd "$@"
 ARGS=(-machine q35 -accel tcg,thread=single -icount shift=1,sleep=off -cpu Nehalem -smp "${VM_CPUS:-1}" -m "${VM_MEM:-1024}"
 	-nodefaults -display none -no-reboot -kernel "$KERNEL/vmlinuz" -initrd "$W/initrd"
 	-append "console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off random.trust_cpu=on net.ifnames=0 nokaslr audit=0 no_timer_check cryptomgr.notests nowatchdog rcupdate.rcu_cpu_stall_suppress=1 ${VM_APPEND:-}"
 	-virtfs "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap"
-	-serial stdio -L "$QEMU/usr/share/qemu" -L "$QEMU/usr/share/seabios"
+	-serial stdio -chardev "socket,id=qmp,path=$W/qmp,server=on,wait=off" -mon chardev=qmp,mode=control
+	-chardev "socket,id=guest,path=$W/qmp" -serial chardev:guest -L "$QEMU/usr/share/qemu" -L "$QEMU/usr/share/seabios"
 	"${DEVICES[@]}")
 BEFORE=(env "LD_LIBRARY_PATH=$QEMU/lib/x86_64-linux-gnu:$QEMU/usr/lib/x86_64-linux-gnu"
 	"QEMU_MODULE_DIR=$QEMU/usr/lib/x86_64-linux-gnu/qemu")

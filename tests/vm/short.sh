@@ -3,7 +3,7 @@
 # One guest, for every check: datagrams and a connection through a real driver, in zero-copy mode, which
 # is found and said without being asked for, and in copy mode.
 VM_NICS=virtio
-VM_FETCH_SECONDS=30 VM_SECONDS=140 VM_NICE=0
+VM_FETCH_SECONDS=30 VM_SECONDS=${VM_SECONDS:-140} VM_NICE=${VM_NICE:-0}
 . "$(dirname "$0")/lib.sh"
 . "$VM_DIR/lib_traffic.sh"
 use 1
