@@ -67,16 +67,6 @@ layers:
 	tests/layers.sh
 run-tests: tests
 	BUILD=$(BUILD) tests/run.sh $(T)
-# In guests (tests/vm), which are emulated: minutes to an hour each.
-.PHONY: vm vm-zc vm-kernels vm-events
-VM_KERNELS := 5.10 6.1 6.12 6.18 newest
-vm: vm-kernels vm-zc vm-events
-vm-zc: tests
-	BUILD=$(BUILD) tests/run.sh -j 1 -t 8000 tests/vm/zc/*.sh
-vm-kernels: tests
-	for k in $(VM_KERNELS); do echo "== $$k"; VM_KERNEL=$$k VM_SECONDS=900 BUILD=$(BUILD) tests/vm/short.sh || exit; done
-vm-events: tests
-	for n in virtio igb; do echo "== $$n"; VM_NICS=$$n BUILD=$(BUILD) tests/run.sh -j 1 -t 4000 tests/vm/events/*.sh || exit; done
 # The same suite under AddressSanitizer and UndefinedBehaviorSanitizer, in a tree of its own; of
 # the modes only the last, and the kernel's where it is the oracle.
 # (gcc's flow warnings see ghosts in instrumented code; the plain build stops at warnings.)
@@ -92,11 +82,15 @@ tsan:
 
 # In guests that QEMU emulates, with other NICs and other kernels (tests/vm/lib.sh). What they need from
 # Debian is fetched once, into VM_CACHE. VM_SUITE="udp_basic tcp_close" runs only these of the suite.
-.PHONY: vm vm-zc
-vm: tests
-	BUILD=$(BUILD) tests/run.sh -j 2 -t 14400 vm $(wildcard tests/vm/*/*.sh)
+.PHONY: vm vm-zc vm-kernels vm-events
+VM_KERNELS := 5.10 6.1 6.12 6.18 newest
+vm: vm-kernels vm-zc vm-events
 vm-zc: tests
-	BUILD=$(BUILD) tests/run.sh -j 2 -t 14400 tests/vm/zc/*.sh
+	BUILD=$(BUILD) tests/run.sh -j 1 -t 14400 tests/vm/zc/*.sh
+vm-kernels: tests
+	for k in $(VM_KERNELS); do echo "== $$k"; VM_KERNEL=$$k VM_SECONDS=900 BUILD=$(BUILD) tests/vm/short.sh || exit; done
+vm-events: tests
+	for n in virtio igb; do echo "== $$n"; VM_NICS=$$n BUILD=$(BUILD) tests/run.sh -j 1 -t 4000 tests/vm/events/*.sh || exit; done
 
 # Many rounds of what is most likely to break by timing: kill -9, hand removal, changes under load.
 SOAK_SECONDS ?= 3600
