@@ -3,6 +3,7 @@
 # Prints a line for each that has come to its end.
 import fcntl
 import glob
+import os
 import select
 import socket
 import struct
@@ -45,6 +46,10 @@ def rounds():
             return status[status.index("voluntary_ctxt_switches") :]
 
 
+def descriptors():
+    return len(os.listdir("/proc/self/fd"))
+
+
 def asleep():
     before = rounds()
     time.sleep(1.2)
@@ -81,6 +86,7 @@ for n in range(1000):
     s.send(b"x" * 20)
     s.recv(100)
 print("answered", flush=True)
+before = descriptors()
 # What is asked for fails, not the packet.
 sys.stdin.readline()
 s.send(b"once")
@@ -100,4 +106,7 @@ sys.stdin.readline()
 s.send(b"into one that is gone")
 sys.stdin.readline()
 print("asleep again" if until(asleep) else "awake", flush=True)
+# Those of the devices that are gone are, too.
+sys.stdin.readline()
+print("as many descriptors" if until(lambda: descriptors() == before) else descriptors(), flush=True)
 sys.stdin.readline()
