@@ -706,7 +706,7 @@ def main():
     opt.add_argument("--short", action="store_true", help="64 bytes only, fewer rounds")
     opt.add_argument("--rounds", type=int)
     opt.add_argument("--seconds", type=float)
-    opt.add_argument("--only", help="groups: latency,rate,steer,tcp,apps,bulk (both in tcp),goodput,conns,many,instructions,lease")
+    opt.add_argument("--only", help="groups: latency,rate,steer,tcp,talk,apps,bulk (all three in tcp),goodput,conns,many,instructions,lease")
     args = opt.parse_args()
     rounds = args.rounds or (3 if args.short else 7)
     seconds = args.seconds or (1 if args.short else 2)
@@ -720,7 +720,7 @@ def main():
         cases += rate_cases(seconds)
     if "steer" in only:
         cases += steering_cases(seconds)
-    if "tcp" in only:
+    if "tcp" in only or "talk" in only:
         cases += tcp_cases(seconds)
     if "tcp" in only or "apps" in only:
         cases += apps.cases(seconds)
