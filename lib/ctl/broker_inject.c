@@ -14,6 +14,7 @@
 
 #include "base/sys.h"
 #include "ctl/broker_int.h"
+#include "ctl/netlink.h"
 
 static int raw_socket(int family)
 {
@@ -32,21 +33,15 @@ int sl_embedded_may_inject(void)
 /* The answer's type of route, or -errno. */
 static int route_type(int fd, const struct nlmsghdr *nlh)
 {
-	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
 	uint8_t buf[4096] __attribute__((aligned(8)));
-	const struct nlmsghdr *answer = (struct nlmsghdr *)buf;
-	long n = sl_sys_sendto(fd, nlh, nlh->nlmsg_len, 0, &kernel, sizeof(kernel));
+	const struct nlmsghdr *answer = NULL;
+	int err = sl_netlink_ask(fd, nlh, buf, sizeof(buf), &answer);
 
-	if (n < 0)
-		return (int)n;
-	do
-		n = sl_sys_recvfrom(fd, buf, sizeof(buf), 0, NULL, NULL);
-	while (n == -EINTR);
-	if (n < 0)
-		return (int)n;
-	if (!mnl_nlmsg_ok(answer, (int)n) || answer->nlmsg_type != RTM_NEWROUTE ||
+	if (err)
+		return answer ? -EADDRNOTAVAIL : err; /* the kernel's answer: nothing leads there */
+	if (answer->nlmsg_type != RTM_NEWROUTE ||
 	    mnl_nlmsg_get_payload_len(answer) < sizeof(struct rtmsg))
-		return -EADDRNOTAVAIL; /* nothing leads there */
+		return -EBADMSG;
 	return ((const struct rtmsg *)mnl_nlmsg_get_payload(answer))->rtm_type;
 }
 
@@ -54,15 +49,13 @@ static int route_type(int fd, const struct nlmsghdr *nlh)
  * yes to others, too, where net.ipv4.ip_nonlocal_bind is set. */
 static int check_local(uint8_t family, const void *addr, uint16_t len, uint32_t scope)
 {
-	const struct timeval tv = {.tv_sec = 2};
 	uint8_t buf[128] __attribute__((aligned(8)));
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
 	struct rtmsg *rtm = mnl_nlmsg_put_extra_header(nlh, sizeof(*rtm));
-	int fd = sl_sys_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE), type;
+	int fd = sl_netlink_open(NETLINK_ROUTE), type;
 
 	if (fd < 0)
 		return fd;
-	(void)sl_sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
 	nlh->nlmsg_type = RTM_GETROUTE;
 	nlh->nlmsg_flags = NLM_F_REQUEST;
 	rtm->rtm_family = family;

@@ -9,6 +9,7 @@
 
 #include "base/sys.h"
 #include "ctl/diag.h"
+#include "ctl/netlink.h"
 
 #define BUF_BYTES  8192
 #define TCP_LISTEN 10 /* states of TCP sockets, as in /proc/net/tcp */
@@ -122,10 +123,8 @@ static void on_diag(struct search *s, const struct nlmsghdr *nlh)
 static int diag_send(int fd, const struct search *s, int family)
 {
 	uint8_t buf[128] __attribute__((aligned(8))) = {0};
-	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
 	struct inet_diag_req_v2 *req;
-	long n;
 
 	nlh->nlmsg_type = SOCK_DIAG_BY_FAMILY;
 	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
@@ -134,8 +133,7 @@ static int diag_send(int fd, const struct search *s, int family)
 	req->sdiag_protocol = s->claim->tcp ? IPPROTO_TCP : IPPROTO_UDP;
 	req->idiag_states = !s->claim->tcp ? ~0u : s->conn ? ~(1u << TCP_LISTEN) : 1u << TCP_LISTEN;
 	req->id.idiag_sport = __builtin_bswap16(s->claim->port);
-	n = sl_sys_sendto(fd, nlh, nlh->nlmsg_len, 0, &kernel, sizeof(kernel));
-	return n < 0 ? (int)n : 0;
+	return sl_netlink_send(fd, nlh);
 }
 
 /* Returns 1 at the end of the dump, 0 if it goes on, or -errno. */
@@ -177,13 +175,10 @@ static int diag_family(int fd, struct search *s, int family)
 
 static int ask(struct search *s)
 {
-	struct timeval tv = {.tv_sec = 2};
-	int fd, err;
+	int fd = sl_netlink_open(NETLINK_SOCK_DIAG), err;
 
-	fd = sl_sys_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
 	if (fd < 0)
 		return fd;
-	(void)sl_sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
 	err = diag_family(fd, s, AF_INET);
 	if (!err) {
 		err = diag_family(fd, s, AF_INET6);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/sys.h"
+#include "ctl/netlink.h"
 
 #define ANSWER_BYTES 8192
 
@@ -31,27 +32,14 @@ static struct nlmsghdr *request(void *buf, uint16_t family, uint8_t cmd)
 	return nlh;
 }
 
-/* Exactly one message comes: what was asked for, or why not. */
 static int talk(int fd, const struct nlmsghdr *nlh, mnl_attr_cb_t found, void *arg)
 {
 	uint8_t buf[ANSWER_BYTES] __attribute__((aligned(8)));
-	const struct nlmsghdr *answer = (struct nlmsghdr *)buf;
-	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
-	long n = sl_sys_sendto(fd, nlh, nlh->nlmsg_len, 0, &kernel, sizeof(kernel));
+	const struct nlmsghdr *answer;
+	int err = sl_netlink_ask(fd, nlh, buf, sizeof(buf), &answer);
 
-	if (n < 0)
-		return (int)n;
-	do
-		n = sl_sys_recvfrom(fd, buf, sizeof(buf), 0, NULL, NULL);
-	while (n == -EINTR);
-	if (n < 0)
-		return (int)n;
-	if (!mnl_nlmsg_ok(answer, (int)n))
-		return -EBADMSG;
-	if (answer->nlmsg_type == NLMSG_ERROR)
-		return mnl_nlmsg_get_payload_len(answer) < sizeof(struct nlmsgerr)
-			       ? -EBADMSG
-			       : ((struct nlmsgerr *)mnl_nlmsg_get_payload(answer))->error;
+	if (err)
+		return err;
 	return mnl_attr_parse(answer, sizeof(struct genlmsghdr), found, arg) < 0 ? -EBADMSG : 0;
 }
 
@@ -100,14 +88,11 @@ static int query(int fd, uint32_t ifindex, struct sl_netdev *out)
 
 int sl_netdev_query(uint32_t ifindex, struct sl_netdev *out)
 {
-	const struct timeval tv = {.tv_sec = 2};
-	int fd = sl_sys_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC);
-	int err;
+	int fd = sl_netlink_open(NETLINK_GENERIC), err;
 
 	memset(out, 0, sizeof(*out));
 	if (fd < 0)
 		return fd;
-	(void)sl_sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
 	err = query(fd, ifindex, out);
 	sl_sys_close(fd);
 	return err;

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "ctl/netlink.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include "base/sys.h"
+
+int sl_netlink_open(int protocol)
+{
+	const struct timeval tv = {.tv_sec = 2};
+	int fd = sl_sys_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol);
+
+	if (fd >= 0)
+		(void)sl_sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	return fd;
+}
+
+int sl_netlink_send(int fd, const struct nlmsghdr *question)
+{
+	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
+	long n = sl_sys_sendto(fd, question, question->nlmsg_len, 0, &kernel, sizeof(kernel));
+
+	return n < 0 ? (int)n : 0;
+}
+
+int sl_netlink_ask(int fd, const struct nlmsghdr *question, void *buf, size_t bytes,
+		   const struct nlmsghdr **answer)
+{
+	const struct nlmsghdr *got = buf;
+	const struct nlmsgerr *e;
+	int err = sl_netlink_send(fd, question);
+	long n;
+
+	if (err)
+		return err;
+	do
+		n = sl_sys_recvfrom(fd, buf, bytes, 0, NULL, NULL);
+	while (n == -EINTR);
+	if (n < 0)
+		return (int)n;
+	/* (libmnl 1.0.4 compares the lengths as int.) */
+	if (!mnl_nlmsg_ok(got, (int)n) || got->nlmsg_len > (size_t)n)
+		return -EBADMSG;
+	*answer = got;
+	if (got->nlmsg_type != NLMSG_ERROR)
+		return 0;
+	e = mnl_nlmsg_get_payload(got);
+	return mnl_nlmsg_get_payload_len(got) < sizeof(*e) || e->error >= 0 ? -EBADMSG : e->error;
+}
