@@ -6,12 +6,13 @@
 #include <libmnl/libmnl.h>
 #include <stddef.h>
 
-/* A socket of this protocol (NETLINK_ROUTE ...) whose answers are waited for two seconds at most: its
- * descriptor, the caller's to close, or -errno. */
+/* A socket of this protocol (NETLINK_ROUTE ...) whose answers are waited for two seconds at most:
+ * its descriptor, the caller's to close, or -errno. */
 int sl_netlink_open(int protocol);
 int sl_netlink_send(int fd, const struct nlmsghdr *question);
-/* A question that one message answers, which is written to buf and stays there. -EBADMSG: the answer is
- * none; another -errno: what the kernel answered (then *answer is set), or why it did not. */
+/* A question that one message answers, which is written to buf and stays there. -EBADMSG: the
+ * answer is none; another -errno: what the kernel answered (then *answer is set), or why it did
+ * not. */
 int sl_netlink_ask(int fd, const struct nlmsghdr *question, void *buf, size_t bytes,
 		   const struct nlmsghdr **answer);
 
