@@ -46,7 +46,7 @@ static inline struct sl_tcp_node *sl_tcp_node_of(struct sl_timer *t)
 {
 	return (struct sl_tcp_node *)((char *)t - sizeof(struct sl_tcp_node));
 }
-void sl_tcp_req_timer(struct sl_tcp_host *h, struct sl_tcp_node *n); /* tcp_listen.c */
+void sl_tcp_req_timer(struct sl_tcp_host *h, struct sl_tcp_node *n); /* tcp_req.c */
 void sl_tcp_tw_timer(struct sl_tcp_host *h, struct sl_tcp_node *n);  /* tcp_tw.c: frees it */
 
 /* tcp_table.c: who has a key */
@@ -109,7 +109,7 @@ bool sl_tcp_tw_input(struct sl_tcp_host *h, struct sl_tcp_node *n, const struct 
 bool sl_tcp_tw_reuse(struct sl_tcp_host *h, struct sl_tcp_node *n, uint32_t *isn);
 void sl_tcp_tw_free(struct sl_tcp_host *h, struct sl_tcp_node *n);
 
-/* tcp_listen.c */
+/* tcp_listen.c, tcp_req.c, tcp_child.c */
 void sl_tcp_listen_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 			 const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, uint32_t frame,
 			 uint16_t off, bool *kept, uint32_t isn, void *from);

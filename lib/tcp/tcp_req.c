@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests: SYNs that are answered, and whose handshake is not complete. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tcp/tcp_req.h"
+
+#define SYNACK_US 1000000ull /* RFC 6298 2.1 */
+
+_Static_assert(offsetof(struct sl_tcp_req, timer) == sizeof(struct sl_tcp_node), "sl_tcp_node_of");
+
+static struct sl_tcp_req *req_of(struct sl_tcp_node *n)
+{
+	return sl_container_of(n, struct sl_tcp_req, node);
+}
+
+/* SYN-ACK -------------------------------------------------------------------------------------- */
+
+static uint32_t listener_rcvbuf(const struct sl_tcp_listener *l)
+{
+	return l->rcvbuf ? l->rcvbuf : sl_tcp_params.rmem_default;
+}
+
+bool sl_tcp_wants_ecn(const struct sl_tcp_seg *syn)
+{
+	return sl_tcp_params.ecn_in &&
+	       (syn->flags & (SL_TCP_ECE | SL_TCP_CWR)) == (SL_TCP_ECE | SL_TCP_CWR);
+}
+
+void sl_tcp_tfo_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
+		       uint8_t cookie[SL_TCP_TFO_COOKIE])
+{
+	struct {
+		struct sl_addr local, remote;
+	} who = {key->local, key->remote};
+	uint64_t v = sl_tcp_siphash(h->key, &who, sizeof(who));
+
+	memcpy(cookie, &v, SL_TCP_TFO_COOKIE);
+}
+
+void sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint32_t tsval,
+			void *from)
+{
+	struct sl_tcp_seg s = {
+		.flags = SL_TCP_SYN | SL_TCP_ACK | (sl_tcp_wants_ecn(&r->syn) ? SL_TCP_ECE : 0),
+		.seq = r->iss,
+		.ack = r->syn.seq + 1,
+		.wnd = (uint16_t)sl_min(r->rcv_wnd, (uint32_t)UINT16_MAX),
+		.opts = SL_TCPO_MSS,
+		.mss = r->mss,
+	};
+
+	if (sl_tcp_params.sack)
+		s.opts |= r->syn.opts & SL_TCPO_SACK_OK;
+	if (sl_tcp_params.window_scaling)
+		s.opts |= r->syn.opts & SL_TCPO_WSCALE;
+	s.wscale = r->rcv_wscale;
+	if (sl_tcp_params.timestamps && r->syn.opts & SL_TCPO_TS) {
+		s.opts |= SL_TCPO_TS;
+		s.tsval = tsval;
+		s.tsecr = r->ts_recent;
+	}
+	if (r->tfo_asked) {
+		s.opts |= SL_TCPO_TFO;
+		s.tfo_len = SL_TCP_TFO_COOKIE;
+		sl_tcp_tfo_cookie(h, &r->node.key, s.tfo);
+	}
+	h->ops->reply(h, &r->node.key, &s, from);
+}
+
+static uint32_t req_tsval(const struct sl_tcp_host *h, const struct sl_tcp_req *r)
+{
+	return sl_tcp_now_ms(h) + r->ts_off;
+}
+
+void sl_tcp_req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl_tcp_req *r,
+		     const struct sl_tcp_key *key, const struct sl_tcp_seg *syn)
+{
+	*r = (struct sl_tcp_req){
+		.node = {.key = *key, .kind = SL_TCP_REQ},
+		.l = l,
+		.syn = *syn,
+		.ts_off = sl_tcp_ts_offset(h, key),
+		.ts_recent = syn->tsval,
+		.rcv_wnd = sl_tcp_first_window(listener_rcvbuf(l), 0),
+		.mss = sl_tcp_our_mss(h, key, l->opts.user_mss),
+		.rcv_wscale = sl_tcp_rcv_wscale(listener_rcvbuf(l), l->rcvbuf_locked, 0),
+		.born_us = h->now_us,
+	};
+	/* What we do not do ourselves was not offered. */
+	if (!sl_tcp_params.timestamps)
+		r->syn.opts &= (uint8_t)~SL_TCPO_TS;
+	if (!sl_tcp_params.window_scaling)
+		r->syn.opts &= (uint8_t)~SL_TCPO_WSCALE;
+	if (!sl_tcp_params.sack)
+		r->syn.opts &= (uint8_t)~SL_TCPO_SACK_OK;
+	sl_timer_init(&r->timer);
+	sl_list_init(&r->link);
+}
+
+/* Requests ------------------------------------------------------------------------------------- */
+
+static struct sl_tcp_req *req_new(struct sl_tcp_host *h, struct sl_tcp_listener *l)
+{
+	return h->ops->req_new ? h->ops->req_new(l) : malloc(sizeof(struct sl_tcp_req));
+}
+
+static void req_give_back(const struct sl_tcp_host *h, struct sl_tcp_req *r)
+{
+	sl_share_step(); /* what takes its place is there (tcp_dead.c) */
+	sl_store(&r->answered, false);
+	if (h->ops->req_free)
+		h->ops->req_free(r);
+	else
+		free(r);
+}
+
+void sl_tcp_req_free(struct sl_tcp_host *h, struct sl_tcp_node *n)
+{
+	struct sl_tcp_req *r = req_of(n);
+
+	sl_timer_cancel(&h->wheel, &r->timer);
+	sl_list_del(&r->link);
+	r->l->nrequests--;
+	h->nreq--;
+	if (n->hashed)
+		sl_tcp_table_del(h, n);
+	req_give_back(h, r);
+}
+
+struct sl_tcp_req *sl_tcp_req_add(struct sl_tcp_host *h, const struct sl_tcp_req *filled)
+{
+	struct sl_tcp_listener *l = filled->l;
+	struct sl_tcp_req *r = req_new(h, l);
+
+	if (!r)
+		return NULL;
+	*r = *filled;
+	sl_timer_init(&r->timer);
+	sl_list_init(&r->link);
+	if (sl_tcp_table_add(h, &r->node) < 0) {
+		req_give_back(h, r);
+		return NULL;
+	}
+	sl_list_add_tail(&l->requests, &r->link);
+	l->nrequests++;
+	h->nreq++;
+	return r;
+}
+
+static void req_arm(struct sl_tcp_host *h, struct sl_tcp_req *r)
+{
+	uint64_t us = SYNACK_US << sl_min(r->retries, (uint8_t)7);
+
+	us = sl_min(us, sl_tcp_params.rto_max_ms * 1000ull);
+	sl_timer_arm(&h->wheel, &r->timer, h->now_us + us);
+}
+
+void sl_tcp_req_answer_syn(struct sl_tcp_host *h, struct sl_tcp_req *r, void *from)
+{
+	sl_store(&r->answered, true);
+	sl_tcp_send_synack(h, r, req_tsval(h, r), from);
+	req_arm(h, r);
+}
+
+/* TCP_DEFER_ACCEPT: a child is made only with its first data, for so long. */
+static bool is_deferred(const struct sl_tcp_host *h, const struct sl_tcp_req *r)
+{
+	return h->now_us - r->born_us < r->l->defer_accept_s * 1000000ull;
+}
+
+/* The SYN-ACK again, with twice the time each (RFC 6298 5.5). */
+void sl_tcp_req_timer(struct sl_tcp_host *h, struct sl_tcp_node *n)
+{
+	struct sl_tcp_req *r = req_of(n);
+
+	if (r->acked && is_deferred(h, r)) {
+		req_arm(h, r);
+		return;
+	}
+	if (r->retries >= sl_tcp_params.synack_retries) {
+		tcp_count(h, SL_TCPC_ATTEMPT_FAILS, 1);
+		sl_tcp_req_free(h, n);
+		return;
+	}
+	r->retries++;
+	tcp_count(h, SL_TCPC_RETRANS_SEGS, 1);
+	sl_tcp_req_answer_syn(h, r, NULL);
+}
+
+/* SYN-RECEIVED STATE (3.10.7.4) of a request --------------------------------------------------- */
+
+/* An ACK without a SYN of ours: the peer is out of step (RFC 5961 4.2, RFC 7323 5.3). */
+static void req_answer(struct sl_tcp_host *h, struct sl_tcp_req *r, void *from)
+{
+	struct sl_tcp_seg s = {
+		.flags = SL_TCP_ACK,
+		.seq = r->iss + 1,
+		.ack = r->syn.seq + 1,
+		.wnd = (uint16_t)(r->rcv_wnd >> (r->syn.opts & SL_TCPO_WSCALE ? r->rcv_wscale : 0)),
+	};
+
+	if (sl_tcp_params.timestamps && r->syn.opts & SL_TCPO_TS) {
+		s.opts = SL_TCPO_TS;
+		s.tsval = req_tsval(h, r);
+		s.tsecr = r->ts_recent;
+	}
+	h->ops->reply(h, &r->node.key, &s, from);
+}
+
+static bool is_req_limited(const struct sl_tcp_host *h, struct sl_tcp_req *r)
+{
+	if (r->answered_us &&
+	    h->now_us - r->answered_us < sl_tcp_params.invalid_ratelimit_ms * 1000ull)
+		return true;
+	r->answered_us = h->now_us;
+	return false;
+}
+
+/* First to fourth: sequence, RST, SYN. */
+static bool req_check(struct sl_tcp_host *h, struct sl_tcp_req *r, const struct sl_tcp_seg *seg,
+		      void *from)
+{
+	uint32_t nxt = r->syn.seq + 1;
+	bool ts = sl_tcp_params.timestamps && r->syn.opts & SL_TCPO_TS && seg->opts & SL_TCPO_TS;
+
+	if ((seg->flags & (SL_TCP_SYN | SL_TCP_ACK | SL_TCP_RST)) == SL_TCP_SYN &&
+	    seg->seq == r->syn.seq) { /* ours was lost */
+		if (!r->held && !is_req_limited(h, r))
+			sl_tcp_req_answer_syn(h, r, from);
+		return false;
+	}
+	if (sl_seq_lt(seg->seq, nxt) || sl_seq_gt(seg->seq, nxt + r->rcv_wnd) ||
+	    (ts && sl_seq_lt(seg->tsval, r->ts_recent))) {
+		if (!(seg->flags & SL_TCP_RST) && !is_req_limited(h, r))
+			req_answer(h, r, from);
+		return false;
+	}
+	if (seg->flags & SL_TCP_RST) {
+		if (seg->seq == nxt) { /* RFC 5961 3.2 */
+			tcp_count(h, SL_TCPC_ATTEMPT_FAILS, 1);
+			sl_tcp_req_free(h, &r->node);
+		} else if (!is_req_limited(h, r)) {
+			req_answer(h, r, from);
+		}
+		return false;
+	}
+	if (seg->flags & SL_TCP_SYN) {
+		if (!is_req_limited(h, r))
+			req_answer(h, r, from);
+		return false;
+	}
+	if (ts && seg->seq == nxt)
+		r->ts_recent = seg->tsval;
+	return true;
+}
+
+/* Fifth, the ACK: is there to be a child now? */
+static bool req_may_complete(struct sl_tcp_host *h, struct sl_tcp_req *r,
+			     const struct sl_tcp_seg *seg, void *from)
+{
+	if (!(seg->flags & SL_TCP_ACK))
+		return false;
+	if (seg->ack != r->iss + 1) {
+		sl_tcp_reset_reply(h, &r->node.key, seg, from);
+		return false;
+	}
+	if (is_deferred(h, r) && !sl_seg_seqlen(seg)) {
+		r->acked = true;
+		return false;
+	}
+	if (!sl_tcp_is_accept_full(r->l))
+		return true;
+	sl_tcp_accept_overflow(h);
+	if (sl_tcp_params.abort_on_overflow) {
+		sl_tcp_reset_reply(h, &r->node.key, seg, from);
+		sl_tcp_req_free(h, &r->node);
+	} else {
+		r->acked = true; /* the SYN-ACK, sent again, brings another ACK */
+	}
+	return false;
+}
+
+bool sl_tcp_req_input(struct sl_tcp_host *h, struct sl_tcp_node *n, struct sl_tcp_listener *l,
+		      const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off, void *from)
+{
+	struct sl_tcp_req *r = req_of(n);
+	struct sl_tcp *c;
+	bool kept = false;
+
+	if (!req_check(h, r, seg, from) || !req_may_complete(h, r, seg, from))
+		return false;
+	l = r->l; /* the group's member that has the request */
+	sl_tcp_table_del(h, n);
+	c = sl_tcp_child_new(h, r);
+	if (c)
+		kept = sl_tcp_child_begin(h, l, c, seg, frame, off, from);
+	else
+		tcp_count(h, SL_TCPC_LISTEN_DROPS, 1);
+	sl_tcp_req_free(h, n);
+	return kept;
+}
