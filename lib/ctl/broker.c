@@ -263,18 +263,20 @@ static void say_open(const struct sl_device *p)
 }
 
 /* Does what came by its own queues still come by our sockets? */
-static bool is_alive(struct sl_device *p)
+static enum sl_port_end look(struct sl_device *p)
 {
 	struct sl_link_now now;
+	int err = sl_link_look(p->info.ifindex, &now);
 
-	if (sl_link_look(p->info.ifindex, &now))
-		return false;
+	if (err)
+		return err == -ENODEV ? SL_PORT_GONE : SL_PORT_UNKNOWN;
 	if (memcmp(now.mac, p->info.mac, sizeof(now.mac))) {
 		memcpy(p->info.mac, now.mac, sizeof(now.mac));
 		sl_maps_set_config(p);
 	}
-	return sl_attach_alive(&p->attach, p->info.ifindex, now.xdp_id) &&
-	       !sl_dev_has_changed(sl_link_open(), &p->info);
+	if (!sl_attach_alive(&p->attach, p->info.ifindex, now.xdp_id))
+		return now.xdp_id ? SL_PORT_REPLACED : SL_PORT_TAKEN_OFF;
+	return sl_dev_has_changed(sl_link_open(), &p->info) ? SL_PORT_QUEUES : SL_PORT_STEERED;
 }
 
 static struct sl_device *port_new(uint32_t ifindex, uint32_t umem, int *err, const char **why)
@@ -300,16 +302,18 @@ static struct sl_device *port_new(uint32_t ifindex, uint32_t umem, int *err, con
 /* Can one more have it? */
 static int check_open(struct sl_device *p, uint32_t umem, const char **why)
 {
+	enum sl_port_end end;
+
 	if (p->umem_id != umem) {
 		sl_why(why, "%s: its queues have another packet memory", p->info.ifname);
 		return -EBUSY;
 	}
-	if (is_alive(p))
+	end = look(p);
+	if (end == SL_PORT_STEERED)
 		return 0;
 	sl_why(why,
-	       "%s: the steering program was taken off, or the number of queues was changed, while "
-	       "others use it; remedy: it is offloaded again when they have ended",
-	       p->info.ifname);
+	       "%s: %s while others use it; remedy: it is offloaded again when they have ended",
+	       p->info.ifname, sl_port_end_text(end));
 	return -EBUSY;
 }
 
@@ -371,20 +375,20 @@ void sl_device_drop(struct sl_device *p)
 	port_free(p);
 }
 
-bool sl_embedded_port_alive(uint32_t ifindex)
+enum sl_port_end sl_embedded_port_end(uint32_t ifindex)
 {
+	enum sl_port_end end = SL_PORT_LEFT;
 	struct sl_broker_guard g;
 	struct sl_device *p;
-	bool alive = false;
 
 	sl_broker_enter(&g);
 	p = sl_device_find(ifindex);
 	if (p)
 		sl_owner_drain(p->owner_fd);
 	if (p)
-		alive = is_alive(p);
+		end = look(p);
 	sl_broker_leave(&g);
-	return alive;
+	return end;
 }
 
 bool sl_embedded_port_has_tags(uint32_t ifindex)

@@ -187,11 +187,23 @@ void sl_broker_unclaim(const struct sl_claim_req *req);
 void sl_broker_local_add(const uint8_t addr[16]);
 void sl_broker_local_del(const uint8_t addr[16]);
 
-/* True while our program is still attached to the device (somebody may remove it by hand) and the
- * device has the queues that it had. Costs a netlink request; also takes a changed MAC address
- * over.
+/* Why a device is not steered any more. (The daemon sends it: numbers stay what they are.) */
+enum sl_port_end {
+	SL_PORT_STEERED,   /* it is */
+	SL_PORT_UNKNOWN,   /* a daemon that does not say why */
+	SL_PORT_GONE,      /* the device does not exist here any more */
+	SL_PORT_TAKEN_OFF, /* by hand, for instance: it runs no XDP program */
+	SL_PORT_REPLACED,  /* it runs another one */
+	SL_PORT_QUEUES,    /* it has not the queues that it had */
+	SL_PORT_LEFT,      /* the daemon ends, or does not know of it */
+};
+/* SL_PORT_STEERED while our program is still attached to the device (somebody may remove it by
+ * hand) and the device has the queues that it had. Costs a netlink request; also takes a changed
+ * MAC address over.
  */
-bool sl_broker_port_alive(uint32_t ifindex);
+enum sl_port_end sl_broker_port_end(uint32_t ifindex);
+/* What has happened, a sentence without its end. */
+const char *sl_port_end_text(enum sl_port_end end);
 
 /* Is SL_PORT_TAGS still true of it? (ethtool -K <device> rxvlan) */
 bool sl_broker_port_has_tags(uint32_t ifindex);

@@ -24,7 +24,7 @@ int sl_embedded_claim_away(const struct sl_claim_req *req, bool away);
 void sl_embedded_unclaim(const struct sl_claim_req *req);
 void sl_embedded_local_add(const uint8_t addr[16]);
 void sl_embedded_local_del(const uint8_t addr[16]);
-bool sl_embedded_port_alive(uint32_t ifindex);
+enum sl_port_end sl_embedded_port_end(uint32_t ifindex);
 bool sl_embedded_port_has_tags(uint32_t ifindex);
 void sl_embedded_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave);
 void sl_embedded_port_unguard(uint32_t ifindex);

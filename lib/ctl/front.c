@@ -68,19 +68,34 @@ void sl_broker_port_close(uint32_t ifindex)
 }
 
 /* While another thread waits for the daemon the keeper does not. */
-bool sl_broker_port_alive(uint32_t ifindex)
+enum sl_port_end sl_broker_port_end(uint32_t ifindex)
 {
 	struct sl_broker_guard g;
-	bool alive;
+	enum sl_port_end end;
 
 	if (sl_lease_on()) {
 		if (!sl_broker_try_enter(&g))
-			return true;
-		alive = sl_lease_port_alive(ifindex);
+			return SL_PORT_STEERED;
+		end = sl_lease_port_end(ifindex);
 		sl_broker_leave(&g);
-		return alive;
+		return end;
 	}
-	return sl_embedded_port_alive(ifindex);
+	return sl_embedded_port_end(ifindex);
+}
+
+const char *sl_port_end_text(enum sl_port_end end)
+{
+	static const char *const texts[] = {
+		[SL_PORT_STEERED] = "it is steered",
+		[SL_PORT_UNKNOWN] = "it is not steered any more",
+		[SL_PORT_GONE] = "it is gone, or in another network namespace",
+		[SL_PORT_TAKEN_OFF] = "the steering program was taken off",
+		[SL_PORT_REPLACED] = "another XDP program was put in place of the steering program",
+		[SL_PORT_QUEUES] = "the number of its queues was changed",
+		[SL_PORT_LEFT] = "the daemon ends, or another one came that does not know of it",
+	};
+
+	return texts[(size_t)end < sl_array_len(texts) ? end : SL_PORT_UNKNOWN];
 }
 
 bool sl_broker_port_has_tags(uint32_t ifindex)

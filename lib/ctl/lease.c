@@ -348,15 +348,23 @@ void sl_lease_port_close(uint32_t ifindex)
 }
 
 /* Without the daemon, or while none answers: whatever program the device runs is taken for ours. */
-bool sl_lease_port_alive(uint32_t ifindex)
+enum sl_port_end sl_lease_port_end(uint32_t ifindex)
 {
 	struct sl_lease_msg m = {.body.port.ifindex = ifindex};
 	struct sl_link_now now;
 	int err = ask_soon(&m, SL_LEASE_PORT_ALIVE);
 
-	if (err == -ENOTCONN || err == -EAGAIN)
-		return !sl_link_look(ifindex, &now) && now.xdp_id;
-	return !err && m.body.alive_ok.alive;
+	if (err == -ENOTCONN || err == -EAGAIN) {
+		err = sl_link_look(ifindex, &now);
+		if (err)
+			return err == -ENODEV ? SL_PORT_GONE : SL_PORT_UNKNOWN;
+		return now.xdp_id ? SL_PORT_STEERED : SL_PORT_TAKEN_OFF;
+	}
+	if (err)
+		return SL_PORT_LEFT;
+	if (m.body.alive_ok.alive)
+		return SL_PORT_STEERED;
+	return m.body.alive_ok.end ? m.body.alive_ok.end : SL_PORT_UNKNOWN;
 }
 
 bool sl_lease_port_has_tags(uint32_t ifindex)

@@ -89,7 +89,8 @@ struct sl_lease_vlan {
 };
 struct sl_lease_alive_ok {
 	uint32_t alive;
-	uint8_t mac[6], pad[2];
+	uint8_t mac[6];
+	uint8_t end, pad; /* enum sl_port_end; 0 though it is not alive: an older daemon */
 };
 
 struct sl_lease_queue {
@@ -250,7 +251,7 @@ void sl_lease_fini(void);
 int sl_lease_umem(struct sl_umem_info *out, const char **why);
 int sl_lease_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why);
 void sl_lease_port_close(uint32_t ifindex);
-bool sl_lease_port_alive(uint32_t ifindex);
+enum sl_port_end sl_lease_port_end(uint32_t ifindex);
 bool sl_lease_port_has_tags(uint32_t ifindex);
 void sl_lease_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave);
 void sl_lease_port_unguard(uint32_t ifindex);

@@ -424,16 +424,21 @@ static void count_drops(struct sl_port *p)
 
 static void check_alive(struct sl_port *p)
 {
+	enum sl_port_end end;
 	struct sl_link link;
 
-	if (!p->stats->alive || sl_broker_port_alive(p->info.ifindex))
+	if (!p->stats->alive)
+		return;
+	end = sl_broker_port_end(p->info.ifindex);
+	if (end == SL_PORT_STEERED)
 		return;
 	p->stats->alive = 0;
-	if (sl_link_get(p->info.ifindex, &link))
+	/* (The mirror may not have heard of it yet, or the broker.) */
+	if (end != SL_PORT_GONE && sl_link_get(p->info.ifindex, &link))
 		sl_warn("port",
-			"%s: the steering program was taken off: traffic goes on through the "
-			"kernel; remedy: start this program anew to offload it again",
-			p->info.ifname);
+			"%s: %s: traffic goes on through the kernel; remedy: start this program "
+			"anew to offload it again",
+			p->info.ifname, sl_port_end_text(end));
 	else
 		sl_info("port", "%s is gone", p->info.ifname);
 }

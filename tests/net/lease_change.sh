@@ -15,6 +15,7 @@ state() { daemon ports | awk -v d="$DEV_B" '$1 == d { print $9, $10 }'; }
 state_is() { [ "$(state)" = "$1" ]; }
 said_twice() { [ "$(grep -c "$DEV_B.*is gone" "$TMP/sluice.db.log")" = 2 ]; }
 said() { file_has "$TMP/sluice.db.log" "$1"; }
+told() { [ "$(cat "$TMP"/sluice.[0-9]*.log | grep -c "$2")" = "$1" ]; } # so many programs say that
 answered() { cat "$TMP/tcp.$1" 2>/dev/null || echo 0; }
 grows() { [ "$(answered "$1")" -ge "$2" ]; }
 goes_on() { # what, programs...
@@ -82,6 +83,9 @@ bypasses "the MTU of before"
 
 if b ethtool -L "$DEV_B" rx 2 tx 2 2>/dev/null; then
 	goes_on "two queues" 7001 7002
+	ok "the programs say what has changed" wait_until 5 told 2 "$DEV_B: the number of its queues was changed"
+	ok "the daemon, too" wait_until 5 said "$DEV_B: the number of its queues was changed"
+	ok "and not that anything was taken off" told 0 "taken off"
 	b ethtool -L "$DEV_B" rx 1 tx 1 2>/dev/null
 	goes_on "one queue" 7001 7002
 fi
@@ -99,6 +103,16 @@ kill "$m3"
 two_down
 two_up
 bypasses "who comes when all have gone"
+
+# Another's in its place.
+b ip -force link set dev "$DEV_B" xdp obj "$BIN/pass.bpf.o" sec xdp
+goes_on "another program in its place" 7001 7002
+ok "the programs say that it is another" wait_until 5 told 2 "$DEV_B: another XDP program"
+ok "the daemon, too: another" wait_until 5 said "$DEV_B: another XDP program"
+b ip link set dev "$DEV_B" xdp off
+two_down
+two_up
+bypasses "who comes when that one has gone"
 
 # Away, and another one by that name: who was there goes on, and who comes then is there.
 ip -n "${NS}b" link del "$DEV_B"

@@ -14,12 +14,12 @@
 static struct {
 	uint32_t ifindex, mtu;
 	enum sl_lease_device state;
+	enum sl_port_end end;
 } seen[SL_PORTS_MAX];
 
 static const char *const news[] = {
-	[SL_LEASE_DEVICE_OFF] = "the steering program was taken off, or the number of queues was "
-				"changed: what is there goes on through the kernel; remedy: it is "
-				"offloaded again when the programs that use it have ended",
+	[SL_LEASE_DEVICE_OFF] = "what is there goes on through the kernel; remedy: it is offloaded "
+				"again when the programs that use it have ended",
 	[SL_LEASE_DEVICE_STEERING] = "is steered again",
 	[SL_LEASE_DEVICE_DOWN] = "is down",
 	[SL_LEASE_DEVICE_GONE] =
@@ -27,15 +27,18 @@ static const char *const news[] = {
 		"another one",
 };
 
-enum sl_lease_device sl_device_state(const struct sl_device *d, uint32_t *mtu)
+enum sl_lease_device sl_device_state(const struct sl_device *d, uint32_t *mtu,
+				     enum sl_port_end *end)
 {
 	struct sl_link link;
 
+	*end = SL_PORT_GONE;
 	if (!sl_link_get(d->info.ifindex, &link))
 		return SL_LEASE_DEVICE_GONE;
 	*mtu = link.mtu;
-	if (!sl_embedded_port_alive(d->info.ifindex))
-		return SL_LEASE_DEVICE_OFF;
+	*end = sl_embedded_port_end(d->info.ifindex);
+	if (*end != SL_PORT_STEERED)
+		return *end == SL_PORT_GONE ? SL_LEASE_DEVICE_GONE : SL_LEASE_DEVICE_OFF;
 	return link.flags & IFF_UP ? SL_LEASE_DEVICE_STEERING : SL_LEASE_DEVICE_DOWN;
 }
 
@@ -51,22 +54,26 @@ static unsigned place_of(uint32_t ifindex, uint32_t mtu)
 	seen[unused].ifindex = ifindex;
 	seen[unused].mtu = mtu;
 	seen[unused].state = SL_LEASE_DEVICE_STEERING;
+	seen[unused].end = SL_PORT_STEERED;
 	return unused;
 }
 
 static void look_at(const struct sl_device *d)
 {
 	uint32_t mtu = d->info.mtu;
-	enum sl_lease_device now = sl_device_state(d, &mtu);
+	enum sl_port_end end;
+	enum sl_lease_device now = sl_device_state(d, &mtu, &end);
 	unsigned i = place_of(d->info.ifindex, mtu);
 
 	if (seen[i].mtu != mtu)
 		sl_info("sluiced", "%s: MTU %u, was %u", d->info.ifname, mtu, seen[i].mtu);
-	if (seen[i].state != now)
-		sl_log(now == SL_LEASE_DEVICE_OFF ? SL_LOG_WARN : SL_LOG_INFO, "sluiced", "%s: %s",
-		       d->info.ifname, news[now]);
+	if (now == SL_LEASE_DEVICE_OFF && seen[i].end != end)
+		sl_warn("sluiced", "%s: %s: %s", d->info.ifname, sl_port_end_text(end), news[now]);
+	else if (seen[i].state != now)
+		sl_info("sluiced", "%s: %s", d->info.ifname, news[now]);
 	seen[i].mtu = mtu;
 	seen[i].state = now;
+	seen[i].end = end;
 }
 
 void sl_devices_check(void)

@@ -149,7 +149,7 @@ static int port_get(struct sl_session *s, uint32_t ifindex, struct sl_port_info 
 		return -ENOSPC;
 	}
 	err = may_lend(s, ifindex, why);
-	if (!err && sl_device_find(ifindex) && !sl_embedded_port_alive(ifindex))
+	if (!err && sl_device_find(ifindex) && sl_embedded_port_end(ifindex))
 		sl_linger_end(0); /* it may be opened anew, then */
 	if (!err && sl_memory_is_anothers(s, ifindex, why)) {
 		s->outside = true;
@@ -241,9 +241,14 @@ int sl_on_port_alive(struct sl_session *s, struct sl_lease_msg *m, const char **
 {
 	struct sl_session_port *p = port_of(s, m);
 	const struct sl_device *d = p ? sl_device_find(p->ifindex) : NULL;
-	bool alive = d && !sluiced.leaving && sl_embedded_port_alive(p->ifindex);
+	enum sl_port_end end = SL_PORT_LEFT;
 
-	m->body.alive_ok = (struct sl_lease_alive_ok){.alive = alive};
+	if (d && !sluiced.leaving)
+		end = sl_embedded_port_end(p->ifindex);
+	m->body.alive_ok = (struct sl_lease_alive_ok){
+		.alive = end == SL_PORT_STEERED,
+		.end = (uint8_t)end,
+	};
 	if (d)
 		memcpy(m->body.alive_ok.mac, d->info.mac, sizeof(d->info.mac));
 	return 0;

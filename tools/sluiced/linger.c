@@ -45,7 +45,7 @@ void sl_linger_begin(struct sl_session *s)
 		struct sl_device *d =
 			s->port[i].ifindex ? sl_device_find(s->port[i].ifindex) : NULL;
 
-		if (!d || !sl_embedded_port_alive(d->info.ifindex))
+		if (!d || sl_embedded_port_end(d->info.ifindex))
 			continue;
 		d->users++;
 		l->ifindex[i] = d->info.ifindex;

@@ -77,6 +77,7 @@ int sl_on_show_port(struct sl_session *s, struct sl_lease_msg *m, const char **w
 	uint32_t n = m->body.show.n;
 	struct sl_device *d = sl_port_first();
 	struct sl_lease_show_port_ok *out = &m->body.show_port_ok;
+	enum sl_port_end end;
 
 	while (d && n--)
 		d = d->next;
@@ -85,7 +86,7 @@ int sl_on_show_port(struct sl_session *s, struct sl_lease_msg *m, const char **w
 	memset(out, 0, sizeof(*out));
 	sl_port_describe(&d->info, &out->port);
 	out->users = d->users - sl_linger_users(d->info.ifindex);
-	out->state = sl_device_state(d, &out->port.mtu);
+	out->state = sl_device_state(d, &out->port.mtu, &end);
 	count_use(d->info.ifindex, &out->lanes, &out->flows);
 	if (sl_memory_of(d->info.ifindex))
 		memcpy(out->group, sl_memory_of(d->info.ifindex)->group, sizeof(out->group));

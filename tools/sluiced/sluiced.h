@@ -321,9 +321,11 @@ uint64_t sl_netns_cookie(int fd);
 
 /* devices.c ---------------------------------------------------------------------------------- */
 
-/* How it stands with a device; mtu: what it is now, if the device is there. */
+/* How it stands with a device; mtu: what it is now, if the device is there; end: why it is not
+ * steered, or that it is. */
 struct sl_device;
-enum sl_lease_device sl_device_state(const struct sl_device *d, uint32_t *mtu);
+enum sl_lease_device sl_device_state(const struct sl_device *d, uint32_t *mtu,
+				     enum sl_port_end *end);
 /* Says what has changed. */
 void sl_devices_check(void);
 
