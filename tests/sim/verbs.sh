@@ -10,7 +10,18 @@ SIM=$TMP/nic.a
 BIN=$BUILD/tests/net
 
 said() { grep -q -e "$1" "$TMP"/sluice.*.log; }
-fresh() { rm -f "$TMP"/sluice.*.log "$TMP"/nic.a/report.* "$TMP/answers" "$TMP/got"; }
+# What failed is explained by what is about to go.
+fresh() {
+	[ "$FAILED" = "${EXPLAINED:-0}" ] || {
+		show_logs
+		cat "$TMP"/nic.a/report.*
+		b cat /proc/net/snmp
+		b ip neigh
+		a ip neigh
+	}
+	EXPLAINED=$FAILED
+	rm -f "$TMP"/sluice.*.log "$TMP"/nic.a/report.* "$TMP/answers" "$TMP/got"
+}
 
 # UDP: every datagram answered, and the NIC sent them all.
 bg b "$BIN/echo" "$B4" 7000
