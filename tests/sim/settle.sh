@@ -55,7 +55,7 @@ ok "it sleeps" wait_until 20 shown '^asleep again'
 nic_control a replug >/dev/null
 ok "and looks for another one" wait_until 30 again 3
 echo >&7
-ok "no descriptor is left of the others" wait_until 20 shown '^as many'
+ok "no descriptor is left of the others" wait_until 20 shown '^no more'
 echo >&7
 ok "it ends" wait_end "$PROGRAM" 10
 done_testing
