@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Tests of net/, as they are, over real drivers in zero-copy mode (VM_WAYS="virtio:off igb:off": in copy mode); each compares with
-# the kernel's sockets over the same NIC. (tcp_close is none of them: it fails by the kernel, too, where peers share a
-# processor.) VM_SUITE chooses of the tests.
+# the kernel's sockets over the same NIC. (tcp_close is not among them yet: in a guest it
+# fails by the kernel's sockets, too, and why is not known.) VM_SUITE chooses of
+# the tests.
 VM_NICS="virtio igb"
 VM_SECONDS=${VM_SECONDS:-6000}
 VM_PASS=VM_WAYS
