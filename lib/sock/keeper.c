@@ -31,6 +31,7 @@
 #define PARENT_MS 1000 /* most that a child waits for its parent's hand-back */
 #define BUSY_PKTS 256  /* a tick that found more comes again after BUSY_NS */
 #define BUSY_NS   1000000
+#define STAY_NS   10000000  /* listeners that are closed wait for handshakes */
 #define JUDGE_NS  100000000 /* so often it is seen which lanes are hot */
 #define HOT_LOADS (JUDGE_NS / SL_FOLLOW_NS)
 #define TURNED_NS 4000000 /* timers of a lane that others turn, who may go to sleep */
@@ -357,6 +358,8 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, ui
 	until_us = sl_min(until_us, look_us);
 	if (sl_given_due_ns())
 		until_us = sl_min(until_us, sl_given_due_ns() / 1000);
+	if (sl_tlisten_staying())
+		until_us = sl_min(until_us, (now + STAY_NS) / 1000);
 	if (l->bursting)
 		until_us = now / 1000;
 	until_us = sl_lanes_sleep(until_us, (now + least_ns) / 1000, (now + TURNED_NS) / 1000,
@@ -417,6 +420,7 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	sl_pace_nic_serve();
 	sl_tlisten_look_stalled(now);
 	sl_tlisten_look_forked();
+	sl_tlisten_look_staying();
 	not_shown |= l.busy || l.moved;
 	keep_house(now, last_house);
 	sl_given_look(now);

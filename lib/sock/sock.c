@@ -320,16 +320,20 @@ static bool is_watched(const struct sl_sock *sk)
 	return sk->proto == IPPROTO_UDP || sk->lsn;
 }
 
+/* A stream that a child has goes on, and only the kernel can let both use it. slow held. */
+static void leave_to_others(struct sl_sock *sk)
+{
+	if (sk->lsn)
+		sk->lsn->others = true;
+	if (sk->proto == IPPROTO_TCP && sk->state == SL_STATE_OFFLOADED)
+		to_kernel(sk, SL_REASON_FORKED, false);
+}
+
 /* The socket ends; slow held. shared: a child may have it. */
 static void end(struct sl_sock *sk, int fd, bool shared)
 {
 	struct sl_lane *lane;
 
-	/* A stream that a child has goes on, and only the kernel can let both use it. */
-	if (shared && sk->lsn)
-		sk->lsn->others = true;
-	if (sk->proto == IPPROTO_TCP && shared && sk->state == SL_STATE_OFFLOADED)
-		to_kernel(sk, SL_REASON_FORKED, false);
 	if (sk->state != SL_STATE_KERNEL) {
 		if (sk->proto == IPPROTO_TCP) {
 			sl_tcp_sock_stat(sk);
@@ -349,6 +353,34 @@ static void end(struct sl_sock *sk, int fd, bool shared)
 		sl_store_release(&sk->lane, &sl_limbo);
 		sl_lane_unlock(lane);
 	}
+}
+
+/* Nothing stands for it any more; slow is held, and released. */
+static void finish(struct sl_sock *sk, int fd, bool shared)
+{
+	end(sk, fd, shared);
+	sl_tlisten_closed(sk);
+	sl_stats_sock_free(sk->stats); /* others may count into it still: it stays mapped */
+	sl_unlock(&sk->slow);
+	sl_sock_free(sk);
+}
+
+void sl_sock_look_staying(struct sl_sock *sk)
+{
+	int fd;
+
+	if (!sl_sock_stays(sk) || !sl_lock(&sk->slow))
+		return;
+	if (sk->state != SL_STATE_KERNEL)
+		leave_to_others(sk);
+	if (sk->state != SL_STATE_KERNEL && !sl_tlisten_is_alone(sk)) {
+		sl_unlock(&sk->slow);
+		return;
+	}
+	fd = sk->fd;
+	sl_tlisten_stayed(sk);
+	finish(sk, fd, false);
+	sl_sys_close(fd);
 }
 
 /* One descriptor of the socket goes; the last one takes everything along. */
@@ -371,11 +403,12 @@ static void drop_fd(struct sl_sock *sk, int fd)
 		sl_unlock(&sk->slow);
 		return;
 	}
-	end(sk, fd, shared);
-	sl_tlisten_closed(sk);
-	sl_stats_sock_free(sk->stats); /* others may count into it still: it stays mapped */
-	sl_unlock(&sk->slow);
-	sl_sock_free(sk);
+	if (shared)
+		leave_to_others(sk);
+	if (shared && sk->lsn && sl_tlisten_stay(sk))
+		sl_unlock(&sk->slow);
+	else
+		finish(sk, fd, shared);
 }
 
 SL_API

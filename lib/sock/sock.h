@@ -74,7 +74,12 @@ struct sl_tconn;
 struct sl_tlisten;
 
 /* What connect(2) goes by, beside the connection's own state (net/socket.c: socket_state). */
-enum sl_sock_phase { SL_UNCONNECTED, SL_CONNECTING, SL_CONNECTED };
+enum sl_sock_phase {
+	SL_UNCONNECTED,
+	SL_CONNECTING,
+	SL_CONNECTED,
+	SL_STAYING, /* a listener that is closed, but for its handshakes (tcp_stay.c) */
+};
 
 /* A TCP socket's object ends where UDP's part begins (sock.c has a slab for each kind): what is
  * said about sockets of both kinds looks at proto first. */
@@ -188,6 +193,10 @@ static inline bool sl_sock_is_udp(const struct sl_sock *sk)
 {
 	return sk->proto == IPPROTO_UDP;
 }
+static inline bool sl_sock_stays(const struct sl_sock *sk)
+{
+	return sk->phase == SL_STAYING && sk->proto == IPPROTO_TCP;
+}
 /* Datagrams of ours wait to be received. */
 static inline uint32_t sl_sock_queued(const struct sl_sock *sk)
 {
@@ -240,6 +249,9 @@ void sl_sock_kernel_of(struct sl_sock *sk, const void *what, enum sl_reason reas
  * told of: waits for it, also in a call that may not wait, since -EAGAIN would contradict. False:
  * there is no waiting in a signal handler in the midst of it. */
 bool sl_sock_wait_moved(struct sl_sock *sk);
+/* Of a listener that is closed and stays for its handshakes (tcp_stay.c): gives what has come to
+ * the others, and ends it when there is no more. The keeper's. */
+void sl_sock_look_staying(struct sl_sock *sk);
 /* Sends what is in our queue to the kernel's queue, for whoever else has the socket. Lane held. */
 void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane);
 extern uint32_t sl_forks; /* how often the process has forked */

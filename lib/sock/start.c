@@ -340,6 +340,7 @@ static void start_child(void)
 	sl_tconn_child();
 	sl_tlisten_child();
 	sl_tlisten_share_child();
+	sl_tlisten_stay_child();
 	sl_bell_child();
 	sl_epoll_fork_child();
 	sl_stats_child();

@@ -214,6 +214,11 @@ static void child_sock(struct sl_sock *sk, void *arg)
 {
 	bool later;
 
+	if (sl_sock_stays(sk)) { /* the parent's alone */
+		sl_sys_close(sk->fd);
+		sk->nfds = 0;
+		return;
+	}
 	sk->heir |= sk->lsn || sl_tlisten_is_shared(sk);
 	later = sl_inherit_wants(sk);
 	if (is_kernels_alone(sk) && !later) {

@@ -54,6 +54,7 @@ struct sl_tlisten {
 	uint32_t last_children; /* at the last look */
 	/* Of one that several processes share (tcp_share.c). */
 	bool others;       /* whoever waits in its queue when it leaves is for these */
+	bool part;         /* it is counted among those who have a part */
 	bool away;         /* others have the new connections, since nobody accepts here */
 	uint32_t accepted; /* so many were; lane held */
 	uint32_t forked;   /* of these, by children alone used; atomic */
@@ -193,6 +194,11 @@ void sl_tlisten_share_child(void); /* and after it, in the child */
 int sl_tlisten_box(const struct sl_sock *sk);
 int sl_tlisten_take_given(struct sl_sock *sk, int flags);
 /* How many may wait at a socket of the kernel's that listens; -EINVAL: it does not. */
+/* An epoll set for somebody who blocks in accept() on the kernel's listener, so that he sees what
+ * comes by the box, too; -1: nothing can. */
+enum { SL_EITHER_BOX, SL_EITHER_LISTENER }; /* what its events say */
+int sl_tlisten_either(const struct sl_sock *sk, int listener);
+void sl_tlisten_part_over(const struct sl_sock *sk, struct sl_tlisten *l); /* it is gone */
 int sl_tlisten_backlog(int fd);
 /* Was it open in another process, too, when this one forked last? */
 bool sl_tlisten_is_shared(const struct sl_sock *sk);
@@ -202,6 +208,17 @@ void sl_tlisten_for_others(struct sl_sock *sk);
 void sl_tlisten_give(struct sl_sock *sk);
 void sl_tlisten_closing(struct sl_sock *sk); /* before it is closed here, drained; slow held */
 void sl_tlisten_closed(const struct sl_sock *sk);
+/* Nothing is taken out of the box here any more. Is there one? */
+bool sl_tlisten_box_leave(struct sl_sock *sk);
+/* Nobody else has the box, and so the listener, any more. */
+bool sl_tlisten_is_alone(const struct sl_sock *sk);
+/* tcp_stay.c: a listener that is closed here, which others have, has handshakes under way. Called
+ * in place of its end, with slow held; false: it must end. */
+bool sl_tlisten_stay(struct sl_sock *sk);
+void sl_tlisten_stayed(struct sl_sock *sk); /* it ends now; slow held */
+void sl_tlisten_stay_child(void);           /* after fork, in the child */
+uint32_t sl_tlisten_staying(void);          /* how many do */
+void sl_tlisten_look_staying(void);         /* the keeper's */
 /* Does somebody wait for long in a queue that others would serve? The keeper's. */
 void sl_tlisten_look_stalled(uint64_t now_ns);
 /* A connection that came by the listener of that id goes to the kernel, since a child has it, and

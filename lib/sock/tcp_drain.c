@@ -143,8 +143,6 @@ static void begin(struct sl_sock *sk, enum sl_reason reason)
 	l->draining = true;
 	__atomic_fetch_add(&draining, 1, __ATOMIC_RELAXED);
 	sl_tlisten_leave(sk);
-	if (sk->lsn->others)
-		sl_tlisten_closing(sk);
 	sl_debug("tcp", "fd %d: new connections are the kernel's (%s), %u wait and %u open here",
 		 sk->fd, sl_reason_text(reason), l->tcp.nchildren, l->tcp.nrequests);
 }

@@ -7,6 +7,7 @@
  * have no claim of their own: their packets match the endpoint, and the lane's table knows them.
  * When the endpoint is given up while they live they get exact claims first. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -108,6 +109,7 @@ static void uninstall(struct sl_sock *sk)
 	sl_store_release(&sk->lsn, NULL);
 	sl_lane_unlock(lane);
 	sl_tlisten_drained(l);
+	sl_tlisten_part_over(sk, l);
 	free_listener(l);
 }
 
@@ -443,26 +445,49 @@ static void end_kernel_call(void *sk)
 	sl_sock_out_of_kernel(sk);
 }
 
-/* The kernel's listener alone; it does not become ours while somebody waits there (given.c). */
-static int kernel_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, socklen_t *len,
-			 int flags)
+/* One from the box, as long as others may put some into it: waits for that, or for the kernel's
+ * listener to have one. -EAGAIN: the kernel's is to be asked. (With a time-out at once: it is the
+ * kernel's to keep.) */
+static int from_box(struct acc *a)
 {
+	struct sl_call s = sl_call_begin(a->sk, a->fd, 0);
+	struct epoll_event ev = {.data.u32 = SL_EITHER_BOX};
+	int r = take_given(a), ep = r < 0 ? sl_tlisten_either(a->sk, a->fd) : -1;
+
+	if (ep < 0 || a->sk->rcvtimeo_ns || sl_sys_fcntl(a->fd, F_GETFL, 0) & O_NONBLOCK)
+		return r;
+	while (r == -EAGAIN && ev.data.u32 == SL_EITHER_BOX) {
+		r = (int)sl_sys_cancel(SYS_epoll_pwait, ep, &ev, 1, -1, NULL, 8);
+		if (r == -EINTR && !sl_call_over(&s))
+			r = -EAGAIN;
+		else if (r > 0)
+			r = take_given(a);
+	}
+	return r;
+}
+
+static int in_kernel(struct acc *a)
+{
+	int r = from_box(a);
+
+	return r == -EAGAIN ? (int)sl_sys_cancel(SYS_accept4, a->fd, a->addr, a->len, a->flags) : r;
+}
+
+/* The kernel's listener alone; it does not become ours while somebody waits there (given.c). */
+static int kernel_accept(struct acc *a)
+{
+	struct sl_sock *sk = a->sk;
 	int r;
 
 	if (sl_load(&sk->state) != SL_STATE_KERNEL)
-		return (int)sl_sys_cancel(SYS_accept4, fd, addr, len, flags);
-	r = take_given(&(struct acc){.sk = sk, .flags = flags, .addr = addr, .len = len});
-	if (r >= 0) {
-		sl_inherit_accepted(sk, r, flags);
-		return r;
-	}
+		return (int)sl_sys_cancel(SYS_accept4, a->fd, a->addr, a->len, a->flags);
 	if (!sl_sock_in_kernel(sk))
-		return sl_tcp_sock_accept(sk, fd, addr, len, flags);
+		return sl_tcp_sock_accept(sk, a->fd, a->addr, a->len, a->flags);
 	pthread_cleanup_push(end_kernel_call, sk);
-	r = (int)sl_sys_cancel(SYS_accept4, fd, addr, len, flags);
+	r = in_kernel(a);
 	pthread_cleanup_pop(1);
 	if (r >= 0)
-		sl_inherit_accepted(sk, r, flags);
+		sl_inherit_accepted(sk, r, a->flags);
 	return r;
 }
 
@@ -480,7 +505,7 @@ int sl_tcp_sock_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, sockle
 	ssize_t r;
 
 	if ((flags & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) || !sl_load(&sk->lsn))
-		return kernel_accept(sk, fd, addr, len, flags);
+		return kernel_accept(&a);
 	if (addr && !len)
 		return -EFAULT;
 	if (sl_unlikely(sk->heir))
@@ -494,6 +519,6 @@ int sl_tcp_sock_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, sockle
 		return finish(&a, (int)r);
 	drop_child(&a);
 	if (r == -EREMOTE)
-		return kernel_accept(sk, fd, addr, len, flags);
+		return kernel_accept(&a);
 	return r == -ETIMEDOUT || r == -EDEADLK ? -EAGAIN : (int)r;
 }

@@ -20,10 +20,11 @@
  * Who leaves while others stay (it closes the listener, or is the parent) must not reset whom it
  * has in its queue, as nobody would be in the kernel. They become the kernel's connections, and
  * their descriptors go into the listener's *box*, a socket pair that all the processes have, from
- * which accept(2) takes what it takes from the kernel's queue. So do those that came to a parent
- * before a child first accepts, with or without the daemon. The same happens when a process lets
- * somebody wait for long (STALL_NS): it has no part until it accepts again; and when it is killed:
- * the daemon, which has the box's end, too, does it out of what the dead one has left
+ * which accept(2) takes what it takes from the kernel's queue; handshakes that are under way follow
+ * as they end (tcp_stay.c). So do those that came to a parent before a child first accepts, with or
+ * without the daemon. Who blocks in accept(2) meanwhile sleeps on both. The same happens when a
+ * process lets somebody wait for long (STALL_NS): it has no part until it accepts again; and when
+ * it is killed: the daemon, which has the box's end, too, does it out of what the dead one has left
  * (tools/death/rescue.c). One that is stopped (SIGSTOP) gets no new connection as long (the daemon:
  * stopped.c). What is left of the difference to one queue is who waits in its queue just then.
  *
@@ -50,7 +51,7 @@
 #include "sluice.h"
 #include "sock/tconn.h"
 
-#define PATIENCE_NS 20000000 /* for handshakes, when the listener is closed */
+#define PATIENCE_NS 20000000 /* for handshakes, when the process ends */
 #define LOOK_NS     200000
 #define FORKED_MIN  8 /* connections that nobody but children used */
 #define STALL_NS    200000000
@@ -66,6 +67,7 @@
 static struct box {
 	uint32_t inode;     /* of the listener; 0: unused */
 	int in, out;        /* descriptors */
+	int either;         /* epoll of this process's, of in and the listener; -1: not made yet */
 	uint32_t told;      /* by this number the daemon knows it; 0: it does not */
 	struct sl_sock *sk; /* of this process, which has its part; NULL: it has none */
 } boxes[BOXES];
@@ -74,7 +76,7 @@ static struct box {
 struct crowd {
 	uint64_t last_ns; /* of the last stall */
 	uint32_t stalls;  /* in a row; from STALLS_MAX on nobody has a part any more */
-	uint32_t pad;
+	uint32_t parts;   /* so many have a part; more, when one was killed */
 };
 static struct crowd *crowds;    /* by box, in memory that they share; NULL: none */
 static unsigned nboxes;         /* from here on all were never used */
@@ -86,6 +88,24 @@ static struct box *find_box(uint32_t inode)
 		if (b->inode == inode)
 			return b;
 	return NULL;
+}
+
+/* As long as somebody has one the others must look into the box. */
+static void begin_part(const struct box *b, struct sl_tlisten *l)
+{
+	if (!crowds || l->part)
+		return;
+	l->part = true;
+	__atomic_fetch_add(&crowds[b - boxes].parts, 1, __ATOMIC_RELEASE);
+}
+
+void sl_tlisten_part_over(const struct sl_sock *sk, struct sl_tlisten *l)
+{
+	const struct box *b = l->part ? find_box(sk->inode) : NULL;
+
+	if (b)
+		__atomic_fetch_sub(&crowds[b - boxes].parts, 1, __ATOMIC_RELEASE);
+	l->part = false;
 }
 
 static void make_box(struct sl_sock *sk, void *arg)
@@ -103,8 +123,11 @@ static void make_box(struct sl_sock *sk, void *arg)
 	b->in = sl_fd_keep(fd[0]);
 	b->out = sl_fd_keep(fd[1]);
 	nboxes = sl_max(nboxes, (unsigned)(b - boxes) + 1);
+	b->either = -1;
 	if (crowds)
 		memset(&crowds[b - boxes], 0, sizeof(*crowds));
+	if (sk->lsn)
+		begin_part(b, sk->lsn);
 	sl_store_release(&b->inode, sk->inode);
 }
 
@@ -127,10 +150,22 @@ void sl_tlisten_fork_begin(void)
 	sl_unlock(&box_lock);
 }
 
+static void close_either(struct box *b)
+{
+	if (b->either >= 0)
+		sl_sys_close(b->either);
+	b->either = -1;
+}
+
 void sl_tlisten_share_child(void)
 {
 	memset(&box_lock, 0, sizeof(box_lock));
 	for (struct box *b = boxes; b < boxes + nboxes; b++) {
+		if (b->inode && b->in < 0) { /* of a listener that stays in the parent */
+			sl_sys_close(b->out);
+			b->inode = 0;
+		}
+		close_either(b);
 		b->sk = NULL;
 		b->told = 0;
 	}
@@ -163,6 +198,18 @@ static void tell_box(struct box *b, const struct sl_sock *sk)
 			 sk->fd, strerrorname_np(-err));
 }
 
+/* Nothing is taken out of it here any more; others have it open. */
+static void close_in(struct box *b)
+{
+	if (b->in < 0)
+		return;
+	sl_keeper_unwatch(b->in);
+	sl_fd_forget(b->in);
+	sl_sys_close(b->in);
+	close_either(b);
+	b->in = -1;
+}
+
 /* The listener is closed here. slow is held. */
 static void drop_box(const struct sl_sock *sk)
 {
@@ -176,13 +223,32 @@ static void drop_box(const struct sl_sock *sk)
 	if (b) {
 		b->inode = b->told = 0;
 		sl_store_release(&b->sk, NULL);
-		sl_keeper_unwatch(b->in); /* others have it open */
-		sl_fd_forget(b->in);
+		close_in(b);
 		sl_fd_forget(b->out);
-		sl_sys_close(b->in);
 		sl_sys_close(b->out);
 	}
 	sl_unlock(&box_lock);
+}
+
+bool sl_tlisten_box_leave(struct sl_sock *sk)
+{
+	struct box *b = find_box(sk->inode);
+
+	if (!b || !sl_lock(&box_lock))
+		return false;
+	sl_store_release(&b->sk, NULL);
+	close_in(b);
+	sl_unlock(&box_lock);
+	return true;
+}
+
+bool sl_tlisten_is_alone(const struct sl_sock *sk)
+{
+	const struct box *b = box_of(sk);
+	struct pollfd p = {.fd = b ? b->out : -1};
+	struct timespec zero = {0, 0};
+
+	return b && sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0;
 }
 
 static void set_linger(int fd, int ms)
@@ -217,6 +283,32 @@ int sl_tlisten_take_given(struct sl_sock *sk, int flags)
 	fl = sl_sys_fcntl(fd, F_GETFL, 0) & ~O_NONBLOCK;
 	sl_sys_fcntl(fd, F_SETFL, flags & SOCK_NONBLOCK ? fl | O_NONBLOCK : fl);
 	return fd;
+}
+
+/* One at a time is woken for each that comes, as by accept(2). */
+static void make_either(struct box *b, int listener)
+{
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.u32 = SL_EITHER_BOX};
+	int fd = sl_fd_keep(sl_sys_epoll_create1(EPOLL_CLOEXEC));
+
+	if (fd < 0)
+		return;
+	sl_sys_epoll_ctl(fd, EPOLL_CTL_ADD, b->in, &ev);
+	ev.data.u32 = SL_EITHER_LISTENER;
+	sl_sys_epoll_ctl(fd, EPOLL_CTL_ADD, listener, &ev);
+	b->either = fd;
+}
+
+int sl_tlisten_either(const struct sl_sock *sk, int listener)
+{
+	struct box *b = box_of(sk);
+
+	if (!b || b->in < 0 || !crowds || !sl_load(&crowds[b - boxes].parts) || !sl_lock(&box_lock))
+		return -1;
+	if (b->inode == sk->inode && b->either < 0)
+		make_either(b, listener);
+	sl_unlock(&box_lock);
+	return b->either;
 }
 
 /* Leaving ---------------------------------------------------------------------------------------
@@ -456,6 +548,7 @@ static void join(struct sl_sock *sk)
 		struct box *b = find_box(sk->inode);
 
 		if (b) {
+			begin_part(b, sk->lsn);
 			sl_store_release(&b->sk, sk);
 			tell_box(b, sk);
 		}
