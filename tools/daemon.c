@@ -64,10 +64,17 @@ static int status(void)
 	return 0;
 }
 
-static const char *state_of(uint32_t state)
+static const char *state_of(uint32_t state, uint8_t end)
 {
-	static const char *const names[] = {"taken off", "steering", "down", "gone"};
+	static const char *const names[] = {"not steered", "steering", "down", "gone"};
+	static const char *const ends[] = {
+		[SL_PORT_TAKEN_OFF] = "taken off",
+		[SL_PORT_REPLACED] = "replaced",
+		[SL_PORT_QUEUES] = "queues changed",
+	};
 
+	if (state == SL_LEASE_DEVICE_OFF && end < sl_array_len(ends) && ends[end])
+		return ends[end];
 	return state < sl_array_len(names) ? names[state] : "?";
 }
 
@@ -87,7 +94,7 @@ static int ports(void)
 			return err != -ENOENT;
 		printf("%-16.16s %-12.32s %7u %6u %6u %6u %8u %-16.32s %s%s%s", p->port.ifname,
 		       p->port.driver, p->port.nqueues, p->port.mtu, p->users, p->lanes, p->flows,
-		       p->group, state_of(p->state),
+		       p->group, state_of(p->state, p->port.end),
 		       p->port.flags & SL_PORT_ZEROCOPY ? ", zero-copy" : ", copy mode",
 		       p->port.flags & SL_PORT_GENERIC ? ", generic" : "");
 		if (p->outsiders)

@@ -3,7 +3,6 @@
  * the keeper must not take and give back low numbers, which a program that closes one in order to
  * get it again (close(0), open) counts on. */
 #include <errno.h>
-#include <libmnl/libmnl.h>
 #include <linux/if_link.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -11,6 +10,7 @@
 
 #include "base/sys.h"
 #include "ctl/broker_int.h"
+#include "ctl/netlink.h"
 
 #define ANSWER_BYTES 16384
 #define STALE_MAX    8 /* answers of earlier questions that may still be there */
@@ -20,23 +20,19 @@ static uint32_t seq;
 
 int sl_link_open(void)
 {
-	const struct timeval tv = {.tv_sec = 2};
 	int fd;
 
 	if (link_fd >= 0)
 		return link_fd;
-	fd = sl_fd_keep(sl_sys_socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
-	if (fd < 0)
-		return fd;
-	(void)sl_sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
-	link_fd = fd;
+	fd = sl_fd_keep(sl_netlink_open(NETLINK_ROUTE));
+	if (fd >= 0)
+		link_fd = fd;
 	return fd;
 }
 
 static int ask(int fd, uint32_t ifindex)
 {
 	uint8_t buf[64] __attribute__((aligned(8))) = {0};
-	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
 	struct ifinfomsg *ifi;
 
@@ -46,7 +42,7 @@ static int ask(int fd, uint32_t ifindex)
 	ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
 	ifi->ifi_index = (int)ifindex;
 	mnl_attr_put_u32(nlh, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
-	return (int)sl_min(sl_sys_sendto(fd, nlh, nlh->nlmsg_len, 0, &kernel, sizeof(kernel)), 0l);
+	return sl_netlink_send(fd, nlh);
 }
 
 /* Of a device with programs in several modes the native one's. */

@@ -78,7 +78,8 @@ struct sl_lease_port { /* also LANE_OPEN and LANE_CLOSE */
 };
 struct sl_lease_port_ok {
 	uint32_t ifindex, mtu, nqueues, flags, max_lanes;
-	uint8_t mac[6], pad[2];
+	uint8_t mac[6];
+	uint8_t end, pad; /* of SHOW_PORT: enum sl_port_end; 0 though it is off: an older daemon */
 	char ifname[16], driver[32], pin_dir[64];
 };
 struct sl_lease_tags_ok {

@@ -83,6 +83,7 @@ bypasses "the MTU of before"
 
 if b ethtool -L "$DEV_B" rx 2 tx 2 2>/dev/null; then
 	goes_on "two queues" 7001 7002
+	ok "that is shown" wait_until 5 state_is "queues changed,"
 	ok "the programs say what has changed" wait_until 5 told 2 "$DEV_B: the number of its queues was changed"
 	ok "the daemon, too" wait_until 5 said "$DEV_B: the number of its queues was changed"
 	ok "and not that anything was taken off" told 0 "taken off"
@@ -107,6 +108,7 @@ bypasses "who comes when all have gone"
 # Another's in its place.
 b ip -force link set dev "$DEV_B" xdp obj "$BIN/pass.bpf.o" sec xdp
 goes_on "another program in its place" 7001 7002
+ok "that is shown: another" wait_until 5 state_is "replaced, copy"
 ok "the programs say that it is another" wait_until 5 told 2 "$DEV_B: another XDP program"
 ok "the daemon, too: another" wait_until 5 said "$DEV_B: another XDP program"
 b ip link set dev "$DEV_B" xdp off

@@ -87,6 +87,7 @@ int sl_on_show_port(struct sl_session *s, struct sl_lease_msg *m, const char **w
 	sl_port_describe(&d->info, &out->port);
 	out->users = d->users - sl_linger_users(d->info.ifindex);
 	out->state = sl_device_state(d, &out->port.mtu, &end);
+	out->port.end = (uint8_t)end;
 	count_use(d->info.ifindex, &out->lanes, &out->flows);
 	if (sl_memory_of(d->info.ifindex))
 		memcpy(out->group, sl_memory_of(d->info.ifindex)->group, sizeof(out->group));
