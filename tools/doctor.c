@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 #include <xdp/libxdp.h>
 
+#include "base/pages.h"
 #include "base/settings.h"
 #include "io/verbs.h"
 #include "steer.h"
@@ -149,6 +151,21 @@ static void check_memlock(void)
 			(unsigned long long)r.rlim_cur / 1024);
 }
 
+/* Can packet memory be on transparent huge pages? */
+static bool has_transparent(void)
+{
+	const size_t bytes = 2ul << 20;
+	int fd = memfd_create("sluice-doctor", MFD_CLOEXEC);
+	void *mem = fd >= 0 && !ftruncate(fd, (off_t)bytes) ? sl_pages_map(fd, bytes) : NULL;
+	bool can = mem && sl_pages_collapse(mem, bytes);
+
+	if (mem)
+		munmap(mem, bytes);
+	if (fd >= 0)
+		close(fd);
+	return can;
+}
+
 static void check_huge_pages(void)
 {
 	unsigned long free_pages = 0, kb = 0, need;
@@ -167,6 +184,8 @@ static void check_huge_pages(void)
 		  : 0;
 	if (kb && free_pages >= need)
 		good("huge pages: %lu of %lu KB are free", free_pages, kb);
+	else if (sl_settings.mem_alloc_type != SL_MEM_ANON && has_transparent())
+		good("huge pages: none reserved, transparent ones are used");
 	else if (sl_settings.mem_alloc_type == SL_MEM_HUGE)
 		finding("echo 64 > /proc/sys/vm/nr_hugepages",
 			"huge pages are asked for, %lu are free, a program needs %lu", free_pages,

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 
 #include "base/log.h"
+#include "base/pages.h"
 #include "base/sys.h"
 #include "ctl/broker_lock.h"
 
@@ -67,10 +68,8 @@ static int umem_map(size_t bytes, bool huge, struct sl_umem_info *u, size_t *map
 		goto close;
 	/* Who gets the descriptor must not take memory away from the others. */
 	sl_sys_fcntl(u->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-	/* (The members of a daemon's group fill it in, at their own cost.) */
-	u->base = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-		       MAP_SHARED | (sl_broker_opts()->serve ? 0 : MAP_POPULATE), u->memfd, 0);
-	if (u->base == MAP_FAILED) {
+	u->base = sl_pages_map(u->memfd, bytes);
+	if (!u->base) {
 		err = -errno;
 		goto close;
 	}
@@ -116,6 +115,23 @@ close:
 	return err;
 }
 
+/* Nobody has reserved huge pages: transparent ones, or ordinary. The first member of a daemon's
+ * group makes them, at its own cost (sl_lease_umem()). */
+static int ordinary_map(size_t bytes, struct sl_umem_info *u, size_t *mapped)
+{
+	const struct sl_broker_opts *o = sl_broker_opts();
+	int err = umem_map(bytes, false, u, mapped);
+
+	if (err || (!o->no_huge && (o->serve || sl_pages_collapse(u->base, bytes))))
+		return err;
+	if (!o->no_huge)
+		sl_log(o->want_huge ? SL_LOG_WARN : SL_LOG_INFO, "mem",
+		       "no huge pages for %zu MB of packet memory, using ordinary pages; "
+		       "remedy: sysctl vm.nr_hugepages=%zu",
+		       bytes >> 20, (bytes + HUGE_PAGE - 1) / HUGE_PAGE);
+	return 0;
+}
+
 /* Huge pages, where there are any. */
 static int frames_make(struct sl_umem_info *u, size_t *mapped, const char **why)
 {
@@ -124,14 +140,8 @@ static int frames_make(struct sl_umem_info *u, size_t *mapped, const char **why)
 
 	if (!sl_broker_opts()->no_huge)
 		err = umem_map(bytes, true, u, mapped);
-	if (err) {
-		if (!sl_broker_opts()->no_huge)
-			sl_log(sl_broker_opts()->want_huge ? SL_LOG_WARN : SL_LOG_INFO, "mem",
-			       "no huge pages for %zu MB of packet memory, using ordinary pages; "
-			       "remedy: sysctl vm.nr_hugepages=%zu",
-			       bytes >> 20, (bytes + HUGE_PAGE - 1) / HUGE_PAGE);
-		err = umem_map(bytes, false, u, mapped);
-	}
+	if (err)
+		err = ordinary_map(bytes, u, mapped);
 	if (err)
 		sl_why(why, "no memory for %u frames of %u bytes: %s", u->nframes, u->frame_size,
 		       sl_strerror(err));
@@ -191,8 +201,8 @@ static int map_again(struct sl_umem *u)
 	size_t bytes = umem_bytes(&u->info);
 	int err;
 
-	u->info.base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, u->info.memfd, 0);
-	if (u->info.base == MAP_FAILED)
+	u->info.base = sl_pages_map(u->info.memfd, bytes);
+	if (!u->info.base)
 		return -errno;
 	u->share_mem =
 		mmap(NULL, u->share_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, u->info.share_fd, 0);

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
+#include "base/pages.h"
+#include "base/settings.h"
 #include "base/sys.h"
 #include "ctl/broker_int.h"
 
@@ -243,7 +245,7 @@ static int umem_take(const struct sl_lease_umem_ok *u, const int fd[2], const ch
 {
 	size_t bytes = (size_t)u->nframes * u->frame_size;
 	struct sl_umem_info info = {
-		.base = map_shared(fd[0], bytes),
+		.base = sl_pages_map(fd[0], bytes),
 		.nframes = u->nframes,
 		.frame_size = u->frame_size,
 		.headroom = u->headroom,
@@ -258,6 +260,12 @@ static int umem_take(const struct sl_lease_umem_ok *u, const int fd[2], const ch
 		sl_why(why, "the packet memory cannot be mapped: %s", sl_strerror(err));
 		return err;
 	}
+	/* Nobody has a frame yet: we are the first, and the daemon has not registered it. */
+	if (!u->huge && sl_settings.mem_alloc_type != SL_MEM_ANON &&
+	    sl_share_left(&info.share) == u->nframes && !sl_pages_collapse(info.base, bytes))
+		sl_log(sl_settings.mem_alloc_type == SL_MEM_HUGE ? SL_LOG_WARN : SL_LOG_INFO, "mem",
+		       "no huge pages for %zu MB of packet memory, using ordinary pages",
+		       bytes >> 20);
 	info.memfd = sl_fd_keep(fd[0]);
 	info.share_fd = sl_fd_keep(fd[1]);
 	umem = info;
@@ -291,23 +299,11 @@ int sl_lease_umem(struct sl_umem_info *out, const char **why)
 /* Ports ------------------------------------------------------------------------------------------
  */
 
-#define VIEW_BYTES ((SL_MAX_RULES + 1) * sizeof(struct sl_rule))
-
-/* The view of the rules outlives the port, by some others: who reads it takes no lock. */
-static void drop_view(const struct sl_rule *rules)
-{
-	static const struct sl_rule *old[8];
-	static unsigned at;
-
-	if (old[at])
-		munmap((void *)(uintptr_t)old[at], VIEW_BYTES);
-	old[at] = rules;
-	at = (at + 1) % sl_array_len(old);
-}
-
+/* The view of the rules outlives the port: who reads it takes no lock. They are few. */
 static int port_take(const struct sl_lease_port_ok *p, int fd, struct sl_port_info *out)
 {
-	void *rules = mmap(NULL, VIEW_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	void *rules = mmap(NULL, (SL_MAX_RULES + 1) * sizeof(struct sl_rule), PROT_READ, MAP_SHARED,
+			   fd, 0);
 
 	if (rules == MAP_FAILED)
 		return -errno;
@@ -343,7 +339,7 @@ int sl_lease_port_open(uint32_t ifindex, struct sl_port_info *out, const char **
 	sl_lease_close_fds(&m);
 	if (err) {
 		sl_why(why, "the rules cannot be mapped: %s", sl_strerror(err));
-		sl_lease_port_close(ifindex, NULL);
+		sl_lease_port_close(ifindex);
 	} else {
 		sl_info("port", "%s: offloaded by sluiced: driver %s, %u RX queue%s, MTU %u",
 			out->ifname, out->driver, out->nqueues, out->nqueues == 1 ? "" : "s",
@@ -352,12 +348,10 @@ int sl_lease_port_open(uint32_t ifindex, struct sl_port_info *out, const char **
 	return err;
 }
 
-void sl_lease_port_close(uint32_t ifindex, const struct sl_rule *rules)
+void sl_lease_port_close(uint32_t ifindex)
 {
 	struct sl_lease_msg m;
 
-	if (rules)
-		drop_view(rules);
 	(void)ask_port(&m, SL_LEASE_PORT_CLOSE, ifindex, 0, NULL);
 }
 

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shared memory on transparent huge pages: packet memory, where nobody has reserved huge pages. */
+#ifndef SL_PAGES_H
+#define SL_PAGES_H
+
+#include "base/base.h"
+
+/* Maps the first bytes of fd shared, for reading and writing, where huge pages of it can be mapped
+ * as such: at a multiple of their size. The kernel aligns so by itself only when
+ * transparent_hugepage/shmem_enabled says so. Freed with munmap(). NULL with errno set. */
+void *sl_pages_map(int fd, size_t bytes);
+
+/* Brings the pages of a mapping made by sl_pages_map() into being, as huge ones: MADV_COLLAPSE
+ * (Linux 6.1) does that whatever shmem_enabled says ("deny" excepted), see
+ * Documentation/admin-guide/mm/transhuge.rst. What is in them stays. Pages that a device holds
+ * already cannot be moved, so this comes before they are registered. False: not all are huge, or
+ * none; then the kernel brings in the others one by one, as they are used. Any thread. */
+bool sl_pages_collapse(void *mem, size_t bytes);
+
+#endif
