@@ -3,10 +3,13 @@
  * mirrors, and sees what the kernel has for the shadows.
  *
  * Theory of operation: while lanes are in use it looks at them every PROGRESS_ENGINE_INTERVAL
- * milliseconds and makes a turn of each that nobody has turned since; when nothing at all has
- * happened for a second it sleeps on the descriptors themselves, without a tick. It is not on the
- * descriptors while a lane is busy: a waiter there costs the sender's core a wake-up a packet. In
- * any case it is awake when timers of TCP are due that nobody's turn has run, or paced packets. */
+ * milliseconds and makes a turn of each that nobody has turned since; more seldom while the owners
+ * of all that is busy turn them many times a tick, since each look takes the core from somebody
+ * (with twelve processes on two cores they were one context switch in twelve). When nothing at all
+ * has happened for a second it sleeps on the descriptors themselves, without a tick. It is not on
+ * the descriptors while a lane is busy: a waiter there costs the sender's core a wake-up a packet.
+ * In any case it is awake when timers of TCP are due that nobody's turn has run, or paced packets.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -34,8 +37,11 @@
 #define STAY_NS   10000000  /* listeners that are closed wait for handshakes */
 #define JUDGE_NS  100000000 /* so often it is seen which lanes are hot */
 #define HOT_LOADS (JUDGE_NS / SL_FOLLOW_NS)
-#define TURNED_NS 4000000 /* timers of a lane that others turn, who may go to sleep */
-#define LEAST_NS  50000   /* between two rounds for timers of TCP and of paced packets */
+#define TURNED_NS 4000000  /* timers of a lane that others turn, who may go to sleep */
+#define OFTEN     16       /* turns in a tick: its owners come by themselves */
+#define OFTEN_NS  10000000 /* its timers */
+#define STRETCH   4        /* ticks that all such lanes are left to their owners */
+#define LEAST_NS  50000    /* between two rounds for timers of TCP and of paced packets */
 
 static int epfd = -1;      /* mirrors, mailbox, and shadow_ep */
 static int shadow_ep = -1; /* all shadows, edge-triggered */
@@ -263,16 +269,20 @@ static void serve_events(void)
 
 static uint32_t seen[SL_MAX_LANES];   /* turns, when we last looked */
 static uint32_t judged[SL_MAX_LANES]; /* loads, when it was judged last */
-static bool not_shown;                /* something has moved since sl_tcp_stat() */
+static uint32_t stretched = 1;        /* ticks until the next look */
+static uint64_t looked_ns;
+static bool not_shown; /* something has moved since sl_tcp_stat() */
 
 struct look {
 	uint64_t now_us;
-	uint32_t busy; /* lanes that moved since the last look */
-	uint32_t pkts; /* that we had to take */
-	bool judge;    /* is it time to? */
-	bool paced;    /* packets wait for their time */
+	uint64_t tick_ns, since_ns; /* since the last look */
+	uint32_t busy;              /* lanes that moved since the last look */
+	uint32_t pkts;              /* that we had to take */
+	bool judge;                 /* is it time to? */
+	bool paced;                 /* packets wait for their time */
 	bool bursting; /* a program writes without end: what is held back is to go soon */
 	bool moved;    /* somebody's turn or ours changed something: to be shown */
+	bool rare;     /* one moved whose owners do not come often: it may need us soon */
 	uint32_t nfds;
 	struct pollfd *fds;
 	uint32_t max;
@@ -311,6 +321,7 @@ static void look_at(struct sl_lane *lane, void *arg)
 	lane->turned = turns != seen[lane->id];
 	if (lane->turned) {
 		l->busy++;
+		l->rare |= (turns - seen[lane->id]) * l->tick_ns < OFTEN * l->since_ns;
 		if (sl_lane_is_due(lane, l->now_us))
 			sl_lane_run(lane);
 		seen[lane->id] = sl_load(&lane->turns);
@@ -322,6 +333,7 @@ static void look_at(struct sl_lane *lane, void *arg)
 	}
 	if (got || n < 0) {
 		l->busy++;
+		l->rare = true;
 		l->pkts += (uint32_t)got;
 	}
 	if (sl_lane_is_due(lane, l->now_us)) {
@@ -353,7 +365,7 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, ui
 		      sl_devices_wait()))
 		until_us = house_us;
 	if (!quiet)
-		until_us = (now + (l->pkts > BUSY_PKTS ? BUSY_NS : tick)) / 1000;
+		until_us = (now + (l->pkts > BUSY_PKTS ? BUSY_NS : tick * stretched)) / 1000;
 	look_us = sl_max(look_us, house_us);
 	until_us = sl_min(until_us, look_us);
 	if (sl_given_due_ns())
@@ -362,8 +374,8 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, ui
 		until_us = sl_min(until_us, (now + STAY_NS) / 1000);
 	if (l->bursting)
 		until_us = now / 1000;
-	until_us = sl_lanes_sleep(until_us, (now + least_ns) / 1000, (now + TURNED_NS) / 1000,
-				  house_us);
+	until_us = sl_lanes_sleep(until_us, (now + least_ns) / 1000,
+				  (now + (stretched > 1 ? OFTEN_NS : TURNED_NS)) / 1000, house_us);
 	if (until_us == UINT64_MAX)
 		return NULL;
 	ns = until_us * 1000 > now ? until_us * 1000 - now : 0;
@@ -406,8 +418,12 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 {
 	struct pollfd fds[256];
 	uint64_t now = sl_now_ns();
-	struct look l = {.now_us = now / 1000, .fds = fds, .max = sl_array_len(fds)};
 	uint64_t tick = (uint64_t)sl_settings.progress_engine_interval * 1000000ull;
+	struct look l = {.now_us = now / 1000,
+			 .tick_ns = tick,
+			 .since_ns = now - looked_ns,
+			 .fds = fds,
+			 .max = sl_array_len(fds)};
 	struct timespec ts, *left;
 	bool quiet;
 	long n;
@@ -416,6 +432,9 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	sl_lane_for_each(look_at, &l);
 	if (l.busy)
 		*last_busy = now;
+	if (l.rare || l.since_ns >= tick) /* (a short while says nothing) */
+		stretched = l.busy && !l.rare ? STRETCH : 1;
+	looked_ns = now;
 	be_punctual(l.paced);
 	sl_pace_nic_serve();
 	sl_tlisten_look_stalled(now);
@@ -529,5 +548,6 @@ void sl_keeper_child(void)
 	epfd = shadow_ep = mail[0] = mail[1] = -1;
 	memset(seen, 0, sizeof(seen));
 	memset(judged, 0, sizeof(judged));
+	stretched = 1;
 	not_shown = false;
 }
