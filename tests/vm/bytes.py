@@ -29,6 +29,7 @@ def echo(c):
             c.sendall(data)
     except OSError as e:
         print("echo:", e, flush=True)
+    c.close()  # (whoever accepted it has it still)
 
 
 def echo_datagrams(address, port):

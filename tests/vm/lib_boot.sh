@@ -111,7 +111,8 @@ ARGS=(-machine q35 -accel tcg,thread=single -icount shift=1,sleep=off -cpu Nehal
 	-append "console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off random.trust_cpu=on net.ifnames=0 nokaslr audit=0 no_timer_check cryptomgr.notests nowatchdog rcupdate.rcu_cpu_stall_suppress=1 ${VM_APPEND:-}"
 	-virtfs "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap"
 	-serial stdio -chardev "socket,id=qmp,path=$W/qmp,server=on,wait=off" -mon chardev=qmp,mode=control
-	-chardev "socket,id=guest,path=$W/qmp" -serial chardev:guest -L "$QEMU/usr/share/qemu" -L "$QEMU/usr/share/seabios"
+	-chardev "socket,id=guest,path=$W/qmp" -device virtio-serial-pci,disable-legacy=on
+	-device virtserialport,chardev=guest,name=qmp -L "$QEMU/usr/share/qemu" -L "$QEMU/usr/share/seabios"
 	"${DEVICES[@]}")
 BEFORE=(env "LD_LIBRARY_PATH=$QEMU/lib/x86_64-linux-gnu:$QEMU/usr/lib/x86_64-linux-gnu"
 	"QEMU_MODULE_DIR=$QEMU/usr/lib/x86_64-linux-gnu/qemu")

@@ -1,38 +1,53 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What happens to devices while checked traffic goes on. The guest's second serial line leads to QEMU's own
-# monitor (QMP), so a test pulls its cables and cards itself.
+# What happens to devices while checked traffic goes on. A port of the guest's (virtio: bytes as they are,
+# where a serial line's terminal echoed them) leads to QEMU's own monitor (QMP), so a test pulls its cables
+# and cards itself. Each question has a number, which its answer bears: events stand between them.
 # shellcheck shell=bash source=lib.sh
 
+QMP_ID=0
+qmp_ask() { # what to execute
+	QMP_ID=$((QMP_ID + 1))
+	printf '{"execute": %s, "id": %d}\n' "$1" "$QMP_ID" >&"$QMP"
+}
+# What QEMU says next, in LINE. Waiting sleeps never: while all sleep here, time goes from timer to timer as
+# fast as the machine can (icount), and any time would be over before QEMU comes to think of an answer.
+qmp_line() {
+	local end=$((SECONDS + 120))
+	until read -r -t 0 -u "$QMP"; do [ $SECONDS -le $end ] || return 1; done
+	read -r -u "$QMP" LINE
+}
+qmp_port() { grep -lx qmp /sys/class/virtio-ports/*/name | cut -d/ -f5 | grep .; }
+qmp_open() {
+	local port
+	modprobe virtio_console 2>/dev/null # (in some kernels it is built in)
+	port=$(wait_until 20 qmp_port) || { say "no port leads to QEMU" && return 1; }
+	exec {QMP}<>"/dev/$port" && qmp_ask '"qmp_capabilities"'
+}
 qmp() { # command of the human monitor; what that answers but nothing is an error
-	local line
-	[ -n "${QMP:-}" ] || {
-		stty -F /dev/ttyS1 raw -echo
-		exec {QMP}<>/dev/ttyS1
-		printf '{"execute": "qmp_capabilities"}\n' >&"$QMP"
-		read -r -t 20 line <&"$QMP" && read -r -t 20 line <&"$QMP"
-	}
-	printf '{"execute": "human-monitor-command", "arguments": {"command-line": "%s"}}\n' "$1" >&"$QMP"
-	while read -r -t 20 line <&"$QMP"; do
-		case $line in
-		'{"return": ""}'*) return 0 ;;
-		*'"return"'* | *'"error"'*) say "QEMU: $1: $line" && return 1 ;;
+	[ -n "${QMP:-}" ] || qmp_open || return 1
+	qmp_ask '"human-monitor-command", "arguments": {"command-line": "'"$1"'"}'
+	while qmp_line; do
+		case $LINE in
+		'{"return": "", "id": '$QMP_ID'}'*) return 0 ;;
+		*'"id": '$QMP_ID'}'* | *'"id": '$QMP_ID,*) say "QEMU: $1: $LINE" && return 1 ;;
 		esac
 	done
-	say "QEMU says nothing" && return 1
+	say "QEMU says nothing to $1" && return 1
 }
 cable() { # pair, 1 or 2, on or off
 	qmp "set_link n$1_$2 $3"
 }
 unplug() { # pair, 1 or 2
-	qmp "device_del n$1_$2" && wait_until 60 not nic_anywhere "$1" "$2"
+	qmp "device_del n$1_$2" || return 1
+	while qmp_line; do
+		case $LINE in *'"DEVICE_DELETED"'*"\"n$1_$2\""*) return 0 ;; esac
+	done
+	say "device n$1_$2 does not go" && return 1
 }
 plug() { # pair, 1 or 2; it comes to the first network namespace
 	local device
 	device=$(printf '%s\n' "$VM_DEVICES" | grep "id=n$1_$2,")
-	wait_until 60 qmp "device_add $device" && wait_until 60 nic "$1" "$2" >/dev/null
-}
-nic_anywhere() {
-	nic "$1" "$2" >/dev/null || ip -n "${NS}b" link 2>/dev/null | grep -qi "02:00:00:00:$(printf %02x "$1"):0$2"
+	qmp "device_add $device" && wait_until 60 nic "$1" "$2" >/dev/null
 }
 
 # One connection of a preloaded program on b, from before the first event to after the last.
@@ -40,18 +55,47 @@ stream_begin() {
 	MODE=one
 	bg a python3 "$VM_DIR/bytes.py" serve "$A4" 7001
 	wait_tcp a 7001
-	bg sb python3 "$VM_DIR/bytes.py" ask "$A4" 7001 0 "$TMP/stream"
+	stream "$TMP/stream"
 	STREAM=$BG
 	ok "the connection carries bytes" wait_until 60 test -s "$TMP/stream"
 }
-moves() { # it has carried more bytes
-	local was
-	was=$(head -n 1 "$TMP/stream")
-	wait_until "${1:-60}" eval '[ "$(head -n 1 "$TMP/stream")" -gt "'"$was"'" ] || gone '"$STREAM" && ! gone "$STREAM"
+stream() { # file: of bytes so far
+	bg sb python3 "$VM_DIR/bytes.py" ask "$A4" 7001 0 "$1"
 }
-# What a round must not leave behind: descriptors, programs in the kernel.
+moves() { # [file pid]: it has carried more bytes
+	local file=${1:-$TMP/stream} pid=${2:-$STREAM} was
+	was=$(head -n 1 "$file")
+	wait_until 60 eval '[ "$(head -n 1 "$file")" -gt "$was" ] || gone "$pid"' && ! gone "$pid"
+}
+kernels() { b ss -Htn state established "( dport = :7001 )" | wc -l; } # connections that b's kernel has
+# What a round must not leave behind: descriptors, and programs and maps in the kernel.
 holds() {
-	echo "$(find "/proc/$STREAM/fd" -mindepth 1 | wc -l) $(bpftool prog list 2>/dev/null | grep -c '^[0-9]')"
+	echo "$(find "/proc/$STREAM/fd" -mindepth 1 | wc -l) $(bpftool prog list | grep -c '^[0-9]') $(bpftool map list | grep -c '^[0-9]')"
+}
+holds_no_more() { # than these numbers
+	local i now most
+	read -r -a now < <(holds)
+	read -r -a most <<<"$1"
+	for i in "${!most[@]}"; do [ "${now[i]}" -le "${most[i]}" ] || return 1; done
+}
+stood_still() { # round
+	say "round $1: $(cat "$TMP/stream")"
+	gone "$STREAM" || b ss -Htnoi "( dport = :7001 )"
+	ip -n "${NS}b" -s link
+	dmesg | tail -n 5
+}
+# EVENT ROUND happens VM_COUNT times; after each the connection carries bytes again.
+rounds() { # EVENT
+	local round moved=0 held='' count=${VM_COUNT:-100}
+	for round in $(seq "$count"); do
+		"$1" "$round" && moves || { stood_still "$round" && break; }
+		moved=$round
+		[ $((round % 10)) != 0 ] || say "$round rounds, $(cut -d' ' -f1 /proc/uptime) s up"
+		[ "$round" -gt 2 ] || held=$(holds)
+	done
+	same "it goes on after each" "$count" "$moved"
+	# (After the second a device may not have been given back yet, which is done beside the connection.)
+	[ "$moved" = 0 ] || ok "descriptors, programs, maps after the second: $held, and after the last" wait_until 10 holds_no_more "$held"
 }
 stream_end() {
 	touch "$TMP/stream.stop"

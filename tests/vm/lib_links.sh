@@ -2,9 +2,13 @@
 # Joins the hosts of net_up by pairs of NICs that lie back to back (LINKS: their numbers, lib_boot.sh),
 # in the place of veth. The last test's namespaces give them back when the kernel comes to it.
 # shellcheck shell=bash source=../net/lib.sh
-nic() { # pair, 1 or 2: its name
-	grep -lix "02:00:00:00:$(printf %02x "$1"):0$2" /sys/class/net/*/address 2>/dev/null |
-		head -n 1 | cut -d/ -f5 | grep .
+nic() { # pair, 1 or 2: its name (without a program of its own: who waits for one asks often)
+	local dir address want
+	printf -v want '02:00:00:00:%02x:0%d' "$1" "$2"
+	for dir in /sys/class/net/*; do
+		read -r address <"$dir/address" && [ "$address" = "$want" ] && echo "${dir##*/}" && return
+	done 2>/dev/null
+	return 1
 }
 
 LINKS_USED=${LINKS_USED:-0}
