@@ -5,6 +5,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 
 #include "base/fds.h"
 #include "base/log.h"
@@ -25,7 +26,8 @@ static int share_maps(struct guard *g, const struct sl_attach *a)
 	return err;
 }
 
-static int attach(const struct sl_attach *a, uint32_t ifindex)
+/* The program's descriptor, or -errno. */
+static int load(const struct sl_attach *a)
 {
 	struct guard *g = guard__open();
 	int err, fd = -1;
@@ -36,12 +38,21 @@ static int attach(const struct sl_attach *a, uint32_t ifindex)
 	if (!err)
 		err = guard__load(g);
 	if (!err)
-		fd = bpf_link_create(bpf_program__fd(g->progs.guard), (int)ifindex,
-				     (enum bpf_attach_type)TCX_EGRESS, NULL);
-	if (!err && fd < 0)
-		err = fd;
+		fd = sl_sys_fcntl(bpf_program__fd(g->progs.guard), F_DUPFD_CLOEXEC, 0);
 	guard__destroy(g);
 	return err ? err : sl_fd_keep(fd);
+}
+
+/* The program stays loaded: the peers of a device that comes in the place of this one send at once,
+ * and loading takes longer than giving it an address. */
+static int attach(struct sl_attach *a, uint32_t ifindex)
+{
+	if (a->guard_prog < 0)
+		a->guard_prog = load(a);
+	if (a->guard_prog < 0)
+		return a->guard_prog;
+	return sl_fd_keep(bpf_link_create(a->guard_prog, (int)ifindex,
+					  (enum bpf_attach_type)TCX_EGRESS, NULL));
 }
 
 static int attach_quietly(struct sl_attach *a, uint32_t ifindex)
@@ -87,5 +98,7 @@ void sl_guard_close(struct sl_attach *a)
 {
 	if (a->guard_fd >= 0)
 		sl_sys_close(a->guard_fd);
-	a->guard_fd = -1;
+	if (a->guard_prog >= 0)
+		sl_sys_close(a->guard_prog);
+	a->guard_fd = a->guard_prog = -1;
 }

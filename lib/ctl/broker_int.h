@@ -55,7 +55,8 @@ struct sl_attach {
 	uint32_t hints;           /* SL_HINT_*: what it may ask the driver */
 	uint32_t main_id;         /* what the device runs: the dispatcher, or ours */
 	int link_fd;
-	int guard_fd; /* of the guard's link, -1: none */
+	int guard_fd;   /* of the guard's link, -1: none */
+	int guard_prog; /* of its program, -1: not loaded, or not by this process */
 	bool guard_tried;
 	uint32_t guard_on; /* the device that it is on now (sl_guard_follow), 0: the attachment's */
 	int map_fd[SL_MAP_COUNT];

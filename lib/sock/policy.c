@@ -7,15 +7,18 @@
  * to the kernel goes there, and one that a rule had given to it comes back. One whose packets
  * cannot come or go by an offloaded device any more (the steering program was taken off, the device
  * is gone or is not the way to the peer now) goes to the kernel, too; while the kernel has no way
- * either it stays, retransmits as the kernel's would, and is looked at again. */
+ * either it stays, retransmits as the kernel's would, and is looked at again, at once when routes
+ * have changed. */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "sock/sock.h"
 #include "sock/tconn.h"
 
-#define UNGUARD_LOOKS 5
+#define UNGUARD_LOOKS   5
+#define UNGUARD_LOOK_NS 900000000 /* looks that something has brought about are none of these */
 
 static struct sl_lock busy; /* the ports' maps are looked at */
 static bool stopped, look_now;
@@ -70,7 +73,7 @@ static bool routes_changed(void)
 	uint32_t now = sl_load(&sl_route_gen);
 	bool changed = now != seen_routes;
 
-	seen_routes = now;
+	sl_store(&seen_routes, now);
 	return changed;
 }
 
@@ -167,14 +170,19 @@ static void look_at_conn(struct sl_tconn *c, void *arg)
  * connections are still on their way: one that began when nobody knew yet may come late. */
 static bool unguard(void)
 {
-	bool leaving = false;
+	static uint64_t counted_ns;
+	uint64_t now = sl_now_ns();
+	bool leaving = false, counts = now - counted_ns >= UNGUARD_LOOK_NS;
 	struct sl_port *p;
+
+	if (counts)
+		counted_ns = now;
 
 	for (uint32_t i = 0; (p = sl_port_at(i)); i++) {
 		if (p->base || sl_load(&p->stats->alive) || p->gone == UNGUARD_LOOKS)
 			continue;
 		leaving = true;
-		if (stranded && p->gone + 1 == UNGUARD_LOOKS)
+		if (!counts || (stranded && p->gone + 1 == UNGUARD_LOOKS))
 			continue;
 		if (++p->gone == UNGUARD_LOOKS) {
 			sl_broker_port_unguard(p->info.ifindex);
@@ -239,15 +247,17 @@ void sl_policy_now(void)
 	sl_store(&look_now, true);
 }
 
+/* Who has no way may have one now: the peer sends, and finds nobody in the kernel until then. */
 bool sl_policy_is_due(void)
 {
-	return sl_load(&look_now);
+	return sl_load(&look_now) ||
+	       (sl_load(&stranded) && sl_load(&sl_route_gen) != sl_load(&seen_routes));
 }
 
 void sl_policy_check(void)
 {
 	struct look l = {0};
-	bool leaving;
+	bool leaving, routes;
 
 	if (!sl_lock(&busy))
 		return;
@@ -258,11 +268,12 @@ void sl_policy_check(void)
 		l.changed = rules_changed();
 		l.rules = l.changed || waiting;
 		leaving = unguard();
-		if (l.rules || left || leaving || routes_changed())
+		routes = routes_changed();
+		if (l.rules || left || leaving || routes)
 			sl_tconn_for_each(look_at_conn, &l);
 		if (l.rules || sl_tlisten_draining())
 			sl_sock_for_each(look_at_sock, &l);
-		stranded = l.left;
+		sl_store(&stranded, l.left > 0);
 		sl_store(&left, l.left + leaving);
 		sl_store(&waiting, l.waiting);
 	}

@@ -132,7 +132,9 @@ static uint32_t read_rcvq(void *arg, uint32_t at, void *buf, uint32_t n)
 }
 
 /* The kernel has it: packets may come. An exact claim goes; the endpoint that a child came by may
- * be claimed still. */
+ * be claimed still. On a device that is gone it steers nothing, and stays for a while: what the
+ * kernel said to the peer before it had the connection (resets) may still wait for the peer's
+ * hardware address, and the guard keeps it back by the claim. */
 static void on_live(void *arg)
 {
 	struct move *m = arg;
@@ -140,7 +142,7 @@ static void on_live(void *arg)
 	m->live = true;
 	if (m->c->tcp.child)
 		m->err = sl_tconn_let_pass(m->lane, &m->r.key, m->fd);
-	if (m->c->claimed)
+	if (m->c->claimed && !sl_port_is_gone(m->c->claimed->port))
 		sl_tconn_unclaim(m->c);
 }
 

@@ -472,6 +472,13 @@ static bool is_gone(uint32_t ifindex)
 	return !sl_link_get(ifindex, &link) && !if_indextoname(ifindex, name) && errno == ENXIO;
 }
 
+bool sl_port_is_gone(const struct sl_port *p)
+{
+	while (p->base)
+		p = p->base;
+	return !sl_load(&p->stats->alive) && is_gone(p->info.ifindex);
+}
+
 /* The frames that a device was to receive into are wanted by the one that comes for it. */
 static void empty_gone(struct sl_port *p)
 {

@@ -141,6 +141,8 @@ void sl_port_wire(const struct sl_port *p, uint8_t smac[6], uint32_t *mtu);
 struct sl_port *sl_port_find(uint32_t ifindex);
 struct sl_port *sl_port_at(uint32_t index); /* each of them, from 0 on; NULL: no more */
 void sl_port_child(void);                   /* in a child: there are none */
+/* Its device is no more: nothing comes by its claims, the guard alone reads them. */
+bool sl_port_is_gone(const struct sl_port *port);
 /* What the rules in force say of a socket: those of the port, or, with NULL, of the configuration
  * file. Arguments and result as sl_rule_decide(). Counts the decision in the rule's `hits`. */
 enum sl_rule_action sl_port_decide(const struct sl_port *port, uint32_t role,
