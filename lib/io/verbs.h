@@ -49,8 +49,9 @@ int sl_verbs_may_pace(const struct sl_tx *tx, const struct sl_pace_ask *ask);
 int sl_verbs_set_rate(struct sl_tx *tx, const struct sl_pace_ask *ask);
 /* Nothing is posted, or all of it has left. */
 bool sl_verbs_is_idle(const struct sl_tx *tx);
-/* How many packets were posted, so far; and have so many left? */
+/* How many packets were posted, and how many are known to have left, so far; and have so many? */
 uint32_t sl_verbs_posted(const struct sl_tx *tx);
+uint32_t sl_verbs_done(const struct sl_tx *tx);
 bool sl_verbs_has_done(const struct sl_tx *tx, uint32_t posted);
 
 /* What the device says of itself. 0 of what it has not (for raw packets). */

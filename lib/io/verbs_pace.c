@@ -78,9 +78,14 @@ uint32_t sl_verbs_posted(const struct sl_tx *tx)
 	return sl_container_of(tx, const struct sl_verbs_tx, tx)->head;
 }
 
+uint32_t sl_verbs_done(const struct sl_tx *tx)
+{
+	return sl_container_of(tx, const struct sl_verbs_tx, tx)->tail;
+}
+
 bool sl_verbs_has_done(const struct sl_tx *tx, uint32_t posted)
 {
-	return (int32_t)(sl_container_of(tx, const struct sl_verbs_tx, tx)->tail - posted) >= 0;
+	return (int32_t)(sl_verbs_done(tx) - posted) >= 0;
 }
 #else
 int sl_verbs_may_pace(const struct sl_tx *tx, const struct sl_pace_ask *ask)
@@ -99,6 +104,11 @@ bool sl_verbs_is_idle(const struct sl_tx *tx)
 }
 
 uint32_t sl_verbs_posted(const struct sl_tx *tx)
+{
+	return 0;
+}
+
+uint32_t sl_verbs_done(const struct sl_tx *tx)
 {
 	return 0;
 }

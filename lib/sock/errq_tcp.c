@@ -94,7 +94,7 @@ void sl_errq_mark(struct sl_tconn *c, uint32_t flags)
 		notify(c->sk, had);
 	}
 	q->nmarks++;
-	c->marked = true;
+	c->special |= SL_TCONN_MARKED;
 }
 
 static void to_last(struct sl_sock *sk, struct sl_tconn *c, uint32_t end)
@@ -169,7 +169,7 @@ void sl_errq_acked(struct sl_tconn *c)
 		pop_mark(q, &c->lane->frames);
 	}
 	if (!q || !q->nmarks)
-		c->marked = false;
+		c->special &= ~SL_TCONN_MARKED;
 	if (q)
 		notify(c->sk, had);
 }

@@ -103,6 +103,7 @@ void sl_tconn_free(struct sl_tconn *c, bool linger)
 	c->dead = true;
 	c->gone = c->tcp.frozen;
 	c->sk = NULL;
+	sl_tconn_pace_end(c);
 	sl_tconn_rest(c);
 	sl_lock(&slab_lock);
 	if (simple) {

@@ -21,6 +21,8 @@ struct sl_tconn_path {
 	struct sl_leg *leg; /* NULL: no way out now */
 	uint32_t serial;    /* of d when the headers were made */
 	struct sl_tcp_hdr hdr;
+	struct sl_pacer
+		*pacer; /* of one whose pace the NIC may keep: it is never at rest; or NULL */
 };
 
 struct sl_tconn {
@@ -38,9 +40,12 @@ struct sl_tconn {
 	/* beside the packet path, under sl_tconn_ctl */
 	int guard;              /* dup of an orphan's shadow, which keeps the port; -1: none */
 	bool gone;              /* dead here: the kernel's */
-	bool marked;            /* stamps of its segments are wanted (errq_tcp.c); lane held */
+	uint8_t special;        /* SL_TCONN_*: what its segments need beside; lane held */
 	struct sl_leg *claimed; /* the exact flow is claimed there; NULL: it is not */
 };
+
+#define SL_TCONN_MARKED (1u << 0) /* stamps are wanted (errq_tcp.c) */
+#define SL_TCONN_NIC    (1u << 1) /* the NIC may keep their pace (tcp_pace.c) */
 
 /* A listening socket of ours. Type-stable. */
 struct sl_tlisten {
@@ -170,6 +175,18 @@ static inline void sl_tconn_path_changed(struct sl_tconn *c)
 	if (c->path)
 		c->path->leg = NULL;
 }
+
+/* tcp_pace.c; lane held. The path is new, or the rate: who keeps the pace? */
+void sl_tconn_pace(struct sl_tconn *c);
+bool sl_tconn_paced(struct sl_tconn *c, uint64_t *at_us); /* sl_tcp_ops.paced */
+/* The leg that a segment goes by, and that it was posted there. */
+struct sl_leg *sl_tconn_way(struct sl_tconn *c, const struct sl_tcp_seg *seg);
+void sl_tconn_posted(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_seg *seg);
+/* May so many segments of that many bytes leave at once? */
+bool sl_tconn_may_burst(const struct sl_tconn *c, uint32_t n, uint32_t bytes);
+void sl_tconn_pace_end(struct sl_tconn *c); /* nothing is to be sent any more */
+/* No lane held. Nothing of it waits in the NIC any more, or it stands still. */
+void sl_tconn_drain(struct sl_tconn *c);
 
 /* At exit: what is queued still goes out. */
 void sl_tconn_exit(void);

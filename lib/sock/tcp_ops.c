@@ -71,7 +71,7 @@ static void make_path(struct sl_tconn *c)
 {
 	const struct sl_tcp_key *k = &c->tcp.node.key;
 	struct sl_dst *d = find_dst(c->lane, k, c->oif, c->mark, c->tcp.tos);
-	struct sl_tconn_path *p = c->path ? c->path : malloc(sizeof(*p));
+	struct sl_tconn_path *p = c->path ? c->path : calloc(1, sizeof(*p));
 
 	c->path = p;
 	if (!p)
@@ -82,6 +82,8 @@ static void make_path(struct sl_tconn *c)
 	p->leg = leg_of(d);
 	if (p->leg)
 		make_headers(&p->hdr, d, k, c->tcp.tos, c->ttl);
+	if (p->leg)
+		sl_tconn_pace(c);
 }
 
 void sl_tconn_rest(struct sl_tconn *c)
@@ -92,7 +94,10 @@ void sl_tconn_rest(struct sl_tconn *c)
 
 static void op_rest(struct sl_tcp *t)
 {
-	sl_tconn_rest(sl_tconn_of(t));
+	struct sl_tconn *c = sl_tconn_of(t);
+
+	if (c->path && !c->path->pacer)
+		sl_tconn_rest(c);
 }
 
 static bool path_fresh(const struct sl_tconn *c)
@@ -182,6 +187,37 @@ static bool put_more(struct sl_lane *lane, struct sl_leg *leg, const struct sl_t
 	return false;
 }
 
+/* By the NIC's paced queue, perhaps. It is asked for no more at once than a burst may have. */
+static bool put_paced(struct sl_tconn *c, const struct sl_tcp_seg *seg, uint32_t f, uint64_t sum)
+{
+	struct sl_leg *leg = sl_tconn_way(c, seg);
+	const struct sl_train *t = &c->lane->train;
+	bool sent;
+
+	if (c->special & SL_TCONN_MARKED)
+		sent = put_marked(c, leg, seg, f, sum);
+	else if (leg->tx->open && sl_train_takes(leg, seg, c) &&
+		 sl_tconn_may_burst(c, t->n + 1u, t->hdr + t->first.len))
+		sent = put_more(c->lane, leg, seg, f);
+	else
+		sent = put(c->lane, leg, &c->path->hdr, seg, f, c->ip_id, sum, c);
+	if (sent)
+		sl_tconn_posted(c, leg, seg);
+	return sent;
+}
+
+/* Of one of which more is wanted than that it be sent. */
+static bool put_special(struct sl_tconn *c, const struct sl_tcp_seg *seg, uint32_t f, uint64_t sum)
+{
+	bool sent;
+
+	if (!(c->special & SL_TCONN_NIC))
+		return put_marked(c, c->path->leg, seg, f, sum);
+	sent = put_paced(c, seg, f, sum);
+	c->ip_id += sent && !(c->special & SL_TCONN_MARKED);
+	return sent;
+}
+
 static bool op_send(struct sl_tcp *t, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
 		    uint64_t psum)
 {
@@ -198,8 +234,8 @@ static bool op_send(struct sl_tcp *t, const struct sl_tcp_seg *seg, uint32_t fra
 	f = frame_for(c->lane, frame, off, seg->len);
 	if (sl_unlikely(f == SL_NO_FRAME))
 		return false;
-	if (sl_unlikely(c->marked))
-		return put_marked(c, p->leg, seg, f, psum);
+	if (sl_unlikely(c->special))
+		return put_special(c, seg, f, psum);
 	sent = p->leg->tx->open && sl_train_takes(p->leg, seg, c)
 		       ? put_more(c->lane, p->leg, seg, f)
 		       : put(c->lane, p->leg, &p->hdr, seg, f, c->ip_id, psum, c);
@@ -362,7 +398,7 @@ static void op_event(struct sl_tcp *t, uint32_t ev)
 	struct sl_tconn *c = sl_tconn_of(t);
 	struct sl_sock *sk = c->sk;
 
-	if (sl_unlikely(c->marked) && ev & SL_TCP_EV_SENT)
+	if (sl_unlikely(c->special & SL_TCONN_MARKED) && ev & SL_TCP_EV_SENT)
 		sl_errq_acked(c);
 	if (sk) {
 		uint32_t events;
@@ -383,6 +419,11 @@ static void op_event(struct sl_tcp *t, uint32_t ev)
 		sl_tcp_fini(t);
 		sl_tconn_free(c, clean);
 	}
+}
+
+static bool op_paced(struct sl_tcp *t, uint64_t *at_us)
+{
+	return sl_tconn_paced(sl_tconn_of(t), at_us);
 }
 
 static struct sl_tcp *op_child_new(struct sl_tcp_listener *l, const struct sl_tcp_key *key)
@@ -439,6 +480,7 @@ static const struct sl_tcp_ops ops = {
 	.send = op_send,
 	.reply = op_reply,
 	.event = op_event,
+	.paced = op_paced,
 	.child_new = op_child_new,
 	.child_free = op_child_free,
 	.req_new = op_req_new,

@@ -203,6 +203,7 @@ int sl_tconn_to_kernel(struct sl_tconn *c, int fd)
 		.sndq = read_sndq, .rcvq = read_rcvq, .live = on_live, .arg = &m};
 	int err;
 
+	sl_tconn_drain(c);
 	if (!freeze(&m))
 		return -ENOTCONN;
 	err = sl_repair_kernel(fd, &m.r, &src);

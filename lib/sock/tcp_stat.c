@@ -22,19 +22,26 @@ static void put_info(struct sl_sock_stats *s, const struct tcp_info *info)
 #undef SL_STAT
 }
 
-static void put_pace(struct sl_sock_stats *s, const struct sl_tcp_opts *o)
+static void put_pace(struct sl_sock_stats *s, const struct sl_tconn *c)
 {
+	const struct sl_tcp_opts *o = c->tcp.opts;
+	const struct sl_pacer *pacer = c->path ? c->path->pacer : NULL;
+	bool nic = pacer && sl_pacer_is_by_nic(pacer);
+	const struct sl_pace *p;
+
 	if (!o || (!o->pace.bytes_s && !s->pace_how))
 		return;
 	s->pace_rate = o->pace.bytes_s;
 	s->pace_burst_bytes = o->pace.burst_bytes;
-	s->pace_how = o->pace.bytes_s ? SL_PACE_SOFTWARE : SL_PACE_NONE;
-	s->pace_busy_bytes = o->pace.busy_bytes;
-	s->pace_busy_ns = o->pace.busy_ns;
+	s->pace_how = !o->pace.bytes_s ? SL_PACE_NONE : nic ? SL_PACE_HARDWARE : SL_PACE_SOFTWARE;
+	p = nic ? sl_pacer_pace(pacer) : &o->pace;
+	s->pace_busy_bytes = p->busy_bytes;
+	s->pace_busy_ns = p->busy_ns;
 }
 
-static void put_conn(struct sl_sock_stats *s, const struct sl_tcp *t)
+static void put_conn(struct sl_sock_stats *s, const struct sl_tconn *c)
 {
+	const struct sl_tcp *t = &c->tcp;
 	struct tcp_info info;
 
 	sl_tcp_info(t, &info);
@@ -43,7 +50,7 @@ static void put_conn(struct sl_sock_stats *s, const struct sl_tcp *t)
 	strncpy(s->congestion, sl_tcp_congestion(t), sizeof(s->congestion) - 1);
 	s->rcvbuf = t->rcvbuf;
 	s->sndbuf = t->sndbuf;
-	put_pace(s, t->opts);
+	put_pace(s, c);
 	sl_store(&s->rx_queue_bytes, sl_tcp_readable(t));
 	sl_store(&s->tx_queue_bytes, sl_tcp_unacked(t));
 }
@@ -74,7 +81,7 @@ void sl_tcp_sock_stat(struct sl_sock *sk)
 	if (!sl_sock_lock(sk, &lane))
 		return;
 	if (sk->conn)
-		put_conn(s, &sk->conn->tcp);
+		put_conn(s, sk->conn);
 	else if (sk->lsn)
 		put_listener(s, &sk->lsn->tcp);
 	else if (s->tcpi_state)

@@ -83,6 +83,8 @@ struct sl_pacer *sl_pacer_new(struct sl_sock_stats *stats)
 	p->ask = (struct sl_pace_ask){0};
 	p->orphan = p->called = false;
 	sl_list_init(&p->nic_node);
+	sl_list_init(&p->posted);
+	p->direct = false;
 	p->way = SL_WAY_WHEEL;
 	p->wants_nic = p->asks = p->opening = false;
 	p->ngates = 0;
@@ -116,6 +118,7 @@ struct sl_lane_pace *sl_lane_pace_new(void)
 	sl_wheel_init(&lp->wheel, sl_now_ns() / 1000);
 	sl_list_init(&lp->pacers);
 	sl_list_init(&lp->nics);
+	sl_list_init(&lp->posted);
 	return lp;
 }
 
@@ -223,13 +226,19 @@ static bool pass_on(struct sl_pacer *p)
 	return sl_pacer_post(g->real, &d);
 }
 
+/* Nobody else looks when the NIC's queue is empty, which ends then. */
+static bool is_leaving(const struct sl_pacer *p)
+{
+	return p->nic && (p->orphan || (p->direct && p->way == SL_WAY_TO_WHEEL));
+}
+
 static void arm(struct sl_pacer *p, uint64_t now_ns, bool stuck)
 {
 	uint64_t at_ns = stuck ? now_ns + SL_PACE_RETRY_NS : p->pace.next_ns;
 
 	if (!sl_pace_is_by_wheel(p))
 		at_ns = now_ns + SL_PACE_RETRY_NS;
-	if (!p->waiting && sl_list_empty(&p->room) && !(p->orphan && p->nic)) {
+	if (!p->waiting && sl_list_empty(&p->room) && !is_leaving(p)) {
 		sl_timer_cancel(&p->lane->pace->wheel, &p->timer);
 		return;
 	}

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of pacing share: a pacer, on the lane's wheel (pace.c) or the NIC's (pace_nic.c).
- */
+/* What the files of pacing share: a pacer, on the lane's wheel (pace.c) or the NIC's (pace_nic.c),
+ * or of a TCP connection (pace_tcp.c). */
 #ifndef SL_STACK_PACE_INT_H
 #define SL_STACK_PACE_INT_H
 
 #include "stack/stack.h"
 
 #define SL_PACE_RETRY_NS 1000000ull /* who finds a ring full, or waits for completions */
+#define SL_PACE_DEPTH    256        /* packets under way in a paced queue; a power of two */
 
 /* Where the packets of one leg are posted. */
 struct sl_pace_gate {
@@ -44,6 +45,13 @@ struct sl_pacer {
 	uint32_t mark;           /* SL_WAY_TO_NIC: what is to have left that one */
 	uint64_t nic_pkts, nic_bytes; /* posted to it */
 	uint64_t nic_ns; /* when a completion came last, while there were more to come */
+	/* pace_tcp.c */
+	bool direct;                  /* a connection's, which posts to the NIC's queue itself */
+	struct sl_list posted;        /* of those that have, since the last kick */
+	bool full;                    /* there is enough in the queue for now */
+	uint32_t frame_bytes;         /* of a full one */
+	uint32_t total;               /* posted to the queue, */
+	uint32_t upto[SL_PACE_DEPTH]; /* and up to and with each packet of it; modulo 2^32 */
 
 	uint32_t ngates;
 	struct sl_pace_gate gate[SL_STATS_PORTS];
@@ -69,6 +77,10 @@ void sl_pace_nic_set(struct sl_pacer *p);
 void sl_pace_nic_leave(struct sl_pacer *p);
 /* Asks the keeper for a queue, if it can be had. */
 void sl_pace_nic_want(struct sl_pacer *p);
+/* What has left, and which way it is now. */
+void sl_pace_nic_look(struct sl_pacer *p, uint64_t now_ns);
+/* Starts what was posted to its queue; one that refuses is left. */
+void sl_pace_nic_start(struct sl_pacer *p);
 /* Not by the wheel: posts what may go now, and starts it; how many. When the way has become the
  * wheel's, the rest is that one's. */
 uint32_t sl_pace_nic_go(struct sl_pacer *p, uint64_t now_ns);

@@ -7,7 +7,8 @@
  * had (another device, a rate out of range, the table full, no more queues), the wheel paces.
  * Nothing is reordered: the first packet to the new queue waits until those of before have left
  * the lane's, and the first by the wheel until the NIC's is empty. A new rate is set on the same
- * queue. One that fails gives back what surely has not left, and the wheel goes on with it. */
+ * queue. One that fails gives back what surely has not left, and the wheel goes on with it. A TCP
+ * connection posts to its queue itself (pace_tcp.c). */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -15,8 +16,6 @@
 #include "base/settings.h"
 #include "net/rtnl.h"
 #include "stack/pace_int.h"
-
-#define DEPTH 256 /* packets under way in a paced queue; a power of two */
 
 static uint32_t work; /* pacers that the keeper has something to do for; atomic */
 
@@ -79,8 +78,8 @@ static void to_wheel(struct sl_pacer *p)
 /* What surely has not left goes by the wheel, before all that waits. */
 static void fail(struct sl_pacer *p)
 {
-	struct sl_tx_desc d[DEPTH];
-	unsigned n = sl_verbs_unsent(p->nic, d, DEPTH);
+	struct sl_tx_desc d[SL_PACE_DEPTH];
+	unsigned n = sl_verbs_unsent(p->nic, d, SL_PACE_DEPTH);
 
 	sl_warn("pace", "lane %u: a socket is paced by the lane's wheel from now on: %s",
 		p->lane->id, sl_verbs_dead(p->nic));
@@ -89,12 +88,14 @@ static void fail(struct sl_pacer *p)
 	to_wheel(p);
 }
 
-static void start(struct sl_pacer *p)
+void sl_pace_nic_start(struct sl_pacer *p)
 {
 	if (p->nic->ops->kick(p->nic) == -EIO)
 		fail(p);
 	if (sl_unlikely(!p->lane->watched))
 		sl_lane_watch(p->lane);
+	if (p->way == SL_WAY_NIC)
+		measure(p, 0, sl_now_ns());
 }
 
 /* False: not yet. */
@@ -124,6 +125,13 @@ static bool has_arrived(struct sl_pacer *p)
 	return true;
 }
 
+void sl_pace_nic_look(struct sl_pacer *p, uint64_t now_ns)
+{
+	reap(p, now_ns);
+	if (p->way != SL_WAY_NIC || sl_unlikely(sl_verbs_dead(p->nic) != NULL))
+		has_arrived(p);
+}
+
 uint32_t sl_pace_nic_go(struct sl_pacer *p, uint64_t now_ns)
 {
 	uint32_t n = 0;
@@ -141,9 +149,7 @@ uint32_t sl_pace_nic_go(struct sl_pacer *p, uint64_t now_ns)
 		p->nic_bytes += d.len;
 	}
 	if (p->way == SL_WAY_NIC)
-		start(p);
-	if (p->way == SL_WAY_NIC)
-		measure(p, 0, now_ns);
+		sl_pace_nic_start(p);
 	return n;
 }
 
@@ -184,13 +190,14 @@ static void close_queue(struct sl_pacer *p)
 	p->nic->ops->close(p->nic, &p->lane->frames);
 	p->nic = NULL;
 	sl_list_del(&p->nic_node);
+	sl_list_del(&p->posted);
 	sl_pacer_end(p);
 }
 
 /* Slow: the lane is not held. */
 static struct sl_tx *open_queue(struct sl_tx *beside, const struct sl_pace_ask *ask)
 {
-	struct sl_verbs_want want = {.depth = DEPTH,
+	struct sl_verbs_want want = {.depth = SL_PACE_DEPTH,
 				     .inline_bytes = (uint32_t)sl_settings.tx_max_inline};
 	struct sl_frames none = {0};
 	const char *why = NULL;
@@ -240,6 +247,9 @@ static void take_queue(struct sl_pacer *p, struct sl_tx *tx, const struct sl_pac
 	p->nic = tx;
 	*p->nic_leg = (struct sl_leg){.port = p->gate[0].real->port, .lane = lane, .tx = tx};
 	p->nic_pkts = p->nic_bytes = p->nic_ns = 0;
+	p->total = 0;
+	p->full = false;
+	memset(p->upto, 0, sizeof(p->upto));
 	p->mark = sl_verbs_posted(p->beside);
 	p->way = SL_WAY_TO_NIC;
 	sl_list_add_tail(&lane->pace->nics, &p->nic_node);

@@ -108,18 +108,27 @@ static bool kick(struct sl_lane *lane)
 	return all;
 }
 
+/* Of connections that are paced: what went to NICs' queues is started. Their timers are to be
+ * punctual. */
+static uint64_t start_paced(struct sl_lane *lane)
+{
+	sl_lane_pace_start(lane);
+	lane->tcp->paced = false;
+	return SL_WHEEL_TICK_US;
+}
+
 void sl_lane_tcp_done(struct sl_lane *lane)
 {
 	struct sl_tcp_host *h = lane->tcp;
-	uint64_t next_us;
+	uint64_t next_us, late_us = LATE_US;
 
 	sl_tcp_flush(h);
+	if (sl_unlikely(h->paced))
+		late_us = start_paced(lane);
 	next_us = sl_wheel_soonest_us(&h->wheel);
 	if (sl_unlikely(!kick(lane) || !sl_list_empty(&h->room)))
 		next_us = sl_min(next_us, h->now_us + RETRY_US);
-	sl_lane_due(&lane->tcp_next_us, next_us,
-		    sl_unlikely(h->paced) ? SL_WHEEL_TICK_US : LATE_US);
-	h->paced = false;
+	sl_lane_due(&lane->tcp_next_us, next_us, late_us);
 	if (sl_unlikely(!sl_list_empty(&h->held)))
 		sl_lane_due(&lane->tcp_next_us, h->now_us + SL_HOLD_US, SL_HOLD_US);
 }

@@ -102,6 +102,9 @@ struct sl_tcp_ops {
 	void (*reply)(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 		      const struct sl_tcp_seg *seg, void *from);
 	void (*event)(struct sl_tcp *c, uint32_t events);
+	/* c->opts->nic is set: does the NIC keep c's pace? True: the next segment may be posted at
+	 * *at_us, which may have passed. False: c is to keep it. NULL where nobody sets that. */
+	bool (*paced)(struct sl_tcp *c, uint64_t *at_us);
 	/* A connection for a completed handshake of l: memory that holds a struct sl_tcp, zeroed,
 	 * with the owner's own fields set. NULL: none to be had (the handshake's ACK is dropped).
 	 */
@@ -330,6 +333,10 @@ struct sl_tcp_opts {
 	uint32_t user_timeout_ms;
 	uint32_t linger2_ms; /* TCP_LINGER2; UINT32_MAX: close FIN_WAIT2 at once */
 	struct sl_pace pace; /* SO_MAX_PACING_RATE, of frames */
+	/* Of the owner's, who may have a NIC that keeps the pace: ops->paced() is to be asked, and
+	 * when the segment that was given to the NIC last leaves it; 0: none was. */
+	bool nic;
+	uint64_t leaves_us;
 };
 
 struct sl_tcp_listener {

@@ -138,6 +138,17 @@ static uint32_t frame_bytes(const struct sl_tcp *c, uint32_t payload)
 	return payload + 14 + (v4 ? 20 : 40) + 20 + (c->ts_ok ? 12 : 0);
 }
 
+/* What waits in a NIC is not under way yet: that time is not the path's. */
+static void pace_sent(struct sl_tcp *c, struct sl_txseg *s)
+{
+	struct sl_tcp_opts *o = c->opts;
+
+	if (o->leaves_us)
+		s->sent_us = o->leaves_us;
+	else
+		sl_pace_sent(&o->pace, frame_bytes(c, s->len), c->host->now_us * 1000, true);
+}
+
 static void piece_sent(struct sl_tcp *c, uint32_t i, const struct sl_tcp_seg *seg, bool again)
 {
 	struct sl_txseg *s = sl_tcp_piece(c, i);
@@ -147,7 +158,7 @@ static void piece_sent(struct sl_tcp *c, uint32_t i, const struct sl_tcp_seg *se
 	s->tsval = seg->tsval;
 	count_sent(c, s, again);
 	if (sl_unlikely(c->opts))
-		sl_pace_sent(&c->opts->pace, frame_bytes(c, s->len), c->host->now_us * 1000, true);
+		pace_sent(c, s);
 	if (seg->flags & SL_TCP_CWR)
 		c->cwr_owed = false;
 	sl_tcp_loss_on_sent(c, i, again);
@@ -240,15 +251,29 @@ static uint32_t window_takes(const struct sl_tcp *c, const struct sl_txseg *s)
 	return open >= c->max_window / 2 ? open : 0;
 }
 
+/* When the next segment may be posted. */
+static uint64_t paced_until(struct sl_tcp *c)
+{
+	const struct sl_tcp_opts *o = c->opts;
+	uint64_t at_us;
+
+	if (o->nic && c->host->ops->paced(c, &at_us))
+		return at_us;
+	return o->pace.bytes_s ? (o->pace.next_ns + 999) / 1000 : 0;
+}
+
 /* True: it is not time yet; the timer comes when it is. */
 static bool is_paced(struct sl_tcp *c)
 {
-	const struct sl_pace *p = c->opts ? &c->opts->pace : NULL;
+	uint64_t now_us = c->host->now_us, at_us;
 
-	if (sl_likely(!p) || !p->bytes_s || sl_pace_may(p, c->host->now_us * 1000))
+	if (sl_likely(!c->opts))
+		return false;
+	at_us = paced_until(c);
+	if (at_us <= now_us)
 		return false;
 	c->host->paced = true;
-	c->pace_at = sl_tcp_at(sl_min((p->next_ns + 999) / 1000, c->host->now_us + PACE_MAX_US));
+	c->pace_at = sl_tcp_at(sl_min(at_us, now_us + PACE_MAX_US));
 	sl_tcp_timer_rearm(c);
 	return true;
 }

@@ -59,7 +59,9 @@ static uint32_t elapsed_us(const struct sl_tcp *c, uint64_t since_us)
 {
 	uint64_t d = c->host->now_us - since_us;
 
-	return d < UINT32_MAX ? (uint32_t)d : UINT32_MAX;
+	if (sl_likely(d < UINT32_MAX))
+		return (uint32_t)d;
+	return (int64_t)d < 0 ? 0 : UINT32_MAX; /* a NIC that paces was faster than its rate */
 }
 
 /* Index a lies before b in the queue. */
@@ -268,9 +270,7 @@ static void rack_advance(struct sl_tcp *c, const struct sl_txseg *p, struct sl_t
 	uint32_t rtt = elapsed_us(c, p->sent_us);
 
 	if (p->sent > 1) {
-		uint32_t tsval = (uint32_t)(p->sent_us / 1000) + c->ts_off;
-
-		if (a->ts && sl_seq_lt(a->tsecr, tsval))
+		if (a->ts && sl_seq_lt(a->tsecr, p->tsval))
 			return;
 		if (rtt < c->min_rtt_us)
 			return;
@@ -314,7 +314,9 @@ static uint32_t sample(const struct sl_tcp *c, const struct sl_txseg *p)
 {
 	uint32_t rtt = elapsed_us(c, p->sent_us);
 
-	return rtt ? rtt : 1;
+	if (sl_likely(rtt))
+		return rtt;
+	return p->sent_us <= c->host->now_us;
 }
 
 static void sacked(struct sl_tcp *c, struct sl_txseg *p, struct sl_tcp_ack *a)

@@ -191,19 +191,21 @@ static bool give_up(struct sl_tcp *c, bool reset)
 
 /* RFC 8985 7.2: two round trips, and time for a delayed ACK when only one segment is out; not after
  * the RTO. */
+static uint64_t probe_timeout_us(const struct sl_tcp *c)
+{
+	if (!c->srtt_us)
+		return 1000000;
+	return 2ull * c->srtt_us +
+	       (sl_tcp_pieces_out(c) == 1 ? sl_tcp_params.rto_min_ms * 1000ull : TLP_MARGIN_US);
+}
+
 static void schedule_tlp(struct sl_tcp *c)
 {
-	uint64_t pto = 1000000;
-
 	c->tlp_at = 0;
 	if (!sl_tcp_params.tlp || !c->sack_ok || c->tx_una == c->tx_nxt || c->tlp_out ||
 	    (c->ca != SL_CA_OPEN && c->ca != SL_CA_CWR) || c->sacked_out)
 		return;
-	if (c->srtt_us)
-		pto = 2ull * c->srtt_us + (sl_tcp_pieces_out(c) == 1
-						   ? sl_tcp_params.rto_min_ms * 1000ull
-						   : TLP_MARGIN_US);
-	c->tlp_at = sl_tcp_at(c->host->now_us + pto);
+	c->tlp_at = sl_tcp_at(c->host->now_us + probe_timeout_us(c));
 	if (c->rto_at && (int32_t)(c->rto_at - c->tlp_at) < 0)
 		c->tlp_at = c->rto_at;
 }
@@ -466,9 +468,27 @@ static void all_due(struct sl_tcp *c)
 			c->deadlines[i] = sl_tcp_at(c->host->now_us - 1);
 }
 
+static void put_off(const struct sl_tcp *c, uint32_t *at, uint64_t to_us)
+{
+	if (is_due(c, *at) && to_us > c->host->now_us)
+		*at = sl_tcp_at(to_us);
+}
+
+/* Who waits for an answer waits from when the segment leaves a NIC that paces it
+ * (tcp_pacing_delay()). */
+static void await_nic(struct sl_tcp *c)
+{
+	if (c->tx_una == c->tx_nxt)
+		return;
+	put_off(c, &c->tlp_at, c->opts->leaves_us + probe_timeout_us(c));
+	put_off(c, &c->rto_at, sl_tcp_piece(c, c->tx_una)->sent_us + c->rto_us);
+}
+
 /* False: c is gone. */
 static bool fire(struct sl_tcp *c)
 {
+	if (sl_unlikely(c->opts && c->opts->leaves_us))
+		await_nic(c);
 	if (is_due(c, c->delack_at))
 		sl_tcp_ack_late(c);
 	if (is_due(c, c->pace_at)) {

@@ -100,6 +100,8 @@ struct sim_host {
 	uint32_t tx_us;        /* a packet leaves the device up to so much later, 0: at once */
 	uint32_t tx_out;
 	bool tx_refused;
+	uint32_t nic_us;      /* the device paces data: a segment takes so long; 0: it does not */
+	uint64_t nic_free_us; /* when it will have sent all */
 	struct sim_listener *listeners;
 	struct sim_conn *ready;
 	struct sim_pipe *to[SIM_MAX_HOSTS];

@@ -70,12 +70,25 @@ void sim_leave_device(struct sim *s, struct sim_tx *t, struct sim_host *h)
 		sim_on_wire(s, p);
 }
 
+/* When a segment leaves the device. */
+static uint64_t leaves(struct sim_host *h, struct sl_tcp *c, const struct sl_tcp_seg *seg)
+{
+	uint64_t at_us = sl_max(h->nic_free_us, h->sim->now_us);
+
+	if (!h->nic_us || !c->opts || !c->opts->nic || !seg->len)
+		return h->sim->now_us + h->tx_us;
+	h->nic_free_us = at_us + h->nic_us;
+	c->opts->leaves_us = at_us + h->clock_off_us;
+	return at_us;
+}
+
 static bool op_send(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
 		    uint64_t psum)
 {
 	struct sim_host *h = sl_container_of(c->host, struct sim_host, tcp);
 	struct sim *s = h->sim;
 	struct sim_tx t = {.psum = psum}, *later;
+	uint64_t leaves_us;
 
 	if (h->tx_ring && h->tx_out >= h->tx_ring) {
 		h->tx_refused = true;
@@ -88,17 +101,25 @@ static bool op_send(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t fra
 				 host_of(&c->node.key.remote)};
 	if (frame != SL_NO_FRAME)
 		sl_frame_ref(frame);
-	if (!h->tx_us) {
+	leaves_us = leaves(h, c, seg);
+	if (leaves_us == s->now_us) {
 		sim_leave_device(s, &t, h);
 		return true;
 	}
 	h->tx_out++;
 	later = malloc(sizeof(*later));
 	*later = t;
-	sim_push(s, (struct sim_event){.at_us = s->now_us + h->tx_us,
-				       .kind = SIM_EV_SENT,
-				       .host = h->idx,
-				       .obj = later});
+	sim_push(s, (struct sim_event){
+			    .at_us = leaves_us, .kind = SIM_EV_SENT, .host = h->idx, .obj = later});
+	return true;
+}
+
+/* One may wait behind the one that is being sent. */
+static bool op_paced(struct sl_tcp *c, uint64_t *at_us)
+{
+	const struct sim_host *h = sl_container_of(c->host, struct sim_host, tcp);
+
+	*at_us = h->nic_free_us + h->clock_off_us - h->nic_us;
 	return true;
 }
 
@@ -193,6 +214,7 @@ const struct sl_tcp_ops sim_ops = {
 	.send = op_send,
 	.reply = op_reply,
 	.event = op_event,
+	.paced = op_paced,
 	.child_new = op_child_new,
 	.child_free = op_child_free,
 	.accept_ready = op_accept_ready,

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The pacer of a TCP connection whose pace a NIC keeps.
+ *
+ * Theory of operation: what TCP has not sent waits in its own send queue, where it can still be
+ * cut, acknowledged and handed back. So a connection posts to the NIC's queue itself, and never
+ * more than goes out in AHEAD_NS at the rate, or one packet behind the one that is going out:
+ * enough that whoever comes late with the next ones leaves no gap. pace.next_ns is when the queue
+ * will be empty; that is reckoned from what was posted, and set right by completions. From it TCP
+ * knows when a segment leaves, from when on round trips and time-outs count.
+ *
+ * Data, SYN, FIN and RST go by the NIC's queue. Pure ACKs do not: a rate is one for what is sent,
+ * and the ACKs of a fast stream in the other direction would not fit into it. That they come before
+ * data that were posted before them is harmless: they lie in the window, take up no sequence space,
+ * and say no less than those that follow (RFC 9293 3.10.7.4; Linux' fq does not pace them either).
+ *
+ * As the pacer's own packets those of TCP change the way only when the other one is empty; until
+ * then TCP waits. What a queue that has failed gives back is let go by the wheel, before TCP goes
+ * on by itself. */
+#include "stack/pace_int.h"
+
+#include "base/clock.h"
+
+#define AHEAD_NS 4000000ull
+/* One packet takes no longer, or the NIC is not asked: whoever hands the connection to the kernel
+ * waits for what is in the queue. */
+#define SLOWEST_NS 20000000ull
+#define LEAST_ROOM (SL_PACE_DEPTH / 4)
+
+static uint64_t ns_of(const struct sl_pacer *p, uint64_t bytes)
+{
+	return p->pace.bytes_s ? bytes * 1000000000ull / p->pace.bytes_s : 0;
+}
+
+/* Bytes in the queue, as far as is known. */
+static uint32_t under_way(const struct sl_pacer *p)
+{
+	uint32_t done = sl_verbs_done(p->nic);
+
+	if (done == sl_verbs_posted(p->nic))
+		return 0;
+	return p->total - p->upto[(done - 1) & (SL_PACE_DEPTH - 1)];
+}
+
+/* The rate ---------------------------------------------------------------------------------------
+ */
+
+static bool is_same(const struct sl_pace_ask *a, const struct sl_pace_ask *b)
+{
+	return a->bytes_s == b->bytes_s && a->burst_bytes == b->burst_bytes &&
+	       a->packet_bytes == b->packet_bytes;
+}
+
+void sl_pacer_follow(struct sl_pacer *p, struct sl_leg *leg, const struct sl_pace_ask *ask,
+		     uint32_t frame_bytes)
+{
+	uint64_t frame_ns = ask->bytes_s ? frame_bytes * 1000000000ull / ask->bytes_s : 0;
+
+	p->direct = true;
+	p->frame_bytes = frame_bytes;
+	sl_pacer_leg(p, leg);
+	if (frame_ns > SLOWEST_NS) {
+		p->ask.bytes_s = 0;
+		sl_pace_set(&p->pace, ask->bytes_s, ask->burst_bytes, sl_now_ns());
+		sl_pace_nic_leave(p);
+	} else if (!is_same(&p->ask, ask)) {
+		sl_pacer_set(p, ask);
+	}
+	sl_pacer_run(p);
+}
+
+bool sl_pacer_leave(struct sl_pacer *p)
+{
+	sl_pace_nic_leave(p);
+	sl_pacer_run(p);
+	return sl_pace_is_by_wheel(p) && !p->waiting;
+}
+
+bool sl_pacer_is_idle(const struct sl_pacer *p)
+{
+	return sl_pace_is_by_wheel(p) && !p->waiting && !p->nic && !p->asks && !p->opening;
+}
+
+bool sl_pacer_is_by_nic(const struct sl_pacer *p)
+{
+	return p->way == SL_WAY_NIC;
+}
+
+const struct sl_pace *sl_pacer_pace(const struct sl_pacer *p)
+{
+	return &p->pace;
+}
+
+/* Posting ----------------------------------------------------------------------------------------
+ */
+
+/* When the queue is to get more. */
+static uint64_t when(struct sl_pacer *p, uint64_t now_ns)
+{
+	uint32_t bytes = under_way(p);
+	uint64_t ahead_ns, left_ns, most_ns;
+
+	/* What leaves has left at the beginning of the time that the rate gives it. */
+	most_ns = now_ns + ns_of(p, bytes + p->frame_bytes);
+	p->pace.next_ns = sl_min(p->pace.next_ns, most_ns);
+	left_ns = p->pace.next_ns > now_ns ? p->pace.next_ns - now_ns : 0;
+	ahead_ns = sl_max(AHEAD_NS, ns_of(p, p->frame_bytes));
+	/* Not one packet for each ACK that comes: a few at once. */
+	if (left_ns > ahead_ns)
+		p->full = true;
+	else if (left_ns <= ahead_ns / 4 * 3)
+		p->full = false;
+	if (p->full)
+		return p->pace.next_ns - ahead_ns / 4 * 3;
+	/* It is slower than its rate, or stands still. */
+	if (ns_of(p, bytes) > 3 * ahead_ns)
+		return now_ns + SL_PACE_RETRY_NS;
+	if (p->nic->ops->room(p->nic) < LEAST_ROOM)
+		return now_ns + sl_max(left_ns / 2, SL_WHEEL_TICK_US * 1000ull);
+	return now_ns;
+}
+
+bool sl_pacer_until(struct sl_pacer *p, uint64_t now_ns, uint64_t *at_ns)
+{
+	if (!sl_pace_is_by_wheel(p)) {
+		sl_pace_nic_look(p, now_ns);
+		if (sl_pace_is_by_wheel(p))
+			sl_pacer_run(p);
+	}
+	*at_ns = now_ns + SL_PACE_RETRY_NS;
+	if (p->way == SL_WAY_NIC)
+		*at_ns = when(p, now_ns);
+	return !sl_pace_is_by_wheel(p) || p->waiting;
+}
+
+struct sl_leg *sl_pacer_way(struct sl_pacer *p, struct sl_leg *leg)
+{
+	if (p->way == SL_WAY_NIC || p->way == SL_WAY_TO_WHEEL)
+		return p->nic_leg;
+	return sl_pace_is_by_wheel(p) && p->waiting ? p->gate[0].leg : leg;
+}
+
+uint64_t sl_pacer_posted(struct sl_pacer *p, struct sl_leg *leg, uint32_t bytes, uint64_t now_ns)
+{
+	uint64_t leaves_ns = sl_max(p->pace.next_ns, now_ns), early_ns;
+
+	if (leg == p->gate[0].leg)
+		sl_leg_kick(leg);
+	if (p->way == SL_WAY_TO_NIC && leg->tx == p->beside)
+		p->mark = sl_verbs_posted(p->beside);
+	if (leg != p->nic_leg)
+		return 0;
+	p->total += bytes;
+	p->upto[(sl_verbs_posted(p->nic) - 1) & (SL_PACE_DEPTH - 1)] = p->total;
+	p->nic_pkts++;
+	p->nic_bytes += bytes;
+	p->pace.next_ns = leaves_ns + ns_of(p, bytes);
+	if (sl_list_empty(&p->posted))
+		sl_list_add_tail(&p->lane->pace->posted, &p->posted);
+	/* Not later than it does: a burst goes at once. */
+	early_ns = ns_of(p, p->ask.burst_bytes);
+	return leaves_ns > now_ns + early_ns ? leaves_ns - early_ns : now_ns;
+}
+
+void sl_lane_pace_start(struct sl_lane *lane)
+{
+	sl_list_for_each_safe (it, &lane->pace->posted) {
+		struct sl_pacer *p = sl_container_of(it, struct sl_pacer, posted);
+
+		sl_list_del(it);
+		if (!sl_pace_is_by_wheel(p))
+			sl_pace_nic_start(p);
+		if (sl_pace_is_by_wheel(p))
+			sl_pacer_run(p);
+	}
+}

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# SO_MAX_PACING_RATE of TCP sockets by the (simulated) NIC, measured by an independent receiver: rates,
+# and many at once. (A NIC makes up for nothing: who keeps the library from running makes gaps.)
+unset SLUICE_STATS_SHMEM_DIR # a place of its own: what is listed is all that is there
+VERBS=1
+. "$(dirname "$0")/lib.sh"
+. "$TESTS/net/lib_pace.sh"
+need python3
+net_up
+MODE=simulated
+PACE_TRIES=3
+
+said() { grep -q -e "$1" "$TMP"/sluice.*.log; }
+by_nic() {
+	paced "$@"
+	ok "${*:4}: no wheel" not said 'wheel'
+}
+by_nic 10 130 1514 1000 tcp
+by_nic 10 1600 1514 20000 tcp
+by_nic 10 10000 1514 200000 tcp
+by_nic 10 50000 1514 1000000 tcp
+by_nic 10 800 1514 20000 tcp burst=15000
+SIM_OPTIONS=rates=127
+by_nic 20 300 1514 "2000,3000,4500,7000,9000,12000,16000,20000" tcp poll
+done_testing
