@@ -344,6 +344,15 @@ struct sl_port_stats *sl_stats_port(uint32_t ifindex)
 	return &spill_port;
 }
 
+void sl_stats_port_free(struct sl_port_stats *p)
+{
+	if (p == &spill_port)
+		return;
+	sl_store(&p->used, ENTRY_BUSY);
+	memset((char *)p + sizeof(p->used), 0, sizeof(*p) - sizeof(p->used));
+	sl_store_release(&p->used, 0);
+}
+
 /* Each counter of a block becomes 0; what the block says about the object stays, and levels are no
  * counts. */
 #define SL_STAT(block, name, unit, help) SL_ZERO_##block(name)

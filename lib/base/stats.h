@@ -147,6 +147,7 @@ void sl_stats_sock_free(struct sl_sock_stats *s);
 void sl_stats_sock_for_each(void (*fn)(struct sl_sock_stats *s, void *arg), void *arg);
 struct sl_lane_stats *sl_stats_lane(uint32_t lane);    /* never NULL */
 struct sl_port_stats *sl_stats_port(uint32_t ifindex); /* finds or makes; never NULL */
+void sl_stats_port_free(struct sl_port_stats *p);      /* another port may have the place */
 /* The shared file, "" when there is none. */
 const char *sl_stats_path(void);
 /* Removes the files that killed programs of this user have left beside it (stats_sweep.c). The

@@ -114,8 +114,8 @@ int sl_broker_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *o
 /* Attaches the steering program to the device, or finds it open already. -EBUSY: another process
  * has the device; -EOPNOTSUPP: no XDP, not Ethernet, MTU too large for a frame; -EPERM. */
 int sl_broker_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why);
-/* Detaches and unpins when it was the last user. */
-void sl_broker_port_close(uint32_t ifindex);
+/* Detaches and unpins when it was the last user. rules: as opened. */
+void sl_broker_port_close(uint32_t ifindex, const struct sl_rule *rules);
 
 /* Opens and binds the XSKs of one lane on all RX queues of an open port, and puts them into
  * `lanes` at *first .. *first + nqueues - 1 (*first is out: what sl_claim.lane wants).

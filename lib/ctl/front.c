@@ -59,10 +59,10 @@ int sl_broker_port_open(uint32_t ifindex, struct sl_port_info *out, const char *
 	return sl_embedded_port_open(ifindex, 0, out, why);
 }
 
-void sl_broker_port_close(uint32_t ifindex)
+void sl_broker_port_close(uint32_t ifindex, const struct sl_rule *rules)
 {
 	if (sl_lease_on())
-		LEASED_VOID(sl_lease_port_close(ifindex));
+		LEASED_VOID(sl_lease_port_close(ifindex, rules));
 	else
 		sl_embedded_port_close(ifindex);
 }

@@ -299,11 +299,23 @@ int sl_lease_umem(struct sl_umem_info *out, const char **why)
 /* Ports ------------------------------------------------------------------------------------------
  */
 
-/* The view of the rules outlives the port: who reads it takes no lock. They are few. */
+#define VIEW_BYTES ((SL_MAX_RULES + 1) * sizeof(struct sl_rule))
+
+/* The view of the rules outlives the port, by some others: who reads it takes no lock. */
+static void drop_view(const struct sl_rule *rules)
+{
+	static const struct sl_rule *old[8];
+	static unsigned at;
+
+	if (old[at])
+		munmap((void *)(uintptr_t)old[at], VIEW_BYTES);
+	old[at] = rules;
+	at = (at + 1) % sl_array_len(old);
+}
+
 static int port_take(const struct sl_lease_port_ok *p, int fd, struct sl_port_info *out)
 {
-	void *rules = mmap(NULL, (SL_MAX_RULES + 1) * sizeof(struct sl_rule), PROT_READ, MAP_SHARED,
-			   fd, 0);
+	void *rules = mmap(NULL, VIEW_BYTES, PROT_READ, MAP_SHARED, fd, 0);
 
 	if (rules == MAP_FAILED)
 		return -errno;
@@ -339,7 +351,7 @@ int sl_lease_port_open(uint32_t ifindex, struct sl_port_info *out, const char **
 	sl_lease_close_fds(&m);
 	if (err) {
 		sl_why(why, "the rules cannot be mapped: %s", sl_strerror(err));
-		sl_lease_port_close(ifindex);
+		sl_lease_port_close(ifindex, NULL);
 	} else {
 		sl_info("port", "%s: offloaded by sluiced: driver %s, %u RX queue%s, MTU %u",
 			out->ifname, out->driver, out->nqueues, out->nqueues == 1 ? "" : "s",
@@ -348,10 +360,12 @@ int sl_lease_port_open(uint32_t ifindex, struct sl_port_info *out, const char **
 	return err;
 }
 
-void sl_lease_port_close(uint32_t ifindex)
+void sl_lease_port_close(uint32_t ifindex, const struct sl_rule *rules)
 {
 	struct sl_lease_msg m;
 
+	if (rules)
+		drop_view(rules);
 	(void)ask_port(&m, SL_LEASE_PORT_CLOSE, ifindex, 0, NULL);
 }
 

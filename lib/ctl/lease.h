@@ -251,7 +251,7 @@ void sl_lease_fini(void);
 
 int sl_lease_umem(struct sl_umem_info *out, const char **why);
 int sl_lease_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why);
-void sl_lease_port_close(uint32_t ifindex);
+void sl_lease_port_close(uint32_t ifindex, const struct sl_rule *rules);
 enum sl_port_end sl_lease_port_end(uint32_t ifindex);
 bool sl_lease_port_has_tags(uint32_t ifindex);
 void sl_lease_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave);

@@ -67,6 +67,33 @@ void sl_claims_child(void)
 	memset(&claims_lock, 0, sizeof(claims_lock));
 }
 
+/* The device does not exist any more, nor do its maps. */
+static void forget(struct sl_sock *sk, void *arg)
+{
+	uint32_t ifindex = *(const uint32_t *)arg;
+
+	if (!sk->claims || !sl_lock(&sk->slow))
+		return;
+	sl_lock(&claims_lock);
+	for (struct sl_sock_claim **at = &sk->claims; *at;) {
+		struct sl_sock_claim *c = *at;
+
+		if (c->req.ifindex != ifindex) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		free(c);
+	}
+	sl_unlock(&claims_lock);
+	sl_unlock(&sk->slow);
+}
+
+void sl_sock_claims_forget(uint32_t ifindex)
+{
+	sl_sock_for_each(forget, &ifindex);
+}
+
 void sl_sock_unclaim(struct sl_sock *sk)
 {
 	sl_lock(&claims_lock);

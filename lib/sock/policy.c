@@ -179,7 +179,7 @@ static bool unguard(void)
 		counted_ns = now;
 
 	for (uint32_t i = 0; (p = sl_port_at(i)); i++) {
-		if (p->base || sl_load(&p->stats->alive) || p->gone == UNGUARD_LOOKS)
+		if (p->base || p->retired || sl_load(&p->stats->alive) || p->gone == UNGUARD_LOOKS)
 			continue;
 		leaving = true;
 		if (!counts || (stranded && p->gone + 1 == UNGUARD_LOOKS))
@@ -190,6 +190,37 @@ static bool unguard(void)
 		}
 	}
 	return leaving;
+}
+
+struct holder {
+	const struct sl_port *port;
+	bool found;
+};
+
+static void holds(struct sl_tconn *c, void *arg)
+{
+	const struct sl_leg *leg = sl_load(&c->claimed);
+	struct holder *h = arg;
+
+	h->found |= leg && leg->port == h->port;
+}
+
+/* Of what was on it nothing is left to be moved: another device may have its place. */
+static void retire(void)
+{
+	struct sl_port *p;
+
+	for (uint32_t i = 0; (p = sl_port_at(i)); i++) {
+		struct holder h = {.port = p};
+
+		if (!sl_port_may_retire(p) || (!p->base && p->gone < UNGUARD_LOOKS))
+			continue;
+		sl_tconn_for_each(holds, &h);
+		if (h.found)
+			continue;
+		sl_sock_claims_forget(p->lower);
+		sl_port_retire(p);
+	}
 }
 
 /* Sockets ---------------------------------------------------------------------------------------
@@ -273,6 +304,7 @@ void sl_policy_check(void)
 			sl_tconn_for_each(look_at_conn, &l);
 		if (l.rules || sl_tlisten_draining())
 			sl_sock_for_each(look_at_sock, &l);
+		retire();
 		sl_store(&stranded, l.left > 0);
 		sl_store(&left, l.left + leaving);
 		sl_store(&waiting, l.waiting);

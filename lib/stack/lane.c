@@ -184,6 +184,66 @@ out:
 	return NULL;
 }
 
+/* Tables' lock held: nobody else adds one. */
+static uint32_t free_place(const struct sl_lane *lane)
+{
+	uint32_t i = 0;
+
+	while (i < lane->nlegs && !sl_leg_is_closed(lane->leg[i]))
+		i++;
+	return i;
+}
+
+/* Lane held. */
+static void add_leg(struct sl_lane *lane, struct sl_leg *leg)
+{
+	uint32_t place = free_place(lane);
+
+	for (uint32_t q = 0; q < leg->nqueues; q++)
+		leg->xsk[q].rx.ops->refill(&leg->xsk[q].rx, &lane->frames);
+	sl_store_release(&lane->leg[place], leg);
+	if (place < lane->nlegs)
+		return;
+	sl_store_release(&lane->nlegs, place + 1);
+	lane->stats->nlegs = lane->nlegs;
+}
+
+/* Lane held. */
+static void close_leg(struct sl_lane *lane, struct sl_leg *leg)
+{
+	uint32_t nqueues = leg->nqueues;
+
+	if (leg->verbs)
+		leg->verbs->ops->close(leg->verbs, &lane->frames);
+	else if (nqueues)
+		leg->tx->ops->reap(leg->tx, &lane->frames);
+	sl_leg_close(leg);
+	for (uint32_t q = 0; q < nqueues; q++)
+		sl_xsk_close(&leg->xsk[q], &lane->frames);
+}
+
+bool sl_lanes_leave(struct sl_port *p)
+{
+	bool all = true;
+
+	if (!sl_lock(&lock))
+		return false;
+	for (uint32_t i = 0; i < nlanes; i++) {
+		struct sl_leg *leg = find_leg(lanes[i], p);
+
+		if (!leg)
+			continue;
+		if (!sl_lane_lock(lanes[i])) {
+			all = false;
+			continue;
+		}
+		close_leg(lanes[i], leg);
+		sl_lane_unlock(lanes[i]);
+	}
+	sl_unlock(&lock);
+	return all;
+}
+
 struct sl_leg *sl_lane_leg(struct sl_lane *lane, struct sl_port *port)
 {
 	struct sl_leg *leg = find_leg(lane, port), *below = NULL;
@@ -199,14 +259,10 @@ struct sl_leg *sl_lane_leg(struct sl_lane *lane, struct sl_port *port)
 	if (!sl_lock(&lock))
 		return NULL;
 	leg = find_leg(lane, port);
-	if (!leg && lane->nlegs < SL_STATS_PORTS) {
+	if (!leg && free_place(lane) < SL_STATS_PORTS) {
 		leg = below ? open_vlan_leg(port, below) : open_leg(lane, port);
 		if (leg && sl_lane_lock(lane)) {
-			for (uint32_t q = 0; q < leg->nqueues; q++)
-				leg->xsk[q].rx.ops->refill(&leg->xsk[q].rx, &lane->frames);
-			lane->leg[lane->nlegs] = leg;
-			sl_store_release(&lane->nlegs, lane->nlegs + 1);
-			lane->stats->nlegs = lane->nlegs;
+			add_leg(lane, leg);
 			sl_lane_unlock(lane);
 		}
 	}

@@ -18,6 +18,7 @@ static struct sl_lock lock; /* ports are opened one at a time */
 static struct sl_port *ports[SL_STATS_PORTS];
 static uint32_t nports;
 static uint32_t nvlans = 1;  /* numbers of VLAN devices that are given out; 0 is none */
+static uint64_t vlans_free;  /* of these, those that are nobody's any more */
 static uint32_t refused[64]; /* devices that could not be opened; 0: free */
 
 /* SLUICE_DEVICES: globs separated by commas, the last one that matches decides, ! excludes. */
@@ -86,9 +87,9 @@ void sl_port_forget(uint32_t ifindex)
 	sl_unlock(&lock);
 }
 
-static void fill_stats(struct sl_port *p)
+static void fill_stats(struct sl_port *p, uint32_t ifindex)
 {
-	struct sl_port_stats *s = sl_stats_port(p->info.ifindex);
+	struct sl_port_stats *s = sl_stats_port(ifindex);
 
 	p->stats = s;
 	memcpy(s->ifname, p->info.ifname, sizeof(s->ifname));
@@ -100,10 +101,28 @@ static void fill_stats(struct sl_port *p)
 	sl_store_release(&s->used, 1);
 }
 
-static void add_port(struct sl_port *p)
+/* Lock held. The object of one that has retired, or a new one; NULL: there are too many. */
+static struct sl_port *port_alloc(void)
 {
-	p->index = nports;
-	fill_stats(p);
+	for (uint32_t i = 0; i < nports; i++)
+		if (sl_load_acquire(&ports[i]->retired))
+			return ports[i];
+	return nports < SL_STATS_PORTS ? calloc(1, sizeof(struct sl_port)) : NULL;
+}
+
+/* It is found by its ifindex, which therefore comes last. */
+static void add_port(struct sl_port *p, const struct sl_port *as)
+{
+	bool again = p->retired;
+	uint32_t index = again ? p->index : nports;
+
+	*p = *as;
+	p->info.ifindex = 0;
+	p->index = index;
+	fill_stats(p, as->info.ifindex);
+	sl_store_release(&p->info.ifindex, as->info.ifindex);
+	if (again)
+		return;
 	ports[nports] = p;
 	sl_store_release(&nports, nports + 1);
 }
@@ -229,7 +248,8 @@ static void name_vlan(struct sl_port *p, const struct sl_link *link)
 static struct sl_port *find_vlan(const struct sl_port *base, uint32_t vlan)
 {
 	for (uint32_t i = 0; i < nports; i++)
-		if (ports[i]->base == base && ports[i]->vlan == vlan && !ports[i]->info.ifindex)
+		if (ports[i]->base == base && ports[i]->vlan == vlan && !ports[i]->info.ifindex &&
+		    !ports[i]->retired)
 			return ports[i];
 	return NULL;
 }
@@ -243,20 +263,47 @@ static void revive_vlan(struct sl_port *p, const struct sl_link *link)
 	sl_broker_vlan_leave(p->lower, p->vlan_nr, false);
 }
 
+static bool has_vlan_number(void)
+{
+	return vlans_free || nvlans < SL_MAX_VLANS;
+}
+
+static uint32_t vlan_number(void)
+{
+	uint32_t nr;
+
+	if (!vlans_free)
+		return nvlans++;
+	nr = (uint32_t)__builtin_ctzll(vlans_free);
+	vlans_free &= vlans_free - 1;
+	return nr;
+}
+
+void sl_port_vlan_over(const struct sl_port *p)
+{
+	if (!p->vlan_nr || !sl_lock(&lock))
+		return;
+	sl_store(&sl_in_vlan[p->vlan_nr], 0);
+	vlans_free |= 1ull << p->vlan_nr;
+	sl_unlock(&lock);
+}
+
 static struct sl_port *new_vlan(const struct sl_link *link, struct sl_port *base)
 {
-	struct sl_port *p = calloc(1, sizeof(*p));
+	struct sl_port *p = port_alloc();
+	struct sl_port as = {
+		.info = base->info,
+		.base = base,
+		.tags = base->tags,
+		.lower = base->lower,
+		.vlan = base->vlan << 16 | link->vlan_tag,
+	};
 
 	if (!p)
 		return NULL;
-	p->info = base->info;
-	p->base = base;
-	p->tags = base->tags;
-	p->lower = base->lower;
-	p->vlan = base->vlan << 16 | link->vlan_tag;
-	p->vlan_nr = nvlans++;
-	name_vlan(p, link);
-	add_port(p);
+	as.vlan_nr = vlan_number();
+	name_vlan(&as, link);
+	add_port(p, &as);
 	return p;
 }
 
@@ -268,7 +315,7 @@ static struct sl_port *open_vlan(const struct sl_link *link, struct sl_port *bas
 
 	if (p)
 		revive_vlan(p, link);
-	else if (!why && nvlans < SL_MAX_VLANS && nports < SL_STATS_PORTS)
+	else if (!why && has_vlan_number())
 		p = new_vlan(link, base);
 	if (!p) {
 		sl_warn("port", "%s stays with the kernel: %s", link->name,
@@ -298,25 +345,23 @@ void sl_port_link_changed(struct sl_port *p, const struct sl_link *link, bool go
 
 static struct sl_port *open_port(const struct sl_link *link)
 {
-	struct sl_port *p;
+	struct sl_port *p = port_alloc(), as = {0};
 	const char *why = NULL;
 	int err;
 
-	if (nports == SL_STATS_PORTS)
-		return NULL;
-	p = calloc(1, sizeof(*p));
 	if (!p)
 		return NULL;
-	err = sl_broker_port_open(link->ifindex, &p->info, &why);
+	err = sl_broker_port_open(link->ifindex, &as.info, &why);
 	if (err < 0) {
 		sl_warn("port", "%s stays with the kernel: %s (%s)", link->name,
 			why ? why : "the broker refused it", strerrorname_np(-err));
-		free(p);
+		if (!p->retired)
+			free(p);
 		return NULL;
 	}
-	p->lower = p->info.ifindex;
-	p->tags = p->info.flags & SL_PORT_TAGS;
-	add_port(p);
+	as.lower = as.info.ifindex;
+	as.tags = as.info.flags & SL_PORT_TAGS;
+	add_port(p, &as);
 	return p;
 }
 
@@ -515,6 +560,8 @@ void sl_ports_check(void)
 	uint32_t n = sl_load_acquire(&nports);
 
 	for (uint32_t i = 0; i < n; i++) {
+		if (ports[i]->retired)
+			continue;
 		if (ports[i]->base) {
 			check_vlan(ports[i]);
 			continue;
@@ -533,4 +580,5 @@ void sl_port_child(void)
 	memset(refused, 0, sizeof(refused));
 	nports = 0;
 	nvlans = 1;
+	vlans_free = 0;
 }

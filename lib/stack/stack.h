@@ -37,6 +37,7 @@ struct sl_port {
 	uint8_t os_stamps; /* enum sl_os_stamps */
 	bool emptied;      /* the device does not exist any more, and its fill rings were emptied */
 	uint8_t gone;      /* looks of the keeper since the steering program was taken off */
+	bool retired;      /* none, until another device has it (retire.c) */
 	struct sl_xsk_counts counted; /* what of the kernel's counts stats has; the keeper's */
 	struct sl_xsk_queue queue[SL_MAX_QUEUES];
 };
@@ -55,6 +56,7 @@ struct sl_leg {
 	uint32_t tx_queue; /* of the XSK by which it sends, without verbs */
 	bool dead;         /* the device is gone: nothing is sent any more */
 	bool again;        /* the last kick has not started all */
+	struct sl_tx none; /* what tx is once it is closed (retire.c) */
 	struct sl_xsk xsk[];
 };
 
@@ -153,6 +155,11 @@ enum sl_rule_action sl_port_decide(const struct sl_port *port, uint32_t role,
  * took it off on purpose, with `ip link set dev X xdp off`): it is said once, and the program is
  * attached again only by the next process. No lane held. */
 void sl_ports_check(void);
+/* May its place be another device's (retire.c)? The keeper's. */
+bool sl_port_may_retire(const struct sl_port *p);
+void sl_port_vlan_over(const struct sl_port *p); /* its number may be another's */
+/* It is. No lane held. */
+void sl_port_retire(struct sl_port *p);
 /* The device is gone or changed: forget that it could not be opened. */
 void sl_port_forget(uint32_t ifindex);
 /* May the configuration have it (SLUICE_DEVICES), and is it of a kind that can be offloaded? */
@@ -166,6 +173,16 @@ struct sl_lane *sl_lane_pick(uint32_t ifindex, int fd);
 extern struct sl_lane sl_limbo;
 /* The lane's leg on the port, opened at first use. NULL: cannot be had. No lane held. */
 struct sl_leg *sl_lane_leg(struct sl_lane *lane, struct sl_port *port);
+/* Closes the lanes' legs on a port that retires; what lanes still find of them sends nothing.
+ * False: some could not be closed now. No lane held. */
+bool sl_lanes_leave(struct sl_port *p);
+/* A leg like that. */
+static inline bool sl_leg_is_closed(const struct sl_leg *leg)
+{
+	return leg->tx == &leg->none;
+}
+/* Makes one of it: its tables and rings are closed already. Lane held. */
+void sl_leg_close(struct sl_leg *leg);
 /* The keeper's, about once a second: a transmit queue of the NIC that has failed is taken down. */
 void sl_lanes_check(void);
 /* When it is to be done again, though nothing happens, for one that is to come back. UINT64_MAX:

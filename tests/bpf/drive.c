@@ -213,7 +213,7 @@ int main(int argc, char **argv)
 		} else if (!strcmp(*a, "alive")) {
 			printf("alive: %d\n", !sl_broker_port_end(if_nametoindex(*++a)));
 		} else if (!strcmp(*a, "close")) {
-			sl_broker_port_close(if_nametoindex(*++a));
+			sl_broker_port_close(if_nametoindex(*++a), NULL);
 		} else if (!strcmp(*a, "say")) {
 			printf("%s\n", *++a);
 		} else if (!strcmp(*a, "fork")) {

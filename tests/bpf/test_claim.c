@@ -322,7 +322,7 @@ static void test_later_ports_know_addresses_and_rules(void **state)
 	assert_int_equal(info[1].rules[2].action, SL_RULE_NONE);
 	assert_int_equal(sl_broker_rules_set(NULL, 0), 0);
 	assert_int_equal(info[1].rules[0].action, SL_RULE_NONE);
-	sl_broker_port_close(other);
+	sl_broker_port_close(other, NULL);
 	sl_broker_local_del(addr);
 }
 
@@ -332,7 +332,7 @@ static void test_ports_are_counted(void **state)
 
 	assert_int_equal(sl_broker_port_open(ifindex, &again, NULL), 0);
 	assert_ptr_equal(again.ports, info[0].ports);
-	sl_broker_port_close(ifindex);
+	sl_broker_port_close(ifindex, NULL);
 	assert_int_equal(sl_broker_port_end(ifindex), SL_PORT_STEERED);
 	assert_int_not_equal(sl_broker_port_end(12345), SL_PORT_STEERED);
 }

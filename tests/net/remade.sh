@@ -7,6 +7,7 @@
 need bpftool
 [ -e "$PRELOAD" ] || skip "the library is not built"
 ROUNDS=${ROUNDS:-12} # without their frames eight would be too many
+ANSWERS=${ANSWERS:-100}
 net_up
 MODE=one
 PINS=/sys/fs/bpf/sluice/$DEV_B
@@ -15,8 +16,10 @@ is_pinned() { [ "$(pinned_device)" = "$(b cat "/sys/class/net/$DEV_B/ifindex" 2>
 has_claim() { bpftool map dump pinned "$PINS/endpoints" 2>/dev/null | grep -q '"local_port": 7000'; }
 answers() {
 	rm -f "$TMP/steady"
-	a "$BIN/steady" -i 1000 -n 100 "$B4" 7000 "$TMP/steady" && [ "$(cut -d' ' -f2 "$TMP/steady")" = 100 ]
+	a "$BIN/steady" -i 1000 -n "$ANSWERS" "$B4" 7000 "$TMP/steady" && [ "$(cut -d" " -f2 "$TMP/steady")" = "$ANSWERS" ]
 }
+descriptors() { ls "/proc/$server/fd" ${LEASED:+"/proc/$DAEMON_b/fd"} | wc -l; }
+maps() { cat "/proc/$server/maps" ${LEASED:+"/proc/$DAEMON_b/maps"} | grep -c 'socket:\|bpf-map\|memfd:sluice'; }
 bg sb "$BIN/echo" "$B4" 7000
 server=$BG
 wait_udp b 7000
@@ -26,12 +29,16 @@ for round in $(seq "$ROUNDS"); do
 	offload_begin
 	ok "round $round: it answers" answers
 	same "round $round: not by the kernel" 0 "$(($(udp_stat b InDatagrams) - K_IN))"
+	[ "$round" != 1 ] || fds=$(descriptors) ports=$(maps)
 	ip -n "${NS}b" link del "$DEV_B"
 	join a b "$DEV_A" "$DEV_B" 1 1500
 	addr_up a "$DEV_A" "$A4/24" "$A6/64"
 	addr_up b "$DEV_B" "$B4/24" "$B6/64"
 	wait_until 10 link_is_up b "$DEV_B" || die "the link does not come up"
 done
+ok "no descriptor is left" wait_until 30 eval '[ "$(descriptors)" -le "$fds" ]'
+# (The views of the last eight devices' rules stay: who reads one takes no lock.)
+ok "nor a mapping" wait_until 30 eval '[ "$(maps)" -le $((ports + 8)) ]'
 stop "$server"
 ok "nothing is left of them" wait_until 10 test ! -e "$PINS"
 ok "nor beside" test -z "$(ls -d "$PINS".* 2>/dev/null)"

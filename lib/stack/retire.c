@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A port whose device does not exist any more makes room for the next.
+ *
+ * Theory of operation: a device that is deleted and made again (a container's, a tunnel's) is
+ * another one each time, and a long-running process would come to the end of its table of ports, of
+ * its lanes' legs, and of the devices of its lease. So a port is retired once its connections have
+ * moved, no claim of theirs is left on it, and no VLAN device goes by it: the lanes' rings are
+ * closed, what the broker has for it is given up, and the next device has its place. Nothing is
+ * freed that somebody may still look at: the port's object becomes the next one's, and a leg that
+ * is closed stays as one that is dead, on a port that is nowhere, and takes what is still sent by
+ * it. */
+#include "stack/stack.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+
+static struct sl_port_stats no_stats;
+static struct sl_port nowhere = {.stats = &no_stats, .retired = true};
+
+/* Sending nowhere ------------------------------------------------------------------------------
+ */
+
+static unsigned none_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
+{
+	return 0;
+}
+
+static int none_kick(struct sl_tx *tx)
+{
+	tx->posted = 0;
+	return -ENODEV;
+}
+
+static unsigned none_reap(struct sl_tx *tx, struct sl_frames *cache)
+{
+	tx->unreaped = 0;
+	return 0;
+}
+
+static void none_close(struct sl_tx *tx, struct sl_frames *cache)
+{
+}
+
+static const struct sl_tx_ops none_ops = {
+	.post = none_post,
+	.kick = none_kick,
+	.reap = none_reap,
+	.close = none_close,
+};
+
+void sl_leg_close(struct sl_leg *leg)
+{
+	leg->none = (struct sl_tx){.ops = &none_ops};
+	leg->tx = &leg->none;
+	leg->verbs = NULL;
+	leg->verbs_ns = 0;
+	leg->nqueues = 0;
+	leg->dead = true;
+	leg->again = false;
+	sl_store_release(&leg->port, &nowhere);
+}
+
+/* The port -------------------------------------------------------------------------------------
+ */
+
+static bool is_below_another(const struct sl_port *p)
+{
+	struct sl_port *q;
+
+	for (uint32_t i = 0; (q = sl_port_at(i)); i++)
+		if (q->base == p && !q->retired)
+			return true;
+	return false;
+}
+
+bool sl_port_may_retire(const struct sl_port *p)
+{
+	if (p->retired || sl_load(&p->stats->alive))
+		return false;
+	if (p->base) /* its queues are those of the port below */
+		return !p->info.ifindex && p->base->emptied;
+	return p->emptied && !is_below_another(p);
+}
+
+void sl_port_retire(struct sl_port *p)
+{
+	struct sl_port_stats *stats = p->stats;
+	uint32_t ifindex = p->base ? 0 : p->info.ifindex;
+	const struct sl_rule *rules = p->info.rules;
+
+	if (!sl_lanes_leave(p))
+		return;
+	sl_debug("port", "%s, device %u: its place is free", p->info.ifname, p->lower);
+	sl_port_vlan_over(p);
+	sl_store(&p->info.ifindex, 0);
+	sl_store(&p->info.rules, NULL);
+	sl_store(&p->info.rules_rw, NULL);
+	sl_store_release(&p->stats, &no_stats);
+	sl_stats_port_free(stats);
+	if (ifindex)
+		sl_broker_port_close(ifindex, rules);
+	sl_store_release(&p->retired, true);
+}
