@@ -205,14 +205,19 @@ static void holds(struct sl_tconn *c, void *arg)
 	h->found |= leg && leg->port == h->port;
 }
 
-/* Of what was on it nothing is left to be moved: another device may have its place. */
-static void retire(void)
+/* Of what was on it nothing is left to be moved: another device may have its place. True: some wait
+ * for that still (a lane that is in use now, claims that are kept for a while). */
+static bool retire(void)
 {
 	struct sl_port *p;
+	bool waits = false;
 
 	for (uint32_t i = 0; (p = sl_port_at(i)); i++) {
 		struct holder h = {.port = p};
 
+		if (p->retired || !sl_port_is_gone(p))
+			continue;
+		waits = true;
 		if (!sl_port_may_retire(p) || (!p->base && p->gone < UNGUARD_LOOKS))
 			continue;
 		sl_tconn_for_each(holds, &h);
@@ -221,6 +226,7 @@ static void retire(void)
 		sl_sock_claims_forget(p->lower);
 		sl_port_retire(p);
 	}
+	return waits;
 }
 
 /* Sockets ---------------------------------------------------------------------------------------
@@ -304,9 +310,8 @@ void sl_policy_check(void)
 			sl_tconn_for_each(look_at_conn, &l);
 		if (l.rules || sl_tlisten_draining())
 			sl_sock_for_each(look_at_sock, &l);
-		retire();
 		sl_store(&stranded, l.left > 0);
-		sl_store(&left, l.left + leaving);
+		sl_store(&left, l.left + leaving + retire());
 		sl_store(&waiting, l.waiting);
 	}
 	sl_unlock(&busy);
