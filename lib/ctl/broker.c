@@ -204,29 +204,31 @@ static int port_start(struct sl_device *p, uint32_t ifindex, const char **why)
 	err = sl_owner_take(ifindex, p->info.ifname, &p->owner_fd, why);
 	if (err)
 		return err;
+	/* First, as libxdp does: what is most likely to be tried again, and the device is not
+	 * touched until it has the queues. */
+	p->umem = sl_umem_find(p->umem_id);
+	if (p->umem) {
+		err = sl_queues_bind(p, why);
+		if (err)
+			return err;
+	}
 	err = port_attach(p, why);
 	if (err)
-		return err;
+		goto unbind;
 	if (sl_attach_is_generic(&p->attach))
 		p->info.flags |= SL_PORT_GENERIC;
 	look_for_tags(p);
 	err = sl_maps_open(p, why);
 	if (err)
 		goto detach;
-	p->umem = sl_umem_find(p->umem_id);
-	if (p->umem) {
-		err = sl_queues_bind(p, why);
-		if (err)
-			goto close_maps;
-	}
 	if (p->reaper_fd >= 0 && sl_pin_maps(p) == 0)
 		p->info.flags |= SL_PORT_PINNED;
 	return 0;
-close_maps:
-	sl_maps_close(p);
 detach:
 	sl_attach_close(&p->attach, ifindex);
 	sl_reaper_stop(p);
+unbind:
+	sl_queues_close(p, true);
 	return err;
 }
 

@@ -111,7 +111,8 @@ struct sl_umem_info {
 int sl_broker_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *out,
 		   const char **why);
 
-/* Attaches the steering program to the device, or finds it open already. -EBUSY: another process
+/* Attaches the steering program to the device, or finds it open already; waits up to 0.6 s
+ * for queues that the kernel has not given back yet. -EBUSY: another process
  * has the device; -EOPNOTSUPP: no XDP, not Ethernet, MTU too large for a frame; -EPERM. */
 int sl_broker_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why);
 /* Detaches and unpins when it was the last user. rules: as opened. */

@@ -9,7 +9,8 @@
 void sl_embedded_init(const struct sl_broker_opts *opts);
 int sl_embedded_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *out,
 		     const char **why);
-/* With the packet memory of that number. -EBUSY, too: its queues have another one. */
+/* With the packet memory of that number. -EBUSY, too: its queues have another one; -EAGAIN:
+ * somebody has a queue, or had it until a moment ago. */
 int sl_embedded_port_open(uint32_t ifindex, uint32_t umem, struct sl_port_info *out,
 			  const char **why);
 void sl_embedded_port_close(uint32_t ifindex);

@@ -27,7 +27,6 @@
 #define SO_BUSY_POLL_BUDGET 70
 #endif
 #define XDP_HEADROOM 256 /* XDP_PACKET_HEADROOM */
-#define BUSY_TRIES   50  /* of 10 ms */
 #define ETH_OVERHEAD 22  /* Ethernet header and two VLAN tags */
 #define ANCHOR_RING  2
 
@@ -77,11 +76,8 @@ static int xsk_new(uint32_t rx, uint32_t tx, const struct sl_ring_sizes *queue)
 	return err;
 }
 
-/* The kernel gives a queue back some time after its last socket has been closed (a work item), so a
- * busy one is tried again for a while. */
 static int xsk_bind(int fd, const struct sl_device *port, uint32_t queue, uint16_t flags, int share)
 {
-	const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
 	struct sockaddr_xdp sxdp = {
 		.sxdp_family = AF_XDP,
 		.sxdp_flags = flags,
@@ -89,15 +85,8 @@ static int xsk_bind(int fd, const struct sl_device *port, uint32_t queue, uint16
 		.sxdp_queue_id = queue,
 		.sxdp_shared_umem_fd = (uint32_t)share,
 	};
-	int err;
 
-	for (int i = 0; i < BUSY_TRIES; i++) {
-		err = sl_sys_bind(fd, &sxdp, sizeof(sxdp));
-		if (err != -EBUSY)
-			break;
-		sl_sys(SYS_nanosleep, &pause, NULL);
-	}
-	return err;
+	return sl_sys_bind(fd, &sxdp, sizeof(sxdp));
 }
 
 /* Kernels before 6.4 let rings be mapped only before bind. A mapping holds the socket, so forked
@@ -320,7 +309,10 @@ static void why_anchor(const struct sl_device *port, uint32_t q, const char *ste
 		       "(LimitMEMLOCK=infinity), or CAP_IPC_LOCK",
 		       dev);
 	else if (err == -EPERM)
-		sl_why(why, "%s: no permission for AF_XDP sockets (needs CAP_NET_RAW)", dev);
+		sl_why(why,
+		       "%s: no permission for AF_XDP sockets (needs CAP_BPF, CAP_NET_ADMIN, "
+		       "CAP_NET_RAW); remedy: run as root or give the program these capabilities",
+		       dev);
 	else if (err == -EBUSY)
 		sl_why(why, "%s: another program has an AF_XDP socket on queue %u", dev, q);
 	else if (q == 0 && sl_broker_opts()->zerocopy == SL_BROKER_ZC_FORCE &&
@@ -365,7 +357,7 @@ int sl_queues_bind(struct sl_device *port, const char **why)
 		if (err) {
 			why_anchor(port, q, step, err, why);
 			sl_queues_close(port, true);
-			return err == -EPERM || err == -EBUSY ? err : -EOPNOTSUPP;
+			return err == -EPERM ? err : err == -EBUSY ? -EAGAIN : -EOPNOTSUPP;
 		}
 	}
 	port->queues_bound = true;

@@ -11,6 +11,8 @@
 #include "ctl/broker_lock.h"
 #include "ctl/lease.h"
 
+#define QUEUE_TRIES 7 /* in 0.6 seconds */
+
 /* Runs a call of the daemon's under the broker's lock. */
 #define LEASED(call)                                                                               \
 	({                                                                                         \
@@ -52,11 +54,37 @@ int sl_broker_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *o
 	return sl_embedded_umem(nframes, frame_size, out, why);
 }
 
-int sl_broker_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why)
+/* The kernel gives a device's queue back some time after its last socket was closed (a work item:
+ * 20 ms, on a busy machine 160), which may have been that of a process that has just died. It is
+ * waited for here, where nobody else waits for the broker or the daemon meanwhile. False: long
+ * enough. */
+static bool await_queue(unsigned *tries)
+{
+	const unsigned ms = sl_min(10u << *tries, 160u);
+	const struct timespec pause = {.tv_nsec = ms * 1000000l};
+
+	if (++*tries > QUEUE_TRIES)
+		return false;
+	sl_sys(SYS_nanosleep, &pause, NULL);
+	return true;
+}
+
+static int try_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why)
 {
 	if (sl_lease_on())
 		return LEASED(sl_lease_port_open(ifindex, out, why));
 	return sl_embedded_port_open(ifindex, 0, out, why);
+}
+
+int sl_broker_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why)
+{
+	unsigned tries = 0;
+	int err;
+
+	do
+		err = try_port_open(ifindex, out, why);
+	while (err == -EAGAIN && await_queue(&tries));
+	return err == -EAGAIN ? -EBUSY : err;
 }
 
 void sl_broker_port_close(uint32_t ifindex, const struct sl_rule *rules)
@@ -127,12 +155,24 @@ void sl_broker_link_seen(uint32_t ifindex, const char *name)
 		sl_embedded_link_seen(ifindex, name);
 }
 
-int sl_broker_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
-			uint32_t *first, const char **why)
+static int try_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
+			 uint32_t *first, const char **why)
 {
 	if (sl_lease_on())
 		return LEASED(sl_lease_lane_open(ifindex, lane, leases, first, why));
 	return sl_embedded_lane_open(ifindex, lane, leases, first, why);
+}
+
+int sl_broker_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
+			uint32_t *first, const char **why)
+{
+	unsigned tries = 0;
+	int err;
+
+	do
+		err = try_lane_open(ifindex, lane, leases, first, why);
+	while (err == -EAGAIN && await_queue(&tries));
+	return err == -EAGAIN ? -EBUSY : err;
 }
 
 void sl_broker_lane_close(uint32_t ifindex, uint32_t lane)

@@ -231,6 +231,7 @@ drive open "$DEV_B" >"$TMP/mtu" 2>&1
 ok "too large an MTU is refused with the remedy" \
 	grep -q "open: EOPNOTSUPP (.*MTU 3000.*ip link set dev $DEV_B mtu 17" "$TMP/mtu"
 ok "and leaves nothing" wait_until 5 clean
+ip -n "${NS}b" link set "$DEV_B" mtu 1500
 drive open lo >"$TMP/lo" 2>&1
 ok "loopback is refused" grep -q 'open: EOPNOTSUPP' "$TMP/lo"
 b setpriv --reuid 65534 --regid 65534 --clear-groups "$DRIVE" open "$DEV_B" >"$TMP/perm" 2>&1

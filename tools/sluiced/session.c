@@ -327,7 +327,7 @@ static bool serve(struct sl_session *s, struct sl_lease_msg *m)
 	if (err) {
 		close_fds(m->fd, m->nfds);
 		m->nfds = 0;
-		if (err != -ENOENT)
+		if (err != -ENOENT && err != -EAGAIN) /* (he asks again) */
 			say_refused(s, m->hdr.op, err, why ? why : "it makes no sense");
 		snprintf(m->body.why, sizeof(m->body.why), "%s", why ? why : sl_strerror(err));
 	}

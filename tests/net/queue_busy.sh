@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# A device's queue is given back by the kernel some time after its last socket was closed: who takes the device into
+# use meanwhile waits for that, with the broker inside and by the daemon, which serves others all the while. One that
+# is not given back is left to who has it, and that is said.
+. "$(dirname "$0")/lib_lease.sh"
+need python3
+LEASED=
+net_up
+[ -e "$PRELOAD" ] || skip "the library is not built"
+MODE=one
+hold() { # seconds
+	rm -f "$TMP/hold"
+	bg b python3 "$TESTS/net/queue_busy.py" hold "$DEV_B" "$1" >"$TMP/hold"
+	HOLD=$BG
+	wait_line "$TMP/hold" bound
+}
+takes_over() { # what
+	hold 0.25
+	bg sb "$BIN/echo" "$B4" 7000
+	ok "$1: it waits for the queue, and is offloaded" wait_until 10 has_claim 7000
+	stop "$BG"
+	ok "$1: the device is released" wait_until 10 test ! -e "/sys/fs/bpf/sluice/$DEV_B"
+}
+takes_over alone
+LEASED=1
+daemon_up b
+wait_until 10 daemon_answers || die "no daemon answers"
+takes_over leased
+hold 30
+bg sb "$BIN/echo" "$B4" 7000
+slow=$(SLUICE_DAEMON=$TMP/sluiced.b python3 "$TESTS/net/queue_busy.py" ask 1.5 "$BUILD/sluice" daemon status)
+ok "the daemon answers others meanwhile: in $slow ms at most" test "$slow" -lt 300
+why="$DEV_B stays with the kernel.*another program has an AF_XDP socket"
+ok "it is said that somebody has the queue" wait_until 10 eval 'cat "$TMP"/sluice.[0-9]*.log | grep -q "$why"'
+ok "and it goes on by the kernel" wait_until 10 udp_bound b 7000
+kill "$HOLD"
+stop "$BG"
+done_testing
