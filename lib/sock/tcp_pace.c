@@ -45,13 +45,6 @@ static struct sl_pacer *get_pacer(struct sl_tconn *c)
 	return c->path->pacer;
 }
 
-/* An Ethernet frame's bytes, as those of a full segment. */
-static uint32_t frame_bytes(const struct sl_tconn *c)
-{
-	return c->tcp.mss + 14u + (sl_addr_is_v4(&c->tcp.node.key.remote) ? 40 : 60) +
-	       (c->tcp.ts_ok ? 12 : 0);
-}
-
 void sl_tconn_pace(struct sl_tconn *c)
 {
 	struct sl_tcp_opts *o = c->tcp.opts;
@@ -66,7 +59,8 @@ void sl_tconn_pace(struct sl_tconn *c)
 	if (!get_pacer(c))
 		return;
 	ask.packet_bytes = c->sk ? c->sk->pace_packet : 0;
-	sl_pacer_follow(c->path->pacer, c->path->leg, &ask, frame_bytes(c));
+	sl_pacer_follow(c->path->pacer, c->path->leg, &ask,
+			sl_tcp_frame_bytes(&c->tcp, c->tcp.mss));
 	if (sl_pacer_is_idle(c->path->pacer))
 		return;
 	o->nic = true;
@@ -90,22 +84,27 @@ bool sl_tconn_paced(struct sl_tconn *c, uint64_t *at_us)
 	return false;
 }
 
+/* Nothing but an ACK: it is not paced. */
+static bool is_pure(const struct sl_tcp_seg *seg)
+{
+	return !seg->len && !(seg->flags & (SL_TCP_SYN | SL_TCP_FIN | SL_TCP_RST));
+}
+
 struct sl_leg *sl_tconn_way(struct sl_tconn *c, const struct sl_tcp_seg *seg)
 {
-	if (!seg->len && !(seg->flags & (SL_TCP_SYN | SL_TCP_FIN | SL_TCP_RST)))
+	if (is_pure(seg))
 		return c->path->leg;
 	return sl_pacer_way(c->path->pacer, c->path->leg);
 }
 
 void sl_tconn_posted(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_seg *seg)
 {
-	bool pure = !seg->len && !(seg->flags & (SL_TCP_SYN | SL_TCP_FIN | SL_TCP_RST));
-	uint32_t bytes = frame_bytes(c) - c->tcp.mss + seg->len;
 	uint64_t leaves_ns;
 
-	if (pure)
+	if (is_pure(seg))
 		return;
-	leaves_ns = sl_pacer_posted(c->path->pacer, leg, bytes, now_ns(c));
+	leaves_ns = sl_pacer_posted(c->path->pacer, leg, sl_tcp_frame_bytes(&c->tcp, seg->len),
+				    now_ns(c));
 	c->tcp.opts->leaves_us = leaves_ns / 1000;
 	c->tcp.host->paced |= leaves_ns != 0;
 }

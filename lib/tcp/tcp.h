@@ -306,6 +306,9 @@ bool sl_tcp_close(struct sl_tcp *c, int linger_ms);
 void sl_tcp_abort(struct sl_tcp *c, int err);
 /* Options that are to be written: never NULL, but without memory they are soon forgotten. */
 struct sl_tcp_opts *sl_tcp_opts(struct sl_tcp *c);
+/* Of the Ethernet frame of a segment with so many bytes: a pace is that of frames, as of datagrams
+ * and as a NIC keeps it. */
+uint32_t sl_tcp_frame_bytes(const struct sl_tcp *c, uint32_t payload);
 /* Someone changed an option (NODELAY, CORK off, rcvbuf, quickack...): do what follows from it. */
 void sl_tcp_option_changed(struct sl_tcp *c);
 /* 0 or -ENOENT. The table's name becomes c's algorithm. */

@@ -130,8 +130,7 @@ static void advance(struct sl_tcp *c, const struct sl_txseg *s)
 	sl_tcp_timer_on_sent(c);
 }
 
-/* The rate is that of frames, as of datagrams and as a NIC paces. */
-static uint32_t frame_bytes(const struct sl_tcp *c, uint32_t payload)
+uint32_t sl_tcp_frame_bytes(const struct sl_tcp *c, uint32_t payload)
 {
 	bool v4 = sl_addr_is_v4(&c->node.key.remote);
 
@@ -146,7 +145,7 @@ static void pace_sent(struct sl_tcp *c, struct sl_txseg *s)
 	if (o->leaves_us)
 		s->sent_us = o->leaves_us;
 	else
-		sl_pace_sent(&o->pace, frame_bytes(c, s->len), c->host->now_us * 1000, true);
+		sl_pace_sent(&o->pace, sl_tcp_frame_bytes(c, s->len), c->host->now_us * 1000, true);
 }
 
 static void piece_sent(struct sl_tcp *c, uint32_t i, const struct sl_tcp_seg *seg, bool again)
