@@ -2,22 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # SO_MAX_PACING_RATE of UDP sockets by the (simulated) NIC, measured by an independent receiver: a queue
 # pair for each socket, as long as the device has rates; the lane's wheel for the others.
-unset SLUICE_STATS_SHMEM_DIR # a place of its own: what is listed is all that is there
-VERBS=1
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_pace.sh"
 . "$TESTS/net/lib_pace.sh"
-need python3
-net_up
-MODE=simulated
 
-said() { grep -q -e "$1" "$TMP"/sluice.*.log; }
-# How many sockets are paced by the NIC, and by the wheel.
-ways() {
-	"$BUILD/sluice" pace -k "$TMP/stats" -j | python3 -c 'import json, sys
-l = [s["by"] for s in json.load(sys.stdin)]
-print(l.count("nic"), l.count("wheel"))'
-}
-are() { [ "$(ways)" = "$1" ]; }
 # A flow in the background, which is looked at while it goes on.
 begin() { # frames, size, rates, words
 	rm -f "$TMP"/sluice.*.log

@@ -2,16 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # SO_MAX_PACING_RATE of TCP sockets by the (simulated) NIC, measured by an independent receiver: rates,
 # and many at once. (A NIC makes up for nothing: who keeps the library from running makes gaps.)
-unset SLUICE_STATS_SHMEM_DIR # a place of its own: what is listed is all that is there
-VERBS=1
-. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/lib_pace.sh"
 . "$TESTS/net/lib_pace.sh"
-need python3
-net_up
-MODE=simulated
 PACE_TRIES=3
 
-said() { grep -q -e "$1" "$TMP"/sluice.*.log; }
 by_nic() {
 	paced "$@"
 	ok "${*:4}: no wheel" not said 'wheel'

@@ -2,21 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # SO_MAX_PACING_RATE of TCP sockets by the (simulated) NIC: a rate that changes or goes, a
 # connection that the kernel gets, and a NIC that fails. Not a byte is lost, nor anything reordered.
-unset SLUICE_STATS_SHMEM_DIR # a place of its own: what is listed is all that is there
-VERBS=1
-. "$(dirname "$0")/lib.sh"
-need python3 socat
-net_up
-MODE=simulated
-
-said() { grep -q -e "$1" "$TMP"/sluice.*.log; }
-# How many sockets are paced by the NIC, and by the wheel.
-ways() {
-	"$BUILD/sluice" pace -k "$TMP/stats" -j | python3 -c 'import json, sys
-l = [s["by"] for s in json.load(sys.stdin)]
-print(l.count("nic"), l.count("wheel"))'
-}
-are() { [ "$(ways)" = "$1" ]; }
+. "$(dirname "$0")/lib_pace.sh"
+need socat
 
 # A stream of random bytes, with what is to be done in the midst of it.
 stream() { # bytes, rate, words...
