@@ -69,6 +69,16 @@ static bool await_queue(unsigned *tries)
 	return true;
 }
 
+#define AWAITED(call)                                                                              \
+	({                                                                                         \
+		unsigned tries_ = 0;                                                               \
+		int err_;                                                                          \
+		do                                                                                 \
+			err_ = (call);                                                             \
+		while (err_ == -EAGAIN && await_queue(&tries_));                                   \
+		err_ == -EAGAIN ? -EBUSY : err_;                                                   \
+	})
+
 static int try_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why)
 {
 	if (sl_lease_on())
@@ -78,13 +88,7 @@ static int try_port_open(uint32_t ifindex, struct sl_port_info *out, const char 
 
 int sl_broker_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why)
 {
-	unsigned tries = 0;
-	int err;
-
-	do
-		err = try_port_open(ifindex, out, why);
-	while (err == -EAGAIN && await_queue(&tries));
-	return err == -EAGAIN ? -EBUSY : err;
+	return AWAITED(try_port_open(ifindex, out, why));
 }
 
 void sl_broker_port_close(uint32_t ifindex, const struct sl_rule *rules)
@@ -166,13 +170,7 @@ static int try_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *l
 int sl_broker_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
 			uint32_t *first, const char **why)
 {
-	unsigned tries = 0;
-	int err;
-
-	do
-		err = try_lane_open(ifindex, lane, leases, first, why);
-	while (err == -EAGAIN && await_queue(&tries));
-	return err == -EAGAIN ? -EBUSY : err;
+	return AWAITED(try_lane_open(ifindex, lane, leases, first, why));
 }
 
 void sl_broker_lane_close(uint32_t ifindex, uint32_t lane)
