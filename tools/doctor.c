@@ -154,7 +154,7 @@ static void check_memlock(void)
 /* Can packet memory be on transparent huge pages? */
 static bool has_transparent(void)
 {
-	const size_t bytes = 2ul << 20;
+	const size_t bytes = SL_HUGE_PAGE;
 	int fd = memfd_create("sluice-doctor", MFD_CLOEXEC);
 	void *mem = fd >= 0 && !ftruncate(fd, (off_t)bytes) ? sl_pages_map(fd, bytes) : NULL;
 	bool can = mem && sl_pages_collapse(mem, bytes);

@@ -17,31 +17,25 @@
 #define MADV_POPULATE_READ 22
 #endif
 
-#define HUGE_PAGE (2ul << 20)
-#define ONE_BYTE  1 /* rounded up to a page */
-
-static size_t whole(size_t bytes)
-{
-	return (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
-}
+#define ONE_BYTE 1 /* rounded up to a page */
 
 void *sl_pages_map(int fd, size_t bytes)
 {
-	const size_t room = whole(bytes) + HUGE_PAGE;
+	const size_t room = sl_pages_whole(bytes) + SL_HUGE_PAGE;
 	char *all = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	char *at, *end;
 	int err;
 
 	if (all == MAP_FAILED)
 		return NULL;
-	at = (char *)whole((uintptr_t)all);
+	at = (char *)sl_pages_whole((uintptr_t)all);
 	if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
 		err = errno;
 		munmap(all, room);
 		errno = err;
 		return NULL;
 	}
-	end = at + whole(bytes);
+	end = at + sl_pages_whole(bytes);
 	if (at > all)
 		munmap(all, (size_t)(at - all));
 	munmap(end, (size_t)(all + room - end));
@@ -53,11 +47,11 @@ bool sl_pages_collapse(void *mem, size_t bytes)
 	const char *at = mem;
 
 	/* One by one: where the first cannot be had the others are not tried, which takes long. */
-	for (size_t n = 0; n + HUGE_PAGE <= bytes; n += HUGE_PAGE) {
+	for (size_t n = 0; n + SL_HUGE_PAGE <= bytes; n += SL_HUGE_PAGE) {
 		/* There must be a page to begin with; by touching it a lack of memory would be a
 		 * signal. */
 		if (sl_sys(SYS_madvise, at + n, ONE_BYTE, MADV_POPULATE_READ) ||
-		    sl_sys(SYS_madvise, at + n, HUGE_PAGE, MADV_COLLAPSE))
+		    sl_sys(SYS_madvise, at + n, SL_HUGE_PAGE, MADV_COLLAPSE))
 			return false;
 	}
 	return true;

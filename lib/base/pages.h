@@ -5,6 +5,14 @@
 
 #include "base/base.h"
 
+#define SL_HUGE_PAGE (2ul << 20)
+
+/* Whole huge pages of so many bytes. */
+static inline size_t sl_pages_whole(size_t bytes)
+{
+	return (bytes + SL_HUGE_PAGE - 1) & ~(SL_HUGE_PAGE - 1);
+}
+
 /* Maps the first bytes of fd shared, for reading and writing, where huge pages of it can be mapped
  * as such: at a multiple of their size. The kernel aligns so by itself only when
  * transparent_hugepage/shmem_enabled says so. Freed with munmap(). NULL with errno set. */

@@ -15,7 +15,6 @@
 #include "base/sys.h"
 #include "ctl/broker_lock.h"
 
-#define HUGE_PAGE    (2ul << 20)
 #define SHARE_QUEUES (32 * SL_MAX_QUEUES)
 #define SHARE_XSKS   (2 * SL_MAX_XSKS)
 
@@ -62,7 +61,7 @@ static int umem_map(size_t bytes, bool huge, struct sl_umem_info *u, size_t *map
 	if (u->memfd < 0)
 		return u->memfd;
 	if (huge)
-		bytes = (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+		bytes = sl_pages_whole(bytes);
 	err = (int)sl_sys(SYS_ftruncate, u->memfd, bytes);
 	if (err)
 		goto close;
@@ -128,7 +127,7 @@ static int ordinary_map(size_t bytes, struct sl_umem_info *u, size_t *mapped)
 		sl_log(o->want_huge ? SL_LOG_WARN : SL_LOG_INFO, "mem",
 		       "no huge pages for %zu MB of packet memory, using ordinary pages; "
 		       "remedy: sysctl vm.nr_hugepages=%zu",
-		       bytes >> 20, (bytes + HUGE_PAGE - 1) / HUGE_PAGE);
+		       bytes >> 20, sl_pages_whole(bytes) / SL_HUGE_PAGE);
 	return 0;
 }
 
@@ -193,7 +192,7 @@ static size_t umem_bytes(const struct sl_umem_info *u)
 {
 	size_t bytes = (size_t)u->nframes * u->frame_size;
 
-	return u->huge ? (bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1) : bytes;
+	return u->huge ? sl_pages_whole(bytes) : bytes;
 }
 
 static int map_again(struct sl_umem *u)
