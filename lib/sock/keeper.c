@@ -352,8 +352,7 @@ static void add_fds(struct sl_lane *lane, void *arg)
 
 /* How long to sleep: until the tick, or when all is quiet without one; but not longer than until
  * timers of TCP are due. A lane that others turn runs them itself, mostly. NULL: for ever. */
-static struct timespec *sleep_time(struct timespec *ts, const struct look *l, uint64_t tick,
-				   bool quiet)
+static struct timespec *sleep_time(struct timespec *ts, const struct look *l, bool quiet)
 {
 	uint64_t now = sl_now_ns(), until_us = UINT64_MAX, ns;
 	uint64_t house_us = (now + HOUSE_NS) / 1000, look_us = sl_lanes_look_us();
@@ -365,7 +364,7 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, ui
 		      sl_devices_wait()))
 		until_us = house_us;
 	if (!quiet)
-		until_us = (now + (l->pkts > BUSY_PKTS ? BUSY_NS : tick * stretched)) / 1000;
+		until_us = (now + (l->pkts > BUSY_PKTS ? BUSY_NS : l->tick_ns * stretched)) / 1000;
 	look_us = sl_max(look_us, house_us);
 	until_us = sl_min(until_us, look_us);
 	if (sl_given_due_ns())
@@ -447,7 +446,7 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	fds[l.nfds++] = (struct pollfd){.fd = epfd, .events = POLLIN};
 	if (quiet && tick)
 		sl_lane_for_each(add_fds, &l);
-	left = sleep_time(&ts, &l, tick, quiet);
+	left = sleep_time(&ts, &l, quiet);
 	n = sl_sys(SYS_ppoll, fds, l.nfds, left, NULL, 8);
 	sl_lanes_awake();
 	if (n > 0) {
