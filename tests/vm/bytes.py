@@ -5,7 +5,8 @@ bytes.py serve ADDRESS PORT            echoes, any number of connections, and da
 bytes.py ask ADDRESS PORT BYTES FILE   ends with status 0 if all came back right; FILE then has how
                                        many, and of how many of its connections the kernel knows
 bytes.py ask ADDRESS PORT BYTES FILE N first N datagrams of all sizes, one at a time
-bytes.py ask ADDRESS PORT 0 FILE       until FILE.stop is there; FILE has the bytes so far, always
+bytes.py ask ADDRESS PORT 0 FILE       until FILE.stop is there; FILE has the bytes so far, always;
+                                       while there is a file `slow` beside it, a piece each 50 ms
 """
 import os
 import socket
@@ -76,6 +77,7 @@ def ask(address, port, total, file):
     c = socket.create_connection((address, port), timeout=None)
     done = 0
     said = time.monotonic()
+    slow = os.path.join(os.path.dirname(file), "slow")
     while total and done < total or not total and not os.path.exists(file + ".stop"):
         want = piece(done)
         c.sendall(want)
@@ -91,6 +93,8 @@ def ask(address, port, total, file):
         if not total and time.monotonic() - said > 0.05:
             said = time.monotonic()
             tell(file, f"{done}\n")
+        if not total and os.path.exists(slow):
+            time.sleep(0.05)
     tell(file, f"{done} {kernels(port)}\n")
 
 

@@ -25,6 +25,7 @@ replug_under_both() { # round
 use 1
 net_up
 SL_ENV=(SLUICE_FRAME_SIZE=4096)
+slowly
 stream_begin
 rounds replug_under_both
 same "new programs that were offloaded" "$((${VM_COUNT:-100} - 1))" "$OFFLOADED"
