@@ -86,9 +86,14 @@ static int try_port_open(uint32_t ifindex, struct sl_port_info *out, const char 
 	return sl_embedded_port_open(ifindex, 0, out, why);
 }
 
-int sl_broker_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why)
+int sl_broker_port_open(uint32_t ifindex, bool wait, struct sl_port_info *out, const char **why)
 {
-	return AWAITED(try_port_open(ifindex, out, why));
+	int err;
+
+	if (wait)
+		return AWAITED(try_port_open(ifindex, out, why));
+	err = try_port_open(ifindex, out, why);
+	return err == -EAGAIN ? -EBUSY : err;
 }
 
 void sl_broker_port_close(uint32_t ifindex, const struct sl_rule *rules)

@@ -9,17 +9,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "ctl/conf.h"
 #include "ctl/netdev.h"
+#include "stack/refused.h"
 
 static struct sl_lock lock; /* ports are opened one at a time */
 static struct sl_port *ports[SL_STATS_PORTS];
 static uint32_t nports;
-static uint32_t nvlans = 1;  /* numbers of VLAN devices that are given out; 0 is none */
-static uint64_t vlans_free;  /* of these, those that are nobody's any more */
-static uint32_t refused[64]; /* devices that could not be opened; 0: free */
+static uint32_t nvlans = 1; /* numbers of VLAN devices that are given out; 0 is none */
+static uint64_t vlans_free; /* of these, those that are nobody's any more */
 
 /* SLUICE_DEVICES: globs separated by commas, the last one that matches decides, ! excludes. */
 static bool configured(const char *name)
@@ -60,30 +61,11 @@ struct sl_port *sl_port_at(uint32_t index)
 	return index < sl_load_acquire(&nports) ? ports[index] : NULL;
 }
 
-static bool was_refused(uint32_t ifindex)
-{
-	for (unsigned i = 0; i < sl_array_len(refused); i++)
-		if (refused[i] == ifindex)
-			return true;
-	return false;
-}
-
-static void refuse(uint32_t ifindex)
-{
-	for (unsigned i = 0; i < sl_array_len(refused); i++)
-		if (refused[i] == 0) {
-			refused[i] = ifindex;
-			return;
-		}
-}
-
 void sl_port_forget(uint32_t ifindex)
 {
 	if (!sl_lock(&lock))
 		return;
-	for (unsigned i = 0; i < sl_array_len(refused); i++)
-		if (refused[i] == ifindex)
-			refused[i] = 0;
+	sl_refused_forget(ifindex);
 	sl_unlock(&lock);
 }
 
@@ -268,6 +250,15 @@ static bool has_vlan_number(void)
 	return vlans_free || nvlans < SL_MAX_VLANS;
 }
 
+/* Said once, though it may be asked for again. */
+static void stays(const struct sl_link *link, int err, const char *why)
+{
+	bool first = sl_refused_add(link->ifindex, err, sl_now_ns());
+
+	sl_log(first ? SL_LOG_WARN : SL_LOG_DEBUG, "port", "%s stays with the kernel: %s (%s)",
+	       link->name, why, strerrorname_np(-err));
+}
+
 static uint32_t vlan_number(void)
 {
 	uint32_t nr;
@@ -318,8 +309,8 @@ static struct sl_port *open_vlan(const struct sl_link *link, struct sl_port *bas
 	else if (!why && has_vlan_number())
 		p = new_vlan(link, base);
 	if (!p) {
-		sl_warn("port", "%s stays with the kernel: %s", link->name,
-			why ? why : "there are too many devices");
+		/* (The one below may be free later.) */
+		stays(link, base ? -EOPNOTSUPP : -EBUSY, why ? why : "there are too many devices");
 		return NULL;
 	}
 	follow_vlan(p);
@@ -351,10 +342,9 @@ static struct sl_port *open_port(const struct sl_link *link)
 
 	if (!p)
 		return NULL;
-	err = sl_broker_port_open(link->ifindex, &as.info, &why);
+	err = sl_broker_port_open(link->ifindex, !sl_refused_before(link->ifindex), &as.info, &why);
 	if (err < 0) {
-		sl_warn("port", "%s stays with the kernel: %s (%s)", link->name,
-			why ? why : "the broker refused it", strerrorname_np(-err));
+		stays(link, err, why ? why : "the broker refused it");
 		if (!p->retired)
 			free(p);
 		return NULL;
@@ -372,11 +362,11 @@ static struct sl_port *open_link(const struct sl_link *link, struct sl_port *bas
 
 	if (p)
 		return sl_load(&p->left) ? NULL : p;
-	if (was_refused(link->ifindex))
+	if (sl_refused(link->ifindex, sl_now_ns()))
 		return NULL;
 	p = is_vlan(link) ? open_vlan(link, base) : open_port(link);
-	if (!p)
-		refuse(link->ifindex);
+	if (p)
+		sl_refused_forget(link->ifindex);
 	return p;
 }
 
@@ -577,7 +567,7 @@ void sl_ports_check(void)
 void sl_port_child(void)
 {
 	memset(&lock, 0, sizeof(lock));
-	memset(refused, 0, sizeof(refused));
+	sl_refused_reset();
 	nports = 0;
 	nvlans = 1;
 	vlans_free = 0;

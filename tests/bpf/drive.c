@@ -57,7 +57,7 @@ static int do_open(const char *dev)
 	int err = sl_broker_umem(4096, 2048, &umem, &why);
 
 	if (!err)
-		err = sl_broker_port_open(if_nametoindex(dev), &port, &why);
+		err = sl_broker_port_open(if_nametoindex(dev), true, &port, &why);
 	if (err)
 		return fail("open", err, why);
 	printf("open: %s driver %s queues %u flags %#x pins %s\n", port.ifname, port.driver,

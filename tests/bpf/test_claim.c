@@ -314,7 +314,7 @@ static void test_later_ports_know_addresses_and_rules(void **state)
 	assert_int_equal(sl_broker_rules_set(r, 2), 0);
 	assert_int_equal(info[0].rules[0].line, 3);
 	assert_int_not_equal(info[0].rules[SL_MAX_RULES].line, gen);
-	assert_int_equal(sl_broker_port_open(other, &info[1], NULL), 0);
+	assert_int_equal(sl_broker_port_open(other, true, &info[1], NULL), 0);
 	assert_true(is_local(other, addr));
 	assert_false(is_local(other, gone));
 	assert_int_equal(info[1].rules[0].action, SL_RULE_OS);
@@ -330,7 +330,7 @@ static void test_ports_are_counted(void **state)
 {
 	struct sl_port_info again;
 
-	assert_int_equal(sl_broker_port_open(ifindex, &again, NULL), 0);
+	assert_int_equal(sl_broker_port_open(ifindex, true, &again, NULL), 0);
 	assert_ptr_equal(again.ports, info[0].ports);
 	sl_broker_port_close(ifindex, NULL);
 	assert_int_equal(sl_broker_port_end(ifindex), SL_PORT_STEERED);
@@ -367,7 +367,7 @@ static void test_child(void **state)
 		int err;
 
 		sl_broker_child();
-		err = sl_broker_port_open(ifindex, &mine, &why);
+		err = sl_broker_port_open(ifindex, true, &mine, &why);
 		_exit(err == -EBUSY && strstr(why, "is used by process") ? 0 : 1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -394,7 +394,7 @@ static int setup(void **state)
 					    "ip link set sltest0 up && ip link set sltest1 up"))
 		return -1;
 	ifindex = if_nametoindex("sltest0");
-	if (sl_broker_port_open(ifindex, &info[0], &why)) {
+	if (sl_broker_port_open(ifindex, true, &info[0], &why)) {
 		print_error("%s\n", why);
 		return -1;
 	}

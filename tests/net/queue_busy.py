@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """queue_busy.py hold DEVICE SECONDS: has an AF_XDP socket on queue 0 of the device for so long, and says so.
+queue_busy.py sockets PORT...: binds UDP sockets to the ports, the first at once, the next at each line of the input.
 queue_busy.py ask SECONDS COMMAND...: does it again and again; the longest that it took, in milliseconds."""
 import ctypes
 import mmap
@@ -35,4 +36,13 @@ def ask(seconds, *command):
     print(int(max(took) * 1000))
 
 
-{"hold": hold, "ask": ask}[sys.argv[1]](*sys.argv[2:])
+def sockets(*ports):
+    bound = []
+    for port in ports:
+        bound.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        bound[-1].bind(("", int(port)))
+        print("bound", port, flush=True)
+        sys.stdin.readline()
+
+
+{"hold": hold, "ask": ask, "sockets": sockets}[sys.argv[1]](*sys.argv[2:])

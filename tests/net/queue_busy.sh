@@ -34,6 +34,16 @@ ok "the daemon answers others meanwhile: in $slow ms at most" test "$slow" -lt 3
 why="$DEV_B stays with the kernel.*another program has an AF_XDP socket"
 ok "it is said that somebody has the queue" wait_until 10 eval 'cat "$TMP"/sluice.[0-9]*.log | grep -q "$why"'
 ok "and it goes on by the kernel" wait_until 10 udp_bound b 7000
-kill "$HOLD"
 stop "$BG"
+# A process that was refused asks again for its next sockets, in a second at first.
+mkfifo "$TMP/next"
+exec 8<>"$TMP/next"
+bg sb python3 "$TESTS/net/queue_busy.py" sockets 7001 7002 <&8 >"$TMP/sockets"
+wait_line "$TMP/sockets" "bound 7001"
+ok "the first socket goes by the kernel" test ! -e "/sys/fs/bpf/sluice/$DEV_B"
+stop "$HOLD"
+sleep 1.1
+echo >&8
+wait_line "$TMP/sockets" "bound 7002"
+ok "the device free, the next one is offloaded" wait_until 10 has_claim 7002
 done_testing

@@ -300,7 +300,7 @@ static int broker(const char *dev, const char *addr, uint16_t number, uint32_t r
 	sl_broker_init(&opts);
 	err = sl_broker_umem(NFRAMES, 2048, &umem, &why);
 	if (!err)
-		err = sl_broker_port_open(if_nametoindex(dev), &port, &why);
+		err = sl_broker_port_open(if_nametoindex(dev), true, &port, &why);
 	if (err)
 		die(why, err);
 	start(&lives, 0);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Theory of operation: a device that has no XDP will not have it for the next socket, and is not
+ * asked for again. One that another process has, or whose queues have not been given back, may be
+ * free in a second: the first socket after that asks again, and twice that time passes before the
+ * next question, up to a minute, since each may cost the program that asks milliseconds. */
+#include "stack/refused.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define DEVICES  64
+#define FIRST_NS 1000000000ull
+#define DOUBLED  6 /* times: 64 s */
+#define FOR_GOOD UINT64_MAX
+
+static struct {
+	uint32_t ifindex; /* 0: free */
+	unsigned times;
+	uint64_t until_ns;
+} refused[DEVICES];
+
+static unsigned find(uint32_t ifindex)
+{
+	unsigned i = 0;
+
+	while (i < DEVICES && refused[i].ifindex != ifindex)
+		i++;
+	return i;
+}
+
+bool sl_refused(uint32_t ifindex, uint64_t now_ns)
+{
+	unsigned i = find(ifindex);
+
+	return i < DEVICES && now_ns < refused[i].until_ns;
+}
+
+bool sl_refused_before(uint32_t ifindex)
+{
+	return find(ifindex) < DEVICES;
+}
+
+bool sl_refused_add(uint32_t ifindex, int err, uint64_t now_ns)
+{
+	unsigned i = find(ifindex);
+	bool first = i == DEVICES;
+
+	if (first)
+		i = find(0);
+	if (i == DEVICES)
+		return true;
+	if (first)
+		refused[i].times = 0;
+	refused[i].ifindex = ifindex;
+	refused[i].until_ns = err == -EBUSY ? now_ns + (FIRST_NS << refused[i].times) : FOR_GOOD;
+	refused[i].times = sl_min(refused[i].times + 1, (unsigned)DOUBLED);
+	return first;
+}
+
+void sl_refused_forget(uint32_t ifindex)
+{
+	unsigned i = find(ifindex);
+
+	if (i < DEVICES)
+		refused[i].ifindex = 0;
+}
+
+void sl_refused_reset(void)
+{
+	memset(refused, 0, sizeof(refused));
+}
