@@ -114,8 +114,7 @@ int sl_broker_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *o
 /* Attaches the steering program to the device, or finds it open already. wait: up to 0.6 s
  * for queues that the kernel has not given back yet. -EBUSY: another process
  * has the device; -EOPNOTSUPP: no XDP, not Ethernet, MTU too large for a frame; -EPERM. */
-int sl_broker_port_open(uint32_t ifindex, bool wait, struct sl_port_info *out,
-			const char **why);
+int sl_broker_port_open(uint32_t ifindex, bool wait, struct sl_port_info *out, const char **why);
 /* Detaches and unpins when it was the last user. rules: as opened. */
 void sl_broker_port_close(uint32_t ifindex, const struct sl_rule *rules);
 
