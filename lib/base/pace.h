@@ -27,7 +27,7 @@ struct sl_pace {
 	uint64_t rest;    /* of the division, so that no rounding adds up */
 	/* What was measured: bytes sent while their rate alone held them up, and that time. */
 	uint64_t busy_bytes, busy_ns;
-	uint64_t last_ns; /* of the last packet; 0: there was none */
+	uint64_t last_ns; /* of the last packet, or since when its rate holds; 0: there was none */
 };
 
 static inline bool sl_pace_may(const struct sl_pace *p, uint64_t now_ns)
@@ -62,15 +62,15 @@ static inline void sl_pace_idle(struct sl_pace *p, uint64_t now_ns)
 /* A packet goes, which may. waited: it could have gone before, had somebody looked. */
 static inline void sl_pace_sent(struct sl_pace *p, uint32_t bytes, uint64_t now_ns, bool waited)
 {
+	bool busy = p->last_ns && now_ns < p->next_ns + SL_PACE_LATE_NS;
 	uint64_t credit_ns = waited ? SL_PACE_LATE_NS : 0, cost;
 
 	if (!p->bytes_s)
 		return;
-	if (p->last_ns && now_ns < p->next_ns + SL_PACE_LATE_NS) {
+	if (busy) {
 		p->busy_bytes += bytes;
 		p->busy_ns += now_ns - p->last_ns;
 	}
-	p->last_ns = now_ns;
 	if (p->burst_bytes)
 		credit_ns = p->burst_bytes > bytes
 				    ? (p->burst_bytes - bytes) * 1000000000ull / p->bytes_s
@@ -79,6 +79,8 @@ static inline void sl_pace_sent(struct sl_pace *p, uint32_t bytes, uint64_t now_
 		p->next_ns = now_ns - credit_ns;
 		p->rest = 0;
 	}
+	/* What it may make up for is no greater rate. */
+	p->last_ns = busy ? now_ns : p->next_ns;
 	cost = bytes * 1000000000ull + p->rest;
 	p->next_ns += cost / p->bytes_s;
 	p->rest = cost % p->bytes_s;
