@@ -70,6 +70,7 @@ static void *engine(void *arg)
 {
 	uint64_t worked_ns = sim_now_ns(), watched_ns = 0, wait_ns;
 
+	syscall(SYS_prctl, (long)PR_SET_NAME, "simulated-nic", 0L, 0L, 0L);
 	syscall(SYS_prctl, (long)PR_SET_TIMERSLACK, 1L, 0L, 0L, 0L);
 	while (atomic_load(&running)) {
 		uint64_t now_ns = sim_now_ns();

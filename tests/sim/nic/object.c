@@ -7,6 +7,7 @@
 #include "sys.h"
 
 static struct sim_obj objs[SIM_MAX_OBJ];
+static uint32_t beyond = 1; /* all that there ever were are below */
 
 uint32_t sim_obj_new(enum sim_type type, int ctx)
 {
@@ -14,6 +15,7 @@ uint32_t sim_obj_new(enum sim_type type, int ctx)
 		if (objs[h].type != SIM_NONE)
 			continue;
 		objs[h] = (struct sim_obj){.type = type, .ctx = ctx};
+		beyond = h < beyond ? beyond : h + 1;
 		return h;
 	}
 	return 0;
@@ -31,7 +33,7 @@ uint32_t sim_obj_handle(const struct sim_obj *obj)
 
 struct sim_obj *sim_obj_next(uint32_t *at, enum sim_type type)
 {
-	while (++*at < SIM_MAX_OBJ) {
+	while (++*at < beyond) {
 		if (objs[*at].type == type)
 			return &objs[*at];
 	}
@@ -87,11 +89,11 @@ int sim_obj_free(uint32_t handle, enum sim_type type)
 void sim_obj_free_all(int ctx)
 {
 	/* Queues first: the rest is what they refer to. */
-	for (uint32_t h = 1; h < SIM_MAX_OBJ; h++) {
+	for (uint32_t h = 1; h < beyond; h++) {
 		if (objs[h].type == SIM_QP && objs[h].ctx == ctx)
 			release(&objs[h]);
 	}
-	for (uint32_t h = 1; h < SIM_MAX_OBJ; h++) {
+	for (uint32_t h = 1; h < beyond; h++) {
 		if (objs[h].type != SIM_NONE && objs[h].ctx == ctx)
 			release(&objs[h]);
 	}
