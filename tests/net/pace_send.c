@@ -9,12 +9,15 @@
  *   gso             UDP_SEGMENT, 8 in one
  *   tcp             streams of FRAMES full segments instead
  *   burst=BYTES     by the value of three {kbit/s, burst, packet size}
+ *   sndbuf=BYTES    SO_SNDBUF
  *   then=KBPS       another rate after half of the frames
  *   leave           ends with its last call: what waits is left to the library
+ *   info            says at the end what TCP_INFO does
  * It prints the system calls' results that are not as they should be, and "sent FRAMES". */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/tcp.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -36,8 +39,9 @@
 
 static unsigned frames, size, nflows;
 static uint32_t burst;
+static int sndbuf;
 static int64_t then_kbps = -1;
-static bool use_poll, use_mmsg, use_gso, use_tcp, leave;
+static bool use_poll, use_mmsg, use_gso, use_tcp, leave, info;
 static struct flow {
 	int fd;
 	int64_t kbps;
@@ -74,6 +78,8 @@ static void open_flow(struct flow *f, const char *addr, unsigned port)
 		die("connect");
 	if (use_tcp && then_kbps >= 0) /* so that the change is not after all */
 		setsockopt(f->fd, SOL_SOCKET, SO_SNDBUF, &(int){20000}, sizeof(int));
+	if (sndbuf)
+		setsockopt(f->fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf));
 	if (use_poll)
 		fcntl(f->fd, F_SETFL, O_NONBLOCK);
 	if (f->kbps)
@@ -177,6 +183,19 @@ static void wait_left(void)
 	}
 }
 
+static void show_info(void)
+{
+	for (unsigned i = 0; i < nflows; i++) {
+		struct tcp_info t = {0};
+		socklen_t len = sizeof(t);
+
+		getsockopt(flow[i].fd, IPPROTO_TCP, TCP_INFO, &t, &len);
+		printf("info: cwnd %u ssthresh %u unacked %u rtt %u/%u us, wnd %u, retrans %u\n",
+		       t.tcpi_snd_cwnd, t.tcpi_snd_ssthresh, t.tcpi_unacked, t.tcpi_rtt,
+		       t.tcpi_min_rtt, t.tcpi_snd_wnd, t.tcpi_total_retrans);
+	}
+}
+
 static void word(const char *w)
 {
 	use_poll |= !strcmp(w, "poll");
@@ -184,8 +203,11 @@ static void word(const char *w)
 	use_gso |= !strcmp(w, "gso");
 	use_tcp |= !strcmp(w, "tcp");
 	leave |= !strcmp(w, "leave");
+	info |= !strcmp(w, "info");
 	if (!strncmp(w, "burst=", 6))
 		burst = (uint32_t)atoi(w + 6);
+	if (!strncmp(w, "sndbuf=", 7))
+		sndbuf = atoi(w + 7);
 	if (!strncmp(w, "then=", 5))
 		then_kbps = atoll(w + 5);
 }
@@ -213,6 +235,8 @@ int main(int argc, char **argv)
 				die("UDP_SEGMENT");
 	}
 	run();
+	if (info)
+		show_info();
 	if (!leave)
 		wait_left();
 	printf("sent %u\n", frames);

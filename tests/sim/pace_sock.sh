@@ -23,7 +23,10 @@ end() {
 paced 10 130 1250 1000
 paced 10 1200 1250 20000 leave
 paced 10 8000 1250 200000
-paced 10 30000 1500 1000000
+reached 30000 1500 1000000 sndbuf=212992
+large_frames
+paced 10 30000 3400 1000000 sndbuf=212992
+small_frames
 ok "no wheel" not said 'wheel'
 
 SIM_OPTIONS=rates=127
