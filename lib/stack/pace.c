@@ -237,7 +237,7 @@ static void arm(struct sl_pacer *p, uint64_t now_ns, bool stuck)
 	uint64_t at_ns = stuck ? now_ns + SL_PACE_RETRY_NS : p->pace.next_ns;
 
 	if (!sl_pace_is_by_wheel(p))
-		at_ns = now_ns + SL_PACE_RETRY_NS;
+		at_ns = sl_pace_nic_next(p, now_ns);
 	if (!p->waiting && sl_list_empty(&p->room) && !is_leaving(p)) {
 		sl_timer_cancel(&p->lane->pace->wheel, &p->timer);
 		return;

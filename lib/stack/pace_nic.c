@@ -125,6 +125,19 @@ static bool has_arrived(struct sl_pacer *p)
 	return true;
 }
 
+/* When half of what is in the queue has left: who waits for room is to fill it before it is empty,
+ * even if he comes late. */
+uint64_t sl_pace_nic_next(const struct sl_pacer *p, uint64_t now_ns)
+{
+	uint64_t pkts = sl_verbs_posted(p->nic) - sl_verbs_done(p->nic), half_ns;
+
+	if (p->way != SL_WAY_NIC || !pkts || !p->nic_pkts || !p->pace.bytes_s)
+		return now_ns + SL_PACE_RETRY_NS;
+	half_ns = p->nic_bytes / p->nic_pkts * pkts * 500000000 / p->pace.bytes_s;
+	half_ns = sl_max(half_ns, SL_WHEEL_TICK_US * 1000ull);
+	return now_ns + sl_min(half_ns, SL_PACE_RETRY_NS);
+}
+
 void sl_pace_nic_look(struct sl_pacer *p, uint64_t now_ns)
 {
 	reap(p, now_ns);
