@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "base/log.h"
 #include "base/sys.h"
 
 #ifndef MADV_COLLAPSE
@@ -55,4 +56,14 @@ bool sl_pages_collapse(void *mem, size_t bytes)
 			return false;
 	}
 	return true;
+}
+
+void sl_pages_want_huge(void *mem, size_t bytes, bool asked_for)
+{
+	if (sl_pages_collapse(mem, bytes))
+		return;
+	sl_log(asked_for ? SL_LOG_WARN : SL_LOG_INFO, "mem",
+	       "no huge pages for %zu MB of packet memory, using ordinary pages; "
+	       "remedy: sysctl vm.nr_hugepages=%zu",
+	       bytes >> 20, sl_pages_whole(bytes) / SL_HUGE_PAGE);
 }

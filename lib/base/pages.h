@@ -24,5 +24,8 @@ void *sl_pages_map(int fd, size_t bytes);
  * already cannot be moved, so this comes before they are registered. False: not all are huge, or
  * none; then the kernel brings in the others one by one, as they are used. Any thread. */
 bool sl_pages_collapse(void *mem, size_t bytes);
+/* Does it for packet memory, and says so with the remedy where it cannot be done: as a warning when
+ * huge pages were asked for. */
+void sl_pages_want_huge(void *mem, size_t bytes, bool asked_for);
 
 #endif

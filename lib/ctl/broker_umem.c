@@ -121,14 +121,9 @@ static int ordinary_map(size_t bytes, struct sl_umem_info *u, size_t *mapped)
 	const struct sl_broker_opts *o = sl_broker_opts();
 	int err = umem_map(bytes, false, u, mapped);
 
-	if (err || (!o->no_huge && (o->serve || sl_pages_collapse(u->base, bytes))))
-		return err;
-	if (!o->no_huge)
-		sl_log(o->want_huge ? SL_LOG_WARN : SL_LOG_INFO, "mem",
-		       "no huge pages for %zu MB of packet memory, using ordinary pages; "
-		       "remedy: sysctl vm.nr_hugepages=%zu",
-		       bytes >> 20, sl_pages_whole(bytes) / SL_HUGE_PAGE);
-	return 0;
+	if (!err && !o->no_huge && !o->serve)
+		sl_pages_want_huge(u->base, bytes, o->want_huge);
+	return err;
 }
 
 /* Huge pages, where there are any. */

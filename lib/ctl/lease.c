@@ -262,10 +262,8 @@ static int umem_take(const struct sl_lease_umem_ok *u, const int fd[2], const ch
 	}
 	/* Nobody has a frame yet: we are the first, and the daemon has not registered it. */
 	if (!u->huge && sl_settings.mem_alloc_type != SL_MEM_ANON &&
-	    sl_share_left(&info.share) == u->nframes && !sl_pages_collapse(info.base, bytes))
-		sl_log(sl_settings.mem_alloc_type == SL_MEM_HUGE ? SL_LOG_WARN : SL_LOG_INFO, "mem",
-		       "no huge pages for %zu MB of packet memory, using ordinary pages",
-		       bytes >> 20);
+	    sl_share_left(&info.share) == u->nframes)
+		sl_pages_want_huge(info.base, bytes, sl_settings.mem_alloc_type == SL_MEM_HUGE);
 	info.memfd = sl_fd_keep(fd[0]);
 	info.share_fd = sl_fd_keep(fd[1]);
 	umem = info;
