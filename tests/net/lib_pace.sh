@@ -10,38 +10,26 @@
 # when ten times the rate gives less than one and a half of it.
 #
 # shellcheck shell=bash
+. "$TESTS/net/lib_others.sh"
 PORT=7100
 PACE_TRIES=5
 
-# Hundredths of seconds that the machine's programs have used so far, less ours, in OTHERS. (`times`
-# knows of no children in a subshell.)
-used_by_others() {
-	times >"$TMP/times"
-	OTHERS=$(awk 'FNR == NR { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); own += t[1] * 6000 + t[2] * 100 } next }
-		$1 == "cpu" { print int($2 + $3 + $4 - own) }' "$TMP/times" /proc/stat)
-}
-
 # One run; its report is in $TMP/paced.
 flows() { # frames, size, rates, words...
-	local receiver before
+	local receiver
 	rm -f "$TMP"/sluice.*.log # of the last one: when a test fails all are shown
 	STREAM=
 	[[ " $* " != *" tcp "* ]] || STREAM=1
 	b "$BIN/pace_receive" "$DEV_B" "$PORT" "$1" "$3" ${STREAM:+"$2"} >"$TMP/paced" &
 	receiver=$!
 	wait_line "$TMP/paced" listening
-	used_by_others
-	before=$OTHERS
-	BEGAN=${EPOCHREALTIME/./}
+	others_begin
 	bg sa "$BIN/pace_send" "$B4" "$PORT" "$@" >"$TMP/sent"
 	wait_end "$BG" 60 || fail "the sender: $(cat "$TMP/sent")"
 	wait "$receiver"
-	TOOK_MS=$(((${EPOCHREALTIME/./} - BEGAN) / 1000))
-	used_by_others
-	OTHERS_MS=$(((OTHERS - before) * 10))
+	others_end
 	sed -i /listening/d "$TMP/paced"
 }
-disturbed() { [ $((OTHERS_MS * 5)) -gt $TOOK_MS ]; }
 # (TCP sends again what a busy receiver has dropped; its bytes are in order for the program.)
 is_whole() { # frames
 	awk -v n="$1" -v tcp="$STREAM" '$3 < n || !tcp && ($3 > n || $4) { bad = 1 } END { exit bad || !NR }' "$TMP/paced"

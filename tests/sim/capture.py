@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Reads the simulated NIC's capture file: how many frames, the rate of their departure times, and how
-many departed sooner after the one before than its length allows at that rate. With a second argument
-what is in them, too: wrong checksums and lengths, and of TCP's segments with data how many there are, of
+many departed sooner after the one before than its length allows at that rate, or at the one that
+`rate=KBPS` says: `capture.py FILE [rate=KBPS] [contents]`. With `contents` what is in them, too: wrong checksums and lengths, and of TCP's segments with data how many there are, of
 which with PSH, with an IP ID that does not follow the one before, and with bytes sent before."""
 import struct
 import sys
@@ -93,13 +93,16 @@ def check(frames):
 def main():
     frames = list(read(sys.argv[1]))
     print("frames", len(frames))
-    if len(sys.argv) > 2:
+    if "contents" in sys.argv[2:]:
         check(frames)
     times = [(t, len(f)) for t, f in frames]
     if len(times) > 1 and times[-1][0] > times[0][0]:
         span = times[-1][0] - times[0][0]
         rate = sum(n for _, n in times[:-1]) * 8e6 / span
         print(f"rate_kbps {rate:.1f}")
+        for word in sys.argv[2:]:
+            if word.startswith("rate="):
+                rate = float(word[5:])
         # (The conversion to real time is refreshed all along: it may step by a microsecond.)
         print("early", sum((b[0] - a[0] + 2000) < a[1] * 8e6 / rate * 0.98
                            for a, b in zip(times, times[1:])))
