@@ -82,11 +82,13 @@ tsan:
 
 # In guests that QEMU emulates, with other NICs and other kernels (tests/vm/lib.sh). What they need from
 # Debian is fetched once, into VM_CACHE. VM_SUITE="udp_basic tcp_close" runs only these of the suite.
-.PHONY: vm vm-zc vm-kernels vm-events
+.PHONY: vm vm-zc vm-kernels vm-net vm-events
 VM_KERNELS := 5.10 6.1 6.12 6.18 newest
-vm: vm-kernels vm-zc vm-events
+vm: vm-kernels vm-zc vm-net vm-events
 vm-zc: tests
 	BUILD=$(BUILD) tests/run.sh -j 1 -t 14400 tests/vm/zc/*.sh
+vm-net: tests
+	BUILD=$(BUILD) tests/run.sh -j 1 -t 4000 tests/vm/net/*.sh
 vm-kernels: tests
 	for k in $(VM_KERNELS); do echo "== $$k"; VM_KERNEL=$$k VM_SECONDS=900 BUILD=$(BUILD) tests/vm/short.sh || exit; done
 vm-events: tests
