@@ -7,12 +7,15 @@
 #
 # That no flow is faster than its rate holds in any case. That none is slower is tried again, and not
 # judged when others had the processors all the while, nor of a flow that these hardly carry at all:
-# when ten times the rate gives less than one and a half of it.
+# when ten times the rate gives less than one and a half of it. A sanitizer slows the sender, not the NIC's
+# schedule, which makes up for nothing: then a flow may be 20 permille slower still.
 #
 # shellcheck shell=bash
 . "$TESTS/net/lib_others.sh"
 PORT=7100
 PACE_TRIES=5
+SLOWER=0
+case $BUILD in *asan* | *tsan*) SLOWER=20 ;; esac
 
 # One run; its report is in $TMP/paced.
 flows() { # frames, size, rates, words...
@@ -55,17 +58,18 @@ is_carried() { # frames, size, rates, words...
 }
 paced() { # permille, frames, size, rates, words...
 	local permille=$1 what="${4%%,*} ${*:5}" try slow # of many rates the first
+	local least=$((permille + SLOWER))
 	shift
 	for ((try = 1; ; try++)); do
 		flows "$@"
 		is_whole "$1" && not_over "$permille" 1 || break
-		not_over "$permille" -1 || [ $try = $PACE_TRIES ] && break
+		not_over "$least" -1 || [ $try = $PACE_TRIES ] && break
 	done
 	slow=$(worst -1)
 	ok "$what: whole and in order" is_whole "$1"
 	ok "$what: none is faster ($(worst 1) permille)" not_over "$permille" 1
 	show_gaps
-	if not_over "$permille" -1; then
+	if not_over "$least" -1; then
 		pass "$what: none is slower ($slow permille), try $try"
 	elif disturbed; then
 		say "  not judged: slower by $slow permille, while others used $OTHERS_MS of $TOOK_MS ms"
