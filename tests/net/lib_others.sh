@@ -6,12 +6,12 @@
 #
 # shellcheck shell=bash
 
-# Hundredths of seconds that the machine's programs have used so far, less ours, in OTHERS. (`times`
-# knows of no children in a subshell.)
+# Hundredths of seconds that the machine's programs have used so far, less ours, and that the hypervisor gave
+# to other machines, in OTHERS. (`times` knows of no children in a subshell.)
 used_by_others() {
 	times >"$TMP/times"
 	OTHERS=$(awk 'FNR == NR { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); own += t[1] * 6000 + t[2] * 100 } next }
-		$1 == "cpu" { print int($2 + $3 + $4 - own) }' "$TMP/times" /proc/stat)
+		$1 == "cpu" { print int($2 + $3 + $4 + $9 - own) }' "$TMP/times" /proc/stat)
 }
 others_begin() {
 	used_by_others
