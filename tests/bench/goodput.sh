@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Goodput over a wire that loses packets and delays them by 20 ms there and back:
 # goodput.sh LOSS MODE SECONDS SEED. Host b sends (preloaded in modes one and both), by CUBIC; a
-# line with megabits a second and the segments sent again. Called by bench.py.
+# line with megabits a second and the segments sent again. Called by tcp.py.
 . "$(dirname "$0")/../net/lib.sh"
 LOSS=$1 MODE=$2 SECS=$3 SEED=$4
 need iperf3 python3

@@ -77,11 +77,32 @@ def listening(host, port):
     return bool(run(host, ["ss", "-Hltn", f"sport = :{port}"]).strip())
 
 
+def bound(host, port):
+    return bool(run(host, ["ss", "-Hanu", f"sport = :{port}"]).strip())
+
+
 def kernel_segs(host):
     """Segments that the kernel's TCP of a host received."""
     rows = [l.split() for l in run(host, ["cat", "/proc/net/snmp"]).splitlines()
             if l.startswith("Tcp:")]
     return int(dict(zip(rows[0], rows[1]))["InSegs"])
+
+
+def kernel_in(host):
+    """Datagrams that the kernel's UDP of a host delivered."""
+    rows = [l.split() for l in run(host, ["cat", "/proc/net/snmp"]).splitlines()
+            if l.startswith("Udp:")]
+    return int(dict(zip(rows[0], rows[1]))["InDatagrams"])
+
+
+def quiet():
+    """Until nobody has XDP on either device, so that one case does not see the one before."""
+    def free():
+        return all("xdp" not in run(h, ["ip", "link", "show", d])
+                   for h, d in (("a", DEV_A), ("b", DEV_B)))
+    wait_for(free, "the XDP program of the last case goes")
+    time.sleep(0.05)
+
 
 
 class Server:

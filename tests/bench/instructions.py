@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Instructions per datagram in user space, counted by callgrind."""
+import re
+
+from hosts import B4, BIN, HAVE_SLUICE, PORT, run, start, stop, wait_line
+
+
+def callgrind(host, argv):
+    out = run(host, ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"] + argv,
+              True, 300)
+    return int(re.search(r"Collected : (\d+)", out).group(1))
+
+
+def instructions_sending(batch):
+    """The difference between a long and a short run, so that start-up does not count."""
+    def ir(count):
+        return callgrind("a", [BIN + "udpblast", B4, PORT, f"count={count}", f"batch={batch}"])
+    sink = start("b", [BIN + "udpsink", B4, PORT, "seconds=60"])
+    try:
+        wait_line(sink, "ready")
+        return {"instructions": (ir(40960) - ir(8192)) / 32768}
+    finally:
+        stop(sink)
+
+
+def instructions_receiving(batch):
+    def ir(count):
+        sink = start("b", ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null",
+                           BIN + "udpsink", B4, PORT, "seconds=60", f"batch={batch}",
+                           f"count={count}"], True)
+        wait_line(sink, "ready")
+        # More than the sink can take: it always finds a batch waiting.
+        blast = start("a", [BIN + "udpblast", B4, PORT, "seconds=60"])
+        out = sink.communicate(timeout=120)[0]
+        stop(blast)
+        return int(re.search(r"Collected : (\d+)", out).group(1))
+    return {"instructions": (ir(40960) - ir(8192)) / 32768}
+
+
+def instruction_cases():
+    if not HAVE_SLUICE:
+        return
+    g = "user-space instructions a datagram"
+    for batch, call in ((1, "sendto"), (32, "sendmmsg")):
+        yield g, call, lambda b=batch: instructions_sending(b)
+    for batch, call in ((1, "recv"), (32, "recvmmsg")):
+        yield g, call, lambda b=batch: instructions_receiving(b)
