@@ -161,8 +161,7 @@ int main(int argc, char **argv)
 	fd = socket(AF_INET, stream ? SOCK_STREAM : SOCK_DGRAM, 0);
 	if (connect(fd, (struct sockaddr *)&to, sizeof(to)))
 		err(1, "connect");
-	if (!strcmp(argv[1], "tcp") &&
-	    send(fd, hello, 1, 0) != 1) /* tcp_threads: an echo is wanted */
+	if (!strcmp(argv[1], "tcp") && send(fd, hello, 1, 0) != 1) /* tcp_peer: an echo is wanted */
 		err(1, "send");
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int)); /* (of a stream) */
 	warm_up(to, ECHO_PORT);

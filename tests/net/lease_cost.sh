@@ -14,7 +14,7 @@ SL_ENV=(SLUICE_PROGRESS_ENGINE_INTERVAL=0)
 COUNT=${COUNT:-960}
 # OUT_DIR keeps what callgrind says, for callgrind_annotate.
 bg a "$BIN/echo" "$A4" 7000
-bg a "$BIN/tcp_threads" peer "$A4" 7001
+bg a "$BIN/tcp_peer" "$A4" 7001
 bg a python3 -c "import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.bind(('$A4', 7002))

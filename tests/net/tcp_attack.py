@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """tcp_attack.py DEVICE GHOST GHOST_MAC SUBJECT SUBJECT_MAC OWN PID [ATTACK...]: attacks on an echo server
-(tcp_threads peer, port 7000) while an honest client works beside. What is printed is what must hold
+(tcp_peer, port 7000) while an honest client works beside. What is printed is what must hold
 anywhere: that the honest one is served, that its stream is whole, that memory and answers are bounded."""
 import mmap
 import os

@@ -3,7 +3,7 @@
 # Attacks on a TCP server: SYN flood, forged segments, ACK storms, tiny segments, holes, SACK of tiny
 # pieces, windows of zero. Beside each an honest client is served, and memory and answers are bounded.
 . "$(dirname "$0")/lib_tcp.sh"
-need python3 "$BIN/tcp_threads"
+need python3 "$BIN/tcp_peer"
 net_up -t
 GHOST_MAC=02:00:5e:10:00:77
 MAC_B=$(ip -n "${NS}b" -o link show "$DEV_B" | sed 's/.*link.ether \([0-9a-f:]*\).*/\1/')
@@ -19,7 +19,7 @@ for MODE in $MODES; do
 	fi
 	for fam in ${FAMILIES:-4 6}; do
 		own=A$fam server=B$fam ghost=G$fam
-		bg pb "$BIN/tcp_threads" peer "${!server}" 7000
+		bg pb "$BIN/tcp_peer" "${!server}" 7000
 		subject=$BG
 		attacks=("$@")
 		[ $fam = 6 ] && [ $# = 0 ] && attacks=(syn_flood reset_in_window holes)

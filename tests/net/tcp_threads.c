@@ -1,165 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Threads on TCP sockets: several in one connection, in one listener, in one set; closes, resets
- *and forks beneath them.
+ * and forks beneath them.
  *
- *	tcp_threads PEER PORT OWN [CASE...]	the subject: what it prints is the same on the
- *kernel tcp_threads peer ADDRESS PORT		its far end: a connection's first bytes say what it
- *does
+ *	tcp_threads PEER PORT OWN [CASE...]	what it prints is the same on the kernel
  *
- *	e	echoes until the end		s	sends STREAM bytes and ends
- *	h	holds still until the end	r	resets at the next byte
- *	c	connects back to OWN, PORT + 1, CALLS times, one after the other */
-#include "../preload/t.h"
+ * At PEER, PORT is a tcp_peer. */
+#include "tcp_stream.h"
 
 #include <netinet/tcp.h>
 #include <sys/ioctl.h>
-
-#define STREAM 3000000
-#define CALLS  60
-
-static uint8_t byte_at(uint32_t i)
-{
-	return (uint8_t)(i ^ i >> 8 ^ i >> 16);
-}
-
-static void timeouts(int fd, int ms)
-{
-	struct timeval tv = {ms / 1000, ms % 1000 * 1000};
-
-	CHECK(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)) == 0);
-	CHECK(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) == 0);
-}
-
-static void set_port(struct sockaddr_storage *ss, uint16_t port)
-{
-	/* The same place in both families. */
-	((struct sockaddr_in *)ss)->sin_port = htons(port);
-}
-
-static uint16_t port_of(const struct sockaddr_storage *ss)
-{
-	return ntohs(((const struct sockaddr_in *)ss)->sin_port);
-}
-
-/* All of it, or false. */
-static bool send_all(int fd, const void *buf, size_t n)
-{
-	for (size_t at = 0; at < n;) {
-		ssize_t r = send(fd, (const char *)buf + at, n - at, MSG_NOSIGNAL);
-
-		if (r <= 0)
-			return false;
-		at += (size_t)r;
-	}
-	return true;
-}
-
-static bool recv_all(int fd, void *buf, size_t n)
-{
-	for (size_t at = 0; at < n;) {
-		ssize_t r = recv(fd, (char *)buf + at, n - at, 0);
-
-		if (r <= 0)
-			return false;
-		at += (size_t)r;
-	}
-	return true;
-}
-
-/* The peer --------------------------------------------------------------------------------------
- */
-
-static void peer_echo(int fd)
-{
-	char buf[16384];
-	ssize_t n;
-
-	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0)
-		if (!send_all(fd, buf, (size_t)n))
-			return;
-}
-
-static void peer_stream(int fd)
-{
-	uint8_t buf[10000];
-
-	for (uint32_t at = 0; at < STREAM; at += sizeof(buf)) {
-		for (uint32_t i = 0; i < sizeof(buf); i++)
-			buf[i] = byte_at(at + i);
-		if (!send_all(fd, buf, sizeof(buf)))
-			return;
-	}
-}
-
-static void peer_calls(int fd)
-{
-	struct sockaddr_storage to;
-	socklen_t len = sizeof(to);
-	char got;
-
-	CHECK(getpeername(fd, (struct sockaddr *)&to, &len) == 0);
-	set_port(&to, (uint16_t)(port_of(&t_own) + 1));
-	for (int i = 0; i < CALLS; i++) {
-		int s = socket(to.ss_family, SOCK_STREAM, 0);
-
-		if (connect(s, (struct sockaddr *)&to, len) == 0 && send_all(s, "x", 1) &&
-		    recv(s, &got, 1, 0) == 1)
-			send_all(fd, &got, 1);
-		close(s);
-	}
-}
-
-static void *peer_serves(void *arg)
-{
-	int fd = (int)(intptr_t)arg;
-	struct pollfd p = {.fd = fd, .events = POLLRDHUP};
-	struct linger now = {1, 0};
-	char what;
-
-	if (recv(fd, &what, 1, 0) == 1) {
-		switch (what) {
-		case 'e':
-			peer_echo(fd);
-			break;
-		case 's':
-			peer_stream(fd);
-			break;
-		case 'c':
-			peer_calls(fd);
-			break;
-		case 'r':
-			recv(fd, &what, 1, 0);
-			setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-			break;
-		default:
-			poll(&p, 1, 20000);
-		}
-	}
-	close(fd);
-	return NULL;
-}
-
-static int peer(const char *addr, int port)
-{
-	int ls, on = 1;
-
-	parse(addr, port, &t_own);
-	ls = socket(t_own.ss_family, SOCK_STREAM, 0);
-	CHECK(setsockopt(ls, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0);
-	CHECK(bind(ls, (struct sockaddr *)&t_own, t_len) == 0);
-	CHECK(listen(ls, 100) == 0);
-	for (;;) {
-		int fd = accept(ls, NULL, NULL);
-		pthread_t t;
-
-		CHECK(fd >= 0);
-		CHECK(pthread_create(&t, NULL, peer_serves, (void *)(intptr_t)fd) == 0);
-		pthread_detach(t);
-	}
-}
-
-/* The subject -----------------------------------------------------------------------------------
- */
 
 static int t_fd, t_ep;
 static int s_stop, s_entered;
@@ -172,6 +21,14 @@ static bool stopped(void)
 static void enter(void)
 {
 	__atomic_add_fetch(&s_entered, 1, __ATOMIC_RELEASE);
+}
+
+static void timeouts(int fd, int ms)
+{
+	struct timeval tv = {ms / 1000, ms % 1000 * 1000};
+
+	CHECK(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv)) == 0);
+	CHECK(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv)) == 0);
 }
 
 static int dial(char what)
@@ -646,8 +503,6 @@ int main(int argc, char **argv)
 		{NULL, NULL},
 	};
 
-	if (argc == 4 && strcmp(argv[1], "peer") == 0)
-		return peer(argv[2], atoi(argv[3]));
 	alarm(100);
 	return t_main(argc, argv, cases);
 }
