@@ -10,6 +10,8 @@ $(BUILD)/tests/unit/%: $(BUILD)/tests/unit/%.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
 $(BUILD)/tests/unit/test_death: %: %.o $(DEATH_OBJ) $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
+$(BUILD)/tests/unit/test_share $(BUILD)/tests/unit/test_share_death: %: %.o $(BUILD)/tests/unit/share_world.o $(BUILD)/libsluice.a
+	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
 # The daemon, but for its loop.
 $(BUILD)/tests/unit/test_sluiced: %: %.o $(filter-out %/main.o,$(DAEMON_OBJ)) $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS) $(DAEMON_LIBS)

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Scripts: what is lost on an open connection: how it is noticed, sent again, and what the window
+ * does meanwhile. */
+#include "scripts.h"
+
+#include "tcp/tcp_internal.h"
+
+/* RFC 6928: ten segments at first; then slow start. */
+static void initial_window(struct t *t)
+{
+	t_open(t);
+	t_write(t, 15000);
+	check(t, t->ngot - t->nlooked == 10);
+	skip(t);
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 2001");
+	out(t, ". 10001:11001(1000) ack 1");
+	out(t, ". 11001:12001(1000) ack 1");
+	out(t, ". 12001:13001(1000) ack 1");
+	out(t, ". 13001:14001(1000) ack 1");
+	quiet(t, 0);
+}
+
+/* RFC 8985: three that arrived later, and the first is lost; recovery halves or so. */
+static void fast_retransmit(struct t *t)
+{
+	t_open(t);
+	t_write(t, 10000);
+	skip(t);
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 1 <sack 1001:2001>");
+	in(t, ". 1:1(0) ack 1 <sack 1001:3001>");
+	quiet(t, 0);
+	in(t, ". 1:1(0) ack 1 <sack 1001:4001>");
+	out(t, ". 1:1001(1000) ack 1");
+	check(t, t->c->tcp.ca == SL_CA_RECOVERY && t->c->tcp.ssthresh == 7);
+	quiet(t, 0);
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 10001");
+	check(t, t->c->tcp.ca == SL_CA_OPEN && t->c->tcp.cwnd == 7);
+	quiet(t, 5 * SIM_SECOND);
+}
+
+/* The same without SACK: RFC 6582. */
+static void newreno(struct t *t)
+{
+	t_listen(t, 5);
+	in(t, "S 0:0(0) win 32896 <mss 1000>");
+	out(t, "S. 0:0(0) ack 1 <mss 1460>");
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 1 win 32896");
+	t_write(t, 10000);
+	skip(t);
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 1 win 32896");
+	in(t, ". 1:1(0) ack 1 win 32896");
+	quiet(t, 0);
+	in(t, ". 1:1(0) ack 1 win 32896");
+	out(t, ". 1:1001(1000) ack 1");
+	quiet(t, 0);
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 5001 win 32896"); /* partial: the next is lost too */
+	out(t, ". 5001:6001(1000) ack 1");
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 10001 win 32896");
+	check(t, t->c->tcp.lost_out == 0 && t->c->tcp.cwnd == t->c->tcp.ssthresh);
+	/* Step 1: until something above it is acknowledged, duplicates may be our own doing. */
+	in(t, ". 1:1(0) ack 10001 win 32896");
+	in(t, ". 1:1(0) ack 10001 win 32896");
+	in(t, ". 1:1(0) ack 10001 win 32896");
+	t_write(t, 1000);
+	out(t, "P. 10001:11001(1000) ack 1");
+	in(t, ". 1:1(0) ack 11001 win 32896");
+	check(t, t->c->tcp.ca == SL_CA_OPEN);
+}
+
+/* RFC 3042: each of the first two duplicates lets a new segment out. */
+static void limited_transmit(struct t *t)
+{
+	t_open(t);
+	t_write(t, 15000);
+	check(t, skip(t) == 10);
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 1 <sack 1001:2001>");
+	out(t, ". 10001:11001(1000) ack 1");
+	in(t, ". 1:1(0) ack 1 <sack 1001:3001>");
+	out(t, ". 11001:12001(1000) ack 1");
+	quiet(t, 0);
+}
+
+/* RFC 8985 7: the end of a flight that is lost is probed for before the RTO. */
+static void tail_loss_probe(struct t *t)
+{
+	t_open(t);
+	t_write(t, 3000);
+	check(t, skip(t) == 3);
+	out_in(t, 2 * T_RTT + 2 * MS, "P. 2001:3001(1000) ack 1"); /* Linux' margin for ticks */
+	check(t, counted(t, SL_TCPC_TLP) == 1 && t->c->tcp.cwnd == 10);
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 1 <sack 2001:3001>");
+	out(t, ". 1:1001(1000) ack 1"); /* RFC 6937: one for one that has arrived */
+	quiet(t, 0);
+	in(t, ". 1:1(0) ack 1001 <sack 2001:3001>");
+	out(t, ". 1001:2001(1000) ack 1");
+}
+
+/* RFC 6298: the timer, its backing off, and what a timeout does to the window. */
+static void rto(struct t *t)
+{
+	t->h->params.tlp = false;
+	t_open(t);
+	t_write(t, 1000);
+	out(t, "P. 1:1001(1000) ack 1");
+	out_in(t, t->c->tcp.rto_us, "P. 1:1001(1000) ack 1");
+	check(t, t->c->tcp.cwnd == 1 && t->c->tcp.ca == SL_CA_LOSS);
+	check(t, t->c->tcp.rto_us >= 400 * MS && t->c->tcp.rto_us <= 460 * MS);
+	out_in(t, t->c->tcp.rto_us, "P. 1:1001(1000) ack 1");
+	out_in(t, t->c->tcp.rto_us, "P. 1:1001(1000) ack 1");
+	in(t, ". 1:1(0) ack 1001");
+	check(t, t->c->tcp.rto_us > 1600 * MS); /* Karn: no sample, so it stays (5.7) */
+	quiet(t, 100 * SIM_SECOND);
+}
+
+/* After tcp_retries2 of them the peer is given up. */
+static void rto_gives_up(struct t *t)
+{
+	t->h->params.tlp = false;
+	t->h->params.retries2 = 3;
+	t_open(t);
+	t_write(t, 1000);
+	pass(t, 60 * SIM_SECOND);
+	check(t, skip(t) >= 3);
+	saw(t, SL_TCP_EV_ERROR | SL_TCP_EV_CLOSED);
+	check(t, t->c->tcp.error == ETIMEDOUT);
+}
+
+/* The process did not run for longer than a deadline's 32 bits can tell from the future. */
+static void stopped_for_long(struct t *t)
+{
+	t->h->params.tlp = false;
+	t_open(t);
+	t_write(t, 1000);
+	check(t, skip(t) == 1);
+	t->h->clock_off_us += 2400 * SIM_SECOND;
+	pass(t, SIM_SECOND / 2);
+	check(t, skip(t) >= 1);
+}
+
+/* RFC 5682, 3522: a timeout that was none is undone. */
+static void spurious_rto(struct t *t)
+{
+	t->h->params.tlp = false;
+	t_open_ts(t);
+	t_write(t, 5000);
+	check(t, skip(t) == 5);
+	out_in(t, t->c->tcp.rto_us, ". 1:1001(1000) ack 1");
+	in(t, ". 1:1(0) ack 1001 win 257 <TS 102 10>"); /* of the original */
+	check(t, t->c->tcp.ca != SL_CA_LOSS && t->c->tcp.cwnd >= 5);
+	check(t, counted(t, SL_TCPC_SPURIOUS) == 1);
+	in(t, ". 1:1(0) ack 5001 win 257 <TS 102 10>");
+	quiet(t, 5 * SIM_SECOND);
+}
+
+/* A peer that takes back what it had selectively acknowledged (RFC 2018 8) gets it again. */
+static void reneging(struct t *t)
+{
+	t->h->params.tlp = false;
+	t_open(t);
+	t_write(t, 3000);
+	check(t, skip(t) == 3);
+	pass(t, T_RTT);
+	in(t, ". 1:1(0) ack 1 <sack 1001:3001>");
+	pass(t, 2 * SIM_SECOND);
+	skip(t);
+	in(t, ". 1:1(0) ack 1001");
+	pass(t, 5 * SIM_SECOND);
+	in(t, ". 1:1(0) ack 2001");
+	pass(t, 5 * SIM_SECOND);
+	in(t, ". 1:1(0) ack 3001");
+	check(t, t->c->tcp.tx_una == t->c->tcp.tx_tail);
+}
+
+const struct script scripts[] = {
+	SCRIPT(initial_window),
+	SCRIPT(fast_retransmit),
+	SCRIPT(newreno),
+	SCRIPT(limited_transmit),
+	SCRIPT(tail_loss_probe),
+	SCRIPT(rto),
+	SCRIPT(rto_gives_up),
+	SCRIPT(stopped_for_long),
+	SCRIPT(spurious_rto),
+	SCRIPT(reneging),
+	{NULL, NULL},
+};
