@@ -508,6 +508,37 @@ bool sl_link_get(uint32_t ifindex, struct sl_link *out)
 	return l;
 }
 
+int sl_link_ask(uint32_t ifindex, sl_rtnl_fn fn, void *arg)
+{
+	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8))) = {0};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct ifinfomsg *ifi;
+
+	nlh->nlmsg_type = RTM_GETLINK;
+	nlh->nlmsg_flags = NLM_F_REQUEST;
+	ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
+	ifi->ifi_index = (int)ifindex;
+	mnl_attr_put_u32(nlh, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
+	return sl_rtnl_ask(nlh, fn, arg);
+}
+
+static int carrier_on_msg(const struct nlmsghdr *nlh, void *arg)
+{
+	const struct nlattr *tb[IFLA_MAX + 1];
+
+	if (sl_rtnl_attrs(nlh, sizeof(struct ifinfomsg), tb, IFLA_MAX))
+		*(bool *)arg = sl_rtnl_u8(tb[IFLA_CARRIER], 1);
+	return 0;
+}
+
+bool sl_link_has_carrier(uint32_t ifindex)
+{
+	bool has = true;
+
+	(void)sl_link_ask(ifindex, carrier_on_msg, &has);
+	return has;
+}
+
 bool sl_addr_is_local(const struct sl_addr *addr)
 {
 	bool found = false;

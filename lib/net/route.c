@@ -211,17 +211,9 @@ static int mtu6_on_msg(const struct nlmsghdr *nlh, void *arg)
 /* 0: not known. */
 static uint32_t mtu6_of(uint32_t ifindex)
 {
-	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8))) = {0};
-	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
-	struct ifinfomsg *ifi;
 	uint32_t mtu6 = 0;
 
-	nlh->nlmsg_type = RTM_GETLINK;
-	nlh->nlmsg_flags = NLM_F_REQUEST;
-	ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
-	ifi->ifi_index = (int)ifindex;
-	mnl_attr_put_u32(nlh, IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS);
-	return sl_rtnl_ask(nlh, mtu6_on_msg, &mtu6) ? 0 : mtu6;
+	return sl_link_ask(ifindex, mtu6_on_msg, &mtu6) ? 0 : mtu6;
 }
 
 /* The question ----------------------------------------------------------------------------- */

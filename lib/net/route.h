@@ -95,6 +95,9 @@ int sl_route_recall(const struct sl_route_key *key, uint64_t now_ns, struct sl_r
 
 /* Copies the mirrored state; false if there is no such device. Any thread. */
 bool sl_link_get(uint32_t ifindex, struct sl_link *out);
+/* Has it a link just now? Asks the kernel, whose event of it comes up to a second later. Any
+ * thread. */
+bool sl_link_has_carrier(uint32_t ifindex);
 /* Is it an address of this host, on a device that is up, and not tentative? (127.0.0.0/8 is;
  * ranges of the table `local` are not: sl_route_get() knows them.) Any thread. */
 bool sl_addr_is_local(const struct sl_addr *addr);

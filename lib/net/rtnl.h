@@ -74,6 +74,8 @@ static inline int sl_rtnl_family(const struct sl_addr *a)
 
 /* link.c ----------------------------------------------------------------------------------- */
 
+/* Asks the kernel for one device: fn gets the answer. Returns as sl_rtnl_ask() does. Any thread. */
+int sl_link_ask(uint32_t ifindex, sl_rtnl_fn fn, void *arg);
 /* An event or a dumped entry of RTM_{NEW,DEL}LINK, RTM_{NEW,DEL}ADDR. Returns SL_RTNL_*. */
 unsigned sl_link_on_msg(const struct nlmsghdr *nlh);
 unsigned sl_local_on_msg(const struct nlmsghdr *nlh);

@@ -24,6 +24,7 @@ static struct sl_lock busy; /* the ports' maps are looked at */
 static bool stopped, look_now;
 static uint64_t seen; /* what the rules of all ports said */
 static uint32_t seen_routes;
+static bool awaited;     /* connections have begun that may have no neighbour */
 static uint32_t left;    /* connections that nobody has a way for, or may have none soon */
 static bool stranded;    /* there is one of the former */
 static uint32_t waiting; /* who is to be the kernel's, but connects or is queued */
@@ -100,6 +101,14 @@ static struct sl_leg *leg_of(struct sl_tconn *c, bool *cut_off)
 	return d->leg;
 }
 
+/* It began without a neighbour, and there is none though the link should be back (restart.c). Lane
+ * held. */
+static bool waits_in_vain(struct sl_tconn *c, const struct sl_port *p)
+{
+	return c->tcp.state == SL_TCP_SYN_SENT && sl_port_restarted(p, c->tcp.born_us * 1000) &&
+	       !sl_tconn_dst(c)->mac_ok;
+}
+
 /* The port that its segments go by and, if it has a claim of its own, come by. NULL: the way is
  * none of ours now. */
 static struct sl_port *port_of(struct sl_tconn *c, struct sl_tcp_key *key, bool *server,
@@ -116,7 +125,7 @@ static struct sl_port *port_of(struct sl_tconn *c, struct sl_tcp_key *key, bool 
 	*server = c->tcp.child;
 	leg = leg_of(c, cut_off);
 	if (leg && !leg->dead && sl_load(&leg->port->stats->alive) &&
-	    (!c->claimed || c->claimed == leg))
+	    (!c->claimed || c->claimed == leg) && !waits_in_vain(c, leg->port))
 		p = leg->port;
 	if (p)
 		sl_tcp_route_changed(&c->tcp);
@@ -145,6 +154,8 @@ static void look_at_conn(struct sl_tconn *c, void *arg)
 	if (c->dead || c->tcp.frozen || state == SL_TCP_CLOSED)
 		return;
 	p = port_of(c, &key, &server, &cut_off);
+	if (p && state == SL_TCP_SYN_SENT && sl_port_restarts(p))
+		l->left++;
 	if (p && (!l->rules || !is_kernels_by_rule(p, &key, server)))
 		return;
 	if (cut_off) {
@@ -279,6 +290,11 @@ static void look_at_sock(struct sl_sock *sk, void *arg)
 /* The keeper's ----------------------------------------------------------------------------------
  */
 
+void sl_policy_await(void)
+{
+	sl_store(&awaited, true);
+}
+
 void sl_policy_now(void)
 {
 	sl_store(&look_now, true);
@@ -306,7 +322,8 @@ void sl_policy_check(void)
 		l.rules = l.changed || waiting;
 		leaving = unguard();
 		routes = routes_changed();
-		if (l.rules || left || leaving || routes)
+		if (l.rules || left || leaving || routes ||
+		    __atomic_exchange_n(&awaited, false, __ATOMIC_ACQ_REL))
 			sl_tconn_for_each(look_at_conn, &l);
 		if (l.rules || sl_tlisten_draining())
 			sl_sock_for_each(look_at_sock, &l);
@@ -321,7 +338,7 @@ void sl_policy_check(void)
 
 bool sl_policy_waits(void)
 {
-	return sl_load(&left) || sl_load(&waiting) || sl_tlisten_draining();
+	return sl_load(&left) || sl_load(&waiting) || sl_load(&awaited) || sl_tlisten_draining();
 }
 
 void sl_policy_stop(void)
@@ -335,7 +352,7 @@ void sl_policy_stop(void)
 void sl_policy_child(void)
 {
 	memset(&busy, 0, sizeof(busy));
-	stopped = look_now = stranded = false;
+	stopped = look_now = stranded = awaited = false;
 	left = waiting = 0;
 	seen = 0;
 }

@@ -368,6 +368,7 @@ void sl_sock_on_room(struct sl_list *entry); /* frames came back: may a blocked 
 
 /* policy.c: connections follow changes of rules, devices and routes. */
 void sl_policy_now(void);    /* a device has changed: look soon */
+void sl_policy_await(void);  /* a connection begins without a neighbour */
 bool sl_policy_is_due(void); /* that was said */
 void sl_policy_check(void);  /* the keeper's; no lock held */
 bool sl_policy_waits(void);  /* some have no way at all and are to be tried again */

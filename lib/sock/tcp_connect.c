@@ -38,16 +38,19 @@ static void nap(long ns)
 	sl_sys(SYS_nanosleep, &ts, NULL);
 }
 
-static bool resolve(uint32_t ifindex, const struct sl_addr *nexthop, uint64_t patience_ns)
+/* It may be away with the link: then it is asked for by each SYN. */
+static bool resolve(const struct sl_sock *sk, const struct sl_port *port, uint32_t ifindex,
+		    const struct sl_addr *nexthop)
 {
 	struct sl_neigh *n = sl_neigh_get(ifindex, nexthop);
-	uint64_t end = sl_now_ns() + patience_ns;
+	bool may_be_away = sl_port_restarts(port);
+	uint64_t end = sl_now_ns() + (sk->nonblock ? NEIGH_NONBLOCK_NS : NEIGH_WAIT_NS);
 	uint8_t mac[6];
 	uint32_t seq;
 
 	while (n && !sl_neigh_read(n, mac, &seq)) {
 		if (sl_now_ns() >= end)
-			return false;
+			return may_be_away;
 		sl_neigh_use(n);
 		nap(NEIGH_LOOK_NS);
 	}
@@ -73,7 +76,6 @@ static enum sl_reason find_way(struct sl_sock *sk, const struct sl_addr *dst, ui
 		.tos = sk->tos,
 		.mark = sk->mark,
 	};
-	uint64_t patience = sk->nonblock ? NEIGH_NONBLOCK_NS : NEIGH_WAIT_NS;
 	struct sl_route route;
 
 	if (sk->bound_addr)
@@ -97,7 +99,7 @@ static enum sl_reason find_way(struct sl_sock *sk, const struct sl_addr *dst, ui
 	if (sl_port_decide(g->port, SL_ROLE_TCP_CLIENT, dst, port, &g->key.local, g->key.lport) ==
 	    SL_RULE_OS)
 		return SL_REASON_RULE;
-	if (!resolve(route.ifindex, &route.nexthop, patience))
+	if (!resolve(sk, g->port, route.ifindex, &route.nexthop))
 		return SL_REASON_NO_DEVICE;
 	return SL_REASON_NONE;
 }
@@ -178,6 +180,8 @@ static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
 	if (err == 0) {
 		if (sl_unlikely(sk->want & SL_WANT_HW_STAMP))
 			sl_tcp_sock_claim_flags(sk);
+		if (sl_unlikely(sl_port_restarts(g->port)))
+			sl_policy_await();
 		sl_tcp_sock_show(sk, &g->key);
 		return 0;
 	}

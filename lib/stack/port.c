@@ -174,7 +174,7 @@ static const char *vlan_obstacle(const struct sl_link *link, const struct sl_por
 		return "it has an egress-qos-map, which only the kernel applies";
 	if (!base || sl_load(&base->left))
 		return "the device below it is not offloaded";
-	if (memcmp(link->mac, base->info.mac, sizeof(link->mac)))
+	if (memcmp(link->mac, base->info.mac, sizeof(link->mac)) != 0)
 		return "its MAC address is not that of the device below it";
 	if (!base->tags)
 		return hidden_tags(base);
@@ -302,11 +302,13 @@ static struct sl_port *new_vlan(const struct sl_link *link, struct sl_port *base
 static struct sl_port *open_vlan(const struct sl_link *link, struct sl_port *base)
 {
 	const char *why = vlan_obstacle(link, base);
-	struct sl_port *p = why ? NULL : find_vlan(base, base->vlan << 16 | link->vlan_tag);
+	struct sl_port *p = NULL;
 
+	if (base && !why)
+		p = find_vlan(base, base->vlan << 16 | link->vlan_tag);
 	if (p)
 		revive_vlan(p, link);
-	else if (!why && has_vlan_number())
+	else if (base && !why && has_vlan_number())
 		p = new_vlan(link, base);
 	if (!p) {
 		/* (The one below may be free later.) */
@@ -328,6 +330,8 @@ void sl_port_link_changed(struct sl_port *p, const struct sl_link *link, bool go
 	} else if (!gone) {
 		p->stats->mtu = link->mtu;
 		memcpy(p->info.mac, link->mac, sizeof(p->info.mac));
+		if (link->carrier_up)
+			sl_port_has_link(p);
 	}
 	sl_unlock(&lock);
 }
@@ -351,6 +355,7 @@ static struct sl_port *open_port(const struct sl_link *link)
 	}
 	as.lower = as.info.ifindex;
 	as.tags = as.info.flags & SL_PORT_TAGS;
+	sl_port_opened(&as);
 	add_port(p, &as);
 	return p;
 }

@@ -38,6 +38,7 @@ struct sl_port {
 	bool emptied;      /* the device does not exist any more, and its fill rings were emptied */
 	uint8_t gone;      /* looks of the keeper since the steering program was taken off */
 	bool retired;      /* none, until another device has it (retire.c) */
+	uint64_t restart_ns; /* until then its link and its neighbours may be away; 0: it had one */
 	struct sl_xsk_counts counted; /* what of the kernel's counts stats has; the keeper's */
 	struct sl_xsk_queue queue[SL_MAX_QUEUES];
 };
@@ -141,6 +142,12 @@ uint32_t sl_port_lower(uint32_t ifindex);
 void sl_port_wire(const struct sl_port *p, uint8_t smac[6], uint32_t *mtu);
 /* The open port, or NULL. */
 struct sl_port *sl_port_find(uint32_t ifindex);
+/* restart.c: the link may be away because the port was opened. It just was; the link is there. */
+void sl_port_opened(struct sl_port *p);
+void sl_port_has_link(struct sl_port *p);
+/* May it be so still; is that over for what has waited since then? */
+bool sl_port_restarts(const struct sl_port *p);
+bool sl_port_restarted(const struct sl_port *p, uint64_t since_ns);
 struct sl_port *sl_port_at(uint32_t index); /* each of them, from 0 on; NULL: no more */
 void sl_port_child(void);                   /* in a child: there are none */
 /* Its device is no more: nothing comes by its claims, the guard alone reads them. */

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# A device whose link is away when a program takes it into use, as after some drivers' attaching of XDP:
+# the program's first connection, blocking or not, waits for the link and is offloaded. Where no link comes
+# the kernel says so.
+. "$(dirname "$0")/lib.sh"
+net_up
+need python3
+[ -e "$PRELOAD" ] || skip "the library is not built"
+MODE=one
+a sysctl -qw "net.ipv6.conf.$DEV_A.keep_addr_on_down=1"
+has_link() { [ "$(b cat "/sys/class/net/$DEV_B/carrier")" = 1 ]; }
+cut_off() {
+	ip -n "${NS}a" link set "$DEV_A" down
+	wait_until 10 not has_link
+	b ip neigh flush dev "$DEV_B"
+}
+begin() { # address, blocking or not
+	rm -f "$TMP"/came.*
+	bg sb python3 "$TESTS/net/tcp_restart.py" "$1" 7000 "$2" "$TMP/came"
+}
+for addr in "$A4" "$A6"; do
+	bg a python3 -c '
+import socket, sys
+s = socket.create_server((sys.argv[1], 7000), family=socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET)
+held = []
+while True:
+    held.append(s.accept()[0])
+    held[-1].sendall(b"x")' "$addr"
+	server=$BG
+	wait_tcp a 7000
+	for how in blocking nonblocking; do
+		cut_off
+		begin "$addr" $how
+		ok "$addr, $how: it connects" wait_until 20 test -e "$TMP/came.began"
+		sleep 2 # (longer than a neighbour is waited for)
+		not test -e "$TMP/came.over" || fail "$addr, $how: $(cat "$TMP/came.over")"
+		ip -n "${NS}a" link set "$DEV_A" up
+		wait_until 20 test -e "$TMP/came.over"
+		same "$addr, $how: it is there" connected "$(cat "$TMP/came.over")"
+		same "$addr, $how: the connection is not the kernel's" "" "$(b ss -Htn state established "( dport = :7000 )")"
+		stop "$BG"
+	done
+	stop "$server"
+done
+cut_off
+begin "$A4" nonblocking
+wait_until 40 test -e "$TMP/came.over"
+same "no link comes" EHOSTUNREACH "$(cat "$TMP/came.over")"
+done_testing
