@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The maps of claims, as steer.h describes them: the steering program's, which the guard reads,
+/* The maps of claims, as steer.h describes them: the steering program's, which the guards read,
  * too. They are found by their names. */
 #ifndef SL_CLAIMS_BPF_H
 #define SL_CLAIMS_BPF_H
@@ -29,5 +29,12 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } ports SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, SL_MAX_STRAYS);
+	__type(key, struct sl_flow_key);
+	__type(value, struct sl_stray);
+} strays SEC(".maps");
 
 #endif

@@ -3,12 +3,13 @@
  * device (tcx), since a segment that gets past the steering program (a fragment; any, from the
  * moment the program is taken off until the connection has been handed back) finds no socket in the
  * kernel, which answers with a reset. Our own resets leave by AF_XDP and do not come by here. What
- * a connection of the kernel's says itself is its own: there are such on a claimed end, too. */
+ * a connection of the kernel's says itself is its own: there are such on a claimed end, too.
+ * Segments that came by another device are guard_nf.bpf.c's. */
 #include <linux/pkt_cls.h>
 
 #include "parse.bpf.h"
 
-#include "claims.bpf.h"
+#include "reset.bpf.h"
 
 /* Tags that stand in the packet, and the outermost, which is beside it until it leaves the device
  * (or stands there, too: a VLAN device without reorder_hdr). Returns where IP begins, and what. */
@@ -55,52 +56,30 @@ static __always_inline __u32 find_tcp(struct __sk_buff *skb, struct sl_flow_key 
 	return l3 + sizeof(ip6);
 }
 
-/* A claim of the flow, else of what it came by. */
-static __always_inline int is_claimed(const struct sl_flow_key *key, __u64 bits)
-{
-	struct sl_endpoint_key end = {
-		.local_port = key->local_port, .proto = IPPROTO_TCP, .vlan = key->vlan};
-	struct sl_claim *claim = 0;
-
-	if (bits & SL_PORT_FLOW)
-		claim = bpf_map_lookup_elem(&flows, key);
-	if (claim)
-		return !(claim->flags & SL_CLAIM_PASS);
-	__builtin_memcpy(end.local, key->local, 16);
-	if (bits & SL_PORT_ENDPOINT && bpf_map_lookup_elem(&endpoints, &end))
-		return 1;
-	return (bits & SL_PORT_WILDCARD) != 0;
-}
-
-/* An answer to nobody comes from a socket that has no port and no peer; or from the listener, which
- * newer kernels name as the socket that it is sent for. (One that was accepted, and is closed with
- * bytes unread, has given its port back already when it resets its peer.) */
-static __always_inline int is_of_socket(struct __sk_buff *skb, __u32 port, __be16 remote)
+static __always_inline int is_of_socket(struct __sk_buff *skb, __u32 local, __be16 remote)
 {
 	struct bpf_sock *sk = skb->sk;
 
 	if (sk)
 		sk = bpf_sk_fullsock(sk);
-	return sk && sk->state != BPF_TCP_LISTEN &&
-	       (sk->src_port == port || (!sk->src_port && sk->dst_port == remote));
+	return sk && sl_is_of_socket(sk->state, sk->src_port, sk->dst_port, local, remote);
 }
 
 SEC("tc")
 int guard(struct __sk_buff *skb)
 {
 	struct sl_flow_key key = {.proto = IPPROTO_TCP};
+	__u32 l4 = find_tcp(skb, &key);
 	struct tcphdr tcp;
-	__u32 l4 = find_tcp(skb, &key), index;
-	__u64 *bits;
+	__u64 bits;
 
 	if (!l4 || bpf_skb_load_bytes(skb, l4, &tcp, sizeof(tcp)) || !tcp.rst)
 		return TC_ACT_UNSPEC;
 	key.local_port = bpf_ntohs(tcp.source);
 	key.remote_port = bpf_ntohs(tcp.dest);
-	index = 65536 + key.local_port;
-	bits = bpf_map_lookup_elem(&ports, &index);
-	if (!bits || !(*bits & SL_PORT_BITS) || !is_claimed(&key, *bits) ||
-	    is_of_socket(skb, key.local_port, tcp.dest))
+	bits = sl_claims_of(&key);
+	if (!bits || is_of_socket(skb, key.local_port, tcp.dest) ||
+	    !sl_hold_back(&key, bits, ~0ull))
 		return TC_ACT_UNSPEC;
 	return TC_ACT_SHOT;
 }

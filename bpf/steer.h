@@ -7,7 +7,7 @@
 
 #include <linux/types.h>
 
-#define SL_STEER_ABI 4
+#define SL_STEER_ABI 5
 
 #define SL_MAX_FLOWS     262144 /* entries of `flows` and `endpoints` (not preallocated) */
 #define SL_MAX_LOCALS    4096
@@ -17,6 +17,7 @@
 #define SL_MAX_RULES     256
 #define SL_MAX_XSKS      4096   /* lanes * RX queues */
 #define SL_MAX_PORTS     131072 /* entries of `ports` */
+#define SL_MAX_STRAYS    1024   /* entries of `strays` */
 
 /* In a VLAN: the tag is of 802.1ad (0x88a8), else of 802.1Q. Linux has a device for each kind. */
 #define SL_VLAN_AD 0x8000
@@ -88,6 +89,14 @@ struct sl_group {
 /* `locals`: addresses of this host that the device may receive for (value: 1). */
 struct sl_local_key {
 	__u8 addr[16];
+};
+
+/* `strays`: TCP flows, claimed or of a claimed endpoint, of which the kernel has got segments,
+ * which it would have reset (see guard.bpf.c): they came by another device, or as fragments. Keys
+ * are struct sl_flow_key. The guards write it, the broker deletes; the least recently used one
+ * goes. */
+struct sl_stray {
+	__u64 first_ns, last_ns; /* CLOCK_MONOTONIC */
 };
 
 /* `config`: one entry, what the program must know about the device, and whose it is. */

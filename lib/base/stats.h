@@ -122,7 +122,8 @@ enum sl_stat_move { SL_MOVE_NONE, SL_MOVE_HAND_BACK, SL_MOVE_TAKE_OVER };
 	SL_REASON(CLAIM, "the steering rule could not be added")                                   \
 	SL_REASON(MEMORY, "out of memory or lanes")                                                \
 	SL_REASON(RUNTIME, "given back at run time")                                               \
-	SL_REASON(GIVEN, "made by another program, which has it still")
+	SL_REASON(GIVEN, "made by another program, which has it still")                            \
+	SL_REASON(STRAY, "its peer sends to another device, or in fragments")
 enum sl_reason {
 #define SL_REASON(name, text) SL_REASON_##name,
 	SL_REASONS

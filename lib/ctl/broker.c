@@ -153,6 +153,8 @@ struct sl_device *sl_device_new(void)
 		-1;
 	for (unsigned i = 0; i < SL_MAX_QUEUES; i++)
 		p->queue[i].anchor_fd = -1;
+	for (unsigned i = 0; i < SL_GUARD_NF; i++)
+		p->attach.guard_nf[i] = -1;
 	for (unsigned i = 0; i < SL_MAP_COUNT; i++)
 		p->attach.map_fd[i] = -1;
 	return p;

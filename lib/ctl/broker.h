@@ -216,6 +216,13 @@ void sl_broker_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave);
 /* As long as a connection of ours may be found by nobody, the kernel's resets of claimed flows are
  * held back on that device; now everything there is the kernel's. */
 void sl_broker_port_unguard(uint32_t ifindex);
+/* TCP flows of this process's claims on that device of which the kernel keeps getting segments (by
+ * another device, or as fragments), which it does not answer: it should have the connections. (And
+ * such flows of claimed endpoints that are nobody's, or another process's.) Told as long as it goes
+ * on. How many, at most max, after the first `skip`. Waits for no daemon. */
+#define SL_STRAYS_TOLD 64
+unsigned sl_broker_port_strays(uint32_t ifindex, unsigned skip, struct sl_flow_key *out,
+			       unsigned max);
 /* There is a device of that number and name. If it came for one of ours, deleted meanwhile, what
  * the peers of connections there send again may come by it before it is steered: the kernel's
  * resets are held back there, too. (A daemon sees its devices for itself.) */

@@ -29,6 +29,9 @@ enum sl_port_end sl_embedded_port_end(uint32_t ifindex);
 bool sl_embedded_port_has_tags(uint32_t ifindex);
 void sl_embedded_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave);
 void sl_embedded_port_unguard(uint32_t ifindex);
+/* As sl_broker_port_strays(), of the claims of that process. */
+unsigned sl_embedded_port_strays(uint32_t ifindex, uint32_t pid, unsigned skip,
+				 struct sl_flow_key *out, unsigned max);
 /* As sl_broker_link_seen(); returns the number of the device that it came for, 0: none. */
 uint32_t sl_embedded_link_seen(uint32_t ifindex, const char *name);
 int sl_embedded_rules_set(const struct sl_rule *rules, unsigned n);

@@ -1,28 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The guard on the way out of a device (bpf/guard.bpf.c), by a link that the kernel ends with us.
- * Where there is no tcx (before 6.6) there is none: then connections whose peer is just sending are
- * reset when somebody takes the steering program off. */
+/* The guards: on the way out of a device (bpf/guard.bpf.c), and of the network namespace
+ * (guard_nf.bpf.c), by links that the kernel ends with us. Where there is no tcx (before 6.6) the
+ * second does what it can, and before 6.4 there is none: then connections whose peer is just
+ * sending are reset when somebody takes the steering program off. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/bpf.h>
 
 #include "base/fds.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/broker_int.h"
 #include "guard.skel.h"
+#include "guard_nf.skel.h"
 
-#define TCX_EGRESS 47 /* BPF_TCX_EGRESS, which older headers do not have */
+/* What older headers do not have: BPF_PROG_TYPE_NETFILTER, BPF_NETFILTER, BPF_TCX_EGRESS. */
+#define TYPE_NETFILTER 32
+#define NETFILTER      45
+#define TCX_EGRESS     47
 
-static int share_maps(struct guard *g, const struct sl_attach *a)
+#define NF_LOCAL_OUT 3 /* NF_INET_LOCAL_OUT */
+/* Before conntrack's (NF_IP_PRI_CONNTRACK_DEFRAG is -400). There is one BPF program of a priority;
+ * others of ours, for other devices, have theirs. */
+#define NF_PRIORITY (-800)
+#define NF_TRIES    256
+
+/* A guard's maps are those of the attachment. */
+static int share_maps(struct bpf_object *guard, const struct sl_attach *a)
 {
-	int err = bpf_map__reuse_fd(g->maps.flows, a->map_fd[SL_MAP_FLOWS]);
+	static const enum sl_map read[] = {SL_MAP_FLOWS, SL_MAP_ENDPOINTS, SL_MAP_PORTS,
+					   SL_MAP_STRAYS};
+	int err = 0;
 
-	if (!err)
-		err = bpf_map__reuse_fd(g->maps.endpoints, a->map_fd[SL_MAP_ENDPOINTS]);
-	if (!err)
-		err = bpf_map__reuse_fd(g->maps.ports, a->map_fd[SL_MAP_PORTS]);
+	for (size_t i = 0; i < sl_array_len(read) && !err; i++)
+		err = bpf_map__reuse_fd(bpf_object__find_map_by_name(guard, sl_map_names[read[i]]),
+					a->map_fd[read[i]]);
 	return err;
 }
 
@@ -34,7 +48,7 @@ static int load(const struct sl_attach *a)
 
 	if (!g)
 		return -errno;
-	err = share_maps(g, a);
+	err = share_maps(g->obj, a);
 	if (!err)
 		err = guard__load(g);
 	if (!err)
@@ -42,6 +56,84 @@ static int load(const struct sl_attach *a)
 	guard__destroy(g);
 	return err ? err : sl_fd_keep(fd);
 }
+
+/* The links of netfilter, for each of the two versions of IP -------------------------------------
+ */
+
+/* bpf(2) itself: libbpf knows it since 1.3. */
+static int link_netfilter(int prog_fd, uint32_t pf)
+{
+	struct {
+		uint32_t prog_fd, target_fd, attach_type, flags;
+		uint32_t pf, hook;
+		int32_t priority;
+		uint32_t nf_flags;
+	} attr = {
+		.prog_fd = (uint32_t)prog_fd,
+		.attach_type = NETFILTER,
+		.pf = pf,
+		.hook = NF_LOCAL_OUT,
+	};
+	int fd;
+
+	for (int i = 0; i < NF_TRIES; i++) {
+		attr.priority = NF_PRIORITY + i;
+		fd = (int)sl_sys(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+		if (fd != -EBUSY)
+			break;
+	}
+	return sl_fd_keep(fd);
+}
+
+static int link_both(const struct guard_nf *g, int link[SL_GUARD_NF])
+{
+	static const uint32_t pf[SL_GUARD_NF] = {AF_INET, AF_INET6};
+	int fd = bpf_program__fd(g->progs.guard_nf);
+
+	for (unsigned i = 0; i < SL_GUARD_NF; i++) {
+		link[i] = link_netfilter(fd, pf[i]);
+		if (link[i] < 0)
+			return link[i];
+	}
+	return 0;
+}
+
+static int load_netfilter(const struct sl_attach *a, struct guard_nf *g)
+{
+	int err = share_maps(g->obj, a);
+
+	if (!err)
+		err = bpf_program__set_type(g->progs.guard_nf, (enum bpf_prog_type)TYPE_NETFILTER);
+	if (!err)
+		err = bpf_program__set_expected_attach_type(g->progs.guard_nf,
+							    (enum bpf_attach_type)NETFILTER);
+	return err ? err : guard_nf__load(g);
+}
+
+/* It takes 25 ms of the core's time (the kernel's types are read), so not at the first claim, for
+ * which the program waits, but when its keeper first looks for strays. */
+void sl_guard_open_rest(struct sl_attach *a, uint32_t ifindex)
+{
+	struct guard_nf *g;
+	int err;
+
+	if (!a->guard_tried || a->guard_nf_tried)
+		return;
+	a->guard_nf_tried = true;
+	sl_libs_quiet();
+	g = guard_nf__open();
+	err = g ? load_netfilter(a, g) : -errno;
+	if (!err)
+		err = link_both(g, a->guard_nf);
+	guard_nf__destroy(g);
+	sl_libs_restore();
+	if (err)
+		sl_debug("port", "device %u: no guard against the kernel's resets by others: %s",
+			 ifindex, sl_strerror(err));
+}
+
+/* The device's ---------------------------------------------------------------------------------
+ */
 
 /* The program stays loaded: the peers of a device that comes in the place of this one send at once,
  * and loading takes longer than giving it an address. */
@@ -96,6 +188,12 @@ bool sl_guard_follow(struct sl_attach *a, uint32_t ifindex)
 
 void sl_guard_close(struct sl_attach *a)
 {
+	a->guard_nf_tried = true; /* (not any more) */
+	for (unsigned i = 0; i < SL_GUARD_NF; i++) {
+		if (a->guard_nf[i] >= 0)
+			sl_sys_close(a->guard_nf[i]);
+		a->guard_nf[i] = -1;
+	}
 	if (a->guard_fd >= 0)
 		sl_sys_close(a->guard_fd);
 	if (a->guard_prog >= 0)

@@ -37,12 +37,15 @@ enum sl_map {
 	SL_MAP_RULES,
 	SL_MAP_COUNTERS,
 	SL_MAP_PICKED,
+	SL_MAP_STRAYS,
 	SL_MAP_COUNT
 };
 extern const char *const sl_map_names[SL_MAP_COUNT];
 
 #define SL_HINT_STAMP (1u << 0) /* hardware time stamps */
 #define SL_HINT_TAG   (1u << 1) /* VLAN tags that are not in the frame; the driver tells them */
+
+#define SL_GUARD_NF 2 /* one for each version of IP */
 
 /* Attachment of the steering program to one device. */
 struct sl_attach {
@@ -55,9 +58,10 @@ struct sl_attach {
 	uint32_t hints;           /* SL_HINT_*: what it may ask the driver */
 	uint32_t main_id;         /* what the device runs: the dispatcher, or ours */
 	int link_fd;
-	int guard_fd;   /* of the guard's link, -1: none */
-	int guard_prog; /* of its program, -1: not loaded, or not by this process */
-	bool guard_tried;
+	int guard_fd;              /* of the guard's link, -1: none */
+	int guard_nf[SL_GUARD_NF]; /* of those on the way out of the namespace */
+	int guard_prog;            /* of its program, -1: not loaded, or not by this process */
+	bool guard_tried, guard_nf_tried;
 	uint32_t guard_on; /* the device that it is on now (sl_guard_follow), 0: the attachment's */
 	int map_fd[SL_MAP_COUNT];
 };
@@ -212,6 +216,8 @@ bool sl_steer_config(int prog_fd, struct sl_port_config *cfg);
 /* broker_guard.c: once for an attachment, at its first claim of TCP; where it cannot be had there
  * is none. Closing is async-signal-safe. */
 void sl_guard_open(struct sl_attach *a, uint32_t ifindex);
+/* The second one, for what leaves by other devices: some time after the first. */
+void sl_guard_open_rest(struct sl_attach *a, uint32_t ifindex);
 /* To the device that came for the attachment's. False: it is there, or there is no guard. */
 bool sl_guard_follow(struct sl_attach *a, uint32_t ifindex);
 void sl_guard_close(struct sl_attach *a);

@@ -158,6 +158,21 @@ void sl_broker_port_unguard(uint32_t ifindex)
 		sl_embedded_port_unguard(ifindex);
 }
 
+unsigned sl_broker_port_strays(uint32_t ifindex, unsigned skip, struct sl_flow_key *out,
+			       unsigned max)
+{
+	struct sl_broker_guard g;
+	unsigned n;
+
+	if (!sl_lease_on())
+		return sl_embedded_port_strays(ifindex, sl_broker_pid(), skip, out, max);
+	if (!sl_broker_try_enter(&g))
+		return 0;
+	n = sl_lease_port_strays(ifindex, skip, out, max);
+	sl_broker_leave(&g);
+	return n;
+}
+
 void sl_broker_link_seen(uint32_t ifindex, const char *name)
 {
 	if (!sl_lease_on())

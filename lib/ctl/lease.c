@@ -409,6 +409,20 @@ void sl_lease_port_unguard(uint32_t ifindex)
 	(void)ask_port(&m, SL_LEASE_UNGUARD, ifindex, 0, NULL);
 }
 
+unsigned sl_lease_port_strays(uint32_t ifindex, unsigned skip, struct sl_flow_key *out,
+			      unsigned max)
+{
+	struct sl_lease_msg m = {.body.strays = {.ifindex = ifindex, .skip = skip}};
+	unsigned n;
+
+	if (ask_soon(&m, SL_LEASE_STRAYS))
+		return 0;
+	n = sl_min(m.body.strays_ok.n, (uint32_t)SL_STRAYS_TOLD);
+	n = sl_min(n, max);
+	memcpy(out, m.body.strays_ok.key, n * sizeof(*out));
+	return n;
+}
+
 /* Lanes ------------------------------------------------------------------------------------------
  */
 

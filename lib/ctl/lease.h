@@ -14,7 +14,7 @@
 #include "ctl/broker.h"
 
 #define SL_LEASE_MAGIC   0x4c534c53 /* "SLSL" */
-#define SL_LEASE_VERSION 5
+#define SL_LEASE_VERSION 6
 #define SL_LEASE_PATH    "/run/sluice/sluiced.sock"
 
 enum sl_lease_op {
@@ -26,6 +26,7 @@ enum sl_lease_op {
 	SL_LEASE_PORT_TAGS,
 	SL_LEASE_VLAN_LEAVE,
 	SL_LEASE_UNGUARD,
+	SL_LEASE_STRAYS,
 	SL_LEASE_LANE_OPEN, /* answer's: an XSK for each queue */
 	SL_LEASE_LANE_CLOSE,
 	SL_LEASE_CLAIM,        /* descriptor: the shadow, which proves it */
@@ -92,6 +93,14 @@ struct sl_lease_alive_ok {
 	uint32_t alive;
 	uint8_t mac[6];
 	uint8_t end, pad; /* enum sl_port_end; 0 though it is not alive: an older daemon */
+};
+
+struct sl_lease_strays {
+	uint32_t ifindex, skip;
+};
+struct sl_lease_strays_ok {
+	uint32_t n;
+	struct sl_flow_key key[SL_STRAYS_TOLD];
 };
 
 struct sl_lease_queue {
@@ -179,6 +188,8 @@ union sl_lease_body {
 	struct sl_lease_port_ok port_ok;
 	struct sl_lease_alive_ok alive_ok;
 	struct sl_lease_tags_ok tags_ok;
+	struct sl_lease_strays strays;
+	struct sl_lease_strays_ok strays_ok;
 	struct sl_lease_vlan vlan;
 	struct sl_lease_lane_ok lane_ok;
 	struct sl_lease_claim claim;
@@ -256,6 +267,8 @@ enum sl_port_end sl_lease_port_end(uint32_t ifindex);
 bool sl_lease_port_has_tags(uint32_t ifindex);
 void sl_lease_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave);
 void sl_lease_port_unguard(uint32_t ifindex);
+unsigned sl_lease_port_strays(uint32_t ifindex, unsigned skip, struct sl_flow_key *out,
+			      unsigned max);
 int sl_lease_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
 		       uint32_t *first, const char **why);
 void sl_lease_lane_close(uint32_t ifindex, uint32_t lane);

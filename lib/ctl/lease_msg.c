@@ -27,6 +27,8 @@ static const struct shape {
 				0},
 	[SL_LEASE_VLAN_LEAVE] = {sizeof(struct sl_lease_vlan), 0, 0, 0},
 	[SL_LEASE_UNGUARD] = {sizeof(struct sl_lease_port), 0, 0, 0},
+	[SL_LEASE_STRAYS] = {sizeof(struct sl_lease_strays), sizeof(struct sl_lease_strays_ok), 0,
+			     0},
 	[SL_LEASE_LANE_OPEN] = {sizeof(struct sl_lease_port), sizeof(struct sl_lease_lane_ok), 0,
 				MANY},
 	[SL_LEASE_LANE_CLOSE] = {sizeof(struct sl_lease_port), 0, 0, 0},

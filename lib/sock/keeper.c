@@ -30,6 +30,7 @@
 
 #define QUIET_NS  1000000000ull /* no turn for so long: sleep without a tick */
 #define HOUSE_NS  1000000000ull /* other programs' sockets, reader's wishes */
+#define STRAY_NS  2000000000ull /* idle connections: does the kernel get their segments? */
 #define LOOK_NS   500000
 #define PARENT_MS 1000 /* most that a child waits for its parent's hand-back */
 #define BUSY_PKTS 256  /* a tick that found more comes again after BUSY_NS */
@@ -363,6 +364,8 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, bo
 	if (quiet && (sl_tconn_reap() || not_shown || sl_policy_waits() || sl_mcast_in_use() ||
 		      sl_devices_wait()))
 		until_us = house_us;
+	else if (quiet && sl_tconn_in_use())
+		until_us = (now + STRAY_NS) / 1000;
 	if (!quiet)
 		until_us = (now + (l->pkts > BUSY_PKTS ? BUSY_NS : l->tick_ns * stretched)) / 1000;
 	look_us = sl_max(look_us, house_us);

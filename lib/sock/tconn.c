@@ -41,6 +41,7 @@ static struct sl_lock slab_lock; /* a leaf; protects what follows */
 static struct sl_tconn *slab;
 static int slab_fd = -1; /* where it lies, when others are to read it */
 static uint32_t slab_used;
+static uint32_t nlive;                          /* made, and not freed */
 static struct sl_tconn *free_first, *free_last; /* first in, first out: who looks sees no reuse */
 static struct sl_tconn *dead_first, *dead_last;
 static struct sl_tconn *grace_first, *grace_last; /* dead later */
@@ -84,6 +85,8 @@ struct sl_tconn *sl_tconn_new(struct sl_lane *lane)
 		c = &slab[slab_used];
 		sl_store_release(&slab_used, slab_used + 1);
 	}
+	if (c)
+		sl_store(&nlive, nlive + 1);
 	sl_unlock(&slab_lock);
 	if (!c)
 		return NULL;
@@ -106,6 +109,7 @@ void sl_tconn_free(struct sl_tconn *c, bool linger)
 	sl_tconn_pace_end(c);
 	sl_tconn_rest(c);
 	sl_lock(&slab_lock);
+	sl_store(&nlive, nlive - 1);
 	if (simple) {
 		push(&free_first, &free_last, c);
 	} else if (!linger || ngrace[c->gone] == (c->gone ? GONE_MAX : GRACE_MAX)) {
@@ -218,6 +222,11 @@ void sl_tconn_make_way(struct sl_tcp_host *h, const struct sl_tcp_key *key)
 		return;
 	sl_tcp_fini(old);
 	old->frozen = false;
+}
+
+bool sl_tconn_in_use(void)
+{
+	return sl_load(&nlive) > 0;
 }
 
 void sl_tconn_for_each(void (*fn)(struct sl_tconn *c, void *arg), void *arg)
@@ -336,7 +345,7 @@ void sl_tconn_child(void)
 	for (uint32_t i = 0; i < slab_used; i++)
 		if (slab[i].guard >= 0)
 			sl_sys_close(slab[i].guard);
-	slab_used = 0;
+	slab_used = nlive = 0;
 	/* What is written here from now on must not be written in the parent's. */
 	if (slab_fd >= 0) {
 		sl_sys(SYS_mmap, slab, MAP_BYTES, PROT_READ | PROT_WRITE,

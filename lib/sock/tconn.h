@@ -109,6 +109,8 @@ bool sl_tconn_end_grace(const struct sl_tcp_key *key);
 /* One of that key that went to the kernel waits for what is still under way to it. The kernel has
  * given its port out again, so it is over there. Lane held. */
 void sl_tconn_make_way(struct sl_tcp_host *h, const struct sl_tcp_key *key);
+/* Is any in use? */
+bool sl_tconn_in_use(void);
 /* Calls fn for each connection in use, with no lock held. */
 void sl_tconn_for_each(void (*fn)(struct sl_tconn *c, void *arg), void *arg);
 int sl_tconn_take_error(struct sl_tconn *c); /* c->error, once. Lane held. */

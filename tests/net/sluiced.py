@@ -4,10 +4,10 @@
 # Says what the daemon did to each attack; 0 when all were refused.
 import array, os, resource, socket, struct, sys, time
 
-MAGIC, VERSION = 0x4C534C53, 5
-(HELLO, UMEM, PORT_OPEN, PORT_CLOSE, PORT_ALIVE, PORT_TAGS, VLAN_LEAVE, UNGUARD, LANE_OPEN, LANE_CLOSE, CLAIM, UPDATE, UNCLAIM,
+MAGIC, VERSION = 0x4C534C53, 6
+(HELLO, UMEM, PORT_OPEN, PORT_CLOSE, PORT_ALIVE, PORT_TAGS, VLAN_LEAVE, UNGUARD, STRAYS, LANE_OPEN, LANE_CLOSE, CLAIM, UPDATE, UNCLAIM,
  REPAIR, DROP, INJECT, NEIGH, CONNS, HOLDERS, BUFFER, BOX, UNBOX, STATUS, SHOW_PORT,
- SHOW_LEASE, DRAIN) = range(1, 27)
+ SHOW_LEASE, DRAIN) = range(1, 28)
 path, own, ifindex, victim = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 other, other6 = sys.argv[5:7]
 failed = 0
@@ -110,6 +110,7 @@ refused("the victim's claim changed", s.ask(UPDATE, claim(victim, lane=5)))
 refused("the victim's lane closed", s.ask(LANE_CLOSE, struct.pack("=II", ifindex, 0)))
 refused("the victim's device closed", s.ask(PORT_CLOSE, struct.pack("=II", ifindex, 0)))
 refused("the victim's guard taken off", s.ask(UNGUARD, struct.pack("=II", ifindex, 0)))
+refused("the victim's strays", s.ask(STRAYS, struct.pack("=II", ifindex, 0)))
 refused("repair mode of a pipe", s.ask(REPAIR, struct.pack("=i", 1), [os.pipe()[0]]))
 refused("repair mode of a UDP socket", s.ask(REPAIR, struct.pack("=i", 1), [mine.fileno()]))
 tcp = bound(socket.SOCK_STREAM)

@@ -294,6 +294,19 @@ int sl_on_unguard(struct sl_session *s, struct sl_lease_msg *m, const char **why
 	return 0;
 }
 
+int sl_on_strays(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	const struct sl_lease_strays ask = m->body.strays;
+	struct sl_lease_strays_ok *ok = &m->body.strays_ok;
+
+	if (!ask.ifindex || !sl_session_port(s, ask.ifindex))
+		return -ENODEV;
+	*ok = (struct sl_lease_strays_ok){0};
+	ok->n = sl_embedded_port_strays(ask.ifindex, sl_claim_pid(s), ask.skip, ok->key,
+					SL_STRAYS_TOLD);
+	return 0;
+}
+
 /* Any user makes the kernel do that by sending a datagram there. */
 int sl_on_neigh(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {

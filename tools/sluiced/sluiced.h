@@ -229,6 +229,7 @@ int sl_on_port_alive(struct sl_session *s, struct sl_lease_msg *m, const char **
 int sl_on_port_tags(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_vlan_leave(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_unguard(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_strays(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_neigh(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_lane_open(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_lane_close(struct sl_session *s, struct sl_lease_msg *m, const char **why);

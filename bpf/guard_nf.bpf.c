@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* The guard (guard.bpf.c) for all other ways out of the network namespace: where netfilter sees
+ * what this host sends, before conntrack takes a connection for reset. A peer whose route has
+ * changed, or whose link to our device is down, sends by another device of this host; there the
+ * kernel gets the segments, and has no socket. The flow is noted, so that its owner hands it back
+ * to the kernel.
+ *
+ * What is sent has no tag yet: only flows outside of VLANs are known here. */
+#include "parse.bpf.h"
+
+#include "reset.bpf.h"
+
+#include <bpf/bpf_core_read.h>
+
+#define HOLD_NS   5000000000ull /* owners look every two seconds, at least */
+#define RESET_MAX 120           /* bytes of the longest reset: IPv6, TCP with all its options */
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct sock_common {
+	__be16 skc_dport;
+	__u16 skc_num;
+	unsigned char skc_state;
+};
+struct sock {
+	struct sock_common __sk_common;
+};
+struct sk_buff {
+	struct sock *sk;
+	unsigned int len;
+	__u16 transport_header, network_header;
+	unsigned char *head;
+};
+struct nf_hook_state {
+	__u8 pf;
+};
+struct bpf_nf_ctx {
+	const struct nf_hook_state *state;
+	struct sk_buff *skb;
+};
+#pragma clang attribute pop
+
+union headers {
+	struct iphdr ip4;
+	struct ipv6hdr ip6;
+};
+
+/* Addresses of the two ends. 0: it is no TCP. */
+static __always_inline int find_ends(const union headers *h, int ip6, struct sl_flow_key *key)
+{
+	if (ip6) {
+		__builtin_memcpy(key->local, &h->ip6.saddr, 16);
+		__builtin_memcpy(key->remote, &h->ip6.daddr, 16);
+		return h->ip6.nexthdr == IPPROTO_TCP;
+	}
+	key->local[10] = key->local[11] = key->remote[10] = key->remote[11] = 0xff;
+	__builtin_memcpy(key->local + 12, &h->ip4.saddr, 4);
+	__builtin_memcpy(key->remote + 12, &h->ip4.daddr, 4);
+	return h->ip4.protocol == IPPROTO_TCP;
+}
+
+static __always_inline int is_of_socket(struct sk_buff *skb, __u32 local, __be16 remote)
+{
+	struct sock *sk = skb->sk;
+
+	return sk && sl_is_of_socket(sk->__sk_common.skc_state, sk->__sk_common.skc_num,
+				     sk->__sk_common.skc_dport, local, remote);
+}
+
+SEC("netfilter")
+int guard_nf(struct bpf_nf_ctx *ctx)
+{
+	const int drop = 0, accept = 1; /* NF_DROP, NF_ACCEPT */
+	struct sl_flow_key key = {.proto = IPPROTO_TCP};
+	struct sk_buff *skb = ctx->skb;
+	union headers ip = {};
+	struct tcphdr tcp;
+	__u64 bits;
+
+	if (skb->len > RESET_MAX ||
+	    bpf_probe_read_kernel(&tcp, sizeof(tcp), skb->head + skb->transport_header) || !tcp.rst)
+		return accept;
+	key.local_port = bpf_ntohs(tcp.source);
+	key.remote_port = bpf_ntohs(tcp.dest);
+	bits = sl_claims_of(&key);
+	if (!bits || bpf_probe_read_kernel(&ip, sizeof(ip), skb->head + skb->network_header) ||
+	    !find_ends(&ip, ctx->state->pf == 10 /* NFPROTO_IPV6 */, &key) ||
+	    is_of_socket(skb, key.local_port, tcp.dest) || !sl_hold_back(&key, bits, HOLD_NS))
+		return accept;
+	return drop;
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";

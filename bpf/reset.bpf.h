@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Whether a reset that the kernel is about to send is one of a flow that is ours; then the flow has
+ * strayed, which is noted. Of both guards. */
+#ifndef SL_RESET_BPF_H
+#define SL_RESET_BPF_H
+
+#include "claims.bpf.h"
+
+/* Returns for how long it has been so. */
+static __always_inline __u64 sl_note_stray(const struct sl_flow_key *key)
+{
+	struct sl_stray *known = bpf_map_lookup_elem(&strays, key);
+	struct sl_stray now = {.first_ns = bpf_ktime_get_ns()};
+
+	now.last_ns = now.first_ns;
+	if (!known) {
+		bpf_map_update_elem(&strays, key, &now, BPF_NOEXIST);
+		return 0;
+	}
+	known->last_ns = now.last_ns;
+	return now.last_ns - known->first_ns;
+}
+
+/* Has the flow a claim, or what it came by? Whether there is a connection of the endpoint's is not
+ * known here: if nobody has said after hold_ns that it is his, there is none. */
+static __always_inline int sl_hold_back(const struct sl_flow_key *key, __u64 bits, __u64 hold_ns)
+{
+	struct sl_endpoint_key end = {
+		.local_port = key->local_port, .proto = IPPROTO_TCP, .vlan = key->vlan};
+	struct sl_claim *claim = 0;
+
+	if (bits & SL_PORT_FLOW)
+		claim = bpf_map_lookup_elem(&flows, key);
+	if (claim) {
+		if (claim->flags & SL_CLAIM_PASS)
+			return 0;
+		sl_note_stray(key);
+		return 1;
+	}
+	__builtin_memcpy(end.local, key->local, 16);
+	if (bits & SL_PORT_WILDCARD ||
+	    (bits & SL_PORT_ENDPOINT && bpf_map_lookup_elem(&endpoints, &end)))
+		return sl_note_stray(key) < hold_ns;
+	return 0;
+}
+
+/* What the claims of the flow's local port are, 0: there is none, and nothing else is to be asked.
+ */
+static __always_inline __u64 sl_claims_of(const struct sl_flow_key *key)
+{
+	__u32 index = 65536 + key->local_port;
+	__u64 *bits = bpf_map_lookup_elem(&ports, &index);
+
+	return bits ? *bits & SL_PORT_BITS : 0;
+}
+
+/* An answer to nobody comes from a socket that has no port and no peer; or from the listener, which
+ * newer kernels name as the socket that it is sent for. (One that was accepted, and is closed with
+ * bytes unread, has given its port back already when it resets its peer.) */
+static __always_inline int sl_is_of_socket(int state, __u32 port, __be16 peer, __u32 local,
+					   __be16 remote)
+{
+	return state != BPF_TCP_LISTEN && (port == local || (!port && peer == remote));
+}
+
+#endif

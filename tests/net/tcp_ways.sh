@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Two ways to the peer, the better one offloaded. The peer takes the other one, so that its segments come to a device
+# that is the kernel's; then the device goes, and only the other one is left. Connections with checked bytes both ways
+# go to the kernel: not a byte is wrong, and none is reset. (The guard of the other device comes with the library's first
+# look, a second after its start: it is waited for.)
+. "$(dirname "$0")/lib_tcp.sh"
+net_up
+. "$(dirname "$0")/lib_swarm.sh"
+ip -n "${NS}a" addr add 192.0.2.1/32 dev lo
+ip -n "${NS}b" addr add 192.0.2.2/32 dev lo
+ip link add v$$e netns "${NS}a" type veth peer name v$$f netns "${NS}b"
+addr_up a v$$e "$NET4.129/25"
+addr_up b v$$f "$NET4.130/25"
+ip -n "${NS}a" route add 192.0.2.2 via "$B4" metric 1
+ip -n "${NS}a" route add 192.0.2.2 via "$NET4.130" metric 2
+ip -n "${NS}b" route add 192.0.2.1 via "$A4" src 192.0.2.2 metric 1
+ip -n "${NS}b" route add 192.0.2.1 via "$NET4.129" src 192.0.2.2 metric 2
+SL_ENV=("SLUICE_TCP=1" "SLUICE_DEVICES=*,!v$$f")
+for MODE in $MODES; do
+	# The peer's route has changed, ours has not: its segments come to a device that is the kernel's.
+	for role in listen connect; do
+		WHAT="the peer takes another way, $role"
+		begin $role 4
+		ok "$WHAT: done" ip -n "${NS}a" route add "$B4/32" via "$NET4.130"
+		ok "$WHAT: they go to the kernel" wait_until 10 has b $PORT -gt 0
+		end
+		ip -n "${NS}a" route del "$B4/32"
+	done
+	# Of a connection that nobody has (its server has died with its host, say) the peer is told, by that way, too.
+	WHAT="a connection that is nobody's"
+	PORT=$((PORT + 1))
+	bg pb python3 -c "import socket, time
+s = socket.create_server(('$B4', $PORT))
+time.sleep(60)"
+	SUBJECT=$BG
+	wait_tcp b $PORT
+	sleep 3
+	ip -n "${NS}a" route add "$B4/32" via "$NET4.130"
+	ok "$WHAT: its peer is reset" a timeout 50 python3 -c "import socket
+TCP_REPAIR = 19
+s = socket.socket()
+s.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR, 1)
+s.connect(('$B4', $PORT)) # (without a word to anybody)
+s.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR, 0)
+try:
+	s.send(b'x')
+	s.recv(1)
+except ConnectionResetError:
+	raise SystemExit(0)
+raise SystemExit(1)"
+	ip -n "${NS}a" route del "$B4/32"
+	stop "$SUBJECT"
+	WHAT="device gone"
+	FAR=192.0.2.1 begin connect 4
+	sleep 3
+	ok "$WHAT: done" ip -n "${NS}b" link set "$DEV_B" down
+	ip -n "${NS}a" link set "$DEV_A" down
+	ok "$WHAT: they go to the kernel" wait_until 10 has b $PORT -gt 0
+	end
+	ip -n "${NS}b" link set "$DEV_B" up
+	ip -n "${NS}a" link set "$DEV_A" up
+	ip -n "${NS}b" route replace 192.0.2.1 via "$A4" src 192.0.2.2 metric 1
+	ip -n "${NS}a" route replace 192.0.2.2 via "$B4" metric 1
+done
+done_testing
