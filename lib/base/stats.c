@@ -106,7 +106,7 @@ int sl_stats_open(void)
 	const char *dir = sl_settings.stats_shmem_dir;
 	char name[sizeof(path)];
 	uint32_t size;
-	long map;
+	void *same;
 	int fd, err;
 
 	if (path[0])
@@ -125,12 +125,9 @@ int sl_stats_open(void)
 	err = fill_file(fd, size);
 	if (err)
 		goto unlink_file;
-	map = sl_sys(SYS_mmap, &region, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd,
-		     0);
-	if (map < 0 && map > -4096) {
-		err = (int)map;
+	err = sl_sys_mmap(&same, &region, size, MAP_SHARED | MAP_FIXED, fd, 0);
+	if (err)
 		goto unlink_file;
-	}
 	(void)sl_sys_close(fd);
 	__builtin_memcpy(path, name, sizeof(path));
 	return 0;

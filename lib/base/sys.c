@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/mman.h>
 
 long sl_syscall6(long nr, long a, long b, long c, long d, long e, long f)
 {
@@ -52,6 +53,23 @@ int sl_sys_ppoll_cancel(struct pollfd *fds, unsigned nfds, const struct timespec
 	if (timeout)
 		ts = *timeout;
 	return (int)sl_sys_cancel(SYS_ppoll, fds, nfds, timeout ? &ts : NULL, sigmask, 8);
+}
+
+int sl_sys_mmap(void **mem, void *at, size_t bytes, int flags, int fd, long off)
+{
+	long p = sl_sys(SYS_mmap, at, bytes, PROT_READ | PROT_WRITE, flags, fd, off);
+
+	if (p < 0 && p > -4096)
+		return (int)p;
+	*mem = (void *)p;
+	return 0;
+}
+
+void *sl_sys_pages(size_t bytes, int flags)
+{
+	void *p;
+
+	return sl_sys_mmap(&p, NULL, bytes, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0) ? NULL : p;
 }
 
 long sl_read_text(const char *path, char *text, size_t size)

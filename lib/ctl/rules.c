@@ -37,22 +37,20 @@ static long read_all(int fd, char *buf, size_t size)
 
 int sl_conf_read(const char *path, struct sl_conf *conf, sl_conf_error_fn *on_error, void *arg)
 {
-	long mem, n;
+	char *mem;
+	long n = -ENOMEM;
 	int fd = (int)sl_sys(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
 	if (fd < 0)
 		return fd;
-	mem = sl_sys(SYS_mmap, NULL, (long)MAX_FILE_BYTES + 1, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0L);
-	if (mem < 0 && mem > -4096) {
-		n = mem;
+	mem = sl_sys_pages(MAX_FILE_BYTES + 1, 0);
+	if (!mem)
 		goto close_file;
-	}
-	n = read_all(fd, (char *)mem, MAX_FILE_BYTES + 1);
+	n = read_all(fd, mem, MAX_FILE_BYTES + 1);
 	if (n > MAX_FILE_BYTES)
 		n = -EFBIG;
 	if (n >= 0)
-		n = sl_conf_parse((const char *)mem, (size_t)n, conf, on_error, arg);
+		n = sl_conf_parse(mem, (size_t)n, conf, on_error, arg);
 	(void)sl_sys(SYS_munmap, mem, (long)MAX_FILE_BYTES + 1);
 close_file:
 	(void)sl_sys_close(fd);

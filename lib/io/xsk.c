@@ -35,17 +35,15 @@ static const struct sl_tx_ops xsk_tx_ops;
 
 static void *map_ring(void *there, int fd, size_t len, off_t pgoff)
 {
+	void *p;
+
 	if (there)
 		return there;
-
-	long p = sl_sys(SYS_mmap, NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd,
-			pgoff);
-
-	if (p < 0 && p > -4096)
+	if (sl_sys_mmap(&p, NULL, len, MAP_SHARED | MAP_POPULATE, fd, pgoff))
 		return NULL;
 	/* A mapping holds the socket: a forked child would keep it in the steering map. */
 	sl_sys(SYS_madvise, p, len, MADV_DONTFORK);
-	return (void *)p;
+	return p;
 }
 
 static void unmap_ring(void *map, size_t len)

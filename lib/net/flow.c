@@ -17,23 +17,16 @@ static uint32_t fresh;     /* slots from here on were never used */
 static uint32_t free_head; /* slot + 1, linked through links; 0: none */
 static uint32_t *links;    /* apart: another lane may look at a slot that is being freed */
 
-static void *reserve(size_t bytes)
-{
-	long p = sl_sys(SYS_mmap, NULL, bytes, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	return p < 0 && p > -4096 ? NULL : (void *)p;
-}
-
 /* In a child: a parent's slots are as if they had never been. */
 static int start_again(void)
 {
 	size_t bytes = sl_nslots * sizeof(*sl_slots);
-	long p = sl_sys(SYS_mmap, sl_slots, bytes, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	void *same;
+	int err = sl_sys_mmap(&same, sl_slots, bytes,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
 
-	if (p < 0 && p > -4096)
-		return (int)p;
+	if (err)
+		return err;
 	fresh = free_head = 0;
 	memset(&lock, 0, sizeof(lock));
 	return 0;
@@ -43,10 +36,10 @@ int sl_slots_init(uint32_t max)
 {
 	if (sl_slots)
 		return start_again();
-	links = reserve(max * sizeof(*links));
+	links = sl_sys_pages(max * sizeof(*links), MAP_NORESERVE);
 	if (!links)
 		return -ENOMEM;
-	sl_slots = reserve(max * sizeof(*sl_slots));
+	sl_slots = sl_sys_pages(max * sizeof(*sl_slots), MAP_NORESERVE);
 	if (!sl_slots) {
 		sl_sys(SYS_munmap, links, max * sizeof(*links));
 		return -ENOMEM;

@@ -75,13 +75,10 @@ static struct sl_neigh *entry_alloc(void)
 	struct entry *e;
 
 	if (chunk_left < sizeof(*e)) {
-		long p = sl_sys(SYS_mmap, 0, CHUNK_BYTES, PROT_READ | PROT_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-		if (p < 0 && p > -4096)
+		chunk = sl_sys_pages(CHUNK_BYTES, 0);
+		chunk_left = chunk ? CHUNK_BYTES : 0;
+		if (!chunk)
 			return NULL;
-		chunk = (char *)p;
-		chunk_left = CHUNK_BYTES;
 	}
 	e = (struct entry *)chunk;
 	chunk += sizeof(*e);

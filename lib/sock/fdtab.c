@@ -37,13 +37,12 @@ static bool map_own(void)
 
 static int map_table(void)
 {
+	uintptr_t *table = sl_sys_pages(MAX_FDS * sizeof(*table), MAP_NORESERVE);
 	bool is_mapped;
-	long p = sl_sys(SYS_mmap, NULL, MAX_FDS * sizeof(uintptr_t), PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (p < 0 && p > -4096)
-		return (int)p;
-	sl_fdtab = (uintptr_t *)p;
+	if (!table)
+		return -ENOMEM;
+	sl_fdtab = table;
 	is_mapped = map_own();
 	sl_store_release(&sl_fdtab_size, MAX_FDS);
 	sl_store_release(&wiped, is_mapped);

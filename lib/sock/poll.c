@@ -236,16 +236,13 @@ static void free_heap(struct call **c)
 static int get_heap(struct call *c)
 {
 	struct rlimit lim;
-	long p;
 
 	if (sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim) == 0 && c->n > lim.rlim_cur)
 		return -EINVAL;
 	c->heap_bytes = (c->n + SL_WAIT_ROOM) * sizeof(struct pollfd) + c->n * sizeof(struct entry);
-	p = sl_sys(SYS_mmap, NULL, c->heap_bytes, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p < 0 && p > -4096)
+	c->heap = sl_sys_pages(c->heap_bytes, 0);
+	if (!c->heap)
 		return -ENOMEM;
-	c->heap = (void *)p;
 	c->ours = c->heap;
 	c->kernel = (struct pollfd *)(c->ours + c->n);
 	return 0;
@@ -422,12 +419,9 @@ static int select_big(nfds_t k, int n, fd_set *set[3], struct timespec *timeout,
 	struct call c __attribute__((cleanup(unmap)));
 
 	c.heap_bytes = k * sizeof(struct pollfd);
-	c.heap = (void *)sl_sys(SYS_mmap, NULL, c.heap_bytes, PROT_READ | PROT_WRITE,
-				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if ((intptr_t)c.heap < 0 && (intptr_t)c.heap > -4096) {
-		c.heap = NULL;
+	c.heap = sl_sys_pages(c.heap_bytes, 0);
+	if (!c.heap)
 		return -ENOMEM;
-	}
 	from_sets(n, set[0], set[1], set[2], c.heap);
 	return select_list(c.heap, k, n, set, timeout, sigmask);
 }

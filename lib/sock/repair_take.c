@@ -231,17 +231,11 @@ static int read_queue(int fd, int queue, uint32_t n, uint32_t *seq, struct sl_re
 
 static int get_memory(struct sl_repair_bytes *q, uint32_t n)
 {
-	long ret;
-
 	if (n == 0)
 		return 0;
 	q->map_bytes = ((size_t)n + 1 + 4095) & ~(size_t)4095;
-	ret = sl_sys(SYS_mmap, NULL, q->map_bytes, PROT_READ | PROT_WRITE,
-		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-	if (ret < 0 && ret > -4096)
-		return (int)ret;
-	q->p = (void *)ret;
-	return 0;
+	q->p = sl_sys_pages(q->map_bytes, MAP_POPULATE);
+	return q->p ? 0 : -ENOMEM;
 }
 
 static int read_queues(int fd, struct sl_repair_taken *t)

@@ -58,13 +58,8 @@ static struct slab *slab_of(int proto)
 
 static int slab_init(struct slab *s)
 {
-	long p = sl_sys(SYS_mmap, NULL, MAX_SOCKS * s->stride, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (p < 0 && p > -4096)
-		return (int)p;
-	s->base = (char *)p;
-	return 0;
+	s->base = sl_sys_pages(MAX_SOCKS * s->stride, MAP_NORESERVE);
+	return s->base ? 0 : -ENOMEM;
 }
 
 int sl_sock_table_init(void)

@@ -552,18 +552,19 @@ static void slab_show(void)
 
 static int slab_map(void)
 {
-	long p;
+	void *p;
+	int err;
 
 	if (slab) /* a parent's */
 		sl_sys(SYS_munmap, slab, MAP_BYTES);
 	slab_fd = slab_file();
-	p = sl_sys(SYS_mmap, NULL, MAP_BYTES, PROT_READ | PROT_WRITE,
-		   slab_fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
-			       : MAP_SHARED | MAP_NORESERVE,
-		   slab_fd, 0);
-	if (p < 0 && p > -4096)
-		return (int)p;
-	slab = (struct sl_tconn *)p;
+	err = sl_sys_mmap(&p, NULL, MAP_BYTES,
+			  slab_fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
+				      : MAP_SHARED | MAP_NORESERVE,
+			  slab_fd, 0);
+	if (err)
+		return err;
+	slab = p;
 	sl_treq_init((char *)p + REQS_AT);
 	slab_show();
 	return 0;

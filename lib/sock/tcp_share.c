@@ -133,11 +133,10 @@ static void make_box(struct sl_sock *sk, void *arg)
 
 static void make_crowds(void)
 {
-	long p = sl_sys(SYS_mmap, NULL, BOXES * sizeof(*crowds), PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *p;
 
-	if (p >= 0 || p <= -4096)
-		crowds = (struct crowd *)p;
+	if (!sl_sys_mmap(&p, NULL, BOXES * sizeof(*crowds), MAP_SHARED | MAP_ANONYMOUS, -1, 0))
+		crowds = p;
 }
 
 void sl_tlisten_fork_begin(void)
