@@ -345,7 +345,7 @@ int sl_bind(int fd, const struct sockaddr *addr, socklen_t len)
 	struct sl_sock *sk = sl_fd_sock(fd);
 	int err;
 
-	if (sl_tcp_sock(fd) && sl_tcp_sock_is_named(sk))
+	if (sl_sock_is_tcp(sk) && sl_tcp_sock_is_named(sk))
 		return -EINVAL; /* __inet_bind(); a child's shadow has no name */
 	err = sl_sys_bind(fd, addr, len);
 
@@ -360,7 +360,7 @@ int sl_connect(int fd, const struct sockaddr *addr, socklen_t len)
 	struct sl_sock *sk = sl_fd_sock(fd);
 	int err;
 
-	if (sl_tcp_sock(fd))
+	if (sl_sock_is_tcp(sk))
 		return sl_tcp_sock_connect(sk, fd, addr, len);
 	err = sl_sys_connect(fd, addr, len);
 	if (err == 0 && sk)
@@ -391,7 +391,7 @@ int sl_shutdown(int fd, int how)
 	struct sl_lane *lane;
 	int err;
 
-	if (sl_tcp_sock(fd))
+	if (sl_sock_is_tcp(sk))
 		return sl_tcp_sock_shutdown(sk, fd, how);
 	err = (int)sl_sys(SYS_shutdown, fd, how);
 	/* ENOTCONN: Linux shuts an unconnected UDP socket down all the same and says so. */

@@ -410,26 +410,28 @@ int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 	struct sl_lane *lane;
-	int err;
+	bool tcp;
+	int err = 0;
 
 	if (sk && sk->proto == IPPROTO_UDP && sl_mcast_is_membership(level, name))
 		return sl_mcast_setsockopt(sk, level, name, val, len);
 	if (sk && level == SOL_SOCKET && name == SO_MAX_PACING_RATE)
 		return sl_sock_pace_set(sk, fd, val, len);
-	if (level == SOL_SOCKET && sl_tcp_sock(fd)) {
-		err = set_tcp_stamping(sk, name, val, len);
-		if (err != -EREMOTE)
+	tcp = sl_sock_is_tcp(sk);
+	if (tcp) {
+		if (level == SOL_SOCKET)
+			err = set_tcp_stamping(sk, name, val, len);
+		if (level == SOL_SOCKET && err != -EREMOTE)
 			return err;
+		err = sl_tcp_opt_may_set(sk, level, name);
 	}
-	err = sl_tcp_sock(fd) ? sl_tcp_opt_may_set(sk, level, name) : 0;
 	if (err == 0)
 		err = sl_sys_setsockopt(fd, level, name, val, len);
-	if (err == -ENOTCONN && sl_tcp_sock(fd) && sl_tcp_opt_leave(sk))
+	if (err == -ENOTCONN && tcp && sl_tcp_opt_leave(sk))
 		err = sl_sys_setsockopt(fd, level, name, val, len);
 	if (err < 0 || !sk || sk->state == SL_STATE_KERNEL)
 		return err;
-	if (!(sk->proto == IPPROTO_TCP ? sl_tcp_opt_track(sk, level, name)
-				       : track(sk, level, name, val, len))) {
+	if (!(tcp ? sl_tcp_opt_track(sk, level, name) : track(sk, level, name, val, len))) {
 		sl_details("sock", "fd %d: option %d of level %d is the kernel's", fd, name, level);
 		sl_sock_kernel(sk, SL_REASON_OPTION);
 	} else if (sl_sock_lock(sk, &lane)) {
@@ -448,7 +450,7 @@ int sl_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 	if (sk && level == SOL_SOCKET && name == SO_MAX_PACING_RATE &&
 	    sl_sock_pace_get(sk, val, len) == 0)
 		return 0;
-	if (sl_tcp_sock(fd)) {
+	if (sl_sock_is_tcp(sk)) {
 		err = sl_tcp_opt_get(sk, level, name, val, len);
 		return err == -EREMOTE ? sl_sys_getsockopt(fd, level, name, val, len) : err;
 	}

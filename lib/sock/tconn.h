@@ -193,16 +193,23 @@ void sl_tconn_drain(struct sl_tconn *c);
 /* At exit: what is queued still goes out. */
 void sl_tconn_exit(void);
 
-/* The TCP socket behind the descriptor, NULL: none. One that is a parent's is the kernel's when
- * this returns: with a stream every call matters. */
+/* Is it TCP's? (NULL is not.) One that is a parent's is the kernel's when this returns: with a
+ * stream every call matters. */
+static inline bool sl_sock_is_tcp(struct sl_sock *sk)
+{
+	if (!sk || sk->proto != IPPROTO_TCP)
+		return false;
+	sl_sock_part(sk);
+	return true;
+}
+
+/* The TCP socket behind the descriptor, NULL: none. Look a descriptor up once: another thread may
+ * close it, and make another, between two looks. */
 static inline struct sl_sock *sl_tcp_sock(int fd)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 
-	if (!sk || sk->proto != IPPROTO_TCP)
-		return NULL;
-	sl_sock_part(sk);
-	return sk;
+	return sl_sock_is_tcp(sk) ? sk : NULL;
 }
 
 /* tcp_share.c: before a fork: what listens here may be shared from then on. */
