@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tools.h"
+
 #define PORT    11111 /* of the first trial; each has its own: TCP's may be in TIME_WAIT */
 #define SECONDS "2"
 #define OUT_MAX 65536
@@ -47,8 +49,6 @@ struct demo {
 	char preload[4096];
 	char out[OUT_MAX]; /* what the last program said */
 };
-
-int sl_tool_demo(int argc, char **argv);
 
 static volatile sig_atomic_t stopped;
 
@@ -286,7 +286,7 @@ static void bar(double value, double largest)
 {
 	/* Eighths of a block, 48 blocks wide; something is always to be seen. */
 	static const char *const part[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-	int eighths = value / largest * 48 * 8 + 0.5;
+	int eighths = value / largest * 48 * 8;
 	if (eighths < 1)
 		eighths = 1;
 	for (; eighths >= 8; eighths -= 8)

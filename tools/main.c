@@ -48,7 +48,7 @@ static const struct command *find(const char *name)
 			name = aliases[i].command;
 	for (unsigned i = 0; i < sl_array_len(commands); i++)
 		if (!strcmp(name, commands[i].name))
-			return commands[i].run ? &commands[i] : NULL;
+			return &commands[i];
 	return NULL;
 }
 
@@ -56,7 +56,7 @@ static void print_commands(FILE *to)
 {
 	fputs("usage: sluice <command> [arguments]\n\n", to);
 	for (unsigned i = 0; i < sl_array_len(commands); i++)
-		if (commands[i].help && commands[i].run)
+		if (commands[i].help)
 			fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].help);
 	fputs("\n`sluice <command> --help` says more; so does the manual, sluice(1).\n", to);
 }

@@ -9,10 +9,9 @@
 #include "base/sys.h"
 #include "ctl/reaper.h"
 #include "death/death.h"
+#include "tools.h"
 
 #define SETTLE_MS 20
-
-int sl_tool_reaper(int argc, char **argv);
 
 static bool any(void *arg, const struct sl_flow_key *k)
 {

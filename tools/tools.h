@@ -16,10 +16,9 @@ int sl_tool_rule(int argc, char **argv);
 int sl_tool_daemon(int argc, char **argv);
 int sl_tool_flow(int argc, char **argv);
 int sl_tool_pace(int argc, char **argv);
-/* From the rooms of their own; absent from a build without them. */
-int sl_tool_reaper(int argc, char **argv) __attribute__((weak));
-int sl_tool_vault(int argc, char **argv) __attribute__((weak));
-int sl_tool_demo(int argc, char **argv) __attribute__((weak));
+int sl_tool_demo(int argc, char **argv);
+int sl_tool_reaper(int argc, char **argv);
+int sl_tool_vault(int argc, char **argv);
 
 /* A network device as this machine sees it. */
 struct sl_device {
