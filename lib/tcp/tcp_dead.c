@@ -25,10 +25,12 @@ static uint32_t fnv(uint32_t h, const void *bytes, size_t n)
 /* Over a connection and a request in which each member that is looked at has a value of its own. */
 uint32_t sl_tcp_repair_form(void)
 {
-	struct sl_tcp c = {0};
-	struct sl_tcp_req r = {0};
+	struct sl_tcp c;
+	struct sl_tcp_req r;
 	uint32_t h = 2166136261u ^ sizeof(c) ^ sizeof(r) << 16;
 
+	memset(&c, 0, sizeof(c)); /* = {0} says nothing of the bytes between members */
+	memset(&r, 0, sizeof(r));
 	c.node.key.lport = 1;
 	c.state = 2;
 	c.orphan = c.frozen = c.fin_rcvd = c.child = true;
