@@ -90,10 +90,10 @@ static size_t count_args(va_list ap)
 		va_copy(again, ap);                                                                \
 		n = count_args(again);                                                             \
 		va_end(again);                                                                     \
-		argv = alloca((n + 1) * sizeof(*argv));                                            \
-		argv[0] = (char *)first;                                                           \
+		(argv) = alloca((n + 1) * sizeof(*(argv)));                                        \
+		(argv)[0] = (char *)(first);                                                       \
 		for (size_t i = 1; i <= n; i++)                                                    \
-			argv[i] = va_arg(ap, char *);                                              \
+			(argv)[i] = va_arg(ap, char *);                                            \
 	} while (0)
 
 int execl(const char *path, const char *arg, ...)

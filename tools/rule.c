@@ -315,11 +315,13 @@ static int change(const struct options *o, unsigned at, const struct sl_rule *r)
 
 static int copy_name(char dst[32], const char *src)
 {
+	size_t bytes = src ? strlen(src) + 1 : 0;
+
 	if (!src || !strcmp(src, "*"))
 		return 0;
-	if (strlen(src) > 31)
+	if (bytes > 32)
 		return -1;
-	memcpy(dst, src, strlen(src));
+	memcpy(dst, src, bytes);
 	return 0;
 }
 

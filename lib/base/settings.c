@@ -11,11 +11,13 @@
 #include "base/log.h"
 #include "base/sys.h"
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): a string in parentheses initialises no array */
 struct sl_settings sl_settings = {
 #define SL_SETTING(type, field, def, min, max, unit, status, title, help) .field = def,
 #include "base/settings.def"
 #undef SL_SETTING
 };
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 #define SL_NUM_INT(d)   .def = (d)
 #define SL_NUM_RATIO(d) .def = (d)

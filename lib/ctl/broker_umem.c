@@ -151,7 +151,7 @@ static void umem_add(struct sl_umem *u)
 int sl_umem_make(uint32_t id, uint32_t nframes, uint32_t frame_size, const char **why)
 {
 	struct sl_umem *u;
-	size_t mapped;
+	size_t mapped = 0;
 	int err;
 
 	if (!nframes || (frame_size != 2048 && frame_size != 4096)) {

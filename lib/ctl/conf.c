@@ -152,7 +152,7 @@ static int take_ipv6(struct line *l, struct sl_rule_end *e)
 static int take_ports(struct line *l, struct sl_rule_end *e)
 {
 	static const char what[] = "a port: *, or n or n-m from 0 to 65535";
-	uint32_t lo, hi;
+	uint32_t lo = 0, hi;
 
 	if (take_char(l, '*')) {
 		e->port_min = 0;

@@ -81,10 +81,10 @@ static int ask(struct sl_lease_msg *m, enum sl_lease_op op, const char **why)
 
 static bool answers_soon(void)
 {
-	const struct timespec patience = {.tv_nsec = SOON_MS * 1000000};
+	const struct timespec patience = {.tv_nsec = late ? 0 : SOON_MS * 1000000};
 	struct pollfd p = {.fd = conn, .events = POLLIN};
 
-	return sl_sys(SYS_ppoll, &p, 1, late ? &(struct timespec){0} : &patience, NULL, 8) == 1;
+	return sl_sys(SYS_ppoll, &p, 1, &patience, NULL, 8) == 1;
 }
 
 /* The same for the keeper, who has other things to do than to wait for a daemon that is being
@@ -97,11 +97,12 @@ static int ask_soon(struct sl_lease_msg *m, enum sl_lease_op op)
 		return -ENOTCONN;
 	if (late && !answers_soon())
 		return -EAGAIN;
+	seq++;
 	m->hdr = (struct sl_lease_hdr){
 		.magic = SL_LEASE_MAGIC,
 		.version = SL_LEASE_VERSION,
 		.op = (uint16_t)op,
-		.seq = ++seq,
+		.seq = seq,
 	};
 	late = false;
 	err = sl_lease_send(conn, m, false, MSG_DONTWAIT);

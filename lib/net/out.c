@@ -33,12 +33,14 @@ void sl_dst_outdate(struct sl_dst *dst)
 static void multicast_mac(const struct sl_addr *a, uint8_t mac[6])
 {
 	if (sl_addr_is_v4(a)) {
-		memcpy(mac, "\x01\x00\x5e", 3);
+		mac[0] = 0x01;
+		mac[1] = 0x00;
+		mac[2] = 0x5e;
 		mac[3] = a->b[13] & 0x7f;
 		mac[4] = a->b[14];
 		mac[5] = a->b[15];
 	} else {
-		memcpy(mac, "\x33\x33", 2);
+		mac[0] = mac[1] = 0x33;
 		memcpy(mac + 2, a->b + 12, 4);
 	}
 }

@@ -402,13 +402,12 @@ bool sl_cmsg_get(const struct sl_sock *sk, const struct msghdr *msg, struct sl_t
 		}
 		if (c->cmsg_level == SOL_SOCKET && get_socket(c, len, ctl))
 			continue;
-		if (c->cmsg_level == IPPROTO_IP && sk->family == AF_INET && get_ip(c, len, ctl))
-			ctl->special = true;
-		else if (c->cmsg_level == IPPROTO_IPV6 && sk->family == AF_INET6 &&
-			 get_ipv6(c, len, ctl))
-			ctl->special = true;
-		else
+		if (!(c->cmsg_level == IPPROTO_IP && sk->family == AF_INET &&
+		      get_ip(c, len, ctl)) &&
+		    !(c->cmsg_level == IPPROTO_IPV6 && sk->family == AF_INET6 &&
+		      get_ipv6(c, len, ctl)))
 			return false;
+		ctl->special = true;
 	}
 	return true;
 }

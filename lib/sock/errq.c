@@ -164,8 +164,8 @@ static bool ask_hardware(struct sl_sock *sk, struct sl_leg *leg, const struct sl
 	/* Named by what it was asked for, of which life of the socket. */
 	if (sl_leg_stamp(leg, sk, (uint64_t)sk->gen << 32 | (uint32_t)place))
 		return true;
-	waited(sk, (uint32_t)place, &again);
-	drop(leg->lane, &again);
+	if (waited(sk, (uint32_t)place, &again))
+		drop(leg->lane, &again);
 	return false;
 }
 
@@ -304,7 +304,7 @@ static bool is_known(const struct cmsghdr *c)
 
 int sl_errq_asks(struct sl_sock *sk, const struct msghdr *msg)
 {
-	uint32_t set = sl_errq_flags(sk) & SL_TS_RECORD, flags = set;
+	uint32_t set = sl_errq_flags(sk) & SL_TS_RECORD, flags;
 	struct msghdr m = msg ? *msg : (struct msghdr){0};
 	struct sl_lane *lane;
 	bool own = false, ok;

@@ -130,10 +130,11 @@ static int set_options(int fd, const struct sl_tcp_repair *r)
 /* With room for a FIN that is to come by repair_fin.c. */
 static int set_window(int fd, const struct sl_tcp_repair *r)
 {
+	uint32_t max_window = sl_max(r->max_window, r->snd_wnd);
 	struct tcp_repair_window w = {
 		.snd_wl1 = r->snd_wl1,
 		.snd_wnd = r->snd_wnd,
-		.max_window = sl_max(r->max_window, r->snd_wnd),
+		.max_window = max_window,
 		.rcv_wnd = r->rcv_wnd,
 		.rcv_wup = r->rcv_wup,
 	};

@@ -352,7 +352,7 @@ static int connect_new(struct sl_sock *sk, const struct sockaddr *addr, socklen_
 	*reason = SL_REASON_LOCAL;
 	if (sk->lsn)
 		return -EISCONN;
-	if (sl_addr_from_sockaddr(addr, len, &dst, &port, &scope) < 0 ||
+	if (!addr || sl_addr_from_sockaddr(addr, len, &dst, &port, &scope) < 0 ||
 	    (sk->family == AF_INET && addr->sa_family != AF_INET) ||
 	    (sk->family == AF_INET6 && addr->sa_family != AF_INET6))
 		return -EREMOTE;

@@ -187,7 +187,8 @@ static bool is_at_mark(struct sl_sock *sk)
 static ssize_t stream_to_pipe(struct sl_sock *sk, int in, int out, size_t len, bool nowait,
 			      uint8_t *buf)
 {
-	struct iovec iov = {buf, sl_min(len, (size_t)CHUNK)};
+	size_t most = sl_min(len, (size_t)CHUNK);
+	struct iovec iov = {buf, most};
 	ssize_t n;
 
 	nowait |= (sl_sys_fcntl(out, F_GETFL, 0) & O_NONBLOCK) != 0;

@@ -5,10 +5,10 @@
 #include "base/settings.h"
 #include "sock/tcp_sysctl.h"
 
-#define OS         2  /* SLUICE_TCP_TIMESTAMP_OPTION: as the kernel */
-#define CC_RENO    0  /* SLUICE_TCP_CC_ALGO */
-#define CC_OS      -1 /* as the kernel */
-#define NO_SCALING -1 /* SLUICE_WINDOW_SCALING */
+#define OS         2    /* SLUICE_TCP_TIMESTAMP_OPTION: as the kernel */
+#define CC_RENO    0    /* SLUICE_TCP_CC_ALGO */
+#define CC_OS      (-1) /* as the kernel */
+#define NO_SCALING (-1) /* SLUICE_WINDOW_SCALING */
 
 static void set_congestion(struct sl_tcp_params *p, const char *name)
 {

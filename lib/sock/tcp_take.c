@@ -337,7 +337,7 @@ int sl_tcp_sock_take_over(struct sl_sock *sk, bool given)
 /* A kernel's socket that we have not looked after until now. */
 static int adopt(int fd, struct sl_sock **sk)
 {
-	int domain, type, proto, flags = sl_sys_fcntl(fd, F_GETFL, 0);
+	int domain = 0, type = 0, proto = 0, flags = sl_sys_fcntl(fd, F_GETFL, 0);
 	socklen_t len = sizeof(int);
 	struct sl_sock *s;
 

@@ -36,6 +36,8 @@ static void inherit(struct sl_tcp *c, const struct sl_tcp_listener *l)
 	c->sndbuf_locked = l->sndbuf_locked;
 	c->nodelay = l->nodelay;
 	c->keepalive = l->keepalive;
+	/* (Bytes between the members that differ cost an allocation.) */
+	/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
 	if (memcmp(&l->opts, &none, sizeof(none)))
 		*sl_tcp_opts(c) = l->opts;
 	if (l->congestion[0])

@@ -452,6 +452,7 @@ static void on_ack_of_tlp(struct sl_tcp *c, const struct sl_tcp_ack *a, bool adv
 {
 	if (sl_seq_lt(c->snd_una, c->tlp_end_seq))
 		return;
+	/* NOLINTNEXTLINE(bugprone-branch-clone): in the order of the RFC */
 	if (!c->tlp_retrans || a->dsack_tlp) {
 		c->tlp_out = false;
 	} else if (sl_seq_gt(c->snd_una, c->tlp_end_seq)) {

@@ -342,6 +342,8 @@ static bool ooo_grow(struct sl_tcp *c)
 
 	if (!a)
 		return false;
+	if (!c->ooo)
+		memset(a->last_sack, 0, sizeof(a->last_sack));
 	c->ooo = a;
 	a->size = size;
 	return true;
