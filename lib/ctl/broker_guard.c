@@ -110,8 +110,7 @@ static int load_netfilter(const struct sl_attach *a, struct guard_nf *g)
 	return err ? err : guard_nf__load(g);
 }
 
-/* It takes 25 ms of the core's time (the kernel's types are read), so not at the first claim, for
- * which the program waits, but when its keeper first looks for strays. */
+/* (25 ms of the core's time: the kernel's types are read.) */
 void sl_guard_open_rest(struct sl_attach *a, uint32_t ifindex)
 {
 	struct guard_nf *g;
@@ -169,6 +168,7 @@ void sl_guard_open(struct sl_attach *a, uint32_t ifindex)
 	if (fd < 0)
 		sl_debug("port", "device %u: no guard against the kernel's resets: %s", ifindex,
 			 sl_strerror(fd));
+	sl_guard_open_rest(a, ifindex);
 }
 
 bool sl_guard_follow(struct sl_attach *a, uint32_t ifindex)

@@ -216,7 +216,9 @@ bool sl_steer_config(int prog_fd, struct sl_port_config *cfg);
 /* broker_guard.c: once for an attachment, at its first claim of TCP; where it cannot be had there
  * is none. Closing is async-signal-safe. */
 void sl_guard_open(struct sl_attach *a, uint32_t ifindex);
-/* The second one, for what leaves by other devices: some time after the first. */
+/* The second one, for what leaves by other devices, with the first: in a call of the program, not
+ * by the keeper, since libbpf's descriptors are low ones for a moment. Alone for a daemon that was
+ * started again, which has adopted the first. */
 void sl_guard_open_rest(struct sl_attach *a, uint32_t ifindex);
 /* To the device that came for the attachment's. False: it is there, or there is no guard. */
 bool sl_guard_follow(struct sl_attach *a, uint32_t ifindex);

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Two ways to the peer, the better one offloaded. The peer takes the other one, so that its segments come to a device
 # that is the kernel's; then the device goes, and only the other one is left. Connections with checked bytes both ways
-# go to the kernel: not a byte is wrong, and none is reset. (The guard of the other device comes with the library's first
-# look, a second after its start: it is waited for.)
+# go to the kernel: not a byte is wrong, and none is reset.
 . "$(dirname "$0")/lib_tcp.sh"
 net_up
 . "$(dirname "$0")/lib_swarm.sh"
@@ -35,7 +34,6 @@ s = socket.create_server(('$B4', $PORT))
 time.sleep(60)"
 	SUBJECT=$BG
 	wait_tcp b $PORT
-	sleep 3
 	ip -n "${NS}a" route add "$B4/32" via "$NET4.130"
 	ok "$WHAT: its peer is reset" a timeout 50 python3 -c "import socket
 TCP_REPAIR = 19
@@ -53,7 +51,6 @@ raise SystemExit(1)"
 	stop "$SUBJECT"
 	WHAT="device gone"
 	FAR=192.0.2.1 begin connect 4
-	sleep 3
 	ok "$WHAT: done" ip -n "${NS}b" link set "$DEV_B" down
 	ip -n "${NS}a" link set "$DEV_A" down
 	ok "$WHAT: they go to the kernel" wait_until 10 has b $PORT -gt 0
