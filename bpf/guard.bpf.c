@@ -43,16 +43,13 @@ static __always_inline __u32 find_tcp(struct __sk_buff *skb, struct sl_flow_key 
 	if (proto == bpf_htons(ETH_P_IP)) {
 		if (bpf_skb_load_bytes(skb, l3, &ip, sizeof(ip)) || ip.protocol != IPPROTO_TCP)
 			return 0;
-		key->local[10] = key->local[11] = key->remote[10] = key->remote[11] = 0xff;
-		__builtin_memcpy(key->local + 12, &ip.saddr, 4);
-		__builtin_memcpy(key->remote + 12, &ip.daddr, 4);
+		sl_ends_v4(key, &ip);
 		return l3 + ip.ihl * 4;
 	}
 	if (proto != bpf_htons(ETH_P_IPV6) || bpf_skb_load_bytes(skb, l3, &ip6, sizeof(ip6)) ||
 	    ip6.nexthdr != IPPROTO_TCP)
 		return 0;
-	__builtin_memcpy(key->local, &ip6.saddr, 16);
-	__builtin_memcpy(key->remote, &ip6.daddr, 16);
+	sl_ends_v6(key, &ip6);
 	return l3 + sizeof(ip6);
 }
 

@@ -48,13 +48,10 @@ union headers {
 static __always_inline int find_ends(const union headers *h, int ip6, struct sl_flow_key *key)
 {
 	if (ip6) {
-		__builtin_memcpy(key->local, &h->ip6.saddr, 16);
-		__builtin_memcpy(key->remote, &h->ip6.daddr, 16);
+		sl_ends_v6(key, &h->ip6);
 		return h->ip6.nexthdr == IPPROTO_TCP;
 	}
-	key->local[10] = key->local[11] = key->remote[10] = key->remote[11] = 0xff;
-	__builtin_memcpy(key->local + 12, &h->ip4.saddr, 4);
-	__builtin_memcpy(key->remote + 12, &h->ip4.daddr, 4);
+	sl_ends_v4(key, &h->ip4);
 	return h->ip4.protocol == IPPROTO_TCP;
 }
 

@@ -6,6 +6,20 @@
 
 #include "claims.bpf.h"
 
+/* The ends of what this host sends; the rest of the key is there, or 0. */
+static __always_inline void sl_ends_v4(struct sl_flow_key *key, const struct iphdr *ip)
+{
+	key->local[10] = key->local[11] = key->remote[10] = key->remote[11] = 0xff;
+	__builtin_memcpy(key->local + 12, &ip->saddr, 4);
+	__builtin_memcpy(key->remote + 12, &ip->daddr, 4);
+}
+
+static __always_inline void sl_ends_v6(struct sl_flow_key *key, const struct ipv6hdr *ip)
+{
+	__builtin_memcpy(key->local, &ip->saddr, 16);
+	__builtin_memcpy(key->remote, &ip->daddr, 16);
+}
+
 /* Returns for how long it has been so. */
 static __always_inline __u64 sl_note_stray(const struct sl_flow_key *key)
 {

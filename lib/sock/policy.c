@@ -386,7 +386,8 @@ void sl_policy_check(void)
 		if (l.rules || left || leaving || routes ||
 		    __atomic_exchange_n(&awaited, false, __ATOMIC_ACQ_REL))
 			sl_tconn_for_each(look_at_conn, &l);
-		l.moved += look_for_strays();
+		if (sl_tconn_in_use())
+			l.moved += look_for_strays();
 		if (l.rules || sl_tlisten_draining())
 			sl_sock_for_each(look_at_sock, &l);
 		sl_store(&stranded, l.left > 0);
