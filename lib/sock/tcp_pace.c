@@ -72,7 +72,7 @@ bool sl_tconn_paced(struct sl_tconn *c, uint64_t *at_us)
 	struct sl_pace *own = &c->tcp.opts->pace;
 	uint64_t at_ns;
 
-	if (sl_pacer_until(c->path->pacer, now_ns(c), &at_ns)) {
+	if (sl_pacer_until(c->path->pacer, now_ns(c), own->next_ns, &at_ns)) {
 		/* What it sent itself counts. */
 		*at_us = (sl_max(at_ns, own->next_ns) + 999) / 1000;
 		return true;
@@ -106,7 +106,7 @@ void sl_tconn_posted(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp
 	leaves_ns = sl_pacer_posted(c->path->pacer, leg, sl_tcp_frame_bytes(&c->tcp, seg->len),
 				    now_ns(c));
 	c->tcp.opts->leaves_us = leaves_ns / 1000;
-	c->tcp.host->paced |= leaves_ns != 0;
+	c->tcp.host->paced = true; /* what went is to be started, and looked after */
 }
 
 bool sl_tconn_may_burst(const struct sl_tconn *c, uint32_t n, uint32_t bytes)

@@ -236,7 +236,7 @@ static void arm(struct sl_pacer *p, uint64_t now_ns, bool stuck)
 {
 	uint64_t at_ns = stuck ? now_ns + SL_PACE_RETRY_NS : p->pace.next_ns;
 
-	if (!sl_pace_is_by_wheel(p))
+	if (!sl_pace_wheel_lets_go(p))
 		at_ns = sl_pace_nic_next(p, now_ns);
 	if (!p->waiting && sl_list_empty(&p->room) && !is_leaving(p)) {
 		sl_timer_cancel(&p->lane->pace->wheel, &p->timer);
@@ -266,8 +266,9 @@ static uint32_t let_go(struct sl_pacer *p, uint64_t now_ns, bool waited)
 	if (sl_unlikely(p->wants_nic))
 		sl_pace_nic_want(p);
 	if (!sl_pace_is_by_wheel(p))
-		n = sl_pace_nic_go(p, now_ns);
-	while (sl_pace_is_by_wheel(p) && p->waiting && sl_pace_may(&p->pace, now_ns)) {
+		n = sl_pace_nic_go(p, now_ns,
+				   waited ? p->pace.next_ns : sl_max(p->pace.next_ns, now_ns));
+	while (sl_pace_wheel_lets_go(p) && p->waiting && sl_pace_may(&p->pace, now_ns)) {
 		uint32_t len = waiting[p->head].len;
 
 		stuck = !pass_on(p);
@@ -277,6 +278,8 @@ static uint32_t let_go(struct sl_pacer *p, uint64_t now_ns, bool waited)
 		sl_pace_sent(&p->pace, len, now_ns, waited);
 		n++;
 	}
+	if (sl_unlikely(p->way == SL_WAY_TO_NIC && n))
+		sl_pace_nic_passed(p);
 	tell(p, n);
 	arm(p, now_ns, stuck);
 	if (sl_unlikely(p->orphan))

@@ -46,8 +46,9 @@ void sl_pacer_put(struct sl_pacer *p);
 /* Packets of up to frame_bytes go by that leg at that rate from now on. */
 void sl_pacer_follow(struct sl_pacer *p, struct sl_leg *leg, const struct sl_pace_ask *ask,
 		     uint32_t frame_bytes);
-/* Does the NIC keep the pace, or stand between? Then the next packet may be posted at *at_ns. */
-bool sl_pacer_until(struct sl_pacer *p, uint64_t now_ns, uint64_t *at_ns);
+/* Does the NIC keep the pace, or stand between? Then the next packet may be posted at *at_ns. The
+ * caller keeps it otherwise, by whose reckoning one may be from due_ns on. */
+bool sl_pacer_until(struct sl_pacer *p, uint64_t now_ns, uint64_t due_ns, uint64_t *at_ns);
 /* It does not, nor will it. */
 bool sl_pacer_is_idle(const struct sl_pacer *p);
 bool sl_pacer_is_by_nic(const struct sl_pacer *p);
@@ -59,7 +60,7 @@ uint64_t sl_pacer_posted(struct sl_pacer *p, struct sl_leg *leg, uint32_t bytes,
 const struct sl_pace *sl_pacer_pace(const struct sl_pacer *p);
 /* Nothing is to be posted to the NIC any more. True: and all that was has left. */
 bool sl_pacer_leave(struct sl_pacer *p);
-/* Starts what was posted to NICs' queues. */
+/* Starts what was posted to NICs' queues, and beside one that is to come. */
 void sl_lane_pace_start(struct sl_lane *lane);
 
 /* In a turn: lets go what is due. */

@@ -19,7 +19,9 @@ struct sl_pace_gate {
 	struct sl_leg *leg; /* its tx is ours */
 };
 
-/* Who lets the packets go. Between the two nothing goes, until what went the one way has left. */
+/* Who lets the packets go. On the way to the NIC it is the wheel still, until all of before have
+ * left when the next one is due: a NIC makes up for no time that is lost. On the way back nothing
+ * goes. */
 enum sl_pace_way { SL_WAY_WHEEL, SL_WAY_TO_NIC, SL_WAY_NIC, SL_WAY_TO_WHEEL };
 
 struct sl_pacer {
@@ -44,7 +46,9 @@ struct sl_pacer {
 	struct sl_tx *nic;       /* the NIC's queue at the rate; NULL: there is none */
 	struct sl_leg *nic_leg;  /* that sends by it */
 	struct sl_tx *beside;    /* the lane's queue, at whose device that is */
-	uint32_t mark;           /* SL_WAY_TO_NIC: what is to have left that one */
+	uint32_t mark;           /* SL_WAY_TO_NIC: what is to have left that one, */
+	uint64_t queue_ns;       /* since when the NIC's queue is there, */
+	bool holds;              /* and too long: nothing more goes by the lane's */
 	uint64_t nic_pkts, nic_bytes; /* posted to it */
 	uint64_t nic_ns; /* when a completion came last, while there were more to come */
 	/* pace_tcp.c */
@@ -79,18 +83,26 @@ void sl_pace_nic_set(struct sl_pacer *p);
 void sl_pace_nic_leave(struct sl_pacer *p);
 /* Asks the keeper for a queue, if it can be had. */
 void sl_pace_nic_want(struct sl_pacer *p);
-/* Not by the wheel: when to look next. */
+/* The wheel does not let go: when to look next. */
 uint64_t sl_pace_nic_next(const struct sl_pacer *p, uint64_t now_ns);
-/* What has left, and which way it is now. */
-void sl_pace_nic_look(struct sl_pacer *p, uint64_t now_ns);
+/* What has left, and which way it is now. due_ns: when the next packet might have gone, had
+ * somebody looked. */
+void sl_pace_nic_look(struct sl_pacer *p, uint64_t now_ns, uint64_t due_ns);
 /* Starts what was posted to its queue; one that refuses is left. */
 void sl_pace_nic_start(struct sl_pacer *p);
-/* Not by the wheel: posts what may go now, and starts it; how many. When the way has become the
- * wheel's, the rest is that one's. */
-uint32_t sl_pace_nic_go(struct sl_pacer *p, uint64_t now_ns);
+/* On the way to the NIC: more went by the wheel. It is started, and its completion asked for. */
+void sl_pace_nic_passed(struct sl_pacer *p);
+/* Not by the wheel: posts what may go now, and starts it; how many. When the wheel lets go
+ * afterwards, the rest is that one's. */
+uint32_t sl_pace_nic_go(struct sl_pacer *p, uint64_t now_ns, uint64_t due_ns);
 static inline bool sl_pace_is_by_wheel(const struct sl_pacer *p)
 {
 	return p->way == SL_WAY_WHEEL;
+}
+
+static inline bool sl_pace_wheel_lets_go(const struct sl_pacer *p)
+{
+	return p->way == SL_WAY_WHEEL || (p->way == SL_WAY_TO_NIC && !p->holds);
 }
 
 #endif

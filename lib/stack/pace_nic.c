@@ -17,6 +17,12 @@
 #include "net/rtnl.h"
 #include "stack/pace_int.h"
 
+/* On the way to the NIC: who comes so late is punctual; */
+#define SLACK_NS (2 * SL_WHEEL_TICK_US * 1000ull)
+/* so long one waits for somebody punctual, and for a moment when nothing is under way beside; */
+#define PUNCTUAL_NS SL_PACE_LATE_NS
+#define HOLD_NS     (2 * SL_PACE_LATE_NS)
+
 static uint32_t work; /* pacers that the keeper has something to do for; atomic */
 
 static void call_keeper(void)
@@ -68,9 +74,11 @@ void sl_lane_pace_reap(struct sl_lane *lane)
 
 /* Ways ----------------------------------------------------------------------------------------- */
 
+/* What the NIC has let go is no reason to hurry now. */
 static void to_wheel(struct sl_pacer *p)
 {
 	p->way = SL_WAY_WHEEL;
+	sl_pace_idle(&p->pace, sl_now_ns());
 	sl_pacer_show(p);
 	call_keeper(); /* to take the queue down */
 }
@@ -98,11 +106,21 @@ void sl_pace_nic_start(struct sl_pacer *p)
 		measure(p, 0, sl_now_ns());
 }
 
-/* False: not yet. */
-static bool has_arrived(struct sl_pacer *p)
+/* Have all that went by the wheel left, and is the next packet due now, not a while ago? False: not
+ * yet. */
+static bool may_turn_to_nic(struct sl_pacer *p, uint64_t now_ns, uint64_t due_ns)
 {
-	struct sl_tx *beside = p->gate[0].real->tx;
+	p->beside->ops->reap(p->beside, &p->lane->frames);
+	if (!sl_verbs_has_done(p->beside, p->mark))
+		p->beside->ops->settle(p->beside);
+	p->holds = now_ns >= p->queue_ns + HOLD_NS;
+	return sl_verbs_has_done(p->beside, p->mark) && due_ns <= now_ns &&
+	       (due_ns + SLACK_NS >= now_ns || now_ns >= p->queue_ns + PUNCTUAL_NS);
+}
 
+/* False: not yet. */
+static bool has_arrived(struct sl_pacer *p, uint64_t now_ns, uint64_t due_ns)
+{
 	if (sl_verbs_dead(p->nic)) {
 		fail(p);
 		return true;
@@ -113,16 +131,24 @@ static bool has_arrived(struct sl_pacer *p)
 		to_wheel(p);
 		return true;
 	}
-	if (beside != p->beside) { /* the lane has left the NIC */
+	if (p->gate[0].real->tx != p->beside) { /* the lane has left the NIC */
 		to_wheel(p);
 		return true;
 	}
-	sl_tx_reap(beside, &p->lane->frames);
-	if (!sl_verbs_has_done(beside, p->mark))
+	if (!may_turn_to_nic(p, now_ns, due_ns))
 		return false;
 	p->way = SL_WAY_NIC;
 	sl_pacer_show(p);
 	return true;
+}
+
+void sl_pace_nic_passed(struct sl_pacer *p)
+{
+	if (p->gate[0].real->tx != p->beside)
+		return;
+	p->mark = sl_verbs_posted(p->beside);
+	sl_leg_kick(p->gate[0].real);
+	p->beside->ops->settle(p->beside);
 }
 
 /* When half of what is in the queue has left: who waits for room is to fill it before it is empty,
@@ -131,26 +157,28 @@ uint64_t sl_pace_nic_next(const struct sl_pacer *p, uint64_t now_ns)
 {
 	uint64_t pkts = sl_verbs_posted(p->nic) - sl_verbs_done(p->nic), half_ns;
 
-	if (p->way != SL_WAY_NIC || !pkts || !p->nic_pkts || !p->pace.bytes_s)
+	if (p->way == SL_WAY_TO_NIC)
+		return now_ns + SLACK_NS;
+	if (!pkts || !p->nic_pkts || !p->pace.bytes_s)
 		return now_ns + SL_PACE_RETRY_NS;
 	half_ns = p->nic_bytes / p->nic_pkts * pkts * 500000000 / p->pace.bytes_s;
 	half_ns = sl_max(half_ns, SL_WHEEL_TICK_US * 1000ull);
 	return now_ns + sl_min(half_ns, SL_PACE_RETRY_NS);
 }
 
-void sl_pace_nic_look(struct sl_pacer *p, uint64_t now_ns)
+void sl_pace_nic_look(struct sl_pacer *p, uint64_t now_ns, uint64_t due_ns)
 {
 	reap(p, now_ns);
 	if (p->way != SL_WAY_NIC || sl_unlikely(sl_verbs_dead(p->nic) != NULL))
-		has_arrived(p);
+		has_arrived(p, now_ns, due_ns);
 }
 
-uint32_t sl_pace_nic_go(struct sl_pacer *p, uint64_t now_ns)
+uint32_t sl_pace_nic_go(struct sl_pacer *p, uint64_t now_ns, uint64_t due_ns)
 {
 	uint32_t n = 0;
 
 	reap(p, now_ns);
-	if (p->way != SL_WAY_NIC && !has_arrived(p))
+	if (p->way != SL_WAY_NIC && !has_arrived(p, now_ns, due_ns))
 		return 0;
 	for (; p->way == SL_WAY_NIC && p->waiting; n++) {
 		struct sl_tx_desc d = sl_pacer_first(p);
@@ -264,6 +292,8 @@ static void take_queue(struct sl_pacer *p, struct sl_tx *tx, const struct sl_pac
 	p->full = false;
 	memset(p->upto, 0, sizeof(p->upto));
 	p->mark = sl_verbs_posted(p->beside);
+	p->queue_ns = sl_now_ns();
+	p->holds = false;
 	p->way = SL_WAY_TO_NIC;
 	sl_list_add_tail(&lane->pace->nics, &p->nic_node);
 	sl_pacer_run(p);

@@ -119,17 +119,19 @@ static uint64_t when(struct sl_pacer *p, uint64_t now_ns)
 	return now_ns;
 }
 
-bool sl_pacer_until(struct sl_pacer *p, uint64_t now_ns, uint64_t *at_ns)
+bool sl_pacer_until(struct sl_pacer *p, uint64_t now_ns, uint64_t due_ns, uint64_t *at_ns)
 {
 	if (!sl_pace_is_by_wheel(p)) {
-		sl_pace_nic_look(p, now_ns);
+		sl_pace_nic_look(p, now_ns, due_ns);
 		if (sl_pace_is_by_wheel(p))
 			sl_pacer_run(p);
 	}
 	*at_ns = now_ns + SL_PACE_RETRY_NS;
 	if (p->way == SL_WAY_NIC)
 		*at_ns = when(p, now_ns);
-	return !sl_pace_is_by_wheel(p) || p->waiting;
+	else if (!sl_pace_is_by_wheel(p))
+		*at_ns = sl_pace_nic_next(p, now_ns);
+	return !sl_pace_wheel_lets_go(p) || p->waiting;
 }
 
 struct sl_leg *sl_pacer_way(struct sl_pacer *p, struct sl_leg *leg)
@@ -139,14 +141,20 @@ struct sl_leg *sl_pacer_way(struct sl_pacer *p, struct sl_leg *leg)
 	return sl_pace_is_by_wheel(p) && p->waiting ? p->gate[0].leg : leg;
 }
 
+static void want_start(struct sl_pacer *p)
+{
+	if (sl_list_empty(&p->posted))
+		sl_list_add_tail(&p->lane->pace->posted, &p->posted);
+}
+
 uint64_t sl_pacer_posted(struct sl_pacer *p, struct sl_leg *leg, uint32_t bytes, uint64_t now_ns)
 {
 	uint64_t leaves_ns = sl_max(p->pace.next_ns, now_ns), early_ns;
 
 	if (leg == p->gate[0].leg)
 		sl_leg_kick(leg);
-	if (p->way == SL_WAY_TO_NIC && leg->tx == p->beside)
-		p->mark = sl_verbs_posted(p->beside);
+	if (p->way == SL_WAY_TO_NIC || leg == p->nic_leg)
+		want_start(p);
 	if (leg != p->nic_leg)
 		return 0;
 	p->total += bytes;
@@ -154,8 +162,6 @@ uint64_t sl_pacer_posted(struct sl_pacer *p, struct sl_leg *leg, uint32_t bytes,
 	p->nic_pkts++;
 	p->nic_bytes += bytes;
 	p->pace.next_ns = leaves_ns + ns_of(p, bytes);
-	if (sl_list_empty(&p->posted))
-		sl_list_add_tail(&p->lane->pace->posted, &p->posted);
 	/* Not later than it does: a burst goes at once. */
 	early_ns = ns_of(p, p->ask.burst_bytes);
 	return leaves_ns > now_ns + early_ns ? leaves_ns - early_ns : now_ns;
@@ -167,7 +173,9 @@ void sl_lane_pace_start(struct sl_lane *lane)
 		struct sl_pacer *p = sl_container_of(it, struct sl_pacer, posted);
 
 		sl_list_del(it);
-		if (!sl_pace_is_by_wheel(p))
+		if (p->way == SL_WAY_TO_NIC)
+			sl_pace_nic_passed(p);
+		else if (!sl_pace_is_by_wheel(p))
 			sl_pace_nic_start(p);
 		if (sl_pace_is_by_wheel(p))
 			sl_pacer_run(p);

@@ -11,6 +11,7 @@
  *   burst=BYTES     by the value of three {kbit/s, burst, packet size}
  *   sndbuf=BYTES    SO_SNDBUF
  *   then=KBPS       another rate after half of the frames
+ *   hold            goes on slowly from half of the frames, until there is a line of input
  *   leave           ends with its last call: what waits is left to the library
  *   info            says at the end what TCP_INFO does
  * It prints the system calls' results that are not as they should be, and "sent FRAMES". */
@@ -41,7 +42,7 @@ static unsigned frames, size, nflows;
 static uint32_t burst;
 static int sndbuf;
 static int64_t then_kbps = -1;
-static bool use_poll, use_mmsg, use_gso, use_tcp, leave, info;
+static bool use_poll, use_mmsg, use_gso, use_tcp, hold, leave, info;
 static struct flow {
 	int fd;
 	int64_t kbps;
@@ -127,13 +128,32 @@ static unsigned send_some(struct flow *f, unsigned n)
 	return r < 0 ? 0 : (unsigned)r;
 }
 
+/* One of each flow now and then, so that each finds its way, until a line of the input says to go
+ * on. */
+static void wait_line(void)
+{
+	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
+
+	hold = false;
+	while (poll(&p, 1, 50) == 0)
+		for (unsigned i = 0; i < nflows; i++)
+			if (flow[i].sent < frames - 1)
+				flow[i].sent += send_some(&flow[i], 1);
+	while (getchar() != '\n')
+		if (feof(stdin))
+			die("the line to go on");
+}
+
 static void advance(struct flow *f)
 {
 	unsigned half = frames / 2, most = frames - f->sent;
 
 	if (then_kbps >= 0 && f->sent < half && most > half - f->sent)
 		most = half - f->sent;
-	f->sent += send_some(f, most);
+	if (hold && f->sent >= half)
+		wait_line();
+	else
+		f->sent += send_some(f, most);
 	if (then_kbps >= 0 && f->sent == half)
 		set_rate(f->fd, then_kbps);
 }
@@ -202,6 +222,7 @@ static void word(const char *w)
 	use_mmsg |= !strcmp(w, "mmsg");
 	use_gso |= !strcmp(w, "gso");
 	use_tcp |= !strcmp(w, "tcp");
+	hold |= !strcmp(w, "hold");
 	leave |= !strcmp(w, "leave");
 	info |= !strcmp(w, "info");
 	if (!strncmp(w, "burst=", 6))

@@ -5,16 +5,20 @@
 . "$(dirname "$0")/lib_pace.sh"
 . "$TESTS/net/lib_pace.sh"
 
-# A flow in the background, which is looked at while it goes on.
+# A flow in the background, which is looked at when half of it went: it goes on slowly then, until it is told.
+mkfifo "$TMP/go"
+exec 7<>"$TMP/go"
 begin() { # frames, size, rates, words
 	rm -f "$TMP"/sluice.*.log
 	bg b "$BIN/pace_receive" "$DEV_B" "$PORT" "$1" "$3" >"$TMP/paced"
 	RECEIVER=$BG
 	wait_line "$TMP/paced" listening
-	bg sa "$BIN/pace_send" "$B4" "$PORT" "$@" >"$TMP/sent"
+	bg sa "$BIN/pace_send" "$B4" "$PORT" "$@" hold >"$TMP/sent" <"$TMP/go"
 	SENDER=$BG
 }
+go_on() { echo >&7; }
 end() {
+	go_on
 	ok "$1: the sender ends" wait_end "$SENDER" 60
 	ok "$1: the receiver ends" wait_end "$RECEIVER" 60
 	sed -i /listening/d "$TMP/paced"
@@ -75,6 +79,7 @@ for fault in fatal "stall 1"; do
 	begin 2000 1250 20000 poll
 	wait_until 20 are "1 0" || fail "not by the NIC"
 	nic_control a "$fault" >/dev/null
+	go_on
 	ok "$fault: the sender ends" wait_end "$SENDER" 60
 	ok "$fault: the wheel goes on" said 'wheel from now on'
 	stop "$RECEIVER"

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A paced socket's way between the lane's wheel and the NIC's queue, in a time of its own: queues
+ * that tell late and seldom of what has left, as a NIC's do, take the place of the verbs backend.
+ */
+#include "packet.h"
+
+#include "base/clock.h"
+#include "base/settings.h"
+#include "io/verbs.h"
+#include "stack/pace_int.h"
+
+#define US      1000ull
+#define MS      1000000ull
+#define STEP_NS (5 * US)
+#define BYTES   1250u
+#define GAP_NS  (50 * US) /* what it takes at RATE */
+#define RATE    25000000u /* bytes a second */
+#define FRAMES  1000u
+#define SNDBUF  100u /* frames */
+#define DEPTH   512u
+#define TOLD    16u /* a completion for so many, beside those that are asked for */
+
+/* The clock, in place of base/clock.c -----------------------------------------------------------
+ */
+
+static uint64_t now_ns = 1000 * MS;
+
+void sl_clock_init(void)
+{
+}
+
+uint64_t sl_now_ns(void)
+{
+	return now_ns;
+}
+
+uint64_t sl_mono_to_real_ns(uint64_t mono_ns)
+{
+	return mono_ns;
+}
+
+/* The NIC's queues, in place of io/verbs*.c ----------------------------------------------- */
+
+static struct nic_queue {
+	struct sl_tx tx;
+	uint32_t head, started, asked, tail;
+	uint32_t frame[DEPTH];
+	uint64_t done_ns[DEPTH]; /* when it may be told of */
+	uint64_t free_ns;        /* when the next one may leave */
+	uint64_t gap_ns;
+} lanes_queue, paced_queue;
+
+static uint64_t latency_ns; /* until a completion is there */
+static uint64_t most_bytes_s;
+static uint32_t seq_of[POOL_FRAMES];
+static uint64_t left_ns[FRAMES];
+static uint32_t left; /* in order, each later than the one before */
+
+static struct nic_queue *queue_of(const struct sl_tx *tx)
+{
+	return sl_container_of(tx, struct nic_queue, tx);
+}
+
+static unsigned post(struct sl_tx *tx, const struct sl_tx_desc *d, unsigned n)
+{
+	struct nic_queue *q = queue_of(tx);
+	unsigned i;
+
+	for (i = 0; i < n && q->head - q->tail < DEPTH; i++)
+		q->frame[q->head++ % DEPTH] = d[i].frame;
+	tx->posted += i;
+	tx->unreaped += i;
+	return i;
+}
+
+static int kick(struct sl_tx *tx)
+{
+	struct nic_queue *q = queue_of(tx);
+
+	for (; q->started != q->head; q->started++) {
+		uint32_t i = q->started % DEPTH, seq = seq_of[q->frame[i]];
+		uint64_t at_ns = sl_max(now_ns, q->free_ns);
+
+		assert_int_equal(seq, left);
+		assert_true(!left || left_ns[left - 1] <= at_ns);
+		left_ns[left++] = at_ns;
+		q->free_ns = at_ns + q->gap_ns;
+		q->done_ns[i] = at_ns + latency_ns;
+		if ((q->started + 1) % TOLD == 0)
+			q->asked = q->started + 1;
+	}
+	tx->posted = 0;
+	return 0;
+}
+
+static unsigned reap(struct sl_tx *tx, struct sl_frames *cache)
+{
+	struct nic_queue *q = queue_of(tx);
+	unsigned n = 0;
+
+	tx->unreaped = 0;
+	for (; q->tail != q->asked && q->done_ns[q->tail % DEPTH] <= now_ns; q->tail++, n++)
+		sl_frame_sent(cache, q->frame[q->tail % DEPTH]);
+	return n;
+}
+
+static void settle(struct sl_tx *tx)
+{
+	queue_of(tx)->asked = queue_of(tx)->started;
+}
+
+static uint32_t room(struct sl_tx *tx)
+{
+	return DEPTH - (queue_of(tx)->head - queue_of(tx)->tail);
+}
+
+static void queue_close(struct sl_tx *tx, struct sl_frames *cache)
+{
+	assert_true(sl_verbs_is_idle(tx));
+}
+
+static const struct sl_tx_ops ops = {
+	.name = "nic",
+	.post = post,
+	.kick = kick,
+	.reap = reap,
+	.settle = settle,
+	.room = room,
+	.close = queue_close,
+};
+
+struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, const struct sl_verbs_want *want,
+			    struct sl_verbs_info *info, const char **why)
+{
+	return NULL;
+}
+
+struct sl_tx *sl_verbs_open_beside(struct sl_tx *beside, const struct sl_verbs_want *want,
+				   const char **why)
+{
+	paced_queue = (struct nic_queue){.tx = {.ops = &ops}};
+	return &paced_queue.tx;
+}
+
+int sl_verbs_may_pace(const struct sl_tx *tx, const struct sl_pace_ask *ask)
+{
+	return ask->bytes_s > most_bytes_s ? -EINVAL : 0;
+}
+
+int sl_verbs_set_rate(struct sl_tx *tx, const struct sl_pace_ask *ask)
+{
+	int err = sl_verbs_may_pace(tx, ask);
+
+	if (!err)
+		queue_of(tx)->gap_ns = BYTES * 1000 * MS / ask->bytes_s;
+	return err;
+}
+
+uint32_t sl_verbs_posted(const struct sl_tx *tx)
+{
+	return queue_of(tx)->head;
+}
+
+uint32_t sl_verbs_done(const struct sl_tx *tx)
+{
+	return queue_of(tx)->tail;
+}
+
+bool sl_verbs_is_idle(const struct sl_tx *tx)
+{
+	return queue_of(tx)->head == queue_of(tx)->tail;
+}
+
+bool sl_verbs_has_done(const struct sl_tx *tx, uint32_t posted)
+{
+	return (int32_t)(sl_verbs_done(tx) - posted) >= 0;
+}
+
+void sl_verbs_check(struct sl_tx *tx, uint64_t at_ns)
+{
+}
+
+void sl_verbs_child(void)
+{
+}
+
+const char *sl_verbs_dead(const struct sl_tx *tx)
+{
+	return NULL;
+}
+
+unsigned sl_verbs_unsent(struct sl_tx *tx, struct sl_tx_desc *descs, unsigned n)
+{
+	return 0;
+}
+
+/* Who sends more than his rate lets go, and sleeps when the send buffer is full
+ * -------------------- */
+
+static struct sl_lane *lane;
+static struct sl_leg *leg;
+static struct sl_sock_stats stats;
+static struct sl_pacer *pacer;
+static uint32_t sent, under_way;
+static struct sl_list blocked;
+
+static void on_room(struct sl_list *entry)
+{
+	if (under_way < SNDBUF / 2)
+		sl_list_del(entry);
+}
+
+static int setup(void **state)
+{
+	pool_setup();
+	sl_settings.ring_allocation_logic_rx = SL_RING_SOCKET;
+	latency_ns = 20 * US;
+	most_bytes_s = RATE;
+	sent = left = under_way = 0;
+	sl_list_init(&blocked);
+	lanes_queue = (struct nic_queue){.tx = {.ops = &ops}, .gap_ns = 500};
+	memset(&stats, 0, sizeof(stats));
+	lane = sl_lane_pick(1, 0);
+	leg = calloc(1, sizeof(*leg));
+	leg->lane = lane;
+	leg->tx = leg->verbs = &lanes_queue.tx;
+	lane->leg[0] = leg;
+	lane->nlegs = 1;
+	lane->on_room = on_room;
+	pacer = sl_pacer_new(&stats);
+	assert_non_null(pacer);
+	sl_pacer_set(pacer, &(struct sl_pace_ask){.bytes_s = RATE});
+	return 0;
+}
+
+static void send_some(void)
+{
+	struct sl_leg *gate = sl_pacer_leg(pacer, leg);
+
+	if (sent == FRAMES || !sl_list_empty(&blocked))
+		return;
+	for (; sent < FRAMES && under_way < SNDBUF; under_way++) {
+		struct sl_tx_desc d = {.frame = sl_lane_frame(lane), .len = BYTES};
+
+		seq_of[d.frame] = sent++;
+		sl_pool.charge[d.frame] = (struct sl_frame_charge){&under_way, 1, 0};
+		assert_int_equal(gate->tx->ops->post(gate->tx, &d, 1), 1);
+	}
+	gate->tx->ops->kick(gate->tx);
+	if (under_way == SNDBUF)
+		sl_pacer_block(pacer, &blocked);
+}
+
+/* The keeper comes late for a queue (that takes milliseconds), and in time for what is due. */
+static void go_on(uint64_t ns, uint64_t keeper_ns)
+{
+	uint64_t begin_ns = now_ns;
+
+	for (; now_ns < begin_ns + ns && left < FRAMES; now_ns += STEP_NS) {
+		if (now_ns >= begin_ns + keeper_ns)
+			sl_pace_nic_serve();
+		assert_true(sl_lane_lock(lane));
+		send_some();
+		sl_lane_pace_turn(lane);
+		sl_lane_unlock(lane);
+	}
+}
+
+/* Its socket goes, and with it its queue. */
+static int teardown(void **state)
+{
+	assert_true(sl_lane_lock(lane));
+	sl_pacer_put(pacer);
+	sl_lane_unlock(lane);
+	for (unsigned i = 0; i < 10000; i++, now_ns += STEP_NS) {
+		sl_pace_nic_serve();
+		assert_true(sl_lane_lock(lane));
+		sl_lane_pace_turn(lane);
+		sl_lane_reap(lane);
+		sl_lane_unlock(lane);
+	}
+	assert_int_equal(POOL_FRAMES, pool_free(&lane->frames));
+	sl_frames_flush(&lane->frames, 0);
+	lane->nlegs = 0;
+	free(leg);
+	return 0;
+}
+
+/* By how much the last one left late. */
+static uint64_t lost_ns(void)
+{
+	return left_ns[left - 1] - left_ns[0] - (left - 1) * GAP_NS;
+}
+
+/* The NIC makes up for nothing: what is lost when it takes over is lost. */
+static void test_nothing_is_lost_on_the_way_to_the_nic(void **state)
+{
+	for (uint64_t keeper_ns = 0; keeper_ns < 5 * MS; keeper_ns += 237 * US) {
+		go_on(100 * MS, keeper_ns);
+		assert_int_equal(left, FRAMES);
+		assert_true(paced_queue.head > FRAMES * 8 / 10);
+		if (lost_ns() > 200 * US)
+			fail_msg("%llu us late", (unsigned long long)lost_ns() / 1000);
+		teardown(state);
+		setup(state);
+	}
+}
+
+/* There is always something under way in the lane's queue when the next one is due: the NIC gets
+ * its turn nevertheless. */
+static void test_a_queue_that_is_never_empty(void **state)
+{
+	latency_ns = 3 * GAP_NS;
+	go_on(100 * MS, 1 * MS);
+	assert_int_equal(left, FRAMES);
+	assert_true(paced_queue.head > FRAMES / 2);
+	assert_in_range(lost_ns(), 0, 2 * latency_ns + 200 * US);
+}
+
+/* What the NIC has let go is no credit of the wheel's. */
+static void test_no_burst_on_the_way_back(void **state)
+{
+	uint32_t by_nic, at_once = 0, most = 0;
+
+	go_on(20 * MS, 1 * MS);
+	assert_int_equal(pacer->way, SL_WAY_NIC);
+	most_bytes_s = RATE / 2 - 1;
+	assert_true(sl_lane_lock(lane));
+	sl_pacer_set(pacer, &(struct sl_pace_ask){.bytes_s = RATE / 2});
+	sl_lane_unlock(lane);
+	by_nic = left;
+	go_on(100 * MS, 0);
+	assert_int_equal(left, FRAMES);
+	assert_int_equal(pacer->way, SL_WAY_WHEEL);
+	for (uint32_t i = by_nic + 1; i < left; i++) {
+		at_once = left_ns[i] < left_ns[i - 1] + GAP_NS ? at_once + 1 : 0;
+		most = sl_max(most, at_once);
+	}
+	assert_in_range(most, 0, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_nothing_is_lost_on_the_way_to_the_nic, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_a_queue_that_is_never_empty, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_burst_on_the_way_back, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
