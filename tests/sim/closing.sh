@@ -10,7 +10,18 @@ bg b "$BUILD/tests/net/echo" "$B4" 7000
 wait_udp b 7000
 said() { grep -q -e "$1" "$TMP"/sluice.*.log; }
 
-bg sa python3 "$TESTS/sim/closing.py" "$B4" 7000 >"$TMP/out"
+figure() { nic_control a stat | sed -n "s/^$1 //p"; }
+by_nic() { [ "$(figure frames)" -gt 0 ]; }
+mkfifo "$TMP/go"
+exec 7<>"$TMP/go"
+bg sa python3 "$TESTS/sim/closing.py" "$B4" 7000 <"$TMP/go" >"$TMP/out"
+# (The neighbour is asked for by the kernel, and known when the keeper has run: on a busy machine hundreds of
+# datagrams later.)
+ok "by the NIC" wait_until 20 by_nic
+echo >&7
+wait_line "$TMP/out" 'found its way'
+BEFORE=$(figure frames)
+echo >&7
 ok "it ends" wait_end "$BG" 60
 for way in closefrom close_range closerange 'a loop' dup2; do
 	same "before $way: the first number, answers" "3 100" "$(sed -n "s/^before $way //p" "$TMP/out")"
@@ -19,5 +30,5 @@ done
 ok "by verbs" said 'by verbs (simulated0'
 ok "all the time" not said 'from now on'
 SIM=$TMP/nic.a
-ok "$(counted frames) frames by the NIC" test "$(counted frames)" -ge 990
+same "all of them by the NIC" 1000 $(($(counted frames) - BEFORE))
 done_testing
