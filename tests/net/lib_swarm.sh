@@ -14,8 +14,8 @@ kernels() { "$1" ss -Htn state connected exclude time-wait "( sport = :$2 or dpo
 has() { [ "$(kernels "$1" "$2")" "$3" "$4" ]; }
 resets() { tcp_stat a EstabResets; }
 
-# role, address family: the swarm is under way, and offloaded. It goes on until end().
-begin() {
+# role, address family: the swarm is under way. It goes on until end().
+launch() {
 	local own=B$2 peer=A$2 args
 	own=${!own} peer=${FAR:-${!peer}}
 	PORT=$((PORT + 1))
@@ -37,6 +37,10 @@ begin() {
 		SUBJECT=$BG
 	fi
 	wait_line "$TMP/b" "under way"
+}
+# The same, and offloaded.
+begin() {
+	launch "$@"
 	same "$WHAT: offloaded" 0 "$(kernels b $PORT)"
 }
 end() {

@@ -11,6 +11,8 @@
  *     --jitter 5ms       and up to this much longer; order stays
  *     --rate 10mbit      serialises packets at this rate
  *     --limit 1000       packets that may wait in one direction (then the newest is dropped)
+ *     --fragment 512     TCP with more bytes than that behind the IP header goes in fragments of as
+ *                        many, as by a router (of IPv6: by a sender), whatever DF says
  *     --ab, --ba         what follows is for one direction only (else for both)
  *     --all              ARP, neighbour discovery, IGMP and MLD suffer too (else unharmed)
  *     --seed 1
@@ -27,7 +29,7 @@
  * at the ends (net_up -w does).
  *
  * Statistics go to stderr at the end (SIGTERM, SIGINT) and on SIGUSR1, a line a direction:
- *   ab in 100 out 99 lost 1 dup 0 reordered 0 corrupt 0 overflow 0 tso 0 */
+ *   ab in 100 out 99 lost 1 dup 0 reordered 0 corrupt 0 overflow 0 tso 0 fragmented 0 */
 #include <errno.h>
 #include <getopt.h>
 #include <linux/if_ether.h>
@@ -46,6 +48,8 @@
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "fragment.h"
 
 #define SLOT_BYTES  9728 /* header and the largest frame: MTU 9600 */
 #define SLOTS       16384
@@ -66,7 +70,7 @@ struct fate {
 	uint64_t loss, dup, reorder, corrupt;
 	unsigned loss_run, reorder_by;
 	uint64_t delay_ns, jitter_ns, rate_bps;
-	unsigned limit;
+	unsigned limit, fragment;
 };
 
 struct side {
@@ -79,7 +83,7 @@ struct side {
 	unsigned waiting;
 	unsigned losing; /* rest of a run of losses */
 	uint64_t last_due_ns;
-	uint64_t received, sent, lost, dup, reordered, corrupt, overflow, tso;
+	uint64_t received, sent, lost, dup, reordered, corrupt, overflow, tso, fragmented;
 };
 
 static struct packet *pool; /* unused packets */
@@ -261,6 +265,31 @@ static void judge(struct side *s, struct packet *p, uint64_t now)
 	release_held(s, now);
 }
 
+/* Each fragment has a fate of its own. */
+static void judge_parts(struct side *s, struct packet *p, uint64_t now)
+{
+	static uint16_t id;
+	uint32_t l4 = s->fate.fragment ? find_tcp(p->data, p->len) : 0, at;
+	uint32_t part = s->fate.fragment & ~7u, len = p->len - l4;
+	if (!l4 || len <= part) {
+		judge(s, p, now);
+		return;
+	}
+	id++;
+	s->fragmented++;
+	for (uint32_t off = 0; off < len; off += part) {
+		struct packet *f = packet_new();
+		uint32_t n = len - off < part ? len - off : part;
+		if (!f)
+			break;
+		at = build_fragment(f->data, p->data, l4, off, n, off + n < len, id);
+		memcpy(f->data + at, p->data + l4 + off, n);
+		f->len = at + n;
+		judge(s, f, now);
+	}
+	packet_free(p);
+}
+
 static bool receive(struct side *s, uint64_t now)
 {
 	struct packet *p[BURST];
@@ -285,7 +314,7 @@ static bool receive(struct side *s, uint64_t now)
 		}
 		p[i]->len = msg[i].msg_len - sizeof(p[i]->vnet);
 		complete_checksum(p[i]);
-		judge(s, p[i], now);
+		judge_parts(s, p[i], now);
 	}
 	return got == BURST;
 }
@@ -331,9 +360,10 @@ static uint64_t next_due(const struct side *s)
 static void print_stats(const struct side *s)
 {
 	fprintf(stderr,
-		"%s in %lu out %lu lost %lu dup %lu reordered %lu corrupt %lu overflow %lu tso %lu\n",
+		"%s in %lu out %lu lost %lu dup %lu reordered %lu corrupt %lu overflow %lu tso %lu "
+		"fragmented %lu\n",
 		s->name, s->received, s->sent, s->lost, s->dup, s->reordered, s->corrupt,
-		s->overflow, s->tso);
+		s->overflow, s->tso, s->fragmented);
 }
 
 static void wait_for_work(struct side *side)
@@ -423,19 +453,13 @@ static uint64_t parse_unit(const char *text, const struct unit *unit)
 
 enum { OPT_AB = 256, OPT_BA, OPT_ALL };
 static const struct option options[] = {
-	{"loss", 1, NULL, 'l'},
-	{"dup", 1, NULL, 'd'},
-	{"reorder", 1, NULL, 'r'},
-	{"corrupt", 1, NULL, 'c'},
-	{"delay", 1, NULL, 't'},
-	{"jitter", 1, NULL, 'j'},
-	{"rate", 1, NULL, 'b'},
-	{"limit", 1, NULL, 'q'},
-	{"seed", 1, NULL, 's'},
-	{"ab", 0, NULL, OPT_AB},
-	{"ba", 0, NULL, OPT_BA},
-	{"all", 0, NULL, OPT_ALL},
-	{},
+	{"loss", 1, NULL, 'l'},     {"dup", 1, NULL, 'd'},
+	{"reorder", 1, NULL, 'r'},  {"corrupt", 1, NULL, 'c'},
+	{"delay", 1, NULL, 't'},    {"jitter", 1, NULL, 'j'},
+	{"rate", 1, NULL, 'b'},     {"limit", 1, NULL, 'q'},
+	{"fragment", 1, NULL, 'f'}, {"seed", 1, NULL, 's'},
+	{"ab", 0, NULL, OPT_AB},    {"ba", 0, NULL, OPT_BA},
+	{"all", 0, NULL, OPT_ALL},  {},
 };
 
 static void set_fate(struct fate *f, int opt, const char *arg)
@@ -464,6 +488,9 @@ static void set_fate(struct fate *f, int opt, const char *arg)
 		break;
 	case 'q':
 		f->limit = strtoul(arg, NULL, 0);
+		break;
+	case 'f':
+		f->fragment = strtoul(arg, NULL, 0);
 		break;
 	}
 }
