@@ -147,12 +147,34 @@ bool sl_sock_set_stamps(struct sl_sock *sk, int name, int v)
 	return ours;
 }
 
+/* As the kernel understands it, which has said that it is one: less than nothing is no wait at all,
+ * which reads back as if there were no time-out. */
 static uint64_t timeout_ns(const void *val, socklen_t len)
 {
 	int64_t tv[2] = {0, 0};
 
 	memcpy(tv, val, sl_min((size_t)len, sizeof(tv)));
+	if (tv[0] < 0)
+		return SL_TIMEO_NO_WAIT;
+	if (tv[0] >= SL_TIMEO_MAX_S)
+		return 0;
 	return (uint64_t)tv[0] * 1000000000ull + (uint64_t)tv[1] * 1000;
+}
+
+/* SO_RCVTIMEO, SO_SNDTIMEO: kept for who is the kernel's, too, since he may come back. */
+static bool set_timeout(struct sl_sock *sk, int name, const void *val, socklen_t len)
+{
+	switch (name) {
+	case SO_RCVTIMEO:
+	case SO_RCVTIMEO_NEW:
+		sk->rcvtimeo_ns = timeout_ns(val, len);
+		return true;
+	case SO_SNDTIMEO:
+	case SO_SNDTIMEO_NEW:
+		sk->sndtimeo_ns = timeout_ns(val, len);
+		return true;
+	}
+	return false;
 }
 
 /* Returns false: the option is not one that we can live with. */
@@ -171,14 +193,6 @@ static bool track_socket(struct sl_sock *sk, int name, const void *val, socklen_
 	case SO_SNDBUFFORCE:
 		sk->sndbuf = (uint32_t)sl_sock_get_int(sk, SOL_SOCKET, SO_SNDBUF);
 		sk->stats->sndbuf = sk->sndbuf;
-		return true;
-	case SO_RCVTIMEO:
-	case SO_RCVTIMEO_NEW:
-		sk->rcvtimeo_ns = timeout_ns(val, len);
-		return true;
-	case SO_SNDTIMEO:
-	case SO_SNDTIMEO_NEW:
-		sk->sndtimeo_ns = timeout_ns(val, len);
 		return true;
 	case SO_TIMESTAMP:
 	case SO_TIMESTAMPNS:
@@ -429,7 +443,8 @@ int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 		err = sl_sys_setsockopt(fd, level, name, val, len);
 	if (err == -ENOTCONN && tcp && sl_tcp_opt_leave(sk))
 		err = sl_sys_setsockopt(fd, level, name, val, len);
-	if (err < 0 || !sk || sk->state == SL_STATE_KERNEL)
+	if (err < 0 || !sk || (level == SOL_SOCKET && set_timeout(sk, name, val, len)) ||
+	    sk->state == SL_STATE_KERNEL)
 		return err;
 	if (!(tcp ? sl_tcp_opt_track(sk, level, name) : track(sk, level, name, val, len))) {
 		sl_details("sock", "fd %d: option %d of level %d is the kernel's", fd, name, level);

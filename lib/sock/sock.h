@@ -37,6 +37,11 @@
 #define SL_WANT_ANY_STAMP                                                                          \
 	(SL_WANT_STAMP_US | SL_WANT_STAMP_NS | SL_WANT_STAMPING | SL_WANT_HW_STAMP)
 
+/* SO_RCVTIMEO and SO_SNDTIMEO: less than nothing was set, so that no call waits; and from so many
+ * seconds on there is no end (the kernel's limit is 2^63 of its ticks). */
+#define SL_TIMEO_NO_WAIT 1
+#define SL_TIMEO_MAX_S   1000000000
+
 /* The last destination, with headers made for it. */
 struct sl_path {
 	uint64_t v4_name; /* first 8 bytes of the sockaddr_in it was made for, 0: made otherwise */
@@ -104,12 +109,12 @@ struct sl_sock {
 	uint16_t pace_packet;   /* as pace_burst */
 	uint32_t inode;         /* of the shadow */
 	struct sl_list watches; /* struct sl_watch */
-	uint64_t rcvtimeo_ns;   /* 0: none */
+	uint64_t rcvtimeo_ns;   /* 0: none; or SL_TIMEO_NO_WAIT */
 
 	/* TCP (tconn.h); the pointers change with the lane held */
 	struct sl_tconn *conn;  /* NULL: none of ours */
 	struct sl_tlisten *lsn; /* NULL: does not listen by us */
-	uint64_t sndtimeo_ns;   /* 0: none */
+	uint64_t sndtimeo_ns;   /* the same */
 	union {
 		uint64_t opts; /* options that were set: bits of tcp_opt.c's table */
 		struct sl_sock *next_free;

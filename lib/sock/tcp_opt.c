@@ -12,12 +12,6 @@
 #include "base/sys.h"
 #include "sock/tconn.h"
 
-#ifndef SO_RCVTIMEO_NEW
-#define SO_RCVTIMEO_NEW 66
-#endif
-#ifndef SO_SNDTIMEO_NEW
-#define SO_SNDTIMEO_NEW 67
-#endif
 #ifndef IP_LOCAL_PORT_RANGE
 #define IP_LOCAL_PORT_RANGE 51
 #endif
@@ -246,13 +240,16 @@ static void read_linger(struct sl_sock *sk)
 	sk->linger_ms = !l.l_onoff ? -1 : (int32_t)sl_min((int64_t)l.l_linger * 1000, INT32_MAX);
 }
 
-static uint64_t read_timeout(const struct sl_sock *sk, int name)
+/* That nobody waits is no more than we have heard ourselves (opt.c). */
+static uint64_t read_timeout(const struct sl_sock *sk, int name, uint64_t known_ns)
 {
 	struct timeval tv = {0};
 	socklen_t len = sizeof(tv);
+	uint64_t ns;
 
 	sl_sys_getsockopt(sk->fd, SOL_SOCKET, name, &tv, &len);
-	return (uint64_t)tv.tv_sec * 1000000000ull + (uint64_t)tv.tv_usec * 1000;
+	ns = (uint64_t)tv.tv_sec * 1000000000ull + (uint64_t)tv.tv_usec * 1000;
+	return !ns && known_ns == SL_TIMEO_NO_WAIT ? known_ns : ns;
 }
 
 /* What is asked of sending, only the kernel can tell. */
@@ -269,14 +266,6 @@ static bool track_socket(struct sl_sock *sk, int name)
 	switch (name) {
 	case SO_LINGER:
 		read_linger(sk);
-		return true;
-	case SO_RCVTIMEO:
-	case SO_RCVTIMEO_NEW:
-		sk->rcvtimeo_ns = read_timeout(sk, SO_RCVTIMEO);
-		return true;
-	case SO_SNDTIMEO:
-	case SO_SNDTIMEO_NEW:
-		sk->sndtimeo_ns = read_timeout(sk, SO_SNDTIMEO);
 		return true;
 	case SO_REUSEADDR:
 	case SO_REUSEPORT:
@@ -385,8 +374,8 @@ void sl_tcp_opt_adopt(struct sl_sock *sk)
 			o->sock(sk, read_value(sk->fd, o));
 	}
 	read_linger(sk);
-	sk->rcvtimeo_ns = read_timeout(sk, SO_RCVTIMEO);
-	sk->sndtimeo_ns = read_timeout(sk, SO_SNDTIMEO);
+	sk->rcvtimeo_ns = read_timeout(sk, SO_RCVTIMEO, sk->rcvtimeo_ns);
+	sk->sndtimeo_ns = read_timeout(sk, SO_SNDTIMEO, sk->sndtimeo_ns);
 }
 
 /* Later -----------------------------------------------------------------------------------------
@@ -446,6 +435,8 @@ static void write_timeout(int fd, int name, uint64_t ns)
 {
 	struct timeval tv = {(time_t)(ns / 1000000000), (suseconds_t)(ns % 1000000000 / 1000)};
 
+	if (ns == SL_TIMEO_NO_WAIT)
+		tv.tv_sec = -1;
 	if (ns)
 		sl_sys_setsockopt(fd, SOL_SOCKET, name, &tv, sizeof(tv));
 }

@@ -2,6 +2,7 @@
 """basic.py OWN PEER PORT: what a UDP socket does all day. A reflector is at PEER PORT."""
 import array
 import fcntl
+import signal
 import termios
 
 from netlib import *
@@ -66,7 +67,15 @@ try:
 except OSError as e:
     say("SO_RCVTIMEO", name_of(e.errno))
 s = socket.socket(fileno=fd)
+for name in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+    for sec, usec in ((0, 1000000), (0, -1), (-1, -1), (1 << 40, 0), (-5, 0), (-1 << 62, 5)):
+        say("time-out", sec, usec, attempt(s.setsockopt, socket.SOL_SOCKET, name, struct.pack("qq", sec, usec)),
+            struct.unpack("qq", s.getsockopt(socket.SOL_SOCKET, name, 16)))
+signal.alarm(5)  # (who waits then, waits for ever)
+say("less than nothing", attempt(os.read, fd, 10), attempt(s.recvmsg, 10), attempt(s.sendto, b"sent", to))
 s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("qq", 10, 0))
+say("an answer", s.recv(10))
+signal.alarm(0)
 s.settimeout(None)
 
 # Connected: read and write, and a duplicate.

@@ -77,6 +77,10 @@ s = fresh()
 s.setsockopt(SOL, socket.SO_SNDTIMEO, struct.pack("qq", 0, 200000))
 say("SO_SNDTIMEO", raw_connect(s, silent, 7000), raw_connect(s, silent, 7000), state(s))
 s.close()
+s = fresh()
+s.setsockopt(SOL, socket.SO_SNDTIMEO, struct.pack("qq", -1, 0))
+say("less than nothing", raw_connect(s, silent, 7000), raw_connect(s, silent, 7000), state(s))
+s.close()
 
 # A signal.
 signal.signal(signal.SIGALRM, lambda *a: None)

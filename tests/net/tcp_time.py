@@ -23,6 +23,7 @@ def timeo(s, name, seconds):
 
 
 def receiving(s, f):
+    buf = ctypes.create_string_buffer(10)
     timeo(s, socket.SO_RCVTIMEO, 0.1)
     say("SO_RCVTIMEO", timed(0.09, s.recv, 1), timed(0.09, os.read, s.fileno(), 1),
         timed(0.09, s.recvmsg, 1), timed(0.09, s.recv, 1, socket.MSG_PEEK))
@@ -32,9 +33,13 @@ def receiving(s, f):
     f.send(b"abc")
     arrived(s, 3)
     say("MSG_WAITALL", timed(0.09, s.recv, 10, socket.MSG_WAITALL))
+    timeo(s, socket.SO_RCVTIMEO, -1)
+    say("less than nothing", raw("recv", s.fileno(), buf, 10, 0), attempt(os.read, s.fileno(), 1))
+    timeo(s, socket.SO_RCVTIMEO, 1 << 40)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    say("for ever", raw("recv", s.fileno(), buf, 10, 0))
     timeo(s, socket.SO_RCVTIMEO, 0)
     signal.setitimer(signal.ITIMER_REAL, 0.1)
-    buf = ctypes.create_string_buffer(10)
     say("signal", raw("recv", s.fileno(), buf, 10, 0))
     f.send(b"abc")
     arrived(s, 3)
@@ -57,6 +62,8 @@ def sending(s, f):
     timeo(s, socket.SO_SNDTIMEO, 0.1)
     say("SO_SNDTIMEO", timed(0.09, s.send, b"x"), timed(0.09, s.send, bytes(100000)),
         timed(0.09, os.write, s.fileno(), b"x"), timed(0.09, s.sendmsg, [b"x", b"y"]))
+    timeo(s, socket.SO_SNDTIMEO, -1)
+    say("less than nothing", raw("send", s.fileno(), b"x", 1, 0))
     timeo(s, socket.SO_SNDTIMEO, 0)
     signal.setitimer(signal.ITIMER_REAL, 0.1)
     say("signal", raw("send", s.fileno(), b"x", 1, 0))
