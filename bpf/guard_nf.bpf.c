@@ -30,8 +30,12 @@ struct sk_buff {
 	__u16 transport_header, network_header;
 	unsigned char *head;
 };
+struct net_device {
+	unsigned int flags;
+};
 struct nf_hook_state {
 	__u8 pf;
+	struct net_device *out;
 };
 struct bpf_nf_ctx {
 	const struct nf_hook_state *state;
@@ -63,6 +67,13 @@ static __always_inline int is_of_socket(struct sk_buff *skb, __u32 local, __be16
 				     sk->__sk_common.skc_dport, local, remote);
 }
 
+/* To this host itself: the kernel's own connections, always. (Before Linux 6.13 its resets do not
+ * say whose they are.) */
+static __always_inline int is_to_own(const struct nf_hook_state *state)
+{
+	return state->out->flags & 1 << 3; /* IFF_LOOPBACK */
+}
+
 SEC("netfilter")
 int guard_nf(struct bpf_nf_ctx *ctx)
 {
@@ -79,7 +90,8 @@ int guard_nf(struct bpf_nf_ctx *ctx)
 	key.local_port = bpf_ntohs(tcp.source);
 	key.remote_port = bpf_ntohs(tcp.dest);
 	bits = sl_claims_of(&key);
-	if (!bits || bpf_probe_read_kernel(&ip, sizeof(ip), skb->head + skb->network_header) ||
+	if (!bits || is_to_own(ctx->state) ||
+	    bpf_probe_read_kernel(&ip, sizeof(ip), skb->head + skb->network_header) ||
 	    !find_ends(&ip, ctx->state->pf == 10 /* NFPROTO_IPV6 */, &key) ||
 	    is_of_socket(skb, key.local_port, tcp.dest) || !sl_hold_back(&key, bits, HOLD_NS))
 		return accept;

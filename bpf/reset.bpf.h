@@ -35,12 +35,29 @@ static __always_inline __u64 sl_note_stray(const struct sl_flow_key *key)
 	return now.last_ns - known->first_ns;
 }
 
+/* Is the flow's local end claimed, by address and port or by the port alone? (That of IPv4 is none
+ * of IPv6, where nobody may listen.) */
+static __always_inline int sl_is_end_claimed(const struct sl_flow_key *key, __u64 bits)
+{
+	struct sl_endpoint_key end = {
+		.local_port = key->local_port, .proto = IPPROTO_TCP, .vlan = key->vlan};
+	const __u32 *a = (const __u32 *)key->local;
+
+	__builtin_memcpy(end.local, key->local, 16);
+	if (bits & SL_PORT_ENDPOINT && bpf_map_lookup_elem(&endpoints, &end))
+		return 1;
+	if (!(bits & SL_PORT_WILDCARD))
+		return 0;
+	__builtin_memset(end.local, 0, 16);
+	if (!a[0] && !a[1] && a[2] == bpf_htonl(0xffff))
+		end.local[10] = end.local[11] = 0xff;
+	return bpf_map_lookup_elem(&endpoints, &end) != 0;
+}
+
 /* Has the flow a claim, or what it came by? Whether there is a connection of the endpoint's is not
  * known here: if nobody has said after hold_ns that it is his, there is none. */
 static __always_inline int sl_hold_back(const struct sl_flow_key *key, __u64 bits, __u64 hold_ns)
 {
-	struct sl_endpoint_key end = {
-		.local_port = key->local_port, .proto = IPPROTO_TCP, .vlan = key->vlan};
 	struct sl_claim *claim = 0;
 
 	if (bits & SL_PORT_FLOW)
@@ -51,11 +68,7 @@ static __always_inline int sl_hold_back(const struct sl_flow_key *key, __u64 bit
 		sl_note_stray(key);
 		return 1;
 	}
-	__builtin_memcpy(end.local, key->local, 16);
-	if (bits & SL_PORT_WILDCARD ||
-	    (bits & SL_PORT_ENDPOINT && bpf_map_lookup_elem(&endpoints, &end)))
-		return sl_note_stray(key) < hold_ns;
-	return 0;
+	return sl_is_end_claimed(key, bits) && sl_note_stray(key) < hold_ns;
 }
 
 /* What the claims of the flow's local port are, 0: there is none, and nothing else is to be asked.
