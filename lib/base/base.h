@@ -24,6 +24,10 @@
 
 #define sl_container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 #define sl_array_len(a)                    (sizeof(a) / sizeof((a)[0]))
+#ifdef __CPPCHECK__ /* cannot read statement expressions everywhere */
+#define sl_min(a, b) ((a) < (b) ? (a) : (b))
+#define sl_max(a, b) ((a) > (b) ? (a) : (b))
+#else
 #define sl_min(a, b)                                                                               \
 	({                                                                                         \
 		__typeof__(a) a_ = (a);                                                            \
@@ -36,6 +40,7 @@
 		__typeof__(b) b_ = (b);                                                            \
 		a_ > b_ ? a_ : b_;                                                                 \
 	})
+#endif
 
 #define sl_load(p)             __atomic_load_n((p), __ATOMIC_RELAXED)
 #define sl_store(p, v)         __atomic_store_n((p), (v), __ATOMIC_RELAXED)

@@ -269,7 +269,7 @@ int sl_tlisten_take_given(struct sl_sock *sk, int flags)
 	const struct box *b = box_of(sk);
 	int fd, fl, truncated;
 	uint32_t nfds;
-	char c;
+	char c = 0;
 
 	if (!b || sl_rights_recv(b->in, &c, 1, &fd, 1, &nfds, MSG_DONTWAIT, &truncated) != 1 ||
 	    !nfds)

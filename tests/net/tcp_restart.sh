@@ -20,13 +20,7 @@ begin() { # address, blocking or not
 	bg sb python3 "$TESTS/net/tcp_restart.py" "$1" 7000 "$2" "$TMP/came"
 }
 for addr in "$A4" "$A6"; do
-	bg a python3 -c '
-import socket, sys
-s = socket.create_server((sys.argv[1], 7000), family=socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET)
-held = []
-while True:
-    held.append(s.accept()[0])
-    held[-1].sendall(b"x")' "$addr"
+	bg a python3 "$TESTS/net/greeter.py" "$addr" 7000
 	server=$BG
 	wait_tcp a 7000
 	for how in blocking nonblocking; do

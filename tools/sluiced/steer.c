@@ -130,7 +130,7 @@ uint32_t sl_claims_drop(struct sl_session *s, uint32_t n)
 static bool is_so(int fd, int how)
 {
 	socklen_t len = sizeof(int);
-	int on;
+	int on = 0;
 
 	return !sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &on, &len) &&
 	       !on == (how != TCP_REPAIR_ON);
