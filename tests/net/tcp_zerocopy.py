@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """tcp_zerocopy.py OWN PEER FAR: sends with MSG_ZEROCOPY are numbered from zero and completed on the
-error queue (Documentation/networking/msg_zerocopy.rst). On a veth the kernel copies, too."""
+error queue (Documentation/networking/msg_zerocopy.rst). That the bytes were copied is said by each
+of our completions; by the kernel's only where it was so, which is up to the device: a hint, and not
+compared."""
+import os
+
 from tcplib import *
 
 own, peer, far = start()
@@ -8,6 +12,8 @@ six = is6(own)
 SO_ZEROCOPY, MSG_ZEROCOPY, IP_MINTTL, IPV6_MINHOPCOUNT = 60, 0x4000000, 21, 73
 ZC = MSG_ZEROCOPY
 ERRQUEUE, DONTWAIT = socket.MSG_ERRQUEUE, socket.MSG_DONTWAIT
+COPIED = 1
+ours = "sluice" in os.environ.get("LD_PRELOAD", "")
 
 
 def epolled(s):
@@ -16,6 +22,12 @@ def epolled(s):
     got = ep.poll(0)
     ep.close()
     return bits(got[0][1]) if got else "0"
+
+
+def ee(data):
+    """A struct sock_extended_err."""
+    err, origin, kind, code, *rest = struct.unpack("=IBBBBII", data)
+    return (err, origin, kind, COPIED if code == 0 and not ours else code, *rest)
 
 
 def completion(s, room=1000, flags=0):
@@ -27,7 +39,7 @@ def completion(s, room=1000, flags=0):
     out = [data, flags & ERRQUEUE != 0, flags & socket.MSG_CTRUNC != 0, flags & ~(ERRQUEUE | socket.MSG_CTRUNC)]
     for level, kind, d in cmsgs:
         if len(d) >= 16:
-            out += [level, kind, len(d), struct.unpack("=IBBBBII", d[:16]), set(d[16:])]
+            out += [level, kind, len(d), ee(d[:16]), set(d[16:])]
     return out
 
 
