@@ -12,8 +12,7 @@
 
 #include <bpf/bpf_core_read.h>
 
-#define HOLD_NS   5000000000ull /* owners look every two seconds, at least */
-#define RESET_MAX 120           /* bytes of the longest reset: IPv6, TCP with all its options */
+#define RESET_MAX 120 /* bytes of the longest reset: IPv6, TCP with all its options */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct sock_common {
@@ -93,7 +92,8 @@ int guard_nf(struct bpf_nf_ctx *ctx)
 	if (!bits || is_to_own(ctx->state) ||
 	    bpf_probe_read_kernel(&ip, sizeof(ip), skb->head + skb->network_header) ||
 	    !find_ends(&ip, ctx->state->pf == 10 /* NFPROTO_IPV6 */, &key) ||
-	    is_of_socket(skb, key.local_port, tcp.dest) || !sl_hold_back(&key, bits, HOLD_NS))
+	    is_of_socket(skb, key.local_port, tcp.dest) ||
+	    !sl_hold_back(&key, bits, SL_HOLD_NS, tcp.ack))
 		return accept;
 	return drop;
 }

@@ -54,9 +54,16 @@ static __always_inline int sl_is_end_claimed(const struct sl_flow_key *key, __u6
 	return bpf_map_lookup_elem(&endpoints, &end) != 0;
 }
 
+/* Owners look every two seconds, at least. */
+#define SL_HOLD_NS 5000000000ull
+
 /* Has the flow a claim, or what it came by? Whether there is a connection of the endpoint's is not
- * known here: if nobody has said after hold_ns that it is his, there is none. */
-static __always_inline int sl_hold_back(const struct sl_flow_key *key, __u64 bits, __u64 hold_ns)
+ * known here: if nobody has said after hold_ns that it is his, there is none. Nor is it where there
+ * is no claim, while the port has some or had: somebody may have taken one out of the maps by hand.
+ * But a connection's segments bear ACK, and what answers to such a one does not: a reset with ACK
+ * is the answer to a SYN, to a port where nobody listens. */
+static __always_inline int sl_hold_back(const struct sl_flow_key *key, __u64 bits, __u64 hold_ns,
+					int has_ack)
 {
 	struct sl_claim *claim = 0;
 
@@ -68,7 +75,9 @@ static __always_inline int sl_hold_back(const struct sl_flow_key *key, __u64 bit
 		sl_note_stray(key);
 		return 1;
 	}
-	return sl_is_end_claimed(key, bits) && sl_note_stray(key) < hold_ns;
+	if (sl_is_end_claimed(key, bits))
+		return sl_note_stray(key) < hold_ns;
+	return !has_ack && sl_note_stray(key) < SL_HOLD_NS;
 }
 
 /* What the claims of the flow's local port are, 0: there is none, and nothing else is to be asked.
