@@ -21,7 +21,7 @@ for size in 64 1000; do
 		bare=$(taken bare $batch $size) lib=$(taken backend $batch $size)
 		ratio=$(awk "BEGIN { printf \"%.2f\", $lib / $bare }")
 		ok "$size bytes, $batch at once: $lib instructions a packet, bare $bare: $ratio times" \
-			awk "BEGIN { exit !($lib <= 1.2 * $bare) }"
+			awk "BEGIN { exit !($lib <= 1.1 * $bare) }"
 	done
 done
 
