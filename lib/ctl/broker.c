@@ -206,6 +206,9 @@ static int port_start(struct sl_device *p, uint32_t ifindex, const char **why)
 	err = sl_owner_take(ifindex, p->info.ifname, &p->owner_fd, why);
 	if (err)
 		return err;
+	err = sl_attach_held(ifindex, p->info.ifname, why);
+	if (err)
+		return err;
 	/* First, as libxdp does: what is most likely to be tried again, and the device is not
 	 * touched until it has the queues. */
 	p->umem = sl_umem_find(p->umem_id);

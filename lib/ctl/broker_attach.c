@@ -511,6 +511,26 @@ static int keep_maps(struct sl_attach *a)
 	return 0;
 }
 
+/* (libxdp's own look reads the types of all programs.) */
+int sl_attach_held(uint32_t ifindex, const char *ifname, const char **why)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t len = sizeof(info);
+	struct sl_link_now now;
+	bool held;
+	int fd;
+
+	if (sl_link_look(ifindex, &now) || !now.xdp_id)
+		return 0;
+	fd = bpf_prog_get_fd_by_id(now.xdp_id);
+	if (fd < 0)
+		return 0;
+	held = !bpf_obj_get_info_by_fd(fd, &info, &len) && strcmp(info.name, "xdp_dispatcher") &&
+	       !is_ours(fd, ifindex, true);
+	sl_sys_close(fd);
+	return held ? why_failed(-EBUSY, ifname, why) : 0;
+}
+
 int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool reaper,
 		   const char **why)
 {
