@@ -349,8 +349,10 @@ int sl_bind(int fd, const struct sockaddr *addr, socklen_t len)
 		return -EINVAL; /* __inet_bind(); a child's shadow has no name */
 	err = sl_sys_bind(fd, addr, len);
 
-	if (err == 0 && sk)
+	if (err == 0 && sk) {
 		sl_sock_decide(sk);
+		sl_sock_wait_links(sk, 0);
+	}
 	return err;
 }
 
@@ -363,8 +365,10 @@ int sl_connect(int fd, const struct sockaddr *addr, socklen_t len)
 	if (sl_sock_is_tcp(sk))
 		return sl_tcp_sock_connect(sk, fd, addr, len);
 	err = sl_sys_connect(fd, addr, len);
-	if (err == 0 && sk)
+	if (err == 0 && sk) {
 		sl_sock_decide(sk);
+		sl_sock_wait_links(sk, 0);
+	}
 	return err;
 }
 

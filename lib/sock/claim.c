@@ -94,6 +94,30 @@ void sl_sock_claims_forget(uint32_t ifindex)
 	sl_sock_for_each(forget, &ifindex);
 }
 
+static struct sl_port *without_link(const struct sl_sock *sk)
+{
+	struct sl_port *p, *found = NULL;
+
+	sl_lock(&claims_lock);
+	for (const struct sl_sock_claim *c = sk->claims; c && !found; c = c->next) {
+		p = sl_port_find(c->req.ifindex);
+		if (p && sl_port_cost_link(p))
+			found = p;
+	}
+	sl_unlock(&claims_lock);
+	return found;
+}
+
+void sl_sock_wait_links(const struct sl_sock *sk, int flags)
+{
+	struct sl_port *p;
+
+	if (sk->nonblock || flags & MSG_DONTWAIT)
+		return;
+	while ((p = without_link(sk)))
+		sl_port_wait_link(p);
+}
+
 void sl_sock_unclaim(struct sl_sock *sk)
 {
 	sl_lock(&claims_lock);

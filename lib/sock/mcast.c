@@ -498,6 +498,7 @@ int sl_mcast_setsockopt(struct sl_sock *sk, int level, int name, const void *val
 {
 	int err = sl_sys_setsockopt(sk->fd, level, name, val, len);
 	struct sl_addr group;
+	struct sl_port *port;
 	uint32_t ifindex = 0;
 
 	if (err < 0 || sk->state == SL_STATE_KERNEL)
@@ -514,5 +515,7 @@ int sl_mcast_setsockopt(struct sl_sock *sk, int level, int name, const void *val
 		gather_sockets(sk);
 	}
 	sl_unlock(&sk->slow);
+	if (!sk->nonblock && (port = sl_port_find(ifindex)))
+		sl_port_wait_link(port);
 	return err;
 }

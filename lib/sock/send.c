@@ -147,11 +147,13 @@ ssize_t sl_send_by_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
 }
 
 /* A fresh socket gets its port now, as the kernel would do it. */
-static void first_send(struct sl_sock *sk)
+static void first_send(struct sl_sock *sk, int flags)
 {
 	sl_sock_part(sk);
-	if (sk->state == SL_STATE_NEW && sk->local_port == 0)
+	if (sk->state == SL_STATE_NEW && sk->local_port == 0) {
 		sl_sock_autobind(sk);
+		sl_sock_wait_links(sk, flags);
+	}
 }
 
 /* The device cannot keep up: unless the program wants to know, the datagram is lost as in a full
@@ -181,7 +183,7 @@ ssize_t sl_send_try(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
 
 	*lane_out = NULL;
 	if (sl_unlikely(sk->state != SL_STATE_OFFLOADED))
-		first_send(sk);
+		first_send(sk, r->flags);
 	if (sl_unlikely(sl_load(&sk->os) & SL_OS_ERR)) {
 		int err = pending_error(sk, fd);
 

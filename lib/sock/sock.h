@@ -303,7 +303,10 @@ uint32_t sl_device_of_addr(const struct sl_addr *addr); /* 0: not ours */
 bool sl_sock_add_claim(struct sl_sock *sk, const struct sl_claim_req *req, const char **why);
 /* The socket's names, on one port. */
 bool sl_sock_claim_on(struct sl_sock *sk, struct sl_port *port, const char **why);
-void sl_sock_unclaim(struct sl_sock *sk);     /* all of them */
+void sl_sock_unclaim(struct sl_sock *sk); /* all of them */
+/* A call that blocks waits for links that claiming has cost (stack/restart.c). flags: the call's;
+ * slow not held. */
+void sl_sock_wait_links(const struct sl_sock *sk, int flags);
 void sl_sock_claims_forget(uint32_t ifindex); /* all sockets', on a device that is gone */
 void sl_claims_child(void);                   /* after fork, in the child */
 /* All of them are the caller's, and still in force; drop ends those that have no successor. */

@@ -255,6 +255,8 @@ int sl_tcp_sock_listen(struct sl_sock *sk, int fd, int backlog)
 	sl_unlock(&sk->slow);
 	if (err == 0 && reason != SL_REASON_NONE)
 		sl_sock_kernel(sk, reason);
+	else if (err == 0)
+		sl_sock_wait_links(sk, 0);
 	return err;
 }
 

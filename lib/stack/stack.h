@@ -38,6 +38,7 @@ struct sl_port {
 	bool emptied;      /* the device does not exist any more, and its fill rings were emptied */
 	uint8_t gone;      /* looks of the keeper since the steering program was taken off */
 	bool retired;      /* none, until another device has it (retire.c) */
+	bool cost_link;    /* its link is away because it was opened */
 	uint64_t restart_ns; /* until then its link and its neighbours may be away; 0: it had one */
 	struct sl_xsk_counts counted; /* what of the kernel's counts stats has; the keeper's */
 	struct sl_xsk_queue queue[SL_MAX_QUEUES];
@@ -142,9 +143,12 @@ uint32_t sl_port_lower(uint32_t ifindex);
 void sl_port_wire(const struct sl_port *p, uint8_t smac[6], uint32_t *mtu);
 /* The open port, or NULL. */
 struct sl_port *sl_port_find(uint32_t ifindex);
-/* restart.c: the link may be away because the port was opened. It just was; the link is there. */
-void sl_port_opened(struct sl_port *p);
+/* restart.c: the link may be away because the port was opened. It just was, and had it a link
+ * before; the link is there; is it away for that, or was when last waited for; waits for it. */
+void sl_port_opened(struct sl_port *p, bool ran);
 void sl_port_has_link(struct sl_port *p);
+bool sl_port_cost_link(const struct sl_port *p);
+void sl_port_wait_link(struct sl_port *p);
 /* May it be so still; is that over for what has waited since then? */
 bool sl_port_restarts(const struct sl_port *p);
 bool sl_port_restarted(const struct sl_port *p, uint64_t since_ns);

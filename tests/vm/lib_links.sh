@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Joins the hosts of net_up by pairs of NICs that lie back to back (LINKS: their numbers, lib_boot.sh),
-# in the place of veth. The last test's namespaces give them back when the kernel comes to it.
+# in the place of veth, with NIC_FEATURES, as ethtool -K has them, and NIC_QUEUES of each, whatever the test
+# asks for. The last test's namespaces give them back when the kernel comes to it.
 # shellcheck shell=bash source=../net/lib.sh
 nic() { # pair, 1 or 2: its name (without a program of its own: who waits for one asks often)
 	local dir address want
@@ -13,7 +14,7 @@ nic() { # pair, 1 or 2: its name (without a program of its own: who waits for on
 
 LINKS_USED=${LINKS_USED:-0}
 join_nics() { # host1 host2 device1 device2 queues mtu, as of net_up
-	local pairs n i dev
+	local pairs n i dev queues=${NIC_QUEUES:-$5}
 	read -r -a pairs <<<"$LINKS"
 	[ $LINKS_USED -lt ${#pairs[@]} ] || skip "there are ${#pairs[@]} pairs of NICs here"
 	n=${pairs[$LINKS_USED]}
@@ -23,7 +24,9 @@ join_nics() { # host1 host2 device1 device2 queues mtu, as of net_up
 		dev=$(nic "$n" $i)
 		ip link set "$dev" down
 		# (Fewer queues than asked for is what some NICs have.)
-		[ "$(nic_queues "$dev")" = "$5" ] || ethtool -L "$dev" combined "$5" 2>/dev/null
+		[ "$(nic_queues "$dev")" = "$queues" ] || ethtool -L "$dev" combined "$queues" 2>/dev/null
+		# shellcheck disable=SC2086
+		[ -z "${NIC_FEATURES:-}" ] || ethtool -K "$dev" $NIC_FEATURES >/dev/null || die "NIC $i of pair $n: no $NIC_FEATURES"
 		ip link set "$dev" mtu "$6" name "v$$.$n.$i" || die "NIC $i of pair $n takes no MTU of $6"
 		if [ $i = 1 ]; then
 			ip link set "v$$.$n.$i" netns "$NS$1" name "$3"

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # igb counts receive buffers in kilobytes: frames of 2,048 bytes lost all packets over 1,024 in zero-copy
 # mode. They are for copy mode, which says what would help; with 4,096 bytes zero-copy holds all.
+# To attach XDP it starts its device anew: a call that blocks waits for the link, no other.
 VM_NICS=igb
 . "$(dirname "$0")/../lib.sh"
 . "$VM_DIR/lib_traffic.sh"
@@ -15,5 +16,12 @@ traffic "large frames" 0 SLUICE_FRAME_SIZE=4096
 says "$DEV_B: AF_XDP zero-copy"
 traffic "small frames, forced" 1 SLUICE_ZEROCOPY=force
 says "zero-copy is demanded, and frames of 2048 bytes hold no packet of 1500 there; remedy: SLUICE_FRAME_SIZE=4096"
+SL_ENV=(SLUICE_FRAME_SIZE=4096)
+links() { b ip -o link show dev "$DEV_B" | grep -q LOWER_UP; }
+for how in blocking:link nonblocking:none; do
+	wait_until 20 links
+	same "after bind, ${how%:*}" "${how#*:}" "$(sb python3 "$VM_DIR/bind.py" "$B4" "$DEV_B" "${how%:*}")"
+done
+says "$DEV_B has no link since its driver started it anew"
 kernel_quiet
 done_testing
