@@ -23,6 +23,7 @@ struct tx {
 	size_t done;
 	int flags;
 	uint32_t stamps; /* wanted of the last byte: SOF_TIMESTAMPING_TX_* */
+	bool waits;      /* for room: for as much as the kernel wakes a writer */
 	bool moving;     /* it is on its way from or to the kernel (sl_sock_wait_moved) */
 };
 
@@ -40,6 +41,8 @@ static ssize_t write_locked(struct tx *x, struct sl_lane *lane)
 			return -EINPROGRESS;
 		return -EAGAIN; /* even if it was shut: sk_stream_wait_connect() */
 	}
+	if (x->waits && sl_tcp_is_short(&c->tcp))
+		return -EAGAIN;
 	/* What was taken is told first, the error with the next call. */
 	if (sl_unlikely(x->done && (c->tcp.error || c->tcp.tx_shut)))
 		return -EPIPE;
@@ -209,7 +212,7 @@ static ssize_t begin(struct tx *x, int fd, const struct msghdr *msg)
 ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, size_t niov,
 			 size_t len, int flags, const struct msghdr *msg)
 {
-	struct tx x = {sk, iov, niov, len, 0, flags, 0, false};
+	struct tx x = {.sk = sk, .iov = iov, .niov = niov, .len = len, .flags = flags};
 	uint64_t deadline;
 	ssize_t r;
 
@@ -233,6 +236,7 @@ ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, si
 		return taken(&x);
 	if (r == -EAGAIN && !sk->nonblock && !(flags & MSG_DONTWAIT)) {
 		deadline = sk->sndtimeo_ns ? sl_now_ns() + sk->sndtimeo_ns : 0;
+		x.waits = true;
 		r = sl_sock_block(sk, fd, deadline, attempt, &x);
 	} else if (r == -EAGAIN && x.moving && !x.done && sl_sock_wait_moved(sk)) {
 		r = attempt(&x);

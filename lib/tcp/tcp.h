@@ -295,6 +295,9 @@ uint32_t sl_tcp_unsent(const struct sl_tcp *c);                  /* SIOCOUTQNSD 
 uint32_t sl_tcp_unacked(const struct sl_tcp *c); /* SIOCOUTQ: written, not acknowledged */
 uint32_t
 sl_tcp_write_room(const struct sl_tcp *c); /* bytes; 0: full. Writable as sk_stream_is_writeable */
+/* Is there not enough room yet to wake a writer that waits (sk_stream_write_space())? Then there
+ * will be SL_TCP_EV_OUT. */
+bool sl_tcp_is_short(struct sl_tcp *c);
 /* SHUT_WR: FIN after the data. 0 or -ENOTCONN. SHUT_RD needs nothing of the peer. */
 int sl_tcp_shutdown(struct sl_tcp *c, bool rd, bool wr);
 /* CLOSE: the owner lets go. linger_ms: -1 off, 0 reset, else as SO_LINGER (the waiting is the

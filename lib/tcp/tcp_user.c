@@ -99,6 +99,14 @@ uint32_t sl_tcp_write_room(const struct sl_tcp *c)
 	return room >= c->wmem / 2 ? room : 0;
 }
 
+bool sl_tcp_is_short(struct sl_tcp *c)
+{
+	if (!is_open(c) || c->tx_shut || c->error || c->frozen || sl_tcp_write_room(c))
+		return false;
+	c->want_out = true;
+	return true;
+}
+
 void sl_tcp_write_space(struct sl_tcp *c)
 {
 	if (c->want_out && sl_tcp_write_room(c)) {

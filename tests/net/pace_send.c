@@ -14,7 +14,8 @@
  *   hold            goes on slowly from half of the frames, until there is a line of input
  *   leave           ends with its last call: what waits is left to the library
  *   info            says at the end what TCP_INFO does
- * It prints the system calls' results that are not as they should be, and "sent FRAMES". */
+ * It prints the system calls' results that are not as they should be, how often it slept while it
+ * sent, and "sent FRAMES". */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -203,6 +205,16 @@ static void wait_left(void)
 	}
 }
 
+static void show_sleeps(void)
+{
+	struct rusage u;
+
+	getrusage(RUSAGE_THREAD, &u);
+	printf("slept %ld, ran %ld ms\n", u.ru_nvcsw,
+	       (u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000 +
+		       (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1000);
+}
+
 static void show_info(void)
 {
 	for (unsigned i = 0; i < nflows; i++) {
@@ -256,6 +268,7 @@ int main(int argc, char **argv)
 				die("UDP_SEGMENT");
 	}
 	run();
+	show_sleeps();
 	if (info)
 		show_info();
 	if (!leave)

@@ -3,6 +3,7 @@
 from tcplib import *
 
 own, peer, far = start()
+PACING_RATE = 47
 DONTWAIT, PEEK, WAITALL, TRUNC, MORE = (socket.MSG_DONTWAIT, socket.MSG_PEEK, socket.MSG_WAITALL,
                                         socket.MSG_TRUNC, socket.MSG_MORE)
 
@@ -150,6 +151,21 @@ s.close()
 s, f = pair(own, peer, far, 7001, lambda s: s.setsockopt(TCP, socket.TCP_MAXSEG, 300))
 later = far.later(f, "swap", 2, 1, 60000)
 say("small segments", swap(s, 1, 2, 60000), later())
+s.close()
+
+# Who blocks in send() is not woken for each segment that leaves.
+s, f = pair(own, peer, far, 7001, lambda s: s.setsockopt(SOL, socket.SO_SNDBUF, 100000))
+s.setsockopt(SOL, PACING_RATE, 500000)
+later = far.later(f, "drain", 1, 500000)
+t = threading.Thread(target=s.send, args=(pattern(1, 0, 500000),))
+t.start()
+queued = []
+while t.is_alive():
+    queued.append(ioctl_int(s, SIOCOUTQ))
+    time.sleep(0.0005)
+most = max(queued)
+begun = next(i for i, n in enumerate(queued) if n >= 0.95 * most)
+say("a third of the send buffer is free before it is filled", min(queued[begun:-1]) < 0.8 * most, later())
 s.close()
 
 # Not connected.
