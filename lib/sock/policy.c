@@ -199,13 +199,22 @@ static bool is_stray(const struct sl_tcp_key *k, const struct strays *s)
 	return false;
 }
 
-/* One that is not connected yet, or not accepted, will stray again. */
+/* The answer to its SYN came by another device, as each will: the kernel connects anew, from the
+ * same port. (Not with what Fast Open was given to send, which would be lost.) */
+static bool can_begin_anew(const struct sl_tconn *c)
+{
+	return sl_load(&c->tcp.state) == SL_TCP_SYN_SENT &&
+	       sl_load(&c->tcp.write_seq) == c->tcp.iss + 1;
+}
+
+/* One that is in the middle of its handshake, or not accepted, will stray again. */
 static void look_at_stray(struct sl_tconn *c, void *arg)
 {
 	struct strays *s = arg;
 	struct sl_sock *sk = sl_load_acquire(&c->sk);
 
-	if (c->dead || c->tcp.frozen || !is_stray(&c->tcp.node.key, s) || sl_tconn_is_connecting(c))
+	if (c->dead || c->tcp.frozen || !is_stray(&c->tcp.node.key, s) ||
+	    (sl_tconn_is_connecting(c) && !can_begin_anew(c)))
 		return;
 	if (sk && sk->conn == c)
 		sl_sock_kernel_of(sk, c, SL_REASON_STRAY);

@@ -180,7 +180,7 @@ bool sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
 
 	if (sk->lsn && !sl_tlisten_to_kernel(sk, reason))
 		return false;
-	if (is_connecting(sk))
+	if (is_connecting(sk) && reason != SL_REASON_STRAY) /* (its answers come by another way) */
 		wait_connected(sk);
 	if (!sk->conn)
 		return true;

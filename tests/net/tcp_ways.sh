@@ -17,6 +17,13 @@ ip -n "${NS}b" route add 192.0.2.1 via "$A4" src 192.0.2.2 metric 1
 ip -n "${NS}b" route add 192.0.2.1 via "$NET4.129" src 192.0.2.2 metric 2
 SL_ENV=("SLUICE_TCP=1" "SLUICE_DEVICES=*,!v$$f")
 for MODE in $MODES; do
+	# So it is from the start: the answer to our SYN comes to the other device, too.
+	WHAT="the peer takes another way from the start"
+	ip -n "${NS}a" route add "$B4/32" via "$NET4.130"
+	launch connect 4
+	ok "$WHAT: the kernel's" has b $PORT -gt 0
+	end
+	ip -n "${NS}a" route del "$B4/32"
 	# The peer's route has changed, ours has not: its segments come to a device that is the kernel's.
 	for role in listen connect; do
 		WHAT="the peer takes another way, $role"
