@@ -8,8 +8,7 @@
  * cannot come or go by an offloaded device any more (the steering program was taken off, the device
  * is gone or is not the way to the peer now) goes to the kernel, too; while the kernel has no way
  * either it stays, retransmits as the kernel's would, and is looked at again, at once when routes
- * have changed. And one whose peer sends to another device of this host, or in fragments, so that
- * the kernel gets its segments. */
+ * have changed. (Who strays: stray.c.) */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -177,72 +176,6 @@ static void look_at_conn(struct sl_tconn *c, void *arg)
 	*(c->dead || !sl_load(&c->sk) ? &l->moved : &l->left) += 1;
 }
 
-/* Strays ---------------------------------------------------------------------------------------
- */
-
-struct strays {
-	struct sl_flow_key key[SL_STRAYS_TOLD];
-	unsigned n;
-	uint32_t moved;
-};
-
-static bool is_stray(const struct sl_tcp_key *k, const struct strays *s)
-{
-	for (unsigned i = 0; i < s->n; i++) {
-		const struct sl_flow_key *f = &s->key[i];
-
-		if (f->local_port == k->lport && f->remote_port == k->rport &&
-		    !memcmp(f->remote, k->remote.b, sizeof(f->remote)) &&
-		    !memcmp(f->local, k->local.b, sizeof(f->local)))
-			return true;
-	}
-	return false;
-}
-
-/* The answer to its SYN came by another device, as each will: the kernel connects anew, from the
- * same port. (Not with what Fast Open was given to send, which would be lost.) */
-static bool can_begin_anew(const struct sl_tconn *c)
-{
-	return sl_load(&c->tcp.state) == SL_TCP_SYN_SENT &&
-	       sl_load(&c->tcp.write_seq) == c->tcp.iss + 1;
-}
-
-/* One that is in the middle of its handshake, or not accepted, will stray again. */
-static void look_at_stray(struct sl_tconn *c, void *arg)
-{
-	struct strays *s = arg;
-	struct sl_sock *sk = sl_load_acquire(&c->sk);
-
-	if (c->dead || c->tcp.frozen || !is_stray(&c->tcp.node.key, s) ||
-	    (sl_tconn_is_connecting(c) && !can_begin_anew(c)))
-		return;
-	if (sk && sk->conn == c)
-		sl_sock_kernel_of(sk, c, SL_REASON_STRAY);
-	else if (!sk && c->tcp.orphan)
-		sl_tconn_orphan_to_kernel(c);
-	s->moved += c->dead || !sl_load(&c->sk);
-}
-
-static uint32_t look_for_strays(void)
-{
-	struct strays s = {0};
-	struct sl_port *p;
-
-	for (uint32_t i = 0; (p = sl_port_at(i)); i++) {
-		unsigned told = 0;
-
-		if (p->base || p->retired)
-			continue;
-		do {
-			s.n = sl_broker_port_strays(p->info.ifindex, told, s.key, SL_STRAYS_TOLD);
-			told += s.n;
-			if (s.n)
-				sl_tconn_for_each(look_at_stray, &s);
-		} while (s.n == SL_STRAYS_TOLD && told < SL_MAX_STRAYS);
-	}
-	return s.moved;
-}
-
 /* Devices that go ------------------------------------------------------------------------------
  */
 
@@ -396,7 +329,7 @@ void sl_policy_check(void)
 		    __atomic_exchange_n(&awaited, false, __ATOMIC_ACQ_REL))
 			sl_tconn_for_each(look_at_conn, &l);
 		if (sl_tconn_in_use())
-			l.moved += look_for_strays();
+			l.moved += sl_strays_look();
 		if (l.rules || sl_tlisten_draining())
 			sl_sock_for_each(look_at_sock, &l);
 		sl_store(&stranded, l.left > 0);

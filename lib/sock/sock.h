@@ -382,6 +382,10 @@ void sl_policy_check(void);  /* the keeper's; no lock held */
 bool sl_policy_waits(void);  /* some have no way at all and are to be tried again */
 void sl_policy_stop(void);   /* the ports are going */
 void sl_policy_child(void);  /* after fork, in the child */
+/* stray.c: those whose segments the kernel gets go to it. How many did; the keeper's. */
+uint32_t sl_strays_look(void);
+/* Has a connection between the two lately? */
+bool sl_strays_from(const struct sl_addr *local, const struct sl_addr *remote);
 
 /* given.c */
 /* The kernel's connection or listener becomes ours: as sl_tcp_sock_take_over(). */

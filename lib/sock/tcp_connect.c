@@ -99,6 +99,8 @@ static enum sl_reason find_way(struct sl_sock *sk, const struct sl_addr *dst, ui
 	if (sl_port_decide(g->port, SL_ROLE_TCP_CLIENT, dst, port, &g->key.local, g->key.lport) ==
 	    SL_RULE_OS)
 		return SL_REASON_RULE;
+	if (sl_strays_from(&g->key.local, dst))
+		return SL_REASON_STRAY;
 	if (!sk->nonblock)
 		sl_port_wait_link(g->port);
 	if (!resolve(sk, g->port, route.ifindex, &route.nexthop))

@@ -23,6 +23,20 @@ for MODE in $MODES; do
 	launch connect 4
 	ok "$WHAT: the kernel's" has b $PORT -gt 0
 	end
+	WHAT="once more"
+	bg a python3 "$TESTS/net/greeter.py" "$A4" $((PORT + 1))
+	OTHER=$BG
+	wait_tcp a $((PORT + 1))
+	ok "$WHAT: without the wait" pb python3 -c "import socket, time
+took = []
+for i in range(2):
+	begun = time.monotonic()
+	assert socket.create_connection(('$A4', $PORT + 1)).recv(1) == b'x'
+	took.append(time.monotonic() - begun)
+print('%.3f s, then %.3f s' % tuple(took))
+raise SystemExit(took[1] > took[0] / 4)"
+	stop "$OTHER"
+	PORT=$((PORT + 1))
 	ip -n "${NS}a" route del "$B4/32"
 	# The peer's route has changed, ours has not: its segments come to a device that is the kernel's.
 	for role in listen connect; do

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* TCP connections whose segments the kernel gets, since the peer sends them to another device of
+ * this host, or in fragments.
+ *
+ * Theory of operation: the guards of the steering program hold the resets back that the kernel
+ * would send, and note whose they are (bpf/reset.bpf.h). The keeper asks for them, and gives those
+ * connections to the kernel, which can take them from anywhere. That takes seconds, so for a while
+ * what connects to the same peer is the kernel's at once. */
+#include "base/clock.h"
+#include "sock/sock.h"
+#include "sock/tconn.h"
+
+#define PEERS   64
+#define PEER_NS 60000000000ull /* routes change: it is tried again */
+
+/* The keeper's; who connects reads it. */
+static struct peer {
+	uint64_t hash, until_ns;
+} peers[PEERS];
+static bool any;
+
+/* Peers -----------------------------------------------------------------------------------------
+ */
+
+static uint64_t hash_of(const struct sl_addr *local, const struct sl_addr *remote)
+{
+	uint64_t h = 1;
+
+	for (unsigned i = 0; i < 4; i++) {
+		h = (h ^ ((uint64_t)local->w[i] << 32 | remote->w[i])) * 0x9e3779b97f4a7c15ull;
+		h ^= h >> 29;
+	}
+	return h;
+}
+
+static void remember(const struct sl_tcp_key *k)
+{
+	uint64_t h = hash_of(&k->local, &k->remote);
+	struct peer *p = &peers[h % PEERS];
+
+	sl_store(&p->hash, h);
+	sl_store(&p->until_ns, sl_now_ns() + PEER_NS);
+	sl_store(&any, true);
+}
+
+bool sl_strays_from(const struct sl_addr *local, const struct sl_addr *remote)
+{
+	uint64_t h;
+
+	if (sl_likely(!sl_load(&any)))
+		return false;
+	h = hash_of(local, remote);
+	return sl_load(&peers[h % PEERS].hash) == h &&
+	       sl_now_ns() < sl_load(&peers[h % PEERS].until_ns);
+}
+
+/* Connections -----------------------------------------------------------------------------------
+ */
+
+struct strays {
+	struct sl_flow_key key[SL_STRAYS_TOLD];
+	unsigned n;
+	uint32_t moved;
+};
+
+static bool is_stray(const struct sl_tcp_key *k, const struct strays *s)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct sl_flow_key *f = &s->key[i];
+
+		if (f->local_port == k->lport && f->remote_port == k->rport &&
+		    !memcmp(f->remote, k->remote.b, sizeof(f->remote)) &&
+		    !memcmp(f->local, k->local.b, sizeof(f->local)))
+			return true;
+	}
+	return false;
+}
+
+/* The answer to its SYN came by another device, as each will: the kernel connects anew, from the
+ * same port. (Not with what Fast Open was given to send, which would be lost.) */
+static bool can_begin_anew(const struct sl_tconn *c)
+{
+	return sl_load(&c->tcp.state) == SL_TCP_SYN_SENT &&
+	       sl_load(&c->tcp.write_seq) == c->tcp.iss + 1;
+}
+
+/* One that is in the middle of its handshake, or not accepted, will stray again. */
+static void look_at_stray(struct sl_tconn *c, void *arg)
+{
+	struct strays *s = arg;
+	struct sl_sock *sk = sl_load_acquire(&c->sk);
+
+	if (c->dead || c->tcp.frozen || !is_stray(&c->tcp.node.key, s) ||
+	    (sl_tconn_is_connecting(c) && !can_begin_anew(c)))
+		return;
+	if (!c->tcp.child)
+		remember(&c->tcp.node.key);
+	if (sk && sk->conn == c)
+		sl_sock_kernel_of(sk, c, SL_REASON_STRAY);
+	else if (!sk && c->tcp.orphan)
+		sl_tconn_orphan_to_kernel(c);
+	s->moved += c->dead || !sl_load(&c->sk);
+}
+
+uint32_t sl_strays_look(void)
+{
+	struct strays s = {0};
+	struct sl_port *p;
+
+	for (uint32_t i = 0; (p = sl_port_at(i)); i++) {
+		unsigned told = 0;
+
+		if (p->base || p->retired)
+			continue;
+		do {
+			s.n = sl_broker_port_strays(p->info.ifindex, told, s.key, SL_STRAYS_TOLD);
+			told += s.n;
+			if (s.n)
+				sl_tconn_for_each(look_at_stray, &s);
+		} while (s.n == SL_STRAYS_TOLD && told < SL_MAX_STRAYS);
+	}
+	return s.moved;
+}
