@@ -452,6 +452,7 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	left = sleep_time(&ts, &l, quiet);
 	n = sl_sys(SYS_ppoll, fds, l.nfds, left, NULL, 8);
 	sl_lanes_awake();
+	sl_strays_let_pass();
 	if (n > 0) {
 		if (fds[0].revents)
 			serve_events();

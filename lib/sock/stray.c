@@ -5,7 +5,11 @@
  * Theory of operation: the guards of the steering program hold the resets back that the kernel
  * would send, and note whose they are (bpf/reset.bpf.h). The keeper asks for them, and gives those
  * connections to the kernel, which can take them from anywhere. That takes seconds, so for a while
- * what connects to the same peer is the kernel's at once. */
+ * what connects to the same peer is the kernel's at once.
+ *
+ * And the other way round: a peer that connects to us by an offloaded device, while the way back to
+ * it is by one that is not. Its flow is let pass to the kernel's listener, which gets the SYN when
+ * it is sent again. */
 #include "base/clock.h"
 #include "sock/sock.h"
 #include "sock/tconn.h"
@@ -18,6 +22,11 @@ static struct peer {
 	uint64_t hash, until_ns;
 } peers[PEERS];
 static bool any;
+
+#define ASKED_MAX 64
+static struct sl_lock asked_lock; /* a leaf */
+static struct sl_tcp_key asked[ASKED_MAX];
+static unsigned nasked;
 
 /* Peers -----------------------------------------------------------------------------------------
  */
@@ -120,4 +129,56 @@ uint32_t sl_strays_look(void)
 		} while (s.n == SL_STRAYS_TOLD && told < SL_MAX_STRAYS);
 	}
 	return s.moved;
+}
+
+/* Peers that have no way back -------------------------------------------------------------------
+ */
+
+bool sl_strays_asks(const struct sl_tcp_key *key)
+{
+	bool first;
+
+	if (!sl_lock(&asked_lock))
+		return false;
+	first = !nasked;
+	if (nasked < ASKED_MAX)
+		asked[nasked++] = *key;
+	sl_unlock(&asked_lock);
+	return first;
+}
+
+static bool take_asked(struct sl_tcp_key *key)
+{
+	bool any_left;
+
+	if (!sl_load(&nasked) || !sl_lock(&asked_lock))
+		return false;
+	any_left = nasked > 0;
+	if (any_left)
+		*key = asked[--nasked];
+	sl_unlock(&asked_lock);
+	return any_left;
+}
+
+static bool let_pass(struct sl_sock *sk, void *arg)
+{
+	const struct sl_tcp_key *key = arg;
+	bool is;
+
+	if (!sl_load(&sk->lsn) || sk->local_port != key->lport || !sl_lock(&sk->slow))
+		return false;
+	is = sk->lsn && sk->local_port == key->lport &&
+	     (!sk->bound_addr || sl_addr_eq(&sk->local, &key->local));
+	if (is)
+		sl_tconn_let_pass(sk->lane, key, sk->fd);
+	sl_unlock(&sk->slow);
+	return is;
+}
+
+void sl_strays_let_pass(void)
+{
+	struct sl_tcp_key key;
+
+	while (take_asked(&key))
+		sl_sock_find(let_pass, &key);
 }

@@ -11,6 +11,7 @@
 
 #include "base/settings.h"
 #include "base/sys.h"
+#include "net/rtnl.h"
 #include "sock/tconn.h"
 #include "steer.h"
 
@@ -341,6 +342,14 @@ static bool conn_input(void *obj, struct sl_in *in)
 	return sl_tcp_input(c->lane->tcp, &key, &in->seg, in->frame, off, NULL, in);
 }
 
+/* The way back to the peer is by a device that is not offloaded: we could not answer it. */
+static bool has_no_way(struct sl_lane *lane, const struct sl_sock *sk, const struct sl_tcp_key *key)
+{
+	const struct sl_dst *d = find_dst(lane, key, sk->bound_if, sk->mark, 0);
+
+	return !d->leg && (d->route.kind == SL_ROUTE_DEVICE || d->route.kind == SL_ROUTE_OTHER);
+}
+
 /* Handler of SL_SLOT_TCP_LISTEN: a handshake, or a connection that came by the listener. */
 static bool listen_input(void *obj, struct sl_in *in)
 {
@@ -351,6 +360,12 @@ static bool listen_input(void *obj, struct sl_in *in)
 	if (is_foreign(lane, in))
 		return false;
 	key_of(in, &key);
+	if (sl_unlikely((in->seg.flags & (SL_TCP_SYN | SL_TCP_ACK | SL_TCP_RST)) == SL_TCP_SYN) &&
+	    has_no_way(lane, l->sk, &key)) {
+		if (sl_strays_asks(&key))
+			sl_rtnl_wake();
+		return false;
+	}
 	return sl_tcp_input(lane->tcp, &key, &in->seg, in->frame,
 			    (uint16_t)(in->off + in->pkt.payload), &l->tcp, in);
 }

@@ -38,6 +38,13 @@ raise SystemExit(took[1] > took[0] / 4)"
 	stop "$OTHER"
 	PORT=$((PORT + 1))
 	ip -n "${NS}a" route del "$B4/32"
+	# The other way round: who connects comes by the offloaded device, and is answered by the other.
+	WHAT="we take another way from the start"
+	ip -n "${NS}b" route add "$A4/32" via "$NET4.129"
+	launch listen 4
+	ok "$WHAT: the kernel's" has b $PORT -eq 8
+	end
+	ip -n "${NS}b" route del "$A4/32"
 	# The peer's route has changed, ours has not: its segments come to a device that is the kernel's.
 	for role in listen connect; do
 		WHAT="the peer takes another way, $role"
