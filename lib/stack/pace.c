@@ -85,6 +85,7 @@ struct sl_pacer *sl_pacer_new(struct sl_sock_stats *stats)
 	sl_list_init(&p->nic_node);
 	sl_list_init(&p->posted);
 	p->direct = false;
+	p->byte_rate = p->byte_ns = 0;
 	p->way = SL_WAY_WHEEL;
 	p->wants_nic = p->asks = p->opening = false;
 	p->ngates = 0;

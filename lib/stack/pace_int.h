@@ -56,8 +56,14 @@ struct sl_pacer {
 	struct sl_list posted;        /* of those that have, since the last kick */
 	bool full;                    /* there is enough in the queue for now */
 	uint32_t frame_bytes;         /* of a full one */
+	uint64_t byte_rate, byte_ns;  /* at that rate a byte takes, as a fixed-point number */
 	uint32_t total;               /* posted to the queue, */
 	uint32_t upto[SL_PACE_DEPTH]; /* and up to and with each packet of it; modulo 2^32 */
+	bool ends[SL_PACE_DEPTH];     /* the last packet of a kick: it has a completion */
+	uint64_t more_ns;             /* so much longer than AHEAD_NS is it to be */
+	uint32_t next_end;            /* the first one whose completion is to come, or before it */
+	uint32_t kicked;              /* before it they are started */
+	uint64_t followed_ns;         /* up to then the NIC has been followed where it is slower */
 
 	uint32_t ngates;
 	struct sl_pace_gate gate[SL_STATS_PORTS];

@@ -288,11 +288,12 @@ static void take_queue(struct sl_pacer *p, struct sl_tx *tx, const struct sl_pac
 	p->nic = tx;
 	*p->nic_leg = (struct sl_leg){.port = p->gate[0].real->port, .lane = lane, .tx = tx};
 	p->nic_pkts = p->nic_bytes = p->nic_ns = 0;
-	p->total = 0;
+	p->more_ns = 0;
+	p->total = p->next_end = p->kicked = 0;
 	p->full = false;
 	memset(p->upto, 0, sizeof(p->upto));
 	p->mark = sl_verbs_posted(p->beside);
-	p->queue_ns = sl_now_ns();
+	p->queue_ns = p->followed_ns = sl_now_ns();
 	p->holds = false;
 	p->way = SL_WAY_TO_NIC;
 	sl_list_add_tail(&lane->pace->nics, &p->nic_node);

@@ -4,9 +4,11 @@
  * Theory of operation: what TCP has not sent waits in its own send queue, where it can still be
  * cut, acknowledged and handed back. So a connection posts to the NIC's queue itself, and never
  * more than goes out in AHEAD_NS at the rate, or one packet behind the one that is going out:
- * enough that whoever comes late with the next ones leaves no gap. pace.next_ns is when the queue
- * will be empty; that is reckoned from what was posted, and set right by completions. From it TCP
- * knows when a segment leaves, from when on round trips and time-outs count.
+ * enough that whoever comes late with the next ones leaves no gap; where it was not enough, it is
+ * more for a while. pace.next_ns is when the queue
+ * will be empty; that is reckoned from what was posted, and set right by completions: at once if it
+ * is before that (a burst), slowly if it is later, for a NIC that was late may make up for it. From
+ * it TCP knows when a segment leaves, from when on round trips and time-outs count.
  *
  * Data, SYN, FIN and RST go by the NIC's queue. Pure ACKs do not: a rate is one for what is sent,
  * and the ACKs of a fast stream in the other direction would not fit into it. That they come before
@@ -21,14 +23,31 @@
 #include "base/clock.h"
 
 #define AHEAD_NS 4000000ull
+/* More of it at the most; it halves in some seconds. */
+#define MORE_NS    12000000ull
+#define MORE_SHIFT 10
 /* One packet takes no longer, or the NIC is not asked: whoever hands the connection to the kernel
  * waits for what is in the queue. */
 #define SLOWEST_NS 20000000ull
+/* A NIC that is slower than its rate is followed by one part in so many, so far at a time. */
+#define FOLLOW     32
+#define STEP_NS    (AHEAD_NS / 4)
+#define BYTE_SHIFT 20
 #define LEAST_ROOM (SL_PACE_DEPTH / 4)
 
-static uint64_t ns_of(const struct sl_pacer *p, uint64_t bytes)
+/* What so many bytes take at the rate. (The product fits for all that the queue can hold.) */
+static uint64_t ns_of(struct sl_pacer *p, uint64_t bytes)
 {
-	return p->pace.bytes_s ? bytes * 1000000000ull / p->pace.bytes_s : 0;
+	if (sl_unlikely(p->byte_rate != p->pace.bytes_s)) {
+		p->byte_rate = p->pace.bytes_s;
+		p->byte_ns = p->byte_rate ? (1000000000ull << BYTE_SHIFT) / p->byte_rate : 0;
+	}
+	return bytes * p->byte_ns >> BYTE_SHIFT;
+}
+
+static uint64_t burst_ns(struct sl_pacer *p)
+{
+	return ns_of(p, sl_min(p->ask.burst_bytes, SL_PACE_DEPTH * 65536u));
 }
 
 /* Bytes in the queue, as far as is known. */
@@ -39,6 +58,20 @@ static uint32_t under_way(const struct sl_pacer *p)
 	if (done == sl_verbs_posted(p->nic))
 		return 0;
 	return p->total - p->upto[(done - 1) & (SL_PACE_DEPTH - 1)];
+}
+
+/* Those of them that surely have not left: the last one of a kick has a completion (io/verbs_tx.c).
+ */
+static uint32_t behind(struct sl_pacer *p)
+{
+	uint32_t i = sl_verbs_done(p->nic);
+
+	if ((int32_t)(p->next_end - i) > 0)
+		i = p->next_end;
+	while ((int32_t)(p->kicked - i) > 0 && !p->ends[i & (SL_PACE_DEPTH - 1)])
+		i++;
+	p->next_end = i;
+	return i == sl_verbs_posted(p->nic) ? 0 : p->total - p->upto[(i - 1) & (SL_PACE_DEPTH - 1)];
 }
 
 /* The rate ---------------------------------------------------------------------------------------
@@ -93,26 +126,49 @@ const struct sl_pace *sl_pacer_pace(const struct sl_pacer *p)
 /* Posting ----------------------------------------------------------------------------------------
  */
 
-/* When the queue is to get more. */
-static uint64_t when(struct sl_pacer *p, uint64_t now_ns)
+static void set_right(struct sl_pacer *p, uint64_t now_ns, uint32_t bytes)
 {
-	uint32_t bytes = under_way(p);
-	uint64_t ahead_ns, left_ns, most_ns;
+	uint64_t behind_ns = ns_of(p, behind(p)), least_ns, most_ns, late_ns;
 
 	/* What leaves has left at the beginning of the time that the rate gives it. */
 	most_ns = now_ns + ns_of(p, bytes + p->frame_bytes);
 	p->pace.next_ns = sl_min(p->pace.next_ns, most_ns);
+	least_ns = now_ns + behind_ns - sl_min(behind_ns, burst_ns(p));
+	if (p->pace.next_ns >= least_ns)
+		return;
+	p->followed_ns = sl_max(p->followed_ns, now_ns - FOLLOW * STEP_NS);
+	late_ns = sl_min(least_ns - p->pace.next_ns, (now_ns - p->followed_ns) / FOLLOW);
+	p->pace.next_ns += late_ns;
+	p->followed_ns += late_ns * FOLLOW;
+}
+
+static void be_filled(struct sl_pacer *p)
+{
+	if (p->full)
+		p->more_ns -= p->more_ns >> MORE_SHIFT;
+	p->full = false;
+}
+
+/* When the queue is to get more. */
+static uint64_t when(struct sl_pacer *p, uint64_t now_ns)
+{
+	uint32_t bytes = under_way(p);
+	uint64_t least_ns = sl_max(AHEAD_NS, ns_of(p, p->frame_bytes)), ahead_ns, left_ns;
+
+	set_right(p, now_ns, bytes);
 	left_ns = p->pace.next_ns > now_ns ? p->pace.next_ns - now_ns : 0;
-	ahead_ns = sl_max(AHEAD_NS, ns_of(p, p->frame_bytes));
+	if (p->full && !bytes) /* the NIC has waited */
+		p->more_ns = sl_min(p->more_ns + AHEAD_NS, MORE_NS);
+	ahead_ns = least_ns + p->more_ns;
 	/* Not one packet for each ACK that comes: a few at once. */
 	if (left_ns > ahead_ns)
 		p->full = true;
 	else if (left_ns <= ahead_ns / 4 * 3)
-		p->full = false;
+		be_filled(p);
 	if (p->full)
 		return p->pace.next_ns - ahead_ns / 4 * 3;
 	/* It is slower than its rate, or stands still. */
-	if (ns_of(p, bytes) > 3 * ahead_ns)
+	if (ns_of(p, bytes) > ahead_ns + 2 * least_ns)
 		return now_ns + SL_PACE_RETRY_NS;
 	if (p->nic->ops->room(p->nic) < LEAST_ROOM)
 		return now_ns + sl_max(left_ns / 2, SL_WHEEL_TICK_US * 1000ull);
@@ -150,6 +206,7 @@ static void want_start(struct sl_pacer *p)
 uint64_t sl_pacer_posted(struct sl_pacer *p, struct sl_leg *leg, uint32_t bytes, uint64_t now_ns)
 {
 	uint64_t leaves_ns = sl_max(p->pace.next_ns, now_ns), early_ns;
+	uint32_t last;
 
 	if (leg == p->gate[0].leg)
 		sl_leg_kick(leg);
@@ -158,13 +215,22 @@ uint64_t sl_pacer_posted(struct sl_pacer *p, struct sl_leg *leg, uint32_t bytes,
 	if (leg != p->nic_leg)
 		return 0;
 	p->total += bytes;
-	p->upto[(sl_verbs_posted(p->nic) - 1) & (SL_PACE_DEPTH - 1)] = p->total;
+	last = (sl_verbs_posted(p->nic) - 1) & (SL_PACE_DEPTH - 1);
+	p->upto[last] = p->total;
+	p->ends[last] = false;
 	p->nic_pkts++;
 	p->nic_bytes += bytes;
 	p->pace.next_ns = leaves_ns + ns_of(p, bytes);
 	/* Not later than it does: a burst goes at once. */
-	early_ns = ns_of(p, p->ask.burst_bytes);
+	early_ns = burst_ns(p);
 	return leaves_ns > now_ns + early_ns ? leaves_ns - early_ns : now_ns;
+}
+
+static void start(struct sl_pacer *p)
+{
+	p->kicked = sl_verbs_posted(p->nic);
+	p->ends[(p->kicked - 1) & (SL_PACE_DEPTH - 1)] = true;
+	sl_pace_nic_start(p);
 }
 
 void sl_lane_pace_start(struct sl_lane *lane)
@@ -176,7 +242,7 @@ void sl_lane_pace_start(struct sl_lane *lane)
 		if (p->way == SL_WAY_TO_NIC)
 			sl_pace_nic_passed(p);
 		else if (!sl_pace_is_by_wheel(p))
-			sl_pace_nic_start(p);
+			start(p);
 		if (sl_pace_is_by_wheel(p))
 			sl_pacer_run(p);
 	}

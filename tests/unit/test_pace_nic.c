@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A paced socket's way between the lane's wheel and the NIC's queue, in a time of its own: queues
- * that tell late and seldom of what has left, as a NIC's do, take the place of the verbs backend.
- */
+/* A paced socket's way between the lane's wheel and the NIC's queue, and how well a connection
+ * knows when what it posts there leaves, in a time of its own: queues that tell late and seldom of
+ * what has left, as a NIC's do, take the place of the verbs backend. */
 #include "packet.h"
 
 #include "base/clock.h"
@@ -43,14 +43,21 @@ uint64_t sl_mono_to_real_ns(uint64_t mono_ns)
 
 static struct nic_queue {
 	struct sl_tx tx;
-	uint32_t head, started, asked, tail;
+	uint32_t head, started, tail;
+	bool paced; /* tells of the last one of each kick */
 	uint32_t frame[DEPTH];
+	bool told[DEPTH];        /* has a completion */
 	uint64_t done_ns[DEPTH]; /* when it may be told of */
 	uint64_t free_ns;        /* when the next one may leave */
 	uint64_t gap_ns;
 } lanes_queue, paced_queue;
 
 static uint64_t latency_ns; /* until a completion is there */
+static uint32_t slower;     /* per mille, than its rate */
+static uint32_t held_up;    /* before that packet, */
+static uint64_t held_up_ns; /* for so long, */
+static bool makes_up;       /* and the later ones are not */
+static uint64_t not_before_ns;
 static uint64_t most_bytes_s;
 static uint32_t seq_of[POOL_FRAMES];
 static uint64_t left_ns[FRAMES];
@@ -82,12 +89,18 @@ static int kick(struct sl_tx *tx)
 		uint64_t at_ns = sl_max(now_ns, q->free_ns);
 
 		assert_int_equal(seq, left);
+		if (seq == held_up)
+			not_before_ns = at_ns + held_up_ns;
+		if (makes_up)
+			q->free_ns = at_ns + q->gap_ns;
+		at_ns = sl_max(at_ns, not_before_ns);
 		assert_true(!left || left_ns[left - 1] <= at_ns);
 		left_ns[left++] = at_ns;
-		q->free_ns = at_ns + q->gap_ns;
+		if (!makes_up)
+			q->free_ns = at_ns + q->gap_ns;
 		q->done_ns[i] = at_ns + latency_ns;
-		if ((q->started + 1) % TOLD == 0)
-			q->asked = q->started + 1;
+		q->told[i] =
+			(q->started + 1) % TOLD == 0 || (q->paced && q->started + 1 == q->head);
 	}
 	tx->posted = 0;
 	return 0;
@@ -96,17 +109,24 @@ static int kick(struct sl_tx *tx)
 static unsigned reap(struct sl_tx *tx, struct sl_frames *cache)
 {
 	struct nic_queue *q = queue_of(tx);
+	uint32_t to = q->tail;
 	unsigned n = 0;
 
 	tx->unreaped = 0;
-	for (; q->tail != q->asked && q->done_ns[q->tail % DEPTH] <= now_ns; q->tail++, n++)
+	for (uint32_t i = to; i != q->started && q->done_ns[i % DEPTH] <= now_ns; i++) {
+		if (q->told[i % DEPTH])
+			to = i + 1;
+	}
+	for (; q->tail != to; q->tail++, n++)
 		sl_frame_sent(cache, q->frame[q->tail % DEPTH]);
 	return n;
 }
 
 static void settle(struct sl_tx *tx)
 {
-	queue_of(tx)->asked = queue_of(tx)->started;
+	struct nic_queue *q = queue_of(tx);
+
+	q->told[(q->started - 1) % DEPTH] = true;
 }
 
 static uint32_t room(struct sl_tx *tx)
@@ -138,7 +158,7 @@ struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, const struct s
 struct sl_tx *sl_verbs_open_beside(struct sl_tx *beside, const struct sl_verbs_want *want,
 				   const char **why)
 {
-	paced_queue = (struct nic_queue){.tx = {.ops = &ops}};
+	paced_queue = (struct nic_queue){.tx = {.ops = &ops}, .paced = true};
 	return &paced_queue.tx;
 }
 
@@ -152,7 +172,7 @@ int sl_verbs_set_rate(struct sl_tx *tx, const struct sl_pace_ask *ask)
 	int err = sl_verbs_may_pace(tx, ask);
 
 	if (!err)
-		queue_of(tx)->gap_ns = BYTES * 1000 * MS / ask->bytes_s;
+		queue_of(tx)->gap_ns = BYTES * (1000 + slower) * MS / ask->bytes_s;
 	return err;
 }
 
@@ -215,6 +235,9 @@ static int setup(void **state)
 	pool_setup();
 	sl_settings.ring_allocation_logic_rx = SL_RING_SOCKET;
 	latency_ns = 20 * US;
+	slower = held_up = 0;
+	held_up_ns = not_before_ns = 0;
+	makes_up = false;
 	most_bytes_s = RATE;
 	sent = left = under_way = 0;
 	sl_list_init(&blocked);
@@ -339,6 +362,109 @@ static void test_no_burst_on_the_way_back(void **state)
 	assert_in_range(most, 0, 2);
 }
 
+/* A connection, which posts to the queue itself
+ * -------------------------------------------------------------------------------------- */
+
+static uint64_t leaves_ns[FRAMES]; /* as it was told; 0: it keeps its pace itself */
+
+static void post_one(struct sl_leg *to)
+{
+	struct sl_tx_desc d = {.frame = sl_lane_frame(lane), .len = BYTES};
+
+	seq_of[d.frame] = sent;
+	sl_pool.charge[d.frame] = (struct sl_frame_charge){&under_way, 1, 0};
+	under_way++;
+	assert_int_equal(to->tx->ops->post(to->tx, &d, 1), 1);
+	leaves_ns[sent++] = sl_pacer_posted(pacer, to, BYTES, now_ns);
+}
+
+static uint64_t late_ns; /* so late it may come, and does */
+
+static void connection_sends(void)
+{
+	const struct sl_pace_ask ask = {.bytes_s = RATE};
+	uint64_t own_ns = now_ns, begin_ns = now_ns, at_ns;
+
+	for (; sent < FRAMES; now_ns += pacer->way == SL_WAY_NIC ? STEP_NS + late_ns : STEP_NS) {
+		assert_true(now_ns < begin_ns + 1000 * MS);
+		sl_pace_nic_serve();
+		assert_true(sl_lane_lock(lane));
+		sl_pacer_follow(pacer, leg, &ask, BYTES);
+		while (sent < FRAMES) {
+			if (!sl_pacer_until(pacer, now_ns, own_ns, &at_ns))
+				at_ns = own_ns;
+			if (at_ns > now_ns)
+				break;
+			post_one(sl_pacer_way(pacer, leg));
+			own_ns = now_ns + GAP_NS;
+		}
+		sl_lane_pace_start(lane);
+		leg->tx->ops->kick(leg->tx);
+		sl_lane_pace_turn(lane);
+		sl_lane_unlock(lane);
+	}
+}
+
+/* The last ones, long after what has befallen the NIC, leave when it was said. */
+static void assert_known(uint64_t within_ns)
+{
+	for (uint32_t i = FRAMES * 3 / 4; i < FRAMES; i++) {
+		assert_true(leaves_ns[i]);
+		assert_in_range(left_ns[i], leaves_ns[i] - sl_min(leaves_ns[i], within_ns),
+				leaves_ns[i] + within_ns);
+	}
+}
+
+static void test_when_it_leaves_is_known(void **state)
+{
+	connection_sends();
+	assert_known(GAP_NS);
+	assert_in_range(lost_ns(), 0, 200 * US);
+}
+
+/* A NIC's rates are so many, and none may be the one that was asked for. (What is said is 4 ms
+ * ahead of it.) */
+static void test_a_nic_that_is_slower(void **state)
+{
+	slower = 10;
+	connection_sends();
+	assert_known(4 * MS * slower / 1000 + GAP_NS);
+	assert_in_range(lost_ns(), 0, (FRAMES * GAP_NS) * slower / 1000 + 200 * US);
+}
+
+/* All of later are late as well. */
+static void test_a_nic_that_was_held_up(void **state)
+{
+	held_up = FRAMES / 4;
+	held_up_ns = 500 * US; /* after 32 times that it is known */
+	connection_sends();
+	assert_known(GAP_NS);
+	assert_in_range(lost_ns(), held_up_ns, held_up_ns + 200 * US);
+}
+
+/* The others are not: its queue is not empty when it goes on. */
+static void test_a_nic_that_makes_up_for_it(void **state)
+{
+	held_up = FRAMES / 2;
+	held_up_ns = 8 * MS;
+	makes_up = true;
+	connection_sends();
+	assert_known(GAP_NS);
+	assert_in_range(lost_ns(), 0, 200 * US);
+}
+
+/* It is late for 4 ms again and again: the NIC waits twice, and gets more at a time from then on.
+ */
+static void test_a_sender_that_is_late(void **state)
+{
+	late_ns = 7 * MS;
+	connection_sends();
+	late_ns = 0;
+	assert_true(lost_ns() > 2 * MS);
+	left_ns[0] = left_ns[FRAMES / 2] - FRAMES / 2 * GAP_NS;
+	assert_in_range(lost_ns(), 0, 200 * US);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -346,6 +472,11 @@ int main(void)
 						teardown),
 		cmocka_unit_test_setup_teardown(test_a_queue_that_is_never_empty, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_burst_on_the_way_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_when_it_leaves_is_known, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_nic_that_is_slower, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_nic_that_was_held_up, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_nic_that_makes_up_for_it, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_a_sender_that_is_late, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
