@@ -141,12 +141,32 @@ static void test_short_pieces_of_others_go_between(void **state)
 	assert_true(most >= 200);
 }
 
+/* Who takes the core for a millisecond now and then does not crowd it all the time. */
+static void test_a_moment_is_followed_by_a_while(void **state)
+{
+	uint64_t now = sl_now_ns() + 10000 * MS;
+	struct sl_spin s;
+
+	begin(work_in_pieces);
+	assert_true(sl_spin_begin(&s, now));
+	for (unsigned before = sl_load(&pieces); sl_load(&pieces) == before;)
+		sched_yield();
+	assert_true(sl_spin_on(&s, now += 1 * MS));
+	end();
+	assert_true(s.until_ns);
+	assert_true(sl_spin_begin(&s, now + 10 * MS));
+	assert_true(s.until_ns);
+	assert_true(sl_spin_begin(&s, now + 30 * MS));
+	assert_false(s.until_ns);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_full_core_is_left_for_a_moment),
 		cmocka_unit_test(test_crowded_core_is_not_kept_for_nothing),
 		cmocka_unit_test(test_short_pieces_of_others_go_between),
+		cmocka_unit_test(test_a_moment_is_followed_by_a_while),
 	};
 
 	one_core();
