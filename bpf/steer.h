@@ -93,8 +93,8 @@ struct sl_local_key {
 
 /* `strays`: TCP flows of ports that have claims, of which the kernel has got segments, which it
  * would have reset (see guard.bpf.c): they came by another device, or as fragments, or their claim
- * was taken out by hand. Keys are struct sl_flow_key. The guards write it, the broker deletes; the
- * least recently used one goes. */
+ * was taken out by hand. Keys are struct sl_flow_key. The guards write it, the broker deletes, and
+ * enters those of the dead, with first_ns 0; the least recently used one goes. */
 struct sl_stray {
 	__u64 first_ns, last_ns; /* CLOCK_MONOTONIC */
 };

@@ -32,6 +32,8 @@ void sl_embedded_port_unguard(uint32_t ifindex);
 /* As sl_broker_port_strays(), of the claims of that process. */
 unsigned sl_embedded_port_strays(uint32_t ifindex, uint32_t pid, unsigned skip,
 				 struct sl_flow_key *out, unsigned max);
+/* The flow's process is dead: what the kernel answers its peer with is not held back. */
+void sl_embedded_let_reset(const struct sl_flow_key *key);
 /* As sl_broker_link_seen(); returns the number of the device that it came for, 0: none. */
 uint32_t sl_embedded_link_seen(uint32_t ifindex, const char *name);
 int sl_embedded_rules_set(const struct sl_rule *rules, unsigned n);

@@ -10,6 +10,7 @@
 
 #define STRAY_NS 50000000ull     /* for so long they have strayed */
 #define FRESH_NS 3000000000ull   /* since the last one */
+#define SAID_NS  10000000000ull  /* so long the peer of a dead process may take to answer */
 #define OLD_NS   120000000000ull /* no peer waits for longer before it sends again (RFC 6298) */
 
 /* Is that process to be told? Accepted connections have no claim of their own: all are told who
@@ -74,4 +75,17 @@ unsigned sl_embedded_port_strays(uint32_t ifindex, uint32_t pid, unsigned skip,
 		n = look_for(&p->attach, pid, skip, out, max);
 	sl_broker_leave(&g);
 	return n;
+}
+
+/* Known for ever: that is longer than anything is held back. */
+void sl_embedded_let_reset(const struct sl_flow_key *key)
+{
+	const struct sl_stray s = {.last_ns = sl_now_ns() - OLD_NS + SAID_NS};
+	struct sl_broker_guard g;
+
+	sl_broker_enter(&g);
+	for (struct sl_device *p = sl_port_first(); p; p = p->next)
+		if (p->attach.guard_tried)
+			bpf_map_update_elem(p->attach.map_fd[SL_MAP_STRAYS], key, &s, BPF_ANY);
+	sl_broker_leave(&g);
 }

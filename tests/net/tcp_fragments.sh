@@ -7,7 +7,7 @@
 net_up -w
 . "$(dirname "$0")/lib_swarm.sh"
 need "$BIN/wire"
-[ "$MODES" = " both" ] || MODES=${MODES/both/} # (whose segments they were does not matter behind the wire)
+[ "${MODES// /}" = both ] || MODES=${MODES/both/} # (whose segments they were does not matter behind the wire)
 SWARM_US=2500
 in_fragments() { wire_up --fragment 600; }
 finish() {

@@ -159,6 +159,18 @@ def client(to, n):
         assert c.pid == free.pid
         close(c)
     print("who is free serves all")
+    # (At once: what it said last is not acknowledged yet.)
+    for _ in range(5):
+        dead = conns.pop(0)
+        dead.who()
+        os.kill(dead.pid, signal.SIGKILL)
+        try:
+            assert not dead.s.recv(1)
+        except ConnectionError:
+            pass
+        conns.append(Conn(to))
+        assert dead.pid not in pids(conns)
+    print("who was killed is missed")
     dead = conns.pop(0)
     os.kill(dead.pid, signal.SIGKILL)
     try:

@@ -5,7 +5,8 @@
  * sequence number is not believed (RFC 5961 3.2). So the peer is asked: it answers a segment that
  * cannot be right with an acknowledgment that says where it is (RFC 9293 3.10.7.4, RFC 5961 5.2).
  * That arrives at the kernel, since the claim is gone; the kernel has no such connection, and
- * resets it with the number that the acknowledgment names. */
+ * resets it with the number that the acknowledgment names. It is one segment only: the guards,
+ * which hold resets back for a while where a port has claims, are to let this one go. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -13,6 +14,7 @@
 
 #include "base/addr.h"
 #include "base/sys.h"
+#include "ctl/broker_embedded.h"
 #include "death.h"
 #include "wire/csum.h"
 
@@ -127,6 +129,7 @@ void sl_farewell(const struct sl_flow_key *k, uint32_t scope)
 
 	if (raw_socket(family) < 0)
 		return;
+	sl_embedded_let_reset(k);
 	build(k, &th);
 	send_from(family, k, &th, scope);
 }

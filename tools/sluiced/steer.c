@@ -118,9 +118,13 @@ uint32_t sl_claims_drop(struct sl_session *s, uint32_t n)
 
 		sl_embedded_unclaim(&req);
 		sl_held_del(&s->held, h);
-		if (req.key.proto == IPPROTO_TCP && req.key.remote_port &&
-		    !(req.claim.flags & SL_CLAIM_PASS) && !sl_conns_will_tell(s, &req.key))
+		if (req.key.proto != IPPROTO_TCP || !req.key.remote_port ||
+		    req.claim.flags & SL_CLAIM_PASS)
+			continue;
+		if (!sl_conns_will_tell(s, &req.key))
 			sl_farewell(&req.key, 0);
+		else if (req.key.vlan) /* by which it is not known there */
+			sl_embedded_let_reset(&req.key);
 	}
 	return s->held.n;
 }
