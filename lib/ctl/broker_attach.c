@@ -23,68 +23,6 @@
 #include "base/log.h"
 #include "base/sys.h"
 
-#define PROG_NAME "steer"
-#define LEAKS_END 1024
-
-/* The libraries' own messages are for us, at a level that nobody sees by accident ----------------
- */
-
-static libbpf_print_fn_t saved_bpf_print;
-static libxdp_print_fn_t saved_xdp_print;
-
-static void log_line(enum sl_log_level level, const char *room, const char *fmt, va_list ap)
-{
-	char line[512];
-	int n;
-
-	if ((int)level > sl_load(&sl_log_level))
-		return;
-	n = vsnprintf(line, sizeof(line), fmt, ap);
-	if (n > 0 && n < (int)sizeof(line) && line[n - 1] == '\n')
-		line[n - 1] = 0;
-	sl_log_write(level, room, "%s", line);
-}
-
-static int on_bpf_print(enum libbpf_print_level level, const char *fmt, va_list ap)
-{
-	log_line(level == LIBBPF_DEBUG ? SL_LOG_FINE : SL_LOG_DEBUG, "libbpf", fmt, ap);
-	return 0;
-}
-
-static int on_xdp_print(enum libxdp_print_level level, const char *fmt, va_list ap)
-{
-	log_line(level == LIBXDP_DEBUG ? SL_LOG_FINE : SL_LOG_DEBUG, "libxdp", fmt, ap);
-	return 0;
-}
-
-void sl_libs_quiet(void)
-{
-	saved_bpf_print = libbpf_set_print(on_bpf_print);
-	saved_xdp_print = libxdp_set_print(on_xdp_print);
-}
-
-void sl_libs_restore(void)
-{
-	libbpf_set_print(saved_bpf_print);
-	libxdp_set_print(saved_xdp_print);
-}
-
-/* libxdp 1.3 leaks a descriptor of the program when it looks at a device without a dispatcher. One
- * would keep a dead process's program and maps for as long as we live, and a number that the
- * program counts on. Nobody else in this process has descriptors of our program. */
-static void close_leaks(uint32_t prog_id)
-{
-	for (int fd = 3; fd < LEAKS_END; fd++) {
-		struct bpf_prog_info info = {0};
-		uint32_t len = sizeof(info), id = 0;
-
-		if (sl_sys_fcntl(fd, F_GETFD, 0) >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &len))
-			id = info.id;
-		if (id && id == prog_id && !strcmp(info.name, PROG_NAME))
-			sl_sys_close(fd);
-	}
-}
-
 /* Whose program is it ---------------------------------------------------------------------------
  */
 
@@ -115,7 +53,7 @@ bool sl_steer_config(int prog_fd, struct sl_port_config *cfg)
 	info.map_ids = (uintptr_t)ids;
 	info.nr_map_ids = sl_array_len(ids);
 	len = sizeof(info);
-	if (bpf_obj_get_info_by_fd(prog_fd, &info, &len) || strcmp(info.name, PROG_NAME))
+	if (bpf_obj_get_info_by_fd(prog_fd, &info, &len) || strcmp(info.name, SL_STEER_PROG))
 		return false;
 	fd = map_named(ids, sl_min(info.nr_map_ids, sl_array_len(ids)),
 		       sl_map_names[SL_MAP_CONFIG]);
@@ -289,7 +227,7 @@ void sl_attach_clean(uint32_t ifindex)
 			 xdp_program__id(p), err ? sl_strerror(err) : "done");
 		id = xdp_program__id(p);
 		xdp_program__close(p);
-		close_leaks(id);
+		sl_libs_close_leaks(id);
 		if (err)
 			break;
 	}
@@ -434,7 +372,7 @@ static void bind_alone(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mo
 		return;
 	}
 	unload(&plain);
-	close_leaks(plain.prog_id);
+	sl_libs_close_leaks(plain.prog_id);
 }
 
 /* A dispatcher's programs are extensions of it. Where such may not be loaded, whatever they are,
@@ -556,7 +494,7 @@ int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool re
 		return err;
 	}
 	unload(a);
-	close_leaks(a->prog_id);
+	sl_libs_close_leaks(a->prog_id);
 	return 0;
 }
 
@@ -565,7 +503,7 @@ void sl_attach_close(struct sl_attach *a, uint32_t ifindex)
 	sl_libs_quiet();
 	detach(a, ifindex);
 	unload(a);
-	close_leaks(a->prog_id);
+	sl_libs_close_leaks(a->prog_id);
 	sl_libs_restore();
 	sl_attach_child(a);
 }
@@ -577,7 +515,7 @@ static bool is_in_dispatcher(struct sl_attach *a, uint32_t ifindex)
 
 	if (p)
 		xdp_program__close(p);
-	close_leaks(a->prog_id);
+	sl_libs_close_leaks(a->prog_id);
 	return p != NULL;
 }
 

@@ -15,6 +15,8 @@
 /* With XDP_PACKET_HEADROOM it puts the metadata record at the start of a cache line. */
 #define SL_UMEM_HEADROOM 16
 
+#define SL_STEER_PROG "steer" /* the program's name, also in the kernel */
+
 struct bpf_object;
 struct xdp_program;
 
@@ -210,11 +212,15 @@ void sl_attach_child(struct sl_attach *a);
 /* Where libxdp looks for a bpffs, and whether one is there. */
 const char *sl_bpffs_root(void);
 bool sl_bpffs_is_there(void);
+/* True when the pinned or attached program is a steering program of that device. */
+bool sl_steer_config(int prog_fd, struct sl_port_config *cfg);
+
+/* broker_libs.c */
 /* Around calls of libbpf and libxdp: their messages go to our log, at DEBUG. */
 void sl_libs_quiet(void);
 void sl_libs_restore(void);
-/* True when the pinned or attached program is a steering program of that device. */
-bool sl_steer_config(int prog_fd, struct sl_port_config *cfg);
+/* What libxdp may have left open of that program. */
+void sl_libs_close_leaks(uint32_t prog_id);
 
 /* broker_guard.c: once for an attachment, at its first claim of TCP; where it cannot be had there
  * is none. Closing is async-signal-safe. */

@@ -56,7 +56,7 @@ static struct bpf_object *open_bound(uint32_t ifindex, bool tags)
 	obj = bpf_object__open_mem(elf, size, &opts);
 	if (!obj)
 		return NULL;
-	prog = bpf_object__find_program_by_name(obj, "steer");
+	prog = bpf_object__find_program_by_name(obj, SL_STEER_PROG);
 	bpf_program__set_ifindex(prog, ifindex);
 	bpf_program__set_flags(prog, DEV_BOUND_ONLY);
 	if (!bpf_map__set_initial_value(bpf_object__find_map_by_name(obj, ".rodata"), &has_vlan_tag,
@@ -80,7 +80,7 @@ bool sl_steer_fits(size_t insns, size_t xlated_bytes, size_t page)
 /* It stays where it was allocated. */
 static bool has_stayed(const struct bpf_object *obj, const struct bpf_prog_info *info)
 {
-	size_t insns = bpf_program__insn_cnt(bpf_object__find_program_by_name(obj, "steer"));
+	size_t insns = bpf_program__insn_cnt(bpf_object__find_program_by_name(obj, SL_STEER_PROG));
 
 	return sl_steer_fits(insns, info->xlated_prog_len, (size_t)sysconf(_SC_PAGESIZE));
 }
@@ -121,7 +121,7 @@ static int load(struct sl_attach *a, struct bpf_object *obj, uint32_t hints)
 	if (!obj)
 		return -errno;
 	err = bpf_object__load(obj);
-	fd = err ? err : bpf_program__fd(bpf_object__find_program_by_name(obj, "steer"));
+	fd = err ? err : bpf_program__fd(bpf_object__find_program_by_name(obj, SL_STEER_PROG));
 	if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &len))
 		fd = -errno;
 	if (fd >= 0 && hints && !has_stayed(obj, &info)) {
@@ -199,7 +199,7 @@ static bool verifier_refuses(char *reason, size_t size)
 
 	if (!obj)
 		return false;
-	prog = bpf_object__find_program_by_name(obj, "steer");
+	prog = bpf_object__find_program_by_name(obj, SL_STEER_PROG);
 	bpf_program__set_log_buf(prog, log, sizeof(log));
 	bpf_program__set_log_level(prog, 4); /* figures, and what is wrong: it all fits */
 	refused = bpf_object__load(obj) && *log;
