@@ -110,6 +110,19 @@ static int load_netfilter(const struct sl_attach *a, struct guard_nf *g)
 	return err ? err : guard_nf__load(g);
 }
 
+/* Once: the next device's is the same kernel. */
+static void say_unguarded(uint32_t ifindex, int err)
+{
+	static bool said;
+
+	if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
+		sl_info("port",
+			"device %u: no guard holds the kernel's resets back (%s): connections whose "
+			"segments it gets, since their peer sends to another device or the steering "
+			"program is taken off, may be reset (links of netfilter came with Linux 6.4)",
+			ifindex, sl_strerror(err));
+}
+
 /* (25 ms of the core's time: the kernel's types are read.) */
 void sl_guard_open_rest(struct sl_attach *a, uint32_t ifindex)
 {
@@ -127,8 +140,7 @@ void sl_guard_open_rest(struct sl_attach *a, uint32_t ifindex)
 	guard_nf__destroy(g);
 	sl_libs_restore();
 	if (err)
-		sl_debug("port", "device %u: no guard against the kernel's resets by others: %s",
-			 ifindex, sl_strerror(err));
+		say_unguarded(ifindex, err);
 }
 
 /* The device's ---------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 . "$(dirname "$0")/lib_tcp.sh"
 net_up
 . "$(dirname "$0")/lib_swarm.sh"
+guarded || skip "$GUARD_NOTE"
 ip -n "${NS}a" addr add 192.0.2.1/32 dev lo
 ip -n "${NS}b" addr add 192.0.2.2/32 dev lo
 ip link add v$$e netns "${NS}a" type veth peer name v$$f netns "${NS}b"

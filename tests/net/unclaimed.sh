@@ -9,7 +9,9 @@ need bpftool python3 "$BIN/echo" "$BIN/steady"
 taken() { python3 "$TESTS/net/unclaimed.py" "/sys/fs/bpf/sluice/$DEV_B" $PORT; }
 for MODE in $MODES; do
 	[ "$MODE:${MODES/*one*/one}" != both:one ] || continue
+	guarded || say "left out, connections: $GUARD_NOTE"
 	for how in "listen 4 server" "listen 6 server" "connect 4 client"; do
+		guarded || break
 		read -r role fam name <<<"$how"
 		WHAT="claims taken out, IPv$fam $name"
 		begin $role $fam

@@ -15,6 +15,7 @@ case $VM_KERNEL in
 5.10 | 6.1 | 6.12) says "$DEV_B: AF_XDP copy mode (the driver has no zero-copy)" ;; # virtio_net's is of 6.13
 *) says "$DEV_B: AF_XDP zero-copy" ;;
 esac
+case $VM_KERNEL in 5.10 | 6.1) says "no guard holds the kernel's resets back" ;; esac # before 6.4
 traffic "copy mode" 0 SLUICE_ZEROCOPY=off
 says "$DEV_B: AF_XDP copy mode (as configured)"
 kernel_quiet
