@@ -92,7 +92,8 @@ vm-zc: tests
 vm-net: tests
 	BUILD=$(BUILD) tests/run.sh -j 1 -t 4000 tests/vm/net/*.sh
 vm-kernels: tests
-	for k in $(VM_KERNELS); do echo "== $$k"; VM_KERNEL=$$k VM_SECONDS=900 BUILD=$(BUILD) tests/vm/short.sh || exit; done
+	for k in $(VM_KERNELS); do echo "== $$k"; VM_KERNEL=$$k VM_SECONDS=900 BUILD=$(BUILD) tests/vm/short.sh && \
+		VM_KERNEL=$$k BUILD=$(BUILD) tests/vm/kernels/suite.sh || exit; done
 vm-events: tests
 	for n in virtio igb; do echo "== $$n"; VM_NICS=$$n BUILD=$(BUILD) tests/run.sh -j 1 -t 4000 tests/vm/events/*.sh || exit; done
 

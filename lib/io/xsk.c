@@ -33,17 +33,20 @@ void __tsan_release(void *addr);
 static const struct sl_rx_ops xsk_rx_ops;
 static const struct sl_tx_ops xsk_tx_ops;
 
-static void *map_ring(void *there, int fd, size_t len, off_t pgoff)
+/* *map: NULL on failure. EBUSY: the socket is bound, and the kernel older than Linux 6.4. */
+static int map_ring(void **map, void *there, int fd, size_t len, off_t pgoff)
 {
-	void *p;
+	int err;
 
+	*map = there;
 	if (there)
-		return there;
-	if (sl_sys_mmap(&p, NULL, len, MAP_SHARED | MAP_POPULATE, fd, pgoff))
-		return NULL;
-	/* A mapping holds the socket: a forked child would keep it in the steering map. */
-	sl_sys(SYS_madvise, p, len, MADV_DONTFORK);
-	return p;
+		return 0;
+	err = sl_sys_mmap(map, NULL, len, MAP_SHARED | MAP_POPULATE, fd, pgoff);
+	if (err)
+		*map = NULL;
+	else /* a mapping holds the socket: a forked child would keep it in the steering map */
+		sl_sys(SYS_madvise, *map, len, MADV_DONTFORK);
+	return err;
 }
 
 static void unmap_ring(void *map, size_t len)
@@ -65,15 +68,18 @@ static void unmap_ring(void *map, size_t len)
 static int queue_map(struct sl_xsk_queue *q, int fd, const struct xdp_mmap_offsets *off,
 		     const struct sl_xsk_sizes *s, const struct sl_xsk_maps *m)
 {
+	int err;
+
 	q->fill_len = off->fr.desc + s->fill * sizeof(uint64_t);
-	q->fill_map = map_ring(m->fill, fd, q->fill_len, (off_t)XDP_UMEM_PGOFF_FILL_RING);
-	if (!q->fill_map)
-		return -ENOMEM;
+	err = map_ring(&q->fill_map, m->fill, fd, q->fill_len, (off_t)XDP_UMEM_PGOFF_FILL_RING);
+	if (err)
+		return err;
 	q->comp_len = off->cr.desc + s->comp * sizeof(uint64_t);
-	q->comp_map = map_ring(m->comp, fd, q->comp_len, (off_t)XDP_UMEM_PGOFF_COMPLETION_RING);
-	if (!q->comp_map) {
+	err = map_ring(&q->comp_map, m->comp, fd, q->comp_len,
+		       (off_t)XDP_UMEM_PGOFF_COMPLETION_RING);
+	if (err) {
 		unmap_ring(q->fill_map, q->fill_len);
-		return -ENOMEM;
+		return err;
 	}
 	q->fill = sl_share_ring_at(q->fill_map, &off->fr, s->fill);
 	q->comp = sl_share_ring_at(q->comp_map, &off->cr, s->comp);
@@ -88,14 +94,17 @@ static int queue_map(struct sl_xsk_queue *q, int fd, const struct xdp_mmap_offse
 static int rings_map(struct sl_xsk *x, const struct xdp_mmap_offsets *off,
 		     const struct sl_xsk_sizes *s, const struct sl_xsk_maps *m)
 {
+	int err;
+
 	x->rx_len = off->rx.desc + s->rx * sizeof(struct xdp_desc);
-	x->rx_map = map_ring(m->rx, x->fd, x->rx_len, XDP_PGOFF_RX_RING);
+	err = map_ring(&x->rx_map, m->rx, x->fd, x->rx_len, XDP_PGOFF_RX_RING);
+	if (err)
+		return err;
 	x->tx_len = off->tx.desc + s->tx * sizeof(struct xdp_desc);
-	x->tx_map = map_ring(m->tx, x->fd, x->tx_len, XDP_PGOFF_TX_RING);
-	if (!x->rx_map || !x->tx_map) {
+	err = map_ring(&x->tx_map, m->tx, x->fd, x->tx_len, XDP_PGOFF_TX_RING);
+	if (err) {
 		unmap_ring(x->rx_map, x->rx_len);
-		unmap_ring(x->tx_map, x->tx_len);
-		return -ENOMEM;
+		return err;
 	}
 	RING_SET(&x->rx_ring, x->rx_map, &off->rx, s->rx, sizeof(struct xdp_desc));
 	RING_SET(&x->tx_ring, x->tx_map, &off->tx, s->tx, sizeof(struct xdp_desc));
