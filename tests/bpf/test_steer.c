@@ -3,6 +3,7 @@
  * front of it. */
 #include "rig.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 
 static void test_not_ip(void **state)
@@ -381,27 +382,43 @@ static int deeper(const void *a, const void *b)
 	return (int)*(const long *)b - (int)*(const long *)a;
 }
 
+/* How much of the stack each function has, as the verifier says it: in one line, "stack depth
+ * a+b+c", or (7.3) at the end of each function's own, " stack a". How many they are. */
+static unsigned read_depths(const char *log, long *depth, unsigned max)
+{
+	const char *at = strstr(log, "stack depth ");
+	unsigned n = 0;
+	char *end;
+
+	if (at && isdigit(at[strlen("stack depth ")])) {
+		for (at += strlen("stack depth"); n < max && (!n || *at == '+'); at = end)
+			depth[n++] = strtol(at + 1, &end, 10);
+		return n;
+	}
+	for (at = log; n < max && (at = strstr(at, " stack ")); at = end) {
+		end = (char *)at + strlen(" stack ");
+		if (isdigit(*end))
+			depth[n++] = strtol(end, &end, 10);
+	}
+	return n;
+}
+
 /* Linux 6.1 rounds the stack of each function up to 32 bytes, and has 512 for those that are active
- * at once, three at most. The verifier says how much each has: the three largest must fit. */
+ * at once, three at most. The three largest must fit. */
 static void test_stack_fits_older_kernels(void **state)
 {
-	static char log[4096];
+	static char log[16384];
 	struct steer *s = steer__open();
-	long depth[16], n = 0, sum = 0;
-	char *said;
+	long depth[16], sum = 0;
+	unsigned n;
 
 	assert_non_null(s);
 	bpf_program__set_log_buf(s->progs.steer, log, sizeof(log));
 	bpf_program__set_log_level(s->progs.steer, 4); /* figures alone */
 	assert_int_equal(steer__load(s), 0);
-	said = strstr(log, "stack depth ");
-	assert_non_null(said);
-	said += strlen("stack depth");
-	do
-		depth[n++] = strtol(said + 1, &said, 10);
-	while (*said == '+' && n < 16);
+	n = read_depths(log, depth, 16);
 	assert_in_range(n, 3, 15);
-	qsort(depth, (size_t)n, sizeof(*depth), deeper);
+	qsort(depth, n, sizeof(*depth), deeper);
 	for (int i = 0; i < 3; i++)
 		sum += depth[i] ? (depth[i] + 31) / 32 * 32 : 32;
 	print_message("           %ld bytes of stack\n", sum);
