@@ -195,10 +195,10 @@ bool sl_steer_refused(int err, const char *ifname, const char **why);
 const char *sl_verifier_reason(char *log);
 
 /* broker_attach.c */
-/* reaper: there is one, so the attachment may outlive us. */
 /* -EBUSY: a program of somebody else has the device, alone. Asked before anything is built for it,
  * since who is refused asks again. */
 int sl_attach_held(uint32_t ifindex, const char *ifname, const char **why);
+/* reaper: there is one, so the attachment may outlive us. */
 int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool reaper,
 		   const char **why);
 void sl_attach_close(struct sl_attach *a, uint32_t ifindex);

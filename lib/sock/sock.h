@@ -386,8 +386,8 @@ void sl_policy_child(void);  /* after fork, in the child */
 uint32_t sl_strays_look(void);
 /* Has a connection between the two lately? */
 bool sl_strays_from(const struct sl_addr *local, const struct sl_addr *remote);
-/* Who connects to us cannot be answered by us. True: the keeper is to be woken. Lane held. */
-bool sl_strays_asks(const struct sl_tcp_key *key);
+/* Who connects to us cannot be answered by us: the keeper is told. Lane held. */
+void sl_strays_asks(const struct sl_tcp_key *key);
 void sl_strays_let_pass(void); /* the keeper's: those are let pass to the kernel */
 
 /* given.c */

@@ -11,6 +11,7 @@
  * it is by one that is not. Its flow is let pass to the kernel's listener, which gets the SYN when
  * it is sent again. */
 #include "base/clock.h"
+#include "net/rtnl.h"
 #include "sock/sock.h"
 #include "sock/tconn.h"
 
@@ -134,17 +135,18 @@ uint32_t sl_strays_look(void)
 /* Peers that have no way back -------------------------------------------------------------------
  */
 
-bool sl_strays_asks(const struct sl_tcp_key *key)
+void sl_strays_asks(const struct sl_tcp_key *key)
 {
 	bool first;
 
 	if (!sl_lock(&asked_lock))
-		return false;
+		return;
 	first = !nasked;
 	if (nasked < ASKED_MAX)
 		asked[nasked++] = *key;
 	sl_unlock(&asked_lock);
-	return first;
+	if (first)
+		sl_rtnl_wake();
 }
 
 static bool take_asked(struct sl_tcp_key *key)

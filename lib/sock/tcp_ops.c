@@ -11,7 +11,6 @@
 
 #include "base/settings.h"
 #include "base/sys.h"
-#include "net/rtnl.h"
 #include "sock/tconn.h"
 #include "steer.h"
 
@@ -362,8 +361,7 @@ static bool listen_input(void *obj, struct sl_in *in)
 	key_of(in, &key);
 	if (sl_unlikely((in->seg.flags & (SL_TCP_SYN | SL_TCP_ACK | SL_TCP_RST)) == SL_TCP_SYN) &&
 	    has_no_way(lane, l->sk, &key)) {
-		if (sl_strays_asks(&key))
-			sl_rtnl_wake();
+		sl_strays_asks(&key);
 		return false;
 	}
 	return sl_tcp_input(lane->tcp, &key, &in->seg, in->frame,

@@ -5,10 +5,10 @@
  * cut, acknowledged and handed back. So a connection posts to the NIC's queue itself, and never
  * more than goes out in AHEAD_NS at the rate, or one packet behind the one that is going out:
  * enough that whoever comes late with the next ones leaves no gap; where it was not enough, it is
- * more for a while. pace.next_ns is when the queue
- * will be empty; that is reckoned from what was posted, and set right by completions: at once if it
- * is before that (a burst), slowly if it is later, for a NIC that was late may make up for it. From
- * it TCP knows when a segment leaves, from when on round trips and time-outs count.
+ * more for a while. pace.next_ns is when the queue will be empty; that is reckoned from what was
+ * posted, and set right by completions: at once if it is before that (a burst), slowly if it is
+ * later, for a NIC that was late may make up for it. From it TCP knows when a segment leaves, from
+ * when on round trips and time-outs count.
  *
  * Data, SYN, FIN and RST go by the NIC's queue. Pure ACKs do not: a rate is one for what is sent,
  * and the ACKs of a fast stream in the other direction would not fit into it. That they come before
