@@ -6,9 +6,13 @@ net_up
 need python3
 ip -n "${NS}b" addr add "$NET4.22/24" dev "$DEV_B"
 ip -n "${NS}b" addr add "$NET6::22/64" dev "$DEV_B" nodad
+serve() { # address
+	: >"$TMP/reflector"
+	bg pb python3 "$TESTS/net/reflector.py" "$1" 7000 >"$TMP/reflector"
+	wait_line "$TMP/reflector" ready
+}
 for MODE in $MODES; do
-	bg pb python3 "$TESTS/net/reflector.py" 0.0.0.0 7000
-	wait_udp b 7000
+	serve 0.0.0.0
 	offload_begin
 	differ wildcard4 pa python3 "$TESTS/net/wild.py" 7000 "$B4" "$NET4.22"
 	offload_end 40
@@ -17,17 +21,16 @@ for MODE in $MODES; do
 	differ wildcard4-new pa python3 "$TESTS/net/wild.py" 7000 "$NET4.33"
 	ip -n "${NS}b" addr del "$NET4.33/24" dev "$DEV_B"
 	stop "$BG"
-	bg pb python3 "$TESTS/net/reflector.py" :: 7000
-	wait_udp b 7000
+	serve ::
 	differ wildcard6 pa python3 "$TESTS/net/wild.py" 7000 "$B6" "$NET6::22"
 	differ wildcard6-mapped pa python3 "$TESTS/net/wild.py" 7000 "$B4" "$NET4.22"
 	stop "$BG"
 	# Two families of one port beside each other.
-	bg pb python3 "$TESTS/net/reflector.py" "$B4" 7000
+	serve "$B4"
 	one=$BG
-	bg pb python3 "$TESTS/net/reflector.py" "$B6" 7000
+	serve "$B6"
 	two=$BG
-	wait_until 10 eval '[ $(b ss -Hanu "sport = :7000" | wc -l) = 2 ]' || fail "both are not bound"
+	same "both are bound" 2 "$(b ss -Hanu "sport = :7000" | wc -l)"
 	differ both-families pa python3 "$TESTS/net/wild.py" 7000 "$B4" "$B6" "$NET4.22"
 	stop "$one" "$two"
 done
