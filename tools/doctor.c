@@ -74,10 +74,10 @@ static void check_kernel(void)
 
 	uname(&u);
 	sscanf(u.release, "%d.%d", &major, &minor);
-	if (major > 5 || (major == 5 && minor >= 15))
+	if (major > 5 || (major == 5 && minor >= 10))
 		good("kernel %s", u.release);
 	else
-		finding("run Linux 5.15 or later", "kernel %s is too old", u.release);
+		finding("run Linux 5.10 or later", "kernel %s is too old", u.release);
 }
 
 static void check_af_xdp(void)
