@@ -160,7 +160,8 @@ struct sl_counters {
 
 /* The record in front of each packet that is redirected (XDP metadata; each kernel tried, from 5.10
  * on, carries 32 bytes). Short, because the receiver's core has to fetch each cache line of it and
- * of the packet from the core that ran the driver. User space trusts none of it for memory safety. */
+ * of the packet from the core that ran the driver. User space trusts none of it for memory safety.
+ */
 #define SL_META_MAGIC 0x51c2
 struct sl_meta {
 	__u16 magic;
