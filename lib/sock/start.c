@@ -153,6 +153,11 @@ void sl_fork_release(void)
 	sl_unlock(&moving);
 }
 
+/* Its tables are reserved for their greatest size, and come into being as they are used. */
+#define NO_ROOM                                                                                    \
+	" (it could not reserve 0.9 GB, most of it never to be used; remedy: vm.overcommit_memory" \
+	" other than 2 or a higher vm.overcommit_ratio, no limit of address space)"
+
 static void start_first(void)
 {
 	int ret;
@@ -163,7 +168,8 @@ static void start_first(void)
 	sl_stats_open();
 	ret = bring_up(false);
 	if (ret < 0)
-		sl_warn("sluice", "everything stays with the kernel: %s", strerrorname_np(-ret));
+		sl_warn("sluice", "everything stays with the kernel: %s%s", strerrorname_np(-ret),
+			ret == -ENOMEM ? NO_ROOM : "");
 	else
 		atexit(sl_shut_down);
 	sl_store_release(&started, ret);
