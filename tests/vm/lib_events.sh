@@ -53,10 +53,12 @@ plug() { # pair, 1 or 2; it comes to the first network namespace
 	qmp "device_add $device" && wait_until 60 nic "$1" "$2" >/dev/null
 }
 
-# One connection of a preloaded program on b, from before the first event to after the last.
+# One connection of a preloaded program on b, from before the first event to after the last. SERVED_BY=sa: the
+# other one is preloaded, too.
 stream_begin() {
 	MODE=one
-	bg a python3 "$VM_DIR/bytes.py" serve "$A4" 7001
+	bg "${SERVED_BY:-a}" python3 "$VM_DIR/bytes.py" serve "$A4" 7001
+	SERVER=$BG
 	wait_tcp a 7001
 	stream "$TMP/stream"
 	STREAM=$BG
@@ -70,7 +72,9 @@ moves() { # [file pid]: it has carried more bytes
 	was=$(head -n 1 "$file")
 	wait_until 60 eval '[ "$(head -n 1 "$file")" -gt "$was" ] || gone "$pid"' && ! gone "$pid"
 }
-kernels() { b ss -Htn state established "( dport = :7001 )" | wc -l; } # connections that b's kernel has
+kernels() { # [host sport|dport]: connections that the kernel of b has, or of that host
+	"${1:-b}" ss -Htn state established "( ${2:-dport} = :7001 )" | wc -l
+}
 # What a round must not leave behind: descriptors, and programs and maps in the kernel.
 holds() {
 	echo "$(find "/proc/$STREAM/fd" -mindepth 1 | wc -l) $(bpftool prog list | grep -c '^[0-9]') $(bpftool map list | grep -c '^[0-9]')"
