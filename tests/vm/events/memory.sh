@@ -49,5 +49,6 @@ for mb in ${VM_SCARCE:-40 400 840 880 900 904 908 912 916 920 2000}; do
 	scarce $mb
 done
 same "with enough of it a program is offloaded" "100000 0" "$(cat "$TMP/ram/scarce")"
+umount "$TMP/ram"
 kernel_quiet
 done_testing
