@@ -98,7 +98,8 @@ static int ports(void)
 		       p->port.flags & SL_PORT_ZEROCOPY ? ", zero-copy" : ", copy mode",
 		       p->port.flags & SL_PORT_GENERIC ? ", generic" : "");
 		if (p->outsiders)
-			printf(", kernel for %u of other groups", p->outsiders);
+			printf(", kernel for %u %s", p->outsiders,
+			       p->lent_once ? "others" : "of other groups");
 		putchar('\n');
 	}
 }

@@ -53,8 +53,9 @@ struct sl_broker_opts {
 	uint32_t busy_poll_budget; /* SO_BUSY_POLL_BUDGET in packets, 0: 64 */
 	bool in_frame;             /* records go into the frame, not into XDP metadata */
 	bool serve;                /* other processes are the group's members, we are none */
-	bool no_huge;              /* ordinary pages only */
-	bool want_huge;            /* warn when there are no huge pages */
+	bool lend_once;   /* rings are mapped before bind, by one process (broker_ring.c) */
+	bool no_huge;     /* ordinary pages only */
+	bool want_huge;   /* warn when there are no huge pages */
 	const char *tool; /* path of the `sluice` tool (the reaper); NULL: looked for beside
 			     the library, in ../bin and in PREFIX/bin */
 	/* Socket of sluiced, whose broker is used when it answers. NULL: no daemon. */
@@ -85,6 +86,7 @@ struct sl_xsk_lease {
 	size_t rx_bytes, tx_bytes;       /* of the mappings */
 	uint32_t share_queue, share_xsk; /* records in the group's memory */
 	bool zerocopy;
+	bool unbound; /* the daemon's only: it is bound when its process has mapped it */
 };
 
 /* The packet memory of a group, or of this process alone: one memfd, registered as UMEM with every

@@ -2,10 +2,12 @@
 /* Devices, lanes and packet memory as records of the vault (vault.h), and out of them again.
  *
  * Theory of operation: the kernel keeps what matters as long as somebody holds the descriptors: the
- * rings with what lies in them, the maps, the attachment. A new daemon maps them again (Linux 6.4;
- * before, rings could be mapped only before bind), and makes anew what only it had in its own
- * memory. What the dead daemon was in the middle of is finished or undone by the group's memory
- * (base/share_bury.c); records there that nothing refers to were of things half made. */
+ * rings with what lies in them, the maps, the attachment. A new daemon maps them again (Linux 6.4),
+ * and makes anew what only it had in its own memory. Rings that are lent once (broker_ring.c) stay
+ * with the process that has them: all that is lost with it is what they hold when it dies, until
+ * the group's memory goes. What the dead daemon was in the middle of is finished or undone by the
+ * group's memory (base/share_bury.c); records there that nothing refers to were of things half
+ * made. */
 #include "ctl/broker_adopt.h"
 
 #include <bpf/bpf.h>
@@ -76,7 +78,7 @@ int sl_umem_adopt(struct sl_vault_msg *m)
 struct device_kept {
 	struct sl_port_info info; /* without its pointers */
 	uint32_t umem, kind, mode, prog_id, hints, main_id;
-	uint8_t beside, guard_tried, zerocopy, bound;
+	uint8_t beside, guard_tried, zerocopy, bound, lent_once;
 	uint64_t vlans_left;
 	struct sl_ring_sizes rings;
 	uint32_t share_queue[SL_MAX_QUEUES];
@@ -98,8 +100,8 @@ static void keep_fds(const struct sl_device *d, struct device_kept *k, struct sl
 	k->guard = sl_vault_add(m, d->attach.guard_fd);
 	for (unsigned i = 0; i < SL_MAP_COUNT; i++)
 		k->map[i] = sl_vault_add(m, d->attach.map_fd[i]);
-	for (unsigned i = 0; i < SL_MAX_QUEUES; i++)
-		k->anchor[i] = sl_vault_add(m, d->queue[i].anchor_fd);
+	for (unsigned i = 0; i < SL_MAX_QUEUES; i++) /* (who is not bound has nothing to keep) */
+		k->anchor[i] = sl_vault_add(m, d->queues_bound ? d->queue[i].anchor_fd : -1);
 }
 
 void sl_device_keep(const struct sl_device *d, struct sl_vault_msg *m)
@@ -118,6 +120,7 @@ void sl_device_keep(const struct sl_device *d, struct sl_vault_msg *m)
 		.guard_tried = d->attach.guard_tried,
 		.zerocopy = d->zerocopy,
 		.bound = d->queues_bound,
+		.lent_once = d->lent_once,
 		.vlans_left = d->vlans_left,
 		.rings = d->rings,
 	};
@@ -162,6 +165,7 @@ static struct sl_device *device_of(struct sl_vault_msg *m)
 	d->attach.guard_tried = k->guard_tried;
 	d->zerocopy = k->zerocopy;
 	d->queues_bound = k->bound;
+	d->lent_once = k->lent_once;
 	d->vlans_left = k->vlans_left;
 	d->rings = k->rings;
 	take_fds(d, k, m);
@@ -184,6 +188,8 @@ int sl_device_adopt(struct sl_vault_msg *m, const char **why)
 		err = sl_maps_open_again(d, why);
 	if (!err) {
 		(void)sl_link_open();
+		if (d->lent_once)
+			sl_rings_are_lent_once();
 		sl_owner_again(d->owner_fd);
 		sl_device_add(d);
 	} else if (d) {

@@ -29,16 +29,10 @@ void sl_broker_grace(void)
 		sl_sys(SYS_nanosleep, &pause, NULL);
 }
 
-static int ring_offsets(int fd, struct xdp_mmap_offsets *off)
-{
-	socklen_t len = sizeof(*off);
-
-	return sl_sys_getsockopt(fd, SOL_XDP, XDP_MMAP_OFFSETS, off, &len);
-}
-
+/* (Rings that are lent once a daemon that took over has not: broker_adopt.c.) */
 static bool has(const struct sl_umem *u, const struct sl_device *p)
 {
-	return p->queues_bound && p->umem == u;
+	return p->queues_bound && p->umem == u && p->queue[0].fill_map;
 }
 
 /* The rings of all queues of that packet memory; NULL: no memory, or none. To be freed. */
@@ -56,7 +50,7 @@ static struct sl_share_rings *all_queues(const struct sl_umem *u, unsigned *n)
 		for (uint32_t i = 0; has(u, p) && i < p->info.nqueues; i++) {
 			const struct sl_queue *q = &p->queue[i];
 
-			if (ring_offsets(q->anchor_fd, &off))
+			if (sl_ring_offsets(q->anchor_fd, &off))
 				continue;
 			r[(*n)++] = (struct sl_share_rings){
 				.queue = q->share_queue,
@@ -112,7 +106,7 @@ static void flush(const struct sl_xsk_lease *l, struct sl_share_xsk_rings *x)
 static int rings_of(const struct sl_xsk_lease *l, struct sl_share_xsk_rings *x)
 {
 	struct xdp_mmap_offsets off;
-	int err = ring_offsets(l->fd, &off);
+	int err = l->rx_map ? sl_ring_offsets(l->fd, &off) : -ENXIO;
 
 	if (err)
 		return err;
@@ -136,8 +130,7 @@ static int look_at(const struct sl_xsk_lease *l, struct sl_share_xsk_rings *x)
 static void close_lane(const struct sl_broker_lane *l)
 {
 	for (uint32_t i = 0; i < l->nleases; i++) {
-		munmap(l->leases[i].rx_map, l->leases[i].rx_bytes);
-		munmap(l->leases[i].tx_map, l->leases[i].tx_bytes);
+		sl_lease_unmap(&l->leases[i]);
 		sl_sys_close(l->leases[i].fd);
 	}
 	sl_lane_free(l->ifindex, l->lane);
@@ -159,7 +152,8 @@ static int bury(struct sl_umem *u, uint8_t member, const struct sl_broker_lane *
 	nx = 0;
 	for (unsigned i = 0; i < n && !err; i++)
 		for (uint32_t j = 0; j < lanes[i].nleases && !err; j++)
-			err = look_at(&lanes[i].leases[j], &x[nx++]);
+			if (lanes[i].leases[j].rx_map)
+				err = look_at(&lanes[i].leases[j], &x[nx++]);
 	q = all_queues(u, &nq);
 	if (!err)
 		err = sl_share_bury(&u->info.share, member, q, nq, x, nx, left);
@@ -280,7 +274,9 @@ int sl_broker_reap(void)
 	int sum;
 
 	sl_broker_enter(&g);
-	sum = sl_queues_reap();
+	/* (Where rings are lent once the dead's are closed; and should we die with a lock of them,
+	 * no daemon after us could mend what it protects.) */
+	sum = sl_rings_lent_once() ? 0 : sl_queues_reap();
 	sl_queues_reclaim();
 	sl_broker_leave(&g);
 	return sum;

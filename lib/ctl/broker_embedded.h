@@ -16,6 +16,10 @@ int sl_embedded_port_open(uint32_t ifindex, uint32_t umem, struct sl_port_info *
 void sl_embedded_port_close(uint32_t ifindex);
 int sl_embedded_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
 			  uint32_t *first, const char **why);
+/* One that was left unbound (sl_xsk_lease.unbound), once its rings are mapped by who gets it.
+ * -EAGAIN: a queue is not free yet: to be closed, and opened again. */
+int sl_embedded_lane_bind(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
+			  const char **why);
 void sl_embedded_lane_close(uint32_t ifindex, uint32_t lane);
 int sl_embedded_claim(const struct sl_claim_req *req, const char **why);
 int sl_embedded_claim_update(const struct sl_claim_req *req);

@@ -19,6 +19,7 @@
 
 struct bpf_object;
 struct xdp_program;
+struct xdp_mmap_offsets;
 
 enum sl_attach_kind {
 	SL_ATTACH_NONE,
@@ -109,6 +110,7 @@ struct sl_device {
 	uint32_t umem_id;     /* whose its queues are, */
 	struct sl_umem *umem; /* and that one, once they are bound */
 	bool queues_bound;
+	bool lent_once;             /* its queues are bound with the first lane (broker_ring.c) */
 	struct sl_ring_sizes rings; /* of all queues and lanes; chosen when the queues are bound */
 	struct sl_queue queue[SL_MAX_QUEUES];
 	bool zerocopy;
@@ -276,17 +278,42 @@ uint32_t sl_umem_take(struct sl_umem *u, uint32_t *frames, uint32_t max);
 void sl_umem_untake(struct sl_umem *u, const uint32_t *frames, uint32_t n);
 void sl_umem_given(struct sl_umem *u, const uint32_t *frames, uint32_t n, uint32_t share_queue);
 
-/* broker_xsk.c */
+/* broker_ring.c: maps rings, in the broker or in who gets the socket. A queue's from its anchor, of
+ * so many entries; a lane's from the lease's descriptor. -EBUSY: see sl_rings_lent_once(). */
+int sl_ring_offsets(int fd, struct xdp_mmap_offsets *off);
+int sl_queue_map(struct sl_queue *q, uint32_t fill, uint32_t comp);
+void sl_queue_unmap(struct sl_queue *q);
+int sl_lease_map(struct sl_xsk_lease *l);
+void sl_lease_unmap(struct sl_xsk_lease *l);
+/* Rings are to be mapped before bind: this kernel does not do it later. */
+bool sl_rings_lent_once(void);
+void sl_rings_are_lent_once(void);
+/* Finds that out, if it is not known, by a queue that is bound. */
+void sl_rings_try(const struct sl_queue *q);
+
+/* broker_xsk.c: an XSK; queue: the sizes of the queue's rings, NULL: it shares another's. */
+int sl_xsk_new(uint32_t rx, uint32_t tx, const struct sl_ring_sizes *queue);
+/* One that others get unbound: by nobody without CAP_NET_RAW is it bound to another device (Linux
+ * 6.5 and stable kernels of 2023: f7306acec9aa; before, it is not heeded). */
+int sl_xsk_confine(int fd, const struct sl_device *port);
+int sl_xsk_bind(int fd, const struct sl_device *port, uint32_t queue, uint16_t flags, int share);
+/* Anchors on all queues. Where rings are lent once that was but a trial: they are closed again, */
 int sl_queues_bind(struct sl_device *port, const char **why);
-/* The rings of queues that are bound; of a lane's XSK on a queue, which is put into the map, too.
- */
+/* made anew (unless they are there) to be mapped by others, */
+int sl_queues_make(struct sl_device *port, const char **why);
+bool sl_queues_are_made(const struct sl_device *port); /* and not bound */
+/* and bound then. -EAGAIN: a queue is not free yet; all are closed. */
+int sl_queues_bind_made(struct sl_device *port, const char **why);
+/* The rings of queues that are bound. */
 int sl_queues_map_again(struct sl_device *port);
+/* unmap: nobody works the rings any more. */
+void sl_queues_close(struct sl_device *port, bool unmap);
+
+/* broker_lane.c: of a lane's XSK on a queue, which is put into the map, too. */
 int sl_lane_map_again(struct sl_device *port, uint32_t lane, uint32_t q, struct sl_xsk_lease *l);
 /* Takes a lane's XSKs out of the map; gives its number and records free. */
 void sl_lane_mute(uint32_t ifindex, uint32_t lane);
 void sl_lane_free(uint32_t ifindex, uint32_t lane);
-/* unmap: nobody works the rings any more. */
-void sl_queues_close(struct sl_device *port, bool unmap);
 
 /* broker_bury.c: what of the dead's has been sent, as much as is taken at a time; how many, or
  * -EBUSY. */

@@ -9,23 +9,17 @@
  * af_xdp.rst, XDP_SHARED_UMEM). */
 #include "ctl/broker_int.h"
 
-#include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/if_xdp.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/broker_lock.h"
 
-#ifndef SO_PREFER_BUSY_POLL
-#define SO_PREFER_BUSY_POLL 69
-#endif
-#ifndef SO_BUSY_POLL_BUDGET
-#define SO_BUSY_POLL_BUDGET 70
-#endif
+static const uint16_t modes[] = {XDP_ZEROCOPY | XDP_USE_NEED_WAKEUP,
+				 XDP_COPY | XDP_USE_NEED_WAKEUP};
+
 #define XDP_HEADROOM 256 /* XDP_PACKET_HEADROOM */
 #define ETH_OVERHEAD 22  /* Ethernet header and two VLAN tags */
 #define ANCHOR_RING  2
@@ -55,8 +49,7 @@ static void choose_rings(struct sl_ring_sizes *r)
 	r->comp = 2 * r->tx;
 }
 
-/* queue: the sizes of the queue's rings, NULL: it shares those of another XSK. */
-static int xsk_new(uint32_t rx, uint32_t tx, const struct sl_ring_sizes *queue)
+int sl_xsk_new(uint32_t rx, uint32_t tx, const struct sl_ring_sizes *queue)
 {
 	int fd = sl_fd_keep(sl_sys_socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0));
 	int err;
@@ -76,7 +69,16 @@ static int xsk_new(uint32_t rx, uint32_t tx, const struct sl_ring_sizes *queue)
 	return err;
 }
 
-static int xsk_bind(int fd, const struct sl_device *port, uint32_t queue, uint16_t flags, int share)
+int sl_xsk_confine(int fd, const struct sl_device *port)
+{
+	const char *name = port->info.ifname;
+
+	if (!port->lent_once)
+		return 0;
+	return sl_sys_setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, name, (socklen_t)strlen(name));
+}
+
+int sl_xsk_bind(int fd, const struct sl_device *port, uint32_t queue, uint16_t flags, int share)
 {
 	struct sockaddr_xdp sxdp = {
 		.sxdp_family = AF_XDP,
@@ -89,62 +91,12 @@ static int xsk_bind(int fd, const struct sl_device *port, uint32_t queue, uint16
 	return sl_sys_bind(fd, &sxdp, sizeof(sxdp));
 }
 
-/* Kernels before 6.4 let rings be mapped only before bind. A mapping holds the socket, so forked
- * children must not have it. */
-static void *map_ring(int fd, size_t bytes, off_t pgoff)
-{
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, pgoff);
-
-	if (p == MAP_FAILED)
-		return NULL;
-	madvise(p, bytes, MADV_DONTFORK);
-	return p;
-}
-
-static void unmap_ring(void *map, size_t bytes)
-{
-	if (map)
-		munmap(map, bytes);
-}
-
-static int ring_offsets(int fd, struct xdp_mmap_offsets *off)
-{
-	socklen_t len = sizeof(*off);
-
-	return sl_sys_getsockopt(fd, SOL_XDP, XDP_MMAP_OFFSETS, off, &len);
-}
-
-static void queue_unmap(struct sl_queue *q)
-{
-	unmap_ring(q->fill_map, q->fill_bytes);
-	unmap_ring(q->comp_map, q->comp_bytes);
-	q->fill_map = q->comp_map = NULL;
-}
-
-/* Maps the queue's rings from its anchor. */
-static int queue_map(struct sl_queue *q, const struct sl_ring_sizes *rings,
-		     struct xdp_mmap_offsets *off)
-{
-	int err = ring_offsets(q->anchor_fd, off);
-
-	if (err)
-		return err;
-	q->fill_bytes = off->fr.desc + rings->fill * sizeof(uint64_t);
-	q->comp_bytes = off->cr.desc + rings->comp * sizeof(uint64_t);
-	q->fill_map = map_ring(q->anchor_fd, q->fill_bytes, (off_t)XDP_UMEM_PGOFF_FILL_RING);
-	q->comp_map = map_ring(q->anchor_fd, q->comp_bytes, (off_t)XDP_UMEM_PGOFF_COMPLETION_RING);
-	if (q->fill_map && q->comp_map)
-		return 0;
-	queue_unmap(q);
-	return -ENOMEM;
-}
-
 /* Writes the n frames into the empty fill ring of an anchor that is not bound yet. */
-static int queue_fill(const struct sl_umem *u, struct sl_queue *q,
-		      const struct sl_ring_sizes *rings, const uint32_t *frames, uint32_t n)
+static int queue_fill(const struct sl_umem *u, struct sl_queue *q, const uint32_t *frames,
+		      uint32_t n)
 {
 	struct xdp_mmap_offsets off;
-	int err = queue_map(q, rings, &off);
+	int err = sl_ring_offsets(q->anchor_fd, &off);
 	uint64_t *desc;
 
 	if (err)
@@ -161,7 +113,7 @@ static int queue_fill(const struct sl_umem *u, struct sl_queue *q,
 /* What never was bound. */
 static void anchor_close(struct sl_queue *q)
 {
-	queue_unmap(q);
+	sl_queue_unmap(q);
 	sl_sys_close(q->anchor_fd);
 	q->anchor_fd = -1;
 }
@@ -169,7 +121,7 @@ static void anchor_close(struct sl_queue *q)
 static void queue_close(struct sl_umem *u, struct sl_queue *q, bool unmap)
 {
 	if (unmap)
-		queue_unmap(q);
+		sl_queue_unmap(q);
 	if (q->anchor_fd >= 0)
 		sl_sys_close(q->anchor_fd);
 	if (q->anchor_fd >= 0 && unmap && u) /* else lanes go by it as long as they live */
@@ -177,24 +129,24 @@ static void queue_close(struct sl_umem *u, struct sl_queue *q, bool unmap)
 	*q = (struct sl_queue){.anchor_fd = -1};
 }
 
-/* An anchor, complete but for bind. The first of the device registers the memory. */
-static int anchor_new(struct sl_device *port, uint32_t nr, const uint32_t *frames, uint32_t n,
-		      const char **step)
+/* An anchor, complete but for frames and bind. The first of the device registers the memory. */
+static int anchor_new(struct sl_device *port, uint32_t nr, const char **step)
 {
 	struct sl_queue *q = &port->queue[nr];
 	int err = 0;
 
 	*step = "AF_XDP socket";
-	q->anchor_fd = xsk_new(ANCHOR_RING, 0, &port->rings);
+	q->anchor_fd = sl_xsk_new(ANCHOR_RING, 0, &port->rings);
 	if (q->anchor_fd < 0)
 		return q->anchor_fd;
-	if (nr == 0) {
+	err = sl_xsk_confine(q->anchor_fd, port);
+	if (!err && nr == 0) {
 		*step = "packet memory";
 		err = sl_umem_register(port->umem, q->anchor_fd);
 	}
 	if (!err) {
 		*step = "fill ring";
-		err = queue_fill(port->umem, q, &port->rings, frames, n);
+		err = sl_queue_map(q, port->rings.fill, port->rings.comp);
 	}
 	if (err)
 		anchor_close(q);
@@ -238,63 +190,98 @@ static bool holds_packet_zerocopy(const struct sl_device *port)
 	return port->info.mtu + ETH_OVERHEAD <= room;
 }
 
+static int anchor_bind_as(struct sl_device *port, uint32_t q, uint16_t mode, const uint32_t *frames,
+			  uint32_t n)
+{
+	struct sl_queue *queue = &port->queue[q];
+	int err = queue_fill(port->umem, queue, frames, n);
+
+	if (!err && q > 0)
+		err = sl_xsk_bind(queue->anchor_fd, port, q, XDP_SHARED_UMEM,
+				  port->queue[0].anchor_fd);
+	else if (!err)
+		err = sl_xsk_bind(queue->anchor_fd, port, q, mode, 0);
+	if (err)
+		anchor_close(queue);
+	return err;
+}
+
 /* Zero-copy is asked for first; a refused socket is not used again. */
 static int anchor_bind(struct sl_device *port, uint32_t q, const uint32_t *frames, uint32_t n,
 		       const char **step)
 {
-	static const uint16_t modes[] = {XDP_ZEROCOPY | XDP_USE_NEED_WAKEUP,
-					 XDP_COPY | XDP_USE_NEED_WAKEUP};
 	enum sl_broker_zc zc = sl_broker_opts()->zerocopy;
 	unsigned m = zc == SL_BROKER_ZC_OFF || !holds_packet_zerocopy(port);
 	unsigned end = zc == SL_BROKER_ZC_FORCE ? 1 : 2;
-	struct sl_queue *queue = &port->queue[q];
 	int err = -EINVAL;
 
 	for (; err && m < end; m++) {
-		err = anchor_new(port, q, frames, n, step);
+		err = anchor_new(port, q, step);
 		if (err)
 			break;
 		*step = "bind";
-		if (q > 0)
-			err = xsk_bind(queue->anchor_fd, port, q, XDP_SHARED_UMEM,
-				       port->queue[0].anchor_fd);
-		else
-			err = xsk_bind(queue->anchor_fd, port, q, modes[m], 0);
-		if (err)
-			anchor_close(queue);
+		err = anchor_bind_as(port, q, modes[m], frames, n);
 		if (q > 0 || err == -EPERM || err == -EBUSY || err == -ENETDOWN)
 			break;
 	}
 	return err;
 }
 
-/* The frames are the ring's from bind on. */
-static int anchor_open(struct sl_device *port, uint32_t q, const char **step)
+static int share_open(struct sl_device *port, uint32_t q)
+{
+	int nr = sl_share_queue_open(&port->umem->info.share, port->info.ifindex, q);
+
+	if (nr < 0)
+		return nr;
+	port->queue[q].share_queue = (uint32_t)nr;
+	return 0;
+}
+
+/* It had nothing. */
+static void share_close(struct sl_device *port, uint32_t q)
+{
+	struct sl_share *share = &port->umem->info.share;
+
+	sl_share_queue_close(share, port->queue[q].share_queue);
+	sl_share_reclaim(share, port->queue[q].share_queue);
+}
+
+/* Its ring has half of the entries then. made: it is there, unbound. The frames are the ring's from
+ * bind on. */
+static int anchor_give(struct sl_device *port, uint32_t q, bool made, const char **step)
 {
 	uint32_t max = port->rings.fill / 2, *frames = malloc(max * sizeof(*frames)), n;
-	struct sl_queue *queue = &port->queue[q];
 	struct sl_umem *u = port->umem;
 	int err;
 
 	*step = "frames";
 	if (!frames)
 		return -ENOMEM;
-	sl_queues_reclaim();
-	err = sl_share_queue_open(&u->info.share, port->info.ifindex, q);
-	if (err < 0)
-		goto out;
-	queue->share_queue = (uint32_t)err;
 	n = sl_umem_take(u, frames, max);
-	err = anchor_bind(port, q, frames, n, step);
-	if (err) {
+	if (made)
+		err = anchor_bind_as(port, q, modes[!port->zerocopy], frames, n);
+	else
+		err = anchor_bind(port, q, frames, n, step);
+	if (err)
 		sl_umem_untake(u, frames, n);
-		sl_share_queue_close(&u->info.share, queue->share_queue);
-		sl_share_reclaim(&u->info.share, queue->share_queue); /* it had none */
-	} else {
-		sl_umem_given(u, frames, n, queue->share_queue);
-	}
-out:
+	else
+		sl_umem_given(u, frames, n, port->queue[q].share_queue);
 	free(frames);
+	return err;
+}
+
+static int anchor_open(struct sl_device *port, uint32_t q, const char **step)
+{
+	int err;
+
+	*step = "frames";
+	sl_queues_reclaim();
+	err = share_open(port, q);
+	if (err)
+		return err;
+	err = anchor_give(port, q, false, step);
+	if (err)
+		share_close(port, q);
 	return err;
 }
 
@@ -344,6 +331,25 @@ static bool xsk_is_zerocopy(int fd)
 	       o.flags & XDP_OPTIONS_ZEROCOPY;
 }
 
+static void say_bound(const struct sl_device *port)
+{
+	sl_info("port", "%s: AF_XDP %s", port->info.ifname,
+		port->zerocopy                                   ? "zero-copy"
+		: sl_broker_opts()->zerocopy == SL_BROKER_ZC_OFF ? "copy mode (as configured)"
+		: holds_packet_zerocopy(port)
+			? "copy mode (the driver has no zero-copy)"
+			: "copy mode (for zero-copy this NIC needs larger frames; remedy: "
+			  "SLUICE_FRAME_SIZE=4096)");
+}
+
+static int why_failed(struct sl_device *port, uint32_t q, const char *step, int err,
+		      const char **why)
+{
+	why_anchor(port, q, step, err, why);
+	sl_queues_close(port, true);
+	return err == -EPERM ? err : err == -EBUSY ? -EAGAIN : -EOPNOTSUPP;
+}
+
 int sl_queues_bind(struct sl_device *port, const char **why)
 {
 	const char *step = "";
@@ -354,33 +360,82 @@ int sl_queues_bind(struct sl_device *port, const char **why)
 	choose_rings(&port->rings);
 	for (uint32_t q = 0; q < port->info.nqueues; q++) {
 		err = anchor_open(port, q, &step);
-		if (err) {
-			why_anchor(port, q, step, err, why);
-			sl_queues_close(port, true);
-			return err == -EPERM ? err : err == -EBUSY ? -EAGAIN : -EOPNOTSUPP;
-		}
+		if (err)
+			return why_failed(port, q, step, err, why);
 	}
 	port->queues_bound = true;
 	port->zerocopy = xsk_is_zerocopy(port->queue[0].anchor_fd);
 	if (port->zerocopy)
 		port->info.flags |= SL_PORT_ZEROCOPY;
-	sl_info("port", "%s: AF_XDP %s", port->info.ifname,
-		port->zerocopy                                   ? "zero-copy"
-		: sl_broker_opts()->zerocopy == SL_BROKER_ZC_OFF ? "copy mode (as configured)"
-		: holds_packet_zerocopy(port)
-			? "copy mode (the driver has no zero-copy)"
-			: "copy mode (for zero-copy this NIC needs larger frames; remedy: "
-			  "SLUICE_FRAME_SIZE=4096)");
+	say_bound(port);
+	if (sl_broker_opts()->serve)
+		sl_rings_try(&port->queue[0]);
+	port->lent_once = sl_rings_lent_once();
+	if (port->lent_once) /* it can be done, and how is known: others map first */
+		sl_queues_close(port, true);
 	return 0;
 }
 
+/* Lent once -------------------------------------------------------------------------------------
+ *
+ * (Frames of closed queues are not looked for here: it would keep the queue from being bound.) */
+
+bool sl_queues_are_made(const struct sl_device *port)
+{
+	return !port->queues_bound && port->queue[0].anchor_fd >= 0;
+}
+
+int sl_queues_make(struct sl_device *port, const char **why)
+{
+	const char *step = "frames";
+
+	if (port->queues_bound || sl_queues_are_made(port))
+		return 0;
+	for (uint32_t q = 0; q < port->info.nqueues; q++) {
+		int err = share_open(port, q);
+
+		if (!err) {
+			err = anchor_new(port, q, &step);
+			if (err)
+				share_close(port, q);
+		}
+		if (err)
+			return why_failed(port, q, step, err, why);
+	}
+	return 0;
+}
+
+int sl_queues_bind_made(struct sl_device *port, const char **why)
+{
+	const char *step = "bind";
+
+	if (port->queues_bound)
+		return 0;
+	for (uint32_t q = 0; q < port->info.nqueues; q++) {
+		int err = anchor_give(port, q, true, &step);
+
+		if (!err)
+			continue;
+		if (port->queue[q].anchor_fd < 0) /* it was refused */
+			share_close(port, q);
+		return why_failed(port, q, step, err, why);
+	}
+	port->queues_bound = true;
+	return 0;
+}
+
+/* All ------------------------------------------------------------------------------------------
+ */
+
+/* Where they are lent once they are not ours any more: nobody dies there whom others outlive. */
 int sl_queues_map_again(struct sl_device *port)
 {
-	struct xdp_mmap_offsets off;
 	int err = 0;
 
+	if (port->lent_once)
+		return 0;
 	for (uint32_t q = 0; port->queues_bound && q < port->info.nqueues && !err; q++)
-		err = queue_map(&port->queue[q], &port->rings, &off);
+		err = sl_queue_map(&port->queue[q], port->rings.fill, port->rings.comp);
 	return err;
 }
 
@@ -389,204 +444,4 @@ void sl_queues_close(struct sl_device *port, bool unmap)
 	for (uint32_t q = 0; q < SL_MAX_QUEUES; q++)
 		queue_close(port->umem, &port->queue[q], unmap);
 	port->queues_bound = false;
-}
-
-/* Lanes -----------------------------------------------------------------------------------------
- */
-
-/* Busy polling moves the driver's work into the thread that waits (kernel 5.11). */
-static void set_busy_poll(int fd)
-{
-	const struct sl_broker_opts *o = sl_broker_opts();
-	int on = 1, us = o->busy_poll_us ? (int)o->busy_poll_us : 20;
-	int budget = o->busy_poll_budget ? (int)o->busy_poll_budget : 64;
-	int err;
-
-	if (!o->busy_poll)
-		return;
-	err = sl_sys_setsockopt(fd, SOL_SOCKET, SO_PREFER_BUSY_POLL, &on, sizeof(on));
-	if (!err)
-		err = sl_sys_setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL, &us, sizeof(us));
-	if (!err)
-		err = sl_sys_setsockopt(fd, SOL_SOCKET, SO_BUSY_POLL_BUDGET, &budget,
-					sizeof(budget));
-	if (err)
-		sl_warn_once("port", "busy polling of the driver is not possible: %s",
-			     sl_strerror(err));
-}
-
-static void lease_close(struct sl_device *port, struct sl_xsk_lease *l)
-{
-	unmap_ring(l->rx_map, l->rx_bytes);
-	unmap_ring(l->tx_map, l->tx_bytes);
-	sl_sys_close(l->fd); /* leaves `lanes` by itself */
-	sl_share_xsk_close(&port->umem->info.share, l->share_xsk);
-}
-
-static int lease_map(struct sl_xsk_lease *l)
-{
-	struct xdp_mmap_offsets off;
-	int err = ring_offsets(l->fd, &off);
-
-	if (err)
-		return err;
-	l->rx_bytes = off.rx.desc + l->rx_size * sizeof(struct xdp_desc);
-	l->tx_bytes = off.tx.desc + l->tx_size * sizeof(struct xdp_desc);
-	l->rx_map = map_ring(l->fd, l->rx_bytes, XDP_PGOFF_RX_RING);
-	l->tx_map = map_ring(l->fd, l->tx_bytes, XDP_PGOFF_TX_RING);
-	return l->rx_map && l->tx_map ? 0 : -ENOMEM;
-}
-
-static int lease_open(struct sl_device *port, uint32_t q, uint32_t xsk, struct sl_xsk_lease *l)
-{
-	const struct sl_queue *queue = &port->queue[q];
-	int err;
-
-	*l = (struct sl_xsk_lease){
-		.fd = xsk_new(port->rings.rx, port->rings.tx, NULL),
-		.queue = q,
-		.rx_size = port->rings.rx,
-		.tx_size = port->rings.tx,
-		.fill_size = port->rings.fill,
-		.comp_size = port->rings.comp,
-		.fill_map = queue->fill_map,
-		.comp_map = queue->comp_map,
-		.zerocopy = port->zerocopy,
-		.share_queue = queue->share_queue,
-	};
-	if (l->fd < 0)
-		return l->fd;
-	err = sl_share_xsk_open(&port->umem->info.share);
-	if (err < 0) {
-		sl_sys_close(l->fd);
-		return err;
-	}
-	l->share_xsk = port->xsk[xsk] = (uint16_t)err;
-	err = lease_map(l);
-	if (!err)
-		err = xsk_bind(l->fd, port, q, XDP_SHARED_UMEM, queue->anchor_fd);
-	if (!err && bpf_map_update_elem(port->attach.map_fd[SL_MAP_LANES], &xsk, &l->fd, 0))
-		err = -errno;
-	if (err)
-		lease_close(port, l);
-	else
-		set_busy_poll(l->fd);
-	return err;
-}
-
-static int lane_open(struct sl_device *port, uint32_t lane, struct sl_xsk_lease *leases,
-		     const char **why)
-{
-	uint32_t first = lane * port->info.nqueues, q;
-	int err = 0;
-
-	for (q = 0; q < port->info.nqueues && !err; q++)
-		err = lease_open(port, q, first + q, &leases[q]);
-	if (!err)
-		return 0;
-	sl_why(why, "%s: lane %u on queue %u: %s", port->info.ifname, lane, q - 1,
-	       sl_strerror(err));
-	while (q-- > 1)
-		lease_close(port, &leases[q - 1]);
-	return err;
-}
-
-static bool lane_mark(struct sl_device *port, uint32_t lane, bool open)
-{
-	uint64_t bit = 1ull << (lane % 64), *word = &port->lane_open[lane / 64];
-	bool was = *word & bit;
-
-	*word = open ? *word | bit : *word & ~bit;
-	return was;
-}
-
-int sl_lane_map_again(struct sl_device *port, uint32_t lane, uint32_t q, struct sl_xsk_lease *l)
-{
-	uint32_t xsk = lane * port->info.nqueues + q;
-	int err = lease_map(l);
-
-	if (!err && bpf_map_update_elem(port->attach.map_fd[SL_MAP_LANES], &xsk, &l->fd, 0))
-		err = -errno;
-	l->fill_map = port->queue[q].fill_map;
-	l->comp_map = port->queue[q].comp_map;
-	port->xsk[xsk] = (uint16_t)l->share_xsk;
-	lane_mark(port, lane, true);
-	return err;
-}
-
-static int lane_checked_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
-			     uint32_t *first, const char **why)
-{
-	struct sl_device *port = sl_device_find(ifindex);
-	int err = 0;
-
-	if (port && !port->umem)
-		port->umem = sl_umem_find(port->umem_id);
-	if (!port || !port->umem) {
-		sl_why(why, "lane %u: the port or the packet memory is not there", lane);
-		return -ENXIO;
-	}
-	if (lane >= port->info.max_lanes) {
-		sl_why(why, "%s has room for %u lanes", port->info.ifname, port->info.max_lanes);
-		return -EINVAL;
-	}
-	if (!port->queues_bound)
-		err = sl_queues_bind(port, why);
-	if (err)
-		return err;
-	if (lane_mark(port, lane, true)) {
-		sl_why(why, "%s: lane %u is open already", port->info.ifname, lane);
-		return -EBUSY;
-	}
-	err = lane_open(port, lane, leases, why);
-	if (err) {
-		lane_mark(port, lane, false);
-		return err;
-	}
-	*first = lane * port->info.nqueues;
-	return 0;
-}
-
-int sl_embedded_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
-			  uint32_t *first, const char **why)
-{
-	struct sl_broker_guard g;
-	int err;
-
-	sl_broker_enter(&g);
-	err = lane_checked_open(ifindex, lane, leases, first, why);
-	sl_broker_leave(&g);
-	return err;
-}
-
-void sl_lane_mute(uint32_t ifindex, uint32_t lane)
-{
-	struct sl_device *port = sl_device_find(ifindex);
-
-	for (uint32_t q = 0; port && q < port->info.nqueues; q++) {
-		uint32_t xsk = lane * port->info.nqueues + q;
-
-		bpf_map_delete_elem(port->attach.map_fd[SL_MAP_LANES], &xsk);
-	}
-}
-
-void sl_lane_free(uint32_t ifindex, uint32_t lane)
-{
-	struct sl_device *port = sl_device_find(ifindex);
-
-	if (!port || lane >= port->info.max_lanes || !lane_mark(port, lane, false))
-		return;
-	for (uint32_t q = 0; q < port->info.nqueues; q++)
-		sl_share_xsk_close(&port->umem->info.share,
-				   port->xsk[lane * port->info.nqueues + q]);
-}
-
-void sl_embedded_lane_close(uint32_t ifindex, uint32_t lane)
-{
-	struct sl_broker_guard g;
-
-	sl_broker_enter(&g);
-	sl_lane_mute(ifindex, lane);
-	sl_lane_free(ifindex, lane);
-	sl_broker_leave(&g);
 }

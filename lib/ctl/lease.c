@@ -115,8 +115,8 @@ static int ask_soon(struct sl_lease_msg *m, enum sl_lease_op op)
 }
 
 /* The same for a request about a device, or a lane of it. */
-static int ask_port(struct sl_lease_msg *m, enum sl_lease_op op, uint32_t ifindex, uint32_t lane,
-		    const char **why)
+int sl_lease_ask_port(struct sl_lease_msg *m, enum sl_lease_op op, uint32_t ifindex, uint32_t lane,
+		      const char **why)
 {
 	m->nfds = 0;
 	m->body.port = (struct sl_lease_port){.ifindex = ifindex, .lane = lane};
@@ -193,6 +193,7 @@ void sl_lease_child(void)
 		sl_sys_close(umem.share_fd);
 	}
 	sl_share_hide(share_mem, share_bytes);
+	sl_lease_rings_child();
 	share_mem = NULL;
 	if (umem.base)
 		parents = umem;
@@ -271,6 +272,11 @@ static int umem_take(const struct sl_lease_umem_ok *u, const int fd[2], const ch
 	return 0;
 }
 
+const struct sl_umem_info *sl_lease_memory(void)
+{
+	return &umem;
+}
+
 /* Most children never come here, so it is not done at the fork. */
 static void unmap_parents(void)
 {
@@ -336,7 +342,7 @@ static int port_take(const struct sl_lease_port_ok *p, int fd, struct sl_port_in
 int sl_lease_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why)
 {
 	struct sl_lease_msg m;
-	int err = ask_port(&m, SL_LEASE_PORT_OPEN, ifindex, 0, why);
+	int err = sl_lease_ask_port(&m, SL_LEASE_PORT_OPEN, ifindex, 0, why);
 
 	if (err)
 		return err;
@@ -365,7 +371,8 @@ void sl_lease_port_close(uint32_t ifindex, const struct sl_rule *rules)
 
 	if (rules)
 		drop_view(rules);
-	(void)ask_port(&m, SL_LEASE_PORT_CLOSE, ifindex, 0, NULL);
+	sl_lease_rings_drop(ifindex);
+	(void)sl_lease_ask_port(&m, SL_LEASE_PORT_CLOSE, ifindex, 0, NULL);
 }
 
 /* Without the daemon, or while none answers: whatever program the device runs is taken for ours. */
@@ -392,7 +399,7 @@ bool sl_lease_port_has_tags(uint32_t ifindex)
 {
 	struct sl_lease_msg m;
 
-	return !ask_port(&m, SL_LEASE_PORT_TAGS, ifindex, 0, NULL) && m.body.tags_ok.tags;
+	return !sl_lease_ask_port(&m, SL_LEASE_PORT_TAGS, ifindex, 0, NULL) && m.body.tags_ok.tags;
 }
 
 void sl_lease_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave)
@@ -407,7 +414,7 @@ void sl_lease_port_unguard(uint32_t ifindex)
 {
 	struct sl_lease_msg m;
 
-	(void)ask_port(&m, SL_LEASE_UNGUARD, ifindex, 0, NULL);
+	(void)sl_lease_ask_port(&m, SL_LEASE_UNGUARD, ifindex, 0, NULL);
 }
 
 unsigned sl_lease_port_strays(uint32_t ifindex, unsigned skip, struct sl_flow_key *out,
@@ -422,37 +429,6 @@ unsigned sl_lease_port_strays(uint32_t ifindex, unsigned skip, struct sl_flow_ke
 	n = sl_min(n, max);
 	memcpy(out, m.body.strays_ok.key, n * sizeof(*out));
 	return n;
-}
-
-/* Lanes ------------------------------------------------------------------------------------------
- */
-
-int sl_lease_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
-		       uint32_t *first, const char **why)
-{
-	struct sl_lease_msg m;
-	int err = ask_port(&m, SL_LEASE_LANE_OPEN, ifindex, lane, why);
-
-	if (err)
-		return err;
-	for (uint32_t i = 0; i < m.nfds; i++)
-		if (m.body.lane_ok.queue[i].share_queue >= umem.share.nqueues ||
-		    m.body.lane_ok.queue[i].share_xsk >= umem.share.nxsks ||
-		    m.body.lane_ok.queue[i].queue >= SL_MAX_QUEUES) {
-			sl_lease_close_fds(&m);
-			return -EPROTO;
-		}
-	*first = m.body.lane_ok.first;
-	for (uint32_t i = 0; i < m.nfds; i++)
-		leases[i] = sl_lease_of(&m.body.lane_ok.queue[i], sl_fd_keep(m.fd[i]));
-	return 0;
-}
-
-void sl_lease_lane_close(uint32_t ifindex, uint32_t lane)
-{
-	struct sl_lease_msg m;
-
-	(void)ask_port(&m, SL_LEASE_LANE_CLOSE, ifindex, lane, NULL);
 }
 
 /* Claims -----------------------------------------------------------------------------------------

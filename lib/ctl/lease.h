@@ -14,7 +14,7 @@
 #include "ctl/broker.h"
 
 #define SL_LEASE_MAGIC   0x4c534c53 /* "SLSL" */
-#define SL_LEASE_VERSION 6
+#define SL_LEASE_VERSION 7
 #define SL_LEASE_PATH    "/run/sluice/sluiced.sock"
 
 enum sl_lease_op {
@@ -27,7 +27,8 @@ enum sl_lease_op {
 	SL_LEASE_VLAN_LEAVE,
 	SL_LEASE_UNGUARD,
 	SL_LEASE_STRAYS,
-	SL_LEASE_LANE_OPEN, /* answer's: an XSK for each queue */
+	SL_LEASE_LANE_OPEN, /* answer's: an XSK for each queue, and perhaps the queues' anchors */
+	SL_LEASE_LANE_BIND, /* of one that was left unbound */
 	SL_LEASE_LANE_CLOSE,
 	SL_LEASE_CLAIM,        /* descriptor: the shadow, which proves it */
 	SL_LEASE_CLAIM_UPDATE, /* of one that the lease has */
@@ -73,7 +74,7 @@ struct sl_lease_umem_ok {
 	uint32_t member; /* of the group, whose shared memory came along */
 };
 
-struct sl_lease_port { /* also LANE_OPEN and LANE_CLOSE */
+struct sl_lease_port { /* also LANE_OPEN, LANE_BIND and LANE_CLOSE */
 	uint32_t ifindex;
 	uint32_t lane;
 };
@@ -107,8 +108,15 @@ struct sl_lease_queue {
 	uint32_t queue, rx_size, tx_size, fill_size, comp_size, zerocopy;
 	uint32_t share_queue, share_xsk;
 };
+/* Before Linux 6.4 a bound XSK's rings cannot be mapped (broker_ring.c). There the lane is not
+ * bound yet: the process maps the XSKs' receive and transmit rings, asks for LANE_BIND, and has the
+ * lane when that is answered. Fill and completion rings it maps, too, from the anchors, which come
+ * behind the XSKs when they are not bound yet either: with the first lane of a device. They are to
+ * be kept until the device is closed: there is no second time. -EAGAIN from LANE_BIND: the lane is
+ * closed, what was mapped for it is to be unmapped, and then to be opened again. */
 struct sl_lease_lane_ok {
 	uint32_t first, nqueues;
+	uint32_t unbound, nanchors; /* 0 or 1; 0 or nqueues */
 	struct sl_lease_queue queue[SL_MAX_QUEUES];
 };
 
@@ -170,7 +178,8 @@ struct sl_lease_show_port_ok {
 	struct sl_lease_port_ok port;
 	uint32_t users, lanes, flows;
 	uint32_t state;     /* enum sl_lease_device */
-	uint32_t outsiders; /* programs that could have it, but are of another group */
+	uint32_t outsiders; /* programs that could have it, but others have its queues: */
+	uint32_t lent_once; /* another process, or else of another group */
 	char group[32];     /* whose it is */
 };
 struct sl_lease_show_lease_ok {
@@ -207,7 +216,7 @@ union sl_lease_body {
 	struct sl_lease_show_lease_ok show_lease_ok;
 };
 
-#define SL_LEASE_FDS SL_MAX_QUEUES
+#define SL_LEASE_FDS (2 * SL_MAX_QUEUES)
 struct sl_lease_msg {
 	struct sl_lease_hdr hdr;
 	union sl_lease_body body;
@@ -269,9 +278,6 @@ void sl_lease_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave);
 void sl_lease_port_unguard(uint32_t ifindex);
 unsigned sl_lease_port_strays(uint32_t ifindex, unsigned skip, struct sl_flow_key *out,
 			      unsigned max);
-int sl_lease_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
-		       uint32_t *first, const char **why);
-void sl_lease_lane_close(uint32_t ifindex, uint32_t lane);
 int sl_lease_claim(const struct sl_claim_req *req, bool update, const char **why);
 void sl_lease_unclaim(const struct sl_claim_req *req);
 int sl_lease_repair(int fd, int how);
@@ -284,5 +290,19 @@ int sl_lease_neigh_use(uint32_t ifindex, const uint8_t addr[16]);
 int sl_lease_conns(int memfd, const struct sl_conns_layout *layout);
 int sl_lease_box(uint32_t listener, int out, int fd);
 void sl_lease_unbox(uint32_t listener);
+/* For lease_lane.c: a request about a device, or a lane of it; 0, -errno of the daemon's,
+ * -ENOTCONN: it is gone. And the packet memory. */
+int sl_lease_ask_port(struct sl_lease_msg *m, enum sl_lease_op op, uint32_t ifindex, uint32_t lane,
+		      const char **why);
+const struct sl_umem_info *sl_lease_memory(void);
+
+/* lease_lane.c: likewise ----------------------------------------------------------------------- */
+
+int sl_lease_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
+		       uint32_t *first, const char **why);
+void sl_lease_lane_close(uint32_t ifindex, uint32_t lane);
+/* What it keeps of a device that has no lanes any more; in a child, of all. */
+void sl_lease_rings_drop(uint32_t ifindex);
+void sl_lease_rings_child(void);
 
 #endif

@@ -10,7 +10,7 @@
 #include "base/rights.h"
 #include "base/sys.h"
 
-/* Lengths of the bodies, and counts of descriptors. MANY: one for each queue. */
+/* Lengths of the bodies, and counts of descriptors. MANY: one or two for each queue. */
 #define MANY 255
 static const struct shape {
 	uint16_t ask, answer; /* bytes */
@@ -31,6 +31,7 @@ static const struct shape {
 			     0},
 	[SL_LEASE_LANE_OPEN] = {sizeof(struct sl_lease_port), sizeof(struct sl_lease_lane_ok), 0,
 				MANY},
+	[SL_LEASE_LANE_BIND] = {sizeof(struct sl_lease_port), 0, 0, 0},
 	[SL_LEASE_LANE_CLOSE] = {sizeof(struct sl_lease_port), 0, 0, 0},
 	[SL_LEASE_CLAIM] = {sizeof(struct sl_lease_claim), 0, 1, 0},
 	[SL_LEASE_CLAIM_UPDATE] = {sizeof(struct sl_lease_claim), 0, 0, 0},
@@ -59,6 +60,15 @@ int sl_lease_body_bytes(uint32_t op, bool answer)
 	return answer ? shapes[op].answer : shapes[op].ask;
 }
 
+/* Of a lane: XSKs, and anchors or none. */
+static uint32_t lane_fds(const struct sl_lease_lane_ok *l)
+{
+	bool sound = l->nqueues <= SL_MAX_QUEUES && l->unbound <= 1 &&
+		     (!l->nanchors || (l->unbound && l->nanchors == l->nqueues));
+
+	return sound ? l->nqueues + l->nanchors : UINT32_MAX;
+}
+
 static int check_fds(const struct sl_lease_msg *m, bool answer)
 {
 	const struct shape *s = &shapes[m->hdr.op];
@@ -67,7 +77,7 @@ static int check_fds(const struct sl_lease_msg *m, bool answer)
 	if (answer && m->hdr.err)
 		want = 0;
 	else if (want == MANY)
-		want = m->body.lane_ok.nqueues;
+		want = lane_fds(&m->body.lane_ok);
 	return m->nfds == want && want <= SL_LEASE_FDS ? 0 : -EPROTO;
 }
 

@@ -169,9 +169,6 @@ static struct sl_leg *open_leg(struct sl_lane *lane, struct sl_port *port)
 		goto out;
 	err = map_leases(leg, leases);
 	if (err < 0) {
-		if (err == -EBUSY)
-			why = "this kernel maps no rings that the daemon has bound; remedy: Linux "
-			      "6.4, or the program runs without the daemon";
 		sl_broker_lane_close(ifindex, lane->id);
 		goto out;
 	}

@@ -91,7 +91,11 @@ static struct sl_session *session_new(int fd)
 	s->cred = (struct ucred){.pid = 1, .uid = 1, .gid = 1};
 	/* As if it had a device: requests about it go as far as they can. */
 	s->port[0] = (struct sl_session_port){.ifindex = 3, .nqueues = 1, .lane[0] = 1};
-	s->nlanes = 1;
+	/* And a lane that waits to be bound. */
+	s->port[0].lane[1] = 2;
+	s->port[0].lease[1] = calloc(1, sizeof(struct sl_xsk_lease));
+	*s->port[0].lease[1] = (struct sl_xsk_lease){.fd = -1, .unbound = true};
+	s->nlanes = 2;
 	s->next = sluiced.sessions;
 	sluiced.sessions = s;
 	sluiced.nsessions++;
@@ -124,7 +128,7 @@ static size_t build(struct sl_lease_msg *m, const uint8_t *d, size_t n, size_t *
 
 static void send_raw(int fd, const struct sl_lease_msg *m, size_t len)
 {
-	char space[CMSG_SPACE(4 * sizeof(int))] = {0};
+	char space[CMSG_SPACE(8 * sizeof(int))] = {0};
 	struct iovec iov = {(void *)m, len};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	struct cmsghdr *c = (struct cmsghdr *)space;
@@ -182,6 +186,30 @@ static void as_daemon(const uint8_t *data, size_t size)
 	sluiced.draining = false;
 }
 
+/* Any bytes, with a few descriptors, as a lane has them. */
+static void send_answer(int fd, const uint8_t *data, size_t size)
+{
+	static struct sl_lease_msg m;
+	size_t len = sl_min(size, offsetof(struct sl_lease_msg, nfds));
+
+	memset(&m, 0, sizeof(m));
+	memcpy(&m, data, len);
+	m.nfds = data[size - 1] % 8;
+	for (uint32_t i = 0; i < m.nfds; i++)
+		m.fd[i] = kinds[i];
+	send_raw(fd, &m, len);
+}
+
+static void check_lane(const struct sl_lease_msg *m)
+{
+	const struct sl_lease_lane_ok *ok = &m->body.lane_ok;
+
+	if (m->hdr.op == SL_LEASE_LANE_OPEN && !m->hdr.err &&
+	    (ok->nqueues > SL_MAX_QUEUES || m->nfds != ok->nqueues + ok->nanchors ||
+	     (ok->nanchors && (!ok->unbound || ok->nanchors != ok->nqueues))))
+		abort();
+}
+
 static void as_process(const uint8_t *data, size_t size)
 {
 	static struct sl_lease_msg m;
@@ -189,10 +217,15 @@ static void as_process(const uint8_t *data, size_t size)
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
 		abort();
-	if (size && send(pair[1], data, sl_min(size, (size_t)8192), MSG_DONTWAIT) > 0) {
+	if (size) {
+		send_answer(pair[1], data, size);
 		n = sl_lease_recv(pair[0], &m, true, MSG_DONTWAIT);
 		if (n > 0 && m.hdr.err && strlen(m.body.why) >= SL_LEASE_WHY)
 			abort();
+		if (n > 0) {
+			check_lane(&m);
+			sl_lease_close_fds(&m);
+		}
 	}
 	close(pair[0]);
 	close(pair[1]);

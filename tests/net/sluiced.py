@@ -4,10 +4,10 @@
 # Says what the daemon did to each attack; 0 when all were refused.
 import array, os, resource, socket, struct, sys, time
 
-MAGIC, VERSION = 0x4C534C53, 6
-(HELLO, UMEM, PORT_OPEN, PORT_CLOSE, PORT_ALIVE, PORT_TAGS, VLAN_LEAVE, UNGUARD, STRAYS, LANE_OPEN, LANE_CLOSE, CLAIM, UPDATE, UNCLAIM,
+MAGIC, VERSION = 0x4C534C53, 7
+(HELLO, UMEM, PORT_OPEN, PORT_CLOSE, PORT_ALIVE, PORT_TAGS, VLAN_LEAVE, UNGUARD, STRAYS, LANE_OPEN, LANE_BIND, LANE_CLOSE, CLAIM, UPDATE, UNCLAIM,
  REPAIR, DROP, INJECT, NEIGH, CONNS, HOLDERS, BUFFER, BOX, UNBOX, STATUS, SHOW_PORT,
- SHOW_LEASE, DRAIN) = range(1, 28)
+ SHOW_LEASE, DRAIN) = range(1, 29)
 path, own, ifindex, victim = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 other, other6 = sys.argv[5:7]
 failed = 0
@@ -107,6 +107,7 @@ refused("a claim on a device that it has not", s.ask(CLAIM, claim(port), [mine.f
 refused("the victim's port", s.ask(CLAIM, claim(victim), [mine.fileno()]))
 refused("the victim's claim given up", s.ask(UNCLAIM, claim(victim)))
 refused("the victim's claim changed", s.ask(UPDATE, claim(victim, lane=5)))
+refused("the victim's lane bound", s.ask(LANE_BIND, struct.pack("=II", ifindex, 0)))
 refused("the victim's lane closed", s.ask(LANE_CLOSE, struct.pack("=II", ifindex, 0)))
 refused("the victim's device closed", s.ask(PORT_CLOSE, struct.pack("=II", ifindex, 0)))
 refused("the victim's guard taken off", s.ask(UNGUARD, struct.pack("=II", ifindex, 0)))

@@ -4,6 +4,7 @@
 # get nothing and disturb nobody, a killed program's peers are told and its port is free.
 . "$(dirname "$0")/lib_lease.sh"
 need python3
+ONE_LEASE=1
 lease_up
 D=$(daemon_pid)
 

@@ -197,8 +197,7 @@ static void lane_put(struct sl_session *s, struct sl_session_port *p, unsigned n
 		return;
 	sl_embedded_lane_close(p->ifindex, p->lane[number] - 1);
 	for (uint32_t q = 0; leases && q < p->nqueues; q++) {
-		munmap(leases[q].rx_map, leases[q].rx_bytes);
-		munmap(leases[q].tx_map, leases[q].tx_bytes);
+		sl_lease_unmap(&leases[q]);
 		sl_sys_close(leases[q].fd);
 	}
 	free(leases);
@@ -335,22 +334,36 @@ static bool lane_is_used(uint32_t ifindex, uint32_t lane)
 	return false;
 }
 
-/* The XSKs stay here, too: what lies in their rings when the process dies comes back by them. */
-static int pass_lane(const struct sl_xsk_lease *leases, uint32_t n, uint32_t first,
-		     struct sl_lease_msg *m)
+static int pass_fd(struct sl_lease_msg *m, int own)
 {
+	int fd = sl_fd_dup(own);
+
+	if (fd < 0)
+		return fd;
+	m->fd[m->nfds++] = fd;
+	return 0;
+}
+
+/* The XSKs stay here, too: what lies in their rings when the process dies comes back by them. With
+ * anchors that are not bound, if the lane is not. */
+static int pass_lane(const struct sl_device *d, const struct sl_xsk_lease *leases, uint32_t n,
+		     uint32_t first, struct sl_lease_msg *m)
+{
+	bool made = sl_queues_are_made(d);
+	int err = 0;
+
 	memset(&m->body.lane_ok, 0, sizeof(m->body.lane_ok));
 	m->body.lane_ok.first = first;
-	for (uint32_t i = 0; i < n; i++) {
-		int fd = sl_fd_dup(leases[i].fd);
-
-		if (fd < 0)
-			return fd;
-		m->fd[m->nfds++] = fd;
+	for (uint32_t i = 0; i < n && !err; i++) {
+		err = pass_fd(m, leases[i].fd);
 		m->body.lane_ok.queue[i] = sl_lease_described(&leases[i]);
 	}
+	for (uint32_t i = 0; i < n && made && !err; i++)
+		err = pass_fd(m, d->queue[i].anchor_fd);
 	m->body.lane_ok.nqueues = n;
-	return 0;
+	m->body.lane_ok.unbound = leases[0].unbound;
+	m->body.lane_ok.nanchors = made ? n : 0;
+	return err;
 }
 
 int sl_on_lane_open(struct sl_session *s, struct sl_lease_msg *m, const char **why)
@@ -363,8 +376,8 @@ int sl_on_lane_open(struct sl_session *s, struct sl_lease_msg *m, const char **w
 	if (!p || number >= SL_SESSION_LANES)
 		return -EINVAL;
 	if (s->again && p->lane[number])
-		return pass_lane(p->lease[number], p->nqueues, (p->lane[number] - 1u) * p->nqueues,
-				 m);
+		return pass_lane(sl_device_find(p->ifindex), p->lease[number], p->nqueues,
+				 (p->lane[number] - 1u) * p->nqueues, m);
 	if (p->lane[number])
 		return -EINVAL;
 	if (s->nlanes >= s->limits.lanes) {
@@ -385,10 +398,35 @@ int sl_on_lane_open(struct sl_session *s, struct sl_lease_msg *m, const char **w
 	p->lease[number] = leases;
 	s->nlanes++;
 	sl_keep_lane(s, p, number);
-	err = pass_lane(leases, p->nqueues, first, m);
+	err = pass_lane(sl_device_find(p->ifindex), leases, p->nqueues, first, m);
 	if (err)
 		lane_put(s, p, number);
 	return err;
+}
+
+/* The daemon before us may have done it, or knew of the lane as we do not. */
+int sl_on_lane_bind(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	struct sl_session_port *p = port_of(s, m);
+	uint32_t number = m->body.port.lane;
+	struct sl_xsk_lease *leases;
+	int err;
+
+	if (!p || number >= SL_SESSION_LANES)
+		return -EINVAL;
+	leases = p->lease[number];
+	if (!leases)
+		return s->again ? -EAGAIN : -EINVAL;
+	if (!leases[0].unbound)
+		return s->again ? 0 : -EINVAL;
+	err = sl_embedded_lane_bind(p->ifindex, p->lane[number] - 1u, leases, why);
+	if (err) {
+		lane_put(s, p, number);
+		return err;
+	}
+	sl_keep_device(p->ifindex);
+	sl_keep_lane(s, p, number);
+	return 0;
 }
 
 int sl_on_lane_close(struct sl_session *s, struct sl_lease_msg *m, const char **why)

@@ -241,7 +241,7 @@ void sl_keep_lane(const struct sl_session *s, const struct sl_session_port *p, u
 
 	if (vault < 0)
 		return;
-	if (!p->lane[number]) {
+	if (!p->lane[number] || p->lease[number][0].unbound) { /* (which is opened again, then) */
 		del(SL_KEEP_LANE, lane_key(s, p, number));
 		return;
 	}

@@ -6,7 +6,8 @@
  * program taken off and attached, and packet memory made anew: some 100 ms. So the last hold on
  * device and memory stays for LINGER_NS, or until the process has both again, or is dead. (One
  * that exits closes the connection, too, a moment before it is dead.) Its claims, lanes and frames
- * are taken back as ever. The vault knows nothing of it: the next daemon keeps nothing for it. */
+ * are taken back as ever. (Where rings are lent once the next could not have these.) The vault
+ * knows nothing of it: the next daemon keeps nothing for it. */
 #include "base/clock.h"
 #include "base/sys.h"
 #include "ctl/broker_int.h"
@@ -31,7 +32,7 @@ void sl_linger_begin(struct sl_session *s)
 	while (l < lingers + LINGERS && l->pid)
 		l++;
 	if (!s->share || !s->eof || s->pidfd < 0 || sl_is_dead(s->pidfd) || sluiced.draining ||
-	    l == lingers + LINGERS)
+	    sl_rings_lent_once() || l == lingers + LINGERS)
 		return;
 	*l = (struct lingerer){
 		.pid = s->cred.pid,

@@ -64,8 +64,28 @@ static bool is_anothers(const struct sl_session *s, uint32_t ifindex)
 	return m && strcmp(m->group, s->group);
 }
 
+/* Where rings are lent once: who else has the device's, or had them until a moment ago. */
+static const struct sl_session *borrower(const struct sl_session *s, uint32_t ifindex)
+{
+	struct sl_session *o = sl_rings_lent_once() ? sluiced.sessions : NULL;
+
+	while (o && (o == s || !sl_session_port(o, ifindex)))
+		o = o->next;
+	return o;
+}
+
 bool sl_memory_is_anothers(const struct sl_session *s, uint32_t ifindex, const char **why)
 {
+	const struct sl_session *o = borrower(s, ifindex);
+
+	if (o) {
+		sl_why(why,
+		       "process %d (%s) has the queues of %s: there this process stays with the "
+		       "kernel, since one process at a time can have them; remedy: Linux 6.4, or "
+		       "end the former first",
+		       o->cred.pid, o->program, sl_device_find(ifindex)->info.ifname);
+		return true;
+	}
 	if (is_anothers(s, ifindex))
 		sl_linger_end(0);
 	if (!is_anothers(s, ifindex))

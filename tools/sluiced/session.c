@@ -265,6 +265,7 @@ static sl_request_fn *const handlers[SL_LEASE_OPS] = {
 	[SL_LEASE_UNGUARD] = sl_on_unguard,
 	[SL_LEASE_STRAYS] = sl_on_strays,
 	[SL_LEASE_LANE_OPEN] = sl_on_lane_open,
+	[SL_LEASE_LANE_BIND] = sl_on_lane_bind,
 	[SL_LEASE_LANE_CLOSE] = sl_on_lane_close,
 	[SL_LEASE_CLAIM] = sl_on_claim,
 	[SL_LEASE_CLAIM_UPDATE] = sl_on_claim_update,

@@ -61,14 +61,15 @@ static void count_use(uint32_t ifindex, uint32_t *lanes, uint32_t *flows)
 	}
 }
 
-/* They were told, and do not ask again. */
-static uint32_t count_outsiders(const char *ifname, const char *group)
+/* They were told. */
+static uint32_t count_outsiders(const struct sl_device *d, const char *group)
 {
 	uint32_t n = 0;
 
-	for (const struct sl_session *s = sluiced.sessions; s; s = s->next)
-		n += s->outside && !s->leaving && strcmp(s->group, group) &&
-		     sl_limits_allow_device(&s->limits, ifname);
+	for (struct sl_session *s = sluiced.sessions; s; s = s->next)
+		n += s->outside && !s->leaving && (strcmp(s->group, group) || d->lent_once) &&
+		     !sl_session_port(s, d->info.ifindex) &&
+		     sl_limits_allow_device(&s->limits, d->info.ifname);
 	return n;
 }
 
@@ -91,7 +92,8 @@ int sl_on_show_port(struct sl_session *s, struct sl_lease_msg *m, const char **w
 	count_use(d->info.ifindex, &out->lanes, &out->flows);
 	if (sl_memory_of(d->info.ifindex))
 		memcpy(out->group, sl_memory_of(d->info.ifindex)->group, sizeof(out->group));
-	out->outsiders = count_outsiders(d->info.ifname, out->group);
+	out->outsiders = count_outsiders(d, out->group);
+	out->lent_once = d->lent_once;
 	return 0;
 }
 

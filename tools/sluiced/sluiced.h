@@ -217,7 +217,7 @@ void sl_memory_put(struct sl_memory *m);
 void sl_memory_adopt(struct sl_session *s, uint32_t umem);
 /* Whose the device's queues are; NULL: it is not open. */
 const struct sl_memory *sl_memory_of(uint32_t ifindex);
-/* Is the device another group's, for certain? */
+/* Is the device another group's, for certain, or, where rings are lent once, another process's? */
 bool sl_memory_is_anothers(const struct sl_session *s, uint32_t ifindex, const char **why);
 /* The session leaves its group. */
 void sl_umem_put(struct sl_session *s);
@@ -232,6 +232,7 @@ int sl_on_unguard(struct sl_session *s, struct sl_lease_msg *m, const char **why
 int sl_on_strays(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_neigh(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_lane_open(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_lane_bind(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_lane_close(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 void sl_port_put(struct sl_session *s, struct sl_session_port *p);
 /* The session's process is dead: takes its frames and lanes back. False: not now. */
