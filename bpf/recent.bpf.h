@@ -5,9 +5,12 @@
  * Theory of operation: an entry is good for the word of `ports` that it was made under. Whoever
  * changes what a look-up of that port could find raises the word's generation after it, so an entry
  * that was made before is never used again, nor is one made meanwhile. Remembered are claims, not
- * that there is none; and of those only what the key decides alone: no group's choice, and of TCP
- * no endpoint, so that a new connection forgets nothing. A port that has no flows needs no remote
- * end in the key: all its senders share an entry. */
+ * that there is none; and of those only what the key decides alone: no group's choice. A port that
+ * has no flows needs no remote end in the key: all its senders share an entry, and so do the
+ * connections of a listener.
+ *
+ * Others may change the maps by hand, and raise nothing. So the word that an entry is made under
+ * has the time in its upper bits, too, in units that many look-ups fit in. */
 #ifndef SL_RECENT_BPF_H
 #define SL_RECENT_BPF_H
 
@@ -16,9 +19,13 @@
 
 #define SL_RECENT_BITS 10
 #define SL_RECENT_ROW  128 /* entries of a map's value: an allocation for each would take longer */
+/* First bit of the time in the word (so many generations come before one is met again), and its
+ * unit, log2 of the kernel's ticks: 0.06 s (at 1,000 Hz) to 0.64 (at 100). */
+#define SL_RECENT_TIME 44
+#define SL_RECENT_TICK 6
 
 struct sl_recent_key {
-	__u64 word;    /* of `ports`; 0: the entry is empty */
+	__u64 word;    /* of `ports`, and the time; 0: the entry is empty */
 	__u32 vlan;    /* and in bits that no VID has what IP and which protocol */
 	__u32 ports;   /* remote's, local's */
 	__u64 addr[4]; /* remote and local; of IPv4 both are in the first */
@@ -55,7 +62,7 @@ static __always_inline int recent_key(const struct sl_pkt *p, __u64 word, struct
 	__u64 remote = 0 - (word & SL_PORT_FLOW);
 
 	_Static_assert(SL_PORT_FLOW == 1, "a mask is made of it, without a way of its own");
-	k->word = word;
+	k->word = word + (bpf_jiffies64() >> SL_RECENT_TICK << SL_RECENT_TIME);
 	k->ports = (remote & p->src_port) << 16 | p->dst_port;
 	k->vlan = p->vlan | (__u32)(p->proto == IPPROTO_TCP) << 12 | (__u32)p->v6 << 13;
 	if (p->v6) {
@@ -99,12 +106,6 @@ static __always_inline int is_recent(const struct sl_recent *r, const struct sl_
 	return !((r->key.word ^ k->word) | (r->key.ports ^ k->ports) | (r->key.vlan ^ k->vlan) |
 		 (r->key.addr[0] ^ k->addr[0]) | (r->key.addr[1] ^ k->addr[1]) |
 		 (r->key.addr[2] ^ k->addr[2]) | (r->key.addr[3] ^ k->addr[3]));
-}
-
-static __always_inline int may_remember(const struct sl_pkt *p, enum match match)
-{
-	return match == MATCH_FLOW ||
-	       (p->proto != IPPROTO_TCP && (match == MATCH_ENDPOINT || match == MATCH_WILDCARD));
 }
 
 #endif

@@ -178,7 +178,7 @@ static __always_inline int find_target(struct xdp_md *ctx, struct sl_pkt *p, __u
 	if (!claim)
 		return -1;
 	*t = target_of(claim, match & 3);
-	if (may_remember(p, match) && !cfg->forgets)
+	if (!(match & MATCH_GROUP) && !cfg->forgets)
 		remember(r, &key, t);
 	return 0;
 }

@@ -87,8 +87,16 @@ static bool is_tcp(const struct entry *e)
 	return e->index >= 65536;
 }
 
-/* A new entry first, then the bit that lets it be looked up. What it goes before is forgotten; for
- * a flow of TCP's nothing is, since of TCP only flows are remembered. -EEXIST: there is one. */
+/* Nothing is remembered of the port that a flow could go before. */
+static bool has_flows_alone(const struct entry *e)
+{
+	const struct sl_port_uses *u = e->port->uses;
+
+	return u->flow[e->index] && !u->endpoint[e->index] && !u->wildcard[e->index];
+}
+
+/* A new entry first, then the bit that lets it be looked up. What it goes before is forgotten.
+ * -EEXIST: there is one. */
 static int entry_add(const struct entry *e, const struct sl_claim *c)
 {
 	uint16_t *uses;
@@ -96,7 +104,7 @@ static int entry_add(const struct entry *e, const struct sl_claim *c)
 	if (bpf_map_update_elem(e->map_fd, &e->flow, c, BPF_NOEXIST))
 		return -errno;
 	uses = entry_uses(e);
-	if (*uses == 0 || !is_tcp(e) || e->bit != SL_PORT_FLOW)
+	if (e->bit != SL_PORT_FLOW || !has_flows_alone(e))
 		change_word(e, e->bit, 0);
 	if (*uses != UINT16_MAX)
 		++*uses;

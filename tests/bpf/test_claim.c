@@ -187,6 +187,14 @@ static void test_changes_are_seen_at_once(void **state)
 	assert_true(forgets());
 	sl_broker_unclaim(&f2);
 	assert_true(forgets());
+	/* But beside a listener, before which it goes. */
+	up.key.proto = IPPROTO_TCP;
+	assert_int_equal(sl_broker_claim(&up, NULL), 0);
+	forgets();
+	assert_int_equal(sl_broker_claim(&f2, NULL), 0);
+	assert_true(forgets());
+	sl_broker_unclaim(&f2);
+	sl_broker_unclaim(&up);
 	sl_broker_unclaim(&f1);
 	assert_int_equal(bits() | tcp_bits(), 0);
 }

@@ -3,6 +3,7 @@
  * maps without a new generation of the port shows that it was remembered. */
 #include <sched.h>
 
+#include "base/clock.h"
 #include "rig.h"
 
 static void forget(uint8_t proto)
@@ -26,6 +27,23 @@ static struct frame seg(const char *to)
 	return f;
 }
 
+/* What is remembered is good for a while (SL_RECENT_TICK), and then the maps are looked at: by now
+ * what happened to them by hand is seen. After it there is a whole such while, longer than a test
+ * takes. */
+static int when_it_begins(void **state)
+{
+	struct frame f = udp4(A4, SPORT, DPORT);
+	uint64_t end;
+
+	clear(state);
+	endpoint(A4, 1);
+	assert_steered(&f, redirect_endpoint, 1);
+	remove_claims();
+	for (end = sl_now_ns() + 5000000000; run(&f).verdict == XDP_REDIRECT;)
+		assert_true(sl_now_ns() < end);
+	return clear(state);
+}
+
 /* The second packet needs no claim in the maps, the third has none. */
 static void assert_remembered_(const struct frame *f, uint8_t proto, size_t counter, int line)
 {
@@ -41,6 +59,7 @@ static void assert_remembered_(const struct frame *f, uint8_t proto, size_t coun
 static void test_remembers(void **state)
 {
 	struct frame f = udp4(A4, SPORT, DPORT), f6 = udp6(A6, SPORT, DPORT), t = seg(A4);
+	struct sl_claim listener = claim_of(1);
 
 	flow(A4, B4, IPPROTO_UDP, 1);
 	assert_remembered(&f, IPPROTO_UDP, redirect_flow);
@@ -55,6 +74,9 @@ static void test_remembers(void **state)
 	local(A6);
 	endpoint("::", 1);
 	assert_remembered(&f6, IPPROTO_UDP, redirect_wildcard);
+	clear(NULL);
+	add_endpoint(A4, DPORT, IPPROTO_TCP, 0, &listener);
+	assert_remembered(&t, IPPROTO_TCP, redirect_endpoint);
 }
 
 /* All senders of an endpoint share what is remembered, as long as the port has no flows. */
@@ -128,7 +150,6 @@ static void test_change_is_seen_at_once(void **state)
 	assert_pass(&f, pass_miss);
 }
 
-/* Of TCP only flows are remembered: a new one comes without a generation of its own. */
 static void test_connection_goes_before_its_listener(void **state)
 {
 	struct sl_claim end = claim_of(1), conn = claim_of(2);
@@ -141,6 +162,7 @@ static void test_connection_goes_before_its_listener(void **state)
 	set_bit(IPPROTO_TCP, DPORT, SL_PORT_FLOW);
 	assert_steered(&f, redirect_endpoint, 1);
 	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.flows), &k, &conn, 0), 0);
+	forget(IPPROTO_TCP);
 	assert_steered(&f, redirect_flow, 2);
 }
 
@@ -205,7 +227,7 @@ static void stay(void)
 
 int main(void)
 {
-#define T(name) cmocka_unit_test_setup(name, clear)
+#define T(name) cmocka_unit_test_setup(name, when_it_begins)
 	static const struct CMUnitTest tests[] = {
 		T(test_remembers),
 		T(test_senders_share_an_endpoint),
