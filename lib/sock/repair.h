@@ -43,6 +43,16 @@ int sl_repair_finish(int fd, const struct sl_tcp_repair *r, const struct sl_repa
 int sl_repair_closed(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
 		     bool reset);
 
+/* repair_syn.c: the closed socket fd, bound to the connection's local end, connects to `to` with a
+ * SYN that was sent before, so that a peer who has answered that one is asked for the same once
+ * more. What comes for it is dropped until sl_broker_drop_packets(fd, false). A failure leaves a
+ * closed socket, and what has come for it. -EPERM: no privilege; -EOPNOTSUPP: the kernel opens
+ * nothing so now; others as bind(2) and connect(2) say. */
+int sl_repair_syn(int fd, const struct sl_tcp_key *key, uint32_t scope,
+		  const struct sl_tcp_repair_syn *syn, const void *data);
+/* It is a closed socket again. */
+void sl_repair_unsyn(int fd);
+
 /* What was read: the queues' bytes in memory of take's. */
 struct sl_repair_bytes {
 	void *p; /* NULL: none */

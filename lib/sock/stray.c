@@ -87,11 +87,13 @@ static bool is_stray(const struct sl_tcp_key *k, const struct strays *s)
 }
 
 /* The answer to its SYN came by another device, as each will: the kernel connects anew, from the
- * same port. (Not with what Fast Open was given to send, which would be lost.) */
+ * same port; with what Fast Open was given to send, if it can take it along. */
 static bool can_begin_anew(const struct sl_tconn *c)
 {
+	struct sl_tcp_repair_syn syn;
+
 	return sl_load(&c->tcp.state) == SL_TCP_SYN_SENT &&
-	       sl_load(&c->tcp.write_seq) == c->tcp.iss + 1;
+	       (sl_tcp_repair_get_syn(&c->tcp, &syn, NULL) || !syn.bytes);
 }
 
 /* One that is in the middle of its handshake, or not accepted, will stray again. */

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "ctl/broker.h"
 #include "sock/repair.h"
 #include "sock/tconn.h"
 
@@ -72,7 +73,7 @@ static int kernel_connect(int fd, int family, const struct sl_tcp_key *key, uint
 }
 
 /* The claim goes first: the answer to the kernel's SYN must reach it. */
-static void connect_anew(struct sl_sock *sk)
+static void connect_plain(struct sl_sock *sk)
 {
 	struct sl_tconn *c = sk->conn;
 	struct sl_tcp_key key = c->tcp.node.key;
@@ -84,6 +85,40 @@ static void connect_anew(struct sl_sock *sk)
 	err = kernel_connect(sk->fd, sk->family, &key, scope);
 	if (err)
 		sl_store(&sk->error, -err);
+}
+
+/* Our SYN, once more: 0; then there is no connection of ours any more. */
+static int connect_again(struct sl_sock *sk, const struct sl_tcp_repair_syn *syn, const void *data)
+{
+	struct sl_tconn *c = sk->conn;
+	int err = sl_repair_syn(sk->fd, &c->tcp.node.key, c->oif, syn, data);
+
+	if (!err && !is_connecting(sk)) { /* it was answered after all */
+		sl_repair_unsyn(sk->fd);
+		err = -EISCONN;
+	}
+	if (err)
+		return err;
+	sl_tconn_unclaim(c);
+	drop_conn(sk, c);
+	return sl_broker_drop_packets(sk->fd, false);
+}
+
+static int connect_anew(struct sl_sock *sk)
+{
+	uint8_t data[SL_TCP_SYN_MAX];
+	struct sl_tcp_repair_syn syn;
+	struct sl_lane *lane;
+	bool has;
+
+	if (!sl_sock_lock(sk, &lane))
+		return -EDEADLK;
+	has = sl_tcp_repair_get_syn(&sk->conn->tcp, &syn, data);
+	sl_lane_unlock(lane);
+	if (syn.bytes)
+		return has ? connect_again(sk, &syn, data) : -EMSGSIZE;
+	connect_plain(sk);
+	return 0;
 }
 
 /* Over ------------------------------------------------------------------------------------------
@@ -187,8 +222,8 @@ bool sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
 	if (reason == SL_REASON_FORKED && sk->conn->lsn_id && is_untouched(&sk->conn->tcp))
 		sl_tlisten_forked(sk->conn->lsn_id);
 	if (is_connecting(sk)) {
-		connect_anew(sk);
-		return true;
+		err = connect_anew(sk);
+		return err == 0 || stay(sk, reason, err);
 	}
 	if (sl_load(&sk->conn->tcp.state) == SL_TCP_CLOSED)
 		return leave_closed(sk, reason);

@@ -165,7 +165,8 @@ static ssize_t send_kernel(struct sl_sock *sk, int fd, const struct tx *x, const
 		rest = (struct iovec){(char *)x->iov[i].iov_base + skip, x->iov[i].iov_len - skip};
 		m.msg_iov = &rest;
 		m.msg_iovlen = 1;
-		n = kernel_sendmsg(sk, fd, &m, x->flags & ~MSG_ZEROCOPY); /* is ours */
+		/* The numbers of completions are ours, and it is connected. */
+		n = kernel_sendmsg(sk, fd, &m, x->flags & ~(MSG_ZEROCOPY | MSG_FASTOPEN));
 		return n < 0 ? (ssize_t)x->done : n + (ssize_t)x->done;
 	}
 	err = sl_tcp_sock_error(sk);

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <string.h>
 
+#define MAX_OPTS 40 /* for which the kernel leaves room in a SYN */
+
 /* Going out ------------------------------------------------------------------------------------ */
 
 /* Of the first byte in the send queue. */
@@ -156,6 +158,22 @@ uint32_t sl_tcp_repair_rcvq(const struct sl_tcp *c, uint32_t at, void *buf, uint
 	}
 	return before +
 	       copy_rcvq(c, at + (urgent != UINT32_MAX), (uint8_t *)buf + before, n - before);
+}
+
+/* tcp_send_syn_data(), of a peer without a cached segment size. */
+bool sl_tcp_repair_get_syn(const struct sl_tcp *c, struct sl_tcp_repair_syn *syn, void *data)
+{
+	uint32_t room = sl_min(c->mss_clamp, c->adv_mss);
+
+	*syn = (struct sl_tcp_repair_syn){
+		.iss = c->iss,
+		.tsval = (uint32_t)(c->born_us / 1000) + c->ts_off,
+		.ts_ok = sl_tcp_params.timestamps,
+		.bytes = c->state == SL_TCP_SYN_SENT ? c->write_seq - c->iss - 1 : 0,
+	};
+	if (!syn->bytes || syn->bytes + MAX_OPTS > room || syn->bytes > SL_TCP_SYN_MAX)
+		return false;
+	return !data || sl_tcp_repair_sndq(c, 1, data, syn->bytes) == syn->bytes;
 }
 
 bool sl_tcp_repair_freeze(struct sl_tcp *c)

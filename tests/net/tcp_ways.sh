@@ -17,6 +17,28 @@ ip -n "${NS}a" route add 192.0.2.2 via "$NET4.130" metric 2
 ip -n "${NS}b" route add 192.0.2.1 via "$A4" src 192.0.2.2 metric 1
 ip -n "${NS}b" route add 192.0.2.1 via "$NET4.129" src 192.0.2.2 metric 2
 SL_ENV=("SLUICE_TCP=1" "SLUICE_DEVICES=*,!v$$f")
+a sysctl -qw net.ipv4.tcp_fastopen=3
+b sysctl -qw net.ipv4.tcp_fastopen=3
+# wait or poll, taken, refused or either: data that went with a SYN whose answer comes to the other device
+fast_open() {
+	WHAT="data with the SYN, the peer takes another way, $*"
+	PORT=$((PORT + 1))
+	rm -f "$TMP/go" "$TMP/go.ready"
+	bg pa python3 "$TESTS/net/tcp_ways.py" serve "$A4" $PORT >"$TMP/served"
+	OTHER=$BG
+	wait_tcp a $PORT
+	bg pb timeout 60 python3 "$TESTS/net/tcp_ways.py" "$@" "$A4" $PORT "$TMP/go" >"$TMP/b" 2>&1
+	SUBJECT=$BG
+	wait_until 30 test -e "$TMP/go.ready" || fail "$WHAT: no cookie"
+	[ "$2" = taken ] || a sysctl -qw net.ipv4.tcp_fastopen_key="$(printf '%08x-%08x-%08x-%08x' $PORT 1 2 3)"
+	ip -n "${NS}a" route add "$B4/32" via "$NET4.130"
+	touch "$TMP/go"
+	ok "$WHAT: they are answered" wait_end "$SUBJECT" 90
+	cat "$TMP/b"
+	same "$WHAT: once" "6 bytes,6 bytes,404 bytes," "$(tr '\n' ',' <"$TMP/served")"
+	ip -n "${NS}a" route del "$B4/32"
+	stop "$OTHER"
+}
 for MODE in $MODES; do
 	# So it is from the start: the answer to our SYN comes to the other device, too.
 	WHAT="the peer takes another way from the start"
@@ -39,6 +61,13 @@ raise SystemExit(took[1] > took[0] / 4)"
 	stop "$OTHER"
 	PORT=$((PORT + 1))
 	ip -n "${NS}a" route del "$B4/32"
+	if [ "$MODE" = both ]; then
+		fast_open wait either # (the peer's kernel gets the SYN, which has a key of its own)
+	else
+		fast_open wait taken
+		fast_open poll taken
+		fast_open wait refused
+	fi
 	# The other way round: who connects comes by the offloaded device, and is answered by the other.
 	WHAT="we take another way from the start"
 	ip -n "${NS}b" route add "$A4/32" via "$NET4.129"

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""tcp_ways.py serve ADDRESS PORT
+tcp_ways.py wait|poll taken|refused|either ADDRESS PORT FILE
+
+Fast Open while the peer's segments come by another device. Who serves says of each connection how much came and how
+it ended, and sends all of it back. Who connects gets a cookie, says so by FILE.ready, and sends data with the SYN when
+FILE is there; they must arrive once."""
+import os
+import select
+import socket
+import sys
+import threading
+import time
+
+MSG_FASTOPEN, TCP_FASTOPEN, SYN_DATA = 0x20000000, 23, 32
+
+
+def to_end(s):
+    got = b""
+    while piece := s.recv(65536):
+        got += piece
+    return got
+
+
+def answer(s):
+    try:
+        got = to_end(s)
+        s.sendall(got)
+        print(len(got), "bytes", flush=True)
+    except OSError as e:
+        print("ended by", e, flush=True)
+    s.close()
+
+
+def serve(address, port):
+    listener = socket.create_server((address, int(port)))
+    listener.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN, 5)
+    while True:
+        threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+
+
+def connect(how, taken, address, port, file):
+    to = (address, int(port))
+    for i in range(2):  # who refuses a cookie has not forgotten us
+        s = socket.socket()
+        s.sendto(b"cookie", MSG_FASTOPEN, to)
+        s.shutdown(socket.SHUT_WR)
+        assert to_end(s) == b"cookie"
+        s.close()
+    open(file + ".ready", "w").close()
+    while not os.path.exists(file):
+        time.sleep(0.01)
+    data = bytes(i % 251 for i in range(400))
+    begun = time.monotonic()
+    s = socket.socket()
+    s.setblocking(how == "wait")
+    sent = s.sendto(data, MSG_FASTOPEN, to)
+    assert sent == len(data), sent
+    if how == "poll":
+        p = select.poll()
+        p.register(s, select.POLLOUT)
+        assert p.poll(30000) == [(s.fileno(), select.POLLOUT)]
+        s.setblocking(True)
+    assert s.getpeername() == to
+    took = time.monotonic() - begun
+    s.sendall(b"more")
+    s.shutdown(socket.SHUT_WR)
+    s.settimeout(30)
+    assert to_end(s) == data + b"more"
+    with_syn = bool(s.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 8)[5] & SYN_DATA)
+    assert taken == "either" or with_syn == (taken == "taken"), with_syn
+    print("%.1f s" % took)
+
+
+if sys.argv[1] == "serve":
+    serve(*sys.argv[2:])
+else:
+    connect(*sys.argv[1:])
