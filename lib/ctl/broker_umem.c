@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/pages.h"
+#include "base/reserve.h"
 #include "base/sys.h"
 #include "ctl/broker_lock.h"
 
@@ -81,7 +82,7 @@ close:
 	return err;
 }
 
-/* A group of one: this process. Its pages come into being as frames do. */
+/* A group of one: this process. Its pages come into being as frames do, where they are sure to. */
 static int share_make(struct sl_umem *umem)
 {
 	struct sl_umem_info *u = &umem->info;
@@ -100,6 +101,11 @@ static int share_make(struct sl_umem *umem)
 	mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, u->share_fd, 0);
 	if (mem == MAP_FAILED) {
 		err = -errno;
+		goto close;
+	}
+	err = sl_reserve_shared(mem, bytes);
+	if (err) {
+		munmap(mem, bytes);
 		goto close;
 	}
 	sl_share_init(&u->share, mem, u->nframes, (uint32_t)__builtin_ctz(u->frame_size),

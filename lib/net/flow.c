@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 
 #include "base/lock.h"
-#include "base/sys.h"
+#include "base/reserve.h"
 
 struct sl_slot *sl_slots;
 uint32_t sl_nslots;
@@ -16,14 +16,11 @@ static struct sl_lock lock;
 static uint32_t fresh;     /* slots from here on were never used */
 static uint32_t free_head; /* slot + 1, linked through links; 0: none */
 static uint32_t *links;    /* apart: another lane may look at a slot that is being freed */
+static struct sl_reserve slots_room, links_room;
 
-/* In a child: a parent's slots are as if they had never been. */
 static int start_again(void)
 {
-	size_t bytes = sl_nslots * sizeof(*sl_slots);
-	void *same;
-	int err = sl_sys_mmap(&same, sl_slots, bytes,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	int err = sl_reserve_clear(&slots_room);
 
 	if (err)
 		return err;
@@ -36,16 +33,27 @@ int sl_slots_init(uint32_t max)
 {
 	if (sl_slots)
 		return start_again();
-	links = sl_sys_pages(max * sizeof(*links), MAP_NORESERVE);
+	links = sl_reserve_map(max * sizeof(*links));
 	if (!links)
 		return -ENOMEM;
-	sl_slots = sl_sys_pages(max * sizeof(*sl_slots), MAP_NORESERVE);
+	sl_slots = sl_reserve_map(max * sizeof(*sl_slots));
 	if (!sl_slots) {
-		sl_sys(SYS_munmap, links, max * sizeof(*links));
+		munmap(links, max * sizeof(*links));
 		return -ENOMEM;
 	}
-	sl_nslots = max;
+	sl_reserve_init(&links_room, links, max * sizeof(*links), false);
+	sl_reserve_init(&slots_room, sl_slots, max * sizeof(*sl_slots), false);
 	return 0;
+}
+
+/* Is there memory for one more? */
+static bool grow(void)
+{
+	if (sl_reserve_upto(&links_room, (fresh + 1) * sizeof(*links)) ||
+	    sl_reserve_upto(&slots_room, (fresh + 1) * sizeof(*sl_slots)))
+		return false;
+	sl_store_release(&sl_nslots, (uint32_t)(slots_room.ready / sizeof(*sl_slots)));
+	return true;
 }
 
 int sl_slot_new(void)
@@ -57,7 +65,7 @@ int sl_slot_new(void)
 	if (free_head) {
 		slot = (int)free_head - 1;
 		free_head = links[slot];
-	} else if (fresh < sl_nslots) {
+	} else if (grow()) {
 		slot = (int)fresh++;
 		sl_slots[slot].gen = 1;
 	}

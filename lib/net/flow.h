@@ -25,11 +25,13 @@ struct sl_slot {
 	void *obj;
 };
 extern struct sl_slot *sl_slots;
-extern uint32_t sl_nslots;
+extern uint32_t sl_nslots; /* so many may be read */
 
-/* Reserves address space for max slots (memory comes with use). 0 or -ENOMEM. */
+/* Reserves address space for max slots (memory comes with use), or in a child makes a parent's as
+ * if they had never been. 0 or -ENOMEM. */
 int sl_slots_init(uint32_t max);
-/* A free slot, or -ENOSPC. The caller fills it by sl_slot_set(). */
+/* A free slot, or -ENOSPC: all are in use, or there is no memory. The caller fills it by
+ * sl_slot_set(). */
 int sl_slot_new(void);
 void sl_slot_set(uint32_t slot, enum sl_slot_kind kind, void *obj);
 void sl_slot_free(uint32_t slot);

@@ -120,7 +120,7 @@ static bool input(struct sl_in *in, const struct sl_rx_desc *desc)
 		in->stats->rx_bad_meta++;
 		return false;
 	}
-	s = m.slot < sl_nslots ? &sl_slots[m.slot] : NULL;
+	s = m.slot < sl_load(&sl_nslots) ? &sl_slots[m.slot] : NULL;
 	if (sl_unlikely(!s || sl_load_acquire(&s->gen) != m.gen ||
 			sl_load(&s->kind) == SL_SLOT_FREE)) {
 		in->stats->rx_stale++;

@@ -2,6 +2,7 @@
 /* Memory of requests: where the connections lie (tconn.c), so that those who bury the process find
  * the handshakes that were under way (tools/death). */
 #include "base/lock.h"
+#include "base/reserve.h"
 #include "sock/tconn.h"
 
 struct sl_treq {
@@ -12,6 +13,7 @@ struct sl_treq {
 
 static struct sl_lock lock; /* a leaf; protects what follows */
 static struct sl_treq *slab, *free_list;
+static struct sl_reserve room; /* the slab's */
 static uint32_t used;
 
 size_t sl_treq_bytes(void)
@@ -19,16 +21,21 @@ size_t sl_treq_bytes(void)
 	return SL_TREQ_MAX * sizeof(struct sl_treq);
 }
 
-void sl_treq_init(void *mem)
+void sl_treq_init(void *mem, bool shared)
 {
 	slab = mem;
+	sl_reserve_init(&room, mem, sl_treq_bytes(), shared);
 	free_list = NULL;
 	used = 0;
 }
 
-void sl_treq_child(void)
+size_t sl_treq_child(void)
 {
+	size_t parents = room.ready;
+
 	memset(&lock, 0, sizeof(lock));
+	room.bytes = room.ready = 0;
+	return parents;
 }
 
 void sl_treq_layout(struct sl_conns_layout *l)
@@ -47,7 +54,7 @@ void *sl_treq_new(uint32_t lsn_id)
 	if (free_list) {
 		r = free_list;
 		free_list = r->next_free;
-	} else if (used < SL_TREQ_MAX) {
+	} else if (!sl_reserve_upto(&room, (used + 1) * sizeof(*r))) {
 		r = &slab[used++];
 	}
 	sl_unlock(&lock);

@@ -153,10 +153,10 @@ void sl_fork_release(void)
 	sl_unlock(&moving);
 }
 
-/* Its tables are reserved for their greatest size, and come into being as they are used. */
+/* Of its tables' memory most is addresses alone (base/reserve.h). */
 #define NO_ROOM                                                                                    \
-	" (it could not reserve 0.9 GB, most of it never to be used; remedy: vm.overcommit_memory" \
-	" other than 2 or a higher vm.overcommit_ratio, no limit of address space)"
+	" (no memory for its tables: 1.7 GB of addresses, 10 MB to write to; remedy: no limit of " \
+	"address space, with vm.overcommit_memory 2 a higher vm.overcommit_ratio)"
 
 static void start_first(void)
 {

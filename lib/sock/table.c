@@ -5,8 +5,8 @@
  * never unmapped, so that a thread that holds a pointer may look at it at any time; gen tells it
  * whether it still is the same socket. */
 #include <string.h>
-#include <sys/mman.h>
 
+#include "base/reserve.h"
 #include "base/sys.h"
 #include "sock/sock.h"
 #include "sock/tconn.h"
@@ -34,7 +34,7 @@ _Static_assert(sizeof(struct sl_tconn) + offsetof(struct sl_sock, udp) + sizeof(
 	       "a connection at rest is to cost 1 KiB at most");
 
 struct slab {
-	char *base;
+	struct sl_reserve room;
 	size_t stride; /* bytes */
 	uint32_t used;
 	struct sl_sock *free;
@@ -48,7 +48,7 @@ static struct slab slabs[2] = {
 
 static struct sl_sock *slab_at(const struct slab *s, uint32_t i)
 {
-	return (struct sl_sock *)(s->base + i * s->stride);
+	return (struct sl_sock *)(s->room.mem + i * s->stride);
 }
 
 static struct slab *slab_of(int proto)
@@ -58,8 +58,13 @@ static struct slab *slab_of(int proto)
 
 static int slab_init(struct slab *s)
 {
-	s->base = sl_sys_pages(MAX_SOCKS * s->stride, MAP_NORESERVE);
-	return s->base ? 0 : -ENOMEM;
+	const size_t bytes = MAX_SOCKS * s->stride;
+	void *mem = sl_reserve_map(bytes);
+
+	if (!mem)
+		return -ENOMEM;
+	sl_reserve_init(&s->room, mem, bytes, false);
+	return 0;
 }
 
 int sl_sock_table_init(void)
@@ -67,7 +72,7 @@ int sl_sock_table_init(void)
 	int err = 0;
 
 	for (unsigned k = 0; k < sl_array_len(slabs) && err == 0; k++)
-		if (!slabs[k].base) /* not a parent's, which stay */
+		if (!slabs[k].room.mem) /* not a parent's, which stay */
 			err = slab_init(&slabs[k]);
 	if (err == 0)
 		err = sl_slots_init(MAX_SOCKS);
@@ -141,11 +146,13 @@ static void renew(struct sl_sock *sk)
 	sl_list_init(&sk->blocked);
 }
 
-/* One that was never used. */
+/* One that was never used. NULL: no memory. */
 static struct sl_sock *fresh(struct slab *s, int proto)
 {
 	struct sl_sock *sk = slab_at(s, s->used);
 
+	if (sl_reserve_upto(&s->room, (s->used + 1) * s->stride))
+		return NULL;
 	sk->proto = (uint8_t)proto;
 	if (proto == IPPROTO_TCP)
 		TCP_ENDS(sk);
@@ -162,7 +169,7 @@ struct sl_sock *sl_sock_alloc(int proto)
 	if (s->free) {
 		sk = s->free;
 		s->free = sk->next_free;
-	} else if (s->used < MAX_SOCKS) {
+	} else {
 		sk = fresh(s, proto);
 	}
 	if (sk) {

@@ -16,12 +16,13 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/reserve.h"
 #include "base/sys.h"
 
 #define MAX_CONNS  (1u << 20)
 #define SLAB_BYTES (MAX_CONNS * sizeof(struct sl_tconn))
 /* A byte behind them is others' (sl_broker_conns()); then the requests. */
-#define REQS_AT   ((SLAB_BYTES + 8191) / 4096 * 4096)
+#define REQS_AT   (SLAB_BYTES + SL_RESERVE_STEP)
 #define MAP_BYTES (REQS_AT + sl_treq_bytes())
 /* How long, and for how many at most, what the peer sends after the end is still answered; or, of
  * those that went to the kernel and hold nothing but their memory, taken for what it is. */
@@ -39,7 +40,8 @@ struct sl_lock sl_tconn_ctl;
 
 static struct sl_lock slab_lock; /* a leaf; protects what follows */
 static struct sl_tconn *slab;
-static int slab_fd = -1; /* where it lies, when others are to read it */
+static struct sl_reserve room; /* the slab's */
+static int slab_fd = -1;       /* where it lies, when others are to read it */
 static uint32_t slab_used;
 static uint32_t nlive;                          /* made, and not freed */
 static struct sl_tconn *free_first, *free_last; /* first in, first out: who looks sees no reuse */
@@ -81,7 +83,7 @@ struct sl_tconn *sl_tconn_new(struct sl_lane *lane)
 	if (!sl_lock(&slab_lock))
 		return NULL;
 	c = pop(&free_first);
-	if (!c && slab_used < MAX_CONNS) {
+	if (!c && !sl_reserve_upto(&room, (slab_used + 1) * sizeof(*c))) {
 		c = &slab[slab_used];
 		sl_store_release(&slab_used, slab_used + 1);
 	}
@@ -332,14 +334,29 @@ void sl_tconn_exit(void)
 	finish(EXIT_NS);
 }
 
+/* What the parent has used of the file, as it is, but the child's own from now on. */
+static void part(size_t at, size_t bytes)
+{
+	char *mem = (char *)slab + at;
+	void *same;
+
+	if (!bytes || !sl_sys_mmap(&same, mem, bytes, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
+				   slab_fd, (long)at))
+		return;
+	/* No memory for that: to be looked at only. */
+	(void)sl_sys(SYS_mprotect, mem, bytes, PROT_READ);
+}
+
 /* The memory of the parent's connections stays as it is; nothing here belongs to the child. */
 void sl_tconn_child(void)
 {
+	size_t reqs;
+
 	memset(&slab_lock, 0, sizeof(slab_lock));
 	memset(&sl_tconn_ctl, 0, sizeof(sl_tconn_ctl));
 	sl_tcp_fastopen_child();
 	sl_tconn_repair_child();
-	sl_treq_child();
+	reqs = sl_treq_child();
 	free_first = dead_first = grace_first = NULL;
 	memset(ngrace, 0, sizeof(ngrace));
 	for (uint32_t i = 0; i < slab_used; i++)
@@ -348,11 +365,12 @@ void sl_tconn_child(void)
 	slab_used = nlive = 0;
 	/* What is written here from now on must not be written in the parent's. */
 	if (slab_fd >= 0) {
-		sl_sys(SYS_mmap, slab, MAP_BYTES, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, slab_fd, 0);
+		part(0, room.ready);
+		part(REQS_AT, reqs);
 		sl_sys_close(slab_fd);
 		slab_fd = -1;
 	}
+	room.bytes = room.ready = 0;
 }
 
 /* Claims ----------------------------------------------------------------------------------------
@@ -552,20 +570,26 @@ static void slab_show(void)
 
 static int slab_map(void)
 {
+	bool shared;
 	void *p;
-	int err;
 
 	if (slab) /* a parent's */
 		sl_sys(SYS_munmap, slab, MAP_BYTES);
+	slab = NULL;
 	slab_fd = slab_file();
-	err = sl_sys_mmap(&p, NULL, MAP_BYTES,
-			  slab_fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE
-				      : MAP_SHARED | MAP_NORESERVE,
-			  slab_fd, 0);
-	if (err)
-		return err;
+	shared = slab_fd >= 0 &&
+		 !sl_sys_mmap(&p, NULL, MAP_BYTES, MAP_SHARED | MAP_NORESERVE, slab_fd, 0);
+	if (!shared && slab_fd >= 0) {
+		sl_sys_close(slab_fd);
+		slab_fd = -1;
+	}
+	if (!shared)
+		p = sl_reserve_map(MAP_BYTES);
+	if (!p)
+		return -ENOMEM;
 	slab = p;
-	sl_treq_init((char *)p + REQS_AT);
+	sl_reserve_init(&room, p, SLAB_BYTES, shared);
+	sl_treq_init((char *)p + REQS_AT, shared);
 	slab_show();
 	return 0;
 }

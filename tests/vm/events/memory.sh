@@ -45,7 +45,7 @@ stream_end
 same "connections that the kernel has" 0 "$(cut -d' ' -f2 "$TMP/stream")"
 # (The log and the result are in memory that nobody counts; a tmpfs takes its pages from the same account.)
 mkdir "$TMP/ram" && mount -t ramfs r "$TMP/ram"
-for mb in ${VM_SCARCE:-40 400 840 880 900 904 908 912 916 920 2000}; do
+for mb in ${VM_SCARCE:-30 40 60 80 120 160 200 400 2000}; do
 	scarce $mb
 done
 same "with enough of it a program is offloaded" "100000 0" "$(cat "$TMP/ram/scarce")"
