@@ -7,9 +7,7 @@
  * Segments that came by another device are guard_nf.bpf.c's. */
 #include <linux/pkt_cls.h>
 
-#include "parse.bpf.h"
-
-#include "reset.bpf.h"
+#include "skb.bpf.h"
 
 /* Tags that stand in the packet, and the outermost, which is beside it until it leaves the device
  * (or stands there, too: a VLAN device without reorder_hdr). Returns where IP begins, and what. */
@@ -32,27 +30,6 @@ static __always_inline __u32 find_ip(struct __sk_buff *skb, __u32 *vlan, __be16 
 	return l3;
 }
 
-/* Addresses of the two ends; where TCP begins, 0: it is no TCP. */
-static __always_inline __u32 find_tcp(struct __sk_buff *skb, struct sl_flow_key *key)
-{
-	struct ipv6hdr ip6;
-	struct iphdr ip;
-	__be16 proto;
-	__u32 l3 = find_ip(skb, &key->vlan, &proto);
-
-	if (proto == bpf_htons(ETH_P_IP)) {
-		if (bpf_skb_load_bytes(skb, l3, &ip, sizeof(ip)) || ip.protocol != IPPROTO_TCP)
-			return 0;
-		sl_ends_v4(key, &ip);
-		return l3 + ip.ihl * 4;
-	}
-	if (proto != bpf_htons(ETH_P_IPV6) || bpf_skb_load_bytes(skb, l3, &ip6, sizeof(ip6)) ||
-	    ip6.nexthdr != IPPROTO_TCP)
-		return 0;
-	sl_ends_v6(key, &ip6);
-	return l3 + sizeof(ip6);
-}
-
 static __always_inline int is_of_socket(struct __sk_buff *skb, __u32 local, __be16 remote)
 {
 	struct bpf_sock *sk = skb->sk;
@@ -66,7 +43,9 @@ SEC("tc")
 int guard(struct __sk_buff *skb)
 {
 	struct sl_flow_key key = {.proto = IPPROTO_TCP};
-	__u32 l4 = find_tcp(skb, &key);
+	__be16 proto;
+	__u32 l3 = find_ip(skb, &key.vlan, &proto);
+	__u32 l4 = sl_find_tcp(skb, l3, proto, &key);
 	struct tcphdr tcp;
 	__u64 bits;
 

@@ -12,8 +12,6 @@
 
 #include <bpf/bpf_core_read.h>
 
-#define RESET_MAX 120 /* bytes of the longest reset: IPv6, TCP with all its options */
-
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct sock_common {
 	__be16 skc_dport;
@@ -83,7 +81,7 @@ int guard_nf(struct bpf_nf_ctx *ctx)
 	struct tcphdr tcp;
 	__u64 bits;
 
-	if (skb->len > RESET_MAX ||
+	if (skb->len > SL_RESET_MAX ||
 	    bpf_probe_read_kernel(&tcp, sizeof(tcp), skb->head + skb->transport_header) || !tcp.rst)
 		return accept;
 	key.local_port = bpf_ntohs(tcp.source);

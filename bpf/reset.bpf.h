@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* Whether a reset that the kernel is about to send is one of a flow that is ours; then the flow has
- * strayed, which is noted. Of both guards. */
+ * strayed, which is noted. Of all guards. */
 #ifndef SL_RESET_BPF_H
 #define SL_RESET_BPF_H
 
 #include "claims.bpf.h"
+
+#define SL_RESET_MAX 120 /* bytes of the longest one: IPv6, TCP with all its options */
 
 /* The ends of what this host sends; the rest of the key is there, or 0. */
 static __always_inline void sl_ends_v4(struct sl_flow_key *key, const struct iphdr *ip)

@@ -109,6 +109,7 @@ struct sl_broker_opts sl_broker_opts_set(void)
 		.busy_poll_budget = (uint32_t)sl_settings.busy_poll_budget,
 		.in_frame = !sl_settings.xdp_metadata,
 		.lend_once = sl_settings.lend_once,
+		.guard_nft = sl_settings.guard_nft,
 		.no_huge = sl_settings.mem_alloc_type == SL_MEM_ANON,
 		.want_huge = sl_settings.mem_alloc_type == SL_MEM_HUGE,
 	};

@@ -54,6 +54,7 @@ struct sl_broker_opts {
 	bool in_frame;             /* records go into the frame, not into XDP metadata */
 	bool serve;                /* other processes are the group's members, we are none */
 	bool lend_once;   /* rings are mapped before bind, by one process (broker_ring.c) */
+	bool guard_nft;   /* no guard but that of nf_tables (broker_guard.c) */
 	bool no_huge;     /* ordinary pages only */
 	bool want_huge;   /* warn when there are no huge pages */
 	const char *tool; /* path of the `sluice` tool (the reaper); NULL: looked for beside

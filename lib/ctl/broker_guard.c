@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The guards: on the way out of a device (bpf/guard.bpf.c), and of the network namespace
  * (guard_nf.bpf.c), by links that the kernel ends with us. Where there is no tcx (before 6.6) the
- * second does what it can, and before 6.4 there is none: then connections whose peer is just
+ * second does what it can. Before 6.4 there are no such links, and nf_tables has it asked
+ * (guard_nft.bpf.c, broker_nft.c); without these, too (before 5.12), connections whose peer is just
  * sending are reset when somebody takes the steering program off. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -15,6 +16,7 @@
 #include "ctl/broker_int.h"
 #include "guard.skel.h"
 #include "guard_nf.skel.h"
+#include "guard_nft.skel.h"
 
 /* What older headers do not have: BPF_PROG_TYPE_NETFILTER, BPF_NETFILTER, BPF_TCX_EGRESS. */
 #define TYPE_NETFILTER 32
@@ -22,10 +24,14 @@
 #define TCX_EGRESS     47
 
 #define NF_LOCAL_OUT 3 /* NF_INET_LOCAL_OUT */
-/* Before conntrack's (NF_IP_PRI_CONNTRACK_DEFRAG is -400). There is one BPF program of a priority;
- * others of ours, for other devices, have theirs. */
-#define NF_PRIORITY (-800)
-#define NF_TRIES    256
+/* There is one BPF program of a priority; others of ours, for other devices, have theirs. */
+#define NF_TRIES 256
+
+/* As before Linux 6.4. */
+static bool by_tables(void)
+{
+	return sl_broker_opts()->guard_nft;
+}
 
 /* A guard's maps are those of the attachment. */
 static int share_maps(struct bpf_object *guard, const struct sl_attach *a)
@@ -77,7 +83,7 @@ static int link_netfilter(int prog_fd, uint32_t pf)
 	int fd;
 
 	for (int i = 0; i < NF_TRIES; i++) {
-		attr.priority = NF_PRIORITY + i;
+		attr.priority = SL_GUARD_PRIORITY + i;
 		fd = (int)sl_sys(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 		if (fd != -EBUSY)
 			break;
@@ -110,6 +116,35 @@ static int load_netfilter(const struct sl_attach *a, struct guard_nf *g)
 	return err ? err : guard_nf__load(g);
 }
 
+/* (25 ms of the core's time: the kernel's types are read.) */
+static int open_links(struct sl_attach *a)
+{
+	struct guard_nf *g = guard_nf__open();
+	int err = g ? load_netfilter(a, g) : -errno;
+
+	if (!err)
+		err = link_both(g, a->guard_nf);
+	guard_nf__destroy(g);
+	return err;
+}
+
+static int open_tables(struct sl_attach *a, uint32_t ifindex)
+{
+	struct guard_nft *g = guard_nft__open();
+	int err = g ? share_maps(g->obj, a) : -errno;
+
+	if (!err)
+		err = guard_nft__load(g);
+	if (!err)
+		err = sl_guard_tables(bpf_program__fd(g->progs.guard_nft), ifindex);
+	guard_nft__destroy(g);
+	if (err < 0)
+		return err;
+	a->guard_nf[0] = err;
+	sl_debug("port", "device %u: the guard is asked by nf_tables", ifindex);
+	return 0;
+}
+
 /* Once: the next device's is the same kernel. */
 static void say_unguarded(uint32_t ifindex, int err)
 {
@@ -119,25 +154,33 @@ static void say_unguarded(uint32_t ifindex, int err)
 		sl_info("port",
 			"device %u: no guard holds the kernel's resets back (%s): connections whose "
 			"segments it gets, since their peer sends to another device or the steering "
-			"program is taken off, may be reset (links of netfilter came with Linux 6.4)",
+			"program is taken off, may be reset; remedy: Linux 6.4, or nf_tables of "
+			"5.12 with nft_compat and xt_bpf",
 			ifindex, sl_strerror(err));
 }
 
-/* (25 ms of the core's time: the kernel's types are read.) */
+static void close_rest(struct sl_attach *a)
+{
+	for (unsigned i = 0; i < SL_GUARD_NF; i++) {
+		if (a->guard_nf[i] >= 0)
+			sl_sys_close(a->guard_nf[i]);
+		a->guard_nf[i] = -1;
+	}
+}
+
 void sl_guard_open_rest(struct sl_attach *a, uint32_t ifindex)
 {
-	struct guard_nf *g;
 	int err;
 
 	if (!a->guard_tried || a->guard_nf_tried)
 		return;
 	a->guard_nf_tried = true;
 	sl_libs_quiet();
-	g = guard_nf__open();
-	err = g ? load_netfilter(a, g) : -errno;
-	if (!err)
-		err = link_both(g, a->guard_nf);
-	guard_nf__destroy(g);
+	err = by_tables() ? -EOPNOTSUPP : open_links(a);
+	if (err) {
+		close_rest(a);
+		err = open_tables(a, ifindex);
+	}
 	sl_libs_restore();
 	if (err)
 		say_unguarded(ifindex, err);
@@ -175,7 +218,7 @@ void sl_guard_open(struct sl_attach *a, uint32_t ifindex)
 	if (a->guard_tried)
 		return;
 	a->guard_tried = true;
-	fd = attach_quietly(a, ifindex);
+	fd = by_tables() ? -EOPNOTSUPP : attach_quietly(a, ifindex);
 	a->guard_fd = fd < 0 ? -1 : fd;
 	if (fd < 0)
 		sl_debug("port", "device %u: no guard against the kernel's resets: %s", ifindex,
@@ -201,11 +244,7 @@ bool sl_guard_follow(struct sl_attach *a, uint32_t ifindex)
 void sl_guard_close(struct sl_attach *a)
 {
 	a->guard_nf_tried = true; /* (not any more) */
-	for (unsigned i = 0; i < SL_GUARD_NF; i++) {
-		if (a->guard_nf[i] >= 0)
-			sl_sys_close(a->guard_nf[i]);
-		a->guard_nf[i] = -1;
-	}
+	close_rest(a);
 	if (a->guard_fd >= 0)
 		sl_sys_close(a->guard_fd);
 	if (a->guard_prog >= 0)

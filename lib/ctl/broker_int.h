@@ -49,6 +49,8 @@ extern const char *const sl_map_names[SL_MAP_COUNT];
 #define SL_HINT_TAG   (1u << 1) /* VLAN tags that are not in the frame; the driver tells them */
 
 #define SL_GUARD_NF 2 /* one for each version of IP */
+/* Of netfilter, before conntrack's (NF_IP_PRI_CONNTRACK_DEFRAG is -400). */
+#define SL_GUARD_PRIORITY (-800)
 
 /* Attachment of the steering program to one device. */
 struct sl_attach {
@@ -62,7 +64,7 @@ struct sl_attach {
 	uint32_t main_id;         /* what the device runs: the dispatcher, or ours */
 	int link_fd;
 	int guard_fd;              /* of the guard's link, -1: none */
-	int guard_nf[SL_GUARD_NF]; /* of those on the way out of the namespace */
+	int guard_nf[SL_GUARD_NF]; /* of those on the way out of the namespace; or that of tables */
 	int guard_prog;            /* of its program, -1: not loaded, or not by this process */
 	bool guard_tried, guard_nf_tried;
 	uint32_t guard_on; /* the device that it is on now (sl_guard_follow), 0: the attachment's */
@@ -234,6 +236,10 @@ void sl_guard_open_rest(struct sl_attach *a, uint32_t ifindex);
 /* To the device that came for the attachment's. False: it is there, or there is no guard. */
 bool sl_guard_follow(struct sl_attach *a, uint32_t ifindex);
 void sl_guard_close(struct sl_attach *a);
+
+/* broker_nft.c: has nf_tables ask the program about all that leaves the namespace, until the
+ * descriptor that is returned is closed. -errno: the kernel cannot. */
+int sl_guard_tables(int prog_fd, uint32_t ifindex);
 
 /* broker_holders.c. Async-signal-safe. */
 void sl_holders_child(void);

@@ -14,10 +14,10 @@ kernels() { "$1" ss -Htn state connected exclude time-wait "( sport = :$2 or dpo
 has() { [ "$(kernels "$1" "$2")" "$3" "$4" ]; }
 resets() { tcp_stat a EstabResets; }
 
-# Before Linux 6.4 the kernel has no links of netfilter, and nothing keeps it from resetting connections whose segments
-# it gets before they are its own (lib/ctl/broker_guard.c): what is done to them then is left out. $GUARD_NOTE is said.
-guarded() { grep -q ' bpf_nf_link_attach$' /proc/kallsyms; }
-GUARD_NOTE="this kernel has no links of netfilter (Linux 6.4), by which its resets are held back"
+# Before Linux 5.12 nothing keeps the kernel from resetting connections whose segments it gets before they are its own
+# (lib/ctl/broker_guard.c): what is done to them then is left out. $GUARD_NOTE is said.
+guarded() { kernel_is 5.12; }
+GUARD_NOTE="this kernel has no tables that have an owner (Linux 5.12), by which its resets are held back"
 
 # role, address family: the swarm is under way. It goes on until end().
 launch() {

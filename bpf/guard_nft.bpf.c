@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What guard_nf.bpf.c does, where the kernel has no links of netfilter: a rule of nf_tables asks
+ * this (lib/ctl/broker_nft.c), at the same place, and drops what it says. What goes to the
+ * loopback is not asked about. */
+#include "skb.bpf.h"
+
+/* (A socket's common part is all that may be read here.) */
+static __always_inline int is_of_socket(struct __sk_buff *skb, __u32 local, __be16 remote)
+{
+	struct bpf_sock *sk = skb->sk;
+
+	return sk && sl_is_of_socket(sk->state, sk->src_port, sk->dst_port, local, remote);
+}
+
+static __always_inline __be16 ip_version(struct __sk_buff *skb)
+{
+	__u8 first = 0;
+
+	bpf_skb_load_bytes(skb, 0, &first, 1);
+	return bpf_htons(first >> 4 == 6 ? ETH_P_IPV6 : ETH_P_IP);
+}
+
+/* 1: it is to be dropped. */
+SEC("socket")
+int guard_nft(struct __sk_buff *skb)
+{
+	struct sl_flow_key key = {.proto = IPPROTO_TCP};
+	struct tcphdr tcp;
+	__u64 bits;
+	__u32 l4;
+
+	if (skb->len > SL_RESET_MAX)
+		return 0;
+	l4 = sl_find_tcp(skb, 0, ip_version(skb), &key);
+	if (!l4 || bpf_skb_load_bytes(skb, l4, &tcp, sizeof(tcp)) || !tcp.rst)
+		return 0;
+	key.local_port = bpf_ntohs(tcp.source);
+	key.remote_port = bpf_ntohs(tcp.dest);
+	bits = sl_claims_of(&key);
+	return bits && !is_of_socket(skb, key.local_port, tcp.dest) &&
+	       sl_hold_back(&key, bits, SL_HOLD_NS, tcp.ack);
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";
