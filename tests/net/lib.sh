@@ -271,6 +271,7 @@ net_down() {
 	for h in a b c w; do
 		[ -e "/run/netns/$NS$h" ] || continue
 		for p in $(ip netns pids "$NS$h" 2>/dev/null); do kill -9 "$p" 2>/dev/null; done
+		[ -z "${LINKS:-}" ] || leave_nics "$NS$h"
 		ip netns del "$NS$h"
 	done
 	rm -rf /sys/fs/bpf/sluice/v$$[a-z]

@@ -41,7 +41,12 @@ suite() {
 		case $t in */*) ;; *) t=net/$t ;; esac
 		if [ -e "$TESTS/$t.sh" ]; then list+=("tests/$t.sh"); else list+=("$BUILD/tests/$t"); fi
 	done
-	(cd "$TOP" && MODES=$SUITE_MODES tests/run.sh -j 1 -t "${VM_TEST_SECONDS:-400}" "${list[@]}") && PASSED=$((PASSED + 1)) || FAILED=$((FAILED + 1))
+	(cd "$TOP" && MODES=$SUITE_MODES tests/run.sh -j 1 -t "${VM_TEST_SECONDS:-400}" "${list[@]}") && PASSED=$((PASSED + 1)) && return
+	FAILED=$((FAILED + 1))
+	for t in $(grep -lx FAILED "$BUILD"/logs/*.result); do # (which end with the guest)
+		say "== ${t%.result}"
+		cat "${t%.result}"
+	done
 }
 
 kernel_quiet() {

@@ -15,6 +15,7 @@
 #   VM_SECONDS  900             longer than this, and it is killed; so is what does not boot in 400
 #   VM_CACHE    ~/.cache/sluice-vm                        VM_NICE   5
 #   VM_PASS     ""              names of variables that the script is to have, too
+#   VM_QEMU     ""              more for QEMU to know (-object filter-dump,id=d,netdev=n1_2,file=/tmp/wire.pcap)
 set -u
 HERE=$(cd "$(dirname "$0")" && pwd)
 VM_CACHE=${VM_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/sluice-vm}
@@ -88,6 +89,7 @@ initrd() {
 		done
 	}
 	cp "$HERE/init" "$W/i/init"
+	"$HERE/lib_near.sh" "${BUILD:-$HERE/../../build}" >"$W/i/near"
 	{
 		echo "VM_MODULES=/host$KERNEL/lib/modules/$RELEASE VM_KMOD=/host$QEMU/bin/kmod"
 		echo "cd '$PWD'; set -- $(printf '%q ' "$@")"
@@ -108,6 +110,11 @@ for nic in ${VM_NICS:-}; do
 	nic_pair $N "$nic"
 done
 initrd "$@"
+# What a guest waits for that has to do on the machine, its files, comes when the machine comes to it; meanwhile time would
+# go from timer to timer, by seconds each, and what tests wait for would be over before a program had started.
+# So QEMU has a timer of its own every millisecond of the guest's (on a wire that nobody uses).
+TICKS=(-netdev "hubport,hubid=99,id=tick" -object "filter-buffer,id=ticks,netdev=tick,interval=1000")
+# shellcheck disable=SC2206
 ARGS=(-machine q35 -accel tcg,thread=single -icount shift=1,sleep=off -cpu Nehalem -smp "${VM_CPUS:-1}" -m "${VM_MEM:-1024}"
 	-nodefaults -display none -no-reboot -kernel "$KERNEL/vmlinuz" -initrd "$W/initrd"
 	-append "console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off random.trust_cpu=on net.ifnames=0 nokaslr audit=0 no_timer_check cryptomgr.notests nowatchdog rcupdate.rcu_cpu_stall_suppress=1 ${VM_APPEND:-}"
@@ -115,7 +122,7 @@ ARGS=(-machine q35 -accel tcg,thread=single -icount shift=1,sleep=off -cpu Nehal
 	-serial stdio -chardev "socket,id=qmp,path=$W/qmp,server=on,wait=off" -mon chardev=qmp,mode=control
 	-chardev "socket,id=guest,path=$W/qmp" -device virtio-serial-pci,disable-legacy=on
 	-device virtserialport,chardev=guest,name=qmp -L "$QEMU/usr/share/qemu" -L "$QEMU/usr/share/seabios"
-	"${DEVICES[@]}")
+	"${TICKS[@]}" "${DEVICES[@]}" ${VM_QEMU:-})
 BEFORE=(env "LD_LIBRARY_PATH=$QEMU/lib/x86_64-linux-gnu:$QEMU/usr/lib/x86_64-linux-gnu"
 	"QEMU_MODULE_DIR=$QEMU/usr/lib/x86_64-linux-gnu/qemu")
 if [ ${#TAPS[@]} -gt 0 ]; then # each pair has a bridge of its own
@@ -128,7 +135,7 @@ fi
 : >"$W/console"
 nice -n "${VM_NICE:-5}" "${BEFORE[@]}" "$QEMU/usr/bin/qemu-system-x86_64" "${ARGS[@]}" </dev/null >"$W/console" 2>&1 &
 QEMU_PID=$!
-tail -n +1 -s 0.2 --pid="$QEMU_PID" -f "$W/console" | stdbuf -oL tr -d '\r' | grep --line-buffered -v 'is not connected to host network' &
+tail -n +1 -s 0.2 --pid="$QEMU_PID" -f "$W/console" | stdbuf -oL tr -d '\r' | grep --line-buffered -Ev 'is not connected to host network|has no peer' &
 TAIL_PID=$!
 BEGAN=$SECONDS
 UP=

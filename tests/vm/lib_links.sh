@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Joins the hosts of net_up by pairs of NICs that lie back to back (LINKS: their numbers, lib_boot.sh),
 # in the place of veth, with NIC_FEATURES, as ethtool -K has them, and NIC_QUEUES of each, whatever the test
-# asks for. The last test's namespaces give them back when the kernel comes to it.
+# asks for. A test gives them back before its namespaces go: the kernel would when the last connection is gone that
+# a dead program has left there, which has something to send yet and asks for minutes.
 # shellcheck shell=bash source=../net/lib.sh
 nic() { # pair, 1 or 2: its name (without a program of its own: who waits for one asks often)
 	local dir address want
@@ -37,4 +38,10 @@ join_nics() { # host1 host2 device1 device2 queues mtu, as of net_up
 }
 nic_queues() { # device
 	ethtool -l "$1" 2>/dev/null | awk '/^Combined/ { n = $2 } END { print n + 0 }'
+}
+leave_nics() { # namespace
+	local dev
+	for dev in $(ip -n "$1" -br link show | grep -oE "^v$$[a-z] "); do
+		ip -n "$1" link set "$dev" netns 1
+	done
 }
