@@ -476,16 +476,23 @@ static void *keeper(void *arg)
 /* Start ---------------------------------------------------------------------------------------- */
 
 /* What we write ourselves, by the mapping, makes no event. Without it the file is looked at once a
- * second, as long as something moves. */
-static void watch_stats(void)
+ * second, as long as something moves. Closing it waits for a grace period of the kernel's (15 ms,
+ * hundreds at load), and a killed process closes from its highest number down: whoever hears of our
+ * death by another descriptor has heard by then if this one is the lowest. */
+void sl_keeper_prepare(void)
 {
 	if (!sl_stats_path()[0])
 		return;
 	stats_fd = sl_fd_keep((int)sl_sys(SYS_inotify_init1, IN_CLOEXEC | IN_NONBLOCK));
-	if (stats_fd < 0)
-		return;
-	sl_sys(SYS_inotify_add_watch, stats_fd, sl_stats_path(), IN_MODIFY);
-	watch_fd(stats_fd, EPOLLIN, TAG_STATS);
+	if (stats_fd >= 0)
+		sl_sys(SYS_inotify_add_watch, stats_fd, sl_stats_path(), IN_MODIFY);
+}
+
+void sl_keeper_unprepare(void)
+{
+	if (stats_fd >= 0)
+		sl_sys_close(stats_fd);
+	stats_fd = -1;
 }
 
 static int make_fds(void)
@@ -502,7 +509,8 @@ static int make_fds(void)
 	watch_fd(shadow_ep, EPOLLIN, TAG_SHADOWS);
 	watch_fd(mail[0], EPOLLIN, TAG_MAIL);
 	watch_fd(sl_net_fd(), EPOLLIN, TAG_NET);
-	watch_stats();
+	if (stats_fd >= 0)
+		watch_fd(stats_fd, EPOLLIN, TAG_STATS);
 	sl_stats_sweep_begin();
 	return 0;
 }
@@ -543,9 +551,7 @@ void sl_keeper_child(void)
 	sl_sys_close(epfd);
 	sl_sys_close(shadow_ep);
 	sl_sys_close(mail[0]);
-	if (stats_fd >= 0)
-		sl_sys_close(stats_fd);
-	stats_fd = -1;
+	sl_keeper_unprepare();
 	if (mail[1] >= 0)
 		up[nup++] = mail[1];
 	epfd = shadow_ep = mail[0] = mail[1] = -1;

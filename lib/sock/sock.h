@@ -433,6 +433,9 @@ void sl_flow_serve(void);
 void sl_keeper_poke(void); /* there is something new for it; any thread */
 /* In a child of which nobody was told: tells the parent that it has one. */
 void sl_keeper_tell_fork(void);
+/* Before anything else opens descriptors; undone when the start fails. */
+void sl_keeper_prepare(void);
+void sl_keeper_unprepare(void);
 int sl_keeper_start(void);
 void sl_keeper_watch(struct sl_sock *sk);
 /* Before fd is closed while another process has the socket: the kernel would keep telling us. */

@@ -46,7 +46,7 @@ static int tell_neigh(uint32_t ifindex, const struct sl_addr *addr)
 }
 
 /* again: in a child, where what is about the program was read by a parent. */
-static int bring_up(bool again)
+static int bring_up_rest(bool again)
 {
 	static const struct sl_net_events events = {
 		.link_changed = link_changed,
@@ -89,6 +89,17 @@ static int bring_up(bool again)
 	sl_errq_init();
 	sl_local_for_each(add_local, NULL);
 	return 1;
+}
+
+static int bring_up(bool again)
+{
+	int ret;
+
+	sl_keeper_prepare(); /* before all else that has descriptors */
+	ret = bring_up_rest(again);
+	if (ret < 0)
+		sl_keeper_unprepare();
+	return ret;
 }
 
 bool sl_is_up(void)

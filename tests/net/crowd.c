@@ -12,6 +12,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
@@ -62,7 +63,9 @@ struct datagrams {
 struct slot {
 	unsigned port, kind; /* of COMMAND */
 	bool keep, known;    /* it was ready once */
-	pid_t pid;           /* 0: not running */
+	bool started;        /* and has not ended by itself */
+	bool running;        /* from its start until it was waited for; its thread ends it */
+	pid_t pid;           /* 0: not known yet, or not running */
 	uint64_t killed_ns;
 	struct stream tcp[2];
 	struct datagrams udp;
@@ -99,6 +102,11 @@ static void answered(const struct slot *s, uint64_t since)
 
 	if (s->keep && ns > stall_ns[s->kind])
 		stall_ns[s->kind] = ns;
+}
+
+static bool is_running(const struct slot *s)
+{
+	return __atomic_load_n(&s->running, __ATOMIC_ACQUIRE);
 }
 
 /* Streams ------------------------------------------------------------------------------------- */
@@ -171,7 +179,7 @@ static void stream_send(struct slot *s, struct stream *t)
 
 static void stream_ask(struct slot *s, struct stream *t, uint64_t now)
 {
-	if (t->fd < 0 && s->pid && !s->killed_ns && now >= t->next_ns)
+	if (t->fd < 0 && is_running(s) && !s->killed_ns && now >= t->next_ns)
 		stream_connect(s, t);
 	if (t->fd < 0 || !t->up)
 		return;
@@ -277,14 +285,33 @@ static void udp_read(struct slot *s)
 
 /* Members ------------------------------------------------------------------------------------- */
 
-static void slot_start(struct slot *s)
+/* In a thread of its own: waitpid(2) may take long where the kernel forgets what others look at in
+ * /proc, and who asks and counts must not stand still with it. */
+static void *attend(void *arg)
 {
+	struct slot *s = arg;
 	char line[4096];
 	char *argv[] = {"sh", "-c", line, NULL};
+	pid_t pid;
 
 	snprintf(line, sizeof(line), "exec %s %s %u", commands[s->kind], host, s->port);
+	if (posix_spawn(&pid, "/bin/sh", NULL, NULL, argv, environ))
+		exit(2);
+	__atomic_store_n(&s->pid, pid, __ATOMIC_RELEASE);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	__atomic_store_n(&s->pid, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&s->running, false, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void slot_start(struct slot *s)
+{
+	pthread_t thread;
+
 	s->killed_ns = 0;
-	if (posix_spawn(&s->pid, "/bin/sh", NULL, NULL, argv, environ))
+	s->running = s->started = true;
+	if (pthread_create(&thread, NULL, attend, s) || pthread_detach(thread))
 		exit(2);
 	for (int i = 0; i < 2; i++)
 		stream_close(&s->tcp[i]);
@@ -292,7 +319,7 @@ static void slot_start(struct slot *s)
 
 static bool is_ready(const struct slot *s)
 {
-	return s->pid && !s->killed_ns && s->tcp[0].got && s->tcp[1].got;
+	return is_running(s) && !s->killed_ns && s->tcp[0].got && s->tcp[1].got;
 }
 
 static bool is_told(const struct slot *s)
@@ -302,20 +329,22 @@ static bool is_told(const struct slot *s)
 
 static void slot_kill(struct slot *s)
 {
+	pid_t pid;
+
+	while (!(pid = __atomic_load_n(&s->pid, __ATOMIC_ACQUIRE)) && is_running(s))
+		usleep(100);
 	s->killed_ns = now_ns();
-	kill(s->pid, SIGKILL);
+	if (pid)
+		kill(pid, SIGKILL);
 	kills++;
 }
 
 /* The dead come again when their peers know. */
 static void slot_look(struct slot *s, uint64_t now)
 {
-	int status;
-
-	if (s->pid && waitpid(s->pid, &status, WNOHANG) == s->pid) {
-		if (!s->killed_ns)
-			fail(s, "a member has ended by itself");
-		s->pid = 0;
+	if (!is_running(s) && s->started && !s->killed_ns) {
+		fail(s, "a member has ended by itself");
+		s->started = false;
 	}
 	if (s->killed_ns && !is_told(s) && now - s->killed_ns > TOLD_NS) {
 		for (int i = 0; i < 2; i++) {
@@ -329,7 +358,7 @@ static void slot_look(struct slot *s, uint64_t now)
 	}
 	s->known |= is_ready(s);
 	/* The first time one by one: together they would wait for the first one's device. */
-	if (spawning && !s->pid && is_told(s) && (s == slots || s[-1].known))
+	if (spawning && !is_running(s) && is_told(s) && (s == slots || s[-1].known))
 		slot_start(s);
 }
 
@@ -395,7 +424,7 @@ static bool all(bool (*is)(const struct slot *s), bool prey)
 
 static bool is_dead(const struct slot *s)
 {
-	return !s->pid && is_told(s);
+	return !is_running(s) && is_told(s);
 }
 
 static void wait_for(bool (*is)(const struct slot *s), bool prey, const char *what)
@@ -417,7 +446,7 @@ static void rest_and_count(const char *when)
 
 	spawning = false;
 	for (unsigned i = 0; i < nslots; i++)
-		if (!slots[i].keep && slots[i].pid && !slots[i].killed_ns)
+		if (!slots[i].keep && is_running(&slots[i]) && !slots[i].killed_ns)
 			slot_kill(&slots[i]);
 	wait_for(is_dead, true, "the prey does not die");
 	asking = false;

@@ -34,6 +34,16 @@ run() {
 	a "$BIN/crowd" -n "$SECONDS_EACH" -m "$STALL" -c "$TMP/count" "$B4" 7000 \
 		"3:3:$(member 65534)" "1:1:$(member 65533)"
 }
+# Who dies closes from the highest number down, and the daemon must not wait for what waits for the kernel.
+bg sb "$BIN/member" "$B4" 7900
+one=$BG
+ok "a member is offloaded" wait_until 20 has_claim 7900
+in_order() { [ -n "$2" ] && [ "$1" -lt "$2" ]; }
+read -r slow low < <(ls -l "/proc/$one/fd" | awk '/anon_inode:inotify/ { slow = $9 }
+	/socket:/ && $9 >= 64 && (!low || $9 < low) { low = $9 } END { print slow, low }')
+ok "what takes long to close ($slow) is below the library's sockets ($low)" in_order "$slow" "$low"
+stop "$one"
+wait_until 10 leases_are 0 || fail "its lease stays"
 run >"$TMP/crowd"
 same "not a byte of the others was lost or wrong, and no stall was too long" 0 $?
 cat "$TMP/crowd"
