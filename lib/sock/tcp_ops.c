@@ -243,7 +243,7 @@ static bool op_send(struct sl_tcp *t, const struct sl_tcp_seg *seg, uint32_t fra
 	return sent;
 }
 
-static void op_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key,
+static bool op_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 		     const struct sl_tcp_seg *seg, void *from)
 {
 	const struct sl_in *in = from;
@@ -254,12 +254,13 @@ static void op_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 	struct sl_tcp_hdr hdr;
 
 	if (!leg)
-		return;
+		return false;
 	f = sl_lane_frame(lane);
 	if (f == SL_NO_FRAME)
-		return;
+		return true;
 	make_headers(&hdr, d, key, 0, 0);
 	put(lane, leg, &hdr, seg, f, 0, 0, NULL);
+	return true;
 }
 
 static uint16_t op_route_mss(struct sl_tcp_host *h, const struct sl_tcp_key *key)

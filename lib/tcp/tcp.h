@@ -98,8 +98,9 @@ struct sl_tcp_ops {
 	bool (*send)(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
 		     uint64_t psum);
 	/* A segment that belongs to no connection (reset, SYN-ACK, challenge, TIME_WAIT): never has
-	 * data, may be lost. from: what it answers was received as (opaque, may be NULL). */
-	void (*reply)(struct sl_tcp_host *h, const struct sl_tcp_key *key,
+	 * data, may be lost. from: what it answers was received as (opaque, may be NULL). False: it
+	 * is lost for want of a way, which may be there soon (the neighbour is asked for). */
+	bool (*reply)(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 		      const struct sl_tcp_seg *seg, void *from);
 	void (*event)(struct sl_tcp *c, uint32_t events);
 	/* c->opts->nic is set: does the NIC keep c's pace? True: the next segment may be posted at

@@ -5,7 +5,9 @@
 
 #include "tcp/tcp_req.h"
 
-#define SYNACK_US 1000000ull /* RFC 6298 2.1 */
+#define SYNACK_US  1000000ull /* RFC 6298 2.1 */
+#define STUCK_US   2000ull
+#define STUCK_MOST 9 /* 2 ms to 512 ms: a second in all */
 
 _Static_assert(offsetof(struct sl_tcp_req, timer) == sizeof(struct sl_tcp_node), "sl_tcp_node_of");
 
@@ -38,7 +40,7 @@ void sl_tcp_tfo_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 	memcpy(cookie, &v, SL_TCP_TFO_COOKIE);
 }
 
-void sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint32_t tsval,
+bool sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint32_t tsval,
 			void *from)
 {
 	struct sl_tcp_seg s = {
@@ -65,7 +67,7 @@ void sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint3
 		s.tfo_len = SL_TCP_TFO_COOKIE;
 		sl_tcp_tfo_cookie(h, &r->node.key, s.tfo);
 	}
-	h->ops->reply(h, &r->node.key, &s, from);
+	return h->ops->reply(h, &r->node.key, &s, from);
 }
 
 static uint32_t req_tsval(const struct sl_tcp_host *h, const struct sl_tcp_req *r)
@@ -156,11 +158,17 @@ static void req_arm(struct sl_tcp_host *h, struct sl_tcp_req *r)
 	sl_timer_arm(&h->wheel, &r->timer, h->now_us + us);
 }
 
+/* The kernel's SYN-ACK waits for the neighbour and goes then. Ours was lost: it is tried again,
+ * with twice the time each, for as long as until the first repetition of one that was sent. */
 void sl_tcp_req_answer_syn(struct sl_tcp_host *h, struct sl_tcp_req *r, void *from)
 {
 	sl_store(&r->answered, true);
-	sl_tcp_send_synack(h, r, req_tsval(h, r), from);
-	req_arm(h, r);
+	if (sl_likely(sl_tcp_send_synack(h, r, req_tsval(h, r), from)) || r->stuck == STUCK_MOST) {
+		r->stuck = 0;
+		req_arm(h, r);
+		return;
+	}
+	sl_timer_arm(&h->wheel, &r->timer, h->now_us + (STUCK_US << r->stuck++));
 }
 
 /* TCP_DEFER_ACCEPT: a child is made only with its first data, for so long. */
@@ -176,6 +184,10 @@ void sl_tcp_req_timer(struct sl_tcp_host *h, struct sl_tcp_node *n)
 
 	if (r->acked && is_deferred(h, r)) {
 		req_arm(h, r);
+		return;
+	}
+	if (r->stuck) {
+		sl_tcp_req_answer_syn(h, r, NULL);
 		return;
 	}
 	if (r->retries >= sl_tcp_params.synack_retries) {

@@ -20,10 +20,11 @@ struct sl_tcp_req {
 	uint16_t mss; /* ours */
 	uint8_t rcv_wscale;
 	uint8_t retries;
-	bool held;      /* not answered yet: the listener holds its SYNs */
-	bool acked;     /* the ACK came, but a child was not wanted yet */
-	bool tfo_asked; /* the answer brings a Fast Open cookie */
-	bool answered;  /* until its child is in the accept queue, or it is given up (tcp_dead.c) */
+	bool held : 1;      /* not answered yet: the listener holds its SYNs */
+	bool acked : 1;     /* the ACK came, but a child was not wanted yet */
+	bool tfo_asked : 1; /* the answer brings a Fast Open cookie */
+	uint8_t stuck;      /* so often in a row there was no way for the SYN-ACK */
+	bool answered; /* until its child is in the accept queue, or it is given up (tcp_dead.c) */
 	uint64_t born_us;
 	uint64_t answered_us; /* tcp_invalid_ratelimit */
 };
@@ -38,8 +39,9 @@ struct sl_tcp_req *sl_tcp_req_add(struct sl_tcp_host *h, const struct sl_tcp_req
 /* Sends the SYN-ACK, and arms the timer that repeats it. */
 void sl_tcp_req_answer_syn(struct sl_tcp_host *h, struct sl_tcp_req *r, void *from);
 bool sl_tcp_wants_ecn(const struct sl_tcp_seg *syn);
-/* The answer to r's SYN: what both can do (RFC 9293 3.10.7.2, third). */
-void sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint32_t tsval,
+/* The answer to r's SYN: what both can do (RFC 9293 3.10.7.2, third). False: there was no way yet.
+ */
+bool sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint32_t tsval,
 			void *from);
 
 /* RFC 7413 4.1.2: for the client's address, so that it is good for all its ports. */

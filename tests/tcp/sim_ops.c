@@ -123,7 +123,7 @@ static bool op_paced(struct sl_tcp *c, uint64_t *at_us)
 	return true;
 }
 
-static void op_reply(struct sl_tcp_host *th, const struct sl_tcp_key *key,
+static bool op_reply(struct sl_tcp_host *th, const struct sl_tcp_key *key,
 		     const struct sl_tcp_seg *seg, void *from)
 {
 	struct sim_host *h = sl_container_of(th, struct sim_host, tcp);
@@ -132,6 +132,7 @@ static void op_reply(struct sl_tcp_host *th, const struct sl_tcp_key *key,
 
 	sim_check(h->sim, seg->len == 0);
 	sim_leave_device(h->sim, &t, h);
+	return true;
 }
 
 static void op_event(struct sl_tcp *t, uint32_t events)

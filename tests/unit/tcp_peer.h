@@ -35,11 +35,12 @@ static bool op_send(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t fra
 	return true;
 }
 
-static void op_reply(struct sl_tcp_host *host, const struct sl_tcp_key *k,
+static bool op_reply(struct sl_tcp_host *host, const struct sl_tcp_key *k,
 		     const struct sl_tcp_seg *seg, void *from)
 {
 	out = *seg;
 	nout++;
+	return true;
 }
 
 static void op_event(struct sl_tcp *c, uint32_t ev)

@@ -98,10 +98,11 @@ static bool op_send(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t fra
 	return false;
 }
 
-static void op_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key,
+static bool op_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 		     const struct sl_tcp_seg *seg, void *from)
 {
 	send_bare(end_of(h), seg);
+	return true;
 }
 
 static void op_event(struct sl_tcp *c, uint32_t events)
