@@ -4,9 +4,12 @@
  * Theory of operation: nearly every datagram is a plain one to where the last one went: that takes
  * the straight way (send_put.c), and nothing else is asked. Others are looked at: control data,
  * segments, another destination. What the bypass cannot send (unresolved neighbour, too long,
- * options, local destination) goes through the shadow, in order: the kernel's send and our kick are
- * both done when they return. */
+ * options, local destination) goes through the shadow, in order: what the kernel's queues hold yet
+ * of a socket is followed through them. */
 #include "sock/send.h"
+
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 
 #include "base/clock.h"
 #include "base/settings.h"
@@ -19,6 +22,7 @@
 #define KICK_EVERY   32
 #define TX_HEADERS   42  /* of a datagram that the kernel sends, about */
 #define MAX_GSO_SEGS 128 /* UDP_MAX_SEGMENTS */
+#define BEHIND_MOST  255 /* who fills the kernel's queues all the time leaves them by then */
 
 /* Flags that change nothing for a datagram of ours; others go to the kernel. */
 #define OUR_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CONFIRM)
@@ -43,6 +47,18 @@ static int pending_error(struct sl_sock *sk, int fd)
 	sl_sock_take_error(sk);
 	sl_sys_getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len);
 	return -err;
+}
+
+/* What the kernel sent may wait in its queues (qdisc, byte queue limits), and is not to be
+ * overtaken. */
+static SL_APART bool is_behind(struct sl_sock *sk)
+{
+	int n = 0;
+
+	if (--sk->behind && sl_sys_ioctl(sk->fd, SIOCOUTQ, &n) == 0 && n > 0)
+		return true;
+	sk->behind = 0;
+	return false;
 }
 
 /* By the path p, as ctl says. */
@@ -70,6 +86,8 @@ static ssize_t send_by(struct sl_sock *sk, struct sl_lane *lane, const struct sl
 			(seg && (r->len + seg - 1) / seg > MAX_GSO_SEGS)))
 		return SL_SEND_BY_OS;
 	if (sl_unlikely(sk->stamps & SOF_TIMESTAMPING_TX_HARDWARE) && sl_errq_is_os(p->leg))
+		return SL_SEND_BY_OS;
+	if (sl_unlikely(sk->behind) && is_behind(sk))
 		return SL_SEND_BY_OS;
 	*leg_out = p->leg;
 	sent = sl_send_put(sk, lane, p, r, seg, &ok);
@@ -138,6 +156,8 @@ ssize_t sl_send_by_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
 	if (n >= 0) {
 		sk->stats->tx_os_pkts++;
 		sk->stats->tx_os_bytes += (uint64_t)n;
+		if (!sk->behind)
+			sk->behind = BEHIND_MOST;
 	} else if (n == -EAGAIN) {
 		sk->stats->tx_eagain++;
 	} else {
