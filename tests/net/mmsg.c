@@ -216,6 +216,7 @@ int main(int argc, char **argv)
 	if (fd < 0 || bind(fd, &own.sa, len))
 		return 1;
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	settle(); /* the neighbour is known: no datagram waits in a queue of the kernel's */
 	blocking(fd);
 	timed(fd);
 	interrupted(fd);
