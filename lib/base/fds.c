@@ -6,7 +6,8 @@
  * made under a higher limit stays. So the soft limit is raised for the moment of the move and ours
  * lie just past it, where the program's own calls never look: neither open nor dup2 nor a loop that
  * closes everything up to the limit. Where soft and hard limit are the same ours take the end of
- * the range; where the limit is generous they begin past select's reach. */
+ * the range, an eighth or more of it; where the limit is generous they begin past select's reach.
+ */
 #include "base/fds.h"
 
 #include <fcntl.h>
@@ -29,6 +30,16 @@ static int dup_from(int fd, uint64_t first)
 	return sl_sys_fcntl(fd, F_DUPFD_CLOEXEC, first);
 }
 
+/* As near to the end as there is room. */
+static int dup_at_end(int fd, uint64_t end)
+{
+	int high = -EMFILE;
+
+	for (uint64_t part = 8; part >= 2 && high == -EMFILE; part /= 2)
+		high = dup_from(fd, end - end / part);
+	return high;
+}
+
 /* Under limit_lock: two threads that raise and restore must not mistake a raised limit for the
  * program's. */
 static int dup_past_limit(int fd)
@@ -42,14 +53,14 @@ static int dup_past_limit(int fd)
 	if (lim.rlim_cur >= GENEROUS)
 		return dup_from(fd, SELECT_END);
 	if (lim.rlim_max <= lim.rlim_cur)
-		return dup_from(fd, lim.rlim_cur - lim.rlim_cur / 8);
+		return dup_at_end(fd, lim.rlim_cur);
 	raised.rlim_max = lim.rlim_max;
 	raised.rlim_cur = sl_min(lim.rlim_max, lim.rlim_cur + ROOM);
 	if (sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, &raised, NULL) < 0)
 		return -EPERM;
 	high = dup_from(fd, lim.rlim_cur);
 	sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, &lim, NULL);
-	return high;
+	return high == -EMFILE ? dup_at_end(fd, lim.rlim_cur) : high;
 }
 
 static void mark(int fd)

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Numbers of our descriptors, where the limit leaves no room behind the program's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/fds.h"
+
+#define LIMIT 256
+#define OURS  100 /* of a process with many lanes and devices; an eighth of the limit is 32 */
+
+/* Ours are behind what the program opens, whose numbers stay the lowest. */
+static void keep_many(rlim_t soft, rlim_t hard)
+{
+	struct rlimit lim = {soft, hard};
+	int first = open("/dev/null", O_RDONLY), ours[OURS], fd;
+
+	close(first);
+	assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &lim));
+	for (int i = 0; i < OURS; i++) {
+		ours[i] = sl_fd_keep(open("/dev/null", O_RDONLY));
+		assert_in_range(ours[i], soft / 2, hard - 1);
+	}
+	fd = open("/dev/null", O_RDONLY);
+	assert_int_equal(first, fd);
+	close(fd);
+	for (int i = 0; i < OURS; i++) {
+		close(ours[i]);
+		sl_fd_forget(ours[i]);
+	}
+}
+
+static void test_past_the_limit(void **state)
+{
+	keep_many(LIMIT, LIMIT + 2 * OURS);
+}
+
+static void test_little_past_the_limit(void **state)
+{
+	keep_many(LIMIT, LIMIT + 5);
+}
+
+/* (The last: a hard limit is not raised again.) */
+static void test_end_of_range(void **state)
+{
+	keep_many(LIMIT, LIMIT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_past_the_limit),
+		cmocka_unit_test(test_little_past_the_limit),
+		cmocka_unit_test(test_end_of_range),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
