@@ -23,6 +23,16 @@ void sl_reserve_init(struct sl_reserve *r, void *mem, size_t bytes, bool shared)
 	*r = (struct sl_reserve){.mem = mem, .bytes = bytes, .shared = shared};
 }
 
+int sl_reserve_open(struct sl_reserve *r, size_t bytes)
+{
+	void *mem = sl_reserve_map(bytes);
+
+	if (!mem)
+		return -ENOMEM;
+	sl_reserve_init(r, mem, bytes, false);
+	return 0;
+}
+
 /* (Before Linux 5.14 shared pages cannot be had before they are used: EINVAL.) */
 static int populate(void *mem, size_t bytes)
 {

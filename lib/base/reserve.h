@@ -29,6 +29,9 @@ void *sl_reserve_map(size_t bytes);
  * writing. */
 void sl_reserve_init(struct sl_reserve *r, void *mem, size_t bytes, bool shared);
 
+/* A table of its own addresses. 0 or -ENOMEM. */
+int sl_reserve_open(struct sl_reserve *r, size_t bytes);
+
 /* Makes the first want bytes ready: -ENOMEM when there is no memory, or want is more than there
  * ever will be. What was ready stays so. Under the caller's lock; a step at a time calls the
  * kernel. */

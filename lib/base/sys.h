@@ -50,6 +50,12 @@ long sl_syscall6(long nr, long a, long b, long c, long d, long e, long f);
 #define sl_sys_epoll_wait(ep, ev, n, ms)    sl_sysi(SYS_epoll_pwait, ep, ev, n, ms, NULL, 8)
 #define sl_sys_eventfd(v, fl)               sl_sysi(SYS_eventfd2, v, fl)
 
+/* setsockopt(2) of an int. 0 or -errno. */
+static inline int sl_sys_set_int(int fd, int level, int opt, int v)
+{
+	return sl_sys_setsockopt(fd, level, opt, &v, sizeof(v));
+}
+
 /* mmap(2), readable and writable: 0 and where it is, or -errno. flags: all of them. */
 int sl_sys_mmap(void **mem, void *at, size_t bytes, int flags, int fd, long off);
 /* Zeroed memory of this process's own; not by malloc, which a signal handler may have interrupted.

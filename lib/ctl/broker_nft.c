@@ -187,20 +187,10 @@ static void put_table(struct batch *b, uint8_t family, const char *table, int pr
 static int answer_of(int fd)
 {
 	uint8_t buf[ANSWER_BYTES] __attribute__((aligned(8)));
-	const struct nlmsghdr *h = (const struct nlmsghdr *)buf;
-	const struct nlmsgerr *e;
-	long n;
+	const struct nlmsghdr *h;
+	int err = sl_netlink_receive(fd, buf, sizeof(buf), &h);
 
-	do
-		n = sl_sys_recvfrom(fd, buf, sizeof(buf), 0, NULL, NULL);
-	while (n == -EINTR);
-	if (n < 0)
-		return (int)n;
-	if (!mnl_nlmsg_ok(h, (int)n) || h->nlmsg_type != NLMSG_ERROR ||
-	    mnl_nlmsg_get_payload_len(h) < sizeof(*e))
-		return -EBADMSG;
-	e = mnl_nlmsg_get_payload(h);
-	return e->error;
+	return err ? err : sl_netlink_error(h);
 }
 
 /* All of it, or nothing. */

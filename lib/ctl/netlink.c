@@ -25,27 +25,41 @@ int sl_netlink_send(int fd, const struct nlmsghdr *question)
 	return n < 0 ? (int)n : 0;
 }
 
-int sl_netlink_ask(int fd, const struct nlmsghdr *question, void *buf, size_t bytes,
-		   const struct nlmsghdr **answer)
+int sl_netlink_receive(int fd, void *buf, size_t bytes, const struct nlmsghdr **got)
 {
-	const struct nlmsghdr *got = buf;
-	const struct nlmsgerr *e;
-	int err = sl_netlink_send(fd, question);
+	const struct nlmsghdr *h = buf;
 	long n;
 
-	if (err)
-		return err;
 	do
 		n = sl_sys_recvfrom(fd, buf, bytes, 0, NULL, NULL);
 	while (n == -EINTR);
 	if (n < 0)
 		return (int)n;
 	/* (libmnl 1.0.4 compares the lengths as int.) */
-	if (!mnl_nlmsg_ok(got, (int)n) || got->nlmsg_len > (size_t)n)
+	if (!mnl_nlmsg_ok(h, (int)n) || h->nlmsg_len > (size_t)n)
 		return -EBADMSG;
-	*answer = got;
-	if (got->nlmsg_type != NLMSG_ERROR)
-		return 0;
-	e = mnl_nlmsg_get_payload(got);
-	return mnl_nlmsg_get_payload_len(got) < sizeof(*e) || e->error >= 0 ? -EBADMSG : e->error;
+	*got = h;
+	return 0;
+}
+
+int sl_netlink_error(const struct nlmsghdr *got)
+{
+	const struct nlmsgerr *e = mnl_nlmsg_get_payload(got);
+
+	if (got->nlmsg_type != NLMSG_ERROR || mnl_nlmsg_get_payload_len(got) < sizeof(*e))
+		return -EBADMSG;
+	return e->error;
+}
+
+int sl_netlink_ask(int fd, const struct nlmsghdr *question, void *buf, size_t bytes,
+		   const struct nlmsghdr **answer)
+{
+	int err = sl_netlink_send(fd, question);
+
+	if (!err)
+		err = sl_netlink_receive(fd, buf, bytes, answer);
+	if (err || (*answer)->nlmsg_type != NLMSG_ERROR)
+		return err;
+	err = sl_netlink_error(*answer);
+	return err < 0 ? err : -EBADMSG;
 }

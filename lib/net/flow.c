@@ -33,16 +33,14 @@ int sl_slots_init(uint32_t max)
 {
 	if (sl_slots)
 		return start_again();
-	links = sl_reserve_map(max * sizeof(*links));
-	if (!links)
+	if (sl_reserve_open(&links_room, max * sizeof(*links)))
 		return -ENOMEM;
-	sl_slots = sl_reserve_map(max * sizeof(*sl_slots));
-	if (!sl_slots) {
-		munmap(links, max * sizeof(*links));
+	if (sl_reserve_open(&slots_room, max * sizeof(*sl_slots))) {
+		munmap(links_room.mem, links_room.bytes);
 		return -ENOMEM;
 	}
-	sl_reserve_init(&links_room, links, max * sizeof(*links), false);
-	sl_reserve_init(&slots_room, sl_slots, max * sizeof(*sl_slots), false);
+	links = (uint32_t *)links_room.mem;
+	sl_slots = (struct sl_slot *)slots_room.mem;
 	return 0;
 }
 

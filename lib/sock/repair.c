@@ -28,11 +28,6 @@
 #define OPT_TS      8
 #define FULL_TRIES  200 /* times 10 ms that we wait for the kernel to take data */
 
-static int set_int(int fd, int level, int opt, int v)
-{
-	return sl_sys_setsockopt(fd, level, opt, &v, sizeof(v));
-}
-
 static int get_int(int fd, int level, int opt)
 {
 	socklen_t len = sizeof(int);
@@ -95,14 +90,14 @@ static int bind_name(int fd, const struct sl_tcp_repair *r)
 
 static int choose_queue(int fd, int queue)
 {
-	return set_int(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, queue);
+	return sl_sys_set_int(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, queue);
 }
 
 static int set_seq(int fd, int queue, uint32_t seq)
 {
 	int err = choose_queue(fd, queue);
 
-	return err ? err : set_int(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, (int)seq);
+	return err ? err : sl_sys_set_int(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, (int)seq);
 }
 
 static int set_options(int fd, const struct sl_tcp_repair *r)
@@ -123,7 +118,7 @@ static int set_options(int fd, const struct sl_tcp_repair *r)
 	/* Milliseconds: the lowest bit would choose microseconds (6.7). Never behind what the peer
 	 * has seen. */
 	if (!err && r->ts_ok)
-		err = set_int(fd, IPPROTO_TCP, TCP_TIMESTAMP, (int)((r->tsval + 1) & ~1u));
+		err = sl_sys_set_int(fd, IPPROTO_TCP, TCP_TIMESTAMP, (int)((r->tsval + 1) & ~1u));
 	return err;
 }
 
@@ -157,7 +152,7 @@ static void set_size(int fd, int opt, uint32_t bytes, int locks)
 {
 	/* The kernel doubles what it is given. */
 	(void)sl_broker_buffer(fd, opt, bytes / 2);
-	(void)set_int(fd, SOL_SOCKET, SO_BUF_LOCK, locks);
+	(void)sl_sys_set_int(fd, SOL_SOCKET, SO_BUF_LOCK, locks);
 }
 
 /* Room for what the queues hold, and at least what the connection had, on which the window that it
@@ -260,10 +255,10 @@ static int send_rest(int fd, const struct sl_tcp_repair *r, const struct sl_repa
 
 	if (r->unsent) {
 		if (s->lowat != -1)
-			(void)set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, -1);
+			(void)sl_sys_set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, -1);
 		err = copy_queue(fd, src->sndq, src, r->sndq - r->unsent, r->sndq);
 		if (s->lowat != -1)
-			(void)set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, s->lowat);
+			(void)sl_sys_set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, s->lowat);
 	}
 	if (!err && r->fin_queued && !r->fin_sent)
 		err = sl_sysi(SYS_shutdown, fd, SHUT_WR);
@@ -284,7 +279,7 @@ static int establish(int fd, const struct sl_tcp_repair *r)
 	if (err)
 		return err;
 	/* connect(2) computes the size of segments from it, the option set later does not. */
-	(void)set_int(fd, IPPROTO_TCP, TCP_MAXSEG, r->mss_clamp);
+	(void)sl_sys_set_int(fd, IPPROTO_TCP, TCP_MAXSEG, r->mss_clamp);
 	len = to_sockaddr(fd, &r->key.remote, r->key.rport, r, &ss);
 	err = sl_sys_connect(fd, &ss, len);
 	/* From the wildcard address the kernel's routing chooses; it may have changed. */
@@ -363,7 +358,7 @@ int sl_repair_closed(int fd, const struct sl_tcp_repair *r, const struct sl_repa
 		restore_rcvbuf(fd, r, &s);
 		restore_sndbuf(fd, r, &s);
 		if (s.reuse > 0)
-			(void)set_int(fd, SOL_SOCKET, SO_REUSEADDR, s.reuse);
+			(void)sl_sys_set_int(fd, SOL_SOCKET, SO_REUSEADDR, s.reuse);
 	}
 	return err;
 }
@@ -409,7 +404,7 @@ static int go_live(int fd, const struct sl_tcp_repair *r, const struct sl_repair
 static void restore_reuse(int fd, const struct sl_repair_saved *s)
 {
 	if (s->reuse > 0)
-		(void)set_int(fd, SOL_SOCKET, SO_REUSEADDR, s->reuse);
+		(void)sl_sys_set_int(fd, SOL_SOCKET, SO_REUSEADDR, s->reuse);
 }
 
 int sl_repair_begin(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,

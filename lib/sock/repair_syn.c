@@ -19,20 +19,15 @@
 #include "ctl/broker.h"
 #include "sock/repair.h"
 
-static int set_int(int fd, int opt, int v)
-{
-	return sl_sys_setsockopt(fd, IPPROTO_TCP, opt, &v, sizeof(v));
-}
-
 static int set_first(int fd, uint32_t iss)
 {
 	int err = sl_broker_repair(fd, TCP_REPAIR_ON);
 
 	if (err)
 		return err;
-	err = set_int(fd, TCP_REPAIR_QUEUE, TCP_SEND_QUEUE);
+	err = sl_sys_set_int(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, TCP_SEND_QUEUE);
 	if (!err)
-		err = set_int(fd, TCP_QUEUE_SEQ, (int)iss);
+		err = sl_sys_set_int(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, (int)iss);
 	(void)sl_broker_repair(fd, TCP_REPAIR_OFF_NO_WP);
 	return err;
 }
@@ -45,7 +40,7 @@ static int set_clock(int fd, uint32_t tsval)
 
 	if (err)
 		return err;
-	err = set_int(fd, TCP_TIMESTAMP, (int)(tsval & ~1u));
+	err = sl_sys_set_int(fd, IPPROTO_TCP, TCP_TIMESTAMP, (int)(tsval & ~1u));
 	(void)sl_broker_repair(fd, TCP_REPAIR_OFF_NO_WP);
 	return err;
 }
@@ -85,7 +80,7 @@ int sl_repair_syn(int fd, const struct sl_tcp_key *key, uint32_t scope,
 	(void)sl_sys_getsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &reuse, &(socklen_t){sizeof(reuse)});
 	err = set_first(fd, syn->iss);
 	if (!err)
-		err = set_int(fd, TCP_FASTOPEN_NO_COOKIE, 1);
+		err = sl_sys_set_int(fd, IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1);
 	if (!err)
 		err = sl_broker_drop_packets(fd, true);
 	if (err)

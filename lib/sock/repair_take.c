@@ -31,11 +31,6 @@ static int get_int(int fd, int level, int opt, int *v)
 	return sl_sys_getsockopt(fd, level, opt, v, &len);
 }
 
-static int set_int(int fd, int level, int opt, int v)
-{
-	return sl_sys_setsockopt(fd, level, opt, &v, sizeof(v));
-}
-
 /* Freezing --------------------------------------------------------------------------------------
  */
 
@@ -60,7 +55,7 @@ static void end_repair(int fd, const struct sl_repair_taken *t, int how)
 	(void)sl_broker_drop_packets(fd, false);
 	(void)sl_broker_repair(fd, how);
 	if (t->reuse)
-		(void)set_int(fd, SOL_SOCKET, SO_REUSEADDR, t->reuse);
+		(void)sl_sys_set_int(fd, SOL_SOCKET, SO_REUSEADDR, t->reuse);
 }
 
 void sl_repair_cancel(int fd, const struct sl_repair_taken *t)
@@ -217,7 +212,7 @@ static int read_queue(int fd, int queue, uint32_t n, uint32_t *seq, struct sl_re
 	int v, err;
 	long ret = 0;
 
-	err = set_int(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, queue);
+	err = sl_sys_set_int(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, queue);
 	if (!err)
 		err = get_int(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, &v);
 	if (!err && n)

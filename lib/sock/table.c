@@ -56,24 +56,13 @@ static struct slab *slab_of(int proto)
 	return &slabs[proto == IPPROTO_TCP];
 }
 
-static int slab_init(struct slab *s)
-{
-	const size_t bytes = MAX_SOCKS * s->stride;
-	void *mem = sl_reserve_map(bytes);
-
-	if (!mem)
-		return -ENOMEM;
-	sl_reserve_init(&s->room, mem, bytes, false);
-	return 0;
-}
-
 int sl_sock_table_init(void)
 {
 	int err = 0;
 
 	for (unsigned k = 0; k < sl_array_len(slabs) && err == 0; k++)
 		if (!slabs[k].room.mem) /* not a parent's, which stay */
-			err = slab_init(&slabs[k]);
+			err = sl_reserve_open(&slabs[k].room, MAX_SOCKS * slabs[k].stride);
 	if (err == 0)
 		err = sl_slots_init(MAX_SOCKS);
 	if (err == 0)

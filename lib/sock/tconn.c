@@ -570,26 +570,24 @@ static void slab_show(void)
 
 static int slab_map(void)
 {
-	bool shared;
 	void *p;
+	int err;
 
 	if (slab) /* a parent's */
 		sl_sys(SYS_munmap, slab, MAP_BYTES);
 	slab = NULL;
 	slab_fd = slab_file();
-	shared = slab_fd >= 0 &&
-		 !sl_sys_mmap(&p, NULL, MAP_BYTES, MAP_SHARED | MAP_NORESERVE, slab_fd, 0);
-	if (!shared && slab_fd >= 0) {
-		sl_sys_close(slab_fd);
-		slab_fd = -1;
-	}
-	if (!shared)
+	if (slab_fd >= 0) {
+		err = sl_sys_mmap(&p, NULL, MAP_BYTES, MAP_SHARED | MAP_NORESERVE, slab_fd, 0);
+	} else {
 		p = sl_reserve_map(MAP_BYTES);
-	if (!p)
-		return -ENOMEM;
+		err = p ? 0 : -ENOMEM;
+	}
+	if (err)
+		return err;
 	slab = p;
-	sl_reserve_init(&room, p, SLAB_BYTES, shared);
-	sl_treq_init((char *)p + REQS_AT, shared);
+	sl_reserve_init(&room, p, SLAB_BYTES, slab_fd >= 0);
+	sl_treq_init((char *)p + REQS_AT, slab_fd >= 0);
 	slab_show();
 	return 0;
 }
