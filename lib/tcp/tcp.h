@@ -68,7 +68,7 @@ static inline bool sl_tcp_key_eq(const struct sl_tcp_key *a, const struct sl_tcp
 }
 
 /* The host's table: connections, requests and TIME_WAIT by key. */
-enum sl_tcp_kind { SL_TCP_CONN, SL_TCP_REQ, SL_TCP_TW };
+enum sl_tcp_kind { SL_TCP_CONN, SL_TCP_REQ, SL_TCP_TW, SL_TCP_LATE };
 struct sl_tcp_node {
 	struct sl_tcp_node *next;
 	struct sl_tcp_key key;
@@ -210,7 +210,8 @@ struct sl_tcp_host {
 	struct sl_tcp_quota challenges;           /* tcp_challenge_ack_limit */
 	struct sl_tcp_quota syns;                 /* max_syn_rate */
 	uint32_t ntw, nreq;
-	void *owner; /* the lane */
+	void *owner;              /* the lane */
+	struct sl_tcp_late *late; /* answers that found no way yet (tcp_late.c); NULL: never any */
 };
 
 int sl_tcp_host_init(struct sl_tcp_host *h, const struct sl_tcp_ops *ops, struct sl_frames *frames,

@@ -101,6 +101,7 @@ void sl_tcp_host_fini(struct sl_tcp_host *h)
 	sl_tcp_table_each(h, node_free, h);
 	sl_tcp_table_fini(h);
 	free(h->spare_trouble);
+	free(h->late);
 }
 
 /* A connection --------------------------------------------------------------------------------- */

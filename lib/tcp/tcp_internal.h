@@ -40,7 +40,7 @@ static inline uint32_t sl_tcp_rx_charge(uint32_t len)
 	return len + SL_TCP_RX_COST;
 }
 
-/* All three kinds of nodes have their timer right behind it, so that the wheel's one callback
+/* All kinds of nodes have their timer right behind it, so that the wheel's one callback
  * (sl_tcp_timer_fire) can tell whose it is. */
 static inline struct sl_tcp_node *sl_tcp_node_of(struct sl_timer *t)
 {
@@ -48,6 +48,15 @@ static inline struct sl_tcp_node *sl_tcp_node_of(struct sl_timer *t)
 }
 void sl_tcp_req_timer(struct sl_tcp_host *h, struct sl_tcp_node *n); /* tcp_req.c */
 void sl_tcp_tw_timer(struct sl_tcp_host *h, struct sl_tcp_node *n);  /* tcp_tw.c: frees it */
+
+void sl_tcp_late_timer(struct sl_tcp_host *h); /* tcp_late.c */
+
+/* Answers h->ops->reply, and again when there was no way; tried so often, after 2 ms to 512 ms: a
+ * second in all. */
+#define SL_TCP_STUCK_US   2000ull
+#define SL_TCP_STUCK_MOST 9
+void sl_tcp_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key, const struct sl_tcp_seg *seg,
+		  void *from);
 
 /* tcp_table.c: who has a key */
 struct sl_tcp_node *sl_tcp_table_find(struct sl_tcp_host *h, const struct sl_tcp_key *key);

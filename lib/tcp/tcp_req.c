@@ -5,9 +5,7 @@
 
 #include "tcp/tcp_req.h"
 
-#define SYNACK_US  1000000ull /* RFC 6298 2.1 */
-#define STUCK_US   2000ull
-#define STUCK_MOST 9 /* 2 ms to 512 ms: a second in all */
+#define SYNACK_US 1000000ull /* RFC 6298 2.1 */
 
 _Static_assert(offsetof(struct sl_tcp_req, timer) == sizeof(struct sl_tcp_node), "sl_tcp_node_of");
 
@@ -40,8 +38,8 @@ void sl_tcp_tfo_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 	memcpy(cookie, &v, SL_TCP_TFO_COOKIE);
 }
 
-bool sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint32_t tsval,
-			void *from)
+static struct sl_tcp_seg synack_of(struct sl_tcp_host *h, const struct sl_tcp_req *r,
+				   uint32_t tsval)
 {
 	struct sl_tcp_seg s = {
 		.flags = SL_TCP_SYN | SL_TCP_ACK | (sl_tcp_wants_ecn(&r->syn) ? SL_TCP_ECE : 0),
@@ -67,7 +65,15 @@ bool sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint3
 		s.tfo_len = SL_TCP_TFO_COOKIE;
 		sl_tcp_tfo_cookie(h, &r->node.key, s.tfo);
 	}
-	return h->ops->reply(h, &r->node.key, &s, from);
+	return s;
+}
+
+void sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint32_t tsval,
+			void *from)
+{
+	struct sl_tcp_seg s = synack_of(h, r, tsval);
+
+	sl_tcp_reply(h, &r->node.key, &s, from);
 }
 
 static uint32_t req_tsval(const struct sl_tcp_host *h, const struct sl_tcp_req *r)
@@ -162,13 +168,15 @@ static void req_arm(struct sl_tcp_host *h, struct sl_tcp_req *r)
  * with twice the time each, for as long as until the first repetition of one that was sent. */
 void sl_tcp_req_answer_syn(struct sl_tcp_host *h, struct sl_tcp_req *r, void *from)
 {
+	struct sl_tcp_seg s = synack_of(h, r, req_tsval(h, r));
+
 	sl_store(&r->answered, true);
-	if (sl_likely(sl_tcp_send_synack(h, r, req_tsval(h, r), from)) || r->stuck == STUCK_MOST) {
+	if (sl_likely(h->ops->reply(h, &r->node.key, &s, from)) || r->stuck == SL_TCP_STUCK_MOST) {
 		r->stuck = 0;
 		req_arm(h, r);
 		return;
 	}
-	sl_timer_arm(&h->wheel, &r->timer, h->now_us + (STUCK_US << r->stuck++));
+	sl_timer_arm(&h->wheel, &r->timer, h->now_us + (SL_TCP_STUCK_US << r->stuck++));
 }
 
 /* TCP_DEFER_ACCEPT: a child is made only with its first data, for so long. */
@@ -217,7 +225,7 @@ static void req_answer(struct sl_tcp_host *h, struct sl_tcp_req *r, void *from)
 		s.tsval = req_tsval(h, r);
 		s.tsecr = r->ts_recent;
 	}
-	h->ops->reply(h, &r->node.key, &s, from);
+	sl_tcp_reply(h, &r->node.key, &s, from);
 }
 
 static bool is_req_limited(const struct sl_tcp_host *h, struct sl_tcp_req *r)

@@ -39,9 +39,8 @@ struct sl_tcp_req *sl_tcp_req_add(struct sl_tcp_host *h, const struct sl_tcp_req
 /* Sends the SYN-ACK, and arms the timer that repeats it. */
 void sl_tcp_req_answer_syn(struct sl_tcp_host *h, struct sl_tcp_req *r, void *from);
 bool sl_tcp_wants_ecn(const struct sl_tcp_seg *syn);
-/* The answer to r's SYN: what both can do (RFC 9293 3.10.7.2, third). False: there was no way yet.
- */
-bool sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint32_t tsval,
+/* The answer to r's SYN: what both can do (RFC 9293 3.10.7.2, third). */
+void sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint32_t tsval,
 			void *from);
 
 /* RFC 7413 4.1.2: for the client's address, so that it is good for all its ports. */

@@ -514,6 +514,8 @@ void sl_tcp_timer_fire(struct sl_timer *t, void *host)
 		sl_tcp_req_timer(host, n);
 	} else if (n->kind == SL_TCP_TW) {
 		sl_tcp_tw_timer(host, n);
+	} else if (n->kind == SL_TCP_LATE) {
+		sl_tcp_late_timer(host);
 	} else {
 		struct sl_tcp *c = sl_container_of(n, struct sl_tcp, node);
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # A listener whose host has never heard of the one who connects: the SYN-ACK waits until the neighbour is
-# known, and goes then. Nobody has to ask again, a second later.
+# known, and goes then, also where it is a cookie. Nobody has to ask again, a second later.
 . "$(dirname "$0")/lib_tcp.sh"
 net_up
 need python3
@@ -10,20 +10,25 @@ MAC_B=$(mac_of b "$DEV_B")
 for addr in "$B4" "$B6"; do # (a, who asked for b, would be known)
 	ip -n "${NS}a" neigh replace "$addr" lladdr "$MAC_B" dev "$DEV_A" nud permanent
 done
-for MODE in $MODES; do
-	for fam in 4 6; do
-		own=B$fam peer=A$fam
-		bg pb python3 "$TESTS/net/greeter.py" "${!own}" 7000
-		server=$BG
-		wait_tcp b 7000
-		b ip neigh flush dev "$DEV_B"
-		same "IPv$fam: the neighbour is not known" "" "$(b ip neigh show to "${!peer}" nud reachable nud stale nud delay nud probe)"
-		same "IPv$fam: connected, and no SYN was sent twice" "x 0" "$(a python3 -c '
+unmet() { # family, WHAT
+	local own=B$1 peer=A$1
+	bg pb python3 "$TESTS/net/greeter.py" "${!own}" 7000
+	wait_tcp b 7000
+	b ip neigh flush dev "$DEV_B"
+	same "IPv$1, $2: the neighbour is not known" "" "$(b ip neigh show to "${!peer}" nud reachable nud stale nud delay nud probe)"
+	same "IPv$1, $2: connected, and no SYN was sent twice" "x 0" "$(a python3 -c '
 import socket, struct, sys
 c = socket.create_connection((sys.argv[1], 7000))
 print(c.recv(1).decode(), struct.unpack_from("I", c.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 104), 100)[0])' "${!own}")"
-		[ "$MODE" = kernel ] || same "IPv$fam: the connection is not the kernel's" "" "$(b ss -Htn state established "( sport = :7000 )")"
-		stop "$server"
+	[ "$MODE" = kernel ] || same "IPv$1, $2: the connection is not the kernel's" "" "$(b ss -Htn state established "( sport = :7000 )")"
+	stop "$BG"
+}
+for MODE in $MODES; do
+	for fam in 4 6; do
+		b sysctl -qw net.ipv4.tcp_syncookies=1
+		unmet $fam "a request"
+		b sysctl -qw net.ipv4.tcp_syncookies=2
+		unmet $fam "a cookie"
 	done
 done
 done_testing

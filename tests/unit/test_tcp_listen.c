@@ -165,6 +165,45 @@ static void test_abort_on_overflow(void **state)
 	assert_int_equal(h.nreq, 0);
 }
 
+/* A neighbour that is not known yet: answers that no record repeats are sent when it is. */
+static void test_cookie_and_reset_wait_for_a_way(void **state)
+{
+	sl_tcp_params.syncookies = 2;
+	no_way = true;
+	in(syn());
+	later(5000);
+	key.lport++;
+	in(seg(SL_TCP_ACK, ISN + 1, 7, 0));
+	key.lport--;
+	later(100000);
+	assert_int_equal(nout, 0);
+	no_way = false;
+	later(150000);
+	assert_int_equal(nout, 2);
+	later(2000000); /* once */
+	assert_int_equal(nout, 2);
+}
+
+static void test_answers_wait_for_a_second_and_so_many(void **state)
+{
+	sl_tcp_params.syncookies = 2;
+	no_way = true;
+	for (int i = 0; i < 100; i++) {
+		key.rport++;
+		in(syn());
+	}
+	later(100000);
+	no_way = false;
+	later(200000);
+	assert_int_equal(nout, 32);
+	no_way = true;
+	in(syn());
+	later(1100000);
+	no_way = false;
+	later(2000000);
+	assert_int_equal(nout, 32);
+}
+
 static void test_cookie_keeps_nothing_but_options(void **state)
 {
 	struct sl_tcp_seg a;
@@ -393,6 +432,8 @@ int main(void)
 		T(test_wrong_ack_is_reset),
 		T(test_backlog_is_one_more),
 		T(test_abort_on_overflow),
+		T(test_cookie_and_reset_wait_for_a_way),
+		T(test_answers_wait_for_a_second_and_so_many),
 		T(test_cookie_keeps_nothing_but_options),
 		T(test_cookies_when_the_syn_queue_is_full),
 		T(test_without_cookies_a_full_queue_drops),

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Answers of no connection (SYN cookie, reset, ACK of TIME_WAIT) that find no way: the neighbour is
+ * asked for, and the kernel's would wait in its queue. Ours are tried again, as a request's SYN-ACK
+ * is (tcp_req.c), for a second; a few, since anybody can have us send them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tcp/tcp_internal.h"
+
+#define LATE_MOST 32
+
+struct late_reply {
+	uint64_t at_us;
+	struct sl_tcp_key key;
+	struct sl_tcp_seg seg;
+	uint8_t tries;
+};
+
+struct sl_tcp_late {
+	struct sl_tcp_node node; /* for its kind: it is in no table */
+	struct sl_timer timer;
+	uint32_t n;
+	struct late_reply reply[LATE_MOST];
+};
+
+_Static_assert(offsetof(struct sl_tcp_late, timer) == sizeof(struct sl_tcp_node), "sl_tcp_node_of");
+
+static struct sl_tcp_late *late_of(struct sl_tcp_host *h)
+{
+	if (!h->late) {
+		h->late = calloc(1, sizeof(*h->late));
+		if (!h->late)
+			return NULL;
+		h->late->node.kind = SL_TCP_LATE;
+		sl_timer_init(&h->late->timer);
+	}
+	return h->late;
+}
+
+static void arm(struct sl_tcp_host *h, struct sl_tcp_late *l)
+{
+	uint64_t at_us = UINT64_MAX;
+
+	for (uint32_t i = 0; i < l->n; i++)
+		at_us = sl_min(at_us, l->reply[i].at_us);
+	if (l->n)
+		sl_timer_arm(&h->wheel, &l->timer, at_us);
+}
+
+void sl_tcp_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key, const struct sl_tcp_seg *seg,
+		  void *from)
+{
+	struct sl_tcp_late *l;
+
+	if (sl_likely(h->ops->reply(h, key, seg, from)))
+		return;
+	l = late_of(h);
+	if (!l || l->n == LATE_MOST)
+		return;
+	l->reply[l->n++] = (struct late_reply){
+		.at_us = h->now_us + SL_TCP_STUCK_US,
+		.key = *key,
+		.seg = *seg,
+	};
+	arm(h, l);
+}
+
+/* False: it is over, it was sent or has been tried for long enough. */
+static bool try_again(struct sl_tcp_host *h, struct late_reply *r)
+{
+	if (r->at_us > h->now_us)
+		return true;
+	if (h->ops->reply(h, &r->key, &r->seg, NULL) || ++r->tries == SL_TCP_STUCK_MOST)
+		return false;
+	r->at_us = h->now_us + (SL_TCP_STUCK_US << r->tries);
+	return true;
+}
+
+void sl_tcp_late_timer(struct sl_tcp_host *h)
+{
+	struct sl_tcp_late *l = h->late;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < l->n; i++) {
+		if (!try_again(h, &l->reply[i]))
+			continue;
+		if (n != i)
+			l->reply[n] = l->reply[i];
+		n++;
+	}
+	l->n = n;
+	arm(h, l);
+}
