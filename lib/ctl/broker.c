@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/sys.h"
@@ -211,6 +212,8 @@ static int port_start(struct sl_device *p, uint32_t ifindex, const char **why)
 	err = sl_attach_held(ifindex, p->info.ifname, why);
 	if (err)
 		return err;
+	if (sl_left_had_link(ifindex))
+		p->link_ns = sl_now_ns() + SL_LINK_BACK_NS;
 	/* First, as libxdp does: what is most likely to be tried again, and the device is not
 	 * touched until it has the queues. */
 	p->umem = sl_umem_find(p->umem_id);
@@ -242,7 +245,11 @@ unbind:
 /* exiting: other threads may still be at work in what is mapped. */
 static void port_stop(struct sl_device *p, bool exiting)
 {
+	bool had_link = sl_now_ns() < p->link_ns || sl_left_had_link(p->info.ifindex);
+
 	sl_attach_close(&p->attach, p->info.ifindex);
+	if (had_link)
+		sl_left_without(p->info.ifindex);
 	sl_queues_close(p, !exiting);
 	if (!exiting)
 		sl_maps_close(p);
@@ -344,6 +351,8 @@ int sl_embedded_port_open(uint32_t ifindex, uint32_t umem, struct sl_port_info *
 		goto leave;
 	p->users++;
 	*out = p->info;
+	if (sl_now_ns() < p->link_ns)
+		out->flags |= SL_PORT_HAD_LINK;
 leave:
 	sl_broker_leave(&g);
 	return err;

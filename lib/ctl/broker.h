@@ -22,6 +22,10 @@
 #define SL_PORT_HW_STAMP (1u << 3) /* metadata stamps are hardware stamps */
 #define SL_PORT_PINNED   (1u << 4)
 #define SL_PORT_TAGS     (1u << 5) /* the steering program sees the VLAN tags of all packets */
+/* A link that it lacks is one that it lost by being taken into use, or left, in the last seconds.
+ */
+#define SL_PORT_HAD_LINK (1u << 6)
+#define SL_LINK_BACK_NS  10000000000ull /* the slowest: 10GBASE-T negotiates for seven seconds */
 
 /* A device taken into use. The pointers are shared maps, valid until sl_broker_port_close(). */
 struct sl_port_info {

@@ -108,6 +108,7 @@ struct sl_device {
 	int owner_fd;  /* listening socket whose name is the ownership of the device */
 	int reaper_fd; /* socket to the reaper, -1: none */
 	struct sl_attach attach;
+	uint64_t link_ns;     /* until then its link is away because it is ours; 0: it had none */
 	uint64_t vlans_left;  /* see struct sl_port_config */
 	uint32_t umem_id;     /* whose its queues are, */
 	struct sl_umem *umem; /* and that one, once they are bound */
@@ -157,12 +158,18 @@ bool sl_dev_hands_xdp_down(const char *driver);
 struct sl_link_now {
 	uint8_t mac[6];
 	uint32_t xdp_id; /* of the program that the device runs, 0: none */
+	bool carrier;
 };
 /* Its descriptor, made when there is none: in a call of the program, not later by the keeper. */
 int sl_link_open(void);
 /* 0, or -errno: -ENODEV when the device is gone. */
 int sl_link_look(uint32_t ifindex, struct sl_link_now *out);
 void sl_link_look_child(void);
+
+/* broker_left.c: has the device a link, or had one until it was left, moments ago? */
+bool sl_left_had_link(uint32_t ifindex);
+/* It had one before it was left: if it has none now, who comes next is to know. */
+void sl_left_without(uint32_t ifindex);
 
 /* broker_owner.c: the name that a device is owned by. 0: it is ours now. */
 int sl_owner_take(uint32_t ifindex, const char *ifname, int *owner_fd, const char **why);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a device runs and what its address is, looked at every second. On a descriptor that stays:
- * the keeper must not take and give back low numbers, which a program that closes one in order to
- * get it again (close(0), open) counts on. */
+/* What a device runs, what its address is and whether it has a link, looked at every second. On a
+ * descriptor that stays: the keeper must not take and give back low numbers, which a program that
+ * closes one in order to get it again (close(0), open) counts on. */
 #include <errno.h>
 #include <linux/if_link.h>
 #include <linux/netlink.h>
@@ -75,13 +75,15 @@ static int parse(const struct nlmsghdr *nlh, long n, struct sl_link_now *out)
 	if (nlh->nlmsg_type != RTM_NEWLINK ||
 	    mnl_nlmsg_get_payload_len(nlh) < sizeof(struct ifinfomsg))
 		return -EBADMSG;
-	memset(out, 0, sizeof(*out));
+	*out = (struct sl_link_now){.carrier = true};
 	mnl_attr_for_each(a, nlh, sizeof(struct ifinfomsg))
 	{
 		if (mnl_attr_get_type(a) == IFLA_ADDRESS && mnl_attr_get_payload_len(a) == 6)
 			memcpy(out->mac, mnl_attr_get_payload(a), 6);
 		else if (mnl_attr_get_type(a) == IFLA_XDP)
 			out->xdp_id = xdp_id(a);
+		else if (mnl_attr_get_type(a) == IFLA_CARRIER && mnl_attr_get_payload_len(a) == 1)
+			out->carrier = mnl_attr_get_u8(a);
 	}
 	return 1;
 }

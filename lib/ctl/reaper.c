@@ -50,6 +50,10 @@ bool sl_reaper_wait(struct sl_conns_layout *layout)
 
 void sl_reaper_clean(uint32_t ifindex)
 {
+	bool had_link = sl_left_had_link(ifindex);
+
 	sl_attach_clean(ifindex);
+	if (had_link)
+		sl_left_without(ifindex);
 	sl_pin_remove(ifindex);
 }

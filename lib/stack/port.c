@@ -342,12 +342,10 @@ static struct sl_port *open_port(const struct sl_link *link)
 {
 	struct sl_port *p = port_alloc(), as = {0};
 	const char *why = NULL;
-	bool ran;
 	int err;
 
 	if (!p)
 		return NULL;
-	ran = sl_link_has_carrier(link->ifindex);
 	err = sl_broker_port_open(link->ifindex, !sl_refused_before(link->ifindex), &as.info, &why);
 	if (err < 0) {
 		stays(link, err, why ? why : "the broker refused it");
@@ -357,7 +355,7 @@ static struct sl_port *open_port(const struct sl_link *link)
 	}
 	as.lower = as.info.ifindex;
 	as.tags = as.info.flags & SL_PORT_TAGS;
-	sl_port_opened(&as, ran);
+	sl_port_opened(&as);
 	add_port(p, &as);
 	return p;
 }

@@ -5,8 +5,9 @@
  * ixgbe, i40e), which costs the link, for seconds, and the kernel forgets the neighbours with it.
  * What is sent meanwhile is lost. So the call that took the device into use waits for the link, as
  * it has waited for the driver, if the socket is one that blocks (sock/claim.c); who polls has
- * other things to do, TCP sends again, and datagrams are lost as when a cable is pulled. Nobody
- * waits for a link that was away before.
+ * other things to do, TCP sends again, and datagrams are lost as when a cable is pulled. To take
+ * the program off costs it again: who comes right after another waits, too (ctl/broker_left.c).
+ * Nobody waits for a link that was away before.
  *
  * With the link back, or where another process has started the device anew, who connects may still
  * find no neighbour, and would be the kernel's for good. So for a while a connection may begin
@@ -19,19 +20,19 @@
 #include "base/sys.h"
 #include "stack/stack.h"
 
-#define LINK_NS  10000000000ull /* the slowest: 10GBASE-T negotiates for seven seconds */
-#define NEIGH_NS 3000000000ull  /* with the link back: the kernel asks each second */
+#define NEIGH_NS 3000000000ull /* with the link back: the kernel asks each second */
 #define LOOK_NS  2000000
 
-void sl_port_opened(struct sl_port *p, bool ran)
+void sl_port_opened(struct sl_port *p)
 {
 	bool runs = sl_link_has_carrier(p->info.ifindex);
+	bool cost = !runs && p->info.flags & SL_PORT_HAD_LINK;
 
-	sl_store(&p->restart_ns, runs ? 0 : sl_now_ns() + LINK_NS);
-	sl_store(&p->cost_link, ran && !runs);
+	sl_store(&p->restart_ns, runs ? 0 : sl_now_ns() + SL_LINK_BACK_NS);
+	sl_store(&p->cost_link, cost);
 	if (!runs)
 		sl_info("port", "%s has no link%s: connections wait for it, for a little",
-			p->info.ifname, ran ? " since its driver started it anew" : "");
+			p->info.ifname, cost ? " since its driver started it anew" : "");
 }
 
 void sl_port_has_link(struct sl_port *p)

@@ -143,9 +143,9 @@ uint32_t sl_port_lower(uint32_t ifindex);
 void sl_port_wire(const struct sl_port *p, uint8_t smac[6], uint32_t *mtu);
 /* The open port, or NULL. */
 struct sl_port *sl_port_find(uint32_t ifindex);
-/* restart.c: the link may be away because the port was opened. It just was, and had it a link
- * before; the link is there; is it away for that, or was when last waited for; waits for it. */
-void sl_port_opened(struct sl_port *p, bool ran);
+/* restart.c: the link may be away because the port was opened. It just was; the link is there; is
+ * it away for that, or was when last waited for; waits for it. */
+void sl_port_opened(struct sl_port *p);
 void sl_port_has_link(struct sl_port *p);
 bool sl_port_cost_link(const struct sl_port *p);
 void sl_port_wait_link(struct sl_port *p);

@@ -35,7 +35,8 @@ static void opened(bool ran, unsigned looks_without)
 	nic.info.ifindex = 7;
 	looks = 0;
 	back_after = looks_without;
-	sl_port_opened(&nic, ran);
+	nic.info.flags = ran ? SL_PORT_HAD_LINK : 0;
+	sl_port_opened(&nic);
 }
 
 static void a_link_that_stays_is_not_waited_for(void **state)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # igb counts receive buffers in kilobytes: frames of 2,048 bytes lost all packets over 1,024 in zero-copy
 # mode. They are for copy mode, which says what would help; with 4,096 bytes zero-copy holds all.
-# To attach XDP it starts its device anew: a call that blocks waits for the link, no other.
+# To attach XDP it starts its device anew, and to detach it: a call that blocks waits for the link, no other.
 VM_NICS=igb
 . "$(dirname "$0")/../lib.sh"
 . "$VM_DIR/lib_traffic.sh"
@@ -22,6 +22,21 @@ for how in blocking:link nonblocking:none; do
 	wait_until 20 links
 	same "after bind, ${how%:*}" "${how#*:}" "$(sb python3 "$VM_DIR/bind.py" "$B4" "$DEV_B" "${how%:*}")"
 done
+# To take it off, too: who comes when another has just left waits as well, however that ended.
+after() { # WHAT
+	same "after bind, right after $1" link "$(sb python3 "$VM_DIR/bind.py" "$B4" "$DEV_B" blocking)"
+}
+wait_until 20 links
+sb python3 "$VM_DIR/bind.py" "$B4" "$DEV_B" blocking >/dev/null
+after "another's end"
+after "that one's"
+bg sb "$BIN/echo" "$B4" 7000
+wait_udp b 7000
+wait_until 20 links
+kill -9 "$BG"
+wait "$BG" 2>/dev/null
+wait_until 20 not links
+after "another was killed"
 says "$DEV_B has no link since its driver started it anew"
 kernel_quiet
 done_testing
