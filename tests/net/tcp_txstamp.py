@@ -40,10 +40,13 @@ def one(s, since):
     return out
 
 
-def drain(s, since, n):
+def drain(s, since, n, again=False):
+    """The first n different ones: what is sent again, be it to probe the tail, has its SND again."""
     got = []
     while len(got) < n and "ERR" in settles(s, "ERR", 5):
-        got.append(one(s, since))
+        e = one(s, since)
+        if again or e not in got:
+            got.append(e)
     return got
 
 
@@ -127,7 +130,7 @@ def lost(s, f):
         s.setsockopt(SOL, ING, ACK | TX_SW | SCHED | SOFT | ID | ID_TCP | more)
         f.deaf(True)
         t = sent(s)
-        got = drain(s, t, 6)
+        got = drain(s, t, 6, True)
         f.deaf(False)
         while got[-1][-1][4] != "ACK":
             got += drain(s, t, 1)

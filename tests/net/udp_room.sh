@@ -39,5 +39,9 @@ PROGRAM=$!
 wait_line "$TMP/link" still
 ip -n "${NS}a" link set "$DEV_A" down
 wait $PROGRAM
-ok "a lost link holds nobody" grep -q '^link: 1,' "$TMP/link"
+if link_is_up b "$DEV_B"; then
+	say "one end of the wire has its link without the other (QEMU's): not seen whether a lost link holds somebody"
+else
+	ok "a lost link holds nobody" grep -q '^link: 1,' "$TMP/link"
+fi
 done_testing

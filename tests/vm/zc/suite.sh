@@ -8,8 +8,10 @@ VM_NICS="virtio igb"
 VM_SECONDS=${VM_SECONDS:-20000}
 VM_PASS="VM_WAYS VM_TEST_SECONDS"
 . "$(dirname "$0")/../lib.sh"
-UDP="udp_basic udp_connect udp_gso udp_mmsg udp_mtu udp_opts udp_peers udp_pktinfo udp_rcvbuf udp_reuse udp_wildcard"
-TCP="tcp_accept tcp_burst tcp_connect tcp_first tcp_oob tcp_options tcp_poll tcp_restart tcp_sendfile tcp_zerocopy"
+UDP="udp_basic udp_connect udp_gso udp_icmp udp_mmsg udp_mtu udp_opts udp_order udp_peers udp_pktinfo udp_rcvbuf udp_reuse
+	udp_room udp_stamp udp_txstamp udp_wildcard"
+TCP="tcp_accept tcp_burst tcp_close tcp_connect tcp_edges tcp_first tcp_oob tcp_options tcp_poll tcp_ports tcp_rebind tcp_restart
+	tcp_sendfile tcp_stamp tcp_stream tcp_time tcp_txstamp tcp_unmet tcp_zerocopy"
 ASKED=$SUITE_MODES
 # Linux has virtio_net's zero-copy from 6.13 on, igb's from 6.14.
 has_zerocopy() {
