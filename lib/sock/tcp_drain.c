@@ -140,6 +140,7 @@ static void begin(struct sl_sock *sk, enum sl_reason reason)
 	struct sl_tlisten *l = sk->lsn;
 
 	l->reason = reason;
+	sk->stats->reason = reason; /* who accepts from the kernel asks (inherit.c) */
 	l->draining = true;
 	__atomic_fetch_add(&draining, 1, __ATOMIC_RELAXED);
 	sl_tlisten_leave(sk);

@@ -419,8 +419,7 @@ static int finish(struct acc *a, int fd)
 
 	if (!sk || sk->fd != fd) {
 		drop_child(a);
-		if (sl_unlikely(a->sk->heir)) /* the kernel's, so far */
-			sl_inherit_accepted(a->sk, fd, a->flags);
+		sl_inherit_accepted(a->sk, fd, a->flags); /* the kernel's, so far */
 		return fd;
 	}
 	sl_tcp_opt_inherit(sk, a->sk);
@@ -475,12 +474,15 @@ static int in_kernel(struct acc *a)
 	return r == -EAGAIN ? (int)sl_sys_cancel(SYS_accept4, a->fd, a->addr, a->len, a->flags) : r;
 }
 
-/* The kernel's listener alone; it does not become ours while somebody waits there (given.c). */
+/* The kernel's listener alone; it does not become ours while somebody waits there (given.c). One
+ * that drained a moment ago is about to be it. */
 static int kernel_accept(struct acc *a)
 {
 	struct sl_sock *sk = a->sk;
 	int r;
 
+	if (sl_load(&sk->state) == SL_STATE_OFFLOADED && !sl_load(&sk->lsn))
+		(void)sl_sock_wait_moved(sk);
 	if (sl_load(&sk->state) != SL_STATE_KERNEL)
 		return (int)sl_sys_cancel(SYS_accept4, a->fd, a->addr, a->len, a->flags);
 	if (!sl_sock_in_kernel(sk))

@@ -37,6 +37,24 @@ counted() { # KINDS, which are to be ours
 		server_end "$kind" "$BG"
 	done
 }
+# While handshakes that never end keep the listener on its way to the kernel.
+on_the_way() {
+	local ghost=$NET4.77 mac=02:00:00:00:00:77 mac_b
+	mac_b=$(ip -n "${NS}b" -o link show "$DEV_B" | sed 's/.*link.ether \([0-9a-f:]*\).*/\1/')
+	b ip neigh replace "$ghost" lladdr $mac dev "$DEV_B" nud permanent
+	server block
+	a env PYTHONPATH="$TESTS/net" python3 -c "import sys
+from segpeer import *
+net = Net(*sys.argv[1:])
+for i in range(10):
+	net.flow($PORT).put('S 0:0(0) win 1000')
+	time.sleep(0.03)" "$DEV_A" $mac "$ghost" "$mac_b" "$own"
+	differ block.few few
+	segs_begin
+	differ block long
+	segs_end block 50
+	server_end block "$BG"
+}
 together() { # KINDS
 	local kind
 	local -A servers jobs
@@ -55,6 +73,7 @@ together() { # KINDS
 }
 for MODE in ${MODES/ both/}; do
 	counted ${COUNTED-block epoll ${LEASED:+grand poll}}
+	[ -z "${LEASED:-}" ] || [ "$MODE" = kernel ] || on_the_way
 	together ${KINDS-threads again shared confined poor seccomp number bare}
 done
 done_testing
