@@ -6,7 +6,9 @@
  * program would read the data twice. One with the same sequence number is our SYN sent again, and
  * is answered as that was. A number set in repair mode stays when connect(2) follows. The data go
  * along, whether the kernel has a cookie or not (TCP_FASTOPEN_NO_COOKIE), so that it takes the
- * answer for one to them: the peer does not look at them again.
+ * answer for one to them: the peer does not look at them again. They must all go along, or the
+ * answer acknowledges what the kernel has not sent; but of a peer that it does not know it reckons
+ * with the least segment size that there is. TCP_MAXSEG tells it of another.
  *
  * The timestamps must go on from those of our SYN, which the answer echoes, but connect(2) chooses
  * others. So what the peer says to the kernel's first SYN is dropped, then they are set, and the
@@ -45,6 +47,7 @@ static int set_clock(int fd, uint32_t tsval)
 	return err;
 }
 
+/* What it is told of the peer is of no use to it any more when that has answered. */
 static int begin(int fd, const struct sl_tcp_key *key, uint32_t scope,
 		 const struct sl_tcp_repair_syn *syn, const void *data)
 {
@@ -57,8 +60,10 @@ static int begin(int fd, const struct sl_tcp_key *key, uint32_t scope,
 	sl_addr_to_sockaddr(&key->remote, key->rport,
 			    sl_addr_is_linklocal(&key->remote) ? scope : 0, family,
 			    (struct sockaddr *)&ss, &len);
+	(void)sl_sys_set_int(fd, IPPROTO_TCP, TCP_MAXSEG, syn->mss);
 	n = sl_sys_sendto(fd, data, syn->bytes, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, &ss,
 			  len);
+	(void)sl_sys_set_int(fd, IPPROTO_TCP, TCP_MAXSEG, syn->user_mss);
 	if (n < 0)
 		return n == -EINPROGRESS ? -EOPNOTSUPP : (int)n; /* the data stayed behind */
 	return n == (long)syn->bytes ? 0 : -EMSGSIZE;

@@ -87,13 +87,10 @@ static bool is_stray(const struct sl_tcp_key *k, const struct strays *s)
 }
 
 /* The answer to its SYN came by another device, as each will: the kernel connects anew, from the
- * same port; with what Fast Open was given to send, if it can take it along. */
+ * same port, with what Fast Open was given to send. */
 static bool can_begin_anew(const struct sl_tconn *c)
 {
-	struct sl_tcp_repair_syn syn;
-
-	return sl_load(&c->tcp.state) == SL_TCP_SYN_SENT &&
-	       (sl_tcp_repair_get_syn(&c->tcp, &syn, NULL) || !syn.bytes);
+	return sl_load(&c->tcp.state) == SL_TCP_SYN_SENT;
 }
 
 /* One that is in the middle of its handshake, or not accepted, will stray again. */

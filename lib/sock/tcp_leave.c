@@ -109,14 +109,13 @@ static int connect_anew(struct sl_sock *sk)
 	uint8_t data[SL_TCP_SYN_MAX];
 	struct sl_tcp_repair_syn syn;
 	struct sl_lane *lane;
-	bool has;
 
 	if (!sl_sock_lock(sk, &lane))
 		return -EDEADLK;
-	has = sl_tcp_repair_get_syn(&sk->conn->tcp, &syn, data);
+	sl_tcp_repair_get_syn(&sk->conn->tcp, &syn, data);
 	sl_lane_unlock(lane);
 	if (syn.bytes)
-		return has ? connect_again(sk, &syn, data) : -EMSGSIZE;
+		return connect_again(sk, &syn, data);
 	connect_plain(sk);
 	return 0;
 }

@@ -402,18 +402,18 @@ struct sl_tcp_repair {
 };
 /* False: not in a state that the kernel can take (not synchronised). */
 bool sl_tcp_repair_get(const struct sl_tcp *c, struct sl_tcp_repair *r);
-/* A SYN of ours that has taken data along and is not answered, so that the kernel can send it once
- * more. `data`: room for SL_TCP_SYN_MAX bytes; NULL: of no interest. False: there is none, or
- * (bytes is set) its data are more than the kernel's SYN takes to a peer that it knows nothing
- * about. */
-#define SL_TCP_SYN_MAX 1220
+/* A SYN of ours that is not answered, so that the kernel can send it once more if it has taken data
+ * along. `data`: room for SL_TCP_SYN_MAX bytes. */
+#define SL_TCP_SYN_MAX 4096 /* what a frame has room for */
 struct sl_tcp_repair_syn {
 	uint32_t iss;
-	uint32_t tsval; /* of its option; only if ts_ok */
-	uint32_t bytes; /* of data */
+	uint32_t tsval;    /* of its option; only if ts_ok */
+	uint32_t bytes;    /* of data */
+	uint16_t mss;      /* that such a SYN takes for the peer's, with room for options */
+	uint16_t user_mss; /* TCP_MAXSEG, 0: none */
 	bool ts_ok;
 };
-bool sl_tcp_repair_get_syn(const struct sl_tcp *c, struct sl_tcp_repair_syn *syn, void *data);
+void sl_tcp_repair_get_syn(const struct sl_tcp *c, struct sl_tcp_repair_syn *syn, void *data);
 /* Copies up to n bytes from `at` of the send or receive queue; how many. */
 uint32_t sl_tcp_repair_sndq(const struct sl_tcp *c, uint32_t at, void *buf, uint32_t n);
 uint32_t sl_tcp_repair_rcvq(const struct sl_tcp *c, uint32_t at, void *buf, uint32_t n);

@@ -160,20 +160,17 @@ uint32_t sl_tcp_repair_rcvq(const struct sl_tcp *c, uint32_t at, void *buf, uint
 	       copy_rcvq(c, at + (urgent != UINT32_MAX), (uint8_t *)buf + before, n - before);
 }
 
-/* tcp_send_syn_data(), of a peer without a cached segment size. */
-bool sl_tcp_repair_get_syn(const struct sl_tcp *c, struct sl_tcp_repair_syn *syn, void *data)
+void sl_tcp_repair_get_syn(const struct sl_tcp *c, struct sl_tcp_repair_syn *syn, void *data)
 {
-	uint32_t room = sl_min(c->mss_clamp, c->adv_mss);
-
 	*syn = (struct sl_tcp_repair_syn){
 		.iss = c->iss,
 		.tsval = (uint32_t)(c->born_us / 1000) + c->ts_off,
 		.ts_ok = sl_tcp_params.timestamps,
-		.bytes = c->state == SL_TCP_SYN_SENT ? c->write_seq - c->iss - 1 : 0,
+		.user_mss = sl_tcp_opt(c, user_mss),
 	};
-	if (!syn->bytes || syn->bytes + MAX_OPTS > room || syn->bytes > SL_TCP_SYN_MAX)
-		return false;
-	return !data || sl_tcp_repair_sndq(c, 1, data, syn->bytes) == syn->bytes;
+	if (c->state == SL_TCP_SYN_SENT)
+		syn->bytes = sl_tcp_repair_sndq(c, 1, data, SL_TCP_SYN_MAX);
+	syn->mss = (uint16_t)sl_max(syn->bytes + MAX_OPTS, (uint32_t)c->adv_mss);
 }
 
 bool sl_tcp_repair_freeze(struct sl_tcp *c)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """tcp_ways.py serve ADDRESS PORT
-tcp_ways.py wait|poll taken|refused|either ADDRESS PORT FILE
+tcp_ways.py wait|poll|defer taken|refused|either BYTES ADDRESS PORT FILE
 
 Fast Open while the peer's segments come by another device. Who serves says of each connection how much came and how
-it ended, and sends all of it back. Who connects gets a cookie, says so by FILE.ready, and sends data with the SYN when
-FILE is there; they must arrive once."""
+it ended, and sends all of it back. Who connects gets a cookie, says so by FILE.ready, and sends BYTES when FILE is
+there, as many as it takes with the SYN; they must arrive once."""
+import ipaddress
 import os
 import select
 import socket
@@ -12,7 +13,11 @@ import sys
 import threading
 import time
 
-MSG_FASTOPEN, TCP_FASTOPEN, SYN_DATA = 0x20000000, 23, 32
+MSG_FASTOPEN, TCP_FASTOPEN, TCP_FASTOPEN_CONNECT, SYN_DATA = 0x20000000, 23, 30, 32
+
+
+def family(address):
+    return socket.AF_INET if ipaddress.ip_address(address).version == 4 else socket.AF_INET6
 
 
 def to_end(s):
@@ -33,16 +38,25 @@ def answer(s):
 
 
 def serve(address, port):
-    listener = socket.create_server((address, int(port)))
+    listener = socket.create_server((address, int(port)), family=family(address))
     listener.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN, 5)
     while True:
         threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
 
 
-def connect(how, taken, address, port, file):
+def begin(s, how, data, to):
+    s.setblocking(how != "poll")
+    if how != "defer":
+        return s.sendto(data, MSG_FASTOPEN, to)
+    s.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1)
+    s.connect(to)
+    return s.send(data)
+
+
+def connect(how, taken, size, address, port, file):
     to = (address, int(port))
     for i in range(2):  # who refuses a cookie has not forgotten us
-        s = socket.socket()
+        s = socket.socket(family(address))
         s.sendto(b"cookie", MSG_FASTOPEN, to)
         s.shutdown(socket.SHUT_WR)
         assert to_end(s) == b"cookie"
@@ -50,20 +64,20 @@ def connect(how, taken, address, port, file):
     open(file + ".ready", "w").close()
     while not os.path.exists(file):
         time.sleep(0.01)
-    data = bytes(i % 251 for i in range(400))
+    data = bytes(i % 251 for i in range(int(size)))
     begun = time.monotonic()
-    s = socket.socket()
-    s.setblocking(how == "wait")
-    sent = s.sendto(data, MSG_FASTOPEN, to)
-    assert sent == len(data), sent
+    s = socket.socket(family(address))
+    sent = begin(s, how, data, to)
+    # (Of more than that some stays behind.)
+    assert sent == len(data) or (how == "poll" and len(data) > 1220 <= sent), sent
     if how == "poll":
         p = select.poll()
         p.register(s, select.POLLOUT)
         assert p.poll(30000) == [(s.fileno(), select.POLLOUT)]
         s.setblocking(True)
-    assert s.getpeername() == to
+    assert s.getpeername()[:2] == to
     took = time.monotonic() - begun
-    s.sendall(b"more")
+    s.sendall(data[sent:] + b"more")
     s.shutdown(socket.SHUT_WR)
     s.settimeout(30)
     assert to_end(s) == data + b"more"

@@ -10,8 +10,8 @@ guarded || skip "$GUARD_NOTE"
 ip -n "${NS}a" addr add 192.0.2.1/32 dev lo
 ip -n "${NS}b" addr add 192.0.2.2/32 dev lo
 ip link add v$$e netns "${NS}a" type veth peer name v$$f netns "${NS}b"
-addr_up a v$$e "$NET4.129/25"
-addr_up b v$$f "$NET4.130/25"
+addr_up a v$$e "$NET4.129/25" "$NET6:3::1/64"
+addr_up b v$$f "$NET4.130/25" "$NET6:3::2/64"
 ip -n "${NS}a" route add 192.0.2.2 via "$B4" metric 1
 ip -n "${NS}a" route add 192.0.2.2 via "$NET4.130" metric 2
 ip -n "${NS}b" route add 192.0.2.1 via "$A4" src 192.0.2.2 metric 1
@@ -19,24 +19,27 @@ ip -n "${NS}b" route add 192.0.2.1 via "$NET4.129" src 192.0.2.2 metric 2
 SL_ENV=("SLUICE_TCP=1" "SLUICE_DEVICES=*,!v$$f")
 a sysctl -qw net.ipv4.tcp_fastopen=3
 b sysctl -qw net.ipv4.tcp_fastopen=3
-# wait or poll, taken, refused or either: data that went with a SYN whose answer comes to the other device
+# wait, poll or defer; taken, refused or either; how many; 6: data that went with a SYN whose answer comes to the other
+# device
 fast_open() {
+	local to=$A4 way=("$B4/32" via "$NET4.130") bytes=$3
+	[ -z "${4:-}" ] || to=$A6 way=("$B6/128" via "$NET6:3::2")
 	WHAT="data with the SYN, the peer takes another way, $*"
 	PORT=$((PORT + 1))
 	rm -f "$TMP/go" "$TMP/go.ready"
-	bg pa python3 "$TESTS/net/tcp_ways.py" serve "$A4" $PORT >"$TMP/served"
+	bg pa python3 "$TESTS/net/tcp_ways.py" serve "$to" $PORT >"$TMP/served"
 	OTHER=$BG
 	wait_tcp a $PORT
-	bg pb timeout 60 python3 "$TESTS/net/tcp_ways.py" "$@" "$A4" $PORT "$TMP/go" >"$TMP/b" 2>&1
+	bg pb timeout 60 python3 "$TESTS/net/tcp_ways.py" "${@:1:3}" "$to" $PORT "$TMP/go" >"$TMP/b" 2>&1
 	SUBJECT=$BG
 	wait_until 30 test -e "$TMP/go.ready" || fail "$WHAT: no cookie"
 	[ "$2" = taken ] || a sysctl -qw net.ipv4.tcp_fastopen_key="$(printf '%08x-%08x-%08x-%08x' $PORT 1 2 3)"
-	ip -n "${NS}a" route add "$B4/32" via "$NET4.130"
+	ip -n "${NS}a" route add "${way[@]}"
 	touch "$TMP/go"
 	ok "$WHAT: they are answered" wait_end "$SUBJECT" 90
 	cat "$TMP/b"
-	same "$WHAT: once" "6 bytes,6 bytes,404 bytes," "$(tr '\n' ',' <"$TMP/served")"
-	ip -n "${NS}a" route del "$B4/32"
+	same "$WHAT: once" "6 bytes,6 bytes,$((bytes + 4)) bytes," "$(tr '\n' ',' <"$TMP/served")"
+	ip -n "${NS}a" route del "${way[@]}"
 	stop "$OTHER"
 }
 for MODE in $MODES; do
@@ -62,11 +65,12 @@ raise SystemExit(took[1] > took[0] / 4)"
 	PORT=$((PORT + 1))
 	ip -n "${NS}a" route del "$B4/32"
 	if [ "$MODE" = both ]; then
-		fast_open wait either # (the peer's kernel gets the SYN, which has a key of its own)
+		fast_open wait either 400 # (the peer's kernel gets the SYN, which has a key of its own)
 	else
-		fast_open wait taken
-		fast_open poll taken
-		fast_open wait refused
+		fast_open wait taken 400
+		fast_open poll taken 1300
+		fast_open defer refused 5000
+		fast_open wait taken 1400 6
 	fi
 	# The other way round: who connects comes by the offloaded device, and is answered by the other.
 	WHAT="we take another way from the start"
