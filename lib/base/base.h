@@ -47,6 +47,15 @@
 #define sl_load_acquire(p)     __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define sl_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
+/* One word more of what is hashed, by 2^64 over the golden ratio (Knuth, 6.4). The last word's
+ * upper bits change the upper bits of the hash alone, so these are what to go by. No defence
+ * against who chooses the words. */
+static inline uint64_t sl_mix(uint64_t h, uint64_t word)
+{
+	h = (h ^ word) * 0x9e3779b97f4a7c15ull;
+	return h ^ h >> 29;
+}
+
 /* Tell the core that this is a spin-wait loop. */
 static inline void sl_cpu_relax(void)
 {

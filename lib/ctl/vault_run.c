@@ -30,8 +30,7 @@ static struct sl_vault_msg msg;
 
 static struct record **place(uint8_t kind, uint64_t key)
 {
-	uint64_t h = (key ^ (uint64_t)kind << 56) * 0x9e3779b97f4a7c15ull;
-	struct record **at = &records[h >> 54];
+	struct record **at = &records[sl_mix((uint64_t)kind << 56, key) >> 54];
 
 	while (*at && ((*at)->hdr.kind != kind || (*at)->hdr.key != key))
 		at = &(*at)->next;

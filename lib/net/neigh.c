@@ -54,10 +54,7 @@ static struct entry *priv(struct sl_neigh *n)
 
 static struct sl_neigh **bucket(uint32_t ifindex, const struct sl_addr *addr)
 {
-	uint64_t h = (addr->q[0] ^ ifindex) * 0x9e3779b97f4a7c15ull;
-
-	h = (h ^ addr->q[1]) * 0x9e3779b97f4a7c15ull;
-	return &table[h >> 52 & (BUCKETS - 1)];
+	return &table[sl_addr_mix(ifindex, addr) >> 52 & (BUCKETS - 1)];
 }
 
 static struct sl_neigh *find(uint32_t ifindex, const struct sl_addr *addr)

@@ -16,11 +16,9 @@ static bool key_eq(const struct sl_route_key *a, const struct sl_route_key *b)
 
 static uint32_t key_hash(const struct sl_route_key *k)
 {
-	uint64_t h = k->dst.q[0] ^ (k->dst.q[1] * 0x9e3779b97f4a7c15ull);
+	uint64_t rest = k->src.q[1] ^ k->oif ^ ((uint64_t)k->tos << 32);
 
-	h ^= (k->src.q[1] ^ k->oif ^ ((uint64_t)k->tos << 32)) * 0xc2b2ae3d27d4eb4full;
-	h ^= h >> 29;
-	return (uint32_t)((h * 0x9e3779b97f4a7c15ull) >> 32);
+	return (uint32_t)(sl_mix(sl_addr_mix(0, &k->dst), rest) >> 32);
 }
 
 void sl_dst_outdate(struct sl_dst *dst)

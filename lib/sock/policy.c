@@ -31,7 +31,7 @@ static uint32_t waiting; /* who is to be the kernel's, but connects or is queued
 
 /* Rules ---------------------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t h, const void *p, size_t n)
+static uint64_t mix_words(uint64_t h, const void *p, size_t n)
 {
 	const uint8_t *b = p;
 
@@ -39,8 +39,7 @@ static uint64_t mix(uint64_t h, const void *p, size_t n)
 		uint64_t w;
 
 		memcpy(&w, b + i, 8);
-		h = (h ^ w) * 0x9e3779b97f4a7c15ull;
-		h ^= h >> 29;
+		h = sl_mix(h, w);
 	}
 	return h;
 }
@@ -48,10 +47,10 @@ static uint64_t mix(uint64_t h, const void *p, size_t n)
 /* All but how often they decided. */
 static uint64_t said_by(const struct sl_rule *rules, uint64_t h)
 {
-	_Static_assert(offsetof(struct sl_rule, line) % 8 == 0, "mix() takes words");
+	_Static_assert(offsetof(struct sl_rule, line) % 8 == 0, "mix_words() takes words");
 	for (uint32_t i = 0; i < SL_MAX_RULES; i++)
 		if (rules[i].action != SL_RULE_NONE)
-			h = mix(h + i, &rules[i], offsetof(struct sl_rule, line));
+			h = mix_words(h + i, &rules[i], offsetof(struct sl_rule, line));
 	return h;
 }
 

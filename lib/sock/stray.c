@@ -34,19 +34,18 @@ static unsigned nasked;
 
 static uint64_t hash_of(const struct sl_addr *local, const struct sl_addr *remote)
 {
-	uint64_t h = 1;
+	return sl_addr_mix(sl_addr_mix(1, local), remote);
+}
 
-	for (unsigned i = 0; i < 4; i++) {
-		h = (h ^ ((uint64_t)local->w[i] << 32 | remote->w[i])) * 0x9e3779b97f4a7c15ull;
-		h ^= h >> 29;
-	}
-	return h;
+static struct peer *peer_at(uint64_t hash)
+{
+	return &peers[hash >> 58 & (PEERS - 1)];
 }
 
 static void remember(const struct sl_tcp_key *k)
 {
 	uint64_t h = hash_of(&k->local, &k->remote);
-	struct peer *p = &peers[h % PEERS];
+	struct peer *p = peer_at(h);
 
 	sl_store(&p->hash, h);
 	sl_store(&p->until_ns, sl_now_ns() + PEER_NS);
@@ -55,13 +54,14 @@ static void remember(const struct sl_tcp_key *k)
 
 bool sl_strays_from(const struct sl_addr *local, const struct sl_addr *remote)
 {
+	const struct peer *p;
 	uint64_t h;
 
 	if (sl_likely(!sl_load(&any)))
 		return false;
 	h = hash_of(local, remote);
-	return sl_load(&peers[h % PEERS].hash) == h &&
-	       sl_now_ns() < sl_load(&peers[h % PEERS].until_ns);
+	p = peer_at(h);
+	return sl_load(&p->hash) == h && sl_now_ns() < sl_load(&p->until_ns);
 }
 
 /* Connections -----------------------------------------------------------------------------------

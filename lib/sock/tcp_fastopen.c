@@ -32,11 +32,7 @@ static struct sl_lock table_lock; /* a leaf */
 
 static struct entry *row_of(const struct sl_tcp_key *key)
 {
-	uint32_t h = 0;
-
-	for (unsigned i = 0; i < 4; i++)
-		h = (h ^ key->remote.w[i] ^ key->local.w[i] << 7) * 0x9e3779b1u;
-	return table[(h >> 16) % ROWS];
+	return table[sl_addr_mix(sl_addr_mix(0, &key->local), &key->remote) >> 58 & (ROWS - 1)];
 }
 
 /* The pair's entry, used now. NULL: there is none; make: in place of the oldest. Lock held. */
