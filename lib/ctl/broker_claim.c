@@ -152,9 +152,13 @@ static int swing(const struct entry *e, const struct sl_claim *old, const struct
 	return err;
 }
 
-/* The entry's claims as a group, whatever it is. */
-static int members(const struct entry *e, const struct sl_claim *old, struct sl_group *g)
+/* What the entry is, and its claims as a group, whatever it is. */
+static int members(const struct entry *e, struct sl_claim *old, struct sl_group *g)
 {
+	int err = entry_get(e, old);
+
+	if (err)
+		return err;
 	if (old->flags & SL_CLAIM_GROUP)
 		return sl_group_get(e->port, old->slot, g);
 	memset(g, 0, sizeof(*g));
@@ -169,10 +173,8 @@ static int claim_join(const struct entry *e, const struct sl_claim *claim, bool 
 {
 	struct sl_claim old, *mine;
 	struct sl_group g;
-	int err = entry_get(e, &old);
+	int err = members(e, &old, &g);
 
-	if (!err)
-		err = members(e, &old, &g);
 	if (err)
 		return err;
 	mine = group_find(&g, claim);
@@ -240,10 +242,8 @@ static int claim_leave(const struct entry *e, const struct sl_claim *claim)
 {
 	struct sl_claim old, *mine;
 	struct sl_group g;
-	int err = entry_get(e, &old);
+	int err = members(e, &old, &g);
 
-	if (!err)
-		err = members(e, &old, &g);
 	if (err)
 		return err;
 	mine = group_find(&g, claim);
@@ -284,9 +284,9 @@ static int claim_away(const struct sl_claim_req *req, bool away)
 	int err = entry_init(&e, req);
 
 	if (!err)
-		err = entry_get(&e, &old);
-	if (!err)
-		err = old.flags & SL_CLAIM_GROUP && is_tcp(&e) ? members(&e, &old, &g) : -ENOENT;
+		err = members(&e, &old, &g);
+	if (!err && !(old.flags & SL_CLAIM_GROUP && is_tcp(&e)))
+		err = -ENOENT;
 	if (err)
 		return err;
 	mine = group_find(&g, &req->claim);
