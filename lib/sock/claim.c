@@ -94,7 +94,7 @@ void sl_sock_claims_forget(uint32_t ifindex)
 	sl_sock_for_each(forget, &ifindex);
 }
 
-static struct sl_port *without_link(const struct sl_sock *sk)
+static struct sl_port *without_link(struct sl_sock *sk)
 {
 	struct sl_port *p, *found = NULL;
 
@@ -105,10 +105,10 @@ static struct sl_port *without_link(const struct sl_sock *sk)
 			found = p;
 	}
 	sl_unlock(&claims_lock);
-	return found;
+	return found || !sl_sock_is_udp(sk) ? found : sl_mcast_without_link(sk);
 }
 
-void sl_sock_wait_links(const struct sl_sock *sk, int flags)
+void sl_sock_wait_links(struct sl_sock *sk, int flags)
 {
 	struct sl_port *p;
 

@@ -453,6 +453,21 @@ void sl_mcast_forget(struct sl_sock *sk)
 	}
 }
 
+struct sl_port *sl_mcast_without_link(struct sl_sock *sk)
+{
+	struct sl_port *p, *found = NULL;
+
+	if (!sl_load(&sk->members) || !sl_lock(&sk->slow))
+		return NULL;
+	for (const struct sl_member *m = sk->members; m && !found; m = m->next) {
+		p = sl_port_find(m->ifindex);
+		if (p && sl_port_cost_link(p))
+			found = p;
+	}
+	sl_unlock(&sk->slow);
+	return found;
+}
+
 bool sl_mcast_in_use(void)
 {
 	return !sl_list_empty(&fans);
@@ -498,7 +513,6 @@ int sl_mcast_setsockopt(struct sl_sock *sk, int level, int name, const void *val
 {
 	int err = sl_sys_setsockopt(sk->fd, level, name, val, len);
 	struct sl_addr group;
-	struct sl_port *port;
 	uint32_t ifindex = 0;
 
 	if (err < 0 || sk->state == SL_STATE_KERNEL)
@@ -515,7 +529,6 @@ int sl_mcast_setsockopt(struct sl_sock *sk, int level, int name, const void *val
 		gather_sockets(sk);
 	}
 	sl_unlock(&sk->slow);
-	if (!sk->nonblock && (port = sl_port_find(ifindex)))
-		sl_port_wait_link(port);
+	sl_sock_wait_links(sk, 0);
 	return err;
 }

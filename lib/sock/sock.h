@@ -308,7 +308,7 @@ bool sl_sock_claim_on(struct sl_sock *sk, struct sl_port *port, const char **why
 void sl_sock_unclaim(struct sl_sock *sk); /* all of them */
 /* A call that blocks waits for links that claiming has cost (stack/restart.c). flags: the call's;
  * slow not held. */
-void sl_sock_wait_links(const struct sl_sock *sk, int flags);
+void sl_sock_wait_links(struct sl_sock *sk, int flags);
 void sl_sock_claims_forget(uint32_t ifindex); /* all sockets', on a device that is gone */
 void sl_claims_child(void);                   /* after fork, in the child */
 /* All of them are the caller's, and still in force; drop ends those that have no successor. */
@@ -341,6 +341,8 @@ int sl_mcast_setsockopt(struct sl_sock *sk, int level, int name, const void *val
 bool sl_mcast_is_membership(int level, int name);
 void sl_mcast_claim(struct sl_sock *sk);  /* the socket has a lane and a port now */
 void sl_mcast_forget(struct sl_sock *sk); /* it is going */
+/* A device of its groups whose link claiming has cost; NULL: none. slow not held. */
+struct sl_port *sl_mcast_without_link(struct sl_sock *sk);
 void sl_mcast_init(void);
 void sl_mcast_child(void); /* after fork, in the child: the groups are the parent's */
 void sl_mcast_recheck(void);
