@@ -272,8 +272,8 @@ int sl_share_bury(struct sl_share *g, uint8_t dead, const struct sl_share_rings 
 typedef void sl_share_late_fn(void *arg, uint64_t addr, uint32_t bytes);
 void sl_share_take_rx(struct sl_share *g, uint8_t dead, const struct sl_share_xsk_rings *x,
 		      sl_share_late_fn *late, void *arg);
-/* How many frames the member has in queue pairs. */
-uint32_t sl_share_posted(const struct sl_share *g, uint8_t member);
+/* How many frames the member has under way, how: SL_FLIGHT_*. */
+uint32_t sl_share_posted(const struct sl_share *g, uint8_t member, uint8_t how);
 /* Looks for completed frames of the dead on a queue that nobody else may work: how many went to the
  * pool, or -EBUSY. */
 int sl_share_reap(struct sl_share *g, const struct sl_share_rings *r);

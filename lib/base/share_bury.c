@@ -242,14 +242,14 @@ static int walk(struct sl_share *g, uint8_t dead, struct sl_share_left *left)
 	return err ? err : give(g, chunk, n);
 }
 
-uint32_t sl_share_posted(const struct sl_share *g, uint8_t member)
+uint32_t sl_share_posted(const struct sl_share *g, uint8_t member, uint8_t how)
 {
 	uint32_t n = 0, born = sl_min(sl_load(&g->head->born), g->nframes);
 
 	for (uint32_t f = 0; f < born; f++) {
 		union sl_frame_word w = {.all = sl_load(&g->word[f].all)};
 
-		n += w.owner == member && w.flight == SL_FLIGHT_QP;
+		n += w.owner == member && w.flight == how;
 	}
 	return n;
 }

@@ -205,7 +205,7 @@ bool sl_broker_is_posted(uint32_t umem, uint8_t member)
 
 	sl_broker_enter(&g);
 	u = sl_umem_find(umem);
-	any = u && sl_share_posted(&u->info.share, member) > 0;
+	any = u && sl_share_posted(&u->info.share, member, SL_FLIGHT_QP) > 0;
 	sl_broker_leave(&g);
 	return any;
 }

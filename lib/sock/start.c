@@ -116,6 +116,7 @@ void sl_shut_down(void)
 	sl_pace_exit();
 	sl_tlisten_exit();
 	sl_tconn_exit();
+	sl_lanes_depart();
 	sl_policy_stop();
 	sl_broker_fini();
 	sl_stats_close();

@@ -201,6 +201,8 @@ void sl_lanes_check(void);
 uint64_t sl_lanes_look_us(void);
 /* Calls fn for each lane that has a leg. */
 void sl_lane_for_each(void (*fn)(struct sl_lane *lane, void *arg), void *arg);
+/* depart.c: waits, not for long, until what was posted in zero-copy mode is sent. */
+void sl_lanes_depart(void);
 
 /* Takes the lane. False: this thread has it already (signal handler): use the kernel. */
 static inline bool sl_lane_lock(struct sl_lane *lane)

@@ -70,15 +70,15 @@ static void test_queue_pair(void **state)
 		set_up(seed);
 		attach();
 		w = world_at(shared);
-		assert_int_equal(sl_share_posted(&w.g, DYING), 0);
+		assert_int_equal(sl_share_posted(&w.g, DYING, SL_FLIGHT_QP), 0);
 		had = 1 + chance(5);
 		for (uint32_t i = 0; i < had; i++)
 			fetch_one(&w.g, DYING, (uint16_t)(1 + i % 2), SL_FLIGHT_QP);
-		assert_int_equal(sl_share_posted(&w.g, DYING), had);
-		assert_int_equal(sl_share_posted(&w.g, LIVE), 0);
+		assert_int_equal(sl_share_posted(&w.g, DYING, SL_FLIGHT_QP), had);
+		assert_int_equal(sl_share_posted(&w.g, LIVE, SL_FLIGHT_QP), 0);
 		assert_int_equal(sl_share_bury(&w.g, DYING, &w.q, 1, &w.x, 1, &left), 0);
 		assert_true(left.frames >= had);
-		assert_int_equal(sl_share_posted(&w.g, DYING), 0);
+		assert_int_equal(sl_share_posted(&w.g, DYING, SL_FLIGHT_QP), 0);
 		count(&w);
 		finish(&w);
 	}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The end of a program: what it has sent has left before the device is left.
+ *
+ * In zero-copy mode the driver takes a packet off the ring when its interrupt comes, and a device
+ * that is started anew when the steering program is taken off (igb) loses what it has then, where
+ * the kernel's sockets would have sent it. In copy mode the kick has given it to the driver. */
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/sys.h"
+#include "stack/stack.h"
+
+#define EXIT_NS 50000000ull /* a device without a link sends nothing */
+
+static void push(struct sl_lane *lane, void *arg)
+{
+	bool *any = arg;
+
+	if (!sl_lane_trylock(lane))
+		return;
+	for (uint32_t i = 0; i < lane->nlegs; i++) {
+		struct sl_leg *leg = lane->leg[i];
+
+		if (!leg || leg->dead || !leg->nqueues ||
+		    !(leg->port->info.flags & SL_PORT_ZEROCOPY))
+			continue;
+		leg->tx->ops->kick(leg->tx);
+		sl_tx_reap(leg->tx, &lane->frames);
+		*any = true;
+	}
+	sl_lane_unlock(lane);
+}
+
+void sl_lanes_depart(void)
+{
+	uint64_t end_ns = sl_now_ns() + EXIT_NS;
+	struct timespec some = {.tv_nsec = 100000};
+
+	while (sl_share_posted(&sl_pool.share, sl_pool.me, SL_FLIGHT_XSK) && sl_now_ns() < end_ns) {
+		bool any = false;
+
+		sl_lane_for_each(push, &any);
+		if (!any)
+			break;
+		sl_sys(SYS_nanosleep, &some, NULL);
+	}
+}
