@@ -73,6 +73,7 @@ struct sl_epoll {
 	uint32_t missed;   /* some item has missed events; atomic */
 	uint32_t side;     /* whose events come first: ours and the kernel's in turn */
 	uint32_t skipped;  /* answers in a row without a look at the kernel */
+	uint32_t quiet;    /* looks at it in a row that found nothing */
 	uint32_t inside;   /* threads that wait in the kernel's epoll_wait, for want of members */
 	int kick;          /* an eventfd in the kernel's set that gets them out; -1 */
 	bool lanes_known;  /* lane[] is right as of sl_lane_moves == moves */

@@ -111,6 +111,8 @@ static bool wait_inside(struct sl_epoll *ep, int epfd, struct epoll_event *evs, 
 
 /* Sets with members of ours -------------------------------------------------------------------- */
 
+#define QUIET 16 /* looks at the kernel's members without an event, before they are put off */
+
 struct call {
 	struct sl_wait wait;
 	struct sl_epoll *ep;
@@ -153,6 +155,7 @@ static int take_os(struct call *c, int n)
 	if (n >= c->max || !sl_load(&ep->nos))
 		return n;
 	r = sl_sys_epoll_wait(c->epfd, c->evs + n, c->max - n, 0);
+	sl_store(&ep->quiet, r > 0 ? 0 : sl_load(&ep->quiet) + 1);
 	if (r <= 0)
 		return n;
 	if (sl_unlikely(sl_load(&ep->kick) >= 0))
@@ -190,6 +193,14 @@ static bool may_skip_os(struct sl_epoll *ep)
 		n = 0;
 	sl_store(&ep->skipped, n);
 	return n != 0;
+}
+
+/* The kernel's members have been silent for so many questions that the next may wait until there is
+ * nothing of ours. Where they speak now and then each call tells of all, as the kernel's would. */
+static bool may_ask_later(struct sl_epoll *ep)
+{
+	return sl_load(&ep->quiet) >= QUIET && !sl_settings.select_poll_os_force &&
+	       sl_settings.select_poll_os_ratio > 1;
 }
 
 static int check(void *arg, bool os)
@@ -314,6 +325,7 @@ static int wait_ours(struct sl_epoll *ep, int epfd, struct epoll_event *evs, int
 	c.wait.arg = &c;
 	c.wait.fds = c.fds;
 	c.wait.nfds = 1;
+	c.wait.os_later = may_ask_later(ep);
 	r = sl_wait_run(&c.wait);
 	sl_wait_end(&c.wait);
 	return r;

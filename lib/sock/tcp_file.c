@@ -36,21 +36,25 @@ static ssize_t send_some(struct sl_sock *sk, int fd, const void *buf, size_t n, 
 	return sl_tcp_sock_send(sk, fd, &iov, 1, n, flags, NULL);
 }
 
+/* Is there more of a file from pos on? (What is no file, a terminal for one, may have none.) */
+static bool goes_on(int in, int64_t pos)
+{
+	struct stat st;
+
+	return sl_sys(SYS_fstat, in, &st) == 0 && S_ISREG(st.st_mode) && pos < st.st_size;
+}
+
 /* From pos of the file; how much was sent, or -errno. */
 static ssize_t send_range(struct sl_sock *sk, int out, int in, int64_t pos, size_t len,
 			  uint8_t *buf)
 {
-	int64_t end = INT64_MAX;
-	struct stat st;
 	size_t done = 0;
 
-	if (sl_sys(SYS_fstat, in, &st) == 0 && S_ISREG(st.st_mode))
-		end = st.st_size;
 	while (done < len) {
 		size_t want = sl_min(len - done, (size_t)CHUNK);
 		long got = sl_sys(SYS_pread64, in, buf, want, pos + (int64_t)done);
 		bool more = got > 0 && done + (size_t)got < len &&
-			    pos + (int64_t)done + got < end && end != INT64_MAX;
+			    goes_on(in, pos + (int64_t)done + got);
 		ssize_t n;
 
 		if (got <= 0)

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Waiting for many descriptors: look, poll the lanes, sleep.
  *
- * Theory of operation: a call looks once at everything, the kernel's descriptors included. If there
- * is nothing it turns the lanes of the sockets in question until something comes, the time is
- * over, a signal handler ran (sig.h) or it has polled long enough; the kernel is asked once in
- * SLUICE_SELECT_POLL_OS_RATIO rounds. Then it sleeps in ppoll(2) on the kernel's descriptors, the
- * lanes' and its bell: it arms, prepares the bell, looks once more (the kernel's descriptors are
- * looked at by the sleep itself), sleeps. Whoever makes something ready after that look rings the
- * bell. The thread may be cancelled in both phases, so nothing is
- * held there, and clean-up functions take back what was armed (built with -fexceptions). */
+ * Theory of operation: a call looks once at everything, the kernel's descriptors included. (One
+ * that may sleep, and need not tell of all that is ready, asks the kernel only when it has nothing
+ * of ours, or has passed the kernel over SLUICE_SELECT_SKIP_OS times: a server under load makes no
+ * system call to learn what came.) If there is nothing it turns the lanes of the sockets in
+ * question until something comes, the time is over, a signal handler ran (sig.h) or it has polled
+ * long enough; the kernel is asked once in SLUICE_SELECT_POLL_OS_RATIO rounds. Then it sleeps in
+ * ppoll(2) on the kernel's descriptors, the lanes' and its bell: it arms, prepares the bell, looks
+ * once more (the kernel's descriptors are looked at by the sleep itself), sleeps. Whoever makes
+ * something ready after that look rings the bell. The thread may be cancelled in both phases, so
+ * nothing is held there, and clean-up functions take back what was armed (built with -fexceptions).
+ */
 #include "sock/wait.h"
 
 #include <errno.h>
@@ -59,6 +62,7 @@ int sl_wait_begin(struct sl_wait *w, const struct timespec *timeout, const sigse
 			w->deadline_ns = 0;
 	}
 	w->nlanes = 0;
+	w->os_later = false;
 	w->bell = NULL;
 	w->sig_ran = sl_sig_ran;
 	w->masked = sigmask != NULL;
@@ -301,7 +305,7 @@ static int run(struct sl_wait *w)
 	int r;
 
 	collect(w);
-	r = round_once(w, true);
+	r = round_once(w, !w->os_later || w->deadline_ns == 0);
 	if (r) {
 		sl_wait_count(&sl_stats->select_hits, 1);
 		return r;

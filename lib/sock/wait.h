@@ -43,6 +43,7 @@ struct sl_wait {
 	void *arg;
 	struct pollfd *fds; /* the kernel's descriptors to sleep on; SL_WAIT_ROOM more have room */
 	unsigned nfds;
+	bool os_later; /* the first look need not ask the kernel; sl_wait_begin() says it must */
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC; UINT64_MAX: none */
 	bool masked;          /* the caller's signal mask is in force, old_mask waits */
 	uint64_t old_mask;
