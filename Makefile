@@ -156,6 +156,6 @@ clean:
 
 .PHONY: help
 help:
-	@echo "all demo check bench fuzz soak vm vm-zc vm-kernels vm-net vm-events asan tsan style analyze install deps clean"
+	@echo "all demo check bench fuzz soak soak-faults vm vm-zc vm-kernels vm-net vm-events asan tsan style analyze install deps clean"
 
 -include $(shell find $(BUILD) $(FUZZ_BUILD) -name '*.d' 2>/dev/null)

@@ -49,6 +49,20 @@ $(BUILD)/tests/sim/instructions $(BUILD)/tests/sim/requests: %: %.o $(SIM_TX_OBJ
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -libverbs -lmlx5 $(LIBS)
 endif
 LDLIBS_xdpfloor := -lxdp -lbpf
+# Stand-ins for VLAN devices, where the kernel has none (tests/vlan/device.c), and the library that takes them
+# for such.
+VLAN_DIR := $(BUILD)/tests/vlan
+VLAN_STAND_IN := $(VLAN_DIR)/device $(VLAN_DIR)/tags.bpf.o $(VLAN_DIR)/libsluice.so $(VLAN_DIR)/libsluice-preload.so $(VLAN_DIR)/sluice
+LDLIBS_device := -lbpf
+$(VLAN_DIR)/tags.bpf.o: tests/vlan/tags.bpf.c tests/vlan/tags.h
+	@mkdir -p $(@D)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@ && $(LLVM_STRIP) -g $@
+$(VLAN_DIR)/libsluice.so: $(LIB_OBJ) $(VLAN_DIR)/told.o lib/sluice.map
+	$(CC) -shared -o $@ $(LIB_OBJ) $(VLAN_DIR)/told.o $(ALL_LDFLAGS) -Wl,--version-script=lib/sluice.map \
+		-Wl,-soname,libsluice.so.1 -Wl,-z,nodelete -Wl,--wrap=sl_link_on_msg $(LIBS)
+	$(Q)ln -sf libsluice.so $(@D)/libsluice.so.1
+$(VLAN_DIR)/libsluice-preload.so $(VLAN_DIR)/sluice: $(VLAN_DIR)/%: | $(BUILD)/%
+	$(Q)ln -sf ../../$* $@
 # Plain programs of the C library: what is preloaded, and what speaks to it.
 $(BUILD)/tests/%: $(BUILD)/tests/%.o
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lpthread $(LDLIBS_$(notdir $@))
@@ -56,7 +70,7 @@ $(UNIT_SRC:%.c=$(BUILD)/%.o) $(HELPER_SRC:%.c=$(BUILD)/%.o): | $(SKEL)
 .SECONDARY:
 
 .PHONY: tests
-tests: all $(UNIT_BIN) $(TCP_TEST_BIN) $(HELPER_BIN) $(SIM_NIC) $(SIM_BIN) $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/net/*.bpf.c))
+tests: all $(UNIT_BIN) $(TCP_TEST_BIN) $(HELPER_BIN) $(SIM_NIC) $(SIM_BIN) $(VLAN_STAND_IN) $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/net/*.bpf.c))
 
 # Checking ------------------------------------------------------------------------------------
 .PHONY: check layers run-tests asan asan-build tsan
@@ -114,6 +128,14 @@ soak: tests
 		BUILD=$(BUILD) KILLS=$(SOAK_KILLS) tests/run.sh -t 1800 tests/net/sluiced_restart.sh || exit 1; \
 		BUILD=$(BUILD) ATTACK_SECONDS=2 SOCKPERF_SECONDS=3 \
 			tests/run.sh -t 600 net preload apps || exit 1; done
+
+# Every fault on the simulated NIC, many times in a row, on two cores and on one: six minutes a round.
+FAULT_ROUNDS ?= 50
+FAULT_TESTS := faults verbs offload devmem settle pace_tcp_moves pace_sock
+.PHONY: soak-faults
+soak-faults: tests
+	for ((i = 1; i <= $(FAULT_ROUNDS); i++)); do for cores in 0,1 0; do echo "round $$i, cores $$cores"; \
+		BUILD=$(BUILD) taskset -c $$cores tests/run.sh -j 1 $(FAULT_TESTS:%=tests/sim/%.sh) || exit; done; done
 
 # Fuzzing: every tests/fuzz/fuzz_*.c with the library's sources, under libFuzzer ------------------
 FUZZ_BUILD := build-fuzz

@@ -54,7 +54,7 @@ void sl_tconn_pace(struct sl_tconn *c)
 		return;
 	ask.bytes_s = o->pace.bytes_s;
 	ask.burst_bytes = o->pace.burst_bytes;
-	if (!c->path->pacer && (!ask.bytes_s || c->path->leg->tx != c->path->leg->verbs))
+	if (!c->path->pacer && (!ask.bytes_s || !sl_leg_is_by_nic(c->path->leg)))
 		return;
 	if (!get_pacer(c))
 		return;

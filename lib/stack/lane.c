@@ -138,7 +138,7 @@ static int map_leases(struct sl_leg *leg, const struct sl_xsk_lease *leases)
 }
 
 /* By the leg on the device below. */
-static struct sl_leg *open_vlan_leg(struct sl_port *port, const struct sl_leg *below)
+static struct sl_leg *open_vlan_leg(struct sl_port *port, struct sl_leg *below)
 {
 	struct sl_leg *leg = calloc(1, sizeof(*leg));
 
@@ -147,6 +147,7 @@ static struct sl_leg *open_vlan_leg(struct sl_port *port, const struct sl_leg *b
 	leg->port = port;
 	leg->lane = below->lane;
 	leg->first = below->first;
+	leg->below = below;
 	leg->tx = below->tx;
 	return leg;
 }
@@ -199,6 +200,8 @@ static void add_leg(struct sl_lane *lane, struct sl_leg *leg)
 {
 	uint32_t place = free_place(lane);
 
+	if (leg->below)
+		leg->tx = leg->below->tx; /* (which may have left a queue since) */
 	for (uint32_t q = 0; q < leg->nqueues; q++)
 		leg->xsk[q].rx.ops->refill(&leg->xsk[q].rx, &lane->frames);
 	sl_store_release(&lane->leg[place], leg);

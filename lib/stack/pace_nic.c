@@ -35,8 +35,7 @@ void sl_pace_nic_want(struct sl_pacer *p)
 {
 	const struct sl_leg *real = p->gate[0].real;
 
-	if (p->ngates != 1 || p->nic || p->opening || p->orphan || !real->verbs ||
-	    real->tx != real->verbs)
+	if (p->ngates != 1 || p->nic || p->opening || p->orphan || !sl_leg_is_by_nic(real))
 		return;
 	p->wants_nic = false;
 	p->asks = true;

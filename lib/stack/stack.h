@@ -49,16 +49,17 @@ struct sl_leg {
 	struct sl_port *port;
 	struct sl_lane *lane;
 	struct sl_tx *tx;
-	struct sl_tx *verbs; /* the NIC's own queue that tx is or was; NULL: none */
-	uint64_t verbs_ns;   /* it had one: when to look for another */
+	struct sl_leg *below; /* a VLAN device's packets come and go by this one; else NULL */
+	struct sl_tx
+		*verbs;    /* the NIC's own queue that tx is or was; NULL: none, or it is below's */
+	uint64_t verbs_ns; /* it had one: when to look for another */
 	uint32_t verbs_wait; /* seconds, doubled each time */
 	uint32_t first;      /* index into `lanes`, for claims */
-	/* 0 for a VLAN device: its packets come and go by the leg below. */
-	uint32_t nqueues;
-	uint32_t tx_queue; /* of the XSK by which it sends, without verbs */
-	bool dead;         /* the device is gone: nothing is sent any more */
-	bool again;        /* the last kick has not started all */
-	struct sl_tx none; /* what tx is once it is closed (retire.c) */
+	uint32_t nqueues;    /* 0 for a VLAN device */
+	uint32_t tx_queue;   /* of the XSK by which it sends, without verbs */
+	bool dead;           /* the device is gone: nothing is sent any more */
+	bool again;          /* the last kick has not started all */
+	struct sl_tx none;   /* what tx is once it is closed (retire.c) */
 	struct sl_xsk xsk[];
 };
 
@@ -316,6 +317,15 @@ void sl_lane_block(struct sl_lane *lane, struct sl_list *entry);
 int sl_leg_kick(struct sl_leg *leg);
 /* nic.c: a new leg sends by the NIC's own queue, if there is one to be had; */
 void sl_leg_open_verbs(struct sl_leg *leg);
+/* does it? */
+static inline bool sl_leg_is_by_nic(const struct sl_leg *leg)
+{
+	const struct sl_leg *own = leg;
+
+	while (own->below)
+		own = own->below;
+	return own->verbs && leg->tx == own->verbs;
+}
 /* and by AF_XDP when that has failed (a kick said -EIO), lane held. */
 void sl_leg_leave_verbs(struct sl_leg *leg);
 /* A frame to fill; reaps completions when short. SL_NO_FRAME: none. */

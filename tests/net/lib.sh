@@ -12,7 +12,8 @@
 #       -c  a third host c, on a second network with b (10.X.Y+1.0/24, fd00:..:2::/64)
 #
 #   VERBS=1 gives a and b a simulated NIC each (tests/sim): what is preloaded sends by verbs.
-#   VLANS="5", or "100ad 5" for two tags, puts a and b on VLAN devices over the veth (LOW_A LOW_B).
+#   VLANS="5", or "100ad 5" for two tags, puts a and b on VLAN devices over the veth (LOW_A LOW_B); on
+#   stand-ins where the kernel has none (tests/vlan; STAND_IN is set then).
 #
 #   After it: NS (prefix of the namespaces), DEV_A DEV_B, A4 B4 A6 B6 (addresses), BIN (test
 #   programs), TMP (scratch directory, removed at exit).
@@ -424,7 +425,26 @@ vlan_up() { # host, device, VID, with "ad" behind it one of 802.1ad
 	local proto=802.1Q
 	[ "${3%ad}" = "$3" ] || proto=802.1ad
 	ip -n "$NS$1" link set "$2" up &&
-		ip -n "$NS$1" link add link "$2" name "$2.$3" type vlan proto $proto id "${3%ad}"
+		{ ip -n "$NS$1" link add link "$2" name "$2.$3" type vlan proto $proto id "${3%ad}" 2>/dev/null ||
+			vlan_stand_in "$@"; }
+}
+vlan_stand_in() { # (not over a NIC: those of tests/vm are for the real ones)
+	local dir=$BUILD/tests/vlan mac peer
+	[ -e "$dir/libsluice.so" ] && [ -z "${LINKS:-}" ] || return
+	mac=$("$1" ip -o link show "$2" | sed "s/.*ether //; s/ .*//")
+	peer=t$3.$("$1" ip -o link show "$2" | cut -d: -f1)
+	ip -n "$NS$1" link add "$2.$3" address "$mac" type veth peer name "$peer" &&
+		ip -n "$NS$1" link set "$peer" addrgenmode none up && "$1" "$dir/device" "$dir/tags.bpf.o" "$2" "$peer" "$3" || return
+	STAND_IN=1 PRELOAD=$dir/libsluice-preload.so
+}
+vlan_qos() { # host, VLAN device, priority (0: none): an egress-qos-map
+	local alias=qos
+	[ "$3" != 0 ] || alias=none
+	if [ -n "${STAND_IN:-}" ]; then
+		ip -n "$NS$1" link set "$2" alias $alias
+	else
+		ip -n "$NS$1" link set "$2" type vlan egress-qos-map "0:$3"
+	fi
 }
 link_is_up() { "$1" ip -o link show "$2" | grep -q LOWER_UP; }
 

@@ -40,7 +40,6 @@ away() {
 	vlan_up b "${DEV_B%.*}" "$VID"
 	addresses
 }
-set_qos() { ip -n "${NS}b" link set "$DEV_B" type vlan egress-qos-map "0:$1"; }
 kernel_has() { [ -n "$(b ss -Htn state established "sport = :7001")" ]; }
 line() { # by the connection that is there
 	echo "$1" >&9
@@ -51,13 +50,14 @@ for MODE in $MODES; do
 	[ "$MODE" != both ] || continue
 	out=$TMP/out.$MODE
 	rm -f "$TMP/fifo"
-	set_qos 0
+	vlan_qos b "$DEV_B" 0
 	addresses
 	begin
 	if [ "$MODE" != kernel ]; then
 		ok "the VLAN device is offloaded" logged "$DEV_B: offloaded by .*, VLAN ${VID%ad}"
-		b "$BUILD/sluice" doctor "$DEV_B" >"$TMP/doctor"
-		ok "the doctor says so, too" file_has "$TMP/doctor" "can be offloaded by $LOW_B"
+		[ -n "${STAND_IN:-}" ] || b "$BUILD/sluice" doctor "$DEV_B" >"$TMP/doctor"
+		[ -n "${STAND_IN:-}" ] ||
+			ok "the doctor says so, too" file_has "$TMP/doctor" "can be offloaded by $LOW_B"
 	fi
 
 	# The same address in another VLAN is another host's; in none it is ours again.
@@ -67,16 +67,16 @@ for MODE in $MODES; do
 	for vid in 6 0; do
 		dev=$LOW_A
 		if [ $vid != 0 ]; then
-			a ip link add link "$LOW_A" name other type vlan id $vid
-			a ip link set other up
-			dev=other
+			dev=$LOW_A.$vid
+			vlan_up a "$LOW_A" $vid
+			a ip link set "$dev" up
 		fi
 		a ip neigh replace "$B4" lladdr "$MAC" dev "$dev"
 		a ip route add "$B4/32" dev "$dev" src "$A4"
 		text "other$vid"
 		a ip route del "$B4/32" dev "$dev"
 		a ip neigh del "$B4" dev "$dev"
-		[ $vid = 0 ] || a ip link del other
+		[ $vid = 0 ] || a ip link del "$dev"
 	done
 	text end
 	ok "all that is ours has come" wait_line "$out" end
@@ -105,7 +105,7 @@ for MODE in $MODES; do
 	past_kernel "and then" then
 
 	# A map of priorities, set while it runs: the kernel applies it.
-	set_qos 3
+	vlan_qos b "$DEV_B" 3
 	ok "with a map of priorities it goes on" wait_until 10 comes qos
 	line mapped "with a map of priorities"
 	if [ "$MODE" != kernel ]; then

@@ -3,7 +3,8 @@
 """Reads the simulated NIC's capture file: how many frames, the rate of their departure times, and how
 many departed sooner after the one before than its length allows at that rate, or at the one that
 `rate=KBPS` says: `capture.py FILE [rate=KBPS] [contents]`. With `contents` what is in them, too: wrong checksums and lengths, and of TCP's segments with data how many there are, of
-which with PSH, with an IP ID that does not follow the one before, and with bytes sent before."""
+which with PSH, with an IP ID that does not follow the one before, and with bytes sent before; and which
+VLAN tags there are, as VLANS has them."""
 import struct
 import sys
 
@@ -58,7 +59,17 @@ def layers(frame):
     return proto, addresses, ident, l4
 
 
+def tags(frame):
+    at, found = 12, []
+    while frame[at:at + 2] in (b"\x81\x00", b"\x88\xa8"):
+        vid = int.from_bytes(frame[at + 2:at + 4], "big") & 0xFFF
+        found.append(f"{vid}{'ad' if frame[at] == 0x88 else ''}")
+        at += 4
+    return " ".join(found) or "none"
+
+
 def check(frames):
+    print("tags", ", ".join(sorted({tags(frame) for _, frame in frames})))
     wrong = data = push = jumps = again = unsummed = 0
     flows = {}
     for _, frame in frames:

@@ -17,6 +17,25 @@ l = [s["by"] for s in json.load(sys.stdin)]
 print(l.count("nic"), l.count("wheel"))'
 }
 are() { [ "$(ways)" = "$1" ]; }
+# A flow in the background, which is looked at when half of it went: it goes on slowly then, until it is told.
+mkfifo "$TMP/go"
+exec 7<>"$TMP/go"
+begin() { # frames, size, rates, words
+	rm -f "$TMP"/sluice.*.log
+	STREAM=
+	bg b "$BIN/pace_receive" "$DEV_B" "$PORT" "$1" "$3" >"$TMP/paced"
+	RECEIVER=$BG
+	wait_line "$TMP/paced" listening
+	bg sa "$BIN/pace_send" "$B4" "$PORT" "$@" hold >"$TMP/sent" <"$TMP/go"
+	SENDER=$BG
+}
+go_on() { echo >&7; }
+end() {
+	go_on
+	ok "$1: the sender ends" wait_end "$SENDER" 60
+	ok "$1: the receiver ends" wait_end "$RECEIVER" 60
+	sed -i /listening/d "$TMP/paced"
+}
 # Fewer, larger frames: 1 Gbit/s of 1,500 bytes is more than two cores carry of this NIC, whose
 # work they do, too.
 large_frames() {

@@ -5,25 +5,6 @@
 . "$(dirname "$0")/lib_pace.sh"
 . "$TESTS/net/lib_pace.sh"
 
-# A flow in the background, which is looked at when half of it went: it goes on slowly then, until it is told.
-mkfifo "$TMP/go"
-exec 7<>"$TMP/go"
-begin() { # frames, size, rates, words
-	rm -f "$TMP"/sluice.*.log
-	bg b "$BIN/pace_receive" "$DEV_B" "$PORT" "$1" "$3" >"$TMP/paced"
-	RECEIVER=$BG
-	wait_line "$TMP/paced" listening
-	bg sa "$BIN/pace_send" "$B4" "$PORT" "$@" hold >"$TMP/sent" <"$TMP/go"
-	SENDER=$BG
-}
-go_on() { echo >&7; }
-end() {
-	go_on
-	ok "$1: the sender ends" wait_end "$SENDER" 60
-	ok "$1: the receiver ends" wait_end "$RECEIVER" 60
-	sed -i /listening/d "$TMP/paced"
-}
-
 paced 10 130 1250 1000
 paced 10 1200 1250 20000 leave
 paced 10 8000 1250 200000

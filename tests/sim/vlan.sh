@@ -1,0 +1,152 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# VLAN devices, one tag and two, over a NIC: what they send leaves by verbs with the tags in it, inline or not,
+# with the NIC's checksums and segments, paced by the NIC and by the wheel; and where the device becomes the
+# kernel's, that is said. Every frame is looked at in the capture file, and the host at the other end takes only
+# those of its own VLAN.
+if [ -z "${VLANS:-}" ]; then
+	rc=0
+	for VLANS in 5 "100 5" "100ad 5"; do
+		echo "== VLAN $VLANS"
+		VLANS=$VLANS bash "$0" || rc=$?
+		[ $rc = 0 ] || exit $rc
+	done
+	exit 0
+fi
+. "$(dirname "$0")/lib_pace.sh"
+. "$TESTS/net/lib_pace.sh"
+# The simulated cable is a socket of AF_PACKET, which takes no longer frames for a tag of 802.1ad.
+[ "${VLANS#*ad}" = "$VLANS" ] || for h in a b; do
+	dev=DEV_${h^}
+	"$h" ip link set "${!dev}" mtu 1492
+done
+SIM=$TMP/nic.a
+CAPTURE="SIM_NIC_CAPTURE=$TMP/capture.pcap"
+SL_ENV=("$CAPTURE")
+fresh() { rm -f "$TMP"/sluice.*.log "$SIM"/report.* "$TMP/got"; }
+wire() { sed -n "s/^$1 //p" "$TMP/wire"; } # figure
+looked_at() { # what
+	python3 "$TESTS/sim/capture.py" "$TMP/capture.pcap" contents >"$TMP/wire"
+	same "$1: the tags of all $(wire frames) frames" "$VLANS" "$(wire tags)"
+	same "$1: checksums and lengths" 0 "$(wire wrong)"
+	same "$1: none is dropped" 0 "$(counted drops | sort -u)"
+}
+
+# Datagrams, of which the short ones are in their requests; the kernel answers.
+answers() { # host, address, bytes, how many: those that are right
+	"$1" python3 - "$2" 7000 "$3" "$4" <<-'EOF'
+		import socket, sys
+		s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+		s.settimeout(5)
+		text = bytes(i * 7 & 255 for i in range(int(sys.argv[3])))
+		good = 0
+		for n in range(int(sys.argv[4])):
+		    s.sendto(text, (sys.argv[1], int(sys.argv[2])))
+		    good += s.recv(2000) == text
+		print(good)
+	EOF
+}
+bg b "$BUILD/tests/net/echo" "::" 7000
+ECHO=$BG
+wait_udp b 7000
+for address in "::ffff:$B4" "$B6"; do
+	answers a "$address" 18 1 >/dev/null # so that the neighbour is known
+	for size in 18 1200; do
+		fresh
+		what="UDP of $size bytes to ${address#::ffff:}"
+		same "$what: answered" 200 "$(answers sa "$address" $size 200)"
+		looked_at "$what"
+		# (The first may go by the kernel, until the keeper has seen that neighbour.)
+		ok "$what: by the NIC" test "$(wire frames)" -ge 20
+		inline=$(counted inline_bytes)
+		if [ $size = 18 ]; then
+			ok "$what: inline, $inline bytes" test "$inline" -ge $(($(wire frames) * 60))
+		else
+			same "$what: not inline" 0 "$inline"
+		fi
+	done
+done
+stop "$ECHO"
+
+# Streams, segmented and not.
+head -c 2000000 /dev/urandom >"$TMP/stream"
+SUM=$(sha256sum <"$TMP/stream")
+bulk() { # what, address
+	fresh
+	b timeout 60 socat -u "TCP6-LISTEN:7001,ipv6only=0,reuseaddr" - </dev/null 2>/dev/null | sha256sum >"$TMP/got" &
+	local got=$!
+	wait_tcp b 7001
+	ok "$1: the sender ends" sa timeout 60 python3 "$TESTS/sim/bulk.py" "$2" 7001 "$TMP/stream"
+	wait "$got"
+	same "$1: not a byte is lost" "$SUM" "$(cat "$TMP/got")"
+	looked_at "$1"
+	CUT=$(counted segments)
+}
+for SIM_OPTIONS in "" min_inline=18; do
+	bulk "${SIM_OPTIONS:-TCP}" "$B4"
+	ok "the NIC has cut $CUT segments of $(wire tcp_data)" test "$CUT" -gt $(($(wire tcp_data) / 3))
+done
+SIM_OPTIONS=
+bulk "TCP by IPv6" "$B6"
+ok "the NIC has cut $CUT segments of $(wire tcp_data)" test "$CUT" -gt $(($(wire tcp_data) / 3))
+SIM_OPTIONS=csum=0
+bulk "a NIC without checksums" "$B4"
+same "it has cut nothing" 0 "$CUT"
+SIM_OPTIONS=
+
+# The queue fails in the midst of a stream: what it had not sent goes by AF_XDP.
+fresh
+b timeout 60 bash -c "socat -u TCP-LISTEN:7001,reuseaddr - | sha256sum" >"$TMP/got" &
+GOT=$!
+wait_tcp b 7001
+bg sa python3 "$TESTS/sim/slow_send.py" "$B4" 7001 "$TMP/stream"
+SENDER=$BG
+wait_until 30 test -e "$TMP/stream.half" || die "nothing is sent"
+nic_control a "fail 20 4" >"$TMP/control"
+rm "$TMP/stream.half"
+ok "the queue fails: the sender ends" wait_end "$SENDER" 60
+wait "$GOT"
+same "the queue fails: not a byte is lost" "$SUM" "$(cat "$TMP/got")"
+ok "the queue fails: by AF_XDP" said 'by AF_XDP from now on'
+
+# A rate: by the NIC, where it has rates, and by the wheel. (The receiver counts frames without their tags.)
+SLOWER=10
+for SIM_OPTIONS in "" rates=0; do
+	by="1 0"
+	[ -z "$SIM_OPTIONS" ] || by="0 1"
+	begin 300 1250 10000
+	ok "UDP ${SIM_OPTIONS:-with a rate}: by NIC and wheel are $by" wait_until 20 are "$by"
+	end "UDP ${SIM_OPTIONS:-with a rate}"
+	ok "UDP ${SIM_OPTIONS:-with a rate}: whole and in order" is_whole 300
+	[ -z "$SIM_OPTIONS" ] || ok "and the device says why" said 'wheel: EOPNOTSUPP'
+	paced 10 1000 1250 20000
+	looked_at "paced by ${SIM_OPTIONS:-the NIC}"
+done
+SIM_OPTIONS=
+rm -f "$TMP/go.tcp"
+b timeout 60 socat -u TCP-LISTEN:7001,reuseaddr "OPEN:$TMP/got,creat,trunc" &
+GOT=$!
+wait_tcp b 7001
+bg sa python3 "$TESTS/sim/pace_tcp_moves.py" "$B4" 7001 "$TMP/stream" 1000000 "wait=$TMP/go.tcp" >"$TMP/sent"
+SENDER=$BG
+ok "TCP with a rate: by the NIC" wait_until 20 are "1 0"
+: >"$TMP/go.tcp"
+ok "TCP with a rate: the sender ends" wait_end "$SENDER" 60
+wait "$GOT"
+ok "TCP with a rate: not a byte is lost" cmp "$TMP/stream" "$TMP/got"
+looked_at "TCP with a rate"
+
+# What only the kernel can do to its frames: it is the kernel's.
+vlan_qos a "$DEV_A" 3
+fresh
+bulk_by_kernel() { [ ! -s "$TMP/capture.pcap" ]; }
+rm -f "$TMP/capture.pcap"
+b timeout 60 bash -c "socat -u TCP-LISTEN:7001,reuseaddr - | sha256sum" >"$TMP/got" &
+GOT=$!
+wait_tcp b 7001
+ok "an egress-qos-map: the sender ends" sa timeout 60 python3 "$TESTS/sim/bulk.py" "$B4" 7001 "$TMP/stream"
+wait "$GOT"
+same "an egress-qos-map: not a byte is lost" "$SUM" "$(cat "$TMP/got")"
+ok "an egress-qos-map: nothing by the NIC" bulk_by_kernel
+ok "and that is said" said "$DEV_A stays with the kernel: it has an egress-qos-map"
+done_testing

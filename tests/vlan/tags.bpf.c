@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What a VLAN device does to frames, where the kernel has none (device.c): a tag is put on what the
+ * stand-in sends, and what comes by the device below with that tag is the stand-in's, without it.
+ */
+#include <linux/bpf.h>
+#include <linux/pkt_cls.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#include "tags.h"
+
+const volatile struct vlan_at at;
+
+SEC("tc")
+int tag(struct __sk_buff *skb)
+{
+	return bpf_skb_vlan_push(skb, bpf_htons(at.proto), at.vid) ? TC_ACT_SHOT
+								   : bpf_redirect(at.lower, 0);
+}
+
+SEC("tc")
+int untag(struct __sk_buff *skb)
+{
+	if (!skb->vlan_present || skb->vlan_proto != bpf_htons(at.proto) ||
+	    (skb->vlan_tci & 0xfff) != at.vid)
+		return TC_ACT_UNSPEC;
+	return bpf_skb_vlan_pop(skb) ? TC_ACT_SHOT : bpf_redirect(at.peer, 0);
+}
+
+char _license[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What the programs of a stand-in are told (tags.bpf.c), and who tells them (device.c). */
+#ifndef VLAN_TAGS_H
+#define VLAN_TAGS_H
+
+#include <linux/types.h>
+
+struct vlan_at {
+	__u32 lower, peer; /* the device below, and the stand-in's other end */
+	__u16 proto, vid;  /* host order */
+};
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The library is told that a stand-in (device.c) is a VLAN device: linked in with
+ * --wrap=sl_link_on_msg, by which all that it knows of devices comes. Such a one is a veth named
+ * LOWER.VID[ad]; with the alias "qos" it has an egress-qos-map. Of its other end nothing is told.
+ */
+#include <endian.h>
+#include <linux/if_ether.h>
+#include <net/if.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "net/rtnl.h"
+
+unsigned __real_sl_link_on_msg(const struct nlmsghdr *nlh);
+unsigned __wrap_sl_link_on_msg(const struct nlmsghdr *nlh);
+
+static uint32_t lower_of(const char *name, const char *dot)
+{
+	char lower[IF_NAMESIZE] = "";
+
+	memcpy(lower, name, (size_t)(dot - name));
+	return if_nametoindex(lower);
+}
+
+static void put_vlan(struct nlmsghdr *nlh, const char *tag, bool qos)
+{
+	static const uint64_t none;
+	struct nlattr *info = mnl_attr_nest_start(nlh, IFLA_LINKINFO), *data;
+
+	mnl_attr_put_strz(nlh, IFLA_INFO_KIND, "vlan");
+	data = mnl_attr_nest_start(nlh, IFLA_INFO_DATA);
+	mnl_attr_put_u16(nlh, IFLA_VLAN_ID, (uint16_t)atoi(tag));
+	mnl_attr_put_u16(nlh, IFLA_VLAN_PROTOCOL,
+			 htobe16(strstr(tag, "ad") ? ETH_P_8021AD : ETH_P_8021Q));
+	if (qos)
+		mnl_attr_put(nlh, IFLA_VLAN_EGRESS_QOS, sizeof(none), &none);
+	mnl_attr_nest_end(nlh, data);
+	mnl_attr_nest_end(nlh, info);
+}
+
+static bool is_other_end(const char *name, const char *dot)
+{
+	return name[0] == 't' && dot;
+}
+
+static bool is_of_veth(uint16_t type)
+{
+	return type == IFLA_LINKINFO || type == IFLA_LINK || type == IFLA_LINK_NETNSID;
+}
+
+static unsigned tell(const struct nlmsghdr *nlh, const char *dot, uint32_t lower, bool qos)
+{
+	char buf[16384] __attribute__((aligned(8)));
+	const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(nlh);
+	struct nlmsghdr *as = mnl_nlmsg_put_header(buf);
+	const struct nlattr *a;
+
+	as->nlmsg_type = nlh->nlmsg_type;
+	memcpy(mnl_nlmsg_put_extra_header(as, sizeof(*ifi)), ifi, sizeof(*ifi));
+	mnl_attr_for_each(a, nlh, sizeof(*ifi)) if (!is_of_veth(mnl_attr_get_type(a))) mnl_attr_put(
+		as, mnl_attr_get_type(a), mnl_attr_get_payload_len(a), mnl_attr_get_payload(a));
+	mnl_attr_put_u32(as, IFLA_LINK, lower);
+	put_vlan(as, dot + 1, qos);
+	return __real_sl_link_on_msg(as);
+}
+
+unsigned __wrap_sl_link_on_msg(const struct nlmsghdr *nlh)
+{
+	const char *name = NULL, *dot = NULL;
+	uint32_t lower = 0;
+	bool qos = false;
+	const struct nlattr *a;
+
+	mnl_attr_for_each(a, nlh, sizeof(struct ifinfomsg))
+	{
+		if (mnl_attr_get_type(a) == IFLA_IFNAME)
+			name = mnl_attr_get_payload(a);
+		else if (mnl_attr_get_type(a) == IFLA_IFALIAS)
+			qos = !strcmp(mnl_attr_get_payload(a), "qos");
+	}
+	if (name)
+		dot = strrchr(name, '.');
+	if (name && is_other_end(name, dot))
+		return 0;
+	if (dot && nlh->nlmsg_type == RTM_NEWLINK)
+		lower = lower_of(name, dot);
+	return lower ? tell(nlh, dot, lower, qos) : __real_sl_link_on_msg(nlh);
+}
