@@ -5,7 +5,10 @@
  * kernel gets the segments, and has no socket. The flow is noted, so that its owner hands it back
  * to the kernel.
  *
- * What is sent has no tag yet: only flows outside of VLANs are known here. */
+ * What is sent has no tag yet, so the claims of flows inside of VLANs are not found here. Their
+ * ports are: what answers a segment of a connection is held back for them as if a claim had been
+ * taken out of the maps (sl_hold_back()), and noted without a tag; owners go by addresses and
+ * ports. */
 #include "parse.bpf.h"
 
 #include "reset.bpf.h"

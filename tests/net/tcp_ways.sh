@@ -10,8 +10,13 @@ guarded || skip "$GUARD_NOTE"
 ip -n "${NS}a" addr add 192.0.2.1/32 dev lo
 ip -n "${NS}b" addr add 192.0.2.2/32 dev lo
 ip link add v$$e netns "${NS}a" type veth peer name v$$f netns "${NS}b"
-addr_up a v$$e "$NET4.129/25" "$NET6:3::1/64"
-addr_up b v$$f "$NET4.130/25" "$NET6:3::2/64"
+DEV_E=v$$e DEV_F=v$$f
+for vid in ${VLANS:-}; do
+	vlan_up a "$DEV_E" "$vid" && vlan_up b "$DEV_F" "$vid"
+	DEV_E=$DEV_E.$vid DEV_F=$DEV_F.$vid
+done
+addr_up a "$DEV_E" "$NET4.129/25" "$NET6:3::1/64"
+addr_up b "$DEV_F" "$NET4.130/25" "$NET6:3::2/64"
 ip -n "${NS}a" route add 192.0.2.2 via "$B4" metric 1
 ip -n "${NS}a" route add 192.0.2.2 via "$NET4.130" metric 2
 ip -n "${NS}b" route add 192.0.2.1 via "$A4" src 192.0.2.2 metric 1
