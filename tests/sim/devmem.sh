@@ -13,6 +13,7 @@ BIN=$BUILD/tests/net
 bg b "$BIN/echo" "$B4" 7000
 ECHO=$BG
 wait_udp b 7000
+a "$BIN/steady" -n 1 "$B4" 7000 "$TMP/answers" # so that the neighbour is known: till then the kernel sends
 mkfifo "$TMP/go"
 exec 7<>"$TMP/go"
 
