@@ -20,6 +20,7 @@
 
 #include "base/pages.h"
 #include "base/settings.h"
+#include "ctl/pin.h"
 #include "io/verbs.h"
 #include "steer.h"
 #include "tools.h"
@@ -239,8 +240,7 @@ static void check_xdp_mode(const struct sl_device *d)
 		note("no AF_XDP zero-copy: copy mode is used");
 }
 
-/* Which process has the device offloaded, by its pins; 0: none that is known. */
-static unsigned owner_of(const struct sl_device *d)
+static unsigned owner_in(const char *dir, unsigned ifindex, unsigned netns)
 {
 	struct sl_port_config cfg;
 	char path[128];
@@ -248,14 +248,31 @@ static unsigned owner_of(const struct sl_device *d)
 	unsigned pid = 0;
 	int fd;
 
-	snprintf(path, sizeof(path), "/sys/fs/bpf/sluice/%.15s/config", d->name);
+	snprintf(path, sizeof(path), SL_PIN_ROOT "/%s/config", dir);
 	fd = bpf_obj_get(path);
 	if (fd < 0)
 		return 0;
-	if (!bpf_map_lookup_elem(fd, &zero, &cfg) && cfg.ifindex == d->ifindex)
+	if (!bpf_map_lookup_elem(fd, &zero, &cfg) && cfg.ifindex == ifindex && cfg.netns == netns)
 		pid = cfg.pid;
 	close(fd);
 	return pid;
+}
+
+/* Which process has the device offloaded, by its pins; 0: none that is known. */
+static unsigned owner_of(const struct sl_device *d)
+{
+	char name[16], other[32];
+	struct stat ns;
+	unsigned pid;
+
+	if (stat("/proc/self/ns/net", &ns))
+		return 0;
+	sl_pin_name(name, d->name);
+	pid = owner_in(name, d->ifindex, (unsigned)ns.st_ino);
+	if (pid)
+		return pid;
+	snprintf(other, sizeof(other), "%s:%u", name, (unsigned)ns.st_ino);
+	return owner_in(other, d->ifindex, (unsigned)ns.st_ino);
 }
 
 /* The programs behind a dispatcher, or the one that is attached alone. */

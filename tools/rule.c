@@ -11,10 +11,9 @@
 
 #include "base/settings.h"
 #include "ctl/conf.h"
+#include "ctl/pin.h"
 #include "ctl/rule.h"
 #include "tools.h"
-
-#define PIN_ROOT "/sys/fs/bpf/sluice"
 
 static const char help[] =
 	"usage: sluice rule list [--device NAME | --file FILE]\n"
@@ -47,13 +46,15 @@ static int usage_error(void)
 	return 2;
 }
 
-/* The pinned map of a device, or -errno. */
+/* The pinned map of a device, by its name or that of the pins' directory, or -errno. */
 static int open_map(const char *device)
 {
-	char path[128];
+	char path[128], name[16];
 	int fd;
 
-	snprintf(path, sizeof(path), PIN_ROOT "/%.40s/rules", device);
+	sl_pin_name(name, device);
+	snprintf(path, sizeof(path), SL_PIN_ROOT "/%.40s/rules",
+		 strchr(device, ':') ? device : name);
 	fd = bpf_obj_get(path);
 	return fd < 0 ? -errno : fd;
 }
@@ -69,7 +70,7 @@ static int read_map(int fd)
 /* Devices with pins. Returns how many. */
 static unsigned pinned(char names[][64], unsigned max)
 {
-	DIR *d = opendir(PIN_ROOT);
+	DIR *d = opendir(SL_PIN_ROOT);
 	struct dirent *e;
 	unsigned n = 0;
 
@@ -291,7 +292,7 @@ static int change(const struct options *o, unsigned at, const struct sl_rule *r)
 		n = pinned(names, 64);
 	if (!n) {
 		fprintf(stderr,
-			"sluice rule: no offloaded device has pinned maps below " PIN_ROOT "\n");
+			"sluice rule: no offloaded device has pinned maps below " SL_PIN_ROOT "\n");
 		return 1;
 	}
 	for (unsigned i = 0; i < n; i++) {

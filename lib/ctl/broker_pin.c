@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pins of the maps: /sys/fs/bpf/sluice/<ifname>/, for bpftool and `sluice`.
+/* Pins of the maps: /sys/fs/bpf/sluice/<ifname>/, for bpftool and `sluice`. Of a second device of
+ * that name, in another network namespace, they are in <ifname>:<number of the namespace>/.
  *
  * Whose a directory is stands in its `config` map. Directories are made, filled and removed under
  * a lock on their parent, so one without a `config` is the remainder of a death. */
@@ -18,8 +19,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-
-#define PIN_ROOT "/sys/fs/bpf/sluice"
+#include "ctl/pin.h"
 
 #define LOCK_TRIES 500 /* of 10 ms: a holder may be stopped, for as long as it likes */
 
@@ -41,9 +41,9 @@ static int lock_root(void)
 {
 	int fd, err;
 
-	if (mkdir(PIN_ROOT, 0755) && errno != EEXIST)
+	if (mkdir(SL_PIN_ROOT, 0755) && errno != EEXIST)
 		return -errno;
-	fd = open(PIN_ROOT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = open(SL_PIN_ROOT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	err = wait_for_lock(fd);
@@ -110,11 +110,11 @@ void sl_pin_remove(uint32_t ifindex)
 	lock = lock_root();
 	if (lock < 0)
 		return;
-	d = opendir(PIN_ROOT);
+	d = opendir(SL_PIN_ROOT);
 	while (d && (e = readdir(d))) {
 		if (e->d_name[0] == '.')
 			continue;
-		snprintf(dir, sizeof(dir), PIN_ROOT "/%.40s", e->d_name);
+		snprintf(dir, sizeof(dir), SL_PIN_ROOT "/%.40s", e->d_name);
 		if (read_config(dir, &cfg) && is_of_device(&cfg, ifindex))
 			remove_dir(dir);
 	}
@@ -156,12 +156,13 @@ static int pin_all(const struct sl_device *port, const char *dir)
 
 static int pin_maps(struct sl_device *port)
 {
-	char dir[sizeof(port->info.pin_dir)];
+	char dir[sizeof(port->info.pin_dir)], name[16];
 	int err;
 
-	snprintf(dir, sizeof(dir), PIN_ROOT "/%.15s", port->info.ifname);
+	sl_pin_name(name, port->info.ifname);
+	snprintf(dir, sizeof(dir), SL_PIN_ROOT "/%s", name);
 	if (!claim_dir(dir)) {
-		snprintf(dir, sizeof(dir), PIN_ROOT "/%.15s.%u", port->info.ifname, sl_netns_ino());
+		snprintf(dir, sizeof(dir), SL_PIN_ROOT "/%s:%u", name, sl_netns_ino());
 		if (!claim_dir(dir))
 			return -EBUSY;
 	}
@@ -191,6 +192,6 @@ int sl_pin_maps(struct sl_device *port)
 		unlock_root(lock);
 	if (err)
 		sl_info("port", "%s: the maps are not pinned below %s: %s", port->info.ifname,
-			PIN_ROOT, sl_strerror(err));
+			SL_PIN_ROOT, sl_strerror(err));
 	return err;
 }

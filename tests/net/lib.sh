@@ -261,7 +261,7 @@ sweep() { # namespaces and pins of dead tests
 		kill -0 "$pid" 2>/dev/null && continue
 		for p in $(ip netns pids "$ns" 2>/dev/null); do kill -9 "$p" 2>/dev/null; done
 		ip netns del "$ns" 2>/dev/null
-		rm -rf /sys/fs/bpf/sluice/v"$pid"[a-z]
+		rm -rf /sys/fs/bpf/sluice/v"$pid"[a-z]*
 	done
 }
 
@@ -275,7 +275,7 @@ net_down() {
 		[ -z "${LINKS:-}" ] || leave_nics "$NS$h"
 		ip netns del "$NS$h"
 	done
-	rm -rf /sys/fs/bpf/sluice/v$$[a-z]
+	rm -rf /sys/fs/bpf/sluice/v$$[a-z]*
 }
 
 at_exit() {

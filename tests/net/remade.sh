@@ -43,5 +43,5 @@ ok "no descriptor is left" wait_until 30 eval '[ "$(descriptors)" -le "$fds" ]'
 ok "nor a mapping" wait_until 30 eval '[ "$(maps)" -le $((ports + 8)) ]'
 stop "$server"
 ok "nothing is left of them" wait_until 10 test ! -e "$PINS"
-ok "nor beside" test -z "$(ls -d "$PINS".* 2>/dev/null)"
+ok "nor beside" test -z "$(ls -d "$PINS":* 2>/dev/null)"
 done_testing

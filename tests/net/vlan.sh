@@ -47,7 +47,7 @@ line() { # by the connection that is there
 }
 MAC=$(b ip -o link show "$LOW_B" | sed "s/.*ether //; s/ .*//")
 for MODE in $MODES; do
-	[ "$MODE" != both ] || continue
+	case $MODE:$MODES in both:*one*) continue ;; esac # the peer is the kernel's in any mode
 	out=$TMP/out.$MODE
 	rm -f "$TMP/fifo"
 	vlan_qos b "$DEV_B" 0

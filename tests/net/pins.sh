@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Devices of one name in two network namespaces, as any two containers have them, with a dot in it, which bpffs
+# does not take: the maps of both are pinned, each can be read, and nothing is left of them.
+. "$(dirname "$0")/lib.sh"
+need bpftool
+TOOL=$BUILD/sluice
+[ -e "$PRELOAD" ] || skip "the library is not built"
+net_up
+MODE=both
+NAME=v$$a.5
+for host in a b; do
+	dev=DEV_${host^^}
+	ip -n "$NS$host" link set "${!dev}" down
+	ip -n "$NS$host" link set "${!dev}" name "$NAME"
+	printf -v "$dev" %s "$NAME"
+done
+for host in a b; do ip -n "$NS$host" link set "$NAME" up; done
+ip -n "${NS}a" addr replace "$A6/64" dev "$NAME" nodad # (which went with the link)
+ip -n "${NS}b" addr replace "$B6/64" dev "$NAME" nodad
+wait_until 10 link_is_up b "$NAME" || die "the link does not come up"
+PINS=/sys/fs/bpf/sluice/${NAME/./:}
+netns_of() { "$1" stat -Lc %i /proc/self/ns/net; }
+field() { bpftool map dump pinned "$1/config" 2>/dev/null | sed -n "s/.*\"$2\": \([0-9]*\).*/\1/p"; }
+bg sb "$BIN/echo" "$B4" 7000
+server=$BG
+wait_udp b 7000
+ok "the first's maps are pinned" wait_until 20 test -e "$PINS/flows"
+bg sa "$BIN/steady" -i 1000 -n 1000000 "$B4" 7000 "$TMP/steady"
+client=$BG
+SECOND=$PINS:$(netns_of a)
+ok "the second's maps are pinned" wait_until 20 test -e "$SECOND/flows"
+same "the first's are of its namespace" "$(netns_of b)" "$(field "$PINS" netns)"
+same "the second's are of its own" "$(netns_of a)" "$(field "$SECOND" netns)"
+same "nobody says that they could not be pinned" "" "$(grep -h "are not pinned" "$TMP"/sluice.*.log)"
+ok "sluice rule finds the first" b "$TOOL" rule list --device "$NAME"
+ok "and the second" a "$TOOL" rule list --device "$(basename "$SECOND")"
+ok "sluice doctor knows who has the first" grep -q "process $server\b" <(b "$TOOL" doctor 2>&1)
+ok "and the second" grep -q "process $client\b" <(a "$TOOL" doctor 2>&1)
+stop "$client" "$server"
+ok "nothing is left of the first" wait_until 10 test ! -e "$PINS"
+ok "nor of the second" wait_until 10 test ! -e "$SECOND"
+done_testing
