@@ -131,12 +131,39 @@ static bool is_gone(const struct sl_port_config *cfg)
 	return cfg->netns == sl_netns_ino() && sl_link_look(cfg->ifindex, &now) == -ENODEV;
 }
 
+/* Is there a steering program of it? True if we may not look. */
+static bool is_loaded(const struct sl_port_config *cfg)
+{
+	struct sl_port_config other;
+	uint32_t id = 0;
+	bool same = false;
+	int err = 0, fd;
+
+	while (!same && !(err = bpf_prog_get_next_id(id, &id))) {
+		fd = bpf_prog_get_fd_by_id(id);
+		if (fd < 0)
+			continue;
+		same = sl_steer_config(fd, &other) && other.pid == cfg->pid &&
+		       other.netns == cfg->netns && other.ifindex == cfg->ifindex;
+		sl_sys_close(fd);
+	}
+	return same || err == -EPERM;
+}
+
+/* The number of a process in another container may be unknown here, or somebody else's. */
+static bool is_alive(const struct sl_port_config *cfg)
+{
+	if (sl_sys(SYS_kill, cfg->pid, 0) != -ESRCH)
+		return !is_gone(cfg);
+	return cfg->netns != sl_netns_ino() && is_loaded(cfg);
+}
+
 /* False when a living process has its pins there, of a device that lives. */
 static bool claim_dir(const char *dir)
 {
 	struct sl_port_config cfg;
 
-	if (read_config(dir, &cfg) && sl_sys(SYS_kill, cfg.pid, 0) != -ESRCH && !is_gone(&cfg))
+	if (read_config(dir, &cfg) && is_alive(&cfg))
 		return false;
 	remove_dir(dir);
 	return mkdir(dir, 0755) == 0;
