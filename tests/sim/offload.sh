@@ -4,6 +4,7 @@
 # cannot: every frame that left is looked at in the NIC's capture file.
 VERBS=1
 . "$(dirname "$0")/lib.sh"
+. "$TESTS/sim/lib_stream.sh"
 net_up
 MODE=simulated
 SIM=$TMP/nic.a
@@ -13,18 +14,8 @@ SIZE=4000000
 head -c $SIZE /dev/urandom >"$TMP/stream"
 SUM=$(sha256sum <"$TMP/stream")
 
-fresh() { rm -f "$TMP"/sluice.*.log "$SIM"/report.* "$TMP/got"; }
-wire() { # figure
-	sed -n "s/^$1 //p" "$TMP/wire"
-}
-bulk() { # what, address: a stream whole, its frames in $TMP/wire
-	fresh
-	b socat -u "TCP6-LISTEN:7001,ipv6only=0,reuseaddr" - </dev/null 2>/dev/null | sha256sum >"$TMP/got" &
-	local got=$!
-	wait_tcp b 7001
-	ok "$1: the sender ends" sa timeout 60 python3 "$TESTS/sim/bulk.py" "$2" 7001 "$TMP/stream"
-	wait "$got"
-	same "$1: not a byte is lost" "$SUM" "$(cat "$TMP/got")"
+bulk() { # what, address: by the NIC, its frames in $TMP/wire
+	stream "$1" "$2"
 	ok "$1: by verbs" grep -q 'by verbs (simulated0' "$TMP"/sluice.*.log
 	same "$1: doorbells as the record says" 0 "$(counted bells_wrong)"
 	python3 "$TESTS/sim/capture.py" "$SIM_CAPTURE" contents >"$TMP/wire"
@@ -85,24 +76,12 @@ SIM_OPTIONS=lose=40
 bulk "with loss" "$B4"
 SIM_OPTIONS=
 ok "with loss: sent again by the NIC, $(wire tcp_again)" test "$(wire tcp_again)" -gt 20
-# (On one core a turn has few to send: 590 of 2,763 were cut there.)
-ok "with loss: the NIC has cut $(counted segments)" test "$(counted segments)" -gt 200
+least=1000
+[ "$(nproc)" -gt 1 ] || least=200 # (there a turn has few to send: 590 of 2,763 were cut)
+ok "with loss: the NIC has cut $(counted segments)" test "$(counted segments)" -gt $least
 
-# In the midst of it the queue fails: what it did not do is cut and finished here, and goes by AF_XDP.
 for fault in "fail 20 4" "fail 40 21" unplug; do
-	fresh
-	b bash -c "socat -u TCP-LISTEN:7001,reuseaddr - | sha256sum" >"$TMP/got" &
-	GOT=$!
-	wait_tcp b 7001
-	bg sa python3 "$TESTS/sim/slow_send.py" "$B4" 7001 "$TMP/stream"
-	SENDER=$BG
-	wait_until 30 test -e "$TMP/stream.half" || die "nothing is sent"
-	nic_control a "$fault" >"$TMP/control"
-	rm "$TMP/stream.half"
-	ok "$fault: the sender ends" wait_end "$SENDER" 60
-	wait "$GOT"
-	same "$fault: not a byte is lost" "$SUM" "$(cat "$TMP/got")"
-	ok "$fault: goes on by AF_XDP" grep -q 'by AF_XDP from now on' "$TMP"/sluice.*.log
+	stream_fails "$fault" "$fault"
 	[ -d "$SIM/unplugged" ] && mv "$SIM/unplugged" "$SIM/sys/class/infiniband_verbs/uverbs0"
 done
 done_testing

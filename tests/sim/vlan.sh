@@ -15,6 +15,7 @@ if [ -z "${VLANS:-}" ]; then
 fi
 . "$(dirname "$0")/lib_pace.sh"
 . "$TESTS/net/lib_pace.sh"
+. "$TESTS/sim/lib_stream.sh"
 # The simulated cable is a socket of AF_PACKET, which takes no longer frames for a tag of 802.1ad.
 [ "${VLANS#*ad}" = "$VLANS" ] || for h in a b; do
 	dev=DEV_${h^}
@@ -23,8 +24,6 @@ done
 SIM=$TMP/nic.a
 CAPTURE="SIM_NIC_CAPTURE=$TMP/capture.pcap"
 SL_ENV=("$CAPTURE")
-fresh() { rm -f "$TMP"/sluice.*.log "$SIM"/report.* "$TMP/got"; }
-wire() { sed -n "s/^$1 //p" "$TMP/wire"; } # figure
 looked_at() { # what
 	python3 "$TESTS/sim/capture.py" "$TMP/capture.pcap" contents >"$TMP/wire"
 	same "$1: the tags of all $(wire frames) frames" "$VLANS" "$(wire tags)"
@@ -72,13 +71,7 @@ stop "$ECHO"
 head -c 2000000 /dev/urandom >"$TMP/stream"
 SUM=$(sha256sum <"$TMP/stream")
 bulk() { # what, address
-	fresh
-	b timeout 60 socat -u "TCP6-LISTEN:7001,ipv6only=0,reuseaddr" - </dev/null 2>/dev/null | sha256sum >"$TMP/got" &
-	local got=$!
-	wait_tcp b 7001
-	ok "$1: the sender ends" sa timeout 60 python3 "$TESTS/sim/bulk.py" "$2" 7001 "$TMP/stream"
-	wait "$got"
-	same "$1: not a byte is lost" "$SUM" "$(cat "$TMP/got")"
+	stream "$1" "$2"
 	looked_at "$1"
 	CUT=$(counted segments)
 }
@@ -94,20 +87,7 @@ bulk "a NIC without checksums" "$B4"
 same "it has cut nothing" 0 "$CUT"
 SIM_OPTIONS=
 
-# The queue fails in the midst of a stream: what it had not sent goes by AF_XDP.
-fresh
-b timeout 60 bash -c "socat -u TCP-LISTEN:7001,reuseaddr - | sha256sum" >"$TMP/got" &
-GOT=$!
-wait_tcp b 7001
-bg sa python3 "$TESTS/sim/slow_send.py" "$B4" 7001 "$TMP/stream"
-SENDER=$BG
-wait_until 30 test -e "$TMP/stream.half" || die "nothing is sent"
-nic_control a "fail 20 4" >"$TMP/control"
-rm "$TMP/stream.half"
-ok "the queue fails: the sender ends" wait_end "$SENDER" 60
-wait "$GOT"
-same "the queue fails: not a byte is lost" "$SUM" "$(cat "$TMP/got")"
-ok "the queue fails: by AF_XDP" said 'by AF_XDP from now on'
+stream_fails "the queue fails" "fail 20 4"
 
 # A rate: by the NIC, where it has rates, and by the wheel. (The receiver counts frames without their tags.)
 SLOWER=10
