@@ -240,7 +240,7 @@ static void check_xdp_mode(const struct sl_device *d)
 		note("no AF_XDP zero-copy: copy mode is used");
 }
 
-static unsigned owner_in(const char *dir, unsigned ifindex, unsigned netns)
+static unsigned owner_in(const char *dir, unsigned ifindex)
 {
 	struct sl_port_config cfg;
 	char path[128];
@@ -252,7 +252,8 @@ static unsigned owner_in(const char *dir, unsigned ifindex, unsigned netns)
 	fd = bpf_obj_get(path);
 	if (fd < 0)
 		return 0;
-	if (!bpf_map_lookup_elem(fd, &zero, &cfg) && cfg.ifindex == ifindex && cfg.netns == netns)
+	if (!bpf_map_lookup_elem(fd, &zero, &cfg) && cfg.ifindex == ifindex &&
+	    cfg.netns == sl_netns_ino())
 		pid = cfg.pid;
 	close(fd);
 	return pid;
@@ -261,18 +262,15 @@ static unsigned owner_in(const char *dir, unsigned ifindex, unsigned netns)
 /* Which process has the device offloaded, by its pins; 0: none that is known. */
 static unsigned owner_of(const struct sl_device *d)
 {
-	char name[16], other[32];
-	struct stat ns;
+	char name[SL_PIN_NAME];
 	unsigned pid;
 
-	if (stat("/proc/self/ns/net", &ns))
-		return 0;
-	sl_pin_name(name, d->name);
-	pid = owner_in(name, d->ifindex, (unsigned)ns.st_ino);
+	sl_pin_name(name, d->name, 0);
+	pid = owner_in(name, d->ifindex);
 	if (pid)
 		return pid;
-	snprintf(other, sizeof(other), "%s:%u", name, (unsigned)ns.st_ino);
-	return owner_in(other, d->ifindex, (unsigned)ns.st_ino);
+	sl_pin_name(name, d->name, sl_netns_ino());
+	return owner_in(name, d->ifindex);
 }
 
 /* The programs behind a dispatcher, or the one that is attached alone. */

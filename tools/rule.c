@@ -49,10 +49,10 @@ static int usage_error(void)
 /* The pinned map of a device, by its name or that of the pins' directory, or -errno. */
 static int open_map(const char *device)
 {
-	char path[128], name[16];
+	char path[128], name[SL_PIN_NAME];
 	int fd;
 
-	sl_pin_name(name, device);
+	sl_pin_name(name, device, 0);
 	snprintf(path, sizeof(path), SL_PIN_ROOT "/%.40s/rules",
 		 strchr(device, ':') ? device : name);
 	fd = bpf_obj_get(path);

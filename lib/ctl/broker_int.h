@@ -5,6 +5,7 @@
 #define SL_BROKER_INT_H
 
 #include "ctl/broker_embedded.h"
+#include "ctl/pin.h"
 
 /* Ring sizes, in entries, when the options say nothing. */
 #define SL_XSK_RX  4096
@@ -140,8 +141,6 @@ void sl_device_add(struct sl_device *p);
 void sl_device_drop(struct sl_device *p);
 const struct sl_broker_opts *sl_broker_opts(void);
 uint32_t sl_broker_pid(void); /* this process */
-/* Inode number of the calling thread's network namespace, 0 when unknown. */
-uint32_t sl_netns_ino(void);
 
 /* broker_dev.c: fills ifname, driver, mac, mtu, nqueues, flags, max_lanes of info. */
 int sl_dev_query(uint32_t ifindex, struct sl_port_info *info, const char **why);

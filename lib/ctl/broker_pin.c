@@ -19,7 +19,6 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/pin.h"
 
 #define LOCK_TRIES 500 /* of 10 ms: a holder may be stopped, for as long as it likes */
 
@@ -183,13 +182,14 @@ static int pin_all(const struct sl_device *port, const char *dir)
 
 static int pin_maps(struct sl_device *port)
 {
-	char dir[sizeof(port->info.pin_dir)], name[16];
+	char dir[sizeof(port->info.pin_dir)], name[SL_PIN_NAME];
 	int err;
 
-	sl_pin_name(name, port->info.ifname);
+	sl_pin_name(name, port->info.ifname, 0);
 	snprintf(dir, sizeof(dir), SL_PIN_ROOT "/%s", name);
 	if (!claim_dir(dir)) {
-		snprintf(dir, sizeof(dir), SL_PIN_ROOT "/%s:%u", name, sl_netns_ino());
+		sl_pin_name(name, port->info.ifname, sl_netns_ino());
+		snprintf(dir, sizeof(dir), SL_PIN_ROOT "/%s", name);
 		if (!claim_dir(dir))
 			return -EBUSY;
 	}

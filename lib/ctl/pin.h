@@ -3,17 +3,27 @@
 #ifndef SL_PIN_H
 #define SL_PIN_H
 
-#define SL_PIN_ROOT "/sys/fs/bpf/sluice"
+#include <stdint.h>
+#include <stdio.h>
 
-/* The directory's name. A dot cannot be in it (bpf_lookup() of the kernel's bpf/inode.c), and is a
- * colon there, which no device's name has (dev_valid_name()). */
-static inline void sl_pin_name(char name[16], const char *ifname)
+#define SL_PIN_ROOT "/sys/fs/bpf/sluice"
+#define SL_PIN_NAME 32
+
+/* Inode number of the calling thread's network namespace, 0 when unknown. */
+uint32_t sl_netns_ino(void);
+
+/* The directory's name; netns: where another namespace's device of that name has it without, else
+ * 0. A dot cannot be in it (bpf_lookup() of the kernel's bpf/inode.c), and is a colon there, which
+ * no device's name has (dev_valid_name()). */
+static inline void sl_pin_name(char name[SL_PIN_NAME], const char *ifname, uint32_t netns)
 {
 	unsigned n = 0;
 
 	for (; n < 15 && ifname[n]; n++)
 		name[n] = ifname[n] == '.' ? ':' : ifname[n];
 	name[n] = 0;
+	if (netns)
+		snprintf(name + n, SL_PIN_NAME - n, ":%u", netns);
 }
 
 #endif
