@@ -31,6 +31,7 @@ struct tx {
 static ssize_t write_locked(struct tx *x, struct sl_lane *lane)
 {
 	struct sl_tconn *c = x->sk->conn;
+	bool fresh;
 	long n;
 
 	if (sl_unlikely(!c))
@@ -46,12 +47,13 @@ static ssize_t write_locked(struct tx *x, struct sl_lane *lane)
 	/* What was taken is told first, the error with the next call. */
 	if (sl_unlikely(x->done && (c->tcp.error || c->tcp.tx_shut)))
 		return -EPIPE;
+	fresh = c->tcp.tx_una == c->tcp.tx_tail;
 	sl_lane_tcp_begin(lane);
 	n = sl_tcp_write(&c->tcp, x->iov, x->niov, x->done, x->flags & MSG_MORE,
 			 x->flags & MSG_OOB);
 	if (sl_unlikely(x->stamps) && n > 0 && x->done + (size_t)n == x->len)
 		sl_errq_mark(c, x->stamps);
-	sl_lane_tcp_wrote(lane, &c->tcp, x->len);
+	sl_lane_tcp_wrote(lane, &c->tcp, x->len, fresh);
 	if (n < 0)
 		return n;
 	x->moving = c->tcp.frozen;

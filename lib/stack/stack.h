@@ -78,6 +78,13 @@ struct sl_burst {
 	uint64_t held_us;        /* since when something is held back */
 };
 
+/* A program that writes each answer in two pieces. */
+struct sl_pair {
+	const struct sl_tcp *of; /* whose first piece waits for its second; compared only */
+	uint32_t n;              /* answers in a row that had two */
+	uint64_t since_us;       /* when the first was written */
+};
+
 /* The large TCP segment that was posted last, and what another one must be to carry it on. */
 struct sl_train {
 	const struct sl_tx *tx;
@@ -119,6 +126,7 @@ struct sl_lane {
 	uint64_t pace_next_us; /* and the first to go, when they do */
 	struct sl_lane_pace *pace;
 	struct sl_burst burst;
+	struct sl_pair pair;
 	struct sl_train train;
 	bool crossing; /* a thread is delivering what was in cross */
 	uint32_t ncross, max_cross;
@@ -358,13 +366,15 @@ struct sl_tcp_host *sl_lane_tcp(struct sl_lane *lane);
  * timers will be run. Not inside of lib/tcp's callbacks: the turn does it. */
 void sl_lane_tcp_begin(struct sl_lane *lane);
 void sl_lane_tcp_done(struct sl_lane *lane);
-/* In its place after a write of n bytes to c. One of many short ones in a row may be held back for
- * a little, until the next or any other turn or call, at the latest for SL_HOLD_US and the time
- * that the keeper takes to come: a kick for each costs more than ten writes. */
-void sl_lane_tcp_wrote(struct sl_lane *lane, const struct sl_tcp *c, size_t n);
+/* In its place after a write of n bytes to c. One of many short ones in a row, or the first of what
+ * is likely to be two, may be held back for a little, until the next or any other turn or call, or
+ * until the keeper comes (hold.c). fresh: before it, nothing of c was unsent or unacknowledged. */
+void sl_lane_tcp_wrote(struct sl_lane *lane, const struct sl_tcp *c, size_t n, bool fresh);
 #define SL_HOLD_US 32
 /* Is something held back, or was a moment ago? The keeper's. */
 bool sl_lane_is_bursting(const struct sl_lane *lane, uint64_t now_us);
+/* So much later than SL_HOLD_US the keeper may come for what is held back now. */
+uint64_t sl_lane_hold_late_us(const struct sl_lane *lane);
 /* The end of a turn that had something to do for TCP, and of one that had not; lane held. */
 void sl_lane_tcp_turn(struct sl_lane *lane);
 void sl_lane_tcp_idle(struct sl_lane *lane);

@@ -18,17 +18,6 @@
 #define RETRY_US   1000 /* who was refused room tries again */
 #define FEW_FRAMES 64   /* in the lane's cache: see what has come back */
 
-/* What is a burst (sl_lane_tcp_wrote()). No turns of an answer and a question: there nothing is in
- * flight. Its first messages go one by one, since most bursts end before BURST_LEAST: the last of a
- * longer one may be a tenth of a millisecond late, when the program then calls nothing. What comes
- * in between (an interrupt, the keeper) is no end of it. */
-#define TIGHT_US    1 /* from the end of a write to the beginning of the next */
-#define BREAK_US    200
-#define BURST_LEAST 128
-#define BURST_MOST  192
-#define BURST_LOSE  4
-#define BURST_US    2000 /* so long the keeper stays near after the last write */
-
 static const struct sl_tcp_ops *tcp_ops;
 static uint8_t secret[16];
 
@@ -130,49 +119,7 @@ void sl_lane_tcp_done(struct sl_lane *lane)
 		next_us = sl_min(next_us, h->now_us + RETRY_US);
 	sl_lane_due(&lane->tcp_next_us, next_us, late_us);
 	if (sl_unlikely(!sl_list_empty(&h->held)))
-		sl_lane_due(&lane->tcp_next_us, h->now_us + SL_HOLD_US, SL_HOLD_US);
-}
-
-/* Another write that came close upon the one before. */
-static bool is_burst(struct sl_burst *b, const struct sl_tcp *c)
-{
-	uint64_t gap = c->host->now_us - b->end_us;
-
-	if (b->of != c || gap > BREAK_US) {
-		b->of = c;
-		b->n = 0;
-	} else if (gap > TIGHT_US) {
-		b->n -= sl_min(b->n, (uint32_t)BURST_LOSE);
-	} else {
-		b->n = sl_min(b->n + 1, (uint32_t)BURST_MOST);
-	}
-	return b->n >= BURST_LEAST;
-}
-
-void sl_lane_tcp_wrote(struct sl_lane *lane, const struct sl_tcp *c, size_t n)
-{
-	struct sl_tcp_host *h = lane->tcp;
-	struct sl_burst *b = &lane->burst;
-	uint32_t before = c->snd_nxt;
-	bool was_held = !sl_list_empty(&h->held);
-
-	/* Not for those that speak in turns: they have nothing in flight. */
-	if (!c->nodelay || n >= c->mss || !sl_tcp_params.autocorking ||
-	    (c->snd_una == before && !b->n)) {
-		sl_lane_tcp_done(lane);
-		return;
-	}
-	h->hold = is_burst(b, c) && (!was_held || h->now_us - b->held_us < SL_HOLD_US);
-	sl_lane_tcp_done(lane);
-	if (!was_held || c->snd_nxt != before)
-		b->held_us = h->now_us;
-	sl_store(&b->end_us, c->snd_nxt != before ? now_us() : h->now_us);
-}
-
-bool sl_lane_is_bursting(const struct sl_lane *lane, uint64_t now_us)
-{
-	return sl_load(&lane->burst.n) >= BURST_LEAST &&
-	       now_us - sl_load(&lane->burst.end_us) < BURST_US;
+		sl_lane_due(&lane->tcp_next_us, h->now_us + SL_HOLD_US, sl_lane_hold_late_us(lane));
 }
 
 /* False: none was due. */

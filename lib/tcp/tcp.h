@@ -228,9 +228,9 @@ static inline void sl_tcp_set_now(struct sl_tcp_host *h, uint64_t now_us)
 uint64_t sl_tcp_run_timers(struct sl_tcp_host *h);
 /* Sends what connections owe after a batch of input or calls (ACKs, data that the window now
  * allows). Once at the end of a turn or a call. With h->hold, which is taken back, a short piece at
- * the end of a queue waits as long as something is in flight, whatever TCP_NODELAY says: who sets
- * it knows that the program is about to write more, and sees that this is called again soon
- * (tcp_autocorking of Linux, where what waits for it is the device). */
+ * the end of a queue waits, whatever TCP_NODELAY says: who sets it knows that the program is about
+ * to write more, and sees that this is called again soon (tcp_autocorking of Linux, where what
+ * waits for it is the device). */
 void sl_tcp_flush(struct sl_tcp_host *h);
 /* When nothing has come for a moment: puts the connections that hold an ACK back among those that
  * sl_tcp_flush() lets send. now: at once. False: there are none, or it is too early. Who does not

@@ -208,13 +208,13 @@ bool sl_tcp_xmit_piece(struct sl_tcp *c, uint32_t i, bool again)
 
 /* May it go? ----------------------------------------------------------------------------------- */
 
-/* The program writes faster than segments can be sent: the next write comes along (tcp_autocorking
- * of Linux, tcp_should_autocork()). */
+/* The program is about to write more: the next write comes along (tcp_autocorking of Linux,
+ * tcp_should_autocork()). */
 static bool hold(struct sl_tcp *c)
 {
 	struct sl_tcp_host *h = c->host;
 
-	if (sl_likely(!h->hold) || c->tx_una == c->tx_nxt)
+	if (sl_likely(!h->hold))
 		return false;
 	sl_list_del(&c->out_node);
 	sl_list_add_tail(&h->held, &c->out_node);
@@ -231,10 +231,9 @@ static bool is_held_by_nagle(struct sl_tcp *c, const struct sl_txseg *s)
 		return false;
 	if (c->cork || c->more)
 		return true;
-	if (c->nodelay)
+	if (c->nodelay || c->tx_una == c->tx_nxt)
 		return hold(c);
-	return c->tx_una != c->tx_nxt && sl_seq_gt(c->snd_sml, c->snd_una) &&
-	       sl_seq_le(c->snd_sml, c->snd_nxt);
+	return sl_seq_gt(c->snd_sml, c->snd_una) && sl_seq_le(c->snd_sml, c->snd_nxt);
 }
 
 /* How much of the piece the peer's window takes now: all that we would send of it, or, if that is

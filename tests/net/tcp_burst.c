@@ -5,12 +5,16 @@
  *   tcp_burst sink ADDRESS PORT FILE              takes connections in turn, counts bytes in FILE
  *   tcp_burst send ADDRESS PORT FILE BURSTS N     BURSTS times N messages of 100 bytes in a tight
  *                                                 loop, then waits until FILE has counted them all
+ *   tcp_burst pairs ADDRESS PORT FILE N           N answers in two pieces, each when the one before
+ * is acknowledged, then one in a single piece
  *
- * send prints how late the last byte of a burst was counted, median and worst in microseconds; its
- * status is 1 when one did not come within five seconds of no calls. */
+ * pairs prints how many segments N answers took, and how late the last one was. send prints how
+ * late the last byte of a burst was counted, median and worst in microseconds; its status is 1 when
+ * one did not come within five seconds of no calls. */
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/tcp.h>
+#include <linux/tcp.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,19 +128,26 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+static int connect_to(const char *host, const char *port)
+{
+	struct sockaddr_storage ss;
+	socklen_t len;
+	int fd = open_socket(host, port, &ss, &len), one = 1;
+
+	if (connect(fd, (struct sockaddr *)&ss, len) < 0 ||
+	    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) < 0)
+		die("connect");
+	return fd;
+}
+
 static int send_bursts(char **arg)
 {
 	struct count *c = map(arg[2]);
 	unsigned bursts = (unsigned)atoi(arg[3]), n = (unsigned)atoi(arg[4]);
 	uint64_t *late = calloc(bursts, sizeof(*late)), sent = c->bytes;
-	struct sockaddr_storage ss;
 	char message[MESSAGE] = {0};
-	socklen_t len;
-	int fd = open_socket(arg[0], arg[1], &ss, &len), one = 1;
+	int fd = connect_to(arg[0], arg[1]);
 
-	if (connect(fd, (struct sockaddr *)&ss, len) < 0 ||
-	    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) < 0)
-		die("connect");
 	for (unsigned i = 0; i < bursts; i++) {
 		uint64_t end;
 
@@ -153,12 +164,61 @@ static int send_bursts(char **arg)
 	return 0;
 }
 
+static uint32_t info_of(int fd, size_t offset)
+{
+	struct tcp_info ti = {0};
+	socklen_t len = sizeof(ti);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &ti, &len) < 0)
+		die("TCP_INFO");
+	return *(uint32_t *)((char *)&ti + offset);
+}
+
+static void send_piece(int fd, size_t n, uint64_t *sent)
+{
+	static const char message[MESSAGE];
+
+	if (send(fd, message, n, 0) != (ssize_t)n)
+		die("send");
+	*sent += n;
+}
+
+static void wait_acked(int fd)
+{
+	while (info_of(fd, offsetof(struct tcp_info, tcpi_unacked)))
+		usleep(1000);
+}
+
+static int send_pairs(char **arg)
+{
+	struct count *c = map(arg[2]);
+	unsigned n = (unsigned)atoi(arg[3]);
+	uint64_t sent = c->bytes, end;
+	int fd = connect_to(arg[0], arg[1]);
+
+	for (unsigned i = 0; i < n; i++) {
+		send_piece(fd, 10, &sent);
+		send_piece(fd, MESSAGE, &sent);
+		wait_for(c, sent);
+		wait_acked(fd);
+	}
+	printf("%u segments\n", info_of(fd, offsetof(struct tcp_info, tcpi_data_segs_out)));
+	send_piece(fd, 10, &sent);
+	end = now_ns();
+	wait_for(c, sent);
+	printf("%u answers in two pieces: a single piece after them was late by %.1f us\n", n,
+	       c->at_ns > end ? (double)(c->at_ns - end) / 1e3 : 0);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 5 && strcmp(argv[1], "sink") == 0)
 		return sink(argv + 2);
 	if (argc == 7 && strcmp(argv[1], "send") == 0)
 		return send_bursts(argv + 2);
-	fprintf(stderr, "usage: tcp_burst sink|send ADDRESS PORT FILE [BURSTS N]\n");
+	if (argc == 6 && strcmp(argv[1], "pairs") == 0)
+		return send_pairs(argv + 2);
+	fprintf(stderr, "usage: tcp_burst sink|send|pairs ADDRESS PORT FILE [BURSTS] [N]\n");
 	return 2;
 }

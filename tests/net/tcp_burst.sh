@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Bursts of short messages with TCP_NODELAY: they share segments, and the last of each comes though
-# the program calls nothing more.
+# Bursts of short messages, and answers in two pieces, with TCP_NODELAY: they share segments, and the last of each
+# comes though the program calls nothing more.
 . "$(dirname "$0")/lib_tcp.sh"
 need "$BIN/tcp_burst"
 net_up
@@ -16,6 +16,12 @@ for MODE in $MODES; do
 				pb "$BIN/tcp_burst" send "${!peer}" 7000 "$TMP/count$MODE$fam" 20 "$n"
 		done
 		segs_end "bursts$fam" 15
+		ok "$MODE IPv$fam: all of answers in two pieces come" \
+			pb "$BIN/tcp_burst" pairs "${!peer}" 7000 "$TMP/count$MODE$fam" 40 >"$TMP/pairs"
+		cat "$TMP/pairs"
+		[ "$MODE" = kernel ] ||
+			ok "they are a segment each (but the first eight, and what an interrupt parts)" \
+				test "$(sed -n 's/ segments$//p' "$TMP/pairs")" -le 70
 		stop "$BG"
 	done
 done

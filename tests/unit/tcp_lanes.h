@@ -12,7 +12,6 @@
 #include "stack/stack.h"
 
 #define DEPTH 256
-#define BYTES 300000
 
 struct end {
 	struct sl_lane *lane;
@@ -293,42 +292,6 @@ static long write_some(struct end *e, const void *data, size_t n)
 	sl_lane_tcp_done(e->lane);
 	sl_lane_unlock(e->lane);
 	return done;
-}
-
-static long read_some(struct end *e, void *data, size_t n)
-{
-	struct iovec iov = {data, n};
-	long done;
-
-	assert_true(sl_lane_lock(e->lane));
-	sl_lane_tcp_begin(e->lane);
-	done = sl_tcp_read(&e->c, &iov, 1, 0, false, false);
-	sl_lane_tcp_done(e->lane);
-	sl_lane_unlock(e->lane);
-	return done;
-}
-
-/* All of a stream goes from end 0 to end 1 by turns, or five seconds are over. */
-static void transfer(void)
-{
-	static uint8_t in[BYTES], out[BYTES];
-	size_t wrote = 0, got = 0;
-	uint64_t stop = sl_now_ns() + 5000000000;
-
-	for (size_t i = 0; i < BYTES; i++)
-		in[i] = (uint8_t)(i * 13 + i / 251);
-	while (got < BYTES && sl_now_ns() < stop) {
-		long n = write_some(&end[0], in + wrote, BYTES - wrote);
-
-		assert_true(n >= 0);
-		wrote += (size_t)n;
-		turns();
-		n = read_some(&end[1], out + got, BYTES - got);
-		assert_true(n >= 0);
-		got += (size_t)n;
-	}
-	assert_int_equal(got, BYTES);
-	assert_memory_equal(in, out, BYTES);
 }
 
 #endif

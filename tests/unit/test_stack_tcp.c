@@ -5,6 +5,44 @@
 
 #include "tcp_lanes.h"
 
+#define BYTES 300000
+
+static long read_some(struct end *e, void *data, size_t n)
+{
+	struct iovec iov = {data, n};
+	long done;
+
+	assert_true(sl_lane_lock(e->lane));
+	sl_lane_tcp_begin(e->lane);
+	done = sl_tcp_read(&e->c, &iov, 1, 0, false, false);
+	sl_lane_tcp_done(e->lane);
+	sl_lane_unlock(e->lane);
+	return done;
+}
+
+/* All of a stream goes from end 0 to end 1 by turns, or five seconds are over. */
+static void transfer(void)
+{
+	static uint8_t in[BYTES], out[BYTES];
+	size_t wrote = 0, got = 0;
+	uint64_t stop = sl_now_ns() + 5000000000;
+
+	for (size_t i = 0; i < BYTES; i++)
+		in[i] = (uint8_t)(i * 13 + i / 251);
+	while (got < BYTES && sl_now_ns() < stop) {
+		long n = write_some(&end[0], in + wrote, BYTES - wrote);
+
+		assert_true(n >= 0);
+		wrote += (size_t)n;
+		turns();
+		n = read_some(&end[1], out + got, BYTES - got);
+		assert_true(n >= 0);
+		got += (size_t)n;
+	}
+	assert_int_equal(got, BYTES);
+	assert_memory_equal(in, out, BYTES);
+}
+
 static void test_a_stream(void **state)
 {
 	connect_ends();
@@ -139,91 +177,6 @@ static void test_the_keeper_does_not_wait(void **state)
 	assert_int_equal(sl_tcp_retransmitted(&end[0].c), 1);
 }
 
-/* A short write in the middle of a burst, and one before it that is in flight. */
-static void write_in_a_burst(struct end *e)
-{
-	struct iovec iov = {(void *)"0123456789", 10};
-
-	write_some(e, "first", 5);
-	assert_true(sl_lane_lock(e->lane));
-	sl_lane_tcp_begin(e->lane);
-	e->lane->burst = (struct sl_burst){.of = &e->c, .n = 1000, .end_us = e->lane->tcp->now_us};
-	assert_int_equal(sl_tcp_write(&e->c, &iov, 1, 0, false, false), 10);
-	sl_lane_tcp_wrote(e->lane, &e->c, 10);
-	sl_lane_unlock(e->lane);
-}
-
-static void test_a_burst_is_held_until_the_next_turn(void **state)
-{
-	struct end *e = &end[0];
-
-	connect_ends();
-	e->c.nodelay = true;
-	write_in_a_burst(e);
-	assert_false(sl_list_empty(&e->lane->tcp->held));
-	assert_int_equal(sl_tcp_unsent(&e->c), 10);
-	sl_lane_turn(e->lane);
-	assert_true(sl_list_empty(&e->lane->tcp->held));
-	assert_int_equal(sl_tcp_unsent(&e->c), 0);
-	write_in_a_burst(e);
-	assert_int_equal(sl_tcp_unsent(&e->c), 10);
-	write_some(e, "x", 1); /* any other call */
-	assert_int_equal(sl_tcp_unsent(&e->c), 0);
-	turns();
-	assert_int_equal(sl_tcp_readable(&end[1].c), 31);
-}
-
-/* Nobody comes: the timer is due soon, and the keeper near while it goes on. */
-static void test_a_burst_is_sent_by_the_keeper(void **state)
-{
-	struct end *e = &end[0];
-	uint64_t stop = sl_now_ns() + 3000000000;
-
-	connect_ends();
-	e->c.nodelay = true;
-	write_in_a_burst(e);
-	assert_int_equal(sl_tcp_unsent(&e->c), 10);
-	assert_true(sl_lane_is_due(e->lane, e->lane->tcp->now_us + SL_HOLD_US));
-	assert_true(sl_lane_is_bursting(e->lane, e->lane->tcp->now_us));
-	while (!sl_lane_is_due(e->lane, sl_now_ns() / 1000) && sl_now_ns() < stop)
-		;
-	sl_lane_run(e->lane);
-	assert_int_equal(sl_tcp_unsent(&e->c), 0);
-	assert_false(sl_lane_is_bursting(e->lane, e->lane->tcp->now_us + 1000000));
-}
-
-/* No burst, Nagle's own rule, nothing in flight, or not wanted: as ever. A full piece goes. */
-static void test_what_is_not_held(void **state)
-{
-	struct end *e = &end[0];
-	uint8_t much[1000] = {0};
-
-	connect_ends();
-	e->c.nodelay = true;
-	e->lane->burst.n = 0;
-	for (int i = 0; i < 3; i++)
-		write_some(e, "again", 5);
-	assert_int_equal(sl_tcp_unsent(&e->c), 0);
-	sl_tcp_params.autocorking = false;
-	write_in_a_burst(e);
-	sl_tcp_params.autocorking = true;
-	assert_int_equal(sl_tcp_unsent(&e->c), 0);
-	write_in_a_burst(e);
-	assert_int_equal(sl_tcp_unsent(&e->c), 10);
-	e->lane->tcp->hold = true;
-	write_some(e, much, sizeof(much));
-	e->lane->tcp->hold = true;
-	write_some(e, much, sizeof(much));
-	assert_int_equal(sl_tcp_unsent(&e->c), 2010 - e->c.mss);
-	for (int i = 0; i < 1000 && sl_tcp_unacked(&e->c); i++) {
-		turns();
-		sl_lane_run(end[1].lane);
-	}
-	e->lane->tcp->hold = true;
-	write_some(e, "alone", 5);
-	assert_int_equal(sl_tcp_unsent(&e->c), 0);
-}
-
 /* A kick that could not start everything is made again. */
 static int (*real_kick)(struct sl_tx *tx);
 static unsigned kicks;
@@ -268,9 +221,6 @@ int main(void)
 		T(test_kick_again),
 		T(test_the_keeper_takes_in_before_timers),
 		T(test_the_keeper_does_not_wait),
-		T(test_a_burst_is_held_until_the_next_turn),
-		T(test_a_burst_is_sent_by_the_keeper),
-		T(test_what_is_not_held),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
