@@ -6,11 +6,12 @@
  * of ours, or has passed the kernel over SLUICE_SELECT_SKIP_OS times: a server under load makes no
  * system call to learn what came.) If there is nothing it turns the lanes of the sockets in
  * question until something comes, the time is over, a signal handler ran (sig.h) or it has polled
- * long enough; the kernel is asked once in SLUICE_SELECT_POLL_OS_RATIO rounds. Then it sleeps in
- * ppoll(2) on the kernel's descriptors, the lanes' and its bell: it arms, prepares the bell, looks
- * once more (the kernel's descriptors are looked at by the sleep itself), sleeps. Whoever makes
- * something ready after that look rings the bell. The thread may be cancelled in both phases, so
- * nothing is held there, and clean-up functions take back what was armed (built with -fexceptions).
+ * long enough (of what that is, poll_ns()); the kernel is asked once in SLUICE_SELECT_POLL_OS_RATIO
+ * rounds. Then it sleeps in ppoll(2) on the kernel's descriptors, the lanes' and its bell: it arms,
+ * prepares the bell, looks once more (the kernel's descriptors are looked at by the sleep itself),
+ * sleeps. Whoever makes something ready after that look rings the bell. The thread may be cancelled
+ * in both phases, so nothing is held there, and clean-up functions take back what was armed (built
+ * with -fexceptions).
  */
 #include "sock/wait.h"
 
@@ -44,6 +45,9 @@ void sl_signal_seen(bool restart)
 #define PARTIAL_NS 1000000ull /* not all that there is to sleep on has room */
 /* Our clock may run ahead of the kernel's by so much; no call may end before its time. */
 #define SLACK_NS 2000
+/* Whose lanes have had no packet for so many times as long as it polls polls for so long only. */
+#define IDLE_TIMES   10
+#define IDLE_POLL_NS 20000
 
 int sl_wait_begin(struct sl_wait *w, const struct timespec *timeout, const sigset_t *sigmask)
 {
@@ -151,6 +155,29 @@ static int round_once(struct sl_wait *w, bool os)
 	return r;
 }
 
+/* How long to poll before the sleep. Who waits with a time-out again and again (a server that looks
+ * at its clock ten times a second) would never sleep: a whole core for a program that has nothing
+ * to do. */
+static uint64_t poll_ns(const struct sl_wait *w, uint64_t now_ns)
+{
+	static __thread uint64_t since_ns; /* when packets were last seen to have come */
+	static __thread uint32_t before;
+	uint64_t most_ns = (uint64_t)sl_settings.select_poll * 1000;
+	uint32_t loads = 0;
+
+	if (sl_settings.select_poll < 0)
+		return FOREVER;
+	for (unsigned i = 0; i < w->nlanes; i++)
+		loads += sl_load(&w->lane[i]->loads);
+	if (loads != before || !since_ns) {
+		before = loads;
+		since_ns = now_ns;
+	}
+	if (now_ns - since_ns <= IDLE_TIMES * most_ns || sl_setting_is_set(SL_SETTING_select_poll))
+		return most_ns;
+	return IDLE_POLL_NS;
+}
+
 /* Can packets come without the kernel? */
 static bool has_legs(const struct sl_wait *w)
 {
@@ -171,15 +198,15 @@ static int spin(struct sl_wait *w)
 	struct sl_wait *guard __attribute__((cleanup(spin_over))) = w;
 	unsigned ratio =
 		sl_settings.select_poll_os_force ? 1 : (unsigned)sl_settings.select_poll_os_ratio;
-	uint64_t end = w->deadline_ns;
+	uint64_t end = w->deadline_ns, now = sl_now_ns(), ns;
 	unsigned until_os = ratio;
-	uint64_t now = sl_now_ns();
 	struct sl_spin sp;
 	bool os;
 	int r;
 
-	if (sl_settings.select_poll >= 0)
-		end = sl_min(end, now + (uint64_t)sl_settings.select_poll * 1000);
+	ns = poll_ns(w, now);
+	if (ns != FOREVER)
+		end = sl_min(end, now + ns);
 	if (!sl_spin_begin(&sp, now))
 		end = now;
 	if (guard->ops->spin)
