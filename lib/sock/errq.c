@@ -307,7 +307,8 @@ int sl_errq_asks(struct sl_sock *sk, const struct msghdr *msg)
 	uint32_t set = sl_errq_flags(sk) & SL_TS_RECORD, flags;
 	struct msghdr m = msg ? *msg : (struct msghdr){0};
 	struct sl_lane *lane;
-	bool own = false, ok;
+	struct sl_leg *leg;
+	bool own = false, ok, by_os;
 
 	if (!msg || !msg->msg_controllen)
 		return (int)set;
@@ -320,7 +321,11 @@ int sl_errq_asks(struct sl_sock *sk, const struct msghdr *msg)
 	if (!flags || !sl_sock_lock(sk, &lane))
 		return 0;
 	ok = sl_errq_make(sk);
+	leg = flags & SOF_TIMESTAMPING_TX_HARDWARE && sk->conn ? sl_tconn_leg(sk->conn) : NULL;
+	by_os = leg && sl_errq_is_os(leg);
 	sl_lane_unlock(lane);
+	if (by_os)
+		sl_sock_kernel(sk, SL_REASON_OPTION);
 	return ok ? (int)flags : 0;
 }
 

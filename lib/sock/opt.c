@@ -84,29 +84,35 @@ void sl_sock_read_options(struct sl_sock *sk)
 		sk->v6only = sl_sock_get_int(sk, IPPROTO_IPV6, IPV6_V6ONLY);
 }
 
-/* Is there a device that could stamp a stream, but by the kernel's way alone? */
+static void find_os_stamps(struct sl_lane *lane, void *arg)
+{
+	bool *found = arg;
+
+	for (uint32_t i = 0; i < sl_load_acquire(&lane->nlegs); i++)
+		*found |= sl_errq_is_os(lane->leg[i]);
+}
+
+/* Is there a device in use that could stamp a stream, but by the kernel's way alone? (Which one a
+ * connection takes that is not open yet, is seen when it opens.) */
 static bool is_os_stamped(void)
 {
-	struct sl_port *p;
+	bool found = false;
 
-	if (sl_settings.tx_backend != SL_TX_XSK)
-		return false;
-	for (uint32_t i = 0; (p = sl_port_at(i)); i++)
-		if (sl_port_os_stamps(p))
-			return true;
-	return false;
+	sl_lane_for_each(find_os_stamps, &found);
+	return found;
 }
 
 /* SO_TIMESTAMPING: what it means for what comes, and for what is sent. Beside a hardware stamp of
  * what comes the kernel tells the device below, or another clock's time: both are its to know. */
 static bool set_stamping(struct sl_sock *sk, uint32_t v)
 {
-	bool filter = v & SL_TS_OPT_RX_FILTER;
+	bool filter = v & SL_TS_OPT_RX_FILTER, ours;
 
 	want(sk, SL_WANT_STAMPING,
 	     v & SOF_TIMESTAMPING_SOFTWARE && v & SOF_TIMESTAMPING_RX_SOFTWARE);
 	want(sk, SL_WANT_HW_STAMP,
 	     v & SOF_TIMESTAMPING_RAW_HARDWARE && (v & SOF_TIMESTAMPING_RX_HARDWARE || !filter));
+	ours = sl_errq_set(sk, v); /* (what leaves takes it along) */
 	if (v & SOF_TIMESTAMPING_RAW_HARDWARE &&
 	    v & (SOF_TIMESTAMPING_OPT_PKTINFO | SOF_TIMESTAMPING_BIND_PHC))
 		return false;
@@ -114,7 +120,7 @@ static bool set_stamping(struct sl_sock *sk, uint32_t v)
 	    (v & SOF_TIMESTAMPING_OPT_STATS ||
 	     (v & SOF_TIMESTAMPING_TX_HARDWARE && is_os_stamped())))
 		return false;
-	return sl_errq_set(sk, v);
+	return ours;
 }
 
 /* The last of SO_TIMESTAMP and SO_TIMESTAMPNS wins, as in the kernel. */

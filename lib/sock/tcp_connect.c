@@ -9,10 +9,12 @@
  * for good. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/net_tstamp.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "sock/errq.h"
 #include "sock/tconn.h"
 
 /* A new neighbour is resolved by the kernel within a round trip. Who wants no waiting gets a little
@@ -172,6 +174,11 @@ static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
 		sl_tconn_reap();
 	}
 	leg = sl_lane_leg(sk->lane, g->port);
+	if (leg && sl_unlikely(sl_errq_flags(sk) & SOF_TIMESTAMPING_TX_HARDWARE) &&
+	    sl_errq_is_os(leg)) {
+		*reason = SL_REASON_OPTION;
+		return -EREMOTE;
+	}
 	if (leg)
 		c = sl_tconn_new(sk->lane);
 	if (!c)
