@@ -227,6 +227,8 @@ static void parse_xdp(const struct nlattr *xdp, struct link *l)
 
 static void parse_link(const struct ifinfomsg *ifi, const struct nlattr **tb, struct link *l)
 {
+	char qdisc[16] = "";
+
 	memset(l, 0, sizeof(*l));
 	l->pub.ifindex = (uint32_t)ifi->ifi_index;
 	l->pub.flags = ifi->ifi_flags;
@@ -235,6 +237,8 @@ static void parse_link(const struct ifinfomsg *ifi, const struct nlattr **tb, st
 	l->pub.master = sl_rtnl_u32(tb[IFLA_MASTER], 0);
 	l->pub.carrier_up = sl_rtnl_u8(tb[IFLA_CARRIER], !!(ifi->ifi_flags & IFF_LOWER_UP));
 	parse_text(tb[IFLA_IFNAME], l->pub.name, sizeof(l->pub.name));
+	parse_text(tb[IFLA_QDISC], qdisc, sizeof(qdisc));
+	l->pub.no_qdisc = strcmp(qdisc, "noqueue") == 0;
 	parse_kind(tb[IFLA_LINKINFO], l);
 	parse_xdp(tb[IFLA_XDP], l);
 	if (tb[IFLA_ADDRESS] && mnl_attr_get_payload_len(tb[IFLA_ADDRESS]) == 6)

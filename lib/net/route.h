@@ -59,6 +59,7 @@ struct sl_link {
 	uint16_t vlan_qos;
 	uint32_t carrier_up;
 	uint32_t xdp_id; /* of the program that the device runs, 0: none */
+	bool no_qdisc;   /* as far as it was known when the device changed last */
 };
 
 /* What the mirror tells upward, from the keeper's thread, with no lock of the mirror held. An

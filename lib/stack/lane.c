@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/sys.h"
+#include "io/gso.h"
 
 #define MAX_CROSS 256
 
@@ -152,6 +153,21 @@ static struct sl_leg *open_vlan_leg(struct sl_port *port, struct sl_leg *below)
 	return leg;
 }
 
+/* In zero-copy mode a segment costs less by the ring. */
+static void open_gso(struct sl_leg *leg)
+{
+	const struct sl_port_info *port = &leg->port->info;
+	struct sl_link link;
+
+	if (!sl_settings.tso || port->flags & SL_PORT_ZEROCOPY ||
+	    !sl_link_get(port->ifindex, &link))
+		return;
+	leg->gso = sl_gso_open(&leg->xsk[leg->tx_queue], port->ifindex, port->ifname,
+			       !link.no_qdisc, &leg->lane->frames);
+	if (leg->gso)
+		leg->tx = leg->gso;
+}
+
 static struct sl_leg *open_leg(struct sl_lane *lane, struct sl_port *port)
 {
 	uint32_t nq = port->info.nqueues, ifindex = port->info.ifindex;
@@ -177,6 +193,8 @@ static struct sl_leg *open_leg(struct sl_lane *lane, struct sl_port *port)
 	leg->tx_queue = lane->id % nq;
 	leg->tx = &leg->xsk[leg->tx_queue].tx;
 	sl_leg_open_verbs(leg);
+	if (!leg->verbs)
+		open_gso(leg);
 	return leg;
 out:
 	sl_warn("lane", "lane %u has no place on %s: %s (%s)", lane->id, port->info.ifname,
@@ -220,6 +238,8 @@ static void close_leg(struct sl_lane *lane, struct sl_leg *leg)
 		leg->verbs->ops->close(leg->verbs, &lane->frames);
 	else if (nqueues)
 		leg->tx->ops->reap(leg->tx, &lane->frames);
+	if (leg->gso)
+		leg->gso->ops->close(leg->gso, &lane->frames);
 	sl_leg_close(leg);
 	for (uint32_t q = 0; q < nqueues; q++)
 		sl_xsk_close(&leg->xsk[q], &lane->frames);
@@ -316,6 +336,14 @@ int sl_stack_init(void (*on_room)(struct sl_list *entry))
 	return sl_pool_attach(umem.base, &umem.share, umem.member);
 }
 
+static void close_in_child(const struct sl_leg *leg)
+{
+	for (uint32_t q = 0; q < leg->nqueues; q++)
+		sl_sys_close(leg->xsk[q].fd);
+	if (leg->gso)
+		sl_gso_child(leg->gso);
+}
+
 void sl_stack_child(void)
 {
 	memset(&lock, 0, sizeof(lock));
@@ -326,8 +354,7 @@ void sl_stack_child(void)
 	sl_hwclock_child();
 	for (uint32_t i = 0; i < nlanes; i++)
 		for (uint32_t j = 0; j < lanes[i]->nlegs; j++)
-			for (uint32_t q = 0; q < lanes[i]->leg[j]->nqueues; q++)
-				sl_sys_close(lanes[i]->leg[j]->xsk[q].fd);
+			close_in_child(lanes[i]->leg[j]);
 	sl_verbs_child();
 	nlanes = 0;
 }

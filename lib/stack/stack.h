@@ -51,8 +51,10 @@ struct sl_leg {
 	struct sl_tx *tx;
 	struct sl_leg *below; /* a VLAN device's packets come and go by this one; else NULL */
 	struct sl_tx
-		*verbs;    /* the NIC's own queue that tx is or was; NULL: none, or it is below's */
-	uint64_t verbs_ns; /* it had one: when to look for another */
+		*verbs; /* the NIC's own queue that tx is or was; NULL: none, or it is below's */
+	struct sl_tx
+		*gso; /* AF_XDP with segmentation, which tx is unless it is the NIC's; or NULL */
+	uint64_t verbs_ns;   /* it had one: when to look for another */
 	uint32_t verbs_wait; /* seconds, doubled each time */
 	uint32_t first;      /* index into `lanes`, for claims */
 	uint32_t nqueues;    /* 0 for a VLAN device */

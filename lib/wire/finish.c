@@ -74,3 +74,24 @@ void sl_finish_segment(uint8_t *frame, size_t len, unsigned nr, uint32_t before,
 	if (!last)
 		at.l4[13] &= (uint8_t) ~(SL_TCP_PSH | SL_TCP_FIN);
 }
+
+int sl_finish_large(uint8_t *frame, size_t len)
+{
+	struct layers at = find(frame);
+	size_t n = len - (size_t)(at.l4 - frame), addrs = at.v6 ? 32 : 8;
+	uint64_t sum = (uint64_t)htobe16(at.proto) + htobe16((uint16_t)n);
+	uint16_t v;
+
+	if (at.ip != frame + 14)
+		return -1;
+	if (at.v6) {
+		sl_put_be16(at.ip + 4, (uint16_t)n);
+	} else {
+		sl_put_be16(at.ip + 2, (uint16_t)(n + 20));
+		memset(at.ip + 10, 0, 2);
+		put_sum(at.ip + 10, sl_csum_add(0, at.ip, 20), false);
+	}
+	v = (uint16_t)~sl_csum_fold(sl_csum_add64(sum, sl_csum_add(0, at.l4 - addrs, addrs)));
+	memcpy(at.l4 + 16, &v, 2);
+	return (int)(at.l4 - frame);
+}

@@ -14,4 +14,9 @@ void sl_finish_csum(uint8_t *frame, size_t len);
  * checksums. */
 void sl_finish_segment(uint8_t *frame, size_t len, unsigned nr, uint32_t before, bool last);
 
+/* Makes the headers of a large TCP segment, len bytes in all, those that the kernel wants of a
+ * packet to be segmented: its length, the checksum of the pseudo-header alone. Where the TCP header
+ * begins; -1: not in a VLAN. */
+int sl_finish_large(uint8_t *frame, size_t len);
+
 #endif
