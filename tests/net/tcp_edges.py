@@ -11,8 +11,6 @@ PEEK, DONTWAIT, WAITALL, TRUNC, OOB, MORE, NOSIGNAL = (
 RD, WR, RDWR = socket.SHUT_RD, socket.SHUT_WR, socket.SHUT_RDWR
 IP6 = socket.IPPROTO_IPV6
 far_listener = far.tcp(peer, 7000, 50)
-# (What takes a device into use may cost its link; a call that blocks waits for it, those below do not.)
-tcp(own, 7009).close()
 
 
 def raw_recv(s, n, flags=DONTWAIT):
@@ -34,6 +32,11 @@ def connected(before=None):
     s.connect((peer, 7000))
     f, _ = far_listener.accept()
     return s, f
+
+
+# What takes a device into use may cost its link; a call that blocks waits for it, those below do not.
+for first in connected():
+    first.close()
 
 
 def accepted_one(port=7001):
