@@ -4,6 +4,9 @@
 # AddressSanitizer and UndefinedBehaviorSanitizer, the fuzzers for a few seconds. A part that fails
 # does not keep the others from running. Last line: `N passed, N failed, N skipped`, of all.
 #
+# Where a test goes through both address families, the plain build goes through IPv4 and the other
+# through IPv6: they are one code but for the headers. `make run-tests` and `make asan` have both.
+#
 # While the suite runs, what the other two need is built with what it leaves of the cores
 # (SCHED_IDLE, which takes no core from anybody who wants it).
 set -u
@@ -52,12 +55,11 @@ trap 'kill -- -$REST 2>/dev/null' EXIT
 # (What the guest needs comes meanwhile; vm/short says why, if it does not.)
 nice -n 10 tests/vm/lib_fetch.sh kernel 6.18 >/dev/null 2>&1 &
 
-BUILD=$BUILD suite "the suite"
+BUILD=$BUILD FAMILIES=4 suite "the suite"
 wait $REST
 fuzzers=$?
 if [ "$(cat "$BUILD/check.asan")" = 0 ]; then
-	# (One family of TCP: the other is the same code but for the headers. `make asan` has both.)
-	BUILD=build-asan MODES="oracle both" FAMILIES=4 suite "the suite with ASan and UBSan" preload net sim bpf tcp unit
+	BUILD=build-asan MODES="oracle both" FAMILIES=6 suite "the suite with ASan and UBSan" preload net sim bpf tcp unit
 else
 	part "build with ASan" false
 fi

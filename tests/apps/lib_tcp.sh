@@ -10,7 +10,7 @@ serve() {
 	shift
 	bg pb "$@" >"$(said server)" 2>&1
 	SERVER=$BG
-	wait_until 30 tcp_bound b "$port" ||
+	bound b 30 tcp "$port" ||
 		{ fail "$1 does not listen"; tail -n 5 "$(said server)"; return 1; }
 	segs_begin
 }

@@ -29,7 +29,7 @@ start() { # PORT NAME CMD.. ; the pid is in NAME
 	[ "$MODE" != kernel ] || pre=("${NOBODY[@]}")
 	bg pb "${pre[@]}" "$@" >"$(said "$name")" 2>&1
 	printf -v "$name" %s "$BG"
-	wait_until 30 tcp_bound b "$port" || { fail "$name does not listen"; tail -n 5 "$(said "$name")"; }
+	bound b 30 tcp "$port" || { fail "$name does not listen"; tail -n 5 "$(said "$name")"; }
 }
 # The lanes of the daemon of b: a process of a group has one.
 lanes() { SLUICE_DAEMON=$TMP/sluiced.b "$TOOL" daemon ports | awk -v d="$DEV_B" '$1 == d { print $6 }'; }

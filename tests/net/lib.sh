@@ -55,7 +55,7 @@ MODE=${MODE:-kernel}
 preload_env() {
 	local pre=$PRELOAD nic=NIC_${1:-}
 	[ -z "${!nic:-}" ] || pre=$SIM_LIB:$pre
-	case $(basename "$BUILD") in
+	case ${BUILD##*/} in
 	*asan*)
 		pre="$(gcc -print-file-name=libasan.so):$pre"
 		printf '%s\n' "ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:abort_on_error=1:$ASAN_LOG" \
@@ -149,17 +149,23 @@ need() {
 
 # Waiting: for a condition, never for a time ----------------------------------------------------
 wait_until() { # seconds, command...
-	local end=$((SECONDS + $1))
+	local end=$((SECONDS + $1)) ms=10
 	shift
 	until "$@" 2>/dev/null; do
 		[ $SECONDS -le $end ] || return 1
-		sleep 0.02
+		nap $ms
+		ms=$((ms < 80 ? ms + 10 : 80)) # (a command is a process or more, each milliseconds of a core)
 	done
 }
-# A UDP socket is bound to the port on that host.
-udp_bound() { [ -n "$("$1" ss -Hanu "sport = :$2")" ]; }
-tcp_bound() { [ -n "$("$1" ss -Hltn "sport = :$2")" ]; }
-tcp_bound_both() { [ "$("$1" ss -Hltn "sport = :$2" | wc -l)" = 2 ]; } # one for each family
+# Sleeps without a process of its own, by a FIFO that nobody writes to.
+nap() { # milliseconds
+	local s
+	printf -v s %d.%03d $(($1 / 1000)) $(($1 % 1000))
+	if [ -p "$TMP/nap" ]; then read -rt "$s" s <>"$TMP/nap"; else sleep "$s"; fi
+}
+# Sockets are bound to the port on that host, TCP's listen: within so many seconds, so many (1).
+bound() { "$BIN/bound" "/run/netns/$NS$1" "${@:2}"; } # host, seconds, udp or tcp, port [sockets]
+udp_bound() { bound "$1" 0 udp "$2"; }
 # Where the programs in the background are and what they said, for who waits for one in vain.
 show_where() {
 	local p t
@@ -173,8 +179,8 @@ show_where() {
 		done 2>/dev/null
 	done
 }
-wait_udp() { wait_until "${3:-30}" udp_bound "$1" "$2" || { show_where; die "nobody binds UDP port $2 on $1"; }; }
-wait_tcp() { wait_until "${3:-30}" tcp_bound "$1" "$2" || { show_where; die "nobody listens on TCP port $2 on $1"; }; }
+wait_udp() { bound "$1" "${3:-30}" udp "$2" || { show_where; die "nobody binds UDP port $2 on $1"; }; }
+wait_tcp() { bound "$1" "${3:-30}" tcp "$2" || { show_where; die "nobody listens on TCP port $2 on $1"; }; }
 file_has() { grep -q -e "$2" "$1"; } # file, pattern
 wait_line() { wait_until "${3:-30}" file_has "$1" "$2" || die "$1 never said: $2"; }
 gone() { ! kill -0 "$1" 2>/dev/null; }
@@ -235,9 +241,8 @@ bg() {
 
 # What the kernel's UDP saw on a host: datagrams delivered, sent. Offloaded ones are not in it.
 udp_stat() { # host, column (InDatagrams OutDatagrams NoPorts RcvbufErrors ...)
-	{ "$1" cat /proc/net/snmp; "$1" cat /proc/net/snmp6 | sed -n 's/^Udp6\([A-Za-z]*\)/Udp6 \1/p'; } |
-		awk -v col="$2" '$1 == "Udp:" && !n { for (i = 2; i <= NF; i++) if ($i == col) n = i; next }
-			$1 == "Udp:" { sum += $n } $1 == "Udp6" && $2 == col { sum += $3 } END { print sum + 0 }'
+	"$1" awk -v col="$2" '$1 == "Udp:" && !n { for (i = 2; i <= NF; i++) if ($i == col) n = i; next }
+		$1 == "Udp:" { sum += $n } $1 == "Udp6" col { sum += $2 } END { print sum + 0 }' /proc/net/snmp /proc/net/snmp6
 }
 
 # Asserts that of at least N datagrams at most a tenth went through the kernel of host b, when b
@@ -340,6 +345,7 @@ net_up() {
 	sweep
 	TMP=$(mktemp -d "${TMPDIR:-/tmp}/sluice-test.XXXXXX")
 	chmod 755 "$TMP"
+	mkfifo "$TMP/nap"
 	mkdir -m 1777 "$TMP/stats"
 	export SLUICE_STATS_SHMEM_DIR=${SLUICE_STATS_SHMEM_DIR:-$TMP/stats} # the killed remove nothing
 	ASAN_LOG=log_path=$TMP/san
@@ -471,7 +477,7 @@ udp_differ() { # PROGRAM NPORTS OFFLOADED [ARGS...]
 	shift 3
 	need python3
 	for MODE in $MODES; do
-		for fam in 4 6; do
+		for fam in ${FAMILIES:-4 6}; do
 			peer=A$fam own=B$fam
 			bg pa python3 "$TESTS/net/reflector.py" "${!peer}" 7000 "$nports"
 			wait_udp a $((7000 + nports - 1))

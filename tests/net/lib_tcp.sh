@@ -2,16 +2,6 @@
 # For the scripts about TCP (tcp_*.sh): the subject tcp_NAME.py on host b, its far end on host a.
 # shellcheck shell=bash source=lib.sh
 [ -n "${APPS:-}" ] || . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# Until sockets have TCP the oracle alone is run.
-if ! nm "$BUILD/libsluice.a" 2>/dev/null | grep ' T sl_tconn_' >/dev/null; then
-	[ "$MODES" = kernel ] || say "the library has no TCP yet: the kernel's only"
-	MODES=kernel
-fi
-# A script that Sluice cannot pass yet says why here.
-kernel_only() {
-	say "kernel's only: $*"
-	MODES=kernel
-}
 
 # Both hosts know each other's hardware address: a connect() that does not wait gives the kernel up to
 # 50 ms to find it, which may be too short on a busy machine, and is the kernel's then.

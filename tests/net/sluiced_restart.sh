@@ -36,7 +36,7 @@ bg sb $peer serve "$B4" 7001
 bg sb $peer serve "$B6" 7001
 bg a $peer serve "$A4" 7002
 wait_udp b 7000
-wait_until 30 tcp_bound_both b 7001 || die "nobody listens on b"
+bound b 30 tcp 7001 2 || die "nobody listens on b"
 wait_tcp a 7002
 ok "b is offloaded" wait_until 20 has_claim 7001
 bg a "$BIN/steady" -i 1000 "$B4" 7000 "$TMP/udp"
