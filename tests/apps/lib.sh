@@ -10,7 +10,7 @@
 #   said NAME            a file for what a program says, a name for each mode
 # shellcheck shell=bash source=../net/lib.sh
 HERE=$(dirname "${BASH_SOURCE[0]}")
-[ -e "${BUILD:-$HERE/../../build}/libsluice-preload.so" ] && MODES=${MODES:-kernel server client both}
+[ -e "${BUILD:-$HERE/../../build}/libsluice-preload.so" ] && MODES=${MODES:-${APPS_MODES:-kernel server client both}}
 . "$HERE/../net/lib.sh"
 TOOL=$BUILD/sluice
 APPS=$TESTS/apps
