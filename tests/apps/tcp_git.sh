@@ -100,7 +100,7 @@ make_repo
 with_ssh() {
 	command -v sshd >/dev/null && mkdir -p /run/sshd && ssh-keygen -q -t ed25519 -N '' -f "$TMP/key" || return 1
 	printf '%s\n' "HostKey $TMP/key" "AuthorizedKeysFile $TMP/key.pub" "PermitRootLogin yes" "StrictModes no" \
-		"UsePAM no" "PidFile none" "ListenAddress $B4" "Port 2222" >"$TMP/sshd_config"
+		"UsePAM no" "PidFile none" "SetEnv HOME=$TMP" "ListenAddress $B4" "Port 2222" >"$TMP/sshd_config"
 	export GIT_SSH_COMMAND="ssh -p 2222 -i $TMP/key -o IdentitiesOnly=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR"
 }
 with_ssh && SSH=1 || say "sshd is not here"

@@ -25,6 +25,7 @@ StrictModes no
 UsePAM no
 PidFile none
 GatewayPorts yes
+SetEnv HOME=$TMP
 Subsystem sftp internal-sftp
 END
 cat >"$TMP/ssh_config" <<END
@@ -72,7 +73,7 @@ forwards() { # address, own address
 	wait $ssh
 	echo "ended $?"
 }
-export -f commands files forwards wait_until
+export -f commands files forwards wait_until nap
 bg b python3 -m http.server --bind 127.0.0.1 --directory "$TMP/www" 8000 >/dev/null 2>&1
 bg a python3 -m http.server --bind 127.0.0.1 --directory "$TMP/www" 8001 >/dev/null 2>&1
 wait_tcp b 8000
