@@ -29,7 +29,9 @@ through() { # options of the wire
 	read -r GOT _ MIS _ <"$TMP/sink"
 }
 for MODE in $MODES; do
-	for ADDR in "$B4" "$B6"; do
+	for fam in ${FAMILIES:-4 6}; do
+		ADDR=B$fam
+		ADDR=${!ADDR}
 		through --seed 3
 		same "$ADDR: all, in order" "$COUNT 0" "$GOT $MIS"
 		through --loss 3% --dup 2% --reorder 4%/5 --seed 3
