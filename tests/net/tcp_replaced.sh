@@ -26,6 +26,7 @@ replace_under() { # round
 	wait_until 60 test -s "$file" || return 1
 	replace && moves "$file" "$rider" && touch "$file.stop" && wait_end "$rider" 60
 }
+holds() { find "/proc/$STREAM/fd" -mindepth 1 | wc -l; } # (other tests have programs and maps, too)
 net_up -w
 ip -n "${NS}w" link add name sw0 type bridge forward_delay 0 mcast_snooping 0
 ip -n "${NS}w" link set sw0 up
