@@ -39,7 +39,9 @@ conf() { # mpm, listening addresses...
 		ServerLimit 8
 		GracefulShutdownTimeout 1
 		END
-		[ $mpm = prefork ] || printf 'ThreadsPerChild 4\nServerLimit 2\n'
+		# Without an idle thread Apache ends connections that it would keep, which ab counts; and on a busy machine
+		# threads that have answered are not idle at once: two connections are to find one among eight.
+		[ $mpm = prefork ] || printf 'ThreadsPerChild 8\nMaxRequestWorkers 16\nServerLimit 2\n'
 		for to; do echo "Listen $to"; done
 	} >"$TMP/httpd.conf"
 }
