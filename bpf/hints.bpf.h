@@ -7,9 +7,10 @@
 #include "parse.bpf.h"
 
 #if defined(SL_BOUND) && !defined(SL_FAKE_HINTS)
-extern int bpf_xdp_metadata_rx_timestamp(const struct xdp_md *ctx, __u64 *ns) __ksym;
-extern int bpf_xdp_metadata_rx_vlan_tag(const struct xdp_md *ctx, __be16 *proto,
-					__u16 *tci) __ksym __weak;
+static int (*const bpf_xdp_metadata_rx_timestamp)(const struct xdp_md *ctx,
+						  __u64 *ns) = (void *)SL_KFUNC_STAMP;
+static int (*const bpf_xdp_metadata_rx_vlan_tag)(const struct xdp_md *ctx, __be16 *proto,
+						 __u16 *tci) = (void *)SL_KFUNC_TAG;
 
 #endif
 #ifdef SL_BOUND

@@ -189,6 +189,14 @@ struct sl_meta_hw {
 #define SL_META_VLAN(nr)    ((__u8)((nr) << 2))
 #define SL_META_VLAN_NR(fl) ((__u8)(fl) >> 2)
 
+/* In the steering program's calls these stand for functions of the kernel, whose numbers (BTF ids)
+ * are put in their place when it is loaded (lib/ctl/broker_load.c). No helper has such a number, so
+ * a call that is left as it is must be one that the verifier finds dead. */
+#define SL_KFUNC_FIRST 0x51c00000
+#define SL_KFUNC_STAMP 0x51c00000 /* bpf_xdp_metadata_rx_timestamp, Linux 6.3 */
+#define SL_KFUNC_TAG   0x51c00001 /* bpf_xdp_metadata_rx_vlan_tag, 6.8 */
+#define SL_KFUNCS      2
+
 /* Drivers that carry no metadata (vmxnet3, hv_netvsc, gve): the frame begins with this mark, then
  * the record with its stamps, then the packet. No packet looks like it: where its EtherType would
  * be is one that is never redirected. */

@@ -9,11 +9,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include "base/fds.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/broker_int.h"
+#include "ctl/ktypes.h"
 #include "guard.skel.h"
 #include "guard_nf.skel.h"
 #include "guard_nft.skel.h"
@@ -116,12 +119,20 @@ static int load_netfilter(const struct sl_attach *a, struct guard_nf *g)
 	return err ? err : guard_nf__load(g);
 }
 
-/* (25 ms of the core's time: the kernel's types are read.) */
 static int open_links(struct sl_attach *a)
 {
-	struct guard_nf *g = guard_nf__open();
-	int err = g ? load_netfilter(a, g) : -errno;
+	LIBBPF_OPTS(bpf_object_open_opts, opts);
+	int types = sl_ktypes_file(), err;
+	char path[sizeof("/proc/self/fd/2147483647")];
+	struct guard_nf *g;
 
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", types);
+	if (types >= 0 && !access(path, R_OK))
+		opts.btf_custom_path = path; /* else libbpf looks through all that there are */
+	g = guard_nf__open_opts(&opts);
+	err = g ? load_netfilter(a, g) : -errno;
+	if (types >= 0)
+		sl_sys_close(types);
 	if (!err)
 		err = link_both(g, a->guard_nf);
 	guard_nf__destroy(g);

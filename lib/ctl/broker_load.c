@@ -23,12 +23,14 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/broker_int.h"
+#include "ctl/ktypes.h"
 #include "ctl/netdev.h"
 #include "steer.skel.h"
 #include "steer_bound.skel.h"
@@ -44,16 +46,50 @@ struct bpf_object *sl_steer_open(void)
 	return bpf_object__open_mem(elf, size, &opts);
 }
 
-static struct bpf_object *open_bound(uint32_t ifindex, bool tags)
+/* The kernel's functions in place of what stands for them, in programs and what they call. (No
+ * other eight bytes of the file look like that.) 0 or -errno. */
+static int fill_calls(struct bpf_insn *insn, size_t n, bool tags)
+{
+	for (; n; insn++, n--) {
+		if (insn->code != (BPF_JMP | BPF_CALL) || insn->src_reg || insn->off ||
+		    (uint32_t)insn->imm - SL_KFUNC_FIRST >= SL_KFUNCS ||
+		    (insn->imm == SL_KFUNC_TAG && !tags))
+			continue;
+		insn->src_reg = BPF_PSEUDO_KFUNC_CALL;
+		insn->imm = (int32_t)sl_ktypes_func((uint32_t)insn->imm);
+		if (!insn->imm)
+			return -ENOENT;
+	}
+	return 0;
+}
+
+static struct bpf_object *open_filled(bool tags)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "steer");
-	uint8_t has_vlan_tag = tags;
-	struct bpf_program *prog;
-	struct bpf_object *obj;
+	struct bpf_object *obj = NULL;
 	size_t size;
 	const void *elf = steer_bound__elf_bytes(&size);
+	void *filled = malloc(size);
+	int err = filled ? 0 : -ENOMEM;
 
-	obj = bpf_object__open_mem(elf, size, &opts);
+	if (!err) {
+		memcpy(filled, elf, size);
+		err = fill_calls(filled, size / sizeof(struct bpf_insn), tags);
+	}
+	if (!err)
+		obj = bpf_object__open_mem(filled, size, &opts);
+	free(filled);
+	if (err)
+		errno = -err;
+	return obj;
+}
+
+static struct bpf_object *open_bound(uint32_t ifindex, bool tags)
+{
+	uint8_t has_vlan_tag = tags;
+	struct bpf_object *obj = open_filled(tags);
+	struct bpf_program *prog;
+
 	if (!obj)
 		return NULL;
 	prog = bpf_object__find_program_by_name(obj, SL_STEER_PROG);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Waits until sockets are bound to a port in a network namespace: what lib.sh would else ask `ss` for
- * fifty times a second.
+/* Waits until sockets are bound to a port in a network namespace: what lib.sh would else ask `ss`
+ * for fifty times a second.
  *
  *   bound NETNS SECONDS udp|tcp PORT [SOCKETS]
  *
@@ -52,7 +52,8 @@ int main(int argc, char **argv)
 	tcp = !strcmp(argv[3], "tcp");
 	port = (unsigned int)strtoul(argv[4], NULL, 10);
 	while (bound(tcp ? "/proc/net/tcp" : "/proc/net/udp", port, tcp) +
-	       bound(tcp ? "/proc/net/tcp6" : "/proc/net/udp6", port, tcp) < want) {
+		       bound(tcp ? "/proc/net/tcp6" : "/proc/net/udp6", port, tcp) <
+	       want) {
 		if (now() > end)
 			return 1;
 		usleep(10000);

@@ -27,10 +27,12 @@ LEASED=1
 daemon_up b
 wait_until 10 daemon_answers || die "no daemon answers"
 takes_over leased
+slowest() { SLUICE_DAEMON=$TMP/sluiced.b python3 "$TESTS/net/queue_busy.py" ask 1.5 "$BUILD/sluice" daemon status; }
+usual=$(slowest)
 hold 30
 bg sb "$BIN/echo" "$B4" 7000
-slow=$(SLUICE_DAEMON=$TMP/sluiced.b python3 "$TESTS/net/queue_busy.py" ask 1.5 "$BUILD/sluice" daemon status)
-ok "the daemon answers others meanwhile: in $slow ms at most" test "$slow" -lt 300
+slow=$(slowest)
+ok "the daemon answers others meanwhile: in $slow ms at most, else in $usual" test "$slow" -lt $((usual + 300))
 why="$DEV_B stays with the kernel.*another program has an AF_XDP socket"
 ok "it is said that somebody has the queue" wait_until 10 eval 'cat "$TMP"/sluice.[0-9]*.log | grep -q "$why"'
 ok "and it goes on by the kernel" wait_until 10 udp_bound b 7000
