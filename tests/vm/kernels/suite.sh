@@ -13,7 +13,7 @@ MODE="Linux $(uname -r)"
 # (Both sides share the guest's only processor: each loop of one that polls is time of the other's. ROUNDS are
 # tcp_handback's, of each way.)
 export SLUICE_RX_POLL=100 SLUICE_SELECT_POLL=20 ROUNDS=${ROUNDS:-6}
-suite bpf/test_steer bpf/test_claim udp_basic udp_gso tcp_options tcp_refused unclaimed tcp_ways guard_nft held \
+suite bpf/test_steer bpf/test_claim bpf/test_ktypes udp_basic udp_gso tcp_options tcp_refused unclaimed tcp_ways guard_nft held \
 	xdp_off preload/load steer_attach sluiced lease_once tcp_accept tcp_connect preload/epoll tcp_handback tcp_stream
 ok "the doctor takes the kernel" eval '"$BUILD/sluice" doctor | grep -q "ok *kernel $(uname -r)"'
 kernel_quiet
