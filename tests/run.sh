@@ -13,8 +13,8 @@
 # Prints a line for each (seconds, and those of CPU in it), the output of those that failed, how long
 # it took and how idle the cores were, and as the last line `N passed, N failed, N skipped`. From
 # DEADLINE on (in seconds since the epoch, from the environment) no test of net, sim and apps is begun:
-# each is named as skipped. Logs are in $BUILD/logs. What failed beside others runs once more alone, and is named as unsteady if it
-# passes.
+# each is named as skipped. Logs are in $BUILD/logs. What failed beside others runs once more alone, and
+# is named as unsteady if it passes.
 set -u
 export LC_ALL=C
 cd "$(dirname "$0")/.." || exit 1

@@ -45,7 +45,6 @@ static const struct record {
 struct types {
 	uint8_t *raw;
 	size_t size;
-	bool is_mapped;
 	const uint8_t *at; /* the types */
 	const char *text;  /* the names */
 	uint32_t at_len, text_len;
@@ -69,7 +68,7 @@ static int read_all(struct types *t, int fd)
 	size_t n = 0;
 	long r;
 
-	t->raw = malloc(t->size);
+	t->raw = sl_sys_pages(t->size, 0);
 	if (!t->raw)
 		return -ENOMEM;
 	while (n < t->size) {
@@ -95,8 +94,7 @@ static int get_raw(struct types *t)
 	if (!err) {
 		t->size = (size_t)st.st_size;
 		p = sl_sys(SYS_mmap, NULL, t->size, PROT_READ, MAP_PRIVATE, fd, 0L);
-		t->is_mapped = p > 0;
-		if (t->is_mapped)
+		if (p > 0)
 			t->raw = (uint8_t *)p;
 		else
 			err = read_all(t, fd);
@@ -107,10 +105,8 @@ static int get_raw(struct types *t)
 
 static void put_types(struct types *t)
 {
-	if (t->is_mapped)
+	if (t->raw)
 		sl_sys(SYS_munmap, t->raw, t->size);
-	else
-		free(t->raw);
 	free(t->of);
 }
 

@@ -5,7 +5,6 @@
 #ifndef SL_KTYPES_H
 #define SL_KTYPES_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 /* The BTF id of a function that BPF programs may call (SL_KFUNC_ of steer.h). 0: this kernel has
