@@ -5,11 +5,13 @@
  * gets (with send and sendmmsg it need not). */
 #include <arpa/inet.h>
 #include <err.h>
+#include <linux/sockios.h>
 #include <netinet/tcp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -90,6 +92,27 @@ static void drain(int fd)
 		;
 }
 
+/* A stream's window is open for a whole batch and nothing is under way: what a send finds, however
+ * late the far end has acknowledged the last (a segment that has to wait is a cheaper send). */
+static void settle(int fd)
+{
+	for (int tries = 0; tries < 500; tries++) {
+		struct tcp_info info = {0};
+		int waiting = 0;
+
+		drain(fd);
+		if (ioctl(fd, SIOCOUTQ, &waiting) ||
+		    getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &(socklen_t){sizeof(info)}))
+			err(1, "the stream's state");
+		if (!waiting && info.tcpi_snd_cwnd >= BATCH)
+			return;
+		if (!waiting)
+			send_unmeasured(fd, BATCH);
+		rest(5000);
+	}
+	errx(1, "the stream's window does not open");
+}
+
 static void ask(int fd, int n, bool stream)
 {
 	static const char data[SEGMENT * SIZE];
@@ -107,6 +130,8 @@ static void run(int fd, const char *how, int count, bool stream)
 	if (each == 1)
 		count /= PAUSES;
 	for (int done = 0; done < count; done += each) {
+		if (stream)
+			settle(fd);
 		if (!strcmp(how, "send")) {
 			measured(fd, SEND, each);
 		} else if (!strcmp(how, "sendmmsg")) {
