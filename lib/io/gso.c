@@ -34,40 +34,31 @@
 #define REST_NS 10000000ull /* what is refused has been copied: 0.1 % of the time, at most */
 #define SNDBUF  (4 << 20)
 
-struct gso {
-	struct sl_tx tx;
-	struct sl_xsk *x;
-	struct sl_frames *frames;
+struct sl_gso {
 	int fd;
-	uint32_t serial;  /* of the last post */
+	uint32_t serial;  /* of the last post that can be carried on */
 	uint32_t n;       /* descriptors of the run that may be carried on */
 	uint64_t rest_ns; /* nothing by the packet socket until then; 0: it may */
+	struct sl_frames *frames;
 	struct sl_tx_desc run[SL_TSO_SEGS];
 };
 
-static const struct sl_tx_ops gso_ops;
-
-static struct sl_tx *ring(struct gso *g)
-{
-	return &g->x->tx;
-}
-
 /* As packets of their own, by the ring, which has room. */
-static void run_by_ring(struct gso *g)
+static void run_by_ring(struct sl_xsk *x)
 {
 	struct sl_offload_undo undo = {.nr = 0};
+	struct sl_gso *g = x->gso;
 
 	if (g->n > 1)
 		g->run[0].flags |= SL_TXD_CSUM; /* it has flags of the last one's */
 	for (uint32_t i = 0; i < g->n; i++)
 		if (g->n > 1)
 			sl_offload_undo(&undo, &g->run[i], i + 1 < g->n);
-	ring(g)->ops->post(ring(g), g->run, g->n);
-	g->n = 0;
+	sl_xsk_tx_ops.post(&x->tx, g->run, g->n);
 }
 
 /* True: it has gone. */
-static bool run_by_packet(struct gso *g)
+static bool run_by_packet(struct sl_gso *g)
 {
 	const struct sl_tx_desc *first = &g->run[0];
 	uint8_t *frame = sl_frame_ptr(first->frame) + first->off;
@@ -102,99 +93,107 @@ static bool run_by_packet(struct gso *g)
 	}
 	for (uint32_t i = 0; i < g->n; i++)
 		sl_frame_sent(g->frames, g->run[i].frame);
-	g->n = 0;
 	return true;
 }
 
-static int start_ring(struct gso *g)
+/* All that is on the ring is under way. */
+static bool ring_is_started(struct sl_xsk *x)
 {
-	if (!ring(g)->posted && sl_xsk_tx_is_empty(g->x))
-		return 0;
-	return ring(g)->ops->kick(ring(g));
+	return sl_xsk_tx_is_empty(x) || (!sl_xsk_tx_ops.kick(&x->tx) && sl_xsk_tx_is_empty(x));
 }
 
 /* What was posted last can be carried on no more. */
-static void end_run(struct gso *g)
+static void end_run(struct sl_xsk *x)
 {
-	if (!g->n)
-		return;
-	if (g->n == 1 || g->rest_ns || start_ring(g) || !sl_xsk_tx_is_empty(g->x) ||
-	    !run_by_packet(g))
-		run_by_ring(g);
+	struct sl_gso *g = x->gso;
+
+	/* The ring counts its own. */
+	x->tx.posted -= g->n;
+	if (g->n == 1 || g->rest_ns || !ring_is_started(x) || !run_by_packet(g))
+		run_by_ring(x);
+	g->n = 0;
+	x->tx.open = 0;
 }
 
 /* Of a packet that may be carried on: not in a VLAN, whose tags few devices segment behind. */
-static uint32_t next_open(struct gso *g)
+static uint32_t next_open(struct sl_gso *g)
 {
 	const uint8_t *type = sl_frame_ptr(g->run[0].frame) + g->run[0].off + 12;
 
-	if (!g->n || g->rest_ns ||
-	    (sl_get_be16(type) != ETH_P_IP && sl_get_be16(type) != ETH_P_IPV6))
+	if (g->rest_ns || (sl_get_be16(type) != ETH_P_IP && sl_get_be16(type) != ETH_P_IPV6))
 		return 0;
 	if (!++g->serial)
 		g->serial = 1;
 	return g->serial;
 }
 
+static unsigned post_one(struct sl_xsk *x, const struct sl_tx_desc *d)
+{
+	struct sl_gso *g = x->gso;
+
+	if (xsk_prod_nb_free(&x->tx_ring, g->n + 1) < g->n + 1)
+		return 0;
+	if (g->n && !(d->flags & SL_TXD_CONT))
+		end_run(x);
+	if (!d->hdr)
+		return sl_xsk_tx_ops.post(&x->tx, d, 1);
+	g->run[g->n++] = *d;
+	x->tx.posted++;
+	x->tx.open = next_open(g);
+	return 1;
+}
+
 static unsigned gso_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
 {
-	struct gso *g = sl_container_of(tx, struct gso, tx);
-	unsigned i;
+	struct sl_xsk *x = sl_container_of(tx, struct sl_xsk, tx);
+	unsigned done = 0;
 
-	for (i = 0; i < n; i++) {
-		const struct sl_tx_desc *d = &descs[i];
-
-		if (xsk_prod_nb_free(&g->x->tx_ring, g->n + 1) < g->n + 1)
-			break;
-		if (!(d->flags & SL_TXD_CONT))
-			end_run(g);
-		g->run[g->n++] = *d;
-		if (!d->hdr)
-			end_run(g);
-		tx->posted++;
-		tx->unreaped++;
-	}
-	if (i)
-		tx->open = next_open(g);
-	return i;
+	/* What is not carried on, as most packets are not, costs nothing more than without us. */
+	if (sl_likely(n == 1 && !descs->hdr && !x->gso->n))
+		return sl_xsk_tx_ops.post(tx, descs, 1);
+	while (done < n && post_one(x, &descs[done]))
+		done++;
+	return done;
 }
 
 static int gso_kick(struct sl_tx *tx)
 {
-	struct gso *g = sl_container_of(tx, struct gso, tx);
+	struct sl_xsk *x = sl_container_of(tx, struct sl_xsk, tx);
+	struct sl_gso *g = x->gso;
 
-	end_run(g);
-	tx->open = 0;
-	tx->posted = 0;
-	if (sl_unlikely(g->rest_ns) && sl_now_ns() > g->rest_ns)
+	if (sl_likely(!g->n && !g->rest_ns))
+		return sl_xsk_tx_ops.kick(tx);
+	if (g->n)
+		end_run(x);
+	if (g->rest_ns && sl_now_ns() > g->rest_ns)
 		g->rest_ns = 0;
-	return start_ring(g);
+	tx->posted = 0;
+	return sl_xsk_tx_is_empty(x) ? 0 : sl_xsk_tx_ops.kick(tx);
 }
 
 static unsigned gso_reap(struct sl_tx *tx, struct sl_frames *cache)
 {
-	struct gso *g = sl_container_of(tx, struct gso, tx);
-
-	tx->unreaped = 0;
-	return ring(g)->ops->reap(ring(g), cache);
+	return sl_xsk_tx_ops.reap(tx, cache);
 }
 
 static uint32_t gso_room(struct sl_tx *tx)
 {
-	struct gso *g = sl_container_of(tx, struct gso, tx);
-
-	return ring(g)->ops->room(ring(g)) - g->n;
+	return sl_xsk_tx_ops.room(tx) - sl_container_of(tx, struct sl_xsk, tx)->gso->n;
 }
 
 static void gso_close(struct sl_tx *tx, struct sl_frames *cache)
 {
-	struct gso *g = sl_container_of(tx, struct gso, tx);
+	struct sl_xsk *x = sl_container_of(tx, struct sl_xsk, tx);
+	struct sl_gso *g = x->gso;
 
 	for (uint32_t i = 0; i < g->n; i++)
 		sl_frame_sent(cache, g->run[i].frame);
-	ring(g)->ops->reap(ring(g), cache);
 	sl_sys_close(g->fd);
 	free(g);
+	x->gso = NULL;
+	tx->ops = &sl_xsk_tx_ops;
+	tx->caps &= ~SL_TX_TSO;
+	tx->open = 0;
 }
 
 static const struct sl_tx_ops gso_ops = {
@@ -228,15 +227,15 @@ static bool has_one_queue(int fd, const char *ifname)
 	return !ask(fd, ifname, &c) || c.tx_count + c.combined_count <= 1;
 }
 
-struct sl_tx *sl_gso_open(struct sl_xsk *x, uint32_t ifindex, const char *ifname, bool qdisc,
-			  struct sl_frames *frames)
+bool sl_gso_open(struct sl_xsk *x, uint32_t ifindex, const char *ifname, bool qdisc,
+		 struct sl_frames *frames)
 {
 	struct sockaddr_ll at = {.sll_family = AF_PACKET, .sll_ifindex = (int)ifindex};
 	int fd = sl_sys_socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0), one = 1, room = SNDBUF;
-	struct gso *g;
+	struct sl_gso *g;
 
 	if (fd < 0)
-		return NULL;
+		return false;
 	if (!has_one_queue(fd, ifname) || sl_sys_bind(fd, &at, sizeof(at)) < 0 ||
 	    sl_sys_setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof(one)) < 0)
 		goto close;
@@ -249,18 +248,19 @@ struct sl_tx *sl_gso_open(struct sl_xsk *x, uint32_t ifindex, const char *ifname
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		goto close;
-	g->tx.ops = &gso_ops;
-	g->tx.caps = x->tx.caps | SL_TX_TSO;
-	g->x = x;
 	g->fd = sl_fd_keep(fd);
 	g->frames = frames;
-	return &g->tx;
+	x->gso = g;
+	x->tx.ops = &gso_ops;
+	x->tx.caps |= SL_TX_TSO;
+	return true;
 close:
 	sl_sys_close(fd);
-	return NULL;
+	return false;
 }
 
-void sl_gso_child(struct sl_tx *tx)
+void sl_gso_child(const struct sl_xsk *x)
 {
-	sl_sys_close(sl_container_of(tx, struct gso, tx)->fd);
+	if (x->gso)
+		sl_sys_close(x->gso->fd);
 }

@@ -31,7 +31,6 @@ void __tsan_release(void *addr);
 #endif
 
 static const struct sl_rx_ops xsk_rx_ops;
-static const struct sl_tx_ops xsk_tx_ops;
 
 /* *map: NULL on failure. EBUSY: the socket is bound, and the kernel older than Linux 6.4. */
 static int map_ring(void **map, void *there, int fd, size_t len, off_t pgoff)
@@ -126,7 +125,7 @@ void sl_xsk_start(struct sl_xsk *x, struct sl_xsk_queue *q, uint32_t share_xsk)
 	x->tx.posted = x->tx.unreaped = 0;
 	x->fill_debt = REFILL_BATCH; /* look at once */
 	x->rx.ops = &xsk_rx_ops;
-	x->tx.ops = &xsk_tx_ops;
+	x->tx.ops = &sl_xsk_tx_ops;
 }
 
 int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q, const struct sl_xsk_sizes *sizes,
@@ -477,7 +476,7 @@ static void xsk_tx_close(struct sl_tx *tx, struct sl_frames *cache)
 	(void)cache; /* closed with the receive side: one descriptor */
 }
 
-static const struct sl_tx_ops xsk_tx_ops = {
+const struct sl_tx_ops sl_xsk_tx_ops = {
 	.name = "xsk",
 	.post = xsk_post,
 	.kick = xsk_kick,

@@ -31,6 +31,7 @@ struct sl_xsk {
 	struct sl_share_xsk *shared;
 	struct xsk_ring_cons rx_ring;
 	struct xsk_ring_prod tx_ring;
+	struct sl_gso *gso; /* in front of tx (io/gso.c); NULL: none */
 	void *rx_map, *tx_map;
 	size_t rx_len, tx_len;
 	/* The other side's ring indices are looked at in batches only: each look is a cache miss.
@@ -52,6 +53,8 @@ int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q, const struct s
 /* The second half of it: the rings are there, of x and of q. For tests, whose rings are memory. */
 void sl_xsk_start(struct sl_xsk *x, struct sl_xsk_queue *q, uint32_t share_xsk);
 void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache);
+/* Of tx, with nothing in front of it. */
+extern const struct sl_tx_ops sl_xsk_tx_ops;
 /* Has the kernel taken all that was put on the transmit ring? Lane held. */
 bool sl_xsk_tx_is_empty(const struct sl_xsk *x);
 /* More than half of that ring waits: poll(2) tells by POLLOUT when it is half (xsk_poll()). Any

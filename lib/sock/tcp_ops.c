@@ -145,16 +145,17 @@ static unsigned put(struct sl_lane *lane, struct sl_leg *leg, const struct sl_tc
 	bool hw = leg->tx->caps & SL_TX_CSUM;
 	uint8_t *payload = sl_frame_ptr(f) + SL_TCP_HEADROOM;
 	uint8_t *start = sl_build_tcp(hdr, seg, payload, ip_id, hw ? SL_CSUM_NONE : sum);
+	unsigned headers = (unsigned)(payload - start);
 	struct sl_tx_desc d = {
 		.frame = f,
 		.off = (uint16_t)(start - sl_frame_ptr(f)),
-		.len = (uint16_t)(payload + seg->len - start),
+		.len = (uint16_t)(headers + seg->len),
 		.flags = hw ? SL_TXD_CSUM : 0,
-		.hdr = (uint8_t)(payload - start),
+		.hdr = (uint8_t)headers,
 	};
 
 	if (sl_likely(sl_leg_post_tcp(leg, &d, seg, of)))
-		return d.hdr;
+		return headers;
 	sl_frame_put(&lane->frames, f);
 	return 0;
 }

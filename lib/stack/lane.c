@@ -162,10 +162,8 @@ static void open_gso(struct sl_leg *leg)
 	if (!sl_settings.tso || port->flags & SL_PORT_ZEROCOPY ||
 	    !sl_link_get(port->ifindex, &link))
 		return;
-	leg->gso = sl_gso_open(&leg->xsk[leg->tx_queue], port->ifindex, port->ifname,
-			       !link.no_qdisc, &leg->lane->frames);
-	if (leg->gso)
-		leg->tx = leg->gso;
+	sl_gso_open(&leg->xsk[leg->tx_queue], port->ifindex, port->ifname, !link.no_qdisc,
+		    &leg->lane->frames);
 }
 
 static struct sl_leg *open_leg(struct sl_lane *lane, struct sl_port *port)
@@ -238,11 +236,11 @@ static void close_leg(struct sl_lane *lane, struct sl_leg *leg)
 		leg->verbs->ops->close(leg->verbs, &lane->frames);
 	else if (nqueues)
 		leg->tx->ops->reap(leg->tx, &lane->frames);
-	if (leg->gso)
-		leg->gso->ops->close(leg->gso, &lane->frames);
 	sl_leg_close(leg);
-	for (uint32_t q = 0; q < nqueues; q++)
+	for (uint32_t q = 0; q < nqueues; q++) {
+		leg->xsk[q].tx.ops->close(&leg->xsk[q].tx, &lane->frames);
 		sl_xsk_close(&leg->xsk[q], &lane->frames);
+	}
 }
 
 bool sl_lanes_leave(struct sl_port *p)
@@ -338,10 +336,10 @@ int sl_stack_init(void (*on_room)(struct sl_list *entry))
 
 static void close_in_child(const struct sl_leg *leg)
 {
-	for (uint32_t q = 0; q < leg->nqueues; q++)
+	for (uint32_t q = 0; q < leg->nqueues; q++) {
 		sl_sys_close(leg->xsk[q].fd);
-	if (leg->gso)
-		sl_gso_child(leg->gso);
+		sl_gso_child(&leg->xsk[q]);
+	}
 }
 
 void sl_stack_child(void)

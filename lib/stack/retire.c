@@ -54,7 +54,6 @@ void sl_leg_close(struct sl_leg *leg)
 	leg->none = (struct sl_tx){.ops = &none_ops};
 	leg->tx = &leg->none;
 	leg->verbs = NULL;
-	leg->gso = NULL;
 	leg->verbs_ns = 0;
 	leg->nqueues = 0;
 	leg->dead = true;

@@ -51,10 +51,8 @@ struct sl_leg {
 	struct sl_tx *tx;
 	struct sl_leg *below; /* a VLAN device's packets come and go by this one; else NULL */
 	struct sl_tx
-		*verbs; /* the NIC's own queue that tx is or was; NULL: none, or it is below's */
-	struct sl_tx
-		*gso; /* AF_XDP with segmentation, which tx is unless it is the NIC's; or NULL */
-	uint64_t verbs_ns;   /* it had one: when to look for another */
+		*verbs;    /* the NIC's own queue that tx is or was; NULL: none, or it is below's */
+	uint64_t verbs_ns; /* it had one: when to look for another */
 	uint32_t verbs_wait; /* seconds, doubled each time */
 	uint32_t first;      /* index into `lanes`, for claims */
 	uint32_t nqueues;    /* 0 for a VLAN device */
@@ -299,7 +297,7 @@ static inline bool sl_leg_post(struct sl_leg *leg, uint32_t frame, uint16_t off,
 }
 /* The same for a TCP segment whose headers of hdr bytes begin the packet; of: the connection. Where
  * the device segments the next ones may carry it on. */
-bool sl_leg_post_tcp(struct sl_leg *leg, const struct sl_tx_desc *d, const struct sl_tcp_seg *seg,
+bool sl_leg_post_tcp(struct sl_leg *leg, struct sl_tx_desc *d, const struct sl_tcp_seg *seg,
 		     const void *of);
 /* Does seg carry on what was posted last? Then it goes as its bytes, without headers. */
 bool sl_train_takes(const struct sl_leg *leg, const struct sl_tcp_seg *seg, const void *of);

@@ -17,17 +17,17 @@ static bool may_begin(const struct sl_tcp_seg *s)
 	return s->len && !(s->flags & ~SAME) && !(s->opts & ~SL_TCPO_TS);
 }
 
-bool sl_leg_post_tcp(struct sl_leg *leg, const struct sl_tx_desc *d, const struct sl_tcp_seg *seg,
+bool sl_leg_post_tcp(struct sl_leg *leg, struct sl_tx_desc *d, const struct sl_tcp_seg *seg,
 		     const void *of)
 {
 	struct sl_train *t = &leg->lane->train;
 
+	if (!(leg->tx->caps & SL_TX_TSO) || !may_begin(seg))
+		d->hdr = 0;
 	if (sl_unlikely(!sl_leg_post_desc(leg, d)))
 		return false;
-	if (sl_likely(!(leg->tx->caps & SL_TX_TSO)))
-		return true;
-	t->open = may_begin(seg) ? leg->tx->open : 0;
-	if (!t->open)
+	t->open = d->hdr ? leg->tx->open : 0;
+	if (sl_likely(!t->open))
 		return true;
 	t->tx = leg->tx;
 	t->of = of;
