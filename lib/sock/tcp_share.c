@@ -406,14 +406,29 @@ static void go_away(struct sl_sock *sk)
 	sl_unlock(&sk->slow);
 }
 
+/* Handshakes that were under way when it went have ended since. */
+static void give_late(struct sl_sock *sk)
+{
+	if (!sl_trylock(&sk->slow))
+		return;
+	if (sk->lsn && sk->lsn->away)
+		sl_tlisten_give(sk);
+	sl_unlock(&sk->slow);
+}
+
 void sl_tlisten_look_stalled(uint64_t now_ns)
 {
 	for (struct box *b = boxes; b < boxes + nboxes; b++) {
 		struct sl_sock *sk = sl_load_acquire(&b->sk);
 		struct sl_tlisten *l = sk ? sl_load_acquire(&sk->lsn) : NULL;
 
-		if (!l || l->draining || l->away)
+		if (!l || l->draining)
 			continue;
+		if (sl_load(&l->away)) {
+			if (sl_load(&l->tcp.nchildren))
+				give_late(sk);
+			continue;
+		}
 		if (is_hopeless(sk)) {
 			go_away(sk);
 			continue;

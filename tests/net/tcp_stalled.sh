@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# One of the processes of a listener looks after its part no more: who waits there is given to the others, also who was in
+# the middle of the handshake then.
+LEASED=1
+. "$(dirname "$0")/lib_tcp.sh"
+need python3 setpriv tc
+net_up
+a tc qdisc add dev "$DEV_A" clsact || skip "no clsact"
+hold_back() { a tc filter add dev "$DEV_A" egress bpf da obj "$BIN/hold.bpf.o" sec tc; }
+let() { wait_until 60 test -e "$TMP/let" && a tc filter del dev "$DEV_A" egress; }
+MODES=${MODES:-kernel one}
+PORT=7400
+for MODE in $MODES; do
+	meet
+	for fam in ${FAMILIES:-4 6}; do
+		PORT=$((PORT + 1))
+		own=B$fam
+		rm -f "$TMP/let"
+		bg pb python3 "$TESTS/net/tcp_stalled.py" server "${!own}" $PORT >"$TMP/joined"
+		wait_tcp b $PORT
+		wait_line "$TMP/joined" joined 20
+		hold_back || skip "no cls_bpf"
+		let &
+		a timeout 100 python3 "$TESTS/net/tcp_stalled.py" client "${!own}" $PORT "$TMP" >"$TMP/answered"
+		wait $!
+		same "IPv$fam: who waited there" "early 40" "$(sed -n 1p "$TMP/answered")"
+		same "IPv$fam: whose handshake ended then" "late 24" "$(sed -n 2p "$TMP/answered")"
+		stop "$BG"
+	done
+done
+done_testing
