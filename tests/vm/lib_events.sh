@@ -52,6 +52,14 @@ plug() { # pair, 1 or 2; it comes to the first network namespace
 	device=$(printf '%s\n' "$VM_DEVICES" | grep "id=n$1_$2,")
 	qmp "device_add $device" && wait_until 60 nic "$1" "$2" >/dev/null
 }
+# The driver of the card lets it go, and takes it again. (virtio_net's has no card: the one below has.)
+driver_off() { # pair, 2
+	BUS=$(b ethtool -i "$DEV_B" | sed -n 's/^bus-info: //p')
+	DRIVER=$(readlink -f "/sys/bus/pci/devices/$BUS/driver") && fast && echo "$BUS" >"$DRIVER/unbind" && slowly
+}
+driver_on() { # pair, 1 or 2; it comes to the first network namespace
+	echo "$BUS" >"$DRIVER/bind" && wait_until 60 nic "$1" "$2" >/dev/null
+}
 
 # One connection of a preloaded program on b, from before the first event to after the last. SERVED_BY=sa: the
 # other one is preloaded, too.

@@ -16,6 +16,7 @@ traffic() { # WHAT BY_KERNEL [SETTING=VALUE...]
 	offload_begin
 	ok "$what: datagrams, bytes over TCP" sb python3 "$VM_DIR/bytes.py" ask "$A4" 7001 200000 "$TMP/asked" 20
 	same "$what: connections of the kernel" "200000 $by" "$(cat "$TMP/asked")"
+	[ "$(cat "$TMP/asked")" = "200000 $by" ] || grep -h 'port:' "$TMP"/sluice.*.log
 	if [ "$by" = 0 ]; then offload_end 20; fi
 }
 says() { # text

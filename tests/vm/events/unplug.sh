@@ -8,7 +8,7 @@ VM_NICS=${VM_NICS:-virtio} VM_SECONDS=${VM_SECONDS:-3000}
 . "$VM_DIR/lib_events.sh"
 replug() {
 	local dev
-	unplug 1 2 && plug 1 2 || return 1
+	"${PULL:-unplug}" 1 2 && "${PUT_BACK:-plug}" 1 2 || return 1
 	dev=$(nic 1 2)
 	ip link set "$dev" down name "$DEV_B" netns "${NS}b" && addr_up b "$DEV_B" "$B4/24" "$B6/64"
 }
