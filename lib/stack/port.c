@@ -385,7 +385,9 @@ struct sl_port *sl_port_open(uint32_t ifindex)
 		return sl_load(&p->left) ? NULL : p;
 	if (!ifindex || !sl_link_get(ifindex, &link) || !sl_port_allowed(&link))
 		return NULL;
-	if (is_vlan(&link) && !link.vlan_qos)
+	/* The kernel gives a device no program while one above it has one (dev_xdp_attach()):
+	 * a macvlan's comes after that of the device below. */
+	if (link.lower && !link.vlan_qos)
 		base = sl_port_open(link.lower);
 	if (sl_lock(&lock)) {
 		p = open_link(&link, base);
