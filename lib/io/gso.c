@@ -227,7 +227,7 @@ static bool has_one_queue(int fd, const char *ifname)
 	return !ask(fd, ifname, &c) || c.tx_count + c.combined_count <= 1;
 }
 
-bool sl_gso_open(struct sl_xsk *x, uint32_t ifindex, const char *ifname, bool qdisc,
+void sl_gso_open(struct sl_xsk *x, uint32_t ifindex, const char *ifname, bool qdisc,
 		 struct sl_frames *frames)
 {
 	struct sockaddr_ll at = {.sll_family = AF_PACKET, .sll_ifindex = (int)ifindex};
@@ -235,7 +235,7 @@ bool sl_gso_open(struct sl_xsk *x, uint32_t ifindex, const char *ifname, bool qd
 	struct sl_gso *g;
 
 	if (fd < 0)
-		return false;
+		return;
 	if (!has_one_queue(fd, ifname) || sl_sys_bind(fd, &at, sizeof(at)) < 0 ||
 	    sl_sys_setsockopt(fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof(one)) < 0)
 		goto close;
@@ -253,10 +253,9 @@ bool sl_gso_open(struct sl_xsk *x, uint32_t ifindex, const char *ifname, bool qd
 	x->gso = g;
 	x->tx.ops = &gso_ops;
 	x->tx.caps |= SL_TX_TSO;
-	return true;
+	return;
 close:
 	sl_sys_close(fd);
-	return false;
 }
 
 void sl_gso_child(const struct sl_xsk *x)

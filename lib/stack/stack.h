@@ -296,7 +296,7 @@ static inline bool sl_leg_post(struct sl_leg *leg, uint32_t frame, uint16_t off,
 	return sl_leg_post_desc(leg, &d);
 }
 /* The same for a TCP segment whose headers of hdr bytes begin the packet; of: the connection. Where
- * the device segments the next ones may carry it on. */
+ * the device segments the next ones may carry it on; d->hdr is 0 then where they may not. */
 bool sl_leg_post_tcp(struct sl_leg *leg, struct sl_tx_desc *d, const struct sl_tcp_seg *seg,
 		     const void *of);
 /* Does seg carry on what was posted last? Then it goes as its bytes, without headers. */
