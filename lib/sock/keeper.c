@@ -188,6 +188,17 @@ static bool read_letter(struct letter *l, int *done)
 	return n == sizeof(*l);
 }
 
+/* l->sk is what the child means. */
+static void follow(const struct letter *l)
+{
+	if (l->use == USE_SHARE && sl_tlisten_share(l->sk))
+		return;
+	l->sk->heir |= l->use == USE_SHARE;
+	if (l->use == USE_ACCEPT)
+		sl_tlisten_for_others(l->sk);
+	sl_sock_kernel(l->sk, SL_REASON_FORKED);
+}
+
 static void read_mail(void)
 {
 	struct letter l = {0};
@@ -196,12 +207,8 @@ static void read_mail(void)
 	while (read_letter(&l, &done)) {
 		if (l.use == USE_NONE)
 			__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
-		if (l.sk && sl_load(&l.sk->gen) == l.gen) {
-			l.sk->heir |= l.use == USE_SHARE;
-			if (l.use == USE_ACCEPT)
-				sl_tlisten_for_others(l.sk);
-			sl_sock_kernel(l.sk, SL_REASON_FORKED);
-		}
+		if (l.sk && sl_load(&l.sk->gen) == l.gen)
+			follow(&l);
 		if (done >= 0)
 			sl_sys_close(done);
 	}

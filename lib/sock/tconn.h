@@ -258,6 +258,9 @@ void sl_tlisten_exit(void); /* the process ends: who waits is for the others */
 /* The process is about to wait for connections of an inherited listener (sk->heir),
  * and is to have a part of them. No lock held. */
 void sl_tlisten_join(struct sl_sock *sk);
+/* A child has joined. Who waits here by poll or epoll then has a part as it has; false: nobody
+ * does, and the listener is to leave. The keeper's. */
+bool sl_tlisten_share(struct sl_sock *sk);
 /* It is going to accept from one without having a part. */
 static inline void sl_tcp_sock_accepts(int fd)
 {

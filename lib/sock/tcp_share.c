@@ -544,6 +544,18 @@ int sl_tlisten_backlog(int fd)
 	return (int)info.tcpi_sacked; /* tcp_get_info(): sk_max_ack_backlog */
 }
 
+/* The others know of it, and it sees what they give away. slow held. */
+static void have_part(struct sl_sock *sk)
+{
+	struct box *b = find_box(sk->inode);
+
+	if (b) {
+		begin_part(b, sk->lsn);
+		sl_store_release(&b->sk, sk);
+		tell_box(b, sk);
+	}
+}
+
 /* slow held. */
 static void join(struct sl_sock *sk)
 {
@@ -559,13 +571,7 @@ static void join(struct sl_sock *sk)
 	sl_store(&sk->state, SL_STATE_NEW);
 	reason = sl_tlisten_start(sk, backlog);
 	if (reason == SL_REASON_NONE) {
-		struct box *b = find_box(sk->inode);
-
-		if (b) {
-			begin_part(b, sk->lsn);
-			sl_store_release(&b->sk, sk);
-			tell_box(b, sk);
-		}
+		have_part(sk);
 		sl_debug("tcp", "fd %d: an inherited listener has a part here", sk->fd);
 		return;
 	}
@@ -593,4 +599,36 @@ void sl_tlisten_join(struct sl_sock *sk)
 	sl_lock(&sk->slow);
 	join(sk);
 	sl_unlock(&sk->slow);
+}
+
+static bool is_waited_for(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+	bool waits;
+
+	if (!sk->nonblock || !sl_sock_lock(sk, &lane))
+		return false;
+	waits = !sl_list_empty(&sk->watches);
+	sl_lane_unlock(lane);
+	return waits;
+}
+
+bool sl_tlisten_share(struct sl_sock *sk)
+{
+	bool shared = false;
+
+	if (!is_waited_for(sk) || !box_of(sk) || !sl_lock(&sk->slow))
+		return false;
+	if (sk->lsn && !sk->lsn->draining) {
+		sk->heir = true;
+		sl_tlisten_leave(sk);
+		shared = sl_sock_claim_listener(sk) == SL_REASON_NONE;
+	}
+	if (shared) {
+		have_part(sk);
+		sl_keeper_watch(sk); /* the box */
+		sl_debug("tcp", "fd %d: has a part beside children", sk->fd);
+	}
+	sl_unlock(&sk->slow);
+	return shared;
 }

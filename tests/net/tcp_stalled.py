@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_stalled.py server ADDRESS PORT       two children with one listener: the one accepts and answers, the other waits for
-                                          connections once and then never looks again
+"""tcp_stalled.py server ADDRESS PORT WHO   a listener of two processes: the one accepts and answers, the other waits for
+                                          connections once and then never looks again. These are two children, or a child
+                                          that stalls and the parent (WHO: epoll, poll), which has begun to wait before
 tcp_stalled.py client ADDRESS PORT DIR    connections from ports that the caller holds the ACKs of back, then others,
                                           until those are answered; then DIR/let is made, and the first are to be"""
 import os
@@ -11,17 +12,23 @@ import time
 
 LATE = range(20000, 20024)
 EARLY = 40
+PATIENCE_S = 20
+PATIENCE = {select.epoll: 0.05, type(select.poll()): 50}
 
 
 def family(address):
     return socket.AF_INET6 if ":" in address else socket.AF_INET
 
 
-def accept_all(s, once):
-    ep = select.epoll()
-    ep.register(s, select.EPOLLIN)
+def made(kind, s):
+    p = kind()
+    p.register(s, select.EPOLLIN)
+    return p
+
+
+def accept_all(s, ready, once=False):
     while True:
-        if not ep.poll(0.05 if once else None) and once:
+        if not ready.poll(PATIENCE[type(ready)] if once else None) and once:
             return
         try:
             c, _ = s.accept()
@@ -32,16 +39,21 @@ def accept_all(s, once):
         c.close()
 
 
-def server(address, port):
+def stall(s):
+    accept_all(s, made(select.epoll, s), once=True)
+    print("joined", flush=True)
+    time.sleep(600)
+
+
+def server(address, port, who):
     s = socket.create_server((address, port), family=family(address), backlog=200)
     s.setblocking(False)
+    ready = made(select.poll if who == "poll" else select.epoll, s) if who != "children" else None
     if not os.fork():
-        accept_all(s, True)
-        print("joined", flush=True)
+        stall(s)
+    if not ready and os.fork():
         time.sleep(600)
-    if not os.fork():
-        accept_all(s, False)
-    time.sleep(600)
+    accept_all(s, ready or made(select.epoll, s))
 
 
 def begin(address, port, own=0):
@@ -49,7 +61,7 @@ def begin(address, port, own=0):
     c.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if own:
         c.bind(("", own))
-    c.settimeout(20)
+    c.settimeout(PATIENCE_S)
     c.connect((address, port))
     return c
 
@@ -73,6 +85,6 @@ def client(address, port, where):
 
 
 if sys.argv[1] == "server":
-    server(sys.argv[2], int(sys.argv[3]))
+    server(sys.argv[2], int(sys.argv[3]), sys.argv[4])
 else:
     client(sys.argv[2], int(sys.argv[3]), sys.argv[4])
