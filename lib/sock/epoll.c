@@ -307,9 +307,27 @@ static int change(struct sl_epoll *ep, int epfd, int op, int fd, struct epoll_ev
 	return it ? add(ep, epfd, it) : -ENOMEM;
 }
 
+int sl_epoll_ctl_kernel(int epfd, int op, int fd, const struct epoll_event *ev)
+{
+	const struct sl_sock *sk = sl_fd_sock(fd);
+	struct epoll_event e = ev ? *ev : (struct epoll_event){0};
+	int r = -ENOENT, both = -1;
+
+	if (op == EPOLL_CTL_ADD)
+		both = sl_tlisten_wait_fd(sk, fd);
+	if (both < 0 || both == fd)
+		r = sl_sys_epoll_ctl(epfd, op, fd, (struct epoll_event *)ev);
+	if (r == -ENOENT && both < 0)
+		both = sl_tlisten_waited_fd(sk);
+	if (r != -ENOENT || both < 0)
+		return r;
+	e.events &= ~EPOLLEXCLUSIVE; /* refused where a set is the member */
+	return sl_sys_epoll_ctl(epfd, op, both, ev ? &e : NULL);
+}
+
 static int change_kernel(struct sl_epoll *ep, int epfd, int op, int fd, struct epoll_event *ev)
 {
-	int r = sl_sys_epoll_ctl(epfd, op, fd, ev);
+	int r = sl_epoll_ctl_kernel(epfd, op, fd, ev);
 
 	if (r == 0 && ep && op == EPOLL_CTL_ADD)
 		sl_store(&ep->nos, ep->nos + 1);

@@ -125,6 +125,10 @@ void sl_epoll_tell(struct sl_epoll *ep);
 /* Gives the member to the kernel's set, which goes on with it. */
 void sl_epitem_to_kernel(struct sl_epitem *it);
 
+/* epoll_ctl(2) of the kernel's set. A listener of several processes is there with the box by which
+ * they give connections away (tcp_box.c), whichever of the two it was added as. */
+int sl_epoll_ctl_kernel(int epfd, int op, int fd, const struct epoll_event *ev);
+
 /* epoll_wait.c: threads inside the kernel's epoll_wait come out and look again. */
 void sl_epoll_kick(struct sl_epoll *ep);
 /* Tells sl_wait_lane() the lanes of the members, inner sets included. */

@@ -126,7 +126,7 @@ static void copy_ours(struct sl_epoll *ep, int to)
 
 		if (!it->sk)
 			continue;
-		sl_sys_epoll_ctl(to, EPOLL_CTL_ADD, it->fd, &ev);
+		sl_epoll_ctl_kernel(to, EPOLL_CTL_ADD, it->fd, &ev);
 		if (sl_sock_is(it->sk, it->fd) && it->sk->passed)
 			sl_keeper_tell_parent(it->sk);
 	}

@@ -237,7 +237,7 @@ void sl_epitem_to_kernel(struct sl_epitem *it)
 	if (epfd < 0)
 		return;
 	/* The number may be closed while a dup of the socket lives. */
-	if (sl_sys_epoll_ctl(epfd, EPOLL_CTL_ADD, it->fd, &ev) == -EBADF && it->sk)
+	if (sl_epoll_ctl_kernel(epfd, EPOLL_CTL_ADD, it->fd, &ev) == -EBADF && it->sk)
 		sl_sys_epoll_ctl(epfd, EPOLL_CTL_ADD, sl_sock_shadow(it->sk), &ev);
 	it->ep->nos++;
 	/* What came before is in our queue, which the kernel does not know of. */

@@ -149,17 +149,12 @@ static void tell_parent(const struct sl_sock *sk, enum use use)
 
 void sl_keeper_tell_parent(const struct sl_sock *sk)
 {
-	tell_parent(sk, USE_ANY);
+	tell_parent(sk, sl_tlisten_is_shared(sk) ? USE_ACCEPT : USE_ANY);
 }
 
 void sl_keeper_share(const struct sl_sock *sk)
 {
 	tell_parent(sk, USE_SHARE);
-}
-
-void sl_keeper_accept(const struct sl_sock *sk)
-{
-	tell_parent(sk, USE_ACCEPT);
 }
 
 /* A letter about nothing. */

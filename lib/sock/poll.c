@@ -220,8 +220,9 @@ static void sort(struct call *c)
 			e->set_watch.on_ready = on_set;
 			c->nours++;
 		}
-		if (sk && e->state != SL_STATE_KERNEL)
-			c->kernel[i].fd = -1;
+		if (sk)
+			c->kernel[i].fd =
+				e->state == SL_STATE_KERNEL ? sl_tlisten_wait_fd(sk, fd) : -1;
 		c->has_os |= c->kernel[i].fd >= 0;
 	}
 }

@@ -353,8 +353,6 @@ bool sl_mcast_in_use(void);
 void sl_keeper_tell_parent(const struct sl_sock *sk);
 /* The same, of a listener that the child is going to have a part of. */
 void sl_keeper_share(const struct sl_sock *sk);
-/* The same, of one whose connections the child accepts as the kernel's. */
-void sl_keeper_accept(const struct sl_sock *sk);
 /* How many of the processes that this one descends from, by fork, had a keeper; a child of one that
  * has the most does without. */
 #define SL_GENERATIONS 8

@@ -224,6 +224,11 @@ int sl_tlisten_take_given(struct sl_sock *sk, int flags);
  * comes by the box, too; -1: nothing can. */
 enum { SL_EITHER_BOX, SL_EITHER_LISTENER }; /* what its events say */
 int sl_tlisten_either(const struct sl_sock *sk, int listener);
+/* In whose place somebody is to wait for connections by poll or epoll: fd, or an epoll set that has
+ * the box, too, where something may come by that. And the set, if there is one already, or -1. sk
+ * may be NULL, and of any kind. */
+int sl_tlisten_wait_fd(const struct sl_sock *sk, int fd);
+int sl_tlisten_waited_fd(const struct sl_sock *sk);
 void sl_tlisten_part_over(const struct sl_sock *sk, struct sl_tlisten *l); /* it is gone */
 int sl_tlisten_backlog(int fd);
 /* Was it open in another process, too, when this one forked last? */
@@ -267,7 +272,7 @@ static inline void sl_tcp_sock_accepts(int fd)
 	const struct sl_sock *sk = sl_fd_sock(fd);
 
 	if (sl_unlikely(sk && sk->heir && sk->passed))
-		sl_keeper_accept(sk);
+		sl_keeper_tell_parent(sk);
 }
 static inline void sl_tcp_sock_inherit(int fd)
 {

@@ -39,16 +39,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
-#include <string.h>
-#include <sys/mman.h>
 
 #include "base/clock.h"
-#include "base/fds.h"
 #include "base/lock.h"
 #include "base/log.h"
-#include "base/rights.h"
 #include "base/sys.h"
 #include "sluice.h"
+#include "sock/tcp_box.h"
 #include "sock/tconn.h"
 
 #define PATIENCE_NS 20000000 /* for handshakes, when the process ends */
@@ -58,265 +55,8 @@
 #define STALLS_MAX  6             /* in a row, of all the processes, */
 #define ROW_NS      1000000000ull /* with no longer than that from one to the next */
 
-/* Boxes ----------------------------------------------------------------------------------------
- */
-
-#define BOXES 64
-
-/* Made before a fork, so that child and parent have the same. */
-static struct box {
-	uint32_t inode;     /* of the listener; 0: unused */
-	int in, out;        /* descriptors */
-	int either;         /* epoll of this process's, of in and the listener; -1: not made yet */
-	uint32_t told;      /* by this number the daemon knows it; 0: it does not */
-	struct sl_sock *sk; /* of this process, which has its part; NULL: it has none */
-} boxes[BOXES];
-
-/* What the processes of a box know in common. */
-struct crowd {
-	uint64_t last_ns; /* of the last stall */
-	uint32_t stalls;  /* in a row; from STALLS_MAX on nobody has a part any more */
-	uint32_t parts;   /* so many have a part; more, when one was killed */
-};
-static struct crowd *crowds;    /* by box, in memory that they share; NULL: none */
-static unsigned nboxes;         /* from here on all were never used */
-static struct sl_lock box_lock; /* a leaf */
-
-static struct box *find_box(uint32_t inode)
-{
-	for (struct box *b = boxes; b < boxes + BOXES; b++)
-		if (b->inode == inode)
-			return b;
-	return NULL;
-}
-
-/* As long as somebody has one the others must look into the box. */
-static void begin_part(const struct box *b, struct sl_tlisten *l)
-{
-	if (!crowds || l->part)
-		return;
-	l->part = true;
-	__atomic_fetch_add(&crowds[b - boxes].parts, 1, __ATOMIC_RELEASE);
-}
-
-void sl_tlisten_part_over(const struct sl_sock *sk, struct sl_tlisten *l)
-{
-	const struct box *b = l->part ? find_box(sk->inode) : NULL;
-
-	if (b)
-		__atomic_fetch_sub(&crowds[b - boxes].parts, 1, __ATOMIC_RELEASE);
-	l->part = false;
-}
-
-static void make_box(struct sl_sock *sk, void *arg)
-{
-	struct box *b;
-	int fd[2];
-
-	if (sk->proto != IPPROTO_TCP || !sk->inode || (!sk->lsn && !sk->heir) ||
-	    find_box(sk->inode))
-		return;
-	b = find_box(0);
-	if (!b || sl_sys(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
-			 fd) < 0)
-		return;
-	b->in = sl_fd_keep(fd[0]);
-	b->out = sl_fd_keep(fd[1]);
-	nboxes = sl_max(nboxes, (unsigned)(b - boxes) + 1);
-	b->either = -1;
-	if (crowds)
-		memset(&crowds[b - boxes], 0, sizeof(*crowds));
-	if (sk->lsn)
-		begin_part(b, sk->lsn);
-	sl_store_release(&b->inode, sk->inode);
-}
-
-static void make_crowds(void)
-{
-	void *p;
-
-	if (!sl_sys_mmap(&p, NULL, BOXES * sizeof(*crowds), MAP_SHARED | MAP_ANONYMOUS, -1, 0))
-		crowds = p;
-}
-
-void sl_tlisten_fork_begin(void)
-{
-	if (!sl_tlisten_count() || !sl_lock(&box_lock))
-		return;
-	if (!crowds)
-		make_crowds();
-	sl_sock_for_each(make_box, NULL);
-	sl_unlock(&box_lock);
-}
-
-static void close_either(struct box *b)
-{
-	if (b->either >= 0)
-		sl_sys_close(b->either);
-	b->either = -1;
-}
-
-void sl_tlisten_share_child(void)
-{
-	memset(&box_lock, 0, sizeof(box_lock));
-	for (struct box *b = boxes; b < boxes + nboxes; b++) {
-		if (b->inode && b->in < 0) { /* of a listener that stays in the parent */
-			sl_sys_close(b->out);
-			b->inode = 0;
-		}
-		close_either(b);
-		b->sk = NULL;
-		b->told = 0;
-	}
-}
-
-static struct box *box_of(const struct sl_sock *sk)
-{
-	return nboxes && sk->inode ? find_box(sk->inode) : NULL;
-}
-
-int sl_tlisten_box(const struct sl_sock *sk)
-{
-	const struct box *b = sk->heir ? box_of(sk) : NULL;
-
-	return b ? b->in : -1;
-}
-
-/* Should this process be killed, the daemon gives what waits in its queue to the others. */
-static void tell_box(struct box *b, const struct sl_sock *sk)
-{
-	uint32_t id = sk->lsn->id;
-	int err;
-
-	if (b->told)
-		sl_broker_unbox(b->told);
-	err = sl_broker_box(id, b->out, sk->fd);
-	b->told = err ? 0 : id;
-	if (err)
-		sl_debug("tcp", "fd %d: who waits in its queue is reset should we be killed: %s",
-			 sk->fd, strerrorname_np(-err));
-}
-
-/* Nothing is taken out of it here any more; others have it open. */
-static void close_in(struct box *b)
-{
-	if (b->in < 0)
-		return;
-	sl_keeper_unwatch(b->in);
-	sl_fd_forget(b->in);
-	sl_sys_close(b->in);
-	close_either(b);
-	b->in = -1;
-}
-
-/* The listener is closed here. slow is held. */
-static void drop_box(const struct sl_sock *sk)
-{
-	struct box *b = find_box(sk->inode);
-
-	if (b && b->told)
-		sl_broker_unbox(b->told);
-	if (!sl_lock(&box_lock))
-		return;
-	b = find_box(sk->inode);
-	if (b) {
-		b->inode = b->told = 0;
-		sl_store_release(&b->sk, NULL);
-		close_in(b);
-		sl_fd_forget(b->out);
-		sl_sys_close(b->out);
-	}
-	sl_unlock(&box_lock);
-}
-
-bool sl_tlisten_box_leave(struct sl_sock *sk)
-{
-	struct box *b = find_box(sk->inode);
-
-	if (!b || !sl_lock(&box_lock))
-		return false;
-	sl_store_release(&b->sk, NULL);
-	close_in(b);
-	sl_unlock(&box_lock);
-	return true;
-}
-
-bool sl_tlisten_is_alone(const struct sl_sock *sk)
-{
-	const struct box *b = box_of(sk);
-	struct pollfd p = {.fd = b ? b->out : -1};
-	struct timespec zero = {0, 0};
-
-	return b && sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0;
-}
-
-static void set_linger(int fd, int ms)
-{
-	struct linger l = {ms >= 0, ms / 1000};
-
-	sl_sys_setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
-}
-
-/* When nobody takes it its peer is reset, as by the last close of a listener. */
-static bool put(const struct box *b, int fd)
-{
-	set_linger(fd, 0);
-	return sl_rights_send(b->out, SL_BOX_READY, 1, &fd, 1, MSG_DONTWAIT) == 1;
-}
-
-int sl_tlisten_take_given(struct sl_sock *sk, int flags)
-{
-	const struct box *b = box_of(sk);
-	int fd, fl, truncated;
-	uint32_t nfds;
-	char c = 0;
-
-	if (!b || sl_rights_recv(b->in, &c, 1, &fd, 1, &nfds, MSG_DONTWAIT, &truncated) != 1 ||
-	    !nfds)
-		return -EAGAIN;
-	if (c == SL_BOX_BARE[0])
-		sl_tcp_opt_give(sk, fd);
-	set_linger(fd, sk->linger_ms);
-	if (!(flags & SOCK_CLOEXEC))
-		sl_sys_fcntl(fd, F_SETFD, 0);
-	fl = sl_sys_fcntl(fd, F_GETFL, 0) & ~O_NONBLOCK;
-	sl_sys_fcntl(fd, F_SETFL, flags & SOCK_NONBLOCK ? fl | O_NONBLOCK : fl);
-	return fd;
-}
-
-/* One at a time is woken for each that comes, as by accept(2). */
-static void make_either(struct box *b, int listener)
-{
-	struct epoll_event ev = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.u32 = SL_EITHER_BOX};
-	int fd = sl_fd_keep(sl_sys_epoll_create1(EPOLL_CLOEXEC));
-
-	if (fd < 0)
-		return;
-	sl_sys_epoll_ctl(fd, EPOLL_CTL_ADD, b->in, &ev);
-	ev.data.u32 = SL_EITHER_LISTENER;
-	sl_sys_epoll_ctl(fd, EPOLL_CTL_ADD, listener, &ev);
-	b->either = fd;
-}
-
-int sl_tlisten_either(const struct sl_sock *sk, int listener)
-{
-	struct box *b = box_of(sk);
-
-	if (!b || b->in < 0 || !crowds || !sl_load(&crowds[b - boxes].parts) || !sl_lock(&box_lock))
-		return -1;
-	if (b->inode == sk->inode && b->either < 0)
-		make_either(b, listener);
-	sl_unlock(&box_lock);
-	return b->either;
-}
-
 /* Leaving ---------------------------------------------------------------------------------------
  */
-
-bool sl_tlisten_is_shared(const struct sl_sock *sk)
-{
-	return sk->proto == IPPROTO_TCP && box_of(sk);
-}
 
 void sl_tlisten_for_others(struct sl_sock *sk)
 {
@@ -328,12 +68,13 @@ void sl_tlisten_for_others(struct sl_sock *sk)
 
 void sl_tlisten_give(struct sl_sock *sk)
 {
-	const struct box *b = sk->heir || sk->lsn->others ? box_of(sk) : NULL;
 	unsigned n = 0;
 	int fd;
 
-	while (b && (fd = sl_tcp_sock_accept_ours(sk)) >= 0) {
-		bool given = sl_hand_back(fd) == 0 && put(b, fd);
+	if ((!sk->heir && !sk->lsn->others) || !sl_tlisten_is_shared(sk))
+		return;
+	while ((fd = sl_tcp_sock_accept_ours(sk)) >= 0) {
+		bool given = sl_hand_back(fd) == 0 && sl_tbox_put(sk, fd);
 
 		n += given;
 		if (!given)
@@ -361,24 +102,21 @@ void sl_tlisten_closing(struct sl_sock *sk)
 	sl_tlisten_give(sk);
 }
 
-void sl_tlisten_closed(const struct sl_sock *sk)
-{
-	if (box_of(sk))
-		drop_box(sk);
-}
-
 static bool is_hopeless(const struct sl_sock *sk)
 {
-	const struct box *b = crowds ? box_of(sk) : NULL;
+	const struct sl_crowd *c = sl_tbox_crowd(sk);
 
-	return b && sl_load(&crowds[b - boxes].stalls) >= STALLS_MAX;
+	return c && sl_load(&c->stalls) >= STALLS_MAX;
 }
 
-static void count_stall(const struct box *b, uint64_t now_ns)
+static void count_stall(const struct sl_sock *sk, uint64_t now_ns)
 {
-	struct crowd *c = &crowds[b - boxes];
-	uint64_t last = __atomic_exchange_n(&c->last_ns, now_ns, __ATOMIC_RELAXED);
+	struct sl_crowd *c = sl_tbox_crowd(sk);
+	uint64_t last;
 
+	if (!c)
+		return;
+	last = __atomic_exchange_n(&c->last_ns, now_ns, __ATOMIC_RELAXED);
 	if (sl_load(&c->stalls) >= STALLS_MAX)
 		return;
 	if (now_ns - last > ROW_NS && last < now_ns)
@@ -387,7 +125,7 @@ static void count_stall(const struct box *b, uint64_t now_ns)
 		sl_info("tcp",
 			"fd %d: workers do not look after their parts: the kernel deals "
 			"new connections out",
-			b->sk->fd);
+			sk->fd);
 }
 
 static void go_away(struct sl_sock *sk)
@@ -418,8 +156,8 @@ static void give_late(struct sl_sock *sk)
 
 void sl_tlisten_look_stalled(uint64_t now_ns)
 {
-	for (struct box *b = boxes; b < boxes + nboxes; b++) {
-		struct sl_sock *sk = sl_load_acquire(&b->sk);
+	for (unsigned i = 0; i < sl_tbox_count(); i++) {
+		struct sl_sock *sk = sl_tbox_member(i);
 		struct sl_tlisten *l = sk ? sl_load_acquire(&sk->lsn) : NULL;
 
 		if (!l || l->draining)
@@ -441,8 +179,7 @@ void sl_tlisten_look_stalled(uint64_t now_ns)
 			l->seen = sl_load(&l->accepted);
 			l->since_ns = now_ns;
 		} else if (now_ns - l->since_ns > STALL_NS) {
-			if (crowds)
-				count_stall(b, now_ns);
+			count_stall(sk, now_ns);
 			go_away(sk);
 		}
 	}
@@ -466,7 +203,7 @@ void sl_tlisten_return(struct sl_sock *sk)
 
 static void leave_at_exit(struct sl_sock *sk, void *arg)
 {
-	if (!sl_load(&sk->lsn) || !box_of(sk) || !sl_lock(&sk->slow))
+	if (!sl_load(&sk->lsn) || !sl_tlisten_is_shared(sk) || !sl_lock(&sk->slow))
 		return;
 	if (sk->lsn)
 		sk->lsn->others = true;
@@ -477,7 +214,7 @@ static void leave_at_exit(struct sl_sock *sk, void *arg)
 
 void sl_tlisten_exit(void)
 {
-	if (nboxes)
+	if (sl_tbox_count())
 		sl_sock_for_each(leave_at_exit, NULL);
 }
 
@@ -544,18 +281,6 @@ int sl_tlisten_backlog(int fd)
 	return (int)info.tcpi_sacked; /* tcp_get_info(): sk_max_ack_backlog */
 }
 
-/* The others know of it, and it sees what they give away. slow held. */
-static void have_part(struct sl_sock *sk)
-{
-	struct box *b = find_box(sk->inode);
-
-	if (b) {
-		begin_part(b, sk->lsn);
-		sl_store_release(&b->sk, sk);
-		tell_box(b, sk);
-	}
-}
-
 /* slow held. */
 static void join(struct sl_sock *sk)
 {
@@ -571,7 +296,7 @@ static void join(struct sl_sock *sk)
 	sl_store(&sk->state, SL_STATE_NEW);
 	reason = sl_tlisten_start(sk, backlog);
 	if (reason == SL_REASON_NONE) {
-		have_part(sk);
+		sl_tbox_have_part(sk);
 		sl_debug("tcp", "fd %d: an inherited listener has a part here", sk->fd);
 		return;
 	}
@@ -617,7 +342,7 @@ bool sl_tlisten_share(struct sl_sock *sk)
 {
 	bool shared = false;
 
-	if (!is_waited_for(sk) || !box_of(sk) || !sl_lock(&sk->slow))
+	if (!is_waited_for(sk) || !sl_tlisten_is_shared(sk) || !sl_lock(&sk->slow))
 		return false;
 	if (sk->lsn && !sk->lsn->draining) {
 		sk->heir = true;
@@ -625,7 +350,7 @@ bool sl_tlisten_share(struct sl_sock *sk)
 		shared = sl_sock_claim_listener(sk) == SL_REASON_NONE;
 	}
 	if (shared) {
-		have_part(sk);
+		sl_tbox_have_part(sk);
 		sl_keeper_watch(sk); /* the box */
 		sl_debug("tcp", "fd %d: has a part beside children", sk->fd);
 	}

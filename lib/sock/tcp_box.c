@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Boxes: by these connections get from the queue of one process of a listener to another's
+ * accept(2).
+ *
+ * Theory of operation: a box is a socket pair, made before a fork, so that all processes that have
+ * the listener have both ends. Who gives away makes the connection the kernel's and sends its
+ * descriptor (tcp_share.c has the occasions); whoever accepts first takes it. Who waits for the
+ * kernel's listener waits for the box as well: where a descriptor is waited for he has an epoll set
+ * of both in its place (*either*). */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "sock/tcp_box.h"
+
+#include "base/fds.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/rights.h"
+#include "base/sys.h"
+#include "sluice.h"
+#include "sock/tconn.h"
+
+#define BOXES 64
+
+/* Made before a fork, so that child and parent have the same. */
+static struct box {
+	uint32_t inode;     /* of the listener; 0: unused */
+	int in, out;        /* descriptors */
+	int either;         /* epoll of this process's, of in and the listener; -1: not made yet */
+	uint32_t told;      /* by this number the daemon knows it; 0: it does not */
+	struct sl_sock *sk; /* of this process, which has its part; NULL: it has none */
+} boxes[BOXES];
+
+static struct sl_crowd *crowds; /* by box, in memory that they share; NULL: none */
+static unsigned nboxes;         /* from here on all were never used */
+static struct sl_lock box_lock; /* a leaf */
+
+static struct box *find_box(uint32_t inode)
+{
+	for (struct box *b = boxes; b < boxes + BOXES; b++)
+		if (b->inode == inode)
+			return b;
+	return NULL;
+}
+
+/* As long as somebody has one the others must look into the box. */
+static void begin_part(const struct box *b, struct sl_tlisten *l)
+{
+	if (!crowds || l->part)
+		return;
+	l->part = true;
+	__atomic_fetch_add(&crowds[b - boxes].parts, 1, __ATOMIC_RELEASE);
+}
+
+void sl_tlisten_part_over(const struct sl_sock *sk, struct sl_tlisten *l)
+{
+	const struct box *b = l->part ? find_box(sk->inode) : NULL;
+
+	if (b)
+		__atomic_fetch_sub(&crowds[b - boxes].parts, 1, __ATOMIC_RELEASE);
+	l->part = false;
+}
+
+static void make_box(struct sl_sock *sk, void *arg)
+{
+	struct box *b;
+	int fd[2];
+
+	if (sk->proto != IPPROTO_TCP || !sk->inode || (!sk->lsn && !sk->heir) ||
+	    find_box(sk->inode))
+		return;
+	b = find_box(0);
+	if (!b || sl_sys(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+			 fd) < 0)
+		return;
+	b->in = sl_fd_keep(fd[0]);
+	b->out = sl_fd_keep(fd[1]);
+	nboxes = sl_max(nboxes, (unsigned)(b - boxes) + 1);
+	b->either = -1;
+	if (crowds)
+		memset(&crowds[b - boxes], 0, sizeof(*crowds));
+	if (sk->lsn)
+		begin_part(b, sk->lsn);
+	sl_store_release(&b->inode, sk->inode);
+}
+
+static void make_crowds(void)
+{
+	void *p;
+
+	if (!sl_sys_mmap(&p, NULL, BOXES * sizeof(*crowds), MAP_SHARED | MAP_ANONYMOUS, -1, 0))
+		crowds = p;
+}
+
+void sl_tlisten_fork_begin(void)
+{
+	if (!sl_tlisten_count() || !sl_lock(&box_lock))
+		return;
+	if (!crowds)
+		make_crowds();
+	sl_sock_for_each(make_box, NULL);
+	sl_unlock(&box_lock);
+}
+
+static void close_either(struct box *b)
+{
+	if (b->either >= 0)
+		sl_sys_close(b->either);
+	b->either = -1;
+}
+
+void sl_tlisten_share_child(void)
+{
+	memset(&box_lock, 0, sizeof(box_lock));
+	for (struct box *b = boxes; b < boxes + nboxes; b++) {
+		if (b->inode && b->in < 0) { /* of a listener that stays in the parent */
+			sl_sys_close(b->out);
+			b->inode = 0;
+		}
+		close_either(b);
+		b->sk = NULL;
+		b->told = 0;
+	}
+}
+
+static struct box *box_of(const struct sl_sock *sk)
+{
+	return nboxes && sk->inode ? find_box(sk->inode) : NULL;
+}
+
+int sl_tlisten_box(const struct sl_sock *sk)
+{
+	const struct box *b = sk->heir ? box_of(sk) : NULL;
+
+	return b ? b->in : -1;
+}
+
+/* Should this process be killed, the daemon gives what waits in its queue to the others. */
+static void tell_box(struct box *b, const struct sl_sock *sk)
+{
+	uint32_t id = sk->lsn->id;
+	int err;
+
+	if (b->told)
+		sl_broker_unbox(b->told);
+	err = sl_broker_box(id, b->out, sk->fd);
+	b->told = err ? 0 : id;
+	if (err)
+		sl_debug("tcp", "fd %d: who waits in its queue is reset should we be killed: %s",
+			 sk->fd, strerrorname_np(-err));
+}
+
+/* Nothing is taken out of it here any more; others have it open. */
+static void close_in(struct box *b)
+{
+	if (b->in < 0)
+		return;
+	sl_keeper_unwatch(b->in);
+	sl_fd_forget(b->in);
+	sl_sys_close(b->in);
+	close_either(b);
+	b->in = -1;
+}
+
+/* The listener is closed here. slow is held. */
+static void drop_box(const struct sl_sock *sk)
+{
+	struct box *b = find_box(sk->inode);
+
+	if (b && b->told)
+		sl_broker_unbox(b->told);
+	if (!sl_lock(&box_lock))
+		return;
+	b = find_box(sk->inode);
+	if (b) {
+		b->inode = b->told = 0;
+		sl_store_release(&b->sk, NULL);
+		close_in(b);
+		sl_fd_forget(b->out);
+		sl_sys_close(b->out);
+	}
+	sl_unlock(&box_lock);
+}
+
+bool sl_tlisten_box_leave(struct sl_sock *sk)
+{
+	struct box *b = find_box(sk->inode);
+
+	if (!b || !sl_lock(&box_lock))
+		return false;
+	sl_store_release(&b->sk, NULL);
+	close_in(b);
+	sl_unlock(&box_lock);
+	return true;
+}
+
+bool sl_tlisten_is_alone(const struct sl_sock *sk)
+{
+	const struct box *b = box_of(sk);
+	struct pollfd p = {.fd = b ? b->out : -1};
+	struct timespec zero = {0, 0};
+
+	return b && sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0;
+}
+
+static void set_linger(int fd, int ms)
+{
+	struct linger l = {ms >= 0, ms / 1000};
+
+	sl_sys_setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+}
+
+/* When nobody takes it its peer is reset, as by the last close of a listener. */
+bool sl_tbox_put(const struct sl_sock *sk, int fd)
+{
+	const struct box *b = box_of(sk);
+
+	if (!b)
+		return false;
+	set_linger(fd, 0);
+	return sl_rights_send(b->out, SL_BOX_READY, 1, &fd, 1, MSG_DONTWAIT) == 1;
+}
+
+int sl_tlisten_take_given(struct sl_sock *sk, int flags)
+{
+	const struct box *b = box_of(sk);
+	int fd, fl, truncated;
+	uint32_t nfds;
+	char c = 0;
+
+	if (!b || sl_rights_recv(b->in, &c, 1, &fd, 1, &nfds, MSG_DONTWAIT, &truncated) != 1 ||
+	    !nfds)
+		return -EAGAIN;
+	if (c == SL_BOX_BARE[0])
+		sl_tcp_opt_give(sk, fd);
+	set_linger(fd, sk->linger_ms);
+	if (!(flags & SOCK_CLOEXEC))
+		sl_sys_fcntl(fd, F_SETFD, 0);
+	fl = sl_sys_fcntl(fd, F_GETFL, 0) & ~O_NONBLOCK;
+	sl_sys_fcntl(fd, F_SETFL, flags & SOCK_NONBLOCK ? fl | O_NONBLOCK : fl);
+	return fd;
+}
+
+/* One at a time is woken for each that comes, as by accept(2). */
+static void make_either(struct box *b, int listener)
+{
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.u32 = SL_EITHER_BOX};
+	int fd = sl_fd_keep(sl_sys_epoll_create1(EPOLL_CLOEXEC));
+
+	if (fd < 0)
+		return;
+	sl_sys_epoll_ctl(fd, EPOLL_CTL_ADD, b->in, &ev);
+	ev.data.u32 = SL_EITHER_LISTENER;
+	sl_sys_epoll_ctl(fd, EPOLL_CTL_ADD, listener, &ev);
+	b->either = fd;
+}
+
+static int either(struct box *b, const struct sl_sock *sk, int listener)
+{
+	if (!sl_lock(&box_lock))
+		return -1;
+	if (b->inode == sk->inode && b->either < 0)
+		make_either(b, listener);
+	sl_unlock(&box_lock);
+	return b->either;
+}
+
+static bool has_parts(const struct box *b)
+{
+	return crowds && sl_load(&crowds[b - boxes].parts);
+}
+
+int sl_tlisten_either(const struct sl_sock *sk, int listener)
+{
+	struct box *b = box_of(sk);
+
+	return b && b->in >= 0 && has_parts(b) ? either(b, sk, listener) : -1;
+}
+
+int sl_tlisten_wait_fd(const struct sl_sock *sk, int fd)
+{
+	struct box *b = sk && sk->proto == IPPROTO_TCP ? box_of(sk) : NULL;
+	struct timespec zero = {0, 0};
+	struct pollfd p = {.fd = b ? b->in : -1, .events = POLLIN};
+	int both;
+
+	if (p.fd < 0 || (!has_parts(b) && sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) <= 0))
+		return fd;
+	both = either(b, sk, fd);
+	return both < 0 ? fd : both;
+}
+
+int sl_tlisten_waited_fd(const struct sl_sock *sk)
+{
+	const struct box *b = sk && sk->proto == IPPROTO_TCP ? box_of(sk) : NULL;
+
+	return b ? b->either : -1;
+}
+
+struct sl_crowd *sl_tbox_crowd(const struct sl_sock *sk)
+{
+	const struct box *b = crowds ? box_of(sk) : NULL;
+
+	return b ? &crowds[b - boxes] : NULL;
+}
+
+void sl_tbox_have_part(struct sl_sock *sk)
+{
+	struct box *b = find_box(sk->inode);
+
+	if (b) {
+		begin_part(b, sk->lsn);
+		sl_store_release(&b->sk, sk);
+		tell_box(b, sk);
+	}
+}
+
+unsigned sl_tbox_count(void)
+{
+	return nboxes;
+}
+
+struct sl_sock *sl_tbox_member(unsigned i)
+{
+	return sl_load_acquire(&boxes[i].sk);
+}
+
+bool sl_tlisten_is_shared(const struct sl_sock *sk)
+{
+	return sk->proto == IPPROTO_TCP && box_of(sk);
+}
+
+void sl_tlisten_closed(const struct sl_sock *sk)
+{
+	if (box_of(sk))
+		drop_box(sk);
+}
