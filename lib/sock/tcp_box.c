@@ -38,12 +38,18 @@ static struct sl_crowd *crowds; /* by box, in memory that they share; NULL: none
 static unsigned nboxes;         /* from here on all were never used */
 static struct sl_lock box_lock; /* a leaf */
 
-static struct box *find_box(uint32_t inode)
+/* The first n of them may be it. */
+static struct box *find(uint32_t inode, unsigned n)
 {
-	for (struct box *b = boxes; b < boxes + BOXES; b++)
+	for (struct box *b = boxes; b < boxes + n; b++)
 		if (b->inode == inode)
 			return b;
 	return NULL;
+}
+
+static struct box *find_box(uint32_t inode)
+{
+	return find(inode, nboxes);
 }
 
 /* As long as somebody has one the others must look into the box. */
@@ -72,7 +78,7 @@ static void make_box(struct sl_sock *sk, void *arg)
 	if (sk->proto != IPPROTO_TCP || !sk->inode || (!sk->lsn && !sk->heir) ||
 	    find_box(sk->inode))
 		return;
-	b = find_box(0);
+	b = find(0, BOXES);
 	if (!b || sl_sys(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
 			 fd) < 0)
 		return;
