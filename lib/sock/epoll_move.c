@@ -9,6 +9,7 @@
 #include "sock/epoll.h"
 #include "sock/fdtab.h"
 #include "sock/sock.h"
+#include "sock/tconn.h"
 
 struct reader {
 	int fd;
@@ -92,17 +93,18 @@ static bool find_member(int epfd, int fd, struct epoll_event *ev)
 	return found;
 }
 
-static void take_out(struct sl_epoll *ep, struct sl_epoll_moved *m, int fd)
+static void take_out(struct sl_epoll *ep, struct sl_epoll_moved *m, const struct sl_sock *sk)
 {
+	int fd = sk->fd, both = sl_tlisten_waited_fd(sk), epfd;
 	struct epoll_event ev;
-	int epfd;
 
 	if (m->n == SL_EP_MOVED || sl_load(&ep->state) != SL_EP_OPEN)
 		return;
 	epfd = sl_epoll_any_fd(ep);
-	if (epfd < 0 || !find_member(epfd, fd, &ev))
+	if (epfd < 0 ||
+	    (!find_member(epfd, fd, &ev) && (both < 0 || !find_member(epfd, both, &ev))))
 		return;
-	if (sl_sys_epoll_ctl(epfd, EPOLL_CTL_DEL, fd, NULL) < 0)
+	if (sl_epoll_ctl_kernel(epfd, EPOLL_CTL_DEL, fd, NULL) < 0)
 		return;
 	m->set[m->n].epfd = epfd;
 	m->set[m->n].fd = fd;
@@ -120,7 +122,7 @@ void sl_epoll_leave_kernel(const struct sl_sock *sk, struct sl_epoll_moved *m)
 		/* Each set once, by its first number. */
 		if (!ep || sl_epoll_any_fd(ep) != (int)i)
 			continue;
-		take_out(ep, m, sk->fd);
+		take_out(ep, m, sk);
 	}
 }
 
