@@ -8,6 +8,7 @@
 #include "group.bpf.h"
 #include "hints.bpf.h"
 #include "icmp.bpf.h"
+#include "large.bpf.h"
 #include "recent.bpf.h"
 #include "record.bpf.h"
 #include "veil.bpf.h"
@@ -88,7 +89,7 @@ static __always_inline int redirect(struct xdp_md *ctx, const struct sl_pkt *p,
 	__u32 lane = t->lane, slot = t->slot, gen = t->gen, flags = t->flags;
 	enum match match = veil(t->match, cfg, 3);
 	__u32 xsk, vlan;
-	__u64 bytes = p->data_end - p->data;
+	__u64 bytes = packet_bytes(ctx, p);
 	struct sl_meta meta = {
 		.magic = SL_META_MAGIC,
 		.proto = p->proto,
@@ -107,6 +108,10 @@ static __always_inline int redirect(struct xdp_md *ctx, const struct sl_pkt *p,
 	if (ctx->rx_queue_index >= cfg->nqueues || cfg->vlans_left >> vlan & 1 ||
 	    !bpf_map_lookup_elem(&lanes, &xsk)) {
 		c->pass_no_receiver++;
+		return XDP_PASS;
+	}
+	if (bytes > cfg->room) {
+		c->pass_large++;
 		return XDP_PASS;
 	}
 	if (flags & SL_CLAIM_STAMP)

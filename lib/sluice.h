@@ -187,8 +187,8 @@ int sl_hand_back(int fd);
  * whatever made it (handed back, accepted from the kernel, inherited, passed by SCM_RIGHTS). No
  * other process may use it, and no other thread be in a call with it. 0 also if it is ours already.
  * -EREMOTE: rules or routes say that it is the kernel's; -EBUSY: something about it cannot be
- * taken, or it is in use; -EAGAIN: it moved too fast; -ENOTCONN; -EPERM; -EOPNOTSUPP. It stays the
- * kernel's then. */
+ * taken, or it is in use; -EAGAIN: it moved too fast; -EMSGSIZE: its peer may send segments that
+ * no frame holds (a large MTU); -ENOTCONN; -EPERM; -EOPNOTSUPP. It stays the kernel's then. */
 int sl_take_over(int fd);
 
 /* A socket that the program did not make, before it uses it the first time: left by execve(2), or

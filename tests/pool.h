@@ -24,7 +24,7 @@ static inline int pool_make(void *base, uint32_t nframes, uint32_t shift)
 	if (mem == MAP_FAILED)
 		abort();
 	sl_share_init(&g, mem, nframes, shift, 4, 16);
-	return sl_pool_attach(base, &g, (uint8_t)sl_share_join(&g, nframes, 0));
+	return sl_pool_attach(base, 1u << shift, &g, (uint8_t)sl_share_join(&g, nframes, 0));
 }
 
 #endif

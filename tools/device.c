@@ -158,7 +158,6 @@ static bool is_steering(const struct sl_device *d)
 const char *sl_device_obstacle(const struct sl_device *d, const char **remedy)
 {
 	const char *none;
-	unsigned mtu_max = sl_settings.frame_size == 4096 ? 3520 : 1500;
 
 	if (!remedy)
 		remedy = &none;
@@ -179,12 +178,6 @@ const char *sl_device_obstacle(const struct sl_device *d, const char **remedy)
 	    sl_settings.xdp_mode == SL_XDP_NATIVE) {
 		*remedy = "SLUICE_XDP_MODE=auto takes generic mode, which is slower";
 		return "its driver has no native XDP";
-	}
-	if (d->mtu > mtu_max) {
-		*remedy = sl_settings.frame_size == 4096
-				  ? "ip link set DEV mtu 3498 or less"
-				  : "ip link set DEV mtu 1500, or SLUICE_FRAME_SIZE=4096";
-		return "its MTU is larger than a frame";
 	}
 	if (d->xdp_prog && !is_steering(d)) {
 		*remedy = "ip link set DEV xdp off; or load it with xdp-loader, which lets several "

@@ -20,10 +20,15 @@
 
 #include "base/pages.h"
 #include "base/settings.h"
+#include "ctl/broker.h"
+#include "ctl/netdev.h"
 #include "ctl/pin.h"
 #include "io/verbs.h"
 #include "steer.h"
 #include "tools.h"
+
+/* A page with XDP's headroom in front and what the kernel adds behind (veth; others take less). */
+#define ONE_BUFFER_MTU 3520
 
 static unsigned findings;
 static struct sl_device devs[256];
@@ -433,6 +438,28 @@ static void check_vlan(const struct sl_device *d)
 	     below->name);
 }
 
+static void check_mtu(const struct sl_device *d)
+{
+	const struct sl_umem_info frames = {.frame_size = (uint32_t)sl_settings.frame_size,
+					    .headroom = SL_UMEM_HEADROOM};
+	unsigned most = sl_umem_room(&frames) - SL_ETH_MOST;
+
+	if (d->xdp.xdp_known && !(d->xdp.xdp & SL_XDP_FEATURE_RX_SG) && d->mtu > ONE_BUFFER_MTU)
+		finding("ip link set DEV mtu 3498 or less",
+			"its driver knows XDP of packets in one buffer alone, and may refuse it "
+			"with an MTU of %u",
+			d->mtu);
+	if (d->mtu <= most)
+		return;
+	if (sl_settings.frame_size < 4096)
+		finding("SLUICE_FRAME_SIZE=4096",
+			"packets of more than %u bytes go through the kernel: frames hold no more",
+			most);
+	else
+		note("packets of more than %u bytes go through the kernel: frames hold no more",
+		     most);
+}
+
 static void check_device(const struct sl_device *d)
 {
 	const char *remedy, *obstacle = sl_device_obstacle(d, &remedy);
@@ -455,6 +482,7 @@ static void check_device(const struct sl_device *d)
 	good("can be offloaded, MTU %u", d->mtu);
 	if (d->xdp_prog)
 		check_attached(d);
+	check_mtu(d);
 	check_xdp_mode(d);
 	check_queues(d);
 	check_hints(d);

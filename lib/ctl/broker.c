@@ -293,6 +293,7 @@ static enum sl_port_end look(struct sl_device *p)
 	}
 	if (!sl_attach_alive(&p->attach, p->info.ifindex, now.xdp_id))
 		return now.xdp_id ? SL_PORT_REPLACED : SL_PORT_TAKEN_OFF;
+	sl_queues_check_mtu(p, now.mtu);
 	return sl_dev_has_changed(sl_link_open(), &p->info) ? SL_PORT_QUEUES : SL_PORT_STEERED;
 }
 

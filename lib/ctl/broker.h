@@ -113,6 +113,20 @@ struct sl_umem_info {
 	uint8_t member;
 };
 
+/* Free in front of a received frame beside XDP_PACKET_HEADROOM: room for wider headers on the way
+ * out of a frame that is sent on. With XDP_PACKET_HEADROOM it puts the metadata record at the start
+ * of a cache line. */
+#define SL_UMEM_HEADROOM 16
+#define SL_ETH_MOST      22 /* Ethernet header and two VLAN tags */
+
+/* Bytes of the longest packet, from its Ethernet header on, that a frame takes: there are
+ * XDP_PACKET_HEADROOM in front of it, and the longest record may have to be in the packet. */
+static inline uint32_t sl_umem_room(const struct sl_umem_info *u)
+{
+	return u->frame_size - 256 - u->headroom -
+	       (uint32_t)(sizeof(struct sl_mark) + sizeof(struct sl_meta_hw));
+}
+
 /* Makes the packet memory (once; later calls return the same). Call it before the first
  * sl_broker_port_open(), so that a device that cannot be covered is refused there. */
 int sl_broker_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *out,
@@ -120,7 +134,7 @@ int sl_broker_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *o
 
 /* Attaches the steering program to the device, or finds it open already. wait: up to 0.6 s
  * for queues that the kernel has not given back yet. -EBUSY: another process
- * has the device; -EOPNOTSUPP: no XDP, not Ethernet, MTU too large for a frame; -EPERM. */
+ * has the device; -EOPNOTSUPP: no XDP, not Ethernet, or not with these settings; -EPERM. */
 int sl_broker_port_open(uint32_t ifindex, bool wait, struct sl_port_info *out, const char **why);
 /* Detaches and unpins when it was the last user. rules: as opened. */
 void sl_broker_port_close(uint32_t ifindex, const struct sl_rule *rules);

@@ -261,7 +261,7 @@ static int why_failed(int err, const char *ifname, const char **why)
 	if (err == -ERANGE || err == -EINVAL) {
 		sl_why(why,
 		       "%s: the driver refuses XDP with the present settings (%s); remedy: a "
-		       "smaller MTU, fewer queues, or LRO off",
+		       "smaller MTU (or Linux 6.6), fewer queues, or LRO off",
 		       ifname, sl_strerror(err));
 		return -EOPNOTSUPP;
 	}
@@ -332,7 +332,7 @@ static int attach_dispatcher(struct sl_attach *a, uint32_t ifindex, enum xdp_att
 	int err;
 
 	a->hints = 0; /* an attempt without one may have had some */
-	a->obj = sl_steer_open();
+	a->obj = sl_steer_open(a->frags);
 	if (!a->obj)
 		return -errno;
 	a->prog = xdp_program__from_bpf_obj(a->obj, "xdp");
@@ -469,6 +469,35 @@ int sl_attach_held(uint32_t ifindex, const char *ifname, const char **why)
 	return held ? why_failed(-EBUSY, ifname, why) : 0;
 }
 
+/* Packets of the device may lie in several buffers of the driver: one holds what the least of
+ * frames does. Many drivers take no program for such an MTU that does not know of it. Where an XSK
+ * would get the first buffer alone it is as well that they do not: some fill it with 256 bytes, and
+ * most of a connection would be the kernel's. And virtio_net loses some
+ * of what any such program passes, and soon all of it (Linux 6.18, for which its own buffers are
+ * too long when it has made them larger). */
+static bool may_have_frags(const struct sl_port_info *info)
+{
+	const struct sl_umem_info least = {.frame_size = 2048, .headroom = SL_UMEM_HEADROOM};
+
+	return info->mtu + SL_ETH_MOST > sl_umem_room(&least) &&
+	       strcmp(info->driver, "virtio_net") != 0 && sl_xsk_gathers();
+}
+
+/* What is not taken as a program for several buffers may be as one for one. */
+static int attach_native(struct sl_attach *a, const struct sl_port_info *info,
+			 int (*attach)(struct sl_attach *, uint32_t, enum xdp_attach_mode))
+{
+	int err = -EOPNOTSUPP;
+
+	a->frags = may_have_frags(info);
+	if (a->frags)
+		err = attach(a, info->ifindex, XDP_MODE_NATIVE);
+	if (!err || err == -EPERM || err == -EBUSY || err == -EEXIST)
+		return err;
+	a->frags = false;
+	return attach(a, info->ifindex, XDP_MODE_NATIVE);
+}
+
 int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool reaper,
 		   const char **why)
 {
@@ -480,7 +509,7 @@ int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool re
 	attach = reaper ? attach_shared : attach_link;
 	sl_libs_quiet();
 	if (want != SL_BROKER_XDP_GENERIC && !sl_dev_hands_xdp_down(info->driver))
-		err = attach(a, ifindex, XDP_MODE_NATIVE);
+		err = attach_native(a, info, attach);
 	if (err == -EOPNOTSUPP && want != SL_BROKER_XDP_NATIVE)
 		err = attach(a, ifindex, XDP_MODE_SKB);
 	sl_libs_restore();

@@ -11,10 +11,6 @@
 #define SL_XSK_RX  4096
 #define SL_XSK_TX  2048
 #define SL_XSK_MAX 65536
-/* Free in front of a received frame beside XDP_PACKET_HEADROOM: room for wider headers on the way
- * out of a frame that is sent on. */
-/* With XDP_PACKET_HEADROOM it puts the metadata record at the start of a cache line. */
-#define SL_UMEM_HEADROOM 16
 
 #define SL_STEER_PROG "steer" /* the program's name, also in the kernel */
 
@@ -61,6 +57,7 @@ struct sl_attach {
 	int mode;                 /* enum xdp_attach_mode */
 	bool beside;              /* in a dispatcher */
 	uint32_t prog_id;         /* ours */
+	bool frags;               /* it takes packets in several buffers */
 	uint32_t hints;           /* SL_HINT_*: what it may ask the driver */
 	uint32_t main_id;         /* what the device runs: the dispatcher, or ours */
 	int link_fd;
@@ -157,6 +154,7 @@ bool sl_dev_hands_xdp_down(const char *driver);
 struct sl_link_now {
 	uint8_t mac[6];
 	uint32_t xdp_id; /* of the program that the device runs, 0: none */
+	uint32_t mtu;
 	bool carrier;
 };
 /* Its descriptor, made when there is none: in a call of the program, not later by the keeper. */
@@ -194,7 +192,7 @@ static inline void sl_port_word_change(uint64_t *word, uint64_t set, uint64_t cl
 
 /* broker_load.c */
 /* The plain form, not loaded. NULL: errno. */
-struct bpf_object *sl_steer_open(void);
+struct bpf_object *sl_steer_open(bool frags);
 /* A program of so many instructions, now so long, stays in the pages that it was given. */
 bool sl_steer_fits(size_t insns, size_t xlated_bytes, size_t page);
 /* Loads the best form into a->obj, prog_id and hints; its descriptor or -errno. */
@@ -308,9 +306,14 @@ int sl_xsk_new(uint32_t rx, uint32_t tx, const struct sl_ring_sizes *queue);
 /* One that others get unbound: by nobody without CAP_NET_RAW is it bound to another device (Linux
  * 6.5 and stable kernels of 2023: f7306acec9aa; before, it is not heeded). */
 int sl_xsk_confine(int fd, const struct sl_device *port);
+/* Linux 6.6: XSKs get packets whole that the driver has in several buffers, if a frame holds them.
+ */
+bool sl_xsk_gathers(void);
 int sl_xsk_bind(int fd, const struct sl_device *port, uint32_t queue, uint16_t flags, int share);
 /* Anchors on all queues. Where rings are lent once that was but a trial: they are closed again, */
 int sl_queues_bind(struct sl_device *port, const char **why);
+/* It has this MTU now. */
+void sl_queues_check_mtu(const struct sl_device *port, uint32_t mtu);
 /* made anew (unless they are there) to be mapped by others, */
 int sl_queues_make(struct sl_device *port, const char **why);
 bool sl_queues_are_made(const struct sl_device *port); /* and not bound */

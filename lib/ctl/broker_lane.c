@@ -138,6 +138,14 @@ int sl_lane_map_again(struct sl_device *port, uint32_t lane, uint32_t q, struct 
 	return err;
 }
 
+/* The packet memory is made after the device is taken. */
+static void umem_known(struct sl_device *port)
+{
+	port->umem = sl_umem_find(port->umem_id);
+	if (port->umem)
+		sl_maps_set_config(port);
+}
+
 static int lane_checked_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
 			     uint32_t *first, const char **why)
 {
@@ -145,7 +153,7 @@ static int lane_checked_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_leas
 	int err = 0;
 
 	if (port && !port->umem)
-		port->umem = sl_umem_find(port->umem_id);
+		umem_known(port);
 	if (!port || !port->umem) {
 		sl_why(why, "lane %u: the port or the packet memory is not there", lane);
 		return -ENXIO;

@@ -82,6 +82,8 @@ static int parse(const struct nlmsghdr *nlh, long n, struct sl_link_now *out)
 			memcpy(out->mac, mnl_attr_get_payload(a), 6);
 		else if (mnl_attr_get_type(a) == IFLA_XDP)
 			out->xdp_id = xdp_id(a);
+		else if (mnl_attr_get_type(a) == IFLA_MTU && mnl_attr_get_payload_len(a) == 4)
+			out->mtu = mnl_attr_get_u32(a);
 		else if (mnl_attr_get_type(a) == IFLA_CARRIER && mnl_attr_get_payload_len(a) == 1)
 			out->carrier = mnl_attr_get_u8(a);
 	}

@@ -36,14 +36,42 @@
 #include "steer_bound.skel.h"
 
 #define DEV_BOUND_ONLY (1u << 6) /* BPF_F_XDP_DEV_BOUND_ONLY, which older headers do not have */
+#define HAS_FRAGS      (1u << 5) /* BPF_F_XDP_HAS_FRAGS, 5.18 */
 
-struct bpf_object *sl_steer_open(void)
+/* The object as it is loaded, or NULL and errno, closed. */
+static struct bpf_object *finish_open(struct bpf_object *obj, uint32_t flags, const void *constants,
+				      size_t bytes)
+{
+	int err;
+
+	if (!obj)
+		return NULL;
+	err = bpf_map__set_initial_value(bpf_object__find_map_by_name(obj, ".rodata"), constants,
+					 bytes);
+	if (!err)
+		err = bpf_program__set_flags(bpf_object__find_program_by_name(obj, SL_STEER_PROG),
+					     flags);
+	if (!err)
+		return obj;
+	bpf_object__close(obj);
+	errno = -err;
+	return NULL;
+}
+
+static uint32_t frags_flag(bool frags)
+{
+	return frags ? HAS_FRAGS : 0;
+}
+
+struct bpf_object *sl_steer_open(bool frags)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "steer");
+	struct steer__rodata constants = {.has_frags = frags};
 	size_t size;
 	const void *elf = steer__elf_bytes(&size);
 
-	return bpf_object__open_mem(elf, size, &opts);
+	return finish_open(bpf_object__open_mem(elf, size, &opts), frags_flag(frags), &constants,
+			   sizeof(constants));
 }
 
 /* The kernel's functions in place of what stands for them, in programs and what they call. (No
@@ -84,22 +112,15 @@ static struct bpf_object *open_filled(bool tags)
 	return obj;
 }
 
-static struct bpf_object *open_bound(uint32_t ifindex, bool tags)
+static struct bpf_object *open_bound(uint32_t ifindex, bool tags, bool frags)
 {
-	uint8_t has_vlan_tag = tags;
+	struct steer_bound__rodata constants = {.has_vlan_tag = tags, .has_frags = frags};
 	struct bpf_object *obj = open_filled(tags);
-	struct bpf_program *prog;
 
-	if (!obj)
-		return NULL;
-	prog = bpf_object__find_program_by_name(obj, SL_STEER_PROG);
-	bpf_program__set_ifindex(prog, ifindex);
-	bpf_program__set_flags(prog, DEV_BOUND_ONLY);
-	if (!bpf_map__set_initial_value(bpf_object__find_map_by_name(obj, ".rodata"), &has_vlan_tag,
-					sizeof(has_vlan_tag)))
-		return obj;
-	bpf_object__close(obj);
-	return NULL;
+	if (obj)
+		bpf_program__set_ifindex(bpf_object__find_program_by_name(obj, SL_STEER_PROG),
+					 ifindex);
+	return finish_open(obj, DEV_BOUND_ONLY | frags_flag(frags), &constants, sizeof(constants));
 }
 
 /* More than the header of a program in any kernel (struct bpf_prog in front of its instructions).
@@ -192,15 +213,15 @@ int sl_steer_load(struct sl_attach *a, uint32_t ifindex, bool native)
 	int fd = -EOPNOTSUPP;
 
 	if (bound && tells_tags(ifindex))
-		fd = load(a, open_bound(ifindex, true), SL_HINT_STAMP | SL_HINT_TAG);
+		fd = load(a, open_bound(ifindex, true, a->frags), SL_HINT_STAMP | SL_HINT_TAG);
 	if (bound && fd < 0 && fd != -EPERM && fd != -E2BIG)
-		fd = load(a, open_bound(ifindex, false), SL_HINT_STAMP);
+		fd = load(a, open_bound(ifindex, false, a->frags), SL_HINT_STAMP);
 	if (fd >= 0 || fd == -EPERM)
 		return fd;
 	if (native)
 		sl_debug("port", "device %u: the steering program is not bound to it: %s", ifindex,
 			 sl_strerror(fd));
-	return load(a, sl_steer_open(), 0);
+	return load(a, sl_steer_open(a->frags), 0);
 }
 
 /* Refusals ---------------------------------------------------------------------------------------
@@ -228,7 +249,7 @@ const char *sl_verifier_reason(char *log)
 
 static bool verifier_refuses(char *reason, size_t size)
 {
-	struct bpf_object *obj = sl_steer_open();
+	struct bpf_object *obj = sl_steer_open(false);
 	struct bpf_program *prog;
 	char log[4096] = "";
 	bool refused;

@@ -20,9 +20,8 @@
 static const uint16_t modes[] = {XDP_ZEROCOPY | XDP_USE_NEED_WAKEUP,
 				 XDP_COPY | XDP_USE_NEED_WAKEUP};
 
-#define XDP_HEADROOM 256 /* XDP_PACKET_HEADROOM */
-#define ETH_OVERHEAD 22  /* Ethernet header and two VLAN tags */
-#define ANCHOR_RING  2
+#define USE_SG      (1u << 4) /* XDP_USE_SG, Linux 6.6 */
+#define ANCHOR_RING 2
 
 /* Sockets ---------------------------------------------------------------------------------------
  */
@@ -91,6 +90,20 @@ int sl_xsk_bind(int fd, const struct sl_device *port, uint32_t queue, uint16_t f
 	return sl_sys_bind(fd, &sxdp, sizeof(sxdp));
 }
 
+/* Since Linux 6.6 an XSK in copy mode gets a packet that fits a frame, in however many buffers the
+ * driver has it. (Flags are looked at first, and there is no such device.) */
+bool sl_xsk_gathers(void)
+{
+	struct sockaddr_xdp sxdp = {.sxdp_family = AF_XDP, .sxdp_flags = USE_SG};
+	int fd = sl_sys_socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return false;
+	err = sl_sys_bind(fd, &sxdp, sizeof(sxdp));
+	sl_sys_close(fd);
+	return err == -ENODEV;
+}
+
 /* Writes the n frames into the empty fill ring of an anchor that is not bound yet. */
 static int queue_fill(const struct sl_umem *u, struct sl_queue *q, const uint32_t *frames,
 		      uint32_t n)
@@ -153,26 +166,27 @@ static int anchor_new(struct sl_device *port, uint32_t nr, const char **step)
 	return err;
 }
 
-/* Bytes of a frame for a received packet. */
-static uint32_t frame_room(const struct sl_umem_info *u)
+static bool holds(const struct sl_device *port, uint32_t mtu)
 {
-	return u->frame_size - XDP_HEADROOM - u->headroom;
+	return mtu + SL_ETH_MOST <= sl_umem_room(&port->umem->info);
 }
 
-static int check_mtu(const struct sl_device *port, const char **why)
+/* Its longest packets fit a frame. */
+static bool holds_packet(const struct sl_device *port)
 {
-	const struct sl_umem_info *u = &port->umem->info;
-	uint32_t room = frame_room(u);
+	return holds(port, port->info.mtu);
+}
 
-	if (port->info.mtu + ETH_OVERHEAD <= room)
-		return 0;
-	sl_why(why,
-	       "%s has MTU %u, the most for frames of %u bytes is %u; remedy: ip link set dev %s "
-	       "mtu %u%s",
-	       port->info.ifname, port->info.mtu, u->frame_size, room - ETH_OVERHEAD,
-	       port->info.ifname, room - ETH_OVERHEAD,
-	       u->frame_size < 4096 ? ", or SLUICE_FRAME_SIZE=4096" : "");
-	return -EOPNOTSUPP;
+/* In zero-copy mode the frames are the driver's buffers, and whether it takes several for a packet
+ * it was not asked. (Some drivers refuse the MTU; virtio_net does not.) */
+void sl_queues_check_mtu(const struct sl_device *port, uint32_t mtu)
+{
+	if (port->zerocopy && port->umem && holds_packet(port) && !holds(port, mtu))
+		sl_warn_once("port",
+			     "%s: its MTU is %u now, and zero-copy mode loses packets of more than "
+			     "%u bytes, the kernel's, too; remedy: an MTU of that, or start this "
+			     "program anew",
+			     port->info.ifname, mtu, sl_umem_room(&port->umem->info) - SL_ETH_MOST);
 }
 
 /* These NICs count receive buffers in kilobytes (SRRCTL.BSIZEPKT), and in zero-copy mode the frame
@@ -181,13 +195,20 @@ static int check_mtu(const struct sl_device *port, const char **why)
 static bool holds_packet_zerocopy(const struct sl_device *port)
 {
 	static const char *const list[] = {"igb", "igc", "ixgbe"};
-	uint32_t room = frame_room(&port->umem->info);
 
 	for (size_t i = 0; i < sl_array_len(list); i++) {
 		if (!strcmp(port->info.driver, list[i]))
-			room &= ~1023u;
+			return port->info.mtu + SL_ETH_MOST <=
+			       (sl_umem_room(&port->umem->info) & ~1023u);
 	}
-	return port->info.mtu + ETH_OVERHEAD <= room;
+	return true;
+}
+
+/* In zero-copy mode the frames are the driver's buffers: where a packet may need several, only a
+ * driver will do that knows of it (it has xdp_zc_max_segs). */
+static uint16_t mode_flags(const struct sl_device *port, unsigned mode)
+{
+	return modes[mode] | (mode == 0 && !holds_packet(port) ? USE_SG : 0);
 }
 
 static int anchor_bind_as(struct sl_device *port, uint32_t q, uint16_t mode, const uint32_t *frames,
@@ -220,7 +241,7 @@ static int anchor_bind(struct sl_device *port, uint32_t q, const uint32_t *frame
 		if (err)
 			break;
 		*step = "bind";
-		err = anchor_bind_as(port, q, modes[m], frames, n);
+		err = anchor_bind_as(port, q, mode_flags(port, m), frames, n);
 		if (q > 0 || err == -EPERM || err == -EBUSY || err == -ENETDOWN)
 			break;
 	}
@@ -259,7 +280,7 @@ static int anchor_give(struct sl_device *port, uint32_t q, bool made, const char
 		return -ENOMEM;
 	n = sl_umem_take(u, frames, max);
 	if (made)
-		err = anchor_bind_as(port, q, modes[!port->zerocopy], frames, n);
+		err = anchor_bind_as(port, q, mode_flags(port, !port->zerocopy), frames, n);
 	else
 		err = anchor_bind(port, q, frames, n, step);
 	if (err)
@@ -340,6 +361,14 @@ static void say_bound(const struct sl_device *port)
 			? "copy mode (the driver has no zero-copy)"
 			: "copy mode (for zero-copy this NIC needs larger frames; remedy: "
 			  "SLUICE_FRAME_SIZE=4096)");
+	if (!holds_packet(port))
+		sl_info("port",
+			"%s: MTU %u is more than frames of %u bytes hold: packets of more than %u "
+			"bytes are the kernel's%s",
+			port->info.ifname, port->info.mtu, port->umem->info.frame_size,
+			sl_umem_room(&port->umem->info) - SL_ETH_MOST,
+			port->umem->info.frame_size < 4096 ? "; remedy: SLUICE_FRAME_SIZE=4096"
+							   : "");
 }
 
 static int why_failed(struct sl_device *port, uint32_t q, const char *step, int err,
@@ -353,10 +382,8 @@ static int why_failed(struct sl_device *port, uint32_t q, const char *step, int 
 int sl_queues_bind(struct sl_device *port, const char **why)
 {
 	const char *step = "";
-	int err = check_mtu(port, why);
+	int err;
 
-	if (err)
-		return err;
 	choose_rings(&port->rings);
 	for (uint32_t q = 0; q < port->info.nqueues; q++) {
 		err = anchor_open(port, q, &step);

@@ -10,6 +10,7 @@
 #define SL_XDP_FEATURE_BASIC    (1u << 0)
 #define SL_XDP_FEATURE_REDIRECT (1u << 1)
 #define SL_XDP_FEATURE_ZEROCOPY (1u << 3)
+#define SL_XDP_FEATURE_RX_SG    (1u << 5)
 #define SL_XDP_HINT_STAMP       (1u << 0)
 #define SL_XDP_HINT_TAG         (1u << 2)
 

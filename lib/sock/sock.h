@@ -121,7 +121,8 @@ struct sl_sock {
 	};
 	uint32_t rcvlowat;
 	int32_t linger_ms;  /* SO_LINGER; -1: off */
-	int32_t error;      /* positive errno that a dissolved connection has left; taken once */
+	int16_t error;      /* positive errno that a dissolved connection has left; taken once */
+	uint16_t told_mss;  /* handed back: what its peer was told; 0: see the kernel's */
 	uint8_t shut;       /* shutdown(2) of it unconnected: RCV_SHUTDOWN 1, SEND_SHUTDOWN 2 */
 	bool inq;           /* TCP_INQ */
 	bool zerocopy;      /* SO_ZEROCOPY */

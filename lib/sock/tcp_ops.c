@@ -270,9 +270,11 @@ static uint16_t op_route_mss(struct sl_tcp_host *h, const struct sl_tcp_key *key
 	struct sl_tcp *t = sl_tcp_find(h, key);
 	struct sl_dst *d = find_dst(lane, key, t ? sl_tconn_of(t)->oif : 0, 0, 0);
 	uint32_t mtu = d->route.mtu ? d->route.mtu : 1500, hdr;
-	uint32_t room = (1u << sl_pool.shift) - SL_TCP_HEADROOM;
+	uint32_t room;
 
 	hdr = sl_addr_is_v4(&key->remote) ? 40 : 60;
+	/* A frame is to hold it, on the way out and on the way in. */
+	room = sl_min((1u << sl_pool.shift) - SL_TCP_HEADROOM, sl_pool.room - SL_ETH_MOST - hdr);
 	mtu = sl_min(mtu, sl_settings.mtu ? (uint32_t)sl_settings.mtu : 65535u);
 	mtu = sl_max(mtu, hdr + 64);
 	room = sl_min(room, sl_settings.mss ? (uint32_t)sl_settings.mss : room);

@@ -233,6 +233,7 @@ int sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason)
 	sl_errq_to_kernel(sk, c->tcp.write_seq);
 	sl_store_release(&sk->conn, NULL);
 	c->sk = NULL;
+	sk->told_mss = c->tcp.adv_mss;
 	/* A segment that is under way to us finds it, not the listener, who would reset. */
 	sl_tcp_repair_gone(&c->tcp);
 	sl_tconn_free(c, true);

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/tcp.h>
 
 #include "base/log.h"
 #include "base/settings.h"
@@ -69,6 +70,22 @@ static bool is_ours_by_rule(const struct take *x)
 					 &k->local, k->lport)) != SL_RULE_OS;
 }
 
+/* On a device whose MTU is more than a frame holds, the kernel has told the peer so, too: those
+ * segments would be the kernel's again. */
+static bool fits_frame(const struct take *x)
+{
+	const struct sl_sock *sk = x->sk;
+	struct tcp_info info = {0};
+	socklen_t len = sizeof(info);
+	uint32_t mss = sk->told_mss, hdr = sl_addr_is_v4(&x->key.remote) ? 40 : 60;
+
+	if (!mss && sl_sys_getsockopt(sk->fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return true; /* it will be seen that it is no connection */
+	if (!mss)
+		mss = info.tcpi_advmss + 12; /* less what its time stamps take */
+	return mss + hdr + SL_ETH_MOST <= sl_pool.room;
+}
+
 static int find_way(struct take *x)
 {
 	struct sl_route_key rk = {
@@ -83,6 +100,8 @@ static int find_way(struct take *x)
 
 	if (err)
 		return err;
+	if (!fits_frame(x))
+		return -EMSGSIZE;
 	rk.dst = x->key.remote;
 	rk.src = x->key.local;
 	rk.oif = x->oif;

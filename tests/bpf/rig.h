@@ -34,6 +34,7 @@ static struct steer *skel;
 static int xsk = -1;
 static uint64_t *ports;
 static bool in_frame; /* the record is wanted there */
+static bool frags; /* packets may lie in several buffers */
 
 /* Running ---------------------------------------------------------------------------------------
  */
@@ -228,6 +229,7 @@ static inline void set_config(uint32_t nqueues)
 		.abi = SL_STEER_ABI,
 		.nqueues = nqueues,
 		.in_frame = in_frame,
+		.room = 1024,
 	};
 	uint32_t zero = 0;
 
@@ -253,8 +255,13 @@ static inline int load(void **state)
 {
 	uint32_t entries = 64, index = LANE;
 
-	skel = steer__open_and_load();
+	skel = steer__open();
 	if (!skel)
+		return -1;
+	skel->rodata->has_frags = frags;
+	if (frags)
+		bpf_program__set_flags(skel->progs.steer, 1u << 5); /* BPF_F_XDP_HAS_FRAGS */
+	if (steer__load(skel))
 		return -1;
 	ports = mmap(NULL, SL_MAX_PORTS * sizeof(*ports), PROT_READ | PROT_WRITE, MAP_SHARED,
 		     bpf_map__fd(skel->maps.ports), 0);

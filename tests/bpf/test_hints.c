@@ -205,8 +205,10 @@ static void test_hidden_tag(void **state)
 
 static int load(void **state)
 {
-	struct sl_port_config cfg = {
-		.abi = SL_STEER_ABI, .nqueues = 1, .mac = {htons(0x200), 0, htons(1)}};
+	struct sl_port_config cfg = {.abi = SL_STEER_ABI,
+				     .nqueues = 1,
+				     .room = 1024,
+				     .mac = {htons(0x200), 0, htons(1)}};
 	uint32_t entries = 64, index = LANE, zero = 0;
 
 	skel = steer_fake__open_and_load();

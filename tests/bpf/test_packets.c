@@ -181,6 +181,7 @@ static void test_vlan_left(void **state)
 		.abi = SL_STEER_ABI,
 		.nqueues = 1,
 		.in_frame = in_frame,
+		.room = 1024,
 		.vlans_left = 1ull << 63,
 	};
 	struct sl_claim c1 = claim_of(1), c2 = claim_of(2);

@@ -181,8 +181,11 @@ static void test_group_is_not_remembered(void **state)
 /* Where one packet's steering may interrupt another's. */
 static void test_told_to_forget(void **state)
 {
-	struct sl_port_config cfg = {
-		.abi = SL_STEER_ABI, .nqueues = 1, .in_frame = in_frame, .forgets = 1};
+	struct sl_port_config cfg = {.abi = SL_STEER_ABI,
+				     .nqueues = 1,
+				     .in_frame = in_frame,
+				     .forgets = 1,
+				     .room = 1024};
 	struct frame f = udp4(A4, SPORT, DPORT);
 	uint32_t zero = 0;
 

@@ -7,13 +7,14 @@ to = (peer, port)
 six = is6(peer)
 IP, MTU, DISCOVER = ((socket.IPPROTO_IPV6, IPV6_MTU, IPV6_MTU_DISCOVER) if six else
                      (socket.IPPROTO_IP, IP_MTU, IP_MTU_DISCOVER))
-largest = 1452 if six else 1472
 s = udp(own)
 s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 400000)
 s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 400000)
 say("default", s.getsockopt(IP, DISCOVER), "unconnected", attempt(s.getsockopt, IP, MTU))
 s.connect(to)
-say("mtu", s.getsockopt(IP, MTU))
+mtu = s.getsockopt(IP, MTU)
+largest = mtu - (48 if six else 28)
+say("mtu", mtu)
 for size in (largest, largest + 1, 3000, 8000, 30000, 65507 if not six else 65487):
     s.send(b"f" * size)
     say("there and back", size, len(s.recv(65536)))

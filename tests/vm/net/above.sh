@@ -21,16 +21,15 @@ above() { # host, number, type and its options...
 	ip -n "$NS$h" link add up02 ${LOW:+link "${!low}"} type "$@" &&
 		ip -n "$NS$h" addr add "10.99.0.$n/24" dev up02 && ip -n "$NS$h" link set up02 up
 }
-# By whom the traffic went, which is not to be lost in either case.
+# By whom the traffic went, in BY, which is not to be lost in either case.
 over() { # WHAT ADDRESS
-	local by
 	rm -f "$TMP"/sluice.*.log
 	ok "$1: datagrams, bytes over TCP" sb timeout 120 python3 "$VM_DIR/bytes.py" ask "$2" 7001 200000 "$TMP/asked" 20
-	by=$(cut -d' ' -f2 "$TMP/asked")
+	BY=$(cut -d' ' -f2 "$TMP/asked")
 	same "$1: all bytes" 200000 "$(cut -d' ' -f1 "$TMP/asked")"
-	say "    $1: by the $([ "$by" = 0 ] && echo "library" || echo "kernel")"
+	say "    $1: by the $([ "$BY" = 0 ] && echo "library" || echo "kernel")"
 	grep -h 'up02' "$TMP"/sluice.*.log | grep -v settings | sort -u
-	[ "$by" = 0 ] || ok "$1: the log says why it is the kernel's" grep -qE 'up02|not offloaded|kernel' "$TMP"/sluice.*.log
+	[ "$BY" = 0 ] || ok "$1: the log says why it is the kernel's" grep -qE 'up02|not offloaded|kernel' "$TMP"/sluice.*.log
 }
 MODE=one
 for kind in "macvlan mode bridge" "ipvlan mode l2" vxlan; do
@@ -61,6 +60,8 @@ for mtu in 576 1280 3000 9000; do
 	done
 	ok "MTU $mtu: it carries" wait_until 20 answers "$A4"
 	over "MTU $mtu" "$A4"
+	# (virtio_net loses packets in several buffers with any XDP program that takes them.)
+	[ $mtu -gt 3500 ] || same "MTU $mtu: offloaded" 0 "$BY"
 done
 kernel_quiet
 done_testing

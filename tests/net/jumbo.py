@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""jumbo.py OWN PEER PORT [READY GO]: datagrams of all lengths there and back, whole and unchanged. With READY and GO once
+more, when the file READY is made and the file GO has come. A reflector is at PEER PORT."""
+import os
+import random
+import time
+
+from netlib import *
+
+own, peer, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
+TIMES = 20
+# Frames of 2,048 bytes hold an untagged IP packet of 1,714 bytes, those of 4,096 one of 3,762.
+WHOLE = (576, 1500, 1713, 1714)
+LARGE = (1715, 2000, 2500, 3000, 3400, 3762, 3763, 6000, 8999, 9000)
+
+
+def exchange(s, most):
+    for length in WHOLE + LARGE:
+        if length > most:
+            break
+        sent = [random.randbytes(length - (48 if is6(peer) else 28)) for _ in range(TIMES)]
+        for d in sent:
+            s.send(d)
+        say(length, sum(s.recv(65536) == d for d in sent))
+
+
+s = udp(own)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+s.connect((peer, port))
+IP, MTU = (socket.IPPROTO_IPV6, IPV6_MTU) if is6(peer) else (socket.IPPROTO_IP, IP_MTU)
+exchange(s, s.getsockopt(IP, MTU))
+if len(sys.argv) > 4:
+    open(sys.argv[4], "w").close()
+    while not os.path.exists(sys.argv[5]):
+        time.sleep(0.05)
+    while s.getsockopt(IP, MTU) <= 1500:  # (another path than that of before: it is asked for)
+        s.send(b"")
+        s.recv(1)
+        time.sleep(0.05)
+    say("raised", s.getsockopt(IP, MTU))
+    exchange(s, s.getsockopt(IP, MTU))

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Devices whose MTU is more than a frame holds, from the start or later: longer packets are the kernel's, whole, and all
+# else is offloaded.
+. "$(dirname "$0")/lib_tcp.sh"
+need python3
+MOST=${MOST:-9000} BEYOND_2048=200 BEYOND_4096=80
+# (Before, an XSK got the first buffer alone: devices whose packets need several are not offloaded.)
+kernel_is 6.6 || MOST=3000
+[ "$MOST" = 9000 ] || BEYOND_2048=80 BEYOND_4096=0
+net_up -m $MOST
+mtu() { # of both
+	ip -n "${NS}a" link set "$DEV_A" mtu "$1" && ip -n "${NS}b" link set "$DEV_B" mtu "$1" || die "no MTU of $1"
+}
+large_only() { # WHAT N: so many datagrams came by b's kernel, no more and no fewer: 20 of each length that is too much
+	same "$1: the kernel's share of the datagrams is what is too large" "$2" "$(($(udp_stat b InDatagrams) - K_IN))"
+}
+raise() { # while the program runs
+	rm -f "$TMP/ready" "$TMP/go"
+	(wait_until 30 test -e "$TMP/ready" && mtu 3000 && : >"$TMP/go") &
+}
+flow() { b "$BUILD/sluice" flow -k "$SLUICE_STATS_SHMEM_DIR" "$1" -p "$SERVER" --remote "$A4:*" >/dev/null; }
+kernels() { [ "$(b ss -Htn state established "( sport = :7300 )" | wc -l)" = "$1" ]; }
+client() { # asks the greeter on b, and stays
+	bg a python3 -c 'import socket, sys, time
+c = socket.create_connection((sys.argv[1], 7300))
+open(sys.argv[2], "wb").write(c.recv(1))
+time.sleep(60)' "$B4" "$TMP/greeted$1"
+	wait_until 20 test -s "$TMP/greeted$1"
+}
+# A peer that the kernel has told of the device's MTU stays the kernel's; one that we have comes back.
+takes() {
+	bg sb python3 "$TESTS/net/greeter.py" "$B4" 7300
+	SERVER=$BG
+	wait_tcp b 7300
+	client 1
+	ok "a connection: offloaded" kernels 0
+	ok "handed back" flow hand-back
+	ok "the kernel has it" kernels 1
+	ok "taken over" wait_until 20 flow take-over
+	ok "it is back" kernels 0
+	ok "a rule takes it off" b "$BUILD/sluice" rule add --device "$DEV_B" use os tcp_server "*:7300"
+	ok "the kernel has it" wait_until 10 kernels 1
+	client 2
+	ok "the kernel has another one" kernels 2
+	ok "the rule is removed" b "$BUILD/sluice" rule del --device "$DEV_B" 1
+	ok "the first one comes back" wait_until 10 kernels 1
+	not flow take-over
+	sleep 1
+	ok "the second one stays" kernels 1
+	stop "$SERVER"
+}
+reflect() {
+	bg pa python3 "$TESTS/net/reflector.py" "${!peer}" 7000 1
+	reflector=$BG
+	wait_udp a 7000
+}
+lengths() { # WHAT BEYOND [ARGS...]: BEYOND datagrams are more than a frame holds
+	local what=$1 beyond=$2
+	shift 2
+	offload_begin
+	differ "$what" pb python3 "$TESTS/net/jumbo.py" "${!own}" "${!peer}" 7000 "$@"
+	[ "$MODE" = kernel ] || large_only "$what" "$beyond"
+}
+# (A device that has our program takes no other MTU of over 3,500.)
+raised() {
+	mtu 1500
+	reflect
+	raise
+	lengths "raised$fam" 80 "$TMP/ready" "$TMP/go"
+	stop "$reflector"
+	mtu $MOST
+}
+for MODE in $MODES; do
+	for fam in ${FAMILIES:-4 6}; do
+		peer=A$fam own=B$fam
+		reflect
+		lengths "jumbo$fam" $BEYOND_2048
+		stop "$reflector"
+		tcp_round wire wire 10 1000000
+		# (In zero-copy mode such are lost, and the log says so.)
+		[ -n "${LINKS:-}" ] && [ "${SLUICE_ZEROCOPY:-}" != off ] || raised
+		[ -z "${LEASED:-}" ] || continue # (frames are the daemon's)
+		SL_ENV=(SLUICE_FRAME_SIZE=4096)
+		reflect
+		lengths "frames4096.$fam" $BEYOND_4096
+		stop "$reflector"
+		tcp_round wire wire4096. 10 1000000
+		SL_ENV=()
+	done
+done
+MODE=one
+[ -n "${LEASED:-}" ] || takes
+udp_differ mtu 1 ''
+done_testing
