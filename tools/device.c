@@ -20,24 +20,6 @@
 #include "ctl/rule.h"
 #include "tools.h"
 
-/* As the library does it: the last that matches decides, a list of exclusions begins with all. */
-bool sl_device_is_wanted(const char *globs, const char *name)
-{
-	bool wanted = *globs == '!';
-
-	while (*globs) {
-		size_t n = strcspn(globs, ", ");
-		bool exclude = *globs == '!';
-		char glob[64];
-
-		snprintf(glob, sizeof(glob), "%.*s", (int)(n - exclude), globs + exclude);
-		if (glob[0] && sl_glob_match(glob, name))
-			wanted = !exclude;
-		globs += n + (globs[n] != 0);
-	}
-	return wanted;
-}
-
 static bool has_master(const char *name)
 {
 	char path[64];
@@ -138,7 +120,7 @@ int sl_devices(struct sl_device *dev, unsigned max)
 		memset(d, 0, sizeof(*d));
 		snprintf(d->name, sizeof(d->name), "%.15s", i->if_name);
 		d->ifindex = i->if_index;
-		d->wanted = sl_device_is_wanted(sl_settings.devices, d->name);
+		d->wanted = sl_globs_match(sl_settings.devices, d->name);
 		d->enslaved = has_master(d->name);
 		query_ioctls(sock, d);
 		query_xdp(d);

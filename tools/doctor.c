@@ -73,6 +73,11 @@ static void note(const char *fmt, ...)
 	va_end(ap);
 }
 
+static uint32_t frame_size(void)
+{
+	return sl_settings.frame_size ? (uint32_t)sl_settings.frame_size : sl_broker_frame_size();
+}
+
 static void check_kernel(void)
 {
 	struct utsname u;
@@ -184,9 +189,8 @@ static void check_huge_pages(void)
 	}
 	if (f)
 		fclose(f);
-	need = kb ? ((unsigned long)sl_settings.frames * (unsigned long)sl_settings.frame_size /
-			     1024 +
-		     kb - 1) / kb
+	need = kb ? ((unsigned long)sl_settings.frames * (unsigned long)frame_size() / 1024 + kb -
+		     1) / kb
 		  : 0;
 	if (kb && free_pages >= need)
 		good("huge pages: %lu of %lu KB are free", free_pages, kb);
@@ -440,7 +444,7 @@ static void check_vlan(const struct sl_device *d)
 
 static void check_mtu(const struct sl_device *d)
 {
-	const struct sl_umem_info frames = {.frame_size = (uint32_t)sl_settings.frame_size,
+	const struct sl_umem_info frames = {.frame_size = frame_size(),
 					    .headroom = SL_UMEM_HEADROOM};
 	unsigned most = sl_umem_room(&frames) - SL_ETH_MOST;
 
@@ -451,7 +455,7 @@ static void check_mtu(const struct sl_device *d)
 			d->mtu);
 	if (d->mtu <= most)
 		return;
-	if (sl_settings.frame_size < 4096)
+	if (frames.frame_size < 4096)
 		finding("SLUICE_FRAME_SIZE=4096",
 			"packets of more than %u bytes go through the kernel: frames hold no more",
 			most);

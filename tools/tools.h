@@ -44,8 +44,6 @@ struct sl_device {
 int sl_devices(struct sl_device *dev, unsigned max);
 /* Why the device would not be offloaded, or NULL. remedy (may be NULL): what mends it, or NULL. */
 const char *sl_device_obstacle(const struct sl_device *d, const char **remedy);
-/* Do the globs of SLUICE_DEVICES take this name in? */
-bool sl_device_is_wanted(const char *globs, const char *name);
 
 /* Directory of the running tool, without the last slash. Returns buf. */
 const char *sl_tool_dir(char *buf, size_t len);

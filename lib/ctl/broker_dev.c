@@ -4,15 +4,17 @@
 
 #include <errno.h>
 #include <linux/ethtool.h>
-#include <linux/if.h>
-#include <linux/if_arp.h>
 #include <linux/sockios.h>
+#include <net/if.h>
+#include <net/if_arp.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/settings.h"
 #include "base/sys.h"
 #include "ctl/netdev.h"
+#include "ctl/rule.h"
 
 static int dev_ioctl(int fd, unsigned long req, struct ifreq *ifr)
 {
@@ -68,6 +70,49 @@ static uint32_t queues_of(int fd, const char *ifname)
 	if (ethtool(fd, ifname, &ch) || !(ch.rx_count + ch.combined_count))
 		return 1;
 	return ch.rx_count + ch.combined_count;
+}
+
+bool sl_dev_counts_kilobytes(const char *driver)
+{
+	return !strcmp(driver, "igb") || !strcmp(driver, "igc") || !strcmp(driver, "ixgbe");
+}
+
+/* Of a device that may be offloaded: frames of 2,048 bytes would keep its longer packets, or
+ * zero-copy, from it. */
+static bool wants_large_frames(int fd, const char *name)
+{
+	const struct sl_umem_info least = {.frame_size = 2048, .headroom = SL_UMEM_HEADROOM};
+	struct ethtool_drvinfo drv = {.cmd = ETHTOOL_GDRVINFO};
+	struct ifreq ifr = {0};
+
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);
+	if (!sl_globs_match(sl_settings.devices, name) || dev_ioctl(fd, SIOCGIFFLAGS, &ifr) ||
+	    !(ifr.ifr_flags & IFF_UP) || ifr.ifr_flags & IFF_LOOPBACK ||
+	    dev_ioctl(fd, SIOCGIFHWADDR, &ifr) || ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER ||
+	    dev_ioctl(fd, SIOCGIFMTU, &ifr))
+		return false;
+	return (uint32_t)ifr.ifr_mtu + SL_ETH_MOST > sl_umem_room(&least) ||
+	       (sl_broker_opts()->zerocopy != SL_BROKER_ZC_OFF && !ethtool(fd, name, &drv) &&
+		sl_dev_counts_kilobytes(drv.driver));
+}
+
+uint32_t sl_broker_frame_size(void)
+{
+	int fd = sl_sys_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct if_nameindex *devices = fd < 0 ? NULL : if_nameindex();
+	uint32_t size = 2048;
+
+	for (struct if_nameindex *i = devices; i && i->if_index && size == 2048; i++) {
+		if (!wants_large_frames(fd, i->if_name))
+			continue;
+		size = 4096;
+		sl_debug("port", "frames of %u bytes: %s is there", size, i->if_name);
+	}
+	if (devices)
+		if_freenameindex(devices);
+	if (fd >= 0)
+		sl_sys_close(fd);
+	return size;
 }
 
 bool sl_dev_has_changed(int fd, const struct sl_port_info *info)

@@ -139,7 +139,10 @@ void sl_device_drop(struct sl_device *p);
 const struct sl_broker_opts *sl_broker_opts(void);
 uint32_t sl_broker_pid(void); /* this process */
 
-/* broker_dev.c: fills ifname, driver, mac, mtu, nqueues, flags, max_lanes of info. */
+/* broker_dev.c */
+/* NICs that count receive buffers in kilobytes (SRRCTL.BSIZEPKT). */
+bool sl_dev_counts_kilobytes(const char *driver);
+/* Fills ifname, driver, mac, mtu, nqueues, flags, max_lanes of info. */
 int sl_dev_query(uint32_t ifindex, struct sl_port_info *info, const char **why);
 /* Has the device another number of queues now than info says? fd: any socket. */
 bool sl_dev_has_changed(int fd, const struct sl_port_info *info);

@@ -160,6 +160,8 @@ int sl_umem_make(uint32_t id, uint32_t nframes, uint32_t frame_size, const char 
 	size_t mapped = 0;
 	int err;
 
+	if (!frame_size)
+		frame_size = sl_broker_frame_size();
 	if (!nframes || (frame_size != 2048 && frame_size != 4096)) {
 		sl_why(why, "frames must be 2048 or 4096 bytes");
 		return -EINVAL;

@@ -189,19 +189,13 @@ void sl_queues_check_mtu(const struct sl_device *port, uint32_t mtu)
 			     port->info.ifname, mtu, sl_umem_room(&port->umem->info) - SL_ETH_MOST);
 }
 
-/* These NICs count receive buffers in kilobytes (SRRCTL.BSIZEPKT), and in zero-copy mode the frame
- * is the buffer: what it has beyond the last whole one is not used, and a packet that is longer is
- * lost, though the driver took the frame for large enough. */
+/* In zero-copy mode the frame is the buffer: what it has beyond the last whole kilobyte such a NIC
+ * does not use, and a packet that is longer is lost, though the driver took the frame for large
+ * enough. */
 static bool holds_packet_zerocopy(const struct sl_device *port)
 {
-	static const char *const list[] = {"igb", "igc", "ixgbe"};
-
-	for (size_t i = 0; i < sl_array_len(list); i++) {
-		if (!strcmp(port->info.driver, list[i]))
-			return port->info.mtu + SL_ETH_MOST <=
-			       (sl_umem_room(&port->umem->info) & ~1023u);
-	}
-	return true;
+	return !sl_dev_counts_kilobytes(port->info.driver) ||
+	       port->info.mtu + SL_ETH_MOST <= (sl_umem_room(&port->umem->info) & ~1023u);
 }
 
 /* In zero-copy mode the frames are the driver's buffers: where a packet may need several, only a

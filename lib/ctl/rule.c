@@ -4,6 +4,7 @@
 #include "ctl/rule.h"
 
 #include <arpa/inet.h>
+#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -94,6 +95,23 @@ bool sl_glob_match(const char *pattern, const char *text)
 	while (*pattern == '*')
 		pattern++;
 	return !*pattern;
+}
+
+bool sl_globs_match(const char *globs, const char *text)
+{
+	bool match = *globs == '!';
+
+	while (*globs) {
+		size_t n = strcspn(globs, ", ");
+		bool exclude = *globs == '!';
+		char glob[256];
+
+		snprintf(glob, sizeof(glob), "%.*s", (int)(n - exclude), globs + exclude);
+		if (glob[0] && !fnmatch(glob, text, 0))
+			match = !exclude;
+		globs += n + (globs[n] != 0);
+	}
+	return match;
 }
 
 static bool end_is_any(const struct sl_rule_end *e)

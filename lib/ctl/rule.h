@@ -43,5 +43,8 @@ uint32_t sl_role_by_name(const char *name, size_t len);
 
 /* Does text match the pattern? * is any text, ? any character, as `ls` does it. */
 bool sl_glob_match(const char *pattern, const char *text);
+/* SLUICE_DEVICES: globs of fnmatch(3), separated by commas or blanks; the last one that matches
+ * decides, ! excludes, and a list that begins with an exclusion begins with all. */
+bool sl_globs_match(const char *globs, const char *text);
 
 #endif

@@ -3,7 +3,6 @@
 #include "stack/stack.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <stdio.h>
@@ -22,28 +21,10 @@ static uint32_t nports;
 static uint32_t nvlans = 1; /* numbers of VLAN devices that are given out; 0 is none */
 static uint64_t vlans_free; /* of these, those that are nobody's any more */
 
-/* SLUICE_DEVICES: globs separated by commas, the last one that matches decides, ! excludes. */
-static bool configured(const char *name)
-{
-	char list[sizeof(sl_settings.devices)], *save = NULL;
-	bool ok = false;
-
-	memcpy(list, sl_settings.devices, sizeof(list));
-	if (list[0] == '!')
-		ok = true;
-	for (char *g = strtok_r(list, ", ", &save); g; g = strtok_r(NULL, ", ", &save)) {
-		bool not = *g == '!';
-
-		if (fnmatch(g + not, name, 0) == 0)
-			ok = !not ;
-	}
-	return ok;
-}
-
 bool sl_port_allowed(const struct sl_link *link)
 {
 	return link->type == ARPHRD_ETHER && !(link->flags & IFF_LOOPBACK) && link->master == 0 &&
-	       (link->flags & IFF_UP) && configured(link->name);
+	       (link->flags & IFF_UP) && sl_globs_match(sl_settings.devices, link->name);
 }
 
 struct sl_port *sl_port_find(uint32_t ifindex)

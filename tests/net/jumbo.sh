@@ -62,6 +62,13 @@ lengths() { # WHAT BEYOND [ARGS...]: BEYOND datagrams are more than a frame hold
 	differ "$what" pb python3 "$TESTS/net/jumbo.py" "${!own}" "${!peer}" 7000 "$@"
 	[ "$MODE" = kernel ] || large_only "$what" "$beyond"
 }
+# Frames are as large as the device wants them, if they can be.
+whole() { # BEYOND [NAME]
+	reflect
+	lengths "jumbo${2:-}$fam" "$1"
+	stop "$reflector"
+	tcp_round wire "wire${2:-}" 10 1000000
+}
 # (A device that has our program takes no other MTU of over 3,500.)
 raised() {
 	mtu 1500
@@ -74,18 +81,12 @@ raised() {
 for MODE in $MODES; do
 	for fam in ${FAMILIES:-4 6}; do
 		peer=A$fam own=B$fam
-		reflect
-		lengths "jumbo$fam" $BEYOND_2048
-		stop "$reflector"
-		tcp_round wire wire 10 1000000
+		whole $BEYOND_4096
 		# (In zero-copy mode such are lost, and the log says so.)
 		[ -n "${LINKS:-}" ] && [ "${SLUICE_ZEROCOPY:-}" != off ] || raised
 		[ -z "${LEASED:-}" ] || continue # (frames are the daemon's)
-		SL_ENV=(SLUICE_FRAME_SIZE=4096)
-		reflect
-		lengths "frames4096.$fam" $BEYOND_4096
-		stop "$reflector"
-		tcp_round wire wire4096. 10 1000000
+		SL_ENV=(SLUICE_FRAME_SIZE=2048)
+		whole $BEYOND_2048 2048.
 		SL_ENV=()
 	done
 done
