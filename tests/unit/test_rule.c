@@ -135,6 +135,21 @@ static void test_glob(void **state)
 	assert_false(sl_glob_match("*a*a*a*a*a*a*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
 }
 
+static void test_list_of_globs(void **state)
+{
+	assert_true(sl_globs_match("*", "eth0"));
+	assert_true(sl_globs_match("eth0, eth1", "eth1"));
+	assert_true(sl_globs_match("eth[0-3] mlx*", "eth2"));
+	assert_false(sl_globs_match("eth[0-3] mlx*", "eth4"));
+	assert_false(sl_globs_match("", "eth0"));
+	assert_false(sl_globs_match("eth*,!eth1", "eth1"));
+	assert_true(sl_globs_match("!eth1,eth*", "eth1")); /* the last one decides */
+	assert_true(sl_globs_match("!docker*", "eth0"));
+	assert_false(sl_globs_match("!docker*", "docker0"));
+	assert_true(sl_globs_match("!", "eth0"));
+	assert_false(sl_globs_match(", ,", "eth0"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -145,6 +160,7 @@ int main(void)
 		cmocka_unit_test(test_own_identity_is_found),
 		cmocka_unit_test(test_rubbish_in_shared_memory),
 		cmocka_unit_test(test_glob),
+		cmocka_unit_test(test_list_of_globs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
