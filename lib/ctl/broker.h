@@ -120,10 +120,11 @@ struct sl_umem_info {
 #define SL_ETH_MOST      22 /* Ethernet header and two VLAN tags */
 
 /* Bytes of the longest packet, from its Ethernet header on, that a frame takes: there are
- * XDP_PACKET_HEADROOM in front of it, and the longest record may have to be in the packet. */
+ * XDP_PACKET_HEADROOM in front of it, what is left is counted in units of 128 bytes where it is a
+ * buffer of the NIC's (i40e, ice), and the longest record may have to be in the packet. */
 static inline uint32_t sl_umem_room(const struct sl_umem_info *u)
 {
-	return u->frame_size - 256 - u->headroom -
+	return ((u->frame_size - 256 - u->headroom) & ~127u) -
 	       (uint32_t)(sizeof(struct sl_mark) + sizeof(struct sl_meta_hw));
 }
 

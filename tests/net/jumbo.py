@@ -9,9 +9,9 @@ from netlib import *
 
 own, peer, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
 TIMES = 20
-# Frames of 2,048 bytes hold an untagged IP packet of 1,714 bytes, those of 4,096 one of 3,762.
-WHOLE = (576, 1500, 1713, 1714)
-LARGE = (1715, 2000, 2500, 3000, 3400, 3762, 3763, 6000, 8999, 9000)
+# Frames of 2,048 bytes hold an untagged IP packet of 1,602 bytes, those of 4,096 one of 3,650.
+WHOLE = (576, 1500, 1601, 1602)
+LARGE = (1603, 2000, 2500, 3000, 3400, 3650, 3651, 6000, 8999, 9000)
 
 
 def exchange(s, most):
