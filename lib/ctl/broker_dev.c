@@ -85,15 +85,15 @@ static bool wants_large_frames(int fd, const char *name)
 	struct ethtool_drvinfo drv = {.cmd = ETHTOOL_GDRVINFO};
 	struct ifreq ifr = {0};
 
-	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name); /* (ioctls leave it) */
 	if (!sl_globs_match(sl_settings.devices, name) || dev_ioctl(fd, SIOCGIFFLAGS, &ifr) ||
 	    !(ifr.ifr_flags & IFF_UP) || ifr.ifr_flags & IFF_LOOPBACK ||
 	    dev_ioctl(fd, SIOCGIFHWADDR, &ifr) || ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER ||
 	    dev_ioctl(fd, SIOCGIFMTU, &ifr))
 		return false;
 	return (uint32_t)ifr.ifr_mtu + SL_ETH_MOST > sl_umem_room(&least) ||
-	       (sl_broker_opts()->zerocopy != SL_BROKER_ZC_OFF && !ethtool(fd, name, &drv) &&
-		sl_dev_counts_kilobytes(drv.driver));
+	       (sl_broker_opts()->zerocopy != SL_BROKER_ZC_OFF &&
+		!ethtool(fd, ifr.ifr_name, &drv) && sl_dev_counts_kilobytes(drv.driver));
 }
 
 uint32_t sl_broker_frame_size(void)
