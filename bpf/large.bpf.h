@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Packets that no frame of their lane holds. They are the kernel's, as IP fragments are: it delivers
- * them by the socket's shadow. */
+/* Packets that no frame of their lane holds. They are the kernel's, as IP fragments are: it
+ * delivers them by the socket's shadow. */
 #ifndef SL_LARGE_BPF_H
 #define SL_LARGE_BPF_H
 

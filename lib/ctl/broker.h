@@ -131,8 +131,9 @@ static inline uint32_t sl_umem_room(const struct sl_umem_info *u)
 /* Bytes of frames that do for the devices that are there now. Any thread. */
 uint32_t sl_broker_frame_size(void);
 
-/* Makes the packet memory (frame_size 0: what the devices want that are there; once; later calls return the same). Call it before the first
- * sl_broker_port_open(), so that a device that cannot be covered is refused there. */
+/* Makes the packet memory (frame_size 0: what the devices want that are there; once; later calls
+ * return the same). Call it before the first sl_broker_port_open(), so that a device that cannot be
+ * covered is refused there. */
 int sl_broker_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *out,
 		   const char **why);
 

@@ -34,7 +34,7 @@ static struct steer *skel;
 static int xsk = -1;
 static uint64_t *ports;
 static bool in_frame; /* the record is wanted there */
-static bool frags; /* packets may lie in several buffers */
+static bool frags;    /* packets may lie in several buffers */
 
 /* Running ---------------------------------------------------------------------------------------
  */
