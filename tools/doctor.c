@@ -75,7 +75,12 @@ static void note(const char *fmt, ...)
 
 static uint32_t frame_size(void)
 {
-	return sl_settings.frame_size ? (uint32_t)sl_settings.frame_size : sl_broker_frame_size();
+	static uint32_t size;
+
+	if (!size)
+		size = sl_settings.frame_size ? (uint32_t)sl_settings.frame_size
+					      : sl_broker_frame_size();
+	return size;
 }
 
 static void check_kernel(void)
@@ -444,9 +449,7 @@ static void check_vlan(const struct sl_device *d)
 
 static void check_mtu(const struct sl_device *d)
 {
-	const struct sl_umem_info frames = {.frame_size = frame_size(),
-					    .headroom = SL_UMEM_HEADROOM};
-	unsigned most = sl_umem_room(&frames) - SL_ETH_MOST;
+	unsigned most = sl_frame_mtu(frame_size());
 
 	if (d->xdp.xdp_known && !(d->xdp.xdp & SL_XDP_FEATURE_RX_SG) && d->mtu > ONE_BUFFER_MTU)
 		finding("ip link set DEV mtu 3498 or less",
@@ -455,7 +458,7 @@ static void check_mtu(const struct sl_device *d)
 			d->mtu);
 	if (d->mtu <= most)
 		return;
-	if (frames.frame_size < 4096)
+	if (frame_size() < 4096)
 		finding("SLUICE_FRAME_SIZE=4096",
 			"packets of more than %u bytes go through the kernel: frames hold no more",
 			most);

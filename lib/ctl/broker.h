@@ -128,6 +128,20 @@ static inline uint32_t sl_umem_room(const struct sl_umem_info *u)
 	       (uint32_t)(sizeof(struct sl_mark) + sizeof(struct sl_meta_hw));
 }
 
+/* The same of an IP packet. */
+static inline uint32_t sl_umem_mtu(const struct sl_umem_info *u)
+{
+	return sl_umem_room(u) - SL_ETH_MOST;
+}
+
+/* In frames of that size, as we make them. */
+static inline uint32_t sl_frame_mtu(uint32_t frame_size)
+{
+	const struct sl_umem_info u = {.frame_size = frame_size, .headroom = SL_UMEM_HEADROOM};
+
+	return sl_umem_mtu(&u);
+}
+
 /* Bytes of frames that do for the devices that are there now. Any thread. */
 uint32_t sl_broker_frame_size(void);
 

@@ -81,7 +81,6 @@ bool sl_dev_counts_kilobytes(const char *driver)
  * zero-copy, from it. */
 static bool wants_large_frames(int fd, const char *name)
 {
-	const struct sl_umem_info least = {.frame_size = 2048, .headroom = SL_UMEM_HEADROOM};
 	struct ethtool_drvinfo drv = {.cmd = ETHTOOL_GDRVINFO};
 	struct ifreq ifr = {0};
 
@@ -91,7 +90,7 @@ static bool wants_large_frames(int fd, const char *name)
 	    dev_ioctl(fd, SIOCGIFHWADDR, &ifr) || ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER ||
 	    dev_ioctl(fd, SIOCGIFMTU, &ifr))
 		return false;
-	return (uint32_t)ifr.ifr_mtu + SL_ETH_MOST > sl_umem_room(&least) ||
+	return (uint32_t)ifr.ifr_mtu > sl_frame_mtu(2048) ||
 	       (sl_broker_opts()->zerocopy != SL_BROKER_ZC_OFF &&
 		!ethtool(fd, ifr.ifr_name, &drv) && sl_dev_counts_kilobytes(drv.driver));
 }

@@ -194,7 +194,7 @@ static inline void sl_port_word_change(uint64_t *word, uint64_t set, uint64_t cl
 }
 
 /* broker_load.c */
-/* The plain form, not loaded. NULL: errno. */
+/* The plain form, not loaded; frags: for packets in several buffers. NULL: errno. */
 struct bpf_object *sl_steer_open(bool frags);
 /* A program of so many instructions, now so long, stays in the pages that it was given. */
 bool sl_steer_fits(size_t insns, size_t xlated_bytes, size_t page);

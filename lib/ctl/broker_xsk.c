@@ -168,7 +168,7 @@ static int anchor_new(struct sl_device *port, uint32_t nr, const char **step)
 
 static bool holds(const struct sl_device *port, uint32_t mtu)
 {
-	return mtu + SL_ETH_MOST <= sl_umem_room(&port->umem->info);
+	return mtu <= sl_umem_mtu(&port->umem->info);
 }
 
 /* Its longest packets fit a frame. */
@@ -186,7 +186,7 @@ void sl_queues_check_mtu(const struct sl_device *port, uint32_t mtu)
 			     "%s: its MTU is %u now, and zero-copy mode loses packets of more than "
 			     "%u bytes, the kernel's, too; remedy: an MTU of that, or start this "
 			     "program anew",
-			     port->info.ifname, mtu, sl_umem_room(&port->umem->info) - SL_ETH_MOST);
+			     port->info.ifname, mtu, sl_umem_mtu(&port->umem->info));
 }
 
 /* In zero-copy mode the frame is the buffer: what it has beyond the last whole kilobyte such a NIC
@@ -360,7 +360,7 @@ static void say_bound(const struct sl_device *port)
 			"%s: MTU %u is more than frames of %u bytes hold: packets of more than %u "
 			"bytes are the kernel's%s",
 			port->info.ifname, port->info.mtu, port->umem->info.frame_size,
-			sl_umem_room(&port->umem->info) - SL_ETH_MOST,
+			sl_umem_mtu(&port->umem->info),
 			port->umem->info.frame_size < 4096 ? "; remedy: SLUICE_FRAME_SIZE=4096"
 							   : "");
 }

@@ -7,7 +7,7 @@
 
 struct sl_pool sl_pool;
 
-int sl_pool_attach(uint8_t *base, uint32_t room, const struct sl_share *g, uint8_t member)
+int sl_pool_attach(uint8_t *base, uint32_t mtu, const struct sl_share *g, uint8_t member)
 {
 	struct sl_frame_charge *charge = calloc(g->nframes, sizeof(*charge));
 
@@ -17,7 +17,7 @@ int sl_pool_attach(uint8_t *base, uint32_t room, const struct sl_share *g, uint8
 		.base = base,
 		.nframes = g->nframes,
 		.shift = g->shift,
-		.room = room,
+		.mtu = mtu,
 		.me = member,
 		.free_word = ((union sl_frame_word){.owner = member}).all,
 		.word = g->word,

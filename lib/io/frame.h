@@ -22,11 +22,11 @@ struct sl_frame_charge {
 struct sl_pool {
 	uint8_t *base;
 	uint32_t nframes;
-	uint32_t shift;                 /* log2 of the frame size */
-	uint32_t room;                  /* bytes of the longest packet that is received into one */
-	uint8_t me;                     /* our member of the group */
-	uint32_t free_word;             /* of a frame that is ours and that nobody holds */
-	union sl_frame_word *word;      /* for each frame; shared */
+	uint32_t shift;            /* log2 of the frame size */
+	uint32_t mtu;              /* bytes of the longest IP packet that one is received into */
+	uint8_t me;                /* our member of the group */
+	uint32_t free_word;        /* of a frame that is ours and that nobody holds */
+	union sl_frame_word *word; /* for each frame; shared */
 	struct sl_frame_charge *charge; /* for each frame in flight of ours; NULL: none */
 	struct sl_share share;
 };
@@ -45,9 +45,8 @@ struct sl_frames {
 	int32_t gained;
 };
 
-/* base: the frames' memory; room: for a packet that is received; member: ours of the group.
- * -ENOMEM. */
-int sl_pool_attach(uint8_t *base, uint32_t room, const struct sl_share *g, uint8_t member);
+/* base: the frames' memory; mtu: what a frame has room for; member: ours of the group. -ENOMEM. */
+int sl_pool_attach(uint8_t *base, uint32_t mtu, const struct sl_share *g, uint8_t member);
 /* Moves frames between cache and pool; how many moved. */
 uint32_t sl_frames_fetch(struct sl_frames *c);
 void sl_frames_flush(struct sl_frames *c, uint32_t keep);

@@ -274,7 +274,7 @@ static uint16_t op_route_mss(struct sl_tcp_host *h, const struct sl_tcp_key *key
 
 	hdr = sl_addr_is_v4(&key->remote) ? 40 : 60;
 	/* A frame is to hold it, on the way out and on the way in. */
-	room = sl_min((1u << sl_pool.shift) - SL_TCP_HEADROOM, sl_pool.room - SL_ETH_MOST - hdr);
+	room = sl_min((1u << sl_pool.shift) - SL_TCP_HEADROOM, sl_pool.mtu - hdr);
 	mtu = sl_min(mtu, sl_settings.mtu ? (uint32_t)sl_settings.mtu : 65535u);
 	mtu = sl_max(mtu, hdr + 64);
 	room = sl_min(room, sl_settings.mss ? (uint32_t)sl_settings.mss : room);

@@ -83,7 +83,7 @@ static bool fits_frame(const struct take *x)
 		return true; /* it will be seen that it is no connection */
 	if (!mss)
 		mss = info.tcpi_advmss + 12; /* less what its time stamps take */
-	return mss + hdr + SL_ETH_MOST <= sl_pool.room;
+	return mss + hdr <= sl_pool.mtu;
 }
 
 static int find_way(struct take *x)

@@ -331,7 +331,7 @@ int sl_stack_init(void (*on_room)(struct sl_list *entry))
 		sl_warn("lane", "no packet memory: %s", why ? why : strerrorname_np(-err));
 		return err;
 	}
-	return sl_pool_attach(umem.base, sl_umem_room(&umem), &umem.share, umem.member);
+	return sl_pool_attach(umem.base, sl_umem_mtu(&umem), &umem.share, umem.member);
 }
 
 static void close_in_child(const struct sl_leg *leg)

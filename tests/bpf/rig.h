@@ -34,7 +34,8 @@ static struct steer *skel;
 static int xsk = -1;
 static uint64_t *ports;
 static bool in_frame; /* the record is wanted there */
-static bool frags;    /* packets may lie in several buffers */
+static uint16_t room = 1024;
+static bool frags; /* packets may lie in several buffers */
 
 /* Running ---------------------------------------------------------------------------------------
  */
@@ -229,7 +230,7 @@ static inline void set_config(uint32_t nqueues)
 		.abi = SL_STEER_ABI,
 		.nqueues = nqueues,
 		.in_frame = in_frame,
-		.room = 1024,
+		.room = room,
 	};
 	uint32_t zero = 0;
 

@@ -16,13 +16,10 @@ static void fill(void)
 	memcpy(packet, f.b, f.len);
 }
 
-static void set_room(uint16_t room)
+static void set_room(uint16_t bytes)
 {
-	struct sl_port_config cfg = {.abi = SL_STEER_ABI, .nqueues = 1, .room = room};
-	uint32_t zero = 0;
-
-	memcpy(cfg.mac, our_mac, 6);
-	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.config), &zero, &cfg, 0), 0);
+	room = bytes;
+	set_config(1);
 }
 
 /* A run with a packet of n bytes: redirected, counted with all of them, or passed as it came. */

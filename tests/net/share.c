@@ -88,7 +88,7 @@ static void attach(int sock)
 		die("mmap", -errno);
 	err = sl_share_map(&g, mem, h.share_bytes);
 	if (!err)
-		err = sl_pool_attach(base, 1522, &g, (uint8_t)h.member);
+		err = sl_pool_attach(base, 1500, &g, (uint8_t)h.member);
 	if (!err)
 		err = sl_xsk_open(&xsk, fds[2], &queue, &h.sizes, &maps);
 	if (err)

@@ -123,7 +123,7 @@ void attach(void)
 	struct rings *r = w.r;
 
 	free(sl_pool.charge);
-	assert_int_equal(sl_pool_attach(NULL, 1522, &w.g, DYING), 0);
+	assert_int_equal(sl_pool_attach(NULL, 1500, &w.g, DYING), 0);
 	memset(&cache, 0, sizeof(cache));
 	queue = (struct sl_xsk_queue){.shared = &w.g.queue[0], .fill = w.q.fill, .comp = w.q.comp};
 	memset(&xsk, 0, sizeof(xsk));
