@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Packets that no frame of their lane holds. They are the kernel's, as IP fragments are: it
- * delivers them by the socket's shadow. */
+/* Packets that are too long for their lane. They are the kernel's, as IP fragments are: it delivers
+ * them by the socket's shadow. */
 #ifndef SL_LARGE_BPF_H
 #define SL_LARGE_BPF_H
 
 #include "parse.bpf.h"
 
 /* Packets may lie in several buffers of the driver (BPF_F_XDP_HAS_FRAGS, Linux 5.18), and an XSK
- * gets one that a frame holds whole (6.6). Set when it is loaded, so that a verifier that does not
- * know the helper finds its call dead. */
+ * gets them whole, in one frame or several (6.6). Set when it is loaded, so that a verifier that
+ * does not know the helper finds its call dead. */
 const volatile __u8 has_frags = 0;
 
 /* All bytes of the packet; sl_pkt has those of its first buffer. */

@@ -110,7 +110,7 @@ struct sl_port_config {
 	__u8 in_frame;    /* 1: records go into the frame, though the driver may carry metadata */
 	__u8 forgets;     /* 1: nothing is remembered in `recent` */
 	__u16 nought;     /* 0, which the verifier does not know: see veil() */
-	__u16 room;       /* bytes of the longest packet that a lane's frame takes */
+	__u16 room;       /* bytes of the longest packet that comes by a lane */
 	__u64 vlans_left; /* by number: packets of that VLAN device pass, whatever is claimed */
 };
 
@@ -153,7 +153,7 @@ struct sl_counters {
 	__u64 pass_unknown;     /* a header or option it does not know, truncated, other protocol */
 	__u64 pass_miss;        /* TCP/UDP that nobody has claimed */
 	__u64 pass_no_receiver; /* claimed, but the lane has no XSK on this queue */
-	__u64 pass_large;       /* claimed, but longer than a frame */
+	__u64 pass_large;       /* claimed, but longer than that */
 	__u64 redirect_flow;
 	__u64 redirect_endpoint;
 	__u64 redirect_wildcard;

@@ -227,6 +227,8 @@ static int port_start(struct sl_device *p, uint32_t ifindex, const char **why)
 		goto unbind;
 	if (sl_attach_is_generic(&p->attach))
 		p->info.flags |= SL_PORT_GENERIC;
+	if (p->attach.frags)
+		p->info.flags |= SL_PORT_FRAGS;
 	look_for_tags(p);
 	err = sl_maps_open(p, why);
 	if (err)
@@ -277,6 +279,7 @@ static void say_open(const struct sl_device *p)
 		i->driver, i->nqueues, i->nqueues == 1 ? "" : "s", i->mtu, xdp_text(i),
 		p->attach.beside ? ", beside other programs" : ", alone",
 		i->pin_dir[0] ? ", pinned at " : "", i->pin_dir);
+	sl_queues_say_room(p);
 }
 
 /* Does what came by its own queues still come by our sockets? */

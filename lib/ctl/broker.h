@@ -22,6 +22,7 @@
 #define SL_PORT_HW_STAMP (1u << 3) /* metadata stamps are hardware stamps */
 #define SL_PORT_PINNED   (1u << 4)
 #define SL_PORT_TAGS     (1u << 5) /* the steering program sees the VLAN tags of all packets */
+#define SL_PORT_FRAGS    (1u << 7) /* packets that one frame does not hold come in several */
 /* A link that it lacks is one that it lost by being taken into use, or left, in the last seconds.
  */
 #define SL_PORT_HAD_LINK (1u << 6)
@@ -133,6 +134,14 @@ static inline uint32_t sl_umem_mtu(const struct sl_umem_info *u)
 {
 	return sl_umem_room(u) - SL_ETH_MOST;
 }
+
+/* Bytes of the longest IP packet that comes in several frames (SL_PORT_FRAGS): of what there is of
+ * Ethernet, and no more than sl_broker_inject() takes. */
+#define SL_PACKET_MOST 9216
+
+/* Linux 6.6: XSKs get packets whole that the driver has in several buffers, in one frame or, if
+ * they are bound so (XDP_USE_SG), in several. */
+bool sl_xsk_gathers(void);
 
 /* In frames of that size, as we make them. */
 static inline uint32_t sl_frame_mtu(uint32_t frame_size)
@@ -283,7 +292,7 @@ int sl_broker_drop_packets(int fd, bool on);
  * that it is addressed to, for the socket fd, which must be bound to the port it is for, and, if it
  * is connected (of TCP it must be), to where it says to come from. Needs CAP_NET_RAW. No lane is
  * taken. scope: of a link-local address. 0 or -errno; -EADDRNOTAVAIL: it is none of the host's. */
-#define SL_INJECT_MAX 4096
+#define SL_INJECT_MAX (SL_PACKET_MOST + 8) /* one without VLAN tags may have as much more */
 int sl_broker_inject(int fd, const void *packet, size_t bytes, uint32_t scope);
 /* Would it be allowed? 0 or -errno, usually -EPERM. */
 int sl_broker_may_inject(void);

@@ -475,7 +475,7 @@ int sl_attach_held(uint32_t ifindex, const char *ifname, const char **why)
  * most of a connection would be the kernel's. And virtio_net loses some of what any such program
  * passes, and soon all of it (Linux 6.18, for which its own buffers are too long when it has made
  * them larger). */
-static bool may_have_frags(const struct sl_port_info *info)
+bool sl_attach_may_have_frags(const struct sl_port_info *info)
 {
 	return info->mtu > sl_frame_mtu(2048) && strcmp(info->driver, "virtio_net") != 0 &&
 	       sl_xsk_gathers();
@@ -487,7 +487,7 @@ static int attach_native(struct sl_attach *a, const struct sl_port_info *info,
 {
 	int err = -EOPNOTSUPP;
 
-	a->frags = may_have_frags(info);
+	a->frags = sl_attach_may_have_frags(info);
 	if (a->frags)
 		err = attach(a, info->ifindex, XDP_MODE_NATIVE);
 	if (!err || err == -EPERM || err == -EBUSY || err == -EEXIST)

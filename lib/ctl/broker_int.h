@@ -210,6 +210,8 @@ const char *sl_verifier_reason(char *log);
  * since who is refused asks again. */
 int sl_attach_held(uint32_t ifindex, const char *ifname, const char **why);
 /* reaper: there is one, so the attachment may outlive us. */
+/* Will that be tried with its frags set? */
+bool sl_attach_may_have_frags(const struct sl_port_info *info);
 int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool reaper,
 		   const char **why);
 void sl_attach_close(struct sl_attach *a, uint32_t ifindex);
@@ -309,12 +311,13 @@ int sl_xsk_new(uint32_t rx, uint32_t tx, const struct sl_ring_sizes *queue);
 /* One that others get unbound: by nobody without CAP_NET_RAW is it bound to another device (Linux
  * 6.5 and stable kernels of 2023: f7306acec9aa; before, it is not heeded). */
 int sl_xsk_confine(int fd, const struct sl_device *port);
-/* Linux 6.6: XSKs get packets whole that the driver has in several buffers, if a frame holds them.
- */
-bool sl_xsk_gathers(void);
 int sl_xsk_bind(int fd, const struct sl_device *port, uint32_t queue, uint16_t flags, int share);
 /* Anchors on all queues. Where rings are lent once that was but a trial: they are closed again, */
 int sl_queues_bind(struct sl_device *port, const char **why);
+/* Bytes of the longest packet that comes by them. Attached, and the packet memory is known. */
+uint32_t sl_queues_room(const struct sl_device *port);
+/* Says what is not, if anything. */
+void sl_queues_say_room(const struct sl_device *port);
 /* It has this MTU now. */
 void sl_queues_check_mtu(const struct sl_device *port, uint32_t mtu);
 /* made anew (unless they are there) to be mapped by others, */

@@ -53,7 +53,7 @@ void sl_maps_set_config(struct sl_device *port)
 		.netns = sl_netns_ino(),
 		.in_frame = sl_broker_opts()->in_frame,
 		.forgets = is_realtime(),
-		.room = port->umem ? (uint16_t)sl_umem_room(&port->umem->info) : 0,
+		.room = port->umem ? (uint16_t)sl_queues_room(port) : 0,
 		.vlans_left = port->vlans_left,
 	};
 	uint32_t zero = 0;

@@ -198,11 +198,19 @@ static bool holds_packet_zerocopy(const struct sl_device *port)
 	       port->info.mtu + SL_ETH_MOST <= (sl_umem_room(&port->umem->info) & ~1023u);
 }
 
-/* In zero-copy mode the frames are the driver's buffers: where a packet may need several, only a
- * driver will do that knows of it (it has xdp_zc_max_segs). */
+/* Packets may need several frames. In zero-copy mode these are the driver's buffers: there only one
+ * will do that knows of it (it has xdp_zc_max_segs). */
 static uint16_t mode_flags(const struct sl_device *port, unsigned mode)
 {
-	return modes[mode] | (mode == 0 && !holds_packet(port) ? USE_SG : 0);
+	bool sg = !holds_packet(port) && (mode == 0 || sl_attach_may_have_frags(&port->info));
+
+	return modes[mode] | (sg ? USE_SG : 0);
+}
+
+uint32_t sl_queues_room(const struct sl_device *port)
+{
+	return port->attach.frags && !holds_packet(port) ? SL_PACKET_MOST + SL_ETH_MOST
+							 : sl_umem_room(&port->umem->info);
 }
 
 static int anchor_bind_as(struct sl_device *port, uint32_t q, uint16_t mode, const uint32_t *frames,
@@ -355,14 +363,28 @@ static void say_bound(const struct sl_device *port)
 			? "copy mode (the driver has no zero-copy)"
 			: "copy mode (for zero-copy this NIC needs larger frames; remedy: "
 			  "SLUICE_FRAME_SIZE=4096)");
-	if (!holds_packet(port))
+	if (port->attach.prog_id)
+		sl_queues_say_room(port);
+}
+
+void sl_queues_say_room(const struct sl_device *port)
+{
+	uint32_t most;
+
+	if (!port->umem || holds_packet(port))
+		return;
+	most = sl_queues_room(port) - SL_ETH_MOST;
+	if (port->info.mtu > most)
 		sl_info("port",
 			"%s: MTU %u is more than frames of %u bytes hold: packets of more than %u "
 			"bytes are the kernel's%s",
-			port->info.ifname, port->info.mtu, port->umem->info.frame_size,
-			sl_umem_mtu(&port->umem->info),
-			port->umem->info.frame_size < 4096 ? "; remedy: SLUICE_FRAME_SIZE=4096"
-							   : "");
+			port->info.ifname, port->info.mtu, port->umem->info.frame_size, most,
+			!port->attach.frags && port->umem->info.frame_size < 4096
+				? "; remedy: SLUICE_FRAME_SIZE=4096"
+				: "");
+	else
+		sl_info("port", "%s: packets of more than %u bytes come in several frames",
+			port->info.ifname, sl_umem_mtu(&port->umem->info));
 }
 
 static int why_failed(struct sl_device *port, uint32_t q, const char *step, int err,

@@ -14,7 +14,7 @@
 #include "ctl/broker.h"
 
 #define SL_LEASE_MAGIC   0x4c534c53 /* "SLSL" */
-#define SL_LEASE_VERSION 7
+#define SL_LEASE_VERSION 8
 #define SL_LEASE_PATH    "/run/sluice/sluiced.sock"
 
 enum sl_lease_op {

@@ -12,7 +12,9 @@ struct sl_rx_desc {
 	uint32_t frame;
 	uint16_t off; /* of the packet from the frame's start; metadata is in front of it */
 	uint16_t len;
+	bool more; /* the packet goes on in the next one, which has but its bytes */
 };
+#define SL_RX_BUFS 8 /* frames of a packet at most */
 
 /* A frame to send; the backend owns one reference of it once posted and puts it on completion. */
 struct sl_tx_desc {
@@ -28,6 +30,8 @@ struct sl_tx_desc {
  * the headers are those of the first of them, whose length all but the last one have. There is room
  * for headers in front of them. The first must have been posted since the last kick. */
 #define SL_TXD_CONT (1u << 1)
+/* The packet goes on in the next descriptor, which is given to post() with it (SL_TX_SG). */
+#define SL_TXD_MORE (1u << 2)
 
 /* Who wants to know when a packet left. */
 struct sl_tx_ask {
@@ -40,7 +44,8 @@ struct sl_tx;
 
 struct sl_rx_ops {
 	const char *name;
-	/* Takes up to n received frames; returns how many. */
+	/* Takes up to n received frames, and what of the last packet is in further ones: up to n +
+	 * SL_RX_BUFS - 1. Returns how many. */
 	unsigned (*burst)(struct sl_rx *rx, struct sl_rx_desc *descs, unsigned n);
 	/* Gives the device frames to receive into; true if it is well supplied. */
 	bool (*refill)(struct sl_rx *rx, struct sl_frames *cache);
@@ -75,6 +80,8 @@ extern void (*sl_tx_on_stamp)(const struct sl_tx_ask *ask, uint64_t hw_ns);
 #define SL_TX_TSO   (1u << 1) /* the device segments */
 #define SL_TX_STAMP (1u << 2) /* the device stamps what it sends */
 #define SL_TX_WAITS (1u << 3) /* what is posted is not with a device yet */
+#define SL_TX_SG    (1u << 4) /* a packet may be in SL_TX_BUFS frames */
+#define SL_TX_BUFS  8
 /* What one packet of SL_TX_TSO may have: segments, bytes of payload. */
 #define SL_TSO_SEGS  16
 #define SL_TSO_BYTES 65000
@@ -82,7 +89,9 @@ extern void (*sl_tx_on_stamp)(const struct sl_tx_ask *ask, uint64_t hw_ns);
 /* What every backend's state starts with. */
 struct sl_rx {
 	const struct sl_rx_ops *ops;
-	bool hungry; /* refill() found no frames: nothing may come until there are some */
+	bool hungry;  /* refill() found no frames: nothing may come until there are some */
+	bool several; /* of what burst() took last some may be packets in several frames */
+	bool cut;     /* what comes first is the rest of one in more than SL_RX_BUFS */
 };
 struct sl_tx {
 	const struct sl_tx_ops *ops;

@@ -17,6 +17,7 @@
 #include "base/sys.h"
 
 #define REFILL_BATCH 64
+#define PKT_CONTD    (1u << 0) /* XDP_PKT_CONTD, Linux 6.6 */
 
 /* What one thread gives to the kernel by a ring another may get back by the next: the kernel orders
  * the two. ThreadSanitizer cannot see that, so it is told. */
@@ -162,12 +163,14 @@ static void count_received(struct sl_xsk *x, struct sl_frames *cache)
 
 void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache)
 {
-	struct sl_rx_desc d;
+	struct sl_rx_desc d[SL_RX_BUFS];
+	unsigned n;
 
 	/* What was received and not read yet goes back. Frames in the rings of a queue that nobody
 	 * uses any more are lost until the device is opened again; closing is rare. */
-	while (xsk_rx_ops.burst(&x->rx, &d, 1))
-		sl_frame_put(cache, d.frame);
+	while ((n = xsk_rx_ops.burst(&x->rx, d, 1)))
+		while (n--)
+			sl_frame_put(cache, d[n].frame);
 	count_received(x, cache);
 	sl_sys_close(x->fd);
 	unmap_ring(x->rx_map, x->rx_len);
@@ -233,23 +236,45 @@ int sl_xsk_read_counts(const struct sl_xsk *x, struct sl_xsk_counts *c)
 
 /* Receive ------------------------------------------------------------------------------------ */
 
+/* Its options. */
+static inline uint32_t take_desc(struct sl_xsk *x, uint32_t idx, struct sl_rx_desc *out)
+{
+	const struct xdp_desc *d = xsk_ring_cons__rx_desc(&x->rx_ring, idx);
+
+	out->frame = (uint32_t)(d->addr >> sl_pool.shift);
+	frame_taken(out->frame);
+	out->off = (uint16_t)(d->addr & ((1u << sl_pool.shift) - 1));
+	out->len = (uint16_t)d->len;
+	out->more = d->options & PKT_CONTD;
+	sl_frame_own(out->frame, 1);
+	return d->options;
+}
+
+/* What is still on the ring of the packet that begins in last[0]: the kernel shows the frames of
+ * one together. How many. */
+static unsigned take_rest(struct sl_xsk *x, struct sl_rx_desc *last)
+{
+	unsigned n = 0;
+	uint32_t idx;
+
+	while (last[n].more && n < SL_RX_BUFS - 1 && xsk_ring_cons__peek(&x->rx_ring, 1, &idx))
+		take_desc(x, idx, &last[++n]);
+	return n;
+}
+
 static unsigned xsk_burst(struct sl_rx *rx, struct sl_rx_desc *descs, unsigned n)
 {
 	struct sl_xsk *x = sl_container_of(rx, struct sl_xsk, rx);
-	uint32_t mask = (1u << sl_pool.shift) - 1, idx;
+	uint32_t idx, options = 0;
 
 	n = xsk_ring_cons__peek(&x->rx_ring, n, &idx);
 	if (n == 0)
 		return 0;
-	for (unsigned i = 0; i < n; i++) {
-		const struct xdp_desc *d = xsk_ring_cons__rx_desc(&x->rx_ring, idx + i);
-
-		descs[i].frame = (uint32_t)(d->addr >> sl_pool.shift);
-		frame_taken(descs[i].frame);
-		descs[i].off = (uint16_t)(d->addr & mask);
-		descs[i].len = (uint16_t)d->len;
-		sl_frame_own(descs[i].frame, 1);
-	}
+	for (unsigned i = 0; i < n; i++)
+		options |= take_desc(x, idx + i, &descs[i]);
+	rx->several = (options & PKT_CONTD) | rx->cut;
+	if (sl_unlikely(descs[n - 1].more))
+		n += take_rest(x, &descs[n - 1]);
 	sl_share_step();
 	xsk_ring_cons__release(&x->rx_ring, n);
 	x->fill_debt += n;
@@ -356,7 +381,7 @@ static unsigned xsk_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsig
 		frame_given(descs[i].frame);
 		d->addr = ((uint64_t)descs[i].frame << sl_pool.shift) + descs[i].off;
 		d->len = descs[i].len;
-		d->options = 0;
+		d->options = descs[i].flags & SL_TXD_MORE ? PKT_CONTD : 0;
 		sl_share_step();
 		sl_store(&x->shared->tx_to, idx + i + 1);
 		sl_share_step();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The way in: from a received frame to the protocol's handler of the socket it is for. */
+#include "net/bufs.h"
 #include "net/icmp.h"
 #include "net/net.h"
 
@@ -72,8 +73,11 @@ static enum sl_parse_result parse(struct sl_in *in, const struct sl_rx_desc *des
 	in->proto = m->proto;
 	in->pkt.data = sl_frame_ptr(desc->frame) + desc->off;
 	in->pkt.len = desc->len;
+	in->pkt.tail_len = 0;
 	in->pkt.l3 = m->l3;
 	in->pkt.l4 = m->l4;
+	if (sl_unlikely(in->bufs) && !sl_bufs_join(in, in->bufs))
+		return SL_PARSE_LEN;
 	if (sl_likely(m->proto == IPPROTO_UDP))
 		return sl_parse_udp(&in->pkt, in->partial_ok);
 	if (m->proto == IPPROTO_TCP)
@@ -90,9 +94,10 @@ static bool dispatch(const struct sl_slot *s, struct sl_in *in, uint8_t proto)
 	return sl_in_dispatch(s, in);
 }
 
-/* One with time stamps, or of a VLAN. A VLAN device that is down or gone gets nothing. */
-static bool marked(const struct sl_slot *s, struct sl_in *in, const struct sl_rx_desc *desc,
-		   const struct sl_meta *m)
+/* One with time stamps, of a VLAN, or in several frames. A VLAN device that is down or gone gets
+ * nothing. */
+static SL_APART bool marked(const struct sl_slot *s, struct sl_in *in,
+			    const struct sl_rx_desc *desc, const struct sl_meta *m)
 {
 	uint32_t vlan = SL_META_VLAN_NR(m->flags), lower = in->ifindex, ifindex = lower;
 	bool kept;
@@ -105,7 +110,7 @@ static bool marked(const struct sl_slot *s, struct sl_in *in, const struct sl_rx
 	}
 	read_stamp(in, desc, m->flags);
 	in->ifindex = ifindex;
-	kept = dispatch(s, in, m->proto);
+	kept = in->bufs ? sl_bufs_dispatch(s, in) : dispatch(s, in, m->proto);
 	in->ifindex = lower; /* that of the batch */
 	return kept;
 }
@@ -145,7 +150,7 @@ static bool input(struct sl_in *in, const struct sl_rx_desc *desc)
 	in->slot = m.slot;
 	in->stamp = 0;
 	in->stamp_ns = 0;
-	if (sl_unlikely(m.flags))
+	if (sl_unlikely(m.flags || in->bufs))
 		return marked(s, in, desc, &m);
 	return dispatch(s, in, m.proto);
 }

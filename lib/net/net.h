@@ -18,7 +18,8 @@ struct sl_in {
 	struct sl_lane_stats *stats;
 	void *lane; /* struct sl_lane, for upper rooms */
 	uint32_t ifindex;
-	bool partial_ok; /* the device may leave checksums unfinished */
+	bool partial_ok;      /* the device may leave checksums unfinished */
+	struct sl_bufs *bufs; /* NULL: the packet is in one frame */
 	/* of this packet */
 	uint32_t frame;
 	uint16_t off;  /* of pkt.data in the frame */
@@ -26,6 +27,7 @@ struct sl_in {
 	uint64_t stamp_ns;
 	uint32_t slot; /* that the steering program chose */
 	uint8_t proto; /* IPPROTO_UDP, IPPROTO_TCP; of an ICMP error IPPROTO_ICMP or _ICMPV6 */
+	uint8_t nmore; /* further frames it is in (sl_more_of()), of UDP only */
 	struct sl_pkt pkt;
 	struct sl_tcp_seg seg; /* of TCP only; last, since UDP's copies do without it */
 };
@@ -62,6 +64,39 @@ bool sl_in_dispatch(const struct sl_slot *s, struct sl_in *in);
 
 /* One received frame, all the way up. The frame is kept by a socket or freed. */
 void sl_net_input(struct sl_in *in, const struct sl_rx_desc *desc);
+
+/* What lies in front of a datagram in several frames, at the start of the first one: the others.
+ * They are held and freed as that one is. */
+struct sl_more {
+	struct {
+		uint32_t frame;
+		uint16_t off, len;
+	} buf[SL_RX_BUFS - 1];
+};
+
+static inline const struct sl_more *sl_more_of(uint32_t frame)
+{
+	return (const struct sl_more *)sl_frame_ptr(frame);
+}
+/* As sl_frame_ref() and sl_frame_put(), of a packet in 1 + nmore frames. */
+void sl_frames_ref_more(uint32_t frame, uint8_t nmore);
+void sl_frames_put_more(struct sl_frames *cache, uint32_t frame, uint8_t nmore);
+
+static inline void sl_in_ref(const struct sl_in *in)
+{
+	if (sl_unlikely(in->nmore))
+		sl_frames_ref_more(in->frame, in->nmore);
+	else
+		sl_frame_ref(in->frame);
+}
+
+static inline void sl_in_put(struct sl_frames *cache, uint32_t frame, uint8_t nmore)
+{
+	if (sl_unlikely(nmore))
+		sl_frames_put_more(cache, frame, nmore);
+	else
+		sl_frame_put(cache, frame);
+}
 
 /* A destination of a lane: route, neighbour and device, cached. */
 struct sl_dst {

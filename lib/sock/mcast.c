@@ -231,9 +231,9 @@ static bool fan_input(void *obj, struct sl_in *in)
 			sl_lane_cross(in->lane, lane, sk->slot, in);
 			continue;
 		}
-		sl_frame_ref(in->frame);
+		sl_in_ref(in);
 		if (!sl_udp_input(&sk->udp, in))
-			sl_frame_put(in->cache, in->frame);
+			sl_in_put(in->cache, in->frame, in->nmore);
 	}
 	return false; /* each copy holds a reference of its own */
 }

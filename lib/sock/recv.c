@@ -56,6 +56,25 @@ static size_t scatter(const struct iovec *iov, size_t niov, size_t skip, const u
 	return done;
 }
 
+static SL_APART size_t put_pieces(const struct rx_req *r, size_t skip, const struct sl_dgram *d)
+{
+	struct sl_piece piece[SL_RX_BUFS];
+	unsigned n = sl_dgram_pieces(d, piece);
+	size_t done = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		done += scatter(r->iov, r->niov, skip + done, piece[i].data, piece[i].len);
+	return done;
+}
+
+/* The payload of d, or what there is room for. */
+static inline size_t put_payload(const struct rx_req *r, size_t skip, const struct sl_dgram *d)
+{
+	if (sl_unlikely(d->nmore))
+		return put_pieces(r, skip, d);
+	return scatter(r->iov, r->niov, skip, sl_dgram_data(d), d->len);
+}
+
 static void put_name(const struct sl_sock *sk, const struct sl_dgram *d, struct msghdr *msg)
 {
 	struct sl_addr src;
@@ -95,7 +114,7 @@ static size_t coalesce(struct sl_sock *sk, struct sl_lane *lane, const struct rx
 
 	while (!last && n < 64 && (d = sl_udp_peek_at(&sk->udp, n)) && may_follow(first, d) &&
 	       total + d->len <= room && total + d->len <= 65535) {
-		scatter(r->iov, r->niov, total, sl_dgram_data(d), d->len);
+		put_payload(r, total, d);
 		total += d->len;
 		n++;
 		last = d->len < first->len;
@@ -109,7 +128,7 @@ static size_t coalesce(struct sl_sock *sk, struct sl_lane *lane, const struct rx
 static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, const struct rx_req *r)
 {
 	struct sl_dgram d = *sl_udp_peek(&sk->udp);
-	size_t copied = scatter(r->iov, r->niov, 0, sl_dgram_data(&d), d.len), full = d.len;
+	size_t copied = put_payload(r, 0, &d), full = d.len;
 	bool peek = r->flags & MSG_PEEK, gro = (sk->want & SL_WANT_GRO) && !peek && r->msg;
 
 	if (sl_unlikely(gro)) {

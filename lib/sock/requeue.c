@@ -8,6 +8,7 @@
 #include <linux/ip.h>
 #include <netinet/ip6.h>
 #include <linux/udp.h>
+#include <stdlib.h>
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -40,7 +41,6 @@ static void fill_v6(struct packet *p, const struct sl_dgram *d, const struct sl_
 		    const struct sl_addr *dst)
 {
 	uint16_t len = (uint16_t)(sizeof(p->udp) + d->len);
-	uint64_t sum;
 
 	p->ip.v6 = (struct ip6_hdr){.ip6_flow = htonl(6u << 28 | (uint32_t)d->tos << 20),
 				    .ip6_plen = htons(len),
@@ -48,29 +48,38 @@ static void fill_v6(struct packet *p, const struct sl_dgram *d, const struct sl_
 				    .ip6_hlim = d->ttl};
 	memcpy(&p->ip.v6.ip6_src, src->b, 16);
 	memcpy(&p->ip.v6.ip6_dst, dst->b, 16);
-	p->udp.check = 0;
-	sum = sl_pseudo_sum(src, dst, IPPROTO_UDP, len);
-	sum = sl_csum_add(sum, &p->udp, sizeof(p->udp));
-	sum = sl_csum_add(sum, sl_dgram_data(d), d->len);
-	p->udp.check = sl_csum_fold(sum);
-	if (!p->udp.check)
-		p->udp.check = 0xffff; /* RFC 8200, 8.1 */
+	p->udp.check = (uint16_t)~sl_csum_fold(sl_pseudo_sum(src, dst, IPPROTO_UDP, len));
+}
+
+/* The header in front of len bytes has the sum of the pseudo-header. */
+static void finish_sum(uint8_t *udp, size_t len)
+{
+	uint16_t check = sl_csum_fold(sl_csum_add(0, udp, sizeof(struct udphdr) + len));
+
+	if (!check)
+		check = 0xffff; /* RFC 8200, 8.1 */
+	memcpy(udp + offsetof(struct udphdr, check), &check, sizeof(check));
 }
 
 /* Headers and data in one piece; how long it is. */
 static size_t assemble(const struct packet *p, const struct sl_dgram *d, uint8_t *out)
 {
-	size_t ip = d->v6 ? sizeof(p->ip.v6) : sizeof(p->ip.v4);
+	size_t ip = d->v6 ? sizeof(p->ip.v6) : sizeof(p->ip.v4), at = ip + sizeof(p->udp);
+	struct sl_piece piece[SL_RX_BUFS];
+	unsigned n = sl_dgram_pieces(d, piece);
 
 	memcpy(out, &p->ip, ip);
 	memcpy(out + ip, &p->udp, sizeof(p->udp));
-	memcpy(out + ip + sizeof(p->udp), sl_dgram_data(d), d->len);
-	return ip + sizeof(p->udp) + d->len;
+	for (unsigned i = 0; i < n; at += piece[i++].len)
+		memcpy(out + at, piece[i].data, piece[i].len);
+	if (d->v6)
+		finish_sum(out + ip, d->len);
+	return at;
 }
 
-static int send_again(const struct sl_sock *sk, const struct sl_dgram *d)
+/* bytes: room for SL_INJECT_MAX. */
+static int send_again(const struct sl_sock *sk, const struct sl_dgram *d, uint8_t *bytes)
 {
-	_Alignas(4) uint8_t bytes[SL_INJECT_MAX];
 	struct sl_addr src, dst;
 	struct packet p;
 	uint16_t sport;
@@ -78,7 +87,7 @@ static int send_again(const struct sl_sock *sk, const struct sl_dgram *d)
 	sl_dgram_addrs(d, &src, &sport, &dst);
 	if (sl_addr_is_multicast(&dst))
 		return -EADDRNOTAVAIL; /* it would go to everybody */
-	if (d->len > sizeof(bytes) - sizeof(p))
+	if (d->len > SL_INJECT_MAX - (d->v6 ? sizeof(p.ip.v6) : sizeof(p.ip.v4)) - sizeof(p.udp))
 		return -EMSGSIZE;
 	p.udp.source = htons(sport);
 	p.udp.dest = htons(sk->local_port);
@@ -92,17 +101,19 @@ static int send_again(const struct sl_sock *sk, const struct sl_dgram *d)
 
 void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane)
 {
+	uint8_t *bytes = sl_udp_queued(&sk->udp) ? malloc(SL_INJECT_MAX) : NULL;
 	int err = 0, lost = 0;
 	struct sl_dgram *d;
 
 	while ((d = sl_udp_peek(&sk->udp))) {
-		int ret = send_again(sk, d);
+		int ret = bytes ? send_again(sk, d, bytes) : -ENOMEM;
 
 		if (ret < 0)
 			err = ret;
 		lost += ret < 0;
 		sl_udp_pop(&sk->udp, &lane->frames);
 	}
+	free(bytes);
 	if (lost)
 		sl_debug("sock", "fd %d: %d datagrams lost on the way to the kernel: %s", sk->fd,
 			 lost, strerrorname_np(-err));

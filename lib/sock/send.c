@@ -82,7 +82,7 @@ static ssize_t send_by(struct sl_sock *sk, struct sl_lane *lane, const struct sl
 	seg = ctl->gso ? ctl->gso : sk->gso_size;
 	if (sl_likely(!seg || seg > r->len))
 		seg = r->len;
-	if (sl_unlikely(!p->leg || seg > p->max_payload ||
+	if (sl_unlikely(!p->leg || (seg > p->max_payload && !sl_send_takes_long(sk, p, seg)) ||
 			(seg && (r->len + seg - 1) / seg > MAX_GSO_SEGS)))
 		return SL_SEND_BY_OS;
 	if (sl_unlikely(sk->stamps & SOF_TIMESTAMPING_TX_HARDWARE) && sl_errq_is_os(p->leg))

@@ -71,6 +71,8 @@ static inline bool sl_path_is_fresh(const struct sl_path *p, uint64_t now)
  * is more to it, and nothing was done. */
 bool sl_send_straight(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
 		      uint64_t now);
+/* Longer than a frame holds: can it go in several? */
+bool sl_send_takes_long(const struct sl_sock *sk, const struct sl_path *p, size_t len);
 /* All segments of one call (one, without UDP_SEGMENT) by p, which is fresh and has a leg. Returns
  * how many bytes went; ok: all. */
 size_t sl_send_put(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,

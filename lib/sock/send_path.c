@@ -44,14 +44,14 @@ static void make_headers(struct sl_sock *sk, struct sl_path *p, const struct sl_
 		.df = df(sk),
 	};
 	bool v4 = sl_addr_is_v4(&p->dst);
+	uint32_t path, frame = 1u << sl_pool.shift;
 
 	memcpy(b.smac, d->smac, 6);
 	memcpy(b.dmac, d->dmac, 6);
 	sl_build_udp_hdr(&p->hdr, &b);
-	p->max_payload = (uint16_t)(sl_min(d->route.mtu, 65535u) - (v4 ? 28 : 48));
-	/* A frame must hold it; longer ones are the kernel's. */
-	p->max_payload =
-		(uint16_t)sl_min((uint32_t)p->max_payload, (1u << sl_pool.shift) - SL_SEND_ROOM);
+	path = sl_min(d->route.mtu, 65535u) - (v4 ? 28 : 48);
+	p->max_payload = (uint16_t)sl_min(path, frame - SL_SEND_ROOM);
+	p->max_long = (uint16_t)sl_min(path, SL_TX_BUFS * frame - SL_SEND_ROOM);
 }
 
 static bool rule_says_os(const struct sl_sock *sk, const struct sl_path *p)

@@ -92,12 +92,105 @@ bool sl_send_straight(struct sl_sock *sk, struct sl_lane *lane, const struct sl_
 	return put_one(sk, lane, p, r->iov, 1, 0, r->len, true);
 }
 
+/* In several frames -----------------------------------------------------------------------------
+ */
+
+/* (What waits for its time, or is stamped, is one frame.) */
+bool sl_send_takes_long(const struct sl_sock *sk, const struct sl_path *p, size_t len)
+{
+	return p->leg->tx->caps & SL_TX_SG && len <= p->max_long && !sk->stamps;
+}
+
+/* How much of n bytes is in the i-th. */
+static size_t part_of(unsigned i, size_t n)
+{
+	size_t frame = (size_t)1 << sl_pool.shift;
+
+	return sl_min(n, i ? frame : frame - SL_SEND_ROOM);
+}
+
+static unsigned frames_of(const struct sl_path *p, size_t n)
+{
+	return n <= p->max_payload ? 1 : 1 + (unsigned)((n + SL_SEND_ROOM - 1) >> sl_pool.shift);
+}
+
+static bool take_frames(struct sl_lane *lane, struct sl_tx_desc *d, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		d[i] = (struct sl_tx_desc){.frame = sl_lane_frame(lane),
+					   .flags = i + 1 < n ? SL_TXD_MORE : 0};
+		if (d[i].frame != SL_NO_FRAME)
+			continue;
+		while (i--)
+			sl_frame_put(&lane->frames, d[i].frame);
+		return false;
+	}
+	return true;
+}
+
+/* Fills them from offset off; the checksum's sum of all, if it is wanted. */
+static uint64_t gather_long(const struct sl_tx_desc *d, unsigned nframes, const struct sl_tx_req *r,
+			    size_t off, size_t n, bool want)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < nframes; i++) {
+		size_t part = part_of(i, n); /* even, but the last */
+		uint64_t s = gather(sl_frame_ptr(d[i].frame) + d[i].off, r->iov, r->niov, off, part,
+				    want);
+
+		if (want)
+			sum = sl_csum_add64(sum, s);
+		off += part;
+		n -= part;
+	}
+	return want ? (sum == SL_CSUM_NONE ? 0 : sum) : SL_CSUM_NONE;
+}
+
+/* As put_one(). */
+static bool put_long(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
+		     const struct sl_tx_req *r, size_t off, size_t n, bool wants_sum)
+{
+	unsigned nframes = frames_of(p, n);
+	struct sl_tx_desc d[SL_TX_BUFS];
+	size_t left = n;
+	uint64_t sum;
+
+	if ((sl_load(&sk->wmem) >= sk->sndbuf && !off) || sl_leg_room(p->leg) < nframes ||
+	    !take_frames(lane, d, nframes))
+		return false;
+	for (unsigned i = 0; i < nframes; i++) {
+		d[i].off = i ? 0 : SL_SEND_ROOM;
+		d[i].len = (uint16_t)part_of(i, left);
+		left -= d[i].len;
+	}
+	sum = gather_long(d, nframes, r, off, n, wants_sum);
+	sl_build_udp(&p->hdr, sl_frame_ptr(d[0].frame) + SL_SEND_ROOM, (uint16_t)n, sk->ip_id++,
+		     sum);
+	d[0].off -= p->hdr.len;
+	d[0].len += p->hdr.len;
+	if (!sl_leg_post_long(p->leg, d, nframes)) {
+		for (unsigned i = 0; i < nframes; i++)
+			sl_frame_put(&lane->frames, d[i].frame);
+		return false;
+	}
+	sl_frame_charge(d[0].frame, &sk->wmem, (uint32_t)n + SL_SEND_OVERHEAD);
+	sk->stats->tx_pkts++;
+	sk->stats->tx_bytes += n;
+	return true;
+}
+
+/* Segments --------------------------------------------------------------------------------------
+ */
+
 /* One piece or many, with or without more behind it. */
 static bool put_part(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
 		     const struct sl_tx_req *r, size_t off, size_t n)
 {
 	bool wants_sum = !(p->hdr.v6 ? sk->no_csum6 : sk->no_csum);
 
+	if (sl_unlikely(n > p->max_payload))
+		return put_long(sk, lane, p, r, off, n, wants_sum);
 	return put_one(sk, lane, p, r->iov, r->niov, off, n, wants_sum);
 }
 
@@ -120,11 +213,12 @@ size_t sl_send_put(struct sl_sock *sk, struct sl_lane *lane, const struct sl_pat
 		   const struct sl_tx_req *r, size_t seg, bool *ok)
 {
 	uint32_t segs = (uint32_t)(seg < r->len ? (r->len + seg - 1) / seg : 1);
+	uint32_t descs = segs * frames_of(p, seg);
 	size_t off = 0;
 
 	/* The kernel has one packet for all of them: half of it is not sent. */
-	if (sl_unlikely(segs > 1 && !has_room(lane, p->leg, segs)) &&
-	    !(make_room(lane, p->leg) && has_room(lane, p->leg, segs))) {
+	if (sl_unlikely(descs > 1 && !has_room(lane, p->leg, descs)) &&
+	    !(make_room(lane, p->leg) && has_room(lane, p->leg, descs))) {
 		*ok = false;
 		return 0;
 	}

@@ -49,11 +49,12 @@ struct sl_path {
 	struct sl_addr dst;
 	uint16_t port;
 	uint32_t oif;
-	struct sl_dst *d; /* in the cache of the lane; NULL: no path yet */
-	uint32_t serial;  /* of d when the headers were made */
-	bool os;          /* a rule sends this destination through the kernel */
-	uint16_t max_payload;
-	struct sl_leg *leg; /* NULL: through the kernel */
+	struct sl_dst *d;     /* in the cache of the lane; NULL: no path yet */
+	uint32_t serial;      /* of d when the headers were made */
+	bool os;              /* a rule sends this destination through the kernel */
+	uint16_t max_payload; /* in one frame */
+	uint16_t max_long;    /* in several (SL_TX_SG) */
+	struct sl_leg *leg;   /* NULL: through the kernel */
 	struct sl_udp_hdr hdr;
 };
 

@@ -270,11 +270,12 @@ static uint16_t op_route_mss(struct sl_tcp_host *h, const struct sl_tcp_key *key
 	struct sl_tcp *t = sl_tcp_find(h, key);
 	struct sl_dst *d = find_dst(lane, key, t ? sl_tconn_of(t)->oif : 0, 0, 0);
 	uint32_t mtu = d->route.mtu ? d->route.mtu : 1500, hdr;
+	const struct sl_leg *leg = d->leg;
 	uint32_t room;
 
 	hdr = sl_addr_is_v4(&key->remote) ? 40 : 60;
-	/* A frame is to hold it, on the way out and on the way in. */
-	room = sl_min((1u << sl_pool.shift) - SL_TCP_HEADROOM, sl_pool.mtu - hdr);
+	/* (What of it a frame holds on the way out is TCP's to know.) */
+	room = (leg ? sl_port_rx_mtu(leg->port) : sl_pool.mtu) - hdr;
 	mtu = sl_min(mtu, sl_settings.mtu ? (uint32_t)sl_settings.mtu : 65535u);
 	mtu = sl_max(mtu, hdr + 64);
 	room = sl_min(room, sl_settings.mss ? (uint32_t)sl_settings.mss : room);

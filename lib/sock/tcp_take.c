@@ -70,9 +70,9 @@ static bool is_ours_by_rule(const struct take *x)
 					 &k->local, k->lport)) != SL_RULE_OS;
 }
 
-/* On a device whose MTU is more than a frame holds, the kernel has told the peer so, too: those
+/* On a device whose MTU is more than comes to us, the kernel has told the peer so, too: those
  * segments would be the kernel's again. */
-static bool fits_frame(const struct take *x)
+static bool fits_port(const struct take *x)
 {
 	const struct sl_sock *sk = x->sk;
 	struct tcp_info info = {0};
@@ -83,7 +83,7 @@ static bool fits_frame(const struct take *x)
 		return true; /* it will be seen that it is no connection */
 	if (!mss)
 		mss = info.tcpi_advmss + 12; /* less what its time stamps take */
-	return mss + hdr <= sl_pool.mtu;
+	return mss + hdr <= sl_port_rx_mtu(x->port);
 }
 
 static int find_way(struct take *x)
@@ -100,8 +100,6 @@ static int find_way(struct take *x)
 
 	if (err)
 		return err;
-	if (!fits_frame(x))
-		return -EMSGSIZE;
 	rk.dst = x->key.remote;
 	rk.src = x->key.local;
 	rk.oif = x->oif;
@@ -110,6 +108,8 @@ static int find_way(struct take *x)
 	x->port = sl_port_open(route.ifindex);
 	if (!x->port || !sl_load(&x->port->stats->alive) || !is_ours_by_rule(x))
 		return -EREMOTE;
+	if (!fits_port(x))
+		return -EMSGSIZE;
 	if (!sl_sock_take_lane(x->sk, route.ifindex) || !sl_lane_tcp(x->sk->lane))
 		return -ENOMEM;
 	x->leg = sl_lane_leg(x->sk->lane, x->port);

@@ -190,6 +190,8 @@ static struct sl_leg *open_leg(struct sl_lane *lane, struct sl_port *port)
 	/* Lanes of one device spread their transmit work over its queues. */
 	leg->tx_queue = lane->id % nq;
 	leg->tx = &leg->xsk[leg->tx_queue].tx;
+	if (sl_port_rx_mtu(port) > sl_pool.mtu) /* and so it sends them */
+		leg->tx->caps |= SL_TX_SG;
 	sl_leg_open_verbs(leg);
 	if (!leg->verbs)
 		open_gso(leg);

@@ -114,6 +114,15 @@ uint32_t sl_port_lower(uint32_t ifindex)
 	return ifindex;
 }
 
+uint32_t sl_port_rx_mtu(const struct sl_port *p)
+{
+	while (p->base)
+		p = p->base;
+	/* (The MTU with which it was opened.) */
+	return p->info.flags & SL_PORT_FRAGS && p->info.mtu > sl_pool.mtu ? SL_PACKET_MOST
+									  : sl_pool.mtu;
+}
+
 void sl_port_wire(const struct sl_port *p, uint8_t smac[6], uint32_t *mtu)
 {
 	struct sl_link link;

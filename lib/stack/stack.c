@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "net/bufs.h"
 #include "net/rtnl.h"
 
 #define CLOCK_EVERY                                                                                \
@@ -32,9 +33,10 @@ static void refill(struct sl_lane *lane, struct sl_rx *rx)
 static int receive(struct sl_leg *leg, struct sl_xsk *x)
 {
 	struct sl_lane *lane = leg->lane;
-	struct sl_rx_desc descs[MAX_BATCH];
+	struct sl_rx_desc descs[MAX_BATCH + SL_RX_BUFS];
+	struct sl_bufs bufs;
 	struct sl_in in;
-	unsigned n = sl_min((unsigned)sl_settings.cq_poll_batch_max, (unsigned)MAX_BATCH);
+	unsigned n = sl_min((unsigned)sl_settings.cq_poll_batch_max, (unsigned)MAX_BATCH), k = 1;
 
 	n = x->rx.ops->burst(&x->rx, descs, n);
 
@@ -48,12 +50,21 @@ static int receive(struct sl_leg *leg, struct sl_xsk *x)
 	in.cache = &lane->frames;
 	in.stats = lane->stats;
 	in.lane = lane;
+	in.bufs = NULL;
+	in.nmore = 0;
 	in.ifindex = leg->port->info.ifindex;
 	in.partial_ok = leg->port->info.flags & SL_PORT_PARTIAL_CSUM;
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i += k) {
 		if (i + 1 < n)
 			__builtin_prefetch(sl_frame_ptr(descs[i + 1].frame) + descs[i + 1].off);
+		if (sl_unlikely(x->rx.several)) {
+			k = sl_bufs_begin(&in, &bufs, &descs[i], n - i, &x->rx.cut);
+			if (bufs.none)
+				continue;
+		}
 		sl_net_input(&in, &descs[i]);
+		if (sl_unlikely(in.bufs))
+			sl_bufs_end(&in);
 	}
 	refill(lane, &x->rx);
 	return (int)n;
@@ -159,6 +170,18 @@ bool sl_leg_post_desc(struct sl_leg *leg, const struct sl_tx_desc *d)
 	}
 	leg->lane->stats->tx_pkts++;
 	leg->lane->stats->tx_bytes += d->len;
+	return true;
+}
+
+bool sl_leg_post_long(struct sl_leg *leg, const struct sl_tx_desc *d, unsigned n)
+{
+	if (sl_leg_room(leg) < n || leg->tx->ops->post(leg->tx, d, n) == 0) {
+		leg->lane->stats->tx_ring_full++;
+		return false;
+	}
+	leg->lane->stats->tx_pkts++;
+	for (unsigned i = 0; i < n; i++)
+		leg->lane->stats->tx_bytes += d[i].len;
 	return true;
 }
 
@@ -279,14 +302,13 @@ void sl_lane_cross(struct sl_lane *from, struct sl_lane *to, uint32_t slot, cons
 	c->slot = slot;
 	c->gen = sl_load(&sl_slots[slot].gen);
 	memcpy(&c->in, in, offsetof(struct sl_in, seg)); /* a TCP connection is on one lane only */
-	sl_frame_ref(in->frame);
+	sl_in_ref(in);
 	from->stats->rx_crossed++;
 }
 
 static void cross_deliver(struct sl_cross *c)
 {
 	const struct sl_slot *s = &sl_slots[c->slot];
-	struct sl_rx_desc none = {.frame = c->in.frame};
 	bool kept = false;
 
 	if (!sl_lane_lock(c->lane))
@@ -299,7 +321,7 @@ static void cross_deliver(struct sl_cross *c)
 	if (sl_load_acquire(&s->gen) == c->gen && s->kind == SL_SLOT_UDP)
 		kept = sl_in_dispatch(s, &c->in);
 	if (!kept)
-		sl_frame_put(&c->lane->frames, none.frame);
+		sl_in_put(&c->lane->frames, c->in.frame, c->in.nmore);
 	sl_lane_unlock(c->lane);
 }
 

@@ -148,6 +148,8 @@ struct sl_port *sl_port_open(uint32_t ifindex);
 void sl_port_link_changed(struct sl_port *p, const struct sl_link *link, bool gone);
 /* The device whose queues it goes by: that below a VLAN device, else itself. */
 uint32_t sl_port_lower(uint32_t ifindex);
+/* Bytes of the longest IP packet that comes by its queues. */
+uint32_t sl_port_rx_mtu(const struct sl_port *p);
 /* How packets leave it: the source address, and, in *mtu, which is lowered, their length. */
 void sl_port_wire(const struct sl_port *p, uint8_t smac[6], uint32_t *mtu);
 /* The open port, or NULL. */
@@ -295,6 +297,8 @@ static inline bool sl_leg_post(struct sl_leg *leg, uint32_t frame, uint16_t off,
 
 	return sl_leg_post_desc(leg, &d);
 }
+/* A packet in n frames, whose caps have SL_TX_SG: all of them or none. */
+bool sl_leg_post_long(struct sl_leg *leg, const struct sl_tx_desc *d, unsigned n);
 /* The same for a TCP segment whose headers of hdr bytes begin the packet; of: the connection. Where
  * the device segments the next ones may carry it on; d->hdr is 0 then where they may not. */
 bool sl_leg_post_tcp(struct sl_leg *leg, struct sl_tx_desc *d, const struct sl_tcp_seg *seg,

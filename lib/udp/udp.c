@@ -31,13 +31,13 @@ static bool grow(struct sl_udp *u)
  * passed, so one datagram always fits. */
 static bool may_hold(struct sl_udp *u)
 {
-	uint32_t held = u->tail - u->head;
+	uint32_t held = u->tail - u->head, frames = held + u->more;
 
 	if (sl_unlikely(u->charged > u->rcvbuf)) {
 		u->stats->rx_drops++;
 		return false;
 	}
-	if (sl_unlikely(held > ALWAYS_OK && held > sl_frames_left() / 2)) {
+	if (sl_unlikely(frames > ALWAYS_OK && frames > sl_frames_left() / 2)) {
 		u->stats->rx_mem_drops++;
 		return false;
 	}
@@ -58,6 +58,14 @@ static void account(struct sl_udp *u, const struct sl_dgram *d)
 	s->rx_queue_bytes += d->len;
 	if (s->rx_queue_bytes > s->rx_queue_max_bytes)
 		s->rx_queue_max_bytes = s->rx_queue_bytes;
+}
+
+static SL_APART void note_long(struct sl_udp *u, struct sl_dgram *d, const struct sl_pkt *p)
+{
+	uint32_t first = p->len - p->tail_len - p->payload;
+
+	d->first_len = (uint16_t)sl_min(first, (uint32_t)d->len);
+	u->more += d->nmore;
 }
 
 bool sl_udp_deliver(struct sl_udp *u, const struct sl_in *in)
@@ -83,6 +91,9 @@ bool sl_udp_deliver(struct sl_udp *u, const struct sl_in *in)
 	d->stamp = in->stamp;
 	d->ifindex = in->ifindex;
 	d->stamp_ns = in->stamp_ns;
+	d->nmore = in->nmore;
+	if (sl_unlikely(d->nmore))
+		note_long(u, d, p);
 	u->charged += d->truesize;
 	account(u, d);
 	sl_store_release(&u->tail, u->tail + 1);
@@ -126,7 +137,12 @@ void sl_udp_pop(struct sl_udp *u, struct sl_frames *cache)
 	u->charged -= d->truesize;
 	u->stats->rx_queue_pkts--;
 	u->stats->rx_queue_bytes -= d->len;
-	sl_frame_put(cache, d->frame);
+	if (sl_unlikely(d->nmore)) {
+		u->more -= d->nmore;
+		sl_frames_put_more(cache, d->frame, d->nmore);
+	} else {
+		sl_frame_put(cache, d->frame);
+	}
 	sl_store_release(&u->head, u->head + 1);
 }
 
@@ -137,6 +153,21 @@ void sl_udp_fini(struct sl_udp *u, struct sl_frames *cache)
 	free(u->ring);
 	u->ring = NULL;
 	u->size = u->head = u->tail = 0;
+}
+
+unsigned sl_dgram_pieces(const struct sl_dgram *d, struct sl_piece *v)
+{
+	const struct sl_more *more = sl_more_of(d->frame);
+	uint32_t first = d->nmore ? d->first_len : d->len, left = d->len - first;
+	unsigned n = 1;
+
+	v[0] = (struct sl_piece){sl_dgram_data(d), first};
+	for (uint8_t i = 0; i < d->nmore && left; i++, n++) {
+		v[n].data = sl_frame_ptr(more->buf[i].frame) + more->buf[i].off;
+		v[n].len = sl_min(left, (uint32_t)more->buf[i].len);
+		left -= v[n].len;
+	}
+	return n;
 }
 
 void sl_dgram_addrs(const struct sl_dgram *d, struct sl_addr *src, uint16_t *sport,

@@ -6,7 +6,8 @@
 
 #include "net/net.h"
 
-/* A datagram in the queue: a frame, and where its parts are. */
+/* A datagram in the queue: a frame, and where its parts are. A long one goes on in other frames
+ * (sl_more_of()), with the rest of its payload. */
 struct sl_dgram {
 	uint32_t frame;
 	uint16_t off;             /* of the Ethernet header in the frame */
@@ -15,6 +16,8 @@ struct sl_dgram {
 	uint16_t truesize;        /* what it counts against the buffer */
 	uint8_t v6, tos, ttl, stamp;
 	uint32_t ifindex;
+	uint8_t nmore;      /* further frames; if there are any: */
+	uint16_t first_len; /* of the payload, what is in the first */
 	uint64_t stamp_ns;
 };
 
@@ -25,6 +28,7 @@ struct sl_udp {
 	struct sl_dgram *ring;     /* power of two, grows on demand; NULL: nothing came yet */
 	uint32_t size, head, tail; /* head: next to read, tail: next to write */
 	uint32_t charged;          /* truesize in the queue */
+	uint32_t more;             /* frames beside one for each datagram */
 	uint32_t rcvbuf;           /* limit of charged, as SO_RCVBUF reads */
 	uint32_t drops;            /* all there ever were (SO_RXQ_OVFL) */
 	bool connected;            /* only from remote */
@@ -63,10 +67,13 @@ void sl_udp_pop(struct sl_udp *u, struct sl_frames *cache);
 /* Empties the queue and frees the ring. */
 void sl_udp_fini(struct sl_udp *u, struct sl_frames *cache);
 
+/* The payload, or, with nmore, first_len bytes of it. */
 static inline const uint8_t *sl_dgram_data(const struct sl_dgram *d)
 {
 	return sl_frame_ptr(d->frame) + d->off + d->payload;
 }
+/* Where all of its payload is, in at most SL_RX_BUFS pieces; how many. */
+unsigned sl_dgram_pieces(const struct sl_dgram *d, struct sl_piece *v);
 /* Source and destination of a queued datagram, from its headers. */
 void sl_dgram_addrs(const struct sl_dgram *d, struct sl_addr *src, uint16_t *sport,
 		    struct sl_addr *dst);

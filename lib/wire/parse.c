@@ -67,6 +67,27 @@ static bool is_partial(const uint8_t *csum, uint64_t pseudo)
 	return (uint16_t)(field ^ sl_csum_fold(pseudo)) == 0xffff;
 }
 
+/* The next piece of a sum that has n bytes already. */
+static uint64_t sum_piece(uint64_t sum, size_t n, const uint8_t *data, size_t len)
+{
+	uint16_t s = (uint16_t)~sl_csum_fold(sl_csum_add(0, data, len));
+
+	return sum + (n & 1 ? __builtin_bswap16(s) : s);
+}
+
+/* The sum of the len bytes from l4 on, some of them in the tail. */
+static SL_APART uint64_t sum_pieces(const struct sl_pkt *p, uint64_t sum, size_t len)
+{
+	size_t n = p->len - p->tail_len - p->l4;
+
+	if (len <= n)
+		return sl_csum_add(sum, p->data + p->l4, len);
+	sum = sum_piece(sum, 0, p->data + p->l4, n);
+	for (const struct sl_piece *t = p->tail; n < len; n += t++->len)
+		sum = sum_piece(sum, n, t->data, sl_min((size_t)t->len, len - n));
+	return sum;
+}
+
 /* The sum over pseudo-header, header and payload (len bytes), which has the checksum at csum. */
 static bool l4_sum_ok(const struct sl_pkt *p, uint8_t proto, uint16_t len, const uint8_t *csum,
 		      bool partial_ok)
@@ -79,6 +100,8 @@ static bool l4_sum_ok(const struct sl_pkt *p, uint8_t proto, uint16_t len, const
 			: sl_csum_words(ip + offsetof(struct iphdr, saddr), 2);
 	if (partial_ok && is_partial(csum, pseudo))
 		return true;
+	if (sl_unlikely(p->tail_len))
+		return sl_csum_fold(sum_pieces(p, pseudo, len)) == 0;
 	return sl_csum_fold(sl_csum_add(pseudo, p->data + p->l4, len)) == 0;
 }
 
@@ -150,7 +173,8 @@ enum sl_parse_result sl_parse_icmp(struct sl_pkt *p, uint8_t proto)
 	const uint8_t *icmp = p->data + p->l4;
 	uint32_t end, len;
 
-	if (!parse_ip(p, proto, &end) || p->l4 + 8u > end || p->v6 != (proto == IPPROTO_ICMPV6))
+	if (p->tail_len || !parse_ip(p, proto, &end) || p->l4 + 8u > end ||
+	    p->v6 != (proto == IPPROTO_ICMPV6))
 		return SL_PARSE_LEN;
 	len = end - p->l4;
 	p->payload = (uint16_t)(p->l4 + 8);

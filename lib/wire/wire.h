@@ -14,10 +14,18 @@
 /* Longest header we build: Ethernet, two VLAN tags, IPv6, UDP. */
 #define SL_MAX_HDR (14 + 8 + 40 + 8)
 
+/* Bytes of a packet that lie elsewhere than those before them. */
+struct sl_piece {
+	const uint8_t *data;
+	uint32_t len;
+};
+
 /* A received packet: offsets from data, checked against len. */
 struct sl_pkt {
 	uint8_t *data;
-	uint32_t len; /* bytes from data, padding included */
+	uint32_t len;      /* bytes of the packet, padding included */
+	uint32_t tail_len; /* of them, those in tail; the headers are not in it */
+	const struct sl_piece *tail;
 	uint16_t l3;
 	uint16_t l4;
 	uint16_t payload;

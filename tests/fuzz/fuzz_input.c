@@ -13,6 +13,7 @@
 
 #include "../pool.h"
 #include "base/clock.h"
+#include "net/bufs.h"
 #include "sluice.h"
 #include "sock/sock.h"
 #include "steer.h"
@@ -42,8 +43,11 @@ struct step {
 	uint16_t len; /* of record and frame; what is left if it is more */
 	uint8_t room, ctl_room;
 	uint8_t rx_flags; /* MSG_*, bytes of the name's buffer; IN_FRAME */
-	uint8_t want;     /* which options are on */
+	uint8_t want;     /* which options are on; FRAMES_OF, NO_END */
 };
+/* In how many frames more the packet is, and whether it does not end there. */
+#define FRAMES_OF(want) ((want) >> 3 & 7)
+#define NO_END          (1u << 6)
 
 enum { PLAIN4, CONNECTED4, PLAIN6, GRO, FAN, TCP, KINDS };
 
@@ -63,19 +67,20 @@ static bool fan_input(void *obj, struct sl_in *in)
 {
 	(void)obj;
 	for (int i = 0; i < FAN; i++) {
-		sl_frame_ref(in->frame);
+		sl_in_ref(in);
 		if (!sl_udp_input(&sock[i].udp, in))
-			sl_frame_put(in->cache, in->frame);
+			sl_in_put(in->cache, in->frame, in->nmore);
 	}
 	return false;
 }
 
 static volatile uint64_t seen; /* what a handler reads is there */
+static bool cut;
 
 static bool tcp_input(void *obj, struct sl_in *in)
 {
 	const struct sl_tcp_seg *g = &in->seg;
-	const uint8_t *p = in->pkt.data + in->pkt.payload;
+	const uint8_t *p = sl_frame_ptr(in->frame) + (uint16_t)(in->off + in->pkt.payload);
 
 	(void)obj;
 	if (g->nsack > SL_TCP_MAX_SACK || g->tfo_len > SL_TCP_TFO_MAX ||
@@ -137,6 +142,7 @@ static void begin(void)
 		sk->udp = (struct sl_udp){
 			.rcvbuf = 8000, .stats = &sock_stats, .lane = &lane, .on_data = no_news};
 	}
+	cut = false;
 	sock[CONNECTED4].udp.connected = true;
 	sock[CONNECTED4].udp.remote = sl_addr_v4(0x0100000a);
 	sock[CONNECTED4].udp.remote_port = 1000;
@@ -239,6 +245,33 @@ static void put_mark(struct sl_rx_desc *d, uint16_t room)
 	d->len += len;
 }
 
+/* Moves what is behind the first part of d into further frames; how many there are then. The first
+ * one may be written to in front of its record. */
+static unsigned spread(const struct step *s, struct sl_rx_desc *d)
+{
+	unsigned n = 1, k = FRAMES_OF(s->want);
+	uint16_t part = (uint16_t)(d->len / (k + 1)), len = d->len;
+
+	for (; n <= k; n++) {
+		uint32_t frame = sl_frame_get(&lane.frames);
+		uint16_t at = (uint16_t)(n * part), here = n < k ? part : (uint16_t)(len - at);
+
+		if (frame == SL_NO_FRAME)
+			break;
+		ASAN_POISON_MEMORY_REGION(sl_frame_ptr(frame), 1u << SHIFT);
+		ASAN_UNPOISON_MEMORY_REGION(sl_frame_ptr(frame) + 256, here);
+		memcpy(sl_frame_ptr(frame) + 256, sl_frame_ptr(d->frame) + d->off + at, here);
+		d[n] = (struct sl_rx_desc){frame, 256, here, false};
+		d[n - 1].more = true;
+	}
+	if (n > 1) {
+		d->len = part;
+		ASAN_UNPOISON_MEMORY_REGION(sl_frame_ptr(d->frame), sizeof(struct sl_more));
+	}
+	d[n - 1].more = s->want & NO_END;
+	return n;
+}
+
 static void inject(const struct step *s, const uint8_t *data, size_t size)
 {
 	struct sl_in in = {.cache = &lane.frames,
@@ -246,9 +279,11 @@ static void inject(const struct step *s, const uint8_t *data, size_t size)
 			   .lane = &lane,
 			   .ifindex = 1,
 			   .partial_ok = s->flags & PARTIAL_OK};
-	struct sl_rx_desc d = {.frame = sl_frame_get(&lane.frames)};
+	struct sl_rx_desc bufs[SL_RX_BUFS], d = {.frame = sl_frame_get(&lane.frames)};
 	struct sl_meta m = {0};
 	struct sl_meta_hw front = {.hw_ns = 1, .sw.stamp_ns = 2};
+	struct sl_bufs b;
+	unsigned n;
 	size_t room;
 	uint8_t *f;
 
@@ -285,11 +320,23 @@ static void inject(const struct step *s, const uint8_t *data, size_t size)
 	room = record_size(&m);
 	ASAN_UNPOISON_MEMORY_REGION(f - room, room);
 	memcpy(f - room, (uint8_t *)&front + sizeof(front) - room, room);
+	bufs[0] = d;
+	n = spread(s, bufs);
 	if (s->rx_flags & IN_FRAME)
-		put_mark(&d, (uint16_t)room);
-	sl_net_input(&in, &d);
-	if (sl_frame_refs(d.frame) == 0)
-		ASAN_POISON_MEMORY_REGION(sl_frame_ptr(d.frame), 1u << SHIFT);
+		put_mark(bufs, (uint16_t)room);
+	if (bufs[0].more || cut) {
+		if (sl_bufs_begin(&in, &b, bufs, n, &cut) != n)
+			abort();
+		if (!b.none)
+			sl_net_input(&in, bufs);
+		if (in.bufs)
+			sl_bufs_end(&in);
+	} else {
+		sl_net_input(&in, bufs);
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (sl_frame_refs(bufs[i].frame) == 0)
+			ASAN_POISON_MEMORY_REGION(sl_frame_ptr(bufs[i].frame), 1u << SHIFT);
 }
 
 static const uint16_t wants[8] = {

@@ -24,11 +24,31 @@ def exchange(s, most):
         say(length, sum(s.recv(65536) == d for d in sent))
 
 
+def scattered(s, length):
+    """Sent from buffers of odd lengths, received into others, looked at before, cut; segments; coalesced."""
+    sent = random.randbytes(length)
+    s.sendmsg([sent[:1], sent[1:1000], sent[1000:4095], sent[4095:4096], sent[4096:]])
+    say("look", s.recv(5000, socket.MSG_PEEK) == sent[:5000], len(s.recv(1, socket.MSG_PEEK | socket.MSG_TRUNC)))
+    into = [bytearray(n) for n in (7, 3001, 1, 9000)]
+    n, _, flags, _ = s.recvmsg_into(into)
+    say("scattered", n, flags, b"".join(into)[:n] == sent)
+    s.send(sent)
+    n, _, flags, _ = s.recvmsg_into([bytearray(4000), bytearray(99)])
+    say("cut", n, flags)
+    s.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, length // 2)
+    s.send(sent + sent[:100])
+    got = [s.recv(65536) for _ in range(3)]
+    say("segments", [len(d) for d in got], b"".join(got) == sent + sent[:100])
+    s.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, 0)
+
+
 s = udp(own)
 s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
 s.connect((peer, port))
 IP, MTU = (socket.IPPROTO_IPV6, IPV6_MTU) if is6(peer) else (socket.IPPROTO_IP, IP_MTU)
 exchange(s, s.getsockopt(IP, MTU))
+if s.getsockopt(IP, MTU) >= 9000:
+    scattered(s, 8900)
 if len(sys.argv) > 4:
     open(sys.argv[4], "w").close()
     while not os.path.exists(sys.argv[5]):

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Devices whose MTU is more than a frame holds, from the start or later: longer packets are the kernel's, whole, and all
-# else is offloaded.
+# Devices whose MTU is more than a frame holds: longer packets come in several frames, or, where that cannot be (before
+# Linux 6.6, on virtio_net, when the MTU has become so under the program), they are the kernel's, whole; all else is offloaded.
 . "$(dirname "$0")/lib_tcp.sh"
 need python3
-MOST=${MOST:-9000} BEYOND_2048=200 BEYOND_4096=80
+MOST=${MOST:-9000} BEYOND_2048=0
 # (Before, an XSK got the first buffer alone: devices whose packets need several are not offloaded.)
 kernel_is 6.6 || MOST=3000
-[ "$MOST" = 9000 ] || BEYOND_2048=80 BEYOND_4096=0
+kernel_is 6.6 && [ -z "${LINKS:-}" ] || BEYOND_2048=80
 net_up -m $MOST
 mtu() { # of both
 	ip -n "${NS}a" link set "$DEV_A" mtu "$1" && ip -n "${NS}b" link set "$DEV_B" mtu "$1" || die "no MTU of $1"
@@ -20,20 +20,28 @@ raise() { # while the program runs
 	(wait_until 30 test -e "$TMP/ready" && mtu 3000 && : >"$TMP/go") &
 }
 flow() { b "$BUILD/sluice" flow -k "$SLUICE_STATS_SHMEM_DIR" "$1" -p "$SERVER" --remote "$A4:*" >/dev/null; }
-kernels() { [ "$(b ss -Htn state established "( sport = :7300 )" | wc -l)" = "$1" ]; }
+kernels() { [ "$(b ss -Htn state established "( sport = :7300 or dport = :7301 )" | wc -l)" = "$1" ]; }
 client() { # asks the greeter on b, and stays
 	bg a python3 -c 'import socket, sys, time
 c = socket.create_connection((sys.argv[1], 7300))
 open(sys.argv[2], "wb").write(c.recv(1))
-time.sleep(60)' "$B4" "$TMP/greeted$1"
-	wait_until 20 test -s "$TMP/greeted$1"
+time.sleep(60)' "$B4" "$TMP/greeted"
+	wait_until 20 test -s "$TMP/greeted"
+	rm "$TMP/greeted"
 }
-# A peer that the kernel has told of the device's MTU stays the kernel's; one that we have comes back.
-takes() {
-	bg sb python3 "$TESTS/net/greeter.py" "$B4" 7300
+# A peer that the kernel has told of an MTU that is too large stays the kernel's; one that we have comes back.
+stays() { wait_until 10 kernels 1 && sleep 1 && kernels 1; }
+follows() { wait_until 10 kernels 0; }
+takes() { # END [MTU]: what becomes of the former; the device's MTU under the program
+	rm -f "$TMP/go"
+	bg a python3 "$TESTS/net/greeter.py" "$A4" 7301
+	local peer=$BG
+	wait_tcp a 7301
+	bg sb python3 "$TESTS/net/greeter.py" "$B4" 7300 "$A4" 7301 "$TMP/go"
 	SERVER=$BG
 	wait_tcp b 7300
-	client 1
+	[ -z "${2:-}" ] || mtu "$2"
+	client
 	ok "a connection: offloaded" kernels 0
 	ok "handed back" flow hand-back
 	ok "the kernel has it" kernels 1
@@ -41,14 +49,15 @@ takes() {
 	ok "it is back" kernels 0
 	ok "a rule takes it off" b "$BUILD/sluice" rule add --device "$DEV_B" use os tcp_server "*:7300"
 	ok "the kernel has it" wait_until 10 kernels 1
-	client 2
-	ok "the kernel has another one" kernels 2
-	ok "the rule is removed" b "$BUILD/sluice" rule del --device "$DEV_B" 1
-	ok "the first one comes back" wait_until 10 kernels 1
-	not flow take-over
-	sleep 1
-	ok "the second one stays" kernels 1
+	ok "a rule for another one" b "$BUILD/sluice" rule add --device "$DEV_B" use os tcp_client "$A4:7301"
+	: >"$TMP/go"
+	ok "which the kernel has" wait_until 10 kernels 2
+	ok "no second rule" b "$BUILD/sluice" rule del --device "$DEV_B" 2
+	ok "no rule" b "$BUILD/sluice" rule del --device "$DEV_B" 1
+	ok "the first one comes back, the second one $1" "$1"
 	stop "$SERVER"
+	stop "$peer"
+	rm "$TMP/go"
 }
 reflect() {
 	bg pa python3 "$TESTS/net/reflector.py" "${!peer}" 7000 1
@@ -59,8 +68,11 @@ lengths() { # WHAT BEYOND [ARGS...]: BEYOND datagrams are more than a frame hold
 	local what=$1 beyond=$2
 	shift 2
 	offload_begin
+	local out
+	out=$(udp_stat b OutDatagrams)
 	differ "$what" pb python3 "$TESTS/net/jumbo.py" "${!own}" "${!peer}" 7000 "$@"
 	[ "$MODE" = kernel ] || large_only "$what" "$beyond"
+	[ "$MODE" = kernel ] || [ "$beyond" != 0 ] || same "$what: sent by the kernel" 0 "$(($(udp_stat b OutDatagrams) - out))"
 }
 # Frames are as large as the device wants them, if they can be.
 whole() { # BEYOND [NAME]
@@ -68,6 +80,12 @@ whole() { # BEYOND [NAME]
 	lengths "jumbo${2:-}$fam" "$1"
 	stop "$reflector"
 	tcp_round wire "wire${2:-}" 10 1000000
+}
+# What waits in our queue comes to a child by the kernel's.
+inherited() {
+	rm -f "$TMP/ready"
+	(wait_until 30 test -e "$TMP/ready" && a python3 "$TESTS/net/jumbo_fork.py" send "${!own}" 7010) &
+	differ "inherited$fam" pb python3 "$TESTS/net/jumbo_fork.py" read "${!own}" 7010 "$TMP/ready"
 }
 # (A device that has our program takes no other MTU of over 3,500.)
 raised() {
@@ -81,7 +99,8 @@ raised() {
 for MODE in $MODES; do
 	for fam in ${FAMILIES:-4 6}; do
 		peer=A$fam own=B$fam
-		whole $BEYOND_4096
+		whole 0
+		inherited
 		# (In zero-copy mode such are lost, and the log says so.)
 		[ -n "${LINKS:-}" ] && [ "${SLUICE_ZEROCOPY:-}" != off ] || raised
 		[ -z "${LEASED:-}" ] || continue # (frames are the daemon's)
@@ -91,6 +110,11 @@ for MODE in $MODES; do
 	done
 done
 MODE=one
-[ -n "${LEASED:-}" ] || takes
+if [ -z "${LEASED:-}" ]; then
+	[ "$BEYOND_2048" != 0 ] || takes follows
+	mtu 1500
+	takes stays 3000
+	mtu $MOST
+fi
 udp_differ mtu 1 ''
 done_testing

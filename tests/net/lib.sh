@@ -328,7 +328,7 @@ join() {
 }
 
 net_up() {
-	local opt mtu=1500 queues=1 txoff= wire= third= h dev OPTIND=1
+	local opt mtu=${NET_MTU:-1500} queues=1 txoff= wire= third= h dev OPTIND=1
 	while getopts m:q:twc opt; do
 		case $opt in
 		m) mtu=$OPTARG ;;

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packets in several frames (Linux 6.6: Documentation/networking/af_xdp.rst, Multi-Buffer Support).
+ *
+ * Theory of operation: the headers are in the first frame, which goes the way of all others (in.c).
+ * UDP keeps the frames of a datagram together: the first one says at its start which the others
+ * are, and who holds it holds them. TCP's queues hold bytes, not packets, so it gets a segment for
+ * each frame, as if the peer had sent them so. */
+#include "net/bufs.h"
+
+#define HEADERS 60u /* the longest of TCP */
+
+bool sl_bufs_join(struct sl_in *in, struct sl_bufs *b)
+{
+	struct sl_pkt *p = &in->pkt;
+
+	if (p->l4 + HEADERS > p->len)
+		return false;
+	for (unsigned i = 0; i < b->n; i++) {
+		const struct sl_rx_desc *d = &b->rest[i];
+
+		b->tail[i] = (struct sl_piece){sl_frame_ptr(d->frame) + d->off, d->len};
+		p->tail_len += d->len;
+	}
+	p->len += p->tail_len;
+	p->tail = b->tail;
+	return true;
+}
+
+/* UDP ------------------------------------------------------------------------------------------ */
+
+static bool udp_packet(const struct sl_slot *s, struct sl_in *in, struct sl_bufs *b)
+{
+	struct sl_more *more = (struct sl_more *)sl_frame_ptr(in->frame);
+	bool kept;
+
+	/* The record in front of the packet may still be read (sl_hw_stamp()). */
+	if (in->off < sizeof(*more) + sizeof(struct sl_meta_hw)) {
+		in->stats->rx_bad_meta++;
+		return false;
+	}
+	for (unsigned i = 0; i < b->n; i++) {
+		const struct sl_rx_desc *d = &b->rest[i];
+
+		more->buf[i].frame = d->frame;
+		more->buf[i].off = d->off;
+		more->buf[i].len = d->len;
+	}
+	in->nmore = (uint8_t)b->n;
+	kept = sl_in_dispatch(s, in);
+	in->nmore = 0;
+	b->taken = kept;
+	return kept;
+}
+
+void sl_frames_ref_more(uint32_t frame, uint8_t nmore)
+{
+	const struct sl_more *more = sl_more_of(frame);
+
+	sl_frame_ref(frame);
+	for (uint8_t i = 0; i < nmore; i++)
+		sl_frame_ref(more->buf[i].frame);
+}
+
+void sl_frames_put_more(struct sl_frames *cache, uint32_t frame, uint8_t nmore)
+{
+	const struct sl_more *more = sl_more_of(frame);
+
+	for (uint8_t i = 0; i < nmore; i++)
+		sl_frame_put(cache, more->buf[i].frame);
+	sl_frame_put(cache, frame);
+}
+
+/* TCP ------------------------------------------------------------------------------------------ */
+
+/* Of the whole segment what begins after so many of its bytes and has so many. */
+static void cut_segment(struct sl_tcp_seg *out, const struct sl_tcp_seg *whole, uint32_t at,
+			uint32_t len)
+{
+	*out = *whole;
+	out->len = (uint16_t)len;
+	out->seq += at;
+	if (at + len < whole->len)
+		out->flags &= (uint8_t) ~(SL_TCP_FIN | SL_TCP_PSH);
+	if (!at)
+		return;
+	if (whole->flags & SL_TCP_SYN)
+		out->seq++;
+	out->flags &= (uint8_t) ~(SL_TCP_SYN | SL_TCP_CWR);
+	out->opts &= SL_TCPO_TS; /* the others have been told */
+	out->nsack = 0;
+	if (whole->urg > at)
+		out->urg = (uint16_t)(whole->urg - at);
+	else
+		out->flags &= (uint8_t)~SL_TCP_URG;
+}
+
+/* What it was for may go with any of them. */
+static bool is_still(const struct sl_slot *s, uint32_t gen)
+{
+	return sl_load_acquire(&s->gen) == gen && sl_load(&s->kind) != SL_SLOT_FREE;
+}
+
+static bool tcp_packet(const struct sl_slot *s, struct sl_in *in, struct sl_bufs *b)
+{
+	const struct sl_tcp_seg whole = in->seg;
+	const uint32_t head = in->frame, gen = sl_load(&s->gen);
+	uint32_t at, len = in->pkt.len - in->pkt.tail_len - in->pkt.payload;
+	bool kept;
+
+	sl_frame_ref_single(head); /* for the addresses, until all is in */
+	len = sl_min(len, (uint32_t)whole.len);
+	cut_segment(&in->seg, &whole, 0, len);
+	in->pkt.payload_len = in->seg.len;
+	kept = sl_in_dispatch(s, in);
+	in->stamp &= (uint8_t)~SL_META_HW; /* it has been read, and is in front of the first */
+	at = len;
+	for (unsigned i = 0; i < b->n; i++, at += len) {
+		const struct sl_rx_desc *d = &b->rest[i];
+		bool more = at < whole.len && !(whole.flags & SL_TCP_RST) && is_still(s, gen);
+
+		len = sl_min((uint32_t)d->len, whole.len - at);
+		cut_segment(&in->seg, &whole, at, len);
+		in->pkt.payload_len = in->seg.len;
+		in->frame = d->frame;
+		in->off = (uint16_t)(d->off - in->pkt.payload); /* so that this is where they are */
+		if (!more || !sl_in_dispatch(s, in))
+			sl_frame_spent(in->cache, d->frame);
+	}
+	b->taken = true;
+	sl_frame_put(in->cache, head);
+	return kept;
+}
+
+bool sl_bufs_dispatch(const struct sl_slot *s, struct sl_in *in)
+{
+	return in->proto == IPPROTO_TCP ? tcp_packet(s, in, in->bufs) : udp_packet(s, in, in->bufs);
+}
+
+/* In ------------------------------------------------------------------------------------------- */
+
+/* Up to the end of the packet. */
+static unsigned skip(struct sl_in *in, const struct sl_rx_desc *descs, unsigned n, bool *cut)
+{
+	unsigned i = 0;
+	bool more;
+
+	do {
+		more = descs[i].more;
+		sl_frame_spent(in->cache, descs[i].frame);
+	} while (++i < n && more);
+	*cut = more;
+	return i;
+}
+
+unsigned sl_bufs_begin(struct sl_in *in, struct sl_bufs *b, const struct sl_rx_desc *descs,
+		       unsigned n, bool *cut)
+{
+	*b = (struct sl_bufs){.rest = descs + 1, .none = *cut};
+	in->bufs = NULL;
+	if (*cut)
+		return skip(in, descs, n, cut);
+	while (b->n + 1 < sl_min(n, (unsigned)SL_RX_BUFS) && descs[b->n].more)
+		b->n++;
+	if (descs[b->n].more) { /* and not even one of the longest is in so many */
+		b->none = true;
+		in->stats->rx_pkts++;
+		in->stats->rx_bad_len++;
+		return skip(in, descs, b->n + 1, cut);
+	}
+	if (b->n)
+		in->bufs = b;
+	return b->n + 1;
+}
+
+void sl_bufs_end(struct sl_in *in)
+{
+	struct sl_bufs *b = in->bufs;
+
+	in->bufs = NULL;
+	for (unsigned i = 0; i < b->n; i++) {
+		in->stats->rx_bytes += b->rest[i].len;
+		if (!b->taken)
+			sl_frame_spent(in->cache, b->rest[i].frame);
+	}
+}
