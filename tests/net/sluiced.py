@@ -4,7 +4,8 @@
 # Says what the daemon did to each attack; 0 when all were refused.
 import array, os, resource, socket, struct, sys, time
 
-MAGIC, VERSION = 0x4C534C53, 7
+MAGIC, VERSION = 0x4C534C53, 8
+INJECT_MAX = 9224
 (HELLO, UMEM, PORT_OPEN, PORT_CLOSE, PORT_ALIVE, PORT_TAGS, VLAN_LEAVE, UNGUARD, STRAYS, LANE_OPEN, LANE_BIND, LANE_CLOSE, CLAIM, UPDATE, UNCLAIM,
  REPAIR, DROP, INJECT, NEIGH, CONNS, HOLDERS, BUFFER, BOX, UNBOX, STATUS, SHOW_PORT,
  SHOW_LEASE, DRAIN) = range(1, 29)
@@ -146,7 +147,7 @@ def inject(fd, dst, dport, src="192.0.2.1", length=None):
     else:
         packet = struct.pack("!BBHHHBBH", 0x45, 0, 28, 0, 0, 64, socket.IPPROTO_UDP, 0)
         packet += socket.inet_aton(src) + socket.inet_aton(dst) + udp
-    return s.ask(INJECT, struct.pack("=II", length or len(packet), 0) + packet.ljust(4096, b"\0"), [fd.fileno()])
+    return s.ask(INJECT, struct.pack("=II", length or len(packet), 0) + packet.ljust(INJECT_MAX, b"\0"), [fd.fileno()])
 
 
 any4 = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
