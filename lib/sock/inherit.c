@@ -102,7 +102,8 @@ void sl_inherit_call(struct sl_sock *sk, bool sends)
 }
 
 /* Nobody else has it. */
-static struct sl_sock *kernels(const struct sl_sock *listener, int fd, int flags)
+static struct sl_sock *kernels(const struct sl_sock *listener, int fd, int flags,
+			       enum sl_reason reason)
 {
 	struct sl_sock *sk = sl_sock_new(fd, listener->family, SOCK_STREAM | flags, IPPROTO_TCP);
 
@@ -111,21 +112,29 @@ static struct sl_sock *kernels(const struct sl_sock *listener, int fd, int flags
 	sk->phase = SL_CONNECTED;
 	sk->server = true;
 	sk->stats->state = SL_STATE_KERNEL;
-	sk->stats->reason = SL_REASON_FORKED;
+	sk->stats->reason = reason;
 	sl_store(&sk->state, SL_STATE_KERNEL);
 	return sk;
 }
 
 void sl_inherit_accepted(const struct sl_sock *listener, int fd, int flags)
 {
-	bool for_child = !listener->heir && sl_is_up() &&
-			 sl_load(&listener->stats->reason) == SL_REASON_FORKED;
+	enum sl_reason reason =
+		!listener->heir && sl_is_up() ? sl_load(&listener->stats->reason) : SL_REASON_NONE;
+	bool for_child = reason == SL_REASON_FORKED;
 	struct sl_sock *sk;
 
-	if ((!for_child && !listener->heir) || confined || sl_load(&failed) ||
-	    !sl_may_start_again())
+	if (confined || sl_load(&failed))
 		return;
-	sk = kernels(listener, fd, flags);
+	if (reason == SL_REASON_RULE) { /* which may go while it lasts */
+		sk = kernels(listener, fd, flags, reason);
+		if (sk && sl_load(&listener->given)) /* it has gone, and a call was in the way */
+			sl_sock_want(sk);
+		return;
+	}
+	if ((!for_child && !listener->heir) || !sl_may_start_again())
+		return;
+	sk = kernels(listener, fd, flags, SL_REASON_FORKED);
 	if (sk && !for_child)
 		sl_store(&sk->given, SL_GIVEN_LATER);
 }

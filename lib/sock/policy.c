@@ -256,23 +256,33 @@ static bool is_listener_kernels(const struct sl_sock *sk)
 	return false;
 }
 
+/* In vain while a call is in the kernel with it: it is tried again then. */
+static void take_over(struct sl_sock *sk)
+{
+	int err = sl_sock_take(sk, false);
+
+	if (err == -EBUSY || err == -EAGAIN)
+		sl_sock_want(sk);
+}
+
+static bool was_left_by_rule(const struct sl_sock *sk)
+{
+	return sl_load(&sk->state) == SL_STATE_KERNEL && sk->stats->reason == SL_REASON_RULE &&
+	       sk->forks == sl_load(&sl_forks);
+}
+
 static void look_at_listener(struct sl_sock *sk, const struct look *look)
 {
 	struct sl_tlisten *l = sl_load_acquire(&sk->lsn);
 
-	if (l && l->draining)
+	if (l && l->draining) {
 		sl_tlisten_look(sk, l);
-	else if (l && look->rules && is_listener_kernels(sk))
+		/* (The rule may have gone while it drained.) */
+		if (was_left_by_rule(sk) && !is_listener_kernels(sk))
+			take_over(sk);
+	} else if (l && look->rules && is_listener_kernels(sk)) {
 		sl_sock_kernel_of(sk, l, SL_REASON_RULE);
-}
-
-/* In vain while a call is in the kernel with it: it is tried again then. */
-static void take_over(struct sl_sock *sk)
-{
-	int err = sl_tcp_sock_take_over(sk, false);
-
-	if (err == -EBUSY || err == -EAGAIN)
-		sl_sock_want(sk);
+	}
 }
 
 static void look_at_sock(struct sl_sock *sk, void *arg)
@@ -284,8 +294,7 @@ static void look_at_sock(struct sl_sock *sk, void *arg)
 		return;
 	if (state == SL_STATE_OFFLOADED)
 		look_at_listener(sk, l);
-	else if (l->changed && state == SL_STATE_KERNEL && sk->stats->reason == SL_REASON_RULE &&
-		 sk->forks == sl_load(&sl_forks))
+	else if (l->changed && was_left_by_rule(sk))
 		take_over(sk);
 }
 

@@ -53,6 +53,7 @@ struct sl_tlisten {
 	struct sl_sock *sk;
 	uint32_t id;            /* unique in the process */
 	uint8_t turn;           /* whose connection comes next when we and the kernel have one */
+	bool sorting;           /* what the kernel has on the port comes here, too, so far */
 	bool draining;          /* new connections are the kernel's (tcp_drain.c) */
 	uint8_t looks;          /* while it drains, since somebody accepted */
 	uint8_t reason;         /* enum sl_reason: why it drains */

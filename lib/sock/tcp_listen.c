@@ -140,14 +140,38 @@ static uint32_t clamp_backlog(int backlog)
 /* A connection that the kernel has already on the port (of a program that ran before us, or handed
  * back) stays there: its flow is let pass. Not so one in TIME_WAIT, of which there may be as many
  * as the peer has ports: a new connection from such a port is one for us. */
+struct passing {
+	struct sl_sock *sk;
+	unsigned n;
+};
+
 static void let_pass(const struct sl_diag_conn *d, void *arg)
 {
 	struct sl_tcp_key key = {d->local, d->remote, 0, d->remote_port};
-	struct sl_sock *sk = arg;
+	struct passing *p = arg;
+	struct sl_sock *sk = p->sk;
 
 	if (d->state == SL_DIAG_TIME_WAIT || (sk->bound_addr && !sl_addr_eq(&sk->local, &d->local)))
 		return;
 	sl_tlisten_claim_flow(sk, sk->claims, &key, SL_CLAIM_PASS);
+	p->n++;
+}
+
+/* What was steered here before these passed is on its way, or waits in the lane: it is nobody's. */
+static void sort_out(struct sl_sock *sk, struct sl_tlisten *l)
+{
+	const struct timespec on_its_way = {.tv_nsec = 1000000};
+	struct passing p = {.sk = sk};
+	struct sl_lane *lane;
+
+	sl_diag_tcp_conns(sk->local_port, let_pass, &p);
+	if (p.n)
+		sl_sys(SYS_nanosleep, &on_its_way, NULL);
+	if (p.n && sl_sock_lock(sk, &lane)) {
+		sl_lane_turn_locked(lane);
+		sl_lane_unlock(lane);
+	}
+	sl_store_release(&l->sorting, false);
 }
 
 static enum sl_reason prepare(struct sl_sock *sk, int backlog)
@@ -166,6 +190,7 @@ static enum sl_reason prepare(struct sl_sock *sk, int backlog)
 	if (!l)
 		return SL_REASON_MEMORY;
 	l->tcp.backlog = clamp_backlog(backlog);
+	l->sorting = !sk->heir;
 	if (install(sk, l) < 0) {
 		free_listener(l);
 		return SL_REASON_MEMORY;
@@ -175,7 +200,7 @@ static enum sl_reason prepare(struct sl_sock *sk, int backlog)
 		sl_sock_unclaim(sk);
 		uninstall(sk);
 	} else if (!sk->heir) { /* (the steering program looks itself: pick_tcp()) */
-		sl_diag_tcp_conns(sk->local_port, let_pass, sk);
+		sort_out(sk, l);
 	}
 	return reason;
 }
