@@ -447,16 +447,10 @@ static void check_vlan(const struct sl_device *d)
 	     below->name);
 }
 
-/* As sl_attach_may_have_frags(), if the driver takes it. */
-static bool comes_in_several(const struct sl_device *d)
-{
-	return d->xdp.xdp & SL_XDP_FEATURE_RX_SG && strcmp(d->driver, "virtio_net") != 0 &&
-	       sl_xsk_gathers();
-}
-
 static void check_mtu(const struct sl_device *d)
 {
-	unsigned most = comes_in_several(d) ? SL_PACKET_MOST : sl_frame_mtu(frame_size());
+	bool several = d->xdp.xdp & SL_XDP_FEATURE_RX_SG && sl_broker_gathers(d->driver);
+	unsigned most = several ? SL_PACKET_MOST : sl_frame_mtu(frame_size());
 
 	if (d->xdp.xdp_known && !(d->xdp.xdp & SL_XDP_FEATURE_RX_SG) && d->mtu > ONE_BUFFER_MTU)
 		finding("ip link set DEV mtu 3498 or less",
@@ -465,7 +459,7 @@ static void check_mtu(const struct sl_device *d)
 			d->mtu);
 	if (d->mtu <= most)
 		return;
-	if (frame_size() < 4096 && most < SL_PACKET_MOST)
+	if (frame_size() < 4096 && !several)
 		finding("SLUICE_FRAME_SIZE=4096",
 			"packets of more than %u bytes go through the kernel: frames hold no more",
 			most);

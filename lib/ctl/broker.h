@@ -139,9 +139,8 @@ static inline uint32_t sl_umem_mtu(const struct sl_umem_info *u)
  * Ethernet, and no more than sl_broker_inject() takes. */
 #define SL_PACKET_MOST 9216
 
-/* Linux 6.6: XSKs get packets whole that the driver has in several buffers, in one frame or, if
- * they are bound so (XDP_USE_SG), in several. */
-bool sl_xsk_gathers(void);
+/* Do packets that the driver has in several buffers come to XSKs? */
+bool sl_broker_gathers(const char *driver);
 
 /* In frames of that size, as we make them. */
 static inline uint32_t sl_frame_mtu(uint32_t frame_size)

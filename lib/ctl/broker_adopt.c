@@ -78,7 +78,7 @@ int sl_umem_adopt(struct sl_vault_msg *m)
 struct device_kept {
 	struct sl_port_info info; /* without its pointers */
 	uint32_t umem, kind, mode, prog_id, hints, main_id;
-	uint8_t beside, frags, guard_tried, zerocopy, bound, lent_once;
+	uint8_t beside, guard_tried, zerocopy, bound, lent_once;
 	uint64_t vlans_left;
 	struct sl_ring_sizes rings;
 	uint32_t share_queue[SL_MAX_QUEUES];
@@ -117,7 +117,6 @@ void sl_device_keep(const struct sl_device *d, struct sl_vault_msg *m)
 		.hints = d->attach.hints,
 		.main_id = d->attach.main_id,
 		.beside = d->attach.beside,
-		.frags = d->attach.frags,
 		.guard_tried = d->attach.guard_tried,
 		.zerocopy = d->zerocopy,
 		.bound = d->queues_bound,
@@ -163,7 +162,6 @@ static struct sl_device *device_of(struct sl_vault_msg *m)
 	d->attach.hints = k->hints;
 	d->attach.main_id = k->main_id;
 	d->attach.beside = k->beside;
-	d->attach.frags = k->frags;
 	d->attach.guard_tried = k->guard_tried;
 	d->zerocopy = k->zerocopy;
 	d->queues_bound = k->bound;

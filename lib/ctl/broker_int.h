@@ -209,9 +209,9 @@ const char *sl_verifier_reason(char *log);
 /* -EBUSY: a program of somebody else has the device, alone. Asked before anything is built for it,
  * since who is refused asks again. */
 int sl_attach_held(uint32_t ifindex, const char *ifname, const char **why);
-/* reaper: there is one, so the attachment may outlive us. */
-/* Will that be tried with its frags set? */
+/* Will it be tried with its frags set? */
 bool sl_attach_may_have_frags(const struct sl_port_info *info);
+/* reaper: there is one, so the attachment may outlive us. */
 int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool reaper,
 		   const char **why);
 void sl_attach_close(struct sl_attach *a, uint32_t ifindex);
@@ -311,6 +311,9 @@ int sl_xsk_new(uint32_t rx, uint32_t tx, const struct sl_ring_sizes *queue);
 /* One that others get unbound: by nobody without CAP_NET_RAW is it bound to another device (Linux
  * 6.5 and stable kernels of 2023: f7306acec9aa; before, it is not heeded). */
 int sl_xsk_confine(int fd, const struct sl_device *port);
+/* Linux 6.6: XSKs get packets whole that the driver has in several buffers, in one frame or, if
+ * they are bound so (XDP_USE_SG), in several. */
+bool sl_xsk_gathers(void);
 int sl_xsk_bind(int fd, const struct sl_device *port, uint32_t queue, uint16_t flags, int share);
 /* Anchors on all queues. Where rings are lent once that was but a trial: they are closed again, */
 int sl_queues_bind(struct sl_device *port, const char **why);

@@ -209,8 +209,9 @@ static uint16_t mode_flags(const struct sl_device *port, unsigned mode)
 
 uint32_t sl_queues_room(const struct sl_device *port)
 {
-	return port->attach.frags && !holds_packet(port) ? SL_PACKET_MOST + SL_ETH_MOST
-							 : sl_umem_room(&port->umem->info);
+	return port->info.flags & SL_PORT_FRAGS && !holds_packet(port)
+		       ? SL_PACKET_MOST + SL_ETH_MOST
+		       : sl_umem_room(&port->umem->info);
 }
 
 static int anchor_bind_as(struct sl_device *port, uint32_t q, uint16_t mode, const uint32_t *frames,
@@ -379,7 +380,7 @@ void sl_queues_say_room(const struct sl_device *port)
 			"%s: MTU %u is more than frames of %u bytes hold: packets of more than %u "
 			"bytes are the kernel's%s",
 			port->info.ifname, port->info.mtu, port->umem->info.frame_size, most,
-			!port->attach.frags && port->umem->info.frame_size < 4096
+			!(port->info.flags & SL_PORT_FRAGS) && port->umem->info.frame_size < 4096
 				? "; remedy: SLUICE_FRAME_SIZE=4096"
 				: "");
 	else

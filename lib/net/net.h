@@ -90,12 +90,12 @@ static inline void sl_in_ref(const struct sl_in *in)
 		sl_frame_ref(in->frame);
 }
 
-static inline void sl_in_put(struct sl_frames *cache, uint32_t frame, uint8_t nmore)
+static inline void sl_in_put(const struct sl_in *in)
 {
-	if (sl_unlikely(nmore))
-		sl_frames_put_more(cache, frame, nmore);
+	if (sl_unlikely(in->nmore))
+		sl_frames_put_more(in->cache, in->frame, in->nmore);
 	else
-		sl_frame_put(cache, frame);
+		sl_frame_put(in->cache, in->frame);
 }
 
 /* A destination of a lane: route, neighbour and device, cached. */

@@ -233,7 +233,7 @@ static bool fan_input(void *obj, struct sl_in *in)
 		}
 		sl_in_ref(in);
 		if (!sl_udp_input(&sk->udp, in))
-			sl_in_put(in->cache, in->frame, in->nmore);
+			sl_in_put(in);
 	}
 	return false; /* each copy holds a reference of its own */
 }

@@ -101,24 +101,22 @@ bool sl_send_takes_long(const struct sl_sock *sk, const struct sl_path *p, size_
 	return p->leg->tx->caps & SL_TX_SG && len <= p->max_long && !sk->stamps;
 }
 
-/* How much of n bytes is in the i-th. */
-static size_t part_of(unsigned i, size_t n)
-{
-	size_t frame = (size_t)1 << sl_pool.shift;
-
-	return sl_min(n, i ? frame : frame - SL_SEND_ROOM);
-}
-
 static unsigned frames_of(const struct sl_path *p, size_t n)
 {
 	return n <= p->max_payload ? 1 : 1 + (unsigned)((n + SL_SEND_ROOM - 1) >> sl_pool.shift);
 }
 
-static bool take_frames(struct sl_lane *lane, struct sl_tx_desc *d, unsigned n)
+/* Frames for n bytes, and which of them each has. */
+static bool take_frames(struct sl_lane *lane, struct sl_tx_desc *d, unsigned nframes, size_t n)
 {
-	for (unsigned i = 0; i < n; i++) {
+	size_t frame = (size_t)1 << sl_pool.shift;
+
+	for (unsigned i = 0; i < nframes; i++) {
 		d[i] = (struct sl_tx_desc){.frame = sl_lane_frame(lane),
-					   .flags = i + 1 < n ? SL_TXD_MORE : 0};
+					   .off = i ? 0 : SL_SEND_ROOM,
+					   .flags = i + 1 < nframes ? SL_TXD_MORE : 0};
+		d[i].len = (uint16_t)sl_min(n, frame - d[i].off);
+		n -= d[i].len;
 		if (d[i].frame != SL_NO_FRAME)
 			continue;
 		while (i--)
@@ -130,19 +128,17 @@ static bool take_frames(struct sl_lane *lane, struct sl_tx_desc *d, unsigned n)
 
 /* Fills them from offset off; the checksum's sum of all, if it is wanted. */
 static uint64_t gather_long(const struct sl_tx_desc *d, unsigned nframes, const struct sl_tx_req *r,
-			    size_t off, size_t n, bool want)
+			    size_t off, bool want)
 {
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < nframes; i++) {
-		size_t part = part_of(i, n); /* even, but the last */
-		uint64_t s = gather(sl_frame_ptr(d[i].frame) + d[i].off, r->iov, r->niov, off, part,
-				    want);
+		uint64_t s = gather(sl_frame_ptr(d[i].frame) + d[i].off, r->iov, r->niov, off,
+				    d[i].len, want);
 
-		if (want)
+		if (want) /* (the lengths are even, but the last) */
 			sum = sl_csum_add64(sum, s);
-		off += part;
-		n -= part;
+		off += d[i].len;
 	}
 	return want ? (sum == SL_CSUM_NONE ? 0 : sum) : SL_CSUM_NONE;
 }
@@ -153,18 +149,11 @@ static bool put_long(struct sl_sock *sk, struct sl_lane *lane, const struct sl_p
 {
 	unsigned nframes = frames_of(p, n);
 	struct sl_tx_desc d[SL_TX_BUFS];
-	size_t left = n;
 	uint64_t sum;
 
-	if ((sl_load(&sk->wmem) >= sk->sndbuf && !off) || sl_leg_room(p->leg) < nframes ||
-	    !take_frames(lane, d, nframes))
+	if ((sl_load(&sk->wmem) >= sk->sndbuf && !off) || !take_frames(lane, d, nframes, n))
 		return false;
-	for (unsigned i = 0; i < nframes; i++) {
-		d[i].off = i ? 0 : SL_SEND_ROOM;
-		d[i].len = (uint16_t)part_of(i, left);
-		left -= d[i].len;
-	}
-	sum = gather_long(d, nframes, r, off, n, wants_sum);
+	sum = gather_long(d, nframes, r, off, wants_sum);
 	sl_build_udp(&p->hdr, sl_frame_ptr(d[0].frame) + SL_SEND_ROOM, (uint16_t)n, sk->ip_id++,
 		     sum);
 	d[0].off -= p->hdr.len;

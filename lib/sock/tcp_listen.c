@@ -165,11 +165,12 @@ static void sort_out(struct sl_sock *sk, struct sl_tlisten *l)
 	struct sl_lane *lane;
 
 	sl_diag_tcp_conns(sk->local_port, let_pass, &p);
-	if (p.n)
+	if (p.n) {
 		sl_sys(SYS_nanosleep, &on_its_way, NULL);
-	if (p.n && sl_sock_lock(sk, &lane)) {
-		sl_lane_turn_locked(lane);
-		sl_lane_unlock(lane);
+		if (sl_sock_lock(sk, &lane)) {
+			sl_lane_turn_locked(lane);
+			sl_lane_unlock(lane);
+		}
 	}
 	sl_store_release(&l->sorting, false);
 }

@@ -321,7 +321,7 @@ static void cross_deliver(struct sl_cross *c)
 	if (sl_load_acquire(&s->gen) == c->gen && s->kind == SL_SLOT_UDP)
 		kept = sl_in_dispatch(s, &c->in);
 	if (!kept)
-		sl_in_put(&c->lane->frames, c->in.frame, c->in.nmore);
+		sl_in_put(&c->in);
 	sl_lane_unlock(c->lane);
 }
 

@@ -69,7 +69,7 @@ static bool fan_input(void *obj, struct sl_in *in)
 	for (int i = 0; i < FAN; i++) {
 		sl_in_ref(in);
 		if (!sl_udp_input(&sock[i].udp, in))
-			sl_in_put(in->cache, in->frame, in->nmore);
+			sl_in_put(in);
 	}
 	return false;
 }
@@ -324,16 +324,12 @@ static void inject(const struct step *s, const uint8_t *data, size_t size)
 	n = spread(s, bufs);
 	if (s->rx_flags & IN_FRAME)
 		put_mark(bufs, (uint16_t)room);
-	if (bufs[0].more || cut) {
-		if (sl_bufs_begin(&in, &b, bufs, n, &cut) != n)
-			abort();
-		if (!b.none)
-			sl_net_input(&in, bufs);
-		if (in.bufs)
-			sl_bufs_end(&in);
-	} else {
+	if (sl_bufs_begin(&in, &b, bufs, n, &cut) != n)
+		abort();
+	if (!b.none)
 		sl_net_input(&in, bufs);
-	}
+	if (in.bufs)
+		sl_bufs_end(&in);
 	for (unsigned i = 0; i < n; i++)
 		if (sl_frame_refs(bufs[i].frame) == 0)
 			ASAN_POISON_MEMORY_REGION(sl_frame_ptr(bufs[i].frame), 1u << SHIFT);

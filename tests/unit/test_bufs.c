@@ -40,7 +40,7 @@ static bool fan_handler(void *obj, struct sl_in *i)
 	for (int n = 0; n < 3; n++) {
 		sl_in_ref(i);
 		if (!sl_udp_input(obj, i))
-			sl_in_put(i->cache, i->frame, i->nmore);
+			sl_in_put(i);
 	}
 	return false;
 }
@@ -112,25 +112,29 @@ static unsigned put_frames(const uint8_t *p, uint32_t len, const struct sl_meta 
 	return n;
 }
 
-static void fill_payload(uint32_t len)
+/* len random bytes, with room for headers in front. */
+static uint8_t *new_payload(uint32_t len)
 {
 	for (uint32_t i = 0; i < len; i++)
 		sent[i] = (uint8_t)random();
+	return memcpy(image + 256, sent, len);
+}
+
+/* For the slot; without its offsets. */
+static struct sl_meta meta(uint8_t proto)
+{
+	return (struct sl_meta){
+		.magic = SL_META_MAGIC, .proto = proto, .slot = slot, .gen = sl_slots[slot].gen};
 }
 
 /* A datagram of len bytes. */
 static unsigned datagram(uint16_t len, const uint32_t *lens, unsigned n, struct sl_rx_desc *d)
 {
 	struct sl_udp_build b = udp_between("10.0.0.1", 1000, "10.0.0.2", 2000);
-	struct sl_meta m = {.magic = SL_META_MAGIC,
-			    .proto = IPPROTO_UDP,
-			    .slot = slot,
-			    .gen = sl_slots[slot].gen};
-	uint8_t *payload = image + 256, *f;
+	uint8_t *payload = new_payload(len), *f;
+	struct sl_meta m = meta(IPPROTO_UDP);
 	struct sl_udp_hdr h;
 
-	fill_payload(len);
-	memcpy(payload, sent, len);
 	sl_build_udp_hdr(&h, &b);
 	f = sl_build_udp(&h, payload, len, 1, sl_csum_add(0, payload, len));
 	m.l3 = h.l3;
@@ -141,15 +145,10 @@ static unsigned datagram(uint16_t len, const uint32_t *lens, unsigned n, struct 
 static unsigned segment(struct sl_tcp_seg s, const uint32_t *lens, unsigned n, struct sl_rx_desc *d)
 {
 	struct sl_udp_build b = udp_between("10.0.0.1", 1000, "10.0.0.2", 2000);
-	struct sl_meta m = {.magic = SL_META_MAGIC,
-			    .proto = IPPROTO_TCP,
-			    .slot = slot,
-			    .gen = sl_slots[slot].gen};
-	uint8_t *payload = image + 256, *f;
+	uint8_t *payload = new_payload(s.len), *f;
+	struct sl_meta m = meta(IPPROTO_TCP);
 	struct sl_tcp_hdr h;
 
-	fill_payload(s.len);
-	memcpy(payload, sent, s.len);
 	sl_build_tcp_hdr(&h, &b);
 	f = sl_build_tcp(&h, &s, payload, 1, sl_csum_add(0, payload, s.len));
 	m.l3 = h.l3;
