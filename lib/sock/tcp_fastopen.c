@@ -17,6 +17,9 @@
 #define LOSSES        2              /* so many in a row, and it is left alone */
 #define ALONE_NS      60000000000ull /* for so long, the first time */
 #define LOSSES_MAX    10
+/* What a SYN took must go with the kernel's, too, if the answer comes another way (repair_syn.c):
+ * that is one of an MTU of 1,500 perhaps, and the kernel has learnt it from an answer of before. */
+#define MSS_ALL_WAYS(key) (sl_addr_is_v4(&(key)->remote) ? 1460 : 1440)
 
 struct entry {
 	struct sl_addr local, remote;
@@ -110,7 +113,8 @@ void sl_tcp_fastopen_choose(const struct sl_sock *sk, struct sl_tcp *t,
 		return;
 	/* Without memory it is a connection as any. */
 	(void)sl_tcp_fast_open(t, e.cookie, e.len,
-			       sk->tfo_no_cookie || sl_tcp_params.tfo & TFO_NO_COOKIE, e.mss);
+			       sk->tfo_no_cookie || sl_tcp_params.tfo & TFO_NO_COOKIE,
+			       sl_min(e.mss, MSS_ALL_WAYS(key)));
 }
 
 bool sl_tcp_fastopen_is_on(void)
