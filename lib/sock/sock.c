@@ -342,7 +342,7 @@ static void end(struct sl_sock *sk, int fd, bool shared)
 			stop_claims(sk);
 		}
 		/* A child that has it still reads what came for it. */
-		if (shared)
+		if (shared && sl_sock_is_udp(sk))
 			take_late(sk, true);
 		leave(sk, SL_READY_GONE, false);
 	} else if (sl_sock_lock(sk, &lane)) {

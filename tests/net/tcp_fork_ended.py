@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""tcp_fork_ended.py [serve] PEER PORT: sockets whose connection is over, or never was, end while a child has them, too."""
+
+import faulthandler
+import os
+import socket
+import sys
+
+from tcplib import disconnect
+
+PEER, PORT = sys.argv[-2], int(sys.argv[-1])
+
+
+def serve():
+    listener = socket.create_server((PEER, PORT), family=tcp().family)
+    held = []
+    while True:
+        c = listener.accept()[0]
+        try:
+            if c.recv(1) == b"k":
+                held.append(c)
+                continue
+        except ConnectionResetError:
+            pass
+        c.close()
+
+
+def tcp():
+    return socket.socket(socket.AF_INET6 if ":" in PEER else socket.AF_INET, socket.SOCK_STREAM)
+
+
+def refused(s):
+    try:
+        s.connect((PEER, 1))
+    except ConnectionRefusedError:
+        pass
+
+
+def dissolved(s):
+    s.connect((PEER, PORT))
+    disconnect(s)
+
+
+def over(s):
+    s.connect((PEER, PORT))
+    s.shutdown(socket.SHUT_WR)
+    s.recv(1)
+
+
+def end(prepare, name, first):
+    s, other = tcp(), tcp()  # (one that the process goes on with beside its child)
+    other.connect((PEER, PORT))
+    other.sendall(b"k")
+    prepare(s)
+    ready, go = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.close(go)
+        os.read(ready, 1)
+        os._exit(0)
+    end = {"close": s.close, "dup2": lambda: os.dup2(other.fileno(), s.fileno())}[name]
+    if first:
+        end()
+    os.close(go)
+    os.close(ready)
+    os.waitpid(pid, 0)
+    if not first:
+        end()
+    print(name, prepare.__name__, other.send(b"k"), flush=True)
+
+
+if sys.argv[1] == "serve":
+    faulthandler.cancel_dump_traceback_later()
+    serve()
+for prepare in refused, dissolved, over:
+    for first in True, False:
+        end(prepare, "close", first)
+        end(prepare, "dup2", first)

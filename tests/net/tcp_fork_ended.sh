@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# TCP sockets that are not connected (any more) and that a child has, too, are closed and replaced.
+. "$(dirname "$0")/lib_tcp.sh"
+need python3
+net_up
+for to in "$A4" "$A6"; do
+	bg a python3 "$TESTS/net/tcp_fork_ended.py" serve "$to" 7000
+	wait_tcp a 7000
+	for MODE in $MODES; do
+		[ "$MODE" = both ] || differ "$to" pb timeout 30 python3 "$TESTS/net/tcp_fork_ended.py" "$to" 7000
+	done
+	stop "$BG"
+done
+done_testing
