@@ -182,11 +182,12 @@ void sl_share_queue_close(struct sl_share *g, uint32_t queue)
 	sl_store(&g->queue[queue].state, SL_QUEUE_CLOSED);
 }
 
-int sl_share_xsk_open(struct sl_share *g)
+int sl_share_xsk_open(struct sl_share *g, uint32_t queue)
 {
 	for (uint32_t i = 0; i < g->nxsks; i++)
 		if (!g->xsk[i].used) {
-			g->xsk[i] = (struct sl_share_xsk){.used = 1};
+			g->xsk[i] = (struct sl_share_xsk){.used = queue + 1};
+			sl_store(&g->queue[queue].xsks, g->queue[queue].xsks + 1);
 			return (int)i;
 		}
 	return -ENOSPC;
@@ -194,6 +195,11 @@ int sl_share_xsk_open(struct sl_share *g)
 
 void sl_share_xsk_close(struct sl_share *g, uint32_t xsk)
 {
+	uint32_t queue = sl_load(&g->xsk[xsk].used) - 1;
+
+	/* (What a member may have written there is not believed.) */
+	if (queue < g->nqueues && sl_load(&g->queue[queue].xsks))
+		sl_store(&g->queue[queue].xsks, g->queue[queue].xsks - 1);
 	g->xsk[xsk].used = 0;
 }
 

@@ -73,7 +73,7 @@
 #include "base/rlock.h"
 
 #define SL_SHARE_MAGIC   0x50474c53 /* "SLGP" */
-#define SL_SHARE_VERSION 2
+#define SL_SHARE_VERSION 3
 #define SL_SHARE_MEMBERS 128 /* ids; 0 is nobody, 1 the first member */
 #define SL_SHARE_BROKER  127 /* who serves the group: a member without XSKs */
 #define SL_NO_FRAME      UINT32_MAX
@@ -113,6 +113,7 @@ struct sl_share_queue {
 	struct sl_rlock lock; /* protects what follows, and the rings */
 	uint32_t state;       /* enum sl_queue_state; the broker's, as are the next two */
 	uint32_t ifindex, nr; /* which queue of which device it is */
+	uint32_t xsks;        /* of all members; the broker's, read by all */
 	uint32_t fill_to;     /* the fill ring's producer, when what is under way is done */
 	uint32_t comp_to;     /* the completion ring's consumer, likewise */
 	/* Frames of each member that others found completed: number + 1 of the first, 0: none. */
@@ -122,7 +123,7 @@ struct sl_share_queue {
 /* An XSK of a member; its lane's. */
 struct sl_share_xsk {
 	uint32_t tx_to; /* the transmit ring's producer, when what is under way is done */
-	uint32_t used;  /* the broker's */
+	uint32_t used;  /* its queue's number + 1, 0: free; the broker's */
 } SL_ALIGNED;
 
 /* The first bytes of the memory. Offsets are from its start. */
@@ -206,7 +207,7 @@ void sl_share_count(struct sl_share *g, uint8_t me, int32_t n);
 int sl_share_queue_open(struct sl_share *g, uint32_t ifindex, uint32_t nr);
 /* Its frames are to be reclaimed yet. */
 void sl_share_queue_close(struct sl_share *g, uint32_t queue);
-int sl_share_xsk_open(struct sl_share *g);
+int sl_share_xsk_open(struct sl_share *g, uint32_t queue);
 void sl_share_xsk_close(struct sl_share *g, uint32_t xsk);
 
 /* A frame was found in the completion ring that is not the finder's, queue locked: it goes on its

@@ -233,16 +233,25 @@ static void forget_queues(const struct sl_umem *u)
 	sl_store(&g->head->open, open);
 }
 
+static void remember_xsk(const struct sl_share *g, uint32_t xsk, uint32_t queue)
+{
+	g->xsk[xsk].used = queue + 1;
+	sl_store(&g->queue[queue].xsks, g->queue[queue].xsks + 1);
+}
+
 static void forget_xsks(const struct sl_umem *u)
 {
 	const struct sl_share *g = &u->info.share;
 
 	for (uint32_t i = 0; i < g->nxsks; i++)
 		g->xsk[i].used = 0;
+	for (uint32_t i = 0; i < g->nqueues; i++)
+		sl_store(&g->queue[i].xsks, 0);
 	for (struct sl_device *d = sl_port_first(); d; d = d->next)
 		for (uint32_t i = 0; d->umem == u && i < SL_MAX_XSKS; i++)
 			if (d->lane_open[i / d->info.nqueues / 64] >> i / d->info.nqueues % 64 & 1)
-				g->xsk[d->xsk[i]].used = 1;
+				remember_xsk(g, d->xsk[i],
+					     d->queue[i % d->info.nqueues].share_queue);
 }
 
 static void bury_unused(const struct sl_umem *u, bool (*is_used)(uint32_t umem, uint8_t member))

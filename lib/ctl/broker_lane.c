@@ -82,7 +82,7 @@ static int lease_open(struct sl_device *port, uint32_t q, uint32_t xsk, struct s
 	};
 	if (l->fd < 0)
 		return l->fd;
-	err = sl_share_xsk_open(&port->umem->info.share);
+	err = sl_share_xsk_open(&port->umem->info.share, queue->share_queue);
 	if (err < 0) {
 		sl_sys_close(l->fd);
 		return err;

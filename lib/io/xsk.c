@@ -312,15 +312,24 @@ static uint32_t fill_some(struct sl_xsk_queue *q, struct sl_frames *cache, uint3
 	return n;
 }
 
+/* Each lane has an equal part of what the queue's lanes, of all processes, may owe the ring
+ * together: many that receive little each would let it run dry, and then nobody receives, or looks.
+ */
+static bool is_due(const struct sl_xsk *x)
+{
+	return x->fill_debt >= REFILL_BATCH ||
+	       x->fill_debt * sl_load(&x->q->shared->xsks) > x->fill_owe;
+}
+
 /* Keeps the fill ring half full: the rest of it is room for frames of lanes that close. */
 static bool xsk_refill(struct sl_rx *rx, struct sl_frames *cache)
 {
 	struct sl_xsk *x = sl_container_of(rx, struct sl_xsk, rx);
 	struct sl_xsk_queue *q = x->q;
-	uint32_t level, want, got = 1;
+	uint32_t level, want, batch, got = 1;
 	bool kick, low;
 
-	if (sl_likely(x->fill_debt < REFILL_BATCH) || q->gone)
+	if (sl_likely(!is_due(x)) || q->gone)
 		return true;
 	if (!sl_rtrylock(&q->shared->lock, sl_pool.me))
 		return true; /* another lane is at it */
@@ -329,12 +338,14 @@ static bool xsk_refill(struct sl_rx *rx, struct sl_frames *cache)
 	/* Half of the frames at most wait in fill rings, in all of them together: the others are
 	 * for what was received and for what is sent. */
 	want = sl_min(q->fill.size / 2, sl_pool.nframes / 2 / sl_share_queues(&sl_pool.share));
+	batch = sl_min(want / 4 + 1, (uint32_t)REFILL_BATCH);
+	x->fill_owe = want / 2;
 	level = sl_load(q->fill.producer) - sl_load_acquire(q->fill.consumer);
 	low = level < want / 2;
-	while (level + REFILL_BATCH <= want && got) {
-		if (!low && sl_frames_spent(cache) < REFILL_BATCH)
+	while (level + batch <= want && got) {
+		if (!low && sl_frames_spent(cache) < batch)
 			break; /* rather the same ones again, soon */
-		got = fill_some(q, cache, REFILL_BATCH);
+		got = fill_some(q, cache, batch);
 		level += got;
 	}
 	sl_frames_count(cache);

@@ -37,6 +37,7 @@ struct sl_xsk {
 	/* The other side's ring indices are looked at in batches only: each look is a cache miss.
 	 */
 	uint32_t fill_debt; /* received since the last look at the fill ring */
+	uint32_t fill_owe;  /* what all lanes of the queue may have received since theirs */
 	uint32_t counted;   /* of what was received (the ring's index), told to the pool */
 };
 

@@ -88,7 +88,7 @@ void set_up(uint32_t seed)
 	assert_int_equal(sl_share_join(&w.g, 300, 12), DYING);
 	w.g.member[LIVE].quota = w.g.member[DYING].quota = NFRAMES;
 	assert_int_equal(sl_share_queue_open(&w.g, 1, 0), 0);
-	assert_int_equal(sl_share_xsk_open(&w.g), 0);
+	assert_int_equal(sl_share_xsk_open(&w.g, 0), 0);
 	w = world_at(shared);
 	/* The pool has been used before. */
 	n = sl_share_fetch(&w.g, LIVE, held, chance(200));

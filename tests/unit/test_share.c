@@ -109,7 +109,7 @@ static void test_rubbish_is_survived(void **state)
 		(void)sl_share_join(&w.g, 10, 10);
 		(void)sl_share_reclaim(&w.g, chance(4));
 		(void)sl_share_queue_open(&w.g, 1, 0);
-		(void)sl_share_xsk_open(&w.g);
+		(void)sl_share_xsk_open(&w.g, 0);
 	}
 }
 
