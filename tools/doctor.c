@@ -171,14 +171,11 @@ static void check_memlock(void)
 static bool has_transparent(void)
 {
 	const size_t bytes = SL_HUGE_PAGE;
-	int fd = memfd_create("sluice-doctor", MFD_CLOEXEC);
-	void *mem = fd >= 0 && !ftruncate(fd, (off_t)bytes) ? sl_pages_map(fd, bytes) : NULL;
+	void *mem = sl_pages_map_anon(bytes, false);
 	bool can = mem && sl_pages_collapse(mem, bytes);
 
 	if (mem)
 		munmap(mem, bytes);
-	if (fd >= 0)
-		close(fd);
 	return can;
 }
 

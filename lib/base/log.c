@@ -2,9 +2,9 @@
 /* Log lines: made on the stack, written whole with one write(2).
  *
  * We are a guest in the program: a line never blocks it (a full pipe costs the line, counted),
- * never kills it (SIGPIPE is held back) and never lands in a descriptor that has become something
- * else since (a daemon that closed all its descriptors, an inetd service whose standard error is
- * the client's connection). */
+ * never kills it (SIGPIPE and SIGXFSZ are held back) and never lands in a descriptor that has
+ * become something else since (a daemon that closed all its descriptors, an inetd service whose
+ * standard error is the client's connection). */
 #include "base/log.h"
 
 #include <fcntl.h>
@@ -131,23 +131,6 @@ static bool is_terminal(int fd)
 	return sl_sys_ioctl(fd, TCGETS, &t) == 0;
 }
 
-/* write(2) that raises no SIGPIPE: one that it caused is taken off again. */
-static long write_quietly(int fd, const char *line, size_t len)
-{
-	uint64_t pipe_only = 1ull << (SIGPIPE - 1), old, pending = 0;
-	struct timespec none = {0, 0};
-	long n;
-
-	if (sl_sys(SYS_rt_sigprocmask, SIG_BLOCK, &pipe_only, &old, 8))
-		return -EINVAL;
-	(void)sl_sys(SYS_rt_sigpending, &pending, 8);
-	n = sl_sys_write(fd, line, len);
-	if (n == -EPIPE && !(pending & pipe_only))
-		(void)sl_sys(SYS_rt_sigtimedwait, &pipe_only, NULL, &none, 8);
-	(void)sl_sys(SYS_rt_sigprocmask, SIG_SETMASK, &old, NULL, 8);
-	return n;
-}
-
 /* lost: how many lost lines this one tells of; they are lost still when it is. */
 static void put_line(int fd, const char *line, size_t len, uint32_t lost)
 {
@@ -155,7 +138,7 @@ static void put_line(int fd, const char *line, size_t len, uint32_t lost)
 	struct timespec none = {0, 0};
 
 	if (sl_sys(SYS_ppoll, &p, 1, &none, NULL, 8) != 1 || !(p.revents & POLLOUT) ||
-	    write_quietly(fd, line, len) < 0)
+	    sl_write_quietly(fd, line, len) < 0)
 		__atomic_add_fetch(&out.lost, lost + 1, __ATOMIC_RELAXED);
 }
 

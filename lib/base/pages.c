@@ -20,7 +20,7 @@
 
 #define ONE_BYTE 1 /* rounded up to a page */
 
-void *sl_pages_map(int fd, size_t bytes)
+static void *map_shared(int fd, size_t bytes, int flags)
 {
 	const size_t room = sl_pages_whole(bytes) + SL_HUGE_PAGE;
 	char *all = mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -30,7 +30,8 @@ void *sl_pages_map(int fd, size_t bytes)
 	if (all == MAP_FAILED)
 		return NULL;
 	at = (char *)sl_pages_whole((uintptr_t)all);
-	if (mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
+	flags |= MAP_SHARED | MAP_FIXED;
+	if (mmap(at, bytes, PROT_READ | PROT_WRITE, flags, fd, 0) == MAP_FAILED) {
 		err = errno;
 		munmap(all, room);
 		errno = err;
@@ -41,6 +42,16 @@ void *sl_pages_map(int fd, size_t bytes)
 		munmap(all, (size_t)(at - all));
 	munmap(end, (size_t)(all + room - end));
 	return at;
+}
+
+void *sl_pages_map(int fd, size_t bytes)
+{
+	return map_shared(fd, bytes, 0);
+}
+
+void *sl_pages_map_anon(size_t bytes, bool huge)
+{
+	return map_shared(-1, bytes, MAP_ANONYMOUS | (huge ? MAP_HUGETLB : 0));
 }
 
 bool sl_pages_collapse(void *mem, size_t bytes)

@@ -17,6 +17,9 @@ static inline size_t sl_pages_whole(size_t bytes)
  * as such: at a multiple of their size. The kernel aligns so by itself only when
  * transparent_hugepage/shmem_enabled says so. Freed with munmap(). NULL with errno set. */
 void *sl_pages_map(int fd, size_t bytes);
+/* The same of memory that has no file, for this process and its children; huge: of the huge pages
+ * that are reserved (bytes: whole ones). */
+void *sl_pages_map_anon(size_t bytes, bool huge);
 
 /* Brings the pages of a mapping made by sl_pages_map() into being, as huge ones: MADV_COLLAPSE
  * (Linux 6.1) does that whatever shmem_enabled says ("deny" excepted), see

@@ -76,6 +76,8 @@ static int fill_file(int fd, uint32_t size)
 {
 	long n, err;
 
+	if (!sl_file_fits(size))
+		return -EFBIG;
 	err = sl_sys(SYS_fallocate, fd, 0, 0L, (long)size);
 	if (err && err != -EOPNOTSUPP)
 		return (int)err;
@@ -136,8 +138,9 @@ unlink_file:
 	(void)sl_sys_close(fd);
 	(void)sl_sys(SYS_unlinkat, AT_FDCWD, name, 0);
 say:
-	sl_info("stats", "%s: %s; `sluice stat` will not see this process", name,
-		strerrorname_np(-err));
+	sl_info("stats", "%s: %s; `sluice stat` will not see this process%s", name,
+		strerrorname_np(-err),
+		err == -EFBIG ? "; remedy: a higher limit of files' sizes (ulimit -f)" : "");
 	return err;
 }
 
@@ -170,7 +173,7 @@ static void report(int file, const char *fmt, ...)
 		return;
 	}
 	line[n] = '\n';
-	(void)sl_sys_write(file, line, n + 1);
+	(void)sl_write_quietly(file, line, (size_t)n + 1);
 }
 
 static double percent(uint64_t part, uint64_t whole)

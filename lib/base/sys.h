@@ -76,6 +76,12 @@ long sl_sys_cancel6(long nr, long a, long b, long c, long d, long e, long f);
 	sl_sys_cancel6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 #define sl_sys_cancel(...) sl_sys_cancel_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
 
+/* May this process make a file of so many bytes? Beyond RLIMIT_FSIZE, which holds for files in
+ * memory as well, trying is a signal that ends the program. */
+bool sl_file_fits(size_t bytes);
+/* write(2) that raises neither SIGPIPE nor SIGXFSZ: one that it caused is taken off again. */
+long sl_write_quietly(int fd, const char *text, size_t len);
+
 /* The first size - 1 bytes of a file, closed by a zero, without the newline at their end; "" when
  * it cannot be read. For files of /proc, whose text one read gives whole. Returns the length or
  * -errno. */

@@ -99,7 +99,7 @@ struct sl_xsk_lease {
  * XSK. */
 struct sl_umem_info {
 	uint32_t id; /* among those of one broker; 0: the embedded one's only one */
-	int memfd;   /* owned by the broker; map it, do not close it */
+	int memfd; /* owned by the broker; map it, do not close it; -1: a process alone has none */
 	void *base;
 	uint32_t nframes;
 	uint32_t frame_size; /* bytes, a power of two */

@@ -42,44 +42,69 @@ void sl_share_hide(void *mem, size_t bytes)
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
+static void file_close(int fd)
+{
+	if (fd >= 0)
+		sl_sys_close(fd);
+}
+
 /* The structs stay where they are: freeing is not async-signal-safe. */
 void sl_umem_child(void)
 {
 	for (struct sl_umem *u = umems; u; u = u->next) {
-		sl_sys_close(u->info.memfd);
-		sl_sys_close(u->info.share_fd);
+		file_close(u->info.memfd);
+		file_close(u->info.share_fd);
 		sl_share_hide(u->share_mem, u->share_bytes);
 	}
 	umems = NULL;
 }
 
+/* A file in memory of that size: who gets the descriptor must not take memory away from the
+ * others. */
+static int memory_file(const char *name, unsigned flags, size_t bytes)
+{
+	int fd, err;
+
+	if (!sl_file_fits(bytes))
+		return -EFBIG;
+	fd = sl_fd_keep(sl_sysi(SYS_memfd_create, name, flags | MFD_CLOEXEC | MFD_ALLOW_SEALING));
+	if (fd < 0)
+		return fd;
+	err = (int)sl_sys(SYS_ftruncate, fd, bytes);
+	if (err) {
+		sl_sys_close(fd);
+		return err;
+	}
+	sl_sys_fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+	return fd;
+}
+
+/* Only a daemon passes its memory on: a process alone has it without a file where its limit of
+ * files' sizes (ulimit -f) is too low for one. */
+static bool does_without_file(int err)
+{
+	return err == -EFBIG && !sl_broker_opts()->serve;
+}
+
 static int umem_map(size_t bytes, bool huge, struct sl_umem_info *u, size_t *mapped)
 {
-	unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING | (huge ? MFD_HUGETLB : 0);
-	int err;
+	int fd, err;
 
-	u->memfd = sl_fd_keep(sl_sysi(SYS_memfd_create, "sluice-umem", flags));
-	if (u->memfd < 0)
-		return u->memfd;
 	if (huge)
 		bytes = sl_pages_whole(bytes);
-	err = (int)sl_sys(SYS_ftruncate, u->memfd, bytes);
-	if (err)
-		goto close;
-	/* Who gets the descriptor must not take memory away from the others. */
-	sl_sys_fcntl(u->memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-	u->base = sl_pages_map(u->memfd, bytes);
+	fd = memory_file("sluice-umem", huge ? MFD_HUGETLB : 0, bytes);
+	if (fd < 0 && !does_without_file(fd))
+		return fd;
+	u->base = fd < 0 ? sl_pages_map_anon(bytes, huge) : sl_pages_map(fd, bytes);
 	if (!u->base) {
 		err = -errno;
-		goto close;
+		file_close(fd);
+		return err;
 	}
+	u->memfd = fd < 0 ? -1 : fd;
 	u->huge = huge;
 	*mapped = bytes;
 	return 0;
-close:
-	sl_sys_close(u->memfd);
-	u->base = NULL;
-	return err;
 }
 
 /* A group of one: this process. Its pages come into being as frames do, where they are sure to. */
@@ -88,21 +113,15 @@ static int share_make(struct sl_umem *umem)
 	struct sl_umem_info *u = &umem->info;
 	size_t bytes = sl_share_bytes(u->nframes, SHARE_QUEUES, SHARE_XSKS);
 	void *mem;
-	int err;
+	int err, fd = memory_file("sluice-share", 0, bytes);
 
-	u->share_fd = sl_fd_keep(
-		sl_sysi(SYS_memfd_create, "sluice-share", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-	if (u->share_fd < 0)
-		return u->share_fd;
-	err = (int)sl_sys(SYS_ftruncate, u->share_fd, bytes);
+	if (fd < 0 && !does_without_file(fd))
+		return fd;
+	u->share_fd = fd < 0 ? -1 : fd;
+	err = sl_sys_mmap(&mem, NULL, bytes, MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0), u->share_fd,
+			  0);
 	if (err)
 		goto close;
-	sl_sys_fcntl(u->share_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-	mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, u->share_fd, 0);
-	if (mem == MAP_FAILED) {
-		err = -errno;
-		goto close;
-	}
 	err = sl_reserve_shared(mem, bytes);
 	if (err) {
 		munmap(mem, bytes);
@@ -116,7 +135,7 @@ static int share_make(struct sl_umem *umem)
 	umem->share_bytes = bytes;
 	return 0;
 close:
-	sl_sys_close(u->share_fd);
+	file_close(u->share_fd);
 	return err;
 }
 
@@ -185,7 +204,7 @@ int sl_umem_make(uint32_t id, uint32_t nframes, uint32_t frame_size, const char 
 	}
 	sl_why(why, "no memory for the state of %u frames: %s", nframes, sl_strerror(err));
 	munmap(u->info.base, mapped);
-	sl_sys_close(u->info.memfd);
+	file_close(u->info.memfd);
 release:
 	free(u);
 	return err;
@@ -262,8 +281,8 @@ void sl_umem_drop(uint32_t id)
 	*at = u->next;
 	munmap(u->info.base, umem_bytes(&u->info));
 	munmap(u->share_mem, u->share_bytes);
-	sl_sys_close(u->info.memfd);
-	sl_sys_close(u->info.share_fd);
+	file_close(u->info.memfd);
+	file_close(u->info.share_fd);
 	free(u);
 }
 

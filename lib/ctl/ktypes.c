@@ -356,6 +356,8 @@ int sl_ktypes_file(void)
 	look();
 	if (!found.btf)
 		return -ENOENT;
+	if (!sl_file_fits(found.btf_len))
+		return -EFBIG;
 	fd = sl_sysi(SYS_memfd_create, "sluice-types", MFD_CLOEXEC);
 	if (fd < 0)
 		return fd;

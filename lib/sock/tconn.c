@@ -12,7 +12,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -522,13 +521,11 @@ void sl_tcp_sock_claim_flags(struct sl_sock *sk)
 	sl_unlock(&sl_tconn_ctl);
 }
 
-/* A file may be shorter than that by a limit of the program's, whose signal nobody expects. */
 static int slab_file(void)
 {
-	struct rlimit files;
 	int fd, err;
 
-	if (sl_sys(SYS_prlimit64, 0, RLIMIT_FSIZE, NULL, &files) || files.rlim_cur < MAP_BYTES)
+	if (!sl_file_fits(MAP_BYTES))
 		return -1;
 	fd = sl_fd_keep(sl_sysi(SYS_memfd_create, "sluice-conns", MFD_CLOEXEC));
 	err = fd < 0 ? fd : sl_sysi(SYS_ftruncate, fd, MAP_BYTES);

@@ -50,6 +50,8 @@ static int make(struct view *v, uint32_t ifindex)
 {
 	int err = 0;
 
+	if (!sl_file_fits(VIEW_BYTES))
+		return -EFBIG;
 	v->memfd = sl_sysi(SYS_memfd_create, "sluice-rules", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (v->memfd < 0)
 		return v->memfd;

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Programs with narrow limits: of files' sizes, whose signal would end them.
+. "$(dirname "$0")/lib.sh"
+net_up
+need python3
+bg a python3 "$TESTS/net/reflector.py" "$A4" 7000 1
+wait_udp a 7000
+
+subject() { # limits of the shell, WHAT [LIMIT]
+	local limits=$1 what=$2
+	shift 2
+	pb bash -c "ulimit $limits && exec python3 $TESTS/net/limits.py $what $A4 7000 $*"
+}
+
+for MODE in $MODES; do
+	# Files: what the library has in memory needs no room among them, nor do its lines end anybody.
+	SL_ENV=("SLUICE_STATS_FILE=$TMP/report.%d")
+	for kb in 0 100 20000; do
+		offload_begin
+		same "files of $kb KB at most" "answers 20" "$(subject "-f $kb" echo)"
+		offload_end 20
+	done
+	SL_ENV=()
+done
+
+if [ -x "$BUILD/sluiced" ] && kernel_is 5.14; then
+	MODE=leased
+	daemon_up b
+	LEASED=1
+	offload_begin
+	same "files of 100 KB at most" "answers 20" "$(MODE=one subject "-f 100" echo)"
+	offload_end 20
+fi
+done_testing
