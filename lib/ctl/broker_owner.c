@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 
@@ -192,6 +193,8 @@ struct launch {
 	int fd[SL_HELPER_FDS]; /* what become 3, 4, 5, 6 */
 	void *stack;           /* of the reaper; the first half is the middleman's */
 	int err;
+	bool wait;     /* the middleman does not die before he may */
+	int made, may; /* his word, and the answer */
 };
 
 #define RAW __attribute__((no_sanitize("address", "thread", "undefined")))
@@ -243,6 +246,19 @@ RAW static int reaper_child(void *arg)
  * and the thread that shares its memory with the child is no longer followed. */
 int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 
+#define NAPS 20000 /* of 50 us, at most: who is waited for may have been killed */
+
+/* Waits until *word is set. Not by a futex: the middleman has nothing but raw system calls. */
+RAW static bool nap(const int *word)
+{
+	static const struct timespec ts = {.tv_nsec = 50000};
+
+	if (sl_load_acquire(word))
+		return false;
+	sl_syscall6(SYS_nanosleep, (long)&ts, 0, 0, 0, 0, 0);
+	return true;
+}
+
 /* The middleman: his death makes init the reaper's parent, so the program's wait() never sees it.
  */
 RAW static int middleman(void *arg)
@@ -251,22 +267,44 @@ RAW static int middleman(void *arg)
 
 	if (__clone(reaper_child, (char *)l->stack + REAPER_STACK, CLONE_VM | CLONE_VFORK, l) < 0)
 		l->err = -EAGAIN;
+	sl_store_release(&l->made, 1);
+	for (int i = 0; l->wait && i < NAPS && nap(&l->may); i++)
+		;
 	sl_syscall6(SYS_exit_group, 0, 0, 0, 0, 0, 0);
 	return 0;
+}
+
+/* A program that is a subreaper would get the reaper for a child, who outlives all that it waits
+ * for: it is none for the moment of the middleman's death. (A process of its that loses its parent
+ * in that moment, a few system calls long, goes to the next subreaper instead.) */
+static void let_die(struct launch *l, long pid)
+{
+	for (int i = 0; i < NAPS && nap(&l->made); i++)
+		;
+	sl_sys(SYS_prctl, PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+	sl_store_release(&l->may, 1);
+	sl_sys(SYS_wait4, pid, NULL, __WCLONE, NULL);
+	sl_sys(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 
 /* No SIGCHLD: the middleman has no exit signal, and only __WCLONE waits for such a child. */
 static int launch(struct launch *l)
 {
+	int subreaper = 0;
 	long pid;
 
+	sl_sys(SYS_prctl, PR_GET_CHILD_SUBREAPER, &subreaper, 0, 0, 0);
+	l->wait = subreaper;
 	l->stack = mmap(NULL, REAPER_STACK, PROT_READ | PROT_WRITE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 	if (l->stack == MAP_FAILED)
 		return -ENOMEM;
-	pid = __clone(middleman, (char *)l->stack + REAPER_STACK / 2, CLONE_VM | CLONE_VFORK, l);
+	pid = __clone(middleman, (char *)l->stack + REAPER_STACK / 2,
+		      CLONE_VM | (subreaper ? 0 : CLONE_VFORK), l);
 	if (pid < 0)
 		l->err = -errno;
+	else if (subreaper)
+		let_die(l, pid);
 	else
 		sl_sys(SYS_wait4, pid, NULL, __WCLONE, NULL);
 	munmap(l->stack, REAPER_STACK);
