@@ -3,6 +3,7 @@
 #include "stat.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -323,7 +324,8 @@ static int choose(const struct options *o, struct sl_stat_file *files, int n)
 		bool is = true;
 
 		if (!files[i].alive) {
-			if (!o->keep_files)
+			/* (Not one of another process namespace.) */
+			if (!o->keep_files && !sl_stats_is_held(AT_FDCWD, files[i].path))
 				unlink(files[i].path);
 			continue;
 		}

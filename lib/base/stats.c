@@ -71,6 +71,15 @@ static int create_file(const char *name)
 	return fd;
 }
 
+/* Says that somebody has it, to who cannot see our process (sl_stats_is_held()): the lock is the
+ * open file's, which the mapping keeps until this process and what it has forked have left it. */
+static void hold_file(int fd)
+{
+	const struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+
+	(void)sl_sys(SYS_fcntl, fd, F_OFD_SETLK, &all);
+}
+
 /* Gives the file its size with blocks behind all of it, and the counters so far. */
 static int fill_file(int fd, uint32_t size)
 {
@@ -124,6 +133,7 @@ int sl_stats_open(void)
 		err = fd;
 		goto say;
 	}
+	hold_file(fd);
 	err = fill_file(fd, size);
 	if (err)
 		goto unlink_file;

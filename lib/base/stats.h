@@ -156,6 +156,8 @@ const char *sl_stats_path(void);
  * would take a descriptor's number away from it for a moment. */
 void sl_stats_sweep_begin(void);
 void sl_stats_sweep(void); /* once; later calls do nothing */
+/* Has a process the file mapped, of whatever process namespace? True when that cannot be asked. */
+bool sl_stats_is_held(int dir, const char *name);
 /* The process whose file has that name (without directory), 0: it is no such file. */
 uint32_t sl_stats_pid_of(const char *name);
 /* Called by the keeper about once a second while it is awake, and at each of its wake-ups: does

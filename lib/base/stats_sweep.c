@@ -3,8 +3,8 @@
  *
  * Who is killed removes nothing, and nobody else can for it in a directory like /tmp: the daemon is
  * another user, has given up that power, and sees another /tmp, perhaps. So the next program of the
- * same user does. (It cannot see the processes of another pid namespace with the same directory:
- * these go on, and `sluice stat` does not find them; it does the same.) */
+ * same user does. It cannot see the processes of another pid namespace with the same directory, but
+ * whoever lives has a lock on his file. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +34,18 @@ uint32_t sl_stats_pid_of(const char *name)
 	return strcmp(name, tail) == 0 ? pid : 0;
 }
 
+bool sl_stats_is_held(int at, const char *name)
+{
+	struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int fd = (int)sl_sys(SYS_openat, at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	bool free =
+		fd >= 0 && sl_sys(SYS_fcntl, fd, F_OFD_GETLK, &lock) == 0 && lock.l_type == F_UNLCK;
+
+	if (fd >= 0)
+		(void)sl_sys_close(fd);
+	return !free && fd != -ENOENT;
+}
+
 static void look_at(const char *name, uint32_t uid)
 {
 	uint32_t pid = sl_stats_pid_of(name);
@@ -42,7 +54,7 @@ static void look_at(const char *name, uint32_t uid)
 	if (!pid || sl_sys(SYS_kill, pid, 0) != -ESRCH)
 		return;
 	if (sl_sys(SYS_newfstatat, dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == uid &&
-	    S_ISREG(st.st_mode))
+	    S_ISREG(st.st_mode) && !sl_stats_is_held(dir, name))
 		(void)sl_sys(SYS_unlinkat, dir, name, 0);
 }
 

@@ -273,6 +273,36 @@ static void test_sweep_removes_what_the_dead_left(void **state)
 	sl_stats_close();
 }
 
+/* What a process has that we cannot see: of another pid namespace, say. */
+static void test_sweep_leaves_what_is_held(void **state)
+{
+	const struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	char name[128];
+	pid_t dead = fork();
+	void *mem;
+	int fd;
+
+	if (dead == 0)
+		_exit(0);
+	assert_int_equal(waitpid(dead, NULL, 0), dead);
+	snprintf(name, sizeof(name), "%s/sluice.%d.stats", dir, dead);
+	fd = open(name, O_CREAT | O_RDWR, 0600);
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	assert_int_equal(fcntl(fd, F_OFD_SETLK, &all), 0);
+	mem = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	assert_true(mem != MAP_FAILED);
+	close(fd);
+	assert_true(sl_stats_is_held(AT_FDCWD, name));
+	munmap(mem, 4096);
+	assert_false(sl_stats_is_held(AT_FDCWD, name));
+	assert_int_equal(unlink(name), 0);
+	/* Ours is, until it is closed. */
+	assert_int_equal(sl_stats_open(), 0);
+	assert_true(sl_stats_is_held(AT_FDCWD, path));
+	sl_stats_close();
+	assert_false(sl_stats_is_held(AT_FDCWD, path));
+}
+
 static int setup(void **state)
 {
 	sl_clock_init();
@@ -303,6 +333,7 @@ int main(void)
 		cmocka_unit_test(test_close_removes_the_file),
 		cmocka_unit_test(test_link_in_place_of_the_file),
 		cmocka_unit_test(test_sweep_removes_what_the_dead_left),
+		cmocka_unit_test(test_sweep_leaves_what_is_held),
 		cmocka_unit_test(test_no_directory_is_no_disaster),
 		cmocka_unit_test(test_bad_files_are_refused),
 	};
