@@ -490,11 +490,20 @@ void sl_keeper_prepare(void)
 		sl_sys(SYS_inotify_add_watch, stats_fd, sl_stats_path(), IN_MODIFY);
 }
 
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		sl_sys_close(*fd);
+	*fd = -1;
+}
+
 void sl_keeper_unprepare(void)
 {
-	if (stats_fd >= 0)
-		sl_sys_close(stats_fd);
-	stats_fd = -1;
+	close_fd(&stats_fd);
+	close_fd(&epfd);
+	close_fd(&shadow_ep);
+	close_fd(&mail[0]);
+	close_fd(&mail[1]);
 }
 
 static int make_fds(void)
@@ -529,8 +538,10 @@ int sl_keeper_start(void)
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	err = pthread_create(&thread, NULL, keeper, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (err)
+	if (err) {
+		sl_stats_sweep();
 		return -err;
+	}
 	pthread_setname_np(thread, "sluice");
 	pthread_detach(thread);
 	return 0;
@@ -550,13 +561,10 @@ uint8_t sl_keeper_generation(void)
  * in the child's way. The mailbox's writing end stays: it is how the child speaks. */
 void sl_keeper_child(void)
 {
-	sl_sys_close(epfd);
-	sl_sys_close(shadow_ep);
-	sl_sys_close(mail[0]);
-	sl_keeper_unprepare();
 	if (mail[1] >= 0)
 		up[nup++] = mail[1];
-	epfd = shadow_ep = mail[0] = mail[1] = -1;
+	mail[1] = -1;
+	sl_keeper_unprepare();
 	memset(seen, 0, sizeof(seen));
 	memset(judged, 0, sizeof(judged));
 	stretched = 1;

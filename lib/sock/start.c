@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -78,27 +79,38 @@ static int bring_up_rest(bool again)
 	if (err == 0)
 		err = sl_stack_init(sl_sock_on_room);
 	if (err == 0)
+		err = sl_tconn_init();
+	if (err == 0)
 		err = sl_keeper_start();
 	if (err < 0)
 		return err;
 	sl_in_register(SL_SLOT_UDP, sl_udp_input);
-	err = sl_tconn_init();
-	if (err < 0)
-		return err;
 	sl_mcast_init();
 	sl_errq_init();
 	sl_local_for_each(add_local, NULL);
 	return 1;
 }
 
+/* Some 30 of them are ours, and more with each device; a program so narrow has use for all. */
+#define FILES_MIN 256
+
+/* The program may have few numbers, and counts on them: a start that failed leaves it all. */
 static int bring_up(bool again)
 {
+	struct rlimit64 files;
 	int ret;
 
+	if (sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &files) == 0 &&
+	    files.rlim_max < FILES_MIN)
+		return -EMFILE;
 	sl_keeper_prepare(); /* before all else that has descriptors */
 	ret = bring_up_rest(again);
-	if (ret < 0)
-		sl_keeper_unprepare();
+	if (ret >= 0)
+		return ret;
+	sl_keeper_unprepare();
+	sl_tconn_undo();
+	sl_net_close();
+	sl_broker_child();
 	return ret;
 }
 
@@ -170,6 +182,14 @@ void sl_fork_release(void)
 	" (no memory for its tables: 1.7 GB of addresses, 10 MB to write to; remedy: no limit of " \
 	"address space, with vm.overcommit_memory 2 a higher vm.overcommit_ratio)"
 
+#define NO_FILES                                                                                   \
+	" (too few descriptors are allowed; remedy: a hard limit of 256 or more, ulimit -Hn)"
+
+static const char *remedy(int err)
+{
+	return err == -ENOMEM ? NO_ROOM : err == -EMFILE ? NO_FILES : "";
+}
+
 static void start_first(void)
 {
 	int ret;
@@ -181,7 +201,7 @@ static void start_first(void)
 	ret = bring_up(false);
 	if (ret < 0)
 		sl_warn("sluice", "everything stays with the kernel: %s%s", strerrorname_np(-ret),
-			ret == -ENOMEM ? NO_ROOM : "");
+			remedy(ret));
 	else
 		atexit(sl_shut_down);
 	sl_store_release(&started, ret);

@@ -600,6 +600,13 @@ int sl_tconn_init(void)
 	return sl_tconn_ops_init();
 }
 
+void sl_tconn_undo(void)
+{
+	if (slab_fd >= 0)
+		sl_sys_close(slab_fd);
+	slab_fd = -1;
+}
+
 int sl_tconn_take_error(struct sl_tconn *c)
 {
 	int err = c->tcp.error;

@@ -80,6 +80,7 @@ static inline struct sl_tconn *sl_tconn_of(struct sl_tcp *t)
 
 /* tconn.c: life, the way in and out */
 int sl_tconn_init(void);   /* tables, handlers. 0 or -errno */
+void sl_tconn_undo(void);  /* a start that failed keeps no descriptor */
 void sl_tconn_child(void); /* after fork, in the child: the connections are the parent's */
 /* A zeroed connection on the lane, whose lock need not be held. NULL: no memory. */
 struct sl_tconn *sl_tconn_new(struct sl_lane *lane);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Programs with narrow limits: of files' sizes, whose signal would end them.
+# Programs with narrow limits: of files' sizes, whose signal would end them, and of descriptors.
 . "$(dirname "$0")/lib.sh"
 net_up
 need python3
@@ -12,6 +12,7 @@ subject() { # limits of the shell, WHAT [LIMIT]
 	shift 2
 	pb bash -c "ulimit $limits && exec python3 $TESTS/net/limits.py $what $A4 7000 $*"
 }
+logged() { cat "$TMP"/sluice.*.log 2>/dev/null | grep -q -e "$1"; }
 
 for MODE in $MODES; do
 	# Files: what the library has in memory needs no room among them, nor do its lines end anybody.
@@ -22,6 +23,18 @@ for MODE in $MODES; do
 		offload_end 20
 	done
 	SL_ENV=()
+
+	# Descriptors: a program that may have few has them all.
+	rm -f "$TMP"/sluice.*.log
+	for most in 16 64; do
+		SL_ENV=(SLUICE_LOG_FILE=) # (that would be one)
+		differ "descriptors.$most" subject "-c 0" many $most
+	done
+	SL_ENV=()
+	[ "$MODE" = kernel ] && continue
+	subject "-c 0" many 64 >/dev/null 2>&1
+	ok "it is said once, with the remedy" logged 'kernel: EMFILE.*remedy: a hard limit'
+	same "once" 1 "$(cat "$TMP"/sluice.*.log | grep -c EMFILE)"
 done
 
 if [ -x "$BUILD/sluiced" ] && kernel_is 5.14; then
