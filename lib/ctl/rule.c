@@ -140,6 +140,16 @@ static bool end_matches(const struct sl_rule_end *shared, const struct sl_addr *
 	       prefix_matches(e.addr, addr->b, e.prefix_len);
 }
 
+/* The same of an end whose port is not chosen yet. *some: only some of the ports match, so whoever
+ * asks has to choose first. */
+static bool end_may_match(const struct sl_rule_end *shared, const struct sl_addr *addr, bool *some)
+{
+	struct sl_rule_end e = *shared;
+
+	*some = e.port_min > 1 || e.port_max < 65535;
+	return prefix_matches(e.addr, addr->b, e.prefix_len);
+}
+
 /* A text of the rule, which need not be terminated, against the name or names we have. */
 static bool program_matches(const char shared[32])
 {
@@ -162,8 +172,13 @@ enum sl_rule_action sl_rule_decide(const struct sl_rule *rules, unsigned n, uint
 				   const struct sl_addr *second, uint16_t second_port,
 				   const struct sl_rule **hit)
 {
+	const bool unchosen = second && !second_port;
+
+	if (hit)
+		*hit = NULL;
 	for (unsigned i = 0; i < n; i++) {
 		const struct sl_rule *r = &rules[i];
+		bool some = false;
 		/* Pairs with the release of who writes a rule: action last. */
 		uint32_t action = sl_load_acquire(&r->action);
 
@@ -171,16 +186,18 @@ enum sl_rule_action sl_rule_decide(const struct sl_rule *rules, unsigned n, uint
 			continue;
 		if (!(sl_load(&r->roles) & role) || !end_matches(&r->first, first, first_port))
 			continue;
-		if ((role & SL_ROLE_TWO_ENDS) && !end_matches(&r->second, second, second_port))
+		if ((role & SL_ROLE_TWO_ENDS) &&
+		    !(unchosen ? end_may_match(&r->second, second, &some)
+			       : end_matches(&r->second, second, second_port)))
 			continue;
 		if (!program_matches(r->program) || !app_id_matches(r->app_id))
 			continue;
+		if (some)
+			return SL_RULE_NONE;
 		if (hit)
 			*hit = r;
 		return action;
 	}
-	if (hit)
-		*hit = NULL;
 	return SL_RULE_SLUICE;
 }
 

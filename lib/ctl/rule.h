@@ -22,8 +22,9 @@ void sl_rule_set_identity(const char *program, const char *app_id);
 
 /* What is to become of a socket. rules, n: the array; entries may change meanwhile, n not.
  * role: one SL_ROLE_* bit. first, second: the ends as in struct sl_rule (second may be NULL: not
- * known, matched by * only); ports in host order. hit: the rule that decided, NULL when none did
- * (may be NULL). Returns SL_RULE_SLUICE or SL_RULE_OS; SL_RULE_SLUICE when no rule matches.
+ * known, matched by * only); ports in host order, second_port 0: not chosen yet. hit: the rule that
+ * decided, NULL when none did (may be NULL). Returns SL_RULE_SLUICE or SL_RULE_OS; SL_RULE_SLUICE
+ * when no rule matches, and SL_RULE_NONE when that depends on the port that is not chosen yet.
  * Any thread, no system calls, no lock. */
 enum sl_rule_action sl_rule_decide(const struct sl_rule *rules, unsigned n, uint32_t role,
 				   const struct sl_addr *first, uint16_t first_port,

@@ -28,6 +28,7 @@ struct goal {
 	struct sl_tcp_key key;
 	struct sl_port *port;
 	uint32_t oif;
+	bool by_port; /* the rules are to be asked again with the local port */
 };
 
 /* Deciding --------------------------------------------------------------------------------------
@@ -68,6 +69,12 @@ static uint32_t device_for(const struct sl_sock *sk, const struct sl_addr *dst, 
 	return sk->unicast_oif;
 }
 
+static enum sl_rule_action ask_rules(const struct goal *g)
+{
+	return sl_port_decide(g->port, SL_ROLE_TCP_CLIENT, &g->key.remote, g->key.rport,
+			      &g->key.local, g->key.lport);
+}
+
 /* Is the way to dst one that we can take? */
 static enum sl_reason find_way(struct sl_sock *sk, const struct sl_addr *dst, uint16_t port,
 			       uint32_t scope, struct goal *g)
@@ -78,6 +85,7 @@ static enum sl_reason find_way(struct sl_sock *sk, const struct sl_addr *dst, ui
 		.tos = sk->tos,
 		.mark = sk->mark,
 	};
+	enum sl_rule_action action;
 	struct sl_route route;
 
 	if (sk->bound_addr)
@@ -98,9 +106,10 @@ static enum sl_reason find_way(struct sl_sock *sk, const struct sl_addr *dst, ui
 	g->key.lport = sk->local_port;
 	g->key.remote = *dst;
 	g->key.rport = port;
-	if (sl_port_decide(g->port, SL_ROLE_TCP_CLIENT, dst, port, &g->key.local, g->key.lport) ==
-	    SL_RULE_OS)
+	action = ask_rules(g);
+	if (action == SL_RULE_OS)
 		return SL_REASON_RULE;
+	g->by_port = action == SL_RULE_NONE;
 	if (sl_strays_from(&g->key.local, dst))
 		return SL_REASON_STRAY;
 	if (!sk->nonblock)
@@ -164,7 +173,7 @@ static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
 	struct sl_tconn *c = NULL;
 	struct sl_lane *lane;
 	struct sl_leg *leg;
-	int err = -ENOMEM;
+	int err;
 
 	*reason = SL_REASON_MEMORY;
 	if (!sl_sock_take_lane(sk, g->port->info.ifindex) || !sl_lane_tcp(sk->lane))
@@ -184,7 +193,12 @@ static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
 	if (!c)
 		return -EREMOTE;
 	*reason = SL_REASON_CLAIM;
-	if (sl_tcp_port_reserve(sk, &g->key, g->oif) == 0)
+	err = sl_tcp_port_reserve(sk, &g->key, g->oif) ? -ENOMEM : 0;
+	if (err == 0 && sl_unlikely(g->by_port) && ask_rules(g) == SL_RULE_OS) {
+		*reason = SL_REASON_RULE;
+		err = -EREMOTE;
+	}
+	if (err == 0)
 		err = sl_tconn_claim(c, leg, &g->key, sk->fd, NULL);
 	if (err == 0)
 		err = open_conn(sk, c, g);

@@ -67,6 +67,27 @@ static void test_two_ends(void **state)
 	assert_int_equal(hit(SL_ROLE_UDP_CONNECT, "10.8.8.8", 1, NULL, 0), 0);
 }
 
+/* A local port that is not chosen yet: a rule for some ports leaves it open, one for all does not.
+ */
+static void test_port_not_chosen(void **state)
+{
+	const struct sl_addr a = addr("10.0.0.1"), b = addr("10.0.0.2");
+	const struct sl_rule *r;
+
+	use("use os tcp_client *:*:10.0.0.9:1-1023\n"
+	    "use sluice tcp_client *:80:*:*\n"
+	    "use sluice tcp_client *:*:*:40000-50000\n"
+	    "use os tcp_client *:*\n");
+	assert_int_equal(hit(SL_ROLE_TCP_CLIENT, "10.0.0.1", 80, "10.0.0.2", 0), 2);
+	assert_int_equal(sl_rule_decide(conf.rules, conf.n, SL_ROLE_TCP_CLIENT, &a, 81, &b, 0, &r),
+			 SL_RULE_NONE);
+	assert_null(r);
+	assert_int_equal(hit(SL_ROLE_TCP_CLIENT, "10.0.0.1", 81, "10.0.0.2", 40000), 3);
+	assert_int_equal(hit(SL_ROLE_TCP_CLIENT, "10.0.0.1", 81, "10.0.0.2", 39999), 4);
+	use("use os tcp_client *:*:*:1-65535\n");
+	assert_int_equal(hit(SL_ROLE_TCP_CLIENT, "10.0.0.1", 81, "10.0.0.2", 0), 1);
+}
+
 static void test_families(void **state)
 {
 	use("use os udp_sender 0.0.0.0/0:1\nuse os udp_sender [2001:db8::]/33:*\n"
@@ -155,6 +176,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_first_match_wins),
 		cmocka_unit_test(test_two_ends),
+		cmocka_unit_test(test_port_not_chosen),
 		cmocka_unit_test(test_families),
 		cmocka_unit_test(test_program_and_id),
 		cmocka_unit_test(test_own_identity_is_found),

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""rules_client.py listen|connect ADDRESS PORT: echoes what connections send; or sends something by a
+socket that is not bound, from wherever its connection comes to be, says `ready` when it is back, and
+waits for the end of its input."""
+import socket
+import sys
+
+what, address, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
+s = socket.socket()
+if what == "listen":
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind((address, port))
+    s.listen()
+    held = []
+    while True:
+        held.append(s.accept()[0])
+        held[-1].sendall(held[-1].recv(100))
+s.settimeout(10)
+s.connect((address, port))
+s.sendall(b"question")
+assert s.recv(100) == b"question"
+print("ready", flush=True)
+sys.stdin.read()
