@@ -328,9 +328,10 @@ static bool parse_end(const char *text, struct end *e)
 {
 	const char *colon = strrchr(text, ':');
 	size_t n = colon ? (size_t)(colon - text) : 0;
+	int port;
 
-	if (!colon || !colon[1] || strlen(colon + 1) >= sizeof(e->port) || !n ||
-	    (strcmp(colon + 1, "*") && colon[1 + strspn(colon + 1, "0123456789")]))
+	if (!n || strlen(colon + 1) >= sizeof(e->port) ||
+	    (strcmp(colon + 1, "*") && !sl_tool_number(colon + 1, 0, UINT16_MAX, &port)))
 		return false;
 	if (text[0] == '[' && text[n - 1] == ']') {
 		text++;
@@ -361,8 +362,9 @@ static int one_option(int c, struct options *o)
 {
 	switch (c) {
 	case 'p':
-		o->pid = atoi(optarg);
-		return o->pid > 0 ? -1 : wrong("a process id", optarg);
+		return sl_tool_number(optarg, 1, INT32_MAX, &o->pid)
+			       ? -1
+			       : wrong("a process id", optarg);
 	case 'n':
 		o->name = optarg;
 		return -1;

@@ -119,6 +119,12 @@ static int run(const struct options *o)
 	return 0;
 }
 
+static int wrong(const char *expected, const char *found)
+{
+	fprintf(stderr, "sluice pace: %s expected, found '%s'\n", expected, found);
+	return 2;
+}
+
 int sl_tool_pace(int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -135,19 +141,18 @@ int sl_tool_pace(int argc, char **argv)
 	o.dir = sl_settings.stats_shmem_dir[0] ? sl_settings.stats_shmem_dir : "/tmp";
 	optind = 1;
 	while ((c = getopt_long(argc, argv, "p:k:jh", longs, NULL)) != -1) {
+		if (c == 'p' && sl_tool_number(optarg, 1, INT32_MAX, &o.pid))
+			continue;
 		if (c == 'p')
-			o.pid = atoi(optarg);
-		else if (c == 'k')
+			return wrong("a process id is", optarg);
+		if (c == 'k')
 			o.dir = optarg;
 		else if (c == 'j')
 			o.json = true;
 		else
 			return c == 'h' ? (fputs(help, stdout), 0) : 2;
 	}
-	if (optind < argc) {
-		fprintf(stderr, "sluice pace: no arguments are expected, found '%s'\n",
-			argv[optind]);
-		return 2;
-	}
+	if (optind < argc)
+		return wrong("no arguments are", argv[optind]);
 	return run(&o);
 }

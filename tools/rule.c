@@ -348,13 +348,11 @@ static int cmd_add(const struct options *o, int argc, char **argv)
 
 static int cmd_del(const struct options *o, int argc, char **argv)
 {
-	char *end;
-	long at;
+	int at;
 
 	if (argc != 1)
 		return usage_error();
-	at = strtol(argv[0], &end, 10);
-	if (*end || at < 1 || at > SL_MAX_RULES)
+	if (!sl_tool_number(argv[0], 1, SL_MAX_RULES, &at))
 		return wrong("expected the number of a rule, as `sluice rule list` prints it");
 	return change(o, (unsigned)at - 1, NULL);
 }
@@ -388,8 +386,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 			o->id = optarg;
 			break;
 		case 'a':
-			o->at = atoi(optarg);
-			if (o->at < 1 || o->at > SL_MAX_RULES)
+			if (!sl_tool_number(optarg, 1, SL_MAX_RULES, &o->at))
 				return wrong("--at wants a place from 1 to 256");
 			break;
 		case 'h':

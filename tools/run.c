@@ -53,6 +53,17 @@ bool sl_mounts_are_private(void)
 	       mine.st_ino != init.st_ino;
 }
 
+bool sl_tool_number(const char *text, long lo, long hi, int *out)
+{
+	char *end;
+	long v = strtol(text, &end, 10);
+
+	if (*text < '0' || *text > '9' || *end || v < lo || v > hi)
+		return false;
+	*out = (int)v;
+	return true;
+}
+
 const char *sl_tool_dir(char *buf, size_t len)
 {
 	ssize_t n = readlink("/proc/self/exe", buf, len - 1);

@@ -87,13 +87,7 @@ static int wrong(const char *what, const char *got)
 
 static int number(const char *text, int lo, int hi, const char *what, int *out)
 {
-	char *end;
-	long v = strtol(text, &end, 10);
-
-	if (!*text || *end || v < lo || v > hi)
-		return wrong(what, text);
-	*out = (int)v;
-	return -1;
+	return sl_tool_number(text, lo, hi, out) ? -1 : wrong(what, text);
 }
 
 static int list_is_sound(const char *list)

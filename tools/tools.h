@@ -45,6 +45,9 @@ int sl_devices(struct sl_device *dev, unsigned max);
 /* Why the device would not be offloaded, or NULL. remedy (may be NULL): what mends it, or NULL. */
 const char *sl_device_obstacle(const struct sl_device *d, const char **remedy);
 
+/* A number of digits alone, from lo to hi: a user's slip is not to be a number nearby. */
+bool sl_tool_number(const char *text, long lo, long hi, int *out);
+
 /* Directory of the running tool, without the last slash. Returns buf. */
 const char *sl_tool_dir(char *buf, size_t len);
 /* Path of libsluice-preload.so: beside the tool, in ../lib, or below the prefix. 0 or -ENOENT. */

@@ -63,6 +63,14 @@ ok "for the program too" grep -q '^  sluice, by' <(rule test --device "$DEV_A" -
 ok "bpftool sees it" grep -q '"action": 2' <(bpftool -p map dump pinned "/sys/fs/bpf/sluice/$DEV_A/rules" | head -n 60)
 ok "rules are deleted" eval 'rule del --device "$DEV_A" 1 && rule del --device "$DEV_A" 2'
 ok "and gone" grep -q 'no rules' <(rule list --device "$DEV_A")
+refused() { # a tool's call: as wrong usage
+	a "$TOOL" "$@" >/dev/null 2>&1
+	[ $? = 2 ]
+}
+ok "a place that is no number is refused" refused rule add --device "$DEV_A" --at 1x use os udp_sender "*:9"
+ok "a process id, too" eval 'refused stat -p 1x && refused pace -p 1x && refused flow list -p 1x'
+ok "and a port that is none" refused flow list -l "*:65536"
+ok "no rule has come of it" grep -q 'no rules' <(rule list --device "$DEV_A")
 ok "deleting nothing fails" eval '! rule del --device "$DEV_A" 1 2>/dev/null'
 printf 'use os tcp server *:5001\nuse os udp_connect *:53\n' >"$TMP/conf"
 ok "a wrong line is placed" eval 'rule list --file "$TMP/conf" 2>&1 >/dev/null | grep -q "conf:1:8: expected a role"'
