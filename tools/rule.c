@@ -203,6 +203,10 @@ static int test(void *arg)
 	memcpy(second.b, q->second.addr, 16);
 	action = sl_rule_decide(rules, SL_MAX_RULES, q->roles, &first, q->first.port_min,
 				q->second.prefix_len ? &second : NULL, q->second.port_min, &hit);
+	if (action == SL_RULE_NONE) {
+		printf("  that depends on the local port\n");
+		return 0;
+	}
 	printf("  %s", action == SL_RULE_OS ? "os" : "sluice");
 	if (hit) {
 		printf(", by\n");

@@ -60,6 +60,9 @@ ok "both are listed in order" eval 'rule list --device "$DEV_A" | tr -s " \n" " 
 	grep -q "1 use sluice udp_sender \*:9 program nc 2 use os udp_sender $B4:9"'
 ok "the test asks them" grep -q '^  os, by' <(rule test --device "$DEV_A" udp_sender "$B4:9")
 ok "for the program too" grep -q '^  sluice, by' <(rule test --device "$DEV_A" --program nc udp_sender "$B4:9")
+printf 'use os tcp_client *:*:*:1-1023\n' >"$TMP/ports"
+ok "and says when a port is missing" grep -q '^  that depends on' \
+	<(rule test --file "$TMP/ports" tcp_client "$B4:9:$A4:*")
 ok "bpftool sees it" grep -q '"action": 2' <(bpftool -p map dump pinned "/sys/fs/bpf/sluice/$DEV_A/rules" | head -n 60)
 ok "rules are deleted" eval 'rule del --device "$DEV_A" 1 && rule del --device "$DEV_A" 2'
 ok "and gone" grep -q 'no rules' <(rule list --device "$DEV_A")
