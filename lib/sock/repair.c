@@ -303,6 +303,8 @@ static int make(int fd, const struct sl_tcp_repair *r, const struct sl_repair_so
 		err = fill_queues(fd, r, src);
 	if (!err)
 		err = set_window(fd, r);
+	if (!err && r->rx_shut)
+		err = sl_sysi(SYS_shutdown, fd, SHUT_RD);
 	return err;
 }
 

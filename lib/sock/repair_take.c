@@ -137,6 +137,15 @@ static void set_fins(struct sl_tcp_repair *r)
 	r->fin_queued = r->state != SL_TCP_ESTABLISHED && r->state != SL_TCP_CLOSE_WAIT;
 }
 
+/* No option tells that reading was shut down; poll(2) does, as long as it is not the peer's FIN. */
+static bool is_rx_shut(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLRDHUP};
+	struct timespec now = {0, 0};
+
+	return sl_sysi(SYS_ppoll, &p, 1, &now, NULL, 8) == 1 && (p.revents & POLLRDHUP);
+}
+
 static int get_state(int fd, struct sl_tcp_repair *r, struct tcp_info *info)
 {
 	socklen_t len = sizeof(*info);
@@ -150,6 +159,7 @@ static int get_state(int fd, struct sl_tcp_repair *r, struct tcp_info *info)
 	if (!sl_tcp_is_synchronised(r->state))
 		return -ENOTCONN;
 	set_fins(r);
+	r->rx_shut = !r->fin_rcvd && is_rx_shut(fd);
 	return 0;
 }
 

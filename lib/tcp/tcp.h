@@ -396,6 +396,7 @@ struct sl_tcp_repair {
 	uint8_t snd_wscale, rcv_wscale;
 	bool wscale_ok, sack_ok, ts_ok, ecn_ok;
 	bool fin_sent, fin_rcvd, fin_queued;
+	bool rx_shut;   /* shutdown(2) for reading; not what a FIN of the peer's means */
 	uint32_t tsval; /* what TCP_TIMESTAMP is to be set to */
 	uint32_t ts_recent;
 	uint32_t scope_id; /* the caller's: interface of link-local addresses */

@@ -64,6 +64,7 @@ void sl_tcp_repair_state(const struct sl_tcp *c, struct sl_tcp_repair *r)
 		.fin_sent = c->fin_sent,
 		.fin_rcvd = c->fin_rcvd,
 		.fin_queued = c->fin_queued,
+		.rx_shut = c->rx_shut,
 		.ts_recent = c->ts_recent,
 	};
 	/* The window's left edge may stand behind the FIN: its right edge is what counts. */
@@ -364,6 +365,8 @@ static int set_fins(struct sl_tcp *c, const struct sl_tcp_repair *r)
 	}
 	c->rcv_wup = r->rcv_wup;
 	c->rcv_wnd = r->rcv_wnd;
+	c->rx_shut = r->rx_shut;
+	c->tx_shut = r->fin_queued;
 	if (r->fin_rcvd)
 		sl_tcp_rcv_queue(c, c->rcv_nxt, SL_NO_FRAME, 0, 0, true);
 	return err;
