@@ -6,6 +6,7 @@
  * collected and freed by sl_tconn_reap(). Those that ended in order keep their claim for a few
  * seconds more: the peer may not have got our last ACK. */
 #include "sock/tconn.h"
+#include "tcp/tcp_internal.h"
 #include "sock/tcp_sysctl.h"
 
 #include <errno.h>
@@ -435,11 +436,11 @@ static void close_slot(struct sl_tconn *c)
 		sl_lane_unlock(lane);
 }
 
-void sl_tconn_unclaim(struct sl_tconn *c)
+/* sl_tconn_ctl held. */
+static void unclaim(struct sl_tconn *c)
 {
 	struct sl_claim_req req;
 
-	sl_lock(&sl_tconn_ctl);
 	if (c->claimed) {
 		req = sl_tconn_flow_req(c->claimed, &c->tcp.node.key, -1, c->slot);
 		sl_broker_unclaim(&req);
@@ -447,7 +448,44 @@ void sl_tconn_unclaim(struct sl_tconn *c)
 	}
 	if (c->slot != SL_NO_SLOT)
 		close_slot(c);
+}
+
+void sl_tconn_unclaim(struct sl_tconn *c)
+{
+	sl_lock(&sl_tconn_ctl);
+	unclaim(c);
 	sl_unlock(&sl_tconn_ctl);
+}
+
+/* Is it over, with a socket that is open still, and may its key be used again? sl_tconn_ctl held,
+ * so that one that is claimed is not freed meanwhile. */
+static bool is_over(struct sl_tconn *c, const struct sl_tcp_key *key)
+{
+	struct sl_tcp_node *n;
+	bool over;
+
+	if (!c->claimed || !sl_tcp_key_eq(&c->tcp.node.key, key) || !sl_lane_lock(c->lane))
+		return false;
+	n = sl_tcp_table_find(c->lane->tcp, key);
+	over = c->sk && c->tcp.state == SL_TCP_CLOSED &&
+	       (!n || (n->kind == SL_TCP_TW && sl_tcp_tw_may_reuse(n)));
+	sl_lane_unlock(c->lane);
+	return over;
+}
+
+bool sl_tconn_end_over(const struct sl_tcp_key *key)
+{
+	uint32_t n = sl_load_acquire(&slab_used);
+	bool any = false;
+
+	sl_lock(&sl_tconn_ctl);
+	for (uint32_t i = 0; i < n && !any; i++) {
+		any = is_over(&slab[i], key);
+		if (any)
+			unclaim(&slab[i]);
+	}
+	sl_unlock(&sl_tconn_ctl);
+	return any;
 }
 
 /* With a slot a connection is not used again before sl_tconn_unclaim(), but may be dead. NULL: no

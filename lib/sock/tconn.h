@@ -108,6 +108,9 @@ struct sl_claim_req sl_tconn_flow_req(const struct sl_leg *leg, const struct sl_
 /* One of that key that is over keeps its claim for a while: not longer. Whether there was one; the
  * next sl_tconn_reap() frees it. */
 bool sl_tconn_end_grace(const struct sl_tcp_key *key);
+/* The same of one that is over while its socket is open still, if its TIME_WAIT can be used again:
+ * no reap is needed. No lane held. */
+bool sl_tconn_end_over(const struct sl_tcp_key *key);
 /* One of that key that went to the kernel waits for what is still under way to it. The kernel has
  * given its port out again, so it is over there. Lane held. */
 void sl_tconn_make_way(struct sl_tcp_host *h, const struct sl_tcp_key *key);

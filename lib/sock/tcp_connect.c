@@ -200,6 +200,8 @@ static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
 	}
 	if (err == 0)
 		err = sl_tconn_claim(c, leg, &g->key, sk->fd, NULL);
+	if (err == -EADDRINUSE && sl_tconn_end_over(&g->key))
+		err = sl_tconn_claim(c, leg, &g->key, sk->fd, NULL);
 	if (err == 0)
 		err = open_conn(sk, c, g);
 	if (err == 0) {
@@ -427,6 +429,24 @@ int sl_tcp_sock_fastopen(struct sl_sock *sk, const struct msghdr *msg)
 	return err;
 }
 
+/* The kernel's. Its SYN forgets what an earlier connection has left (tcp_connect_init()); a call
+ * that fails before does not. */
+static int connect_kernel(struct sl_sock *sk, int fd, const struct sockaddr *addr, socklen_t len)
+{
+	int err = (int)sl_sys_cancel(SYS_connect, fd, addr, len);
+
+	switch (err) {
+	case 0:
+	case -EINPROGRESS:
+	case -EINTR:
+	case -ECONNREFUSED:
+	case -ETIMEDOUT:
+		sl_store(&sk->error, 0);
+		break;
+	}
+	return err;
+}
+
 int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr, socklen_t len)
 {
 	enum sl_reason reason = SL_REASON_NONE;
@@ -434,8 +454,10 @@ int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr,
 
 	sl_tconn_reap();
 	if (sl_load(&sk->state) == SL_STATE_KERNEL)
-		return (int)sl_sys_cancel(SYS_connect, fd, addr, len);
-	if (len >= sizeof(addr->sa_family) && addr->sa_family == AF_UNSPEC) {
+		return connect_kernel(sk, fd, addr, len);
+	if (len < sizeof(addr->sa_family) || len > sizeof(struct sockaddr_storage))
+		return -EINVAL; /* whatever its state is */
+	if (addr->sa_family == AF_UNSPEC) {
 		err = disconnect(sk);
 		if (err != -EREMOTE)
 			return err;
@@ -463,7 +485,7 @@ int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr,
 		return err;
 	if (reason != SL_REASON_NONE)
 		sl_sock_kernel(sk, reason);
-	return (int)sl_sys_cancel(SYS_connect, fd, addr, len);
+	return connect_kernel(sk, fd, addr, len);
 }
 
 /* inet_getname(). Whether there still is a peer may be on the ring: a reset that came. */

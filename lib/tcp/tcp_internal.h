@@ -114,7 +114,9 @@ void sl_tcp_time_wait(struct sl_tcp *c, bool fin_wait2, uint32_t timeout_ms); /*
  * the lowest initial sequence number to use. */
 bool sl_tcp_tw_input(struct sl_tcp_host *h, struct sl_tcp_node *n, const struct sl_tcp_seg *seg,
 		     void *from, uint32_t *isn);
-/* An active open on the key: true, the record is gone. */
+/* An active open on the key, whose port the program or an earlier connection has chosen: true, the
+ * record is gone, *isn as above. */
+bool sl_tcp_tw_may_reuse(const struct sl_tcp_node *n);
 bool sl_tcp_tw_reuse(struct sl_tcp_host *h, struct sl_tcp_node *n, uint32_t *isn);
 void sl_tcp_tw_free(struct sl_tcp_host *h, struct sl_tcp_node *n);
 

@@ -211,12 +211,19 @@ bool sl_tcp_tw_input(struct sl_tcp_host *h, struct sl_tcp_node *n, const struct 
 	return false;
 }
 
+/* RFC 6191 3: by our time stamps PAWS there tells old from new. That a second must be over, and
+ * what tcp_tw_reuse says, Linux asks of a port that it has chosen itself only: tcp_twsk_unique().
+ */
+bool sl_tcp_tw_may_reuse(const struct sl_tcp_node *n)
+{
+	return sl_container_of(n, struct tw, node)->ts_ok;
+}
+
 bool sl_tcp_tw_reuse(struct sl_tcp_host *h, struct sl_tcp_node *n, uint32_t *isn)
 {
 	struct tw *w = tw_of(n);
 
-	/* RFC 6191 3: our time stamps must have gone on, so that PAWS there tells old from new. */
-	if (w->fin_wait2 || !w->ts_ok || h->now_us - w->ts_recent_us < 1000000)
+	if (!sl_tcp_tw_may_reuse(n))
 		return false;
 	*isn = next_isn(w);
 	tcp_count(h, SL_TCPC_TW_REUSED, 1);

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""tcp_again.py OWN PEER FAR: names that are used once more: a socket after its connection has come to an
+end, and a port in TIME_WAIT."""
+from tcplib import *
+
+own, peer, far = start()
+listener = far.tcp(peer, 7000, 50)
+home = tcp(loopback(6 if is6(own) else 4), 7050, 50)
+six = is6(own)
+
+
+def works(s, f):
+    return s.send(b"abc"), f.recv(3), f.send(b"de"), s.recv(2), so_error(s)
+
+
+# What a connection that was dissolved has left is told once, or forgotten by the next that begins: whoever
+# does that one. One that could not even begin forgets nothing.
+for first in (lambda s: None, lambda s: raw("connect", s.fileno(), sockaddr(peer, 7000), 4),
+              lambda s: raw_connect(s, "::1" if not six else "2001:db8::1", 7000)):
+    for to, at in ((home.getsockname(), home), ((peer, 7000), listener)):
+        s = tcp(six=six)
+        s.connect((peer, 7000))
+        listener.accept()[0].close()
+        say("dissolved", disconnect(s), polled(s), first(s), raw_connect(s, to[0], to[1]), polled(s),
+            attempt(s.recv, 1, socket.MSG_DONTWAIT))
+        f, _ = at.accept()
+        say("works", works(s, f))
+        s.close()
+        f.close()
+s = tcp(six=six)
+s.connect((peer, 7000))
+listener.accept()[0].close()
+say("cannot begin", disconnect(s), raw("connect", s.fileno(), sockaddr(peer, 7000), 4), so_error(s), so_error(s))
+s.close()
+s = tcp(six=six)
+s.connect((peer, 7000))
+listener.accept()[0].close()
+say("refused at home", disconnect(s), raw_connect(s, home.getsockname()[0], 7051), so_error(s))
+s.close()
+
+
+# A port that the program has chosen is not lost for a minute with each connection to the same peer.
+def from_port(port):
+    s = tcp(own, port)
+    return s, raw_connect(s, peer, 7000)
+
+
+def ends(s, f):
+    """In order, and TIME_WAIT is ours."""
+    s.shutdown(socket.SHUT_WR)
+    got = f.to_end()
+    f.close()
+    return got, s.recv(1), becomes(s, "CLOSE")
+
+
+s, said = from_port(7100)
+f, _ = listener.accept()
+say("from a port", said, works(s, f), ends(s, f))
+for how in ("the first is open still", "all are closed"):
+    t, said = from_port(7100)
+    say(how, said, t.getsockname()[1] if said == 0 else None)
+    f, name = listener.accept()
+    say("the same", name[1], works(t, f), ends(t, f))
+    t.close()
+    s.close()
+s, said = from_port(7100)
+f, _ = listener.accept()
+say("once more", said, works(s, f))
+t = tcp(own, 7100)
+say("but not two", raw_connect(t, peer, 7000), works(s, f), ends(s, f))
+t.close()
+say("the same socket", disconnect(s), raw_connect(s, peer, 7000))
+f, _ = listener.accept()
+say("works", works(s, f), f.close(), s.recv(1))
+s.close()
+f, s = None, tcp(six=six)
+s.connect((peer, 7000))
+for i in range(3):
+    f, _ = listener.accept()
+    say("any port", works(s, f), ends(s, f), disconnect(s), raw_connect(s, peer, 7000))
+s.close()
+say("done")
