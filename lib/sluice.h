@@ -130,6 +130,9 @@ ssize_t sl_recvmsg(int fd, struct msghdr *msg, int flags);
 int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct timespec *timeout);
 /* Of no bytes: 0, without waiting (so is read(2), and recv(2) is not). */
 ssize_t sl_readv(int fd, const struct iovec *iov, int n);
+/* preadv2(2): with position -1 as sl_readv(), RWF_NOWAIT being MSG_DONTWAIT; no other is possible.
+ */
+ssize_t sl_preadv2(int fd, const struct iovec *iov, int n, off_t off, int flags);
 
 /* Send --------------------------------------------------------------------------------------- */
 
@@ -145,6 +148,7 @@ ssize_t sl_sendmsg(int fd, const struct msghdr *msg, int flags);
 int sl_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags);
 /* Of no bytes: 0, nothing is sent (send(2) of none sends an empty datagram). */
 ssize_t sl_writev(int fd, const struct iovec *iov, int n);
+ssize_t sl_pwritev2(int fd, const struct iovec *iov, int n, off_t off, int flags); /* alike */
 
 /* sendfile(2), splice(2). Of a TCP connection of ours the bytes go through a buffer; any other
  * socket of ours is handed back for it. */

@@ -23,6 +23,13 @@ ssize_t readv(int fd, const struct iovec *iov, int n)
 	return done(lib.readv(fd, iov, n));
 }
 
+ssize_t preadv2(int fd, const struct iovec *iov, int n, off_t off, int flags)
+{
+	if (!ours_point(fd))
+		return REAL(preadv2)(fd, iov, n, off, flags);
+	return done(lib.preadv2(fd, iov, n, off, flags));
+}
+
 ssize_t recv(int fd, void *buf, size_t len, int flags)
 {
 	if (!ours_point(fd))
@@ -92,6 +99,13 @@ ssize_t writev(int fd, const struct iovec *iov, int n)
 	return done(lib.writev(fd, iov, n));
 }
 
+ssize_t pwritev2(int fd, const struct iovec *iov, int n, off_t off, int flags)
+{
+	if (!ours_point(fd))
+		return REAL(pwritev2)(fd, iov, n, off, flags);
+	return done(lib.pwritev2(fd, iov, n, off, flags));
+}
+
 ssize_t send(int fd, const void *buf, size_t len, int flags)
 {
 	if (!ours_point(fd))
@@ -155,6 +169,10 @@ ssize_t sendfile(int out, int in, off_t *off, size_t len)
 /* On 64-bit machines off64_t is off_t. */
 _Static_assert(sizeof(off_t) == sizeof(off64_t), "build with -D_FILE_OFFSET_BITS=64");
 ssize_t sendfile64(int out, int in, off64_t *off, size_t len) __attribute__((alias("sendfile")));
+ssize_t preadv64v2(int fd, const struct iovec *iov, int n, off64_t off, int flags)
+	__attribute__((alias("preadv2")));
+ssize_t pwritev64v2(int fd, const struct iovec *iov, int n, off64_t off, int flags)
+	__attribute__((alias("pwritev2")));
 
 ssize_t splice(int in, off64_t *in_off, int out, off64_t *out_off, size_t len, unsigned flags)
 {

@@ -359,6 +359,8 @@ ssize_t sl_recvmsg(int fd, struct msghdr *msg, int flags)
 	struct sl_sock *sk = sl_fd_sock(fd);
 	struct rx_req r = {msg->msg_iov, msg->msg_iovlen, msg, flags};
 
+	if (sl_unlikely(r.niov > SL_IOV_MAX))
+		return -EMSGSIZE;
 	return sk ? receive(sk, fd, &r) : sl_sys_recvmsg(fd, msg, flags);
 }
 
@@ -395,16 +397,40 @@ ssize_t sl_recv(int fd, void *buf, size_t len, int flags)
 	return sl_recvfrom(fd, buf, len, flags, NULL, NULL);
 }
 
+/* rwf: RWF_*. fs/read_write.c asks nobody for nothing. */
+static ssize_t read_pieces(struct sl_sock *sk, int fd, const struct iovec *iov, int n, int rwf)
+{
+	struct rx_req r = {iov, (size_t)n, NULL, sl_rwf_flags(rwf)};
+
+	if (!sl_iov_len(iov, r.niov))
+		return 0;
+	return r.flags < 0 ? r.flags : receive(sk, fd, &r);
+}
+
 SL_API
 ssize_t sl_readv(int fd, const struct iovec *iov, int n)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
-	struct rx_req r = {iov, (size_t)n, NULL, 0};
 
-	if (!sk || n < 0 || n > 1024)
+	if (!sk || n < 0 || n > SL_IOV_MAX)
 		return sl_sys(SYS_readv, fd, iov, n);
-	return sl_iov_len(r.iov, r.niov) ? receive(sk, fd, &r)
-					 : 0; /* fs/read_write.c asks nobody for nothing */
+	return read_pieces(sk, fd, iov, n, 0);
+}
+
+SL_API
+ssize_t sl_preadv2(int fd, const struct iovec *iov, int n, off_t off, int flags)
+{
+	struct sl_sock *sk = off == -1 ? sl_fd_sock(fd) : NULL; /* a socket has no positions */
+
+	if (!sk || n < 0 || n > SL_IOV_MAX)
+		return sl_sys(SYS_preadv2, fd, iov, n, off, 0, flags);
+	return read_pieces(sk, fd, iov, n, flags);
+}
+
+/* Not what the call alone has met. */
+static bool is_of_connection(ssize_t err)
+{
+	return err != -EAGAIN && err != -EINTR && err != -EBADF && err != -EFAULT;
 }
 
 /* recvmmsg(2): the time-out is looked at after each datagram only, as Linux does it (BUGS). */
@@ -420,6 +446,10 @@ int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct time
 		return (int)sl_sys(SYS_recvmmsg, fd, msgs, n, flags, timeout);
 	if (timeout && (timeout->tv_sec < 0 || (uint64_t)timeout->tv_nsec >= 1000000000))
 		return -EINVAL;
+	if (sk->proto == IPPROTO_TCP && !(flags & MSG_ERRQUEUE))
+		ret = -sl_tcp_sock_take_error(sk); /* before any data: do_recvmmsg() */
+	if (ret < 0)
+		return (int)ret;
 	if (timeout)
 		end = sl_now_ns() + (uint64_t)timeout->tv_sec * 1000000000ull +
 		      (uint64_t)timeout->tv_nsec;
@@ -438,6 +468,8 @@ int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct time
 			break;
 		}
 	}
+	if (got && ret < 0 && sk->proto == IPPROTO_TCP && is_of_connection(ret))
+		sl_tcp_sock_put_error(sk, (int)-ret);
 	return got ? (int)got : (int)ret;
 }
 

@@ -315,22 +315,42 @@ ssize_t sl_sendmsg(int fd, const struct msghdr *msg, int flags)
 
 	if (!sk)
 		return sl_sys_sendmsg(fd, msg, flags);
+	if (sl_unlikely(msg->msg_iovlen > SL_IOV_MAX))
+		return -EMSGSIZE; /* before anything else: copy_msghdr_from_user() */
 	r = from_msg(msg, flags);
 	return send_one(sk, fd, &r);
+}
+
+/* rwf: RWF_*. Of no bytes nothing is sent, as by fs/read_write.c; write(2) of nothing sends an
+ * empty datagram. */
+static ssize_t write_pieces(struct sl_sock *sk, int fd, const struct iovec *iov, int n, int rwf)
+{
+	struct sl_tx_req r = {.iov = iov, .niov = (size_t)n, .flags = sl_rwf_flags(rwf)};
+
+	r.len = sl_iov_len(iov, r.niov);
+	if (r.len == 0)
+		return 0;
+	return r.flags < 0 ? r.flags : send_one(sk, fd, &r);
 }
 
 SL_API
 ssize_t sl_writev(int fd, const struct iovec *iov, int n)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
-	struct sl_tx_req r = {.iov = iov, .niov = (size_t)n};
 
-	if (!sk || n < 0 || n > 1024)
+	if (!sk || n < 0 || n > SL_IOV_MAX)
 		return sl_sys(SYS_writev, fd, iov, n);
-	r.len = sl_iov_len(iov, r.niov);
-	if (r.len == 0)
-		return 0; /* as fs/read_write.c; write(2) of nothing sends an empty datagram */
-	return send_one(sk, fd, &r);
+	return write_pieces(sk, fd, iov, n, 0);
+}
+
+SL_API
+ssize_t sl_pwritev2(int fd, const struct iovec *iov, int n, off_t off, int flags)
+{
+	struct sl_sock *sk = off == -1 ? sl_fd_sock(fd) : NULL; /* a socket has no positions */
+
+	if (!sk || n < 0 || n > SL_IOV_MAX)
+		return sl_sys(SYS_pwritev2, fd, iov, n, off, 0, flags);
+	return write_pieces(sk, fd, iov, n, flags);
 }
 
 /* One of a run. Bytes, SL_SEND_BY_OS or -errno. leg_out: to be kicked. */
@@ -386,7 +406,7 @@ int sl_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
 
 	if (!sk)
 		return (int)sl_sys(SYS_sendmmsg, fd, msgs, n, flags);
-	n = sl_min(n, 1024u); /* UIO_MAXIOV */
+	n = sl_min(n, (unsigned)SL_IOV_MAX);
 	while (done < n) {
 		struct sl_tx_req r;
 		ssize_t len;

@@ -222,6 +222,12 @@ static inline bool sl_sock_is_connected_udp(const struct sl_sock *sk)
 	return sl_sock_is_udp(sk) && sk->udp.connected;
 }
 
+#define SL_IOV_MAX 1024 /* pieces that one call may have: UIO_MAXIOV */
+
+/* The message's flags for those of preadv2(2) and pwritev2(2), or -errno (net/socket.c:
+ * sock_read_iter(), sock_write_iter()). */
+int sl_rwf_flags(int rwf);
+
 /* Bytes in all the pieces. */
 static inline size_t sl_iov_len(const struct iovec *iov, size_t n)
 {

@@ -318,6 +318,11 @@ static inline int sl_tcp_sock_error(struct sl_sock *sk)
 		       : __atomic_exchange_n(&sk->error, 0, __ATOMIC_RELAXED);
 }
 
+/* tcp_recv.c: the connection's error, or that, once (sock_error()). No lane held. */
+int sl_tcp_sock_take_error(struct sl_sock *sk);
+/* It was found too late to be told: the next call tells it. */
+void sl_tcp_sock_put_error(struct sl_sock *sk, int err);
+
 /* tcp_listen.c */
 int sl_tcp_sock_listen(struct sl_sock *sk, int fd, int backlog);
 int sl_tcp_sock_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, socklen_t *len,

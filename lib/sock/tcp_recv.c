@@ -292,3 +292,30 @@ ssize_t sl_tcp_sock_recv(struct sl_sock *sk, int fd, const struct iovec *iov, si
 	}
 	return finish(&x, msg, r);
 }
+
+int sl_tcp_sock_take_error(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+	int err = 0;
+
+	if (!sl_sock_lock(sk, &lane))
+		return 0;
+	sl_lane_turn_locked(lane);
+	if (sk->conn && !sl_tconn_is_connecting(sk->conn))
+		err = sl_tconn_take_error(sk->conn);
+	sl_lane_unlock(lane);
+	return err ? err : sl_tcp_sock_error(sk);
+}
+
+void sl_tcp_sock_put_error(struct sl_sock *sk, int err)
+{
+	struct sl_lane *lane;
+
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	if (sk->conn)
+		sk->conn->tcp.error = (int16_t)err;
+	else
+		sl_store(&sk->error, err);
+	sl_lane_unlock(lane);
+}

@@ -242,6 +242,50 @@ for how in ("os.write(s.fileno(), b'x')", "os.writev(s.fileno(), [b'x'])", "s.se
     f, _ = fl.accept()
     say("SIGPIPE", p.wait() == -signal.SIGPIPE)
 
+# A message of too many pieces comes to nothing before anything else is looked at.
+s, f = pair(own, peer, far, 7003)
+many = ctypes.create_string_buffer(struct.pack("QQ", 0, 0) * 1025)
+msg = struct.pack("QQQQQQi", 0, 0, ctypes.addressof(many), 1025, 0, 0, 0) + bytes(4)
+s.shutdown(WR)
+say("1025 pieces", raw("sendmsg", s.fileno(), msg, 0), raw("recvmsg", s.fileno(), ctypes.create_string_buffer(msg), 0x40))
+s.close()
+f.close()
+
+# recvmmsg() tells an error before there is anything to read, even the end; what it finds after messages
+# is told by the next call.
+def recvmmsg(s, n, flags=0x40):
+    bufs = ctypes.create_string_buffer(100 * n)
+    iovs = ctypes.create_string_buffer(b"".join(struct.pack("QQ", ctypes.addressof(bufs) + 100 * i, 4) for i in range(n)))
+    msgs = ctypes.create_string_buffer(b"".join(struct.pack("QQQQQQQQ", 0, 0, ctypes.addressof(iovs) + 16 * i, 1, 0, 0, 0, 0)
+                                                for i in range(n)))
+    return raw("recvmmsg", s.fileno(), msgs, n, flags, None)
+
+
+s, f = pair(own, peer, far, 7003)
+f.close()
+settles(s, "RDHUP")
+s.send(b"x")
+settles(s, "HUP|ERR")
+say("recvmmsg", recvmmsg(s, 3), recvmmsg(s, 3), so_error(s))
+s.close()
+for call in (lambda: recvmmsg(s, 3), lambda: attempt(s.recv, 1), lambda: so_error(s), lambda: attempt(s.send, b"x")):
+    s, f = pair(own, peer, far, 7003)
+    f.send(b"abcdefgh")
+    arrived(s, 8)
+    say("recvmmsg", recvmmsg(s, 1))
+    f.close_reset()
+    settles(s, "ERR")
+    say("reset", recvmmsg(s, 3), polled(s), call(), recvmmsg(s, 3))
+    s.close()
+s, f = pair(own, peer, far, 7003)
+f.send(b"abcd")
+arrived(s, 4)
+t = threading.Timer(0.1, f.close_reset)
+t.start()
+say("reset after one", recvmmsg(s, 3, 0), polled(s), attempt(s.recv, 1), attempt(s.recv, 1))
+t.join()
+s.close()
+
 # Not connected.
 s = tcp(six=is6(own))
 say("unconnected", attempt(s.shutdown, RD), attempt(s.shutdown, WR), attempt(s.shutdown, RDWR))

@@ -84,6 +84,28 @@ def vectors(s, f):
     say("after it", f.take(10))
 
 
+def positions(s, f):
+    """preadv2() and pwritev2(): of position -1 as readv() and writev(); a socket has no other."""
+    fd, b1, b2 = s.fileno(), bytearray(3), bytearray(20)
+    NOWAIT, SYNC, APPEND, DSYNC, HIPRI, NOAPPEND, ATOMIC = 8, 4, 16, 2, 1, 32, 64
+    say("pwritev2", os.pwritev(fd, [b"ab", b"", b"cde"], -1, 0), f.take(5))
+    f.send(b"0123456789")
+    arrived(s, 10)
+    say("preadv2", os.preadv(fd, [b1, b2], -1, 0), bytes(b1), bytes(b2[:7]))
+    say("RWF_NOWAIT", attempt(os.preadv, fd, [b1], -1, NOWAIT), os.pwritev(fd, [b"soon"], -1, NOWAIT), f.take(4))
+    for flags in (HIPRI, DSYNC, SYNC, APPEND, ATOMIC, 128, APPEND | NOAPPEND, 1 << 12, 1 << 30):
+        say(flags, attempt(os.preadv, fd, [b1], -1, NOWAIT | flags), attempt(os.pwritev, fd, [b"xyz"], -1, flags))
+    say("of nothing", attempt(os.preadv, fd, [], -1, 1 << 12), attempt(os.pwritev, fd, [b""], -1, 1 << 12))
+    for at in (0, 5, -2):
+        say("at", at, attempt(os.preadv, fd, [b1], at, 0), attempt(os.pwritev, fd, [b"x"], at, 0),
+            attempt(os.preadv, fd, [b1], at), attempt(os.pwritev, fd, [b"x"], at), attempt(os.pread, fd, 1, at),
+            attempt(os.pwrite, fd, b"x", at))
+    say("64", raw("preadv64v2", fd, None, 0, ctypes.c_long(-1), 0), raw("pwritev64v2", fd, None, 1025, ctypes.c_long(-1), 0),
+        raw("preadv64v2", fd, None, -1, ctypes.c_long(-1), 0))
+    s.send(b"end")
+    say("all of it", f.take(15))
+
+
 def queues(s, f):
     s.send(b"x" * 1000)
     say("SIOCOUTQ", acked(s), ioctl_int(s, SIOCOUTQ), ioctl_int(s, SIOCOUTQNSD), len(f.take(1000)))
@@ -134,7 +156,7 @@ def bulk(s, f):
 
 for name, s, f in both_ways(own, peer, far, 7000):
     say(name)
-    for part in (calls, vectors, queues, full, bulk):
+    for part in (calls, vectors, positions, queues, full, bulk):
         part(s, f)
     s.close()
     f.close()
