@@ -6,6 +6,7 @@
  * same port, devices. Only after that are packets claimed; what came in between is in the shadow
  * and is merged. */
 #include <errno.h>
+#include <limits.h>
 #include <net/if.h>
 #include <stdlib.h>
 
@@ -16,6 +17,8 @@
 #include "sluice.h"
 #include "sock/sock.h"
 #include "sock/tconn.h"
+
+#define SIN6_LEN_RFC2133 24 /* net/ipv6.h: without the scope */
 
 /* Decisions ------------------------------------------------------------------------------------ */
 
@@ -339,6 +342,17 @@ bool sl_sock_device_up(struct sl_sock *sk, uint32_t ifindex)
 
 /* Calls ---------------------------------------------------------------------------------------- */
 
+/* __inet_bind() of what has a name: the family comes first. (A child's shadow has none.) */
+static int bind_named(const struct sl_sock *sk, const struct sockaddr *addr, socklen_t len)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)addr;
+	bool v4 = sk->family == AF_INET;
+
+	if (!addr || len < (v4 ? sizeof(*in) : SIN6_LEN_RFC2133) || addr->sa_family == sk->family)
+		return -EINVAL;
+	return v4 && addr->sa_family == AF_UNSPEC && !in->sin_addr.s_addr ? -EINVAL : -EAFNOSUPPORT;
+}
+
 SL_API
 int sl_bind(int fd, const struct sockaddr *addr, socklen_t len)
 {
@@ -346,7 +360,7 @@ int sl_bind(int fd, const struct sockaddr *addr, socklen_t len)
 	int err;
 
 	if (sl_sock_is_tcp(sk) && sl_tcp_sock_is_named(sk))
-		return -EINVAL; /* __inet_bind(); a child's shadow has no name */
+		return bind_named(sk, addr, len);
 	err = sl_sys_bind(fd, addr, len);
 
 	if (err == 0 && sk) {
@@ -417,6 +431,8 @@ static int say_unnamed(const struct sl_sock *sk, struct sockaddr *addr, socklen_
 
 	if (!addr || !len)
 		return -EFAULT;
+	if (*len > INT_MAX)
+		return -EINVAL;
 	sl_addr_to_sockaddr(&any, sk->local_port, 0, sk->family, addr, len);
 	return 0;
 }

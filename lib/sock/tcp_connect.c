@@ -9,6 +9,7 @@
  * for good. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/net_tstamp.h>
 
 #include "base/clock.h"
@@ -424,6 +425,8 @@ int sl_tcp_sock_fastopen(struct sl_sock *sk, const struct msghdr *msg)
 		err = sk->phase == SL_CONNECTED ? -EISCONN : is_deferred(sk) ? 0 : -EALREADY;
 	sk->tfo_now = false;
 	sl_unlock(&sk->slow);
+	if (err == -EALREADY && is_open(sk) == 0) /* nobody has called connect(2) again */
+		err = outcome(sk, err);
 	if (err == -EREMOTE && reason != SL_REASON_NONE)
 		sl_sock_kernel(sk, reason);
 	return err;
@@ -508,6 +511,8 @@ int sl_tcp_sock_name(struct sl_sock *sk, bool peer, struct sockaddr *addr, sockl
 	sl_lane_unlock(lane);
 	if (err == 0 && (!addr || !len))
 		return -EFAULT;
+	if (err == 0 && *len > INT_MAX)
+		return -EINVAL; /* move_addr_to_user() */
 	if (err == 0)
 		sl_addr_to_sockaddr(peer ? &key.remote : &key.local, peer ? key.rport : key.lport,
 				    sk->local_scope, sk->family, addr, len);

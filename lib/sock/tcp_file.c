@@ -12,7 +12,8 @@
 #include "sluice.h"
 #include "sock/tconn.h"
 
-#define CHUNK 65536u
+#define CHUNK        65536u
+#define SPLICE_FLAGS (SPLICE_F_MOVE | SPLICE_F_NONBLOCK | SPLICE_F_MORE | SPLICE_F_GIFT)
 #ifndef RWF_NOWAIT
 #define RWF_NOWAIT 8
 #endif
@@ -290,8 +291,9 @@ static ssize_t splice_kernel(int in, off_t *in_off, int out, off_t *out_off, siz
 SL_API
 ssize_t sl_splice(int in, off_t *in_off, int out, off_t *out_off, size_t len, unsigned flags)
 {
-	struct sl_sock *from = len ? to_splice(in, in_off, out) : NULL;
-	struct sl_sock *to = len && !from ? to_splice(out, out_off, in) : NULL;
+	bool odd = !len || (flags & ~SPLICE_FLAGS); /* the kernel knows what to say */
+	struct sl_sock *from = odd ? NULL : to_splice(in, in_off, out);
+	struct sl_sock *to = odd || from ? NULL : to_splice(out, out_off, in);
 	int saved = errno;
 	uint8_t *buf = NULL;
 	ssize_t n;

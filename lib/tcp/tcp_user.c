@@ -466,6 +466,8 @@ int sl_tcp_read_oob(struct sl_tcp *c, uint8_t *b, bool peek)
 {
 	if (c->oobinline || !c->urg_in || c->urg_taken)
 		return -EINVAL;
+	if (c->state == SL_TCP_CLOSED && !c->fin_rcvd)
+		return -ENOTCONN;
 	if (!c->urg_have || c->frozen)
 		return 0;
 	*b = c->urg_byte;

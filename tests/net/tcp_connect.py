@@ -40,6 +40,19 @@ s.close()
 say("it ended", f.recv(100))
 f.close()
 
+# Its calls with names that are none.
+s = fresh()
+s.connect((peer, 7000))
+f, _ = listener.accept()
+sa, size = sockaddr(peer, 7000), ctypes.c_int(-1)
+say("connected", [raw("connect", s.fileno(), sa, n) for n in (0, 1, 2, 8, 16, 28, 128, 129, -1)])
+say("length -1", [raw(call, s.fileno(), bytes(128), ctypes.byref(size)) for call in ("getsockname", "getpeername")])
+other = sockaddr("127.0.0.1" if is6(peer) else "::1", 7100)
+say("bind", raw("bind", s.fileno(), other, len(other)), raw("bind", s.fileno(), other, 2),
+    raw("bind", s.fileno(), bytes(32), 28), attempt(s.bind, (own, 7100)))
+s.close()
+f.close()
+
 s = tcp(own, 7100)
 say("bound before", raw_connect(s, peer, 7000), s.getsockname()[:2], listener.accept()[1][:2])
 s2 = fresh()

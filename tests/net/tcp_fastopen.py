@@ -115,6 +115,18 @@ def client():
         settles(s, "ERR"), attempt(s.send, b"x"), so_error(s))
     s.close()
 
+    # When a connect() that did not wait is done, nobody needs to call it again.
+    s = tcp(six=six)
+    s.setblocking(False)
+    say("connected:", attempt(s.connect, to), settles(s, "OUT"), attempt(s.send, pattern(1, 0, 3), MSG_FASTOPEN),
+        attempt(s.send, b"abc", MSG_FASTOPEN))
+    s.setblocking(True)
+    whole("once", s, fl, 3)
+    s = tcp(six=six)
+    s.setblocking(False)
+    say("refused:", attempt(s.connect, (peer, 9)), settles(s, "ERR"), attempt(s.send, b"abc", MSG_FASTOPEN), so_error(s))
+    s.close()
+
     # Not so.
     s = tcp(six=six)
     say("no address:", attempt(s.send, b"x", MSG_FASTOPEN))

@@ -104,6 +104,15 @@ s = tcp(six=is6(own))
 say("unconnected", attempt(s.recv, 1, OOB), attempt(s.send, b"x", OOB), attempt(mark, s))
 s.close()
 
+# It goes with a reset, but not with the end.
+for end in ("close_reset", "close"):
+    s, f = pair(own, peer, far, 7003)
+    f.send(b"!", OOB)
+    settles(s, "PRI")
+    say(end, getattr(f, end)(), settles(s, "ERR" if end == "close_reset" else "RDHUP"), attempt(s.recv, 1, OOB | socket.MSG_PEEK),
+        so_error(s), attempt(s.recv, 1, OOB))
+    s.close()
+
 # Asleep until it comes; exceptions of select.
 s, f = pair(own, peer, far, 7002)
 for what in SLEEPERS:

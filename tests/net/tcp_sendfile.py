@@ -80,6 +80,10 @@ def parts(s, f):
     f.send(b"back by a pipe")
     arrived(s, 14)
     say("splice in", os.splice(s.fileno(), w, 100), os.read(r, 100))
+    f.send(b"flags")
+    arrived(s, 5)
+    say("what is no flag", [attempt(os.splice, s.fileno(), w, 10, None, None, flags) for flags in (16, 1 << 20)],
+        [attempt(os.splice, r, s.fileno(), 10, None, None, flags) for flags in (16, 1 << 20)], s.recv(10))
     later = far.later(f, "pour", 8, 400000)
     got = b""
     while len(got) < 400000:
