@@ -26,7 +26,6 @@ def there_and_back(s):
         sluice = ctypes.CDLL("libsluice.so.1", mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
     except OSError:
         return  # the kernel's alone
-    # (Where the peer is in FIN_WAIT2 the kernel does not know it yet, and takes nothing back from there.)
     assert sluice.sl_hand_back(s.fileno()) == 0
     assert sluice.sl_take_over(s.fileno()) == 0
 
