@@ -293,6 +293,21 @@ enum sl_reason sl_sock_claim_listener(struct sl_sock *sk)
 	return claim_endpoints(sk);
 }
 
+/* __udp_disconnect(): a port that the program did not ask for goes with the peer, and the next call
+ * that needs one takes another. Memberships stay. slow held. */
+static void lose_port(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+
+	sl_mcast_pause(sk);
+	sl_sock_unclaim(sk);
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	sl_store(&sk->state, SL_STATE_NEW);
+	sl_lane_unlock(lane);
+	sk->stats->state = SL_STATE_NEW;
+}
+
 void sl_sock_decide(struct sl_sock *sk)
 {
 	enum sl_reason reason;
@@ -314,6 +329,8 @@ void sl_sock_decide(struct sl_sock *sk)
 		}
 		sk->stats->state = SL_STATE_OFFLOADED;
 		sl_mcast_claim(sk);
+	} else if (reason == SL_REASON_UNDECIDED && sk->state == SL_STATE_OFFLOADED) {
+		lose_port(sk);
 	}
 	sk->stats->reason = reason;
 	sl_unlock(&sk->slow);
@@ -386,16 +403,18 @@ int sl_connect(int fd, const struct sockaddr *addr, socklen_t len)
 	return err;
 }
 
-/* inet_autobind: an ephemeral port of the kernel's choice on the wildcard address. */
+/* inet_autobind: an ephemeral port of the kernel's choice on the address that it has, which is
+ * nearly always the wildcard. */
 int sl_sock_autobind(struct sl_sock *sk)
 {
-	struct sockaddr_storage ss = {.ss_family = sk->family};
+	struct sockaddr_storage ss = {0};
+	socklen_t len = sizeof(ss);
 	int err = 0;
 
 	if (sl_load(&sk->local_port) == 0) {
-		err = sl_sys_bind(sk->fd, &ss,
-				  sk->family == AF_INET ? sizeof(struct sockaddr_in)
-							: sizeof(struct sockaddr_in6));
+		sl_addr_to_sockaddr(&sk->local, 0, sk->local_scope, sk->family,
+				    (struct sockaddr *)&ss, &len);
+		err = sl_sys_bind(sk->fd, &ss, len);
 		if (err == 0 || err == -EINVAL) /* EINVAL: another thread was first */
 			sl_sock_decide(sk);
 	}

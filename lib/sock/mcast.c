@@ -440,11 +440,15 @@ void sl_mcast_claim(struct sl_sock *sk)
 	gather_sockets(sk);
 }
 
+void sl_mcast_pause(struct sl_sock *sk)
+{
+	if (sk->members || !sl_list_empty(&fans))
+		sync_fans(sk, true);
+}
+
 void sl_mcast_forget(struct sl_sock *sk)
 {
-	if (!sk->members && sl_list_empty(&fans))
-		return;
-	sync_fans(sk, true);
+	sl_mcast_pause(sk);
 	while (sk->members) {
 		struct sl_member *m = sk->members;
 

@@ -348,6 +348,7 @@ void sl_sock_pace_end(struct sl_sock *sk, bool flush);
 int sl_mcast_setsockopt(struct sl_sock *sk, int level, int name, const void *val, socklen_t len);
 bool sl_mcast_is_membership(int level, int name);
 void sl_mcast_claim(struct sl_sock *sk);  /* the socket has a lane and a port now */
+void sl_mcast_pause(struct sl_sock *sk);  /* it has no port now */
 void sl_mcast_forget(struct sl_sock *sk); /* it is going */
 /* A device of its groups whose link claiming has cost; NULL: none. slow not held. */
 struct sl_port *sl_mcast_without_link(struct sl_sock *sk);

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""edges.py PART OWN4 OWN6 PEER4 PEER6 PORT: what programs seldom do. Reflectors are at PORT and PORT + 1
+of both peers; nobody is at PORT + 99."""
+import ctypes
+import fcntl
+import time
+
+from netlib import *
+
+own4, own6, peer4, peer6, port = *sys.argv[2:6], int(sys.argv[6])
+mapped = "::ffff:" + peer4
+libc = ctypes.CDLL(None, use_errno=True)
+UDP_CORK, SO_NO_CHECK, SO_RCVMARK, SO_RCVPRIORITY, IP_MINTTL = 1, 11, 75, 82, 21
+SIOCGSTAMP, SIOCGSTAMPNS, WRBAND = 0x8906, 0x8907, 0x200
+BOTH = ((own4, peer4), (own6, peer6))
+
+
+class Msghdr(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_void_p), ("namelen", ctypes.c_int), ("iov", ctypes.c_void_p),
+                ("niov", ctypes.c_size_t), ("control", ctypes.c_void_p),
+                ("controllen", ctypes.c_size_t), ("flags", ctypes.c_int)]
+
+
+class Mmsghdr(ctypes.Structure):
+    _fields_ = [("hdr", Msghdr), ("len", ctypes.c_uint)]
+
+
+def called(n):
+    return n if n >= 0 else name_of(ctypes.get_errno())
+
+
+def messages(n, size=100):
+    """n messages that have room for a name and control data, and what keeps it there."""
+    m, keep = (Mmsghdr * n)(), []
+    for x in m:
+        buf, name, ctl = (ctypes.create_string_buffer(k) for k in (size, 128, 64))
+        iov = (ctypes.c_size_t * 2)(ctypes.addressof(buf), size)
+        keep += [buf, name, ctl, iov]
+        x.hdr = Msghdr(ctypes.addressof(name), 128, ctypes.addressof(iov), 1, ctypes.addressof(ctl),
+                       64, 77)
+        x.len = 77
+    return m, keep
+
+
+def recvmmsg(s, n, flags=0, seconds=None):
+    m, keep = messages(n)
+    left = None if seconds is None else (ctypes.c_long * 2)(seconds, 0)
+    got = called(libc.recvmmsg(s.fileno(), m, n, flags, left))
+    fields = [(x.len, x.hdr.namelen, x.hdr.controllen, x.hdr.flags)
+              for x in m[:got]] if isinstance(got, int) else []
+    return got, fields, left and left[0] + left[1] / 1e9
+
+
+def disconnect(s):
+    return libc.connect(s.fileno(), struct.pack("H26x", socket.AF_UNSPEC), 28)
+
+
+def shared(addr, to):
+    s = udp(addr, None)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind((addr, to))
+    return s
+
+
+def who_gets(socks, to):
+    """Which of them gets a datagram that is sent to our IPv4 address."""
+    ctl = udp(own4)
+    ctl.sendto(question(to=[own4, to]), (peer4, port))
+    ask(ctl, (peer4, port))
+    ready = select.select(socks, [], [], TIMEOUT)[0]
+    for s in ready:
+        s.recv(1000)
+    return [socks.index(s) for s in ready]
+
+
+def until_error(s):
+    p = select.poll()
+    p.register(s, 0)
+    return bool(p.poll(TIMEOUT * 1000))
+
+
+def ports():
+    for own, peer in BOTH:
+        s = udp(peer, None)
+        s.connect((peer, port))
+        ask(s, None)
+        say("by connect: disconnected", disconnect(s), s.getsockname()[:2])
+        say("the next send gets a port:", ask(s, (peer, port))["from"], s.getsockname()[1] != 0,
+            s.getsockname()[0])
+        s.connect((peer, port + 1))
+        say("connected anew", ask(s, None)["port"], s.getsockname()[0])
+        s = udp(own)
+        s.connect((peer, port))
+        disconnect(s)
+        say("the address was asked for, the port not:", s.getsockname()[:2])
+        say("then", ask(s, (peer, port))["from"], s.getsockname()[0], s.getsockname()[1] != 0)
+        s = udp(own, 7101)
+        s.connect((peer, port))
+        disconnect(s)
+        say("both were asked for:", s.getsockname()[:2], ask(s, (peer, port))["from"])
+        s.close()
+
+
+globals()[sys.argv[1]]()
