@@ -21,10 +21,13 @@
 
 #define OS_HOT 100000 /* empty polls for which the kernel is looked at after it had data */
 
-/* Flags that a datagram of ours can serve; others go to the kernel. */
-#define OUR_FLAGS                                                                                  \
-	(MSG_DONTWAIT | MSG_PEEK | MSG_TRUNC | MSG_WAITALL | MSG_NOSIGNAL | MSG_CMSG_CLOEXEC |     \
-	 MSG_WAITFORONE)
+#ifndef MSG_CMSG_COMPAT
+#define MSG_CMSG_COMPAT 0x80000000
+#endif
+
+/* Flags for which the kernel has something else than a datagram: the error queue, and EINVAL. Those
+ * that we do not know udp_recvmsg() does not know, either (MSG_OOB is one of them). */
+#define OS_FLAGS (MSG_ERRQUEUE | (int)MSG_CMSG_COMPAT)
 
 /* One receive call's arguments, whatever the call was. */
 struct rx_req {
@@ -325,7 +328,7 @@ static ssize_t receive(struct sl_sock *sk, int fd, const struct rx_req *r)
 	if (sk->proto == IPPROTO_TCP)
 		return sl_tcp_sock_recv(sk, fd, r->iov, r->niov, r->msg, r->flags);
 	sl_sock_part(sk);
-	if (sl_unlikely((r->flags & ~OUR_FLAGS) ||
+	if (sl_unlikely((r->flags & OS_FLAGS) ||
 			(sk->state == SL_STATE_KERNEL && !sl_udp_queued(&sk->udp))))
 		return receive_special(sk, fd, r);
 	n = try_once(sk, fd, r);

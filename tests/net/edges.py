@@ -101,4 +101,18 @@ def ports():
         s.close()
 
 
+def flags():
+    for own, peer in BOTH:
+        s = udp(own)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("qq", 3, 0))
+        ask(s, (peer, port))
+        for flag in (1, 4, 8, 0x10, 0x80, 0x200, 0x800, 0x1000, 0x8000, 0x4000000):
+            s.settimeout(TIMEOUT)
+            s.sendto(b"question", (peer, port))
+            select.select([s], [], [], TIMEOUT)
+            s.setblocking(flag in (1, 0x8000))
+            say("flag", hex(flag), attempt(s.recv, 100, flag))
+        s.close()
+
+
 globals()[sys.argv[1]]()
