@@ -376,8 +376,9 @@ static bool track_udp(struct sl_sock *sk, int name, const void *val, socklen_t l
 		want(sk, SL_WANT_GRO, v);
 		return true;
 	case UDP_CORK:
-		sk->corked = v; /* the kernel collects and sends */
-		return v != 0 || !sk->corked;
+		sk->cork = v;
+		sk->more = sk->more && v; /* its end sends what there is */
+		return true;
 	case UDP_NO_CHECK6_TX:
 		sk->no_csum6 = v;
 		return true;

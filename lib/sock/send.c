@@ -28,13 +28,10 @@
 #define OUR_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CONFIRM)
 
 /* What of the request only the kernel does. */
-static bool wants_kernel(struct sl_sock *sk, const struct sl_tx_req *r)
+static bool wants_kernel(const struct sl_sock *sk, const struct sl_tx_req *r)
 {
-	if (sl_unlikely(sk->corked || (r->flags & ~OUR_FLAGS) || sk->tx_shut)) {
-		/* A corked datagram is finished by the first send without MSG_MORE. */
-		sk->corked = r->flags & MSG_MORE;
+	if (sl_unlikely(sk->cork || sk->more || (r->flags & ~OUR_FLAGS) || sk->tx_shut))
 		return true;
-	}
 	return r->len > 65507 || sk->state != SL_STATE_OFFLOADED;
 }
 
@@ -210,7 +207,12 @@ ssize_t sl_send_try(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
 		if (err)
 			return err;
 	}
-	if (sl_unlikely(wants_kernel(sk, r)) || !sl_sock_lock(sk, &lane))
+	if (sl_unlikely(wants_kernel(sk, r))) {
+		/* Without UDP_CORK the first send without MSG_MORE finishes the datagram. */
+		sk->more = r->flags & MSG_MORE;
+		return sl_send_by_kernel(sk, fd, r);
+	}
+	if (!sl_sock_lock(sk, &lane))
 		return sl_send_by_kernel(sk, fd, r);
 	n = send_locked(sk, lane, r, sl_now_ns(), &leg);
 	if (sl_likely(leg != NULL) && sl_leg_kick(leg) == -ENODEV)

@@ -181,7 +181,8 @@ struct sl_sock {
 			uint16_t gso_size; /* UDP_SEGMENT, 0: off */
 			bool no_csum, no_csum6;
 			bool tx_shut;
-			bool corked;    /* the kernel collects a datagram (MSG_MORE, UDP_CORK) */
+			bool cork;      /* UDP_CORK: the kernel collects, until that ends */
+			bool more;      /* the last had MSG_MORE: the kernel has its beginning */
 			uint8_t behind; /* the kernel sent the last, and may have it still: for so
 					   many it is looked for */
 		};

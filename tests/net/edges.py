@@ -115,4 +115,31 @@ def flags():
         s.close()
 
 
+def corked():
+    for own, peer in BOTH:
+        s = udp(own)
+        to = (peer, port)
+        ask(s, to)
+        s.setsockopt(SOL_UDP, UDP_CORK, 1)
+        for _ in range(300):
+            s.sendto(b"1234", to)
+        say("corked: nothing comes", nothing_comes(s))
+        s.setsockopt(SOL_UDP, UDP_CORK, 0)
+        say("uncorked", len(s.recv(2000)), nothing_comes(s, 0.1))
+        s.setsockopt(SOL_UDP, UDP_CORK, 1)
+        say("the first is too long", attempt(s.sendto, bytes(70000), to))
+        say("then", attempt(s.sendto, b"1234", to), attempt(s.send, b"567"), nothing_comes(s))
+        s.setsockopt(SOL_UDP, UDP_CORK, 0)
+        say("uncorked", attempt(s.recv, 2000))
+        say("MSG_MORE", s.sendto(b"12", socket.MSG_MORE, to), s.sendto(b"34", socket.MSG_MORE, to),
+            attempt(s.send, b"5"), s.recv(100))
+        m, keep = messages(1, 2)
+        m[0].hdr = Msghdr(None, 0, m[0].hdr.iov, 1, None, 0, 0)
+        say("ended by sendmmsg", s.sendto(b"12", socket.MSG_MORE, to),
+            called(libc.sendmmsg(s.fileno(), m, 1, 0)), s.recv(100))
+        say("ended by the option", s.sendto(b"12", socket.MSG_MORE, to),
+            s.setsockopt(SOL_UDP, UDP_CORK, 0), s.recv(100), s.sendto(b"x", to), s.recv(100))
+        s.close()
+
+
 globals()[sys.argv[1]]()
