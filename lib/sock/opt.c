@@ -286,9 +286,6 @@ static bool track_ip(struct sl_sock *sk, int name, const void *val, socklen_t le
 	case IP_MTU_DISCOVER:
 		sk->pmtudisc = (uint8_t)v;
 		return true;
-	case IP_MINTTL:
-		sk->udp.min_ttl = (uint8_t)v;
-		return true;
 	case IP_PKTINFO:
 		want(sk, SL_WANT_PKTINFO, v);
 		return true;
@@ -301,6 +298,7 @@ static bool track_ip(struct sl_sock *sk, int name, const void *val, socklen_t le
 	case IP_RECVORIGDSTADDR:
 		want(sk, SL_WANT_ORIGDST, v);
 		return true;
+	case IP_MINTTL:  /* only tcp_v4_rcv() looks at it */
 	case IP_RECVERR: /* the error queue is the shadow's */
 	case IP_FREEBIND:
 	case IP_BIND_ADDRESS_NO_PORT:

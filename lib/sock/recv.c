@@ -238,6 +238,17 @@ struct rx_call {
 	const struct rx_req *r;
 };
 
+/* Who may wait and finds nothing: __skb_wait_for_more_packets(). */
+static SL_COLD ssize_t end_of_data(const struct rx_req *r)
+{
+	if (r->msg) {
+		r->msg->msg_namelen = 0;
+		r->msg->msg_controllen = 0;
+		r->msg->msg_flags = r->flags & MSG_CMSG_CLOEXEC;
+	}
+	return 0;
+}
+
 /* -EREMCHG: go on in the kernel. */
 static ssize_t attempt(void *arg)
 {
@@ -247,7 +258,7 @@ static ssize_t attempt(void *arg)
 	if (sl_likely(n != -EAGAIN))
 		return n;
 	if (sl_unlikely(c->sk->udp.rx_shut))
-		return 0;
+		return end_of_data(c->r);
 	if (sl_unlikely(sl_load(&c->sk->state) == SL_STATE_KERNEL) && !sl_udp_queued(&c->sk->udp))
 		return -EREMCHG;
 	return -EAGAIN;
@@ -343,8 +354,6 @@ static ssize_t receive(struct sl_sock *sk, int fd, const struct rx_req *r)
 			sk->stats->rx_errors++;
 		return n;
 	}
-	if (sk->udp.rx_shut)
-		return 0;
 	if (sk->nonblock || (r->flags & MSG_DONTWAIT)) {
 		/* Callers like this come again at once: leave the core's other thread some room. */
 		sl_cpu_relax();

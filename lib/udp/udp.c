@@ -73,7 +73,7 @@ bool sl_udp_deliver(struct sl_udp *u, const struct sl_in *in)
 	const struct sl_pkt *p = &in->pkt;
 	struct sl_dgram *d;
 
-	if (sl_unlikely(u->rx_shut || p->ttl < u->min_ttl) || !may_hold(u)) {
+	if (!may_hold(u)) {
 		u->drops++;
 		return false;
 	}

@@ -32,8 +32,7 @@ struct sl_udp {
 	uint32_t rcvbuf;           /* limit of charged, as SO_RCVBUF reads */
 	uint32_t drops;            /* all there ever were (SO_RXQ_OVFL) */
 	bool connected;            /* only from remote */
-	bool rx_shut;
-	uint8_t min_ttl;
+	bool rx_shut; /* who finds nothing does not wait; what comes is taken all the same */
 	uint16_t remote_port;
 	struct sl_addr remote;
 	void *lane; /* that it is on: only packets of this lane may touch it */

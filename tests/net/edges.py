@@ -142,4 +142,30 @@ def corked():
         s.close()
 
 
+def shut():
+    for own, peer in BOTH:
+        s = udp(own)
+        s.connect((peer, port))
+        ask(s, None)
+        s.shutdown(socket.SHUT_RD)
+        s.setblocking(False)
+        say("shut: recv", attempt(s.recv, 100), recvmmsg(s, 4, socket.MSG_DONTWAIT)[:2])
+        s.setblocking(True)
+        say("blocking", s.recv(100), s.recvmsg(100, 100), recvmmsg(s, 2)[:2])
+        name, size = ctypes.create_string_buffer(128), ctypes.c_int(128)
+        say("recvfrom", libc.recvfrom(s.fileno(), name, 10, 0, name, ctypes.byref(size)), size.value)
+        for what in ("what comes is taken", "again, connected anew"):
+            s.send(b"still there")
+            s.setblocking(False)
+            end = time.monotonic() + TIMEOUT
+            while (got := attempt(s.recv, 100)) == "EAGAIN" and time.monotonic() < end:
+                pass
+            say(what, got)
+            s.connect((peer, port))
+        p = select.poll()
+        p.register(s)
+        say("poll", hex(p.poll(0)[0][1]))
+        s.close()
+
+
 globals()[sys.argv[1]]()
