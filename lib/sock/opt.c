@@ -319,10 +319,10 @@ static bool track_ipv6(struct sl_sock *sk, int name, const void *val, socklen_t 
 		sk->v6only = v;
 		return true;
 	case IPV6_TCLASS:
-		sk->tos = v < 0 ? 0 : (uint8_t)v;
+		sk->tos6 = v < 0 ? 0 : (uint8_t)v;
 		return true;
 	case IPV6_UNICAST_HOPS:
-		sk->ttl = v < 0 ? 0 : (uint8_t)v;
+		sk->ttl6 = v < 0 ? 0 : (uint8_t)v;
 		return true;
 	case IPV6_MULTICAST_HOPS:
 		sk->mc_ttl = v < 0 ? 1 : (uint8_t)v;

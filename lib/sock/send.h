@@ -41,12 +41,14 @@ int sl_send_find(struct sl_sock *sk, const struct sl_tx_req *r, struct sl_path *
 void sl_send_make_path(struct sl_sock *sk, struct sl_lane *lane, struct sl_path *p,
 		       const struct sl_tx_ctl *ctl, uint64_t now);
 
-/* Family, port and address of a sockaddr_in in one word; 0: it is none. */
+/* Family, port and address of a sockaddr_in in one word; 0: it is none, or longer than names are.
+ */
 static inline uint64_t sl_send_v4_name(const struct sl_tx_req *r)
 {
+	const size_t least = sizeof(struct sockaddr_in), most = sizeof(struct sockaddr_storage);
 	uint64_t v = 0;
 
-	if (r->namelen >= sizeof(struct sockaddr_in) && r->name->sa_family == AF_INET)
+	if (r->namelen - least <= most - least && r->name->sa_family == AF_INET)
 		memcpy(&v, r->name, sizeof(v));
 	return v;
 }

@@ -4,11 +4,18 @@
 
 static uint8_t hops(const struct sl_sock *sk, const struct sl_dst *d, const struct sl_addr *dst)
 {
+	uint8_t set = sl_addr_is_v4(dst) ? sk->ttl : sk->ttl6;
+
 	if (sl_addr_is_multicast(dst))
 		return sk->mc_ttl;
-	if (sk->ttl)
-		return sk->ttl;
+	if (set)
+		return set;
 	return d->route.hoplimit ? d->route.hoplimit : 64;
+}
+
+static uint8_t tos(const struct sl_sock *sk, const struct sl_addr *dst)
+{
+	return sl_addr_is_v4(dst) ? sk->tos : sk->tos6;
 }
 
 static bool df(const struct sl_sock *sk)
@@ -39,7 +46,7 @@ static void make_headers(struct sl_sock *sk, struct sl_path *p, const struct sl_
 		.dst = p->dst,
 		.sport = sk->local_port,
 		.dport = p->port,
-		.tos = ctl && ctl->tos >= 0 ? (uint8_t)ctl->tos : sk->tos,
+		.tos = ctl && ctl->tos >= 0 ? (uint8_t)ctl->tos : tos(sk, &p->dst),
 		.ttl = ctl && ctl->ttl >= 0 ? (uint8_t)ctl->ttl : hops(sk, d, &p->dst),
 		.df = df(sk),
 	};
@@ -68,7 +75,7 @@ void sl_send_make_path(struct sl_sock *sk, struct sl_lane *lane, struct sl_path 
 	struct sl_route_key key = {
 		.dst = p->dst,
 		.oif = p->oif,
-		.tos = sk->tos,
+		.tos = tos(sk, &p->dst),
 		.mark = sk->mark,
 		.mc_noloop = sl_addr_is_multicast(&p->dst) && !sk->mc_loop,
 	};
@@ -103,6 +110,15 @@ static uint32_t out_device(const struct sl_sock *sk, const struct sl_addr *dst, 
 	return sk->unicast_oif;
 }
 
+/* An IPv6 socket may have bound itself to one of the two families (the kernel says ENETUNREACH, or
+ * EAFNOSUPPORT). */
+static bool speaks_to(const struct sl_sock *sk, const struct sl_addr *dst)
+{
+	if (sk->family == AF_INET)
+		return true;
+	return sl_addr_is_v4(dst) ? !sk->v6only : !sl_addr_is_v4(&sk->local);
+}
+
 int sl_send_find(struct sl_sock *sk, const struct sl_tx_req *r, struct sl_path *p)
 {
 	uint32_t scope = sk->local_scope;
@@ -110,6 +126,8 @@ int sl_send_find(struct sl_sock *sk, const struct sl_tx_req *r, struct sl_path *
 	uint16_t port;
 
 	if (r->name) {
+		if (r->namelen > sizeof(struct sockaddr_storage))
+			return SL_SEND_BY_OS;
 		if (sl_addr_from_sockaddr(r->name, r->namelen, &dst, &port, &scope) < 0)
 			return SL_SEND_BY_OS;
 		if (sk->family == AF_INET && r->name->sa_family != AF_INET)
@@ -120,7 +138,7 @@ int sl_send_find(struct sl_sock *sk, const struct sl_tx_req *r, struct sl_path *
 	} else {
 		return SL_SEND_BY_OS; /* EDESTADDRREQ */
 	}
-	if (port == 0 || sl_addr_is_any(&dst))
+	if (port == 0 || sl_addr_is_any(&dst) || !speaks_to(sk, &dst))
 		return SL_SEND_BY_OS;
 	if (p->d && p->port == port && sl_addr_eq(&p->dst, &dst) &&
 	    p->oif == out_device(sk, &dst, scope))

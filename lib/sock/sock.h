@@ -106,7 +106,7 @@ struct sl_sock {
 	uint16_t want;          /* SL_WANT_*; of TCP the time stamps */
 	uint8_t os;             /* SL_OS_*; atomic */
 	uint8_t phase;          /* TCP: enum sl_sock_phase */
-	uint8_t tos, ttl;       /* ttl 0: the route's or the system's */
+	uint8_t tos, ttl;       /* ttl 0: the route's or the system's; of UDP what IPv4 has */
 	uint16_t pace_packet;   /* as pace_burst */
 	uint32_t inode;         /* of the shadow */
 	struct sl_list watches; /* struct sl_watch */
@@ -193,6 +193,7 @@ struct sl_sock {
 	uint8_t pmtudisc;
 	bool mc_loop;
 	bool mc_all;           /* IP_MULTICAST_ALL */
+	uint8_t tos6, ttl6;    /* tos, ttl of IPv6 */
 	uint32_t mc_oif;       /* IP(V6)_MULTICAST_IF */
 	struct sl_addr mc_src; /* source address that IP_MULTICAST_IF set */
 	uint32_t sndbuf;

@@ -168,4 +168,35 @@ def shut():
         s.close()
 
 
+def families():
+    for level, name, v in ((socket.IPPROTO_IPV6, IPV6_TCLASS, 0x28), (socket.IPPROTO_IP, IP_TOS, 0x48),
+                           (socket.IPPROTO_IPV6, IPV6_UNICAST_HOPS, 9), (socket.IPPROTO_IP, IP_TTL, 7)):
+        s = udp("::")
+        s.setsockopt(level, name, v)
+        for _ in range(2):
+            say("option", level, name, [(d["ttl"], d["tos"]) for d in
+                                        (ask(s, (to, port)) for to in (mapped, peer6))])
+        s.close()
+    s = udp("::")
+    for level, name, v in ((socket.IPPROTO_IPV6, IPV6_TCLASS, 0x20), (socket.IPPROTO_IP, IP_TOS, 0x10),
+                           (socket.IPPROTO_IPV6, IPV6_UNICAST_HOPS, 3), (socket.IPPROTO_IP, IP_TTL, 5)):
+        s.setsockopt(level, name, v)
+    say("each its own", [(d["ttl"], d["tos"]) for d in (ask(s, (to, port)) for to in (mapped, peer6))])
+    s.setsockopt(socket.IPPROTO_IP, IP_TTL, -1)
+    s.setsockopt(socket.IPPROTO_IPV6, IPV6_UNICAST_HOPS, -1)
+    s.setsockopt(socket.IPPROTO_IPV6, IPV6_TCLASS, -1)
+    say("the defaults", [(d["ttl"], d["tos"]) for d in (ask(s, (to, port)) for to in (mapped, peer6))])
+    s.close()
+    s = udp("::", None)
+    s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    say("IPv6 only: to IPv6", ask(s, (peer6, port))["port"], "to IPv4",
+        attempt(s.sendto, b"x", (mapped, port)), attempt(s.sendto, b"x", (mapped, port)))
+    s.close()
+    for addr in ("::ffff:0.0.0.0", "::ffff:" + own4):
+        s = udp(addr)
+        say("bound to IPv4: to IPv4", ask(s, (mapped, port))["port"], "to IPv6",
+            attempt(s.sendto, b"x", (peer6, port)))
+        s.close()
+
+
 globals()[sys.argv[1]]()
