@@ -7,6 +7,48 @@
 static struct sl_lock claims_lock; /* every socket's list of claims; taken after its slow lock */
 static uint64_t births;
 
+/* Of several sockets on one endpoint by SO_REUSEADDR the kernel gives a datagram to the one bound
+ * last (udp4_lib_lookup2: the first of equals in the list), but one of IPv4 rather to an IPv4
+ * socket (compute_score()). When that one goes, the one before it has its turn. */
+struct heir {
+	const struct sl_sock *leaving;
+	const struct sl_claim_req *key;
+	struct sl_sock_claim *claim;
+	uint64_t born;
+	uint8_t family;
+};
+
+static void look_for_heir(struct sl_sock *sk, void *arg)
+{
+	struct heir *h = arg;
+
+	if (sk == h->leaving || sl_load(&sk->state) != SL_STATE_OFFLOADED ||
+	    (h->claim && h->family == AF_INET && sk->family != AF_INET))
+		return;
+	for (struct sl_sock_claim *c = sk->claims; c; c = c->next)
+		if ((c->born >= h->born || sk->family != h->family) &&
+		    c->req.ifindex == h->key->ifindex &&
+		    memcmp(&c->req.key, &h->key->key, sizeof(c->req.key)) == 0) {
+			h->born = c->born;
+			h->family = sk->family;
+			h->claim = c;
+		}
+}
+
+/* An IPv6 socket that comes to the endpoint of an IPv4 one is its heir from the first. (Of those
+ * with a peer the broker counts how many have been replaced; there the last has it.) */
+static bool comes_second(struct sl_sock *sk, const struct sl_claim_req *req)
+{
+	struct heir h = {.leaving = sk, .key = req};
+
+	if (sk->family != AF_INET6 || !req->replace || req->key.remote_port)
+		return false;
+	sl_lock(&claims_lock);
+	sl_sock_for_each(look_for_heir, &h);
+	sl_unlock(&claims_lock);
+	return h.claim && h.family == AF_INET;
+}
+
 bool sl_sock_add_claim(struct sl_sock *sk, const struct sl_claim_req *req, const char **why)
 {
 	struct sl_sock_claim *c = malloc(sizeof(*c));
@@ -14,7 +56,7 @@ bool sl_sock_add_claim(struct sl_sock *sk, const struct sl_claim_req *req, const
 	if (!c)
 		return false;
 	c->req = *req;
-	if (sl_broker_claim(&c->req, why) < 0) {
+	if (!comes_second(sk, req) && sl_broker_claim(&c->req, why) < 0) {
 		free(c);
 		return false;
 	}
@@ -24,30 +66,6 @@ bool sl_sock_add_claim(struct sl_sock *sk, const struct sl_claim_req *req, const
 	sk->claims = c;
 	sl_unlock(&claims_lock);
 	return true;
-}
-
-/* Of several sockets on one endpoint by SO_REUSEADDR the kernel gives a datagram to the one bound
- * last (udp4_lib_lookup2: the first of equals in the list). When that one goes, the one before it
- * has its turn. */
-struct heir {
-	const struct sl_sock *leaving;
-	const struct sl_claim_req *key;
-	struct sl_sock_claim *claim;
-	uint64_t born;
-};
-
-static void look_for_heir(struct sl_sock *sk, void *arg)
-{
-	struct heir *h = arg;
-
-	if (sk == h->leaving || sl_load(&sk->state) != SL_STATE_OFFLOADED)
-		return;
-	for (struct sl_sock_claim *c = sk->claims; c; c = c->next)
-		if (c->born >= h->born && c->req.ifindex == h->key->ifindex &&
-		    memcmp(&c->req.key, &h->key->key, sizeof(c->req.key)) == 0) {
-			h->born = c->born;
-			h->claim = c;
-		}
 }
 
 static void unclaim(struct sl_sock *sk, const struct sl_claim_req *req)

@@ -99,6 +99,18 @@ def ports():
         disconnect(s)
         say("both were asked for:", s.getsockname()[:2], ask(s, (peer, port))["from"])
         s.close()
+    for first, second in ((own4, "::"), ("::", own4), ("0.0.0.0", "::"), ("::", "0.0.0.0"),
+                          (own4, "::ffff:" + own4)):
+        socks = [shared(first, 7102), shared(second, 7102)]
+        say("for IPv4,", first == own4 and "address" or first, "then",
+            second == own4 and "address" or second[:9], who_gets(socks, 7102))
+        four = 0 if not is6(first) else 1
+        socks.pop(four).close()
+        say("without the one of IPv4", who_gets(socks, 7102))
+        socks.insert(four, shared(second if four else first, 7102))
+        say("and with a new one", who_gets(socks, 7102))
+        for s in socks:
+            s.close()
 
 
 def flags():
