@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <linux/sockios.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/sys.h"
@@ -35,12 +36,22 @@
 #ifndef SO_SNDTIMEO_NEW
 #define SO_SNDTIMEO_NEW 67
 #endif
+#ifndef SO_RCVMARK
+#define SO_RCVMARK 75
+#endif
+#ifndef SO_RCVPRIORITY
+#define SO_RCVPRIORITY 82
+#endif
 #ifndef UDP_NO_CHECK6_TX
 #define UDP_NO_CHECK6_TX 101
 #endif
 #ifndef IP_LOCAL_PORT_RANGE
 #define IP_LOCAL_PORT_RANGE 51
 #endif
+
+/* The forms of SIOCGSTAMP and SIOCGSTAMPNS with 64 bits, which is what the old ones have here. */
+#define SL_GSTAMP_NEW   0x80108906ul
+#define SL_GSTAMPNS_NEW 0x80108907ul
 
 int sl_sock_get_int(const struct sl_sock *sk, int level, int name)
 {
@@ -236,6 +247,9 @@ static bool track_socket(struct sl_sock *sk, int name, const void *val, socklen_
 	case SO_PEEK_OFF:
 	case SO_TXTIME:
 		return false;
+	case SO_RCVMARK: /* of the packet, by the kernel's rules */
+	case SO_RCVPRIORITY:
+		return v == 0;
 	}
 	return true; /* of the rest none changes our packets */
 }
@@ -533,6 +547,36 @@ static void add_outq(struct sl_sock *sk, void *out)
 	memcpy(out, &n, sizeof(n));
 }
 
+static bool is_gstamp(unsigned long request)
+{
+	return request == SIOCGSTAMP || request == SIOCGSTAMPNS || request == SL_GSTAMP_NEW ||
+	       request == SL_GSTAMPNS_NEW;
+}
+
+/* When the last datagram came: the kernel sees to that from the first question on, and so to the
+ * socket. Until then it has noted only that one was read, and says that it was now
+ * (sock_gettstamp()). */
+static int ask_stamp(struct sl_sock *sk, int fd, unsigned long request, void *arg)
+{
+	bool have_read = sk->stats->rx_pkts > sk->stats->rx_queue_pkts;
+	int ret = sl_sys_ioctl(fd, request, arg);
+	int64_t t[2];
+	uint64_t ns;
+
+	if (sl_load(&sk->state) == SL_STATE_KERNEL || (ret < 0 && ret != -ENOENT))
+		return ret;
+	sl_sock_kernel(sk, SL_REASON_OPTION);
+	if (ret == 0 || !have_read)
+		return ret;
+	ns = sl_mono_to_real_ns(sl_now_ns());
+	t[0] = (int64_t)(ns / 1000000000);
+	t[1] = (int64_t)(ns % 1000000000);
+	if (request == SIOCGSTAMP || request == SL_GSTAMP_NEW)
+		t[1] /= 1000;
+	memcpy(arg, t, sizeof(t));
+	return 0;
+}
+
 SL_API
 int sl_ioctl(int fd, unsigned long request, void *arg)
 {
@@ -543,6 +587,8 @@ int sl_ioctl(int fd, unsigned long request, void *arg)
 		return ret;
 	if (sk && sk->proto == IPPROTO_UDP && request == FIONREAD && next_size(sk, arg) == 0)
 		return 0;
+	if (sk && sk->proto == IPPROTO_UDP && is_gstamp(request))
+		return ask_stamp(sk, fd, request, arg);
 	ret = sl_sys_ioctl(fd, request, arg);
 	if (ret < 0 || !sk)
 		return ret;

@@ -45,7 +45,7 @@ uint32_t sl_sock_ready(const struct sl_sock *sk)
 
 	if (sk->proto == IPPROTO_TCP)
 		return sl_tcp_sock_ready(sk);
-	ev = sl_unlikely(sl_load(&sk->tx_blocked)) ? 0 : EPOLLOUT | EPOLLWRNORM;
+	ev = sl_unlikely(sl_load(&sk->tx_blocked)) ? 0 : EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND;
 	if (sl_udp_queued(&sk->udp) || (os & SL_OS_IN))
 		ev |= EPOLLIN | EPOLLRDNORM;
 	if (os & SL_OS_ERR || sl_errq_has(sk))

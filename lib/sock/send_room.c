@@ -44,7 +44,7 @@ void sl_sock_on_room(struct sl_list *entry)
 		return;
 	sl_list_del(&sk->blocked);
 	sl_store(&sk->tx_blocked, false);
-	sl_sock_notify(sk, EPOLLOUT | EPOLLWRNORM);
+	sl_sock_notify(sk, EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND);
 }
 
 struct waiting {

@@ -211,4 +211,36 @@ def families():
         s.close()
 
 
+def options():
+    for own, peer in BOTH:
+        s = udp(own)
+        say("asked before", attempt(fcntl.ioctl, s, SIOCGSTAMP, bytes(16)))
+        ask(s, (peer, port))
+        for request, unit in ((SIOCGSTAMP, 1e6), (SIOCGSTAMPNS, 1e9)):
+            sec, part = struct.unpack("qq", fcntl.ioctl(s, request, bytes(16)))
+            say("stamp", abs(sec + part / unit - time.time()) < 30, part < unit, ask(s, (peer, port))["port"])
+        s.close()
+        s = udp(own)
+        ask(s, (peer, port))
+        say("stamp of one already read", len(attempt(fcntl.ioctl, s, SIOCGSTAMPNS, bytes(16))),
+            ask(s, (peer, port))["port"])
+        s.close()
+        for name in (SO_RCVMARK, SO_RCVPRIORITY):
+            s = udp(own)
+            say("option", name, attempt(s.setsockopt, socket.SOL_SOCKET, name, 1))
+            s.sendto(question(), (peer, port))
+            say(recv_meta(s)[1])
+            s.close()
+        p, e, s = select.poll(), select.epoll(), udp(own)
+        p.register(s, WRBAND)
+        e.register(s, WRBAND)
+        say("WRBAND", hex(p.poll(1000)[0][1]) if p.poll(1000) else "never",
+            [hex(x[1]) for x in e.poll(1)])
+        s.close()
+    s = udp(own4)
+    s.setsockopt(socket.IPPROTO_IP, IP_MINTTL, 200)
+    s.sendto(question(ttl=60, size=5), (peer4, port))
+    say("IP_MINTTL is TCP's:", attempt(s.recv, 100))
+
+
 globals()[sys.argv[1]]()
