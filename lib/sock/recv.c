@@ -339,7 +339,7 @@ static ssize_t receive(struct sl_sock *sk, int fd, const struct rx_req *r)
 	if (sk->proto == IPPROTO_TCP)
 		return sl_tcp_sock_recv(sk, fd, r->iov, r->niov, r->msg, r->flags);
 	sl_sock_part(sk);
-	if (sl_unlikely((r->flags & OS_FLAGS) ||
+	if (sl_unlikely((r->flags & OS_FLAGS) || r->niov > UIO_MAXIOV ||
 			(sk->state == SL_STATE_KERNEL && !sl_udp_queued(&sk->udp))))
 		return receive_special(sk, fd, r);
 	n = try_once(sk, fd, r);
@@ -397,9 +397,14 @@ ssize_t sl_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *a
 		r.msg = sk->want & SL_WANT_GRO ? &msg : NULL;
 	else if (!addrlen)
 		return -EFAULT;
+	else if ((int)*addrlen < 0)
+		msg.msg_namelen = 0;
 	n = receive(sk, fd, &r);
-	if (addr && n >= 0)
-		*addrlen = msg.msg_namelen;
+	if (!addr || n < 0)
+		return n;
+	if ((int)*addrlen < 0)
+		return -EINVAL; /* move_addr_to_user(), when the datagram is gone */
+	*addrlen = msg.msg_namelen;
 	return n;
 }
 
@@ -445,26 +450,13 @@ static bool is_of_connection(ssize_t err)
 	return err != -EAGAIN && err != -EINTR && err != -EBADF && err != -EFAULT;
 }
 
-/* recvmmsg(2): the time-out is looked at after each datagram only, as Linux does it (BUGS). */
-SL_API
-int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct timespec *timeout)
+/* How many of n came, or -errno of the first. end_ns: 0: no time-out. */
+static int receive_many(struct sl_sock *sk, int fd, struct mmsghdr *msgs, unsigned n, int flags,
+			uint64_t end_ns)
 {
-	struct sl_sock *sk = sl_fd_sock(fd);
-	uint64_t end = 0;
 	unsigned got = 0;
 	ssize_t ret = 0;
 
-	if (!sk)
-		return (int)sl_sys(SYS_recvmmsg, fd, msgs, n, flags, timeout);
-	if (timeout && (timeout->tv_sec < 0 || (uint64_t)timeout->tv_nsec >= 1000000000))
-		return -EINVAL;
-	if (sk->proto == IPPROTO_TCP && !(flags & MSG_ERRQUEUE))
-		ret = -sl_tcp_sock_take_error(sk); /* before any data: do_recvmmsg() */
-	if (ret < 0)
-		return (int)ret;
-	if (timeout)
-		end = sl_now_ns() + (uint64_t)timeout->tv_sec * 1000000000ull +
-		      (uint64_t)timeout->tv_nsec;
 	for (; got < n; got++) {
 		struct msghdr *m = &msgs[got].msg_hdr;
 		struct rx_req r = {m->msg_iov, m->msg_iovlen, m, flags & ~MSG_WAITFORONE};
@@ -475,7 +467,7 @@ int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct time
 		if (ret < 0)
 			break;
 		msgs[got].msg_len = (unsigned)ret;
-		if (timeout && sl_now_ns() >= end) {
+		if (end_ns && sl_now_ns() >= end_ns) {
 			got++;
 			break;
 		}
@@ -483,6 +475,44 @@ int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct time
 	if (got && ret < 0 && sk->proto == IPPROTO_TCP && is_of_connection(ret))
 		sl_tcp_sock_put_error(sk, (int)-ret);
 	return got ? (int)got : (int)ret;
+}
+
+/* do_recvmmsg() tells it before it looks for a message, even who asks for none. */
+static int error_of(struct sl_sock *sk, int fd)
+{
+	if (sk->proto == IPPROTO_TCP)
+		return -sl_tcp_sock_take_error(sk);
+	if (sl_unlikely(sl_load(&sk->os) & SL_OS_ERR) && sl_sock_is_udp(sk))
+		return sl_sock_pending_error(sk, fd);
+	return 0;
+}
+
+/* recvmmsg(2): the time-out is looked at after each datagram only, as Linux does it (BUGS), and
+ * what is left of it is told when one has come. */
+SL_API
+int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct timespec *timeout)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	uint64_t end = 0, now;
+	int ret;
+
+	if (!sk)
+		return (int)sl_sys(SYS_recvmmsg, fd, msgs, n, flags, timeout);
+	if (timeout && (timeout->tv_sec < 0 || (uint64_t)timeout->tv_nsec >= 1000000000))
+		return -EINVAL;
+	if (timeout)
+		end = sl_now_ns() + (uint64_t)timeout->tv_sec * 1000000000ull +
+		      (uint64_t)timeout->tv_nsec;
+	ret = flags & MSG_ERRQUEUE ? 0 : error_of(sk, fd);
+	if (ret)
+		return ret;
+	ret = receive_many(sk, fd, msgs, n, flags, end);
+	if (timeout && ret > 0) {
+		now = sl_now_ns();
+		end = end > now ? end - now : 0;
+		*timeout = (struct timespec){(time_t)(end / 1000000000), (long)(end % 1000000000)};
+	}
+	return ret;
 }
 
 /* Lane held. */
@@ -506,6 +536,16 @@ void sl_sock_take_error(struct sl_sock *sk)
 {
 	__atomic_fetch_and(&sk->os, (uint8_t)~SL_OS_ERR, __ATOMIC_ACQ_REL);
 	sl_sock_path_again(sk);
+}
+
+int sl_sock_pending_error(struct sl_sock *sk, int fd)
+{
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	sl_sock_take_error(sk);
+	sl_sys_getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	return -err;
 }
 
 void sl_sock_os_event(struct sl_sock *sk, uint8_t bits)

@@ -23,6 +23,7 @@
 #define TX_HEADERS   42  /* of a datagram that the kernel sends, about */
 #define MAX_GSO_SEGS 128 /* UDP_MAX_SEGMENTS */
 #define BEHIND_MOST  255 /* who fills the kernel's queues all the time leaves them by then */
+#define ERROR_WAITS  (-ERESTART) /* of send_by(): the kernel may have an error to tell first */
 
 /* Flags that change nothing for a datagram of ours; others go to the kernel. */
 #define OUR_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CONFIRM)
@@ -32,18 +33,7 @@ static bool wants_kernel(const struct sl_sock *sk, const struct sl_tx_req *r)
 {
 	if (sl_unlikely(sk->cork || sk->more || (r->flags & ~OUR_FLAGS) || sk->tx_shut))
 		return true;
-	return r->len > 65507 || sk->state != SL_STATE_OFFLOADED;
-}
-
-/* The last error that came back for the shadow (ICMP) is told by the next call, once. */
-static int pending_error(struct sl_sock *sk, int fd)
-{
-	socklen_t len = sizeof(int);
-	int err = 0;
-
-	sl_sock_take_error(sk);
-	sl_sys_getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len);
-	return -err;
+	return r->len > 65507 || r->niov > UIO_MAXIOV || sk->state != SL_STATE_OFFLOADED;
 }
 
 /* What the kernel sent may wait in its queues (qdisc, byte queue limits), and is not to be
@@ -58,12 +48,18 @@ static SL_APART bool is_behind(struct sl_sock *sk)
 	return false;
 }
 
+/* The kernel cuts nothing into segments that have no checksum: udp_send_skb(). */
+static bool has_no_csum(const struct sl_sock *sk, const struct sl_path *p)
+{
+	return p->hdr.v6 ? sk->no_csum6 : sk->no_csum;
+}
+
 /* By the path p, as ctl says. */
 static ssize_t send_by(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
 		       uint64_t now, struct sl_path *p, const struct sl_tx_ctl *ctl,
 		       struct sl_leg **leg_out)
 {
-	size_t seg, sent;
+	size_t gso, seg, sent;
 	bool ok;
 	int err;
 
@@ -76,16 +72,20 @@ static ssize_t send_by(struct sl_sock *sk, struct sl_lane *lane, const struct sl
 		p->oif = ctl->oif;
 	if (sl_unlikely(!sl_path_is_fresh(p, now)))
 		sl_send_make_path(sk, lane, p, ctl, now);
-	seg = ctl->gso ? ctl->gso : sk->gso_size;
-	if (sl_likely(!seg || seg > r->len))
-		seg = r->len;
+	gso = ctl->gso ? ctl->gso : sk->gso_size;
+	seg = sl_likely(!gso || gso > r->len) ? r->len : gso;
 	if (sl_unlikely(!p->leg || (seg > p->max_payload && !sl_send_takes_long(sk, p, seg)) ||
 			(seg && (r->len + seg - 1) / seg > MAX_GSO_SEGS)))
 		return SL_SEND_BY_OS;
 	if (sl_unlikely(sk->stamps & SOF_TIMESTAMPING_TX_HARDWARE) && sl_errq_is_os(p->leg))
 		return SL_SEND_BY_OS;
+	if (sl_unlikely(gso) && has_no_csum(sk, p))
+		return SL_SEND_BY_OS; /* EINVAL */
 	if (sl_unlikely(sk->behind) && is_behind(sk))
 		return SL_SEND_BY_OS;
+	/* As sock_alloc_send_skb(): when nothing is wrong with the call itself. */
+	if (sl_unlikely(sl_load(&sk->os) & SL_OS_ERR))
+		return ERROR_WAITS;
 	*leg_out = p->leg;
 	sent = sl_send_put(sk, lane, p, r, seg, &ok);
 	if (sl_unlikely(!ok && sent == 0)) {
@@ -138,6 +138,15 @@ static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struc
 	return send_by(sk, lane, r, now, &sk->path, &none, leg_out);
 }
 
+/* The call found something wrong before it came to the error that waits? */
+static bool error_waits(int fd)
+{
+	struct pollfd p = {.fd = fd};
+	struct timespec zero = {0, 0};
+
+	return sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0 && p.revents & POLLERR;
+}
+
 ssize_t sl_send_by_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
 {
 	struct msghdr m = {
@@ -146,8 +155,16 @@ ssize_t sl_send_by_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
 		.msg_iov = (struct iovec *)r->iov,
 		.msg_iovlen = r->niov,
 	};
-	ssize_t n = sl_sys_cancel(SYS_sendmsg, fd, r->msg ? r->msg : &m, r->flags);
+	bool err = sl_load(&sk->os) & SL_OS_ERR;
+	ssize_t n;
 
+	if (!r->msg && r->name && r->namelen > sizeof(struct sockaddr_storage))
+		return -EINVAL; /* sendto(2), but for sendmsg(2) a name is cut */
+	if (sl_unlikely(err))
+		sl_sock_take_error(sk);
+	n = sl_sys_cancel(SYS_sendmsg, fd, r->msg ? r->msg : &m, r->flags);
+	if (sl_unlikely(err) && n < 0 && error_waits(fd))
+		__atomic_fetch_or(&sk->os, SL_OS_ERR, __ATOMIC_RELEASE);
 	if (n >= 0 && sl_unlikely(sk->errq != NULL))
 		sl_errq_sent_by_os(sk, r->msg);
 	if (n >= 0) {
@@ -201,12 +218,6 @@ ssize_t sl_send_try(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
 	*lane_out = NULL;
 	if (sl_unlikely(sk->state != SL_STATE_OFFLOADED))
 		first_send(sk, r->flags);
-	if (sl_unlikely(sl_load(&sk->os) & SL_OS_ERR)) {
-		int err = pending_error(sk, fd);
-
-		if (err)
-			return err;
-	}
 	if (sl_unlikely(wants_kernel(sk, r))) {
 		/* Without UDP_CORK the first send without MSG_MORE finishes the datagram. */
 		sk->more = r->flags & MSG_MORE;
@@ -222,6 +233,10 @@ ssize_t sl_send_try(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
 	sl_lane_unlock(lane);
 	if (sl_unlikely(n == -EAGAIN))
 		*lane_out = lane;
+	if (sl_unlikely(n == ERROR_WAITS)) {
+		n = sl_sock_pending_error(sk, fd);
+		return n ? n : sl_send_try(sk, fd, r, lane_out);
+	}
 	return n == SL_SEND_BY_OS ? sl_send_by_kernel(sk, fd, r) : n;
 }
 

@@ -383,6 +383,9 @@ void sl_sock_os_event(struct sl_sock *sk, uint8_t bits); /* the keeper saw somet
  * held. */
 void sl_sock_path_again(struct sl_sock *sk);
 void sl_sock_take_error(struct sl_sock *sk); /* the same where a call is about to take it */
+/* The last error that came back for the shadow (ICMP) is told by the next call, once: -errno or 0.
+ */
+int sl_sock_pending_error(struct sl_sock *sk, int fd);
 
 /* send_room.c */
 void sl_sock_on_room(struct sl_list *entry); /* frames came back: may a blocked sender go on? */

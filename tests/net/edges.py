@@ -211,6 +211,25 @@ def families():
         s.close()
 
 
+def errors():
+    for own, peer in BOTH:
+        s = udp(own)
+        s.connect((peer, port + 99))
+        s.send(b"x")
+        say("an error waits", until_error(s))
+        say("too long", attempt(s.send, bytes(70000)), "port 0", attempt(s.sendto, b"x", (peer, 0)),
+            "short name", called(libc.sendto(s.fileno(), b"x", 1, 0, b"\2\0ab", 3)))
+        say("wrong control data", attempt(s.sendmsg, [b"x"], [(socket.IPPROTO_IP, 2, bytes(2)),
+                                                              (socket.IPPROTO_IPV6, 52, bytes(2))]))
+        say("it waits still", attempt(s.send, b"x"))
+        say("and is gone", until_error(s), attempt(s.recv, 100), attempt(s.sendto, b"x", (peer, port)))
+        disconnect(s)
+        s.connect((peer, port + 99))
+        s.send(b"x")
+        say("recvmmsg of nothing", until_error(s), recvmmsg(s, 0)[0], recvmmsg(s, 0)[0])
+        s.close()
+
+
 def options():
     for own, peer in BOTH:
         s = udp(own)
@@ -241,6 +260,44 @@ def options():
     s.setsockopt(socket.IPPROTO_IP, IP_MINTTL, 200)
     s.sendto(question(ttl=60, size=5), (peer4, port))
     say("IP_MINTTL is TCP's:", attempt(s.recv, 100))
+
+
+def calls():
+    for own, peer in BOTH:
+        s = udp(own)
+        ask(s, (peer, port))
+        to = (struct.pack("=H", s.family) + struct.pack(">H", port) +
+              (bytes(4) if is6(peer) else b"") + socket.inet_pton(s.family, peer)).ljust(200, b"\0")
+        for size in (28, 128, 129, 200, -1):
+            n = called(libc.sendto(s.fileno(), b"12345", 5, 0, to, size))
+            say("a name of", size, n, n == 5 and s.recv(100))
+        m, keep = messages(1, 5)
+        name = ctypes.create_string_buffer(to, 200)
+        for size in (128, 200, -1):
+            m[0].hdr = Msghdr(ctypes.addressof(name), size, m[0].hdr.iov, 1, None, 0, 0)
+            n = called(libc.sendmsg(s.fileno(), m, 0))
+            say("sendmsg: a name of", size, n, n == 5 and len(s.recv(100)))
+        s.connect((peer, port))
+        say("many pieces", attempt(s.sendmsg, [b"x"] * 1025), attempt(s.sendmsg, [b"x"] * 1024),
+            len(s.recv(2000)))
+        s.send(bytes(50))
+        select.select([s], [], [], TIMEOUT)
+        say("of a receiver", attempt(s.recvmsg_into, [bytearray(1)] * 1025), len(s.recv(100)))
+        for size in (-1, 4):
+            s.send(b"12345")
+            select.select([s], [], [], TIMEOUT)
+            n = ctypes.c_int(size)
+            say("recvfrom, room for a name", size, called(libc.recvfrom(
+                s.fileno(), m, 10, 0, name, ctypes.byref(n))), n.value, nothing_comes(s, 0.05))
+        s.send(b"12345")
+        got, fields, left = recvmmsg(s, 1, 0x10000, 100) if select.select([s], [], [], TIMEOUT)[0] else 0
+        say("recvmmsg", got, fields, "time left:", 0 < left < 100)
+        say("of nothing", recvmmsg(s, 1, socket.MSG_DONTWAIT, 100))
+        s.setsockopt(SOL_UDP, UDP_SEGMENT, 100)
+        s.setsockopt(socket.SOL_SOCKET, SO_NO_CHECK, 1)
+        s.setsockopt(SOL_UDP, 101, 1)  # UDP_NO_CHECK6_TX
+        say("segments without a checksum", attempt(s.send, bytes(250)), attempt(s.send, bytes(50)))
+        s.close()
 
 
 globals()[sys.argv[1]]()

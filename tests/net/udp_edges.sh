@@ -9,7 +9,7 @@ for MODE in $MODES; do
 	four=$BG
 	bg pa python3 "$TESTS/net/reflector.py" "$A6" 7000 2
 	bound a 30 udp 7001 2 || die "the reflectors do not start"
-	for part in ${PARTS:-ports flags corked shut families options}; do
+	for part in ${PARTS:-ports flags corked shut families errors options calls}; do
 		differ "$part" pb python3 "$TESTS/net/edges.py" "$part" "$B4" "$B6" "$A4" "$A6" 7000
 	done
 	stop "$four" "$BG"
