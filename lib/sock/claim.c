@@ -218,7 +218,9 @@ bool sl_sock_claim_on(struct sl_sock *sk, struct sl_port *port, const char **why
 	return ok;
 }
 
-struct sl_sock_claim *sl_sock_endpoints_take(struct sl_sock *sk)
+/* Those that do not stay are the caller's. */
+static struct sl_sock_claim *take(struct sl_sock *sk, bool (*stays)(const struct sl_sock *sk,
+								    const struct sl_flow_key *key))
 {
 	struct sl_sock_claim *taken = NULL;
 
@@ -226,7 +228,7 @@ struct sl_sock_claim *sl_sock_endpoints_take(struct sl_sock *sk)
 	for (struct sl_sock_claim **at = &sk->claims; *at;) {
 		struct sl_sock_claim *c = *at;
 
-		if (c->req.key.remote_port) {
+		if (stays(sk, &c->req.key)) {
 			at = &c->next;
 			continue;
 		}
@@ -238,15 +240,31 @@ struct sl_sock_claim *sl_sock_endpoints_take(struct sl_sock *sk)
 	return taken;
 }
 
+static bool has_peer(const struct sl_sock *sk, const struct sl_flow_key *key)
+{
+	return key->remote_port;
+}
+
+struct sl_sock_claim *sl_sock_endpoints_take(struct sl_sock *sk)
+{
+	return take(sk, has_peer);
+}
+
+/* An endpoint that it has still. Claimed anew it would be the last one bound, which it is not. */
+static bool is_endpoint(const struct sl_sock *sk, const struct sl_flow_key *key)
+{
+	struct sl_addr any4 = sl_addr_v4(0);
+
+	if (key->remote_port || sl_sock_is_connected_udp(sk) || sk->bound_if ||
+	    key->local_port != sk->local_port)
+		return false;
+	return memcmp(key->local, sk->local.b, 16) == 0 ||
+	       (!sk->bound_addr && memcmp(key->local, any4.b, 16) == 0);
+}
+
 struct sl_sock_claim *sl_sock_claims_take(struct sl_sock *sk)
 {
-	struct sl_sock_claim *all;
-
-	sl_lock(&claims_lock);
-	all = sk->claims;
-	sk->claims = NULL;
-	sl_unlock(&claims_lock);
-	return all;
+	return take(sk, is_endpoint);
 }
 
 void sl_sock_claims_drop(struct sl_sock *sk, struct sl_sock_claim *old)

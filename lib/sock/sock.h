@@ -321,7 +321,8 @@ void sl_sock_unclaim(struct sl_sock *sk); /* all of them */
 void sl_sock_wait_links(struct sl_sock *sk, int flags);
 void sl_sock_claims_forget(uint32_t ifindex); /* all sockets', on a device that is gone */
 void sl_claims_child(void);                   /* after fork, in the child */
-/* All of them are the caller's, and still in force; drop ends those that have no successor. */
+/* All but those of endpoints that it has still are the caller's, and still in force; drop ends
+ * those that have no successor. */
 struct sl_sock_claim *sl_sock_claims_take(struct sl_sock *sk);
 void sl_sock_claims_drop(struct sl_sock *sk, struct sl_sock_claim *old);
 /* Those without a peer are the caller's, and still in force; each is to be freed. */

@@ -99,6 +99,13 @@ def ports():
         disconnect(s)
         say("both were asked for:", s.getsockname()[:2], ask(s, (peer, port))["from"])
         s.close()
+    for connects in (0, 1):
+        socks = [shared(own4, 7103) for _ in range(2)]
+        if connects:
+            socks[1].connect((peer4, port + 1))
+        say("the first or the second disconnects", disconnect(socks[connects]), who_gets(socks, 7103))
+        for s in socks:
+            s.close()
     for first, second in ((own4, "::"), ("::", own4), ("0.0.0.0", "::"), ("::", "0.0.0.0"),
                           (own4, "::ffff:" + own4)):
         socks = [shared(first, 7102), shared(second, 7102)]
