@@ -266,6 +266,7 @@ int sl_tcp_repair_set(struct sl_tcp *c, const struct sl_tcp_repair *r)
 	if (err)
 		return err;
 	c->frozen = frozen;
+	c->rx_shut = c->tx_shut = false;
 	set_sequences(c, r);
 	set_options(c, r);
 	sl_tcp_start_buffers(c);

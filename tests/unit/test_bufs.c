@@ -273,7 +273,7 @@ static void test_refused(void **state)
 	unsigned n;
 
 	sl_slot_set(slot, SL_SLOT_UDP, &u);
-	u.rx_shut = true;
+	u.charged = u.rcvbuf + 1;
 	random_datagram(d, &n);
 	input(d, n);
 	assert_int_equal(u.drops, 1);

@@ -208,14 +208,14 @@ static void test_watches(void **state)
 
 static void test_what_poll_would_say(void **state)
 {
-	assert_int_equal(sl_sock_ready(&sk), EPOLLOUT | EPOLLWRNORM);
+	assert_int_equal(sl_sock_ready(&sk), EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND);
 	sk.udp.tail = 1;
 	assert_true(sl_sock_ready(&sk) & EPOLLIN);
 	sk.udp.tail = 0;
 	sk.os = SL_OS_IN;
 	assert_true(sl_sock_ready(&sk) & EPOLLRDNORM);
 	sk.os = SL_OS_ERR;
-	assert_int_equal(sl_sock_ready(&sk), EPOLLOUT | EPOLLWRNORM | EPOLLERR);
+	assert_int_equal(sl_sock_ready(&sk), EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND | EPOLLERR);
 	sk.os = 0;
 	sk.udp.rx_shut = true;
 	assert_true(sl_sock_ready(&sk) & EPOLLRDHUP);
