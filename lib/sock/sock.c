@@ -275,17 +275,24 @@ void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
 {
 	bool requeue = sk->proto == IPPROTO_UDP &&
 		       (reason == SL_REASON_FORKED || reason == SL_REASON_PASSED);
+	bool moved = false;
 
 	sl_lock(&sk->slow);
 	sl_store(&sk->given, 0);
-	if (sk->state != SL_STATE_KERNEL && sk->nfds)
+	if (sk->state != SL_STATE_KERNEL && sk->nfds) {
 		to_kernel(sk, reason, requeue);
-	else if (requeue && sk->nfds)
+		moved = true;
+	} else if (requeue && sk->nfds) {
 		take_late(sk, true);
+	}
 	/* Nor is it to come back when a rule changes. */
 	if (sk->state == SL_STATE_KERNEL && reason == SL_REASON_PASSED)
 		sk->stats->reason = reason;
 	sl_unlock(&sk->slow);
+	if (moved && sk->proto == IPPROTO_UDP) {
+		sl_siblings_yield(sk);
+		sl_mcast_recheck();
+	}
 }
 
 void sl_sock_kernel_of(struct sl_sock *sk, const void *what, enum sl_reason reason)
@@ -362,6 +369,8 @@ static void finish(struct sl_sock *sk, int fd, bool shared)
 	sl_tlisten_closed(sk);
 	sl_stats_sock_free(sk->stats); /* others may count into it still: it stays mapped */
 	sl_unlock(&sk->slow);
+	if (shared) /* a child may go on with it */
+		sl_siblings_yield(sk);
 	sl_sock_free(sk);
 }
 

@@ -347,6 +347,10 @@ struct sl_pace_ask sl_sock_pace_ask(const struct sl_sock *sk); /* what was set *
  */
 void sl_sock_pace_end(struct sl_sock *sk, bool flush);
 
+/* sibling.c: the socket is the kernel's; who of ours stands in the way of its datagrams goes there,
+ * too. No slow lock held. */
+void sl_siblings_yield(struct sl_sock *to);
+
 /* mcast.c: memberships and the fan-out to several sockets */
 int sl_mcast_setsockopt(struct sl_sock *sk, int level, int name, const void *val, socklen_t len);
 bool sl_mcast_is_membership(int level, int name);

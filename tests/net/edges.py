@@ -3,6 +3,7 @@
 of both peers; nobody is at PORT + 99."""
 import ctypes
 import fcntl
+import os
 import time
 
 from netlib import *
@@ -10,6 +11,7 @@ from netlib import *
 own4, own6, peer4, peer6, port = *sys.argv[2:6], int(sys.argv[6])
 mapped = "::ffff:" + peer4
 libc = ctypes.CDLL(None, use_errno=True)
+IP_RECVFRAGSIZE = 25
 UDP_CORK, SO_NO_CHECK, SO_RCVMARK, SO_RCVPRIORITY, IP_MINTTL = 1, 11, 75, 82, 21
 SIOCGSTAMP, SIOCGSTAMPNS, WRBAND = 0x8906, 0x8907, 0x200
 BOTH = ((own4, peer4), (own6, peer6))
@@ -305,6 +307,42 @@ def calls():
         s.setsockopt(SOL_UDP, 101, 1)  # UDP_NO_CHECK6_TX
         say("segments without a checksum", attempt(s.send, bytes(250)), attempt(s.send, bytes(50)))
         s.close()
+
+
+def by_kernel(s):
+    s.setsockopt(socket.IPPROTO_IP, IP_RECVFRAGSIZE, 1)
+
+
+def by_child(s):
+    pid = os.fork()
+    if not pid:
+        s.setblocking(False)
+        attempt(s.recv, 100)
+        os._exit(0)
+    os.waitpid(pid, 0)
+
+
+def siblings():
+    """Some of the sockets on one port are the kernel's."""
+    to = 7200
+    for how in by_kernel, by_child:
+        for names, which in ((("0.0.0.0", own4), 1), ((own4, own4), 1), ((own4, "0.0.0.0"), 1),
+                             ((own4, own4, own4), 0), (("0.0.0.0", "connected"), 1), ((own4, "connected", own4), 1)):
+            to += 1
+            socks = []
+            for name in names:
+                socks.append(shared(own4 if name == "connected" else name, to))
+                if name == "connected":
+                    socks[-1].connect((peer4, port))
+            how(socks[which])
+            say(how.__name__, names, which, "gets it:", who_gets(socks, to))
+            late = shared(own4, to)
+            say("and one that comes later", who_gets(socks + [late], to))
+            socks[which].close()
+            del socks[which]
+            say("after the end of that", who_gets(socks + [late], to))
+            for s in socks + [late]:
+                s.close()
 
 
 globals()[sys.argv[1]]()
