@@ -395,6 +395,7 @@ int sl_connect(int fd, const struct sockaddr *addr, socklen_t len)
 
 	if (sl_sock_is_tcp(sk))
 		return sl_tcp_sock_connect(sk, fd, addr, len);
+	sl_sock_change(sk);
 	err = sl_sys_connect(fd, addr, len);
 	if (err == 0 && sk) {
 		sl_sock_decide(sk);
@@ -430,6 +431,7 @@ int sl_shutdown(int fd, int how)
 
 	if (sl_sock_is_tcp(sk))
 		return sl_tcp_sock_shutdown(sk, fd, how);
+	sl_sock_change(sk);
 	err = (int)sl_sys(SYS_shutdown, fd, how);
 	/* ENOTCONN: Linux shuts an unconnected UDP socket down all the same and says so. */
 	if (!sk || (err < 0 && err != -ENOTCONN) || !sl_sock_lock(sk, &lane))

@@ -446,6 +446,7 @@ int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 	bool tcp;
 	int err = 0;
 
+	sl_sock_change(sk);
 	if (sk && sk->proto == IPPROTO_UDP && sl_mcast_is_membership(level, name))
 		return sl_mcast_setsockopt(sk, level, name, val, len);
 	if (sk && level == SOL_SOCKET && name == SO_MAX_PACING_RATE)

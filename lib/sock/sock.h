@@ -380,6 +380,13 @@ static inline void sl_sock_part(const struct sl_sock *sk)
 	if (sl_unlikely(sk->passed))
 		sl_keeper_tell_parent(sk);
 }
+/* A child changes what a UDP socket is (its peer, an option): the parent, which goes by what it has
+ * set itself, leaves it to the kernel first. sk: may be NULL. */
+static inline void sl_sock_change(const struct sl_sock *sk)
+{
+	if (sk && sk->proto == IPPROTO_UDP)
+		sl_sock_part(sk);
+}
 
 /* recv.c */
 /* Asks the kernel for what it holds for the shadow, without waiting; -EAGAIN: nothing. */

@@ -313,13 +313,40 @@ def by_kernel(s):
     s.setsockopt(socket.IPPROTO_IP, IP_RECVFRAGSIZE, 1)
 
 
-def by_child(s):
+def in_child(work):
     pid = os.fork()
     if not pid:
-        s.setblocking(False)
-        attempt(s.recv, 100)
+        work()
         os._exit(0)
     os.waitpid(pid, 0)
+
+
+def by_child(s):
+    in_child(lambda: attempt(s.recv, 100, socket.MSG_DONTWAIT))
+
+
+def children():
+    """What a child makes of a socket, its parent has."""
+    for own, peer in BOTH:
+        level, ttl = (socket.IPPROTO_IP, 12) if own == own4 else (socket.IPPROTO_IPV6, 51)
+        s = udp(own)
+        in_child(lambda: s.connect((peer, port + 1)))
+        say("connected", s.getpeername()[1] - port, who_gets([s], s.getsockname()[1]) if own == own4 else "")
+        s.send(b"hello")
+        say("to whom", s.recvfrom(100)[1][1] - port)
+        in_child(lambda: disconnect(s))
+        say("dissolved", attempt(s.send, b"hello"))
+        s.sendto(b"hello", (peer, port))
+        s.recv(100)
+        s.close()
+        s = udp(own)
+        in_child(lambda: s.setsockopt(level, ttl, 1))
+        s.sendto(b"hello", (peer, port))
+        select.select([s], [], [], TIMEOUT)
+        say("with control data", [c[:2] for c in s.recvmsg(100, 100)[1]])
+        in_child(lambda: attempt(s.shutdown, socket.SHUT_WR))
+        say("shut", attempt(s.sendto, b"hello", (peer, port)))
+        s.close()
 
 
 def siblings():
