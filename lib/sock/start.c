@@ -110,7 +110,8 @@ static int bring_up(bool again)
 	sl_keeper_unprepare();
 	sl_tconn_undo();
 	sl_net_close();
-	sl_broker_child();
+	if (ret != -EBUSY) /* the daemon lists whom it had to leave to the kernel */
+		sl_broker_child();
 	return ret;
 }
 
