@@ -42,6 +42,6 @@ for MODE in $MODES; do
 	# The end of the test overtakes what waits in the sockets' buffers: what comes after it is not counted.
 	round small "$B4" -n 2M -l 100 -N -w 128K
 	round limited "$B4" -b 50M -t 1
-	round mss "$B4" -n 5M -M 500
+	round mss "$B4" -n 20M -M 500
 done
 done_testing
