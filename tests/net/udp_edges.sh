@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # What programs seldom do with UDP: ports lost with the peer, odd flags, corking, shutdown, options of
-# one family on a socket of both, calls that are wrong while an error waits; of several sockets on one port some are
-# the kernel's; a child changes its parent's socket.
+# one family on a socket of both, calls that are wrong while an error waits.
 . "$(dirname "$0")/lib.sh"
 net_up
 for MODE in $MODES; do
@@ -10,7 +9,7 @@ for MODE in $MODES; do
 	four=$BG
 	bg pa python3 "$TESTS/net/reflector.py" "$A6" 7000 2
 	bound a 30 udp 7001 2 || die "the reflectors do not start"
-	for part in ${PARTS:-ports flags corked shut families errors options calls siblings children}; do
+	for part in ${PARTS:-ports flags corked shut families errors options calls}; do
 		differ "$part" pb python3 "$TESTS/net/edges.py" "$part" "$B4" "$B6" "$A4" "$A6" 7000
 	done
 	stop "$four" "$BG"
