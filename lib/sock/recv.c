@@ -427,9 +427,9 @@ static ssize_t read_pieces(struct sl_sock *sk, int fd, const struct iovec *iov, 
 SL_API
 ssize_t sl_readv(int fd, const struct iovec *iov, int n)
 {
-	struct sl_sock *sk = sl_fd_sock(fd);
+	struct sl_sock *sk = sl_sock_of_pieces(fd, n);
 
-	if (!sk || n < 0 || n > SL_IOV_MAX)
+	if (!sk)
 		return sl_sys(SYS_readv, fd, iov, n);
 	return read_pieces(sk, fd, iov, n, 0);
 }
@@ -437,9 +437,9 @@ ssize_t sl_readv(int fd, const struct iovec *iov, int n)
 SL_API
 ssize_t sl_preadv2(int fd, const struct iovec *iov, int n, off_t off, int flags)
 {
-	struct sl_sock *sk = off == -1 ? sl_fd_sock(fd) : NULL; /* a socket has no positions */
+	struct sl_sock *sk = off == -1 ? sl_sock_of_pieces(fd, n) : NULL; /* no positions */
 
-	if (!sk || n < 0 || n > SL_IOV_MAX)
+	if (!sk)
 		return sl_sys(SYS_preadv2, fd, iov, n, off, 0, flags);
 	return read_pieces(sk, fd, iov, n, flags);
 }

@@ -353,9 +353,9 @@ static ssize_t write_pieces(struct sl_sock *sk, int fd, const struct iovec *iov,
 SL_API
 ssize_t sl_writev(int fd, const struct iovec *iov, int n)
 {
-	struct sl_sock *sk = sl_fd_sock(fd);
+	struct sl_sock *sk = sl_sock_of_pieces(fd, n);
 
-	if (!sk || n < 0 || n > SL_IOV_MAX)
+	if (!sk)
 		return sl_sys(SYS_writev, fd, iov, n);
 	return write_pieces(sk, fd, iov, n, 0);
 }
@@ -363,9 +363,9 @@ ssize_t sl_writev(int fd, const struct iovec *iov, int n)
 SL_API
 ssize_t sl_pwritev2(int fd, const struct iovec *iov, int n, off_t off, int flags)
 {
-	struct sl_sock *sk = off == -1 ? sl_fd_sock(fd) : NULL; /* a socket has no positions */
+	struct sl_sock *sk = off == -1 ? sl_sock_of_pieces(fd, n) : NULL; /* no positions */
 
-	if (!sk || n < 0 || n > SL_IOV_MAX)
+	if (!sk)
 		return sl_sys(SYS_pwritev2, fd, iov, n, off, 0, flags);
 	return write_pieces(sk, fd, iov, n, flags);
 }

@@ -229,6 +229,11 @@ static inline bool sl_sock_is_connected_udp(const struct sl_sock *sk)
 /* The message's flags for those of preadv2(2) and pwritev2(2), or -errno (net/socket.c:
  * sock_read_iter(), sock_write_iter()). */
 int sl_rwf_flags(int rwf);
+/* Whose call with n pieces it is; NULL: the kernel's, also to say what is wrong with it. */
+static inline struct sl_sock *sl_sock_of_pieces(int fd, int n)
+{
+	return n < 0 || n > SL_IOV_MAX ? NULL : sl_fd_sock(fd);
+}
 
 /* Bytes in all the pieces. */
 static inline size_t sl_iov_len(const struct iovec *iov, size_t n)
