@@ -33,7 +33,7 @@ uint32_t sl_tcp_repair_form(void)
 	memset(&r, 0, sizeof(r));
 	c.node.key.lport = 1;
 	c.state = 2;
-	c.orphan = c.frozen = c.fin_rcvd = c.child = true;
+	c.orphan = c.frozen = c.fin_rcvd = c.rx_shut = c.child = true;
 	c.fin_queued = c.fin_sent = c.fin_acked = true;
 	c.ts_ok = c.wscale_ok = c.sack_ok = c.ecn_ok = true;
 	c.urg_in = c.oobinline = true;
@@ -176,8 +176,8 @@ bool sl_tcp_repair_dead(const void *bytes, uint64_t now_us, const struct sl_tcp_
 	struct sl_tcp c;
 
 	memcpy(&c, bytes, sizeof(c));
-	if (!is_bool(&c.frozen) || !is_bool(&c.fin_rcvd) || !is_bool(&c.orphan) || c.frozen ||
-	    !sl_tcp_is_synchronised(c.state))
+	if (!is_bool(&c.frozen) || !is_bool(&c.fin_rcvd) || !is_bool(&c.orphan) ||
+	    !is_bool(&c.rx_shut) || c.frozen || !sl_tcp_is_synchronised(c.state))
 		return false;
 	*d = (struct sl_tcp_dead){.orphan = c.orphan, .urgent = UINT32_MAX};
 	sl_tcp_repair_state(&c, &d->r);

@@ -138,6 +138,7 @@ static void test_only_what_may_be_is_believed(void **state)
 	REFUSED(e.tcp.frozen = true);
 	REFUSED(memset(&e.tcp.fin_rcvd, 2, 1));
 	REFUSED(memset(&e.tcp.orphan, 255, 1));
+	REFUSED(memset(&e.tcp.rx_shut, 130, 1));
 	REFUSED(e.tcp.snd_wscale = 15);
 	REFUSED(e.tcp.mss_clamp = 0);
 	REFUSED(e.tcp.rcv_wnd = UINT32_MAX);
