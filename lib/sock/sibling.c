@@ -55,21 +55,48 @@ static int score(const struct sl_sock *sk)
 	       (sk->family == AF_INET);
 }
 
+struct yield {
+	const struct sl_sock *to;
+	int fd;     /* our last of it, which is about to be closed; -1: it stays open */
+	bool nobody; /* has it then */
+};
+
+/* A program that has had children (popen(3)) seldom has one that has the socket still. */
+static bool is_wanted(struct yield *y)
+{
+	if (y->fd >= 0)
+		y->nobody = sl_broker_holders(y->fd) == 1;
+	y->fd = -1;
+	return !y->nobody;
+}
+
 static void yield(struct sl_sock *sk, void *arg)
 {
-	const struct sl_sock *to = arg;
+	struct yield *y = arg;
 
-	if (sk == to || !sl_sock_is_udp(sk) || sl_load(&sk->state) != SL_STATE_OFFLOADED ||
-	    !overlap(sk, to) || score(sk) > score(to))
+	if (sk == y->to || !sl_sock_is_udp(sk) || sl_load(&sk->state) != SL_STATE_OFFLOADED ||
+	    !overlap(sk, y->to) || score(sk) > score(y->to) || !is_wanted(y))
 		return;
 	sl_sock_kernel(sk, SL_REASON_SHARED);
 }
 
-void sl_siblings_yield(struct sl_sock *to)
+static void all_yield(struct yield y)
 {
+	const struct sl_sock *to = y.to;
+
 	if (!sl_sock_is_udp(to) || !to->reuse || !to->local_port ||
 	    sl_addr_is_multicast(&to->local) || sl_addr_is_loopback(&to->local) ||
 	    device_of(to) < 0)
 		return;
-	sl_sock_for_each(yield, to);
+	sl_sock_for_each(yield, &y);
+}
+
+void sl_siblings_yield(const struct sl_sock *to)
+{
+	all_yield((struct yield){.to = to, .fd = -1});
+}
+
+void sl_siblings_yield_to_child(const struct sl_sock *to, int fd)
+{
+	all_yield((struct yield){.to = to, .fd = fd});
 }

@@ -369,8 +369,8 @@ static void finish(struct sl_sock *sk, int fd, bool shared)
 	sl_tlisten_closed(sk);
 	sl_stats_sock_free(sk->stats); /* others may count into it still: it stays mapped */
 	sl_unlock(&sk->slow);
-	if (shared) /* a child may go on with it */
-		sl_siblings_yield(sk);
+	if (shared)
+		sl_siblings_yield_to_child(sk, fd);
 	sl_sock_free(sk);
 }
 

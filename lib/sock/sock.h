@@ -354,7 +354,9 @@ void sl_sock_pace_end(struct sl_sock *sk, bool flush);
 
 /* sibling.c: the socket is the kernel's; who of ours stands in the way of its datagrams goes there,
  * too. No slow lock held. */
-void sl_siblings_yield(struct sl_sock *to);
+void sl_siblings_yield(const struct sl_sock *to);
+/* The same for one whose last descriptor here, fd, is about to be closed, if a child has it. */
+void sl_siblings_yield_to_child(const struct sl_sock *to, int fd);
 
 /* mcast.c: memberships and the fan-out to several sockets */
 int sl_mcast_setsockopt(struct sl_sock *sk, int level, int name, const void *val, socklen_t len);
