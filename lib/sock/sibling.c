@@ -57,7 +57,7 @@ static int score(const struct sl_sock *sk)
 
 struct yield {
 	const struct sl_sock *to;
-	int fd;     /* our last of it, which is about to be closed; -1: it stays open */
+	int fd;      /* our last of it, which is about to be closed; -1: it stays open */
 	bool nobody; /* has it then */
 };
 

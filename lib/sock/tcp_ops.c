@@ -407,7 +407,9 @@ static uint32_t poll_events(uint32_t ev)
 	       (ev & SL_TCP_EV_IN ? EPOLLIN | EPOLLRDNORM : 0) |
 	       (ev & SL_TCP_EV_OUT ? EPOLLOUT | EPOLLWRNORM : 0) |
 	       (ev & SL_TCP_EV_URG ? EPOLLPRI : 0) |
-	       (ev & SL_TCP_EV_RDHUP ? EPOLLIN | EPOLLRDNORM | EPOLLRDHUP : 0) |
+	       /* tcp_fin() has sk_state_change() wake whoever waits, for whatever. */
+	       (ev & SL_TCP_EV_RDHUP ? EPOLLIN | EPOLLRDNORM | EPOLLOUT | EPOLLWRNORM | EPOLLRDHUP
+				     : 0) |
 	       (ev & SL_TCP_EV_ERROR ? EPOLLERR : 0) |
 	       (ev & SL_TCP_EV_CLOSED
 			? EPOLLIN | EPOLLRDNORM | EPOLLOUT | EPOLLWRNORM | EPOLLRDHUP | EPOLLHUP
