@@ -4,18 +4,13 @@
 
 static uint8_t hops(const struct sl_sock *sk, const struct sl_dst *d, const struct sl_addr *dst)
 {
-	uint8_t set = sl_addr_is_v4(dst) ? sk->ttl : sk->ttl6;
+	uint8_t set = sl_sock_ttl(sk, dst);
 
 	if (sl_addr_is_multicast(dst))
 		return sk->mc_ttl;
 	if (set)
 		return set;
 	return d->route.hoplimit ? d->route.hoplimit : 64;
-}
-
-static uint8_t tos(const struct sl_sock *sk, const struct sl_addr *dst)
-{
-	return sl_addr_is_v4(dst) ? sk->tos : sk->tos6;
 }
 
 static bool df(const struct sl_sock *sk)
@@ -46,7 +41,7 @@ static void make_headers(struct sl_sock *sk, struct sl_path *p, const struct sl_
 		.dst = p->dst,
 		.sport = sk->local_port,
 		.dport = p->port,
-		.tos = ctl && ctl->tos >= 0 ? (uint8_t)ctl->tos : tos(sk, &p->dst),
+		.tos = ctl && ctl->tos >= 0 ? (uint8_t)ctl->tos : sl_sock_tos(sk, &p->dst),
 		.ttl = ctl && ctl->ttl >= 0 ? (uint8_t)ctl->ttl : hops(sk, d, &p->dst),
 		.df = df(sk),
 	};
@@ -75,7 +70,7 @@ void sl_send_make_path(struct sl_sock *sk, struct sl_lane *lane, struct sl_path 
 	struct sl_route_key key = {
 		.dst = p->dst,
 		.oif = p->oif,
-		.tos = tos(sk, &p->dst),
+		.tos = sl_sock_tos(sk, &p->dst),
 		.mark = sk->mark,
 		.mc_noloop = sl_addr_is_multicast(&p->dst) && !sk->mc_loop,
 	};

@@ -106,7 +106,7 @@ struct sl_sock {
 	uint16_t want;          /* SL_WANT_*; of TCP the time stamps */
 	uint8_t os;             /* SL_OS_*; atomic */
 	uint8_t phase;          /* TCP: enum sl_sock_phase */
-	uint8_t tos, ttl;       /* ttl 0: the route's or the system's; of UDP what IPv4 has */
+	uint8_t tos, ttl;       /* of IPv4; ttl 0: the route's or the system's */
 	uint16_t pace_packet;   /* as pace_burst */
 	uint32_t inode;         /* of the shadow */
 	struct sl_list watches; /* struct sl_watch */
@@ -134,11 +134,10 @@ struct sl_sock {
 	bool pace_three;    /* SO_MAX_PACING_RATE was set by a struct sl_rate_limit */
 	uint32_t zc_next;   /* number of the next call with MSG_ZEROCOPY */
 	uint32_t zc_done;   /* so many before it are in the error queue */
-	bool server;        /* came by a listener */
+	bool server : 1;    /* came by a listener */
+	bool heir : 1;      /* a listener that each of several processes may have a part of */
 	bool taking;        /* take-over is under way */
-	bool heir;          /* a listener that each of several processes may have a part of */
-	uint8_t given;      /* made by another program: so often it will be tried to take it; or
-			     * SL_GIVEN_LATER, less what it has been used since */
+	uint8_t tos6, ttl6; /* tos, ttl of IPv6 */
 	uint32_t in_kernel; /* calls in the kernel with it; atomic */
 
 	/* names and claims; changed by the calls that change them, under `slow` */
@@ -152,10 +151,12 @@ struct sl_sock {
 	uint16_t local_port; /* 0: not bound */
 	bool v6only;
 	bool bound_addr; /* to an address, not a wildcard */
-	bool reuse;      /* SO_REUSEADDR or SO_REUSEPORT */
-	bool reuseport;
+	bool reuse : 1;  /* SO_REUSEADDR or SO_REUSEPORT */
+	bool reuseport : 1;
 	bool own_ports; /* IP_LOCAL_PORT_RANGE was set */
 	uint8_t passed; /* a parent's: of which one (keeper.c); 0: our own, or the kernel's */
+	uint8_t given;  /* made by another program: so often it will be tried to take it; or
+			 * SL_GIVEN_LATER, less what it has been used since */
 	uint32_t forks; /* of the process, when it was made (sl_forks) */
 	uint32_t nfds;
 	uint32_t slot;
@@ -193,7 +194,6 @@ struct sl_sock {
 	uint8_t pmtudisc;
 	bool mc_loop;
 	bool mc_all;           /* IP_MULTICAST_ALL */
-	uint8_t tos6, ttl6;    /* tos, ttl of IPv6 */
 	uint32_t mc_oif;       /* IP(V6)_MULTICAST_IF */
 	struct sl_addr mc_src; /* source address that IP_MULTICAST_IF set */
 	uint32_t sndbuf;
@@ -207,6 +207,15 @@ static inline bool sl_sock_is_udp(const struct sl_sock *sk)
 static inline bool sl_sock_stays(const struct sl_sock *sk)
 {
 	return sk->phase == SL_STAYING && sk->proto == IPPROTO_TCP;
+}
+/* What packets to that address have. */
+static inline uint8_t sl_sock_tos(const struct sl_sock *sk, const struct sl_addr *to)
+{
+	return sl_addr_is_v4(to) ? sk->tos : sk->tos6;
+}
+static inline uint8_t sl_sock_ttl(const struct sl_sock *sk, const struct sl_addr *to)
+{
+	return sl_addr_is_v4(to) ? sk->ttl : sk->ttl6;
 }
 /* Datagrams of ours wait to be received. */
 static inline uint32_t sl_sock_queued(const struct sl_sock *sk)

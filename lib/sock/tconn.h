@@ -167,6 +167,15 @@ static inline void sl_sock_out_of_kernel(struct sl_sock *sk)
 	__atomic_fetch_sub(&sk->in_kernel, 1, __ATOMIC_RELEASE);
 }
 
+/* Its packets to that address are to have the socket's options. */
+static inline void sl_tconn_ip_options(struct sl_tconn *c, const struct sl_sock *sk,
+				       const struct sl_addr *to)
+{
+	c->mark = sk->mark;
+	c->ttl = sl_sock_ttl(sk, to);
+	c->tcp.tos = sl_sock_tos(sk, to);
+}
+
 /* tcp_ops.c */
 int sl_tconn_ops_init(void);
 /* Where the route to its peer goes. Lane held. */

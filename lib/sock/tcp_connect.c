@@ -83,7 +83,7 @@ static enum sl_reason find_way(struct sl_sock *sk, const struct sl_addr *dst, ui
 	struct sl_route_key key = {
 		.dst = *dst,
 		.oif = device_for(sk, dst, scope),
-		.tos = sk->tos,
+		.tos = sl_sock_tos(sk, dst),
 		.mark = sk->mark,
 	};
 	enum sl_rule_action action;
@@ -132,8 +132,7 @@ static int open_conn(struct sl_sock *sk, struct sl_tconn *c, const struct goal *
 	sl_tcp_init(&c->tcp, lane->tcp);
 	c->sk = sk;
 	c->oif = g->oif;
-	c->mark = sk->mark;
-	c->ttl = sk->ttl;
+	sl_tconn_ip_options(c, sk, &g->key.remote);
 	sl_tcp_opt_apply(sk, c);
 	sl_tcp_fastopen_choose(sk, &c->tcp, &g->key);
 	sl_tconn_make_way(lane->tcp, &g->key);

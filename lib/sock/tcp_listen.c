@@ -360,6 +360,8 @@ static void adopt(struct acc *a, struct sl_lane *lane, struct sl_tcp *t)
 	sk->v6only = a->sk->v6only;
 	sk->tos = a->sk->tos;
 	sk->ttl = a->sk->ttl;
+	sk->tos6 = a->sk->tos6;
+	sk->ttl6 = a->sk->ttl6;
 	sk->mark = a->sk->mark;
 	sk->bound_if = a->sk->bound_if;
 	sk->phase = SL_CONNECTED;

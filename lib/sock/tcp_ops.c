@@ -244,13 +244,30 @@ static bool op_send(struct sl_tcp *t, const struct sl_tcp_seg *seg, uint32_t fra
 	return sent;
 }
 
-static bool op_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key,
-		     const struct sl_tcp_seg *seg, void *from)
+static const struct sl_sock *sock_of(const struct sl_tcp_listener *l)
 {
+	return l ? sl_container_of(l, struct sl_tlisten, tcp)->sk : NULL;
+}
+
+/* Of what is no connection, and says what a listener sk has to say, or nobody (NULL). */
+static struct sl_dst *dst_without(struct sl_lane *lane, const struct sl_sock *sk,
+				  const struct sl_tcp_key *key, uint32_t oif)
+{
+	if (!sk)
+		return find_dst(lane, key, oif, 0, 0);
+	return find_dst(lane, key, sk->bound_if ? sk->bound_if : oif, sk->mark,
+			sl_sock_tos(sk, &key->remote));
+}
+
+/* What a listener says has its options. */
+static bool op_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
+		     const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, void *from)
+{
+	const struct sl_sock *sk = sock_of(l);
 	const struct sl_in *in = from;
 	struct sl_lane *lane = h->owner;
 	uint32_t oif = in && sl_addr_is_linklocal(&key->remote) ? in->ifindex : 0, f;
-	struct sl_dst *d = find_dst(lane, key, oif, 0, 0);
+	struct sl_dst *d = dst_without(lane, sk, key, oif);
 	struct sl_leg *leg = leg_of(d);
 	struct sl_tcp_hdr hdr;
 
@@ -259,16 +276,19 @@ static bool op_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 	f = sl_lane_frame(lane);
 	if (f == SL_NO_FRAME)
 		return true;
-	make_headers(&hdr, d, key, 0, 0);
+	make_headers(&hdr, d, key, sk ? sl_sock_tos(sk, &key->remote) : 0,
+		     sk ? sl_sock_ttl(sk, &key->remote) : 0);
 	put(lane, leg, &hdr, seg, f, 0, 0, NULL);
 	return true;
 }
 
-static uint16_t op_route_mss(struct sl_tcp_host *h, const struct sl_tcp_key *key)
+static uint16_t op_route_mss(struct sl_tcp_host *h, const struct sl_tcp *t,
+			     const struct sl_tcp_listener *l, const struct sl_tcp_key *key)
 {
+	const struct sl_tconn *c = t ? sl_tconn_of((struct sl_tcp *)t) : NULL;
 	struct sl_lane *lane = h->owner;
-	struct sl_tcp *t = sl_tcp_find(h, key);
-	struct sl_dst *d = find_dst(lane, key, t ? sl_tconn_of(t)->oif : 0, 0, 0);
+	struct sl_dst *d = c ? find_dst(lane, key, c->oif, c->mark, t->tos)
+			     : dst_without(lane, sock_of(l), key, 0);
 	uint32_t mtu = d->route.mtu ? d->route.mtu : 1500, hdr;
 	const struct sl_leg *leg = d->leg;
 	uint32_t room;
@@ -458,8 +478,7 @@ static struct sl_tcp *op_child_new(struct sl_tcp_listener *l, const struct sl_tc
 	if (!c)
 		return NULL;
 	c->lsn_id = lsn->id;
-	c->mark = sk->mark;
-	c->ttl = sk->ttl;
+	sl_tconn_ip_options(c, sk, &key->remote);
 	c->oif = sk->bound_if;
 	return &c->tcp;
 }

@@ -75,12 +75,13 @@ CONN(c_rcvbuf, (t->rcvbuf = (uint32_t)v, t->rcvbuf_locked = true))
 LISTENER(l_rcvbuf, (l->rcvbuf = (uint32_t)v, l->rcvbuf_locked = true))
 CONN(c_sndbuf, (t->sndbuf = (uint32_t)v, t->sndbuf_locked = true))
 LISTENER(l_sndbuf, (l->sndbuf = (uint32_t)v, l->sndbuf_locked = true))
-CONN(c_tos, t->tos = (uint8_t)(v < 0 ? 0 : v))
 LISTENER(l_defer, l->defer_accept_s = (uint32_t)v)
 LISTENER(l_fastopen, l->tfo_qlen = (uint32_t)v)
 SOCK(s_rcvlowat, sk->rcvlowat = v > 0 ? (uint32_t)v : 1)
 SOCK(s_tos, sk->tos = (uint8_t)(v < 0 ? 0 : v))
+SOCK(s_tos6, sk->tos6 = (uint8_t)(v < 0 ? 0 : v))
 SOCK(s_ttl, sk->ttl = (uint8_t)(v < 0 ? 0 : v))
+SOCK(s_ttl6, sk->ttl6 = (uint8_t)(v < 0 ? 0 : v))
 SOCK(s_mark, sk->mark = (uint32_t)v)
 SOCK(s_v6only, sk->v6only = v != 0)
 LISTENER(l_tfo_no_cookie, l->tfo_no_cookie = v != 0)
@@ -131,10 +132,10 @@ static const struct opt opts[] = {
 	{SOL_SOCKET, SO_ZEROCOPY, s_zerocopy, NULL, NULL},
 	{SOL_SOCKET, SO_MARK, s_mark, NULL, NULL},
 	{SOL_SOCKET, SO_BINDTOIFINDEX, s_bound_if, NULL, NULL},
-	{IPPROTO_IP, IP_TOS, s_tos, c_tos, NULL},
+	{IPPROTO_IP, IP_TOS, s_tos, NULL, NULL},
 	{IPPROTO_IP, IP_TTL, s_ttl, NULL, NULL},
-	{IPPROTO_IPV6, IPV6_TCLASS, s_tos, c_tos, NULL},
-	{IPPROTO_IPV6, IPV6_UNICAST_HOPS, s_ttl, NULL, NULL},
+	{IPPROTO_IPV6, IPV6_TCLASS, s_tos6, NULL, NULL},
+	{IPPROTO_IPV6, IPV6_UNICAST_HOPS, s_ttl6, NULL, NULL},
 	{IPPROTO_IPV6, IPV6_V6ONLY, s_v6only, NULL, NULL},
 };
 _Static_assert(sl_array_len(opts) <= 64, "bits of sl_sock.opts");
@@ -217,8 +218,7 @@ static bool effect(struct sl_sock *sk, const struct opt *o, int64_t v)
 		ok = set_congestion(sk->fd, sk->conn ? &sk->conn->tcp : NULL,
 				    sk->lsn ? &sk->lsn->tcp : NULL);
 	if (sk->conn) {
-		sk->conn->mark = sk->mark;
-		sk->conn->ttl = sk->ttl;
+		sl_tconn_ip_options(sk->conn, sk, &sk->conn->tcp.node.key.remote);
 		sl_tconn_path_changed(sk->conn);
 		if (o->conn) {
 			o->conn(&sk->conn->tcp, v);
@@ -390,7 +390,6 @@ void sl_tcp_opt_read_v6only(struct sl_sock *sk)
 
 void sl_tcp_opt_apply(struct sl_sock *sk, struct sl_tconn *c)
 {
-	c->tcp.tos = sk->tos;
 	for (unsigned i = 0; i < sl_array_len(opts); i++) {
 		if (!(sk->opts >> i & 1))
 			continue;

@@ -92,7 +92,6 @@ static int find_way(struct take *x)
 		.dst = x->key.remote,
 		.src = x->key.local,
 		.oif = x->oif,
-		.tos = x->sk->tos,
 		.mark = x->sk->mark,
 	};
 	struct sl_route route;
@@ -103,6 +102,7 @@ static int find_way(struct take *x)
 	rk.dst = x->key.remote;
 	rk.src = x->key.local;
 	rk.oif = x->oif;
+	rk.tos = sl_sock_tos(x->sk, &x->key.remote);
 	if (sl_route_get(&rk, &route) < 0 || route.kind != SL_ROUTE_DEVICE)
 		return -EREMOTE;
 	x->port = sl_port_open(route.ifindex);
@@ -135,8 +135,7 @@ static int prepare(struct take *x)
 	sl_tcp_init(&x->c->tcp, lane->tcp);
 	x->c->tcp.child = sk->server;
 	x->c->oif = x->oif;
-	x->c->mark = sk->mark;
-	x->c->ttl = sk->ttl;
+	sl_tconn_ip_options(x->c, sk, &x->key.remote);
 	sl_tcp_opt_apply(sk, x->c);
 	sl_tconn_make_way(lane->tcp, &x->key);
 	err = sl_tcp_repair_reserve(&x->c->tcp, &x->key);

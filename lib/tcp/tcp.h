@@ -98,10 +98,11 @@ struct sl_tcp_ops {
 	bool (*send)(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
 		     uint64_t psum);
 	/* A segment that belongs to no connection (reset, SYN-ACK, challenge, TIME_WAIT): never has
-	 * data, may be lost. from: what it answers was received as (opaque, may be NULL). False: it
-	 * is lost for want of a way, which may be there soon (the neighbour is asked for). */
-	bool (*reply)(struct sl_tcp_host *h, const struct sl_tcp_key *key,
-		      const struct sl_tcp_seg *seg, void *from);
+	 * data, may be lost. l: whose handshake it belongs to, or NULL. from: what it answers was
+	 * received as (opaque, may be NULL). False: it is lost for want of a way, which may be
+	 * there soon (the neighbour is asked for). */
+	bool (*reply)(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
+		      const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, void *from);
 	void (*event)(struct sl_tcp *c, uint32_t events);
 	/* c->opts->nic is set: does the NIC keep c's pace? True: the next segment may be posted at
 	 * *at_us, which may have passed. False: c is to keep it. NULL where nobody sets that. */
@@ -121,8 +122,10 @@ struct sl_tcp_ops {
 	/* c has said nothing for a while: what it holds for sending may go, until send() is called
 	 * again. May be NULL. Who has something to give back then sets c->awake in send(). */
 	void (*rest)(struct sl_tcp *c);
-	/* MSS that the route to c allows (device MTU less IP and TCP header), without options. */
-	uint16_t (*route_mss)(struct sl_tcp_host *h, const struct sl_tcp_key *key);
+	/* MSS that the route of a connection with that key allows (device MTU less IP and TCP
+	 * header), without options. c: which it is; NULL: a handshake of l's. */
+	uint16_t (*route_mss)(struct sl_tcp_host *h, const struct sl_tcp *c,
+			      const struct sl_tcp_listener *l, const struct sl_tcp_key *key);
 	/* What the peer's SYN-ACK says to our Fast Open SYN: its MSS, perhaps a cookie, to be kept
 	 * for the next time. lost: a SYN without option and data had to do. May be NULL. */
 	void (*tfo_answer)(struct sl_tcp *c, const struct sl_tcp_seg *synack, bool lost);

@@ -225,12 +225,9 @@ uint32_t sl_tcp_first_window(uint32_t rcvbuf, uint32_t clamp)
 	return clamp ? sl_min(w, clamp) : w;
 }
 
-/* RFC 9293 3.7.1: what we can receive, by the route; the user may want less. */
-uint16_t sl_tcp_our_mss(struct sl_tcp_host *h, const struct sl_tcp_key *key, uint16_t user_mss)
+uint16_t sl_tcp_our_mss(uint16_t route_mss, uint16_t user_mss)
 {
-	uint16_t mss = h->ops->route_mss(h, key);
-
-	return user_mss && user_mss < mss ? user_mss : mss;
+	return user_mss && user_mss < route_mss ? user_mss : route_mss;
 }
 
 /* The variables that a connection has before it knows anything of the peer. */
@@ -240,8 +237,8 @@ void sl_tcp_start(struct sl_tcp *c, const struct sl_tcp_key *key, uint32_t iss)
 	c->iss = c->snd_una = iss;
 	c->snd_nxt = c->write_seq = c->snd_up = iss + 1;
 	c->ts_off = sl_tcp_ts_offset(c->host, key);
-	c->pmtu_mss = c->route_mss = c->host->ops->route_mss(c->host, key);
-	c->adv_mss = sl_tcp_our_mss(c->host, key, sl_tcp_opt(c, user_mss));
+	c->pmtu_mss = c->route_mss = c->host->ops->route_mss(c->host, c, NULL, key);
+	c->adv_mss = sl_tcp_our_mss(c->route_mss, sl_tcp_opt(c, user_mss));
 	c->rcv_wscale = sl_tcp_rcv_wscale(c->rcvbuf, c->rcvbuf_locked, c->window_clamp);
 	c->rcv_wnd = sl_tcp_first_window(c->rcvbuf, c->window_clamp);
 	c->mss_clamp = sl_addr_is_v4(&key->remote) ? 536 : 1220; /* RFC 9293 3.7.1 */

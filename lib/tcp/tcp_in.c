@@ -28,7 +28,7 @@ void sl_tcp_reset_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 		r.ack = seg->seq + sl_seg_seqlen(seg);
 	}
 	tcp_count(h, SL_TCPC_OUT_RSTS, 1);
-	sl_tcp_reply(h, key, &r, from);
+	sl_tcp_reply(h, NULL, key, &r, from);
 }
 
 /* One answer to what is out of place in tcp_invalid_ratelimit: two ends must not keep each other

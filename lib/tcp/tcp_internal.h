@@ -52,11 +52,11 @@ void sl_tcp_tw_timer(struct sl_tcp_host *h, struct sl_tcp_node *n);  /* tcp_tw.c
 void sl_tcp_late_timer(struct sl_tcp_host *h); /* tcp_late.c */
 
 /* Answers h->ops->reply, and again when there was no way; tried so often, after 2 ms to 512 ms: a
- * second in all. */
+ * second in all. (By then the listener may be gone: it is not asked what options it has.) */
 #define SL_TCP_STUCK_US   2000ull
 #define SL_TCP_STUCK_MOST 9
-void sl_tcp_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key, const struct sl_tcp_seg *seg,
-		  void *from);
+void sl_tcp_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
+		  const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, void *from);
 
 /* tcp_table.c: who has a key */
 struct sl_tcp_node *sl_tcp_table_find(struct sl_tcp_host *h, const struct sl_tcp_key *key);
@@ -95,7 +95,8 @@ void sl_tcp_start_buffers(struct sl_tcp *c);
 void sl_tcp_start(struct sl_tcp *c, const struct sl_tcp_key *key, uint32_t iss);
 uint8_t sl_tcp_rcv_wscale(uint32_t rcvbuf, bool locked, uint32_t clamp);
 uint32_t sl_tcp_first_window(uint32_t rcvbuf, uint32_t clamp);
-uint16_t sl_tcp_our_mss(struct sl_tcp_host *h, const struct sl_tcp_key *key, uint16_t user_mss);
+/* RFC 9293 3.7.1: what we can receive, by the route; the user may want less. */
+uint16_t sl_tcp_our_mss(uint16_t route_mss, uint16_t user_mss);
 void sl_tcp_send_fin(struct sl_tcp *c);         /* the state that follows, and FIN into the queue */
 void sl_tcp_orphan_fin_wait2(struct sl_tcp *c); /* c becomes CLOSED */
 

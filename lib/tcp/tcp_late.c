@@ -47,22 +47,22 @@ static void arm(struct sl_tcp_host *h, struct sl_tcp_late *l)
 		sl_timer_arm(&h->wheel, &l->timer, at_us);
 }
 
-void sl_tcp_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key, const struct sl_tcp_seg *seg,
-		  void *from)
+void sl_tcp_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
+		  const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, void *from)
 {
-	struct sl_tcp_late *l;
+	struct sl_tcp_late *late;
 
-	if (sl_likely(h->ops->reply(h, key, seg, from)))
+	if (sl_likely(h->ops->reply(h, l, key, seg, from)))
 		return;
-	l = late_of(h);
-	if (!l || l->n == LATE_MOST)
+	late = late_of(h);
+	if (!late || late->n == LATE_MOST)
 		return;
-	l->reply[l->n++] = (struct late_reply){
+	late->reply[late->n++] = (struct late_reply){
 		.at_us = h->now_us + SL_TCP_STUCK_US,
 		.key = *key,
 		.seg = *seg,
 	};
-	arm(h, l);
+	arm(h, late);
 }
 
 /* False: it is over, it was sent or has been tried for long enough. */
@@ -70,7 +70,7 @@ static bool try_again(struct sl_tcp_host *h, struct late_reply *r)
 {
 	if (r->at_us > h->now_us)
 		return true;
-	if (h->ops->reply(h, &r->key, &r->seg, NULL) || ++r->tries == SL_TCP_STUCK_MOST)
+	if (h->ops->reply(h, NULL, &r->key, &r->seg, NULL) || ++r->tries == SL_TCP_STUCK_MOST)
 		return false;
 	r->at_us = h->now_us + (SL_TCP_STUCK_US << r->tries);
 	return true;

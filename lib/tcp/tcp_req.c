@@ -73,7 +73,7 @@ void sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint3
 {
 	struct sl_tcp_seg s = synack_of(h, r, tsval);
 
-	sl_tcp_reply(h, &r->node.key, &s, from);
+	sl_tcp_reply(h, r->l, &r->node.key, &s, from);
 }
 
 static uint32_t req_tsval(const struct sl_tcp_host *h, const struct sl_tcp_req *r)
@@ -91,7 +91,7 @@ void sl_tcp_req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl
 		.ts_off = sl_tcp_ts_offset(h, key),
 		.ts_recent = syn->tsval,
 		.rcv_wnd = sl_tcp_first_window(listener_rcvbuf(l), 0),
-		.mss = sl_tcp_our_mss(h, key, l->opts.user_mss),
+		.mss = sl_tcp_our_mss(h->ops->route_mss(h, NULL, l, key), l->opts.user_mss),
 		.rcv_wscale = sl_tcp_rcv_wscale(listener_rcvbuf(l), l->rcvbuf_locked, 0),
 		.born_us = h->now_us,
 	};
@@ -171,7 +171,8 @@ void sl_tcp_req_answer_syn(struct sl_tcp_host *h, struct sl_tcp_req *r, void *fr
 	struct sl_tcp_seg s = synack_of(h, r, req_tsval(h, r));
 
 	sl_store(&r->answered, true);
-	if (sl_likely(h->ops->reply(h, &r->node.key, &s, from)) || r->stuck == SL_TCP_STUCK_MOST) {
+	if (sl_likely(h->ops->reply(h, r->l, &r->node.key, &s, from)) ||
+	    r->stuck == SL_TCP_STUCK_MOST) {
 		r->stuck = 0;
 		req_arm(h, r);
 		return;
@@ -225,7 +226,7 @@ static void req_answer(struct sl_tcp_host *h, struct sl_tcp_req *r, void *from)
 		s.tsval = req_tsval(h, r);
 		s.tsecr = r->ts_recent;
 	}
-	sl_tcp_reply(h, &r->node.key, &s, from);
+	sl_tcp_reply(h, r->l, &r->node.key, &s, from);
 }
 
 static bool is_req_limited(const struct sl_tcp_host *h, struct sl_tcp_req *r)

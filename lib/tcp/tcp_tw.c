@@ -104,7 +104,7 @@ static void answer(struct sl_tcp_host *h, struct tw *w, const struct sl_tcp_seg 
 		r.tsval = sl_tcp_now_ms(h) + w->ts_off;
 		r.tsecr = w->ts_recent;
 	}
-	sl_tcp_reply(h, &w->node.key, &r, from);
+	sl_tcp_reply(h, NULL, &w->node.key, &r, from);
 }
 
 static bool is_paws_violated(const struct tw *w, const struct sl_tcp_seg *seg)

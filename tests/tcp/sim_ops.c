@@ -123,8 +123,8 @@ static bool op_paced(struct sl_tcp *c, uint64_t *at_us)
 	return true;
 }
 
-static bool op_reply(struct sl_tcp_host *th, const struct sl_tcp_key *key,
-		     const struct sl_tcp_seg *seg, void *from)
+static bool op_reply(struct sl_tcp_host *th, const struct sl_tcp_listener *l,
+		     const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, void *from)
 {
 	struct sim_host *h = sl_container_of(th, struct sim_host, tcp);
 	struct sim_tx t = {
@@ -188,7 +188,8 @@ static void op_accept_ready(struct sl_tcp_listener *l)
 	sl_container_of(l, struct sim_listener, tcp)->host->busy = true;
 }
 
-static uint16_t op_route_mss(struct sl_tcp_host *th, const struct sl_tcp_key *key)
+static uint16_t op_route_mss(struct sl_tcp_host *th, const struct sl_tcp *c,
+			     const struct sl_tcp_listener *l, const struct sl_tcp_key *key)
 {
 	struct sim_host *h = sl_container_of(th, struct sim_host, tcp);
 

@@ -98,8 +98,8 @@ static bool op_send(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t fra
 	return false;
 }
 
-static bool op_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key,
-		     const struct sl_tcp_seg *seg, void *from)
+static bool op_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
+		     const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, void *from)
 {
 	send_bare(end_of(h), seg);
 	return true;
@@ -130,7 +130,8 @@ static void op_accept_ready(struct sl_tcp_listener *l)
 	e->events |= SL_TCP_EV_CONNECTED;
 }
 
-static uint16_t op_route_mss(struct sl_tcp_host *h, const struct sl_tcp_key *key)
+static uint16_t op_route_mss(struct sl_tcp_host *h, const struct sl_tcp *c,
+			     const struct sl_tcp_listener *l, const struct sl_tcp_key *key)
 {
 	return 1460;
 }

@@ -36,8 +36,8 @@ static bool op_send(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t fra
 	return true;
 }
 
-static bool op_reply(struct sl_tcp_host *host, const struct sl_tcp_key *k,
-		     const struct sl_tcp_seg *seg, void *from)
+static bool op_reply(struct sl_tcp_host *host, const struct sl_tcp_listener *of,
+		     const struct sl_tcp_key *k, const struct sl_tcp_seg *seg, void *from)
 {
 	if (no_way)
 		return false;
@@ -74,7 +74,8 @@ static void op_accept_ready(struct sl_tcp_listener *from)
 	nready++;
 }
 
-static uint16_t op_route_mss(struct sl_tcp_host *host, const struct sl_tcp_key *k)
+static uint16_t op_route_mss(struct sl_tcp_host *host, const struct sl_tcp *c,
+			     const struct sl_tcp_listener *of, const struct sl_tcp_key *k)
 {
 	return 1460;
 }
