@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """tcp_iph.py subject | DEVICE OWN4 OWN6 PEER4 PEER6 FAR: the subject serves at 7000 (both families), 7001 (its options
-change) and 7002 (marked), and connects where it is told at 7003. Seen from there: who of its packets has what TOS and
-TTL. OWN: the subject's addresses."""
+change) and 7002 (marked), and connects where it is told at 7003. Seen from there: who of its packets has what TOS, TTL
+and MSS. OWN: the subject's addresses."""
 import os
 import threading
 
@@ -60,8 +60,17 @@ def kind(flags):
         "FIN" if flags & FIN else "data" if flags & PSH else None
 
 
+def mss(tcp):
+    opts = tcp[20:(tcp[12] >> 4) * 4]
+    while opts and opts[0]:
+        if opts[0] == 2:
+            return struct.unpack_from("!H", opts, 2)[0]
+        opts = opts[1 if opts[0] == 1 else opts[1]:]
+    return 0
+
+
 def parse(p):
-    """Of a frame with TCP: both ports, kind, TOS and TTL."""
+    """Of a frame with TCP: both ports, kind, TOS, TTL and MSS."""
     ether = struct.unpack_from("!H", p, 12)[0]
     if ether == 0x800 and p[23] == 6:
         l4, tos, ttl = 14 + (p[14] & 15) * 4, p[15], p[22]
@@ -69,7 +78,7 @@ def parse(p):
         l4, tos, ttl = 54, struct.unpack_from("!H", p, 14)[0] >> 4 & 255, p[21]
     else:
         return None
-    return struct.unpack_from("!HH", p, l4), kind(p[l4 + 13]), hex(tos), ttl
+    return struct.unpack_from("!HH", p, l4), kind(p[l4 + 13]), hex(tos), ttl, mss(p[l4:])
 
 
 class Eye:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What the IP headers of TCP's packets have: TOS, TTL, and their IPv6 ones, of a listener's answers, of connections of
+# What TCP's packets have in their headers: TOS, TTL, their IPv6 ones, MSS, of a listener's answers, of connections of
 # one AF_INET6 socket over both families, and of a socket whose options change; the way that SO_MARK chooses.
 MODES=${MODES:-oracle one} # host a looks at what comes: by its kernel
 . "$(dirname "$0")/lib_tcp.sh"
@@ -8,7 +8,7 @@ net_up
 FAR=198.51.100.7 # has a way by the mark alone
 ip -n "${NS}a" addr add $FAR/32 dev lo
 b ip route add unreachable 198.51.100.0/24
-b ip route add $FAR via "$A4" dev "$DEV_B" table 100
+b ip route add $FAR via "$A4" dev "$DEV_B" table 100 mtu 1300
 b ip rule add fwmark 5 table 100
 for MODE in $MODES; do
 	meet
