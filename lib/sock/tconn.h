@@ -204,7 +204,7 @@ void sl_tconn_pace_end(struct sl_tconn *c); /* nothing is to be sent any more */
 /* No lane held. Nothing of it waits in the NIC any more, or it stands still. */
 void sl_tconn_drain(struct sl_tconn *c);
 
-/* At exit: what is queued still goes out. */
+/* tconn_exit.c. At exit: what is queued still goes out. */
 void sl_tconn_exit(void);
 
 /* Is it TCP's? (NULL is not.) One that is a parent's is the kernel's when this returns: with a
@@ -312,8 +312,8 @@ static inline bool sl_tcp_sock_is_named(const struct sl_sock *sk)
 	return c && sl_load(&c->tcp.state) != SL_TCP_CLOSED;
 }
 
-/* The last descriptor goes: the connection ends in the background, but for the time that SO_LINGER
- * says. sk->slow held. */
+/* tcp_close.c. The last descriptor goes: the connection ends in the background, but for the time
+ * that SO_LINGER says. sk->slow held. */
 void sl_tcp_sock_close(struct sl_sock *sk, int fd);
 /* tcp_leave.c: everything TCP has leaves for the kernel; sk->slow held. False: the connection stays
  * ours, since it is over and is read to its end by us, or cannot be moved. */
