@@ -12,6 +12,7 @@
 #include <linux/ipv6.h>
 #include <string.h>
 
+#include "net/ipconf.h"
 #include "net/rtnl.h"
 
 #ifndef IFA_MULTICAST
@@ -189,12 +190,14 @@ static int group6_is_joined(const struct sl_addr *group, uint32_t ifindex)
 	return m.found;
 }
 
-/* MTU of IPv6 on a device ------------------------------------------------------------------ */
+/* What IPv6 has on a device ----------------------------------------------------------------- */
 
-static int mtu6_on_msg(const struct nlmsghdr *nlh, void *arg)
+static int conf6_on_msg(const struct nlmsghdr *nlh, void *arg)
 {
 	const struct nlattr *tb[IFLA_MAX + 1], *af[AF_INET6 + 1], *inet6[IFLA_INET6_MAX + 1];
-	const struct nlattr *conf;
+	struct sl_route *out = arg;
+	const struct nlattr *attr;
+	const uint32_t *conf;
 
 	if (!sl_rtnl_attrs(nlh, sizeof(struct ifinfomsg), tb, IFLA_MAX) || !tb[IFLA_AF_SPEC])
 		return 0;
@@ -202,18 +205,15 @@ static int mtu6_on_msg(const struct nlmsghdr *nlh, void *arg)
 	if (!af[AF_INET6])
 		return 0;
 	sl_rtnl_nested(af[AF_INET6], inet6, IFLA_INET6_MAX);
-	conf = inet6[IFLA_INET6_CONF];
-	if (conf && mnl_attr_get_payload_len(conf) >= (DEVCONF_MTU6 + 1) * sizeof(uint32_t))
-		*(uint32_t *)arg = ((const uint32_t *)mnl_attr_get_payload(conf))[DEVCONF_MTU6];
+	attr = inet6[IFLA_INET6_CONF];
+	if (!attr || mnl_attr_get_payload_len(attr) < (DEVCONF_MTU6 + 1) * sizeof(uint32_t))
+		return 0;
+	conf = mnl_attr_get_payload(attr);
+	if (!out->mtu)
+		out->mtu = conf[DEVCONF_MTU6];
+	if (!out->hoplimit)
+		out->hoplimit = (uint8_t)sl_min(conf[DEVCONF_HOPLIMIT], 255u);
 	return 0;
-}
-
-/* 0: not known. */
-static uint32_t mtu6_of(uint32_t ifindex)
-{
-	uint32_t mtu6 = 0;
-
-	return sl_link_ask(ifindex, mtu6_on_msg, &mtu6) ? 0 : mtu6;
 }
 
 /* The question ----------------------------------------------------------------------------- */
@@ -266,8 +266,10 @@ static int complete(const struct sl_route_key *key, struct sl_route *out)
 		return -EAGAIN; /* a device so new that its event is still on the way */
 	if (link.flags & IFF_LOOPBACK)
 		out->kind = SL_ROUTE_LOCAL;
-	if (!out->mtu && !v4 && out->kind != SL_ROUTE_LOCAL)
-		out->mtu = mtu6_of(out->ifindex);
+	if ((!out->mtu || !out->hoplimit) && !v4 && out->kind != SL_ROUTE_LOCAL)
+		(void)sl_link_ask(out->ifindex, conf6_on_msg, out);
+	if (!out->hoplimit)
+		out->hoplimit = v4 ? sl_ip_default_ttl() : SL_IP_TTL;
 	out->mtu = out->mtu ? sl_min(out->mtu, link.mtu) : link.mtu;
 	if (out->kind != SL_ROUTE_MULTICAST || v4)
 		return 0;

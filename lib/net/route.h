@@ -37,7 +37,7 @@ struct sl_route {
 	int error; /* -errno for SL_ROUTE_UNREACHABLE */
 	uint32_t ifindex;
 	uint32_t mtu;           /* path MTU: the route's, exception's or the link's */
-	uint8_t hoplimit;       /* RTAX_HOPLIMIT, 0: the default */
+	uint8_t hoplimit;       /* the route's, or the machine's or device's */
 	struct sl_addr src;     /* source address the kernel would choose */
 	struct sl_addr nexthop; /* gateway, or the destination itself */
 };

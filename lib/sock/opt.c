@@ -368,7 +368,6 @@ static bool track_ipv6(struct sl_sock *sk, int name, const void *val, socklen_t 
 		return true;
 	case IPV6_RECVERR:
 	case IPV6_FREEBIND:
-	case IPV6_AUTOFLOWLABEL:
 	case IPV6_RECVPATHMTU:
 	case IPV6_ADDR_PREFERENCES:
 		return true;

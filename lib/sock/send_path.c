@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Where a datagram goes: device, next hop and headers, kept with the socket for the next one. */
+#include "net/ipconf.h"
 #include "sock/send.h"
 
 static uint8_t hops(const struct sl_sock *sk, const struct sl_dst *d, const struct sl_addr *dst)
@@ -8,9 +9,7 @@ static uint8_t hops(const struct sl_sock *sk, const struct sl_dst *d, const stru
 
 	if (sl_addr_is_multicast(dst))
 		return sk->mc_ttl;
-	if (set)
-		return set;
-	return d->route.hoplimit ? d->route.hoplimit : 64;
+	return set ? set : d->route.hoplimit;
 }
 
 static bool df(const struct sl_sock *sk)
@@ -48,6 +47,7 @@ static void make_headers(struct sl_sock *sk, struct sl_path *p, const struct sl_
 	bool v4 = sl_addr_is_v4(&p->dst);
 	uint32_t path, frame = 1u << sl_pool.shift;
 
+	b.flowlabel = sl_ip_flow_label(IPPROTO_UDP, &b.src, &b.dst, b.sport, b.dport);
 	memcpy(b.smac, d->smac, 6);
 	memcpy(b.dmac, d->dmac, 6);
 	sl_build_udp_hdr(&p->hdr, &b);

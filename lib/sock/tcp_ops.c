@@ -11,6 +11,7 @@
 
 #include "base/settings.h"
 #include "base/sys.h"
+#include "net/ipconf.h"
 #include "sock/tconn.h"
 #include "steer.h"
 
@@ -49,10 +50,10 @@ static void make_headers(struct sl_tcp_hdr *hdr, const struct sl_dst *d, const s
 		.sport = k->lport,
 		.dport = k->rport,
 		.tos = tos,
-		.ttl = ttl                 ? ttl
-		       : d->route.hoplimit ? d->route.hoplimit
-					   : 64,
+		.ttl = ttl ? ttl : d->route.hoplimit,
 		.df = true,
+		.flowlabel =
+			sl_ip_flow_label(IPPROTO_TCP, &k->local, &k->remote, k->lport, k->rport),
 	};
 
 	memcpy(b.smac, d->smac, 6);

@@ -20,6 +20,10 @@
 #define SO_TIMESTAMPNS_NEW  64
 #define SO_TIMESTAMPING_NEW 65
 #endif
+#ifndef IPV6_FLOWINFO_SEND /* linux/in6.h, not beside netinet/in.h */
+#define IPV6_FLOWLABEL_MGR 32
+#define IPV6_FLOWINFO_SEND 33
+#endif
 
 /* What an option does; v as getsockopt(2) of the shadow has it. t is NULL while there is no
  * connection. */
@@ -298,7 +302,9 @@ static bool track_ip(struct sl_sock *sk, int level, int name)
 		return name != IP_OPTIONS && name != IP_TRANSPARENT && name != IP_MINTTL &&
 		       name != IP_HDRINCL;
 	return name != IPV6_RTHDR && name != IPV6_HOPOPTS && name != IPV6_DSTOPTS &&
-	       name != IPV6_TRANSPARENT && name != IPV6_MINHOPCOUNT && name != IPV6_2292PKTOPTIONS;
+	       name != IPV6_TRANSPARENT && name != IPV6_MINHOPCOUNT &&
+	       name != IPV6_2292PKTOPTIONS && name != IPV6_AUTOFLOWLABEL &&
+	       name != IPV6_FLOWLABEL_MGR && name != IPV6_FLOWINFO_SEND;
 }
 
 static bool track_tcp(int name)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """tcp_iph.py subject | DEVICE OWN4 OWN6 PEER4 PEER6 FAR: the subject serves at 7000 (both families), 7001 (its options
 change) and 7002 (marked), and connects where it is told at 7003. Seen from there: who of its packets has what TOS, TTL
-and MSS. OWN: the subject's addresses."""
+MSS and flow label. OWN: the subject's addresses."""
 import os
 import threading
 
@@ -70,15 +70,16 @@ def mss(tcp):
 
 
 def parse(p):
-    """Of a frame with TCP: both ports, kind, TOS, TTL and MSS."""
+    """Of a frame with TCP: both ports, flow label, kind, TOS, TTL and MSS."""
     ether = struct.unpack_from("!H", p, 12)[0]
     if ether == 0x800 and p[23] == 6:
-        l4, tos, ttl = 14 + (p[14] & 15) * 4, p[15], p[22]
+        l4, label, tos, ttl = 14 + (p[14] & 15) * 4, 0, p[15], p[22]
     elif ether == 0x86dd and p[20] == 6:
-        l4, tos, ttl = 54, struct.unpack_from("!H", p, 14)[0] >> 4 & 255, p[21]
+        first = struct.unpack_from("!I", p, 14)[0]
+        l4, label, tos, ttl = 54, first & 0xfffff, first >> 20 & 255, p[21]
     else:
         return None
-    return struct.unpack_from("!HH", p, l4), kind(p[l4 + 13]), hex(tos), ttl, mss(p[l4:])
+    return struct.unpack_from("!HH", p, l4), label, kind(p[l4 + 13]), hex(tos), ttl, mss(p[l4:])
 
 
 class Eye:
@@ -89,14 +90,15 @@ class Eye:
 
     def seen(self, port):
         """Of all frames since the last time that came from or for that port of the subject's."""
-        got = set()
+        got, labels = set(), set()
         while True:
             try:
                 p, addr = self.s.recvfrom(2000)
             except BlockingIOError:
-                return sorted(got)
-            if addr[2] != 4 and (what := parse(p)) and port == what[0][0 if port < 7004 else 1] and what[1]:
-                got.add(what[1:])
+                return *sorted(got), "labels", len(labels), 0 in labels
+            if addr[2] != 4 and (what := parse(p)) and port == what[0][0 if port < 7004 else 1] and what[2]:
+                got.add(what[2:])
+                labels.add(what[1])
 
 
 def exchange(s):
