@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* TCP sockets follow what changes under them: the rules, the devices, and the routes to their
- * peers.
+/* Sockets follow what changes under them: the rules, and of TCP's the devices, and the routes to
+ * their peers.
  *
  * Theory of operation: the keeper looks once a second, and at once when a device has changed. Rules
  * are compared by what they say, since bpftool raises no generation. A connection that a rule gives
@@ -8,7 +8,9 @@
  * cannot come or go by an offloaded device any more (the steering program was taken off, the device
  * is gone or is not the way to the peer now) goes to the kernel, too; while the kernel has no way
  * either it stays, retransmits as the kernel's would, and is looked at again, at once when routes
- * have changed. (Who strays: stray.c.) */
+ * have changed. (Who strays: stray.c.) A UDP socket that a rule gives to the kernel goes there and
+ * stays, since a thread may be asleep in the kernel with it; what a rule says of its destinations
+ * alone is asked anew for each. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -285,13 +287,43 @@ static void look_at_listener(struct sl_sock *sk, const struct look *look)
 	}
 }
 
+static bool is_udp_kernels(const struct sl_sock *sk)
+{
+	const struct sl_udp *u = &sk->udp;
+	struct sl_port *p;
+
+	for (uint32_t i = 0; (p = sl_port_at(i)); i++)
+		if ((u->connected ? sl_port_decide(p, SL_ROLE_UDP_CONNECT, &u->remote,
+						   u->remote_port, &sk->local, sk->local_port)
+				  : sl_port_decide(p, SL_ROLE_UDP_RECEIVER, &sk->local,
+						   sk->local_port, NULL, 0)) == SL_RULE_OS)
+			return true;
+	return false;
+}
+
+static void look_at_udp(struct sl_sock *sk, struct look *l)
+{
+	struct sl_lane *lane;
+
+	if (is_udp_kernels(sk)) {
+		sl_sock_kernel(sk, SL_REASON_RULE);
+		l->moved++;
+	} else if (sl_sock_lock(sk, &lane)) {
+		sl_sock_path_changed(sk);
+		sl_lane_unlock(lane);
+	}
+}
+
 static void look_at_sock(struct sl_sock *sk, void *arg)
 {
 	uint8_t state = sl_load(&sk->state);
 	struct look *l = arg;
 
-	if (sk->proto != IPPROTO_TCP)
+	if (sl_sock_is_udp(sk)) {
+		if (l->changed && state == SL_STATE_OFFLOADED)
+			look_at_udp(sk, l);
 		return;
+	}
 	if (state == SL_STATE_OFFLOADED)
 		look_at_listener(sk, l);
 	else if (l->changed && was_left_by_rule(sk))
@@ -346,7 +378,7 @@ void sl_policy_check(void)
 	}
 	sl_unlock(&busy);
 	if (l.moved)
-		sl_info("tcp", "%u connections follow a change of rules or devices", l.moved);
+		sl_info("policy", "%u sockets follow a change of rules or devices", l.moved);
 }
 
 bool sl_policy_waits(void)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """rules.py OWN PEER PORT FILE: opens a socket, asks the reflector at PEER PORT 100 times and says so in
 FILE; for each line that comes on standard input does it again: "new" with a new socket, "old"
-with the first, "connect" with a new connected one."""
+with the first, "last" with the last, "connect" with a new connected one."""
 from netlib import *
 
 own, peer, port, path = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
@@ -27,6 +27,8 @@ for line in sys.stdin:
         ask_often(first, (peer, port))
     elif what == "new":
         keep.append(udp(own))
+        ask_often(keep[-1], (peer, port))
+    elif what == "last":
         ask_often(keep[-1], (peer, port))
     elif what == "connect":
         s = udp(own, None)

@@ -111,12 +111,28 @@ again new
 by_kernel "the next socket"
 again connect
 by_kernel "the next connected one"
-again old
-offloaded "the old one stays"
+followed() {
+	again old
+	[ "$BY_KERNEL" -ge 90 ]
+}
+ok "the old one goes to the kernel (looked at once a second)" wait_until 20 followed
 # shellcheck disable=SC2046
 ok "and takes it away" bpftool map update pinned "$PIN/rules" key 0 0 0 0 value hex \
 	$(printf '00 %.0s' {1..128})
 again new
 offloaded "the one after"
+sent() { # how many of 100 the kernel sends, in SENT
+	local out
+	out=$(udp_stat b OutDatagrams)
+	again last
+	SENT=$(($(udp_stat b OutDatagrams) - out))
+}
+sent_by_kernel() { sent && [ $SENT -ge 90 ]; }
+sent_by_us() { sent && [ $SENT -le 10 ]; }
+ok "a rule for what is sent" b "$BUILD/sluice" rule add --device "$DEV_B" use os udp_sender '*:*'
+ok "a socket that is there follows" wait_until 20 sent_by_kernel
+offloaded "what it receives stays"
+ok "the rule goes" b "$BUILD/sluice" rule del --device "$DEV_B" 1
+ok "so does what it sends" wait_until 20 sent_by_us
 finish
 done_testing
