@@ -299,4 +299,5 @@ if six:
     say("IPV6_V6ONLY", far_connects(own4, 7012).getpeername()[0] == own4, l4.accept()[1][0] == peer4)
     far_connects(own, 7012)
     say("and", ls.accept()[1][0] == peer)
+far.forget()
 say("done")

@@ -348,6 +348,11 @@ class Far:
     def call(self, name, *args):
         return self.ask("call", name, *args)
 
+    def forget(self):
+        """Closes all its sockets, so that none is left to the kernel when this program ends."""
+        self.ctl.shutdown(socket.SHUT_WR)
+        self.lines.readline()
+
     def tcp(self, *args, **kwargs):
         return self.call("tcp", *args, *([None] * (3 - len(args))), kwargs.get("six", False))
 
