@@ -34,7 +34,7 @@ flood(1, 500)
 say("no drops, no message", drain())
 flood(1000, 500)
 got, _ = drain()
-say("some came, not all", 20 <= got <= 200)
+say("some came, not all", 5 <= got <= 200)  # virtio_net has made buffers of 4 KiB of them
 flood(1, 500)
 n, drops = drain()
 say("one more", n, "all are accounted for", got + drops == 1000)
