@@ -363,12 +363,12 @@ static void adopt(struct acc *a, struct sl_lane *lane, struct sl_tcp *t)
 	sk->tos6 = a->sk->tos6;
 	sk->ttl6 = a->sk->ttl6;
 	sk->mark = a->sk->mark;
-	sk->bound_if = a->sk->bound_if;
+	sk->bound_if = c->oif; /* ir_iif */
 	sk->phase = SL_CONNECTED;
 	sk->server = true;
 	sk->local = t->node.key.local;
 	sk->local_port = t->node.key.lport;
-	sk->local_scope = a->sk->local_scope;
+	sk->local_scope = c->oif;
 	sk->linger_ms = a->sk->linger_ms;
 	sk->rcvlowat = a->sk->rcvlowat;
 	sk->rcvtimeo_ns = a->sk->rcvtimeo_ns;

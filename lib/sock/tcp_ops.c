@@ -250,27 +250,38 @@ static const struct sl_sock *sock_of(const struct sl_tcp_listener *l)
 	return l ? sl_container_of(l, struct sl_tlisten, tcp)->sk : NULL;
 }
 
+/* As inet_request_bound_dev_if(), and tcp_v6_init_req() for who is known by the device alone. */
+static uint32_t op_scope(const struct sl_tcp_key *key, const void *from)
+{
+	const struct sl_in *in = from;
+
+	return sl_addr_is_linklocal(&key->remote) ? in->ifindex : 0;
+}
+
+static uint32_t child_oif(const struct sl_sock *sk, uint32_t scope)
+{
+	return sk->bound_if ? sk->bound_if : scope;
+}
+
 /* Of what is no connection, and says what a listener sk has to say, or nobody (NULL). */
 static struct sl_dst *dst_without(struct sl_lane *lane, const struct sl_sock *sk,
-				  const struct sl_tcp_key *key, uint32_t oif)
+				  const struct sl_tcp_key *key, uint32_t scope)
 {
 	if (!sk)
-		return find_dst(lane, key, oif, 0, 0);
-	return find_dst(lane, key, sk->bound_if ? sk->bound_if : oif, sk->mark,
-			sl_sock_tos(sk, &key->remote));
+		return find_dst(lane, key, scope, 0, 0);
+	return find_dst(lane, key, child_oif(sk, scope), sk->mark, sl_sock_tos(sk, &key->remote));
 }
 
 /* What a listener says has its options. */
 static bool op_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
-		     const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, void *from)
+		     const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, uint32_t scope)
 {
 	const struct sl_sock *sk = sock_of(l);
-	const struct sl_in *in = from;
 	struct sl_lane *lane = h->owner;
-	uint32_t oif = in && sl_addr_is_linklocal(&key->remote) ? in->ifindex : 0, f;
-	struct sl_dst *d = dst_without(lane, sk, key, oif);
+	struct sl_dst *d = dst_without(lane, sk, key, scope);
 	struct sl_leg *leg = leg_of(d);
 	struct sl_tcp_hdr hdr;
+	uint32_t f;
 
 	if (!leg)
 		return false;
@@ -284,12 +295,13 @@ static bool op_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
 }
 
 static uint16_t op_route_mss(struct sl_tcp_host *h, const struct sl_tcp *t,
-			     const struct sl_tcp_listener *l, const struct sl_tcp_key *key)
+			     const struct sl_tcp_listener *l, const struct sl_tcp_key *key,
+			     uint32_t scope)
 {
 	const struct sl_tconn *c = t ? sl_tconn_of((struct sl_tcp *)t) : NULL;
 	struct sl_lane *lane = h->owner;
 	struct sl_dst *d = c ? find_dst(lane, key, c->oif, c->mark, t->tos)
-			     : dst_without(lane, sock_of(l), key, 0);
+			     : dst_without(lane, sock_of(l), key, scope);
 	uint32_t mtu = d->route.mtu ? d->route.mtu : 1500, hdr;
 	const struct sl_leg *leg = d->leg;
 	uint32_t room;
@@ -368,9 +380,10 @@ static bool conn_input(void *obj, struct sl_in *in)
 }
 
 /* The way back to the peer is by a device that is not offloaded: we could not answer it. */
-static bool has_no_way(struct sl_lane *lane, const struct sl_sock *sk, const struct sl_tcp_key *key)
+static bool has_no_way(struct sl_lane *lane, const struct sl_sock *sk, const struct sl_tcp_key *key,
+		       const struct sl_in *in)
 {
-	const struct sl_dst *d = find_dst(lane, key, sk->bound_if, sk->mark, 0);
+	const struct sl_dst *d = find_dst(lane, key, child_oif(sk, op_scope(key, in)), sk->mark, 0);
 
 	return !d->leg && (d->route.kind == SL_ROUTE_DEVICE || d->route.kind == SL_ROUTE_OTHER);
 }
@@ -389,7 +402,7 @@ static bool listen_input(void *obj, struct sl_in *in)
 		return false;
 	key_of(in, &key);
 	if (sl_unlikely((in->seg.flags & (SL_TCP_SYN | SL_TCP_ACK | SL_TCP_RST)) == SL_TCP_SYN) &&
-	    has_no_way(lane, l->sk, &key)) {
+	    has_no_way(lane, l->sk, &key, in)) {
 		sl_strays_asks(&key);
 		return false;
 	}
@@ -470,7 +483,8 @@ static bool op_paced(struct sl_tcp *t, uint64_t *at_us)
 	return sl_tconn_paced(sl_tconn_of(t), at_us);
 }
 
-static struct sl_tcp *op_child_new(struct sl_tcp_listener *l, const struct sl_tcp_key *key)
+static struct sl_tcp *op_child_new(struct sl_tcp_listener *l, const struct sl_tcp_key *key,
+				   uint32_t scope)
 {
 	struct sl_tlisten *lsn = sl_container_of(l, struct sl_tlisten, tcp);
 	struct sl_sock *sk = lsn->sk;
@@ -480,7 +494,7 @@ static struct sl_tcp *op_child_new(struct sl_tcp_listener *l, const struct sl_tc
 		return NULL;
 	c->lsn_id = lsn->id;
 	sl_tconn_ip_options(c, sk, &key->remote);
-	c->oif = sk->bound_if;
+	c->oif = child_oif(sk, scope);
 	return &c->tcp;
 }
 
@@ -522,6 +536,7 @@ _Static_assert(offsetof(struct sl_lane_stats, tcp_no_frames) ==
 static const struct sl_tcp_ops ops = {
 	.send = op_send,
 	.reply = op_reply,
+	.scope = op_scope,
 	.event = op_event,
 	.paced = op_paced,
 	.child_new = op_child_new,

@@ -501,6 +501,8 @@ void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from)
 		sl_errq_set(child, sl_errq_flags(from));
 	if (child->want & SL_WANT_HW_STAMP)
 		sl_tcp_sock_claim_flags(child);
+	if (child->bound_if) /* by the listener, or the peer's address */
+		sl_sys_set_int(child->fd, SOL_SOCKET, SO_BINDTOIFINDEX, (int)child->bound_if);
 	child->opts = from->opts;
 	child->pace_three = from->pace_three;
 	child->pace_burst = from->pace_burst;

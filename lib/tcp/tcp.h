@@ -98,19 +98,25 @@ struct sl_tcp_ops {
 	bool (*send)(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
 		     uint64_t psum);
 	/* A segment that belongs to no connection (reset, SYN-ACK, challenge, TIME_WAIT): never has
-	 * data, may be lost. l: whose handshake it belongs to, or NULL. from: what it answers was
-	 * received as (opaque, may be NULL). False: it is lost for want of a way, which may be
-	 * there soon (the neighbour is asked for). */
+	 * data, may be lost. l: whose handshake it belongs to, or NULL. scope: of what it answers.
+	 * False: it is lost for want of a way, which may be there soon (the neighbour is asked
+	 * for).
+	 */
 	bool (*reply)(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
-		      const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, void *from);
+		      const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, uint32_t scope);
+	/* By which device a segment came, if it alone tells where the peer is (link-local
+	 * addresses), else 0. from: what it was received as (opaque, not NULL). May be NULL: there
+	 * is one device. */
+	uint32_t (*scope)(const struct sl_tcp_key *key, const void *from);
 	void (*event)(struct sl_tcp *c, uint32_t events);
 	/* c->opts->nic is set: does the NIC keep c's pace? True: the next segment may be posted at
 	 * *at_us, which may have passed. False: c is to keep it. NULL where nobody sets that. */
 	bool (*paced)(struct sl_tcp *c, uint64_t *at_us);
 	/* A connection for a completed handshake of l: memory that holds a struct sl_tcp, zeroed,
-	 * with the owner's own fields set. NULL: none to be had (the handshake's ACK is dropped).
-	 */
-	struct sl_tcp *(*child_new)(struct sl_tcp_listener *l, const struct sl_tcp_key *key);
+	 * with the owner's own fields set. scope: its SYN's. NULL: none to be had (the handshake's
+	 * ACK is dropped). */
+	struct sl_tcp *(*child_new)(struct sl_tcp_listener *l, const struct sl_tcp_key *key,
+				    uint32_t scope);
 	/* The child could not be made or accepted after all. */
 	void (*child_free)(struct sl_tcp *c);
 	/* Memory of SL_TCP_REQ_BYTES for a request of l, NULL: none (the SYN is dropped); and back.
@@ -123,9 +129,10 @@ struct sl_tcp_ops {
 	 * again. May be NULL. Who has something to give back then sets c->awake in send(). */
 	void (*rest)(struct sl_tcp *c);
 	/* MSS that the route of a connection with that key allows (device MTU less IP and TCP
-	 * header), without options. c: which it is; NULL: a handshake of l's. */
+	 * header), without options. c: which it is; NULL: a handshake of l's with that scope. */
 	uint16_t (*route_mss)(struct sl_tcp_host *h, const struct sl_tcp *c,
-			      const struct sl_tcp_listener *l, const struct sl_tcp_key *key);
+			      const struct sl_tcp_listener *l, const struct sl_tcp_key *key,
+			      uint32_t scope);
 	/* What the peer's SYN-ACK says to our Fast Open SYN: its MSS, perhaps a cookie, to be kept
 	 * for the next time. lost: a SYN without option and data had to do. May be NULL. */
 	void (*tfo_answer)(struct sl_tcp *c, const struct sl_tcp_seg *synack, bool lost);
@@ -472,7 +479,7 @@ bool sl_tcp_repair_dead(const void *bytes, uint64_t now_us, const struct sl_tcp_
 			struct sl_tcp_dead *d);
 /* The same of a request: its handshake was answered, and whether the peer knows that is to be seen:
  * his window is 0 until he speaks. False: it was not answered, or is over. */
-#define SL_TCP_REQ_BYTES 224
+#define SL_TCP_REQ_BYTES 232
 bool sl_tcp_repair_dead_req(const void *bytes, uint64_t now_us, struct sl_tcp_dead *d);
 /* Copies what was not read, from the first byte on, in pieces of any size. */
 struct sl_tcp_unread {

@@ -47,7 +47,7 @@ static void inherit(struct sl_tcp *c, const struct sl_tcp_listener *l)
 struct sl_tcp *sl_tcp_child_new(struct sl_tcp_host *h, const struct sl_tcp_req *r)
 {
 	struct sl_tcp_listener *l = r->l;
-	struct sl_tcp *c = h->ops->child_new(l, &r->node.key);
+	struct sl_tcp *c = h->ops->child_new(l, &r->node.key, r->scope);
 
 	if (!c)
 		return NULL;

@@ -237,7 +237,7 @@ void sl_tcp_start(struct sl_tcp *c, const struct sl_tcp_key *key, uint32_t iss)
 	c->iss = c->snd_una = iss;
 	c->snd_nxt = c->write_seq = c->snd_up = iss + 1;
 	c->ts_off = sl_tcp_ts_offset(c->host, key);
-	c->pmtu_mss = c->route_mss = c->host->ops->route_mss(c->host, c, NULL, key);
+	c->pmtu_mss = c->route_mss = c->host->ops->route_mss(c->host, c, NULL, key, 0);
 	c->adv_mss = sl_tcp_our_mss(c->route_mss, sl_tcp_opt(c, user_mss));
 	c->rcv_wscale = sl_tcp_rcv_wscale(c->rcvbuf, c->rcvbuf_locked, c->window_clamp);
 	c->rcv_wnd = sl_tcp_first_window(c->rcvbuf, c->window_clamp);

@@ -46,6 +46,7 @@ uint32_t sl_tcp_repair_form(void)
 	r.node.key.lport = 1, r.node.kind = SL_TCP_REQ, r.answered = true;
 	r.syn.seq = 2, r.syn.wnd = 3, r.syn.opts = 4, r.syn.wscale = 5, r.syn.mss = 6;
 	r.iss = 7, r.ts_off = 8, r.rcv_wnd = 9, r.rcv_wscale = 10, r.ts_recent = 11;
+	r.scope = 12;
 	h = fnv(h, &c, sizeof(c));
 	h = fnv(h, &r, sizeof(r));
 	return h ? h : 1;
@@ -200,6 +201,7 @@ bool sl_tcp_repair_dead_req(const void *bytes, uint64_t now_us, struct sl_tcp_de
 	d->start = q.syn.seq + 1;
 	d->r = (struct sl_tcp_repair){
 		.key = q.node.key,
+		.scope_id = q.scope,
 		.state = SL_TCP_ESTABLISHED,
 		.snd_nxt = q.iss + 1,
 		.snd_una = q.iss + 1,

@@ -57,6 +57,8 @@ void sl_tcp_late_timer(struct sl_tcp_host *h); /* tcp_late.c */
 #define SL_TCP_STUCK_MOST 9
 void sl_tcp_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
 		  const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, void *from);
+/* h->ops->scope; from may be NULL. */
+uint32_t sl_tcp_scope(struct sl_tcp_host *h, const struct sl_tcp_key *key, const void *from);
 
 /* tcp_table.c: who has a key */
 struct sl_tcp_node *sl_tcp_table_find(struct sl_tcp_host *h, const struct sl_tcp_key *key);

@@ -13,6 +13,7 @@ struct late_reply {
 	uint64_t at_us;
 	struct sl_tcp_key key;
 	struct sl_tcp_seg seg;
+	uint32_t scope;
 	uint8_t tries;
 };
 
@@ -47,12 +48,18 @@ static void arm(struct sl_tcp_host *h, struct sl_tcp_late *l)
 		sl_timer_arm(&h->wheel, &l->timer, at_us);
 }
 
+uint32_t sl_tcp_scope(struct sl_tcp_host *h, const struct sl_tcp_key *key, const void *from)
+{
+	return from && h->ops->scope ? h->ops->scope(key, from) : 0;
+}
+
 void sl_tcp_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
 		  const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, void *from)
 {
+	uint32_t scope = sl_tcp_scope(h, key, from);
 	struct sl_tcp_late *late;
 
-	if (sl_likely(h->ops->reply(h, l, key, seg, from)))
+	if (sl_likely(h->ops->reply(h, l, key, seg, scope)))
 		return;
 	late = late_of(h);
 	if (!late || late->n == LATE_MOST)
@@ -61,6 +68,7 @@ void sl_tcp_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
 		.at_us = h->now_us + SL_TCP_STUCK_US,
 		.key = *key,
 		.seg = *seg,
+		.scope = scope,
 	};
 	arm(h, late);
 }
@@ -70,7 +78,7 @@ static bool try_again(struct sl_tcp_host *h, struct late_reply *r)
 {
 	if (r->at_us > h->now_us)
 		return true;
-	if (h->ops->reply(h, NULL, &r->key, &r->seg, NULL) || ++r->tries == SL_TCP_STUCK_MOST)
+	if (h->ops->reply(h, NULL, &r->key, &r->seg, r->scope) || ++r->tries == SL_TCP_STUCK_MOST)
 		return false;
 	r->at_us = h->now_us + (SL_TCP_STUCK_US << r->tries);
 	return true;

@@ -84,7 +84,7 @@ static bool cookie_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 		sl_tcp_accept_overflow(h);
 		return false;
 	}
-	sl_tcp_req_fill(h, l, &r, key, &syn);
+	sl_tcp_req_fill(h, l, &r, key, &syn, from);
 	r.iss = seg->ack - 1;
 	r.retries = 1; /* when it was sent is not known: no RTT from it */
 	c = sl_tcp_child_new(h, &r);
@@ -215,7 +215,7 @@ void sl_tcp_listen_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 		tcp_count(h, SL_TCPC_LISTEN_DROPS, 1);
 		return;
 	}
-	sl_tcp_req_fill(h, l, &r, key, seg);
+	sl_tcp_req_fill(h, l, &r, key, seg, from);
 	syn_input(h, l, &r, seg, frame, off, kept, isn, from);
 }
 

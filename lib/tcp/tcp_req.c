@@ -82,8 +82,10 @@ static uint32_t req_tsval(const struct sl_tcp_host *h, const struct sl_tcp_req *
 }
 
 void sl_tcp_req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl_tcp_req *r,
-		     const struct sl_tcp_key *key, const struct sl_tcp_seg *syn)
+		     const struct sl_tcp_key *key, const struct sl_tcp_seg *syn, void *from)
 {
+	uint32_t scope = sl_tcp_scope(h, key, from);
+
 	*r = (struct sl_tcp_req){
 		.node = {.key = *key, .kind = SL_TCP_REQ},
 		.l = l,
@@ -91,7 +93,8 @@ void sl_tcp_req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl
 		.ts_off = sl_tcp_ts_offset(h, key),
 		.ts_recent = syn->tsval,
 		.rcv_wnd = sl_tcp_first_window(listener_rcvbuf(l), 0),
-		.mss = sl_tcp_our_mss(h->ops->route_mss(h, NULL, l, key), l->opts.user_mss),
+		.scope = scope,
+		.mss = sl_tcp_our_mss(h->ops->route_mss(h, NULL, l, key, scope), l->opts.user_mss),
 		.rcv_wscale = sl_tcp_rcv_wscale(listener_rcvbuf(l), l->rcvbuf_locked, 0),
 		.born_us = h->now_us,
 	};
@@ -171,7 +174,7 @@ void sl_tcp_req_answer_syn(struct sl_tcp_host *h, struct sl_tcp_req *r, void *fr
 	struct sl_tcp_seg s = synack_of(h, r, req_tsval(h, r));
 
 	sl_store(&r->answered, true);
-	if (sl_likely(h->ops->reply(h, r->l, &r->node.key, &s, from)) ||
+	if (sl_likely(h->ops->reply(h, r->l, &r->node.key, &s, r->scope)) ||
 	    r->stuck == SL_TCP_STUCK_MOST) {
 		r->stuck = 0;
 		req_arm(h, r);

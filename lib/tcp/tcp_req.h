@@ -17,7 +17,8 @@ struct sl_tcp_req {
 	uint32_t iss, ts_off;
 	uint32_t ts_recent;
 	uint32_t rcv_wnd;
-	uint16_t mss; /* ours */
+	uint32_t scope; /* sl_tcp_ops.scope() of the SYN */
+	uint16_t mss;   /* ours */
 	uint8_t rcv_wscale;
 	uint8_t retries;
 	bool held : 1;      /* not answered yet: the listener holds its SYNs */
@@ -33,7 +34,7 @@ _Static_assert(sizeof(struct sl_tcp_req) <= SL_TCP_REQ_BYTES, "its memory is the
 
 /* What is ours, and the peer's SYN. */
 void sl_tcp_req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl_tcp_req *r,
-		     const struct sl_tcp_key *key, const struct sl_tcp_seg *syn);
+		     const struct sl_tcp_key *key, const struct sl_tcp_seg *syn, void *from);
 /* Into the table and the SYN queue; NULL: no memory. */
 struct sl_tcp_req *sl_tcp_req_add(struct sl_tcp_host *h, const struct sl_tcp_req *filled);
 /* Sends the SYN-ACK, and arms the timer that repeats it. */

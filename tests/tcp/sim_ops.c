@@ -124,7 +124,7 @@ static bool op_paced(struct sl_tcp *c, uint64_t *at_us)
 }
 
 static bool op_reply(struct sl_tcp_host *th, const struct sl_tcp_listener *l,
-		     const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, void *from)
+		     const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, uint32_t scope)
 {
 	struct sim_host *h = sl_container_of(th, struct sim_host, tcp);
 	struct sim_tx t = {
@@ -148,7 +148,8 @@ static void op_event(struct sl_tcp *t, uint32_t events)
 	c->host->busy = true;
 }
 
-static struct sl_tcp *op_child_new(struct sl_tcp_listener *l, const struct sl_tcp_key *key)
+static struct sl_tcp *op_child_new(struct sl_tcp_listener *l, const struct sl_tcp_key *key,
+				   uint32_t scope)
 {
 	struct sim_listener *sl = sl_container_of(l, struct sim_listener, tcp);
 	struct sim_conn *c = calloc(1, sizeof(*c));
@@ -189,7 +190,8 @@ static void op_accept_ready(struct sl_tcp_listener *l)
 }
 
 static uint16_t op_route_mss(struct sl_tcp_host *th, const struct sl_tcp *c,
-			     const struct sl_tcp_listener *l, const struct sl_tcp_key *key)
+			     const struct sl_tcp_listener *l, const struct sl_tcp_key *key,
+			     uint32_t scope)
 {
 	struct sim_host *h = sl_container_of(th, struct sim_host, tcp);
 

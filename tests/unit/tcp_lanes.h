@@ -99,7 +99,7 @@ static bool op_send(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t fra
 }
 
 static bool op_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
-		     const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, void *from)
+		     const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, uint32_t scope)
 {
 	send_bare(end_of(h), seg);
 	return true;
@@ -110,7 +110,8 @@ static void op_event(struct sl_tcp *c, uint32_t events)
 	end_of(c->host)->events |= events;
 }
 
-static struct sl_tcp *op_child_new(struct sl_tcp_listener *l, const struct sl_tcp_key *key)
+static struct sl_tcp *op_child_new(struct sl_tcp_listener *l, const struct sl_tcp_key *key,
+				   uint32_t scope)
 {
 	struct end *e = l->owner;
 
@@ -131,7 +132,8 @@ static void op_accept_ready(struct sl_tcp_listener *l)
 }
 
 static uint16_t op_route_mss(struct sl_tcp_host *h, const struct sl_tcp *c,
-			     const struct sl_tcp_listener *l, const struct sl_tcp_key *key)
+			     const struct sl_tcp_listener *l, const struct sl_tcp_key *key,
+			     uint32_t scope)
 {
 	return 1460;
 }

@@ -37,7 +37,7 @@ static bool op_send(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t fra
 }
 
 static bool op_reply(struct sl_tcp_host *host, const struct sl_tcp_listener *of,
-		     const struct sl_tcp_key *k, const struct sl_tcp_seg *seg, void *from)
+		     const struct sl_tcp_key *k, const struct sl_tcp_seg *seg, uint32_t scope)
 {
 	if (no_way)
 		return false;
@@ -57,7 +57,8 @@ static void op_event(struct sl_tcp *c, uint32_t ev)
 	}
 }
 
-static struct sl_tcp *op_child_new(struct sl_tcp_listener *from, const struct sl_tcp_key *k)
+static struct sl_tcp *op_child_new(struct sl_tcp_listener *from, const struct sl_tcp_key *k,
+				   uint32_t scope)
 {
 	nconns++;
 	return calloc(1, sizeof(struct sl_tcp));
@@ -75,7 +76,8 @@ static void op_accept_ready(struct sl_tcp_listener *from)
 }
 
 static uint16_t op_route_mss(struct sl_tcp_host *host, const struct sl_tcp *c,
-			     const struct sl_tcp_listener *of, const struct sl_tcp_key *k)
+			     const struct sl_tcp_listener *of, const struct sl_tcp_key *k,
+			     uint32_t scope)
 {
 	return 1460;
 }

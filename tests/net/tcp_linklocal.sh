@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Link-local peers on two devices of one listener: the device that they came by is the way back to them, and the scope
+# of their names. What is accepted by a listener with SO_BINDTODEVICE has it, too.
+MODES=${MODES:-oracle one}
+. "$(dirname "$0")/lib_tcp.sh"
+net_up -c
+LOCAL=fe80::b # of b on both, so that the device alone tells whose a packet is
+ip -n "${NS}a" addr add fe80::a/64 dev "$DEV_A" nodad
+ip -n "${NS}c" addr add fe80::c/64 dev "$DEV_C" nodad
+ip -n "${NS}b" addr add $LOCAL/64 dev "$DEV_B" nodad
+ip -n "${NS}b" addr add $LOCAL/64 dev "$DEV_BC" nodad
+peer() { # host, its device, ports
+	segs_begin
+	differ "$1" "$1" python3 "$TESTS/net/tcp_linklocal.py" peer "$2" $LOCAL "${@:3}"
+	segs_end "$1" 35 # a part of it is handed to the kernel
+}
+for MODE in $MODES; do
+	meet
+	bg pb python3 "$TESTS/net/tcp_linklocal.py" subject "$DEV_B" "$DEV_BC" $LOCAL
+	subject=$BG
+	wait_tcp b 7002
+	peer a "$DEV_A" 7000 7001
+	peer c "$DEV_C" 7000 7002
+	stop "$subject"
+done
+done_testing
