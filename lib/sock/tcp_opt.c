@@ -186,6 +186,15 @@ static int64_t read_value(int fd, const struct opt *o)
 	return (uint32_t)v8 == UINT32_MAX ? -1 : (int64_t)(uint32_t)v8;
 }
 
+static bool has_congestion(const char *name)
+{
+	for (const char *const *ours = sl_tcp_congestions(); *ours; ours++)
+		if (strcmp(*ours, name) == 0)
+			return true;
+	return false;
+}
+
+/* False: there is no such algorithm here. */
 static bool set_congestion(int fd, struct sl_tcp *t, struct sl_tcp_listener *l)
 {
 	char name[16] = {0};
@@ -193,6 +202,8 @@ static bool set_congestion(int fd, struct sl_tcp *t, struct sl_tcp_listener *l)
 
 	if (sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len) < 0)
 		return true;
+	if (!has_congestion(name))
+		return false;
 	if (l)
 		memcpy(l->congestion, name, sizeof(l->congestion));
 	return !t || sl_tcp_set_congestion(t, name) == 0;
@@ -206,7 +217,7 @@ static bool is_congestion(const struct opt *o)
 /* Setting ---------------------------------------------------------------------------------------
  */
 
-/* False: there is no such algorithm here. */
+/* False: it is not one that we have. */
 static bool effect(struct sl_sock *sk, const struct opt *o, int64_t v)
 {
 	struct sl_lane *lane;
@@ -218,7 +229,7 @@ static bool effect(struct sl_sock *sk, const struct opt *o, int64_t v)
 		o->sock(sk, v);
 	if (sk->lsn && o->listener)
 		o->listener(&sk->lsn->tcp, v);
-	if (is_congestion(o) && (sk->conn || sk->lsn))
+	if (is_congestion(o))
 		ok = set_congestion(sk->fd, sk->conn ? &sk->conn->tcp : NULL,
 				    sk->lsn ? &sk->lsn->tcp : NULL);
 	if (sk->conn) {

@@ -201,6 +201,18 @@ say("set before, read after", s.getsockopt(TCP, socket.TCP_MAXSEG), f.getsockopt
     s.getsockopt(TCP, socket.TCP_CONGESTION, 4), s.getsockopt(TCP, socket.TCP_KEEPIDLE),
     s.getsockopt(TCP, socket.TCP_NODELAY), s.getsockopt(SOL, socket.SO_RCVBUF))
 s.close()
+
+
+# What a kernel has beside ours, perhaps.
+def congestion(s):
+    attempt(s.setsockopt, TCP, socket.TCP_CONGESTION, b"bbr")
+
+
+for make, port in (pair, 7002), (accepted, 7005):
+    s, f = make(own, peer, far, port, congestion)
+    say("congestion control", s.getsockopt(TCP, socket.TCP_CONGESTION, 16).split(b"\0")[0], s.send(b"x"), f.recv(1))
+    s.close()
+    f.close()
 s, f = pair(own, peer, far, 7002)
 s.setsockopt(TCP, socket.TCP_CORK, 1)
 for i in range(10):
