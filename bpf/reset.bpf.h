@@ -63,7 +63,8 @@ static __always_inline int sl_is_end_claimed(const struct sl_flow_key *key, __u6
  * known here: if nobody has said after hold_ns that it is his, there is none. Nor is it where there
  * is no claim, while the port has some or had: somebody may have taken one out of the maps by hand.
  * But a connection's segments bear ACK, and what answers to such a one does not: a reset with ACK
- * is the answer to a SYN, to a port where nobody listens. */
+ * is the answer to a SYN, to a port where nobody listens, or not on that device
+ * (SO_BINDTODEVICE). */
 static __always_inline int sl_hold_back(const struct sl_flow_key *key, __u64 bits, __u64 hold_ns,
 					int has_ack)
 {
@@ -77,9 +78,11 @@ static __always_inline int sl_hold_back(const struct sl_flow_key *key, __u64 bit
 		sl_note_stray(key);
 		return 1;
 	}
-	if (sl_is_end_claimed(key, bits))
-		return sl_note_stray(key) < hold_ns;
-	return !has_ack && sl_note_stray(key) < SL_HOLD_NS;
+	if (has_ack)
+		return 0;
+	if (!sl_is_end_claimed(key, bits))
+		hold_ns = SL_HOLD_NS;
+	return sl_note_stray(key) < hold_ns;
 }
 
 /* What the claims of the flow's local port are, 0: there is none, and nothing else is to be asked.

@@ -3,7 +3,7 @@
 # The guards hold resets of the kernel's back, but none that is due: who connects where nobody listens, or has a
 # connection that the host knows nothing of, is told at once, whatever is offloaded beside it.
 . "$(dirname "$0")/lib_tcp.sh"
-net_up
+net_up -c
 need python3
 PORT=7200
 told() { # WHO ADDRESS PORT HOW, what is expected
@@ -20,6 +20,10 @@ s = socket.socket()
 s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 s.bind(('0.0.0.0', $PORT))
 s.listen()
+t = socket.socket()
+t.setsockopt(socket.SOL_SOCKET, 25, b'$DEV_B') # SO_BINDTODEVICE
+t.bind(('0.0.0.0', $PORT + 2))
+t.listen()
 c, _ = s.accept()
 print(c.recv(1), flush=True)
 time.sleep(60)" >"$TMP/b"
@@ -34,6 +38,7 @@ time.sleep(60)"
 	wait_line "$TMP/b" x
 	[ "$MODE" = kernel ] || same "offloaded" 0 "$(b ss -Htn state established "sport = :$PORT" | wc -l)"
 	ok "a port that is closed" told a "$B4" $((PORT + 1)) connect "$NO"
+	ok "one that is open on another device" told c "$B4C" $((PORT + 2)) connect "$NO"
 	ok "one that is closed for IPv6" told a "$B6" $PORT connect "$NO"
 	ok "a connection of nobody's" told a "$B4" $PORT stale "$RESET"
 	ok "one of this host's own" told b "$B4" $PORT stale "$RESET"
