@@ -73,7 +73,7 @@ LISTENER(l_linger2, l->opts.linger2_ms = v < 0 ? UINT32_MAX : (uint32_t)v * 1000
 CONN(c_syncnt, sl_tcp_opts(t)->syncnt = (uint16_t)v)
 CONN(c_window_clamp, t->window_clamp = (uint32_t)v)
 CONN(c_quickack, (t->quickack_user = v ? 2 : 1, t->pingpong &= !v))
-CONN(c_notsent, t->notsent_lowat = v == -1 ? 0 : (uint32_t)v)
+CONN(c_notsent, t->notsent_lowat = (uint32_t)v)
 CONN(c_oobinline, t->oobinline = v != 0)
 CONN(c_rcvbuf, (t->rcvbuf = (uint32_t)v, t->rcvbuf_locked = true))
 LISTENER(l_rcvbuf, (l->rcvbuf = (uint32_t)v, l->rcvbuf_locked = true))

@@ -36,6 +36,7 @@ static const struct entry entries[] = {
 	{"tcp_keepalive_time", 0, U32, P(keepalive_time_ms), 1, 32767, SECONDS},
 	{"tcp_keepalive_intvl", 0, U32, P(keepalive_intvl_ms), 1, 32767, SECONDS},
 	{"tcp_keepalive_probes", 0, U32, P(keepalive_probes), 1, 127, 1},
+	{"tcp_notsent_lowat", 0, U32, P(notsent_lowat), 1, UINT32_MAX - 1, 1},
 	{"tcp_fin_timeout", 0, U32, P(fin_timeout_ms), 1, 32767, SECONDS},
 	{"tcp_rto_min_us", 0, U32, P(rto_min_ms), 1000, 1000000, 0}, /* 0: a thousandth */
 	{"tcp_rto_max_ms", 0, U32, P(rto_max_ms), 1000, 120000, 1},

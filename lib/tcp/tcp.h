@@ -157,6 +157,7 @@ struct sl_tcp_params {
 	uint32_t init_cwnd; /* segments (RFC 6928) */
 	uint32_t syn_retries, syn_linear_timeouts, synack_retries, retries2, orphan_retries;
 	uint32_t keepalive_time_ms, keepalive_intvl_ms, keepalive_probes;
+	uint32_t notsent_lowat;  /* bytes; 0: none */
 	uint32_t fin_timeout_ms; /* orphaned FIN_WAIT2 */
 	uint32_t rto_min_ms, rto_max_ms;
 	uint32_t delack_min_ms, delack_max_ms; /* 40, 200 */

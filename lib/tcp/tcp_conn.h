@@ -131,7 +131,7 @@ struct sl_tcp {
 	uint32_t cwnd_usage_seq;  /* max_in_flight (below) is of the window that ends here */
 	struct sl_tcp_opts *opts; /* NULL: all are 0; sl_tcp_opt(), sl_tcp_opts() */
 	uint32_t rcvbuf, sndbuf;  /* bytes of charged memory */
-	uint32_t notsent_lowat;   /* 0: none */
+	uint32_t notsent_lowat;   /* 0: as sl_tcp_params has it */
 	uint32_t window_clamp;
 
 	/* send sequence (RFC 9293 figure 3) */

@@ -309,7 +309,7 @@ int sl_tcp_repair_add_sndq(struct sl_tcp *c, const void *buf, uint32_t n)
 	bool frozen = c->frozen;
 	long taken = 0;
 
-	c->notsent_lowat = 0;
+	c->notsent_lowat = UINT32_MAX;
 	c->frozen = false;
 	while (n) {
 		struct iovec iov = {(void *)(uintptr_t)buf, n};

@@ -82,10 +82,18 @@ static bool is_open(const struct sl_tcp *c)
 	       (c->state == SL_TCP_SYN_RCVD && c->tfo_child);
 }
 
+/* As tcp_stream_memory_free(). wake: who waits for room is not woken before half of it is free. */
+static bool is_little_unsent(const struct sl_tcp *c, bool wake)
+{
+	uint32_t lowat = c->notsent_lowat ? c->notsent_lowat : sl_tcp_params.notsent_lowat;
+
+	return sl_likely(!lowat) || (uint64_t)sl_tcp_unsent(c) << wake < lowat;
+}
+
 /* As sk_stream_memory_free(): the last write may go beyond by a piece. */
 static bool has_room(const struct sl_tcp *c)
 {
-	return c->wmem < c->sndbuf && (!c->notsent_lowat || sl_tcp_unsent(c) < c->notsent_lowat);
+	return c->wmem < c->sndbuf && is_little_unsent(c, false);
 }
 
 /* As sk_stream_is_writeable(): a third is free, so that a writer is not woken for each piece. */
@@ -93,7 +101,7 @@ uint32_t sl_tcp_write_room(const struct sl_tcp *c)
 {
 	uint32_t room;
 
-	if (!is_open(c) || c->tx_shut || !has_room(c))
+	if (!is_open(c) || c->tx_shut || c->wmem >= c->sndbuf || !is_little_unsent(c, true))
 		return 0;
 	room = c->sndbuf - c->wmem;
 	return room >= c->wmem / 2 ? room : 0;

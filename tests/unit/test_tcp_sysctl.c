@@ -62,6 +62,7 @@ static void test_values(void **state)
 	file("tcp_early_retrans", "0\n");
 	file("tcp_congestion_control", "reno\n");
 	file("tcp_max_syn_backlog", "77\n");
+	file("tcp_notsent_lowat", "131072\n");
 	file("tcp_fastopen", "3\n");
 	file("ip_local_port_range", "40000\t40199\n");
 	read_it();
@@ -92,6 +93,7 @@ static void test_values(void **state)
 	assert_string_equal(p.congestion, "reno");
 	assert_int_equal(p.tfo, 3);
 	assert_int_equal(p.max_syn_backlog, 77);
+	assert_int_equal(p.notsent_lowat, 131072);
 	remove_all();
 }
 
@@ -103,6 +105,7 @@ static void test_nonsense_keeps_the_default(void **state)
 	file("tcp_synack_retries", "-1\n");
 	file("tcp_fin_timeout", "0\n");
 	file("tcp_sack", "0x1\n");
+	file("tcp_notsent_lowat", "4294967295\n");
 	file("tcp_congestion_control", "bbr\n");
 	read_it();
 	assert_int_equal(p.rmem_min, 5000);
@@ -113,6 +116,7 @@ static void test_nonsense_keeps_the_default(void **state)
 	assert_int_equal(p.synack_retries, defaults.synack_retries);
 	assert_int_equal(p.fin_timeout_ms, defaults.fin_timeout_ms);
 	assert_int_equal(p.sack, defaults.sack);
+	assert_int_equal(p.notsent_lowat, 0);
 	assert_string_equal(p.congestion, defaults.congestion);
 	remove_all();
 }
