@@ -34,6 +34,8 @@ static void parse_metrics(const struct nlattr *metrics, struct sl_route *out)
 	sl_rtnl_nested(metrics, tb, RTAX_MAX);
 	out->mtu = sl_rtnl_u32(tb[RTAX_MTU], 0);
 	out->hoplimit = (uint8_t)sl_min(sl_rtnl_u32(tb[RTAX_HOPLIMIT], 0), 255u);
+	out->init_cwnd = (uint8_t)sl_min(sl_rtnl_u32(tb[RTAX_INITCWND], 0), 255u);
+	out->adv_mss = (uint16_t)sl_min(sl_rtnl_u32(tb[RTAX_ADVMSS], 0), 65535u);
 }
 
 /* The next hop: a gateway of the same family, of another (RTA_VIA), or the destination. */

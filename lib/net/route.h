@@ -38,6 +38,8 @@ struct sl_route {
 	uint32_t ifindex;
 	uint32_t mtu;           /* path MTU: the route's, exception's or the link's */
 	uint8_t hoplimit;       /* the route's, or the machine's or device's */
+	uint8_t init_cwnd;      /* RTAX_INITCWND, 0: the default */
+	uint16_t adv_mss;       /* RTAX_ADVMSS, 0: what the MTU allows */
 	struct sl_addr src;     /* source address the kernel would choose */
 	struct sl_addr nexthop; /* gateway, or the destination itself */
 };

@@ -294,9 +294,10 @@ static bool op_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
 	return true;
 }
 
-static uint16_t op_route_mss(struct sl_tcp_host *h, const struct sl_tcp *t,
-			     const struct sl_tcp_listener *l, const struct sl_tcp_key *key,
-			     uint32_t scope)
+/* (An RTAX_ADVMSS of more than fits the way in would bring segments that are the kernel's.) */
+static struct sl_tcp_route op_route(struct sl_tcp_host *h, const struct sl_tcp *t,
+				    const struct sl_tcp_listener *l, const struct sl_tcp_key *key,
+				    uint32_t scope)
 {
 	const struct sl_tconn *c = t ? sl_tconn_of((struct sl_tcp *)t) : NULL;
 	struct sl_lane *lane = h->owner;
@@ -304,7 +305,7 @@ static uint16_t op_route_mss(struct sl_tcp_host *h, const struct sl_tcp *t,
 			     : dst_without(lane, sock_of(l), key, scope);
 	uint32_t mtu = d->route.mtu ? d->route.mtu : 1500, hdr;
 	const struct sl_leg *leg = d->leg;
-	uint32_t room;
+	uint32_t room, mss;
 
 	hdr = sl_addr_is_v4(&key->remote) ? 40 : 60;
 	/* (What of it a frame holds on the way out is TCP's to know.) */
@@ -312,7 +313,12 @@ static uint16_t op_route_mss(struct sl_tcp_host *h, const struct sl_tcp *t,
 	mtu = sl_min(mtu, sl_settings.mtu ? (uint32_t)sl_settings.mtu : 65535u);
 	mtu = sl_max(mtu, hdr + 64);
 	room = sl_min(room, sl_settings.mss ? (uint32_t)sl_settings.mss : room);
-	return (uint16_t)sl_min(mtu - hdr, room);
+	mss = sl_min(mtu - hdr, room);
+	return (struct sl_tcp_route){
+		.mss = (uint16_t)mss,
+		.adv_mss = (uint16_t)(d->route.adv_mss ? sl_min(d->route.adv_mss, room) : mss),
+		.init_cwnd = d->route.init_cwnd,
+	};
 }
 
 /* The way in ------------------------------------------------------------------------------------
@@ -545,7 +551,7 @@ static const struct sl_tcp_ops ops = {
 	.req_free = sl_treq_free,
 	.accept_ready = op_accept_ready,
 	.rest = op_rest,
-	.route_mss = op_route_mss,
+	.route = op_route,
 	.tfo_answer = op_tfo_answer,
 	.count = op_count,
 };

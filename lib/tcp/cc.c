@@ -61,7 +61,7 @@ bool sl_cc_is_limited(const struct sl_tcp *c)
 /* The least that is kept of an old window: RFC 5681's restart window. */
 static uint32_t restart_window(const struct sl_tcp *c)
 {
-	return sl_tcp_params.init_cwnd < c->cwnd ? sl_tcp_params.init_cwnd : c->cwnd;
+	return sl_min(sl_tcp_init_cwnd(c), c->cwnd);
 }
 
 /* Most of a window, should it be given up for want of use or in vain. */
@@ -77,8 +77,7 @@ uint32_t sl_cc_current_ssthresh(const struct sl_tcp *c)
 /* For an RTO the program did not fill the window: half-way back to what it did use. */
 static void application_limited(struct sl_tcp *c)
 {
-	uint32_t used =
-		c->cwnd_used > sl_tcp_params.init_cwnd ? c->cwnd_used : sl_tcp_params.init_cwnd;
+	uint32_t used = sl_max(c->cwnd_used, sl_tcp_init_cwnd(c));
 
 	if (c->ca == SL_CA_OPEN && used < c->cwnd) {
 		c->ssthresh = sl_cc_current_ssthresh(c);

@@ -88,6 +88,13 @@ struct sl_tcp_node {
 	(1u << 7) /* CLOSED: the host knows it no longer; the last event.                          \
 		     When c->orphan the owner frees it now (sl_tcp_fini) */
 
+/* What a route says to TCP. */
+struct sl_tcp_route {
+	uint16_t mss;      /* allowed: device MTU less IP and TCP header, without options */
+	uint16_t adv_mss;  /* to be announced */
+	uint8_t init_cwnd; /* segments, 0: it does not say */
+};
+
 /* What the core needs of the world. All are called with the host held; none may call back into the
  * connection. */
 struct sl_tcp_ops {
@@ -128,11 +135,11 @@ struct sl_tcp_ops {
 	/* c has said nothing for a while: what it holds for sending may go, until send() is called
 	 * again. May be NULL. Who has something to give back then sets c->awake in send(). */
 	void (*rest)(struct sl_tcp *c);
-	/* MSS that the route of a connection with that key allows (device MTU less IP and TCP
-	 * header), without options. c: which it is; NULL: a handshake of l's with that scope. */
-	uint16_t (*route_mss)(struct sl_tcp_host *h, const struct sl_tcp *c,
-			      const struct sl_tcp_listener *l, const struct sl_tcp_key *key,
-			      uint32_t scope);
+	/* Of a connection with that key. c: which it is; NULL: a handshake of l's with that scope.
+	 */
+	struct sl_tcp_route (*route)(struct sl_tcp_host *h, const struct sl_tcp *c,
+				     const struct sl_tcp_listener *l, const struct sl_tcp_key *key,
+				     uint32_t scope);
 	/* What the peer's SYN-ACK says to our Fast Open SYN: its MSS, perhaps a cookie, to be kept
 	 * for the next time. lost: a SYN without option and data had to do. May be NULL. */
 	void (*tfo_answer)(struct sl_tcp *c, const struct sl_tcp_seg *synack, bool lost);
@@ -355,6 +362,7 @@ struct sl_tcp_opts {
 	/* Of the owner's, who may have a NIC that keeps the pace: ops->paced() is to be asked, and
 	 * when the segment that was given to the NIC last leaves it; 0: none was. */
 	bool nic;
+	uint8_t init_cwnd; /* sl_tcp_route, 0: params */
 	uint64_t leaves_us;
 };
 

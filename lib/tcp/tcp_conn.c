@@ -233,12 +233,16 @@ uint16_t sl_tcp_our_mss(uint16_t route_mss, uint16_t user_mss)
 /* The variables that a connection has before it knows anything of the peer. */
 void sl_tcp_start(struct sl_tcp *c, const struct sl_tcp_key *key, uint32_t iss)
 {
+	struct sl_tcp_route route = c->host->ops->route(c->host, c, NULL, key, 0);
+
 	c->node.key = *key;
 	c->iss = c->snd_una = iss;
 	c->snd_nxt = c->write_seq = c->snd_up = iss + 1;
 	c->ts_off = sl_tcp_ts_offset(c->host, key);
-	c->pmtu_mss = c->route_mss = c->host->ops->route_mss(c->host, c, NULL, key, 0);
-	c->adv_mss = sl_tcp_our_mss(c->route_mss, sl_tcp_opt(c, user_mss));
+	c->pmtu_mss = c->route_mss = route.mss;
+	c->adv_mss = sl_tcp_our_mss(route.adv_mss, sl_tcp_opt(c, user_mss));
+	if (sl_unlikely(route.init_cwnd))
+		sl_tcp_opts(c)->init_cwnd = route.init_cwnd;
 	c->rcv_wscale = sl_tcp_rcv_wscale(c->rcvbuf, c->rcvbuf_locked, c->window_clamp);
 	c->rcv_wnd = sl_tcp_first_window(c->rcvbuf, c->window_clamp);
 	c->mss_clamp = sl_addr_is_v4(&key->remote) ? 536 : 1220; /* RFC 9293 3.7.1 */

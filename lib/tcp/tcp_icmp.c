@@ -18,7 +18,7 @@ void sl_tcp_route_changed(struct sl_tcp *c)
 
 	if (!sl_tcp_is_synchronised(c->state) || c->frozen)
 		return;
-	mss = c->host->ops->route_mss(c->host, c, NULL, &c->node.key, 0);
+	mss = c->host->ops->route(c->host, c, NULL, &c->node.key, 0).mss;
 	if (mss == was)
 		return;
 	c->route_mss = mss;

@@ -340,6 +340,13 @@ static inline struct sl_tcp_board *sl_tcp_board(const struct sl_tcp *c)
 /* An option of struct sl_tcp_opts */
 #define sl_tcp_opt(c, name) ((c)->opts ? (c)->opts->name : 0)
 
+static inline uint32_t sl_tcp_init_cwnd(const struct sl_tcp *c)
+{
+	uint32_t n = sl_tcp_opt(c, init_cwnd);
+
+	return n ? n : sl_tcp_params.init_cwnd;
+}
+
 /* A deadline has 32 bits of the time: it is half an hour away at most. Never 0. */
 static inline uint32_t sl_tcp_at(uint64_t us)
 {

@@ -20,7 +20,7 @@
 void sl_tcp_loss_init(struct sl_tcp *c)
 {
 	c->ca = SL_CA_OPEN;
-	c->cwnd = sl_tcp_params.init_cwnd;
+	c->cwnd = sl_tcp_init_cwnd(c);
 	c->ssthresh = SL_TCP_INFINITE_SSTHRESH;
 	c->reo_wnd_mult = 1;
 	c->loss_hint = c->rack_hint = c->tx_una;

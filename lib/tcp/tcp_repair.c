@@ -235,7 +235,7 @@ static void set_options(struct sl_tcp *c, const struct sl_tcp_repair *r)
 	c->snd_wscale = r->wscale_ok ? sl_min(r->snd_wscale, 14) : 0;
 	c->rcv_wscale = r->wscale_ok ? sl_min(r->rcv_wscale, 14) : 0;
 	c->mss_clamp = r->mss_clamp;
-	c->adv_mss = c->host->ops->route_mss(c->host, c, NULL, &r->key, 0);
+	c->adv_mss = c->host->ops->route(c->host, c, NULL, &r->key, 0).adv_mss;
 	if (!r->ts_ok)
 		return;
 	c->ts_off = r->tsval - sl_tcp_now_ms(c->host);

@@ -94,7 +94,8 @@ void sl_tcp_req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl
 		.ts_recent = syn->tsval,
 		.rcv_wnd = sl_tcp_first_window(listener_rcvbuf(l), 0),
 		.scope = scope,
-		.mss = sl_tcp_our_mss(h->ops->route_mss(h, NULL, l, key, scope), l->opts.user_mss),
+		.mss = sl_tcp_our_mss(h->ops->route(h, NULL, l, key, scope).adv_mss,
+				      l->opts.user_mss),
 		.rcv_wscale = sl_tcp_rcv_wscale(listener_rcvbuf(l), l->rcvbuf_locked, 0),
 		.born_us = h->now_us,
 	};

@@ -180,7 +180,7 @@ void sl_tcp_mss_changed(struct sl_tcp *c)
  * (tcp_sndbuf_expand() of Linux). */
 void sl_tcp_sndbuf_grow(struct sl_tcp *c)
 {
-	uint64_t segs = sl_max(c->cwnd, sl_tcp_params.init_cwnd);
+	uint64_t segs = sl_max(c->cwnd, sl_tcp_init_cwnd(c));
 	uint32_t per_mss = (uint32_t)sl_max(c->mss, c->mss_clamp) + LINUX_HEAD;
 	uint64_t want;
 

@@ -189,13 +189,15 @@ static void op_accept_ready(struct sl_tcp_listener *l)
 	sl_container_of(l, struct sim_listener, tcp)->host->busy = true;
 }
 
-static uint16_t op_route_mss(struct sl_tcp_host *th, const struct sl_tcp *c,
-			     const struct sl_tcp_listener *l, const struct sl_tcp_key *key,
-			     uint32_t scope)
+static struct sl_tcp_route op_route(struct sl_tcp_host *th, const struct sl_tcp *c,
+				    const struct sl_tcp_listener *l, const struct sl_tcp_key *key,
+				    uint32_t scope)
 {
 	struct sim_host *h = sl_container_of(th, struct sim_host, tcp);
 
-	return (uint16_t)(h->mtu - (h->v6 ? 60 : 40));
+	uint16_t mss = (uint16_t)(h->mtu - (h->v6 ? 60 : 40));
+
+	return (struct sl_tcp_route){mss, mss, 0};
 }
 
 static void op_count(struct sl_tcp_host *th, unsigned id, uint32_t n)
@@ -222,7 +224,7 @@ const struct sl_tcp_ops sim_ops = {
 	.child_new = op_child_new,
 	.child_free = op_child_free,
 	.accept_ready = op_accept_ready,
-	.route_mss = op_route_mss,
+	.route = op_route,
 	.tfo_answer = op_tfo_answer,
 	.count = op_count,
 };

@@ -75,11 +75,11 @@ static void op_accept_ready(struct sl_tcp_listener *from)
 	nready++;
 }
 
-static uint16_t op_route_mss(struct sl_tcp_host *host, const struct sl_tcp *c,
-			     const struct sl_tcp_listener *of, const struct sl_tcp_key *k,
-			     uint32_t scope)
+static struct sl_tcp_route op_route(struct sl_tcp_host *host, const struct sl_tcp *c,
+				    const struct sl_tcp_listener *of, const struct sl_tcp_key *k,
+				    uint32_t scope)
 {
-	return 1460;
+	return (struct sl_tcp_route){1460, 1460, 0};
 }
 
 static void op_count(struct sl_tcp_host *host, unsigned id, uint32_t n)
@@ -94,7 +94,7 @@ static const struct sl_tcp_ops ops = {
 	.child_new = op_child_new,
 	.child_free = op_child_free,
 	.accept_ready = op_accept_ready,
-	.route_mss = op_route_mss,
+	.route = op_route,
 	.count = op_count,
 };
 

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""tcp_metrics.py OWN PEER FAR: what comes of a route's metrics, of connections to the peer and from it."""
+from tcplib import *
+
+own, peer, far = start()
+ADVMSS, SND_CWND = 8 + 19 * 4, 8 + 18 * 4  # in struct tcp_info
+
+
+def info(s, at):
+    return struct.unpack_from("I", s.getsockopt(TCP, socket.TCP_INFO, 232), at)[0]
+
+
+for name, s, f in both_ways(own, peer, far, 7000):
+    say(name, info(s, ADVMSS), info(s, SND_CWND), "the peer's MSS", f.getsockopt(TCP, socket.TCP_MAXSEG))
+    s.close()
+    f.close()
+
+
+def smaller(s):
+    s.setsockopt(TCP, socket.TCP_MAXSEG, 700)
+
+
+for make, port in (pair, 7001), (accepted, 7002):
+    s, f = make(own, peer, far, port, smaller)
+    say("TCP_MAXSEG", info(s, ADVMSS), f.getsockopt(TCP, socket.TCP_MAXSEG))
+    s.close()
+    f.close()
+say("done")
