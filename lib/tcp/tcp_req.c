@@ -190,6 +190,12 @@ static bool is_deferred(const struct sl_tcp_host *h, const struct sl_tcp_req *r)
 	return h->now_us - r->born_us < r->l->defer_accept_s * 1000000ull;
 }
 
+/* TCP_SYNCNT is the listener's, too (reqsk_timer_handler()). */
+static uint32_t most_retries(const struct sl_tcp_listener *l)
+{
+	return l->opts.syncnt ? l->opts.syncnt : sl_tcp_params.synack_retries;
+}
+
 /* The SYN-ACK again, with twice the time each (RFC 6298 5.5). */
 void sl_tcp_req_timer(struct sl_tcp_host *h, struct sl_tcp_node *n)
 {
@@ -203,7 +209,7 @@ void sl_tcp_req_timer(struct sl_tcp_host *h, struct sl_tcp_node *n)
 		sl_tcp_req_answer_syn(h, r, NULL);
 		return;
 	}
-	if (r->retries >= sl_tcp_params.synack_retries) {
+	if (r->retries >= most_retries(r->l)) {
 		tcp_count(h, SL_TCPC_ATTEMPT_FAILS, 1);
 		sl_tcp_req_free(h, n);
 		return;

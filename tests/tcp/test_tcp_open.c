@@ -151,6 +151,18 @@ static void synack_gives_up(struct t *t)
 	check(t, t->l->tcp.nrequests == 0 && t->h->tcp.nnodes == 0);
 }
 
+static void synack_gives_up_by_syncnt(struct t *t)
+{
+	t->h->params.synack_retries = 5;
+	t_listen(t, 5);
+	t->l->tcp.opts.syncnt = 1;
+	in(t, "S 0:0(0) win 32896 <mss 1000>");
+	out(t, "S. 0:0(0) ack 1");
+	pass(t, 60 * SIM_SECOND);
+	check(t, skip(t) == 1);
+	check(t, t->l->tcp.nrequests == 0);
+}
+
 /* RFC 9293 3.10.7.2: to a listener */
 static void listen_ack(struct t *t)
 {
@@ -411,6 +423,7 @@ const struct script scripts[] = {
 	SCRIPT(simultaneous),
 	SCRIPT(syn_ack_lost),
 	SCRIPT(synack_gives_up),
+	SCRIPT(synack_gives_up_by_syncnt),
 	SCRIPT(listen_ack),
 	SCRIPT(nobody),
 	SCRIPT(request_reset),
