@@ -39,7 +39,7 @@ one_run() { # who is the subject
 # Again and again from one port: a TIME_WAIT of the kernel's is no answer.
 same_port() { # who is the subject
 	local i
-	TCP_DEATH_PORT=$((TCP_DEATH_PORT + 4))
+	TCP_DEATH_PORT=$((TCP_DEATH_PORT + 1000)) # (in a subshell: differ's) none of the others
 	for i in 1 2 3 4; do
 		(in_ns "$1" python3 "$TESTS/net/tcp_death.py" brief "$B4") 2>/dev/null &
 		BG=$!
