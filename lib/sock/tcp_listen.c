@@ -145,15 +145,45 @@ struct passing {
 	unsigned n;
 };
 
+struct owner {
+	const struct sl_tcp_key *key;
+	bool ours;
+};
+
+static void look_in(struct sl_lane *lane, void *arg)
+{
+	struct owner *o = arg;
+	struct sl_tcp *t;
+
+	if (o->ours || !sl_load(&lane->tcp) || !sl_lane_lock(lane))
+		return;
+	t = sl_tcp_find(lane->tcp, o->key);
+	o->ours = t && !sl_tconn_of(t)->dead;
+	sl_lane_unlock(lane);
+}
+
+/* Another thread has taken it over since the kernel was asked, or is just going to claim it (it is
+ * in the table before). sl_tconn_ctl held. */
+static bool is_taken(const struct sl_tcp_key *key)
+{
+	struct owner o = {.key = key};
+
+	sl_lane_for_each(look_in, &o);
+	return o.ours;
+}
+
 static void let_pass(const struct sl_diag_conn *d, void *arg)
 {
-	struct sl_tcp_key key = {d->local, d->remote, 0, d->remote_port};
 	struct passing *p = arg;
 	struct sl_sock *sk = p->sk;
+	struct sl_tcp_key key = {d->local, d->remote, sk->local_port, d->remote_port};
 
 	if (d->state == SL_DIAG_TIME_WAIT || (sk->bound_addr && !sl_addr_eq(&sk->local, &d->local)))
 		return;
-	sl_tlisten_claim_flow(sk, sk->claims, &key, SL_CLAIM_PASS);
+	sl_lock(&sl_tconn_ctl);
+	if (!is_taken(&key))
+		sl_tlisten_claim_flow(sk, sk->claims, &key, SL_CLAIM_PASS);
+	sl_unlock(&sl_tconn_ctl);
 	p->n++;
 }
 

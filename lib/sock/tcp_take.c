@@ -232,10 +232,26 @@ static void drop(struct take *x)
 }
 
 /* What its listener has claimed is the kernel's again, too. */
+static void leave_it(struct take *x)
+{
+	if (x->sk->server)
+		(void)sl_tconn_let_pass(x->sk->lane, &x->key, x->sk->fd);
+}
+
+/* In vain: a listener that began meanwhile has left it to us. */
+static int claim(struct take *x)
+{
+	int err = sl_tconn_claim(x->c, x->leg, &x->key, x->sk->fd, NULL);
+
+	if (err)
+		leave_it(x);
+	return err;
+}
+
 static void unclaim(struct take *x)
 {
-	if (x->c->claimed && x->sk->server)
-		(void)sl_tconn_let_pass(x->sk->lane, &x->key, x->sk->fd);
+	if (x->c->claimed)
+		leave_it(x);
 	sl_tconn_unclaim(x->c);
 }
 
@@ -272,7 +288,7 @@ static int take(struct take *x)
 	if (!err)
 		err = prepare(x);
 	if (!err)
-		err = sl_tconn_claim(x->c, x->leg, &x->key, x->sk->fd, NULL);
+		err = claim(x);
 	if (!err) {
 		err = take_claimed(x);
 		if (err)

@@ -35,18 +35,18 @@ is_route() { same "$1" "$2" "$(ask route $3)"; }
 
 # Routes ---------------------------------------------------------------------------------------
 via4=$A4 via6=$A6
-is_route "on-link" "device $dev mtu 1500 src $B4 hop $A4 hl 0" "$A4"
-is_route "IPv6 on-link" "device $dev mtu 1500 src $B6 hop $A6 hl 0" "$A6"
-is_route "second network" "device $dev2 mtu 1500 src $B4C hop $C4 hl 0" "$C4"
+is_route "on-link" "device $dev mtu 1500 src $B4 hop $A4 hl 64" "$A4"
+is_route "IPv6 on-link" "device $dev mtu 1500 src $B6 hop $A6 hl 64" "$A6"
+is_route "second network" "device $dev2 mtu 1500 src $B4C hop $C4 hl 64" "$C4"
 own=$(ask route "$B4")
 same "own address is local" local "${own%% *}"
 own=$(ask route "$B6")
 same "own IPv6 address is local" local "${own%% *}"
 own=$(ask route 127.0.0.1)
 same "loopback is local" local "${own%% *}"
-is_route "subnet broadcast" "broadcast $dev mtu 1500 src $B4 hop ${NET4}.255 hl 0" "${NET4}.255"
+is_route "subnet broadcast" "broadcast $dev mtu 1500 src $B4 hop ${NET4}.255 hl 64" "${NET4}.255"
 is_route "limited broadcast on a device" \
-	"broadcast $dev2 mtu 1500 src $B4C hop 255.255.255.255 hl 0" "255.255.255.255 oif $dev2"
+	"broadcast $dev2 mtu 1500 src $B4C hop 255.255.255.255 hl 64" "255.255.255.255 oif $dev2"
 is_route "nowhere" "unreachable ENETUNREACH" 192.0.2.1
 is_route "IPv6 nowhere" "unreachable ENETUNREACH" 2001:db8::1
 
@@ -54,11 +54,11 @@ gen=$(ask gen)
 ipb route add 192.0.2.0/24 via "$via4" mtu 1300 hoplimit 9
 ipb -6 route add 2001:db8::/64 via "$via6" mtu 1400
 is_route "gateway, metrics" "device $dev mtu 1300 src $B4 hop $via4 hl 9" 192.0.2.1
-is_route "IPv6 gateway, metrics" "device $dev mtu 1400 src $B6 hop $via6 hl 0" 2001:db8::1
+is_route "IPv6 gateway, metrics" "device $dev mtu 1400 src $B6 hop $via6 hl 64" 2001:db8::1
 ok "a route raises the generation" test "$(ask gen)" -gt "$gen"
 is_route "source is kept" "device $dev mtu 1300 src $B4C hop $via4 hl 9" "192.0.2.1 src $B4C"
 ipb route add 198.51.100.0/24 via inet6 "$via6" dev "$dev"
-is_route "IPv6 next hop of an IPv4 route" "device $dev mtu 1500 src $B4 hop $via6 hl 0" 198.51.100.1
+is_route "IPv6 next hop of an IPv4 route" "device $dev mtu 1500 src $B4 hop $via6 hl 64" 198.51.100.1
 kernel_says() { # destination: with which errno the kernel refuses to send
 	b python3 -c '
 import errno, socket, sys
@@ -88,10 +88,10 @@ ipb rule add fwmark 5 table 77
 ipb -6 rule add fwmark 5 table 77
 ipb rule add tos 0x10 table 77
 ok "a rule raises the generation" test "$(ask gen)" -gt "$gen"
-is_route "by mark" "device $dev2 mtu 1500 src $B4C hop $C4 hl 0" "192.0.2.1 mark 5"
-is_route "IPv6 by mark" "device $dev2 mtu 1500 src $B6C hop $C6 hl 0" "2001:db8::1 mark 5"
-is_route "by TOS" "device $dev2 mtu 1500 src $B4C hop $C4 hl 0" "192.0.2.1 tos 0x10"
-is_route "by TOS, whatever ECN" "device $dev2 mtu 1500 src $B4C hop $C4 hl 0" "192.0.2.1 tos 0x13"
+is_route "by mark" "device $dev2 mtu 1500 src $B4C hop $C4 hl 64" "192.0.2.1 mark 5"
+is_route "IPv6 by mark" "device $dev2 mtu 1500 src $B6C hop $C6 hl 64" "2001:db8::1 mark 5"
+is_route "by TOS" "device $dev2 mtu 1500 src $B4C hop $C4 hl 64" "192.0.2.1 tos 0x10"
+is_route "by TOS, whatever ECN" "device $dev2 mtu 1500 src $B4C hop $C4 hl 64" "192.0.2.1 tos 0x13"
 is_route "without the mark" "device $dev mtu 1300 src $B4 hop $via4 hl 9" 192.0.2.1
 ipb rule add from "$B4C" prohibit
 is_route "a rule that prohibits" "unreachable EACCES" "192.0.2.1 src $B4C"
@@ -101,7 +101,7 @@ ipb route add 198.18.0.0/24 nexthop via "$A4" nexthop via "$C4"
 r=$(ask route 198.18.0.1)
 same "multipath is one next hop" device "${r%% *}"
 r=$(ask route 198.18.0.1 oif "$dev2")
-is_route "a device's own next hop" "device $dev2 mtu 1500 src $B4C hop $C4 hl 0" \
+is_route "a device's own next hop" "device $dev2 mtu 1500 src $B4C hop $C4 hl 64" \
 	"198.18.0.1 oif $dev2"
 if ipb route add 198.18.1.0/24 encap ip id 9 dst "$A4" via "$A4" dev "$dev" 2>/dev/null; then
 	r=$(ask route 198.18.1.1)
@@ -109,26 +109,26 @@ if ipb route add 198.18.1.0/24 encap ip id 9 dst "$A4" via "$A4" dev "$dev" 2>/d
 fi
 
 # Groups ---------------------------------------------------------------------------------------
-is_route "group, no member" "multicast $dev mtu 1500 src $B4 hop 239.1.2.3 hl 0" \
+is_route "group, no member" "multicast $dev mtu 1500 src $B4 hop 239.1.2.3 hl 64" \
 	"239.1.2.3 oif $dev"
-is_route "IPv6 group, no member" "multicast $dev mtu 1500 src $B6 hop ff05::99 hl 0" \
+is_route "IPv6 group, no member" "multicast $dev mtu 1500 src $B6 hop ff05::99 hl 64" \
 	"ff05::99 oif $dev"
 gen=$(ask gen)
 bg b socat -u "UDP4-RECV:7001,ip-add-membership=239.1.2.3:$dev" /dev/null
 m4=$BG
 bg b socat -u "UDP6-RECV:7002,ipv6-join-group=[ff05::99]:$dev" /dev/null
 m6=$BG
-becomes "group with a member" "local $dev mtu 1500 src $B4 hop 239.1.2.3 hl 0" \
+becomes "group with a member" "local $dev mtu 1500 src $B4 hop 239.1.2.3 hl 64" \
 	route 239.1.2.3 oif "$dev"
-becomes "IPv6 group with a member" "local $dev mtu 1500 src $B6 hop ff05::99 hl 0" \
+becomes "IPv6 group with a member" "local $dev mtu 1500 src $B6 hop ff05::99 hl 64" \
 	route ff05::99 oif "$dev"
 case $(uname -r) in
 [7-9].* | 6.1[4-9]*) ok "a join raises the generation" test "$(ask gen)" -gt "$gen" ;;
 esac
-is_route "member on another device only" "multicast $dev2 mtu 1500 src $B4C hop 239.1.2.3 hl 0" \
+is_route "member on another device only" "multicast $dev2 mtu 1500 src $B4C hop 239.1.2.3 hl 64" \
 	"239.1.2.3 oif $dev2"
 stop "$m4" "$m6"
-becomes "after the member left" "multicast $dev mtu 1500 src $B4 hop 239.1.2.3 hl 0" \
+becomes "after the member left" "multicast $dev mtu 1500 src $B4 hop 239.1.2.3 hl 64" \
 	route 239.1.2.3 oif "$dev"
 
 # Links and addresses --------------------------------------------------------------------------
@@ -137,12 +137,12 @@ mac_of() { ip -n "$NS$1" -o link show "$2" | sed 's/.*link.ether \([^ ]*\) .*/\1
 mac=$(mac_of b "$dev")
 same "link" "$dev mtu 1500 up carrier kind veth mac $mac master 0" "$(ask link "$dev")"
 ipb link set "$dev" mtu 1280
-becomes "MTU of the link" "device $dev mtu 1280 src $B4 hop $A4 hl 0" route "$A4"
-is_route "a route's MTU above the link's" "device $dev mtu 1280 src $B6 hop $via6 hl 0" 2001:db8::1
+becomes "MTU of the link" "device $dev mtu 1280 src $B4 hop $A4 hl 64" route "$A4"
+is_route "a route's MTU above the link's" "device $dev mtu 1280 src $B6 hop $via6 hl 64" 2001:db8::1
 ipb link set "$dev" mtu 1500
 b sysctl -qw "net.ipv6.conf.$dev.mtu=1300"
-ok "IPv4 is not told IPv6's MTU" test "$(ask route "$A4")" = "device $dev mtu 1500 src $B4 hop $A4 hl 0"
-is_route "IPv6's own MTU of the device" "device $dev mtu 1300 src $B6 hop $A6 hl 0" "$A6"
+ok "IPv4 is not told IPv6's MTU" test "$(ask route "$A4")" = "device $dev mtu 1500 src $B4 hop $A4 hl 64"
+is_route "IPv6's own MTU of the device" "device $dev mtu 1300 src $B6 hop $A6 hl 64" "$A6"
 b sysctl -qw "net.ipv6.conf.$dev.mtu=1500"
 ask events >/dev/null
 ipb addr add 192.0.2.200/32 dev "$dev"
@@ -248,13 +248,13 @@ ok "events were lost again" test "$(lost)" -gt "$was"
 same "they are gone again" "$before" "$(ask count)"
 same "and told so" 250 "$(ask events | grep -o '/10.201[^ ]*=gone' | wc -l)"
 same "neighbour deleted unheard" none "$(ask neigh "$dev" "$NET4.79")"
-is_route "routes after the flood" "device $dev mtu 1500 src $B4 hop $A4 hl 0" "$A4"
+is_route "routes after the flood" "device $dev mtu 1500 src $B4 hop $A4 hl 64" "$A4"
 
 # A child of the process opens a mirror of its own; the parent's goes on.
 r=$(ask fork "$A4")
 same "in a child after fork" "before ENOTCONN after 0 kind 0 mtu 1500" "$r"
 ipb link set "$dev" mtu 1400
-is_route "the parent follows still" "device $dev mtu 1400 src $B4 hop $A4 hl 0" "$A4"
+is_route "the parent follows still" "device $dev mtu 1400 src $B4 hop $A4 hl 64" "$A4"
 say "cost: $(ask bench "$A4" "$dev")"
 exec 9>&-
 done_testing

@@ -6,6 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 need python3 setpriv
 net_up
+ASAN_LOG+=:handle_segv=0 # who dies by a fault is to die of it, and is no finding
 CGROUP=/sys/fs/cgroup/memory/$NS
 mkdir "$CGROUP" 2>/dev/null && echo 16M >"$CGROUP/memory.limit_in_bytes" 2>/dev/null || CGROUP=
 trap 'RC=$?; rmdir "$CGROUP" 2>/dev/null; (exit $RC); at_exit' EXIT
