@@ -121,13 +121,16 @@ static void wipe(struct sl_sock *sk, size_t from, size_t to)
 }
 
 /* The object for its next life. What its first fields are is never wrong; and frames of its past
- * life may be under way (wmem). */
+ * life may be under way (wmem). The keeper may be about to look who waits, for an event of that
+ * life: the list is one at any time. */
 static void renew(struct sl_sock *sk)
 {
 	sl_store(&sk->gen, sk->gen + 1);
 	sl_store_release(&sk->lane, &sl_limbo);
-	wipe(sk, offsetof(struct sl_sock, state), offsetof(struct sl_sock, udp));
+	wipe(sk, offsetof(struct sl_sock, state), offsetof(struct sl_sock, watches));
 	sl_list_init(&sk->watches);
+	wipe(sk, offsetof(struct sl_sock, watches) + sizeof(sk->watches),
+	     offsetof(struct sl_sock, udp));
 	if (!sl_sock_is_udp(sk))
 		return;
 	wipe(sk, offsetof(struct sl_sock, udp), offsetof(struct sl_sock, wmem));
