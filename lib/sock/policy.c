@@ -247,15 +247,21 @@ static bool retire(void)
 /* Sockets ---------------------------------------------------------------------------------------
  */
 
-static bool is_listener_kernels(const struct sl_sock *sk)
+/* On any port: it is the kernel's on all of them then. As sl_port_decide(). */
+static bool is_os_somewhere(uint32_t role, const struct sl_addr *addr, uint16_t port,
+			    const struct sl_addr *own, uint16_t own_port)
 {
 	struct sl_port *p;
 
 	for (uint32_t i = 0; (p = sl_port_at(i)); i++)
-		if (sl_port_decide(p, SL_ROLE_TCP_SERVER, &sk->local, sk->local_port, NULL, 0) ==
-		    SL_RULE_OS)
+		if (sl_port_decide(p, role, addr, port, own, own_port) == SL_RULE_OS)
 			return true;
 	return false;
+}
+
+static bool is_listener_kernels(const struct sl_sock *sk)
+{
+	return is_os_somewhere(SL_ROLE_TCP_SERVER, &sk->local, sk->local_port, NULL, 0);
 }
 
 /* In vain while a call is in the kernel with it: it is tried again then. */
@@ -290,15 +296,11 @@ static void look_at_listener(struct sl_sock *sk, const struct look *look)
 static bool is_udp_kernels(const struct sl_sock *sk)
 {
 	const struct sl_udp *u = &sk->udp;
-	struct sl_port *p;
 
-	for (uint32_t i = 0; (p = sl_port_at(i)); i++)
-		if ((u->connected ? sl_port_decide(p, SL_ROLE_UDP_CONNECT, &u->remote,
-						   u->remote_port, &sk->local, sk->local_port)
-				  : sl_port_decide(p, SL_ROLE_UDP_RECEIVER, &sk->local,
-						   sk->local_port, NULL, 0)) == SL_RULE_OS)
-			return true;
-	return false;
+	if (u->connected)
+		return is_os_somewhere(SL_ROLE_UDP_CONNECT, &u->remote, u->remote_port, &sk->local,
+				       sk->local_port);
+	return is_os_somewhere(SL_ROLE_UDP_RECEIVER, &sk->local, sk->local_port, NULL, 0);
 }
 
 static void look_at_udp(struct sl_sock *sk, struct look *l)

@@ -50,7 +50,7 @@ void sl_tcp_listener_hold(struct sl_tcp_host *h, struct sl_tcp_listener *l, bool
 	sl_list_for_each_safe (it, &l->requests)
 		if (req_at(it)->held) {
 			req_at(it)->held = false;
-			sl_tcp_req_answer_syn(h, req_at(it), NULL);
+			sl_tcp_req_answer_syn(h, req_at(it));
 		}
 }
 
@@ -183,7 +183,7 @@ static void syn_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct s
 	}
 	q->held = l->holds;
 	if (!q->held)
-		sl_tcp_req_answer_syn(h, q, from);
+		sl_tcp_req_answer_syn(h, q);
 }
 
 static bool is_syn_rate_reached(struct sl_tcp_host *h)

@@ -170,7 +170,7 @@ static void req_arm(struct sl_tcp_host *h, struct sl_tcp_req *r)
 
 /* The kernel's SYN-ACK waits for the neighbour and goes then. Ours was lost: it is tried again,
  * with twice the time each, for as long as until the first repetition of one that was sent. */
-void sl_tcp_req_answer_syn(struct sl_tcp_host *h, struct sl_tcp_req *r, void *from)
+void sl_tcp_req_answer_syn(struct sl_tcp_host *h, struct sl_tcp_req *r)
 {
 	struct sl_tcp_seg s = synack_of(h, r, req_tsval(h, r));
 
@@ -206,7 +206,7 @@ void sl_tcp_req_timer(struct sl_tcp_host *h, struct sl_tcp_node *n)
 		return;
 	}
 	if (r->stuck) {
-		sl_tcp_req_answer_syn(h, r, NULL);
+		sl_tcp_req_answer_syn(h, r);
 		return;
 	}
 	if (r->retries >= most_retries(r->l)) {
@@ -216,7 +216,7 @@ void sl_tcp_req_timer(struct sl_tcp_host *h, struct sl_tcp_node *n)
 	}
 	r->retries++;
 	tcp_count(h, SL_TCPC_RETRANS_SEGS, 1);
-	sl_tcp_req_answer_syn(h, r, NULL);
+	sl_tcp_req_answer_syn(h, r);
 }
 
 /* SYN-RECEIVED STATE (3.10.7.4) of a request --------------------------------------------------- */
@@ -258,7 +258,7 @@ static bool req_check(struct sl_tcp_host *h, struct sl_tcp_req *r, const struct 
 	if ((seg->flags & (SL_TCP_SYN | SL_TCP_ACK | SL_TCP_RST)) == SL_TCP_SYN &&
 	    seg->seq == r->syn.seq) { /* ours was lost */
 		if (!r->held && !is_req_limited(h, r))
-			sl_tcp_req_answer_syn(h, r, from);
+			sl_tcp_req_answer_syn(h, r);
 		return false;
 	}
 	if (sl_seq_lt(seg->seq, nxt) || sl_seq_gt(seg->seq, nxt + r->rcv_wnd) ||

@@ -38,7 +38,7 @@ void sl_tcp_req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl
 /* Into the table and the SYN queue; NULL: no memory. */
 struct sl_tcp_req *sl_tcp_req_add(struct sl_tcp_host *h, const struct sl_tcp_req *filled);
 /* Sends the SYN-ACK, and arms the timer that repeats it. */
-void sl_tcp_req_answer_syn(struct sl_tcp_host *h, struct sl_tcp_req *r, void *from);
+void sl_tcp_req_answer_syn(struct sl_tcp_host *h, struct sl_tcp_req *r);
 bool sl_tcp_wants_ecn(const struct sl_tcp_seg *syn);
 /* The answer to r's SYN: what both can do (RFC 9293 3.10.7.2, third). */
 void sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint32_t tsval,
