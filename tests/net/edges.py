@@ -358,7 +358,8 @@ def siblings():
     """Some of the sockets on one port are the kernel's."""
     to = 7200
     for how in by_kernel, by_child:
-        for names, which in ((("0.0.0.0", own4), 1), ((own4, own4), 1), (("0.0.0.0", "connected"), 1)):
+        for names, which in ((("0.0.0.0", own4), 1), ((own4, own4), 1), ((own4, "0.0.0.0"), 1),
+                             ((own4, own4, own4), 0), (("0.0.0.0", "connected"), 1), ((own4, "connected", own4), 1)):
             to += 1
             socks = []
             for name in names:
