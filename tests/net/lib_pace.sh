@@ -2,7 +2,6 @@
 # Paced UDP flows from a (preloaded) to b, and what an independent receiver on b says of them.
 #
 #   paced PERMILLE FRAMES SIZE KBPS[,KBPS..] [WORD..]    each flow whole, in order, at its rate
-#   reached FRAMES SIZE KBPS [WORD..]                    whole, in order, not faster: how much it is
 #   changed FRAMES SIZE "KBPS WORDS"                     whole and in order only
 #
 # That no flow is faster than its rate holds in any case. That none is slower is tried again, and not
@@ -78,14 +77,6 @@ paced() { # permille, frames, size, rates, words...
 	else
 		fail "$what: slower by $slow permille, in $try tries; carried is $CARRIED kbit/s"
 	fi
-}
-reached() { # frames, size, rate, words...
-	flows "$@"
-	ok "${*:3} of $2 bytes: whole and in order" is_whole "$1"
-	ok "${*:3} of $2 bytes: not faster ($(worst 1) permille)" not_over 10 1
-	show_gaps
-	is_carried "$@"
-	say "  ($MODE) $CARRIED kbit/s of such frames are carried here"
 }
 changed() {
 	# shellcheck disable=SC2086

@@ -9,7 +9,7 @@
  *   gso             UDP_SEGMENT, 8 in one
  *   tcp             streams of FRAMES full segments instead
  *   burst=BYTES     by the value of three {kbit/s, burst, packet size}
- *   sndbuf=BYTES    SO_SNDBUF
+ *   sndbuf=BYTES    SO_SNDBUFFORCE
  *   then=KBPS       another rate after half of the frames
  *   hold            goes on slowly from half of the frames, until there is a line of input
  *   leave           ends with its last call: what waits is left to the library
@@ -82,7 +82,7 @@ static void open_flow(struct flow *f, const char *addr, unsigned port)
 	if (use_tcp && then_kbps >= 0) /* so that the change is not after all */
 		setsockopt(f->fd, SOL_SOCKET, SO_SNDBUF, &(int){20000}, sizeof(int));
 	if (sndbuf)
-		setsockopt(f->fd, SOL_SOCKET, SO_SNDBUF, &sndbuf, sizeof(sndbuf));
+		setsockopt(f->fd, SOL_SOCKET, SO_SNDBUFFORCE, &sndbuf, sizeof(sndbuf));
 	if (use_poll)
 		fcntl(f->fd, F_SETFL, O_NONBLOCK);
 	if (f->kbps)

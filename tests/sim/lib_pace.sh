@@ -36,15 +36,3 @@ end() {
 	ok "$1: the receiver ends" wait_end "$RECEIVER" 60
 	sed -i /listening/d "$TMP/paced"
 }
-# Fewer, larger frames: 1 Gbit/s of 1,500 bytes is more than two cores carry of this NIC, whose
-# work they do, too.
-large_frames() {
-	SL_ENV=(SLUICE_FRAME_SIZE=4096)
-	ip -n "${NS}a" link set "$DEV_A" mtu 3400
-	ip -n "${NS}b" link set "$DEV_B" mtu 3400
-}
-small_frames() {
-	SL_ENV=()
-	ip -n "${NS}a" link set "$DEV_A" mtu 1500
-	ip -n "${NS}b" link set "$DEV_B" mtu 1500
-}

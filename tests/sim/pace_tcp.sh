@@ -13,10 +13,7 @@ by_nic() {
 by_nic 10 130 1514 1000 tcp
 by_nic 10 1600 1514 20000 tcp
 by_nic 10 10000 1514 200000 tcp
-reached 50000 1514 1000000 tcp
-large_frames
-by_nic 10 30000 3414 1000000 tcp
-small_frames
+by_nic 10 30000 1514 1000000 tcp
 by_nic 10 800 1514 20000 tcp burst=15000
 SIM_OPTIONS=rates=127
 by_nic 20 300 1514 "2000,3000,4500,7000,9000,12000,16000,20000" tcp poll
