@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Settings of IP: the TTL, and flow labels. */
+/* Settings of IP: the TTL, path MTU discovery, and flow labels. */
 #include "net/ipconf.h"
 
+#include <netinet/in.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -17,6 +18,7 @@ struct setting {
 };
 
 static struct setting ttl = {"/proc/sys/net/ipv4/ip_default_ttl", 0, SL_IP_TTL, 255};
+static struct setting no_discovery = {"/proc/sys/net/ipv4/ip_no_pmtu_disc", 0, 0, 3};
 static struct setting labels = {"/proc/sys/net/ipv6/auto_flowlabels", 0, 1, 3};
 
 static uint8_t read_number(const struct setting *s)
@@ -46,6 +48,11 @@ uint8_t sl_ip_default_ttl(void)
 	uint8_t n = value(&ttl);
 
 	return n ? n : SL_IP_TTL;
+}
+
+uint8_t sl_ip_pmtudisc(void)
+{
+	return value(&no_discovery) ? IP_PMTUDISC_DONT : IP_PMTUDISC_WANT;
 }
 
 /* enum flow_label (include/net/ipv6.h): 0 none, 1 unless the socket refuses, 2 if it asks, 3 all.

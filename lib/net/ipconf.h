@@ -12,6 +12,10 @@
 /* net.ipv4.ip_default_ttl: where neither the route nor the socket has one. */
 uint8_t sl_ip_default_ttl(void);
 
+/* IP_MTU_DISCOVER of a socket that is made now, by net.ipv4.ip_no_pmtu_disc: IP_PMTUDISC_WANT or
+ * IP_PMTUDISC_DONT. */
+uint8_t sl_ip_pmtudisc(void);
+
 /* The flow's label, in host order, as net.ipv6.auto_flowlabels has it for sockets that do not say
  * (RFC 6437): the same for all its packets, by which routers may choose one of several ways (RFC
  * 6438). 0: none, or IPv4. */

@@ -298,7 +298,7 @@ static bool track_ip(struct sl_sock *sk, int name, const void *val, socklen_t le
 		sk->unicast_oif = be32toh((uint32_t)v);
 		return true;
 	case IP_MTU_DISCOVER:
-		sk->pmtudisc = (uint8_t)v;
+		sk->pmtudisc = (uint8_t)v & 7;
 		return true;
 	case IP_PKTINFO:
 		want(sk, SL_WANT_PKTINFO, v);
@@ -355,7 +355,7 @@ static bool track_ipv6(struct sl_sock *sk, int name, const void *val, socklen_t 
 		sk->unicast_oif = be32toh((uint32_t)v);
 		return true;
 	case IPV6_MTU_DISCOVER:
-		sk->pmtudisc = (uint8_t)v;
+		sk->pmtudisc = (uint8_t)v & 7;
 		return true;
 	case IPV6_RECVPKTINFO:
 		want(sk, SL_WANT_PKTINFO6, v);

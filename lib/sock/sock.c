@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/sys.h"
+#include "net/ipconf.h"
 #include "sluice.h"
 #include "sock/errq.h"
 #include "sock/tconn.h"
@@ -108,7 +109,6 @@ static int start_udp(struct sl_sock *sk)
 	if (!sk->mc_loop)
 		no_loop(sk);
 	sk->mc_ttl = 1;
-	sk->pmtudisc = IP_PMTUDISC_WANT;
 	sl_sock_read_options(sk);
 	sl_slot_set(sk->slot, SL_SLOT_UDP, &sk->udp);
 	return 0;
@@ -130,6 +130,7 @@ struct sl_sock *sl_sock_new(int fd, int family, int type, int proto)
 	sk->stats = sl_stats_sock_new();
 	sk->rcvlowat = 1;
 	sk->linger_ms = -1;
+	sk->pmtudisc = sl_ip_pmtudisc() & 7;
 	if (proto == IPPROTO_UDP && start_udp(sk) < 0)
 		goto free;
 	fill_stats(sk);

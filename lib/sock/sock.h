@@ -153,11 +153,12 @@ struct sl_sock {
 	bool bound_addr; /* to an address, not a wildcard */
 	bool reuse : 1;  /* SO_REUSEADDR or SO_REUSEPORT */
 	bool reuseport : 1;
-	bool own_ports; /* IP_LOCAL_PORT_RANGE was set */
-	uint8_t passed; /* a parent's: of which one (keeper.c); 0: our own, or the kernel's */
-	uint8_t given;  /* made by another program: so often it will be tried to take it; or
-			 * SL_GIVEN_LATER, less what it has been used since */
-	uint32_t forks; /* of the process, when it was made (sl_forks) */
+	uint8_t pmtudisc : 3; /* IP_MTU_DISCOVER */
+	bool own_ports;       /* IP_LOCAL_PORT_RANGE was set */
+	uint8_t passed;       /* a parent's: of which one (keeper.c); 0: our own, or the kernel's */
+	uint8_t given;        /* made by another program: so often it will be tried to take it; or
+			       * SL_GIVEN_LATER, less what it has been used since */
+	uint32_t forks;       /* of the process, when it was made (sl_forks) */
 	uint32_t nfds;
 	uint32_t slot;
 	struct sl_sock_claim *claims;
@@ -191,7 +192,6 @@ struct sl_sock {
 	};
 	uint16_t ip_id;
 	uint8_t mc_ttl;
-	uint8_t pmtudisc;
 	bool mc_loop;
 	bool mc_all;           /* IP_MULTICAST_ALL */
 	uint32_t mc_oif;       /* IP(V6)_MULTICAST_IF */
@@ -216,6 +216,11 @@ static inline uint8_t sl_sock_tos(const struct sl_sock *sk, const struct sl_addr
 static inline uint8_t sl_sock_ttl(const struct sl_sock *sk, const struct sl_addr *to)
 {
 	return sl_addr_is_v4(to) ? sk->ttl : sk->ttl6;
+}
+/* TCP's segments are not to be fragmented: ip_dont_fragment() (include/net/ip.h). */
+static inline bool sl_sock_tcp_df(const struct sl_sock *sk)
+{
+	return sk->pmtudisc == IP_PMTUDISC_WANT || sk->pmtudisc == IP_PMTUDISC_DO;
 }
 /* Datagrams of ours wait to be received. */
 static inline uint32_t sl_sock_queued(const struct sl_sock *sk)

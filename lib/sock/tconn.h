@@ -36,6 +36,7 @@ struct sl_tconn {
 	uint32_t mark;
 	uint16_t ip_id;
 	uint8_t ttl; /* 0: the route's or the system's */
+	bool df;     /* its packets are not to be fragmented */
 	bool dead;   /* on the list of those to be freed */
 	/* beside the packet path, under sl_tconn_ctl */
 	int guard;              /* dup of an orphan's shadow, which keeps the port; -1: none */
@@ -173,6 +174,7 @@ static inline void sl_tconn_ip_options(struct sl_tconn *c, const struct sl_sock 
 {
 	c->mark = sk->mark;
 	c->ttl = sl_sock_ttl(sk, to);
+	c->df = sl_sock_tcp_df(sk);
 	c->tcp.tos = sl_sock_tos(sk, to);
 }
 

@@ -391,6 +391,7 @@ static void adopt(struct acc *a, struct sl_lane *lane, struct sl_tcp *t)
 	sk->tos = a->sk->tos;
 	sk->ttl = a->sk->ttl;
 	sk->tos6 = a->sk->tos6;
+	sk->pmtudisc = a->sk->pmtudisc;
 	sk->ttl6 = a->sk->ttl6;
 	sk->mark = a->sk->mark;
 	sk->bound_if = c->oif; /* ir_iif */

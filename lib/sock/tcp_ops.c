@@ -41,7 +41,7 @@ static struct sl_dst *find_dst(struct sl_lane *lane, const struct sl_tcp_key *k,
 }
 
 static void make_headers(struct sl_tcp_hdr *hdr, const struct sl_dst *d, const struct sl_tcp_key *k,
-			 uint8_t tos, uint8_t ttl)
+			 uint8_t tos, uint8_t ttl, bool df)
 {
 	struct sl_udp_build b = {
 		.vlan = d->vlan,
@@ -51,7 +51,7 @@ static void make_headers(struct sl_tcp_hdr *hdr, const struct sl_dst *d, const s
 		.dport = k->rport,
 		.tos = tos,
 		.ttl = ttl ? ttl : d->route.hoplimit,
-		.df = true,
+		.df = df,
 		.flowlabel =
 			sl_ip_flow_label(IPPROTO_TCP, &k->local, &k->remote, k->lport, k->rport),
 	};
@@ -82,7 +82,7 @@ static void make_path(struct sl_tconn *c)
 	p->serial = d->serial;
 	p->leg = leg_of(d);
 	if (p->leg)
-		make_headers(&p->hdr, d, k, c->tcp.tos, c->ttl);
+		make_headers(&p->hdr, d, k, c->tcp.tos, c->ttl, c->df);
 	if (p->leg)
 		sl_tconn_pace(c);
 }
@@ -272,7 +272,7 @@ static struct sl_dst *dst_without(struct sl_lane *lane, const struct sl_sock *sk
 	return find_dst(lane, key, child_oif(sk, scope), sk->mark, sl_sock_tos(sk, &key->remote));
 }
 
-/* What a listener says has its options. */
+/* What a listener says has its options, but may never be fragmented (ip_build_and_send_pkt()). */
 static bool op_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
 		     const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, uint32_t scope)
 {
@@ -289,7 +289,7 @@ static bool op_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
 	if (f == SL_NO_FRAME)
 		return true;
 	make_headers(&hdr, d, key, sk ? sl_sock_tos(sk, &key->remote) : 0,
-		     sk ? sl_sock_ttl(sk, &key->remote) : 0);
+		     sk ? sl_sock_ttl(sk, &key->remote) : 0, true);
 	put(lane, leg, &hdr, seg, f, 0, 0, NULL);
 	return true;
 }

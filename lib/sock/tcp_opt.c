@@ -87,6 +87,7 @@ SOCK(s_tos, sk->tos = (uint8_t)(v < 0 ? 0 : v))
 SOCK(s_tos6, sk->tos6 = (uint8_t)(v < 0 ? 0 : v))
 SOCK(s_ttl, sk->ttl = (uint8_t)(v < 0 ? 0 : v))
 SOCK(s_ttl6, sk->ttl6 = (uint8_t)(v < 0 ? 0 : v))
+SOCK(s_pmtudisc, sk->pmtudisc = (uint8_t)v & 7)
 SOCK(s_mark, sk->mark = (uint32_t)v)
 SOCK(s_v6only, sk->v6only = v != 0)
 LISTENER(l_tfo_no_cookie, l->tfo_no_cookie = v != 0)
@@ -139,6 +140,7 @@ static const struct opt opts[] = {
 	{SOL_SOCKET, SO_BINDTOIFINDEX, s_bound_if, NULL, NULL},
 	{IPPROTO_IP, IP_TOS, s_tos, NULL, NULL},
 	{IPPROTO_IP, IP_TTL, s_ttl, NULL, NULL},
+	{IPPROTO_IP, IP_MTU_DISCOVER, s_pmtudisc, NULL, NULL},
 	{IPPROTO_IPV6, IPV6_TCLASS, s_tos6, NULL, NULL},
 	{IPPROTO_IPV6, IPV6_UNICAST_HOPS, s_ttl6, NULL, NULL},
 	{IPPROTO_IPV6, IPV6_V6ONLY, s_v6only, NULL, NULL},

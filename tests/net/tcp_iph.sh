@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# TOS, TTL, their IPv6 ones, MSS and flow label of a TCP listener's answers, of connections of one AF_INET6 socket over
+# TOS, TTL, their IPv6 ones, DF, MSS and flow label of a TCP listener's answers, of connections of one AF_INET6 socket over
 # both families, and of a socket whose options change; the way that SO_MARK chooses.
 MODES=${MODES:-oracle one}
 MODES=${MODES/both/one} # host a looks at what comes: by its kernel
@@ -11,7 +11,7 @@ ip -n "${NS}a" addr add $FAR/32 dev lo
 b ip route add unreachable 198.51.100.0/24
 b ip route add $FAR via "$A4" dev "$DEV_B" table 100 mtu 1300
 b ip rule add fwmark 5 table 100
-b sysctl -qw net.ipv4.ip_default_ttl=77 "net.ipv6.conf.$DEV_B.hop_limit=88"
+b sysctl -qw net.ipv4.ip_default_ttl=77 net.ipv4.ip_no_pmtu_disc=1 "net.ipv6.conf.$DEV_B.hop_limit=88"
 for MODE in $MODES; do
 	meet
 	bg pb python3 "$TESTS/net/tcp_iph.py" subject
