@@ -30,9 +30,9 @@ all_done() { # every packet's, since the last request has one
 ok "some of requests that send nothing" wait_until 5 all_done
 ok "nothing has failed" not said 'from now on'
 
-nic_control a 'fail 3 4' >/dev/null
+nic_control a 'fail_nop 4' >/dev/null
 echo >&7
-ok "the request that sends nothing fails: the packets have left once" wait_until 20 shown 'answers 2'
+ok "the request that sends nothing fails: the packets have left once" wait_until 20 shown 'answers 6'
 ok "it has failed" wait_until 10 said 'by AF_XDP from now on: local protection error'
 again() { # how often
 	[ "$(cat "$TMP"/sluice.*.log | grep -c 'by verbs again')" -ge "$1" ]

@@ -7,6 +7,7 @@
  *   fatal                        the device is dead: event, posts never complete, ioctls give EIO
  *   unplug | replug              the same, and it is gone from sysfs; back, as good as new
  *   fail N SYNDROME [QP]         the Nth request from now on fails (of that queue, of every one)
+ *   fail_nop SYNDROME [QP]       the next request that sends nothing fails
  *   stall 0|1 [QP]               queues send nothing
  *   lose_events N                the next N completion events are lost
  *   fail_call N [ERRNO]          the Nth ioctl from now on fails (ENOMEM)
@@ -141,6 +142,20 @@ static int fail(unsigned args, const unsigned *v, const char *word)
 	return 0;
 }
 
+/* The next that sends nothing: of all others one may have a completion, so that it is not asked
+ * for. */
+static int fail_nop(unsigned args, const unsigned *v, const char *word)
+{
+	struct sim_qp *qp;
+	uint32_t at = 0;
+
+	if (args < 1 || v[0] > 0xff)
+		return -EINVAL;
+	while ((qp = next_qp(&at, args > 1 ? v[1] : 0)))
+		qp->nop_syndrome = (uint8_t)v[0];
+	return 0;
+}
+
 static int stall(unsigned args, const unsigned *v, const char *word)
 {
 	struct sim_qp *qp;
@@ -186,11 +201,17 @@ static const struct {
 	const char *name;
 	int (*run)(unsigned args, const unsigned *v, const char *word);
 } commands[] = {
-	{"link", link_change},    {"fatal", fatal},
-	{"unplug", unplug},       {"replug", replug},
-	{"fail", fail},           {"stall", stall},
-	{"rates", rates},         {"dm", dm},
-	{"fail_call", fail_call}, {"lose_events", lose_events},
+	{"link", link_change},
+	{"fatal", fatal},
+	{"unplug", unplug},
+	{"replug", replug},
+	{"fail", fail},
+	{"fail_nop", fail_nop},
+	{"stall", stall},
+	{"rates", rates},
+	{"dm", dm},
+	{"fail_call", fail_call},
+	{"lose_events", lose_events},
 };
 
 static int run(const char *line)

@@ -111,6 +111,7 @@ struct sim_qp {
 	bool stalled;        /* fault: nothing is sent */
 	uint32_t fail_after; /* fault: this many more requests, the last of which fails */
 	uint8_t fail_syndrome;
+	uint8_t nop_syndrome;      /* fault: the next request that sends nothing fails; 0: not */
 	uint32_t uar;              /* the doorbell page; SIM_MAX_UARS: not known */
 	uint64_t bell[SIM_HALVES]; /* what its registers had at the last look */
 	uint8_t last[64];          /* beginning of the request that was done last */

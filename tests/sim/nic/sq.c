@@ -181,7 +181,7 @@ static int carry_out(struct sim_qp *qp, const struct wqe *w, struct frame *f, ui
 	if (qp->fail_after && !--qp->fail_after)
 		return qp->fail_syndrome;
 	if (w->opcode == MLX5_OPCODE_NOP)
-		return 0;
+		return qp->nop_syndrome;
 	syndrome = assemble(qp, w, f, &hdr);
 	return syndrome ? syndrome : transmit(qp, w, f, hdr, now_ns);
 }
