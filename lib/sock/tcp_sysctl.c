@@ -2,6 +2,7 @@
 /* Reads /proc/sys/net/ipv4/tcp_*, so that an offloaded program behaves as the machine is set. */
 #include "sock/tcp_sysctl.h"
 
+#include "base/log.h"
 #include "base/sys.h"
 
 #define PATH_BYTES 128
@@ -123,9 +124,16 @@ static void congestion(struct sl_tcp_params *p, const char *dir)
 	if (!read_file(dir, "tcp_congestion_control", buf))
 		return;
 	buf[strcspn(buf, " \t\n")] = 0;
-	for (const char *const *name = sl_tcp_congestions(); *name; name++)
-		if (strcmp(*name, buf) == 0 && strlen(buf) < sizeof(p->congestion))
+	for (const char *const *name = sl_tcp_congestions(); *name; name++) {
+		if (strcmp(*name, buf) == 0 && strlen(buf) < sizeof(p->congestion)) {
 			memcpy(p->congestion, buf, strlen(buf) + 1);
+			return;
+		}
+	}
+	sl_info("tcp",
+		"net.ipv4.tcp_congestion_control is %s, which is not done in user space: %s "
+		"instead (a program that sets TCP_CONGESTION itself has the kernel's)",
+		buf, p->congestion);
 }
 
 /* Settings that are bits of a file. */

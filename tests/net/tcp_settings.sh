@@ -29,6 +29,11 @@ b sysctl -qw net.ipv4.tcp_timestamps=1
 has "TCP_TIMESTAMP_OPTION=0" '^ts=0 ' SLUICE_TCP_TIMESTAMP_OPTION=0
 has "TCP_CC_ALGO=cubic" 'cc=cubic$' SLUICE_TCP_CC_ALGO=cubic
 has "TCP_CC_ALGO=0" 'cc=reno$' SLUICE_TCP_CC_ALGO=0
+if b sysctl -qw net.ipv4.tcp_congestion_control=bbr 2>/dev/null; then
+	has "as it is set, which we have not" 'cc=cubic$'
+	ok "that is said" grep -q 'tcp_congestion_control is bbr' "$TMP"/sluice.*.log
+	b sysctl -qw net.ipv4.tcp_congestion_control=reno
+fi
 has "WINDOW_SCALING=3" ' wscale=3 ' SLUICE_WINDOW_SCALING=3
 has "WINDOW_SCALING=-1" ' wscale=none ' SLUICE_WINDOW_SCALING=-1
 has "TCP_NODELAY" ' nodelay=1 ' SLUICE_TCP_NODELAY=1
