@@ -73,6 +73,7 @@ LISTENER(l_linger2, l->opts.linger2_ms = v < 0 ? UINT32_MAX : (uint32_t)v * 1000
 CONN(c_syncnt, sl_tcp_opts(t)->syncnt = (uint16_t)v)
 LISTENER(l_syncnt, l->opts.syncnt = (uint16_t)v)
 CONN(c_window_clamp, t->window_clamp = (uint32_t)v)
+LISTENER(l_window_clamp, l->window_clamp = (uint32_t)v)
 CONN(c_quickack, (t->quickack_user = v ? 2 : 1, t->pingpong &= !v))
 CONN(c_notsent, t->notsent_lowat = (uint32_t)v)
 CONN(c_oobinline, t->oobinline = v != 0)
@@ -120,7 +121,7 @@ static const struct opt opts[] = {
 	{IPPROTO_TCP, TCP_SYNCNT, NULL, c_syncnt, l_syncnt},
 	{IPPROTO_TCP, TCP_LINGER2, NULL, c_linger2, l_linger2},
 	{IPPROTO_TCP, TCP_DEFER_ACCEPT, NULL, NULL, l_defer},
-	{IPPROTO_TCP, TCP_WINDOW_CLAMP, NULL, c_window_clamp, NULL},
+	{IPPROTO_TCP, TCP_WINDOW_CLAMP, NULL, c_window_clamp, l_window_clamp},
 	{IPPROTO_TCP, TCP_QUICKACK, NULL, c_quickack, NULL},
 	{IPPROTO_TCP, TCP_CONGESTION, NULL, NULL, NULL},
 	{IPPROTO_TCP, TCP_USER_TIMEOUT, NULL, c_user_timeout, l_user_timeout},

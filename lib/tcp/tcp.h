@@ -377,7 +377,7 @@ struct sl_tcp_listener {
 	bool tfo_no_cookie;   /* TCP_FASTOPEN_NO_COOKIE: data with a SYN are believed */
 	uint64_t overflow_us; /* of the last overflow: cookies are accepted for a while */
 	/* inherited by children */
-	uint32_t rcvbuf, sndbuf;
+	uint32_t rcvbuf, sndbuf, window_clamp;
 	bool nodelay, keepalive, rcvbuf_locked, sndbuf_locked;
 	struct sl_tcp_opts opts;
 	char congestion[16];

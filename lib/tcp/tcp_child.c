@@ -34,6 +34,7 @@ static void inherit(struct sl_tcp *c, const struct sl_tcp_listener *l)
 		c->sndbuf = l->sndbuf;
 	c->rcvbuf_locked = l->rcvbuf_locked;
 	c->sndbuf_locked = l->sndbuf_locked;
+	c->window_clamp = l->window_clamp;
 	c->nodelay = l->nodelay;
 	c->keepalive = l->keepalive;
 	/* (Bytes between the members that differ cost an allocation.) */

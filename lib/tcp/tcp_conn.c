@@ -202,7 +202,7 @@ void sl_tcp_done(struct sl_tcp *c, int err)
 /* RFC 7323 2.3: the shift is agreed once, so it is for the largest buffer there may ever be. */
 uint8_t sl_tcp_rcv_wscale(uint32_t rcvbuf, bool locked, uint32_t clamp)
 {
-	uint32_t space = locked ? rcvbuf : sl_max(rcvbuf, sl_tcp_params.rmem_max);
+	uint32_t space = locked ? rcvbuf / 2 : sl_max(rcvbuf, sl_tcp_params.rmem_max);
 	uint8_t scale = 0;
 
 	if (!sl_tcp_params.window_scaling)
@@ -217,12 +217,15 @@ uint8_t sl_tcp_rcv_wscale(uint32_t rcvbuf, bool locked, uint32_t clamp)
 }
 
 /* What the first segments announce: half of the buffer, as Linux (the rest is for what memory
- * costs), and what fits the unscaled window of a SYN. */
-uint32_t sl_tcp_first_window(uint32_t rcvbuf, uint32_t clamp)
+ * costs), in whole segments, and what fits the unscaled window of a SYN
+ * (tcp_select_initial_window()). */
+uint32_t sl_tcp_first_window(uint32_t rcvbuf, uint32_t clamp, uint16_t mss)
 {
-	uint32_t w = sl_min(rcvbuf / 2, (uint32_t)UINT16_MAX);
+	uint32_t w = clamp ? sl_min(rcvbuf / 2, clamp) : rcvbuf / 2;
 
-	return clamp ? sl_min(w, clamp) : w;
+	if (mss && w > mss)
+		w -= w % mss;
+	return sl_min(w, (uint32_t)UINT16_MAX);
 }
 
 uint16_t sl_tcp_our_mss(uint16_t route_mss, uint16_t user_mss)
@@ -244,7 +247,7 @@ void sl_tcp_start(struct sl_tcp *c, const struct sl_tcp_key *key, uint32_t iss)
 	if (sl_unlikely(route.init_cwnd))
 		sl_tcp_opts(c)->init_cwnd = route.init_cwnd;
 	c->rcv_wscale = sl_tcp_rcv_wscale(c->rcvbuf, c->rcvbuf_locked, c->window_clamp);
-	c->rcv_wnd = sl_tcp_first_window(c->rcvbuf, c->window_clamp);
+	c->rcv_wnd = sl_tcp_first_window(c->rcvbuf, c->window_clamp, c->adv_mss);
 	c->mss_clamp = sl_addr_is_v4(&key->remote) ? 536 : 1220; /* RFC 9293 3.7.1 */
 	c->born_us = c->host->now_us;
 	c->retries = c->probes = c->backoff = 0;

@@ -96,7 +96,7 @@ void sl_tcp_start_buffers(struct sl_tcp *c);
 /* The variables that a connection has before it knows anything of the peer (SYN is not sent). */
 void sl_tcp_start(struct sl_tcp *c, const struct sl_tcp_key *key, uint32_t iss);
 uint8_t sl_tcp_rcv_wscale(uint32_t rcvbuf, bool locked, uint32_t clamp);
-uint32_t sl_tcp_first_window(uint32_t rcvbuf, uint32_t clamp);
+uint32_t sl_tcp_first_window(uint32_t rcvbuf, uint32_t clamp, uint16_t mss);
 /* RFC 9293 3.7.1: what we can receive, by the route; the user may want less. */
 uint16_t sl_tcp_our_mss(uint16_t route_mss, uint16_t user_mss);
 void sl_tcp_send_fin(struct sl_tcp *c);         /* the state that follows, and FIN into the queue */

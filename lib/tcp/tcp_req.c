@@ -92,11 +92,11 @@ void sl_tcp_req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl
 		.syn = *syn,
 		.ts_off = sl_tcp_ts_offset(h, key),
 		.ts_recent = syn->tsval,
-		.rcv_wnd = sl_tcp_first_window(listener_rcvbuf(l), 0),
 		.scope = scope,
 		.mss = sl_tcp_our_mss(h->ops->route(h, NULL, l, key, scope).adv_mss,
 				      l->opts.user_mss),
-		.rcv_wscale = sl_tcp_rcv_wscale(listener_rcvbuf(l), l->rcvbuf_locked, 0),
+		.rcv_wscale = sl_tcp_rcv_wscale(listener_rcvbuf(l), l->rcvbuf_locked,
+						l->window_clamp),
 		.born_us = h->now_us,
 	};
 	/* What we do not do ourselves was not offered. */
@@ -106,6 +106,8 @@ void sl_tcp_req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl
 		r->syn.opts &= (uint8_t)~SL_TCPO_WSCALE;
 	if (!sl_tcp_params.sack)
 		r->syn.opts &= (uint8_t)~SL_TCPO_SACK_OK;
+	r->rcv_wnd = sl_tcp_first_window(listener_rcvbuf(l), l->window_clamp,
+					 (uint16_t)(r->mss - (r->syn.opts & SL_TCPO_TS ? 12 : 0)));
 	sl_timer_init(&r->timer);
 	sl_list_init(&r->link);
 }

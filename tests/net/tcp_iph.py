@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """tcp_iph.py subject | DEVICE OWN4 OWN6 PEER4 PEER6 FAR: the subject serves at 7000 (both families), 7001 (its options
 change) and 7002 (marked), and connects where it is told at 7003. Seen from there: who of its packets has what TOS, TTL,
-DF, MSS and flow label. OWN: the subject's addresses."""
+DF, MSS, window and flow label. OWN: the subject's addresses."""
 import os
 import threading
 
@@ -9,7 +9,8 @@ from netlib import *
 
 IP, IP6 = socket.IPPROTO_IP, socket.IPPROTO_IPV6
 OPTIONS = ((IP, socket.IP_TOS, 0x10), (IP, socket.IP_TTL, 40), (IP6, socket.IPV6_TCLASS, 0x28),
-           (IP6, socket.IPV6_UNICAST_HOPS, 50), (IP, IP_MTU_DISCOVER, 2))
+           (IP6, socket.IPV6_UNICAST_HOPS, 50), (IP, IP_MTU_DISCOVER, 2),
+           (socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, 20000))
 SYN, FIN, PSH = 2, 1, 8
 
 
@@ -60,17 +61,18 @@ def kind(flags):
         "FIN" if flags & FIN else "data" if flags & PSH else None
 
 
-def mss(tcp):
-    opts = tcp[20:(tcp[12] >> 4) * 4]
+def offer(tcp):
+    """Of a SYN or SYN-ACK: MSS, window scale, window."""
+    opts, found = tcp[20:(tcp[12] >> 4) * 4], {}
     while opts and opts[0]:
-        if opts[0] == 2:
-            return struct.unpack_from("!H", opts, 2)[0]
-        opts = opts[1 if opts[0] == 1 else opts[1]:]
-    return 0
+        n = 1 if opts[0] == 1 else opts[1]
+        found[opts[0]] = int.from_bytes(opts[2:n], "big")
+        opts = opts[n:]
+    return (found[2], found[3], struct.unpack_from("!H", tcp, 14)[0]) if tcp[13] & SYN else ()
 
 
 def parse(p):
-    """Of a frame with TCP: both ports, flow label, kind, TOS, TTL, DF and MSS."""
+    """Of a frame with TCP: both ports, flow label, kind, TOS, TTL, DF and what is offered."""
     ether = struct.unpack_from("!H", p, 12)[0]
     if ether == 0x800 and p[23] == 6:
         l4, label, tos, ttl, df = 14 + (p[14] & 15) * 4, 0, p[15], p[22], p[20] >> 6
@@ -79,7 +81,7 @@ def parse(p):
         l4, label, tos, ttl, df = 54, first & 0xfffff, first >> 20 & 255, p[21], 0
     else:
         return None
-    return struct.unpack_from("!HH", p, l4), label, kind(p[l4 + 13]), hex(tos), ttl, df, mss(p[l4:])
+    return struct.unpack_from("!HH", p, l4), label, kind(p[l4 + 13]), hex(tos), ttl, df, offer(p[l4:])
 
 
 class Eye:

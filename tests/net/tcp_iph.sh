@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# TOS, TTL, their IPv6 ones, DF, MSS and flow label of a TCP listener's answers, of connections of one AF_INET6 socket over
+# TOS, TTL, their IPv6 ones, DF, MSS, window and flow label of a TCP listener's answers, of connections of one AF_INET6 socket over
 # both families, and of a socket whose options change; the way that SO_MARK chooses.
 MODES=${MODES:-oracle one}
 MODES=${MODES/both/one} # host a looks at what comes: by its kernel

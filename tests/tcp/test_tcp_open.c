@@ -29,7 +29,7 @@ static void no_options(struct t *t)
 {
 	t_listen(t, 5);
 	in(t, "S 0:0(0) win 5000");
-	out(t, "S. 0:0(0) ack 1 win 65535 <mss 1460>");
+	out(t, "S. 0:0(0) ack 1 win 64240 <mss 1460>");
 	in(t, ". 1:1(0) ack 1 win 5000");
 	check(t, t->c->tcp.mss == 536); /* RFC 9293 3.7.1 */
 	check(t, t->c->tcp.snd_wnd == 5000);
