@@ -23,6 +23,7 @@ struct tx {
 	size_t done;
 	int flags;
 	uint32_t stamps; /* wanted of the last byte: SOF_TIMESTAMPING_TX_* */
+	bool plain;      /* one run of bytes, nothing else is wanted */
 	bool waits;      /* for room: for as much as the kernel wakes a writer */
 	bool moving;     /* it is on its way from or to the kernel (sl_sock_wait_moved) */
 };
@@ -41,6 +42,12 @@ static ssize_t write_locked(struct tx *x, struct sl_lane *lane)
 		if (c->tcp.tfo_defer || x->flags & MSG_FASTOPEN)
 			return -EINPROGRESS;
 		return -EAGAIN; /* even if it was shut: sk_stream_wait_connect() */
+	}
+	if (x->plain && !x->done && !sl_lane_tcp_awaits(lane, &c->tcp) &&
+	    sl_tcp_append(&c->tcp, x->iov->iov_base, x->len)) {
+		x->done = x->len;
+		x->sk->stats->tx_bytes += x->len;
+		return 0;
 	}
 	if (x->waits && sl_tcp_is_short(&c->tcp))
 		return -EAGAIN;
@@ -234,6 +241,7 @@ ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, si
 			return asks;
 		x.stamps = (uint32_t)asks;
 	}
+	x.plain = niov == 1 && !x.stamps && !(flags & (MSG_MORE | MSG_OOB));
 	r = begin(&x, fd, msg);
 	if (sl_likely(r == 0))
 		return taken(&x);

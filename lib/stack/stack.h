@@ -372,8 +372,14 @@ void sl_lane_tcp_begin(struct sl_lane *lane);
 void sl_lane_tcp_done(struct sl_lane *lane);
 /* In its place after a write of n bytes to c. One of many short ones in a row, or the first of what
  * is likely to be two, may be held back for a little, until the next or any other turn or call, or
- * until the keeper comes (hold.c). fresh: before it, nothing of c was unsent or unacknowledged. */
+ * until the keeper comes (hold.c). fresh: before it, nothing of c was unsent or unacknowledged.
+ * sl_tcp_append() needs neither of them, but is not for the second of two writes. */
 void sl_lane_tcp_wrote(struct sl_lane *lane, const struct sl_tcp *c, size_t n, bool fresh);
+/* That one is waited for. */
+static inline bool sl_lane_tcp_awaits(const struct sl_lane *lane, const struct sl_tcp *c)
+{
+	return lane->pair.of == c;
+}
 #define SL_HOLD_US 32
 /* Is something held back, or was a moment ago? The keeper's. */
 bool sl_lane_is_bursting(const struct sl_lane *lane, uint64_t now_us);

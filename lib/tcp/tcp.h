@@ -298,6 +298,10 @@ int sl_tcp_fast_open(struct sl_tcp *c, const void *cookie, uint8_t len, bool wit
  * What goes out at once does so in sl_tcp_flush(). */
 long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t skip, bool more,
 		  bool oob);
+/* The same, without flags, for bytes that lengthen a short segment which waits, and will go on
+ * waiting, for an earlier short one to be acknowledged (Nagle): nothing is to be sent, so neither
+ * the time nor sl_tcp_flush() is needed. False: it is not so, and nothing was taken. */
+bool sl_tcp_append(struct sl_tcp *c, const void *buf, size_t len);
 /* RECEIVE: copies up to the length of iov; 0: nothing there (look at sl_tcp_at_eof()). peek leaves
  * it; trunc discards instead of copying; stops at the urgent mark as Linux does. */
 long sl_tcp_read(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t peek_off, bool peek,

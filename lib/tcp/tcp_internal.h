@@ -186,8 +186,11 @@ void sl_tcp_rcv_space_freed(struct sl_tcp *c);
 
 /* tcp_out.c */
 void sl_tcp_want_out(struct sl_tcp *c); /* puts c on host->out */
-void sl_tcp_no_room(struct sl_tcp *c);  /* a send was refused: onto host->room */
-void sl_tcp_output(struct sl_tcp *c);   /* what may be sent now: data, then an ACK if one is owed */
+/* The last piece is the one that was not sent, Nagle's algorithm holds it, and it will with that
+ * many bytes more. */
+bool sl_tcp_stays_held(const struct sl_tcp *c, size_t more);
+void sl_tcp_no_room(struct sl_tcp *c); /* a send was refused: onto host->room */
+void sl_tcp_output(struct sl_tcp *c);  /* what may be sent now: data, then an ACK if one is owed */
 /* One new segment whatever cwnd and Nagle say (tail loss probe); whatever of it fits the window, or
  * a probe (persist). */
 bool sl_tcp_send_one(struct sl_tcp *c);

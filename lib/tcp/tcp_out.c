@@ -222,6 +222,12 @@ static bool hold(struct sl_tcp *c)
 	return true;
 }
 
+/* A short one is in flight. */
+static bool is_short_one_out(const struct sl_tcp *c)
+{
+	return sl_seq_gt(c->snd_sml, c->snd_una) && sl_seq_le(c->snd_sml, c->snd_nxt);
+}
+
 /* Nagle's algorithm as Minshall has it: a short segment waits only for an earlier short one. */
 static bool is_held_by_nagle(struct sl_tcp *c, const struct sl_txseg *s)
 {
@@ -233,7 +239,18 @@ static bool is_held_by_nagle(struct sl_tcp *c, const struct sl_txseg *s)
 		return true;
 	if (c->nodelay || c->tx_una == c->tx_nxt)
 		return hold(c);
-	return sl_seq_gt(c->snd_sml, c->snd_una) && sl_seq_le(c->snd_sml, c->snd_nxt);
+	return is_short_one_out(c);
+}
+
+bool sl_tcp_stays_held(const struct sl_tcp *c, size_t more)
+{
+	const struct sl_txseg *s;
+
+	if (c->nodelay || c->cork || c->more || c->urg_out || c->tx_nxt + 1 != c->tx_tail ||
+	    c->tx_una == c->tx_nxt || !is_short_one_out(c))
+		return false;
+	s = sl_tcp_piece(c, c->tx_nxt);
+	return !(s->flags & (SL_TCP_FIN | SL_TCP_SYN)) && s->len + more < segment_size(c);
 }
 
 /* How much of the piece the peer's window takes now: all that we would send of it, or, if that is

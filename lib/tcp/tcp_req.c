@@ -95,8 +95,8 @@ void sl_tcp_req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl
 		.scope = scope,
 		.mss = sl_tcp_our_mss(h->ops->route(h, NULL, l, key, scope).adv_mss,
 				      l->opts.user_mss),
-		.rcv_wscale = sl_tcp_rcv_wscale(listener_rcvbuf(l), l->rcvbuf_locked,
-						l->window_clamp),
+		.rcv_wscale =
+			sl_tcp_rcv_wscale(listener_rcvbuf(l), l->rcvbuf_locked, l->window_clamp),
 		.born_us = h->now_us,
 	};
 	/* What we do not do ourselves was not offered. */

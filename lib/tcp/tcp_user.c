@@ -307,6 +307,27 @@ long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t sk
 	return (long)took;
 }
 
+bool sl_tcp_append(struct sl_tcp *c, const void *buf, size_t len)
+{
+	struct sl_txseg *s;
+
+	if (c->state != SL_TCP_ESTABLISHED || c->error || c->tx_shut || c->frozen || c->thin ||
+	    !has_room(c) || !len || !sl_tcp_stays_held(c, len))
+		return false;
+	s = sl_tcp_piece(c, c->tx_nxt);
+	if (len > room_in(c, s))
+		return false;
+	s->sum = add_sum(s->sum, s->len,
+			 sl_csum_copy(0, sl_frame_ptr(s->frame) + s->off + s->len, buf, len));
+	s->len += (uint16_t)len;
+	s->flags |= SL_TCP_PSH;
+	c->write_seq += (uint32_t)len;
+	c->wmem += (uint32_t)len;
+	if (!sl_tcp_write_room(c))
+		c->want_out = true;
+	return true;
+}
+
 /* Reading -------------------------------------------------------------------------------------- */
 
 /* Is the byte at seq the urgent one? */

@@ -250,8 +250,11 @@ static void write_some(struct sim_conn *c, const struct step *st)
 {
 	static uint8_t buf[65536];
 	struct iovec iov = {buf, st->len};
-	long n = sl_tcp_write(&c->tcp, &iov, 1, st->b, st->flags & 1, st->flags & 2);
+	long n;
 
+	if (!st->b && !(st->flags & 3) && sl_tcp_append(&c->tcp, buf, st->len))
+		return;
+	n = sl_tcp_write(&c->tcp, &iov, 1, st->b, st->flags & 1, st->flags & 2);
 	sim_check(&s, n <= (long)st->len);
 }
 

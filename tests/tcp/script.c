@@ -415,6 +415,8 @@ static void write_n(struct t *t, uint32_t n, bool more)
 {
 	static uint8_t zero[65536];
 
+	if (!more && sl_tcp_append(&t->c->tcp, zero, n))
+		return;
 	while (n) {
 		struct iovec iov = {zero, sl_min(n, 65536u)};
 

@@ -128,6 +128,34 @@ static void nagle(struct t *t)
 	out(t, "P. 1031:1051(20) ack 1");
 }
 
+/* What lengthens a held piece goes the short way, and only that. */
+static void nagle_append(struct t *t)
+{
+	static const char more[1000];
+	struct sl_tcp *c;
+
+	t_open(t);
+	c = &t->c->tcp;
+	check(t, !sl_tcp_append(c, more, 10)); /* nothing is held */
+	t_write(t, 10);
+	out(t, "P. 1:11(10) ack 1");
+	check(t, !sl_tcp_append(c, more, 10));
+	t_write(t, 10);
+	check(t, sl_tcp_append(c, more, 15));
+	check(t, !sl_tcp_append(c, more, 0));
+	check(t, !sl_tcp_append(c, more, 975)); /* it would be full */
+	check(t, sl_tcp_append(c, more, 974));
+	quiet(t, 10 * MS);
+	in(t, ". 1:1(0) ack 11");
+	out(t, "P. 11:1010(999) ack 1");
+	t_write(t, 10);
+	c->nodelay = true;
+	check(t, !sl_tcp_append(c, more, 10));
+	c->nodelay = false;
+	sl_tcp_shutdown(c, false, true);
+	check(t, !sl_tcp_append(c, more, 10));
+}
+
 static void nodelay(struct t *t)
 {
 	t_open(t);
@@ -392,11 +420,33 @@ static void no_shrink(struct t *t)
 }
 
 const struct script scripts[] = {
-	SCRIPT(sack),         SCRIPT(dsack),       SCRIPT(beyond_window),  SCRIPT(window_update),
-	SCRIPT(zero_window),  SCRIPT(lost_update), SCRIPT(nagle),          SCRIPT(nodelay),
-	SCRIPT(cork),         SCRIPT(more),        SCRIPT(paws),           SCRIPT(paws_idle),
-	SCRIPT(ts_recent),    SCRIPT(urgent_in),   SCRIPT(urgent_inline),  SCRIPT(urgent_out),
-	SCRIPT(path_mtu),     SCRIPT(route_mtu),   SCRIPT(path_mtu_blind), SCRIPT(icmp_errors),
-	SCRIPT(ack_beyond),   SCRIPT(ack_too_old), SCRIPT(keepalive),      SCRIPT(keepalive_answer),
-	SCRIPT(user_timeout), SCRIPT(pacing),      SCRIPT(no_shrink),      {NULL, NULL},
+	SCRIPT(sack),
+	SCRIPT(dsack),
+	SCRIPT(beyond_window),
+	SCRIPT(window_update),
+	SCRIPT(zero_window),
+	SCRIPT(lost_update),
+	SCRIPT(nagle),
+	SCRIPT(nagle_append),
+	SCRIPT(nodelay),
+	SCRIPT(cork),
+	SCRIPT(more),
+	SCRIPT(paws),
+	SCRIPT(paws_idle),
+	SCRIPT(ts_recent),
+	SCRIPT(urgent_in),
+	SCRIPT(urgent_inline),
+	SCRIPT(urgent_out),
+	SCRIPT(path_mtu),
+	SCRIPT(route_mtu),
+	SCRIPT(path_mtu_blind),
+	SCRIPT(icmp_errors),
+	SCRIPT(ack_beyond),
+	SCRIPT(ack_too_old),
+	SCRIPT(keepalive),
+	SCRIPT(keepalive_answer),
+	SCRIPT(user_timeout),
+	SCRIPT(pacing),
+	SCRIPT(no_shrink),
+	{NULL, NULL},
 };

@@ -161,6 +161,7 @@ static bool write_some(struct end *e)
 	uint32_t left = e->plan.bytes - (uint32_t)e->sent, want, skip;
 	uint32_t at = (uint32_t)((e->sent + e->seed) % PATTERN);
 	struct iovec iov[2];
+	bool more;
 	long n;
 
 	want = sim_range(r, 1, sl_min(left, e->plan.max_write));
@@ -168,7 +169,11 @@ static bool write_some(struct end *e)
 	/* The skipped bytes are no part of the stream. */
 	iov[0] = (struct iovec){pattern, skip};
 	iov[1] = (struct iovec){pattern + at, want};
-	n = sl_tcp_write(&e->c->tcp, iov, 2, skip, sim_chance(r, e->plan.flip_ppm), false);
+	more = sim_chance(r, e->plan.flip_ppm);
+	if (!skip && !more && sl_tcp_append(&e->c->tcp, pattern + at, want))
+		n = want;
+	else
+		n = sl_tcp_write(&e->c->tcp, iov, 2, skip, more, false);
 	if (n < 0)
 		sim_die(&run.s, "side %d: write: %ld", (int)(e - run.end), n);
 	sim_check(&run.s, n <= (long)want);
