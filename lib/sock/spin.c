@@ -13,7 +13,14 @@
  * we cost them nothing. But a core where one spins is never idle, so nobody is moved to it: when
  * spinning has cost as much as a sleep and the wake-up would have, we sleep, and cost at most twice
  * what the best choice did. (Four PostgreSQL backends and pgbench on two cores: for seconds one
- * spun alone on a core, and the others shared the second.)
+ * spun alone on a core, and the others shared the second.) Where that came to nothing again and
+ * again, we sleep at once, and try it now and then.
+ *
+ * Who spins alone on a core is never pushed aside, and does not see the others wait for theirs. So
+ * now and then we ask how many threads of the machine want a core. Are they more than it has, ours
+ * is crowded as well. Not asked by a thread that is bound to one core: that is meant to be its own.
+ * (The same two servers, beside nothing else: nginx 60,000 to 88,000 requests a second, the
+ * kernel's 94,000; PostgreSQL 44,000 to 51,000, the kernel's 54,000.)
  *
  * When somebody keeps the core for long it is *full*: we sleep, since a wake-up comes before those
  * who never sleep and a yield after them. To find out costs a time slice, so it is not asked again
@@ -22,9 +29,13 @@
  * sleeping for 100 ms; 51,000 sleeping always; 72,000 so.) */
 #include "sock/spin.h"
 
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 
 #include "base/clock.h"
+#include "base/cpus.h"
 #include "base/sys.h"
 #include "sock/sock.h"
 
@@ -39,7 +50,21 @@
 #define REST_TIMES    30ull        /* how many times as long the core is taken for full */
 #define REST_NS       200000000ull /* at most */
 
+#define VAIN_MOST  4   /* spins there for nothing, one after the other: then no more */
+#define VAIN_TRIES 16u /* but one of so many */
+
+#define LOAD_NS    1000000ull     /* so often it is seen whether the machine has a core for all */
+#define LOAD_NEVER 10000000000ull /* so seldom, where that is not to be had */
+#define OVER_ONE   32u            /* one look that says no: an eighth, of eight in a row 256 */
+#define OVER_LEAST 64u            /* a quarter of the time */
+#define OVER_TIMES 3              /* with more than so many a core, each finds its own crowded */
+
+static __thread uint64_t load_at;
+static __thread uint32_t over; /* how often it had none */
 static __thread uint64_t crowded_until, full_until;
+static __thread uint32_t vain;  /* spins on a crowded core that came to nothing, less others */
+static __thread uint32_t begun; /* such spins, and those that were left out */
+static __thread bool spins;     /* one is under way, or came to something */
 static __thread long switches;
 
 /* Did others run here since the last question? */
@@ -69,14 +94,82 @@ static void is_crowded(struct sl_spin *s, uint64_t now_ns, uint64_t took_ns)
 		s->until_ns = now_ns + SPIN_NS;
 }
 
+/* The machine ---------------------------------------------------------------------------------- */
+
+/* How many threads run or wait for a core, of all cores; 0: not known. "0.20 0.18 0.12 3/80 11206",
+ * of which it is the 3 (proc_loadavg(5)). */
+static unsigned runnable(void)
+{
+	char text[64], *at = text;
+
+	if (sl_read_text("/proc/loadavg", text, sizeof(text)) <= 0)
+		return 0;
+	for (int i = 0; at && i < 3; i++)
+		at = strchr(at + !!i, ' ');
+	return at ? (unsigned)strtoul(at + 1, NULL, 10) : 0;
+}
+
+static unsigned count_cores(void)
+{
+	char text[512], *end;
+	cpu_set_t set;
+
+	if (sl_read_text("/sys/devices/system/cpu/online", text, sizeof(text)) <= 0)
+		return 0;
+	end = strchr(text, '\n');
+	if (end)
+		*end = 0;
+	return sl_cpus_parse(text, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 0;
+}
+
+/* Of all cores; 0: this thread has one of its own, or it is not known. */
+static unsigned cores(void)
+{
+	static unsigned all;
+	cpu_set_t mine;
+
+	CPU_ZERO(&mine);
+	if (sl_sys(SYS_sched_getaffinity, 0, sizeof(mine), &mine) <= 0 || CPU_COUNT(&mine) < 2)
+		return 0;
+	if (!sl_load(&all))
+		sl_store(&all, count_cores());
+	return sl_load(&all);
+}
+
+/* Now and then, while there is nothing to do. */
+static void look_at_load(uint64_t now_ns)
+{
+	unsigned have, want;
+
+	load_at = now_ns + LOAD_NS;
+	have = cores();
+	want = have ? runnable() : 0;
+	over += (want > have && want <= have * OVER_TIMES ? OVER_ONE : 0) - over / 8;
+	if (!want)
+		load_at += LOAD_NEVER;
+	if (over >= OVER_LEAST)
+		crowded_until = sl_max(crowded_until, now_ns + 2 * LOAD_NS);
+}
+
+/* Has spinning on a crowded core come to something lately? */
+static bool pays(void)
+{
+	if (spins && vain)
+		vain--;
+	spins = vain < VAIN_MOST || !(begun++ % VAIN_TRIES);
+	return spins;
+}
+
 bool sl_spin_begin(struct sl_spin *s, uint64_t now_ns)
 {
 	s->last_ns = s->looked_ns = now_ns;
 	s->until_ns = s->own_ns = 0;
+	if (sl_unlikely(now_ns >= load_at))
+		look_at_load(now_ns);
 	if (sl_likely(now_ns >= crowded_until))
 		return true;
 	s->until_ns = now_ns + SPIN_NS;
-	return now_ns >= full_until;
+	return now_ns >= full_until && pays();
 }
 
 /* Lets others run. False: they need the core more than we do. gap_ns: since the last look. */
@@ -84,8 +177,11 @@ static bool stand_back(struct sl_spin *s, uint64_t now_ns, uint64_t gap_ns)
 {
 	uint64_t took_ns;
 
-	if (now_ns >= s->until_ns || s->own_ns >= OWN_NS)
+	if (now_ns >= s->until_ns || s->own_ns >= OWN_NS) {
+		vain = sl_min(vain + 2, 2u * VAIN_MOST);
+		spins = false;
 		return false;
+	}
 	sl_sys(SYS_sched_yield);
 	s->last_ns = sl_now_ns();
 	took_ns = s->last_ns - now_ns;

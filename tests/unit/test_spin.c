@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include "base/base.h"
 #include "base/clock.h"
@@ -141,34 +142,97 @@ static void test_short_pieces_of_others_go_between(void **state)
 	assert_true(most >= 200);
 }
 
+/* The others have had the core for a millisecond. */
+static uint64_t crowd(struct sl_spin *s, uint64_t now)
+{
+	begin(work_in_pieces);
+	assert_true(sl_spin_begin(s, now));
+	for (unsigned before = sl_load(&pieces); sl_load(&pieces) == before;)
+		sched_yield();
+	assert_true(sl_spin_on(s, now += 1 * MS));
+	end();
+	assert_true(s->until_ns);
+	return now;
+}
+
 /* Who takes the core for a millisecond now and then does not crowd it all the time. */
 static void test_a_moment_is_followed_by_a_while(void **state)
 {
-	uint64_t now = sl_now_ns() + 10000 * MS;
 	struct sl_spin s;
+	uint64_t now = crowd(&s, sl_now_ns() + 10000 * MS);
 
-	begin(work_in_pieces);
-	assert_true(sl_spin_begin(&s, now));
-	for (unsigned before = sl_load(&pieces); sl_load(&pieces) == before;)
-		sched_yield();
-	assert_true(sl_spin_on(&s, now += 1 * MS));
-	end();
-	assert_true(s.until_ns);
 	assert_true(sl_spin_begin(&s, now + 10 * MS));
 	assert_true(s.until_ns);
 	assert_true(sl_spin_begin(&s, now + 30 * MS));
 	assert_false(s.until_ns);
 }
 
+/* Where spinning comes to nothing it is left out, but for a try now and then, until it comes to
+ * something again. */
+static void test_spins_for_nothing_become_few(void **state)
+{
+	struct sl_spin s;
+	uint64_t now = crowd(&s, sl_now_ns() + 20000 * MS);
+	unsigned spun = 0;
+
+	for (int i = 0; i < 64; i++) {
+		if (!sl_spin_begin(&s, now))
+			continue;
+		spun++;
+		assert_true(s.until_ns);
+		assert_false(sl_spin_on(&s, s.until_ns));
+	}
+	assert_in_range(spun, 5, 10);
+	for (int i = 0; i < 100; i++)
+		sl_spin_begin(&s, now);
+	for (int i = 0; i < 100; i++)
+		assert_true(sl_spin_begin(&s, now));
+}
+
+static void *look_for_crowd(void *crowded)
+{
+	uint64_t now = sl_now_ns(), last = now + 20000 * MS;
+	struct sl_spin s = {0};
+
+	for (; !s.until_ns && now < last; now = sl_now_ns())
+		sl_spin_begin(&s, now); /* which sees no gap */
+	*(bool *)crowded = s.until_ns;
+	return NULL;
+}
+
+/* Where there are a few more than the machine has cores, though nobody takes ours. */
+static void test_threads_without_a_core_are_seen(void **state)
+{
+	long n = sl_min(sysconf(_SC_NPROCESSORS_ONLN) + 1, 64L);
+	bool crowded = false;
+	pthread_t t[64], looker; /* (what it finds is each thread's own) */
+
+	ended = false;
+	for (long i = 0; i < n; i++)
+		assert_int_equal(pthread_create(&t[i], NULL, work_always, NULL), 0);
+	assert_int_equal(pthread_create(&looker, NULL, look_for_crowd, &crowded), 0);
+	pthread_join(looker, NULL);
+	sl_store(&ended, true);
+	for (long i = 0; i < n; i++)
+		pthread_join(t[i], NULL);
+	assert_true(crowded);
+}
+
 int main(void)
 {
+	int failed;
+	const struct CMUnitTest anywhere[] = {
+		cmocka_unit_test(test_threads_without_a_core_are_seen),
+	};
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_a_moment_is_followed_by_a_while),
+		cmocka_unit_test(test_spins_for_nothing_become_few),
 		cmocka_unit_test(test_full_core_is_left_for_a_moment),
 		cmocka_unit_test(test_crowded_core_is_not_kept_for_nothing),
 		cmocka_unit_test(test_short_pieces_of_others_go_between),
-		cmocka_unit_test(test_a_moment_is_followed_by_a_while),
 	};
 
+	failed = cmocka_run_group_tests(anywhere, NULL, NULL);
 	one_core();
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return failed + cmocka_run_group_tests(tests, NULL, NULL);
 }
