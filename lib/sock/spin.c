@@ -53,7 +53,7 @@
 #define VAIN_MOST  4   /* spins there for nothing, one after the other: then no more */
 #define VAIN_TRIES 16u /* but one of so many */
 
-#define LOAD_NS    1000000ull     /* so often it is seen whether the machine has a core for all */
+#define LOAD_NS    4000000ull     /* so often it is seen whether the machine has a core for all */
 #define LOAD_NEVER 10000000000ull /* so seldom, where that is not to be had */
 #define OVER_ONE   32u            /* one look that says no: an eighth, of eight in a row 256 */
 #define OVER_LEAST 64u            /* a quarter of the time */
