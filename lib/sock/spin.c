@@ -179,7 +179,6 @@ static bool stand_back(struct sl_spin *s, uint64_t now_ns, uint64_t gap_ns)
 
 	if (now_ns >= s->until_ns || s->own_ns >= OWN_NS) {
 		vain = sl_min(vain + 2, 2u * VAIN_MOST);
-		spins = false;
 		return false;
 	}
 	sl_sys(SYS_sched_yield);
@@ -210,8 +209,10 @@ bool sl_spin_on(struct sl_spin *s, uint64_t now_ns)
 		s->looked_ns = now_ns;
 		sl_keeper_look();
 	}
-	if (s->until_ns)
-		return stand_back(s, now_ns, gap);
+	if (s->until_ns) {
+		spins = stand_back(s, now_ns, gap);
+		return spins;
+	}
 	/* (Stolen by the hypervisor, or a page fault: the core is ours again.) */
 	if (sl_unlikely(gap >= GAP_NS) && was_pushed_aside())
 		is_crowded(s, now_ns, gap);
