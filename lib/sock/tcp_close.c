@@ -68,6 +68,7 @@ static void close_conn(struct sl_sock *sk, int fd)
 		sl_tcp_fini(&c->tcp);
 		sl_tconn_free(c, clean);
 	}
+	sl_lane_leave(lane);
 	sl_lane_unlock(lane);
 }
 

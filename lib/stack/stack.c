@@ -17,6 +17,8 @@
 #include "net/bufs.h"
 #include "net/rtnl.h"
 
+__thread uint32_t sl_waits_ended __attribute__((tls_model("initial-exec")));
+
 #define CLOCK_EVERY                                                                                \
 	8            /* idle turns: TCP's timers need no better, and the keeper sees to them, too */
 #define MAX_BATCH 64 /* SLUICE_CQ_POLL_BATCH_MAX up to this */

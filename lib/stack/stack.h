@@ -261,12 +261,26 @@ static inline bool sl_lane_is_led(const struct sl_lane *lane, uint32_t *loads)
 	*loads = sl_load(&lane->loads);
 	return sl_load(&lane->hot) && leader && leader != sl_tid() && *loads != before;
 }
+/* A wait has ended with something. Nobody follows a thread that has waited a few times only: it may
+ * be one that serves a connection and goes, and who followed it would find out late. */
+extern __thread uint32_t sl_waits_ended __attribute__((tls_model("initial-exec")));
+#define SL_LEADS_AFTER 16u
 static inline void sl_lane_lead(struct sl_lane *lane)
 {
 	uint32_t me = sl_tid();
 
+	if (sl_unlikely(sl_waits_ended < SL_LEADS_AFTER)) {
+		sl_waits_ended++;
+		return;
+	}
 	if (sl_load(&lane->leader) != me)
 		sl_store(&lane->leader, me);
+}
+/* It closes a socket, and may wait no more. */
+static inline void sl_lane_leave(struct sl_lane *lane)
+{
+	if (sl_load(&lane->leader) == sl_tid())
+		sl_store(&lane->leader, 0);
 }
 /* For the first look: any load counts. */
 static inline uint32_t sl_lane_no_loads(const struct sl_lane *lane)

@@ -15,16 +15,43 @@ static struct sl_lane lane;
 
 static void *lead(void *arg)
 {
+	for (unsigned i = 0; i <= SL_LEADS_AFTER; i++)
+		sl_lane_lead(&lane);
+	return NULL;
+}
+
+static void *lead_once(void *arg)
+{
 	sl_lane_lead(&lane);
 	return NULL;
 }
 
-static void another_leads(void)
+static void *lead_and_leave(void *arg)
+{
+	lead(NULL);
+	sl_lane_leave(&lane);
+	return NULL;
+}
+
+static void another(void *(*does)(void *))
 {
 	pthread_t thread;
 
-	assert_int_equal(pthread_create(&thread, NULL, lead, NULL), 0);
+	assert_int_equal(pthread_create(&thread, NULL, does, NULL), 0);
 	pthread_join(thread, NULL);
+}
+
+/* As the threads of a server that has one for each connection. */
+static void test_who_does_not_stay_is_not_followed(void **state)
+{
+	uint32_t loads = sl_lane_no_loads(&lane);
+
+	lane.hot = true;
+	another(lead_once);
+	assert_false(sl_lane_is_led(&lane, &loads));
+	loads = sl_lane_no_loads(&lane);
+	another(lead_and_leave);
+	assert_false(sl_lane_is_led(&lane, &loads));
 }
 
 static void test_followers_are_not_woken(void **state)
@@ -33,7 +60,7 @@ static void test_followers_are_not_woken(void **state)
 
 	lane.hot = true;
 	assert_false(sl_lane_is_led(&lane, &loads)); /* nobody leads yet */
-	another_leads();
+	another(lead);
 	loads = sl_lane_no_loads(&lane);
 	assert_true(sl_lane_is_led(&lane, &loads));
 	assert_false(sl_lane_is_led(&lane, &loads)); /* nothing came since */
@@ -44,7 +71,7 @@ static void test_followers_are_not_woken(void **state)
 	assert_false(sl_lane_is_led(&lane, &loads)); /* not worth it */
 	lane.hot = true;
 	lane.loads++;
-	sl_lane_lead(&lane);
+	lead(NULL);
 	assert_false(sl_lane_is_led(&lane, &loads)); /* ourselves */
 }
 
@@ -69,6 +96,7 @@ static void test_two_followers_are_watchful(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_who_does_not_stay_is_not_followed),
 		cmocka_unit_test(test_followers_are_not_woken),
 		cmocka_unit_test(test_two_followers_are_watchful),
 	};
