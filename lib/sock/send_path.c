@@ -12,10 +12,10 @@ static uint8_t hops(const struct sl_sock *sk, const struct sl_dst *d, const stru
 	return set ? set : d->route.hoplimit;
 }
 
+/* __ip_make_skb() */
 static bool df(const struct sl_sock *sk)
 {
-	return sk->pmtudisc == IP_PMTUDISC_WANT || sk->pmtudisc == IP_PMTUDISC_DO ||
-	       sk->pmtudisc == IP_PMTUDISC_PROBE;
+	return sl_sock_dont_fragment(sk) || sk->pmtudisc == IP_PMTUDISC_PROBE;
 }
 
 /* Source address: bound, given, or what the route prefers. */

@@ -217,8 +217,8 @@ static inline uint8_t sl_sock_ttl(const struct sl_sock *sk, const struct sl_addr
 {
 	return sl_addr_is_v4(to) ? sk->ttl : sk->ttl6;
 }
-/* TCP's segments are not to be fragmented: ip_dont_fragment() (include/net/ip.h). */
-static inline bool sl_sock_tcp_df(const struct sl_sock *sk)
+/* ip_dont_fragment() (include/net/ip.h). */
+static inline bool sl_sock_dont_fragment(const struct sl_sock *sk)
 {
 	return sk->pmtudisc == IP_PMTUDISC_WANT || sk->pmtudisc == IP_PMTUDISC_DO;
 }

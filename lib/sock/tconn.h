@@ -174,7 +174,7 @@ static inline void sl_tconn_ip_options(struct sl_tconn *c, const struct sl_sock 
 {
 	c->mark = sk->mark;
 	c->ttl = sl_sock_ttl(sk, to);
-	c->df = sl_sock_tcp_df(sk);
+	c->df = sl_sock_dont_fragment(sk);
 	c->tcp.tos = sl_sock_tos(sk, to);
 }
 

@@ -201,10 +201,20 @@ static uint16_t add_sum(uint16_t sum, uint32_t at, uint64_t more)
 	return (uint16_t)((s & 0xffff) + (s >> 16));
 }
 
+/* Copies bytes behind those of the piece, which has room for them. */
+static inline void lengthen(struct sl_tcp *c, struct sl_txseg *s, const void *src, size_t len)
+{
+	uint8_t *dst = sl_frame_ptr(s->frame) + s->off + s->len;
+
+	s->sum = add_sum(s->sum, s->len, sl_csum_copy(0, dst, src, len));
+	s->len += (uint16_t)len;
+	c->write_seq += (uint32_t)len;
+	c->wmem += (uint32_t)len;
+}
+
 /* Copies what fits into the piece; how much. */
 static size_t fill(struct sl_tcp *c, struct sl_txseg *s, struct cursor *u)
 {
-	uint8_t *dst = sl_frame_ptr(s->frame) + s->off;
 	uint32_t room = room_in(c, s);
 	size_t took = 0;
 
@@ -212,13 +222,10 @@ static size_t fill(struct sl_tcp *c, struct sl_txseg *s, struct cursor *u)
 		size_t len;
 		const uint8_t *src = cursor_take(u, room, &len);
 
-		s->sum = add_sum(s->sum, s->len, sl_csum_copy(0, dst + s->len, src, len));
-		s->len += (uint16_t)len;
+		lengthen(c, s, src, len);
 		room -= (uint32_t)len;
 		took += len;
 	}
-	c->write_seq += (uint32_t)took;
-	c->wmem += (uint32_t)took;
 	return took;
 }
 
@@ -317,12 +324,8 @@ bool sl_tcp_append(struct sl_tcp *c, const void *buf, size_t len)
 	s = sl_tcp_piece(c, c->tx_nxt);
 	if (len > room_in(c, s))
 		return false;
-	s->sum = add_sum(s->sum, s->len,
-			 sl_csum_copy(0, sl_frame_ptr(s->frame) + s->off + s->len, buf, len));
-	s->len += (uint16_t)len;
+	lengthen(c, s, buf, len);
 	s->flags |= SL_TCP_PSH;
-	c->write_seq += (uint32_t)len;
-	c->wmem += (uint32_t)len;
 	if (!sl_tcp_write_room(c))
 		c->want_out = true;
 	return true;

@@ -205,7 +205,7 @@ static void test_threads_without_a_core_are_seen(void **state)
 {
 	long n = sl_min(sysconf(_SC_NPROCESSORS_ONLN) + 1, 64L);
 	bool crowded = false;
-	pthread_t t[64], looker; /* (what it finds is each thread's own) */
+	pthread_t t[64], looker; /* (what it sees of its own core is not for the other tests) */
 
 	ended = false;
 	for (long i = 0; i < n; i++)
