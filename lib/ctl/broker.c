@@ -199,7 +199,15 @@ static void look_for_tags(struct sl_device *p)
 		p->info.flags &= ~SL_PORT_TAGS;
 }
 
-static int port_start(struct sl_device *p, uint32_t ifindex, const char **why)
+/* (The embedded broker's packet memory may not be known yet: then the first lane does it.) */
+static int part_open(struct sl_part *part, uint32_t umem, const char **why)
+{
+	part->umem = sl_umem_find(umem);
+	return part->umem ? sl_queues_bind(part, why) : 0;
+}
+
+static int port_start(struct sl_device *p, uint32_t ifindex, uint32_t umem, uint32_t groups,
+		      const char **why)
 {
 	int err = sl_dev_query(ifindex, &p->info, why);
 
@@ -216,12 +224,10 @@ static int port_start(struct sl_device *p, uint32_t ifindex, const char **why)
 		p->link_ns = sl_now_ns() + SL_LINK_BACK_NS;
 	/* First, as libxdp does: what is most likely to be tried again, and the device is not
 	 * touched until it has the queues. */
-	p->umem = sl_umem_find(p->umem_id);
-	if (p->umem) {
-		err = sl_queues_bind(p, why);
-		if (err)
-			return err;
-	}
+	sl_parts_make(p, groups);
+	err = part_open(&p->part[0], umem, why);
+	if (err)
+		goto undivide;
 	err = port_attach(p, why);
 	if (err)
 		goto unbind;
@@ -240,7 +246,9 @@ detach:
 	sl_attach_close(&p->attach, ifindex);
 	sl_reaper_stop(p);
 unbind:
-	sl_queues_close(p, true);
+	sl_queues_close(&p->part[0], true);
+undivide:
+	sl_parts_end(p);
 	return err;
 }
 
@@ -252,7 +260,9 @@ static void port_stop(struct sl_device *p, bool exiting)
 	sl_attach_close(&p->attach, p->info.ifindex);
 	if (had_link)
 		sl_left_without(p->info.ifindex);
-	sl_queues_close(p, !exiting);
+	for (uint32_t i = 0; i < p->nparts; i++)
+		sl_queues_close(&p->part[i], !exiting);
+	sl_parts_end(p);
 	if (!exiting)
 		sl_maps_close(p);
 	sl_pin_remove(p->info.ifindex);
@@ -279,7 +289,7 @@ static void say_open(const struct sl_device *p)
 		i->driver, i->nqueues, i->nqueues == 1 ? "" : "s", i->mtu, xdp_text(i),
 		p->attach.beside ? ", beside other programs" : ", alone",
 		i->pin_dir[0] ? ", pinned at " : "", i->pin_dir);
-	sl_queues_say_room(p);
+	sl_queues_say_room(&p->part[0]);
 }
 
 /* Does what came by its own queues still come by our sockets? */
@@ -296,11 +306,13 @@ static enum sl_port_end look(struct sl_device *p)
 	}
 	if (!sl_attach_alive(&p->attach, p->info.ifindex, now.xdp_id))
 		return now.xdp_id ? SL_PORT_REPLACED : SL_PORT_TAKEN_OFF;
-	sl_queues_check_mtu(p, now.mtu);
+	for (uint32_t i = 0; i < p->nparts; i++)
+		sl_queues_check_mtu(&p->part[i], now.mtu);
 	return sl_dev_has_changed(sl_link_open(), &p->info) ? SL_PORT_QUEUES : SL_PORT_STEERED;
 }
 
-static struct sl_device *port_new(uint32_t ifindex, uint32_t umem, int *err, const char **why)
+static struct sl_device *port_new(uint32_t ifindex, uint32_t umem, uint32_t groups, int *err,
+				  const char **why)
 {
 	struct sl_device *p = sl_device_new();
 
@@ -309,8 +321,7 @@ static struct sl_device *port_new(uint32_t ifindex, uint32_t umem, int *err, con
 		*err = -ENOMEM;
 		return NULL;
 	}
-	p->umem_id = umem;
-	*err = port_start(p, ifindex, why);
+	*err = port_start(p, ifindex, umem, groups, why);
 	if (*err) {
 		port_free(p);
 		return NULL;
@@ -320,16 +331,11 @@ static struct sl_device *port_new(uint32_t ifindex, uint32_t umem, int *err, con
 	return p;
 }
 
-/* Can one more have it? */
-static int check_open(struct sl_device *p, uint32_t umem, const char **why)
+/* One more, or one more group, may have it if it is as it was. */
+static int check_open(struct sl_device *p, const char **why)
 {
-	enum sl_port_end end;
+	enum sl_port_end end = look(p);
 
-	if (p->umem_id != umem) {
-		sl_why(why, "%s: its queues have another packet memory", p->info.ifname);
-		return -EBUSY;
-	}
-	end = look(p);
 	if (end == SL_PORT_STEERED)
 		return 0;
 	sl_why(why,
@@ -338,26 +344,54 @@ static int check_open(struct sl_device *p, uint32_t umem, const char **why)
 	return -EBUSY;
 }
 
-int sl_embedded_port_open(uint32_t ifindex, uint32_t umem, struct sl_port_info *out,
-			  const char **why)
+/* The part of the group with that packet memory, or one for it. */
+static struct sl_part *part_for(struct sl_device *p, uint32_t umem, int *err, const char **why)
+{
+	struct sl_part *part = sl_part_of(p, umem);
+
+	*err = 0;
+	if (part)
+		return part;
+	part = sl_part_unused(p);
+	if (!part) {
+		sl_why(why, "%s: its queues have another packet memory", p->info.ifname);
+		*err = -EBUSY;
+		return NULL;
+	}
+	*err = part_open(part, umem, why);
+	if (!*err && part->umem)
+		sl_maps_set_config(p);
+	return *err ? NULL : part;
+}
+
+static struct sl_part *port_open(uint32_t ifindex, uint32_t umem, uint32_t groups, int *err,
+				 const char **why)
+{
+	struct sl_device *p = sl_device_find(ifindex);
+
+	if (!p) {
+		p = port_new(ifindex, umem, groups, err, why);
+		return p ? &p->part[0] : NULL;
+	}
+	*err = check_open(p, why);
+	return *err ? NULL : part_for(p, umem, err, why);
+}
+
+int sl_embedded_port_open(uint32_t ifindex, uint32_t umem, uint32_t groups,
+			  struct sl_port_info *out, const char **why)
 {
 	struct sl_broker_guard g;
-	struct sl_device *p;
+	struct sl_part *part;
 	int err = 0;
 
 	sl_broker_enter(&g);
-	p = sl_device_find(ifindex);
-	if (p)
-		err = check_open(p, umem, why);
-	else
-		p = port_new(ifindex, umem, &err, why);
-	if (err)
-		goto leave;
-	p->users++;
-	*out = p->info;
-	if (sl_now_ns() < p->link_ns)
-		out->flags |= SL_PORT_HAD_LINK;
-leave:
+	part = port_open(ifindex, umem, groups, &err, why);
+	if (part) {
+		sl_part_take(part, umem);
+		sl_part_describe(part, out);
+		if (sl_now_ns() < part->port->link_ns)
+			out->flags |= SL_PORT_HAD_LINK;
+	}
 	sl_broker_leave(&g);
 	return err;
 }
@@ -375,15 +409,32 @@ static void port_unlink(struct sl_device *p, bool exiting)
 	port_free(p);
 }
 
-void sl_embedded_port_close(uint32_t ifindex)
+/* Others have other parts. */
+static void part_close(struct sl_part *part)
+{
+	while (sl_queues_reap() > 0)
+		;
+	sl_queues_close(part, true);
+	part->taken = part->zerocopy = false;
+	part->umem = NULL;
+}
+
+void sl_embedded_port_close(uint32_t ifindex, uint32_t umem)
 {
 	struct sl_broker_guard g;
 	struct sl_device *p;
+	struct sl_part *part;
 
 	sl_broker_enter(&g);
 	p = sl_device_find(ifindex);
-	if (p && --p->users == 0)
-		port_unlink(p, false);
+	part = p ? sl_part_of(p, umem) : NULL;
+	if (part) {
+		part->users--;
+		if (--p->users == 0)
+			port_unlink(p, false);
+		else if (!part->users)
+			part_close(part);
+	}
 	sl_broker_leave(&g);
 }
 
@@ -391,7 +442,8 @@ void sl_embedded_port_close(uint32_t ifindex)
 void sl_device_drop(struct sl_device *p)
 {
 	sl_attach_child(&p->attach);
-	sl_queues_close(p, true);
+	for (uint32_t i = 0; i < p->nparts; i++)
+		sl_queues_close(&p->part[i], true);
 	sl_maps_close(p);
 	if (p->reaper_fd >= 0)
 		sl_sys_close(p->reaper_fd);

@@ -77,10 +77,16 @@ int sl_umem_adopt(struct sl_vault_msg *m)
 
 struct device_kept {
 	struct sl_port_info info; /* without its pointers */
-	uint32_t umem, kind, mode, prog_id, hints, main_id;
-	uint8_t beside, guard_tried, zerocopy, bound, lent_once;
+	uint32_t kind, mode, prog_id, hints, main_id;
+	uint8_t beside, guard_tried, lent_once;
 	uint64_t vlans_left;
 	struct sl_ring_sizes rings;
+	uint32_t nparts;
+	struct {
+		uint32_t first, n, umem;
+		uint8_t taken, zerocopy, bound;
+	} part[SL_MAX_PARTS];
+	struct sl_nic nic;
 	uint32_t share_queue[SL_MAX_QUEUES];
 	int8_t owner, reaper, link, guard, map[SL_MAP_COUNT], anchor[SL_MAX_QUEUES];
 };
@@ -92,6 +98,14 @@ size_t sl_device_kept_bytes(void)
 	return sizeof(struct device_kept);
 }
 
+static bool is_bound(const struct sl_device *d, uint32_t queue)
+{
+	for (uint32_t i = 0; i < d->nparts; i++)
+		if (d->part[i].bound && queue - d->part[i].first < d->part[i].n)
+			return true;
+	return false;
+}
+
 static void keep_fds(const struct sl_device *d, struct device_kept *k, struct sl_vault_msg *m)
 {
 	k->owner = sl_vault_add(m, d->owner_fd);
@@ -101,7 +115,7 @@ static void keep_fds(const struct sl_device *d, struct device_kept *k, struct sl
 	for (unsigned i = 0; i < SL_MAP_COUNT; i++)
 		k->map[i] = sl_vault_add(m, d->attach.map_fd[i]);
 	for (unsigned i = 0; i < SL_MAX_QUEUES; i++) /* (who is not bound has nothing to keep) */
-		k->anchor[i] = sl_vault_add(m, d->queues_bound ? d->queue[i].anchor_fd : -1);
+		k->anchor[i] = sl_vault_add(m, is_bound(d, i) ? d->queue[i].anchor_fd : -1);
 }
 
 void sl_device_keep(const struct sl_device *d, struct sl_vault_msg *m)
@@ -110,7 +124,6 @@ void sl_device_keep(const struct sl_device *d, struct sl_vault_msg *m)
 
 	*k = (struct device_kept){
 		.info = d->info,
-		.umem = d->umem_id,
 		.kind = d->attach.kind,
 		.mode = (uint32_t)d->attach.mode,
 		.prog_id = d->attach.prog_id,
@@ -118,12 +131,22 @@ void sl_device_keep(const struct sl_device *d, struct sl_vault_msg *m)
 		.main_id = d->attach.main_id,
 		.beside = d->attach.beside,
 		.guard_tried = d->attach.guard_tried,
-		.zerocopy = d->zerocopy,
-		.bound = d->queues_bound,
 		.lent_once = d->lent_once,
 		.vlans_left = d->vlans_left,
 		.rings = d->rings,
+		.nparts = d->nparts,
+		.nic = d->nic,
 	};
+	for (uint32_t i = 0; i < d->nparts; i++) {
+		const struct sl_part *p = &d->part[i];
+
+		k->part[i].first = p->first;
+		k->part[i].n = p->n;
+		k->part[i].umem = p->umem_id;
+		k->part[i].taken = p->taken;
+		k->part[i].zerocopy = p->zerocopy;
+		k->part[i].bound = p->bound;
+	}
 	k->info.ports = NULL;
 	k->info.rules = k->info.rules_rw = NULL;
 	for (unsigned i = 0; i < SL_MAX_QUEUES; i++)
@@ -154,8 +177,6 @@ static struct sl_device *device_of(struct sl_vault_msg *m)
 	if (!d)
 		return NULL;
 	d->info = k->info;
-	d->umem_id = k->umem;
-	d->umem = sl_umem_find(k->umem);
 	d->attach.kind = (enum sl_attach_kind)k->kind;
 	d->attach.mode = (int)k->mode;
 	d->attach.prog_id = k->prog_id;
@@ -163,13 +184,35 @@ static struct sl_device *device_of(struct sl_vault_msg *m)
 	d->attach.main_id = k->main_id;
 	d->attach.beside = k->beside;
 	d->attach.guard_tried = k->guard_tried;
-	d->zerocopy = k->zerocopy;
-	d->queues_bound = k->bound;
 	d->lent_once = k->lent_once;
 	d->vlans_left = k->vlans_left;
 	d->rings = k->rings;
+	d->nparts = k->nparts;
+	d->nic = k->nic;
+	for (uint32_t i = 0; i < k->nparts; i++)
+		d->part[i] = (struct sl_part){
+			.port = d,
+			.first = k->part[i].first,
+			.n = k->part[i].n,
+			.taken = k->part[i].taken,
+			.umem_id = k->part[i].umem,
+			.umem = k->part[i].taken ? sl_umem_find(k->part[i].umem) : NULL,
+			.zerocopy = k->part[i].zerocopy,
+			.bound = k->part[i].bound,
+		};
 	take_fds(d, k, m);
 	return d;
+}
+
+/* -ENOENT: a group that has some of it has no memory any more. */
+static int parts_map_again(struct sl_device *d)
+{
+	int err = 0;
+
+	for (struct sl_part *p = d->part; p < d->part + d->nparts && !err; p++)
+		if (p->taken)
+			err = p->umem ? sl_queues_map_again(p) : -ENOENT;
+	return err;
 }
 
 /* Nobody has worked it meanwhile but the processes, which cannot; so what is not ours to take back
@@ -183,7 +226,7 @@ int sl_device_adopt(struct sl_vault_msg *m, const char **why)
 	sl_broker_enter(&g);
 	d = device_of(m);
 	if (d)
-		err = d->umem ? sl_queues_map_again(d) : -ENOENT;
+		err = parts_map_again(d);
 	if (!err)
 		err = sl_maps_open_again(d, why);
 	if (!err) {
@@ -199,17 +242,20 @@ int sl_device_adopt(struct sl_vault_msg *m, const char **why)
 	return err;
 }
 
-int sl_lane_adopt(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases, uint32_t n)
+int sl_lane_adopt(uint32_t ifindex, uint32_t umem, uint32_t lane, struct sl_xsk_lease *leases,
+		  uint32_t n)
 {
 	struct sl_device *d = sl_device_find(ifindex);
+	struct sl_part *part = d ? sl_part_of(d, umem) : NULL;
 	struct sl_broker_guard g;
 	int err = 0;
 
-	if (!d || n != d->info.nqueues || lane >= d->info.max_lanes)
+	if (!part || n != part->n || lane >= d->info.max_lanes)
 		return -ENODEV;
 	sl_broker_enter(&g);
-	for (uint32_t q = 0; q < n && !err; q++)
-		err = sl_lane_map_again(d, lane, q, &leases[q]);
+	for (uint32_t i = 0; i < n && !err; i++)
+		err = leases[i].queue == part->first + i ? sl_lane_map_again(part, lane, &leases[i])
+							 : -EPROTO;
 	sl_broker_leave(&g);
 	return err;
 }
@@ -225,11 +271,14 @@ static void forget_queues(const struct sl_umem *u)
 	for (uint32_t i = 0; i < g->nqueues; i++)
 		if (g->queue[i].state == SL_QUEUE_OPEN)
 			g->queue[i].state = SL_QUEUE_CLOSED;
-	for (struct sl_device *d = sl_port_first(); d; d = d->next)
-		for (uint32_t q = 0; d->umem == u && d->queues_bound && q < d->info.nqueues; q++) {
-			g->queue[d->queue[q].share_queue].state = SL_QUEUE_OPEN;
+	for (struct sl_device *d = sl_port_first(); d; d = d->next) {
+		const struct sl_part *p = sl_part_of(d, u->info.id);
+
+		for (uint32_t i = 0; p && p->bound && i < p->n; i++) {
+			g->queue[d->queue[p->first + i].share_queue].state = SL_QUEUE_OPEN;
 			open++;
 		}
+	}
 	sl_store(&g->head->open, open);
 }
 
@@ -237,6 +286,15 @@ static void remember_xsk(const struct sl_share *g, uint32_t xsk, uint32_t queue)
 {
 	g->xsk[xsk].used = queue + 1;
 	sl_store(&g->queue[queue].xsks, g->queue[queue].xsks + 1);
+}
+
+/* Is there an XSK of that packet memory, of an open lane? */
+static bool has_xsk(const struct sl_device *d, const struct sl_umem *u, uint32_t xsk)
+{
+	uint32_t lane = xsk / d->info.nqueues, queue = xsk % d->info.nqueues;
+	const struct sl_part *p = &d->part[d->lane_part[lane]];
+
+	return d->lane_open[lane / 64] >> lane % 64 & 1 && p->umem == u && queue - p->first < p->n;
 }
 
 static void forget_xsks(const struct sl_umem *u)
@@ -248,8 +306,8 @@ static void forget_xsks(const struct sl_umem *u)
 	for (uint32_t i = 0; i < g->nqueues; i++)
 		sl_store(&g->queue[i].xsks, 0);
 	for (struct sl_device *d = sl_port_first(); d; d = d->next)
-		for (uint32_t i = 0; d->umem == u && i < SL_MAX_XSKS; i++)
-			if (d->lane_open[i / d->info.nqueues / 64] >> i / d->info.nqueues % 64 & 1)
+		for (uint32_t i = 0; i < SL_MAX_XSKS; i++)
+			if (has_xsk(d, u, i))
 				remember_xsk(g, d->xsk[i],
 					     d->queue[i % d->info.nqueues].share_queue);
 }

@@ -19,7 +19,8 @@ void sl_device_keep(const struct sl_device *d, struct sl_vault_msg *m);
 int sl_umem_adopt(struct sl_vault_msg *m);
 int sl_device_adopt(struct sl_vault_msg *m, const char **why);
 /* The leases have everything but their mappings; their descriptors stay the caller's. */
-int sl_lane_adopt(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases, uint32_t n);
+int sl_lane_adopt(uint32_t ifindex, uint32_t umem, uint32_t lane, struct sl_xsk_lease *leases,
+		  uint32_t n);
 /* What the daemon before was in the middle of with the groups' memory is mended. is_used: is that
  * member of that packet memory somebody? */
 void sl_broker_again(bool (*is_used)(uint32_t umem, uint8_t member));

@@ -30,25 +30,32 @@ void sl_broker_grace(void)
 }
 
 /* (Rings that are lent once a daemon that took over has not: broker_adopt.c.) */
-static bool has(const struct sl_umem *u, const struct sl_device *p)
+static const struct sl_part *mapped_part(struct sl_device *p, const struct sl_umem *u)
 {
-	return p->queues_bound && p->umem == u && p->queue[0].fill_map;
+	for (struct sl_part *part = p->part; part < p->part + p->nparts; part++)
+		if (part->bound && part->umem == u && p->queue[part->first].fill_map)
+			return part;
+	return NULL;
 }
 
 /* The rings of all queues of that packet memory; NULL: no memory, or none. To be freed. */
 static struct sl_share_rings *all_queues(const struct sl_umem *u, unsigned *n)
 {
+	const struct sl_part *part;
 	struct sl_share_rings *r;
 	struct xdp_mmap_offsets off;
 	unsigned max = 0;
 
 	*n = 0;
-	for (struct sl_device *p = sl_port_first(); p; p = p->next)
-		max += has(u, p) ? p->info.nqueues : 0;
+	for (struct sl_device *p = sl_port_first(); p; p = p->next) {
+		part = mapped_part(p, u);
+		max += part ? part->n : 0;
+	}
 	r = max ? calloc(max, sizeof(*r)) : NULL;
-	for (struct sl_device *p = sl_port_first(); r && p; p = p->next)
-		for (uint32_t i = 0; has(u, p) && i < p->info.nqueues; i++) {
-			const struct sl_queue *q = &p->queue[i];
+	for (struct sl_device *p = sl_port_first(); r && p; p = p->next) {
+		part = mapped_part(p, u);
+		for (uint32_t i = 0; part && i < part->n; i++) {
+			const struct sl_queue *q = &p->queue[part->first + i];
 
 			if (sl_ring_offsets(q->anchor_fd, &off))
 				continue;
@@ -58,6 +65,7 @@ static struct sl_share_rings *all_queues(const struct sl_umem *u, unsigned *n)
 				.comp = sl_share_ring_at(q->comp_map, &off.cr, p->rings.comp),
 			};
 		}
+	}
 	return r;
 }
 

@@ -175,6 +175,8 @@ static int claim_join(const struct entry *e, const struct sl_claim *claim, bool 
 	struct sl_group g;
 	int err = members(e, &old, &g);
 
+	if (!err && !sl_part_is_same(e->port, &g.target[0], claim))
+		err = -EADDRINUSE;
 	if (err)
 		return err;
 	mine = group_find(&g, claim);

@@ -192,16 +192,24 @@ int sl_dev_query(uint32_t ifindex, struct sl_port_info *info, const char **why)
 	return err;
 }
 
+int sl_dev_ethtool(uint32_t ifindex, void *cmd)
+{
+	struct ifreq ifr = {.ifr_ifindex = (int)ifindex};
+	int fd = sl_link_open(), err;
+
+	if (fd < 0)
+		return fd;
+	err = dev_ioctl(fd, SIOCGIFNAME, &ifr); /* it may have been renamed */
+	return err ? err : ethtool(fd, ifr.ifr_name, cmd);
+}
+
 int sl_dev_leaves_tags(const struct sl_port_info *info)
 {
 	struct ethtool_value flags = {.cmd = ETHTOOL_GFLAGS};
-	struct ifreq ifr = {.ifr_ifindex = (int)info->ifindex};
-	int fd = sl_link_open(), err;
+	int err;
 
-	if (fd < 0 || sl_netdev_has_tags_beside(info->driver))
-		return sl_min(fd, 0);
-	err = dev_ioctl(fd, SIOCGIFNAME, &ifr); /* it may have been renamed */
-	if (!err)
-		err = ethtool(fd, ifr.ifr_name, &flags);
+	if (sl_netdev_has_tags_beside(info->driver))
+		return 0;
+	err = sl_dev_ethtool(info->ifindex, &flags);
 	return err ? err : !(flags.data & ETH_FLAG_RXVLAN);
 }

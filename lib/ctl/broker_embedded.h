@@ -9,13 +9,14 @@
 void sl_embedded_init(const struct sl_broker_opts *opts);
 int sl_embedded_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *out,
 		     const char **why);
-/* With the packet memory of that number. -EBUSY, too: its queues have another one; -EAGAIN:
- * somebody has a queue, or had it until a moment ago. */
-int sl_embedded_port_open(uint32_t ifindex, uint32_t umem, struct sl_port_info *out,
-			  const char **why);
-void sl_embedded_port_close(uint32_t ifindex);
-int sl_embedded_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
-			  uint32_t *first, const char **why);
+/* With the packet memory of that number; so many groups are to be able to have it, if it is not
+ * open yet and can be divided (else one). -EBUSY, too: its queues have others; -EAGAIN: somebody
+ * has a queue, or had it until a moment ago. */
+int sl_embedded_port_open(uint32_t ifindex, uint32_t umem, uint32_t groups,
+			  struct sl_port_info *out, const char **why);
+void sl_embedded_port_close(uint32_t ifindex, uint32_t umem);
+int sl_embedded_lane_open(uint32_t ifindex, uint32_t umem, uint32_t lane,
+			  struct sl_xsk_lease *leases, uint32_t *first, const char **why);
 /* One that was left unbound (sl_xsk_lease.unbound), once its rings are mapped by who gets it.
  * -EAGAIN: a queue is not free yet: to be closed, and opened again. */
 int sl_embedded_lane_bind(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,

@@ -99,6 +99,31 @@ struct sl_port_uses {
 	uint16_t wildcard[SL_MAX_PORTS];
 };
 
+/* A group's queues of a device. */
+#define SL_MAX_PARTS 8
+struct sl_part {
+	struct sl_device *port;
+	uint32_t first, n; /* which they are */
+	bool taken;
+	uint32_t users;       /* of a group that has them, */
+	uint32_t umem_id;     /* and this packet memory, */
+	struct sl_umem *umem; /* and that one, once they are bound */
+	bool bound, zerocopy;
+};
+
+/* A NIC that is told which packets go to which queue (broker_nic.c). */
+#define SL_NIC_SPREADS 2048 /* entries of its table of queues, at most */
+#define SL_NIC_RULES   4096 /* rules of ours, at most */
+struct sl_nic {
+	bool made_ntuple;               /* rules were switched on for us */
+	bool chooses;                   /* it says itself where a rule lies */
+	bool spread_usual;              /* the table of queues was the driver's own */
+	uint32_t nspread;               /* its entries; 0: it is as it was */
+	uint32_t places;                /* for rules, all together */
+	uint32_t last;                  /* where the last one was put */
+	uint8_t spread[SL_NIC_SPREADS]; /* what the table was */
+};
+
 struct sl_device {
 	struct sl_device *next;
 	struct sl_port_info info;
@@ -106,16 +131,16 @@ struct sl_device {
 	int owner_fd;  /* listening socket whose name is the ownership of the device */
 	int reaper_fd; /* socket to the reaper, -1: none */
 	struct sl_attach attach;
-	uint64_t link_ns;     /* until then its link is away because it is ours; 0: it had none */
-	uint64_t vlans_left;  /* see struct sl_port_config */
-	uint32_t umem_id;     /* whose its queues are, */
-	struct sl_umem *umem; /* and that one, once they are bound */
-	bool queues_bound;
+	uint64_t link_ns;    /* until then its link is away because it is ours; 0: it had none */
+	uint64_t vlans_left; /* see struct sl_port_config */
+	uint32_t nparts;     /* 1, or more: broker_part.c */
+	struct sl_part part[SL_MAX_PARTS];
+	struct sl_nic nic;
 	bool lent_once;             /* its queues are bound with the first lane (broker_ring.c) */
 	struct sl_ring_sizes rings; /* of all queues and lanes; chosen when the queues are bound */
 	struct sl_queue queue[SL_MAX_QUEUES];
-	bool zerocopy;
 	uint64_t lane_open[SL_MAX_XSKS / 64]; /* bit set of lanes */
+	uint8_t lane_part[SL_MAX_XSKS];       /* of which part each is */
 	uint16_t xsk[SL_MAX_XSKS];            /* records of the lanes' XSKs in the group's memory */
 	struct sl_port_uses *uses;
 	struct sl_rule *rules; /* mapped writable */
@@ -146,6 +171,8 @@ bool sl_dev_counts_kilobytes(const char *driver);
 int sl_dev_query(uint32_t ifindex, struct sl_port_info *info, const char **why);
 /* Has the device another number of queues now than info says? fd: any socket. */
 bool sl_dev_has_changed(int fd, const struct sl_port_info *info);
+/* SIOCETHTOOL of a device, whatever its name is now. */
+int sl_dev_ethtool(uint32_t ifindex, void *cmd);
 /* Do VLAN tags stand in the frames that it receives? Not those that a NIC takes off. 1 or 0, or
  * -errno. */
 int sl_dev_leaves_tags(const struct sl_port_info *info);
@@ -315,26 +342,58 @@ int sl_xsk_confine(int fd, const struct sl_device *port);
  * they are bound so (XDP_USE_SG), in several. */
 bool sl_xsk_gathers(void);
 int sl_xsk_bind(int fd, const struct sl_device *port, uint32_t queue, uint16_t flags, int share);
-/* Anchors on all queues. Where rings are lent once that was but a trial: they are closed again, */
-int sl_queues_bind(struct sl_device *port, const char **why);
+/* Anchors on all queues of a part. Where rings are lent once that was but a trial: they are closed
+ * again, */
+int sl_queues_bind(struct sl_part *part, const char **why);
 /* Bytes of the longest packet that comes by them. Attached, and the packet memory is known. */
-uint32_t sl_queues_room(const struct sl_device *port);
+uint32_t sl_queues_room(const struct sl_part *part);
 /* Says what is not, if anything. */
-void sl_queues_say_room(const struct sl_device *port);
-/* It has this MTU now. */
-void sl_queues_check_mtu(const struct sl_device *port, uint32_t mtu);
+void sl_queues_say_room(const struct sl_part *part);
+/* The device has this MTU now. */
+void sl_queues_check_mtu(const struct sl_part *part, uint32_t mtu);
 /* made anew (unless they are there) to be mapped by others, */
-int sl_queues_make(struct sl_device *port, const char **why);
-bool sl_queues_are_made(const struct sl_device *port); /* and not bound */
+int sl_queues_make(struct sl_part *part, const char **why);
+bool sl_queues_are_made(const struct sl_part *part); /* and not bound */
 /* and bound then. -EAGAIN: a queue is not free yet; all are closed. */
-int sl_queues_bind_made(struct sl_device *port, const char **why);
+int sl_queues_bind_made(struct sl_part *part, const char **why);
 /* The rings of queues that are bound. */
-int sl_queues_map_again(struct sl_device *port);
+int sl_queues_map_again(struct sl_part *part);
 /* unmap: nobody works the rings any more. */
-void sl_queues_close(struct sl_device *port, bool unmap);
+void sl_queues_close(struct sl_part *part, bool unmap);
+
+/* broker_part.c: divides a device among so many groups, if it can be; else it is whole. */
+void sl_parts_make(struct sl_device *port, uint32_t want);
+/* It is one again, and nobody's. */
+void sl_parts_end(struct sl_device *port);
+/* One user more, whose packet memory that is. */
+void sl_part_take(struct sl_part *part, uint32_t umem);
+/* That which has this packet memory; one that is nobody's; or NULL. */
+struct sl_part *sl_part_of(struct sl_device *port, uint32_t umem);
+struct sl_part *sl_part_unused(struct sl_device *port);
+/* Do both claims' packets come by the same part's queues? (Those that pass come by none.) */
+bool sl_part_is_same(const struct sl_device *port, const struct sl_claim *a,
+		     const struct sl_claim *b);
+/* The device as the group that has this part sees it. */
+void sl_part_describe(const struct sl_part *part, struct sl_port_info *out);
+
+/* broker_nic.c: what cannot be says why. 0 or -errno. Can it be told, and is it ready for that? */
+int sl_nic_open(struct sl_device *port, const char **why);
+/* What no rule is about goes to the first n queues only. */
+int sl_nic_spread(struct sl_device *port, uint32_t n, const char **why);
+/* As it was, but for rules. */
+void sl_nic_close(struct sl_device *port);
+/* Packets to that end (of local 0: any address of its family) from that one (of port 0: anybody)
+ * go to that queue. place: its name from then on. */
+int sl_nic_rule_add(struct sl_device *port, const struct sl_flow_key *key, uint32_t queue,
+		    uint32_t *place);
+void sl_nic_rule_del(struct sl_device *port, uint32_t place);
+/* All those there are that send packets to the queues from the first'th on: only ours do. found is
+ * false: it is taken out. */
+typedef bool sl_nic_found(void *arg, const struct sl_flow_key *key, uint32_t queue, uint32_t place);
+void sl_nic_rules(struct sl_device *port, uint32_t first, sl_nic_found *found, void *arg);
 
 /* broker_lane.c: of a lane's XSK on a queue, which is put into the map, too. */
-int sl_lane_map_again(struct sl_device *port, uint32_t lane, uint32_t q, struct sl_xsk_lease *l);
+int sl_lane_map_again(struct sl_part *part, uint32_t lane, struct sl_xsk_lease *l);
 /* Takes a lane's XSKs out of the map; gives its number and records free. */
 void sl_lane_mute(uint32_t ifindex, uint32_t lane);
 void sl_lane_free(uint32_t ifindex, uint32_t lane);

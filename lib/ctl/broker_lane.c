@@ -41,11 +41,11 @@ static void set_busy_poll(int fd)
 			     sl_strerror(err));
 }
 
-static void lease_close(struct sl_device *port, struct sl_xsk_lease *l)
+static void lease_close(struct sl_part *part, struct sl_xsk_lease *l)
 {
 	sl_lease_unmap(l);
 	sl_sys_close(l->fd); /* leaves `lanes` by itself */
-	sl_share_xsk_close(&port->umem->info.share, l->share_xsk);
+	sl_share_xsk_close(&part->umem->info.share, l->share_xsk);
 }
 
 static int lease_bind(struct sl_device *port, uint32_t xsk, struct sl_xsk_lease *l)
@@ -62,8 +62,9 @@ static int lease_bind(struct sl_device *port, uint32_t xsk, struct sl_xsk_lease 
 	return 0;
 }
 
-static int lease_open(struct sl_device *port, uint32_t q, uint32_t xsk, struct sl_xsk_lease *l)
+static int lease_open(struct sl_part *part, uint32_t q, uint32_t xsk, struct sl_xsk_lease *l)
 {
+	struct sl_device *port = part->port;
 	const struct sl_queue *queue = &port->queue[q];
 	int err;
 
@@ -76,13 +77,13 @@ static int lease_open(struct sl_device *port, uint32_t q, uint32_t xsk, struct s
 		.comp_size = port->rings.comp,
 		.fill_map = queue->fill_map,
 		.comp_map = queue->comp_map,
-		.zerocopy = port->zerocopy,
+		.zerocopy = part->zerocopy,
 		.unbound = true,
 		.share_queue = queue->share_queue,
 	};
 	if (l->fd < 0)
 		return l->fd;
-	err = sl_share_xsk_open(&port->umem->info.share, queue->share_queue);
+	err = sl_share_xsk_open(&part->umem->info.share, queue->share_queue);
 	if (err < 0) {
 		sl_sys_close(l->fd);
 		return err;
@@ -94,24 +95,27 @@ static int lease_open(struct sl_device *port, uint32_t q, uint32_t xsk, struct s
 	if (!err && !port->lent_once)
 		err = lease_bind(port, xsk, l);
 	if (err)
-		lease_close(port, l);
+		lease_close(part, l);
 	return err;
 }
 
-static int lane_open(struct sl_device *port, uint32_t lane, struct sl_xsk_lease *leases,
+static int lane_open(struct sl_part *part, uint32_t lane, struct sl_xsk_lease *leases,
 		     const char **why)
 {
-	uint32_t first = lane * port->info.nqueues, q;
+	uint32_t first = lane * part->port->info.nqueues, i;
 	int err = 0;
 
-	for (q = 0; q < port->info.nqueues && !err; q++)
-		err = lease_open(port, q, first + q, &leases[q]);
+	for (i = 0; i < part->n && !err; i++) {
+		uint32_t q = part->first + i;
+
+		err = lease_open(part, q, first + q, &leases[i]);
+	}
 	if (!err)
 		return 0;
-	sl_why(why, "%s: lane %u on queue %u: %s", port->info.ifname, lane, q - 1,
-	       sl_strerror(err));
-	while (q-- > 1)
-		lease_close(port, &leases[q - 1]);
+	sl_why(why, "%s: lane %u on queue %u: %s", part->port->info.ifname, lane,
+	       part->first + i - 1, sl_strerror(err));
+	while (i-- > 1)
+		lease_close(part, &leases[i - 1]);
 	return err;
 }
 
@@ -124,37 +128,51 @@ static bool lane_mark(struct sl_device *port, uint32_t lane, bool open)
 	return was;
 }
 
-int sl_lane_map_again(struct sl_device *port, uint32_t lane, uint32_t q, struct sl_xsk_lease *l)
+/* Of which part it is. */
+static struct sl_part *part_of_lane(struct sl_device *port, uint32_t lane)
 {
-	uint32_t xsk = lane * port->info.nqueues + q;
+	return &port->part[port->lane_part[lane]];
+}
+
+static void lane_is_of(struct sl_part *part, uint32_t lane)
+{
+	part->port->lane_part[lane] = (uint8_t)(part - part->port->part);
+}
+
+int sl_lane_map_again(struct sl_part *part, uint32_t lane, struct sl_xsk_lease *l)
+{
+	struct sl_device *port = part->port;
+	uint32_t xsk = lane * port->info.nqueues + l->queue;
 	int err = port->lent_once ? 0 : sl_lease_map(l);
 
 	if (!err && bpf_map_update_elem(port->attach.map_fd[SL_MAP_LANES], &xsk, &l->fd, 0))
 		err = -errno;
-	l->fill_map = port->queue[q].fill_map;
-	l->comp_map = port->queue[q].comp_map;
+	l->fill_map = port->queue[l->queue].fill_map;
+	l->comp_map = port->queue[l->queue].comp_map;
 	port->xsk[xsk] = (uint16_t)l->share_xsk;
 	lane_mark(port, lane, true);
+	lane_is_of(part, lane);
 	return err;
 }
 
 /* The packet memory is made after the device is taken. */
-static void umem_known(struct sl_device *port)
+static void umem_known(struct sl_part *part)
 {
-	port->umem = sl_umem_find(port->umem_id);
-	if (port->umem)
-		sl_maps_set_config(port);
+	part->umem = sl_umem_find(part->umem_id);
+	if (part->umem)
+		sl_maps_set_config(part->port);
 }
 
-static int lane_checked_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
-			     uint32_t *first, const char **why)
+static int lane_checked_open(uint32_t ifindex, uint32_t umem, uint32_t lane,
+			     struct sl_xsk_lease *leases, uint32_t *first, const char **why)
 {
 	struct sl_device *port = sl_device_find(ifindex);
+	struct sl_part *part = port ? sl_part_of(port, umem) : NULL;
 	int err = 0;
 
-	if (port && !port->umem)
-		umem_known(port);
-	if (!port || !port->umem) {
+	if (part && !part->umem)
+		umem_known(part);
+	if (!part || !part->umem) {
 		sl_why(why, "lane %u: the port or the packet memory is not there", lane);
 		return -ENXIO;
 	}
@@ -163,16 +181,17 @@ static int lane_checked_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_leas
 		return -EINVAL;
 	}
 	if (port->lent_once)
-		err = sl_queues_make(port, why);
-	else if (!port->queues_bound)
-		err = sl_queues_bind(port, why);
+		err = sl_queues_make(part, why);
+	else if (!part->bound)
+		err = sl_queues_bind(part, why);
 	if (err)
 		return err;
 	if (lane_mark(port, lane, true)) {
 		sl_why(why, "%s: lane %u is open already", port->info.ifname, lane);
 		return -EBUSY;
 	}
-	err = lane_open(port, lane, leases, why);
+	lane_is_of(part, lane);
+	err = lane_open(part, lane, leases, why);
 	if (err) {
 		lane_mark(port, lane, false);
 		return err;
@@ -181,34 +200,35 @@ static int lane_checked_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_leas
 	return 0;
 }
 
-int sl_embedded_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
-			  uint32_t *first, const char **why)
+int sl_embedded_lane_open(uint32_t ifindex, uint32_t umem, uint32_t lane,
+			  struct sl_xsk_lease *leases, uint32_t *first, const char **why)
 {
 	struct sl_broker_guard g;
 	int err;
 
 	sl_broker_enter(&g);
-	err = lane_checked_open(ifindex, lane, leases, first, why);
+	err = lane_checked_open(ifindex, umem, lane, leases, first, why);
 	sl_broker_leave(&g);
 	return err;
 }
 
 /* A lane that cannot be bound leaves nothing behind that the process may have mapped. */
-static int lane_bind(struct sl_device *port, uint32_t lane, struct sl_xsk_lease *leases,
+static int lane_bind(struct sl_part *part, uint32_t lane, struct sl_xsk_lease *leases,
 		     const char **why)
 {
-	bool first = !port->queues_bound;
-	int err = sl_queues_bind_made(port, why);
+	struct sl_device *port = part->port;
+	bool first = !part->bound;
+	int err = sl_queues_bind_made(part, why);
 
 	if (err)
 		return err;
-	for (uint32_t q = 0; q < port->info.nqueues && !err; q++)
-		err = lease_bind(port, lane * port->info.nqueues + q, &leases[q]);
+	for (uint32_t i = 0; i < part->n && !err; i++)
+		err = lease_bind(port, lane * port->info.nqueues + leases[i].queue, &leases[i]);
 	if (!err)
 		return 0;
 	sl_why(why, "%s: lane %u: bind: %s", port->info.ifname, lane, sl_strerror(err));
 	if (first)
-		sl_queues_close(port, true);
+		sl_queues_close(part, true);
 	return err;
 }
 
@@ -217,12 +237,14 @@ int sl_embedded_lane_bind(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *
 {
 	struct sl_broker_guard g;
 	struct sl_device *port;
+	struct sl_part *part;
 	int err = -ENXIO;
 
 	sl_broker_enter(&g);
 	port = sl_device_find(ifindex);
-	if (port && (port->queues_bound || sl_queues_are_made(port)))
-		err = lane_bind(port, lane, leases, why);
+	part = port && lane < port->info.max_lanes ? part_of_lane(port, lane) : NULL;
+	if (part && (part->bound || sl_queues_are_made(part)))
+		err = lane_bind(part, lane, leases, why);
 	sl_broker_leave(&g);
 	return err;
 }
@@ -241,12 +263,14 @@ void sl_lane_mute(uint32_t ifindex, uint32_t lane)
 void sl_lane_free(uint32_t ifindex, uint32_t lane)
 {
 	struct sl_device *port = sl_device_find(ifindex);
+	const struct sl_part *part;
 
 	if (!port || lane >= port->info.max_lanes || !lane_mark(port, lane, false))
 		return;
-	for (uint32_t q = 0; q < port->info.nqueues; q++)
-		sl_share_xsk_close(&port->umem->info.share,
-				   port->xsk[lane * port->info.nqueues + q]);
+	part = part_of_lane(port, lane);
+	for (uint32_t i = 0; i < part->n; i++)
+		sl_share_xsk_close(&part->umem->info.share,
+				   port->xsk[lane * port->info.nqueues + part->first + i]);
 }
 
 void sl_embedded_lane_close(uint32_t ifindex, uint32_t lane)

@@ -43,6 +43,17 @@ static bool is_realtime(void)
 	return !uname(&u) && strstr(u.version, "PREEMPT_RT");
 }
 
+/* What every group's frames hold. 0: there is none yet. */
+static uint16_t room(const struct sl_device *port)
+{
+	uint32_t least = 0;
+
+	for (const struct sl_part *p = port->part; p < port->part + port->nparts; p++)
+		if (p->umem)
+			least = least ? sl_min(least, sl_queues_room(p)) : sl_queues_room(p);
+	return (uint16_t)least;
+}
+
 void sl_maps_set_config(struct sl_device *port)
 {
 	struct sl_port_config cfg = {
@@ -53,7 +64,7 @@ void sl_maps_set_config(struct sl_device *port)
 		.netns = sl_netns_ino(),
 		.in_frame = sl_broker_opts()->in_frame,
 		.forgets = is_realtime(),
-		.room = port->umem ? (uint16_t)sl_queues_room(port) : 0,
+		.room = room(port),
 		.vlans_left = port->vlans_left,
 	};
 	uint32_t zero = 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* AF_XDP sockets.
  *
- * Theory of operation: each device registers one packet memory, once (a registration
- * decides zero-copy or copy for all its queues, and devices differ). On each queue the broker
+ * Theory of operation: each device registers one packet memory, once (a registration decides
+ * zero-copy or copy for all its queues, and devices differ); one that is divided (broker_part.c)
+ * one for each part. On each queue the broker
  * binds an XSK of its own, the anchor, with the smallest of receive rings; it is in no map and
  * receives nothing, but keeps the queue's fill and completion rings while lanes come and go.
  * The XSKs of the lanes share the anchor's registration and rings (Documentation/networking/
@@ -142,9 +143,10 @@ static void queue_close(struct sl_umem *u, struct sl_queue *q, bool unmap)
 	*q = (struct sl_queue){.anchor_fd = -1};
 }
 
-/* An anchor, complete but for frames and bind. The first of the device registers the memory. */
-static int anchor_new(struct sl_device *port, uint32_t nr, const char **step)
+/* An anchor, complete but for frames and bind. The first of the part registers the memory. */
+static int anchor_new(struct sl_part *part, uint32_t nr, const char **step)
 {
+	struct sl_device *port = part->port;
 	struct sl_queue *q = &port->queue[nr];
 	int err = 0;
 
@@ -153,9 +155,9 @@ static int anchor_new(struct sl_device *port, uint32_t nr, const char **step)
 	if (q->anchor_fd < 0)
 		return q->anchor_fd;
 	err = sl_xsk_confine(q->anchor_fd, port);
-	if (!err && nr == 0) {
+	if (!err && nr == part->first) {
 		*step = "packet memory";
-		err = sl_umem_register(port->umem, q->anchor_fd);
+		err = sl_umem_register(part->umem, q->anchor_fd);
 	}
 	if (!err) {
 		*step = "fill ring";
@@ -166,94 +168,97 @@ static int anchor_new(struct sl_device *port, uint32_t nr, const char **step)
 	return err;
 }
 
-static bool holds(const struct sl_device *port, uint32_t mtu)
+static bool holds(const struct sl_part *part, uint32_t mtu)
 {
-	return mtu <= sl_umem_mtu(&port->umem->info);
+	return mtu <= sl_umem_mtu(&part->umem->info);
 }
 
-/* Its longest packets fit a frame. */
-static bool holds_packet(const struct sl_device *port)
+/* The device's longest packets fit a frame. */
+static bool holds_packet(const struct sl_part *part)
 {
-	return holds(port, port->info.mtu);
+	return holds(part, part->port->info.mtu);
 }
 
 /* In zero-copy mode the frames are the driver's buffers, and whether it takes several for a packet
  * it was not asked. (Some drivers refuse the MTU; virtio_net does not.) */
-void sl_queues_check_mtu(const struct sl_device *port, uint32_t mtu)
+void sl_queues_check_mtu(const struct sl_part *part, uint32_t mtu)
 {
-	if (port->zerocopy && port->umem && holds_packet(port) && !holds(port, mtu))
+	if (part->zerocopy && part->umem && holds_packet(part) && !holds(part, mtu))
 		sl_warn_once("port",
 			     "%s: its MTU is %u now, and zero-copy mode loses packets of more than "
 			     "%u bytes, the kernel's, too; remedy: an MTU of that, or start this "
 			     "program anew",
-			     port->info.ifname, mtu, sl_umem_mtu(&port->umem->info));
+			     part->port->info.ifname, mtu, sl_umem_mtu(&part->umem->info));
 }
 
 /* In zero-copy mode the frame is the buffer: what it has beyond the last whole kilobyte such a NIC
  * does not use, and a packet that is longer is lost, though the driver took the frame for large
  * enough. */
-static bool holds_packet_zerocopy(const struct sl_device *port)
+static bool holds_packet_zerocopy(const struct sl_part *part)
 {
-	return !sl_dev_counts_kilobytes(port->info.driver) ||
-	       port->info.mtu + SL_ETH_MOST <= (sl_umem_room(&port->umem->info) & ~1023u);
+	const struct sl_port_info *info = &part->port->info;
+
+	return !sl_dev_counts_kilobytes(info->driver) ||
+	       info->mtu + SL_ETH_MOST <= (sl_umem_room(&part->umem->info) & ~1023u);
 }
 
 /* Packets may need several frames. In zero-copy mode these are the driver's buffers: there only one
  * will do that knows of it (it has xdp_zc_max_segs). */
-static uint16_t mode_flags(const struct sl_device *port, unsigned mode)
+static uint16_t mode_flags(const struct sl_part *part, unsigned mode)
 {
-	bool sg = !holds_packet(port) && (mode == 0 || sl_attach_may_have_frags(&port->info));
+	bool sg = !holds_packet(part) && (mode == 0 || sl_attach_may_have_frags(&part->port->info));
 
 	return modes[mode] | (sg ? USE_SG : 0);
 }
 
-uint32_t sl_queues_room(const struct sl_device *port)
+uint32_t sl_queues_room(const struct sl_part *part)
 {
-	return port->info.flags & SL_PORT_FRAGS && !holds_packet(port)
+	return part->port->info.flags & SL_PORT_FRAGS && !holds_packet(part)
 		       ? SL_PACKET_MOST + SL_ETH_MOST
-		       : sl_umem_room(&port->umem->info);
+		       : sl_umem_room(&part->umem->info);
 }
 
-static int anchor_bind_as(struct sl_device *port, uint32_t q, uint16_t mode, const uint32_t *frames,
+static int anchor_bind_as(struct sl_part *part, uint32_t q, uint16_t mode, const uint32_t *frames,
 			  uint32_t n)
 {
-	struct sl_queue *queue = &port->queue[q];
-	int err = queue_fill(port->umem, queue, frames, n);
+	struct sl_queue *queue = &part->port->queue[q];
+	int err = queue_fill(part->umem, queue, frames, n);
 
-	if (!err && q > 0)
-		err = sl_xsk_bind(queue->anchor_fd, port, q, XDP_SHARED_UMEM,
-				  port->queue[0].anchor_fd);
+	if (!err && q > part->first)
+		err = sl_xsk_bind(queue->anchor_fd, part->port, q, XDP_SHARED_UMEM,
+				  part->port->queue[part->first].anchor_fd);
 	else if (!err)
-		err = sl_xsk_bind(queue->anchor_fd, port, q, mode, 0);
+		err = sl_xsk_bind(queue->anchor_fd, part->port, q, mode, 0);
 	if (err)
 		anchor_close(queue);
 	return err;
 }
 
 /* Zero-copy is asked for first; a refused socket is not used again. */
-static int anchor_bind(struct sl_device *port, uint32_t q, const uint32_t *frames, uint32_t n,
+static int anchor_bind(struct sl_part *part, uint32_t q, const uint32_t *frames, uint32_t n,
 		       const char **step)
 {
 	enum sl_broker_zc zc = sl_broker_opts()->zerocopy;
-	unsigned m = zc == SL_BROKER_ZC_OFF || !holds_packet_zerocopy(port);
+	unsigned m = zc == SL_BROKER_ZC_OFF || !holds_packet_zerocopy(part);
 	unsigned end = zc == SL_BROKER_ZC_FORCE ? 1 : 2;
 	int err = -EINVAL;
 
 	for (; err && m < end; m++) {
-		err = anchor_new(port, q, step);
+		err = anchor_new(part, q, step);
 		if (err)
 			break;
 		*step = "bind";
-		err = anchor_bind_as(port, q, mode_flags(port, m), frames, n);
-		if (q > 0 || err == -EPERM || err == -EBUSY || err == -ENETDOWN)
+		err = anchor_bind_as(part, q, mode_flags(part, m), frames, n);
+		if (q > part->first || err == -EPERM || err == -EBUSY || err == -ENETDOWN)
 			break;
 	}
 	return err;
 }
 
-static int share_open(struct sl_device *port, uint32_t q)
+static int share_open(struct sl_part *part, uint32_t q)
 {
-	int nr = sl_share_queue_open(&port->umem->info.share, port->info.ifindex, q);
+	struct sl_device *port = part->port;
+	int nr = sl_share_queue_open(&part->umem->info.share, port->info.ifindex, q);
 
 	if (nr < 0)
 		return nr;
@@ -262,20 +267,22 @@ static int share_open(struct sl_device *port, uint32_t q)
 }
 
 /* It had nothing. */
-static void share_close(struct sl_device *port, uint32_t q)
+static void share_close(struct sl_part *part, uint32_t q)
 {
-	struct sl_share *share = &port->umem->info.share;
+	struct sl_share *share = &part->umem->info.share;
+	uint32_t nr = part->port->queue[q].share_queue;
 
-	sl_share_queue_close(share, port->queue[q].share_queue);
-	sl_share_reclaim(share, port->queue[q].share_queue);
+	sl_share_queue_close(share, nr);
+	sl_share_reclaim(share, nr);
 }
 
 /* Its ring has half of the entries then. made: it is there, unbound. The frames are the ring's from
  * bind on. */
-static int anchor_give(struct sl_device *port, uint32_t q, bool made, const char **step)
+static int anchor_give(struct sl_part *part, uint32_t q, bool made, const char **step)
 {
+	struct sl_device *port = part->port;
 	uint32_t max = port->rings.fill / 2, *frames = malloc(max * sizeof(*frames)), n;
-	struct sl_umem *u = port->umem;
+	struct sl_umem *u = part->umem;
 	int err;
 
 	*step = "frames";
@@ -283,9 +290,9 @@ static int anchor_give(struct sl_device *port, uint32_t q, bool made, const char
 		return -ENOMEM;
 	n = sl_umem_take(u, frames, max);
 	if (made)
-		err = anchor_bind_as(port, q, mode_flags(port, !port->zerocopy), frames, n);
+		err = anchor_bind_as(part, q, mode_flags(part, !part->zerocopy), frames, n);
 	else
-		err = anchor_bind(port, q, frames, n, step);
+		err = anchor_bind(part, q, frames, n, step);
 	if (err)
 		sl_umem_untake(u, frames, n);
 	else
@@ -294,25 +301,27 @@ static int anchor_give(struct sl_device *port, uint32_t q, bool made, const char
 	return err;
 }
 
-static int anchor_open(struct sl_device *port, uint32_t q, const char **step)
+static int anchor_open(struct sl_part *part, uint32_t q, const char **step)
 {
 	int err;
 
 	*step = "frames";
 	sl_queues_reclaim();
-	err = share_open(port, q);
+	err = share_open(part, q);
 	if (err)
 		return err;
-	err = anchor_give(port, q, false, step);
+	err = anchor_give(part, q, false, step);
 	if (err)
-		share_close(port, q);
+		share_close(part, q);
 	return err;
 }
 
-static void why_anchor(const struct sl_device *port, uint32_t q, const char *step, int err,
+static void why_anchor(const struct sl_part *part, uint32_t q, const char *step, int err,
 		       const char **why)
 {
-	const char *dev = port->info.ifname;
+	const struct sl_port_info *info = &part->port->info;
+	const char *dev = info->ifname;
+	bool first = q == part->first;
 
 	if (err == -ENOBUFS)
 		sl_why(why,
@@ -326,22 +335,22 @@ static void why_anchor(const struct sl_device *port, uint32_t q, const char *ste
 		       dev);
 	else if (err == -EBUSY)
 		sl_why(why, "%s: another program has an AF_XDP socket on queue %u", dev, q);
-	else if (q == 0 && sl_broker_opts()->zerocopy == SL_BROKER_ZC_FORCE &&
-		 !holds_packet_zerocopy(port))
+	else if (first && sl_broker_opts()->zerocopy == SL_BROKER_ZC_FORCE &&
+		 !holds_packet_zerocopy(part))
 		sl_why(why,
 		       "%s: zero-copy is demanded, and frames of %u bytes hold no packet of %u there; "
 		       "remedy: SLUICE_FRAME_SIZE=4096",
-		       dev, port->umem->info.frame_size, port->info.mtu);
-	else if (q == 0 && sl_broker_opts()->zerocopy == SL_BROKER_ZC_FORCE)
+		       dev, part->umem->info.frame_size, info->mtu);
+	else if (first && sl_broker_opts()->zerocopy == SL_BROKER_ZC_FORCE)
 		sl_why(why,
 		       "%s: zero-copy is demanded and the driver has none (%s); remedy: "
 		       "SLUICE_ZEROCOPY=auto",
 		       dev, sl_strerror(err));
-	else if (q > 0)
+	else if (!first)
 		sl_why(why,
 		       "%s: queue %u of %u cannot be covered (%s); remedy: ethtool -L %s "
 		       "combined %u",
-		       dev, q, port->info.nqueues, sl_strerror(err), dev, q);
+		       dev, q, info->nqueues, sl_strerror(err), dev, q);
 	else
 		sl_why(why, "%s: %s: %s", dev, step, sl_strerror(err));
 }
@@ -355,68 +364,69 @@ static bool xsk_is_zerocopy(int fd)
 	       o.flags & XDP_OPTIONS_ZEROCOPY;
 }
 
-static void say_bound(const struct sl_device *port)
+static void say_bound(const struct sl_part *part)
 {
+	const struct sl_device *port = part->port;
+
 	sl_info("port", "%s: AF_XDP %s", port->info.ifname,
-		port->zerocopy                                   ? "zero-copy"
+		part->zerocopy                                   ? "zero-copy"
 		: sl_broker_opts()->zerocopy == SL_BROKER_ZC_OFF ? "copy mode (as configured)"
-		: holds_packet_zerocopy(port)
+		: holds_packet_zerocopy(part)
 			? "copy mode (the driver has no zero-copy)"
 			: "copy mode (for zero-copy this NIC needs larger frames; remedy: "
 			  "SLUICE_FRAME_SIZE=4096)");
 	if (port->attach.prog_id)
-		sl_queues_say_room(port);
+		sl_queues_say_room(part);
 }
 
-void sl_queues_say_room(const struct sl_device *port)
+void sl_queues_say_room(const struct sl_part *part)
 {
+	const struct sl_port_info *info = &part->port->info;
 	uint32_t most;
 
-	if (!port->umem || holds_packet(port))
+	if (!part->umem || holds_packet(part))
 		return;
-	most = sl_queues_room(port) - SL_ETH_MOST;
-	if (port->info.mtu > most)
+	most = sl_queues_room(part) - SL_ETH_MOST;
+	if (info->mtu > most)
 		sl_info("port",
 			"%s: MTU %u is more than frames of %u bytes hold: packets of more than %u "
 			"bytes are the kernel's%s",
-			port->info.ifname, port->info.mtu, port->umem->info.frame_size, most,
-			!(port->info.flags & SL_PORT_FRAGS) && port->umem->info.frame_size < 4096
+			info->ifname, info->mtu, part->umem->info.frame_size, most,
+			!(info->flags & SL_PORT_FRAGS) && part->umem->info.frame_size < 4096
 				? "; remedy: SLUICE_FRAME_SIZE=4096"
 				: "");
 	else
 		sl_info("port", "%s: packets of more than %u bytes come in several frames",
-			port->info.ifname, sl_umem_mtu(&port->umem->info));
+			info->ifname, sl_umem_mtu(&part->umem->info));
 }
 
-static int why_failed(struct sl_device *port, uint32_t q, const char *step, int err,
-		      const char **why)
+static int why_failed(struct sl_part *part, uint32_t q, const char *step, int err, const char **why)
 {
-	why_anchor(port, q, step, err, why);
-	sl_queues_close(port, true);
+	why_anchor(part, q, step, err, why);
+	sl_queues_close(part, true);
 	return err == -EPERM ? err : err == -EBUSY ? -EAGAIN : -EOPNOTSUPP;
 }
 
-int sl_queues_bind(struct sl_device *port, const char **why)
+int sl_queues_bind(struct sl_part *part, const char **why)
 {
+	struct sl_device *port = part->port;
 	const char *step = "";
 	int err;
 
 	choose_rings(&port->rings);
-	for (uint32_t q = 0; q < port->info.nqueues; q++) {
-		err = anchor_open(port, q, &step);
+	for (uint32_t i = 0; i < part->n; i++) {
+		err = anchor_open(part, part->first + i, &step);
 		if (err)
-			return why_failed(port, q, step, err, why);
+			return why_failed(part, part->first + i, step, err, why);
 	}
-	port->queues_bound = true;
-	port->zerocopy = xsk_is_zerocopy(port->queue[0].anchor_fd);
-	if (port->zerocopy)
-		port->info.flags |= SL_PORT_ZEROCOPY;
-	say_bound(port);
+	part->bound = true;
+	part->zerocopy = xsk_is_zerocopy(port->queue[part->first].anchor_fd);
+	say_bound(part);
 	if (sl_broker_opts()->serve)
-		sl_rings_try(&port->queue[0]);
+		sl_rings_try(&port->queue[part->first]);
 	port->lent_once = sl_rings_lent_once();
 	if (port->lent_once) /* it can be done, and how is known: others map first */
-		sl_queues_close(port, true);
+		sl_queues_close(part, true);
 	return 0;
 }
 
@@ -424,47 +434,47 @@ int sl_queues_bind(struct sl_device *port, const char **why)
  *
  * (Frames of closed queues are not looked for here: it would keep the queue from being bound.) */
 
-bool sl_queues_are_made(const struct sl_device *port)
+bool sl_queues_are_made(const struct sl_part *part)
 {
-	return !port->queues_bound && port->queue[0].anchor_fd >= 0;
+	return !part->bound && part->port->queue[part->first].anchor_fd >= 0;
 }
 
-int sl_queues_make(struct sl_device *port, const char **why)
+int sl_queues_make(struct sl_part *part, const char **why)
 {
 	const char *step = "frames";
 
-	if (port->queues_bound || sl_queues_are_made(port))
+	if (part->bound || sl_queues_are_made(part))
 		return 0;
-	for (uint32_t q = 0; q < port->info.nqueues; q++) {
-		int err = share_open(port, q);
+	for (uint32_t q = part->first; q < part->first + part->n; q++) {
+		int err = share_open(part, q);
 
 		if (!err) {
-			err = anchor_new(port, q, &step);
+			err = anchor_new(part, q, &step);
 			if (err)
-				share_close(port, q);
+				share_close(part, q);
 		}
 		if (err)
-			return why_failed(port, q, step, err, why);
+			return why_failed(part, q, step, err, why);
 	}
 	return 0;
 }
 
-int sl_queues_bind_made(struct sl_device *port, const char **why)
+int sl_queues_bind_made(struct sl_part *part, const char **why)
 {
 	const char *step = "bind";
 
-	if (port->queues_bound)
+	if (part->bound)
 		return 0;
-	for (uint32_t q = 0; q < port->info.nqueues; q++) {
-		int err = anchor_give(port, q, true, &step);
+	for (uint32_t q = part->first; q < part->first + part->n; q++) {
+		int err = anchor_give(part, q, true, &step);
 
 		if (!err)
 			continue;
-		if (port->queue[q].anchor_fd < 0) /* it was refused */
-			share_close(port, q);
-		return why_failed(port, q, step, err, why);
+		if (part->port->queue[q].anchor_fd < 0) /* it was refused */
+			share_close(part, q);
+		return why_failed(part, q, step, err, why);
 	}
-	port->queues_bound = true;
+	part->bound = true;
 	return 0;
 }
 
@@ -472,20 +482,22 @@ int sl_queues_bind_made(struct sl_device *port, const char **why)
  */
 
 /* Where they are lent once they are not ours any more: nobody dies there whom others outlive. */
-int sl_queues_map_again(struct sl_device *port)
+int sl_queues_map_again(struct sl_part *part)
 {
+	struct sl_device *port = part->port;
 	int err = 0;
 
 	if (port->lent_once)
 		return 0;
-	for (uint32_t q = 0; port->queues_bound && q < port->info.nqueues && !err; q++)
-		err = sl_queue_map(&port->queue[q], port->rings.fill, port->rings.comp);
+	for (uint32_t i = 0; part->bound && i < part->n && !err; i++)
+		err = sl_queue_map(&port->queue[part->first + i], port->rings.fill,
+				   port->rings.comp);
 	return err;
 }
 
-void sl_queues_close(struct sl_device *port, bool unmap)
+void sl_queues_close(struct sl_part *part, bool unmap)
 {
-	for (uint32_t q = 0; q < SL_MAX_QUEUES; q++)
-		queue_close(port->umem, &port->queue[q], unmap);
-	port->queues_bound = false;
+	for (uint32_t i = 0; i < part->n; i++)
+		queue_close(part->umem, &part->port->queue[part->first + i], unmap);
+	part->bound = false;
 }

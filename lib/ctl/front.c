@@ -83,7 +83,7 @@ static int try_port_open(uint32_t ifindex, struct sl_port_info *out, const char 
 {
 	if (sl_lease_on())
 		return LEASED(sl_lease_port_open(ifindex, out, why));
-	return sl_embedded_port_open(ifindex, 0, out, why);
+	return sl_embedded_port_open(ifindex, 0, 1, out, why);
 }
 
 int sl_broker_port_open(uint32_t ifindex, bool wait, struct sl_port_info *out, const char **why)
@@ -101,7 +101,7 @@ void sl_broker_port_close(uint32_t ifindex, const struct sl_rule *rules)
 	if (sl_lease_on())
 		LEASED_VOID(sl_lease_port_close(ifindex, rules));
 	else
-		sl_embedded_port_close(ifindex);
+		sl_embedded_port_close(ifindex, 0);
 }
 
 /* While another thread waits for the daemon the keeper does not. */
@@ -184,7 +184,7 @@ static int try_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *l
 {
 	if (sl_lease_on())
 		return LEASED(sl_lease_lane_open(ifindex, lane, leases, first, why));
-	return sl_embedded_lane_open(ifindex, lane, leases, first, why);
+	return sl_embedded_lane_open(ifindex, 0, lane, leases, first, why);
 }
 
 int sl_broker_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,

@@ -49,6 +49,7 @@ PIDS=()
 FAILED=0
 PASSED=0
 SL_ENV=()
+DAEMON_BY=()
 MODE=${MODE:-kernel}
 
 # What a preloaded program needs when the library was built with a sanitizer.
@@ -403,7 +404,7 @@ net_up() {
 	[ -z "${LEASED:-}" ] || for h in a b ${third:+c}; do daemon_up "$h"; done
 }
 # LEASED=1: what is preloaded runs as a user without any privilege (but LEASED_CAPS, ",+net_raw"), by a daemon on its host.
-# ONE_LEASE=1: one process a host is enough.
+# ONE_LEASE=1: one process a host is enough. DAEMON_BY: what runs b's daemon (tests/net/steering_nic.c).
 # (What was bound already can be mapped: xsk_mmap() of the kernel. Nothing else of that version tells.)
 lends_rings() { kernel_is 6.4; }
 kernel_is() { [ "$(printf '%s\n' "$1" "$(uname -r)" | sort -V | head -n 1)" = "$1" ]; } # or newer
@@ -412,7 +413,7 @@ daemon_up() { # host [policy lines]
 	chmod 777 "$TMP"
 	printf '%s\n' "${2:-allow user *}" >"$TMP/sluiced.$h.conf"
 	"$h" env "ASAN_OPTIONS=detect_leaks=0:$ASAN_LOG" "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:$ASAN_LOG" \
-		"$BUILD/sluiced" --socket "$TMP/sluiced.$h" --policy "$TMP/sluiced.$h.conf" 2>>"$TMP/sluice.d$h.log" &
+		"${DAEMON_BY[@]}" "$BUILD/sluiced" --socket "$TMP/sluiced.$h" --policy "$TMP/sluiced.$h.conf" 2>>"$TMP/sluice.d$h.log" &
 	eval "DAEMON_$h=$!"
 	wait_until 10 test -S "$TMP/sluiced.$h" || { cat "$TMP/sluice.d$h.log"; die "the daemon of $h does not start"; }
 }

@@ -91,12 +91,31 @@ static void test_policy_groups_with_names(void **state)
 	assert_false(sl_limits_allow_group(limits_of(7, 0), "feed")); /* nobody said so */
 }
 
+static void test_policy_divide(void **state)
+{
+	assert_int_equal(parse("divide ens5f*,eth0 3 # the fast ones\nallow user *\n"
+			       "divide ens5f1 2\n"),
+			 0);
+	assert_int_equal(policy.n, 1);
+	assert_int_equal(sl_policy_groups(&policy, "ens5f1"), 3); /* the first that fits */
+	assert_int_equal(sl_policy_groups(&policy, "eth0"), 3);
+	assert_int_equal(sl_policy_groups(&policy, "eth1"), 1);
+	assert_int_equal(parse("allow user *"), 0);
+	assert_int_equal(sl_policy_groups(&policy, "eth0"), 1);
+}
+
 static void test_policy_wrong_lines(void **state)
 {
 	static const struct {
 		const char *text, *found;
 	} cases[] = {
 		{"permit user 1", "permit"},
+		{"divide", ""},
+		{"divide eth0", ""},
+		{"divide eth0 two", "two"},
+		{"divide eth0 1", "1"},
+		{"divide eth0 9", "9"},
+		{"divide eth0 2 3", "3"},
 		{"allow", ""},
 		{"allow all", "all"},
 		{"allow user", ""},
@@ -155,7 +174,7 @@ static void test_claims_are_found_until_deleted(void **state)
 			sl_held_del(&t, h);
 			n--;
 		} else {
-			assert_int_equal(sl_held_put(&t, &r, false), 0);
+			assert_int_equal(sl_held_put(&t, &r, false, 0), 0);
 			n++;
 		}
 		there[k] = !h;
@@ -175,9 +194,9 @@ static void test_claim_of_a_slot_is_replaced(void **state)
 	struct sl_held_table t = {0};
 	struct sl_claim_req r = req_of(9);
 
-	assert_int_equal(sl_held_put(&t, &r, false), 0);
+	assert_int_equal(sl_held_put(&t, &r, false, 0), 0);
 	r.claim.lane = 4;
-	assert_int_equal(sl_held_put(&t, &r, false), 0);
+	assert_int_equal(sl_held_put(&t, &r, false, 0), 0);
 	assert_int_equal(t.n, 1);
 	assert_int_equal(sl_held_find(&t, &r)->req.claim.lane, 4);
 	r.claim.slot = 10; /* another slot has not that claim */
@@ -235,7 +254,7 @@ static void test_connection_on_a_vlan_is_its_own(void **state)
 		assert_int_equal(write(fd, &c, sizeof(c)), sizeof(c));
 		r.key.remote_port = c.rport;
 		if (c.rport != 1001) /* another's */
-			assert_int_equal(sl_held_put(&s.held, &r, false), 0);
+			assert_int_equal(sl_held_put(&s.held, &r, false, 0), 0);
 	}
 	assert_int_equal(sl_gone_open(&s.conns.gone, fd, &conns_layout), 0);
 	while (sl_conns_read(&s))
@@ -411,6 +430,7 @@ int main(void)
 		cmocka_unit_test(test_policy_first_match),
 		cmocka_unit_test(test_policy_all),
 		cmocka_unit_test(test_policy_groups_with_names),
+		cmocka_unit_test(test_policy_divide),
 		cmocka_unit_test(test_policy_wrong_lines),
 		cmocka_unit_test(test_claims_are_found_until_deleted),
 		cmocka_unit_test(test_claim_of_a_slot_is_replaced),

@@ -28,13 +28,14 @@ static void adopt_ports(struct sl_session *s, const struct sl_session_kept *k)
 {
 	for (unsigned i = 0; i < SL_SESSION_PORTS; i++) {
 		struct sl_device *d = sl_device_find(k->port[i].ifindex);
+		struct sl_part *part = d ? sl_part_of(d, k->umem) : NULL;
 
-		if (!d)
+		if (!part)
 			continue;
 		s->port[i].ifindex = k->port[i].ifindex;
 		s->port[i].nqueues = k->port[i].nqueues;
 		memcpy(s->port[i].ifname, k->port[i].ifname, sizeof(s->port[i].ifname));
-		d->users++;
+		sl_part_take(part, k->umem);
 	}
 }
 
@@ -132,7 +133,7 @@ static int adopt_lane(struct sl_vault_msg *m)
 	leases = leases_of(m, k);
 	if (!leases)
 		return -ENOMEM;
-	err = sl_lane_adopt(p->ifindex, k->lane, leases, k->nqueues);
+	err = sl_lane_adopt(p->ifindex, s->memory->umem, k->lane, leases, k->nqueues);
 	/* What is not whole is taken back when the process asks for it, or dies. */
 	p->lane[k->number] = (uint16_t)(k->lane + 1);
 	p->lease[k->number] = leases;
@@ -178,7 +179,14 @@ static bool adopt_claim(void *arg, const struct sl_claim_req *req)
 {
 	struct sl_session *s = owner_of(arg, &req->claim);
 
-	return s && !sl_held_put(&s->held, req, false);
+	uint32_t rule = 0;
+
+	if (!s || !s->memory || sl_divide_get(s, req, &rule, NULL))
+		return false;
+	if (!sl_held_put(&s->held, req, false, rule))
+		return true;
+	sl_divide_put(rule);
+	return false;
 }
 
 /* The whole --------------------------------------------------------------------------------------
@@ -255,6 +263,28 @@ static void drop_unused(void)
 	}
 }
 
+/* Of each device what no session has. */
+static void close_parts(struct sl_device *d)
+{
+	uint32_t ifindex = d->info.ifindex, n = d->nparts;
+	uint32_t umem[SL_MAX_PARTS];
+	bool any = d->users;
+
+	for (uint32_t i = 0; i < n; i++)
+		umem[i] = d->part[i].taken && !d->part[i].users ? d->part[i].umem_id : 0;
+	for (uint32_t i = 0; i < n; i++) {
+		if (!umem[i])
+			continue;
+		any = true;
+		sl_part_take(sl_part_of(d, umem[i]), umem[i]);
+	}
+	if (!any) /* nobody has had it for long */
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		if (umem[i])
+			sl_embedded_port_close(ifindex, umem[i]);
+}
+
 static void close_unused(void)
 {
 	struct sl_device *d = sl_port_first(), *next;
@@ -263,10 +293,7 @@ static void close_unused(void)
 		uint32_t ifindex = d->info.ifindex;
 
 		next = d->next;
-		if (d->users++)
-			d->users--;
-		else
-			sl_embedded_port_close(ifindex);
+		close_parts(d);
 		sl_keep_device(ifindex);
 	}
 	drop_unused();
@@ -284,8 +311,10 @@ int sl_adopt(void)
 	sl_broker_again(is_used);
 	for (struct sl_device *d = sl_port_first(); d; d = d->next) {
 		find_owners(&owners, d);
+		sl_divide_begin(d);
 		sl_claims_recall(d->info.ifindex, adopt_claim, &owners);
 	}
+	sl_divide_end();
 	close_unused();
 	sl_keep_taken();
 	sl_info("sluiced", "took over from the daemon before: %u connections", sluiced.nsessions);

@@ -64,7 +64,8 @@ static int grow(struct sl_held_table *t)
 	return 0;
 }
 
-int sl_held_put(struct sl_held_table *t, const struct sl_claim_req *req, bool everywhere)
+int sl_held_put(struct sl_held_table *t, const struct sl_claim_req *req, bool everywhere,
+		uint32_t rule)
 {
 	struct sl_held *h = sl_held_find(t, req);
 
@@ -75,7 +76,7 @@ int sl_held_put(struct sl_held_table *t, const struct sl_claim_req *req, bool ev
 		t->n++;
 	}
 	t->nshared += sl_is_shared(req) - (h->used && sl_is_shared(&h->req));
-	*h = (struct sl_held){.req = *req, .used = true, .everywhere = everywhere};
+	*h = (struct sl_held){.req = *req, .used = true, .everywhere = everywhere, .rule = rule};
 	h->req.shadow_fd = -1;
 	return 0;
 }

@@ -86,7 +86,9 @@ bool sl_umem_bury(struct sl_session *s)
 /* Devices ---------------------------------------------------------------------------------------
  */
 
-static int may_lend(const struct sl_session *s, uint32_t ifindex, const char **why)
+/* groups: how many may have it. */
+static int may_lend(const struct sl_session *s, uint32_t ifindex, uint32_t *groups,
+		    const char **why)
 {
 	struct sl_link link;
 
@@ -106,6 +108,7 @@ static int may_lend(const struct sl_session *s, uint32_t ifindex, const char **w
 		sl_why(why, "%s is down, or part of another device", link.name);
 		return -EOPNOTSUPP;
 	}
+	*groups = sl_policy_groups(&sluiced.policy, link.name);
 	return 0;
 }
 
@@ -132,14 +135,21 @@ struct sl_session_port *sl_session_port(struct sl_session *s, uint32_t ifindex)
 	return NULL;
 }
 
+/* Of a device that it has open. */
+static struct sl_part *part_of(const struct sl_session *s, uint32_t ifindex)
+{
+	return sl_part_of(sl_device_find(ifindex), s->memory->umem);
+}
+
 static int port_get(struct sl_session *s, uint32_t ifindex, struct sl_port_info *info,
 		    const char **why)
 {
 	struct sl_session_port *p = sl_session_port(s, 0);
+	uint32_t groups;
 	int err;
 
 	if (s->again && ifindex && sl_session_port(s, ifindex)) {
-		*info = sl_device_find(ifindex)->info;
+		sl_part_describe(part_of(s, ifindex), info);
 		return 0;
 	}
 	if (!s->share || !ifindex || sl_session_port(s, ifindex))
@@ -148,7 +158,7 @@ static int port_get(struct sl_session *s, uint32_t ifindex, struct sl_port_info 
 		sl_why(why, "a lease has at most %u devices", SL_SESSION_PORTS);
 		return -ENOSPC;
 	}
-	err = may_lend(s, ifindex, why);
+	err = may_lend(s, ifindex, &groups, why);
 	if (!err && sl_device_find(ifindex) && sl_embedded_port_end(ifindex))
 		sl_linger_end(0); /* it may be opened anew, then */
 	if (!err && sl_memory_is_anothers(s, ifindex, why)) {
@@ -157,12 +167,12 @@ static int port_get(struct sl_session *s, uint32_t ifindex, struct sl_port_info 
 		err = -EBUSY;
 	}
 	if (!err)
-		err = sl_embedded_port_open(ifindex, s->memory->umem, info, why);
+		err = sl_embedded_port_open(ifindex, s->memory->umem, groups, info, why);
 	if (err)
 		return err;
 	*p = (struct sl_session_port){.ifindex = ifindex, .nqueues = info->nqueues};
 	memcpy(p->ifname, info->ifname, sizeof(p->ifname));
-	if (sl_device_find(ifindex)->users == 1)
+	if (part_of(s, ifindex)->users == 1)
 		sl_keep_device(ifindex);
 	sl_linger_end(s->cred.pid);
 	sl_keep_session(s);
@@ -213,9 +223,8 @@ void sl_port_put(struct sl_session *s, struct sl_session_port *p)
 
 	for (unsigned i = 0; i < SL_SESSION_LANES; i++)
 		lane_put(s, p, i);
-	sl_embedded_port_close(ifindex);
-	if (!sl_device_find(ifindex))
-		sl_keep_device(ifindex);
+	sl_embedded_port_close(ifindex, s->memory->umem);
+	sl_keep_device(ifindex);
 	*p = (struct sl_session_port){0};
 	sl_keep_session(s);
 }
@@ -346,10 +355,11 @@ static int pass_fd(struct sl_lease_msg *m, int own)
 
 /* The XSKs stay here, too: what lies in their rings when the process dies comes back by them. With
  * anchors that are not bound, if the lane is not. */
-static int pass_lane(const struct sl_device *d, const struct sl_xsk_lease *leases, uint32_t n,
-		     uint32_t first, struct sl_lease_msg *m)
+static int pass_lane(const struct sl_part *part, const struct sl_xsk_lease *leases, uint32_t first,
+		     struct sl_lease_msg *m)
 {
-	bool made = sl_queues_are_made(d);
+	bool made = sl_queues_are_made(part);
+	uint32_t n = part->n;
 	int err = 0;
 
 	memset(&m->body.lane_ok, 0, sizeof(m->body.lane_ok));
@@ -359,7 +369,7 @@ static int pass_lane(const struct sl_device *d, const struct sl_xsk_lease *lease
 		m->body.lane_ok.queue[i] = sl_lease_described(&leases[i]);
 	}
 	for (uint32_t i = 0; i < n && made && !err; i++)
-		err = pass_fd(m, d->queue[i].anchor_fd);
+		err = pass_fd(m, part->port->queue[part->first + i].anchor_fd);
 	m->body.lane_ok.nqueues = n;
 	m->body.lane_ok.unbound = leases[0].unbound;
 	m->body.lane_ok.nanchors = made ? n : 0;
@@ -376,8 +386,9 @@ int sl_on_lane_open(struct sl_session *s, struct sl_lease_msg *m, const char **w
 	if (!p || number >= SL_SESSION_LANES)
 		return -EINVAL;
 	if (s->again && p->lane[number])
-		return pass_lane(sl_device_find(p->ifindex), p->lease[number], p->nqueues,
-				 (p->lane[number] - 1u) * p->nqueues, m);
+		return pass_lane(part_of(s, p->ifindex), p->lease[number],
+				 (p->lane[number] - 1u) * sl_device_find(p->ifindex)->info.nqueues,
+				 m);
 	if (p->lane[number])
 		return -EINVAL;
 	if (s->nlanes >= s->limits.lanes) {
@@ -389,7 +400,7 @@ int sl_on_lane_open(struct sl_session *s, struct sl_lease_msg *m, const char **w
 	leases = calloc(p->nqueues, sizeof(*leases));
 	if (!leases)
 		return -ENOMEM;
-	err = sl_embedded_lane_open(p->ifindex, lane, leases, &first, why);
+	err = sl_embedded_lane_open(p->ifindex, s->memory->umem, lane, leases, &first, why);
 	if (err) {
 		free(leases);
 		return err;
@@ -398,7 +409,7 @@ int sl_on_lane_open(struct sl_session *s, struct sl_lease_msg *m, const char **w
 	p->lease[number] = leases;
 	s->nlanes++;
 	sl_keep_lane(s, p, number);
-	err = pass_lane(sl_device_find(p->ifindex), leases, p->nqueues, first, m);
+	err = pass_lane(part_of(s, p->ifindex), leases, first, m);
 	if (err)
 		lane_put(s, p, number);
 	return err;

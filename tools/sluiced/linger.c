@@ -45,10 +45,11 @@ void sl_linger_begin(struct sl_session *s)
 	for (unsigned i = 0; i < SL_SESSION_PORTS; i++) {
 		struct sl_device *d =
 			s->port[i].ifindex ? sl_device_find(s->port[i].ifindex) : NULL;
+		struct sl_part *part = d ? sl_part_of(d, l->memory->umem) : NULL;
 
-		if (!d || sl_embedded_port_end(d->info.ifindex))
+		if (!part || sl_embedded_port_end(d->info.ifindex))
 			continue;
-		d->users++;
+		sl_part_take(part, l->memory->umem);
 		l->ifindex[i] = d->info.ifindex;
 	}
 }
@@ -60,9 +61,8 @@ static void end(struct lingerer *l)
 	for (unsigned i = 0; i < SL_SESSION_PORTS; i++) {
 		if (!l->ifindex[i])
 			continue;
-		sl_embedded_port_close(l->ifindex[i]);
-		if (!sl_device_find(l->ifindex[i]))
-			sl_keep_device(l->ifindex[i]);
+		sl_embedded_port_close(l->ifindex[i], l->memory->umem);
+		sl_keep_device(l->ifindex[i]);
 	}
 	sl_memory_put(l->memory);
 	l->pid = 0;
@@ -82,12 +82,12 @@ void sl_linger_tick(void)
 			end(l);
 }
 
-uint32_t sl_linger_users(uint32_t ifindex)
+uint32_t sl_linger_users(uint32_t ifindex, uint32_t umem)
 {
 	uint32_t n = 0;
 
 	for (const struct lingerer *l = lingers; l < lingers + LINGERS; l++)
 		for (unsigned i = 0; l->pid && i < SL_SESSION_PORTS; i++)
-			n += l->ifindex[i] == ifindex;
+			n += l->ifindex[i] == ifindex && l->memory->umem == umem;
 	return n;
 }

@@ -2,11 +2,13 @@
 /* Groups and their packet memory.
  *
  * Theory of operation: a group's memory comes into being with its first member and goes with its
- * last. A queue has one packet memory, so a device is the group's that opened it first, until the
- * last of that group leaves it; another group's programs go on by the kernel there, and may have
- * another device. Who could have none at all is told so at once, and costs no memory. */
+ * last. A queue has one packet memory, so a device, or each part of one that is divided
+ * (ctl/broker_part.c), is the group's that opened it first, until the last of that group leaves it;
+ * another group's programs go on by the kernel there, and may have another device. Who could have
+ * none at all is told so at once, and costs no memory. */
 #include <errno.h>
 #include <net/if.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -32,11 +34,9 @@ static struct sl_memory *memory_of_umem(uint32_t umem)
 	return NULL;
 }
 
-const struct sl_memory *sl_memory_of(uint32_t ifindex)
+const struct sl_memory *sl_memory_by_umem(uint32_t umem)
 {
-	const struct sl_device *d = sl_device_find(ifindex);
-
-	return d ? memory_of_umem(d->umem_id) : NULL;
+	return memory_of_umem(umem);
 }
 
 void sl_memory_get(struct sl_memory *m)
@@ -57,11 +57,33 @@ void sl_memory_put(struct sl_memory *m)
 /* Devices of others ------------------------------------------------------------------------------
  */
 
+/* All of its parts others have. */
 static bool is_anothers(const struct sl_session *s, uint32_t ifindex)
 {
-	const struct sl_memory *m = sl_memory_of(ifindex);
+	struct sl_device *d = sl_device_find(ifindex);
 
-	return m && strcmp(m->group, s->group);
+	if (!d || sl_part_unused(d))
+		return false;
+	for (uint32_t i = 0; i < d->nparts; i++) {
+		const struct sl_memory *m = memory_of_umem(d->part[i].umem_id);
+
+		if (!m || !strcmp(m->group, s->group))
+			return false;
+	}
+	return true;
+}
+
+/* Their groups, with commas between. */
+static const char *groups_of(uint32_t ifindex)
+{
+	static char text[SL_MAX_PARTS * 34];
+	const struct sl_device *d = sl_device_find(ifindex);
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < d->nparts; i++)
+		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", i ? ", " : "",
+				       memory_of_umem(d->part[i].umem_id)->group);
+	return text;
 }
 
 /* Where rings are lent once: who else has the device's, or had them until a moment ago. */
@@ -92,9 +114,9 @@ bool sl_memory_is_anothers(const struct sl_session *s, uint32_t ifindex, const c
 		return false;
 	sl_why(why,
 	       "group %s has the queues of %s: there this process, of group %s, stays with the "
-	       "kernel; remedy: one group for both (SLUICE_GROUP), or end the former's programs "
-	       "first",
-	       sl_memory_of(ifindex)->group, sl_device_find(ifindex)->info.ifname, s->group);
+	       "kernel; remedy: one group for both (SLUICE_GROUP), `divide` in the policy file, or "
+	       "end the former's programs first",
+	       groups_of(ifindex), sl_device_find(ifindex)->info.ifname, s->group);
 	return true;
 }
 

@@ -3,11 +3,14 @@
  *
  *   allow|deny  user <name|number|*> | group <name|number>  [device <glob>[,<glob>...]]
  *               [join <glob>[,<glob>...]] [lanes <n>] [flows <n>] [frames <n>] [repair yes|no]
+ *   divide <glob>[,<glob>...] <n>
  *
- * The first line that fits the user decides; nobody else gets anything. # starts a comment. */
+ * The first line that fits the user (or the device) decides; nobody else gets anything. # starts a
+ * comment. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/broker_int.h"
 #include "ctl/rule.h"
 #include "sluiced.h"
 
@@ -149,13 +152,28 @@ static bool take_rule(struct words *w, char *verb, struct sl_policy_rule *r)
 		.limits = {.lanes = LANES_DEFAULT, .flows = FLOWS_DEFAULT, .repair = true},
 	};
 	if (!r->allow && strcmp(verb, "deny"))
-		return wrong(w, "allow or deny", verb);
+		return wrong(w, "allow, deny or divide", verb);
 	if (!take_who(w, r))
 		return false;
 	while ((word = next_word(w)))
 		if (!take_limit(w, word, &r->limits))
 			return false;
 	return true;
+}
+
+static bool take_divide(struct words *w, struct sl_policy_divide *d)
+{
+	static const char expected[] = "how many groups may have these devices, from 2 to 8";
+	char *word;
+
+	if (!take_globs(w, "names of devices with commas between, at most 127 characters",
+			d->devices) ||
+	    !take_number(w, SL_MAX_PARTS, expected, &d->groups))
+		return false;
+	if (d->groups < 2)
+		return wrong(w, expected, "1");
+	word = next_word(w);
+	return !word || wrong(w, "the end of the line", word);
 }
 
 /* A line that is too long, or has a 0 in it, is cut there, and then most likely wrong. */
@@ -172,6 +190,12 @@ static bool parse_line(const char *text, size_t len, struct sl_policy *p, struct
 	verb = next_word(w);
 	if (!verb)
 		return true;
+	if (!strcmp(verb, "divide")) {
+		if (p->ndivide == SL_DIVIDE_MAX)
+			return wrong(w, "at most 16 lines of that kind", verb);
+		p->ndivide += take_divide(w, &p->divide[p->ndivide]);
+		return !w->expected;
+	}
 	if (p->n == SL_POLICY_MAX)
 		return wrong(w, "at most 128 lines", verb);
 	if (!take_rule(w, verb, &p->rule[p->n]))
@@ -185,7 +209,7 @@ unsigned sl_policy_parse(const char *text, size_t len, struct sl_policy *p, sl_p
 {
 	unsigned line = 0, bad = 0;
 
-	p->n = 0;
+	p->n = p->ndivide = 0;
 	for (size_t i = 0; i < len;) {
 		const char *eol = memchr(text + i, '\n', len - i);
 		size_t n = eol ? (size_t)(eol - text) - i : len - i;
@@ -232,6 +256,14 @@ static bool one_matches(const char globs[128], const char *name)
 		if (sl_glob_match(g, name))
 			return true;
 	return false;
+}
+
+uint32_t sl_policy_groups(const struct sl_policy *p, const char *ifname)
+{
+	for (unsigned i = 0; i < p->ndivide; i++)
+		if (one_matches(p->divide[i].devices, ifname))
+			return p->divide[i].groups;
+	return 1;
 }
 
 bool sl_limits_allow_device(const struct sl_limits *l, const char *ifname)

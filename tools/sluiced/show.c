@@ -47,12 +47,13 @@ int sl_on_status(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 	return 0;
 }
 
-/* Lanes and flows of one device, over all sessions. */
-static void count_use(uint32_t ifindex, uint32_t *lanes, uint32_t *flows)
+/* Lanes and flows of one device, over all sessions of a group. */
+static void count_use(uint32_t ifindex, uint32_t umem, uint32_t *lanes, uint32_t *flows)
 {
 	*lanes = *flows = 0;
 	for (struct sl_session *s = sluiced.sessions; s; s = s->next) {
-		const struct sl_session_port *p = sl_session_port(s, ifindex);
+		const struct sl_session_port *p =
+			s->memory && s->memory->umem == umem ? sl_session_port(s, ifindex) : NULL;
 
 		for (unsigned i = 0; p && i < SL_SESSION_LANES; i++)
 			*lanes += p->lane[i] != 0;
@@ -61,38 +62,62 @@ static void count_use(uint32_t ifindex, uint32_t *lanes, uint32_t *flows)
 	}
 }
 
+static bool has_part(const struct sl_device *d, const char *group)
+{
+	for (const struct sl_part *p = d->part; p < d->part + d->nparts; p++) {
+		const struct sl_memory *m = p->taken ? sl_memory_by_umem(p->umem_id) : NULL;
+
+		if (m && !strcmp(m->group, group))
+			return true;
+	}
+	return false;
+}
+
 /* They were told. */
-static uint32_t count_outsiders(const struct sl_device *d, const char *group)
+static uint32_t count_outsiders(const struct sl_device *d)
 {
 	uint32_t n = 0;
 
 	for (struct sl_session *s = sluiced.sessions; s; s = s->next)
-		n += s->outside && !s->leaving && (strcmp(s->group, group) || d->lent_once) &&
+		n += s->outside && !s->leaving && (!has_part(d, s->group) || d->lent_once) &&
 		     !sl_session_port(s, d->info.ifindex) &&
 		     sl_limits_allow_device(&s->limits, d->info.ifname);
 	return n;
 }
 
+/* The n-th part of a device that some group has. */
+static const struct sl_part *nth_part(uint32_t n)
+{
+	for (struct sl_device *d = sl_port_first(); d; d = d->next)
+		for (uint32_t i = 0; i < d->nparts; i++)
+			if (d->part[i].taken && !n--)
+				return &d->part[i];
+	return NULL;
+}
+
 int sl_on_show_port(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {
-	uint32_t n = m->body.show.n;
-	struct sl_device *d = sl_port_first();
+	const struct sl_part *part = nth_part(m->body.show.n);
 	struct sl_lease_show_port_ok *out = &m->body.show_port_ok;
+	const struct sl_memory *memory;
+	const struct sl_device *d;
+	struct sl_port_info info;
 	enum sl_port_end end;
 
-	while (d && n--)
-		d = d->next;
-	if (!d)
+	if (!part)
 		return -ENOENT;
+	d = part->port;
 	memset(out, 0, sizeof(*out));
-	sl_port_describe(&d->info, &out->port);
-	out->users = d->users - sl_linger_users(d->info.ifindex);
+	sl_part_describe(part, &info);
+	sl_port_describe(&info, &out->port);
+	out->users = part->users - sl_linger_users(info.ifindex, part->umem_id);
 	out->state = sl_device_state(d, &out->port.mtu, &end);
 	out->port.end = (uint8_t)end;
-	count_use(d->info.ifindex, &out->lanes, &out->flows);
-	if (sl_memory_of(d->info.ifindex))
-		memcpy(out->group, sl_memory_of(d->info.ifindex)->group, sizeof(out->group));
-	out->outsiders = count_outsiders(d, out->group);
+	count_use(info.ifindex, part->umem_id, &out->lanes, &out->flows);
+	memory = sl_memory_by_umem(part->umem_id);
+	if (memory)
+		memcpy(out->group, memory->group, sizeof(out->group));
+	out->outsiders = count_outsiders(d);
 	out->lent_once = d->lent_once;
 	return 0;
 }

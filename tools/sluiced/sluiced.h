@@ -43,9 +43,16 @@ struct sl_policy_rule {
 	struct sl_limits limits;
 };
 #define SL_POLICY_MAX 128
+#define SL_DIVIDE_MAX 16
+/* Devices that several groups may have at a time. */
+struct sl_policy_divide {
+	char devices[128]; /* globs with commas between */
+	uint32_t groups;
+};
 struct sl_policy {
 	struct sl_policy_rule rule[SL_POLICY_MAX];
-	unsigned n;
+	struct sl_policy_divide divide[SL_DIVIDE_MAX];
+	unsigned n, ndivide;
 };
 /* A wrong line: what stands where, and what was expected. */
 typedef void sl_policy_error_fn(void *arg, unsigned line, const char *expected, const char *found);
@@ -58,6 +65,8 @@ unsigned sl_policy_parse(const char *text, size_t len, struct sl_policy *p, sl_p
 /* The first rule for that user, who is in those groups; NULL: none, so no lease. */
 const struct sl_policy_rule *sl_policy_find(const struct sl_policy *p, uint32_t uid,
 					    const uint32_t *gids, unsigned ngids);
+/* How many groups may have that device: 1, or what the first line says that fits. */
+uint32_t sl_policy_groups(const struct sl_policy *p, const char *ifname);
 bool sl_limits_allow_device(const struct sl_limits *l, const char *ifname);
 bool sl_limits_allow_group(const struct sl_limits *l, const char *name);
 
@@ -68,6 +77,7 @@ struct sl_held {
 	struct sl_claim_req req; /* shadow_fd is -1 */
 	bool used;
 	bool everywhere; /* its socket is bound to no device, for certain */
+	uint32_t rule;   /* by which the NIC sends it here (divide.c); 0: it does so without */
 };
 /* Open addressing; max is a power of two. */
 struct sl_held_table {
@@ -80,7 +90,8 @@ struct sl_held_table {
 bool sl_is_shared(const struct sl_claim_req *req);
 struct sl_held *sl_held_find(const struct sl_held_table *t, const struct sl_claim_req *req);
 /* Adds or replaces. -ENOMEM. */
-int sl_held_put(struct sl_held_table *t, const struct sl_claim_req *req, bool everywhere);
+int sl_held_put(struct sl_held_table *t, const struct sl_claim_req *req, bool everywhere,
+		uint32_t rule);
 void sl_held_del(struct sl_held_table *t, struct sl_held *h);
 /* Any one of them, or NULL. */
 struct sl_held *sl_held_any(struct sl_held_table *t);
@@ -164,8 +175,8 @@ struct sl_session {
 	struct sl_boxes boxes;
 };
 
-/* Packet memory is made for the first of a group, and goes with the last. Each device's queues are
- * one group's at a time. */
+/* Packet memory is made for the first of a group, and goes with the last. Each queue is one
+ * group's at a time. */
 struct sl_memory {
 	char group[32];
 	uint32_t users; /* 0: unused */
@@ -215,12 +226,24 @@ void sl_memory_get(struct sl_memory *m);
 void sl_memory_put(struct sl_memory *m);
 /* The session was a member already, of that packet memory: with the daemon before us. */
 void sl_memory_adopt(struct sl_session *s, uint32_t umem);
-/* Whose the device's queues are; NULL: it is not open. */
-const struct sl_memory *sl_memory_of(uint32_t ifindex);
-/* Is the device another group's, for certain, or, where rings are lent once, another process's? */
+/* Whose memory that is; NULL: nobody's. */
+const struct sl_memory *sl_memory_by_umem(uint32_t umem);
+/* Have other groups all of the device, for certain, or, where rings are lent once, another
+ * process? */
 bool sl_memory_is_anothers(const struct sl_session *s, uint32_t ifindex, const char **why);
 /* The session leaves its group. */
 void sl_umem_put(struct sl_session *s);
+
+/* divide.c: rules of NICs that are divided among groups. What has to be told to the NIC that it
+ * sends a claim's packets to its session's queues: 0 and *rule (0: nothing), or -errno and *why. */
+int sl_divide_get(const struct sl_session *s, const struct sl_claim_req *req, uint32_t *rule,
+		  const char **why);
+/* One claim by it less. */
+void sl_divide_put(uint32_t rule);
+/* After a restart: learns a device's rules, before its claims are found; forgets those without. */
+struct sl_device;
+void sl_divide_begin(struct sl_device *d);
+void sl_divide_end(void);
 
 /* grant.c: devices, lanes */
 int sl_on_port_open(struct sl_session *s, struct sl_lease_msg *m, const char **why);
@@ -257,7 +280,7 @@ void sl_linger_end(int pid);
 /* Ends those whose time is over. */
 void sl_linger_tick(void);
 /* How many of a device's users are such. */
-uint32_t sl_linger_users(uint32_t ifindex);
+uint32_t sl_linger_users(uint32_t ifindex, uint32_t umem);
 
 /* view.c: the rules of a device, to be read by others. Another descriptor of them; -errno. */
 int sl_view_get(uint32_t ifindex);

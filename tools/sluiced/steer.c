@@ -15,8 +15,10 @@
 
 static bool owns_lane(const struct sl_session_port *p, uint32_t first)
 {
+	uint32_t nqueues = sl_device_find(p->ifindex)->info.nqueues;
+
 	for (unsigned i = 0; i < SL_SESSION_LANES; i++)
-		if (p->lane[i] && (p->lane[i] - 1u) * p->nqueues == first)
+		if (p->lane[i] && (p->lane[i] - 1u) * nqueues == first)
 			return true;
 	return false;
 }
@@ -52,8 +54,8 @@ static int to_req(struct sl_session *s, const struct sl_lease_claim *c, struct s
 	return c->claim.flags & SL_CLAIM_PASS || owns_lane(p, c->claim.lane) ? 0 : -EINVAL;
 }
 
-static int claim(struct sl_session *s, const struct sl_claim_req *req, bool everywhere,
-		 const char **why)
+static int put_claim(struct sl_session *s, const struct sl_claim_req *req, bool everywhere,
+		     uint32_t rule, const char **why)
 {
 	const struct sl_device *d = sl_device_find(req->ifindex);
 	bool guarded = d && d->attach.guard_tried;
@@ -63,10 +65,34 @@ static int claim(struct sl_session *s, const struct sl_claim_req *req, bool ever
 		return err;
 	if (d && d->attach.guard_tried != guarded)
 		sl_keep_device(req->ifindex);
-	err = sl_held_put(&s->held, req, everywhere);
+	err = sl_held_put(&s->held, req, everywhere, rule);
 	if (err)
 		sl_embedded_unclaim(req);
 	return err;
+}
+
+/* The NIC's rule comes first: what is steered here and not by it would be the kernel's. */
+static int claim(struct sl_session *s, const struct sl_claim_req *req, bool everywhere,
+		 const char **why)
+{
+	const struct sl_held *h = sl_held_find(&s->held, req);
+	uint32_t rule = h ? h->rule : 0, before = rule;
+	int err = rule ? 0 : sl_divide_get(s, req, &rule, why);
+
+	if (!err)
+		err = put_claim(s, req, everywhere, rule, why);
+	if (err && !before)
+		sl_divide_put(rule);
+	return err;
+}
+
+static void unclaim(struct sl_session *s, struct sl_held *h)
+{
+	uint32_t rule = h->rule;
+
+	sl_embedded_unclaim(&h->req);
+	sl_held_del(&s->held, h);
+	sl_divide_put(rule);
 }
 
 int sl_on_claim(struct sl_session *s, struct sl_lease_msg *m, const char **why)
@@ -104,8 +130,7 @@ int sl_on_unclaim(struct sl_session *s, struct sl_lease_msg *m, const char **why
 	h = err ? NULL : sl_held_find(&s->held, &req);
 	if (!h)
 		return -ENOENT;
-	sl_embedded_unclaim(&h->req);
-	sl_held_del(&s->held, h);
+	unclaim(s, h);
 	return 0;
 }
 
@@ -116,8 +141,7 @@ uint32_t sl_claims_drop(struct sl_session *s, uint32_t n)
 	while (n-- && (h = sl_held_any(&s->held))) {
 		struct sl_claim_req req = h->req;
 
-		sl_embedded_unclaim(&req);
-		sl_held_del(&s->held, h);
+		unclaim(s, h);
 		if (req.key.proto != IPPROTO_TCP || !req.key.remote_port ||
 		    req.claim.flags & SL_CLAIM_PASS)
 			continue;

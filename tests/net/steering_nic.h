@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What steering_nic.c tells its program. */
+#ifndef STEERING_NIC_H
+#define STEERING_NIC_H
+
+#define NIC_RULES   64
+#define NIC_SPREADS 128
+
+/* A packet's ends, or those of a rule, which leaves out what it does not look at. Network order. */
+struct nic_key {
+	__u32 dst[4], src[4];
+	__u16 dport, sport;
+	__u32 proto;
+};
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a NIC that is divided among groups is told (ctl/broker_part.c).
+ *
+ * Theory of operation: whatever the NIC has no rule for goes to the first part's queues. For a
+ * claim of another part's it gets one, unless it has one for all that comes to that local end: what
+ * a listener has accepted comes by the listener's, and costs no rule, nor the NIC's time. A rule
+ * stands as long as any claim counts on it. All that goes by one comes by one queue: where a part
+ * has several, they take turns. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/broker_int.h"
+#include "sluiced.h"
+
+#define HEADS 1024
+
+static struct rule {
+	uint32_t ifindex; /* 0: unused */
+	uint32_t queue, place, claims;
+	struct sl_flow_key key;
+	uint32_t next; /* of the same hash, or unused: number + 1 */
+} * rules;
+static uint32_t nrules, unused, head[HEADS]; /* numbers + 1 */
+
+static uint32_t *head_of(uint32_t ifindex, const struct sl_flow_key *k)
+{
+	uint32_t h = ifindex * 31 + k->local_port * 65537u + k->remote_port * 257u + k->proto;
+
+	for (unsigned i = 0; i < sizeof(k->remote); i++)
+		h = h * 31 + k->remote[i];
+	return &head[h % HEADS];
+}
+
+static struct rule *find(uint32_t ifindex, const struct sl_flow_key *k)
+{
+	uint32_t nr = *head_of(ifindex, k);
+
+	while (nr &&
+	       (rules[nr - 1].ifindex != ifindex || memcmp(&rules[nr - 1].key, k, sizeof(*k))))
+		nr = rules[nr - 1].next;
+	return nr ? &rules[nr - 1] : NULL;
+}
+
+static int grow(void)
+{
+	uint32_t n = nrules ? 2 * nrules : 64;
+	struct rule *more = realloc(rules, n * sizeof(*rules));
+
+	if (!more)
+		return -ENOMEM;
+	rules = more;
+	for (uint32_t i = nrules; i < n; i++) {
+		rules[i] = (struct rule){.next = unused};
+		unused = i + 1;
+	}
+	nrules = n;
+	return 0;
+}
+
+static struct rule *add(uint32_t ifindex, const struct sl_flow_key *k)
+{
+	uint32_t *h = head_of(ifindex, k), nr;
+
+	if (!unused && grow())
+		return NULL;
+	nr = unused;
+	unused = rules[nr - 1].next;
+	rules[nr - 1] = (struct rule){.ifindex = ifindex, .key = *k, .next = *h};
+	*h = nr;
+	return &rules[nr - 1];
+}
+
+static void del(struct rule *r)
+{
+	uint32_t *at = head_of(r->ifindex, &r->key), nr = (uint32_t)(r - rules) + 1;
+
+	while (*at != nr)
+		at = &rules[*at - 1].next;
+	*at = r->next;
+	*r = (struct rule){.next = unused};
+	unused = nr;
+}
+
+/* Of any VLAN: what a rule says is where the packet goes. */
+static struct sl_flow_key key_of(const struct sl_flow_key *k, bool anybody, bool anywhere)
+{
+	struct sl_flow_key key = {
+		.local_port = k->local_port,
+		.remote_port = anybody ? 0 : k->remote_port,
+		.proto = k->proto,
+	};
+	struct sl_addr local = sl_addr_of(k->local);
+	size_t known = sl_addr_is_v4(&local) ? 12 : 0; /* of a wildcard: the family */
+
+	memcpy(key.local, k->local, anywhere ? known : sizeof(key.local));
+	if (!anybody)
+		memcpy(key.remote, k->remote, sizeof(key.remote));
+	return key;
+}
+
+/* One that it comes by already. */
+static struct rule *find_any(const struct sl_claim_req *req, const struct sl_part *part)
+{
+	for (unsigned wide = 0; wide < 3; wide++) {
+		const struct sl_flow_key k = key_of(&req->key, wide > 0, wide > 1);
+		struct rule *r = find(req->ifindex, &k);
+
+		if (r && r->queue - part->first < part->n)
+			return r;
+	}
+	return NULL;
+}
+
+static struct rule *tell(struct sl_device *d, const struct sl_part *part,
+			 const struct sl_claim_req *req, int *err)
+{
+	static uint32_t turn;
+	const struct sl_flow_key key = key_of(&req->key, !req->key.remote_port, false);
+	struct rule *r = find(req->ifindex, &key) ? NULL : add(req->ifindex, &key);
+
+	*err = -EADDRINUSE;
+	if (!r)
+		return NULL;
+	r->queue = part->first + turn++ % part->n;
+	*err = sl_nic_rule_add(d, &key, r->queue, &r->place);
+	if (!*err)
+		return r;
+	del(r);
+	return NULL;
+}
+
+int sl_divide_get(const struct sl_session *s, const struct sl_claim_req *req, uint32_t *rule,
+		  const char **why)
+{
+	struct sl_device *d = sl_device_find(req->ifindex);
+	const struct sl_part *part = d && d->nparts > 1 ? sl_part_of(d, s->memory->umem) : NULL;
+	struct rule *r;
+	int err;
+
+	*rule = 0;
+	if (!part || part == d->part || req->claim.flags & SL_CLAIM_PASS)
+		return 0;
+	r = find_any(req, part);
+	if (!r)
+		r = tell(d, part, req, &err);
+	if (!r) {
+		sl_why(why, "%s takes no more rules for flows", d->info.ifname);
+		return err;
+	}
+	r->claims++;
+	*rule = (uint32_t)(r - rules) + 1;
+	return 0;
+}
+
+static void forget(struct rule *r)
+{
+	struct sl_device *d = sl_device_find(r->ifindex);
+
+	if (d)
+		sl_nic_rule_del(d, r->place);
+	del(r);
+}
+
+void sl_divide_put(uint32_t rule)
+{
+	if (rule && --rules[rule - 1].claims == 0)
+		forget(&rules[rule - 1]);
+}
+
+/* The daemon before us, or nobody (some other program's rule) is behind it. */
+static bool learn(void *arg, const struct sl_flow_key *key, uint32_t queue, uint32_t place)
+{
+	const struct sl_device *d = arg;
+	struct rule *r = key->proto && key->local_port && !find(d->info.ifindex, key)
+				 ? add(d->info.ifindex, key)
+				 : NULL;
+
+	if (!r)
+		return false;
+	r->queue = queue;
+	r->place = place;
+	return true;
+}
+
+void sl_divide_begin(struct sl_device *d)
+{
+	if (d->nparts > 1)
+		sl_nic_rules(d, d->part[1].first, learn, d);
+}
+
+void sl_divide_end(void)
+{
+	for (uint32_t i = 0; i < nrules; i++)
+		if (rules[i].ifindex && !rules[i].claims)
+			forget(&rules[i]);
+}
