@@ -22,6 +22,12 @@
  * own. (The same two servers, beside nothing else: nginx 60,000 to 88,000 requests a second, the
  * kernel's 94,000; PostgreSQL 44,000 to 51,000, the kernel's 54,000.)
  *
+ * Nor is he pushed aside by whom he wakes with what he sends, not before the time slice is over;
+ * and if that one has no other core it is he who is waited for. So who spins for longer than an
+ * answer takes gives the core away once, whatever is known of it. (Round trips on one core, TCP,
+ * one end ours: 15 to 22 us before, 9 to 12 with it; both ours: 23 to 80, in one of three runs
+ * 7 ms; 8 to 12.)
+ *
  * When somebody keeps the core for long it is *full*: we sleep, since a wake-up comes before those
  * who never sleep and a yield after them. To find out costs a time slice, so it is not asked again
  * before many times that has passed. (nginx with two workers and
@@ -49,6 +55,7 @@
 #define LONG_NS       100000ull    /* one that took longer found the core full */
 #define REST_TIMES    30ull        /* how many times as long the core is taken for full */
 #define REST_NS       200000000ull /* at most */
+#define ASK_NS        5000ull      /* who spins for longer asks whether he keeps somebody waiting */
 
 #define VAIN_MOST  4   /* spins there for nothing, one after the other: then no more */
 #define VAIN_TRIES 16u /* but one of so many */
@@ -177,6 +184,8 @@ bool sl_spin_begin(struct sl_spin *s, uint64_t now_ns)
 
 	s->last_ns = s->looked_ns = now_ns;
 	s->until_ns = s->own_ns = 0;
+	s->begun_ns = now_ns;
+	s->asked = false;
 	if (sl_unlikely(now_ns >= at_ns))
 		look_at_load(now_ns, at_ns);
 	if (sl_likely(now_ns >= crowded_until &&
@@ -214,6 +223,19 @@ static bool stand_back(struct sl_spin *s, uint64_t now_ns, uint64_t gap_ns)
 	return false;
 }
 
+/* Does somebody wait for the core? Once in a spin that takes its time: it costs 0.3 us. */
+static void let_others(struct sl_spin *s, uint64_t now_ns)
+{
+	uint64_t took_ns;
+
+	s->asked = true;
+	sl_sys(SYS_sched_yield);
+	s->last_ns = sl_now_ns();
+	took_ns = s->last_ns - now_ns;
+	if (took_ns >= SWITCH_NS && was_pushed_aside())
+		is_crowded(s, s->last_ns, took_ns);
+}
+
 bool sl_spin_on(struct sl_spin *s, uint64_t now_ns)
 {
 	uint64_t gap = now_ns - s->last_ns;
@@ -230,5 +252,7 @@ bool sl_spin_on(struct sl_spin *s, uint64_t now_ns)
 	/* (Stolen by the hypervisor, or a page fault: the core is ours again.) */
 	if (sl_unlikely(gap >= GAP_NS) && was_pushed_aside())
 		is_crowded(s, now_ns, gap);
+	else if (sl_unlikely(!s->asked && now_ns - s->begun_ns > ASK_NS))
+		let_others(s, now_ns);
 	return true;
 }

@@ -13,6 +13,8 @@ struct sl_spin {
 	uint64_t looked_ns; /* at what the kernel has for the shadows */
 	uint64_t until_ns;  /* on a crowded core: the end of spinning; else 0 */
 	uint64_t own_ns;    /* there: the time that it has cost so far */
+	uint64_t begun_ns;
+	bool asked; /* whether somebody waits for the core */
 };
 
 /* False: the core is wanted by others all the time; go to sleep at once. now_ns: CLOCK_MONOTONIC.

@@ -142,6 +142,29 @@ static void test_short_pieces_of_others_go_between(void **state)
 	assert_true(most >= 200);
 }
 
+/* Somebody who waits for the core, woken by what we sent, say, is not kept waiting for our time
+ * slice. */
+static void test_who_waits_is_let_in_soon(void **state)
+{
+	struct sl_spin s;
+	uint64_t now;
+	unsigned before;
+
+	begin(work_in_pieces);
+	for (before = sl_load(&pieces); sl_load(&pieces) == before;)
+		sched_yield();
+	before = sl_load(&pieces);
+	now = sl_now_ns();
+	assert_true(sl_spin_begin(&s, now));
+	assert_true(sl_spin_on(&s, now + 3000));
+	assert_int_equal(sl_load(&pieces), before); /* an answer may be here any moment */
+	for (uint64_t end = now + 6000; now < end;)
+		now = sl_now_ns();
+	assert_true(sl_spin_on(&s, now));
+	assert_int_not_equal(sl_load(&pieces), before);
+	end();
+}
+
 /* The others have had the core for a millisecond. */
 static uint64_t crowd(struct sl_spin *s, uint64_t now)
 {
@@ -225,6 +248,7 @@ int main(void)
 		cmocka_unit_test(test_threads_without_a_core_are_seen),
 	};
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_who_waits_is_let_in_soon),
 		cmocka_unit_test(test_a_moment_is_followed_by_a_while),
 		cmocka_unit_test(test_spins_for_nothing_become_few),
 		cmocka_unit_test(test_full_core_is_left_for_a_moment),
