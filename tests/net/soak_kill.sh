@@ -2,9 +2,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Members of a crowd are killed, one every 100 ms: several processes of one user, and some of another, on one
 # device by the daemon. Nobody else loses a byte, the peers of the dead are told, nothing of them is left.
-# SOAK_KILL_SECONDS says for how long (`make soak`: ten minutes, where times are asserted, too).
+# SOAK_KILL_SECONDS says for how long (`make soak`: ten minutes, where times are asserted, too). DIVIDED=1: on a NIC
+# that is divided among the two groups.
 . "$(dirname "$0")/lib_lease.sh"
-lease_up
+lease_up ${DIVIDED:+-q 4}
+if [ -n "${DIVIDED:-}" ]; then
+	D=$(daemon_pid)
+	kill "$D" && wait_until 20 gone "$D" || die "the daemon does not end"
+	DAEMON_BY=("$BIN/steering_nic" "$TMP/nic" "$DEV_B" "/var/run/netns/${NS}a" "$DEV_A")
+	daemon_up b "$(printf 'allow user *\ndivide %s 2' "$DEV_B")"
+	wait_until 10 daemon_answers || die "no daemon answers"
+fi
 SECONDS_EACH=${SOAK_KILL_SECONDS:-4}
 STALL=${SOAK_KILL_STALL:-0} # ms
 D=$(daemon_pid)
@@ -26,8 +34,9 @@ sleep 0.3
 		echo \$m \$(bpftool map dump pinned /sys/fs/bpf/sluice/$DEV_B/\$m 2>/dev/null | grep -c local_port)
 	done
 	echo fds \$(ls /proc/$D/fd | wc -l)
+	[ -z "${DIVIDED:-}" ] || echo \$("$BIN/steering_nic" "$TMP/nic" | head -n 3)
 } >"$TMP/\$1"
-"$BIN/frames" $D >"$TMP/frames.\$1"
+[ -n "${DIVIDED:-}" ] || "$BIN/frames" $D >"$TMP/frames.\$1"
 END
 chmod 755 "$TMP/count"
 run() {
@@ -48,10 +57,12 @@ run >"$TMP/crowd"
 same "not a byte of the others was lost or wrong, and no stall was too long" 0 $?
 cat "$TMP/crowd"
 same "those of the first user are offloaded" "port 3" "$(sed -n 's/^\(port [0-9]*\).*/\1/p' "$TMP/begin")"
+[ -z "${DIVIDED:-}" ] || same "so are the other's, by rules of the NIC" "rules 2 ntuple on spread over 2" "$(tail -n 1 "$TMP/begin")"
 same "no lease, lane, flow or descriptor is left" "$(cat "$TMP/begin")" "$(cat "$TMP/end")"
 # (Every frame's place is known: nothing was under way when they were counted.)
 lost() { sed 's/.*\( busy [0-9]* dead [0-9]*\) .*\( transmit [0-9]*\) .*\( kernel.*\)/\1\2\3/' "$1"; }
 for at in begin end; do
+	[ -z "${DIVIDED:-}" ] || continue # `frames` knows one group's
 	cat "$TMP/frames.$at"
 	same "no frame is lost, with the dead, or in two places, at the $at" \
 		" busy 0 dead 0 transmit 0 kernel 0 twice 0" "$(lost "$TMP/frames.$at")"

@@ -85,10 +85,11 @@ static int adopt_session(struct sl_vault_msg *m)
 	s->fd = sl_vault_take(m, k->conn);
 	s->pidfd = sl_vault_take(m, k->pidfd);
 	s->conns.gone.fd = sl_vault_take(m, k->conns);
-	adopt_ports(s, k);
 	adopt_boxes(s, m, k);
 	if (s->share)
 		sl_memory_adopt(s, k->umem);
+	if (s->memory)
+		adopt_ports(s, k);
 	sluiced.last_id = sl_max(sluiced.last_id, s->id);
 	sluiced.last_member = sl_max(sluiced.last_member, s->member);
 	if (s->fd < 0)
@@ -263,26 +264,21 @@ static void drop_unused(void)
 	}
 }
 
-/* Of each device what no session has. */
+/* What of the device no session has; all of it, if none has any. */
 static void close_parts(struct sl_device *d)
 {
-	uint32_t ifindex = d->info.ifindex, n = d->nparts;
-	uint32_t umem[SL_MAX_PARTS];
-	bool any = d->users;
+	uint32_t ifindex = d->info.ifindex, umem[SL_MAX_PARTS], n = 0;
 
-	for (uint32_t i = 0; i < n; i++)
-		umem[i] = d->part[i].taken && !d->part[i].users ? d->part[i].umem_id : 0;
-	for (uint32_t i = 0; i < n; i++) {
-		if (!umem[i])
+	for (uint32_t i = 0; i < d->nparts; i++) {
+		struct sl_part *part = &d->part[i];
+
+		if (part->users || !(part->taken || (i == 0 && !d->users)))
 			continue;
-		any = true;
-		sl_part_take(sl_part_of(d, umem[i]), umem[i]);
+		umem[n++] = part->umem_id;
+		sl_part_take(part, part->umem_id);
 	}
-	if (!any) /* nobody has had it for long */
-		return;
-	for (uint32_t i = 0; i < n; i++)
-		if (umem[i])
-			sl_embedded_port_close(ifindex, umem[i]);
+	while (n--)
+		sl_embedded_port_close(ifindex, umem[n]);
 }
 
 static void close_unused(void)
