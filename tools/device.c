@@ -52,6 +52,16 @@ static unsigned count_rx_queues(const char *name)
 	return n;
 }
 
+/* Has its driver rules for flows, and a table of queues? (Which of them it takes, sluiced tries.)
+ */
+static bool takes_rules(int sock, const char *name)
+{
+	struct ethtool_rxnfc rules = {.cmd = ETHTOOL_GRXCLSRLCNT};
+	struct ethtool_rxfh_indir table = {.cmd = ETHTOOL_GRXFHINDIR};
+
+	return !ethtool(sock, name, &rules) && !ethtool(sock, name, &table) && table.size;
+}
+
 static void query_ioctls(int sock, struct sl_device *d)
 {
 	struct ethtool_drvinfo drv = {.cmd = ETHTOOL_GDRVINFO};
@@ -75,6 +85,7 @@ static void query_ioctls(int sock, struct sl_device *d)
 	if (!d->rx_queues)
 		d->rx_queues = count_rx_queues(d->name);
 	d->tx_csum = !ethtool(sock, d->name, &csum) && csum.data;
+	d->flow_rules = takes_rules(sock, d->name);
 	d->rx_tags = !ethtool(sock, d->name, &flags) && flags.data & ETH_FLAG_RXVLAN;
 	snprintf(vlan.device1, sizeof(vlan.device1), "%.15s", d->name);
 	if (!ioctl(sock, SIOCGIFVLAN, &vlan))

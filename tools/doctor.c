@@ -311,6 +311,9 @@ static void check_queues(const struct sl_device *d)
 		finding(remedy, "%u RX queues; at most 64 can be covered", d->rx_queues);
 	else
 		good("%u RX queue%s", d->rx_queues, d->rx_queues == 1 ? "" : "s");
+	if (d->flow_rules && d->rx_queues > 1)
+		good("rules for flows: sluiced can divide it among groups (divide in "
+		     "sluiced.conf)");
 }
 
 /* The steering program must see the tags: in the frame, or from the driver. */

@@ -37,6 +37,7 @@ struct sl_device {
 	struct sl_netdev xdp; /* what XDP can do there */
 	bool tx_csum;         /* hands packets on with the checksum not filled in */
 	char lower[16];       /* of a VLAN device: the one below it; "" it is none */
+	bool flow_rules;      /* can be told which packets go to which queue */
 	bool rx_tags;         /* takes VLAN tags off what it receives */
 };
 

@@ -68,6 +68,8 @@ for turn in range(20):
             sys.exit("wrong")
 PY
 
+doctor() { b "$@" "$BUILD/sluice" doctor "$DEV_B" 2>&1; }
+ok "the doctor does not promise it" not file_has <(doctor) "can divide"
 # By a device that takes no rules.
 daemon_ends
 starts "$(printf 'allow user *\ndivide %s 2' "$DEV_B")"
@@ -82,6 +84,7 @@ nobody
 daemon_ends
 # Nor by a NIC that takes no such rules.
 on_nic
+ok "of such a NIC it says that it can be divided" file_has <(doctor "${DAEMON_BY[@]}") "rules for flows: sluiced can divide it"
 export NIC_REFUSES=tcp
 starts "$(printf 'allow user *\ndivide v*,%s 2' "$DEV_B")"
 run "$ONE"
