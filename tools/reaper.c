@@ -53,11 +53,11 @@ int sl_tool_reaper(int argc, char **argv)
 	if (argc != 2)
 		goto usage;
 	ifindex = strtoul(argv[1], &end, 10);
-	if (*end || !ifindex || ifindex > UINT32_MAX)
+	if ((*end && *end != ',') || !ifindex || ifindex > UINT32_MAX)
 		goto usage;
 	if (sl_reaper_wait(&layout)) {
 		tell_peers(&layout);
-		sl_reaper_clean((uint32_t)ifindex);
+		sl_reaper_clean((uint32_t)ifindex, end);
 	}
 	return 0;
 usage:

@@ -365,6 +365,10 @@ void sl_queues_close(struct sl_part *part, bool unmap);
 void sl_parts_make(struct sl_device *port, uint32_t want);
 /* It is one again, and nobody's. */
 void sl_parts_end(struct sl_device *port);
+/* As it is given to the reaper, and what that one does of it: "" for one that is whole. */
+#define SL_PARTS_WORD 16
+void sl_parts_word(const struct sl_device *port, char word[SL_PARTS_WORD]);
+void sl_parts_clean(uint32_t ifindex, const char *word);
 /* One user more, whose packet memory that is. */
 void sl_part_take(struct sl_part *part, uint32_t umem);
 /* That which has this packet memory; one that is nobody's; or NULL. */

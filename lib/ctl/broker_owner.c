@@ -360,9 +360,10 @@ static int owner_death(void)
 int sl_reaper_start(struct sl_device *port)
 {
 	int life[2], fd[SL_HELPER_FDS], err;
-	char ifindex[16];
+	char word[SL_PARTS_WORD], arg[16 + SL_PARTS_WORD];
 
-	snprintf(ifindex, sizeof(ifindex), "%u", port->info.ifindex);
+	sl_parts_word(port, word);
+	snprintf(arg, sizeof(arg), "%u%s", port->info.ifindex, word);
 	/* Not a pipe: telling one whose reaper was killed would raise SIGPIPE in the program. */
 	err = (int)sl_sys(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, life);
 	if (err)
@@ -372,7 +373,7 @@ int sl_reaper_start(struct sl_device *port)
 	fd[SL_REAPER_CONNS] = conns.fd ? conns.fd : life[0];
 	err = fd[SL_REAPER_PIDFD] = owner_death();
 	if (err >= 0) {
-		err = sl_helper_start("reaper", ifindex, fd);
+		err = sl_helper_start("reaper", arg, fd);
 		sl_sys_close(fd[SL_REAPER_PIDFD]);
 	}
 	sl_sys_close(life[0]);

@@ -10,6 +10,8 @@
 #include "ctl/broker_int.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "base/log.h"
 
@@ -84,6 +86,29 @@ void sl_parts_end(struct sl_device *port)
 		sl_nic_close(port);
 	}
 	make_whole(port);
+}
+
+/* ",2,1": the first's queues are 2; rules were switched on for it. */
+void sl_parts_word(const struct sl_device *port, char word[SL_PARTS_WORD])
+{
+	*word = 0;
+	if (port->nparts > 1)
+		snprintf(word, SL_PARTS_WORD, ",%u,%u", port->part[0].n, port->nic.made_ntuple);
+}
+
+/* (What the table of queues was is not known any more: the driver's own.) */
+void sl_parts_clean(uint32_t ifindex, const char *word)
+{
+	struct sl_device *d = sl_device_new();
+	unsigned first, made;
+
+	if (d && sscanf(word, ",%u,%u", &first, &made) == 2 &&
+	    !sl_dev_query(ifindex, &d->info, NULL)) {
+		d->nic = (struct sl_nic){.made_ntuple = made, .nspread = 1, .spread_usual = true};
+		sl_nic_rules(d, first, is_left, NULL);
+		sl_nic_close(d);
+	}
+	free(d);
 }
 
 struct sl_part *sl_part_of(struct sl_device *port, uint32_t umem)

@@ -48,7 +48,7 @@ bool sl_reaper_wait(struct sl_conns_layout *layout)
 	return wait_for_end();
 }
 
-void sl_reaper_clean(uint32_t ifindex)
+void sl_reaper_clean(uint32_t ifindex, const char *parts)
 {
 	bool had_link = sl_left_had_link(ifindex);
 
@@ -56,4 +56,5 @@ void sl_reaper_clean(uint32_t ifindex)
 	if (had_link)
 		sl_left_without(ifindex);
 	sl_pin_remove(ifindex);
+	sl_parts_clean(ifindex, parts);
 }

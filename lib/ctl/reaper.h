@@ -24,7 +24,8 @@ enum {
 
 /* Waits for the owner's end. False: he has cleaned up himself. layout, out: of SL_REAPER_CONNS. */
 bool sl_reaper_wait(struct sl_conns_layout *layout);
-/* Detaches the program from the device and unlinks the pins. */
-void sl_reaper_clean(uint32_t ifindex);
+/* Detaches the program from the device and unlinks the pins. parts: how it was divided, as the
+ * argument says behind the device's number. */
+void sl_reaper_clean(uint32_t ifindex, const char *parts);
 
 #endif

@@ -192,6 +192,19 @@ ok "which is as it was" nic_says "spread over 4"
 ok "its rules switched off" nic_says "ntuple off"
 daemon_ends
 
+# All die at once: the daemon, its vault, the programs.
+starts "$(printf 'allow user *\ndivide %s 2' "$DEV_B")"
+run "$ONE"
+one=$BG
+run "$TWO"
+two=$BG
+ok "the NIC is divided" wait_until 10 nic_says "rules 1"
+kill -9 "$(daemon_pid)" "$(vault_pid)" "$one" "$two"
+wait "$one" "$two" 2>/dev/null
+ok "whoever is killed, the NIC is as it was" wait_until 20 nic_says "spread over 4"
+ok "without rules" no_rules
+ok "switched off" wait_until 10 nic_says "ntuple off"
+
 # A NIC that holds few rules, and places them itself.
 export NIC_PLACES=2 NIC_CHOOSES=1
 starts "$(printf 'allow user *\ndivide %s 2' "$DEV_B")"
