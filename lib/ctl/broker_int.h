@@ -113,10 +113,10 @@ struct sl_part {
 
 /* A NIC that is told which packets go to which queue (broker_nic.c). */
 #define SL_NIC_SPREADS 2048 /* entries of its table of queues, at most */
-#define SL_NIC_RULES   4096 /* rules of ours, at most */
 struct sl_nic {
 	bool made_ntuple;               /* rules were switched on for us */
 	bool chooses;                   /* it says itself where a rule lies */
+	bool full;                      /* no place is left, until a rule of ours goes */
 	bool spread_usual;              /* the table of queues was the driver's own */
 	uint32_t nspread;               /* its entries; 0: it is as it was */
 	uint32_t places;                /* for rules, all together */
@@ -391,7 +391,7 @@ void sl_nic_close(struct sl_device *port);
 int sl_nic_rule_add(struct sl_device *port, const struct sl_flow_key *key, uint32_t queue,
 		    uint32_t *place);
 void sl_nic_rule_del(struct sl_device *port, uint32_t place);
-/* All those there are that send packets to the queues from the first'th on: only ours do. found is
+/* All such rules that lead to the queues from the first'th on, which are for ours alone. found is
  * false: it is taken out. */
 typedef bool sl_nic_found(void *arg, const struct sl_flow_key *key, uint32_t queue, uint32_t place);
 void sl_nic_rules(struct sl_device *port, uint32_t first, sl_nic_found *found, void *arg);

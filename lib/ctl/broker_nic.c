@@ -154,8 +154,7 @@ static struct ethtool_rx_flow_spec spec_of(const struct sl_flow_key *k, uint32_t
 	return f;
 }
 
-/* The other way; a rule that spec_of() made, or one that it would not make: then it is none of
- * these. */
+/* The other way, of a rule that spec_of() made. */
 static struct sl_flow_key key_of(const struct ethtool_rx_flow_spec *f)
 {
 	struct sl_flow_key k = {.proto = IPPROTO_TCP};
@@ -183,10 +182,16 @@ static struct sl_flow_key key_of(const struct ethtool_rx_flow_spec *f)
 		k.remote_port = ntohs(f->h_u.tcp_ip6_spec.psrc);
 		memcpy(k.remote, f->h_u.tcp_ip6_spec.ip6src, 16);
 		break;
-	default:
-		k.proto = 0;
 	}
 	return k;
+}
+
+/* Does the rule look at what spec_of()'s do, and nothing else? */
+static bool is_such(const struct ethtool_rx_flow_spec *f, const struct sl_flow_key *key)
+{
+	const struct ethtool_rx_flow_spec ours = spec_of(key, 0);
+
+	return ours.flow_type == f->flow_type && !memcmp(&ours.m_u, &f->m_u, sizeof(f->m_u));
 }
 
 static int rule_get(const struct sl_device *port, uint32_t place, struct ethtool_rxnfc *out)
@@ -206,13 +211,15 @@ static int find_place(struct sl_device *port, uint32_t *place)
 		*place = RX_CLS_LOC_ANY;
 		return 0;
 	}
-	for (uint32_t i = 0; i < nic->places; i++) {
+	/* (Each look is a system call, and there may be thousands of places.) */
+	for (uint32_t i = 0; i < nic->places && !nic->full; i++) {
 		nic->last = nic->last ? nic->last - 1 : nic->places - 1;
 		if (!rule_get(port, nic->last, &there))
 			continue;
 		*place = nic->last;
 		return 0;
 	}
+	nic->full = true;
 	return -ENOSPC;
 }
 
@@ -232,10 +239,11 @@ void sl_nic_rule_del(struct sl_device *port, uint32_t place)
 {
 	struct ethtool_rxnfc c = {.cmd = ETHTOOL_SRXCLSRLDEL, .fs.location = place};
 
+	port->nic.full = false;
 	sl_dev_ethtool(port->info.ifindex, &c);
 }
 
-/* Where all rules are, to be freed, or NULL: -errno, or 0 places. */
+/* Where all rules are, to be freed; NULL: it does not say. */
 static struct ethtool_rxnfc *places_get(const struct sl_device *port, uint32_t *n)
 {
 	struct ethtool_rxnfc count = {.cmd = ETHTOOL_GRXCLSRLCNT}, *all;
@@ -270,6 +278,8 @@ void sl_nic_rules(struct sl_device *port, uint32_t first, sl_nic_found *found, v
 		    one.fs.ring_cookie >= port->info.nqueues)
 			continue;
 		key = key_of(&one.fs);
+		if (!is_such(&one.fs, &key))
+			continue;
 		if (!found(arg, &key, (uint32_t)one.fs.ring_cookie, place))
 			sl_nic_rule_del(port, place);
 	}

@@ -26,7 +26,7 @@ static void make_whole(struct sl_device *port)
 	part_set(port, 0, 0, port->info.nqueues);
 }
 
-/* Of a rule that nobody is left who knows of. */
+/* Whoever put it there is not there any more, or must not. */
 static bool is_left(void *arg, const struct sl_flow_key *key, uint32_t queue, uint32_t place)
 {
 	return false;

@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 import apps
+import crowd
 import lease
 from conns import many_cases, many_connections, most_connections, rate_of_connections
 from goals import goals
@@ -53,7 +54,7 @@ def main():
     opt.add_argument("--short", action="store_true", help="64 bytes only, fewer rounds")
     opt.add_argument("--rounds", type=int)
     opt.add_argument("--seconds", type=float)
-    opt.add_argument("--only", help="groups: latency,rate,steer,tcp,talk,apps,bulk (all three in tcp),goodput,conns,many,instructions,lease")
+    opt.add_argument("--only", help="groups: latency,rate,steer,tcp,talk,apps,bulk (all three in tcp),goodput,conns,many,instructions,lease,crowd")
     args = opt.parse_args()
     rounds = args.rounds or (3 if args.short else 7)
     seconds = args.seconds or (1 if args.short else 2)
@@ -77,6 +78,8 @@ def main():
         cases += goodput_cases(seconds)
     if "lease" in only:
         cases += lease.cases(seconds)
+    if "crowd" in only:
+        cases += crowd.cases(seconds)
     if "conns" in only:
         cases += rate_of_connections(max(1, seconds))
     if "many" in only:

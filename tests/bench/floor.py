@@ -9,10 +9,11 @@ def rate_of(out, column=0):
     return float([l for l in out.splitlines() if re.match(r"^[\d. ]+$", l)][-1].split()[column])
 
 
-def floor_latency(size, seconds):
-    pong = start("b", [BIN + "xdpfloor", "pong", DEV_B])
+def floor_latency(size, seconds, how=()):
+    """how: ("sleep",), or by spinning."""
+    pong = start("b", [BIN + "xdpfloor", "pong", DEV_B, 0, *how])
     wait_line(pong, "ready")
-    out = run("a", [BIN + "xdpfloor", "ping", DEV_A, size, seconds])
+    out = run("a", [BIN + "xdpfloor", "ping", DEV_A, size, seconds, *how])
     stop(pong)
     v = [float(x) for x in out.splitlines()[-1].split()]
     return {"p50_us": v[1] / 1e3, "p99_us": v[3] / 1e3, "n": v[0]}

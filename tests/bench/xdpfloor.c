@@ -3,8 +3,8 @@
  * the rates of sending and receiving a flood, in copy mode, by a spinning thread. Frames are the
  * ones a UDP message of the given size makes, so figures compare with those of socket programs.
  *
- *   xdpfloor pong DEV [seconds]                    sends back what comes, until killed
- *   xdpfloor ping DEV SIZE SECONDS                 one line: n p50 p90 p99 p999 max avg (ns, RTT/2)
+ *   xdpfloor pong DEV [SECONDS [sleep]]            sends back what comes, until killed
+ *   xdpfloor ping DEV SIZE SECONDS [sleep]         one line: n p50 p90 p99 p999 max avg (ns, RTT/2)
  *   xdpfloor tx DEV SIZE SECONDS BATCH [DSTMAC SRCIP DSTIP PORT SOURCES]
  *                                                  floods, kicks once for each BATCH frames; with
  *                                                  addresses as UDP from so many source ports
@@ -58,6 +58,7 @@ struct floor {
 };
 
 static volatile sig_atomic_t stopped;
+static bool sleeps; /* who waits for a frame does not spin */
 
 static void on_signal(int sig)
 {
@@ -222,6 +223,13 @@ static unsigned recv_one(struct floor *f, uint8_t *data)
 	return len;
 }
 
+static void idle(struct floor *f)
+{
+	struct pollfd p = {.fd = f->fd, .events = POLLIN};
+	if (sleeps)
+		poll(&p, 1, 100);
+}
+
 static void pong(struct floor *f, double seconds)
 {
 	uint8_t data[FRAME_SIZE];
@@ -230,6 +238,8 @@ static void pong(struct floor *f, double seconds)
 		unsigned len = recv_one(f, data);
 		if (len)
 			send_one(f, data, len);
+		else
+			idle(f);
 	}
 }
 
@@ -266,7 +276,7 @@ static void ping(struct floor *f, unsigned len, double seconds)
 			break;
 		send_one(f, out, len);
 		while (!recv_one(f, in) && (got = now_ns()) - sent < 100000000)
-			;
+			idle(f);
 		got = now_ns();
 		if (got - sent >= 100000000)
 			lost++;
@@ -422,7 +432,8 @@ static void sink(struct floor *f, double seconds, bool answer)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: xdpfloor pong DEV [SECONDS] | ping DEV SIZE SECONDS |\n"
+	fprintf(stderr, "usage: xdpfloor pong DEV [SECONDS [sleep]] |\n"
+			"       ping DEV SIZE SECONDS [sleep] |\n"
 			"       tx DEV SIZE SECONDS BATCH [DSTMAC SRCIP DSTIP PORT SOURCES] |\n"
 			"       rx DEV SECONDS [ip|answer]\n");
 	return 2;
@@ -438,6 +449,8 @@ int main(int argc, char **argv)
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGINT, &sa, NULL);
 	const char *what = argv[1];
+	sleeps = !strcmp(argv[argc - 1], "sleep");
+	argc -= sleeps;
 	bool pinger = !strcmp(what, "ping") && argc == 5;
 	bool sender = !strcmp(what, "tx") && (argc == 6 || argc == 11);
 	bool ponger = !strcmp(what, "pong"), sinker = !strcmp(what, "rx") && argc >= 4;

@@ -84,9 +84,11 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 static struct sl_session *session_new(int fd)
 {
+	static struct sl_memory memory = {.umem = UINT32_MAX}; /* that of no device */
 	struct sl_session *s = calloc(1, sizeof(*s));
 
 	s->fd = fd;
+	s->memory = &memory;
 	s->conns.gone.fd = s->pidfd = -1;
 	s->cred = (struct ucred){.pid = 1, .uid = 1, .gid = 1};
 	/* As if it had a device: requests about it go as far as they can. */

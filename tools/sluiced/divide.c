@@ -120,9 +120,13 @@ static struct rule *tell(struct sl_device *d, const struct sl_part *part,
 {
 	static uint32_t turn;
 	const struct sl_flow_key key = key_of(&req->key, !req->key.remote_port, false);
-	struct rule *r = find(req->ifindex, &key) ? NULL : add(req->ifindex, &key);
+	struct rule *r;
 
 	*err = -EADDRINUSE;
+	if (find(req->ifindex, &key)) /* another part's */
+		return NULL;
+	*err = -ENOMEM;
+	r = add(req->ifindex, &key);
 	if (!r)
 		return NULL;
 	r->queue = part->first + turn++ % part->n;
@@ -148,7 +152,10 @@ int sl_divide_get(const struct sl_session *s, const struct sl_claim_req *req, ui
 	if (!r)
 		r = tell(d, part, req, &err);
 	if (!r) {
-		sl_why(why, "%s takes no more rules for flows", d->info.ifname);
+		sl_why(why,
+		       err == -EADDRINUSE ? "%s: another group receives on that port"
+					  : "%s takes no more rules for flows",
+		       d->info.ifname);
 		return err;
 	}
 	r->claims++;
@@ -171,13 +178,11 @@ void sl_divide_put(uint32_t rule)
 		forget(&rules[rule - 1]);
 }
 
-/* The daemon before us, or nobody (some other program's rule) is behind it. */
+/* Of the daemon before us, if a claim is found for it. */
 static bool learn(void *arg, const struct sl_flow_key *key, uint32_t queue, uint32_t place)
 {
 	const struct sl_device *d = arg;
-	struct rule *r = key->proto && key->local_port && !find(d->info.ifindex, key)
-				 ? add(d->info.ifindex, key)
-				 : NULL;
+	struct rule *r = find(d->info.ifindex, key) ? NULL : add(d->info.ifindex, key);
 
 	if (!r)
 		return false;

@@ -15,10 +15,10 @@
 
 static bool owns_lane(const struct sl_session_port *p, uint32_t first)
 {
-	uint32_t nqueues = sl_device_find(p->ifindex)->info.nqueues;
+	const struct sl_device *d = sl_device_find(p->ifindex);
 
-	for (unsigned i = 0; i < SL_SESSION_LANES; i++)
-		if (p->lane[i] && (p->lane[i] - 1u) * nqueues == first)
+	for (unsigned i = 0; d && i < SL_SESSION_LANES; i++)
+		if (p->lane[i] && (p->lane[i] - 1u) * d->info.nqueues == first)
 			return true;
 	return false;
 }
