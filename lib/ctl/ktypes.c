@@ -311,7 +311,7 @@ static void keep_records(const struct types *t, const struct btf_type *is[RECORD
 {
 	struct btf *btf = btf__new_empty();
 	const void *raw = NULL;
-	uint32_t len;
+	uint32_t len = 0;
 	int err = 0;
 
 	for (unsigned i = 0; btf && i < RECORDS && !err; i++)

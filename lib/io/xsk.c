@@ -257,7 +257,7 @@ static unsigned take_rest(struct sl_xsk *x, struct sl_rx_desc *last)
 	unsigned n = 0;
 	uint32_t idx;
 
-	while (last[n].more && n < SL_RX_BUFS - 1 && xsk_ring_cons__peek(&x->rx_ring, 1, &idx))
+	while (n < SL_RX_BUFS - 1 && last[n].more && xsk_ring_cons__peek(&x->rx_ring, 1, &idx))
 		take_desc(x, idx, &last[++n]);
 	return n;
 }
