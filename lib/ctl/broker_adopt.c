@@ -98,14 +98,6 @@ size_t sl_device_kept_bytes(void)
 	return sizeof(struct device_kept);
 }
 
-static bool is_bound(const struct sl_device *d, uint32_t queue)
-{
-	for (uint32_t i = 0; i < d->nparts; i++)
-		if (d->part[i].bound && queue - d->part[i].first < d->part[i].n)
-			return true;
-	return false;
-}
-
 static void keep_fds(const struct sl_device *d, struct device_kept *k, struct sl_vault_msg *m)
 {
 	k->owner = sl_vault_add(m, d->owner_fd);
@@ -115,7 +107,8 @@ static void keep_fds(const struct sl_device *d, struct device_kept *k, struct sl
 	for (unsigned i = 0; i < SL_MAP_COUNT; i++)
 		k->map[i] = sl_vault_add(m, d->attach.map_fd[i]);
 	for (unsigned i = 0; i < SL_MAX_QUEUES; i++) /* (who is not bound has nothing to keep) */
-		k->anchor[i] = sl_vault_add(m, is_bound(d, i) ? d->queue[i].anchor_fd : -1);
+		k->anchor[i] =
+			sl_vault_add(m, sl_queue_is_bound(d, i) ? d->queue[i].anchor_fd : -1);
 }
 
 void sl_device_keep(const struct sl_device *d, struct sl_vault_msg *m)

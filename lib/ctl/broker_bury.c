@@ -32,10 +32,9 @@ void sl_broker_grace(void)
 /* (Rings that are lent once a daemon that took over has not: broker_adopt.c.) */
 static const struct sl_part *mapped_part(struct sl_device *p, const struct sl_umem *u)
 {
-	for (struct sl_part *part = p->part; part < p->part + p->nparts; part++)
-		if (part->bound && part->umem == u && p->queue[part->first].fill_map)
-			return part;
-	return NULL;
+	const struct sl_part *part = sl_part_of(p, u->info.id);
+
+	return part && part->bound && p->queue[part->first].fill_map ? part : NULL;
 }
 
 /* The rings of all queues of that packet memory; NULL: no memory, or none. To be freed. */

@@ -374,6 +374,8 @@ void sl_part_take(struct sl_part *part, uint32_t umem);
 /* That which has this packet memory; one that is nobody's; or NULL. */
 struct sl_part *sl_part_of(struct sl_device *port, uint32_t umem);
 struct sl_part *sl_part_unused(struct sl_device *port);
+/* Is it of a part whose queues are bound? */
+bool sl_queue_is_bound(const struct sl_device *port, uint32_t queue);
 /* Do both claims' packets come by the same part's queues? (Those that pass come by none.) */
 bool sl_part_is_same(const struct sl_device *port, const struct sl_claim *a,
 		     const struct sl_claim *b);

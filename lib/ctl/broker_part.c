@@ -127,6 +127,14 @@ struct sl_part *sl_part_unused(struct sl_device *port)
 	return NULL;
 }
 
+bool sl_queue_is_bound(const struct sl_device *port, uint32_t queue)
+{
+	for (uint32_t i = 0; i < port->nparts; i++)
+		if (port->part[i].bound && queue - port->part[i].first < port->part[i].n)
+			return true;
+	return false;
+}
+
 bool sl_part_is_same(const struct sl_device *port, const struct sl_claim *a,
 		     const struct sl_claim *b)
 {

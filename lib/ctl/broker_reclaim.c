@@ -63,10 +63,7 @@ static bool is_bound_again(uint32_t ifindex, uint32_t nr)
 {
 	const struct sl_device *d = sl_device_find(ifindex);
 
-	for (uint32_t i = 0; d && i < d->nparts; i++)
-		if (d->part[i].bound && nr - d->part[i].first < d->part[i].n)
-			return true;
-	return false;
+	return d && sl_queue_is_bound(d, nr);
 }
 
 static bool is_given_up(uint32_t ifindex, uint32_t nr)

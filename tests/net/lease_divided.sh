@@ -8,16 +8,9 @@ need python3 ethtool
 lease_up -q 4
 ONE=65534 TWO=65533 THREE=65532 PORT=7000
 STATE=$TMP/nic.state
-daemon_ends() {
-	local d
-	d=$(daemon_pid)
-	kill "$d" && wait_until 20 gone "$d" || fail "the daemon does not end"
-}
-on_nic() { DAEMON_BY=("$BIN/steering_nic" "$STATE" "$DEV_B" "/var/run/netns/${NS}a" "$DEV_A"); }
 starts() { # policy
 	: >"$TMP/sluice.db.log"
-	daemon_up b "$1"
-	wait_until 10 daemon_answers || die "no daemon answers"
+	daemon_starts "$1"
 }
 run() { # user: an echo server; its number is BG, its port PORT
 	PORT=$((PORT + 1))
@@ -83,7 +76,7 @@ stop "$one" "$BG"
 nobody
 daemon_ends
 # Nor by a NIC that takes no such rules.
-on_nic
+on_steering_nic
 ok "of such a NIC it says that it can be divided" file_has <(doctor "${DAEMON_BY[@]}") "rules for flows: sluiced can divide it"
 export NIC_REFUSES=tcp
 starts "$(printf 'allow user *\ndivide v*,%s 2' "$DEV_B")"

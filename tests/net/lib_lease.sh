@@ -4,6 +4,7 @@
 #   lease_up OPTIONS  net_up, with a daemon on each host; MODE is leased: sb CMD.. runs without privileges
 #   daemon CMD..      `sluice daemon` asks b's      daemon_pid, vault_pid   their numbers, in b
 #   leases_are N      so many programs have one     has_claim PORT          somebody is offloaded there
+#   daemon_ends, daemon_starts POLICY, on_steering_nic   another one in b
 #   answered FILE     what steady has had back      grows FILE N            is it so much?
 # shellcheck shell=bash source=lib.sh
 LEASED=1
@@ -20,6 +21,19 @@ leases_are() { [ "$(leases)" = "$1" ]; }
 has_claim() { bpftool map dump pinned "/sys/fs/bpf/sluice/$DEV_B/endpoints" 2>/dev/null | grep -q "\"local_port\": $1"; }
 answered() { cut -d' ' -f2 "$1"; }
 grows() { [ "$(answered "$1")" -ge "$2" ]; }
+
+# b's daemon by a NIC that takes rules for flows; STATE is its memory (tests/net/steering_nic.c).
+# shellcheck disable=SC2034 # daemon_up's
+on_steering_nic() { DAEMON_BY=("$BIN/steering_nic" "$STATE" "$DEV_B" "/var/run/netns/${NS}a" "$DEV_A"); }
+daemon_ends() {
+	local d
+	d=$(daemon_pid)
+	kill "$d" && wait_until 20 gone "$d" || die "the daemon does not end"
+}
+daemon_starts() { # policy
+	daemon_up b "$1"
+	wait_until 10 daemon_answers || die "no daemon answers"
+}
 
 lease_up() {
 	[ -e "$PRELOAD" ] || skip "the library is not built"

@@ -7,11 +7,10 @@
 . "$(dirname "$0")/lib_lease.sh"
 lease_up ${DIVIDED:+-q 4}
 if [ -n "${DIVIDED:-}" ]; then
-	D=$(daemon_pid)
-	kill "$D" && wait_until 20 gone "$D" || die "the daemon does not end"
-	DAEMON_BY=("$BIN/steering_nic" "$TMP/nic" "$DEV_B" "/var/run/netns/${NS}a" "$DEV_A")
-	daemon_up b "$(printf 'allow user *\ndivide %s 2' "$DEV_B")"
-	wait_until 10 daemon_answers || die "no daemon answers"
+	STATE=$TMP/nic
+	daemon_ends
+	on_steering_nic
+	daemon_starts "$(printf 'allow user *\ndivide %s 2' "$DEV_B")"
 fi
 SECONDS_EACH=${SOAK_KILL_SECONDS:-4}
 STALL=${SOAK_KILL_STALL:-0} # ms

@@ -217,14 +217,24 @@ static void lane_put(struct sl_session *s, struct sl_session_port *p, unsigned n
 	sl_keep_lane(s, p, number);
 }
 
+/* What the next daemon finds of the device is changed by the last of a group only. */
+void sl_port_release(uint32_t ifindex, uint32_t umem)
+{
+	struct sl_device *d;
+
+	sl_embedded_port_close(ifindex, umem);
+	d = sl_device_find(ifindex);
+	if (!d || !sl_part_of(d, umem))
+		sl_keep_device(ifindex);
+}
+
 void sl_port_put(struct sl_session *s, struct sl_session_port *p)
 {
 	uint32_t ifindex = p->ifindex;
 
 	for (unsigned i = 0; i < SL_SESSION_LANES; i++)
 		lane_put(s, p, i);
-	sl_embedded_port_close(ifindex, s->memory->umem);
-	sl_keep_device(ifindex);
+	sl_port_release(ifindex, s->memory->umem);
 	*p = (struct sl_session_port){0};
 	sl_keep_session(s);
 }

@@ -59,10 +59,8 @@ static void end(struct lingerer *l)
 	sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_DEL, l->pidfd, NULL);
 	sl_sys_close(l->pidfd);
 	for (unsigned i = 0; i < SL_SESSION_PORTS; i++) {
-		if (!l->ifindex[i])
-			continue;
-		sl_embedded_port_close(l->ifindex[i], l->memory->umem);
-		sl_keep_device(l->ifindex[i]);
+		if (l->ifindex[i])
+			sl_port_release(l->ifindex[i], l->memory->umem);
 	}
 	sl_memory_put(l->memory);
 	l->pid = 0;

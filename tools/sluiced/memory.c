@@ -26,17 +26,12 @@ static struct sl_memory *memory_of_group(const char *group)
 	return NULL;
 }
 
-static struct sl_memory *memory_of_umem(uint32_t umem)
+struct sl_memory *sl_memory_by_umem(uint32_t umem)
 {
 	for (struct sl_memory *m = sluiced.memory; m < sluiced.memory + SL_MEMORIES_MAX; m++)
 		if (m->users && m->umem == umem)
 			return m;
 	return NULL;
-}
-
-const struct sl_memory *sl_memory_by_umem(uint32_t umem)
-{
-	return memory_of_umem(umem);
 }
 
 void sl_memory_get(struct sl_memory *m)
@@ -57,20 +52,23 @@ void sl_memory_put(struct sl_memory *m)
 /* Devices of others ------------------------------------------------------------------------------
  */
 
+bool sl_memory_has_part(const struct sl_device *d, const char *group)
+{
+	for (const struct sl_part *p = d->part; p < d->part + d->nparts; p++) {
+		const struct sl_memory *m = p->taken ? sl_memory_by_umem(p->umem_id) : NULL;
+
+		if (m && !strcmp(m->group, group))
+			return true;
+	}
+	return false;
+}
+
 /* All of its parts others have. */
 static bool is_anothers(const struct sl_session *s, uint32_t ifindex)
 {
 	struct sl_device *d = sl_device_find(ifindex);
 
-	if (!d || sl_part_unused(d))
-		return false;
-	for (uint32_t i = 0; i < d->nparts; i++) {
-		const struct sl_memory *m = memory_of_umem(d->part[i].umem_id);
-
-		if (!m || !strcmp(m->group, s->group))
-			return false;
-	}
-	return true;
+	return d && !sl_part_unused(d) && !sl_memory_has_part(d, s->group);
 }
 
 /* Their groups, with commas between. */
@@ -80,9 +78,12 @@ static const char *groups_of(uint32_t ifindex)
 	const struct sl_device *d = sl_device_find(ifindex);
 	size_t at = 0;
 
-	for (uint32_t i = 0; i < d->nparts; i++)
+	for (uint32_t i = 0; i < d->nparts; i++) {
+		const struct sl_memory *m = sl_memory_by_umem(d->part[i].umem_id);
+
 		at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s", i ? ", " : "",
-				       memory_of_umem(d->part[i].umem_id)->group);
+				       m ? m->group : "?");
+	}
 	return text;
 }
 
@@ -249,7 +250,7 @@ int sl_on_umem(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 
 void sl_memory_adopt(struct sl_session *s, uint32_t umem)
 {
-	struct sl_memory *m = memory_of_umem(umem);
+	struct sl_memory *m = sl_memory_by_umem(umem);
 
 	if (!m && sl_umem_find(umem)) {
 		m = memory_new(s, NULL);

@@ -62,24 +62,14 @@ static void count_use(uint32_t ifindex, uint32_t umem, uint32_t *lanes, uint32_t
 	}
 }
 
-static bool has_part(const struct sl_device *d, const char *group)
-{
-	for (const struct sl_part *p = d->part; p < d->part + d->nparts; p++) {
-		const struct sl_memory *m = p->taken ? sl_memory_by_umem(p->umem_id) : NULL;
-
-		if (m && !strcmp(m->group, group))
-			return true;
-	}
-	return false;
-}
-
 /* They were told. */
 static uint32_t count_outsiders(const struct sl_device *d)
 {
 	uint32_t n = 0;
 
 	for (struct sl_session *s = sluiced.sessions; s; s = s->next)
-		n += s->outside && !s->leaving && (!has_part(d, s->group) || d->lent_once) &&
+		n += s->outside && !s->leaving &&
+		     (!sl_memory_has_part(d, s->group) || d->lent_once) &&
 		     !sl_session_port(s, d->info.ifindex) &&
 		     sl_limits_allow_device(&s->limits, d->info.ifname);
 	return n;

@@ -227,7 +227,10 @@ void sl_memory_put(struct sl_memory *m);
 /* The session was a member already, of that packet memory: with the daemon before us. */
 void sl_memory_adopt(struct sl_session *s, uint32_t umem);
 /* Whose memory that is; NULL: nobody's. */
-const struct sl_memory *sl_memory_by_umem(uint32_t umem);
+struct sl_memory *sl_memory_by_umem(uint32_t umem);
+/* Has that group a part of the device? */
+struct sl_device;
+bool sl_memory_has_part(const struct sl_device *d, const char *group);
 /* Have other groups all of the device, for certain, or, where rings are lent once, another
  * process? */
 bool sl_memory_is_anothers(const struct sl_session *s, uint32_t ifindex, const char **why);
@@ -241,7 +244,6 @@ int sl_divide_get(const struct sl_session *s, const struct sl_claim_req *req, ui
 /* One claim by it less. */
 void sl_divide_put(uint32_t rule);
 /* After a restart: learns a device's rules, before its claims are found; forgets those without. */
-struct sl_device;
 void sl_divide_begin(struct sl_device *d);
 void sl_divide_end(void);
 
@@ -258,6 +260,8 @@ int sl_on_lane_open(struct sl_session *s, struct sl_lease_msg *m, const char **w
 int sl_on_lane_bind(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_lane_close(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 void sl_port_put(struct sl_session *s, struct sl_session_port *p);
+/* One user of the device less, of the group with that packet memory. */
+void sl_port_release(uint32_t ifindex, uint32_t umem);
 /* The session's process is dead: takes its frames and lanes back. False: not now. */
 bool sl_umem_bury(struct sl_session *s);
 void sl_port_describe(const struct sl_port_info *info, struct sl_lease_port_ok *out);
@@ -279,7 +283,7 @@ void sl_linger_begin(struct sl_session *s);
 void sl_linger_end(int pid);
 /* Ends those whose time is over. */
 void sl_linger_tick(void);
-/* How many of a device's users are such. */
+/* How many of a device's users with that packet memory are such. */
 uint32_t sl_linger_users(uint32_t ifindex, uint32_t umem);
 
 /* view.c: the rules of a device, to be read by others. Another descriptor of them; -errno. */
