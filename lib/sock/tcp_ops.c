@@ -403,10 +403,11 @@ static bool listen_input(void *obj, struct sl_in *in)
 
 	if (is_foreign(lane, in))
 		return false;
-	/* Nobody's here is perhaps the kernel's: the peer sends it again. */
-	if (sl_unlikely(sl_load(&l->sorting)) && !(in->seg.flags & SL_TCP_SYN))
-		return false;
 	key_of(in, &key);
+	/* Nobody's here is perhaps the kernel's: the peer sends it again. */
+	if (sl_unlikely(sl_load(&l->sorting)) && !(in->seg.flags & SL_TCP_SYN) &&
+	    !sl_tcp_knows(lane->tcp, &key))
+		return false;
 	if (sl_unlikely((in->seg.flags & (SL_TCP_SYN | SL_TCP_ACK | SL_TCP_RST)) == SL_TCP_SYN) &&
 	    has_no_way(lane, l->sk, &key, in)) {
 		sl_strays_asks(&key);

@@ -270,6 +270,8 @@ bool sl_tcp_conn_input(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t 
 		       void *from);
 /* The connection of that key, or NULL (also for requests and TIME_WAIT). */
 struct sl_tcp *sl_tcp_find(struct sl_tcp_host *h, const struct sl_tcp_key *key);
+/* Is that a connection here, or was one, or is about to be? */
+bool sl_tcp_knows(struct sl_tcp_host *h, const struct sl_tcp_key *key);
 /* The route to c's peer, or its device, may have another MTU now. */
 void sl_tcp_route_changed(struct sl_tcp *c);
 /* ICMP for a segment of c with sequence number seq: err as Linux maps it (ECONNREFUSED,

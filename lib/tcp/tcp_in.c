@@ -527,3 +527,8 @@ struct sl_tcp *sl_tcp_find(struct sl_tcp_host *h, const struct sl_tcp_key *key)
 
 	return n && n->kind == SL_TCP_CONN ? sl_container_of(n, struct sl_tcp, node) : NULL;
 }
+
+bool sl_tcp_knows(struct sl_tcp_host *h, const struct sl_tcp_key *key)
+{
+	return sl_tcp_table_find(h, key) != NULL;
+}

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # The first connection of a program to a host that nobody has spoken to is offloaded: the neighbour is
-# resolved while connect() waits, though the device has just come up.
+# resolved while connect() waits, though the device has just come up. The first connection to a program, whose
+# peer has tried to connect all along, is made by three segments: none of them is sent again.
 . "$(dirname "$0")/lib.sh"
 net_up
 need python3
@@ -24,5 +25,28 @@ time.sleep(100)' "$addr" "$TMP/connected"
 	rm -f "$TMP/connected"
 	same "$addr: the connection is not the kernel's" "" "$(b ss -Htn state established "( dport = :7000 )")"
 	stop "$client" "$server"
+done
+sent_again() { # of the handshakes that a has had
+	a nstat -asz TcpRetransSegs TcpExtTCPSYNChallenge | awk '/^Tcp/ { n += $2 } END { print n + 0 }'
+}
+for addr in "$B4" "$B6"; do
+	before=$(sent_again)
+	bg a python3 -c '
+import socket, sys, time
+until = time.monotonic() + 30
+while True:
+    try:
+        c = socket.create_connection((sys.argv[1], 7000))
+        break
+    except ConnectionRefusedError:
+        assert time.monotonic() < until
+        time.sleep(0.001)
+assert c.recv(1) == b"x"' "$addr"
+	client=$BG
+	bg sb python3 "$TESTS/net/greeter.py" "$addr" 7000
+	server=$BG
+	wait "$client" || fail "$addr: it is not greeted"
+	same "$addr: what was sent again" "$before" "$(sent_again)"
+	stop "$server"
 done
 done_testing
