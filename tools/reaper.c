@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -12,6 +13,8 @@
 #include "tools.h"
 
 #define SETTLE_MS 20
+#define DYING_MS  2000
+#define EXITING   4 /* PF_EXITING of include/linux/sched.h, which proc(5) shows */
 
 static bool any(void *arg, const struct sl_flow_key *k)
 {
@@ -27,17 +30,53 @@ static bool am_first(int fd, const struct sl_conns_layout *layout)
 	return p != MAP_FAILED && !__atomic_exchange_n(p + (at - page), 1, __ATOMIC_ACQ_REL);
 }
 
+static pid_t owner(void)
+{
+	char path[40], text[1024];
+	const char *at;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", 3 + SL_REAPER_PIDFD);
+	if (sl_read_text(path, text, sizeof(text)) < 0)
+		return 0;
+	at = strstr(text, "\nPid:");
+	return at ? (pid_t)strtol(at + 5, NULL, 10) : 0;
+}
+
+/* It ends: it does not go on as another program. */
+static bool is_exiting(void)
+{
+	char path[40], text[1024];
+	const char *at;
+	unsigned long flags;
+	pid_t pid = owner();
+
+	if (pid <= 0)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	if (sl_read_text(path, text, sizeof(text)) < 0)
+		return true;
+	at = strrchr(text, ')'); /* (its name may have any bytes) */
+	return at && sscanf(at, ") %*c %*d %*d %*d %*d %*d %lu", &flags) == 1 && flags & EXITING;
+}
+
 /* The process has ended, or its program; in the former case its sockets are closed before its
- * pidfd says so, a moment after the end was seen. What it had on the wire comes to the kernel then.
- */
-static void tell_peers(const struct sl_conns_layout *layout)
+ * pidfd says so, a moment after the end was seen: what it had on the wire comes to the kernel then,
+ * and its guards do not hold the kernel's answers back any more. */
+static void settle(void)
 {
 	struct pollfd end = {.fd = 3 + SL_REAPER_PIDFD, .events = POLLIN};
+
+	for (int ms = 0; ms < DYING_MS && !poll(&end, 1, SETTLE_MS) && is_exiting();)
+		ms += SETTLE_MS;
+}
+
+static void tell_peers(const struct sl_conns_layout *layout)
+{
 	struct sl_gone_conns c;
 
 	if (sl_gone_open(&c, 3 + SL_REAPER_CONNS, layout) || !am_first(c.fd, layout))
 		return;
-	(void)poll(&end, 1, SETTLE_MS);
+	settle();
 	while (sl_gone_read(&c, any, NULL))
 		;
 	while (sl_gone_tell(&c, UINT32_MAX, true))

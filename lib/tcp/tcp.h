@@ -492,8 +492,14 @@ struct sl_tcp_dead {
  * in the queues (they have died with the process), it is frozen, or no kernel would take it. */
 bool sl_tcp_repair_dead(const void *bytes, uint64_t now_us, const struct sl_tcp_frames *m,
 			struct sl_tcp_dead *d);
-/* The same of a request: its handshake was answered, and whether the peer knows that is to be seen:
- * his window is 0 until he speaks. False: it was not answered, or is over. */
+/* Where such a connection was, whatever is in its queues: what it would have sent and awaited next.
+ * False: that is not known, or no longer its own (frozen). */
+struct sl_tcp_ends {
+	uint32_t snd_nxt, rcv_nxt;
+};
+bool sl_tcp_dead_ends(const void *bytes, struct sl_tcp_ends *ends);
+/* As sl_tcp_repair_dead(), of a request: its handshake was answered, and whether the peer knows
+ * that is to be seen: his window is 0 until he speaks. False: it was not answered, or is over. */
 #define SL_TCP_REQ_BYTES 232
 bool sl_tcp_repair_dead_req(const void *bytes, uint64_t now_us, struct sl_tcp_dead *d);
 /* Copies what was not read, from the first byte on, in pieces of any size. */

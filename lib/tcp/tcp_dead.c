@@ -188,6 +188,15 @@ bool sl_tcp_repair_dead(const void *bytes, uint64_t now_us, const struct sl_tcp_
 	return !c.rx_bytes && c.rx_head == c.rx_tail && is_possible(&d->r);
 }
 
+bool sl_tcp_dead_ends(const void *bytes, struct sl_tcp_ends *ends)
+{
+	struct sl_tcp c;
+
+	memcpy(&c, bytes, sizeof(c));
+	*ends = (struct sl_tcp_ends){c.snd_nxt, c.rcv_nxt};
+	return is_bool(&c.frozen) && !c.frozen && sl_tcp_is_synchronised(c.state);
+}
+
 bool sl_tcp_repair_dead_req(const void *bytes, uint64_t now_us, struct sl_tcp_dead *d)
 {
 	struct sl_tcp_req q;

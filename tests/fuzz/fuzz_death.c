@@ -29,6 +29,7 @@ static void look_at_states(const uint8_t *data, size_t size)
 		.base = base, .word = word, .nframes = FRAMES, .shift = SHIFT, .owner = 1};
 	struct sl_tcp_unread u;
 	struct sl_tcp_dead d;
+	struct sl_tcp_ends ends;
 	uint32_t sum = 0, n;
 
 	memset(bytes, 0, sizeof(bytes));
@@ -49,6 +50,8 @@ static void look_at_states(const uint8_t *data, size_t size)
 		if (sum != d.r.rcvq)
 			abort();
 	}
+	if (sl_tcp_repair_dead(bytes, 12345678, NULL, &d) && !sl_tcp_dead_ends(bytes, &ends))
+		abort();
 	if (sl_tcp_repair_dead_req(bytes, 12345678, &d) && (d.r.rcvq || d.r.rcv_wscale > 14))
 		abort();
 	free(base);

@@ -4,8 +4,9 @@
   tcp_death.py subject OWN PEER CAUSE     has the connections, and dies when it is told to
   tcp_death.py peer OWN PEER CGROUP       the kernel's side: says what became of each
   tcp_death.py again OWN                  may the dead one's port be used again?
-  tcp_death.py brief OWN                  has one connection, and dies when it is told to
-  tcp_death.py same OWN PEER              the peer of that one, always from the same port
+  tcp_death.py brief OWN ASKS             has one connection, and dies when it is told to; 1: with a byte
+                                          unread, after a keep-alive's probe
+  tcp_death.py same OWN PEER ASKS         the peer of that one, always from the same port
 
 The cause: kill (SIGKILL), segv, exit (at once, while another thread is in a call), oom (by the
 memory of CGROUP, "-": there is none)."""
@@ -128,15 +129,20 @@ def again():
                 print(f"again, SO_REUSEADDR {reuse}: {errno.errorcode[e.errno]}")
 
 
-def brief():
+def brief(asks):
     c = server(PORT).accept()[0]
     c.sendall(b"x")
     assert c.recv(1) == b"x"
-    c.sendall(bytes(100))
+    if asks:
+        c.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 1)
+        c.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        time.sleep(1.3)
+    else:
+        c.sendall(bytes(100))
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def same():
+def same(asks):
     """Where the dead one's kernel keeps a TIME_WAIT, the next connection is by the same ports."""
     until = time.monotonic() + 30
     while True:
@@ -151,7 +157,7 @@ def same():
             time.sleep(0.02)
     c.settimeout(20)
     assert c.recv(1) == b"x"
-    c.sendall(b"x")
+    c.sendall(b"xx" if asks else b"x")
     try:
         while c.recv(100):
             pass
@@ -165,9 +171,9 @@ def same():
 if what == "subject":
     subject(sys.argv[4])
 elif what == "brief":
-    brief()
+    brief(int(sys.argv[3]))
 elif what == "same":
-    same()
+    same(int(sys.argv[4]))
 elif what == "peer":
     watch(sys.argv[4])
 else:

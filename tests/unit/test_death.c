@@ -153,6 +153,27 @@ static void test_only_what_may_be_is_believed(void **state)
 	assert_int_equal(d.r.snd_una, 1000);
 }
 
+/* Whatever is queued; not where the kernel may have it already. */
+static void test_where_it_was_is_known(void **state)
+{
+	struct entry e = entry_of(2);
+	struct sl_tcp_ends ends;
+
+	e.tcp.write_seq += 100;
+	e.tcp.snd_nxt += 50;
+	e.tcp.rx_bytes = 7;
+	assert_true(sl_tcp_dead_ends(&e.tcp, &ends));
+	assert_int_equal(ends.snd_nxt, 1050);
+	assert_int_equal(ends.rcv_nxt, 2000);
+	e.tcp.frozen = true;
+	assert_false(sl_tcp_dead_ends(&e.tcp, &ends));
+	memset(&e.tcp.frozen, 2, 1);
+	assert_false(sl_tcp_dead_ends(&e.tcp, &ends));
+	e.tcp.frozen = false;
+	e.tcp.state = SL_TCP_SYN_RCVD;
+	assert_false(sl_tcp_dead_ends(&e.tcp, &ends));
+}
+
 /* A connection that nobody has accepted, of whose bytes each frame has a piece. */
 #define SHIFT 11
 static uint8_t memory[4 << SHIFT];
@@ -355,6 +376,7 @@ int main(void)
 		cmocka_unit_test(test_a_layout_must_fit),
 		cmocka_unit_test(test_whose_it_was_is_found),
 		cmocka_unit_test(test_only_what_may_be_is_believed),
+		cmocka_unit_test(test_where_it_was_is_known),
 		cmocka_unit_test(test_what_waits_is_read),
 		cmocka_unit_test(test_half_done_is_not_acknowledged),
 		cmocka_unit_test(test_what_waits_is_doubted),

@@ -267,6 +267,17 @@ static bool fin(const struct sl_gone_conns *c, const struct sl_gone *g, const ui
 	       sl_last_fin(&d.r);
 }
 
+/* What is in its queues has died with the process: a reset. */
+static void reset(const struct sl_gone_conns *c, const struct sl_gone *g, const uint8_t *e)
+{
+	const struct sl_conns_layout *l = &c->layout;
+	struct sl_tcp_ends ends;
+	bool known = e && l->form == sl_tcp_repair_form() && inside(l, l->tcp, SL_TCP_BYTES) &&
+		     sl_tcp_dead_ends(e + l->tcp, &ends);
+
+	sl_farewell(&g->key, e ? u32_at(e, l->oif) : 0, known ? &ends : NULL);
+}
+
 static void tell(const struct sl_gone_conns *c, const struct sl_gone *g, bool repair)
 {
 	uint8_t e[STRIDE_MAX];
@@ -281,7 +292,7 @@ static void tell(const struct sl_gone_conns *c, const struct sl_gone *g, bool re
 	there = read_entry(c, g, e);
 	sl_time_wait_forget(&g->key);
 	if (!repair || !there || !fin(c, g, e))
-		sl_farewell(&g->key, there ? u32_at(e, c->layout.oif) : 0);
+		reset(c, g, there ? e : NULL);
 }
 
 bool sl_gone_tell(struct sl_gone_conns *c, uint32_t n, bool repair)

@@ -88,8 +88,8 @@ void sl_time_wait_open(void);
  */
 
 /* Makes the peer of a connection whose process is dead find that out: see there. scope: of
- * link-local addresses. */
-void sl_farewell(const struct sl_flow_key *key, uint32_t scope);
+ * link-local addresses. ends: where the connection was, NULL: nobody knows. */
+void sl_farewell(const struct sl_flow_key *key, uint32_t scope, const struct sl_tcp_ends *ends);
 /* Opens what that needs, likewise. */
 void sl_farewell_open(void);
 

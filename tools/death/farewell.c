@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tells the peer of a TCP connection that its other end is gone.
  *
- * A process that was killed has told nobody how far its connections were, and a reset with a wrong
- * sequence number is not believed (RFC 5961 3.2). So the peer is asked: it answers a segment that
+ * As the kernel does it: by a reset that has the sequence number that would have come next
+ * (tcp_send_active_reset()). But a process that was killed may have told nobody how far its
+ * connection was, or what it sent last was lost; and a reset with another sequence number is not
+ * believed (RFC 5961 3.2). So the peer is asked, too: it answers a segment that
  * cannot be right with an acknowledgment that says where it is (RFC 9293 3.10.7.4, RFC 5961 5.2).
  * That arrives at the kernel, since the claim is gone; the kernel has no such connection, and
  * resets it with the number that the acknowledgment names. It is one segment only: the guards,
- * which hold resets back for a while where a port has claims, are to let this one go. */
+ * which hold resets back for a while where a port has claims, are to let this one go. (To ask alone
+ * would not do: who has just answered something like it is silent, for half a second in Linux, see
+ * net.ipv4.tcp_invalid_ratelimit.) */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -57,24 +61,13 @@ void sl_farewell_open(void)
 	(void)raw_socket(AF_INET6);
 }
 
-/* An acknowledgment half the sequence space from wherever the connection is, most likely. The
- * sequence number is one that nobody knows beforehand: it must not be of use to others. */
-static void build(const struct sl_flow_key *k, struct tcphdr *th)
+static void fill_csum(const struct sl_flow_key *k, struct tcphdr *th)
 {
 	uint8_t rest[4] = {0, IPPROTO_TCP, 0, sizeof(*th)};
 	const struct sl_addr local = sl_addr_of(k->local);
-	uint32_t seq[2] = {0};
 	uint64_t sum;
 
-	sl_sys(SYS_getrandom, seq, sizeof(seq), 0);
-	*th = (struct tcphdr){
-		.source = htons(k->local_port),
-		.dest = htons(k->remote_port),
-		.seq = seq[0],
-		.ack_seq = seq[1],
-		.doff = sizeof(*th) / 4,
-		.ack = 1,
-	};
+	th->check = 0;
 	sum = sl_csum_add(0, k->local, 16);
 	if (sl_addr_is_v4(&local)) {
 		sum = sl_csum_add(0, k->local + 12, 4);
@@ -84,6 +77,19 @@ static void build(const struct sl_flow_key *k, struct tcphdr *th)
 	}
 	sum = sl_csum_add(sum, rest, sizeof(rest));
 	th->check = sl_csum_fold(sl_csum_add(sum, th, sizeof(*th)));
+}
+
+/* Either is an acknowledgment. (The guards hold back no reset that is one.) */
+static struct tcphdr segment(const struct sl_flow_key *k, uint32_t seq, uint32_t ack)
+{
+	return (struct tcphdr){
+		.source = htons(k->local_port),
+		.dest = htons(k->remote_port),
+		.seq = htonl(seq),
+		.ack_seq = htonl(ack),
+		.doff = sizeof(struct tcphdr) / 4,
+		.ack = 1,
+	};
 }
 
 /* From the connection's own address, whatever route there is now. */
@@ -121,15 +127,36 @@ static void send_from(int family, const struct sl_flow_key *k, const struct tcph
 	sl_sys_sendmsg(raw_socket(family), &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-void sl_farewell(const struct sl_flow_key *k, uint32_t scope)
+/* Half the sequence space from wherever the connection is, most likely. The sequence number is one
+ * that nobody knows beforehand: it must not be of use to others. */
+static struct tcphdr question(const struct sl_flow_key *k)
+{
+	uint32_t seq[2] = {0};
+
+	sl_sys(SYS_getrandom, seq, sizeof(seq), 0);
+	return segment(k, seq[0], seq[1]);
+}
+
+static void say(const struct sl_flow_key *k, struct tcphdr th, uint32_t scope)
 {
 	const struct sl_addr local = sl_addr_of(k->local);
-	int family = sl_addr_is_v4(&local) ? AF_INET : AF_INET6;
-	struct tcphdr th;
 
-	if (raw_socket(family) < 0)
+	fill_csum(k, &th);
+	send_from(sl_addr_is_v4(&local) ? AF_INET : AF_INET6, k, &th, scope);
+}
+
+void sl_farewell(const struct sl_flow_key *k, uint32_t scope, const struct sl_tcp_ends *ends)
+{
+	const struct sl_addr local = sl_addr_of(k->local);
+
+	if (raw_socket(sl_addr_is_v4(&local) ? AF_INET : AF_INET6) < 0)
 		return;
+	if (ends) {
+		struct tcphdr reset = segment(k, ends->snd_nxt, ends->rcv_nxt);
+
+		reset.rst = 1;
+		say(k, reset, scope);
+	}
 	sl_embedded_let_reset(k);
-	build(k, &th);
-	send_from(family, k, &th, scope);
+	say(k, question(k), scope);
 }

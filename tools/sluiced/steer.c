@@ -146,7 +146,7 @@ uint32_t sl_claims_drop(struct sl_session *s, uint32_t n)
 		    req.claim.flags & SL_CLAIM_PASS)
 			continue;
 		if (!sl_conns_will_tell(s, &req.key))
-			sl_farewell(&req.key, 0);
+			sl_farewell(&req.key, 0, NULL);
 		else if (req.key.vlan) /* by which it is not known there */
 			sl_embedded_let_reset(&req.key);
 	}
