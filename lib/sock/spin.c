@@ -1,20 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Notices that a spinning thread is in others' way, and stands back.
+/* Notices that a spinning thread is in others' way, and has it sleep instead.
  *
  * Theory of operation: a gap in the clock between two looks means that we did not run. Whether it
  * was another thread of this machine that ran (and not the hypervisor that took the core) the count
- * of involuntary context switches tells. The core is *crowded* then: for many times as long as that
- * thread had it this one gives it away at each look (sched_yield(2), 0.3 us when nobody takes it),
- * and spins for much shorter. (Not for longer: the kernel's own threads take a core for a
- * millisecond now and then. A stream whose receiver went to sleep at each wait for 0.1 s after that
- * had 3.0 instead of 4.0 Gbit/s, since it is the sender that wakes it.)
- *
- * Others who work in short pieces, as servers and their clients do, cost us a context switch, and
- * we cost them nothing. But a core where one spins is never idle, so nobody is moved to it: when
- * spinning has cost as much as a sleep and the wake-up would have, we sleep, and cost at most twice
- * what the best choice did. (Four PostgreSQL backends and pgbench on two cores: for seconds one
- * spun alone on a core, and the others shared the second.) Where that came to nothing again and
- * again, we sleep at once, and try it now and then.
+ * of involuntary context switches tells. The core is *crowded* then, for many times as long as that
+ * thread had it: who waits there sleeps at once, and the next spin finds out anew.
  *
  * Who spins alone on a core is never pushed aside, and does not see the others wait for theirs. So
  * now and then we ask how many threads of the machine want a core. Are they more than it has, ours
@@ -24,15 +14,16 @@
  *
  * Nor is he pushed aside by whom he wakes with what he sends, not before the time slice is over;
  * and if that one has no other core it is he who is waited for. So who spins for longer than an
- * answer takes gives the core away once, whatever is known of it. (Round trips on one core, TCP,
- * one end ours: 15 to 22 us before, 9 to 12 with it; both ours: 23 to 80, in one of three runs
- * 7 ms; 8 to 12.)
+ * answer takes gives the core away once (sched_yield(2), 0.3 us when nobody takes it), whatever is
+ * known of it; and not again for a while when nobody did. (Round trips on one core, TCP, one end
+ * ours: 15 to 22 us before, 9 to 12 with it; both ours: 23 to 80, in one of three runs 7 ms; 8 to
+ * 12.)
  *
- * When somebody keeps the core for long it is *full*: we sleep, since a wake-up comes before those
- * who never sleep and a yield after them. To find out costs a time slice, so it is not asked again
- * before many times that has passed. (nginx with two workers and
- * wrk on two cores: 45,000 requests a second with spinning until the time slice is over and then
- * sleeping for 100 ms; 51,000 sleeping always; 72,000 so.) */
+ * It does not share a crowded core by yields, though that was as fast. What a yield means to the
+ * scheduler differs: Linux 6.18 takes the rest of the slice for used, and with many in a row loses
+ * count of who is due (its commits 79104becf42b, b3d99f43c72b, 1319ea57529e are about that). Here
+ * PostgreSQL's processes, each of its own session and so of its own autogroup, got no core for
+ * seconds beside servers that yielded. */
 #include "sock/spin.h"
 
 #include <sched.h>
@@ -49,32 +40,22 @@
 #define LOOK_NS       50000ull     /* a system call of 0.2 us each: half a percent */
 #define CROWDED_TIMES 20ull        /* how many times as long a core is taken for crowded */
 #define CROWDED_NS    100000000ull /* at most */
-#define SPIN_NS       100000ull    /* the longest spin on a crowded core */
-#define OWN_NS        8000ull      /* what of it may be for nothing: about what a sleep costs */
+#define LEAST_NS      1000000ull   /* at least */
 #define SWITCH_NS     2000ull      /* a yield that took longer may have let others run */
-#define LONG_NS       100000ull    /* one that took longer found the core full */
-#define REST_TIMES    30ull        /* how many times as long the core is taken for full */
-#define REST_NS       200000000ull /* at most */
 #define ASK_NS        5000ull      /* who spins for longer asks whether he keeps somebody waiting */
-
-#define VAIN_MOST  4   /* spins there for nothing, one after the other: then no more */
-#define VAIN_TRIES 16u /* but one of so many */
+#define ASK_AGAIN_NS  1000000ull   /* when he did not, so soon again */
 
 #define LOAD_NS    4000000ull     /* so often it is seen whether the machine has a core for all */
 #define LOAD_NEVER 10000000000ull /* so seldom, where that is not to be had */
 #define OVER_ONE   32u            /* one look that says no: an eighth, of eight in a row 256 */
 #define OVER_LEAST 64u            /* a quarter of the time */
-#define OVER_TIMES 3              /* with more than so many a core, each finds its own crowded */
 
 /* All threads': a new one knows it at once, lest it takes the core from those who give it away. */
 static uint64_t load_at;    /* when it is looked at again */
 static uint32_t over;       /* how often it had none */
 static uint64_t over_until; /* all cores are crowded */
 
-static __thread uint64_t crowded_until, full_until;
-static __thread uint32_t vain;  /* spins on a crowded core that came to nothing, less others */
-static __thread uint32_t begun; /* such spins, and those that were left out */
-static __thread bool spins;     /* one is under way, or came to something */
+static __thread uint64_t crowded_until, ask_at;
 static __thread long switches;
 
 /* Did others run here since the last question? */
@@ -89,19 +70,13 @@ static bool was_pushed_aside(void)
 	return switches != before;
 }
 
-static uint64_t crowded_for(uint64_t took_ns)
-{
-	return sl_min(took_ns * CROWDED_TIMES, CROWDED_NS);
-}
-
 /* Others have had the core for so long. */
-static void is_crowded(struct sl_spin *s, uint64_t now_ns, uint64_t took_ns)
+static void is_crowded(uint64_t now_ns, uint64_t took_ns)
 {
-	uint64_t until_ns = now_ns + crowded_for(took_ns);
+	uint64_t for_ns = sl_min(took_ns * CROWDED_TIMES, CROWDED_NS);
+	uint64_t until_ns = now_ns + sl_max(for_ns, LEAST_NS);
 
 	crowded_until = sl_max(crowded_until, until_ns);
-	if (!s->until_ns)
-		s->until_ns = now_ns + SPIN_NS;
 }
 
 /* The machine ---------------------------------------------------------------------------------- */
@@ -163,77 +138,37 @@ static void look_at_load(uint64_t now_ns, uint64_t at_ns)
 	want = have ? runnable() : 0;
 	if (!want)
 		sl_store(&load_at, now_ns + LOAD_NEVER);
-	often += (want > have && want <= have * OVER_TIMES ? OVER_ONE : 0) - often / 8;
+	often += (want > have ? OVER_ONE : 0) - often / 8;
 	sl_store(&over, often);
 	if (often >= OVER_LEAST)
 		sl_store(&over_until, now_ns + 2 * LOAD_NS);
-}
-
-/* Has spinning on a crowded core come to something lately? */
-static bool pays(void)
-{
-	if (spins && vain)
-		vain--;
-	spins = vain < VAIN_MOST || !(begun++ % VAIN_TRIES);
-	return spins;
 }
 
 bool sl_spin_begin(struct sl_spin *s, uint64_t now_ns)
 {
 	uint64_t at_ns = sl_load(&load_at);
 
-	s->last_ns = s->looked_ns = now_ns;
-	s->until_ns = s->own_ns = 0;
-	s->begun_ns = now_ns;
-	s->asked = false;
+	s->last_ns = s->looked_ns = s->begun_ns = now_ns;
 	if (sl_unlikely(now_ns >= at_ns))
 		look_at_load(now_ns, at_ns);
-	if (sl_likely(now_ns >= crowded_until &&
-		      (now_ns >= sl_load(&over_until) || is_bound(now_ns))))
-		return true;
-	s->until_ns = now_ns + SPIN_NS;
-	return now_ns >= full_until && pays();
+	return now_ns >= crowded_until && (now_ns >= sl_load(&over_until) || is_bound(now_ns));
 }
 
-/* Lets others run. False: they need the core more than we do. gap_ns: since the last look. */
-static bool stand_back(struct sl_spin *s, uint64_t now_ns, uint64_t gap_ns)
+/* Does somebody wait for the core? That is asked in a spin that takes its time, and not often where
+ * nobody did. False: he needs it. */
+static bool let_others(struct sl_spin *s, uint64_t now_ns)
 {
 	uint64_t took_ns;
 
-	if (now_ns >= s->until_ns || s->own_ns >= OWN_NS) {
-		vain = sl_min(vain + 2, 2u * VAIN_MOST);
-		return false;
-	}
+	ask_at = now_ns + ASK_AGAIN_NS;
 	sl_sys(SYS_sched_yield);
 	s->last_ns = sl_now_ns();
 	took_ns = s->last_ns - now_ns;
-	s->own_ns += sl_min(gap_ns, SWITCH_NS) + sl_min(took_ns, SWITCH_NS);
-	if (took_ns < SWITCH_NS)
+	if (took_ns < SWITCH_NS || !was_pushed_aside())
 		return true;
-	/* (It is known already, mostly.) */
-	if (took_ns < LONG_NS && crowded_until > s->last_ns + crowded_for(took_ns) / 2)
-		return true;
-	if (!was_pushed_aside())
-		return true;
-	is_crowded(s, s->last_ns, took_ns);
-	if (took_ns < LONG_NS)
-		return true;
-	full_until = s->last_ns + sl_min(took_ns * REST_TIMES, REST_NS);
-	crowded_until = full_until + CROWDED_NS;
+	is_crowded(s->last_ns, took_ns);
+	ask_at = s->last_ns;
 	return false;
-}
-
-/* Does somebody wait for the core? Once in a spin that takes its time: it costs 0.3 us. */
-static void let_others(struct sl_spin *s, uint64_t now_ns)
-{
-	uint64_t took_ns;
-
-	s->asked = true;
-	sl_sys(SYS_sched_yield);
-	s->last_ns = sl_now_ns();
-	took_ns = s->last_ns - now_ns;
-	if (took_ns >= SWITCH_NS && was_pushed_aside())
-		is_crowded(s, s->last_ns, took_ns);
 }
 
 bool sl_spin_on(struct sl_spin *s, uint64_t now_ns)
@@ -245,14 +180,12 @@ bool sl_spin_on(struct sl_spin *s, uint64_t now_ns)
 		s->looked_ns = now_ns;
 		sl_keeper_look();
 	}
-	if (s->until_ns) {
-		spins = stand_back(s, now_ns, gap);
-		return spins;
-	}
 	/* (Stolen by the hypervisor, or a page fault: the core is ours again.) */
-	if (sl_unlikely(gap >= GAP_NS) && was_pushed_aside())
-		is_crowded(s, now_ns, gap);
-	else if (sl_unlikely(!s->asked && now_ns - s->begun_ns > ASK_NS))
-		let_others(s, now_ns);
+	if (sl_unlikely(gap >= GAP_NS) && was_pushed_aside()) {
+		is_crowded(now_ns, gap);
+		return false;
+	}
+	if (sl_unlikely(now_ns - s->begun_ns > ASK_NS && now_ns >= ask_at))
+		return let_others(s, now_ns);
 	return true;
 }

@@ -9,19 +9,15 @@
 
 /* A spin under way; on the caller's stack. */
 struct sl_spin {
+	uint64_t begun_ns;
 	uint64_t last_ns;   /* of the last look at the clock */
 	uint64_t looked_ns; /* at what the kernel has for the shadows */
-	uint64_t until_ns;  /* on a crowded core: the end of spinning; else 0 */
-	uint64_t own_ns;    /* there: the time that it has cost so far */
-	uint64_t begun_ns;
-	bool asked; /* whether somebody waits for the core */
 };
 
-/* False: the core is wanted by others all the time; go to sleep at once. now_ns: CLOCK_MONOTONIC.
- */
+/* False: others want the core; go to sleep at once. now_ns: CLOCK_MONOTONIC. */
 bool sl_spin_begin(struct sl_spin *s, uint64_t now_ns);
 /* Call every microsecond or so; now and then it looks for the keeper, which may not get a core, at
- * what the kernel has. On a crowded core it lets others run. False: stop spinning. */
+ * what the kernel has, and lets others run. False: stop spinning. */
 bool sl_spin_on(struct sl_spin *s, uint64_t now_ns);
 
 #endif

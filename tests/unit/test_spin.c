@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A spinner beside others on one core: it gives the core away, and leaves it to who never lets go.
- */
+/* A spinner beside others on one core: it finds out, and leaves the core to them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,83 +62,37 @@ static void end(void)
 	pthread_join(other, NULL);
 }
 
-/* Spins beside somebody who never lets go until it is told not to; when that was, or 0. */
-static uint64_t spin_until_told(struct sl_spin *s)
+/* Runs to the time. */
+static uint64_t pass(uint64_t until_ns)
 {
-	uint64_t now = sl_now_ns(), last = now + 10000 * MS;
+	uint64_t now;
 
-	while (now < last) {
-		if (!sl_spin_begin(s, now))
-			return now;
-		while (sl_spin_on(s, sl_now_ns()))
-			;
-		now = sl_now_ns();
-	}
-	return 0;
+	while ((now = sl_now_ns()) < until_ns)
+		;
+	return now;
 }
 
-static void test_full_core_is_left_for_a_moment(void **state)
+/* The core is somebody's who never lets go; for a while then we do not spin. */
+static void test_full_core_is_left(void **state)
 {
 	struct sl_spin s;
-	uint64_t told;
+	uint64_t now = pass(sl_now_ns() + 20 * MS); /* what was before is over */
 
+	assert_true(sl_spin_begin(&s, now));
 	begin(work_always);
-	told = spin_until_told(&s);
+	while (sl_spin_on(&s, now) && now < s.begun_ns + 10000 * MS)
+		now = sl_now_ns();
 	end();
-	assert_true(told);
-	assert_false(sl_spin_begin(&s, told));
-	assert_true(sl_spin_begin(&s, told + 200 * MS));
-	assert_true(s.until_ns > told + 200 * MS); /* the core was crowded: a short spin */
-	assert_false(sl_spin_on(&s, s.until_ns));
-	assert_true(sl_spin_begin(&s, told + 1000 * MS));
-	assert_true(sl_spin_on(&s, told + 1000 * MS + 200000));
-	assert_int_equal(s.until_ns, 0);
+	now = s.last_ns;
+	assert_false(sl_spin_begin(&s, now));
+	assert_false(sl_spin_begin(&s, now + 50 * MS));
+	assert_true(sl_spin_begin(&s, now + 150 * MS));
 }
 
-/* It would keep the core from others whom the kernel moves to idle ones only. */
-static void test_crowded_core_is_not_kept_for_nothing(void **state)
+static void await_piece(void)
 {
-	bool early = false;
-	struct sl_spin s;
-
-	for (int tries = 0; !early && tries < 100; tries++) {
-		uint64_t now, told;
-
-		begin(work_always);
-		told = spin_until_told(&s);
-		end();
-		for (now = told; now < told + 250 * MS && !early; now = sl_now_ns()) {
-			if (!sl_spin_begin(&s, now))
-				continue;
-			while (sl_spin_on(&s, sl_now_ns()))
-				;
-			early = sl_now_ns() < s.until_ns;
-		}
-	}
-	assert_true(early);
-}
-
-/* (A time slice is milliseconds: a spinner that keeps its own leaves the other a few pieces.) */
-static void test_short_pieces_of_others_go_between(void **state)
-{
-	unsigned most = 0;
-
-	for (int tries = 0; most < 200 && tries < 50; tries++) {
-		unsigned before = sl_load(&pieces);
-		uint64_t now, last;
-		struct sl_spin s;
-
-		begin(work_in_pieces);
-		for (now = sl_now_ns(), last = now + 20 * MS; now < last; now = sl_now_ns()) {
-			if (!sl_spin_begin(&s, now))
-				continue;
-			while (now < last && sl_spin_on(&s, now))
-				now = sl_now_ns();
-		}
-		most = sl_max(most, sl_load(&pieces) - before);
-		end();
-	}
-	assert_true(most >= 200);
+	for (unsigned before = sl_load(&pieces); sl_load(&pieces) == before;)
+		sched_yield();
 }
 
 /* Somebody who waits for the core, woken by what we sent, say, is not kept waiting for our time
@@ -151,79 +104,64 @@ static void test_who_waits_is_let_in_soon(void **state)
 	unsigned before;
 
 	begin(work_in_pieces);
-	for (before = sl_load(&pieces); sl_load(&pieces) == before;)
-		sched_yield();
+	await_piece();
 	before = sl_load(&pieces);
 	now = sl_now_ns();
 	assert_true(sl_spin_begin(&s, now));
 	assert_true(sl_spin_on(&s, now + 3000));
 	assert_int_equal(sl_load(&pieces), before); /* an answer may be here any moment */
-	for (uint64_t end = now + 6000; now < end;)
-		now = sl_now_ns();
-	assert_true(sl_spin_on(&s, now));
+	now = pass(now + 6000);
+	sl_spin_on(&s, now);
 	assert_int_not_equal(sl_load(&pieces), before);
 	end();
 }
 
-/* The others have had the core for a millisecond. */
-static uint64_t crowd(struct sl_spin *s, uint64_t now)
+/* Where nobody waited it is not asked again at once. */
+static void test_it_is_asked_seldom(void **state)
 {
+	struct sl_spin s;
+	unsigned before = sl_load(&pieces);
+	uint64_t now = sl_now_ns() + 20000 * MS;
+
+	assert_true(sl_spin_begin(&s, now));
+	assert_true(sl_spin_on(&s, now + 6000));
 	begin(work_in_pieces);
-	assert_true(sl_spin_begin(s, now));
-	for (unsigned before = sl_load(&pieces); sl_load(&pieces) == before;)
-		sched_yield();
-	assert_true(sl_spin_on(s, now += 1 * MS));
+	for (uint64_t later = 7000; later < 900000; later += 1000)
+		assert_true(sl_spin_on(&s, now + later));
+	assert_int_equal(sl_load(&pieces), before);
+	sl_spin_on(&s, now + 2 * MS);
+	assert_int_not_equal(sl_load(&pieces), before);
 	end();
-	assert_true(s->until_ns);
-	return now;
 }
 
 /* Who takes the core for a millisecond now and then does not crowd it all the time. */
 static void test_a_moment_is_followed_by_a_while(void **state)
 {
 	struct sl_spin s;
-	uint64_t now = crowd(&s, sl_now_ns() + 10000 * MS);
+	uint64_t now = sl_now_ns() + 10000 * MS;
 
-	assert_true(sl_spin_begin(&s, now + 10 * MS));
-	assert_true(s.until_ns);
+	begin(work_in_pieces);
+	assert_true(sl_spin_begin(&s, now));
+	await_piece();
+	assert_false(sl_spin_on(&s, now += 1 * MS));
+	end();
+	assert_false(sl_spin_begin(&s, now + 10 * MS));
 	assert_true(sl_spin_begin(&s, now + 30 * MS));
-	assert_false(s.until_ns);
-}
-
-/* Where spinning comes to nothing it is left out, but for a try now and then, until it comes to
- * something again. */
-static void test_spins_for_nothing_become_few(void **state)
-{
-	struct sl_spin s;
-	uint64_t now = crowd(&s, sl_now_ns() + 20000 * MS);
-	unsigned spun = 0;
-
-	for (int i = 0; i < 64; i++) {
-		if (!sl_spin_begin(&s, now))
-			continue;
-		spun++;
-		assert_true(s.until_ns);
-		assert_false(sl_spin_on(&s, s.until_ns));
-	}
-	assert_in_range(spun, 5, 10);
-	for (int i = 0; i < 100; i++)
-		sl_spin_begin(&s, now);
-	for (int i = 0; i < 100; i++)
-		assert_true(sl_spin_begin(&s, now));
 }
 
 static void *look_for_crowd(void *crowded)
 {
 	uint64_t now = sl_now_ns(), last = now + 20000 * MS;
-	struct sl_spin s = {0};
+	struct sl_spin s;
+	bool may = true;
 
-	for (; !s.until_ns && now < last; now = sl_now_ns())
-		sl_spin_begin(&s, now); /* which sees no gap */
-	*(bool *)crowded = s.until_ns;
+	for (; may && now < last; now = sl_now_ns())
+		may = sl_spin_begin(&s, now); /* which sees no gap */
+	*(bool *)crowded = !may;
 	return NULL;
 }
 
-/* Where there are a few more than the machine has cores, though nobody takes ours. */
+/* Where there are more than the machine has cores, though nobody takes ours. */
 static void test_threads_without_a_core_are_seen(void **state)
 {
 	long n = sl_min(sysconf(_SC_NPROCESSORS_ONLN) + 1, 64L);
@@ -249,11 +187,9 @@ int main(void)
 	};
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_who_waits_is_let_in_soon),
+		cmocka_unit_test(test_full_core_is_left),
 		cmocka_unit_test(test_a_moment_is_followed_by_a_while),
-		cmocka_unit_test(test_spins_for_nothing_become_few),
-		cmocka_unit_test(test_full_core_is_left_for_a_moment),
-		cmocka_unit_test(test_crowded_core_is_not_kept_for_nothing),
-		cmocka_unit_test(test_short_pieces_of_others_go_between),
+		cmocka_unit_test(test_it_is_asked_seldom),
 	};
 
 	failed = cmocka_run_group_tests(anywhere, NULL, NULL);
