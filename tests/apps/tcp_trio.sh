@@ -60,15 +60,33 @@ sql_went() { # NAME STATUS
 	same "$1: pgbench's status" 0 "$2"
 	ok "$1: none failed" grep -q 'failed transactions: 0 ' "$(said "$1")"
 }
+# Of redis, by the kernel's sockets.
+commands() {
+	a redis-cli -h "$B4" info all 2>/dev/null | tr -d '\r' |
+		sed -n 's/^total_commands_processed://p; s/^total_error_replies://p' | xargs
+}
+# All load it from the begin to the end: who has done his work would leave his share to the others.
 together() {
 	local -A job
-	local name
+	local name who=a
+	[ "$MODE" = kernel ] || who=sa
+	for name in redis1 redis2 redis3; do
+		bg $who redis-benchmark -h "$B4" -p 6379 -t get,set -c 4 -n 1000000 -l -q >"$(said $name)" 2>&1
+		job[$name]=$BG
+	done
 	http nginx 8080 & job[nginx]=$!
 	sql pgbench -c 4 & job[pgbench]=$!
-	for name in redis1 redis2 redis3; do redis $name & job[$name]=$!; done
-	for name in "${!job[@]}"; do
+	sleep 0.5
+	COMMANDS=($(commands))
+	sleep $((FOR - 1))
+	COMMANDS+=($(commands))
+	for name in nginx pgbench; do
 		wait "${job[$name]}"
 		ENDED[$name]=$?
+	done
+	for name in redis1 redis2 redis3; do
+		alive "${job[$name]}" $name
+		stop "${job[$name]}"
 	done
 }
 http_rate() { awk -F: '/Requests\/sec/ { print int($2) }' "$(said "$1")"; }
@@ -101,11 +119,12 @@ for MODE in $MODES; do
 	together
 	http_went nginx "${ENDED[nginx]}"
 	sql_went pgbench "${ENDED[pgbench]}"
-	for name in redis1 redis2 redis3; do redis_went $name "${ENDED[$name]}"; done
+	same "redis: commands that failed" "${COMMANDS[1]}" "${COMMANDS[3]}"
+	ok "redis: commands" test "${COMMANDS[2]}" -gt "$((COMMANDS[0] + 1000))"
 	say "    alone: nginx $(http_rate one), reuseport $(http_rate each), pgbench $(sql_rate select)," \
 		"-C $(sql_rate anew), redis $(redis_rate single) a second"
 	say "    together: nginx $(http_rate nginx), pgbench $(sql_rate pgbench)," \
-		"redis $(redis_rate redis1), $(redis_rate redis2), $(redis_rate redis3) a second"
+		"redis $(((COMMANDS[2] - COMMANDS[0]) / (FOR - 1))) a second"
 	for p in nginx postgres redis; do alive "${!p}" "$p"; done
 	kill -INT "$postgres"
 	stop "$nginx" "$redis"
