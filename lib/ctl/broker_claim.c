@@ -232,11 +232,11 @@ static int claim(const struct sl_claim_req *req, bool spread)
 		c.pid = sl_broker_pid();
 	if (!err && c.flags & SL_CLAIM_PASS && e.bit != SL_PORT_FLOW)
 		err = -EINVAL;
-	if (!err)
-		err = claim_put(&e, &c, spread, req->replace);
+	/* (That takes ten milliseconds, in which a listener's claim would be in force, and nobody
+	 * accept.) */
 	if (!err && req->key.proto == IPPROTO_TCP)
 		sl_guard_open(&e.port->attach, req->ifindex);
-	return err;
+	return err ? err : claim_put(&e, &c, spread, req->replace);
 }
 
 /* What the claim of the slot was, is gone from the entry. */

@@ -193,22 +193,16 @@ static void spin_over(struct sl_wait **w)
 		(*w)->ops->spin((*w)->arg, -1);
 }
 
-static int spin(struct sl_wait *w)
+static int spin_until(struct sl_wait *w, struct sl_spin *sp, uint64_t end)
 {
 	struct sl_wait *guard __attribute__((cleanup(spin_over))) = w;
 	unsigned ratio =
 		sl_settings.select_poll_os_force ? 1 : (unsigned)sl_settings.select_poll_os_ratio;
-	uint64_t end = w->deadline_ns, now = sl_now_ns(), ns;
 	unsigned until_os = ratio;
-	struct sl_spin sp;
+	uint64_t now;
 	bool os;
 	int r;
 
-	ns = poll_ns(w, now);
-	if (ns != FOREVER)
-		end = sl_min(end, now + ns);
-	if (!sl_spin_begin(&sp, now))
-		end = now;
 	if (guard->ops->spin)
 		guard->ops->spin(guard->arg, 1);
 	do {
@@ -224,8 +218,21 @@ static int spin(struct sl_wait *w)
 		if (sl_settings.select_poll_yield)
 			sl_sys(SYS_sched_yield);
 		now = sl_now_ns();
-	} while (now < end && sl_spin_on(&sp, now));
+	} while (now < end && sl_spin_on(sp, now));
 	return 0;
+}
+
+static int spin(struct sl_wait *w)
+{
+	uint64_t now = sl_now_ns(), end = w->deadline_ns, ns;
+	struct sl_spin sp;
+
+	if (!sl_spin_begin(&sp, now))
+		return 0;
+	ns = poll_ns(w, now);
+	if (ns != FOREVER)
+		end = sl_min(end, now + ns);
+	return spin_until(w, &sp, end);
 }
 
 static void sleep_over(struct sl_wait **wp)
@@ -301,7 +308,7 @@ static int sleep_until(struct sl_wait *w)
 	guard->ops->arm(w->arg, w->bell);
 	for (;;) {
 		sl_bell_prepare(w->bell);
-		over = sl_now_ns() >= w->deadline_ns;
+		over = w->deadline_ns != FOREVER && sl_now_ns() >= w->deadline_ns;
 		r = round_once(w, os || over);
 		if (r == 0 && (slept < 0 || sl_sig_ran != w->sig_ran))
 			r = slept < 0 ? slept : -EINTR;

@@ -12,6 +12,7 @@
 
 #include "tcp/tcp_req.h"
 
+#define SYN_LEAST     64u
 #define TFO_SERVER    2u /* bit of tcp_fastopen */
 #define TFO_NO_COOKIE 0x200u
 
@@ -22,9 +23,12 @@ void sl_tcp_listener_init(struct sl_tcp_listener *l)
 	sl_list_init(&l->requests);
 }
 
+/* More are remembered than Linux would with a small backlog: while the program is elsewhere SYNs
+ * wait for the keeper, and come in bunches, all before the first ACK. Of a cookie whose ACK finds
+ * the accept queue full nobody sends the SYN-ACK again: that peer is connected to nobody. */
 static bool is_syn_full(const struct sl_tcp_listener *l)
 {
-	return l->nrequests > l->backlog;
+	return l->nrequests > sl_max(l->backlog, SYN_LEAST);
 }
 
 /* Is a SYN that begins anew (it reuses no TIME_WAIT) dropped? Without cookies the last quarter of
