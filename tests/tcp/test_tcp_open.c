@@ -229,6 +229,14 @@ static void data_with_ack(struct t *t)
 	check(t, sl_tcp_at_eof(&t->c->tcp));
 }
 
+static void ask_from(struct t *t, uint16_t port)
+{
+	t->rport = port;
+	t->know_iss = false;
+	in(t, "S 0:0(0) win 32896 <mss 1000>");
+	out(t, "S. 0:0(0) ack 1");
+}
+
 /* The accept queue holds backlog + 1; beyond it ACKs are not heard and SYNs dropped, as in Linux.
  */
 static void backlog(struct t *t)
@@ -237,10 +245,7 @@ static void backlog(struct t *t)
 	t_listen(t, 1);
 	t->l->held = true;
 	for (int i = 0; i < 2; i++) {
-		t->rport = (uint16_t)(5000 + i);
-		t->know_iss = false;
-		in(t, "S 0:0(0) win 32896 <mss 1000>");
-		out(t, "S. 0:0(0) ack 1");
+		ask_from(t, (uint16_t)(5000 + i));
 		in(t, ". 1:1(0) ack 1 win 257");
 	}
 	check(t, t->l->tcp.nchildren == 2);
@@ -251,9 +256,7 @@ static void backlog(struct t *t)
 	t->l->held = false;
 	t_kick(t);
 	check(t, t->naccepted == 2);
-	t->know_iss = false;
-	in(t, "S 0:0(0) win 32896 <mss 1000>");
-	out(t, "S. 0:0(0) ack 1");
+	ask_from(t, 5002);
 }
 
 /* With tcp_syncookies 2 nothing is remembered of a SYN, and the connection is made by its ACK. */
@@ -305,10 +308,7 @@ static void bunch(struct t *t)
 	t_listen(t, 0);
 	t->l->held = true;
 	for (int i = 0; i < 2; i++) {
-		t->rport = (uint16_t)(5000 + i);
-		t->know_iss = false;
-		in(t, "S 0:0(0) win 32896 <mss 1000>");
-		out(t, "S. 0:0(0) ack 1");
+		ask_from(t, (uint16_t)(5000 + i));
 		iss[i] = t->iss;
 	}
 	t->rport = 5000;

@@ -212,6 +212,12 @@ static uint32_t u32_at(const uint8_t *e, uint32_t at)
 	return v;
 }
 
+/* Are its connections what this library takes them for? */
+static bool has_states(const struct sl_conns_layout *l)
+{
+	return l->form == sl_tcp_repair_form() && inside(l, l->tcp, SL_TCP_BYTES);
+}
+
 /* What it was; of what the process was allowed to have, whatever else stands there. */
 static bool state_of(const struct sl_gone_conns *c, const struct sl_gone *g, const uint8_t *e,
 		     const struct sl_tcp_frames *m, struct sl_tcp_dead *d)
@@ -221,8 +227,7 @@ static bool state_of(const struct sl_gone_conns *c, const struct sl_gone *g, con
 
 	if (g->req)
 		return sl_tcp_repair_dead_req(e, now_us, d);
-	if (l->form != sl_tcp_repair_form() || !inside(l, l->tcp, SL_TCP_BYTES) ||
-	    !sl_tcp_repair_dead(e + l->tcp, now_us, m, d))
+	if (!has_states(l) || !sl_tcp_repair_dead(e + l->tcp, now_us, m, d))
 		return false;
 	d->r.key.local = sl_addr_of(g->key.local);
 	d->r.key.remote = sl_addr_of(g->key.remote);
@@ -272,8 +277,7 @@ static void reset(const struct sl_gone_conns *c, const struct sl_gone *g, const 
 {
 	const struct sl_conns_layout *l = &c->layout;
 	struct sl_tcp_ends ends;
-	bool known = e && l->form == sl_tcp_repair_form() && inside(l, l->tcp, SL_TCP_BYTES) &&
-		     sl_tcp_dead_ends(e + l->tcp, &ends);
+	bool known = e && has_states(l) && sl_tcp_dead_ends(e + l->tcp, &ends);
 
 	sl_farewell(&g->key, e ? u32_at(e, l->oif) : 0, known ? &ends : NULL);
 }

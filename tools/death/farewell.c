@@ -137,26 +137,25 @@ static struct tcphdr question(const struct sl_flow_key *k)
 	return segment(k, seq[0], seq[1]);
 }
 
-static void say(const struct sl_flow_key *k, struct tcphdr th, uint32_t scope)
+static void say(int family, const struct sl_flow_key *k, struct tcphdr th, uint32_t scope)
 {
-	const struct sl_addr local = sl_addr_of(k->local);
-
 	fill_csum(k, &th);
-	send_from(sl_addr_is_v4(&local) ? AF_INET : AF_INET6, k, &th, scope);
+	send_from(family, k, &th, scope);
 }
 
 void sl_farewell(const struct sl_flow_key *k, uint32_t scope, const struct sl_tcp_ends *ends)
 {
 	const struct sl_addr local = sl_addr_of(k->local);
+	int family = sl_addr_is_v4(&local) ? AF_INET : AF_INET6;
 
-	if (raw_socket(sl_addr_is_v4(&local) ? AF_INET : AF_INET6) < 0)
+	if (raw_socket(family) < 0)
 		return;
 	if (ends) {
 		struct tcphdr reset = segment(k, ends->snd_nxt, ends->rcv_nxt);
 
 		reset.rst = 1;
-		say(k, reset, scope);
+		say(family, k, reset, scope);
 	}
 	sl_embedded_let_reset(k);
-	say(k, question(k), scope);
+	say(family, k, question(k), scope);
 }
