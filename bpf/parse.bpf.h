@@ -124,8 +124,8 @@ static __always_inline __u64 sl_bounded(__u64 off)
 	return off;
 }
 
-/* Options that change nothing for the receiver: end, no-operation, record route (7), time stamp
- * (68), router alert (148). Source routes, security labels and the rest are the kernel's. */
+/* Options that change nothing for the receiver, nor are written to by it: end, no-operation, router
+ * alert (148). The kernel checks the others, and drops the packet when one is malformed. */
 __noinline int sl_ip4_opts(struct xdp_md *ctx, __u32 off, __u32 end)
 {
 	struct sl_pkt p = sl_view(ctx);
@@ -146,7 +146,7 @@ __noinline int sl_ip4_opts(struct xdp_md *ctx, __u32 off, __u32 end)
 			return SL_PARSE_OK;
 		if (opt[0] != 1) {
 			len = opt[1];
-			if ((opt[0] != 7 && opt[0] != 68 && opt[0] != 148) || len < 2)
+			if (opt[0] != 148 || len != 4)
 				return SL_PARSE_UNKNOWN;
 		}
 		off += len;
@@ -177,11 +177,29 @@ static __always_inline int sl_parse_ip4(struct xdp_md *ctx, struct sl_pkt *p)
 	return sl_ip4_opts(ctx, p->l3 + sizeof(*ip), p->l4);
 }
 
-/* RFC 8200, 4.2: an unknown option whose type starts with 00 is skipped over; others ask for more,
- * and CALIPSO (7) is a security label: the kernel decides. */
+/* Is an option one that has a say, or malformed? Unknown options whose type starts with 00
+ * are skipped over (RFC 8200 4.2); others ask for more, and so do CALIPSO (7), a security label,
+ * and IOAM (49). Router alert (5) has two bytes. Padding is of zeros (RFC 4942 2.1.9.5); of more
+ * than four the kernel may judge. */
+static __always_inline __u32 sl_is_odd_opt6(const __u8 *opt)
+{
+	__u32 type = opt[0], n = opt[1];
+
+	if (type > 1)
+		return (type & 0xc0) | (type == 7) | (type == 49) | ((type == 5) & (n != 2));
+	if (!type)
+		return 0;
+	if (n > 4)
+		return 1;
+	return (__u64)bpf_ntohl(*(const __be32 *)(opt + 2)) >> (32 - n * 8) != 0;
+}
+
+/* Padding is seven bytes long at most (ip6_parse_tlv() of Linux). What the kernel would not skip
+ * over it gets. */
 __noinline int sl_ip6_opts(struct xdp_md *ctx, __u32 off, __u32 end)
 {
 	struct sl_pkt p = sl_view(ctx);
+	__u32 from = off; /* where padding begins that ends here */
 
 	for (int i = 0; i < SL_IP6_MAX_OPTS; i++) {
 		__u8 *opt;
@@ -191,10 +209,15 @@ __noinline int sl_ip6_opts(struct xdp_md *ctx, __u32 off, __u32 end)
 		if (off > SL_MAX_L4)
 			return SL_PARSE_UNKNOWN;
 		SL_FORGET(off);
-		opt = sl_at(&p, off, 2); /* an option header is never the last byte of a frame */
-		if (!opt || opt[0] & 0xc0 || opt[0] == 7)
+		SL_FORGET(from);
+		opt = sl_at(&p, off, 8); /* what follows the last option is as long */
+		if (!opt || sl_is_odd_opt6(opt))
 			return SL_PARSE_UNKNOWN;
 		off += opt[0] == 0 ? 1 : 2 + opt[1];
+		if (opt[0] > 1)
+			from = off;
+		if (off - from > 7)
+			return SL_PARSE_UNKNOWN;
 	}
 	return off == end ? SL_PARSE_OK : SL_PARSE_UNKNOWN;
 }
@@ -205,8 +228,9 @@ static __always_inline int sl_is_ip6_ext(__u32 next)
 	       next == SL_IPPROTO_DSTOPTS || next == SL_IPPROTO_FRAGMENT;
 }
 
-/* Goes through extension headers; next is the type of the first, at off. Returns the offset of
- * what follows them << 8 | its protocol, or -enum sl_parse. */
+/* Goes through extension headers; next is the type of the first, at off. Hop-by-hop options come
+ * first or not at all (RFC 8200 4.1). The kernel has settings for each type of routing header.
+ * Returns the offset of what follows them << 8 | its protocol, or -enum sl_parse. */
 __noinline int sl_ip6_ext(struct xdp_md *ctx, __u32 off, __u32 next)
 {
 	struct sl_pkt p = sl_view(ctx);
@@ -224,12 +248,9 @@ __noinline int sl_ip6_ext(struct xdp_md *ctx, __u32 off, __u32 next)
 		if (!ext)
 			return -SL_PARSE_UNKNOWN;
 		end = off + 8 + ext[1] * 8;
-		if (next == SL_IPPROTO_ROUTING) {
-			if (ext[3]) /* segments left: not the final destination */
-				return -SL_PARSE_UNKNOWN;
-		} else if (sl_ip6_opts(ctx, off + 2, end) != SL_PARSE_OK) {
+		if (next == SL_IPPROTO_ROUTING || (next == SL_IPPROTO_HOPOPTS && i) ||
+		    sl_ip6_opts(ctx, off + 2, end) != SL_PARSE_OK)
 			return -SL_PARSE_UNKNOWN;
-		}
 		next = ext[0];
 		off = end;
 		if (!sl_is_ip6_ext(next))

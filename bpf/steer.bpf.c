@@ -9,6 +9,7 @@
 #include "hints.bpf.h"
 #include "icmp.bpf.h"
 #include "large.bpf.h"
+#include "martian.bpf.h"
 #include "recent.bpf.h"
 #include "record.bpf.h"
 #include "veil.bpf.h"
@@ -47,17 +48,6 @@ struct {
 	__uint(priority, 80);
 	__uint(XDP_PASS, 1);
 } XDP_RUN_CONFIG(steer);
-
-/* Frames for another station (promiscuous mode) are not ours, whatever address is in them. */
-static __always_inline int is_for_us(const struct sl_pkt *p, const struct sl_port_config *cfg)
-{
-	__u16 *mac = sl_at(p, 0, 6);
-
-	if (!mac)
-		return 0;
-	return *(__u8 *)mac & 1 ||
-	       (mac[0] == cfg->mac[0] && mac[1] == cfg->mac[1] && mac[2] == cfg->mac[2]);
-}
 
 static __always_inline void count_redirect(struct sl_counters *c, enum match match, __u64 bytes)
 {
@@ -178,6 +168,8 @@ static __always_inline int find_target(struct xdp_md *ctx, struct sl_pkt *p, __u
 				     r->lane_match & 3};
 		return 0;
 	}
+	if (has_odd_ends(ctx, p->l3, p->v6))
+		return -1;
 	veil_all(ctx, p, cfg);
 	claim = whose(ctx, p, OUR_DST, word, cfg, &match);
 	if (!claim)
@@ -200,7 +192,8 @@ static __always_inline int steer_port(struct xdp_md *ctx, struct sl_pkt *p, __u6
 	if (!cfg)
 		goto miss;
 	veil_all(ctx, p, cfg);
-	if (!is_for_us(p, cfg) || add_hidden_tag(ctx, p) || find_target(ctx, p, word, cfg, &t))
+	if (!is_for_us(p, cfg) || has_odd_source(p) || add_hidden_tag(ctx, p) ||
+	    find_target(ctx, p, word, cfg, &t))
 		goto miss;
 	return redirect(ctx, p, &t, c, cfg);
 miss:
@@ -217,7 +210,8 @@ static __always_inline struct sl_claim *whose_error(struct xdp_md *ctx, struct s
 	__u64 *bits;
 	__u32 key;
 
-	if (!is_for_us(p, cfg) || !is_icmp_error(p) || add_hidden_tag(ctx, p))
+	if (!is_for_us(p, cfg) || !is_icmp_error(p) || has_odd_ends(ctx, p->l3, p->v6) ||
+	    add_hidden_tag(ctx, p))
 		return 0;
 	inner = *p;
 	inner.l3 = p->l4 + ICMP_LEN;

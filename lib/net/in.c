@@ -94,6 +94,27 @@ static bool dispatch(const struct sl_slot *s, struct sl_in *in, uint8_t proto)
 	return sl_in_dispatch(s, in);
 }
 
+/* TCP has nothing in frames for several stations (RFC 9293 3.9.2.3), nor has an ICMP error; and its
+ * source was looked at when the handshake began. */
+static bool is_martian_segment(struct sl_in *in, uint8_t proto)
+{
+	if (sl_unlikely(in->pkt.data[0] & 1))
+		return true;
+	return (proto != IPPROTO_TCP || in->seg.flags & SL_TCP_SYN) && !sl_source_is_good(in);
+}
+
+/* Is it a packet that the kernel would refuse for its addresses? */
+static bool is_martian(struct sl_in *in, uint8_t proto)
+{
+	const uint8_t *ends = in->pkt.data + in->pkt.l3 + offsetof(struct iphdr, saddr);
+
+	if (sl_unlikely(proto != IPPROTO_UDP))
+		return is_martian_segment(in, proto);
+	if (sl_likely(!memcmp(ends, &in->ends, sizeof(in->ends)) && !in->pkt.v6))
+		return false;
+	return !sl_source_is_good(in);
+}
+
 /* One with time stamps, of a VLAN, or in several frames. A VLAN device that is down or gone gets
  * nothing. */
 static SL_APART bool marked(const struct sl_slot *s, struct sl_in *in,
@@ -110,8 +131,17 @@ static SL_APART bool marked(const struct sl_slot *s, struct sl_in *in,
 	}
 	read_stamp(in, desc, m->flags);
 	in->ifindex = ifindex;
-	kept = in->bufs ? sl_bufs_dispatch(s, in) : dispatch(s, in, m->proto);
+	if (vlan)
+		in->ends = 0; /* of another device */
+	if (is_martian(in, m->proto)) {
+		in->stats->rx_martian++;
+		kept = false;
+	} else {
+		kept = in->bufs ? sl_bufs_dispatch(s, in) : dispatch(s, in, m->proto);
+	}
 	in->ifindex = lower; /* that of the batch */
+	if (vlan)
+		in->ends = 0;
 	return kept;
 }
 
@@ -152,6 +182,10 @@ static bool input(struct sl_in *in, const struct sl_rx_desc *desc)
 	in->stamp_ns = 0;
 	if (sl_unlikely(m.flags || in->bufs))
 		return marked(s, in, desc, &m);
+	if (sl_unlikely(is_martian(in, m.proto))) {
+		in->stats->rx_martian++;
+		return false;
+	}
 	return dispatch(s, in, m.proto);
 }
 

@@ -6,6 +6,7 @@
 #include "base/stats.h"
 #include "io/io.h"
 #include "net/flow.h"
+#include "net/martian.h"
 #include "net/neigh.h"
 #include "net/route.h"
 #include "steer.h"
@@ -18,8 +19,10 @@ struct sl_in {
 	struct sl_lane_stats *stats;
 	void *lane; /* struct sl_lane, for upper rooms */
 	uint32_t ifindex;
-	bool partial_ok;      /* the device may leave checksums unfinished */
-	struct sl_bufs *bufs; /* NULL: the packet is in one frame */
+	bool partial_ok;            /* the device may leave checksums unfinished */
+	struct sl_bufs *bufs;       /* NULL: the packet is in one frame */
+	struct sl_sources *sources; /* the lane's; NULL: routing is not asked about sources */
+	uint64_t ends;              /* IPv4: addresses of a packet whose source is good; 0: none */
 	/* of this packet */
 	uint32_t frame;
 	uint16_t off;  /* of pkt.data in the frame */

@@ -47,10 +47,12 @@ static struct sl_lane *lane_new(uint64_t key)
 		return NULL;
 	l = memset(mem, 0, sizeof(*l));
 	l->dst = calloc(1, sizeof(*l->dst));
+	l->sources = calloc(1, sizeof(*l->sources));
 	l->cross = calloc(MAX_CROSS, sizeof(*l->cross));
 	l->pace = sl_lane_pace_new();
-	if (!l->dst || !l->cross || !l->pace) {
+	if (!l->dst || !l->sources || !l->cross || !l->pace) {
 		free(l->dst);
+		free(l->sources);
 		free(l->cross);
 		free(l->pace);
 		free(l);

@@ -55,6 +55,8 @@ static int receive(struct sl_leg *leg, struct sl_xsk *x)
 	in.bufs = NULL;
 	in.nmore = 0;
 	in.ifindex = leg->port->info.ifindex;
+	in.sources = lane->sources;
+	in.ends = sl_sources_begin(lane->sources, in.ifindex);
 	in.partial_ok = leg->port->info.flags & SL_PORT_PARTIAL_CSUM;
 	for (unsigned i = 0; i < n; i += k) {
 		if (i + 1 < n)

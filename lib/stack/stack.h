@@ -132,6 +132,7 @@ struct sl_lane {
 	uint32_t ncross, max_cross;
 	struct sl_cross *cross;
 	struct sl_dst_cache *dst;
+	struct sl_sources *sources;
 	struct sl_frames frames;
 } SL_ALIGNED;
 

@@ -53,9 +53,10 @@ static struct frame with_opts(const void *opts, unsigned len)
 
 static void test_ipv4_options(void **state)
 {
-	static const uint8_t rr[40] = {7, 39, 4}, nops[40] = {[0 ... 39] = 1}, ra[4] = {148, 4},
-			     end[4] = {0, 1, 2, 3}, mixed[12] = {1, 68, 4, 5, 0, 148, 4};
-	static const uint8_t lsrr[8] = {131, 7, 4}, cipso[8] = {134, 8}, zero_len[4] = {7, 0},
+	static const uint8_t nops[40] = {[0 ... 39] = 1}, ra[4] = {148, 4}, end[4] = {0, 1, 2, 3},
+			     mixed[12] = {1, 1, 148, 4, 0, 0, 148, 4, 0, 0, 1, 0};
+	static const uint8_t rr[40] = {7, 39, 4}, stamp[4] = {68, 4, 5}, short_ra[4] = {148, 2},
+			     lsrr[8] = {131, 7, 4}, cipso[8] = {134, 8}, zero_len[4] = {7, 0},
 			     too_long[4] = {7, 5, 4}, last[4] = {1, 1, 1, 7};
 	struct frame f;
 
@@ -66,11 +67,13 @@ static void test_ipv4_options(void **state)
 		f = with_opts((o), sizeof(o));                                                     \
 		assert_pass(&f, pass_unknown);                                                     \
 	} while (0)
-	good(rr);
 	good(nops);
 	good(ra);
 	good(end);
 	good(mixed);
+	bad(rr); /* the kernel checks it and writes into it */
+	bad(stamp);
+	bad(short_ra);
 	bad(lsrr);
 	bad(cipso);
 	bad(zero_len);
@@ -97,11 +100,14 @@ static struct frame with_ext(const uint8_t *types, unsigned n, const uint8_t bod
 
 static void test_ipv6_extension_headers(void **state)
 {
-	static const uint8_t all[5] = {IPPROTO_HOPOPTS, IPPROTO_DSTOPTS, IPPROTO_ROUTING,
-				       IPPROTO_DSTOPTS, IPPROTO_DSTOPTS};
+	static const uint8_t all[5] = {IPPROTO_HOPOPTS, IPPROTO_DSTOPTS, IPPROTO_DSTOPTS,
+				       IPPROTO_DSTOPTS, IPPROTO_DSTOPTS},
+			     late[2] = {IPPROTO_DSTOPTS, IPPROTO_HOPOPTS};
 	static const uint8_t padn[6] = {1, 4}, pad1[6] = {0}, unknown00[6] = {0x1e, 4},
 			     jumbo[6] = {0xc2, 4}, home[6] = {0xc9, 4}, calipso[6] = {7, 4},
 			     beyond[6] = {1, 5}, short_of[6] = {1, 2, 0, 0, 1, 1},
+			     alert[6] = {5, 2, 0, 0, 1, 0}, long_alert[6] = {5, 4},
+			     ioam[6] = {49, 4}, not_nought[6] = {1, 4, 0, 0, 0, 1},
 			     left[6] = {4, 1}, /* routing: type 4, one segment left */
 		done[6] = {4, 0};
 	static const uint8_t routing[1] = {IPPROTO_ROUTING}, auth[1] = {IPPROTO_AH};
@@ -118,7 +124,12 @@ static void test_ipv6_extension_headers(void **state)
 	good6(all, 1, padn);
 	good6(all, 2, pad1);
 	good6(all, 1, unknown00);
-	good6(routing, 1, done);
+	good6(all, 1, alert);
+	bad6(all, 1, long_alert);
+	bad6(all, 1, ioam);
+	bad6(all, 1, not_nought);
+	bad6(late, 2, padn);
+	bad6(routing, 1, done);
 	bad6(all, 1, jumbo);
 	bad6(all, 1, home);
 	bad6(all, 1, calipso);
@@ -126,7 +137,6 @@ static void test_ipv6_extension_headers(void **state)
 	bad6(all, 1, short_of);
 	bad6(routing, 1, left);
 	bad6(auth, 1, padn);
-	/* pad1 is also a routing header with no segments left. */
 	good6(all, 4, pad1);
 	bad6(all, 5, pad1);
 }
@@ -233,8 +243,8 @@ static void cut(const struct frame *whole, unsigned l4_len, uint32_t slot)
 
 static void test_truncated(void **state)
 {
-	static const uint8_t opts[8] = {1, 1, 7, 3, 4, 148, 3, 0};
-	static const uint8_t types[3] = {IPPROTO_HOPOPTS, IPPROTO_ROUTING, IPPROTO_DSTOPTS},
+	static const uint8_t opts[8] = {1, 1, 1, 148, 4, 0, 0, 0};
+	static const uint8_t types[3] = {IPPROTO_HOPOPTS, IPPROTO_DSTOPTS, IPPROTO_DSTOPTS},
 			     pad[6] = {0};
 	struct sl_claim c = claim_of(3), tagged = claim_of(4);
 	struct frame f = udp4(A4, SPORT, DPORT);
@@ -282,8 +292,8 @@ static void test_frames_for_another_station_pass(void **state)
 	endpoint(A4, 1);
 	f.b[5] ^= 0x10;
 	assert_pass(&f, pass_miss);
-	f.b[0] |= 1; /* multicast */
-	assert_steered(&f, redirect_endpoint, 1);
+	f.b[0] |= 1; /* multicast, while the address is one host's */
+	assert_pass(&f, pass_miss);
 }
 
 int main(void)

@@ -239,6 +239,63 @@ static void test_bad_marks(void **state)
 	assert_int_equal(handled, 0);
 }
 
+static void comes(const char *src, const char *dst)
+{
+	struct sl_udp_build b = udp_between(src, 1000, dst, 2000);
+	struct sl_rx_desc d = packet(&cache, &b, "hello", 5, slot, sl_slots[slot].gen);
+
+	sl_net_input(&in, &d);
+}
+
+/* A steering program of another version let them through. */
+static void test_addresses_that_no_wire_has(void **state)
+{
+	static const struct {
+		const char *src, *dst;
+	} odd[] = {
+		{"0.0.0.0", "10.0.0.2"},
+		{"0.1.2.3", "10.0.0.2"},
+		{"127.0.0.1", "10.0.0.2"},
+		{"127.1.2.3", "10.0.0.2"},
+		{"224.0.0.5", "10.0.0.2"},
+		{"239.9.9.9", "10.0.0.2"},
+		{"255.255.255.255", "10.0.0.2"},
+		{"10.0.0.1", "127.0.0.1"},
+		{"10.0.0.1", "0.0.0.0"},
+		{"::1", "fd00::2"},
+		{"::", "fd00::2"},
+		{"ff02::1", "fd00::2"},
+		{"fd00::1", "::1"},
+	};
+
+	for (unsigned i = 0; i < sl_array_len(odd); i++) {
+		comes(odd[i].src, odd[i].dst);
+		assert_int_equal(stats.rx_martian, i + 1);
+	}
+	assert_int_equal(handled, 0);
+	comes("10.0.0.1", "10.0.0.2");
+	comes("240.0.0.1", "10.0.0.2"); /* (routing decides) */
+	comes("fd00::1", "fd00::2");
+	assert_int_equal(handled, 3);
+}
+
+/* What is remembered of the last source is its addresses, and of IPv4 alone: an IPv6 source can
+ * have these bytes at that place. */
+static void test_ends_are_of_ipv4(void **state)
+{
+	struct sl_rx_desc d = good();
+	struct sl_udp_build b = udp_between("ff02:0:0a00:1:0a00:2::", 1000, "fd00::2", 2000);
+
+	memcpy(&in.ends, sl_frame_ptr(d.frame) + d.off + 14 + 12, sizeof(in.ends));
+	sl_net_input(&in, &d);
+	assert_int_equal(handled, 1);
+	d = packet(&cache, &b, "hello", 5, slot, sl_slots[slot].gen);
+	assert_memory_equal(&in.ends, sl_frame_ptr(d.frame) + d.off + 14 + 12, sizeof(in.ends));
+	sl_net_input(&in, &d);
+	assert_int_equal(handled, 1);
+	assert_int_equal(stats.rx_martian, 1);
+}
+
 static void test_slots_that_are_none(void **state)
 {
 	static const uint32_t wrong[] = {64, 65, 1u << 20, 1u << 31, UINT32_MAX};
@@ -422,6 +479,8 @@ int main(void)
 		T(test_record_in_the_frame),
 		T(test_mark_before_record),
 		T(test_bad_marks),
+		T(test_addresses_that_no_wire_has),
+		T(test_ends_are_of_ipv4),
 		T(test_slots_that_are_none),
 		T(test_stale_generation),
 		T(test_slot_without_an_object),

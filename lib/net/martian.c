@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sources of received packets, as the kernel would judge them.
+ *
+ * Theory of operation. The steering program passes packets with impossible addresses to the kernel
+ * (bpf/martian.bpf.h); here they are refused once more, since a program that another version left
+ * attached may redirect them. What the steering program cannot know is the routing: the kernel
+ * refuses an IPv4 source that it has no route to, or none by the device (rp_filter), and addresses
+ * of its own (unless accept_local is set). The kernel is asked by RTM_GETROUTE with the device that
+ * the packet came by, so its answer is that of ip_route_input() with all rules and settings. IPv6
+ * has no such check.
+ *
+ * Without rp_filter only the host's own addresses can be refused, which the mirror knows: then the
+ * kernel is asked about these alone, and a flood of invented sources costs no system call. */
+#include "net/martian.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/sys.h"
+#include "net/net.h"
+#include "net/rtnl.h"
+
+/* So long an answer is good. Routes and rp_filter make events, accept_local makes none. */
+#define GOOD_S  8
+#define SHORT_S 1 /* a refusal, and an address of this host */
+
+/* Addresses ------------------------------------------------------------------------------------ */
+
+/* (240/4 is refused by routing alone, as by the kernel.) */
+static bool is_odd4(const uint8_t *src, const uint8_t *dst)
+{
+	uint32_t s;
+
+	memcpy(&s, src, sizeof(s));
+	return src[0] == 0 || src[0] == 127 || (src[0] & 0xf0) == 0xe0 || s == UINT32_MAX ||
+	       dst[0] == 0 || dst[0] == 127;
+}
+
+/* The first half is 0 of ::, ::1 and of what holds an IPv4 address. */
+static bool is_odd6(const struct sl_addr *src, const struct sl_addr *dst)
+{
+	return !src->q[0] || src->b[0] == 0xff || !dst->q[0];
+}
+
+/* What the kernel says ------------------------------------------------------------------------- */
+
+static bool filters_of(const char *device)
+{
+	char path[80], text[24];
+
+	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/rp_filter", device);
+	/* Not readable: the kernel is asked. */
+	return sl_read_text(path, text, sizeof(text)) <= 0 || atoi(text) > 0;
+}
+
+/* The larger of both settings holds (Documentation/networking/ip-sysctl.rst). */
+static bool has_filter(struct sl_sources *s, uint32_t ifindex, uint32_t second, uint32_t gen)
+{
+	typeof(s->filter[0]) *f = &s->filter[ifindex % SL_SOURCE_DEVICES];
+	struct sl_link link;
+
+	if (f->second == second && f->ifindex == ifindex && f->gen == gen)
+		return f->is_on;
+	f->is_on = filters_of("all") || !sl_link_get(ifindex, &link) || filters_of(link.name);
+	f->second = second;
+	f->ifindex = ifindex;
+	f->gen = gen;
+	return f->is_on;
+}
+
+static int on_answer(const struct nlmsghdr *nlh, void *arg)
+{
+	return 0;
+}
+
+/* 0: the kernel takes it; -EINVAL, -EXDEV or -EHOSTUNREACH: it does not; else it cannot be asked.
+ */
+static int ask(const struct sl_in *in, const struct sl_addr *src, const struct sl_addr *dst)
+{
+	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8))) = {0};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct rtmsg *rtm;
+
+	nlh->nlmsg_type = RTM_GETROUTE;
+	nlh->nlmsg_flags = NLM_F_REQUEST;
+	rtm = mnl_nlmsg_put_extra_header(nlh, sizeof(*rtm));
+	rtm->rtm_family = AF_INET;
+	rtm->rtm_dst_len = rtm->rtm_src_len = 32;
+	rtm->rtm_tos = in->pkt.tos & 0x1c; /* IPTOS_RT_MASK */
+	sl_rtnl_put_addr(nlh, RTA_DST, dst);
+	sl_rtnl_put_addr(nlh, RTA_SRC, src);
+	mnl_attr_put_u32(nlh, RTA_IIF, in->ifindex);
+	return sl_rtnl_ask(nlh, on_answer, NULL);
+}
+
+static bool is_refusal(int err)
+{
+	return err == -EINVAL || err == -EXDEV || err == -EHOSTUNREACH || err == -ENETUNREACH;
+}
+
+/* The table ------------------------------------------------------------------------------------ */
+
+static uint32_t set_of(struct sl_sources *s, uint32_t addr, uint32_t dev)
+{
+	if (sl_unlikely(!s->key)) {
+		if (sl_sys(SYS_getrandom, &s->key, sizeof(s->key), 0) != sizeof(s->key))
+			s->key = sl_now_ns();
+		s->key |= 1;
+	}
+	return (uint32_t)(sl_mix(sl_mix(s->key, (uint64_t)dev << 32 | addr), s->key) >> 54) &
+	       (SL_SOURCE_SETS - 1);
+}
+
+static struct sl_source *source_find(struct sl_sources *s, uint32_t set, uint32_t addr,
+				     uint32_t dev)
+{
+	for (unsigned i = 0; i < SL_SOURCE_WAYS; i++)
+		if (s->source[set][i].addr == addr && s->source[set][i].dev == dev)
+			return &s->source[set][i];
+	return NULL;
+}
+
+static struct sl_source *source_evict(struct sl_sources *s, uint32_t set)
+{
+	return &s->source[set][s->next[set]++ % SL_SOURCE_WAYS];
+}
+
+static bool judge(struct sl_in *in, struct sl_source *at, const struct sl_addr *src,
+		  const struct sl_addr *dst, uint32_t second)
+{
+	uint32_t gen = sl_load_acquire(&sl_route_gen); /* before the question */
+	bool good = true, own = sl_addr_is_local(src);
+	int err;
+
+	if (has_filter(in->sources, in->ifindex, second, gen) || own) {
+		err = ask(in, src, dst);
+		if (err && !is_refusal(err))
+			return true; /* no mirror: as if there were no filter; not remembered */
+		good = !err;
+	}
+	*at = (struct sl_source){
+		.addr = src->w[3],
+		.dev = in->ifindex << 1 | sl_addr_is_multicast(dst),
+		.gen = gen,
+		.good = (second + (good && !own ? GOOD_S : SHORT_S)) << 1 | good,
+	};
+	return good;
+}
+
+/* The next packet with the same addresses is not looked at. */
+static void remember_ends(struct sl_in *in, uint32_t gen)
+{
+	struct sl_sources *s = in->sources;
+
+	memcpy(&s->ends, in->pkt.data + in->pkt.l3 + offsetof(struct iphdr, saddr),
+	       sizeof(s->ends));
+	s->ends_gen = gen;
+	s->ends_ifindex = in->ifindex;
+	in->ends = s->ends;
+}
+
+static bool is_good4(struct sl_in *in, const struct sl_addr *src, const struct sl_addr *dst)
+{
+	uint32_t second = (uint32_t)(sl_now_ns() / 1000000000), addr = src->w[3],
+		 dev = in->ifindex << 1 | sl_addr_is_multicast(dst), set;
+	struct sl_sources *s = in->sources;
+	struct sl_source *at;
+
+	set = set_of(s, addr, dev);
+	at = source_find(s, set, addr, dev);
+	if (!at || at->gen != sl_load(&sl_route_gen) || second >= at->good >> 1)
+		return judge(in, at ? at : source_evict(s, set), src, dst, second);
+	if (at->good & 1 && at->good >> 1 > second + SHORT_S)
+		remember_ends(in, at->gen);
+	return at->good & 1;
+}
+
+uint64_t sl_sources_begin(const struct sl_sources *s, uint32_t ifindex)
+{
+	if (!s || s->ends_ifindex != ifindex || s->ends_gen != sl_load(&sl_route_gen))
+		return 0;
+	return s->ends;
+}
+
+bool sl_source_is_good(struct sl_in *in)
+{
+	const uint8_t *ip = in->pkt.data + in->pkt.l3;
+	struct sl_addr src, dst;
+
+	sl_pkt_saddr(&in->pkt, &src);
+	sl_pkt_daddr(&in->pkt, &dst);
+	if (in->pkt.v6)
+		return !is_odd6(&src, &dst);
+	if (is_odd4(ip + offsetof(struct iphdr, saddr), ip + offsetof(struct iphdr, daddr)))
+		return false;
+	return !in->sources || is_good4(in, &src, &dst);
+}
