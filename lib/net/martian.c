@@ -103,13 +103,9 @@ static bool is_refusal(int err)
 
 static uint32_t set_of(struct sl_sources *s, uint32_t addr, uint32_t dev)
 {
-	if (sl_unlikely(!s->key)) {
-		if (sl_sys(SYS_getrandom, &s->key, sizeof(s->key), 0) != sizeof(s->key))
-			s->key = sl_now_ns();
-		s->key |= 1;
-	}
-	return (uint32_t)(sl_mix(sl_mix(s->key, (uint64_t)dev << 32 | addr), s->key) >> 54) &
-	       (SL_SOURCE_SETS - 1);
+	if (sl_unlikely(!s->key.k[0]))
+		sl_hash_key_make(&s->key);
+	return sl_hash_two(&s->key, addr, dev) % SL_SOURCE_SETS;
 }
 
 static struct sl_source *source_find(struct sl_sources *s, uint32_t set, uint32_t addr,

@@ -3,7 +3,7 @@
 #ifndef SL_MARTIAN_H
 #define SL_MARTIAN_H
 
-#include "base/base.h"
+#include "base/hash.h"
 
 struct sl_in;
 
@@ -23,7 +23,7 @@ struct sl_sources {
 	uint64_t ends; /* source and destination of the last good packet; 0: none */
 	uint32_t ends_gen;
 	uint32_t ends_ifindex;
-	uint64_t key; /* of the table's hash: no peer knows it; 0: not made yet */
+	struct sl_hash_key key;
 	/* Does the kernel validate sources on the device (rp_filter)? Read once a second. */
 	struct {
 		uint32_t ifindex, second, gen;

@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Mirror of the kernel's neighbours, for those that somebody asked for.
  *
- * Entries are made by sl_neigh_get() and never freed. Events change existing entries only; a new
- * entry is put into the table first and asked of the kernel then, and the answer is dropped if an
- * event came between, so the kernel's last word always wins. Chains are read without a lock. */
+ * Entries are made by sl_neigh_get() and never freed, but beyond so many an entry is given to
+ * another neighbour: peers choose for which addresses entries are made. A reader that kept the
+ * pointer sees seq change, and must look whether the entry is still of its address. Events change
+ * existing entries only; a new entry is put into the table first and asked of the kernel then, and
+ * the answer is dropped if an event came between, so the kernel's last word always wins. Chains are
+ * read without a lock. */
 #include <linux/if_arp.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "net/rtnl.h"
 
 #define BUCKETS     4096 /* the kernel's gc_thresh3 is 1024 by default */
 #define CHUNK_BYTES 65536
+#define MAX_ENTRIES 16384 /* 1.5 MB */
 
 /* What the packet path reads in two aligned words, beside the sequence. */
 union state {
@@ -41,6 +46,9 @@ static struct sl_lock lock; /* writers */
 static uint32_t mark;
 static char *chunk; /* room for new entries */
 static size_t chunk_left;
+static unsigned nentries;
+static unsigned hand; /* bucket to look at first for an entry that is given away */
+static struct sl_hash_key hash_key;
 static struct entry *use_stack; /* pushed by any thread, emptied by the keeper */
 static sl_neigh_teller teller;
 static bool may_use = true;
@@ -54,15 +62,24 @@ static struct entry *priv(struct sl_neigh *n)
 
 static struct sl_neigh **bucket(uint32_t ifindex, const struct sl_addr *addr)
 {
-	return &table[sl_addr_mix(ifindex, addr) >> 52 & (BUCKETS - 1)];
+	return &table[sl_hash_addr(&hash_key, ifindex, addr) % BUCKETS];
 }
 
+static bool is_of(const struct sl_neigh *n, uint32_t ifindex, const struct sl_addr *addr)
+{
+	return n->ifindex == ifindex && sl_addr_eq(&n->addr, addr);
+}
+
+/* A chain may change meanwhile: at worst the entry is not found, and looked for with the lock. */
 static struct sl_neigh *find(uint32_t ifindex, const struct sl_addr *addr)
 {
-	struct sl_neigh *n = sl_load_acquire(bucket(ifindex, addr));
+	struct sl_neigh *n;
 
-	while (n && (n->ifindex != ifindex || !sl_addr_eq(&n->addr, addr)))
-		n = n->hash_next; /* set before the entry was published, never changed */
+	if (sl_unlikely(!sl_load_acquire(&hash_key.k[0])))
+		return NULL;
+	n = sl_load_acquire(bucket(ifindex, addr));
+	while (n && !is_of(n, ifindex, addr))
+		n = sl_load_acquire(&n->hash_next);
 	return n;
 }
 
@@ -80,21 +97,62 @@ static struct sl_neigh *entry_alloc(void)
 	e = (struct entry *)chunk;
 	chunk += sizeof(*e);
 	chunk_left -= sizeof(*e);
+	nentries++;
 	return &e->pub;
+}
+
+/* Takes the oldest entry out of the bucket's chain that has no MAC, as those have for addresses
+ * that were invented; or of all, if any may be. Lock held. */
+static struct sl_neigh *take_out(struct sl_neigh **at, bool any)
+{
+	struct sl_neigh **oldest = NULL, *n;
+
+	for (; (n = *at); at = &n->hash_next)
+		if (!sl_load(&priv(n)->in_use) && (any || !n->valid))
+			oldest = at;
+	if (!oldest)
+		return NULL;
+	n = *oldest;
+	sl_store_release(oldest, n->hash_next);
+	return n;
+}
+
+static struct sl_neigh *entry_reuse(void)
+{
+	struct sl_neigh *n = NULL;
+
+	for (unsigned i = 0; i < 2 * BUCKETS && !n; i++)
+		n = take_out(&table[hand++ % BUCKETS], i >= BUCKETS);
+	return n;
+}
+
+/* The sequence is odd until all is the new neighbour's. Lock held. */
+static void give(struct sl_neigh *n, uint32_t ifindex, const struct sl_addr *addr)
+{
+	sl_store(&n->seq, n->seq + 1);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	memset(n->mac, 0, sizeof(n->mac));
+	n->valid = n->wants_probe = false;
+	n->ifindex = ifindex;
+	n->addr = *addr;
+	priv(n)->events++;
+	sl_store_release(&n->seq, n->seq + 1);
 }
 
 static struct sl_neigh *find_or_make(uint32_t ifindex, const struct sl_addr *addr, bool *made)
 {
-	struct sl_neigh **head = bucket(ifindex, addr), *n;
+	struct sl_neigh **head, *n;
 
 	*made = false;
 	if (!sl_lock(&lock))
 		return NULL;
+	if (!hash_key.k[0])
+		sl_hash_key_make(&hash_key);
+	head = bucket(ifindex, addr);
 	n = find(ifindex, addr);
-	if (!n && (n = entry_alloc())) {
-		n->ifindex = ifindex;
-		n->addr = *addr;
-		n->hash_next = *head;
+	if (!n && (n = nentries < MAX_ENTRIES ? entry_alloc() : entry_reuse())) {
+		give(n, ifindex, addr);
+		sl_store_release(&n->hash_next, *head);
 		sl_store_release(head, n); /* partner: find() */
 		*made = true;
 	}
@@ -187,9 +245,11 @@ void sl_neigh_on_msg(const struct nlmsghdr *nlh)
 	n = find(p.ifindex, &p.addr);
 	if (!n || !sl_lock(&lock))
 		return;
-	priv(n)->events++;
-	priv(n)->mark = mark;
-	write_state(n, &p.state);
+	if (is_of(n, p.ifindex, &p.addr)) { /* still */
+		priv(n)->events++;
+		priv(n)->mark = mark;
+		write_state(n, &p.state);
+	}
 	sl_unlock(&lock);
 }
 

@@ -7,8 +7,10 @@
 #include "base/addr.h"
 #include "base/base.h"
 
-/* Never freed while the process lives, so the packet path may keep the pointer. The writer is the
- * keeper; seq is raised by two for each change and odd while it is under way. */
+/* Never freed while the process lives, so the packet path may keep the pointer; but it may become
+ * another neighbour's: seq changes then, too, and ifindex and addr are to be looked at after
+ * sl_neigh_read(). The writer is the keeper; seq is raised by two for each change and odd while it
+ * is under way. */
 struct sl_neigh {
 	uint32_t seq;
 	uint8_t mac[6];

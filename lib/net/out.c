@@ -6,6 +6,7 @@
  * milliseconds (rtnl). Who sends asks himself when there is no answer or the answer is known to be
  * wrong. An answer that only grew old goes on being used; its key is put on a list, the keeper
  * asks without holding the lane and brings the answer back (sl_dst_answer). */
+#include "base/hash.h"
 #include "net/net.h"
 
 static bool key_eq(const struct sl_route_key *a, const struct sl_route_key *b)
@@ -16,9 +17,12 @@ static bool key_eq(const struct sl_route_key *a, const struct sl_route_key *b)
 
 static uint32_t key_hash(const struct sl_route_key *k)
 {
-	uint64_t rest = k->src.q[1] ^ k->oif ^ ((uint64_t)k->tos << 32);
+	static struct sl_hash_key key; /* (lanes that race for it ask the kernel once more) */
+	uint32_t rest = k->src.w[3] ^ k->oif ^ (uint32_t)k->tos << 24;
 
-	return (uint32_t)(sl_mix(sl_addr_mix(0, &k->dst), rest) >> 32);
+	if (sl_unlikely(!sl_load_acquire(&key.k[0])))
+		sl_hash_key_make(&key);
+	return sl_hash_addr(&key, rest, &k->dst);
 }
 
 void sl_dst_outdate(struct sl_dst *dst)
@@ -43,6 +47,13 @@ static void multicast_mac(const struct sl_addr *a, uint8_t mac[6])
 	}
 }
 
+/* Has it the entry of its next hop? */
+static bool has_neigh(const struct sl_dst *d)
+{
+	return d->neigh && d->neigh->ifindex == d->route.ifindex &&
+	       sl_addr_eq(&d->neigh->addr, &d->route.nexthop);
+}
+
 static void read_neigh(struct sl_dst *d)
 {
 	if (d->route.kind == SL_ROUTE_MULTICAST) {
@@ -51,8 +62,7 @@ static void read_neigh(struct sl_dst *d)
 		d->mac_ok = true;
 		return;
 	}
-	if (!d->neigh || d->neigh->ifindex != d->route.ifindex ||
-	    !sl_addr_eq(&d->neigh->addr, &d->route.nexthop))
+	if (!has_neigh(d))
 		d->neigh = sl_neigh_get(d->route.ifindex, &d->route.nexthop);
 	if (!d->neigh) {
 		d->mac_ok = false;
@@ -61,6 +71,8 @@ static void read_neigh(struct sl_dst *d)
 	if (sl_load(&d->neigh->wants_probe))
 		sl_neigh_use(d->neigh);
 	d->mac_ok = sl_neigh_read(d->neigh, d->dmac, &d->neigh_seq);
+	if (sl_unlikely(!has_neigh(d))) /* given to another meanwhile */
+		d->mac_ok = false;
 }
 
 /* What follows from d->route. */

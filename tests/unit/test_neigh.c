@@ -198,6 +198,62 @@ static void test_child_repairs_a_half_written_entry(void **state)
 	assert_ptr_equal(get(2, "10.0.0.10"), n);
 }
 
+/* A stranger sends from all addresses of a subnet: entries are bounded, and what has a MAC stays.
+ */
+static void test_bounded(void **state)
+{
+	struct sl_neigh *kept = get(5, "fd00::1"), *first = get(5, "fd00::2"), *n;
+	struct sl_addr a = nl_addr("fd00::"), was = first->addr;
+	uintptr_t low = UINTPTR_MAX, high = 0;
+	uint32_t seq, before;
+	unsigned fresh = 0;
+	uint8_t mac[6];
+
+	(void)state;
+	feed(RTM_NEWNEIGH, 5, "fd00::1", NUD_REACHABLE, MAC1);
+	sl_neigh_read(first, mac, &before);
+	for (uint32_t i = 0; i < 100000; i++) {
+		a.w[2] = i;
+		n = sl_neigh_get(5, &a);
+		assert_non_null(n);
+		assert_true(sl_addr_eq(&n->addr, &a));
+		assert_false(sl_neigh_read(n, mac, &seq));
+		fresh += (uintptr_t)n > high || (uintptr_t)n < low;
+		low = sl_min(low, (uintptr_t)n);
+		high = sl_max(high, (uintptr_t)n);
+	}
+	assert_in_range(fresh, 1, 16384);
+	assert_true(sl_neigh_read(kept, mac, &seq));
+	assert_memory_equal(mac, MAC1, 6);
+	assert_ptr_equal(get(5, "fd00::1"), kept);
+	/* The pointer is another's now: its reader is told by both. */
+	sl_neigh_read(first, mac, &seq);
+	assert_int_not_equal(seq, before);
+	assert_false(sl_addr_eq(&first->addr, &was));
+}
+
+/* Others go on getting entries, though all that there are have a MAC. */
+static void test_all_in_use(void **state)
+{
+	struct sl_addr a = nl_addr("fd00:1::");
+	char text[SL_ADDR_STRLEN];
+	struct sl_neigh *n;
+	uint32_t seq;
+	uint8_t mac[6];
+
+	(void)state;
+	for (uint32_t i = 0; i < 20000; i++) {
+		a.w[3] = htobe32(i + 1);
+		n = sl_neigh_get(5, &a);
+		assert_non_null(n);
+		feed(RTM_NEWNEIGH, 5, sl_addr_str(&a, text), NUD_REACHABLE, MAC2);
+		assert_true(sl_neigh_read(n, mac, &seq));
+	}
+	n = get(6, "10.9.9.9");
+	assert_non_null(n);
+	assert_false(sl_neigh_read(n, mac, &seq));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -209,6 +265,8 @@ int main(void)
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_no_torn_mac_beside_a_writer),
 		cmocka_unit_test(test_child_repairs_a_half_written_entry),
+		cmocka_unit_test(test_bounded),
+		cmocka_unit_test(test_all_in_use),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL) ? 1 : 0;

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Hashes of what strangers choose: multilinear, which is strongly universal with a random key
+ * (Lemire and Kaser, "Strongly universal string hashing is fast", 2014). A peer that does not know
+ * the key cannot build collisions, whatever it has seen of other tables. */
+#ifndef SL_HASH_H
+#define SL_HASH_H
+
+#include "base/addr.h"
+#include "base/clock.h"
+#include "base/sys.h"
+
+struct sl_hash_key {
+	uint64_t k[8]; /* k[0] is 0: not made yet */
+};
+
+/* Makes the key. Once, before the table is looked into, or with its lock. */
+static inline void sl_hash_key_make(struct sl_hash_key *key)
+{
+	struct sl_hash_key new = {{0}};
+
+	if (sl_sys(SYS_getrandom, &new, sizeof(new), 0) != sizeof(new))
+		for (unsigned i = 0; i < sl_array_len(new.k); i++)
+			new.k[i] = sl_mix(sl_now_ns(), (uintptr_t)key + i);
+	for (unsigned i = 1; i < sl_array_len(new.k); i++)
+		sl_store(&key->k[i], new.k[i]);
+	sl_store_release(&key->k[0], new.k[0] | 1);
+}
+
+static inline uint32_t sl_hash_two(const struct sl_hash_key *key, uint32_t a, uint32_t b)
+{
+	return (uint32_t)((key->k[0] + key->k[1] * a + key->k[2] * b) >> 32);
+}
+
+/* Of an address and something beside it. */
+static inline uint32_t sl_hash_addr(const struct sl_hash_key *key, uint32_t beside,
+				    const struct sl_addr *addr)
+{
+	uint64_t sum = key->k[0] + key->k[1] * beside;
+
+	for (int i = 0; i < 4; i++)
+		sum += key->k[2 + i] * addr->w[i];
+	return (uint32_t)(sum >> 32);
+}
+
+#endif
