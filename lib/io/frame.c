@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct sl_pool sl_pool;
 
@@ -27,6 +28,83 @@ int sl_pool_attach(uint8_t *base, uint32_t mtu, const struct sl_share *g, uint8_
 	return 0;
 }
 
+static uint32_t could_get(const struct sl_frames *c)
+{
+	return sl_frames_left() + c->n + sl_frames_spent(c);
+}
+
+/* Frames that queues may hold in all: of a group, the member's quota. */
+static uint32_t budget(void)
+{
+	uint32_t quota = sl_load(&sl_pool.share.member[sl_pool.me].quota);
+
+	return sl_min(quota, sl_pool.nframes);
+}
+
+enum sl_scarcity sl_frames_look(struct sl_frames *c)
+{
+	uint32_t avail = could_get(c), all = budget();
+	enum sl_scarcity s = SL_PLENTY;
+
+	for (uint32_t part = all / 4; avail < part && s < SL_SPENT; part /= 2)
+		s++;
+	c->scarcity = (uint8_t)s;
+	return s;
+}
+
+bool sl_frames_is_over(struct sl_frames *c, uint32_t held, uint32_t divisor, uint32_t sharers)
+{
+	static const uint8_t always[] = {SL_QUEUE_FRAMES, 4, 1, 0};
+	enum sl_scarcity s = sl_frames_scarcity(c);
+	uint32_t limit;
+
+	if (s == SL_SPENT)
+		return true;
+	if (held <= always[s])
+		return false;
+	if (s == SL_RESERVED)
+		return true;
+	limit = could_get(c) / divisor;
+	if (s != SL_PLENTY)
+		limit = (uint32_t)sl_min(4ull * limit / (sharers + 3), (uint64_t)limit);
+	return held > limit;
+}
+
+/* Scraps --------------------------------------------------------------------------------------- */
+
+static void close_scrap(struct sl_frames *c)
+{
+	uint32_t frame = c->scrap - 1;
+
+	if (!c->scrap)
+		return;
+	c->scrap = 0;
+	sl_frame_put(c, frame);
+}
+
+uint32_t sl_scrap_put(struct sl_frames *c, const void *data, uint32_t len, uint32_t align,
+		      uint16_t *off)
+{
+	uint32_t at = (c->scrap_at + align - 1) & ~(align - 1), frame;
+
+	if (!c->scrap || at + len > 1u << sl_pool.shift) {
+		frame = sl_frame_get(c);
+		if (frame == SL_NO_FRAME)
+			return SL_NO_FRAME;
+		close_scrap(c);
+		c->scrap = frame + 1;
+		at = 0;
+	}
+	frame = c->scrap - 1;
+	memcpy(sl_frame_ptr(frame) + at, data, len);
+	c->scrap_at = at + len;
+	sl_frame_ref(frame);
+	*off = (uint16_t)at;
+	return frame;
+}
+
+/* Trade ---------------------------------------------------------------------------------------- */
+
 uint32_t sl_frames_fetch(struct sl_frames *c)
 {
 	uint32_t want = sl_min((uint32_t)SL_FRAME_BATCH, SL_FRAME_CACHE - c->n), n;
@@ -41,11 +119,14 @@ uint32_t sl_frames_fetch(struct sl_frames *c)
 
 void sl_frames_flush(struct sl_frames *c, uint32_t keep)
 {
-	uint32_t n = c->n > keep ? c->n - keep : 0, spent = sl_frames_spent(c);
+	uint32_t n, spent = sl_frames_spent(c);
 	uint32_t at = c->spent_head & (SL_FRAME_SPENT - 1);
 	uint32_t part = sl_min(spent, SL_FRAME_SPENT - at);
 	struct sl_share *g = &sl_pool.share;
 
+	if (!keep)
+		close_scrap(c);
+	n = c->n > keep ? c->n - keep : 0;
 	if ((n == 0 && spent == 0) || !sl_rlock(&g->head->lock, sl_pool.me))
 		return;
 	sl_share_push(g, c->spent + at, part);

@@ -11,6 +11,7 @@
 #define SL_FRAME_CACHE 512
 #define SL_FRAME_BATCH 128
 #define SL_FRAME_SPENT 512 /* power of two */
+#define SL_FRAME_FLOOR 64  /* of a lane's cache, what no queue takes */
 
 /* Who pays for a frame that is being sent: their count of bytes under way, or NULL. */
 struct sl_frame_charge {
@@ -32,6 +33,16 @@ struct sl_pool {
 };
 extern struct sl_pool sl_pool;
 
+/* How short frames are, by what a lane could still get. The last part of them is a reserve that no
+ * queue takes: with it fill rings are filled and segments without data are sent. */
+enum sl_scarcity {
+	SL_PLENTY,   /* a quarter of the member's quota or more is left */
+	SL_SCARCE,   /* less: small packets are copied together, queues are to be short */
+	SL_SHORT,    /* less than an eighth: what the peer can send again is dropped */
+	SL_RESERVED, /* less than a sixteenth: a frame only for a queue that has none */
+	SL_SPENT     /* less than half of that: none for any queue */
+};
+
 /* A lane's frames; used under the lane's lock. */
 struct sl_frames {
 	uint32_t n;
@@ -43,6 +54,14 @@ struct sl_frames {
 	uint32_t spent[SL_FRAME_SPENT];
 	/* Received, less put into fill rings, since it was last told the group. */
 	int32_t gained;
+	uint8_t scarcity; /* enum sl_scarcity, when frames were traded last */
+	/* Of idx, what is for fill rings and for segments without data alone; 0: a lane that has no
+	 * leg. Half of it is for the latter alone. */
+	uint8_t floor;
+	/* The frame that small packets are copied into one behind the other: number + 1, 0: none;
+	 * and where the next begins. */
+	uint32_t scrap;
+	uint32_t scrap_at;
 };
 
 /* base: the frames' memory; mtu: what a frame has room for; member: ours of the group. -ENOMEM. */
@@ -51,17 +70,28 @@ int sl_pool_attach(uint8_t *base, uint32_t mtu, const struct sl_share *g, uint8_
 uint32_t sl_frames_fetch(struct sl_frames *c);
 void sl_frames_flush(struct sl_frames *c, uint32_t keep);
 
+/* Frames that we could still get from the pool. */
+static inline uint32_t sl_frames_left(void)
+{
+	return sl_share_left_to(&sl_pool.share, sl_pool.me);
+}
+
+/* Looks how short frames are now; also remembers that. */
+enum sl_scarcity sl_frames_look(struct sl_frames *c);
+
+/* The same for the packet path: looks only while they are short. Those who trade with the pool
+ * (sl_frames_count()) find out when they become so. */
+static inline enum sl_scarcity sl_frames_scarcity(struct sl_frames *c)
+{
+	return sl_likely(c->scarcity == SL_PLENTY) ? SL_PLENTY : sl_frames_look(c);
+}
+
 /* Tells the group what was gained otherwise than from the pool. */
 static inline void sl_frames_count(struct sl_frames *c)
 {
 	sl_share_count(&sl_pool.share, sl_pool.me, c->gained);
 	c->gained = 0;
-}
-
-/* Frames that we could still get from the pool. */
-static inline uint32_t sl_frames_left(void)
-{
-	return sl_share_left_to(&sl_pool.share, sl_pool.me);
+	sl_frames_look(c);
 }
 
 static inline uint8_t *sl_frame_ptr(uint32_t frame)
@@ -81,8 +111,20 @@ static inline void sl_frame_own(uint32_t frame, uint16_t refs)
 	sl_store(&sl_pool.word[frame].all, sl_pool.free_word | SL_FRAME_REFS(refs));
 }
 
-/* A free frame with one reference, or SL_NO_FRAME. */
+/* A free frame with one reference for a queue, or SL_NO_FRAME. */
 static inline uint32_t sl_frame_get(struct sl_frames *c)
+{
+	uint32_t f;
+
+	if (sl_unlikely(c->n <= c->floor) && (sl_frames_fetch(c) == 0 || c->n <= c->floor))
+		return SL_NO_FRAME;
+	f = c->idx[--c->n];
+	sl_frame_own(f, 1);
+	return f;
+}
+
+/* The same for what is sent at once and comes back: also one of the floor. */
+static inline uint32_t sl_frame_get_last(struct sl_frames *c)
 {
 	uint32_t f;
 
@@ -136,6 +178,35 @@ static inline void sl_frame_put(struct sl_frames *c, uint32_t frame)
 static inline uint32_t sl_frames_spent(const struct sl_frames *c)
 {
 	return c->spent_tail - c->spent_head;
+}
+
+/* May a queue that holds so many frames have no more? divisor: of what is left, one queue gets such
+ * a part (Choudhury and Hahne, 1998: one that nobody reads starves no other). sharers: how many
+ * queues share it once frames are scarce, about. */
+bool sl_frames_is_over(struct sl_frames *c, uint32_t held, uint32_t divisor, uint32_t sharers);
+
+#define SL_QUEUE_FRAMES 16 /* that a queue may hold in any case while there are plenty */
+
+/* Scraps: small packets share a frame, each with a reference to it. ---------------------------- */
+
+#define SL_SCRAP_MAX 256u /* bytes that are worth copying to save a frame */
+
+/* Copies len bytes, which begin at a multiple of align (a power of two) then; len and align are
+ * less than a frame. Returns the frame, with a reference to it, and where they are: *off; or
+ * SL_NO_FRAME. */
+uint32_t sl_scrap_put(struct sl_frames *c, const void *data, uint32_t len, uint32_t align,
+		      uint16_t *off);
+
+/* Do the bytes up to `end` of a frame lie at the end of all that is in the open scrap frame, and is
+ * there room for len more behind them? They may be written then: sl_scrap_lengthen(). */
+static inline bool sl_scrap_is_last(const struct sl_frames *c, uint32_t frame, uint32_t end,
+				    uint32_t len)
+{
+	return c->scrap == frame + 1 && c->scrap_at == end && end + len <= 1u << sl_pool.shift;
+}
+static inline void sl_scrap_lengthen(struct sl_frames *c, uint32_t len)
+{
+	c->scrap_at += len;
 }
 
 /* The oldest of the spent frames; there is one. */

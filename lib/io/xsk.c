@@ -291,11 +291,12 @@ static uint32_t frame_to_fill(struct sl_frames *cache)
 static uint32_t fill_some(struct sl_xsk_queue *q, struct sl_frames *cache, uint32_t n)
 {
 	const uint32_t name = sl_share_filled(&sl_pool.share, q->shared);
-	uint32_t at = sl_load(q->fill.producer);
+	uint32_t at = sl_load(q->fill.producer), keep = cache->floor / 2, have;
 
-	if (sl_frames_spent(cache) + cache->n < n)
+	if (sl_frames_spent(cache) + cache->n < n + keep)
 		sl_frames_fetch(cache);
-	n = sl_min(n, sl_frames_spent(cache) + cache->n);
+	have = sl_frames_spent(cache) + (cache->n > keep ? cache->n - keep : 0);
+	n = sl_min(n, have);
 	for (uint32_t i = 0; i < n; i++, at++) {
 		uint32_t frame = frame_to_fill(cache);
 

@@ -222,6 +222,7 @@ static void add_leg(struct sl_lane *lane, struct sl_leg *leg)
 
 	if (leg->below)
 		leg->tx = leg->below->tx; /* (which may have left a queue since) */
+	lane->frames.floor = SL_FRAME_FLOOR;
 	for (uint32_t q = 0; q < leg->nqueues; q++)
 		leg->xsk[q].rx.ops->refill(&leg->xsk[q].rx, &lane->frames);
 	sl_store_release(&lane->leg[place], leg);

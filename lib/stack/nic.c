@@ -199,6 +199,7 @@ static void check_lane(struct sl_lane *lane, void *arg)
 	bool any = lane->watched;
 	uint32_t n;
 
+	sl_lane_tcp_relieve(lane);
 	n = sl_load_acquire(&lane->nlegs);
 	for (uint32_t i = 0; i < n; i++)
 		any |= lane->leg[i]->verbs != NULL;

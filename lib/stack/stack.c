@@ -229,12 +229,12 @@ int sl_leg_kick(struct sl_leg *leg)
 
 uint32_t sl_lane_frame_slow(struct sl_lane *lane)
 {
-	uint32_t f = sl_frame_get(&lane->frames);
+	uint32_t f = sl_frame_get_last(&lane->frames);
 
 	if (sl_likely(f != SL_NO_FRAME))
 		return f;
 	sl_lane_reap(lane);
-	f = sl_frame_get(&lane->frames);
+	f = sl_frame_get_last(&lane->frames);
 	if (f == SL_NO_FRAME)
 		lane->stats->tx_no_frames++;
 	return f;

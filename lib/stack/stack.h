@@ -405,6 +405,9 @@ void sl_lane_tcp_turn(struct sl_lane *lane);
 void sl_lane_tcp_idle(struct sl_lane *lane);
 /* Of one that had nothing to do, while something was held back. */
 void sl_lane_tcp_late(struct sl_lane *lane);
+/* The keeper's, about once a second: frames may be short although nothing comes to the lane. Lane
+ * not held. */
+void sl_lane_tcp_relieve(struct sl_lane *lane);
 /* Before a thread sleeps that has made the lane's turns: ACKs that wait for more data go. Lane not
  * held. */
 void sl_lane_tcp_sleeps(struct sl_lane *lane);

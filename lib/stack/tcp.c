@@ -75,6 +75,8 @@ void sl_lane_tcp_begin(struct sl_lane *lane)
 {
 	/* Another core's clock may be a little ahead. */
 	sl_tcp_set_now(lane->tcp, sl_max(lane->tcp->now_us, now_us()));
+	if (sl_unlikely(lane->frames.scarcity != SL_PLENTY))
+		sl_tcp_relieve(lane->tcp);
 	if (sl_likely(lane->frames.n >= FEW_FRAMES))
 		return;
 	for (uint32_t i = 0; i < lane->nlegs; i++)
@@ -152,6 +154,17 @@ void sl_lane_tcp_late(struct sl_lane *lane)
 {
 	sl_lane_tcp_begin(lane);
 	sl_lane_tcp_turn(lane);
+}
+
+void sl_lane_tcp_relieve(struct sl_lane *lane)
+{
+	struct sl_tcp_host *h = sl_load_acquire(&lane->tcp);
+
+	if (sl_likely(!h || sl_frames_left() >= sl_pool.nframes / 4) || !sl_lane_trylock(lane))
+		return;
+	if (sl_frames_look(&lane->frames) != SL_PLENTY)
+		sl_lane_tcp_begin(lane);
+	sl_lane_unlock(lane);
 }
 
 void sl_lane_tcp_sleeps(struct sl_lane *lane)

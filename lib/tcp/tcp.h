@@ -203,6 +203,13 @@ struct sl_tcp_quota {
 	uint32_t left;
 };
 
+/* Queues of data beyond holes, whose frames can be had back (tcp_mem.c). */
+#define SL_TCP_MEM_CLASSES 33
+struct sl_tcp_mem {
+	struct sl_list greedy[SL_TCP_MEM_CLASSES]; /* by the logarithm of what they hold */
+	struct sl_list aged;                       /* all of them, the oldest first */
+};
+
 /* What the connections of a lane share. */
 struct sl_tcp_host {
 	const struct sl_tcp_ops *ops;
@@ -229,6 +236,7 @@ struct sl_tcp_host {
 	struct sl_tcp_quota syns;                 /* max_syn_rate */
 	uint32_t ntw, nreq;
 	void *owner;              /* the lane */
+	struct sl_tcp_mem mem;
 	struct sl_tcp_late *late; /* answers that found no way yet (tcp_late.c); NULL: never any */
 };
 
@@ -254,6 +262,8 @@ void sl_tcp_flush(struct sl_tcp_host *h);
  * sl_tcp_flush() lets send. now: at once. False: there are none, or it is too early. Who does not
  * call this sends them a tick of the wheel later. */
 bool sl_tcp_end_trains(struct sl_tcp_host *h, bool now);
+/* Frames are short, perhaps: gives back of what peers can send again (tcp_mem.c). */
+void sl_tcp_relieve(struct sl_tcp_host *h);
 /* There is room to send again. */
 void sl_tcp_on_room(struct sl_tcp_host *h);
 

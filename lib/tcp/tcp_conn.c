@@ -83,6 +83,7 @@ int sl_tcp_host_init(struct sl_tcp_host *h, const struct sl_tcp_ops *ops, struct
 	sl_list_init(&h->room);
 	sl_list_init(&h->held);
 	sl_list_init(&h->trains);
+	sl_tcp_mem_init(&h->mem);
 	sl_tcp_set_now(h, now_us);
 	sl_wheel_init(&h->wheel, now_us);
 	return 0;

@@ -36,12 +36,21 @@ struct sl_oooseg {
 	uint32_t frame; /* SL_NO_FRAME: a FIN alone */
 	uint16_t off, len;
 	bool fin;
+	bool scrap; /* shares its frame with others (sl_scrap_put()) */
 };
 
 /* The queue beyond a hole, with its blocks in the order in which they changed, the last one first
  * (RFC 2018 4). */
 struct sl_ooo {
 	uint32_t size; /* pieces that there is room for */
+	/* What tcp_mem.c finds it by while there are pieces, and connection is not frozen. */
+	struct sl_list greedy; /* in host->mem.greedy[class] */
+	struct sl_list aged;   /* in host->mem.aged */
+	struct sl_tcp *of;
+	uint64_t since_us; /* when its oldest hole was opened, or the one before it filled */
+	uint32_t held;     /* bytes of packet memory */
+	uint8_t class;
+	bool packed; /* no small piece has a frame of its own that could do without */
 	struct sl_tcp_block last_sack[SL_TCP_MAX_SACK];
 	struct sl_oooseg seg[];
 };

@@ -168,6 +168,23 @@ void sl_tcp_dsack(struct sl_tcp *c, uint32_t start, uint32_t end);
 bool sl_tcp_rcv_is_pressed(const struct sl_tcp *c, uint32_t divisor);
 uint8_t sl_tcp_sack_blocks(const struct sl_tcp *c, struct sl_tcp_block *b, uint8_t max);
 
+/* Small pieces beyond holes that have a frame each share one from now on, while frames are scarce.
+ * False: there were none. c->ooo is not NULL. */
+bool sl_tcp_ooo_pack(struct sl_tcp *c);
+/* Takes all of the pieces beyond holes away; the peer sends them again (RFC 2018 8). */
+void sl_tcp_ooo_drop(struct sl_tcp *c);
+
+/* tcp_mem.c: packet memory of all connections */
+void sl_tcp_mem_init(struct sl_tcp_mem *m);
+/* c's pieces beyond holes have changed: its place among those that may have to give. */
+void sl_tcp_mem_settle(struct sl_tcp *c);
+/* They have none, until they are settled again: they are not old then. */
+void sl_tcp_mem_unsettle(struct sl_ooo *o);
+/* They had one, and are at another address. */
+void sl_tcp_mem_moved(struct sl_ooo *o);
+/* May c's send queue have no frame more? One that is empty may, if there is any. */
+bool sl_tcp_mem_is_over(struct sl_tcp *c);
+
 /* tcp_repair.c: all but the time */
 void sl_tcp_repair_state(const struct sl_tcp *c, struct sl_tcp_repair *r);
 

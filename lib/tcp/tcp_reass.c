@@ -7,9 +7,11 @@
  *
  * Memory is bounded three times. Each piece counts its bytes and a constant against rcvbuf, so tiny
  * pieces fill it soon. Tiny pieces that follow each other are copied together, into the frame that
- * is there already. And a connection holds no more frames than half of what the pool has left
- * (Choudhury and Hahne, 1998), so that one that does not read starves nobody. When memory is short
- * the pieces beyond holes go first, the farthest first (RFC 2018 8 allows it).
+ * is there already; once frames are scarce, tiny ones of all connections are. And a connection
+ * holds no more frames than half of what the pool has left (sl_frames_is_over()), so that one that
+ * does not read starves nobody. When memory is short the pieces beyond holes go first, the farthest
+ * first (RFC 2018 8 allows it); when it is the lane's that is short, those of all connections do
+ * (tcp_mem.c).
  *
  * While a connection waits to be accepted its pieces are written down in the frames, too. A process
  * may be killed between any two instructions: a piece has its note before rcv_nxt counts it. */
@@ -20,8 +22,6 @@
 
 #define RING_FIRST 8
 #define OOO_FIRST  8
-#define COPY_MAX   256 /* bytes that are worth copying to save a frame */
-#define ALWAYS_OK  16  /* frames that a connection may hold however few are left */
 
 /* The sequence number after a piece, its FIN included. */
 static uint32_t end_of(const struct sl_oooseg *e)
@@ -29,18 +29,24 @@ static uint32_t end_of(const struct sl_oooseg *e)
 	return e->seq + e->len + e->fin;
 }
 
+/* Frames that c's queues hold. Once they are scarce small pieces share theirs. */
 static uint32_t frames_held(const struct sl_tcp *c)
 {
-	return c->rx_tail - c->rx_head + c->noo;
+	uint32_t rx = c->rx_tail - c->rx_head;
+
+	if (c->host->frames->scarcity != SL_PLENTY && !sl_tcp_is_queued(c))
+		rx = sl_min(rx, (c->rx_bytes + SL_SCRAP_MAX - 1) / SL_SCRAP_MAX);
+	return rx + (c->noo ? c->ooo->held >> sl_pool.shift : 0);
 }
 
 bool sl_tcp_rcv_is_pressed(const struct sl_tcp *c, uint32_t divisor)
 {
 	uint32_t held = frames_held(c);
+	struct sl_frames *f = c->host->frames;
 
-	return held > ALWAYS_OK &&
-	       held > (sl_frames_left() + c->host->frames->n + sl_frames_spent(c->host->frames)) /
-			       divisor;
+	if (sl_likely(held <= SL_QUEUE_FRAMES && f->scarcity == SL_PLENTY))
+		return false;
+	return sl_frames_is_over(f, held, divisor, c->host->nnodes);
 }
 
 /* DSACK and SACK ------------------------------------------------------------------------------- */
@@ -109,8 +115,17 @@ uint8_t sl_tcp_sack_blocks(const struct sl_tcp *c, struct sl_tcp_block *b, uint8
 
 /* Memory --------------------------------------------------------------------------------------- */
 
+/* Bytes of packet memory that a piece keeps from others. */
+static uint32_t true_size(const struct sl_oooseg *e)
+{
+	if (e->frame == SL_NO_FRAME)
+		return 0;
+	return e->scrap ? e->len : 1u << sl_pool.shift;
+}
+
 static void ooo_free(struct sl_tcp *c, const struct sl_oooseg *e)
 {
+	c->ooo->held -= true_size(e);
 	if (e->frame != SL_NO_FRAME)
 		sl_frame_put(c->host->frames, e->frame);
 	c->rmem -= sl_tcp_rx_charge(e->len);
@@ -129,6 +144,43 @@ static bool is_short(const struct sl_tcp *c)
 	return c->rmem > c->rcvbuf || sl_tcp_rcv_is_pressed(c, 2);
 }
 
+/* While frames are scarce a small piece is copied behind those of other connections; where it is
+ * then. Not one of a connection that waits to be accepted, whose frames have notes. True: it was,
+ * and the frame that it came in is free. */
+static bool copy_to_scrap(struct sl_tcp *c, uint32_t *frame, uint16_t *off, uint16_t len)
+{
+	uint32_t f;
+
+	if (sl_likely(c->host->frames->scarcity == SL_PLENTY) || !len || len > SL_SCRAP_MAX ||
+	    sl_tcp_is_queued(c))
+		return false;
+	f = sl_scrap_put(c->host->frames, sl_frame_ptr(*frame) + *off, len, 1, off);
+	if (f == SL_NO_FRAME)
+		return false;
+	*frame = f;
+	return true;
+}
+
+bool sl_tcp_ooo_pack(struct sl_tcp *c)
+{
+	struct sl_ooo *o = c->ooo;
+	uint32_t before = o->held;
+
+	for (uint32_t i = 0; i < c->noo && !o->packed; i++) {
+		struct sl_oooseg *e = &o->seg[i];
+		uint32_t frame = e->frame;
+
+		if (e->scrap || !copy_to_scrap(c, &e->frame, &e->off, e->len))
+			continue;
+		e->scrap = true;
+		o->held -= (1u << sl_pool.shift) - e->len;
+		sl_frame_put(c->host->frames, frame);
+	}
+	o->packed = true;
+	sl_tcp_mem_settle(c);
+	return o->held != before;
+}
+
 /* Frees pieces from the farthest down, none that begin below seq, until memory is no longer short.
  * The blocks that were reported are forgotten: the peer learns the new ones by the next ACKs. */
 static void prune(struct sl_tcp *c, uint32_t seq)
@@ -138,31 +190,55 @@ static void prune(struct sl_tcp *c, uint32_t seq)
 		tcp_count(c->host, SL_TCPC_RCV_PRUNED, 1);
 	}
 	c->nlast_sack = 0;
+	sl_tcp_mem_settle(c);
 }
 
-/* May a piece that begins at seq be queued? What lies beyond it gives way. */
+void sl_tcp_ooo_drop(struct sl_tcp *c)
+{
+	tcp_count(c->host, SL_TCPC_RCV_PRUNED, c->noo);
+	while (c->noo)
+		ooo_free(c, &c->ooo->seg[--c->noo]);
+	c->nlast_sack = 0;
+	sl_tcp_mem_unsettle(c->ooo);
+	free(c->ooo);
+	c->ooo = NULL;
+}
+
+/* May a piece that begins at seq be queued? What lies beyond it gives way, and, while frames are
+ * short, nothing that lies beyond a hole is taken. */
 static bool may_hold(struct sl_tcp *c, uint32_t seq)
 {
-	if (sl_likely(!is_short(c)))
+	struct sl_frames *f = c->host->frames;
+	bool next = seq == c->rcv_nxt;
+
+	if (sl_unlikely(f->scarcity != SL_PLENTY))
+		sl_tcp_relieve(c->host);
+	if (sl_likely(!is_short(c) && (next || f->scarcity < SL_SHORT)))
 		return true;
-	if (c->noo)
+	if (c->noo && !(sl_tcp_ooo_pack(c) && !is_short(c)))
 		prune(c, seq);
+	if (!is_short(c) && (next || f->scarcity < SL_SHORT))
+		return true;
 	/* Who has read all he was given gets the next bytes (Linux: sk_forced_mem_schedule). */
-	if (!is_short(c) || (seq == c->rcv_nxt && c->rx_head == c->rx_tail))
+	if (next && c->rx_head == c->rx_tail && f->scarcity < SL_SPENT)
 		return true;
 	tcp_count(c->host, SL_TCPC_RCV_PRUNED, 1);
 	return false;
 }
 
-/* Copies len bytes behind those of a piece in `into`, if the frame is ours alone and has room. */
+/* Copies len bytes behind those of a piece in `into`, if what follows in the frame is ours to
+ * write, and has room. */
 static bool append(struct sl_tcp *c, uint32_t into, uint16_t into_off, uint16_t *into_len,
 		   uint32_t frame, uint16_t off, uint16_t len)
 {
 	uint32_t end = (uint32_t)into_off + *into_len;
+	struct sl_frames *f = c->host->frames;
 
-	if (len > COPY_MAX && c->rmem < c->rcvbuf / 2)
+	if (len > SL_SCRAP_MAX && c->rmem < c->rcvbuf / 2)
 		return false;
-	if (end + len > 1u << sl_pool.shift || sl_frame_refs(into) != 1)
+	if (sl_unlikely(sl_scrap_is_last(f, into, end, len)))
+		sl_scrap_lengthen(f, len);
+	else if (end + len > 1u << sl_pool.shift || sl_frame_refs(into) != 1)
 		return false;
 	memcpy(sl_frame_ptr(into) + end, sl_frame_ptr(frame) + off, len);
 	*into_len += len;
@@ -261,6 +337,7 @@ static void drain(struct sl_tcp *c)
 				     (uint16_t)(e->len - dup)))
 				break;
 			c->rmem -= dup;
+			c->ooo->held -= true_size(e);
 		} else {
 			ooo_free(c, e);
 		}
@@ -271,8 +348,11 @@ static void drain(struct sl_tcp *c)
 	if (c->fin_rcvd)
 		for (; i < c->noo; i++)
 			ooo_free(c, &c->ooo->seg[i]);
-	if (i)
+	if (i) {
 		ooo_cut(c, 0, i);
+		sl_tcp_mem_unsettle(c->ooo);
+		sl_tcp_mem_settle(c);
+	}
 	sack_trim(c);
 	if (c->noo == 0 && c->ooo && c->ooo->size > OOO_FIRST) {
 		free(c->ooo);
@@ -296,16 +376,20 @@ static bool append_to_tail(struct sl_tcp *c, uint32_t frame, uint16_t off, uint1
 
 static bool queue_in_order(struct sl_tcp *c, uint32_t frame, uint16_t off, uint16_t len, bool fin)
 {
-	bool kept = false;
+	bool kept = false, scrap;
 
 	if (len) {
 		if (!may_hold(c, c->rcv_nxt))
 			return false;
 		if (!append_to_tail(c, frame, off, len)) {
-			if (!rx_push(c, frame, off, len))
+			scrap = copy_to_scrap(c, &frame, &off, len);
+			if (!rx_push(c, frame, off, len)) {
+				if (scrap)
+					sl_frame_put(c->host->frames, frame);
 				return false;
+			}
 			c->rmem += sl_tcp_rx_charge(len);
-			kept = true;
+			kept = !scrap;
 		}
 	}
 	advance(c, len, fin);
@@ -338,12 +422,21 @@ static uint32_t ooo_find(const struct sl_tcp *c, uint32_t seq)
 static bool ooo_grow(struct sl_tcp *c)
 {
 	uint32_t size = c->ooo ? c->ooo->size * 2 : OOO_FIRST;
+	bool settled = c->ooo && !sl_list_empty(&c->ooo->aged), fresh = !c->ooo;
 	struct sl_ooo *a = realloc(c->ooo, sizeof(*a) + size * sizeof(a->seg[0]));
 
 	if (!a)
 		return false;
-	if (!c->ooo)
-		memset(a->last_sack, 0, sizeof(a->last_sack));
+	if (fresh) {
+		memset(a, 0, sizeof(*a));
+		a->of = c;
+	}
+	if (settled) {
+		sl_tcp_mem_moved(a);
+	} else {
+		sl_list_init(&a->greedy);
+		sl_list_init(&a->aged);
+	}
 	c->ooo = a;
 	a->size = size;
 	return true;
@@ -390,7 +483,7 @@ static bool ooo_trim(struct sl_tcp *c, struct sl_oooseg *e, uint32_t *at, uint32
 static bool ooo_insert(struct sl_tcp *c, const struct sl_oooseg *e, uint32_t at, uint32_t covered,
 		       bool *lost)
 {
-	struct sl_oooseg *prev = at ? &c->ooo->seg[at - 1] : NULL;
+	struct sl_oooseg *prev = at ? &c->ooo->seg[at - 1] : NULL, *new;
 
 	for (uint32_t i = 0; i < covered; i++)
 		ooo_free(c, &c->ooo->seg[at + i]);
@@ -399,18 +492,24 @@ static bool ooo_insert(struct sl_tcp *c, const struct sl_oooseg *e, uint32_t at,
 	if (prev && covered == 0 && prev->len && !prev->fin && end_of(prev) == e->seq && e->len &&
 	    append(c, prev->frame, prev->off, &prev->len, e->frame, e->off, e->len)) {
 		prev->fin = e->fin;
+		if (prev->scrap)
+			c->ooo->held += e->len;
 		return false;
 	}
 	*lost = (!c->ooo || c->noo == c->ooo->size) && !ooo_grow(c);
 	if (*lost)
 		return false;
 	memmove(c->ooo->seg + at + 1, c->ooo->seg + at, (c->noo - at) * sizeof(*e));
-	c->ooo->seg[at] = *e;
+	new = &c->ooo->seg[at];
+	*new = *e;
 	if (!e->len)
-		c->ooo->seg[at].frame = SL_NO_FRAME;
+		new->frame = SL_NO_FRAME;
+	new->scrap = copy_to_scrap(c, &new->frame, &new->off, new->len);
 	c->noo++;
 	c->rmem += sl_tcp_rx_charge(e->len);
-	return e->len;
+	c->ooo->held += true_size(new);
+	c->ooo->packed &= new->scrap || new->len > SL_SCRAP_MAX;
+	return e->len && !new->scrap;
 }
 
 static bool queue_ooo(struct sl_tcp *c, struct sl_oooseg e)
@@ -427,6 +526,7 @@ static bool queue_ooo(struct sl_tcp *c, struct sl_oooseg e)
 		return false;
 	}
 	kept = ooo_insert(c, &e, at, covered, &lost);
+	sl_tcp_mem_settle(c);
 	if (!lost)
 		sack_add(c, start, end);
 	return kept;
@@ -440,7 +540,7 @@ bool sl_tcp_rcv_queue(struct sl_tcp *c, uint32_t seq, uint32_t frame, uint16_t o
 	if (c->fin_rcvd || (!len && !fin))
 		return false;
 	if (sl_seq_gt(seq, c->rcv_nxt))
-		return queue_ooo(c, (struct sl_oooseg){seq, frame, off, len, fin});
+		return queue_ooo(c, (struct sl_oooseg){seq, frame, off, len, fin, false});
 	if (sl_seq_le(seq + len + fin, c->rcv_nxt))
 		return false;
 	return queue_in_order(c, frame, (uint16_t)(off + dup), (uint16_t)(len - dup), fin);
@@ -456,6 +556,8 @@ void sl_tcp_rcv_free(struct sl_tcp *c)
 	}
 	for (uint32_t i = 0; i < c->noo; i++)
 		ooo_free(c, &c->ooo->seg[i]);
+	if (c->ooo)
+		sl_tcp_mem_unsettle(c->ooo);
 	free(c->rx);
 	free(c->ooo);
 	c->rx = NULL;

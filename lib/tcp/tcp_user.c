@@ -176,7 +176,10 @@ static struct sl_txseg *piece_to_fill(struct sl_tcp *c)
 		if (room_in(c, s))
 			return s;
 	}
-	frame = sl_frame_get(c->host->frames);
+	if (sl_unlikely(c->host->frames->scarcity != SL_PLENTY) && sl_tcp_mem_is_over(c))
+		frame = SL_NO_FRAME;
+	else
+		frame = sl_frame_get(c->host->frames);
 	if (frame == SL_NO_FRAME) {
 		tcp_count(c->host, SL_TCPC_NO_FRAMES, 1);
 		return NULL;

@@ -3,14 +3,15 @@
  *
  * Theory of operation: a queue holds references to frames, so what it may hold is bounded twice:
  * by the socket's receive buffer, as in the kernel, and by a dynamic threshold over the pool
- * (Choudhury and Hahne, 1998): a socket may hold no more frames than half of what is still free,
- * so that sockets that do not read never starve the others. */
+ * (sl_frames_is_over()): a socket may hold no more frames than half of what is still free, so that
+ * sockets that do not read never starve the others. Once frames are scarce small datagrams of all
+ * sockets are copied together. */
 #include "udp/udp.h"
 
 #include <stdlib.h>
 
 #define RING_FIRST 8
-#define ALWAYS_OK  16 /* frames that a socket may hold however short memory is */
+#define SHARERS    64 /* sockets that do not read, once frames are scarce */
 
 static bool grow(struct sl_udp *u)
 {
@@ -29,7 +30,7 @@ static bool grow(struct sl_udp *u)
 
 /* The kernel's test (net/ipv4/udp.c, __udp_enqueue_schedule_skb): full when the limit has been
  * passed, so one datagram always fits. */
-static bool may_hold(struct sl_udp *u)
+static bool may_hold(struct sl_udp *u, struct sl_frames *cache)
 {
 	uint32_t held = u->tail - u->head, frames = held + u->more;
 
@@ -37,7 +38,8 @@ static bool may_hold(struct sl_udp *u)
 		u->stats->rx_drops++;
 		return false;
 	}
-	if (sl_unlikely(frames > ALWAYS_OK && frames > sl_frames_left() / 2)) {
+	if (sl_unlikely(frames > SL_QUEUE_FRAMES || cache->scarcity != SL_PLENTY) &&
+	    sl_frames_is_over(cache, frames, 2, SHARERS)) {
 		u->stats->rx_mem_drops++;
 		return false;
 	}
@@ -68,12 +70,30 @@ static SL_APART void note_long(struct sl_udp *u, struct sl_dgram *d, const struc
 	u->more += d->nmore;
 }
 
+/* Copies a small datagram behind those of others, with what stands in front of its packet. */
+static SL_APART bool to_scrap(struct sl_dgram *d, const struct sl_in *in)
+{
+	uint16_t before = d->stamp & SL_META_HW ? sizeof(struct sl_meta_hw) : 0;
+	uint32_t len = (uint32_t)before + d->payload + d->len, frame;
+	uint16_t off;
+
+	if (d->nmore || len > SL_SCRAP_MAX || before > d->off)
+		return false;
+	frame = sl_scrap_put(in->cache, sl_frame_ptr(d->frame) + d->off - before, len, 8, &off);
+	if (frame == SL_NO_FRAME)
+		return false;
+	sl_frame_spent(in->cache, d->frame);
+	d->frame = frame;
+	d->off = (uint16_t)(off + before);
+	return true;
+}
+
 bool sl_udp_deliver(struct sl_udp *u, const struct sl_in *in)
 {
 	const struct sl_pkt *p = &in->pkt;
 	struct sl_dgram *d;
 
-	if (!may_hold(u)) {
+	if (!may_hold(u, in->cache)) {
 		u->drops++;
 		return false;
 	}
@@ -94,6 +114,8 @@ bool sl_udp_deliver(struct sl_udp *u, const struct sl_in *in)
 	d->nmore = in->nmore;
 	if (sl_unlikely(d->nmore))
 		note_long(u, d, p);
+	if (sl_unlikely(in->cache->scarcity != SL_PLENTY))
+		to_scrap(d, in);
 	u->charged += d->truesize;
 	account(u, d);
 	sl_store_release(&u->tail, u->tail + 1);

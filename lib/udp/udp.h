@@ -46,7 +46,8 @@ static inline uint32_t sl_udp_queued(const struct sl_udp *u)
 	return sl_load(&u->tail) - sl_load(&u->head);
 }
 
-/* Takes the packet into the queue (adds a reference to the frame). False: dropped and counted. */
+/* Takes the packet into the queue, with the caller's reference to its frame (which may be given back
+ * at once, the packet copied: nobody looks at it any more). False: dropped and counted. */
 bool sl_udp_deliver(struct sl_udp *u, const struct sl_in *in);
 /* Handler of SL_SLOT_UDP: obj is the struct sl_udp. */
 bool sl_udp_input(void *obj, struct sl_in *in);

@@ -228,6 +228,109 @@ static void test_two_threads_trade(void **state)
 		assert_int_equal(sl_frame_refs(i), 0);
 }
 
+/* What is left tells how short frames are; a queue may have less and less of them. */
+static void test_scarcity(void **state)
+{
+	static uint32_t held[POOL_FRAMES];
+	static const struct {
+		uint32_t left;
+		enum sl_scarcity is;
+		uint32_t may_have, not_more; /* frames of a queue among a thousand */
+	} want[] = {
+		{POOL_FRAMES, SL_PLENTY, 16, POOL_FRAMES},
+		{POOL_FRAMES / 4, SL_PLENTY, 16, POOL_FRAMES / 8 + 1},
+		{POOL_FRAMES / 4 - 1, SL_SCARCE, 4, 5},
+		{POOL_FRAMES / 8, SL_SCARCE, 4, 5},
+		{POOL_FRAMES / 8 - 1, SL_SHORT, 1, 2},
+		{POOL_FRAMES / 16 - 1, SL_RESERVED, 0, 1},
+	};
+	uint32_t n = 0;
+
+	for (unsigned i = 0; i < sl_array_len(want); i++) {
+		while (POOL_FRAMES - n > want[i].left)
+			held[n++] = sl_frame_get(cache);
+		assert_int_equal(sl_frames_look(cache), want[i].is);
+		assert_int_equal(sl_frames_scarcity(cache), want[i].is);
+		assert_false(sl_frames_is_over(cache, want[i].may_have, 2, 1000));
+		assert_true(sl_frames_is_over(cache, want[i].not_more, 2, 1000));
+	}
+	while (POOL_FRAMES - n > POOL_FRAMES / 32 - 1)
+		held[n++] = sl_frame_get(cache);
+	assert_int_equal(sl_frames_look(cache), SL_SPENT);
+	assert_true(sl_frames_is_over(cache, 0, 2, 1000));
+	while (n)
+		sl_frame_put(cache, held[--n]);
+	assert_int_equal(sl_frames_scarcity(cache), SL_PLENTY); /* nobody traded: it looks */
+}
+
+/* By its quota, too, and found when frames are traded. */
+static void test_scarcity_by_quota(void **state)
+{
+	struct sl_share_member *m = &sl_pool.share.member[sl_pool.me];
+	uint32_t f;
+
+	m->quota = 512;
+	m->held = 450;
+	f = sl_frame_get(cache);
+	assert_int_equal(cache->scarcity, SL_SHORT);
+	assert_true(sl_frames_is_over(cache, 2, 2, 1000));
+	sl_frame_put(cache, f);
+}
+
+static void test_scraps(void **state)
+{
+	uint8_t data[SL_SCRAP_MAX];
+	uint32_t before = pool_free(cache), n = 0, first = 0, f = 0, frame[100];
+	uint16_t off = 0, at[100];
+
+	memset(data, 0x5a, sizeof(data));
+	for (n = 0; n < 100; n++) {
+		data[0] = (uint8_t)n;
+		frame[n] = sl_scrap_put(cache, data, 100, 8, &at[n]);
+		assert_int_not_equal(frame[n], SL_NO_FRAME);
+		assert_int_equal(at[n] % 8, 0);
+		first += !n || frame[n] != frame[n - 1];
+	}
+	assert_int_equal(first, (100 + 18) / 19); /* 104 bytes each, 2048 a frame */
+	for (n = 0; n < 100; n++) {
+		assert_int_equal(sl_frame_ptr(frame[n])[at[n]], n);
+		assert_int_equal(sl_frame_ptr(frame[n])[at[n] + 99], 0x5a);
+	}
+	/* The last one alone may grow where it is. */
+	f = frame[99];
+	off = (uint16_t)(at[99] + 100);
+	assert_true(sl_scrap_is_last(cache, f, off, 1));
+	assert_false(sl_scrap_is_last(cache, f, off - 1u, 1));
+	assert_false(sl_scrap_is_last(cache, frame[0], at[0] + 100u, 1));
+	assert_false(sl_scrap_is_last(cache, f, off, (1u << POOL_SHIFT) - off + 1));
+	sl_scrap_lengthen(cache, 3);
+	assert_int_equal(sl_scrap_put(cache, data, 1, 1, &off), f);
+	assert_int_equal(off, at[99] + 103);
+	sl_frame_put(cache, f);
+	for (n = 0; n < 100; n++)
+		sl_frame_put(cache, frame[n]);
+	assert_int_equal(pool_free(cache), before - 1); /* the open one */
+	sl_frames_flush(cache, 0);
+	assert_int_equal(pool_free(cache), before);
+}
+
+/* The last frames of a lane are for its fill rings and for segments without data. */
+static void test_floor(void **state)
+{
+	uint8_t byte = 0;
+	uint16_t off;
+	uint32_t n = 0;
+
+	cache->floor = SL_FRAME_FLOOR;
+	while (sl_frame_get(cache) != SL_NO_FRAME)
+		n++;
+	assert_int_equal(n, POOL_FRAMES - SL_FRAME_FLOOR);
+	assert_int_equal(sl_scrap_put(cache, &byte, 1, 1, &off), SL_NO_FRAME);
+	for (n = 0; sl_frame_get_last(cache) != SL_NO_FRAME; n++)
+		;
+	assert_int_equal(n, SL_FRAME_FLOOR);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,6 +342,10 @@ int main(void)
 		cmocka_unit_test_setup(test_sent_frame_with_other_holders, setup),
 		cmocka_unit_test_setup(test_locked_pool_in_a_signal_handler, setup),
 		cmocka_unit_test_setup(test_two_threads_trade, setup),
+		cmocka_unit_test_setup(test_scarcity, setup),
+		cmocka_unit_test_setup(test_scarcity_by_quota, setup),
+		cmocka_unit_test_setup(test_scraps, setup),
+		cmocka_unit_test_setup(test_floor, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

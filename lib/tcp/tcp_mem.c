@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packet memory of a lane's connections, as tcp_mem(7) bounds the kernel's: whose frames go when
+ * they are short.
+ *
+ * Theory of operation: frames are counted where they are traded (io/frame.h), which tells how short
+ * they are. No queue takes one of the reserve. Bytes that were acknowledged are kept whatever
+ * happens, and so are those that the program has written; what a peer has sent beyond a hole may be
+ * dropped, since it keeps that until the hole is filled (RFC 2018 8). So each connection that has
+ * such bytes is in two lists, from which victims are taken without a search: by the logarithm of
+ * the packet memory that they hold, and by age. While frames are scarce those go whose hole was
+ * never filled in OLD_US; when they are short, those that hold most. Before a connection loses
+ * anything its small pieces are copied together, which may do.
+ *
+ * The lists are the lane's. Another lane of the process, or another member of the group, has the
+ * reserve until this one gives back, at its next turn or the keeper's. */
+#include "tcp/tcp_internal.h"
+
+#define OLD_US 10000000ull /* a peer that lives has sent it again long ago */
+
+void sl_tcp_mem_init(struct sl_tcp_mem *m)
+{
+	for (uint32_t i = 0; i < SL_TCP_MEM_CLASSES; i++)
+		sl_list_init(&m->greedy[i]);
+	sl_list_init(&m->aged);
+}
+
+static uint8_t class_of(uint32_t held)
+{
+	return held ? (uint8_t)(32 - __builtin_clz(held)) : 0;
+}
+
+void sl_tcp_mem_unsettle(struct sl_ooo *o)
+{
+	sl_list_del(&o->greedy);
+	sl_list_del(&o->aged);
+}
+
+static void relink(struct sl_list *e)
+{
+	e->prev->next = e;
+	e->next->prev = e;
+}
+
+void sl_tcp_mem_moved(struct sl_ooo *o)
+{
+	relink(&o->greedy);
+	relink(&o->aged);
+}
+
+void sl_tcp_mem_settle(struct sl_tcp *c)
+{
+	struct sl_tcp_mem *m = &c->host->mem;
+	struct sl_ooo *o = c->ooo;
+	uint8_t class;
+
+	if (!o)
+		return;
+	if (!c->noo) {
+		sl_tcp_mem_unsettle(o);
+		return;
+	}
+	class = class_of(o->held);
+	if (class != o->class || sl_list_empty(&o->greedy)) {
+		sl_list_del(&o->greedy);
+		sl_list_add_tail(&m->greedy[class], &o->greedy);
+		o->class = class;
+	}
+	if (sl_list_empty(&o->aged)) {
+		o->since_us = c->host->now_us;
+		sl_list_add_tail(&m->aged, &o->aged);
+	}
+}
+
+/* Whose pieces go next, or NULL. Those of a frozen connection are being read: it leaves the lists
+ * and is back with the next piece. */
+static struct sl_ooo *victim(struct sl_tcp_host *h, bool greediest)
+{
+	struct sl_list *l = &h->mem.aged;
+	struct sl_ooo *o;
+
+	for (int i = SL_TCP_MEM_CLASSES - 1; greediest && i >= 0; i--) {
+		l = &h->mem.greedy[i];
+		if (!sl_list_empty(l))
+			break;
+	}
+	if (sl_list_empty(l))
+		return NULL;
+	if (greediest)
+		o = sl_container_of(l->next, struct sl_ooo, greedy);
+	else
+		o = sl_container_of(l->next, struct sl_ooo, aged);
+	return greediest || h->now_us - o->since_us >= OLD_US ? o : NULL;
+}
+
+void sl_tcp_relieve(struct sl_tcp_host *h)
+{
+	enum sl_scarcity s;
+	struct sl_ooo *o;
+
+	while ((s = sl_frames_look(h->frames)) >= SL_SCARCE) {
+		o = victim(h, false);
+		if (!o && s >= SL_SHORT)
+			o = victim(h, true);
+		if (!o)
+			return;
+		if (o->of->frozen)
+			sl_tcp_mem_unsettle(o);
+		else if (!sl_tcp_ooo_pack(o->of))
+			sl_tcp_ooo_drop(o->of);
+	}
+}
+
+bool sl_tcp_mem_is_over(struct sl_tcp *c)
+{
+	uint32_t held = c->tx_tail - c->tx_una;
+
+	return held && sl_frames_is_over(c->host->frames, held, 2, c->host->nnodes);
+}
