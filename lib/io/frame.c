@@ -48,6 +48,8 @@ enum sl_scarcity sl_frames_look(struct sl_frames *c)
 
 	for (uint32_t part = all / 4; avail < part && s < SL_SPENT; part /= 2)
 		s++;
+	if (!c->floor)
+		s = s < SL_RESERVED ? s : SL_RESERVED;
 	c->scarcity = (uint8_t)s;
 	return s;
 }

@@ -55,8 +55,8 @@ struct sl_frames {
 	/* Received, less put into fill rings, since it was last told the group. */
 	int32_t gained;
 	uint8_t scarcity; /* enum sl_scarcity, when frames were traded last */
-	/* Of idx, what is for fill rings and for segments without data alone; 0: a lane that has no
-	 * leg. Half of it is for the latter alone. */
+	/* Of idx, what is for fill rings and for segments without data alone, half of it for the
+	 * latter. 0: the lane has no leg, and needs no reserve (SL_SPENT). */
 	uint8_t floor;
 	/* The frame that small packets are copied into one behind the other: number + 1, 0: none;
 	 * and where the next begins. */

@@ -117,6 +117,7 @@ struct sl_tcp {
 	bool ts_ok : 1, wscale_ok : 1, sack_ok : 1, ecn_ok : 1;
 	bool ece_owed : 1; /* we echo CE until CWR comes (RFC 3168) */
 	bool cwr_owed : 1;
+	bool starved : 1; /* a write found no frame (tcp_mem.c) */
 	uint8_t snd_wscale, rcv_wscale;
 	uint8_t quick;      /* ACKs still to be sent at once */
 	uint16_t mss;       /* of what we send now, options that are on every segment taken off */

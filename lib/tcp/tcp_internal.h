@@ -182,8 +182,13 @@ void sl_tcp_mem_settle(struct sl_tcp *c);
 void sl_tcp_mem_unsettle(struct sl_ooo *o);
 /* They had one, and are at another address. */
 void sl_tcp_mem_moved(struct sl_ooo *o);
-/* May c's send queue have no frame more? One that is empty may, if there is any. */
+/* May c's send queue have no frame more? */
 bool sl_tcp_mem_is_over(struct sl_tcp *c);
+/* A write found no frame: c is not writable until there may be one. An acknowledgement is an
+ * occasion to see; for a queue that awaits none, each look at host->room. */
+void sl_tcp_mem_starve(struct sl_tcp *c);
+/* Is that so still? False: it is over. */
+bool sl_tcp_mem_is_starved(struct sl_tcp *c);
 
 /* tcp_repair.c: all but the time */
 void sl_tcp_repair_state(const struct sl_tcp *c, struct sl_tcp_repair *r);
@@ -236,7 +241,8 @@ void sl_tcp_queue_fin(struct sl_tcp *c);
 void sl_tcp_snd_free(struct sl_tcp *c);
 /* Drops what is below ack from the queue; how many whole pieces. */
 uint32_t sl_tcp_snd_drop(struct sl_tcp *c, uint32_t ack);
-/* Makes the piece at i begin a new one after len bytes (mss has shrunk, partial window). */
+/* Makes the piece at i begin a new one after len bytes (mss has shrunk, partial window). Was it at
+ * tx_nxt, it is there still, but that and tx_una may be another index. */
 bool sl_tcp_snd_split(struct sl_tcp *c, uint32_t i, uint16_t len);
 void sl_tcp_mss_changed(struct sl_tcp *c);
 void sl_tcp_sndbuf_grow(struct sl_tcp *c);

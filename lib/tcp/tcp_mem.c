@@ -110,9 +110,31 @@ void sl_tcp_relieve(struct sl_tcp_host *h)
 	}
 }
 
+static bool is_over(struct sl_tcp *c)
+{
+	return sl_frames_is_over(c->host->frames, c->tx_tail - c->tx_una, 2, c->host->nnodes);
+}
+
 bool sl_tcp_mem_is_over(struct sl_tcp *c)
 {
-	uint32_t held = c->tx_tail - c->tx_una;
+	return c->host->frames->scarcity != SL_PLENTY && is_over(c);
+}
 
-	return held && sl_frames_is_over(c->host->frames, held, 2, c->host->nnodes);
+void sl_tcp_mem_starve(struct sl_tcp *c)
+{
+	c->starved = true;
+	if (c->tx_una == c->tx_tail && sl_list_empty(&c->out_node))
+		sl_tcp_no_room(c);
+}
+
+bool sl_tcp_mem_is_starved(struct sl_tcp *c)
+{
+	struct sl_frames *f = c->host->frames;
+
+	if (is_over(c) || (f->n <= f->floor && !sl_frames_left())) {
+		sl_tcp_mem_starve(c);
+		return true;
+	}
+	c->starved = false;
+	return false;
 }

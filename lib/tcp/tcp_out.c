@@ -167,16 +167,23 @@ static void piece_sent(struct sl_tcp *c, uint32_t i, const struct sl_tcp_seg *se
 
 /* Cuts the piece so that it is no longer than the MSS, and of the window no more than is open. A
  * piece sent again beyond a window that was taken back waits, but the first is our probe. */
-static bool fit(struct sl_tcp *c, uint32_t i, bool again)
+static bool fit(struct sl_tcp *c, uint32_t *i, bool again)
 {
-	const struct sl_txseg *s = sl_tcp_piece(c, i);
+	const struct sl_txseg *s = sl_tcp_piece(c, *i);
 	uint32_t max = c->mss, open = window_end(c) - s->seq;
+	bool next = *i == c->tx_nxt;
 
 	if (again && sl_seq_lt(s->seq, window_end(c)))
 		max = sl_min(max, open);
 	else if (again && s->seq != c->snd_una)
 		return false;
-	return s->len <= max || sl_tcp_snd_split(c, i, (uint16_t)max);
+	if (sl_likely(s->len <= max))
+		return true;
+	if (!sl_tcp_snd_split(c, *i, (uint16_t)max))
+		return false;
+	if (next)
+		*i = c->tx_nxt;
+	return true;
 }
 
 bool sl_tcp_xmit_piece(struct sl_tcp *c, uint32_t i, bool again)
@@ -185,7 +192,7 @@ bool sl_tcp_xmit_piece(struct sl_tcp *c, uint32_t i, bool again)
 	const struct sl_txseg *s;
 	bool all;
 
-	if (!fit(c, i, again))
+	if (!fit(c, &i, again))
 		return false;
 	s = sl_tcp_piece(c, i);
 	seg.seq = s->seq;
@@ -366,6 +373,8 @@ void sl_tcp_output(struct sl_tcp *c)
 		send_new(c);
 		sl_tcp_timer_on_window(c);
 	}
+	if (sl_unlikely(c->starved) && c->tx_una == c->tx_tail)
+		sl_tcp_write_space(c);
 	if (c->ack_now)
 		sl_tcp_send_ack(c);
 }

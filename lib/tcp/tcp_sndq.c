@@ -16,22 +16,35 @@ static void put_frame(struct sl_tcp *c, const struct sl_txseg *s)
 		sl_frame_put(c->host->frames, s->frame);
 }
 
-/* An empty place behind piece i. Costs a move of all that follow, which is rare: pieces are cut
- * when the MSS has shrunk or the window is tiny. */
-static bool make_place(struct sl_tcp *c, uint32_t i)
+/* An empty place behind piece i, which may have moved then: its index, or UINT32_MAX. Pieces are
+ * cut when the MSS has shrunk, when it is so small that several segments are in a frame, or when
+ * the window is tiny, and then few are in flight: so for the first that is not sent, those move
+ * down rather than the long queue behind it up. (No piece may get the index UINT32_MAX.) */
+static uint32_t make_place(struct sl_tcp *c, uint32_t i)
 {
 	if (!sl_tcp_snd_new(c))
-		return false;
-	for (uint32_t k = c->tx_tail - 1; k != i + 1; k--)
-		*sl_tcp_piece(c, k) = *sl_tcp_piece(c, k - 1);
-	return true;
+		return UINT32_MAX;
+	if (i != c->tx_nxt || !c->tx_una || i - c->tx_una > c->tx_tail - 1 - i) {
+		for (uint32_t k = c->tx_tail - 1; k != i + 1; k--)
+			*sl_tcp_piece(c, k) = *sl_tcp_piece(c, k - 1);
+		return i;
+	}
+	c->tx_tail--;
+	c->tx_una--;
+	c->tx_nxt--;
+	c->loss_hint--;
+	c->rack_hint--;
+	for (uint32_t k = c->tx_una; k != i; k++)
+		*sl_tcp_piece(c, k) = *sl_tcp_piece(c, k + 1);
+	return i - 1;
 }
 
 bool sl_tcp_snd_split(struct sl_tcp *c, uint32_t i, uint16_t len)
 {
 	struct sl_txseg *a, *b;
 
-	if (!make_place(c, i))
+	i = make_place(c, i);
+	if (i == UINT32_MAX)
 		return false;
 	a = sl_tcp_piece(c, i);
 	b = sl_tcp_piece(c, i + 1);

@@ -103,6 +103,8 @@ uint32_t sl_tcp_write_room(const struct sl_tcp *c)
 
 	if (!is_open(c) || c->tx_shut || c->wmem >= c->sndbuf || !is_little_unsent(c, true))
 		return 0;
+	if (sl_unlikely(c->starved))
+		return 0;
 	room = c->sndbuf - c->wmem;
 	return room >= c->wmem / 2 ? room : 0;
 }
@@ -117,6 +119,8 @@ bool sl_tcp_is_short(struct sl_tcp *c)
 
 void sl_tcp_write_space(struct sl_tcp *c)
 {
+	if (sl_unlikely(c->starved) && sl_tcp_mem_is_starved(c))
+		return;
 	if (c->want_out && sl_tcp_write_room(c)) {
 		c->want_out = false;
 		sl_tcp_event(c, SL_TCP_EV_OUT);
@@ -154,14 +158,24 @@ struct sl_txseg *sl_tcp_snd_new(struct sl_tcp *c)
 	return s;
 }
 
+/* A peer may ask for segments of a few bytes; a frame has as many of them as fit then, and they are
+ * cut off when they are sent (sl_tcp_snd_split()). */
+#define SMALL_MSS 536u
+static uint32_t piece_max(const struct sl_tcp *c)
+{
+	if (sl_likely(c->mss >= SMALL_MSS))
+		return c->mss;
+	return ((1u << sl_pool.shift) - SL_TCP_HEADROOM) / c->mss * c->mss;
+}
+
 /* How much more fits in a piece. */
 static uint32_t room_in(const struct sl_tcp *c, const struct sl_txseg *s)
 {
-	uint32_t frame = 1u << sl_pool.shift, end = (uint32_t)s->off + s->len;
+	uint32_t frame = 1u << sl_pool.shift, end = (uint32_t)s->off + s->len, max = piece_max(c);
 
-	if (s->frame == SL_NO_FRAME || s->flags & (SL_TCP_FIN | SL_TCP_SYN) || s->len >= c->mss)
+	if (s->frame == SL_NO_FRAME || s->flags & (SL_TCP_FIN | SL_TCP_SYN) || s->len >= max)
 		return 0;
-	return sl_min((uint32_t)c->mss - s->len, end < frame ? frame - end : 0);
+	return sl_min(max - s->len, end < frame ? frame - end : 0);
 }
 
 /* The last piece when it was not sent and can take more (coalescing), else a new one. NULL: no
@@ -182,6 +196,7 @@ static struct sl_txseg *piece_to_fill(struct sl_tcp *c)
 		frame = sl_frame_get(c->host->frames);
 	if (frame == SL_NO_FRAME) {
 		tcp_count(c->host, SL_TCPC_NO_FRAMES, 1);
+		sl_tcp_mem_starve(c);
 		return NULL;
 	}
 	s = sl_tcp_snd_new(c);

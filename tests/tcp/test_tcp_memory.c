@@ -47,6 +47,7 @@ static void begin(void)
 	sim_init(&s, 1, FRAMES, SHIFT);
 	sl_tcp_params_default(&sl_tcp_params);
 	memset(&frames, 0, sizeof(frames));
+	frames.floor = SL_FRAME_FLOOR;
 	memset(counts, 0, sizeof(counts));
 	if (sl_tcp_host_init(&host, &ops, &frames, secret, SIM_SECOND, NULL) < 0)
 		abort();

@@ -256,6 +256,8 @@ static void test_scarcity(void **state)
 	}
 	while (POOL_FRAMES - n > POOL_FRAMES / 32 - 1)
 		held[n++] = sl_frame_get(cache);
+	assert_int_equal(sl_frames_look(cache), SL_RESERVED);
+	cache->floor = SL_FRAME_FLOOR;
 	assert_int_equal(sl_frames_look(cache), SL_SPENT);
 	assert_true(sl_frames_is_over(cache, 0, 2, 1000));
 	while (n)
