@@ -416,6 +416,11 @@ bool sl_tcp_close(struct sl_tcp *c, int linger_ms)
 	c->rx_shut = c->tx_shut = true;
 	/* Orphan only afterwards: what ends within this call is the caller's to free. */
 	close_now(c, linger_ms);
+	if (c->state != SL_TCP_CLOSED && sl_unlikely(sl_tcp_mem_is_out(c))) {
+		tcp_count(c->host, SL_TCPC_ABORT_ON_CLOSE, 1);
+		sl_tcp_send_rst(c);
+		sl_tcp_done(c, 0);
+	}
 	if (c->state == SL_TCP_CLOSED)
 		return true;
 	c->orphan = true;

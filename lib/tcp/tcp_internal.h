@@ -184,6 +184,8 @@ void sl_tcp_mem_unsettle(struct sl_ooo *o);
 void sl_tcp_mem_moved(struct sl_ooo *o);
 /* May c's send queue have no frame more? */
 bool sl_tcp_mem_is_over(struct sl_tcp *c);
+/* Is memory too short to keep what an orphan has not sent (tcp_out_of_memory() of Linux)? */
+bool sl_tcp_mem_is_out(struct sl_tcp *c);
 /* A write found no frame: c is not writable until there may be one. An acknowledgement is an
  * occasion to see; for a queue that awaits none, each look at host->room. */
 void sl_tcp_mem_starve(struct sl_tcp *c);

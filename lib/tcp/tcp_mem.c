@@ -9,13 +9,15 @@
  * such bytes is in two lists, from which victims are taken without a search: by the logarithm of
  * the packet memory that they hold, and by age. While frames are scarce those go whose hole was
  * never filled in OLD_US; when they are short, those that hold most. Before a connection loses
- * anything its small pieces are copied together, which may do.
+ * anything its small pieces are copied together, which may do. What programs have written and left
+ * (orphans) is given up for a reset then, when they close and when a timer has sent in vain.
  *
  * The lists are the lane's. Another lane of the process, or another member of the group, has the
  * reserve until this one gives back, at its next turn or the keeper's. */
 #include "tcp/tcp_internal.h"
 
-#define OLD_US 10000000ull /* a peer that lives has sent it again long ago */
+#define OLD_US     10000000ull /* a peer that lives has sent it again long ago */
+#define ORPHAN_MEM 4608        /* SOCK_MIN_SNDBUF */
 
 void sl_tcp_mem_init(struct sl_tcp_mem *m)
 {
@@ -118,6 +120,11 @@ static bool is_over(struct sl_tcp *c)
 bool sl_tcp_mem_is_over(struct sl_tcp *c)
 {
 	return c->host->frames->scarcity != SL_PLENTY && is_over(c);
+}
+
+bool sl_tcp_mem_is_out(struct sl_tcp *c)
+{
+	return c->wmem > ORPHAN_MEM && sl_frames_scarcity(c->host->frames) >= SL_SHORT;
 }
 
 void sl_tcp_mem_starve(struct sl_tcp *c)

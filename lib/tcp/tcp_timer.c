@@ -321,6 +321,10 @@ static bool is_hopeless(struct sl_tcp *c, bool *reset)
 	if (c->orphan) {
 		bool alive = c->rto_us < max_us();
 
+		if (sl_tcp_mem_is_out(c)) {
+			*reset = true;
+			return true;
+		}
 		n = orphan_retries(c, alive);
 		*reset = alive || !is_stuck_for(c, time_of_retries(n));
 	}
@@ -412,6 +416,8 @@ static bool on_persist(struct sl_tcp *c)
 	if (c->orphan) {
 		bool alive = probe_interval_us(c) < max_us();
 
+		if (sl_tcp_mem_is_out(c))
+			return give_up(c, true);
 		most = orphan_retries(c, alive);
 		if (!alive && c->backoff >= most)
 			return give_up(c, true);

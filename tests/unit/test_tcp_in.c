@@ -551,6 +551,71 @@ static void test_no_frames(void **state)
 		sl_frame_put(&frames, held[--n]);
 }
 
+static uint32_t take_until(uint32_t *held, enum sl_scarcity s)
+{
+	uint32_t n = 0;
+
+	while (sl_frames_look(&frames) < s)
+		held[n++] = sl_frame_get(&frames);
+	return n;
+}
+
+/* What an orphan has not sent is not kept when frames are short: by close, and by its timer. */
+static void test_orphan_and_no_memory(void **state)
+{
+	static uint32_t held[POOL_FRAMES + 1];
+	uint32_t n;
+
+	assert_true(write_n(20000, false) > 5000);
+	n = take_until(held, SL_SHORT);
+	assert_true(sl_tcp_close(c, -1));
+	assert_int_equal(c->state, SL_TCP_CLOSED);
+	assert_int_equal(out.flags & SL_TCP_RST, SL_TCP_RST);
+	assert_int_equal(count[SL_TCPC_ABORT_ON_CLOSE], 1);
+	assert_int_equal(c->wmem, 0);
+	while (n)
+		sl_frame_put(&frames, held[--n]);
+}
+
+static void test_few_bytes_of_an_orphan_are_kept(void **state)
+{
+	static uint32_t held[POOL_FRAMES + 1];
+	uint32_t n;
+
+	assert_int_equal(write_n(1000, false), 1000);
+	n = take_until(held, SL_SHORT);
+	assert_false(sl_tcp_close(c, -1));
+	assert_int_equal(c->state, SL_TCP_FIN_WAIT1);
+	c->orphan = false; /* (as others here: it is the test's) */
+	while (n)
+		sl_frame_put(&frames, held[--n]);
+}
+
+/* A write that finds no frame is not asked for again before there is one. */
+static void test_starved_writer_is_told(void **state)
+{
+	static uint32_t held[POOL_FRAMES + 1];
+	uint32_t n = 0;
+
+	while ((held[n] = sl_frame_get(&frames)) != SL_NO_FRAME)
+		n++;
+	assert_int_equal(write_n(100, false), 0);
+	assert_int_equal(sl_tcp_write_room(c), 0);
+	events = 0;
+	sl_tcp_on_room(&h);
+	assert_int_equal(events & SL_TCP_EV_OUT, 0);
+	assert_false(sl_list_empty(&h.room)); /* it is looked at again */
+	while (n > POOL_FRAMES / 2)
+		sl_frame_put(&frames, held[--n]);
+	sl_tcp_on_room(&h);
+	assert_int_equal(events & SL_TCP_EV_OUT, SL_TCP_EV_OUT);
+	assert_true(sl_list_empty(&h.room));
+	assert_true(sl_tcp_write_room(c) > 0);
+	assert_int_equal(write_n(100, false), 100);
+	while (n)
+		sl_frame_put(&frames, held[--n]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -590,6 +655,9 @@ int main(void)
 		C(test_full_queue),
 		C(test_first_write_takes_what_linux_takes),
 		C(test_no_frames),
+		C(test_orphan_and_no_memory),
+		C(test_few_bytes_of_an_orphan_are_kept),
+		C(test_starved_writer_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

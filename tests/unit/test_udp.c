@@ -212,6 +212,33 @@ static void test_a_socket_never_holds_all_frames(void **state)
 	u = other;
 }
 
+/* Many sockets that nobody reads leave frames for others: small datagrams share some. */
+static void test_many_sockets_leave_frames(void **state)
+{
+	enum { SOCKS = 400, EACH = 10 };
+	static struct sl_udp sock[SOCKS];
+
+	cache.floor = SL_FRAME_FLOOR;
+	for (uint32_t k = 0; k < SOCKS; k++) {
+		u = (struct sl_udp){.rcvbuf = 1 << 20, .stats = &stats, .on_data = on_data};
+		for (uint32_t i = 0; i < EACH; i++) {
+			assert_true(deliver_number(k * EACH + i) || i > 3);
+			sl_frames_count(&cache); /* as when fill rings are filled */
+		}
+		assert_true(pool_free(&cache) >= POOL_FRAMES / 16);
+		sock[k] = u;
+	}
+	for (uint32_t k = 0; k < SOCKS; k++) {
+		u = sock[k];
+		assert_true(sl_udp_queued(&u) >= 4);
+		for (uint32_t i = 0; sl_udp_queued(&u); i++)
+			assert_int_equal(pop_number(), k * EACH + i);
+		sl_udp_fini(&u, &cache);
+	}
+	cache.floor = 0;
+	sl_frames_flush(&cache, 0);
+}
+
 static void test_connected_takes_its_peer_only(void **state)
 {
 	struct sl_udp_build peer = udp_between("10.0.0.1", 1000, "10.0.0.2", 2000);
@@ -265,6 +292,7 @@ int main(void)
 		T(test_receive_buffer_bounds_the_queue),
 		cmocka_unit_test_setup_teardown(test_a_socket_never_holds_all_frames, setup_few,
 						teardown),
+		T(test_many_sockets_leave_frames),
 		T(test_connected_takes_its_peer_only),
 		T(test_what_comes_after_shutdown_is_taken),
 		T(test_packets_of_other_lanes_are_refused),
