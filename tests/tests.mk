@@ -13,7 +13,7 @@ $(BUILD)/tests/unit/test_death: %: %.o $(DEATH_OBJ) $(BUILD)/libsluice.a
 $(BUILD)/tests/unit/test_share $(BUILD)/tests/unit/test_share_death: %: %.o $(BUILD)/tests/unit/share_world.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
 # The daemon, but for its loop.
-$(BUILD)/tests/unit/test_sluiced: %: %.o $(filter-out %/main.o,$(DAEMON_OBJ)) $(BUILD)/libsluice.a
+$(BUILD)/tests/unit/test_sluiced $(BUILD)/tests/unit/test_deliver: %: %.o $(filter-out %/main.o,$(DAEMON_OBJ)) $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS) $(DAEMON_LIBS)
 $(BUILD)/tests/bpf/%: $(BUILD)/tests/bpf/%.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
@@ -31,7 +31,7 @@ $(TCP_TEST_BIN): %: %.o $(SIM_OBJ) $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lm $(LIBS)
 # These look inside: the mirror of the kernel's tables, a full ring, TCP_REPAIR.
 $(BUILD)/tests/net/mirror_probe $(BUILD)/tests/net/txfull $(BUILD)/tests/net/tcp_repair $(BUILD)/tests/net/share \
-	$(BUILD)/tests/net/frames $(BUILD)/tests/net/txroom: %: %.o $(BUILD)/libsluice.a
+	$(BUILD)/tests/net/frames $(BUILD)/tests/net/txroom $(BUILD)/tests/net/late_frames: %: %.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) $(LIBS)
 # The simulated NIC, preloaded under the unmodified rdma-core, and what drives it by bare verbs: only
 # where rdma-core's headers are (the tests say so and skip).

@@ -17,6 +17,7 @@
 #include "base/sys.h"
 #include "ctl/broker_adopt.h"
 #include "ctl/broker_int.h"
+#include "deliver.h"
 #include "keep.h"
 #include "sluiced.h"
 
@@ -179,13 +180,16 @@ static struct sl_session *owner_of(const struct owners *o, const struct sl_claim
 static bool adopt_claim(void *arg, const struct sl_claim_req *req)
 {
 	struct sl_session *s = owner_of(arg, &req->claim);
+	const struct sl_proof seen_before = {0};
 
 	uint32_t rule = 0;
 
 	if (!s || !s->memory || sl_divide_get(s, req, &rule, NULL))
 		return false;
-	if (!sl_held_put(&s->held, req, false, rule))
+	if (!sl_held_put(&s->held, req, false, rule)) {
+		(void)sl_watch_add(s, req, &seen_before);
 		return true;
+	}
 	sl_divide_put(rule);
 	return false;
 }

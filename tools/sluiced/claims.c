@@ -76,7 +76,13 @@ int sl_held_put(struct sl_held_table *t, const struct sl_claim_req *req, bool ev
 		t->n++;
 	}
 	t->nshared += sl_is_shared(req) - (h->used && sl_is_shared(&h->req));
-	*h = (struct sl_held){.req = *req, .used = true, .everywhere = everywhere, .rule = rule};
+	*h = (struct sl_held){
+		.req = *req,
+		.used = true,
+		.everywhere = everywhere,
+		.cookie = h->used ? h->cookie : 0,
+		.rule = rule,
+	};
 	h->req.shadow_fd = -1;
 	return 0;
 }

@@ -24,6 +24,7 @@
 #include "base/sys.h"
 #include "ctl/broker_int.h"
 #include "ctl/conf.h"
+#include "deliver.h"
 #include "keep.h"
 #include "net/route.h"
 #include "sandbox.h"
@@ -387,6 +388,7 @@ static void loop(void)
 		sl_linger_tick();
 		sl_views_sync();
 		sl_stopped_look();
+		sl_watch_tick();
 		sl_keep_tick();
 		if (sl_now_ns() - checked_ns > CHECK_MS * 1000000ull) {
 			check_ports();

@@ -8,6 +8,7 @@
 #include "base/addr.h"
 #include "base/sys.h"
 #include "ctl/broker_int.h"
+#include "deliver.h"
 #include "sluiced.h"
 
 #ifndef SO_NETNS_COOKIE
@@ -177,7 +178,9 @@ static bool may_come(int fd, const struct ends *e)
 int sl_proof_packet(int fd, const uint8_t *packet, size_t bytes, const char **why)
 {
 	struct sl_flow_key key = {0};
+	struct sl_diag_flow flow;
 	struct ends e;
+	int err;
 
 	if (!parse(packet, bytes, &e) || (e.proto != IPPROTO_UDP && e.proto != IPPROTO_TCP) ||
 	    sl_addr_is_multicast(&e.dst)) {
@@ -191,5 +194,13 @@ int sl_proof_packet(int fd, const uint8_t *packet, size_t bytes, const char **wh
 		sl_why(why, "the packet is not of the socket's connection");
 		return -EPERM;
 	}
-	return sl_proof_check(fd, &key, why);
+	flow = (struct sl_diag_flow){
+		.local = e.dst,
+		.remote = e.src,
+		.local_port = e.dport,
+		.remote_port = e.sport,
+		.proto = key.proto,
+	};
+	err = sl_proof_check(fd, &key, why);
+	return err ? err : sl_prove_packet(fd, &flow, why);
 }

@@ -77,6 +77,7 @@ struct sl_held {
 	struct sl_claim_req req; /* shadow_fd is -1 */
 	bool used;
 	bool everywhere; /* its socket is bound to no device, for certain */
+	uint64_t cookie; /* SO_COOKIE of the socket that proved an endpoint; 0: not known */
 	uint32_t rule;   /* by which the NIC sends it here (divide.c); 0: it does so without */
 };
 /* Open addressing; max is a power of two. */

@@ -7,6 +7,7 @@
 
 #include "base/sys.h"
 #include "ctl/broker_int.h"
+#include "deliver.h"
 #include "keep.h"
 #include "sluiced.h"
 
@@ -90,14 +91,40 @@ static void unclaim(struct sl_session *s, struct sl_held *h)
 {
 	uint32_t rule = h->rule;
 
+	sl_watch_del(s, &h->req);
 	sl_embedded_unclaim(&h->req);
 	sl_held_del(&s->held, h);
 	sl_divide_put(rule);
 }
 
+void sl_claim_take_back(struct sl_session *s, const struct sl_claim_req *req)
+{
+	struct sl_held *h = sl_held_find(&s->held, req);
+
+	if (h)
+		unclaim(s, h);
+}
+
+/* From here on the claim is watched, unless it is a flow's. */
+static int claim_proved(struct sl_session *s, const struct sl_claim_req *req,
+			const struct sl_proof *proof, bool everywhere, const char **why)
+{
+	bool had = sl_held_find(&s->held, req);
+	int err = sl_watch_add(s, req, proof);
+
+	if (!err)
+		err = claim(s, req, everywhere, why);
+	if (!err && !req->key.remote_port)
+		sl_held_find(&s->held, req)->cookie = proof->own.cookie;
+	if (err && !had)
+		sl_watch_del(s, req);
+	return err;
+}
+
 int sl_on_claim(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {
 	struct sl_claim_req req;
+	struct sl_proof proof;
 	int err = to_req(s, &m->body.claim, &req);
 
 	if (!err)
@@ -106,10 +133,12 @@ int sl_on_claim(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 		sl_why(why, "the policy gives user %u %u flows", s->cred.uid, s->limits.flows);
 		err = -EDQUOT;
 	}
-	return err ? err : claim(s, &req, sl_proof_is_everywhere(m->fd[0]), why);
+	if (!err)
+		err = sl_prove(s, m->fd[0], &req, &proof, why);
+	return err ? err : claim_proved(s, &req, &proof, sl_proof_is_everywhere(m->fd[0]), why);
 }
 
-/* A claim that the session has needs no proof any more. */
+/* A claim that the session has needs no proof any more; but a flow that passes was not proved. */
 int sl_on_claim_update(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {
 	struct sl_claim_req req;
@@ -118,6 +147,8 @@ int sl_on_claim_update(struct sl_session *s, struct sl_lease_msg *m, const char 
 
 	if (!err && !h)
 		err = -ENOENT;
+	if (!err && (h->req.claim.flags ^ req.claim.flags) & SL_CLAIM_PASS)
+		err = -EINVAL;
 	return err ? err : claim(s, &req, h->everywhere, why);
 }
 

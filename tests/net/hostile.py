@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# A user who claims what the kernel would give to the sockets of another one.
+# Usage: hostile.py SOCKET DEVICE NETNS-OF-PEER OWN4 OWN6 PEER4 PEER6
+#
+# One process plays both users: a socket belongs to the effective user of the moment. The oracle is
+# the kernel: each part sends from the peer before any claim, notes what the victim's socket gets,
+# and wants the same after the claim, or, where the victim comes after the claim, within WAIT
+# seconds. Prints "ok" or "FAILED" for each; 0 when none failed.
+import array, ctypes, os, select, socket, struct, sys, time
+
+MAGIC, VERSION = 0x4C534C53, int(os.environ["LEASE_VERSION"])
+HELLO, UMEM, PORT_OPEN, LANE_OPEN, CLAIM, UPDATE, UNCLAIM = 1, 2, 3, 10, 13, 14, 15
+PASS = 4
+ATTACKER, VICTIM = 1001, 1002
+WAIT = 20
+path, device, peer_ns = sys.argv[1:4]
+OWN = {4: sys.argv[4], 6: sys.argv[5]}
+PEER = {4: sys.argv[6], 6: sys.argv[7]}
+AF = {4: socket.AF_INET, 6: socket.AF_INET6}
+ANY = {4: "0.0.0.0", 6: "::"}
+GROUP = {4: "239.9.9.9", 6: "ff15::9"}
+PROTO = {socket.SOCK_DGRAM: socket.IPPROTO_UDP, socket.SOCK_STREAM: socket.IPPROTO_TCP}
+ifindex = socket.if_nametoindex(device)
+failed = 0
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def check(what, good, more=""):
+    global failed
+    failed += not good
+    print("ok:" if good else "FAILED:", what, more, flush=True)
+
+
+class As:
+    """What is made inside belongs to that user."""
+
+    def __init__(self, uid):
+        self.uid = uid
+
+    def __enter__(self):
+        os.seteuid(self.uid)
+
+    def __exit__(self, *_):
+        os.seteuid(0)
+
+
+def on_peer(make):
+    """Runs make() in the peer's namespace: its socket stays there."""
+    here, there = os.open("/proc/self/ns/net", os.O_RDONLY), os.open(peer_ns, os.O_RDONLY)
+    assert libc.setns(there, 0) == 0
+    try:
+        return make()
+    finally:
+        assert libc.setns(here, 0) == 0
+        os.close(here)
+        os.close(there)
+
+
+class Session:
+    def __init__(self):
+        with As(ATTACKER):
+            self.s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self.s.connect(path)
+        self.s.settimeout(WAIT)
+        self.keep, self.given, self.why = [], [], ""
+        ns = os.open("/proc/self/ns/net", os.O_RDONLY)
+        self.must(HELLO, bytes(48), [ns])
+        os.close(ns)
+        self.must(UMEM)
+        self.must(PORT_OPEN, struct.pack("=II", ifindex, 0))
+        self.lane = struct.unpack_from("=I", self.must(LANE_OPEN, struct.pack("=II", ifindex, 0)))[0]
+
+    def ask(self, op, body=b"", fds=()):
+        data = struct.pack("=IHHIi", MAGIC, VERSION, op, 7, 0) + body
+        self.s.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
+        data, anc, _, _ = self.s.recvmsg(65536, 65536)
+        for _, _, got in anc:  # the XSK keeps the lane
+            self.keep += array.array("i", got[: len(got) // 4 * 4])
+        assert data, "hung up"
+        err = struct.unpack_from("=IHHIi", data)[4]
+        self.why = data[16:].split(b"\0")[0].decode() if err else ""
+        return err if err else data[16:]
+
+    def must(self, *args):
+        ret = self.ask(*args)
+        assert isinstance(ret, bytes), os.strerror(-ret)
+        return ret
+
+    def body(self, s, local, remote=None, flags=0):
+        key = packed(local[0]) + (packed(remote[0]) if remote else bytes(16))
+        key += struct.pack("=HHBBBBI", local[1], remote[1] if remote else 0, PROTO[s.type], 0, 0, 0, 0)
+        return struct.pack("=II", ifindex, 0) + key + struct.pack("=IIIII", self.lane, 1, 1, flags, 0)
+
+    def claim(self, s, local, remote=None, flags=0):
+        """Did the daemon give it?"""
+        body = self.body(s, local, remote, flags)
+        self.given.append(body)
+        return isinstance(self.ask(CLAIM, body, [s.fileno()]), bytes)
+
+    def close(self):
+        """Gives all claims up; the lease stays."""
+        for body in self.given:
+            self.ask(UNCLAIM, body)
+        self.given = []
+
+
+def packed(addr):
+    return socket.inet_pton(socket.AF_INET6, addr if ":" in addr else "::ffff:" + addr)
+
+
+def make(uid, kind, addr, port, reuse=True, group=None, peer=None, dev=None, v6only=True, opts=()):
+    with As(uid):
+        s = socket.socket(AF[6 if ":" in addr else 4], kind)
+    if reuse:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if s.family == socket.AF_INET6:
+        s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, v6only)
+    for level, opt, value in opts:
+        s.setsockopt(level, opt, value)
+    if dev:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, dev.encode())
+    end = time.monotonic() + 2
+    while True:
+        try:
+            s.bind((addr, port))
+            break
+        except OSError:  # (the daemon has a closed one for a moment still)
+            if (reuse and kind == socket.SOCK_DGRAM) or time.monotonic() > end:
+                raise
+            time.sleep(0.01)
+    if group and ":" in group:
+        s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, packed(group) + struct.pack("=I", ifindex))
+    elif group:
+        s.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, socket.inet_aton(group) + bytes(4) + struct.pack("=I", ifindex))
+    if peer:
+        s.connect(peer)
+    s.setblocking(False)
+    return s
+
+
+def udp(uid, addr, port, **kw):
+    return make(uid, socket.SOCK_DGRAM, addr, port, **kw)
+
+
+def tcp(uid, addr, port, listen=False, **kw):
+    s = make(uid, socket.SOCK_STREAM, addr, port, **kw)
+    if listen:
+        s.listen(16)
+    return s
+
+
+def drain(s):
+    n = 0
+    while True:
+        try:
+            s.recv(2048)
+            n += 1
+        except BlockingIOError:
+            return n
+
+
+class Peer:
+    """The other host: a UDP socket there of each family."""
+
+    def __init__(self, port):
+        def open_both():
+            for fam in 4, 6:
+                s = socket.socket(AF[fam], socket.SOCK_DGRAM)
+                s.bind((PEER[fam], port))
+                s.settimeout(WAIT)
+                if fam == 4:
+                    s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(PEER[4]))
+                else:
+                    s.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, socket.if_nametoindex(device_there))
+                self.s[fam] = s
+        device_there = on_peer(lambda: [n for _, n in socket.if_nameindex() if n != "lo"][0])
+        self.s = {}
+        self.port = port
+        on_peer(open_both)
+
+    def gets(self, s, fam, to, port, wait=0.3):
+        """Of three datagrams, how many does the socket get?"""
+        drain(s)
+        for _ in range(3):
+            self.s[fam].sendto(b"probe", (to, port))
+        got, end = 0, time.monotonic() + wait
+        while got < 3 and time.monotonic() < end:
+            select.select([s], [], [], 0.05)
+            got += drain(s)
+        return got
+
+
+def until(fn, seconds=WAIT):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if fn():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def connects(fam, port, wait=1.0):
+    """Does a connection from the peer come about? What accepts it is not asked."""
+    def go():
+        s = socket.socket(AF[fam], socket.SOCK_STREAM)
+        s.settimeout(wait)
+        try:
+            s.connect((OWN[fam], port))
+            return s
+        except OSError:
+            s.close()
+            return None
+    return on_peer(go)
+
+
+peer = Peer(9999)
+session = Session()
+next_port = 20000
+
+
+def fresh():
+    global next_port
+    next_port += 1
+    return next_port
+
+
+def udp_part(what, fam, theirs, mine, key, after=True):
+    """theirs(port), mine(port) make sockets of the victim and the attacker; key(port): claims."""
+    to = GROUP[fam] if "group" in what else OWN[fam]
+    what = f"UDP over IPv{fam}: {what}"
+    by_kernel = None
+    for first in "attacker", "victim":
+        port, s = fresh(), session
+        try:
+            m = mine(port) if first == "attacker" else None
+            v = theirs(port)
+            m = m or mine(port)
+        except OSError as e:
+            check(f"{what}, {first} first", True, f"(the kernel: {e.strerror})")
+            continue
+        want = peer.gets(v, fam, to, port)
+        by_kernel = want if by_kernel is None else by_kernel
+        given = [s.claim(m, *k) for k in key(port)]
+        got = peer.gets(v, fam, to, port)
+        check(f"{what}, {first} first", got == want, f"(of 3 the kernel gives {want}, now {got}, claims {given})")
+        for x in m, v, s:
+            x.close()
+    if not after or not by_kernel:
+        return
+    port, s = fresh(), session
+    m = mine(port)
+    given = [s.claim(m, *k) for k in key(port)]
+    try:
+        v = theirs(port)
+    except OSError as e:
+        check(f"{what}, the claim first", True, f"(the kernel: {e.strerror})")
+        return
+    same = until(lambda: peer.gets(v, fam, to, port) == by_kernel)
+    check(f"{what}, the claim first", same, f"(claims {given})")
+    for x in m, v, s:
+        x.close()
+
+
+def control():
+    """What nobody else is there for is given, and the kernel gets no packet of it any more."""
+    for fam in 4, 6:
+        port, s = fresh(), session
+        m = udp(ATTACKER, OWN[fam], port)
+        before = peer.gets(m, fam, OWN[fam], port)
+        given = s.claim(m, (OWN[fam], port))
+        check(f"a claim that harms nobody is given (IPv{fam})", given and before == 3 and peer.gets(m, fam, OWN[fam], port) == 0, s.why)
+        time.sleep(1)
+        check("and stays", peer.gets(m, fam, OWN[fam], port) == 0)
+        check("until it is given up", s.close() is None and peer.gets(m, fam, OWN[fam], port) == 3)
+        s.claim(m, (OWN[fam], port))
+        m.close()
+        v = udp(VICTIM, OWN[fam], port, reuse=False)
+        check("or its socket is closed: the next user of the port gets all", until(lambda: peer.gets(v, fam, OWN[fam], port) == 3))
+        v.close()
+        s.close()
+    s, port = session, fresh()
+    m, c = udp(ATTACKER, ANY[4], port), udp(VICTIM, "127.0.0.1", port)
+    check("a socket of another user on loopback is in nobody's way", s.claim(m, (ANY[4], port)))
+    port = fresh()
+    m, c = tcp(ATTACKER, OWN[4], port, listen=True), tcp(ATTACKER, OWN[6], port, listen=True)
+    check("a listener's claim is given", s.claim(m, (OWN[4], port)))
+    m = tcp(ATTACKER, OWN[4], fresh())
+    check("a connection's, too", s.claim(m, m.getsockname(), (PEER[4], 80)))
+    s.close()
+
+
+def udp_parts():
+    for fam in 4, 6:
+        own, any_ = OWN[fam], ANY[fam]
+        udp_part("the same address", fam, lambda p: udp(VICTIM, own, p), lambda p: udp(ATTACKER, own, p), lambda p: [((own, p),)])
+        udp_part("the same wildcard", fam, lambda p: udp(VICTIM, any_, p), lambda p: udp(ATTACKER, any_, p), lambda p: [((any_, p),), ((own, p),)])
+        udp_part("a wildcard, and the victim's address", fam, lambda p: udp(VICTIM, own, p), lambda p: udp(ATTACKER, any_, p), lambda p: [((any_, p),), ((own, p),)])
+        udp_part("an address, and the victim's connected socket", fam, lambda p: udp(VICTIM, own, p, peer=(PEER[fam], 9999)),
+                 lambda p: udp(ATTACKER, own, p), lambda p: [((own, p),)])
+        udp_part("the flow of the victim's connected socket", fam, lambda p: udp(VICTIM, own, p, peer=(PEER[fam], 9999)),
+                 lambda p: udp(ATTACKER, own, p), lambda p: [((own, p), (PEER[fam], 9999))], after=False)
+        udp_part("a flow to the victim's address", fam, lambda p: udp(VICTIM, own, p), lambda p: udp(ATTACKER, any_, p),
+                 lambda p: [((own, p), (PEER[fam], 9999))], after=False)
+        udp_part("a device", fam, lambda p: udp(VICTIM, any_, p, dev=device), lambda p: udp(ATTACKER, any_, p), lambda p: [((any_, p),), ((own, p),)])
+        udp_part("the loopback device", fam, lambda p: udp(VICTIM, any_, p), lambda p: udp(ATTACKER, any_, p, dev="lo"), lambda p: [((any_, p),), ((own, p),)])
+        g = GROUP[fam]
+        udp_part("a group", fam, lambda p: udp(VICTIM, g, p, group=g), lambda p: udp(ATTACKER, g, p, group=g), lambda p: [((g, p),)])
+        udp_part("a group, by wildcards", fam, lambda p: udp(VICTIM, any_, p, group=g), lambda p: udp(ATTACKER, any_, p, group=g), lambda p: [((g, p),)])
+        udp_part("a group that the attacker is not in", fam, lambda p: udp(VICTIM, any_, p, group=g), lambda p: udp(ATTACKER, any_, p), lambda p: [((g, p),)])
+    # In a group of SO_REUSEPORT are sockets of one user; root's is none of the attacker's.
+    late_port = lambda s: s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1) or s
+    udp_part("root's, and SO_REUSEPORT after bind()", 4, lambda p: udp(0, OWN[4], p), lambda p: late_port(udp(ATTACKER, ANY[4], p)),
+             lambda p: [((ANY[4], p),), ((OWN[4], p),), ((OWN[4], p), (PEER[4], 9999))])
+    dual = lambda uid: lambda p: udp(uid, "::", p, v6only=False)
+    for fam in 4, 6:
+        udp_part("a wildcard of both families", fam, dual(VICTIM), dual(ATTACKER), lambda p: [(("::", p),), (("0.0.0.0", p),)])
+    udp_part("IPv4, and the victim's wildcard of both families", 4, dual(VICTIM), lambda p: udp(ATTACKER, ANY[4], p), lambda p: [((ANY[4], p),)])
+    udp_part("a wildcard of both families, and the victim's of IPv4", 4, lambda p: udp(VICTIM, ANY[4], p), dual(ATTACKER), lambda p: [((ANY[4], p),)])
+    s, port = session, fresh()
+    m = udp(ATTACKER, "198.51.100.7", port, opts=[(socket.IPPROTO_IP, 15, 1)])  # IP_FREEBIND
+    check("an address of another host is refused", not s.claim(m, ("198.51.100.7", port)))
+    m = udp(ATTACKER, ANY[4], port)
+    check("also by a wildcard", not s.claim(m, ("198.51.100.7", port)))
+    s.close()
+
+
+def tcp_parts():
+    for fam in 4, 6:
+        own, any_, name = OWN[fam], ANY[fam], f"TCP over IPv{fam}:"
+        for theirs, mine in (own, own), (any_, any_), (own, any_), (any_, own):
+            s, port = session, fresh()
+            m = tcp(ATTACKER, mine, port)
+            v = tcp(VICTIM if fam == 4 else 0, theirs, port, listen=True)
+            m.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            given = s.claim(m, (mine, port))
+            c = connects(fam, port)
+            check(f"{name} bound to {mine}, the victim listens on {theirs}", c, f"(claim {given})")
+            if c:
+                c.close()
+            # Every flow that a peer could come by.
+            given = [s.claim(m, (own, port), (PEER[fam], p)) for p in (9999, 9998)]
+            check(f"{name} flows to the victim's listener are refused", not any(given))
+            for x in m, v, s:
+                x.close()
+
+        # The victim comes after the claim, which its listener's end has outlived.
+        s, port = session, fresh()
+        m = tcp(ATTACKER, any_, port, listen=True)
+        given = s.claim(m, (any_, port))
+        m.close()
+        v = tcp(VICTIM, own, port, listen=True)
+        check(f"{name} a claim ends with its listener", until(lambda: connects(fam, port, 0.5)), f"(claim {given})")
+        for x in v, s:
+            x.close()
+
+        # Only bound, before the victim listens.
+        s, port = session, fresh()
+        m = tcp(ATTACKER, any_, port)
+        given = s.claim(m, (any_, port))
+        v = tcp(VICTIM, own, port, listen=True)
+        check(f"{name} a claim without listen() is the victim's", until(lambda: connects(fam, port, 0.5)), f"(claim {given})")
+        for x in m, v, s:
+            x.close()
+
+        # A connection that the kernel has, of a listener that is closed.
+        s, port = session, fresh()
+        v = tcp(VICTIM, own, port, listen=True)
+        c = connects(fam, port)
+        with As(VICTIM):
+            v.setblocking(True)
+            conn = v.accept()[0]
+        v.close()
+        m = tcp(ATTACKER, own, port, listen=True)
+        given = s.claim(m, (own, port)), s.claim(m, (own, port), c.getsockname()[:2])
+        conn.settimeout(2)
+        c.sendall(b"still there?")
+        try:
+            got = conn.recv(100)
+        except TimeoutError:
+            got = b""
+        check(f"{name} a connection of the kernel goes on", got == b"still there?", f"(claims {given})")
+        # A flow that is let pass cannot become one that is steered.
+        s.ask(CLAIM, s.body(m, (own, port), c.getsockname()[:2], PASS), [m.fileno()])
+        ret = s.ask(UPDATE, s.body(m, (own, port), c.getsockname()[:2]))
+        check(f"{name} nor is one that passes turned", not isinstance(ret, bytes))
+        for x in m, c, conn, s:
+            x.close()
+
+
+control()
+udp_parts()
+tcp_parts()
+sys.exit(failed != 0)

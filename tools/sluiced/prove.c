@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The proof that a claim needs: the kernel itself, asked by sock_diag, would give those packets to
+ * the passed socket.
+ *
+ * Theory of operation: for a flow the kernel looks its own tables up and names the socket. For an
+ * endpoint all sockets of the port are read, and no other user's may be one that the kernel prefers
+ * for some of the packets, or gives a copy to. Sockets of the session's own user do not count: the
+ * library of that user's programs decides among these. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/broker_int.h"
+#include "ctl/netlink.h"
+#include "deliver.h"
+#include "net/route.h"
+
+#define STATE(s)  (1u << (s))
+#define ANY_STATE (~0u)
+#define CONNECTED (~(STATE(SL_DIAG_LISTEN) | STATE(SL_DIAG_CLOSE) | STATE(SL_DIAG_TIME_WAITS)))
+
+static int netlink = -1;
+
+int sl_prove_netlink(void)
+{
+	if (netlink < 0)
+		netlink = sl_netlink_open(NETLINK_SOCK_DIAG);
+	return netlink;
+}
+
+void sl_prove_netlink_close(void)
+{
+	if (netlink >= 0)
+		sl_sys_close(netlink);
+	netlink = -1;
+}
+
+/* A kernel without the modules cannot be asked, and then nothing can be proved. */
+static void say_no_diag(void)
+{
+	static bool said;
+
+	if (!said)
+		sl_warn("sluiced",
+			"sock_diag does not answer: no claim can be proved, and programs "
+			"stay with the kernel; remedy: modprobe tcp_diag udp_diag");
+	said = true;
+}
+
+static int dumped(int err, uint8_t family)
+{
+	if (!err)
+		return 0;
+	sl_prove_netlink_close();
+	if (err == -ENOENT && family == AF_INET6) /* a kernel without IPv6 */
+		return 0;
+	if (err != -ENOENT)
+		return err;
+	say_no_diag();
+	return -EOPNOTSUPP;
+}
+
+static int dump(uint8_t proto, uint8_t family, uint16_t port, uint32_t states,
+		void (*fn)(const struct sl_diag_sock *s, void *arg), void *arg)
+{
+	int fd = sl_prove_netlink();
+
+	return dumped(fd < 0 ? fd : sl_diag_dump(fd, proto, family, port, states, fn, arg), family);
+}
+
+static int find(const struct sl_diag_flow *f, struct sl_diag_sock *out)
+{
+	int fd = sl_prove_netlink();
+	int err = fd < 0 ? fd : sl_diag_find(fd, f, out);
+
+	if (err && err != -ENOENT)
+		sl_prove_netlink_close();
+	return err;
+}
+
+static void no_one(const struct sl_diag_sock *s, void *arg)
+{
+}
+
+/* That no connection is found says nothing where the kernel cannot look for one. */
+static bool can_find_tcp(void)
+{
+	static bool can;
+
+	if (!can)
+		can = !dump(IPPROTO_TCP, AF_INET, 1, STATE(SL_DIAG_LISTEN), no_one, NULL);
+	return can;
+}
+
+/* The socket itself ------------------------------------------------------------------------------
+ */
+
+static int get_int(int fd, int level, int opt)
+{
+	socklen_t len = sizeof(int);
+	int v = 0, err = sl_sys_getsockopt(fd, level, opt, &v, &len);
+
+	return err ? 0 : v;
+}
+
+static void read_name(int fd, bool peer, struct sl_addr *addr, uint16_t *port)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	uint32_t scope;
+	int err = peer ? sl_sys_getpeername(fd, &ss, &len) : sl_sys_getsockname(fd, &ss, &len);
+
+	if (err || sl_addr_from_sockaddr((struct sockaddr *)&ss, len, addr, port, &scope))
+		*port = 0;
+}
+
+/* What a claim of a flow that no socket has in the kernel needs of it. */
+static int read_basics(int fd, struct sl_proof *p)
+{
+	struct sl_diag_sock *own = &p->own;
+	socklen_t len = sizeof(own->cookie);
+
+	*p = (struct sl_proof){0};
+	own->ifindex = (uint32_t)get_int(fd, SOL_SOCKET, SO_BINDTOIFINDEX);
+	return sl_sys_getsockopt(fd, SOL_SOCKET, SO_COOKIE, &own->cookie, &len) ? -EPERM : 0;
+}
+
+static int read_own(int fd, struct sl_proof *p)
+{
+	struct sl_diag_sock *own = &p->own;
+	struct stat st;
+
+	if (fstat(fd, &st)) /* sock_diag shows the same user (sock_i_uid()) */
+		return -errno;
+	own->uid = st.st_uid;
+	own->family = (uint8_t)get_int(fd, SOL_SOCKET, SO_DOMAIN);
+	own->v6only = own->family == AF_INET6 && get_int(fd, IPPROTO_IPV6, IPV6_V6ONLY);
+	own->state = get_int(fd, SOL_SOCKET, SO_ACCEPTCONN) ? SL_DIAG_LISTEN : SL_DIAG_CLOSE;
+	p->reuseport = get_int(fd, SOL_SOCKET, SO_REUSEPORT);
+	read_name(fd, false, &own->local, &own->local_port);
+	read_name(fd, true, &own->remote, &own->remote_port);
+	return own->local_port ? 0 : -EPERM;
+}
+
+/* Is the socket a member there? (ip_mc_gsfget(): -EADDRNOTAVAIL if not.) */
+static bool is_member(int fd, const struct sl_addr *group, uint32_t ifindex)
+{
+	struct group_filter f = {.gf_interface = ifindex};
+	bool v4 = sl_addr_is_v4(group);
+	socklen_t len = sizeof(f.gf_group);
+
+	sl_addr_to_sockaddr(group, 0, 0, v4 ? AF_INET : AF_INET6, (struct sockaddr *)&f.gf_group,
+			    &len);
+	len = GROUP_FILTER_SIZE(0);
+	return !sl_sys_getsockopt(fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, MCAST_MSFILTER, &f, &len);
+}
+
+/* An address that the host got a moment ago is known when its message is read. */
+static bool is_hosts(const struct sl_addr *a)
+{
+	if (sl_addr_is_any(a) || sl_addr_is_local(a))
+		return true;
+	sl_net_on_readable();
+	return sl_addr_is_local(a);
+}
+
+static int check_place(int fd, const struct sl_claim_req *req, const struct sl_diag_sock *own,
+		       const char **why)
+{
+	struct sl_addr local = sl_addr_of(req->key.local);
+
+	if (own->ifindex && own->ifindex != req->ifindex && !req->key.vlan) {
+		sl_why(why, "the socket is bound to another device");
+		return -EPERM;
+	}
+	if (sl_addr_is_multicast(&local)) {
+		if (req->key.proto == IPPROTO_UDP &&
+		    (req->key.vlan || is_member(fd, &local, req->ifindex)))
+			return 0;
+		sl_why(why, "the socket is no member of the group on that device");
+		return -EPERM;
+	}
+	/* IP_FREEBIND lets anybody bind any address. */
+	if (is_hosts(&local))
+		return 0;
+	sl_why(why, "that is no address of this host");
+	return -EPERM;
+}
+
+/* Whose the others are ---------------------------------------------------------------------------
+ */
+
+bool sl_proof_is_others(const struct sl_session *s, const struct sl_proof *p,
+			const struct sl_diag_sock *other)
+{
+	if (other->cookie == p->own.cookie || other->uid == s->cred.uid)
+		return false;
+	/* The kernel lets one user's sockets into such a group; a worker has it from a master. */
+	return !p->reuseport || other->uid != p->own.uid;
+}
+
+/* Was that socket what the session proved the claim of an endpoint with? (To the daemon before us,
+ * and then its number is not known at once.) */
+static bool has_proved_with(const struct sl_session *s, const struct sl_diag_sock *found)
+{
+	for (uint32_t i = 0; i < s->held.max; i++) {
+		const struct sl_held *h = &s->held.slot[i];
+
+		if (h->used && !h->req.key.remote_port &&
+		    h->req.key.local_port == found->local_port &&
+		    (h->cookie == found->cookie || !h->cookie))
+			return true;
+	}
+	return false;
+}
+
+/* Flows ------------------------------------------------------------------------------------------
+ */
+
+static struct sl_diag_flow flow_of(const struct sl_claim_req *req, const struct sl_diag_sock *own)
+{
+	return (struct sl_diag_flow){
+		.local = sl_addr_of(req->key.local),
+		.remote = sl_addr_of(req->key.remote),
+		.local_port = req->key.local_port,
+		.remote_port = req->key.remote_port,
+		.ifindex = req->key.vlan ? own->ifindex : req->ifindex,
+		.proto = req->key.proto,
+	};
+}
+
+/* What the kernel has for the flow, if that is a socket: a handshake that is not done belongs to
+ * the listener, which has no number of a user itself. */
+static int find_owner(const struct sl_diag_flow *f, struct sl_diag_sock *out)
+{
+	struct sl_diag_flow first = *f;
+	int err = find(f, out);
+
+	if (err || f->proto != IPPROTO_TCP || out->inode ||
+	    (out->state != SL_DIAG_SYN_RECV && out->state != SL_DIAG_NEW_SYN_RECV))
+		return err;
+	first.remote_port = 0;
+	return find(&first, out);
+}
+
+/* A TCP connection of the library has a socket that is only bound: the kernel finds nothing, or the
+ * listener that it came by. Of one that is over (TIME_WAIT) or that nobody holds nothing is lost.
+ */
+static bool may_have_tcp(const struct sl_session *s, const struct sl_proof *p,
+			 const struct sl_diag_sock *found, const struct sl_claim_req *req)
+{
+	struct sl_deliver_claim c = sl_deliver_claim_of(req);
+
+	if (!sl_proof_is_others(s, p, found) || found->state == SL_DIAG_TIME_WAITS ||
+	    (!found->inode && found->state != SL_DIAG_LISTEN) || has_proved_with(s, found))
+		return true;
+	return found->state == SL_DIAG_LISTEN && p->own.state == SL_DIAG_LISTEN &&
+	       !sl_deliver_prefers(&c, &p->own, found);
+}
+
+static int prove_flow(const struct sl_session *s, int fd, const struct sl_claim_req *req,
+		      struct sl_proof *p, const char **why)
+{
+	struct sl_diag_flow f = flow_of(req, &p->own);
+	struct sl_diag_sock found;
+	int err = find_owner(&f, &found);
+
+	if (err == -ENOENT && req->key.proto == IPPROTO_TCP)
+		return can_find_tcp() ? 0 : -EOPNOTSUPP;
+	if (!err)
+		err = read_own(fd, p);
+	if (!err && req->key.proto == IPPROTO_UDP && !p->own.remote_port)
+		err = -ENOENT; /* other peers' packets are its, too: that is no flow of its own */
+	if (!err && found.cookie == p->own.cookie)
+		return 0;
+	if (err) {
+		sl_why(why, "the kernel knows no socket for that flow");
+		return err == -ENOENT ? -EPERM : err;
+	}
+	if (req->key.proto == IPPROTO_TCP ? may_have_tcp(s, p, &found, req)
+					  : !sl_proof_is_others(s, p, &found))
+		return 0;
+	sl_why(why, "the flow is another user's: the kernel would give it to a socket of his");
+	return -EPERM;
+}
+
+/* Endpoints --------------------------------------------------------------------------------------
+ */
+
+struct look {
+	const struct sl_session *session;
+	const struct sl_deliver_claim *claim;
+	struct sl_proof *proof;
+	bool found;  /* the socket itself */
+	bool others; /* one that goes before it, of another user */
+};
+
+static void look_at(const struct sl_diag_sock *o, void *arg)
+{
+	struct look *l = arg;
+
+	l->found |= o->cookie == l->proof->own.cookie;
+	l->others |= sl_proof_is_others(l->session, l->proof, o) &&
+		     sl_deliver_prefers(l->claim, &l->proof->own, o);
+}
+
+/* A connection of the kernel, of another user, that would lose its segments. (One that nobody holds
+ * is about to end.) */
+static void look_at_conn(const struct sl_diag_sock *o, void *arg)
+{
+	struct look *l = arg;
+
+	l->others |= o->inode && o->remote_port && sl_proof_is_others(l->session, l->proof, o) &&
+		     sl_deliver_reaches(l->claim, o);
+}
+
+/* Connections of one port, which a listener's claims for several devices and families all ask for:
+ * reading the kernel's table takes milliseconds. */
+#define CONNS_NS 50000000ull
+#define CONNS    64
+static struct {
+	uint16_t port;
+	uint32_t n; /* more than CONNS: not all are here */
+	uint64_t read_ns;
+	struct sl_diag_sock sock[CONNS];
+} conns;
+
+static void keep_conn(const struct sl_diag_sock *o, void *arg)
+{
+	if (!o->inode || !o->remote_port)
+		return;
+	if (conns.n < CONNS)
+		conns.sock[conns.n] = *o;
+	conns.n++;
+	look_at_conn(o, arg);
+}
+
+static int look_at_conns(uint16_t port, struct look *l)
+{
+	uint64_t now_ns = sl_now_ns();
+	int fd, err;
+
+	if (conns.port == port && conns.n <= CONNS && now_ns - conns.read_ns < CONNS_NS) {
+		for (uint32_t i = 0; i < conns.n; i++)
+			look_at_conn(&conns.sock[i], l);
+		return 0;
+	}
+	conns.port = port;
+	conns.n = 0;
+	conns.read_ns = now_ns;
+	fd = sl_prove_netlink();
+	err = fd < 0 ? fd : sl_diag_dump_conns(fd, port, CONNECTED, keep_conn, l);
+	if (err)
+		conns.port = 0;
+	return dumped(err, AF_UNSPEC);
+}
+
+static int for_families(const struct sl_claim_req *req, uint32_t states,
+			void (*fn)(const struct sl_diag_sock *s, void *arg), struct look *l)
+{
+	bool v4 = sl_addr_is_v4(&l->claim->local);
+	int err = v4 ? dump(req->key.proto, AF_INET, req->key.local_port, states, fn, l) : 0;
+
+	return err ? err : dump(req->key.proto, AF_INET6, req->key.local_port, states, fn, l);
+}
+
+static int prove_endpoint(const struct sl_session *s, int fd, const struct sl_claim_req *req,
+			  struct sl_proof *p, const char **why)
+{
+	struct sl_deliver_claim c = sl_deliver_claim_of(req);
+	struct look l = {.session = s, .claim = &c, .proof = p};
+	bool tcp = req->key.proto == IPPROTO_TCP;
+	int err = read_own(fd, p);
+
+	if (!err && !c.to_all && p->own.remote_port) {
+		sl_why(why, "the socket has a peer: the kernel gives it that peer's packets only");
+		return -EPERM;
+	}
+	if (!err)
+		err = for_families(req, tcp ? STATE(SL_DIAG_LISTEN) : ANY_STATE, look_at, &l);
+	if (!err && tcp && !l.others)
+		err = look_at_conns(req->key.local_port, &l);
+	if (err) {
+		sl_why(why, "the kernel's sockets cannot be asked for");
+		return err;
+	}
+	if (l.others) {
+		sl_why(why, "the kernel would give packets of that endpoint to a socket of another "
+			    "user");
+		return -EPERM;
+	}
+	/* A socket that is going to listen is not in the kernel's table yet; watch.c sees to it. */
+	if (l.found || tcp)
+		return 0;
+	sl_why(why, "the kernel gives nothing to the socket");
+	return -EPERM;
+}
+
+/* The whole --------------------------------------------------------------------------------------
+ */
+
+struct sl_deliver_claim sl_deliver_claim_of(const struct sl_claim_req *req)
+{
+	struct sl_deliver_claim c = {
+		.local = sl_addr_of(req->key.local),
+		.remote = sl_addr_of(req->key.remote),
+		.remote_port = req->key.remote_port,
+		.ifindex = req->key.vlan ? 0 : req->ifindex,
+		.proto = req->key.proto,
+	};
+
+	c.to_all = sl_addr_is_multicast(&c.local);
+	return c;
+}
+
+int sl_prove(const struct sl_session *s, int fd, const struct sl_claim_req *req,
+	     struct sl_proof *proof, const char **why)
+{
+	int err = read_basics(fd, proof);
+
+	if (err) {
+		sl_why(why, "the descriptor is no socket");
+		return err;
+	}
+	/* Such a flow is the kernel's. */
+	if (req->claim.flags & SL_CLAIM_PASS)
+		return 0;
+	err = check_place(fd, req, &proof->own, why);
+	if (err)
+		return err;
+	return req->key.remote_port ? prove_flow(s, fd, req, proof, why)
+				    : prove_endpoint(s, fd, req, proof, why);
+}
+
+int sl_prove_packet(int fd, const struct sl_diag_flow *packet, const char **why)
+{
+	struct sl_diag_flow f = *packet;
+	struct sl_diag_sock found;
+	struct sl_proof p;
+	int err = read_basics(fd, &p);
+
+	f.ifindex = p.own.ifindex;
+	if (!err)
+		err = find(&f, &found);
+	if (err && err != -ENOENT)
+		return err;
+	if (!err && found.cookie == p.own.cookie)
+		return 0;
+	sl_why(why, "the kernel would not give the packet to that socket");
+	return -EPERM;
+}
+
+bool sl_prove_late(const struct sl_session *s, const struct sl_diag_flow *f)
+{
+	struct sl_diag_sock found;
+	int err = find_owner(f, &found);
+
+	/* What is for nobody is reset. Connections that the daemon saved are the daemon's own. */
+	return err == -ENOENT || (!err && (found.uid == s->cred.uid || !found.uid || !found.inode ||
+					   has_proved_with(s, &found)));
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Claims of endpoints and of UDP's flows, after they were proved: is it still so?
+ *
+ * Theory of operation: others bind sockets later (SO_REUSEADDR, a more specific address, one more
+ * receiver of a group), and the socket of the claim is closed, or listens no more. The kernel tells
+ * of neither, so the daemon reads the kernel's sockets, all at once for all claims: those of UDP
+ * and the listeners of TCP, SL_WATCH_MS apart, or farther where reading takes long (1/SHARE of the
+ * loop's time). A claim that is not what the kernel would deliver any more is taken back: the
+ * packets reach the kernel, whose choice they are, and the library reads its sockets there, too.
+ * TCP's flows are not watched: the library's connections have a socket that is only bound, of which
+ * the kernel shows nothing. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/broker_int.h"
+#include "deliver.h"
+
+#define BUCKETS    1024
+#define SHARE      50
+#define LISTENS_NS 10000000000ull /* from claim to listen(2): devices may be opened in between */
+
+struct watched {
+	struct watched *next;
+	struct sl_session *session;
+	struct sl_claim_req req;
+	struct sl_deliver_claim claim;
+	struct sl_proof proof;
+	uint64_t since_ns;
+	bool seen;       /* the socket was in the kernel's table at a look */
+	unsigned missed; /* so many looks in a row it was not */
+	/* Of the look that goes on. */
+	bool here;
+	uint32_t other; /* inode of a socket that goes before it; 0: none */
+};
+
+static struct watched *bucket[BUCKETS];
+static uint32_t nwatched;
+static uint64_t next_ns;
+
+static struct watched **bucket_of(uint16_t port)
+{
+	return &bucket[port & (BUCKETS - 1)];
+}
+
+static bool is_same(const struct watched *w, const struct sl_session *s,
+		    const struct sl_claim_req *req)
+{
+	return w->session == s && w->req.ifindex == req->ifindex &&
+	       w->req.claim.slot == req->claim.slot &&
+	       !memcmp(&w->req.key, &req->key, sizeof(w->req.key));
+}
+
+int sl_watch_add(struct sl_session *s, const struct sl_claim_req *req, const struct sl_proof *p)
+{
+	struct watched **at, *w;
+
+	if (req->claim.flags & SL_CLAIM_PASS ||
+	    (req->key.remote_port && req->key.proto == IPPROTO_TCP))
+		return 0;
+	sl_watch_del(s, req);
+	w = malloc(sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	at = bucket_of(req->key.local_port);
+	*w = (struct watched){
+		.next = *at,
+		.session = s,
+		.req = *req,
+		.claim = sl_deliver_claim_of(req),
+		.proof = *p,
+		.since_ns = sl_now_ns(),
+	};
+	*at = w;
+	nwatched++;
+	return 0;
+}
+
+void sl_watch_del(const struct sl_session *s, const struct sl_claim_req *req)
+{
+	for (struct watched **at = bucket_of(req->key.local_port); *at; at = &(*at)->next) {
+		struct watched *w = *at;
+
+		if (!is_same(w, s, req))
+			continue;
+		*at = w->next;
+		free(w);
+		nwatched--;
+		return;
+	}
+}
+
+/* A look ----------------------------------------------------------------------------------------
+ */
+
+static bool is_bound_still(const struct watched *w, const struct sl_diag_sock *o)
+{
+	return sl_deliver_reaches(&w->claim, o) &&
+	       (w->claim.to_all || !o->remote_port == !w->claim.remote_port);
+}
+
+/* The daemon before us saw the proof. What is bound to just that is taken for it, if it is the
+ * user's, or root's, who may have made it for the program. */
+static void recognize(struct watched *w, const struct sl_diag_sock *o)
+{
+	if (w->proof.own.cookie || (o->uid && o->uid != w->session->cred.uid) ||
+	    !is_bound_still(w, o))
+		return;
+	w->proof.own = *o;
+}
+
+static void compare(struct watched *w, const struct sl_diag_sock *o)
+{
+	recognize(w, o);
+	if (!w->proof.own.cookie)
+		return; /* at the next look */
+	if (o->cookie == w->proof.own.cookie) {
+		w->here |= is_bound_still(w, o);
+		w->proof.own.uid = o->uid;
+		w->proof.own.state = o->state;
+	} else if (!w->other && sl_proof_is_others(w->session, &w->proof, o) &&
+		   sl_deliver_prefers(&w->claim, &w->proof.own, o)) {
+		w->other = o->inode ? o->inode : UINT32_MAX;
+	}
+}
+
+static void look_at(const struct sl_diag_sock *o, void *arg)
+{
+	uint8_t proto = *(const uint8_t *)arg;
+
+	for (struct watched *w = *bucket_of(o->local_port); w; w = w->next)
+		if (w->req.key.local_port == o->local_port && w->req.key.proto == proto)
+			compare(w, o);
+}
+
+static bool any_of(uint8_t proto)
+{
+	for (unsigned i = 0; i < BUCKETS; i++)
+		for (const struct watched *w = bucket[i]; w; w = w->next)
+			if (w->req.key.proto == proto)
+				return true;
+	return false;
+}
+
+/* A kernel without IPv6 has none of these. */
+static int read_ipv6(int fd, uint8_t proto, uint32_t states)
+{
+	int err = sl_diag_dump(fd, proto, AF_INET6, 0, states, look_at, &proto);
+
+	return err == -ENOENT ? 0 : err;
+}
+
+static int read_all(uint8_t proto)
+{
+	uint32_t states = proto == IPPROTO_TCP ? 1u << SL_DIAG_LISTEN : ~0u;
+	int fd, err;
+
+	if (!any_of(proto))
+		return 0;
+	fd = sl_prove_netlink();
+	if (fd < 0)
+		return fd;
+	err = sl_diag_dump(fd, proto, AF_INET, 0, states, look_at, &proto);
+	if (!err)
+		err = read_ipv6(fd, proto, states);
+	if (err)
+		sl_prove_netlink_close();
+	return err;
+}
+
+static bool is_true(struct watched *w, uint64_t now_ns)
+{
+	w->seen |= w->here;
+	w->missed = w->here ? 0 : w->missed + 1;
+	if (w->other)
+		return false;
+	/* One look can miss a socket, when others come and go while the kernel reads on. */
+	if (w->missed < 2)
+		return true;
+	/* A UDP socket was there when it proved the claim. */
+	return w->req.key.proto == IPPROTO_TCP && !w->seen && now_ns - w->since_ns < LISTENS_NS;
+}
+
+static void take_back(struct watched *w)
+{
+	struct sl_session *s = w->session;
+	struct sl_claim_req req = w->req;
+
+	if (w->other)
+		sl_info("sluiced",
+			"lease %u: port %u is the kernel's again: it would give packets to a "
+			"socket of another user (inode %u)",
+			s->member, req.key.local_port, w->other);
+	else
+		sl_debug("sluiced", "lease %u: port %u is the kernel's again: the socket is gone",
+			 s->member, req.key.local_port);
+	sl_watch_del(s, &req);
+	sl_claim_take_back(s, &req);
+}
+
+static void begin(void)
+{
+	for (unsigned i = 0; i < BUCKETS; i++)
+		for (struct watched *w = bucket[i]; w; w = w->next) {
+			w->here = false;
+			w->other = 0;
+		}
+}
+
+static void judge(void)
+{
+	uint64_t now_ns = sl_now_ns();
+	struct watched *next;
+
+	for (unsigned i = 0; i < BUCKETS; i++)
+		for (struct watched *w = bucket[i]; w; w = next) {
+			next = w->next;
+			if (!w->session->leaving && !is_true(w, now_ns))
+				take_back(w);
+		}
+}
+
+void sl_watch_tick(void)
+{
+	uint64_t from_ns = sl_now_ns(), took_ns;
+
+	if (!nwatched || from_ns < next_ns)
+		return;
+	begin();
+	if (!read_all(IPPROTO_UDP) && !read_all(IPPROTO_TCP))
+		judge();
+	took_ns = sl_now_ns() - from_ns;
+	next_ns = from_ns + sl_max(SL_WATCH_MS * 1000000ull - 1000000ull, SHARE * took_ns);
+}
