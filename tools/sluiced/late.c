@@ -8,8 +8,11 @@
  * nobody is reset, as by any kernel. They come to it by the loopback device, as from a raw socket
  * (sl_broker_inject()), so there are none for sockets that are bound to a device.
  *
- * The rings are the word of the dead: only what is for an end that the process had proved to have
- * is believed, and only if it is for an address of this host. */
+ * The rings and the frames are the word of the dead: none of their bytes reaches the kernel as they
+ * lie there. A packet is read as a segment of TCP, and one that is for an end that the process had
+ * proved to have, from a source that a wire may have, and that the kernel would give to no other
+ * user's socket, is written anew: from the addresses, the segment and its payload, without IP
+ * options and extension headers. */
 #include <netinet/in.h>
 #include <string.h>
 
@@ -17,6 +20,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "ctl/broker_int.h"
+#include "deliver.h"
+#include "net/route.h"
 #include "sluiced.h"
 #include "wire/csum.h"
 #include "wire/tcp_seg.h"
@@ -28,82 +33,97 @@
 struct late {
 	const struct sl_session *session;
 	uint32_t given, left;
+	uint32_t strange; /* what was no segment for the process: dropped */
 	bool syns;
 };
 
-static struct sl_addr addr_at(const uint8_t *p, bool v6)
+/* Sources that no wire may have: RFC 1122 3.2.1.3, RFC 4291 2.5.2 and 2.5.3. */
+static bool is_martian(const struct sl_addr *a)
 {
-	struct sl_addr a;
-	uint32_t v4;
-
-	if (v6) {
-		memcpy(a.b, p, 16);
-		return a;
-	}
-	memcpy(&v4, p, 4);
-	return sl_addr_v4(v4);
+	if (sl_addr_is_any(a) || sl_addr_is_multicast(a) || sl_addr_is_loopback(a) ||
+	    sl_addr_is_local(a))
+		return true;
+	return sl_addr_is_v4(a) && (a->b[12] == 0 || a->b[12] >= 240);
 }
 
-static void ends_of(const struct sl_pkt *p, struct sl_addr *src, struct sl_addr *dst)
+/* Was it the process's, and does nobody else get it now? */
+static bool is_for(const struct sl_session *s, const struct sl_diag_flow *f, bool v6)
 {
-	const uint8_t *at = p->data + p->l3 + (p->v6 ? 8 : 12);
+	const struct sl_own_end *end = sl_conns_end(&s->conns, f->local.b, f->local_port);
 
-	*src = addr_at(at, p->v6);
-	*dst = addr_at(at + (p->v6 ? 16 : 4), p->v6);
+	return end && end->everywhere && sl_addr_is_v4(&f->local) != v6 &&
+	       sl_addr_is_v4(&f->remote) != v6 && !is_martian(&f->remote) && sl_prove_late(s, f);
 }
 
-/* Was it the process's? */
-static bool is_for(const struct sl_session *s, const struct sl_pkt *p, const struct sl_addr *src,
-		   const struct sl_addr *dst)
+static struct sl_diag_flow flow_of(const struct sl_pkt *p)
 {
-	const struct sl_own_end *end =
-		sl_conns_end(&s->conns, dst->b, sl_get_be16(p->data + p->l4 + 2));
+	struct sl_diag_flow f = {.proto = IPPROTO_TCP};
 
-	return end && end->everywhere && !sl_addr_is_any(src) && !sl_addr_is_multicast(src) &&
-	       !sl_addr_eq(src, dst);
+	sl_pkt_saddr(p, &f.remote);
+	sl_pkt_daddr(p, &f.local);
+	f.remote_port = sl_get_be16(p->data + p->l4);
+	f.local_port = sl_get_be16(p->data + p->l4 + 2);
+	return f;
 }
 
-/* The sender may have left it to a device that never did it. */
-static void finish_sum(const struct sl_pkt *p, const struct sl_addr *src, const struct sl_addr *dst,
-		       uint16_t len)
+/* The segment, from its IP header on. at: where the payload lies, with room in front of it. */
+static const uint8_t *write_anew(const struct sl_pkt *p, const struct sl_diag_flow *f,
+				 const struct sl_tcp_seg *seg, uint8_t *at, size_t *bytes)
 {
-	uint8_t *tcp = p->data + p->l4;
-	uint64_t sum = sl_pseudo_sum(src, dst, IPPROTO_TCP, len);
-	uint16_t folded;
+	const struct sl_udp_build b = {
+		.src = f->remote,
+		.dst = f->local,
+		.sport = f->remote_port,
+		.dport = f->local_port,
+		.tos = p->tos,
+		.ttl = p->ttl,
+		.df = true,
+	};
+	struct sl_tcp_hdr h;
+	uint8_t *frame;
 
-	memset(tcp + 16, 0, 2);
-	folded = sl_csum_fold(sl_csum_add(sum, tcp, len));
-	memcpy(tcp + 16, &folded, sizeof(folded));
+	sl_build_tcp_hdr(&h, &b);
+	frame = sl_build_tcp(&h, seg, at, 0, sl_csum_add(0, at, seg->len));
+	*bytes = (size_t)(at + seg->len - frame) - h.l3;
+	return frame + h.l3;
 }
 
+/* One packet of a dead ring: `frame` is memory that the dead may have filled with anything. */
 static void give(void *arg, uint32_t ifindex, const uint8_t *frame, uint32_t off, uint32_t bytes)
 {
-	static _Alignas(8) uint8_t copy[16384];
+	static _Alignas(8) uint8_t copy[16384], fresh[SL_TCP_HEADROOM + sizeof(copy)];
 	const struct sl_device *d = sl_device_find(ifindex);
 	struct sl_pkt p = {.data = copy, .len = bytes};
-	struct sl_addr src, dst;
+	struct sl_diag_flow f;
 	struct late *l = arg;
 	struct sl_tcp_seg seg;
+	const uint8_t *packet;
 	struct sl_meta m;
-	uint32_t end;
+	size_t len;
 
 	if (!l->left || !d || off < sizeof(m) || bytes > sizeof(copy))
 		return;
 	memcpy(&m, frame + off - sizeof(m), sizeof(m));
 	if (m.magic != SL_META_MAGIC || m.proto != IPPROTO_TCP)
 		return;
+	l->left--;
 	memcpy(copy, frame + off, bytes);
 	p.l3 = m.l3;
 	p.l4 = m.l4;
-	if (sl_parse_tcp(&p, d->info.flags & SL_PORT_PARTIAL_CSUM, &seg) != SL_PARSE_OK)
+	if (sl_parse_tcp(&p, d->info.flags & SL_PORT_PARTIAL_CSUM, &seg) != SL_PARSE_OK) {
+		l->strange++;
 		return;
-	ends_of(&p, &src, &dst);
-	if (!is_for(l->session, &p, &src, &dst) || (seg.flags & SL_TCP_SYN && !l->syns))
+	}
+	f = flow_of(&p);
+	if (seg.flags & SL_TCP_SYN && !l->syns)
 		return;
-	end = (uint32_t)p.payload + p.payload_len;
-	finish_sum(&p, &src, &dst, (uint16_t)(end - p.l4));
-	l->left--;
-	l->given += !sl_embedded_inject(copy + p.l3, end - p.l3, ifindex);
+	if (!is_for(l->session, &f, p.v6)) {
+		l->strange++;
+		return;
+	}
+	memcpy(fresh + SL_TCP_HEADROOM, copy + p.payload, p.payload_len);
+	packet = write_anew(&p, &f, &seg, fresh + SL_TCP_HEADROOM, &len);
+	l->given += !sl_embedded_inject(packet, len, ifindex);
 }
 
 void sl_late(const struct sl_session *s, const struct sl_broker_lane *lanes, unsigned n)
@@ -123,4 +143,8 @@ void sl_late(const struct sl_session *s, const struct sl_broker_lane *lanes, uns
 			 "lease %u: %u packets came too late for it: they are the "
 			 "kernel's",
 			 s->member, l.given);
+	if (l.strange)
+		sl_debug("sluiced",
+			 "lease %u: %u packets in its rings were not for it: they are dropped",
+			 s->member, l.strange);
 }
