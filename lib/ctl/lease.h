@@ -242,6 +242,9 @@ int sl_lease_send(int fd, const struct sl_lease_msg *m, bool answer, int flags);
  * close. 1; 0: the other end hung up; -EPROTO (nothing is left open), -errno. */
 int sl_lease_recv(int fd, struct sl_lease_msg *m, bool answer, int flags);
 
+/* The same, but what came along is the receiver's to close after an error, too. */
+int sl_lease_take(int fd, struct sl_lease_msg *m, bool answer, int flags);
+
 /* Closes what came along. */
 void sl_lease_close_fds(struct sl_lease_msg *m);
 

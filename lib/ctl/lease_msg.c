@@ -118,20 +118,26 @@ void sl_lease_close_fds(struct sl_lease_msg *m)
 		sl_sys_close(m->fd[--m->nfds]);
 }
 
-int sl_lease_recv(int fd, struct sl_lease_msg *m, bool answer, int flags)
+int sl_lease_take(int fd, struct sl_lease_msg *m, bool answer, int flags)
 {
-	int truncated, err;
+	int truncated;
 	long n = sl_rights_recv(fd, m, offsetof(struct sl_lease_msg, nfds), m->fd, SL_LEASE_FDS,
 				&m->nfds, flags, &truncated);
 
-	if (n <= 0) {
-		sl_lease_close_fds(m);
+	if (n <= 0)
 		return (int)n;
-	}
-	err = truncated ? -EPROTO : sl_lease_check(m, (size_t)n, answer);
-	if (!err)
-		return 1;
-	sl_lease_close_fds(m);
+	if (truncated)
+		return -EPROTO;
+	n = sl_lease_check(m, (size_t)n, answer);
+	return n ? (int)n : 1;
+}
+
+int sl_lease_recv(int fd, struct sl_lease_msg *m, bool answer, int flags)
+{
+	int err = sl_lease_take(fd, m, answer, flags);
+
+	if (err <= 0)
+		sl_lease_close_fds(m);
 	return err;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/closer.h"
 #include "base/sys.h"
 #include "ctl/vault.h"
 
@@ -37,10 +38,14 @@ static struct record **place(uint8_t kind, uint64_t key)
 	return at;
 }
 
+/* What programs have passed may be slow to close. */
 static void discard(struct record *r)
 {
 	for (uint32_t i = 0; i < r->nfds; i++)
-		sl_sys_close(r->fd[i]);
+		if (r->hdr.kind == SL_KEEP_SESSION)
+			sl_closer_add(r->fd[i], (uint32_t)r->hdr.key, false);
+		else
+			sl_sys_close(r->fd[i]);
 	free(r);
 }
 
@@ -183,6 +188,7 @@ int sl_vault_run(void)
 		{.fd = 3 + SL_VAULT_FD_DAEMON, .events = POLLIN},
 	};
 	const struct timespec look = {.tv_sec = LOOK_MS / 1000};
+	const struct timespec soon = {.tv_nsec = SL_CLOSER_LOOK_MS * 1000000};
 	unsigned alone = 0;
 	sigset_t set;
 
@@ -192,8 +198,12 @@ int sl_vault_run(void)
 	sigprocmask(SIG_SETMASK, &set, NULL);
 	sl_sys(SYS_chdir, "/");
 	give_privileges_up();
+	/* What the daemon does not wait for, the vault does not, either. */
+	(void)sl_closer_start();
 	while (alone < ALONE) {
-		long n = sl_sys(SYS_ppoll, fds, 2, fds[1].fd < 0 ? &look : NULL, NULL, 8);
+		bool closing = sl_closer_look();
+		const struct timespec *limit = fds[1].fd < 0 ? &look : closing ? &soon : NULL;
+		long n = sl_sys(SYS_ppoll, fds, 2, limit, NULL, 8);
 
 		/* What a dead daemon had sent before it died comes first. */
 		if (n > 0 && fds[1].revents && !serve(fds[1].fd)) {
@@ -203,6 +213,7 @@ int sl_vault_run(void)
 			fds[1].fd = admit(fds[0].fd, fds[1].fd);
 		}
 		alone = fds[1].fd >= 0 || anybody() ? 0 : alone + (n == 0);
+		sl_closer_go();
 	}
 	return 0;
 }

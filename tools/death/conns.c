@@ -13,6 +13,7 @@
 
 #include "base/addr.h"
 #include "base/clock.h"
+#include "base/closer.h"
 #include "base/sys.h"
 #include "death.h"
 
@@ -309,7 +310,7 @@ bool sl_gone_tell(struct sl_gone_conns *c, uint32_t n, bool repair)
 		return true;
 	free(c->gone);
 	c->gone = NULL;
-	sl_sys_close(c->fd);
+	sl_closer_add(c->fd, SL_CLOSER_NOBODY, false);
 	c->fd = -1;
 	return false;
 }

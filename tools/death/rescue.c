@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/closer.h"
 #include "base/rights.h"
 #include "base/sys.h"
 #include "death.h"
@@ -95,9 +96,10 @@ static void reset(struct sl_rescue *r)
 	(void)sl_sys_setsockopt(r->fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
 }
 
+/* Its new owner has it, and may have made it linger. */
 static void end(struct sl_rescue *r)
 {
-	sl_sys_close(r->fd);
+	sl_closer_add(r->fd, SL_CLOSER_NOBODY, false);
 	free(r);
 }
 
@@ -162,7 +164,7 @@ bool sl_rescue_look(void)
 			continue;
 		}
 		*at = r->next;
-		sl_sys_close(r->box_fd);
+		sl_closer_add(r->box_fd, SL_CLOSER_NOBODY, false);
 		end(r);
 	}
 	return on_trial;

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Threads that close.
+ *
+ * Theory of operation: the descriptors wait in one queue, linked by their numbers, so that there is
+ * room for all. A thread that closes is interrupted by a signal after a moment: this ends the wait
+ * for a socket that lingers. What waits on regardless (FUSE) keeps its thread: another one is
+ * started then, but an owner has SL_CLOSER_OF_OWNER threads at most, so that others find one; the
+ * rest of that owner's waits. */
+#include "base/closer.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/sys.h"
+
+#define LATE_NS   20000000ull  /* it is interrupted then, */
+#define STUCK_NS  100000000ull /* and another one started */
+#define OWNERS    64u          /* with something open; the others count as one */
+#define DRAIN_MAX 4096
+
+static struct job {
+	int next;      /* -1: none */
+	uint8_t owner; /* its entry below */
+	bool alone;
+} * jobs; /* by number of the descriptor */
+static int first = -1, last = -1;
+
+static struct owner {
+	uint32_t id, open, closing; /* open: those being closed, too */
+} owners[OWNERS + 1];
+
+static struct worker {
+	pthread_t thread;
+	int tid;
+	struct owner *owner;
+	uint64_t since_ns; /* 0: it waits for work */
+} workers[SL_CLOSER_THREADS];
+static unsigned nworkers, nidle, nopen;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t work = PTHREAD_COND_INITIALIZER, done; /* (done is by CLOCK_MONOTONIC) */
+
+/* The entry of an owner, or one for it; with the mutex. Which one is noted with each descriptor:
+ * the next may get another. */
+static struct owner *owner_by_id(uint32_t id)
+{
+	struct owner *unused = &owners[OWNERS];
+
+	for (struct owner *o = owners; o < owners + OWNERS; o++) {
+		if (o->open && o->id == id)
+			return o;
+		if (!o->open)
+			unused = o;
+	}
+	unused->id = id;
+	return unused;
+}
+
+/* The threads -----------------------------------------------------------------------------------
+ */
+
+/* With requests in its queue the socket would tell its peer of a reset, before the last answer. */
+static void drain(int fd)
+{
+	for (int i = 0; i < DRAIN_MAX && sl_sys_recvfrom(fd, NULL, 0, MSG_DONTWAIT, NULL, NULL) > 0;
+	     i++)
+		;
+}
+
+/* The first whose owner has a thread left: its number, taken out of the queue. */
+static int take_job(void)
+{
+	for (int fd = first, before = -1; fd >= 0; before = fd, fd = jobs[fd].next) {
+		struct owner *o = &owners[jobs[fd].owner];
+
+		if (o->closing >= SL_CLOSER_OF_OWNER)
+			continue;
+		o->closing++;
+		if (before < 0)
+			first = jobs[fd].next;
+		else
+			jobs[before].next = jobs[fd].next;
+		if (last == fd)
+			last = before;
+		return fd;
+	}
+	return -1;
+}
+
+/* Numbers are given anew as soon as they are free: nothing is read from jobs[fd] after that. */
+static void close_one(struct worker *w, int fd)
+{
+	struct job j = jobs[fd];
+
+	w->owner = &owners[j.owner];
+	w->since_ns = sl_now_ns();
+	pthread_mutex_unlock(&mutex);
+	if (j.alone)
+		drain(fd);
+	sl_sys_close(fd);
+	pthread_mutex_lock(&mutex);
+	w->since_ns = 0;
+	w->owner->closing--;
+	w->owner->open--;
+	nopen--;
+	pthread_cond_broadcast(&done);
+}
+
+static void *run(void *arg)
+{
+	struct worker *w = arg;
+
+	pthread_mutex_lock(&mutex);
+	w->tid = (int)sl_sys(SYS_gettid);
+	for (;;) {
+		int fd = take_job();
+
+		if (fd >= 0) {
+			close_one(w, fd);
+			continue;
+		}
+		nidle++;
+		pthread_cond_wait(&work, &mutex);
+		nidle--;
+	}
+	return NULL;
+}
+
+/* Interrupts a wait; a signal that is ignored would not. */
+static void wake_up(int sig)
+{
+}
+
+/* With the mutex. */
+static int start_worker(void)
+{
+	struct worker *w = &workers[nworkers];
+	sigset_t most, old;
+	int err;
+
+	sigfillset(&most);
+	sigdelset(&most, SIGURG);
+	pthread_sigmask(SIG_SETMASK, &most, &old);
+	err = pthread_create(&w->thread, NULL, run, w);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!err) {
+		pthread_detach(w->thread);
+		nworkers++;
+	}
+	return -err;
+}
+
+int sl_closer_start(void)
+{
+	const struct sigaction act = {.sa_handler = wake_up};
+	pthread_condattr_t attr;
+	int err;
+
+	if (jobs)
+		return 0;
+	sigaction(SIGURG, &act, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&done, &attr);
+	pthread_condattr_destroy(&attr);
+	jobs = sl_sys_pages(SL_FD_MAX * sizeof(*jobs), MAP_NORESERVE);
+	if (!jobs)
+		return -ENOMEM;
+	pthread_mutex_lock(&mutex);
+	err = start_worker();
+	pthread_mutex_unlock(&mutex);
+	return err;
+}
+
+/* Their employer --------------------------------------------------------------------------------
+ */
+
+void sl_closer_add(int fd, uint32_t owner, bool alone)
+{
+	struct owner *o;
+
+	if (fd < 0)
+		return;
+	if (!nworkers || (uint32_t)fd >= SL_FD_MAX) {
+		sl_sys_close(fd);
+		return;
+	}
+	pthread_mutex_lock(&mutex);
+	o = owner_by_id(owner);
+	jobs[fd] = (struct job){.next = -1, .owner = (uint8_t)(o - owners), .alone = alone};
+	if (last < 0)
+		first = fd;
+	else
+		jobs[last].next = fd;
+	last = fd;
+	o->open++;
+	nopen++;
+	pthread_mutex_unlock(&mutex);
+}
+
+void sl_closer_go(void)
+{
+	if (!sl_load(&nopen))
+		return;
+	pthread_mutex_lock(&mutex);
+	if (first >= 0 && nidle)
+		pthread_cond_signal(&work);
+	pthread_mutex_unlock(&mutex);
+}
+
+/* Is there one that a thread may close, if there were a thread? */
+static bool is_wanted(void)
+{
+	for (int fd = first; fd >= 0; fd = jobs[fd].next)
+		if (owners[jobs[fd].owner].closing < SL_CLOSER_OF_OWNER)
+			return true;
+	return false;
+}
+
+/* Interrupts the slow ones; are all stuck? */
+static bool are_stuck(uint64_t now)
+{
+	unsigned stuck = 0;
+
+	for (struct worker *w = workers; w < workers + nworkers; w++) {
+		uint64_t since = w->since_ns;
+
+		if (!since || now - since < LATE_NS)
+			continue;
+		sl_sys(SYS_tgkill, getpid(), w->tid, SIGURG);
+		stuck += now - since > STUCK_NS;
+	}
+	return stuck == nworkers;
+}
+
+bool sl_closer_look(void)
+{
+	bool open;
+
+	if (!sl_load(&nopen))
+		return false;
+	pthread_mutex_lock(&mutex);
+	if (are_stuck(sl_now_ns()) && is_wanted() && nworkers < SL_CLOSER_THREADS)
+		(void)start_worker();
+	if (first >= 0 && nidle && is_wanted())
+		pthread_cond_signal(&work);
+	open = nopen;
+	pthread_mutex_unlock(&mutex);
+	return open;
+}
+
+uint32_t sl_closer_pending(uint32_t owner)
+{
+	uint32_t n;
+
+	if (!sl_load(&nopen))
+		return 0;
+	pthread_mutex_lock(&mutex);
+	n = owner_by_id(owner)->open;
+	pthread_mutex_unlock(&mutex);
+	return n;
+}
+
+/* Does one of its threads wait already? */
+static bool is_late(const struct owner *o)
+{
+	uint64_t now = sl_now_ns();
+
+	for (const struct worker *w = workers; w < workers + nworkers; w++)
+		if (w->since_ns && w->owner == o && now - w->since_ns > LATE_NS)
+			return true;
+	return false;
+}
+
+bool sl_closer_wait(uint32_t owner, unsigned ms)
+{
+	const struct owner *o;
+	struct timespec end;
+	int err = 0;
+
+	sl_closer_go();
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	end.tv_nsec += (long)ms * 1000000;
+	end.tv_sec += end.tv_nsec / 1000000000;
+	end.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&mutex);
+	o = owner_by_id(owner);
+	while (o->open && o->id == owner && !err)
+		err = is_late(o) ? ETIMEDOUT : pthread_cond_timedwait(&done, &mutex, &end);
+	pthread_mutex_unlock(&mutex);
+	return !err;
+}
