@@ -5,6 +5,7 @@
 #   daemon CMD..      `sluice daemon` asks b's      daemon_pid, vault_pid   their numbers, in b
 #   leases_are N      so many programs have one     has_claim PORT          somebody is offloaded there
 #   daemon_ends, daemon_starts POLICY, on_steering_nic   another one in b
+#   alive_watch, alive_end WHAT  does it answer all the time?
 #   answered FILE     what steady has had back      grows FILE N            is it so much?
 # shellcheck shell=bash source=lib.sh
 LEASED=1
@@ -40,4 +41,30 @@ lease_up() {
 	net_up "$@"
 	MODE=leased
 	wait_until 10 daemon_answers || die "no daemon answers"
+}
+
+# b's daemon is asked 5 times a second whether it lives, until alive_end, which says how long it took at most. (On a
+# busy machine the asking takes a while, too: a daemon that waits for somebody takes longer than any of that.)
+alive_watch() {
+	: >"$TMP/alive"
+	(
+		while :; do
+			t=$(date +%s%N)
+			timeout 10 env SLUICE_DAEMON="$TMP/sluiced.b" "$BUILD/sluice" daemon status >/dev/null 2>"$TMP/alive.err"
+			echo "$? $((($(date +%s%N) - t) / 1000000)) $(tail -n 1 "$TMP/alive.err")" >>"$TMP/alive"
+			sleep 0.2
+		done
+	) &
+	ALIVE=$!
+	PIDS+=("$ALIVE")
+}
+alive_end() { # what
+	local n
+	n=$(wc -l <"$TMP/alive")
+	wait_until 12 test "$(wc -l <"$TMP/alive")" -gt "$n" # one that is asked from now on
+	kill "$ALIVE"
+	wait "$ALIVE" 2>/dev/null
+	same "the daemon answers all the time: $1" "" "$(grep -v '^0 ' "$TMP/alive" | sort | uniq -c | head -n 3)"
+	ok "and soon (at most $(cut -d' ' -f2 "$TMP/alive" | sort -n | tail -n 1) ms, asked $(wc -l <"$TMP/alive") times): $1" \
+		test "$(cut -d' ' -f2 "$TMP/alive" | sort -n | tail -n 1)" -le 2000
 }

@@ -6,6 +6,7 @@
 
 #include "base/sys.h"
 #include "ctl/broker_int.h"
+#include "foreign.h"
 #include "keep.h"
 #include "sluiced.h"
 
@@ -24,16 +25,16 @@ const struct sl_gone_box *sl_box_find(void *session, uint32_t listener)
 	return find(&((struct sl_session *)session)->boxes, listener);
 }
 
-static void drop(struct sl_boxes *b, struct sl_gone_box *box)
+static void drop(struct sl_session *s, struct sl_gone_box *box)
 {
-	sl_sys_close(box->fd);
-	*box = b->box[--b->n];
+	sl_foreign_close(s, box->fd);
+	*box = s->boxes.box[--s->boxes.n];
 }
 
-void sl_boxes_free(struct sl_boxes *b)
+void sl_boxes_free(struct sl_session *s)
 {
-	while (b->n)
-		drop(b, &b->box[0]);
+	while (s->boxes.n)
+		drop(s, &s->boxes.box[0]);
 }
 
 int sl_on_box(struct sl_session *s, struct sl_lease_msg *m, const char **why)
@@ -49,7 +50,7 @@ int sl_on_box(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 		return err;
 	old = find(&s->boxes, box.listener);
 	if (old)
-		drop(&s->boxes, old);
+		drop(s, old);
 	if (s->boxes.n == SL_SESSION_BOXES) {
 		sl_why(why, "a lease has at most %u listeners that others have, too",
 		       SL_SESSION_BOXES);
@@ -70,7 +71,7 @@ int sl_on_unbox(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 
 	if (!box)
 		return -ENOENT;
-	drop(&s->boxes, box);
+	drop(s, box);
 	sl_keep_session(s);
 	return 0;
 }

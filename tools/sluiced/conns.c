@@ -9,6 +9,7 @@
 #include "base/addr.h"
 #include "base/sys.h"
 #include "ctl/broker_int.h"
+#include "foreign.h"
 #include "keep.h"
 #include "sluiced.h"
 
@@ -26,7 +27,7 @@ int sl_on_conns(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 		return fd;
 	err = sl_gone_open(&s->conns.gone, fd, &m->body.conns);
 	if (err)
-		sl_sys_close(fd);
+		sl_foreign_close(s, fd);
 	else
 		sl_keep_session(s);
 	return err;

@@ -5,6 +5,7 @@
 #include <getopt.h>
 #include <grp.h>
 #include <libgen.h>
+#include <limits.h>
 #include <net/if.h>
 #include <pwd.h>
 #include <signal.h>
@@ -19,12 +20,14 @@
 #include <sys/un.h>
 
 #include "base/clock.h"
+#include "base/closer.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "ctl/broker_int.h"
 #include "ctl/conf.h"
 #include "deliver.h"
+#include "door.h"
 #include "keep.h"
 #include "net/route.h"
 #include "sandbox.h"
@@ -367,6 +370,21 @@ static bool is_over(void)
 	return sluiced.draining && !sluiced.memory_users && !is_needed();
 }
 
+/* For how long the loop may sleep, at most, in milliseconds; -1: until something comes. */
+static int wait_limit(bool more, bool trials)
+{
+	uint64_t now = sl_now_ns(), door = sl_door_look(now), later = sl_sessions_later(now);
+	uint64_t ms = sl_min(door, later) / 1000000 + 1;
+
+	if (sluiced.memory_users || sl_keep_is_missing())
+		ms = sl_min(ms, (uint64_t)SL_VIEW_MS);
+	if (sl_closer_look())
+		ms = sl_min(ms, (uint64_t)SL_CLOSER_LOOK_MS);
+	if (trials)
+		ms = sl_min(ms, (uint64_t)TRIAL_MS);
+	return more ? 0 : ms > INT_MAX ? -1 : (int)ms;
+}
+
 /* Sessions are freed between two looks only, so that no event is of a dead one. */
 static void loop(void)
 {
@@ -375,14 +393,11 @@ static void loop(void)
 	bool more = false, trials = false;
 
 	while (!is_over()) {
-		int wait_ms = more                                           ? 0
-			      : trials                                       ? TRIAL_MS
-			      : sluiced.memory_users || sl_keep_is_missing() ? SL_VIEW_MS
-									     : -1;
-		int n = epoll_wait(sluiced.epfd, ev, sl_array_len(ev), wait_ms);
+		int n = epoll_wait(sluiced.epfd, ev, sl_array_len(ev), wait_limit(more, trials));
 
 		for (int i = 0; i < n; i++)
 			on_event(&ev[i]);
+		sl_closer_go();
 		more = sl_sessions_reap();
 		trials = sl_rescue_look();
 		sl_linger_tick();
@@ -483,6 +498,10 @@ int main(int argc, char **argv)
 	sl_info("sluiced", "serves network namespace %u at %s", sluiced.netns, socket_path);
 	if (!open_air)
 		sl_sandbox_enter(socket_path);
+	err = sl_closer_start();
+	if (err)
+		sl_warn("sluiced", "no thread closes what programs pass: the loop does: %s",
+			sl_strerror(err));
 	sl_keep_start();
 	say_ready();
 	loop();

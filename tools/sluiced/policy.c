@@ -2,7 +2,8 @@
 /* The policy file, sluiced.conf(5): who may have what.
  *
  *   allow|deny  user <name|number|*> | group <name|number>  [device <glob>[,<glob>...]]
- *               [join <glob>[,<glob>...]] [lanes <n>] [flows <n>] [frames <n>] [repair yes|no]
+ *               [join <glob>[,<glob>...]] [lanes <n>] [flows <n>] [frames <n>] [clients <n>]
+ *               [repair yes|no]
  *   divide <glob>[,<glob>...] <n>
  *
  * The first line that fits the user (or the device) decides; nobody else gets anything. # starts a
@@ -138,9 +139,14 @@ static bool take_limit(struct words *w, const char *word, struct sl_limits *l)
 				   &l->flows);
 	if (!strcmp(word, "frames"))
 		return take_number(w, 1u << 20, "a number of frames from 0 to 1048576", &l->frames);
+	if (!strcmp(word, "clients"))
+		return take_number(w, SL_SESSIONS_MAX, "a number of programs from 0 to 1024",
+				   &l->clients);
 	if (!strcmp(word, "repair"))
 		return take_yes(w, &l->repair);
-	return wrong(w, "device, join, lanes, flows, frames, repair or the end of the line", word);
+	return wrong(w,
+		     "device, join, lanes, flows, frames, clients, repair or the end of the line",
+		     word);
 }
 
 static bool take_rule(struct words *w, char *verb, struct sl_policy_rule *r)
@@ -149,7 +155,10 @@ static bool take_rule(struct words *w, char *verb, struct sl_policy_rule *r)
 
 	*r = (struct sl_policy_rule){
 		.allow = !strcmp(verb, "allow"),
-		.limits = {.lanes = LANES_DEFAULT, .flows = FLOWS_DEFAULT, .repair = true},
+		.limits = {.lanes = LANES_DEFAULT,
+			   .flows = FLOWS_DEFAULT,
+			   .clients = SL_CLIENTS,
+			   .repair = true},
 	};
 	if (!r->allow && strcmp(verb, "deny"))
 		return wrong(w, "allow, deny or divide", verb);

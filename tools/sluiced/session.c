@@ -6,36 +6,29 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 
 #include "base/clock.h"
+#include "base/closer.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/broker_int.h"
+#include "door.h"
+#include "foreign.h"
 #include "keep.h"
 #include "sluiced.h"
 
 #ifndef SO_PEERGROUPS
 #define SO_PEERGROUPS 59 /* Linux 4.13 */
 #endif
-#define NSFS_MAGIC     0x6e736673
-#define SESSIONS_A_UID 256 /* so that one user leaves room for the others */
-#define REAP_CLAIMS    256 /* a turn of the loop: below a millisecond */
-#define TRIES          3   /* daemons that may die of one request */
+#define REAP_CLAIMS 256           /* a turn of the loop: below a millisecond */
+#define TRIES       3             /* daemons that may die of one request */
+#define LATER_NS    50000000ull   /* a request that has to wait is looked at again after that, */
+#define WAITS_NS    3000000000ull /* for so long */
 
 struct sl_sluiced sluiced = {.epfd = -1, .listen_fd = -1};
 
 /* Coming ----------------------------------------------------------------------------------------
  */
-
-static unsigned sessions_of(uint32_t uid)
-{
-	unsigned n = 0;
-
-	for (const struct sl_session *s = sluiced.sessions; s; s = s->next)
-		n += s->cred.uid == uid;
-	return n;
-}
 
 /* Who it is, as the kernel says. */
 static int identify(struct sl_session *s)
@@ -65,16 +58,40 @@ static void watch_death(const struct sl_session *s)
 		sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_ADD, s->pidfd, &ev);
 }
 
+/* Before Linux 6.5 the number may be another process's by now, if the one that connected has died:
+ * while its end of the connection is open it most likely lives, and the next process of that
+ * number would have to be of the same user to be believed. */
+static int open_by_number(const struct sl_session *s)
+{
+	struct pollfd p = {.fd = s->fd};
+	const struct timespec now = {0};
+	char path[32];
+	struct stat st;
+	int fd = s->cred.pid ? (int)sl_sys(SYS_pidfd_open, s->cred.pid, 0) : -ESRCH;
+
+	if (fd < 0)
+		return fd;
+	snprintf(path, sizeof(path), "/proc/%d", s->cred.pid);
+	if (!stat(path, &st) && (st.st_uid == s->cred.uid || !st.st_uid) && !sl_is_dead(fd) &&
+	    !sl_sys(SYS_ppoll, &p, 1, &now, NULL, 8))
+		return fd;
+	sl_sys_close(fd);
+	return -ESRCH;
+}
+
 /* By which the death of the process is told, for certain. */
-static void watch_process(struct sl_session *s)
+static int watch_process(struct sl_session *s)
 {
 	socklen_t len = sizeof(s->pidfd);
 
 	if (s->pidfd >= 0)
-		return;
+		return 0;
 	if (sl_sys_getsockopt(s->fd, SOL_SOCKET, SO_PEERPIDFD, &s->pidfd, &len))
-		s->pidfd = s->cred.pid ? (int)sl_sys(SYS_pidfd_open, s->cred.pid, 0) : -1;
+		s->pidfd = open_by_number(s);
+	if (s->pidfd < 0)
+		return s->pidfd;
 	watch_death(s);
+	return 0;
 }
 
 bool sl_is_dead(int pidfd)
@@ -98,14 +115,9 @@ static int admit(struct sl_session *s)
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = s};
 	int err = identify(s);
 
-	if (err)
-		return err;
-	if (sluiced.nsessions >= SL_SESSIONS_MAX || sessions_of(s->cred.uid) >= SESSIONS_A_UID) {
-		sl_warn_once("sluiced", "more than %u connections, or %u of user %u: refused",
-			     SL_SESSIONS_MAX, SESSIONS_A_UID, s->cred.uid);
-		return -EUSERS;
-	}
-	return sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_ADD, s->fd, &ev);
+	if (!err)
+		err = sl_door_admit(s);
+	return err ? err : sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_ADD, s->fd, &ev);
 }
 
 static void link_in(struct sl_session *s)
@@ -121,17 +133,20 @@ void sl_session_accept(void)
 	int fd = (int)sl_sys(SYS_accept4, sluiced.listen_fd, NULL, NULL,
 			     SOCK_CLOEXEC | SOCK_NONBLOCK);
 
-	if (fd < 0)
+	if (fd < 0) {
+		sl_door_failed(fd);
 		return;
+	}
 	s = calloc(1, sizeof(*s));
 	if (s) {
 		s->fd = fd;
 		s->conns.gone.fd = s->pidfd = -1;
-		s->since_ns = sl_now_ns();
+		s->since_ns = s->asked_ns = sl_now_ns();
 	}
 	if (!s || admit(s)) {
 		sluiced.refused++;
-		sl_sys_close(fd);
+		sl_sys(SYS_shutdown, fd, SHUT_RDWR);
+		sl_closer_add(fd, s ? s->cred.uid : SL_CLOSER_NOBODY, true);
 		free(s);
 		return;
 	}
@@ -144,6 +159,7 @@ void sl_session_add(struct sl_session *s)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = s};
 
+	s->asked_ns = sl_now_ns();
 	link_in(s);
 	if (s->fd >= 0)
 		sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_ADD, s->fd, &ev);
@@ -155,14 +171,13 @@ void sl_session_add(struct sl_session *s)
 
 static int check_netns(int fd, const char **why)
 {
-	struct statfs fs;
-	struct stat st;
+	uint32_t ino = sl_foreign_netns(fd);
 
-	if (fstatfs(fd, &fs) || fs.f_type != NSFS_MAGIC || fstat(fd, &st)) {
+	if (!ino) {
 		sl_why(why, "no network namespace was shown");
 		return -EPROTO;
 	}
-	if ((uint32_t)st.st_ino != sluiced.netns) {
+	if (ino != sluiced.netns) {
 		sl_why(why, "this daemon serves another network namespace; remedy: one for each, "
 			    "SLUICE_DAEMON=<its socket>");
 		return -EXDEV;
@@ -225,11 +240,22 @@ static int on_hello(struct sl_session *s, struct sl_lease_msg *m, const char **w
 		sl_why(why, "user %u may not have a lease (sluiced.conf)", s->cred.uid);
 		return -EACCES;
 	}
+	err = sl_door_lease(s, &r->limits, why);
+	if (!err)
+		err = check_netns(m->fd[0], why);
+	if (err)
+		return err;
+	err = watch_process(s);
+	if (err) {
+		sl_why(why,
+		       "no descriptor of process %d can be had, by which its death is seen; "
+		       "remedy: Linux 6.5, or a daemon in a process namespace that shows it",
+		       s->cred.pid);
+		return err;
+	}
 	if (!s->member)
 		s->member = ++sluiced.last_member;
-	err = check_netns(m->fd[0], why);
-	if (!err)
-		err = choose_group(s, &r->limits, h.group, why);
+	err = choose_group(s, &r->limits, h.group, why);
 	if (err)
 		return err;
 	for (char *c = h.program; *c; c++)
@@ -238,7 +264,6 @@ static int on_hello(struct sl_session *s, struct sl_lease_msg *m, const char **w
 	memcpy(s->program, h.program, sizeof(s->program));
 	s->limits = r->limits;
 	s->greeted = true;
-	watch_process(s);
 	sl_keep_session(s);
 	m->body.hello_ok = (struct sl_lease_hello_ok){
 		.member = s->member,
@@ -293,6 +318,10 @@ static void close_fds(int *fd, uint32_t n)
 
 static int handle(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {
+	uint32_t n = m->nfds;
+	int err;
+
+	m->nfds = 0; /* from here on, what the answer has */
 	if (m->hdr.version != SL_LEASE_VERSION) {
 		sl_why(why, "the library speaks version %u of the protocol, the daemon %u",
 		       m->hdr.version, SL_LEASE_VERSION);
@@ -300,7 +329,8 @@ static int handle(struct sl_session *s, struct sl_lease_msg *m, const char **why
 	}
 	if (!s->greeted && m->hdr.op != SL_LEASE_HELLO && m->hdr.op < SL_LEASE_STATUS)
 		return -EPROTO;
-	return handlers[m->hdr.op](s, m, why);
+	err = sl_foreign_check(s, m, n, why);
+	return err ? err : handlers[m->hdr.op](s, m, why);
 }
 
 /* Refusals are worth a line, but not one for each that somebody can provoke. */
@@ -313,17 +343,32 @@ static void say_refused(struct sl_session *s, uint32_t op, int err, const char *
 	s->said = true;
 }
 
+/* It waits for another process: it is not answered, and is looked at again after a moment. */
+static bool postpone(struct sl_session *s)
+{
+	uint64_t now = sl_now_ns();
+
+	if (!s->waits_ns)
+		s->waits_ns = now;
+	if (now - s->waits_ns > WAITS_NS)
+		return false;
+	s->later_ns = now + LATER_NS;
+	s->unread = true;
+	sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_DEL, s->fd, NULL);
+	return true;
+}
+
 /* Whether the peer is still to be served. */
 static bool serve(struct sl_session *s, struct sl_lease_msg *m)
 {
-	int passed[SL_LEASE_FDS], err;
-	uint32_t npassed = m->nfds;
 	const char *why = NULL;
+	int err = handle(s, m, &why);
 
-	memcpy(passed, m->fd, npassed * sizeof(int));
-	m->nfds = 0;
-	err = handle(s, m, &why);
-	close_fds(passed, npassed);
+	if (err == -EINPROGRESS && postpone(s))
+		return true;
+	s->waits_ns = 0;
+	if (m->hdr.op >= SL_LEASE_STATUS)
+		s->asked_ns = sl_now_ns();
 	m->hdr.version = SL_LEASE_VERSION;
 	m->hdr.err = err;
 	if (err) {
@@ -349,10 +394,9 @@ static void unwatch(int *fd)
 	*fd = -1;
 }
 
-static void hang_up(struct sl_session *s)
+void sl_session_hang_up(struct sl_session *s)
 {
-	sl_sys(SYS_shutdown, s->fd, SHUT_RDWR);
-	unwatch(&s->fd);
+	sl_foreign_hang_up(s);
 	s->leaving = true;
 	sl_keep_session(s);
 }
@@ -380,30 +424,66 @@ static bool may_try(struct sl_session *s)
 	return false;
 }
 
+/* A packet without a byte looks like the end of the connection. */
+static bool has_hung_up(const struct sl_session *s)
+{
+	struct pollfd p = {.fd = s->fd};
+	const struct timespec now = {0};
+
+	return sl_sys(SYS_ppoll, &p, 1, &now, NULL, 8) == 1;
+}
+
+/* Those that have waited are readable again. When to look next: in ns, UINT64_MAX: never. */
+uint64_t sl_sessions_later(uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (struct sl_session *s = sluiced.sessions; s; s = s->next) {
+		struct epoll_event ev = {.events = EPOLLIN, .data.ptr = s};
+
+		if (!s->later_ns || s->leaving)
+			continue;
+		if (s->later_ns > now) {
+			next = sl_min(next, s->later_ns - now);
+			continue;
+		}
+		s->later_ns = 0;
+		sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_ADD, s->fd, &ev);
+	}
+	return next;
+}
+
 /* It is answered before it is taken out of the socket: should we die in between, the next daemon
  * finds it there. An answer that comes twice is known by its number. */
 void sl_session_readable(struct sl_session *s)
 {
 	static struct sl_lease_msg m;
-	int n = sl_lease_recv(s->fd, &m, false, MSG_DONTWAIT | MSG_PEEK);
+	int passed[SL_LEASE_FDS], n = sl_foreign_receive(s, &m);
+	uint32_t npassed = m.nfds;
 	bool good;
 
 	if (n == -EAGAIN || n == -EINTR)
 		return;
-	if (n == -EPROTO)
+	memcpy(passed, m.fd, npassed * sizeof(int));
+	s->eof = n == -ECONNRESET || (!n && has_hung_up(s));
+	if (n == -EPROTO || (!n && !s->eof))
 		sluiced.broken++;
 	if (n > 0)
 		sluiced.requests++;
-	s->eof = n == 0 || n == -ECONNRESET;
 	s->seq = m.hdr.seq;
 	good = n > 0 && (!s->again || may_try(s)) && serve(s, &m);
-	/* Also from who is hung up on: a request left there would be a reset, which overtakes the
-	 * answer. */
-	sl_sys_recvfrom(s->fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
+	/* Also from a client that is hung up on: a request left there would be a reset, which
+	 * overtakes the answer. */
+	if (!s->unread)
+		sl_sys_recvfrom(s->fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
+	while (npassed)
+		sl_foreign_close(s, passed[--npassed]);
 	if (!good) {
-		hang_up(s);
+		sl_session_hang_up(s);
 		return;
 	}
+	if (s->later_ns)
+		return;
 	if (s->again) {
 		s->again = false;
 		s->tries = 0;
@@ -432,7 +512,7 @@ static enum taken take_back(struct sl_session *s)
 	if (sl_conns_read(s) || sl_conns_rescue(s, dead) || sl_claims_drop(s, REAP_CLAIMS) ||
 	    sl_conns_tell(s, dead))
 		return MORE;
-	sl_boxes_free(&s->boxes);
+	sl_boxes_free(s);
 	if (!dead || !sl_umem_bury(s))
 		return LATER;
 	sl_held_free(&s->held);

@@ -32,6 +32,7 @@ struct sl_limits {
 	uint32_t lanes, flows;
 	uint32_t frames;   /* 0: the daemon's default */
 	bool repair;       /* connections may move between the kernel and the process */
+	uint32_t clients;  /* of one user, at a time */
 	char devices[128]; /* globs with commas between; "": all */
 	char groups[128];  /* likewise, of groups with names; "": none */
 };
@@ -158,6 +159,10 @@ struct sl_session {
 	bool outside;             /* a device was another group's when it asked */
 	bool stopped;             /* by SIGSTOP */
 	bool leaving;             /* hung up; being taken back */
+	bool unread;              /* its request must stay in the queue (foreign.c) */
+	uint64_t asked_ns;        /* not greeted: when it came, or asked last */
+	uint64_t later_ns;        /* not 0: its request is looked at again then */
+	uint64_t waits_ns;        /* since when it is */
 	bool mute; /* the process is dead, and nothing comes to its lanes when this is over: */
 	uint32_t grace;
 	/* Its next request may have been done, in part or whole, by the daemon before us, so often;
@@ -201,10 +206,19 @@ struct sl_sluiced {
 	uint32_t last_umem, memory_users; /* of all together */
 };
 extern struct sl_sluiced sluiced;
+/* What is open at a time (door.c). */
+#define SL_STRANGERS   16u /* connections of a user without a lease */
+#define SL_ROOT_PLACES 64u /* of all connections, for root */
+#define SL_CLIENTS     256 /* leases of a user, unless the policy says otherwise */
+
 /* Tags of what the loop watches that is no session; below any pointer. */
 enum { SL_TAG_LISTEN = 1, SL_TAG_SIGNAL, SL_TAG_NET, SL_TAG_DEATH, SL_TAG_VAULT, SL_TAG_GRACE };
 
 void sl_session_accept(void);
+void sl_session_hang_up(struct sl_session *s);
+/* Those whose request waits for another process are served again when their time has come. In how
+ * many ns the next one is to be; UINT64_MAX: there is none. */
+uint64_t sl_sessions_later(uint64_t now);
 /* One that the daemon before us had. */
 void sl_session_add(struct sl_session *s);
 /* From here on the request that is being served must not be done again; false: it was, by the
@@ -327,7 +341,7 @@ void sl_late(const struct sl_session *s, const struct sl_broker_lane *lanes, uns
 int sl_on_box(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_unbox(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 const struct sl_gone_box *sl_box_find(void *session, uint32_t listener);
-void sl_boxes_free(struct sl_boxes *b);
+void sl_boxes_free(struct sl_session *s);
 
 /* proof.c ------------------------------------------------------------------------------------ */
 

@@ -1,0 +1,487 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A client of sluiced that passes what cannot be closed soon, asks for nothing, or says nothing.
+ *
+ * Usage: sluiced_stuck SOCKET WHAT [N]
+ *   linger    a TCP socket with unsent data and SO_LINGER, in requests that may have one, and not
+ *   queued    such sockets in requests that are never served, as the connection is closed
+ *   nested    such sockets in the queue of a UNIX socket, and that in another's
+ *   epoll     an epoll descriptor that watches another, which watches it
+ *   box       a pair with such sockets in its queue, kept by the daemon until the lease ends
+ *   empty     a packet without a byte, on a lease
+ *   idle N    N connections that say nothing: how many are closed after 4 s
+ *   slow      a connection that sends HELLO after 3 s
+ *   fuse      a file of a file system that never answers
+ * Says what became of it; 0 if that was as it has to be. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fuse.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ctl/lease.h"
+
+#define LINGER_SECONDS 600
+#define MANY           64
+
+static const char *path;
+static bool keep; /* descriptors that are passed: our own close would wait, too */
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static int dial(void)
+{
+	struct sockaddr_un sun = {.sun_family = AF_UNIX};
+	const struct timeval limit = {.tv_sec = 20};
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	snprintf(sun.sun_path, sizeof(sun.sun_path), "%s", path);
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	if (connect(fd, (struct sockaddr *)&sun, sizeof(sun)))
+		die("connect");
+	return fd;
+}
+
+static void *close_it(void *arg)
+{
+	close((int)(intptr_t)arg);
+	return NULL;
+}
+
+/* We would linger ourselves, if the daemon was the first to close it. */
+static void close_soon(int fd)
+{
+	pthread_t thread;
+
+	if (!pthread_create(&thread, NULL, close_it, (void *)(intptr_t)fd))
+		pthread_detach(thread);
+}
+
+/* Bytes and descriptors, which are closed here, unless keep. Less than 0: it could not be sent. */
+static long pass(int to, const void *data, size_t bytes, const int *fd, unsigned n, int flags)
+{
+	char space[CMSG_SPACE(MANY * sizeof(int))] = {0};
+	struct iovec iov = {(void *)data, bytes};
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	struct cmsghdr *h = (struct cmsghdr *)space;
+	long sent;
+
+	if (n) {
+		msg.msg_control = space;
+		msg.msg_controllen = CMSG_SPACE(n * sizeof(int));
+		h->cmsg_level = SOL_SOCKET;
+		h->cmsg_type = SCM_RIGHTS;
+		h->cmsg_len = CMSG_LEN(n * sizeof(int));
+		memcpy(CMSG_DATA(h), fd, n * sizeof(int));
+	}
+	sent = sendmsg(to, &msg, MSG_NOSIGNAL | flags);
+	while (n && !keep)
+		close_soon(fd[--n]);
+	return sent;
+}
+
+static long request(int conn, enum sl_lease_op op, const void *body, size_t bytes, const int *fd,
+		    unsigned n)
+{
+	struct {
+		struct sl_lease_hdr hdr;
+		char body[512];
+	} m = {.hdr = {SL_LEASE_MAGIC, SL_LEASE_VERSION, (uint16_t)op, 1, 0}};
+
+	if (bytes)
+		memcpy(m.body, body, bytes);
+	return pass(conn, &m, sizeof(m.hdr) + bytes, fd, n, 0);
+}
+
+/* 1: hung up on; -errno: a refusal; 0: a good answer. */
+static int answer(int conn)
+{
+	static char buf[65536];
+	const struct sl_lease_hdr *h = (const struct sl_lease_hdr *)buf;
+	long n = recv(conn, buf, sizeof(buf), 0);
+
+	if (n < 0 && errno == EAGAIN)
+		die("no answer");
+	return n < (long)sizeof(*h) ? 1 : h->err;
+}
+
+static int greet(int conn)
+{
+	const struct sl_lease_hello h = {.group = "", .program = "stuck"};
+	int fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+
+	request(conn, SL_LEASE_HELLO, &h, sizeof(h), &fd, 1);
+	return answer(conn);
+}
+
+/* What lingers -----------------------------------------------------------------------------------
+ */
+
+static int lingering(void)
+{
+	struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	const struct linger lg = {1, LINGER_SECONDS};
+	static char data[65536];
+	socklen_t len = sizeof(sin);
+	int l = socket(AF_INET, SOCK_STREAM, 0), small = 4096, a;
+
+	setsockopt(l, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	if (bind(l, (struct sockaddr *)&sin, sizeof(sin)) || listen(l, 1) ||
+	    getsockname(l, (struct sockaddr *)&sin, &len))
+		die("listen");
+	a = socket(AF_INET, SOCK_STREAM, 0);
+	if (connect(a, (struct sockaddr *)&sin, sizeof(sin)))
+		die("connect");
+	while (send(a, data, sizeof(data), MSG_DONTWAIT) > 0)
+		;
+	setsockopt(a, SOL_SOCKET, SO_LINGER, &lg, sizeof(lg));
+	return a; /* l stays open, and accepts nothing */
+}
+
+static void linger(void)
+{
+	const struct sl_lease_buffer b = {SO_SNDBUFFORCE, 4096};
+	int fd = lingering(), conn = dial(), many[MANY];
+
+	/* Where none belongs, in place of a namespace, and where one belongs. */
+	request(conn, SL_LEASE_STATUS, NULL, 0, &fd, 1);
+	printf("in STATUS: %d\n", answer(conn));
+	conn = dial();
+	fd = lingering();
+	request(conn, SL_LEASE_HELLO, &(struct sl_lease_hello){0}, sizeof(struct sl_lease_hello),
+		&fd, 1);
+	printf("in HELLO: %d\n", answer(conn));
+	conn = dial();
+	printf("HELLO: %d\n", greet(conn));
+	fd = lingering();
+	request(conn, SL_LEASE_BUFFER, &b, sizeof(b), &fd, 1);
+	printf("in BUFFER: %d\n", answer(conn));
+	for (unsigned i = 0; i < MANY; i++)
+		many[i] = lingering();
+	request(conn, SL_LEASE_BUFFER, &b, sizeof(b), many, MANY);
+	printf("%d in BUFFER: %d\n", MANY, answer(conn));
+}
+
+static void queued(void)
+{
+	int conn = dial(), fd;
+
+	for (unsigned i = 0; i < 8; i++) {
+		fd = lingering();
+		request(conn, SL_LEASE_STATUS, NULL, 0, &fd, 1);
+	}
+	close(conn);
+	conn = dial();
+	greet(conn);
+	for (unsigned i = 0; i < 8; i++) {
+		fd = lingering();
+		request(conn, SL_LEASE_HOLDERS, NULL, 0, &fd, 1);
+	}
+	close(conn);
+}
+
+/* A UNIX socket in whose queue n of them lie. */
+static int nest(int (*what)(void), unsigned n)
+{
+	int pair[2], fd;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair))
+		die("socketpair");
+	while (n--) {
+		fd = what();
+		if (pass(pair[0], "x", 1, &fd, 1, MSG_DONTWAIT) != 1)
+			die("pass");
+	}
+	close(pair[0]);
+	return pair[1];
+}
+
+static int nested_once(void)
+{
+	return nest(lingering, 4);
+}
+
+static void nested(void)
+{
+	int conn = dial(), fd;
+
+	greet(conn);
+	for (unsigned i = 0; i < 4; i++) {
+		fd = nest(nested_once, 3);
+		request(conn, SL_LEASE_HOLDERS, NULL, 0, &fd, 1);
+		printf("in HOLDERS: %d\n", answer(conn));
+	}
+}
+
+static void epolls(void)
+{
+	struct epoll_event ev = {.events = EPOLLIN};
+	int conn = dial(), fd[2];
+
+	greet(conn);
+	for (unsigned i = 0; i < 3; i++) {
+		fd[0] = epoll_create1(0);
+		fd[1] = nest(lingering, 2);
+		epoll_ctl(fd[0], EPOLL_CTL_ADD, fd[1], &ev);
+		epoll_ctl(fd[0], EPOLL_CTL_ADD, conn, &ev);
+		request(conn, SL_LEASE_HOLDERS, NULL, 0, fd, 1);
+		printf("in HOLDERS: %d\n", answer(conn));
+	}
+}
+
+static void box(void)
+{
+	const struct sl_lease_box b = {7};
+	struct sockaddr_in sin = {.sin_family = AF_INET};
+	int conn = dial(), pair[2], fd[2], l;
+
+	greet(conn);
+	for (unsigned i = 0; i < 4; i++) {
+		socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair);
+		for (unsigned n = 0; n < 3; n++) {
+			l = lingering();
+			pass(pair[0], "x", 1, &l, 1, MSG_DONTWAIT);
+		}
+		l = socket(AF_INET, SOCK_STREAM, 0);
+		bind(l, (struct sockaddr *)&sin, sizeof(sin));
+		listen(l, 1);
+		fd[0] = pair[1];
+		fd[1] = l;
+		close(pair[0]);
+		request(conn, SL_LEASE_BOX, &b, sizeof(b), fd, 2);
+		printf("BOX: %d\n", answer(conn));
+	}
+}
+
+/* What says nothing -------------------------------------------------------------------------------
+ */
+
+static int empty(void)
+{
+	int conn = dial(), ret;
+
+	if (greet(conn))
+		return 1;
+	send(conn, "", 0, 0);
+	ret = answer(conn);
+	printf("after an empty packet: %s\n", ret == 1 ? "hung up" : "?");
+	return ret != 1;
+}
+
+static bool is_closed(int conn)
+{
+	struct pollfd p = {.fd = conn};
+
+	poll(&p, 1, 0);
+	return p.revents & POLLHUP;
+}
+
+static int idle(unsigned n)
+{
+	int *conn = calloc(n, sizeof(int));
+	unsigned at_once = 0, after = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		conn[i] = dial();
+	sleep(1);
+	for (unsigned i = 0; i < n; i++)
+		at_once += is_closed(conn[i]);
+	sleep(3);
+	for (unsigned i = 0; i < n; i++)
+		after += is_closed(conn[i]);
+	printf("%u connections: %u open after a second, %u after four\n", n, n - at_once,
+	       n - after);
+	return n - at_once > 16 || after != n;
+}
+
+static int slow(void)
+{
+	int conn = dial(), ret;
+
+	sleep(3);
+	ret = greet(conn);
+	printf("HELLO after 3 s: %s\n", ret == 1 ? "hung up" : "answered");
+	return ret != 1;
+}
+
+/* A file system
+ * ------------------------------------------------------------------------------------
+ */
+
+/* All but FLUSH and STATFS is answered. A process of its own, which ends with its parent: it must
+ * not have a file of its own open, whose closing nobody would answer. */
+static void serve(int dev)
+{
+	static char buf[1 << 17];
+	struct {
+		struct fuse_out_header h;
+		union {
+			struct fuse_init_out init;
+			struct fuse_entry_out entry;
+			struct fuse_attr_out attr;
+			struct fuse_open_out open;
+		};
+	} out;
+
+	for (;;) {
+		const struct fuse_in_header *in = (const struct fuse_in_header *)buf;
+		long n = read(dev, buf, sizeof(buf));
+		size_t bytes = 0;
+
+		if (n < (long)sizeof(*in))
+			_exit(0);
+		memset(&out, 0, sizeof(out));
+		out.attr.attr.ino = in->nodeid;
+		out.attr.attr.mode = in->nodeid == 1 ? S_IFDIR | 0777 : S_IFREG | 0666;
+		out.attr.attr.nlink = 1;
+		switch (in->opcode) {
+		case FUSE_INIT:
+			memset(&out.init, 0, sizeof(out.init));
+			out.init.major = FUSE_KERNEL_VERSION;
+			out.init.minor = 31;
+			out.init.max_write = 4096;
+			bytes = sizeof(out.init);
+			break;
+		case FUSE_LOOKUP:
+			memset(&out.entry, 0, sizeof(out.entry));
+			out.entry.nodeid = out.entry.attr.ino = 2;
+			out.entry.attr.mode = S_IFREG | 0666;
+			out.entry.attr.nlink = 1;
+			bytes = sizeof(out.entry);
+			break;
+		case FUSE_GETATTR:
+			bytes = sizeof(out.attr);
+			break;
+		case FUSE_OPEN:
+			memset(&out.open, 0, sizeof(out.open));
+			bytes = sizeof(out.open);
+			break;
+		case FUSE_FLUSH:
+		case FUSE_STATFS:
+		case FUSE_RELEASE:
+		case FUSE_FORGET:
+		case FUSE_INTERRUPT:
+			continue;
+		default:
+			out.h.error = -ENOSYS;
+		}
+		out.h.unique = in->unique;
+		out.h.len = (uint32_t)(sizeof(out.h) + bytes);
+		if (write(dev, &out, out.h.len) < 0)
+			continue;
+	}
+}
+
+static void to_file(const char *name, const char *text)
+{
+	int fd = open(name, O_WRONLY);
+
+	if (fd < 0 || write(fd, text, strlen(text)) < 0)
+		die(name);
+	close(fd);
+}
+
+/* 77: not here. */
+static int fuse(void)
+{
+	const struct sl_lease_hello h = {.group = "", .program = "stuck"};
+	const struct sl_conns_layout layout = {0};
+	char opts[128], map[64], dir[] = "/tmp/fuseXXXXXX", file[64];
+	unsigned uid = getuid(), gid = getgid();
+	pid_t server;
+	int dev, conn, held;
+
+	snprintf(map, sizeof(map), "0 %u 1", uid);
+	if (!mkdtemp(dir) || unshare(CLONE_NEWUSER | CLONE_NEWNS)) {
+		printf("no user namespace: %s\n", strerror(errno));
+		return 77;
+	}
+	to_file("/proc/self/uid_map", map);
+	to_file("/proc/self/setgroups", "deny");
+	snprintf(map, sizeof(map), "0 %u 1", gid);
+	to_file("/proc/self/gid_map", map);
+	dev = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	snprintf(opts, sizeof(opts), "fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other", dev);
+	if (dev < 0 || mount("fuse", dir, "fuse", MS_NOSUID | MS_NODEV, opts)) {
+		printf("no FUSE: %s\n", strerror(errno));
+		return 77;
+	}
+	server = fork();
+	if (!server) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		serve(dev);
+	}
+	close(dev);
+	snprintf(file, sizeof(file), "%s/file", dir);
+	held = open(file, O_RDWR | O_CLOEXEC);
+	if (held < 0)
+		die(file);
+	keep = true;
+	for (unsigned i = 0; i < 6; i++) {
+		conn = dial();
+		request(conn, SL_LEASE_HELLO, &h, sizeof(h), &held, 1);
+		printf("in HELLO: %d\n", answer(conn));
+		conn = dial();
+		printf("HELLO: %d\n", greet(conn));
+		request(conn, SL_LEASE_CONNS, &layout, sizeof(layout), &held, 1);
+		printf("in CONNS: %d\n", answer(conn));
+		conn = dial();
+		request(conn, SL_LEASE_STATUS, NULL, 0, &held, 1);
+		printf("in STATUS: %d\n", answer(conn));
+	}
+	sleep(2);
+	/* Now all requests fail, and we can end. */
+	kill(server, SIGKILL);
+	waitpid(server, NULL, 0);
+	rmdir(dir);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 2 ? argv[2] : "";
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} attacks[] = {
+		{"linger", linger}, {"queued", queued}, {"nested", nested},
+		{"epoll", epolls},  {"box", box},
+	};
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	path = argv[1];
+	for (unsigned i = 0; i < sizeof(attacks) / sizeof(*attacks); i++)
+		if (!strcmp(what, attacks[i].name)) {
+			attacks[i].run();
+			/* What lingers does so as long as its peer is there. */
+			sleep(2);
+			_exit(0);
+		}
+	if (!strcmp(what, "empty"))
+		return empty();
+	if (!strcmp(what, "idle") && argc > 3)
+		return idle((unsigned)atoi(argv[3]));
+	if (!strcmp(what, "slow"))
+		return slow();
+	if (!strcmp(what, "fuse"))
+		return fuse();
+	fprintf(stderr, "usage: see the head of %s\n", __FILE__);
+	return 2;
+}

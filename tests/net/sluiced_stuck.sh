@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Users with and without a lease pass the daemon what it cannot close (SO_LINGER, queues in queues, FUSE), keep
+# connections without a word, use up its descriptors: it answers all the time, and serves the others.
+. "$(dirname "$0")/lib_lease.sh"
+lease_up
+D=$(daemon_pid)
+V=$(vault_pid)
+as() { echo "setpriv --reuid $1 --regid $1 --clear-groups"; }
+stuck() { b timeout 60 $(as "$1") "$BIN/sluiced_stuck" "$TMP/sluiced.b" "${@:2}"; }
+bg_stuck() { bg b timeout 60 $(as "$1") "$BIN/sluiced_stuck" "$TMP/sluiced.b" "${@:2}"; }
+fds_of() { ls "/proc/$1/fd" | wc -l; }
+fds_at_most() { [ "$(fds_of "$1")" -le "$2" ]; }
+ticks() { awk '{ print $14 + $15 }' "/proc/$D/stat"; }
+printf 'deny user 1000\nallow user *\n' >"$TMP/sluiced.b.conf"
+kill -HUP "$D"
+
+# (What it opens for the first lease that ends stays.)
+bg sb "$BIN/echo" "$B4" 7001
+wait_udp b 7001
+wait_until 10 has_claim 7001 || die "nothing is offloaded"
+stop "$BG"
+wait_until 10 leases_are 0 || die "a lease does not end"
+
+# An honest program, served all the time.
+bg sb "$BIN/echo" "$B4" 7000
+wait_udp b 7000
+ok "it has a claim" wait_until 10 has_claim 7000
+sleep 0.5
+fds=$(($(fds_of "$D") + 4)) vfds=$(($(fds_of "$V") + 4)) # (what it opens once, for HOLDERS)
+
+# What cannot be closed.
+alive_watch
+ends=()
+for what in linger queued nested epoll box; do
+	for user in 65533 1000; do
+		bg_stuck $user $what >"$TMP/stuck.$user.$what" 2>&1
+		ends+=("$BG")
+	done
+done
+sleep 2
+bg sb "$BIN/echo" "$B4" 7001
+honest=$BG
+wait_udp b 7001
+ok "another program gets a lease meanwhile" wait_until 20 has_claim 7001
+stop "$honest"
+for p in "${ends[@]}"; do wait_end "$p" 40; done
+alive_end "sockets that linger"
+ok "a lease was had, and the rest refused" grep -q "^HELLO: 0" "$TMP/stuck.65533.linger"
+ok "a user without one is told" grep -q "^HELLO: -13" "$TMP/stuck.1000.linger"
+ok "all of it is closed" wait_until 20 fds_at_most "$D" "$fds"
+ok "by the vault, too" wait_until 20 fds_at_most "$V" "$vfds"
+
+# A file system that never answers, of either user.
+alive_watch
+ends=()
+for user in 65533 1000; do
+	bg_stuck $user fuse >"$TMP/fuse.$user" 2>&1
+	ends+=("$BG")
+done
+sleep 2
+bg sb "$BIN/echo" "$B4" 7001
+honest=$BG
+wait_udp b 7001
+ok "another program gets a lease meanwhile" wait_until 20 has_claim 7001
+stop "$honest"
+for p in "${ends[@]}"; do wait_end "$p" 40; done
+say "with a file system of its own: $(sort "$TMP"/fuse.* | uniq -c | tr -s '\n ' '; ')"
+alive_end "files of FUSE"
+ok "all of it is closed" wait_until 20 fds_at_most "$D" "$fds"
+
+# Connections without a word, or with one too late; a packet without a byte.
+alive_watch
+bg_stuck 65533 idle 100 >"$TMP/idle" 2>&1
+one=$BG
+bg_stuck 1000 idle 100 >"$TMP/idle2" 2>&1
+two=$BG
+sleep 2.5 # (now these are over)
+bg_stuck 65532 slow >"$TMP/slow" 2>&1
+three=$BG
+for p in $one $two $three; do
+	wait "$p"
+	same "connections without a lease are few, and end soon ($(cat "$TMP/idle" "$TMP/idle2" "$TMP/slow" | tr '\n' ';'))" 0 $?
+done
+ok "a packet without a byte ends its connection" stuck 65533 empty
+alive_end "silence"
+
+# No descriptors: it does not run in circles.
+bg_stuck 0 idle 60 >"$TMP/idle3" 2>&1
+full=$BG
+prlimit --pid "$D" --nofile=$(($(fds_of "$D") + 4)):65536
+sleep 0.5
+before=$(ticks)
+sleep 2
+ok "without descriptors it rests ($(($(ticks) - before)) ticks of 200)" test $(($(ticks) - before)) -lt 60
+prlimit --pid "$D" --nofile=65536:65536
+stop "$full"
+ok "and serves again" wait_until 10 daemon_answers
+
+ok "the daemon is the same" kill -0 "$D"
+ok "and the honest program has its claim" has_claim 7000
+done_testing

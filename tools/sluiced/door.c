@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The door: anybody may connect, and few may stay.
+ *
+ * A connection without a lease has HELLO_NS to ask for one, or to ask what `sluice daemon` asks; a
+ * user has SL_STRANGERS of them, and as many leases as the policy says (`clients`). SL_ROOT_PLACES
+ * of all places, and the last of the descriptors, are root's, who must be able to look and to end
+ * the daemon. Without descriptors the listening socket stays readable: it is not watched for
+ * REST_NS then. */
+#include <errno.h>
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/broker_int.h"
+#include "door.h"
+
+#define HELLO_NS       2000000000ull
+#define REST_NS        100000000ull
+#define SPARE_FDS      64u  /* for root, or an eighth of what there is */
+#define STRANGERS_USED 512u /* of all users but root */
+
+static uint64_t rest_ns; /* not 0: until then nobody is accepted */
+
+struct counts {
+	uint32_t of_user, strangers_of_user, strangers;
+};
+
+static struct counts count(const struct sl_session *of)
+{
+	struct counts c = {0};
+
+	for (const struct sl_session *s = sluiced.sessions; s; s = s->next) {
+		bool own = s->cred.uid == of->cred.uid;
+
+		c.of_user += own;
+		c.strangers_of_user += own && !s->greeted;
+		c.strangers += s->cred.uid && !s->greeted;
+	}
+	return c;
+}
+
+/* Numbers are given from the lowest on. */
+static bool are_short(int fd)
+{
+	struct rlimit64 files;
+	uint64_t spare;
+
+	if (sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &files))
+		return false;
+	spare = sl_min((uint64_t)SPARE_FDS, files.rlim_cur / 8);
+	return (uint64_t)fd + spare >= files.rlim_cur;
+}
+
+int sl_door_admit(const struct sl_session *s)
+{
+	struct counts c = count(s);
+	const char *what = NULL;
+
+	if (sluiced.nsessions >= SL_SESSIONS_MAX)
+		what = "there are too many connections";
+	else if (s->cred.uid && sluiced.nsessions >= SL_SESSIONS_MAX - SL_ROOT_PLACES)
+		what = "the last places are root's";
+	else if (s->cred.uid && c.strangers_of_user >= SL_STRANGERS)
+		what = "that user has too many without a lease";
+	else if (s->cred.uid && c.strangers >= STRANGERS_USED)
+		what = "there are too many without a lease";
+	else if (s->cred.uid && are_short(s->fd))
+		what = "descriptors are short";
+	if (!what)
+		return 0;
+	sl_warn_once("sluiced", "a connection of user %u is refused: %s", s->cred.uid, what);
+	return -EUSERS;
+}
+
+int sl_door_lease(const struct sl_session *s, const struct sl_limits *l, const char **why)
+{
+	struct counts c = count(s);
+
+	/* (An adopted one asks again, and is one of them.) */
+	if (c.of_user - c.strangers_of_user < l->clients || s->greeted)
+		return 0;
+	sl_why(why,
+	       "user %u has %u programs with a lease already; remedy: `clients` in its line of "
+	       "sluiced.conf(5)",
+	       s->cred.uid, l->clients);
+	return -EUSERS;
+}
+
+static int watch(int op)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = SL_TAG_LISTEN};
+
+	return sl_sys_epoll_ctl(sluiced.epfd, op, sluiced.listen_fd, &ev);
+}
+
+void sl_door_failed(int err)
+{
+	if (err != -EMFILE && err != -ENFILE && err != -ENOMEM && err != -ENOBUFS)
+		return;
+	sl_warn_once("sluiced", "nobody can be accepted: %s; it is tried again 10 times a second",
+		     sl_strerror(err));
+	if (!watch(EPOLL_CTL_DEL))
+		rest_ns = sl_now_ns() + REST_NS;
+}
+
+static uint64_t open_again(uint64_t now)
+{
+	if (!rest_ns)
+		return UINT64_MAX;
+	if (now < rest_ns)
+		return rest_ns - now;
+	rest_ns = watch(EPOLL_CTL_ADD) ? now + REST_NS : 0;
+	return rest_ns ? REST_NS : UINT64_MAX;
+}
+
+uint64_t sl_door_look(uint64_t now)
+{
+	uint64_t next = open_again(now);
+
+	for (struct sl_session *s = sluiced.sessions; s; s = s->next) {
+		uint64_t age = now > s->asked_ns ? now - s->asked_ns : 0;
+
+		if (s->greeted || s->leaving)
+			continue;
+		if (age < HELLO_NS) {
+			next = sl_min(next, HELLO_NS - age);
+			continue;
+		}
+		sl_debug("sluiced", "process %d of user %u has asked for nothing: hung up on",
+			 s->cred.pid, s->cred.uid);
+		sl_session_hang_up(s);
+	}
+	return next;
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Descriptors that programs pass: the loop does nothing with them that their makers can make wait.
+ *
+ * Theory of operation: a request is looked at in its socket's queue (MSG_PEEK), which gives the
+ * daemon descriptors of its own, so taking the request out of the queue afterwards never closes a
+ * file for the last time. The daemon's are closed by other threads (base/closer.h). A request whose
+ * descriptors did not all come along stays in the queue: the connection is hung up on, and these
+ * threads take it out. What a descriptor is, is asked of the kernel in ways that do not reach the
+ * file system behind it: getsockopt() knows a socket and F_GET_SEALS a file in memory, without
+ * stat(), and the link in /proc/self/fd says "net:[number]" of a network namespace alone, as names
+ * of files begin with a slash. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/closer.h"
+#include "base/log.h"
+#include "base/rights.h"
+#include "base/sys.h"
+#include "ctl/broker_int.h"
+#include "foreign.h"
+
+#define PENDING_MAX 512u /* descriptors of one user that are not closed yet */
+#define HOLDERS_MS  2
+
+/* A user without a lease has no descriptors for us: they stay in the queue. HELLO is refused by the
+ * policy, which says why; without its descriptor it would be no HELLO. */
+static int receive_bare(struct sl_session *s, struct sl_lease_msg *m)
+{
+	int truncated, err;
+	long n = sl_rights_recv(s->fd, m, offsetof(struct sl_lease_msg, nfds), m->fd, 0, &m->nfds,
+				MSG_DONTWAIT | MSG_PEEK, &truncated);
+
+	s->unread = true;
+	if (n <= 0)
+		return (int)n;
+	s->unread = truncated & MSG_CTRUNC;
+	if (truncated & MSG_TRUNC)
+		return -EPROTO;
+	m->nfds = s->unread && m->hdr.op == SL_LEASE_HELLO;
+	err = sl_lease_check(m, (size_t)n, false);
+	if (!err && s->unread && m->hdr.op != SL_LEASE_HELLO)
+		err = -EPROTO;
+	m->nfds = 0;
+	return err ? err : 1;
+}
+
+int sl_foreign_receive(struct sl_session *s, struct sl_lease_msg *m)
+{
+	int n;
+
+	s->unread = false;
+	m->nfds = 0;
+	if (!s->greeted && !sl_policy_find(&sluiced.policy, s->cred.uid, s->gid, s->ngids))
+		return receive_bare(s, m);
+	if (sl_closer_pending(s->cred.uid) > PENDING_MAX) {
+		sl_warn_once("sluiced", "user %u passes descriptors that cannot be closed: refused",
+			     s->cred.uid);
+		s->unread = true;
+		return -EPROTO;
+	}
+	n = sl_lease_take(s->fd, m, false, MSG_DONTWAIT | MSG_PEEK);
+	s->unread = n == -EPROTO || n == 0; /* (a packet without a byte may have some, too) */
+	return n;
+}
+
+/* Kinds -----------------------------------------------------------------------------------------
+ */
+
+bool sl_foreign_is_socket(int fd)
+{
+	socklen_t len = sizeof(int);
+	int type;
+
+	return !sl_sys_getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len);
+}
+
+bool sl_foreign_is_memory(int fd)
+{
+	return sl_sys_fcntl(fd, F_GET_SEALS, 0) >= 0;
+}
+
+uint32_t sl_foreign_netns(int fd)
+{
+	char path[32], text[64], *end;
+	unsigned long ino;
+	long n;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	n = sl_sys(SYS_readlinkat, AT_FDCWD, path, text, sizeof(text) - 1);
+	if (n <= 0)
+		return 0;
+	text[n] = 0;
+	if (strncmp(text, "net:[", 5))
+		return 0;
+	ino = strtoul(text + 5, &end, 10);
+	return strcmp(end, "]") || ino > UINT32_MAX ? 0 : (uint32_t)ino;
+}
+
+int sl_foreign_check(struct sl_session *s, const struct sl_lease_msg *m, uint32_t n,
+		     const char **why)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		bool good = m->hdr.op == SL_LEASE_HELLO   ? true /* (says so itself) */
+			    : m->hdr.op == SL_LEASE_CONNS ? sl_foreign_is_memory(m->fd[i])
+							  : sl_foreign_is_socket(m->fd[i]);
+
+		if (good)
+			continue;
+		sl_why(why, "descriptor %u is not of the kind that the request takes", i);
+		return -EPERM;
+	}
+	/* Those of requests before must not be counted. */
+	if (m->hdr.op == SL_LEASE_HOLDERS)
+		(void)sl_closer_wait(s->cred.uid, HOLDERS_MS);
+	return 0;
+}
+
+/* Closing ---------------------------------------------------------------------------------------
+ */
+
+void sl_foreign_close(const struct sl_session *s, int fd)
+{
+	sl_closer_add(fd, s->cred.uid, false);
+}
+
+void sl_foreign_hang_up(struct sl_session *s)
+{
+	sl_sys(SYS_shutdown, s->fd, SHUT_RDWR);
+	sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_DEL, s->fd, NULL);
+	sl_closer_add(s->fd, s->cred.uid, true);
+	s->fd = -1;
+}
