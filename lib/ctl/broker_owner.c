@@ -6,7 +6,12 @@
  * descriptor, and whoever is refused it can ask for the process id of its holder. The reaper (see
  * reaper.c) holds a copy of the socket, so that after a death nobody gets the device before it has
  * been cleaned. Whoever holds the name may therefore remove any steering program and any pins of
- * the device that he finds. */
+ * the device that are there.
+ *
+ * Any user can bind that name. One that is neither root's nor our user's is ignored: then the lock
+ * in root's file decides (owner_lock.c). A process that has the name looks whether the lock is
+ * taken, and one that has the lock whether the name is an owner's by now, so of two that come at
+ * the same time at most one has the device. */
 #include "ctl/broker_int.h"
 
 #include <dlfcn.h>
@@ -26,6 +31,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "ctl/owner_lock.h"
 #include "ctl/reaper.h"
 
 #define BACKLOG      1024
@@ -103,6 +109,64 @@ static bool is_dying(pid_t pid)
 	return dead;
 }
 
+/* A user's who may not have the device? What cannot be seen is taken for an owner's. */
+static bool is_foreign(const struct sockaddr_un *sun, socklen_t len, uint32_t *uid)
+{
+	int err = sl_unix_name_uid(sun, len, uid);
+
+	return !err && *uid && *uid != (uint32_t)sl_sys(SYS_geteuid);
+}
+
+/* The name is a stranger's. */
+static int take_lock(uint32_t ifindex, const char *ifname, const struct sockaddr_un *sun,
+		     socklen_t len, uint32_t uid, const char **why)
+{
+	int fd = sl_owner_lock(ifindex);
+
+	if (fd >= 0 && !is_foreign(sun, len, &uid)) {
+		/* Meanwhile an owner has it, or nobody. */
+		sl_sys_close(fd);
+		return -EADDRINUSE;
+	}
+	if (fd >= 0)
+		sl_warn_once("port",
+			     "%s: user %u has bound the name by which owners of devices are known: "
+			     "that is ignored",
+			     ifname, uid);
+	else if (fd == -EAGAIN)
+		sl_why(why, "device %s is used by another process", ifname);
+	else
+		sl_why(why,
+		       "%s: user %u has bound the name by which owners of devices are known, and "
+		       "there is no " SL_OWNER_DIR
+		       "/owners beside it (%s); remedy: end that process",
+		       ifname, uid, sl_strerror(fd));
+	return fd < 0 && fd != -EAGAIN ? -EBUSY : fd;
+}
+
+/* The name, or the lock. -EADDRINUSE: another owner has the device, or may have it. */
+static int take_once(uint32_t ifindex, const char *ifname, const struct sockaddr_un *sun,
+		     socklen_t len, const char **why)
+{
+	uint32_t uid = 0;
+	int fd = owner_bind(sun, len);
+
+	if (fd >= 0 && sl_owner_is_locked(ifindex)) {
+		sl_why(why, "device %s is used by another process", ifname);
+		sl_sys_close(fd);
+		return -EAGAIN;
+	}
+	if (fd != -EADDRINUSE || !is_foreign(sun, len, &uid))
+		return fd;
+	return take_lock(ifindex, ifname, sun, len, uid, why);
+}
+
+/* How often it may be tried: the daemon serves others meanwhile. */
+static int tries_of(void)
+{
+	return sl_broker_opts()->serve ? LIVE_TRIES + 1 : TAKE_TRIES;
+}
+
 int sl_owner_take(uint32_t ifindex, const char *ifname, int *owner_fd, const char **why)
 {
 	const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
@@ -111,13 +175,19 @@ int sl_owner_take(uint32_t ifindex, const char *ifname, int *owner_fd, const cha
 	char name[32];
 	pid_t pid = 0;
 
-	for (int i = 0; i < TAKE_TRIES; i++) {
-		int fd = owner_bind(&sun, len);
+	for (int i = 0; i < tries_of(); i++) {
+		int fd = take_once(ifindex, ifname, &sun, len, why);
 
 		if (fd >= 0) {
 			*owner_fd = fd;
 			return 0;
 		}
+		if (fd == -EAGAIN && i < LIVE_TRIES) {
+			sl_sys(SYS_nanosleep, &pause, NULL);
+			continue;
+		}
+		if (fd == -EAGAIN || fd == -EBUSY) /* (why is said) */
+			return -EBUSY;
 		if (fd != -EADDRINUSE) {
 			sl_why(why, "%s: %s", ifname, sl_strerror(fd));
 			return fd;
@@ -129,8 +199,10 @@ int sl_owner_take(uint32_t ifindex, const char *ifname, int *owner_fd, const cha
 	}
 	if (!pid) {
 		sl_why(why, "device %s is used by a process of another container", ifname);
-		return -EBUSY;
+		return sl_broker_opts()->serve ? -EINPROGRESS : -EBUSY;
 	}
+	if (sl_broker_opts()->serve && is_dying(pid))
+		return -EINPROGRESS; /* its reaper cleans */
 	process_name(pid, name);
 	sl_why(why, "device %s is used by process %d (%s)", ifname, (int)pid, name);
 	return -EBUSY;

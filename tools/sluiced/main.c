@@ -26,6 +26,7 @@
 #include "base/sys.h"
 #include "ctl/broker_int.h"
 #include "ctl/conf.h"
+#include "ctl/owner_lock.h"
 #include "deliver.h"
 #include "door.h"
 #include "keep.h"
@@ -191,6 +192,7 @@ static void open_broker(void)
 	sluiced.quota = sluiced.frames / 16;
 	sluiced.frame_size = (uint32_t)sl_settings.frame_size;
 	opts.serve = true;
+	(void)mkdir(SL_OWNER_DIR, 0755); /* before the sandbox, which names it */
 	sl_embedded_init(&opts);
 }
 

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "ctl/broker_int.h"
+#include "ctl/owner_lock.h"
 #include "sandbox.h"
 
 /* CAP_SYS_ADMIN: libxdp looks for other programs by their numbers, which the kernel gives to nobody
@@ -79,6 +80,7 @@ static int confine_files(const char *run_dir)
 	if (ruleset < 0)
 		return -errno;
 	allow_path(ruleset, run_dir, WRITING);
+	allow_path(ruleset, SL_OWNER_DIR, WRITING);
 	allow_path(ruleset, sl_bpffs_root(), WRITING);
 	allow_path(ruleset, "/dev/null", LANDLOCK_ACCESS_FS_WRITE_FILE);
 	if (syscall(SYS_landlock_restrict_self, ruleset, 0))

@@ -366,6 +366,8 @@ static bool serve(struct sl_session *s, struct sl_lease_msg *m)
 
 	if (err == -EINPROGRESS && postpone(s))
 		return true;
+	if (err == -EINPROGRESS)
+		err = -EBUSY;
 	s->waits_ns = 0;
 	if (m->hdr.op >= SL_LEASE_STATUS)
 		s->asked_ns = sl_now_ns();
