@@ -66,5 +66,5 @@ alive_end() { # what
 	wait "$ALIVE" 2>/dev/null
 	same "the daemon answers all the time: $1" "" "$(grep -v '^0 ' "$TMP/alive" | sort | uniq -c | head -n 3)"
 	ok "and soon (at most $(cut -d' ' -f2 "$TMP/alive" | sort -n | tail -n 1) ms, asked $(wc -l <"$TMP/alive") times): $1" \
-		test "$(cut -d' ' -f2 "$TMP/alive" | sort -n | tail -n 1)" -le 2000
+		test "$(cut -d' ' -f2 "$TMP/alive" | sort -n | tail -n 1)" -le 3000
 }

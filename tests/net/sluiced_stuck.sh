@@ -99,4 +99,20 @@ ok "and serves again" wait_until 10 daemon_answers
 
 ok "the daemon is the same" kill -0 "$D"
 ok "and the honest program has its claim" has_claim 7000
+
+# A loop that stands still: the daemon ends, and the next one goes on.
+need_end() { ! kill -0 "$1" 2>/dev/null || [ "$(awk '/^State/ { print $2 }' "/proc/$1/status" 2>/dev/null)" = Z ]; }
+kill -USR2 "$D"
+wait_until 10 gone "$D" || fail "the daemon does not step down"
+bg b "$BUILD/sluiced" --socket "$TMP/sluiced.b" --policy "$TMP/sluiced.b.conf" --watchdog 3 2>>"$TMP/watchdog.log"
+wait_until 10 daemon_answers || die "no daemon goes on"
+D=$(daemon_pid)
+bg b "$BIN/stop_loop" "$D" >"$TMP/stopped"
+(sleep 1 && timeout 3 env SLUICE_DAEMON="$TMP/sluiced.b" "$BUILD/sluice" daemon status) >/dev/null 2>&1
+ok "its loop is stopped" grep -q stopped "$TMP/stopped"
+ok "the daemon ends by itself" wait_until 20 need_end "$D"
+ok "and says so" grep -q "stands still" "$TMP/watchdog.log"
+daemon_up b "allow user *"
+ok "the next one goes on" wait_until 10 daemon_answers
+ok "with what there was" leases_are 1
 done_testing

@@ -426,8 +426,9 @@ static int read_all(int fd)
 	err = sl_vault_send(fd, &m, 0);
 	while (!err) {
 		err = sl_vault_recv(fd, &m, 0);
+		/* (It hangs up on a daemon that comes while it has one: the word may be lost.) */
 		if (err <= 0)
-			return err ? err : -EBUSY;
+			return err && err != -ECONNRESET ? err : -EBUSY;
 		if (m.hdr.op == SL_VAULT_BUSY)
 			return -EBUSY;
 		if (m.hdr.op == SL_VAULT_END) {
@@ -494,6 +495,16 @@ static void say_other_version(void)
 	       want.lease, want.steer, want.share, want.keep, vault_pid);
 }
 
+/* A vault is of the daemon's user, also where others may write to the folder. */
+static bool is_own(int fd)
+{
+	struct ucred peer = {.uid = (uid_t)-1};
+	socklen_t len = sizeof(peer);
+
+	return !sl_sys_getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) &&
+	       peer.uid == (uid_t)sl_sys(SYS_geteuid);
+}
+
 /* 0: there is none. */
 static int take(void)
 {
@@ -505,7 +516,7 @@ static int take(void)
 
 		if (fd == -ENOENT || fd == -ECONNREFUSED)
 			return 0;
-		err = fd < 0 ? fd : read_all(fd);
+		err = fd < 0 ? fd : is_own(fd) ? read_all(fd) : -EPERM;
 		if (!err) {
 			vault = sl_fd_keep(fd);
 			return 1;

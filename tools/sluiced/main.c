@@ -34,6 +34,7 @@
 #include "sandbox.h"
 #include "sluice.h"
 #include "sluiced.h"
+#include "watchdog.h"
 
 #define POLICY_PATH "/etc/sluice/sluiced.conf"
 #define POLICY_MAX  65536 /* bytes */
@@ -49,8 +50,9 @@ static const char *socket_path = SL_LEASE_PATH;
 static const char *policy_path;
 static int signal_fd = -1;
 static bool open_air;
-static bool stepping_down; /* the next daemon goes on with what the vault has */
-static uint64_t end_ns;    /* not 0: the daemon ends then, or as soon as nobody needs it */
+static unsigned stuck_seconds = 20; /* for a turn of the loop, at most */
+static bool stepping_down;          /* the next daemon goes on with what the vault has */
+static uint64_t end_ns;             /* not 0: the daemon ends then, or as soon as nobody needs it */
 
 /* Settings and policy ---------------------------------------------------------------------------
  */
@@ -262,26 +264,6 @@ static bool listens_already(void)
 	return true;
 }
 
-/* systemd's sd_notify(3), without its library. */
-static void say_ready(void)
-{
-	const char *path = getenv("NOTIFY_SOCKET");
-	struct sockaddr_un sun = {.sun_family = AF_UNIX};
-	int fd;
-
-	if (!path || strlen(path) >= sizeof(sun.sun_path))
-		return;
-	strcpy(sun.sun_path, path);
-	if (sun.sun_path[0] == '@')
-		sun.sun_path[0] = 0;
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	sendto(fd, "READY=1", 7, MSG_NOSIGNAL, (struct sockaddr *)&sun,
-	       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path)));
-	close(fd);
-}
-
 /* The loop --------------------------------------------------------------------------------------
  */
 
@@ -395,8 +377,11 @@ static void loop(void)
 	bool more = false, trials = false;
 
 	while (!is_over()) {
-		int n = epoll_wait(sluiced.epfd, ev, sl_array_len(ev), wait_limit(more, trials));
+		int n, wait_ms = wait_limit(more, trials);
 
+		sl_watchdog_rest();
+		n = epoll_wait(sluiced.epfd, ev, sl_array_len(ev), wait_ms);
+		sl_watchdog_turn();
 		for (int i = 0; i < n; i++)
 			on_event(&ev[i]);
 		sl_closer_go();
@@ -412,6 +397,7 @@ static void loop(void)
 			checked_ns = sl_now_ns();
 		}
 	}
+	sl_watchdog_rest();
 }
 
 /* Start and end ---------------------------------------------------------------------------------
@@ -422,6 +408,7 @@ static void usage(FILE *to)
 	fputs("usage: sluiced [--socket PATH] [--policy FILE]\n\n"
 	      "  --socket PATH  where programs find it (" SL_LEASE_PATH ")\n"
 	      "  --policy FILE  who may have what (" POLICY_PATH ")\n"
+	      "  --watchdog N   ends when it stands still for N seconds (20)\n"
 	      "  --no-sandbox   keep all privileges (for finding faults)\n"
 	      "  --version, --help\n\n"
 	      "Settings are those of the library, from the environment: sluice-settings(7).\n",
@@ -431,9 +418,13 @@ static void usage(FILE *to)
 static int parse_args(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{"socket", required_argument, NULL, 's'}, {"policy", required_argument, NULL, 'p'},
-		{"no-sandbox", no_argument, NULL, 'n'},   {"version", no_argument, NULL, 'V'},
-		{"help", no_argument, NULL, 'h'},         {0},
+		{"socket", required_argument, NULL, 's'},
+		{"policy", required_argument, NULL, 'p'},
+		{"no-sandbox", no_argument, NULL, 'n'},
+		{"watchdog", required_argument, NULL, 'w'},
+		{"version", no_argument, NULL, 'V'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
 	};
 	int c;
 
@@ -442,6 +433,8 @@ static int parse_args(int argc, char **argv)
 			socket_path = optarg;
 		} else if (c == 'p') {
 			policy_path = optarg;
+		} else if (c == 'w' && atoi(optarg) > 0) {
+			stuck_seconds = (unsigned)atoi(optarg);
 		} else if (c == 'n') {
 			open_air = true;
 		} else if (c == 'V') {
@@ -505,7 +498,8 @@ int main(int argc, char **argv)
 		sl_warn("sluiced", "no thread closes what programs pass: the loop does: %s",
 			sl_strerror(err));
 	sl_keep_start();
-	say_ready();
+	sl_watchdog_start(stuck_seconds);
+	sl_notify("READY=1");
 	loop();
 	if (stepping_down) {
 		sl_info("sluiced", "steps down: the next one goes on");

@@ -16,6 +16,7 @@
 #include "foreign.h"
 #include "keep.h"
 #include "sluiced.h"
+#include "watchdog.h"
 
 #ifndef SO_PEERGROUPS
 #define SO_PEERGROUPS 59 /* Linux 4.13 */
@@ -362,7 +363,11 @@ static bool postpone(struct sl_session *s)
 static bool serve(struct sl_session *s, struct sl_lease_msg *m)
 {
 	const char *why = NULL;
-	int err = handle(s, m, &why);
+	int err;
+
+	sl_watchdog_serves(s, m->hdr.op);
+	err = handle(s, m, &why);
+	sl_watchdog_serves(s, 0);
 
 	if (err == -EINPROGRESS && postpone(s))
 		return true;

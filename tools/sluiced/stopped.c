@@ -21,7 +21,8 @@ static bool is_stopped(const struct sl_session *s)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/stat", s->cred.pid);
 	p = sl_read_text(path, text, sizeof(text)) > 0 ? strrchr(text, ')') : NULL;
-	return p && p[1] == ' ' && p[2] == 'T';
+	/* (While its pidfd says that it lives the number is its own.) */
+	return p && p[1] == ' ' && p[2] == 'T' && s->pidfd >= 0 && !sl_is_dead(s->pidfd);
 }
 
 static void set_away(struct sl_session *s)
