@@ -21,8 +21,9 @@
 #define ROOM       1024 /* numbers past the soft limit that ours may take */
 
 uint64_t sl_fd_bits[SL_FD_MAX / 64];
-static uint32_t kept_end; /* no bit is set from here on */
-static bool generous;     /* the limit was, when it was looked at last */
+static uint64_t guards[SL_FD_MAX / 64]; /* of these, to be closed in a child */
+static uint32_t kept_end;               /* no bit is set from here on */
+static bool generous;                   /* the limit was, when it was looked at last */
 static struct sl_lock limit_lock;
 
 static int dup_from(int fd, uint64_t first)
@@ -105,9 +106,22 @@ int sl_fd_dup(int fd)
 	return high;
 }
 
+int sl_fd_guard(int fd)
+{
+	if (fd < 0)
+		return -1;
+	if ((uint32_t)fd < SL_FD_MAX)
+		__atomic_fetch_or(&guards[fd / 64], 1ull << (fd % 64), __ATOMIC_RELEASE);
+	return fd;
+}
+
 void sl_fd_forget(int fd)
 {
-	__atomic_fetch_and(&sl_fd_bits[fd / 64], ~(1ull << (fd % 64)), __ATOMIC_RELEASE);
+	const uint64_t bit = 1ull << (fd % 64);
+
+	if (sl_load(&guards[fd / 64]) & bit)
+		__atomic_fetch_and(&guards[fd / 64], ~bit, __ATOMIC_RELEASE);
+	__atomic_fetch_and(&sl_fd_bits[fd / 64], ~bit, __ATOMIC_RELEASE);
 }
 
 uint32_t sl_fd_next_kept(uint32_t first)
@@ -123,7 +137,10 @@ uint32_t sl_fd_next_kept(uint32_t first)
 void sl_fd_child(void)
 {
 	limit_lock = (struct sl_lock){0};
-	for (uint32_t fd = 0; (fd = sl_fd_next_kept(fd)) != UINT32_MAX; fd++)
-		if (sl_sys_fcntl((int)fd, F_GETFD, 0) < 0)
+	for (uint32_t fd = 0; (fd = sl_fd_next_kept(fd)) != UINT32_MAX; fd++) {
+		if (sl_load(&guards[fd / 64]) >> (fd % 64) & 1)
+			sl_sys_close((int)fd);
+		else if (sl_sys_fcntl((int)fd, F_GETFD, 0) < 0)
 			sl_fd_forget((int)fd);
+	}
 }

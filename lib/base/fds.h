@@ -18,6 +18,10 @@ int sl_fd_keep(int fd);
 /* Another descriptor for what fd is, the library's own. -errno. */
 int sl_fd_dup(int fd);
 
+/* A descriptor of the library's that its children are to close, of those whose numbers stand in
+ * memory that they have not got. Returns it, -1 for an error. */
+int sl_fd_guard(int fd);
+
 /* Is this number a descriptor of the library? */
 static inline bool sl_fd_is_kept(int fd)
 {
@@ -29,7 +33,8 @@ static inline bool sl_fd_is_kept(int fd)
 uint32_t sl_fd_next_kept(uint32_t first);
 /* The number is no longer ours. sl_sys_close() does it. */
 void sl_fd_forget(int fd);
-/* In a forked child, when it has closed what it does not need: what is closed is not ours. */
+/* In a forked child, when it has closed what it does not need: closes what sl_fd_guard() names;
+ * what is closed is not ours. */
 void sl_fd_child(void);
 
 #endif

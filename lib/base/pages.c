@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "base/apart.h"
 #include "base/log.h"
 #include "base/sys.h"
 
@@ -37,6 +38,7 @@ static void *map_shared(int fd, size_t bytes, int flags)
 		errno = err;
 		return NULL;
 	}
+	sl_apart(at, bytes);
 	end = at + sl_pages_whole(bytes);
 	if (at > all)
 		munmap(all, (size_t)(at - all));

@@ -15,9 +15,10 @@ static inline size_t sl_pages_whole(size_t bytes)
 
 /* Maps the first bytes of fd shared, for reading and writing, where huge pages of it can be mapped
  * as such: at a multiple of their size. The kernel aligns so by itself only when
- * transparent_hugepage/shmem_enabled says so. Freed with munmap(). NULL with errno set. */
+ * transparent_hugepage/shmem_enabled says so. A forked child has not got it. Freed with munmap().
+ * NULL with errno set. */
 void *sl_pages_map(int fd, size_t bytes);
-/* The same of memory that has no file, for this process and its children; huge: of the huge pages
+/* The same of memory that has no file, for this process; huge: of the huge pages
  * that are reserved (bytes: whole ones). */
 void *sl_pages_map_anon(size_t bytes, bool huge);
 

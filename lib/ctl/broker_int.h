@@ -305,9 +305,6 @@ struct sl_umem *sl_umem_find(uint32_t id);
 /* Makes one with a number of its own (0: that of the embedded broker's only one). */
 int sl_umem_make(uint32_t id, uint32_t nframes, uint32_t frame_size, const char **why);
 void sl_umem_child(void);
-/* In a child: an empty private mapping in the place of the group's memory (NULL: there is none), so
- * that what inherited sockets give back does not reach the parent's frames. */
-void sl_share_hide(void *mem, size_t bytes);
 /* Gives it up; no device of it is open. Harmless when there is none. */
 void sl_umem_drop(uint32_t id);
 /* Takes memory into use that there is already: info has everything but what is mapped. */

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/utsname.h>
 
+#include "base/apart.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/broker_lock.h"
@@ -93,11 +94,13 @@ static int try_map(struct sl_device *port)
 		 port->attach.map_fd[SL_MAP_PORTS], 0);
 	if (p == MAP_FAILED)
 		return -errno;
+	sl_apart(p, PORTS_BYTES);
 	port->info.ports = p;
 	p = mmap(NULL, rules_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,
 		 port->attach.map_fd[SL_MAP_RULES], 0);
 	if (p == MAP_FAILED)
 		return -errno;
+	sl_apart(p, rules_bytes());
 	port->rules = p;
 	port->info.rules = port->info.rules_rw = port->rules;
 	/* Touched where there are claims only. */

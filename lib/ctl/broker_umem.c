@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
+#include "base/apart.h"
 #include "base/log.h"
 #include "base/pages.h"
 #include "base/reserve.h"
@@ -35,17 +36,17 @@ struct sl_umem *sl_umem_find(uint32_t id)
 	return u;
 }
 
-void sl_share_hide(void *mem, size_t bytes)
-{
-	if (mem)
-		sl_sys(SYS_mmap, mem, bytes, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
-}
-
 static void file_close(int fd)
 {
 	if (fd >= 0)
 		sl_sys_close(fd);
+}
+
+static size_t umem_bytes(const struct sl_umem_info *u)
+{
+	size_t bytes = (size_t)u->nframes * u->frame_size;
+
+	return u->huge ? sl_pages_whole(bytes) : bytes;
 }
 
 /* The structs stay where they are: freeing is not async-signal-safe. */
@@ -54,7 +55,8 @@ void sl_umem_child(void)
 	for (struct sl_umem *u = umems; u; u = u->next) {
 		file_close(u->info.memfd);
 		file_close(u->info.share_fd);
-		sl_share_hide(u->share_mem, u->share_bytes);
+		(void)sl_apart_hole(u->info.base, umem_bytes(&u->info));
+		(void)sl_apart_hole(u->share_mem, u->share_bytes);
 	}
 	umems = NULL;
 }
@@ -122,6 +124,7 @@ static int share_make(struct sl_umem *umem)
 			  0);
 	if (err)
 		goto close;
+	sl_apart(mem, bytes);
 	err = sl_reserve_shared(mem, bytes);
 	if (err) {
 		munmap(mem, bytes);
@@ -210,13 +213,6 @@ release:
 	return err;
 }
 
-static size_t umem_bytes(const struct sl_umem_info *u)
-{
-	size_t bytes = (size_t)u->nframes * u->frame_size;
-
-	return u->huge ? sl_pages_whole(bytes) : bytes;
-}
-
 static int map_again(struct sl_umem *u)
 {
 	size_t bytes = umem_bytes(&u->info);
@@ -227,6 +223,8 @@ static int map_again(struct sl_umem *u)
 		return -errno;
 	u->share_mem =
 		mmap(NULL, u->share_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, u->info.share_fd, 0);
+	if (u->share_mem != MAP_FAILED)
+		sl_apart(u->share_mem, u->share_bytes);
 	err = u->share_mem == MAP_FAILED
 		      ? -errno
 		      : sl_share_map(&u->info.share, u->share_mem, u->share_bytes);

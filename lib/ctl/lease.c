@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "base/apart.h"
 #include "base/log.h"
 #include "base/pages.h"
 #include "base/settings.h"
@@ -26,10 +27,15 @@ static bool over = true; /* it is not used (any more) */
 static uint32_t seq;
 static bool late; /* an answer is to come that nobody waits for */
 static struct sl_umem_info umem = {.memfd = -1};
-static struct sl_umem_info parents; /* what a child has of it: a mapping */
+static struct sl_umem_info parents; /* what a child has in the place of it: a hole */
 static void *share_mem;
 static size_t share_bytes;
 static bool may_repair;
+
+static size_t umem_bytes(const struct sl_umem_info *u)
+{
+	return (size_t)u->nframes * u->frame_size;
+}
 
 /* Asking -----------------------------------------------------------------------------------------
  */
@@ -192,10 +198,10 @@ void sl_lease_child(void)
 		sl_sys_close(umem.memfd);
 		sl_sys_close(umem.share_fd);
 	}
-	sl_share_hide(share_mem, share_bytes);
+	(void)sl_apart_hole(share_mem, share_bytes);
 	sl_lease_rings_child();
 	share_mem = NULL;
-	if (umem.base)
+	if (sl_apart_hole(umem.base, umem_bytes(&umem)))
 		parents = umem;
 	umem = (struct sl_umem_info){.memfd = -1};
 	leased = false;
@@ -219,7 +225,7 @@ static void *map_shared(int fd, size_t bytes)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Who has which frames. A child must not touch it: see sl_lease_child(). */
+/* Whose each frame is. */
 static int share_take(int fd, struct sl_umem_info *u)
 {
 	struct stat st;
@@ -231,6 +237,7 @@ static int share_take(int fd, struct sl_umem_info *u)
 	mem = map_shared(fd, (size_t)st.st_size);
 	if (!mem)
 		return -ENOMEM;
+	sl_apart(mem, (size_t)st.st_size);
 	err = sl_share_map(&u->share, mem, (size_t)st.st_size);
 	if (!err && (u->share.nframes != u->nframes || 1u << u->share.shift != u->frame_size))
 		err = -EPROTO;
@@ -281,7 +288,7 @@ const struct sl_umem_info *sl_lease_memory(void)
 static void unmap_parents(void)
 {
 	if (parents.base)
-		munmap(parents.base, (size_t)parents.nframes * parents.frame_size);
+		munmap(parents.base, umem_bytes(&parents));
 	parents.base = NULL;
 }
 
@@ -324,6 +331,7 @@ static int port_take(const struct sl_lease_port_ok *p, int fd, struct sl_port_in
 
 	if (rules == MAP_FAILED)
 		return -errno;
+	sl_apart(rules, VIEW_BYTES);
 	*out = (struct sl_port_info){
 		.ifindex = p->ifindex,
 		.mtu = p->mtu,

@@ -29,13 +29,12 @@ void sl_treq_init(void *mem, bool shared)
 	used = 0;
 }
 
-size_t sl_treq_child(void)
+void sl_treq_child(void)
 {
-	size_t parents = room.ready;
-
 	memset(&lock, 0, sizeof(lock));
 	room.bytes = room.ready = 0;
-	return parents;
+	slab = free_list = NULL;
+	used = 0;
 }
 
 void sl_treq_layout(struct sl_conns_layout *l)

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/apart.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/reserve.h"
@@ -261,42 +262,23 @@ void sl_tconn_orphan_to_kernel(struct sl_tconn *c)
 	sl_lane_unlock(lane);
 }
 
-/* What the parent has used of the file, as it is, but the child's own from now on. */
-static void part(size_t at, size_t bytes)
-{
-	char *mem = (char *)slab + at;
-	void *same;
-
-	if (!bytes || !sl_sys_mmap(&same, mem, bytes, MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE,
-				   slab_fd, (long)at))
-		return;
-	/* No memory for that: to be looked at only. */
-	(void)sl_sys(SYS_mprotect, mem, bytes, PROT_READ);
-}
-
-/* The memory of the parent's connections stays as it is; nothing here belongs to the child. */
+/* The parent's connections are not in the child's memory: where they lay there are zeros, or
+ * nothing at all. */
 void sl_tconn_child(void)
 {
-	size_t reqs;
-
 	memset(&slab_lock, 0, sizeof(slab_lock));
 	memset(&sl_tconn_ctl, 0, sizeof(sl_tconn_ctl));
 	sl_tcp_fastopen_child();
 	sl_tconn_repair_child();
-	reqs = sl_treq_child();
+	sl_treq_child();
 	free_first = dead_first = grace_first = NULL;
 	memset(ngrace, 0, sizeof(ngrace));
-	for (uint32_t i = 0; i < slab_used; i++)
-		if (slab[i].guard >= 0)
-			sl_sys_close(slab[i].guard);
 	slab_used = nlive = 0;
-	/* What is written here from now on must not be written in the parent's. */
-	if (slab_fd >= 0) {
-		part(0, room.ready);
-		part(REQS_AT, reqs);
+	if (!sl_apart_hole(slab, MAP_BYTES))
+		slab = NULL;
+	if (slab_fd >= 0)
 		sl_sys_close(slab_fd);
-		slab_fd = -1;
-	}
+	slab_fd = -1;
 	room.bytes = room.ready = 0;
 }
 
@@ -535,7 +517,7 @@ static int slab_map(void)
 	void *p;
 	int err;
 
-	if (slab) /* a parent's */
+	if (slab) /* a hole in a child */
 		sl_sys(SYS_munmap, slab, MAP_BYTES);
 	slab = NULL;
 	slab_fd = slab_file();
@@ -547,6 +529,7 @@ static int slab_map(void)
 	}
 	if (err)
 		return err;
+	sl_apart(p, MAP_BYTES);
 	slab = p;
 	sl_reserve_init(&room, p, SLAB_BYTES, slab_fd >= 0);
 	sl_treq_init((char *)p + REQS_AT, slab_fd >= 0);

@@ -127,7 +127,7 @@ void sl_tconn_repair_child(void);
 #define SL_TREQ_MAX 65536u
 size_t sl_treq_bytes(void);
 void sl_treq_init(void *mem, bool shared); /* of that many bytes (sl_reserve_init()) */
-size_t sl_treq_child(void);                /* the bytes that the parent may have used */
+void sl_treq_child(void);
 void sl_treq_layout(struct sl_conns_layout *l);
 void *sl_treq_new(uint32_t lsn_id);
 void sl_treq_free(void *req);

@@ -32,7 +32,7 @@ static void linger(struct sl_sock *sk, struct sl_tconn *c)
 static void keep_port(struct sl_tconn *c, int fd)
 {
 	if (c->claimed && c->guard < 0)
-		c->guard = sl_max(sl_fd_dup(fd), -1);
+		c->guard = sl_fd_guard(sl_fd_dup(fd));
 }
 
 static void close_conn(struct sl_sock *sk, int fd)
