@@ -9,7 +9,7 @@
 
 union control {
 	struct cmsghdr align;
-	char space[CMSG_SPACE(SL_RIGHTS_MAX * sizeof(int))];
+	char space[CMSG_SPACE(SL_RIGHTS_MAX * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
 };
 
 long sl_rights_send(int sock, const void *data, size_t bytes, const int *fd, uint32_t nfds,
@@ -31,28 +31,52 @@ long sl_rights_send(int sock, const void *data, size_t bytes, const int *fd, uin
 	return sl_sys_sendmsg(sock, &msg, flags | MSG_NOSIGNAL);
 }
 
-/* The kernel gives no more than there is room for, which is not padded: none is lost. */
-long sl_rights_recv(int sock, void *data, size_t bytes, int *fd, uint32_t max, uint32_t *nfds,
-		    int flags, int *truncated)
+/* Those that there is no room for are closed. */
+static uint32_t take_fds(const struct cmsghdr *h, int *fd, uint32_t max, int *truncated)
 {
+	const int *got = (const int *)CMSG_DATA(h);
+	uint32_t n = (uint32_t)((h->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+
+	for (; n > max; *truncated = MSG_CTRUNC)
+		sl_sys_close(got[--n]);
+	memcpy(fd, got, n * sizeof(int));
+	return n;
+}
+
+/* The kernel gives no more than there is room for, which is not padded: none is lost. The sender
+ * comes first. */
+long sl_rights_recv_from(int sock, void *data, size_t bytes, int *fd, uint32_t max, uint32_t *nfds,
+			 int flags, int *truncated, struct ucred *from)
+{
+	const size_t room = from ? CMSG_SPACE(sizeof(*from)) : 0;
 	struct iovec iov = {data, bytes};
 	union control c;
 	struct msghdr msg = {.msg_iov = &iov,
 			     .msg_iovlen = 1,
 			     .msg_control = c.space,
-			     .msg_controllen = CMSG_LEN(max * sizeof(int))};
+			     .msg_controllen = room + CMSG_LEN(max * sizeof(int))};
 	long n = sl_sys_recvmsg(sock, &msg, flags | MSG_CMSG_CLOEXEC);
 
 	*nfds = 0;
 	*truncated = 0;
+	if (from)
+		*from = (struct ucred){0};
 	if (n < 0)
 		return n;
 	for (struct cmsghdr *h = CMSG_FIRSTHDR(&msg); h; h = CMSG_NXTHDR(&msg, h)) {
-		if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS)
+		if (h->cmsg_level != SOL_SOCKET)
 			continue;
-		*nfds = (uint32_t)((h->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-		memcpy(fd, CMSG_DATA(h), *nfds * sizeof(int));
+		if (h->cmsg_type == SCM_RIGHTS)
+			*nfds = take_fds(h, fd, max, truncated);
+		else if (h->cmsg_type == SCM_CREDENTIALS && from)
+			memcpy(from, CMSG_DATA(h), sizeof(*from));
 	}
-	*truncated = msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
+	*truncated |= msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
 	return n;
+}
+
+long sl_rights_recv(int sock, void *data, size_t bytes, int *fd, uint32_t max, uint32_t *nfds,
+		    int flags, int *truncated)
+{
+	return sl_rights_recv_from(sock, data, bytes, fd, max, nfds, flags, truncated, NULL);
 }

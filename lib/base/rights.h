@@ -3,6 +3,8 @@
 #ifndef SL_RIGHTS_H
 #define SL_RIGHTS_H
 
+#include <sys/socket.h>
+
 #include "base/base.h"
 
 #define SL_RIGHTS_MAX 128u /* below SCM_MAX_FD */
@@ -15,5 +17,8 @@ long sl_rights_send(int sock, const void *data, size_t bytes, const int *fd, uin
  * how many. MSG_TRUNC or MSG_CTRUNC in *truncated: not all of it. How many bytes, or -errno. */
 long sl_rights_recv(int sock, void *data, size_t bytes, int *fd, uint32_t max, uint32_t *nfds,
 		    int flags, int *truncated);
+/* The same where SO_PASSCRED may be set; *from: the sender, pid 0 when the kernel does not say. */
+long sl_rights_recv_from(int sock, void *data, size_t bytes, int *fd, uint32_t max, uint32_t *nfds,
+			 int flags, int *truncated, struct ucred *from);
 
 #endif

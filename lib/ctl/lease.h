@@ -11,6 +11,8 @@
 #ifndef SL_LEASE_H
 #define SL_LEASE_H
 
+#include <sys/socket.h>
+
 #include "ctl/broker.h"
 
 #define SL_LEASE_MAGIC   0x4c534c53 /* "SLSL" */
@@ -223,6 +225,8 @@ struct sl_lease_msg {
 	/* Not part of the packet. */
 	uint32_t nfds;
 	int fd[SL_LEASE_FDS];
+	struct ucred
+		from; /* who sent it, as the kernel says where SO_PASSCRED is set; else pid 0 */
 };
 
 /* lease_msg.c: both sides --------------------------------------------------------------------- */

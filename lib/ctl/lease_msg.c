@@ -121,8 +121,8 @@ void sl_lease_close_fds(struct sl_lease_msg *m)
 int sl_lease_take(int fd, struct sl_lease_msg *m, bool answer, int flags)
 {
 	int truncated;
-	long n = sl_rights_recv(fd, m, offsetof(struct sl_lease_msg, nfds), m->fd, SL_LEASE_FDS,
-				&m->nfds, flags, &truncated);
+	long n = sl_rights_recv_from(fd, m, offsetof(struct sl_lease_msg, nfds), m->fd,
+				     SL_LEASE_FDS, &m->nfds, flags, &truncated, &m->from);
 
 	if (n <= 0)
 		return (int)n;

@@ -172,6 +172,15 @@ any4.connect((other, 9))
 refused("a packet from who is not the peer", inject(any4, own, any4.getsockname()[1]))
 refused("to drain the daemon", s.ask(DRAIN))
 
+# A lease is one process's (and one user's: lease_user.py).
+pid = os.fork()
+if pid == 0:
+    os._exit(0 if s.ask(UMEM) == -1 else 1)
+refused("a child that asks by its parent's connection", -1 if os.waitpid(pid, 0)[1] == 0 else b"")
+if isinstance(s.ask(STRAYS, struct.pack("=II", ifindex, 0)), str):
+    print("NOT SERVED: the parent after that")
+    failed += 1
+
 # Floods: connections, requests without reading the answers, half-closed ones.
 crowd = [Session() for _ in range(400)]
 gone = 0

@@ -246,6 +246,7 @@ static int open_socket(void)
 		close(fd);
 		return err;
 	}
+	sl_sender_tell(fd);
 	sluiced.listen_fd = fd;
 	return 0;
 }
@@ -259,6 +260,7 @@ static bool listens_already(void)
 
 	if (fd < 0)
 		return false;
+	sl_sender_tell(fd);
 	sluiced.listen_fd = fd;
 	listen(fd, BACKLOG); /* by us, from now on */
 	return true;

@@ -118,7 +118,10 @@ static int admit(struct sl_session *s)
 
 	if (!err)
 		err = sl_door_admit(s);
-	return err ? err : sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_ADD, s->fd, &ev);
+	if (err)
+		return err;
+	sl_sender_tell(s->fd);
+	return sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_ADD, s->fd, &ev);
 }
 
 static void link_in(struct sl_session *s)
@@ -162,6 +165,8 @@ void sl_session_add(struct sl_session *s)
 
 	s->asked_ns = sl_now_ns();
 	link_in(s);
+	if (s->fd >= 0)
+		sl_sender_tell(s->fd);
 	if (s->fd >= 0)
 		sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_ADD, s->fd, &ev);
 	watch_death(s);
@@ -330,7 +335,9 @@ static int handle(struct sl_session *s, struct sl_lease_msg *m, const char **why
 	}
 	if (!s->greeted && m->hdr.op != SL_LEASE_HELLO && m->hdr.op < SL_LEASE_STATUS)
 		return -EPROTO;
-	err = sl_foreign_check(s, m, n, why);
+	err = sl_sender_check(s, m, why);
+	if (!err)
+		err = sl_foreign_check(s, m, n, why);
 	return err ? err : handlers[m->hdr.op](s, m, why);
 }
 

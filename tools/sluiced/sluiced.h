@@ -170,6 +170,10 @@ struct sl_session {
 	bool again;
 	uint8_t tries;
 	uint32_t begun, seq;
+	/* Of the sender of its requests, when one has come (sender.c). */
+	bool sent;
+	uint32_t real_uid, real_gid;
+	uint64_t identity; /* 0: not known */
 	uint32_t member;
 	uint64_t since_ns;
 	char program[16], group[32];
@@ -280,6 +284,12 @@ void sl_port_release(uint32_t ifindex, uint32_t umem);
 /* The session's process is dead: takes its frames and lanes back. False: not now. */
 bool sl_umem_bury(struct sl_session *s);
 void sl_port_describe(const struct sl_port_info *info, struct sl_lease_port_ok *out);
+
+/* sender.c: requests of a session come from its process, which is the user that it was. */
+void sl_sender_tell(
+	int fd); /* of a socket that listens, or a session's: the kernel names senders */
+/* -EPERM: another process has sent it; -EPROTO: the lease is to end. */
+int sl_sender_check(struct sl_session *s, const struct sl_lease_msg *m, const char **why);
 
 /* stopped.c: new connections go to those who are not stopped. */
 void sl_stopped_look(void);

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""lease_user.py SOCKET VERSION: clients of sluiced, of root's at first, each of which changes what it is after its
+greeting and then asks for packet memory. Says what each got."""
+import array
+import ctypes
+import os
+import socket
+import struct
+import sys
+
+MAGIC, HELLO, UMEM, STATUS = 0x4C534C53, 1, 2, 25
+path, version = sys.argv[1], int(sys.argv[2])
+libc = ctypes.CDLL(None)
+NOBODY = 65534
+
+
+def ask(s, op, body=b"", fds=()):
+    s.sendmsg([struct.pack("=IHHIi", MAGIC, version, op, 1, 0) + body],
+              [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else [])
+    data, anc, _, _ = s.recvmsg(65536, 4096)
+    for _, _, got in anc:
+        for fd in array.array("i", got[: len(got) // 4 * 4]):
+            os.close(fd)
+    return struct.unpack_from("=IHHIi", data)[4] if data else "hung up"
+
+
+def drop_capabilities():
+    header = struct.pack("=Ii", 0x20080522, 0)
+    assert libc.capset(header, bytes(24)) == 0
+
+
+def become_nobody():
+    os.setgroups([])
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
+
+
+CASES = {
+    "nothing": lambda: None,
+    "the same user once more": lambda: os.setresuid(0, 0, 0),
+    "effective user, for a moment": lambda: os.seteuid(NOBODY),
+    "user": become_nobody,
+    "real user": lambda: os.setresuid(NOBODY, 0, 0),
+    "saved user": lambda: os.setresuid(0, 0, NOBODY),
+    "saved group": lambda: os.setresgid(0, 0, NOBODY),
+    "groups": lambda: os.setgroups([1, 2, 3]),
+    "capabilities": drop_capabilities,
+}
+
+
+def run(change):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.settimeout(20)
+    s.connect(path)
+    ns = os.open("/proc/self/ns/net", os.O_RDONLY)
+    assert ask(s, HELLO, bytes(48), [ns]) == 0
+    os.close(ns)
+    change()
+    err = ask(s, UMEM)
+    if err == 0:
+        return "has it"
+    try:
+        again = ask(s, STATUS)
+    except OSError:
+        again = "hung up"
+    return f"refused, then {again}"
+
+
+for name, change in CASES.items():
+    r, w = os.pipe()
+    if os.fork() == 0:
+        try:
+            os.write(w, run(change).encode())
+        except BaseException as e:
+            os.write(w, repr(e).encode())
+        os._exit(0)
+    os.close(w)
+    os.wait()
+    print(f"{name}: {os.read(r, 1000).decode()}")
+    os.close(r)

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A lease is one process's, under the user that it had when it asked for it.
+ *
+ * Theory of operation: a connection is a descriptor, which a forked child may have, or somebody
+ * that got it by another way. So with each request the kernel says which process sent it
+ * (SCM_CREDENTIALS), and under which real user and group; it is refused to any other process, and a
+ * lease ends when its process has become another user. What is lent for long (packet memory, a
+ * device, a lane) is given only after a look at the saved IDs, the groups and the capabilities,
+ * too: a process that lost some since its greeting gets no more. Effective IDs do not count: a
+ * process with its former ones saved may take them again at any moment. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/broker_int.h"
+#include "sluiced.h"
+
+void sl_sender_tell(int fd)
+{
+	int one = 1;
+
+	(void)sl_sys_setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &one, sizeof(one));
+}
+
+static uint64_t mix_text(uint64_t h, const char *text)
+{
+	for (; *text && *text != '\n'; text++)
+		h = sl_mix(h, (uint8_t)*text);
+	return h;
+}
+
+/* Of "Uid:" and "Gid:" (real, effective, saved, file system): what counts. */
+static uint64_t mix_ids(uint64_t h, const char *line)
+{
+	unsigned real, saved;
+
+	if (sscanf(line, "%*s %u %*u %u", &real, &saved) != 2)
+		return h;
+	return sl_mix(sl_mix(h, real), saved);
+}
+
+/* proc_pid_status(5). 0: not known (another pid namespace, or a /proc that hides it). */
+static uint64_t identity(pid_t pid)
+{
+	static char text[8192];
+	uint64_t h = 1;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	if (pid <= 0 || sl_read_text(path, text, sizeof(text)) <= 0)
+		return 0;
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (!strncmp(line, "Uid:", 4) || !strncmp(line, "Gid:", 4))
+			h = mix_ids(h, line);
+		else if (!strncmp(line, "Groups:", 7) || !strncmp(line, "CapPrm:", 7))
+			h = mix_text(h, line);
+	}
+	return h ? h : 1;
+}
+
+static bool gives_for_long(uint32_t op)
+{
+	return op == SL_LEASE_UMEM || op == SL_LEASE_PORT_OPEN || op == SL_LEASE_LANE_OPEN;
+}
+
+static int changed(struct sl_session *s, const char **why)
+{
+	sl_why(why,
+	       "process %d has changed its user, groups or capabilities since its greeting: "
+	       "its lease has ended",
+	       s->cred.pid);
+	return -EPROTO; /* it is hung up on */
+}
+
+int sl_sender_check(struct sl_session *s, const struct sl_lease_msg *m, const char **why)
+{
+	uint64_t id;
+
+	if (m->from.pid != s->cred.pid) {
+		sl_why(why, "the lease is process %d's, not its child's or another's (%d)",
+		       s->cred.pid, m->from.pid);
+		return -EPERM;
+	}
+	if (s->sent && (m->from.uid != s->real_uid || m->from.gid != s->real_gid))
+		return changed(s, why);
+	s->sent = true;
+	s->real_uid = m->from.uid;
+	s->real_gid = m->from.gid;
+	if (s->identity && !gives_for_long(m->hdr.op))
+		return 0;
+	id = identity(s->cred.pid);
+	if (s->identity && id && id != s->identity)
+		return changed(s, why);
+	s->identity = id;
+	return 0;
+}
