@@ -211,6 +211,23 @@ enum sl_exec {
 };
 void sl_exec_begin(enum sl_exec how);
 
+/* Before a call of that name with those arguments (pointers as numbers), which may make this
+ * process another user, or take groups, capabilities or its root directory: if it does, what is
+ * offloaded goes to the kernel first, and nothing that is shared with other programs stays mapped.
+ * What cannot succeed may be taken for what does. */
+enum sl_creds {
+	SL_CREDS_SETUID,
+	SL_CREDS_SETREUID,
+	SL_CREDS_SETRESUID,
+	SL_CREDS_SETGID,
+	SL_CREDS_SETREGID,
+	SL_CREDS_SETRESGID,
+	SL_CREDS_SETGROUPS,
+	SL_CREDS_CAPSET,
+	SL_CREDS_CHROOT,
+};
+void sl_creds_begin(enum sl_creds what, long a, long b, long c);
+
 /* To be called in a signal handler, or before one runs, on its thread: calls that poll end with
  * -EINTR then as sleeping ones do. restart: it was installed with SA_RESTART. Async-signal-safe. */
 void sl_signal_seen(bool restart);

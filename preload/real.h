@@ -9,6 +9,7 @@
 #pragma GCC visibility push(default)
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -39,6 +40,7 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 int __vdprintf_chk(int fd, int flag, const char *fmt, va_list ap);
 int __dprintf_chk(int fd, int flag, const char *fmt, ...);
 sighandler_t bsd_signal(int sig, sighandler_t handler) __THROW;
+int capset(void *header, const void *data) __THROW;
 #pragma GCC visibility pop
 
 #include "base/base.h"
@@ -77,6 +79,8 @@ long sl_call_failed(long r) __attribute__((visibility("hidden")));
 /* fork.c: the calls of syscall(2) that make a process; the arguments of the one, and its number. */
 long sl_syscall_child(unsigned long a, unsigned long b, unsigned long c, unsigned long d,
 		      unsigned long e, long nr) __attribute__((visibility("hidden")));
+/* creds.c: those that make the process another user. */
+long sl_syscall_creds(long a, long b, long c, long nr) __attribute__((visibility("hidden")));
 /* confine.c: seccomp(2). */
 long sl_seccomp(unsigned long op, unsigned long flags, void *args)
 	__attribute__((visibility("hidden")));

@@ -34,6 +34,11 @@ __asm__(".pushsection .text\n"
 	"	je sl_seccomp\n"
 	"	cmpl $435, %eax\n" /* SYS_clone3 */
 	"	je 3f\n"
+	"	leal -105(%rax), %ecx\n" /* SYS_setuid */
+	"	cmpl $21, %ecx\n"
+	"	jbe 6f\n"
+	"	cmpl $161, %eax\n" /* SYS_chroot */
+	"	je 7f\n"
 	"0:	syscall\n"
 	"	cmpq $-4095, %rax\n"
 	"	jae 1f\n"
@@ -66,11 +71,23 @@ __asm__(".pushsection .text\n"
 	"5:	movq %r10, %rcx\n"
 	"	movslq %eax, %r9\n"
 	"	jmp sl_syscall_child\n"
+	/* From SYS_setuid to SYS_capset: which of them */
+	"6:	movl $0x205b03, %r11d\n"
+	"	btl %ecx, %r11d\n"
+	"	jnc 0b\n"
+	"7:	movslq %eax, %rcx\n"
+	"	jmp sl_syscall_creds\n"
 	"	.cfi_endproc\n"
 	".size syscall, . - syscall\n"
 	".popsection\n");
 _Static_assert(SYS_clone == 56 && SYS_fork == 57 && SYS_vfork == 58 && SYS_seccomp == 317 &&
 		       SYS_clone3 == 435,
+	       "the numbers in the assembly");
+#define CREDS(name) (1u << (SYS_##name - 105))
+_Static_assert((CREDS(setuid) | CREDS(setgid) | CREDS(setreuid) | CREDS(setregid) |
+		CREDS(setgroups) | CREDS(setresuid) | CREDS(setresgid) | CREDS(capset)) ==
+			       0x205b03 &&
+		       SYS_capset - 105 == 21 && SYS_chroot == 161,
 	       "the numbers in the assembly");
 _Static_assert(CLONE_VM == 0x100 && CLONE_VFORK == 0x4000 &&
 		       (CLONE_VFORK | CLONE_THREAD | CLONE_SETTLS) == 0x94000,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/apart.h"
 
+#include <errno.h>
 #include <sys/mman.h>
 
 #include "base/sys.h"
@@ -22,4 +23,25 @@ bool sl_apart_hole(void *mem, size_t bytes)
 		return true;
 	(void)sl_sys(SYS_munmap, at, bytes);
 	return false;
+}
+
+void *sl_apart_copy(size_t bytes)
+{
+	return sl_sys_pages(bytes, MAP_NORESERVE);
+}
+
+/* (A page fault waits for the address space, so that no thread finds nothing there meanwhile.) */
+int sl_apart_become(void *mem, void *copy, size_t bytes)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+	long at = -ENOMEM;
+	void *same;
+
+	if (copy)
+		at = sl_sys(SYS_mremap, copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, mem);
+	if (at == (long)mem)
+		return 0;
+	if (copy)
+		(void)sl_sys(SYS_munmap, copy, bytes);
+	return sl_sys_mmap(&same, mem, bytes, flags, -1, 0);
 }

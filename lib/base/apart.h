@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory that a forked child must not have: packets of other programs, rings, maps, connections. A
- * child may become another user, and from fork() on the parent does not trust it. */
+/* Memory that a forked child must not have, nor a process that has become another user: packets of
+ * other programs, rings, maps, connections. A child may become another user, and from fork() on the
+ * parent does not trust it. */
 #ifndef SL_APART_H
 #define SL_APART_H
 
@@ -15,5 +16,13 @@ void sl_apart(void *mem, size_t bytes);
  * now, which is left alone, or no memory; the addresses must not be used then. Async-signal-safe.
  */
 bool sl_apart_hole(void *mem, size_t bytes);
+
+/* Private memory of that size, zeros: a copy of shared memory is to be made in it. NULL: there is
+ * none. */
+void *sl_apart_copy(size_t bytes);
+/* From now on that copy (NULL: zeros) is what lies at mem, and the shared memory is not mapped
+ * there any more; threads that are at work in it go on with the copy. The same pages for both.
+ * -errno: neither can be had, and all is as it was. */
+int sl_apart_become(void *mem, void *copy, size_t bytes);
 
 #endif

@@ -567,6 +567,20 @@ void sl_embedded_child(void)
 	lock = fresh;
 }
 
+void sl_embedded_part(void)
+{
+	struct sl_broker_guard g;
+
+	sl_broker_enter(&g);
+	while (ports)
+		port_unlink(ports, false);
+	(void)sl_embedded_conns(0, &(struct sl_conns_layout){0});
+	sl_link_look_child();
+	sl_umem_part_all();
+	sl_holders_child();
+	sl_broker_leave(&g);
+}
+
 void sl_embedded_fini(void)
 {
 	struct sl_broker_guard g;

@@ -353,6 +353,11 @@ void sl_broker_fork_end(void);
  * inherited descriptors (an XSK kept open in a child would swallow packets). Async-signal-safe. */
 void sl_broker_child(void);
 
+/* The process is about to become another user, and has closed its devices: gives up the lease (or
+ * what the broker has open), and makes the memory that it shared private copies of its own. The
+ * next sl_broker_init() is a first one. */
+void sl_broker_part(void);
+
 /* At exit: detaches, unpins. */
 void sl_broker_fini(void);
 

@@ -49,6 +49,7 @@ int sl_embedded_conns(int memfd, const struct sl_conns_layout *layout);
 /* How many references the file behind a descriptor of this process has, or -errno. */
 int sl_embedded_holders(int fd);
 void sl_embedded_child(void);
+void sl_embedded_part(void);
 void sl_embedded_fini(void);
 
 #endif

@@ -305,6 +305,11 @@ struct sl_umem *sl_umem_find(uint32_t id);
 /* Makes one with a number of its own (0: that of the embedded broker's only one). */
 int sl_umem_make(uint32_t id, uint32_t nframes, uint32_t frame_size, const char **why);
 void sl_umem_child(void);
+/* The process is about to become another user: at these addresses is private memory from now on,
+ * with what the process itself had in it, and the descriptors are closed. Of devices nothing is
+ * left. */
+void sl_umem_part(struct sl_umem_info *u, void *share_mem, size_t share_bytes);
+void sl_umem_part_all(void);
 /* Gives it up; no device of it is open. Harmless when there is none. */
 void sl_umem_drop(uint32_t id);
 /* Takes memory into use that there is already: info has everything but what is mapped. */

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/if_xdp.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -58,6 +59,61 @@ void sl_umem_child(void)
 		(void)sl_apart_hole(u->info.base, umem_bytes(&u->info));
 		(void)sl_apart_hole(u->share_mem, u->share_bytes);
 	}
+	umems = NULL;
+}
+
+/* What this process has in its frames stays readable for it. */
+static void copy_frames(const struct sl_umem_info *u, char *copy)
+{
+	for (uint32_t f = 0; f < u->nframes; f++) {
+		union sl_frame_word w = {.all = sl_load(&u->share.word[f].all)};
+		size_t at = (size_t)f * u->frame_size;
+
+		if (w.owner == u->member && w.refs)
+			memcpy(copy + at, (const char *)u->base + at, u->frame_size);
+	}
+}
+
+static void frames_become_private(const struct sl_umem_info *u, size_t bytes)
+{
+	char *copy = sl_apart_copy(bytes);
+
+	if (copy)
+		copy_frames(u, copy);
+	if (sl_apart_become(u->base, copy, bytes))
+		sl_warn("mem", "packet memory stays mapped: no memory to take its place");
+}
+
+/* The pool's lock is held meanwhile, and released in the copy. */
+static void share_becomes_private(const struct sl_umem_info *u, void *mem, size_t bytes)
+{
+	struct sl_rlock *lock = &u->share.head->lock;
+	bool locked = sl_rlock(lock, u->member);
+	void *copy = sl_apart_copy(bytes);
+
+	if (copy)
+		memcpy(copy, mem, bytes);
+	if (sl_apart_become(mem, copy, bytes))
+		sl_warn("mem", "the state of the frames stays mapped: no memory");
+	if (locked && sl_rlock_holder(lock))
+		sl_runlock(lock);
+}
+
+void sl_umem_part(struct sl_umem_info *u, void *share_mem, size_t share_bytes)
+{
+	if (!u->base)
+		return;
+	frames_become_private(u, umem_bytes(u));
+	share_becomes_private(u, share_mem, share_bytes);
+	file_close(u->memfd);
+	file_close(u->share_fd);
+	u->memfd = u->share_fd = -1;
+}
+
+void sl_umem_part_all(void)
+{
+	for (struct sl_umem *u = umems; u; u = u->next)
+		sl_umem_part(&u->info, u->share_mem, u->share_bytes);
 	umems = NULL;
 }
 

@@ -327,6 +327,13 @@ void sl_broker_child(void)
 	sl_embedded_child();
 }
 
+void sl_broker_part(void)
+{
+	if (sl_lease_on())
+		LEASED_VOID(sl_lease_part());
+	sl_embedded_part();
+}
+
 void sl_broker_fini(void)
 {
 	LEASED_VOID(sl_lease_fini());

@@ -32,6 +32,8 @@ static void *share_mem;
 static size_t share_bytes;
 static bool may_repair;
 
+static void views_part(void);
+
 static size_t umem_bytes(const struct sl_umem_info *u)
 {
 	return (size_t)u->nframes * u->frame_size;
@@ -187,13 +189,30 @@ void sl_lease_fini(void)
 	over = true;
 }
 
-void sl_lease_child(void)
+/* The process is its own again. */
+static void end_lease(void)
 {
 	if (conn >= 0)
 		sl_sys_close(conn);
 	conn = -1;
 	over = true;
 	late = false;
+	leased = false;
+}
+
+/* The daemon sees the end when nothing of what it has lent is mapped any more. */
+void sl_lease_part(void)
+{
+	sl_umem_part(&umem, share_mem, share_bytes);
+	views_part();
+	share_mem = NULL;
+	umem = (struct sl_umem_info){.memfd = -1};
+	end_lease();
+}
+
+void sl_lease_child(void)
+{
+	end_lease();
 	if (umem.memfd >= 0) {
 		sl_sys_close(umem.memfd);
 		sl_sys_close(umem.share_fd);
@@ -204,7 +223,6 @@ void sl_lease_child(void)
 	if (sl_apart_hole(umem.base, umem_bytes(&umem)))
 		parents = umem;
 	umem = (struct sl_umem_info){.memfd = -1};
-	leased = false;
 }
 
 /* Packet memory ---------------------------------------------------------------------------------
@@ -314,9 +332,17 @@ int sl_lease_umem(struct sl_umem_info *out, const char **why)
 #define VIEW_BYTES ((SL_MAX_RULES + 1) * sizeof(struct sl_rule))
 
 /* The view of the rules outlives the port, by some others: who reads it takes no lock. */
+static const struct sl_rule *old[8];
+
+static void views_part(void)
+{
+	for (unsigned i = 0; i < sl_array_len(old); i++)
+		if (old[i])
+			(void)sl_apart_become((void *)(uintptr_t)old[i], NULL, VIEW_BYTES);
+}
+
 static void drop_view(const struct sl_rule *rules)
 {
-	static const struct sl_rule *old[8];
 	static unsigned at;
 
 	if (old[at])

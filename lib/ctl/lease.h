@@ -274,6 +274,7 @@ int sl_lease_answer(int fd, struct sl_lease_msg *m, uint32_t seq, int flags);
 int sl_lease_open(const char *path, const char *group, const char **why);
 bool sl_lease_on(void);
 void sl_lease_child(void);
+void sl_lease_part(void);
 void sl_lease_fini(void);
 
 int sl_lease_umem(struct sl_umem_info *out, const char **why);

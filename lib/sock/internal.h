@@ -28,6 +28,15 @@ void sl_fork_found(void);
 /* Takes it down for good: as at exit, or before execve(2). Sockets are the kernel's already, or are
  * finished. */
 void sl_shut_down(void);
+/* The first part of that: what is still offloaded ends, and nothing more begins. */
+void sl_stop(void);
+/* Is something of what a lease gives, or the broker in the process has, here still? */
+bool sl_is_lent(void);
+/* creds.c: the process is about to become another user; up: the library is, and has sockets. The
+ * start's lock is held, so that there is no fork and no start meanwhile. */
+void sl_part_ways(bool up);
+/* start.c: does that, if sl_is_lent(). */
+void sl_start_part(void);
 
 /* Sockets were busy when a device came up: are there any, and offers it to them again. The
  * keeper's. */

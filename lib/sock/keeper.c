@@ -32,8 +32,9 @@
 #define HOUSE_NS  1000000000ull /* other programs' sockets, reader's wishes */
 #define STRAY_NS  2000000000ull /* idle connections: does the kernel get their segments? */
 #define LOOK_NS   500000
-#define PARENT_MS 1000 /* most that a child waits for its parent's hand-back */
-#define BUSY_PKTS 256  /* a tick that found more comes again after BUSY_NS */
+#define STOP_NS   2000000000ull /* most that its end is waited for */
+#define PARENT_MS 1000          /* most that a child waits for its parent's hand-back */
+#define BUSY_PKTS 256           /* a tick that found more comes again after BUSY_NS */
 #define BUSY_NS   1000000
 #define STAY_NS   10000000  /* listeners that are closed wait for handshakes */
 #define JUDGE_NS  100000000 /* so often it is seen which lanes are hot */
@@ -52,6 +53,8 @@ static int up[SL_GENERATIONS];
 static uint8_t nup;
 static int stats_fd = -1; /* tells when somebody wrote to the file of the counters */
 static pthread_t thread;
+static bool running, ending;
+static uint32_t tid; /* the kernel's number of it, when it has begun */
 
 /* What a child says of an inherited socket that it uses. */
 enum use {
@@ -469,13 +472,23 @@ static void *keeper(void *arg)
 {
 	uint64_t last_busy = sl_now_ns(), last_house = last_busy;
 
+	sl_store_release(&tid, sl_tid());
 	sl_keeper_place();
-	for (;;)
+	while (!sl_load(&ending))
 		round_once(&last_busy, &last_house);
 	return NULL;
 }
 
 /* Start ---------------------------------------------------------------------------------------- */
+
+static void reset(void)
+{
+	memset(seen, 0, sizeof(seen));
+	memset(judged, 0, sizeof(judged));
+	stretched = 1;
+	not_shown = ending = running = false;
+	tid = 0;
+}
 
 /* What we write ourselves, by the mapping, makes no event. Without it the file is looked at once a
  * second, as long as something moves. Closing it waits for a grace period of the kernel's (15 ms,
@@ -542,9 +555,35 @@ int sl_keeper_start(void)
 		sl_stats_sweep();
 		return -err;
 	}
+	running = true;
 	pthread_setname_np(thread, "sluice");
 	pthread_detach(thread);
 	return 0;
+}
+
+static bool is_there(uint32_t t)
+{
+	return sl_sys(SYS_tgkill, sl_sys(SYS_getpid), t, 0) == 0;
+}
+
+bool sl_keeper_stop(void)
+{
+	uint64_t end = sl_now_ns() + STOP_NS;
+	struct timespec pause = {.tv_nsec = LOOK_NS / 10};
+	uint32_t t;
+
+	if (!running)
+		return true;
+	sl_store(&ending, true);
+	sl_keeper_poke();
+	while (!(t = sl_load_acquire(&tid)) || is_there(t)) {
+		if (sl_now_ns() > end)
+			return false;
+		sl_sys(SYS_nanosleep, &pause, NULL);
+	}
+	sl_keeper_unprepare();
+	reset();
+	return true;
 }
 
 bool sl_keeper_may_have_children(void)
@@ -565,8 +604,5 @@ void sl_keeper_child(void)
 		up[nup++] = mail[1];
 	mail[1] = -1;
 	sl_keeper_unprepare();
-	memset(seen, 0, sizeof(seen));
-	memset(judged, 0, sizeof(judged));
-	stretched = 1;
-	not_shown = false;
+	reset();
 }

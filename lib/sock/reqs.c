@@ -29,6 +29,11 @@ void sl_treq_init(void *mem, bool shared)
 	used = 0;
 }
 
+size_t sl_treq_ready(void)
+{
+	return room.ready;
+}
+
 void sl_treq_child(void)
 {
 	memset(&lock, 0, sizeof(lock));

@@ -493,5 +493,8 @@ void sl_keeper_unwatch(int fd);
 void sl_keeper_look(void);
 void sl_keeper_place(void); /* place.c: the calling thread is the keeper */
 void sl_keeper_child(void);
+/* Ends the thread, for the process is about to become another user; it may be started again. False:
+ * it does not end (this thread is a signal handler that has broken off what it waits for). */
+bool sl_keeper_stop(void);
 
 #endif

@@ -111,7 +111,7 @@ static int bring_up(bool again)
 	sl_tconn_undo();
 	sl_net_close();
 	if (ret != -EBUSY) /* the daemon lists whom it had to leave to the kernel */
-		sl_broker_child();
+		sl_broker_part();
 	return ret;
 }
 
@@ -120,25 +120,52 @@ bool sl_is_up(void)
 	return sl_load_acquire(&started) == 1;
 }
 
-void sl_shut_down(void)
+void sl_stop(void)
 {
-	sl_fdtab_notice();
-	if (started != 1)
-		return;
 	sl_store_release(&started, -ECANCELED);
 	sl_pace_exit();
 	sl_tlisten_exit();
 	sl_tconn_exit();
 	sl_lanes_depart();
 	sl_policy_stop();
+}
+
+void sl_shut_down(void)
+{
+	sl_fdtab_notice();
+	if (started != 1)
+		return;
+	sl_stop();
 	sl_broker_fini();
 	sl_stats_close();
+}
+
+bool sl_is_lent(void)
+{
+	int s = sl_load_acquire(&started);
+
+	return s == 1 || s == -ECANCELED; /* execve(2) has failed after all */
+}
+
+static __thread bool forking;
+
+void sl_start_part(void)
+{
+	if (starting || forking) /* a signal handler in the midst of it */
+		return;
+	pthread_mutex_lock(&start_lock);
+	starting = true;
+	if (sl_is_lent()) {
+		sl_part_ways(started == 1);
+		sl_store_release(&started, -ESTALE);
+	}
+	starting = false;
+	pthread_mutex_unlock(&start_lock);
 }
 
 /* A child is not made in the middle of our start or of an attachment. Forks are counted before they
  * happen, so that no close comes between. */
 static bool held; /* moving is, by a fork */
-static __thread bool forking;
 
 static void before_fork(void)
 {

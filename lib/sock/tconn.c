@@ -282,6 +282,32 @@ void sl_tconn_child(void)
 	room.bytes = room.ready = 0;
 }
 
+static void copy_slab(char *copy)
+{
+	size_t reqs = sl_treq_ready();
+
+	memcpy(copy, slab, room.ready);
+	memcpy(copy + REQS_AT, (char *)slab + REQS_AT, reqs);
+}
+
+/* The daemon, and whatever reads the file, sees no change from here on. */
+void sl_tconn_part(void)
+{
+	char *copy;
+
+	if (slab_fd < 0 || !sl_lock(&slab_lock))
+		return;
+	copy = sl_apart_copy(MAP_BYTES);
+	if (copy)
+		copy_slab(copy);
+	if (sl_apart_become(slab, copy, MAP_BYTES))
+		sl_warn("tcp", "the records of connections stay mapped: no memory");
+	sl_apart(slab, MAP_BYTES);
+	sl_sys_close(slab_fd);
+	slab_fd = -1;
+	sl_unlock(&slab_lock);
+}
+
 /* Claims ----------------------------------------------------------------------------------------
  */
 

@@ -82,6 +82,7 @@ static inline struct sl_tconn *sl_tconn_of(struct sl_tcp *t)
 /* tconn.c: life, the way in and out */
 int sl_tconn_init(void);   /* tables, handlers. 0 or -errno */
 void sl_tconn_undo(void);  /* a start that failed keeps no descriptor */
+void sl_tconn_part(void);  /* the process becomes another user: they are its alone from now on */
 void sl_tconn_child(void); /* after fork, in the child: the connections are the parent's */
 /* A zeroed connection on the lane, whose lock need not be held. NULL: no memory. */
 struct sl_tconn *sl_tconn_new(struct sl_lane *lane);
@@ -128,6 +129,7 @@ void sl_tconn_repair_child(void);
 size_t sl_treq_bytes(void);
 void sl_treq_init(void *mem, bool shared); /* of that many bytes (sl_reserve_init()) */
 void sl_treq_child(void);
+size_t sl_treq_ready(void); /* bytes that may be in use */
 void sl_treq_layout(struct sl_conns_layout *l);
 void *sl_treq_new(uint32_t lsn_id);
 void sl_treq_free(void *req);

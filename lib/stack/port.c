@@ -19,6 +19,7 @@ static struct sl_lock lock; /* ports are opened one at a time */
 static struct sl_port *ports[SL_STATS_PORTS];
 static uint32_t nports;
 static uint32_t nvlans = 1; /* numbers of VLAN devices that are given out; 0 is none */
+static bool closed;         /* none is opened */
 static uint64_t vlans_free; /* of these, those that are nobody's any more */
 
 bool sl_port_allowed(const struct sl_link *link)
@@ -365,6 +366,15 @@ static struct sl_port *open_link(const struct sl_link *link, struct sl_port *bas
 	return p;
 }
 
+void sl_ports_close(bool is_closed)
+{
+	bool locked = sl_lock(&lock);
+
+	sl_store(&closed, is_closed);
+	if (locked)
+		sl_unlock(&lock);
+}
+
 struct sl_port *sl_port_open(uint32_t ifindex)
 {
 	struct sl_port *p = ifindex ? sl_port_find(ifindex) : NULL, *base = NULL;
@@ -380,7 +390,7 @@ struct sl_port *sl_port_open(uint32_t ifindex)
 	if (link.lower && !link.vlan_qos)
 		base = sl_port_open(link.lower);
 	if (sl_lock(&lock)) {
-		p = open_link(&link, base);
+		p = closed ? NULL : open_link(&link, base);
 		sl_unlock(&lock);
 	}
 	errno = saved;

@@ -83,6 +83,26 @@ bool sl_port_may_retire(const struct sl_port *p)
 	return p->emptied && !is_below_another(p);
 }
 
+/* Those by which no other goes come first. */
+static void retire_all(bool vlans)
+{
+	struct sl_port *p;
+
+	for (uint32_t i = 0; (p = sl_port_at(i)); i++) {
+		if (!p->base != !vlans || p->retired)
+			continue;
+		sl_port_retire(p);
+		(void)sl_lanes_leave(p); /* a leg that another thread had begun to open */
+	}
+}
+
+void sl_ports_leave(void)
+{
+	sl_ports_close(true);
+	retire_all(true);
+	retire_all(false);
+}
+
 void sl_port_retire(struct sl_port *p)
 {
 	struct sl_port_stats *stats = p->stats;

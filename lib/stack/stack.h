@@ -183,6 +183,10 @@ bool sl_port_may_retire(const struct sl_port *p);
 void sl_port_vlan_over(const struct sl_port *p); /* its number may be another's */
 /* It is. No lane held. */
 void sl_port_retire(struct sl_port *p);
+/* All of them, whatever is left there, and none is opened again before sl_ports_close(false). The
+ * policy looks at none any more (sl_policy_stop()). */
+void sl_ports_leave(void);
+void sl_ports_close(bool closed);
 /* The device is gone or changed: forget that it could not be opened. */
 void sl_port_forget(uint32_t ifindex);
 /* May the configuration have it (SLUICE_DEVICES), and is it of a kind that can be offloaded? */
