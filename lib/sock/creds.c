@@ -8,7 +8,9 @@
  * then on, in their places, of what this process itself has in use: a thread that is at work with
  * them goes on. The keeper ends: capset(2) changes its caller alone, and so does a bare system
  * call, which would leave a thread with all rights in the memory of a process that has none. What
- * the program makes afterwards may get a lease under the new credentials (start.c).
+ * the program makes afterwards may get a lease under the new credentials (start.c), once nothing of
+ * the old one's is in use any more; what went to the kernel stays there, but for listeners that do
+ * not block, of which the process gets a part as of inherited ones.
  *
  * Effective IDs alone are no change: a process with the former ones saved may have them again at
  * any moment. Nor is what changes nothing, or cannot succeed. */
@@ -202,6 +204,26 @@ void sl_part_ways(bool up)
 	sl_tconn_part();
 	sl_verbs_child();
 	sl_stats_close();
+}
+
+static bool has_frames(struct sl_sock *sk, void *arg)
+{
+	return sl_sock_queued(sk) || (sl_sock_is_udp(sk) && sl_load(&sk->wmem)) ||
+	       sl_load(&sk->state) == SL_STATE_OFFLOADED;
+}
+
+bool sl_ways_clear(void)
+{
+	struct sl_sock *sk = sl_sock_find(has_frames, NULL);
+
+	if (sk)
+		sl_debug("creds", "no new lease yet: fd %d has something of the old one", sk->fd);
+	if (sk || !sl_tconn_renew())
+		return false;
+	sl_stack_renew();
+	sl_net_close();
+	sl_policy_child();
+	return true;
 }
 
 SL_API

@@ -35,6 +35,8 @@ bool sl_is_lent(void);
 /* creds.c: the process is about to become another user; up: the library is, and has sockets. The
  * start's lock is held, so that there is no fork and no start meanwhile. */
 void sl_part_ways(bool up);
+/* Nothing of before is in use any more: the library may come up again. Else false. */
+bool sl_ways_clear(void);
 /* start.c: does that, if sl_is_lent(). */
 void sl_start_part(void);
 

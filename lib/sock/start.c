@@ -20,7 +20,11 @@
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread bool starting; /* sockets that the start itself opens are the kernel's */
-static int started;            /* 0 not yet, 1 up, -ECHILD a parent is, -errno failed */
+/* 0 not yet, 1 up, -ECHILD a parent is, -ESTALE it was, under other credentials, -errno failed */
+static int started;
+static unsigned renewals;      /* starts under other credentials */
+#define RENEWALS_MAX 4         /* a program that goes to and fro is left alone */
+#define RENEWAL_NS   100000000 /* from one look whether it can be to the next */
 static bool leased;            /* by the daemon: a child can have a lease of its own */
 static struct sl_lock moving;  /* held while a socket moves, and over a fork */
 
@@ -242,11 +246,26 @@ static void start_again(void)
 	int ret;
 
 	sl_stats_open();
+	renewals += started == -ESTALE;
 	ret = bring_up(true);
 	if (ret < 0)
-		sl_info("sluice", "what this child of a process makes stays with the kernel: %s",
+		sl_info("sluice", "what this %s makes stays with the kernel: %s",
+			started == -ESTALE ? "process, another user now," : "child of a process",
 			strerrorname_np(-ret));
 	sl_store_release(&started, ret);
+}
+
+/* By the daemon, which sees what the process is now; and the broker in the process has lost its
+ * rights, most probably. */
+static bool may_renew(void)
+{
+	static uint64_t looked_ns;
+	uint64_t now = sl_now_ns();
+
+	if (now - sl_load(&looked_ns) < RENEWAL_NS)
+		return false;
+	sl_store(&looked_ns, now);
+	return daemon_path() && renewals < RENEWALS_MAX && sl_keeper_may_have_children();
 }
 
 bool sl_may_start_again(void)
@@ -263,7 +282,7 @@ int sl_start(void)
 	ret = sl_load_acquire(&started);
 	if (sl_likely(ret == 1))
 		return 0;
-	if (ret == -ECHILD && sl_may_start_again())
+	if ((ret == -ECHILD && sl_may_start_again()) || (ret == -ESTALE && may_renew()))
 		ret = 0;
 	if (ret < 0 || starting)
 		return ret < 0 ? ret : -EAGAIN;
@@ -271,7 +290,7 @@ int sl_start(void)
 	starting = true;
 	if (started == 0)
 		start_first();
-	else if (started == -ECHILD)
+	else if (started == -ECHILD || (started == -ESTALE && sl_ways_clear()))
 		start_again();
 	starting = false;
 	pthread_mutex_unlock(&start_lock);

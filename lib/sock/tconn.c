@@ -308,6 +308,26 @@ void sl_tconn_part(void)
 	sl_unlock(&slab_lock);
 }
 
+/* Threads may still look at the memory of the old table, which stays. */
+bool sl_tconn_renew(void)
+{
+	bool clear;
+
+	if (sl_tconn_reap() || !sl_lock(&slab_lock))
+		return false;
+	clear = !nlive && !dead_first && !grace_first;
+	if (!clear)
+		sl_debug("tcp", "no new table of connections yet: %u are in use", nlive);
+	if (clear) {
+		free_first = free_last = NULL;
+		slab = NULL;
+		sl_store_release(&slab_used, 0);
+		room.bytes = room.ready = 0;
+	}
+	sl_unlock(&slab_lock);
+	return clear;
+}
+
 /* Claims ----------------------------------------------------------------------------------------
  */
 

@@ -80,9 +80,12 @@ static inline struct sl_tconn *sl_tconn_of(struct sl_tcp *t)
 }
 
 /* tconn.c: life, the way in and out */
-int sl_tconn_init(void);   /* tables, handlers. 0 or -errno */
-void sl_tconn_undo(void);  /* a start that failed keeps no descriptor */
-void sl_tconn_part(void);  /* the process becomes another user: they are its alone from now on */
+int sl_tconn_init(void);  /* tables, handlers. 0 or -errno */
+void sl_tconn_undo(void); /* a start that failed keeps no descriptor */
+void sl_tconn_part(void); /* the process becomes another user: they are its alone from now on */
+/* After that: is none left, not even of those that went to the kernel a moment ago? Then another
+ * table may be made by sl_tconn_init(). */
+bool sl_tconn_renew(void);
 void sl_tconn_child(void); /* after fork, in the child: the connections are the parent's */
 /* A zeroed connection on the lane, whose lock need not be held. NULL: no memory. */
 struct sl_tconn *sl_tconn_new(struct sl_lane *lane);

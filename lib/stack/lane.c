@@ -339,6 +339,25 @@ int sl_stack_init(void (*on_room)(struct sl_list *entry))
 	return sl_pool_attach(umem.base, sl_umem_mtu(&umem), &umem.share, umem.member);
 }
 
+/* The old ones stay where they are, without frames: sockets that went to the kernel may name them.
+ */
+void sl_stack_renew(void)
+{
+	bool locked = sl_lock(&lock);
+
+	for (uint32_t i = 0; i < nlanes; i++) {
+		bool held = sl_lane_lock(lanes[i]);
+
+		memset(&lanes[i]->frames, 0, sizeof(lanes[i]->frames));
+		if (held)
+			sl_lane_unlock(lanes[i]);
+	}
+	sl_store_release(&nlanes, 0);
+	if (locked)
+		sl_unlock(&lock);
+	sl_ports_close(false);
+}
+
 static void close_in_child(const struct sl_leg *leg)
 {
 	for (uint32_t q = 0; q < leg->nqueues; q++) {

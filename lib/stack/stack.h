@@ -453,5 +453,8 @@ void sl_hwclock_child(void); /* in a child */
 
 /* In the child after fork: the lanes are the parent's; closes descriptors. Async-signal-safe. */
 void sl_stack_child(void);
+/* After sl_ports_leave(), when no socket has a frame: new lanes and devices may be opened, of other
+ * packet memory. */
+void sl_stack_renew(void);
 
 #endif

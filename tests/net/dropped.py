@@ -54,6 +54,7 @@ CHANGES = {
     "capset": lambda: capset(0),
     "chroot": lambda: os.chroot("/usr"),
     "syscall": as_user_raw,
+    "again": as_user,
     "nothing": nothing,
 }
 
@@ -101,6 +102,31 @@ def threads():
     return users
 
 
+def again(ep, s, own, port):
+    """What it makes under its new user is offloaded again; and the listener serves."""
+    end = time.monotonic() + 20
+    first = maps()
+    while not maps() and time.monotonic() < end:
+        time.sleep(0.1)
+        new = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        new.bind((own, port + 100))
+        where = new
+        if not maps():
+            new.close()
+    print("memory", first, "then", bool(maps()), flush=True)
+    data, who = where.recvfrom(100)
+    where.sendto(data, who)
+    served = 0
+    while served < 5:
+        for fd, ev in ep.poll(20) or sys.exit("nobody comes"):
+            c, _ = s.accept()
+            c.setblocking(True)
+            c.sendall(c.recv(100))
+            c.close()
+            served += 1
+    print("served", served, flush=True)
+
+
 def serve(own, port, how):
     global proc, fds
     u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -109,6 +135,7 @@ def serve(own, port, how):
     s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     s.bind((own, port))
     s.listen(20)
+    s.setblocking(how != "again")
     proc = os.open("/proc/self", os.O_RDONLY)
     fds = os.open("fd", os.O_RDONLY, dir_fd=proc)
     ep = select.epoll()
@@ -147,9 +174,9 @@ def serve(own, port, how):
                     served += len(data)
                     conns[fd].sendall(data)
     sleeper.join(20)
-    new = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    new.bind((own, 0))
-    if how == "nothing":
+    if how == "again":
+        again(ep, s, own, port)
+    elif how == "nothing":
         print("memory", bool(maps()), "threads", len(threads()), "woken", said, flush=True)
     else:
         print("memory", maps(), "descriptors", descriptors(), "users", len(threads()), "woken", said, flush=True)
@@ -188,7 +215,22 @@ def ask(own, port):
     print("all is answered")
 
 
-if sys.argv[1] == "ask":
+def ask_again(own, port):
+    u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    u.settimeout(20)
+    u.connect((own, port + 100))
+    u.send(b"another user's")
+    assert u.recv(100) == b"another user's"
+    for _ in range(5):
+        with socket.create_connection((own, port), timeout=20) as c:
+            c.sendall(b"here")
+            assert c.recv(100) == b"here"
+    print("all is answered")
+
+
+if sys.argv[1] == "again":
+    ask_again(sys.argv[2], int(sys.argv[3]))
+elif sys.argv[1] == "ask":
     ask(sys.argv[2], int(sys.argv[3]))
 else:
     serve(sys.argv[1], int(sys.argv[2]), sys.argv[3])

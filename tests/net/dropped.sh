@@ -25,4 +25,18 @@ for MODE in ${MODES/ both/}; do
 	unset CHANGES
 	[ "$MODE" = kernel ] || drop nothing "memory True threads 1 woken ['wake up']"
 done
+if [ -n "${LEASED:-}" ]; then
+	PORT=$((PORT + 2))
+	bg pb timeout 60 python3 "$TESTS/net/dropped.py" "$B4" $PORT again >"$TMP/b" 2>&1
+	subject=$BG
+	wait_tcp b $PORT
+	same "again: the clients" "all is answered" "$(a timeout 40 python3 "$TESTS/net/dropped.py" ask "$B4" $PORT 2>&1 | tail -n 1)"
+	wait_line "$TMP/b" "then True"
+	same "again: clients of what it is now" "all is answered" \
+		"$(a timeout 40 python3 "$TESTS/net/dropped.py" again "$B4" $PORT 2>&1 | tail -n 1)"
+	ok "again: the server ends" wait_end "$subject" 20
+	same "again: nothing of the old lease, then a new one" "memory [] then True
+served 5" "$(cat "$TMP/b")"
+	ok "again: of the new user" file_has "$TMP/sluice.db.log" "process .* of user 65534"
+fi
 done_testing

@@ -2,5 +2,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # dropped.sh through the daemon: the lease ends with what the process was.
 LEASED=1 LEASED_UID=1000 LEASED_CAPS=,+setuid,+setgid,+sys_chroot
-CHANGES="setuid setgroups capset chroot syscall"
+CHANGES=${CHANGES-setuid setgroups capset chroot syscall}
 . "$(dirname "$0")/dropped.sh"
