@@ -14,16 +14,18 @@ static inline int pool_make(void *base, uint32_t nframes, uint32_t shift)
 {
 	static void *mem;
 	static size_t bytes;
+	struct sl_share_geometry l;
 	struct sl_share g;
 
 	free(sl_pool.charge);
 	if (mem)
 		munmap(mem, bytes);
-	bytes = sl_share_bytes(nframes, 4, 16);
+	sl_share_geometry_make(&l, nframes, shift, 4, 16);
+	bytes = l.bytes + l.told_bytes; /* (words of 4 bytes, both) */
 	mem = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (mem == MAP_FAILED)
 		abort();
-	sl_share_init(&g, mem, nframes, shift, 4, 16);
+	sl_share_init(&g, mem, (char *)mem + l.bytes, &l);
 	return sl_pool_attach(base, 1u << shift, &g, (uint8_t)sl_share_join(&g, nframes, 0));
 }
 

@@ -12,11 +12,10 @@
  * it was preempted, and is buried in a few milliseconds if it died; after this time it is stopped
  * (SIGSTOP, a frozen cgroup), and rather than to stop with it we go without. */
 #define PATIENCE_NS 20000000ll
-
-static uint32_t holder(uint32_t word)
-{
-	return (word & ~SL_RLOCK_SLEEPERS) >> SL_RLOCK_SHIFT;
-}
+/* A holder that was preempted on our own processor comes back when we yield it. */
+#define YIELDS 4
+/* A dead member's word does not change; whoever writes there all the same is not chased. */
+#define INHERIT_TRIES 16
 
 static bool take(struct sl_rlock *l, uint32_t as)
 {
@@ -59,12 +58,25 @@ SL_APART bool sl_rlock_slow(struct sl_rlock *l, uint32_t me)
 	/* Who has slept cannot know whether others still do. */
 	while (!take(l, me | SL_RLOCK_SLEEPERS)) {
 		word = sl_load(&l->word);
-		if (word && holder(word) != us && now_ns() >= end)
+		if (word && sl_rlock_named(word) != us && now_ns() >= end)
 			return false;
 		if (want_waking(l, word))
 			sl_sys(SYS_futex, &l->word, FUTEX_WAIT, word | SL_RLOCK_SLEEPERS, &slice);
 	}
 	return true;
+}
+
+bool sl_rlock_try(struct sl_rlock *l, uint8_t me)
+{
+	for (int yield = 0; yield <= YIELDS; yield++) {
+		for (int i = 0; i < SPINS; i++) {
+			if (take(l, sl_rlock_me(me)))
+				return true;
+			sl_cpu_relax();
+		}
+		sl_sys(SYS_sched_yield);
+	}
+	return false;
 }
 
 void sl_runlock_slow(struct sl_rlock *l)
@@ -76,7 +88,7 @@ bool sl_rlock_inherit(struct sl_rlock *l, uint8_t me, uint8_t dead)
 {
 	uint32_t word = sl_load(&l->word);
 
-	while (word && holder(word) == dead)
+	for (int i = 0; i < INHERIT_TRIES && word && sl_rlock_named(word) == dead; i++)
 		if (__atomic_compare_exchange_n(&l->word, &word,
 						sl_rlock_me(me) | (word & SL_RLOCK_SLEEPERS), false,
 						__ATOMIC_ACQUIRE, __ATOMIC_RELAXED))

@@ -22,12 +22,21 @@ struct sl_rlock {
  * did not become free. */
 bool sl_rlock_slow(struct sl_rlock *l, uint32_t me);
 void sl_runlock_slow(struct sl_rlock *l);
+/* Takes the lock by a bounded number of tries, without sleeping, whatever stands in its word: for
+ * the group's owner, which serves others, too, and tries again later. */
+bool sl_rlock_try(struct sl_rlock *l, uint8_t me);
 /* Takes the lock from that member, who is dead: true, and the caller (itself a member) holds it. */
 bool sl_rlock_inherit(struct sl_rlock *l, uint8_t me, uint8_t dead);
 
 static inline uint32_t sl_rlock_me(uint8_t member)
 {
 	return (uint32_t)member << SL_RLOCK_SHIFT | sl_tid();
+}
+
+/* The member that such a word names; above SL_SHARE_MEMBERS: no lock of ours wrote it. */
+static inline uint32_t sl_rlock_named(uint32_t word)
+{
+	return (word & ~SL_RLOCK_SLEEPERS) >> SL_RLOCK_SHIFT;
 }
 
 /* The member that holds it, 0: nobody. */

@@ -7,36 +7,7 @@
 
 #define AT(mem, off) ((void *)((char *)(mem) + (off)))
 
-/* Offsets of the tables behind one another. */
-static void lay_out(struct sl_share_head *h, uint32_t nframes, uint32_t nqueues, uint32_t nxsks)
-{
-	uint64_t at = sizeof(*h);
-	const uint64_t line = SL_CACHELINE - 1;
-
-	h->member_at = at;
-	at += SL_SHARE_MEMBERS * sizeof(struct sl_share_member);
-	h->queue_at = at = (at + line) & ~line;
-	at += nqueues * sizeof(struct sl_share_queue);
-	h->xsk_at = at;
-	at += nxsks * sizeof(struct sl_share_xsk);
-	h->word_at = at;
-	at += nframes * sizeof(union sl_frame_word);
-	h->free_at = at = (at + line) & ~line;
-	at += nframes * sizeof(uint32_t);
-	h->link_at = at = (at + line) & ~line;
-	h->bytes = at + nframes * sizeof(uint32_t);
-}
-
-size_t sl_share_bytes(uint32_t nframes, uint32_t nqueues, uint32_t nxsks)
-{
-	struct sl_share_head h;
-
-	lay_out(&h, nframes, nqueues, nxsks);
-	return h.bytes;
-}
-
-/* l: the layout, a private copy or one not shared yet. */
-static void see(struct sl_share *g, void *mem, const struct sl_share_head *l)
+void sl_share_map(struct sl_share *g, void *mem, void *told, const struct sl_share_geometry *l)
 {
 	*g = (struct sl_share){
 		.head = mem,
@@ -46,6 +17,9 @@ static void see(struct sl_share *g, void *mem, const struct sl_share_head *l)
 		.word = AT(mem, l->word_at),
 		.link = AT(mem, l->link_at),
 		.free = AT(mem, l->free_at),
+		.told = told,
+		.told_queue = AT(told, l->told_queue_at),
+		.told_xsk = AT(told, l->told_xsk_at),
 		.nframes = l->nframes,
 		.shift = l->frame_shift,
 		.nqueues = l->nqueues,
@@ -53,48 +27,11 @@ static void see(struct sl_share *g, void *mem, const struct sl_share_head *l)
 	};
 }
 
-void sl_share_init(struct sl_share *g, void *mem, uint32_t nframes, uint32_t shift,
-		   uint32_t nqueues, uint32_t nxsks)
+void sl_share_init(struct sl_share *g, void *mem, void *told, const struct sl_share_geometry *l)
 {
-	struct sl_share_head *h = mem;
-
-	h->nframes = nframes;
-	h->frame_shift = shift;
-	h->nqueues = nqueues;
-	h->nxsks = nxsks;
-	h->word_size = sizeof(union sl_frame_word);
-	h->member_size = sizeof(struct sl_share_member);
-	h->queue_size = sizeof(struct sl_share_queue);
-	h->xsk_size = sizeof(struct sl_share_xsk);
-	lay_out(h, nframes, nqueues, nxsks);
-	h->version = SL_SHARE_VERSION;
-	h->magic = SL_SHARE_MAGIC;
-	see(g, mem, h);
-	g->member[SL_SHARE_BROKER].quota = nframes;
-	g->member[SL_SHARE_BROKER].state = SL_MEMBER_LIVE;
-}
-
-int sl_share_map(struct sl_share *g, void *mem, size_t bytes)
-{
-	struct sl_share_head h, want = {0};
-
-	if (bytes < sizeof(h))
-		return -EINVAL;
-	h = *(const struct sl_share_head *)mem;
-	if (h.magic != SL_SHARE_MAGIC)
-		return -EINVAL;
-	if (h.version != SL_SHARE_VERSION || h.word_size != sizeof(union sl_frame_word) ||
-	    h.member_size != sizeof(struct sl_share_member) ||
-	    h.queue_size != sizeof(struct sl_share_queue) ||
-	    h.xsk_size != sizeof(struct sl_share_xsk))
-		return -EPROTO;
-	lay_out(&want, h.nframes, h.nqueues, h.nxsks);
-	if (h.bytes != want.bytes || h.bytes > bytes || h.member_at != want.member_at ||
-	    h.queue_at != want.queue_at || h.xsk_at != want.xsk_at || h.word_at != want.word_at ||
-	    h.link_at != want.link_at || h.free_at != want.free_at)
-		return -EINVAL;
-	see(g, mem, &h);
-	return 0;
+	sl_share_map(g, mem, told, l);
+	g->told->member[SL_SHARE_BROKER].quota = l->nframes;
+	g->told->member[SL_SHARE_BROKER].state = SL_MEMBER_LIVE;
 }
 
 /* The pool -------------------------------------------------------------------------------------
@@ -106,7 +43,7 @@ void sl_share_count(struct sl_share *g, uint8_t me, int32_t n)
 }
 
 /* Members trust each other, but the broker must not fall over what one of them has written: what is
- * an index or a length is bounded by what nobody can write. */
+ * an index or a length is bounded by what no member can write. */
 void sl_share_push(struct sl_share *g, const uint32_t *frames, uint32_t n)
 {
 	uint32_t nfree = sl_min(sl_load(&g->head->nfree), g->nframes - n);
@@ -146,7 +83,7 @@ uint32_t sl_share_fetch(struct sl_share *g, uint8_t me, uint32_t *frames, uint32
 {
 	uint32_t n, nfree, fresh, born;
 
-	if (!sl_rlock(&g->head->lock, me))
+	if (!sl_share_lock(g, &g->head->lock, me))
 		return 0;
 	nfree = sl_min(sl_load(&g->head->nfree), g->nframes);
 	born = sl_min(sl_load(&g->head->born), g->nframes);
@@ -165,12 +102,14 @@ uint32_t sl_share_fetch(struct sl_share *g, uint8_t me, uint32_t *frames, uint32
 int sl_share_queue_open(struct sl_share *g, uint32_t ifindex, uint32_t nr)
 {
 	for (uint32_t i = 0; i < g->nqueues; i++) {
-		struct sl_share_queue *q = &g->queue[i];
+		struct sl_share_told_queue *q = &g->told_queue[i];
 
 		if (q->state != SL_QUEUE_FREE)
 			continue;
-		*q = (struct sl_share_queue){.state = SL_QUEUE_OPEN, .ifindex = ifindex, .nr = nr};
-		sl_store(&g->head->open, g->head->open + 1);
+		g->queue[i] = (struct sl_share_queue){.fill_to = 0};
+		*q = (struct sl_share_told_queue){
+			.state = SL_QUEUE_OPEN, .ifindex = ifindex, .nr = nr};
+		sl_store(&g->told->open, g->told->open + 1);
 		return (int)i;
 	}
 	return -ENOSPC;
@@ -178,16 +117,17 @@ int sl_share_queue_open(struct sl_share *g, uint32_t ifindex, uint32_t nr)
 
 void sl_share_queue_close(struct sl_share *g, uint32_t queue)
 {
-	sl_store(&g->head->open, g->head->open - 1);
-	sl_store(&g->queue[queue].state, SL_QUEUE_CLOSED);
+	sl_store(&g->told->open, g->told->open - 1);
+	sl_store(&g->told_queue[queue].state, SL_QUEUE_CLOSED);
 }
 
 int sl_share_xsk_open(struct sl_share *g, uint32_t queue)
 {
 	for (uint32_t i = 0; i < g->nxsks; i++)
-		if (!g->xsk[i].used) {
-			g->xsk[i] = (struct sl_share_xsk){.used = queue + 1};
-			sl_store(&g->queue[queue].xsks, g->queue[queue].xsks + 1);
+		if (!g->told_xsk[i].used) {
+			g->xsk[i] = (struct sl_share_xsk){.tx_to = 0};
+			g->told_xsk[i].used = queue + 1;
+			sl_store(&g->told_queue[queue].xsks, g->told_queue[queue].xsks + 1);
 			return (int)i;
 		}
 	return -ENOSPC;
@@ -195,23 +135,22 @@ int sl_share_xsk_open(struct sl_share *g, uint32_t queue)
 
 void sl_share_xsk_close(struct sl_share *g, uint32_t xsk)
 {
-	uint32_t queue = sl_load(&g->xsk[xsk].used) - 1;
+	uint32_t queue = sl_load(&g->told_xsk[xsk].used) - 1;
 
-	/* (What a member may have written there is not believed.) */
-	if (queue < g->nqueues && sl_load(&g->queue[queue].xsks))
-		sl_store(&g->queue[queue].xsks, g->queue[queue].xsks - 1);
-	g->xsk[xsk].used = 0;
+	if (queue < g->nqueues && sl_load(&g->told_queue[queue].xsks))
+		sl_store(&g->told_queue[queue].xsks, g->told_queue[queue].xsks - 1);
+	g->told_xsk[xsk].used = 0;
 }
 
 bool sl_share_return(struct sl_share *g, struct sl_share_queue *q, uint8_t me, uint32_t frame)
 {
-	union sl_frame_word *w = &g->word[frame];
-	uint8_t owner = w->owner % SL_SHARE_MEMBERS;
+	const union sl_frame_word w = {.all = sl_load(&g->word[frame].all)};
+	uint8_t owner = w.owner % SL_SHARE_MEMBERS;
 
-	if (!w->flight)
+	if (!w.flight)
 		return false; /* nobody has sent it */
 	if (owner == 0) {
-		sl_store(&w->all, ((union sl_frame_word){.owner = me}).all);
+		sl_store(&g->word[frame].all, ((union sl_frame_word){.owner = me}).all);
 		return true;
 	}
 	g->link[frame] = q->back[owner];
@@ -241,16 +180,16 @@ int sl_share_join(struct sl_share *g, uint32_t quota, uint32_t spare)
 	int id = 0;
 
 	for (int i = SL_SHARE_BROKER - 1; i > 0; i--) {
-		if (g->member[i].state == SL_MEMBER_FREE)
+		if (g->told->member[i].state == SL_MEMBER_FREE)
 			id = i;
 		else
-			promised += g->member[i].quota;
+			promised += g->told->member[i].quota;
 	}
 	if (!id)
 		return -EUSERS;
 	if (promised > g->nframes)
 		return -ENOSPC;
-	sl_store(&g->member[id].quota, quota);
-	sl_store(&g->member[id].state, SL_MEMBER_LIVE);
+	sl_store(&g->told->member[id].quota, quota);
+	sl_store(&g->told->member[id].state, SL_MEMBER_LIVE);
 	return id;
 }

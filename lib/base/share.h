@@ -63,7 +63,9 @@
  *quota and what its receive rings hold. Quotas are promised (sl_share_join()) only as long as their
  *sum leaves what is to be spare for these and for the fill rings. Of a dead one nothing is kept.
  *
- * Members trust each other: all of this is writable by all. */
+ * Members trust each other: all of this is writable by all. The group's owner believes none of it:
+ * the layout and what it decided are its own (share_geometry.h), indices and ends are read once and
+ * bounded, and no lock is waited for (share_watch.c). */
 #ifndef SL_SHARE_H
 #define SL_SHARE_H
 
@@ -71,10 +73,9 @@
 
 #include "base/base.h"
 #include "base/rlock.h"
+#include "base/share_geometry.h"
 
-#define SL_SHARE_MAGIC   0x50474c53 /* "SLGP" */
-#define SL_SHARE_VERSION 3
-#define SL_SHARE_MEMBERS 128 /* ids; 0 is nobody, 1 the first member */
+#define SL_SHARE_VERSION 4
 #define SL_SHARE_BROKER  127 /* who serves the group: a member without XSKs */
 #define SL_NO_FRAME      UINT32_MAX
 
@@ -103,17 +104,12 @@ enum sl_queue_state {
 enum sl_member_state { SL_MEMBER_FREE, SL_MEMBER_LIVE, SL_MEMBER_DEAD };
 
 struct sl_share_member {
-	uint32_t state; /* enum sl_member_state; the broker's */
-	uint32_t quota; /* the most frames it may hold; the broker's */
-	int32_t held;   /* frames it has, but for the last few received or given away; atomic */
-	uint32_t reserved;
+	int32_t held; /* frames it has, but for the last few received or given away; atomic */
+	uint32_t reserved[3];
 };
 
 struct sl_share_queue {
 	struct sl_rlock lock; /* protects what follows, and the rings */
-	uint32_t state;       /* enum sl_queue_state; the broker's, as are the next two */
-	uint32_t ifindex, nr; /* which queue of which device it is */
-	uint32_t xsks;        /* of all members; the broker's, read by all */
 	uint32_t fill_to;     /* the fill ring's producer, when what is under way is done */
 	uint32_t comp_to;     /* the completion ring's consumer, likewise */
 	/* Frames of each member that others found completed: number + 1 of the first, 0: none. */
@@ -123,24 +119,16 @@ struct sl_share_queue {
 /* An XSK of a member; its lane's. */
 struct sl_share_xsk {
 	uint32_t tx_to; /* the transmit ring's producer, when what is under way is done */
-	uint32_t used;  /* its queue's number + 1, 0: free; the broker's */
 } SL_ALIGNED;
 
-/* The first bytes of the memory. Offsets are from its start. */
+/* The first bytes of the memory: the pool. */
 struct sl_share_head {
-	uint32_t magic, version;
-	uint64_t bytes; /* of all */
-	uint32_t nframes, frame_shift, nqueues, nxsks;
-	uint32_t word_size, member_size, queue_size, xsk_size;
-	uint64_t member_at, queue_at, xsk_at, word_at, link_at, free_at;
-	/* The pool. */
 	struct sl_rlock lock SL_ALIGNED; /* protects what follows */
 	uint32_t nfree;                  /* entries of the stack of free frames */
 	uint32_t born; /* frames from here on nobody has had yet: their memory is untouched */
-	uint32_t open; /* queues that are open */
 };
 
-/* The same, as a process sees it. Not to be read from the shared memory again. */
+/* The same, as a process sees it; by the geometry, of which this is made once. */
 struct sl_share {
 	struct sl_share_head *head;
 	struct sl_share_member *member;
@@ -149,7 +137,12 @@ struct sl_share {
 	union sl_frame_word *word; /* for each frame */
 	uint32_t *link;            /* for each frame: the next on its list, number + 1 */
 	uint32_t *free;            /* the stack */
+	/* What the owner tells: the owner alone may write there. */
+	struct sl_share_told *told;
+	struct sl_share_told_queue *told_queue;
+	struct sl_share_told_xsk *told_xsk;
 	uint32_t nframes, shift, nqueues, nxsks;
+	bool wary; /* the owner of a group of others: no lock is waited for */
 };
 
 /* A fill or completion ring, as mapped from an XSK. */
@@ -188,16 +181,13 @@ struct sl_share_xsk_rings {
 /* share.c ---------------------------------------------------------------------------------------
  */
 
-size_t sl_share_bytes(uint32_t nframes, uint32_t nqueues, uint32_t nxsks);
-/* Makes a group of memory that is all zeros, at a cache line. */
-void sl_share_init(struct sl_share *g, void *mem, uint32_t nframes, uint32_t shift,
-		   uint32_t nqueues, uint32_t nxsks);
-/* Takes a group into use that somebody else has made. -EPROTO: another version, -EINVAL: the
- * memory is not what it says. */
-int sl_share_map(struct sl_share *g, void *mem, size_t bytes);
+/* Makes a group of memory that is all zeros, at a cache line, and of as much as is told. */
+void sl_share_init(struct sl_share *g, void *mem, void *told, const struct sl_share_geometry *l);
+/* Takes a group into use that there is already. l is sound, mem and told are of its sizes. */
+void sl_share_map(struct sl_share *g, void *mem, void *told, const struct sl_share_geometry *l);
 
 /* Takes up to want frames for a member, the most recent ones of the pool first; how many. 0 also
- * when the pool is locked by the very thread (a signal handler). */
+ * when the pool is locked by the very thread (a signal handler), or another does not let it go. */
 uint32_t sl_share_fetch(struct sl_share *g, uint8_t me, uint32_t *frames, uint32_t want);
 /* Gives frames to the pool, which is locked, and does not count them. */
 void sl_share_push(struct sl_share *g, const uint32_t *frames, uint32_t n);
@@ -228,7 +218,7 @@ int sl_share_join(struct sl_share *g, uint32_t quota, uint32_t spare);
 /* Queues in use, for which frames are wanted: one at least. */
 static inline uint32_t sl_share_queues(const struct sl_share *g)
 {
-	return sl_max(sl_load(&g->head->open), 1u);
+	return sl_max(sl_load(&g->told->open), 1u);
 }
 
 /* Frames that a member could still get. */
@@ -240,11 +230,17 @@ static inline uint32_t sl_share_left(const struct sl_share *g)
 /* Of these, what that member may take by its quota. */
 static inline uint32_t sl_share_left_to(const struct sl_share *g, uint8_t me)
 {
-	const struct sl_share_member *m = &g->member[me];
-	int64_t mine = (int64_t)sl_load(&m->quota) - sl_load(&m->held), left = sl_share_left(g);
+	int64_t mine = (int64_t)sl_load(&g->told->member[me].quota) - sl_load(&g->member[me].held);
+	int64_t left = sl_share_left(g);
 
 	mine = sl_max(mine, 0l);
 	return (uint32_t)sl_min(mine, left);
+}
+
+/* Takes a lock of the group's: a member waits for it as sl_rlock() does, the wary only tries. */
+static inline bool sl_share_lock(const struct sl_share *g, struct sl_rlock *l, uint8_t me)
+{
+	return g->wary ? sl_rlock_try(l, me) : sl_rlock(l, me);
 }
 
 /* share_bury.c: the broker's; one thread of it at a time -----------------------------------------

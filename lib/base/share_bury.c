@@ -18,8 +18,7 @@
 
 static bool is_dead(const struct sl_share *g, uint8_t member)
 {
-	return member == SL_SHARE_BROKER || /* he is here: whoever held it was another before us */
-	       sl_load(&g->member[member % SL_SHARE_MEMBERS].state) == SL_MEMBER_DEAD;
+	return sl_load(&g->told->member[member % SL_SHARE_MEMBERS].state) == SL_MEMBER_DEAD;
 }
 
 /* A living member may write anything at any time: what an index or an end is made of is read once.
@@ -61,7 +60,7 @@ static void mend_fill(struct sl_share *g, struct sl_share_queue *q, const struct
 	if (end - at > r->size)
 		return;
 	for (; at != end; at++) {
-		union sl_frame_word *w = word_at(g, r->addr[at & (r->size - 1)], &f);
+		union sl_frame_word *w = word_at(g, sl_load(&r->addr[at & (r->size - 1)]), &f);
 
 		if (w)
 			sl_store(&w->all, sl_share_filled(g, q));
@@ -74,17 +73,19 @@ static void mend_fill(struct sl_share *g, struct sl_share_queue *q, const struct
 static bool was_dealt(const struct sl_share *g, const struct sl_share_queue *q, uint64_t addr)
 {
 	uint32_t f;
-	const union sl_frame_word *w = word_at(g, addr, &f);
+	const union sl_frame_word *at = word_at(g, addr, &f);
+	const union sl_frame_word w = {.all = at ? sl_load(&at->all) : 0};
 
-	return w && w->owner && (!w->flight || q->back[w->owner % SL_SHARE_MEMBERS] == f + 1);
+	return w.owner && (!w.flight || sl_load(&q->back[w.owner % SL_SHARE_MEMBERS]) == f + 1);
 }
 
 /* Finishes: what was dealt with is released. */
 static void mend_comp(struct sl_share *g, struct sl_share_queue *q, const struct sl_share_ring *r)
 {
-	uint32_t to = q->comp_to;
+	uint32_t to = sl_load(&q->comp_to);
 
-	if (to != sl_load_acquire(r->producer) && was_dealt(g, q, r->addr[to & (r->size - 1)]))
+	if (to != sl_load_acquire(r->producer) &&
+	    was_dealt(g, q, sl_load(&r->addr[to & (r->size - 1)])))
 		to++;
 	sl_store(&q->comp_to, to);
 	sl_store_release(r->consumer, to);
@@ -110,12 +111,12 @@ static int lock(struct sl_share *g, struct sl_rlock *l, const struct sl_share_ri
 {
 	if (sl_rtrylock(l, SL_SHARE_BROKER) || inherit(g, l, q))
 		return 0;
-	return sl_rlock(l, SL_SHARE_BROKER) ? 0 : -EBUSY;
+	return sl_share_lock(g, l, SL_SHARE_BROKER) ? 0 : -EBUSY;
 }
 
 void sl_share_dead(struct sl_share *g, uint8_t member, const struct sl_share_rings *q, unsigned nq)
 {
-	sl_store(&g->member[member].state, SL_MEMBER_DEAD);
+	sl_store(&g->told->member[member].state, SL_MEMBER_DEAD);
 	if (inherit(g, &g->head->lock, NULL))
 		sl_runlock(&g->head->lock);
 	for (unsigned i = 0; i < nq; i++)
@@ -136,7 +137,8 @@ static void mend_tx(struct sl_share *g, const struct sl_share_xsk_rings *x, uint
 	if (end - at > x->tx.size)
 		return;
 	for (; at != end; at++) {
-		union sl_frame_word *w = word_at(g, x->tx.addr[2 * (at & (x->tx.size - 1))], &f);
+		union sl_frame_word *w =
+			word_at(g, sl_load(&x->tx.addr[2 * (at & (x->tx.size - 1))]), &f);
 
 		if (w && w->owner == dead)
 			sl_store(&w->flight, 0);
@@ -157,8 +159,9 @@ void sl_share_take_rx(struct sl_share *g, uint8_t dead, const struct sl_share_xs
 		const uint64_t *desc = &x->rx.addr[2 * (at & (x->rx.size - 1))];
 		uint64_t addr = sl_load(&desc[0]);
 		union sl_frame_word *w = word_at(g, addr, &f);
+		const union sl_frame_word now = {.all = w ? sl_load(&w->all) : 0};
 
-		if (!w || w->owner || w->flight)
+		if (!w || now.owner || now.flight)
 			continue;
 		sl_store(&w->all, ((union sl_frame_word){.owner = dead}).all);
 		if (late)
@@ -177,12 +180,12 @@ static uint32_t empty_list(struct sl_share *g, struct sl_share_queue *q, uint8_t
 {
 	uint32_t n = 0;
 
-	for (uint32_t f = q->back[dead] - 1; f < g->nframes && n < g->nframes;
-	     f = g->link[f] - 1, n++) {
-		union sl_frame_word *w = &g->word[f];
+	for (uint32_t f = sl_load(&q->back[dead]) - 1; f < g->nframes && n < g->nframes;
+	     f = sl_load(&g->link[f]) - 1, n++) {
+		const union sl_frame_word w = {.all = sl_load(&g->word[f].all)};
 
-		if (w->owner == dead || (w->owner == 0 && w->flight))
-			sl_store(&w->all, ((union sl_frame_word){.owner = dead}).all);
+		if (w.owner == dead || (w.owner == 0 && w.flight))
+			sl_store(&g->word[f].all, ((union sl_frame_word){.owner = dead}).all);
 	}
 	sl_share_step();
 	sl_store(&q->back[dead], 0);
@@ -276,9 +279,10 @@ int sl_share_bury(struct sl_share *g, uint8_t dead, const struct sl_share_rings 
 		err = walk(g, dead, left);
 	if (err)
 		return err;
-	left->in_flight -= late;
+	left->in_flight -= sl_min(late, left->in_flight);
 	sl_store(&g->member[dead].held, 0);
-	sl_store(&g->member[dead].state, dead == SL_SHARE_BROKER ? SL_MEMBER_LIVE : SL_MEMBER_FREE);
+	sl_store(&g->told->member[dead].state,
+		 dead == SL_SHARE_BROKER ? SL_MEMBER_LIVE : SL_MEMBER_FREE);
 	return 0;
 }
 
@@ -295,7 +299,7 @@ int sl_share_reap(struct sl_share *g, const struct sl_share_rings *r)
 	if (end - at > r->comp.size) /* somebody has written there who should not */
 		end = at;
 	for (; at != end && n < CHUNK; at++) {
-		if (word_at(g, r->comp.addr[at & (r->comp.size - 1)], &f) &&
+		if (word_at(g, sl_load(&r->comp.addr[at & (r->comp.size - 1)]), &f) &&
 		    sl_share_return(g, q, SL_SHARE_BROKER, f))
 			chunk[n++] = f;
 		sl_share_step();
@@ -329,6 +333,6 @@ int sl_share_reclaim(struct sl_share *g, uint32_t queue)
 		err = give(g, chunk, n);
 	if (err)
 		return err;
-	sl_store(&q->state, SL_QUEUE_FREE);
+	sl_store(&g->told_queue[queue].state, SL_QUEUE_FREE);
 	return (int)sum;
 }

@@ -10,7 +10,7 @@
 #define SL_BROKER_H
 
 #include "base/base.h"
-#include "base/share.h"
+#include "base/share_watch.h"
 #include "steer.h"
 
 #define SL_MAX_QUEUES 64 /* RX queues of one device that can be covered */
@@ -97,6 +97,8 @@ struct sl_xsk_lease {
 
 /* The packet memory of a group, or of this process alone: one memfd, registered as UMEM with every
  * XSK. */
+#define SL_UMEM_QUEUES (32 * SL_MAX_QUEUES) /* records in a group's memory */
+#define SL_UMEM_XSKS   (2 * SL_MAX_XSKS)
 struct sl_umem_info {
 	uint32_t id; /* among those of one broker; 0: the embedded one's only one */
 	int memfd; /* owned by the broker; map it, do not close it; -1: a process alone has none */
@@ -107,9 +109,12 @@ struct sl_umem_info {
 				XDP_PACKET_HEADROOM */
 	bool huge;           /* on huge pages */
 	/* Who has which frames, and the state of the queues' rings: shared with the other processes
-	 * of the group, of which we are that member. Passed on, the two descriptors, the sizes
-	 * above and a member's number are all that sl_pool_attach() needs elsewhere. */
+	 * of the group, of which we are that member. Passed on, the descriptors (told_fd: one for
+	 * reading), the sizes above, the geometry and a member's number are all that
+	 * sl_pool_attach() needs elsewhere. */
 	int share_fd; /* owned by the broker */
+	int told_fd;  /* what the group's owner tells its members; -1: a process alone */
+	struct sl_share_geometry geometry;
 	struct sl_share share;
 	uint8_t member;
 };
@@ -204,6 +209,10 @@ void sl_broker_grace(void);
 /* (is something of its in queue pairs of the NIC's? a child of the dead may have the last
  * descriptor of them, if only for a moment) */
 bool sl_broker_is_posted(uint32_t umem, uint8_t member);
+/* (is a lock of that group broken? See sl_share_look(), of which this is a look. From then on its
+ * shared memory is left as it is: nothing of it is mended or given back.) */
+bool sl_broker_is_broken(uint32_t umem, uint32_t looks, sl_share_stopped_fn *stopped, void *arg,
+			 struct sl_share_fault *f);
 /* and then what it had goes back, and its lanes are closed, with the leases' descriptors and
  * mappings, which the broker must have kept. -EBUSY: again later; nothing is closed then. */
 int sl_broker_bury(uint32_t umem, uint8_t member, const struct sl_broker_lane *lanes, unsigned n,
@@ -245,6 +254,7 @@ enum sl_port_end {
 	SL_PORT_REPLACED,  /* it runs another one */
 	SL_PORT_QUEUES,    /* it has not the queues that it had */
 	SL_PORT_LEFT,      /* the daemon ends, or does not know of it */
+	SL_PORT_BROKEN,    /* the memory that its group shares is broken */
 };
 /* SL_PORT_STEERED while our program is still attached to the device (somebody may remove it by
  * hand) and the device has the queues that it had. Costs a netlink request; also takes a changed

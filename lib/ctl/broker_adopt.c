@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -27,7 +26,8 @@
 
 struct umem_kept {
 	uint32_t id, nframes, frame_size, headroom, huge;
-	int8_t memfd, share_fd;
+	int8_t memfd, share_fd, told_fd;
+	struct sl_share_geometry geometry; /* not to be learnt from the memory, where all write */
 };
 
 void sl_umem_keep(const struct sl_umem *u, struct sl_vault_msg *m)
@@ -42,8 +42,26 @@ void sl_umem_keep(const struct sl_umem *u, struct sl_vault_msg *m)
 		.huge = u->info.huge,
 		.memfd = sl_vault_add(m, u->info.memfd),
 		.share_fd = sl_vault_add(m, u->info.share_fd),
+		.told_fd = sl_vault_add(m, u->info.told_fd),
+		.geometry = u->info.geometry,
 	};
 	m->bytes = sizeof(*k);
+}
+
+static void umem_close_fds(const struct sl_umem_info *u)
+{
+	const int fd[] = {u->memfd, u->share_fd, u->told_fd};
+
+	for (size_t i = 0; i < sl_array_len(fd); i++)
+		if (fd[i] >= 0)
+			sl_sys_close(fd[i]);
+}
+
+static bool umem_is_sound(const struct sl_umem_info *u)
+{
+	return (u->frame_size == 2048 || u->frame_size == 4096) && u->headroom < u->frame_size &&
+	       sl_share_geometry_is_sound(&u->geometry) && u->geometry.nframes == u->nframes &&
+	       1u << u->geometry.frame_shift == u->frame_size;
 }
 
 int sl_umem_adopt(struct sl_vault_msg *m)
@@ -56,19 +74,18 @@ int sl_umem_adopt(struct sl_vault_msg *m)
 		.headroom = k->headroom,
 		.huge = k->huge,
 		.member = SL_SHARE_BROKER,
+		.geometry = k->geometry,
 	};
-	struct stat st;
 	int err;
 
 	if (m->bytes != sizeof(*k))
 		return -EPROTO;
 	u.memfd = sl_fd_keep(sl_vault_take(m, k->memfd));
 	u.share_fd = sl_fd_keep(sl_vault_take(m, k->share_fd));
-	err = sl_umem_map_again(&u, fstat(u.share_fd, &st) ? 0 : (size_t)st.st_size);
-	if (err) {
-		sl_sys_close(u.memfd);
-		sl_sys_close(u.share_fd);
-	}
+	u.told_fd = sl_fd_keep(sl_vault_take(m, k->told_fd));
+	err = umem_is_sound(&u) && !sl_umem_find(u.id) ? sl_umem_map_again(&u) : -EPROTO;
+	if (err)
+		umem_close_fds(&u);
 	return err;
 }
 
@@ -162,10 +179,50 @@ static void take_fds(struct sl_device *d, const struct device_kept *k, struct sl
 	}
 }
 
+static bool is_ring_size(uint32_t n)
+{
+	return n && n <= 4 * SL_XSK_MAX && !(n & (n - 1));
+}
+
+static bool part_is_sound(const struct device_kept *k, uint32_t i)
+{
+	const struct sl_umem *u = sl_umem_find(k->part[i].umem);
+	uint32_t first = k->part[i].first, n = k->part[i].n;
+
+	if (first > k->info.nqueues || n > k->info.nqueues - first || (k->part[i].taken && !n))
+		return false;
+	for (uint32_t q = first; k->part[i].bound && q < first + n; q++)
+		if (!k->part[i].taken || !u || k->share_queue[q] >= u->info.geometry.nqueues ||
+		    k->anchor[q] < 0)
+			return false;
+	return true;
+}
+
+/* Whatever a record says, an index made of it is one. */
+static bool device_is_sound(const struct device_kept *k)
+{
+	const struct sl_port_info *i = &k->info;
+	bool bound = false;
+
+	if (!i->ifindex || !i->nqueues || i->nqueues > SL_MAX_QUEUES ||
+	    i->max_lanes != SL_MAX_XSKS / i->nqueues || k->nparts > SL_MAX_PARTS ||
+	    k->nic.nspread > SL_NIC_SPREADS ||
+	    strnlen(i->ifname, sizeof(i->ifname)) == sizeof(i->ifname))
+		return false;
+	for (uint32_t p = 0; p < k->nparts; p++) {
+		if (!part_is_sound(k, p))
+			return false;
+		bound |= k->part[p].bound;
+	}
+	return !bound || (is_ring_size(k->rings.rx) && is_ring_size(k->rings.tx) &&
+			  is_ring_size(k->rings.fill) && is_ring_size(k->rings.comp));
+}
+
 static struct sl_device *device_of(struct sl_vault_msg *m)
 {
 	const struct device_kept *k = (const struct device_kept *)m->body;
-	struct sl_device *d = m->bytes == sizeof(*k) ? sl_device_new() : NULL;
+	bool sound = m->bytes == sizeof(*k) && device_is_sound(k);
+	struct sl_device *d = sound ? sl_device_new() : NULL;
 
 	if (!d)
 		return NULL;
@@ -235,6 +292,15 @@ int sl_device_adopt(struct sl_vault_msg *m, const char **why)
 	return err;
 }
 
+/* Of the part's i-th queue. */
+static bool lease_is_sound(const struct sl_part *part, uint32_t i, const struct sl_xsk_lease *l)
+{
+	return part->umem && l->queue == part->first + i && l->fd >= 0 &&
+	       l->share_queue == part->port->queue[l->queue].share_queue &&
+	       l->share_xsk < part->umem->info.geometry.nxsks && is_ring_size(l->rx_size) &&
+	       is_ring_size(l->tx_size);
+}
+
 int sl_lane_adopt(uint32_t ifindex, uint32_t umem, uint32_t lane, struct sl_xsk_lease *leases,
 		  uint32_t n)
 {
@@ -247,8 +313,9 @@ int sl_lane_adopt(uint32_t ifindex, uint32_t umem, uint32_t lane, struct sl_xsk_
 		return -ENODEV;
 	sl_broker_enter(&g);
 	for (uint32_t i = 0; i < n && !err; i++)
-		err = leases[i].queue == part->first + i ? sl_lane_map_again(part, lane, &leases[i])
-							 : -EPROTO;
+		err = lease_is_sound(part, i, &leases[i])
+			      ? sl_lane_map_again(part, lane, &leases[i])
+			      : -EPROTO;
 	sl_broker_leave(&g);
 	return err;
 }
@@ -262,23 +329,23 @@ static void forget_queues(const struct sl_umem *u)
 	uint32_t open = 0;
 
 	for (uint32_t i = 0; i < g->nqueues; i++)
-		if (g->queue[i].state == SL_QUEUE_OPEN)
-			g->queue[i].state = SL_QUEUE_CLOSED;
+		if (g->told_queue[i].state == SL_QUEUE_OPEN)
+			g->told_queue[i].state = SL_QUEUE_CLOSED;
 	for (struct sl_device *d = sl_port_first(); d; d = d->next) {
 		const struct sl_part *p = sl_part_of(d, u->info.id);
 
 		for (uint32_t i = 0; p && p->bound && i < p->n; i++) {
-			g->queue[d->queue[p->first + i].share_queue].state = SL_QUEUE_OPEN;
+			g->told_queue[d->queue[p->first + i].share_queue].state = SL_QUEUE_OPEN;
 			open++;
 		}
 	}
-	sl_store(&g->head->open, open);
+	sl_store(&g->told->open, open);
 }
 
 static void remember_xsk(const struct sl_share *g, uint32_t xsk, uint32_t queue)
 {
-	g->xsk[xsk].used = queue + 1;
-	sl_store(&g->queue[queue].xsks, g->queue[queue].xsks + 1);
+	g->told_xsk[xsk].used = queue + 1;
+	sl_store(&g->told_queue[queue].xsks, g->told_queue[queue].xsks + 1);
 }
 
 /* Is there an XSK of that packet memory, of an open lane? */
@@ -295,9 +362,9 @@ static void forget_xsks(const struct sl_umem *u)
 	const struct sl_share *g = &u->info.share;
 
 	for (uint32_t i = 0; i < g->nxsks; i++)
-		g->xsk[i].used = 0;
+		g->told_xsk[i].used = 0;
 	for (uint32_t i = 0; i < g->nqueues; i++)
-		sl_store(&g->queue[i].xsks, 0);
+		sl_store(&g->told_queue[i].xsks, 0);
 	for (struct sl_device *d = sl_port_first(); d; d = d->next)
 		for (uint32_t i = 0; i < SL_MAX_XSKS; i++)
 			if (has_xsk(d, u, i))
@@ -305,18 +372,25 @@ static void forget_xsks(const struct sl_umem *u)
 					     d->queue[i % d->info.nqueues].share_queue);
 }
 
-static void bury_unused(const struct sl_umem *u, bool (*is_used)(uint32_t umem, uint8_t member))
+/* Those that a session has are members, whatever is told of them; all others are not. */
+static void bury_unused(struct sl_umem *u, bool (*is_used)(uint32_t umem, uint8_t member))
 {
 	uint32_t id = u->info.id;
-	struct sl_share_left left;
 
-	(void)sl_broker_bury(id, SL_SHARE_BROKER, NULL, 0, &left);
 	for (uint8_t i = 1; i < SL_SHARE_BROKER; i++) {
-		if (is_used(id, i) || sl_load(&u->info.share.member[i].state) == SL_MEMBER_FREE)
+		uint32_t *state = &u->info.share.told->member[i].state;
+
+		if (is_used(id, i)) {
+			if (sl_load(state) == SL_MEMBER_FREE)
+				sl_store(state, SL_MEMBER_LIVE);
+			continue;
+		}
+		if (sl_load(state) == SL_MEMBER_FREE)
 			continue;
 		sl_broker_died(id, i);
-		(void)sl_broker_bury(id, i, NULL, 0, &left);
+		u->unburied[i] = true;
 	}
+	u->unburied[SL_SHARE_BROKER] = true;
 }
 
 void sl_broker_again(bool (*is_used)(uint32_t umem, uint8_t member))
@@ -336,4 +410,7 @@ void sl_broker_again(bool (*is_used)(uint32_t umem, uint8_t member))
 	sl_broker_grace();
 	for (struct sl_umem *u = sl_umem_first(); u; u = u->next)
 		bury_unused(u, is_used);
+	sl_broker_enter(&guard);
+	sl_umems_bury_left();
+	sl_broker_leave(&guard);
 }

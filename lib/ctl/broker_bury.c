@@ -91,7 +91,7 @@ void sl_broker_died(uint32_t umem, uint8_t member)
 
 	sl_broker_enter(&g);
 	u = sl_umem_find(umem);
-	if (u) {
+	if (u && !u->broken) {
 		q = all_queues(u, &n);
 		sl_share_dead(&u->info.share, member, q, n);
 		free(q);
@@ -143,6 +143,7 @@ static void close_lane(const struct sl_broker_lane *l)
 	sl_lane_free(l->ifindex, l->lane);
 }
 
+/* Of a group that is broken nothing is mended: the memory ends with it. */
 static int bury(struct sl_umem *u, uint8_t member, const struct sl_broker_lane *lanes, unsigned n,
 		struct sl_share_left *left)
 {
@@ -151,6 +152,9 @@ static int bury(struct sl_umem *u, uint8_t member, const struct sl_broker_lane *
 	unsigned nx = 0, nq;
 	int err = 0;
 
+	*left = (struct sl_share_left){0};
+	if (u->broken)
+		return 0;
 	for (unsigned i = 0; i < n; i++)
 		nx += lanes[i].nleases;
 	x = calloc(nx + 1, sizeof(*x));
@@ -217,6 +221,23 @@ bool sl_broker_is_posted(uint32_t umem, uint8_t member)
 	return any;
 }
 
+bool sl_broker_is_broken(uint32_t umem, uint32_t looks, sl_share_stopped_fn *stopped, void *arg,
+			 struct sl_share_fault *f)
+{
+	struct sl_broker_guard g;
+	struct sl_umem *u;
+	bool found;
+
+	sl_broker_enter(&g);
+	u = sl_umem_find(umem);
+	found = u && u->watch && !u->broken &&
+		sl_share_look(&u->info.share, u->watch, looks, stopped, arg, f);
+	if (found)
+		u->broken = true;
+	sl_broker_leave(&g);
+	return found;
+}
+
 void sl_broker_mute(const struct sl_broker_lane *lanes, unsigned n)
 {
 	struct sl_broker_guard g;
@@ -257,7 +278,19 @@ static int reap(struct sl_umem *u)
 		sum = got < 0 ? got : sum + got;
 	}
 	free(q);
+	if (sum < 0) /* frames may bear our name yet */
+		u->unburied[SL_SHARE_BROKER] = true;
 	return sum;
+}
+
+void sl_umems_bury_left(void)
+{
+	struct sl_share_left left;
+
+	for (struct sl_umem *u = sl_umem_first(); u; u = u->next)
+		for (unsigned i = 0; i < SL_SHARE_MEMBERS; i++)
+			if (u->unburied[i])
+				u->unburied[i] = bury(u, (uint8_t)i, NULL, 0, &left) != 0;
 }
 
 int sl_queues_reap(void)
@@ -265,7 +298,7 @@ int sl_queues_reap(void)
 	int sum = 0, busy = 0;
 
 	for (struct sl_umem *u = sl_umem_first(); u; u = u->next) {
-		int got = reap(u);
+		int got = u->broken ? 0 : reap(u);
 
 		if (got < 0)
 			busy = got;
@@ -285,6 +318,7 @@ int sl_broker_reap(void)
 	 * no daemon after us could mend what it protects.) */
 	sum = sl_rings_lent_once() ? 0 : sl_queues_reap();
 	sl_queues_reclaim();
+	sl_umems_bury_left();
 	sl_broker_leave(&g);
 	return sum;
 }

@@ -83,6 +83,9 @@ struct sl_umem {
 	struct sl_umem_info info;
 	void *share_mem;
 	size_t share_bytes;
+	struct sl_share_watch *watch;    /* its locks (broker_watch.c); NULL: of a process alone */
+	bool broken;                     /* its shared memory is not used any more: */
+	bool unburied[SL_SHARE_MEMBERS]; /* members without lanes, to be buried when it can be */
 };
 
 /* Entries, powers of two. */
@@ -313,7 +316,7 @@ void sl_umem_part_all(void);
 /* Gives it up; no device of it is open. Harmless when there is none. */
 void sl_umem_drop(uint32_t id);
 /* Takes memory into use that there is already: info has everything but what is mapped. */
-int sl_umem_map_again(const struct sl_umem_info *info, size_t share);
+int sl_umem_map_again(const struct sl_umem_info *info);
 /* Registers the packet memory with an XSK that is not bound. */
 int sl_umem_register(const struct sl_umem *u, int fd);
 /* Frames for an empty fill ring, at most max; how many. And back, or: the ring of that queue of the
@@ -409,6 +412,8 @@ void sl_lane_free(uint32_t ifindex, uint32_t lane);
 /* broker_bury.c: what of the dead's has been sent, as much as is taken at a time; how many, or
  * -EBUSY. */
 int sl_queues_reap(void);
+/* Members without lanes that could not be buried, since a lock was taken: again. */
+void sl_umems_bury_left(void);
 
 /* broker_reclaim.c: the frames of closed queues come back, where the kernel is done with them.
  * Cheap when there are none. */

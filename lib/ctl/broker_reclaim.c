@@ -81,7 +81,7 @@ static bool is_given_up(uint32_t ifindex, uint32_t nr)
 static void reclaim(struct sl_share *g)
 {
 	for (uint32_t i = 0; i < g->nqueues; i++) {
-		const struct sl_share_queue *q = &g->queue[i];
+		const struct sl_share_told_queue *q = &g->told_queue[i];
 		int n;
 
 		if (sl_load(&q->state) != SL_QUEUE_CLOSED ||
@@ -97,5 +97,6 @@ static void reclaim(struct sl_share *g)
 void sl_queues_reclaim(void)
 {
 	for (struct sl_umem *u = sl_umem_first(); u; u = u->next)
-		reclaim(&u->info.share);
+		if (!u->broken)
+			reclaim(&u->info.share);
 }

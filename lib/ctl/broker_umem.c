@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "base/apart.h"
 #include "base/log.h"
@@ -17,9 +18,6 @@
 #include "base/reserve.h"
 #include "base/sys.h"
 #include "ctl/broker_lock.h"
-
-#define SHARE_QUEUES (32 * SL_MAX_QUEUES)
-#define SHARE_XSKS   (2 * SL_MAX_XSKS)
 
 static struct sl_umem *umems;
 
@@ -56,8 +54,10 @@ void sl_umem_child(void)
 	for (struct sl_umem *u = umems; u; u = u->next) {
 		file_close(u->info.memfd);
 		file_close(u->info.share_fd);
+		file_close(u->info.told_fd);
 		(void)sl_apart_hole(u->info.base, umem_bytes(&u->info));
 		(void)sl_apart_hole(u->share_mem, u->share_bytes);
+		(void)sl_apart_hole(u->info.share.told, u->info.geometry.told_bytes);
 	}
 	umems = NULL;
 }
@@ -99,15 +99,27 @@ static void share_becomes_private(const struct sl_umem_info *u, void *mem, size_
 		sl_runlock(lock);
 }
 
+static void told_becomes_private(const struct sl_umem_info *u)
+{
+	void *copy = sl_apart_copy(u->geometry.told_bytes);
+
+	if (copy)
+		memcpy(copy, u->share.told, u->geometry.told_bytes);
+	if (sl_apart_become(u->share.told, copy, u->geometry.told_bytes))
+		sl_warn("mem", "what the group was told stays mapped: no memory");
+}
+
 void sl_umem_part(struct sl_umem_info *u, void *share_mem, size_t share_bytes)
 {
 	if (!u->base)
 		return;
 	frames_become_private(u, umem_bytes(u));
 	share_becomes_private(u, share_mem, share_bytes);
+	told_becomes_private(u);
 	file_close(u->memfd);
 	file_close(u->share_fd);
-	u->memfd = u->share_fd = -1;
+	file_close(u->told_fd);
+	u->memfd = u->share_fd = u->told_fd = -1;
 }
 
 void sl_umem_part_all(void)
@@ -165,14 +177,65 @@ static int umem_map(size_t bytes, bool huge, struct sl_umem_info *u, size_t *map
 	return 0;
 }
 
+/* What a daemon tells its members. The next daemon writes it, too, so it is not sealed against
+ * writing: members get descriptors for reading, and may not open the file for more. */
+static int told_make(struct sl_umem_info *u, void **told)
+{
+	size_t bytes = u->geometry.told_bytes;
+	int err = 0, fd = -1;
+
+	if (sl_broker_opts()->serve) {
+		fd = memory_file("sluice-told", 0, bytes);
+		if (fd < 0)
+			return fd;
+		err = fchmod(fd, 0600) ? -errno : 0;
+	}
+	if (!err)
+		err = sl_sys_mmap(told, NULL, bytes,
+				  fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED, fd, 0);
+	if (!err && fd >= 0) {
+		err = sl_reserve_shared(*told, bytes);
+		if (err)
+			munmap(*told, bytes);
+	}
+	if (err) {
+		file_close(fd);
+	} else {
+		sl_apart(*told, bytes);
+		u->told_fd = fd;
+	}
+	return err;
+}
+
+/* A daemon believes no lock, and looks after all of them. */
+static int watch_make(struct sl_umem *u)
+{
+	u->info.share.wary = true;
+	u->watch = calloc(u->info.geometry.nqueues + 1, sizeof(*u->watch));
+	return u->watch ? 0 : -ENOMEM;
+}
+
+static void share_unmap(struct sl_umem *u)
+{
+	if (u->share_mem)
+		munmap(u->share_mem, u->share_bytes);
+	if (u->info.share.told)
+		munmap(u->info.share.told, u->info.geometry.told_bytes);
+	free(u->watch);
+}
+
 /* A group of one: this process. Its pages come into being as frames do, where they are sure to. */
 static int share_make(struct sl_umem *umem)
 {
 	struct sl_umem_info *u = &umem->info;
-	size_t bytes = sl_share_bytes(u->nframes, SHARE_QUEUES, SHARE_XSKS);
-	void *mem;
-	int err, fd = memory_file("sluice-share", 0, bytes);
+	size_t bytes;
+	void *mem, *told;
+	int err, fd;
 
+	sl_share_geometry_make(&u->geometry, u->nframes, (uint32_t)__builtin_ctz(u->frame_size),
+			       SL_UMEM_QUEUES, SL_UMEM_XSKS);
+	bytes = u->geometry.bytes;
+	fd = memory_file("sluice-share", 0, bytes);
 	if (fd < 0 && !does_without_file(fd))
 		return fd;
 	u->share_fd = fd < 0 ? -1 : fd;
@@ -182,17 +245,21 @@ static int share_make(struct sl_umem *umem)
 		goto close;
 	sl_apart(mem, bytes);
 	err = sl_reserve_shared(mem, bytes);
-	if (err) {
-		munmap(mem, bytes);
-		goto close;
-	}
-	sl_share_init(&u->share, mem, u->nframes, (uint32_t)__builtin_ctz(u->frame_size),
-		      SHARE_QUEUES, SHARE_XSKS);
-	u->member = sl_broker_opts()->serve ? SL_SHARE_BROKER
-					    : (uint8_t)sl_share_join(&u->share, u->nframes, 0);
+	if (!err)
+		err = told_make(u, &told);
+	if (err)
+		goto unmap;
+	sl_share_init(&u->share, mem, told, &u->geometry);
 	umem->share_mem = mem;
 	umem->share_bytes = bytes;
+	if (sl_broker_opts()->serve) {
+		u->member = SL_SHARE_BROKER;
+		return watch_make(umem);
+	}
+	u->member = (uint8_t)sl_share_join(&u->share, u->nframes, 0);
 	return 0;
+unmap:
+	munmap(mem, bytes);
 close:
 	file_close(u->share_fd);
 	return err;
@@ -250,6 +317,7 @@ int sl_umem_make(uint32_t id, uint32_t nframes, uint32_t frame_size, const char 
 	u->info = (struct sl_umem_info){.id = id,
 					.memfd = -1,
 					.share_fd = -1,
+					.told_fd = -1,
 					.nframes = nframes,
 					.frame_size = frame_size,
 					.headroom = SL_UMEM_HEADROOM};
@@ -262,6 +330,11 @@ int sl_umem_make(uint32_t id, uint32_t nframes, uint32_t frame_size, const char 
 		return 0;
 	}
 	sl_why(why, "no memory for the state of %u frames: %s", nframes, sl_strerror(err));
+	if (u->share_mem) {
+		file_close(u->info.share_fd);
+		file_close(u->info.told_fd);
+		share_unmap(u);
+	}
 	munmap(u->info.base, mapped);
 	file_close(u->info.memfd);
 release:
@@ -272,27 +345,28 @@ release:
 static int map_again(struct sl_umem *u)
 {
 	size_t bytes = umem_bytes(&u->info);
-	int err;
+	int err = sl_share_check_file(u->info.memfd, bytes);
 
+	if (err)
+		return err;
 	u->info.base = sl_pages_map(u->info.memfd, bytes);
 	if (!u->info.base)
 		return -errno;
-	u->share_mem =
-		mmap(NULL, u->share_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, u->info.share_fd, 0);
-	if (u->share_mem != MAP_FAILED)
-		sl_apart(u->share_mem, u->share_bytes);
-	err = u->share_mem == MAP_FAILED
-		      ? -errno
-		      : sl_share_map(&u->info.share, u->share_mem, u->share_bytes);
+	err = sl_share_open(&u->info.share, &u->info.geometry, u->info.share_fd, u->info.told_fd,
+			    true);
+	if (!err) {
+		u->share_mem = u->info.share.head;
+		u->share_bytes = u->info.geometry.bytes;
+		err = watch_make(u);
+	}
 	if (!err)
 		return 0;
 	munmap(u->info.base, bytes);
-	if (u->share_mem != MAP_FAILED)
-		munmap(u->share_mem, u->share_bytes);
+	share_unmap(u);
 	return err;
 }
 
-int sl_umem_map_again(const struct sl_umem_info *info, size_t share)
+int sl_umem_map_again(const struct sl_umem_info *info)
 {
 	struct sl_umem *u = calloc(1, sizeof(*u));
 	int err;
@@ -300,7 +374,6 @@ int sl_umem_map_again(const struct sl_umem_info *info, size_t share)
 	if (!u)
 		return -ENOMEM;
 	u->info = *info;
-	u->share_bytes = share;
 	err = map_again(u);
 	if (err)
 		free(u);
@@ -334,9 +407,10 @@ void sl_umem_drop(uint32_t id)
 		at = &(*at)->next;
 	*at = u->next;
 	munmap(u->info.base, umem_bytes(&u->info));
-	munmap(u->share_mem, u->share_bytes);
+	share_unmap(u);
 	file_close(u->info.memfd);
 	file_close(u->info.share_fd);
+	file_close(u->info.told_fd);
 	free(u);
 }
 
@@ -379,8 +453,12 @@ void sl_umem_untake(struct sl_umem *u, const uint32_t *frames, uint32_t n)
 {
 	struct sl_share *g = &u->info.share;
 
-	if (!sl_rlock(&g->head->lock, SL_SHARE_BROKER))
+	/* They bear our name: they come back when the pool's lock is free (sl_umems_bury_left()).
+	 */
+	if (!sl_share_lock(g, &g->head->lock, SL_SHARE_BROKER)) {
+		u->unburied[SL_SHARE_BROKER] = true;
 		return;
+	}
 	sl_share_push(g, frames, n);
 	sl_runlock(&g->head->lock);
 	sl_share_count(g, SL_SHARE_BROKER, -(int32_t)n);

@@ -130,6 +130,7 @@ const char *sl_port_end_text(enum sl_port_end end)
 		[SL_PORT_REPLACED] = "another XDP program was put in place of the steering program",
 		[SL_PORT_QUEUES] = "the number of its queues was changed",
 		[SL_PORT_LEFT] = "the daemon ends, or another one came that does not know of it",
+		[SL_PORT_BROKEN] = "a lock of the memory that its group shares is broken",
 	};
 
 	return texts[(size_t)end < sl_array_len(texts) ? end : SL_PORT_UNKNOWN];

@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include "base/apart.h"
 #include "base/log.h"
@@ -216,8 +215,10 @@ void sl_lease_child(void)
 	if (umem.memfd >= 0) {
 		sl_sys_close(umem.memfd);
 		sl_sys_close(umem.share_fd);
+		sl_sys_close(umem.told_fd);
 	}
 	(void)sl_apart_hole(share_mem, share_bytes);
+	(void)sl_apart_hole(umem.share.told, umem.geometry.told_bytes);
 	sl_lease_rings_child();
 	share_mem = NULL;
 	if (sl_apart_hole(umem.base, umem_bytes(&umem)))
@@ -231,44 +232,26 @@ void sl_lease_child(void)
 static bool umem_sound(const struct sl_lease_umem_ok *u)
 {
 	return u->nframes && (u->frame_size == 2048 || u->frame_size == 4096) &&
-	       u->headroom < u->frame_size && u->member && u->member < SL_SHARE_BROKER;
+	       u->headroom < u->frame_size && u->member && u->member < SL_SHARE_BROKER &&
+	       u->geometry.nframes == u->nframes && sl_share_geometry_is_sound(&u->geometry) &&
+	       1u << u->geometry.frame_shift == u->frame_size;
 }
 
-/* The pages are there, and few programs ever touch all of them: to have each mapped at once took
- * 10 to 18 ms, of every child of a server. */
-static void *map_shared(int fd, size_t bytes)
+/* Who has which frames. A child must not touch it: see sl_lease_child(). (The pages are there, and
+ * few programs ever touch all of them: to have each mapped at once took 10 to 18 ms, of every child
+ * of a server.) */
+static int share_take(int fd, int told_fd, struct sl_umem_info *u)
 {
-	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	int err = sl_share_open(&u->share, &u->geometry, fd, told_fd, false);
 
-	return p == MAP_FAILED ? NULL : p;
-}
-
-/* Whose each frame is. */
-static int share_take(int fd, struct sl_umem_info *u)
-{
-	struct stat st;
-	void *mem;
-	int err;
-
-	if (fstat(fd, &st))
-		return -errno;
-	mem = map_shared(fd, (size_t)st.st_size);
-	if (!mem)
-		return -ENOMEM;
-	sl_apart(mem, (size_t)st.st_size);
-	err = sl_share_map(&u->share, mem, (size_t)st.st_size);
-	if (!err && (u->share.nframes != u->nframes || 1u << u->share.shift != u->frame_size))
-		err = -EPROTO;
-	if (err) {
-		munmap(mem, (size_t)st.st_size);
+	if (err)
 		return err;
-	}
-	share_mem = mem;
-	share_bytes = (size_t)st.st_size;
+	share_mem = u->share.head;
+	share_bytes = u->geometry.bytes;
 	return 0;
 }
 
-static int umem_take(const struct sl_lease_umem_ok *u, const int fd[2], const char **why)
+static int umem_take(const struct sl_lease_umem_ok *u, const int fd[3], const char **why)
 {
 	size_t bytes = (size_t)u->nframes * u->frame_size;
 	struct sl_umem_info info = {
@@ -278,9 +261,12 @@ static int umem_take(const struct sl_lease_umem_ok *u, const int fd[2], const ch
 		.headroom = u->headroom,
 		.huge = u->huge,
 		.member = (uint8_t)u->member,
+		.geometry = u->geometry,
 	};
-	int err = info.base ? share_take(fd[1], &info) : -ENOMEM;
+	int err = info.base ? sl_share_check_file(fd[0], bytes) : -ENOMEM;
 
+	if (!err)
+		err = share_take(fd[1], fd[2], &info);
 	if (err) {
 		if (info.base)
 			munmap(info.base, bytes);
@@ -293,6 +279,7 @@ static int umem_take(const struct sl_lease_umem_ok *u, const int fd[2], const ch
 		sl_pages_want_huge(info.base, bytes, sl_settings.mem_alloc_type == SL_MEM_HUGE);
 	info.memfd = sl_fd_keep(fd[0]);
 	info.share_fd = sl_fd_keep(fd[1]);
+	info.told_fd = sl_fd_keep(fd[2]);
 	umem = info;
 	return 0;
 }

@@ -16,12 +16,13 @@
 #include "ctl/broker.h"
 
 #define SL_LEASE_MAGIC   0x4c534c53 /* "SLSL" */
-#define SL_LEASE_VERSION 8
+#define SL_LEASE_VERSION 9
 #define SL_LEASE_PATH    "/run/sluice/sluiced.sock"
 
 enum sl_lease_op {
 	SL_LEASE_HELLO = 1, /* descriptor: the network namespace that the process works in */
-	SL_LEASE_UMEM,      /* answer's descriptors: the packet memory, and whose its frames are */
+	SL_LEASE_UMEM,      /* answer's descriptors: the packet memory, whose its frames are, and
+			       what the daemon tells of that, to be read only */
 	SL_LEASE_PORT_OPEN, /* answer's: the device's rules, to be read only */
 	SL_LEASE_PORT_CLOSE,
 	SL_LEASE_PORT_ALIVE,
@@ -74,6 +75,8 @@ struct sl_lease_hello_ok {
 struct sl_lease_umem_ok {
 	uint32_t nframes, frame_size, headroom, huge;
 	uint32_t member; /* of the group, whose shared memory came along */
+	uint32_t reserved;
+	struct sl_share_geometry geometry;
 };
 
 struct sl_lease_port { /* also LANE_OPEN, LANE_BIND and LANE_CLOSE */

@@ -17,7 +17,7 @@ static const struct shape {
 	uint8_t ask_fds, answer_fds;
 } shapes[SL_LEASE_OPS] = {
 	[SL_LEASE_HELLO] = {sizeof(struct sl_lease_hello), sizeof(struct sl_lease_hello_ok), 1, 0},
-	[SL_LEASE_UMEM] = {0, sizeof(struct sl_lease_umem_ok), 0, 2},
+	[SL_LEASE_UMEM] = {0, sizeof(struct sl_lease_umem_ok), 0, 3},
 	[SL_LEASE_PORT_OPEN] = {sizeof(struct sl_lease_port), sizeof(struct sl_lease_port_ok), 0,
 				1},
 	[SL_LEASE_PORT_CLOSE] = {sizeof(struct sl_lease_port), 0, 0, 0},

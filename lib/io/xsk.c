@@ -84,6 +84,7 @@ static int queue_map(struct sl_xsk_queue *q, int fd, const struct xdp_mmap_offse
 	q->fill = sl_share_ring_at(q->fill_map, &off->fr, s->fill);
 	q->comp = sl_share_ring_at(q->comp_map, &off->cr, s->comp);
 	q->shared = &sl_pool.share.queue[s->share_queue];
+	q->told = &sl_pool.share.told_queue[s->share_queue];
 	if (m->fill) {
 		q->fill_len = q->comp_len = 0;
 		q->fill_map = q->comp_map = NULL;
@@ -319,7 +320,7 @@ static uint32_t fill_some(struct sl_xsk_queue *q, struct sl_frames *cache, uint3
 static bool is_due(const struct sl_xsk *x)
 {
 	return x->fill_debt >= REFILL_BATCH ||
-	       x->fill_debt * sl_load(&x->q->shared->xsks) > x->fill_owe;
+	       x->fill_debt * sl_load(&x->q->told->xsks) > x->fill_owe;
 }
 
 /* Keeps the fill ring half full: the rest of it is room for frames of lanes that close. */

@@ -11,6 +11,7 @@
  * other processes, too. */
 struct sl_xsk_queue {
 	struct sl_share_queue *shared; /* the rings' lock, and what is under way in them */
+	const struct sl_share_told_queue *told;
 	struct sl_share_ring fill, comp;
 	void *fill_map, *comp_map; /* ours to unmap, else NULL */
 	size_t fill_len, comp_len;

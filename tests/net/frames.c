@@ -27,11 +27,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/share.h"
+#include "ctl/broker.h"
 
 #define LOOKS    100
 #define PAUSE_US 5000
 #define RINGS    256
+#define SHIFT    11 /* frames of 2,048 bytes */
 
 enum place {
 	POOL,
@@ -65,8 +66,8 @@ static unsigned nrings;
 static uint16_t
 	*seen; /* for each frame: the places it was found in, as bits; PLACES: twice in one */
 
-/* The memory of the group among the descriptors of the process. */
-static int open_share(const char *pid)
+/* A file of memory among the descriptors of the process. */
+static int open_memory(const char *pid, const char *name)
 {
 	char dir[64], path[512], to[64];
 	struct dirent *e;
@@ -80,23 +81,43 @@ static int open_share(const char *pid)
 		snprintf(path, sizeof(path), "%s/%s", dir, e->d_name);
 		n = readlink(path, to, sizeof(to) - 1);
 		to[n < 0 ? 0 : n] = 0;
-		if (strstr(to, "memfd:sluice-share"))
+		if (strstr(to, name))
 			return open(path, O_RDWR);
 	}
 	return -1;
 }
 
+/* The daemon alone has the geometry; of so many bytes there is one. */
+static void find_geometry(struct sl_share_geometry *l, uint64_t bytes)
+{
+	uint32_t low = 1, high = 1u << 24;
+
+	while (low < high) {
+		uint32_t n = (low + high) / 2;
+
+		sl_share_geometry_make(l, n, SHIFT, SL_UMEM_QUEUES, SL_UMEM_XSKS);
+		if (l->bytes < bytes)
+			low = n + 1;
+		else
+			high = n;
+	}
+	sl_share_geometry_make(l, low, SHIFT, SL_UMEM_QUEUES, SL_UMEM_XSKS);
+	if (l->bytes != bytes)
+		errx(2, "its memory is not understood");
+}
+
 static void map_share(const char *pid)
 {
+	int fd = open_memory(pid, "memfd:sluice-share"),
+	    told = open_memory(pid, "memfd:sluice-told");
+	struct sl_share_geometry l;
 	struct stat st;
-	int fd = open_share(pid);
-	void *mem;
 
-	if (fd < 0 || fstat(fd, &st))
+	if (fd < 0 || told < 0 || fstat(fd, &st))
 		errx(2, "%s serves no memory", pid);
-	mem = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (mem == MAP_FAILED || sl_share_map(&g, mem, (size_t)st.st_size))
-		errx(2, "its memory is not understood");
+	find_geometry(&l, (uint64_t)st.st_size);
+	if (sl_share_open(&g, &l, fd, told, false))
+		errx(2, "its memory cannot be mapped");
 	seen = calloc(g.nframes, sizeof(*seen));
 }
 
@@ -184,7 +205,7 @@ static void look_at_ring(const struct ring *r, int mem)
 static void look_at_lists(void)
 {
 	for (uint32_t i = 0; i < g.nqueues; i++)
-		for (uint32_t m = 0; g.queue[i].state && m < SL_SHARE_MEMBERS; m++) {
+		for (uint32_t m = 0; g.told_queue[i].state && m < SL_SHARE_MEMBERS; m++) {
 			uint32_t f = sl_load(&g.queue[i].back[m]) - 1;
 
 			for (uint32_t n = 0; f < g.nframes && n < g.nframes; n++) {
@@ -208,7 +229,7 @@ static enum place place_of(uint32_t f)
 		return (enum place)__builtin_ctz(s);
 	if (w.flight || !w.owner)
 		return KERNEL;
-	if (sl_load(&g.member[w.owner % SL_SHARE_MEMBERS].state) != SL_MEMBER_LIVE)
+	if (sl_load(&g.told->member[w.owner % SL_SHARE_MEMBERS].state) != SL_MEMBER_LIVE)
 		return DEAD;
 	return w.refs ? BUSY : CACHED;
 }

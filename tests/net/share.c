@@ -29,10 +29,11 @@
 #define NFRAMES 16384
 #define QUOTA   4096
 
-/* What a member is told, with three descriptors: packet memory, group memory, XSK. */
+/* What a member is told, with four descriptors: packet memory, the group's, what its
+ * owner tells, XSK. */
 struct hello {
-	uint32_t member, nframes, shift;
-	uint64_t share_bytes;
+	uint32_t member;
+	struct sl_share_geometry geometry;
 	struct sl_xsk_sizes sizes;
 };
 
@@ -58,9 +59,9 @@ static struct sl_xsk_queue queue;
 static struct sl_xsk xsk;
 static uint32_t wmem;
 
-static void hear(int sock, struct hello *h, int fds[3])
+static void hear(int sock, struct hello *h, int fds[4])
 {
-	char control[CMSG_SPACE(3 * sizeof(int))];
+	char control[CMSG_SPACE(4 * sizeof(int))];
 	struct iovec iov = {h, sizeof(*h)};
 	struct msghdr m = {.msg_iov = &iov,
 			   .msg_iovlen = 1,
@@ -69,7 +70,7 @@ static void hear(int sock, struct hello *h, int fds[3])
 
 	if (recvmsg(sock, &m, MSG_CMSG_CLOEXEC) != sizeof(*h) || !CMSG_FIRSTHDR(&m))
 		die("hello", -errno);
-	memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&m)), 3 * sizeof(int));
+	memcpy(fds, CMSG_DATA(CMSG_FIRSTHDR(&m)), 4 * sizeof(int));
 }
 
 static void attach(int sock)
@@ -77,20 +78,19 @@ static void attach(int sock)
 	struct sl_xsk_maps maps = {0};
 	struct sl_share g;
 	struct hello h;
-	void *mem, *base;
-	int fds[3], err;
+	void *base;
+	int fds[4], err;
 
 	hear(sock, &h, fds);
-	base = mmap(NULL, (size_t)h.nframes << h.shift, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0],
-		    0);
-	mem = mmap(NULL, h.share_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fds[1], 0);
-	if (base == MAP_FAILED || mem == MAP_FAILED)
+	base = mmap(NULL, (size_t)h.geometry.nframes << h.geometry.frame_shift,
+		    PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+	if (base == MAP_FAILED)
 		die("mmap", -errno);
-	err = sl_share_map(&g, mem, h.share_bytes);
+	err = sl_share_open(&g, &h.geometry, fds[1], fds[2], false);
 	if (!err)
 		err = sl_pool_attach(base, 1500, &g, (uint8_t)h.member);
 	if (!err)
-		err = sl_xsk_open(&xsk, fds[2], &queue, &h.sizes, &maps);
+		err = sl_xsk_open(&xsk, fds[3], &queue, &h.sizes, &maps);
 	if (err)
 		die("attach", err);
 }
@@ -181,13 +181,11 @@ static void tell(int sock, const struct child *c)
 	const struct sl_xsk_lease *l = &c->leases[0];
 	struct hello h = {
 		.member = (uint32_t)c->member,
-		.nframes = umem.nframes,
-		.shift = umem.share.shift,
-		.share_bytes = umem.share.head->bytes,
+		.geometry = umem.geometry,
 		.sizes = {l->rx_size, l->tx_size, l->fill_size, l->comp_size, l->share_queue,
 			  l->share_xsk},
 	};
-	int fds[3] = {umem.memfd, umem.share_fd, l->fd};
+	int fds[4] = {umem.memfd, umem.share_fd, umem.told_fd, l->fd};
 	char control[CMSG_SPACE(sizeof(fds))] = {0};
 	struct iovec iov = {&h, sizeof(h)};
 	struct msghdr m = {.msg_iov = &iov,

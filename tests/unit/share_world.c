@@ -3,6 +3,7 @@
 #include "share_world.h"
 
 size_t share_bytes, bytes;
+struct sl_share_geometry geometry;
 void *shared;
 struct sl_frames cache;
 struct sl_xsk xsk;
@@ -16,12 +17,17 @@ uint32_t chance(uint32_t n)
 	return (rng >> 8) % n;
 }
 
+static void *told_at(void *mem)
+{
+	return (char *)mem + share_bytes + sizeof(struct rings);
+}
+
 struct world world_at(void *mem)
 {
 	struct world w = {.r = (struct rings *)((char *)mem + share_bytes)};
 	struct rings *r = w.r;
 
-	assert_int_equal(sl_share_map(&w.g, mem, bytes), 0);
+	sl_share_map(&w.g, mem, told_at(mem), &geometry);
 	w.q = (struct sl_share_rings){
 		.fill = {&r->fill_p, &r->fill_c, &r->flags, r->fill, FILL},
 		.comp = {&r->comp_p, &r->comp_c, &r->flags, r->comp, COMP},
@@ -82,11 +88,11 @@ void set_up(uint32_t seed)
 
 	rng = seed;
 	memset(shared, 0, bytes);
-	sl_share_init(&w.g, shared, NFRAMES, SHIFT, 4, 16);
+	sl_share_init(&w.g, shared, told_at(shared), &geometry);
 	assert_int_equal(sl_share_join(&w.g, 200, 12), LIVE);
 	assert_int_equal(sl_share_join(&w.g, 301, 12), -ENOSPC);
 	assert_int_equal(sl_share_join(&w.g, 300, 12), DYING);
-	w.g.member[LIVE].quota = w.g.member[DYING].quota = NFRAMES;
+	w.g.told->member[LIVE].quota = w.g.told->member[DYING].quota = NFRAMES;
 	assert_int_equal(sl_share_queue_open(&w.g, 1, 0), 0);
 	assert_int_equal(sl_share_xsk_open(&w.g, 0), 0);
 	w = world_at(shared);
@@ -125,7 +131,10 @@ void attach(void)
 	free(sl_pool.charge);
 	assert_int_equal(sl_pool_attach(NULL, 1500, &w.g, DYING), 0);
 	memset(&cache, 0, sizeof(cache));
-	queue = (struct sl_xsk_queue){.shared = &w.g.queue[0], .fill = w.q.fill, .comp = w.q.comp};
+	queue = (struct sl_xsk_queue){.shared = &w.g.queue[0],
+				      .told = &w.g.told_queue[0],
+				      .fill = w.q.fill,
+				      .comp = w.q.comp};
 	memset(&xsk, 0, sizeof(xsk));
 	xsk.fd = -1;
 	xsk.rx_ring = (struct xsk_ring_cons){.cached_prod = r->rx_c,
@@ -226,7 +235,7 @@ void release(struct world *w)
 	sl_share_queue_close(&w->g, 0);
 	check(sl_share_reclaim(&w->g, 0) == (int)(r->fill_p - r->fill_c), "not all came back\n");
 	check(sl_share_left(&w->g) + live_has == NFRAMES, "frames of the queue are lost\n");
-	check(w->g.queue[0].state == SL_QUEUE_FREE, "the queue is not free\n");
+	check(w->g.told_queue[0].state == SL_QUEUE_FREE, "the queue is not free\n");
 }
 
 void bury(struct world *w, uint8_t who)
@@ -238,8 +247,9 @@ void bury(struct world *w, uint8_t who)
 
 int share_setup(void **state)
 {
-	share_bytes = (sl_share_bytes(NFRAMES, 4, 16) + 63) & ~63ul;
-	bytes = share_bytes + sizeof(struct rings);
+	sl_share_geometry_make(&geometry, NFRAMES, SHIFT, 4, 16);
+	share_bytes = (geometry.bytes + 63) & ~63ul;
+	bytes = share_bytes + sizeof(struct rings) + geometry.told_bytes;
 	shared = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	return shared == MAP_FAILED;
 }

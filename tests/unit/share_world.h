@@ -39,7 +39,8 @@ struct world {
 	struct sl_share_xsk_rings x;
 };
 
-extern size_t share_bytes, bytes; /* of the pool, of it with the rings */
+extern size_t share_bytes, bytes; /* of the pool, of it with the rings and what is told */
+extern struct sl_share_geometry geometry;
 extern void *shared;
 extern struct sl_frames cache; /* the dying member's, with its socket: see attach() */
 extern struct sl_xsk xsk;

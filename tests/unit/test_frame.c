@@ -87,10 +87,10 @@ static void test_references(void **state)
  */
 static void test_quota(void **state)
 {
-	struct sl_share_member *m = &sl_pool.share.member[sl_pool.me];
+	const struct sl_share_member *m = &sl_pool.share.member[sl_pool.me];
 	uint32_t n = 0, f = SL_NO_FRAME, one;
 
-	m->quota = 300;
+	sl_pool.share.told->member[sl_pool.me].quota = 300;
 	for (; (one = sl_frame_get(cache)) != SL_NO_FRAME; n++)
 		f = one;
 	assert_int_equal(n, 300);

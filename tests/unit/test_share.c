@@ -3,23 +3,98 @@
  * it. */
 #include "share_world.h"
 
+#include <fcntl.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/share_watch.h"
+
+/* A geometry that came from elsewhere is believed when it is what its counts make. */
 static void test_layout(void **state)
 {
-	struct sl_share g, again;
+	struct sl_share_geometry l = geometry;
+	const uint64_t *tail = &l.bytes;
 
-	memset(shared, 0, bytes);
-	sl_share_init(&g, shared, NFRAMES, SHIFT, 4, 16);
-	assert_int_equal(sl_share_map(&again, shared, share_bytes), 0);
-	assert_memory_equal(&g, &again, sizeof(g));
-	assert_int_equal(sl_share_map(&again, shared, share_bytes - 1), -EINVAL);
-	assert_int_equal(sl_share_map(&again, shared, 8), -EINVAL);
-	g.head->free_at += 64;
-	assert_int_equal(sl_share_map(&again, shared, share_bytes), -EINVAL);
-	g.head->free_at -= 64;
-	g.head->nframes++;
-	assert_int_equal(sl_share_map(&again, shared, share_bytes), -EINVAL);
-	g.head->version++;
-	assert_int_equal(sl_share_map(&again, shared, share_bytes), -EPROTO);
+	assert_true(sl_share_geometry_is_sound(&l));
+	for (size_t i = 0; i < sizeof(l) / sizeof(uint32_t); i++) {
+		uint32_t *word = (uint32_t *)&l + i, was = *word;
+
+		for (unsigned b = 0; b < 32; b++) {
+			*word = was ^ 1u << b;
+			/* (Other counts without the offsets that they make.) */
+			assert_false(sl_share_geometry_is_sound(&l) && *tail == geometry.bytes &&
+				     l.frame_shift == SHIFT);
+		}
+		*word = was;
+	}
+	for (uint32_t shift = 0; shift < 40; shift++) {
+		sl_share_geometry_make(&l, NFRAMES, shift, 4, 16);
+		assert_int_equal(sl_share_geometry_is_sound(&l), shift >= 6 && shift <= 16);
+	}
+	sl_share_geometry_make(&l, 0, SHIFT, 4, 16);
+	assert_false(sl_share_geometry_is_sound(&l));
+	sl_share_geometry_make(&l, UINT32_MAX, SHIFT, 4, 16);
+	assert_false(sl_share_geometry_is_sound(&l));
+	sl_share_geometry_make(&l, NFRAMES, SHIFT, 65535, 16); /* a frame's word names 16 bits */
+	assert_false(sl_share_geometry_is_sound(&l));
+	sl_share_geometry_make(&l, NFRAMES, SHIFT, 4, UINT32_MAX);
+	assert_false(sl_share_geometry_is_sound(&l));
+}
+
+static int file_of(uint64_t size, int seals)
+{
+	int fd = memfd_create("share", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)size), 0);
+	assert_int_equal(fcntl(fd, F_ADD_SEALS, seals), 0);
+	return fd;
+}
+
+static void test_files(void **state)
+{
+	int fd = file_of(geometry.bytes, F_SEAL_SHRINK), told, bad, pipes[2];
+	struct sl_share_geometry l = geometry;
+	struct sl_share g, again;
+	char name[64];
+
+	told = file_of(geometry.told_bytes, F_SEAL_SHRINK);
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", told);
+	assert_int_equal(sl_share_open(&g, &l, fd, told, true), 0);
+	sl_share_init(&g, g.head, g.told, &l);
+	/* A member: from a descriptor for reading; it maps no other way. */
+	bad = open(name, O_RDONLY | O_CLOEXEC);
+	assert_int_equal(sl_share_open(&again, &l, fd, bad, true), -EACCES);
+	assert_int_equal(sl_share_open(&again, &l, fd, bad, false), 0);
+	assert_int_equal(again.told->member[SL_SHARE_BROKER].quota, NFRAMES);
+	assert_int_equal(
+		mprotect((void *)((uintptr_t)again.told & ~4095ul), 4096, PROT_READ | PROT_WRITE),
+		-1);
+	close(bad);
+	/* What the memory says of itself is of no concern: there is nothing. */
+	memset(g.head, 0xff, geometry.bytes);
+	assert_int_equal(sl_share_open(&again, &l, fd, told, false), 0);
+	assert_int_equal(again.nframes, NFRAMES);
+	/* Shorter, or can be made so; of another kind; of other offsets. */
+	bad = file_of(geometry.bytes - 1, F_SEAL_SHRINK);
+	assert_int_equal(sl_share_open(&again, &l, bad, told, false), -EPROTO);
+	close(bad);
+	bad = file_of(geometry.told_bytes - 1, F_SEAL_SHRINK);
+	assert_int_equal(sl_share_open(&again, &l, fd, bad, false), -EPROTO);
+	close(bad);
+	bad = file_of(geometry.bytes, F_SEAL_GROW);
+	assert_int_equal(sl_share_open(&again, &l, bad, told, false), -EPROTO);
+	close(bad);
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(sl_share_open(&again, &l, pipes[0], told, false), -EPROTO);
+	assert_int_equal(sl_share_open(&again, &l, -1, told, false), -EBADF);
+	l.word_at += 64;
+	assert_int_equal(sl_share_open(&again, &l, fd, told, false), -EINVAL);
+	close(pipes[0]);
+	close(pipes[1]);
+	close(fd);
+	close(told);
 }
 
 /* Who holds a lock and lives is waited for; its lock is not taken. */
@@ -94,11 +169,12 @@ static void test_rubbish_is_survived(void **state)
 
 		set_up(seed);
 		w = world_at(shared);
-		for (size_t i = 0; i < bytes / sizeof(uint32_t); i++)
+		/* (What is told no member can write.) */
+		for (size_t i = 0; i < (bytes - geometry.told_bytes) / sizeof(uint32_t); i++)
 			if (chance(3) == 0)
 				((uint32_t *)shared)[i] =
 					chance(2) ? chance(2 * NFRAMES) : ~chance(100);
-		w.g.head->lock.word = w.g.queue[0].lock.word = 0;
+		w.g.wary = true;
 		n = sl_share_fetch(&w.g, SL_SHARE_BROKER, frames, chance(NFRAMES));
 		assert_true(n <= NFRAMES);
 		for (uint32_t i = 0; i < n; i++)
@@ -108,19 +184,128 @@ static void test_rubbish_is_survived(void **state)
 		(void)sl_share_reap(&w.g, &w.q);
 		(void)sl_share_join(&w.g, 10, 10);
 		(void)sl_share_reclaim(&w.g, chance(4));
-		(void)sl_share_queue_open(&w.g, 1, 0);
-		(void)sl_share_xsk_open(&w.g, 0);
+		assert_in_range(sl_share_queue_open(&w.g, 1, 0), 0, 1); /* the first may be free */
+		assert_int_equal(sl_share_xsk_open(&w.g, 0), 1);
+		sl_share_xsk_close(&w.g, 1);
+		(void)sl_share_posted(&w.g, DYING, SL_FLIGHT_QP);
 	}
+}
+
+/* Whatever stands in a lock, the wary tries, and goes on. */
+static void test_no_lock_is_waited_for(void **state)
+{
+	static const uint32_t words[] = {
+		(uint32_t)SL_SHARE_BROKER << SL_RLOCK_SHIFT | 1, /* poc/rlock */
+		(uint32_t)LIVE << SL_RLOCK_SHIFT | 1,
+		(uint32_t)LIVE << SL_RLOCK_SHIFT | SL_RLOCK_SLEEPERS | 1,
+		SL_RLOCK_SLEEPERS,
+		1,
+		UINT32_MAX,
+	};
+
+	for (size_t i = 0; i < sl_array_len(words); i++) {
+		struct sl_share_left left;
+		struct timespec a, b;
+		uint32_t frames[8];
+		struct world w;
+
+		set_up(1);
+		w = world_at(shared);
+		w.g.wary = true;
+		w.g.head->lock.word = w.g.queue[0].lock.word = words[i];
+		clock_gettime(CLOCK_MONOTONIC, &a);
+		for (int k = 0; k < 20; k++) {
+			assert_int_equal(sl_share_fetch(&w.g, SL_SHARE_BROKER, frames, 8), 0);
+			assert_int_equal(sl_share_bury(&w.g, DYING, &w.q, 1, &w.x, 1, &left),
+					 -EBUSY);
+			assert_int_equal(sl_share_reap(&w.g, &w.q), -EBUSY);
+		}
+		clock_gettime(CLOCK_MONOTONIC, &b);
+		assert_true(b.tv_sec - a.tv_sec < 10); /* 60 sleeps of 20 ms were enough: none */
+		assert_int_equal(w.g.head->lock.word, words[i]);
+		assert_int_equal(w.g.queue[0].lock.word, words[i]);
+		/* It is let go: all is as ever. */
+		w.g.head->lock.word = w.g.queue[0].lock.word = 0;
+		assert_int_equal(sl_share_bury(&w.g, DYING, &w.q, 1, &w.x, 1, &left), 0);
+		count(&w);
+		finish(&w);
+	}
+}
+
+static bool stopped_is(void *arg, uint8_t member)
+{
+	return *(const uint8_t *)arg == member;
+}
+
+static void look_is(struct world *w, struct sl_share_watch *watch, uint8_t stopped, bool broken,
+		    int queue, bool impossible)
+{
+	struct sl_share_fault f = {0};
+
+	assert_int_equal(sl_share_look(&w->g, watch, 3, stopped_is, &stopped, &f), broken);
+	if (!broken)
+		return;
+	assert_int_equal(f.queue, queue);
+	assert_int_equal(f.impossible, impossible);
+}
+
+static void test_locks_that_are_not_let_go(void **state)
+{
+	const uint32_t holder = (uint32_t)LIVE << SL_RLOCK_SHIFT | 4711;
+	static const uint32_t nobodys[] = {
+		(uint32_t)SL_SHARE_BROKER << SL_RLOCK_SHIFT | 1,
+		5u << SL_RLOCK_SHIFT | 1, /* a number that nobody has */
+		(uint32_t)SL_SHARE_MEMBERS << SL_RLOCK_SHIFT | 1,
+		511u << SL_RLOCK_SHIFT | 1,
+		SL_RLOCK_SLEEPERS,
+		77,
+	};
+	struct sl_share_watch watch[5] = {0};
+	struct world w;
+
+	set_up(1);
+	w = world_at(shared);
+	look_is(&w, watch, 0, false, 0, false);
+	for (size_t i = 0; i < sl_array_len(nobodys); i++) {
+		w.g.head->lock.word = nobodys[i];
+		look_is(&w, watch, 0, true, -1, true);
+		w.g.head->lock.word = 0;
+		w.g.queue[0].lock.word = nobodys[i];
+		look_is(&w, watch, 0, true, 0, true);
+		w.g.queue[0].lock.word = 0;
+		w.g.queue[1].lock.word = nobodys[i]; /* of no queue */
+		look_is(&w, watch, 0, false, 0, false);
+	}
+	/* A member may hold it; in every look the same thread, if it runs, may not. */
+	w.g.queue[0].lock.word = holder;
+	for (int i = 0; i < 3; i++)
+		look_is(&w, watch, 0, false, 0, false);
+	look_is(&w, watch, LIVE, false, 0, false);
+	for (int i = 0; i < 2; i++) {
+		w.g.queue[0].lock.word |= SL_RLOCK_SLEEPERS;
+		look_is(&w, watch, 0, false, 0, false);
+	}
+	w.g.queue[0].lock.word = holder + 1;
+	for (int i = 0; i < 3; i++)
+		look_is(&w, watch, 0, false, 0, false);
+	look_is(&w, watch, 0, true, 0, false);
+	/* The daemon before died with it: that is for the burial. */
+	w.g.queue[0].lock.word = (uint32_t)SL_SHARE_BROKER << SL_RLOCK_SHIFT | 1;
+	w.g.told->member[SL_SHARE_BROKER].state = SL_MEMBER_DEAD;
+	look_is(&w, watch, 0, false, 0, false);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_layout),
+		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_lock_of_the_living),
 		cmocka_unit_test(test_stuck),
 		cmocka_unit_test(test_queue_pair),
 		cmocka_unit_test(test_rubbish_is_survived),
+		cmocka_unit_test(test_no_lock_is_waited_for),
+		cmocka_unit_test(test_locks_that_are_not_let_go),
 	};
 
 	return cmocka_run_group_tests(tests, share_setup, NULL);

@@ -106,10 +106,10 @@ static void bury_again(void *mem)
 
 	memcpy(copy, mem, bytes);
 	w = world_at(copy);
-	if (w.g.member[DYING].state == SL_MEMBER_LIVE)
+	if (w.g.told->member[DYING].state == SL_MEMBER_LIVE)
 		return; /* not begun */
 	bury(&w, SL_SHARE_BROKER);
-	if (w.g.member[DYING].state == SL_MEMBER_DEAD)
+	if (w.g.told->member[DYING].state == SL_MEMBER_DEAD)
 		bury(&w, DYING);
 	count(&w);
 	finish(&w);
@@ -219,7 +219,7 @@ static void reclaim_again(void *mem)
 	memcpy(copy, mem, bytes);
 	w = world_at(copy);
 	bury(&w, SL_SHARE_BROKER);
-	if (w.g.queue[0].state == SL_QUEUE_CLOSED)
+	if (w.g.told_queue[0].state == SL_QUEUE_CLOSED)
 		check(sl_share_reclaim(&w.g, 0) >= 0, "no second time\n");
 	born = w.g.head->born;
 	for (uint32_t f = 0; f < born; f++)

@@ -158,7 +158,9 @@ static int port_get(struct sl_session *s, uint32_t ifindex, struct sl_port_info 
 		sl_why(why, "a lease has at most %u devices", SL_SESSION_PORTS);
 		return -ENOSPC;
 	}
-	err = may_lend(s, ifindex, &groups, why);
+	err = sl_broken_check(s->memory, why);
+	if (!err)
+		err = may_lend(s, ifindex, &groups, why);
 	if (!err && sl_device_find(ifindex) && sl_embedded_port_end(ifindex))
 		sl_linger_end(0); /* it may be opened anew, then */
 	if (!err && sl_memory_is_anothers(s, ifindex, why)) {
@@ -261,7 +263,9 @@ int sl_on_port_alive(struct sl_session *s, struct sl_lease_msg *m, const char **
 	const struct sl_device *d = p ? sl_device_find(p->ifindex) : NULL;
 	enum sl_port_end end = SL_PORT_LEFT;
 
-	if (d && !sluiced.leaving)
+	if (d && s->memory && s->memory->broken_ns)
+		end = SL_PORT_BROKEN;
+	else if (d && !sluiced.leaving)
 		end = sl_embedded_port_end(p->ifindex);
 	m->body.alive_ok = (struct sl_lease_alive_ok){
 		.alive = end == SL_PORT_STEERED,
@@ -401,6 +405,9 @@ int sl_on_lane_open(struct sl_session *s, struct sl_lease_msg *m, const char **w
 				 m);
 	if (p->lane[number])
 		return -EINVAL;
+	err = sl_broken_check(s->memory, why);
+	if (err)
+		return err;
 	if (s->nlanes >= s->limits.lanes) {
 		sl_why(why, "the policy gives user %u %u lanes", s->cred.uid, s->limits.lanes);
 		return -EDQUOT;

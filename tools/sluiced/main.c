@@ -334,8 +334,10 @@ static void on_event(const struct epoll_event *ev)
 static void check_ports(void)
 {
 	sl_devices_check();
-	if (sluiced.memory_users)
+	if (sluiced.memory_users) {
+		sl_broken_look();
 		(void)sl_broker_reap();
+	}
 }
 
 static bool is_needed(void)

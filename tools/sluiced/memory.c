@@ -208,6 +208,9 @@ static int join(struct sl_session *s, const char **why)
 		m = memory_make(s, why);
 	if (!m)
 		return -ENOMEM;
+	member = sl_broken_check(m, why);
+	if (member)
+		return member;
 	sl_memory_get(m);
 	member = sl_broker_join(m->umem, quota, sluiced.frames / 4);
 	if (member < 0) {
@@ -239,11 +242,13 @@ int sl_on_umem(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 		.headroom = u->headroom,
 		.huge = u->huge,
 		.member = s->share,
+		.geometry = u->geometry,
 	};
 	m->fd[0] = sl_fd_dup(u->memfd);
 	m->fd[1] = sl_fd_dup(u->share_fd);
-	m->nfds = 2;
-	if (m->fd[0] < 0 || m->fd[1] < 0)
+	m->fd[2] = sl_open_to_read(u->told_fd);
+	m->nfds = 3;
+	if (m->fd[0] < 0 || m->fd[1] < 0 || m->fd[2] < 0)
 		return -EMFILE;
 	return 0;
 }

@@ -189,9 +189,10 @@ struct sl_session {
  * group's at a time. */
 struct sl_memory {
 	char group[32];
-	uint32_t users; /* 0: unused */
-	uint32_t umem;  /* its number */
-	uint32_t uid;   /* of the first */
+	uint32_t users;     /* 0: unused */
+	uint32_t umem;      /* its number */
+	uint32_t uid;       /* of the first */
+	uint64_t broken_ns; /* not 0: since when it is broken (broken.c) */
 };
 
 /* The state of the daemon. */
@@ -230,6 +231,8 @@ void sl_session_add(struct sl_session *s);
 bool sl_session_begin(struct sl_session *s);
 /* One request of it. */
 void sl_session_readable(struct sl_session *s);
+/* Ends its connection: all that it has is taken back. */
+void sl_session_hang_up(struct sl_session *s);
 /* Takes a piece of the leaving sessions' things back; true: there is more to do at once. */
 bool sl_sessions_reap(void);
 struct sl_session_port *sl_session_port(struct sl_session *s, uint32_t ifindex);
@@ -292,6 +295,7 @@ void sl_sender_tell(
 int sl_sender_check(struct sl_session *s, const struct sl_lease_msg *m, const char **why);
 
 /* stopped.c: new connections go to those who are not stopped. */
+bool sl_session_is_stopped(const struct sl_session *s);
 void sl_stopped_look(void);
 
 /* grace.c: from now on a grace period of the kernel is waited for: its number. */
@@ -311,6 +315,14 @@ void sl_linger_tick(void);
 /* How many of a device's users with that packet memory are such. */
 uint32_t sl_linger_users(uint32_t ifindex, uint32_t umem);
 
+/* broken.c: looks after the locks of the groups' memories, each second. A group whose lock is
+ * broken ends: its programs go on by the kernel. */
+void sl_broken_look(void);
+/* May nothing more be lent to the session, since its group is broken? 0, or -ESHUTDOWN and *why. */
+int sl_broken_check(const struct sl_memory *m, const char **why);
+
+/* view.c: a file of memory once more, for reading: what those get who must not write it. -errno. */
+int sl_open_to_read(int memfd);
 /* view.c: the rules of a device, to be read by others. Another descriptor of them; -errno. */
 int sl_view_get(uint32_t ifindex);
 /* Brings the views up to date, drops those of devices that were closed. */

@@ -12,7 +12,7 @@
 #include "sluiced.h"
 
 /* proc_pid_stat(5): the state is behind the last parenthesis. */
-static bool is_stopped(const struct sl_session *s)
+bool sl_session_is_stopped(const struct sl_session *s)
 {
 	char path[32], text[128];
 	const char *p;
@@ -53,7 +53,7 @@ void sl_stopped_look(void)
 
 		if (s->leaving || (!s->held.nshared && !was))
 			continue;
-		s->stopped = is_stopped(s);
+		s->stopped = sl_session_is_stopped(s);
 		/* (Something may have been claimed just before.) */
 		if (was || s->stopped)
 			set_away(s);

@@ -92,7 +92,7 @@ int sl_view_adopt(uint32_t ifindex, int memfd)
 	return err;
 }
 
-static int open_to_read(int memfd)
+int sl_open_to_read(int memfd)
 {
 	char name[32];
 
@@ -121,7 +121,7 @@ int sl_view_get(uint32_t ifindex)
 	if (err)
 		return err;
 	sync_view(v, d);
-	return open_to_read(v->memfd);
+	return sl_open_to_read(v->memfd);
 }
 
 void sl_views_sync(void)

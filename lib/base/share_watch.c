@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Locks of a group that do not become free, as its owner sees them.
+ *
+ * Theory of operation: a lock's word is what some member wrote. The owner decides who is a member,
+ * so a word that names nobody of the group, or the owner itself while the owner holds nothing, was
+ * written to do harm, or by a fault. A word that names a member is believed for a time: holders
+ * keep a lock for a microsecond, so the same thread in every one of many looks has not let go, and
+ * if its process is not stopped, it will not. */
+#include "base/share_watch.h"
+
+/* Of a lock that is taken. */
+static bool is_impossible(const struct sl_share *g, uint32_t word)
+{
+	uint32_t member = sl_rlock_named(word);
+	uint32_t state;
+
+	if (!member || member >= SL_SHARE_MEMBERS)
+		return true;
+	state = sl_load(&g->told->member[member].state);
+	/* The owner looks when it holds nothing; the one before it is dead, until it is buried. */
+	if (member == SL_SHARE_BROKER)
+		return state != SL_MEMBER_DEAD;
+	return state == SL_MEMBER_FREE;
+}
+
+static bool look(const struct sl_share *g, const struct sl_rlock *l, struct sl_share_watch *w,
+		 uint32_t looks, struct sl_share_fault *f)
+{
+	uint32_t word = sl_load(&l->word), thread = word & ~SL_RLOCK_SLEEPERS;
+
+	f->word = word;
+	f->impossible = word && is_impossible(g, word);
+	w->looks = word && thread == w->thread ? w->looks + 1 : 0;
+	w->thread = thread;
+	return f->impossible || w->looks >= looks;
+}
+
+bool sl_share_look(const struct sl_share *g, struct sl_share_watch *w, uint32_t looks,
+		   sl_share_stopped_fn *stopped, void *arg, struct sl_share_fault *f)
+{
+	for (uint32_t i = 0; i <= g->nqueues; i++) {
+		const struct sl_rlock *l = i ? &g->queue[i - 1].lock : &g->head->lock;
+
+		f->queue = (int)i - 1;
+		if ((i && sl_load(&g->told_queue[i - 1].state) == SL_QUEUE_FREE) ||
+		    !look(g, l, &w[i], looks, f))
+			continue;
+		if (f->impossible || !stopped(arg, (uint8_t)sl_rlock_named(f->word)))
+			return true;
+		w[i].looks = 0;
+	}
+	return false;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Locks of a group that do not become free: how the group's owner finds them. */
+#ifndef SL_SHARE_WATCH_H
+#define SL_SHARE_WATCH_H
+
+#include "base/share.h"
+
+/* What was seen of a lock, look after look. */
+struct sl_share_watch {
+	uint32_t thread; /* the word that names it */
+	uint32_t looks;  /* one after the other that found the same */
+};
+/* What is wrong with a lock. */
+struct sl_share_fault {
+	int queue;       /* whose it is, -1: the pool's */
+	uint32_t word;   /* what stands there */
+	bool impossible; /* nobody who may have it; else the same thread has it all the time */
+};
+/* Is the member stopped, so that it cannot let go? */
+typedef bool sl_share_stopped_fn(void *arg, uint8_t member);
+/* Looks at all locks in use, at regular times; w: for the pool and for each queue (nqueues + 1),
+ * zeros at first. True: one of them names nobody who could hold it, or has named the same thread
+ * in so many looks, one after the other, of a member that is not stopped; f says which. */
+bool sl_share_look(const struct sl_share *g, struct sl_share_watch *w, uint32_t looks,
+		   sl_share_stopped_fn *stopped, void *arg, struct sl_share_fault *f);
+
+#endif

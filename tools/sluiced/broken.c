@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Groups that have broken the memory which they share.
+ *
+ * Theory of operation: each member can write the locks of its group, so the daemon never waits for
+ * one: it tries, and tries again later. A lock that names no member, or that a running process has
+ * not let go for HELD_LOOKS seconds, stays as it is: the daemon could neither mend what that lock
+ * protects nor give frames back. Then the group ends, and nothing else: the daemon lends it nothing
+ * more, its programs learn within a second that their devices are not steered and move what they
+ * have to the kernel, and whoever has not done so in LEAVE_NS is hung up on. The memory goes with
+ * the last of them; the next program of that group gets new memory. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "ctl/broker_int.h"
+#include "sluiced.h"
+
+#define HELD_LOOKS 30            /* one a second; holders keep a lock for a microsecond */
+#define LEAVE_NS   5000000000ull /* for programs to move to the kernel what they have */
+
+static struct sl_session *session_of(const struct sl_memory *m, uint32_t member)
+{
+	struct sl_session *s = sluiced.sessions;
+
+	while (s && (s->memory != m || s->share != member))
+		s = s->next;
+	return s;
+}
+
+static bool is_stopped(void *arg, uint8_t member)
+{
+	const struct sl_session *s = session_of(arg, member);
+
+	return s && sl_session_is_stopped(s);
+}
+
+static void say(const struct sl_memory *m, const struct sl_share_fault *f)
+{
+	const struct sl_session *s = session_of(m, sl_rlock_named(f->word));
+	char lock[32] = "the pool", by[64] = "nobody of the group";
+
+	if (f->queue >= 0)
+		snprintf(lock, sizeof(lock), "queue record %d", f->queue);
+	if (!f->impossible && s)
+		snprintf(by, sizeof(by), "process %d (%s), for %u seconds", s->cred.pid, s->program,
+			 HELD_LOOKS);
+	sl_warn("sluiced",
+		"group %s has broken the memory that it shares: the lock of %s is held by %s (%#x). "
+		"Its programs go on by the kernel; others are not concerned. Remedy: end all programs "
+		"of the group, then start them anew",
+		m->group, lock, by, f->word);
+}
+
+static bool has_device(const struct sl_session *s)
+{
+	for (unsigned i = 0; i < SL_SESSION_PORTS; i++)
+		if (s->port[i].ifindex)
+			return true;
+	return false;
+}
+
+static void end_others(const struct sl_memory *m)
+{
+	for (struct sl_session *s = sluiced.sessions; s; s = s->next) {
+		if (s->memory != m || s->leaving || !has_device(s))
+			continue;
+		sl_warn("sluiced",
+			"process %d (%s) keeps devices of a broken group: it is hung up on",
+			s->cred.pid, s->program);
+		sl_session_hang_up(s);
+	}
+}
+
+void sl_broken_look(void)
+{
+	struct sl_share_fault f;
+
+	for (struct sl_memory *m = sluiced.memory; m < sluiced.memory + SL_MEMORIES_MAX; m++) {
+		if (!m->users)
+			continue;
+		if (m->broken_ns) {
+			if (sl_now_ns() - m->broken_ns > LEAVE_NS)
+				end_others(m);
+		} else if (sl_broker_is_broken(m->umem, HELD_LOOKS, is_stopped, m, &f)) {
+			m->broken_ns = sl_now_ns();
+			say(m, &f);
+		}
+	}
+}
+
+int sl_broken_check(const struct sl_memory *m, const char **why)
+{
+	if (!m->broken_ns)
+		return 0;
+	sl_why(why,
+	       "group %s has broken the memory that it shares; remedy: end all its programs, then "
+	       "start them anew",
+	       m->group);
+	return -ESHUTDOWN;
+}
