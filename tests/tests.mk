@@ -31,7 +31,7 @@ $(TCP_TEST_BIN): %: %.o $(SIM_OBJ) $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lm $(LIBS)
 # These look inside: the mirror of the kernel's tables, a full ring, TCP_REPAIR.
 $(BUILD)/tests/net/mirror_probe $(BUILD)/tests/net/txfull $(BUILD)/tests/net/tcp_repair $(BUILD)/tests/net/share \
-	$(BUILD)/tests/net/frames $(BUILD)/tests/net/txroom $(BUILD)/tests/net/late_frames: %: %.o $(BUILD)/libsluice.a
+	$(BUILD)/tests/net/frames $(BUILD)/tests/net/txroom $(BUILD)/tests/net/late_frames $(BUILD)/tests/net/hostile: %: %.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) $(LIBS)
 # The simulated NIC, preloaded under the unmodified rdma-core, and what drives it by bare verbs: only
 # where rdma-core's headers are (the tests say so and skip).

@@ -142,7 +142,8 @@ struct sl_share {
 	struct sl_share_told_queue *told_queue;
 	struct sl_share_told_xsk *told_xsk;
 	uint32_t nframes, shift, nqueues, nxsks;
-	bool wary; /* the owner of a group of others: no lock is waited for */
+	bool wary; /* no lock is waited for: the owner of a group of others, a member of a broken
+		      one */
 };
 
 /* A fill or completion ring, as mapped from an XSK. */

@@ -129,7 +129,7 @@ void sl_frames_flush(struct sl_frames *c, uint32_t keep)
 	if (!keep)
 		close_scrap(c);
 	n = c->n > keep ? c->n - keep : 0;
-	if ((n == 0 && spent == 0) || !sl_rlock(&g->head->lock, sl_pool.me))
+	if ((n == 0 && spent == 0) || !sl_share_lock(g, &g->head->lock, sl_pool.me))
 		return;
 	sl_share_push(g, c->spent + at, part);
 	sl_share_push(g, c->spent, spent - part);

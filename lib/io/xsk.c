@@ -210,7 +210,7 @@ bool sl_xsk_device_gone(struct sl_xsk *x, struct sl_frames *cache)
 {
 	struct sl_xsk_queue *q = x->q;
 
-	if (!sl_rlock(&q->shared->lock, sl_pool.me))
+	if (!sl_share_lock(&sl_pool.share, &q->shared->lock, sl_pool.me))
 		return false;
 	q->gone = true;
 	unfill(q, cache);

@@ -464,6 +464,16 @@ static void count_drops(struct sl_port *p)
 	*was = *now;
 }
 
+/* No frame is to be had any more: what is sent goes by the kernel, at once. */
+static void end_legs(struct sl_lane *lane, void *arg)
+{
+	if (!sl_lane_lock(lane))
+		return;
+	for (uint32_t i = 0; i < lane->nlegs; i++)
+		lane->leg[i]->dead |= lane->leg[i]->port == arg;
+	sl_lane_unlock(lane);
+}
+
 static void check_alive(struct sl_port *p)
 {
 	enum sl_port_end end;
@@ -475,6 +485,11 @@ static void check_alive(struct sl_port *p)
 	if (end == SL_PORT_STEERED)
 		return;
 	p->stats->alive = 0;
+	if (end == SL_PORT_BROKEN) {
+		sl_pool.share.wary = true; /* no lock is worth waiting for */
+		sl_lane_for_each(end_legs, p);
+		__atomic_fetch_add(&sl_route_gen, 1, __ATOMIC_RELEASE); /* other ways are looked for */
+	}
 	/* (The mirror may not have heard of it yet, or the broker.) */
 	if (end != SL_PORT_GONE && sl_link_get(p->info.ifindex, &link))
 		sl_warn("port",

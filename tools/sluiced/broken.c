@@ -52,6 +52,14 @@ static void say(const struct sl_memory *m, const struct sl_share_fault *f)
 		m->group, lock, by, f->word);
 }
 
+/* TCP's are its programs' to move. */
+static void let_pass(const struct sl_memory *m)
+{
+	for (struct sl_session *s = sluiced.sessions; s; s = s->next)
+		if (s->memory == m)
+			sl_claims_drop_udp(s);
+}
+
 static bool has_device(const struct sl_session *s)
 {
 	for (unsigned i = 0; i < SL_SESSION_PORTS; i++)
@@ -85,6 +93,7 @@ void sl_broken_look(void)
 		} else if (sl_broker_is_broken(m->umem, HELD_LOOKS, is_stopped, m, &f)) {
 			m->broken_ns = sl_now_ns();
 			say(m, &f);
+			let_pass(m);
 		}
 	}
 }

@@ -32,7 +32,7 @@ void sl_linger_begin(struct sl_session *s)
 	while (l < lingers + LINGERS && l->pid)
 		l++;
 	if (!s->share || !s->eof || s->pidfd < 0 || sl_is_dead(s->pidfd) || sluiced.draining ||
-	    sl_rings_lent_once() || l == lingers + LINGERS)
+	    s->memory->broken_ns || sl_rings_lent_once() || l == lingers + LINGERS)
 		return;
 	*l = (struct lingerer){
 		.pid = s->cred.pid,

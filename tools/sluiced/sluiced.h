@@ -340,6 +340,8 @@ int sl_on_holders(struct sl_session *s, struct sl_lease_msg *m, const char **why
 int sl_on_inject(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 /* Gives up to n claims up; how many are left. */
 uint32_t sl_claims_drop(struct sl_session *s, uint32_t n);
+/* All of UDP: the kernel has the sockets, and what they wait for. */
+void sl_claims_drop_udp(struct sl_session *s);
 
 /* conns.c: of a leaving session, while it has its claims. True: there is more to do. */
 int sl_on_conns(struct sl_session *s, struct sl_lease_msg *m, const char **why);

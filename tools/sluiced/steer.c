@@ -184,6 +184,22 @@ uint32_t sl_claims_drop(struct sl_session *s, uint32_t n)
 	return s->held.n;
 }
 
+/* Deleting moves others to the free place: the table is gone through until there is none. */
+void sl_claims_drop_udp(struct sl_session *s)
+{
+	bool found;
+
+	do {
+		found = false;
+		for (uint32_t i = 0; i < s->held.max; i++)
+			while (s->held.slot[i].used &&
+			       s->held.slot[i].req.key.proto == IPPROTO_UDP) {
+				unclaim(s, &s->held.slot[i]);
+				found = true;
+			}
+	} while (found);
+}
+
 /* Is the socket in repair mode, or out of it, as is asked for? Going into it once more would change
  * it. */
 static bool is_so(int fd, int how)

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# A member of a group writes what it likes into all that the group shares: locks, records, rings. Every daemon lives
+# and answers, those that come after it, too; its group ends where a lock is broken, and goes on by the kernel; another
+# group's traffic does not notice.
+. "$(dirname "$0")/lib_lease.sh"
+need python3
+lease_up -c
+ONE=65534 TWO=65533
+SOCKET=$TMP/sluiced.b
+logs() { cat "$TMP/sluice.db.log"; }
+claim_on() { bpftool map dump pinned "/sys/fs/bpf/sluice/$1/endpoints" 2>/dev/null | grep -q "\"local_port\": $2"; }
+no_claim() { ! claim_on "$@"; }
+echo_as() { # user, address, port; its number is BG
+	LEASED_UID=$1
+	bg sb "$BIN/echo" "$2" "$3"
+	unset LEASED_UID
+	wait_udp b "$3"
+}
+hostile() { # mode; its number is BG, what it says in $TMP/hostile
+	bg b setpriv --reuid=$TWO --regid=$TWO --clear-groups "$BIN/hostile" "$SOCKET" "$DEV_BC" "$1" >"$TMP/hostile"
+	wait_until 20 grep -q "^writes" "$TMP/hostile" || fail "$1: $(cat "$TMP/hostile")"
+}
+said() { # the number behind a word of the last line
+	sed -n "s/.*$1 \([0-9]*\).*/\1/p" "$TMP/hostile" | tail -n 1
+}
+asks() { [ "$(said asked)" -ge "$1" ]; }
+# Any request, while it writes: in less than two seconds, and that is 100 times what it takes.
+answers() { # what
+	local n
+	n=$(said asked)
+	wait_until 20 asks $((${n:-0} + 20)) || fail "$1: the daemon does not answer the member: $(tail -n 2 "$TMP/hostile")"
+	ok "$1: each answer came in two seconds ($(said longest) ms)" test "$(said longest)" -lt 2000
+	ok "$1: and others are answered" timeout 2 "$BUILD/sluice" daemon status >"$TMP/status"
+}
+goes_on() { # what: the other group's traffic
+	local n
+	n=$(answered "$TMP/other")
+	ok "$1: the other group receives" wait_until 20 grows "$TMP/other" $((n + 200))
+}
+kill_hostile() {
+	kill -9 "$BG"
+	wait "$BG" 2>/dev/null
+	wait_until 20 leases_are "$1" && wait_until 20 memories_are "$1" || { fail "the dead member's lease stays"; logs | tail -n 5; }
+}
+memories_are() { [ "$(grep -c "memfd:sluice-umem" "/proc/$(daemon_pid)/maps")" = "$1" ]; }
+again() { # a new daemon
+	local d
+	d=$(daemon_pid)
+	kill -9 "$d"
+	wait_until 10 gone "$d" || fail "the daemon does not end"
+	daemon_up b "allow user *"
+	wait_until 10 daemon_answers || { fail "the new daemon does not live"; logs | tail -n 5; }
+}
+export SLUICE_DAEMON=$SOCKET
+
+echo_as $ONE "$B4" 7001
+wait_until 10 claim_on "$DEV_B" 7001 || die "the first group is not offloaded"
+bg a "$BIN/steady" -i 1000 "$B4" 7001 "$TMP/other"
+other=$BG
+wait_until 20 grows "$TMP/other" 100 || die "no answers"
+
+# A lock that bears the daemon's own number: the group ends, and nothing else.
+echo_as $TWO "$B4C" 7002
+honest=$BG
+wait_until 10 claim_on "$DEV_BC" 7002 || fail "the second group is not offloaded"
+bg c "$BIN/steady" -i 1000 "$B4C" 7002 "$TMP/honest"
+talker=$BG
+wait_until 20 grows "$TMP/honest" 100 || fail "no answers from the second group"
+hostile lock
+evil=$BG
+same "what the daemon tells can be read only" "told not-mapped not-opened not-changed" "$(grep ^told "$TMP/hostile")"
+answers "a broken lock"
+ok "the log says which group, and what to do" wait_until 10 grep -q \
+	"group uid:$TWO has broken the memory .*Remedy: end all programs of the group" "$TMP/sluice.db.log"
+same "once" 1 "$(logs | grep -c "has broken the memory")"
+ok "its honest program leaves the device" wait_until 20 no_claim "$DEV_BC" 7002
+in=$(udp_stat b InDatagrams)
+ok "and goes on" wait_until 20 grows "$TMP/honest" $(($(answered "$TMP/honest") + 500))
+ok "by the kernel" test $(($(udp_stat b InDatagrams) - in)) -ge 400
+stop "$talker"
+echo_as $TWO "$B4C" 7003
+ok "who comes to that group is told why not" wait_until 10 grep -q "group uid:$TWO has broken" "$TMP"/sluice.[0-9]*.log
+goes_on "a broken lock"
+later=$BG
+ok "the member that stays is hung up on" wait_until 20 grep -q "keeps devices of a broken group" "$TMP/sluice.db.log"
+kill -9 "$evil"
+wait "$evil" 2>/dev/null
+stop "$later" "$honest"
+ok "the group has ended" wait_until 20 leases_are 1
+ok "and its memory with it" wait_until 20 memories_are 1
+echo_as $TWO "$B4C" 7004
+ok "and begins anew" wait_until 10 claim_on "$DEV_BC" 7004
+stop "$BG"
+ok "with the last it is gone" wait_until 20 memories_are 1
+
+# Anything anywhere: the member lives on, is killed, is killed with the daemon.
+for mode in rubbish once both; do
+	hostile $mode
+	answers "$mode"
+	goes_on "$mode"
+	kill_hostile 1
+	goes_on "$mode, dead"
+done
+
+# Five new daemons take over while it writes; it dies under each second one.
+hostile rubbish
+for k in 1 2 3 4 5; do
+	again
+	ok "daemon $k lives" daemon_answers
+	goes_on "daemon $k"
+	[ "$((k % 2))" = 1 ] || {
+		kill_hostile 1
+		ok "daemon $k buries it" daemon_answers
+		[ "$k" = 4 ] && hostile both || hostile once
+	}
+done
+kill_hostile 1
+stop "$other"
+read -r sent got doubled wrong failed _ <"$TMP/other"
+same "in all this the other group has lost nothing" "0 0 0 0" "$((sent - got)) $doubled $wrong $failed"
+same "no daemon died of itself" 0 "$(grep -c -e "AddressSanitizer" -e "Segmentation" "$TMP/sluice.db.log")"
+done_testing
