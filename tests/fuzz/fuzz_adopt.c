@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Fuzz target: a daemon adopts a group's packet memory. The vault's record is one that the daemon
+ * wrote, with bytes of it changed, or files that are others; the shared memory holds what members
+ * have written: any bytes. Adopting succeeds or fails, and what is adopted can be buried, worked
+ * and dropped, in bounds. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "ctl/broker_adopt.h"
+#include "ctl/broker_int.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+#define FRAMES 64
+#define UMEM   1
+
+static struct sl_vault_msg kept;
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	static const struct sl_broker_opts opts = {
+		.no_huge = true, .serve = true, .tool = "/nonexistent"};
+
+	sl_embedded_init(&opts);
+	if (sl_umem_make(UMEM, FRAMES, 2048, NULL))
+		abort();
+	sl_umem_keep(sl_umem_find(UMEM), &kept);
+	for (uint32_t i = 0; i < kept.nfds; i++) /* what the vault holds of it */
+		kept.fd[i] = dup(kept.fd[i]);
+	sl_umem_drop(UMEM);
+	return 0;
+}
+
+/* Members' words, over and over. */
+static void scribble(const uint8_t *data, size_t size)
+{
+	struct sl_umem *u = sl_umem_find(UMEM);
+	uint8_t *mem = u->share_mem;
+
+	for (size_t at = 0; size && at < u->share_bytes; at++)
+		mem[at] = data[at % size];
+}
+
+static void work(const uint8_t *data, size_t size)
+{
+	struct sl_umem *u = sl_umem_find(UMEM);
+	struct sl_share_fault f;
+	uint32_t frames[FRAMES];
+
+	if (!u)
+		return;
+	scribble(data, size);
+	(void)sl_broker_died(UMEM, SL_SHARE_BROKER);
+	for (unsigned i = 1; i < SL_SHARE_MEMBERS; i++)
+		u->unburied[i] = i < 4 || i == SL_SHARE_BROKER;
+	sl_umems_bury_left();
+	(void)sl_share_queue_open(&u->info.share, 1, 0);
+	(void)sl_share_xsk_open(&u->info.share, 0);
+	(void)sl_share_join(&u->info.share, 1, 1);
+	sl_umem_untake(u, frames, sl_umem_take(u, frames, FRAMES));
+	(void)sl_share_reclaim(&u->info.share, 0);
+	(void)sl_share_posted(&u->info.share, 1, SL_FLIGHT_QP);
+	(void)sl_share_look(&u->info.share, u->watch, 30, NULL, NULL, &f);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct sl_vault_msg m;
+	size_t changes = size ? data[0] % 4 : 0, used = 1;
+
+	if (size < 1 + 3 * changes)
+		return 0;
+	m = kept;
+	for (uint32_t i = 0; i < m.nfds; i++)
+		m.fd[i] = dup(kept.fd[(i + (data[0] >> 6 & (data[0] >> 2))) % m.nfds]);
+	for (; used < 1 + 3 * changes; used += 3)
+		m.body[((size_t)data[used] << 8 | data[used + 1]) % m.bytes] ^= data[used + 2];
+	if (data[0] & 0x20)
+		m.bytes -= data[0] & 3;
+	if (!sl_umem_adopt(&m))
+		work(data + used, size - used);
+	sl_umem_drop(UMEM);
+	while (sl_umem_first())
+		sl_umem_drop(sl_umem_first()->info.id);
+	sl_vault_close_fds(&m);
+	return 0;
+}
