@@ -15,7 +15,7 @@ s.settimeout(10)
 def ask(op, body=b"", fds=()):
     """The answer's body and descriptors."""
     anc = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
-    s.sendmsg([struct.pack("=IHHIi", 0x4C534C53, 8, op, 7, 0) + body], anc)
+    s.sendmsg([struct.pack("=IHHIi", 0x4C534C53, 9, op, 7, 0) + body], anc)
     data, anc, _, _ = s.recvmsg(65536, 65536)
     err = struct.unpack_from("=IHHIi", data)[4]
     if err:
