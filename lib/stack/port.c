@@ -488,7 +488,8 @@ static void check_alive(struct sl_port *p)
 	if (end == SL_PORT_BROKEN) {
 		sl_pool.share.wary = true; /* no lock is worth waiting for */
 		sl_lane_for_each(end_legs, p);
-		__atomic_fetch_add(&sl_route_gen, 1, __ATOMIC_RELEASE); /* other ways are looked for */
+		__atomic_fetch_add(&sl_route_gen, 1,
+				   __ATOMIC_RELEASE); /* other ways are looked for */
 	}
 	/* (The mirror may not have heard of it yet, or the broker.) */
 	if (end != SL_PORT_GONE && sl_link_get(p->info.ifindex, &link))
