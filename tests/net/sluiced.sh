@@ -38,7 +38,8 @@ printf '%s\n' "$out" | grep -v ^refused
 K_IN=$((K_IN + 2)) # (he may send to himself)
 same "nor sent for him to another host" "$unasked" "$(udp_stat a NoPorts)"
 ok "the daemon lives" kill -0 "$D"
-ok "its descriptors are closed" wait_until 10 test "$(ls "/proc/$D/fd" | wc -l)" -le "$fds"
+are_closed() { [ "$(ls "/proc/$D/fd" | wc -l)" -le "$fds" ]; } # (by threads, soon)
+ok "its descriptors are closed" wait_until 10 are_closed
 n=$(answered "$TMP/steady")
 ok "answers still come" wait_until 10 grows "$TMP/steady" $((n + 500))
 same "by the same way" 0 $(($(udp_stat b InDatagrams) - K_IN))

@@ -22,7 +22,10 @@
 #include "ctl/broker_int.h"
 #include "foreign.h"
 
-#define PENDING_MAX 512u /* descriptors of one user that are not closed yet */
+#define PENDING_FEW                                                                                \
+	256u /* descriptors of one user that are not closed yet: the threads get time, */
+#define PENDING_MAX 512u /* and then it is hung up on */
+#define PENDING_MS  10
 #define HOLDERS_MS  2
 
 /* A user without a lease has no descriptors for us: they stay in the queue. HELLO is refused by the
@@ -55,6 +58,9 @@ int sl_foreign_receive(struct sl_session *s, struct sl_lease_msg *m)
 	m->nfds = 0;
 	if (!s->greeted && !sl_policy_find(&sluiced.policy, s->cred.uid, s->gid, s->ngids))
 		return receive_bare(s, m);
+	/* (On a busy machine the threads may lag behind a user that does nothing wrong.) */
+	if (sl_closer_pending(s->cred.uid) > PENDING_FEW)
+		(void)sl_closer_wait(s->cred.uid, PENDING_MS);
 	if (sl_closer_pending(s->cred.uid) > PENDING_MAX) {
 		sl_warn_once("sluiced", "user %u passes descriptors that cannot be closed: refused",
 			     s->cred.uid);

@@ -232,7 +232,6 @@ bool sl_session_begin(struct sl_session *s);
 /* One request of it. */
 void sl_session_readable(struct sl_session *s);
 /* Ends its connection: all that it has is taken back. */
-void sl_session_hang_up(struct sl_session *s);
 /* Takes a piece of the leaving sessions' things back; true: there is more to do at once. */
 bool sl_sessions_reap(void);
 struct sl_session_port *sl_session_port(struct sl_session *s, uint32_t ifindex);
