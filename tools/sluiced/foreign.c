@@ -33,8 +33,9 @@
 static int receive_bare(struct sl_session *s, struct sl_lease_msg *m)
 {
 	int truncated, err;
-	long n = sl_rights_recv(s->fd, m, offsetof(struct sl_lease_msg, nfds), m->fd, 0, &m->nfds,
-				MSG_DONTWAIT | MSG_PEEK, &truncated);
+	/* (The sender is told in any case, so that there is room for no descriptor beside.) */
+	long n = sl_rights_recv_from(s->fd, m, offsetof(struct sl_lease_msg, nfds), m->fd, 0,
+				     &m->nfds, MSG_DONTWAIT | MSG_PEEK, &truncated, &m->from);
 
 	s->unread = true;
 	if (n <= 0)
