@@ -77,6 +77,11 @@ static void mark(int fd)
 	__atomic_fetch_or(&sl_fd_bits[fd / 64], 1ull << (fd % 64), __ATOMIC_RELEASE);
 }
 
+void sl_fd_protect(int fd)
+{
+	mark(fd);
+}
+
 int sl_fd_keep(int fd)
 {
 	int high = -EDEADLK;

@@ -80,3 +80,45 @@ long sl_rights_recv(int sock, void *data, size_t bytes, int *fd, uint32_t max, u
 {
 	return sl_rights_recv_from(sock, data, bytes, fd, max, nfds, flags, truncated, NULL);
 }
+
+/* With what the other end can ask for in this one's name (SO_PASSCRED, SO_PASSSEC, SO_PASSPIDFD).
+ */
+union any_control {
+	struct cmsghdr align;
+	char space[CMSG_SPACE(253 * sizeof(int)) + CMSG_SPACE(3 * sizeof(int)) +
+		   CMSG_SPACE(sizeof(int)) + CMSG_SPACE(256)];
+};
+
+#ifndef SCM_PIDFD
+#define SCM_PIDFD 0x04
+#endif
+
+static uint32_t take_any_fds(const struct cmsghdr *h, int *fd, uint32_t room)
+{
+	uint32_t n;
+
+	if (h->cmsg_level != SOL_SOCKET ||
+	    (h->cmsg_type != SCM_RIGHTS && h->cmsg_type != SCM_PIDFD))
+		return 0;
+	n = sl_min((uint32_t)((h->cmsg_len - CMSG_LEN(0)) / sizeof(int)), room);
+	memcpy(fd, CMSG_DATA(h), n * sizeof(int));
+	return n;
+}
+
+long sl_rights_recv_any(int sock, void *data, size_t bytes, int fd[SL_RIGHTS_ANY], uint32_t *nfds)
+{
+	struct iovec iov = {data, bytes};
+	union any_control c;
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = c.space,
+			     .msg_controllen = sizeof(c.space)};
+	long n = sl_sys_recvmsg(sock, &msg, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+
+	*nfds = 0;
+	if (n < 0)
+		return n;
+	for (struct cmsghdr *h = CMSG_FIRSTHDR(&msg); h; h = CMSG_NXTHDR(&msg, h))
+		*nfds += take_any_fds(h, fd + *nfds, SL_RIGHTS_ANY - *nfds);
+	return n;
+}

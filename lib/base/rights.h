@@ -21,4 +21,10 @@ long sl_rights_recv(int sock, void *data, size_t bytes, int *fd, uint32_t max, u
 long sl_rights_recv_from(int sock, void *data, size_t bytes, int *fd, uint32_t max, uint32_t *nfds,
 			 int flags, int *truncated, struct ucred *from);
 
+/* The same from a sender that is not trusted: there is room for all that one packet can carry, so
+ * that the kernel has none to close, which can block. All of them are the receiver's to close.
+ * bytes: the packet's own length is returned, also when it is longer. */
+#define SL_RIGHTS_ANY 254u /* SCM_MAX_FD, and a pidfd */
+long sl_rights_recv_any(int sock, void *data, size_t bytes, int fd[SL_RIGHTS_ANY], uint32_t *nfds);
+
 #endif

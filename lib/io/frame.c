@@ -36,7 +36,7 @@ static uint32_t could_get(const struct sl_frames *c)
 /* Frames that queues may hold in all: of a group, the member's quota. */
 static uint32_t budget(void)
 {
-	uint32_t quota = sl_load(&sl_pool.share.member[sl_pool.me].quota);
+	uint32_t quota = sl_load(&sl_pool.share.told->member[sl_pool.me].quota);
 
 	return sl_min(quota, sl_pool.nframes);
 }

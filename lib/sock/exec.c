@@ -88,7 +88,7 @@ static void look_at(int fd)
 	struct sl_sock *sk = survives(fd) ? sock_behind(fd) : NULL;
 
 	if (sk)
-		sl_keeper_tell_parent(sk);
+		sl_keeper_tell_parent_of(sk, fd);
 }
 
 static int number_of(const char *name)

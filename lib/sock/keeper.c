@@ -12,7 +12,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/tcp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -22,52 +21,35 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/rights.h"
 #include "base/settings.h"
 #include "base/sys.h"
+#include "sock/mail.h"
 #include "sock/sock.h"
 #include "sock/tconn.h"
 
-#define QUIET_NS  1000000000ull /* no turn for so long: sleep without a tick */
-#define HOUSE_NS  1000000000ull /* other programs' sockets, reader's wishes */
-#define STRAY_NS  2000000000ull /* idle connections: does the kernel get their segments? */
-#define LOOK_NS   500000
-#define STOP_NS   2000000000ull /* most that its end is waited for */
-#define PARENT_MS 1000          /* most that a child waits for its parent's hand-back */
-#define BUSY_PKTS 256           /* a tick that found more comes again after BUSY_NS */
-#define BUSY_NS   1000000
-#define STAY_NS   10000000  /* listeners that are closed wait for handshakes */
-#define JUDGE_NS  100000000 /* so often it is seen which lanes are hot */
-#define HOT_LOADS (JUDGE_NS / SL_FOLLOW_NS)
-#define TURNED_NS 4000000  /* timers of a lane that others turn, who may go to sleep */
-#define OFTEN     16       /* turns in a tick: its owners come by themselves */
-#define OFTEN_NS  10000000 /* its timers */
-#define STRETCH   4        /* ticks that all such lanes are left to their owners */
-#define LEAST_NS  50000    /* between two rounds for timers of TCP and of paced packets */
+#define QUIET_NS     1000000000ull /* no turn for so long: sleep without a tick */
+#define HOUSE_NS     1000000000ull /* other programs' sockets, reader's wishes */
+#define STRAY_NS     2000000000ull /* idle connections: does the kernel get their segments? */
+#define LOOK_NS      500000
+#define STOP_NS      2000000000ull /* most that its end is waited for */
+#define MAIL_REST_NS 1000000       /* after LETTERS_MAX of a child's */
+#define BUSY_PKTS    256           /* a tick that found more comes again after BUSY_NS */
+#define BUSY_NS      1000000
+#define STAY_NS      10000000  /* listeners that are closed wait for handshakes */
+#define JUDGE_NS     100000000 /* so often it is seen which lanes are hot */
+#define HOT_LOADS    (JUDGE_NS / SL_FOLLOW_NS)
+#define TURNED_NS    4000000  /* timers of a lane that others turn, who may go to sleep */
+#define OFTEN        16       /* turns in a tick: its owners come by themselves */
+#define OFTEN_NS     10000000 /* its timers */
+#define STRETCH      4        /* ticks that all such lanes are left to their owners */
+#define LEAST_NS     50000    /* between two rounds for timers of TCP and of paced packets */
 
 static int epfd = -1;      /* mirrors, mailbox, and shadow_ep */
 static int shadow_ep = -1; /* all shadows, edge-triggered */
-static int mail[2] = {-1, -1};
-/* Where the parent's letters go, and the parent's parent's: the last is the parent. */
-static int up[SL_GENERATIONS];
-static uint8_t nup;
-static int stats_fd = -1; /* tells when somebody wrote to the file of the counters */
+static int stats_fd = -1;  /* tells when somebody wrote to the file of the counters */
 static pthread_t thread;
 static bool running, ending;
 static uint32_t tid; /* the kernel's number of it, when it has begun */
-
-/* What a child says of an inherited socket that it uses. */
-enum use {
-	USE_ANY,
-	USE_ACCEPT, /* a listener: it accepts what the kernel has, and what was there before */
-	USE_SHARE,  /* a listener: whoever accepts is to have a part of it */
-	USE_NONE,   /* nothing is used yet: there is such a child, which nobody has told of */
-};
-struct letter {
-	uint32_t gen;
-	uint32_t use; /* enum use */
-	struct sl_sock *sk;
-};
 
 enum { TAG_NET = 1, TAG_MAIL, TAG_SHADOWS, TAG_STATS };
 
@@ -80,7 +62,10 @@ static void watch_fd(int fd, uint32_t events, uint64_t tag)
 
 void sl_keeper_watch(struct sl_sock *sk)
 {
-	struct epoll_event ev = {.events = EPOLLIN | EPOLLERR | EPOLLET, .data.ptr = sk};
+	struct epoll_event ev = {
+		.events = EPOLLIN | EPOLLERR | EPOLLET,
+		.data.u64 = (uint64_t)sl_load(&sk->gen) << 32 | sl_sock_ref(sk),
+	};
 
 	sl_sys_epoll_ctl(shadow_ep, EPOLL_CTL_ADD, sk->fd, &ev);
 	if (sk->proto == IPPROTO_TCP && sl_tlisten_box(sk) >= 0)
@@ -93,123 +78,44 @@ void sl_keeper_unwatch(int fd)
 		sl_sys_epoll_ctl(shadow_ep, EPOLL_CTL_DEL, fd, NULL);
 }
 
-/* A connection that is handed back is one of the kernel's again. Of other sockets nothing tells. */
-static bool is_handed_back(const struct sl_sock *sk)
-{
-	struct tcp_info info;
-	socklen_t len = sizeof(info), n = sizeof(int);
-	int repair = 0;
+/* Children write letters faster than is good for this thread: it looks at others' work first. */
+static uint64_t mail_rests_until_ns; /* 0: it does not rest */
 
-	return sl_sys_getsockopt(sk->fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0 ||
-	       (info.tcpi_state != TCP_CLOSE &&
-		!sl_sys_getsockopt(sk->fd, IPPROTO_TCP, TCP_REPAIR, &repair, &n) && !repair);
+static void watch_mail(uint32_t events)
+{
+	struct epoll_event ev = {.events = events, .data.u64 = TAG_MAIL};
+
+	sl_sys_epoll_ctl(epfd, EPOLL_CTL_MOD, sl_mail_fd(), &ev);
 }
 
-/* No descriptor is to be had (sshd's child has an RLIMIT_NOFILE of 0): the letter goes without. */
-static void tell_without_pipe(const struct letter *l, int to)
+static void renew_mail(void)
 {
-	uint64_t end = sl_now_ns() + PARENT_MS * 1000000ull;
-	struct timespec pause = {.tv_nsec = LOOK_NS};
-
-	if (sl_sys(SYS_sendto, to, l, sizeof(*l), MSG_NOSIGNAL, NULL, 0) < 0)
-		return;
-	do
-		sl_sys(SYS_nanosleep, &pause, NULL);
-	while (l->sk && l->sk->proto == IPPROTO_TCP && !is_handed_back(l->sk) && sl_now_ns() < end);
-}
-
-/* The letter carries the writing end of a pipe, which the parent closes when it is done (or dies):
- * nothing that the child sends may be answered to the parent's queue. */
-static void tell(const struct letter *l, int to)
-{
-	struct timespec limit = {PARENT_MS / 1000, PARENT_MS % 1000 * 1000000};
-	struct pollfd p = {.events = POLLIN};
-	int pipe[2];
-	bool sent;
-
-	if (sl_sys(SYS_pipe2, pipe, O_CLOEXEC) < 0) {
-		tell_without_pipe(l, to);
-		return;
-	}
-	sent = sl_rights_send(to, l, sizeof(*l), &pipe[1], 1, 0) == sizeof(*l);
-	sl_sys_close(pipe[1]);
-	p.fd = pipe[0];
-	/* The kernel writes what is left into limit. */
-	while (sent && sl_sys(SYS_ppoll, &p, 1, &limit, NULL, 8) == -EINTR)
-		;
-	sl_sys_close(pipe[0]);
-}
-
-static void tell_parent(const struct sl_sock *sk, enum use use)
-{
-	struct letter l = {.gen = sk->gen, .use = use, .sk = (struct sl_sock *)sk};
-	/* A child of vfork has the parent's memory: its own sockets are the parent's. */
-	int to = sk->passed ? up[sk->passed - 1] : mail[1];
-
-	((struct sl_sock *)sk)->passed = 0; /* once is enough */
-	tell(&l, to);
-}
-
-void sl_keeper_tell_parent(const struct sl_sock *sk)
-{
-	tell_parent(sk, sl_tlisten_is_shared(sk) ? USE_ACCEPT : USE_ANY);
-}
-
-void sl_keeper_share(const struct sl_sock *sk)
-{
-	tell_parent(sk, USE_SHARE);
-}
-
-/* A letter about nothing. */
-void sl_keeper_poke(void)
-{
-	struct letter l = {0};
-
-	(void)sl_sys(SYS_sendto, mail[1], &l, sizeof(l), MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
-}
-
-void sl_keeper_tell_fork(void)
-{
-	const struct letter l = {.use = USE_NONE};
-
-	tell(&l, mail[1]);
-}
-
-static bool read_letter(struct letter *l, int *done)
-{
-	uint32_t nfds;
-	int truncated;
-	long n = sl_rights_recv(mail[0], l, sizeof(*l), done, 1, &nfds, MSG_DONTWAIT, &truncated);
-
-	if (!nfds)
-		*done = -1;
-	return n == sizeof(*l);
-}
-
-/* l->sk is what the child means. */
-static void follow(const struct letter *l)
-{
-	if (l->use == USE_SHARE && sl_tlisten_share(l->sk))
-		return;
-	l->sk->heir |= l->use == USE_SHARE;
-	if (l->use == USE_ACCEPT)
-		sl_tlisten_for_others(l->sk);
-	sl_sock_kernel(l->sk, SL_REASON_FORKED);
+	sl_sys_epoll_ctl(epfd, EPOLL_CTL_DEL, sl_mail_fd(), NULL);
+	if (sl_mail_renew() == 0)
+		watch_fd(sl_mail_fd(), EPOLLIN, TAG_MAIL);
 }
 
 static void read_mail(void)
 {
-	struct letter l = {0};
-	int done;
-
-	while (read_letter(&l, &done)) {
-		if (l.use == USE_NONE)
-			__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
-		if (l.sk && sl_load(&l.sk->gen) == l.gen)
-			follow(&l);
-		if (done >= 0)
-			sl_sys_close(done);
+	switch (sl_mail_read()) {
+	case SL_MAIL_EMPTY:
+		break;
+	case SL_MAIL_MORE:
+		watch_mail(0);
+		mail_rests_until_ns = sl_now_ns() + MAIL_REST_NS;
+		break;
+	case SL_MAIL_BROKEN:
+		renew_mail();
+		break;
 	}
+}
+
+static void wake_mail(uint64_t now_ns)
+{
+	if (!mail_rests_until_ns || now_ns < mail_rests_until_ns)
+		return;
+	mail_rests_until_ns = 0;
+	watch_mail(EPOLLIN);
 }
 
 static void on_shadow(struct sl_sock *sk, uint32_t events)
@@ -220,7 +126,7 @@ static void on_shadow(struct sl_sock *sk, uint32_t events)
 		bits |= SL_OS_IN;
 	if (events & EPOLLERR)
 		bits |= SL_OS_ERR | SL_OS_IN; /* a waiting receive must return the error */
-	if (bits && sl_load(&sk->nfds))
+	if (bits)
 		sl_sock_os_event(sk, bits);
 }
 
@@ -229,8 +135,13 @@ void sl_keeper_look(void)
 	struct epoll_event evs[32];
 	int n = sl_sys_epoll_wait(shadow_ep, evs, sl_array_len(evs), 0);
 
-	for (int i = 0; i < n; i++)
-		on_shadow(evs[i].data.ptr, evs[i].events);
+	for (int i = 0; i < n; i++) {
+		struct sl_sock *sk =
+			sl_sock_at((uint32_t)evs[i].data.u64, (uint32_t)(evs[i].data.u64 >> 32));
+
+		if (sk)
+			on_shadow(sk, evs[i].events);
+	}
 }
 
 static void serve_reader(void)
@@ -379,6 +290,8 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, bo
 		until_us = sl_min(until_us, sl_given_due_ns() / 1000);
 	if (sl_tlisten_staying())
 		until_us = sl_min(until_us, (now + STAY_NS) / 1000);
+	if (mail_rests_until_ns)
+		until_us = sl_min(until_us, mail_rests_until_ns / 1000);
 	if (l->bursting)
 		until_us = now / 1000;
 	until_us = sl_lanes_sleep(until_us, (now + least_ns) / 1000,
@@ -450,6 +363,7 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	not_shown |= l.busy || l.moved;
 	keep_house(now, last_house);
 	sl_given_look(now);
+	wake_mail(now);
 	quiet = now - *last_busy > QUIET_NS || tick == 0;
 	fds[l.nfds++] = (struct pollfd){.fd = epfd, .events = POLLIN};
 	if (quiet && tick)
@@ -487,6 +401,7 @@ static void reset(void)
 	memset(judged, 0, sizeof(judged));
 	stretched = 1;
 	not_shown = ending = running = false;
+	mail_rests_until_ns = 0;
 	tid = 0;
 }
 
@@ -510,13 +425,17 @@ static void close_fd(int *fd)
 	*fd = -1;
 }
 
-void sl_keeper_unprepare(void)
+static void close_fds(void)
 {
 	close_fd(&stats_fd);
 	close_fd(&epfd);
 	close_fd(&shadow_ep);
-	close_fd(&mail[0]);
-	close_fd(&mail[1]);
+}
+
+void sl_keeper_unprepare(void)
+{
+	close_fds();
+	sl_mail_close();
 }
 
 static int make_fds(void)
@@ -525,13 +444,10 @@ static int make_fds(void)
 	shadow_ep = sl_fd_keep(sl_sys_epoll_create1(EPOLL_CLOEXEC));
 	if (epfd < 0 || shadow_ep < 0)
 		return -EMFILE;
-	if (sl_sys(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
-		   mail) < 0)
+	if (sl_mail_open() < 0)
 		return -EMFILE;
-	mail[0] = sl_fd_keep(mail[0]);
-	mail[1] = sl_fd_keep(mail[1]);
 	watch_fd(shadow_ep, EPOLLIN, TAG_SHADOWS);
-	watch_fd(mail[0], EPOLLIN, TAG_MAIL);
+	watch_fd(sl_mail_fd(), EPOLLIN, TAG_MAIL);
 	watch_fd(sl_net_fd(), EPOLLIN, TAG_NET);
 	if (stats_fd >= 0)
 		watch_fd(stats_fd, EPOLLIN, TAG_STATS);
@@ -586,23 +502,11 @@ bool sl_keeper_stop(void)
 	return true;
 }
 
-bool sl_keeper_may_have_children(void)
-{
-	return nup < SL_GENERATIONS;
-}
-
-uint8_t sl_keeper_generation(void)
-{
-	return nup;
-}
-
 /* The thread is not in the child; its descriptors are shared with the parent and must not stay
- * in the child's way. The mailbox's writing end stays: it is how the child speaks. */
+ * in the child's way. */
 void sl_keeper_child(void)
 {
-	if (mail[1] >= 0)
-		up[nup++] = mail[1];
-	mail[1] = -1;
-	sl_keeper_unprepare();
+	sl_mail_child();
+	close_fds();
 	reset();
 }

@@ -269,6 +269,10 @@ void sl_sock_table_child(void);
  * many, or this is a signal handler. */
 struct sl_sock *sl_sock_alloc(int proto);
 void sl_sock_free(struct sl_sock *sk); /* nobody finds it any more */
+/* Its number in the table, for whoever must not be believed a pointer; and the open socket of that
+ * number and gen, NULL: there is none. Any ref will do. */
+uint32_t sl_sock_ref(const struct sl_sock *sk);
+struct sl_sock *sl_sock_at(uint32_t ref, uint32_t gen);
 /* The first open socket of which is() is true, or NULL. */
 struct sl_sock *sl_sock_find(bool (*is)(struct sl_sock *sk, void *arg), void *arg);
 void sl_sock_for_each(void (*fn)(struct sl_sock *sk, void *arg), void *arg);
@@ -386,8 +390,10 @@ void sl_mcast_recheck(void);
 /* Is there a group that has to be looked at? Other programs join without an event. */
 bool sl_mcast_in_use(void);
 
-/* From a child: the parent should hand that socket back. */
+/* mail.c. From a child: the parent should hand that socket back. */
 void sl_keeper_tell_parent(const struct sl_sock *sk);
+/* The same where another descriptor than sk->fd has it in the child. */
+void sl_keeper_tell_parent_of(const struct sl_sock *sk, int fd);
 /* The same, of a listener that the child is going to have a part of. */
 void sl_keeper_share(const struct sl_sock *sk);
 /* How many of the processes that this one descends from, by fork, had a keeper; a child of one that

@@ -16,6 +16,7 @@
 #include "sluice.h"
 #include "sock/fdtab.h"
 #include "sock/sock.h"
+#include "sock/stranger.h"
 #include "sock/tconn.h"
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -184,6 +185,8 @@ static void before_fork(void)
 static void after_fork(void)
 {
 	sl_broker_fork_end();
+	/* What another thread has made since before_fork() may be the child's, too. */
+	__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
 	if (held)
 		sl_unlock(&moving);
 	forking = false;
@@ -427,6 +430,7 @@ static void start_child(void)
 	sl_tlisten_share_child();
 	sl_tlisten_stay_child();
 	sl_bell_child();
+	sl_stranger_child();
 	sl_epoll_fork_child();
 	sl_stats_child();
 	sl_fd_child();

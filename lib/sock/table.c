@@ -56,6 +56,28 @@ static struct slab *slab_of(int proto)
 	return &slabs[proto == IPPROTO_TCP];
 }
 
+#define REF_TCP (1u << 31)
+
+uint32_t sl_sock_ref(const struct sl_sock *sk)
+{
+	const struct slab *s = slab_of(sk->proto);
+	uint32_t i = (uint32_t)((size_t)((const char *)sk - s->room.mem) / s->stride);
+
+	return sk->proto == IPPROTO_TCP ? i | REF_TCP : i;
+}
+
+struct sl_sock *sl_sock_at(uint32_t ref, uint32_t gen)
+{
+	const struct slab *s = &slabs[!!(ref & REF_TCP)];
+	uint32_t i = ref & ~REF_TCP;
+	struct sl_sock *sk;
+
+	if (i >= sl_load_acquire(&s->used))
+		return NULL;
+	sk = slab_at(s, i);
+	return sl_load(&sk->gen) == gen && sl_load(&sk->nfds) ? sk : NULL;
+}
+
 int sl_sock_table_init(void)
 {
 	int err = 0;

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The board: here the keeper posts which letters of children it has read. Children can only read
+ * it. */
+#ifndef SL_BOARD_H
+#define SL_BOARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sl_board {
+	uint32_t *own;         /* written by the keeper; not mapped in a child. NULL: no board */
+	const uint32_t *shown; /* the same pages to read; a child of fork has them, too */
+};
+
+/* False: this kernel cannot (before 5.1, or a limit is in the way). */
+bool sl_board_open(struct sl_board *b);
+void sl_board_close(struct sl_board *b);
+/* The letter with that ticket is read. The keeper's. */
+void sl_board_post(struct sl_board *b, uint32_t ticket);
+/* In a child: waits until that is posted, for so long at most. True: it is. shown may be NULL; then
+ * it only sleeps for a moment. */
+bool sl_board_wait(const uint32_t *shown, uint32_t ticket, uint64_t ns);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Descriptors that another process has sent and that are not what they should be. */
+#ifndef SL_STRANGER_H
+#define SL_STRANGER_H
+
+#include <stdbool.h>
+
+/* Closes it, elsewhere: the caller never waits for what its maker has prepared (SO_LINGER, FUSE).
+ * False: so many wait to be closed that no more may be taken from where this one came. Any thread.
+ */
+bool sl_stranger_close(int fd);
+void sl_stranger_child(void); /* after fork, in the child */
+
+#endif
