@@ -27,22 +27,22 @@
 #include "sock/sock.h"
 #include "sock/tconn.h"
 
-#define QUIET_NS     1000000000ull /* no turn for so long: sleep without a tick */
-#define HOUSE_NS     1000000000ull /* other programs' sockets, reader's wishes */
-#define STRAY_NS     2000000000ull /* idle connections: does the kernel get their segments? */
-#define LOOK_NS      500000
-#define STOP_NS      2000000000ull /* most that its end is waited for */
-#define MAIL_REST_NS 1000000       /* after LETTERS_MAX of a child's */
-#define BUSY_PKTS    256           /* a tick that found more comes again after BUSY_NS */
-#define BUSY_NS      1000000
-#define STAY_NS      10000000  /* listeners that are closed wait for handshakes */
-#define JUDGE_NS     100000000 /* so often it is seen which lanes are hot */
-#define HOT_LOADS    (JUDGE_NS / SL_FOLLOW_NS)
-#define TURNED_NS    4000000  /* timers of a lane that others turn, who may go to sleep */
-#define OFTEN        16       /* turns in a tick: its owners come by themselves */
-#define OFTEN_NS     10000000 /* its timers */
-#define STRETCH      4        /* ticks that all such lanes are left to their owners */
-#define LEAST_NS     50000    /* between two rounds for timers of TCP and of paced packets */
+#define QUIET_NS  1000000000ull /* no turn for so long: sleep without a tick */
+#define HOUSE_NS  1000000000ull /* other programs' sockets, reader's wishes */
+#define STRAY_NS  2000000000ull /* idle connections: does the kernel get their segments? */
+#define LOOK_NS   500000
+#define STOP_NS   2000000000ull /* most that its end is waited for */
+#define REST_NS   1000000       /* the mailbox, when a child writes on and on */
+#define BUSY_PKTS 256           /* a tick that found more comes again after BUSY_NS */
+#define BUSY_NS   1000000
+#define STAY_NS   10000000  /* listeners that are closed wait for handshakes */
+#define JUDGE_NS  100000000 /* so often it is seen which lanes are hot */
+#define HOT_LOADS (JUDGE_NS / SL_FOLLOW_NS)
+#define TURNED_NS 4000000  /* timers of a lane that others turn, who may go to sleep */
+#define OFTEN     16       /* turns in a tick: its owners come by themselves */
+#define OFTEN_NS  10000000 /* its timers */
+#define STRETCH   4        /* ticks that all such lanes are left to their owners */
+#define LEAST_NS  50000    /* between two rounds for timers of TCP and of paced packets */
 
 static int epfd = -1;      /* mirrors, mailbox, and shadow_ep */
 static int shadow_ep = -1; /* all shadows, edge-triggered */
@@ -102,7 +102,7 @@ static void read_mail(void)
 		break;
 	case SL_MAIL_MORE:
 		watch_mail(0);
-		mail_rests_until_ns = sl_now_ns() + MAIL_REST_NS;
+		mail_rests_until_ns = sl_now_ns() + REST_NS;
 		break;
 	case SL_MAIL_BROKEN:
 		renew_mail();

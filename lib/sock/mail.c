@@ -243,6 +243,8 @@ enum sl_mail sl_mail_read(void)
 		long n = sl_rights_recv_any(mail[0], &l, sizeof(l), fd, &nfds);
 		bool room = true;
 
+		if (nfds)
+			sl_stranger_warn();
 		for (uint32_t j = 0; j < nfds; j++)
 			room &= sl_stranger_close(fd[j]);
 		if (!room || (n == 0 && is_shut_down()))

@@ -64,12 +64,16 @@ static int start(void)
 	return err;
 }
 
+void sl_stranger_warn(void)
+{
+	sl_warn_once("sock", "a process that shares sockets with this one sends descriptors that "
+			     "belong to none of them: they are closed. Is it still what it was?");
+}
+
 bool sl_stranger_close(int fd)
 {
 	bool begin, room;
 
-	sl_warn_once("sock", "a process that shares sockets with this one sends descriptors that "
-			     "belong to none of them: they are closed. Is it still what it was?");
 	sl_fd_protect(fd);
 	if (!sl_lock(&lock))
 		return false; /* (a signal handler in the midst of it) */

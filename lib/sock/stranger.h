@@ -9,6 +9,8 @@
  * False: so many wait to be closed that no more may be taken from where this one came. Any thread.
  */
 bool sl_stranger_close(int fd);
+/* Says once that such came. */
+void sl_stranger_warn(void);
 void sl_stranger_child(void); /* after fork, in the child */
 
 #endif

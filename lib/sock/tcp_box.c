@@ -6,7 +6,10 @@
  * the listener have both ends. Who gives away makes the connection the kernel's and sends its
  * descriptor (tcp_share.c has the occasions); whoever accepts first takes it. Who waits for the
  * kernel's listener waits for the box as well: where a descriptor is waited for he has an epoll set
- * of both in its place (*either*). */
+ * of both in its place (*either*). Any of the processes may have become another's: what comes out
+ * is looked at before it is returned (tcp_taken.c), and a process that finds the box shut down, or
+ * is sent more than it can close, uses it no more. The numbers of a crowd only say where to look
+ * and who has a part. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -21,9 +24,13 @@
 #include "base/rights.h"
 #include "base/sys.h"
 #include "sluice.h"
+#include "sock/stranger.h"
 #include "sock/tconn.h"
 
 #define BOXES 64
+#define FOREIGN_MAX                                                                                \
+	16 /* that are not what they should be; then the caller looks elsewhere first              \
+	    */
 
 /* Made before a fork, so that child and parent have the same. */
 static struct box {
@@ -32,6 +39,7 @@ static struct box {
 	int either;         /* epoll of this process's, of in and the listener; -1: not made yet */
 	uint32_t told;      /* by this number the daemon knows it; 0: it does not */
 	struct sl_sock *sk; /* of this process, which has its part; NULL: it has none */
+	bool spoilt;        /* nothing is taken out of it any more; atomic */
 } boxes[BOXES];
 
 static struct sl_crowd *crowds; /* by box, in memory that they share; NULL: none */
@@ -86,6 +94,7 @@ static void make_box(struct sl_sock *sk, void *arg)
 	b->out = sl_fd_keep(fd[1]);
 	nboxes = sl_max(nboxes, (unsigned)(b - boxes) + 1);
 	b->either = -1;
+	b->spoilt = false;
 	if (crowds)
 		memset(&crowds[b - boxes], 0, sizeof(*crowds));
 	if (sk->lsn)
@@ -137,11 +146,16 @@ static struct box *box_of(const struct sl_sock *sk)
 	return nboxes && sk->inode ? find_box(sk->inode) : NULL;
 }
 
+static bool is_in_use(const struct box *b)
+{
+	return b && b->in >= 0 && !sl_load(&b->spoilt);
+}
+
 int sl_tlisten_box(const struct sl_sock *sk)
 {
 	const struct box *b = sk->heir ? box_of(sk) : NULL;
 
-	return b ? b->in : -1;
+	return is_in_use(b) ? b->in : -1;
 }
 
 /* Should this process be killed, the daemon gives what waits in its queue to the others. */
@@ -159,14 +173,25 @@ static void tell_box(struct box *b, const struct sl_sock *sk)
 			 sk->fd, strerrorname_np(-err));
 }
 
+/* What lies in it goes with its last descriptor, and that can block. */
+static void close_end(int in)
+{
+	struct pollfd p = {.fd = in, .events = POLLIN};
+	const struct timespec zero = {0, 0};
+
+	if (sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0 && p.revents & POLLIN)
+		sl_stranger_close(in);
+	else
+		sl_sys_close(in);
+}
+
 /* Nothing is taken out of it here any more; others have it open. */
 static void close_in(struct box *b)
 {
 	if (b->in < 0)
 		return;
 	sl_keeper_unwatch(b->in);
-	sl_fd_forget(b->in);
-	sl_sys_close(b->in);
+	close_end(b->in);
 	close_either(b);
 	b->in = -1;
 }
@@ -230,17 +255,78 @@ bool sl_tbox_put(const struct sl_sock *sk, int fd)
 	return sl_rights_send(b->out, SL_BOX_READY, 1, &fd, 1, MSG_DONTWAIT) == 1;
 }
 
-int sl_tlisten_take_given(struct sl_sock *sk, int flags)
+/* A packet of no bytes is read as the end is. */
+static bool is_shut_down(int in)
 {
-	const struct box *b = box_of(sk);
-	int fd, fl, truncated;
+	struct pollfd p = {.fd = in, .events = POLLRDHUP};
+	const struct timespec zero = {0, 0};
+
+	return sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0 && p.revents & (POLLRDHUP | POLLHUP);
+}
+
+/* The next packet: its descriptor, -EAGAIN: there is none, -EPIPE: nothing more is to be taken
+ * here, -EBADMSG: it was not what it should be. *bare: the listener's options are to be set. */
+static int take_one(const struct sl_sock *sk, int in, bool *bare)
+{
+	int fd[SL_RIGHTS_ANY];
+	bool good, room = true;
 	uint32_t nfds;
 	char c = 0;
+	long n = sl_rights_recv_any(in, &c, 1, fd, &nfds);
 
-	if (!b || sl_rights_recv(b->in, &c, 1, &fd, 1, &nfds, MSG_DONTWAIT, &truncated) != 1 ||
-	    !nfds)
+	if (n < 0)
 		return -EAGAIN;
-	if (c == SL_BOX_BARE[0])
+	if (n == 0 && !nfds)
+		return is_shut_down(in) ? -EPIPE : -EBADMSG;
+	*bare = c == SL_BOX_BARE[0];
+	good = n == 1 && nfds == 1 && (*bare || c == SL_BOX_READY[0]) &&
+	       sl_tbox_is_connection(sk, fd[0]);
+	if (good)
+		return fd[0];
+	sl_stranger_warn();
+	for (uint32_t i = 0; i < nfds; i++)
+		room &= sl_stranger_close(fd[i]);
+	return room ? -EBADMSG : -EPIPE;
+}
+
+/* Its descriptors stay: other threads may be about to use their numbers. Nobody waits for it any
+ * more, who would be woken for ever. */
+static void spoil(struct box *b)
+{
+	if (__atomic_exchange_n(&b->spoilt, true, __ATOMIC_RELAXED))
+		return;
+	sl_warn("tcp", "a process that shares a listener has spoilt the way by which connections "
+		       "come from its queue to this one: they come by the kernel's alone");
+	sl_keeper_unwatch(b->in);
+	if (!sl_lock(&box_lock))
+		return;
+	if (b->either >= 0)
+		sl_sys_epoll_ctl(b->either, EPOLL_CTL_DEL, b->in, NULL);
+	sl_unlock(&box_lock);
+}
+
+static int take(struct sl_sock *sk, struct box *b, bool *bare)
+{
+	int fd = -EBADMSG;
+
+	for (unsigned i = 0; fd == -EBADMSG && i < FOREIGN_MAX; i++)
+		fd = take_one(sk, b->in, bare);
+	if (fd == -EBADMSG) /* the rest makes no new event */
+		__atomic_fetch_or(&sk->os, SL_OS_IN, __ATOMIC_RELEASE);
+	if (fd == -EPIPE)
+		spoil(b);
+	return fd < 0 ? -EAGAIN : fd;
+}
+
+int sl_tlisten_take_given(struct sl_sock *sk, int flags)
+{
+	struct box *b = box_of(sk);
+	bool bare = false;
+	int fd = is_in_use(b) ? take(sk, b, &bare) : -EAGAIN, fl;
+
+	if (fd < 0)
+		return fd;
+	if (bare)
 		sl_tcp_opt_give(sk, fd);
 	set_linger(fd, sk->linger_ms);
 	if (!(flags & SOCK_CLOEXEC))
@@ -283,14 +369,14 @@ int sl_tlisten_either(const struct sl_sock *sk, int listener)
 {
 	struct box *b = box_of(sk);
 
-	return b && b->in >= 0 && has_parts(b) ? either(b, sk, listener) : -1;
+	return is_in_use(b) && has_parts(b) ? either(b, sk, listener) : -1;
 }
 
 int sl_tlisten_wait_fd(const struct sl_sock *sk, int fd)
 {
 	struct box *b = sk && sk->proto == IPPROTO_TCP ? box_of(sk) : NULL;
 	struct timespec zero = {0, 0};
-	struct pollfd p = {.fd = b ? b->in : -1, .events = POLLIN};
+	struct pollfd p = {.fd = is_in_use(b) ? b->in : -1, .events = POLLIN};
 	int both;
 
 	if (p.fd < 0 || (!has_parts(b) && sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) <= 0))

@@ -19,6 +19,8 @@ struct sl_crowd {
 struct sl_crowd *sl_tbox_crowd(const struct sl_sock *sk);
 /* A connection that the kernel has, for whoever takes it first. False: it cannot. */
 bool sl_tbox_put(const struct sl_sock *sk, int fd);
+/* tcp_taken.c: what somebody has put into the listener's box is a new connection of it. */
+bool sl_tbox_is_connection(const struct sl_sock *listener, int fd);
 /* The listener has a part here: it counts, and the daemon knows the box. slow held. */
 void sl_tbox_have_part(struct sl_sock *sk);
 /* Numbers of boxes, and whose part one is here; NULL: nobody's. */
