@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# A worker that has given up its privileges and is taken over attacks the server that forked it, by all that it has of
+# it: the server goes on, its data are right, accept() returns connections alone, and nothing spins.
+. "$(dirname "$0")/lib_tcp.sh"
+need python3 setpriv
+net_up
+[ -e "$PRELOAD" ] || skip "the library is not built"
+export TMP
+PORT=7600
+ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; } # 100 a second
+client() { a timeout 60 python3 "$TESTS/net/hostile_worker.py" "$@" >"$TMP/client" 2>&1; }
+served() { # NAME SERVER PORT SECONDS WHEN
+	if client "$B4" "$3" "$4"; then pass "$1: serves $5"; else fail "$1: does not serve $5: $(tail -n 1 "$TMP/client")"; fi
+}
+all() { # COMMAND...: with each server
+	local name
+	for name in "${NAMES[@]}"; do "$@" "$name" "${PID[$name]}" "${AT[$name]}"; done
+}
+begin() { # STYLE.ATTACK
+	PORT=$((PORT + 2))
+	bg pb "$BIN/hostile_worker" "$B4" $PORT "${1%.*}" "${1#*.}" >"$TMP/$1"
+	NAMES+=("$1") PID[$1]=$BG AT[$1]=$PORT
+	wait_tcp b $PORT
+}
+meanwhile() { served "$@" 0.2 "meanwhile"; }
+afterwards() {
+	wait_until 40 grep -q attacked "$TMP/$1" || fail "$1: the worker does not end its attack"
+	served "$@" 0 "afterwards"
+	ok "$1: the server lives" kill -0 "$2"
+}
+look() { BEFORE[$1]=$(ticks "$2"); }
+rests() { ok "$1: the server rests" test $(($(ticks "$2") - BEFORE[$1])) -lt 35; }
+finish() {
+	a python3 "$TESTS/net/hostile_worker.py" end "$B4" "$3"
+	if wait_end "$2" 20; then pass "$1: $(tail -n 1 "$TMP/$1")"; else fail "$1: $(tail -n 1 "$TMP/$1")"; fi
+}
+MODE=one
+declare -A PID AT BEFORE
+NAMES=()
+meet
+for name in ${ATTACKS:-$(echo {letters,rights,flood,crowd}.epoll {box,options,shut}.{epoll,block})}; do begin "${name#*.}.${name%.*}"; done
+all meanwhile
+all afterwards
+all look
+nap 700
+all rests
+all finish
+done_testing
