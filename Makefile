@@ -28,12 +28,21 @@ VERSION := $(shell sed -n 's/.*SLUICE_VERSION "\(.*\)"/\1/p' lib/sluice.h)
 SAN ?=
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter
 CFLAGS ?= -O2 -g
+# The compiler's protections, as far as it has them (tests/unit/hardening.sh looks for them). A build
+# with a sanitizer has checks of its own, which these would hide.
+supported = $(shell $(CC) -Werror $(1) -O2 -xc -c /dev/null -o /dev/null 2>/dev/null && echo $(1))
+ifeq ($(SAN),)
+HARDEN := -Wformat=2 -Wvla -fstack-protector-strong $(call supported,-fstack-clash-protection) \
+	$(call supported,-fcf-protection=full) $(call supported,-mbranch-protection=standard) \
+	-U_FORTIFY_SOURCE $(or $(call supported,-D_FORTIFY_SOURCE=3),-D_FORTIFY_SOURCE=2)
+ZERO_INIT := $(call supported,-ftrivial-auto-var-init=zero)
+endif
 ALL_CFLAGS := -std=gnu11 $(WARN) $(CFLAGS) -fvisibility=hidden -fno-strict-aliasing -fno-semantic-interposition -fPIC \
 	-fexceptions -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(BUILD)/=build/ \
 	-D_GNU_SOURCE -Ilib -Ibpf -I$(BUILD) \
 	-DSLUICE_PREFIX='"$(PREFIX)"' -DSL_VERSION='"$(VERSION)"' -MMD -MP
 # Objects that could be optimised at the link are by default: only libsluice.so is to be (see LTO).
-ALL_LDFLAGS := $(LDFLAGS) -Wl,-z,relro,-z,now -Wl,--build-id=sha1 -fno-lto
+ALL_LDFLAGS := $(LDFLAGS) -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code -Wl,--build-id=sha1 -fno-lto
 DAEMON_LIBS := -lseccomp
 LIBS := -lxdp -lbpf -lmnl -lpthread -ldl
 ifneq ($(SAN),)
@@ -81,8 +90,14 @@ $(SKEL): $(BUILD)/%.skel.h: $(BUILD)/%.bpf.o
 $(BUILD)/%.o: %.c
 	$(call say,CC )
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(ALL_CFLAGS) -c $< -o $@
+	$(Q)$(CC) $(ALL_CFLAGS) $(PROTECT) -c $< -o $@
 $(LIB_OBJ): | $(SKEL)
+$(LIB_OBJ) $(PRELOAD_OBJ) $(TOOL_OBJ) $(DAEMON_OBJ): PROTECT = $(HARDEN) $(ZERO_INIT)
+# On the way of a packet variables that are zeroed first cost 1.3 % of the instructions of a datagram that
+# is sent; guards of the return address cost 2.3 % in three files, which have no array of a peer's bytes.
+$(patsubst %,$(BUILD)/lib/%.o,wire/csum wire/build wire/parse io/xsk io/gso net/in net/out udp/udp tcp/tcp_in tcp/tcp_out \
+	stack/stack sock/recv sock/send_path sock/tcp_send sock/tcp_recv): PROTECT = $(HARDEN)
+$(patsubst %,$(BUILD)/lib/%.o,base/clock sock/send sock/send_put): PROTECT = $(HARDEN) -fno-stack-protector
 $(LIB_OBJ): ALL_CFLAGS += $(LTO:%=% -ffat-lto-objects)
 # The prefix is compiled in: with another one these are built anew.
 $(shell mkdir -p $(BUILD); cmp -s $(BUILD)/prefix - <<<'$(PREFIX)' || echo '$(PREFIX)' >$(BUILD)/prefix)
@@ -118,7 +133,7 @@ DEPS_TEST := libcmocka-dev iproute2 ethtool sockperf iperf3 socat python3 netcat
 	bind9-dnsutils unbound dnsperf nodejs libclang-rt-dev valgrind clang-format clang-tidy cppcheck \
 	procps gnuplot-nox redis-server nginx-light wrk curl libpython3.11-testsuite \
 	libibverbs-dev rdma-core ibverbs-providers ibverbs-utils \
-	memcached git openssh-server rsync openssl apache2-bin apache2-utils strace
+	memcached git openssh-server rsync openssl apache2-bin apache2-utils strace systemd binutils
 # Of the servers only the programs are wanted: none is started when its package is installed.
 NO_START := /usr/sbin/policy-rc.d
 .PHONY: deps

@@ -29,6 +29,8 @@
 #include <sys/uio.h>
 #include <time.h>
 
+#include "base/heap.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -231,6 +233,13 @@ void sl_creds_begin(enum sl_creds what, long a, long b, long c);
 /* To be called in a signal handler, or before one runs, on its thread: calls that poll end with
  * -EINTR then as sleeping ones do. restart: it was installed with SA_RESTART. Async-signal-safe. */
 void sl_signal_seen(bool restart);
+
+/* in_handler says of the calling thread whether it is in a signal handler. There the library
+ * neither starts nor opens a device, since these allocate by sl_malloc(3): sockets that would want
+ * it are the kernel's, or are offloaded a moment later. To be called once, before other threads
+ * run.
+ */
+void sl_signal_asker(bool (*in_handler)(void));
 
 /* After fork(2), in the child, before anything else (pthread_atfork(3) does it in preloaded
  * programs). Inherited sockets are the kernel's there; the child's first use of one asks the parent

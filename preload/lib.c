@@ -8,6 +8,8 @@
 #include "real.h"
 
 #include <dlfcn.h>
+#include <limits.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 
 struct sl_lib lib;
@@ -62,35 +64,81 @@ static bool resolve(void *so)
 
 	found.is_ours = NULL;
 	lib = found;
+	lib.signal_asker(sl_in_signal);
 	sl_store_release(&lib.is_ours, is_ours);
 	return true;
+}
+
+static const char name[] = "libsluice.so.1";
+static const int how = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
+static char beside[PATH_MAX];
+
+/* "/proc/self/fd/N" (without stdio, which is not there yet). */
+static void link_of(char link[32], int fd)
+{
+	static const char head[] = "/proc/self/fd/";
+	char digits[12];
+	int n = 0;
+	char *to = link + sizeof(head) - 1;
+
+	memcpy(link, head, sizeof(head) - 1);
+	do
+		digits[n++] = (char)('0' + fd % 10);
+	while ((fd /= 10) > 0);
+	while (n > 0)
+		*to++ = digits[--n];
+	*to = 0;
+}
+
+/* The program may change its directory before the library is needed, and LD_PRELOAD may have a
+ * relative path: the absolute one is found now. */
+__attribute__((constructor)) static void find_lib(void)
+{
+	char link[32], *slash;
+	ssize_t n = -1;
+	Dl_info self;
+	int fd;
+
+	if (!dladdr(&lib, &self) || !self.dli_fname)
+		return;
+	fd = (int)syscall(SYS_openat, AT_FDCWD, self.dli_fname, O_PATH | O_CLOEXEC);
+	if (fd >= 0) {
+		link_of(link, fd);
+		n = syscall(SYS_readlinkat, AT_FDCWD, link, beside, sizeof(beside) - sizeof(name));
+		syscall(SYS_close, fd);
+	}
+	beside[n > 0 ? n : 0] = 0;
+	/* Without /proc the loader's word is all there is. */
+	if (n <= 0 && self.dli_fname[0] == '/' &&
+	    strlen(self.dli_fname) < sizeof(beside) - sizeof(name))
+		strcpy(beside, self.dli_fname);
+	slash = beside[0] == '/' ? strrchr(beside, '/') : NULL;
+	if (slash)
+		memcpy(slash + 1, name, sizeof(name));
+	else
+		beside[0] = 0;
 }
 
 /* Beside this library, else where the system has it. (The run path would do, but for sanitizers,
  * which put themselves between us and dlopen.) Never unloaded. */
 static void *open_lib(void)
 {
-	static const char name[] = "libsluice.so.1";
-	const int how = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
-	char path[4096], *slash;
-	void *so = NULL;
-	Dl_info self;
+	void *so = beside[0] ? dlopen(beside, how) : NULL;
 
-	if (dladdr(&lib, &self) && self.dli_fname && strlen(self.dli_fname) < sizeof(path)) {
-		strcpy(path, self.dli_fname);
-		slash = strrchr(path, '/');
-		if (slash && (size_t)(slash - path) + 1 + sizeof(name) <= sizeof(path)) {
-			memcpy(slash + 1, name, sizeof(name));
-			so = dlopen(path, how);
-		}
-	}
 	return so ? so : dlopen(name, how);
 }
 
 static void load(void)
 {
-	void *so = open_lib();
+	void *so;
 
+	/* The program has rights that its user has not (set-user-ID, file capabilities): what that
+	 * user says and has written is not for it, so everything is the kernel's. */
+	if (getauxval(AT_SECURE)) {
+		sl_store(&failed, true);
+		return;
+	}
+	so = open_lib();
 	if (so && resolve(so)) {
 		pthread_atfork(NULL, NULL, sl_lib_child);
 		return;
@@ -105,7 +153,7 @@ bool sl_lib_load(void)
 
 	if (sl_likely(lib_is_there()))
 		return true;
-	if (loading || sl_load(&failed))
+	if (loading || sl_load(&failed) || sl_in_signal())
 		return false;
 	pthread_mutex_lock(&load_lock);
 	loading = true;

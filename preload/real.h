@@ -81,6 +81,8 @@ long sl_syscall_child(unsigned long a, unsigned long b, unsigned long c, unsigne
 		      unsigned long e, long nr) __attribute__((visibility("hidden")));
 /* creds.c: those that make the process another user. */
 long sl_syscall_creds(long a, long b, long c, long nr) __attribute__((visibility("hidden")));
+/* signal.c: this thread is in a signal handler of the program's. */
+bool sl_in_signal(void) __attribute__((visibility("hidden")));
 /* confine.c: seccomp(2). */
 long sl_seccomp(unsigned long op, unsigned long flags, void *args)
 	__attribute__((visibility("hidden")));

@@ -21,15 +21,41 @@ static struct {
 static bool busy[_NSIG];
 static uint64_t interrupts; /* signals that siginterrupt(3) made interrupting */
 
+/* Where on the stack the innermost handler of this thread began; NULL: none runs, or one that ran
+ * was left by siglongjmp(3). */
+static __thread const char *handler_frame;
+
 static void on_signal(int sig, siginfo_t *info, void *context)
 {
 	handler_fn fn = __atomic_load_n(&want[sig].fn, __ATOMIC_ACQUIRE);
+	const char *outer = handler_frame;
 
+	handler_frame = __builtin_frame_address(0);
 	if (lib_is_there())
 		lib.signal_seen(sl_load(&want[sig].flags) & SA_RESTART);
 	/* Handlers of one argument leave the other two alone. */
 	if (fn)
 		fn(sig, info, context);
+	handler_frame = outer;
+}
+
+/* A handler's calls stand below its frame, on the same stack. A frame that is above the caller's on
+ * the same stack, or on the alternate one while the caller is not, has been left by a jump. */
+bool sl_in_signal(void)
+{
+	const char *here = __builtin_frame_address(0), *frame = handler_frame;
+	stack_t alt = {.ss_flags = SS_DISABLE};
+	bool frame_is_alt;
+
+	if (sl_likely(!frame))
+		return false;
+	syscall(SYS_sigaltstack, NULL, &alt);
+	frame_is_alt = !(alt.ss_flags & SS_DISABLE) && frame >= (char *)alt.ss_sp &&
+		       frame < (char *)alt.ss_sp + alt.ss_size;
+	if (frame_is_alt == !!(alt.ss_flags & SS_ONSTACK) && here < frame)
+		return true;
+	handler_frame = NULL;
+	return false;
 }
 
 static bool is_function(const struct sigaction *act)

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/settings.h"
+#include "base/stats_dir.h"
 #include "ctl/conf.h"
 #include "ctl/rule.h"
 #include "stat.h"
@@ -32,7 +33,7 @@ static const char help[] =
 	"  -l, --local ADDR:PORT, -r, --remote ADDR:PORT    * stands for any address or port\n"
 	"  -R, --rule 'ROLE ADDR:PORT[:ADDR:PORT]'          as in sluice.conf(5)\n"
 	"  -a, --all            (to move) all there are\n"
-	"  -k, --directory DIR  where the counters are (SLUICE_STATS_SHMEM_DIR, default /tmp)\n";
+	"  -k, --directory DIR  where the counters are (SLUICE_STATS_SHMEM_DIR, default: of the user)\n";
 
 struct end {
 	bool set;
@@ -423,7 +424,7 @@ int sl_tool_flow(int argc, char **argv)
 	int c, status = -1;
 
 	sl_settings_load(NULL);
-	o.dir = sl_settings.stats_shmem_dir[0] ? sl_settings.stats_shmem_dir : "/tmp";
+	o.dir = sl_settings.stats_shmem_dir[0] ? sl_settings.stats_shmem_dir : SL_STATS_AUTO;
 	optind = 1;
 	while (status < 0 && (c = getopt_long(argc, argv, "p:n:d:l:r:R:ak:jh", longs, NULL)) != -1)
 		status = one_option(c, &o);

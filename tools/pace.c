@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/settings.h"
+#include "base/stats_dir.h"
 #include "stat.h"
 #include "stat_file.h"
 #include "tools.h"
@@ -18,7 +19,7 @@ static const char help[] =
 	"\n"
 	"  -p, --pid N          of that process\n"
 	"  -j, --json           as a JSON array\n"
-	"  -k, --directory DIR  where the counters are (SLUICE_STATS_SHMEM_DIR, default /tmp)\n";
+	"  -k, --directory DIR  where the counters are (SLUICE_STATS_SHMEM_DIR, default: of the user)\n";
 
 struct options {
 	int pid;
@@ -138,7 +139,7 @@ int sl_tool_pace(int argc, char **argv)
 	int c;
 
 	sl_settings_load(NULL);
-	o.dir = sl_settings.stats_shmem_dir[0] ? sl_settings.stats_shmem_dir : "/tmp";
+	o.dir = sl_settings.stats_shmem_dir[0] ? sl_settings.stats_shmem_dir : SL_STATS_AUTO;
 	optind = 1;
 	while ((c = getopt_long(argc, argv, "p:k:jh", longs, NULL)) != -1) {
 		if (c == 'p' && sl_tool_number(optarg, 1, INT32_MAX, &o.pid))

@@ -78,14 +78,14 @@ const char *sl_tool_dir(char *buf, size_t len)
 
 int sl_tool_preload_path(char *buf, size_t len)
 {
-	static const char *const places[] = {"%s/libsluice-preload.so",
-					     "%s/../lib/libsluice-preload.so",
+	static const char *const places[] = {"/libsluice-preload.so",
+					     "/../lib/libsluice-preload.so",
 					     SLUICE_PREFIX "/lib/libsluice-preload.so"};
 	char dir[512];
 
 	sl_tool_dir(dir, sizeof(dir));
 	for (unsigned i = 0; i < sl_array_len(places); i++) {
-		snprintf(buf, len, places[i], dir);
+		snprintf(buf, len, "%s%s", i < 2 ? dir : "", places[i]);
 		if (!access(buf, R_OK))
 			return 0;
 	}

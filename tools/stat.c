@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/settings.h"
+#include "base/stats_dir.h"
 #include "sluice.h"
 #include "stat_file.h"
 #include "tools.h"
@@ -35,7 +36,7 @@ static const char help[] =
 	"  -n, --name=<program>     the program of this name\n"
 	"  -f, --find_pid           find the program that runs with Sluice (default)\n"
 	"      --list               list the programs that run with Sluice\n"
-	"  -k, --directory=<dir>    where the counters are (SLUICE_STATS_SHMEM_DIR, default /tmp/)\n"
+	"  -k, --directory=<dir>    where the counters are (SLUICE_STATS_SHMEM_DIR, default: of the user)\n"
 	"  -v, --view=<1|2|3|4|5>   1 basic counters (default), 2 with queues, 3 all counters of sockets,\n"
 	"                           lanes (rings) and devices, 4 multicast groups, 5 like netstat\n"
 	"  -d, --details=<1|2>      1 totals (default), 2 differences per second\n"
@@ -374,7 +375,7 @@ int sl_tool_stat(int argc, char **argv)
 		return status;
 	sl_settings_load(NULL);
 	if (!o.dir)
-		o.dir = sl_settings.stats_shmem_dir[0] ? sl_settings.stats_shmem_dir : "/tmp";
+		o.dir = sl_settings.stats_shmem_dir[0] ? sl_settings.stats_shmem_dir : SL_STATS_AUTO;
 	n = sl_stat_files(o.dir, files, sl_array_len(files));
 	if (n < 0) {
 		fprintf(stderr, "sluice stat: %s: %s\n", o.dir, strerror(-n));

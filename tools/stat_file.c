@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/stats_dir.h"
+
 /* Is the file of that inode in the memory of the process? True when we may not look. */
 static bool is_mapped(int pid, ino_t ino)
 {
@@ -49,30 +51,45 @@ static int by_pid(const void *a, const void *b)
 	return ((const struct sl_stat_file *)a)->pid - ((const struct sl_stat_file *)b)->pid;
 }
 
-int sl_stat_files(const char *dir, struct sl_stat_file *out, unsigned max)
+struct files {
+	struct sl_stat_file *out;
+	unsigned n, max, dead;
+	int err; /* why a directory could not be read */
+};
+
+static bool files_of(const char *dir, void *arg)
 {
-	DIR *d = opendir(dir);
+	struct files *all = arg;
 	struct dirent *e;
-	unsigned n = 0, dead = 0;
+	DIR *d = opendir(dir);
 
 	if (!d)
-		return -errno;
-	while (n < max && (e = readdir(d))) {
-		struct sl_stat_file *f = &out[n];
+		all->err = -errno;
+	while (d && all->n < all->max && (e = readdir(d))) {
+		struct sl_stat_file *f = &all->out[all->n];
 
 		f->pid = (int)sl_stats_pid_of(e->d_name);
 		if (!f->pid)
 			continue;
-		snprintf(f->path, sizeof(f->path), "%s/%.200s", dir, e->d_name);
+		snprintf(f->path, sizeof(f->path), "%.300s/%.200s", dir, e->d_name);
 		f->alive = sl_stat_alive(f);
 		/* What many killed programs have left does not hide those that run. */
-		dead += !f->alive;
-		if (f->alive || dead <= max / 2)
-			n++;
+		all->dead += !f->alive;
+		if (f->alive || all->dead <= all->max / 2)
+			all->n++;
 	}
-	closedir(d);
-	qsort(out, n, sizeof(*out), by_pid);
-	return (int)n;
+	if (d)
+		closedir(d);
+	return all->n < all->max;
+}
+
+int sl_stat_files(const char *dir, struct sl_stat_file *out, unsigned max)
+{
+	struct files all = {.out = out, .max = max};
+
+	sl_stats_dirs(dir, files_of, &all);
+	qsort(out, all.n, sizeof(*out), by_pid);
+	return all.n ? (int)all.n : all.err;
 }
 
 /* A plain file that nobody has put a link in place of. */

@@ -11,7 +11,8 @@ struct sl_stat_file {
 	bool alive; /* the process is there and has the file mapped */
 };
 
-/* The files in dir, at most max. Returns how many or -errno. */
+/* The files in dir (or where they are by default: SL_STATS_AUTO), at most max. Returns how many or
+ * -errno. */
 int sl_stat_files(const char *dir, struct sl_stat_file *out, unsigned max);
 /* A snapshot, to be freed with free(3). NULL: *why says what is wrong. */
 struct sl_stats *sl_stat_snapshot(const struct sl_stat_file *f, const char **why);

@@ -9,12 +9,14 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "base/stats_dir.h"
 #include "base/sys.h"
 
 #define MAX_SOCKS 1024 /* most that SLUICE_STATS_FD_NUM allows */
@@ -60,14 +62,14 @@ static uint32_t file_size(void)
 }
 
 /* Creates the file anew. A file of that name that is ours is a left-over: the process id is. (It
- * could be a live one of another pid namespace with the same /tmp; that one goes on unseen.) */
-static int create_file(const char *name)
+ * could be a live one of another pid namespace with the same directory; that one goes on unseen.) */
+static int create_file(int dir, const char *name)
 {
 	int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
-	int fd = (int)sl_sys(SYS_openat, AT_FDCWD, name, flags, 0600);
+	int fd = (int)sl_sys(SYS_openat, dir, name, flags, 0600);
 
-	if (fd == -EEXIST && sl_sys(SYS_unlinkat, AT_FDCWD, name, 0) == 0)
-		fd = (int)sl_sys(SYS_openat, AT_FDCWD, name, flags, 0600);
+	if (fd == -EEXIST && sl_sys(SYS_unlinkat, dir, name, 0) == 0)
+		fd = (int)sl_sys(SYS_openat, dir, name, flags, 0600);
 	return fd;
 }
 
@@ -114,21 +116,24 @@ static void fill_header(uint32_t size)
 
 int sl_stats_open(void)
 {
-	const char *dir = sl_settings.stats_shmem_dir;
-	char name[sizeof(path)];
+	char dir[200], name[sizeof(path)] = "";
 	uint32_t size;
 	void *same;
-	int fd, err;
+	int at, fd, err;
 
 	if (path[0])
 		return 0;
 	max_socks = sl_min((uint32_t)sl_settings.stats_fd_num, (uint32_t)MAX_SOCKS);
 	size = file_size();
 	fill_header(size);
-	if (!dir[0])
+	if (!sl_settings.stats_shmem_dir[0])
 		return 0;
+	fd = at = sl_stats_dir_open(dir, sizeof(dir));
 	snprintf(name, sizeof(name), "%s/sluice.%u.stats", dir, sl_stats->pid);
-	fd = create_file(name);
+	if (at >= 0) {
+		fd = create_file(at, strrchr(name, '/') + 1);
+		(void)sl_sys_close(at);
+	}
 	if (fd < 0) {
 		err = fd;
 		goto say;

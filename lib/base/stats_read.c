@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/trust.h"
+
 #define SL_STAT(block, n, u, h) SL_DESC_##block(n, u, h, .level = false)
 #define SL_DESC(type, n, u, h, ...)                                                                \
 	{.name = #n, .unit = u, .help = h, .offset = offsetof(type, n), __VA_ARGS__},
@@ -113,15 +115,19 @@ int sl_stats_check(void *buf, size_t len, const char **why)
 	if (s->max_socks > (len - sizeof(*s)) / sizeof(s->sock[0]))
 		return wrong(why, "cut off");
 	s->program[sizeof(s->program) - 1] = 0;
+	sl_make_printable(s->program);
 	for (unsigned i = 0; i < SL_STATS_PORTS; i++) {
 		s->port[i].ifname[sizeof(s->port[i].ifname) - 1] = 0;
 		s->port[i].driver[sizeof(s->port[i].driver) - 1] = 0;
+		sl_make_printable(s->port[i].ifname);
+		sl_make_printable(s->port[i].driver);
 	}
 	for (uint32_t i = 0; i < s->max_socks; i++) {
 		struct sl_sock_stats *k = &s->sock[i];
 
 		k->ngroups = sl_min(k->ngroups, (uint32_t)sl_array_len(k->group));
 		k->congestion[sizeof(k->congestion) - 1] = 0;
+		sl_make_printable(k->congestion);
 	}
 	return 0;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Removes the files of counters that killed programs of this user have left.
  *
- * Who is killed removes nothing, and nobody else can for it in a directory like /tmp: the daemon is
- * another user, has given up that power, and sees another /tmp, perhaps. So the next program of the
- * same user does. It cannot see the processes of another pid namespace with the same directory, but
+ * A killed program removes nothing, and the daemon cannot do it instead: it is another user, has
+ * given up that power, and may see another /run. So the next program of the same user does. It cannot see the processes of another pid namespace with the same directory, but
  * whoever lives has a lock on his file. */
 #include <dirent.h>
 #include <errno.h>
@@ -12,8 +11,8 @@
 #include <sys/stat.h>
 
 #include "base/fds.h"
-#include "base/settings.h"
 #include "base/stats.h"
+#include "base/stats_dir.h"
 #include "base/sys.h"
 
 #define READS 64 /* of a piece of the directory each: more is left for the next one */
@@ -60,9 +59,10 @@ static void look_at(const char *name, uint32_t uid)
 
 void sl_stats_sweep_begin(void)
 {
+	char path[200];
+
 	if (!begun && sl_stats_path()[0])
-		dir = sl_fd_keep((int)sl_sys(SYS_openat, AT_FDCWD, sl_settings.stats_shmem_dir,
-					     O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
+		dir = sl_fd_keep(sl_stats_dir_open(path, sizeof(path)));
 	begun = true;
 }
 

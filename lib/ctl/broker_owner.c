@@ -31,6 +31,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "base/trust.h"
 #include "ctl/owner_lock.h"
 #include "ctl/reaper.h"
 
@@ -237,21 +238,35 @@ static bool tool_at(char path[256], const char *dir, size_t dirlen, const char *
 	return n < 256 && !sl_sys(SYS_faccessat, AT_FDCWD, path, X_OK);
 }
 
+/* Where this library is, looked up once, before the program changes its directory: the loader may
+ * have found the library by a relative path. */
+static char library_dir[256];
+
+__attribute__((constructor)) static void find_library(void)
+{
+	Dl_info self;
+	char *slash;
+
+	if (!dladdr((void *)sl_reaper_start, &self) || !self.dli_fname ||
+	    !sl_path_resolve(self.dli_fname, library_dir, sizeof(library_dir)))
+		return;
+	slash = strrchr(library_dir, '/');
+	*slash = 0;
+}
+
 static bool find_tool(char path[256])
 {
 	const char *tool = sl_broker_opts()->tool;
-	const char *slash = NULL;
-	Dl_info self;
+	size_t len = strlen(library_dir);
 
 	if (tool)
 		return tool_at(path, tool, strlen(tool), "");
-	if (dladdr((void *)sl_reaper_start, &self) && self.dli_fname)
-		slash = strrchr(self.dli_fname, '/');
-	if (slash &&
-	    (tool_at(path, self.dli_fname, (size_t)(slash - self.dli_fname), "/sluice") ||
-	     tool_at(path, self.dli_fname, (size_t)(slash - self.dli_fname), "/../bin/sluice")))
+	/* The tool beside the library is as good as the library. */
+	if (len && (tool_at(path, library_dir, len, "/sluice") ||
+		    tool_at(path, library_dir, len, "/../bin/sluice")))
 		return true;
-	return tool_at(path, SLUICE_PREFIX, strlen(SLUICE_PREFIX), "/bin/sluice");
+	return tool_at(path, SLUICE_PREFIX, strlen(SLUICE_PREFIX), "/bin/sluice") &&
+	       sl_file_is_trusted(path);
 }
 
 /* Starting it -----------------------------------------------------------------------------------

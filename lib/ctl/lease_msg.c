@@ -3,10 +3,12 @@
 #include "ctl/lease.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 #include <sys/un.h>
 
+#include "base/log.h"
 #include "base/rights.h"
 #include "base/sys.h"
 
@@ -141,6 +143,33 @@ int sl_lease_recv(int fd, struct sl_lease_msg *m, bool answer, int flags)
 	return err;
 }
 
+/* The daemon is root's, or this user's own; anybody else could read and alter what is received.
+ * In a user namespace that does not know the host's root, the kernel shows root as the overflow
+ * user, as everybody else of the host: there the path decides, which the container was given. */
+static bool daemon_is_trusted(int fd, const char *path)
+{
+	static bool said;
+	struct ucred cred;
+	socklen_t len = sizeof(cred);
+	char map[64], overflow[16];
+
+	if (sl_sys_getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) < 0)
+		return false;
+	if (cred.uid == 0 || cred.uid == (uint32_t)sl_sys(SYS_geteuid))
+		return true;
+	if (sl_read_text("/proc/self/uid_map", map, sizeof(map)) > 0 &&
+	    !strstr(map, "4294967295") &&
+	    sl_read_text("/proc/sys/kernel/overflowuid", overflow, sizeof(overflow)) > 0 &&
+	    cred.uid == strtoul(overflow, NULL, 10))
+		return true;
+	if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
+		sl_warn("lease",
+			"%s is served by user %u, neither root nor this user: nothing is asked of it; "
+			"remedy: SLUICE_DAEMON=off, or a daemon of root's",
+			path, cred.uid);
+	return false;
+}
+
 int sl_lease_dial(const char *path, unsigned seconds)
 {
 	const struct timeval limit = {.tv_sec = (time_t)seconds};
@@ -156,6 +185,8 @@ int sl_lease_dial(const char *path, unsigned seconds)
 	sl_sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	sl_sys_setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
 	err = sl_sys_connect(fd, &sun, sizeof(sun));
+	if (!err && !daemon_is_trusted(fd, path))
+		err = -EPERM;
 	if (!err)
 		return fd;
 	sl_sys_close(fd);

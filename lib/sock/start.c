@@ -8,9 +8,11 @@
 #include <sys/resource.h>
 
 #include "base/clock.h"
+#include "base/handler.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/sys.h"
+#include "base/trust.h"
 #include "ctl/conf.h"
 #include "ctl/lease.h"
 #include "sluice.h"
@@ -31,6 +33,7 @@ static struct sl_lock moving;  /* held while a socket moves, and over a fork */
 
 static void link_changed(const struct sl_link *link, bool gone);
 static void addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool gone);
+static void open_later(void);
 
 static bool add_local(uint32_t ifindex, const struct sl_addr *addr, void *arg)
 {
@@ -43,6 +46,12 @@ static const char *daemon_path(void)
 {
 	if (!strcmp(sl_settings.daemon, "auto"))
 		return SL_LEASE_PATH;
+	if (sl_settings.daemon[0] != '/' && strcmp(sl_settings.daemon, "off") != 0) {
+		sl_warn_once("sluice", "SLUICE_DAEMON=%.64s: expected off, auto or an absolute path; no "
+				  "daemon is asked",
+			sl_settings.daemon);
+		return NULL;
+	}
 	return strcmp(sl_settings.daemon, "off") ? sl_settings.daemon : NULL;
 }
 
@@ -90,6 +99,7 @@ static int bring_up_rest(bool again)
 	if (err < 0)
 		return err;
 	sl_in_register(SL_SLOT_UDP, sl_udp_input);
+	sl_port_put_off = open_later;
 	sl_mcast_init();
 	sl_errq_init();
 	sl_local_for_each(add_local, NULL);
@@ -229,6 +239,10 @@ static void start_first(void)
 {
 	int ret;
 
+	if (sl_is_secure_exec()) {
+		sl_store_release(&started, -EPERM);
+		return;
+	}
 	pthread_atfork(before_fork, after_fork, in_child);
 	sl_settings_load(NULL);
 	sl_settings_banner();
@@ -287,7 +301,7 @@ int sl_start(void)
 		return 0;
 	if ((ret == -ECHILD && sl_may_start_again()) || (ret == -ESTALE && may_renew()))
 		ret = 0;
-	if (ret < 0 || starting)
+	if (ret < 0 || starting || sl_in_signal())
 		return ret < 0 ? ret : -EAGAIN;
 	pthread_mutex_lock(&start_lock);
 	starting = true;
@@ -349,8 +363,19 @@ static bool link_up(const struct sl_link *link, void *arg)
 	return true;
 }
 
+/* In a signal handler, which opens no device. */
+static bool handler_waits;
+
+static void open_later(void)
+{
+	sl_store(&handler_waits, true);
+	sl_keeper_poke();
+}
+
 bool sl_devices_wait(void)
 {
+	if (sl_load(&handler_waits))
+		return true;
 	for (unsigned i = 0; i < sl_array_len(again); i++)
 		if (again[i])
 			return true;
@@ -361,6 +386,10 @@ void sl_devices_again(void)
 {
 	uint32_t now[sl_array_len(again)];
 
+	if (sl_load(&handler_waits)) {
+		sl_store(&handler_waits, false);
+		again[sl_array_len(again) - 1] = ALL_DEVICES;
+	}
 	memcpy(now, again, sizeof(now));
 	memset(again, 0, sizeof(again));
 	for (unsigned i = 0; i < sl_array_len(now); i++) {

@@ -19,6 +19,7 @@
 #include <pthread.h>
 
 #include "base/clock.h"
+#include "base/handler.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "sluice.h"
@@ -33,6 +34,13 @@
 __thread uint32_t sl_sig_ran __attribute__((tls_model("initial-exec")));
 __thread uint32_t sl_sig_intr __attribute__((tls_model("initial-exec")));
 uint32_t sl_lane_moves;
+
+bool (*sl_handler_ask)(void);
+
+void sl_signal_asker(bool (*in_handler)(void))
+{
+	sl_store(&sl_handler_ask, in_handler);
+}
 
 void sl_signal_seen(bool restart)
 {

@@ -4,9 +4,9 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/sys.h"
@@ -43,7 +43,7 @@ static struct sl_lane *lane_new(uint64_t key)
 	struct sl_lane *l;
 	void *mem;
 
-	if (nlanes == SL_MAX_LANES || posix_memalign(&mem, SL_CACHELINE, sizeof(*l)) != 0)
+	if (nlanes == SL_MAX_LANES || !(mem = sl_aligned_alloc(SL_CACHELINE, sizeof(*l))))
 		return NULL;
 	l = memset(mem, 0, sizeof(*l));
 	l->dst = calloc(1, sizeof(*l->dst));

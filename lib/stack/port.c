@@ -6,9 +6,9 @@
 #include <net/if.h>
 #include <net/if_arp.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/handler.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "ctl/conf.h"
@@ -375,6 +375,8 @@ void sl_ports_close(bool is_closed)
 		sl_unlock(&lock);
 }
 
+void (*sl_port_put_off)(void);
+
 struct sl_port *sl_port_open(uint32_t ifindex)
 {
 	struct sl_port *p = ifindex ? sl_port_find(ifindex) : NULL, *base = NULL;
@@ -385,6 +387,11 @@ struct sl_port *sl_port_open(uint32_t ifindex)
 		return sl_load(&p->left) ? NULL : p;
 	if (!ifindex || !sl_link_get(ifindex, &link) || !sl_port_allowed(&link))
 		return NULL;
+	if (sl_in_signal()) {
+		if (sl_port_put_off)
+			sl_port_put_off();
+		return NULL;
+	}
 	/* The kernel gives a device no program while one above it has one (dev_xdp_attach()):
 	 * a macvlan's comes after that of the device below. */
 	if (link.lower && !link.vlan_qos)

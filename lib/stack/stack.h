@@ -145,6 +145,8 @@ int sl_stack_init(void (*on_room)(struct sl_list *entry));
 /* Takes the device into use, or finds that it is. NULL: it cannot be (said in the log once for
  * each device and reason). Slow; any thread, no lane held. */
 struct sl_port *sl_port_open(uint32_t ifindex);
+/* Called when a signal handler wants a device that is not open yet: another thread opens it. */
+extern void (*sl_port_put_off)(void);
 /* The device has changed: a VLAN device may be down, gone, or the kernel's now. No lane held. */
 void sl_port_link_changed(struct sl_port *p, const struct sl_link *link, bool gone);
 /* The device whose queues it goes by: that below a VLAN device, else itself. */

@@ -39,6 +39,13 @@ none "libsluice.so wants none of the calls taken over" "$(common "$calls" "$(wan
 none "no stdio, no exit, no locale" "$(common \
 	"printf fprintf vprintf vfprintf puts fputs putchar fopen fdopen fwrite fflush perror stdout stderr exit _exit abort quick_exit system setlocale strtok rand srand setenv putenv" \
 	"$(wanted "$LIB"; wanted "$PRE")")"
+# Calls that a signal handler may make do not come to malloc(3), which it may have interrupted. (The
+# skeletons of the BPF programs do, when a device is opened: never in a handler, base/handler.h.)
+none "lib allocates by base/heap.h" "$(grep -rnE \
+	'(^|[^a-z_])((m|c|re)alloc|free|aligned_alloc|posix_memalign|strn?dup|v?asprintf|getline|qsort|scandir|popen)\(' \
+	lib --include=*.c | grep -vE '^lib/base/heap.c:|\(3\)')"
+none "libsluice.so: nothing but skeletons allocates" "$(common \
+	"malloc realloc reallocarray aligned_alloc posix_memalign memalign strdup strndup asprintf vasprintf getline qsort" "$(wanted "$LIB")")"
 for so in "$LIB" "$PRE"; do
 	name=$(basename "$so")
 	none "$name: nothing resolves thread-local storage late" "$({ wanted "$so" | grep -x __tls_get_addr

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Is this thread in a signal handler? What allocates by sl_malloc(3), in libraries of others, is not
+ * done there: the handler may have interrupted sl_malloc() on its own thread. */
+#ifndef SL_HANDLER_H
+#define SL_HANDLER_H
+
+#include "base/base.h"
+#include "base/heap.h"
+
+/* The preload library's answer, which wraps the program's handlers; NULL: no library wraps them,
+ * and calls of sluice.h come from handlers at the program's own risk. */
+extern bool (*sl_handler_ask)(void);
+
+static inline bool sl_in_signal(void)
+{
+	return sl_handler_ask && sl_handler_ask();
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Whom this process believes: files that it executes, directories that it writes to, and whether it
+ * runs for somebody who may not tell it anything. */
+#ifndef SL_TRUST_H
+#define SL_TRUST_H
+
+#include "base/base.h"
+
+/* The program has rights that the user who started it has not (set-user-ID, file capabilities;
+ * AT_SECURE of getauxval(3)): neither the environment nor files of that user's are to be believed.
+ */
+bool sl_is_secure_exec(void);
+
+/* The absolute path without links in it, as the kernel has it now. False: there is no such file, it
+ * is too long, or /proc is not there; real is "" then. Async-signal-safe. */
+bool sl_path_resolve(const char *path, char *real, size_t size);
+
+/* May the file be executed? Nobody but root and this process's user can write to it, or to a
+ * directory on its way; sticky directories like /tmp may stand there. path: absolute; links are
+ * followed. */
+bool sl_file_is_trusted(const char *path);
+
+/* Opens a directory that belongs to this process's user alone: its own, mode 0700, no link in
+ * place of its last part; makes it where it is not there. The descriptor, -ENOENT and other errors
+ * of mkdir(2) and open(2), or -EPERM: somebody else made one of that name. */
+int sl_own_dir(const char *path);
+
+/* Text of another process for a terminal: control characters become question marks, those of
+ * Unicode's second block (C2 80 to C2 9F) as well. In place. */
+void sl_make_printable(char *text);
+
+#endif
