@@ -32,8 +32,8 @@ CFLAGS ?= -O2 -g
 # with a sanitizer has checks of its own, which these would hide.
 supported = $(shell $(CC) -Werror $(1) -O2 -xc -c /dev/null -o /dev/null 2>/dev/null && echo $(1))
 ifeq ($(SAN),)
-HARDEN := -Wformat=2 -Wvla -fstack-protector-strong $(call supported,-fstack-clash-protection) \
-	$(call supported,-fcf-protection=full) $(call supported,-mbranch-protection=standard) \
+BRANCHES := $(call supported,-fcf-protection=full) $(call supported,-mbranch-protection=standard)
+HARDEN := -Wformat=2 -Wvla -fstack-protector-strong $(call supported,-fstack-clash-protection) $(BRANCHES) \
 	-U_FORTIFY_SOURCE $(or $(call supported,-D_FORTIFY_SOURCE=3),-D_FORTIFY_SOURCE=2)
 ZERO_INIT := $(call supported,-ftrivial-auto-var-init=zero)
 endif
@@ -109,7 +109,7 @@ $(BUILD)/libsluice.a: $(LIB_OBJ)
 	$(Q)rm -f $@ && ar rcsD $@ $^
 $(BUILD)/libsluice.so: $(LIB_OBJ) lib/sluice.map
 	$(call say,LD )
-	$(Q)$(CC) -shared -o $@ $(LIB_OBJ) $(if $(LTO),$(LTO) $(filter-out $(WARN),$(ALL_CFLAGS))) $(ALL_LDFLAGS:-fno-lto=) -Wl,--version-script=lib/sluice.map \
+	$(Q)$(CC) -shared -o $@ $(LIB_OBJ) $(if $(LTO),$(LTO) $(BRANCHES) $(filter-out $(WARN),$(ALL_CFLAGS))) $(ALL_LDFLAGS:-fno-lto=) -Wl,--version-script=lib/sluice.map \
 		-Wl,-soname,libsluice.so.1 -Wl,-z,nodelete $(LIBS)
 	$(Q)ln -sf libsluice.so $(BUILD)/libsluice.so.1
 # Loads libsluice.so when it needs it (preload/lib.c).

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/heap.h"
 #include "io/frame.h"
 
 /* Anew; base: what the frames are in, the caller's. 0 or -errno. */
@@ -17,7 +18,7 @@ static inline int pool_make(void *base, uint32_t nframes, uint32_t shift)
 	struct sl_share_geometry l;
 	struct sl_share g;
 
-	free(sl_pool.charge);
+	sl_free(sl_pool.charge);
 	if (mem)
 		munmap(mem, bytes);
 	sl_share_geometry_make(&l, nframes, shift, 4, 16);

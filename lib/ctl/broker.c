@@ -7,11 +7,11 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/sys.h"
@@ -143,12 +143,12 @@ static void port_free(struct sl_device *p)
 {
 	if (p->owner_fd >= 0)
 		sl_sys_close(p->owner_fd);
-	free(p);
+	sl_free(p);
 }
 
 struct sl_device *sl_device_new(void)
 {
-	struct sl_device *p = calloc(1, sizeof(*p));
+	struct sl_device *p = sl_calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;

@@ -12,9 +12,9 @@
 #include <errno.h>
 #include <linux/if_xdp.h>
 #include <linux/membarrier.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 
+#include "base/heap.h"
 #include "base/sys.h"
 #include "ctl/broker_lock.h"
 
@@ -50,7 +50,7 @@ static struct sl_share_rings *all_queues(const struct sl_umem *u, unsigned *n)
 		part = mapped_part(p, u);
 		max += part ? part->n : 0;
 	}
-	r = max ? calloc(max, sizeof(*r)) : NULL;
+	r = max ? sl_calloc(max, sizeof(*r)) : NULL;
 	for (struct sl_device *p = sl_port_first(); r && p; p = p->next) {
 		part = mapped_part(p, u);
 		for (uint32_t i = 0; part && i < part->n; i++) {
@@ -94,7 +94,7 @@ void sl_broker_died(uint32_t umem, uint8_t member)
 	if (u && !u->broken) {
 		q = all_queues(u, &n);
 		sl_share_dead(&u->info.share, member, q, n);
-		free(q);
+		sl_free(q);
 	}
 	sl_broker_leave(&g);
 }
@@ -157,7 +157,7 @@ static int bury(struct sl_umem *u, uint8_t member, const struct sl_broker_lane *
 		return 0;
 	for (unsigned i = 0; i < n; i++)
 		nx += lanes[i].nleases;
-	x = calloc(nx + 1, sizeof(*x));
+	x = sl_calloc(nx + 1, sizeof(*x));
 	if (!x)
 		return -ENOMEM;
 	nx = 0;
@@ -168,8 +168,8 @@ static int bury(struct sl_umem *u, uint8_t member, const struct sl_broker_lane *
 	q = all_queues(u, &nq);
 	if (!err)
 		err = sl_share_bury(&u->info.share, member, q, nq, x, nx, left);
-	free(q);
-	free(x);
+	sl_free(q);
+	sl_free(x);
 	return err;
 }
 
@@ -277,7 +277,7 @@ static int reap(struct sl_umem *u)
 
 		sum = got < 0 ? got : sum + got;
 	}
-	free(q);
+	sl_free(q);
 	if (sum < 0) /* frames may bear our name yet */
 		u->unburied[SL_SHARE_BROKER] = true;
 	return sum;

@@ -23,10 +23,10 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/broker_int.h"
@@ -97,7 +97,7 @@ static struct bpf_object *open_filled(bool tags)
 	struct bpf_object *obj = NULL;
 	size_t size;
 	const void *elf = steer_bound__elf_bytes(&size);
-	void *filled = malloc(size);
+	void *filled = sl_malloc(size);
 	int err = filled ? 0 : -ENOMEM;
 
 	if (!err) {
@@ -106,7 +106,7 @@ static struct bpf_object *open_filled(bool tags)
 	}
 	if (!err)
 		obj = bpf_object__open_mem(filled, size, &opts);
-	free(filled);
+	sl_free(filled);
 	if (err)
 		errno = -err;
 	return obj;

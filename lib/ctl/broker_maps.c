@@ -4,12 +4,12 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/utsname.h>
 
 #include "base/apart.h"
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/broker_lock.h"
@@ -211,7 +211,7 @@ static void local_add(const uint8_t addr[16])
 		return;
 	if (nlocals == max_locals) {
 		unsigned n = max_locals ? max_locals * 2 : 32;
-		void *p = realloc(locals, n * sizeof(*locals));
+		void *p = sl_realloc(locals, n * sizeof(*locals));
 
 		if (!p)
 			return; /* its traffic stays with the kernel */

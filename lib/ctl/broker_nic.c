@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <linux/ethtool.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/heap.h"
 #include "base/log.h"
 
 /* Spreading ------------------------------------------------------------------------------------
@@ -23,13 +23,13 @@ static struct ethtool_rxfh_indir *table_get(const struct sl_device *port)
 
 	if (sl_dev_ethtool(port->info.ifindex, &ask) || !ask.size || ask.size > SL_NIC_SPREADS)
 		return NULL;
-	t = malloc(sizeof(*t) + ask.size * sizeof(t->ring_index[0]));
+	t = sl_malloc(sizeof(*t) + ask.size * sizeof(t->ring_index[0]));
 	if (!t)
 		return NULL;
 	*t = ask;
 	if (!sl_dev_ethtool(port->info.ifindex, t) && t->size == ask.size)
 		return t;
-	free(t);
+	sl_free(t);
 	return NULL;
 }
 
@@ -69,7 +69,7 @@ int sl_nic_spread(struct sl_device *port, uint32_t n, const char **why)
 	for (uint32_t i = 0; i < t->size; i++)
 		t->ring_index[i] = i % n;
 	err = table_set(port, t);
-	free(t);
+	sl_free(t);
 	if (err) {
 		port->nic.nspread = 0;
 		sl_why(why, "it does not spread packets over fewer queues (%s)", sl_strerror(err));
@@ -84,14 +84,14 @@ static void unspread(struct sl_device *port)
 
 	if (!nic->nspread)
 		return;
-	t = malloc(sizeof(*t) + nic->nspread * sizeof(t->ring_index[0]));
+	t = sl_malloc(sizeof(*t) + nic->nspread * sizeof(t->ring_index[0]));
 	if (!t)
 		return;
 	t->size = nic->spread_usual ? 0 : nic->nspread; /* 0: the driver's own */
 	for (uint32_t i = 0; i < t->size; i++)
 		t->ring_index[i] = nic->spread[i];
 	table_set(port, t);
-	free(t);
+	sl_free(t);
 	nic->nspread = 0;
 }
 
@@ -250,13 +250,13 @@ static struct ethtool_rxnfc *places_get(const struct sl_device *port, uint32_t *
 
 	if (sl_dev_ethtool(port->info.ifindex, &count))
 		return NULL;
-	all = calloc(1, sizeof(*all) + count.rule_cnt * sizeof(all->rule_locs[0]));
+	all = sl_calloc(1, sizeof(*all) + count.rule_cnt * sizeof(all->rule_locs[0]));
 	if (!all)
 		return NULL;
 	all->cmd = ETHTOOL_GRXCLSRLALL;
 	all->rule_cnt = count.rule_cnt;
 	if (sl_dev_ethtool(port->info.ifindex, all)) {
-		free(all);
+		sl_free(all);
 		return NULL;
 	}
 	*n = sl_min(all->rule_cnt, count.rule_cnt);
@@ -283,7 +283,7 @@ void sl_nic_rules(struct sl_device *port, uint32_t first, sl_nic_found *found, v
 		if (!found(arg, &key, (uint32_t)one.fs.ring_cookie, place))
 			sl_nic_rule_del(port, place);
 	}
-	free(all);
+	sl_free(all);
 }
 
 /* Both ------------------------------------------------------------------------------------------
@@ -335,7 +335,7 @@ int sl_nic_open(struct sl_device *port, const char **why)
 		port->nic.chooses = all->data & RX_CLS_LOC_SPECIAL;
 		port->nic.places = (uint32_t)all->data & ~RX_CLS_LOC_SPECIAL;
 	}
-	free(all);
+	sl_free(all);
 	err = try_rule(port);
 	if (!err)
 		return 0;

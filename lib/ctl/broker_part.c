@@ -11,8 +11,8 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "base/heap.h"
 #include "base/log.h"
 
 static void part_set(struct sl_device *port, uint32_t nr, uint32_t first, uint32_t n)
@@ -108,7 +108,7 @@ void sl_parts_clean(uint32_t ifindex, const char *word)
 		sl_nic_rules(d, first, is_left, NULL);
 		sl_nic_close(d);
 	}
-	free(d);
+	sl_free(d);
 }
 
 struct sl_part *sl_part_of(struct sl_device *port, uint32_t umem)

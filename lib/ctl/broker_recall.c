@@ -4,10 +4,10 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/heap.h"
 #include "ctl/broker_adopt.h"
 #include "ctl/broker_int.h"
 #include "ctl/broker_lock.h"
@@ -26,7 +26,7 @@ static void add(struct recall *r, const struct sl_flow_key *key, const struct sl
 {
 	if (r->n == r->max) {
 		uint32_t max = r->max ? 2 * r->max : 256;
-		void *p = realloc(r->req, max * sizeof(*r->req));
+		void *p = sl_realloc(r->req, max * sizeof(*r->req));
 
 		if (!p) {
 			r->err = -ENOMEM;
@@ -98,8 +98,8 @@ static int read_map(int fd, size_t key_bytes, void **keys, struct sl_claim **cla
 {
 	uint32_t n = SL_MAX_FLOWS, batch;
 
-	*keys = malloc(n * key_bytes);
-	*claims = malloc(n * sizeof(**claims));
+	*keys = sl_malloc(n * key_bytes);
+	*claims = sl_malloc(n * sizeof(**claims));
 	if (!*keys || !*claims)
 		return -ENOMEM;
 	if (bpf_map_lookup_batch(fd, NULL, &batch, *keys, *claims, &n, NULL) && errno != ENOENT)
@@ -118,8 +118,8 @@ static int look(struct recall *r, enum sl_map map, size_t key_bytes)
 			found(r, (struct sl_flow_key *)keys + i, &claims[i]);
 		else
 			found_endpoint(r, (struct sl_endpoint_key *)keys + i, &claims[i]);
-	free(keys);
-	free(claims);
+	sl_free(keys);
+	sl_free(claims);
 	return n < 0 ? n : r->err;
 }
 
@@ -174,6 +174,6 @@ int sl_claims_recall(uint32_t ifindex, sl_recall_fn *keep, void *arg)
 	for (uint32_t i = 0; !err && i < r.n; i++)
 		if (!keep(arg, &r.req[i]))
 			sl_embedded_unclaim(&r.req[i]);
-	free(r.req);
+	sl_free(r.req);
 	return err;
 }

@@ -6,13 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/if_xdp.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "base/apart.h"
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/pages.h"
 #include "base/reserve.h"
@@ -211,7 +211,7 @@ static int told_make(struct sl_umem_info *u, void **told)
 static int watch_make(struct sl_umem *u)
 {
 	u->info.share.wary = true;
-	u->watch = calloc(u->info.geometry.nqueues + 1, sizeof(*u->watch));
+	u->watch = sl_calloc(u->info.geometry.nqueues + 1, sizeof(*u->watch));
 	return u->watch ? 0 : -ENOMEM;
 }
 
@@ -221,7 +221,7 @@ static void share_unmap(struct sl_umem *u)
 		munmap(u->share_mem, u->share_bytes);
 	if (u->info.share.told)
 		munmap(u->info.share.told, u->info.geometry.told_bytes);
-	free(u->watch);
+	sl_free(u->watch);
 }
 
 /* A group of one: this process. Its pages come into being as frames do, where they are sure to. */
@@ -311,7 +311,7 @@ int sl_umem_make(uint32_t id, uint32_t nframes, uint32_t frame_size, const char 
 		sl_why(why, "frames must be 2048 or 4096 bytes");
 		return -EINVAL;
 	}
-	u = calloc(1, sizeof(*u));
+	u = sl_calloc(1, sizeof(*u));
 	if (!u)
 		return -ENOMEM;
 	u->info = (struct sl_umem_info){.id = id,
@@ -338,7 +338,7 @@ int sl_umem_make(uint32_t id, uint32_t nframes, uint32_t frame_size, const char 
 	munmap(u->info.base, mapped);
 	file_close(u->info.memfd);
 release:
-	free(u);
+	sl_free(u);
 	return err;
 }
 
@@ -368,7 +368,7 @@ static int map_again(struct sl_umem *u)
 
 int sl_umem_map_again(const struct sl_umem_info *info)
 {
-	struct sl_umem *u = calloc(1, sizeof(*u));
+	struct sl_umem *u = sl_calloc(1, sizeof(*u));
 	int err;
 
 	if (!u)
@@ -376,7 +376,7 @@ int sl_umem_map_again(const struct sl_umem_info *info)
 	u->info = *info;
 	err = map_again(u);
 	if (err)
-		free(u);
+		sl_free(u);
 	else
 		umem_add(u);
 	return err;
@@ -411,7 +411,7 @@ void sl_umem_drop(uint32_t id)
 	file_close(u->info.memfd);
 	file_close(u->info.share_fd);
 	file_close(u->info.told_fd);
-	free(u);
+	sl_free(u);
 }
 
 int sl_umem_register(const struct sl_umem *u, int fd)

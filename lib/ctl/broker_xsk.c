@@ -12,9 +12,9 @@
 
 #include <errno.h>
 #include <linux/if_xdp.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/sys.h"
 
@@ -281,7 +281,7 @@ static void share_close(struct sl_part *part, uint32_t q)
 static int anchor_give(struct sl_part *part, uint32_t q, bool made, const char **step)
 {
 	struct sl_device *port = part->port;
-	uint32_t max = port->rings.fill / 2, *frames = malloc(max * sizeof(*frames)), n;
+	uint32_t max = port->rings.fill / 2, *frames = sl_malloc(max * sizeof(*frames)), n;
 	struct sl_umem *u = part->umem;
 	int err;
 
@@ -297,7 +297,7 @@ static int anchor_give(struct sl_part *part, uint32_t q, bool made, const char *
 		sl_umem_untake(u, frames, n);
 	else
 		sl_umem_given(u, frames, n, port->queue[q].share_queue);
-	free(frames);
+	sl_free(frames);
 	return err;
 }
 

@@ -12,12 +12,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/btf.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "base/base.h"
+#include "base/heap.h"
 #include "base/sys.h"
 #include "steer.h"
 
@@ -107,7 +107,7 @@ static void put_types(struct types *t)
 {
 	if (t->raw)
 		sl_sys(SYS_munmap, t->raw, t->size);
-	free(t->of);
+	sl_free(t->of);
 }
 
 static int find_parts(struct types *t)
@@ -192,7 +192,7 @@ static int look_through(struct types *t, const struct btf_type *is[RECORDS])
 	uint32_t off = 0;
 	long more;
 
-	t->of = calloc(t->at_len / sizeof(struct btf_type) + 1, sizeof(*t->of));
+	t->of = sl_calloc(t->at_len / sizeof(struct btf_type) + 1, sizeof(*t->of));
 	if (!t->of)
 		return -ENOMEM;
 	for (t->n = 1; t->at_len - off >= sizeof(struct btf_type); t->n++) {
@@ -319,7 +319,7 @@ static void keep_records(const struct types *t, const struct btf_type *is[RECORD
 			err = add_record(btf, t, &records[i], is[i]);
 	if (btf && !err)
 		raw = btf__raw_data(btf, &len);
-	found.btf = raw ? malloc(len) : NULL;
+	found.btf = raw ? sl_malloc(len) : NULL;
 	if (found.btf) {
 		memcpy(found.btf, raw, len);
 		found.btf_len = len;

@@ -8,8 +8,8 @@
 #include "ctl/lease.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
+#include "base/heap.h"
 #include "base/sys.h"
 #include "ctl/broker_int.h"
 
@@ -42,7 +42,7 @@ void sl_lease_rings_drop(uint32_t ifindex)
 	*at = r->next;
 	for (uint32_t q = 0; q < r->nqueues; q++)
 		sl_queue_unmap(&r->queue[q]);
-	free(r);
+	sl_free(r);
 }
 
 /* The mappings are not inherited; freeing is not async-signal-safe. */
@@ -54,7 +54,7 @@ void sl_lease_rings_child(void)
 /* Out of the anchors, which need not stay open for it. */
 static int rings_map(uint32_t ifindex, const struct sl_lease_lane_ok *ok, const int *anchor)
 {
-	struct rings *r = calloc(1, sizeof(*r) + ok->nqueues * sizeof(r->queue[0]));
+	struct rings *r = sl_calloc(1, sizeof(*r) + ok->nqueues * sizeof(r->queue[0]));
 	int err = 0;
 
 	if (!r)

@@ -5,11 +5,11 @@
 #include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "base/closer.h"
+#include "base/heap.h"
 #include "base/sys.h"
 #include "ctl/vault.h"
 
@@ -46,7 +46,7 @@ static void discard(struct record *r)
 			sl_closer_add(r->fd[i], (uint32_t)r->hdr.key, false);
 		else
 			sl_sys_close(r->fd[i]);
-	free(r);
+	sl_free(r);
 }
 
 static void del(uint8_t kind, uint64_t key)
@@ -63,7 +63,7 @@ static void del(uint8_t kind, uint64_t key)
 static void put(struct sl_vault_msg *m)
 {
 	size_t fds_at = (m->bytes + 7u) & ~7u;
-	struct record **at, *r = malloc(sizeof(*r) + fds_at + m->nfds * sizeof(int));
+	struct record **at, *r = sl_malloc(sizeof(*r) + fds_at + m->nfds * sizeof(int));
 
 	if (!r) {
 		sl_vault_close_fds(m);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A lane's trade with the pool of frames. */
+#include "base/heap.h"
 #include "io/frame.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct sl_pool sl_pool;
 
 int sl_pool_attach(uint8_t *base, uint32_t mtu, const struct sl_share *g, uint8_t member)
 {
-	struct sl_frame_charge *charge = calloc(g->nframes, sizeof(*charge));
+	struct sl_frame_charge *charge = sl_calloc(g->nframes, sizeof(*charge));
 
 	if (!charge)
 		return -ENOMEM;

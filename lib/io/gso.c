@@ -19,13 +19,13 @@
 #include <linux/sockios.h>
 #include <linux/virtio_net.h>
 #include <net/if.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/uio.h>
 
 #include "base/clock.h"
 #include "base/fds.h"
+#include "base/heap.h"
 #include "base/sys.h"
 #include "io/offload.h"
 #include "wire/finish.h"
@@ -189,7 +189,7 @@ static void gso_close(struct sl_tx *tx, struct sl_frames *cache)
 	for (uint32_t i = 0; i < g->n; i++)
 		sl_frame_sent(cache, g->run[i].frame);
 	sl_sys_close(g->fd);
-	free(g);
+	sl_free(g);
 	x->gso = NULL;
 	tx->ops = &sl_xsk_tx_ops;
 	tx->caps &= ~SL_TX_TSO;
@@ -245,7 +245,7 @@ void sl_gso_open(struct sl_xsk *x, uint32_t ifindex, const char *ifname, bool qd
 		goto close;
 	if (sl_sys_setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)) < 0)
 		sl_sys_setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, sizeof(room));
-	g = calloc(1, sizeof(*g));
+	g = sl_calloc(1, sizeof(*g));
 	if (!g)
 		goto close;
 	g->fd = sl_fd_keep(fd);

@@ -5,10 +5,10 @@
  * other end has supplied by refill, and comes back by reap; the copy waits in the list of the
  * receiving end, in order of arrival, until the caller's clock has got there. No clock is read and
  * no chance is taken but the seed's, so a run can be repeated exactly. */
+#include "base/heap.h"
 #include "io/loop.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* splitmix64 (Steele, Lea, Flood, 2014) */
@@ -195,9 +195,9 @@ static const struct sl_rx_ops loop_rx_ops = {
 static void free_rings(struct sl_loop *l)
 {
 	for (int i = 0; i < 2; i++) {
-		free(l->end[i].way);
-		free(l->end[i].fill);
-		free(l->end[i].comp);
+		sl_free(l->end[i].way);
+		sl_free(l->end[i].fill);
+		sl_free(l->end[i].comp);
 	}
 }
 
@@ -213,9 +213,9 @@ int sl_loop_init(struct sl_loop *l, uint32_t depth, uint64_t seed)
 		e->loop = l;
 		e->peer = &l->end[!i];
 		e->rng = seed * 2 + (uint64_t)i;
-		e->way = calloc(depth, sizeof(*e->way));
-		e->fill = calloc(depth, sizeof(*e->fill));
-		e->comp = calloc(depth, sizeof(*e->comp));
+		e->way = sl_calloc(depth, sizeof(*e->way));
+		e->fill = sl_calloc(depth, sizeof(*e->fill));
+		e->comp = sl_calloc(depth, sizeof(*e->comp));
 		if (!e->way || !e->fill || !e->comp) {
 			free_rings(l);
 			return -ENOMEM;

@@ -14,10 +14,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/fds.h"
+#include "base/heap.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/settings.h"
@@ -185,7 +185,7 @@ static void free_queue(struct sl_verbs_tx *v)
 	if (v->cq)
 		lib->destroy_cq(ibv_cq_ex_to_cq(v->cq));
 	device_put(v->dev);
-	free(v);
+	sl_free(v);
 }
 
 /* Who makes its requests. */
@@ -216,7 +216,7 @@ static uint32_t signal_every(uint32_t depth)
 static struct sl_verbs_tx *open_queue(struct sl_verbs_dev *dev, uint32_t depth,
 				      uint32_t inline_bytes, const char **why)
 {
-	struct sl_verbs_tx *v = calloc(1, sizeof(*v) + depth * sizeof(v->desc[0]));
+	struct sl_verbs_tx *v = sl_calloc(1, sizeof(*v) + depth * sizeof(v->desc[0]));
 
 	if (!v) {
 		*why = "no memory";

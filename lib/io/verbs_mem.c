@@ -9,8 +9,8 @@
  * then. What finds no room goes from our memory, and is counted. */
 #if __has_include(<infiniband/verbs.h>)
 #include <errno.h>
-#include <stdlib.h>
 
+#include "base/heap.h"
 #include "base/log.h"
 #include "io/verbs_int.h"
 
@@ -47,7 +47,7 @@ void sl_verbs_mem_open(struct sl_verbs_tx *v, const struct sl_verbs_want *want)
 	const char *why = "the device has none";
 
 	bytes = (uint32_t)sl_min((uint64_t)want->device_bytes, v->dev->max_dm) & ~(ALIGN - 1);
-	m = bytes ? calloc(1, sizeof(*m) + (v->mask + 1) * sizeof(m->taken[0])) : NULL;
+	m = bytes ? sl_calloc(1, sizeof(*m) + (v->mask + 1) * sizeof(m->taken[0])) : NULL;
 	if (m) {
 		m->size = bytes;
 		m->stats = want->stats;
@@ -77,7 +77,7 @@ void sl_verbs_mem_close(struct sl_verbs_tx *v)
 	}
 	if (m->dm)
 		ibv_free_dm(m->dm);
-	free(m);
+	sl_free(m);
 }
 
 bool sl_verbs_mem_is_used(const struct sl_verbs_tx *v)

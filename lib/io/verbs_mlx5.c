@@ -12,8 +12,8 @@
  * A request that goes over the end of the ring is made beside it and copied in two parts; else it
  * is made in its place. */
 #if __has_include(<infiniband/verbs.h>)
-#include <stdlib.h>
 
+#include "base/heap.h"
 #include "base/settings.h"
 #include "io/mlx5_cqe.h"
 #include "io/mlx5_wqe.h"
@@ -317,12 +317,12 @@ const char *sl_verbs_open_mlx5(struct sl_verbs_tx *v)
 		return "it is no mlx5 device";
 	if (v->dev->mlx5->init_obj(&obj, MLX5DV_OBJ_QP | MLX5DV_OBJ_CQ) || !is_known(&qp, &cq))
 		return "its queues are of an unknown kind";
-	m = calloc(1, sizeof(*m) + qp.sq.wqe_cnt * sizeof(m->end[0]));
+	m = sl_calloc(1, sizeof(*m) + qp.sq.wqe_cnt * sizeof(m->end[0]));
 	if (!m)
 		return "no memory";
 	fill(m, v, &qp, &cq);
 	if (!agrees(v, m)) {
-		free(m);
+		sl_free(m);
 		return "libmlx5 makes them otherwise";
 	}
 	m->sharers = register_get(qp.bf.reg);
@@ -337,6 +337,6 @@ void sl_verbs_close_mlx5(struct sl_verbs_tx *v)
 {
 	if (v->direct)
 		register_put(v->direct->sharers);
-	free(v->direct);
+	sl_free(v->direct);
 }
 #endif

@@ -8,9 +8,9 @@
 #include <endian.h>
 #include <linux/if.h>
 #include <linux/if_ether.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "base/log.h"
 #include "net/rtnl.h"
 #include "steer.h"
@@ -109,7 +109,7 @@ static bool array_open(void **array, unsigned *n, unsigned *room, size_t size, u
 	if (*n == *room) {
 		unsigned more = *room ? 2 * *room : 16;
 
-		p = realloc(p, more * size);
+		p = sl_realloc(p, more * size);
 		if (!p)
 			return false;
 		*array = p;
@@ -480,8 +480,8 @@ void sl_link_fini(void)
 {
 	if (!sl_lock(&lock))
 		return;
-	free(links);
-	free(locals);
+	sl_free(links);
+	sl_free(locals);
 	links = NULL;
 	locals = NULL;
 	nlinks = links_room = nlocals = locals_room = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The claims of a socket: what the steering program brings it. */
-#include <stdlib.h>
 
+#include "base/heap.h"
 #include "sock/sock.h"
 
 static struct sl_lock claims_lock; /* every socket's list of claims; taken after its slow lock */
@@ -51,13 +51,13 @@ static bool comes_second(struct sl_sock *sk, const struct sl_claim_req *req)
 
 bool sl_sock_add_claim(struct sl_sock *sk, const struct sl_claim_req *req, const char **why)
 {
-	struct sl_sock_claim *c = malloc(sizeof(*c));
+	struct sl_sock_claim *c = sl_malloc(sizeof(*c));
 
 	if (!c)
 		return false;
 	c->req = *req;
 	if (!comes_second(sk, req) && sl_broker_claim(&c->req, why) < 0) {
-		free(c);
+		sl_free(c);
 		return false;
 	}
 	sl_lock(&claims_lock);
@@ -101,7 +101,7 @@ static void forget(struct sl_sock *sk, void *arg)
 			continue;
 		}
 		*at = c->next;
-		free(c);
+		sl_free(c);
 	}
 	sl_unlock(&claims_lock);
 	sl_unlock(&sk->slow);
@@ -144,7 +144,7 @@ void sl_sock_unclaim(struct sl_sock *sk)
 
 		sk->claims = c->next;
 		unclaim(sk, &c->req);
-		free(c);
+		sl_free(c);
 	}
 	sl_unlock(&claims_lock);
 }
@@ -276,7 +276,7 @@ void sl_sock_claims_drop(struct sl_sock *sk, struct sl_sock_claim *old)
 		old = c->next;
 		if (!has_claim(sk, &c->req))
 			unclaim(sk, &c->req);
-		free(c);
+		sl_free(c);
 	}
 	sl_unlock(&claims_lock);
 }

@@ -3,9 +3,9 @@
 #include "sock/epoll.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/fdtab.h"
@@ -28,7 +28,7 @@ static struct sl_epoll *new_set(void)
 		if (sl_load(&ep->state) == SL_EP_FREE && sl_load(&ep->users) == 0)
 			goto found;
 	}
-	ep = calloc(1, sizeof(*ep));
+	ep = sl_calloc(1, sizeof(*ep));
 	errno = saved;
 	if (!ep)
 		goto out;
@@ -188,7 +188,7 @@ static struct sl_epitem *new_item(struct sl_epoll *ep, int fd, struct sl_sock *s
 				  struct sl_epoll *inner, const struct epoll_event *ev)
 {
 	int saved = errno;
-	struct sl_epitem *it = calloc(1, sizeof(*it));
+	struct sl_epitem *it = sl_calloc(1, sizeof(*it));
 
 	errno = saved;
 	if (!it)
@@ -243,7 +243,7 @@ static int add(struct sl_epoll *ep, int epfd, struct sl_epitem *it)
 	if (r < 0) {
 		int saved = errno;
 
-		free(it);
+		sl_free(it);
 		errno = saved;
 		return r;
 	}
@@ -353,7 +353,7 @@ static int change_leftover(struct sl_epoll *ep, int epfd, int op, int fd, struct
 	else if (op == EPOLL_CTL_ADD && sl_sock_left(sl_fd_sock(fd))) {
 		it = new_item(ep, fd, sl_fd_sock(fd), NULL, ev);
 		if (!it || sl_epitem_reserve(ep) < 0) {
-			free(it);
+			sl_free(it);
 			return 0;
 		}
 		it->leftover = true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Members of epoll sets that are ours: found, told of events, reported. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "base/sys.h"
 #include "sock/epoll.h"
 #include "sock/sock.h"
@@ -37,7 +37,7 @@ int sl_epitem_reserve(struct sl_epoll *ep)
 
 	if (sl_load(&ep->nitems) < ep->hash_size)
 		return 0;
-	table = calloc(size, sizeof(*table));
+	table = sl_calloc(size, sizeof(*table));
 	errno = saved;
 	if (!table)
 		return -ENOMEM;
@@ -52,7 +52,7 @@ int sl_epitem_reserve(struct sl_epoll *ep)
 		table[h] = it;
 	}
 	sl_epoll_unlock(ep);
-	free(old);
+	sl_free(old);
 	return 0;
 }
 
@@ -121,7 +121,7 @@ void sl_epitem_reap(struct sl_epoll *ep)
 		if (!it)
 			break;
 		sl_epitem_unwatch(it);
-		free(it);
+		sl_free(it);
 	}
 	errno = saved;
 }

@@ -4,12 +4,12 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <time.h> /* for errqueue.h */
 
 #include <linux/errqueue.h>
 
 #include "base/clock.h"
+#include "base/heap.h"
 #include "base/sys.h"
 #include "sock/cmsg.h"
 #include "sock/tconn.h"
@@ -42,7 +42,7 @@ bool sl_errq_make(struct sl_sock *sk)
 
 	if (sk->errq)
 		return true;
-	q = calloc(1, sizeof(*q));
+	q = sl_calloc(1, sizeof(*q));
 	errno = saved;
 	if (!q)
 		return false;
@@ -97,7 +97,7 @@ bool sl_errq_has_ring(struct sl_errq *q)
 
 	if (q->sent)
 		return true;
-	q->sent = calloc(1, RING_BYTES + SL_ERRQ_MARKS * SL_ERRQ_MARK_BYTES);
+	q->sent = sl_calloc(1, RING_BYTES + SL_ERRQ_MARKS * SL_ERRQ_MARK_BYTES);
 	errno = saved;
 	q->marks = (uint8_t *)q->sent + RING_BYTES;
 	return q->sent;

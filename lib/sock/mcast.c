@@ -8,8 +8,8 @@
  * wildcard by IP_MULTICAST_ALL. As long as another program of the host would get copies, too,
  * the fan claims nothing and the kernel serves everybody. */
 #include <errno.h>
-#include <stdlib.h>
 
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/diag.h"
@@ -171,7 +171,7 @@ static struct sl_member *read_filter(const struct sl_sock *sk, const struct sl_a
 	u.f.gf_numsrc = sl_min(u.f.gf_numsrc, (uint32_t)MAX_SOURCES);
 	if (u.f.gf_fmode == MCAST_INCLUDE && u.f.gf_numsrc == 0)
 		return NULL;
-	m = calloc(1, sizeof(*m) + u.f.gf_numsrc * sizeof(m->source[0]));
+	m = sl_calloc(1, sizeof(*m) + u.f.gf_numsrc * sizeof(m->source[0]));
 	if (!m)
 		return NULL;
 	m->group = *group;
@@ -264,11 +264,11 @@ static struct fan *new_fan(struct sl_sock *sk, const struct sl_member *m)
 {
 	struct sl_port *port = sl_port_open(m->ifindex);
 	struct sl_leg *leg = port ? sl_lane_leg(sk->lane, port) : NULL;
-	struct fan *f = leg ? calloc(1, sizeof(*f)) : NULL;
+	struct fan *f = leg ? sl_calloc(1, sizeof(*f)) : NULL;
 	int slot = f ? sl_slot_new() : -ENOSPC;
 
 	if (slot < 0) {
-		free(f);
+		sl_free(f);
 		return NULL;
 	}
 	f->group = m->group;
@@ -374,7 +374,7 @@ static void free_fan(struct fan *f)
 		sl_slot_free(f->slot);
 		sl_lane_unlock(f->lane);
 	}
-	free(f);
+	sl_free(f);
 }
 
 /* Is anybody still a member? IP_MULTICAST_ALL alone brings no packets to the host. */
@@ -453,7 +453,7 @@ void sl_mcast_forget(struct sl_sock *sk)
 		struct sl_member *m = sk->members;
 
 		sk->members = m->next;
-		free(m);
+		sl_free(m);
 	}
 }
 
@@ -510,7 +510,7 @@ static void replace(struct sl_sock *sk, struct sl_member *fresh, const struct sl
 	if (locked)
 		sl_lane_unlock(f->lane);
 	sl_unlock(&lock);
-	free(old);
+	sl_free(old);
 }
 
 int sl_mcast_setsockopt(struct sl_sock *sk, int level, int name, const void *val, socklen_t len)

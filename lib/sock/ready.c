@@ -3,8 +3,8 @@
 #include "sock/ready.h"
 
 #include <pthread.h>
-#include <stdlib.h>
 
+#include "base/heap.h"
 #include "base/sys.h"
 #include "sock/errq.h"
 #include "sock/sock.h"
@@ -86,7 +86,7 @@ static void bell_free(void *arg)
 
 	if (b->fd >= 0)
 		sl_sys_close(b->fd);
-	free(b);
+	sl_free(b);
 	my_bell = NULL;
 }
 
@@ -103,7 +103,7 @@ struct sl_bell *sl_bell_get(void)
 	if (sl_likely(b))
 		return b;
 	pthread_once(&bell_once, bell_key_make);
-	b = calloc(1, sizeof(*b));
+	b = sl_calloc(1, sizeof(*b));
 	if (!b)
 		return &none;
 	b->fd = sl_fd_keep(sl_sys_eventfd(0, 02000000 | 04000)); /* EFD_CLOEXEC | EFD_NONBLOCK */

@@ -8,8 +8,8 @@
 #include <linux/ip.h>
 #include <netinet/ip6.h>
 #include <linux/udp.h>
-#include <stdlib.h>
 
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "sock/sock.h"
@@ -101,7 +101,7 @@ static int send_again(const struct sl_sock *sk, const struct sl_dgram *d, uint8_
 
 void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane)
 {
-	uint8_t *bytes = sl_udp_queued(&sk->udp) ? malloc(SL_INJECT_MAX) : NULL;
+	uint8_t *bytes = sl_udp_queued(&sk->udp) ? sl_malloc(SL_INJECT_MAX) : NULL;
 	int err = 0, lost = 0;
 	struct sl_dgram *d;
 
@@ -113,7 +113,7 @@ void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane)
 		lost += ret < 0;
 		sl_udp_pop(&sk->udp, &lane->frames);
 	}
-	free(bytes);
+	sl_free(bytes);
 	if (lost)
 		sl_debug("sock", "fd %d: %d datagrams lost on the way to the kernel: %s", sk->fd,
 			 lost, strerrorname_np(-err));

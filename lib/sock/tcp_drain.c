@@ -9,8 +9,8 @@
  * stays ours, and accept(2) gives ours before the kernel's, until there is none. The keeper looks
  * every second. */
 #include <linux/membarrier.h>
-#include <stdlib.h>
 
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "sock/tconn.h"
@@ -71,18 +71,18 @@ static void claim_requests(struct sl_sock *sk, const struct sl_sock_claim *endpo
 {
 	struct sl_tcp_listener *l = &sk->lsn->tcp;
 	uint32_t n = 0, max = sl_load(&l->nrequests) + KEYS_MORE;
-	struct sl_tcp_key *keys = malloc(max * sizeof(*keys));
+	struct sl_tcp_key *keys = sl_malloc(max * sizeof(*keys));
 	struct sl_lane *lane;
 
 	if (!keys || !sl_sock_lock(sk, &lane)) {
-		free(keys);
+		sl_free(keys);
 		return;
 	}
 	n = sl_tcp_listener_keys(l, held, keys, max);
 	sl_lane_unlock(lane);
 	for (uint32_t i = 0; i < n; i++)
 		sl_tlisten_claim_flow(sk, endpoints, &keys[i], 0);
-	free(keys);
+	sl_free(keys);
 }
 
 /* Steps ---------------------------------------------------------------------------------------- */
@@ -131,7 +131,7 @@ void sl_tlisten_leave(struct sl_sock *sk)
 		struct sl_sock_claim *c = endpoints;
 
 		endpoints = c->next;
-		free(c);
+		sl_free(c);
 	}
 }
 

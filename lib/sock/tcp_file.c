@@ -4,10 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
+#include "base/heap.h"
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/tconn.h"
@@ -231,12 +231,12 @@ static ssize_t sendfile_from(struct sl_sock *sk, int out, int in, off_t *off, si
 	ssize_t n;
 
 	if (!off && len && is_pipe(out))
-		buf = malloc(CHUNK);
+		buf = sl_malloc(CHUNK);
 	errno = saved;
 	if (!buf)
 		return sl_sys_cancel(SYS_sendfile, out, in, off, len);
 	n = stream_to_pipe(sk, in, out, len, false, buf);
-	free(buf);
+	sl_free(buf);
 	errno = saved;
 	return n;
 }
@@ -253,14 +253,14 @@ ssize_t sl_sendfile(int out, int in, off_t *off, size_t len)
 	if (from && sl_load(&from->conn))
 		return sendfile_from(from, out, in, off, len);
 	sk = stream(out);
-	if (!sk || pos < 0 || !(buf = malloc(CHUNK))) {
+	if (!sk || pos < 0 || !(buf = sl_malloc(CHUNK))) {
 		if (sk)
 			sl_hand_back(out);
 		errno = saved;
 		return sl_sys_cancel(SYS_sendfile, out, in, off, len);
 	}
 	n = send_range(sk, out, in, pos, sl_min(len, (size_t)0x7ffff000), buf);
-	free(buf);
+	sl_free(buf);
 	errno = saved;
 	if (n > 0 && off)
 		*off = pos + n;
@@ -299,13 +299,13 @@ ssize_t sl_splice(int in, off_t *in_off, int out, off_t *out_off, size_t len, un
 	ssize_t n;
 
 	if (from || to)
-		buf = malloc(CHUNK);
+		buf = sl_malloc(CHUNK);
 	errno = saved;
 	if (!buf)
 		return splice_kernel(in, in_off, out, out_off, len, flags, from || to);
 	n = from ? stream_to_pipe(from, in, out, len, flags & SPLICE_F_NONBLOCK, buf)
 		 : pipe_to_stream(in, to, out, len, flags, buf);
-	free(buf);
+	sl_free(buf);
 	errno = saved;
 	return n;
 }

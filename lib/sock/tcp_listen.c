@@ -9,9 +9,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/sys.h"
@@ -37,7 +37,7 @@ static struct sl_tlisten *new_listener(struct sl_sock *sk)
 		free_list = l->next_free;
 	sl_unlock(&lock);
 	if (!l)
-		l = malloc(sizeof(*l));
+		l = sl_malloc(sizeof(*l));
 	if (!l)
 		return NULL;
 	memset(l, 0, sizeof(*l));

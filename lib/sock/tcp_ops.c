@@ -7,8 +7,8 @@
  * the connection as UDP's is; where there is no way out they are lost, and sent again by the
  * protocol. */
 #include <fcntl.h>
-#include <stdlib.h>
 
+#include "base/heap.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "net/ipconf.h"
@@ -72,7 +72,7 @@ static void make_path(struct sl_tconn *c)
 {
 	const struct sl_tcp_key *k = &c->tcp.node.key;
 	struct sl_dst *d = find_dst(c->lane, k, c->oif, c->mark, c->tcp.tos);
-	struct sl_tconn_path *p = c->path ? c->path : calloc(1, sizeof(*p));
+	struct sl_tconn_path *p = c->path ? c->path : sl_calloc(1, sizeof(*p));
 
 	c->path = p;
 	if (!p)
@@ -89,7 +89,7 @@ static void make_path(struct sl_tconn *c)
 
 void sl_tconn_rest(struct sl_tconn *c)
 {
-	free(c->path);
+	sl_free(c->path);
 	c->path = NULL;
 }
 

@@ -12,8 +12,8 @@
  * have become many. */
 #include <errno.h>
 #include <linux/tcp.h>
-#include <stdlib.h>
 
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/diag.h"
@@ -77,18 +77,18 @@ static void sweep_passes(void)
 		npasses--;
 		sl_broker_unclaim(&p->req);
 		sl_slot_free(p->req.claim.slot);
-		free(p);
+		sl_free(p);
 	}
 	look_at = sl_max(2 * npasses, (uint32_t)PASSES_MIN);
 }
 
 static int add_pass(const struct sl_leg *leg, const struct sl_tcp_key *key, int shadow)
 {
-	struct pass *p = calloc(1, sizeof(*p));
+	struct pass *p = sl_calloc(1, sizeof(*p));
 	int slot = p ? sl_slot_new() : -ENOMEM, err;
 
 	if (slot < 0) {
-		free(p);
+		sl_free(p);
 		return slot;
 	}
 	p->req = sl_tconn_flow_req(leg, key, shadow, (uint32_t)slot);
@@ -96,7 +96,7 @@ static int add_pass(const struct sl_leg *leg, const struct sl_tcp_key *key, int 
 	err = sl_broker_claim(&p->req, NULL);
 	if (err < 0) {
 		sl_slot_free((uint32_t)slot);
-		free(p);
+		sl_free(p);
 		return err;
 	}
 	p->next = passes;

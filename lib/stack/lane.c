@@ -46,16 +46,16 @@ static struct sl_lane *lane_new(uint64_t key)
 	if (nlanes == SL_MAX_LANES || !(mem = sl_aligned_alloc(SL_CACHELINE, sizeof(*l))))
 		return NULL;
 	l = memset(mem, 0, sizeof(*l));
-	l->dst = calloc(1, sizeof(*l->dst));
-	l->sources = calloc(1, sizeof(*l->sources));
-	l->cross = calloc(MAX_CROSS, sizeof(*l->cross));
+	l->dst = sl_calloc(1, sizeof(*l->dst));
+	l->sources = sl_calloc(1, sizeof(*l->sources));
+	l->cross = sl_calloc(MAX_CROSS, sizeof(*l->cross));
 	l->pace = sl_lane_pace_new();
 	if (!l->dst || !l->sources || !l->cross || !l->pace) {
-		free(l->dst);
-		free(l->sources);
-		free(l->cross);
-		free(l->pace);
-		free(l);
+		sl_free(l->dst);
+		sl_free(l->sources);
+		sl_free(l->cross);
+		sl_free(l->pace);
+		sl_free(l);
 		return NULL;
 	}
 	l->max_cross = MAX_CROSS;
@@ -143,7 +143,7 @@ static int map_leases(struct sl_leg *leg, const struct sl_xsk_lease *leases)
 /* By the leg on the device below. */
 static struct sl_leg *open_vlan_leg(struct sl_port *port, struct sl_leg *below)
 {
-	struct sl_leg *leg = calloc(1, sizeof(*leg));
+	struct sl_leg *leg = sl_calloc(1, sizeof(*leg));
 
 	if (!leg)
 		return NULL;
@@ -171,7 +171,7 @@ static void open_gso(struct sl_leg *leg)
 static struct sl_leg *open_leg(struct sl_lane *lane, struct sl_port *port)
 {
 	uint32_t nq = port->info.nqueues, ifindex = port->info.ifindex;
-	struct sl_leg *leg = calloc(1, sizeof(*leg) + nq * sizeof(leg->xsk[0]));
+	struct sl_leg *leg = sl_calloc(1, sizeof(*leg) + nq * sizeof(leg->xsk[0]));
 	struct sl_xsk_lease leases[SL_MAX_QUEUES];
 	const char *why = NULL;
 	int err = -ENOMEM;
@@ -201,7 +201,7 @@ static struct sl_leg *open_leg(struct sl_lane *lane, struct sl_port *port)
 out:
 	sl_warn("lane", "lane %u has no place on %s: %s (%s)", lane->id, port->info.ifname,
 		why ? why : "rings", strerrorname_np(-err));
-	free(leg);
+	sl_free(leg);
 	return NULL;
 }
 

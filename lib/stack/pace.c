@@ -9,9 +9,8 @@
  * signal handler. */
 #include "stack/pace.h"
 
-#include <stdlib.h>
-
 #include "base/clock.h"
+#include "base/heap.h"
 #include "base/sys.h"
 #include "stack/pace_int.h"
 
@@ -40,7 +39,8 @@ static uint32_t max_waiting(void)
 
 static struct sl_pacer *make(void)
 {
-	struct sl_pacer *p = calloc(1, sizeof(*p) + (SL_STATS_PORTS + 1) * sizeof(struct sl_leg));
+	struct sl_pacer *p =
+		sl_calloc(1, sizeof(*p) + (SL_STATS_PORTS + 1) * sizeof(struct sl_leg));
 
 	if (!p)
 		return NULL;
@@ -67,7 +67,7 @@ struct sl_pacer *sl_pacer_new(struct sl_sock_stats *stats)
 	if (!sl_lock(&lock))
 		return NULL;
 	if (!waiting)
-		waiting = calloc(sl_pool.nframes, sizeof(*waiting));
+		waiting = sl_calloc(sl_pool.nframes, sizeof(*waiting));
 	if (waiting)
 		p = take_spare();
 	sl_unlock(&lock);
@@ -112,7 +112,7 @@ struct sl_pace_ask sl_pacer_ask(const struct sl_pacer *p)
 
 struct sl_lane_pace *sl_lane_pace_new(void)
 {
-	struct sl_lane_pace *lp = malloc(sizeof(*lp));
+	struct sl_lane_pace *lp = sl_malloc(sizeof(*lp));
 
 	if (!lp)
 		return NULL;

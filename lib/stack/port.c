@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/handler.h"
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "ctl/conf.h"
@@ -71,7 +72,7 @@ static struct sl_port *port_alloc(void)
 	for (uint32_t i = 0; i < nports; i++)
 		if (sl_load_acquire(&ports[i]->retired))
 			return ports[i];
-	return nports < SL_STATS_PORTS ? calloc(1, sizeof(struct sl_port)) : NULL;
+	return nports < SL_STATS_PORTS ? sl_calloc(1, sizeof(struct sl_port)) : NULL;
 }
 
 /* It is found by its ifindex, which therefore comes last. */
@@ -341,7 +342,7 @@ static struct sl_port *open_port(const struct sl_link *link)
 	if (err < 0) {
 		stays(link, err, why ? why : "the broker refused it");
 		if (!p->retired)
-			free(p);
+			sl_free(p);
 		return NULL;
 	}
 	as.lower = as.info.ifindex;

@@ -7,9 +7,9 @@
 #include "stack/stack.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/heap.h"
 #include "base/sys.h"
 
 /* The keeper may be as late as that with a timer that was armed while he slept: as Linux' with
@@ -38,10 +38,10 @@ static uint64_t now_us(void)
 
 static struct sl_tcp_host *host_new(struct sl_lane *lane)
 {
-	struct sl_tcp_host *h = malloc(sizeof(*h));
+	struct sl_tcp_host *h = sl_malloc(sizeof(*h));
 
 	if (h && sl_tcp_host_init(h, tcp_ops, &lane->frames, secret, now_us(), lane) < 0) {
-		free(h);
+		sl_free(h);
 		return NULL;
 	}
 	return h;
@@ -66,7 +66,7 @@ struct sl_tcp_host *sl_lane_tcp(struct sl_lane *lane)
 	}
 	if (h) { /* another thread was first, or this is a signal handler in the lane's turn */
 		sl_tcp_host_fini(h);
-		free(h);
+		sl_free(h);
 	}
 	return sl_load_acquire(&lane->tcp);
 }

@@ -2,9 +2,9 @@
 /* A connection's life: made, opened, shut down, closed, aborted (RFC 9293 3.10.1, 3.10.4, 3.10.5),
  * and the host that it lives on. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "tcp/tcp_internal.h"
 
 #define BUCKETS 64 /* at first */
@@ -66,11 +66,11 @@ int sl_tcp_host_init(struct sl_tcp_host *h, const struct sl_tcp_ops *ops, struct
 		     const uint8_t secret[16], uint64_t now_us, void *owner)
 {
 	memset(h, 0, sizeof(*h));
-	h->bucket = calloc(BUCKETS, sizeof(*h->bucket));
-	h->spare_trouble = calloc(1, sizeof(*h->spare_trouble));
+	h->bucket = sl_calloc(BUCKETS, sizeof(*h->bucket));
+	h->spare_trouble = sl_calloc(1, sizeof(*h->spare_trouble));
 	if (!h->bucket || !h->spare_trouble) {
-		free(h->spare_trouble);
-		free(h->bucket);
+		sl_free(h->spare_trouble);
+		sl_free(h->bucket);
 		return -ENOMEM;
 	}
 	h->nbuckets = BUCKETS;
@@ -101,8 +101,8 @@ void sl_tcp_host_fini(struct sl_tcp_host *h)
 {
 	sl_tcp_table_each(h, node_free, h);
 	sl_tcp_table_fini(h);
-	free(h->spare_trouble);
-	free(h->late);
+	sl_free(h->spare_trouble);
+	sl_free(h->late);
 }
 
 /* A connection --------------------------------------------------------------------------------- */
@@ -142,8 +142,8 @@ void sl_tcp_fini(struct sl_tcp *c)
 	sl_tcp_child_gone(c);
 	unhook(c);
 	sl_tcp_rcv_free(c);
-	free(c->trouble);
-	free(c->opts);
+	sl_free(c->trouble);
+	sl_free(c->opts);
 	c->trouble = NULL;
 	c->opts = NULL;
 	c->state = SL_TCP_CLOSED;
@@ -151,7 +151,7 @@ void sl_tcp_fini(struct sl_tcp *c)
 
 struct sl_tcp_trouble *sl_tcp_trouble_new(struct sl_tcp *c)
 {
-	struct sl_tcp_trouble *t = calloc(1, sizeof(*t));
+	struct sl_tcp_trouble *t = sl_calloc(1, sizeof(*t));
 
 	if (t) {
 		c->trouble = t;
@@ -448,7 +448,7 @@ struct sl_tcp_opts *sl_tcp_opts(struct sl_tcp *c)
 	static struct sl_tcp_opts nowhere;
 
 	if (!c->opts)
-		c->opts = calloc(1, sizeof(*c->opts));
+		c->opts = sl_calloc(1, sizeof(*c->opts));
 	return c->opts ? c->opts : &nowhere;
 }
 

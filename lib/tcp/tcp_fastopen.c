@@ -7,9 +7,9 @@
  * and it is sent as any other. So loss recovery never sees it, and a SYN that is sent again is a
  * plain one, without option and data (4.1.3: a middlebox may have dropped it for these). */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "tcp/tcp_internal.h"
 
 #define MAX_OPTS 40 /* of the SYN: all that may be there */
@@ -26,7 +26,7 @@ int sl_tcp_fast_open(struct sl_tcp *c, const void *cookie, uint8_t len, bool wit
 {
 	if (len > SL_TCP_TFO_MAX)
 		return -EINVAL;
-	c->tfo = calloc(1, sizeof(*c->tfo));
+	c->tfo = sl_calloc(1, sizeof(*c->tfo));
 	if (!c->tfo)
 		return -ENOMEM;
 	c->tfo->option = !without;
@@ -114,7 +114,7 @@ void sl_tcp_tfo_free(struct sl_tcp *c)
 {
 	if (c->child)
 		return;
-	free(c->tfo);
+	sl_free(c->tfo);
 	c->tfo = NULL;
 	c->tfo_defer = false;
 }

@@ -2,9 +2,9 @@
 /* Answers of no connection (SYN cookie, reset, ACK of TIME_WAIT) that find no way: the neighbour is
  * asked for, and the kernel's would wait in its queue. Ours are tried again, as a request's SYN-ACK
  * is (tcp_req.c), for a second; a few, since anybody can have us send them. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "tcp/tcp_internal.h"
 
 #define LATE_MOST 32
@@ -29,7 +29,7 @@ _Static_assert(offsetof(struct sl_tcp_late, timer) == sizeof(struct sl_tcp_node)
 static struct sl_tcp_late *late_of(struct sl_tcp_host *h)
 {
 	if (!h->late) {
-		h->late = calloc(1, sizeof(*h->late));
+		h->late = sl_calloc(1, sizeof(*h->late));
 		if (!h->late)
 			return NULL;
 		h->late->node.kind = SL_TCP_LATE;

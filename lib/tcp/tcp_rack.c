@@ -9,9 +9,9 @@
  * when the piece has arrived or was sent again since. The last ACK's blocks are remembered, so that
  * of a block that grows only what is new is walked. Thus an ACK costs what it tells, not the
  * window. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "tcp/tcp_internal.h"
 
 #define DUP_THRESH  3
@@ -157,7 +157,7 @@ static struct sl_tcp_rtx *rtx_at(struct sl_tcp_board *b, uint32_t i)
 
 static struct sl_tcp_board *board_new(uint32_t size)
 {
-	struct sl_tcp_board *b = malloc(sizeof(*b) + size * sizeof(b->rtx[0]));
+	struct sl_tcp_board *b = sl_malloc(sizeof(*b) + size * sizeof(b->rtx[0]));
 
 	if (b)
 		*b = (struct sl_tcp_board){.size = size};
@@ -183,7 +183,7 @@ static bool board_grow(struct sl_tcp *c)
 	b->nseen = old->nseen;
 	while (old->head != old->tail)
 		b->rtx[b->tail++] = *rtx_at(old, old->head++);
-	free(old);
+	sl_free(old);
 	c->trouble->board = b;
 	return true;
 }
@@ -192,7 +192,7 @@ void sl_tcp_loss_free(struct sl_tcp *c)
 {
 	if (!c->trouble)
 		return;
-	free(c->trouble->board);
+	sl_free(c->trouble->board);
 	c->trouble->board = NULL;
 }
 

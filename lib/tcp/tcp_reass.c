@@ -15,9 +15,9 @@
  *
  * While a connection waits to be accepted its pieces are written down in the frames, too. A process
  * may be killed between any two instructions: a piece has its note before rcv_nxt counts it. */
+#include "base/heap.h"
 #include "tcp/tcp_internal.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define RING_FIRST 8
@@ -200,7 +200,7 @@ void sl_tcp_ooo_drop(struct sl_tcp *c)
 		ooo_free(c, &c->ooo->seg[--c->noo]);
 	c->nlast_sack = 0;
 	sl_tcp_mem_unsettle(c->ooo);
-	free(c->ooo);
+	sl_free(c->ooo);
 	c->ooo = NULL;
 }
 
@@ -252,13 +252,13 @@ static bool append(struct sl_tcp *c, uint32_t into, uint16_t into_off, uint16_t 
 static bool rx_grow(struct sl_tcp *c)
 {
 	uint32_t size = c->rxsize ? c->rxsize * 2 : RING_FIRST;
-	struct sl_rxseg *ring = malloc(size * sizeof(*ring));
+	struct sl_rxseg *ring = sl_malloc(size * sizeof(*ring));
 
 	if (!ring)
 		return false;
 	for (uint32_t i = c->rx_head; i != c->rx_tail; i++)
 		ring[i & (size - 1)] = c->rx[i & (c->rxsize - 1)];
-	free(c->rx);
+	sl_free(c->rx);
 	c->rx = ring;
 	c->rxsize = size;
 	return true;
@@ -355,7 +355,7 @@ static void drain(struct sl_tcp *c)
 	}
 	sack_trim(c);
 	if (c->noo == 0 && c->ooo && c->ooo->size > OOO_FIRST) {
-		free(c->ooo);
+		sl_free(c->ooo);
 		c->ooo = NULL;
 	}
 }
@@ -423,7 +423,7 @@ static bool ooo_grow(struct sl_tcp *c)
 {
 	uint32_t size = c->ooo ? c->ooo->size * 2 : OOO_FIRST;
 	bool settled = c->ooo && !sl_list_empty(&c->ooo->aged), fresh = !c->ooo;
-	struct sl_ooo *a = realloc(c->ooo, sizeof(*a) + size * sizeof(a->seg[0]));
+	struct sl_ooo *a = sl_realloc(c->ooo, sizeof(*a) + size * sizeof(a->seg[0]));
 
 	if (!a)
 		return false;
@@ -558,8 +558,8 @@ void sl_tcp_rcv_free(struct sl_tcp *c)
 		ooo_free(c, &c->ooo->seg[i]);
 	if (c->ooo)
 		sl_tcp_mem_unsettle(c->ooo);
-	free(c->rx);
-	free(c->ooo);
+	sl_free(c->rx);
+	sl_free(c->ooo);
 	c->rx = NULL;
 	c->ooo = NULL;
 	c->rxsize = c->noo = c->rx_bytes = 0;

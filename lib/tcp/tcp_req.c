@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests: SYNs that are answered, and whose handshake is not complete. */
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "tcp/tcp_req.h"
 
 #define SYNACK_US 1000000ull /* RFC 6298 2.1 */
@@ -116,7 +116,7 @@ void sl_tcp_req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl
 
 static struct sl_tcp_req *req_new(struct sl_tcp_host *h, struct sl_tcp_listener *l)
 {
-	return h->ops->req_new ? h->ops->req_new(l) : malloc(sizeof(struct sl_tcp_req));
+	return h->ops->req_new ? h->ops->req_new(l) : sl_malloc(sizeof(struct sl_tcp_req));
 }
 
 static void req_give_back(const struct sl_tcp_host *h, struct sl_tcp_req *r)
@@ -126,7 +126,7 @@ static void req_give_back(const struct sl_tcp_host *h, struct sl_tcp_req *r)
 	if (h->ops->req_free)
 		h->ops->req_free(r);
 	else
-		free(r);
+		sl_free(r);
 }
 
 void sl_tcp_req_free(struct sl_tcp_host *h, struct sl_tcp_node *n)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The send queue: pieces are split, acknowledged, given up; how large they and the buffer are. */
-#include <stdlib.h>
 
+#include "base/heap.h"
 #include "tcp/tcp_internal.h"
 #include "wire/csum.h"
 
@@ -106,7 +106,7 @@ void sl_tcp_snd_free(struct sl_tcp *c)
 {
 	for (; c->tx_una != c->tx_tail; c->tx_una++)
 		put_frame(c, sl_tcp_piece(c, c->tx_una));
-	free(c->tx);
+	sl_free(c->tx);
 	c->tx = NULL;
 	c->txsize = 0;
 	c->tx_nxt = c->tx_una; /* hints point there too */

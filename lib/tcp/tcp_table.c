@@ -5,10 +5,10 @@
  * who chooses his ports cannot build collisions. It doubles when there are as many nodes as
  * buckets, without a pause: the old array stays beside the new one, and each addition moves a few
  * of its buckets over. A bucket of the old array below `moved` is empty. */
+#include "base/heap.h"
 #include "tcp/tcp_internal.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #define FIRST_BUCKETS 64
 #define MOVE          4 /* old buckets that an addition moves: done long before the next doubling */
@@ -53,7 +53,7 @@ static void move_some(struct sl_tcp_host *h)
 		}
 	}
 	if (h->moved == h->nbuckets / 2) {
-		free(h->old_bucket);
+		sl_free(h->old_bucket);
 		h->old_bucket = NULL;
 	}
 }
@@ -62,7 +62,7 @@ static void move_some(struct sl_tcp_host *h)
 static void grow(struct sl_tcp_host *h)
 {
 	uint32_t n = h->nbuckets ? h->nbuckets * 2 : FIRST_BUCKETS;
-	struct sl_tcp_node **b = n ? calloc(n, sizeof(struct sl_tcp_node *)) : NULL;
+	struct sl_tcp_node **b = n ? sl_calloc(n, sizeof(struct sl_tcp_node *)) : NULL;
 
 	if (!b)
 		return;
@@ -123,8 +123,8 @@ void sl_tcp_table_each(struct sl_tcp_host *h, void (*fn)(struct sl_tcp_node *n, 
 
 void sl_tcp_table_fini(struct sl_tcp_host *h)
 {
-	free(h->old_bucket);
-	free(h->bucket);
+	sl_free(h->old_bucket);
+	sl_free(h->bucket);
 	h->old_bucket = h->bucket = NULL;
 	h->nbuckets = h->nnodes = 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* TIME_WAIT, and FIN_WAIT2 of connections that nobody owns any more: a small record answers what
  * still comes (RFC 9293 3.10.7.4, RFC 6191, RFC 1337). */
-#include <stdlib.h>
 
+#include "base/heap.h"
 #include "tcp/tcp_internal.h"
 
 #define TW_MAX 262144u /* as tcp_max_tw_buckets: beyond it a connection just ends */
@@ -39,7 +39,7 @@ void sl_tcp_tw_free(struct sl_tcp_host *h, struct sl_tcp_node *n)
 	if (n->hashed)
 		sl_tcp_table_del(h, n);
 	h->ntw--;
-	free(w);
+	sl_free(w);
 }
 
 void sl_tcp_tw_timer(struct sl_tcp_host *h, struct sl_tcp_node *n)
@@ -51,7 +51,7 @@ void sl_tcp_tw_timer(struct sl_tcp_host *h, struct sl_tcp_node *n)
 static void tw_new(struct sl_tcp *c, bool fin_wait2, uint32_t timeout_ms)
 {
 	struct sl_tcp_host *h = c->host;
-	struct tw *w = h->ntw < TW_MAX ? calloc(1, sizeof(*w)) : NULL;
+	struct tw *w = h->ntw < TW_MAX ? sl_calloc(1, sizeof(*w)) : NULL;
 
 	if (!w)
 		return;
@@ -70,7 +70,7 @@ static void tw_new(struct sl_tcp *c, bool fin_wait2, uint32_t timeout_ms)
 	if (c->node.hashed)
 		sl_tcp_table_del(h, &c->node);
 	if (sl_tcp_table_add(h, &w->node) < 0) {
-		free(w);
+		sl_free(w);
 		return;
 	}
 	h->ntw++;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The user's bytes into the send queue and out of the receive queue (RFC 9293 3.10.2, 3.10.3). */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "tcp/tcp_internal.h"
 #include "wire/csum.h"
 
@@ -135,12 +135,12 @@ static bool tx_grow(struct sl_tcp *c)
 
 	if (c->tx_tail - c->tx_una < c->txsize)
 		return true;
-	tx = malloc(size * sizeof(*tx));
+	tx = sl_malloc(size * sizeof(*tx));
 	if (!tx)
 		return false;
 	for (uint32_t i = c->tx_una; i != c->tx_tail; i++)
 		tx[i & (size - 1)] = *sl_tcp_piece(c, i);
-	free(c->tx);
+	sl_free(c->tx);
 	c->tx = tx;
 	c->txsize = size;
 	return true;

@@ -6,9 +6,8 @@
  * (sl_frames_is_over()): a socket may hold no more frames than half of what is still free, so that
  * sockets that do not read never starve the others. Once frames are scarce small datagrams of all
  * sockets are copied together. */
+#include "base/heap.h"
 #include "udp/udp.h"
-
-#include <stdlib.h>
 
 #define RING_FIRST 8
 #define SHARERS    64 /* sockets that do not read, once frames are scarce */
@@ -16,13 +15,13 @@
 static bool grow(struct sl_udp *u)
 {
 	uint32_t size = u->size ? u->size * 2 : RING_FIRST;
-	struct sl_dgram *ring = malloc(size * sizeof(*ring));
+	struct sl_dgram *ring = sl_malloc(size * sizeof(*ring));
 
 	if (!ring)
 		return false;
 	for (uint32_t i = u->head; i != u->tail; i++)
 		ring[i & (size - 1)] = u->ring[i & (u->size - 1)];
-	free(u->ring);
+	sl_free(u->ring);
 	u->ring = ring;
 	u->size = size;
 	return true;
@@ -172,7 +171,7 @@ void sl_udp_fini(struct sl_udp *u, struct sl_frames *cache)
 {
 	while (u->head != u->tail)
 		sl_udp_pop(u, cache);
-	free(u->ring);
+	sl_free(u->ring);
 	u->ring = NULL;
 	u->size = u->head = u->tail = 0;
 }

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/heap.h"
 #include "tools/death/death.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -24,7 +25,7 @@ static void look_at_states(const uint8_t *data, size_t size)
 {
 	static union sl_frame_word word[FRAMES] = {
 		{.owner = 1}, {.owner = 1}, {.owner = 2}, {.owner = 1}};
-	uint8_t bytes[SL_TCP_BYTES], copy[1024], *base = calloc(FRAMES, 1u << SHIFT);
+	uint8_t bytes[SL_TCP_BYTES], copy[1024], *base = sl_calloc(FRAMES, 1u << SHIFT);
 	const struct sl_tcp_frames m = {
 		.base = base, .word = word, .nframes = FRAMES, .shift = SHIFT, .owner = 1};
 	struct sl_tcp_unread u;
@@ -54,7 +55,7 @@ static void look_at_states(const uint8_t *data, size_t size)
 		abort();
 	if (sl_tcp_repair_dead_req(bytes, 12345678, &d) && (d.r.rcvq || d.r.rcv_wscale > 14))
 		abort();
-	free(base);
+	sl_free(base);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

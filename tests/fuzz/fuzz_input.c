@@ -13,6 +13,7 @@
 
 #include "../pool.h"
 #include "base/clock.h"
+#include "base/heap.h"
 #include "net/bufs.h"
 #include "sluice.h"
 #include "sock/sock.h"
@@ -353,15 +354,15 @@ static void receive(const struct step *s)
 	size_t room = (size_t)s->room * 8, half = room / 3;
 	unsigned i = s->slot % FAN;
 	struct iovec iov[2];
-	struct sockaddr_storage *name = malloc(s->rx_flags >> 2 & 31);
+	struct sockaddr_storage *name = sl_malloc(s->rx_flags >> 2 & 31);
 	struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
 	ssize_t n;
 
-	iov[0] = (struct iovec){malloc(half), half};
-	iov[1] = (struct iovec){malloc(room - half), room - half};
+	iov[0] = (struct iovec){sl_malloc(half), half};
+	iov[1] = (struct iovec){sl_malloc(room - half), room - half};
 	msg.msg_name = name;
 	msg.msg_namelen = s->rx_flags >> 2 & 31;
-	msg.msg_control = malloc(s->ctl_room);
+	msg.msg_control = sl_malloc(s->ctl_room);
 	msg.msg_controllen = s->ctl_room;
 	sock[i].want = wants[s->want & 7];
 	if (i == GRO)
@@ -377,10 +378,10 @@ static void receive(const struct step *s)
 	} else if (n != -EAGAIN) {
 		abort();
 	}
-	free(iov[0].iov_base);
-	free(iov[1].iov_base);
-	free(name);
-	free(msg.msg_control);
+	sl_free(iov[0].iov_base);
+	sl_free(iov[1].iov_base);
+	sl_free(name);
+	sl_free(msg.msg_control);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/heap.h"
 #include "ctl/broker_int.h"
 #include "tools/sluiced/sluiced.h"
 
@@ -85,7 +86,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 static struct sl_session *session_new(int fd)
 {
 	static struct sl_memory memory = {.umem = UINT32_MAX}; /* that of no device */
-	struct sl_session *s = calloc(1, sizeof(*s));
+	struct sl_session *s = sl_calloc(1, sizeof(*s));
 
 	s->fd = fd;
 	s->memory = &memory;
@@ -95,7 +96,7 @@ static struct sl_session *session_new(int fd)
 	s->port[0] = (struct sl_session_port){.ifindex = 3, .nqueues = 1, .lane[0] = 1};
 	/* And a lane that waits to be bound. */
 	s->port[0].lane[1] = 2;
-	s->port[0].lease[1] = calloc(1, sizeof(struct sl_xsk_lease));
+	s->port[0].lease[1] = sl_calloc(1, sizeof(struct sl_xsk_lease));
 	*s->port[0].lease[1] = (struct sl_xsk_lease){.fd = -1, .unbound = true};
 	s->nlanes = 2;
 	s->next = sluiced.sessions;

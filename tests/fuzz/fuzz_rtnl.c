@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "net/rtnl.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -51,7 +52,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint32_t seq;
 
 	/* Of its own size, so that a read behind the end is seen; malloc aligns it. */
-	buf = malloc(size ? size : 1);
+	buf = sl_malloc(size ? size : 1);
 	if (!buf)
 		return 0;
 	memcpy(buf, data, size);
@@ -69,6 +70,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	sl_link_fini();
 	sl_neigh_forget();
-	free(buf);
+	sl_free(buf);
 	return 0;
 }

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "tcp/tcp_internal.h"
 #include "tests/tcp/sim.h"
 
@@ -195,7 +196,7 @@ static void set_options(struct sl_tcp_seg *g, const struct step *st, const struc
 static void segment(const struct step *st)
 {
 	struct peer *p = &peers[st->conn % CONNS];
-	struct sim_pkt *pkt = malloc(sizeof(*pkt));
+	struct sim_pkt *pkt = sl_malloc(sizeof(*pkt));
 	struct sl_tcp_seg *g = &pkt->seg;
 	uint8_t *to;
 
@@ -215,7 +216,7 @@ static void segment(const struct step *st)
 		p->irs = g->seq;
 	pkt->frame = sl_frame_get(&h->frames);
 	if (pkt->frame == SL_NO_FRAME) {
-		free(pkt);
+		sl_free(pkt);
 		return;
 	}
 	to = sl_frame_ptr(pkt->frame) + pkt->off;

@@ -170,17 +170,13 @@ static void attach(unsigned ifindex, struct sl_lease_lane_ok *lane)
 {
 	struct xdp_mmap_offsets off;
 	socklen_t len = sizeof(off);
-	struct stat st;
 	uint8_t *rx;
-	void *mem;
 
 	ask(SL_LEASE_UMEM, "packet memory");
-	fstat(m.fd[1], &st);
-	mem = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, m.fd[1], 0);
 	base = mmap(NULL, (size_t)m.body.umem_ok.nframes * m.body.umem_ok.frame_size,
 		    PROT_READ | PROT_WRITE, MAP_SHARED, m.fd[0], 0);
-	must(mem != MAP_FAILED && base != MAP_FAILED, "mmap");
-	sl_share_map(&share, mem, (size_t)st.st_size);
+	must(base != MAP_FAILED, "mmap");
+	must(!sl_share_open(&share, &m.body.umem_ok.geometry, m.fd[1], m.fd[2], false), "the share");
 	memset(&m, 0, sizeof(m));
 	m.body.port.ifindex = ifindex;
 	ask(SL_LEASE_PORT_OPEN, "device");

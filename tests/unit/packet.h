@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "../pool.h"
+#include "base/heap.h"
 #include "net/net.h"
 #include "steer.h"
 #include "wire/csum.h"
@@ -26,8 +27,8 @@
 /* A new pool; to be called as often as one likes. */
 static inline void pool_setup_n(uint32_t nframes)
 {
-	free(sl_pool.base);
-	assert_int_equal(pool_make(calloc(nframes, 1u << POOL_SHIFT), nframes, POOL_SHIFT), 0);
+	sl_free(sl_pool.base);
+	assert_int_equal(pool_make(sl_calloc(nframes, 1u << POOL_SHIFT), nframes, POOL_SHIFT), 0);
 }
 
 /* Frames that nobody has. */

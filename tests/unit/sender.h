@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "base/heap.h"
 #include "tcp/tcp_internal.h"
 
 #define MSS  1000u
@@ -70,7 +71,7 @@ static int teardown(void **state)
 	sl_timer_cancel(&host.wheel, &c.timer);
 	sl_list_del(&c.out_node);
 	sl_tcp_loss_free(&c);
-	free(c.trouble);
+	sl_free(c.trouble);
 	c.trouble = NULL;
 	return 0;
 }

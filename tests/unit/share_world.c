@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the tests of a shared pool have: see share_world.h. */
+#include "base/heap.h"
 #include "share_world.h"
 
 size_t share_bytes, bytes;
@@ -128,7 +129,7 @@ void attach(void)
 	struct world w = world_at(shared);
 	struct rings *r = w.r;
 
-	free(sl_pool.charge);
+	sl_free(sl_pool.charge);
 	assert_int_equal(sl_pool_attach(NULL, 1500, &w.g, DYING), 0);
 	memset(&cache, 0, sizeof(cache));
 	queue = (struct sl_xsk_queue){.shared = &w.g.queue[0],

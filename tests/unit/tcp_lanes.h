@@ -7,6 +7,7 @@
 #include "packet.h"
 
 #include "base/clock.h"
+#include "base/heap.h"
 #include "base/settings.h"
 #include "io/loop.h"
 #include "stack/stack.h"
@@ -195,7 +196,7 @@ static void end_init(int i)
 	e->addr = b.src;
 	e->port_no = b.sport;
 	e->lane = sl_lane_pick(1, i);
-	e->leg = calloc(1, sizeof(*e->leg) + sizeof(e->leg->xsk[0]));
+	e->leg = sl_calloc(1, sizeof(*e->leg) + sizeof(e->leg->xsk[0]));
 	e->wire = &wire.end[i];
 	e->wire->path = (struct sl_loop_path){.steer = steer, .steer_arg = peer};
 	e->leg->port = &e->port;
@@ -245,7 +246,7 @@ static int teardown(void **state)
 		if (e->c.host)
 			sl_tcp_fini(&e->c);
 		sl_tcp_host_fini(e->lane->tcp);
-		free(e->lane->tcp);
+		sl_free(e->lane->tcp);
 		e->lane->tcp = NULL;
 		sl_slot_free(e->slot);
 	}
@@ -253,7 +254,7 @@ static int teardown(void **state)
 	for (int i = 0; i < 2; i++) {
 		sl_frames_flush(&end[i].lane->frames, 0);
 		end[i].lane->nlegs = 0;
-		free(end[i].leg);
+		sl_free(end[i].leg);
 	}
 	/* Not one frame is held by anybody. */
 	assert_int_equal(sl_frames_left(), POOL_FRAMES);

@@ -4,6 +4,7 @@
 #ifndef TCP_PEER_H
 #define TCP_PEER_H
 
+#include "base/heap.h"
 #include "packet.h"
 #include "tcp/tcp_internal.h"
 
@@ -52,7 +53,7 @@ static void op_event(struct sl_tcp *c, uint32_t ev)
 	if (ev & SL_TCP_EV_CLOSED && c->orphan) {
 		gone = c;
 		sl_tcp_fini(c);
-		free(c);
+		sl_free(c);
 		nconns--;
 	}
 }
@@ -61,13 +62,13 @@ static struct sl_tcp *op_child_new(struct sl_tcp_listener *from, const struct sl
 				   uint32_t scope)
 {
 	nconns++;
-	return calloc(1, sizeof(struct sl_tcp));
+	return sl_calloc(1, sizeof(struct sl_tcp));
 }
 
 static void op_child_free(struct sl_tcp *c)
 {
 	nconns--;
-	free(c);
+	sl_free(c);
 }
 
 static void op_accept_ready(struct sl_tcp_listener *from)

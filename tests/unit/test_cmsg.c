@@ -114,7 +114,7 @@ static void send_both(const char *data, uint16_t len, uint8_t tos, uint8_t ttl)
 	struct sockaddr_storage from;
 	socklen_t from_len = sizeof(from);
 	struct sl_udp_build b = {.tos = tos, .ttl = ttl};
-	struct sl_in in = {.ifindex = LO};
+	struct sl_in in = {.ifindex = LO, .cache = &lane.frames};
 	bool v6 = to.ss_family == AF_INET6;
 	int itos = tos, ittl = ttl;
 	struct sl_rx_desc d;

@@ -271,7 +271,7 @@ static void test_scarcity_by_quota(void **state)
 	struct sl_share_member *m = &sl_pool.share.member[sl_pool.me];
 	uint32_t f;
 
-	m->quota = 512;
+	sl_pool.share.told->member[sl_pool.me].quota = 512;
 	m->held = 450;
 	f = sl_frame_get(cache);
 	assert_int_equal(cache->scarcity, SL_SHORT);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The cache of destinations: what is asked of the mirrors, and when it is asked again. The mirrors
  * are played by this file, which is linked before them. */
+#include "base/heap.h"
 #include "packet.h"
 
 #include <stdio.h>
@@ -73,8 +74,8 @@ static struct sl_dst *get(const char *dst, uint64_t now_ns)
 
 static int setup(void **state)
 {
-	free(cache);
-	cache = calloc(1, sizeof(*cache));
+	sl_free(cache);
+	cache = sl_calloc(1, sizeof(*cache));
 	answer = (struct sl_route){.kind = SL_ROUTE_DEVICE, .ifindex = 2, .mtu = 1500};
 	answer_err = 0;
 	routes_asked = neighs_asked = probes = legs_asked = 0;

@@ -5,6 +5,7 @@
 #include "packet.h"
 
 #include "base/clock.h"
+#include "base/heap.h"
 #include "base/settings.h"
 #include "io/verbs.h"
 #include "stack/pace_int.h"
@@ -244,7 +245,7 @@ static int setup(void **state)
 	lanes_queue = (struct nic_queue){.tx = {.ops = &ops}, .gap_ns = 500};
 	memset(&stats, 0, sizeof(stats));
 	lane = sl_lane_pick(1, 0);
-	leg = calloc(1, sizeof(*leg));
+	leg = sl_calloc(1, sizeof(*leg));
 	leg->lane = lane;
 	leg->tx = leg->verbs = &lanes_queue.tx;
 	lane->leg[0] = leg;
@@ -305,7 +306,7 @@ static int teardown(void **state)
 	assert_int_equal(POOL_FRAMES, pool_free(&lane->frames));
 	sl_frames_flush(&lane->frames, 0);
 	lane->nlegs = 0;
-	free(leg);
+	sl_free(leg);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include "base/heap.h"
 #include "wire/tcp_seg.h"
 
 static struct sl_frames cache;
@@ -25,7 +26,7 @@ static struct sample make_from(const struct sl_udp_build *b, uint16_t len, unsig
 		data[i] = (uint8_t)(i * 7 + 3);
 	d = packet(&cache, b, data, len, 0, 1);
 	sl_build_udp_hdr(&h, b);
-	s.p.data = calloc(1, d.len + pad);
+	s.p.data = sl_calloc(1, d.len + pad);
 	memcpy(s.p.data, sl_frame_ptr(d.frame) + d.off, d.len);
 	sl_frame_put(&cache, d.frame);
 	s.p.len = d.len + pad;
@@ -95,7 +96,7 @@ static void test_good_ones(void **state)
 				assert_int_equal(s.p.payload_len, lens[i]);
 				assert_int_equal(s.p.tos, 0xb8);
 				assert_int_equal(s.p.ttl, 3);
-				free(s.p.data);
+				sl_free(s.p.data);
 			}
 }
 
@@ -107,16 +108,16 @@ static void test_every_truncation(void **state)
 		for (uint32_t len = 0; len < s.udp_end; len++) {
 			struct sample t = s;
 
-			t.p.data = malloc(len ? len : 1);
+			t.p.data = sl_malloc(len ? len : 1);
 			memcpy(t.p.data, s.p.data, len);
 			t.p.len = len;
 			if (parse(&t, true) != SL_PARSE_LEN)
 				fail_msg("v6 %d cut to %u", v6, len);
-			free(t.p.data);
+			sl_free(t.p.data);
 		}
 		s.p.len = s.udp_end;
 		assert_int_equal(parse(&s, false), SL_PARSE_OK);
-		free(s.p.data);
+		sl_free(s.p.data);
 	}
 }
 
@@ -139,7 +140,7 @@ static void test_every_flipped_bit(void **state)
 					assert_int_equal(parse(&s, false), SL_PARSE_CSUM);
 				s.p.data[i] ^= (uint8_t)(1u << bit);
 			}
-		free(s.p.data);
+		sl_free(s.p.data);
 	}
 }
 
@@ -152,7 +153,7 @@ static void test_version_nibble_decides(void **state)
 		if (v != 4)
 			assert_int_not_equal(parse(&s, true), SL_PARSE_OK);
 	}
-	free(s.p.data);
+	sl_free(s.p.data);
 }
 
 static void test_ipv4_header_length(void **state)
@@ -169,7 +170,7 @@ static void test_ipv4_header_length(void **state)
 		if (ihl != 5)
 			assert_int_equal(parse(&s, true), SL_PARSE_LEN);
 	}
-	free(s.p.data);
+	sl_free(s.p.data);
 }
 
 static void test_ipv4_options(void **state)
@@ -185,7 +186,7 @@ static void test_ipv4_options(void **state)
 	assert_int_equal(parse(&s, false), SL_PARSE_OK);
 	s.p.data[s.p.l4 - 1] ^= 1;
 	assert_int_equal(parse(&s, false), SL_PARSE_CSUM);
-	free(s.p.data);
+	sl_free(s.p.data);
 }
 
 static void test_ipv4_total_length(void **state)
@@ -202,7 +203,7 @@ static void test_ipv4_total_length(void **state)
 			if (total < 65536)
 				fail_msg("total %u", total);
 	}
-	free(s.p.data);
+	sl_free(s.p.data);
 }
 
 static void test_udp_length(void **state)
@@ -220,7 +221,7 @@ static void test_udp_length(void **state)
 			if (parse(&s, true) != want)
 				fail_msg("v6 %d length %u", v6, len);
 		}
-		free(s.p.data);
+		sl_free(s.p.data);
 	}
 }
 
@@ -240,7 +241,7 @@ static void test_fragments_and_other_protocols(void **state)
 	s.p.data[s.p.l3 + 9] = IPPROTO_TCP;
 	fix_ip_csum(&s);
 	assert_int_equal(parse(&s, false), SL_PARSE_LEN);
-	free(s.p.data);
+	sl_free(s.p.data);
 }
 
 static void test_partial_checksum(void **state)
@@ -256,7 +257,7 @@ static void test_partial_checksum(void **state)
 		assert_int_equal(parse(&s, true), SL_PARSE_CSUM);
 		put_udp_csum(&s, (uint16_t)~sum);
 		assert_int_equal(parse(&s, true), SL_PARSE_CSUM);
-		free(s.p.data);
+		sl_free(s.p.data);
 	}
 }
 
@@ -269,8 +270,8 @@ static void test_no_checksum(void **state)
 	assert_int_equal(parse(&s4, false), SL_PARSE_OK);
 	assert_int_equal(parse(&s6, false), SL_PARSE_CSUM); /* RFC 8200, 8.1 */
 	assert_int_equal(parse(&s6, true), SL_PARSE_CSUM);
-	free(s4.p.data);
-	free(s6.p.data);
+	sl_free(s4.p.data);
+	sl_free(s6.p.data);
 }
 
 /* A destination options header between IPv6 and UDP: the steering program says where UDP is. */
@@ -286,7 +287,7 @@ static void test_ipv6_extension_header(void **state)
 	assert_int_not_equal(parse(&s, false), SL_PARSE_OK); /* the old place is wrong now */
 	s.p.l4 += 8;
 	assert_int_equal(parse(&s, false), SL_PARSE_OK);
-	free(s.p.data);
+	sl_free(s.p.data);
 }
 
 /* The record in front of the packet may say anything. */
@@ -306,7 +307,7 @@ static void test_hostile_offsets(void **state)
 				if (parse(&s, true) == SL_PARSE_OK && (at[i] != l3 || at[j] != l4))
 					fail_msg("v6 %d l3 %u l4 %u", v6, at[i], at[j]);
 			}
-		free(s.p.data);
+		sl_free(s.p.data);
 	}
 }
 
@@ -328,7 +329,7 @@ static struct sample make_tcp(bool v6, uint16_t len, unsigned pad)
 	f = sl_build_tcp(&h, &seg, payload, 5, sl_csum_add(0, payload, len));
 	s.udp_end = (uint32_t)(payload + len - f);
 	s.p.len = s.udp_end + pad;
-	s.p.data = calloc(1, s.p.len);
+	s.p.data = sl_calloc(1, s.p.len);
 	memcpy(s.p.data, f, s.udp_end);
 	s.p.l3 = h.l3;
 	s.p.l4 = h.l4;
@@ -356,7 +357,7 @@ static void test_tcp_lengths(void **state)
 				assert_int_equal(s.p.payload, s.p.l4 + 32);
 				assert_int_equal(s.p.payload_len, len);
 				assert_int_equal(seg.len, len);
-				free(s.p.data);
+				sl_free(s.p.data);
 			}
 }
 
@@ -368,14 +369,14 @@ static void test_tcp_every_truncation(void **state)
 		for (uint32_t len = 0; len < s.udp_end; len++) {
 			struct sample t = s;
 
-			t.p.data = malloc(len ? len : 1);
+			t.p.data = sl_malloc(len ? len : 1);
 			memcpy(t.p.data, s.p.data, len);
 			t.p.len = len;
 			if (parse_tcp(&t, true) != SL_PARSE_LEN)
 				fail_msg("v6 %d cut to %u", v6, len);
-			free(t.p.data);
+			sl_free(t.p.data);
 		}
-		free(s.p.data);
+		sl_free(s.p.data);
 	}
 }
 
@@ -394,7 +395,7 @@ static void test_tcp_every_flipped_bit(void **state)
 					fail_msg("v6 %d byte %u bit %u", v6, i - l3, bit);
 				s.p.data[i] ^= (uint8_t)(1u << bit);
 			}
-		free(s.p.data);
+		sl_free(s.p.data);
 	}
 }
 
@@ -411,7 +412,7 @@ static void test_tcp_data_offset(void **state)
 			assert_int_equal(parse_tcp(&s, true),
 					 doff == 8 ? SL_PARSE_OK : SL_PARSE_CSUM);
 	}
-	free(s.p.data);
+	sl_free(s.p.data);
 }
 
 static void test_tcp_partial_checksum(void **state)
@@ -433,7 +434,7 @@ static void test_tcp_partial_checksum(void **state)
 		assert_int_equal(parse_tcp(&s, true), SL_PARSE_CSUM);
 		memset(s.p.data + s.p.l4 + 16, 0, 2); /* TCP has no "none" */
 		assert_int_equal(parse_tcp(&s, true), SL_PARSE_CSUM);
-		free(s.p.data);
+		sl_free(s.p.data);
 	}
 }
 
@@ -454,7 +455,7 @@ static void test_tcp_hostile_offsets(void **state)
 				    (at[i] != l3 || at[j] != l4))
 					fail_msg("v6 %d l3 %u l4 %u", v6, at[i], at[j]);
 			}
-		free(s.p.data);
+		sl_free(s.p.data);
 	}
 }
 
@@ -465,8 +466,8 @@ static void test_udp_is_not_tcp(void **state)
 
 		assert_int_not_equal(parse_tcp(&u, true), SL_PARSE_OK);
 		assert_int_not_equal(parse(&t, true), SL_PARSE_OK);
-		free(u.p.data);
-		free(t.p.data);
+		sl_free(u.p.data);
+		sl_free(t.p.data);
 	}
 }
 

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "base/heap.h"
 #include "base/settings.h"
 #include "io/loop.h"
 #include "stack/stack.h"
@@ -76,7 +77,7 @@ static void host_init(struct host *h)
 	h->lane.max_cross = sl_array_len(h->cross);
 	sl_list_init(&h->lane.blocked);
 	assert_int_equal(sl_loop_init(&h->wire, DEPTH, 1), 0);
-	h->leg = calloc(1, sizeof(*h->leg) + sizeof(h->leg->xsk[0]));
+	h->leg = sl_calloc(1, sizeof(*h->leg) + sizeof(h->leg->xsk[0]));
 	h->leg->port = &h->port;
 	h->leg->lane = &h->lane;
 	h->leg->nqueues = 1;
@@ -119,7 +120,7 @@ static int teardown(void **state)
 		sl_frames_flush(&h->lane.frames, 0);
 		sl_slot_free(h->slot);
 		sl_slot_free(h->fan);
-		free(h->leg);
+		sl_free(h->leg);
 	}
 	assert_true(sl_frames_left() >= there);
 	assert_int_equal(sl_frames_left(), POOL_FRAMES);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/heap.h"
 #include "tcp/tcp_internal.h"
 
 #define MSS       1000u
@@ -25,7 +26,7 @@ static const struct sl_tcp_ops ops = {.count = count};
 
 static void start(const struct sl_cc *cc)
 {
-	free(c.trouble);
+	sl_free(c.trouble);
 	memset(&c, 0, sizeof(c));
 	memset(&host, 0, sizeof(host));
 	host.ops = &ops;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A segment arrives (RFC 9293 3.10.7), rule by rule; and the user's bytes on both queues. */
+#include "base/heap.h"
 #include "tcp_peer.h"
 
 static struct sl_tcp *c;
@@ -403,7 +404,7 @@ static int setup_open(void **state)
 	setup(state);
 	key.lport = 40000;
 	key.rport = 80;
-	c = calloc(1, sizeof(*c));
+	c = sl_calloc(1, sizeof(*c));
 	nconns++;
 	sl_tcp_init(c, &h);
 	assert_int_equal(sl_tcp_connect(c, &key), 0);

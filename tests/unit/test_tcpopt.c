@@ -9,18 +9,19 @@
 
 #include <stdlib.h>
 
+#include "base/heap.h"
 #include "wire/tcp_seg.h"
 
 /* Options in memory of their own size, so that a sanitizer sees a read behind their end. */
 static struct sl_tcp_seg read_opts(const void *opts, size_t n)
 {
-	uint8_t *copy = malloc(n ? n : 1);
+	uint8_t *copy = sl_malloc(n ? n : 1);
 	struct sl_tcp_seg s;
 
 	memset(&s, 0xee, sizeof(s));
 	memcpy(copy, opts, n);
 	sl_tcpopt_parse(&s, copy, n);
-	free(copy);
+	sl_free(copy);
 	return s;
 }
 #define READ(text) read_opts(text, sizeof(text) - 1)
