@@ -260,6 +260,9 @@ void sl_fork_end(void);
 /* Before the calling thread is confined to some system calls (seccomp(2)). A forked child takes no
  * connection over from now on, which would need calls that the program does not make. */
 void sl_confine(void);
+/* Before the process may open few descriptors only: what a forked child has of its parent's
+ * connections it gets now. */
+void sl_fetch(void);
 
 #pragma GCC visibility pop
 

@@ -2,11 +2,15 @@
 /* A program that confines itself (seccomp(2)): the library is told before.
  *
  * Theory of operation: afterwards a system call that the program does not make itself may be its
- * death. There is no function for seccomp(2) but prctl(2), of old, and syscall(2) (syscall.c). */
+ * death. There is no function for seccomp(2) but prctl(2), of old, and syscall(2) (syscall.c). A
+ * child that may open no descriptors any more (sshd's, by setrlimit(2)) can get none from its parent:
+ * its connections are fetched before. */
 #include "real.h"
 
 #include <linux/seccomp.h>
 #include <sys/syscall.h>
+
+#define FEW_FILES 64 /* that a program might have all in use */
 
 /* A look-up may need memory. */
 static void confine(void)
@@ -33,6 +37,26 @@ int prctl(int op, ...)
 		confine();
 	return REAL(prctl)(op, arg[0], arg[1], arg[2], arg[3]);
 }
+
+/* (The C library says that `to` is never NULL; a program may say otherwise.) */
+static bool __attribute__((noipa)) wants_few(__rlimit_resource_t which, const struct rlimit *to)
+{
+	return which == RLIMIT_NOFILE && to && to->rlim_cur < FEW_FILES;
+}
+
+int setrlimit(__rlimit_resource_t which, const struct rlimit *to)
+{
+	int saved = errno;
+
+	if (wants_few(which, to) && lib_is_there() && !sl_in_vfork)
+		lib.fetch();
+	errno = saved;
+	return REAL(setrlimit)(which, to);
+}
+
+int setrlimit64(__rlimit_resource_t which, const struct rlimit64 *to)
+	__attribute__((alias("setrlimit")));
+_Static_assert(sizeof(struct rlimit) == sizeof(struct rlimit64), "setrlimit64() is setrlimit()");
 
 #if defined(__x86_64__)
 long sl_seccomp(unsigned long op, unsigned long flags, void *args)

@@ -287,8 +287,22 @@ unsigned sl_broker_port_strays(uint32_t ifindex, unsigned skip, struct sl_flow_k
 void sl_broker_link_seen(uint32_t ifindex, const char *name);
 
 /* Puts a TCP socket into repair mode or out of it: setsockopt(2) with TCP_REPAIR and `how`, which
- * needs CAP_NET_ADMIN. It may sleep. */
+ * needs CAP_NET_ADMIN. It may sleep. A daemon lends no repair mode (-EPERM): with it a process can
+ * bind(2) to any port, whoever listens there. */
 int sl_broker_repair(int fd, int how);
+/* By the daemon: a connection that this process has claimed becomes the kernel's. The first call
+ * makes it, in a socket of the daemon's that is as `shadow` is, with the queues' bytes in memfd (-1:
+ * there are none); the kernel drops what comes for it until the second gives it the word, whose
+ * answer is the socket. go false: it is not to be, -ECANCELED. -EPERM: the policy says no, or the
+ * connection is none of this process's; others as bind(2) and connect(2) say. */
+struct sl_lease_restore;
+struct sl_lease_take_ok;
+int sl_broker_restore(const struct sl_lease_restore *r, int shadow, int memfd);
+int sl_broker_restored(bool go);
+/* By the daemon: the kernel's connection *fd, which this process has no more when the daemon looks
+ * at it, is read, and the kernel forgets it. 0: *fd is a memfd with the queues. -errno: *fd is the
+ * socket, unharmed, or -1: the daemon has gone with it. -EBUSY: somebody else has it. */
+int sl_broker_take(int *fd, struct sl_lease_take_ok *ok);
 /* Sets the size of a TCP socket's buffer, opt SO_SNDBUFFORCE or SO_RCVBUFFORCE, beyond the limits
  * of the system: setsockopt(2), which needs CAP_NET_ADMIN for it. */
 #define SL_BUFFER_MAX (64u << 20)

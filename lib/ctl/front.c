@@ -224,11 +224,40 @@ void sl_broker_unclaim(const struct sl_claim_req *req)
 		sl_embedded_unclaim(req);
 }
 
+/* (A daemon lends no repair mode: sl_broker_restore(), sl_broker_take().) */
 int sl_broker_repair(int fd, int how)
 {
 	if (sl_lease_on())
-		return LEASED(sl_lease_repair(fd, how));
+		return -EPERM;
 	return sl_sys_setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &how, sizeof(how));
+}
+
+int sl_broker_restore(const struct sl_lease_restore *r, int shadow, int memfd)
+{
+	struct sl_lease_msg m = {.nfds = 2, .fd = {shadow, memfd < 0 ? shadow : memfd}};
+
+	m.body.restore = *r;
+	return LEASED(sl_lease_request(&m, SL_LEASE_RESTORE, NULL));
+}
+
+int sl_broker_restored(bool go)
+{
+	struct sl_lease_msg m = {.body.restored.go = go};
+	int err = LEASED(sl_lease_request(&m, SL_LEASE_RESTORED, NULL));
+
+	return err ? err : m.fd[0];
+}
+
+int sl_broker_take(int *fd, struct sl_lease_take_ok *ok)
+{
+	struct sl_lease_msg m = {.nfds = 1, .fd = {*fd}};
+	int err = LEASED(sl_lease_give(&m, SL_LEASE_TAKE, NULL));
+
+	*fd = m.nfds ? m.fd[0] : -1;
+	if (err)
+		return err;
+	*ok = m.body.take_ok;
+	return ok->err;
 }
 
 int sl_broker_buffer(int fd, int opt, uint32_t bytes)

@@ -86,6 +86,31 @@ static int ask(struct sl_lease_msg *m, enum sl_lease_op op, const char **why)
 	return judge(m, op, sl_lease_ask(conn, m, op, seq), why);
 }
 
+int sl_lease_request(struct sl_lease_msg *m, enum sl_lease_op op, const char **why)
+{
+	return ask(m, op, why);
+}
+
+int sl_lease_give(struct sl_lease_msg *m, enum sl_lease_op op, const char **why)
+{
+	int err;
+
+	if (over)
+		return no_daemon(why);
+	seq++;
+	m->hdr = (struct sl_lease_hdr){
+		.magic = SL_LEASE_MAGIC,
+		.version = SL_LEASE_VERSION,
+		.op = (uint16_t)op,
+		.seq = seq,
+	};
+	err = sl_lease_send(conn, m, false, 0);
+	if (err)
+		return judge(m, op, err, why);
+	sl_lease_close_fds(m);
+	return judge(m, op, sl_lease_answer(conn, m, seq, 0), why);
+}
+
 static bool answers_soon(void)
 {
 	const struct timespec patience = {.tv_nsec = late ? 0 : SOON_MS * 1000000};
@@ -480,14 +505,6 @@ void sl_lease_unclaim(const struct sl_claim_req *req)
 
 	fill_claim(&m.body.claim, req);
 	(void)ask(&m, SL_LEASE_UNCLAIM, NULL);
-}
-
-int sl_lease_repair(int fd, int how)
-{
-	struct sl_lease_msg m = {.nfds = 1, .fd = {fd}};
-
-	m.body.repair.how = how;
-	return ask(&m, SL_LEASE_REPAIR, NULL);
 }
 
 int sl_lease_drop_packets(int fd, bool on)

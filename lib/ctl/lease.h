@@ -36,7 +36,14 @@ enum sl_lease_op {
 	SL_LEASE_CLAIM,        /* descriptor: the shadow, which proves it */
 	SL_LEASE_CLAIM_UPDATE, /* of one that the lease has */
 	SL_LEASE_UNCLAIM,
-	SL_LEASE_REPAIR,  /* descriptor: a TCP socket, to be put into repair mode or out of it */
+	/* A connection of the session's becomes the kernel's, in a socket that the daemon makes.
+	 * Descriptors: the shadow, whose family and privileged options the new socket gets, and a
+	 * sealed memfd with the bytes of the queues, receive queue first (none: the shadow again). */
+	SL_LEASE_RESTORE,
+	/* Ends that. Answer's descriptor: the socket, which lives and is not in repair mode. */
+	SL_LEASE_RESTORED,
+	/* Descriptor: a kernel connection that nobody else has. Its state is the answer. */
+	SL_LEASE_TAKE,
 	SL_LEASE_DROP,    /* descriptor: a TCP socket, which is to get no packets, or some again */
 	SL_LEASE_INJECT,  /* descriptor: the socket that the packet is for */
 	SL_LEASE_NEIGH,   /* a neighbour is in use: to be resolved, probed and kept */
@@ -69,7 +76,7 @@ struct sl_lease_hello {
 struct sl_lease_hello_ok {
 	uint32_t member; /* number of the lease */
 	uint32_t max_flows, max_lanes;
-	uint32_t repair; /* REPAIR and INJECT are allowed */
+	uint32_t repair; /* RESTORE, TAKE and INJECT are allowed */
 };
 
 struct sl_lease_umem_ok {
@@ -134,8 +141,48 @@ struct sl_lease_claim {
 	struct sl_claim claim; /* pid is the daemon's to fill in */
 };
 
-struct sl_lease_repair {
-	int32_t how; /* TCP_REPAIR's argument */
+/* What a connection is (struct sl_tcp_repair), in types of fixed width. */
+struct sl_lease_conn {
+	uint8_t local[16], remote[16];
+	uint16_t lport, rport; /* host order */
+	uint32_t scope_id;
+	uint32_t snd_una, rcv_nxt; /* before a FIN */
+	uint32_t snd_wl1, snd_wnd, max_window, rcv_wnd, rcv_wup;
+	uint32_t unsent, sndq, rcvq, sndbuf, rcvbuf; /* bytes */
+	uint32_t tsval, ts_recent;
+	uint16_t mss_clamp, flags; /* SL_LEASE_CONN_* */
+	uint8_t state, snd_wscale, rcv_wscale, pad;
+};
+#define SL_LEASE_CONN_WSCALE  (1u << 0)
+#define SL_LEASE_CONN_SACK    (1u << 1)
+#define SL_LEASE_CONN_TS      (1u << 2)
+#define SL_LEASE_CONN_ECN     (1u << 3)
+#define SL_LEASE_CONN_FIN_OUT (1u << 4) /* fin_sent */
+#define SL_LEASE_CONN_FIN_IN  (1u << 5) /* fin_rcvd */
+#define SL_LEASE_CONN_FIN_DUE (1u << 6) /* fin_queued */
+#define SL_LEASE_CONN_RX_SHUT (1u << 7)
+_Static_assert(sizeof(struct sl_lease_conn) == 104, "ABI");
+
+enum sl_lease_how {
+	SL_LEASE_LIVE = 1, /* it goes on */
+	SL_LEASE_ENDED,    /* it is over: what is unread, then the end */
+	SL_LEASE_RESET,    /* likewise; then the error */
+	SL_LEASE_SYN,      /* its SYN is sent once more: `syn` */
+};
+struct sl_lease_restore {
+	uint32_t how; /* enum sl_lease_how */
+	struct sl_lease_conn conn;
+	uint32_t iss, syn_bytes; /* of data: conn.rcvq and sndq are 0, and the memfd has these */
+	uint16_t syn_mss, syn_user_mss;
+};
+struct sl_lease_restored {
+	uint32_t go; /* 0: it is not to be, and the answer is -ECANCELED */
+};
+/* err 0: the descriptor is a memfd with the queues, and the kernel has forgotten the connection.
+ * Else it is the socket, which is what it was. */
+struct sl_lease_take_ok {
+	int32_t err;
+	struct sl_lease_conn conn;
 };
 
 struct sl_lease_drop {
@@ -207,7 +254,9 @@ union sl_lease_body {
 	struct sl_lease_vlan vlan;
 	struct sl_lease_lane_ok lane_ok;
 	struct sl_lease_claim claim;
-	struct sl_lease_repair repair;
+	struct sl_lease_restore restore;
+	struct sl_lease_restored restored;
+	struct sl_lease_take_ok take_ok;
 	struct sl_lease_inject inject;
 	struct sl_conns_layout conns;
 	struct sl_lease_neigh neigh;
@@ -291,7 +340,6 @@ unsigned sl_lease_port_strays(uint32_t ifindex, unsigned skip, struct sl_flow_ke
 			      unsigned max);
 int sl_lease_claim(const struct sl_claim_req *req, bool update, const char **why);
 void sl_lease_unclaim(const struct sl_claim_req *req);
-int sl_lease_repair(int fd, int how);
 int sl_lease_drop_packets(int fd, bool on);
 int sl_lease_holders(int fd);
 int sl_lease_buffer(int fd, int opt, uint32_t bytes);
@@ -306,6 +354,10 @@ void sl_lease_unbox(uint32_t listener);
 int sl_lease_ask_port(struct sl_lease_msg *m, enum sl_lease_op op, uint32_t ifindex, uint32_t lane,
 		      const char **why);
 const struct sl_umem_info *sl_lease_memory(void);
+
+int sl_lease_request(struct sl_lease_msg *m, enum sl_lease_op op, const char **why);
+/* The same; the process has m's descriptors no more when the daemon looks at them. */
+int sl_lease_give(struct sl_lease_msg *m, enum sl_lease_op op, const char **why);
 
 /* lease_lane.c: likewise ----------------------------------------------------------------------- */
 

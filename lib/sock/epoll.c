@@ -340,12 +340,14 @@ static int change_kernel(struct sl_epoll *ep, int epfd, int op, int fd, struct e
 static int change_leftover(struct sl_epoll *ep, int epfd, int op, int fd, struct epoll_event *ev)
 {
 	struct sl_epitem *it = find(ep, fd, sl_fd_sock(fd));
-	int r = change_kernel(ep, epfd, op, fd, ev);
+	int r;
 
-	if (r < 0)
-		return r;
+	/* First: the number may stand for another file then. */
 	if (op != EPOLL_CTL_DEL && sl_unlikely(sl_fd_sock(fd)->passed))
 		sl_keeper_tell_parent(sl_fd_sock(fd));
+	r = change_kernel(ep, epfd, op, fd, ev);
+	if (r < 0)
+		return r;
 	if (it && op == EPOLL_CTL_DEL)
 		drop(ep, it);
 	else if (it)

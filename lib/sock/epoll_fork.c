@@ -126,9 +126,10 @@ static void copy_ours(struct sl_epoll *ep, int to)
 
 		if (!it->sk)
 			continue;
-		sl_epoll_ctl_kernel(to, EPOLL_CTL_ADD, it->fd, &ev);
+		/* First: the number may stand for another file then. */
 		if (sl_sock_is(it->sk, it->fd) && it->sk->passed)
 			sl_keeper_tell_parent(it->sk);
+		sl_epoll_ctl_kernel(to, EPOLL_CTL_ADD, it->fd, &ev);
 	}
 }
 

@@ -166,6 +166,19 @@ static void leave_alone(struct sl_sock *sk, void *arg)
 		drop(sk);
 }
 
+static void fetch(struct sl_sock *sk, void *arg)
+{
+	if (sk->proto == IPPROTO_TCP && !sk->heir)
+		sl_sock_part(sk);
+}
+
+SL_API
+void sl_fetch(void)
+{
+	sl_fdtab_notice();
+	sl_sock_for_each(fetch, NULL);
+}
+
 SL_API
 void sl_confine(void)
 {

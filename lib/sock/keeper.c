@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/sys.h"
+#include "sock/heirs.h"
 #include "sock/mail.h"
 #include "sock/sock.h"
 #include "sock/tconn.h"
@@ -288,6 +289,8 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, bo
 	until_us = sl_min(until_us, look_us);
 	if (sl_given_due_ns())
 		until_us = sl_min(until_us, sl_given_due_ns() / 1000);
+	if (sl_heirs_due_ns())
+		until_us = sl_min(until_us, sl_heirs_due_ns() / 1000);
 	if (sl_tlisten_staying())
 		until_us = sl_min(until_us, (now + STAY_NS) / 1000);
 	if (mail_rests_until_ns)
@@ -364,6 +367,7 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	keep_house(now, last_house);
 	sl_given_look(now);
 	wake_mail(now);
+	sl_heirs_look(now);
 	quiet = now - *last_busy > QUIET_NS || tick == 0;
 	fds[l.nfds++] = (struct pollfd){.fd = epfd, .events = POLLIN};
 	if (quiet && tick)

@@ -7,9 +7,10 @@
  * kernel's socket. The parent looks it up among its own sockets, compares generation and cookie
  * with what it has itself, and sees that the socket is older than its last fork. What a letter can
  * bring about is then what a child that uses the socket brings about anyway: the socket goes to the
- * kernel. No descriptor comes with a letter (SO_PASSRIGHTS, Linux 6.16; before that they are closed
- * by stranger.c), and the answer is on the board (board.c), so that the keeper neither holds nor
- * closes anything of a child's. It reads some letters a round; a child that writes on and on gets
+ * kernel. The answer is on the board (board.c). With a letter about a TCP connection comes an end of
+ * a pair, by which the child gets the connection's new file, if a daemon made one (heirs.c). The
+ * keeper sends by it without waiting, and closes nothing that came: another thread does
+ * (stranger.c). The keeper reads some letters a round; a child that writes on and on gets
  * a part of the keeper's time, and one that shuts the mailbox down cuts off itself and its
  * siblings. */
 #include "sock/mail.h"
@@ -23,6 +24,7 @@
 #include "base/rights.h"
 #include "base/sys.h"
 #include "sock/board.h"
+#include "sock/heirs.h"
 #include "sock/sock.h"
 #include "sock/stranger.h"
 #include "sock/tconn.h"
@@ -31,10 +33,6 @@
 #define SLICE_NS    10000000ull   /* so often it looks whether the parent is there still */
 #define LOOK_NS     500000
 #define LETTERS_MAX 64 /* a round */
-
-#ifndef SO_PASSRIGHTS
-#define SO_PASSRIGHTS 83
-#endif
 
 _Static_assert(sizeof(struct sl_letter) == 32, "a letter has no holes");
 
@@ -65,30 +63,31 @@ static bool is_handed_back(int fd)
 /* Its parent has ended. */
 static bool is_gone(int to)
 {
-	char c;
+	struct pollfd p = {.fd = to, .events = POLLRDHUP};
+	const struct timespec zero = {0, 0};
 
-	return sl_sys_recvfrom(to, &c, 1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL) == 0;
+	return sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0;
 }
 
-/* The mailbox is full only while a child floods it. */
-static bool post(const struct sl_letter *l, int to, uint64_t end)
+/* The mailbox is full only while a child floods it. with: a descriptor, or -1. */
+static bool post(const struct sl_letter *l, int with, int to, uint64_t end)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_NS};
 	long n;
 
-	while ((n = sl_sys_sendto(to, l, sizeof(*l), MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0)) ==
-		       -EAGAIN &&
+	while ((n = sl_rights_send(to, l, sizeof(*l), &with, with >= 0, MSG_DONTWAIT)) == -EAGAIN &&
 	       sl_now_ns() < end)
 		sl_sys(SYS_nanosleep, &pause, NULL);
 	return n == sizeof(*l);
 }
 
-/* Until the letter is read and followed. tcp: descriptor of a TCP socket, or -1. */
-static void tell(const struct sl_letter *l, const struct postbox *to, int tcp)
+/* Until the letter is read and followed. with: what goes with it, or -1; tcp: descriptor of a TCP
+ * socket, or -1. */
+static void tell(const struct sl_letter *l, int with, const struct postbox *to, int tcp)
 {
 	uint64_t end = sl_now_ns() + PARENT_NS;
 
-	if (!post(l, to->fd, end))
+	if (!post(l, with, to->fd, end))
 		return;
 	while (!sl_board_wait(to->board, l->ticket, SLICE_NS)) {
 		if (is_gone(to->fd) || sl_now_ns() >= end)
@@ -118,6 +117,28 @@ static struct postbox own_box(void)
 	return (struct postbox){sl_load(&mail[1]), board.shown};
 }
 
+/* Of a connection: the child may get another file for it, and tells when the one that it had is on
+ * none of its numbers any more. (sshd's child has an RLIMIT_NOFILE of 0: the letter goes without.)
+ */
+static void tell_of_connection(struct sl_sock *sk, const struct sl_letter *l,
+			       const struct postbox *to, int fd)
+{
+	static const struct sl_letter left = {.magic = SL_LETTER_MAGIC, .use = SL_USE_LEFT};
+	uint32_t inode = sk->inode;
+	int end[2] = {-1, -1};
+
+	(void)sl_sys(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		     end);
+	tell(l, end[1], to, fd);
+	if (end[1] >= 0)
+		sl_sys_close(end[1]);
+	if (sl_heirs_receive(sk, inode, end[0], to->fd))
+		(void)sl_sys_sendto(to->fd, &left, sizeof(left), MSG_NOSIGNAL | MSG_DONTWAIT, NULL,
+				    0);
+	if (end[0] >= 0)
+		sl_sys_close(end[0]);
+}
+
 static void tell_parent(struct sl_sock *sk, int fd, enum sl_letter_use use)
 {
 	struct sl_letter l = {
@@ -139,7 +160,10 @@ static void tell_parent(struct sl_sock *sk, int fd, enum sl_letter_use use)
 		sl_store(&sk->forks, sl_load(&sl_forks) - 1);
 	}
 	sk->passed = 0; /* once is enough */
-	tell(&l, &to, sk->proto == IPPROTO_TCP ? fd : -1);
+	if (sk->proto == IPPROTO_TCP)
+		tell_of_connection(sk, &l, &to, fd);
+	else
+		tell(&l, -1, &to, -1);
 }
 
 void sl_keeper_tell_parent_of(const struct sl_sock *sk, int fd)
@@ -167,7 +191,7 @@ void sl_keeper_tell_fork(void)
 	};
 	const struct postbox to = own_box();
 
-	tell(&l, &to, -1);
+	tell(&l, -1, &to, -1);
 }
 
 void sl_keeper_poke(void)
@@ -203,7 +227,17 @@ static void follow(struct sl_sock *sk, enum sl_letter_use use)
 	sl_sock_kernel(sk, SL_REASON_FORKED);
 }
 
-void sl_mail_on_letter(const void *letter, long bytes)
+/* The kernel asks nobody else about it, and it sends without waiting. */
+static bool is_end_of_pair(int fd)
+{
+	int domain = 0, type = 0;
+	socklen_t len = sizeof(int);
+
+	return !sl_sys_getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) && domain == AF_UNIX &&
+	       !sl_sys_getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) && type == SOCK_SEQPACKET;
+}
+
+void sl_mail_on_letter(const void *letter, long bytes, int end)
 {
 	struct sl_letter l;
 	struct sl_sock *sk;
@@ -215,10 +249,14 @@ void sl_mail_on_letter(const void *letter, long bytes)
 		return;
 	if (l.use == SL_USE_NONE) {
 		__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
+	} else if (l.use == SL_USE_LEFT) {
+		sl_heirs_look_now();
 	} else {
 		sk = meant(&l);
 		if (sk)
 			follow(sk, l.use);
+		if (sk && end >= 0 && is_end_of_pair(end))
+			sl_heirs_send(sk, end);
 	}
 	sl_board_post(&board, l.ticket);
 }
@@ -243,28 +281,24 @@ enum sl_mail sl_mail_read(void)
 		long n = sl_rights_recv_any(mail[0], &l, sizeof(l), fd, &nfds);
 		bool room = true;
 
-		if (nfds)
+		if (nfds > 1)
 			sl_stranger_warn();
+		if (n > 0)
+			sl_mail_on_letter(&l, n, nfds == 1 ? fd[0] : -1);
 		for (uint32_t j = 0; j < nfds; j++)
 			room &= sl_stranger_close(fd[j]);
 		if (!room || (n == 0 && is_shut_down()))
 			return SL_MAIL_BROKEN;
 		if (n < 0)
 			return SL_MAIL_EMPTY;
-		sl_mail_on_letter(&l, n);
 	}
 	return SL_MAIL_MORE;
 }
 
 static int make_pair(int fd[2])
 {
-	const int off = 0;
-	int err = sl_sysi(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
-			  fd);
-
-	if (!err) /* (before Linux 6.16 it is unknown) */
-		(void)sl_sys_setsockopt(fd[0], SOL_SOCKET, SO_PASSRIGHTS, &off, sizeof(off));
-	return err;
+	return sl_sysi(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		       fd);
 }
 
 /* The numbers stay: another thread may be about to write to one. What lies in the old one may be
@@ -313,6 +347,12 @@ void sl_mail_close(void)
 	close_end(&mail[0]);
 	close_end(&mail[1]);
 	sl_board_close(&board);
+}
+
+void sl_keeper_leave(const void *what, size_t bytes, const int *fd, uint32_t nfds)
+{
+	if (mail[0] >= 0)
+		(void)sl_rights_send(mail[0], what, bytes, fd, nfds, MSG_DONTWAIT);
 }
 
 int sl_mail_fd(void)

@@ -333,11 +333,11 @@ static int make_closed(int fd, const struct sl_tcp_repair *r, const struct sl_re
 	int err = make(fd, r, src);
 
 	if (!err && fins)
-		err = sl_repair_fin(fd, r, false);
+		err = sl_repair_fin(fd, r, src->hurry);
 	if (!err && fins)
 		err = our_fin(fd);
 	if (!err)
-		err = sl_repair_end(fd, r, reset);
+		err = sl_repair_end(fd, r, reset, src->hurry);
 	if (err)
 		unmake(fd);
 	else
@@ -446,6 +446,24 @@ int sl_repair_finish(int fd, const struct sl_tcp_repair *r, const struct sl_repa
 	restore_sndbuf(fd, r, s);
 	restore_reuse(fd, s);
 	return err;
+}
+
+int sl_repair_rest(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
+{
+	uint32_t room = sl_max(r->sndbuf, 2 * r->sndq + SLACK_BYTES);
+	struct sl_repair_saved s = {.lowat = -1};
+	int err;
+
+	if ((!r->unsent && (!r->fin_queued || r->fin_sent)) || sl_repair_is_over(fd))
+		return 0;
+	s.locks = sl_max(get_int(fd, SOL_SOCKET, SO_BUF_LOCK), 0);
+	s.sndbuf = sl_max(get_int(fd, SOL_SOCKET, SO_SNDBUF), 0);
+	if (r->unsent)
+		set_size(fd, SO_SNDBUFFORCE, sl_max((uint32_t)s.sndbuf, room), 0);
+	err = send_rest(fd, r, src, &s);
+	if (r->unsent)
+		restore_sndbuf(fd, r, &s);
+	return err && sl_repair_is_over(fd) ? 0 : err;
 }
 
 int sl_repair_kernel(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src)

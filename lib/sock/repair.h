@@ -5,6 +5,7 @@
 #ifndef SL_REPAIR_H
 #define SL_REPAIR_H
 
+#include "ctl/lease.h"
 #include "tcp/tcp.h"
 
 /* Where the bytes of the queues come from: copies up to n from `at` on; how many. */
@@ -30,6 +31,9 @@ struct sl_repair_saved {
  * and its error is the kernel's to tell: 0. -EPERM: no privilege; -EADDRNOTAVAIL: the kernel
  * has such a connection; -EINVAL: fd is not such a socket; others as bind(2) and connect(2) say. */
 int sl_repair_kernel(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src);
+/* What the daemon does not do: the bytes that were never sent, and the FIN behind them, which fd (live
+ * already) is to send. Returns as the above. */
+int sl_repair_rest(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src);
 /* The same in two steps. After the first the kernel has the connection, drops what comes for it,
  * and says nothing; closed then, it is gone without a word. */
 int sl_repair_begin(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
@@ -64,6 +68,11 @@ struct sl_repair_taken {
 	int reuse; /* SO_REUSEADDR, which repair mode forgets */
 };
 
+/* Nothing of what comes from the peer reaches the kernel connection fd any more. 0, -EBUSY: it has a
+ * filter of the program's; -errno. */
+int sl_repair_freeze(int fd);
+/* Reads all of such a one: see sl_repair_take(). */
+int sl_repair_read(int fd, struct sl_repair_taken *t);
 /* Freezes the kernel connection fd and reads all of it. Nothing of what comes from the peer
  * meanwhile reaches it, and nobody but the caller may use it. Then either leave, drop (and close
  * fd), or cancel, and free in any case. -ENOTCONN: not synchronised; -EBUSY: something about it
@@ -76,6 +85,8 @@ void sl_repair_cancel(int fd, const struct sl_repair_taken *t);
  * to the same local end. 0 or what bind(2) says. */
 int sl_repair_leave(int fd, const struct sl_repair_taken *t);
 void sl_repair_free(struct sl_repair_taken *t);
+/* Memory for n bytes of a queue, and one more. -ENOMEM. */
+int sl_repair_memory(struct sl_repair_bytes *q, uint32_t n);
 
 /* repair_fin.c: gives the connection of fd (in repair mode) the peer's FIN, which it has
  * acknowledged but the kernel's socket has not seen; sl_broker_may_inject() says beforehand whether
@@ -84,6 +95,10 @@ int sl_repair_fin(int fd, const struct sl_tcp_repair *r, bool hurry);
 /* The connection has ended, in order or by the peer's reset. */
 bool sl_repair_is_over(int fd);
 /* The same with an RST, or with the acknowledgment of our FIN: the connection is over. */
-int sl_repair_end(int fd, const struct sl_tcp_repair *r, bool reset);
+int sl_repair_end(int fd, const struct sl_tcp_repair *r, bool reset, bool hurry);
+
+/* repair_image.c: as it crosses to the daemon and back. -EINVAL: no connection that may be. */
+void sl_repair_pack(const struct sl_tcp_repair *r, struct sl_lease_conn *c);
+int sl_repair_unpack(const struct sl_lease_conn *c, struct sl_tcp_repair *r);
 
 #endif

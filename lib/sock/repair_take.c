@@ -34,7 +34,7 @@ static int get_int(int fd, int level, int opt, int *v)
 /* Freezing --------------------------------------------------------------------------------------
  */
 
-static int drop_packets(int fd)
+int sl_repair_freeze(int fd)
 {
 	socklen_t len = 0;
 	int err;
@@ -234,7 +234,7 @@ static int read_queue(int fd, int queue, uint32_t n, uint32_t *seq, struct sl_re
 	return ret == n ? 0 : -EBUSY;
 }
 
-static int get_memory(struct sl_repair_bytes *q, uint32_t n)
+int sl_repair_memory(struct sl_repair_bytes *q, uint32_t n)
 {
 	if (n == 0)
 		return 0;
@@ -247,10 +247,10 @@ static int read_queues(int fd, struct sl_repair_taken *t)
 {
 	struct sl_tcp_repair *r = &t->r;
 	uint32_t rcv_end, snd_end;
-	int err = get_memory(&t->rcvq, r->rcvq);
+	int err = sl_repair_memory(&t->rcvq, r->rcvq);
 
 	if (!err)
-		err = get_memory(&t->sndq, r->sndq);
+		err = sl_repair_memory(&t->sndq, r->sndq);
 	if (!err)
 		err = read_queue(fd, TCP_RECV_QUEUE, r->rcvq, &rcv_end, &t->rcvq);
 	if (!err)
@@ -288,26 +288,33 @@ static int read_all(int fd, struct sl_repair_taken *t)
 	return err;
 }
 
-int sl_repair_take(int fd, struct sl_repair_taken *t)
+int sl_repair_read(int fd, struct sl_repair_taken *t)
 {
 	int err;
 
 	memset(t, 0, sizeof(*t));
 	err = get_int(fd, SOL_SOCKET, SO_REUSEADDR, &t->reuse);
 	if (!err)
-		err = drop_packets(fd);
+		err = sl_broker_repair(fd, TCP_REPAIR_ON);
 	if (err)
 		return err;
-	err = sl_broker_repair(fd, TCP_REPAIR_ON);
-	if (err) {
-		(void)sl_broker_drop_packets(fd, false);
-		return err;
-	}
 	err = read_all(fd, t);
 	if (err) {
 		sl_repair_cancel(fd, t);
 		sl_repair_free(t);
 	}
+	return err;
+}
+
+int sl_repair_take(int fd, struct sl_repair_taken *t)
+{
+	int err = sl_repair_freeze(fd);
+
+	if (err)
+		return err;
+	err = sl_repair_read(fd, t);
+	if (err)
+		(void)sl_broker_drop_packets(fd, false);
 	return err;
 }
 

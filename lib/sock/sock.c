@@ -5,6 +5,7 @@
  * touches; `slow`, which is taken first, orders the calls that change names, claims and
  * memberships.
  */
+#include "sock/heirs.h"
 #include "sock/sock.h"
 
 #include <errno.h>
@@ -367,6 +368,7 @@ static void end(struct sl_sock *sk, int fd, bool shared)
 static void finish(struct sl_sock *sk, int fd, bool shared)
 {
 	end(sk, fd, shared);
+	sl_heirs_drop(sk);
 	sl_tlisten_closed(sk);
 	sl_stats_sock_free(sk->stats); /* others may count into it still: it stays mapped */
 	sl_unlock(&sk->slow);
@@ -393,6 +395,18 @@ void sl_sock_look_staying(struct sl_sock *sk)
 	sl_sys_close(fd);
 }
 
+void sl_sock_unpark(struct sl_sock *sk)
+{
+	int fd;
+
+	if (!sl_lock(&sk->slow))
+		return;
+	fd = sk->fd;
+	sk->parked = false;
+	finish(sk, fd, false);
+	sl_sys_close(fd);
+}
+
 /* One descriptor of the socket goes; the last one takes everything along. */
 static void drop_fd(struct sl_sock *sk, int fd)
 {
@@ -410,6 +424,10 @@ static void drop_fd(struct sl_sock *sk, int fd)
 			if (shared && is_watched(sk))
 				sl_keeper_watch(sk);
 		}
+		sl_unlock(&sk->slow);
+		return;
+	}
+	if (shared && sl_heirs_park(sk, fd)) {
 		sl_unlock(&sk->slow);
 		return;
 	}

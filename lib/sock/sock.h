@@ -136,6 +136,8 @@ struct sl_sock {
 	uint32_t zc_done;   /* so many before it are in the error queue */
 	bool server : 1;    /* came by a listener */
 	bool heir : 1;      /* a listener that each of several processes may have a part of */
+	bool parked : 1;    /* no number of the program's (heirs.c); slow held */
+	bool has_old : 1;   /* children may have another file of it (heirs.c); slow held */
 	bool taking;        /* take-over is under way */
 	uint8_t tos6, ttl6; /* tos, ttl of IPv6 */
 	uint32_t in_kernel; /* calls in the kernel with it; atomic */
@@ -281,6 +283,7 @@ bool sl_sock_inode_is_ours(uint32_t inode, void *arg);
 /* sock.c: life */
 void sl_sock_show(struct sl_sock *sk); /* one that a parent made gets counters of its own */
 struct sl_sock *sl_sock_new(int fd, int family, int type, int proto);
+void sl_sock_unpark(struct sl_sock *sk); /* nobody asks for it: it is closed (heirs.c) */
 void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason); /* hand back; idempotent */
 /* The same for who came by its connection or its listener and may find another socket in the object
  * now, one that accept(2) is just making. */

@@ -8,6 +8,7 @@
 
 #include "base/reserve.h"
 #include "base/sys.h"
+#include "sock/heirs.h"
 #include "sock/sock.h"
 #include "sock/tconn.h"
 
@@ -230,8 +231,10 @@ static void child_sock(struct sl_sock *sk, void *arg)
 {
 	bool later;
 
-	if (sl_sock_stays(sk)) { /* the parent's alone */
+	sl_heirs_child(sk);
+	if (sl_sock_stays(sk) || sk->parked) { /* the parent's alone */
 		sl_sys_close(sk->fd);
+		sk->parked = false;
 		sk->nfds = 0;
 		return;
 	}

@@ -251,7 +251,10 @@ void sl_tconn_orphan_to_kernel(struct sl_tconn *c)
 {
 	struct sl_lane *lane = c->lane;
 	int fd = c->guard >= 0 ? c->guard : socket_for(&c->tcp.node.key);
-	int err = fd >= 0 ? sl_tconn_to_kernel(c, fd) : fd;
+	int made = -1, err = fd >= 0 ? sl_tconn_to_kernel(c, fd, &made) : fd;
+
+	if (!err && made >= 0)
+		sl_sys_close(made);
 
 	if (fd >= 0 && fd != c->guard)
 		sl_sys_close(fd);

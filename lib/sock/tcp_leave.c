@@ -14,6 +14,7 @@
 #include "base/sys.h"
 #include "ctl/broker.h"
 #include "sock/repair.h"
+#include "sock/restore.h"
 #include "sock/tconn.h"
 
 #define CONNECT_NS 100000000ull
@@ -91,12 +92,19 @@ static void connect_plain(struct sl_sock *sk)
 static int connect_again(struct sl_sock *sk, const struct sl_tcp_repair_syn *syn, const void *data)
 {
 	struct sl_tconn *c = sk->conn;
-	int err = sl_repair_syn(sk->fd, &c->tcp.node.key, c->oif, syn, data);
+	bool leased = sl_broker_is_leased();
+	int fd = leased ? sl_restore_syn(sk->fd, &c->tcp.node.key, c->oif, syn, data) : sk->fd;
+	int err = leased ? sl_min(fd, 0)
+			 : sl_repair_syn(fd, &c->tcp.node.key, c->oif, syn, data);
 
 	if (!err && !is_connecting(sk)) { /* it was answered after all */
-		sl_repair_unsyn(sk->fd);
+		sl_repair_unsyn(fd);
+		if (leased)
+			sl_sys_close(fd);
 		err = -EISCONN;
 	}
+	if (!err && leased)
+		err = sl_restore_put(sk, fd);
 	if (err)
 		return err;
 	sl_tconn_unclaim(c);
@@ -147,7 +155,10 @@ static int closed_to_kernel(struct sl_sock *sk, struct sl_tconn *c)
 		return 0;
 	}
 	r.scope_id = c->oif;
-	return sl_repair_closed(sk->fd, &r, &src, err != 0);
+	if (!sl_broker_is_leased())
+		return sl_repair_closed(sk->fd, &r, &src, err != 0);
+	err = sl_restore_closed(sk->fd, &r, &src, err != 0);
+	return err < 0 ? err : sl_restore_put(sk, err);
 }
 
 static bool leave_closed(struct sl_sock *sk, enum sl_reason reason)

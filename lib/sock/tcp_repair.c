@@ -18,6 +18,7 @@
 #include "base/sys.h"
 #include "ctl/diag.h"
 #include "sock/repair.h"
+#include "sock/restore.h"
 #include "sock/tconn.h"
 
 #define PASSES_MIN 64 /* so many are not looked through */
@@ -196,26 +197,43 @@ static void say_lost(const struct move *m, int err)
 		r->fin_rcvd, r->sndq, r->unsent, r->rcvq, info.tcpi_segs_in);
 }
 
-int sl_tconn_to_kernel(struct sl_tconn *c, int fd)
+/* The kernel's connection in the closed socket fd, or in *made, which was made by the daemon. */
+static int move(struct move *m, const struct sl_repair_source *src, int *made)
+{
+	int fd;
+
+	if (!sl_broker_is_leased())
+		return sl_repair_kernel(m->fd, &m->r, src);
+	fd = sl_restore_kernel(m->fd, &m->r, src);
+	*made = sl_max(fd, -1);
+	return sl_min(fd, 0);
+}
+
+int sl_tconn_to_kernel(struct sl_tconn *c, int fd, int *made)
 {
 	struct move m = {.c = c, .lane = sl_load(&c->lane), .fd = fd};
 	struct sl_repair_source src = {
 		.sndq = read_sndq, .rcvq = read_rcvq, .live = on_live, .arg = &m};
 	int err;
 
+	*made = -1;
 	sl_tconn_drain(c);
 	if (!freeze(&m))
 		return -ENOTCONN;
-	err = sl_repair_kernel(fd, &m.r, &src);
+	err = move(&m, &src, made);
 	if (!err)
 		err = m.err;
 	if (!err)
 		return 0;
+	if (*made >= 0)
+		reset_kernel(m.fd = *made);
 	/* Its packets have gone to the kernel meanwhile: it cannot be saved. */
 	if (m.live) {
 		say_lost(&m, err);
 		reset_kernel(fd);
 	}
+	if (*made >= 0)
+		sl_sys_close(*made);
 	thaw(&m);
 	return m.live ? -ECONNABORTED : err;
 }
@@ -224,8 +242,10 @@ int sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason)
 {
 	struct sl_tconn *c = sk->conn;
 	struct sl_lane *lane;
-	int err = sl_tconn_to_kernel(c, sk->fd);
+	int made, err = sl_tconn_to_kernel(c, sk->fd, &made);
 
+	if (!err && made >= 0)
+		err = sl_restore_put(sk, made);
 	if (err)
 		return err;
 	if (!sl_sock_lock(sk, &lane))

@@ -6,7 +6,7 @@
  * kernel's socket is frozen and read, its state goes into ours, and the program's calls find ours,
  * frozen still, with queues full or empty. Only now the kernel forgets the connection, so that
  * nobody sees its socket closed, and ours lives. A failure before that leaves the kernel's as it
- * was.
+ * was. A daemon reads it only when nobody else has it: the numbers become a new shadow's first.
  *
  * A call that is in the kernel with the socket would take bytes that were copied already: calls of
  * ours are counted (sl_sock_in_kernel), and while there is one the connection stays the kernel's.
@@ -16,12 +16,15 @@
 #include <limits.h>
 #include <linux/tcp.h>
 
+#include "base/fds.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/epoll.h"
+#include "sock/heirs.h"
 #include "sock/repair.h"
+#include "sock/restore.h"
 #include "sock/tconn.h"
 
 #define TRIES 5
@@ -255,6 +258,140 @@ static void unclaim(struct take *x)
 	sl_tconn_unclaim(x->c);
 }
 
+/* By the daemon -------------------------------------------------------------------------------- */
+
+static uint32_t read_sndq(void *arg, uint32_t at, void *buf, uint32_t n)
+{
+	memcpy(buf, (const uint8_t *)((struct take *)arg)->t.sndq.p + at, n);
+	return n;
+}
+
+static uint32_t read_rcvq(void *arg, uint32_t at, void *buf, uint32_t n)
+{
+	memcpy(buf, (const uint8_t *)((struct take *)arg)->t.rcvq.p + at, n);
+	return n;
+}
+
+static int read_queue(int file, uint64_t at, struct sl_repair_bytes *q, uint32_t n)
+{
+	int err = sl_repair_memory(q, n);
+
+	for (uint32_t done = 0; done < n && !err;) {
+		long ret = sl_sys(SYS_pread64, file, (uint8_t *)q->p + done, (size_t)(n - done),
+				  (long)(at + done));
+
+		if (ret > 0)
+			done += (uint32_t)ret;
+		else
+			err = ret ? (int)ret : -EIO;
+	}
+	return err;
+}
+
+/* A socket as the one that the numbers stand for, closed: the shadow to come. */
+static int new_shadow(const struct sl_sock *sk)
+{
+	int fd = sl_sys_socket(sk->family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+
+	if (fd >= 0)
+		sl_restore_options(sk->fd, fd, sk->family);
+	return fd;
+}
+
+/* The daemon reads a socket only that this process has no more: the shadow takes its numbers. *file:
+ * the memfd with the queues; on error the numbers are what they were, unless the daemon has gone. */
+static int give(struct take *x, int *file)
+{
+	struct sl_sock *sk = x->sk;
+	struct sl_lease_take_ok ok;
+	int shadow, err;
+
+	*file = sl_fd_dup(sk->fd);
+	shadow = *file < 0 ? *file : new_shadow(sk);
+	err = shadow < 0 ? shadow : sl_restore_swap(sk, shadow);
+	if (shadow >= 0)
+		sl_sys_close(shadow);
+	if (!err) {
+		err = sl_broker_take(file, &ok) ?: sl_repair_unpack(&ok.conn, &x->t.r);
+		if (!err)
+			return 0;
+		if (*file < 0)
+			return -ECONNABORTED;
+	}
+	if (*file >= 0) {
+		(void)sl_restore_swap(sk, *file);
+		sl_sys_close(*file);
+	}
+	(void)sl_broker_drop_packets(sk->fd, false);
+	return err;
+}
+
+static void on_live(void *arg)
+{
+	unclaim(arg);
+}
+
+/* It was read, but there is no room for it here: the kernel's again. */
+static int put_back(struct take *x)
+{
+	const struct sl_repair_source src = {
+		.sndq = read_sndq, .rcvq = read_rcvq, .live = on_live, .arg = x};
+	int fd = sl_restore_kernel(x->sk->fd, &x->t.r, &src);
+
+	return fd < 0 ? -ECONNABORTED : sl_restore_put(x->sk, fd);
+}
+
+static int read_given(struct take *x, int file)
+{
+	int err = read_queue(file, 0, &x->t.rcvq, x->t.r.rcvq);
+
+	if (!err)
+		err = read_queue(file, x->t.r.rcvq, &x->t.sndq, x->t.r.sndq);
+	sl_sys_close(file);
+	if (!err)
+		err = import(x);
+	return err ? put_back(x) ?: err : 0;
+}
+
+/* A client's port stays its own. (A server's is its listener's.) */
+static void keep_port(const struct take *x)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+
+	sl_addr_to_sockaddr(&x->key.local, x->key.lport,
+			    sl_addr_is_linklocal(&x->key.local) ? x->oif : 0, x->sk->family,
+			    (struct sockaddr *)&ss, &len);
+	if (!x->sk->server)
+		(void)sl_sys_bind(x->sk->fd, &ss, len);
+}
+
+static int take_by_daemon(struct take *x)
+{
+	struct sl_epoll_moved sets;
+	int file, err = sl_broker_may_inject() ?: sl_repair_freeze(x->sk->fd);
+
+	if (err)
+		return err;
+	sl_epoll_leave_kernel(x->sk, &sets);
+	err = give(x, &file);
+	if (!err)
+		err = read_given(x, file);
+	if (!err) {
+		keep_port(x);
+		attach(x);
+	}
+	sl_epoll_enter_ours(&sets);
+	if (!err)
+		go_on(x);
+	sl_repair_free(&x->t);
+	if (err == -ECONNABORTED) {
+		sl_warn("tcp", "fd %d: a connection was lost on its way from the kernel", x->sk->fd);
+		sl_store(&x->sk->error, ECONNABORTED);
+	}
+	return err;
+}
+
 static int take_claimed(struct take *x)
 {
 	struct sl_epoll_moved sets;
@@ -290,7 +427,7 @@ static int take(struct take *x)
 	if (!err)
 		err = claim(x);
 	if (!err) {
-		err = take_claimed(x);
+		err = sl_broker_is_leased() ? take_by_daemon(x) : take_claimed(x);
 		if (err)
 			unclaim(x);
 	}
@@ -342,6 +479,7 @@ static int take_over(struct sl_sock *sk, bool given)
 		__atomic_store_n(&sk->taking, true, __ATOMIC_SEQ_CST);
 		sl_tcp_opt_adopt(sk);
 		err = __atomic_load_n(&sk->in_kernel, __ATOMIC_SEQ_CST) ? -EBUSY
+		      : sl_heirs_gone(sk)                               ? -EBUSY
 		      : given                                           ? sl_sock_is_sole(sk)
 									: 0;
 		if (!err)

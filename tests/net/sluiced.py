@@ -7,8 +7,8 @@ import array, os, resource, socket, struct, sys, time
 MAGIC, VERSION = 0x4C534C53, 9
 INJECT_MAX = 9224
 (HELLO, UMEM, PORT_OPEN, PORT_CLOSE, PORT_ALIVE, PORT_TAGS, VLAN_LEAVE, UNGUARD, STRAYS, LANE_OPEN, LANE_BIND, LANE_CLOSE, CLAIM, UPDATE, UNCLAIM,
- REPAIR, DROP, INJECT, NEIGH, CONNS, HOLDERS, BUFFER, BOX, UNBOX, STATUS, SHOW_PORT,
- SHOW_LEASE, DRAIN) = range(1, 29)
+ RESTORE, RESTORED, TAKE, DROP, INJECT, NEIGH, CONNS, HOLDERS, BUFFER, BOX, UNBOX, STATUS, SHOW_PORT,
+ SHOW_LEASE, DRAIN) = range(1, 31)
 path, own, ifindex, victim = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 other, other6 = sys.argv[5:7]
 failed = 0
@@ -81,7 +81,7 @@ port = mine.getsockname()[1]
 
 # Before a greeting nothing is given.
 for op, body, fds in ((UMEM, b"", ()), (PORT_OPEN, struct.pack("=II", ifindex, 0), ()),
-                      (CLAIM, claim(port), [mine.fileno()]), (REPAIR, struct.pack("=i", 1), [mine.fileno()])):
+                      (CLAIM, claim(port), [mine.fileno()]), (TAKE, b"", [mine.fileno()])):
     refused(f"request {op} without a greeting", Session().ask(op, body, fds))
 
 # What is not the protocol ends the connection.
@@ -113,10 +113,9 @@ refused("the victim's lane closed", s.ask(LANE_CLOSE, struct.pack("=II", ifindex
 refused("the victim's device closed", s.ask(PORT_CLOSE, struct.pack("=II", ifindex, 0)))
 refused("the victim's guard taken off", s.ask(UNGUARD, struct.pack("=II", ifindex, 0)))
 refused("the victim's strays", s.ask(STRAYS, struct.pack("=II", ifindex, 0)))
-refused("repair mode of a pipe", s.ask(REPAIR, struct.pack("=i", 1), [os.pipe()[0]]))
-refused("repair mode of a UDP socket", s.ask(REPAIR, struct.pack("=i", 1), [mine.fileno()]))
 tcp = bound(socket.SOCK_STREAM)
-refused("a repair mode that there is not", s.ask(REPAIR, struct.pack("=i", 77), [tcp.fileno()]))
+refused("a connection that is none", s.ask(RESTORE, bytes(120), [tcp.fileno(), tcp.fileno()]))
+refused("the end of what has not begun", s.ask(RESTORED, struct.pack("=I", 1)))
 refused("a UDP socket's buffer", s.ask(BUFFER, struct.pack("=iI", 32, 1 << 20), [mine.fileno()]))
 refused("another option than a buffer", s.ask(BUFFER, struct.pack("=iI", socket.SO_MARK, 1), [tcp.fileno()]))
 here, there = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)

@@ -301,7 +301,9 @@ static sl_request_fn *const handlers[SL_LEASE_OPS] = {
 	[SL_LEASE_CLAIM] = sl_on_claim,
 	[SL_LEASE_CLAIM_UPDATE] = sl_on_claim_update,
 	[SL_LEASE_UNCLAIM] = sl_on_unclaim,
-	[SL_LEASE_REPAIR] = sl_on_repair,
+	[SL_LEASE_RESTORE] = sl_on_restore,
+	[SL_LEASE_RESTORED] = sl_on_restored,
+	[SL_LEASE_TAKE] = sl_on_take,
 	[SL_LEASE_DROP] = sl_on_drop,
 	[SL_LEASE_INJECT] = sl_on_inject,
 	[SL_LEASE_NEIGH] = sl_on_neigh,
@@ -526,6 +528,7 @@ static enum taken take_back(struct sl_session *s)
 	if (sl_conns_read(s) || sl_conns_rescue(s, dead) || sl_claims_drop(s, REAP_CLAIMS) ||
 	    sl_conns_tell(s, dead))
 		return MORE;
+	sl_restore_drop(s);
 	sl_boxes_free(s);
 	if (!dead || !sl_umem_bury(s))
 		return LATER;

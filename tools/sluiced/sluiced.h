@@ -183,6 +183,7 @@ struct sl_session {
 	struct sl_held_table held;
 	struct sl_conns conns;
 	struct sl_boxes boxes;
+	struct sl_restore *restore; /* restore.c: one that has begun, or NULL */
 };
 
 /* Packet memory is made for the first of a group, and goes with the last. Each queue is one
@@ -327,12 +328,11 @@ int sl_view_get(uint32_t ifindex);
 /* Brings the views up to date, drops those of devices that were closed. */
 void sl_views_sync(void);
 
-/* steer.c: claims and repair mode */
+/* steer.c: claims */
 uint32_t sl_claim_pid(const struct sl_session *s); /* what its claims bear */
 int sl_on_claim(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_claim_update(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_unclaim(struct sl_session *s, struct sl_lease_msg *m, const char **why);
-int sl_on_repair(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_drop(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_buffer(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 int sl_on_holders(struct sl_session *s, struct sl_lease_msg *m, const char **why);
@@ -341,6 +341,17 @@ int sl_on_inject(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 uint32_t sl_claims_drop(struct sl_session *s, uint32_t n);
 /* All of UDP: the kernel has the sockets, and what they wait for. */
 void sl_claims_drop_udp(struct sl_session *s);
+
+/* restore.c: a connection of the session's goes to the kernel */
+int sl_on_restore(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+int sl_on_restored(struct sl_session *s, struct sl_lease_msg *m, const char **why);
+/* Is the claim to let the packets of the one that has begun pass? Then it needs no other proof. */
+bool sl_restore_covers(const struct sl_session *s, const struct sl_claim_req *req);
+/* Without a word to its peer. */
+void sl_restore_drop(struct sl_session *s);
+
+/* take.c: a kernel connection is read */
+int sl_on_take(struct sl_session *s, struct sl_lease_msg *m, const char **why);
 
 /* conns.c: of a leaving session, while it has its claims. True: there is more to do. */
 int sl_on_conns(struct sl_session *s, struct sl_lease_msg *m, const char **why);

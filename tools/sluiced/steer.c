@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Claims on packets, and TCP's repair mode, on behalf of sessions. */
+/* Claims on packets, on behalf of sessions. */
 #include <errno.h>
-#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <string.h>
 
@@ -127,7 +126,7 @@ int sl_on_claim(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 	struct sl_proof proof;
 	int err = to_req(s, &m->body.claim, &req);
 
-	if (!err)
+	if (!err && !sl_restore_covers(s, &req))
 		err = sl_proof_check(m->fd[0], &req.key, why);
 	if (!err && s->held.n >= s->limits.flows) {
 		sl_why(why, "the policy gives user %u %u flows", s->cred.uid, s->limits.flows);
@@ -198,35 +197,6 @@ void sl_claims_drop_udp(struct sl_session *s)
 				found = true;
 			}
 	} while (found);
-}
-
-/* Is the socket in repair mode, or out of it, as is asked for? Going into it once more would change
- * it. */
-static bool is_so(int fd, int how)
-{
-	socklen_t len = sizeof(int);
-	int on = 0;
-
-	return !sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &on, &len) &&
-	       !on == (how != TCP_REPAIR_ON);
-}
-
-/* With it a process can make a connection of its socket without a handshake; where that is not
- * wanted the policy says `repair no`, and connections cannot move (doc: sluiced(8), SECURITY). */
-int sl_on_repair(struct sl_session *s, struct sl_lease_msg *m, const char **why)
-{
-	int how = m->body.repair.how, err;
-
-	if (!s->limits.repair) {
-		sl_why(why, "the policy does not give user %u repair mode", s->cred.uid);
-		return -EPERM;
-	}
-	if (how != TCP_REPAIR_ON && how != TCP_REPAIR_OFF && how != TCP_REPAIR_OFF_NO_WP)
-		return -EINVAL;
-	err = sl_proof_tcp(m->fd[0], why);
-	if (!err && !(s->again && is_so(m->fd[0], how)))
-		err = sl_sys_setsockopt(m->fd[0], IPPROTO_TCP, TCP_REPAIR, &how, sizeof(how));
-	return err;
 }
 
 int sl_on_drop(struct sl_session *s, struct sl_lease_msg *m, const char **why)

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# Clients of sluiced that ask for the kernel's connections: their own, and others'.
+# Usage: lease_restore.py SOCKET OWN-ADDRESS IFINDEX PEER (as root, who becomes two users)
+import array, errno, fcntl, os, socket, struct, sys
+
+MAGIC, VERSION = 0x4C534C53, 9
+HELLO, UMEM, PORT_OPEN, LANE_OPEN, CLAIM, RESTORE, RESTORED, TAKE = 1, 2, 3, 10, 13, 16, 17, 18
+LIVE, ENDED, RESET, SYN = 1, 2, 3, 4
+TCP_REPAIR = 19
+F_ADD_SEALS, SEALS, SEAL_WRITE = 1033, 2 | 4 | 8, 8
+path, own, ifindex, peer = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]
+VICTIM, SERVER = 9000, 9001
+failed = False
+
+
+def check(what, good, found=""):
+    global failed
+    failed = failed or not good
+    print("ok:" if good else "FAILED:", os.geteuid(), what, "" if good else found, flush=True)
+
+
+def mapped(addr):
+    return bytes(10) + b"\xff\xff" + socket.inet_aton(addr)
+
+
+class Session:
+    def __init__(self):
+        self.s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.s.connect(path)
+        self.s.settimeout(20)
+
+    def send(self, op, body=b"", fds=()):
+        anc = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
+        self.s.sendmsg([struct.pack("=IHHIi", MAGIC, VERSION, op, 7, 0) + body], anc)
+
+    def answer(self):
+        """The error, the body, and the descriptors."""
+        data, anc, _, _ = self.s.recvmsg(65536, 65536)
+        fds = []
+        for _, _, a in anc:
+            fds += array.array("i", a[: len(a) // 4 * 4])
+        return struct.unpack_from("=IHHIi", data)[4] if data else -errno.EPIPE, data[16:], fds
+
+    def ask(self, *args):
+        self.send(*args)
+        return self.answer()
+
+    def open(self):
+        ns = os.open("/proc/self/ns/net", os.O_RDONLY)
+        for op, body, fds in ((HELLO, bytes(48), [ns]), (UMEM, b"", ()), (PORT_OPEN, struct.pack("=II", ifindex, 0), ()),
+                              (LANE_OPEN, struct.pack("=II", ifindex, 0), ())):
+            err, answer, fds = self.ask(op, body, fds)
+            assert err == 0, (op, err, answer)
+        return self
+
+    def claim(self, sock, port, rport):
+        key = mapped(own) + mapped(peer) + struct.pack("=HHBBBBI", port, rport, socket.IPPROTO_TCP, 0, 0, 0, 0)
+        return self.ask(CLAIM, struct.pack("=II", ifindex, 0) + key + struct.pack("=IIIII", 0, 1, 1, 0, 0), [sock.fileno()])[0]
+
+
+def image(port, rport, rcvq=0, sndq=0, unsent=0, state=1, wscale=7, mss=1460, flags=1, local=own, remote=peer, how=LIVE):
+    conn = mapped(local) + mapped(remote) + struct.pack("=HHI", port, rport, 0)
+    conn += struct.pack("=IIIIIII", 1000, 2000 + rcvq, 2000, 65535, 65535, 65535, 2000 + rcvq)
+    conn += struct.pack("=IIIIIII", unsent, sndq, rcvq, 87040, 131072, 0, 0)
+    conn += struct.pack("=HHBBBB", mss, flags, state, wscale, wscale, 0)
+    return struct.pack("=I", how) + conn + struct.pack("=IIHH", 0, 0, 0, 0)
+
+
+def memfd(data, seals=SEALS):
+    fd = os.memfd_create("queues", os.MFD_ALLOW_SEALING)
+    os.write(fd, data)
+    if seals:
+        fcntl.fcntl(fd, F_ADD_SEALS, seals)
+    return fd
+
+
+def uid_of(port, rport):
+    for line in open("/proc/net/tcp"):
+        f = line.split()
+        if f[1].endswith(":%04X" % port) and f[2].endswith(":%04X" % rport):
+            return int(f[7])
+    return None
+
+
+def new_bound():
+    s = socket.socket()
+    s.bind((own, 0))
+    return s, s.getsockname()[1]
+
+
+def refusals(s):
+    shadow, port = new_bound()
+    fd = shadow.fileno()
+    check("a flow that was never claimed", s.ask(RESTORE, image(port, 7), [fd, fd])[0] == -errno.EPERM)
+    check("the victim's port", s.ask(RESTORE, image(VICTIM, 7), [fd, fd])[0] == -errno.EPERM)
+    check("it is claimed", s.claim(shadow, port, 7) == 0)
+    check("another peer of that port", s.ask(RESTORE, image(port, 8), [fd, fd])[0] == -errno.EPERM)
+    check("another address", s.ask(RESTORE, image(port, 7, local="127.0.0.1"), [fd, fd])[0] == -errno.EPERM)
+    for what, body in (("a window scale of 15", image(port, 7, wscale=15)), ("a listener", image(port, 7, state=10)),
+                       ("a closed one", image(port, 7, state=7)), ("no port", image(0, 7)), ("no segment size", image(port, 7, mss=1)),
+                       ("unsent bytes", image(port, 7, sndq=5, unsent=5)), ("a huge queue", image(port, 7, rcvq=1 << 31)),
+                       ("a peer that is a group", image(port, 7, remote="224.0.0.1")), ("no such kind", image(port, 7, how=9)),
+                       ("a FIN that is to come", image(port, 7, flags=1 << 6)), ("a SYN without data", image(port, 7, how=SYN))):
+        err = s.ask(RESTORE, body, [fd, fd])[0]
+        check(what, err == -errno.EINVAL, err)
+    good = image(port, 7, rcvq=5)
+    pipe = os.pipe()
+    for what, file in (("bytes in no memfd", pipe[0]), ("bytes in the socket", fd), ("bytes that are not sealed", memfd(b"hello", 0)),
+                       ("bytes that can be written", memfd(b"hello", 2 | 4)), ("too few bytes", memfd(b"hell")),
+                       ("too many bytes", memfd(b"hello!")), ("bytes in a device", os.open("/dev/zero", os.O_RDWR))):
+        err = s.ask(RESTORE, good, [fd, file])[0]
+        check(what, err == -errno.EPERM, err)
+    check("a pipe for the shadow", s.ask(RESTORE, good, [pipe[0], memfd(b"hello")])[0] < 0)
+    udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    check("a UDP socket for the shadow", s.ask(RESTORE, good, [udp.fileno(), memfd(b"hello")])[0] < 0)
+    check("nothing has begun", s.ask(RESTORED, struct.pack("=I", 1))[0] == -errno.ENOENT)
+    check("one begins", s.ask(RESTORE, good, [fd, memfd(b"hello")])[0] == 0)
+    check("and is not to be", s.ask(RESTORED, struct.pack("=I", 0))[0] == -errno.ECANCELED)
+    check("the kernel has it no more", uid_of(port, 7) is None)
+    return shadow, port
+
+
+def get(s, shadow, port):
+    check("the own connection", s.ask(RESTORE, image(port, 7, rcvq=5), [shadow.fileno(), memfd(b"hello")])[0] == 0)
+    err, _, fds = s.ask(RESTORED, struct.pack("=I", 1))
+    check("is given", err == 0 and len(fds) == 1, err)
+    if err:
+        return
+    c = socket.socket(fileno=fds[0])
+    check("to where it was", c.getpeername() == (peer, 7) and c.getsockname() == (own, port))
+    check("with its bytes", c.recv(100, socket.MSG_DONTWAIT) == b"hello")
+    check("not in repair mode", c.getsockopt(socket.IPPROTO_TCP, TCP_REPAIR) == 0)
+    check("nor with the right to any port", c.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR) == 0)
+    check("as the client's user", uid_of(port, 7) == os.geteuid(), uid_of(port, 7))
+    again = s.ask(RESTORE, image(port, 7, rcvq=5), [shadow.fileno(), memfd(b"hello")])[0]
+    check("and once only", again < 0, again)
+    c.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        socket.socket.connect(c, ("0.0.0.0", 0))
+    except OSError:
+        pass
+    try:
+        c.bind((own, VICTIM))
+        c.listen()
+        check("the victim's port is not to be had by it", False)
+    except OSError:
+        check("the victim's port is not to be had by it", True)
+
+
+def take(s):
+    t = socket.create_connection((peer, SERVER))
+    t.recv(1, socket.MSG_PEEK)
+    _, port = t.getsockname()
+    err, body, fds = s.ask(TAKE, b"", [t.fileno()])
+    check("a connection that is still its own comes back", err == 0 and struct.unpack_from("=i", body)[0] == -errno.EBUSY, (err, body[:4]))
+    check("out of repair mode", t.getsockopt(socket.IPPROTO_TCP, TCP_REPAIR) == 0 and t.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR) == 0)
+    check("unharmed", t.recv(3) == b"unr")
+    for fd in fds:
+        os.close(fd)
+    fd = t.detach()
+    pid = os.fork()
+    if pid == 0:
+        os.read(0, 0)
+        import time
+        time.sleep(1)
+        os._exit(0)
+    s.send(TAKE, b"", [fd])
+    os.close(fd)
+    err, body, fds = s.answer()
+    check("one that a child has comes back", err == 0 and struct.unpack_from("=i", body)[0] == -errno.EBUSY, (err, body[:4]))
+    os.waitpid(pid, 0)
+    closed = socket.socket()
+    s.send(TAKE, b"", [closed.fileno()])
+    closed.close()
+    err, body, more = s.answer()
+    check("one that is no connection comes back", err == 0 and struct.unpack_from("=i", body)[0] < 0, (err, body[:4]))
+    for f in more:
+        os.close(f)
+    fd = fds[0]
+    s.send(TAKE, b"", [fd])
+    os.close(fd)
+    err, body, fds = s.answer()
+    check("a connection is read", err == 0 and struct.unpack_from("=i", body)[0] == 0, (err, body[:4]))
+    check("with its bytes", err == 0 and os.pread(fds[0], 100, 0) == b"ead")
+    check("and the kernel has it no more", uid_of(port, SERVER) is None)
+
+
+def user(uid):
+    os.setgroups([])
+    os.setgid(uid)
+    os.setuid(uid)
+
+
+def first():
+    os.close(go[1])
+    user(65533)
+    s = Session().open()
+    shadow, port = refusals(s)
+    os.write(told[1], struct.pack("=I", port))
+    os.read(go[0], 1)
+    get(s, shadow, port)
+    take(s)
+
+
+# (The device is the first one's group's.)
+def second():
+    user(65534)
+    s = Session()
+    ns = os.open("/proc/self/ns/net", os.O_RDONLY)
+    check("another user has a lease", s.ask(HELLO, bytes(48), [ns])[0] == 0)
+    shadow, port = new_bound()
+    for what, body in (("another user's connection", image(struct.unpack("=I", os.read(told[0], 4))[0], 7)), ("one without a device", image(port, 7))):
+        err = s.ask(RESTORE, body, [shadow.fileno(), shadow.fileno()])[0]
+        check(what, err == -errno.EPERM, err)
+
+
+def run(fn):
+    pid = os.fork()
+    if pid == 0:
+        try:
+            fn()
+        except BaseException as e:
+            check(f"{fn.__name__}: {e!r}", False)
+        os._exit(failed)
+    return pid
+
+
+told, go = os.pipe(), os.pipe()
+pids = [run(first), run(second)]
+status = os.waitpid(pids[1], 0)[1]
+os.close(go[1])
+sys.exit(1 if os.waitpid(pids[0], 0)[1] or status else 0)

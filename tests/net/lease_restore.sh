@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# A daemon makes a process's connections the kernel's, and lends nobody repair mode: hostile clients of two users
+# get no connection but their own, no port of others', and nothing that the daemon could be made to wait for.
+. "$(dirname "$0")/lib_lease.sh"
+need python3
+lease_up
+bg b python3 -c '
+import socket, sys
+l = socket.create_server((sys.argv[1], 9000))
+while True:
+    c = l.accept()[0]
+    c.sendall(b"the victim")
+    c.close()' "$B4"
+wait_tcp b 9000
+bg a python3 -c '
+import socket, sys
+l = socket.create_server((sys.argv[1], 9001))
+keep = []
+while True:
+    keep.append(l.accept()[0])
+    keep[-1].sendall(b"unread")' "$A4"
+wait_tcp a 9001
+D=$(daemon_pid)
+ifindex=$(b ip -o link show "$DEV_B" | cut -d: -f1)
+fds=$(ls "/proc/$D/fd" | wc -l)
+out=$(b timeout 60 python3 "$TESTS/net/lease_restore.py" "$TMP/sluiced.b" "$B4" "$ifindex" "$A4" 2>&1)
+same "hostile clients got what is theirs alone" 0 $?
+printf '%s\n' "$out" | grep -v ^ok
+ok "all of it was tried" grep -q "^ok: .*a connection is read" <<<"$out"
+ok "the daemon lives" kill -0 "$D"
+few_fds() { [ "$(ls "/proc/$D/fd" | wc -l)" -le $((fds + 8)) ]; } # (a device, and what counts references, stay open)
+ok "its descriptors are closed" wait_until 10 few_fds
+same "the victim is answered by its own server" "the victim" \
+	"$(a timeout 10 bash -c "cat </dev/tcp/$B4/9000")"
+done_testing

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A connection that was the session's becomes the kernel's.
+ *
+ * Theory of operation: TCP_REPAIR sets SK_FORCE_REUSE, with which bind(2) takes a port whoever has
+ * it. So no client's socket is ever put into that mode while the client can reach it: a thread of
+ * the client could bind it to another user's listening port meanwhile. The daemon makes a socket of
+ * its own, with the client's user and group, by which firewalls match owners, and passes it when it
+ * has left the mode. The client says which connection it is, and in what state; the flow must be one
+ * that the session has claimed, which was proved by a socket. The kernel refuses a flow that it has
+ * already. The bytes of the queues come in a memfd that is sealed, of exactly their length, and is
+ * read, never mapped: a client can neither shrink it under the daemon nor have it wait.
+ *
+ * Between the two requests the client lets the flow's packets pass to the kernel; until the second
+ * the new socket drops what comes. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/broker_int.h"
+#include "sluiced.h"
+#include "sock/repair.h"
+
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
+
+struct sl_restore {
+	int fd;    /* the new socket */
+	bool live; /* it is begun, and to be finished; else it is complete */
+	struct sl_flow_key key;
+	struct sl_tcp_repair r;
+	struct sl_repair_saved saved;
+};
+
+/* Is it the session's? ---------------------------------------------------------------------------
+ */
+
+static struct sl_flow_key flow_of(const struct sl_tcp_key *k)
+{
+	struct sl_flow_key key = {
+		.local_port = k->lport,
+		.remote_port = k->rport,
+		.proto = IPPROTO_TCP,
+	};
+
+	memcpy(key.local, k->local.b, sizeof(key.local));
+	memcpy(key.remote, k->remote.b, sizeof(key.remote));
+	return key;
+}
+
+static bool is_of(const struct sl_flow_key *claimed, const struct sl_flow_key *flow)
+{
+	struct sl_addr end = sl_addr_of(claimed->local);
+	bool at_end = !memcmp(claimed->local, flow->local, sizeof(flow->local));
+
+	if (claimed->proto != IPPROTO_TCP || claimed->local_port != flow->local_port)
+		return false;
+	if (!claimed->remote_port)
+		return at_end || sl_addr_is_any(&end);
+	return at_end && claimed->remote_port == flow->remote_port &&
+	       !memcmp(claimed->remote, flow->remote, sizeof(flow->remote));
+}
+
+/* The flow itself is claimed, or the end for whoever comes. Of a VLAN the flow says nothing. */
+static bool is_sessions(const struct sl_session *s, const struct sl_flow_key *flow)
+{
+	for (uint32_t i = 0; i < s->held.max; i++)
+		if (s->held.slot[i].used && !(s->held.slot[i].req.claim.flags & SL_CLAIM_PASS) &&
+		    is_of(&s->held.slot[i].req.key, flow))
+			return true;
+	return false;
+}
+
+/* A socket of the client's user -------------------------------------------------------------------
+ */
+
+/* The kernel says which it is now, not whether it could. */
+static bool is_fs_id(long nr, uint32_t id)
+{
+	return (uint32_t)sl_sys(nr, UINT32_MAX) == id;
+}
+
+/* What this thread makes is that user's from now on. */
+static bool become(uint32_t uid, uint32_t gid)
+{
+	(void)sl_sys(SYS_setfsgid, gid);
+	(void)sl_sys(SYS_setfsuid, uid);
+	return is_fs_id(SYS_setfsuid, uid) && is_fs_id(SYS_setfsgid, gid);
+}
+
+/* A firewall's rule for root must not fit a client's connection: without the user there is none. */
+static int socket_of(const struct sl_session *s, int family, const char **why)
+{
+	uint32_t uid = (uint32_t)sl_sys(SYS_geteuid), gid = (uint32_t)sl_sys(SYS_getegid);
+	long dumpable = sl_sys(SYS_prctl, PR_GET_DUMPABLE, 0, 0, 0, 0);
+	int fd = -EPERM;
+
+	if (uid == s->cred.uid && gid == s->cred.gid)
+		return sl_sys_socket(family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+	if (become(s->cred.uid, s->cred.gid)) {
+		fd = sl_sys_socket(family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+	} else {
+		sl_warn_once("sluiced", "connections cannot go back to the kernel: a socket of user "
+					"%u cannot be made; remedy: CAP_SETUID and CAP_SETGID for "
+					"sluiced (sluiced.service)",
+			     s->cred.uid);
+		sl_why(why, "the daemon cannot make a socket of user %u", s->cred.uid);
+	}
+	(void)become(uid, gid);
+	if (dumpable == 1) /* what a change of user takes away */
+		(void)sl_sys(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
+	return fd;
+}
+
+static const struct {
+	int level, name;
+} privileged[] = {
+	{SOL_SOCKET, SO_MARK},
+	{SOL_SOCKET, SO_PRIORITY},
+	{SOL_SOCKET, SO_BINDTOIFINDEX},
+	{IPPROTO_IP, IP_TRANSPARENT},
+};
+
+static void copy_int(int from, int to, int level, int name)
+{
+	socklen_t len = sizeof(int);
+	int v = 0;
+
+	if (!sl_sys_getsockopt(from, level, name, &v, &len) && v)
+		(void)sl_sys_setsockopt(to, level, name, &v, sizeof(v));
+}
+
+static void copy_buffer(int from, int to, int get, int set)
+{
+	socklen_t len = sizeof(int);
+	int v = 0;
+
+	if (sl_sys_getsockopt(from, SOL_SOCKET, get, &v, &len))
+		return;
+	v = sl_min(v, (int)SL_BUFFER_MAX) / 2;
+	(void)sl_sys_setsockopt(to, SOL_SOCKET, set, &v, sizeof(v));
+}
+
+/* The client's shadow has them already, and the kernel let it. */
+static void copy_options(int from, int to, int family)
+{
+	char cc[16];
+	socklen_t len = sizeof(cc);
+
+	for (unsigned i = 0; i < sl_array_len(privileged); i++)
+		copy_int(from, to, privileged[i].level, privileged[i].name);
+	if (family == AF_INET6)
+		copy_int(from, to, IPPROTO_IPV6, IPV6_V6ONLY);
+	if (!sl_sys_getsockopt(from, IPPROTO_TCP, TCP_CONGESTION, cc, &len))
+		(void)sl_sys_setsockopt(to, IPPROTO_TCP, TCP_CONGESTION, cc, len);
+	copy_buffer(from, to, SO_SNDBUF, SO_SNDBUFFORCE);
+	copy_buffer(from, to, SO_RCVBUF, SO_RCVBUFFORCE);
+	len = sizeof(int);
+	(void)sl_sys_setsockopt(to, SOL_SOCKET, SO_BUF_LOCK, &(int){0}, sizeof(int));
+	copy_int(from, to, SOL_SOCKET, SO_BUF_LOCK);
+}
+
+static int new_socket(const struct sl_session *s, int shadow, const char **why)
+{
+	socklen_t len = sizeof(int);
+	int family = 0, fd;
+
+	(void)sl_sys_getsockopt(shadow, SOL_SOCKET, SO_DOMAIN, &family, &len);
+	fd = socket_of(s, family, why);
+	if (fd >= 0)
+		copy_options(shadow, fd, family);
+	return fd;
+}
+
+/* The queues --------------------------------------------------------------------------------------
+ */
+
+struct file {
+	int fd;
+	uint32_t rcvq; /* bytes of it, which stand first */
+};
+
+static uint32_t read_file(const struct file *f, uint64_t at, void *buf, uint32_t n)
+{
+	long got = sl_sys(SYS_pread64, f->fd, buf, (size_t)n, (long)at);
+
+	return got > 0 ? (uint32_t)got : 0;
+}
+
+static uint32_t read_rcvq(void *arg, uint32_t at, void *buf, uint32_t n)
+{
+	return read_file(arg, at, buf, n);
+}
+
+static uint32_t read_sndq(void *arg, uint32_t at, void *buf, uint32_t n)
+{
+	const struct file *f = arg;
+
+	return read_file(f, (uint64_t)f->rcvq + at, buf, n);
+}
+
+static int check_file(int fd, uint64_t bytes, const char **why)
+{
+	struct stat st;
+	int seals;
+
+	if (!bytes)
+		return 0;
+	seals = sl_sys_fcntl(fd, F_GET_SEALS, 0);
+	if (seals >= 0 && (seals & SEALS) == SEALS && sl_sys(SYS_fstat, fd, &st) == 0 &&
+	    (uint64_t)st.st_size == bytes)
+		return 0;
+	sl_why(why, "the connection's bytes are not in a sealed memfd of their length");
+	return -EPERM;
+}
+
+/* The steps ---------------------------------------------------------------------------------------
+ */
+
+static int bind_forced(int fd, const struct sl_tcp_repair *r)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss), n = sizeof(int);
+	int family = 0, err;
+
+	(void)sl_sys_getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &n);
+	sl_addr_to_sockaddr(&r->key.local, r->key.lport,
+			    sl_addr_is_linklocal(&r->key.local) ? r->scope_id : 0, family,
+			    (struct sockaddr *)&ss, &len);
+	err = sl_broker_repair(fd, TCP_REPAIR_ON);
+	return err ? err : sl_sys_bind(fd, &ss, len);
+}
+
+static int send_syn(struct sl_restore *x, const struct sl_lease_restore *q, int file)
+{
+	struct sl_tcp_repair_syn syn = {
+		.iss = q->iss,
+		.tsval = x->r.tsval,
+		.bytes = q->syn_bytes,
+		.mss = q->syn_mss,
+		.user_mss = q->syn_user_mss,
+		.ts_ok = x->r.ts_ok,
+	};
+	const struct file f = {.fd = file};
+	uint8_t data[SL_TCP_SYN_MAX];
+	int err = read_file(&f, 0, data, syn.bytes) == syn.bytes ? bind_forced(x->fd, &x->r)
+								 : -EINVAL;
+
+	return err ? err
+		   : sl_repair_syn(x->fd, &x->r.key, x->r.scope_id, &syn, data);
+}
+
+static int make(struct sl_restore *x, const struct sl_lease_restore *q, int file)
+{
+	struct file f = {.fd = file, .rcvq = x->r.rcvq};
+	const struct sl_repair_source src = {
+		.sndq = read_sndq, .rcvq = read_rcvq, .arg = &f, .hurry = true};
+
+	if (q->how == SL_LEASE_SYN)
+		return send_syn(x, q, file);
+	if (q->how != SL_LEASE_LIVE)
+		return sl_repair_closed(x->fd, &x->r, &src, q->how == SL_LEASE_RESET);
+	x->live = true;
+	return sl_repair_begin(x->fd, &x->r, &src, &x->saved);
+}
+
+static int check(const struct sl_session *s, const struct sl_lease_restore *q, const int fd[2],
+		 struct sl_tcp_repair *r, const char **why)
+{
+	bool syn = q->how == SL_LEASE_SYN;
+	struct sl_flow_key key;
+	int err;
+
+	if (!s->limits.repair) {
+		sl_why(why, "the policy does not let user %u's connections move", s->cred.uid);
+		return -EPERM;
+	}
+	err = sl_proof_tcp(fd[0], why);
+	if (err)
+		return err;
+	if (q->how < SL_LEASE_LIVE || q->how > SL_LEASE_SYN || sl_repair_unpack(&q->conn, r) ||
+	    r->unsent || (r->fin_queued && !r->fin_sent) ||
+	    (syn && (r->rcvq || r->sndq || !q->syn_bytes || q->syn_bytes > SL_TCP_SYN_MAX)))
+		return -EINVAL;
+	key = flow_of(&r->key);
+	if (!is_sessions(s, &key)) {
+		sl_why(why, "the connection is not one that this process has claimed");
+		return -EPERM;
+	}
+	return check_file(fd[1], syn ? q->syn_bytes : (uint64_t)r->rcvq + r->sndq, why);
+}
+
+void sl_restore_drop(struct sl_session *s)
+{
+	if (!s->restore)
+		return;
+	sl_sys_close(s->restore->fd);
+	free(s->restore);
+	s->restore = NULL;
+}
+
+int sl_on_restore(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	const struct sl_lease_restore q = m->body.restore;
+	struct sl_restore *x;
+	int err;
+
+	sl_restore_drop(s);
+	x = calloc(1, sizeof(*x));
+	if (!x)
+		return -ENOMEM;
+	err = check(s, &q, m->fd, &x->r, why);
+	if (!err)
+		err = x->fd = new_socket(s, m->fd[0], why);
+	if (err < 0) {
+		free(x);
+		return err;
+	}
+	x->key = flow_of(&x->r.key);
+	s->restore = x;
+	err = make(x, &q, m->fd[1]);
+	if (err)
+		sl_restore_drop(s);
+	return err;
+}
+
+bool sl_restore_covers(const struct sl_session *s, const struct sl_claim_req *req)
+{
+	struct sl_flow_key key = req->key;
+
+	key.vlan = 0;
+	return s->restore && req->claim.flags & SL_CLAIM_PASS &&
+	       !memcmp(&key, &s->restore->key, sizeof(key));
+}
+
+int sl_on_restored(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	const struct sl_repair_source src = {.hurry = true};
+	struct sl_restore *x = s->restore;
+	int err = 0;
+
+	if (!x)
+		return -ENOENT;
+	if (!m->body.restored.go) {
+		sl_restore_drop(s);
+		return -ECANCELED;
+	}
+	if (x->live)
+		err = sl_repair_finish(x->fd, &x->r, &src, &x->saved);
+	if (err) {
+		sl_restore_drop(s);
+		return err;
+	}
+	m->fd[m->nfds++] = x->fd;
+	free(x);
+	s->restore = NULL;
+	return 0;
+}

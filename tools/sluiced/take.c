@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A kernel connection of a client's is read, to become the client's own.
+ *
+ * Theory of operation: reading needs repair mode, which no socket may be in that a client can reach
+ * (restore.c). So the client parts with the socket: it has put another file on its numbers and closed
+ * its copies before the daemon looks. That nobody has it the file's count of references tells, which
+ * counts descriptors of any process, calls that are being made with it and messages under way: there
+ * are two, the daemon's and that of the request, which lies in the session's socket until it is
+ * answered. Nobody but the daemon can make more of them. A socket that others have, too, goes back
+ * untouched; so does one that cannot be read, out of repair mode.
+ *
+ * One that was read stays in repair mode, so that closing it says nothing to the peer: the last
+ * reference is the request's, which goes when the answer is sent. A daemon that dies before leaves
+ * the request to the next one, which reads the socket again. */
+#include <errno.h>
+#include <linux/memfd.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+
+#include "base/sys.h"
+#include "ctl/broker_int.h"
+#include "sluiced.h"
+#include "sock/repair.h"
+
+#define REFERENCES 2 /* the daemon's and the request's */
+#define LOOKS      5 /* for a copy that is about to be closed */
+
+static int write_all(int fd, const uint8_t *p, uint32_t n)
+{
+	while (n) {
+		long ret = sl_sys_write(fd, p, n);
+
+		if (ret <= 0)
+			return ret ? (int)ret : -EIO;
+		p += ret;
+		n -= (uint32_t)ret;
+	}
+	return 0;
+}
+
+/* Receive queue first. A descriptor or -errno. */
+static int file_of(const struct sl_repair_taken *t)
+{
+	int fd = (int)sl_sys(SYS_memfd_create, "sluice-queues", MFD_CLOEXEC), err = sl_min(fd, 0);
+
+	if (!err && t->r.rcvq)
+		err = write_all(fd, t->rcvq.p, t->r.rcvq);
+	if (!err && t->r.sndq)
+		err = write_all(fd, t->sndq.p, t->r.sndq);
+	if (!err)
+		return fd;
+	if (fd >= 0)
+		sl_sys_close(fd);
+	return err;
+}
+
+/* TLS of the kernel's has the bytes in records. */
+static bool is_plain(int fd)
+{
+	char ulp[16];
+	socklen_t len = sizeof(ulp);
+
+	return !sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_ULP, ulp, &len) && (!len || !ulp[0]);
+}
+
+/* The client closes its copy when it has sent the request, which may be a moment later than this. */
+static int references(int fd)
+{
+	const struct timespec moment = {.tv_nsec = 50 * 1000};
+	int n = sl_embedded_holders(fd);
+
+	for (unsigned i = 0; i < LOOKS && n > REFERENCES; i++) {
+		(void)sl_sys(SYS_nanosleep, &moment, NULL);
+		n = sl_embedded_holders(fd);
+	}
+	return n;
+}
+
+static int check(const struct sl_session *s, int fd, const char **why)
+{
+	int n, err = s->limits.repair ? sl_proof_tcp(fd, why) : -EPERM;
+
+	if (err)
+		return err;
+	n = references(fd);
+	if (n != REFERENCES)
+		return n < 0 ? n : -EBUSY;
+	return is_plain(fd) ? 0 : -EBUSY;
+}
+
+/* The memfd, or -errno: the socket is what it was. */
+static int take(int fd, struct sl_lease_conn *conn)
+{
+	struct sl_repair_taken t;
+	int file, err = sl_embedded_drop_packets(fd, true);
+
+	if (!err)
+		err = sl_repair_read(fd, &t);
+	if (err)
+		return err;
+	sl_repair_pack(&t.r, conn);
+	file = file_of(&t);
+	if (file < 0)
+		sl_repair_cancel(fd, &t);
+	sl_repair_free(&t);
+	return file;
+}
+
+int sl_on_take(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+{
+	int fd = m->fd[0], file, err = check(s, fd, why);
+
+	m->body.take_ok = (struct sl_lease_take_ok){0};
+	file = err ? err : take(fd, &m->body.take_ok.conn);
+	m->body.take_ok.err = sl_min(file, 0);
+	if (file < 0)
+		file = sl_fd_dup(fd);
+	if (file < 0)
+		return file;
+	m->fd[m->nfds++] = file;
+	return 0;
+}
