@@ -3,8 +3,8 @@
  *
  * Theory of operation: afterwards a system call that the program does not make itself may be its
  * death. There is no function for seccomp(2) but prctl(2), of old, and syscall(2) (syscall.c). A
- * child that may open no descriptors any more (sshd's, by setrlimit(2)) can get none from its parent:
- * its connections are fetched before. */
+ * child that may open no descriptors any more (sshd's, by setrlimit(2)) can get none from its
+ * parent: its connections are fetched before. */
 #include "real.h"
 
 #include <linux/seccomp.h>

@@ -291,10 +291,10 @@ void sl_broker_link_seen(uint32_t ifindex, const char *name);
  * bind(2) to any port, whoever listens there. */
 int sl_broker_repair(int fd, int how);
 /* By the daemon: a connection that this process has claimed becomes the kernel's. The first call
- * makes it, in a socket of the daemon's that is as `shadow` is, with the queues' bytes in memfd (-1:
- * there are none); the kernel drops what comes for it until the second gives it the word, whose
- * answer is the socket. go false: it is not to be, -ECANCELED. -EPERM: the policy says no, or the
- * connection is none of this process's; others as bind(2) and connect(2) say. */
+ * makes it, in a socket of the daemon's that is as `shadow` is, with the queues' bytes in memfd
+ * (-1: there are none); the kernel drops what comes for it until the second gives it the word,
+ * whose answer is the socket. go false: it is not to be, -ECANCELED. -EPERM: the policy says no, or
+ * the connection is none of this process's; others as bind(2) and connect(2) say. */
 struct sl_lease_restore;
 struct sl_lease_take_ok;
 int sl_broker_restore(const struct sl_lease_restore *r, int shadow, int memfd);

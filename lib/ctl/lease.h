@@ -38,7 +38,8 @@ enum sl_lease_op {
 	SL_LEASE_UNCLAIM,
 	/* A connection of the session's becomes the kernel's, in a socket that the daemon makes.
 	 * Descriptors: the shadow, whose family and privileged options the new socket gets, and a
-	 * sealed memfd with the bytes of the queues, receive queue first (none: the shadow again). */
+	 * sealed memfd with the bytes of the queues, receive queue first (none: the shadow again).
+	 */
 	SL_LEASE_RESTORE,
 	/* Ends that. Answer's descriptor: the socket, which lives and is not in repair mode. */
 	SL_LEASE_RESTORED,

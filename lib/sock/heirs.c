@@ -7,10 +7,11 @@
  * child's letter (keeper.c), and the child puts it on its numbers. It had the connection all the
  * time: it gets nothing that it could not reach.
  *
- * A parent that closes its last number while a child has the shadow keeps the connection, without the
- * program's number, until the child asks, and the kernel's socket after that until nobody has the
- * shadow: how many do the broker says (broker_holders.c). When nobody does, the connection ends as by
- * the close(2) that was. Where the kernel does not say, it ends after half a minute. */
+ * A parent that closes its last number while a child has the shadow keeps the connection, without
+ * the program's number, until the child asks, and the kernel's socket after that until nobody has
+ * the shadow. One that ends leaves the sockets in the letter box, where its children find them. How
+ * many have the shadow the broker says (broker_holders.c). When nobody does, the connection ends as
+ * by the close(2) that was. Where the kernel does not say, it ends after half a minute. */
 #include <errno.h>
 #include <sys/stat.h>
 
@@ -28,6 +29,7 @@
 #define LAST_NS  500000000ull
 #define BLIND_NS 30000000000ull /* without knowing who has it */
 
+#define WILL_MAX 120  /* connections of a process that ends; of others its children are cut off */
 #define LOW      256  /* numbers that programs put files on before execve(2) */
 #define OLD_MAX  1024 /* files; of more sockets children have none any more when they are closed */
 
@@ -220,6 +222,59 @@ static void put_on(int file, int number, uint32_t inode)
 		(void)sl_restore_on(file, number);
 }
 
+/* The end -----------------------------------------------------------------------------------------
+ */
+
+/* What a process that ends leaves to its children: which file of the connection they have. */
+struct will {
+	uint32_t n;
+	uint32_t inode[WILL_MAX];
+};
+struct estate {
+	struct will will;
+	int fd[WILL_MAX];
+};
+
+static void leave(struct sl_sock *sk, void *arg)
+{
+	struct estate *e = arg;
+
+	if (e->will.n == WILL_MAX || !sk->has_old || sk->state != SL_STATE_KERNEL ||
+	    sl_broker_holders(old_file(sk)) == 1)
+		return;
+	e->will.inode[e->will.n] = inode_of(old_file(sk));
+	e->fd[e->will.n++] = sk->fd;
+}
+
+void sl_heirs_exit(void)
+{
+	struct estate e = {0};
+
+	sl_sock_for_each(leave, &e);
+	if (e.will.n)
+		sl_keeper_leave(&e.will, sizeof(e.will), e.fd, e.will.n);
+}
+
+/* It stays where it is, for others. (The first error may be that the parent has gone.) */
+static int look_at_will(int from, uint32_t inode)
+{
+	uint32_t nfds = 0;
+	int truncated, file = -1;
+	struct estate e;
+	long n = -EPIPE;
+
+	for (unsigned i = 0; i < 2 && n < 0 && n != -EAGAIN; i++)
+		n = sl_rights_recv(from, &e.will, sizeof(e.will), e.fd, WILL_MAX, &nfds,
+				   MSG_DONTWAIT | MSG_PEEK, &truncated);
+	for (uint32_t i = 0; i < nfds; i++) {
+		if (file < 0 && n == sizeof(e.will) && e.will.inode[i] == inode)
+			file = e.fd[i];
+		else
+			sl_sys_close(e.fd[i]);
+	}
+	return file;
+}
+
 /* A child of vfork may have put other files on the numbers that its parent has, and this one on low
  * ones. (The table may have a million, most of which mean nothing.) */
 static void put_on_all(const struct sl_sock *sk, int file, uint32_t inode)
@@ -234,14 +289,24 @@ static void put_on_all(const struct sl_sock *sk, int file, uint32_t inode)
 			put_on(file, (int)fd, inode);
 }
 
-bool sl_heirs_receive(struct sl_sock *sk, uint32_t inode, int from)
+static int receive(int from)
 {
 	int file = -1, truncated;
-	uint32_t nfds = 0, now;
+	uint32_t nfds = 0;
 	char c;
 
-	if (sl_rights_recv(from, &c, sizeof(c), &file, 1, &nfds, MSG_DONTWAIT, &truncated) <= 0 ||
-	    nfds != 1)
+	(void)sl_rights_recv(from, &c, sizeof(c), &file, 1, &nfds, MSG_DONTWAIT, &truncated);
+	return nfds ? file : -1;
+}
+
+bool sl_heirs_receive(struct sl_sock *sk, uint32_t inode, int from, int will)
+{
+	int file = receive(from);
+	uint32_t now;
+
+	if (file < 0)
+		file = look_at_will(will, inode);
+	if (file < 0)
 		return false;
 	now = inode_of(file);
 	if (now != inode) {

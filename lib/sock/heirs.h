@@ -10,13 +10,16 @@ void sl_heirs_keep(struct sl_sock *sk);
 /* 0: nobody has an older file of sk's any more; else -EBUSY. slow held. */
 int sl_heirs_gone(struct sl_sock *sk);
 void sl_heirs_drop(struct sl_sock *sk); /* it ends */
-/* sk's last number fd is being closed, and a child may have the connection. True: the child will ask
- * for it, and until then sk goes on without the program's number. slow held. */
+/* sk's last number fd is being closed, and a child may have the connection. True: the child will
+ * ask for it, and until then sk goes on without the program's number. slow held. */
 bool sl_heirs_park(struct sl_sock *sk, int fd);
 /* The parent's answer to a letter about sk, and the child's end of it: `inode` is what the child's
- * numbers stand for so far; true: they stand for another file now. */
+ * numbers stand for so far, `will` where a parent that has ended has left it; true: they stand for
+ * another file now. */
 void sl_heirs_send(struct sl_sock *sk, int to);
-bool sl_heirs_receive(struct sl_sock *sk, uint32_t inode, int from);
+bool sl_heirs_receive(struct sl_sock *sk, uint32_t inode, int from, int will);
+/* The process ends: its children find there what they may ask for later. */
+void sl_heirs_exit(void);
 
 /* The keeper's: ends what nobody asks for any more. When to look next; 0: nothing to look at. */
 void sl_heirs_look(uint64_t now_ns);

@@ -31,8 +31,8 @@ struct sl_repair_saved {
  * and its error is the kernel's to tell: 0. -EPERM: no privilege; -EADDRNOTAVAIL: the kernel
  * has such a connection; -EINVAL: fd is not such a socket; others as bind(2) and connect(2) say. */
 int sl_repair_kernel(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src);
-/* What the daemon does not do: the bytes that were never sent, and the FIN behind them, which fd (live
- * already) is to send. Returns as the above. */
+/* What the daemon does not do: the bytes that were never sent, and the FIN behind them, which fd
+ * (live already) is to send. Returns as the above. */
 int sl_repair_rest(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src);
 /* The same in two steps. After the first the kernel has the connection, drops what comes for it,
  * and says nothing; closed then, it is gone without a word. */
@@ -68,8 +68,8 @@ struct sl_repair_taken {
 	int reuse; /* SO_REUSEADDR, which repair mode forgets */
 };
 
-/* Nothing of what comes from the peer reaches the kernel connection fd any more. 0, -EBUSY: it has a
- * filter of the program's; -errno. */
+/* Nothing of what comes from the peer reaches the kernel connection fd any more. 0, -EBUSY: it has
+ * a filter of the program's; -errno. */
 int sl_repair_freeze(int fd);
 /* Reads all of such a one: see sl_repair_take(). */
 int sl_repair_read(int fd, struct sl_repair_taken *t);

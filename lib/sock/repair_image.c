@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A connection's state as it crosses between a process and the daemon (ctl/lease.h), both ways. What
- * comes from the other side may say anything: unpacking checks what the kernel does not. */
+/* A connection's state as it crosses between a process and the daemon (ctl/lease.h), both ways.
+ * What comes from the other side may say anything: unpacking checks what the kernel does not. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,6 +8,7 @@
 
 #define MSS_MIN    48u /* net/ipv4/tcp.c: TCP_MIN_SND_MSS */
 #define WINDOW_MAX (65535u << 14)
+#define QUEUE_MAX  (SL_BUFFER_MAX / 2) /* bytes */
 
 void sl_repair_pack(const struct sl_tcp_repair *r, struct sl_lease_conn *c)
 {
@@ -25,8 +26,8 @@ void sl_repair_pack(const struct sl_tcp_repair *r, struct sl_lease_conn *c)
 		.unsent = r->unsent,
 		.sndq = r->sndq,
 		.rcvq = r->rcvq,
-		.sndbuf = r->sndbuf,
-		.rcvbuf = r->rcvbuf,
+		.sndbuf = sl_min(r->sndbuf, SL_BUFFER_MAX),
+		.rcvbuf = sl_min(r->rcvbuf, SL_BUFFER_MAX),
 		.tsval = r->tsval,
 		.ts_recent = r->ts_recent,
 		.mss_clamp = r->mss_clamp,
@@ -58,9 +59,8 @@ static bool is_possible(const struct sl_tcp_repair *r)
 	       sl_tcp_is_synchronised(r->state) && r->snd_wnd <= WINDOW_MAX &&
 	       r->max_window <= WINDOW_MAX && r->rcv_wnd <= WINDOW_MAX && r->snd_wscale <= 14 &&
 	       r->rcv_wscale <= 14 && r->mss_clamp >= MSS_MIN && r->sndbuf <= SL_BUFFER_MAX &&
-	       r->rcvbuf <= SL_BUFFER_MAX && r->sndq <= SL_BUFFER_MAX / 4 &&
-	       r->rcvq <= SL_BUFFER_MAX / 4 && r->unsent <= r->sndq &&
-	       (!r->fin_sent || (r->fin_queued && !r->unsent));
+	       r->rcvbuf <= SL_BUFFER_MAX && r->sndq <= QUEUE_MAX && r->rcvq <= QUEUE_MAX &&
+	       r->unsent <= r->sndq && (!r->fin_sent || (r->fin_queued && !r->unsent));
 }
 
 int sl_repair_unpack(const struct sl_lease_conn *c, struct sl_tcp_repair *r)

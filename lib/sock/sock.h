@@ -397,6 +397,8 @@ bool sl_mcast_in_use(void);
 void sl_keeper_tell_parent(const struct sl_sock *sk);
 /* The same where another descriptor than sk->fd has it in the child. */
 void sl_keeper_tell_parent_of(const struct sl_sock *sk, int fd);
+/* For children: a packet at the other end of where their letters come in. */
+void sl_keeper_leave(const void *what, size_t bytes, const int *fd, uint32_t nfds);
 /* The same, of a listener that the child is going to have a part of. */
 void sl_keeper_share(const struct sl_sock *sk);
 /* How many of the processes that this one descends from, by fork, had a keeper; a child of one that

@@ -17,6 +17,7 @@
 #include "ctl/lease.h"
 #include "sluice.h"
 #include "sock/fdtab.h"
+#include "sock/heirs.h"
 #include "sock/sock.h"
 #include "sock/stranger.h"
 #include "sock/tconn.h"
@@ -141,6 +142,7 @@ void sl_stop(void)
 	sl_pace_exit();
 	sl_tlisten_exit();
 	sl_tconn_exit();
+	sl_heirs_exit();
 	sl_lanes_depart();
 	sl_policy_stop();
 }

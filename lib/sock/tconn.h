@@ -142,8 +142,8 @@ void sl_treq_free(void *req);
  * lost on the way. */
 int sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason);
 /* The same for a connection that nobody uses any more, into fd: any TCP socket that is closed, and
- * not bound or bound to its port; by a daemon into *made, the caller's, else -1. The connection stays
- * what it was, frozen: to be freed by the caller. */
+ * not bound or bound to its port; by a daemon into *made, the caller's, else -1. The connection
+ * stays what it was, frozen: to be freed by the caller. */
 int sl_tconn_to_kernel(struct sl_tconn *c, int fd, int *made);
 /* The kernel has the flow, though its endpoint is claimed: on every device that the lane is on. 0
  * or -errno. No lane held. */

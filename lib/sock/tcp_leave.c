@@ -94,8 +94,7 @@ static int connect_again(struct sl_sock *sk, const struct sl_tcp_repair_syn *syn
 	struct sl_tconn *c = sk->conn;
 	bool leased = sl_broker_is_leased();
 	int fd = leased ? sl_restore_syn(sk->fd, &c->tcp.node.key, c->oif, syn, data) : sk->fd;
-	int err = leased ? sl_min(fd, 0)
-			 : sl_repair_syn(fd, &c->tcp.node.key, c->oif, syn, data);
+	int err = leased ? sl_min(fd, 0) : sl_repair_syn(fd, &c->tcp.node.key, c->oif, syn, data);
 
 	if (!err && !is_connecting(sk)) { /* it was answered after all */
 		sl_repair_unsyn(fd);

@@ -298,8 +298,9 @@ static int new_shadow(const struct sl_sock *sk)
 	return fd;
 }
 
-/* The daemon reads a socket only that this process has no more: the shadow takes its numbers. *file:
- * the memfd with the queues; on error the numbers are what they were, unless the daemon has gone. */
+/* The daemon reads a socket only that this process has no more: the shadow takes its numbers.
+ * *file: the memfd with the queues; on error the numbers are what they were, unless the daemon has
+ * gone. */
 static int give(struct take *x, int *file)
 {
 	struct sl_sock *sk = x->sk;
@@ -386,7 +387,8 @@ static int take_by_daemon(struct take *x)
 		go_on(x);
 	sl_repair_free(&x->t);
 	if (err == -ECONNABORTED) {
-		sl_warn("tcp", "fd %d: a connection was lost on its way from the kernel", x->sk->fd);
+		sl_warn("tcp", "fd %d: a connection was lost on its way from the kernel",
+			x->sk->fd);
 		sl_store(&x->sk->error, ECONNABORTED);
 	}
 	return err;

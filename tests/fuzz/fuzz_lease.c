@@ -21,7 +21,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 #define REAPS 100000 /* of 100 us and more: then something is kept for ever */
 
-/* Bound UDP and TCP sockets, a pipe's end, the network namespace; an end of a packet socket pair,
+/* Bound UDP and TCP sockets, a sealed memfd, the network namespace; an end of a packet socket pair,
  * a socket that listens, memory with connections in it, an end of a stream. */
 static int kinds[8];
 
@@ -56,6 +56,16 @@ static int some_memory(void)
 	return fd;
 }
 
+static int sealed_memory(void)
+{
+	int fd = memfd_create("fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	if (fd < 0 || write(fd, "bytes", 5) != 5 ||
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE))
+		abort();
+	return fd;
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	static const struct sl_broker_opts opts = {
@@ -70,7 +80,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	sluiced.netns = sl_netns_ino();
 	kinds[0] = bound_socket(SOCK_DGRAM);
 	kinds[1] = bound_socket(SOCK_STREAM);
-	kinds[2] = dup(0);
+	kinds[2] = sealed_memory();
 	kinds[3] = open("/proc/self/ns/net", 0);
 	kinds[4] = pair_end(SOCK_SEQPACKET);
 	kinds[5] = bound_socket(SOCK_STREAM);
@@ -123,7 +133,7 @@ static size_t build(struct sl_lease_msg *m, const uint8_t *d, size_t n, size_t *
 		want += d[2] - 250u;
 	else if (d[2] > 245)
 		want -= sl_min(want, d[2] - 245u);
-	take = sl_min(n - 3, sl_min(want, (size_t)80)); /* longer bodies are zeroes behind that */
+	take = sl_min(n - 3, sl_min(want, (size_t)128)); /* longer bodies are zeroes behind that */
 	memcpy(&m->body, d + 3, take);
 	*len = sizeof(m->hdr) + want;
 	return 3 + take;

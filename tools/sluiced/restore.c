@@ -5,10 +5,10 @@
  * it. So no client's socket is ever put into that mode while the client can reach it: a thread of
  * the client could bind it to another user's listening port meanwhile. The daemon makes a socket of
  * its own, with the client's user and group, by which firewalls match owners, and passes it when it
- * has left the mode. The client says which connection it is, and in what state; the flow must be one
- * that the session has claimed, which was proved by a socket. The kernel refuses a flow that it has
- * already. The bytes of the queues come in a memfd that is sealed, of exactly their length, and is
- * read, never mapped: a client can neither shrink it under the daemon nor have it wait.
+ * has left the mode. The client says which connection it is, and in what state; the flow must be
+ * one that the session has claimed, which was proved by a socket. The kernel refuses a flow that it
+ * has already. The bytes of the queues come in a memfd that is sealed, of exactly their length, and
+ * is read, never mapped: a client can neither shrink it under the daemon nor have it wait.
  *
  * Between the two requests the client lets the flow's packets pass to the kernel; until the second
  * the new socket drops what comes. */
@@ -105,9 +105,10 @@ static int socket_of(const struct sl_session *s, int family, const char **why)
 	if (become(s->cred.uid, s->cred.gid)) {
 		fd = sl_sys_socket(family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
 	} else {
-		sl_warn_once("sluiced", "connections cannot go back to the kernel: a socket of user "
-					"%u cannot be made; remedy: CAP_SETUID and CAP_SETGID for "
-					"sluiced (sluiced.service)",
+		sl_warn_once("sluiced",
+			     "connections cannot go back to the kernel: a socket of user "
+			     "%u cannot be made; remedy: CAP_SETUID and CAP_SETGID for "
+			     "sluiced (sluiced.service)",
 			     s->cred.uid);
 		sl_why(why, "the daemon cannot make a socket of user %u", s->cred.uid);
 	}
@@ -251,8 +252,7 @@ static int send_syn(struct sl_restore *x, const struct sl_lease_restore *q, int 
 	int err = read_file(&f, 0, data, syn.bytes) == syn.bytes ? bind_forced(x->fd, &x->r)
 								 : -EINVAL;
 
-	return err ? err
-		   : sl_repair_syn(x->fd, &x->r.key, x->r.scope_id, &syn, data);
+	return err ? err : sl_repair_syn(x->fd, &x->r.key, x->r.scope_id, &syn, data);
 }
 
 static int make(struct sl_restore *x, const struct sl_lease_restore *q, int file)
