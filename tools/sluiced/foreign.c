@@ -110,9 +110,10 @@ int sl_foreign_check(struct sl_session *s, const struct sl_lease_msg *m, uint32_
 		     const char **why)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		bool good = m->hdr.op == SL_LEASE_HELLO   ? true /* (says so itself) */
-			    : m->hdr.op == SL_LEASE_CONNS ? sl_foreign_is_memory(m->fd[i])
-							  : sl_foreign_is_socket(m->fd[i]);
+		bool memory = m->hdr.op == SL_LEASE_CONNS || (m->hdr.op == SL_LEASE_RESTORE && i);
+		bool good = m->hdr.op == SL_LEASE_HELLO ? true /* (says so itself) */
+			    : memory                    ? sl_foreign_is_memory(m->fd[i])
+							: sl_foreign_is_socket(m->fd[i]);
 
 		if (good)
 			continue;

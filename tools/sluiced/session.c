@@ -488,6 +488,11 @@ void sl_session_readable(struct sl_session *s)
 		sluiced.requests++;
 	s->seq = m.hdr.seq;
 	good = n > 0 && (!s->again || may_try(s)) && serve(s, &m);
+	/* What was taken is in repair mode, where closing waits for nobody; the request has the last
+	 * reference (take.c), so that it is gone when the client asks for more. */
+	if (n > 0 && m.hdr.op == SL_LEASE_TAKE && !m.hdr.err && !m.body.take_ok.err)
+		while (npassed)
+			sl_sys_close(passed[--npassed]);
 	/* Also from a client that is hung up on: a request left there would be a reset, which
 	 * overtakes the answer. */
 	if (!s->unread)
