@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* Addresses and frames that no wire may have (RFC 1122 3.2.1.3, RFC 4291 2.5.2, 2.5.3 and 2.7).
  * Such packets are passed: the kernel drops and counts them, or takes them where its settings allow
- * that (route_localnet, accept_local, drop_unicast_in_l2_multicast). User space looks once more
- * (lib/net/martian.c). */
+ * that (route_localnet, drop_unicast_in_l2_multicast). User space looks once more, and asks the
+ * kernel about addresses of this host as sources (lib/net/martian.c): the kernel takes these over
+ * IPv6, and over IPv4 with accept_local, and then so must we, since a connection to oneself over a
+ * device is offloaded at both ends. */
 #ifndef SL_MARTIAN_BPF_H
 #define SL_MARTIAN_BPF_H
 
 #include "find.bpf.h"
 
 /* What is looked at for each packet is the source, since an entry of `recent` may be for all
- * senders of a port. 0/8, 127/8 and all from 224/4 on; and this host's own address. */
+ * senders of a port. 0/8, 127/8 and all from 224/4 on. */
 static __always_inline int is_odd_source4(const struct iphdr *ip)
 {
 	__u32 first = *(const __u8 *)&ip->saddr;
 
-	return first - 1 >= 223 || first == 127 || ip->saddr == ip->daddr;
+	return first - 1 >= 223 || first == 127;
 }
 
 /* The first 64 bits are 0 of ::, ::1, and of all that hold an address of IPv4 (::ffff:0:0/96): the
  * maps' keys have IPv4 as such. */
 static __always_inline int is_odd_source6(const struct ipv6hdr *ip)
 {
-	const __be32 *s = ip->saddr.in6_u.u6_addr32, *d = ip->daddr.in6_u.u6_addr32;
+	const __be32 *s = ip->saddr.in6_u.u6_addr32;
 
-	return !(s[0] | s[1]) || *(const __u8 *)s == 0xff ||
-	       !((s[0] ^ d[0]) | (s[1] ^ d[1]) | (s[2] ^ d[2]) | (s[3] ^ d[3]));
+	return !(s[0] | s[1]) || *(const __u8 *)s == 0xff;
 }
 
 static __always_inline int has_odd_source(const struct sl_pkt *p)
@@ -41,7 +42,7 @@ static __always_inline int has_odd_source(const struct sl_pkt *p)
 }
 
 /* That and the rest, for packets that nothing was remembered for: destinations that are claimed by
- * hand alone, and another address of this host as the source. Global for its stack (steer_icmp()
+ * hand alone. Global for its stack (steer_icmp()
  * says why), as the walks of parse.bpf.h are for the verifier. */
 __noinline int has_odd_ends(struct xdp_md *ctx, __u32 l3, __u32 v6)
 {
@@ -55,7 +56,7 @@ __noinline int has_odd_ends(struct xdp_md *ctx, __u32 l3, __u32 v6)
 	first = *(__u8 *)&a[3];
 	if (v6 ? !(a[0] | a[1]) : !first || first == 127)
 		return 1;
-	return load_addr(&p, 1, a) || has_odd_source(&p) || bpf_map_lookup_elem(&locals, a);
+	return has_odd_source(&p);
 }
 
 /* Is the destination a multicast address? */

@@ -110,10 +110,11 @@ int sl_foreign_check(struct sl_session *s, const struct sl_lease_msg *m, uint32_
 		     const char **why)
 {
 	for (uint32_t i = 0; i < n; i++) {
+		/* (RESTORE without bytes has the socket twice; restore.c looks at the memory.) */
 		bool memory = m->hdr.op == SL_LEASE_CONNS || (m->hdr.op == SL_LEASE_RESTORE && i);
-		bool good = m->hdr.op == SL_LEASE_HELLO ? true /* (says so itself) */
-			    : memory                    ? sl_foreign_is_memory(m->fd[i])
-							: sl_foreign_is_socket(m->fd[i]);
+		bool good = m->hdr.op == SL_LEASE_HELLO || /* (says so itself) */
+			    (memory && sl_foreign_is_memory(m->fd[i])) ||
+			    (m->hdr.op != SL_LEASE_CONNS && sl_foreign_is_socket(m->fd[i]));
 
 		if (good)
 			continue;
