@@ -204,7 +204,7 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup(name, clear)
 	static const struct CMUnitTest tests[] = {
-		T(test_sources),      T(test_own_addresses),  T(test_claimed_flow),
+		T(test_sources),      T(test_own_addresses),      T(test_claimed_flow),
 		T(test_destinations), T(test_frames_for_several), T(test_icmp_errors),
 	};
 
