@@ -29,8 +29,6 @@
 #include <sys/uio.h>
 #include <time.h>
 
-#include "base/heap.h"
-
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -235,7 +233,7 @@ void sl_creds_begin(enum sl_creds what, long a, long b, long c);
 void sl_signal_seen(bool restart);
 
 /* in_handler says of the calling thread whether it is in a signal handler. There the library
- * neither starts nor opens a device, since these allocate by sl_malloc(3): sockets that would want
+ * neither starts nor opens a device, since these allocate by malloc(3): sockets that would want
  * it are the kernel's, or are offloaded a moment later. To be called once, before other threads
  * run.
  */

@@ -71,60 +71,44 @@ static bool resolve(void *so)
 
 static const char name[] = "libsluice.so.1";
 static const int how = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
-static char beside[PATH_MAX];
-
-/* "/proc/self/fd/N" (without stdio, which is not there yet). */
-static void link_of(char link[32], int fd)
-{
-	static const char head[] = "/proc/self/fd/";
-	char digits[12];
-	int n = 0;
-	char *to = link + sizeof(head) - 1;
-
-	memcpy(link, head, sizeof(head) - 1);
-	do
-		digits[n++] = (char)('0' + fd % 10);
-	while ((fd /= 10) > 0);
-	while (n > 0)
-		*to++ = digits[--n];
-	*to = 0;
-}
+static char start_dir[PATH_MAX]; /* with a slash at its end; "" when it is not needed */
 
 /* The program may change its directory before the library is needed, and LD_PRELOAD may have a
- * relative path: the absolute one is found now. */
-__attribute__((constructor)) static void find_lib(void)
+ * relative path. (It runs before a sanitizer is ready.) */
+__attribute__((constructor, no_sanitize("address", "undefined", "thread"))) static void
+note_start_dir(void)
 {
-	char link[32], *slash;
-	ssize_t n = -1;
 	Dl_info self;
-	int fd;
+	long n;
 
-	if (!dladdr(&lib, &self) || !self.dli_fname)
+	if (!dladdr(&lib, &self) || !self.dli_fname || self.dli_fname[0] == '/')
 		return;
-	fd = (int)syscall(SYS_openat, AT_FDCWD, self.dli_fname, O_PATH | O_CLOEXEC);
-	if (fd >= 0) {
-		link_of(link, fd);
-		n = syscall(SYS_readlinkat, AT_FDCWD, link, beside, sizeof(beside) - sizeof(name));
-		syscall(SYS_close, fd);
-	}
-	beside[n > 0 ? n : 0] = 0;
-	/* Without /proc the loader's word is all there is. */
-	if (n <= 0 && self.dli_fname[0] == '/' &&
-	    strlen(self.dli_fname) < sizeof(beside) - sizeof(name))
-		strcpy(beside, self.dli_fname);
-	slash = beside[0] == '/' ? strrchr(beside, '/') : NULL;
-	if (slash)
-		memcpy(slash + 1, name, sizeof(name));
+	n = syscall(SYS_getcwd, start_dir, sizeof(start_dir)); /* with the zero at the end */
+	if (n > 0 && n < (long)sizeof(start_dir) && start_dir[0] == '/')
+		start_dir[n - 1] = '/';
 	else
-		beside[0] = 0;
+		start_dir[0] = 0;
 }
 
 /* Beside this library, else where the system has it. (The run path would do, but for sanitizers,
  * which put themselves between us and dlopen.) Never unloaded. */
 static void *open_lib(void)
 {
-	void *so = beside[0] ? dlopen(beside, how) : NULL;
+	char path[2 * PATH_MAX], *slash;
+	void *so = NULL;
+	Dl_info self;
+	size_t n;
 
+	if (dladdr(&lib, &self) && self.dli_fname && (self.dli_fname[0] == '/' || start_dir[0])) {
+		n = self.dli_fname[0] == '/' ? 0 : strlen(start_dir);
+		if (n + strlen(self.dli_fname) + sizeof(name) < sizeof(path)) {
+			memcpy(path, start_dir, n);
+			strcpy(path + n, self.dli_fname);
+			slash = strrchr(path, '/');
+			memcpy(slash + 1, name, sizeof(name));
+			so = dlopen(path, how);
+		}
+	}
 	return so ? so : dlopen(name, how);
 }
 

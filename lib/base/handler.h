@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Is this thread in a signal handler? What allocates by sl_malloc(3), in libraries of others, is not
+/* Is this thread in a signal handler? What allocates by malloc(3), in libraries of others, is not
  * done there: the handler may have interrupted sl_malloc() on its own thread. */
 #ifndef SL_HANDLER_H
 #define SL_HANDLER_H

@@ -242,13 +242,18 @@ static bool tool_at(char path[256], const char *dir, size_t dirlen, const char *
  * have found the library by a relative path. */
 static char library_dir[256];
 
-__attribute__((constructor)) static void find_library(void)
+__attribute__((constructor, no_sanitize("address", "undefined", "thread"))) static void
+find_library(void)
 {
 	Dl_info self;
 	char *slash;
 
-	if (!dladdr((void *)sl_reaper_start, &self) || !self.dli_fname ||
-	    !sl_path_resolve(self.dli_fname, library_dir, sizeof(library_dir)))
+	if (!dladdr((void *)sl_reaper_start, &self) || !self.dli_fname)
+		return;
+	/* (A link in the path is part of where the tool is looked for.) */
+	if (self.dli_fname[0] == '/' && strlen(self.dli_fname) < sizeof(library_dir))
+		strcpy(library_dir, self.dli_fname);
+	else if (!sl_path_resolve(self.dli_fname, library_dir, sizeof(library_dir)))
 		return;
 	slash = strrchr(library_dir, '/');
 	*slash = 0;

@@ -28,6 +28,9 @@ int sl_pool_attach(uint8_t *base, uint32_t mtu, const struct sl_share *g, uint8_
 	return 0;
 }
 
+#define PIECES    16u /* of what is left, at most one at a time */
+#define PIECE_MIN 8u
+
 static uint32_t could_get(const struct sl_frames *c)
 {
 	return sl_frames_left() + c->n + sl_frames_spent(c);
@@ -41,6 +44,27 @@ static uint32_t budget(void)
 	return sl_min(quota, sl_pool.nframes);
 }
 
+/* Takes a piece of what is left into the cache. Many lanes do not take all that there is: the fewer
+ * are left, the smaller is a piece. How many. */
+static uint32_t take_piece(struct sl_frames *c)
+{
+	uint32_t want = sl_min((uint32_t)SL_FRAME_BATCH, SL_FRAME_CACHE - c->n), n;
+	uint32_t piece = sl_max(sl_frames_left() / PIECES, PIECE_MIN);
+
+	n = sl_share_fetch(&sl_pool.share, sl_pool.me, c->idx + c->n, sl_min(want, piece));
+	c->n += n;
+	return n;
+}
+
+/* Has the lane more than its reserve, or gets it? The pool may look spent while most frames lie in
+ * the caches of lanes that receive little. */
+static bool has_reserve(struct sl_frames *c)
+{
+	while (c->n + sl_frames_spent(c) <= c->floor && take_piece(c))
+		;
+	return c->n + sl_frames_spent(c) > c->floor;
+}
+
 enum sl_scarcity sl_frames_look(struct sl_frames *c)
 {
 	uint32_t avail = could_get(c), all = budget();
@@ -48,8 +72,8 @@ enum sl_scarcity sl_frames_look(struct sl_frames *c)
 
 	for (uint32_t part = all / 4; avail < part && s < SL_SPENT; part /= 2)
 		s++;
-	if (!c->floor)
-		s = s < SL_RESERVED ? s : SL_RESERVED;
+	if (s == SL_SPENT && (!c->floor || has_reserve(c)))
+		s = SL_RESERVED;
 	c->scarcity = (uint8_t)s;
 	return s;
 }
@@ -109,11 +133,10 @@ uint32_t sl_scrap_put(struct sl_frames *c, const void *data, uint32_t len, uint3
 
 uint32_t sl_frames_fetch(struct sl_frames *c)
 {
-	uint32_t want = sl_min((uint32_t)SL_FRAME_BATCH, SL_FRAME_CACHE - c->n), n;
+	uint32_t n;
 
 	sl_frames_count(c);
-	n = sl_share_fetch(&sl_pool.share, sl_pool.me, c->idx + c->n, want);
-	c->n += n;
+	n = take_piece(c);
 	for (; n < SL_FRAME_BATCH && c->n < SL_FRAME_CACHE && sl_frames_spent(c); n++)
 		c->idx[c->n++] = sl_frame_take_spent(c);
 	return n;
@@ -136,7 +159,7 @@ void sl_frames_flush(struct sl_frames *c, uint32_t keep)
 	sl_share_push(g, c->idx + keep, n);
 	sl_runlock(&g->head->lock);
 	c->gained -= (int32_t)(n + spent);
-	sl_frames_count(c);
 	c->spent_head += spent;
 	c->n -= n;
+	sl_frames_count(c);
 }

@@ -13,7 +13,8 @@
  * not block, of which the process gets a part as of inherited ones.
  *
  * Effective IDs alone are no change: a process with the former ones saved may have them again at
- * any moment. Nor is what changes nothing, or cannot succeed. */
+ * any moment. Nor are groups of a process that stays root, for the same reason (sshd takes those of
+ * the user who logs in for a moment), nor what changes nothing, or cannot succeed. */
 #include <errno.h>
 #include <linux/capability.h>
 #include <string.h>
@@ -26,6 +27,7 @@
 #include "sock/fdtab.h"
 #include "sock/internal.h"
 #include "sock/sock.h"
+#include "sock/stranger.h"
 #include "sock/tconn.h"
 
 #define KEEP     ((uint32_t)-1) /* setresuid(2): it stays */
@@ -143,10 +145,21 @@ static bool root_changes(const char *path)
 		now.st_dev != then.st_dev || now.st_ino != then.st_ino);
 }
 
+/* Root may have any groups again at any moment. */
+static bool is_root(void)
+{
+	struct ids now = {1, 1, 1};
+
+	(void)sl_sys(SYS_getresuid, &now.real, &now.effective, &now.saved);
+	return !now.real && !now.saved && has_cap(CAP_SETGID);
+}
+
 static bool changes(enum sl_creds what, long a, long b, long c)
 {
 	struct ids now = {0};
 
+	if (what >= SL_CREDS_SETGID && what <= SL_CREDS_SETGROUPS && is_root())
+		return false;
 	switch (what) {
 	case SL_CREDS_SETUID:
 	case SL_CREDS_SETREUID:
@@ -196,8 +209,8 @@ void sl_part_ways(bool up)
 			 "goes on in the kernel");
 	if (up)
 		all_to_kernel();
-	if (!sl_keeper_stop())
-		sl_warn("creds", "the library's thread keeps the rights of before");
+	if (!sl_keeper_stop() || !sl_stranger_wait())
+		sl_warn("creds", "a thread of the library keeps the rights of before");
 	sl_tconn_hurry();
 	sl_ports_leave();
 	sl_broker_part();

@@ -16,12 +16,15 @@
 #include "base/log.h"
 #include "base/sys.h"
 
-#define ROOM 64
+#define ROOM     64
+#define PAUSE_NS 100000
+#define PAUSES   20000
 
 static struct sl_lock lock; /* protects what follows; a leaf */
 static int waiting[ROOM];
 static uint32_t nwaiting;
 static bool closing; /* the thread is there */
+static uint32_t tid; /* the kernel's number of the last one */
 
 /* -1: none is left, and the thread ends. */
 static int next(void)
@@ -42,6 +45,7 @@ static void *closer(void *arg)
 	static const struct linger off;
 	int fd;
 
+	sl_store(&tid, sl_tid());
 	while ((fd = next()) >= 0) {
 		sl_sys_setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
 		sl_sys_close(fd);
@@ -91,10 +95,27 @@ bool sl_stranger_close(int fd)
 	return room;
 }
 
+static bool is_there(void)
+{
+	uint32_t t = sl_load(&tid);
+
+	return sl_load(&closing) || (t && sl_sys(SYS_tgkill, sl_sys(SYS_getpid), t, 0) == 0);
+}
+
+bool sl_stranger_wait(void)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+	for (unsigned i = 0; i < PAUSES && is_there(); i++)
+		sl_sys(SYS_nanosleep, &pause, NULL);
+	return !is_there();
+}
+
 /* The thread is not in the child. What waited stays open there, until execve(2) or the end. */
 void sl_stranger_child(void)
 {
 	memset(&lock, 0, sizeof(lock));
 	nwaiting = 0;
 	closing = false;
+	tid = 0;
 }

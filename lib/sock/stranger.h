@@ -9,6 +9,9 @@
  * False: so many wait to be closed that no more may be taken from where this one came. Any thread.
  */
 bool sl_stranger_close(int fd);
+/* Waits until no thread closes any more: two seconds at most, for a hostile one. False: it is there
+ * still. */
+bool sl_stranger_wait(void);
 /* Says once that such came. */
 void sl_stranger_warn(void);
 void sl_stranger_child(void); /* after fork, in the child */

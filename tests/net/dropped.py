@@ -174,9 +174,13 @@ def serve(own, port, how):
                     served += len(data)
                     conns[fd].sendall(data)
     sleeper.join(20)
+    # (join() returns a moment before the thread is gone, which has the rights of before.)
+    end = time.monotonic() + 5
+    while len(threads()) > 1 and time.monotonic() < end:
+        time.sleep(0.01)
     if how == "again":
         again(ep, s, own, port)
-    elif how == "nothing":
+    elif how == "nothing" or how.endswith("groups") and os.getuid() == 0:
         print("memory", bool(maps()), "threads", len(threads()), "woken", said, flush=True)
     else:
         print("memory", maps(), "descriptors", descriptors(), "users", len(threads()), "woken", said, flush=True)

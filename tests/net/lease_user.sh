@@ -7,7 +7,7 @@ need python3
 lease_up
 version=$(sed -n 's/^#define SL_LEASE_VERSION *//p' "$TOP/lib/ctl/lease.h")
 b timeout 60 python3 "$TESTS/net/lease_user.py" "$TMP/sluiced.b" "$version" >"$TMP/b" 2>&1
-for what in "nothing" "the same user once more" "effective user, for a moment"; do
+for what in "nothing" "the same user once more" "effective user, for a moment" "root's groups" "root's saved group"; do
 	same "$what" "$what: has it" "$(grep "^$what:" "$TMP/b")"
 done
 for what in user "real user" "saved user" "saved group" groups capabilities; do

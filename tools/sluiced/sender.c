@@ -7,7 +7,8 @@
  * lease ends when its process has become another user. What is lent for long (packet memory, a
  * device, a lane) is given only after a look at the saved IDs, the groups and the capabilities,
  * too: a process that lost some since its greeting gets no more. Effective IDs do not count: a
- * process with its former ones saved may take them again at any moment. */
+ * process with its former ones saved may take them again at any moment. Nor do groups while the
+ * real and the saved user are root. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,13 +32,15 @@ static uint64_t mix_text(uint64_t h, const char *text)
 	return h;
 }
 
-/* Of "Uid:" and "Gid:" (real, effective, saved, file system): what counts. */
-static uint64_t mix_ids(uint64_t h, const char *line)
+/* Of "Uid:" and "Gid:" (real, effective, saved, file system): what counts. is_zero: both are. */
+static uint64_t mix_ids(uint64_t h, const char *line, bool *is_zero)
 {
 	unsigned real, saved;
 
+	*is_zero = false;
 	if (sscanf(line, "%*s %u %*u %u", &real, &saved) != 2)
 		return h;
+	*is_zero = !real && !saved;
 	return sl_mix(sl_mix(h, real), saved);
 }
 
@@ -45,6 +48,7 @@ static uint64_t mix_ids(uint64_t h, const char *line)
 static uint64_t identity(pid_t pid)
 {
 	static char text[8192];
+	bool root = false, zero;
 	uint64_t h = 1;
 	char path[32];
 
@@ -53,9 +57,13 @@ static uint64_t identity(pid_t pid)
 		return 0;
 	for (const char *line = text; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
-		if (!strncmp(line, "Uid:", 4) || !strncmp(line, "Gid:", 4))
-			h = mix_ids(h, line);
-		else if (!strncmp(line, "Groups:", 7) || !strncmp(line, "CapPrm:", 7))
+		if (!strncmp(line, "Uid:", 4)) /* stands before the groups */
+			h = mix_ids(h, line, &root);
+		else if (!strncmp(line, "Gid:", 4) && !root)
+			h = mix_ids(h, line, &zero);
+		else if (!strncmp(line, "Groups:", 7) && !root)
+			h = mix_text(h, line);
+		else if (!strncmp(line, "CapPrm:", 7))
 			h = mix_text(h, line);
 	}
 	return h ? h : 1;
@@ -84,7 +92,7 @@ int sl_sender_check(struct sl_session *s, const struct sl_lease_msg *m, const ch
 		       s->cred.pid, m->from.pid);
 		return -EPERM;
 	}
-	if (s->sent && (m->from.uid != s->real_uid || m->from.gid != s->real_gid))
+	if (s->sent && (m->from.uid != s->real_uid || (m->from.gid != s->real_gid && m->from.uid)))
 		return changed(s, why);
 	s->sent = true;
 	s->real_uid = m->from.uid;
