@@ -157,7 +157,7 @@ $(FUZZ_BUILD)/libsluice.a: $(FUZZ_LIB_OBJ)
 $(FUZZ_DAEMON_BIN): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_DAEMON_OBJ) $(FUZZ_BUILD)/libsluice.a
 	$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS) $(DAEMON_LIBS)
 $(filter-out $(FUZZ_DAEMON_BIN),$(FUZZ_BIN)): $(FUZZ_BUILD)/%: $(FUZZ_BUILD)/tests/fuzz/%.o $(FUZZ_BUILD)/libsluice.a
-	$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(LIBS)
+	$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $^ $(FUZZ_BUILD)/libsluice.a $(LIBS)
 $(FUZZ_BUILD)/fuzz_tcp: $(patsubst %,$(FUZZ_BUILD)/tests/tcp/%.o,sim sim_ops sim_wire sim_check)
 .PHONY: fuzz fuzz-short fuzzers
 fuzzers: $(FUZZ_BIN)
