@@ -10,8 +10,8 @@
 
 #include "find.bpf.h"
 
-/* What is looked at for each packet is the source, since an entry of `recent` may be for all
- * senders of a port. 0/8, 127/8 and all from 224/4 on. */
+/* The steering program looks at the source of each packet, since an entry of `recent` may be for
+ * all senders of a port. 0/8, 127/8 and all from 224/4 on. */
 static __always_inline int is_odd_source4(const struct iphdr *ip)
 {
 	__u32 first = *(const __u8 *)&ip->saddr;

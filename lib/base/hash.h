@@ -31,7 +31,7 @@ static inline uint32_t sl_hash_two(const struct sl_hash_key *key, uint32_t a, ui
 	return (uint32_t)((key->k[0] + key->k[1] * a + key->k[2] * b) >> 32);
 }
 
-/* Of an address and something beside it. */
+/* The hash of an address and one more word. */
 static inline uint32_t sl_hash_addr(const struct sl_hash_key *key, uint32_t beside,
 				    const struct sl_addr *addr)
 {

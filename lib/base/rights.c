@@ -31,7 +31,7 @@ long sl_rights_send(int sock, const void *data, size_t bytes, const int *fd, uin
 	return sl_sys_sendmsg(sock, &msg, flags | MSG_NOSIGNAL);
 }
 
-/* Those that there is no room for are closed. */
+/* Closes the descriptors that there is no room for. */
 static uint32_t take_fds(const struct cmsghdr *h, int *fd, uint32_t max, int *truncated)
 {
 	const int *got = (const int *)CMSG_DATA(h);

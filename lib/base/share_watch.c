@@ -8,7 +8,7 @@
  * if its process is not stopped, it will not. */
 #include "base/share_watch.h"
 
-/* Of a lock that is taken. */
+/* Does the word of a lock that is taken name nobody of the group? */
 static bool is_impossible(const struct sl_share *g, uint32_t word)
 {
 	uint32_t member = sl_rlock_named(word);

@@ -5,7 +5,7 @@
 
 #include "base/share.h"
 
-/* What was seen of a lock, look after look. */
+/* The state of a lock, as the daemon saw it at each look. */
 struct sl_share_watch {
 	uint32_t thread; /* the word that names it */
 	uint32_t looks;  /* one after the other that found the same */
