@@ -19,15 +19,23 @@ MAKE=${MAKE:-make}
 # On a machine that is so slow, long tests are left out of the suite with the sanitizers, and named.
 LAST_LONG=$(($(date +%s) + ${CHECK_SECONDS:-4000}))
 TOTALS=$BUILD/check.totals
+FAILURES=$BUILD/check.failures # said again at the end: a log's last lines are often all that is kept of it
 mkdir -p "$BUILD"
 : >"$TOTALS"
-export TOTALS
+: >"$FAILURES"
+export TOTALS FAILURES
 
 part() { # name, command...: a test by its exit status, where the command does not count itself
 	local name=$1
 	shift
 	echo "== $name"
-	if "$@"; then echo "1 0 0" >>"$TOTALS"; else echo "FAILED   $name" && echo "0 1 0" >>"$TOTALS"; fi
+	if "$@"; then
+		echo "1 0 0" >>"$TOTALS"
+	else
+		echo "FAILED   $name"
+		echo "failed: $name" >>"$FAILURES"
+		echo "0 1 0" >>"$TOTALS"
+	fi
 }
 suite() { # name, rooms..., in the environment given
 	echo "== $1"
@@ -76,4 +84,5 @@ else
 fi
 [ "$(cat "$BUILD/check.asan")" = 0 ] && [ $fuzzers = 0 ] || tail -n 20 "$BUILD/check.rest.log"
 
+cat "$FAILURES"
 awk '{ p += $1; f += $2; s += $3 } END { printf "%d passed, %d failed, %d skipped\n", p, f, s; exit f > 0 }' "$TOTALS"

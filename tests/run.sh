@@ -178,12 +178,18 @@ if [ ! -e "$LOGS/stuck" ] && [ "$JOBS" -gt 1 ] && [ ${#LIST[@]} -gt 1 ]; then
 	done
 fi
 
+# What check.sh says again at its end.
+tail_of_failure() { # log
+	grep -aE '^FAILED|\[  FAILED  \]|ERROR' -A 4 "$1" | head -n 12 | cut -c1-200 | sed 's/^/    /'
+}
 count() { cat "$LOGS"/*.result 2>/dev/null | grep -c "^$1$"; }
 failed=$(count FAILED)
 echo
 for f in "$LOGS"/*.result; do
 	[ -e "$f" ] || continue
-	[ "$(cat "$f")" = FAILED ] && echo "failed: $(basename "$f" .log.result)"
+	[ "$(cat "$f")" = FAILED ] || continue
+	echo "failed: $(basename "$f" .log.result)"
+	[ -z "${FAILURES:-}" ] || { echo "failed: ${f%.log.result}"; tail_of_failure "${f%.result}"; } >>"$FAILURES"
 done
 [ ${#UNSTEADY[@]} -gt 0 ] && echo "unsteady (failed beside another test, passed alone): ${UNSTEADY[*]}"
 echo "$((SECONDS - BEGAN)) s, $IDLE % of the cores' time idle"
