@@ -3,6 +3,7 @@
  * memory, the device and a lane, and writes into what it shares until it is killed:
  *
  *   lock      the daemon's own number into every lock
+ *   early     as lock, before it opens the device: the daemon takes frames for that
  *   rubbish   anything into everything but the locks: records, lists, rings, again and again
  *   both      anything into everything
  *   once      as rubbish, but once
@@ -26,6 +27,7 @@
 #include "ctl/lease.h"
 
 #define ASK_MS 50
+#define BUSY_S 20
 #define FAR    ((uint64_t)60000 << 28) /* where frames of 256 MB would lie */
 
 static struct sl_lease_msg m;
@@ -109,15 +111,30 @@ static void take_ring(unsigned i, size_t bytes, off_t at)
 		err(1, "ring %u", i);
 }
 
-static void take_lane(void)
+/* The kernel may still hold the XDP sockets of the process before this one. */
+static int open_port(void)
+{
+	double end = now_s() + BUSY_S;
+	int err;
+
+	while ((err = ask_port(SL_LEASE_PORT_OPEN)) == -EBUSY && now_s() < end)
+		usleep(ASK_MS * 1000);
+	return err;
+}
+
+/* False when the daemon has seen the broken locks before it was asked for the lane. */
+static bool take_lane(void)
 {
 	struct xdp_mmap_offsets o;
 	socklen_t len = sizeof(o);
+	int why = open_port();
 
-	if (ask_port(SL_LEASE_PORT_OPEN))
-		errx(1, "PORT_OPEN: %s", m.body.why);
-	if (ask_port(SL_LEASE_LANE_OPEN))
-		errx(1, "LANE_OPEN: %s", m.body.why);
+	if (!why)
+		why = ask_port(SL_LEASE_LANE_OPEN);
+	if (why == -ESHUTDOWN)
+		return false;
+	if (why)
+		errx(1, "PORT_OPEN, LANE_OPEN: %s", m.body.why);
 	queue = m.body.lane_ok.queue[0];
 	xsk = m.fd[0];
 	if (getsockopt(xsk, SOL_XDP, XDP_MMAP_OFFSETS, &o, &len))
@@ -128,6 +145,7 @@ static void take_lane(void)
 		  (off_t)XDP_UMEM_PGOFF_FILL_RING);
 	take_ring(3, o.cr.desc + queue.comp_size * sizeof(uint64_t),
 		  (off_t)XDP_UMEM_PGOFF_COMPLETION_RING);
+	return true;
 }
 
 static uint32_t any(void)
@@ -200,7 +218,7 @@ static void write_locks(void)
 
 static void write_as(const char *mode)
 {
-	if (!strcmp(mode, "lock")) {
+	if (!strcmp(mode, "lock") || !strcmp(mode, "early")) {
 		write_locks();
 		return;
 	}
@@ -223,9 +241,10 @@ int main(int argc, char **argv)
 	if (ask(SL_LEASE_HELLO))
 		errx(1, "HELLO: %s", m.body.why);
 	take_memory();
-	if (!strcmp(argv[3], "lock"))
-		write_as(argv[3]); /* before it opens the device, which takes frames */
-	take_lane();
+	if (!strcmp(argv[3], "early"))
+		write_as(argv[3]);
+	if (!take_lane() && strcmp(argv[3], "early"))
+		errx(1, "no lane: %s", m.body.why);
 	longest = 0; /* (to open the device takes its time) */
 	write_as(argv[3]);
 	printf("writes\n");

@@ -94,6 +94,13 @@ ok "and begins anew" wait_until 10 claim_on "$DEV_BC" 7004
 stop "$BG"
 ok "with the last it is gone" wait_until 20 memories_are 1
 
+# Locks broken before the device is opened, which takes frames: opened or refused, the daemon waits for none of them.
+hostile early
+ok "broken early: others are answered" timeout 2 "$BUILD/sluice" daemon status >"$TMP/status"
+goes_on "broken early"
+kill_hostile 1
+goes_on "broken early, dead"
+
 # Anything anywhere: the member lives on, is killed, is killed with the daemon.
 for mode in rubbish once both; do
 	hostile $mode

@@ -13,7 +13,8 @@ LEASED=1
 need setpriv bpftool
 
 pid_of() { ip netns pids "${NS}b" | while read -r p; do tr '\0' ' ' <"/proc/$p/cmdline" | grep -q "$1" && echo "$p"; done; }
-daemon_pid() { pid_of "sluiced --socket"; }
+# (A process that the daemon starts bears its name until it executes another program: it is the younger one.)
+daemon_pid() { pid_of "sluiced --socket" | head -n 1; }
 vault_pid() { pid_of "sluice vault"; }
 daemon() { SLUICE_DAEMON=$TMP/sluiced.b "$BUILD/sluice" daemon "$@"; }
 daemon_answers() { daemon status >/dev/null 2>&1; }

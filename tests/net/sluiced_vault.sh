@@ -15,7 +15,8 @@ for at in 1 2 3 5; do
 	D=$(daemon_pid) V=$(vault_pid)
 	strace -qq -p "$D" -o "$TMP/trace" -e trace=sendmsg -e "inject=sendmsg:signal=KILL:when=$at" &
 	PIDS+=("$!")
-	traced() { grep -q "^TracerPid:.*[1-9]" "/proc/$D/status"; }
+	# (An answer to the program is a sendmsg, too: the daemon may die before this script sees it traced.)
+	traced() { grep -q "^TracerPid:.*[1-9]" "/proc/$D/status" || gone "$D"; }
 	wait_until 10 traced || die "the daemon cannot be traced"
 	kill -9 "$V"
 	ok "$at: the daemon dies while it fills another vault" wait_until 20 gone "$D"
