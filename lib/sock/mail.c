@@ -281,6 +281,8 @@ enum sl_mail sl_mail_read(void)
 		long n = sl_rights_recv_any(mail[0], &l, sizeof(l), fd, &nfds);
 		bool room = true;
 
+		for (uint32_t j = 0; j < nfds; j++)
+			fd[j] = sl_stranger_take(fd[j]);
 		if (nfds > 1)
 			sl_stranger_warn();
 		if (n > 0)

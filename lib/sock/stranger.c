@@ -8,10 +8,12 @@
  * read no more of what brings them. */
 #include "sock/stranger.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
 
+#include "base/fds.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -23,8 +25,9 @@
 static struct sl_lock lock; /* protects what follows; a leaf */
 static int waiting[ROOM];
 static uint32_t nwaiting;
-static bool closing; /* the thread is there */
-static uint32_t tid; /* the kernel's number of the last one */
+static int current = -1; /* the thread closes it now */
+static bool closing;     /* the thread is there */
+static uint32_t tid;     /* the kernel's number of the last one */
 
 /* -1: none is left, and the thread ends. */
 static int next(void)
@@ -36,6 +39,7 @@ static int next(void)
 		fd = waiting[--nwaiting];
 	else
 		closing = false;
+	sl_store(&current, fd);
 	sl_unlock(&lock);
 	return fd;
 }
@@ -74,11 +78,30 @@ void sl_stranger_warn(void)
 			     "belong to none of them: they are closed. Is it still what it was?");
 }
 
+/* Only sockets are moved: getsockopt(2) asks no file system, and to close one of two numbers of a
+ * socket waits for nobody. */
+int sl_stranger_take(int fd)
+{
+	int domain, high;
+	socklen_t len = sizeof(domain);
+
+	if (sl_fd_is_kept(fd))
+		return fd;
+	high = sl_sys_getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) ? -ENOTSOCK
+									   : sl_fd_dup(fd);
+	if (high < 0) {
+		sl_fd_protect(fd);
+		return fd;
+	}
+	sl_sys_close(fd);
+	return high;
+}
+
 bool sl_stranger_close(int fd)
 {
 	bool begin, room;
 
-	sl_fd_protect(fd);
+	fd = sl_stranger_take(fd);
 	if (!sl_lock(&lock))
 		return false; /* (a signal handler in the midst of it) */
 	if (nwaiting < ROOM)
@@ -111,10 +134,17 @@ bool sl_stranger_wait(void)
 	return !is_there();
 }
 
-/* The thread is not in the child. What waited stays open there, until execve(2) or the end. */
+/* The thread is not in the child. The descriptors that waited stay open there, until execve(2) or
+ * the end, but their numbers are the program's again: dup2(2) may put another file on them. */
 void sl_stranger_child(void)
 {
 	memset(&lock, 0, sizeof(lock));
+	for (uint32_t i = 0; i < nwaiting; i++)
+		if (sl_fd_is_kept(waiting[i]))
+			sl_fd_forget(waiting[i]);
+	if (sl_fd_is_kept(current))
+		sl_fd_forget(current);
+	current = -1;
 	nwaiting = 0;
 	closing = false;
 	tid = 0;

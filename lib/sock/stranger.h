@@ -5,6 +5,10 @@
 
 #include <stdbool.h>
 
+/* Takes a descriptor that came out of the way of the program's numbers, and returns the number that
+ * it has now. A descriptor that is no socket stays where it is, marked as the library's. Never
+ * waits. */
+int sl_stranger_take(int fd);
 /* Closes it, elsewhere: the caller never waits for what its maker has prepared (SO_LINGER, FUSE).
  * False: so many wait to be closed that no more may be taken from where this one came. Any thread.
  */

@@ -488,7 +488,8 @@ void sl_tconn_claim_own(struct sl_tconn *c, uint32_t lsn_id, int shadow)
 	sl_lock(&sl_tconn_ctl);
 	if (c->slot == slot && sl_slots[slot].gen == gen && !sl_load(&c->dead)) {
 		req = sl_tconn_flow_req(leg, &key, shadow, slot);
-		if (sl_broker_claim(&req, NULL) == 0)
+		/* A claim now would take the place of the one by which its packets pass. */
+		if (!c->let_pass && sl_broker_claim(&req, NULL) == 0)
 			c->claimed = leg;
 		else
 			close_slot(c);

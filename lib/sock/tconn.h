@@ -41,6 +41,7 @@ struct sl_tconn {
 	/* beside the packet path, under sl_tconn_ctl */
 	int guard;              /* dup of an orphan's shadow, which keeps the port; -1: none */
 	bool gone;              /* dead here: the kernel's */
+	bool let_pass;          /* its packets are the kernel's: it is claimed no more */
 	uint8_t special;        /* SL_TCONN_*: what its segments need beside; lane held */
 	struct sl_leg *claimed; /* the exact flow is claimed there; NULL: it is not */
 };

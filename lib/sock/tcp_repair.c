@@ -141,6 +141,9 @@ static void on_live(void *arg)
 	struct move *m = arg;
 
 	m->live = true;
+	sl_lock(&sl_tconn_ctl);
+	m->c->let_pass = true; /* its listener may be leaving, which claims its children's flows */
+	sl_unlock(&sl_tconn_ctl);
 	if (m->c->tcp.child)
 		m->err = sl_tconn_let_pass(m->lane, &m->r.key, m->fd);
 	if (m->c->claimed && !sl_port_is_gone(m->c->claimed->port))

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# A server that forks a child for each connection: its listener goes to the kernel in the middle of a bunch of
+# connections, while the parent hands other connections of that listener back. None of them is reset.
+. "$(dirname "$0")/lib_tcp.sh"
+need python3
+net_up
+PORTS=${PORTS:-24}
+for MODE in ${MODES/ both/}; do
+	bg pb python3 "$TESTS/net/tcp_forked_bunch.py" server "$B6" 7500 "$PORTS"
+	wait_tcp b $((7500 + PORTS - 1))
+	differ bunch a timeout 100 python3 "$TESTS/net/tcp_forked_bunch.py" client "$B6" 7500 "$PORTS"
+	stop "$BG"
+done
+done_testing
