@@ -173,6 +173,37 @@ clean:
 
 .PHONY: help
 help:
-	@echo "all demo check bench fuzz soak soak-faults vm vm-zc vm-kernels vm-net vm-events asan tsan style analyze install deps clean"
+	@printf '%s\n' \
+		'  all          build everything into build/ (the default)' \
+		'  deps         install the packages that building and testing need' \
+		'  demo         deps, build, and compare the kernel with Sluice by sockperf (UDP, TCP)' \
+		'  install      install into PREFIX (/usr/local), below DESTDIR if it is set' \
+		'  clean        remove build, build-asan, build-tsan and build-fuzz' \
+		'' \
+		'  check        all that a change must pass: layers, suite, suite with sanitizers, fuzzers' \
+		'  tests        build the tests' \
+		'  run-tests    the whole suite; T="net unit tests/net/wire.sh" chooses' \
+		'  layers       check which room includes which' \
+		'  asan         the suite under AddressSanitizer and UndefinedBehaviorSanitizer; T=... chooses' \
+		'  asan-build   only build for it, into build-asan' \
+		'  tsan         unit tests and threads of TCP under ThreadSanitizer; T=... chooses' \
+		'  fuzz         each fuzzer for FUZZ_SECONDS (600)' \
+		'  fuzz-short   each fuzzer for 5 seconds' \
+		'  fuzzers      only build them, into build-fuzz' \
+		'  soak         rounds of kills, removals and load for SOAK_SECONDS (3600)' \
+		'  soak-faults  faults of the simulated NIC, FAULT_ROUNDS (50) rounds' \
+		'  style        check the C files with clang-format' \
+		'  analyze      clang-tidy and cppcheck' \
+		'  cppcheck     cppcheck alone' \
+		'' \
+		'  bench        measure floor, kernel and Sluice; results in build/bench' \
+		'  bench-short  the same, 64 bytes only, fewer rounds' \
+		'' \
+		'  vm           all tests in emulated guests: the four below' \
+		'  vm-kernels   tests on other kernels (VM_KERNELS)' \
+		'  vm-zc        tests over emulated NICs, zero-copy and copy mode' \
+		'  vm-net       bonds, VLANs, tunnels, queueing disciplines, bad lines' \
+		'  vm-events    cables and cards pulled, processors and memory taken away' \
+		'' 'V=1 shows the commands, BUILD=DIR builds elsewhere. tests/README.md: one test alone, and how to add one.'
 
 -include $(shell find $(BUILD) $(FUZZ_BUILD) -name '*.d' 2>/dev/null)
