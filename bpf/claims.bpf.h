@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The maps of claims, as steer.h describes them: the steering program's, which the guards read,
- * too. They are found by their names. */
+/* The maps that hold claims (steer.h describes them). The steering program and the guards each
+ * declare them here; the loader connects them by name. */
 #ifndef SL_CLAIMS_BPF_H
 #define SL_CLAIMS_BPF_H
 

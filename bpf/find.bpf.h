@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Which claim a packet has: flow, address and port, port alone. */
+/* Looks up the claim of a packet: by flow, by address and port, by port alone. */
 #ifndef SL_FIND_BPF_H
 #define SL_FIND_BPF_H
 
@@ -15,14 +15,15 @@ struct {
 	__type(value, __u32);
 } locals SEC(".maps");
 
-/* Of a group: an endpoint or wildcard that several share. */
+/* MATCH_GROUP is a bit added to another match: several sockets share the endpoint or wildcard. */
 enum match { MATCH_NONE, MATCH_FLOW, MATCH_ENDPOINT, MATCH_WILDCARD, MATCH_GROUP };
 
-/* The two ends of a packet. One of them is this host: what came is for its destination, what an
- * ICMP error is about was sent by its source. Its port is always in dst_port. */
+/* Which end of a packet is this host: the destination of a packet that arrived, the source of one
+ * that an ICMP error quotes. Our port is in dst_port in both cases. */
 enum side { OUR_DST, OUR_SRC };
 
-/* An address as the maps have it. Only what a look-up needs is read: most packets need one. */
+/* Reads one address in the form that the map keys have. Each is read when a look-up needs it: most
+ * packets need only one. */
 static __always_inline int load_addr(const struct sl_pkt *p, int src, __u32 a[4])
 {
 	if (p->v6) {
@@ -73,7 +74,7 @@ static __always_inline struct sl_claim *find_flow(const struct sl_pkt *p, enum s
 	return load_flow(p, ours, &key) ? 0 : bpf_map_lookup_elem(&flows, &key);
 }
 
-/* An endpoint of the address and port, else one of the port alone. */
+/* Looks up the address and port, then the port alone if the address is one of this host. */
 static __always_inline struct sl_claim *find_endpoint(const struct sl_pkt *p, enum side ours,
 						      __u32 bits, enum match *match)
 {

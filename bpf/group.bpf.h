@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Endpoints that several sockets share: which of them gets a packet. */
+/* Picks the socket that gets a packet, for endpoints that several sockets share. */
 #ifndef SL_GROUP_BPF_H
 #define SL_GROUP_BPF_H
 
@@ -52,13 +52,16 @@ static __always_inline struct sl_claim *pick_target(__u32 group, __u32 hash)
 	if (!g || !g->open)
 		return 0;
 	i = ((__u64)hash * g->open) >> 32;
-	__asm__ volatile("" : "+r"(i)); /* the verifier is to see what is compared */
+	__asm__ volatile(
+		""
+		: "+r"(i)); /* the verifier must see that the index is the value compared */
 	if (i >= SL_GROUP_TARGETS)
 		return 0;
 	return &g->target[i];
 }
 
-/* Global, so that the verifier walks the loop once. 0: it is none; 1: it is; 2: for what it has. */
+/* Global, so that the verifier walks the loop once. 0: no target of the group; 1: a target; 2: a
+ * target that is away: it keeps its connections and gets no new one. */
 __noinline int is_target(__u32 group, __u32 slot, __u32 gen, __u32 pid)
 {
 	struct sl_group *g = bpf_map_lookup_elem(&groups, &group);
@@ -70,7 +73,7 @@ __noinline int is_target(__u32 group, __u32 slot, __u32 gen, __u32 pid)
 	return 0;
 }
 
-/* The first segment of a handshake. */
+/* True: the packet is the first segment of a handshake. */
 static __always_inline int is_syn(const struct sl_pkt *p)
 {
 	struct tcphdr *tcp = sl_at(p, p->l4, sizeof(*tcp));
@@ -78,8 +81,8 @@ static __always_inline int is_syn(const struct sl_pkt *p)
 	return tcp && tcp->syn && !tcp->ack && !tcp->rst;
 }
 
-/* The flow as the kernel's look-up wants it; the length that its version of IP has. 0: not there.
- */
+/* Fills in the flow for the kernel's socket look-up. Returns the tuple's size for this IP version,
+ * 0 if the headers are not there. */
 static __always_inline __u32 load_tuple(const struct sl_pkt *p, enum side ours,
 					struct bpf_sock_tuple *t)
 {
@@ -103,8 +106,8 @@ static __always_inline __u32 load_tuple(const struct sl_pkt *p, enum side ours,
 	return sizeof(t->ipv4);
 }
 
-/* Has the kernel a connection of that flow, or the beginning of one? One in TIME_WAIT gives way to
- * a SYN. */
+/* True: the kernel has a connection of this flow, or the beginning of one. A connection in
+ * TIME_WAIT does not count against a SYN, which may replace it. */
 static __always_inline int kernel_has(struct xdp_md *ctx, const struct sl_pkt *p, enum side ours,
 				      int syn)
 {
@@ -123,9 +126,9 @@ static __always_inline int kernel_has(struct xdp_md *ctx, const struct sl_pkt *p
 	       !(syn && state == BPF_TCP_TIME_WAIT);
 }
 
-/* The target that the flow was sent to before. Its key is made where it is needed, here and below:
- * held meanwhile, it would lie on the stack beside the kernel's (steer_icmp() says what there is).
- */
+/* The target that this flow was sent to before. Its key is built here and again in
+ * remember_picked(): kept in between, it would lie on the stack beside the tuple of kernel_has()
+ * (steer_icmp() says how little stack there is). */
 static __always_inline struct sl_claim *find_picked(const struct sl_pkt *p, enum side ours)
 {
 	struct sl_flow_key key;
@@ -142,11 +145,12 @@ static __always_inline void remember_picked(const struct sl_pkt *p, enum side ou
 		bpf_map_update_elem(&picked, &key, target, BPF_ANY);
 }
 
-/* Of a packet for a TCP endpoint that is shared: the target that had the flow's SYN. What the
- * kernel has (it listens, too, and may have done so alone) is the kernel's. Of a target that is not
- * there any more everything goes to another, which takes a SYN and resets the rest: who left in
- * peace has claimed the flows that it has, and is not asked here. A SYN that one who is away has
- * not answered goes to another. NULL: the kernel's. */
+/* For a packet to a shared TCP endpoint: the target that got the flow's SYN. NULL: the kernel's,
+ * which listens, too, and has a connection of this flow (it may have listened alone before). If
+ * that target has left the group, the packet goes to another, which takes a SYN and resets anything
+ * else; a process that leaves in order claims its flows first, so that their packets are not looked
+ * up here. A SYN repeated to a target that is away and has not answered goes to another target,
+ * too. */
 static __always_inline struct sl_claim *pick_tcp(struct xdp_md *ctx, const struct sl_pkt *p,
 						 enum side ours, __u32 group)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Keeps the kernel from resetting connections that are not its own. It sits on the way out of a
- * device (tcx), since a segment that gets past the steering program (a fragment; any, from the
- * moment the program is taken off until the connection has been handed back) finds no socket in the
- * kernel, which answers with a reset. Our own resets leave by AF_XDP and do not come by here. What
- * a connection of the kernel's says itself is its own: there are such on a claimed end, too.
- * Segments that came by another device are guard_nf.bpf.c's. */
+/* Keeps the kernel from resetting connections that are not its own. Runs where a device sends
+ * (tcx): a segment that gets past the steering program (a fragment, or any segment between the
+ * program's removal and the hand-back of the connection) finds no socket in the kernel, which
+ * answers with a reset. Sluice's own resets leave by AF_XDP and do not pass here. Resets that a
+ * connection of the kernel's sends itself are let through: the kernel may have connections on a
+ * claimed endpoint, too. guard_nf.bpf.c does the same for segments that came by another device. */
 #include <linux/pkt_cls.h>
 
 #include "skb.bpf.h"
 
-/* Tags that stand in the packet, and the outermost, which is beside it until it leaves the device
- * (or stands there, too: a VLAN device without reorder_hdr). Returns where IP begins, and what. */
+/* Reads the VLAN tags: the outermost, which the skb carries beside the packet until the device
+ * sends it (or in the packet: a VLAN device without reorder_hdr), then those in the packet. Returns
+ * where IP begins, and its EtherType in *proto. */
 static __always_inline __u32 find_ip(struct __sk_buff *skb, __u32 *vlan, __be16 *proto)
 {
 	__u32 l3 = ETH_HLEN;

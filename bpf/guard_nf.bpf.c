@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The guard (guard.bpf.c) for all other ways out of the network namespace: where netfilter sees
- * what this host sends, before conntrack takes a connection for reset. A peer whose route has
- * changed, or whose link to our device is down, sends by another device of this host; there the
- * kernel gets the segments, and has no socket. The flow is noted, so that its owner hands it back
- * to the kernel.
+/* The guard (guard.bpf.c) for all other ways out of the network namespace: a netfilter hook that
+ * sees what this host sends, before conntrack takes the connection for reset. A peer whose route
+ * has changed, or whose link to our device is down, sends by another device of this host; there the
+ * kernel gets the segments, and has no socket. The guard notes the flow in `strays`, and its owner
+ * hands it back to the kernel.
  *
- * What is sent has no tag yet, so the claims of flows inside of VLANs are not found here. Their
- * ports are: what answers a segment of a connection is held back for them as if a claim had been
- * taken out of the maps (sl_hold_back()), and noted without a tag; owners go by addresses and
- * ports. */
+ * Packets have no VLAN tag here yet, so claims of flows inside VLANs are not found. Their port is
+ * found in `ports`: a reset that answers a segment of a connection is held back as if somebody had
+ * taken the claim out of the maps (sl_hold_back()), and noted without a tag; owners find their flow
+ * by addresses and ports. */
 #include "parse.bpf.h"
 
 #include "reset.bpf.h"
@@ -48,7 +48,7 @@ union headers {
 	struct ipv6hdr ip6;
 };
 
-/* Addresses of the two ends. 0: it is no TCP. */
+/* Fills in the addresses of both ends. 0: the packet is not TCP. */
 static __always_inline int find_ends(const union headers *h, int ip6, struct sl_flow_key *key)
 {
 	if (ip6) {
@@ -67,8 +67,8 @@ static __always_inline int is_of_socket(struct sk_buff *skb, __u32 local, __be16
 				     sk->__sk_common.skc_dport, local, remote);
 }
 
-/* To this host itself: the kernel's own connections, always. (Before Linux 6.13 its resets do not
- * say whose they are.) */
+/* True: the packet goes to this host itself. Such connections are always the kernel's. (Before
+ * Linux 6.13 its resets do not name their socket.) */
 static __always_inline int is_to_own(const struct nf_hook_state *state)
 {
 	return state->out->flags & 1 << 3; /* IFF_LOOPBACK */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What guard_nf.bpf.c does, where the kernel has no links of netfilter: a rule of nf_tables asks
- * this (lib/ctl/broker_nft.c), at the same place, and drops what it says. What goes to the
- * loopback is not asked about. */
+/* Does the work of guard_nf.bpf.c on kernels without BPF links for netfilter: a rule of nf_tables
+ * at the same hook runs this program (lib/ctl/broker_nft.c) and drops the packets for which it
+ * returns 1. The rule leaves packets to the loopback device alone. */
 #include "skb.bpf.h"
 
-/* (A socket's common part is all that may be read here.) */
+/* A socket filter may read only the common part of a socket, so bpf_sk_fullsock() is not called. */
 static __always_inline int is_of_socket(struct __sk_buff *skb, __u32 local, __be16 remote)
 {
 	struct bpf_sock *sk = skb->sk;
@@ -20,7 +20,7 @@ static __always_inline __be16 ip_version(struct __sk_buff *skb)
 	return bpf_htons(first >> 4 == 6 ? ETH_P_IPV6 : ETH_P_IP);
 }
 
-/* 1: it is to be dropped. */
+/* Returns 1 to drop the packet. */
 SEC("socket")
 int guard_nft(struct __sk_buff *skb)
 {

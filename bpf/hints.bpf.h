@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What the driver knows about a packet beside its bytes (Documentation/networking/
+/* Facts about a packet that the driver knows and its bytes do not show (Documentation/networking/
  * xdp-rx-metadata.rst). Only a program that is bound to its device may ask: steer_bound.bpf.c. */
 #ifndef SL_HINTS_BPF_H
 #define SL_HINTS_BPF_H
@@ -14,13 +14,15 @@ static int (*const bpf_xdp_metadata_rx_vlan_tag)(const struct xdp_md *ctx, __be1
 
 #endif
 #ifdef SL_BOUND
-/* Linux 6.8 has that one. Without it the verifier must find the call dead. */
+/* 0 before Linux 6.8, which brought bpf_xdp_metadata_rx_vlan_tag: the verifier must then find the
+ * call dead. */
 const volatile __u8 has_vlan_tag = 1;
 #endif
 
-/* Room for what the verifier adds to a bound program: instructions that it proves dead and takes
- * out before it adds any. Their place stays part of the program's memory, which then need not be
- * moved, and that is what no kernel survives (lib/ctl/broker_load.c). Costs a packet nothing. */
+/* Brings room for the instructions that the verifier adds to a bound program: 512 that it proves
+ * dead and removes before it adds any. Their space stays allocated, so the program need not be
+ * moved; a bound program that was moved hangs the kernel (lib/ctl/broker_load.c). Costs a packet
+ * nothing. */
 static __always_inline void make_room(void)
 {
 #ifdef SL_BOUND
@@ -45,9 +47,9 @@ static __always_inline __u64 hw_stamp(struct xdp_md *ctx)
 	return 0;
 }
 
-/* A NIC that takes the tag off, or a veth whose sender left it to be put in by the hardware: the
- * outermost tag is not in the frame, and a packet of a VLAN looks as if it had none. Nonzero: more
- * tags than we know. */
+/* Adds the outermost VLAN tag if it is not in the frame, because a NIC has taken it off or the
+ * sender on a veth left it to the hardware: without this the packet would look untagged. Nonzero:
+ * more tags than a key can hold. */
 static __always_inline int add_hidden_tag(struct xdp_md *ctx, struct sl_pkt *p)
 {
 #ifdef SL_BOUND

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* How many references the file behind a descriptor has: an iterator over the files of the process
- * that asks. It is what no system call tells: whether anybody else has the socket. */
+/* Counts the references to the file behind a descriptor: an iterator over the files of the process
+ * that runs it. No system call tells this, and the library must know whether another process has
+ * the socket. */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_core_read.h>
@@ -10,7 +11,7 @@
 struct file_ref {
 	struct {
 		long counter;
-	} refcnt; /* one less than there are */
+	} refcnt; /* number of references - 1 */
 };
 struct file {
 	struct file_ref f_ref; /* since 6.13 */
@@ -52,7 +53,7 @@ int holders(struct bpf_iter__task_file *ctx)
 		n = BPF_CORE_READ(file, f_ref.refcnt.counter) + 1;
 	else
 		n = BPF_CORE_READ((struct file___before *)file, f_count.counter);
-	n -= 1; /* the iterator's own */
+	n -= 1; /* not the iterator's own reference */
 	bpf_seq_write(ctx->meta->seq, &n, sizeof(n));
 	return 0;
 }

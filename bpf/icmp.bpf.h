@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* ICMP errors: what segment of ours they are about. */
+/* ICMP errors: finds the segment of ours that an error quotes. */
 #ifndef SL_ICMP_BPF_H
 #define SL_ICMP_BPF_H
 
@@ -13,7 +13,7 @@
 #define ICMPV6_PKT_TOOBIG   2
 #define ICMPV6_TIME_EXCEED  3
 
-/* Errors that are about one packet: unreachable, too big, time exceeded. */
+/* True: an error about one packet: unreachable, too big, time exceeded. */
 static __always_inline int is_icmp_error(const struct sl_pkt *p)
 {
 	__u8 *icmp = sl_at(p, p->l4, ICMP_LEN);
@@ -26,8 +26,8 @@ static __always_inline int is_icmp_error(const struct sl_pkt *p)
 	return *icmp == ICMP_DEST_UNREACH || *icmp == ICMP_TIME_EXCEEDED;
 }
 
-/* The segment of ours that the error brings back: addresses and ports, of which ours is dst_port.
- * Other protocols' packets are not found: their sockets hear of errors through the shadow. */
+/* Reads the segment that the error quotes: its addresses and ports, ours in dst_port. Nonzero: not
+ * TCP, whose sockets alone need it: the others hear of errors through their shadow. */
 static __always_inline int parse_inner(struct sl_pkt *in)
 {
 	struct tcphdr *tcp;
@@ -47,7 +47,7 @@ static __always_inline int parse_inner(struct sl_pkt *in)
 		in->proto = ip->protocol;
 		in->l4 = in->l3 + ip->ihl * 4;
 	}
-	tcp = sl_at(in, in->l4, 8); /* RFC 792: no more need be there */
+	tcp = sl_at(in, in->l4, 8); /* an error quotes 8 bytes at least (RFC 792) */
 	if (!tcp || in->proto != IPPROTO_TCP)
 		return -1;
 	in->dst_port = bpf_ntohs(tcp->source);

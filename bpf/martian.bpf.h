@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Addresses and frames that no wire may have (RFC 1122 3.2.1.3, RFC 4291 2.5.2, 2.5.3 and 2.7).
- * Such packets are passed: the kernel drops and counts them, or takes them where its settings allow
- * that (route_localnet, drop_unicast_in_l2_multicast). User space looks once more, and asks the
- * kernel about addresses of this host as sources (lib/net/martian.c): the kernel takes these over
- * IPv6, and over IPv4 with accept_local, and then so must we, since a connection to oneself over a
- * device is offloaded at both ends. */
+/* Addresses and frames that no wire may have (RFC 1122 3.2.1.3, RFC 4291 2.5.2, 2.5.3 and 2.7). The
+ * steering program passes such packets to the kernel, which drops and counts them, or takes them
+ * where its settings allow that (route_localnet, drop_unicast_in_l2_multicast). User space checks
+ * once more, and asks the kernel about source addresses that are this host's own
+ * (lib/net/martian.c): the kernel accepts those over IPv6, and over IPv4 with accept_local. Sluice
+ * must accept them then, too, since a connection of this host to itself over a device is offloaded
+ * at both ends. */
 #ifndef SL_MARTIAN_BPF_H
 #define SL_MARTIAN_BPF_H
 
 #include "find.bpf.h"
 
-/* The steering program looks at the source of each packet, since an entry of `recent` may be for
- * all senders of a port. 0/8, 127/8 and all from 224/4 on. */
+/* True: the source is in 0/8, in 127/8, or in 224/4 or above. Checked for each packet, since an
+ * entry of `recent` may stand for all senders to a port. */
 static __always_inline int is_odd_source4(const struct iphdr *ip)
 {
 	__u32 first = *(const __u8 *)&ip->saddr;
@@ -19,8 +20,8 @@ static __always_inline int is_odd_source4(const struct iphdr *ip)
 	return first - 1 >= 223 || first == 127;
 }
 
-/* The first 64 bits are 0 of ::, ::1, and of all that hold an address of IPv4 (::ffff:0:0/96): the
- * maps' keys have IPv4 as such. */
+/* True: a multicast source, or one whose first 64 bits are 0: ::, ::1, and all that hold an IPv4
+ * address (::ffff:0:0/96), which the map keys would take for IPv4. */
 static __always_inline int is_odd_source6(const struct ipv6hdr *ip)
 {
 	const __be32 *s = ip->saddr.in6_u.u6_addr32;
@@ -41,9 +42,9 @@ static __always_inline int has_odd_source(const struct sl_pkt *p)
 	}
 }
 
-/* That and the rest, for packets that nothing was remembered for: destinations that are claimed by
- * hand alone. Global for its stack (steer_icmp()
- * says why), as the walks of parse.bpf.h are for the verifier. */
+/* True: the source or the destination is an address that no wire may have. Called only for packets
+ * that are not in `recent`: such a destination is claimed only when somebody edits the maps by
+ * hand. Global, so that its stack is its own (steer_icmp() says why). */
 __noinline int has_odd_ends(struct xdp_md *ctx, __u32 l3, __u32 v6)
 {
 	struct sl_pkt p = sl_view(ctx);
@@ -59,7 +60,7 @@ __noinline int has_odd_ends(struct xdp_md *ctx, __u32 l3, __u32 v6)
 	return has_odd_source(&p);
 }
 
-/* Is the destination a multicast address? */
+/* True: the destination is a multicast address. */
 static __always_inline int is_to_group(const struct sl_pkt *p)
 {
 	__u32 a[4];
@@ -69,9 +70,10 @@ static __always_inline int is_to_group(const struct sl_pkt *p)
 	return p->v6 ? *(__u8 *)a == 0xff : (*(__u8 *)&a[3] & 0xf0) == 0xe0;
 }
 
-/* A frame for this station; of those for several, only datagrams for a group: TCP has none of them,
- * and what else is for one host alone the kernel takes or not by a setting. What is for another
- * station (promiscuous mode) is not ours, whatever address is in it. */
+/* True: the frame is for this station. Of frames for several stations only datagrams to a multicast
+ * group count: TCP has none, and whether the kernel takes a unicast packet in such a frame is a
+ * setting. A frame for another station (promiscuous mode) is never ours, whatever its IP
+ * address. */
 static __always_inline int is_for_us(const struct sl_pkt *p, const struct sl_port_config *cfg)
 {
 	__u16 *mac = sl_at(p, 0, 6);

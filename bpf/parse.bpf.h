@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* Finds the transport header of a frame: Ethernet, two VLAN tags at most, IPv4 with options, IPv6
- * with extension headers. What the kernel would not simply deliver is left to the kernel. */
+ * with extension headers. A packet that the kernel would not simply deliver is left to the
+ * kernel. */
 #ifndef SL_PARSE_BPF_H
 #define SL_PARSE_BPF_H
 
@@ -30,15 +31,15 @@ enum sl_parse {
 	SL_PARSE_NOT_IP,
 	SL_PARSE_FRAGMENT,
 	SL_PARSE_UNKNOWN,
-	SL_PARSE_ICMP, /* of the IP version that it belongs to; l4 is where it starts */
+	SL_PARSE_ICMP, /* the ICMP of the packet's IP version; l4 is where it starts */
 };
 
 struct sl_vlan_hdr {
 	__be16 tci;
-	__be16 proto; /* of what follows */
+	__be16 proto; /* EtherType of the next header */
 };
 
-/* What was found. Offsets are from the start of the frame. */
+/* Result of the parser. Offsets are from the start of the frame. */
 struct sl_pkt {
 	void *data;
 	void *data_end;
@@ -63,7 +64,8 @@ static __always_inline int sl_is_vlan(__be16 proto)
 	return proto == bpf_htons(ETH_P_8021Q) || proto == bpf_htons(ETH_P_8021AD);
 }
 
-/* A tag as the keys have it. VID 0 is a priority alone: it is of no VLAN (802.1Q 9.6). */
+/* A VLAN tag in the form that the map keys have. VID 0 carries a priority alone and means no VLAN
+ * (802.1Q 9.6). */
 static __always_inline __u32 sl_tag(__be16 proto, __u16 tci)
 {
 	__u32 vid = tci & 0xfff;
@@ -71,7 +73,7 @@ static __always_inline __u32 sl_tag(__be16 proto, __u16 tci)
 	return vid && proto == bpf_htons(ETH_P_8021AD) ? vid | SL_VLAN_AD : vid;
 }
 
-/* Sets l3 and vlan; *proto is the type of what lies there. */
+/* Sets l3 and vlan; *proto is the EtherType of the header at l3. */
 static __always_inline int sl_parse_eth(struct sl_pkt *p, __be16 *proto)
 {
 	struct ethhdr *eth = sl_at(p, 0, sizeof(*eth));
@@ -96,9 +98,10 @@ static __always_inline int sl_parse_eth(struct sl_pkt *p, __be16 *proto)
 	return SL_PARSE_OK;
 }
 
-/* The walks over options and extension headers are global functions: rare, so the call costs
- * nothing, and the verifier checks each one once, for all arguments, instead of along every path
- * (one second against milliseconds). They are given the context and make their own view. */
+/* The walks over options and extension headers are global functions. They are rare, so the call
+ * costs nothing, and the verifier checks each one once, for all arguments, instead of along every
+ * path (milliseconds instead of one second). They take the context and make their own view of
+ * it. */
 static __always_inline struct sl_pkt sl_view(struct xdp_md *ctx)
 {
 	struct sl_pkt p = {
@@ -110,22 +113,22 @@ static __always_inline struct sl_pkt sl_view(struct xdp_md *ctx)
 }
 
 /* Makes an offset that was checked against SL_MAX_L4 look the same on every path, so that the
- * verifier sees that it has been in this iteration of a loop already. The second one is for it with
- * what an option can add. */
+ * verifier recognises a loop iteration that it has checked. SL_FORGET_MORE() is for an offset to
+ * which an option's length was added. */
 #define SL_FORGET(off)      asm volatile("%0 &= 0x1ff" : "+r"(off))
 #define SL_FORGET_MORE(off) asm volatile("%0 &= 0x3ff" : "+r"(off))
 
-/* An offset that a global function is given, which the verifier knows nothing of. (A comparison
- * with SL_MAX_L4 would do, but what Linux 6.1 learns by it of a register it does not know of the
- * copy on the stack.) */
+/* Bounds an offset that a global function was given, of which the verifier knows nothing. A
+ * comparison with SL_MAX_L4 is not enough: Linux 6.1 applies its result to the register, not to the
+ * copy of it on the stack. */
 static __always_inline __u64 sl_bounded(__u64 off)
 {
 	asm volatile("%0 &= 0x1ff" : "+r"(off));
 	return off;
 }
 
-/* Options that change nothing for the receiver, nor are written to by it: end, no-operation, router
- * alert (148). The kernel checks the others, and drops the packet when one is malformed. */
+/* Accepts options that change nothing for the receiver and are not written to by it: end,
+ * no-operation, router alert (148). Any other goes to the kernel, which drops malformed ones. */
 __noinline int sl_ip4_opts(struct xdp_md *ctx, __u32 off, __u32 end)
 {
 	struct sl_pkt p = sl_view(ctx);
@@ -177,10 +180,10 @@ static __always_inline int sl_parse_ip4(struct xdp_md *ctx, struct sl_pkt *p)
 	return sl_ip4_opts(ctx, p->l3 + sizeof(*ip), p->l4);
 }
 
-/* Is an option one that has a say, or malformed? Unknown options whose type starts with 00
- * are skipped over (RFC 8200 4.2); others ask for more, and so do CALIPSO (7), a security label,
- * and IOAM (49). Router alert (5) has two bytes. Padding is of zeros (RFC 4942 2.1.9.5); of more
- * than four the kernel may judge. */
+/* True: the option must not be skipped, or is malformed. Unknown options whose type starts with 00
+ * are skipped (RFC 8200 4.2), the others ask for more; so do CALIPSO (7), a security label, and
+ * IOAM (49). Router alert (5) has two bytes. Padding is zeros (RFC 4942 2.1.9.5); the kernel may
+ * judge padding of more than four. */
 static __always_inline __u32 sl_is_odd_opt6(const __u8 *opt)
 {
 	__u32 type = opt[0], n = opt[1];
@@ -194,12 +197,12 @@ static __always_inline __u32 sl_is_odd_opt6(const __u8 *opt)
 	return (__u64)bpf_ntohl(*(const __be32 *)(opt + 2)) >> (32 - n * 8) != 0;
 }
 
-/* Padding is seven bytes long at most (ip6_parse_tlv() of Linux). What the kernel would not skip
- * over it gets. */
+/* Checks the options from off to end. Padding is seven bytes long at most (ip6_parse_tlv() of
+ * Linux). Packets with options that the kernel would not skip go to the kernel. */
 __noinline int sl_ip6_opts(struct xdp_md *ctx, __u32 off, __u32 end)
 {
 	struct sl_pkt p = sl_view(ctx);
-	__u32 from = off; /* where padding begins that ends here */
+	__u32 from = off; /* start of the padding that ends at off */
 
 	for (int i = 0; i < SL_IP6_MAX_OPTS; i++) {
 		__u8 *opt;
@@ -210,7 +213,7 @@ __noinline int sl_ip6_opts(struct xdp_md *ctx, __u32 off, __u32 end)
 			return SL_PARSE_UNKNOWN;
 		SL_FORGET(off);
 		SL_FORGET(from);
-		opt = sl_at(&p, off, 8); /* what follows the last option is as long */
+		opt = sl_at(&p, off, 8); /* the header behind the last option is as long */
 		if (!opt || sl_is_odd_opt6(opt))
 			return SL_PARSE_UNKNOWN;
 		off += opt[0] == 0 ? 1 : 2 + opt[1];
@@ -228,9 +231,9 @@ static __always_inline int sl_is_ip6_ext(__u32 next)
 	       next == SL_IPPROTO_DSTOPTS || next == SL_IPPROTO_FRAGMENT;
 }
 
-/* Goes through extension headers; next is the type of the first, at off. Hop-by-hop options come
- * first or not at all (RFC 8200 4.1). The kernel has settings for each type of routing header.
- * Returns the offset of what follows them << 8 | its protocol, or -enum sl_parse. */
+/* Walks the extension headers; next is the type of the first, at off. Hop-by-hop options come first
+ * or not at all (RFC 8200 4.1). Routing headers go to the kernel, which has settings for each type.
+ * Returns the offset behind the headers << 8 | the protocol found there, or -enum sl_parse. */
 __noinline int sl_ip6_ext(struct xdp_md *ctx, __u32 off, __u32 next)
 {
 	struct sl_pkt p = sl_view(ctx);
@@ -275,7 +278,7 @@ static __always_inline int sl_parse_ip6(struct xdp_md *ctx, struct sl_pkt *p)
 	if (ext < 0)
 		return -ext;
 	p->proto = ext & 0xff;
-	p->l4 = (ext >> 8) & 0x3ff; /* for the verifier: it does not look into the function */
+	p->l4 = (ext >> 8) & 0x3ff; /* for the verifier, which does not look into the function */
 	return SL_PARSE_OK;
 }
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What was found for the flows of late, by each CPU for itself: a look-up in an array and one cache
- * line instead of one to three hashes of 24 or 44 bytes.
+/* A cache of the claims found last, one for each CPU: a look-up in an array and one cache line
+ * instead of one to three hashes of 24 or 44 bytes.
  *
- * Theory of operation: an entry is good for the word of `ports` that it was made under. Whoever
- * changes what a look-up of that port could find raises the word's generation after it, so an entry
- * that was made before is never used again, nor is one made meanwhile. Remembered are claims, not
- * that there is none; and of those only what the key decides alone: no group's choice. A port that
- * has no flows needs no remote end in the key: all its senders share an entry, and so do the
+ * Theory of operation: an entry is valid for the word of `ports` that it was made under. A program
+ * that changes the result of look-ups for a port raises the word's generation afterwards, so
+ * entries made before or during the change are never used again. Only claims are remembered, not
+ * their absence, and only those that the key alone decides: no choice within a group. A port
+ * without flows needs no remote end in the key: all its senders share an entry, and so do the
  * connections of a listener.
  *
- * Others may change the maps by hand, and raise nothing. So the word that an entry is made under
- * has the time in its upper bits, too, in units that many look-ups fit in. */
+ * Somebody who changes the maps by hand raises no generation. The word that an entry is made under
+ * therefore has the time in its upper bits, too, in units that many look-ups fit in. */
 #ifndef SL_RECENT_BPF_H
 #define SL_RECENT_BPF_H
 
@@ -18,17 +18,19 @@
 #include "veil.bpf.h"
 
 #define SL_RECENT_BITS 10
-#define SL_RECENT_ROW  128 /* entries of a map's value: an allocation for each would take longer */
-/* First bit of the time in the word (so many generations come before one is met again), and its
- * unit, log2 of the kernel's ticks: 0.06 s (at 1,000 Hz) to 0.64 (at 100). */
+#define SL_RECENT_ROW                                                                              \
+	128 /* entries in a value of the map: one allocation for each would take longer */
+/* First bit of the time in the word (the bits below it are the generation, which repeats only after
+ * as many changes), and the unit of the time, log2 of the kernel's ticks: 0.06 s (at 1,000 Hz) to
+ * 0.64 s (at 100 Hz). */
 #define SL_RECENT_TIME 44
 #define SL_RECENT_TICK 6
 
 struct sl_recent_key {
-	__u64 word;    /* of `ports`, and the time; 0: the entry is empty */
-	__u32 vlan;    /* and in bits that no VID has what IP and which protocol */
-	__u32 ports;   /* remote's, local's */
-	__u64 addr[4]; /* remote and local; of IPv4 both are in the first */
+	__u64 word;    /* word of `ports` plus the time; 0: the entry is empty */
+	__u32 vlan;    /* with protocol and IP version in bits 12 and 13, which no VID has */
+	__u32 ports;   /* remote port << 16 | local port */
+	__u64 addr[4]; /* remote and local; IPv4 has both in the first */
 };
 
 struct sl_recent {
@@ -56,7 +58,7 @@ static __always_inline __u64 pair(const __be32 *a)
 	return (__u64)a[1] << 32 | a[0];
 }
 
-/* Of a packet that is for its destination. */
+/* Makes the key for a packet that arrived: its destination is this host. */
 static __always_inline int recent_key(const struct sl_pkt *p, __u64 word, struct sl_recent_key *k)
 {
 	__u64 remote = 0 - (word & SL_PORT_FLOW);
@@ -85,8 +87,9 @@ static __always_inline int recent_key(const struct sl_pkt *p, __u64 word, struct
 	return 0;
 }
 
-/* Where the key's entry is. Who builds collisions gets what packets cost without any of this. (Not
- * of the VLAN: the verifier would go through all that follows anew for each way to know of it.) */
+/* The key's place in the array. A sender that builds collisions makes its packets cost what they
+ * cost without this cache. The hash leaves the VLAN out: with it the verifier would check all that
+ * follows again for each way to know the VLAN. */
 static __always_inline struct sl_recent *recent_at(const struct sl_recent_key *k)
 {
 	__u64 x = k->addr[0] ^ k->addr[1] ^ k->addr[3];
@@ -97,7 +100,7 @@ static __always_inline struct sl_recent *recent_at(const struct sl_recent_key *k
 	r = bpf_map_lookup_elem(&recent, &row);
 	if (!r)
 		return 0;
-	asm volatile("" : "+r"(i)); /* no sum before the check, says the verifier */
+	asm volatile("" : "+r"(i)); /* the verifier allows no sum before the check */
 	return &r->entry[i];
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The record in front of a packet that is redirected (struct sl_meta), with its stamps. */
+/* Writes the record (struct sl_meta) in front of a packet that is redirected, with its stamps. */
 #ifndef SL_RECORD_BPF_H
 #define SL_RECORD_BPF_H
 
 #include "hints.bpf.h"
 
-/* A record of n bytes inside the frame: every driver leaves XDP_PACKET_HEADROOM in front of it. */
+/* Makes room for a record of n bytes inside the frame: every driver leaves XDP_PACKET_HEADROOM in
+ * front of it. */
 static __always_inline void *room_in_frame(struct xdp_md *ctx, __u32 n)
 {
 	struct sl_mark *mark;
@@ -21,8 +22,8 @@ static __always_inline void *room_in_frame(struct xdp_md *ctx, __u32 n)
 	return mark + 1;
 }
 
-/* Where a record of n bytes is to be written. *moved: by how much the frame begins earlier now.
- * After it the packet pointers are no longer valid. */
+/* Makes room for a record of n bytes and returns its place. *moved: by how many bytes the frame
+ * begins earlier now. Packet pointers are no longer valid afterwards. */
 static __always_inline void *room(struct xdp_md *ctx, const struct sl_port_config *cfg, __u32 n,
 				  __u32 *moved)
 {

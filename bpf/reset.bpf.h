@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Whether a reset that the kernel is about to send is one of a flow that is ours; then the flow has
- * strayed, which is noted. Of all guards. */
+/* For all guards: tells whether a reset that the kernel is about to send concerns a flow of ours.
+ * If so, the flow has strayed, and is noted in `strays`. */
 #ifndef SL_RESET_BPF_H
 #define SL_RESET_BPF_H
 
@@ -8,7 +8,8 @@
 
 #define SL_RESET_MAX 120 /* bytes of the longest one: IPv6, TCP with all its options */
 
-/* The ends of what this host sends; the rest of the key is there, or 0. */
+/* Sets the addresses of a packet that this host sends. The caller sets the rest of the key, or to
+ * 0. */
 static __always_inline void sl_ends_v4(struct sl_flow_key *key, const struct iphdr *ip)
 {
 	key->local[10] = key->local[11] = key->remote[10] = key->remote[11] = 0xff;
@@ -22,7 +23,7 @@ static __always_inline void sl_ends_v6(struct sl_flow_key *key, const struct ipv
 	__builtin_memcpy(key->remote, &ip->daddr, 16);
 }
 
-/* Returns for how long it has been so. */
+/* Notes the flow. Returns for how many ns it has been noted. */
 static __always_inline __u64 sl_note_stray(const struct sl_flow_key *key)
 {
 	struct sl_stray *known = bpf_map_lookup_elem(&strays, key);
@@ -37,8 +38,8 @@ static __always_inline __u64 sl_note_stray(const struct sl_flow_key *key)
 	return now.last_ns - known->first_ns;
 }
 
-/* Is the flow's local end claimed, by address and port or by the port alone? (That of IPv4 is none
- * of IPv6, where nobody may listen.) */
+/* True: the flow's local end is claimed, by address and port or by the port alone. The IPv6
+ * wildcard does not cover IPv4 flows: a port may have no IPv6 listener. */
 static __always_inline int sl_is_end_claimed(const struct sl_flow_key *key, __u64 bits)
 {
 	struct sl_endpoint_key end = {
@@ -56,15 +57,17 @@ static __always_inline int sl_is_end_claimed(const struct sl_flow_key *key, __u6
 	return bpf_map_lookup_elem(&endpoints, &end) != 0;
 }
 
-/* Owners look every two seconds, at least. */
+/* Long enough for owners, which read `strays` every two seconds at least. */
 #define SL_HOLD_NS 5000000000ull
 
-/* Has the flow a claim, or what it came by? Whether there is a connection of the endpoint's is not
- * known here: if nobody has said after hold_ns that it is his, there is none. Nor is it where there
- * is no claim, while the port has some or had: somebody may have taken one out of the maps by hand.
- * But a connection's segments bear ACK, and what answers to such a one does not: a reset with ACK
- * is the answer to a SYN, to a port where nobody listens, or not on that device
- * (SO_BINDTODEVICE). */
+/* True: hold the reset back, since the flow or its endpoint has a claim. Whether the endpoint's
+ * socket has a connection of this flow is not known here: if no owner has taken it up after
+ * hold_ns, there is none. Without any matching claim SL_HOLD_NS applies while `ports` has bits for
+ * the port: somebody may have taken the claim out of the maps by hand.
+ *
+ * Without a claim of the flow, a reset with ACK goes out: it answers a SYN to a port where nothing
+ * listens, or not on that device (SO_BINDTODEVICE). Segments of a connection bear ACK, and a reset
+ * that answers one of these does not. */
 static __always_inline int sl_hold_back(const struct sl_flow_key *key, __u64 bits, __u64 hold_ns,
 					int has_ack)
 {
@@ -85,8 +88,7 @@ static __always_inline int sl_hold_back(const struct sl_flow_key *key, __u64 bit
 	return sl_note_stray(key) < hold_ns;
 }
 
-/* What the claims of the flow's local port are, 0: there is none, and nothing else is to be asked.
- */
+/* The claim bits of the flow's local port. 0: it has no claims, and no further check is needed. */
 static __always_inline __u64 sl_claims_of(const struct sl_flow_key *key)
 {
 	__u32 index = 65536 + key->local_port;
@@ -95,9 +97,10 @@ static __always_inline __u64 sl_claims_of(const struct sl_flow_key *key)
 	return bits ? *bits & SL_PORT_BITS : 0;
 }
 
-/* An answer to nobody comes from a socket that has no port and no peer; or from the listener, which
- * newer kernels name as the socket that it is sent for. (One that was accepted, and is closed with
- * bytes unread, has given its port back already when it resets its peer.) */
+/* True: a connection of the kernel's sends this reset itself. The reset that answers a segment
+ * without a connection comes from a socket without port and peer, or names the listener (newer
+ * kernels). A connection that was accepted, and closed with bytes unread, has given its port back
+ * before it resets its peer: port 0 counts if the peer is right. */
 static __always_inline int sl_is_of_socket(int state, __u32 port, __be16 peer, __u32 local,
 					   __be16 remote)
 {

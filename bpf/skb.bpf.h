@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The ends of a TCP segment that this host sends, of the guards that are given a packet's bytes. */
+/* For the guards that get a packet's bytes (skb): reads the ends of a TCP segment that this host
+ * sends. */
 #ifndef SL_SKB_BPF_H
 #define SL_SKB_BPF_H
 
@@ -7,7 +8,8 @@
 
 #include "reset.bpf.h"
 
-/* IP of this kind begins at l3. Addresses of the two ends; where TCP begins, 0: it is no TCP. */
+/* IP of type proto begins at l3. Fills in both addresses. Returns where TCP begins; 0: it is not
+ * TCP. */
 static __always_inline __u32 sl_find_tcp(struct __sk_buff *skb, __u32 l3, __be16 proto,
 					 struct sl_flow_key *key)
 {

@@ -43,7 +43,8 @@ struct {
 	__type(value, struct sl_port_config);
 } config SEC(".maps");
 
-/* After filters (xdp-filter runs at 10, the default is 50): what they drop never reaches us. */
+/* Runs after filters (xdp-filter has 10, the default is 50): packets that they drop never get
+ * here. */
 struct {
 	__uint(priority, 80);
 	__uint(XDP_PASS, 1);
@@ -60,7 +61,7 @@ static __always_inline void count_redirect(struct sl_counters *c, enum match mat
 	c->redirect_bytes += bytes;
 }
 
-/* What a claim says of the packet. */
+/* The part of a claim that redirect() needs. */
 struct target {
 	__u32 lane, slot, gen, flags;
 	enum match match;
@@ -71,7 +72,7 @@ static __always_inline struct target target_of(const struct sl_claim *c, enum ma
 	return (struct target){c->lane, c->slot, c->gen, c->flags, match};
 }
 
-/* The packet has a claim: describe it and send it to the lane's XSK on this queue. */
+/* The packet has a claim: writes its record and sends it to the lane's XSK on this queue. */
 static __always_inline int redirect(struct xdp_md *ctx, const struct sl_pkt *p,
 				    const struct target *t, struct sl_counters *c,
 				    const struct sl_port_config *cfg)
@@ -89,7 +90,9 @@ static __always_inline int redirect(struct xdp_md *ctx, const struct sl_pkt *p,
 	__u32 moved = 0;
 	int err;
 
-	asm volatile("" : "+r"(lane), "+r"(slot), "+r"(gen), "+r"(flags)); /* from any map */
+	asm volatile(""
+		     : "+r"(lane), "+r"(slot), "+r"(gen),
+		       "+r"(flags)); /* the verifier forgets which map they come from */
 	xsk = lane + ctx->rx_queue_index;
 	vlan = SL_CLAIM_VLAN_NR(flags);
 	meta.flags = SL_META_VLAN(vlan);
@@ -115,12 +118,13 @@ static __always_inline int redirect(struct xdp_md *ctx, const struct sl_pkt *p,
 	err = bpf_redirect_map(&lanes, xsk, XDP_PASS);
 	if (err == XDP_REDIRECT)
 		count_redirect(c, match, bytes);
-	else if (moved) /* the XSK went after the look-up above: the kernel gets what came */
+	else if (moved) /* the XSK is gone since the look-up: the kernel gets the packet as it came
+			 */
 		bpf_xdp_adjust_head(ctx, moved);
 	return err;
 }
 
-/* Whose the packet is, or NULL: the kernel's. */
+/* The claim of the packet; NULL: the packet is the kernel's. */
 static __always_inline struct sl_claim *whose(struct xdp_md *ctx, struct sl_pkt *p, enum side ours,
 					      __u32 bits, const struct sl_port_config *cfg,
 					      enum match *match)
@@ -137,7 +141,7 @@ static __always_inline struct sl_claim *whose(struct xdp_md *ctx, struct sl_pkt 
 	p->v6 = veil(p->v6, cfg, 1);
 	if (p->proto == IPPROTO_TCP)
 		return pick_tcp(ctx, p, ours, group);
-	/* ten multiplications that others need not pay */
+	/* ten multiplications, which only groups pay for */
 	return pick_target(group, flow_hash(p, ours));
 }
 
@@ -151,7 +155,7 @@ static __always_inline void remember(struct sl_recent *r, const struct sl_recent
 	r->flags = t->flags;
 }
 
-/* The claim of a packet that is for its destination, found of late or now. Nonzero: it has none. */
+/* Finds the claim of a packet that arrived, in `recent` or in the maps. Nonzero: it has none. */
 static __always_inline int find_target(struct xdp_md *ctx, struct sl_pkt *p, __u64 word,
 				       const struct sl_port_config *cfg, struct target *t)
 {
@@ -180,7 +184,7 @@ static __always_inline int find_target(struct xdp_md *ctx, struct sl_pkt *p, __u
 	return 0;
 }
 
-/* Some look-up can succeed for the port. */
+/* Steers a packet to a port for which a look-up can succeed. */
 static __always_inline int steer_port(struct xdp_md *ctx, struct sl_pkt *p, __u64 word,
 				      struct sl_counters *c)
 {
@@ -201,7 +205,7 @@ miss:
 	return XDP_PASS;
 }
 
-/* Whose segment of ours an ICMP error is about, or NULL. */
+/* The claim of the segment of ours that an ICMP error is about, or NULL. */
 static __always_inline struct sl_claim *whose_error(struct xdp_md *ctx, struct sl_pkt *p,
 						    const struct sl_port_config *cfg,
 						    enum match *match)
@@ -225,10 +229,10 @@ static __always_inline struct sl_claim *whose_error(struct xdp_md *ctx, struct s
 	return whose(ctx, &inner, OUR_SRC, *bits, cfg, match);
 }
 
-/* An ICMP message. The kernel holds no connection that an error about a claimed segment could be
- * for, so user space gets it. Global as the walks of parse.bpf.h are. Little may lie
- * on its stack: steer() and is_target() have theirs at the same time, Linux 6.1 rounds each up to
- * 32 bytes, and has 512 for all three (test_steer.c). */
+/* Steers an ICMP message. The kernel holds no connection that an error about a claimed segment
+ * could be for, so user space gets it. Global as the walks of parse.bpf.h are. Keep its stack
+ * small: steer() and is_target() have theirs at the same time, Linux 6.1 rounds each up to 32
+ * bytes, and allows 512 for all three (test_steer.c). */
 __noinline int steer_icmp(struct xdp_md *ctx, __u32 l3, __u32 l4, __u32 vlan, __u32 v6)
 {
 	struct sl_pkt p = sl_view(ctx);
@@ -288,7 +292,7 @@ int steer(struct xdp_md *ctx)
 	}
 	key = p.dst_port + (p.proto == IPPROTO_TCP ? 65536 : 0);
 	at = bpf_map_lookup_elem(&ports, &key);
-	word = at ? *(volatile __u64 *)at : 0; /* before all that is found under it */
+	word = at ? *(volatile __u64 *)at : 0; /* read before the look-ups that rely on it */
 	if (word & SL_PORT_BITS)
 		return steer_port(ctx, &p, word, c);
 	c->pass_miss++;

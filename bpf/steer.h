@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* The ABI of the steering maps: keys, values and the metadata record. Shared by the XDP program,
- * the library, the tools and whoever reads the pins with bpftool. Addresses are 16 bytes in wire
+ * the library, the tools and people who read the pins with bpftool. Addresses are 16 bytes in wire
  * order (IPv4 as ::ffff:a.b.c.d), everything else is in host order so that a dump reads well. */
 #ifndef SL_STEER_H
 #define SL_STEER_H
@@ -19,7 +19,8 @@
 #define SL_MAX_PORTS     131072 /* entries of `ports` */
 #define SL_MAX_STRAYS    1024   /* entries of `strays` */
 
-/* In a VLAN: the tag is of 802.1ad (0x88a8), else of 802.1Q. Linux has a device for each kind. */
+/* Bit of a VLAN number: the tag is 802.1ad (0x88a8), else 802.1Q. Linux has a device for each
+ * kind. */
 #define SL_VLAN_AD 0x8000
 
 /* `flows`: exact flow of a connected socket. */
@@ -30,7 +31,7 @@ struct sl_flow_key {
 	__u16 remote_port;
 	__u8 proto; /* IPPROTO_UDP or IPPROTO_TCP */
 	__u8 pad[3];
-	__u32 vlan; /* 0: untagged; inner tag, outer tag << 16 with two: VID | SL_VLAN_AD */
+	__u32 vlan; /* 0: untagged; VID | SL_VLAN_AD of the inner tag; outer tag << 16 */
 };
 
 /* `endpoints`: local endpoint of an unconnected socket, or a multicast group and port. Wildcard:
@@ -44,23 +45,23 @@ struct sl_endpoint_key {
 	__u32 vlan;
 };
 
-#define SL_CLAIM_STAMP (1u << 0) /* somebody wants receive time stamps: read the clock */
+#define SL_CLAIM_STAMP (1u << 0) /* a socket wants receive time stamps: read the clock */
 #define SL_CLAIM_GROUP (1u << 1) /* slot is an index into `groups` */
-#define SL_CLAIM_PASS  (1u << 2) /* a flow that is the kernel's, though its endpoint is claimed */
-#define SL_CLAIM_AWAY  (1u << 3) /* of a group of TCP's: it gets no new connection */
+#define SL_CLAIM_PASS  (1u << 2) /* the flow is the kernel's, though its endpoint is claimed */
+#define SL_CLAIM_AWAY  (1u << 3) /* target of a TCP group that gets no new connection */
 
-/* The VLAN device that a claim is for: a number that its process gives out; 0: none. */
+/* Number of the VLAN device that a claim is for, given out by the claiming process; 0: none. */
 #define SL_MAX_VLANS         64
 #define SL_CLAIM_VLAN(nr)    ((__u32)(nr) << 26)
 #define SL_CLAIM_VLAN_NR(fl) ((__u32)(fl) >> 26)
 
-/* Whose a packet is: the value of `flows` and `endpoints`, and each target of a group. */
+/* Owner of a packet: the value of `flows` and `endpoints`, and each target of a group. */
 struct sl_claim {
 	__u32 lane;  /* index into `lanes` of the lane's first XSK; the RX queue index is added */
 	__u32 slot;  /* socket slot in the process (or group index) */
-	__u32 gen;   /* generation of the slot; user space drops what is stale */
+	__u32 gen;   /* generation of the slot; user space drops packets of an older one */
 	__u32 flags; /* SL_CLAIM_* */
-	__u32 pid;   /* of the claiming process, for the reader of a dump */
+	__u32 pid;   /* of the claiming process: tells targets of a group apart */
 };
 
 /* `groups`: sockets that share an endpoint (SO_REUSEPORT), or processes that share a listening
@@ -68,38 +69,40 @@ struct sl_claim {
  * first claim on. */
 struct sl_group {
 	__u32 count;
-	__u32 open; /* so many of them are not away, the first ones: one of these is picked */
+	__u32 open; /* number of targets that are not away; they come first, and one of them is
+		       picked */
 	struct sl_claim target[SL_GROUP_TARGETS];
 };
 
-/* `picked`: TCP flows of groups and the target that the SYN was sent to, so that others may come to
- * the group and leave it. Keys are struct sl_flow_key, values struct sl_claim. The steering program
- * writes it, nobody deletes: the least recently used one goes. */
+/* `picked`: TCP flows of groups and the target that got the SYN, so that targets may come to the
+ * group and leave it. Keys are struct sl_flow_key, values struct sl_claim. The steering program
+ * writes entries and nobody deletes them: the map drops the least recently used one. */
 
-/* `ports`: the first thing looked at, mmapable; index is port, plus 65536 for TCP. Says which
+/* `ports`: the map looked at first, mmapable; index is port, plus 65536 for TCP. Its bits say which
  * look-ups can succeed at all, so that foreign traffic costs one array look-up. The rest of the
- * word is a generation: the steering program remembers what it found under a word (`recent`), so
- * who has changed `flows`, `endpoints`, `groups` or `locals` raises that of all ports concerned. */
+ * word is a generation: the steering program remembers what it found under a word (`recent`), so a
+ * program that changes `flows`, `endpoints`, `groups` or `locals` must raise it for all ports
+ * concerned. */
 #define SL_PORT_FLOW     (1u << 0)
 #define SL_PORT_ENDPOINT (1u << 1)
 #define SL_PORT_WILDCARD (1u << 2)
 #define SL_PORT_BITS     0xffu
-#define SL_PORT_GEN      0x100u /* what the generation is raised by */
+#define SL_PORT_GEN      0x100u /* added to the word to raise its generation */
 
 /* `locals`: addresses of this host that the device may receive for (value: 1). */
 struct sl_local_key {
 	__u8 addr[16];
 };
 
-/* `strays`: TCP flows of ports that have claims, of which the kernel has got segments, which it
- * would have reset (see guard.bpf.c): they came by another device, or as fragments, or their claim
- * was taken out by hand. Keys are struct sl_flow_key. The guards write it, the broker deletes, and
- * enters those of the dead, with first_ns 0; the least recently used one goes. */
+/* `strays`: TCP flows of claimed ports whose segments reached the kernel, which would have reset
+ * them (guard.bpf.c): they came by another device, or as fragments, or somebody took their claim
+ * out by hand. Keys are struct sl_flow_key. The guards write entries; the broker deletes them, and
+ * enters flows of dead processes, with first_ns 0; the map drops the least recently used one. */
 struct sl_stray {
 	__u64 first_ns, last_ns; /* CLOCK_MONOTONIC */
 };
 
-/* `config`: one entry, what the program must know about the device, and whose it is. */
+/* `config`: one entry: facts about the device that the program needs, and the device's owner. */
 struct sl_port_config {
 	__u32 abi;     /* SL_STEER_ABI */
 	__u32 nqueues; /* RX queues covered; packets on others pass */
@@ -107,11 +110,11 @@ struct sl_port_config {
 	__u32 ifindex;
 	__u32 netns;      /* inode number of the network namespace */
 	__u16 mac[3];     /* unicast frames to another station pass */
-	__u8 in_frame;    /* 1: records go into the frame, though the driver may carry metadata */
+	__u8 in_frame;    /* 1: records go into the frame, even if the driver may carry metadata */
 	__u8 forgets;     /* 1: nothing is remembered in `recent` */
-	__u16 nought;     /* 0, which the verifier does not know: see veil() */
-	__u16 room;       /* bytes of the longest packet that comes by a lane */
-	__u64 vlans_left; /* by number: packets of that VLAN device pass, whatever is claimed */
+	__u16 nought;     /* always 0, which the verifier cannot know: see veil() */
+	__u16 room;       /* bytes of the longest packet that a lane takes */
+	__u64 vlans_left; /* by number: packets of that VLAN device pass, even if claimed */
 };
 
 /* `rules`: the policy in order, first match wins; mmapable. Entry 0.. SL_MAX_RULES-1; an entry
@@ -143,8 +146,8 @@ struct sl_rule {
 	__u32 hits;                /* decisions it made, counted by user space */
 };
 
-/* `rules` has one entry more, the last: its `line` field is a generation, raised by every writer
- * that is ours. bpftool need not. */
+/* `rules` has one entry more at its end, whose `line` field is a generation. Every writer of ours
+ * raises it; bpftool need not. */
 
 /* `counters`: one entry, per CPU. */
 struct sl_counters {
@@ -153,17 +156,17 @@ struct sl_counters {
 	__u64 pass_unknown;     /* a header or option it does not know, truncated, other protocol */
 	__u64 pass_miss;        /* TCP/UDP that nobody has claimed */
 	__u64 pass_no_receiver; /* claimed, but the lane has no XSK on this queue */
-	__u64 pass_large;       /* claimed, but longer than that */
+	__u64 pass_large;       /* claimed, but longer than a lane takes */
 	__u64 redirect_flow;
 	__u64 redirect_endpoint;
 	__u64 redirect_wildcard;
 	__u64 redirect_bytes;
 };
 
-/* The record in front of each packet that is redirected (XDP metadata; each kernel tried, from 5.10
- * on, carries 32 bytes). Short, because the receiver's core has to fetch each cache line of it and
- * of the packet from the core that ran the driver. User space trusts none of it for memory safety.
- */
+/* The record in front of each packet that is redirected (XDP metadata; every kernel tried, from
+ * 5.10 on, carries 32 bytes). Short, because the receiver's core has to fetch each cache line of it
+ * and of the packet from the core that ran the driver. User space relies on none of it for memory
+ * safety. */
 #define SL_META_MAGIC 0x51c2
 struct sl_meta {
 	__u16 magic;
@@ -175,8 +178,8 @@ struct sl_meta {
 	__u32 slot;
 	__u32 gen;
 };
-/* With SL_META_SW in flags there is a time stamp in front of the record, with SL_META_HW, too, one
- * more in front of that. */
+/* SL_META_SW in flags: a time stamp stands in front of the record (sl_meta_stamped). SL_META_HW as
+ * well: one more in front of that (sl_meta_hw). */
 struct sl_meta_stamped {
 	__u64 stamp_ns; /* CLOCK_MONOTONIC when the steering program saw the packet */
 	struct sl_meta meta;
@@ -187,26 +190,26 @@ struct sl_meta_hw {
 };
 #define SL_META_HW (1u << 0)
 #define SL_META_SW (1u << 1)
-/* The rest of flags: number of the VLAN device that it came by, as the claim has it. */
+/* Rest of flags: the number of the VLAN device that the packet came by, as in its claim. */
 #define SL_META_VLAN(nr)    ((__u8)((nr) << 2))
 #define SL_META_VLAN_NR(fl) ((__u8)(fl) >> 2)
 
-/* In the steering program's calls these stand for functions of the kernel, whose numbers (BTF ids)
- * are put in their place when it is loaded (lib/ctl/broker_load.c). No helper has such a number, so
- * a call that is left as it is must be one that the verifier finds dead. */
+/* Placeholders in the steering program's calls for functions of the kernel; the loader puts the
+ * functions' numbers (BTF ids) in their place (lib/ctl/broker_load.c). No helper has such a number,
+ * so the verifier must find any call dead that still has its placeholder. */
 #define SL_KFUNC_FIRST 0x51c00000
 #define SL_KFUNC_STAMP 0x51c00000 /* bpf_xdp_metadata_rx_timestamp, Linux 6.3 */
 #define SL_KFUNC_TAG   0x51c00001 /* bpf_xdp_metadata_rx_vlan_tag, 6.8 */
 #define SL_KFUNCS      2
 
-/* Drivers that carry no metadata (vmxnet3, hv_netvsc, gve): the frame begins with this mark, then
- * the record with its stamps, then the packet. No packet looks like it: where its EtherType would
- * be is one that is never redirected. */
+/* For drivers that carry no metadata (vmxnet3, hv_netvsc, gve): the frame begins with this mark,
+ * then comes the record with its stamps, then the packet. No packet looks like a mark: the magic is
+ * in the place of the EtherType, and packets of this type are never redirected. */
 #define SL_MARK_MAGIC 0x51c3
 struct sl_mark {
 	__u8 pad[12];
 	__u16 magic;
-	__u16 len; /* of mark, stamps and record */
+	__u16 len; /* bytes of mark, stamps and record */
 };
 
 #ifndef __bpf__

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What the verifier is not to know. */
+/* Hides values from the verifier. */
 #ifndef SL_VEIL_BPF_H
 #define SL_VEIL_BPF_H
 
 #include "parse.bpf.h"
 
-/* The verifier goes through all that follows anew for each way that leads to it, unless it knows
- * the same of all of them: of what is behind the veil it knows mask alone. (A call of a global
- * function does that, too, and costs a packet ten nanoseconds.) */
+/* Hides x from the verifier, which then knows only that x is within mask. The verifier checks all
+ * code that follows once for each path that leads there, unless it knows the same on all of them.
+ * (A call of a global function hides as well, but costs a packet ten nanoseconds.) */
 static __always_inline __u32 veil(__u32 x, const struct sl_port_config *cfg, __u32 mask)
 {
 	__u32 nought = cfg->nought;
@@ -16,7 +16,7 @@ static __always_inline __u32 veil(__u32 x, const struct sl_port_config *cfg, __u
 	return x & mask;
 }
 
-/* A dozen ways lead out of the parser. */
+/* Hides the results of the parser, out of which a dozen paths lead. */
 static __always_inline void veil_all(struct xdp_md *ctx, struct sl_pkt *p,
 				     const struct sl_port_config *cfg)
 {
