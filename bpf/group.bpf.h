@@ -52,9 +52,7 @@ static __always_inline struct sl_claim *pick_target(__u32 group, __u32 hash)
 	if (!g || !g->open)
 		return 0;
 	i = ((__u64)hash * g->open) >> 32;
-	__asm__ volatile(
-		""
-		: "+r"(i)); /* the verifier must see that the index is the value compared */
+	__asm__ volatile("" : "+r"(i)); /* the verifier must see what is compared */
 	if (i >= SL_GROUP_TARGETS)
 		return 0;
 	return &g->target[i];

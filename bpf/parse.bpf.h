@@ -118,7 +118,7 @@ static __always_inline struct sl_pkt sl_view(struct xdp_md *ctx)
 #define SL_FORGET(off)      asm volatile("%0 &= 0x1ff" : "+r"(off))
 #define SL_FORGET_MORE(off) asm volatile("%0 &= 0x3ff" : "+r"(off))
 
-/* Bounds an offset that a global function was given, of which the verifier knows nothing. A
+/* Bounds an offset that a global function was given: the verifier knows nothing about it. A
  * comparison with SL_MAX_L4 is not enough: Linux 6.1 applies its result to the register, not to the
  * copy of it on the stack. */
 static __always_inline __u64 sl_bounded(__u64 off)

@@ -90,9 +90,7 @@ static __always_inline int redirect(struct xdp_md *ctx, const struct sl_pkt *p,
 	__u32 moved = 0;
 	int err;
 
-	asm volatile(""
-		     : "+r"(lane), "+r"(slot), "+r"(gen),
-		       "+r"(flags)); /* the verifier forgets which map they come from */
+	asm volatile("" : "+r"(lane), "+r"(slot), "+r"(gen), "+r"(flags)); /* of any map */
 	xsk = lane + ctx->rx_queue_index;
 	vlan = SL_CLAIM_VLAN_NR(flags);
 	meta.flags = SL_META_VLAN(vlan);
@@ -118,8 +116,7 @@ static __always_inline int redirect(struct xdp_md *ctx, const struct sl_pkt *p,
 	err = bpf_redirect_map(&lanes, xsk, XDP_PASS);
 	if (err == XDP_REDIRECT)
 		count_redirect(c, match, bytes);
-	else if (moved) /* the XSK is gone since the look-up: the kernel gets the packet as it came
-			 */
+	else if (moved) /* the XSK went after the look-up: pass what came */
 		bpf_xdp_adjust_head(ctx, moved);
 	return err;
 }

@@ -69,8 +69,7 @@ struct sl_claim {
  * first claim on. */
 struct sl_group {
 	__u32 count;
-	__u32 open; /* number of targets that are not away; they come first, and one of them is
-		       picked */
+	__u32 open; /* targets that are not away: the first ones; one of them is picked */
 	struct sl_claim target[SL_GROUP_TARGETS];
 };
 
@@ -126,7 +125,7 @@ enum sl_rule_action { SL_RULE_NONE, SL_RULE_SLUICE, SL_RULE_OS };
 #define SL_ROLE_UDP_RECEIVER (1u << 3)
 #define SL_ROLE_UDP_CONNECT  (1u << 4)
 
-/* One side of a rule. prefix_len counts bits of the 128 (IPv4 /24 is 120), 0 matches all. */
+/* A side of a rule. prefix_len counts bits of the 128 (IPv4 /24 is 120), 0 matches all. */
 struct sl_rule_end {
 	__u8 addr[16];
 	__u32 prefix_len;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program that confines itself (seccomp(2)): the library is told before.
+/* The calls by which a program confines itself (seccomp(2)): the library hears of each before.
  *
- * Theory of operation: afterwards a system call that the program does not make itself may be its
- * death. There is no function for seccomp(2) but prctl(2), of old, and syscall(2) (syscall.c). A
- * child that may open no descriptors any more (sshd's, by setrlimit(2)) can get none from its
- * parent: its connections are fetched before. */
+ * Theory of operation: after such a call a system call that the program does not make itself may
+ * kill it. The C library has no function for seccomp(2): programs use prctl(2) or syscall(2)
+ * (syscall.c). A child that may open no more descriptors (sshd's, by setrlimit(2)) can get none
+ * from its parent, so its connections are fetched before the limit. */
 #include "real.h"
 
 #include <linux/seccomp.h>
 #include <sys/syscall.h>
 
-#define FEW_FILES 64 /* that a program might have all in use */
+#define FEW_FILES 64 /* so few that a program may have all in use */
 
-/* A look-up may need memory. */
+/* Looks up all calls now: a look-up may need memory, and so system calls. */
 static void confine(void)
 {
 	int saved = errno;
@@ -38,10 +38,10 @@ int prctl(int op, ...)
 	return REAL(prctl)(op, arg[0], arg[1], arg[2], arg[3]);
 }
 
-/* A sanitizer sets limits before it is ready for what it has put into this library. */
+/* A sanitizer sets limits before the code that it added to this library can run. */
 #define NOT_SANITIZED __attribute__((no_sanitize("address", "undefined", "thread")))
 
-/* (The C library says that `to` is never NULL; a program may say otherwise.) */
+/* The C library declares `to` as never NULL; a program may pass NULL all the same. */
 static bool NOT_SANITIZED __attribute__((noipa))
 wants_few(__rlimit_resource_t which, const struct rlimit *to)
 {

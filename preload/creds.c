@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program that becomes another user, or gives up rights: the library is told before.
+/* The calls by which a program becomes another user or gives up rights: the library hears of each
+ * before.
  *
  * Theory of operation: the library decides by the arguments whether the call changes anything. A
- * child of vfork(2) has the parent's memory, where nothing may change; what it has mapped itself
- * ends with its execve(2). Calls by syscall(2) come from syscall.c. seteuid(2) and the like are
- * none of these: the saved ID stays. */
+ * child of vfork(2) is left out: it has the parent's memory, where nothing may change, and its own
+ * mappings end with its execve(2). Such calls by syscall(2) come from syscall.c. seteuid(2) and the
+ * like are left out, too: the saved ID stays. */
 #include "real.h"
 
 #include <sys/syscall.h>
 
-#define MANY 1024 /* groups, more than initgroups(3) finds for almost anybody */
+#define MANY 1024 /* groups; initgroups(3) finds more for hardly any user */
 
 static void begin(enum sl_creds what, long a, long b, long c)
 {
@@ -59,14 +60,14 @@ int setgroups(size_t n, const gid_t *list)
 	return REAL(setgroups)(n, list);
 }
 
-/* It calls setgroups(2) inside the C library. */
+/* initgroups(3) calls setgroups(2) inside the C library, past the wrapper. */
 int initgroups(const char *user, gid_t group)
 {
 	gid_t list[MANY];
 	int n = MANY, saved = errno;
 
 	if (lib_is_there() && !sl_in_vfork) {
-		/* -1: more than there is room for, and so others than now. */
+		/* -1: more groups than `list` holds, so certainly others than now. */
 		if (getgrouplist(user, group, list, &n) < 0)
 			n = -1;
 		errno = saved;
@@ -88,7 +89,7 @@ int chroot(const char *path)
 }
 
 #if defined(__x86_64__)
-/* syscall(2): of one of these calls; the number last. */
+/* A call from the table made by syscall(2); nr is its number. */
 long sl_syscall_creds(long a, long b, long c, long nr)
 {
 	static const short calls[][2] = {

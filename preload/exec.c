@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* New programs: the library is told before one gets descriptors of this one.
+/* The calls that start another program: the library hears of each before that program gets this
+ * one's descriptors.
  *
- * Theory of operation: inside the C library the members of the exec family call execve past any
- * wrapper, so each of them is here. One that can only fail (no such file) changes nothing. */
+ * Theory of operation: the C library's exec functions call execve inside, past any wrapper, so each
+ * of them is wrapped here. A call that can only fail (no such file) changes nothing. */
 #include "real.h"
 
 #include <alloca.h>
@@ -22,7 +23,7 @@ static void exec_file(const char *path)
 	errno = saved;
 }
 
-/* A name without a slash is looked for. */
+/* For a name without a slash, which execvp(3) looks for in PATH. */
 static void exec_name(const char *file)
 {
 	if (strchr(file, '/'))
@@ -80,7 +81,8 @@ static size_t count_args(va_list ap)
 	return n;
 }
 
-/* The arguments, and what follows the NULL behind them. No malloc: it may be a child of vfork. */
+/* Collects the arguments up to NULL; `ap` then stands behind it. No malloc(): the caller may be a
+ * child of vfork(2). */
 #define COLLECT(argv, first, ap)                                                                   \
 	do {                                                                                       \
 		va_list again;                                                                     \
@@ -141,7 +143,8 @@ int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_actions_t 
 	return REAL(posix_spawnp)(pid, file, actions, attr, argv, envp);
 }
 
-/* The copy is not closed on exec, whatever the descriptor is; the list cannot be read later. */
+/* The child's copy is not closed on exec, whatever the descriptor's flag says. The socket is handed
+ * back now, since the list of actions cannot be read at the spawn. */
 int posix_spawn_file_actions_adddup2(posix_spawn_file_actions_t *actions, int fd, int fd2)
 {
 	if (ours(fd))

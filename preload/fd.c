@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Descriptors: closed, doubled, replaced, controlled, and handed to the C library's streams. */
+/* Calls on descriptors: close, duplicate, replace, control, and make a stream of one. */
 #include "real.h"
 
-/* Programs close what they never opened when they become a daemon. What the library opened for
- * itself stays; the answer is the one that they would have got without it. */
+/* True: the library opened the descriptor for itself. Programs that become daemons close numbers
+ * that they never opened; these stay open, and the program gets the answer that it would get
+ * without the library. */
 static bool is_private(int fd)
 {
 	return lib_is_there() && lib.is_private(fd);
 }
 
-/* A child of vfork needs them, too, until it has become another program: exec.c. */
+/* (A child of vfork(2) needs the library's descriptors, too, until its execve(2): exec.c.) */
 int close(int fd)
 {
 	sl_given_forget((unsigned)fd, (unsigned)fd);
@@ -20,7 +21,7 @@ int close(int fd)
 	return REAL(close)(fd);
 }
 
-/* The range without the library's own numbers. */
+/* Closes the range except for the library's own descriptors. */
 static int close_around(unsigned first, unsigned last, int flags)
 {
 	unsigned hole;
@@ -72,7 +73,7 @@ int dup(int fd)
 	return r;
 }
 
-/* dup2 and dup3 over a number of ours: it means something else from now on. */
+/* Before dup2 or dup3 to a number that is ours: the number will mean another file. */
 static void forget(int fd, int fd2)
 {
 	int saved = errno;
@@ -113,7 +114,7 @@ int dup3(int fd, int fd2, int flags)
 	return r;
 }
 
-/* Every command's argument fits a long; glibc itself takes it so. */
+/* The argument of every command fits a long; glibc takes it as one, too. */
 int fcntl(int fd, int cmd, ...)
 {
 	va_list ap;
@@ -148,8 +149,8 @@ int ioctl(int fd, unsigned long request, ...)
 	return (int)done(lib.ioctl(fd, request, arg));
 }
 
-/* A stream reads, writes and closes inside the C library, past any wrapper: the kernel must have
- * the socket, and nobody tells us what the number means later. */
+/* A stream reads, writes and closes inside the C library, past any wrapper. So the socket is handed
+ * back, and the number is dropped: the library could not see a later close. */
 FILE *fdopen(int fd, const char *mode)
 {
 	if (ours(fd) && lib.hand_back(fd) == 0)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* New processes.
  *
- * Theory of operation: fork(2) and what is built on it (daemon, forkpty) run the handlers of
+ * Theory of operation: fork(2) and the functions built on it (daemon, forkpty) run the handlers of
  * pthread_atfork (init.c). posix_spawn, system and popen use clone(2) inside the C library: exec.c.
  * vfork(2) is the hard one: its child runs in the parent's memory, on the parent's thread, with
  * descriptors of its own; a close() there would tear down the parent's socket. So the wrapper
- * raises a thread-local count around it: while it is up nothing is ours, and every call goes to
- * the kernel. The parent, which sleeps until the child is gone, lowers it when it wakes up.
+ * raises a thread-local count around it: while it is up no descriptor is ours, and every call goes
+ * to the kernel. The parent, which sleeps until the child is gone, lowers the count when it wakes
+ * up.
  *
- * clone(2) is one or the other, by its flags, and runs no handlers; nor does _Fork(2). What the
- * handlers do is done here, for children of syscall(2), too (syscall.c). One that a program makes
- * by the instruction itself finds out later (lib/sock/fdtab.c). */
+ * clone(2) is like fork(2) or like vfork(2), by its flags, and runs no handlers; _Fork(2) runs none
+ * either. The wrappers here do the handlers' work, also for children of syscall(2) (syscall.c). A
+ * child made by the bare instruction finds out later (lib/sock/fdtab.c). */
 #include "real.h"
 
 #include <linux/sched.h>
@@ -21,8 +22,8 @@ __thread int sl_in_vfork;
 
 #if defined(__x86_64__)
 /* In assembly since the child returns over the parent's frame: the return address is kept in a
- * register that the system call preserves, as the C library does it. sl_as_vfork is vfork(2), and
- * the clone(2) that does the same: the call's number and arguments are in their registers. */
+ * register that the system call preserves, as the C library does it. sl_as_vfork serves vfork(2)
+ * and the clone(2) with the same flags: number and arguments are in their registers. */
 __asm__(".pushsection .text\n"
 	".globl vfork\n"
 	".type vfork, @function\n"
@@ -56,7 +57,7 @@ __asm__(".pushsection .text\n"
 	".popsection\n");
 _Static_assert(SYS_vfork == 58, "the number in the assembly");
 #else
-/* Elsewhere the child gets memory of its own, which POSIX.1-2001 allows. */
+/* On other machines the child gets memory of its own, which POSIX.1-2001 allows. */
 pid_t vfork(void)
 {
 	return fork();
@@ -81,8 +82,8 @@ pid_t _Fork(void)
 }
 
 #if defined(__x86_64__)
-/* syscall(2) that makes a process with memory of its own, on a copy of this stack. (The system call
- * is not made by syscall(2), which is who called.) */
+/* A syscall(2) that makes a process with memory of its own, on a copy of this stack. The
+ * instruction stands here since calling syscall(2) would come back to this function. */
 long sl_syscall_child(unsigned long a, unsigned long b, unsigned long c, unsigned long d,
 		      unsigned long e, long nr)
 {
@@ -119,12 +120,14 @@ static int with_own(void *arg)
 	struct child c = *(struct child *)arg;
 
 	sl_lib_child();
-	/* (The C library would end this thread alone, and there may be the keeper.) */
+	/* _exit() of the whole process: returning would end this thread alone, and the keeper may
+	 * run. */
 	syscall(SYS_exit_group, c.fn(c.arg));
 	__builtin_unreachable();
 }
 
-/* With the parent's memory or with its descriptors, but not with both, as a thread has them. */
+/* For a child with the parent's memory or with its descriptors. (A thread has both, and is none of
+ * these.) */
 static int with_parents(void *arg)
 {
 	struct child c = *(struct child *)arg;
@@ -133,7 +136,7 @@ static int with_parents(void *arg)
 	return c.fn(c.arg);
 }
 
-/* At the child's end of it, which is there as long as the child is. */
+/* Puts fn and arg at the start of the child's stack, which lives as long as the child. */
 static struct child *on_stack(void *stack, int (*fn)(void *arg), void *arg)
 {
 	struct child *c = (struct child *)(((uintptr_t)stack - sizeof(*c)) & ~(uintptr_t)15);
@@ -154,8 +157,8 @@ static int clone_own(struct child *c, int flags, pid_t *ptid, void *tls, pid_t *
 	return pid;
 }
 
-/* A child that runs beside the parent, in its memory and on its thread's variables, is beyond help:
- * the variable that says what it is would say it of the parent. */
+/* False: a child that runs beside the parent, in its memory and with its thread's variables. It
+ * cannot be marked: sl_in_vfork would then be set for the parent, too. */
 static bool can_tell(int flags)
 {
 	return !(flags & CLONE_VM) || flags & (CLONE_VFORK | CLONE_SETTLS);

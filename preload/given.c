@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sockets that the program did not make: what execve(2) left it, and what comes by SCM_RIGHTS.
+/* Sockets that the program did not make: inherited over execve(2), or received by SCM_RIGHTS.
  *
- * Theory of operation: what a program inherits is looked at once, when it starts: most have three
- * descriptors and no socket among them. Those over IP are remembered by number, and the library is
- * loaded for them at the first call with one: many programs inherit what they never use. */
+ * Theory of operation: inherited descriptors are looked at once, when the program starts: most
+ * programs have three and no socket among them. Sockets over IP are remembered by number, and the
+ * library is loaded at the first call with one of them: many programs inherit sockets that they
+ * never use. */
 #include "real.h"
 
 #include <dirent.h>
@@ -39,7 +40,7 @@ void sl_given_forget(unsigned first, unsigned last)
 		forget(fd);
 }
 
-/* Over IP, of the kinds that the library looks after? No call of ours: a wrapper would ask back. */
+/* True: a stream or datagram socket over IP. Raw system calls: a wrapper would call back here. */
 static bool is_inet(int fd)
 {
 	int domain = 0, type = 0;
@@ -65,7 +66,8 @@ static ino_t inode_of(int fd)
 	return fstat(fd, &st) ? 0 : st.st_ino;
 }
 
-/* Another descriptor of the same socket counts as somebody else until the library knows it. */
+/* Tells the library of this descriptor and of all others of the same socket: one that it does not
+ * know would count as another process's. */
 void sl_given_use(int fd)
 {
 	int saved = errno;

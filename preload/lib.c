@@ -3,8 +3,9 @@
  *
  * Theory of operation: most programs of a preloaded session (shells, tools) never open a socket
  * that could be offloaded. They get this small library alone; libsluice.so, and the libraries that
- * it stands on, come with the first datagram socket or epoll set, and stay out of the program's
- * name space. What the loading itself calls, on its thread, is the kernel's. */
+ * it needs, come with the first stream or datagram socket over IP or the first epoll set, and stay
+ * out of the program's name space. Calls that the loading itself makes, on its thread, go to the
+ * kernel. */
 #include "real.h"
 
 #include <dlfcn.h>
@@ -36,7 +37,7 @@ void sl_lib_child(void)
 		lib.fork_child();
 }
 
-/* One line, since there is no log yet. */
+/* Writes one line to stderr: there is no log yet. */
 static void complain(const char *why)
 {
 	struct iovec line[] = {
@@ -45,7 +46,7 @@ static void complain(const char *why)
 		{"\n", 1},
 	};
 
-	/* Not by REAL: a look-up would free what dlerror() said. */
+	/* Not by REAL(): a look-up would free the text that dlerror() returned. */
 	syscall(SYS_writev, STDERR_FILENO, line, 3);
 }
 
@@ -71,10 +72,10 @@ static bool resolve(void *so)
 
 static const char name[] = "libsluice.so.1";
 static const int how = RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE;
-static char start_dir[PATH_MAX]; /* with a slash at its end; "" when it is not needed */
+static char start_dir[PATH_MAX]; /* with a slash at its end; "" if not needed */
 
-/* The program may change its directory before the library is needed, and LD_PRELOAD may have a
- * relative path. (It runs before a sanitizer is ready.) */
+/* Keeps the starting directory if LD_PRELOAD has a relative path: the program may change its
+ * directory before the library is needed. (Runs before a sanitizer is ready.) */
 __attribute__((constructor, no_sanitize("address", "undefined", "thread"))) static void
 note_start_dir(void)
 {
@@ -90,8 +91,8 @@ note_start_dir(void)
 		start_dir[0] = 0;
 }
 
-/* Beside this library, else where the system has it. (The run path would do, but for sanitizers,
- * which put themselves between us and dlopen.) Never unloaded. */
+/* Opens the library beside this one, else where the system has it. (The run path would do, but a
+ * sanitizer puts itself between this library and dlopen().) Never unloaded. */
 static void *open_lib(void)
 {
 	char path[2 * PATH_MAX], *slash;
@@ -116,8 +117,8 @@ static void load(void)
 {
 	void *so;
 
-	/* The program has rights that its user has not (set-user-ID, file capabilities): what that
-	 * user says and has written is not for it, so everything is the kernel's. */
+	/* The program has rights that its user has not (set-user-ID, file capabilities). Settings
+	 * and files of that user must not steer it, so everything stays with the kernel. */
 	if (getauxval(AT_SECURE)) {
 		sl_store(&failed, true);
 		return;

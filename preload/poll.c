@@ -34,7 +34,7 @@ static bool any_ours_sets(int n, const fd_set *rd, const fd_set *wr, const fd_se
 	return any_ours_set(n, rd) || any_ours_set(n, wr) || any_ours_set(n, ex);
 }
 
-/* A time-out in milliseconds, below 0 for none. Returns what the sl_ calls take. */
+/* Converts a time-out in milliseconds, below 0 for none, to the form of the sl_ calls. */
 static const struct timespec *from_ms(int ms, struct timespec *ts)
 {
 	if (ms < 0)
@@ -94,7 +94,7 @@ int select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timeval *tv)
 	return r;
 }
 
-/* The C library's pselect does not show what is left of the time (pselect(2)). */
+/* Unlike select(2), the C library's pselect does not change the caller's timeout (pselect(2)). */
 int pselect(int n, fd_set *rd, fd_set *wr, fd_set *ex, const struct timespec *timeout,
 	    const sigset_t *sigmask)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Looks the C library's own functions up, each at its first use.
+/* Looks up the C library's own functions, each at its first use.
  *
- * Theory of operation: there is no set-up, so that it works before constructors run and costs a
- * program only for the calls it makes. dlsym() may allocate, and an allocator may read or write
- * files: a call made while this thread is inside dlsym() is answered by the raw system call. So is
- * a call that the C library at hand does not have. */
+ * Theory of operation: there is no set-up, so it works before constructors run and costs a program
+ * only the calls that it makes. dlsym() may allocate, and an allocator may read or write files: a
+ * call made while this thread is inside dlsym() is answered by the raw system call. So is a call
+ * that this C library does not have. */
 #include "real.h"
 
 #include <dlfcn.h>

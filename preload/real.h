@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The real calls of the C library, and the few lines that every wrapper is made of. */
+/* The real calls of the C library, and the few lines that every wrapper needs. */
 #ifndef SL_PRELOAD_REAL_H
 #define SL_PRELOAD_REAL_H
 
-/* The wrappers are the functions themselves: no inline or checking variants of them here, and what
- * these headers declare is exported where we define it (preload.map has the last word). */
+/* This library defines these functions: no inline or checking variants of them here. The functions
+ * that these headers declare are exported if defined here (preload.map has the last word). */
 #undef _FORTIFY_SOURCE
 #pragma GCC visibility push(default)
 #include <errno.h>
@@ -68,39 +68,40 @@ static inline void *sl_real_get(enum sl_call call)
 	return sl_likely(f) ? f : sl_real_find(call);
 }
 
-/* REAL(read)(fd, buf, n): the call as it would be without us. */
+/* REAL(read)(fd, buf, n): the C library's own call. */
 #define REAL(name) ((sl_call_##name##_fn *)sl_real_get(SL_CALL_##name))
 
-/* Above 0 in a child of vfork(2): it has the parent's memory but descriptors of its own, so that
- * nothing it does to them may touch our tables. */
+/* Above 0 in a child of vfork(2), which has the parent's memory but descriptors of its own: its
+ * calls must not touch the library's tables. */
 extern __thread int sl_in_vfork;
 
-/* What the assembly returns by when the kernel said -errno. */
+/* The assembly's way to return -errno from the kernel as errno and -1. */
 long sl_call_failed(long r) __attribute__((visibility("hidden")));
-/* fork.c: the calls of syscall(2) that make a process; the arguments of the one, and its number. */
+/* fork.c: a call of syscall(2) that makes a process; its arguments and its number. */
 long sl_syscall_child(unsigned long a, unsigned long b, unsigned long c, unsigned long d,
 		      unsigned long e, long nr) __attribute__((visibility("hidden")));
-/* creds.c: those that make the process another user. */
+/* creds.c: a call of syscall(2) that makes the process another user. */
 long sl_syscall_creds(long a, long b, long c, long nr) __attribute__((visibility("hidden")));
-/* signal.c: this thread is in a signal handler of the program's. */
+/* signal.c: true while this thread runs a signal handler of the program. */
 bool sl_in_signal(void) __attribute__((visibility("hidden")));
 /* confine.c: seccomp(2). */
 long sl_seccomp(unsigned long op, unsigned long flags, void *args)
 	__attribute__((visibility("hidden")));
-/* After fork, in the child, where no handler of pthread_atfork(3) runs. */
+/* For a child just made for which no handler of pthread_atfork(3) runs. */
 void sl_lib_child(void) __attribute__((visibility("hidden")));
-/* (The C library has it since 2.34.) */
+/* In the C library since 2.34. */
 pid_t _Fork(void);
 
-/* libsluice.so, loaded when the first socket or set is made that may be ours: until then nothing
- * is, and all of this is empty. */
+/* libsluice.so, loaded when the program makes the first socket or epoll set that it may offload:
+ * until then no descriptor is ours, and all of this is empty. */
 struct sl_lib {
 #define SL_LIB(name) __typeof__(sl_##name) *name;
 #include "lib.def"
 #undef SL_LIB
 };
 extern struct sl_lib lib __attribute__((visibility("hidden")));
-/* Loads it. False: there is none, or this thread is just loading it: the kernel does the call. */
+/* Loads libsluice.so. False: there is none, or this thread is loading it: the kernel does the
+ * call. */
 bool sl_lib_load(void);
 
 static inline bool lib_is_there(void)
@@ -108,13 +109,13 @@ static inline bool lib_is_there(void)
 	return sl_load_acquire(&lib.is_ours) != NULL; /* set last */
 }
 
-/* given.c: sockets that the program did not make, by number; the library is told of each at its
- * first use. How many there are; nearly always none. */
+/* given.c: the number of inherited sockets that the library has not heard of; nearly always 0. Each
+ * is told to the library at its first use. */
 extern unsigned sl_given_left __attribute__((visibility("hidden")));
 void sl_given_use(int fd) __attribute__((visibility("hidden")));
-/* The number will mean something else. */
+/* These numbers will mean other files. */
 void sl_given_forget(unsigned first, unsigned last) __attribute__((visibility("hidden")));
-/* The message has come; descriptors in it are new here. */
+/* A message was received: tells the library of the sockets in it. */
 void sl_given_received(const struct msghdr *msg) __attribute__((visibility("hidden")));
 
 static inline bool ours(int fd)
@@ -124,7 +125,8 @@ static inline bool ours(int fd)
 	return lib_is_there() && !sl_in_vfork && lib.is_ours(fd);
 }
 
-/* The same at the beginning of a cancellation point. (What sleeps in the library is one, too.) */
+/* ours(), at the beginning of a cancellation point. (Calls that sleep in the library are such
+ * points, too.) */
 static inline bool ours_point(int fd)
 {
 	if (!ours(fd))
@@ -133,7 +135,7 @@ static inline bool ours_point(int fd)
 	return true;
 }
 
-/* -errno becomes errno and -1. */
+/* Turns -errno into errno and -1. */
 static inline long done(long r)
 {
 	if (sl_likely(r >= 0))

@@ -121,7 +121,8 @@ ssize_t sendto(int fd, const void *buf, size_t len, int flags, const struct sock
 	return done(lib.sendto(fd, buf, len, flags, addr, addrlen));
 }
 
-/* Descriptors that travel to another process must be plain kernel sockets when they leave. */
+/* Hands back the sockets whose descriptors leave for another process: they must be plain kernel
+ * sockets there. */
 static void release_rights(const struct msghdr *msg)
 {
 	struct msghdr *m = (struct msghdr *)msg;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Signal handlers, counted.
+/* Counts signal handlers.
  *
- * Theory of operation: a call that sleeps in the kernel is ended by a signal handler (EINTR); one
- * that polls in user space would not notice. So the kernel is given one handler of ours for every
- * handler of the program. It counts (lib/sock/sig.h) and calls the program's; the polling loops
- * look at the count. The program never sees ours: what sigaction reports is turned back. Handlers
- * that are installed past these functions are not counted: a call that polls then ends when it goes
- * to sleep at the latest. */
+ * Theory of operation: a signal handler ends a call that sleeps in the kernel (EINTR); a call that
+ * polls in user space would not notice. So this library gives the kernel its own handler in place
+ * of each of the program's. It counts (lib/sock/sig.h) and calls the program's; the polling loops
+ * look at the count. The program never sees it: sigaction() reports the program's own. Handlers
+ * installed past these functions are not counted: a call that polls then ends when it goes to sleep
+ * at the latest. */
 #include "real.h"
 
 #include <sys/syscall.h>
 
 typedef void (*handler_fn)(int, siginfo_t *, void *);
 
-/* What the program wants; written with all signals blocked and `busy` held, read by handlers. */
+/* The program's handlers; written with all signals blocked and `busy` held, read by on_signal(). */
 static struct {
 	handler_fn fn;
 	int flags;
@@ -21,8 +21,7 @@ static struct {
 static bool busy[_NSIG];
 static uint64_t interrupts; /* signals that siginterrupt(3) made interrupting */
 
-/* Where on the stack the innermost handler of this thread began; NULL: none runs, or one that ran
- * was left by siglongjmp(3). */
+/* Frame of the innermost on_signal() of this thread. NULL: none runs, or siglongjmp(3) left it. */
 static __thread const char *handler_frame;
 
 static void on_signal(int sig, siginfo_t *info, void *context)
@@ -33,14 +32,15 @@ static void on_signal(int sig, siginfo_t *info, void *context)
 	handler_frame = __builtin_frame_address(0);
 	if (lib_is_there())
 		lib.signal_seen(sl_load(&want[sig].flags) & SA_RESTART);
-	/* Handlers of one argument leave the other two alone. */
+	/* Handlers with one argument ignore the other two. */
 	if (fn)
 		fn(sig, info, context);
 	handler_frame = outer;
 }
 
-/* A handler's calls stand below its frame, on the same stack. A frame that is above the caller's on
- * the same stack, or on the alternate one while the caller is not, has been left by a jump. */
+/* A handler's calls are below its frame on the same stack. A frame that is above the caller's on
+ * the same stack was left by a jump, and so was one on the alternate stack while the caller is not
+ * there (or the reverse). */
 bool sl_in_signal(void)
 {
 	const char *here = __builtin_frame_address(0), *frame = handler_frame;
@@ -64,7 +64,7 @@ static bool is_function(const struct sigaction *act)
 	       act->sa_handler != SIG_HOLD;
 }
 
-/* What we made of the handler becomes what the program said. */
+/* Reports the program's handler in place of on_signal(). */
 static void turn_back(struct sigaction *old, handler_fn fn)
 {
 	if (old->sa_sigaction == on_signal)
@@ -141,7 +141,7 @@ static sighandler_t set(int sig, sighandler_t handler, int flags, bool block)
 	return sigaction(sig, &act, &old) < 0 ? SIG_ERR : old.sa_handler;
 }
 
-/* BSD's: the call is restarted, the signal blocked in its handler (signal(2)). */
+/* BSD semantics: the call is restarted, and the signal is blocked in its handler (signal(2)). */
 sighandler_t signal(int sig, sighandler_t handler)
 {
 	bool stops = sig > 0 && sig < _NSIG && (sl_load(&interrupts) >> (sig - 1) & 1);
@@ -152,7 +152,7 @@ sighandler_t signal(int sig, sighandler_t handler)
 sighandler_t bsd_signal(int sig, sighandler_t handler) __attribute__((alias("signal")));
 sighandler_t ssignal(int sig, sighandler_t handler) __attribute__((alias("signal")));
 
-/* System V's; `signal` of programs built with -std=c99. */
+/* System V semantics; `signal` in programs built with -std=c99. */
 sighandler_t sysv_signal(int sig, sighandler_t handler)
 {
 	return set(sig, handler, SA_RESETHAND | SA_NODEFER, false);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sockets: made, named, connected, asked and set. (socketpair is not here: what it makes is the
- * kernel's.) */
+/* Calls on sockets: make, name, connect, query and set options. (socketpair(2) makes kernel sockets
+ * only, so it is not wrapped.) */
 #include "real.h"
 
 static bool may_offload(int domain, int type)

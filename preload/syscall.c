@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* syscall(2): what of it concerns us.
+/* syscall(2): catches the calls that concern the library.
  *
- * Theory of operation: it is in assembly, so that it stays what it is for any other call, those
- * included that return twice. What makes a process goes to fork.c: one with memory of its own, or
- * one that has its parent's while that sleeps, both on the caller's stack. A thread passes; so does
- * who brings a stack of its own, which syscall(2) would return on: its child finds out later
+ * Theory of operation: in assembly, so that all other calls work as before, those included that
+ * return twice. Calls that make a process go to fork.c: with memory of its own, or with its
+ * parent's while that sleeps, both on the caller's stack. A thread passes. So does a call with a
+ * stack of its own, on which syscall(2) would return: that child finds out later
  * (lib/sock/fdtab.c). */
 #include "real.h"
 
@@ -53,7 +53,7 @@ __asm__(".pushsection .text\n"
 	"	jnz 0b\n"
 	"	movq %rdi, %rcx\n"
 	"	jmp 4f\n"
-	/* SYS_clone3; what is too short the kernel refuses */
+	/* SYS_clone3; the kernel refuses too short a struct */
 	"3:	cmpq $64, %rsi\n"
 	"	jb 0b\n"
 	"	testq %rdi, %rdi\n"
@@ -71,7 +71,7 @@ __asm__(".pushsection .text\n"
 	"5:	movq %r10, %rcx\n"
 	"	movslq %eax, %r9\n"
 	"	jmp sl_syscall_child\n"
-	/* From SYS_setuid to SYS_capset: which of them */
+	/* From SYS_setuid to SYS_capset: a bit mask of the calls that creds.c handles */
 	"6:	movl $0x205b03, %r11d\n"
 	"	btl %ecx, %r11d\n"
 	"	jnc 0b\n"
