@@ -5,7 +5,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --no-builtin-rules
 
 BUILD ?= build
-# Commands are shown by V=1.
+# V=1 shows the commands.
 ifeq ($(V),)
 Q := @
 say = @echo "  $(1) $@"
@@ -28,8 +28,8 @@ VERSION := $(shell sed -n 's/.*SLUICE_VERSION "\(.*\)"/\1/p' lib/sluice.h)
 SAN ?=
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-unused-parameter
 CFLAGS ?= -O2 -g
-# The compiler's protections, as far as it has them (tests/unit/hardening.sh looks for them). A build
-# with a sanitizer has checks of its own, which these would hide.
+# The compiler's protections, as far as it has them (tests/unit/hardening.sh looks for them). A build with a sanitizer
+# goes without: it has checks of its own, which these would hide.
 supported = $(shell $(CC) -Werror $(1) -O2 -xc -c /dev/null -o /dev/null 2>/dev/null && echo $(1))
 ifeq ($(SAN),)
 BRANCHES := $(call supported,-fcf-protection=full) $(call supported,-mbranch-protection=standard)
@@ -41,26 +41,25 @@ ALL_CFLAGS := -std=gnu11 $(WARN) $(CFLAGS) -fvisibility=hidden -fno-strict-alias
 	-fexceptions -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(BUILD)/=build/ \
 	-D_GNU_SOURCE -Ilib -Ibpf -I$(BUILD) \
 	-DSLUICE_PREFIX='"$(PREFIX)"' -DSL_VERSION='"$(VERSION)"' -MMD -MP
-# Objects that could be optimised at the link are by default: only libsluice.so is to be (see LTO).
+# Without link-time optimisation by default: only libsluice.so is linked with it (see LTO).
 ALL_LDFLAGS := $(LDFLAGS) -Wl,-z,relro,-z,now,-z,noexecstack,-z,separate-code -Wl,--build-id=sha1 -fno-lto
 DAEMON_LIBS := -lseccomp
 LIBS := -lxdp -lbpf -lmnl -lpthread -ldl
 ifneq ($(SAN),)
 ALL_CFLAGS += -fsanitize=$(SAN) -fno-omit-frame-pointer
 ifneq ($(findstring thread,$(SAN)),)
-# ThreadSanitizer does not know fences. Ours order atomics only (a seqlock's end, a bell's Dekker
-# pair), so no race of plain memory is taken for one, nor missed, because of them.
+# ThreadSanitizer does not know fences. The fences here order atomics only (a seqlock's end, a bell's Dekker pair), so
+# it reports no false race of plain memory and misses none because of them.
 ALL_CFLAGS += -Wno-tsan
 endif
 ALL_LDFLAGS += -fsanitize=$(SAN)
 else
-# No lazily allocated thread-local storage: our calls may come from a signal handler.
+# No lazily allocated thread-local storage: a signal handler may call the library.
 ALL_CFLAGS += -ftls-model=initial-exec
 endif
-# The way of a packet goes through five rooms, a file or two in each: optimised as one program it
-# takes 5 % fewer instructions. The objects have their own code, too, for the archive (tests, tools),
-# whose users link without this. Of the preloaded library nothing is hot, and the assembler in it
-# (vfork) is bound to its place. LTO= turns it off.
+# A packet passes five rooms, a file or two in each: optimised as one program that takes 5 % fewer instructions. The
+# objects have plain code, too, for the archive, which tests and tools link without this optimisation. The preloaded
+# library is left out: nothing in it is hot, and its assembler (vfork) must keep its place. LTO= turns it off.
 ifeq ($(SAN)$(findstring clang,$(CC)),)
 LTO ?= -flto=auto
 endif
@@ -93,18 +92,18 @@ $(BUILD)/%.o: %.c
 	$(Q)$(CC) $(ALL_CFLAGS) $(PROTECT) -c $< -o $@
 $(LIB_OBJ): | $(SKEL)
 $(LIB_OBJ) $(PRELOAD_OBJ) $(TOOL_OBJ) $(DAEMON_OBJ): PROTECT = $(HARDEN) $(ZERO_INIT)
-# On the way of a packet variables that are zeroed first cost 1.3 % of the instructions of a datagram that
-# is sent; guards of the return address cost 2.3 % in three files and 20 % of the requests to a NIC,
-# which have no array of a peer's bytes.
+# On a packet's path zeroing variables first costs 1.3 % of the instructions of a datagram sent; guards of the return
+# address cost 2.3 % in three files, and 20 % of the requests to a NIC. These files have no array that a peer's bytes
+# go into.
 $(patsubst %,$(BUILD)/lib/%.o,wire/csum wire/build wire/parse io/xsk io/gso net/in net/out udp/udp tcp/tcp_in tcp/tcp_out \
 	stack/stack sock/recv sock/send_path sock/tcp_send sock/tcp_recv): PROTECT = $(HARDEN)
 $(patsubst %.c,$(BUILD)/%.o,$(wildcard lib/io/verbs*.c lib/io/mlx5_cqe.c)) \
 $(patsubst %,$(BUILD)/lib/%.o,base/clock sock/send sock/send_put): PROTECT = $(BRANCHES) -Wformat=2 -Wvla
 $(LIB_OBJ): ALL_CFLAGS += $(LTO:%=% -ffat-lto-objects)
-# The prefix is compiled in: with another one these are built anew.
+# The prefix is compiled in: a new one rebuilds these.
 $(shell mkdir -p $(BUILD); cmp -s $(BUILD)/prefix - <<<'$(PREFIX)' || echo '$(PREFIX)' >$(BUILD)/prefix)
 $(BUILD)/lib/ctl/broker_owner.o $(BUILD)/tools/doctor.o $(BUILD)/tools/run.o: $(BUILD)/prefix
-# The version stands in the public header, which the rooms below do not include.
+# The version is in the public header, which the rooms below do not include.
 $(BUILD)/lib/base/settings.o: lib/sluice.h
 
 $(BUILD)/libsluice.a: $(LIB_OBJ)
@@ -114,7 +113,7 @@ $(BUILD)/libsluice.so: $(LIB_OBJ) lib/sluice.map
 	$(Q)$(CC) -shared -o $@ $(LIB_OBJ) $(if $(LTO),$(LTO) $(BRANCHES) $(filter-out $(WARN),$(ALL_CFLAGS))) $(ALL_LDFLAGS:-fno-lto=) -Wl,--version-script=lib/sluice.map \
 		-Wl,-soname,libsluice.so.1 -Wl,-z,nodelete $(LIBS)
 	$(Q)ln -sf libsluice.so $(BUILD)/libsluice.so.1
-# Loads libsluice.so when it needs it (preload/lib.c).
+# This library loads libsluice.so when it needs it (preload/lib.c).
 $(BUILD)/libsluice-preload.so: $(PRELOAD_OBJ) preload/preload.map | $(BUILD)/libsluice.so
 	$(call say,LD )
 	$(Q)$(CC) -shared -o $@ $(PRELOAD_OBJ) $(ALL_LDFLAGS) -Wl,--version-script=preload/preload.map \
@@ -136,7 +135,7 @@ DEPS_TEST := libcmocka-dev iproute2 ethtool sockperf iperf3 socat python3 netcat
 	procps gnuplot-nox redis-server nginx-light wrk curl libpython3.11-testsuite \
 	libibverbs-dev rdma-core ibverbs-providers ibverbs-utils \
 	memcached git openssh-server rsync openssl apache2-bin apache2-utils strace systemd binutils
-# Of the servers only the programs are wanted: none is started when its package is installed.
+# Only the programs of the servers are wanted: no server is started when its package is installed.
 NO_START := /usr/sbin/policy-rc.d
 .PHONY: deps
 deps:

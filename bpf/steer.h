@@ -125,7 +125,7 @@ enum sl_rule_action { SL_RULE_NONE, SL_RULE_SLUICE, SL_RULE_OS };
 #define SL_ROLE_UDP_RECEIVER (1u << 3)
 #define SL_ROLE_UDP_CONNECT  (1u << 4)
 
-/* A side of a rule. prefix_len counts bits of the 128 (IPv4 /24 is 120), 0 matches all. */
+/* A side of a rule. prefix_len counts the bits of 128 (IPv4 /24 is 120), 0 matches all. */
 struct sl_rule_end {
 	__u8 addr[16];
 	__u32 prefix_len;

@@ -1,4 +1,4 @@
-# What is under tests/: unit programs, shell tests on real namespaces, fuzzers, benchmarks.
+# Builds and runs everything under tests/: unit programs, shell tests on real namespaces, fuzzers, benchmarks.
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT_BIN := $(UNIT_SRC:%.c=$(BUILD)/%)
 TCP_TEST_SRC := $(wildcard tests/tcp/test_*.c)
@@ -12,7 +12,7 @@ $(BUILD)/tests/unit/test_death: %: %.o $(DEATH_OBJ) $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
 $(BUILD)/tests/unit/test_share $(BUILD)/tests/unit/test_share_death: %: %.o $(BUILD)/tests/unit/share_world.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
-# The daemon, but for its loop.
+# Tests with all objects of the daemon except its main loop.
 $(BUILD)/tests/unit/test_sluiced $(BUILD)/tests/unit/test_deliver: %: %.o $(filter-out %/main.o,$(DAEMON_OBJ)) $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS) $(DAEMON_LIBS)
 $(BUILD)/tests/bpf/%: $(BUILD)/tests/bpf/%.o $(BUILD)/libsluice.a
@@ -25,16 +25,16 @@ $(BUILD)/tests/net/%.bpf.o: tests/net/%.bpf.c
 $(BUILD)/steer_fake.skel.h: $(BUILD)/steer_fake.bpf.o
 	$(Q)$(BPFTOOL) gen skeleton $< name steer_fake > $@
 $(BUILD)/tests/bpf/test_hints.o $(BUILD)/tests/bpf/test_room.o: | $(BUILD)/steer_fake.skel.h
-# TCP in the simulator: the library's objects on a wire and a clock of the test's.
+# TCP in the simulator: the library's objects on the test's own wire and clock.
 SIM_OBJ := $(patsubst %,$(BUILD)/tests/tcp/%.o,sim sim_ops sim_wire sim_check script)
 $(TCP_TEST_BIN): %: %.o $(SIM_OBJ) $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lm $(LIBS)
-# These look inside: the mirror of the kernel's tables, a full ring, TCP_REPAIR.
+# Tests that look inside the library: the mirror of the kernel's tables, a full ring, TCP_REPAIR.
 $(BUILD)/tests/net/mirror_probe $(BUILD)/tests/net/txfull $(BUILD)/tests/net/tcp_repair $(BUILD)/tests/net/share \
 	$(BUILD)/tests/net/frames $(BUILD)/tests/net/txroom $(BUILD)/tests/net/late_frames $(BUILD)/tests/net/hostile: %: %.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) $(LIBS)
-# The simulated NIC, preloaded under the unmodified rdma-core, and what drives it by bare verbs: only
-# where rdma-core's headers are (the tests say so and skip).
+# The simulated NIC, preloaded under the unmodified rdma-core, and the programs that drive it by bare verbs. Built
+# only where rdma-core's headers are (elsewhere the tests say so and skip).
 ifneq ($(wildcard /usr/include/infiniband/mlx5dv.h),)
 SIM_NIC := $(BUILD)/tests/sim/libsimulated-nic.so
 SIM_NIC_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tests/sim/nic/*.c)))
@@ -49,8 +49,8 @@ $(BUILD)/tests/sim/instructions $(BUILD)/tests/sim/requests: %: %.o $(SIM_TX_OBJ
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -libverbs -lmlx5 $(LIBS)
 endif
 LDLIBS_xdpfloor := -lxdp -lbpf
-# Stand-ins for VLAN devices, where the kernel has none (tests/vlan/device.c), and the library that takes them
-# for such.
+# Stand-ins for VLAN devices, for kernels that have none (tests/vlan/device.c), and a library that takes them for VLAN
+# devices.
 VLAN_DIR := $(BUILD)/tests/vlan
 VLAN_STAND_IN := $(VLAN_DIR)/device $(VLAN_DIR)/tags.bpf.o $(VLAN_DIR)/libsluice.so $(VLAN_DIR)/libsluice-preload.so $(VLAN_DIR)/sluice
 LDLIBS_device := -lbpf
@@ -64,7 +64,7 @@ $(VLAN_DIR)/libsluice.so: $(LIB_OBJ) $(VLAN_DIR)/told.o lib/sluice.map
 	$(Q)ln -sf libsluice.so $(@D)/libsluice.so.1
 $(VLAN_DIR)/libsluice-preload.so $(VLAN_DIR)/sluice: $(VLAN_DIR)/%: | $(BUILD)/%
 	$(Q)ln -sf ../../$* $@
-# Plain programs of the C library: what is preloaded, and what speaks to it.
+# Plain programs of the C library: the preloaded ones, and their peers.
 $(BUILD)/tests/%: $(BUILD)/tests/%.o
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lpthread $(LDLIBS_$(notdir $@))
 $(UNIT_SRC:%.c=$(BUILD)/%.o) $(HELPER_SRC:%.c=$(BUILD)/%.o): | $(SKEL)
@@ -75,7 +75,7 @@ tests: all $(UNIT_BIN) $(TCP_TEST_BIN) $(HELPER_BIN) $(SIM_NIC) $(SIM_BIN) $(VLA
 
 # Checking ------------------------------------------------------------------------------------
 .PHONY: check layers run-tests asan asan-build tsan
-# One order whatever -j says: a line of the result must stand last.
+# A fixed order whatever -j says: a line of the result must come last.
 check:
 	$(MAKE) deps
 	$(MAKE) -j"$$(nproc)" tests
@@ -84,21 +84,21 @@ layers:
 	tests/layers.sh
 run-tests: tests
 	BUILD=$(BUILD) tests/run.sh $(T)
-# The same suite under AddressSanitizer and UndefinedBehaviorSanitizer, in a tree of its own; of
-# the modes only the last, and the kernel's where it is the oracle.
-# (gcc's flow warnings see ghosts in instrumented code; the plain build stops at warnings.)
+# The suite under AddressSanitizer and UndefinedBehaviorSanitizer, in a tree of its own, in the last mode only, and in
+# the kernel's mode where the kernel is the oracle. (No -Werror: gcc's flow analysis gives false warnings in
+# instrumented code.)
 asan-build:
 	$(MAKE) BUILD=build-asan SAN=address,undefined CFLAGS="-O1 -g -Wno-error" tests
 asan: asan-build
 	BUILD=build-asan MODES="oracle both" tests/run.sh $(or $(T),preload net sim bpf tcp unit)
-# Unit tests, and where threads of a C program meet in TCP: the runtime crashes in programs that were not
-# built with it (python3, sockperf).
+# ThreadSanitizer: the unit tests, and a C program whose threads meet in TCP. Its runtime crashes in programs built
+# without it (python3, sockperf).
 tsan:
 	$(MAKE) BUILD=build-tsan SAN=thread CFLAGS="-O1 -g" tests
 	BUILD=build-tsan MODES="oracle one" tests/run.sh $(or $(T),unit tests/net/tcp_threads.sh)
 
-# In guests that QEMU emulates, with other NICs and other kernels (tests/vm/lib.sh). What they need from
-# Debian is fetched once, into VM_CACHE. VM_SUITE="udp_basic tcp_close" runs only these of the suite.
+# Tests in guests that QEMU emulates, with other NICs and other kernels (tests/vm/lib.sh). Their Debian packages are
+# fetched once, into VM_CACHE. VM_SUITE="udp_basic tcp_close" runs only these of the suite.
 .PHONY: vm vm-zc vm-kernels vm-net vm-events
 VM_KERNELS := 5.10 6.1 6.12 6.18 newest
 vm: vm-kernels vm-zc vm-net vm-events
@@ -112,7 +112,7 @@ vm-kernels: tests
 vm-events: tests
 	for n in virtio igb; do echo "== $$n"; VM_NICS=$$n BUILD=$(BUILD) tests/run.sh -j 1 -t 4000 tests/vm/events/*.sh || exit; done
 
-# Many rounds of what is most likely to break by timing: kill -9, hand removal, changes under load.
+# Many rounds of the tests that timing is most likely to break: kill -9, hand removal, changes under load.
 SOAK_SECONDS ?= 3600
 SOAK_KILLS ?= 600
 .PHONY: soak
@@ -181,16 +181,16 @@ C_FILES := $(wildcard lib/*.h lib/*/*.[ch] preload/*.[ch] bpf/*.[ch] tools/*.[ch
 .PHONY: style analyze
 style:
 	clang-format --dry-run -Werror $(C_FILES)
-# What is looked for is in .clang-tidy. A file is looked at again when its object is newer, that is when it
-# or what it includes has changed.
+# The checks are listed in .clang-tidy. A file is checked again when its object is newer, that is when it or a file
+# that it includes has changed.
 TIDY_SRC := $(LIB_SRC) $(wildcard preload/*.c tools/*.c tools/*/*.c)
 $(TIDY_SRC:%.c=$(BUILD)/%.tidy): $(BUILD)/%.tidy: $(BUILD)/%.o .clang-tidy
 	$(call say,TIDY)
 	$(Q)clang-tidy --quiet $*.c -- -std=gnu11 -D_GNU_SOURCE -Ilib -Ibpf -I$(BUILD) \
 		-DSLUICE_PREFIX='"$(PREFIX)"' -DSL_VERSION='"$(VERSION)"' 2>$@.err || { cat $@.err; exit 1; }
 	@touch $@
-# (With a name defined cppcheck looks at one configuration of the preprocessor's, which is that of the build.
-# alloca: exec's family allocates nothing, for it is called after vfork, too.)
+# With a name defined cppcheck looks at one configuration of the preprocessor only, that of the build. allocaCalled is
+# suppressed: the exec family may allocate nothing, since it is also called after vfork.
 .PHONY: cppcheck
 cppcheck:
 	@mkdir -p $(BUILD)/cppcheck

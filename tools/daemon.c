@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sluice daemon: what sluiced says of itself, its devices and its leases. */
+/* sluice daemon: shows sluiced's report of itself, its devices and its leases. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static bool dial(const char *path)
 	return false;
 }
 
-/* 0; -ENOENT: there is no such thing; other errors are told. */
+/* 0; -ENOENT: the daemon has no such entry. Other errors are printed. */
 static int ask(struct sl_lease_msg *m, enum sl_lease_op op)
 {
 	int err;

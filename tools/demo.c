@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sluice demo: an unmodified program (sockperf) between two network namespaces, on the kernel and
- * preloaded, as one table and one plot. Makes what it needs and takes it away again. */
+/* sluice demo: runs an unmodified program (sockperf) between two network namespaces, on the kernel
+ * and preloaded, and prints one table and one plot. Removes all that it has made. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -19,7 +19,7 @@
 
 #include "tools.h"
 
-#define PORT    11111 /* of the first trial; each has its own: TCP's may be in TIME_WAIT */
+#define PORT    11111 /* of the first trial; each has its own, since TCP's may be in TIME_WAIT */
 #define SECONDS "2"
 #define OUT_MAX 65536
 
@@ -31,7 +31,7 @@ struct trial {
 	long wrong;
 };
 
-/* Four of a protocol: print_protocol() relies on their order. */
+/* Four trials of each protocol: print_protocol() relies on their order. */
 static struct trial trials[] = {
 	{.name = "kernel, blocking"},
 	{.name = "kernel, spinning", .spin = true},
@@ -47,7 +47,7 @@ static struct trial trials[] = {
 struct demo {
 	char ns[2][32], dev[2][16];
 	char preload[4096];
-	char out[OUT_MAX]; /* what the last program said */
+	char out[OUT_MAX]; /* output of the last program */
 };
 
 static volatile sig_atomic_t stopped;
@@ -67,7 +67,7 @@ __attribute__((format(printf, 1, 2))) static int fail(const char *fmt, ...)
 	return 1;
 }
 
-/* Beside this program, else where `make install` puts it. */
+/* Looks beside this program, then where `make install` puts it. */
 static int find_preload(char *path, size_t size)
 {
 	static const char *const place[] = {"", "../lib/"};
@@ -85,7 +85,7 @@ static int find_preload(char *path, size_t size)
 	return -1;
 }
 
-/* The maps are pinned there; it is not mounted on every machine. */
+/* Mounts bpffs if the machine has not: the maps are pinned there. */
 static void mount_bpffs(void)
 {
 	struct statfs fs;
@@ -93,7 +93,8 @@ static void mount_bpffs(void)
 		mount("bpf", "/sys/fs/bpf", "bpf", 0, NULL);
 }
 
-/* The two hosts on a core each: else the scheduler may put two that spin on one for seconds. */
+/* Puts each of the two hosts on a core of its own: the scheduler may leave two spinning programs on
+ * one core for seconds. */
 static void pin_to_core(unsigned nth)
 {
 	cpu_set_t all, one;
@@ -141,7 +142,7 @@ static pid_t start(const struct demo *d, const char *ns, bool preload, int *out,
 	return pid;
 }
 
-/* Runs a program to its end and keeps what it says. Returns its exit status, or -1. */
+/* Runs a program to its end and keeps its output. Returns its exit status, or -1. */
 static int run(struct demo *d, const char *ns, bool preload, const char *const *argv)
 {
 	int out, status;
@@ -208,7 +209,7 @@ static double number_after(const char *text, const char *what)
 	return at ? strtod(at + strlen(what), NULL) : -1;
 }
 
-/* Runs sockperf's client against the server; what it says is in d->out. */
+/* Runs sockperf's client against the server; its output is in d->out. */
 static int client(struct demo *d, const struct trial *t, const char *kind, const char *port)
 {
 	const char *argv[16] = {"sockperf", kind, "-i", "10.77.0.2", "-p",
@@ -284,7 +285,7 @@ static void net_down(struct demo *d)
 
 static void bar(double value, double largest)
 {
-	/* Eighths of a block, 48 blocks wide; something is always to be seen. */
+	/* In eighths of a block, 48 blocks wide; at least one eighth, so that every bar shows. */
 	static const char *const part[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
 	int eighths = value / largest * 48 * 8;
 	if (eighths < 1)

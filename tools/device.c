@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel says about network devices: driver, queues, XDP, offloads. */
+/* Asks the kernel about network devices: driver, queues, XDP, offloads. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <dirent.h>
@@ -52,8 +52,7 @@ static unsigned count_rx_queues(const char *name)
 	return n;
 }
 
-/* Has its driver rules for flows, and a table of queues? (Which of them it takes, sluiced tries.)
- */
+/* True: the driver has flow rules and a table of queues. (sluiced tries which rules it takes.) */
 static bool takes_rules(int sock, const char *name)
 {
 	struct ethtool_rxnfc rules = {.cmd = ETHTOOL_GRXCLSRLCNT};

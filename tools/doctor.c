@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sluice doctor: what this machine can do, what will fall back, and the remedy. */
+/* sluice doctor: reports the machine's abilities, what will fall back, and the remedies. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -27,7 +27,7 @@
 #include "steer.h"
 #include "tools.h"
 
-/* A page with XDP's headroom in front and what the kernel adds behind (veth; others take less). */
+/* A page less XDP's headroom in front and the kernel's part behind (veth; others take less). */
 #define ONE_BUFFER_MTU 3520
 
 static unsigned findings;
@@ -46,7 +46,7 @@ static void good(const char *fmt, ...)
 	va_end(ap);
 }
 
-/* What stands in the way, or costs speed; and its remedy. */
+/* Prints something that stands in the way or costs speed, and its remedy. */
 SL_PRINTF(2, 3)
 static void finding(const char *remedy, const char *fmt, ...)
 {
@@ -60,7 +60,7 @@ static void finding(const char *remedy, const char *fmt, ...)
 	findings++;
 }
 
-/* What cannot be mended, and need not be. */
+/* Prints something that cannot be mended and need not be. */
 SL_PRINTF(1, 2)
 static void note(const char *fmt, ...)
 {
@@ -167,7 +167,7 @@ static void check_memlock(void)
 			(unsigned long long)r.rlim_cur / 1024);
 }
 
-/* Can packet memory be on transparent huge pages? */
+/* True: packet memory can be on transparent huge pages. */
 static bool has_transparent(void)
 {
 	const size_t bytes = SL_HUGE_PAGE;
@@ -207,9 +207,9 @@ static void check_huge_pages(void)
 		     free_pages, need);
 }
 
-/* Measured on 6.18 without anything of ours, two cores: 16 tasks of one session that woke each
- * other left four of others a tenth of the turns that they had without groups, none for three
- * seconds. */
+/* Measured on 6.18 without Sluice, two cores: 16 tasks of one session that woke each other left
+ * four tasks of other sessions a tenth of the turns that they get without autogroups, and none for
+ * three seconds. */
 static void check_autogroup(void)
 {
 	FILE *f = fopen("/proc/sys/kernel/sched_autogroup_enabled", "re");
@@ -270,7 +270,7 @@ static unsigned owner_in(const char *dir, unsigned ifindex)
 	return pid;
 }
 
-/* Which process has the device offloaded, by its pins; 0: none that is known. */
+/* Process that has offloaded the device, by its pins; 0: none known. */
 static unsigned owner_of(const struct sl_device *d)
 {
 	char name[SL_PIN_NAME];
@@ -284,7 +284,7 @@ static unsigned owner_of(const struct sl_device *d)
 	return owner_in(name, d->ifindex);
 }
 
-/* The programs behind a dispatcher, or the one that is attached alone. */
+/* Shows the programs behind a dispatcher, or the one that is attached alone. */
 static void check_attached(const struct sl_device *d)
 {
 	struct xdp_multiprog *mp = xdp_multiprog__get_from_ifindex((int)d->ifindex);
@@ -316,7 +316,7 @@ static void check_queues(const struct sl_device *d)
 		     "sluiced.conf)");
 }
 
-/* The steering program must see the tags: in the frame, or from the driver. */
+/* True: the steering program can see VLAN tags, in the frame or from the driver. */
 static bool sees_tags(const struct sl_device *d)
 {
 	if (d->xdp.hints_known && d->xdp.hints & SL_XDP_HINT_TAG &&
@@ -325,8 +325,8 @@ static bool sees_tags(const struct sl_device *d)
 	return !d->rx_tags && !sl_netdev_has_tags_beside(d->driver);
 }
 
-/* What a steering program that is bound to the device may ask its driver. In a dispatcher it is
- * not bound. */
+/* Tells which questions the driver answers to a steering program bound to the device. A program in
+ * a dispatcher is not bound. */
 static void check_hints(const struct sl_device *d)
 {
 	if (!sees_tags(d) && d->rx_tags && !sl_netdev_has_tags_beside(d->driver))
@@ -341,7 +341,7 @@ static void check_hints(const struct sl_device *d)
 		note("no hardware receive time stamps: the driver does not tell XDP");
 }
 
-/* veth and virtio hand packets over with the checksum left to be filled in. */
+/* Notes that veth and virtio hand packets over with the checksum left to be filled in. */
 static void check_checksum(const struct sl_device *d)
 {
 	bool may = !strcmp(d->driver, "veth") || !strcmp(d->driver, "virtio_net");
@@ -352,7 +352,7 @@ static void check_checksum(const struct sl_device *d)
 		     d->driver);
 }
 
-/* Each of these the library does itself where the NIC cannot. */
+/* Shows the NIC's offloads; the library does the work itself where the NIC cannot. */
 static void show_offloads(const struct sl_verbs_caps *c)
 {
 	if (c->checksums)
@@ -378,7 +378,7 @@ static void show_offloads(const struct sl_verbs_caps *c)
 		note("  no time stamps of what was sent");
 }
 
-/* Transmit by the NIC's own queues. */
+/* Shows whether the library can transmit by the NIC's own queues. */
 static void check_verbs(const struct sl_device *d)
 {
 	struct sl_verbs_caps c;
@@ -416,7 +416,7 @@ static const struct sl_device *device_named(const char *name)
 	return NULL;
 }
 
-/* A VLAN device goes by the device below it. */
+/* Checks the device below: a VLAN device is offloaded through it. */
 static void check_vlan(const struct sl_device *d)
 {
 	const struct sl_device *below = d;
@@ -473,7 +473,7 @@ static void check_device(const struct sl_device *d)
 
 	printf("%s (%s)\n", d->name, d->driver[0] ? d->driver : "driver unknown");
 	if (obstacle) {
-		/* Down, left out or not Ethernet is how it is meant to be, more often than not. */
+		/* Down, left out or not Ethernet: usually intended. */
 		bool meant = !(d->flags & IFF_UP) || !d->wanted || d->type != ARPHRD_ETHER;
 
 		if (remedy && !meant)

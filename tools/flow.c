@@ -78,8 +78,7 @@ static bool rule_says(const struct sl_rule *r, uint32_t role, const struct sl_ad
 	return hit;
 }
 
-/* Whether a connection was opened by a client or a server nobody knows afterwards: either will do.
- */
+/* Afterwards nobody knows whether a client or a server opened a connection: either role matches. */
 static bool rule_fits(const struct sl_rule *r, const struct sl_sock_stats *k)
 {
 	bool connected = k->remote_port != 0;
@@ -228,7 +227,7 @@ static unsigned list(const struct options *o, const struct sl_stats *s, unsigned
 /* Move ------------------------------------------------------------------------------------------
  */
 
-/* How many of the marked ones are where they were to go. */
+/* Number of marked sockets that are where they should go. */
 static unsigned count_moved(const struct sl_stat_file *f, const struct sl_stats *before,
 			    const uint8_t *marks, enum sl_stat_move move)
 {
@@ -261,7 +260,8 @@ static int move(const struct options *o, const struct sl_stat_file *f, const str
 	*asked += n;
 	err = n ? sl_stat_ask_move(f, s, marks, s->max_socks) : 0;
 	moved = n && !err ? count_moved(f, s, marks, o->move) : 0;
-	/* A thread of the program may have been in a call with one: the process tries again. */
+	/* A thread of the program may have been in a call with one of them: the process tries
+	 * again. */
 	for (int i = 0; !err && moved < n && i < 20; i++) {
 		struct timespec tenth = {0, 100000000};
 

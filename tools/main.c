@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	status = c->run(argc - 1, argv + 1);
-	/* A report that could not be written is not a success. */
+	/* A report that could not be written is a failure. */
 	if (fflush(stdout) && !status)
 		status = 1;
 	return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sluice pace: sockets with SO_MAX_PACING_RATE, how they are held to it, and how well. */
+/* sluice pace: lists sockets with SO_MAX_PACING_RATE, how they are paced, and how well. */
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static double kbps(uint64_t bytes_s)
 	return (double)bytes_s * 8 / 1000;
 }
 
-/* 0: too little was sent to tell. */
+/* The measured rate; 0: too little was sent to tell. */
 static double measured_kbps(const struct sl_sock_stats *k)
 {
 	return k->pace_busy_ns ? (double)k->pace_busy_bytes * 8e6 / (double)k->pace_busy_ns : 0;

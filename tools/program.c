@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Looks at an executable: can the dynamic linker preload us into it? */
+/* Looks at an executable: can the dynamic linker preload the library into it? */
 #include "program.h"
 
 #include <elf.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The program that is to be preloaded: where it is, and whether it can be. */
+/* The program to preload into: where it is, and whether the dynamic linker can preload into it. */
 #ifndef SL_PROGRAM_H
 #define SL_PROGRAM_H
 
@@ -19,10 +19,10 @@ enum sl_program_kind {
 	SL_PROGRAM_UNKNOWN,    /* neither ELF nor a script */
 };
 
-/* What the file is; scripts are followed to their interpreter, whose path is then in who. */
+/* Kind of the file. A script is followed to its interpreter, whose path is then in `who`. */
 enum sl_program_kind sl_program_kind(const char *path, char *who, size_t len);
 
-/* Tells, one line to the file, when the program will run without us. */
+/* Writes one line to the file if the program will run without the library. */
 void sl_program_check(const char *path, FILE *to);
 
 #endif

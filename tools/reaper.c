@@ -21,7 +21,7 @@ static bool any(void *arg, const struct sl_flow_key *k)
 	return true;
 }
 
-/* True for one reaper of the process. */
+/* True for the first reaper of the process alone. */
 static bool am_first(int fd, const struct sl_conns_layout *layout)
 {
 	uint64_t at = SL_REAPER_TOLD(layout), page = at & ~4095ull;
@@ -42,7 +42,7 @@ static pid_t owner(void)
 	return at ? (pid_t)strtol(at + 5, NULL, 10) : 0;
 }
 
-/* It ends: it does not go on as another program. */
+/* True: the process ends, and does not go on as another program. */
 static bool is_exiting(void)
 {
 	char path[40], text[1024];
@@ -55,13 +55,13 @@ static bool is_exiting(void)
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	if (sl_read_text(path, text, sizeof(text)) < 0)
 		return true;
-	at = strrchr(text, ')'); /* (its name may have any bytes) */
+	at = strrchr(text, ')'); /* the program's name may have any bytes */
 	return at && sscanf(at, ") %*c %*d %*d %*d %*d %*d %lu", &flags) == 1 && flags & EXITING;
 }
 
-/* The process has ended, or its program; in the former case its sockets are closed before its
- * pidfd says so, a moment after the end was seen: what it had on the wire comes to the kernel then,
- * and its guards do not hold the kernel's answers back any more. */
+/* Waits a moment, and while the process is ending (not going on as another program) until its pidfd
+ * says so. Its sockets are closed then: what was on the wire for them comes to the kernel, and its
+ * guards no longer hold the kernel's answers back. */
 static void settle(void)
 {
 	struct pollfd end = {.fd = 3 + SL_REAPER_PIDFD, .events = POLLIN};

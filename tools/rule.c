@@ -46,7 +46,7 @@ static int usage_error(void)
 	return 2;
 }
 
-/* The pinned map of a device, by its name or that of the pins' directory, or -errno. */
+/* Opens the pinned map of a device, by its name or the name of its pins' directory; or -errno. */
 static int open_map(const char *device)
 {
 	char path[128], name[SL_PIN_NAME];
@@ -67,7 +67,7 @@ static int read_map(int fd)
 	return 0;
 }
 
-/* Devices with pins. Returns how many. */
+/* Lists the devices with pins. Returns how many. */
 static unsigned pinned(char names[][64], unsigned max)
 {
 	DIR *d = opendir(SL_PIN_ROOT);
@@ -117,7 +117,7 @@ static void print_error(void *arg, const struct sl_conf_error *e)
 		e->expected, e->found);
 }
 
-/* The rules of a file; NULL: of the configuration file. 0 or an exit status. */
+/* Loads the rules of a file; NULL: of the configuration file. 0 or an exit status. */
 static int load_file(const char *file)
 {
 	static struct sl_conf conf;
@@ -160,7 +160,7 @@ static int load_device(const char *device)
 	return err ? 1 : 0;
 }
 
-/* Loads each source that is meant and calls fn on it. Returns the worst exit status. */
+/* Loads each source that the options name and calls fn on it. Returns the worst exit status. */
 static int for_each_source(const struct options *o, int (*fn)(void *arg), void *arg)
 {
 	char names[64][64];
@@ -192,7 +192,7 @@ static int list(void *arg)
 	return 0;
 }
 
-/* What is asked: parsed as the rule that would match just this. */
+/* Prints the rule that decides a question, which is parsed as the rule that matches just this. */
 static int test(void *arg)
 {
 	const struct sl_rule *q = arg, *hit;
@@ -239,8 +239,8 @@ static int cmd_test(const struct options *o, int argc, char **argv)
 	return for_each_source(o, test, &question);
 }
 
-/* Writes entries lo..hi and raises the generation, so that processes look again. From the end:
- * when rules move down, each is there twice for a moment, never not at all. */
+/* Writes entries lo..hi and raises the generation, so that processes look again. From the end: when
+ * rules move down, each is in the map twice for a moment, never missing. */
 static int write_map(int fd, unsigned lo, unsigned hi)
 {
 	for (__u32 i = hi + 1; i-- > lo;)
@@ -283,7 +283,7 @@ static int del_from(int fd, unsigned at)
 	return err ? err : raise_generation(fd);
 }
 
-/* add (r not NULL) or del, on each device that is meant. */
+/* Adds r, or deletes if it is NULL, on each device that the options name. */
 static int change(const struct options *o, unsigned at, const struct sl_rule *r)
 {
 	char names[64][64];

@@ -92,7 +92,7 @@ int sl_tool_preload_path(char *buf, size_t len)
 	return -ENOENT;
 }
 
-/* "rx-poll" or "SLUICE_RX_POLL" to the setting; NULL: there is none. */
+/* Finds the setting for "rx-poll" or "SLUICE_RX_POLL"; NULL: there is none. */
 static const struct sl_setting *setting_named(const char *name, size_t len)
 {
 	char plain[SL_SETTING_NAME_MAX];
@@ -133,7 +133,7 @@ static int set(const char *arg, const char *eq)
 	return 0;
 }
 
-/* NAME=value in front of the program: all capitals, as env(1) has it. */
+/* True: NAME=value in front of the program, the name all capitals, as env(1) has it. */
 static bool is_assignment(const char *arg)
 {
 	size_t n = strspn(arg, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
@@ -188,7 +188,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 	return 2;
 }
 
-/* Locked memory up to what we may have: packet memory is locked on old kernels. */
+/* Raises the limit of locked memory as far as allowed: old kernels count packet memory. */
 static void raise_memlock(void)
 {
 	struct rlimit r;
@@ -199,8 +199,8 @@ static void raise_memlock(void)
 	}
 }
 
-/* libxdp keeps its dispatcher there, and we our maps. `ip netns exec` gives the program a /sys of
- * its own without one; only there do we mount it, where nobody else sees it. */
+/* Mounts bpffs for libxdp's dispatcher and the library's maps. `ip netns exec` gives the program a
+ * /sys of its own without one; mounted there alone, where no other program sees it. */
 static void want_bpffs(void)
 {
 	if (sl_bpffs_mounted())

@@ -7,7 +7,7 @@
 
 #include "base/settings.h"
 
-/* "a=1,b=2,7=2" as "a=1, b=2": numbers that stand for others are for old files only. */
+/* Prints "a=1,b=2,7=2" as "a=1, b=2": second numbers of a value are for old files only. */
 static void print_names(FILE *to, const char *list)
 {
 	const char *sep = "";
@@ -25,7 +25,7 @@ static void print_names(FILE *to, const char *list)
 	}
 }
 
-/* "a number from 0 to 9, in ms", "on or off" */
+/* Prints "a number from 0 to 9, in ms", "0 or 1". */
 static void print_range(FILE *to, const struct sl_setting *s)
 {
 	switch (s->type) {
@@ -80,7 +80,7 @@ void sl_settings_doc_text(FILE *to)
 	}
 }
 
-/* Text with what roff would take for a request or an escape made harmless. */
+/* Prints text with roff's requests and escapes made harmless. */
 static void roff(FILE *to, const char *text)
 {
 	for (const char *c = text; *c; c++) {

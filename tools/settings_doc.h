@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of settings, printed: for the terminal, for the manual, for a dry run. */
+/* Prints the table of settings: for the terminal, for the manual, for a dry run. */
 #ifndef SL_SETTINGS_DOC_H
 #define SL_SETTINGS_DOC_H
 
 #include <stdio.h>
 
 void sl_settings_doc_text(FILE *to);
-/* sluice-settings(7), whole. */
+/* All of sluice-settings(7). */
 void sl_settings_doc_man(FILE *to);
-/* Each variable of ours that is set, NAME=value, a line. */
+/* Each of Sluice's variables that is set, as NAME=value, one a line. */
 void sl_settings_doc_environment(FILE *to);
 
 #endif

@@ -96,7 +96,7 @@ static int list_is_sound(const char *list)
 	return list[strspn(list, "0123456789-,")] || !*list ? wrong("a list as 4-16,20", list) : -1;
 }
 
-/* The level by number, as VMA, 7 being its FUNC_ALL; or by name. */
+/* Reads the level: by name, or by number as in VMA, where 7 is FUNC_ALL. */
 static int log_level(const char *text, struct options *o)
 {
 	struct sl_settings scratch;
@@ -206,7 +206,7 @@ static double now_s(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-/* after becomes what happened since before; what came into being since then keeps its totals. */
+/* Makes `after` the difference to `before`; sockets and lanes that are new keep their totals. */
 static void subtract(struct sl_stats *after, const struct sl_stats *before)
 {
 	sl_stats_sub_proc(after, before);
@@ -308,7 +308,7 @@ static int prometheus_all(const struct options *o, const struct sl_stat_file *fi
 	return 0;
 }
 
-/* Drops the dead, and who is not asked for. */
+/* Drops files of dead processes and those not asked for. */
 static int choose(const struct options *o, struct sl_stat_file *files, int n)
 {
 	int kept = 0;
@@ -319,7 +319,7 @@ static int choose(const struct options *o, struct sl_stat_file *files, int n)
 		bool is = true;
 
 		if (!files[i].alive) {
-			/* (Not one of another process namespace.) */
+			/* A process of another pid namespace still holds its file. */
 			if (!o->keep_files && !sl_stats_is_held(AT_FDCWD, files[i].path))
 				unlink(files[i].path);
 			continue;
@@ -328,7 +328,8 @@ static int choose(const struct options *o, struct sl_stat_file *files, int n)
 			continue;
 		if (o->name) {
 			s = sl_stat_snapshot(&files[i], &why);
-			is = s && !strncmp(s->program, o->name, 15); /* the kernel keeps 15 */
+			is = s &&
+			     !strncmp(s->program, o->name, 15); /* the kernel keeps 15 characters */
 			free(s);
 		}
 		if (is)
@@ -375,7 +376,8 @@ int sl_tool_stat(int argc, char **argv)
 		return status;
 	sl_settings_load(NULL);
 	if (!o.dir)
-		o.dir = sl_settings.stats_shmem_dir[0] ? sl_settings.stats_shmem_dir : SL_STATS_AUTO;
+		o.dir = sl_settings.stats_shmem_dir[0] ? sl_settings.stats_shmem_dir
+						       : SL_STATS_AUTO;
 	n = sl_stat_files(o.dir, files, sl_array_len(files));
 	if (n < 0) {
 		fprintf(stderr, "sluice stat: %s: %s\n", o.dir, strerror(-n));

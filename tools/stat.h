@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of `sluice stat` share: a snapshot of one process, and how to show it. */
+/* Shared by the files of `sluice stat`: a snapshot of one process, and how to show it. */
 #ifndef SL_TOOL_STAT_H
 #define SL_TOOL_STAT_H
 
@@ -12,12 +12,12 @@ struct sl_stat_show {
 	double seconds;      /* the counters are differences over this time; 0: totals */
 };
 
-/* Is fd in a list as "4-16,20"? NULL is all. */
+/* True: fd is in a list like "4-16,20". NULL stands for all. */
 bool sl_stat_fd_wanted(const char *list, int fd);
 
 /* Views of vma_stats: 1 basic, 2 with queues, 3 blocks, 4 groups, 5 as netstat. */
 void sl_stat_view(FILE *to, int view, const struct sl_stats *s, const struct sl_stat_show *show);
-/* One JSON object, on one line. */
+/* Writes one JSON object, on one line. */
 void sl_stat_json(FILE *to, const struct sl_stats *s, const struct sl_stat_show *show);
 /* Prometheus' text format, of all n processes. */
 void sl_stat_prometheus(FILE *to, struct sl_stats *const *s, unsigned n,

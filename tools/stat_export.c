@@ -31,7 +31,7 @@ static uint64_t counter(const void *obj, const struct sl_stat_desc *d)
 	return *(const uint64_t *)((const char *)obj + d->offset);
 }
 
-/* Does a counter mean something of the socket? */
+/* True: the counter has a meaning for this socket. */
 static bool is_of(const struct sl_stat_desc *d, const struct sl_sock_stats *k)
 {
 	return !d->tcp || (k->proto == IPPROTO_TCP && k->tcpi_state);
@@ -143,7 +143,7 @@ void sl_stat_json(FILE *to, const struct sl_stats *s, const struct sl_stat_show 
 	fputs("]}\n", to);
 }
 
-/* One sample line; labels beyond the process are written by the caller. */
+/* Writes a sample line; the caller writes the labels beyond the process. */
 static void sample_head(FILE *to, const char *block, const struct sl_stat_desc *d,
 			const struct sl_stats *s)
 {
@@ -192,7 +192,7 @@ static void samples_port(FILE *to, const struct sl_stat_desc *d, const struct sl
 	}
 }
 
-/* Prometheus wants all samples of a metric together, whatever process they are of. */
+/* Prometheus wants all samples of a metric together, of whatever process. */
 void sl_stat_prometheus(FILE *to, struct sl_stats *const *s, unsigned n,
 			const struct sl_stat_show *show)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds, reads and writes statistics files. They are read by pread(2) into memory of our own: a
- * file that is cut off under a mapping would kill us. */
+/* Finds, reads and writes statistics files. Reads by pread(2) into its own memory: if somebody
+ * truncated a mapped file, the access would kill this program. */
 #include "stat_file.h"
 
 #include <dirent.h>
@@ -16,7 +16,7 @@
 
 #include "base/stats_dir.h"
 
-/* Is the file of that inode in the memory of the process? True when we may not look. */
+/* True: the process has the file of that inode in its memory, or we may not look. */
 static bool is_mapped(int pid, ino_t ino)
 {
 	char path[64], line[1024];
@@ -73,7 +73,7 @@ static bool files_of(const char *dir, void *arg)
 			continue;
 		snprintf(f->path, sizeof(f->path), "%.300s/%.200s", dir, e->d_name);
 		f->alive = sl_stat_alive(f);
-		/* What many killed programs have left does not hide those that run. */
+		/* Files of many killed programs must not crowd out those of running ones. */
 		all->dead += !f->alive;
 		if (f->alive || all->dead <= all->max / 2)
 			all->n++;
@@ -92,7 +92,7 @@ int sl_stat_files(const char *dir, struct sl_stat_file *out, unsigned max)
 	return all.n ? (int)all.n : all.err;
 }
 
-/* A plain file that nobody has put a link in place of. */
+/* Opens a plain file only, no link that somebody has put in its place. */
 static int open_file(const char *path, int flags)
 {
 	struct stat st;
@@ -119,7 +119,7 @@ struct sl_stats *sl_stat_snapshot(const struct sl_stat_file *f, const char **why
 		goto close_file;
 	}
 	size = sl_min((size_t)st.st_size, (size_t)SL_STATS_MAX_BYTES);
-	/* Room for the header at least: it is checked after the length is. */
+	/* At least the header's size: the header is checked after the length is. */
 	size = sl_max(size, sizeof(*s));
 	s = aligned_alloc(64, (size + 63) / 64 * 64);
 	if (!s) {

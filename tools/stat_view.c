@@ -60,7 +60,7 @@ const char *sl_stat_tcp_state(const struct sl_sock_stats *s)
 	return s->tcpi_state < sl_array_len(names) ? names[s->tcpi_state] : "";
 }
 
-/* Entry number i when it is in use and asked for. */
+/* Entry number i if it is in use and asked for, else NULL. */
 static const struct sl_sock_stats *sock_at(const struct sl_stats *s, uint32_t i,
 					   const struct sl_stat_show *show)
 {
@@ -69,7 +69,7 @@ static const struct sl_sock_stats *sock_at(const struct sl_stats *s, uint32_t i,
 	return k->used == 1 && sl_stat_fd_wanted(show->sockets, k->fd) ? k : NULL;
 }
 
-/* A count, as it is or per second. */
+/* A count as it is, or per second. */
 static ull rate(const struct sl_stat_show *show, uint64_t v)
 {
 	return show->seconds > 0 ? (ull)((double)v / show->seconds + 0.5) : v;
@@ -148,7 +148,7 @@ static void block_groups(FILE *to, const struct sl_sock_stats *k)
 	}
 }
 
-/* What the connection has agreed and measured, as `ss -ti` says it. */
+/* Prints what the connection has negotiated and measured, like `ss -ti`. */
 static void tcp_options(FILE *to, const struct sl_sock_stats *k)
 {
 	fprintf(to, "- TCP %s, %s%s%s%s", sl_stat_tcp_state(k), k->congestion,
@@ -160,7 +160,7 @@ static void tcp_options(FILE *to, const struct sl_sock_stats *k)
 	fputc('\n', to);
 }
 
-/* name:value, when there is one. */
+/* Prints name:value unless the value is 0. */
 static void tcp_field(FILE *to, const char *name, uint64_t v)
 {
 	if (v)
@@ -263,7 +263,7 @@ static void block_sock(FILE *to, const struct sl_sock_stats *k, const struct sl_
 			(ull)k->rx_poll_hit, percent(k->rx_poll_hit, k->rx_poll_miss));
 }
 
-/* All counters of a block, one a line, with what they mean. */
+/* Prints all counters of a block, one a line, with their meanings. */
 static void block_counters(FILE *to, enum sl_stat_block block, const void *obj,
 			   const struct sl_stat_show *show)
 {
@@ -292,7 +292,7 @@ static void block_port(FILE *to, const struct sl_port_stats *p, const struct sl_
 	block_counters(to, SL_BLOCK_port, p, show);
 }
 
-/* A lane that is open nowhere and has done nothing is not worth a block. */
+/* True: the lane is worth a block, because it is open or has counted something. */
 static bool has_counted(const struct sl_lane_stats *l)
 {
 	unsigned n;
@@ -338,7 +338,7 @@ static void view_blocks(FILE *to, const struct sl_stats *s, const struct sl_stat
 	fprintf(to, "======================================================\n");
 }
 
-/* Was the group listed under an earlier membership already? */
+/* True: the group was listed under an earlier membership. */
 static bool group_seen(const struct sl_stats *s, uint32_t sock, uint32_t group)
 {
 	for (uint32_t i = 0; i <= sock; i++)

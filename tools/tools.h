@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the subcommands of `sluice` share. Each is a function with main's arguments (argv[0] is its
- * name) and returns an exit status: 0, 1 failure or findings, 2 wrong usage. */
+/* Shared by the subcommands of `sluice`. Each subcommand is a function with main's arguments
+ * (argv[0] is its name) and returns an exit status: 0, 1 failure or findings, 2 wrong usage. */
 #ifndef SL_TOOLS_H
 #define SL_TOOLS_H
 
@@ -29,24 +29,26 @@ struct sl_device {
 	unsigned flags;  /* IFF_* */
 	unsigned mtu;
 	unsigned rx_queues;
-	bool enslaved;     /* of a bridge, a bond, a VRF */
+	bool enslaved;     /* a member of a bridge, a bond or a VRF */
 	bool wanted;       /* SLUICE_DEVICES names it */
 	unsigned xdp_prog; /* id of the attached XDP program, 0: none */
-	char xdp_name[64]; /* and its name, that of the dispatcher if it is one */
+	char xdp_name[64]; /* its name, or the dispatcher's */
 	bool xdp_generic;
-	struct sl_netdev xdp; /* what XDP can do there */
-	bool tx_csum;         /* hands packets on with the checksum not filled in */
-	char lower[16];       /* of a VLAN device: the one below it; "" it is none */
-	bool flow_rules;      /* can be told which packets go to which queue */
-	bool rx_tags;         /* takes VLAN tags off what it receives */
+	struct sl_netdev xdp; /* XDP features of the device */
+	bool tx_csum;         /* hands packets on without their checksum */
+	char lower[16];       /* the device below a VLAN device; "": it is no VLAN device */
+	bool flow_rules;      /* takes rules that choose the queue of a flow */
+	bool rx_tags;         /* takes VLAN tags off received packets */
 };
 
 /* All devices of this network namespace, at most max. Returns how many, or -errno. */
 int sl_devices(struct sl_device *dev, unsigned max);
-/* Why the device would not be offloaded, or NULL. remedy (may be NULL): what mends it, or NULL. */
+/* Why the device would not be offloaded, or NULL. remedy (may be NULL): how to change that, or
+ * NULL. */
 const char *sl_device_obstacle(const struct sl_device *d, const char **remedy);
 
-/* A number of digits alone, from lo to hi: a user's slip is not to be a number nearby. */
+/* Reads a number of digits alone, from lo to hi: a typing error must not pass for another
+ * number. */
 bool sl_tool_number(const char *text, long lo, long hi, int *out);
 
 /* Directory of the running tool, without the last slash. Returns buf. */
@@ -54,9 +56,10 @@ const char *sl_tool_dir(char *buf, size_t len);
 /* Path of libsluice-preload.so: beside the tool, in ../lib, or below the prefix. 0 or -ENOENT. */
 int sl_tool_preload_path(char *buf, size_t len);
 
-/* Is a bpffs mounted on /sys/fs/bpf? */
+/* True: a bpffs is mounted on /sys/fs/bpf. */
 bool sl_bpffs_mounted(void);
-/* Are we in another mount namespace than init (ip netns exec, a container's shell)? */
+/* True: this process is in another mount namespace than init (ip netns exec, a container's
+ * shell). */
 bool sl_mounts_are_private(void);
 
 #endif
