@@ -19,9 +19,9 @@
 
 #define SL_RECENT_BITS 10
 #define SL_RECENT_ROW  128 /* entries of a map value: one allocation each would be slow */
-/* First bit of the time in the word (the bits below it are the generation, which repeats only after
- * as many changes), and the unit of the time, log2 of the kernel's ticks: 0.06 s (at 1,000 Hz) to
- * 0.64 s (at 100 Hz). */
+/* First bit of the time in the word (the bits below count generations: 2^36 changes pass before one
+ * comes again), and the unit of the time, log2 of the kernel's ticks: 0.06 s (at 1,000 Hz) to 0.64
+ * s (at 100 Hz). */
 #define SL_RECENT_TIME 44
 #define SL_RECENT_TICK 6
 

@@ -38,8 +38,8 @@ static __always_inline __u64 sl_note_stray(const struct sl_flow_key *key)
 	return now.last_ns - known->first_ns;
 }
 
-/* True: the flow's local end is claimed, by address and port or by the port alone. The IPv6
- * wildcard does not cover IPv4 flows: a port may have no IPv6 listener. */
+/* True: the flow's local end is claimed, by address and port or by the port alone. An IPv4 wildcard
+ * does not cover IPv6 flows, for which there may be no listener. */
 static __always_inline int sl_is_end_claimed(const struct sl_flow_key *key, __u64 bits)
 {
 	struct sl_endpoint_key end = {

@@ -120,8 +120,7 @@ static int with_own(void *arg)
 	struct child c = *(struct child *)arg;
 
 	sl_lib_child();
-	/* _exit() of the whole process: returning would end this thread alone, and the keeper may
-	 * run. */
+	/* Ends the whole process: a return would end this thread alone, and the keeper may run. */
 	syscall(SYS_exit_group, c.fn(c.arg));
 	__builtin_unreachable();
 }

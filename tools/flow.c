@@ -55,8 +55,7 @@ static int wrong(const char *expected, const char *found)
 	return 2;
 }
 
-/* Which -----------------------------------------------------------------------------------------
- */
+/* Selecting ------------------------------------------------------------------------------------ */
 
 static bool end_fits(const struct end *e, const struct sl_addr *a, uint16_t port)
 {

@@ -7,7 +7,7 @@
 
 #include "base/settings.h"
 
-/* Prints "a=1,b=2,7=2" as "a=1, b=2": second numbers of a value are for old files only. */
+/* Prints "a=1,b=2,7=2" as "a=1, b=2": names that are numbers are for old files only. */
 static void print_names(FILE *to, const char *list)
 {
 	const char *sep = "";

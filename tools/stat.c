@@ -319,7 +319,7 @@ static int choose(const struct options *o, struct sl_stat_file *files, int n)
 		bool is = true;
 
 		if (!files[i].alive) {
-			/* A process of another pid namespace still holds its file. */
+			/* Keep the file if a process of another pid namespace holds it. */
 			if (!o->keep_files && !sl_stats_is_held(AT_FDCWD, files[i].path))
 				unlink(files[i].path);
 			continue;
