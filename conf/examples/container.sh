@@ -9,8 +9,8 @@ docker run --rm --network host --user 1000:1000 --security-opt no-new-privileges
 	--env LD_PRELOAD=/opt/sluice/libsluice-preload.so \
 	redis:7 redis-server --protected-mode no
 
-# 2. With a network of its own (podman the same): a daemon in its namespace, from the host, whose socket
-#    is mounted in.
+# 2. With a network of its own (podman: likewise): start a daemon from the host in the container's network
+#    namespace, and mount the daemon's socket into the container.
 mkdir -p /run/sluice/web
 docker run --detach --name web --user 1000:1000 --volume /run/sluice/web:/run/sluice \
 	--volume /usr/local/lib:/opt/sluice:ro --env LD_PRELOAD=/opt/sluice/libsluice-preload.so nginx
