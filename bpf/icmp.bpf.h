@@ -27,7 +27,7 @@ static __always_inline int is_icmp_error(const struct sl_pkt *p)
 }
 
 /* Reads the segment that the error quotes: its addresses and ports, ours in dst_port. Nonzero: not
- * TCP, whose sockets alone need it: the others hear of errors through their shadow. */
+ * TCP. Sockets of other protocols hear of errors through their shadow. */
 static __always_inline int parse_inner(struct sl_pkt *in)
 {
 	struct tcphdr *tcp;

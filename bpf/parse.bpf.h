@@ -127,7 +127,7 @@ static __always_inline __u64 sl_bounded(__u64 off)
 	return off;
 }
 
-/* Accepts options that change nothing for the receiver and are not written to by it: end,
+/* Accepts options that change nothing for the receiver and that it need not write to: end,
  * no-operation, router alert (148). Any other goes to the kernel, which drops malformed ones. */
 __noinline int sl_ip4_opts(struct xdp_md *ctx, __u32 off, __u32 end)
 {

@@ -8,8 +8,7 @@
 
 #define SL_RESET_MAX 120 /* bytes of the longest one: IPv6, TCP with all its options */
 
-/* Sets the addresses of a packet that this host sends. The caller sets the rest of the key, or to
- * 0. */
+/* Sets the addresses of a packet that this host sends, in a key that was zeroed before. */
 static __always_inline void sl_ends_v4(struct sl_flow_key *key, const struct iphdr *ip)
 {
 	key->local[10] = key->local[11] = key->remote[10] = key->remote[11] = 0xff;
@@ -57,7 +56,7 @@ static __always_inline int sl_is_end_claimed(const struct sl_flow_key *key, __u6
 	return bpf_map_lookup_elem(&endpoints, &end) != 0;
 }
 
-/* Long enough for owners, which read `strays` every two seconds at least. */
+/* Longer than owners need: they read `strays` every two seconds or more often. */
 #define SL_HOLD_NS 5000000000ull
 
 /* True: hold the reset back, since the flow or its endpoint has a claim. Whether the endpoint's
