@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets in several frames: what in.c leaves to bufs.c. */
+/* Packets in several frames: bufs.c handles them for in.c. */
 #ifndef SL_BUFS_H
 #define SL_BUFS_H
 
 #include "net/net.h"
 
-/* What of a packet is behind its first frame. */
+/* The frames of a packet behind its first one. */
 struct sl_bufs {
 	const struct sl_rx_desc *rest;
-	unsigned n; /* of rest, at least 1 */
-	bool taken; /* each of rest is kept or free */
-	bool none;  /* there is no packet: what there was is dropped */
+	unsigned n; /* frames in rest, at least 1 */
+	bool taken; /* each frame of rest was kept or freed */
+	bool none;  /* no packet: its frames were dropped */
 	struct sl_piece tail[SL_RX_BUFS - 1];
 };
 
-/* Before sl_net_input() with the first of n received frames, which a packet in several may begin
- * with; of how many it is. *cut: sl_rx's. And after it, if in->bufs is set then. */
+/* Call before sl_net_input() with n received frames. Returns how many of them the first packet
+ * has. *cut: see sl_rx. Call sl_bufs_end() afterwards if in->bufs is set then. */
 unsigned sl_bufs_begin(struct sl_in *in, struct sl_bufs *b, const struct sl_rx_desc *descs,
 		       unsigned n, bool *cut);
 void sl_bufs_end(struct sl_in *in);
-/* The packet whose first frame in->pkt has is in these, too: completes in->pkt. False: its headers
- * may be beyond the first one. */
+/* Completes in->pkt, whose first frame was parsed, with the other frames. False: its headers may
+ * extend beyond the first frame. */
 bool sl_bufs_join(struct sl_in *in, struct sl_bufs *b);
-/* As sl_in_dispatch(); sees to the frames of in->bufs. */
+/* Like sl_in_dispatch(); also keeps or frees the frames of in->bufs. */
 bool sl_bufs_dispatch(const struct sl_slot *s, struct sl_in *in);
 
 #endif

@@ -9,8 +9,8 @@ enum sl_slot_kind {
 	SL_SLOT_FREE,
 	SL_SLOT_UDP,
 	SL_SLOT_FAN,        /* several UDP sockets */
-	SL_SLOT_TCP,        /* a connection: a flow */
-	SL_SLOT_TCP_LISTEN, /* a listener, and its connections that have no flow of their own */
+	SL_SLOT_TCP,        /* one connection with a flow of its own */
+	SL_SLOT_TCP_LISTEN, /* a listener, and its connections without a flow of their own */
 	SL_SLOT_KINDS
 };
 
@@ -20,18 +20,18 @@ static inline bool sl_slot_is_tcp(uint32_t kind)
 }
 
 struct sl_slot {
-	uint32_t gen; /* changes when the slot is freed: what is under way for it is dropped */
+	uint32_t gen; /* changes when the slot is freed, so that packets under way for it are
+			 dropped */
 	uint32_t kind;
 	void *obj;
 };
 extern struct sl_slot *sl_slots;
-extern uint32_t sl_nslots; /* so many may be read */
+extern uint32_t sl_nslots; /* number of slots that may be read */
 
-/* Reserves address space for max slots (memory comes with use), or in a child makes a parent's as
- * if they had never been. 0 or -ENOMEM. */
+/* Reserves address space for max slots (memory is used on demand). In a child of fork: empties the
+ * parent's slots. 0 or -ENOMEM. */
 int sl_slots_init(uint32_t max);
-/* A free slot, or -ENOSPC: all are in use, or there is no memory. The caller fills it by
- * sl_slot_set(). */
+/* Takes a free slot; the caller fills it by sl_slot_set(). -ENOSPC: none free, or no memory. */
 int sl_slot_new(void);
 void sl_slot_set(uint32_t slot, enum sl_slot_kind kind, void *obj);
 void sl_slot_free(uint32_t slot);

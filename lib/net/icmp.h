@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ICMP errors about segments of ours, inside of this room; the others find it in net.h. */
+/* ICMP errors about our segments: internal to lib/net; other rooms use net.h. */
 #ifndef SL_ICMP_H
 #define SL_ICMP_H
 
 #include "net/net.h"
 
-/* in->pkt is an ICMP message that sl_parse_icmp() has accepted, for the object of s (whose kind is
- * one of TCP's). Its handler is told, when the message says something. The frame is not kept. */
+/* Handles in->pkt, an ICMP message accepted by sl_parse_icmp(), for the TCP object of slot s.
+ * Calls the object's ICMP handler if the message means an error. Does not keep the frame. */
 void sl_icmp_input(const struct sl_slot *s, struct sl_in *in);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets whose addresses no wire may have, and those whose source the kernel would refuse. */
+/* Packets with addresses that must not appear on a wire, or a source that the kernel would
+ * refuse. */
 #ifndef SL_MARTIAN_H
 #define SL_MARTIAN_H
 
@@ -7,16 +8,16 @@
 
 struct sl_in;
 
-/* What a lane knows of IPv4 sources. Bounded: a set of the table loses its oldest entry. Lane held.
- */
+/* The IPv4 sources that a lane knows. Bounded: a full set of the table loses its oldest entry.
+ * Lane held. */
 #define SL_SOURCE_SETS    1024
 #define SL_SOURCE_WAYS    4
 #define SL_SOURCE_DEVICES 8 /* by ifindex */
 struct sl_source {
 	uint32_t addr; /* network order; 0: empty */
-	uint32_t dev;  /* ifindex << 1, and 1: sent to a group */
+	uint32_t dev;  /* ifindex << 1, plus 1 if the packet was sent to a group */
 	uint32_t gen;  /* sl_route_gen when the kernel was asked */
-	uint32_t good; /* until second << 1, and 1: the kernel takes it */
+	uint32_t good; /* valid until this second << 1, plus 1 if the kernel accepts it */
 };
 
 struct sl_sources {
@@ -24,7 +25,7 @@ struct sl_sources {
 	uint32_t ends_gen;
 	uint32_t ends_ifindex;
 	struct sl_hash_key key;
-	/* Does the kernel validate sources on the device (rp_filter)? Read once a second. */
+	/* Whether the kernel validates sources on a device (rp_filter); read once a second. */
 	struct {
 		uint32_t ifindex, second, gen;
 		bool is_on;
@@ -33,13 +34,13 @@ struct sl_sources {
 	struct sl_source source[SL_SOURCE_SETS][SL_SOURCE_WAYS];
 };
 
-/* For each batch of a device: what sl_in.ends begins with. NULL is fine. */
+/* Initial sl_in.ends for a batch of a device. s may be NULL. */
 uint64_t sl_sources_begin(const struct sl_sources *s, uint32_t ifindex);
 
-/* Would the kernel take a packet from this source on in->ifindex? Asks it (a system call) at the
- * first packet of a source, and again after an event of routing, or some seconds. Says so of
- * addresses that need no question: RFC 1122 3.2.1.3; RFC 4291 2.5.2, 2.5.3, 2.7. Without
- * in->sources these alone are looked at. Lane held. */
+/* True: the kernel would accept a packet from this source on in->ifindex. Asks the kernel (a
+ * system call) at the first packet of a source, and again after a routing event or some seconds.
+ * Refuses addresses that are always invalid without asking: RFC 1122 3.2.1.3; RFC 4291 2.5.2,
+ * 2.5.3, 2.7. Without in->sources it checks only these. Lane held. */
 bool sl_source_is_good(struct sl_in *in);
 
 #endif

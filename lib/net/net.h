@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* IP in and out: what the lane, the protocols and the wire have in common. */
+/* IP receive and send: shared by the lane, the protocols and the wire format. */
 #ifndef SL_NET_H
 #define SL_NET_H
 
@@ -13,63 +13,63 @@
 #include "wire/tcp_seg.h"
 #include "wire/wire.h"
 
-/* A packet on its way in; one for each lane, refilled for each packet. */
+/* A received packet; each lane has one, refilled for each packet. */
 struct sl_in {
 	struct sl_frames *cache; /* the lane's */
 	struct sl_lane_stats *stats;
-	void *lane; /* struct sl_lane, for upper rooms */
+	void *lane; /* struct sl_lane, opaque in this room */
 	uint32_t ifindex;
 	bool partial_ok;            /* the device may leave checksums unfinished */
 	struct sl_bufs *bufs;       /* NULL: the packet is in one frame */
 	struct sl_sources *sources; /* the lane's; NULL: routing is not asked about sources */
-	uint64_t ends;              /* IPv4: addresses of a packet whose source is good; 0: none */
-	/* of this packet */
+	uint64_t ends; /* IPv4: addresses of the last packet with a good source; 0: none */
+	/* fields of the current packet */
 	uint32_t frame;
-	uint16_t off;  /* of pkt.data in the frame */
-	uint8_t stamp; /* SL_META_SW, SL_META_HW: which stamps there are (sl_hw_stamp()) */
+	uint16_t off;  /* offset of pkt.data in the frame */
+	uint8_t stamp; /* which stamps exist: SL_META_SW, SL_META_HW (sl_hw_stamp()) */
 	uint64_t stamp_ns;
-	uint32_t slot; /* that the steering program chose */
+	uint32_t slot; /* slot chosen by the steering program */
 	uint8_t proto; /* IPPROTO_UDP, IPPROTO_TCP; of an ICMP error IPPROTO_ICMP or _ICMPV6 */
-	uint8_t nmore; /* further frames it is in (sl_more_of()), of UDP only */
+	uint8_t nmore; /* UDP only: number of further frames (sl_more_of()) */
 	struct sl_pkt pkt;
-	struct sl_tcp_seg seg; /* of TCP only; last, since UDP's copies do without it */
+	struct sl_tcp_seg seg; /* TCP only; last, since copies for UDP leave it out */
 };
 
-/* The hardware's time stamp of a received packet, which lies in front of it; off: of the packet in
- * the frame. Only for one whose stamp says SL_META_HW. */
+/* The hardware's time stamp of a received packet, stored in front of it; off: of the packet in the
+ * frame. Only for a packet whose stamp has SL_META_HW. */
 uint64_t sl_hw_stamp(uint32_t frame, uint16_t off);
 
-/* Device of each number that SL_CLAIM_VLAN() gives; 0: none, or it is down. Atomic. */
+/* ifindex for each number from SL_CLAIM_VLAN(); 0: none, or the device is down. Atomic. */
 extern uint32_t sl_in_vlan[SL_MAX_VLANS];
 
-/* What a protocol does with a packet for an object of its kind. True: it kept the frame. */
+/* A protocol's input function for objects of its kind. True: it keeps the frame. */
 typedef bool (*sl_in_handler)(void *obj, struct sl_in *in);
 void sl_in_register(enum sl_slot_kind kind, sl_in_handler handler);
 
 /* An ICMP error about a segment that we are said to have sent (RFC 792, 4443). Nobody has checked
- * that we did: that is TCP's business (RFC 5927). */
+ * that we did send it: TCP does that (RFC 5927). */
 struct sl_in_icmp {
 	struct sl_addr local, remote; /* of the segment */
 	uint16_t lport, rport;
 	uint32_t seq; /* of the segment */
 	uint8_t type, code;
 	bool v6;
-	bool hard;    /* as Linux has it: the connection may fail of it at once */
-	int err;      /* positive errno (icmp_err_convert, icmpv6_err_convert); 0: says nothing */
+	bool hard;    /* Linux lets the connection fail at once for this error */
+	int err;      /* positive errno (icmp_err_convert, icmpv6_err_convert); 0: no error */
 	uint32_t mtu; /* packet too big: MTU of the next hop less the IP header; else 0 */
 };
-/* What TCP does with one that was steered to an object of its kinds. */
+/* TCP's function for an ICMP error that was steered to an object of its kinds. */
 typedef void (*sl_icmp_handler)(void *obj, const struct sl_in_icmp *e, struct sl_in *in);
 void sl_in_register_icmp(enum sl_slot_kind kind, sl_icmp_handler handler);
 
 /* Calls the handler of the slot's kind. */
 bool sl_in_dispatch(const struct sl_slot *s, struct sl_in *in);
 
-/* One received frame, all the way up. The frame is kept by a socket or freed. */
+/* Passes one received frame up to its socket, which keeps the frame; else frees it. */
 void sl_net_input(struct sl_in *in, const struct sl_rx_desc *desc);
 
-/* What lies in front of a datagram in several frames, at the start of the first one: the others.
- * They are held and freed as that one is. */
+/* Further frames of a datagram, recorded at the start of its first frame. They are referenced and
+ * freed together with the first frame. */
 struct sl_more {
 	struct {
 		uint32_t frame;
@@ -81,7 +81,7 @@ static inline const struct sl_more *sl_more_of(uint32_t frame)
 {
 	return (const struct sl_more *)sl_frame_ptr(frame);
 }
-/* As sl_frame_ref() and sl_frame_put(), of a packet in 1 + nmore frames. */
+/* Like sl_frame_ref() and sl_frame_put(), for a packet in 1 + nmore frames. */
 void sl_frames_ref_more(uint32_t frame, uint8_t nmore);
 void sl_frames_put_more(struct sl_frames *cache, uint32_t frame, uint8_t nmore);
 
@@ -101,12 +101,12 @@ static inline void sl_in_put(const struct sl_in *in)
 		sl_frame_put(in->cache, in->frame);
 }
 
-/* A destination of a lane: route, neighbour and device, cached. */
+/* A cached destination of a lane: route, neighbour and device. */
 struct sl_dst {
 	struct sl_route_key key;
 	struct sl_route route;
 	struct sl_neigh *neigh; /* NULL for multicast */
-	void *leg;              /* the lane's leg on the route's device; NULL: the kernel sends */
+	void *leg; /* the lane's leg on the route's device; NULL: send through the kernel */
 	uint32_t vlan;
 	uint32_t serial; /* raised at each change: headers made from it are stale */
 	uint32_t neigh_seq;
@@ -116,7 +116,7 @@ struct sl_dst {
 	bool used;
 };
 
-/* The lane's answers for devices: fills leg, smac and vlan of dst for dst->route.ifindex. */
+/* Fills leg, smac and vlan of dst for the device dst->route.ifindex. */
 typedef void (*sl_leg_finder)(void *lane, struct sl_dst *dst);
 
 #define SL_DST_SETS 512
@@ -124,30 +124,32 @@ typedef void (*sl_leg_finder)(void *lane, struct sl_dst *dst);
 #define SL_DST_AGED 64
 struct sl_dst_cache {
 	struct sl_dst dst[SL_DST_SETS][SL_DST_WAYS];
-	uint8_t next[SL_DST_SETS]; /* which way to evict */
-	uint32_t naged;            /* answers that grew old and are asked for by the keeper */
+	uint8_t next[SL_DST_SETS]; /* which way to evict next */
+	uint32_t naged;            /* old answers that the keeper must ask for again */
 	struct sl_route_key aged[SL_DST_AGED];
 };
 
-/* Finds the destination, asking kernel and mirrors when it is new or stale; when it is only old it
- * is given as it is, and its key is added to c->aged. Never NULL. The pointer is the cache's: good
- * until the next call on the same lane that misses, so users keep serial and compare key. */
+/* Finds the destination. Asks the kernel and the mirrors if it is new or stale; if it is only old,
+ * returns it as it is and adds its key to c->aged. Never NULL. The next call on the lane that
+ * misses may overwrite the result, so callers remember serial and compare the key. */
 struct sl_dst *sl_dst_get(struct sl_dst_cache *c, const struct sl_route_key *key, void *lane,
 			  sl_leg_finder find, uint64_t now_ns);
 
-/* For who asks without holding the lane (the keeper): takes up to max keys off the list of those
- * that grew old; how many. Lane held. */
+/* For a caller that will ask without holding the lane (the keeper): removes up to max keys from
+ * the list of old answers; returns how many. Lane held. */
 unsigned sl_dst_take_aged(struct sl_dst_cache *c, struct sl_route_key *keys, unsigned max);
-/* The kernel's answer to one of them. Lane held. */
+/* Stores the kernel's new answer for one of these keys. Lane held. */
 void sl_dst_answer(struct sl_dst_cache *c, const struct sl_route_key *key,
 		   const struct sl_route *route, void *lane, sl_leg_finder find);
 
-/* The answer is doubtful (an ICMP error came): ask again before the next use. NULL is fine. */
+/* Makes the next use ask again, since the answer is doubtful (an ICMP error came). dst may be
+ * NULL. */
 void sl_dst_outdate(struct sl_dst *dst);
 
-/* Path MTU exceptions make no event: a destination in use is asked for again this often. */
+/* The kernel reports no event for path MTU exceptions, so a destination in use is asked for again
+ * this often. */
 #define SL_DST_REASK_NS 1000000000ull
-/* Is what was cached still good? */
+/* True: the cached answer is still good. */
 static inline bool sl_dst_fresh(const struct sl_dst *dst, uint64_t now_ns)
 {
 	if (sl_unlikely(dst->route.gen != sl_load(&sl_route_gen) ||

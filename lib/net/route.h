@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Routes, links and addresses of the kernel, mirrored by rtnetlink: "routing is the same as the
- * OS routing". Destinations are asked of the kernel one by one (RTM_GETROUTE), so policy routing
- * and twin subnets come out right; what was answered holds until the generation changes. */
+/* Routes, links and addresses of the kernel, mirrored by rtnetlink, so that we route as the kernel
+ * does. The kernel is asked for each destination (RTM_GETROUTE), which makes policy routing and
+ * overlapping subnets come out right. An answer is valid until the generation changes. */
 #ifndef SL_ROUTE_H
 #define SL_ROUTE_H
 
@@ -9,37 +9,36 @@
 #include "base/base.h"
 
 /* Raised by every event that may change an answer: routes, rules, addresses, links. A cached
- * sl_route is good while its gen equals this. Read with sl_load(). */
+ * sl_route is valid while its gen equals this. Read with sl_load(). */
 extern uint32_t sl_route_gen;
 
 enum sl_route_kind {
 	SL_ROUTE_DEVICE,      /* unicast out of a device */
 	SL_ROUTE_MULTICAST,   /* multicast out of a device, no local member */
-	SL_ROUTE_LOCAL,       /* this host, or multicast that has local members: the kernel's */
-	SL_ROUTE_BROADCAST,   /* the kernel's */
-	SL_ROUTE_UNREACHABLE, /* error says with which errno the kernel refuses */
-	SL_ROUTE_OTHER,       /* encapsulated (MPLS, lwtunnel), multipath by hash: the kernel's */
+	SL_ROUTE_LOCAL,       /* this host, or multicast with local members: left to the kernel */
+	SL_ROUTE_BROADCAST,   /* left to the kernel */
+	SL_ROUTE_UNREACHABLE, /* refused by the kernel, with the errno in error */
+	SL_ROUTE_OTHER, /* encapsulated (MPLS, lwtunnel), multipath by hash: left to the kernel */
 };
 
 struct sl_route_key {
 	struct sl_addr dst;
-	struct sl_addr src; /* any: let the kernel choose */
+	struct sl_addr src; /* any: the kernel chooses */
 	uint32_t oif;       /* SO_BINDTODEVICE, IP_MULTICAST_IF, scope id; 0: any */
 	uint8_t tos;
 	uint32_t mark;
-	bool mc_noloop; /* the user does not want local copies of multicast; not asked of the kernel
-			 */
+	bool mc_noloop; /* the user wants no local copies of multicast; not sent to the kernel */
 };
 
 struct sl_route {
-	uint32_t gen; /* sl_route_gen when it was asked */
+	uint32_t gen; /* value of sl_route_gen when the kernel was asked */
 	enum sl_route_kind kind;
 	int error; /* -errno for SL_ROUTE_UNREACHABLE */
 	uint32_t ifindex;
-	uint32_t mtu;           /* path MTU: the route's, exception's or the link's */
-	uint8_t hoplimit;       /* the route's, or the machine's or device's */
-	uint8_t init_cwnd;      /* RTAX_INITCWND, 0: the default */
-	uint16_t adv_mss;       /* RTAX_ADVMSS, 0: what the MTU allows */
+	uint32_t mtu;           /* path MTU: of the route, an exception or the link */
+	uint8_t hoplimit;       /* of the route, else of the machine or device */
+	uint8_t init_cwnd;      /* RTAX_INITCWND, 0: default */
+	uint16_t adv_mss;       /* RTAX_ADVMSS, 0: as the MTU allows */
 	struct sl_addr src;     /* source address the kernel would choose */
 	struct sl_addr nexthop; /* gateway, or the destination itself */
 };
@@ -52,59 +51,60 @@ struct sl_link {
 	uint32_t flags; /* IFF_* */
 	uint8_t mac[6];
 	uint16_t type;   /* ARPHRD_* */
-	uint32_t lower;  /* IFLA_LINK, 0: none (as for a veth, where it is the peer) */
+	uint32_t lower;  /* IFLA_LINK, 0: none (for a veth, its peer) */
 	uint32_t master; /* IFLA_MASTER, 0: none */
 	char kind[16];   /* IFLA_INFO_KIND: "veth", "vlan"...; "" for hardware */
-	/* kind "vlan": its tag as the steering maps have it (SL_VLAN_AD), and has it a map from
-	 * priorities to those of the tag? */
+	/* kind "vlan": the tag as in the steering maps (SL_VLAN_AD), and whether the device maps
+	 * priorities to tag priorities */
 	uint16_t vlan_tag;
 	uint16_t vlan_qos;
 	uint32_t carrier_up;
-	uint32_t xdp_id; /* of the program that the device runs, 0: none */
-	bool no_qdisc;   /* as far as it was known when the device changed last */
+	uint32_t xdp_id; /* id of the XDP program on the device, 0: none */
+	bool no_qdisc;   /* as last reported for the device */
 };
 
-/* What the mirror tells upward, from the keeper's thread, with no lock of the mirror held. An
- * address is gone when its device goes down, too. It may be on several devices: ask
- * sl_addr_is_local() before it is forgotten. */
+/* Callbacks of the mirror, run by the keeper with no lock of the mirror held. An address also
+ * counts as gone when its device goes down. It may be on another device too: ask
+ * sl_addr_is_local() before you forget it. */
 struct sl_net_events {
 	void (*link_changed)(const struct sl_link *link, bool gone);
 	void (*addr_changed)(uint32_t ifindex, const struct sl_addr *addr, bool gone);
 };
 
-/* Opens the sockets, dumps the state (without callbacks: see the for-each calls). Returns 0 or
- * -errno. Once; in the network namespace of the calling thread. */
+/* Opens the sockets and reads the state (without callbacks: use the for-each calls). 0 or -errno.
+ * Call once, in the network namespace to mirror. */
 int sl_net_open(const struct sl_net_events *events);
 void sl_net_close(void);
-/* After fork, in the child: forget, close the descriptors. */
+/* In a child of fork: forgets the state and closes the descriptors. */
 void sl_net_child(void);
-/* Descriptor to watch for EPOLLIN, and what to call then (keeper's thread). ENOBUFS from the
- * kernel leads to a new dump. */
+/* Descriptor to watch for EPOLLIN, and the function that the keeper calls then. ENOBUFS from the
+ * kernel makes it read the whole state again. */
 int sl_net_fd(void);
 void sl_net_on_readable(void);
 
 /* Asks the kernel (one system call round trip, more for IPv6; any thread). 0 or -errno if it could
- * not be asked (-EDEADLK: from a signal handler inside another question of the thread, -EAGAIN:
- * by a device too new to be mirrored, -ENOTCONN: not open, -EINVAL: families mixed); a refusal by
- * the routing itself is 0 with kind SL_ROUTE_UNREACHABLE.
- * The kernel tells of no event when a path MTU exception is made or expires, when IPv6's own MTU
- * of a device changes, nor (before Linux 6.14) when a group is joined: ask again by age, and
- * after EMSGSIZE. The kernel may hold its configuration lock (rtnl) for milliseconds meanwhile. */
+ * not be asked (-EDEADLK: a signal handler interrupted another question of the thread, -EAGAIN:
+ * the answer names a device not yet mirrored, -ENOTCONN: not open, -EINVAL: families mixed). If
+ * routing refuses the destination it returns 0 with kind SL_ROUTE_UNREACHABLE.
+ * The kernel reports no event when a path MTU exception is made or expires, when a device's own
+ * IPv6 MTU changes, nor (before Linux 6.14) when a group is joined: ask again by age, and after
+ * EMSGSIZE. The kernel may hold its configuration lock (rtnl) for milliseconds meanwhile. */
 int sl_route_get(const struct sl_route_key *key, struct sl_route *out);
 
-/* The same for who asks for each connection: what was asked within the last second, by anyone, is
- * not asked again while no event of the mirror has made it stale. */
+/* Like sl_route_get(), for callers that ask for each connection: reuses an answer to any caller
+ * that is less than a second old, unless an event of the mirror has made it stale. */
 int sl_route_recall(const struct sl_route_key *key, uint64_t now_ns, struct sl_route *out);
 
-/* Copies the mirrored state; false if there is no such device. Any thread. */
+/* Copies the mirrored state; false: no such device. Any thread. */
 bool sl_link_get(uint32_t ifindex, struct sl_link *out);
-/* Has it a link just now? Asks the kernel, whose event of it comes up to a second later. Any
- * thread. */
+/* True: the device has a link now. Asks the kernel, since its event may come up to a second later.
+ * Any thread. */
 bool sl_link_has_carrier(uint32_t ifindex);
-/* Is it an address of this host, on a device that is up, and not tentative? (127.0.0.0/8 is;
- * ranges of the table `local` are not: sl_route_get() knows them.) Any thread. */
+/* True: an address of this host, on a device that is up, and not tentative. Includes 127.0.0.0/8,
+ * but not ranges of the table `local`, which sl_route_get() knows. Any thread. */
 bool sl_addr_is_local(const struct sl_addr *addr);
-/* Calls fn for each device that is up and each local address on it; stops when fn is false. */
+/* Call fn for each device that is up, and for each local address on it; stop when fn returns
+ * false. */
 void sl_link_for_each(bool (*fn)(const struct sl_link *link, void *arg), void *arg);
 void sl_local_for_each(bool (*fn)(uint32_t ifindex, const struct sl_addr *addr, void *arg),
 		       void *arg);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Pacing on the lane's timing wheel.
  *
- * Theory of operation: the frames of a paced socket wait in a queue of its pacer, linked by number;
- * they count against the socket's send buffer as if they were under way. Whoever makes a turn of
- * the lane, or sends on the socket, lets go what is due; when nobody does, the keeper is awake for
- * it (due.c). Where the NIC can pace, it does (pace_nic.c). A pacer outlives its socket until its
- * queue is empty. Pacers are never freed but used again, since what ends may be a turn inside of a
- * signal handler. */
+ * Theory of operation: the frames of a paced socket wait in its pacer's queue, linked by number,
+ * and count against the socket's send buffer like packets under way. A thread that makes a turn of
+ * the lane or sends on the socket sends what is due; if no thread does, the keeper wakes for it
+ * (due.c). Where the NIC can pace, it does (pace_nic.c). A pacer outlives its socket until its
+ * queue is empty. Pacers are never freed but reused, since one may end in a turn made by a signal
+ * handler. */
 #include "stack/pace.h"
 
 #include "base/clock.h"
@@ -14,10 +14,10 @@
 #include "base/sys.h"
 #include "stack/pace_int.h"
 
-#define FEW_PKTS 8 /* so many may wait whatever the others have */
+#define FEW_PKTS 8 /* each pacer may queue this many, however full the others are */
 #define EXIT_NS  1000000000ull
 
-/* Of each frame: what waits behind it, and what it is. */
+/* For each frame: the next frame in the queue, and its packet. */
 struct waiting {
 	uint32_t next;
 	uint16_t off, len;
@@ -26,7 +26,7 @@ struct waiting {
 static struct waiting *waiting;
 static uint32_t nwaiting; /* of all lanes; atomic */
 
-static struct sl_lock lock; /* over spare, and the making of the table */
+static struct sl_lock lock; /* guards `spare` and the allocation of the table */
 static struct sl_list spare = {&spare, &spare};
 static const struct sl_tx_ops gate_ops;
 
@@ -100,7 +100,7 @@ void sl_pacer_end(struct sl_pacer *p)
 		sl_timer_cancel(&p->lane->pace->wheel, &p->timer);
 	sl_list_del(&p->node);
 	if (!sl_lock(&lock))
-		return; /* lost */
+		return; /* leaked, not reused */
 	sl_list_add_tail(&spare, &p->node);
 	sl_unlock(&lock);
 }
@@ -197,7 +197,7 @@ void sl_pacer_pop(struct sl_pacer *p)
 	__atomic_fetch_sub(&nwaiting, 1, __ATOMIC_RELAXED);
 }
 
-/* Who asked for it is told when a packet leaves the queue. */
+/* Tells the caller that asked for it when a packet leaves the queue. */
 void (*sl_pace_on_posted)(struct sl_leg *leg, const struct sl_tx_desc *d);
 
 bool sl_pacer_post(struct sl_leg *leg, const struct sl_tx_desc *d)
@@ -209,7 +209,7 @@ bool sl_pacer_post(struct sl_leg *leg, const struct sl_tx_desc *d)
 	return true;
 }
 
-/* The first packet goes to the device, or nowhere when that is gone. False: no room there. */
+/* Posts the first packet to the device, or drops it if the device is gone. False: no room. */
 static bool pass_on(struct sl_pacer *p)
 {
 	struct sl_pace_gate *g = &p->gate[waiting[p->head].gate];
@@ -227,7 +227,7 @@ static bool pass_on(struct sl_pacer *p)
 	return sl_pacer_post(g->real, &d);
 }
 
-/* Nobody else looks when the NIC's queue is empty, which ends then. */
+/* True: the timer must watch the NIC's queue, which is closed once empty; no other thread looks. */
 static bool is_leaving(const struct sl_pacer *p)
 {
 	return p->nic && (p->orphan || (p->direct && p->way == SL_WAY_TO_WHEEL));
@@ -258,7 +258,7 @@ static void tell(struct sl_pacer *p, uint32_t pkts)
 	s->pace_busy_ns = p->pace.busy_ns;
 }
 
-/* Lets go what is due, not started yet. How many. One that was only there for that is gone then. */
+/* Posts what is due without starting it; returns how many packets. May free an orphan pacer. */
 static uint32_t let_go(struct sl_pacer *p, uint64_t now_ns, bool waited)
 {
 	uint32_t n = 0;
@@ -288,7 +288,7 @@ static uint32_t let_go(struct sl_pacer *p, uint64_t now_ns, bool waited)
 	return n;
 }
 
-/* Starts what was let go. */
+/* Starts the packets just posted. */
 static void kick(struct sl_lane *lane)
 {
 	for (uint32_t i = 0; i < lane->nlegs; i++)
@@ -308,7 +308,7 @@ static void tell_keeper(struct sl_lane *lane)
 	sl_lane_due(&lane->pace_next_us, next_us, SL_WHEEL_TICK_US);
 }
 
-/* As a backend ---------------------------------------------------------------------------------
+/* The gate as a send backend --------------------------------------------------------------------
  */
 
 static unsigned gate_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
@@ -328,7 +328,7 @@ static int gate_kick(struct sl_tx *tx)
 	struct sl_pace_gate *g = sl_container_of(tx, struct sl_pace_gate, tx);
 	struct sl_pacer *p = g->pacer;
 
-	/* Was the queue empty before these, none of them is late. */
+	/* If nothing waited before these packets, they are not late. */
 	bool waited = p->waiting > tx->posted || p->called;
 
 	tx->posted = 0;
@@ -359,7 +359,7 @@ static void gate_settle(struct sl_tx *tx)
 static void gate_close(struct sl_tx *tx, struct sl_frames *cache)
 {
 	(void)tx;
-	(void)cache; /* nothing is of its own */
+	(void)cache; /* a gate has no resources */
 }
 
 static const struct sl_tx_ops gate_ops = {
@@ -371,7 +371,7 @@ static const struct sl_tx_ops gate_ops = {
 	.close = gate_close,
 };
 
-/* Calls of sockets ----------------------------------------------------------------------------- */
+/* Calls by sockets ----------------------------------------------------------------------------- */
 
 void sl_pacer_show(struct sl_pacer *p)
 {
@@ -456,7 +456,7 @@ static void fire(struct sl_timer *t, void *arg)
 	let_go(p, r->now_ns, true);
 }
 
-/* Those whose senders wait: what they paid for may have left. */
+/* Wakes waiting senders: packets charged to them may have left. */
 static void tell_senders(struct sl_lane *lane, struct sl_list *told)
 {
 	sl_lane_reap(lane);
@@ -514,7 +514,7 @@ static void turn(struct sl_lane *lane, void *arg)
 	sl_lane_unlock(lane);
 }
 
-/* Until nothing waits, for so long. */
+/* Makes turns until nothing waits, for at most most_ns. True: nothing waits. */
 static bool drain(uint64_t most_ns)
 {
 	uint64_t end_ns = sl_now_ns() + most_ns;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Pacing by the NIC: a queue pair with a rate limit.
  *
- * Theory of operation: the NIC holds a queue to its rate as a whole, so each paced socket has one
- * of its own; what equal rates share is an entry in the device's table of rates. The keeper asks
- * for the queue, since that takes milliseconds; until it is there, and where there is none to be
- * had (another device, a rate out of range, the table full, no more queues), the wheel paces.
- * Nothing is reordered: the first packet to the new queue waits until those of before have left
- * the lane's, and the first by the wheel until the NIC's is empty. A new rate is set on the same
- * queue. One that fails gives back what surely has not left, and the wheel goes on with it. A TCP
- * connection posts to its queue itself (pace_tcp.c). */
+ * Theory of operation: the NIC limits the rate of a whole queue, so each paced socket has a queue
+ * of its own; equal rates share an entry in the device's table of rates. The keeper opens the
+ * queue, since that takes milliseconds. The wheel paces until the queue is there, and where none
+ * is possible (another device, a rate out of range, the table full, no more queues).
+ * Packets are never reordered: the first packet to the new queue waits until earlier ones have
+ * left the lane's queue, and the wheel sends its first packet when the NIC's queue is empty. A new
+ * rate is set on the same queue. When a queue fails, packets that surely have not left return to
+ * the wheel. A TCP connection posts to its queue itself (pace_tcp.c). */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -17,9 +17,10 @@
 #include "net/rtnl.h"
 #include "stack/pace_int.h"
 
-/* On the way to the NIC: who comes so late is punctual; */
+/* SL_WAY_TO_NIC: a packet that comes at most this late counts as punctual. */
 #define SLACK_NS (2 * SL_WHEEL_TICK_US * 1000ull)
-/* so long one waits for somebody punctual, and for a moment when nothing is under way beside; */
+/* After the queue was opened: how long to insist on a punctual packet, and after which time to
+ * hold packets back until the lane's queue is empty. */
 #define PUNCTUAL_NS SL_PACE_LATE_NS
 #define HOLD_NS     (2 * SL_PACE_LATE_NS)
 
@@ -44,7 +45,7 @@ void sl_pace_nic_want(struct sl_pacer *p)
 
 /* Completions --------------------------------------------------------------------------------- */
 
-/* What was measured, at the size that the packets have on the average. */
+/* Measures the rate, with the average packet size. */
 static void measure(struct sl_pacer *p, unsigned n, uint64_t now_ns)
 {
 	if (p->nic_ns && n) {
@@ -73,16 +74,16 @@ void sl_lane_pace_reap(struct sl_lane *lane)
 
 /* Ways ----------------------------------------------------------------------------------------- */
 
-/* What the NIC has let go is no reason to hurry now. */
+/* The NIC kept the pace until now, so the wheel starts afresh and makes up for nothing. */
 static void to_wheel(struct sl_pacer *p)
 {
 	p->way = SL_WAY_WHEEL;
 	sl_pace_idle(&p->pace, sl_now_ns());
 	sl_pacer_show(p);
-	call_keeper(); /* to take the queue down */
+	call_keeper(); /* the keeper closes the queue */
 }
 
-/* What surely has not left goes by the wheel, before all that waits. */
+/* Packets that surely have not left return to the wheel, in front of those that wait. */
 static void fail(struct sl_pacer *p)
 {
 	struct sl_tx_desc d[SL_PACE_DEPTH];
@@ -105,8 +106,8 @@ void sl_pace_nic_start(struct sl_pacer *p)
 		measure(p, 0, sl_now_ns());
 }
 
-/* Have all that went by the wheel left, and is the next packet due now, not a while ago? False: not
- * yet. */
+/* True: everything that the wheel sent has left, and the next packet is due now, not a while ago.
+ */
 static bool may_turn_to_nic(struct sl_pacer *p, uint64_t now_ns, uint64_t due_ns)
 {
 	p->beside->ops->reap(p->beside, &p->lane->frames);
@@ -117,7 +118,7 @@ static bool may_turn_to_nic(struct sl_pacer *p, uint64_t now_ns, uint64_t due_ns
 	       (due_ns + SLACK_NS >= now_ns || now_ns >= p->queue_ns + PUNCTUAL_NS);
 }
 
-/* False: not yet. */
+/* True: the way has changed. False: not yet. */
 static bool has_arrived(struct sl_pacer *p, uint64_t now_ns, uint64_t due_ns)
 {
 	if (sl_verbs_dead(p->nic)) {
@@ -130,7 +131,7 @@ static bool has_arrived(struct sl_pacer *p, uint64_t now_ns, uint64_t due_ns)
 		to_wheel(p);
 		return true;
 	}
-	if (p->gate[0].real->tx != p->beside) { /* the lane has left the NIC */
+	if (p->gate[0].real->tx != p->beside) { /* the lane no longer uses the NIC's queue */
 		to_wheel(p);
 		return true;
 	}
@@ -150,8 +151,8 @@ void sl_pace_nic_passed(struct sl_pacer *p)
 	p->beside->ops->settle(p->beside);
 }
 
-/* When half of what is in the queue has left: who waits for room is to fill it before it is empty,
- * even if he comes late. */
+/* When half of the queue has left: a sender that waits for room must refill it before it is empty,
+ * even if it comes late. */
 uint64_t sl_pace_nic_next(const struct sl_pacer *p, uint64_t now_ns)
 {
 	uint64_t pkts = sl_verbs_posted(p->nic) - sl_verbs_done(p->nic), half_ns;
@@ -222,9 +223,9 @@ void sl_pace_nic_leave(struct sl_pacer *p)
 		p->way = SL_WAY_TO_WHEEL;
 }
 
-/* The keeper's -------------------------------------------------------------------------------- */
+/* Run by the keeper --------------------------------------------------------------------------- */
 
-/* Not while it holds what has not left. */
+/* Call only if the queue holds no packet that is not sent. */
 static void close_queue(struct sl_pacer *p)
 {
 	p->nic->ops->close(p->nic, &p->lane->frames);
@@ -263,7 +264,7 @@ static bool is_same(const struct sl_pace_ask *a, const struct sl_pace_ask *b)
 	       a->packet_bytes == b->packet_bytes;
 }
 
-/* The lane was not held meanwhile: is it wanted still, and at that rate? */
+/* The lane was not held meanwhile: true if the queue is still wanted; sets a changed rate. */
 static bool is_good(const struct sl_pacer *p, struct sl_tx *tx, const struct sl_pace_ask *ask)
 {
 	const struct sl_leg *real = p->gate[0].real;
@@ -299,7 +300,7 @@ static void take_queue(struct sl_pacer *p, struct sl_tx *tx, const struct sl_pac
 	sl_pacer_run(p);
 }
 
-/* One of the lane's that the keeper has something to do for, or NULL. */
+/* A pacer of the lane whose queue the keeper must open or close, or NULL. */
 static struct sl_pacer *next_work(struct sl_lane *lane)
 {
 	sl_list_for_each (it, &lane->pace->pacers) {

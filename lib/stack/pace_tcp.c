@@ -1,41 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The pacer of a TCP connection whose pace a NIC keeps.
  *
- * Theory of operation: what TCP has not sent waits in its own send queue, where it can still be
- * cut, acknowledged and handed back. So a connection posts to the NIC's queue itself, and never
- * more than goes out in AHEAD_NS at the rate, or one packet behind the one that is going out:
- * enough that whoever comes late with the next ones leaves no gap; where it was not enough, it is
- * more for a while. pace.next_ns is when the queue will be empty; that is reckoned from what was
- * posted, and set right by completions: at once if it is before that (a burst), slowly if it is
- * later, for a NIC that was late may make up for it. From it TCP knows when a segment leaves, from
- * when on round trips and time-outs count.
+ * Theory of operation: data that TCP has not sent stay in its own send queue, where they can still
+ * be split, acknowledged and handed back. So the connection posts to the NIC's queue itself, and
+ * never more than leaves in AHEAD_NS at the rate (but at least one packet behind the one being
+ * sent). This covers a thread that comes late with the next packets; when it was not enough, the
+ * limit grows for a while. pace.next_ns is the time when the queue will be empty. It is computed
+ * from the bytes posted and corrected by completions: at once if the NIC is ahead of it (a burst),
+ * slowly if the NIC is behind, since a late NIC may catch up. It tells TCP when a segment leaves,
+ * and from then on round trips and time-outs count.
  *
- * Data, SYN, FIN and RST go by the NIC's queue. Pure ACKs do not: a rate is one for what is sent,
- * and the ACKs of a fast stream in the other direction would not fit into it. That they come before
- * data that were posted before them is harmless: they lie in the window, take up no sequence space,
- * and say no less than those that follow (RFC 9293 3.10.7.4; Linux' fq does not pace them either).
+ * Data, SYN, FIN and RST go by the NIC's queue. Pure ACKs do not: the rate is meant for data sent,
+ * and the ACKs of a fast stream in the other direction would not fit into it. ACKs may overtake
+ * data posted earlier without harm: they lie in the window, take no sequence space, and
+ * acknowledge no less than later ones (RFC 9293 3.10.7.4; Linux' fq does not pace them either).
  *
- * As the pacer's own packets those of TCP change the way only when the other one is empty; until
- * then TCP waits. What a queue that has failed gives back is let go by the wheel, before TCP goes
- * on by itself. */
+ * As for other paced packets, the way changes only when the other queue is empty, and TCP waits
+ * until then. The wheel sends packets that a failed queue gave back before TCP continues. */
 #include "stack/pace_int.h"
 
 #include "base/clock.h"
 
 #define AHEAD_NS 4000000ull
-/* More of it at the most; it halves in some seconds. */
+/* Limit of the additional time; it halves within some seconds. */
 #define MORE_NS    12000000ull
 #define MORE_SHIFT 10
-/* One packet takes no longer, or the NIC is not asked: whoever hands the connection to the kernel
- * waits for what is in the queue. */
+/* The NIC paces only if one packet takes no longer than this: a hand back to the kernel waits
+ * until the queue is empty. */
 #define SLOWEST_NS 20000000ull
-/* A NIC that is slower than its rate is followed by one part in so many, so far at a time. */
+/* A NIC slower than its rate: next_ns is moved by one part in FOLLOW, at most STEP_NS at a time. */
 #define FOLLOW     32
 #define STEP_NS    (AHEAD_NS / 4)
 #define BYTE_SHIFT 20
 #define LEAST_ROOM (SL_PACE_DEPTH / 4)
 
-/* What so many bytes take at the rate. (The product fits for all that the queue can hold.) */
+/* Time that `bytes` take at the rate. The product cannot overflow for what the queue can hold. */
 static uint64_t ns_of(struct sl_pacer *p, uint64_t bytes)
 {
 	if (sl_unlikely(p->byte_rate != p->pace.bytes_s)) {
@@ -50,7 +49,7 @@ static uint64_t burst_ns(struct sl_pacer *p)
 	return ns_of(p, sl_min(p->ask.burst_bytes, SL_PACE_DEPTH * 65536u));
 }
 
-/* Bytes in the queue, as far as is known. */
+/* Bytes in the queue, as far as completions tell. */
 static uint32_t under_way(const struct sl_pacer *p)
 {
 	uint32_t done = sl_verbs_done(p->nic);
@@ -60,8 +59,8 @@ static uint32_t under_way(const struct sl_pacer *p)
 	return p->total - p->upto[(done - 1) & (SL_PACE_DEPTH - 1)];
 }
 
-/* Those of them that surely have not left: the last one of a kick has a completion (io/verbs_tx.c).
- */
+/* Bytes that surely have not left: only the last packet of a kick has a completion
+ * (io/verbs_tx.c). */
 static uint32_t behind(struct sl_pacer *p)
 {
 	uint32_t i = sl_verbs_done(p->nic);
@@ -130,7 +129,7 @@ static void set_right(struct sl_pacer *p, uint64_t now_ns, uint32_t bytes)
 {
 	uint64_t behind_ns = ns_of(p, behind(p)), least_ns, most_ns, late_ns;
 
-	/* What leaves has left at the beginning of the time that the rate gives it. */
+	/* A packet leaves at the beginning of the time that the rate gives it. */
 	most_ns = now_ns + ns_of(p, bytes + p->frame_bytes);
 	p->pace.next_ns = sl_min(p->pace.next_ns, most_ns);
 	least_ns = now_ns + behind_ns - sl_min(behind_ns, burst_ns(p));
@@ -149,7 +148,7 @@ static void be_filled(struct sl_pacer *p)
 	p->full = false;
 }
 
-/* When the queue is to get more. */
+/* When to post the next packet. */
 static uint64_t when(struct sl_pacer *p, uint64_t now_ns)
 {
 	uint32_t bytes = under_way(p);
@@ -157,17 +156,17 @@ static uint64_t when(struct sl_pacer *p, uint64_t now_ns)
 
 	set_right(p, now_ns, bytes);
 	left_ns = p->pace.next_ns > now_ns ? p->pace.next_ns - now_ns : 0;
-	if (p->full && !bytes) /* the NIC has waited */
+	if (p->full && !bytes) /* the NIC ran out of packets */
 		p->more_ns = sl_min(p->more_ns + AHEAD_NS, MORE_NS);
 	ahead_ns = least_ns + p->more_ns;
-	/* Not one packet for each ACK that comes: a few at once. */
+	/* Post several packets at once instead of one for each ACK. */
 	if (left_ns > ahead_ns)
 		p->full = true;
 	else if (left_ns <= ahead_ns / 4 * 3)
 		be_filled(p);
 	if (p->full)
 		return p->pace.next_ns - ahead_ns / 4 * 3;
-	/* It is slower than its rate, or stands still. */
+	/* The NIC is slower than its rate, or stands still. */
 	if (ns_of(p, bytes) > ahead_ns + 2 * least_ns)
 		return now_ns + SL_PACE_RETRY_NS;
 	if (p->nic->ops->room(p->nic) < LEAST_ROOM)
@@ -221,7 +220,7 @@ uint64_t sl_pacer_posted(struct sl_pacer *p, struct sl_leg *leg, uint32_t bytes,
 	p->nic_pkts++;
 	p->nic_bytes += bytes;
 	p->pace.next_ns = leaves_ns + ns_of(p, bytes);
-	/* Not later than it does: a burst goes at once. */
+	/* An estimate not later than the truth: the NIC sends a burst at once. */
 	early_ns = burst_ns(p);
 	return leaves_ns > now_ns + early_ns ? leaves_ns - early_ns : now_ns;
 }

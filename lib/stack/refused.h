@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Devices that could not be opened: when to ask for them again. Under the lock of the ports. */
+/* Devices that could not be opened, and when to try them again. Call with the lock of the ports
+ * held. */
 #ifndef SL_REFUSED_H
 #define SL_REFUSED_H
 
 #include "base/base.h"
 
-/* Is it too early to ask for the device (or is there nothing to hope for)? now_ns: CLOCK_MONOTONIC.
- */
+/* True: it is too early to try the device again, or there is no hope. now_ns: CLOCK_MONOTONIC. */
 bool sl_refused(uint32_t ifindex, uint64_t now_ns);
-/* Was it refused, at any time? */
+/* True: it was refused at any time. */
 bool sl_refused_before(uint32_t ifindex);
-/* It was refused with `err` (-errno). True: for the first time, so that the user is to be told. */
+/* Notes that opening failed with `err` (-errno). True: for the first time, so tell the user. */
 bool sl_refused_add(uint32_t ifindex, int err, uint64_t now_ns);
-/* It was opened, or is another one now. */
+/* Call when the device was opened or has changed. */
 void sl_refused_forget(uint32_t ifindex);
-/* All of them (a child of fork). */
+/* in a child of fork: forgets all */
 void sl_refused_reset(void);
 
 #endif
