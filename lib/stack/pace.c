@@ -308,8 +308,7 @@ static void tell_keeper(struct sl_lane *lane)
 	sl_lane_due(&lane->pace_next_us, next_us, SL_WHEEL_TICK_US);
 }
 
-/* The gate as a send backend --------------------------------------------------------------------
- */
+/* The gate as a send backend ------------------------------------------------------------------ */
 
 static unsigned gate_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
 {
