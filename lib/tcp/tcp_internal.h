@@ -217,8 +217,7 @@ void sl_tcp_want_out(struct sl_tcp *c); /* puts c on host->out */
  * additional bytes. */
 bool sl_tcp_stays_held(const struct sl_tcp *c, size_t more);
 void sl_tcp_no_room(struct sl_tcp *c); /* send() was refused: puts c on host->room */
-void sl_tcp_output(
-	struct sl_tcp *c); /* sends what may be sent now: data, then an ACK if one is owed */
+void sl_tcp_output(struct sl_tcp *c);  /* sends data, then an ACK if owed */
 /* sl_tcp_send_one() sends one new segment (or what fits the window) regardless of cwnd and Nagle,
  * as a tail loss probe. sl_tcp_send_persist() sends that or a window probe. */
 bool sl_tcp_send_one(struct sl_tcp *c);
