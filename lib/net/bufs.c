@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets in several frames (Linux 6.6: Documentation/networking/af_xdp.rst, Multi-Buffer Support).
+/* Packets in several frames (Linux 6.6: Documentation/networking/af_xdp.rst, Multi-Buffer
+ * Support).
  *
- * Theory of operation: the headers are in the first frame, which goes the way of all others (in.c).
- * UDP keeps the frames of a datagram together: the first one says at its start which the others
- * are, and who holds it holds them. TCP's queues hold bytes, not packets, so it gets a segment for
- * each frame, as if the peer had sent them so. */
+ * Theory of operation: the headers are in the first frame, which is handled like any other (in.c).
+ * UDP keeps the frames of a datagram together: the first frame lists the others at its start, and
+ * holding it holds them all. TCP's queues hold bytes, not packets, so TCP gets a segment for each
+ * frame, as if the peer had sent it like that. */
 #include "net/bufs.h"
 
-#define HEADERS 60u /* the longest of TCP */
+#define HEADERS 60u /* TCP's longest header */
 
 bool sl_bufs_join(struct sl_in *in, struct sl_bufs *b)
 {
@@ -33,7 +34,7 @@ static bool udp_packet(const struct sl_slot *s, struct sl_in *in, struct sl_bufs
 	struct sl_more *more = (struct sl_more *)sl_frame_ptr(in->frame);
 	bool kept;
 
-	/* The record in front of the packet may still be read (sl_hw_stamp()). */
+	/* The record in front of the packet must stay intact for sl_hw_stamp(). */
 	if (in->off < sizeof(*more) + sizeof(struct sl_meta_hw)) {
 		in->stats->rx_bad_meta++;
 		return false;
@@ -72,7 +73,7 @@ void sl_frames_put_more(struct sl_frames *cache, uint32_t frame, uint8_t nmore)
 
 /* TCP ------------------------------------------------------------------------------------------ */
 
-/* Of the whole segment what begins after so many of its bytes and has so many. */
+/* Makes a segment of the `len` bytes of `whole` that start at offset `at`. */
 static void cut_segment(struct sl_tcp_seg *out, const struct sl_tcp_seg *whole, uint32_t at,
 			uint32_t len)
 {
@@ -86,7 +87,7 @@ static void cut_segment(struct sl_tcp_seg *out, const struct sl_tcp_seg *whole, 
 	if (whole->flags & SL_TCP_SYN)
 		out->seq++;
 	out->flags &= (uint8_t) ~(SL_TCP_SYN | SL_TCP_CWR);
-	out->opts &= SL_TCPO_TS; /* the others have been told */
+	out->opts &= SL_TCPO_TS; /* the first part carried the other options */
 	out->nsack = 0;
 	if (whole->urg > at)
 		out->urg = (uint16_t)(whole->urg - at);
@@ -94,7 +95,7 @@ static void cut_segment(struct sl_tcp_seg *out, const struct sl_tcp_seg *whole, 
 		out->flags &= (uint8_t)~SL_TCP_URG;
 }
 
-/* What it was for may go with any of them. */
+/* False: the slot's object has ended; any part of the packet may end it. */
 static bool is_still(const struct sl_slot *s, uint32_t gen)
 {
 	return sl_load_acquire(&s->gen) == gen && sl_load(&s->kind) != SL_SLOT_FREE;
@@ -107,12 +108,13 @@ static bool tcp_packet(const struct sl_slot *s, struct sl_in *in, struct sl_bufs
 	uint32_t at, len = in->pkt.len - in->pkt.tail_len - in->pkt.payload;
 	bool kept;
 
-	sl_frame_ref_single(head); /* for the addresses, until all is in */
+	sl_frame_ref_single(head); /* its headers are read until all parts are in */
 	len = sl_min(len, (uint32_t)whole.len);
 	cut_segment(&in->seg, &whole, 0, len);
 	in->pkt.payload_len = in->seg.len;
 	kept = sl_in_dispatch(s, in);
-	in->stamp &= (uint8_t)~SL_META_HW; /* it has been read, and is in front of the first */
+	in->stamp &= (uint8_t)~SL_META_HW; /* the stamp was read with the first part, and is not in
+					      front of the others */
 	at = len;
 	for (unsigned i = 0; i < b->n; i++, at += len) {
 		const struct sl_rx_desc *d = &b->rest[i];
@@ -122,7 +124,8 @@ static bool tcp_packet(const struct sl_slot *s, struct sl_in *in, struct sl_bufs
 		cut_segment(&in->seg, &whole, at, len);
 		in->pkt.payload_len = in->seg.len;
 		in->frame = d->frame;
-		in->off = (uint16_t)(d->off - in->pkt.payload); /* so that this is where they are */
+		in->off = (uint16_t)(d->off -
+				     in->pkt.payload); /* so that the payload starts at d->off */
 		if (!more || !sl_in_dispatch(s, in))
 			sl_frame_spent(in->cache, d->frame);
 	}
@@ -136,9 +139,9 @@ bool sl_bufs_dispatch(const struct sl_slot *s, struct sl_in *in)
 	return in->proto == IPPROTO_TCP ? tcp_packet(s, in, in->bufs) : udp_packet(s, in, in->bufs);
 }
 
-/* In ------------------------------------------------------------------------------------------- */
+/* Receiving ------------------------------------------------------------------------------------ */
 
-/* Up to the end of the packet. */
+/* Drops frames up to the end of the packet. */
 static unsigned skip(struct sl_in *in, const struct sl_rx_desc *descs, unsigned n, bool *cut)
 {
 	unsigned i = 0;
@@ -161,7 +164,7 @@ unsigned sl_bufs_begin(struct sl_in *in, struct sl_bufs *b, const struct sl_rx_d
 		return skip(in, descs, n, cut);
 	while (b->n + 1 < sl_min(n, (unsigned)SL_RX_BUFS) && descs[b->n].more)
 		b->n++;
-	if (descs[b->n].more) { /* and not even one of the longest is in so many */
+	if (descs[b->n].more) { /* longer than the longest packet */
 		b->none = true;
 		in->stats->rx_pkts++;
 		in->stats->rx_bad_len++;

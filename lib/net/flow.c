@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The slot table. Slots are handed out under a lock and read without one: a reader holds the lane
- * that the slot's packets come to, and checks the generation. */
+/* The slot table. Slots are allocated under a lock and read without it: a reader holds the lane
+ * that receives the slot's packets, and checks the generation. */
 #include "net/flow.h"
 
 #include <errno.h>
@@ -13,9 +13,9 @@
 struct sl_slot *sl_slots;
 uint32_t sl_nslots;
 static struct sl_lock lock;
-static uint32_t fresh;     /* slots from here on were never used */
+static uint32_t fresh;     /* first slot never used */
 static uint32_t free_head; /* slot + 1, linked through links; 0: none */
-static uint32_t *links;    /* apart: another lane may look at a slot that is being freed */
+static uint32_t *links;    /* not in the slots: another lane may read a slot while it is freed */
 static struct sl_reserve slots_room, links_room;
 
 static int start_again(void)
@@ -44,7 +44,7 @@ int sl_slots_init(uint32_t max)
 	return 0;
 }
 
-/* Is there memory for one more? */
+/* True: there is memory for another slot. */
 static bool grow(void)
 {
 	if (sl_reserve_upto(&links_room, (fresh + 1) * sizeof(*links)) ||

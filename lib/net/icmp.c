@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ICMP errors about segments of ours. The kernel knows nothing of these connections, so the
- * steering program brings the errors here; what they say is looked at, not believed. */
+/* ICMP errors about our segments. The kernel does not know these connections, so the steering
+ * program sends the errors here. Anyone can forge them: their contents are checked, not trusted. */
 #include "net/icmp.h"
 
 #include <errno.h>
 #include <linux/icmp.h>
 #include <linux/icmpv6.h>
 
-#define MIN_PMTU4 552u  /* ip_rt_min_pmtu: a smaller one is an attack, or a router of 1983 */
+#define MIN_PMTU4 552u  /* ip_rt_min_pmtu: a smaller MTU is an attack, or a router of 1983 */
 #define MIN_PMTU6 1280u /* RFC 8200 5 */
 
 static sl_icmp_handler handlers[SL_SLOT_KINDS];
@@ -22,7 +22,7 @@ struct meaning {
 	bool hard;
 };
 
-/* As Linux' icmp_err_convert (net/ipv4/icmp.c) and tab_unreach (net/ipv6/icmp.c). */
+/* Equal to Linux' icmp_err_convert (net/ipv4/icmp.c) and tab_unreach (net/ipv6/icmp.c). */
 static const struct meaning unreach4[] = {
 	[ICMP_NET_UNREACH] = {ENETUNREACH, false},    [ICMP_HOST_UNREACH] = {EHOSTUNREACH, false},
 	[ICMP_PROT_UNREACH] = {ENOPROTOOPT, true},    [ICMP_PORT_UNREACH] = {ECONNREFUSED, true},
@@ -58,7 +58,8 @@ static bool says4(struct sl_in_icmp *e, const uint8_t *icmp)
 		return false;
 	e->err = unreach4[e->code].err;
 	e->hard = unreach4[e->code].hard;
-	if (e->code == ICMP_FRAG_NEEDED) /* RFC 1191 4; 0 of a router that does not know it */
+	if (e->code ==
+	    ICMP_FRAG_NEEDED) /* RFC 1191 4; 0 from a router that does not know the field */
 		e->mtu = sl_max((uint32_t)sl_get_be16(icmp + 6), MIN_PMTU4) - 20;
 	return true;
 }
@@ -84,8 +85,8 @@ static bool says6(struct sl_in_icmp *e, const uint8_t *icmp)
 	return false;
 }
 
-/* The segment that it is about: addresses, ports and sequence number are always there (RFC 792).
- * It was sent by the address that got the error. */
+/* Reads the segment that the error is about: addresses, port numbers and sequence number are
+ * always there (RFC 792). Its source must be the address that got the error. */
 static bool read_segment(const struct sl_pkt *p, struct sl_in_icmp *e)
 {
 	struct sl_pkt inner = *p;

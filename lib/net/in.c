@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The way in: from a received frame to the protocol's handler of the socket it is for. */
+/* Receiving: passes a frame to its socket's protocol handler. */
 #include "net/bufs.h"
 #include "net/icmp.h"
 #include "net/net.h"
@@ -16,12 +16,12 @@ void sl_in_register(enum sl_slot_kind kind, sl_in_handler handler)
 
 bool sl_in_dispatch(const struct sl_slot *s, struct sl_in *in)
 {
-	sl_in_handler handler = handlers[sl_load(&s->kind)]; /* none of a slot that is free */
+	sl_in_handler handler = handlers[sl_load(&s->kind)]; /* NULL for a free slot */
 
 	return handler && handler(s->obj, in);
 }
 
-/* Copies the record out: what is checked must not change afterwards. */
+/* Copies the record, since it must not change after the checks. */
 static bool read_meta(const struct sl_rx_desc *desc, struct sl_meta *m)
 {
 	if (sl_unlikely(desc->off < sizeof(*m)))
@@ -30,7 +30,7 @@ static bool read_meta(const struct sl_rx_desc *desc, struct sl_meta *m)
 	return m->magic == SL_META_MAGIC;
 }
 
-/* The time stamps in front of the record, where there are any. */
+/* Reads the time stamps in front of the record, if there are any. */
 static void read_stamp(struct sl_in *in, const struct sl_rx_desc *desc, uint8_t flags)
 {
 	uint16_t room =
@@ -52,8 +52,8 @@ uint64_t sl_hw_stamp(uint32_t frame, uint16_t off)
 	return m.hw_ns;
 }
 
-/* What may come for an object of a kind. An error about a segment is brought to TCP; of datagrams
- * the kernel has the shadow, which tells. */
+/* True: an object of the kind can get a packet of the protocol. TCP gets ICMP errors; errors about
+ * datagrams go to the kernel's shadow socket, which reports them. */
 static bool fits(uint32_t kind, uint8_t proto)
 {
 	switch (proto) {
@@ -94,8 +94,8 @@ static bool dispatch(const struct sl_slot *s, struct sl_in *in, uint8_t proto)
 	return sl_in_dispatch(s, in);
 }
 
-/* TCP has nothing in frames for several stations (RFC 9293 3.9.2.3), nor has an ICMP error; and its
- * source was looked at when the handshake began. */
+/* TCP ignores frames sent to a group (RFC 9293 3.9.2.3), and so does ICMP error handling. The
+ * source of a TCP segment was checked when the handshake began. */
 static bool is_martian_segment(struct sl_in *in, uint8_t proto)
 {
 	if (sl_unlikely(in->pkt.data[0] & 1))
@@ -103,7 +103,7 @@ static bool is_martian_segment(struct sl_in *in, uint8_t proto)
 	return (proto != IPPROTO_TCP || in->seg.flags & SL_TCP_SYN) && !sl_source_is_good(in);
 }
 
-/* Is it a packet that the kernel would refuse for its addresses? */
+/* True: the kernel would refuse the packet for its addresses. */
 static bool is_martian(struct sl_in *in, uint8_t proto)
 {
 	const uint8_t *ends = in->pkt.data + in->pkt.l3 + offsetof(struct iphdr, saddr);
@@ -115,8 +115,8 @@ static bool is_martian(struct sl_in *in, uint8_t proto)
 	return !sl_source_is_good(in);
 }
 
-/* One with time stamps, of a VLAN, or in several frames. A VLAN device that is down or gone gets
- * nothing. */
+/* Handles a packet with time stamps, of a VLAN, or in several frames. Drops it if the VLAN device
+ * is down or gone. */
 static SL_APART bool marked(const struct sl_slot *s, struct sl_in *in,
 			    const struct sl_rx_desc *desc, const struct sl_meta *m)
 {
@@ -132,20 +132,20 @@ static SL_APART bool marked(const struct sl_slot *s, struct sl_in *in,
 	read_stamp(in, desc, m->flags);
 	in->ifindex = ifindex;
 	if (vlan)
-		in->ends = 0; /* of another device */
+		in->ends = 0; /* was for another device */
 	if (is_martian(in, m->proto)) {
 		in->stats->rx_martian++;
 		kept = false;
 	} else {
 		kept = in->bufs ? sl_bufs_dispatch(s, in) : dispatch(s, in, m->proto);
 	}
-	in->ifindex = lower; /* that of the batch */
+	in->ifindex = lower; /* the device of the batch */
 	if (vlan)
 		in->ends = 0;
 	return kept;
 }
 
-/* Returns whether the frame was kept. */
+/* Returns true if the frame was kept. */
 static bool input(struct sl_in *in, const struct sl_rx_desc *desc)
 {
 	struct sl_meta m;
@@ -189,8 +189,8 @@ static bool input(struct sl_in *in, const struct sl_rx_desc *desc)
 	return dispatch(s, in, m.proto);
 }
 
-/* Looked for before a record in front of the frame: where the driver carries no metadata, there may
- * be anything, even a record of an earlier packet. */
+/* Call before looking for a record in front of the frame: if the driver carries no metadata,
+ * anything may be there, even an earlier packet's record. */
 static bool is_marked(const struct sl_rx_desc *desc, struct sl_mark *mark)
 {
 	if (sl_unlikely(desc->len < sizeof(*mark)))
@@ -199,7 +199,7 @@ static bool is_marked(const struct sl_rx_desc *desc, struct sl_mark *mark)
 	return mark->magic == SL_MARK_MAGIC;
 }
 
-/* As it would be had the driver carried metadata. */
+/* Handles a frame that starts with a mark as if the driver had carried metadata. */
 static bool input_marked(struct sl_in *in, const struct sl_rx_desc *desc, uint16_t len)
 {
 	struct sl_rx_desc packet = *desc;

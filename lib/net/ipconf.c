@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Settings of IP: the TTL, path MTU discovery, and flow labels. */
+/* IP settings: TTL, path MTU discovery and flow labels. */
 #include "net/ipconf.h"
 
 #include <netinet/in.h>
@@ -10,10 +10,11 @@
 
 #define LABEL_MASK 0xfffffu
 
-/* A file's number, and in which second it was read: one word, so that no lock is needed. */
+/* A setting read from a file, with the second of reading in the same word, so that no lock is
+ * needed. */
 struct setting {
 	const char *path;
-	uint64_t known; /* second << 8 | number; 0: was not read */
+	uint64_t known; /* second << 8 | number; 0: not read yet */
 	uint8_t otherwise, max;
 };
 
@@ -62,7 +63,7 @@ static bool has_labels(void)
 	return value(&labels) & 1;
 }
 
-/* Nobody is to guess what a label will be (RFC 6437 6.1). */
+/* Random, so that labels cannot be guessed (RFC 6437 6.1). */
 static uint64_t secret(void)
 {
 	static uint64_t key;

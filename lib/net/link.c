@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Mirror of the devices and of the addresses on them.
+/* Mirror of the devices and their addresses.
  *
- * Two sorted arrays under one lock, written by the keeper alone. Callbacks and the for-each calls
- * hold no lock: they step from key to next key, so entries may come and go meanwhile. An address
- * counts while its device is up (the kernel takes its local routes away with the device) and
- * while IPv6's duplicate address detection has no doubt about it. */
+ * Two sorted arrays under one lock, written only by the keeper. Callbacks and the for-each calls
+ * hold no lock: they step from one key to the next, so entries may come and go meanwhile. An
+ * address counts while its device is up (the kernel removes its local routes when the device goes
+ * down) and while IPv6's duplicate address detection does not doubt it. */
 #include <endian.h>
 #include <linux/if.h>
 #include <linux/if_ether.h>
@@ -101,7 +101,7 @@ static bool local_counts(const struct local *l)
 	return link_is_up(l->ifindex);
 }
 
-/* Makes room for one element at `at`; false: no memory, the mirror lacks it. Lock held. */
+/* Makes room for an element at `at`; false: no memory, so the mirror lacks it. Lock held. */
 static bool array_open(void **array, unsigned *n, unsigned *room, size_t size, unsigned at)
 {
 	char *p = *array;
@@ -129,7 +129,7 @@ static void array_close(void *array, unsigned *n, size_t size, unsigned at)
 	--*n;
 }
 
-/* What is told upward ---------------------------------------------------------------------- */
+/* Callbacks ------------------------------------------------------------------------------------ */
 
 static void tell_link(const struct sl_link *link, bool gone)
 {
@@ -143,7 +143,7 @@ static void tell_addr(uint32_t ifindex, const struct sl_addr *addr, bool gone)
 		sl_link_events.addr_changed(ifindex, addr, gone);
 }
 
-/* Copies the first entry above (addr, ifindex); NULL begins. False: there is none. */
+/* Copies the first entry after (addr, ifindex), or with `first` the very first. False: no more. */
 static bool local_next(struct local *cur, bool first, bool *counts)
 {
 	unsigned at;
@@ -161,7 +161,7 @@ static bool local_next(struct local *cur, bool first, bool *counts)
 	return found;
 }
 
-/* The device went up or down, and its addresses with it. */
+/* Reports the addresses of a device that went up or down. */
 static void tell_addrs_of(uint32_t ifindex, bool up)
 {
 	struct local cur;
@@ -243,7 +243,7 @@ static void parse_link(const struct ifinfomsg *ifi, const struct nlattr **tb, st
 	parse_xdp(tb[IFLA_XDP], l);
 	if (tb[IFLA_ADDRESS] && mnl_attr_get_payload_len(tb[IFLA_ADDRESS]) == 6)
 		memcpy(l->pub.mac, mnl_attr_get_payload(tb[IFLA_ADDRESS]), 6);
-	/* IFLA_LINK of a veth is its peer, and of another namespace it means nothing here. */
+	/* IFLA_LINK of a veth is its peer; in another namespace the number means nothing here. */
 	if (!tb[IFLA_LINK_NETNSID] && strcmp(l->pub.kind, "veth") != 0)
 		l->pub.lower = sl_rtnl_u32(tb[IFLA_LINK], 0);
 	if (l->pub.lower == l->pub.ifindex)
@@ -252,7 +252,7 @@ static void parse_link(const struct ifinfomsg *ifi, const struct nlattr **tb, st
 
 static unsigned local_gone(const struct local *gone);
 
-/* What the kernel did not say itself: with the device its addresses are gone. */
+/* Removes the addresses of a deleted device, for which the kernel sends no messages. */
 static void locals_gone_of(uint32_t ifindex)
 {
 	struct local cur;
@@ -285,7 +285,7 @@ static unsigned link_gone(uint32_t ifindex)
 	return SL_RTNL_ROUTES;
 }
 
-/* Puts the link into the table; *old is what was there (ifindex 0: nothing). */
+/* Puts the link into the table; *old: the entry before (ifindex 0: none). */
 static bool link_put(const struct link *new, struct sl_link *old, bool *changed)
 {
 	unsigned at;
@@ -308,7 +308,7 @@ static bool link_put(const struct link *new, struct sl_link *old, bool *changed)
 	return ok;
 }
 
-/* Nothing else is new than the program that it runs. */
+/* True: only the XDP program of the device has changed. */
 static bool is_xdp_alone(const struct sl_link *old, const struct sl_link *new)
 {
 	struct sl_link same = *old;
@@ -352,7 +352,7 @@ unsigned sl_link_on_msg(const struct nlmsghdr *nlh)
 
 /* Addresses -------------------------------------------------------------------------------- */
 
-/* From the attributes; false: not one of ours. */
+/* Reads the attributes; false: not an address to mirror. */
 static bool parse_local(const struct nlmsghdr *nlh, struct local *l)
 {
 	const struct nlattr *tb[IFA_MAX + 1];
@@ -360,7 +360,7 @@ static bool parse_local(const struct nlmsghdr *nlh, struct local *l)
 
 	if (!sl_rtnl_attrs(nlh, sizeof(*ifa), tb, IFA_MAX))
 		return false;
-	if (!ifa->ifa_index || ifa->ifa_index > INT32_MAX) /* no index of the kernel's */
+	if (!ifa->ifa_index || ifa->ifa_index > INT32_MAX) /* not a valid ifindex */
 		return false;
 	memset(l, 0, sizeof(*l));
 	l->ifindex = ifa->ifa_index;
@@ -488,7 +488,8 @@ void sl_link_fini(void)
 	sl_unlock(&lock);
 }
 
-/* Another thread may have held the lock or the heap at the fork: the arrays are left behind. */
+/* In a child of fork: abandons the arrays, since another thread may have held the lock or the
+ * heap. */
 void sl_link_child(void)
 {
 	memset(&lock, 0, sizeof(lock));

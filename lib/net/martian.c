@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sources of received packets, as the kernel would judge them.
+/* Checks the sources of received packets as the kernel would.
  *
  * Theory of operation. The steering program passes packets with impossible addresses to the kernel
- * (bpf/martian.bpf.h); here they are refused once more, since a program that another version left
- * attached may redirect them. What the steering program cannot know is the routing: the kernel
- * refuses an IPv4 source that it has no route to, or none by the device (rp_filter), and addresses
- * of its own (unless accept_local is set). The kernel is asked by RTM_GETROUTE with the device that
- * the packet came by, so its answer is that of ip_route_input() with all rules and settings. IPv6
- * has no such check.
+ * (bpf/martian.bpf.h). They are refused here too, since a steering program left by another version
+ * may redirect them. The steering program cannot know the routing: the kernel refuses an IPv4
+ * source without a route, or without one by the device (rp_filter), and its own addresses (unless
+ * accept_local is set). We ask the kernel by RTM_GETROUTE with the device that the packet came by,
+ * so the answer is that of ip_route_input() with all rules and settings. IPv6 has no such check.
  *
- * Without rp_filter only the host's own addresses can be refused, which the mirror knows: then the
- * kernel is asked about these alone, and a flood of invented sources costs no system call. */
+ * Without rp_filter only the host's own addresses can be refused, and the mirror knows these. So
+ * the kernel is asked only about them, and a flood of invented sources costs no system call. */
 #include "net/martian.h"
 
 #include <stdio.h>
@@ -21,13 +20,13 @@
 #include "net/net.h"
 #include "net/rtnl.h"
 
-/* So long an answer is good. Routes and rp_filter make events, accept_local makes none. */
+/* How long an answer is valid. Routes and rp_filter make events, accept_local does not. */
 #define GOOD_S  8
-#define SHORT_S 1 /* a refusal, and an address of this host */
+#define SHORT_S 1 /* for a refusal, and for an address of this host */
 
 /* Addresses ------------------------------------------------------------------------------------ */
 
-/* (240/4 is refused by routing alone, as by the kernel.) */
+/* 240/4 is refused only by routing, as in the kernel. */
 static bool is_odd4(const uint8_t *src, const uint8_t *dst)
 {
 	uint32_t s;
@@ -37,24 +36,24 @@ static bool is_odd4(const uint8_t *src, const uint8_t *dst)
 	       dst[0] == 0 || dst[0] == 127;
 }
 
-/* The first half is 0 of ::, ::1 and of what holds an IPv4 address. */
+/* The first half is 0 in ::, ::1 and addresses that hold an IPv4 address. */
 static bool is_odd6(const struct sl_addr *src, const struct sl_addr *dst)
 {
 	return !src->q[0] || src->b[0] == 0xff || !dst->q[0];
 }
 
-/* What the kernel says ------------------------------------------------------------------------- */
+/* Asking the kernel --------------------------------------------------------------------------- */
 
 static bool filters_of(const char *device)
 {
 	char path[80], text[24];
 
 	snprintf(path, sizeof(path), "/proc/sys/net/ipv4/conf/%s/rp_filter", device);
-	/* Not readable: the kernel is asked. */
+	/* If the setting cannot be read, ask the kernel. */
 	return sl_read_text(path, text, sizeof(text)) <= 0 || atoi(text) > 0;
 }
 
-/* The larger of both settings holds (Documentation/networking/ip-sysctl.rst). */
+/* The larger of the two settings counts (Documentation/networking/ip-sysctl.rst). */
 static bool has_filter(struct sl_sources *s, uint32_t ifindex, uint32_t second, uint32_t gen)
 {
 	typeof(s->filter[0]) *f = &s->filter[ifindex % SL_SOURCE_DEVICES];
@@ -74,8 +73,8 @@ static int on_answer(const struct nlmsghdr *nlh, void *arg)
 	return 0;
 }
 
-/* 0: the kernel takes it; -EINVAL, -EXDEV or -EHOSTUNREACH: it does not; else it cannot be asked.
- */
+/* Asks the kernel. 0: it accepts the packet; -EINVAL, -EXDEV or -EHOSTUNREACH: it does not; else
+ * it could not be asked. */
 static int ask(const struct sl_in *in, const struct sl_addr *src, const struct sl_addr *dst)
 {
 	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8))) = {0};
@@ -125,14 +124,15 @@ static struct sl_source *source_evict(struct sl_sources *s, uint32_t set)
 static bool judge(struct sl_in *in, struct sl_source *at, const struct sl_addr *src,
 		  const struct sl_addr *dst, uint32_t second)
 {
-	uint32_t gen = sl_load_acquire(&sl_route_gen); /* before the question */
+	uint32_t gen = sl_load_acquire(&sl_route_gen); /* read before the kernel is asked */
 	bool good = true, own = sl_addr_is_local(src);
 	int err;
 
 	if (has_filter(in->sources, in->ifindex, second, gen) || own) {
 		err = ask(in, src, dst);
 		if (err && !is_refusal(err))
-			return true; /* no mirror: as if there were no filter; not remembered */
+			return true; /* no mirror: accept, as without a filter, and do not remember
+					it */
 		good = !err;
 	}
 	*at = (struct sl_source){
@@ -144,7 +144,7 @@ static bool judge(struct sl_in *in, struct sl_source *at, const struct sl_addr *
 	return good;
 }
 
-/* The next packet with the same addresses is not looked at. */
+/* Remembers the addresses, so that the next packet with them needs no check. */
 static void remember_ends(struct sl_in *in, uint32_t gen)
 {
 	struct sl_sources *s = in->sources;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Mirror of the kernel's neighbours, for those that somebody asked for.
+/* Mirror of the kernel's neighbours, limited to those that a caller asked for.
  *
- * Entries are made by sl_neigh_get() and never freed, but beyond so many an entry is given to
- * another neighbour: peers choose for which addresses entries are made. A reader that kept the
- * pointer sees seq change, and must look whether the entry is still of its address. Events change
- * existing entries only; a new entry is put into the table first and asked of the kernel then, and
- * the answer is dropped if an event came between, so the kernel's last word always wins. Chains are
- * read without a lock. */
+ * sl_neigh_get() makes entries, which are never freed. Since peers can cause entries for many
+ * addresses, their number is limited: beyond it an entry is reused for another neighbour. A reader
+ * that kept the pointer sees seq change, and must check that the entry still has its address.
+ * Events change existing entries only. A new entry is put into the table before the kernel is
+ * asked, and the answer is dropped if an event came in between, so the kernel's last message
+ * always wins. Chains are read without a lock. */
 #include <linux/if_arp.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -20,7 +20,7 @@
 #define CHUNK_BYTES 65536
 #define MAX_ENTRIES 16384 /* 1.5 MB */
 
-/* What the packet path reads in two aligned words, beside the sequence. */
+/* State that the packet path reads as two aligned words, in addition to seq. */
 union state {
 	struct {
 		uint8_t mac[6];
@@ -32,22 +32,22 @@ _Static_assert(offsetof(struct sl_neigh, mac) == 4 && offsetof(struct sl_neigh, 
 		       offsetof(struct sl_neigh, wants_probe) == 11,
 	       "two words are read as one state");
 
-/* What the writers keep beside each entry. */
+/* An entry with the fields for writers only. */
 struct entry {
 	struct sl_neigh pub;
 	uint32_t events; /* messages about it so far */
 	uint32_t mark;   /* last dump that named it */
-	bool in_use;     /* waits for sl_neigh_work() */
+	bool in_use;     /* on use_stack, waiting for sl_neigh_work() */
 	struct entry *use_next;
 };
 
 static struct sl_neigh *table[BUCKETS];
-static struct sl_lock lock; /* writers */
+static struct sl_lock lock; /* held by writers */
 static uint32_t mark;
-static char *chunk; /* room for new entries */
+static char *chunk; /* memory for new entries */
 static size_t chunk_left;
 static unsigned nentries;
-static unsigned hand; /* bucket to look at first for an entry that is given away */
+static unsigned hand; /* bucket where the search for an entry to reuse starts */
 static struct sl_hash_key hash_key;
 static struct entry *use_stack; /* pushed by any thread, emptied by the keeper */
 static sl_neigh_teller teller;
@@ -70,7 +70,8 @@ static bool is_of(const struct sl_neigh *n, uint32_t ifindex, const struct sl_ad
 	return n->ifindex == ifindex && sl_addr_eq(&n->addr, addr);
 }
 
-/* A chain may change meanwhile: at worst the entry is not found, and looked for with the lock. */
+/* A chain may change during the search: at worst the entry is missed, and the caller searches
+ * again with the lock. */
 static struct sl_neigh *find(uint32_t ifindex, const struct sl_addr *addr)
 {
 	struct sl_neigh *n;
@@ -83,7 +84,7 @@ static struct sl_neigh *find(uint32_t ifindex, const struct sl_addr *addr)
 	return n;
 }
 
-/* From pages of our own: a signal handler may have interrupted malloc. Lock held. */
+/* Uses own pages, since a signal handler may have interrupted malloc. Lock held. */
 static struct sl_neigh *entry_alloc(void)
 {
 	struct entry *e;
@@ -101,8 +102,8 @@ static struct sl_neigh *entry_alloc(void)
 	return &e->pub;
 }
 
-/* Takes the oldest entry out of the bucket's chain that has no MAC, as those have for addresses
- * that were invented; or of all, if any may be. Lock held. */
+/* Removes from the chain the oldest entry without a MAC address, as invented addresses have; with
+ * `any`, the oldest of all. Lock held. */
 static struct sl_neigh *take_out(struct sl_neigh **at, bool any)
 {
 	struct sl_neigh **oldest = NULL, *n;
@@ -126,7 +127,7 @@ static struct sl_neigh *entry_reuse(void)
 	return n;
 }
 
-/* The sequence is odd until all is the new neighbour's. Lock held. */
+/* Assigns the entry to a new neighbour; seq is odd meanwhile. Lock held. */
 static void give(struct sl_neigh *n, uint32_t ifindex, const struct sl_addr *addr)
 {
 	sl_store(&n->seq, n->seq + 1);
@@ -167,8 +168,8 @@ static uint32_t *words(const struct sl_neigh *n)
 	return (uint32_t *)((char *)n + offsetof(struct sl_neigh, mac));
 }
 
-/* A write that changes nothing leaves the sequence alone, so that no cached header is made anew.
- * Partner: sl_neigh_read(). Lock held. */
+/* Leaves seq alone if nothing changes, so that cached headers stay valid. Partner:
+ * sl_neigh_read(). Lock held. */
 static void write_state(struct sl_neigh *n, const union state *s)
 {
 	uint32_t *w = words(n);
@@ -245,7 +246,7 @@ void sl_neigh_on_msg(const struct nlmsghdr *nlh)
 	n = find(p.ifindex, &p.addr);
 	if (!n || !sl_lock(&lock))
 		return;
-	if (is_of(n, p.ifindex, &p.addr)) { /* still */
+	if (is_of(n, p.ifindex, &p.addr)) { /* not reused meanwhile */
 		priv(n)->events++;
 		priv(n)->mark = mark;
 		write_state(n, &p.state);
@@ -291,19 +292,19 @@ static int on_answer(const struct nlmsghdr *nlh, void *arg)
 	return 0;
 }
 
-/* The kernel's entry for w->n. 0, or -errno if it could not be asked. */
+/* Reads the kernel's entry for w->n. 0, or -errno if the kernel could not be asked. */
 static int look(struct wanted *w)
 {
 	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8)));
 	int err = sl_rtnl_ask(build(buf, RTM_GETNEIGH, 0, w->n), on_answer, w);
 
-	if (err == -EOPNOTSUPP || err == -EINVAL) /* before Linux 5.0 there are only dumps */
+	if (err == -EOPNOTSUPP || err == -EINVAL) /* before Linux 5.0 only dumps work */
 		err = sl_rtnl_ask(build(buf, RTM_GETNEIGH, NLM_F_DUMP, w->n), on_answer, w);
 	return err == -ENOENT || err == -EINTR ? 0 : err;
 }
 
-/* Reads the entry in the kernel's table. Returns its NUD_* state (0: not there or no use), or
- * -errno if it could not be asked. */
+/* Updates the entry from the kernel's table. Returns its NUD_* state (0: missing or unusable), or
+ * -errno if the kernel could not be asked. */
 static int refresh(struct sl_neigh *n)
 {
 	struct wanted w = {.n = n};
@@ -342,7 +343,8 @@ static int tell_kernel(const struct sl_neigh *n)
 	return sl_rtnl_tell(nlh);
 }
 
-/* NTF_USE takes PERMANENT off an entry (since Linux 5.15). */
+/* True: tell the kernel. Not for a PERMANENT entry, since NTF_USE makes it non-permanent (since
+ * Linux 5.15). */
 static bool needs_use(int nud)
 {
 	return nud >= 0 && !(nud & (NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE));
@@ -376,8 +378,8 @@ static void tell_use(struct sl_neigh *n)
 	}
 }
 
-/* The questions wait for the kernel's configuration lock (rtnl), which others may hold for long:
- * nothing for the packet path. */
+/* Leaves the work to the keeper: it waits for the kernel's configuration lock (rtnl), possibly for
+ * long, which the packet path must not do. */
 void sl_neigh_use(struct sl_neigh *n)
 {
 	struct entry *e = priv(n);
@@ -463,6 +465,6 @@ void sl_neigh_child(void)
 	memset(&lock, 0, sizeof(lock));
 	use_stack = NULL;
 	each(repair);
-	/* The chunk may have been on the way to its next user: take a new one. */
+	/* The fork may have interrupted entry_alloc(): start a new chunk. */
 	chunk_left = 0;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The way out: which device, which next hop, which addresses. The kernel's answers, cached for
- * each destination of a lane; events of the mirrors make them stale.
+/* Sending: which device, which next hop, which addresses. Caches the kernel's answer for each
+ * destination of a lane; events of the mirrors make it stale.
  *
- * Theory of operation: a question costs a system call, and the kernel may keep us waiting for
- * milliseconds (rtnl). Who sends asks himself when there is no answer or the answer is known to be
- * wrong. An answer that only grew old goes on being used; its key is put on a list, the keeper
- * asks without holding the lane and brings the answer back (sl_dst_answer). */
+ * Theory of operation: asking costs a system call, and the kernel may take milliseconds (rtnl). A
+ * sender asks only if there is no answer or it is known to be wrong. An answer that is merely old
+ * stays in use; its key is put on a list, and the keeper asks again without holding the lane and
+ * stores the new answer (sl_dst_answer). */
 #include "base/hash.h"
 #include "net/net.h"
 
@@ -17,7 +17,7 @@ static bool key_eq(const struct sl_route_key *a, const struct sl_route_key *b)
 
 static uint32_t key_hash(const struct sl_route_key *k)
 {
-	static struct sl_hash_key key; /* (lanes that race for it ask the kernel once more) */
+	static struct sl_hash_key key; /* lanes that race for it ask the kernel once more */
 	uint32_t rest = k->src.w[3] ^ k->oif ^ (uint32_t)k->tos << 24;
 
 	if (sl_unlikely(!sl_load_acquire(&key.k[0])))
@@ -47,7 +47,7 @@ static void multicast_mac(const struct sl_addr *a, uint8_t mac[6])
 	}
 }
 
-/* Has it the entry of its next hop? */
+/* True: d has the neighbour entry of its next hop. */
 static bool has_neigh(const struct sl_dst *d)
 {
 	return d->neigh && d->neigh->ifindex == d->route.ifindex &&
@@ -71,15 +71,15 @@ static void read_neigh(struct sl_dst *d)
 	if (sl_load(&d->neigh->wants_probe))
 		sl_neigh_use(d->neigh);
 	d->mac_ok = sl_neigh_read(d->neigh, d->dmac, &d->neigh_seq);
-	if (sl_unlikely(!has_neigh(d))) /* given to another meanwhile */
+	if (sl_unlikely(!has_neigh(d))) /* reused for another neighbour meanwhile */
 		d->mac_ok = false;
 }
 
-/* What follows from d->route. */
+/* Derives leg and neighbour from d->route. */
 static void take_route(struct sl_dst *d, void *lane, sl_leg_finder find)
 {
 	d->leg = NULL;
-	/* With IP_MULTICAST_LOOP off the members on this host are not to get it. */
+	/* With IP_MULTICAST_LOOP off, members on this host must not get a copy. */
 	if (d->route.kind == SL_ROUTE_LOCAL && d->key.mc_noloop && d->route.ifindex)
 		d->route.kind = SL_ROUTE_MULTICAST;
 	if (d->route.kind == SL_ROUTE_DEVICE || d->route.kind == SL_ROUTE_MULTICAST)
@@ -98,7 +98,7 @@ static void ask_route(struct sl_dst *d, void *lane, sl_leg_finder find, uint64_t
 	take_route(d, lane, find);
 }
 
-/* Leaves the question to the keeper. False: too many wait already. */
+/* Leaves the question to the keeper. False: its list is full. */
 static bool put_off(struct sl_dst_cache *c, struct sl_dst *d, uint64_t now_ns)
 {
 	if (c->naged == SL_DST_AGED)
@@ -178,8 +178,7 @@ void sl_dst_answer(struct sl_dst_cache *c, const struct sl_route_key *key,
 	struct sl_route old;
 	void *leg;
 
-	/* Another generation: something has happened since the question, and whoever uses it next
-	 * asks himself. */
+	/* Routing has changed since the question: the next user asks again. */
 	if (!d || d->route.gen != route->gen)
 		return;
 	old = d->route;

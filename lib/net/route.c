@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One destination asked of the kernel: RTM_GETROUTE and what its answer means for sending.
+/* Asks the kernel for one destination: RTM_GETROUTE, and what the answer means for sending.
  *
- * The kernel answers as its own send would decide: policy rules, metrics, path MTU exceptions,
- * the choice among several next hops. What the answer lacks is asked beside it: IPv6 does not
- * say whether this host is a member of the group (IPv4 does, by RTCF_LOCAL), so its list of
- * groups is looked through; nor which MTU of its own it has for the device (from a router or
- * the sysctl, and changed without a reliable event), so the device is asked. */
+ * The kernel answers as its own send would decide: policy rules, metrics, path MTU exceptions, the
+ * choice among several next hops. Missing parts are asked separately. For IPv6 the answer does not
+ * tell whether this host is a member of the group (IPv4 does, by RTCF_LOCAL), so we search its
+ * list of groups. It also lacks IPv6's own MTU for the device (set by a router or the sysctl,
+ * without a reliable event), so we ask for the device. */
 #include <errno.h>
 #include <linux/if.h>
 #include <linux/in_route.h>
@@ -21,7 +21,7 @@
 #ifndef RTM_GETMULTICAST
 #define RTM_GETMULTICAST 58
 #endif
-#define TOS_ROUTED 0xfc /* without the bits of ECN */
+#define TOS_ROUTED 0xfc /* without the ECN bits */
 
 /* Parsing ---------------------------------------------------------------------------------- */
 
@@ -62,7 +62,7 @@ static void parse_nexthop(const struct nlattr **tb, int family, const struct sl_
 	}
 }
 
-/* IPv6 answers some refusals as a route with an error in it. */
+/* IPv6 reports some refusals as a route with an error in it. */
 static int error_of_type(uint8_t type)
 {
 	switch (type) {
@@ -86,7 +86,7 @@ static int cached_error(const struct nlattr *a)
 	if (!a || mnl_attr_get_payload_len(a) < sizeof(*ci))
 		return 0;
 	ci = mnl_attr_get_payload(a);
-	/* IPv4 has no use for the field but that of ICMP's last word; the kernel's is positive. */
+	/* For IPv4 the field is only ICMP's last error; the kernel's value is positive. */
 	return (int)ci->rta_error > 0 ? -(int)ci->rta_error : (int)ci->rta_error;
 }
 
@@ -94,7 +94,8 @@ static enum sl_route_kind kind_of(const struct rtmsg *rtm)
 {
 	switch (rtm->rtm_type) {
 	case RTN_UNICAST:
-		/* The address of a subnet that is routed as unicast is still sent as broadcast. */
+		/* The broadcast address of a subnet routed as unicast is still sent as broadcast.
+		 */
 		return rtm->rtm_flags & RTCF_BROADCAST ? SL_ROUTE_BROADCAST : SL_ROUTE_DEVICE;
 	case RTN_MULTICAST:
 		return rtm->rtm_flags & RTCF_LOCAL ? SL_ROUTE_LOCAL : SL_ROUTE_MULTICAST;
@@ -139,7 +140,7 @@ bool sl_route_is_refusal(int error)
 	case -ENETUNREACH:
 	case -EHOSTUNREACH:
 	case -EACCES:
-	case -EINVAL: /* a blackhole */
+	case -EINVAL: /* a blackhole route */
 	case -ENODEV:
 	case -ENETDOWN:
 	case -EADDRNOTAVAIL:
@@ -171,7 +172,7 @@ static int member_on_msg(const struct nlmsghdr *nlh, void *arg)
 	return 0;
 }
 
-/* Is this host a member of the group on the device? 1, 0 or -errno. */
+/* 1: this host is a member of the group on the device, 0: not, or -errno. */
 static int group6_is_joined(const struct sl_addr *group, uint32_t ifindex)
 {
 	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8))) = {0};
@@ -188,11 +189,12 @@ static int group6_is_joined(const struct sl_addr *group, uint32_t ifindex)
 	err = sl_rtnl_ask(nlh, member_on_msg, &m);
 	if (err && err != -EINTR)
 		return err;
-	/* A list that changed meanwhile raises the generation, or is asked again by age. */
+	/* If the list changed meanwhile, the generation has changed or the age limit makes us ask
+	 * again. */
 	return m.found;
 }
 
-/* What IPv6 has on a device ----------------------------------------------------------------- */
+/* IPv6 settings of a device ------------------------------------------------------------------ */
 
 static int conf6_on_msg(const struct nlmsghdr *nlh, void *arg)
 {
@@ -255,7 +257,7 @@ static int on_answer(const struct nlmsghdr *nlh, void *arg)
 	return sl_route_parse(nlh, q->key, q->out);
 }
 
-/* What only the mirror knows: the device's MTU, and that loopback is no wire. */
+/* Adds what only the mirror knows: the device's MTU, and that loopback is not a wire. */
 static int complete(const struct sl_route_key *key, struct sl_route *out)
 {
 	bool v4 = sl_addr_is_v4(&key->dst);
@@ -265,7 +267,7 @@ static int complete(const struct sl_route_key *key, struct sl_route *out)
 	if (out->kind == SL_ROUTE_UNREACHABLE)
 		return 0;
 	if (!sl_link_get(out->ifindex, &link))
-		return -EAGAIN; /* a device so new that its event is still on the way */
+		return -EAGAIN; /* the device is so new that its event is still under way */
 	if (link.flags & IFF_LOOPBACK)
 		out->kind = SL_ROUTE_LOCAL;
 	if ((!out->mtu || !out->hoplimit) && !v4 && out->kind != SL_ROUTE_LOCAL)
@@ -289,7 +291,7 @@ int sl_route_get(const struct sl_route_key *key, struct sl_route *out)
 	int err;
 
 	memset(out, 0, sizeof(*out));
-	/* Before the question: what changes from now on makes the answer stale. */
+	/* Read before asking, so that a later change makes the answer stale. */
 	out->gen = sl_load_acquire(&sl_route_gen);
 	if (!sl_addr_is_any(&key->src) && sl_addr_is_v4(&key->src) != sl_addr_is_v4(&key->dst))
 		return -EINVAL;
@@ -303,7 +305,7 @@ int sl_route_get(const struct sl_route_key *key, struct sl_route *out)
 	return err ? err : complete(key, out);
 }
 
-/* What was asked a moment ago ---------------------------------------------------------------- */
+/* Recent answers ------------------------------------------------------------------------------- */
 
 #define RECALL_NS 1000000000ull /* as long as a lane uses an answer (out.c) */
 

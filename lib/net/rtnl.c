@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Netlink channels of the mirror: questions, dumps, events, and the new dump after lost events. */
+/* Netlink channels of the mirror: questions, dumps, events, and a new dump when events were lost.
+ */
 #include <errno.h>
 #include <linux/nexthop.h>
 #include <string.h>
@@ -21,9 +22,9 @@
 #endif
 
 #define EVENTS_RCVBUF_BYTES (8 << 20)
-#define BUF_BYTES           32768 /* the kernel's dumps use up to this much at a time */
-#define EVENT_BATCH         512   /* messages of the kernel for one call of the keeper */
-#define DUMP_TRIES          8     /* for a table that changes while it is dumped */
+#define BUF_BYTES           32768 /* most that the kernel puts into a dump message */
+#define EVENT_BATCH         512   /* messages handled in one call of the keeper */
+#define DUMP_TRIES          8     /* tries for a table that changes during the dump */
 #define ANSWER_TIMEOUT_S    2
 
 struct chan {
@@ -35,9 +36,9 @@ struct chan {
 
 static struct chan asks = {.fd = -1}, dumps = {.fd = -1};
 static int events_fd = -1;
-static int wake_fd = -1;   /* eventfd: neighbours wait for sl_neigh_work() */
-static int watch_fd = -1;  /* epoll set of the two above: what the keeper watches */
-static bool resync_wanted; /* keeper: events were lost, the tables must be dumped anew */
+static int wake_fd = -1;   /* eventfd: sl_neigh_work() has work */
+static int watch_fd = -1;  /* epoll set of events_fd and wake_fd; watched by the keeper */
+static bool resync_wanted; /* events were lost: the keeper must dump the tables again */
 static uint8_t events_buf[BUF_BYTES] __attribute__((aligned(8)));
 
 uint32_t sl_route_gen = 1;
@@ -138,7 +139,7 @@ static int chan_open(struct chan *ch)
 
 	if (fd < 0)
 		return fd;
-	/* The kernel answers before sendto returns; the time-out is against the unforeseen. */
+	/* The kernel answers before sendto returns; the time-out is for unexpected cases. */
 	(void)sl_sys_setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
 	ch->seq = 0;
 	ch->fd = fd;
@@ -163,7 +164,7 @@ static int events_open(void)
 	for (unsigned i = 0; i < sl_array_len(groups); i++) {
 		err = sl_sys_setsockopt(fd, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &groups[i],
 					sizeof(groups[i]));
-		/* The others are of some kernels only. */
+		/* the other groups exist in some kernels only */
 		if (err && i < 3) {
 			(void)sl_sys_close(fd);
 			return err;
@@ -172,7 +173,7 @@ static int events_open(void)
 	return fd;
 }
 
-/* One datagram of the kernel. Returns its length, 0: not the kernel's, or -errno. */
+/* Receives one datagram from the kernel. Returns its length, 0: not from the kernel, or -errno. */
 static long recv_kernel(int fd, void *buf, int flags)
 {
 	struct sockaddr_nl from = {0};
@@ -234,7 +235,7 @@ static bool answer_msg(struct answer *an, const struct nlmsghdr *nlh)
 	if (an->fn && !an->result)
 		err = an->fn(nlh, an->arg);
 	if (err)
-		an->result = err; /* a dump must still be read to its end */
+		an->result = err; /* a dump must be read to its end all the same */
 	return !an->dump;
 }
 
@@ -244,7 +245,7 @@ static bool answer_buf(struct answer *an, const void *buf, size_t len, uint32_t 
 	int left = (int)len;
 
 	while (sl_rtnl_ok(nlh, left)) {
-		/* Another sequence number: the late answer to a question that was given up. */
+		/* Another sequence number: a late answer to a question given up earlier. */
 		if (nlh->nlmsg_seq == seq && answer_msg(an, nlh))
 			return true;
 		nlh = mnl_nlmsg_next(nlh, &left);
@@ -311,7 +312,7 @@ int sl_rtnl_tell(struct nlmsghdr *nlh)
 
 int sl_rtnl_dump(uint16_t type, int family, sl_rtnl_fn fn, void *arg)
 {
-	/* Strict checking wants the family's own header, zeroed, and its whole length. */
+	/* Strict checking requires the family's own header, zeroed, in its full length. */
 	static const struct {
 		uint16_t type;
 		uint8_t bytes;
@@ -337,7 +338,7 @@ int sl_rtnl_dump(uint16_t type, int family, sl_rtnl_fn fn, void *arg)
 
 /* Events ----------------------------------------------------------------------------------- */
 
-/* A change of a cached (cloned) route is an answer of ours or another's, not a decision. */
+/* A change of a cached (cloned) route only reports an earlier answer; routing did not change. */
 static unsigned on_route(const struct nlmsghdr *nlh)
 {
 	const struct rtmsg *rtm = mnl_nlmsg_get_payload(nlh);
@@ -421,7 +422,7 @@ static int dump_tables(void)
 	return err;
 }
 
-/* Makes the tables what the kernel has. */
+/* Dumps all tables again. */
 static int resync(void)
 {
 	int err = 0;
@@ -441,8 +442,8 @@ static int resync(void)
 	return err;
 }
 
-/* Events older than the loss would undo what a new dump says: they are thrown away first. Returns
- * false when more came than this call may read. */
+/* Drops events older than the loss, since they would undo the new dump. False: more came than this
+ * call may read. */
 static bool events_discard(void)
 {
 	for (int i = 0; i < (EVENTS_RCVBUF_BYTES >> 8); i++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of a program: what it has sent has left before the device is left.
+/* At the end of a program: wait until what it has sent has left, before the device is closed.
  *
- * In zero-copy mode the driver takes a packet off the ring when its interrupt comes, and a device
- * that is started anew when the steering program is taken off (igb) loses what it has then, where
- * the kernel's sockets would have sent it. In copy mode the kick has given it to the driver. */
+ * In zero-copy mode the driver takes a packet off the ring when its interrupt comes. A device that
+ * restarts when the steering program is detached (igb) loses the packets it still has, which
+ * kernel sockets would have sent. In copy mode the kick has already given them to the driver. */
 #include <time.h>
 
 #include "base/clock.h"

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When the keeper must be awake for a lane: timers of TCP, packets that are paced, stamps of
- * the hardware that somebody waits for, senders that wait for room, a NIC's queue that may fail.
+/* When the keeper must be awake for a lane: TCP timers, paced packets, hardware stamps that a
+ * caller waits for, senders that wait for room, a NIC queue that may fail.
  *
- * Theory of operation: tcp_next_us, pace_next_us and room_next_us say when there is something to do
- * at the latest. They are lower bounds, so a timer that is armed and cancelled again and again
- * costs a compare. Who arms one that is nearer than the end of the keeper's sleep wakes him; both
- * write before they read (Dekker). */
+ * Theory of operation: tcp_next_us, pace_next_us and room_next_us say when something must be done
+ * at the latest. They are lower bounds, so arming and cancelling a timer again and again costs one
+ * compare. A thread that arms a timer due before the keeper's sleep ends wakes the keeper; both
+ * sides write before they read (Dekker). */
 #include "base/clock.h"
 #include "net/rtnl.h"
 #include "stack/stack.h"
 
-#define AWAIT_US 1000    /* most that the keeper lets a stamp of the hardware wait */
-#define WATCH_US 1000000 /* and a queue in which something is under way */
+#define AWAIT_US 1000    /* longest that the keeper leaves a hardware stamp unread */
+#define WATCH_US 1000000 /* longest that it leaves a queue with packets under way unchecked */
 
-static uint64_t asleep_until_us; /* the keeper; 0: awake */
+static uint64_t asleep_until_us; /* end of the keeper's sleep; 0: awake */
 
 void sl_lane_due(uint64_t *next, uint64_t next_us, uint64_t late_us)
 {

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which short writes wait a moment for the next one, as with tcp_autocorking of Linux: a segment
- * and a kick for each cost more than ten writes do.
+/* Which short writes wait a moment for the next one, as with tcp_autocorking of Linux: one segment
+ * and one kick cost more than ten writes.
  *
- * Theory of operation: what is held back goes with the next write, and with any other turn or call
- * of the lane; so a program that waits for an answer has sent what it wrote. Who calls nothing more
- * leaves it to the keeper.
+ * Theory of operation: data held back are sent with the next write and with any other turn or call
+ * of the lane, so a program that waits for an answer has sent what it wrote. If the program makes
+ * no further call, the keeper sends them.
  *
- * A *burst* is a program that writes one short message after the other while earlier ones are in
- * flight. Its first messages go one by one, since most bursts end before BURST_LEAST: the last of a
- * longer one may be a tenth of a millisecond late, when the program then calls nothing. What comes
- * in between (an interrupt, the keeper) is no end of it.
+ * A *burst*: a program writes many short messages in a row while earlier ones are in flight. Its
+ * first messages are sent one by one, since most bursts end before BURST_LEAST; the last message
+ * of a longer burst may be a tenth of a millisecond late if the program then makes no call. A
+ * short interruption (an interrupt, the keeper) does not end a burst.
  *
- * A *pair* is an answer that is written in two pieces, as the head and the body of one by HTTP:
- * nothing is in flight, a short write, and at once another. A lane whose last PAIR_LEAST answers
- * all were such holds the first piece of the next. It goes alone at the program's next call if that
- * is no write, and then the lane has to see as many pairs again. (nginx with a file of 1.3 kB: a
- * kick and a segment less for each request; the client is woken once for it, and acknowledges
- * once.) */
+ * A *pair*: a program writes an answer in two pieces, such as head and body in HTTP: nothing is in
+ * flight, a short write comes, and at once another. When the last PAIR_LEAST answers of a lane
+ * were pairs, the lane holds back the first piece of the next. If the program's next call is not a
+ * write, the first piece is sent alone, and the lane must see as many pairs again. (nginx with a
+ * file of 1.3 kB saves a kick and a segment for each request; the client wakes up and acknowledges
+ * only once.) */
 #include "base/clock.h"
 #include "stack/stack.h"
 
@@ -25,11 +25,12 @@
 #define BURST_LEAST 128
 #define BURST_MOST  192
 #define BURST_LOSE  4
-#define BURST_US    2000 /* so long the keeper stays near after the last write */
+#define BURST_US    2000 /* how long after the last write the keeper stays ready */
 #define PAIR_US     100
 #define PAIR_LEAST  8
-#define PAIR_LOSE   4 /* by one that was late: once it is an interrupt, always the program */
-/* The keeper's: who breaks off after so many pairs is rare, and each wake-up of his costs. */
+#define PAIR_LOSE   4 /* lost for a late second piece: an interrupt, or the program */
+/* Lateness allowed to the keeper: programs rarely break off after so many pairs, and each wake-up
+ * of the keeper costs. */
 #define PAIR_LATE_US 4000
 
 static uint64_t now_us(void)
@@ -37,7 +38,7 @@ static uint64_t now_us(void)
 	return sl_now_ns() / 1000;
 }
 
-/* Another write that came close upon the one before. */
+/* Counts a write. True: c is in a burst. */
 static bool is_burst(struct sl_burst *b, const struct sl_tcp *c)
 {
 	uint64_t gap = c->host->now_us - b->end_us;
@@ -53,12 +54,12 @@ static bool is_burst(struct sl_burst *b, const struct sl_tcp *c)
 	return b->n >= BURST_LEAST;
 }
 
-/* The first piece of what is likely to have a second. */
+/* True: a write to c is probably the first of a pair. */
 static bool is_pair(struct sl_pair *p, const struct sl_tcp *c, bool fresh)
 {
 	uint64_t now_us = c->host->now_us;
 
-	if (fresh) { /* one that waits for its second has none */
+	if (fresh) { /* a first piece still waiting for its second was no pair */
 		p->n = p->of ? 0 : p->n;
 		p->of = c;
 		p->since_us = now_us;
@@ -79,7 +80,7 @@ static void wrote_burst(struct sl_lane *lane, const struct sl_tcp *c)
 	uint32_t before = c->snd_nxt;
 	bool was_held = !sl_list_empty(&h->held);
 
-	/* (Of those that speak in turns nothing is in flight.) */
+	/* Request and answer in turns leave nothing in flight: no holding then. */
 	h->hold = is_burst(b, c) && c->snd_una != before &&
 		  (!was_held || h->now_us - b->held_us < SL_HOLD_US);
 	sl_lane_tcp_done(lane);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Receive stamps of the hardware, in the time that the user asked for (SLUICE_HW_TS_CONVERSION).
+/* Hardware receive stamps, converted to the clock that the user asked for
+ * (SLUICE_HW_TS_CONVERSION).
  *
- * Theory of operation: what the driver tells the steering program is time of the device's PHC. For
- * system time that clock is read beside CLOCK_REALTIME (PTP_SYS_OFFSET_EXTENDED), by whoever reads
- * a stamp when the last reading is a second old: two clocks, one system call a second. */
+ * Theory of operation: the driver's stamps are times of the device's PHC. For system time, the
+ * thread that reads a stamp compares the PHC with CLOCK_REALTIME (PTP_SYS_OFFSET_EXTENDED) if the
+ * last comparison is a second old: one system call a second. */
 #include <fcntl.h>
 #include <linux/ethtool.h>
 #include <linux/net_tstamp.h>
@@ -27,7 +28,7 @@
 
 struct hwclock {
 	uint32_t ifindex; /* 0: free */
-	int fd;           /* of the PHC; -1: there is none for us */
+	int fd;           /* descriptor of the PHC; -1: it cannot be used */
 	struct sl_timemap map;
 	uint64_t paired_ns;
 };
@@ -35,7 +36,7 @@ struct hwclock {
 static struct sl_lock lock;
 static struct hwclock clocks[CLOCKS];
 
-/* What the kernel can do on the device. */
+/* Asks the kernel for the device's time stamping capabilities. */
 static bool ask_kernel(const struct sl_port *port, struct ethtool_ts_info *info)
 {
 	struct ifreq ifr = {0};
@@ -122,7 +123,7 @@ static struct hwclock *find(uint32_t ifindex)
 	return c->fd < 0 ? NULL : c;
 }
 
-/* 0: it cannot be. */
+/* System time of the stamp; 0: unknown. */
 static uint64_t to_system(uint32_t ifindex, uint64_t phc_ns)
 {
 	uint64_t now = sl_now_ns(), ns = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lanes: how they are dealt out, and how they get their legs. */
+/* Lanes: how sockets get them, and how lanes get their legs. */
 #include "stack/stack.h"
 
 #include <errno.h>
@@ -16,13 +16,13 @@
 
 struct sl_lane sl_limbo;
 
-static struct sl_lock lock; /* protects the tables below, and the opening of legs */
+static struct sl_lock lock; /* protects the tables below and the opening of legs */
 static struct sl_lane *lanes[SL_MAX_LANES];
-static uint64_t keys[SL_MAX_LANES]; /* what each was made for */
+static uint64_t keys[SL_MAX_LANES]; /* key for which each lane was made */
 static uint32_t nlanes;
 static void (*room_fn)(struct sl_list *entry);
 
-/* Who shares a lane with whom (VMA: ring allocation logic). */
+/* Sockets with the same key share a lane (VMA: ring allocation logic). */
 static uint64_t lane_key(uint32_t ifindex, int fd)
 {
 	switch (sl_settings.ring_allocation_logic_rx) {
@@ -33,7 +33,7 @@ static uint64_t lane_key(uint32_t ifindex, int fd)
 	case SL_RING_CORE:
 	case SL_RING_CORE_ATTACH:
 		return 3ull << 32 | (uint32_t)sl_max(sched_getcpu(), 0);
-	default: /* a socket on every device (0) has the first lane, with a leg on each */
+	default: /* a socket on every device (0) uses the first lane, with a leg on each device */
 		return ifindex;
 	}
 }
@@ -72,7 +72,7 @@ static struct sl_lane *lane_new(uint64_t key)
 	return l;
 }
 
-/* With no lane of its own left, a socket shares one, evenly by key. */
+/* If no new lane is free, the socket shares one; keys are spread evenly. */
 struct sl_lane *sl_lane_pick(uint32_t ifindex, int fd)
 {
 	uint64_t key = lane_key(sl_port_lower(ifindex), fd);
@@ -115,7 +115,7 @@ static struct sl_leg *find_leg(const struct sl_lane *lane, const struct sl_port 
 	return NULL;
 }
 
-/* Maps the rings of what was leased; nothing of it stays on failure. */
+/* Maps the leased rings. Undoes everything on failure. */
 static int map_leases(struct sl_leg *leg, const struct sl_xsk_lease *leases)
 {
 	struct sl_frames none = {0};
@@ -140,7 +140,7 @@ static int map_leases(struct sl_leg *leg, const struct sl_xsk_lease *leases)
 	return 0;
 }
 
-/* By the leg on the device below. */
+/* A VLAN device's leg, which uses the leg of the device below. */
 static struct sl_leg *open_vlan_leg(struct sl_port *port, struct sl_leg *below)
 {
 	struct sl_leg *leg = sl_calloc(1, sizeof(*leg));
@@ -155,7 +155,7 @@ static struct sl_leg *open_vlan_leg(struct sl_port *port, struct sl_leg *below)
 	return leg;
 }
 
-/* In zero-copy mode a segment costs less by the ring. */
+/* In zero-copy mode sending by the ring is cheaper, so GSO is not used. */
 static void open_gso(struct sl_leg *leg)
 {
 	const struct sl_port_info *port = &leg->port->info;
@@ -192,7 +192,7 @@ static struct sl_leg *open_leg(struct sl_lane *lane, struct sl_port *port)
 	/* Lanes of one device spread their transmit work over its queues. */
 	leg->tx_queue = lane->id % nq;
 	leg->tx = &leg->xsk[leg->tx_queue].tx;
-	if (sl_port_rx_mtu(port) > sl_pool.mtu) /* and so it sends them */
+	if (sl_port_rx_mtu(port) > sl_pool.mtu) /* then it can also send long packets */
 		leg->tx->caps |= SL_TX_SG;
 	sl_leg_open_verbs(leg);
 	if (!leg->verbs)
@@ -205,7 +205,7 @@ out:
 	return NULL;
 }
 
-/* Tables' lock held: nobody else adds one. */
+/* Index for a new leg. Call with the tables' lock held, so that no other thread adds one. */
 static uint32_t free_place(const struct sl_lane *lane)
 {
 	uint32_t i = 0;
@@ -221,7 +221,7 @@ static void add_leg(struct sl_lane *lane, struct sl_leg *leg)
 	uint32_t place = free_place(lane);
 
 	if (leg->below)
-		leg->tx = leg->below->tx; /* (which may have left a queue since) */
+		leg->tx = leg->below->tx; /* below may have left a failed queue meanwhile */
 	lane->frames.floor = SL_FRAME_FLOOR;
 	for (uint32_t q = 0; q < leg->nqueues; q++)
 		leg->xsk[q].rx.ops->refill(&leg->xsk[q].rx, &lane->frames);
@@ -297,7 +297,7 @@ struct sl_leg *sl_lane_leg(struct sl_lane *lane, struct sl_port *port)
 	return leg;
 }
 
-/* Senders wait, and there is something that the kernel can tell. */
+/* POLLOUT if senders wait and the kernel can tell when packets have completed. */
 static short late_events(const struct sl_lane *lane, const struct sl_xsk *x)
 {
 	return sl_load(&lane->room_next_us) != UINT64_MAX && sl_xsk_tx_is_behind(x) ? POLLOUT : 0;
@@ -339,8 +339,8 @@ int sl_stack_init(void (*on_room)(struct sl_list *entry))
 	return sl_pool_attach(umem.base, sl_umem_mtu(&umem), &umem.share, umem.member);
 }
 
-/* The old ones stay where they are, without frames: sockets that went to the kernel may name them.
- */
+/* The old lanes stay allocated, without frames: sockets handed back to the kernel may still point
+ * to them. */
 void sl_stack_renew(void)
 {
 	bool locked = sl_lock(&lock);

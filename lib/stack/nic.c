@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A lane's transmit by the NIC's own queue (verbs), where it can be had.
+/* A lane sends by the NIC's own queue (verbs), where one is available.
  *
- * Theory of operation: a queue that has failed is left for AF_XDP at the next kick, with what had
- * not left; the keeper takes it down, and looks for another one after a second, then after two,
- * four, and so on: a device that was reset or plugged in again is used again, one that is broken
- * costs little. The lane goes over when nothing waits in its AF_XDP ring, so nothing is overtaken.
- * Nobody tells when a queue fails. So the keeper is awake once a second as long as something is
- * under way in one (lane->watched, which the first kick sets), and when it is time to look. */
+ * Theory of operation: when a queue has failed, the next kick moves to AF_XDP, together with the
+ * packets that have not left. The keeper closes the queue and tries to open another after a
+ * second, then after two, four, and so on: a device that was reset or plugged in again is used
+ * again, and a broken one costs little. The lane changes back when its AF_XDP ring is empty, so
+ * packets are not reordered. No event reports a failed queue. So the keeper wakes once a second
+ * while packets are under way in one (lane->watched, set by the first kick), and when a retry is
+ * due. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/settings.h"
@@ -16,9 +17,9 @@
 #define NS          1000000000ull
 #define WAIT_MAX    64u /* seconds */
 #define STEADY_NS   (60 * NS)
-#define KICKS_EMPTY 64 /* of 32 packets each (copy mode): a ring */
+#define KICKS_EMPTY 64 /* kicks that empty a ring, at 32 packets each (copy mode) */
 
-static uint64_t look_ns = UINT64_MAX; /* when to look for a queue next */
+static uint64_t look_ns = UINT64_MAX; /* next time to try to open a queue */
 
 static struct sl_tx *open_queue(struct sl_leg *leg, struct sl_verbs_info *info, const char **why)
 {
@@ -61,9 +62,9 @@ void sl_leg_open_verbs(struct sl_leg *leg)
 	}
 }
 
-/* Going ---------------------------------------------------------------------------------------- */
+/* From the NIC's queue to AF_XDP --------------------------------------------------------------- */
 
-/* What did not leave goes by AF_XDP instead. */
+/* Posts packets that did not leave to AF_XDP. */
 static void move_unsent(struct sl_lane *lane, struct sl_tx *from, struct sl_tx *to)
 {
 	struct sl_tx_desc descs[32];
@@ -76,7 +77,7 @@ static void move_unsent(struct sl_lane *lane, struct sl_tx *from, struct sl_tx *
 	}
 }
 
-/* All legs that send by the one send by the other: that of the device, and of its VLAN devices. */
+/* Moves all legs that use `from` to `to`: the device's leg and those of its VLAN devices. */
 static void swap(struct sl_lane *lane, const struct sl_tx *from, struct sl_tx *to)
 {
 	for (uint32_t i = 0; i < lane->nlegs; i++)
@@ -110,7 +111,7 @@ static void wait_longer(struct sl_leg *leg)
 	leg->verbs_wait = leg->verbs_wait ? sl_min(2 * leg->verbs_wait, WAIT_MAX) : 1;
 }
 
-/* True: something is under way in it. */
+/* True: packets are under way in the queue. */
 static bool check_queue(struct sl_lane *lane, struct sl_leg *leg, uint64_t now)
 {
 	struct sl_tx *verbs = leg->verbs;
@@ -120,10 +121,10 @@ static bool check_queue(struct sl_lane *lane, struct sl_leg *leg, uint64_t now)
 	if (!sl_verbs_dead(verbs))
 		return !sl_verbs_is_idle(verbs);
 	if (leg->tx == verbs)
-		sl_leg_kick(leg); /* it finds out, and leaves */
+		sl_leg_kick(leg); /* the kick sees the failure and leaves the queue */
 	leg->verbs = NULL;
 	verbs->ops->close(verbs, &lane->frames);
-	/* One that was well for long has not failed again. */
+	/* After a long time without failure the delays start anew. */
 	if (now - leg->verbs_ns > STEADY_NS)
 		leg->verbs_wait = 0;
 	wait_longer(leg);
@@ -141,8 +142,7 @@ static void check_queues(struct sl_lane *lane, uint64_t now)
 	sl_store(&lane->watched, watched);
 }
 
-/* And back ---------------------------------------------------------------------------------------
- */
+/* Back to the NIC's queue ---------------------------------------------------------------------- */
 
 /* Lane held. */
 static bool go_back(struct sl_lane *lane, struct sl_leg *leg, struct sl_tx *verbs)
@@ -160,7 +160,7 @@ static bool go_back(struct sl_lane *lane, struct sl_leg *leg, struct sl_tx *verb
 	return true;
 }
 
-/* Making a queue takes milliseconds: without the lane. */
+/* Opening a queue takes milliseconds: call without the lane's lock. */
 static void look_for_queue(struct sl_lane *lane, struct sl_leg *leg, uint64_t now)
 {
 	struct sl_verbs_info info;
@@ -187,7 +187,7 @@ static void look_for_queue(struct sl_lane *lane, struct sl_leg *leg, uint64_t no
 	say(leg, &info, " again");
 }
 
-/* It had one. */
+/* True: the leg had a NIC queue and has none now. */
 static bool is_without_queue(const struct sl_leg *leg)
 {
 	return leg->verbs_ns && !leg->verbs && !leg->dead;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ports: devices taken into use, once each for the process. */
+/* Ports: the devices in use, each opened once for the process. */
 #include "stack/stack.h"
 
 #include <errno.h>
@@ -19,9 +19,9 @@
 static struct sl_lock lock; /* ports are opened one at a time */
 static struct sl_port *ports[SL_STATS_PORTS];
 static uint32_t nports;
-static uint32_t nvlans = 1; /* numbers of VLAN devices that are given out; 0 is none */
-static bool closed;         /* none is opened */
-static uint64_t vlans_free; /* of these, those that are nobody's any more */
+static uint32_t nvlans = 1; /* next unused number for a VLAN device; 0 means none */
+static bool closed;         /* no port may be opened */
+static uint64_t vlans_free; /* numbers below nvlans that are free again */
 
 bool sl_port_allowed(const struct sl_link *link)
 {
@@ -66,7 +66,7 @@ static void fill_stats(struct sl_port *p, uint32_t ifindex)
 	sl_store_release(&s->used, 1);
 }
 
-/* Lock held. The object of one that has retired, or a new one; NULL: there are too many. */
+/* The object of a retired port, or a new one; NULL: too many. Lock held. */
 static struct sl_port *port_alloc(void)
 {
 	for (uint32_t i = 0; i < nports; i++)
@@ -75,7 +75,7 @@ static struct sl_port *port_alloc(void)
 	return nports < SL_STATS_PORTS ? sl_calloc(1, sizeof(struct sl_port)) : NULL;
 }
 
-/* It is found by its ifindex, which therefore comes last. */
+/* Fills in and publishes p. The ifindex comes last, because ports are found by it. */
 static void add_port(struct sl_port *p, const struct sl_port *as)
 {
 	bool again = p->retired;
@@ -94,13 +94,13 @@ static void add_port(struct sl_port *p, const struct sl_port *as)
 
 /* VLAN devices --------------------------------------------------------------------------------- */
 
-/* A VLAN device goes by the port of the device below it: its claims are in that one's maps, with
- * the tag in the key and a number in the value by which user space knows the device; packets leave
- * by that one's queues, with the tag in the frame. Where that cannot be it is the kernel's: by
- * itself it would have generic mode alone, and packets whose checksums a device below left out.
- * When it is deleted, or is not any more what could be offloaded, its packets pass the steering
- * program (left). One that is made anew with the same tag has the port of the old one, and so the
- * claims that are still there. */
+/* A VLAN device uses the port of the device below it. Its claims are in that port's maps, with the
+ * tag in the key, and a number in the value tells user space which device it is. Its packets leave
+ * by that port's queues, with the tag in the frame. If this is not possible the kernel keeps the
+ * device: by itself it would have generic mode only, and get packets whose checksums a device
+ * below left out. When it is deleted, or can no longer be offloaded, the steering program passes
+ * its packets (left). A new device with the same tag gets the old one's port, and so the claims
+ * still there. */
 
 static bool is_vlan(const struct sl_link *link)
 {
@@ -120,7 +120,7 @@ uint32_t sl_port_rx_mtu(const struct sl_port *p)
 {
 	while (p->base)
 		p = p->base;
-	/* (The MTU with which it was opened.) */
+	/* info.mtu is the MTU at the time of opening. */
 	return p->info.flags & SL_PORT_FRAGS && p->info.mtu > sl_pool.mtu ? SL_PACKET_MOST
 									  : sl_pool.mtu;
 }
@@ -130,12 +130,12 @@ void sl_port_wire(const struct sl_port *p, uint8_t smac[6], uint32_t *mtu)
 	struct sl_link link;
 
 	memcpy(smac, sl_link_get(p->info.ifindex, &link) ? link.mac : p->info.mac, 6);
-	/* Devices take one tag beyond their MTU, but not all take two. */
+	/* Devices accept one tag beyond their MTU, but not all accept two. */
 	if (p->vlan >> 16 && sl_link_get(p->lower, &link) && link.mtu > 4)
 		*mtu = sl_min(*mtu, link.mtu - 4);
 }
 
-/* Lock held: it guards the text. */
+/* Lock held: it protects the static text. */
 static const char *hidden_tags(const struct sl_port *base)
 {
 	static char text[160];
@@ -155,7 +155,7 @@ static const char *hidden_tags(const struct sl_port *base)
 	return text;
 }
 
-/* Why the port below cannot serve it; NULL: it can. Lock held. */
+/* Why the port below cannot carry the VLAN device; NULL: it can. Lock held. */
 static const char *vlan_obstacle(const struct sl_link *link, const struct sl_port *base)
 {
 	if (!(link->vlan_tag & 0xfff))
@@ -175,17 +175,18 @@ static const char *vlan_obstacle(const struct sl_link *link, const struct sl_por
 	return NULL;
 }
 
-/* For good: the kernel may have connections on it by the time that it could be offloaded again. */
+/* Gives the VLAN device to the kernel for good: the kernel may have connections on it by the time
+ * it could be offloaded again. */
 static void leave_vlan(struct sl_port *p)
 {
 	sl_store(&p->left, true);
 	sl_broker_vlan_leave(p->lower, p->vlan_nr, true);
-	/* Routes that are kept lead there; and its connections must be looked at. */
+	/* Cached routes use the device, and its connections must be checked. */
 	__atomic_fetch_add(&sl_route_gen, 1, __ATOMIC_RELEASE);
 }
 
-/* What has become of the device; lock held. While it is down user space drops its packets, as the
- * kernel would. */
+/* Follows a change of the VLAN device; lock held. While the device is down, user space drops its
+ * packets, as the kernel would. */
 static void follow_vlan(struct sl_port *p)
 {
 	struct sl_link link;
@@ -218,7 +219,7 @@ static void name_vlan(struct sl_port *p, const struct sl_link *link)
 	sl_store(&p->info.ifindex, link->ifindex);
 }
 
-/* The port of a device with that tag that has been deleted. */
+/* The port of a deleted device with that tag. */
 static struct sl_port *find_vlan(const struct sl_port *base, uint32_t vlan)
 {
 	for (uint32_t i = 0; i < nports; i++)
@@ -242,7 +243,7 @@ static bool has_vlan_number(void)
 	return vlans_free || nvlans < SL_MAX_VLANS;
 }
 
-/* Said once, though it may be asked for again. */
+/* Logs the refusal, as a warning only the first time. */
 static void stays(const struct sl_link *link, int err, const char *why)
 {
 	bool first = sl_refused_add(link->ifindex, err, sl_now_ns());
@@ -303,7 +304,7 @@ static struct sl_port *open_vlan(const struct sl_link *link, struct sl_port *bas
 	else if (base && !why && has_vlan_number())
 		p = new_vlan(link, base);
 	if (!p) {
-		/* (The one below may be free later.) */
+		/* The device below may be available later. */
 		stays(link, base ? -EOPNOTSUPP : -EBUSY, why ? why : "there are too many devices");
 		return NULL;
 	}
@@ -393,8 +394,8 @@ struct sl_port *sl_port_open(uint32_t ifindex)
 			sl_port_put_off();
 		return NULL;
 	}
-	/* The kernel gives a device no program while one above it has one (dev_xdp_attach()):
-	 * a macvlan's comes after that of the device below. */
+	/* Open the device below first: the kernel refuses a program on a device while one above it
+	 * has one (dev_xdp_attach()), as a macvlan would. */
 	if (link.lower && !link.vlan_qos)
 		base = sl_port_open(link.lower);
 	if (sl_lock(&lock)) {
@@ -455,7 +456,7 @@ static void count_lane(struct sl_lane *lane, void *arg)
 			count_leg(w, lane->leg[i]);
 }
 
-/* By differences: the reader may have set the counters to zero. */
+/* Adds differences, since a reader may have reset the counters. */
 static void count_drops(struct sl_port *p)
 {
 	struct count_walk w = {.port = p};
@@ -472,7 +473,7 @@ static void count_drops(struct sl_port *p)
 	*was = *now;
 }
 
-/* No frame is to be had any more: what is sent goes by the kernel, at once. */
+/* No more frames come back: sending goes through the kernel at once. */
 static void end_legs(struct sl_lane *lane, void *arg)
 {
 	if (!sl_lane_lock(lane))
@@ -494,12 +495,12 @@ static void check_alive(struct sl_port *p)
 		return;
 	p->stats->alive = 0;
 	if (end == SL_PORT_BROKEN) {
-		sl_pool.share.wary = true; /* no lock is worth waiting for */
+		sl_pool.share.wary = true; /* do not wait for its locks */
 		sl_lane_for_each(end_legs, p);
 		__atomic_fetch_add(&sl_route_gen, 1,
-				   __ATOMIC_RELEASE); /* other ways are looked for */
+				   __ATOMIC_RELEASE); /* connections look for another way */
 	}
-	/* (The mirror may not have heard of it yet, or the broker.) */
+	/* The mirror or the broker may not know yet that the device is gone. */
 	if (end != SL_PORT_GONE && sl_link_get(p->info.ifindex, &link))
 		sl_warn("port",
 			"%s: %s: traffic goes on through the kernel; remedy: start this program "
@@ -529,7 +530,7 @@ static void empty_lane(struct sl_lane *lane, void *arg)
 	sl_lane_unlock(lane);
 }
 
-/* By the kernel's word: the mirror may be on its way to be read again. The keeper's errno. */
+/* Asks the kernel, since the mirror may be about to be read again. Uses the keeper's errno. */
 static bool is_gone(uint32_t ifindex)
 {
 	struct sl_link link;
@@ -545,7 +546,7 @@ bool sl_port_is_gone(const struct sl_port *p)
 	return !sl_load(&p->stats->alive) && is_gone(p->info.ifindex);
 }
 
-/* The frames that a device was to receive into are wanted by the one that comes for it. */
+/* Takes back the receive frames of a device that is gone, for the next device. */
 static void empty_gone(struct sl_port *p)
 {
 	struct empty_walk w = {.port = p, .done = true};
@@ -556,7 +557,7 @@ static void empty_gone(struct sl_port *p)
 	p->emptied = w.done;
 }
 
-/* No event tells that a NIC takes tags off now. */
+/* No event reports that a NIC now strips tags. */
 static void check_tags(struct sl_port *p)
 {
 	if (!sl_lock(&lock))
@@ -566,7 +567,7 @@ static void check_tags(struct sl_port *p)
 	sl_unlock(&lock);
 }
 
-/* That below it may have changed, too. */
+/* The device below may have changed, too. */
 static void check_vlan(struct sl_port *p)
 {
 	if (!sl_lock(&lock))
@@ -594,7 +595,7 @@ void sl_ports_check(void)
 	}
 }
 
-/* The structs stay where they are: freeing is not async-signal-safe. */
+/* Keeps the structs allocated: freeing is not async-signal-safe. */
 void sl_port_child(void)
 {
 	memset(&lock, 0, sizeof(lock));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Theory of operation: a device that has no XDP will not have it for the next socket, and is not
- * asked for again. One that another process has, or whose queues have not been given back, may be
- * free in a second: the first socket after that asks again, and twice that time passes before the
- * next question, up to a minute, since each may cost the program that asks milliseconds. */
+/* Theory of operation: a device without XDP support will not have it for the next socket either,
+ * so it is not tried again. A device that another process uses, or whose queues were not given
+ * back yet, may be free in a second: the first socket after that tries again, and the delay
+ * doubles each time up to a minute, since a try may cost the calling program milliseconds. */
 #include "stack/refused.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #define DEVICES  64
 #define FIRST_NS 1000000000ull
-#define DOUBLED  6 /* times: 64 s */
+#define DOUBLED  6 /* times the delay is doubled: 64 s */
 #define FOR_GOOD UINT64_MAX
 
 static struct {

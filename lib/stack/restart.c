@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A device that has no link just when it is taken into use.
+/* A device whose link is down just when it is opened.
  *
- * Theory of operation: to attach the steering program some drivers start their device anew (igb,
- * ixgbe, i40e), which costs the link, for seconds, and the kernel forgets the neighbours with it.
- * What is sent meanwhile is lost. So the call that took the device into use waits for the link, as
- * it has waited for the driver, if the socket is one that blocks (sock/claim.c); who polls has
- * other things to do, TCP sends again, and datagrams are lost as when a cable is pulled. To take
- * the program off costs it again: who comes right after another waits, too (ctl/broker_left.c).
- * Nobody waits for a link that was away before.
+ * Theory of operation: some drivers restart their device to attach the steering program (igb,
+ * ixgbe, i40e). This takes the link down for seconds and makes the kernel forget the neighbours;
+ * packets sent meanwhile are lost. So the call that opened the device waits for the link, just as
+ * it waited for the driver, if its socket blocks (sock/claim.c). Calls on non-blocking sockets do
+ * not wait: TCP sends again, and datagrams are lost as with an unplugged cable. Detaching the
+ * program takes the link down again, so a program started right after another one waits, too
+ * (ctl/broker_left.c). No call waits for a link that was down before.
  *
- * With the link back, or where another process has started the device anew, who connects may still
- * find no neighbour, and would be the kernel's for good. So for a while a connection may begin
- * without one: its SYN is lost, as the kernel's would be, and sent again. Where there is none by
- * the end of that time the kernel connects, which says what is wrong (policy.c). */
+ * When the link is back, or another process has restarted the device, connect() may still find no
+ * neighbour; it would then hand the socket back to the kernel for good. So for some time a
+ * connection may start without a neighbour: its SYN is lost, as the kernel's would be, and sent
+ * again. If the neighbour is still missing after that time, the kernel connects and reports the
+ * error (policy.c). */
 #include <time.h>
 
 #include "base/clock.h"
@@ -20,7 +21,7 @@
 #include "base/sys.h"
 #include "stack/stack.h"
 
-#define NEIGH_NS 3000000000ull /* with the link back: the kernel asks each second */
+#define NEIGH_NS 3000000000ull /* once the link is back: the kernel asks each second */
 #define LOOK_NS  2000000
 
 void sl_port_opened(struct sl_port *p)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A port whose device does not exist any more makes room for the next.
+/* Retires a port whose device no longer exists, so that another device can use its place.
  *
- * Theory of operation: a device that is deleted and made again (a container's, a tunnel's) is
- * another one each time, and a long-running process would come to the end of its table of ports, of
- * its lanes' legs, and of the devices of its lease. So a port is retired once its connections have
- * moved, no claim of theirs is left on it, and no VLAN device goes by it: the lanes' rings are
- * closed, what the broker has for it is given up, and the next device has its place. Nothing is
- * freed that somebody may still look at: the port's object becomes the next one's, and a leg that
- * is closed stays as one that is dead, on a port that is nowhere, and takes what is still sent by
- * it. */
+ * Theory of operation: a device that is deleted and made again (a container's, a tunnel's) is a
+ * new device each time, and a long-running process would fill its table of ports, its lanes' legs,
+ * and the devices of its lease. So a port is retired once its connections have moved, no claim is
+ * left on it, and no VLAN device uses it: the lanes' rings are closed, the broker's resources are
+ * given up, and the next device takes its place. Nothing is freed that another thread may still
+ * use: the next device reuses the port's object, and a closed leg stays as a dead leg of the port
+ * `nowhere`, which drops what is still sent by it. */
 #include "stack/stack.h"
 
 #include <errno.h>
@@ -83,7 +82,7 @@ bool sl_port_may_retire(const struct sl_port *p)
 	return p->emptied && !is_below_another(p);
 }
 
-/* Those by which no other goes come first. */
+/* VLAN ports are retired before the ports that they use. */
 static void retire_all(bool vlans)
 {
 	struct sl_port *p;
@@ -92,7 +91,7 @@ static void retire_all(bool vlans)
 		if (!p->base != !vlans || p->retired)
 			continue;
 		sl_port_retire(p);
-		(void)sl_lanes_leave(p); /* a leg that another thread had begun to open */
+		(void)sl_lanes_leave(p); /* closes a leg that another thread had begun to open */
 	}
 }
 

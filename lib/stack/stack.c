@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One turn of a lane: receive, deliver, give frames back. The file to read first.
+/* Makes a turn of a lane: receive, deliver, give frames back. The file to read first.
  *
- * Theory of operation: whoever needs a lane to move on makes a turn of it: a call that finds its
- * socket's queue empty, a thread that spins in poll, the keeper when nobody else does. Packets go
- * from the ring to the socket's queue in one pass (run to completion); what must be said to
- * sleepers is said on the way, under the lane's lock. A socket on another lane gets its copy after
- * the lock is released, since two lanes are never held at once. TCP's connections send at the end
- * of the turn: ACKs for a whole batch, and what these have made room for (tcp.c). */
+ * Theory of operation: a thread that needs a lane to make progress makes a turn of it: a call that
+ * finds its socket's queue empty, a thread that spins in poll, or the keeper when no other thread
+ * does. Packets go from the ring to the socket's queue in one pass (run to completion), and
+ * sleepers are woken on the way, under the lane's lock. A socket on another lane gets its copy
+ * after the lock is released, since a thread never holds two lanes. TCP connections send at the
+ * end of the turn: ACKs for the whole batch, and data that these ACKs allow (tcp.c). */
 #include "stack/stack.h"
 
 #include <errno.h>
@@ -23,8 +23,8 @@ __thread uint32_t sl_waits_ended __attribute__((tls_model("initial-exec")));
 	8            /* idle turns: TCP's timers need no better, and the keeper sees to them, too */
 #define MAX_BATCH 64 /* SLUICE_CQ_POLL_BATCH_MAX up to this */
 
-/* What has no frames to receive into gets no packets, and so no turn with packets: it is tried
- * again in the others. */
+/* A ring without frames receives nothing, and so gets no turn with packets: idle turns refill it.
+ */
 static void refill(struct sl_lane *lane, struct sl_rx *rx)
 {
 	rx->hungry = !rx->ops->refill(rx, &lane->frames);
@@ -82,7 +82,7 @@ void sl_lane_reap(struct sl_lane *lane)
 		sl_lane_pace_reap(lane);
 }
 
-/* Senders wait: see what has completed, and tell them. */
+/* For waiting senders: reaps completions and tells them of room. */
 static void make_room(struct sl_lane *lane)
 {
 	for (uint32_t i = 0; i < lane->nlegs; i++)
@@ -106,7 +106,7 @@ void sl_lane_block(struct sl_lane *lane, struct sl_list *entry)
 	sl_lane_due(&lane->room_next_us, sl_now_ns() / 1000 + SL_ROOM_US, SL_ROOM_US);
 }
 
-/* (One that waited may be gone.) */
+/* May say true with nobody waiting: a waiter that leaves does not reset room_next_us. */
 static bool is_blocked(const struct sl_lane *lane)
 {
 	return lane->room_next_us != UINT64_MAX || (lane->tcp && !sl_list_empty(&lane->tcp->room));
@@ -219,8 +219,8 @@ int sl_leg_kick(struct sl_leg *leg)
 		leg->tx->ops->reap(leg->tx, &leg->lane->frames);
 	if (sl_likely(err == 0) || err == -EAGAIN)
 		return err;
-	/* The link is down: what is on the ring goes out when it is up again, as from a device's
-	 * queue. Sent once more through the kernel it would come twice. */
+	/* The link is down: packets on the ring leave when it is up again, as from a device's
+	 * queue. The kernel must not send them too, or they would arrive twice. */
 	if (err == -ENETDOWN)
 		return 0;
 	leg->dead = true;
@@ -267,7 +267,8 @@ struct sl_dst *sl_lane_dst(struct sl_lane *lane, const struct sl_route_key *key,
 	return d;
 }
 
-/* The kernel may hold its configuration lock for milliseconds, so it is asked without the lane. */
+/* Asks without the lane's lock, since the kernel may hold its configuration lock for
+ * milliseconds. */
 void sl_lane_ask_aged(struct sl_lane *lane)
 {
 	struct sl_route_key key[8];
@@ -305,7 +306,7 @@ void sl_lane_cross(struct sl_lane *from, struct sl_lane *to, uint32_t slot, cons
 	c->lane = to;
 	c->slot = slot;
 	c->gen = sl_load(&sl_slots[slot].gen);
-	memcpy(&c->in, in, offsetof(struct sl_in, seg)); /* a TCP connection is on one lane only */
+	memcpy(&c->in, in, offsetof(struct sl_in, seg)); /* no TCP: it is on one lane only */
 	sl_in_ref(in);
 	from->stats->rx_crossed++;
 }
@@ -316,8 +317,8 @@ static void cross_deliver(struct sl_cross *c)
 	bool kept = false;
 
 	if (!sl_lane_lock(c->lane))
-		return; /* a signal handler inside the other lane's turn: the reference leaks
-			   nothing but this one frame */
+		return; /* a signal handler inside the other lane's turn: only this frame's
+			   reference leaks */
 	c->in.cache = &c->lane->frames;
 	c->in.lane = c->lane;
 	c->in.stats = c->lane->stats;
@@ -329,8 +330,8 @@ static void cross_deliver(struct sl_cross *c)
 	sl_lane_unlock(c->lane);
 }
 
-/* One thread at a time, since what another took off the list later must not arrive first. What is
- * added meanwhile is this thread's, too. */
+/* Delivers cross, one thread at a time, since packets taken off the list later must not arrive
+ * first. This thread also delivers what is added meanwhile. */
 void sl_lane_cross_flush(struct sl_lane *lane)
 {
 	struct sl_cross some[8];

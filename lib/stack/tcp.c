@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* TCP on lanes: the host of each, its time, its timers, and what its turn owes it.
+/* TCP on lanes: each lane's host, its clock, its timers, and its part in a turn.
  *
  * Theory of operation: lib/tcp reads no clock and sends only when told. A turn of the lane, or a
- * call on a connection, tells it the time first, and lets it send and run its timers last. When
- * timers are due though nobody makes a turn, the keeper does (due.c). */
+ * call on a connection, first sets the time, and in the end lets it run timers and send. When
+ * timers are due and no thread makes a turn, the keeper runs them (due.c). */
 #include "stack/stack.h"
 
 #include <errno.h>
@@ -12,11 +12,10 @@
 #include "base/heap.h"
 #include "base/sys.h"
 
-/* The keeper may be as late as that with a timer that was armed while he slept: as Linux' with
- * HZ=100. */
+/* How late the keeper may run a timer armed during its sleep: as late as Linux with HZ=100. */
 #define LATE_US    10000
-#define RETRY_US   1000 /* who was refused room tries again */
-#define FEW_FRAMES 64   /* in the lane's cache: see what has come back */
+#define RETRY_US   1000 /* a connection without room to send tries again */
+#define FEW_FRAMES 64   /* fewer in the lane's cache: reap completions */
 
 static const struct sl_tcp_ops *tcp_ops;
 static uint8_t secret[16];
@@ -73,7 +72,7 @@ struct sl_tcp_host *sl_lane_tcp(struct sl_lane *lane)
 
 void sl_lane_tcp_begin(struct sl_lane *lane)
 {
-	/* Another core's clock may be a little ahead. */
+	/* Another core's clock may be slightly ahead, so the time never goes back. */
 	sl_tcp_set_now(lane->tcp, sl_max(lane->tcp->now_us, now_us()));
 	if (sl_unlikely(lane->frames.scarcity != SL_PLENTY))
 		sl_tcp_relieve(lane->tcp);
@@ -84,7 +83,7 @@ void sl_lane_tcp_begin(struct sl_lane *lane)
 			sl_tx_reap(lane->leg[i]->tx, &lane->frames);
 }
 
-/* Starts what was posted. False: not all has been started. */
+/* Starts posted packets. False: some are not started yet. */
 static bool kick(struct sl_lane *lane)
 {
 	bool all = true;
@@ -99,8 +98,8 @@ static bool kick(struct sl_lane *lane)
 	return all;
 }
 
-/* Of connections that are paced: what went to NICs' queues is started. Their timers are to be
- * punctual. */
+/* Starts packets posted to NICs' queues for paced connections. Their timers must be punctual, so
+ * returns a smaller lateness. */
 static uint64_t start_paced(struct sl_lane *lane)
 {
 	sl_lane_pace_start(lane);
@@ -124,7 +123,7 @@ void sl_lane_tcp_done(struct sl_lane *lane)
 		sl_lane_due(&lane->tcp_next_us, h->now_us + SL_HOLD_US, sl_lane_hold_late_us(lane));
 }
 
-/* False: none was due. */
+/* False: no timer was due. */
 static bool run_timers(struct sl_lane *lane)
 {
 	if (lane->tcp->now_us < lane->tcp_next_us)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* TCP segments in a row become one packet, where the device segments (TSO).
+/* Joins consecutive TCP segments into one packet, which the device segments (TSO).
  *
- * Theory of operation: TCP sends segment by segment, each in a frame of its own. When one is the
- * continuation of the one before, which has not been started yet (both are of one turn), it is
- * posted as its bytes alone: no headers, no checksum. The device makes its headers of the first
- * one's, with the sequence number and the IP ID raised, so all else must be the same; PSH and FIN
- * it puts on the last one, CWR nowhere but on the first, where we do not risk it either. */
+ * Theory of operation: TCP sends one segment after another, each in a frame of its own. A segment
+ * that continues the one before, which is not started yet (both are of one turn), is posted as its
+ * bytes alone: no headers, no checksum. The device copies the headers of the first segment and
+ * counts up the sequence number and the IP ID, so everything else must be equal. It sets PSH and
+ * FIN only on the last segment, and CWR only on the first, so we never join a segment with CWR. */
 #include "stack/stack.h"
 
-/* What the device may repeat on every segment. */
+/* Flags that the device may repeat on every segment. */
 #define SAME (SL_TCP_ACK | SL_TCP_ECE)
 #define LAST (SL_TCP_PSH | SL_TCP_FIN)
 
