@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What congestion control algorithms have in common: the list of them, slow start and avoidance
- * (RFC 5681), and whether the window is used at all (RFC 7661's question, Linux' answer). */
+/* Shared by congestion control algorithms: their list, slow start and avoidance (RFC 5681), and
+ * whether the window is fully used (RFC 7661's question, Linux' answer). */
 #include <string.h>
 
 #include "tcp/tcp_internal.h"
@@ -33,8 +33,8 @@ uint32_t sl_cc_slow_start(struct sl_tcp *c, uint32_t acked)
 	return acked - step;
 }
 
-/* One segment more for every w acknowledged. Counts rather than divides: acked is rarely above w,
- * so the loop runs once in a window. */
+/* Grows by one segment for every w acknowledged. Counts instead of dividing: acked is rarely above
+ * w, so the loop runs once in a window. */
 void sl_cc_avoid(struct sl_tcp *c, uint32_t w, uint32_t acked)
 {
 	if (c->cwnd_cnt >= w) { /* credit of a larger w */
@@ -92,7 +92,7 @@ void sl_cc_on_sent(struct sl_tcp *c, uint32_t in_flight)
 	bool limited = in_flight >= c->cwnd;
 	uint64_t now = c->host->now_us;
 
-	/* What is known of this window's use is the most of it that was seen. */
+	/* Remember the highest use of this window seen so far. */
 	if (limited || sl_seq_ge(c->snd_una, c->cwnd_usage_seq) ||
 	    (!c->cwnd_limited && in_flight > c->max_in_flight)) {
 		c->cwnd_limited = limited;

@@ -20,7 +20,7 @@
 #define MSS_LEAST    88u
 #define TS_OPT_BYTES 12u
 
-/* What is a train, and how long its ACK waits. */
+/* When full segments form a train, and how long its ACK is held back. */
 #define TRAIN_LEAST  16u /* full segments that came */
 #define TRAIN_GAP_US 16u /* so close upon each other, at most */
 #define TRAIN_END_US 5u  /* it is over, for who looks as often as that */
@@ -49,7 +49,7 @@ static bool is_quick(const struct sl_tcp *c, uint32_t len)
 	return sl_tcp_params.quickack || (c->quick && !is_pingpong(c));
 }
 
-/* So many ACKs at once as the peer may need for half a window. */
+/* Sends as many ACKs at once as the peer may need for half a window. */
 static void go_quick(struct sl_tcp *c)
 {
 	uint32_t n = c->rcv_mss ? c->rcv_wnd / (2u * c->rcv_mss) : 2;
@@ -59,8 +59,8 @@ static void go_quick(struct sl_tcp *c)
 		c->quick = (uint8_t)n;
 }
 
-/* What the peer sends in one segment: the largest, or twice the same shorter one that was not
- * pushed (its MSS is smaller than ours). */
+/* Estimates the peer's segment size: the largest segment, or a shorter length seen twice without
+ * PSH (its MSS is smaller than ours). */
 static void estimate_rcv_mss(struct sl_tcp *c, uint32_t len, bool push)
 {
 	if (len >= c->rcv_mss) {
@@ -79,7 +79,7 @@ static void estimate_rcv_mss(struct sl_tcp *c, uint32_t len, bool push)
 	c->rcv_push = true;
 }
 
-/* The time between segments. */
+/* Updates the average time between segments. */
 static void estimate_ato(struct sl_tcp *c)
 {
 	uint64_t now = c->host->now_us, gap = now - c->last_rcv_us;
@@ -100,7 +100,7 @@ static void estimate_ato(struct sl_tcp *c)
 	c->last_rcv_us = now;
 }
 
-/* More than a segment is not acknowledged yet. */
+/* True: more than a segment is not acknowledged yet. */
 static bool is_enough(const struct sl_tcp *c)
 {
 	uint32_t owed = c->rcv_nxt - c->rcv_wup;
@@ -118,9 +118,9 @@ static void count_train(struct sl_tcp *c, uint32_t len, bool in_order)
 		c->train = 0;
 }
 
-/* More is to be expected within a few microseconds: the peer has sent as much without an end, and
- * of its window, which we do not know, there is some left if it is not smaller than a train. What
- * we have announced is far from used. */
+/* True: expect more within a few microseconds. The peer has sent that much without an end; its
+ * window, unknown to us, has room left if it is not smaller than a train; and what we have
+ * announced is far from used. */
 static bool may_thin(const struct sl_tcp *c, bool push)
 {
 	uint32_t owed = c->rcv_nxt - c->rcv_wup;
@@ -133,7 +133,7 @@ static void thin(struct sl_tcp *c)
 {
 	c->host->train_us = c->host->now_us;
 	sl_tcp_timer_thin(c, THIN_US);
-	if (!sl_list_empty(&c->out_node)) /* it is to send, or this is not the first */
+	if (!sl_list_empty(&c->out_node)) /* c will send anyway, or its ACK is held back already */
 		return;
 	c->thin = true;
 	sl_list_add_tail(&c->host->trains, &c->out_node);
@@ -216,7 +216,7 @@ void sl_tcp_timer_delack(struct sl_tcp *c)
 	sl_tcp_timer_rearm(c);
 }
 
-/* The delayed ACK found no company. */
+/* The delayed ACK is sent alone: no data have carried it. */
 void sl_tcp_ack_late(struct sl_tcp *c)
 {
 	c->delack_at = 0;
@@ -234,7 +234,7 @@ void sl_tcp_ack_late(struct sl_tcp *c)
 	sl_tcp_want_out(c);
 }
 
-/* A segment with all that an ACK says has gone out. */
+/* Call when a segment was sent that carries all that an ACK says. */
 void sl_tcp_ack_sent(struct sl_tcp *c)
 {
 	if (c->thin)
@@ -247,7 +247,7 @@ void sl_tcp_ack_sent(struct sl_tcp *c)
 
 /* Building ------------------------------------------------------------------------------------- */
 
-/* What every segment of a synchronised connection has. Moves the window. */
+/* Fills the fields of every segment of a synchronised connection. Moves the window. */
 void sl_tcp_fill_ack(struct sl_tcp *c, struct sl_tcp_seg *seg)
 {
 	uint32_t wnd = sl_tcp_select_window(c) >> c->rcv_wscale;

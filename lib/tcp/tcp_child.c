@@ -17,13 +17,13 @@ void sl_tcp_child_gone(struct sl_tcp *c)
 
 	if (!l)
 		return;
-	l->ntfo -= c->tfo_child; /* an accepted one is the program's to bound */
+	l->ntfo -= c->tfo_child; /* once accepted, the program limits it */
 	sl_list_del(&c->accept_node);
 	l->nchildren--;
 	c->listener = NULL;
 }
 
-/* What accept(2) gives has the listener's options. */
+/* Gives a child the listener's options, which accept(2) passes on. */
 static void inherit(struct sl_tcp *c, const struct sl_tcp_listener *l)
 {
 	static const struct sl_tcp_opts none;
@@ -37,7 +37,7 @@ static void inherit(struct sl_tcp *c, const struct sl_tcp_listener *l)
 	c->window_clamp = l->window_clamp;
 	c->nodelay = l->nodelay;
 	c->keepalive = l->keepalive;
-	/* (Bytes between the members that differ cost an allocation.) */
+	/* Different padding bytes would cost no more than an allocation. */
 	/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison) */
 	if (memcmp(&l->opts, &none, sizeof(none)))
 		*sl_tcp_opts(c) = l->opts;
@@ -99,7 +99,7 @@ bool sl_tcp_child_begin(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct
 	return kept;
 }
 
-/* As sk_acceptq_is_full(): listen(0) has room for one. */
+/* Like sk_acceptq_is_full(): listen(0) has room for one. */
 bool sl_tcp_is_accept_full(const struct sl_tcp_listener *l)
 {
 	return l->nchildren > l->backlog;

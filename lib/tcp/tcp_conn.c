@@ -217,9 +217,8 @@ uint8_t sl_tcp_rcv_wscale(uint32_t rcvbuf, bool locked, uint32_t clamp)
 	return scale;
 }
 
-/* What the first segments announce: half of the buffer, as Linux (the rest is for what memory
- * costs), in whole segments, and what fits the unscaled window of a SYN
- * (tcp_select_initial_window()). */
+/* The window of the first segments: half of the buffer, as in Linux (the rest is for memory
+ * overhead), in whole segments, and at most what the unscaled field can hold. */
 uint32_t sl_tcp_first_window(uint32_t rcvbuf, uint32_t clamp, uint16_t mss)
 {
 	uint32_t w = clamp ? sl_min(rcvbuf / 2, clamp) : rcvbuf / 2;
@@ -385,7 +384,7 @@ void sl_tcp_orphan_fin_wait2(struct sl_tcp *c)
 		sl_tcp_time_wait(c, true, ms ? ms : sl_tcp_params.fin_timeout_ms);
 }
 
-/* What close() does now. Whoever calls sees in c->state whether it is CLOSED. */
+/* Does close()'s work. The caller checks c->state for CLOSED. */
 static void close_now(struct sl_tcp *c, int linger_ms)
 {
 	if (c->state != SL_TCP_CLOSED && (linger_ms == 0 || c->rx_bytes)) {

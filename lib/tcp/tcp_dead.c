@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a connection was whose process is dead, out of the bytes that it has left.
+/* Reads the connection of a dead process from the bytes that it left.
  *
- * Nothing of them is believed: the process may have lied, and may have died between any two
- * instructions. Its queues have died with it, but for one: what a connection that waits to be
- * accepted has received is written down in the frames (tcp_reass.c), which are there until their
- * owner is buried. */
+ * Every byte is checked: the process may have lied, and may have died between any two
+ * instructions. Its queues died with it, with one exception: the received data of a connection
+ * that waits to be accepted are described in the frames themselves (tcp_reass.c), which exist
+ * until their owner's remains are removed. */
 #include <string.h>
 
 #include "tcp/tcp_req.h"
 
 #define UNREAD_MAX  (64u << 20)    /* bytes of one connection */
 #define WINDOW_MAX  (65535u << 14) /* RFC 7323 2.3 */
-#define CLOCKS_MS   100            /* so far two processes' clocks are apart at most */
+#define CLOCKS_MS   100            /* largest difference between two processes' clocks */
 #define SND_MSS_MIN 48             /* TCP_MIN_SND_MSS of Linux */
 
 /* FNV-1a */
@@ -22,7 +22,7 @@ static uint32_t fnv(uint32_t h, const void *bytes, size_t n)
 	return h;
 }
 
-/* Over a connection and a request in which each member that is looked at has a value of its own. */
+/* Hashes a connection and a request in which each member read here has a different value. */
 uint32_t sl_tcp_repair_form(void)
 {
 	struct sl_tcp c;
@@ -54,7 +54,8 @@ uint32_t sl_tcp_repair_form(void)
 
 /* Unread bytes --------------------------------------------------------------------------------- */
 
-/* The piece that a frame is noted to have at seq; its bytes, or NULL. Others may write there. */
+/* The bytes of the piece that the frame's note describes at seq, or NULL. Others may write to the
+ * frame. */
 static const uint8_t *piece_at(const struct sl_tcp_frames *m, uint32_t frame, uint32_t seq,
 			       struct sl_rx_note *n)
 {
@@ -69,7 +70,7 @@ static const uint8_t *piece_at(const struct sl_tcp_frames *m, uint32_t frame, ui
 	return p + n->off;
 }
 
-/* How many bytes there are, of max. */
+/* Counts the unread bytes, up to max. */
 static uint32_t count_unread(const struct sl_tcp_frames *m, uint32_t frame, uint32_t start,
 			     uint32_t max)
 {
@@ -121,7 +122,7 @@ uint32_t sl_tcp_unread_copy(struct sl_tcp_unread *u, void *buf, uint32_t n)
 
 /* The whole ------------------------------------------------------------------------------------ */
 
-/* Any byte may stand where a bool should. */
+/* The byte of a bool may have any value. */
 static bool is_bool(const bool *b)
 {
 	uint8_t v;
@@ -138,7 +139,7 @@ static bool is_possible(const struct sl_tcp_repair *r)
 	       r->sndbuf <= INT32_MAX;
 }
 
-/* Where in the unread bytes an urgent one stands that no read will return. */
+/* Offset of the urgent byte in the unread bytes that no read will return. */
 static uint32_t urgent_at(const struct sl_tcp *c, uint32_t start, uint32_t unread)
 {
 	uint32_t at = c->rcv_up - start;
@@ -146,9 +147,9 @@ static uint32_t urgent_at(const struct sl_tcp *c, uint32_t start, uint32_t unrea
 	return c->urg_in && !c->oobinline && at < unread ? at : UINT32_MAX;
 }
 
-/* One that nobody has accepted has been neither read from nor written to. rcv_nxt says what may
- * have been acknowledged. The process may have died when it had seen a FIN and not counted it yet:
- * it is as if that had not come. */
+/* Finds the unread data of a connection not yet accepted, so never read from or written to. rcv_nxt
+ * tells how much may be acknowledged. If the process died after seeing a FIN and before counting
+ * it, the FIN is treated as if it had not come. */
 static bool find_unread(const struct sl_tcp *c, const struct sl_tcp_frames *m,
 			struct sl_tcp_dead *d)
 {

@@ -38,7 +38,7 @@ int sl_tcp_fast_open(struct sl_tcp *c, const void *cookie, uint8_t len, bool wit
 	return 0;
 }
 
-/* What the SYN takes: the segment size that the peer had, or ours (4.1.3, 4.2.1). */
+/* Sets the segment size for the SYN: the peer's earlier MSS, or ours (4.1.3, 4.2.1). */
 void sl_tcp_tfo_defer(struct sl_tcp *c)
 {
 	uint32_t mss = c->tfo->mss ? c->tfo->mss : c->adv_mss;
@@ -101,7 +101,7 @@ void sl_tcp_tfo_answer(struct sl_tcp *c, const struct sl_tcp_seg *seg)
 
 	if (c->child || !c->tfo)
 		return;
-	/* Only a SYN without data came through: the network may not like the other (4.1.3.1). */
+	/* Only the SYN without data came through: the network may drop SYNs with data (4.1.3.1). */
 	lost = c->tfo->data && c->retries && !cookie && seg->ack == c->iss + 1;
 	if (c->tfo->option && seg->flags & SL_TCP_SYN && c->host->ops->tfo_answer)
 		c->host->ops->tfo_answer(c, seg, lost);

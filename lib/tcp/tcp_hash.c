@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a stranger must not guess: a keyed hash (SipHash-2-4, Aumasson and Bernstein, 2012), and
- * what is made with it: the key of the table's hash, initial sequence numbers (RFC 6528), time
- * stamp offsets (RFC 7323 5.4) and SYN cookies (RFC 4987 3.6). One secret serves all: what is
- * hashed begins with its use. */
+/* Values that strangers must not guess, made with a keyed hash (SipHash-2-4, Aumasson and
+ * Bernstein, 2012): the key of the table's hash, initial sequence numbers (RFC 6528), time stamp
+ * offsets (RFC 7323 5.4) and SYN cookies (RFC 4987 3.6). One secret serves all: each hashed text
+ * starts with its use. */
 #include "tcp/tcp_internal.h"
 
 #define COOKIE_PERIOD_US 60000000u
@@ -88,9 +88,10 @@ static uint64_t hash_key(const struct sl_tcp_host *h, enum use use, uint32_t x,
 	return sl_tcp_siphash(h->key, &in, sizeof(in));
 }
 
-/* The table's hash: multilinear, which is strongly universal with a random key, so that a peer who
- * chooses his ports cannot build collisions, at a tenth of SipHash's instructions (Lemire and
- * Kaser, "Strongly universal string hashing is fast", 2014). Nobody sees its values. */
+/* The table's hash: multilinear, strongly universal with a random key, so that a peer cannot
+ * choose its port numbers to build collisions, at a tenth of SipHash's instructions (Lemire and
+ * Kaser, "Strongly universal string hashing is fast", 2014). Its values are never visible
+ * outside. */
 void sl_tcp_hash_init(struct sl_tcp_host *h)
 {
 	for (uint32_t i = 0; i < sl_array_len(h->table_key); i++) {
@@ -119,8 +120,8 @@ uint32_t sl_tcp_isn(struct sl_tcp_host *h, const struct sl_tcp_key *key)
 	return (uint32_t)hash_key(h, USE_ISN, 0, key) + (uint32_t)(h->now_us / 4);
 }
 
-/* The same for all ports of two hosts: time stamps of successive connections then never go back,
- * which is what lets a peer's TIME_WAIT be reused (RFC 6191). */
+/* Equal for all port numbers of two hosts, so that time stamps of successive connections never go
+ * back; this lets a peer's TIME_WAIT be reused (RFC 6191). */
 uint32_t sl_tcp_ts_offset(struct sl_tcp_host *h, const struct sl_tcp_key *key)
 {
 	struct sl_tcp_key k = {.local = key->local, .remote = key->remote};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a path carries: what ICMP says about a connection, as far as it is believed (RFC 5927), and
- * the route. */
+/* The path's MTU: ICMP errors about a connection, as far as they are trusted (RFC 5927), and the
+ * route. */
 #include "tcp/tcp_internal.h"
 
 static void set_path_mss(struct sl_tcp *c, uint16_t mss)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* SEGMENT ARRIVES (RFC 9293 3.10.7): one function for each step, in the RFC's order.
+/* SEGMENT ARRIVES (RFC 9293 3.10.7) has one function for each step, in the RFC's order.
  *
- * Theory of operation: sl_tcp_input() finds whose the segment is. For a connection the steps run
- * one after the other; each returns false when nothing of the segment is left to be looked at. A
- * step that ends the connection returns false too, and nobody touches c after it: an orphan's
+ * Theory of operation: sl_tcp_input() finds the connection of a segment. The steps of a connection
+ * run one after the other; each returns false when nothing of the segment is left to be looked at.
+ * A step that ends the connection returns false too, and nobody touches c after it: an orphan's
  * memory is gone then. What is to be sent is only marked (ack_now, sl_tcp_want_out()) and leaves in
  * sl_tcp_flush(), so that a batch of input makes one burst of output. From the sixth step on it is
  * tcp_text.c's; LISTEN (3.10.7.2) is in tcp_listen.c, TIME-WAIT in tcp_tw.c. */
@@ -13,7 +13,7 @@
 
 /* Answers ------------------------------------------------------------------------------------- */
 
-/* RFC 9293 3.10.7.1: what belongs to nobody. */
+/* RFC 9293 3.10.7.1: resets a segment that belongs to no connection. */
 void sl_tcp_reset_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 			const struct sl_tcp_seg *seg, void *from)
 {
@@ -31,8 +31,8 @@ void sl_tcp_reset_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 	sl_tcp_reply(h, NULL, key, &r, from);
 }
 
-/* One answer to what is out of place in tcp_invalid_ratelimit: two ends must not keep each other
- * busy with them. */
+/* True: answer this unexpected segment. One answer in tcp_invalid_ratelimit, so that two ends do
+ * not keep each other busy. */
 static bool is_answer_limited(struct sl_tcp *c)
 {
 	uint32_t now = (uint32_t)(c->host->now_us >> 10) | 1;
@@ -44,7 +44,7 @@ static bool is_answer_limited(struct sl_tcp *c)
 	return false;
 }
 
-/* RFC 5961 7: and so many a second for all connections. */
+/* RFC 5961 7: also limited per second for all connections. */
 static bool host_may_challenge(struct sl_tcp_host *h)
 {
 	return sl_tcp_quota_take(&h->challenges, sl_tcp_params.challenge_ack_limit, h->now_us);
@@ -68,7 +68,7 @@ void sl_tcp_ack_again(struct sl_tcp *c, uint32_t seq, uint32_t end)
 
 /* First, check sequence number ----------------------------------------------------------------- */
 
-/* A pure ACK that others have overtaken: harmless, and no reason for a duplicate ACK. */
+/* True: a pure ACK that later ones have overtaken: harmless, and no reason for a duplicate ACK. */
 static bool is_overtaken_ack(const struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	return !a->len && !a->fin && !(a->seg->flags & (SL_TCP_SYN | SL_TCP_RST)) &&
@@ -269,7 +269,7 @@ static void advance(struct sl_tcp *c, const struct sl_tcp_arrival *a, struct sl_
 	c->soft_error = 0;
 }
 
-/* What an acceptable ACK says about data in flight. */
+/* Handles an acceptable ACK for data in flight. */
 static void take_ack(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	const struct sl_tcp_seg *seg = a->seg;
@@ -288,8 +288,8 @@ static void take_ack(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 	sl_tcp_loss_sack(c, seg, &k);
 	if (moved) {
 		advance(c, a, &k);
-		/* What came twice had its answer before, which was lost: the echo is of that time.
-		 */
+		/* A segment that came twice was answered before; that answer was lost, and the
+		 * echo is from then. */
 		if (!k.rtt_us && !k.dsack)
 			k.rtt_us = timestamp_rtt_us(c, seg);
 	}
@@ -323,7 +323,8 @@ static bool complete_open(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 	return true;
 }
 
-/* Has the segment something that a FIN_WAIT2 ends with: the FIN, or data for nobody? */
+/* True: the segment has something that ends FIN_WAIT2: the FIN, or data that no program will
+ * read. */
 static bool is_last_word(const struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	uint32_t end = a->seq + a->len;
@@ -331,7 +332,7 @@ static bool is_last_word(const struct sl_tcp *c, const struct sl_tcp_arrival *a)
 	return (a->len && sl_seq_gt(end, c->rcv_nxt)) || (a->fin && end == c->rcv_nxt);
 }
 
-/* Our FIN is acknowledged: what the states make of it. False: c has ended. */
+/* Our FIN is acknowledged: enters the next state. False: c has ended. */
 static bool on_fin_acked(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	switch (c->state) {
@@ -455,7 +456,7 @@ static void syn_sent(struct sl_tcp *c, struct sl_tcp_arrival *a)
 	sl_tcp_text_and_fin(c, a);
 }
 
-/* Whose is it? --------------------------------------------------------------------------------- */
+/* Finding the connection ----------------------------------------------------------------------- */
 
 /* OTHER STATES (3.10.7.4) */
 static void other_states(struct sl_tcp *c, struct sl_tcp_arrival *a)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What getsockopt(TCP_INFO) says of a connection, in Linux' units: its numbers are what monitoring
- * programs (and ss) were made for. What we do not measure stays zero. */
+/* getsockopt(TCP_INFO) in Linux' units, since monitoring programs (and ss) expect its numbers.
+ * Values that we do not measure stay zero. */
 #include "tcp/tcp_internal.h"
 
 #include <linux/tcp.h>
@@ -68,7 +68,7 @@ static void windows(const struct sl_tcp *c, struct tcp_info *info)
 	info->tcpi_snd_mss = c->mss;
 	info->tcpi_rcv_mss = c->rcv_mss;
 	info->tcpi_advmss = sl_tcp_adv_bytes(c);
-	/* Of the path, or else of the device: both are kept as the segments that fit. */
+	/* MTU of the path, else of the device: both are stored as the segment size that fits. */
 	info->tcpi_pmtu = (c->pmtu_mss ? c->pmtu_mss : c->adv_mss) + (v4 ? 40u : 60u);
 	info->tcpi_rcv_ssthresh = c->rcv_ssthresh;
 	info->tcpi_rcv_space = c->rcvq_space;

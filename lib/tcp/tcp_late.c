@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Answers of no connection (SYN cookie, reset, ACK of TIME_WAIT) that find no way: the neighbour is
- * asked for, and the kernel's would wait in its queue. Ours are tried again, as a request's SYN-ACK
- * is (tcp_req.c), for a second; a few, since anybody can have us send them. */
+/* Retries replies that belong to no connection (SYN cookie, reset, ACK of TIME_WAIT) and could not
+ * be sent because the neighbour was not resolved. The kernel's replies would wait in its queue.
+ * Ours are tried again for a second, like a request's SYN-ACK (tcp_req.c); only a few, since
+ * anybody can cause them. */
 #include <string.h>
 
 #include "base/heap.h"
@@ -18,7 +19,7 @@ struct late_reply {
 };
 
 struct sl_tcp_late {
-	struct sl_tcp_node node; /* for its kind: it is in no table */
+	struct sl_tcp_node node; /* only for its kind: it is in no table */
 	struct sl_timer timer;
 	uint32_t n;
 	struct late_reply reply[LATE_MOST];
@@ -73,7 +74,7 @@ void sl_tcp_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
 	arm(h, late);
 }
 
-/* False: it is over, it was sent or has been tried for long enough. */
+/* False: remove it, since it was sent or was tried for long enough. */
 static bool try_again(struct sl_tcp_host *h, struct late_reply *r)
 {
 	if (r->at_us > h->now_us)

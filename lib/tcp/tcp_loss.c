@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What loss does to the congestion window: recovery, its end, and its undoing.
+/* Congestion window after a loss: recovery, its end, and its undoing.
  *
  * Theory of operation. tcp_rack.c says what has arrived and what is lost. Here is the machine of
  * states on top of it, as Linux has it: OPEN; DISORDER, something may be lost; CWR, the window is
@@ -253,7 +253,7 @@ static void reset_dupacks(struct sl_tcp *c)
 	c->dupacks = 0;
 }
 
-/* One of those acknowledged was the hole, the others had made duplicate ACKs before. */
+/* Among the acknowledged pieces one was the hole; the others had caused duplicate ACKs before. */
 static void eat_dupacks(struct sl_tcp *c, struct sl_tcp_ack *a)
 {
 	uint32_t counted = a->acked_segs ? a->acked_segs - 1 : 0;

@@ -73,8 +73,8 @@ void sl_tcp_mem_settle(struct sl_tcp *c)
 	}
 }
 
-/* Whose pieces go next, or NULL. Those of a frozen connection are being read: it leaves the lists
- * and is back with the next piece. */
+/* The connection that must drop its pieces next, or NULL. A frozen connection is being read: it
+ * leaves the lists and returns with its next piece. */
 static struct sl_ooo *victim(struct sl_tcp_host *h, bool greediest)
 {
 	struct sl_list *l = &h->mem.aged;

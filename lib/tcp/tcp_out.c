@@ -11,7 +11,7 @@
 
 #define PACE_MAX_US 1000000000u /* then it is looked at again */
 
-/* Who is to send ------------------------------------------------------------------------------- */
+/* Connections that must send ------------------------------------------------------------------- */
 
 void sl_tcp_want_out(struct sl_tcp *c)
 {
@@ -101,7 +101,7 @@ static void count_sent(struct sl_tcp *c, const struct sl_txseg *s, bool again)
 	sl_tcp_trouble(c)->bytes_retrans += s->len;
 }
 
-/* Answers quickly: a conversation, whose data carry the ACKs. */
+/* Notes a quick answer: in a conversation data carry the ACKs. */
 static void note_answer(struct sl_tcp *c)
 {
 	if (c->ato_us && c->host->now_us - c->last_rcv_us < c->ato_us)
@@ -137,7 +137,7 @@ uint32_t sl_tcp_frame_bytes(const struct sl_tcp *c, uint32_t payload)
 	return payload + 14 + (v4 ? 20 : 40) + 20 + (c->ts_ok ? 12 : 0);
 }
 
-/* What waits in a NIC is not under way yet: that time is not the path's. */
+/* Packets that wait in a NIC are not under way yet: the path must not be blamed for that time. */
 static void pace_sent(struct sl_tcp *c, struct sl_txseg *s)
 {
 	struct sl_tcp_opts *o = c->opts;
@@ -213,7 +213,7 @@ bool sl_tcp_xmit_piece(struct sl_tcp *c, uint32_t i, bool again)
 	return true;
 }
 
-/* May it go? ----------------------------------------------------------------------------------- */
+/* Conditions for sending ----------------------------------------------------------------------- */
 
 /* The program is about to write more: the next write comes along (tcp_autocorking of Linux,
  * tcp_should_autocork()). */
@@ -229,7 +229,7 @@ static bool hold(struct sl_tcp *c)
 	return true;
 }
 
-/* A short one is in flight. */
+/* True: a short segment is in flight. */
 static bool is_short_one_out(const struct sl_tcp *c)
 {
 	return sl_seq_gt(c->snd_sml, c->snd_una) && sl_seq_le(c->snd_sml, c->snd_nxt);

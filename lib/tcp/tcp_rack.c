@@ -23,8 +23,8 @@ struct sl_tcp_rtx {
 	uint32_t sent_us; /* low bits of the piece's */
 };
 
-/* What is remembered while something is missing. Without memory for it blocks are walked anew, and
- * what becomes of retransmissions is the RTO's business. */
+/* State kept while something is missing. Without memory for it, blocks are walked in full, and
+ * only the RTO finds lost retransmissions. */
 struct sl_tcp_board {
 	struct sl_tcp_block seen[SL_TCP_MAX_SACK]; /* of the last ACK: their pieces are marked */
 	uint32_t nseen;
@@ -437,7 +437,7 @@ static void take_dsack(struct sl_tcp *c, const struct sl_tcp_block *b, struct sl
 	uint32_t len = b->end - b->start, segs = 1;
 	struct sl_tcp_trouble *t;
 
-	/* What we did not send within the last windows is no answer of ours. */
+	/* A DSACK for data that we did not send within the last windows is no answer to us. */
 	if (sl_seq_gt(b->end, c->snd_nxt) || len > c->max_window)
 		return;
 	if (c->mss && len > c->mss)
@@ -559,8 +559,8 @@ static bool judge_retransmissions(struct sl_tcp *c, uint64_t patience)
 	return false;
 }
 
-/* 6.2 step 5. Marks what is lost; arms the timer for what is to be judged when the window for
- * reordering is over. */
+/* 6.2 step 5. Marks lost pieces; arms the timer for pieces to check when the reordering window
+ * ends. */
 void sl_tcp_rack_detect(struct sl_tcp *c)
 {
 	uint64_t patience = (uint64_t)c->rack_rtt_us + reo_wnd_us(c);

@@ -138,7 +138,7 @@ static void ooo_cut(struct sl_tcp *c, uint32_t i, uint32_t n)
 	memmove(c->ooo->seg + i, c->ooo->seg + i + n, (c->noo - i) * sizeof(c->ooo->seg[0]));
 }
 
-/* As the kernel's test: full when the limit has been passed, so one piece always fits. */
+/* Like the kernel's test: full when the limit has been passed, so one piece always fits. */
 static bool is_short(const struct sl_tcp *c)
 {
 	return c->rmem > c->rcvbuf || sl_tcp_rcv_is_pressed(c, 2);
@@ -219,7 +219,8 @@ static bool may_hold(struct sl_tcp *c, uint32_t seq)
 		prune(c, seq);
 	if (!is_short(c) && (next || f->scarcity < SL_SHORT))
 		return true;
-	/* Who has read all he was given gets the next bytes (Linux: sk_forced_mem_schedule). */
+	/* A program that has read everything gets the next bytes (Linux: sk_forced_mem_schedule).
+	 */
 	if (next && c->rx_head == c->rx_tail && f->scarcity < SL_SPENT)
 		return true;
 	tcp_count(c->host, SL_TCPC_RCV_PRUNED, 1);
@@ -269,7 +270,7 @@ static struct sl_rxseg *rx_last(const struct sl_tcp *c)
 	return c->rx_tail == c->rx_head ? NULL : &c->rx[(c->rx_tail - 1) & (c->rxsize - 1)];
 }
 
-/* NULL: there is no room for one, so that the row of notes ends before it. */
+/* NULL: no room for a note, so the chain of notes ends before this piece. */
 static struct sl_rx_note *note_of(const struct sl_rxseg *r)
 {
 	return r->off < sizeof(struct sl_rx_note) ? NULL
@@ -344,7 +345,7 @@ static void drain(struct sl_tcp *c)
 		sl_tcp_dsack(c, e->seq, c->rcv_nxt);
 		advance(c, e->len - dup, e->fin);
 	}
-	/* What a peer sent beyond its FIN is nothing. */
+	/* Ignore bytes that a peer sent beyond its FIN. */
 	if (c->fin_rcvd)
 		for (; i < c->noo; i++)
 			ooo_free(c, &c->ooo->seg[i]);

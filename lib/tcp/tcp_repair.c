@@ -14,7 +14,7 @@
 
 /* Going out ------------------------------------------------------------------------------------ */
 
-/* Of the first byte in the send queue. */
+/* Sequence number of the first byte in the send queue. */
 static uint32_t sndq_start(const struct sl_tcp *c)
 {
 	return c->snd_una - c->fin_acked;
@@ -127,7 +127,7 @@ uint32_t sl_tcp_repair_sndq(const struct sl_tcp *c, uint32_t at, void *buf, uint
 	return done;
 }
 
-/* The same without looking at urgent bytes. */
+/* Reads without regard to urgent bytes. */
 static uint32_t copy_rcvq(const struct sl_tcp *c, uint32_t at, uint8_t *buf, uint32_t n)
 {
 	uint32_t begin = 0, done = 0;
@@ -185,8 +185,8 @@ bool sl_tcp_repair_freeze(struct sl_tcp *c)
 	return true;
 }
 
-/* It lives: what it waits for decides its timers, and an ACK tells the peer of the window (as the
- * kernel's probe at the end of a repair). */
+/* Brings the connection to life: arms its timers, and sends an ACK to tell the peer the window
+ * (like the kernel's probe at the end of a repair). */
 static void go_on(struct sl_tcp *c)
 {
 	sl_tcp_timer_on_alive(c);
@@ -273,7 +273,7 @@ int sl_tcp_repair_set(struct sl_tcp *c, const struct sl_tcp_repair *r)
 	sl_tcp_mss_changed(c);
 	sl_tcp_rtt_init(c);
 	sl_tcp_loss_init(c);
-	/* What was in the queues fits, whatever has been set. */
+	/* The queues' contents must fit, whatever buffer size was set. */
 	c->rcvbuf = sl_max(c->rcvbuf, r->rcvbuf);
 	c->rcvbuf = sl_max(c->rcvbuf, 2 * r->rcvq);
 	/* A window that was closed must be able to open. */
@@ -302,7 +302,7 @@ int sl_tcp_repair_add_rcvq(struct sl_tcp *c, const void *buf, uint32_t n)
 	return 0;
 }
 
-/* As the program has written it, but for what would stop a program. */
+/* Adds bytes as if the program wrote them, without the checks that could stop a program. */
 int sl_tcp_repair_add_sndq(struct sl_tcp *c, const void *buf, uint32_t n)
 {
 	uint32_t lowat = c->notsent_lowat;
@@ -327,9 +327,8 @@ int sl_tcp_repair_add_sndq(struct sl_tcp *c, const void *buf, uint32_t n)
 	return !n ? 0 : taken ? (int)taken : -ENOMEM;
 }
 
-/* What is in the queue up to `end` was sent before; when, nobody knows. It takes no part in
- * estimating the round trip (Karn's rule), so it counts as sent twice. A FIN that was not sent is
- * cut off the last bytes. */
+/* Marks the queue up to `end` as sent at an unknown time: as sent twice, so that Karn's rule keeps
+ * it out of the round-trip estimate. Splits off a FIN that was not sent from the last bytes. */
 static int mark_sent(struct sl_tcp *c, uint32_t end)
 {
 	for (; c->tx_nxt != c->tx_tail; c->tx_nxt++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests: SYNs that are answered, and whose handshake is not complete. */
+/* Requests: SYNs that were answered, with the handshake not complete. */
 #include <string.h>
 
 #include "base/heap.h"
@@ -99,7 +99,7 @@ void sl_tcp_req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl
 			sl_tcp_rcv_wscale(listener_rcvbuf(l), l->rcvbuf_locked, l->window_clamp),
 		.born_us = h->now_us,
 	};
-	/* What we do not do ourselves was not offered. */
+	/* The peer cannot have been offered options that we do not support. */
 	if (!sl_tcp_params.timestamps)
 		r->syn.opts &= (uint8_t)~SL_TCPO_TS;
 	if (!sl_tcp_params.window_scaling)
@@ -121,7 +121,7 @@ static struct sl_tcp_req *req_new(struct sl_tcp_host *h, struct sl_tcp_listener 
 
 static void req_give_back(const struct sl_tcp_host *h, struct sl_tcp_req *r)
 {
-	sl_share_step(); /* what takes its place is there (tcp_dead.c) */
+	sl_share_step(); /* its successor must be visible first (tcp_dead.c) */
 	sl_store(&r->answered, false);
 	if (h->ops->req_free)
 		h->ops->req_free(r);
@@ -170,8 +170,9 @@ static void req_arm(struct sl_tcp_host *h, struct sl_tcp_req *r)
 	sl_timer_arm(&h->wheel, &r->timer, h->now_us + us);
 }
 
-/* The kernel's SYN-ACK waits for the neighbour and goes then. Ours was lost: it is tried again,
- * with twice the time each, for as long as until the first repetition of one that was sent. */
+/* Sends the SYN-ACK. The kernel's would wait for the neighbour and then leave. Ours is lost if
+ * there is no way to send it: it is tried again with doubled delays, about as long as until the
+ * first repetition of a SYN-ACK that was sent. */
 void sl_tcp_req_answer_syn(struct sl_tcp_host *h, struct sl_tcp_req *r)
 {
 	struct sl_tcp_seg s = synack_of(h, r, req_tsval(h, r));
@@ -288,7 +289,7 @@ static bool req_check(struct sl_tcp_host *h, struct sl_tcp_req *r, const struct 
 	return true;
 }
 
-/* Fifth, the ACK: is there to be a child now? */
+/* Fifth, the ACK. True: make a child now. */
 static bool req_may_complete(struct sl_tcp_host *h, struct sl_tcp_req *r,
 			     const struct sl_tcp_seg *seg, void *from)
 {

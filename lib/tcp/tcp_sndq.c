@@ -143,7 +143,7 @@ void sl_tcp_queue_fin(struct sl_tcp *c)
 
 /* Segment size --------------------------------------------------------------------------------- */
 
-/* What is on the way and does not fit the path any more is lost, but not for congestion (as
+/* Pieces under way that no longer fit the path are lost, but not by congestion (like
  * tcp_simple_retransmit() of Linux). */
 static void lose_what_is_too_long(struct sl_tcp *c)
 {
@@ -184,8 +184,8 @@ void sl_tcp_mss_changed(struct sl_tcp *c)
 		lose_what_is_too_long(c);
 }
 
-/* What a full segment costs Linux beside its bytes: headers and skb_shared_info, and sk_buff. The
- * sum is what SO_SNDBUF reads. */
+/* Linux' overhead of a full segment: headers and skb_shared_info, and sk_buff. SO_SNDBUF reads the
+ * sum. */
 #define LINUX_HEAD 512
 #define LINUX_SKB  256
 

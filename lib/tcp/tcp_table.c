@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who has a key: the host's hash table of connections, requests and TIME_WAIT records.
+/* The host's hash table of connections, requests and TIME_WAIT records, by key.
  *
- * Theory of operation: chains in a power of two of buckets, found by a keyed hash, so that a peer
- * who chooses his ports cannot build collisions. It doubles when there are as many nodes as
- * buckets, without a pause: the old array stays beside the new one, and each addition moves a few
- * of its buckets over. A bucket of the old array below `moved` is empty. */
+ * Theory of operation: chains in a power of two of buckets, with a keyed hash, so that a peer
+ * cannot choose its port numbers to build collisions. The table doubles when it has as many nodes
+ * as buckets, without a pause: the old array stays beside the new one, and each addition moves a
+ * few of its buckets. Buckets of the old array below `moved` are empty. */
 #include "base/heap.h"
 #include "tcp/tcp_internal.h"
 

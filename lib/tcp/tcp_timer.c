@@ -31,8 +31,8 @@ static void nearer(uint64_t *least, const struct sl_tcp *c, uint32_t at)
 		nearer_us(least, sl_tcp_at_us(c, at));
 }
 
-/* When a connection that says nothing gives back its queues' arrays, and its owner the path: at
- * rest it is to be small. Never a time that has passed, unless it is done then. */
+/* When a quiet connection must free its queues' arrays and its owner the path, to save memory.
+ * Never a past time, unless that is done at once. */
 static uint64_t rest_at(const struct sl_tcp *c)
 {
 	uint64_t last = sl_max(c->last_rcv_us, c->last_sent_us);
@@ -75,7 +75,7 @@ void sl_tcp_timer_rearm(struct sl_tcp *c)
 	sl_timer_arm(&c->host->wheel, &c->timer, at);
 }
 
-/* One deadline has moved: most of the time the timer fires before it anyway. */
+/* A deadline has moved: usually the timer fires before it anyway. */
 static void cover(struct sl_tcp *c, uint32_t at)
 {
 	if (sl_likely(sl_timer_is_armed(&c->timer) &&
@@ -177,7 +177,7 @@ static uint32_t orphan_retries(const struct sl_tcp *c, bool alive)
 	return n || !alive ? n : 8;
 }
 
-/* Ends it for want of answers. False: c is gone. */
+/* Ends c because answers are missing. False: c is gone. */
 static bool give_up(struct sl_tcp *c, bool reset)
 {
 	tcp_count(c->host, SL_TCPC_ABORT_ON_TIMEOUT, 1);
@@ -480,7 +480,7 @@ static void put_off(const struct sl_tcp *c, uint32_t *at, uint64_t to_us)
 		*at = sl_tcp_at(to_us);
 }
 
-/* Who waits for an answer waits from when the segment leaves a NIC that paces it
+/* Round trips and time-outs count from the time when a segment leaves a NIC that paces it
  * (tcp_pacing_delay()). */
 static void await_nic(struct sl_tcp *c)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* TIME_WAIT, and FIN_WAIT2 of connections that nobody owns any more: a small record answers what
- * still comes (RFC 9293 3.10.7.4, RFC 6191, RFC 1337). */
+/* TIME_WAIT, and FIN_WAIT2 of orphans: a small record answers the segments that still come (RFC
+ * 9293 3.10.7.4, RFC 6191, RFC 1337). */
 
 #include "base/heap.h"
 #include "tcp/tcp_internal.h"
@@ -162,7 +162,7 @@ static void fin_wait2_input(struct sl_tcp_host *h, struct tw *w, const struct sl
 	}
 }
 
-/* RFC 6191 2, RFC 1122 4.2.2.13: is the SYN surely of a new connection? */
+/* True: the SYN is surely of a new connection (RFC 6191 2, RFC 1122 4.2.2.13). */
 static bool is_new_syn(const struct tw *w, const struct sl_tcp_seg *seg)
 {
 	if ((seg->flags & (SL_TCP_SYN | SL_TCP_ACK | SL_TCP_RST)) != SL_TCP_SYN ||

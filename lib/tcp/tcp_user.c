@@ -7,8 +7,8 @@
 #include "tcp/tcp_internal.h"
 #include "wire/csum.h"
 
-/* Taken by a call at most. What is copied is to be sent while it is in the cache, and what comes
- * meanwhile to be looked at, rather than megabytes copied first and posted in one burst. */
+/* Most bytes that one call takes. Bytes should be sent while they are in the cache, and received
+ * packets handled in time, instead of copying megabytes first and sending one burst. */
 #define WRITE_MOST 65536u
 
 /* A place in an iovec. */
@@ -82,7 +82,7 @@ static bool is_open(const struct sl_tcp *c)
 	       (c->state == SL_TCP_SYN_RCVD && c->tfo_child);
 }
 
-/* As tcp_stream_memory_free(). wake: who waits for room is not woken before half of it is free. */
+/* Like tcp_stream_memory_free(). wake: a waiting writer is woken only when half of it is free. */
 static bool is_little_unsent(const struct sl_tcp *c, bool wake)
 {
 	uint32_t lowat = c->notsent_lowat ? c->notsent_lowat : sl_tcp_params.notsent_lowat;
@@ -90,13 +90,14 @@ static bool is_little_unsent(const struct sl_tcp *c, bool wake)
 	return sl_likely(!lowat) || (uint64_t)sl_tcp_unsent(c) << wake < lowat;
 }
 
-/* As sk_stream_memory_free(): the last write may go beyond by a piece. */
+/* Like sk_stream_memory_free(): the last write may exceed the limit by a piece. */
 static bool has_room(const struct sl_tcp *c)
 {
 	return c->wmem < c->sndbuf && is_little_unsent(c, false);
 }
 
-/* As sk_stream_is_writeable(): a third is free, so that a writer is not woken for each piece. */
+/* Like sk_stream_is_writeable(): a third must be free, so that a writer is not woken for each
+ * piece. */
 uint32_t sl_tcp_write_room(const struct sl_tcp *c)
 {
 	uint32_t room;
@@ -351,7 +352,7 @@ bool sl_tcp_append(struct sl_tcp *c, const void *buf, size_t len)
 
 /* Reading -------------------------------------------------------------------------------------- */
 
-/* Is the byte at seq the urgent one? */
+/* True: the byte at seq is the urgent one. */
 static bool is_mark(const struct sl_tcp *c, uint32_t seq)
 {
 	return c->urg_in && c->rcv_up == seq;

@@ -28,7 +28,7 @@ static uint32_t full_window(const struct sl_tcp *c)
 	return c->window_clamp ? sl_min(w, c->window_clamp) : w;
 }
 
-/* Of what was announced: what the peer has not used yet. */
+/* Bytes announced and not yet used by the peer. */
 static uint32_t window_left(const struct sl_tcp *c)
 {
 	uint32_t right = c->rcv_wup + c->rcv_wnd;
@@ -41,8 +41,8 @@ static uint32_t round_up(uint32_t x, unsigned shift)
 	return (x + (1u << shift) - 1) >> shift << shift;
 }
 
-/* What one could announce. Zero, or steps of a segment, rather than windows that make the peer send
- * small segments (RFC 9293 3.8.6.2.2). */
+/* The window that could be announced: zero, or multiples of a segment, so that the peer does not
+ * send small segments (RFC 9293 3.8.6.2.2). */
 static uint32_t wanted_window(struct sl_tcp *c)
 {
 	uint32_t full = full_window(c), space = sl_min(free_window(c), full);
