@@ -49,7 +49,7 @@ static bool is_quick(const struct sl_tcp *c, uint32_t len)
 	return sl_tcp_params.quickack || (c->quick && !is_pingpong(c));
 }
 
-/* Sends as many ACKs at once as the peer may need for half a window. */
+/* Lets as many ACKs go at once as the peer may need for half a window. */
 static void go_quick(struct sl_tcp *c)
 {
 	uint32_t n = c->rcv_mss ? c->rcv_wnd / (2u * c->rcv_mss) : 2;
