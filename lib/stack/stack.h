@@ -54,7 +54,8 @@ struct sl_leg {
 	struct sl_leg *below; /* the leg that carries a VLAN device's packets; else NULL */
 	struct sl_tx *verbs;  /* the NIC's own send queue, used by tx now or before; NULL: none, or
 				 below has it */
-	uint64_t verbs_ns;    /* when to try for a new queue after one failed; 0: never had one */
+	uint64_t verbs_ns;    /* when the queue was opened or, after a failure, when to try for a
+				 new one; 0: never had one */
 	uint32_t verbs_wait;  /* seconds to wait, doubled after each failure */
 	uint32_t first;       /* first index in the table `lanes`, used in claims */
 	uint32_t nqueues;     /* 0 for a VLAN device */

@@ -302,7 +302,8 @@ int sl_tcp_repair_add_rcvq(struct sl_tcp *c, const void *buf, uint32_t n)
 	return 0;
 }
 
-/* Adds bytes as if the program wrote them, without the checks that could stop a program. */
+/* Adds bytes as if the program wrote them. TCP_NOTSENT_LOWAT and the freeze, which would refuse a
+ * program's write now, do not count. */
 int sl_tcp_repair_add_sndq(struct sl_tcp *c, const void *buf, uint32_t n)
 {
 	uint32_t lowat = c->notsent_lowat;
@@ -328,7 +329,7 @@ int sl_tcp_repair_add_sndq(struct sl_tcp *c, const void *buf, uint32_t n)
 }
 
 /* Marks the queue up to `end` as sent at an unknown time: as sent twice, so that Karn's rule keeps
- * it out of the round-trip estimate. Splits off a FIN that was not sent from the last bytes. */
+ * it out of the round-trip estimate. A piece that reaches past `end` is split there. */
 static int mark_sent(struct sl_tcp *c, uint32_t end)
 {
 	for (; c->tx_nxt != c->tx_tail; c->tx_nxt++) {
