@@ -11,7 +11,7 @@ void sl_apart(void *mem, size_t bytes)
 	(void)sl_sys(SYS_madvise, mem, bytes, MADV_DONTFORK);
 }
 
-/* (Before Linux 4.17 the address is but a wish, and the answer may be another one.) */
+/* Before Linux 4.17 the address is only a hint, so the kernel may return another one. */
 bool sl_apart_hole(void *mem, size_t bytes)
 {
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE;
@@ -30,7 +30,7 @@ void *sl_apart_copy(size_t bytes)
 	return sl_sys_pages(bytes, MAP_NORESERVE);
 }
 
-/* (A page fault waits for the address space, so that no thread finds nothing there meanwhile.) */
+/* A page fault waits for the address space's lock, so no thread finds mem unmapped meanwhile. */
 int sl_apart_become(void *mem, void *copy, size_t bytes)
 {
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What every file uses: attributes, small macros, fixed-width types. */
+/* Used by every file: attributes, small macros, fixed-width types. */
 #ifndef SL_BASE_H
 #define SL_BASE_H
 
@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #define sl_likely(x) __builtin_expect(!!(x), 1)
-/* A function whose callers know nothing of its inside. */
-#ifdef __clang__ /* of the fuzzers */
+/* noipa: keeps cold code from being inlined into the hot caller. */
+#ifdef __clang__ /* builds the fuzzers; has no noipa */
 #define SL_APART __attribute__((noinline))
 #else
 #define SL_APART __attribute__((noipa))
@@ -47,9 +47,9 @@
 #define sl_load_acquire(p)     __atomic_load_n((p), __ATOMIC_ACQUIRE)
 #define sl_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
-/* One word more of what is hashed, by 2^64 over the golden ratio (Knuth, 6.4). The last word's
- * upper bits change the upper bits of the hash alone, so these are what to go by. No defence
- * against who chooses the words. */
+/* Adds one word to a hash: multiplies by 2^64 over the golden ratio (Knuth, 6.4). The last word's
+ * upper bits change only the upper bits of the hash, so index a table by the upper bits. Somebody
+ * who chooses the words can build collisions: use base/hash.h for a remote peer's values. */
 static inline uint64_t sl_mix(uint64_t h, uint64_t word)
 {
 	h = (h ^ word) * 0x9e3779b97f4a7c15ull;

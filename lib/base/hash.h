@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hashes of what strangers choose: multilinear, which is strongly universal with a random key
+/* Hashes of values that a remote peer chooses: multilinear, strongly universal with a random key
  * (Lemire and Kaser, "Strongly universal string hashing is fast", 2014). A peer that does not know
- * the key cannot build collisions, whatever it has seen of other tables. */
+ * the key cannot build collisions, even if it has observed tables with other keys. */
 #ifndef SL_HASH_H
 #define SL_HASH_H
 
@@ -13,7 +13,7 @@ struct sl_hash_key {
 	uint64_t k[8]; /* k[0] is 0: not made yet */
 };
 
-/* Makes the key. Once, before the table is looked into, or with its lock. */
+/* Makes the key. Call once, before the first lookup in the table, or with the table's lock held. */
 static inline void sl_hash_key_make(struct sl_hash_key *key)
 {
 	struct sl_hash_key new = {{0}};

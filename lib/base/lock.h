@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The lock of a lane: spins shortly, then sleeps on a futex. It knows its owner, so that a signal
- * handler that calls into the library while its own thread holds the lock is told (it then uses
- * the kernel) instead of waiting for itself. */
+/* The lock of a lane: spins briefly, then sleeps on a futex. The lock knows its owner: a signal
+ * handler that calls into the library while its own thread holds the lock gets false (and uses the
+ * kernel) instead of a deadlock. */
 #ifndef SL_LOCK_H
 #define SL_LOCK_H
 
 #include "base/base.h"
 
-/* The holder's number is the word itself, so that there is no moment at which a signal handler
- * could find the lock taken by nobody. */
+/* The word holds the owner's thread id, so a signal handler never finds the lock taken without an
+ * owner. */
 struct sl_lock {
 	uint32_t word; /* 0: free; else the holder's thread id, and SL_LOCK_SLEEPERS */
 };
@@ -26,7 +26,7 @@ static inline uint32_t sl_tid(void)
 	return sl_likely(t) ? t : sl_tid_slow();
 }
 
-/* Takes the lock. False: this very thread holds it already (we are in a signal handler). */
+/* Takes the lock. False: this thread holds it already (the caller is a signal handler). */
 static inline bool sl_lock(struct sl_lock *l)
 {
 	uint32_t word = 0, me = sl_tid();
@@ -40,7 +40,7 @@ static inline bool sl_lock(struct sl_lock *l)
 	return true;
 }
 
-/* Takes the lock if nobody has it. */
+/* Takes the lock if it is free. */
 static inline bool sl_trylock(struct sl_lock *l)
 {
 	uint32_t word = 0;

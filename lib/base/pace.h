@@ -2,32 +2,32 @@
 /* When the next packet of a rate may go (a bucket as in ITU-T I.371, the virtual scheduling
  * algorithm). It reads no clock.
  *
- * In any time T no more than rate * T and the burst leave. Who came late (a timer is) may make up
- * for it: for LATE_NS at most, or, where a burst was asked for, as far as that goes. Who had
- * nothing to send gains the burst, and no more. */
+ * In any time T at most rate * T plus the burst leave. A sender that was called late (timers are)
+ * may catch up on at most SL_PACE_LATE_NS, or on the burst if the application asked for one. A
+ * sender that had nothing to send gains the burst and no more. */
 #ifndef SL_PACE_H
 #define SL_PACE_H
 
 #include "base/base.h"
 
-/* As late as the keeper's tick; a burst of so much is what a stall costs. */
+/* The keeper's tick: a timer may be late by this; after a stall a burst of this length leaves. */
 #define SL_PACE_LATE_NS 10000000ull
 
 /* What SO_MAX_PACING_RATE asks for. */
 struct sl_pace_ask {
-	uint64_t bytes_s;      /* 0: as fast as may be */
-	uint32_t burst_bytes;  /* 0: not said */
-	uint16_t packet_bytes; /* a typical packet's; 0: not said */
+	uint64_t bytes_s;      /* 0: no limit */
+	uint32_t burst_bytes;  /* 0: not given */
+	uint16_t packet_bytes; /* of a typical packet; 0: not given */
 };
 
 struct sl_pace {
-	uint64_t bytes_s; /* 0: as fast as may be */
+	uint64_t bytes_s; /* 0: no limit */
 	uint32_t burst_bytes;
-	uint64_t next_ns; /* from then on a packet may go */
-	uint64_t rest;    /* of the division, so that no rounding adds up */
-	/* What was measured: bytes sent while their rate alone held them up, and that time. */
+	uint64_t next_ns; /* a packet may leave from this time on */
+	uint64_t rest;    /* remainder of the division, so that rounding errors do not add up */
+	/* Measured: bytes sent while only the rate delayed them, and the time that took. */
 	uint64_t busy_bytes, busy_ns;
-	uint64_t last_ns; /* of the last packet, or since when its rate holds; 0: there was none */
+	uint64_t last_ns; /* time of the last packet, or when it was due; 0: none at this rate */
 };
 
 static inline bool sl_pace_may(const struct sl_pace *p, uint64_t now_ns)
@@ -35,7 +35,7 @@ static inline bool sl_pace_may(const struct sl_pace *p, uint64_t now_ns)
 	return p->next_ns <= now_ns;
 }
 
-/* Another rate, 0: none. What the next packet waits for was reckoned by the old one. */
+/* Sets the rate, 0: no limit. Rescales the wait of the next packet from the old rate to it. */
 static inline void sl_pace_set(struct sl_pace *p, uint64_t bytes_s, uint32_t burst_bytes,
 			       uint64_t now_ns)
 {
@@ -51,7 +51,7 @@ static inline void sl_pace_set(struct sl_pace *p, uint64_t bytes_s, uint32_t bur
 	};
 }
 
-/* Nothing has waited until now: what follows is not late. */
+/* Nothing was waiting to be sent until now, so the next packet is not late. */
 static inline void sl_pace_idle(struct sl_pace *p, uint64_t now_ns)
 {
 	uint64_t credit_ns = p->bytes_s ? p->burst_bytes * 1000000000ull / p->bytes_s : 0;
@@ -59,7 +59,7 @@ static inline void sl_pace_idle(struct sl_pace *p, uint64_t now_ns)
 	p->next_ns = sl_max(p->next_ns, now_ns > credit_ns ? now_ns - credit_ns : 0);
 }
 
-/* A packet goes, which may. waited: it could have gone before, had somebody looked. */
+/* Counts a packet that leaves; sl_pace_may() was true. waited: it was ready earlier. */
 static inline void sl_pace_sent(struct sl_pace *p, uint32_t bytes, uint64_t now_ns, bool waited)
 {
 	bool busy = p->last_ns && now_ns < p->next_ns + SL_PACE_LATE_NS;
@@ -79,7 +79,7 @@ static inline void sl_pace_sent(struct sl_pace *p, uint32_t bytes, uint64_t now_
 		p->next_ns = now_ns - credit_ns;
 		p->rest = 0;
 	}
-	/* What it may make up for is no greater rate. */
+	/* Catching up is no higher rate: count an idle sender's packet from when it was due. */
 	p->last_ns = busy ? now_ns : p->next_ns;
 	cost = bytes * 1000000000ull + p->rest;
 	p->next_ns += cost / p->bytes_s;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Why huge pages: received packets go through all frames in turn, so on ordinary pages each packet
- * is a miss of the TLB, and with many processes on few cores its walk misses the caches, too. A
- * huge page also costs one fault where there were 512 in each process, and less time to make. */
+/* Why huge pages: received packets use all frames in turn, so on ordinary pages each packet misses
+ * the TLB, and with many processes on few cores the page walk misses the caches, too. A huge page
+ * also costs each process one page fault instead of 512, and takes less time to make. */
 #include "base/pages.h"
 
 #include <errno.h>
@@ -60,10 +60,10 @@ bool sl_pages_collapse(void *mem, size_t bytes)
 {
 	const char *at = mem;
 
-	/* One by one: where the first cannot be had the others are not tried, which takes long. */
+	/* One at a time: each attempt takes long, so the first failure ends the loop. */
 	for (size_t n = 0; n + SL_HUGE_PAGE <= bytes; n += SL_HUGE_PAGE) {
-		/* There must be a page to begin with; by touching it a lack of memory would be a
-		 * signal. */
+		/* MADV_COLLAPSE needs a page to start from. Touching it instead would raise SIGBUS
+		 * when memory is short. */
 		if (sl_sys(SYS_madvise, at + n, ONE_BYTE, MADV_POPULATE_READ) ||
 		    sl_sys(SYS_madvise, at + n, SL_HUGE_PAGE, MADV_COLLAPSE))
 			return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared memory on transparent huge pages: packet memory, where nobody has reserved huge pages. */
+/* Shared memory on transparent huge pages: packet memory on hosts without reserved huge pages. */
 #ifndef SL_PAGES_H
 #define SL_PAGES_H
 
@@ -7,19 +7,19 @@
 
 #define SL_HUGE_PAGE (2ul << 20)
 
-/* Whole huge pages of so many bytes. */
+/* Rounds bytes up to whole huge pages. */
 static inline size_t sl_pages_whole(size_t bytes)
 {
 	return (bytes + SL_HUGE_PAGE - 1) & ~(SL_HUGE_PAGE - 1);
 }
 
-/* Maps the first bytes of fd shared, for reading and writing, where huge pages of it can be mapped
- * as such: at a multiple of their size. The kernel aligns so by itself only when
- * transparent_hugepage/shmem_enabled says so. A forked child has not got it. Freed with munmap().
- * NULL with errno set. */
+/* Maps the first bytes of fd shared, for reading and writing, at a multiple of the huge page size,
+ * without which no huge page can be mapped. The kernel aligns so by itself only when
+ * transparent_hugepage/shmem_enabled says so. A forked child does not have the mapping. Free with
+ * munmap(). NULL with errno set on failure. */
 void *sl_pages_map(int fd, size_t bytes);
-/* The same of memory that has no file, for this process; huge: of the huge pages
- * that are reserved (bytes: whole ones). */
+/* Like sl_pages_map() without a file, for this process only; huge: from the reserved huge pages
+ * (bytes must be whole huge pages). */
 void *sl_pages_map_anon(size_t bytes, bool huge);
 
 /* Brings the pages of a mapping made by sl_pages_map() into being, as huge ones: MADV_COLLAPSE

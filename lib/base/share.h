@@ -58,10 +58,10 @@
  * A member that is stopped inside a queue's lock (a window of a microsecond) stops refilling and
  * reaping of that queue; the others live on what is in the rings, half of their size.
  *
- * What guarantees that fill rings can be filled: at its quota a member gets no frame from the pool,
- * and its sockets queue no packet more (sl_share_left_to()); so, slow or stopped, it keeps its
- *quota and what its receive rings hold. Quotas are promised (sl_share_join()) only as long as their
- *sum leaves what is to be spare for these and for the fill rings. Of a dead one nothing is kept.
+ * Fill rings can always be filled: at its quota a member gets no frame from the pool, and its
+ * sockets queue no further packet (sl_share_left_to()), so a slow or stopped member keeps at most
+ * its quota and what its receive rings hold. sl_share_join() promises a quota only while the sum of
+ * all quotas leaves the frames that these and the fill rings need. A dead member keeps nothing.
  *
  * Members trust each other: all of this is writable by all. The group's owner believes none of it:
  * the layout and what it decided are its own (share_geometry.h), indices and ends are read once and
@@ -76,10 +76,10 @@
 #include "base/share_geometry.h"
 
 #define SL_SHARE_VERSION 4
-#define SL_SHARE_BROKER  127 /* who serves the group: a member without XSKs */
+#define SL_SHARE_BROKER  127 /* the broker's member number: it has no XSKs */
 #define SL_NO_FRAME      UINT32_MAX
 
-/* What is stored before dies no later than what is stored after: order for the compiler. */
+/* Compiler barrier: stores before it are done before stores after it, also if SIGKILL hits. */
 #define sl_share_step() __asm__ volatile("" ::: "memory")
 
 union sl_frame_word {
@@ -99,7 +99,7 @@ union sl_frame_word {
 enum sl_queue_state {
 	SL_QUEUE_FREE,
 	SL_QUEUE_OPEN,
-	SL_QUEUE_CLOSED, /* nobody works it any more; its frames are still named for it */
+	SL_QUEUE_CLOSED, /* no process works it; its frames still carry its name */
 };
 enum sl_member_state { SL_MEMBER_FREE, SL_MEMBER_LIVE, SL_MEMBER_DEAD };
 
@@ -128,7 +128,7 @@ struct sl_share_head {
 	uint32_t born; /* frames from here on nobody has had yet: their memory is untouched */
 };
 
-/* The same, as a process sees it; by the geometry, of which this is made once. */
+/* The group's memory as a process has it mapped; set once, from the geometry. */
 struct sl_share {
 	struct sl_share_head *head;
 	struct sl_share_member *member;
@@ -137,7 +137,7 @@ struct sl_share {
 	union sl_frame_word *word; /* for each frame */
 	uint32_t *link;            /* for each frame: the next on its list, number + 1 */
 	uint32_t *free;            /* the stack */
-	/* What the owner tells: the owner alone may write there. */
+	/* Told by the group's owner: only the owner can write there. */
 	struct sl_share_told *told;
 	struct sl_share_told_queue *told_queue;
 	struct sl_share_told_xsk *told_xsk;
@@ -184,7 +184,7 @@ struct sl_share_xsk_rings {
 
 /* Makes a group of memory that is all zeros, at a cache line, and of as much as is told. */
 void sl_share_init(struct sl_share *g, void *mem, void *told, const struct sl_share_geometry *l);
-/* Takes a group into use that there is already. l is sound, mem and told are of its sizes. */
+/* Opens an existing group. l has been checked; mem and told have the sizes it gives. */
 void sl_share_map(struct sl_share *g, void *mem, void *told, const struct sl_share_geometry *l);
 
 /* Takes up to want frames for a member, the most recent ones of the pool first; how many. 0 also
@@ -192,7 +192,7 @@ void sl_share_map(struct sl_share *g, void *mem, void *told, const struct sl_sha
 uint32_t sl_share_fetch(struct sl_share *g, uint8_t me, uint32_t *frames, uint32_t want);
 /* Gives frames to the pool, which is locked, and does not count them. */
 void sl_share_push(struct sl_share *g, const uint32_t *frames, uint32_t n);
-/* That member has n frames more. Fetching counts by itself. */
+/* Adds n to the frames that a member holds. sl_share_fetch() counts by itself. */
 void sl_share_count(struct sl_share *g, uint8_t me, int32_t n);
 /* A queue's record, an XSK's, of the broker's choice: its number, or -ENOSPC. */
 int sl_share_queue_open(struct sl_share *g, uint32_t ifindex, uint32_t nr);
@@ -204,7 +204,7 @@ void sl_share_xsk_close(struct sl_share *g, uint32_t xsk);
 /* A frame was found in the completion ring that is not the finder's, queue locked: it goes on its
  * owner's list, or, when nobody is left to own it, it becomes the finder's, free: true. */
 bool sl_share_return(struct sl_share *g, struct sl_share_queue *q, uint8_t me, uint32_t frame);
-/* The next frame of ours that others found, queue locked, or SL_NO_FRAME. */
+/* The next frame of member me that other members found completed, or SL_NO_FRAME. Queue locked. */
 uint32_t sl_share_returned(struct sl_share *g, struct sl_share_queue *q, uint8_t me);
 
 /* The word of a frame that this queue's fill ring was given. */
@@ -228,7 +228,7 @@ static inline uint32_t sl_share_left(const struct sl_share *g)
 	return sl_load(&g->head->nfree) + (g->nframes - sl_load(&g->head->born));
 }
 
-/* Of these, what that member may take by its quota. */
+/* Frames that a member may still take: sl_share_left(), limited by its quota. */
 static inline uint32_t sl_share_left_to(const struct sl_share *g, uint8_t me)
 {
 	int64_t mine = (int64_t)sl_load(&g->told->member[me].quota) - sl_load(&g->member[me].held);
@@ -247,10 +247,10 @@ static inline bool sl_share_lock(const struct sl_share *g, struct sl_rlock *l, u
 /* share_bury.c: the broker's; one thread of it at a time -----------------------------------------
  */
 
-/* What a dead member had. */
+/* Frames of a buried member. */
 struct sl_share_left {
 	uint32_t frames;    /* given back to the pool */
-	uint32_t in_flight; /* with the device: who finds them completed has them */
+	uint32_t in_flight; /* with the device: a member that finds them completed adopts them */
 };
 
 /* The member is dead, for certain (all its threads: a pidfd says so). Its locks are released, with
@@ -270,7 +270,7 @@ int sl_share_bury(struct sl_share *g, uint8_t dead, const struct sl_share_rings 
 typedef void sl_share_late_fn(void *arg, uint64_t addr, uint32_t bytes);
 void sl_share_take_rx(struct sl_share *g, uint8_t dead, const struct sl_share_xsk_rings *x,
 		      sl_share_late_fn *late, void *arg);
-/* How many frames the member has under way, how: SL_FLIGHT_*. */
+/* Number of the member's frames in flight; how: SL_FLIGHT_*. */
 uint32_t sl_share_posted(const struct sl_share *g, uint8_t member, uint8_t how);
 /* Looks for completed frames of the dead on a queue that nobody else may work: how many went to the
  * pool, or -EBUSY. */
