@@ -55,7 +55,7 @@ static inline bool sl_addr_eq(const struct sl_addr *a, const struct sl_addr *b)
 	return ((a->q[0] ^ b->q[0]) | (a->q[1] ^ b->q[1])) == 0;
 }
 
-/* Of what is hashed (sl_mix()). */
+/* Adds an address to a hash (sl_mix()). */
 static inline uint64_t sl_addr_mix(uint64_t h, const struct sl_addr *a)
 {
 	return sl_mix(sl_mix(h, a->q[0]), a->q[1]);

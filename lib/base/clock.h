@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One source of time: the TSC, calibrated against CLOCK_MONOTONIC; clock_gettime where there is
+/* The library's clock: the TSC, calibrated against CLOCK_MONOTONIC; clock_gettime where there is
  * no invariant TSC. */
 #ifndef SL_CLOCK_H
 #define SL_CLOCK_H

@@ -35,7 +35,7 @@ void sl_lock_slow(struct sl_lock *l)
 			return;
 		sl_cpu_relax();
 	}
-	/* Who has slept cannot know whether others still do. */
+	/* This thread cannot know whether others sleep too, so it sets SLEEPERS. */
 	while (!take(l, me | SL_LOCK_SLEEPERS)) {
 		word = sl_load(&l->word);
 		if (word == 0)

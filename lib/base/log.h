@@ -38,7 +38,7 @@ void sl_log_write(enum sl_log_level level, const char *room, const char *fmt, ..
 #define sl_details(room, ...) sl_log(SL_LOG_DETAILS, room, __VA_ARGS__)
 #define sl_debug(room, ...)   sl_log(SL_LOG_DEBUG, room, __VA_ARGS__)
 #define sl_fine(room, ...)    sl_log(SL_LOG_FINE, room, __VA_ARGS__)
-/* The same, said once in the life of the process for this line of the source. */
+/* Like sl_warn(), but this line of the source logs only once in the life of the process. */
 #define sl_warn_once(room, ...)                                                                    \
 	do {                                                                                       \
 		static bool said_;                                                                 \

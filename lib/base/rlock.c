@@ -6,15 +6,15 @@
 
 #include "base/sys.h"
 
-/* As in lock.c: holders keep it for about a microsecond. */
+/* Holders keep the lock for about a microsecond. */
 #define SPINS 200
-/* For a holder of our own process we wait as with any lock. Another's comes back in a few quanta if
- * it was preempted, and is buried in a few milliseconds if it died; after this time it is stopped
- * (SIGSTOP, a frozen cgroup), and rather than to stop with it we go without. */
+/* Wait for a holder in another process. It returns in a few quanta if it was preempted, and is
+ * buried in a few milliseconds if it died; after this time it must be stopped (SIGSTOP, a frozen
+ * cgroup), and the caller goes on without the lock. For a holder in this process it waits forever. */
 #define PATIENCE_NS 20000000ll
-/* A holder that was preempted on our own processor comes back when we yield it. */
+/* A holder that was preempted on this processor runs again when the caller yields. */
 #define YIELDS 4
-/* A dead member's word does not change; whoever writes there all the same is not chased. */
+/* A dead member's word does not change; the bound is for a live member that writes to it anyway. */
 #define INHERIT_TRIES 16
 
 static bool take(struct sl_rlock *l, uint32_t as)
@@ -34,7 +34,7 @@ static int64_t now_ns(void)
 	return ts.tv_sec * 1000000000ll + ts.tv_nsec;
 }
 
-/* Marks the lock as slept for. False: it has changed meanwhile. */
+/* Marks the lock as having sleepers. False: its word has changed meanwhile. */
 static bool want_waking(struct sl_rlock *l, uint32_t word)
 {
 	return word && ((word & SL_RLOCK_SLEEPERS) ||
@@ -55,7 +55,7 @@ SL_APART bool sl_rlock_slow(struct sl_rlock *l, uint32_t me)
 		sl_cpu_relax();
 	}
 	end = now_ns() + PATIENCE_NS;
-	/* Who has slept cannot know whether others still do. */
+	/* This thread cannot know whether others sleep too, so it sets SLEEPERS. */
 	while (!take(l, me | SL_RLOCK_SLEEPERS)) {
 		word = sl_load(&l->word);
 		if (word && sl_rlock_named(word) != us && now_ns() >= end)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Clocks that are not ours: a counter that runs freely, or a PHC, in terms of another clock. No
- * lock, no clock reads: the caller brings both. */
+/* Converts a foreign clock (a free-running counter, or a PHC) to another clock. Takes no lock and
+ * reads no clock: the caller does both. */
 #ifndef SL_TIMEMAP_H
 #define SL_TIMEMAP_H
 
 #include "base/base.h"
 
-/* Known by pairs of readings that belong together. */
+/* Built from pairs of readings of both clocks at the same moment. */
 struct sl_timemap {
 	uint64_t mask;    /* of the counter: 2^bits - 1 */
-	uint64_t raw, ns; /* the pair that is reckoned from */
+	uint64_t raw, ns; /* the pair that times are computed from */
 	uint64_t rate;    /* nanoseconds for a count, 32.32 fixed point; as measured */
-	uint64_t nominal; /* the same, as it should be */
-	uint32_t pairs;   /* that were given; 0: it knows nothing */
+	uint64_t nominal; /* nominal rate, same unit */
+	uint32_t pairs;   /* pairs given so far; 0: no time can be told */
 };
 
 /* A counter of that many bits (mask) and that many thousand counts a second. */
@@ -20,13 +20,13 @@ void sl_timemap_init(struct sl_timemap *m, uint64_t mask, uint64_t khz);
 /* The counter was `raw` at ns. Best once a second; more often than every 100 ms measures no rate. A
  * clock that was set is believed at once. */
 void sl_timemap_pair(struct sl_timemap *m, uint64_t raw, uint64_t ns);
-/* What time it was when the counter was `raw`: less than half of its period before or after the
- * last pair. */
+/* The time when the counter was `raw`, less than half of its period before or after the last
+ * pair. */
 uint64_t sl_timemap_ns(const struct sl_timemap *m, uint64_t raw);
-/* So old may the last pair be (nanoseconds): a quarter of the period, a second at most. */
+/* Maximum age of the last pair (nanoseconds): a quarter of the period, a second at most. */
 uint64_t sl_timemap_good_ns(const struct sl_timemap *m);
 
-/* What a driver tells of its counter: struct mlx5dv_clock_info, Linux' timecounter. */
+/* A driver's description of its counter: struct mlx5dv_clock_info, Linux' timecounter. */
 struct sl_timecounter {
 	uint64_t ns, raw, frac, mask;
 	uint32_t mult, shift;

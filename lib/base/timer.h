@@ -9,7 +9,7 @@
 #define SL_WHEEL_TICK_US 64u /* resolution: a timer is never early, and at most one tick late */
 #define SL_WHEEL_BITS    6
 #define SL_WHEEL_SLOTS   (1u << SL_WHEEL_BITS)
-#define SL_WHEEL_LEVELS  6 /* 64 us * 64^6: beyond 50 days; what is later is put off */
+#define SL_WHEEL_LEVELS  6 /* 64 us * 64^6: beyond 50 days; later timers are put off */
 
 struct sl_timer {
 	struct sl_list node;
@@ -35,18 +35,18 @@ static inline bool sl_timer_is_armed(const struct sl_timer *t)
 {
 	return !sl_list_empty(&t->node);
 }
-/* Arms or moves it. A time that has passed expires at the next run. */
+/* Arms or moves the timer. If its time has passed it expires at the next run. */
 void sl_timer_arm(struct sl_wheel *w, struct sl_timer *t, uint64_t at_us);
 void sl_timer_cancel(struct sl_wheel *w, struct sl_timer *t);
 
-/* Calls fire for each timer that is due, which is not armed any more then; fire may arm and cancel
- * any. Returns how many fired. */
+/* Disarms each timer that is due and calls fire for it; fire may arm and cancel any timer. Returns
+ * how many fired. */
 unsigned sl_wheel_run(struct sl_wheel *w, uint64_t now_us,
 		      void (*fire)(struct sl_timer *t, void *arg), void *arg);
 /* When sl_wheel_run() needs to be called next at the latest (it may then find nothing due yet);
  * UINT64_MAX: nothing is armed. */
 uint64_t sl_wheel_next_us(const struct sl_wheel *w);
-/* The same without looking: a timer that was cancelled since the last run still counts. */
+/* Like sl_wheel_next_us() without a search: a timer cancelled since the last run still counts. */
 static inline uint64_t sl_wheel_soonest_us(const struct sl_wheel *w)
 {
 	return w->soonest_us;

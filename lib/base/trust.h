@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whom this process believes: files that it executes, directories that it writes to, and whether it
- * runs for somebody who may not tell it anything. */
+/* Checks before this process trusts a file that it executes, a directory that it writes to, or the
+ * environment of the user that started it. */
 #ifndef SL_TRUST_H
 #define SL_TRUST_H
 
 #include "base/base.h"
 
-/* The program has rights that the user who started it has not (set-user-ID, file capabilities;
- * AT_SECURE of getauxval(3)): neither the environment nor files of that user's are to be believed.
- */
+/* True: the program has rights that the user that started it lacks (set-user-ID, file capabilities;
+ * AT_SECURE of getauxval(3)), so trust neither the environment nor files of that user. */
 bool sl_is_secure_exec(void);
 
 /* The absolute path without links in it, as the kernel has it now. False: there is no such file, it
