@@ -10,7 +10,7 @@
 #define SPINS 200
 /* Wait for a holder in another process. It returns in a few quanta if it was preempted, and is
  * buried in a few milliseconds if it died; after this time it must be stopped (SIGSTOP, a frozen
- * cgroup), and the caller goes on without the lock. For a holder in this process it waits forever. */
+ * cgroup), and the caller goes on without the lock. A holder in this process: wait forever. */
 #define PATIENCE_NS 20000000ll
 /* A holder that was preempted on this processor runs again when the caller yields. */
 #define YIELDS 4
