@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Send calls: what goes by us and what goes by the kernel.
+/* Send calls: each datagram goes out by us or through the kernel.
  *
- * Theory of operation: nearly every datagram is a plain one to where the last one went: that takes
- * the straight way (send_put.c), and nothing else is asked. Others are looked at: control data,
- * segments, another destination. What the bypass cannot send (unresolved neighbour, too long,
- * options, local destination) goes through the shadow, in order: what the kernel's queues hold yet
- * of a socket is followed through them. */
+ * Theory of operation: nearly every datagram is a plain one to the last destination: it takes the
+ * straight way (send_put.c) without further checks. Others need a closer look: control data,
+ * segments, another destination. Datagrams that we cannot send (unresolved neighbour, too long,
+ * options, local destination) go through the shadow. Order is kept: while the kernel's queues hold
+ * a datagram of the socket, later ones go through the kernel, too. */
 #include "sock/send.h"
 
 #include <linux/sockios.h>
@@ -20,15 +20,15 @@
 
 /* Frames put on the ring before a kick, in calls that send many. */
 #define KICK_EVERY   32
-#define TX_HEADERS   42  /* of a datagram that the kernel sends, about */
-#define MAX_GSO_SEGS 128 /* UDP_MAX_SEGMENTS */
-#define BEHIND_MOST  255 /* who fills the kernel's queues all the time leaves them by then */
+#define TX_HEADERS   42          /* of a datagram that the kernel sends, about */
+#define MAX_GSO_SEGS 128         /* UDP_MAX_SEGMENTS */
+#define BEHIND_MOST  255         /* after so many, a busy sender may leave the kernel's queues */
 #define ERROR_WAITS  (-ERESTART) /* of send_by(): the kernel may have an error to tell first */
 
 /* Flags that change nothing for a datagram of ours; others go to the kernel. */
 #define OUR_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CONFIRM)
 
-/* What of the request only the kernel does. */
+/* True: only the kernel can serve this request. */
 static bool wants_kernel(const struct sl_sock *sk, const struct sl_tx_req *r)
 {
 	if (sl_unlikely(sk->cork || sk->more || (r->flags & ~OUR_FLAGS) || sk->tx_shut))
@@ -36,8 +36,8 @@ static bool wants_kernel(const struct sl_sock *sk, const struct sl_tx_req *r)
 	return r->len > 65507 || r->niov > UIO_MAXIOV || sk->state != SL_STATE_OFFLOADED;
 }
 
-/* What the kernel sent may wait in its queues (qdisc, byte queue limits), and is not to be
- * overtaken. */
+/* True: the kernel's queues (qdisc, byte queue limits) may still hold datagrams of this socket,
+ * which a later one must not overtake. */
 static SL_APART bool is_behind(struct sl_sock *sk)
 {
 	int n = 0;
@@ -198,7 +198,7 @@ static bool lost(const struct sl_sock *sk)
 	       !sl_load(&sk->pacer);
 }
 
-/* What goes through the kernel is not to overtake what waits for its time, nor to be faster. */
+/* A datagram through the kernel must not overtake paced ones, nor exceed the pace. */
 static bool has_to_wait(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r)
 {
 	if (sl_likely(lane == &sl_limbo || !sk->pacer) ||
@@ -269,7 +269,7 @@ static ssize_t send_stream(struct sl_sock *sk, int fd, const struct sl_tx_req *r
 				r->flags & MSG_FASTOPEN && !r->msg ? &m : r->msg);
 }
 
-/* What is not straight. */
+/* Sends when sl_send_straight() does not apply. */
 static SL_APART ssize_t send_other(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
 {
 	struct sl_lane *lane;
@@ -370,7 +370,7 @@ ssize_t sl_pwritev2(int fd, const struct iovec *iov, int n, off_t off, int flags
 	return write_pieces(sk, fd, iov, n, flags);
 }
 
-/* One of a run. Bytes, SL_SEND_BY_OS or -errno. leg_out: to be kicked. */
+/* Sends one datagram of several. Bytes, SL_SEND_BY_OS or -errno. The caller kicks *leg_out. */
 static inline ssize_t send_next(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
 				uint64_t now, struct sl_leg **leg_out)
 {

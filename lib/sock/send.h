@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files that send datagrams share: send.c (the calls), send_path.c (where a datagram
- * goes), send_put.c (its bytes into frames), send_room.c (waiting until there is room). */
+/* Shared by the files that send datagrams: send.c (the calls), send_path.c (finds the path),
+ * send_put.c (writes frames), send_room.c (waits until there is room). */
 #ifndef SL_SEND_H
 #define SL_SEND_H
 
@@ -13,14 +13,14 @@
 
 /* Headers are written in the room in front: payload starts at an aligned place. */
 #define SL_SEND_ROOM 128
-/* What a frame counts against the send buffer beside its payload. */
+/* Bytes that a frame counts against the send buffer beside its payload. */
 #define SL_SEND_OVERHEAD 256
 /* Descriptors that one call may need, less where rings may be shorter (SLUICE_TX_WRE). */
 #define SL_SEND_BURST 64
-/* Of a call's result: the kernel is to do it. */
+/* Result of a send function: the kernel must send it. */
 #define SL_SEND_BY_OS (-EREMOTE)
 
-/* One datagram to be sent, whatever the call was. */
+/* A datagram to send, from any of the send calls. */
 struct sl_tx_req {
 	const struct iovec *iov;
 	size_t niov;
@@ -53,7 +53,7 @@ static inline uint64_t sl_send_v4_name(const struct sl_tx_req *r)
 	return v;
 }
 
-/* Is it the destination of the last datagram? */
+/* True: the datagram goes to the destination of p. */
 static inline bool sl_send_is_same(const struct sl_path *p, const struct sl_tx_req *r)
 {
 	if (sl_unlikely(!p->d))
@@ -73,7 +73,7 @@ static inline bool sl_path_is_fresh(const struct sl_path *p, uint64_t now)
  * is more to it, and nothing was done. */
 bool sl_send_straight(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
 		      uint64_t now);
-/* Longer than a frame holds: can it go in several? */
+/* True: a datagram that is longer than a frame can go in several. */
 bool sl_send_takes_long(const struct sl_sock *sk, const struct sl_path *p, size_t len);
 /* All segments of one call (one, without UDP_SEGMENT) by p, which is fresh and has a leg. Returns
  * how many bytes went; ok: all. */
@@ -82,7 +82,7 @@ size_t sl_send_put(struct sl_sock *sk, struct sl_lane *lane, const struct sl_pat
 
 /* send.c; no lane held ------------------------------------------------------------------------ */
 
-/* One try: bytes or -errno. *lane: to be turned, when it was us who had no room; else NULL. */
+/* Tries once: bytes or -errno. *lane: not NULL if our ring had no room: the caller turns it. */
 ssize_t sl_send_try(struct sl_sock *sk, int fd, const struct sl_tx_req *r, struct sl_lane **lane);
 ssize_t sl_send_by_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req *r);
 

@@ -95,7 +95,7 @@ bool sl_send_straight(struct sl_sock *sk, struct sl_lane *lane, const struct sl_
 /* In several frames -----------------------------------------------------------------------------
  */
 
-/* (What waits for its time, or is stamped, is one frame.) */
+/* (A datagram that is stamped must be one frame.) */
 bool sl_send_takes_long(const struct sl_sock *sk, const struct sl_path *p, size_t len)
 {
 	return p->leg->tx->caps & SL_TX_SG && len <= p->max_long && !sk->stamps;
@@ -143,7 +143,7 @@ static uint64_t gather_long(const struct sl_tx_desc *d, unsigned nframes, const 
 	return want ? (sum == SL_CSUM_NONE ? 0 : sum) : SL_CSUM_NONE;
 }
 
-/* As put_one(). */
+/* put_one() for a datagram that needs several frames. */
 static bool put_long(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
 		     const struct sl_tx_req *r, size_t off, size_t n, bool wants_sum)
 {
@@ -172,7 +172,7 @@ static bool put_long(struct sl_sock *sk, struct sl_lane *lane, const struct sl_p
 /* Segments --------------------------------------------------------------------------------------
  */
 
-/* One piece or many, with or without more behind it. */
+/* Puts n bytes from off: one segment, or the whole datagram. */
 static bool put_part(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
 		     const struct sl_tx_req *r, size_t off, size_t n)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* No room to send: who is told when there is some, and waiting for it.
+/* No room to send: waits until there is some, and reports EPOLLOUT then.
  *
- * Theory of operation: a datagram that finds no room must not go by the kernel, where it would
- * overtake those that wait on the ring. Who may wait tries again for a little, then sleeps until a
- * turn of the lane finds room (his own, another's, or the keeper's, who makes one each
- * SL_ROOM_US), or the kernel has taken half of the ring (POLLOUT), however long that is. */
+ * Theory of operation: a datagram that finds no room must not go through the kernel, where it would
+ * overtake those that wait on the ring. A blocking sender tries again for a little, then sleeps
+ * until a turn of the lane finds room (its own turn, another thread's, or the keeper's, which turns
+ * every SL_ROOM_US), or the kernel has taken half of the ring (POLLOUT). */
 #include <net/if.h>
 
 #include "base/clock.h"
@@ -23,13 +23,13 @@ void sl_send_block(struct sl_sock *sk, struct sl_lane *lane)
 		sl_lane_block(lane, &sk->blocked);
 }
 
-/* By the way that the last datagram would have gone, for as many as one call may need (and as the
- * shortest ring has): who is told of less may come for nothing again and again. */
+/* True: the path of the last datagram has room for as many descriptors as one call may need (the
+ * shortest ring has as many). With less, a woken sender could find no room again and again. */
 static bool has_room(const struct sl_sock *sk, const struct sl_lane *lane)
 {
 	const struct sl_leg *leg = sk->path.d ? sk->path.leg : NULL;
 
-	if (!leg || leg->dead) /* he may go on, and see */
+	if (!leg || leg->dead) /* let the sender try */
 		return true;
 	return (lane->frames.n || sl_frames_left()) && sl_leg_room(leg) >= SL_SEND_BURST;
 }
@@ -53,7 +53,7 @@ struct waiting {
 	const struct sl_tx_req *r;
 };
 
-/* Does the device run by which the last datagram would have gone? No lane held. */
+/* True: the device of the last datagram's path is up, or there is none. No lane held. */
 static bool device_runs(struct sl_sock *sk)
 {
 	struct sl_lane *lane;
@@ -68,8 +68,8 @@ static bool device_runs(struct sl_sock *sk)
 	return !ifindex || (sl_link_get(ifindex, &link) && link.flags & IFF_UP && link.carrier_up);
 }
 
-/* A device without a link may keep its ring for ever; the kernel's way out drops what is for it, or
- * has another. */
+/* A device without a link may keep its ring full for ever: then the datagram goes through the
+ * kernel, which drops it or knows another route. */
 static ssize_t try_again(void *arg)
 {
 	const struct waiting *w = arg;

@@ -12,7 +12,7 @@
 #include "base/base.h"
 
 extern __thread uint32_t sl_sig_ran __attribute__((tls_model("initial-exec")));
-/* Of these, the ones installed without SA_RESTART. */
+/* Counts only handlers that were installed without SA_RESTART. */
 extern __thread uint32_t sl_sig_intr __attribute__((tls_model("initial-exec")));
 
 #endif

@@ -95,7 +95,7 @@ static void no_loop(const struct sl_sock *sk)
 		sl_sys_setsockopt(sk->fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, &off, sizeof(off));
 }
 
-/* What a datagram socket has besides. 0 or -ENOSPC. */
+/* Sets up the fields that only a datagram socket has. 0 or -ENOSPC. */
 static int start_udp(struct sl_sock *sk)
 {
 	int slot = sl_slot_new();
@@ -137,7 +137,7 @@ struct sl_sock *sl_sock_new(int fd, int family, int type, int proto)
 	fill_stats(sk);
 	if (sl_fdtab_set(fd, SL_FD_SOCK, sk) < 0)
 		goto free_slot;
-	/* What the kernel has for a TCP socket matters once it listens. */
+	/* A TCP socket's kernel queue matters only once it listens. */
 	if (proto == IPPROTO_UDP)
 		sl_keeper_watch(sk);
 	return sk;
@@ -165,7 +165,7 @@ bool sl_sock_same_netns(int fd)
 	return sl_load(&first) == cookie;
 }
 
-/* What we can look after, over IP: IPPROTO_UDP or IPPROTO_TCP; 0: neither. */
+/* The protocol, if we can offload it: IPPROTO_UDP or IPPROTO_TCP; else 0. */
 static int protocol_of(int type, int protocol)
 {
 	if (type == SOCK_DGRAM && (protocol == 0 || protocol == IPPROTO_UDP))
@@ -407,7 +407,7 @@ void sl_sock_unpark(struct sl_sock *sk)
 	sl_sys_close(fd);
 }
 
-/* One descriptor of the socket goes; the last one takes everything along. */
+/* A descriptor of the socket closes; the last one ends the socket. */
 static void drop_fd(struct sl_sock *sk, int fd)
 {
 	bool shared = sk->forks != sl_load(&sl_forks);

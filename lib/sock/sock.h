@@ -442,7 +442,7 @@ void sl_policy_now(void);    /* a device has changed: look soon */
 void sl_policy_await(void);  /* a connection begins without a neighbour */
 bool sl_policy_is_due(void); /* that was said */
 void sl_policy_check(void);  /* the keeper's; no lock held */
-bool sl_policy_waits(void);  /* true: a connection has no route at all; check it again */
+bool sl_policy_waits(void);  /* true: call sl_policy_check() again, even without an event */
 void sl_policy_stop(void);   /* the ports are going */
 void sl_policy_child(void);  /* after fork, in the child */
 /* stray.c: hands back connections whose segments reach the kernel. The number; keeper only. */

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Notices that a spinning thread is in others' way, and has it sleep instead.
+/* Notices that a spinning thread keeps others from running, and has it sleep instead.
  *
- * Theory of operation: a gap in the clock between two looks means that we did not run. Whether it
- * was another thread of this machine that ran (and not the hypervisor that took the core) the count
- * of involuntary context switches tells. The core is *crowded* then, for many times as long as that
- * thread had it: who waits there sleeps at once, and the next spin finds out anew.
+ * Theory of operation: a gap in the clock between two looks means that we did not run. The count of
+ * involuntary context switches tells whether another thread of this machine ran meanwhile, or the
+ * hypervisor took the core. If a thread ran, the core is *crowded* for many times as long as that
+ * thread had it: a waiting thread sleeps at once, and the next spin finds out anew.
  *
- * Who spins alone on a core is never pushed aside, and does not see the others wait for theirs. So
- * now and then we ask how many threads of the machine want a core. Are they more than it has, ours
- * is crowded as well. This is not for a thread that is bound to one core: that is meant to be its
- * own. (The same two servers, beside nothing else: nginx 60,000 to 88,000 requests a second, the
+ * A thread that spins alone on a core is never pushed aside, and does not see others wait for their
+ * cores. So now and then we ask how many threads of the machine want a core. If they are more than
+ * it has cores, ours is crowded, too. A thread that is bound to one core is exempt: that core is
+ * meant to be its own. (Two servers, beside nothing else: nginx 60,000 to 88,000 requests/s, the
  * kernel's 94,000; PostgreSQL 44,000 to 51,000, the kernel's 54,000.)
  *
- * Nor is he pushed aside by whom he wakes with what he sends, not before the time slice is over;
- * and if that one has no other core it is he who is waited for. So who spins for longer than an
- * answer takes gives the core away once (sched_yield(2), 0.3 us when nobody takes it), whatever is
- * known of it; and not again for a while when nobody did. (Round trips on one core, TCP, one end
+ * A receiver that our packets wake does not push us aside either before our time slice is over; if
+ * it has no other core, we spin for an answer that it cannot send. So a thread that spins for
+ * longer than an answer takes yields once (sched_yield(2), 0.3 us when no thread takes the core),
+ * and if none took it, not again for a while. (Round trips on one core, TCP, one end
  * ours: 15 to 22 us before, 9 to 12 with it; both ours: 23 to 80, in one of three runs 7 ms; 8 to
  * 12.)
  *
@@ -38,27 +38,27 @@
 
 #define GAP_NS        500000ull    /* longer than interrupts and the keeper take */
 #define LOOK_NS       50000ull     /* a system call of 0.2 us each: half a percent */
-#define CROWDED_TIMES 20ull        /* how many times as long a core is taken for crowded */
+#define CROWDED_TIMES 20ull        /* crowded for so many times the gap */
 #define CROWDED_NS    100000000ull /* at most */
 #define LEAST_NS      1000000ull   /* at least */
 #define SWITCH_NS     2000ull      /* a yield that took longer may have let others run */
-#define ASK_NS        5000ull      /* who spins for longer asks whether he keeps somebody waiting */
-#define ASK_AGAIN_NS  1000000ull   /* when he did not, so soon again */
+#define ASK_NS        5000ull      /* a spin of this length yields once, to see if others wait */
+#define ASK_AGAIN_NS  1000000ull   /* until the next yield, if no thread waited */
 
-#define LOAD_NS    4000000ull     /* so often it is seen whether the machine has a core for all */
-#define LOAD_NEVER 10000000000ull /* so seldom, where that is not to be had */
+#define LOAD_NS    4000000ull     /* between looks whether the machine has a core for all */
+#define LOAD_NEVER 10000000000ull /* the same, where the machine does not tell */
 #define OVER_ONE   32u            /* one look that says no: an eighth, of eight in a row 256 */
 #define OVER_LEAST 64u            /* a quarter of the time */
 
-/* All threads': a new one knows it at once, lest it takes the core from those who give it away. */
-static uint64_t load_at;    /* when it is looked at again */
-static uint32_t over;       /* how often it had none */
+/* Shared by all threads, so that a new thread does not spin on a core that others give up. */
+static uint64_t load_at;    /* time of the next look */
+static uint32_t over;       /* running average of looks that found too few cores */
 static uint64_t over_until; /* all cores are crowded */
 
 static __thread uint64_t crowded_until, ask_at;
 static __thread long switches;
 
-/* Did others run here since the last question? */
+/* True: other threads have run here since the last call. */
 static bool was_pushed_aside(void)
 {
 	struct rusage ru;
@@ -70,7 +70,7 @@ static bool was_pushed_aside(void)
 	return switches != before;
 }
 
-/* Others have had the core for so long. */
+/* Marks the core as crowded: others have had it for took_ns. */
 static void is_crowded(uint64_t now_ns, uint64_t took_ns)
 {
 	uint64_t for_ns = sl_min(took_ns * CROWDED_TIMES, CROWDED_NS);
@@ -81,8 +81,8 @@ static void is_crowded(uint64_t now_ns, uint64_t took_ns)
 
 /* The machine ---------------------------------------------------------------------------------- */
 
-/* How many threads run or wait for a core, of all cores; 0: not known. "0.20 0.18 0.12 3/80 11206",
- * of which it is the 3 (proc_loadavg(5)). */
+/* The number of threads that run or wait for a core, on all cores; 0: not known. In "0.20 0.18 0.12
+ * 3/80 11206" it is the 3 (proc_loadavg(5)). */
 static unsigned runnable(void)
 {
 	char text[64], *at = text;
@@ -107,7 +107,7 @@ static unsigned count_cores(void)
 	return sl_cpus_parse(text, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 0;
 }
 
-/* Has this thread a core of its own? */
+/* True: this thread is bound to one core (or the kernel does not say). */
 static bool is_bound(uint64_t now_ns)
 {
 	static __thread uint64_t look_at;
@@ -122,7 +122,7 @@ static bool is_bound(uint64_t now_ns)
 	return bound;
 }
 
-/* Now and then, by whoever has nothing to do then. at_ns: when it was to be. */
+/* Called now and then by a thread that begins to spin. at_ns: the time that was due. */
 static void look_at_load(uint64_t now_ns, uint64_t at_ns)
 {
 	static unsigned cores;
@@ -154,8 +154,8 @@ bool sl_spin_begin(struct sl_spin *s, uint64_t now_ns)
 	return now_ns >= crowded_until && (now_ns >= sl_load(&over_until) || is_bound(now_ns));
 }
 
-/* Does somebody wait for the core? That is asked in a spin that takes its time, and not often where
- * nobody did. False: he needs it. */
+/* Yields once, to find out whether another thread waits for the core. Called in long spins, and
+ * seldom while none does. False: another thread needs the core. */
 static bool let_others(struct sl_spin *s, uint64_t now_ns)
 {
 	uint64_t took_ns;

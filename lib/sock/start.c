@@ -48,9 +48,10 @@ static const char *daemon_path(void)
 	if (!strcmp(sl_settings.daemon, "auto"))
 		return SL_LEASE_PATH;
 	if (sl_settings.daemon[0] != '/' && strcmp(sl_settings.daemon, "off") != 0) {
-		sl_warn_once("sluice", "SLUICE_DAEMON=%.64s: expected off, auto or an absolute path; no "
-				  "daemon is asked",
-			sl_settings.daemon);
+		sl_warn_once("sluice",
+			     "SLUICE_DAEMON=%.64s: expected off, auto or an absolute path; no "
+			     "daemon is asked",
+			     sl_settings.daemon);
 		return NULL;
 	}
 	return strcmp(sl_settings.daemon, "off") ? sl_settings.daemon : NULL;
@@ -126,7 +127,7 @@ static int bring_up(bool again)
 	sl_keeper_unprepare();
 	sl_tconn_undo();
 	sl_net_close();
-	if (ret != -EBUSY) /* the daemon lists whom it had to leave to the kernel */
+	if (ret != -EBUSY) /* -EBUSY: the daemon keeps listing this process */
 		sl_broker_part();
 	return ret;
 }
@@ -197,7 +198,7 @@ static void before_fork(void)
 static void after_fork(void)
 {
 	sl_broker_fork_end();
-	/* What another thread has made since before_fork() may be the child's, too. */
+	/* Sockets that another thread has made since before_fork() may be the child's, too. */
 	__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
 	if (held)
 		sl_unlock(&moving);
@@ -224,7 +225,7 @@ void sl_fork_release(void)
 	sl_unlock(&moving);
 }
 
-/* Of its tables' memory most is addresses alone (base/reserve.h). */
+/* Most of the tables' memory is only reserved addresses (base/reserve.h). */
 #define NO_ROOM                                                                                    \
 	" (no memory for its tables: 1.7 GB of addresses, 10 MB to write to; remedy: no limit of " \
 	"address space, with vm.overcommit_memory 2 a higher vm.overcommit_ratio)"
@@ -258,8 +259,8 @@ static void start_first(void)
 	sl_store_release(&started, ret);
 }
 
-/* What sl_fork_child() has left is as it was before the first start, but for the tables of
- * descriptors, sockets and epoll sets. */
+/* Starts again after sl_fork_child(), which leaves everything as before the first start, except the
+ * tables of descriptors, sockets and epoll sets. */
 static void start_again(void)
 {
 	int ret;
@@ -317,7 +318,7 @@ int sl_start(void)
 	return started == 1 ? 0 : started;
 }
 
-/* What the mirrors tell ------------------------------------------------------------------------ */
+/* Events from the mirrors ---------------------------------------------------------------------- */
 
 struct offer {
 	uint32_t ifindex;

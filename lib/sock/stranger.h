@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Descriptors that another process has sent and that are not what they should be. */
+/* Descriptors from another process that are not of the expected kind. */
 #ifndef SL_STRANGER_H
 #define SL_STRANGER_H
 
 #include <stdbool.h>
 
-/* Takes a descriptor that came out of the way of the program's numbers, and returns the number that
- * it has now. A descriptor that is no socket stays where it is, marked as the library's. Never
- * waits. */
+/* Moves a descriptor that came away from the program's numbers and returns its new number. A
+ * descriptor that is no socket keeps its number, which is marked as the library's. Never waits. */
 int sl_stranger_take(int fd);
-/* Closes it, elsewhere: the caller never waits for what its maker has prepared (SO_LINGER, FUSE).
- * False: so many wait to be closed that no more may be taken from where this one came. Any thread.
- */
+/* Closes fd in another thread, so that the caller never waits for a trap that the sender has set
+ * (SO_LINGER, FUSE). False: so many wait to be closed that the caller must take no more from this
+ * sender. Any thread. */
 bool sl_stranger_close(int fd);
-/* Waits until no thread closes any more: two seconds at most, for a hostile one. False: it is there
- * still. */
+/* Waits until no thread closes any more, two seconds at most. False: one still does. */
 bool sl_stranger_wait(void);
-/* Says once that such came. */
+/* Logs once that such descriptors came. */
 void sl_stranger_warn(void);
 void sl_stranger_child(void); /* after fork, in the child */
 

@@ -93,7 +93,7 @@ static bool can_begin_anew(const struct sl_tconn *c)
 	return sl_load(&c->tcp.state) == SL_TCP_SYN_SENT;
 }
 
-/* One that is in the middle of its handshake, or not accepted, will stray again. */
+/* A connection in its handshake, or not accepted yet, is skipped: its segments will stray again. */
 static void look_at_stray(struct sl_tconn *c, void *arg)
 {
 	struct strays *s = arg;

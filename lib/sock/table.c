@@ -27,7 +27,7 @@
 #define TCP_ENDS(sk) ((void)(sk))
 #endif
 
-/* What a TCP connection at rest costs: its block, its socket, its slot, with the link, and its
+/* The memory of a TCP connection at rest: its block, its socket, its slot, with the link, and its
  * place in the table of descriptors. */
 _Static_assert(sizeof(struct sl_tconn) + offsetof(struct sl_sock, udp) + sizeof(struct sl_slot) +
 			       sizeof(uint32_t) + sizeof(uintptr_t) <=
@@ -161,7 +161,7 @@ static void renew(struct sl_sock *sk)
 	sl_list_init(&sk->blocked);
 }
 
-/* One that was never used. NULL: no memory. */
+/* An object that was never used. NULL: no memory. */
 static struct sl_sock *fresh(struct slab *s, int proto)
 {
 	struct sl_sock *sk = slab_at(s, s->used);

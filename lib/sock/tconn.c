@@ -135,7 +135,7 @@ static struct sl_tconn *take_dead(uint64_t now)
 	return c;
 }
 
-/* One that went to the kernel is in the host's table still. */
+/* Ends a connection that was handed back and is still in the host's table. */
 static void end_frozen(struct sl_tconn *c)
 {
 	struct sl_lane *lane = c->lane;
@@ -497,7 +497,7 @@ void sl_tconn_claim_own(struct sl_tconn *c, uint32_t lsn_id, int shadow)
 	sl_unlock(&sl_tconn_ctl);
 }
 
-/* One that came by a listener gets a claim of its own. */
+/* A connection that came by a listener gets its own claim. */
 void sl_tcp_sock_claim_flags(struct sl_sock *sk)
 {
 	bool wants = sk->want & SL_WANT_HW_STAMP;

@@ -207,8 +207,8 @@ struct sl_leg *sl_tconn_way(struct sl_tconn *c, const struct sl_tcp_seg *seg);
 void sl_tconn_posted(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_seg *seg);
 /* True: n segments of so many bytes may leave at once. */
 bool sl_tconn_may_burst(const struct sl_tconn *c, uint32_t n, uint32_t bytes);
-void sl_tconn_pace_end(struct sl_tconn *c); /* the connection sends no more */
-/* Waits until none of its packets wait in the NIC, or the NIC makes no progress. No lane held. */
+void sl_tconn_pace_end(struct sl_tconn *c); /* drops the pacer */
+/* Waits until no paced packet of it is left in the NIC, for a limited time. No lane held. */
 void sl_tconn_drain(struct sl_tconn *c);
 
 /* tconn_exit.c. At exit: sends queued data before the process ends. */

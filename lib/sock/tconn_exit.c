@@ -74,7 +74,7 @@ void sl_tconn_exit(void)
 	finish(SETTLE_NS);
 	hand_back_until = sl_now_ns() + HAND_BACK_NS;
 	sl_tconn_for_each(to_kernel_at_exit, &hand_back_until);
-	/* What could not be moved says so itself. */
+	/* Connections that could not be moved end by themselves. */
 	sl_tconn_for_each(close_at_exit, NULL);
 	finish(EXIT_NS);
 }

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Boxes: by these connections get from the queue of one process of a listener to another's
- * accept(2).
+/* Boxes carry connections from one process's queue of a shared listener to another's accept(2).
  *
  * Theory of operation: a box is a socket pair, made before a fork, so that all processes that have
- * the listener have both ends. Who gives away makes the connection the kernel's and sends its
- * descriptor (tcp_share.c has the occasions); whoever accepts first takes it. Who waits for the
- * kernel's listener waits for the box as well: where a descriptor is waited for he has an epoll set
- * of both in its place (*either*). Any of the processes may have become another's: what comes out
- * is looked at before it is returned (tcp_taken.c), and a process that finds the box shut down, or
- * is sent more than it can close, uses it no more. The numbers of a crowd only say where to look
- * and who has a part. */
+ * the listener have both ends. The giver hands the connection back to the kernel and sends its
+ * descriptor (tcp_share.c says when); the first process to accept takes it. A thread that waits for
+ * the kernel's listener waits for the box, too, by an epoll set of both (*either*). Any of the
+ * processes may belong to another user now: each descriptor is checked before it is returned
+ * (tcp_taken.c), and a process that finds the box shut down, or is sent more than it can close,
+ * uses it no more. A crowd's numbers are only hints: where to look, and how many have a part. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -60,7 +58,7 @@ static struct box *find_box(uint32_t inode)
 	return find(inode, nboxes);
 }
 
-/* As long as somebody has one the others must look into the box. */
+/* Counts this process: while any has a part, the others must look into the box. */
 static void begin_part(const struct box *b, struct sl_tlisten *l)
 {
 	if (!crowds || l->part)
@@ -173,7 +171,7 @@ static void tell_box(struct box *b, const struct sl_sock *sk)
 			 sk->fd, strerrorname_np(-err));
 }
 
-/* What lies in it goes with its last descriptor, and that can block. */
+/* Closing the last descriptor closes all that lies in the box, and that can block. */
 static void close_end(int in)
 {
 	struct pollfd p = {.fd = in, .events = POLLIN};
@@ -264,8 +262,8 @@ static bool is_shut_down(int in)
 	return sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0 && p.revents & (POLLRDHUP | POLLHUP);
 }
 
-/* The next packet: its descriptor, -EAGAIN: there is none, -EPIPE: nothing more is to be taken
- * here, -EBADMSG: it was not what it should be. *bare: the listener's options are to be set. */
+/* Takes the next packet: its descriptor, or -EAGAIN: there is none, -EPIPE: take no more here,
+ * -EBADMSG: not a connection of the listener. *bare: the caller must set the listener's options. */
 static int take_one(const struct sl_sock *sk, int in, bool *bare)
 {
 	int fd[SL_RIGHTS_ANY];
@@ -336,7 +334,7 @@ int sl_tlisten_take_given(struct sl_sock *sk, int flags)
 	return fd;
 }
 
-/* One at a time is woken for each that comes, as by accept(2). */
+/* Each connection wakes one waiter (EPOLLEXCLUSIVE), as accept(2) does. */
 static void make_either(struct box *b, int listener)
 {
 	struct epoll_event ev = {.events = EPOLLIN | EPOLLEXCLUSIVE, .data.u32 = SL_EITHER_BOX};

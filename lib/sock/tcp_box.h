@@ -8,22 +8,22 @@
 
 struct sl_sock;
 
-/* What the processes of a box know in common; all atomic. */
+/* Memory that the processes of a box share; all atomic. */
 struct sl_crowd {
-	uint64_t last_ns; /* of the last stall */
-	uint32_t stalls;  /* in a row; from a number on nobody has a part any more */
-	uint32_t parts;   /* so many have a part; more, when one was killed */
+	uint64_t last_ns; /* time of the last stall */
+	uint32_t stalls;  /* in a row; after too many no process has a part any more */
+	uint32_t parts;   /* processes with a part; too high after one was killed */
 };
 
 /* NULL: the socket has no box, or there is no memory in common. */
 struct sl_crowd *sl_tbox_crowd(const struct sl_sock *sk);
-/* A connection that the kernel has, for whoever takes it first. False: it cannot. */
+/* Puts a kernel connection into the box, for the process that takes it first. False: it failed. */
 bool sl_tbox_put(const struct sl_sock *sk, int fd);
-/* tcp_taken.c: what somebody has put into the listener's box is a new connection of it. */
+/* tcp_taken.c. True: fd, out of the listener's box, is a new connection of this listener. */
 bool sl_tbox_is_connection(const struct sl_sock *listener, int fd);
 /* The listener has a part here: it counts, and the daemon knows the box. slow held. */
 void sl_tbox_have_part(struct sl_sock *sk);
-/* Numbers of boxes, and whose part one is here; NULL: nobody's. */
+/* The number of boxes, and the listener here that has a part of box i; NULL: none. */
 unsigned sl_tbox_count(void);
 struct sl_sock *sl_tbox_member(unsigned i);
 

@@ -44,8 +44,8 @@ static void close_conn(struct sl_sock *sk, int fd)
 	keep_port(c, fd);
 	if (!sl_sock_lock(sk, &lane))
 		return;
-	/* What has arrived came before: the peer's FIN above all, after which it is not for us to
-	 * be in TIME_WAIT. */
+	/* Takes in segments that arrived before the close, above all the peer's FIN: after that
+	 * the peer is in TIME_WAIT, not we. */
 	sl_lane_turn_locked(lane);
 	sl_lane_tcp_begin(lane);
 	over = sl_tcp_close(&c->tcp, sk->linger_ms);

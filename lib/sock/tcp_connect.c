@@ -42,7 +42,7 @@ static void nap(long ns)
 	sl_sys(SYS_nanosleep, &ts, NULL);
 }
 
-/* It may be away with the link: then it is asked for by each SYN. */
+/* The neighbour may be away with the link: then each SYN asks for it. */
 static bool resolve(const struct sl_sock *sk, const struct sl_port *port, uint32_t ifindex,
 		    const struct sl_addr *nexthop)
 {
@@ -241,7 +241,7 @@ static ssize_t is_open(void *arg)
 	return r;
 }
 
-/* What was shut before there was a connection is open again: tcp_disconnect(). */
+/* Undoes a shutdown(2) from before the connection, by tcp_disconnect(). */
 static void open_again(struct sl_sock *sk)
 {
 	struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
@@ -292,7 +292,7 @@ static int outcome(struct sl_sock *sk, int err)
 	return err;
 }
 
-/* It was handed back while it was connecting; the kernel's call waits for what it has begun. */
+/* Handed back while connecting: the kernel's connect() waits for the connection. */
 static int wait_kernel(struct sl_sock *sk, int fd)
 {
 	struct sockaddr_storage ss = {.ss_family = sk->family};
@@ -326,12 +326,12 @@ static int wait_open(struct sl_sock *sk, int fd, int err)
 	return outcome(sk, err);
 }
 
-/* What tcp_disconnect() leaves in sk_err. */
+/* The error that tcp_disconnect() leaves in sk_err. */
 static int error_of_disconnect(const struct sl_tcp *t)
 {
 	switch (t->state) {
 	case SL_TCP_CLOSED:
-		return t->error; /* nobody has read it yet */
+		return t->error; /* not read yet */
 	case SL_TCP_LAST_ACK:
 	case SL_TCP_CLOSING:
 		return t->fin_sent ? 0 : ECONNRESET;

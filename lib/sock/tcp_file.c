@@ -162,7 +162,7 @@ static ssize_t wait_pipe(int out, bool nowait)
 	return n < 0 ? n : n == 0 ? -EAGAIN : 0;
 }
 
-/* As much as fits: a reader may be this very thread, afterwards. */
+/* Writes only as much as fits: this very thread may be the one to read the pipe later. */
 static ssize_t write_pipe(int out, const uint8_t *buf, size_t n)
 {
 	struct iovec iov = {(void *)buf, n};

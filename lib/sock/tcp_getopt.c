@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What getsockopt(2) and ioctl(2) say of a TCP connection of ours, where the shadow does not know.
- */
+/* getsockopt(2) and ioctl(2) on a TCP connection of ours, where the shadow does not know. */
 #include <errno.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>

@@ -43,7 +43,7 @@ static void wait_connected(struct sl_sock *sk)
 	}
 }
 
-/* Nobody else may free it meanwhile: slow is held. */
+/* slow is held, so no other thread can free the connection meanwhile. */
 static void drop_conn(struct sl_sock *sk, struct sl_tconn *c)
 {
 	struct sl_lane *lane;

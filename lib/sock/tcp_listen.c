@@ -98,7 +98,7 @@ static void uninstall(struct sl_sock *sk)
 
 	if (!sl_sock_lock(sk, &lane))
 		return;
-	/* What was steered here already is for its connections as well. */
+	/* Packets that were already steered here may be for its connections, too. */
 	sl_lane_turn_locked(lane);
 	if (sk->slot != SL_NO_SLOT)
 		sl_slot_free(sk->slot);
@@ -123,7 +123,7 @@ void sl_tlisten_stop(struct sl_sock *sk)
 /* listen ----------------------------------------------------------------------------------------
  */
 
-/* As __sys_listen(): at most somaxconn, and a negative one is large. */
+/* Clamps as __sys_listen() does: at most somaxconn; a negative backlog counts as large. */
 static uint32_t clamp_backlog(int backlog)
 {
 	char buf[16];
@@ -137,9 +137,9 @@ static uint32_t clamp_backlog(int backlog)
 	return sl_min((uint32_t)backlog, max);
 }
 
-/* A connection that the kernel has already on the port (of a program that ran before us, or handed
- * back) stays there: its flow is let pass. Not so one in TIME_WAIT, of which there may be as many
- * as the peer has ports: a new connection from such a port is one for us. */
+/* A connection that the kernel already has on the port (from a program that ran before, or handed
+ * back) stays there: its flow passes to the kernel. Those in TIME_WAIT, perhaps as many as the peer
+ * has ports, are skipped: a new connection from such a port is for us. */
 struct passing {
 	struct sl_sock *sk;
 	unsigned n;
@@ -187,7 +187,8 @@ static void let_pass(const struct sl_diag_conn *d, void *arg)
 	p->n++;
 }
 
-/* What was steered here before these passed is on its way, or waits in the lane: it is nobody's. */
+/* Drops segments of the kernel's connections that were steered here before their flows passed: they
+ * are on the way or wait in the lane. */
 static void sort_out(struct sl_sock *sk, struct sl_tlisten *l)
 {
 	const struct timespec on_its_way = {.tv_nsec = 1000000};
@@ -330,7 +331,7 @@ struct acc {
 	struct sl_tcp_key key; /* of the child */
 };
 
-/* One that another process had in its queue. */
+/* Takes a connection that another process had in its queue. */
 static int take_given(struct acc *a)
 {
 	int fd = sl_tlisten_take_given(a->sk, a->flags);
@@ -505,9 +506,8 @@ static void end_kernel_call(void *sk)
 	sl_sock_out_of_kernel(sk);
 }
 
-/* One from the box, as long as others may put some into it: waits for that, or for the kernel's
- * listener to have one. -EAGAIN: the kernel's is to be asked. (With a time-out at once: it is the
- * kernel's to keep.) */
+/* Takes a connection from the box, if others may put some into it: waits for one there or at the
+ * kernel's listener. -EAGAIN: ask the kernel; at once with a time-out, which the kernel keeps. */
 static int from_box(struct acc *a)
 {
 	struct sl_call s = sl_call_begin(a->sk, a->fd, 0);

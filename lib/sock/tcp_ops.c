@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the protocol asks of the world (struct sl_tcp_ops), and what comes in for it.
+/* The functions that the protocol calls (struct sl_tcp_ops), and the input of its segments.
  *
- * Theory of operation: segments come by the slot that the steering program chose: of the connection
- * itself, when it has a claim of its own (whoever connects), or of a listener, whose children are
- * found in the host's table. Segments leave over a path (route, neighbour, leg) that is cached with
- * the connection as UDP's is; where there is no way out they are lost, and sent again by the
- * protocol. */
+ * Theory of operation: the steering program chooses the slot of a segment: the connection's own, if
+ * it has a claim of its own (as after connect()), or a listener's, whose children are found in the
+ * host's table. Segments leave over a path (route, neighbour, leg) that is cached with the
+ * connection as UDP's is; without a way out they are lost, and the protocol sends them again. */
 #include <fcntl.h>
 
 #include "base/heap.h"
@@ -161,7 +160,7 @@ static unsigned put(struct sl_lane *lane, struct sl_leg *leg, const struct sl_tc
 	return 0;
 }
 
-/* Of a connection with transmit stamps: each segment is a packet. */
+/* For a connection with transmit stamps: posts each segment as a packet of its own. */
 static bool put_marked(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_seg *seg,
 		       uint32_t f, uint64_t sum)
 {
@@ -179,7 +178,7 @@ static bool put_marked(struct sl_tconn *c, struct sl_leg *leg, const struct sl_t
 	return hdr;
 }
 
-/* As a part of the large packet that was posted last. */
+/* Adds the segment to the large packet that was posted last. */
 static bool put_more(struct sl_lane *lane, struct sl_leg *leg, const struct sl_tcp_seg *seg,
 		     uint32_t f)
 {
@@ -208,7 +207,7 @@ static bool put_paced(struct sl_tconn *c, const struct sl_tcp_seg *seg, uint32_t
 	return sent;
 }
 
-/* Of one of which more is wanted than that it be sent. */
+/* Sends a segment of a connection that wants stamps or the NIC's pace. */
 static bool put_special(struct sl_tconn *c, const struct sl_tcp_seg *seg, uint32_t f, uint64_t sum)
 {
 	bool sent;
@@ -250,7 +249,7 @@ static const struct sl_sock *sock_of(const struct sl_tcp_listener *l)
 	return l ? sl_container_of(l, struct sl_tlisten, tcp)->sk : NULL;
 }
 
-/* As inet_request_bound_dev_if(), and tcp_v6_init_req() for who is known by the device alone. */
+/* The device for a link-local peer, else 0: inet_request_bound_dev_if(), tcp_v6_init_req(). */
 static uint32_t op_scope(const struct sl_tcp_key *key, const void *from)
 {
 	const struct sl_in *in = from;
@@ -263,7 +262,7 @@ static uint32_t child_oif(const struct sl_sock *sk, uint32_t scope)
 	return sk->bound_if ? sk->bound_if : scope;
 }
 
-/* Of what is no connection, and says what a listener sk has to say, or nobody (NULL). */
+/* The route for a reply without a connection: with listener sk's options, or none (NULL). */
 static struct sl_dst *dst_without(struct sl_lane *lane, const struct sl_sock *sk,
 				  const struct sl_tcp_key *key, uint32_t scope)
 {
@@ -272,7 +271,7 @@ static struct sl_dst *dst_without(struct sl_lane *lane, const struct sl_sock *sk
 	return find_dst(lane, key, child_oif(sk, scope), sk->mark, sl_sock_tos(sk, &key->remote));
 }
 
-/* What a listener says has its options, but may never be fragmented (ip_build_and_send_pkt()). */
+/* A listener's reply has its options, but may never be fragmented (ip_build_and_send_pkt()). */
 static bool op_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
 		     const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, uint32_t scope)
 {
@@ -308,7 +307,7 @@ static struct sl_tcp_route op_route(struct sl_tcp_host *h, const struct sl_tcp *
 	uint32_t room, mss;
 
 	hdr = sl_addr_is_v4(&key->remote) ? 40 : 60;
-	/* (What of it a frame holds on the way out is TCP's to know.) */
+	/* (TCP itself limits segments to the room of a transmit frame.) */
 	room = (leg ? sl_port_rx_mtu(leg->port) : sl_pool.mtu) - hdr;
 	mtu = sl_min(mtu, sl_settings.mtu ? (uint32_t)sl_settings.mtu : 65535u);
 	mtu = sl_max(mtu, hdr + 64);
@@ -404,7 +403,7 @@ static bool listen_input(void *obj, struct sl_in *in)
 	if (is_foreign(lane, in))
 		return false;
 	key_of(in, &key);
-	/* Nobody's here is perhaps the kernel's: the peer sends it again. */
+	/* A segment that is unknown here may be the kernel's: the peer sends it again. */
 	if (sl_unlikely(sl_load(&l->sorting)) && !(in->seg.flags & SL_TCP_SYN) &&
 	    !sl_tcp_knows(lane->tcp, &key))
 		return false;
@@ -528,7 +527,7 @@ static void op_tfo_answer(struct sl_tcp *t, const struct sl_tcp_seg *synack, boo
 	sl_tcp_fastopen_learn(&t->node.key, synack, lost);
 }
 
-/* They stand in a row, in the order of their ids: both are made from stats.def. */
+/* The counters lie in a row in the order of their ids: stats.def makes both. */
 static void op_count(struct sl_tcp_host *h, unsigned id, uint32_t n)
 {
 	struct sl_lane_stats *s = ((struct sl_lane *)h->owner)->stats;

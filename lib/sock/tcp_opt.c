@@ -25,8 +25,8 @@
 #define IPV6_FLOWINFO_SEND 33
 #endif
 
-/* What an option does; v as getsockopt(2) of the shadow has it. t is NULL while there is no
- * connection. */
+/* The effects of an option; v is the value that getsockopt(2) on the shadow returns. t is NULL
+ * while there is no connection. */
 struct opt {
 	int level, name;
 	void (*sock)(struct sl_sock *sk, int64_t v);
@@ -259,7 +259,7 @@ static void read_linger(struct sl_sock *sk)
 	sk->linger_ms = !l.l_onoff ? -1 : (int32_t)sl_min((int64_t)l.l_linger * 1000, INT32_MAX);
 }
 
-/* That nobody waits is no more than we have heard ourselves (opt.c). */
+/* The kernel does not tell NO_WAIT from 0: keep it if we saw it being set (opt.c). */
 static uint64_t read_timeout(const struct sl_sock *sk, int name, uint64_t known_ns)
 {
 	struct timeval tv = {0};
@@ -271,7 +271,7 @@ static uint64_t read_timeout(const struct sl_sock *sk, int name, uint64_t known_
 	return !ns && known_ns == SL_TIMEO_NO_WAIT ? known_ns : ns;
 }
 
-/* What is asked of sending, only the kernel can tell. */
+/* Only the kernel can tell which stamps are wanted for sending. */
 static bool track_stamps(struct sl_sock *sk, int name)
 {
 	int v = sl_sock_get_int(sk, SOL_SOCKET, name);
@@ -328,7 +328,7 @@ static bool track_tcp(int name)
 	       name == TCP_FASTOPEN_KEY;
 }
 
-/* What the kernel refuses a connection, and would not refuse its shadow. */
+/* Refuses options that the kernel refuses on a connection, but would accept on its shadow. */
 int sl_tcp_opt_may_set(const struct sl_sock *sk, int level, int name)
 {
 	if (!sl_tcp_sock_is_named(sk))

@@ -73,7 +73,7 @@ bool sl_tconn_paced(struct sl_tconn *c, uint64_t *at_us)
 	uint64_t at_ns;
 
 	if (sl_pacer_until(c->path->pacer, now_ns(c), own->next_ns, &at_ns)) {
-		/* What it sent itself counts. */
+		/* Segments that TCP itself paced count, too. */
 		*at_us = (sl_max(at_ns, own->next_ns) + 999) / 1000;
 		return true;
 	}

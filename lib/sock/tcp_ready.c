@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What poll(2) says of a TCP socket. */
+/* The events that poll(2) reports for a TCP socket. */
 #include "sock/tconn.h"
 
 static uint32_t listener_ready(const struct sl_sock *sk, const struct sl_tlisten *l)

@@ -51,7 +51,7 @@ static ssize_t write_locked(struct tx *x, struct sl_lane *lane)
 	}
 	if (x->waits && sl_tcp_is_short(&c->tcp))
 		return -EAGAIN;
-	/* What was taken is told first, the error with the next call. */
+	/* Return the bytes already taken; the next call returns the error. */
 	if (sl_unlikely(x->done && (c->tcp.error || c->tcp.tx_shut)))
 		return -EPIPE;
 	fresh = c->tcp.tx_una == c->tcp.tx_tail;
@@ -76,8 +76,8 @@ static void drain(struct sl_lane *lane)
 		;
 }
 
-/* As long as some of it is taken: a long one goes piece by piece, with a turn in between, since
- * what came may have made room. */
+/* Repeats while some bytes are taken: a long message goes piece by piece, with a turn of the lane
+ * in between, since ACKs may have made room. */
 static ssize_t attempt(void *arg)
 {
 	struct tx *x = arg;
@@ -162,7 +162,7 @@ static ssize_t send_kernel(struct sl_sock *sk, int fd, const struct tx *x, const
 	ssize_t n;
 	int err;
 
-	/* What is left of a call that began with us. */
+	/* We have taken a part of this call: the kernel sends the rest. */
 	if (taken(x)) {
 		struct iovec rest;
 		size_t skip = x->done, i = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What SLUICE_* settings say of TCP, over what the machine is set to. */
+/* SLUICE_* settings of TCP, which override the machine's. */
 #include <string.h>
 
 #include "base/settings.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `sluice stat` shows of TCP connections beside their counters: state, windows, times and
- * queues, written into the shared block about once a second by the keeper, and when a socket is
- * closed. The data path does nothing for it. */
+/* State, windows, times and queues of TCP connections for `sluice stat`. The keeper writes them
+ * into the shared block about once a second, and close() once more. The data path does nothing for
+ * it. */
 #include <linux/tcp.h>
 #include <string.h>
 
@@ -55,7 +55,7 @@ static void put_conn(struct sl_sock_stats *s, const struct sl_tconn *c)
 	sl_store(&s->tx_queue_bytes, sl_tcp_unacked(t));
 }
 
-/* As ss(8): who waits to be accepted, and how many may. */
+/* As ss(8) shows it: connections that wait to be accepted, and the backlog. */
 static void put_listener(struct sl_sock_stats *s, const struct sl_tcp_listener *l)
 {
 	sl_store(&s->tcpi_state, SL_TCP_LISTEN);

@@ -58,7 +58,7 @@ void sl_tlisten_stayed(struct sl_sock *sk)
 	__atomic_fetch_sub(&staying, 1, __ATOMIC_RELAXED);
 	if (!sk->lsn)
 		return;
-	/* Nobody is there to whom they could be given. */
+	/* No other process can be given its connections now. */
 	sk->heir = false;
 	sk->lsn->others = false;
 }

@@ -10,7 +10,7 @@
 
 enum type { U8, U32, BOOL };
 
-/* One number of a file: the n-th, within limits (Linux' own, or what we can do), times unit. */
+/* The n-th number of a file, within limits (Linux' or our own), times unit. */
 struct entry {
 	const char *file;
 	uint8_t nth, type;
@@ -148,7 +148,7 @@ static void bits(struct sl_tcp_params *p, const char *dir)
 		p->tlp = v >= 3;
 }
 
-/* Of ports that are reserved only the kernel keeps clear. */
+/* Only the kernel avoids reserved ports: if there are any, we choose no ports ourselves. */
 static void ports(struct sl_tcp_params *p, const char *dir)
 {
 	char buf[FILE_BYTES];

@@ -11,7 +11,7 @@
  * the caller's network namespace). A file that is missing, or has no sense, keeps its default. */
 void sl_tcp_sysctl_read(struct sl_tcp_params *p, const char *dir);
 
-/* Puts what SLUICE_* settings say in the place of what the machine says. */
+/* Overrides the machine's values with those of the SLUICE_* settings. */
 void sl_tcp_settings_apply(struct sl_tcp_params *p);
 
 #endif

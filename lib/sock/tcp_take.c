@@ -234,7 +234,7 @@ static void drop(struct take *x)
 	sl_lane_unlock(lane);
 }
 
-/* What its listener has claimed is the kernel's again, too. */
+/* Lets the flow pass to the kernel again, though its listener's endpoint is claimed. */
 static void leave_it(struct take *x)
 {
 	if (x->sk->server)
@@ -332,7 +332,7 @@ static void on_live(void *arg)
 	unclaim(arg);
 }
 
-/* It was read, but there is no room for it here: the kernel's again. */
+/* Puts a connection that was read, but has no room here, back into the kernel. */
 static int put_back(struct take *x)
 {
 	const struct sl_repair_source src = {
@@ -460,7 +460,7 @@ bool sl_sock_in_kernel(struct sl_sock *sk)
 	return false;
 }
 
-/* Nobody else has it; slow is held, so that this process gives it to nobody meanwhile. */
+/* slow is held, so that this process does not pass the socket on meanwhile. */
 int sl_sock_is_sole(const struct sl_sock *sk)
 {
 	int n = sk->given ? sl_broker_holders(sk->fd) : INT_MAX;

@@ -28,7 +28,7 @@ void sl_tcp_zerocopy_sent(struct sl_sock *sk)
 	sl_lane_unlock(lane);
 }
 
-/* What ip_recv_error() and ipv6_recv_error() give; the offender is nobody. */
+/* The message of ip_recv_error() and ipv6_recv_error(), without an offender's address. */
 static void put_completion(const struct sl_sock *sk, uint32_t first, uint32_t n, struct msghdr *msg)
 {
 	struct {

@@ -53,7 +53,7 @@ void sl_signal_seen(bool restart)
 #define PARTIAL_NS 1000000ull /* not all that there is to sleep on has room */
 /* Our clock may run ahead of the kernel's by so much; no call may end before its time. */
 #define SLACK_NS 2000
-/* Whose lanes have had no packet for so many times as long as it polls polls for so long only. */
+/* If a call's lanes had no packet for IDLE_TIMES its polling time, it polls only IDLE_POLL_NS. */
 #define IDLE_TIMES   10
 #define IDLE_POLL_NS 20000
 
@@ -147,7 +147,7 @@ static void collect(struct sl_wait *w)
 	w->ops->lanes(w->arg);
 }
 
-/* One turn of every lane that is not left to others, then a look. */
+/* Turns every lane that is not left to other threads, then calls check(). */
 static int round_once(struct sl_wait *w, bool os)
 {
 	int r;
@@ -262,7 +262,7 @@ static bool has_revents(const struct sl_wait *w)
 	return false;
 }
 
-/* One ppoll(2). os: is the kernel to be asked afterwards? */
+/* Sleeps in one ppoll(2). *os: the next check must ask the kernel, too. */
 static int doze(struct sl_wait *w, bool *os)
 {
 	struct sl_wait *guard __attribute__((cleanup(sleep_over))) = w;

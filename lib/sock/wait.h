@@ -17,11 +17,11 @@ struct sl_bell;
 /* Room that the owner of fds leaves behind its own entries: the bell and the lanes' descriptors. */
 #define SL_WAIT_ROOM 66
 
-/* What is waited for. check and lanes are called with no lock held. */
+/* Callbacks of a call that waits. check and lanes are called with no lock held. */
 struct sl_wait_ops {
-	/* Something there? Above 0: how much; 0: nothing; -errno. os: ask the kernel, too. */
+	/* Above 0: so much is ready; 0: nothing; -errno. os: ask the kernel, too. */
 	int (*check)(void *arg, bool os);
-	/* Tells sl_wait_lane() each lane there is to turn. */
+	/* Calls sl_wait_lane() for each lane to turn. */
 	void (*lanes)(void *arg);
 	/* From now on (until cancel) ring the bell when something happens. */
 	void (*arm)(void *arg, struct sl_bell *bell);
@@ -37,7 +37,7 @@ static inline void sl_wait_count(uint64_t *counter, int n)
 	sl_store(counter, sl_load(counter) + (uint64_t)n);
 }
 
-/* One call that waits; on the caller's stack. */
+/* The state of a call that waits; on the caller's stack. */
 struct sl_wait {
 	const struct sl_wait_ops *ops;
 	void *arg;
@@ -59,19 +59,19 @@ struct sl_wait {
 /* timeout: NULL waits for ever; sigmask may be NULL. 0, or -EINVAL for a bad time. Fill ops, arg,
  * fds and nfds in afterwards. */
 int sl_wait_begin(struct sl_wait *w, const struct timespec *timeout, const sigset_t *sigmask);
-/* What check said, 0 when the time is over, -EINTR. A cancellation point. */
+/* Waits: check()'s result, 0 when the time is over, or -EINTR. A cancellation point. */
 int sl_wait_run(struct sl_wait *w);
 /* Puts the signal mask back. */
 void sl_wait_end(struct sl_wait *w);
 
 /* The time that is left, 0 or more. False: there is no limit. */
 bool sl_wait_left(const struct sl_wait *w, struct timespec *left);
-/* sl_sock_ready(), made sure: what rests on the kernel's queue alone is asked of the kernel (the
- * flag is older than the last read). Any lock may be held. */
+/* sl_sock_ready(), but events from the kernel's queue alone are verified with the kernel, since the
+ * flag may be older than the last read. Any lock may be held. */
 struct sl_sock;
 uint32_t sl_wait_sock_ready(struct sl_sock *sk);
 
-/* From ops->lanes. */
+/* Call it from ops->lanes. */
 void sl_wait_lane(struct sl_wait *w, struct sl_lane *lane);
 
 #endif
