@@ -83,7 +83,7 @@ static ssize_t send_by(struct sl_sock *sk, struct sl_lane *lane, const struct sl
 		return SL_SEND_BY_OS; /* EINVAL */
 	if (sl_unlikely(sk->behind) && is_behind(sk))
 		return SL_SEND_BY_OS;
-	/* As sock_alloc_send_skb(): when nothing is wrong with the call itself. */
+	/* Like sock_alloc_send_skb(): when nothing is wrong with the call itself. */
 	if (sl_unlikely(sl_load(&sk->os) & SL_OS_ERR))
 		return ERROR_WAITS;
 	*leg_out = p->leg;

@@ -452,7 +452,7 @@ void sl_replace(int fd)
 	}
 }
 
-/* The number must leave our table before the kernel can give it to somebody else. */
+/* The number must leave our table before the kernel can give it to another thread. */
 SL_API
 int sl_close(int fd)
 {

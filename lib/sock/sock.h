@@ -158,7 +158,7 @@ struct sl_sock {
 	bool reuseport : 1;
 	uint8_t pmtudisc : 3; /* IP_MTU_DISCOVER */
 	bool own_ports;       /* IP_LOCAL_PORT_RANGE was set */
-	uint8_t passed;       /* a parent's: of which one (keeper.c); 0: our own, or the kernel's */
+	uint8_t passed;       /* the parent's sl_keeper_generation(); 0: not a parent's socket */
 	uint8_t given;        /* made by another program: so often it will be tried to take it; or
 			       * SL_GIVEN_LATER, less what it has been used since */
 	uint32_t forks;       /* sl_forks when the socket was made */
@@ -286,7 +286,7 @@ bool sl_sock_inode_is_ours(uint32_t inode, void *arg);
 /* sock.c: life */
 void sl_sock_show(struct sl_sock *sk); /* gives a socket that a parent made its own counters */
 struct sl_sock *sl_sock_new(int fd, int family, int type, int proto);
-void sl_sock_unpark(struct sl_sock *sk); /* nobody asks for it: it is closed (heirs.c) */
+void sl_sock_unpark(struct sl_sock *sk); /* closes a parked socket (heirs.c) */
 void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason); /* hand back; idempotent */
 /* sl_sock_kernel() for a caller that found sk by its connection or listener (`what`): the object
  * may be another socket by now, which accept(2) is just making. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* May this thread spin? Spinning pays only while nobody else wants the core: otherwise the spinner
+/* May this thread spin? Spinning pays only while no other thread wants the core: else the spinner
  * burns its time slice, milliseconds, and the one it waits for may be the very thread that is kept
  * from running. */
 #ifndef SL_SPIN_H

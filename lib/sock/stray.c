@@ -18,7 +18,7 @@
 #define PEERS   64
 #define PEER_NS 60000000000ull /* routes change: it is tried again */
 
-/* The keeper's; who connects reads it. */
+/* Written by the keeper; connect() reads it. */
 static struct peer {
 	uint64_t hash, until_ns;
 } peers[PEERS];

@@ -39,7 +39,7 @@ static struct sl_reserve room; /* the slab's */
 static int slab_fd = -1;       /* where it lies, when others are to read it */
 static uint32_t slab_used;
 static uint32_t nlive;                          /* made, and not freed */
-static struct sl_tconn *free_first, *free_last; /* first in, first out: who looks sees no reuse */
+static struct sl_tconn *free_first, *free_last; /* first in, first out: delays reuse */
 static struct sl_tconn *dead_first, *dead_last;
 static struct sl_tconn *grace_first, *grace_last; /* dead later */
 static uint32_t ngrace[2];                        /* [gone] */
@@ -119,7 +119,7 @@ void sl_tconn_free(struct sl_tconn *c, bool linger)
 	sl_unlock(&slab_lock);
 }
 
-/* A dead one whose time has come. */
+/* A dead connection that may be freed now. */
 static struct sl_tconn *take_dead(uint64_t now)
 {
 	struct sl_tconn *c;

@@ -284,8 +284,8 @@ void sl_tlisten_exit(void); /* the process ends: others get the waiting connecti
 /* The process is about to wait for connections of an inherited listener (sk->heir), and shall get
  * a part of them. No lock held. */
 void sl_tlisten_join(struct sl_sock *sk);
-/* A child has joined. Who waits here by poll or epoll then has a part as it has; false: nobody
- * does, and the listener is to leave. The keeper's. */
+/* A child has joined. If a thread here waits by poll or epoll, this process has a part, too; false:
+ * none waits, and the listener must leave. The keeper calls it. */
 bool sl_tlisten_share(struct sl_sock *sk);
 /* Call before accepting from a parent's listener without having a part of it. */
 static inline void sl_tcp_sock_accepts(int fd)

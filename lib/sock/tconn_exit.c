@@ -74,7 +74,7 @@ void sl_tconn_exit(void)
 	finish(SETTLE_NS);
 	hand_back_until = sl_now_ns() + HAND_BACK_NS;
 	sl_tconn_for_each(to_kernel_at_exit, &hand_back_until);
-	/* Connections that could not be moved end by themselves. */
+	/* Closes the connections that could not be moved. */
 	sl_tconn_for_each(close_at_exit, NULL);
 	finish(EXIT_NS);
 }

@@ -242,7 +242,7 @@ static void set_linger(int fd, int ms)
 	sl_sys_setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
 }
 
-/* When nobody takes it its peer is reset, as by the last close of a listener. */
+/* If no process takes the connection, its peer is reset, as by the last close of a listener. */
 bool sl_tbox_put(const struct sl_sock *sk, int fd)
 {
 	const struct box *b = box_of(sk);

@@ -122,7 +122,7 @@ bool sl_tcp_fastopen_is_on(void)
 	return sl_tcp_params.tfo & TFO_CLIENT;
 }
 
-/* After fork: the entries are good, who held the lock is not here. */
+/* After fork: the entries are good, but the thread that held the lock is not here. */
 void sl_tcp_fastopen_child(void)
 {
 	memset(&table_lock, 0, sizeof(table_lock));

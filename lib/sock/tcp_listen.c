@@ -363,7 +363,7 @@ static int from_kernel(struct acc *a)
 	return r;
 }
 
-/* A socket for the child; nobody knows its number yet. */
+/* A socket for the child; no other thread knows its number yet. */
 static int prepare_child(struct acc *a)
 {
 	int fd;

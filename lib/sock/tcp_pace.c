@@ -106,7 +106,7 @@ void sl_tconn_posted(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp
 	leaves_ns = sl_pacer_posted(c->path->pacer, leg, sl_tcp_frame_bytes(&c->tcp, seg->len),
 				    now_ns(c));
 	c->tcp.opts->leaves_us = leaves_ns / 1000;
-	c->tcp.host->paced = true; /* what went is to be started, and looked after */
+	c->tcp.host->paced = true; /* for the lane: packets to start and look after */
 }
 
 bool sl_tconn_may_burst(const struct sl_tconn *c, uint32_t n, uint32_t bytes)

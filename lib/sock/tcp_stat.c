@@ -55,7 +55,7 @@ static void put_conn(struct sl_sock_stats *s, const struct sl_tconn *c)
 	sl_store(&s->tx_queue_bytes, sl_tcp_unacked(t));
 }
 
-/* As ss(8) shows it: connections that wait to be accepted, and the backlog. */
+/* Like ss(8): shows the number of connections that wait to be accepted, and the backlog. */
 static void put_listener(struct sl_sock_stats *s, const struct sl_tcp_listener *l)
 {
 	sl_store(&s->tcpi_state, SL_TCP_LISTEN);

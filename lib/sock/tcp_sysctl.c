@@ -148,7 +148,7 @@ static void bits(struct sl_tcp_params *p, const char *dir)
 		p->tlp = v >= 3;
 }
 
-/* Only the kernel avoids reserved ports: if there are any, we choose no ports ourselves. */
+/* Reads the port range, unless ports are reserved: only the kernel avoids those. */
 static void ports(struct sl_tcp_params *p, const char *dir)
 {
 	char buf[FILE_BYTES];
