@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the broker's files share. Everything here is called with the broker's lock held (see
- * sl_broker_enter), except where it says otherwise. */
+/* Declarations shared by the broker's files. Call everything here with the broker's lock held (see
+ * sl_broker_enter), except where a comment says otherwise. */
 #ifndef SL_BROKER_INT_H
 #define SL_BROKER_INT_H
 
@@ -21,11 +21,11 @@ struct xdp_mmap_offsets;
 enum sl_attach_kind {
 	SL_ATTACH_NONE,
 	SL_ATTACH_LIBXDP, /* beside other programs where there is freplace and a bpffs, else alone;
-			     can be taken off by hand; the reaper ends it */
-	SL_ATTACH_LINK,   /* bpf_link: alone; the kernel ends it */
+			     can be taken off by hand; the reaper removes it */
+	SL_ATTACH_LINK,   /* bpf_link: alone; the kernel removes it */
 };
 
-/* In the order they are pinned: who owns the directory comes first. */
+/* In the order of pinning: the first pin decides which process owns the directory. */
 enum sl_map {
 	SL_MAP_CONFIG,
 	SL_MAP_FLOWS,
@@ -43,10 +43,10 @@ enum sl_map {
 extern const char *const sl_map_names[SL_MAP_COUNT];
 
 #define SL_HINT_STAMP (1u << 0) /* hardware time stamps */
-#define SL_HINT_TAG   (1u << 1) /* VLAN tags that are not in the frame; the driver tells them */
+#define SL_HINT_TAG   (1u << 1) /* VLAN tags outside the frame, which the driver reports */
 
 #define SL_GUARD_NF 2 /* one for each version of IP */
-/* Of netfilter, before conntrack's (NF_IP_PRI_CONNTRACK_DEFRAG is -400). */
+/* Netfilter priority, before conntrack's (NF_IP_PRI_CONNTRACK_DEFRAG is -400). */
 #define SL_GUARD_PRIORITY (-800)
 
 /* Attachment of the steering program to one device. */
@@ -55,21 +55,23 @@ struct sl_attach {
 	struct bpf_object *obj;
 	struct xdp_program *prog; /* libxdp only */
 	int mode;                 /* enum xdp_attach_mode */
-	bool beside;              /* in a dispatcher */
-	uint32_t prog_id;         /* ours */
-	bool frags;               /* it takes packets in several buffers */
-	uint32_t hints;           /* SL_HINT_*: what it may ask the driver */
-	uint32_t main_id;         /* what the device runs: the dispatcher, or ours */
+	bool beside;              /* attached by a dispatcher */
+	uint32_t prog_id;         /* our program's */
+	bool frags;               /* the program takes packets in several buffers */
+	uint32_t hints;           /* SL_HINT_*: metadata the program may ask of the driver */
+	uint32_t main_id;         /* program that the device runs: the dispatcher, or ours */
 	int link_fd;
-	int guard_fd;              /* of the guard's link, -1: none */
-	int guard_nf[SL_GUARD_NF]; /* of those on the way out of the namespace; or that of tables */
-	int guard_prog;            /* of its program, -1: not loaded, or not by this process */
+	int guard_fd;              /* the guard's link, -1: none */
+	int guard_nf[SL_GUARD_NF]; /* links of the guards for packets that leave the namespace, or
+				      the nf_tables one's */
+	int guard_prog;            /* the guard's program, -1: not loaded, or not by this process */
 	bool guard_tried, guard_nf_tried;
-	uint32_t guard_on; /* the device that it is on now (sl_guard_follow), 0: the attachment's */
+	uint32_t guard_on; /* device that the guard is on now (sl_guard_follow), 0: the attachment's
+			    */
 	int map_fd[SL_MAP_COUNT];
 };
 
-/* One RX queue of a port. */
+/* An RX queue of a port. */
 struct sl_queue {
 	int anchor_fd; /* XSK that keeps the rings of the queue alive */
 	void *fill_map, *comp_map;
@@ -77,15 +79,16 @@ struct sl_queue {
 	uint32_t share_queue; /* its record in the group's memory */
 };
 
-/* Packet memory, and who has which of its frames: a group's. The embedded broker has one alone. */
+/* A group's packet memory and the owners of its frames. The embedded broker has one alone. */
 struct sl_umem {
 	struct sl_umem *next;
 	struct sl_umem_info info;
 	void *share_mem;
 	size_t share_bytes;
-	struct sl_share_watch *watch;    /* its locks (broker_watch.c); NULL: of a process alone */
-	bool broken;                     /* its shared memory is not used any more: */
-	bool unburied[SL_SHARE_MEMBERS]; /* members without lanes, to be buried when it can be */
+	struct sl_share_watch
+		*watch; /* watches its locks (broker_watch.c); NULL: a process alone */
+	bool broken;    /* a lock is broken; the shared memory is not used any more */
+	bool unburied[SL_SHARE_MEMBERS]; /* members without lanes, still to be buried */
 };
 
 /* Entries, powers of two. */
@@ -93,9 +96,9 @@ struct sl_ring_sizes {
 	uint32_t rx, tx, fill, comp;
 };
 
-/* How many claims stand behind each bit of `ports`, by its index. Of flows there may be one on each
- * port: those of a kind lie together, where few pages are touched. A count that is full stays so,
- * and with it the bit, which costs a look-up. */
+/* Number of claims behind each bit of `ports`, by its index. A connection may use any port number:
+ * the counts of one kind lie together, so that few pages are touched. A count at its maximum stays
+ * there, and so does the bit, which costs a look-up. */
 struct sl_port_uses {
 	uint16_t flow[SL_MAX_PORTS];
 	uint16_t endpoint[SL_MAX_PORTS];
@@ -106,25 +109,25 @@ struct sl_port_uses {
 #define SL_MAX_PARTS 8
 struct sl_part {
 	struct sl_device *port;
-	uint32_t first, n; /* which they are */
+	uint32_t first, n; /* range of queues */
 	bool taken;
-	uint32_t users;       /* of a group that has them, */
-	uint32_t umem_id;     /* and this packet memory, */
-	struct sl_umem *umem; /* and that one, once they are bound */
+	uint32_t users;       /* uses by the group that has this part */
+	uint32_t umem_id;     /* the group's packet memory */
+	struct sl_umem *umem; /* that memory, once the queues are bound */
 	bool bound, zerocopy;
 };
 
-/* A NIC that is told which packets go to which queue (broker_nic.c). */
+/* State of a NIC that steers packets to queues by rules (broker_nic.c). */
 #define SL_NIC_SPREADS 2048 /* entries of its table of queues, at most */
 struct sl_nic {
-	bool made_ntuple;               /* rules were switched on for us */
-	bool chooses;                   /* it says itself where a rule lies */
-	bool full;                      /* no place is left, until a rule of ours goes */
-	bool spread_usual;              /* the table of queues was the driver's own */
-	uint32_t nspread;               /* its entries; 0: it is as it was */
-	uint32_t places;                /* for rules, all together */
-	uint32_t last;                  /* where the last one was put */
-	uint8_t spread[SL_NIC_SPREADS]; /* what the table was */
+	bool made_ntuple;               /* we switched ntuple rules on */
+	bool chooses;                   /* the NIC chooses where a rule lies */
+	bool full;                      /* no room for a rule, until one of ours is removed */
+	bool spread_usual;              /* the queue table was the driver's default */
+	uint32_t nspread;               /* entries of the queue table; 0: unchanged */
+	uint32_t places;                /* rules that fit, all together */
+	uint32_t last;                  /* place of the last rule */
+	uint8_t spread[SL_NIC_SPREADS]; /* the queue table before our change */
 };
 
 struct sl_device {
@@ -134,7 +137,7 @@ struct sl_device {
 	int owner_fd;  /* listening socket whose name is the ownership of the device */
 	int reaper_fd; /* socket to the reaper, -1: none */
 	struct sl_attach attach;
-	uint64_t link_ns;    /* until then its link is away because it is ours; 0: it had none */
+	uint64_t link_ns;    /* until then a missing link is due to our attaching; 0: it had none */
 	uint64_t vlans_left; /* see struct sl_port_config */
 	uint32_t nparts;     /* 1, or more: broker_part.c */
 	struct sl_part part[SL_MAX_PARTS];
@@ -143,11 +146,11 @@ struct sl_device {
 	struct sl_ring_sizes rings; /* of all queues and lanes; chosen when the queues are bound */
 	struct sl_queue queue[SL_MAX_QUEUES];
 	uint64_t lane_open[SL_MAX_XSKS / 64]; /* bit set of lanes */
-	uint8_t lane_part[SL_MAX_XSKS];       /* of which part each is */
+	uint8_t lane_part[SL_MAX_XSKS];       /* part that each lane belongs to */
 	uint16_t xsk[SL_MAX_XSKS];            /* records of the lanes' XSKs in the group's memory */
 	struct sl_port_uses *uses;
 	struct sl_rule *rules; /* mapped writable */
-	uint32_t replaced;     /* at most so many claims of flows are not in the map any more */
+	uint32_t replaced;     /* at most so many flow claims have been replaced in the map */
 	uint16_t group_free[SL_MAX_GROUPS]; /* ring of unused groups, oldest first */
 	uint32_t group_head, group_nfree;
 };
@@ -160,7 +163,8 @@ const char *sl_strerror(int err);
 /* broker.c */
 struct sl_device *sl_device_find(uint32_t ifindex);
 struct sl_device *sl_port_first(void);
-/* An empty one; one that is complete, to be found from now on; one that was not completed. */
+/* sl_device_new() makes an empty device; sl_device_add() lists it when it is complete;
+ * sl_device_drop() frees one that was not completed. */
 struct sl_device *sl_device_new(void);
 void sl_device_add(struct sl_device *p);
 void sl_device_drop(struct sl_device *p);
@@ -172,87 +176,91 @@ uint32_t sl_broker_pid(void); /* this process */
 bool sl_dev_counts_kilobytes(const char *driver);
 /* Fills ifname, driver, mac, mtu, nqueues, flags, max_lanes of info. */
 int sl_dev_query(uint32_t ifindex, struct sl_port_info *info, const char **why);
-/* Has the device another number of queues now than info says? fd: any socket. */
+/* True: the device has another number of queues now than info says. fd: any socket. */
 bool sl_dev_has_changed(int fd, const struct sl_port_info *info);
-/* SIOCETHTOOL of a device, whatever its name is now. */
+/* SIOCETHTOOL on a device, whatever its name is now. */
 int sl_dev_ethtool(uint32_t ifindex, void *cmd);
-/* Do VLAN tags stand in the frames that it receives? Not those that a NIC takes off. 1 or 0, or
- * -errno. */
+/* 1: VLAN tags stay in the frames that the device receives; 0: the NIC takes them off; -errno. */
 int sl_dev_leaves_tags(const struct sl_port_info *info);
-/* A master (bond) that has its slaves run a native program. That must not be: an XSK takes only
- * what its own device has received, and the kernel drops what a slave redirects to it. */
+/* True for a master (bond) that has its slaves run a native program. Such a device must be refused:
+ * an XSK takes only what its own device has received, and the kernel drops what a slave redirects
+ * to it. */
 bool sl_dev_hands_xdp_down(const char *driver);
 
 /* broker_link.c */
 struct sl_link_now {
 	uint8_t mac[6];
-	uint32_t xdp_id; /* of the program that the device runs, 0: none */
+	uint32_t xdp_id; /* program that the device runs, 0: none */
 	uint32_t mtu;
 	bool carrier;
 };
-/* Its descriptor, made when there is none: in a call of the program, not later by the keeper. */
+/* Returns the netlink descriptor, made on first use. Call it in a call of the program, not in the
+ * keeper, so that the descriptor does not appear later. */
 int sl_link_open(void);
 /* 0, or -errno: -ENODEV when the device is gone. */
 int sl_link_look(uint32_t ifindex, struct sl_link_now *out);
 void sl_link_look_child(void);
 
-/* broker_left.c: has the device a link, or had one until it was left, moments ago? */
+/* broker_left.c. True: the device has a link, or had one until it was left, moments ago. */
 bool sl_left_had_link(uint32_t ifindex);
-/* It had one before it was left: if it has none now, who comes next is to know. */
+/* The device had a link before it was left; if it has none now, the next user must know. */
 void sl_left_without(uint32_t ifindex);
 
-/* broker_owner.c: the name that a device is owned by. 0: it is ours now. */
+/* broker_owner.c: takes the name that marks a device's owner. 0: it is ours now. */
 int sl_owner_take(uint32_t ifindex, const char *ifname, int *owner_fd, const char **why);
-/* The name was another process's of ours: who asks is told this one. */
+/* Another process of ours had the name; from now on this process answers those that ask. */
 void sl_owner_again(int owner_fd);
-/* Empties the queue of those who asked who we are. */
+/* Empties the queue of processes that asked for the owner. */
 void sl_owner_drain(int owner_fd);
-/* Starts a process of the tool that outlives us, with these as its descriptors 3, 4, 5 and 6, and
- * nothing else of ours. -ENOENT: no tool. */
+/* Starts a process of the tool that outlives us, with fd[] as its descriptors 3 to 6 and nothing
+ * else of ours. -ENOENT: no tool. */
 #define SL_HELPER_FDS 4
 int sl_helper_start(const char *command, const char *arg, const int fd[SL_HELPER_FDS]);
-/* The one that cleans up if we die. -ENOENT: no tool. */
+/* Starts the process that cleans up if we die. -ENOENT: no tool. */
 int sl_reaper_start(struct sl_device *port);
-/* Ends it; it cleans up what is still on the device. */
+/* Ends the reaper; it cleans up what is still on the device. */
 void sl_reaper_stop(struct sl_device *port);
 
-/* A word of `ports`, which its broker alone writes: the bits change, and what the steering program
- * remembers of the port is forgotten. After what is changed in the maps of claims. */
+/* Changes bits in a word of `ports`, which only its broker writes, and its generation, so that the
+ * steering program forgets what it remembers of the port. Call it after changing the maps of
+ * claims. */
 static inline void sl_port_word_change(uint64_t *word, uint64_t set, uint64_t clear)
 {
 	sl_store_release(word, ((sl_load(word) + SL_PORT_GEN) | set) & ~clear);
 }
 
 /* broker_load.c */
-/* The plain form, not loaded; frags: for packets in several buffers. NULL: errno. */
+/* Opens the plain form of the program without loading it; frags: for packets in several buffers.
+ * NULL: errno. */
 struct bpf_object *sl_steer_open(bool frags);
-/* A program of so many instructions, now so long, stays in the pages that it was given. */
+/* True: a program of so many instructions, now so long, fits in the pages that it was given. */
 bool sl_steer_fits(size_t insns, size_t xlated_bytes, size_t page);
 /* Loads the best form into a->obj, prog_id and hints; its descriptor or -errno. */
 int sl_steer_load(struct sl_attach *a, uint32_t ifindex, bool native);
-/* After an attempt that failed with err: it was this kernel's verifier, and why says its reason. */
+/* After a failed attempt: true when this kernel's verifier refused; why then says its reason. */
 bool sl_steer_refused(int err, const char *ifname, const char **why);
-/* Of a verifier's log, which is cut into lines: the last one that is not about its own work. */
+/* Returns the last line of a verifier's log that is not about the verifier's own work; cuts the log
+ * into lines. */
 const char *sl_verifier_reason(char *log);
 
 /* broker_attach.c */
-/* -EBUSY: a program of somebody else has the device, alone. Asked before anything is built for it,
- * since who is refused asks again. */
+/* -EBUSY: another owner's program has the device exclusively. Call it before building anything,
+ * since a refused caller asks again. */
 int sl_attach_held(uint32_t ifindex, const char *ifname, const char **why);
-/* Will it be tried with its frags set? */
+/* True: the program will be tried with its frags flag set. */
 bool sl_attach_may_have_frags(const struct sl_port_info *info);
-/* reaper: there is one, so the attachment may outlive us. */
+/* reaper: a reaper runs, so the attachment may outlive us. */
 int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool reaper,
 		   const char **why);
 void sl_attach_close(struct sl_attach *a, uint32_t ifindex);
-/* xdp_id: what the device runs now. */
+/* xdp_id: program that the device runs now. */
 bool sl_attach_alive(struct sl_attach *a, uint32_t ifindex, uint32_t xdp_id);
 bool sl_attach_is_generic(const struct sl_attach *a);
-/* Removes every steering program of this namespace's device from it: only for who owns it. */
+/* Removes every steering program from this namespace's device: for the device's owner only. */
 void sl_attach_clean(uint32_t ifindex);
 /* In a forked child. Async-signal-safe. */
 void sl_attach_child(struct sl_attach *a);
-/* Where libxdp looks for a bpffs, and whether one is there. */
+/* Directory where libxdp looks for a bpffs, and whether one is mounted there. */
 const char *sl_bpffs_root(void);
 bool sl_bpffs_is_there(void);
 /* True when the pinned or attached program is a steering program of that device. */
@@ -262,22 +270,23 @@ bool sl_steer_config(int prog_fd, struct sl_port_config *cfg);
 /* Around calls of libbpf and libxdp: their messages go to our log, at DEBUG. */
 void sl_libs_quiet(void);
 void sl_libs_restore(void);
-/* What libxdp may have left open of that program. */
+/* Closes descriptors that libxdp may have left open for that program. */
 void sl_libs_close_leaks(uint32_t prog_id);
 
-/* broker_guard.c: once for an attachment, at its first claim of TCP; where it cannot be had there
- * is none. Closing is async-signal-safe. */
+/* broker_guard.c: opens the guard, once for an attachment, at its first claim of TCP; a kernel that
+ * cannot do it has no guard. Closing is async-signal-safe. */
 void sl_guard_open(struct sl_attach *a, uint32_t ifindex);
-/* The second one, for what leaves by other devices, with the first: in a call of the program, not
- * by the keeper, since libbpf's descriptors are low ones for a moment. Alone for a daemon that was
- * started again, which has adopted the first. */
+/* Opens the second guard, for packets that leave by other devices, together with the first. Call it
+ * in a call of the program, not in the keeper, since libbpf's descriptors are low numbers for a
+ * moment. A restarted daemon, which has adopted the first guard, calls it alone. */
 void sl_guard_open_rest(struct sl_attach *a, uint32_t ifindex);
-/* To the device that came for the attachment's. False: it is there, or there is no guard. */
+/* Moves the guard to the device that replaced the attachment's. False: it is there already, or
+ * there is no guard. */
 bool sl_guard_follow(struct sl_attach *a, uint32_t ifindex);
 void sl_guard_close(struct sl_attach *a);
 
-/* broker_nft.c: has nf_tables ask the program about all that leaves the namespace, until the
- * descriptor that is returned is closed. -errno: the kernel cannot. */
+/* broker_nft.c: has nf_tables run the program on all that leaves the namespace, until the returned
+ * descriptor is closed. -errno: the kernel cannot. */
 int sl_guard_tables(int prog_fd, uint32_t ifindex);
 
 /* broker_holders.c. Async-signal-safe. */
@@ -285,12 +294,12 @@ void sl_holders_child(void);
 
 /* broker_pin.c */
 int sl_pin_maps(struct sl_device *port);
-/* Unlinks all pins of a device of this namespace: only for who owns it. */
+/* Unlinks all pins of a device of this namespace: for the device's owner only. */
 void sl_pin_remove(uint32_t ifindex);
 
 /* broker_maps.c */
 int sl_maps_open(struct sl_device *port, const char **why);
-/* The same for maps that are in use: they stay as they are, but for the host's addresses. */
+/* Opens maps that are in use: they stay as they are, except for the host's addresses. */
 int sl_maps_open_again(struct sl_device *port, const char **why);
 /* Unmaps; the maps themselves go with the attachment. */
 void sl_maps_close(struct sl_device *port);
@@ -305,118 +314,122 @@ int sl_group_get(struct sl_device *port, uint32_t group, struct sl_group *out);
 /* broker_umem.c */
 struct sl_umem *sl_umem_first(void);
 struct sl_umem *sl_umem_find(uint32_t id);
-/* Makes one with a number of its own (0: that of the embedded broker's only one). */
+/* Makes packet memory with this number (0: the embedded broker's only one). */
 int sl_umem_make(uint32_t id, uint32_t nframes, uint32_t frame_size, const char **why);
 void sl_umem_child(void);
-/* The process is about to become another user: at these addresses is private memory from now on,
- * with what the process itself had in it, and the descriptors are closed. Of devices nothing is
- * left. */
+/* The process is about to change its user: puts private memory at these addresses, with the
+ * process's own data copied, and closes the descriptors. Nothing of the devices is kept. */
 void sl_umem_part(struct sl_umem_info *u, void *share_mem, size_t share_bytes);
 void sl_umem_part_all(void);
-/* Gives it up; no device of it is open. Harmless when there is none. */
+/* Gives up the packet memory; no device may have it open. Harmless when there is none. */
 void sl_umem_drop(uint32_t id);
-/* Takes memory into use that there is already: info has everything but what is mapped. */
+/* Takes existing memory into use: info has everything but the mappings. */
 int sl_umem_map_again(const struct sl_umem_info *info);
 /* Registers the packet memory with an XSK that is not bound. */
 int sl_umem_register(const struct sl_umem *u, int fd);
-/* Frames for an empty fill ring, at most max; how many. And back, or: the ring of that queue of the
- * group's has them now. */
+/* sl_umem_take() gives frames for an empty fill ring, at most max, and returns how many.
+ * sl_umem_untake() returns them; sl_umem_given() says that the ring of that queue has them now. */
 uint32_t sl_umem_take(struct sl_umem *u, uint32_t *frames, uint32_t max);
 void sl_umem_untake(struct sl_umem *u, const uint32_t *frames, uint32_t n);
 void sl_umem_given(struct sl_umem *u, const uint32_t *frames, uint32_t n, uint32_t share_queue);
 
-/* broker_ring.c: maps rings, in the broker or in who gets the socket. A queue's from its anchor, of
- * so many entries; a lane's from the lease's descriptor. -EBUSY: see sl_rings_lent_once(). */
+/* broker_ring.c: maps rings, in the broker or in the process that gets the socket. sl_queue_map()
+ * maps a queue's rings (fill, comp: entries) from its anchor, sl_lease_map() a lane's from the
+ * lease's descriptor. -EBUSY: see sl_rings_lent_once(). */
 int sl_ring_offsets(int fd, struct xdp_mmap_offsets *off);
 int sl_queue_map(struct sl_queue *q, uint32_t fill, uint32_t comp);
 void sl_queue_unmap(struct sl_queue *q);
 int sl_lease_map(struct sl_xsk_lease *l);
 void sl_lease_unmap(struct sl_xsk_lease *l);
-/* Rings are to be mapped before bind: this kernel does not do it later. */
+/* True: this kernel cannot map rings after bind (before Linux 6.4), so they are mapped before it.
+ */
 bool sl_rings_lent_once(void);
 void sl_rings_are_lent_once(void);
-/* Finds that out, if it is not known, by a queue that is bound. */
+/* Finds sl_rings_lent_once() out with a bound queue, if it is not known. */
 void sl_rings_try(const struct sl_queue *q);
 
 /* broker_xsk.c: an XSK; queue: the sizes of the queue's rings, NULL: it shares another's. */
 int sl_xsk_new(uint32_t rx, uint32_t tx, const struct sl_ring_sizes *queue);
-/* One that others get unbound: by nobody without CAP_NET_RAW is it bound to another device (Linux
- * 6.5 and stable kernels of 2023: f7306acec9aa; before, it is not heeded). */
+/* Confines an unbound XSK that another process gets: without CAP_NET_RAW it cannot be bound to
+ * another device (Linux 6.5 and stable kernels of 2023: f7306acec9aa; older ones ignore it). */
 int sl_xsk_confine(int fd, const struct sl_device *port);
-/* Linux 6.6: XSKs get packets whole that the driver has in several buffers, in one frame or, if
- * they are bound so (XDP_USE_SG), in several. */
+/* True (Linux 6.6): XSKs get packets that the driver has in several buffers, in one frame or, if
+ * bound with XDP_USE_SG, in several. */
 bool sl_xsk_gathers(void);
 int sl_xsk_bind(int fd, const struct sl_device *port, uint32_t queue, uint16_t flags, int share);
-/* Anchors on all queues of a part. Where rings are lent once that was but a trial: they are closed
- * again, */
+/* Binds anchors on all queues of a part. Where rings are lent once this is only a trial, and the
+ * anchors are closed again. */
 int sl_queues_bind(struct sl_part *part, const char **why);
-/* Bytes of the longest packet that comes by them. Attached, and the packet memory is known. */
+/* Bytes of the longest packet that these queues deliver. Needs the attachment and the packet
+ * memory. */
 uint32_t sl_queues_room(const struct sl_part *part);
-/* Says what is not, if anything. */
+/* Logs packets that the queues cannot deliver, if there are any. */
 void sl_queues_say_room(const struct sl_part *part);
-/* The device has this MTU now. */
+/* The device has this MTU now: logs if packets became too long for the queues. */
 void sl_queues_check_mtu(const struct sl_part *part, uint32_t mtu);
-/* made anew (unless they are there) to be mapped by others, */
+/* Makes unbound anchors (unless they exist) whose rings another process maps. */
 int sl_queues_make(struct sl_part *part, const char **why);
-bool sl_queues_are_made(const struct sl_part *part); /* and not bound */
-/* and bound then. -EAGAIN: a queue is not free yet; all are closed. */
+bool sl_queues_are_made(const struct sl_part *part); /* made but not bound */
+/* Binds the anchors of sl_queues_make(). -EAGAIN: a queue is not free yet; all are closed. */
 int sl_queues_bind_made(struct sl_part *part, const char **why);
-/* The rings of queues that are bound. */
+/* Maps the rings of queues that are bound already. */
 int sl_queues_map_again(struct sl_part *part);
-/* unmap: nobody works the rings any more. */
+/* unmap: no process works the rings any more. */
 void sl_queues_close(struct sl_part *part, bool unmap);
 
-/* broker_part.c: divides a device among so many groups, if it can be; else it is whole. */
+/* broker_part.c: divides a device among that many groups, if possible; else it stays whole. */
 void sl_parts_make(struct sl_device *port, uint32_t want);
-/* It is one again, and nobody's. */
+/* Makes the device whole again, with no group using it. */
 void sl_parts_end(struct sl_device *port);
-/* As it is given to the reaper, and what that one does of it: "" for one that is whole. */
+/* sl_parts_word() writes the division for the reaper, "" for a whole device; sl_parts_clean() is
+ * the reaper's undoing of it. */
 #define SL_PARTS_WORD 16
 void sl_parts_word(const struct sl_device *port, char word[SL_PARTS_WORD]);
 void sl_parts_clean(uint32_t ifindex, const char *word);
-/* One user more, whose packet memory that is. */
+/* Adds a use of the part, by the group with that packet memory. */
 void sl_part_take(struct sl_part *part, uint32_t umem);
-/* That which has this packet memory; one that is nobody's; or NULL. */
+/* sl_part_of() finds the part of this packet memory, sl_part_unused() a free one; or NULL. */
 struct sl_part *sl_part_of(struct sl_device *port, uint32_t umem);
 struct sl_part *sl_part_unused(struct sl_device *port);
-/* Is it of a part whose queues are bound? */
+/* True: the queue belongs to a part whose queues are bound. */
 bool sl_queue_is_bound(const struct sl_device *port, uint32_t queue);
-/* Do both claims' packets come by the same part's queues? (Those that pass come by none.) */
+/* True: both claims' packets come by the same part's queues. (Claims that pass use no queues.) */
 bool sl_part_is_same(const struct sl_device *port, const struct sl_claim *a,
 		     const struct sl_claim *b);
-/* The device as the group that has this part sees it. */
+/* Describes the device as the group of this part sees it. */
 void sl_part_describe(const struct sl_part *part, struct sl_port_info *out);
 
-/* broker_nic.c: what cannot be says why. 0 or -errno. Can it be told, and is it ready for that? */
+/* broker_nic.c: rules of the NIC. All return 0 or -errno, with the reason in *why. sl_nic_open()
+ * checks that the NIC takes rules and makes it ready. */
 int sl_nic_open(struct sl_device *port, const char **why);
-/* What no rule is about goes to the first n queues only. */
+/* Sends packets without a rule to the first n queues only. */
 int sl_nic_spread(struct sl_device *port, uint32_t n, const char **why);
-/* As it was, but for rules. */
+/* Undoes sl_nic_open() and sl_nic_spread(), but leaves the rules. */
 void sl_nic_close(struct sl_device *port);
-/* Packets to that end (of local 0: any address of its family) from that one (of port 0: anybody)
- * go to that queue. place: its name from then on. */
+/* Sends packets for the local end (address 0: any of its family) from the remote end (port number
+ * 0: any peer) to that queue. place: names the rule from then on. */
 int sl_nic_rule_add(struct sl_device *port, const struct sl_flow_key *key, uint32_t queue,
 		    uint32_t *place);
 void sl_nic_rule_del(struct sl_device *port, uint32_t place);
-/* All such rules that lead to the queues from the first'th on, which are for ours alone. found is
- * false: it is taken out. */
+/* Calls found() for each rule that leads to a queue from `first` on; such queues only our rules
+ * use. found() returns false: the rule is removed. */
 typedef bool sl_nic_found(void *arg, const struct sl_flow_key *key, uint32_t queue, uint32_t place);
 void sl_nic_rules(struct sl_device *port, uint32_t first, sl_nic_found *found, void *arg);
 
-/* broker_lane.c: of a lane's XSK on a queue, which is put into the map, too. */
+/* broker_lane.c: maps a lane's XSK on a queue again and puts it into the map. */
 int sl_lane_map_again(struct sl_part *part, uint32_t lane, struct sl_xsk_lease *l);
 /* Takes a lane's XSKs out of the map; gives its number and records free. */
 void sl_lane_mute(uint32_t ifindex, uint32_t lane);
 void sl_lane_free(uint32_t ifindex, uint32_t lane);
 
-/* broker_bury.c: what of the dead's has been sent, as much as is taken at a time; how many, or
+/* broker_bury.c: takes back sent frames of dead members, a batch at a time. Returns how many, or
  * -EBUSY. */
 int sl_queues_reap(void);
-/* Members without lanes that could not be buried, since a lock was taken: again. */
+/* Tries again to bury members without lanes that a taken lock has kept from it. */
 void sl_umems_bury_left(void);
 
-/* broker_reclaim.c: the frames of closed queues come back, where the kernel is done with them.
- * Cheap when there are none. */
+/* broker_reclaim.c: takes back the frames of closed queues once the kernel is done with them. Cheap
+ * when there are none. */
 void sl_queues_reclaim(void);
 
 #endif

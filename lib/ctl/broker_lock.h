@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Around each call of the broker: the lock, and what keeps the caller's thread as it was. */
+/* Entry and exit of each broker call: the lock, and what protects the caller's thread state. */
 #ifndef SL_BROKER_LOCK_H
 #define SL_BROKER_LOCK_H
 
@@ -15,7 +15,7 @@ struct sl_broker_guard {
 };
 
 void sl_broker_enter(struct sl_broker_guard *g);
-/* False: another thread has it. */
+/* False: another thread has the lock. */
 bool sl_broker_try_enter(struct sl_broker_guard *g);
 void sl_broker_leave(struct sl_broker_guard *g);
 

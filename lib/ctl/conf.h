@@ -6,15 +6,15 @@
  *   use os|vma|sluice|sdp|sa|* <role>[|<role>...]|* <addr>:<ports>[:<addr>:<ports>]
  *   log [destination stderr|syslog|file <path>] [min-level <n>]
  *
- * addr: *, IPv4[/len], [IPv6][/len]; ports: *, n, n-m. A # starts a comment. A wrong line is told
- * with its place and what was expected, skipped, and the rest is read. */
+ * addr: *, IPv4[/len], [IPv6][/len]; ports: *, n, n-m. A # starts a comment. A wrong line is
+ * reported with its place and the expected text, and skipped; the rest is read. */
 #ifndef SL_CONF_H
 #define SL_CONF_H
 
 #include "base/base.h"
 #include "steer.h"
 
-/* What is wrong with a line. */
+/* A mistake in a line. */
 struct sl_conf_error {
 	unsigned line, col; /* from 1 */
 	char expected[96];
@@ -25,8 +25,8 @@ typedef void sl_conf_error_fn(void *arg, const struct sl_conf_error *err);
 struct sl_conf {
 	struct sl_rule rules[SL_MAX_RULES]; /* in order */
 	unsigned n;
-	int min_level;      /* of `log`; 0: not said */
-	char log_file[200]; /* "" not said; "stderr" and "syslog" are not files */
+	int min_level;      /* from `log`; 0: not given */
+	char log_file[200]; /* "": not given; "stderr" and "syslog" are not files */
 };
 
 /* Parses text (any bytes, len of them). on_error (may be NULL) is called for each wrong line.
@@ -41,13 +41,13 @@ int sl_conf_rule(const char *line, size_t len, struct sl_rule *rule, struct sl_c
 /* Reads and parses a file of at most 1 MB. Returns the number of wrong lines or -errno. */
 int sl_conf_read(const char *path, struct sl_conf *conf, sl_conf_error_fn *on_error, void *arg);
 
-/* Reads SLUICE_CONFIG_FILE, else /etc/sluice.conf, else /etc/libvma.conf, tells wrong lines in the
- * log, keeps the rules. Call once, at start, after sl_settings_load(). Returns the number of rules,
- * or -errno when the file named by the setting cannot be read (said in the log). */
+/* Reads SLUICE_CONFIG_FILE, else /etc/sluice.conf, else /etc/libvma.conf, logs wrong lines, keeps
+ * the rules. Call once, at start, after sl_settings_load(). Returns the number of rules, or -errno
+ * when the file named by the setting cannot be read (logged). */
 int sl_rules_load(void);
-/* The rules that were loaded; valid for ever. */
+/* The loaded rules; valid for ever. */
 const struct sl_rule *sl_rules(unsigned *n);
-/* The file they came from, "" for none. */
+/* The file with the loaded rules, "" for none. */
 const char *sl_rules_file(void);
 
 #endif

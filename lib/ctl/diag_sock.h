@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The kernel's sockets of the caller's network namespace, one by one: sock_diag(7) over a netlink
- * socket that stays open. */
+/* Lists and looks up the kernel's sockets of the caller's network namespace: sock_diag(7) over a
+ * netlink socket that stays open. */
 #ifndef SL_DIAG_SOCK_H
 #define SL_DIAG_SOCK_H
 
@@ -29,24 +29,24 @@ struct sl_diag_sock {
 	bool v6only; /* read for unconnected sockets only */
 };
 
-/* One end or both of a flow, as a packet that arrives has them. */
+/* The ends of a flow (the remote one may be missing) as an arriving packet names them. */
 struct sl_diag_flow {
 	struct sl_addr local, remote;
 	uint16_t local_port, remote_port; /* host order */
-	uint32_t ifindex;                 /* of the device that the packet comes by; 0: any */
+	uint32_t ifindex;                 /* device that the packet arrives by; 0: any */
 	uint8_t proto;                    /* IPPROTO_UDP, IPPROTO_TCP */
 };
 
-/* The socket that the kernel would give that packet to: the answer of the kernel's own look-up.
- * One request. 0, -ENOENT (no socket, or a kernel without udp_diag or tcp_diag), -errno. */
+/* Finds the socket that the kernel would give that packet to, by the kernel's own look-up. One
+ * request. 0, -ENOENT (no socket, or a kernel without udp_diag or tcp_diag), -errno. */
 int sl_diag_find(int netlink, const struct sl_diag_flow *f, struct sl_diag_sock *out);
 
-/* Calls fn for each socket of that protocol and family in one of the states (bits by number), that
- * has that local port (0: whatever port). 0, -ENOENT: the kernel has no such diag module, -errno;
- * after an error the netlink socket may hold a rest and must be closed. */
+/* Calls fn for each socket of that protocol and family in one of the states (bits by number) with
+ * that local port (0: any port). 0, -ENOENT: the kernel has no such diag module, -errno; after an
+ * error the netlink socket may hold a rest of the answer and must be closed. */
 int sl_diag_dump(int netlink, uint8_t proto, uint8_t family, uint16_t port, uint32_t states,
 		 void (*fn)(const struct sl_diag_sock *s, void *arg), void *arg);
-/* The same for TCP's of both families that do not listen. */
+/* sl_diag_dump() for the TCP sockets of both families that do not listen. */
 int sl_diag_dump_conns(int netlink, uint16_t port, uint32_t states,
 		       void (*fn)(const struct sl_diag_sock *s, void *arg), void *arg);
 

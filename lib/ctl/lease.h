@@ -4,10 +4,10 @@
  * A SOCK_SEQPACKET connection to a UNIX socket. Each request is one packet and gets one answer, in
  * order: a header, then the body that its operation has, whole and of exactly that length, with
  * exactly the descriptors it has (SCM_RIGHTS). All in host order: both ends are on one machine. The
- * lease lasts as long as the connection. Whoever breaks the protocol is hung up on.
+ * lease lasts as long as the connection. The daemon closes a connection that breaks the protocol.
  *
- * The first request must be HELLO. Another version than the daemon's own is refused there
- * (-EPROTO); a body that changes is a new version. */
+ * The first request must be HELLO, which refuses another version than the daemon's (-EPROTO); a
+ * body that changes needs a new version. */
 #ifndef SL_LEASE_H
 #define SL_LEASE_H
 
@@ -31,33 +31,34 @@ enum sl_lease_op {
 	SL_LEASE_UNGUARD,
 	SL_LEASE_STRAYS,
 	SL_LEASE_LANE_OPEN, /* answer's: an XSK for each queue, and perhaps the queues' anchors */
-	SL_LEASE_LANE_BIND, /* of one that was left unbound */
+	SL_LEASE_LANE_BIND, /* for a lane that was left unbound */
 	SL_LEASE_LANE_CLOSE,
 	SL_LEASE_CLAIM,        /* descriptor: the shadow, which proves it */
-	SL_LEASE_CLAIM_UPDATE, /* of one that the lease has */
+	SL_LEASE_CLAIM_UPDATE, /* for a claim that the lease has */
 	SL_LEASE_UNCLAIM,
-	/* A connection of the session's becomes the kernel's, in a socket that the daemon makes.
+	/* A connection of the session becomes the kernel's, in a socket that the daemon makes.
 	 * Descriptors: the shadow, whose family and privileged options the new socket gets, and a
 	 * sealed memfd with the bytes of the queues, receive queue first (none: the shadow again).
 	 */
 	SL_LEASE_RESTORE,
-	/* Ends that. Answer's descriptor: the socket, which lives and is not in repair mode. */
+	/* Ends a RESTORE. Answer's descriptor: the socket, which lives and is not in repair mode.
+	 */
 	SL_LEASE_RESTORED,
-	/* Descriptor: a kernel connection that nobody else has. Its state is the answer. */
+	/* Descriptor: a kernel connection that no other process has. Answer: its state. */
 	SL_LEASE_TAKE,
-	SL_LEASE_DROP,    /* descriptor: a TCP socket, which is to get no packets, or some again */
+	SL_LEASE_DROP,    /* descriptor: a TCP socket whose packets to drop, or to pass again */
 	SL_LEASE_INJECT,  /* descriptor: the socket that the packet is for */
-	SL_LEASE_NEIGH,   /* a neighbour is in use: to be resolved, probed and kept */
+	SL_LEASE_NEIGH,   /* a neighbour in use, for the kernel to resolve, probe and keep */
 	SL_LEASE_CONNS,   /* descriptor: a memfd in which the process's TCP connections lie */
-	SL_LEASE_HOLDERS, /* descriptor: a socket; how many have it? */
-	SL_LEASE_BUFFER,  /* descriptor: a TCP socket, whose buffer is to have that size */
-	SL_LEASE_BOX,     /* descriptors: where connections go that waited at a listener; it */
+	SL_LEASE_HOLDERS, /* descriptor: a socket; answer: its number of references */
+	SL_LEASE_BUFFER,  /* descriptor: a TCP socket; sets its buffer's size */
+	SL_LEASE_BOX,     /* descriptors: receiver of a listener's waiting connections; listener */
 	SL_LEASE_UNBOX,
 	/* For `sluice daemon`; no HELLO is needed before. */
 	SL_LEASE_STATUS,
-	SL_LEASE_SHOW_PORT,  /* the n-th; -ENOENT: there are no more */
-	SL_LEASE_SHOW_LEASE, /* likewise */
-	SL_LEASE_DRAIN,      /* root's only: no more leases, and end with the last one */
+	SL_LEASE_SHOW_PORT,  /* the n-th device; -ENOENT: there are no more */
+	SL_LEASE_SHOW_LEASE, /* the n-th lease, likewise */
+	SL_LEASE_DRAIN,      /* for root only: no more leases; the daemon ends with the last one */
 	SL_LEASE_OPS
 };
 
@@ -66,12 +67,13 @@ struct sl_lease_hdr {
 	uint16_t version;
 	uint16_t op; /* enum sl_lease_op */
 	uint32_t seq;
-	int32_t err; /* of an answer: 0 or -errno, and then the body is why[] */
+	int32_t err; /* in an answer: 0 or -errno, and then the body is why[] */
 };
 #define SL_LEASE_WHY 256 /* bytes; text, with a 0 at the end */
 
 struct sl_lease_hello {
-	char group[32]; /* "" or "user": that of the user; "none": of this process alone; a name */
+	char group[32]; /* "" or "user": the user's group; "none": this process alone; else a
+			   group's name */
 	char program[16];
 };
 struct sl_lease_hello_ok {
@@ -82,7 +84,7 @@ struct sl_lease_hello_ok {
 
 struct sl_lease_umem_ok {
 	uint32_t nframes, frame_size, headroom, huge;
-	uint32_t member; /* of the group, whose shared memory came along */
+	uint32_t member; /* its number in the group, whose shared memory came along */
 	uint32_t reserved;
 	struct sl_share_geometry geometry;
 };
@@ -94,7 +96,8 @@ struct sl_lease_port { /* also LANE_OPEN, LANE_BIND and LANE_CLOSE */
 struct sl_lease_port_ok {
 	uint32_t ifindex, mtu, nqueues, flags, max_lanes;
 	uint8_t mac[6];
-	uint8_t end, pad; /* of SHOW_PORT: enum sl_port_end; 0 though it is off: an older daemon */
+	uint8_t end,
+		pad; /* in SHOW_PORT: enum sl_port_end; 0 although it is off: an older daemon */
 	char ifname[16], driver[32], pin_dir[64];
 };
 struct sl_lease_tags_ok {
@@ -106,7 +109,7 @@ struct sl_lease_vlan {
 struct sl_lease_alive_ok {
 	uint32_t alive;
 	uint8_t mac[6];
-	uint8_t end, pad; /* enum sl_port_end; 0 though it is not alive: an older daemon */
+	uint8_t end, pad; /* enum sl_port_end; 0 although it is not alive: an older daemon */
 };
 
 struct sl_lease_strays {
@@ -121,12 +124,12 @@ struct sl_lease_queue {
 	uint32_t queue, rx_size, tx_size, fill_size, comp_size, zerocopy;
 	uint32_t share_queue, share_xsk;
 };
-/* Before Linux 6.4 a bound XSK's rings cannot be mapped (broker_ring.c). There the lane is not
- * bound yet: the process maps the XSKs' receive and transmit rings, asks for LANE_BIND, and has the
- * lane when that is answered. Fill and completion rings it maps, too, from the anchors, which come
- * behind the XSKs when they are not bound yet either: with the first lane of a device. They are to
- * be kept until the device is closed: there is no second time. -EAGAIN from LANE_BIND: the lane is
- * closed, what was mapped for it is to be unmapped, and then to be opened again. */
+/* Before Linux 6.4 a bound XSK's rings cannot be mapped (broker_ring.c). There the lane comes
+ * unbound: the process maps the XSKs' receive and transmit rings, asks for LANE_BIND, and has the
+ * lane when that is answered. With the first lane of a device the queues' anchors follow the XSKs,
+ * unbound, too; from these the process maps the fill and completion rings. It must keep those until
+ * the device is closed, since they cannot be mapped again. -EAGAIN from LANE_BIND: the lane is
+ * closed; the process unmaps its rings and opens it again. */
 struct sl_lease_lane_ok {
 	uint32_t first, nqueues;
 	uint32_t unbound, nanchors; /* 0 or 1; 0 or nqueues */
@@ -139,10 +142,10 @@ struct sl_lease_claim {
 	uint32_t ifindex;
 	uint32_t flags; /* SL_LEASE_SPREAD, _REPLACE */
 	struct sl_flow_key key;
-	struct sl_claim claim; /* pid is the daemon's to fill in */
+	struct sl_claim claim; /* the daemon fills in pid */
 };
 
-/* What a connection is (struct sl_tcp_repair), in types of fixed width. */
+/* A connection (struct sl_tcp_repair) in types of fixed width. */
 struct sl_lease_conn {
 	uint8_t local[16], remote[16];
 	uint16_t lport, rport; /* host order */
@@ -165,22 +168,23 @@ struct sl_lease_conn {
 _Static_assert(sizeof(struct sl_lease_conn) == 104, "ABI");
 
 enum sl_lease_how {
-	SL_LEASE_LIVE = 1, /* it goes on */
-	SL_LEASE_ENDED,    /* it is over: what is unread, then the end */
-	SL_LEASE_RESET,    /* likewise; then the error */
-	SL_LEASE_SYN,      /* its SYN is sent once more: `syn` */
+	SL_LEASE_LIVE = 1, /* the connection goes on */
+	SL_LEASE_ENDED, /* the connection is over: the reader gets the unread bytes, then the end */
+	SL_LEASE_RESET, /* reset: the reader gets the unread bytes, then the error */
+	SL_LEASE_SYN,   /* its SYN is sent once more: fields `syn_...` */
 };
 struct sl_lease_restore {
 	uint32_t how; /* enum sl_lease_how */
 	struct sl_lease_conn conn;
-	uint32_t iss, syn_bytes; /* of data: conn.rcvq and sndq are 0, and the memfd has these */
+	uint32_t iss, syn_bytes; /* syn_bytes: data of the SYN; conn.rcvq and sndq are 0, the memfd
+				    has these bytes */
 	uint16_t syn_mss, syn_user_mss;
 };
 struct sl_lease_restored {
-	uint32_t go; /* 0: it is not to be, and the answer is -ECANCELED */
+	uint32_t go; /* 0: cancel; the answer is -ECANCELED */
 };
 /* err 0: the descriptor is a memfd with the queues, and the kernel has forgotten the connection.
- * Else it is the socket, which is what it was. */
+ * Else the descriptor is the socket, unchanged. */
 struct sl_lease_take_ok {
 	int32_t err;
 	struct sl_lease_conn conn;
@@ -196,11 +200,11 @@ struct sl_lease_buffer {
 };
 
 struct sl_lease_box {      /* also UNBOX */
-	uint32_t listener; /* the process's number for it */
+	uint32_t listener; /* the process's number of the listener */
 };
 
 struct sl_lease_holders_ok {
-	uint32_t n; /* without the daemon's */
+	uint32_t n; /* without the daemon's own */
 };
 
 struct sl_lease_neigh {
@@ -231,14 +235,14 @@ struct sl_lease_show_port_ok {
 	struct sl_lease_port_ok port;
 	uint32_t users, lanes, flows;
 	uint32_t state;     /* enum sl_lease_device */
-	uint32_t outsiders; /* programs that could have it, but others have its queues: */
-	uint32_t lent_once; /* another process, or else of another group */
-	char group[32];     /* whose it is */
+	uint32_t outsiders; /* programs kept off it because others have its queues */
+	uint32_t lent_once; /* not 0: these others are processes, else groups */
+	char group[32];     /* group that has the device */
 };
 struct sl_lease_show_lease_ok {
 	uint32_t member, pid, uid, lanes, flows, frames;
 	uint64_t age_ns;
-	char program[16], group[32], devices[64]; /* names with commas between */
+	char program[16], group[32], devices[64]; /* devices: names with commas between */
 };
 
 union sl_lease_body {
@@ -279,51 +283,51 @@ struct sl_lease_msg {
 	uint32_t nfds;
 	int fd[SL_LEASE_FDS];
 	struct ucred
-		from; /* who sent it, as the kernel says where SO_PASSCRED is set; else pid 0 */
+		from; /* the sender as the kernel names it where SO_PASSCRED is set; else pid 0 */
 };
 
 /* lease_msg.c: both sides --------------------------------------------------------------------- */
 
-/* Bytes of the body that a packet of this operation has; -EPROTO: no such operation. */
+/* Bytes of the body of a packet of this operation; -EPROTO: no such operation. */
 int sl_lease_body_bytes(uint32_t op, bool answer);
 
-/* Is it a packet that may be: n bytes, with the descriptors that nfds says? 0 or -EPROTO. A why[]
- * is ended. */
+/* Checks that a packet of n bytes with nfds descriptors is allowed: 0 or -EPROTO. Ends why[] with a
+ * 0. */
 int sl_lease_check(struct sl_lease_msg *m, size_t n, bool answer);
 
-/* Sends m (an answer: hdr.err says which body) with its descriptors. MSG_NOSIGNAL; flags: others.
- * 0 or -errno. */
+/* Sends m (in an answer hdr.err selects the body) with its descriptors. MSG_NOSIGNAL is added to
+ * flags. 0 or -errno. */
 int sl_lease_send(int fd, const struct sl_lease_msg *m, bool answer, int flags);
 
-/* Receives and checks one packet; what came with it is m->fd[0 .. nfds), and the receiver's to
- * close. 1; 0: the other end hung up; -EPROTO (nothing is left open), -errno. */
+/* Receives and checks one packet; the caller closes the descriptors m->fd[0 .. nfds). Returns 1; 0:
+ * the other end hung up; -EPROTO (nothing is left open), -errno. */
 int sl_lease_recv(int fd, struct sl_lease_msg *m, bool answer, int flags);
 
-/* The same, but what came along is the receiver's to close after an error, too. */
+/* sl_lease_recv(), but after an error, too, the caller closes the descriptors. */
 int sl_lease_take(int fd, struct sl_lease_msg *m, bool answer, int flags);
 
-/* Closes what came along. */
+/* Closes the descriptors of a message. */
 void sl_lease_close_fds(struct sl_lease_msg *m);
 
-/* An XSK as it is described to its process, and what the process makes of that and the descriptor.
- */
+/* sl_lease_described() describes an XSK to its process; sl_lease_of() makes the lease of that
+ * description and the descriptor. */
 struct sl_lease_queue sl_lease_described(const struct sl_xsk_lease *l);
 struct sl_xsk_lease sl_lease_of(const struct sl_lease_queue *q, int fd);
 
-/* The asking side: a connection to the daemon at path, whose sends and answers take so long at
- * most; a descriptor or -errno. */
+/* The process's side: connects to the daemon at path, with this timeout for each send and answer; a
+ * descriptor or -errno. */
 int sl_lease_dial(const char *path, unsigned seconds);
 /* Sends m as a request of that kind and number, with its descriptors, and receives the answer into
- * it: as sl_lease_recv(). */
+ * m, with the results of sl_lease_recv(). */
 int sl_lease_ask(int fd, struct sl_lease_msg *m, enum sl_lease_op op, uint32_t seq);
-/* The answer to the request of that number; others before it are of no interest any more. */
+/* Receives the answer to the request of that number and discards earlier ones. */
 int sl_lease_answer(int fd, struct sl_lease_msg *m, uint32_t seq, int flags);
 
 /* lease.c: the process's side; called by front.c only, with the broker entered ------------------
  */
 
-/* Looks for the daemon at path, to be of that group (sl_lease_hello.group); -ENOENT, -ECONNREFUSED:
- * there is none; -EACCES and others: it refused, and why says what. */
+/* Connects to the daemon at path and joins that group (sl_lease_hello.group). -ENOENT,
+ * -ECONNREFUSED: no daemon; -EACCES and others: it refused, and *why says the reason. */
 int sl_lease_open(const char *path, const char *group, const char **why);
 bool sl_lease_on(void);
 void sl_lease_child(void);
@@ -350,14 +354,14 @@ int sl_lease_neigh_use(uint32_t ifindex, const uint8_t addr[16]);
 int sl_lease_conns(int memfd, const struct sl_conns_layout *layout);
 int sl_lease_box(uint32_t listener, int out, int fd);
 void sl_lease_unbox(uint32_t listener);
-/* For lease_lane.c: a request about a device, or a lane of it; 0, -errno of the daemon's,
- * -ENOTCONN: it is gone. And the packet memory. */
+/* For lease_lane.c. sl_lease_ask_port() makes a request about a device, or a lane of it: 0, the
+ * daemon's -errno, -ENOTCONN: the daemon is gone. sl_lease_memory() is the packet memory. */
 int sl_lease_ask_port(struct sl_lease_msg *m, enum sl_lease_op op, uint32_t ifindex, uint32_t lane,
 		      const char **why);
 const struct sl_umem_info *sl_lease_memory(void);
 
 int sl_lease_request(struct sl_lease_msg *m, enum sl_lease_op op, const char **why);
-/* The same; the process has m's descriptors no more when the daemon looks at them. */
+/* sl_lease_request() that closes m's descriptors in this process before the daemon acts on them. */
 int sl_lease_give(struct sl_lease_msg *m, enum sl_lease_op op, const char **why);
 
 /* lease_lane.c: likewise ----------------------------------------------------------------------- */
@@ -365,7 +369,7 @@ int sl_lease_give(struct sl_lease_msg *m, enum sl_lease_op op, const char **why)
 int sl_lease_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
 		       uint32_t *first, const char **why);
 void sl_lease_lane_close(uint32_t ifindex, uint32_t lane);
-/* What it keeps of a device that has no lanes any more; in a child, of all. */
+/* Drops the rings kept for a device without lanes; in a child, all of them. */
 void sl_lease_rings_drop(uint32_t ifindex);
 void sl_lease_rings_child(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel says that XDP can do on a device: its netdev family of generic netlink. */
+/* The kernel's report of XDP features of a device: its netdev family of generic netlink. */
 #ifndef SL_NETDEV_H
 #define SL_NETDEV_H
 
@@ -16,17 +16,17 @@
 
 struct sl_netdev {
 	bool xdp_known;   /* Linux 6.3 */
-	bool hints_known; /* Linux 6.7; of tags 6.8 */
+	bool hints_known; /* Linux 6.7; VLAN tags 6.8 */
 	uint64_t xdp;     /* SL_XDP_FEATURE_* */
-	uint64_t hints;   /* SL_XDP_HINT_*: what the driver tells of a packet */
+	uint64_t hints;   /* SL_XDP_HINT_*: metadata that the driver reports of a packet */
 };
 
-/* Asks; nothing is known where it fails. A socket is opened for it. Any thread. 0 or -errno:
+/* Asks the kernel over a socket of its own; on failure nothing is known. Any thread. 0 or -errno:
  * -ENOENT when the kernel has no such family. */
 int sl_netdev_query(uint32_t ifindex, struct sl_netdev *out);
 
-/* Whether the device would put tags beside frames that it receives, whatever its NIC does: the
- * sender's kernel never put them in, or the device below took them off. */
+/* True: the device reports VLAN tags beside the frame whatever its NIC does: the sender's kernel
+ * never put them in, or the device below took them off. */
 bool sl_netdev_has_tags_beside(const char *driver);
 
 #endif

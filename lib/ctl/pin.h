@@ -12,9 +12,9 @@
 /* Inode number of the calling thread's network namespace, 0 when unknown. */
 uint32_t sl_netns_ino(void);
 
-/* The directory's name; netns: where another namespace's device of that name has it without, else
- * 0. A dot cannot be in it (bpf_lookup() of the kernel's bpf/inode.c), and is a colon there, which
- * no device's name has (dev_valid_name()). */
+/* Makes the directory's name. netns: not 0 when another namespace's device of the same name uses
+ * the plain name. A name cannot contain a dot (bpf_lookup() of the kernel's bpf/inode.c), which
+ * becomes a colon; no device's name has a colon (dev_valid_name()). */
 static inline void sl_pin_name(char name[SL_PIN_NAME], const char *ifname, uint32_t netns)
 {
 	unsigned n = 0;

@@ -14,18 +14,18 @@
 /* Roles whose rules may name the local end too: remote:port:local:port. */
 #define SL_ROLE_TWO_ENDS (SL_ROLE_TCP_CLIENT | SL_ROLE_UDP_CONNECT)
 
-/* Reads who this process is (program name, application id) for the rules that ask. Call at start
- * and after a change of the name; sl_rules_load() does. */
+/* Reads this process's identity (program name, application id) for the rules that match on it. Call
+ * at start and after a change of the name; sl_rules_load() does. */
 void sl_rule_init(void);
-/* Says it instead, for tools and tests. NULL: no name, matched by * only. */
+/* Sets the identity instead, for tools and tests. NULL: no name, matched by * only. */
 void sl_rule_set_identity(const char *program, const char *app_id);
 
-/* What is to become of a socket. rules, n: the array; entries may change meanwhile, n not.
- * role: one SL_ROLE_* bit. first, second: the ends as in struct sl_rule (second may be NULL: not
- * known, matched by * only); ports in host order, second_port 0: not chosen yet. hit: the rule that
+/* Decides where a socket belongs. rules, n: the array; entries may change meanwhile, n not. role:
+ * one SL_ROLE_* bit. first, second: the ends as in struct sl_rule (second may be NULL: not known,
+ * matched by * only); ports in host order, second_port 0: not chosen yet. hit: the rule that
  * decided, NULL when none did (may be NULL). Returns SL_RULE_SLUICE or SL_RULE_OS; SL_RULE_SLUICE
- * when no rule matches, and SL_RULE_NONE when that depends on the port that is not chosen yet.
- * Any thread, no system calls, no lock. */
+ * when no rule matches, and SL_RULE_NONE when that depends on the port that is not chosen yet. Any
+ * thread, no system calls, no lock. */
 enum sl_rule_action sl_rule_decide(const struct sl_rule *rules, unsigned n, uint32_t role,
 				   const struct sl_addr *first, uint16_t first_port,
 				   const struct sl_addr *second, uint16_t second_port,
@@ -37,12 +37,12 @@ enum sl_rule_action sl_rule_decide(const struct sl_rule *rules, unsigned n, uint
  * Returns buf. Safe on an entry that is being written or makes no sense. */
 const char *sl_rule_text(const struct sl_rule *rule, char buf[SL_RULE_TEXT_MAX]);
 
-/* A name of the roles, "udp_sender"; for one bit. */
+/* The name of a single role bit, e.g. "udp_sender". */
 const char *sl_role_name(uint32_t role);
-/* The bit of that name, 0 when there is none such. "*" is all. */
+/* The bit of that name, 0 when there is none. "*" is all. */
 uint32_t sl_role_by_name(const char *name, size_t len);
 
-/* Does text match the pattern? * is any text, ? any character, as `ls` does it. */
+/* Whether text matches the pattern: * is any text, ? any character, as in `ls`. */
 bool sl_glob_match(const char *pattern, const char *text);
 /* SLUICE_DEVICES: globs of fnmatch(3), separated by commas or blanks; the last one that matches
  * decides, ! excludes, and a list that begins with an exclusion begins with all. */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How the daemon outlives itself: what it leaves with the vault, and takes from it. */
+/* Lets the daemon's state outlive the daemon: stores it in the vault and takes it back. */
 #ifndef SL_KEEP_H
 #define SL_KEEP_H
 
 #include "ctl/vault.h"
 #include "sluiced.h"
 
-/* Raise it when a record means something else; sizes are compared in any case. */
+/* Raise it when a record's meaning changes; sizes are compared in any case. */
 #define SL_KEEP_VERSION 5
 
 struct sl_keep_meta {
 	uint32_t lease, steer, share, keep;
 	uint32_t claim_bytes, flow_bytes, rule_bytes, config_bytes, session_bytes, device_bytes;
-	uint32_t draining; /* from here on it may differ */
+	uint32_t draining; /* from here on versions need not agree */
 };
 
 struct sl_session_kept {
@@ -40,45 +40,45 @@ struct sl_session_kept {
 };
 _Static_assert(sizeof(struct sl_session_kept) <= SL_VAULT_BYTES, "a record");
 
-/* Its descriptors are in the order of the queues. */
+/* The record's descriptors are in the order of the queues. */
 struct sl_lane_kept {
 	uint32_t session, port, number, lane, nqueues;
 	struct sl_lease_queue queue[SL_MAX_QUEUES];
 };
 _Static_assert(sizeof(struct sl_lane_kept) <= SL_VAULT_BYTES, "a record");
 
-/* keep.c: each keeps what there is now, in the place of what was kept; or that it is gone. */
+/* keep.c: each stores the present state in place of the stored one, or removes the record. */
 void sl_keep_draining(void);
 void sl_keep_umem(uint32_t id);
 void sl_keep_device(uint32_t ifindex);
-void sl_keep_view(uint32_t ifindex, int memfd); /* -1: it is gone */
+void sl_keep_view(uint32_t ifindex, int memfd); /* -1: the view is gone */
 void sl_keep_session(const struct sl_session *s);
 void sl_keep_no_session(const struct sl_session *s);
 void sl_keep_lane(const struct sl_session *s, const struct sl_session_port *p, unsigned number);
 
 /* Looks for a vault that was left behind. 1: its records are here, to be adopted; 0: there is none,
- * or it has not everything, and is ended: of its records only the daemon's socket is here;
- * -EPROTO: they are of another version (said in the log), -errno. */
+ * or it is incomplete and is ended: only the daemon's socket is here of its records; -EPROTO: the
+ * records are of another version (logged), -errno. */
 int sl_keep_find(const char *socket_path);
-/* The next record of that kind from *at on, which is moved; NULL: there are no more. */
+/* The next record of that kind from *at on, which is advanced; NULL: there are no more. */
 struct sl_vault_msg *sl_keep_next(enum sl_keep kind, unsigned *at);
-/* The record is not needed. */
+/* Drops a record that is not needed. */
 void sl_keep_drop(const struct sl_vault_msg *m);
-/* All is adopted. */
+/* Ends the adoption. */
 void sl_keep_taken(void);
 /* Starts a vault if there is none, gives it everything, and watches it. */
 void sl_keep_start(void);
 bool sl_keep_is_missing(void);
 void sl_keep_readable(void);
 void sl_keep_tick(void);
-/* Nothing is lent any more: the vault ends. */
+/* Ends the vault, since nothing is lent any more. */
 void sl_keep_bye(void);
 
 /* view.c */
 void sl_views_keep(void);
 int sl_view_adopt(uint32_t ifindex, int memfd);
 
-/* adopt.c: makes the daemon of before out of the records. 0 or -errno. */
+/* adopt.c: rebuilds the former daemon's state from the records. 0 or -errno. */
 int sl_adopt(void);
 
 #endif
