@@ -173,7 +173,7 @@ static int port_attach(struct sl_device *p, const char **why)
 {
 	int err;
 
-	/* What a process that died has left; the device is ours now. */
+	/* Remove the leftovers of a process that died; the device is ours now. */
 	sl_attach_clean(p->info.ifindex);
 	sl_pin_remove(p->info.ifindex);
 	err = sl_reaper_start(p);
@@ -331,7 +331,7 @@ static struct sl_device *port_new(uint32_t ifindex, uint32_t umem, uint32_t grou
 	return p;
 }
 
-/* One more, or one more group, may have it if it is as it was. */
+/* Another use, or another group, may have an open device if it is unchanged. */
 static int check_open(struct sl_device *p, const char **why)
 {
 	enum sl_port_end end = look(p);

@@ -265,8 +265,8 @@ static int parts_map_again(struct sl_device *d)
 	return err;
 }
 
-/* Nobody has worked it meanwhile but the processes, which cannot; so what is not ours to take back
- * goes with its last descriptor. */
+/* Adopts a device of the daemon before. Only processes with leases ran meanwhile, which cannot
+ * change it. Resources that no record names go with their last descriptor. */
 int sl_device_adopt(struct sl_vault_msg *m, const char **why)
 {
 	struct sl_broker_guard g;
@@ -292,7 +292,7 @@ int sl_device_adopt(struct sl_vault_msg *m, const char **why)
 	return err;
 }
 
-/* Of the part's i-th queue. */
+/* True: the lease fits the part's i-th queue. */
 static bool lease_is_sound(const struct sl_part *part, uint32_t i, const struct sl_xsk_lease *l)
 {
 	return part->umem && l->queue == part->first + i && l->fd >= 0 &&

@@ -23,7 +23,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 
-/* Whose program is it ---------------------------------------------------------------------------
+/* Owner of a program ----------------------------------------------------------------------------
  */
 
 static int map_named(const uint32_t *ids, uint32_t n, const char *name)
@@ -66,9 +66,9 @@ bool sl_steer_config(int prog_fd, struct sl_port_config *cfg)
 	return ours;
 }
 
-/* What the device itself runs is its owner's, whatever it says: it died before it wrote its config
- * (ifindex 0), or the device had another number, or was in another network namespace, where its
- * sockets are dead. */
+/* True: we may remove the program. A program that the device itself runs belongs to the device's
+ * owner, whatever its config says: its process died before it wrote the config (ifindex 0), or the
+ * device had another number, or was in another network namespace, where the sockets are dead. */
 static bool is_ours(int prog_fd, uint32_t ifindex, bool attached)
 {
 	struct sl_port_config cfg;
@@ -385,7 +385,7 @@ static bool may_extend(void)
 	};
 	int fd = bpf_prog_load(BPF_PROG_TYPE_EXT, "probe", "GPL", pass, sl_array_len(pass), NULL);
 
-	/* (That it extends nothing is seen later: EINVAL.) */
+	/* (A load that extends nothing fails later, with EINVAL.) */
 	if (fd >= 0)
 		sl_sys_close(fd);
 	return fd != -EPERM;
@@ -485,7 +485,7 @@ bool sl_attach_may_have_frags(const struct sl_port_info *info)
 	return info->mtu > sl_frame_mtu(2048) && sl_broker_gathers(info->driver);
 }
 
-/* What is not taken as a program for several buffers may be as one for one. */
+/* A driver that refuses the program for several buffers may accept the one for a single buffer. */
 static int attach_native(struct sl_attach *a, const struct sl_port_info *info,
 			 int (*attach)(struct sl_attach *, uint32_t, enum xdp_attach_mode))
 {

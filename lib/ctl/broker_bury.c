@@ -143,7 +143,7 @@ static void close_lane(const struct sl_broker_lane *l)
 	sl_lane_free(l->ifindex, l->lane);
 }
 
-/* Of a group that is broken nothing is mended: the memory ends with it. */
+/* A broken group's memory is not mended: it ends with the group. */
 static int bury(struct sl_umem *u, uint8_t member, const struct sl_broker_lane *lanes, unsigned n,
 		struct sl_share_left *left)
 {

@@ -122,7 +122,7 @@ static void entry_del(const struct entry *e)
 	change_word(e, 0, last ? e->bit : 0);
 }
 
-/* The same slot of the same process. */
+/* Finds the claim of the same slot of the same process. */
 static struct sl_claim *group_find(struct sl_group *g, const struct sl_claim *c)
 {
 	for (uint32_t i = 0; i < g->count; i++) {
@@ -152,7 +152,7 @@ static int swing(const struct entry *e, const struct sl_claim *old, const struct
 	return err;
 }
 
-/* What the entry is, and its claims as a group, whatever it is. */
+/* Reads the entry into *old, and its claims as a group, even if it is a single claim. */
 static int members(const struct entry *e, struct sl_claim *old, struct sl_group *g)
 {
 	int err = entry_get(e, old);
@@ -167,7 +167,7 @@ static int members(const struct entry *e, struct sl_claim *old, struct sl_group 
 	return 0;
 }
 
-/* The same where there is an entry: replaces the claim of the same slot, or joins it. */
+/* Adds a claim to an existing entry: replaces the claim of the same slot, or joins the group. */
 static int claim_join(const struct entry *e, const struct sl_claim *claim, bool spread,
 		      bool replace)
 {
@@ -232,14 +232,14 @@ static int claim(const struct sl_claim_req *req, bool spread)
 		c.pid = sl_broker_pid();
 	if (!err && c.flags & SL_CLAIM_PASS && e.bit != SL_PORT_FLOW)
 		err = -EINVAL;
-	/* (That takes ten milliseconds, in which a listener's claim would be in force, and nobody
-	 * accept.) */
+	/* (Opening the guard takes ten milliseconds. With a listener's claim in force already,
+	 * connections would wait meanwhile.) */
 	if (!err && req->key.proto == IPPROTO_TCP)
 		sl_guard_open(&e.port->attach, req->ifindex);
 	return err ? err : claim_put(&e, &c, spread, req->replace);
 }
 
-/* What the claim of the slot was, is gone from the entry. */
+/* Removes the claim of that slot from the entry. */
 static int claim_leave(const struct entry *e, const struct sl_claim *claim)
 {
 	struct sl_claim old, *mine;
@@ -277,7 +277,7 @@ static int unclaim(const struct sl_claim_req *req)
 	return err;
 }
 
-/* What is no group has nobody to go to. */
+/* An endpoint that is not a group has no other member to take its connections. */
 static int claim_away(const struct sl_claim_req *req, bool away)
 {
 	struct sl_claim old = {0}, *mine;

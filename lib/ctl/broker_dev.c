@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a network device is: name, driver, address, MTU, receive queues. */
+/* Queries a network device: name, driver, address, MTU, receive queues. */
 #include "ctl/broker_int.h"
 
 #include <errno.h>
@@ -77,8 +77,8 @@ bool sl_dev_counts_kilobytes(const char *driver)
 	return !strcmp(driver, "igb") || !strcmp(driver, "igc") || !strcmp(driver, "ixgbe");
 }
 
-/* Of a device that may be offloaded: frames of 2,048 bytes would keep its longer packets, or
- * zero-copy, from it. */
+/* True: frames of 2,048 bytes would keep longer packets, or zero-copy, from this device, which may
+ * be offloaded. */
 static bool wants_large_frames(int fd, const char *name)
 {
 	struct ethtool_drvinfo drv = {.cmd = ETHTOOL_GDRVINFO};

@@ -21,7 +21,7 @@
 #include "guard_nf.skel.h"
 #include "guard_nft.skel.h"
 
-/* What older headers do not have: BPF_PROG_TYPE_NETFILTER, BPF_NETFILTER, BPF_TCX_EGRESS. */
+/* Missing in older headers: BPF_PROG_TYPE_NETFILTER, BPF_NETFILTER, BPF_TCX_EGRESS. */
 #define TYPE_NETFILTER 32
 #define NETFILTER      45
 #define TCX_EGRESS     47
@@ -30,7 +30,7 @@
 /* There is one BPF program of a priority; others of ours, for other devices, have theirs. */
 #define NF_TRIES 256
 
-/* As before Linux 6.4. */
+/* True: use nf_tables, the only way before Linux 6.4. */
 static bool by_tables(void)
 {
 	return sl_broker_opts()->guard_nft;

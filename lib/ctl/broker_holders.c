@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who else has a file open (bpf/holders.bpf.c). The program is loaded once for a process, by its
- * first question; where the kernel has no such iterator (before 6.1, or without BTF) nobody knows.
- */
+/* Counts who else has a file open (bpf/holders.bpf.c). The program is loaded once for a process, at
+ * the first question; where the kernel has no such iterator (before 6.1, or without BTF) the count
+ * is unknown. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>

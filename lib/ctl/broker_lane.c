@@ -128,7 +128,7 @@ static bool lane_mark(struct sl_device *port, uint32_t lane, bool open)
 	return was;
 }
 
-/* Of which part it is. */
+/* The part that the lane belongs to. */
 static struct sl_part *part_of_lane(struct sl_device *port, uint32_t lane)
 {
 	return &port->part[port->lane_part[lane]];

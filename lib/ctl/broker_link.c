@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a device runs, what its address is and whether it has a link, looked at every second. On a
- * descriptor that stays: the keeper must not take and give back low numbers, which a program that
- * closes one in order to get it again (close(0), open) counts on. */
+/* Looks every second at a device's program, address, MTU and link, over a descriptor that stays
+ * open: the keeper must not take and give back low numbers, since a program may close a descriptor
+ * and count on getting its number again (close(0), open). */
 #include <errno.h>
 #include <linux/if_link.h>
 #include <linux/netlink.h>
@@ -45,7 +45,7 @@ static int ask(int fd, uint32_t ifindex)
 	return sl_netlink_send(fd, nlh);
 }
 
-/* Of a device with programs in several modes the native one's. */
+/* Returns the device's program; if it has several, the native one. */
 static uint32_t xdp_id(const struct nlattr *xdp)
 {
 	uint32_t id = 0, native = 0;

@@ -134,7 +134,7 @@ bool sl_steer_fits(size_t insns, size_t xlated_bytes, size_t page)
 	return xlated_bytes && xlated_bytes + PROG_HEADER <= pages * page;
 }
 
-/* It stays where it was allocated. */
+/* True: the program is still in the pages that it was allocated. */
 static bool has_stayed(const struct bpf_object *obj, const struct bpf_prog_info *info)
 {
 	size_t insns = bpf_program__insn_cnt(bpf_object__find_program_by_name(obj, SL_STEER_PROG));
@@ -199,7 +199,8 @@ static int load(struct sl_attach *a, struct bpf_object *obj, uint32_t hints)
 	return fd;
 }
 
-/* One that has other hints takes a program that asks for tags, too, and answers nothing. */
+/* True: the driver reports VLAN tags. (One with other hints only would accept a program that asks
+ * for tags, and answer nothing.) */
 static bool tells_tags(uint32_t ifindex)
 {
 	struct sl_netdev dev;

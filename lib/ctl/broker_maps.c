@@ -23,7 +23,7 @@ const char *const sl_map_names[SL_MAP_COUNT] = {
 
 #define PORTS_BYTES (SL_MAX_PORTS * sizeof(uint64_t))
 
-/* What ports opened later start with. */
+/* Contents for the maps of ports opened later. */
 static struct sl_local_key *locals;
 static unsigned nlocals, max_locals;
 static struct sl_rule rules[SL_MAX_RULES];
@@ -44,7 +44,7 @@ static bool is_realtime(void)
 	return !uname(&u) && strstr(u.version, "PREEMPT_RT");
 }
 
-/* What every group's frames hold. 0: there is none yet. */
+/* The size that fits in the frames of every group. 0: there is no group yet. */
 static uint16_t room(const struct sl_device *port)
 {
 	uint32_t least = 0;

@@ -39,8 +39,9 @@ static int table_set(const struct sl_device *port, struct ethtool_rxfh_indir *t)
 	return sl_dev_ethtool(port->info.ifindex, t);
 }
 
-/* What it was; usual: that of the driver (ethtool_rxfh_indir_default() in the kernel), or, which is
- * what a daemon that died has left, spread over fewer queues by us. */
+/* Keeps the table of queues as it was. usual: it is the driver's default
+ * (ethtool_rxfh_indir_default() in the kernel), or our own spread over fewer queues, which a daemon
+ * that died has left. */
 static void table_keep(struct sl_nic *nic, const struct ethtool_rxfh_indir *t, uint32_t nqueues,
 		       uint32_t ours)
 {

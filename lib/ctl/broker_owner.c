@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose a device is, and who cleans up after a death.
+/* Ownership of a device, and cleaning up after a death.
  *
  * Theory of operation: the owner of a device listens on the abstract UNIX socket
- * "sluice/port/<ifindex>". Such a name belongs to the network namespace, dies with the last
- * descriptor, and whoever is refused it can ask for the process id of its holder. The reaper (see
- * reaper.c) holds a copy of the socket, so that after a death nobody gets the device before it has
- * been cleaned. Whoever holds the name may therefore remove any steering program and any pins of
- * the device that are there.
+ * "sluice/port/<ifindex>". Such a name belongs to the network namespace and dies with the last
+ * descriptor, and a process that finds it taken can ask for the process id of its holder. The
+ * reaper (see reaper.c) holds a copy of the socket, so that after a death no process gets the
+ * device before it has been cleaned. The holder of the name may therefore remove any steering
+ * program and any pins of the device that are there.
  *
- * Any user can bind that name. One that is neither root's nor our user's is ignored: then the lock
- * in root's file decides (owner_lock.c). A process that has the name looks whether the lock is
- * taken, and one that has the lock whether the name is an owner's by now, so of two that come at
- * the same time at most one has the device. */
+ * Any user can bind that name. A holder that is neither root's nor our user's is ignored: then the
+ * lock in root's file decides (owner_lock.c). A process that has the name looks whether the lock is
+ * taken, and a process that has the lock looks whether an owner has the name by now, so of two that
+ * come at the same time at most one has the device. */
 #include "ctl/broker_int.h"
 
 #include <dlfcn.h>
@@ -277,7 +277,7 @@ static bool find_tool(char path[256])
 /* Starting it -----------------------------------------------------------------------------------
  */
 
-/* What the new process needs; it shares our memory until it has called exec. */
+/* Arguments of the new process, which shares our memory until it has called exec. */
 struct launch {
 	char tool[256];
 	char *argv[5];
@@ -285,8 +285,8 @@ struct launch {
 	int fd[SL_HELPER_FDS]; /* what become 3, 4, 5, 6 */
 	void *stack;           /* of the reaper; the first half is the middleman's */
 	int err;
-	bool wait;     /* the middleman does not die before he may */
-	int made, may; /* his word, and the answer */
+	bool wait;     /* the middleman must not exit before `may` */
+	int made, may; /* the middleman says `made`; we answer with `may` */
 };
 
 #define RAW __attribute__((no_sanitize("address", "thread", "undefined")))
@@ -351,8 +351,8 @@ RAW static bool nap(const int *word)
 	return true;
 }
 
-/* The middleman: his death makes init the reaper's parent, so the program's wait() never sees it.
- */
+/* The middleman exits at once, which makes init the reaper's parent, so the program's wait() never
+ * sees the reaper. */
 RAW static int middleman(void *arg)
 {
 	struct launch *l = arg;

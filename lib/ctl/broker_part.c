@@ -96,7 +96,7 @@ void sl_parts_word(const struct sl_device *port, char word[SL_PARTS_WORD])
 		snprintf(word, SL_PARTS_WORD, ",%u,%u", port->part[0].n, port->nic.made_ntuple);
 }
 
-/* (What the table of queues was is not known any more: the driver's own.) */
+/* (The former table of queues is not known any more: the driver's default is set.) */
 void sl_parts_clean(uint32_t ifindex, const char *word)
 {
 	struct sl_device *d = sl_device_new();

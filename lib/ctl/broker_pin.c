@@ -122,7 +122,7 @@ void sl_pin_remove(uint32_t ifindex)
 	unlock_root(lock);
 }
 
-/* Of this namespace; one that was made anew has another number. */
+/* True: the device of this namespace is gone. A device that was made anew has another number. */
 static bool is_gone(const struct sl_port_config *cfg)
 {
 	struct sl_link_now now;

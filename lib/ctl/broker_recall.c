@@ -12,7 +12,7 @@
 #include "ctl/broker_int.h"
 #include "ctl/broker_lock.h"
 
-/* What was found. */
+/* The claims found in the maps. */
 struct recall {
 	struct sl_device *d;
 	struct sl_claim_req *req;
@@ -69,7 +69,7 @@ static uint16_t *uses_of(const struct sl_device *d, const struct sl_flow_key *k,
 						    : d->uses->wildcard);
 }
 
-/* One entry of a map. */
+/* Notes one entry of a map. */
 static void found(struct recall *r, const struct sl_flow_key *key, const struct sl_claim *claim)
 {
 	uint32_t index, bit;

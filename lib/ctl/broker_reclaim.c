@@ -24,7 +24,7 @@ static int set_u32(int fd, int opt, uint32_t value)
 	return sl_sys_setsockopt(fd, SOL_XDP, opt, &value, sizeof(value));
 }
 
-/* As little as bind wants: memory, its two rings, one more. */
+/* Gives the socket the least that bind needs: memory, its two rings, one ring more. */
 static int prepare(int fd, void *page)
 {
 	const struct xdp_umem_reg reg = {

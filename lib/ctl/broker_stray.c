@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the guards have noted: claimed flows of which the kernel gets segments. Their owners are
- * told, once it is no accident: what was under way when a flow was claimed comes within
- * milliseconds, a peer that sends another way sends again and again. */
+/* Reports the guards' notes: claimed flows whose segments the kernel gets. The owner is told
+ * only when it is no accident: segments that were under way when a flow was claimed come within
+ * milliseconds, a peer that sends by another way sends again and again. */
 #include <bpf/bpf.h>
 
 #include "base/clock.h"
@@ -13,8 +13,8 @@
 #define SAID_NS  10000000000ull  /* so long the peer of a dead process may take to answer */
 #define OLD_NS   120000000000ull /* no peer waits for longer before it sends again (RFC 6298) */
 
-/* Is that process to be told? Accepted connections have no claim of their own: all are told who
- * ask. *over: the note is to be forgotten. */
+/* True: tell that process of the flow. Accepted connections have no claim of their own: every
+ * process that asks is told of them. *over: forget the note. */
 static bool is_told(const struct sl_attach *a, const struct sl_flow_key *key, uint32_t pid,
 		    uint64_t now, bool *over)
 {

@@ -62,7 +62,7 @@ void sl_umem_child(void)
 	umems = NULL;
 }
 
-/* What this process has in its frames stays readable for it. */
+/* Copies this process's own frames, so that it can read them after the memory has gone. */
 static void copy_frames(const struct sl_umem_info *u, char *copy)
 {
 	for (uint32_t f = 0; f < u->nframes; f++) {
@@ -177,8 +177,9 @@ static int umem_map(size_t bytes, bool huge, struct sl_umem_info *u, size_t *map
 	return 0;
 }
 
-/* What a daemon tells its members. The next daemon writes it, too, so it is not sealed against
- * writing: members get descriptors for reading, and may not open the file for more. */
+/* Makes the file with the daemon's messages to its members. The next daemon writes it, too, so it
+ * is not sealed against writing: members get read-only descriptors, and may not open the file for
+ * more. */
 static int told_make(struct sl_umem_info *u, void **told)
 {
 	size_t bytes = u->geometry.told_bytes;
@@ -265,7 +266,7 @@ close:
 	return err;
 }
 
-/* Nobody has reserved huge pages: transparent ones, or ordinary. The first member of a daemon's
+/* No huge pages are reserved: use transparent ones, or ordinary. The first member of a daemon's
  * group makes them, at its own cost (sl_lease_umem()). */
 static int ordinary_map(size_t bytes, struct sl_umem_info *u, size_t *mapped)
 {
@@ -453,8 +454,8 @@ void sl_umem_untake(struct sl_umem *u, const uint32_t *frames, uint32_t n)
 {
 	struct sl_share *g = &u->info.share;
 
-	/* They bear our name: they come back when the pool's lock is free (sl_umems_bury_left()).
-	 */
+	/* The frames are marked as the broker's: sl_umems_bury_left() takes them back when the
+	 * pool's lock is free. */
 	if (!sl_share_lock(g, &g->head->lock, SL_SHARE_BROKER)) {
 		u->unburied[SL_SHARE_BROKER] = true;
 		return;

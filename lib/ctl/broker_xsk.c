@@ -124,7 +124,7 @@ static int queue_fill(const struct sl_umem *u, struct sl_queue *q, const uint32_
 	return 0;
 }
 
-/* What never was bound. */
+/* Closes an anchor that never was bound. */
 static void anchor_close(struct sl_queue *q)
 {
 	sl_queue_unmap(q);
@@ -266,7 +266,7 @@ static int share_open(struct sl_part *part, uint32_t q)
 	return 0;
 }
 
-/* It had nothing. */
+/* Closes a queue's record; the queue had no frames. */
 static void share_close(struct sl_part *part, uint32_t q)
 {
 	struct sl_share *share = &part->umem->info.share;
@@ -481,7 +481,8 @@ int sl_queues_bind_made(struct sl_part *part, const char **why)
 /* All ------------------------------------------------------------------------------------------
  */
 
-/* Where they are lent once they are not ours any more: nobody dies there whom others outlive. */
+/* Rings that can be lent only once are not ours any more: there the device's only process has them,
+ * and no other needs them after its death. */
 int sl_queues_map_again(struct sl_part *part)
 {
 	struct sl_device *port = part->port;

@@ -232,7 +232,7 @@ static int take_roles(struct line *l, uint32_t *roles)
 	return 0;
 }
 
-/* What follows `use`. */
+/* Parses the rest of a `use` line. */
 static int take_use(struct line *l, struct sl_rule *r)
 {
 	struct sl_rule_end any = {.port_max = 65535};
@@ -277,7 +277,7 @@ static int take_name(struct line *l, const char *what, char out[32])
 	return 0;
 }
 
-/* What follows `application-id`: holds for the rules after it. */
+/* Parses the rest of an `application-id` line, which holds for the rules after it. */
 static int take_application_id(struct line *l, struct sl_rule *target)
 {
 	char program[32], app_id[32];
@@ -336,7 +336,7 @@ static int take_log(struct line *l, struct sl_conf *conf)
 	return 0;
 }
 
-/* One line. target holds the program and id in force. */
+/* Parses a line. target holds the program and id in force. */
 static int take_statement(struct line *l, struct sl_conf *conf, struct sl_rule *target)
 {
 	struct sl_rule r = *target;

@@ -302,7 +302,7 @@ int sl_diag_proc(const struct sl_diag_claim *claim, sl_diag_is_ours is_ours, voi
 		 uint32_t *inode)
 {
 	struct search s = {.claim = claim, .is_ours = is_ours, .arg = arg};
-	/* Of the thread: it may be in another namespace than its process. */
+	/* The thread may be in another namespace than its process. */
 	int err = proc_file(
 		&s, claim->tcp ? "/proc/thread-self/net/tcp" : "/proc/thread-self/net/udp", false);
 

@@ -28,7 +28,7 @@ static const char *const func_names[SL_KFUNCS] = {
 	"bpf_xdp_metadata_rx_timestamp",
 	"bpf_xdp_metadata_rx_vlan_tag",
 };
-/* One that is in another comes before it. */
+/* A structure that another one contains comes before it. */
 static const struct record {
 	const char *name;
 	const char *field[6];
@@ -129,7 +129,7 @@ static int find_parts(struct types *t)
 	return t->text[t->text_len - 1] ? -EPROTO : 0;
 }
 
-/* What follows the twelve bytes that each type has. -1: a kind from the future. */
+/* Bytes after the twelve that each type has. -1: a kind that this code does not know. */
 static long more_of(const struct btf_type *t)
 {
 	long n = (long)BTF_INFO_VLEN(t->info);

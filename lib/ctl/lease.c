@@ -59,7 +59,7 @@ static int no_daemon(const char **why)
 	return -ENOTCONN;
 }
 
-/* What came of the last request: err is that of receiving. */
+/* Judges the last request's answer; err: of receiving it. */
 static int judge(struct sl_lease_msg *m, enum sl_lease_op op, int err, const char **why)
 {
 	late = false;
@@ -119,8 +119,8 @@ static bool answers_soon(void)
 	return sl_sys(SYS_ppoll, &p, 1, &patience, NULL, 8) == 1;
 }
 
-/* The same for the keeper, who has other things to do than to wait for a daemon that is being
- * started again: -EAGAIN when there is no answer yet. Only for what may be asked in vain. */
+/* Asks without waiting, for the keeper, which must not wait for a daemon that is being started
+ * again: -EAGAIN when there is no answer yet. Only for requests that may fail. */
 static int ask_soon(struct sl_lease_msg *m, enum sl_lease_op op)
 {
 	int err;
@@ -146,7 +146,7 @@ static int ask_soon(struct sl_lease_msg *m, enum sl_lease_op op)
 	return judge(m, op, err ? err : sl_lease_answer(conn, m, seq, 0), NULL);
 }
 
-/* The same for a request about a device, or a lane of it. */
+/* Makes a request about a device, or a lane of it. */
 int sl_lease_ask_port(struct sl_lease_msg *m, enum sl_lease_op op, uint32_t ifindex, uint32_t lane,
 		      const char **why)
 {
@@ -262,9 +262,9 @@ static bool umem_sound(const struct sl_lease_umem_ok *u)
 	       1u << u->geometry.frame_shift == u->frame_size;
 }
 
-/* Who has which frames. A child must not touch it: see sl_lease_child(). (The pages are there, and
- * few programs ever touch all of them: to have each mapped at once took 10 to 18 ms, of every child
- * of a server.) */
+/* Maps the group's table of frame owners. A child must not touch it: see sl_lease_child(). (The
+ * pages are not mapped in advance, since few programs touch all of them: mapping each at once took
+ * 10 to 18 ms, in every child of a server.) */
 static int share_take(int fd, int told_fd, struct sl_umem_info *u)
 {
 	int err = sl_share_open(&u->share, &u->geometry, fd, told_fd, false);
@@ -298,7 +298,8 @@ static int umem_take(const struct sl_lease_umem_ok *u, const int fd[3], const ch
 		sl_why(why, "the packet memory cannot be mapped: %s", sl_strerror(err));
 		return err;
 	}
-	/* Nobody has a frame yet: we are the first, and the daemon has not registered it. */
+	/* No frame is taken yet: we are the first member, and the daemon has not registered the
+	 * memory. */
 	if (!u->huge && sl_settings.mem_alloc_type != SL_MEM_ANON &&
 	    sl_share_left(&info.share) == u->nframes)
 		sl_pages_want_huge(info.base, bytes, sl_settings.mem_alloc_type == SL_MEM_HUGE);

@@ -64,7 +64,7 @@ int sl_lease_body_bytes(uint32_t op, bool answer)
 	return answer ? shapes[op].answer : shapes[op].ask;
 }
 
-/* Of a lane: XSKs, and anchors or none. */
+/* Number of descriptors with a lane: XSKs, and anchors or none. */
 static uint32_t lane_fds(const struct sl_lease_lane_ok *l)
 {
 	bool sound = l->nqueues <= SL_MAX_QUEUES && l->unbound <= 1 &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel says that XDP can do on a device: two questions of generic netlink, for the
- * number of the family and for the device. */
+/* Asks the kernel for XDP features of a device: two questions of generic netlink, for the number of
+ * the family and for the device. */
 #include "ctl/netdev.h"
 
 #include <libmnl/libmnl.h>

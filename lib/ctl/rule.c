@@ -140,8 +140,8 @@ static bool end_matches(const struct sl_rule_end *shared, const struct sl_addr *
 	       prefix_matches(e.addr, addr->b, e.prefix_len);
 }
 
-/* The same of an end whose port is not chosen yet. *some: only some of the ports match, so whoever
- * asks has to choose first. */
+/* end_matches() for an end whose port number is not chosen yet. *some: only some port numbers
+ * match, so the caller has to choose first. */
 static bool end_may_match(const struct sl_rule_end *shared, const struct sl_addr *addr, bool *some)
 {
 	struct sl_rule_end e = *shared;

@@ -38,7 +38,8 @@ static struct record **place(uint8_t kind, uint64_t key)
 	return at;
 }
 
-/* What programs have passed may be slow to close. */
+/* Frees a record. Descriptors that a program has passed may be slow to close: sl_closer_add() does
+ * it. */
 static void discard(struct record *r)
 {
 	for (uint32_t i = 0; i < r->nfds; i++)
@@ -198,14 +199,15 @@ int sl_vault_run(void)
 	sigprocmask(SIG_SETMASK, &set, NULL);
 	sl_sys(SYS_chdir, "/");
 	give_privileges_up();
-	/* What the daemon does not wait for, the vault does not, either. */
+	/* The vault, like the daemon, lets another process do slow closes. */
 	(void)sl_closer_start();
 	while (alone < ALONE) {
 		bool closing = sl_closer_look();
 		const struct timespec *limit = fds[1].fd < 0 ? &look : closing ? &soon : NULL;
 		long n = sl_sys(SYS_ppoll, fds, 2, limit, NULL, 8);
 
-		/* What a dead daemon had sent before it died comes first. */
+		/* Serve the old connection first: messages that a dead daemon had sent before it
+		 * died count. */
 		if (n > 0 && fds[1].revents && !serve(fds[1].fd)) {
 			sl_sys_close(fds[1].fd);
 			fds[1].fd = -1;

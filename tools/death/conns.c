@@ -219,7 +219,8 @@ static bool has_states(const struct sl_conns_layout *l)
 	return l->form == sl_tcp_repair_form() && inside(l, l->tcp, SL_TCP_BYTES);
 }
 
-/* What it was; of what the process was allowed to have, whatever else stands there. */
+/* Reads the connection's state; only for a connection that the process was allowed to have, since
+ * it can have written anything there. */
 static bool state_of(const struct sl_gone_conns *c, const struct sl_gone *g, const uint8_t *e,
 		     const struct sl_tcp_frames *m, struct sl_tcp_dead *d)
 {
@@ -264,7 +265,8 @@ bool sl_gone_rescue(struct sl_gone_conns *c, uint32_t n, const struct sl_tcp_fra
 	return c->looked < c->n;
 }
 
-/* One that nobody had accepted yet is reset (inet_csk_listen_stop()). */
+/* Ends a connection by a FIN. A connection that was not accepted yet is reset instead, as the
+ * kernel does (inet_csk_listen_stop()). */
 static bool fin(const struct sl_gone_conns *c, const struct sl_gone *g, const uint8_t *e)
 {
 	struct sl_tcp_dead d;
@@ -273,7 +275,7 @@ static bool fin(const struct sl_gone_conns *c, const struct sl_gone *g, const ui
 	       sl_last_fin(&d.r);
 }
 
-/* What is in its queues has died with the process: a reset. */
+/* Resets a connection, since the data in its queues has died with the process. */
 static void reset(const struct sl_gone_conns *c, const struct sl_gone *g, const uint8_t *e)
 {
 	const struct sl_conns_layout *l = &c->layout;

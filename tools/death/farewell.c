@@ -24,8 +24,8 @@
 
 static int raw_fd[2] = {-1, -1}; /* IPv4, IPv6 */
 
-/* It is for sending only: one without a name would be given a copy of every segment that comes to
- * the host. (Who sends says from which address.) */
+/* Keeps a socket for sending only: an unbound one would be given a copy of every segment that comes
+ * to the host. (The source address is given with each packet.) */
 static void deafen(int fd, int family)
 {
 	const struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x7ffffffe)};

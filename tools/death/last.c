@@ -34,7 +34,7 @@ static int new_socket(const struct sl_tcp_key *key)
 	return fd;
 }
 
-/* What the peer has sent may be late, or in vain: the kernel gets along with that. */
+/* The peer's segments may come late, or find no connection: the kernel copes with that. */
 bool sl_last_fin(const struct sl_tcp_repair *r)
 {
 	bool live = false;

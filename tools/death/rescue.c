@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who waits to be accepted when a process dies, and others have its listener.
+/* Rescues connections that wait to be accepted when a process dies, and others have its listener.
  *
- * Theory of operation: in the kernel they have one queue, and nobody is lost by the death of one of
- * those who accept. Of ours each had a queue of its own. So what waited there becomes the kernel's
- * connection (TCP_REPAIR), with the bytes that have come, and goes into the box from which the
- * others accept (sock/tcp_share.c). It is made while its packets are still steered to the dead,
- * where nobody answers them: a living process, or the kernel, would reset what it does not know.
- * When the claims are gone the kernel has them, and the connection speaks for the first time.
+ * Theory of operation: kernel listeners shared by processes have one queue, and no connection is
+ * lost when one of the processes dies. Our processes have a queue each. So a connection that waited
+ * in the dead one's becomes the kernel's (TCP_REPAIR), with the bytes that have come, and goes into
+ * the box from which the others accept (sock/tcp_share.c). It is made while its packets are still
+ * steered to the dead process, where nothing answers them: a living process, or the kernel, would
+ * reset an unknown connection. When the claims are gone the kernel gets its packets, and the
+ * connection speaks for the first time.
  *
- * Of a handshake that was answered nobody knows whether the peer has heard that; the kernel's
- * listener would. As a connection it is on trial: it asks (the window probe that ends a repair),
- * and a peer who is connected acknowledges. One who is not says nothing to that, and sends his SYN
- * again: then, or after a time, it is taken back without a word, and the next SYN begins anew. */
+ * For a handshake that was answered it is unknown whether the peer has heard the answer; the
+ * kernel's listener would know. As a connection it is on trial: it asks (the window probe that ends
+ * a repair), and a connected peer acknowledges. A peer that is not connected ignores the probe, and
+ * sends its SYN again: then, or after a time, the connection is taken back without a word, and the
+ * next SYN begins anew. */
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -54,7 +56,7 @@ static struct sl_repair_source source(struct sl_tcp_unread *u)
 	return (struct sl_repair_source){.sndq = no_bytes, .rcvq = unread, .arg = u, .hurry = true};
 }
 
-/* As the listener's: a server's of both families has sockets of the one. */
+/* Makes a socket of the listener's family: a server for both families has IPv6 sockets only. */
 static int new_socket(const struct sl_gone_box *box)
 {
 	int fd = sl_sys_socket(box->family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
@@ -136,8 +138,8 @@ static void take_back(const struct sl_rescue *r)
 	(void)sl_broker_repair(r->fd, TCP_REPAIR_ON);
 }
 
-/* Is it known? Our window of the peer is none until an acknowledgment of his says something else;
- * a SYN says nothing about that. */
+/* True: the trial is decided. The peer's window is 0 here until an acknowledgment changes it; a SYN
+ * does not. */
 static bool judge(struct sl_rescue *r)
 {
 	struct tcp_info info = {0};

@@ -81,7 +81,7 @@ void sl_time_wait_forget(const struct sl_flow_key *k)
 	if (diag_socket() < 0 || ask(&r, &a, sizeof(a)) < (long)(NLMSG_HDRLEN + sizeof(*m)) ||
 	    a.nlh.nlmsg_type != SOCK_DIAG_BY_FAMILY || m->idiag_state != TCP_TIME_WAIT)
 		return;
-	/* That one and no other. */
+	/* Destroy this TIME_WAIT and no other. */
 	r.req.id = m->id;
 	r.nlh.nlmsg_type = SOCK_DESTROY;
 	r.nlh.nlmsg_flags |= NLM_F_ACK;

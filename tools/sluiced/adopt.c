@@ -136,7 +136,7 @@ static int adopt_lane(struct sl_vault_msg *m)
 	if (!leases)
 		return -ENOMEM;
 	err = sl_lane_adopt(p->ifindex, s->memory->umem, k->lane, leases, k->nqueues);
-	/* What is not whole is taken back when the process asks for it, or dies. */
+	/* An incomplete lane is taken back when the process asks for it, or dies. */
 	p->lane[k->number] = (uint16_t)(k->lane + 1);
 	p->lease[k->number] = leases;
 	s->nlanes++;
@@ -146,7 +146,7 @@ static int adopt_lane(struct sl_vault_msg *m)
 /* Claims ----------------------------------------------------------------------------------------
  */
 
-/* Whose each lane of a device is. */
+/* The session that owns each lane of a device. */
 struct owners {
 	uint32_t nqueues;
 	struct sl_session *of[SL_MAX_XSKS];
@@ -268,7 +268,7 @@ static void drop_unused(void)
 	}
 }
 
-/* What of the device no session has; all of it, if none has any. */
+/* Closes the parts of the device that no session has; all of it, if no session has any. */
 static void close_parts(struct sl_device *d)
 {
 	uint32_t ifindex = d->info.ifindex, umem[SL_MAX_PARTS], n = 0;

@@ -33,7 +33,7 @@ int sl_on_conns(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 	return err;
 }
 
-/* What was claimed -------------------------------------------------------------------------------
+/* Claimed ends and flows -------------------------------------------------------------------------
  */
 
 static int by_key(const void *a, const void *b)
@@ -57,7 +57,7 @@ static struct sl_flow_key without_vlan(const struct sl_flow_key *k)
 	return out;
 }
 
-/* Of ends that were claimed for whoever comes there are a few. */
+/* Reads the session's claims. It has few ends that were claimed for any peer. */
 static void look_at_claims(struct sl_session *s)
 {
 	struct sl_conns *c = &s->conns;

@@ -23,7 +23,8 @@ static bool takes_family(const struct sl_diag_sock *s, bool v4)
 	return !v4 || !s->v6only;
 }
 
-/* What is sent to a loopback address never comes by a device, so no claim has it. */
+/* Whether the socket's address overlaps the claim's. Packets to a loopback address never come by a
+ * device, so no claim covers them. */
 static bool meets_local(const struct sl_deliver_claim *c, const struct sl_diag_sock *s)
 {
 	if (!takes_family(s, sl_addr_is_v4(&c->local)) || sl_addr_is_loopback(&s->local))

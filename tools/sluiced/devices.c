@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What becomes of the devices that are lent: looked at every second, said once.
+/* Checks the lent devices every second, and logs each change once.
  *
- * The programs see it for themselves and move what they have (sock/policy.c): this is for who reads
- * the log, and for `sluice daemon ports`. */
+ * The programs see changes for themselves and move their sockets (sock/policy.c): this serves the
+ * reader of the log, and `sluice daemon ports`. */
 #include <net/if.h>
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a NIC that is divided among groups is told (ctl/broker_part.c).
+/* Rules of a NIC that is divided among groups (ctl/broker_part.c).
  *
- * Theory of operation: whatever the NIC has no rule for goes to the first part's queues. For a
- * claim of another part's it gets one, unless it has one for all that comes to that local end: what
- * a listener has accepted comes by the listener's, and costs no rule, nor the NIC's time. A rule
- * stands as long as any claim counts on it. All that goes by one comes by one queue: where a part
- * has several, they take turns. */
+ * Theory of operation: packets without a rule go to the first part's queues. A claim of another
+ * part gets a rule, unless one for all peers of its local end exists: connections that a listener
+ * has accepted use the listener's rule, and cost neither a rule nor the NIC's time. A rule stands
+ * as long as any claim counts on it. All packets of one rule come by one queue: where a part has
+ * several, its rules take turns. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -85,7 +85,7 @@ static void del(struct rule *r)
 	unused = nr;
 }
 
-/* Of any VLAN: what a rule says is where the packet goes. */
+/* Makes the rule's key, without the VLAN: a rule names the end that the packet goes to. */
 static struct sl_flow_key key_of(const struct sl_flow_key *k, bool anybody, bool anywhere)
 {
 	struct sl_flow_key key = {
@@ -102,7 +102,7 @@ static struct sl_flow_key key_of(const struct sl_flow_key *k, bool anybody, bool
 	return key;
 }
 
-/* One that it comes by already. */
+/* Finds an existing rule that brings the claim's packets already. */
 static struct rule *find_any(const struct sl_claim_req *req, const struct sl_part *part)
 {
 	for (unsigned wide = 0; wide < 3; wide++) {
@@ -178,7 +178,7 @@ void sl_divide_put(uint32_t rule)
 		forget(&rules[rule - 1]);
 }
 
-/* Of the daemon before us, if a claim is found for it. */
+/* Learns a rule of the daemon before us; it stays if a claim is found for it. */
 static bool learn(void *arg, const struct sl_flow_key *key, uint32_t queue, uint32_t place)
 {
 	const struct sl_device *d = arg;

@@ -14,7 +14,7 @@
 static int ask = -1, tell = -1; /* eventfds */
 static uint32_t asked, over;    /* numbers; each has one writer */
 
-/* Who asked before a period began has it when it is over. */
+/* A request made before a period began is done when that period is over. */
 static void *wait_for_them(void *arg)
 {
 	const uint64_t one = 1;
@@ -45,7 +45,7 @@ static bool start_thread(void)
 	return !err;
 }
 
-/* In the sandbox, which the thread is to be in, too. */
+/* Starts the thread from within the sandbox, which must confine the thread, too. */
 static bool start(void)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = SL_TAG_GRACE};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a session is lent: devices, lanes. */
+/* Lends devices and lanes to sessions. */
 #include <errno.h>
 #include <net/if.h>
 #include <stdlib.h>
@@ -54,8 +54,8 @@ static void forget_lanes(struct sl_session *s)
 	s->nlanes = 0;
 }
 
-/* What still comes until the grace period is over is little: the claims are gone. What has come
- * already is not made to wait for that. */
+/* Little comes until the grace period is over, since the claims are gone. Packets that have come
+ * already do not wait for its end. */
 bool sl_umem_bury(struct sl_session *s)
 {
 	static struct sl_broker_lane lanes[SL_SESSION_PORTS * SL_SESSION_LANES];
@@ -135,7 +135,7 @@ struct sl_session_port *sl_session_port(struct sl_session *s, uint32_t ifindex)
 	return NULL;
 }
 
-/* Of a device that it has open. */
+/* The session's part of a device that it has open. */
 static struct sl_part *part_of(const struct sl_session *s, uint32_t ifindex)
 {
 	return sl_part_of(sl_device_find(ifindex), s->memory->umem);
@@ -219,7 +219,7 @@ static void lane_put(struct sl_session *s, struct sl_session_port *p, unsigned n
 	sl_keep_lane(s, p, number);
 }
 
-/* What the next daemon finds of the device is changed by the last of a group only. */
+/* Only the last use by a group changes the record of the device for the next daemon. */
 void sl_port_release(uint32_t ifindex, uint32_t umem)
 {
 	struct sl_device *d;

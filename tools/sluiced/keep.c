@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the daemon leaves with the vault (ctl/vault.h), as it comes to be: it may die at any moment.
+/* Stores the daemon's state in the vault (ctl/vault.h) as it changes, since the daemon may die at
+ * any moment.
  *
- * Theory of operation: what a process was lent is put there before the process is told, and taken
- * away after it has been taken back. So after a death nothing is missing that anybody has; what
- * there is too much is found (adopt.c). Claims are not kept: the maps have them.
+ * Theory of operation: a record is stored before its process is told of the loan, and removed after
+ * the loan has been taken back. So after a death no loan lacks a record, and records without a loan
+ * are found (adopt.c). Claims are not stored: the maps have them.
  *
- * The vault may die, too: then there is another, which is given everything. One that does not take
- * what it is sent is killed for it. */
+ * The vault may die, too: then the daemon starts another and gives it everything. A vault that does
+ * not read what it is sent is killed. */
 #include "keep.h"
 
 #include <errno.h>
@@ -347,7 +348,7 @@ void sl_keep_start(void)
 			return;
 		}
 		keep_all();
-		/* It says its number when it has taken all that. */
+		/* The vault answers with its process id when it has read all of that. */
 		send_out(SL_VAULT_LIST, 0, 0);
 	}
 	if (vault >= 0 && watch())
@@ -426,7 +427,7 @@ static int read_all(int fd)
 	err = sl_vault_send(fd, &m, 0);
 	while (!err) {
 		err = sl_vault_recv(fd, &m, 0);
-		/* (It hangs up on a daemon that comes while it has one: the word may be lost.) */
+		/* (The vault hangs up on a second daemon: its SL_VAULT_BUSY may be lost.) */
 		if (err <= 0)
 			return err && err != -ECONNRESET ? err : -EBUSY;
 		if (m.hdr.op == SL_VAULT_BUSY)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What came for a dead process and was never taken: SYNs above all, whose senders would ask again
- * after a second.
+/* Late packets: those that came for a dead process and were never taken, SYNs above all, which
+ * would be sent again only after a second.
  *
- * Theory of operation: had the packets come a moment later, they would have been the kernel's, or
- * another worker's. So TCP's are the kernel's now: its listener answers a SYN, and what follows is
- * the kernel's, too (bpf/steer.bpf.c); a connection that was rescued has its segment; what is for
- * nobody is reset, as by any kernel. They come to it by the loopback device, as from a raw socket
- * (sl_broker_inject()), so there are none for sockets that are bound to a device.
+ * Theory of operation: a moment later these packets would have gone to the kernel, or to another
+ * worker. So TCP's are given to the kernel now: its listener answers a SYN, and the kernel gets the
+ * rest of that connection, too (bpf/steer.bpf.c); a connection that was rescued gets its segment; a
+ * segment that meets no socket is reset, as by any kernel. They come by the loopback device, as
+ * from a raw socket (sl_broker_inject()), so sockets that are bound to a device get none.
  *
- * The rings and the frames are the word of the dead: none of their bytes reaches the kernel as they
- * lie there. A packet is read as a segment of TCP, and one that is for an end that the process had
- * proved to have, from a source that a wire may have, and that the kernel would give to no other
- * user's socket, is written anew: from the addresses, the segment and its payload, without IP
- * options and extension headers. */
+ * The dead process may have written anything into the rings and the frames: none of their bytes
+ * reaches the kernel unchecked. A packet is parsed as a segment of TCP. It must be for an end that
+ * the process had proved, from a source that a wire may have, and the kernel must give it to no
+ * other user's socket. Then it is written anew: from the addresses, the segment and its payload,
+ * without IP options and extension headers. */
 #include <netinet/in.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@
 #include "wire/tcp_seg.h"
 
 #define LATE_MAX 1024 /* packets at a time: some 20 ms */
-/* Who sent a SYN has not yet sent it again, which another worker might have answered. */
+/* Within that time a SYN has not been sent again, so no other worker has answered it. */
 #define SYN_NS 500000000ull
 
 struct late {
@@ -88,7 +88,7 @@ static const uint8_t *write_anew(const struct sl_pkt *p, const struct sl_diag_fl
 	return frame + h.l3;
 }
 
-/* One packet of a dead ring: `frame` is memory that the dead may have filled with anything. */
+/* Handles a packet of a dead ring: the dead process may have filled `frame` with anything. */
 static void give(void *arg, uint32_t ifindex, const uint8_t *frame, uint32_t off, uint32_t bytes)
 {
 	static _Alignas(8) uint8_t copy[16384], fresh[SL_TCP_HEADROOM + sizeof(copy)];

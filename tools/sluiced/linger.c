@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a program had that became another one: for a moment it is kept for the next.
+/* Keeps a program's devices and memory for a moment when it becomes another program.
  *
  * execve(2) closes the connection, and the process lives; the new program, when it is preloaded,
- * asks for a lease again a little later. For the only one on a device that would be a steering
- * program taken off and attached, and packet memory made anew: some 100 ms. So the last hold on
- * device and memory stays for LINGER_NS, or until the process has both again, or is dead. (One
- * that exits closes the connection, too, a moment before it is dead.) Its claims, lanes and frames
- * are taken back as ever. (Where rings are lent once the next could not have these.) The vault
- * knows nothing of it: the next daemon keeps nothing for it. */
+ * asks for a lease again a little later. If no other session had the device, the steering program
+ * would be taken off and attached again, and packet memory made anew: some 100 ms. So the last use
+ * of device and memory stays for LINGER_NS, or until the process has both again, or is dead. (A
+ * process that exits closes the connection, too, a moment before it is dead.) Its claims, lanes and
+ * frames are taken back as always. (Where rings are lent once the next program could not have
+ * them.) The vault has no record of it: the next daemon keeps nothing for the process. */
 #include "base/clock.h"
 #include "base/sys.h"
 #include "ctl/broker_int.h"

@@ -230,7 +230,7 @@ static int bind_socket(int fd)
 	return bind(fd, (struct sockaddr *)&sun, sizeof(sun)) ? -errno : 0;
 }
 
-/* Anybody may connect and be told that he may not. */
+/* Any user may connect: the daemon answers a refusal with its reason. */
 static int open_socket(void)
 {
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), err;

@@ -21,7 +21,7 @@
 struct words {
 	char *at;
 	sl_policy_name_fn *name;
-	/* What is wrong. */
+	/* The mistake found. */
 	const char *expected, *found;
 };
 

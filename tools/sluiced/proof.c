@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a passed socket proves. The kernel let its owner bind it, in its namespace: whoever holds it
- * receives what is sent to that port already. */
+/* Checks the proof that a passed socket is. The kernel let its owner bind it, in its namespace: a
+ * process with that socket receives packets for its port anyway. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -93,7 +93,7 @@ int sl_proof_listener(int fd, uint16_t *port, uint8_t *family, const char **why)
 	return -EPERM;
 }
 
-/* What can be connected to has a name. */
+/* A socket with a name could be connected to by other processes. */
 int sl_proof_pair(int fd, const char **why)
 {
 	struct sockaddr_storage ss;

@@ -86,7 +86,8 @@ static void no_one(const struct sl_diag_sock *s, void *arg)
 {
 }
 
-/* That no connection is found says nothing where the kernel cannot look for one. */
+/* Whether the kernel can look for TCP connections. If not, a connection that is not found may still
+ * exist. */
 static bool can_find_tcp(void)
 {
 	static bool can;
@@ -118,7 +119,7 @@ static void read_name(int fd, bool peer, struct sl_addr *addr, uint16_t *port)
 		*port = 0;
 }
 
-/* What a claim of a flow that no socket has in the kernel needs of it. */
+/* Checks the socket for a claim of a flow for which the kernel has no socket. */
 static int read_basics(int fd, struct sl_proof *p)
 {
 	struct sl_diag_sock *own = &p->own;
@@ -191,7 +192,7 @@ static int check_place(int fd, const struct sl_claim_req *req, const struct sl_d
 	return -EPERM;
 }
 
-/* Whose the others are ---------------------------------------------------------------------------
+/* Owners of other sockets ------------------------------------------------------------------------
  */
 
 bool sl_proof_is_others(const struct sl_session *s, const struct sl_proof *p,
@@ -233,8 +234,8 @@ static struct sl_diag_flow flow_of(const struct sl_claim_req *req, const struct 
 	};
 }
 
-/* What the kernel has for the flow, if that is a socket: a handshake that is not done belongs to
- * the listener, which has no number of a user itself. */
+/* Finds the kernel's socket for the flow. An unfinished handshake belongs to the listener, since it
+ * has no user id itself. */
 static int find_owner(const struct sl_diag_flow *f, struct sl_diag_sock *out)
 {
 	struct sl_diag_flow first = *f;
@@ -459,7 +460,8 @@ bool sl_prove_late(const struct sl_session *s, const struct sl_diag_flow *f)
 	struct sl_diag_sock found;
 	int err = find_owner(f, &found);
 
-	/* What is for nobody is reset. Connections that the daemon saved are the daemon's own. */
+	/* A packet that meets no socket is reset. Connections that the daemon saved are the
+	 * daemon's own. */
 	return err == -ENOENT || (!err && (found.uid == s->cred.uid || !found.uid || !found.inode ||
 					   has_proved_with(s, &found)));
 }

@@ -85,7 +85,7 @@ static bool is_fs_id(long nr, uint32_t id)
 	return (uint32_t)sl_sys(nr, UINT32_MAX) == id;
 }
 
-/* What this thread makes is that user's from now on. */
+/* Sockets that this thread makes belong to that user from now on. */
 static bool become(uint32_t uid, uint32_t gid)
 {
 	(void)sl_sys(SYS_setfsgid, gid);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the daemon gives up once it has started: capabilities, files, system calls.
+/* Gives up capabilities, files and system calls once the daemon has started.
  *
- * It stays user 0, whose files on bpffs it must own, but with the capabilities below, in a domain
- * of Landlock that lets it write beneath its own directory and bpffs only, and with a list of
- * system calls. The reaper, which it starts for each device, inherits all of this. */
+ * The daemon stays user 0, which must own its files on bpffs, but with the capabilities below, in a
+ * domain of Landlock that lets it write beneath its own directory and bpffs only, and with a list
+ * of system calls. The reaper, which it starts for each device, inherits all of this. */
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>

@@ -32,7 +32,8 @@ static uint64_t mix_text(uint64_t h, const char *text)
 	return h;
 }
 
-/* Of "Uid:" and "Gid:" (real, effective, saved, file system): what counts. is_zero: both are. */
+/* Mixes in the relevant ids of a "Uid:" or "Gid:" line (real, effective, saved, file system).
+ * is_zero: both are 0. */
 static uint64_t mix_ids(uint64_t h, const char *line, bool *is_zero)
 {
 	unsigned real, saved;

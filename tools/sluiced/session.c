@@ -31,7 +31,7 @@ struct sl_sluiced sluiced = {.epfd = -1, .listen_fd = -1};
 /* Coming ----------------------------------------------------------------------------------------
  */
 
-/* Who it is, as the kernel says. */
+/* Asks the kernel for the peer's process, user and groups. */
 static int identify(struct sl_session *s)
 {
 	socklen_t len = sizeof(s->cred);
@@ -103,9 +103,9 @@ bool sl_is_dead(int pidfd)
 	return sl_sys(SYS_ppoll, &p, 1, &now, NULL, 8) == 1;
 }
 
-/* Nobody works any more on what was lent. The library never closes its end, so when it is closed
- * the process has ended, or is another program (lease.c, hang_up()). With one that we hung up on,
- * only its death is certain. */
+/* True: no process uses the loan any more. The library never closes its end, so when it is closed
+ * the process has ended, or is another program (lease.c, hang_up()). If the daemon hung up, only
+ * the process's death is certain. */
 static bool is_dead(const struct sl_session *s)
 {
 	return s->eof || s->pidfd < 0 || sl_is_dead(s->pidfd);
@@ -191,7 +191,7 @@ static int check_netns(int fd, const char **why)
 	return 0;
 }
 
-/* What the daemon calls groups itself has a colon, so nobody can ask for it. */
+/* The daemon's own names of groups contain a colon, so no client can ask for one. */
 static bool is_name(const char *group)
 {
 	static const char may[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -200,8 +200,8 @@ static bool is_name(const char *group)
 	return group[0] && !group[strspn(group, may)];
 }
 
-/* Who is in a group reads what the others of it receive and send, so only the policy lets users
- * meet. */
+/* Members of a group can read each other's packets, so only the policy lets different users share
+ * one. */
 static int choose_group(struct sl_session *s, const struct sl_limits *l, const char *wanted,
 			const char **why)
 {
@@ -353,7 +353,7 @@ static void say_refused(struct sl_session *s, uint32_t op, int err, const char *
 	s->said = true;
 }
 
-/* It waits for another process: it is not answered, and is looked at again after a moment. */
+/* The request waits for another process: it stays unanswered, and is tried again after a moment. */
 static bool postpone(struct sl_session *s)
 {
 	uint64_t now = sl_now_ns();
@@ -390,13 +390,13 @@ static bool serve(struct sl_session *s, struct sl_lease_msg *m)
 	if (err) {
 		close_fds(m->fd, m->nfds);
 		m->nfds = 0;
-		if (err != -ENOENT && err != -EAGAIN) /* (he asks again) */
+		if (err != -ENOENT && err != -EAGAIN) /* (the client asks again) */
 			say_refused(s, m->hdr.op, err, why ? why : "it makes no sense");
 		snprintf(m->body.why, sizeof(m->body.why), "%s", why ? why : sl_strerror(err));
 	}
 	err = sl_lease_send(s->fd, m, true, MSG_DONTWAIT);
 	close_fds(m->fd, m->nfds);
-	/* Who does not read his answers is not waited for. */
+	/* A client whose socket buffer is full loses its session: the daemon never waits. */
 	return !err && m->hdr.err != -EPROTO && (s->greeted || m->hdr.op >= SL_LEASE_STATUS);
 }
 
@@ -469,8 +469,8 @@ uint64_t sl_sessions_later(uint64_t now)
 	return next;
 }
 
-/* It is answered before it is taken out of the socket: should we die in between, the next daemon
- * finds it there. An answer that comes twice is known by its number. */
+/* The request is answered before it is taken out of the socket: should the daemon die in between,
+ * the next one finds it there. The client knows a second answer by its number. */
 void sl_session_readable(struct sl_session *s)
 {
 	static struct sl_lease_msg m;
@@ -488,8 +488,9 @@ void sl_session_readable(struct sl_session *s)
 		sluiced.requests++;
 	s->seq = m.hdr.seq;
 	good = n > 0 && (!s->again || may_try(s)) && serve(s, &m);
-	/* What was taken is in repair mode, where closing waits for nobody; the request has the last
-	 * reference (take.c), so that it is gone when the client asks for more. */
+	/* The connection that was read is in repair mode, where close() does not wait. The request
+	 * holds the last reference (take.c): drop it now, so that the connection is gone when the
+	 * client asks for more. */
 	if (n > 0 && m.hdr.op == SL_LEASE_TAKE && !m.hdr.err && !m.body.take_ok.err)
 		while (npassed)
 			sl_sys_close(passed[--npassed]);
@@ -517,10 +518,10 @@ void sl_session_readable(struct sl_session *s)
 
 enum taken { TAKEN, MORE, LATER };
 
-/* Who can be saved is the kernel's before others can reset him, by claims that are gone; these go
- * before lanes, so that nothing is steered to one that is gone; peers are told when the
- * kernel will answer for them; frames are taken from the dead only. A process that lives, and has
- * hung up, keeps its own for that long. */
+/* Order: waiting connections that can be saved become the kernel's before others can reset them,
+ * since the claims are gone next; claims go before lanes, so that nothing is steered to a closed
+ * lane; peers are told when the kernel answers for the process; frames are taken from a dead
+ * process only. A process that lives after a hang-up keeps its frames until it dies. */
 static enum taken take_back(struct sl_session *s)
 {
 	bool dead = is_dead(s);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What `sluice daemon` asks: the daemon, its devices, its leases. */
+/* Answers `sluice daemon`: the daemon, its devices, its leases. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static void count_use(uint32_t ifindex, uint32_t umem, uint32_t *lanes, uint32_t
 	}
 }
 
-/* They were told. */
+/* Counts the sessions that were refused the device and could have it otherwise. */
 static uint32_t count_outsiders(const struct sl_device *d)
 {
 	uint32_t n = 0;

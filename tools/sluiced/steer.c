@@ -224,7 +224,7 @@ int sl_on_inject(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 	return err;
 }
 
-/* What a connection had with us must find room in the kernel's socket. */
+/* The kernel's socket must have room for the connection's data. */
 int sl_on_buffer(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {
 	const struct sl_lease_buffer *b = &m->body.buffer;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Claims of endpoints and of UDP's flows, after they were proved: is it still so?
+/* Watches whether proved claims of endpoints and of UDP flows still hold.
  *
- * Theory of operation: others bind sockets later (SO_REUSEADDR, a more specific address, one more
- * receiver of a group), and the socket of the claim is closed, or listens no more. The kernel tells
- * of neither, so the daemon reads the kernel's sockets, all at once for all claims: those of UDP
- * and the listeners of TCP, SL_WATCH_MS apart, or farther where reading takes long (1/SHARE of the
- * loop's time). A claim that is not what the kernel would deliver any more is taken back: the
- * packets reach the kernel, whose choice they are, and the library reads its sockets there, too.
- * TCP's flows are not watched: the library's connections have a socket that is only bound, of which
- * the kernel shows nothing. */
+ * Theory of operation: programs bind sockets later (SO_REUSEADDR, a more specific address, one more
+ * receiver of a group), and the socket of the claim is closed, or listens no more. The kernel
+ * reports neither, so the daemon reads the kernel's sockets, all at once for all claims: those of
+ * UDP and the listeners of TCP, SL_WATCH_MS apart, or farther where reading takes long (1/SHARE of
+ * the loop's time). A claim that the kernel would not deliver to its socket any more is taken back:
+ * the packets reach the kernel, which decides, and the library reads its sockets there, too. TCP
+ * flows are not watched: the library's connections have a socket that is only bound, and the kernel
+ * does not list it. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ struct watched {
 	uint64_t since_ns;
 	bool seen;       /* the socket was in the kernel's table at a look */
 	unsigned missed; /* so many looks in a row it was not */
-	/* Of the look that goes on. */
+	/* Result of the look under way. */
 	bool here;
 	uint32_t other; /* inode of a socket that goes before it; 0: none */
 };
@@ -178,7 +178,7 @@ static bool is_true(struct watched *w, uint64_t now_ns)
 	w->missed = w->here ? 0 : w->missed + 1;
 	if (w->other)
 		return false;
-	/* One look can miss a socket, when others come and go while the kernel reads on. */
+	/* A look can miss a socket, when others come and go while the kernel reads on. */
 	if (w->missed < 2)
 		return true;
 	/* A UDP socket was there when it proved the claim. */
