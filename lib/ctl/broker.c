@@ -199,7 +199,8 @@ static void look_for_tags(struct sl_device *p)
 		p->info.flags &= ~SL_PORT_TAGS;
 }
 
-/* (The embedded broker's packet memory may not be known yet: then the first lane does it.) */
+/* (The embedded broker's packet memory may not be known yet: then the first lane binds the queues.)
+ */
 static int part_open(struct sl_part *part, uint32_t umem, const char **why)
 {
 	part->umem = sl_umem_find(umem);
@@ -252,7 +253,7 @@ undivide:
 	return err;
 }
 
-/* exiting: other threads may still be at work in what is mapped. */
+/* exiting: other threads may still use the mappings. */
 static void port_stop(struct sl_device *p, bool exiting)
 {
 	bool had_link = sl_now_ns() < p->link_ns || sl_left_had_link(p->info.ifindex);
@@ -292,7 +293,7 @@ static void say_open(const struct sl_device *p)
 	sl_queues_say_room(&p->part[0]);
 }
 
-/* Does what came by its own queues still come by our sockets? */
+/* Checks that packets of the port's queues still come by our sockets. */
 static enum sl_port_end look(struct sl_device *p)
 {
 	struct sl_link_now now;
@@ -438,7 +439,7 @@ void sl_embedded_port_close(uint32_t ifindex, uint32_t umem)
 	sl_broker_leave(&g);
 }
 
-/* The attachment is left to whoever cleans up after the last descriptor. */
+/* Leaves the attachment to the process that cleans up after the last descriptor. */
 void sl_device_drop(struct sl_device *p)
 {
 	sl_attach_child(&p->attach);
@@ -510,7 +511,7 @@ void sl_embedded_port_unguard(uint32_t ifindex)
 	sl_broker_leave(&g);
 }
 
-/* Has the device of that number gone, and is its name another's now? */
+/* True: p's device has gone, and its name is the other device's now. */
 static bool came_for(const struct sl_device *p, uint32_t ifindex, const char *name)
 {
 	struct sl_link_now now;

@@ -123,7 +123,7 @@ static void keep_fds(const struct sl_device *d, struct device_kept *k, struct sl
 	k->guard = sl_vault_add(m, d->attach.guard_fd);
 	for (unsigned i = 0; i < SL_MAP_COUNT; i++)
 		k->map[i] = sl_vault_add(m, d->attach.map_fd[i]);
-	for (unsigned i = 0; i < SL_MAX_QUEUES; i++) /* (who is not bound has nothing to keep) */
+	for (unsigned i = 0; i < SL_MAX_QUEUES; i++) /* (an unbound queue has nothing to keep) */
 		k->anchor[i] =
 			sl_vault_add(m, sl_queue_is_bound(d, i) ? d->queue[i].anchor_fd : -1);
 }
@@ -348,7 +348,7 @@ static void remember_xsk(const struct sl_share *g, uint32_t xsk, uint32_t queue)
 	sl_store(&g->told_queue[queue].xsks, g->told_queue[queue].xsks + 1);
 }
 
-/* Is there an XSK of that packet memory, of an open lane? */
+/* True: an open lane has an XSK of that packet memory. */
 static bool has_xsk(const struct sl_device *d, const struct sl_umem *u, uint32_t xsk)
 {
 	uint32_t lane = xsk / d->info.nqueues, queue = xsk % d->info.nqueues;
@@ -372,7 +372,7 @@ static void forget_xsks(const struct sl_umem *u)
 					     d->queue[i % d->info.nqueues].share_queue);
 }
 
-/* Those that a session has are members, whatever is told of them; all others are not. */
+/* Buries members without a session; marks those with a session live even if they were free. */
 static void bury_unused(struct sl_umem *u, bool (*is_used)(uint32_t umem, uint8_t member))
 {
 	uint32_t id = u->info.id;

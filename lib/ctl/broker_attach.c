@@ -186,7 +186,7 @@ bool sl_bpffs_is_there(void)
 	return !statfs(sl_bpffs_root(), &fs) && (uint32_t)fs.f_type == BPF_FS_MAGIC;
 }
 
-/* When somebody has taken the dispatcher off by hand its pins stay and keep our program loaded. */
+/* After the dispatcher was taken off by hand its pins stay and keep our program loaded. */
 static void clean_orphans(uint32_t ifindex)
 {
 	char root[280], prefix[40], dir[400];
@@ -296,7 +296,7 @@ static void unload(struct sl_attach *a)
 	a->obj = NULL;
 }
 
-/* After an attach: what the device runs now, and is there room for others. */
+/* After an attach: notes the program that the device runs now, and whether others have room. */
 static void note_main(struct sl_attach *a, uint32_t ifindex)
 {
 	struct xdp_multiprog *mp = multiprog(ifindex);

@@ -115,7 +115,7 @@ static void entry_del(const struct entry *e)
 {
 	uint16_t *uses = entry_uses(e);
 
-	/* Somebody may have taken it out by hand; then the count stays, which is harmless. */
+	/* The entry may have been removed by hand; then the count stays, which is harmless. */
 	bool last =
 		!bpf_map_delete_elem(e->map_fd, &e->flow) && *uses != UINT16_MAX && --*uses == 0;
 
@@ -180,8 +180,7 @@ static int claim_join(const struct entry *e, const struct sl_claim *claim, bool 
 	if (err)
 		return err;
 	mine = group_find(&g, claim);
-	/* A flow that somebody lets pass is the kernel's; who takes it over from there has its
-	 * socket. */
+	/* A flow that is let pass is the kernel's; a process that takes it over has its socket. */
 	if (!mine && replace && !spread &&
 	    (g.target[0].pid == claim->pid || old.flags & SL_CLAIM_PASS)) {
 		g.count = 1;
@@ -228,7 +227,7 @@ static int claim(const struct sl_claim_req *req, bool spread)
 	int err = entry_init(&e, req);
 
 	c.flags &= ~(SL_CLAIM_GROUP | SL_CLAIM_AWAY);
-	if (!c.pid) /* the daemon says whose it is */
+	if (!c.pid) /* the daemon sets its owner */
 		c.pid = sl_broker_pid();
 	if (!err && c.flags & SL_CLAIM_PASS && e.bit != SL_PORT_FLOW)
 		err = -EINVAL;

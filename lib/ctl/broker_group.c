@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-/* Those that are away come last. */
+/* Targets that are away come last. */
 static void fill(struct sl_group *g, const struct sl_claim *target, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)

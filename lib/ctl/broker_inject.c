@@ -45,8 +45,8 @@ static int route_type(int fd, const struct nlmsghdr *nlh)
 	return ((const struct rtmsg *)mnl_nlmsg_get_payload(answer))->rtm_type;
 }
 
-/* Is that an address of this host's? Asked of the routes by which the packet would go: bind(2) says
- * yes to others, too, where net.ipv4.ip_nonlocal_bind is set. */
+/* Checks that the address is this host's, by the routes by which the packet would go: bind(2)
+ * accepts others, too, where net.ipv4.ip_nonlocal_bind is set. */
 static int check_local(uint8_t family, const void *addr, uint16_t len, uint32_t scope)
 {
 	uint8_t buf[128] __attribute__((aligned(8)));

@@ -148,7 +148,7 @@ static bool blinds_constants(void)
 	char text[4];
 
 	return sl_read_text("/proc/sys/net/core/bpf_jit_harden", text, sizeof(text)) > 0 &&
-	       text[0] == '2'; /* 1: only for who has no privilege */
+	       text[0] == '2'; /* 1: only unprivileged users */
 }
 
 static bool bound_moves; /* no bound program in this process: the kernel has moved one */

@@ -139,7 +139,8 @@ int sl_maps_open(struct sl_device *port, const char **why)
 	return 0;
 }
 
-/* An address is no longer this host's: what came to it by a wildcard is forgotten. */
+/* An address is no longer this host's: makes the steering program forget flows that came to it by a
+ * wildcard claim. */
 static void forget_wildcards(struct sl_device *port)
 {
 	for (uint32_t i = 0; i < SL_MAX_PORTS; i++)
@@ -147,7 +148,7 @@ static void forget_wildcards(struct sl_device *port)
 			sl_port_word_change(&port->info.ports[i], 0, 0);
 }
 
-/* Addresses that went while nobody looked. */
+/* Drops addresses that went while no process watched. */
 static void drop_locals(struct sl_device *port)
 {
 	int fd = port->attach.map_fd[SL_MAP_LOCALS];

@@ -155,7 +155,7 @@ static struct ethtool_rx_flow_spec spec_of(const struct sl_flow_key *k, uint32_t
 	return f;
 }
 
-/* The other way, of a rule that spec_of() made. */
+/* The inverse of spec_of(). */
 static struct sl_flow_key key_of(const struct ethtool_rx_flow_spec *f)
 {
 	struct sl_flow_key k = {.proto = IPPROTO_TCP};
@@ -187,7 +187,7 @@ static struct sl_flow_key key_of(const struct ethtool_rx_flow_spec *f)
 	return k;
 }
 
-/* Does the rule look at what spec_of()'s do, and nothing else? */
+/* True: the rule matches on the same fields as spec_of()'s, and on nothing else. */
 static bool is_such(const struct ethtool_rx_flow_spec *f, const struct sl_flow_key *key)
 {
 	const struct ethtool_rx_flow_spec ours = spec_of(key, 0);
@@ -244,7 +244,7 @@ void sl_nic_rule_del(struct sl_device *port, uint32_t place)
 	sl_dev_ethtool(port->info.ifindex, &c);
 }
 
-/* Where all rules are, to be freed; NULL: it does not say. */
+/* The places of all rules, to be freed; NULL: the driver does not say. */
 static struct ethtool_rxnfc *places_get(const struct sl_device *port, uint32_t *n)
 {
 	struct ethtool_rxnfc count = {.cmd = ETHTOOL_GRXCLSRLCNT}, *all;
@@ -303,7 +303,7 @@ static int set_ntuple(const struct sl_device *port, bool on, bool *was)
 	return sl_dev_ethtool(port->info.ifindex, &flags);
 }
 
-/* There are NICs that take rules, but not such. (The address is nobody's: RFC 5737.) */
+/* Some NICs take rules, but not of this kind. (The address belongs to no host: RFC 5737.) */
 static int try_rule(struct sl_device *port)
 {
 	struct sl_flow_key key = {

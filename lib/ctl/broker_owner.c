@@ -68,7 +68,7 @@ static int owner_bind(const struct sockaddr_un *sun, socklen_t len)
 	return err;
 }
 
-/* Process id of who listens; 0 when it cannot be seen (another process namespace, or gone). */
+/* Process id of the listener; 0 when it cannot be seen (another process namespace, or gone). */
 static pid_t owner_ask(const struct sockaddr_un *sun, socklen_t len)
 {
 	int fd = sl_sys_socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

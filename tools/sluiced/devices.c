@@ -78,7 +78,7 @@ static void look_at(const struct sl_device *d)
 
 void sl_devices_check(void)
 {
-	/* (The list may not change meanwhile: there is one thread.) */
+	/* (The list cannot change meanwhile: there is one thread.) */
 	for (const struct sl_device *d = sl_port_first(); d; d = d->next)
 		look_at(d);
 }

@@ -17,10 +17,10 @@
 
 #define HELLO_NS       2000000000ull
 #define REST_NS        100000000ull
-#define SPARE_FDS      64u  /* for root, or an eighth of what there is */
+#define SPARE_FDS      64u  /* for root, or an eighth of the limit */
 #define STRANGERS_USED 512u /* of all users but root */
 
-static uint64_t rest_ns; /* not 0: until then nobody is accepted */
+static uint64_t rest_ns; /* not 0: until then no connection is accepted */
 
 struct counts {
 	uint32_t of_user, strangers_of_user, strangers;
@@ -77,7 +77,7 @@ int sl_door_lease(const struct sl_session *s, const struct sl_limits *l, const c
 {
 	struct counts c = count(s);
 
-	/* (An adopted one asks again, and is one of them.) */
+	/* (An adopted session asks again, and is counted already.) */
 	if (c.of_user - c.strangers_of_user < l->clients || s->greeted)
 		return 0;
 	sl_why(why,

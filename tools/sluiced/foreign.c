@@ -33,7 +33,7 @@
 static int receive_bare(struct sl_session *s, struct sl_lease_msg *m)
 {
 	int truncated, err;
-	/* (The sender is told in any case, so that there is room for no descriptor beside.) */
+	/* (The kernel always adds the sender, so no space is left for a further descriptor.) */
 	long n = sl_rights_recv_from(s->fd, m, offsetof(struct sl_lease_msg, nfds), m->fd, 0,
 				     &m->nfds, MSG_DONTWAIT | MSG_PEEK, &truncated, &m->from);
 
@@ -112,7 +112,7 @@ int sl_foreign_check(struct sl_session *s, const struct sl_lease_msg *m, uint32_
 	for (uint32_t i = 0; i < n; i++) {
 		/* (RESTORE without bytes has the socket twice; restore.c looks at the memory.) */
 		bool memory = m->hdr.op == SL_LEASE_CONNS || (m->hdr.op == SL_LEASE_RESTORE && i);
-		bool good = m->hdr.op == SL_LEASE_HELLO || /* (says so itself) */
+		bool good = m->hdr.op == SL_LEASE_HELLO || /* (HELLO checks it itself) */
 			    (memory && sl_foreign_is_memory(m->fd[i])) ||
 			    (m->hdr.op != SL_LEASE_CONNS && sl_foreign_is_socket(m->fd[i]));
 
@@ -121,7 +121,7 @@ int sl_foreign_check(struct sl_session *s, const struct sl_lease_msg *m, uint32_
 		sl_why(why, "descriptor %u is not of the kind that the request takes", i);
 		return -EPERM;
 	}
-	/* Those of requests before must not be counted. */
+	/* Descriptors of earlier requests must not be counted. */
 	if (m->hdr.op == SL_LEASE_HOLDERS)
 		(void)sl_closer_wait(s->cred.uid, HOLDERS_MS);
 	return 0;

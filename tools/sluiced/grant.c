@@ -15,8 +15,8 @@
 #include "net/route.h"
 #include "sluiced.h"
 
-/* So long a queue pair may outlive its process: in a child, until that has come to its handler of
- * fork(), or to exec(). */
+/* A queue pair may outlive its process that long: in a child, until it has run its handler of
+ * fork(), or exec(). */
 #define QUEUE_PAIR_NS 1000000000ull
 
 /* The dead --------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ int sl_on_port_open(struct sl_session *s, struct sl_lease_msg *m, const char **w
 	return 0;
 }
 
-/* While the process lives: what its rings hold is its own to save. */
+/* While the process lives it saves the packets in its rings itself. */
 static void lane_put(struct sl_session *s, struct sl_session_port *p, unsigned number)
 {
 	struct sl_xsk_lease *leases = p->lease[number];
@@ -301,7 +301,7 @@ int sl_on_vlan_leave(struct sl_session *s, struct sl_lease_msg *m, const char **
 	return 0;
 }
 
-/* Only its own device, and only when nobody else has connections there. */
+/* Only for its own device, and only when no other session has connections there. */
 int sl_on_unguard(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {
 	struct sl_session_port *p = port_of(s, m);

@@ -79,7 +79,7 @@ static int post(const struct sl_vault_msg *m)
 	return err;
 }
 
-/* Without a vault nothing is kept; the next one gets all. */
+/* Without a vault nothing is kept; the next vault gets everything. */
 static void send_out(uint8_t op, uint8_t kind, uint64_t key)
 {
 	int err;
@@ -290,7 +290,7 @@ static int watch(void)
 	return sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_ADD, vault, &ev);
 }
 
-/* Where the next daemon finds the vault: its own user's. */
+/* The socket where the next daemon finds the vault, for its own user only. */
 static int open_door(void)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
@@ -441,7 +441,7 @@ static int read_all(int fd)
 	return err;
 }
 
-/* All but those of the one kind. */
+/* Drops all records but those of one kind. */
 static void forget_others(enum sl_keep kind)
 {
 	unsigned left = 0;

@@ -33,7 +33,7 @@
 struct late {
 	const struct sl_session *session;
 	uint32_t given, left;
-	uint32_t strange; /* what was no segment for the process: dropped */
+	uint32_t strange; /* packets dropped as no segment for the process */
 	bool syns;
 };
 
@@ -46,7 +46,7 @@ static bool is_martian(const struct sl_addr *a)
 	return sl_addr_is_v4(a) && (a->b[12] == 0 || a->b[12] >= 240);
 }
 
-/* Was it the process's, and does nobody else get it now? */
+/* True: the packet was for the process, and no other process gets it now. */
 static bool is_for(const struct sl_session *s, const struct sl_diag_flow *f, bool v6)
 {
 	const struct sl_own_end *end = sl_conns_end(&s->conns, f->local.b, f->local_port);

@@ -51,8 +51,8 @@ static const char *policy_path;
 static int signal_fd = -1;
 static bool open_air;
 static unsigned stuck_seconds = 20; /* for a turn of the loop, at most */
-static bool stepping_down;          /* the next daemon goes on with what the vault has */
-static uint64_t end_ns;             /* not 0: the daemon ends then, or as soon as nobody needs it */
+static bool stepping_down;          /* the next daemon continues with the vault's records */
+static uint64_t end_ns; /* not 0: the daemon ends then, or as soon as no session needs it */
 
 /* Settings and policy ---------------------------------------------------------------------------
  */
@@ -201,7 +201,7 @@ static void open_broker(void)
 /* The socket ------------------------------------------------------------------------------------
  */
 
-/* True when nobody listens there: a dead daemon has left it. */
+/* True when no process listens there: a dead daemon has left the socket. */
 static bool is_stale(int fd, const struct sockaddr_un *sun)
 {
 	return connect(fd, (const struct sockaddr *)sun, sizeof(*sun)) && errno == ECONNREFUSED;

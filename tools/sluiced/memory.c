@@ -71,7 +71,7 @@ static bool is_anothers(const struct sl_session *s, uint32_t ifindex)
 	return d && !sl_part_unused(d) && !sl_memory_has_part(d, s->group);
 }
 
-/* Their groups, with commas between. */
+/* Names of the groups that have the device, with commas between. */
 static const char *groups_of(uint32_t ifindex)
 {
 	static char text[SL_MAX_PARTS * 34];
@@ -87,7 +87,7 @@ static const char *groups_of(uint32_t ifindex)
 	return text;
 }
 
-/* Where rings are lent once: who else has the device's, or had them until a moment ago. */
+/* Where rings are lent once: the session that has the device's, or had them until a moment ago. */
 static const struct sl_session *borrower(const struct sl_session *s, uint32_t ifindex)
 {
 	struct sl_session *o = sl_rings_lent_once() ? sluiced.sessions : NULL;
@@ -127,7 +127,7 @@ struct search {
 	bool found;        /* one that is not */
 };
 
-/* (Which have XDP, queues and the like to offer is seen when they are opened.) */
+/* (Whether they offer XDP and queues shows when they are opened.) */
 static bool look(const struct sl_link *link, void *arg)
 {
 	struct search *a = arg;
@@ -142,7 +142,7 @@ static bool look(const struct sl_link *link, void *arg)
 	return !a->found;
 }
 
-/* Are all devices that it could have another group's? */
+/* True: every device that the session could have is another group's. */
 static bool is_shut_out(const struct sl_session *s, const char **why)
 {
 	struct search a = {.session = s};
@@ -176,7 +176,7 @@ static struct sl_memory *memory_new(const struct sl_session *s, const char **why
 	return found;
 }
 
-/* Without a user yet. */
+/* Makes packet memory without a user. */
 static struct sl_memory *memory_make(const struct sl_session *s, const char **why)
 {
 	struct sl_memory *m = memory_new(s, why);

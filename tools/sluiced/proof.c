@@ -163,8 +163,8 @@ static bool parse(const uint8_t *p, size_t n, struct ends *e)
 	return true;
 }
 
-/* Would the socket take it, by where it comes from? What it does not take the kernel answers, to
- * whoever is named as the sender. */
+/* Checks that the socket would accept a packet from that source; else the kernel answers, to the
+ * named source. */
 static bool may_come(int fd, const struct ends *e)
 {
 	struct sl_addr a;
@@ -202,6 +202,6 @@ int sl_proof_packet(int fd, const uint8_t *packet, size_t bytes, const char **wh
 		.proto = key.proto,
 	};
 	err = sl_proof_check(fd, &key, why);
-	/* A TCP socket of these very ends is the one that the kernel finds. */
+	/* The kernel finds a TCP socket of exactly these ends first. */
 	return err || e.proto == IPPROTO_TCP ? err : sl_prove_packet(fd, &flow, why);
 }

@@ -147,7 +147,7 @@ static int read_own(int fd, struct sl_proof *p)
 	return own->local_port ? 0 : -EPERM;
 }
 
-/* Is the socket a member there? (ip_mc_gsfget(): -EADDRNOTAVAIL if not.) */
+/* True: the socket is a member there. (ip_mc_gsfget(): -EADDRNOTAVAIL if not.) */
 static bool is_member(int fd, const struct sl_addr *group, uint32_t ifindex)
 {
 	struct group_filter f = {.gf_interface = ifindex};
@@ -185,7 +185,7 @@ static int check_place(int fd, const struct sl_claim_req *req, const struct sl_d
 		sl_why(why, "the socket is no member of the group on that device");
 		return -EPERM;
 	}
-	/* IP_FREEBIND lets anybody bind any address. */
+	/* IP_FREEBIND lets any user bind any address. */
 	if (is_hosts(&local))
 		return 0;
 	sl_why(why, "that is no address of this host");
@@ -204,8 +204,8 @@ bool sl_proof_is_others(const struct sl_session *s, const struct sl_proof *p,
 	return !p->reuseport || other->uid != p->own.uid;
 }
 
-/* Was that socket what the session proved the claim of an endpoint with? (To the daemon before us,
- * and then its number is not known at once.) */
+/* True: the session proved the claim of an endpoint with that socket. (If to the daemon before us,
+ * its number is not known at once.) */
 static bool has_proved_with(const struct sl_session *s, const struct sl_diag_sock *found)
 {
 	for (uint32_t i = 0; i < s->held.max; i++) {
@@ -309,8 +309,8 @@ static void look_at(const struct sl_diag_sock *o, void *arg)
 		     sl_deliver_prefers(l->claim, &l->proof->own, o);
 }
 
-/* A connection of the kernel, of another user, that would lose its segments. (One that nobody holds
- * is about to end.) */
+/* Finds another user's kernel connection that would lose its segments. (One without a holder is
+ * about to end.) */
 static void look_at_conn(const struct sl_diag_sock *o, void *arg)
 {
 	struct look *l = arg;

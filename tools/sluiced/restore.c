@@ -37,7 +37,7 @@ struct sl_restore {
 	struct sl_repair_saved saved;
 };
 
-/* Is it the session's? ---------------------------------------------------------------------------
+/* The session's claim ----------------------------------------------------------------------------
  */
 
 static struct sl_flow_key flow_of(const struct sl_tcp_key *k)
@@ -66,7 +66,7 @@ static bool is_of(const struct sl_flow_key *claimed, const struct sl_flow_key *f
 	       !memcmp(claimed->remote, flow->remote, sizeof(flow->remote));
 }
 
-/* The flow itself is claimed, or the end for whoever comes. Of a VLAN the flow says nothing. */
+/* True: the flow itself is claimed, or its end for any peer. The flow does not name a VLAN. */
 static bool is_sessions(const struct sl_session *s, const struct sl_flow_key *flow)
 {
 	for (uint32_t i = 0; i < s->held.max; i++)
@@ -113,7 +113,7 @@ static int socket_of(const struct sl_session *s, int family, const char **why)
 		sl_why(why, "the daemon cannot make a socket of user %u", s->cred.uid);
 	}
 	(void)become(uid, gid);
-	if (dumpable == 1) /* what a change of user takes away */
+	if (dumpable == 1) /* a change of user clears it */
 		(void)sl_sys(SYS_prctl, PR_SET_DUMPABLE, 1, 0, 0, 0);
 	return fd;
 }

@@ -343,7 +343,7 @@ static int handle(struct sl_session *s, struct sl_lease_msg *m, const char **why
 	return err ? err : handlers[m->hdr.op](s, m, why);
 }
 
-/* Refusals are worth a line, but not one for each that somebody can provoke. */
+/* Refusals are logged once a session, since clients can provoke any number of them. */
 static void say_refused(struct sl_session *s, uint32_t op, int err, const char *why)
 {
 	sluiced.refused++;
@@ -400,7 +400,7 @@ static bool serve(struct sl_session *s, struct sl_lease_msg *m)
 	return !err && m->hdr.err != -EPROTO && (s->greeted || m->hdr.op >= SL_LEASE_STATUS);
 }
 
-/* The vault has a copy of what is watched, so that closing does not end the watching. */
+/* The vault has a copy of the watched descriptor, so that closing does not end the watching. */
 static void unwatch(int *fd)
 {
 	if (*fd < 0)

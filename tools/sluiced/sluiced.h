@@ -292,7 +292,7 @@ void sl_port_describe(const struct sl_port_info *info, struct sl_lease_port_ok *
 
 /* sender.c: requests must come from the session's own process, with its user unchanged. */
 void sl_sender_tell(
-	int fd); /* for a listening socket, or a session's: the kernel names senders */
+	int fd); /* for a listening socket or a session's: the kernel names the senders */
 /* -EPERM: another process has sent it; -EPROTO: the lease must end. */
 int sl_sender_check(struct sl_session *s, const struct sl_lease_msg *m, const char **why);
 

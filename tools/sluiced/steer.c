@@ -28,8 +28,8 @@ uint32_t sl_claim_pid(const struct sl_session *s)
 	return s->cred.pid ? (uint32_t)s->cred.pid : PID_UNSEEN | s->member;
 }
 
-/* The broker's form of a request; -EINVAL: it makes no sense, or is about what is not the
- * session's. */
+/* The broker's form of a request; -EINVAL: it makes no sense, or names something of another
+ * session. */
 static int to_req(struct sl_session *s, const struct sl_lease_claim *c, struct sl_claim_req *req)
 {
 	const struct sl_session_port *p = c->ifindex ? sl_session_port(s, c->ifindex) : NULL;
@@ -71,7 +71,7 @@ static int put_claim(struct sl_session *s, const struct sl_claim_req *req, bool 
 	return err;
 }
 
-/* The NIC's rule comes first: what is steered here and not by it would be the kernel's. */
+/* The NIC's rule comes first: packets steered here without it would go to the kernel. */
 static int claim(struct sl_session *s, const struct sl_claim_req *req, bool everywhere,
 		 const char **why)
 {

@@ -89,7 +89,7 @@ static int check(const struct sl_session *s, int fd, const char **why)
 	return is_plain(fd) ? 0 : -EBUSY;
 }
 
-/* The memfd, or -errno: the socket is what it was. */
+/* Returns the memfd, or -errno: the socket is unchanged. */
 static int take(int fd, struct sl_lease_conn *conn)
 {
 	struct sl_repair_taken t;
