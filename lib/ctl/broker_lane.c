@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Lanes: an XSK on each queue, which shares the anchor's memory and rings (broker_xsk.c).
  *
- * Where rings are lent once (broker_ring.c) a lane is opened first, mapped by who gets it, and then
- * bound. */
+ * Where rings are lent once (broker_ring.c) a lane is opened first, then mapped by the process that
+ * gets it, and then bound. */
 #include "ctl/broker_int.h"
 
 #include <bpf/bpf.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A device that lost its link when its last user left it.
  *
- * Some drivers start their device anew when a program is taken off it, as when one is attached,
- * which costs the link for seconds. Who comes meanwhile finds none, and could not tell that from a
- * cable that is not there: who leaves says so, by the age of a directory below
+ * Some drivers restart their device when a program is attached or taken off, which costs the link
+ * for seconds. A process that opens the device meanwhile finds no link, and could not tell that
+ * from a missing cable. So the process that leaves marks it, by the age of a directory below
  * /sys/fs/bpf/sluice-left. */
 #include <stdio.h>
 #include <sys/stat.h>

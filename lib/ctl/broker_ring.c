@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rings of AF_XDP sockets: mapping, and whether others can do that, too.
+/* Maps rings of AF_XDP sockets, and finds out whether other processes can.
  *
- * Theory of operation: Linux 6.4 lets the rings of a bound socket be mapped. Before, xsk_mmap() has
- * EBUSY for them, so whoever is to work a ring must have mapped it before bind: the fill and
- * completion rings from the anchor, a lane's from the lane's XSK. The anchor is bound but once, so
- * there its queue's rings are lent to the process that has the first lane, and to nobody else as
- * long as that one has the device: they are lent once. What the kernel can is found out by trying,
+ * Theory of operation: Linux 6.4 lets the rings of a bound socket be mapped. Before, xsk_mmap()
+ * fails with EBUSY, so a process that works a ring must have mapped it before bind: the fill and
+ * completion rings from the anchor, a lane's from the lane's XSK. The anchor is bound only once, so
+ * there its queue's rings are lent to the process that has the first lane, and to no other as long
+ * as that process has the device: they are lent once. The kernel's ability is found out by trying,
  * with the first anchor that is bound. */
 #include "ctl/broker_int.h"
 

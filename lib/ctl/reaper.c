@@ -38,7 +38,7 @@ bool sl_reaper_wait(struct sl_conns_layout *layout)
 {
 	sigset_t all;
 
-	/* Whoever stops the owner's session or service must not stop its cleaning. */
+	/* A signal to the owner's session or service must not stop its cleaning. */
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	sl_sys(SYS_chdir, "/");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The door: anybody may connect, and few may stay.
+/* The door: any user may connect, but few connections may stay.
  *
- * A connection without a lease has HELLO_NS to ask for one, or to ask what `sluice daemon` asks; a
+ * A connection without a lease has HELLO_NS to ask for one, or for a request of `sluice daemon`; a
  * user has SL_STRANGERS of them, and as many leases as the policy says (`clients`). SL_ROOT_PLACES
- * of all places, and the last of the descriptors, are root's, who must be able to look and to end
- * the daemon. Without descriptors the listening socket stays readable: it is not watched for
- * REST_NS then. */
+ * of all places, and the last of the descriptors, are kept for root, which must be able to look and
+ * to end the daemon. Without descriptors the listening socket stays readable: the loop then does
+ * not watch it for REST_NS. */
 #include <errno.h>
 #include <sys/resource.h>
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A process that is stopped (SIGSTOP) answers no SYN. In the kernel its listener does, and others
- * who have the same one accept. So of several that share a TCP endpoint those that are stopped get
- * no new connection, until they go on; what they have stays theirs. Nothing tells of a stop, so it
- * is looked for; a SYN that comes before that is answered when the peer repeats it. */
+/* A process that is stopped (SIGSTOP) answers no SYN. With kernel sockets the kernel would answer,
+ * and other processes with the same listener accept. So of several that share a TCP endpoint the
+ * stopped ones get no new connection, until they go on; they keep those they have. The kernel does
+ * not report a stop, so the daemon looks for it; a SYN that comes before that is answered when the
+ * peer repeats it. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A thread that looks whether the loop comes round.
+/* A thread that watches whether the loop keeps turning.
  *
- * The loop calls nothing that others can make wait, as far as is known. Should it stand still
- * nevertheless, all programs would wait for its answers: the daemon says what it was doing and
- * ends, the service manager starts the next one, and that goes on with what the vault has. A
- * request that three daemons died of is not tried again (session.c). To the manager (WatchdogSec)
- * it is told that the loop lives, by this thread, so that a machine's pause is not taken for the
- * loop's. */
+ * As far as is known, the loop calls nothing that others can block. Should it stand still
+ * nevertheless, all programs would wait for its answers: the daemon logs what it was doing and
+ * ends, the service manager starts the next one, which continues with the vault's records. A
+ * request that three daemons died of is not tried again (session.c). This thread also tells the
+ * manager (WatchdogSec) that the loop lives, so that a pause of the machine is not taken for one of
+ * the loop. */
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
