@@ -83,7 +83,7 @@ as_kernel() { # module, host
 	same "$1: as on the kernel: $(sed 's/.* //' "$want" | sort | uniq -c | xargs)" "" "$left"
 }
 
-# One module: `cpython NAME [-x PART..]`.
+# Runs one test module: `cpython NAME [-x PART..]`.
 cpython() {
 	local on_a on_c
 	run_on a "$@" &

@@ -5,7 +5,7 @@
 need sockperf python3
 T=${SOCKPERF_SECONDS:-1} # how long a run lasts (-t T; longer if the machine was too busy for it)
 
-# What sockperf says of the run: duplicated, dropped, reordered.
+# Prints the dropped, duplicated and out-of-order messages that sockperf reports for a run.
 faults() { sed -n 's/.*# dropped messages = \([0-9]*\); # duplicated messages = \([0-9]*\); # out-of-order messages = \([0-9]*\).*/\1 \2 \3/p' "$1"; }
 received() { sed -n 's/.*\[Total Run\].*ReceivedMessages=\([0-9]*\).*/\1/p' "$1"; }
 feed() { # file: addresses one a line
@@ -69,7 +69,7 @@ round() {
 	stop "$BG"
 }
 
-# One way: what the server counted of what was sent.
+# One direction: compares the messages that the server counted with those sent.
 throughput() { # name, most lost in 1000, client options
 	local name=$1 rate=$2 out sent got full excused
 	shift 2

@@ -16,7 +16,7 @@ round() { # name address client options
 	pa timeout 60 iperf3 -c "$to" -p $PORT -J "$@" >"$out" 2>"$out.err" ||
 		{ fail "$name: the client's status is $?"; grep -o '"error".*' "$out"; stop "$server"; return 1; }
 	wait_end "$server" 20 || { fail "$name: the server's status is $?"; return 1; }
-	# The same bytes in every mode (-n), so that the segments can be compared.
+	# Every mode sends the same number of bytes (-n), so that the segments can be compared.
 	segs_end "$name" 15
 	bytes=$(python3 - "$out" <<-'PY'
 	import json, sys

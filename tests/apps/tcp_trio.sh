@@ -65,7 +65,7 @@ commands() {
 	a redis-cli -h "$B4" info all 2>/dev/null | tr -d '\r' |
 		sed -n 's/^total_commands_processed://p; s/^total_error_replies://p' | xargs
 }
-# All load it from the begin to the end: who has done his work would leave his share to the others.
+# Every client loads it from beginning to end: one that ended early would leave its share to the others.
 together() {
 	local -A job
 	local name who=a

@@ -45,7 +45,7 @@ s.connect((peer, port))
 say("address by connect", s.getsockname()[0], ask(s, None)["from"])
 s.close()
 
-# Nobody there.
+# No socket at the peer's port: ICMP reports it as ECONNREFUSED.
 s = udp(own)
 s.connect((peer, port + 99))
 s.send(b"x")

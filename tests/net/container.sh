@@ -31,7 +31,7 @@ n=$(answered "$TMP/steady")
 ok "answers come" wait_until 20 grows "$TMP/steady" $((n + 300))
 same "none of them by the kernel" 0 "$(($(udp_stat b InDatagrams) - K_IN))"
 stop "$BG"
-# The same with another network than the daemon's.
+# A container whose network namespace is not the daemon's.
 rm -f "$TMP/sluice.in.log"
 contained a "$BIN/echo" "$A4" 7001
 wait_udp a 7001

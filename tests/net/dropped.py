@@ -155,7 +155,7 @@ def serve(own, port, how):
                 data, who = u.recvfrom(100)
                 u.sendto(data, who)
                 if data == b"change":
-                    # What waits now is to be served after it: another client has connected, and sent.
+                    # Another client has connected and sent by now: it must be served after the change.
                     time.sleep(0.3)
                     CHANGES[how]()
                 elif data == b"end":

@@ -81,7 +81,7 @@ whole() { # BEYOND [NAME]
 	stop "$reflector"
 	tcp_round wire "wire${2:-}" 10 1000000
 }
-# What waits in our queue comes to a child by the kernel's.
+# A child reads through the kernel's queue the datagrams that waited in ours.
 inherited() {
 	rm -f "$TMP/ready"
 	(wait_until 30 test -e "$TMP/ready" && a python3 "$TESTS/net/jumbo_fork.py" send "${!own}" 7010) &

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Many lanes on one queue, each of which receives little: its fill ring does not run dry. So with the least of frames.
+# Many lanes on one queue, each receiving little: the fill ring does not run dry, even with the fewest frames.
 . "$(dirname "$0")/lib.sh"
 need python3
 net_up

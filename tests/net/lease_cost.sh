@@ -9,7 +9,7 @@ case $(basename "$BUILD") in *asan* | *tsan*) skip "callgrind counts no sanitize
 net_up
 MODE=one
 meet
-# Nobody else takes what comes.
+# The internal thread takes no packets: only the program does.
 SL_ENV=(SLUICE_PROGRESS_ENGINE_INTERVAL=0)
 # A busy machine is no idle stream.
 b sysctl -qw net.ipv4.tcp_slow_start_after_idle=0

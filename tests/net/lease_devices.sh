@@ -67,7 +67,7 @@ ok "the one is answered" wait_until 20 grows "$TMP/one" $((n + 200))
 ok "and the other" wait_until 20 grows "$TMP/two" $((m + 200))
 ok "still by us" claim_on "$DEV_BC" 7002
 
-# One group dies.
+# Kill one group.
 stop "$c3"
 stop "$third"
 kill -9 "$one"

@@ -28,7 +28,7 @@ done
 ok "all have a lease on one device" test "$(daemon ports | awk -v d="$DEV_B" '$1 == d { print $5, $6, $7 }')" = "$N $N $N"
 offload_begin
 
-# One more comes, is used by UDP and TCP, and is killed.
+# Another process joins, is used over UDP and TCP, and is killed.
 for k in $(seq "$KILLS"); do
 	bg sb "$BIN/echo" "$B4" 7100
 	victim=$BG

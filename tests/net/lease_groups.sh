@@ -10,7 +10,7 @@ D=$(daemon_pid)
 ONE=65534 TWO=65533 PORT=7000
 policy() {
 	printf '%s\n' "$@" >"$TMP/sluiced.b.conf"
-	# (What was read before is another line of the log.)
+	# (The log already has a line for each earlier reading: count them first.)
 	local n
 	n=$(grep -c "read again" "$TMP/sluice.db.log")
 	kill -HUP "$D"

@@ -53,7 +53,7 @@ opens_until_offloaded() { # process, last port
 lanes_of() { daemon leases | awk -v p="$1" '$2 == p { print $6 }'; }
 D=$(daemon_pid)
 
-# One, with more and more lanes.
+# One program, with more and more lanes.
 serve 7000
 first=$BG
 ok "a program is offloaded" wait_until 10 has_claim 7000

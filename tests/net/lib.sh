@@ -52,7 +52,7 @@ SL_ENV=()
 DAEMON_BY=()
 MODE=${MODE:-kernel}
 
-# What a preloaded program needs when the library was built with a sanitizer.
+# The environment that a preloaded program needs, also when the library was built with a sanitizer.
 preload_env() {
 	local pre=$PRELOAD nic=NIC_${1:-}
 	[ -z "${!nic:-}" ] || pre=$SIM_LIB:$pre
@@ -240,7 +240,7 @@ bg() {
 	PIDS+=("$BG")
 }
 
-# What the kernel's UDP saw on a host: datagrams delivered, sent. Offloaded ones are not in it.
+# A counter of the kernel's UDP on a host. Offloaded datagrams are not counted.
 udp_stat() { # host, column (InDatagrams OutDatagrams NoPorts RcvbufErrors ...)
 	"$1" awk -v col="$2" '$1 == "Udp:" && !n { for (i = 2; i <= NF; i++) if ($i == col) n = i; next }
 		$1 == "Udp:" { sum += $n } $1 == "Udp6" col { sum += $2 } END { print sum + 0 }' /proc/net/snmp /proc/net/snmp6
@@ -471,8 +471,8 @@ wire_stat() { # direction, name
 }
 
 # Runs PROGRAM.py OWN PEER PORT [ARGS] on b in every mode and for both families, a reflector with
-# NPORTS ports on a, and compares with the kernel. OFFLOADED is the least number of datagrams b
-# receives in it, of which at most a tenth may have come through the kernel ("": not looked at).
+# NPORTS ports on a, and compares with the kernel. b must receive at least OFFLOADED datagrams,
+# and at most a tenth of them may come through the kernel ("": not checked).
 udp_differ() { # PROGRAM NPORTS OFFLOADED [ARGS...]
 	local program=$1 nports=$2 offloaded=$3 fam peer own
 	shift 3

@@ -16,7 +16,7 @@ PACE_TRIES=5
 SLOWER=0
 case $BUILD in *asan* | *tsan*) SLOWER=20 ;; esac
 
-# One run; its report is in $TMP/paced.
+# Runs the flows once; the report is in $TMP/paced.
 flows() { # frames, size, rates, words...
 	local receiver
 	rm -f "$TMP"/sluice.*.log # of the last one: when a test fails all are shown

@@ -52,9 +52,9 @@ both_end() { # WHAT SUBJECT PEER SECONDS
 	pass "$1: $(cat "$TMP/b")"
 }
 
-# One run of tcp_PROGRAM.py OWN PEER CONTROL [ARGS] on b with a far host on a, in $MODE and for family
-# $fam, compared with the kernel's. PERCENT: how much of the traffic may be the kernel's in an
-# offloaded mode (loopback, connections to nobody); "": not looked at.
+# Runs tcp_PROGRAM.py OWN PEER CONTROL [ARGS] once on b with a far host on a, in $MODE and for family
+# $fam, and compares its output with the kernel's. PERCENT: how much traffic may be the kernel's in an
+# offloaded mode (loopback, connections that are refused); "": not checked.
 tcp_round() { # PROGRAM NAME PERCENT [ARGS...]
 	local program=$1 name=$2$fam percent=$3 peer=A$fam own=B$fam far
 	shift 3
@@ -68,7 +68,7 @@ tcp_round() { # PROGRAM NAME PERCENT [ARGS...]
 	[ -n "$percent" ] && segs_end "$name" "$percent"
 	stop "$far"
 }
-# The same in every mode and for both families.
+# Calls tcp_round() in every mode and for both families.
 tcp_differ() { # PROGRAM PERCENT [ARGS...]
 	local program=$1 percent=$2 fam
 	shift 2

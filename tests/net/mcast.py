@@ -85,7 +85,7 @@ socks = [receiver(group), receiver(group), receiver(any_addr)]
 say("three join", [membership(x, group) for x in socks])
 sent_to(group, count=3)
 say("three copies", [got(x) for x in socks])
-# One more in the group, at another port.
+# Another member of the group, at another port.
 other = receiver(group, 7401)
 membership(other, group)
 sent_to(group)
@@ -94,7 +94,7 @@ say("by port", [got(x) for x in socks + [other]])
 socks[0].close()
 sent_to(group)
 say("the first closed", [got(x) for x in socks[1:]])
-# One socket, two groups.
+# A socket in two groups.
 say("second group", membership(socks[2], group2))
 sent_to(group2, count=2)
 sent_to(group)

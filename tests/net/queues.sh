@@ -19,7 +19,7 @@ for MODE in $MODES; do
 	differ peers-c pb python3 "$TESTS/net/peers.py" "$B4C" "$C4" 7000 64
 	offload_end 1280
 	offload_begin
-	# One wildcard socket and peers on both devices.
+	# A wildcard socket and peers on both devices.
 	differ both-devices pb python3 "$TESTS/net/two_devices.py" 7000 "$A4" "$C4"
 	offload_end 1280
 	differ reuse pb python3 "$TESTS/net/reuse.py" "$B4" "$A4" 7000 64

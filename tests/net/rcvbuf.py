@@ -47,7 +47,7 @@ flood(1000, 100)
 more, _ = drain()
 say("a larger buffer holds more", more > got)
 
-# One that does not read leaves the others alone.
+# A socket that is not read does not disturb the others.
 t = udp(own)
 for _ in range(10):
     flood(500, 1000)

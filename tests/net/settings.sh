@@ -106,7 +106,7 @@ same "TX_NONBLOCKED_EAGAINS=1" "room in the buffer: -11,none: -11,counted: 2" "$
 # Polling of sockets that are not offloaded: processor time of a wait, in microseconds -------------
 run cpu
 slept=$OUT
-# Who is in others' way sleeps instead, for a while.
+# A poller that keeps other threads from the CPU sleeps for a while instead: try several times.
 for _ in 1 2 3 4 5 6 7 8 9 10; do
 	run cpu SLUICE_RX_POLL_INIT=-1
 	[ "$OUT" -gt $((slept + 1000)) ] && break
@@ -133,7 +133,7 @@ ok "a wrong list is said" logged 'cannot run on the cores 0-x: EINVAL'
 ok "a wrong cpuset too" logged 'cannot join the cpuset /nowhere: ENOENT'
 stop "$PROGRAM"
 
-# What is counted -------------------------------------------------------------------------------
+# Counters ---------------------------------------------------------------------------------------
 # Rings of 64 that nobody serves: the port's counters say what the kernel had no place for. The
 # internal thread is kept away by its interval.
 start wait SLUICE_RX_WRE=64 SLUICE_PROGRESS_ENGINE_INTERVAL=0

@@ -84,7 +84,7 @@ for op, body, fds in ((UMEM, b"", ()), (PORT_OPEN, struct.pack("=II", ifindex, 0
                       (CLAIM, claim(port), [mine.fileno()]), (TAKE, b"", [mine.fileno()])):
     refused(f"request {op} without a greeting", Session().ask(op, body, fds))
 
-# What is not the protocol ends the connection.
+# A message that breaks the protocol ends the connection.
 for what, kw in (("another magic", {"magic": 1}), ("an error in a request", {"err": -1})):
     refused(what, Session().ask(STATUS, **kw))
 refused("an unknown request", Session().ask(999))

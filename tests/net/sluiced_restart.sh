@@ -96,7 +96,7 @@ again
 ok "who died meanwhile has no claim" wait_until 20 not has_claim 7100
 all_go_on "after a death meanwhile"
 
-# One that is started meanwhile waits for the daemon.
+# A program that starts while the daemon is away waits for it.
 kill_daemon 9
 bg sb "$BIN/echo" "$B4" 7101
 late=$BG

@@ -15,7 +15,7 @@ ticks() { awk '{ print $14 + $15 }' "/proc/$D/stat"; }
 printf 'deny user 1000\nallow user *\n' >"$TMP/sluiced.b.conf"
 kill -HUP "$D"
 
-# (What it opens for the first lease that ends stays.)
+# (The daemon keeps the descriptors that it opens when the first lease ends: end one before counting.)
 bg sb "$BIN/echo" "$B4" 7001
 wait_udp b 7001
 wait_until 10 has_claim 7001 || die "nothing is offloaded"
@@ -29,7 +29,7 @@ ok "it has a claim" wait_until 10 has_claim 7000
 sleep 0.5
 fds=$(($(fds_of "$D") + 4)) vfds=$(($(fds_of "$V") + 4)) # (what it opens once, for HOLDERS)
 
-# What cannot be closed.
+# Descriptors whose close() blocks.
 alive_watch
 ends=()
 for what in linger queued nested epoll box; do

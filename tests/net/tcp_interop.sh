@@ -56,7 +56,7 @@ for MODE in $MODES; do
 		with_mtus mtu1280 10 1280 1280 1280
 		with_mtus peer1280 10 1280 1500 1500
 		with_mtus mtu9000 10 9000 9000 9000
-		# What is too long vanishes: found by probing (RFC 4821), at both ends.
+		# Packets longer than the path's MTU vanish: both ends find the MTU by probing (RFC 4821).
 		set_on a tcp_mtu_probing=1
 		set_on b tcp_mtu_probing=1
 		with_mtus black_hole 30 1500 1300 1500

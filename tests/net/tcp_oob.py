@@ -104,7 +104,7 @@ s = tcp(six=is6(own))
 say("unconnected", attempt(s.recv, 1, OOB), attempt(s.send, b"x", OOB), attempt(mark, s))
 s.close()
 
-# It goes with a reset, but not with the end.
+# A reset discards the urgent byte; a FIN does not.
 for end in ("close_reset", "close"):
     s, f = pair(own, peer, far, 7003)
     f.send(b"!", OOB)

@@ -33,7 +33,7 @@ INTS6 = [
     (IP6, "MTU_DISCOVER", 23, (2, 1)), (IP6, "RECVERR", 25, (1, 0)), (IP6, "RECVPKTINFO", 49, (1, 0)),
     (IP6, "no such", 999, (1,)),
 ]
-# What depends on the machine's limits or the moment is not printed as a number.
+# Values that depend on the machine's limits or on the moment are not printed as numbers.
 LOOSE = {"RCVBUF", "SNDBUF", "WINDOW_CLAMP"}
 if six:
     INTS = [row for row in INTS if row[0] != IP] + INTS6
@@ -187,7 +187,7 @@ special(ls)
 ls.close()
 
 
-# What options do.
+# The effect of options.
 def before(s):
     s.setsockopt(TCP, socket.TCP_MAXSEG, 700)
     s.setsockopt(TCP, socket.TCP_CONGESTION, b"reno")
@@ -203,7 +203,7 @@ say("set before, read after", s.getsockopt(TCP, socket.TCP_MAXSEG), f.getsockopt
 s.close()
 
 
-# What a kernel has beside ours, perhaps.
+# A congestion control that the kernel may have and Sluice has not.
 def congestion(s):
     attempt(s.setsockopt, TCP, socket.TCP_CONGESTION, b"bbr")
 

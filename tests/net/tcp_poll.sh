@@ -3,7 +3,7 @@
 # poll, epoll and select on TCP sockets: the bits of every state as the kernel has them, edges, sleep.
 . "$(dirname "$0")/lib_tcp.sh"
 net_up
-# Nobody answers at .77 (see tcp_connect.sh).
+# No host answers at .77 (see tcp_connect.sh).
 MAC_A=$(ip -n "${NS}a" -o link show "$DEV_A" | sed 's/.*link.ether \([0-9a-f:]*\).*/\1/')
 ip -n "${NS}b" neigh add "$NET4.77" lladdr "$MAC_A" dev "$DEV_B" nud permanent
 ip -n "${NS}b" neigh add "$NET6::77" lladdr "$MAC_A" dev "$DEV_B" nud permanent

@@ -8,7 +8,7 @@ MODES=kernel
 net_up -w
 need "$BIN/tcp_repair"
 MOVES=${MOVES:-60} # in each of the runs; the thousand: MOVES=250
-# What is lost while the connection has no socket comes again after the retransmission time: a short
+# A segment lost while the connection has no socket is sent again after the retransmission timeout: a short
 # one saves the test minutes.
 for h in a b; do
 	"$h" ip route show | while read -r r; do "$h" ip route change $r rto_min 5ms; done

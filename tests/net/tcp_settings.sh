@@ -10,7 +10,7 @@ serving() { a ss -Hltn "sport = :7000" | grep -q .; }
 bg a python3 "$TESTS/net/tcp_settings.py" serve "$A4" 7000
 wait_until 20 serving || die "the far end does not start"
 meet
-# What a connection is like with some settings.
+# Prints the properties of a connection under the given settings.
 ask() {
 	SL_ENV=("$@")
 	sb python3 "$TESTS/net/tcp_settings.py" ask "$A4" 7000

@@ -226,7 +226,7 @@ for name, s, f in both_ways(own, peer, far, 7020):
     say("Prometheus", text is None or "sluice_socket_tcpi_snd_cwnd{" in text)
     s.close()
     f.close()
-# What is in flight: the far end takes nothing.
+# Bytes in flight: the far end reads nothing.
 s, f = pair(own, peer, far, 7030)
 fill(s)
 say("what waits to be sent is shown", wait_for(lambda: look(s).get("send_q") == ioctl_int(s, SIOCOUTQ) > 100000))

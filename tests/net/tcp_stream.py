@@ -175,7 +175,7 @@ later = far.later(f, "swap", 2, 1, 60000)
 say("small segments", swap(s, 1, 2, 60000), later())
 s.close()
 
-# Who blocks in send() is not woken for each segment that leaves.
+# A thread that blocks in send() is not woken for each segment that leaves.
 s, f = pair(own, peer, far, 7001, lambda s: s.setsockopt(SOL, socket.SO_SNDBUF, 100000))
 s.setsockopt(SOL, PACING_RATE, 500000)
 later = far.later(f, "drain", 1, 500000)

@@ -157,7 +157,7 @@ def client(address, port, n, how):
     conns = conns[-80:]
     assert not spread or len(pids(conns)) == n, pids(conns)
     stay("first", conns)
-    # One more.
+    # Another worker.
     before = pids(conns)
     os.kill(conns[0].parent, signal.SIGUSR1)
     end = time.monotonic() + (20 if spread else 0.3)
@@ -183,7 +183,7 @@ def nap(to):
 
 
 def come_and_go(to, conns, spread):
-    # One has no time: others serve those who have come to it.
+    # A worker is busy: others serve the connections queued for it.
     path = tempfile.mktemp(dir=os.environ["TMP"])
     conns[0].s.sendall(b"wait " + path.encode())
     while not os.path.exists(path):
@@ -194,7 +194,7 @@ def come_and_go(to, conns, spread):
     os.unlink(path)
     conns += more
     stay("it has time again", conns)
-    # One is stopped: others serve newcomers.
+    # A worker is stopped (SIGSTOP): others serve new connections.
     stopped = next((c.pid for c in conns if c.pid != conns[0].pid), conns[0].pid)
     os.kill(stopped, signal.SIGSTOP)
     more = [Conn(to) for _ in range(20)]
@@ -207,7 +207,7 @@ def come_and_go(to, conns, spread):
     while spread and stopped not in pids(more) and time.monotonic() < end:
         more = more[-100:] + [Conn(to)]
     assert not spread or stopped in pids(more), "it gets no new one"
-    # One closes the listener.
+    # A worker closes the listener.
     gone = conns[0].pid
     os.kill(gone, signal.SIGUSR2)
     while conns[0].listener != b"closed":
@@ -216,7 +216,7 @@ def come_and_go(to, conns, spread):
     assert gone not in pids(more)
     stay("one leaves", conns + more)
     conns += more
-    # One is killed, and its connections end.
+    # A worker is killed, and its connections end.
     dead = next((c.pid for c in conns if c.pid != gone), None)
     if dead: # (the kernel may have given all to the same one)
         os.kill(dead, signal.SIGKILL)

@@ -106,7 +106,7 @@ for name, s, f in both_ways(own, peer, far, 7000):
         sent += s.send(kept[-1], ZC)
     calls = len(kept)
     say("stream:", later(), (lambda lo, hi, codes, _: (hi - lo + 1 == calls, codes))(*completions(s, calls)))
-    # What the kernel alone does (here: Sluice hands back); numbers go on.
+    # An option that only the kernel has makes Sluice hand back; the notification numbers continue.
     s.send(b"before", ZC)
     f.take(6)
     settles(s, "ERR")

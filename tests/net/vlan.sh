@@ -29,7 +29,7 @@ past_kernel() { # what, word
 	ok "$1" wait_until 10 comes "$2"
 	same "$1: past the kernel" 0 $(($(udp_stat b InDatagrams) - K_IN))
 }
-# What the host has on the device, after it was down or away.
+# Gives the device its addresses again after it was down or removed.
 addresses() {
 	ip -n "${NS}b" addr replace "$B4/24" dev "$DEV_B"
 	ip -n "${NS}b" addr replace "$B6/64" dev "$DEV_B" nodad

@@ -70,7 +70,7 @@ virtio_device() { # id mac queues
 	echo "virtio-net-pci,id=$1,bus=port$1,netdev=$1,mac=$2,romfile=,iommu_platform=on,disable-legacy=on,ioeventfd=off,tx=timer,x-txtimer=20000$more"
 }
 
-# What the kernel starts: makes the root and goes into it.
+# Builds the initrd: its init makes the root and switches to it.
 initrd() {
 	local m
 	mkdir -p "$W/i"/{bin,m,proc,sys,dev,low,rw,root}

@@ -61,8 +61,8 @@ driver_on() { # pair, 1 or 2; it comes to the first network namespace
 	echo "$BUS" >"$DRIVER/bind" && wait_until 60 nic "$1" "$2" >/dev/null
 }
 
-# One connection of a preloaded program on b, from before the first event to after the last. SERVED_BY=sa: the
-# other one is preloaded, too.
+# A preloaded program on b keeps a connection from before the first event to after the last. SERVED_BY=sa: the
+# server on a is preloaded, too.
 stream_begin() {
 	MODE=one
 	bg "${SERVED_BY:-a}" python3 "$VM_DIR/bytes.py" serve "$A4" 7001
@@ -83,7 +83,7 @@ moves() { # [file pid]: it has carried more bytes
 kernels() { # [host sport|dport]: connections that the kernel of b has, or of that host
 	"${1:-b}" ss -Htn state established "( ${2:-dport} = :7001 )" | wc -l
 }
-# What a round must not leave behind: descriptors, and programs and maps in the kernel.
+# Counts things that a round must not leak: descriptors, and BPF programs and maps in the kernel.
 holds() {
 	echo "$(find "/proc/$STREAM/fd" -mindepth 1 | wc -l) $(bpftool prog list | grep -c '^[0-9]') $(bpftool map list | grep -c '^[0-9]')"
 }

@@ -8,7 +8,7 @@ VM_NICS=${VM_NICS:-virtio} VM_SECONDS=${VM_SECONDS:-2000}
 COUNT=${VM_COUNT:-500} BYTES=400000
 modprobe -a sch_netem ifb act_mirred cls_matchall sch_ingress || skip "the guest's kernel has no netem"
 
-# What comes in to a device goes through a qdisc only by way of an ifb.
+# A qdisc handles a device's incoming packets only through an ifb.
 netem_begin() {
 	a ip link add back type ifb && a ip link set back up &&
 		a tc qdisc add dev "$DEV_A" ingress &&
