@@ -29,7 +29,7 @@ ok "it has a claim" wait_until 10 has_claim 7000
 sleep 0.5
 fds=$(($(fds_of "$D") + 4)) vfds=$(($(fds_of "$V") + 4)) # (what it opens once, for HOLDERS)
 
-# Descriptors whose close() blocks.
+# Clients that pass the daemon descriptors that cannot be closed soon.
 alive_watch
 ends=()
 for what in linger queued nested epoll box; do

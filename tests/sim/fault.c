@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What goes wrong, asked for on the NIC's control socket: `fault NAME [RATES]` ends with 0 when the
- * verbs said of it what they say on hardware, and everything could be taken down and set up again.
+/* Asks for a fault on the NIC's control socket: `fault NAME [RATES]` exits with 0 when the
+ * verbs reported it as on hardware, and everything could be taken down and set up again.
  */
 #include <errno.h>
 #include <poll.h>

@@ -53,7 +53,7 @@ void out_in(struct t *t, uint64_t us, const char *spec);
 void quiet(struct t *t, uint64_t us);
 /* Time passes; what is sent meanwhile can be looked at by out(). */
 void pass(struct t *t, uint64_t us);
-/* What was sent and not looked at is forgotten; how many. */
+/* Forgets the segments that were sent and not yet looked at. Returns how many. */
 uint32_t skip(struct t *t);
 
 /* Calls of the program. */

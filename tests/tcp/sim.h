@@ -33,7 +33,7 @@ static inline uint32_t sim_range(struct sim_rng *r, uint32_t lo, uint32_t hi)
 	return lo + sim_below(r, hi - lo + 1);
 }
 
-/* One direction of a link. All zero: an ideal one. */
+/* A link in one direction. All zero: an ideal link. */
 struct sim_pipe {
 	uint32_t delay_us, jitter_us; /* each packet: delay + [0, jitter], kept in order */
 	uint32_t loss_ppm, dup_ppm, corrupt_ppm;
@@ -49,7 +49,7 @@ struct sim_pipe {
 	uint64_t pkts, bytes, drops, marks;
 };
 
-/* A packet on its way; key is the receiver's (local is his). */
+/* A packet on its way; key is the receiver's (local is the receiver's address). */
 struct sim_pkt {
 	struct sl_tcp_key key;
 	struct sl_tcp_seg seg;
@@ -134,7 +134,7 @@ struct sim {
 	uint32_t npipes;
 	uint32_t eager_ppm; /* after so many packets the host flushes at once */
 	bool trace;
-	/* Sees every packet that leaves a device; true: has taken it (the frame is his). */
+	/* Sees every packet that leaves a device; true: it took the packet and owns the frame. */
 	bool (*tap)(struct sim *s, struct sim_pkt *p);
 	void *arg;
 	uint64_t steps, delivered_pkts;
@@ -206,7 +206,7 @@ void sim_push(struct sim *s, struct sim_event e);
 void sim_trace(const struct sim *s, const struct sim_pkt *p, const char *what);
 /* p leaves its device; it is the wire's now. */
 void sim_on_wire(struct sim *s, struct sim_pkt *p);
-/* The same connection, seen from the other end. */
+/* The key of the same connection, seen from the other end. */
 struct sl_tcp_key sim_turned(const struct sl_tcp_key *k);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What must hold of a connection between any two calls of the core, whatever came from the peer. */
+/* Invariants of a connection between any two calls of the core, whatever the peer sent. */
 #include "sim.h"
 
 #include "tcp/tcp_internal.h"

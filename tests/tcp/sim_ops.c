@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the core asks of the simulator's hosts. Payload is copied when it leaves the sender's
+/* The simulator's hosts as the core's sl_tcp_ops. Payload is copied when it leaves the sender's
  * device, not when it is handed over, and its sum is compared: bytes that the core changes while
  * the device reads them are found. */
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What bulk flows get of a path: utilisation, fairness, goodput under loss and reordering, and the
+/* Bulk flows on a path: utilisation, fairness, goodput under loss and reordering, and the
  * buffers' tuning. The bounds are models (below each), not measurements. */
 #include "sim.h"
 

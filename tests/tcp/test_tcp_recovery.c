@@ -41,7 +41,7 @@ static void fast_retransmit(struct t *t)
 	quiet(t, 5 * SIM_SECOND);
 }
 
-/* The same without SACK: RFC 6582. */
+/* Recovery without SACK (NewReno): RFC 6582. */
 static void newreno(struct t *t)
 {
 	t_listen(t, 5);

@@ -102,7 +102,7 @@ static void flip(struct end *e)
 	sl_tcp_option_changed(t);
 }
 
-/* One call. False: nothing could be read. */
+/* Reads with one call. False: nothing could be read. */
 static bool read_some(struct end *e, uint32_t want)
 {
 	static uint8_t buf[65536];
@@ -154,7 +154,7 @@ static void read_all(struct end *e)
 	}
 }
 
-/* One call; false: the queue is full. */
+/* Writes with one call. False: the queue is full. */
 static bool write_some(struct end *e)
 {
 	struct sim_rng *r = &run.s.rng;

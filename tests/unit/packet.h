@@ -53,7 +53,7 @@ static inline struct sl_addr addr(const char *text)
 	return sl_addr_v6(&in6);
 }
 
-/* What a test packet is made of; zeros are replaced by usual values. */
+/* The fields of a test packet; zeros are replaced by usual values. */
 static inline struct sl_udp_build udp_between(const char *src, uint16_t sport, const char *dst,
 					      uint16_t dport)
 {

@@ -126,7 +126,7 @@ static inline void resend(uint32_t i)
 	sl_tcp_loss_on_sent(&c, i, true);
 }
 
-/* What sl_tcp_output() would: returns how many were sent again. */
+/* Retransmits as sl_tcp_output() would. Returns how many segments were sent again. */
 static inline uint32_t resend_lost(void)
 {
 	uint32_t n = 0, i;

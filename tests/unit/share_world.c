@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the tests of a shared pool have: see share_world.h. */
+/* Common parts of the tests of a shared pool: see share_world.h. */
 #include "base/heap.h"
 #include "share_world.h"
 

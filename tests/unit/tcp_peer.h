@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One host of the TCP core whose peer is the test: segments go in by hand, the last one that came
- * out is looked at. */
+/* A host of the TCP core whose peer is the test: the test puts segments in and checks the last one
+ * that came out. */
 #ifndef TCP_PEER_H
 #define TCP_PEER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is said of a steering program that the kernel refuses: it was "no permission", to root. */
+/* The message for a steering program that the kernel refuses: root got "no permission". */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -194,7 +194,7 @@ static void read_one(uint16_t len)
 	sl_udp_pop(&u, &cache);
 }
 
-/* The sum of n random lengths, of which the first has room for headers. */
+/* Fills n random lengths, the first with room for headers. Returns their sum. */
 static uint32_t random_lens(unsigned n, uint32_t *lens)
 {
 	uint32_t sum = 0;

@@ -30,7 +30,7 @@ static int rx, tx, ours; /* receiver and sender in the kernel; the number of our
 static struct sockaddr_storage to;
 static socklen_t to_len;
 
-/* What one receive call gave. */
+/* The result of a receive call. */
 struct got {
 	ssize_t n;
 	struct msghdr msg;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is read out of the memory of a dead process: only what may be true is said to its peers. */
+/* Reading a dead process's memory: its peers are told only values that can be true. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -19,7 +19,7 @@
 
 static char text[8192];
 
-/* What is written to standard error between begin and end. */
+/* Captures standard error between begin() and end(). */
 static int saved, ends[2];
 
 static void begin(void)

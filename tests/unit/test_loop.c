@@ -43,7 +43,7 @@ static bool send_number(uint32_t number)
 	return false;
 }
 
-/* What has arrived at end 1: numbers, in order. */
+/* Takes the numbers that have arrived at end 1, in order. */
 static unsigned receive(uint32_t *numbers, unsigned max)
 {
 	struct sl_rx *rx = &wire.end[1].rx;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a device was to finish, finished in software: the packets are byte for byte those that would
+/* Software does the device's offloads: the packets are byte for byte those that would
  * have been built without offloads. */
 #include "packet.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is accepted as a UDP packet: built ones, and nothing that is cut, stretched or turned. */
+/* The UDP parser accepts packets that we built, and none that is cut, stretched or corrupted. */
 #include "packet.h"
 
 #include <unistd.h>
@@ -121,7 +121,7 @@ static void test_every_truncation(void **state)
 	}
 }
 
-/* One bit of any byte that a checksum covers; IPv6's class, label and hop limit are not. */
+/* Flips each bit. No checksum covers IPv6's class, label, next header, hop limit. */
 static void test_every_flipped_bit(void **state)
 {
 	for (int v6 = 0; v6 < 2; v6++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who waits for a link that is away because its device was opened. */
+/* Waiting for a link that is down because its device was opened. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What answers to RTM_GETROUTE mean. */
+/* The meaning of answers to RTM_GETROUTE. */
 #include <errno.h>
 #include <linux/in_route.h>
 #include <linux/lwtunnel.h>

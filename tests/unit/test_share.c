@@ -97,7 +97,7 @@ static void test_files(void **state)
 	close(told);
 }
 
-/* Who holds a lock and lives is waited for; its lock is not taken. */
+/* A living member that holds a lock is waited for; its lock is not taken. */
 static void test_lock_of_the_living(void **state)
 {
 	struct sl_share_left left;

@@ -134,7 +134,7 @@ static void test_it_is_asked_seldom(void **state)
 	end();
 }
 
-/* Who takes the core for a millisecond now and then does not crowd it all the time. */
+/* A thread that takes the core for a millisecond now and then does not crowd it all the time. */
 static void test_a_moment_is_followed_by_a_while(void **state)
 {
 	struct sl_spin s;

@@ -51,7 +51,7 @@ static void ack(uint32_t rtt_us)
 	c.cc->on_ack(&c, 1, rtt_us);
 }
 
-/* One round trip: every segment of the window is acknowledged, evenly. */
+/* Plays a round trip: every segment of the window is acknowledged, evenly. */
 static void round_trip(uint32_t rtt_us)
 {
 	uint64_t end = host.now_us + rtt_us;

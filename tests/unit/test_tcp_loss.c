@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What loss, or what looked like it, does to the window. */
+/* The effect of loss, real or apparent, on the congestion window. */
 #include "sender.h"
 
 /* PRR ----------------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whom a process believes. */
+/* The peers that a process trusts. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -162,7 +162,7 @@ static void test_empty_datagram(void **state)
 	assert_int_equal(sl_udp_queued(&u), 1);
 }
 
-/* As the kernel: full when the limit has been passed, so the last one may stand over it, and one
+/* Like the kernel's: full once past the limit, so the last datagram may exceed it, and one
  * fits into any buffer. */
 static void test_receive_buffer_bounds_the_queue(void **state)
 {

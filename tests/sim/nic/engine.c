@@ -33,7 +33,7 @@ static void watch_link(void)
 	sim_event_all(up ? IBV_EVENT_PORT_ACTIVE : IBV_EVENT_PORT_ERR, 1);
 }
 
-/* One turn over all queues. Returns true if something was done; else *wait_ns is when the first
+/* Serves all queues once. Returns true if something was done; else *wait_ns is when the first
  * paced queue is due, or UINT64_MAX. */
 static bool turn(uint64_t *wait_ns)
 {

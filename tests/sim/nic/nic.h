@@ -36,7 +36,7 @@
 #define SIM_MAX_CQES    4194303u
 #define SIM_HALVES      4u /* of the doorbell registers of a page */
 
-/* What the device is like: SIM_NIC_OPTIONS, a comma-separated list of name=value (device.c). */
+/* The device's properties: SIM_NIC_OPTIONS, a comma-separated list of name=value (device.c). */
 struct sim_config {
 	char dir[192];          /* SIM_NIC: sysfs tree, control socket, report */
 	char netdev[16];        /* SIM_NIC_NETDEV: where the frames come out */
@@ -58,7 +58,7 @@ struct sim_config {
 };
 extern struct sim_config sim_config;
 
-/* What a program's handles stand for. */
+/* The kinds of object that a program's handles name. */
 enum sim_type { SIM_NONE, SIM_PD, SIM_MR, SIM_CQ, SIM_QP, SIM_DM, SIM_UAR, SIM_CHANNEL };
 
 struct sim_mr {

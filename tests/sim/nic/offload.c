@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the device does to a frame on its way out: checksums, and segmentation of TCP. */
+/* The device's work on an outgoing frame: checksums and TCP segmentation. */
 #include <netinet/in.h>
 #include <string.h>
 

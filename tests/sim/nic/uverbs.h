@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One uverbs ioctl: its attributes, and the methods that answer it. */
+/* A uverbs ioctl: its attributes, and the methods that answer it. */
 #ifndef SIM_UVERBS_H
 #define SIM_UVERBS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the device says of itself: capabilities, port, addresses, events. */
+/* Queries about the device: capabilities, port, addresses, events. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <string.h>

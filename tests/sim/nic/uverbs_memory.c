@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a program registers and maps: its memory, the device's memory, doorbell pages, the clock. */
+/* Memory that a program registers or maps: its own, the device's, doorbell pages, the clock. */
 #include <errno.h>
 #include <infiniband/verbs.h>
 #include <sys/mman.h>
