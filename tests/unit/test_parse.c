@@ -121,7 +121,7 @@ static void test_every_truncation(void **state)
 	}
 }
 
-/* Flips each bit. No checksum covers IPv6's class, label, next header, hop limit. */
+/* Flips each bit. Exempt: IPv6's first 4 bytes, next header and hop limit. */
 static void test_every_flipped_bit(void **state)
 {
 	for (int v6 = 0; v6 < 2; v6++) {
