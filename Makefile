@@ -64,7 +64,7 @@ ifeq ($(SAN)$(findstring clang,$(CC)),)
 LTO ?= -flto=auto
 endif
 
-LIB_SRC := $(sort $(wildcard lib/*/*.c))
+LIB_SRC := $(sort $(wildcard lib/*/*.c lib/*/*/*.c))
 LIB_OBJ := $(LIB_SRC:%.c=$(BUILD)/%.o)
 PRELOAD_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard preload/*.c)))
 TOOL_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tools/*.c)))
@@ -96,13 +96,13 @@ $(LIB_OBJ) $(PRELOAD_OBJ) $(TOOL_OBJ) $(DAEMON_OBJ): PROTECT = $(HARDEN) $(ZERO_
 # address cost 2.3 % in three files, and 20 % of the requests to a NIC. These files have no array that a peer's bytes
 # go into.
 $(patsubst %,$(BUILD)/lib/%.o,wire/csum wire/build wire/parse io/xsk io/gso net/in net/out udp/udp tcp/tcp_in tcp/tcp_out \
-	stack/stack sock/recv sock/send_path sock/tcp_send sock/tcp_recv): PROTECT = $(HARDEN)
+	stack/stack sock/dgram/recv sock/dgram/send_path sock/stream/tcp_send sock/stream/tcp_recv): PROTECT = $(HARDEN)
 $(patsubst %.c,$(BUILD)/%.o,$(wildcard lib/io/verbs*.c lib/io/mlx5_cqe.c)) \
-$(patsubst %,$(BUILD)/lib/%.o,base/clock sock/send sock/send_put): PROTECT = $(BRANCHES) -Wformat=2 -Wvla
+$(patsubst %,$(BUILD)/lib/%.o,base/clock sock/dgram/send sock/dgram/send_put): PROTECT = $(BRANCHES) -Wformat=2 -Wvla
 $(LIB_OBJ): ALL_CFLAGS += $(LTO:%=% -ffat-lto-objects)
 # The prefix is compiled in: a new one rebuilds these.
 $(shell mkdir -p $(BUILD); cmp -s $(BUILD)/prefix - <<<'$(PREFIX)' || echo '$(PREFIX)' >$(BUILD)/prefix)
-$(BUILD)/lib/ctl/broker_owner.o $(BUILD)/tools/doctor.o $(BUILD)/tools/run.o: $(BUILD)/prefix
+$(BUILD)/lib/ctl/broker/owner.o $(BUILD)/tools/doctor.o $(BUILD)/tools/run.o: $(BUILD)/prefix
 # The version is in the public header, which the rooms below do not include.
 $(BUILD)/lib/base/settings.o: lib/sluice.h
 

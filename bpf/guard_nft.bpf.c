@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /* Does the work of guard_nf.bpf.c on kernels without BPF links for netfilter: a rule of nf_tables
- * at the same hook runs this program (lib/ctl/broker_nft.c) and drops the packets for which it
+ * at the same hook runs this program (lib/ctl/steer/nft.c) and drops the packets for which it
  * returns 1. The rule leaves packets to the loopback device alone. */
 #include "skb.bpf.h"
 

@@ -21,7 +21,7 @@ const volatile __u8 has_vlan_tag = 1;
 
 /* Brings room for the instructions that the verifier adds to a bound program: 512 that it proves
  * dead and removes before it adds any. Their space stays allocated, so the program need not be
- * moved; a bound program that was moved hangs the kernel (lib/ctl/broker_load.c). Costs a packet
+ * moved; a bound program that was moved hangs the kernel (lib/ctl/steer/load.c). Costs a packet
  * nothing. */
 static __always_inline void make_room(void)
 {

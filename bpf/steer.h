@@ -194,7 +194,7 @@ struct sl_meta_hw {
 #define SL_META_VLAN_NR(fl) ((__u8)(fl) >> 2)
 
 /* Placeholders in the steering program's calls for functions of the kernel; the loader puts the
- * functions' numbers (BTF ids) in their place (lib/ctl/broker_load.c). No helper has such a number,
+ * functions' numbers (BTF ids) in their place (lib/ctl/steer/load.c). No helper has such a number,
  * so the verifier must find any call dead that still has its placeholder. */
 #define SL_KFUNC_FIRST 0x51c00000
 #define SL_KFUNC_STAMP 0x51c00000 /* bpf_xdp_metadata_rx_timestamp, Linux 6.3 */

@@ -11,7 +11,7 @@
  *
  * clone(2) is like fork(2) or like vfork(2), by its flags, and runs no handlers; _Fork(2) runs none
  * either. The wrappers here do the handlers' work, also for children of syscall(2) (syscall.c). A
- * child made by the bare instruction finds out later (lib/sock/fdtab.c). */
+ * child made by the bare instruction finds out later (lib/sock/proc/fdtab.c). */
 #include "real.h"
 
 #include <linux/sched.h>

@@ -3,10 +3,10 @@
  *
  * Theory of operation: a signal handler ends a call that sleeps in the kernel (EINTR); a call that
  * polls in user space would not notice. So this library gives the kernel its own handler in place
- * of each of the program's. It counts (lib/sock/sig.h) and calls the program's; the polling loops
- * look at the count. The program never sees it: sigaction() reports the program's own. Handlers
- * installed past these functions are not counted: a call that polls then ends when it goes to sleep
- * at the latest. */
+ * of each of the program's. It counts (lib/sock/proc/sig.h) and calls the program's; the polling
+ * loops look at the count. The program never sees it: sigaction() reports the program's own.
+ * Handlers installed past these functions are not counted: a call that polls then ends when it goes
+ * to sleep at the latest. */
 #include "real.h"
 
 #include <sys/syscall.h>

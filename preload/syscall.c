@@ -5,7 +5,7 @@
  * return twice. Calls that make a process go to fork.c: with memory of its own, or with its
  * parent's while that sleeps, both on the caller's stack. A thread passes. So does a call with a
  * stack of its own, on which syscall(2) would return: that child finds out later
- * (lib/sock/fdtab.c). */
+ * (lib/sock/proc/fdtab.c). */
 #include "real.h"
 
 #include <linux/sched.h>

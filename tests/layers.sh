@@ -23,9 +23,10 @@ may() { # room: the rooms it may include from, beside itself
 }
 
 bad=0 checked=0
-for f in lib/*/*.[ch] preload/*.[ch]; do
+for f in lib/*/*.[ch] lib/*/*/*.[ch] preload/*.[ch]; do
 	[ -e "$f" ] || continue
-	room=$(basename "$(dirname "$f")")
+	room=${f#lib/}
+	room=${room%%/*}
 	while IFS=: read -r line inc; do
 		inc=$(sed 's/.*"\(.*\)".*/\1/' <<<"$inc")
 		case $inc in

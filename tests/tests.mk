@@ -177,7 +177,7 @@ demo: deps
 	$(BUILD)/sluice demo
 
 # Style and static analysis -----------------------------------------------------------------------
-C_FILES := $(wildcard lib/*.h lib/*/*.[ch] preload/*.[ch] bpf/*.[ch] tools/*.[ch] tools/*/*.[ch] tests/*/*.[ch] tests/*/*/*.[ch])
+C_FILES := $(wildcard lib/*.h lib/*/*.[ch] lib/*/*/*.[ch] preload/*.[ch] bpf/*.[ch] tools/*.[ch] tools/*/*.[ch] tests/*/*.[ch] tests/*/*/*.[ch])
 .PHONY: style analyze
 style:
 	clang-format --dry-run -Werror $(C_FILES)

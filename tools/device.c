@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/settings.h"
-#include "ctl/rule.h"
+#include "ctl/rules/rule.h"
 #include "tools.h"
 
 static bool has_master(const char *name)

@@ -20,9 +20,9 @@
 
 #include "base/pages.h"
 #include "base/settings.h"
-#include "ctl/broker.h"
-#include "ctl/netdev.h"
-#include "ctl/pin.h"
+#include "ctl/front/broker.h"
+#include "ctl/kern/netdev.h"
+#include "ctl/steer/pin.h"
 #include "io/verbs.h"
 #include "steer.h"
 #include "tools.h"

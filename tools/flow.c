@@ -11,8 +11,8 @@
 
 #include "base/settings.h"
 #include "base/stats_dir.h"
-#include "ctl/conf.h"
-#include "ctl/rule.h"
+#include "ctl/rules/conf.h"
+#include "ctl/rules/rule.h"
 #include "stat.h"
 #include "stat_file.h"
 #include "tools.h"

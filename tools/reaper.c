@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sluice reaper: the library's helper process (lib/ctl/reaper.h); not for users. */
+/* sluice reaper: the library's helper process (lib/ctl/broker/reaper.h); not for users. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/sys.h"
-#include "ctl/reaper.h"
+#include "ctl/broker/reaper.h"
 #include "death/death.h"
 #include "tools.h"
 

@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/settings.h"
-#include "ctl/conf.h"
-#include "ctl/pin.h"
-#include "ctl/rule.h"
+#include "ctl/rules/conf.h"
+#include "ctl/steer/pin.h"
+#include "ctl/rules/rule.h"
 #include "tools.h"
 
 static const char help[] =

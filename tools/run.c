@@ -13,8 +13,8 @@
 
 #include "base/log.h"
 #include "base/settings.h"
-#include "ctl/conf.h"
-#include "ctl/rule.h"
+#include "ctl/rules/conf.h"
+#include "ctl/rules/rule.h"
 #include "program.h"
 #include "settings_doc.h"
 #include "tools.h"

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "ctl/broker.h"
+#include "ctl/front/broker.h"
 #include "stat.h"
 
 typedef unsigned long long ull;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/broker.h"
+#include "ctl/front/broker.h"
 #include "stat.h"
 
 typedef unsigned long long ull;

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
-#include "ctl/netdev.h"
+#include "ctl/kern/netdev.h"
 
 int sl_tool_run(int argc, char **argv);
 int sl_tool_stat(int argc, char **argv);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* sluice vault: sluiced's helper process (lib/ctl/vault.h); not for users. */
+/* sluice vault: sluiced's helper process (lib/ctl/lease/vault.h); not for users. */
 #include <stdio.h>
 
-#include "ctl/vault.h"
+#include "ctl/lease/vault.h"
 #include "tools.h"
 
 int sl_tool_vault(int argc, char **argv)

@@ -21,7 +21,8 @@ int sl_fd_dup(int fd);
 /* A descriptor of the library's that its children are to close, of those whose numbers stand in
  * memory that they have not got. Returns it, -1 for an error. */
 int sl_fd_guard(int fd);
-/* Marks it as ours where it is: moving it would close one, which may block (sock/stranger.c). */
+/* Marks it as ours where it is: moving it would close one, which may block (sock/core/stranger.c).
+ */
 void sl_fd_protect(int fd);
 
 /* Is this number a descriptor of the library? */

@@ -61,7 +61,7 @@ struct sl_port_stats {
 	uint32_t ifindex;
 	char ifname[16];
 	char driver[32];
-	uint32_t flags; /* SL_PORT_* of ctl/broker.h */
+	uint32_t flags; /* SL_PORT_* of ctl/front/broker.h */
 	uint32_t nqueues;
 	uint32_t mtu;
 	uint32_t alive; /* steering program attached */

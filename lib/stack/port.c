@@ -12,8 +12,8 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/settings.h"
-#include "ctl/conf.h"
-#include "ctl/netdev.h"
+#include "ctl/rules/conf.h"
+#include "ctl/kern/netdev.h"
 #include "stack/refused.h"
 
 static struct sl_lock lock; /* ports are opened one at a time */

@@ -4,10 +4,10 @@
  * Theory of operation: some drivers restart their device to attach the steering program (igb,
  * ixgbe, i40e). This takes the link down for seconds and makes the kernel forget the neighbours;
  * packets sent meanwhile are lost. So the call that opened the device waits for the link, just as
- * it waited for the driver, if its socket blocks (sock/claim.c). Calls on non-blocking sockets do
- * not wait: TCP sends again, and datagrams are lost as with an unplugged cable. Detaching the
+ * it waited for the driver, if its socket blocks (sock/core/claim.c). Calls on non-blocking sockets
+ * do not wait: TCP sends again, and datagrams are lost as with an unplugged cable. Detaching the
  * program takes the link down again, so a program started right after another one waits, too
- * (ctl/broker_left.c). No call waits for a link that was down before.
+ * (ctl/steer/left.c). No call waits for a link that was down before.
  *
  * When the link is back, or another process has restarted the device, connect() may still find no
  * neighbour; it would then hand the socket back to the kernel for good. So for some time a

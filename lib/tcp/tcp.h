@@ -193,7 +193,8 @@ struct sl_tcp_params {
 	uint32_t max_syn_rate;        /* SYNs per second, the rest is dropped; 0: no limit */
 	uint32_t invalid_ratelimit_ms;
 	char congestion[16]; /* "cubic" */
-	/* ip_local_port_range; 0: only the kernel can choose a port number (see sock/tcp_port.c) */
+	/* ip_local_port_range; 0: only the kernel can choose a port number (see
+	 * sock/stream/tcp_port.c) */
 	uint16_t port_min, port_max;
 };
 extern struct sl_tcp_params sl_tcp_params;

@@ -20,7 +20,7 @@
 #include <poll.h>
 
 #include "base/log.h"
-#include "ctl/broker.h"
+#include "ctl/front/broker.h"
 
 struct ring {
 	uint32_t *prod, *cons;

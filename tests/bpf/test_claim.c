@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "ctl/broker_int.h"
+#include "ctl/device/broker_int.h"
 
 static struct sl_port_info info[2];
 static unsigned ifindex;

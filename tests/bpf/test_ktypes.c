@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is found of the kernel's own types (lib/ctl/ktypes.c), against what libbpf makes of all of
- * them. */
+/* What is found of the kernel's own types (lib/ctl/kern/ktypes.c), against what libbpf makes of all
+ * of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "ctl/ktypes.h"
+#include "ctl/kern/ktypes.h"
 #include "guard_nf.skel.h"
 #include "steer.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Room in the steering program that is bound to a device: what the verifier adds must never move it
- * (lib/ctl/broker_load.c says why). No bound one is loaded here, only its twin with hints of the
+ * (lib/ctl/steer/load.c says why). No bound one is loaded here, only its twin with hints of the
  * test's own, which any kernel takes without danger. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "ctl/broker_int.h"
+#include "ctl/device/broker_int.h"
 #include "steer_fake.skel.h"
 
 #define INSN sizeof(struct bpf_insn)

@@ -9,8 +9,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "ctl/broker_adopt.h"
-#include "ctl/broker_int.h"
+#include "ctl/broker/adopt.h"
+#include "ctl/device/broker_int.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/conf.h"
-#include "ctl/rule.h"
+#include "ctl/rules/conf.h"
+#include "ctl/rules/rule.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -16,7 +16,7 @@
 #include "base/heap.h"
 #include "net/bufs.h"
 #include "sluice.h"
-#include "sock/sock.h"
+#include "sock/core/sock.h"
 #include "steer.h"
 #include "wire/csum.h"
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/heap.h"
-#include "ctl/broker_int.h"
+#include "ctl/device/broker_int.h"
 #include "tools/sluiced/sluiced.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/sys.h"
-#include "sock/mail.h"
-#include "sock/sock.h"
+#include "sock/core/mail.h"
+#include "sock/core/sock.h"
 #include "stack/stack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

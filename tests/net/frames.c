@@ -27,7 +27,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ctl/broker.h"
+#include "ctl/front/broker.h"
 
 #define LOOKS    100
 #define PAUSE_US 5000

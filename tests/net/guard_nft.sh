@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The guard that a kernel without links of netfilter has, a rule of nf_tables (lib/ctl/broker_nft.c; on a newer kernel
+# The guard that a kernel without links of netfilter has, a rule of nf_tables (lib/ctl/steer/nft.c; on a newer kernel
 # SLUICE_GUARD_NFT makes it so): it is there as long as the program that offloads TCP, however that ends; somebody who
 # flushes all tables does not take it away, and those of others stay as they are.
 MODES=one

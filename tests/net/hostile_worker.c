@@ -40,7 +40,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sock/mail.h"
+#include "sock/core/mail.h"
 
 #ifndef SO_PASSPIDFD
 #define SO_PASSPIDFD 76

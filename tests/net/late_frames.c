@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/share.h"
-#include "ctl/lease.h"
+#include "ctl/lease/lease.h"
 #include "steer.h"
 #include "wire/csum.h"
 #include "wire/tcp_seg.h"
@@ -176,7 +176,8 @@ static void attach(unsigned ifindex, struct sl_lease_lane_ok *lane)
 	base = mmap(NULL, (size_t)m.body.umem_ok.nframes * m.body.umem_ok.frame_size,
 		    PROT_READ | PROT_WRITE, MAP_SHARED, m.fd[0], 0);
 	must(base != MAP_FAILED, "mmap");
-	must(!sl_share_open(&share, &m.body.umem_ok.geometry, m.fd[1], m.fd[2], false), "the share");
+	must(!sl_share_open(&share, &m.body.umem_ok.geometry, m.fd[1], m.fd[2], false),
+	     "the share");
 	memset(&m, 0, sizeof(m));
 	m.body.port.ifindex = ifindex;
 	ask(SL_LEASE_PORT_OPEN, "device");

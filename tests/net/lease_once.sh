@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Before Linux 6.4 nobody maps a ring that is bound, so the daemon lends a device's to one process at a time
-# (lib/ctl/broker_ring.c; on a newer kernel SLUICE_LEND_ONCE makes it do so). That one is offloaded as ever: both
+# (lib/ctl/umem/ring.c; on a newer kernel SLUICE_LEND_ONCE makes it do so). That one is offloaded as ever: both
 # protocols, lanes that come later, several queues, while a daemon dies and another comes. Others stay with the kernel,
 # are told so, and have it when the first has ended, in its ordinary way or killed. A forked child stays sound.
 . "$(dirname "$0")/lib_lease.sh"

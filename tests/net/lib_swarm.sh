@@ -15,7 +15,7 @@ has() { [ "$(kernels "$1" "$2")" "$3" "$4" ]; }
 resets() { tcp_stat a EstabResets; }
 
 # Before Linux 5.12 nothing keeps the kernel from resetting connections whose segments it gets before they are its own
-# (lib/ctl/broker_guard.c): what is done to them then is left out. $GUARD_NOTE is said.
+# (lib/ctl/steer/guard.c): what is done to them then is left out. $GUARD_NOTE is said.
 guarded() { kernel_is 5.12; }
 GUARD_NOTE="this kernel has no tables that have an owner (Linux 5.12), by which its resets are held back"
 

@@ -24,8 +24,8 @@ def net_inodes():
 
 
 def is_others(perm, name):
-    # A few counters of listeners that processes share are meant to be (lib/sock/tcp_box.c), and the
-    # page where a parent answers its children's letters, for reading (lib/sock/board.c).
+    # A few counters of listeners that processes share are meant to be (lib/sock/listen/box.c), and the
+    # page where a parent answers its children's letters, for reading (lib/sock/core/board.c).
     if perm == "r--s" and name == "/memfd:sluice-board (deleted)":
         return False
     return perm[3] == "s" and name != "/dev/zero (deleted)" or "memfd:" in name or "anon_inode" in name

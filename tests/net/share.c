@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ctl/broker.h"
+#include "ctl/front/broker.h"
 #include "io/xsk.h"
 
 #define NFRAMES 16384

@@ -71,7 +71,7 @@ ok "lanes open and close" test "$(grep -c "^lane .: queue 0 xsk .* copy$" "$TMP/
 drive open "$DEV_B" lane 0 lane 0 >"$TMP/lanes" 2>&1
 ok "a lane is not opened twice" grep -q 'lane: EBUSY (.*lane 0 is open already)' "$TMP/lanes"
 
-# A bound program must have room for what the verifier adds (lib/ctl/broker_load.c), far from its end.
+# A bound program must have room for what the verifier adds (lib/ctl/steer/load.c), far from its end.
 bound_room() { # instructions that the attached program has less than its object
 	local id have
 	id=$(b ip -d link show "$DEV_B" | sed -n 's/.*prog\/xdp id \([0-9]*\).*/\1/p' | head -n 1)

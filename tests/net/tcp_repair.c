@@ -9,7 +9,7 @@
  *           else from the other's FIN on
  *
  * Prints "moves N sent S received R", and how many moves there were in each state. */
-#include "sock/repair.h"
+#include "sock/repair/repair.h"
 
 #include <arpa/inet.h>
 #include <err.h>

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "sluice.h"
-#include "sock/sock.h"
+#include "sock/core/sock.h"
 
 static unsigned full(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
 {

@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "sluice.h"
-#include "sock/sock.h"
+#include "sock/core/sock.h"
 
 #define HOLDS    8      /* what the ring takes while it stands still */
 #define STALL_US 400000 /* of which nobody could have spun but by a thousand tries */

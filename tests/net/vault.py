@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Speaks to sluiced's vault in the place of a daemon. Usage: vault.py SOCKET N
-# Adds N to the version of the records (ctl/vault.h, tools/sluiced/keep.h).
+# Adds N to the version of the records (ctl/lease/vault.h, tools/sluiced/keep.h).
 import array, os, socket, struct, sys
 
 PUT, DEL, LIST, END, BUSY, BYE = range(1, 7)

@@ -37,8 +37,8 @@ settings() {
 files() {
 	local named path
 	named=$(grep -oE '`[a-z0-9_]+\.(c|h|def|map)`' lib/README.md | tr -d '`')
-	less "$(basename -a lib/*/*.c preload/*.c)" "$named" | say "not in lib/README.md"
-	less "$named" "$(basename -a lib/* lib/*/* preload/* tools/*/* bpf/*)" | say "in lib/README.md, and no such file"
+	less "$(basename -a lib/*/*.c lib/*/*/*.c preload/*.c)" "$named" | say "not in lib/README.md"
+	less "$named" "$(basename -a lib/* lib/*/* lib/*/*/* preload/* tools/*/* bpf/*)" | say "in lib/README.md, and no such file"
 	grep -ohE '(^|[^/a-z])(tests|lib|preload|tools|conf|bpf)/[a-z0-9_./-]*[a-z0-9]' "${DOCS[@]}" | sed 's/^[^a-z]//' |
 		while read -r path; do [ -e "$path" ] || echo "$path"; done | say "named, and no such file"
 }

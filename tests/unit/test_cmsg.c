@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/settings.h"
 #include "sluice.h"
-#include "sock/sock.h"
-#include "sock/cmsg.h"
+#include "sock/core/sock.h"
+#include "sock/core/cmsg.h"
 
 #ifndef SOL_UDP
 #define SOL_UDP 17

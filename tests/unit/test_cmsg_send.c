@@ -12,8 +12,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "sock/cmsg.h"
-#include "sock/sock.h"
+#include "sock/core/cmsg.h"
+#include "sock/core/sock.h"
 
 #ifndef SOL_UDP
 #define SOL_UDP 17

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/settings.h"
-#include "ctl/conf.h"
-#include "ctl/rule.h"
+#include "ctl/rules/conf.h"
+#include "ctl/rules/rule.h"
 
 static struct sl_conf conf;
 static struct sl_conf_error errors[64];

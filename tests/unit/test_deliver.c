@@ -14,7 +14,7 @@
 
 #include "../../tools/sluiced/deliver.h"
 #include "base/sys.h"
-#include "ctl/netlink.h"
+#include "ctl/kern/netlink.h"
 
 static struct sl_addr addr(const char *text)
 {

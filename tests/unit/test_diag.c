@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "ctl/diag.h"
+#include "ctl/kern/diag.h"
 
 #define PORT 7007
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sock/sock.h"
+#include "sock/core/sock.h"
 
 static struct sl_lane lane;
 static struct sl_sock sk;

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "sock/repair.h"
+#include "sock/repair/repair.h"
 
 static struct sl_tcp_repair some(void)
 {

@@ -28,7 +28,7 @@ static struct sl_port *find_port(uint32_t ifindex)
 }
 #define sl_port_find find_port
 
-#include "sock/claim.c"
+#include "sock/core/claim.c"
 
 static void opened(bool ran, unsigned looks_without)
 {

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "ctl/conf.h"
-#include "ctl/rule.h"
+#include "ctl/rules/conf.h"
+#include "ctl/rules/rule.h"
 
 static struct sl_conf conf;
 

@@ -13,7 +13,7 @@
 
 #include "base/base.h"
 #include "base/clock.h"
-#include "sock/spin.h"
+#include "sock/core/spin.h"
 
 #define MS 1000000ull
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A connection that another host began goes on here (tcp_repair.c): what is hard to meet on a wire.
+/* A connection that another host began goes on here (move/hand_back.c): what is hard to meet on a
+ * wire.
  */
 #include "tcp_peer.h"
 

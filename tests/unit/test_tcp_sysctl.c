@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "sock/tcp_sysctl.h"
+#include "sock/stream/tcp_sysctl.h"
 
 static char dir[] = "/tmp/sluice-sysctl.XXXXXX";
 static struct sl_tcp_params p, defaults;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Final messages to the peers of a dead process. The daemon sends them for its clients, the reaper
- * (ctl/reaper.h) for the process that it watches. */
+ * (ctl/broker/reaper.h) for the process that it watches. */
 #ifndef SL_DEATH_H
 #define SL_DEATH_H
 
-#include "ctl/broker.h"
+#include "ctl/front/broker.h"
 #include "tcp/tcp.h"
 
 /* rescue.c: a connection waiting to be accepted by a dying process goes to others that listen, too

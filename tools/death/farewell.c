@@ -18,7 +18,7 @@
 
 #include "base/addr.h"
 #include "base/sys.h"
-#include "ctl/broker_embedded.h"
+#include "ctl/broker/embedded.h"
 #include "death.h"
 #include "wire/csum.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/sys.h"
 #include "death.h"
-#include "sock/repair.h"
+#include "sock/repair/repair.h"
 
 static uint32_t no_bytes(void *arg, uint32_t at, void *buf, uint32_t n)
 {

@@ -4,9 +4,9 @@
  * Theory of operation: kernel listeners shared by processes have one queue, and no connection is
  * lost when one of the processes dies. Our processes have a queue each. So a connection that waited
  * in the dead one's becomes the kernel's (TCP_REPAIR), with the bytes that have come, and goes into
- * the box from which the others accept (sock/tcp_share.c). It is made while its packets are still
- * steered to the dead process, where nothing answers them: a living process, or the kernel, would
- * reset an unknown connection. When the claims are gone the kernel gets its packets, and the
+ * the box from which the others accept (sock/listen/share.c). It is made while its packets are
+ * still steered to the dead process, where nothing answers them: a living process, or the kernel,
+ * would reset an unknown connection. When the claims are gone the kernel gets its packets, and the
  * connection speaks for the first time.
  *
  * For a handshake that was answered it is unknown whether the peer has heard the answer; the
@@ -23,7 +23,7 @@
 #include "base/rights.h"
 #include "base/sys.h"
 #include "death.h"
-#include "sock/repair.h"
+#include "sock/repair/repair.h"
 
 #define TRIAL_NS 3000000000ull
 

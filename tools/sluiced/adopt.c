@@ -15,8 +15,8 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/broker_adopt.h"
-#include "ctl/broker_int.h"
+#include "ctl/broker/adopt.h"
+#include "ctl/device/broker_int.h"
 #include "deliver.h"
 #include "keep.h"
 #include "sluiced.h"

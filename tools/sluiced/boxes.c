@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Where goes who waits to be accepted by a process that dies: into the box of the listener, from
- * which all accept that have it (sock/tcp_share.c). The daemon has the end that is written to. */
+ * which all accept that have it (sock/listen/share.c). The daemon has the end that is written to.
+ */
 #include <errno.h>
 #include <string.h>
 
 #include "base/sys.h"
-#include "ctl/broker_int.h"
+#include "ctl/device/broker_int.h"
 #include "foreign.h"
 #include "keep.h"
 #include "sluiced.h"

@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "ctl/broker_int.h"
+#include "ctl/device/broker_int.h"
 #include "sluiced.h"
 
 #define HELD_LOOKS 30            /* one a second; holders keep a lock for a microsecond */

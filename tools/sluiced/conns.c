@@ -8,7 +8,7 @@
 
 #include "base/addr.h"
 #include "base/sys.h"
-#include "ctl/broker_int.h"
+#include "ctl/device/broker_int.h"
 #include "foreign.h"
 #include "keep.h"
 #include "sluiced.h"

@@ -4,7 +4,7 @@
 #ifndef SL_DELIVER_H
 #define SL_DELIVER_H
 
-#include "ctl/diag_sock.h"
+#include "ctl/kern/diag_sock.h"
 #include "sluiced.h"
 
 /* deliver.c: pure functions -------------------------------------------------------------------- */

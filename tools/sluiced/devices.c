@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Checks the lent devices every second, and logs each change once.
  *
- * The programs see changes for themselves and move their sockets (sock/policy.c): this serves the
- * reader of the log, and `sluice daemon ports`. */
+ * The programs see changes for themselves and move their sockets (sock/move/policy.c): this serves
+ * the reader of the log, and `sluice daemon ports`. */
 #include <net/if.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "ctl/broker_int.h"
+#include "ctl/device/broker_int.h"
 #include "net/route.h"
 #include "sluiced.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rules of a NIC that is divided among groups (ctl/broker_part.c).
+/* Rules of a NIC that is divided among groups (ctl/device/part.c).
  *
  * Theory of operation: packets without a rule go to the first part's queues. A claim of another
  * part gets a rule, unless one for all peers of its local end exists: connections that a listener
@@ -13,7 +13,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/broker_int.h"
+#include "ctl/device/broker_int.h"
 #include "sluiced.h"
 
 #define HEADS 1024

@@ -19,7 +19,7 @@
 #include "base/log.h"
 #include "base/rights.h"
 #include "base/sys.h"
-#include "ctl/broker_int.h"
+#include "ctl/device/broker_int.h"
 #include "foreign.h"
 
 #define PENDING_FEW                                                                                \

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/broker.h"
+#include "ctl/front/broker.h"
 #include "sluiced.h"
 
 static int ask = -1, tell = -1; /* eventfds */

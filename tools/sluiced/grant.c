@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/broker_int.h"
+#include "ctl/device/broker_int.h"
 #include "keep.h"
 #include "net/neigh.h"
 #include "net/route.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stores the daemon's state in the vault (ctl/vault.h) as it changes, since the daemon may die at
- * any moment.
+/* Stores the daemon's state in the vault (ctl/lease/vault.h) as it changes, since the daemon may
+ * die at any moment.
  *
  * Theory of operation: a record is stored before its process is told of the loan, and removed after
  * the loan has been taken back. So after a death no loan lacks a record, and records without a loan
@@ -24,8 +24,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/broker_adopt.h"
-#include "ctl/broker_int.h"
+#include "ctl/broker/adopt.h"
+#include "ctl/device/broker_int.h"
 
 #define PATIENCE_MS    200         /* for a vault that does not read */
 #define AGAIN_NS       1000000000u /* between two attempts to start one */

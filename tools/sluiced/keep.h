@@ -3,7 +3,7 @@
 #ifndef SL_KEEP_H
 #define SL_KEEP_H
 
-#include "ctl/vault.h"
+#include "ctl/lease/vault.h"
 #include "sluiced.h"
 
 /* Raise it when a record's meaning changes; sizes are compared in any case. */

@@ -19,7 +19,7 @@
 #include "base/addr.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "ctl/broker_int.h"
+#include "ctl/device/broker_int.h"
 #include "deliver.h"
 #include "net/route.h"
 #include "sluiced.h"

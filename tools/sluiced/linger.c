@@ -10,7 +10,7 @@
  * them.) The vault has no record of it: the next daemon keeps nothing for the process. */
 #include "base/clock.h"
 #include "base/sys.h"
-#include "ctl/broker_int.h"
+#include "ctl/device/broker_int.h"
 #include "keep.h"
 #include "sluiced.h"
 

@@ -3,7 +3,7 @@
  *
  * Theory of operation: a group's memory comes into being with its first member and goes with its
  * last. A queue has one packet memory, so a device, or each part of one that is divided
- * (ctl/broker_part.c), is the group's that opened it first, until the last of that group leaves it;
+ * (ctl/device/part.c), is the group's that opened it first, until the last of that group leaves it;
  * another group's programs go on by the kernel there, and may have another device. Who could have
  * none at all is told so at once, and costs no memory. */
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/broker_int.h"
+#include "ctl/device/broker_int.h"
 #include "keep.h"
 #include "net/route.h"
 #include "sluiced.h"

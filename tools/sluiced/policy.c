@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/broker_int.h"
-#include "ctl/rule.h"
+#include "ctl/device/broker_int.h"
+#include "ctl/rules/rule.h"
 #include "sluiced.h"
 
 #define LANES_DEFAULT 64

@@ -7,7 +7,7 @@
 
 #include "base/addr.h"
 #include "base/sys.h"
-#include "ctl/broker_int.h"
+#include "ctl/device/broker_int.h"
 #include "deliver.h"
 #include "sluiced.h"
 

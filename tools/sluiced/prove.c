@@ -14,8 +14,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/broker_int.h"
-#include "ctl/netlink.h"
+#include "ctl/device/broker_int.h"
+#include "ctl/kern/netlink.h"
 #include "deliver.h"
 #include "net/route.h"
 

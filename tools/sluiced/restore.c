@@ -23,9 +23,9 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/broker_int.h"
+#include "ctl/device/broker_int.h"
 #include "sluiced.h"
-#include "sock/repair.h"
+#include "sock/repair/repair.h"
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 

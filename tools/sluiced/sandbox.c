@@ -18,8 +18,8 @@
 
 #include "base/log.h"
 #include "base/settings.h"
-#include "ctl/broker_int.h"
-#include "ctl/owner_lock.h"
+#include "ctl/device/broker_int.h"
+#include "ctl/broker/owner_lock.h"
 #include "sandbox.h"
 
 /* CAP_SYS_ADMIN: libxdp looks for other programs by their numbers, which the kernel gives to nobody

@@ -15,7 +15,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/broker_int.h"
+#include "ctl/device/broker_int.h"
 #include "sluiced.h"
 
 void sl_sender_tell(int fd)

@@ -11,7 +11,7 @@
 #include "base/closer.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/broker_int.h"
+#include "ctl/device/broker_int.h"
 #include "door.h"
 #include "foreign.h"
 #include "keep.h"

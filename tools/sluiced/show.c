@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "ctl/broker_int.h"
+#include "ctl/device/broker_int.h"
 #include "keep.h"
 #include "sluice.h"
 #include "sluiced.h"

@@ -2,10 +2,10 @@
 /* Declarations shared by the files of sluiced.
  *
  * Theory of operation: one thread, one loop (and a thread that waits for the kernel: grace.c). A
- * session is a connection of the lease protocol (ctl/lease.h). The loop takes one request of each
- * ready session in turn, so that no session is served twice before every other was once. All that a
- * session has been given is recorded in it, and its requests cannot reach another's: lanes are
- * named by the session's own numbers, claims are looked up in the session's own table. When the
+ * session is a connection of the lease protocol (ctl/lease/lease.h). The loop takes one request of
+ * each ready session in turn, so that no session is served twice before every other was once. All
+ * that a session has been given is recorded in it, and its requests cannot reach another's: lanes
+ * are named by the session's own numbers, claims are looked up in the session's own table. When the
  * connection ends all of that is taken back, a bounded piece at each turn of the loop. */
 #ifndef SL_SLUICED_H
 #define SL_SLUICED_H
@@ -13,8 +13,8 @@
 #include <sys/socket.h>
 
 #include "base/addr.h"
-#include "ctl/broker_embedded.h"
-#include "ctl/lease.h"
+#include "ctl/broker/embedded.h"
+#include "ctl/lease/lease.h"
 #include "../death/death.h"
 
 #define SL_SESSIONS_MAX  1024

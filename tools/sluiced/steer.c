@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/sys.h"
-#include "ctl/broker_int.h"
+#include "ctl/device/broker_int.h"
 #include "deliver.h"
 #include "keep.h"
 #include "sluiced.h"

@@ -18,9 +18,9 @@
 #include <netinet/in.h>
 
 #include "base/sys.h"
-#include "ctl/broker_int.h"
+#include "ctl/device/broker_int.h"
 #include "sluiced.h"
-#include "sock/repair.h"
+#include "sock/repair/repair.h"
 
 #define REFERENCES 2 /* the daemon's and the request's */
 #define LOOKS      5 /* for a copy that is about to be closed */

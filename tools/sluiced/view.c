@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/sys.h"
-#include "ctl/broker_int.h"
+#include "ctl/device/broker_int.h"
 #include "keep.h"
 #include "sluiced.h"
 

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The reaper: a small process that cleans up after its owner's death: it tells the peers of the
+ * owner's connections (tools/death) and removes the steering program. */
+#ifndef SL_REAPER_H
+#define SL_REAPER_H
+
+#include "ctl/front/broker.h"
+
+/* Descriptors that the reaper is started with: 3 + these. */
+enum {
+	SL_REAPER_LIFE,  /* socket: the owner holds the other end, closed on exec */
+	SL_REAPER_PIDFD, /* the owner */
+	SL_REAPER_OWNER, /* the name of the device */
+	SL_REAPER_CONNS, /* the owner's TCP connections, or no file */
+	SL_REAPER_FDS
+};
+
+/* Messages on SL_REAPER_LIFE: first the layout of the connections (struct sl_conns_layout), and
+ * SL_REAPER_BYE at the end. */
+#define SL_REAPER_BYE "q" /* the owner has cleaned up itself */
+
+/* A process has a reaper for each device. The first reaper to set this byte, behind the entries of
+ * the connections' file, tells the peers. */
+#define SL_REAPER_TOLD(layout) ((uint64_t)(layout)->stride * (layout)->max)
+
+/* Waits for the owner's end. False: the owner has cleaned up itself. layout: filled in for
+ * SL_REAPER_CONNS. */
+bool sl_reaper_wait(struct sl_conns_layout *layout);
+/* Detaches the program from the device and unlinks the pins. parts: how the device was divided, the
+ * argument's text behind the device's number. */
+void sl_reaper_clean(uint32_t ifindex, const char *parts);
+
+#endif

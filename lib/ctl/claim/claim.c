@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Claims: entries of `flows` and `endpoints`, and the bits of `ports` that let them be looked up.
+ */
+#include "ctl/device/broker_int.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "ctl/device/lock.h"
+
+/* Which entry a request is about. */
+struct entry {
+	struct sl_device *port;
+	int map_fd;
+	union {
+		struct sl_flow_key flow;
+		struct sl_endpoint_key endpoint;
+	};
+	uint32_t bit;   /* SL_PORT_* */
+	uint32_t index; /* into `ports` */
+};
+
+static bool is_any(const uint8_t a[16])
+{
+	static const uint8_t any4[16] = {[10] = 0xff, [11] = 0xff}, any6[16];
+
+	return !memcmp(a, any4, 16) || !memcmp(a, any6, 16);
+}
+
+static int entry_init(struct entry *e, const struct sl_claim_req *req)
+{
+	const struct sl_flow_key *k = &req->key;
+
+	memset(e, 0, sizeof(*e));
+	e->port = sl_device_find(req->ifindex);
+	if (!e->port)
+		return -ENODEV;
+	e->index = k->local_port + (k->proto == IPPROTO_TCP ? 65536 : 0);
+	if (k->remote_port) {
+		e->map_fd = e->port->attach.map_fd[SL_MAP_FLOWS];
+		e->bit = SL_PORT_FLOW;
+		e->flow = *k;
+		memset(e->flow.pad, 0, sizeof(e->flow.pad));
+		return 0;
+	}
+	e->map_fd = e->port->attach.map_fd[SL_MAP_ENDPOINTS];
+	e->bit = is_any(k->local) ? SL_PORT_WILDCARD : SL_PORT_ENDPOINT;
+	memcpy(e->endpoint.local, k->local, 16);
+	e->endpoint.local_port = k->local_port;
+	e->endpoint.proto = k->proto;
+	e->endpoint.vlan = k->vlan;
+	return 0;
+}
+
+static int entry_get(const struct entry *e, struct sl_claim *c)
+{
+	return bpf_map_lookup_elem(e->map_fd, &e->flow, c) ? -errno : 0;
+}
+
+static void change_word(const struct entry *e, uint64_t set, uint64_t clear)
+{
+	sl_port_word_change(&e->port->info.ports[e->index], set, clear);
+}
+
+static int entry_put(const struct entry *e, const struct sl_claim *c)
+{
+	int err = bpf_map_update_elem(e->map_fd, &e->flow, c, BPF_ANY) ? -errno : 0;
+
+	change_word(e, 0, 0);
+	return err;
+}
+
+static uint16_t *entry_uses(const struct entry *e)
+{
+	struct sl_port_uses *u = e->port->uses;
+
+	return e->index + (e->bit == SL_PORT_FLOW       ? u->flow
+			   : e->bit == SL_PORT_ENDPOINT ? u->endpoint
+							: u->wildcard);
+}
+
+static bool is_tcp(const struct entry *e)
+{
+	return e->index >= 65536;
+}
+
+/* Nothing is remembered of the port that a flow could go before. */
+static bool has_flows_alone(const struct entry *e)
+{
+	const struct sl_port_uses *u = e->port->uses;
+
+	return u->flow[e->index] && !u->endpoint[e->index] && !u->wildcard[e->index];
+}
+
+/* A new entry first, then the bit that lets it be looked up. What it goes before is forgotten.
+ * -EEXIST: there is one. */
+static int entry_add(const struct entry *e, const struct sl_claim *c)
+{
+	uint16_t *uses;
+
+	if (bpf_map_update_elem(e->map_fd, &e->flow, c, BPF_NOEXIST))
+		return -errno;
+	uses = entry_uses(e);
+	if (e->bit != SL_PORT_FLOW || !has_flows_alone(e))
+		change_word(e, e->bit, 0);
+	if (*uses != UINT16_MAX)
+		++*uses;
+	return 0;
+}
+
+static void entry_del(const struct entry *e)
+{
+	uint16_t *uses = entry_uses(e);
+
+	/* The entry may have been removed by hand; then the count stays, which is harmless. */
+	bool last =
+		!bpf_map_delete_elem(e->map_fd, &e->flow) && *uses != UINT16_MAX && --*uses == 0;
+
+	change_word(e, 0, last ? e->bit : 0);
+}
+
+/* Finds the claim of the same slot of the same process. */
+static struct sl_claim *group_find(struct sl_group *g, const struct sl_claim *c)
+{
+	for (uint32_t i = 0; i < g->count; i++) {
+		if (g->target[i].slot == c->slot && g->target[i].pid == c->pid)
+			return &g->target[i];
+	}
+	return NULL;
+}
+
+/* Puts the targets in the place of what the endpoint has: nothing, one claim or a group. What was a
+ * group of TCP's stays one: what its last target gets must be known when others come again. */
+static int swing(const struct entry *e, const struct sl_claim *old, const struct sl_group *g)
+{
+	struct sl_claim fresh = g->target[0];
+	int err = 0;
+
+	if (g->count == 0)
+		entry_del(e);
+	else if (g->count > 1 || (is_tcp(e) && old->flags & SL_CLAIM_GROUP))
+		err = sl_group_make(e->port, g->target, g->count, &fresh);
+	if (!err && g->count)
+		err = entry_put(e, &fresh);
+	if (err && fresh.flags & SL_CLAIM_GROUP)
+		sl_group_drop(e->port, fresh.slot);
+	if (!err && old->flags & SL_CLAIM_GROUP)
+		sl_group_drop(e->port, old->slot);
+	return err;
+}
+
+/* Reads the entry into *old, and its claims as a group, even if it is a single claim. */
+static int members(const struct entry *e, struct sl_claim *old, struct sl_group *g)
+{
+	int err = entry_get(e, old);
+
+	if (err)
+		return err;
+	if (old->flags & SL_CLAIM_GROUP)
+		return sl_group_get(e->port, old->slot, g);
+	memset(g, 0, sizeof(*g));
+	g->count = 1;
+	g->target[0] = *old;
+	return 0;
+}
+
+/* Adds a claim to an existing entry: replaces the claim of the same slot, or joins the group. */
+static int claim_join(const struct entry *e, const struct sl_claim *claim, bool spread,
+		      bool replace)
+{
+	struct sl_claim old, *mine;
+	struct sl_group g;
+	int err = members(e, &old, &g);
+
+	if (!err && !sl_part_is_same(e->port, &g.target[0], claim))
+		err = -EADDRINUSE;
+	if (err)
+		return err;
+	mine = group_find(&g, claim);
+	/* A flow that is let pass is the kernel's; a process that takes it over has its socket. */
+	if (!mine && replace && !spread &&
+	    (g.target[0].pid == claim->pid || old.flags & SL_CLAIM_PASS)) {
+		g.count = 1;
+		mine = &g.target[0];
+		e->port->replaced += e->bit == SL_PORT_FLOW;
+	}
+	if (!mine) {
+		if (!spread || e->bit == SL_PORT_FLOW)
+			return -EADDRINUSE;
+		if (g.count == SL_GROUP_TARGETS)
+			return -ENOSPC;
+		mine = &g.target[g.count++];
+	}
+	*mine = *claim;
+	return swing(e, &old, &g);
+}
+
+/* The first of a TCP endpoint that others may share is a group from the beginning. */
+static int claim_first(const struct entry *e, const struct sl_claim *claim)
+{
+	struct sl_claim group;
+	int err = sl_group_make(e->port, claim, 1, &group);
+
+	if (err)
+		return err;
+	err = entry_add(e, &group);
+	if (err)
+		sl_group_drop(e->port, group.slot);
+	return err;
+}
+
+static int claim_put(const struct entry *e, const struct sl_claim *claim, bool spread, bool replace)
+{
+	bool group = spread && is_tcp(e) && e->bit != SL_PORT_FLOW;
+	int err = group ? claim_first(e, claim) : entry_add(e, claim);
+
+	return err == -EEXIST ? claim_join(e, claim, spread, replace) : err;
+}
+
+static int claim(const struct sl_claim_req *req, bool spread)
+{
+	struct sl_claim c = req->claim;
+	struct entry e;
+	int err = entry_init(&e, req);
+
+	c.flags &= ~(SL_CLAIM_GROUP | SL_CLAIM_AWAY);
+	if (!c.pid) /* the daemon sets its owner */
+		c.pid = sl_broker_pid();
+	if (!err && c.flags & SL_CLAIM_PASS && e.bit != SL_PORT_FLOW)
+		err = -EINVAL;
+	/* (Opening the guard takes ten milliseconds. With a listener's claim in force already,
+	 * connections would wait meanwhile.) */
+	if (!err && req->key.proto == IPPROTO_TCP)
+		sl_guard_open(&e.port->attach, req->ifindex);
+	return err ? err : claim_put(&e, &c, spread, req->replace);
+}
+
+/* Removes the claim of that slot from the entry. */
+static int claim_leave(const struct entry *e, const struct sl_claim *claim)
+{
+	struct sl_claim old, *mine;
+	struct sl_group g;
+	int err = members(e, &old, &g);
+
+	if (err)
+		return err;
+	mine = group_find(&g, claim);
+	if (!mine)
+		return -ENOENT;
+	*mine = g.target[--g.count];
+	return swing(e, &old, &g);
+}
+
+/* A flow's entry need not be read when no claim of a flow has taken another's place: connections
+ * come and go by the ten thousand a second, and each look costs a system call. */
+static int unclaim(const struct sl_claim_req *req)
+{
+	struct sl_claim c = req->claim;
+	struct entry e;
+	int err = entry_init(&e, req);
+
+	if (err)
+		return err;
+	if (e.bit == SL_PORT_FLOW && !e.port->replaced) {
+		entry_del(&e);
+		return 0;
+	}
+	if (!c.pid)
+		c.pid = sl_broker_pid();
+	err = claim_leave(&e, &c);
+	if (err == -ENOENT && e.bit == SL_PORT_FLOW)
+		e.port->replaced--;
+	return err;
+}
+
+/* An endpoint that is not a group has no other member to take its connections. */
+static int claim_away(const struct sl_claim_req *req, bool away)
+{
+	struct sl_claim old = {0}, *mine;
+	struct sl_group g;
+	struct entry e;
+	int err = entry_init(&e, req);
+
+	if (!err)
+		err = members(&e, &old, &g);
+	if (!err && !(old.flags & SL_CLAIM_GROUP && is_tcp(&e)))
+		err = -ENOENT;
+	if (err)
+		return err;
+	mine = group_find(&g, &req->claim);
+	if (!mine)
+		return -ENOENT;
+	if (away)
+		mine->flags |= SL_CLAIM_AWAY;
+	else
+		mine->flags &= ~SL_CLAIM_AWAY;
+	return swing(&e, &old, &g);
+}
+
+static void say_why(int err, const char **why)
+{
+	if (err == -EADDRINUSE)
+		sl_why(why, "another socket of this process receives on the same address and port");
+	else if (err == -E2BIG || err == -ENOMEM)
+		sl_why(why, "the steering table is full (%u flows)", SL_MAX_FLOWS);
+	else if (err == -ENOSPC)
+		sl_why(why, "more than %u sockets on one port, or %u such ports", SL_GROUP_TARGETS,
+		       SL_MAX_GROUPS);
+	else if (err == -ENODEV)
+		sl_why(why, "the device is not offloaded");
+	else if (err)
+		sl_why(why, "the steering rule could not be added: %s", sl_strerror(err));
+}
+
+int sl_embedded_claim(const struct sl_claim_req *req, const char **why)
+{
+	struct sl_broker_guard g;
+	int err;
+
+	sl_broker_enter(&g);
+	err = claim(req, req->spread);
+	say_why(err, why);
+	sl_broker_leave(&g);
+	return err;
+}
+
+int sl_embedded_claim_update(const struct sl_claim_req *req)
+{
+	struct sl_broker_guard g;
+	int err;
+
+	sl_broker_enter(&g);
+	err = claim(req, req->spread);
+	sl_broker_leave(&g);
+	return err;
+}
+
+int sl_embedded_claim_away(const struct sl_claim_req *req, bool away)
+{
+	struct sl_broker_guard g;
+	int err;
+
+	sl_broker_enter(&g);
+	err = claim_away(req, away);
+	sl_broker_leave(&g);
+	return err;
+}
+
+void sl_embedded_unclaim(const struct sl_claim_req *req)
+{
+	struct sl_broker_guard g;
+
+	sl_broker_enter(&g);
+	unclaim(req);
+	sl_broker_leave(&g);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Asks sock_diag for one socket by the kernel's look-up, or for all of a port. */
+#include "ctl/kern/diag_sock.h"
+
+#include <errno.h>
+#include <libmnl/libmnl.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <string.h>
+
+#include "base/sys.h"
+#include "ctl/kern/netlink.h"
+
+#define ASK_BYTES 128
+#define BUF_BYTES 16384
+
+/* The attributes of a socket without a peer say it (Linux 4.1). */
+static bool read_v6only(const struct nlmsghdr *nlh)
+{
+	struct nlattr *a = mnl_nlmsg_get_payload_offset(nlh, sizeof(struct inet_diag_msg));
+	const char *end = mnl_nlmsg_get_payload_tail(nlh);
+
+	while (mnl_attr_ok(a, (int)(end - (const char *)a))) {
+		if (mnl_attr_get_type(a) == INET_DIAG_SKV6ONLY && mnl_attr_get_payload_len(a))
+			return mnl_attr_get_u8(a);
+		a = mnl_attr_next(a);
+	}
+	return false;
+}
+
+static struct sl_addr read_addr(uint8_t family, const uint32_t words[4])
+{
+	return family == AF_INET ? sl_addr_v4(words[0]) : sl_addr_v6(words);
+}
+
+static bool read_sock(const struct nlmsghdr *nlh, struct sl_diag_sock *s)
+{
+	const struct inet_diag_msg *m = mnl_nlmsg_get_payload(nlh);
+
+	if ((nlh->nlmsg_type != SOCK_DIAG_BY_FAMILY && nlh->nlmsg_type != TCPDIAG_GETSOCK) ||
+	    mnl_nlmsg_get_payload_len(nlh) < sizeof(*m))
+		return false;
+	*s = (struct sl_diag_sock){
+		.local = read_addr(m->idiag_family, m->id.idiag_src),
+		.remote = read_addr(m->idiag_family, m->id.idiag_dst),
+		.local_port = __builtin_bswap16(m->id.idiag_sport),
+		.remote_port = __builtin_bswap16(m->id.idiag_dport),
+		.ifindex = m->id.idiag_if,
+		.uid = m->idiag_uid,
+		.inode = m->idiag_inode,
+		.cookie = m->id.idiag_cookie[0] | (uint64_t)m->id.idiag_cookie[1] << 32,
+		.family = m->idiag_family,
+		.state = m->idiag_state,
+		.v6only = read_v6only(nlh),
+	};
+	return true;
+}
+
+static struct inet_diag_req_v2 *put_request(struct nlmsghdr *nlh, uint16_t flags, uint8_t family,
+					    uint8_t proto)
+{
+	struct inet_diag_req_v2 *req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
+
+	nlh->nlmsg_type = SOCK_DIAG_BY_FAMILY;
+	nlh->nlmsg_flags = NLM_F_REQUEST | flags;
+	req->sdiag_family = family;
+	req->sdiag_protocol = proto;
+	return req;
+}
+
+static void put_addr(__be32 out[4], const struct sl_addr *a)
+{
+	if (sl_addr_is_v4(a))
+		memcpy(out, a->b + 12, 4);
+	else
+		memcpy(out, a->b, 16);
+}
+
+/* TCP's look-up takes `src` for the local end. UDP's takes it for the sender (udp_dump_one(): "src
+ * and dst are swapped for historical reasons"). */
+static void put_ends(struct inet_diag_sockid *id, const struct sl_diag_flow *f)
+{
+	bool tcp = f->proto == IPPROTO_TCP;
+
+	put_addr(tcp ? id->idiag_src : id->idiag_dst, &f->local);
+	put_addr(tcp ? id->idiag_dst : id->idiag_src, &f->remote);
+	*(tcp ? &id->idiag_sport : &id->idiag_dport) = __builtin_bswap16(f->local_port);
+	*(tcp ? &id->idiag_dport : &id->idiag_sport) = __builtin_bswap16(f->remote_port);
+	id->idiag_if = f->ifindex;
+	id->idiag_cookie[0] = id->idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+}
+
+int sl_diag_find(int netlink, const struct sl_diag_flow *f, struct sl_diag_sock *out)
+{
+	uint8_t ask[ASK_BYTES] __attribute__((aligned(8))) = {0};
+	uint8_t buf[4096] __attribute__((aligned(8)));
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(ask);
+	const struct nlmsghdr *answer = NULL;
+	struct inet_diag_req_v2 *req;
+	int err;
+
+	req = put_request(nlh, 0, sl_addr_is_v4(&f->local) ? AF_INET : AF_INET6, f->proto);
+	req->idiag_states = ~0u;
+	put_ends(&req->id, f);
+	err = sl_netlink_ask(netlink, nlh, buf, sizeof(buf), &answer);
+	if (err)
+		return err;
+	return read_sock(answer, out) ? 0 : -EBADMSG;
+}
+
+/* 1 at the end of the dump, 0 if more is to come, or -errno. */
+static int read_buf(const void *buf, long n, void (*fn)(const struct sl_diag_sock *s, void *arg),
+		    void *arg)
+{
+	const struct nlmsghdr *nlh = buf;
+	int left = (int)n;
+
+	for (; mnl_nlmsg_ok(nlh, left); nlh = mnl_nlmsg_next(nlh, &left)) {
+		struct sl_diag_sock s;
+
+		if (nlh->nlmsg_len > (uint32_t)left) /* libmnl 1.0.4 compares as int */
+			return -EBADMSG;
+		if (nlh->nlmsg_type == NLMSG_DONE)
+			return 1;
+		if (nlh->nlmsg_type == NLMSG_ERROR) {
+			int err = sl_netlink_error(nlh);
+
+			return err < 0 ? err : -EBADMSG;
+		}
+		if (read_sock(nlh, &s))
+			fn(&s, arg);
+	}
+	return 0;
+}
+
+static int read_dump(int netlink, void (*fn)(const struct sl_diag_sock *s, void *arg), void *arg)
+{
+	uint8_t buf[BUF_BYTES] __attribute__((aligned(8)));
+	int err = 0;
+
+	while (!err) {
+		long n = sl_sys_recvfrom(netlink, buf, sizeof(buf), 0, NULL, NULL);
+
+		if (n != -EINTR)
+			err = n < 0 ? (int)n : read_buf(buf, n, fn, arg);
+	}
+	return sl_min(err, 0);
+}
+
+/* The kernel walks its whole table of connections, some milliseconds, whatever is asked for; by the
+ * older request once for both families. */
+int sl_diag_dump_conns(int netlink, uint16_t port, uint32_t states,
+		       void (*fn)(const struct sl_diag_sock *s, void *arg), void *arg)
+{
+	uint8_t ask[ASK_BYTES] __attribute__((aligned(8))) = {0};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(ask);
+	struct inet_diag_req *req = mnl_nlmsg_put_extra_header(nlh, sizeof(*req));
+	int err;
+
+	nlh->nlmsg_type = TCPDIAG_GETSOCK;
+	nlh->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
+	req->idiag_states = states;
+	req->id.idiag_sport = __builtin_bswap16(port);
+	err = sl_netlink_send(netlink, nlh);
+	return err ? err : read_dump(netlink, fn, arg);
+}
+
+int sl_diag_dump(int netlink, uint8_t proto, uint8_t family, uint16_t port, uint32_t states,
+		 void (*fn)(const struct sl_diag_sock *s, void *arg), void *arg)
+{
+	uint8_t ask[ASK_BYTES] __attribute__((aligned(8))) = {0};
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(ask);
+	struct inet_diag_req_v2 *req = put_request(nlh, NLM_F_DUMP, family, proto);
+	int err;
+
+	req->idiag_states = states;
+	req->id.idiag_sport = __builtin_bswap16(port);
+	err = sl_netlink_send(netlink, nlh);
+	return err ? err : read_dump(netlink, fn, arg);
+}

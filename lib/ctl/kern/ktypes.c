@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The kernel's BTF (Documentation/bpf/btf.rst), looked through for a few names.
+ *
+ * Theory of operation: it is mapped, which Linux can since 6.16, else read. One pass notes where
+ * each type is, which only the lengths of those before it tell, and finds functions and structures
+ * by name. Of these the fields go into BTF of our own, flat: a field of an anonymous member is the
+ * outer structure's, and a pointer's is a pointer, to whatever. That is all that libbpf compares.
+ */
+#include "ctl/kern/ktypes.h"
+
+#include <bpf/btf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/btf.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/base.h"
+#include "base/heap.h"
+#include "base/sys.h"
+#include "steer.h"
+
+#define PATH  "/sys/kernel/btf/vmlinux"
+#define DEPTH 16 /* of anonymous members, and of names for a type */
+
+static const char *const func_names[SL_KFUNCS] = {
+	"bpf_xdp_metadata_rx_timestamp",
+	"bpf_xdp_metadata_rx_vlan_tag",
+};
+/* A structure that another one contains comes before it. */
+static const struct record {
+	const char *name;
+	const char *field[6];
+} records[] = {
+	{"sock_common", {"skc_dport", "skc_num", "skc_state"}},
+	{"sock", {"__sk_common"}},
+	{"sk_buff", {"sk", "len", "transport_header", "network_header", "head"}},
+	{"net_device", {"flags"}},
+	{"nf_hook_state", {"pf", "out"}},
+	{"bpf_nf_ctx", {"state", "skb"}},
+};
+#define RECORDS sl_array_len(records)
+
+struct types {
+	uint8_t *raw;
+	size_t size;
+	const uint8_t *at; /* the types */
+	const char *text;  /* the names */
+	uint32_t at_len, text_len;
+	const struct btf_type **of; /* by id; [0] is void */
+	uint32_t n;
+};
+
+static struct {
+	bool looked;
+	uint32_t func[SL_KFUNCS];
+	void *btf; /* of the records; NULL: none */
+	uint32_t btf_len;
+} found;
+
+/* Reading --------------------------------------------------------------------------------------
+ */
+
+/* (The kernel gives a page a call.) */
+static int read_all(struct types *t, int fd)
+{
+	size_t n = 0;
+	long r;
+
+	t->raw = sl_sys_pages(t->size, 0);
+	if (!t->raw)
+		return -ENOMEM;
+	while (n < t->size) {
+		r = sl_sys_read(fd, t->raw + n, t->size - n);
+		if (r <= 0)
+			return r ? (int)r : -EIO;
+		n += (size_t)r;
+	}
+	return 0;
+}
+
+static int get_raw(struct types *t)
+{
+	int fd = sl_sysi(SYS_openat, AT_FDCWD, PATH, O_RDONLY | O_CLOEXEC), err;
+	struct stat st;
+	long p;
+
+	if (fd < 0)
+		return fd;
+	err = sl_sysi(SYS_fstat, fd, &st);
+	if (!err && st.st_size <= (long)sizeof(struct btf_header))
+		err = -ENODATA;
+	if (!err) {
+		t->size = (size_t)st.st_size;
+		p = sl_sys(SYS_mmap, NULL, t->size, PROT_READ, MAP_PRIVATE, fd, 0L);
+		if (p > 0)
+			t->raw = (uint8_t *)p;
+		else
+			err = read_all(t, fd);
+	}
+	sl_sys_close(fd);
+	return err;
+}
+
+static void put_types(struct types *t)
+{
+	if (t->raw)
+		sl_sys(SYS_munmap, t->raw, t->size);
+	sl_free(t->of);
+}
+
+static int find_parts(struct types *t)
+{
+	const struct btf_header *h = (const struct btf_header *)t->raw;
+	size_t room = t->size - sizeof(*h);
+
+	if (h->magic != BTF_MAGIC || h->version != BTF_VERSION || h->hdr_len < sizeof(*h) ||
+	    h->hdr_len - sizeof(*h) > room)
+		return -EPROTO;
+	room = t->size - h->hdr_len;
+	if (h->type_off > room || h->type_len > room - h->type_off || h->str_off > room ||
+	    h->str_len > room - h->str_off || !h->str_len || h->type_off % 4)
+		return -EPROTO;
+	t->at = t->raw + h->hdr_len + h->type_off;
+	t->at_len = h->type_len;
+	t->text = (const char *)t->raw + h->hdr_len + h->str_off;
+	t->text_len = h->str_len;
+	return t->text[t->text_len - 1] ? -EPROTO : 0;
+}
+
+/* Bytes after the twelve that each type has. -1: a kind that this code does not know. */
+static long more_of(const struct btf_type *t)
+{
+	long n = (long)BTF_INFO_VLEN(t->info);
+
+	switch (BTF_INFO_KIND(t->info)) {
+	case BTF_KIND_INT:
+	case BTF_KIND_VAR:
+	case BTF_KIND_DECL_TAG:
+		return 4;
+	case BTF_KIND_ARRAY:
+		return 12;
+	case BTF_KIND_STRUCT:
+	case BTF_KIND_UNION:
+	case BTF_KIND_DATASEC:
+	case BTF_KIND_ENUM64:
+		return 12 * n;
+	case BTF_KIND_ENUM:
+	case BTF_KIND_FUNC_PROTO:
+		return 8 * n;
+	case BTF_KIND_PTR:
+	case BTF_KIND_FWD:
+	case BTF_KIND_TYPEDEF:
+	case BTF_KIND_VOLATILE:
+	case BTF_KIND_CONST:
+	case BTF_KIND_RESTRICT:
+	case BTF_KIND_FUNC:
+	case BTF_KIND_FLOAT:
+	case BTF_KIND_TYPE_TAG:
+		return 0;
+	}
+	return -1;
+}
+
+static const char *name_of(const struct types *t, uint32_t off)
+{
+	return off < t->text_len ? t->text + off : "";
+}
+
+static void note_func(const struct types *t, const struct btf_type *type)
+{
+	const char *name = name_of(t, type->name_off);
+
+	for (uint32_t i = 0; i < SL_KFUNCS; i++)
+		if (!found.func[i] && !strcmp(name, func_names[i]))
+			found.func[i] = t->n;
+}
+
+static void note_record(const struct types *t, const struct btf_type *type,
+			const struct btf_type *is[RECORDS])
+{
+	const char *name = name_of(t, type->name_off);
+
+	for (uint32_t i = 0; i < RECORDS; i++)
+		if (!is[i] && !strcmp(name, records[i].name))
+			is[i] = type;
+}
+
+static int look_through(struct types *t, const struct btf_type *is[RECORDS])
+{
+	uint32_t off = 0;
+	long more;
+
+	t->of = sl_calloc(t->at_len / sizeof(struct btf_type) + 1, sizeof(*t->of));
+	if (!t->of)
+		return -ENOMEM;
+	for (t->n = 1; t->at_len - off >= sizeof(struct btf_type); t->n++) {
+		const struct btf_type *type = (const struct btf_type *)(t->at + off);
+
+		off += sizeof(*type);
+		more = more_of(type);
+		if (more < 0 || more > (long)(t->at_len - off))
+			return -EPROTO;
+		off += (uint32_t)more;
+		t->of[t->n] = type;
+		if (BTF_INFO_KIND(type->info) == BTF_KIND_FUNC)
+			note_func(t, type);
+		else if (BTF_INFO_KIND(type->info) == BTF_KIND_STRUCT)
+			note_record(t, type, is);
+	}
+	return 0;
+}
+
+/* Fields ---------------------------------------------------------------------------------------
+ */
+
+/* A type without its typedefs and qualifiers. NULL: void, or nonsense. */
+static const struct btf_type *strip(const struct types *t, uint32_t id)
+{
+	for (unsigned i = 0; i < DEPTH && id && id < t->n; i++) {
+		const struct btf_type *type = t->of[id];
+
+		switch (BTF_INFO_KIND(type->info)) {
+		case BTF_KIND_TYPEDEF:
+		case BTF_KIND_VOLATILE:
+		case BTF_KIND_CONST:
+		case BTF_KIND_RESTRICT:
+		case BTF_KIND_TYPE_TAG:
+			id = type->type;
+			continue;
+		}
+		return type;
+	}
+	return NULL;
+}
+
+static bool is_composite(const struct btf_type *type)
+{
+	return type && (BTF_INFO_KIND(type->info) == BTF_KIND_STRUCT ||
+			BTF_INFO_KIND(type->info) == BTF_KIND_UNION);
+}
+
+/* By name, in type and its anonymous members: its own type, and *bit. NULL: there is none. */
+static const struct btf_type *find_field(const struct types *t, const struct btf_type *type,
+					 const char *name, uint32_t *bit, unsigned depth)
+{
+	const struct btf_member *m = (const struct btf_member *)(type + 1);
+
+	for (uint32_t i = 0; i < BTF_INFO_VLEN(type->info); i++, m++) {
+		const char *own = name_of(t, m->name_off);
+		const struct btf_type *its = strip(t, m->type), *inner;
+		uint32_t at =
+			BTF_INFO_KFLAG(type->info) ? BTF_MEMBER_BIT_OFFSET(m->offset) : m->offset;
+
+		if (!strcmp(own, name)) {
+			*bit = at;
+			return its;
+		}
+		if (*own || !is_composite(its) || depth == DEPTH)
+			continue;
+		inner = find_field(t, its, name, bit, depth + 1);
+		if (inner) {
+			*bit += at;
+			return inner;
+		}
+	}
+	return NULL;
+}
+
+/* The type in our BTF that stands for one of the kernel's; -errno. */
+static int stand_in(struct btf *btf, const struct types *t, const struct btf_type *type)
+{
+	char name[] = "u_";
+
+	switch (BTF_INFO_KIND(type->info)) {
+	case BTF_KIND_PTR:
+		return btf__add_ptr(btf, 0);
+	case BTF_KIND_INT:
+		if (!type->size || type->size > 8)
+			return -EPROTO;
+		name[1] = (char)('0' + type->size);
+		return btf__add_int(btf, name, type->size, 0);
+	case BTF_KIND_STRUCT:
+		return btf__find_by_name_kind(btf, name_of(t, type->name_off), BTF_KIND_STRUCT);
+	}
+	return -EPROTO;
+}
+
+/* A record without the fields that the kernel does not have: libbpf says so, where it matters. */
+static int add_record(struct btf *btf, const struct types *t, const struct record *r,
+		      const struct btf_type *type)
+{
+	int id[sl_array_len(r->field)] = {0}, err = 0;
+	uint32_t bit[sl_array_len(r->field)];
+
+	for (unsigned i = 0; i < sl_array_len(r->field) && r->field[i]; i++) {
+		const struct btf_type *its = find_field(t, type, r->field[i], &bit[i], 0);
+
+		id[i] = its ? stand_in(btf, t, its) : 0;
+	}
+	if (btf__add_struct(btf, r->name, type->size) < 0)
+		return -ENOMEM;
+	for (unsigned i = 0; i < sl_array_len(r->field) && !err; i++)
+		if (id[i] > 0)
+			err = btf__add_field(btf, r->field[i], id[i], bit[i], 0);
+	return err;
+}
+
+static void keep_records(const struct types *t, const struct btf_type *is[RECORDS])
+{
+	struct btf *btf = btf__new_empty();
+	const void *raw = NULL;
+	uint32_t len = 0;
+	int err = 0;
+
+	for (unsigned i = 0; btf && i < RECORDS && !err; i++)
+		if (is[i])
+			err = add_record(btf, t, &records[i], is[i]);
+	if (btf && !err)
+		raw = btf__raw_data(btf, &len);
+	found.btf = raw ? sl_malloc(len) : NULL;
+	if (found.btf) {
+		memcpy(found.btf, raw, len);
+		found.btf_len = len;
+	}
+	btf__free(btf);
+}
+
+static void look(void)
+{
+	const struct btf_type *is[RECORDS] = {NULL};
+	struct types t = {0};
+
+	if (found.looked)
+		return;
+	found.looked = true;
+	if (!get_raw(&t) && !find_parts(&t) && !look_through(&t, is))
+		keep_records(&t, is);
+	else
+		memset(found.func, 0, sizeof(found.func));
+	put_types(&t);
+}
+
+uint32_t sl_ktypes_func(uint32_t kfunc)
+{
+	look();
+	return found.func[kfunc - SL_KFUNC_FIRST];
+}
+
+int sl_ktypes_file(void)
+{
+	long err;
+	int fd;
+
+	look();
+	if (!found.btf)
+		return -ENOENT;
+	if (!sl_file_fits(found.btf_len))
+		return -EFBIG;
+	fd = sl_sysi(SYS_memfd_create, "sluice-types", MFD_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	err = sl_sys_write(fd, found.btf, found.btf_len);
+	if (err == (long)found.btf_len)
+		return fd;
+	sl_sys_close(fd);
+	return err < 0 ? (int)err : -EIO;
+}

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Parser of sluice.conf: one statement a line, by recursive descent, no allocation. */
+#include "ctl/rules/conf.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/addr.h"
+#include "ctl/rules/rule.h"
+
+/* A line being read. The text is not terminated. */
+struct line {
+	const char *start, *p, *end;
+	unsigned number;
+	struct sl_conf_error *err;
+};
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r' || c == '\f' || c == '\v';
+}
+
+static void skip_blanks(struct line *l)
+{
+	while (l->p < l->end && is_blank(*l->p))
+		l->p++;
+}
+
+static bool at_end(struct line *l)
+{
+	skip_blanks(l);
+	return l->p == l->end;
+}
+
+/* Notes what should have been here, and what is. Returns -EINVAL. */
+static int expected(struct line *l, const char *what)
+{
+	struct sl_conf_error *e = l->err;
+	size_t n = 0;
+
+	e->line = l->number;
+	e->col = (unsigned)(l->p - l->start) + 1;
+	snprintf(e->expected, sizeof(e->expected), "%s", what);
+	for (const char *c = l->p; c < l->end && !is_blank(*c) && n < sizeof(e->found) - 1; c++)
+		e->found[n++] = *c ? *c : '?';
+	e->found[n] = 0;
+	return -EINVAL;
+}
+
+/* The word here, without moving on. */
+static size_t word(struct line *l, const char **w)
+{
+	const char *c;
+
+	skip_blanks(l);
+	*w = l->p;
+	for (c = l->p; c < l->end && !is_blank(*c);)
+		c++;
+	return (size_t)(c - l->p);
+}
+
+/* Moves over the keyword when it is the next word. */
+static bool take_word(struct line *l, const char *keyword)
+{
+	const char *w;
+	size_t n = word(l, &w);
+
+	if (n != strlen(keyword) || strncasecmp(w, keyword, n))
+		return false;
+	l->p += n;
+	return true;
+}
+
+static bool take_char(struct line *l, char c)
+{
+	if (l->p == l->end || *l->p != c)
+		return false;
+	l->p++;
+	return true;
+}
+
+/* A decimal number up to max. */
+static int take_number(struct line *l, uint32_t max, const char *what, uint32_t *out)
+{
+	const char *first = l->p;
+	uint64_t v = 0;
+
+	while (l->p < l->end && *l->p >= '0' && *l->p <= '9' && v <= max)
+		v = v * 10 + (uint64_t)(*l->p++ - '0');
+	if (l->p == first || v > max) {
+		l->p = first;
+		return expected(l, what);
+	}
+	*out = (uint32_t)v;
+	return 0;
+}
+
+static int take_ipv4(struct line *l, struct sl_rule_end *e)
+{
+	const char *first = l->p;
+	uint32_t bytes[4], bits = 32;
+	struct sl_addr a;
+
+	for (int i = 0; i < 4; i++) {
+		if ((i && !take_char(l, '.')) ||
+		    take_number(l, 255, "an IPv4 address", &bytes[i])) {
+			l->p = first;
+			return expected(l, "an address: *, a.b.c.d[/length] or [IPv6][/length]");
+		}
+	}
+	if (take_char(l, '/') && take_number(l, 32, "a prefix length from 0 to 32", &bits))
+		return -EINVAL;
+	a = sl_addr_v4(htonl(bytes[0] << 24 | bytes[1] << 16 | bytes[2] << 8 | bytes[3]));
+	memcpy(e->addr, a.b, 16);
+	e->prefix_len = 96 + bits;
+	return 0;
+}
+
+/* [addr]/len or [addr/len] */
+static int take_ipv6(struct line *l, struct sl_rule_end *e)
+{
+	static const char what[] = "an IPv6 address in brackets";
+	const char *first = l->p;
+	char text[INET6_ADDRSTRLEN];
+	size_t n = 0;
+	uint32_t bits = 128;
+	bool inside;
+
+	l->p++;
+	while (l->p < l->end && *l->p != ']' && *l->p != '/' && n < sizeof(text) - 1)
+		text[n++] = *l->p++;
+	text[n] = 0;
+	if (strlen(text) != n || inet_pton(AF_INET6, text, e->addr) != 1) {
+		l->p = first;
+		return expected(l, what);
+	}
+	inside = take_char(l, '/');
+	if (inside && take_number(l, 128, "a prefix length from 0 to 128", &bits))
+		return -EINVAL;
+	if (!take_char(l, ']'))
+		return expected(l, "]");
+	if (!inside && take_char(l, '/') &&
+	    take_number(l, 128, "a prefix length from 0 to 128", &bits))
+		return -EINVAL;
+	e->prefix_len = bits;
+	return 0;
+}
+
+static int take_ports(struct line *l, struct sl_rule_end *e)
+{
+	static const char what[] = "a port: *, or n or n-m from 0 to 65535";
+	uint32_t lo = 0, hi;
+
+	if (take_char(l, '*')) {
+		e->port_min = 0;
+		e->port_max = 65535;
+		return 0;
+	}
+	if (take_number(l, 65535, what, &lo))
+		return -EINVAL;
+	hi = lo;
+	if (take_char(l, '-') && take_number(l, 65535, what, &hi))
+		return -EINVAL;
+	if (hi < lo)
+		return expected(l, "a port range whose end is not below its start");
+	e->port_min = (uint16_t)lo;
+	e->port_max = (uint16_t)hi;
+	return 0;
+}
+
+/* addr:ports */
+static int take_end(struct line *l, struct sl_rule_end *e)
+{
+	int err = 0;
+
+	skip_blanks(l);
+	memset(e, 0, sizeof(*e));
+	if (l->p < l->end && *l->p == '[')
+		err = take_ipv6(l, e);
+	else if (!take_char(l, '*'))
+		err = take_ipv4(l, e);
+	if (err)
+		return err;
+	skip_blanks(l);
+	if (!take_char(l, ':'))
+		return expected(l, "':' and a port");
+	skip_blanks(l);
+	return take_ports(l, e);
+}
+
+static int take_transport(struct line *l, uint32_t *action)
+{
+	/* sdp, sa and * are transports of libvma's forebears: whatever is faster than the kernel.
+	 */
+	static const char *const ours[] = {"sluice", "vma", "sdp", "sa", "*"};
+
+	if (take_word(l, "os")) {
+		*action = SL_RULE_OS;
+		return 0;
+	}
+	*action = SL_RULE_SLUICE;
+	for (unsigned i = 0; i < sl_array_len(ours); i++)
+		if (take_word(l, ours[i]))
+			return 0;
+	return expected(l, "os, sluice or vma");
+}
+
+static int take_roles(struct line *l, uint32_t *roles)
+{
+	const char *w;
+	size_t n = word(l, &w);
+	const char *end = w + n;
+
+	*roles = 0;
+	do {
+		const char *bar = memchr(w, '|', (size_t)(end - w));
+		size_t len = (size_t)((bar ? bar : end) - w);
+		uint32_t role = len ? sl_role_by_name(w, len) : 0;
+
+		if (!role) {
+			l->p = w;
+			return expected(l, "a role: tcp_server, tcp_client, udp_sender, "
+					   "udp_receiver, udp_connect or *");
+		}
+		*roles |= role;
+		w = bar ? bar + 1 : end + 1;
+	} while (w <= end);
+	l->p = end;
+	return 0;
+}
+
+/* Parses the rest of a `use` line. */
+static int take_use(struct line *l, struct sl_rule *r)
+{
+	struct sl_rule_end any = {.port_max = 65535};
+	int err;
+
+	err = take_transport(l, &r->action);
+	if (!err)
+		err = take_roles(l, &r->roles);
+	if (!err)
+		err = take_end(l, &r->first);
+	if (err)
+		return err;
+	r->second = any;
+	skip_blanks(l);
+	if ((r->roles & SL_ROLE_TWO_ENDS) && take_char(l, ':')) {
+		err = take_end(l, &r->second);
+		if (err)
+			return err;
+	}
+	if (!at_end(l))
+		return expected(l, "the end of the line");
+	r->line = l->number;
+	return 0;
+}
+
+/* A name of at most 31 characters; "*" becomes "", which matches all. */
+static int take_name(struct line *l, const char *what, char out[32])
+{
+	const char *w;
+	size_t n = word(l, &w);
+
+	if (!n)
+		return expected(l, what);
+	if (n > 31)
+		return expected(l, "a name of at most 31 characters");
+	if (memchr(w, 0, n))
+		return expected(l, what);
+	memset(out, 0, 32);
+	if (n != 1 || *w != '*')
+		memcpy(out, w, n);
+	l->p += n;
+	return 0;
+}
+
+/* Parses the rest of an `application-id` line, which holds for the rules after it. */
+static int take_application_id(struct line *l, struct sl_rule *target)
+{
+	char program[32], app_id[32];
+	int err;
+
+	err = take_name(l, "a program name, with * and ? as in ls", program);
+	if (!err)
+		err = take_name(l, "an application id or *", app_id);
+	if (!err && !at_end(l))
+		err = expected(l, "the end of the line");
+	if (err)
+		return err;
+	memcpy(target->program, program, 32);
+	memcpy(target->app_id, app_id, 32);
+	return 0;
+}
+
+static int take_destination(struct line *l, struct sl_conf *conf)
+{
+	const char *w;
+	size_t n;
+
+	conf->log_file[0] = 0;
+	if (take_word(l, "stderr") || take_word(l, "syslog"))
+		return 0;
+	if (!take_word(l, "file"))
+		return expected(l, "stderr, syslog or file");
+	n = word(l, &w);
+	if (!n || n >= sizeof(conf->log_file) || memchr(w, 0, n))
+		return expected(l, "the path of a file, at most 199 characters");
+	memcpy(conf->log_file, w, n);
+	conf->log_file[n] = 0;
+	l->p += n;
+	return 0;
+}
+
+static int take_log(struct line *l, struct sl_conf *conf)
+{
+	while (!at_end(l)) {
+		uint32_t level;
+		int err;
+
+		if (take_word(l, "destination")) {
+			err = take_destination(l, conf);
+		} else if (take_word(l, "min-level")) {
+			skip_blanks(l);
+			err = take_number(l, 9, "a level from 1 to 9", &level);
+			if (!err)
+				conf->min_level = (int)level;
+		} else {
+			err = expected(l, "destination or min-level");
+		}
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* Parses a line. target holds the program and id in force. */
+static int take_statement(struct line *l, struct sl_conf *conf, struct sl_rule *target)
+{
+	struct sl_rule r = *target;
+	int err;
+
+	if (at_end(l))
+		return 0;
+	if (take_word(l, "application-id"))
+		return take_application_id(l, target);
+	if (take_word(l, "log"))
+		return take_log(l, conf);
+	if (!take_word(l, "use"))
+		return expected(l, "use, application-id or log");
+	err = take_use(l, &r);
+	if (err)
+		return err;
+	if (conf->n == SL_MAX_RULES) {
+		l->p = l->start;
+		return expected(l, "no more than 256 rules");
+	}
+	conf->rules[conf->n++] = r;
+	return 0;
+}
+
+static struct line line_of(const char *text, size_t len, unsigned number, struct sl_conf_error *err)
+{
+	const char *hash = len ? memchr(text, '#', len) : NULL;
+
+	return (struct line){text, text, hash ? hash : text + len, number, err};
+}
+
+unsigned sl_conf_parse(const char *text, size_t len, struct sl_conf *conf,
+		       sl_conf_error_fn *on_error, void *arg)
+{
+	struct sl_rule target = {0};
+	unsigned number = 0, wrong = 0;
+
+	memset(conf, 0, sizeof(*conf));
+	while (len) {
+		const char *nl = memchr(text, '\n', len);
+		size_t n = nl ? (size_t)(nl - text) : len;
+		struct sl_conf_error err = {0};
+		struct line l = line_of(text, n, ++number, &err);
+
+		if (take_statement(&l, conf, &target)) {
+			wrong++;
+			if (on_error)
+				on_error(arg, &err);
+		}
+		n += nl != NULL;
+		text += n;
+		len -= n;
+	}
+	return wrong;
+}
+
+int sl_conf_rule(const char *text, size_t len, struct sl_rule *rule, struct sl_conf_error *err)
+{
+	struct line l = line_of(text, len, 1, err);
+
+	memset(rule, 0, sizeof(*rule));
+	if (!take_word(&l, "use"))
+		return expected(&l, "use");
+	return take_use(&l, rule);
+}

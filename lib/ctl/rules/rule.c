@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Evaluates rules and writes them as text. The array is live shared memory: each field is read
+ * once, and nothing in it is believed further than a wrong decision goes. */
+#include "ctl/rules/rule.h"
+
+#include <arpa/inet.h>
+#include <fnmatch.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/settings.h"
+#include "base/sys.h"
+
+static struct {
+	char base[64]; /* last part of argv[0] */
+	char comm[32]; /* what the kernel calls it: a script's own name */
+	char app_id[32];
+} self;
+
+static const struct {
+	uint32_t role;
+	const char *name;
+} roles[] = {
+	{SL_ROLE_TCP_SERVER, "tcp_server"},   {SL_ROLE_TCP_CLIENT, "tcp_client"},
+	{SL_ROLE_UDP_SENDER, "udp_sender"},   {SL_ROLE_UDP_RECEIVER, "udp_receiver"},
+	{SL_ROLE_UDP_CONNECT, "udp_connect"},
+};
+
+const char *sl_role_name(uint32_t role)
+{
+	for (unsigned i = 0; i < sl_array_len(roles); i++)
+		if (roles[i].role == role)
+			return roles[i].name;
+	return "none";
+}
+
+uint32_t sl_role_by_name(const char *name, size_t len)
+{
+	if (len == 1 && *name == '*')
+		return SL_ROLE_ALL;
+	for (unsigned i = 0; i < sl_array_len(roles); i++)
+		if (strlen(roles[i].name) == len && !strncasecmp(roles[i].name, name, len))
+			return roles[i].role;
+	return 0;
+}
+
+static void copy_text(char *dst, size_t size, const char *src)
+{
+	size_t n = src ? strnlen(src, size - 1) : 0;
+
+	if (n)
+		memcpy(dst, src, n);
+	dst[n] = 0;
+}
+
+void sl_rule_set_identity(const char *program, const char *app_id)
+{
+	copy_text(self.base, sizeof(self.base), program);
+	copy_text(self.comm, sizeof(self.comm), program);
+	copy_text(self.app_id, sizeof(self.app_id), app_id);
+}
+
+void sl_rule_init(void)
+{
+	char argv0[256], *slash;
+
+	sl_read_text("/proc/self/cmdline", argv0, sizeof(argv0));
+	slash = strrchr(argv0, '/');
+	copy_text(self.base, sizeof(self.base), slash ? slash + 1 : argv0);
+	sl_read_text("/proc/self/comm", self.comm, sizeof(self.comm));
+	copy_text(self.app_id, sizeof(self.app_id), sl_settings.application_id);
+}
+
+/* Iterative, so that a hostile pattern costs at most pattern * text steps. */
+bool sl_glob_match(const char *pattern, const char *text)
+{
+	const char *star = NULL, *resume = NULL;
+
+	while (*text) {
+		if (*pattern == '*') {
+			star = pattern++;
+			resume = text;
+		} else if (*pattern == '?' || *pattern == *text) {
+			pattern++;
+			text++;
+		} else if (star) {
+			pattern = star + 1;
+			text = ++resume;
+		} else {
+			return false;
+		}
+	}
+	while (*pattern == '*')
+		pattern++;
+	return !*pattern;
+}
+
+bool sl_globs_match(const char *globs, const char *text)
+{
+	bool match = *globs == '!';
+
+	while (*globs) {
+		size_t n = strcspn(globs, ", ");
+		bool exclude = *globs == '!';
+		char glob[256];
+
+		snprintf(glob, sizeof(glob), "%.*s", (int)(n - exclude), globs + exclude);
+		if (glob[0] && !fnmatch(glob, text, 0))
+			match = !exclude;
+		globs += n + (globs[n] != 0);
+	}
+	return match;
+}
+
+static bool end_is_any(const struct sl_rule_end *e)
+{
+	return !e->prefix_len && !e->port_min && e->port_max == 65535;
+}
+
+static bool prefix_matches(const uint8_t *a, const uint8_t *b, uint32_t bits)
+{
+	uint32_t bytes = bits / 8, rest = bits % 8;
+
+	if (bits > 128)
+		return false;
+	if (memcmp(a, b, bytes))
+		return false;
+	return !rest || !((a[bytes] ^ b[bytes]) >> (8 - rest));
+}
+
+static bool end_matches(const struct sl_rule_end *shared, const struct sl_addr *addr, uint16_t port)
+{
+	struct sl_rule_end e = *shared;
+
+	if (!addr)
+		return end_is_any(&e);
+	return port >= e.port_min && port <= e.port_max &&
+	       prefix_matches(e.addr, addr->b, e.prefix_len);
+}
+
+/* end_matches() for an end whose port number is not chosen yet. *some: only some port numbers
+ * match, so the caller has to choose first. */
+static bool end_may_match(const struct sl_rule_end *shared, const struct sl_addr *addr, bool *some)
+{
+	struct sl_rule_end e = *shared;
+
+	*some = e.port_min > 1 || e.port_max < 65535;
+	return prefix_matches(e.addr, addr->b, e.prefix_len);
+}
+
+/* A text of the rule, which need not be terminated, against the name or names we have. */
+static bool program_matches(const char shared[32])
+{
+	char pattern[33];
+
+	if (!shared[0])
+		return true;
+	memcpy(pattern, shared, 32);
+	pattern[32] = 0;
+	return sl_glob_match(pattern, self.base) || sl_glob_match(pattern, self.comm);
+}
+
+static bool app_id_matches(const char shared[32])
+{
+	return !shared[0] || !strncmp(shared, self.app_id, 32);
+}
+
+enum sl_rule_action sl_rule_decide(const struct sl_rule *rules, unsigned n, uint32_t role,
+				   const struct sl_addr *first, uint16_t first_port,
+				   const struct sl_addr *second, uint16_t second_port,
+				   const struct sl_rule **hit)
+{
+	const bool unchosen = second && !second_port;
+
+	if (hit)
+		*hit = NULL;
+	for (unsigned i = 0; i < n; i++) {
+		const struct sl_rule *r = &rules[i];
+		bool some = false;
+		/* Pairs with the release of who writes a rule: action last. */
+		uint32_t action = sl_load_acquire(&r->action);
+
+		if (action != SL_RULE_SLUICE && action != SL_RULE_OS)
+			continue;
+		if (!(sl_load(&r->roles) & role) || !end_matches(&r->first, first, first_port))
+			continue;
+		if ((role & SL_ROLE_TWO_ENDS) &&
+		    !(unchosen ? end_may_match(&r->second, second, &some)
+			       : end_matches(&r->second, second, second_port)))
+			continue;
+		if (!program_matches(r->program) || !app_id_matches(r->app_id))
+			continue;
+		if (some)
+			return SL_RULE_NONE;
+		if (hit)
+			*hit = r;
+		return action;
+	}
+	return SL_RULE_SLUICE;
+}
+
+/* Text at buf[n..], cut to the room there is; returns the new length. */
+SL_PRINTF(3, 4)
+static size_t add(char *buf, size_t n, const char *fmt, ...)
+{
+	va_list ap;
+	int k;
+
+	va_start(ap, fmt);
+	k = vsnprintf(buf + n, SL_RULE_TEXT_MAX - n, fmt, ap);
+	va_end(ap);
+	return k < 0 ? n : sl_min(n + (size_t)k, (size_t)SL_RULE_TEXT_MAX - 1);
+}
+
+static size_t add_end(char *buf, size_t n, const struct sl_rule_end *e)
+{
+	uint32_t bits = sl_min(e->prefix_len, 128u);
+	struct sl_addr a;
+	char text[SL_ADDR_STRLEN];
+
+	memcpy(a.b, e->addr, 16);
+	if (!bits) {
+		n = add(buf, n, "*");
+	} else if (sl_addr_is_v4(&a) && bits >= 96) {
+		n = add(buf, n, "%s", sl_addr_str(&a, text));
+		if (bits < 128)
+			n = add(buf, n, "/%u", bits - 96);
+	} else {
+		n = add(buf, n, "[%s]", inet_ntop(AF_INET6, a.b, text, sizeof(text)));
+		if (bits < 128)
+			n = add(buf, n, "/%u", bits);
+	}
+	if (!e->port_min && e->port_max == 65535)
+		return add(buf, n, ":*");
+	if (e->port_min == e->port_max)
+		return add(buf, n, ":%u", e->port_min);
+	return add(buf, n, ":%u-%u", e->port_min, e->port_max);
+}
+
+const char *sl_rule_text(const struct sl_rule *shared, char buf[SL_RULE_TEXT_MAX])
+{
+	struct sl_rule r = *shared;
+	size_t n;
+	bool more = false;
+
+	n = add(buf, 0, "use %s ",
+		r.action == SL_RULE_OS       ? "os"
+		: r.action == SL_RULE_SLUICE ? "sluice"
+					     : "none");
+	if ((r.roles & SL_ROLE_ALL) == SL_ROLE_ALL) {
+		n = add(buf, n, "*");
+	} else {
+		for (unsigned i = 0; i < sl_array_len(roles); i++)
+			if (r.roles & roles[i].role) {
+				n = add(buf, n, "%s%s", more ? "|" : "", roles[i].name);
+				more = true;
+			}
+	}
+	n = add(buf, n, " ");
+	n = add_end(buf, n, &r.first);
+	if ((r.roles & SL_ROLE_TWO_ENDS) && !end_is_any(&r.second)) {
+		n = add(buf, n, ":");
+		add_end(buf, n, &r.second);
+	}
+	return buf;
+}

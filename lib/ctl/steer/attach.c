@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Attaches the steering program to a device and takes it off again.
+ *
+ * Theory of operation: through libxdp, so that other programs have their place beside it. Such an
+ * attachment outlives its process and needs the reaper; without a reaper a bpf_link is used, which
+ * the kernel ends, but which lets nobody else in and cannot be taken off with `ip link`. */
+#include "ctl/device/broker_int.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_link.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include <xdp/libxdp.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+
+/* Owner of a program ----------------------------------------------------------------------------
+ */
+
+static int map_named(const uint32_t *ids, uint32_t n, const char *name)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct bpf_map_info info = {0};
+		uint32_t len = sizeof(info);
+		int fd = bpf_map_get_fd_by_id(ids[i]);
+
+		if (fd < 0)
+			continue;
+		if (!bpf_obj_get_info_by_fd(fd, &info, &len) && !strcmp(info.name, name))
+			return fd;
+		sl_sys_close(fd);
+	}
+	return -ENOENT;
+}
+
+bool sl_steer_config(int prog_fd, struct sl_port_config *cfg)
+{
+	uint32_t ids[32], zero = 0, len;
+	struct bpf_map_info map = {0};
+	struct bpf_prog_info info = {0};
+	bool ours;
+	int fd;
+
+	info.map_ids = (uintptr_t)ids;
+	info.nr_map_ids = sl_array_len(ids);
+	len = sizeof(info);
+	if (bpf_obj_get_info_by_fd(prog_fd, &info, &len) || strcmp(info.name, SL_STEER_PROG))
+		return false;
+	fd = map_named(ids, sl_min(info.nr_map_ids, sl_array_len(ids)),
+		       sl_map_names[SL_MAP_CONFIG]);
+	if (fd < 0)
+		return false;
+	len = sizeof(map);
+	ours = !bpf_obj_get_info_by_fd(fd, &map, &len) && map.value_size == sizeof(*cfg) &&
+	       !bpf_map_lookup_elem(fd, &zero, cfg);
+	sl_sys_close(fd);
+	return ours;
+}
+
+/* True: we may remove the program. A program that the device itself runs belongs to the device's
+ * owner, whatever its config says: its process died before it wrote the config (ifindex 0), or the
+ * device had another number, or was in another network namespace, where the sockets are dead. */
+static bool is_ours(int prog_fd, uint32_t ifindex, bool attached)
+{
+	struct sl_port_config cfg;
+
+	if (!sl_steer_config(prog_fd, &cfg))
+		return false;
+	return attached || (cfg.ifindex == ifindex && cfg.netns == sl_netns_ino());
+}
+
+/* Cleaning --------------------------------------------------------------------------------------
+ */
+
+static struct xdp_multiprog *multiprog(uint32_t ifindex)
+{
+	struct xdp_multiprog *mp = xdp_multiprog__get_from_ifindex((int)ifindex);
+
+	return libxdp_get_error(mp) ? NULL : mp;
+}
+
+/* The first of our programs on the device, as a reference of its own. */
+static struct xdp_program *find_ours(uint32_t ifindex, uint32_t id)
+{
+	struct xdp_multiprog *mp = multiprog(ifindex);
+	struct xdp_program *p = NULL, *found = NULL;
+
+	if (!mp)
+		return NULL;
+	if (xdp_multiprog__is_legacy(mp))
+		p = xdp_multiprog__main_prog(mp);
+	else
+		p = xdp_multiprog__next_prog(NULL, mp);
+	for (; p; p = xdp_multiprog__next_prog(p, mp)) {
+		uint32_t pid = xdp_program__id(p);
+
+		if (id ? pid == id : is_ours(xdp_program__fd(p), ifindex, true)) {
+			found = xdp_program__from_id(pid);
+			if (libxdp_get_error(found))
+				found = NULL;
+			break;
+		}
+	}
+	xdp_multiprog__close(mp);
+	return found;
+}
+
+/* Takes the program off if it is what the device runs in generic mode. */
+static int detach_generic(int prog_fd, uint32_t ifindex)
+{
+	LIBBPF_OPTS(bpf_xdp_attach_opts, opts, .old_prog_fd = prog_fd);
+
+	return bpf_xdp_detach((int)ifindex, XDP_FLAGS_SKB_MODE | XDP_FLAGS_REPLACE, &opts);
+}
+
+static int detach_prog(struct xdp_program *p, uint32_t ifindex)
+{
+	int err = 0;
+
+	for (int i = 0; i < 3; i++) {
+		err = xdp_program__detach(p, (int)ifindex, XDP_MODE_UNSPEC, 0);
+		if (!err || err == -ENOENT)
+			return err;
+	}
+	/* libxdp takes a program that is alone in generic mode for a native one. */
+	return detach_generic(xdp_program__fd(p), ifindex) == 0 ? 0 : err;
+}
+
+static void rm_tree(const char *dir)
+{
+	DIR *d = opendir(dir);
+	struct dirent *e;
+	char path[400];
+
+	if (!d)
+		return;
+	while ((e = readdir(d))) {
+		if (e->d_name[0] == '.' && (!e->d_name[1] || e->d_name[1] == '.'))
+			continue;
+		if (snprintf(path, sizeof(path), "%s/%s", dir, e->d_name) < (int)sizeof(path))
+			unlink(path);
+	}
+	closedir(d);
+	rmdir(dir);
+}
+
+/* A dispatcher's directory holds our program, and the device does not run that dispatcher. */
+static bool is_orphan(const char *dir, uint32_t ifindex)
+{
+	bool ours = false;
+	char path[420];
+
+	for (unsigned i = 0; i < 10 && !ours; i++) {
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/prog%u-prog", dir, i);
+		fd = bpf_obj_get(path);
+		if (fd < 0)
+			break;
+		ours = is_ours(fd, ifindex, false);
+		sl_sys_close(fd);
+	}
+	return ours;
+}
+
+const char *sl_bpffs_root(void)
+{
+	const char *env = secure_getenv("LIBXDP_BPFFS");
+
+	return env ? env : "/sys/fs/bpf";
+}
+
+bool sl_bpffs_is_there(void)
+{
+	struct statfs fs;
+
+	return !statfs(sl_bpffs_root(), &fs) && (uint32_t)fs.f_type == BPF_FS_MAGIC;
+}
+
+/* After the dispatcher was taken off by hand its pins stay and keep our program loaded. */
+static void clean_orphans(uint32_t ifindex)
+{
+	char root[280], prefix[40], dir[400];
+	uint32_t id = 0;
+	struct dirent *e;
+	DIR *d;
+
+	if (!sl_bpffs_is_there())
+		return;
+	snprintf(root, sizeof(root), "%s/xdp", sl_bpffs_root());
+	snprintf(prefix, sizeof(prefix), "dispatch-%u-", ifindex);
+	bpf_xdp_query_id((int)ifindex, 0, &id);
+	d = opendir(root);
+	if (!d)
+		return;
+	while ((e = readdir(d))) {
+		size_t n = strlen(prefix);
+
+		if (strncmp(e->d_name, prefix, n) || strtoul(e->d_name + n, NULL, 10) == id)
+			continue;
+		snprintf(dir, sizeof(dir), "%s/%.64s", root, e->d_name);
+		if (is_orphan(dir, ifindex))
+			rm_tree(dir);
+	}
+	closedir(d);
+}
+
+void sl_attach_clean(uint32_t ifindex)
+{
+	struct xdp_program *p;
+
+	sl_libs_quiet();
+	for (int i = 0; i < 10 && (p = find_ours(ifindex, 0)); i++) {
+		int err = detach_prog(p, ifindex);
+		uint32_t id;
+
+		sl_debug("port", "device %u: left-over steering program %u removed: %s", ifindex,
+			 xdp_program__id(p), err ? sl_strerror(err) : "done");
+		id = xdp_program__id(p);
+		xdp_program__close(p);
+		sl_libs_close_leaks(id);
+		if (err)
+			break;
+	}
+	clean_orphans(ifindex);
+	sl_libs_restore();
+}
+
+/* Attaching -------------------------------------------------------------------------------------
+ */
+
+static int why_failed(int err, const char *ifname, const char **why)
+{
+	if (sl_steer_refused(err, ifname, why))
+		return -EOPNOTSUPP;
+	if (err == -EPERM || err == -EACCES) {
+		sl_why(why,
+		       "%s: no permission to load and attach an XDP program (needs CAP_BPF, "
+		       "CAP_NET_ADMIN, CAP_NET_RAW); remedy: run as root or give the program "
+		       "these capabilities",
+		       ifname);
+		return -EPERM;
+	}
+	if (err == -EBUSY || err == -EEXIST) {
+		sl_why(why,
+		       "%s has an XDP program of somebody else that leaves no room for others; "
+		       "remedy: ip link set dev %s xdp off, or attach it through libxdp "
+		       "(xdp-loader)",
+		       ifname, ifname);
+		return -EBUSY;
+	}
+	if (err == -ERANGE || err == -EINVAL) {
+		sl_why(why,
+		       "%s: the driver refuses XDP with the present settings (%s); remedy: a "
+		       "smaller MTU (or Linux 6.6), fewer queues, or LRO off",
+		       ifname, sl_strerror(err));
+		return -EOPNOTSUPP;
+	}
+	sl_why(why, "%s: the steering program could not be attached: %s", ifname, sl_strerror(err));
+	return err;
+}
+
+static void detach(struct sl_attach *a, uint32_t ifindex)
+{
+	struct xdp_program *p;
+
+	if (a->kind == SL_ATTACH_LIBXDP) {
+		p = find_ours(ifindex, a->prog_id);
+		if (p) {
+			detach_prog(p, ifindex);
+			xdp_program__close(p);
+		}
+		clean_orphans(ifindex);
+	}
+	if (a->link_fd >= 0)
+		sl_sys_close(a->link_fd);
+	a->link_fd = -1;
+	a->kind = SL_ATTACH_NONE;
+}
+
+static void unload(struct sl_attach *a)
+{
+	if (a->prog)
+		xdp_program__close(a->prog);
+	a->prog = NULL;
+	bpf_object__close(a->obj);
+	a->obj = NULL;
+}
+
+/* After an attach: notes the program that the device runs now, and whether others have room. */
+static void note_main(struct sl_attach *a, uint32_t ifindex)
+{
+	struct xdp_multiprog *mp = multiprog(ifindex);
+
+	a->main_id = a->prog_id;
+	if (!mp)
+		return;
+	a->beside = !xdp_multiprog__is_legacy(mp);
+	a->main_id = xdp_program__id(xdp_multiprog__main_prog(mp));
+	xdp_multiprog__close(mp);
+}
+
+static uint32_t mode_flag(enum xdp_attach_mode mode)
+{
+	return mode == XDP_MODE_SKB ? XDP_FLAGS_SKB_MODE : XDP_FLAGS_DRV_MODE;
+}
+
+static int attach_netlink(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
+{
+	int fd = sl_steer_load(a, ifindex, mode == XDP_MODE_NATIVE);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = bpf_xdp_attach((int)ifindex, fd, mode_flag(mode) | XDP_FLAGS_UPDATE_IF_NOEXIST, NULL);
+	if (err)
+		unload(a);
+	return err;
+}
+
+static int attach_dispatcher(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
+{
+	int err;
+
+	a->hints = 0; /* an attempt without one may have had some */
+	a->obj = sl_steer_open(a->frags);
+	if (!a->obj)
+		return -errno;
+	a->prog = xdp_program__from_bpf_obj(a->obj, "xdp");
+	err = (int)libxdp_get_error(a->prog);
+	if (err)
+		a->prog = NULL;
+	else
+		err = xdp_program__attach(a->prog, (int)ifindex, mode, 0);
+	if (err)
+		unload(a);
+	else
+		a->prog_id = xdp_program__id(a->prog);
+	if (!err)
+		note_main(a, ifindex);
+	return err;
+}
+
+/* libxdp attaches alone, too, when it has no dispatcher. Then the form that is bound to the device
+ * takes its place, in one step: many drivers reset their link for a first program, and for none,
+ * but not for another one. If it cannot, the program stays that is there. */
+static void bind_alone(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
+{
+	LIBBPF_OPTS(bpf_xdp_attach_opts, opts, .old_prog_fd = xdp_program__fd(a->prog));
+	struct sl_attach plain = *a;
+	int fd, err;
+
+	a->prog = NULL;
+	a->obj = NULL;
+	fd = sl_steer_load(a, ifindex, true);
+	err = fd < 0 ? fd
+		     : bpf_xdp_attach((int)ifindex, fd, mode_flag(mode) | XDP_FLAGS_REPLACE, &opts);
+	if (err) {
+		sl_debug("port", "device %u: the program stays as libxdp attached it: %s", ifindex,
+			 sl_strerror(err));
+		unload(a);
+		*a = plain;
+		return;
+	}
+	unload(&plain);
+	sl_libs_close_leaks(plain.prog_id);
+}
+
+/* A dispatcher's programs are extensions of it. Where such may not be loaded, whatever they are,
+ * libxdp attaches alone, after it has verified the form that is not bound to the device. */
+static bool may_extend(void)
+{
+	static const struct bpf_insn pass[] = {
+		{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .imm = XDP_PASS},
+		{.code = BPF_JMP | BPF_EXIT},
+	};
+	int fd = bpf_prog_load(BPF_PROG_TYPE_EXT, "probe", "GPL", pass, sl_array_len(pass), NULL);
+
+	/* (A load that extends nothing fails later, with EINVAL.) */
+	if (fd >= 0)
+		sl_sys_close(fd);
+	return fd != -EPERM;
+}
+
+/* The dispatcher of libxdp before 1.5.5 does not take programs that move packet pointers, as
+ * bpf_xdp_adjust_meta() does, on kernels that check this (6.13 and many stable ones): EINVAL.
+ * Alone is where the program can be bound to the device, which no dispatcher's can. */
+static int attach_shared(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
+{
+	int err = -ENOENT;
+
+	if (sl_bpffs_is_there() && may_extend())
+		err = attach_dispatcher(a, ifindex, mode);
+	if (!err && !a->beside && mode == XDP_MODE_NATIVE)
+		bind_alone(a, ifindex, mode);
+	if (err == -EINVAL || err == -E2BIG || err == -ENOENT)
+		err = attach_netlink(a, ifindex, mode);
+	if (err)
+		return err;
+	a->kind = SL_ATTACH_LIBXDP;
+	a->mode = mode;
+	note_main(a, ifindex);
+	return 0;
+}
+
+static int attach_link(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
+{
+	LIBBPF_OPTS(bpf_link_create_opts, opts, .flags = mode_flag(mode));
+	int fd = sl_steer_load(a, ifindex, mode == XDP_MODE_NATIVE);
+
+	if (fd < 0)
+		return fd;
+	a->link_fd = sl_fd_keep(bpf_link_create(fd, (int)ifindex, BPF_XDP, &opts));
+	if (a->link_fd < 0) {
+		int err = a->link_fd;
+
+		a->link_fd = -1;
+		unload(a);
+		return err;
+	}
+	a->kind = SL_ATTACH_LINK;
+	a->mode = mode;
+	a->main_id = a->prog_id;
+	return 0;
+}
+
+/* The maps go on with descriptors of our own: the loader's stand on low numbers and are closed with
+ * it. The program is held by the device. */
+static int keep_maps(struct sl_attach *a)
+{
+	for (unsigned i = 0; i < SL_MAP_COUNT; i++) {
+		int fd = bpf_object__find_map_fd_by_name(a->obj, sl_map_names[i]);
+
+		if (fd >= 0)
+			fd = sl_fd_keep(sl_sys_fcntl(fd, F_DUPFD_CLOEXEC, 3));
+		if (fd < 0)
+			return fd;
+		a->map_fd[i] = fd;
+	}
+	return 0;
+}
+
+/* (libxdp's own look reads the types of all programs.) */
+int sl_attach_held(uint32_t ifindex, const char *ifname, const char **why)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t len = sizeof(info);
+	struct sl_link_now now;
+	bool held;
+	int fd;
+
+	if (sl_link_look(ifindex, &now) || !now.xdp_id)
+		return 0;
+	fd = bpf_prog_get_fd_by_id(now.xdp_id);
+	if (fd < 0)
+		return 0;
+	held = !bpf_obj_get_info_by_fd(fd, &info, &len) && strcmp(info.name, "xdp_dispatcher") &&
+	       !is_ours(fd, ifindex, true);
+	sl_sys_close(fd);
+	return held ? why_failed(-EBUSY, ifname, why) : 0;
+}
+
+/* virtio_net loses some of what any program for several buffers passes, and soon all of it (Linux
+ * 6.18, for which its own buffers are too long when it has made them larger). */
+bool sl_broker_gathers(const char *driver)
+{
+	return strcmp(driver, "virtio_net") != 0 && sl_xsk_gathers();
+}
+
+/* Packets of the device may lie in several buffers of the driver: one holds what the least of
+ * frames does. Many drivers take no program for such an MTU that does not know of it. Where an XSK
+ * would get the first buffer alone it is as well that they do not: some fill it with 256 bytes, and
+ * most of a connection would be the kernel's. */
+bool sl_attach_may_have_frags(const struct sl_port_info *info)
+{
+	return info->mtu > sl_frame_mtu(2048) && sl_broker_gathers(info->driver);
+}
+
+/* A driver that refuses the program for several buffers may accept the one for a single buffer. */
+static int attach_native(struct sl_attach *a, const struct sl_port_info *info,
+			 int (*attach)(struct sl_attach *, uint32_t, enum xdp_attach_mode))
+{
+	int err = -EOPNOTSUPP;
+
+	a->frags = sl_attach_may_have_frags(info);
+	if (a->frags)
+		err = attach(a, info->ifindex, XDP_MODE_NATIVE);
+	if (!err || err == -EPERM || err == -EBUSY || err == -EEXIST)
+		return err;
+	a->frags = false;
+	return attach(a, info->ifindex, XDP_MODE_NATIVE);
+}
+
+int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool reaper,
+		   const char **why)
+{
+	int (*attach)(struct sl_attach *, uint32_t, enum xdp_attach_mode);
+	enum sl_broker_xdp want = sl_broker_opts()->xdp;
+	uint32_t ifindex = info->ifindex;
+	int err = -EOPNOTSUPP;
+
+	attach = reaper ? attach_shared : attach_link;
+	sl_libs_quiet();
+	if (want != SL_BROKER_XDP_GENERIC && !sl_dev_hands_xdp_down(info->driver))
+		err = attach_native(a, info, attach);
+	if (err == -EOPNOTSUPP && want != SL_BROKER_XDP_NATIVE)
+		err = attach(a, ifindex, XDP_MODE_SKB);
+	sl_libs_restore();
+	if (err)
+		return why_failed(err, info->ifname, why);
+	err = keep_maps(a);
+	if (err) {
+		sl_why(why, "%s: no descriptors left for the steering maps: %s", info->ifname,
+		       sl_strerror(err));
+		sl_attach_close(a, ifindex);
+		return err;
+	}
+	unload(a);
+	sl_libs_close_leaks(a->prog_id);
+	return 0;
+}
+
+void sl_attach_close(struct sl_attach *a, uint32_t ifindex)
+{
+	sl_libs_quiet();
+	detach(a, ifindex);
+	unload(a);
+	sl_libs_close_leaks(a->prog_id);
+	sl_libs_restore();
+	sl_attach_child(a);
+}
+
+/* The dispatcher changes whenever a neighbour comes or goes. */
+static bool is_in_dispatcher(struct sl_attach *a, uint32_t ifindex)
+{
+	struct xdp_program *p = find_ours(ifindex, a->prog_id);
+
+	if (p)
+		xdp_program__close(p);
+	sl_libs_close_leaks(a->prog_id);
+	return p != NULL;
+}
+
+bool sl_attach_alive(struct sl_attach *a, uint32_t ifindex, uint32_t xdp_id)
+{
+	bool alive = xdp_id && xdp_id == a->main_id;
+
+	if (xdp_id && !alive && a->kind == SL_ATTACH_LIBXDP) {
+		sl_libs_quiet();
+		alive = is_in_dispatcher(a, ifindex);
+		sl_libs_restore();
+		if (alive)
+			a->main_id = xdp_id;
+	}
+	return alive;
+}
+
+bool sl_attach_is_generic(const struct sl_attach *a)
+{
+	return a->mode == XDP_MODE_SKB;
+}
+
+void sl_attach_child(struct sl_attach *a)
+{
+	if (a->link_fd >= 0)
+		sl_sys_close(a->link_fd);
+	sl_guard_close(a);
+	for (unsigned i = 0; i < SL_MAP_COUNT; i++) {
+		if (a->map_fd[i] >= 0)
+			sl_sys_close(a->map_fd[i]);
+		a->map_fd[i] = -1;
+	}
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Loads the steering program in the best form that kernel and driver take.
+ *
+ * Theory of operation: bound to its device (Linux 6.3, a driver that has hints) it may ask for
+ * hardware time stamps and, since 6.8 and of a driver that tells them, for tags that are not in
+ * the frame; else it asks for nothing. A bound program runs natively and alone: a dispatcher's
+ * programs take after the dispatcher, and libxdp knows no way to bind that (xdp-tools, pull request
+ * 495).
+ *
+ * Kernels (to 6.18 at least) have a defect. A device lists the programs that are bound to it, by
+ * address, to let go of them at its end (kernel/bpf/offload.c), and does not hear when one is
+ * moved: then its end dies in freed memory with rtnl held, and no network of the machine is ever
+ * changed again. Two things move a program: additions of the verifier that need more pages
+ * (bpf_prog_realloc()), and a JIT that blinds constants and replaces it by its clone. So
+ * - the bound program brings room for additions (make_room() of bpf/hints.bpf.h), far more than any
+ *   kernel seen adds; tests/bpf/test_room.c looks that it does;
+ * - what is loaded is measured, and one that may have been moved is closed at once and no other
+ *   loaded in the life of the process. That is safe as long as the device stays for the moment:
+ *   what is freed in the orderly way is found by its new address, and goes from the list;
+ * - where constants are blinded none is loaded. (Ours would stand it: of a program with functions
+ *   only these are cloned. Who has no privilege to read the setting relies on that.) */
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/heap.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/device/broker_int.h"
+#include "ctl/kern/ktypes.h"
+#include "ctl/kern/netdev.h"
+#include "steer.skel.h"
+#include "steer_bound.skel.h"
+
+#define DEV_BOUND_ONLY (1u << 6) /* BPF_F_XDP_DEV_BOUND_ONLY, which older headers do not have */
+#define HAS_FRAGS      (1u << 5) /* BPF_F_XDP_HAS_FRAGS, 5.18 */
+
+/* The object as it is loaded, or NULL and errno, closed. */
+static struct bpf_object *finish_open(struct bpf_object *obj, uint32_t flags, const void *constants,
+				      size_t bytes)
+{
+	int err;
+
+	if (!obj)
+		return NULL;
+	err = bpf_map__set_initial_value(bpf_object__find_map_by_name(obj, ".rodata"), constants,
+					 bytes);
+	if (!err)
+		err = bpf_program__set_flags(bpf_object__find_program_by_name(obj, SL_STEER_PROG),
+					     flags);
+	if (!err)
+		return obj;
+	bpf_object__close(obj);
+	errno = -err;
+	return NULL;
+}
+
+static uint32_t frags_flag(bool frags)
+{
+	return frags ? HAS_FRAGS : 0;
+}
+
+struct bpf_object *sl_steer_open(bool frags)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "steer");
+	struct steer__rodata constants = {.has_frags = frags};
+	size_t size;
+	const void *elf = steer__elf_bytes(&size);
+
+	return finish_open(bpf_object__open_mem(elf, size, &opts), frags_flag(frags), &constants,
+			   sizeof(constants));
+}
+
+/* The kernel's functions in place of what stands for them, in programs and what they call. (No
+ * other eight bytes of the file look like that.) 0 or -errno. */
+static int fill_calls(struct bpf_insn *insn, size_t n, bool tags)
+{
+	for (; n; insn++, n--) {
+		if (insn->code != (BPF_JMP | BPF_CALL) || insn->src_reg || insn->off ||
+		    (uint32_t)insn->imm - SL_KFUNC_FIRST >= SL_KFUNCS ||
+		    (insn->imm == SL_KFUNC_TAG && !tags))
+			continue;
+		insn->src_reg = BPF_PSEUDO_KFUNC_CALL;
+		insn->imm = (int32_t)sl_ktypes_func((uint32_t)insn->imm);
+		if (!insn->imm)
+			return -ENOENT;
+	}
+	return 0;
+}
+
+static struct bpf_object *open_filled(bool tags)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "steer");
+	struct bpf_object *obj = NULL;
+	size_t size;
+	const void *elf = steer_bound__elf_bytes(&size);
+	void *filled = sl_malloc(size);
+	int err = filled ? 0 : -ENOMEM;
+
+	if (!err) {
+		memcpy(filled, elf, size);
+		err = fill_calls(filled, size / sizeof(struct bpf_insn), tags);
+	}
+	if (!err)
+		obj = bpf_object__open_mem(filled, size, &opts);
+	sl_free(filled);
+	if (err)
+		errno = -err;
+	return obj;
+}
+
+static struct bpf_object *open_bound(uint32_t ifindex, bool tags, bool frags)
+{
+	struct steer_bound__rodata constants = {.has_vlan_tag = tags, .has_frags = frags};
+	struct bpf_object *obj = open_filled(tags);
+
+	if (obj)
+		bpf_program__set_ifindex(bpf_object__find_program_by_name(obj, SL_STEER_PROG),
+					 ifindex);
+	return finish_open(obj, DEV_BOUND_ONLY | frags_flag(frags), &constants, sizeof(constants));
+}
+
+/* More than the header of a program in any kernel (struct bpf_prog in front of its instructions).
+ */
+#define PROG_HEADER 256
+
+bool sl_steer_fits(size_t insns, size_t xlated_bytes, size_t page)
+{
+	size_t pages = (insns * sizeof(struct bpf_insn) + page - 1) / page;
+
+	return xlated_bytes && xlated_bytes + PROG_HEADER <= pages * page;
+}
+
+/* True: the program is still in the pages that it was allocated. */
+static bool has_stayed(const struct bpf_object *obj, const struct bpf_prog_info *info)
+{
+	size_t insns = bpf_program__insn_cnt(bpf_object__find_program_by_name(obj, SL_STEER_PROG));
+
+	return sl_steer_fits(insns, info->xlated_prog_len, (size_t)sysconf(_SC_PAGESIZE));
+}
+
+/* net.core.bpf_jit_harden, which is in the first network namespace alone. */
+static bool blinds_constants(void)
+{
+	char text[4];
+
+	return sl_read_text("/proc/sys/net/core/bpf_jit_harden", text, sizeof(text)) > 0 &&
+	       text[0] == '2'; /* 1: only unprivileged users */
+}
+
+static bool bound_moves; /* no bound program in this process: the kernel has moved one */
+
+static bool may_bind(void)
+{
+	static bool said;
+
+	if (sl_load(&bound_moves))
+		return false;
+	if (!blinds_constants())
+		return true;
+	if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
+		sl_info("port",
+			"no hardware time stamps, and no VLAN tags that are not in the "
+			"frame: bpf_jit_harden is 2; remedy: sysctl net.core.bpf_jit_harden=1");
+	return false;
+}
+
+/* Takes the object in any case. */
+static int load(struct sl_attach *a, struct bpf_object *obj, uint32_t hints)
+{
+	struct bpf_prog_info info = {0};
+	uint32_t len = sizeof(info);
+	int fd, err;
+
+	if (!obj)
+		return -errno;
+	err = bpf_object__load(obj);
+	fd = err ? err : bpf_program__fd(bpf_object__find_program_by_name(obj, SL_STEER_PROG));
+	if (fd >= 0 && bpf_obj_get_info_by_fd(fd, &info, &len))
+		fd = -errno;
+	if (fd >= 0 && hints && !has_stayed(obj, &info)) {
+		sl_warn_once("port",
+			     "the kernel needs %u bytes for the bound steering program: too "
+			     "many, so there are no hardware time stamps",
+			     info.xlated_prog_len);
+		sl_store(&bound_moves, true);
+		fd = -E2BIG;
+	}
+	if (fd < 0) {
+		bpf_object__close(obj);
+		return fd;
+	}
+	a->obj = obj;
+	a->prog_id = info.id;
+	a->hints = hints;
+	return fd;
+}
+
+/* True: the driver reports VLAN tags. (One with other hints only would accept a program that asks
+ * for tags, and answer nothing.) */
+static bool tells_tags(uint32_t ifindex)
+{
+	struct sl_netdev dev;
+
+	return !sl_netdev_query(ifindex, &dev) && dev.hints_known && dev.hints & SL_XDP_HINT_TAG;
+}
+
+int sl_steer_load(struct sl_attach *a, uint32_t ifindex, bool native)
+{
+	bool bound = native && may_bind();
+	int fd = -EOPNOTSUPP;
+
+	if (bound && tells_tags(ifindex))
+		fd = load(a, open_bound(ifindex, true, a->frags), SL_HINT_STAMP | SL_HINT_TAG);
+	if (bound && fd < 0 && fd != -EPERM && fd != -E2BIG)
+		fd = load(a, open_bound(ifindex, false, a->frags), SL_HINT_STAMP);
+	if (fd >= 0 || fd == -EPERM)
+		return fd;
+	if (native)
+		sl_debug("port", "device %u: the steering program is not bound to it: %s", ifindex,
+			 sl_strerror(fd));
+	return load(a, sl_steer_open(a->frags), 0);
+}
+
+/* Refusals ---------------------------------------------------------------------------------------
+ */
+
+const char *sl_verifier_reason(char *log)
+{
+	static const char *const figures[] = {"verification time", "stack depth", "processed"};
+	const char *reason = "";
+	char *next;
+
+	for (char *line = log; line && *line; line = next) {
+		bool figure = false;
+
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = 0;
+		for (unsigned i = 0; i < sl_array_len(figures) && !figure; i++)
+			figure = !strncmp(line, figures[i], strlen(figures[i]));
+		if (*line && !figure)
+			reason = line;
+	}
+	return reason;
+}
+
+static bool verifier_refuses(char *reason, size_t size)
+{
+	struct bpf_object *obj = sl_steer_open(false);
+	struct bpf_program *prog;
+	char log[4096] = "";
+	bool refused;
+
+	if (!obj)
+		return false;
+	prog = bpf_object__find_program_by_name(obj, SL_STEER_PROG);
+	bpf_program__set_log_buf(prog, log, sizeof(log));
+	bpf_program__set_log_level(prog, 4); /* figures, and what is wrong: it all fits */
+	refused = bpf_object__load(obj) && *log;
+	bpf_object__close(obj);
+	if (refused)
+		snprintf(reason, size, "%s", sl_verifier_reason(log));
+	return refused;
+}
+
+/* The verifier's answers are those of missing rights, wrong settings and too large a program, too.
+ */
+bool sl_steer_refused(int err, const char *ifname, const char **why)
+{
+	char reason[256];
+	bool refused;
+
+	if (err != -EACCES && err != -EINVAL && err != -E2BIG)
+		return false;
+	sl_libs_quiet();
+	refused = verifier_refuses(reason, sizeof(reason));
+	sl_libs_restore();
+	if (refused)
+		sl_why(why, "%s: this kernel's verifier refuses the steering program: %s", ifname,
+		       reason);
+	return refused;
+}

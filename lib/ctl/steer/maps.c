@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The maps of a port: opening, the host's addresses, the policy. */
+#include "ctl/device/broker_int.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+
+#include "base/apart.h"
+#include "base/heap.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/device/lock.h"
+
+const char *const sl_map_names[SL_MAP_COUNT] = {
+	[SL_MAP_CONFIG] = "config", [SL_MAP_FLOWS] = "flows",   [SL_MAP_ENDPOINTS] = "endpoints",
+	[SL_MAP_LOCALS] = "locals", [SL_MAP_GROUPS] = "groups", [SL_MAP_PORTS] = "ports",
+	[SL_MAP_LANES] = "lanes",   [SL_MAP_RULES] = "rules",   [SL_MAP_COUNTERS] = "counters",
+	[SL_MAP_PICKED] = "picked", [SL_MAP_STRAYS] = "strays",
+};
+
+#define PORTS_BYTES (SL_MAX_PORTS * sizeof(uint64_t))
+
+/* Contents for the maps of ports opened later. */
+static struct sl_local_key *locals;
+static unsigned nlocals, max_locals;
+static struct sl_rule rules[SL_MAX_RULES];
+
+static size_t rules_bytes(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	return ((SL_MAX_RULES + 1) * sizeof(struct sl_rule) + page - 1) & ~(page - 1);
+}
+
+/* There one packet's steering may interrupt another's on the same CPU, half way through an entry.
+ */
+static bool is_realtime(void)
+{
+	struct utsname u;
+
+	return !uname(&u) && strstr(u.version, "PREEMPT_RT");
+}
+
+/* The size that fits in the frames of every group. 0: there is no group yet. */
+static uint16_t room(const struct sl_device *port)
+{
+	uint32_t least = 0;
+
+	for (const struct sl_part *p = port->part; p < port->part + port->nparts; p++)
+		if (p->umem)
+			least = least ? sl_min(least, sl_queues_room(p)) : sl_queues_room(p);
+	return (uint16_t)least;
+}
+
+void sl_maps_set_config(struct sl_device *port)
+{
+	struct sl_port_config cfg = {
+		.abi = SL_STEER_ABI,
+		.nqueues = port->info.nqueues,
+		.pid = sl_broker_pid(),
+		.ifindex = port->info.ifindex,
+		.netns = sl_netns_ino(),
+		.in_frame = sl_broker_opts()->in_frame,
+		.forgets = is_realtime(),
+		.room = room(port),
+		.vlans_left = port->vlans_left,
+	};
+	uint32_t zero = 0;
+
+	memcpy(cfg.mac, port->info.mac, sizeof(cfg.mac));
+	bpf_map_update_elem(port->attach.map_fd[SL_MAP_CONFIG], &zero, &cfg, 0);
+}
+
+static void local_put(struct sl_device *port, const struct sl_local_key *key)
+{
+	uint32_t one = 1;
+	int err = bpf_map_update_elem(port->attach.map_fd[SL_MAP_LOCALS], key, &one, 0);
+
+	if (err)
+		sl_warn_once("port",
+			     "%s: more than %u local addresses: traffic to the others stays "
+			     "with the kernel",
+			     port->info.ifname, SL_MAX_LOCALS);
+}
+
+static int try_map(struct sl_device *port)
+{
+	void *p;
+
+	p = mmap(NULL, PORTS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+		 port->attach.map_fd[SL_MAP_PORTS], 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	sl_apart(p, PORTS_BYTES);
+	port->info.ports = p;
+	p = mmap(NULL, rules_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,
+		 port->attach.map_fd[SL_MAP_RULES], 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	sl_apart(p, rules_bytes());
+	port->rules = p;
+	port->info.rules = port->info.rules_rw = port->rules;
+	/* Touched where there are claims only. */
+	p = mmap(NULL, sizeof(*port->uses), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	port->uses = p;
+	return 0;
+}
+
+static int map_shared(struct sl_device *port, const char **why)
+{
+	int err = try_map(port);
+
+	if (!err)
+		return 0;
+	sl_maps_close(port);
+	sl_why(why, "%s: cannot map the steering maps: %s", port->info.ifname, sl_strerror(err));
+	return err;
+}
+
+int sl_maps_open(struct sl_device *port, const char **why)
+{
+	int err = map_shared(port, why);
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < SL_MAX_GROUPS; i++)
+		port->group_free[i] = (uint16_t)i;
+	port->group_nfree = SL_MAX_GROUPS;
+	for (unsigned i = 0; i < nlocals; i++)
+		local_put(port, &locals[i]);
+	memcpy(port->rules, rules, sizeof(rules));
+	sl_maps_set_config(port);
+	return 0;
+}
+
+/* An address is no longer this host's: makes the steering program forget flows that came to it by a
+ * wildcard claim. */
+static void forget_wildcards(struct sl_device *port)
+{
+	for (uint32_t i = 0; i < SL_MAX_PORTS; i++)
+		if (port->info.ports[i] & SL_PORT_WILDCARD)
+			sl_port_word_change(&port->info.ports[i], 0, 0);
+}
+
+/* Drops addresses that went while no process watched. */
+static void drop_locals(struct sl_device *port)
+{
+	int fd = port->attach.map_fd[SL_MAP_LOCALS];
+	struct sl_local_key key, next;
+	bool more = !bpf_map_get_next_key(fd, NULL, &next);
+
+	while (more) {
+		bool known = false;
+
+		key = next;
+		more = !bpf_map_get_next_key(fd, &key, &next);
+		for (unsigned i = 0; i < nlocals && !known; i++)
+			known = !memcmp(&locals[i], &key, sizeof(key));
+		if (!known)
+			bpf_map_delete_elem(fd, &key);
+	}
+}
+
+int sl_maps_open_again(struct sl_device *port, const char **why)
+{
+	int err = map_shared(port, why);
+
+	if (err)
+		return err;
+	for (unsigned i = 0; i < nlocals; i++)
+		local_put(port, &locals[i]);
+	drop_locals(port);
+	forget_wildcards(port);
+	sl_maps_set_config(port);
+	return 0;
+}
+
+void sl_maps_close(struct sl_device *port)
+{
+	if (port->info.ports)
+		munmap(port->info.ports, PORTS_BYTES);
+	if (port->rules)
+		munmap(port->rules, rules_bytes());
+	if (port->uses)
+		munmap(port->uses, sizeof(*port->uses));
+	port->info.ports = NULL;
+	port->info.rules = port->info.rules_rw = port->rules = NULL;
+	port->uses = NULL;
+}
+
+/* Addresses of the host -------------------------------------------------------------------------
+ */
+
+static struct sl_local_key *local_find(const uint8_t addr[16])
+{
+	for (unsigned i = 0; i < nlocals; i++) {
+		if (!memcmp(locals[i].addr, addr, 16))
+			return &locals[i];
+	}
+	return NULL;
+}
+
+static void local_add(const uint8_t addr[16])
+{
+	if (local_find(addr))
+		return;
+	if (nlocals == max_locals) {
+		unsigned n = max_locals ? max_locals * 2 : 32;
+		void *p = sl_realloc(locals, n * sizeof(*locals));
+
+		if (!p)
+			return; /* its traffic stays with the kernel */
+		locals = p;
+		max_locals = n;
+	}
+	memcpy(locals[nlocals].addr, addr, 16);
+	for (struct sl_device *p = sl_port_first(); p; p = p->next)
+		local_put(p, &locals[nlocals]);
+	nlocals++;
+}
+
+void sl_embedded_local_add(const uint8_t addr[16])
+{
+	struct sl_broker_guard g;
+
+	sl_broker_enter(&g);
+	local_add(addr);
+	sl_broker_leave(&g);
+}
+
+void sl_embedded_local_del(const uint8_t addr[16])
+{
+	struct sl_broker_guard g;
+	struct sl_local_key *l;
+
+	sl_broker_enter(&g);
+	l = local_find(addr);
+	if (l) {
+		for (struct sl_device *p = sl_port_first(); p; p = p->next) {
+			bpf_map_delete_elem(p->attach.map_fd[SL_MAP_LOCALS], l);
+			forget_wildcards(p);
+		}
+		*l = locals[--nlocals];
+	}
+	sl_broker_leave(&g);
+}
+
+/* Policy ----------------------------------------------------------------------------------------
+ */
+
+int sl_embedded_rules_set(const struct sl_rule *r, unsigned n)
+{
+	struct sl_broker_guard g;
+
+	if (n > SL_MAX_RULES)
+		return -E2BIG;
+	sl_broker_enter(&g);
+	memset(rules, 0, sizeof(rules));
+	if (n)
+		memcpy(rules, r, n * sizeof(*r));
+	for (struct sl_device *p = sl_port_first(); p; p = p->next) {
+		memcpy(p->rules, rules, sizeof(rules));
+		__atomic_fetch_add(&p->rules[SL_MAX_RULES].line, 1, __ATOMIC_RELEASE);
+	}
+	sl_broker_leave(&g);
+	return 0;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The frames of closed queues.
+ *
+ * Theory of operation: a device may be released while the group goes on with its memory elsewhere.
+ * What its fill and receive rings had, and what a zero-copy driver holds, would be lost with them;
+ * so each frame that was given to a queue bears the queue's name (base/share.h), and is taken by
+ * it. But not before the kernel is done: it gives a queue up some time after its last socket was
+ * closed (a work item), and processes close theirs when they like. It says so by letting somebody
+ * else have the queue, so that is asked: a socket with a page of its own as memory is bound there,
+ * in copy mode, which no driver notices. A queue that we have bound again was free before. */
+#include "ctl/device/broker_int.h"
+
+#include <errno.h>
+#include <linux/if_xdp.h>
+#include <sys/mman.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+
+#define PAGE 4096
+
+static int set_u32(int fd, int opt, uint32_t value)
+{
+	return sl_sys_setsockopt(fd, SOL_XDP, opt, &value, sizeof(value));
+}
+
+/* Gives the socket the least that bind needs: memory, its two rings, one ring more. */
+static int prepare(int fd, void *page)
+{
+	const struct xdp_umem_reg reg = {
+		.addr = (uintptr_t)page, .len = PAGE, .chunk_size = PAGE / 2};
+	int err = sl_sys_setsockopt(fd, SOL_XDP, XDP_UMEM_REG, &reg, sizeof(reg));
+
+	if (!err)
+		err = set_u32(fd, XDP_UMEM_FILL_RING, 2);
+	if (!err)
+		err = set_u32(fd, XDP_UMEM_COMPLETION_RING, 2);
+	return err ? err : set_u32(fd, XDP_RX_RING, 2);
+}
+
+/* 0: it has the queue; -ENODEV: there is no such device any more, -EINVAL: no such queue; other
+ * errors. */
+static int try_bind(uint32_t ifindex, uint32_t nr, void *page)
+{
+	const struct sockaddr_xdp sxdp = {
+		.sxdp_family = AF_XDP,
+		.sxdp_flags = XDP_COPY,
+		.sxdp_ifindex = ifindex,
+		.sxdp_queue_id = nr,
+	};
+	int fd = sl_sys_socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0), err;
+
+	if (fd < 0)
+		return fd;
+	err = prepare(fd, page) ? -EAGAIN : 0;
+	if (!err)
+		err = sl_sys_bind(fd, &sxdp, sizeof(sxdp));
+	sl_sys_close(fd);
+	return err;
+}
+
+static bool is_bound_again(uint32_t ifindex, uint32_t nr)
+{
+	const struct sl_device *d = sl_device_find(ifindex);
+
+	return d && sl_queue_is_bound(d, nr);
+}
+
+static bool is_given_up(uint32_t ifindex, uint32_t nr)
+{
+	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int err;
+
+	if (page == MAP_FAILED)
+		return false;
+	err = try_bind(ifindex, nr, page);
+	munmap(page, PAGE);
+	return !err || err == -ENODEV || err == -EINVAL;
+}
+
+static void reclaim(struct sl_share *g)
+{
+	for (uint32_t i = 0; i < g->nqueues; i++) {
+		const struct sl_share_told_queue *q = &g->told_queue[i];
+		int n;
+
+		if (sl_load(&q->state) != SL_QUEUE_CLOSED ||
+		    (!is_bound_again(q->ifindex, q->nr) && !is_given_up(q->ifindex, q->nr)))
+			continue;
+		n = sl_share_reclaim(g, i);
+		if (n > 0)
+			sl_debug("port", "%d frames of queue %u of device %u came back", n, q->nr,
+				 q->ifindex);
+	}
+}
+
+void sl_queues_reclaim(void)
+{
+	for (struct sl_umem *u = sl_umem_first(); u; u = u->next)
+		if (!u->broken)
+			reclaim(&u->info.share);
+}

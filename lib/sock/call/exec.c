@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Descriptors that outlive this program: execve(2) here, or in a process that gets copies of them.
+ *
+ * Theory of operation: a new program has its descriptors from the kernel alone. When this process
+ * becomes it, everything goes to the kernel, as at exit: what is closed by the execve is finished
+ * there. When a child becomes it (vfork(2), posix_spawn(3), system(3), or execve after fork(2)),
+ * the streams that it will have do; a child asks the keeper of the process that has them. Datagram
+ * sockets stay the parent's then: most children never look at what they inherit, and nothing is
+ * lost.
+ *
+ * A child of vfork has descriptors of its own, which may mean other sockets than ours of that
+ * number: the inode tells. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/sys.h"
+#include "sluice.h"
+#include "sock/core/sock.h"
+#include "sock/stream/tconn.h"
+
+struct dirent64_head {
+	uint64_t ino;
+	int64_t off;
+	uint16_t reclen;
+	uint8_t type;
+	char name[];
+};
+
+static bool survives(int fd)
+{
+	int flags = sl_sys_fcntl(fd, F_GETFD, 0);
+
+	return flags >= 0 && !(flags & FD_CLOEXEC);
+}
+
+static bool is_stream(const struct sl_sock *sk)
+{
+	return sk->proto == IPPROTO_TCP && sl_load(&sk->nfds);
+}
+
+/* A stream that is not the kernel's yet, here or (in a child) in the parent. */
+static bool is_to_go(const struct sl_sock *sk)
+{
+	return is_stream(sk) && (sl_load(&sk->state) == SL_STATE_OFFLOADED || sk->passed);
+}
+
+/* For a new process of this one's descriptors ---------------------------------------------------
+ */
+
+static void before_spawn(void)
+{
+	uint32_t end = sl_load(&sl_fdtab_end);
+
+	for (uint32_t fd = 0; fd < end; fd++) {
+		struct sl_sock *sk = sl_fd_sock((int)fd);
+
+		if (sl_unlikely(sk && is_to_go(sk) && survives((int)fd)))
+			sl_sock_kernel(sk, SL_REASON_PASSED);
+	}
+}
+
+/* In a child ------------------------------------------------------------------------------------
+ */
+
+static bool has_inode(struct sl_sock *sk, void *arg)
+{
+	return sk->inode == *(const uint32_t *)arg && is_to_go(sk);
+}
+
+static struct sl_sock *sock_behind(int fd)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	uint32_t inode;
+	struct stat st;
+
+	if (sl_sys(SYS_fstat, fd, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return NULL;
+	inode = (uint32_t)st.st_ino;
+	if (sk && sk->inode == inode)
+		return is_to_go(sk) ? sk : NULL;
+	return sl_sock_find(has_inode, &inode);
+}
+
+static void look_at(int fd)
+{
+	struct sl_sock *sk = survives(fd) ? sock_behind(fd) : NULL;
+
+	if (sk)
+		sl_keeper_tell_parent_of(sk, fd);
+}
+
+static int number_of(const char *name)
+{
+	int n = 0;
+
+	for (; *name; name++) {
+		if (*name < '0' || *name > '9' || n > INT32_MAX / 10 - 1)
+			return -1;
+		n = n * 10 + (*name - '0');
+	}
+	return n;
+}
+
+static bool wants_to_go(struct sl_sock *sk, void *arg)
+{
+	return is_to_go(sk);
+}
+
+static bool is_a_parents(struct sl_sock *sk, void *arg)
+{
+	return is_stream(sk) && sk->passed;
+}
+
+/* No allocation: a child of vfork has the parent's memory, one of fork perhaps a locked heap. */
+static void before_child_exec(bool (*goes)(struct sl_sock *sk, void *arg))
+{
+	_Alignas(8) char buf[2048];
+	long n;
+	int dir;
+
+	if (!sl_sock_find(goes, NULL))
+		return;
+	dir = (int)sl_sys(SYS_openat, AT_FDCWD, "/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC,
+			  0);
+	while (dir >= 0 && (n = sl_sys(SYS_getdents64, dir, buf, sizeof(buf))) > 0) {
+		for (long at = 0; at < n;) {
+			struct dirent64_head *d = (struct dirent64_head *)(buf + at);
+			int fd = number_of(d->name);
+
+			if (fd >= 0 && fd != dir)
+				look_at(fd);
+			at += d->reclen;
+		}
+	}
+	if (dir >= 0)
+		sl_sys_close(dir);
+}
+
+/* This process becomes another program ----------------------------------------------------------
+ */
+
+static void to_kernel(struct sl_sock *sk, void *arg)
+{
+	if (sl_load(&sk->lsn) && sk->forks != sl_load(&sl_forks))
+		sl_tlisten_for_others(sk);
+	sl_sock_kernel(sk, SL_REASON_PASSED);
+}
+
+SL_API
+void sl_exec_begin(enum sl_exec how)
+{
+	int saved = errno;
+
+	sl_fdtab_notice();
+	before_child_exec(how == SL_EXEC_VFORK ? wants_to_go : is_a_parents);
+	if (how == SL_EXEC_SPAWN && sl_is_up()) {
+		before_spawn();
+	} else if (how == SL_EXEC_SELF && sl_is_up()) {
+		sl_sock_for_each(to_kernel, NULL);
+		sl_shut_down();
+	}
+	errno = saved;
+}

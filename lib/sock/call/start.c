@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Bringing the library up, at the first socket that it may look after; and down again. */
+#include <errno.h>
+#include <net/if.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "base/clock.h"
+#include "base/handler.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "base/trust.h"
+#include "ctl/rules/conf.h"
+#include "ctl/lease/lease.h"
+#include "sluice.h"
+#include "sock/proc/fdtab.h"
+#include "sock/move/heirs.h"
+#include "sock/core/sock.h"
+#include "sock/core/stranger.h"
+#include "sock/stream/tconn.h"
+
+static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
+static __thread bool starting; /* sockets that the start itself opens are the kernel's */
+/* 0 not yet, 1 up, -ECHILD a parent is, -ESTALE it was, under other credentials, -errno failed */
+static int started;
+static unsigned renewals;      /* starts under other credentials */
+#define RENEWALS_MAX 4         /* a program that goes to and fro is left alone */
+#define RENEWAL_NS   100000000 /* from one look whether it can be to the next */
+static bool leased;            /* by the daemon: a child can have a lease of its own */
+static struct sl_lock moving;  /* held while a socket moves, and over a fork */
+
+static void link_changed(const struct sl_link *link, bool gone);
+static void addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool gone);
+static void open_later(void);
+
+static bool add_local(uint32_t ifindex, const struct sl_addr *addr, void *arg)
+{
+	sl_broker_local_add(addr->b);
+	return true;
+}
+
+/* NULL: no daemon. */
+static const char *daemon_path(void)
+{
+	if (!strcmp(sl_settings.daemon, "auto"))
+		return SL_LEASE_PATH;
+	if (sl_settings.daemon[0] != '/' && strcmp(sl_settings.daemon, "off") != 0) {
+		sl_warn_once("sluice",
+			     "SLUICE_DAEMON=%.64s: expected off, auto or an absolute path; no "
+			     "daemon is asked",
+			     sl_settings.daemon);
+		return NULL;
+	}
+	return strcmp(sl_settings.daemon, "off") ? sl_settings.daemon : NULL;
+}
+
+static int tell_neigh(uint32_t ifindex, const struct sl_addr *addr)
+{
+	return sl_broker_neigh_use(ifindex, addr->b);
+}
+
+/* again: in a child, where what is about the program was read by a parent. */
+static int bring_up_rest(bool again)
+{
+	static const struct sl_net_events events = {
+		.link_changed = link_changed,
+		.addr_changed = addr_changed,
+	};
+	struct sl_broker_opts opts = sl_broker_opts_set();
+	const struct sl_rule *rules;
+	unsigned nrules;
+	int err;
+
+	if (!again)
+		sl_clock_init();
+	opts.daemon = daemon_path();
+	opts.group = sl_settings.group;
+	opts.daemon_wanted = strcmp(sl_settings.daemon, "auto") != 0;
+	sl_broker_init(&opts);
+	leased = sl_broker_is_leased();
+	if (again && !leased)
+		return -ENOTCONN; /* the device is the parent's */
+	if (leased)
+		sl_neigh_set_teller(tell_neigh);
+	if (!again)
+		sl_rules_load();
+	rules = sl_rules(&nrules);
+	sl_broker_rules_set(rules, nrules);
+	err = sl_sock_table_init();
+	if (err == 0)
+		err = sl_net_open(&events);
+	if (err == 0)
+		err = sl_stack_init(sl_sock_on_room);
+	if (err == 0)
+		err = sl_tconn_init();
+	if (err == 0)
+		err = sl_keeper_start();
+	if (err < 0)
+		return err;
+	sl_in_register(SL_SLOT_UDP, sl_udp_input);
+	sl_port_put_off = open_later;
+	sl_mcast_init();
+	sl_errq_init();
+	sl_local_for_each(add_local, NULL);
+	return 1;
+}
+
+/* Some 30 of them are ours, and more with each device; a program so narrow has use for all. */
+#define FILES_MIN 256
+
+/* The program may have few numbers, and counts on them: a start that failed leaves it all. */
+static int bring_up(bool again)
+{
+	struct rlimit64 files;
+	int ret;
+
+	if (sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &files) == 0 &&
+	    files.rlim_max < FILES_MIN)
+		return -EMFILE;
+	sl_keeper_prepare(); /* before all else that has descriptors */
+	ret = bring_up_rest(again);
+	if (ret >= 0)
+		return ret;
+	sl_keeper_unprepare();
+	sl_tconn_undo();
+	sl_net_close();
+	if (ret != -EBUSY) /* -EBUSY: the daemon keeps listing this process */
+		sl_broker_part();
+	return ret;
+}
+
+bool sl_is_up(void)
+{
+	return sl_load_acquire(&started) == 1;
+}
+
+void sl_stop(void)
+{
+	sl_store_release(&started, -ECANCELED);
+	sl_pace_exit();
+	sl_tlisten_exit();
+	sl_tconn_exit();
+	sl_heirs_exit();
+	sl_lanes_depart();
+	sl_policy_stop();
+}
+
+void sl_shut_down(void)
+{
+	sl_fdtab_notice();
+	if (started != 1)
+		return;
+	sl_stop();
+	sl_broker_fini();
+	sl_stats_close();
+}
+
+bool sl_is_lent(void)
+{
+	int s = sl_load_acquire(&started);
+
+	return s == 1 || s == -ECANCELED; /* execve(2) has failed after all */
+}
+
+static __thread bool forking;
+
+void sl_start_part(void)
+{
+	if (starting || forking) /* a signal handler in the midst of it */
+		return;
+	pthread_mutex_lock(&start_lock);
+	starting = true;
+	if (sl_is_lent()) {
+		sl_part_ways(started == 1);
+		sl_store_release(&started, -ESTALE);
+	}
+	starting = false;
+	pthread_mutex_unlock(&start_lock);
+}
+
+/* A child is not made in the middle of our start or of an attachment. Forks are counted before they
+ * happen, so that no close comes between. */
+static bool held; /* moving is, by a fork */
+
+static void before_fork(void)
+{
+	pthread_mutex_lock(&start_lock);
+	forking = true;
+	held = sl_lock(&moving);
+	sl_tlisten_fork_begin();
+	__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
+	sl_broker_fork_begin();
+}
+
+static void after_fork(void)
+{
+	sl_broker_fork_end();
+	/* Sockets that another thread has made since before_fork() may be the child's, too. */
+	__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
+	if (held)
+		sl_unlock(&moving);
+	forking = false;
+	pthread_mutex_unlock(&start_lock);
+}
+
+static void in_child(void)
+{
+	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+
+	start_lock = fresh;
+	forking = false;
+	memset(&moving, 0, sizeof(moving));
+}
+
+bool sl_fork_hold(void)
+{
+	return sl_lock(&moving);
+}
+
+void sl_fork_release(void)
+{
+	sl_unlock(&moving);
+}
+
+/* Most of the tables' memory is only reserved addresses (base/reserve.h). */
+#define NO_ROOM                                                                                    \
+	" (no memory for its tables: 1.7 GB of addresses, 10 MB to write to; remedy: no limit of " \
+	"address space, with vm.overcommit_memory 2 a higher vm.overcommit_ratio)"
+
+#define NO_FILES                                                                                   \
+	" (too few descriptors are allowed; remedy: a hard limit of 256 or more, ulimit -Hn)"
+
+static const char *remedy(int err)
+{
+	return err == -ENOMEM ? NO_ROOM : err == -EMFILE ? NO_FILES : "";
+}
+
+static void start_first(void)
+{
+	int ret;
+
+	if (sl_is_secure_exec()) {
+		sl_store_release(&started, -EPERM);
+		return;
+	}
+	pthread_atfork(before_fork, after_fork, in_child);
+	sl_settings_load(NULL);
+	sl_settings_banner();
+	sl_stats_open();
+	ret = bring_up(false);
+	if (ret < 0)
+		sl_warn("sluice", "everything stays with the kernel: %s%s", strerrorname_np(-ret),
+			remedy(ret));
+	else
+		atexit(sl_shut_down);
+	sl_store_release(&started, ret);
+}
+
+/* Starts again after sl_fork_child(), which leaves everything as before the first start, except the
+ * tables of descriptors, sockets and epoll sets. */
+static void start_again(void)
+{
+	int ret;
+
+	sl_stats_open();
+	renewals += started == -ESTALE;
+	ret = bring_up(true);
+	if (ret < 0)
+		sl_info("sluice", "what this %s makes stays with the kernel: %s",
+			started == -ESTALE ? "process, another user now," : "child of a process",
+			strerrorname_np(-ret));
+	sl_store_release(&started, ret);
+}
+
+/* By the daemon, which sees what the process is now; and the broker in the process has lost its
+ * rights, most probably. */
+static bool may_renew(void)
+{
+	static uint64_t looked_ns;
+	uint64_t now = sl_now_ns();
+
+	if (now - sl_load(&looked_ns) < RENEWAL_NS)
+		return false;
+	sl_store(&looked_ns, now);
+	return daemon_path() && renewals < RENEWALS_MAX && sl_keeper_may_have_children();
+}
+
+bool sl_may_start_again(void)
+{
+	return leased && sl_keeper_may_have_children();
+}
+
+int sl_start(void)
+{
+	int saved = errno;
+	int ret;
+
+	sl_fdtab_notice();
+	ret = sl_load_acquire(&started);
+	if (sl_likely(ret == 1))
+		return 0;
+	if ((ret == -ECHILD && sl_may_start_again()) || (ret == -ESTALE && may_renew()))
+		ret = 0;
+	if (ret < 0 || starting || sl_in_signal())
+		return ret < 0 ? ret : -EAGAIN;
+	pthread_mutex_lock(&start_lock);
+	starting = true;
+	if (started == 0)
+		start_first();
+	else if (started == -ECHILD || (started == -ESTALE && sl_ways_clear()))
+		start_again();
+	starting = false;
+	pthread_mutex_unlock(&start_lock);
+	errno = saved;
+	return started == 1 ? 0 : started;
+}
+
+/* Events from the mirrors ---------------------------------------------------------------------- */
+
+struct offer {
+	uint32_t ifindex;
+	bool refused; /* some sockets were busy */
+};
+
+static void socket_device_up(struct sl_sock *sk, void *arg)
+{
+	struct offer *o = arg;
+
+	if (sl_load(&sk->state) != SL_STATE_KERNEL && !sl_sock_device_up(sk, o->ifindex))
+		o->refused = true;
+}
+
+/* Devices that are to be offered again: the keeper's alone. The last stands for those that found
+ * no place, all of them. */
+#define ALL_DEVICES UINT32_MAX
+static uint32_t again[8];
+
+static void put_off(uint32_t ifindex)
+{
+	for (unsigned i = 0; i < sl_array_len(again) - 1; i++) {
+		if (!again[i] || again[i] == ifindex) {
+			again[i] = ifindex;
+			return;
+		}
+	}
+	again[sl_array_len(again) - 1] = ALL_DEVICES;
+}
+
+static void device_up(uint32_t ifindex)
+{
+	struct offer o = {.ifindex = ifindex};
+
+	if (!sl_port_find(ifindex))
+		sl_port_forget(ifindex);
+	sl_sock_for_each(socket_device_up, &o);
+	if (o.refused)
+		put_off(ifindex);
+}
+
+static bool link_up(const struct sl_link *link, void *arg)
+{
+	device_up(link->ifindex);
+	return true;
+}
+
+/* In a signal handler, which opens no device. */
+static bool handler_waits;
+
+static void open_later(void)
+{
+	sl_store(&handler_waits, true);
+	sl_keeper_poke();
+}
+
+bool sl_devices_wait(void)
+{
+	if (sl_load(&handler_waits))
+		return true;
+	for (unsigned i = 0; i < sl_array_len(again); i++)
+		if (again[i])
+			return true;
+	return false;
+}
+
+void sl_devices_again(void)
+{
+	uint32_t now[sl_array_len(again)];
+
+	if (sl_load(&handler_waits)) {
+		sl_store(&handler_waits, false);
+		again[sl_array_len(again) - 1] = ALL_DEVICES;
+	}
+	memcpy(now, again, sizeof(now));
+	memset(again, 0, sizeof(again));
+	for (unsigned i = 0; i < sl_array_len(now); i++) {
+		if (now[i] == ALL_DEVICES)
+			sl_link_for_each(link_up, NULL);
+		else if (now[i])
+			device_up(now[i]);
+	}
+}
+
+static void link_changed(const struct sl_link *link, bool gone)
+{
+	struct sl_port *p = sl_port_find(link->ifindex);
+
+	if (!gone && !p)
+		sl_broker_link_seen(link->ifindex, link->name);
+	if (p) {
+		sl_port_link_changed(p, link, gone);
+		sl_policy_now();
+	}
+	if (!gone && (link->flags & IFF_UP))
+		device_up(link->ifindex);
+}
+
+static void addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool gone)
+{
+	if (gone) {
+		if (!sl_addr_is_local(addr)) /* another device may have it still */
+			sl_broker_local_del(addr->b);
+	} else {
+		sl_broker_local_add(addr->b);
+		device_up(ifindex);
+	}
+}
+
+/* Fork ----------------------------------------------------------------------------------------- */
+
+SL_API
+bool sl_fork_begin(void)
+{
+	if (starting || forking) /* a signal handler in the midst of it */
+		return false;
+	before_fork();
+	return true;
+}
+
+SL_API
+void sl_fork_end(void)
+{
+	after_fork();
+}
+
+static void start_child(void)
+{
+	sl_stack_child();
+	sl_broker_child();
+	sl_net_child();
+	sl_keeper_child();
+	sl_sock_table_child();
+	sl_claims_child();
+	sl_mcast_child();
+	sl_policy_child();
+	sl_given_child();
+	sl_inherit_child();
+	sl_tconn_child();
+	sl_tlisten_child();
+	sl_tlisten_share_child();
+	sl_tlisten_stay_child();
+	sl_bell_child();
+	sl_stranger_child();
+	sl_epoll_fork_child();
+	sl_stats_child();
+	sl_fd_child();
+	memset(again, 0, sizeof(again));
+	/* The next socket starts it again, where a daemon is there for that. */
+	started = -ECHILD;
+}
+
+static void be_child(bool found)
+{
+	if (!sl_fdtab_child_begin())
+		return;
+	in_child();
+	sl_tid_cache = 0;
+	if (found)
+		__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
+	if (found && started == 1)
+		sl_keeper_tell_fork();
+	if (started == 1 || started == -ECHILD)
+		start_child();
+	sl_fdtab_child_end();
+}
+
+SL_API
+void sl_fork_child(void)
+{
+	be_child(false);
+}
+
+void sl_fork_found(void)
+{
+	be_child(true);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Blocking calls: try, turning the lane; spin; then sleep on the lane's descriptors, the shadow
+ * where the kernel may have something, and the thread's own bell, all at once. */
+#include "sock/core/block.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "sock/proc/sig.h"
+#include "sock/core/spin.h"
+#include "sock/core/sock.h"
+
+/* Who waits for room has found none, at the price of a system call each time: devices that are only
+ * slow have made some in that time. */
+#define SEND_SPIN_NS 50000
+/* He looks himself, too: what he sends by may have failed without a word. */
+#define SEND_LOOK_NS 10000000
+
+struct waiter {
+	struct sl_watch watch;
+	struct sl_bell *bell;
+	struct sl_lane *lane;
+	bool follows;
+};
+
+static void on_event(struct sl_watch *w, uint32_t events)
+{
+	sl_bell_ring(sl_container_of(w, struct waiter, watch)->bell);
+}
+
+static void wake_up(void *arg)
+{
+	struct waiter *w = arg;
+
+	if (w->follows)
+		sl_lane_unfollow(w->lane);
+	sl_watch_del(&w->watch);
+	sl_bell_done(w->bell);
+}
+
+/* The time that is left, most_ns of it. NULL: no limit. (The keeper runs the lane's timers
+ * meanwhile.) */
+static struct timespec *until(uint64_t deadline, uint64_t most_ns, struct timespec *ts)
+{
+	uint64_t now, left = UINT64_MAX;
+
+	if (!deadline && most_ns == UINT64_MAX)
+		return NULL;
+	if (deadline) {
+		now = sl_now_ns();
+		left = deadline > now ? deadline - now : 0;
+	}
+	left = sl_min(left, most_ns);
+	*ts = (struct timespec){(time_t)(left / 1000000000), (long)(left % 1000000000)};
+	return ts;
+}
+
+/* A stream's bytes are ours alone; datagrams and new connections the kernel may have, too. */
+static bool is_merged(const struct sl_call *s)
+{
+	return (s->sk->proto != IPPROTO_TCP && !s->sends) || sl_load(&s->sk->lsn);
+}
+
+/* One sleep. What the attempt before it said, or -EINTR. */
+static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
+{
+	struct pollfd fds[SL_LANE_MAX_FDS + 2];
+	struct waiter w = {
+		.watch.on_event = on_event,
+		.bell = sl_bell_get(),
+		.lane = sl_load_acquire(&s->sk->lane),
+	};
+	uint64_t most_ns = UINT64_MAX;
+	struct timespec ts;
+	unsigned n = 0;
+	ssize_t r;
+
+	w.follows = sl_lane_is_led(w.lane, &s->loads);
+	if (s->sends)
+		most_ns = SEND_LOOK_NS;
+	if (w.follows)
+		most_ns = sl_min(most_ns, sl_lane_follow(w.lane));
+	else
+		n = sl_lane_fds(w.lane, fds + 2, SL_LANE_MAX_FDS);
+	n = sl_min(n, (unsigned)SL_LANE_MAX_FDS) + 2; /* the keeper sees the others */
+	fds[0] = (struct pollfd){.fd = is_merged(s) ? s->fd : -1, .events = POLLIN};
+	fds[1] = (struct pollfd){.fd = w.bell->fd, .events = POLLIN};
+	sl_watch_add(s->sk, &w.watch);
+	sl_bell_prepare(w.bell);
+	pthread_cleanup_push(wake_up, &w);
+	r = attempt(arg);
+	if (r == -EAGAIN)
+		sl_lane_tcp_sleeps(w.lane);
+	if (r == -EAGAIN && sl_load(&w.watch.sk) && sl_load(&s->sk->lane) == w.lane &&
+	    sl_bell_sleep(w.bell)) {
+		w.lane->stats->sleeps++;
+		r = sl_sys_ppoll_cancel(fds, n, until(s->deadline, most_ns, &ts), NULL);
+		if (r > 0 && fds[0].revents)
+			__atomic_fetch_or(&s->sk->os, SL_OS_IN, __ATOMIC_RELEASE);
+		r = r < 0 ? r : -EAGAIN;
+	}
+	pthread_cleanup_pop(1);
+	return r;
+}
+
+/* signal(7): a handler without SA_RESTART ends the call, with a time-out set any does. */
+static bool interrupted(const struct sl_call *s)
+{
+	return sl_sig_intr != s->intr || (s->deadline && sl_sig_ran != s->ran);
+}
+
+ssize_t sl_call_over(const struct sl_call *s)
+{
+	if (sl_unlikely(sl_load(&s->sk->gen) != s->gen || !sl_sock_is(s->sk, s->fd)))
+		return -EBADF;
+	if (sl_unlikely(sl_sig_ran != s->ran) && interrupted(s))
+		return -EINTR;
+	return 0;
+}
+
+#define CLOCK_EVERY 32
+
+/* -EAGAIN: polled long enough. */
+static ssize_t spin(const struct sl_call *s, sl_attempt attempt, void *arg)
+{
+	int64_t loops = sl_settings.rx_poll, every = s->sends ? 1 : CLOCK_EVERY;
+	uint64_t start = sl_now_ns(), most_ns = s->sends ? SEND_SPIN_NS : UINT64_MAX;
+	struct sl_spin sp;
+	ssize_t r;
+
+	if (!sl_spin_begin(&sp, start))
+		return -EAGAIN;
+	for (int64_t i = 0; loops < 0 || i < loops; i++) {
+		r = attempt(arg);
+		if (sl_likely(r != -EAGAIN))
+			return r;
+		r = sl_call_over(s);
+		if (sl_unlikely(r))
+			return r;
+		if ((i & (every - 1)) == 0) {
+			uint64_t now = sl_now_ns();
+
+			if (s->deadline && now >= s->deadline)
+				return -ETIMEDOUT;
+			if (now - start > most_ns || !sl_spin_on(&sp, now))
+				return -EAGAIN;
+			if (sl_settings.rx_poll_yield)
+				sl_sys(SYS_sched_yield);
+		}
+		sl_cpu_relax();
+	}
+	return -EAGAIN;
+}
+
+struct sl_call sl_call_begin(struct sl_sock *sk, int fd, uint64_t deadline_ns)
+{
+	return (struct sl_call){
+		.sk = sk,
+		.fd = fd,
+		.gen = sl_load(&sk->gen),
+		.ran = sl_sig_ran,
+		.intr = sl_sig_intr,
+		.deadline = deadline_ns,
+	};
+}
+
+static ssize_t block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
+		     void *arg, bool sends)
+{
+	struct sl_call s = sl_call_begin(sk, fd, deadline_ns);
+	ssize_t r;
+
+	s.sends = sends;
+	r = spin(&s, attempt, arg);
+	if (r != -EAGAIN) {
+		sk->stats->rx_poll_hit += r >= 0 && !sends;
+		sl_lane_lead(sl_load(&sk->lane));
+		return r;
+	}
+	sk->stats->rx_poll_miss += !sends;
+	s.loads = sl_lane_no_loads(sl_load(&sk->lane));
+	for (;;) {
+		r = doze(&s, attempt, arg);
+		if (r != -EAGAIN && r != -EINTR) {
+			sl_lane_lead(sl_load(&sk->lane));
+			return r;
+		}
+		if (sl_call_over(&s) == -EBADF)
+			return -EBADF;
+		if (r == -EINTR && interrupted(&s))
+			return -EINTR;
+		if (deadline_ns && sl_now_ns() >= deadline_ns) {
+			r = attempt(arg);
+			return r == -EAGAIN ? -ETIMEDOUT : r;
+		}
+	}
+}
+
+ssize_t sl_sock_block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
+		      void *arg)
+{
+	return block(sk, fd, deadline_ns, attempt, arg, false);
+}
+
+ssize_t sl_sock_block_send(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
+			   void *arg)
+{
+	return block(sk, fd, deadline_ns, attempt, arg, true);
+}

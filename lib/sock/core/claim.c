@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The claims of a socket: what the steering program brings it. */
+
+#include "base/heap.h"
+#include "sock/core/sock.h"
+
+static struct sl_lock claims_lock; /* every socket's list of claims; taken after its slow lock */
+static uint64_t births;
+
+/* Of several sockets on one endpoint by SO_REUSEADDR the kernel gives a datagram to the one bound
+ * last (udp4_lib_lookup2: the first of equals in the list), but one of IPv4 rather to an IPv4
+ * socket (compute_score()). When that one goes, the one before it has its turn. */
+struct heir {
+	const struct sl_sock *leaving;
+	const struct sl_claim_req *key;
+	struct sl_sock_claim *claim;
+	uint64_t born;
+	uint8_t family;
+};
+
+static void look_for_heir(struct sl_sock *sk, void *arg)
+{
+	struct heir *h = arg;
+
+	if (sk == h->leaving || sl_load(&sk->state) != SL_STATE_OFFLOADED ||
+	    (h->claim && h->family == AF_INET && sk->family != AF_INET))
+		return;
+	for (struct sl_sock_claim *c = sk->claims; c; c = c->next)
+		if ((c->born >= h->born || sk->family != h->family) &&
+		    c->req.ifindex == h->key->ifindex &&
+		    memcmp(&c->req.key, &h->key->key, sizeof(c->req.key)) == 0) {
+			h->born = c->born;
+			h->family = sk->family;
+			h->claim = c;
+		}
+}
+
+/* An IPv6 socket that comes to the endpoint of an IPv4 one is its heir from the first. (Of those
+ * with a peer the broker counts how many have been replaced; there the last has it.) */
+static bool comes_second(struct sl_sock *sk, const struct sl_claim_req *req)
+{
+	struct heir h = {.leaving = sk, .key = req};
+
+	if (sk->family != AF_INET6 || !req->replace || req->key.remote_port)
+		return false;
+	sl_lock(&claims_lock);
+	sl_sock_for_each(look_for_heir, &h);
+	sl_unlock(&claims_lock);
+	return h.claim && h.family == AF_INET;
+}
+
+bool sl_sock_add_claim(struct sl_sock *sk, const struct sl_claim_req *req, const char **why)
+{
+	struct sl_sock_claim *c = sl_malloc(sizeof(*c));
+
+	if (!c)
+		return false;
+	c->req = *req;
+	if (!comes_second(sk, req) && sl_broker_claim(&c->req, why) < 0) {
+		sl_free(c);
+		return false;
+	}
+	sl_lock(&claims_lock);
+	c->born = ++births;
+	c->next = sk->claims;
+	sk->claims = c;
+	sl_unlock(&claims_lock);
+	return true;
+}
+
+static void unclaim(struct sl_sock *sk, const struct sl_claim_req *req)
+{
+	struct heir h = {.leaving = sk, .key = req};
+
+	sl_broker_unclaim(req);
+	if (!req->replace || req->key.proto == IPPROTO_TCP)
+		return;
+	sl_sock_for_each(look_for_heir, &h);
+	if (h.claim)
+		sl_broker_claim(&h.claim->req, NULL);
+}
+
+void sl_claims_child(void)
+{
+	memset(&claims_lock, 0, sizeof(claims_lock));
+}
+
+/* The device does not exist any more, nor do its maps. */
+static void forget(struct sl_sock *sk, void *arg)
+{
+	uint32_t ifindex = *(const uint32_t *)arg;
+
+	if (!sk->claims || !sl_lock(&sk->slow))
+		return;
+	sl_lock(&claims_lock);
+	for (struct sl_sock_claim **at = &sk->claims; *at;) {
+		struct sl_sock_claim *c = *at;
+
+		if (c->req.ifindex != ifindex) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		sl_free(c);
+	}
+	sl_unlock(&claims_lock);
+	sl_unlock(&sk->slow);
+}
+
+void sl_sock_claims_forget(uint32_t ifindex)
+{
+	sl_sock_for_each(forget, &ifindex);
+}
+
+static struct sl_port *without_link(struct sl_sock *sk)
+{
+	struct sl_port *p, *found = NULL;
+
+	sl_lock(&claims_lock);
+	for (const struct sl_sock_claim *c = sk->claims; c && !found; c = c->next) {
+		p = sl_port_find(c->req.ifindex);
+		if (p && sl_port_cost_link(p))
+			found = p;
+	}
+	sl_unlock(&claims_lock);
+	return found || !sl_sock_is_udp(sk) ? found : sl_mcast_without_link(sk);
+}
+
+void sl_sock_wait_links(struct sl_sock *sk, int flags)
+{
+	struct sl_port *p;
+
+	if (sk->nonblock || flags & MSG_DONTWAIT)
+		return;
+	while ((p = without_link(sk)))
+		sl_port_wait_link(p);
+}
+
+void sl_sock_unclaim(struct sl_sock *sk)
+{
+	sl_lock(&claims_lock);
+	while (sk->claims) {
+		struct sl_sock_claim *c = sk->claims;
+
+		sk->claims = c->next;
+		unclaim(sk, &c->req);
+		sl_free(c);
+	}
+	sl_unlock(&claims_lock);
+}
+
+static uint32_t claim_flags(const struct sl_sock *sk)
+{
+	return sk->want & SL_WANT_ANY_STAMP ? SL_CLAIM_STAMP : 0;
+}
+
+void sl_sock_claim_flags(struct sl_sock *sk)
+{
+	for (struct sl_sock_claim *c = sk->claims; c; c = c->next) {
+		uint32_t flags = (c->req.claim.flags & ~SL_CLAIM_STAMP) | claim_flags(sk);
+
+		if (flags == c->req.claim.flags)
+			continue;
+		c->req.claim.flags = flags;
+		sl_broker_claim_update(&c->req);
+	}
+}
+
+static void fill_req(struct sl_sock *sk, const struct sl_port *port, const struct sl_leg *leg,
+		     struct sl_claim_req *req)
+{
+	*req = (struct sl_claim_req){
+		.ifindex = port->lower,
+		.shadow_fd = sk->fd,
+		.key.proto = sk->proto,
+		.key.vlan = port->vlan,
+		.key.local_port = sk->local_port,
+		.claim.lane = leg->first,
+		.claim.slot = sk->slot,
+		.claim.gen = sl_slots[sk->slot].gen,
+		.claim.flags = claim_flags(sk) | SL_CLAIM_VLAN(port->vlan_nr),
+		.spread = sk->reuseport || sk->heir,
+		.replace = sk->reuse && !sk->reuseport && sk->proto == IPPROTO_UDP,
+	};
+	memcpy(req->key.local, sk->local.b, 16);
+	if (sl_sock_is_connected_udp(sk)) {
+		memcpy(req->key.remote, sk->udp.remote.b, 16);
+		req->key.remote_port = sk->udp.remote_port;
+	}
+}
+
+static bool has_claim(const struct sl_sock *sk, const struct sl_claim_req *req)
+{
+	for (const struct sl_sock_claim *c = sk->claims; c; c = c->next)
+		if (c->req.ifindex == req->ifindex &&
+		    memcmp(&c->req.key, &req->key, sizeof(req->key)) == 0)
+			return true;
+	return false;
+}
+
+bool sl_sock_claim_on(struct sl_sock *sk, struct sl_port *port, const char **why)
+{
+	struct sl_leg *leg = sl_lane_leg(sk->lane, port);
+	struct sl_claim_req req;
+	bool ok;
+
+	if (!leg)
+		return false;
+	fill_req(sk, port, leg, &req);
+	ok = has_claim(sk, &req) || sl_sock_add_claim(sk, &req, why);
+	if (ok && sk->family == AF_INET6 && !sk->v6only && !sk->bound_addr &&
+	    !sl_sock_is_connected_udp(sk)) {
+		struct sl_addr any4 = sl_addr_v4(0); /* a dual-stack wildcard is two endpoints */
+
+		memcpy(req.key.local, any4.b, 16);
+		ok = has_claim(sk, &req) || sl_sock_add_claim(sk, &req, why);
+	}
+	return ok;
+}
+
+/* Those that do not stay are the caller's. */
+static struct sl_sock_claim *take(struct sl_sock *sk, bool (*stays)(const struct sl_sock *sk,
+								    const struct sl_flow_key *key))
+{
+	struct sl_sock_claim *taken = NULL;
+
+	sl_lock(&claims_lock);
+	for (struct sl_sock_claim **at = &sk->claims; *at;) {
+		struct sl_sock_claim *c = *at;
+
+		if (stays(sk, &c->req.key)) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		c->next = taken;
+		taken = c;
+	}
+	sl_unlock(&claims_lock);
+	return taken;
+}
+
+static bool has_peer(const struct sl_sock *sk, const struct sl_flow_key *key)
+{
+	return key->remote_port;
+}
+
+struct sl_sock_claim *sl_sock_endpoints_take(struct sl_sock *sk)
+{
+	return take(sk, has_peer);
+}
+
+/* An endpoint that it has still. Claimed anew it would be the last one bound, which it is not. */
+static bool is_endpoint(const struct sl_sock *sk, const struct sl_flow_key *key)
+{
+	struct sl_addr any4 = sl_addr_v4(0);
+
+	if (key->remote_port || sl_sock_is_connected_udp(sk) || sk->bound_if ||
+	    key->local_port != sk->local_port)
+		return false;
+	return memcmp(key->local, sk->local.b, 16) == 0 ||
+	       (!sk->bound_addr && memcmp(key->local, any4.b, 16) == 0);
+}
+
+struct sl_sock_claim *sl_sock_claims_take(struct sl_sock *sk)
+{
+	return take(sk, is_endpoint);
+}
+
+void sl_sock_claims_drop(struct sl_sock *sk, struct sl_sock_claim *old)
+{
+	sl_lock(&claims_lock);
+	while (old) {
+		struct sl_sock_claim *c = old;
+
+		old = c->next;
+		if (!has_claim(sk, &c->req))
+			unclaim(sk, &c->req);
+		sl_free(c);
+	}
+	sl_unlock(&claims_lock);
+}

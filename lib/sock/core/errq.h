@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Transmit time stamps of a socket (Documentation/networking/timestamping.rst): what is asked of
+ * each message, and the error queue by which they come back.
+ *
+ * Who sends looks at sk->stamps, which is 0 for nearly all sockets. What the shadow sends is
+ * stamped by the kernel, into the shadow's error queue; who reads gets both, with numbers as if all
+ * had gone one way. */
+#ifndef SL_ERRQ_H
+#define SL_ERRQ_H
+
+#include <linux/net_tstamp.h>
+#include <sys/socket.h>
+
+#include "sock/core/sock.h"
+
+/* SOF_TIMESTAMPING_*, of which the headers may not have the last ones. */
+#define SL_TS_OPT_ID_TCP    (1u << 16)
+#define SL_TS_OPT_RX_FILTER (1u << 17)
+#define SL_TS_COMPLETION    (1u << 18)
+/* What may be asked of a message. */
+#define SL_TS_RECORD (SOF_TIMESTAMPING_TX_RECORD_MASK | SL_TS_COMPLETION)
+
+#define SL_TS_NAME_OLD 37 /* SO_TIMESTAMPING_OLD, _NEW */
+#define SL_TS_NAME_NEW 65
+#ifndef SCM_TS_OPT_ID
+#define SCM_TS_OPT_ID 81
+#endif
+
+/* One stamp that came back. */
+struct sl_sent {
+	uint64_t mono_ns; /* by our clock, CLOCK_MONOTONIC; 0: it is the hardware's */
+	uint64_t hw_ns;   /* by the hardware's; 0: it is ours */
+	uint32_t id;      /* ee_data */
+	uint32_t order;   /* of the message among those that were to be stamped */
+	uint32_t flags;   /* while it waits: SOF_TIMESTAMPING_TX_* */
+	uint32_t ifindex; /* of the device, of a packet that is looped back whole; 0: no packet */
+	uint32_t frame;   /* what is looped back; SL_NO_FRAME: nothing */
+	uint16_t off, len;
+	uint8_t type; /* SCM_TSTAMP_* */
+};
+
+/* What a socket has that ever asked for stamps by SO_TIMESTAMPING. It stays with the object, since
+ * who polls looks at n without a lock. All else under the lane's lock. */
+#define SL_ERRQ_SIZE       512
+#define SL_ERRQ_BACK       64
+#define SL_ERRQ_WAIT       64
+#define SL_ERRQ_MARKS      64
+#define SL_ERRQ_MARK_BYTES 24
+struct sl_errq {
+	uint32_t n, head;
+	uint32_t flags;   /* SO_TIMESTAMPING, as the program set it */
+	uint32_t charged; /* about what the kernel would charge the receive buffer for it */
+	uint32_t limit;   /* SO_RCVBUF */
+	uint32_t key;     /* of datagrams the next number */
+	uint32_t order;   /* of the next message */
+	/* Messages that went by the shadow: their numbers by the kernel's, which begin with 0, too.
+	 */
+	uint32_t os_next, os_id[SL_ERRQ_BACK];
+	uint32_t os_order; /* of the oldest whose stamps may be there unread */
+	bool os_waits;     /* there is one */
+	bool os_own; /* the program gave numbers itself (SCM_TS_OPT_ID): they are not ours to change
+		      */
+	/* Of a stream: marks (errq_tcp.c), and what our count is ahead of the kernel's. key: the
+	 * sequence number that counts as 0. */
+	uint32_t mark_first, nmarks;
+	uint32_t os_offset;
+	void *marks;    /* ring of SL_ERRQ_MARKS, behind sent's */
+	uint64_t hw_ns; /* of a stream: the hardware's stamp of the last segment with data */
+	uint32_t hw_ifindex;
+	/* What the hardware or the pacer is to tell yet: a bit for each place behind the ring. */
+	uint64_t waiting;
+	uint32_t asked;
+	struct sl_sent *sent; /* ring of SL_ERRQ_SIZE; NULL: nothing was stamped yet */
+};
+
+/* Does the error queue that is ours hold something? Any thread, no lock. */
+static inline bool sl_errq_has(const struct sl_sock *sk)
+{
+	const struct sl_errq *q = sl_load(&sk->errq);
+
+	return sl_unlikely(q != NULL) && sl_load(&q->n);
+}
+
+/* SO_TIMESTAMPING, as far as it matters to what is sent. */
+static inline uint32_t sl_errq_flags(const struct sl_sock *sk)
+{
+	return sk->errq ? sk->errq->flags : 0;
+}
+/* SO_TIMESTAMPING was set to flags: what follows of it for sending. False: not by us. Lane not
+ * held. */
+bool sl_errq_set(struct sl_sock *sk, uint32_t flags);
+/* SO_RCVBUF has changed. */
+void sl_errq_limit(struct sl_sock *sk);
+/* There is a queue now. False: no memory. Lane held. */
+bool sl_errq_make(struct sl_sock *sk);
+/* recvmsg(MSG_ERRQUEUE), from both queues. Never waits. */
+ssize_t sl_errq_recv(struct sl_sock *sk, int fd, struct msghdr *msg, int flags);
+/* Stamps of the hardware are to be had by the kernel's way out alone. Lane held. */
+static inline bool sl_errq_is_os(const struct sl_leg *leg)
+{
+	return !sl_leg_has_stamps(leg) && sl_port_os_stamps(leg->port);
+}
+/* The packet of a datagram, to be stamped as sk->stamps asks, has been posted. Lane held. */
+void sl_errq_posted(struct sl_sock *sk, struct sl_leg *leg, const struct sl_tx_desc *d);
+/* The kernel took a message of the socket's to send; msg: what its control said, or NULL. No lane
+ * held. */
+void sl_errq_sent_by_os(struct sl_sock *sk, const struct msghdr *msg);
+void sl_errq_init(void); /* once */
+/* The socket ends: what is in it goes. Lane held. */
+void sl_errq_fini(struct sl_sock *sk, struct sl_frames *cache);
+/* In a child: what is in it is the parent's. */
+void sl_errq_child(struct sl_sock *sk);
+
+/* For errq_tcp.c; lane held. There is memory for stamps and marks now. */
+bool sl_errq_has_ring(struct sl_errq *q);
+/* False: nobody reads. Takes a reference to the frame. */
+bool sl_errq_push(struct sl_sock *sk, const struct sl_sent *s);
+/* The packet was posted to the device just now: as s->flags ask. */
+void sl_errq_left(struct sl_sock *sk, struct sl_leg *leg, struct sl_sent *s);
+
+/* errq_tcp.c; lane held. A call has written, and asks for stamps of its last byte. */
+void sl_errq_mark(struct sl_tconn *c, uint32_t flags);
+/* A segment of a marked connection was posted. */
+void sl_errq_segment(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_seg *seg,
+		     const struct sl_tx_desc *d);
+void sl_errq_acked(struct sl_tconn *c); /* snd_una has moved */
+void sl_errq_unmark(struct sl_errq *q, struct sl_frames *cache);
+/* The connection is the kernel's, which has the socket's options but OPT_ID. */
+void sl_errq_to_kernel(struct sl_sock *sk, uint32_t write_seq);
+/* What a call asks for, by the socket or by its control. -EINVAL: what no stream has. */
+int sl_errq_asks(struct sl_sock *sk, const struct msghdr *msg);
+
+#endif

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Letters of children to their parents: which inherited socket a child uses.
+ *
+ * Theory of operation: a child can become another user, or another's, at any time after the fork,
+ * while it holds the writing end of its parent's mailbox. So nothing in a letter is more than a
+ * name: the number of an object in the parent's table, its generation, and the cookie of the
+ * kernel's socket. The parent looks it up among its own sockets, compares generation and cookie
+ * with what it has itself, and sees that the socket is older than its last fork. What a letter can
+ * bring about is then what a child that uses the socket brings about anyway: the socket goes to the
+ * kernel. The answer is on the board (board.c). With a letter about a TCP connection comes an end
+ * of a pair, by which the child gets the connection's new file, if a daemon made one (heirs.c). The
+ * keeper sends by it without waiting, and closes nothing that came: another thread does
+ * (stranger.c). The keeper reads some letters a round; a child that writes on and on gets
+ * a part of the keeper's time, and one that shuts the mailbox down cuts off itself and its
+ * siblings. */
+#include "sock/core/mail.h"
+
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/rights.h"
+#include "base/sys.h"
+#include "sock/core/board.h"
+#include "sock/move/heirs.h"
+#include "sock/core/sock.h"
+#include "sock/core/stranger.h"
+#include "sock/stream/tconn.h"
+
+#define PARENT_NS   1000000000ull /* most that a child waits for its parent's hand-back */
+#define SLICE_NS    10000000ull   /* so often it looks whether the parent is there still */
+#define LOOK_NS     500000
+#define LETTERS_MAX 64 /* a round */
+
+_Static_assert(sizeof(struct sl_letter) == 32, "a letter has no holes");
+
+static int mail[2] = {-1, -1}; /* reading and writing end */
+static struct sl_board board;
+/* Where the parent's letters go, and the parent's parent's: the last is the parent. */
+static struct postbox {
+	int fd;
+	const uint32_t *board;
+} up[SL_GENERATIONS];
+static uint8_t nup;
+
+/* A child's --------------------------------------------------------------------------------------
+ */
+
+/* A connection that is handed back is one of the kernel's again. Of other sockets nothing tells. */
+static bool is_handed_back(int fd)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info), n = sizeof(int);
+	int repair = 0;
+
+	return sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0 ||
+	       (info.tcpi_state != TCP_CLOSE &&
+		!sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &repair, &n) && !repair);
+}
+
+/* Its parent has ended. */
+static bool is_gone(int to)
+{
+	struct pollfd p = {.fd = to, .events = POLLRDHUP};
+	const struct timespec zero = {0, 0};
+
+	return sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0;
+}
+
+/* The mailbox is full only while a child floods it. with: a descriptor, or -1. */
+static bool post(const struct sl_letter *l, int with, int to, uint64_t end)
+{
+	const struct timespec pause = {.tv_nsec = LOOK_NS};
+	long n;
+
+	while ((n = sl_rights_send(to, l, sizeof(*l), &with, with >= 0, MSG_DONTWAIT)) == -EAGAIN &&
+	       sl_now_ns() < end)
+		sl_sys(SYS_nanosleep, &pause, NULL);
+	return n == sizeof(*l);
+}
+
+/* Until the letter is read and followed. with: what goes with it, or -1; tcp: descriptor of a TCP
+ * socket, or -1. */
+static void tell(const struct sl_letter *l, int with, const struct postbox *to, int tcp)
+{
+	uint64_t end = sl_now_ns() + PARENT_NS;
+
+	if (!post(l, with, to->fd, end))
+		return;
+	while (!sl_board_wait(to->board, l->ticket, SLICE_NS)) {
+		if (is_gone(to->fd) || sl_now_ns() >= end)
+			return;
+		if (tcp >= 0 ? is_handed_back(tcp) : !to->board)
+			return;
+	}
+}
+
+static uint32_t new_ticket(void)
+{
+	uint64_t x = (sl_now_ns() ^ (uint64_t)sl_sys(SYS_gettid) << 32) * 0x9e3779b97f4a7c15ull;
+
+	return (uint32_t)(x >> 32) | 1u << 31; /* never the 0 that the board begins with */
+}
+
+static uint64_t cookie_of(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+
+	return sl_sys_getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &len) ? 0 : cookie;
+}
+
+static struct postbox own_box(void)
+{
+	return (struct postbox){sl_load(&mail[1]), board.shown};
+}
+
+/* Of a connection: the child may get another file for it, and tells when the one that it had is on
+ * none of its numbers any more. (sshd's child has an RLIMIT_NOFILE of 0: the letter goes without.)
+ */
+static void tell_of_connection(struct sl_sock *sk, const struct sl_letter *l,
+			       const struct postbox *to, int fd)
+{
+	static const struct sl_letter left = {.magic = SL_LETTER_MAGIC, .use = SL_USE_LEFT};
+	uint32_t inode = sk->inode;
+	int end[2] = {-1, -1};
+
+	(void)sl_sys(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		     end);
+	tell(l, end[1], to, fd);
+	if (end[1] >= 0)
+		sl_sys_close(end[1]);
+	if (sl_heirs_receive(sk, inode, end[0], to->fd))
+		(void)sl_sys_sendto(to->fd, &left, sizeof(left), MSG_NOSIGNAL | MSG_DONTWAIT, NULL,
+				    0);
+	if (end[0] >= 0)
+		sl_sys_close(end[0]);
+}
+
+static void tell_parent(struct sl_sock *sk, int fd, enum sl_letter_use use)
+{
+	struct sl_letter l = {
+		.magic = SL_LETTER_MAGIC,
+		.use = use,
+		.sock = sl_sock_ref(sk),
+		.gen = sk->gen,
+		.cookie = cookie_of(fd),
+		.ticket = new_ticket(),
+	};
+	struct postbox to;
+
+	if (sk->passed) {
+		to = up[sk->passed - 1];
+	} else {
+		/* A child of vfork has the parent's memory: its own sockets are the parent's, and
+		 * no fork was counted for it. */
+		to = own_box();
+		sl_store(&sk->forks, sl_load(&sl_forks) - 1);
+	}
+	sk->passed = 0; /* once is enough */
+	if (sk->proto == IPPROTO_TCP)
+		tell_of_connection(sk, &l, &to, fd);
+	else
+		tell(&l, -1, &to, -1);
+}
+
+void sl_keeper_tell_parent_of(const struct sl_sock *sk, int fd)
+{
+	tell_parent((struct sl_sock *)sk, fd,
+		    sl_tlisten_is_shared(sk) ? SL_USE_ACCEPT : SL_USE_ANY);
+}
+
+void sl_keeper_tell_parent(const struct sl_sock *sk)
+{
+	sl_keeper_tell_parent_of(sk, sk->fd);
+}
+
+void sl_keeper_share(const struct sl_sock *sk)
+{
+	tell_parent((struct sl_sock *)sk, sk->fd, SL_USE_SHARE);
+}
+
+void sl_keeper_tell_fork(void)
+{
+	const struct sl_letter l = {
+		.magic = SL_LETTER_MAGIC,
+		.use = SL_USE_NONE,
+		.ticket = new_ticket(),
+	};
+	const struct postbox to = own_box();
+
+	tell(&l, -1, &to, -1);
+}
+
+void sl_keeper_poke(void)
+{
+	const struct sl_letter l = {.magic = SL_LETTER_MAGIC, .use = SL_USE_POKE};
+
+	(void)sl_sys_sendto(sl_load(&mail[1]), &l, sizeof(l), MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
+}
+
+/* The keeper's -----------------------------------------------------------------------------------
+ */
+
+/* NULL: none of ours that a child can have. */
+static struct sl_sock *meant(const struct sl_letter *l)
+{
+	struct sl_sock *sk = sl_sock_at(l->sock, l->gen);
+
+	if (!sk || sl_load(&sk->forks) == sl_load(&sl_forks))
+		return NULL;
+	return l->cookie && cookie_of(sl_load(&sk->fd)) == l->cookie ? sk : NULL;
+}
+
+static void follow(struct sl_sock *sk, enum sl_letter_use use)
+{
+	if (!sl_tlisten_is_shared(sk))
+		use = SL_USE_ANY;
+	if (use == SL_USE_SHARE && sl_tlisten_share(sk))
+		return;
+	if (use == SL_USE_SHARE)
+		sk->heir = true;
+	if (use == SL_USE_ACCEPT)
+		sl_tlisten_for_others(sk);
+	sl_sock_kernel(sk, SL_REASON_FORKED);
+}
+
+/* The kernel asks nobody else about it, and it sends without waiting. */
+static bool is_end_of_pair(int fd)
+{
+	int domain = 0, type = 0;
+	socklen_t len = sizeof(int);
+
+	return !sl_sys_getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) && domain == AF_UNIX &&
+	       !sl_sys_getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) && type == SOCK_SEQPACKET;
+}
+
+void sl_mail_on_letter(const void *letter, long bytes, int end)
+{
+	struct sl_letter l;
+	struct sl_sock *sk;
+
+	if (bytes != sizeof(l))
+		return;
+	memcpy(&l, letter, sizeof(l));
+	if (l.magic != SL_LETTER_MAGIC || l.use >= SL_USE_END || l.use == SL_USE_POKE)
+		return;
+	if (l.use == SL_USE_NONE) {
+		__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
+	} else if (l.use == SL_USE_LEFT) {
+		sl_heirs_look_now();
+	} else {
+		sk = meant(&l);
+		if (sk)
+			follow(sk, l.use);
+		if (sk && end >= 0 && is_end_of_pair(end))
+			sl_heirs_send(sk, end);
+	}
+	sl_board_post(&board, l.ticket);
+}
+
+/* A packet of no bytes is read as the end is. */
+static bool is_shut_down(void)
+{
+	struct pollfd p = {.fd = mail[0], .events = POLLRDHUP};
+	const struct timespec zero = {0, 0};
+
+	return sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0 &&
+	       p.revents & (POLLRDHUP | POLLHUP | POLLNVAL);
+}
+
+enum sl_mail sl_mail_read(void)
+{
+	int fd[SL_RIGHTS_ANY];
+	struct sl_letter l;
+	uint32_t nfds;
+
+	for (unsigned i = 0; i < LETTERS_MAX; i++) {
+		long n = sl_rights_recv_any(mail[0], &l, sizeof(l), fd, &nfds);
+		bool room = true;
+
+		for (uint32_t j = 0; j < nfds; j++)
+			fd[j] = sl_stranger_take(fd[j]);
+		if (nfds > 1)
+			sl_stranger_warn();
+		if (n > 0)
+			sl_mail_on_letter(&l, n, nfds == 1 ? fd[0] : -1);
+		for (uint32_t j = 0; j < nfds; j++)
+			room &= sl_stranger_close(fd[j]);
+		if (!room || (n == 0 && is_shut_down()))
+			return SL_MAIL_BROKEN;
+		if (n < 0)
+			return SL_MAIL_EMPTY;
+	}
+	return SL_MAIL_MORE;
+}
+
+static int make_pair(int fd[2])
+{
+	return sl_sysi(SYS_socketpair, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		       fd);
+}
+
+/* The numbers stay: another thread may be about to write to one. What lies in the old one may be
+ * descriptors, so that the keeper must not be the one who closes it. */
+int sl_mail_renew(void)
+{
+	int fd[2], old, err = make_pair(fd);
+
+	if (err)
+		return err;
+	old = sl_fd_dup(mail[0]);
+	if (old >= 0) {
+		sl_sys(SYS_dup3, fd[0], mail[0], O_CLOEXEC);
+		sl_sys(SYS_dup3, fd[1], mail[1], O_CLOEXEC);
+		sl_stranger_close(old);
+		sl_warn("sluice", "a child has shut down the way by which children tell what they "
+				  "use: what it shares with this process may stand still there");
+	}
+	sl_sys_close(fd[0]);
+	sl_sys_close(fd[1]);
+	return old < 0 ? old : 0;
+}
+
+int sl_mail_open(void)
+{
+	int err = make_pair(mail);
+
+	if (err)
+		return err;
+	mail[0] = sl_fd_keep(mail[0]);
+	mail[1] = sl_fd_keep(mail[1]);
+	if (!sl_board_open(&board))
+		sl_debug("sluice", "no board for children: they look themselves");
+	return 0;
+}
+
+static void close_end(int *fd)
+{
+	if (*fd >= 0)
+		sl_sys_close(*fd);
+	*fd = -1;
+}
+
+void sl_mail_close(void)
+{
+	close_end(&mail[0]);
+	close_end(&mail[1]);
+	sl_board_close(&board);
+}
+
+void sl_keeper_leave(const void *what, size_t bytes, const int *fd, uint32_t nfds)
+{
+	if (mail[0] >= 0)
+		(void)sl_rights_send(mail[0], what, bytes, fd, nfds, MSG_DONTWAIT);
+}
+
+int sl_mail_fd(void)
+{
+	return mail[0];
+}
+
+bool sl_keeper_may_have_children(void)
+{
+	return nup < SL_GENERATIONS;
+}
+
+uint8_t sl_keeper_generation(void)
+{
+	return nup;
+}
+
+/* The writing end stays: it is how the child speaks; and the board, where it is answered. */
+void sl_mail_child(void)
+{
+	if (mail[1] >= 0)
+		up[nup++] = own_box();
+	mail[1] = -1;
+	close_end(&mail[0]);
+	board = (struct sl_board){NULL, NULL};
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Closing descriptors that a hostile process has sent.
+ *
+ * Theory of operation: close(2) can take as long as whoever made the file likes: a socket with
+ * SO_LINGER waits for its peer, a file of FUSE for its server. A thread of its own does it, which
+ * is there only while there are such descriptors, so that neither the keeper nor a thread of the
+ * program is held up. When that thread hangs and as many wait as there is room for, the callers
+ * read no more of what brings them. */
+#include "sock/core/stranger.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
+#include "base/fds.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/sys.h"
+
+#define ROOM     64
+#define PAUSE_NS 100000
+#define PAUSES   20000
+
+static struct sl_lock lock; /* protects what follows; a leaf */
+static int waiting[ROOM];
+static uint32_t nwaiting;
+static int current = -1; /* the thread closes it now */
+static bool closing;     /* the thread is there */
+static uint32_t tid;     /* the kernel's number of the last one */
+
+/* -1: none is left, and the thread ends. */
+static int next(void)
+{
+	int fd = -1;
+
+	sl_lock(&lock);
+	if (nwaiting)
+		fd = waiting[--nwaiting];
+	else
+		closing = false;
+	sl_store(&current, fd);
+	sl_unlock(&lock);
+	return fd;
+}
+
+static void *closer(void *arg)
+{
+	static const struct linger off;
+	int fd;
+
+	sl_store(&tid, sl_tid());
+	while ((fd = next()) >= 0) {
+		sl_sys_setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
+		sl_sys_close(fd);
+	}
+	return NULL;
+}
+
+static int start(void)
+{
+	sigset_t all, old;
+	pthread_t thread;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&thread, NULL, closer, NULL);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (!err)
+		pthread_detach(thread);
+	return err;
+}
+
+void sl_stranger_warn(void)
+{
+	sl_warn_once("sock", "a process that shares sockets with this one sends descriptors that "
+			     "belong to none of them: they are closed. Is it still what it was?");
+}
+
+/* Only sockets are moved: getsockopt(2) asks no file system, and to close one of two numbers of a
+ * socket waits for nobody. */
+int sl_stranger_take(int fd)
+{
+	int domain, high;
+	socklen_t len = sizeof(domain);
+
+	if (sl_fd_is_kept(fd))
+		return fd;
+	high = sl_sys_getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) ? -ENOTSOCK
+									   : sl_fd_dup(fd);
+	if (high < 0) {
+		sl_fd_protect(fd);
+		return fd;
+	}
+	sl_sys_close(fd);
+	return high;
+}
+
+bool sl_stranger_close(int fd)
+{
+	bool begin, room;
+
+	fd = sl_stranger_take(fd);
+	if (!sl_lock(&lock))
+		return false; /* (a signal handler in the midst of it) */
+	if (nwaiting < ROOM)
+		waiting[nwaiting++] = fd;
+	room = nwaiting < ROOM;
+	begin = !closing;
+	closing = true;
+	sl_unlock(&lock);
+	if (begin && start()) {
+		sl_lock(&lock);
+		closing = false; /* the next call tries again */
+		sl_unlock(&lock);
+	}
+	return room;
+}
+
+static bool is_there(void)
+{
+	uint32_t t = sl_load(&tid);
+
+	return sl_load(&closing) || (t && sl_sys(SYS_tgkill, sl_sys(SYS_getpid), t, 0) == 0);
+}
+
+bool sl_stranger_wait(void)
+{
+	const struct timespec pause = {.tv_nsec = PAUSE_NS};
+
+	for (unsigned i = 0; i < PAUSES && is_there(); i++)
+		sl_sys(SYS_nanosleep, &pause, NULL);
+	return !is_there();
+}
+
+/* The thread is not in the child. The descriptors that waited stay open there, until execve(2) or
+ * the end, but their numbers are the program's again: dup2(2) may put another file on them. */
+void sl_stranger_child(void)
+{
+	memset(&lock, 0, sizeof(lock));
+	for (uint32_t i = 0; i < nwaiting; i++)
+		if (sl_fd_is_kept(waiting[i]))
+			sl_fd_forget(waiting[i]);
+	if (sl_fd_is_kept(current))
+		sl_fd_forget(current);
+	current = -1;
+	nwaiting = 0;
+	closing = false;
+	tid = 0;
+}

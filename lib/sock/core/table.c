@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table of sockets: their memory, who is in it, and what becomes of it in a child.
+ *
+ * Theory of operation: objects are type-stable: carved from reserved address space and used again,
+ * never unmapped, so that a thread that holds a pointer may look at it at any time; gen tells it
+ * whether it still is the same socket. */
+#include <string.h>
+
+#include "base/reserve.h"
+#include "base/sys.h"
+#include "sock/move/heirs.h"
+#include "sock/core/sock.h"
+#include "sock/stream/tconn.h"
+
+#define MAX_SOCKS (1u << 20)
+
+/* A TCP socket's object has no room for UDP's part. Built for the address sanitizer it has, and to
+ * touch it is reported. */
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#define TCP_STRIDE sizeof(struct sl_sock)
+#define TCP_ENDS(sk)                                                                               \
+	__asan_poison_memory_region((char *)(sk) + offsetof(struct sl_sock, udp),                  \
+				    sizeof(*(sk)) - offsetof(struct sl_sock, udp))
+#else
+#define TCP_STRIDE   offsetof(struct sl_sock, udp)
+#define TCP_ENDS(sk) ((void)(sk))
+#endif
+
+/* The memory of a TCP connection at rest: its block, its socket, its slot, with the link, and its
+ * place in the table of descriptors. */
+_Static_assert(sizeof(struct sl_tconn) + offsetof(struct sl_sock, udp) + sizeof(struct sl_slot) +
+			       sizeof(uint32_t) + sizeof(uintptr_t) <=
+		       1024,
+	       "a connection at rest is to cost 1 KiB at most");
+
+struct slab {
+	struct sl_reserve room;
+	size_t stride; /* bytes */
+	uint32_t used;
+	struct sl_sock *free;
+};
+
+static struct sl_lock table_lock; /* protects what follows */
+static struct slab slabs[2] = {
+	{.stride = sizeof(struct sl_sock)}, /* UDP */
+	{.stride = TCP_STRIDE},
+};
+
+static struct sl_sock *slab_at(const struct slab *s, uint32_t i)
+{
+	return (struct sl_sock *)(s->room.mem + i * s->stride);
+}
+
+static struct slab *slab_of(int proto)
+{
+	return &slabs[proto == IPPROTO_TCP];
+}
+
+#define REF_TCP (1u << 31)
+
+uint32_t sl_sock_ref(const struct sl_sock *sk)
+{
+	const struct slab *s = slab_of(sk->proto);
+	uint32_t i = (uint32_t)((size_t)((const char *)sk - s->room.mem) / s->stride);
+
+	return sk->proto == IPPROTO_TCP ? i | REF_TCP : i;
+}
+
+struct sl_sock *sl_sock_at(uint32_t ref, uint32_t gen)
+{
+	const struct slab *s = &slabs[!!(ref & REF_TCP)];
+	uint32_t i = ref & ~REF_TCP;
+	struct sl_sock *sk;
+
+	if (i >= sl_load_acquire(&s->used))
+		return NULL;
+	sk = slab_at(s, i);
+	return sl_load(&sk->gen) == gen && sl_load(&sk->nfds) ? sk : NULL;
+}
+
+int sl_sock_table_init(void)
+{
+	int err = 0;
+
+	for (unsigned k = 0; k < sl_array_len(slabs) && err == 0; k++)
+		if (!slabs[k].room.mem) /* not a parent's, which stay */
+			err = sl_reserve_open(&slabs[k].room, MAX_SOCKS * slabs[k].stride);
+	if (err == 0)
+		err = sl_slots_init(MAX_SOCKS);
+	if (err == 0)
+		err = sl_fdtab_init();
+	return err;
+}
+
+struct sl_sock *sl_sock_find(bool (*is)(struct sl_sock *sk, void *arg), void *arg)
+{
+	for (unsigned k = 0; k < sl_array_len(slabs); k++) {
+		uint32_t n = sl_load_acquire(&slabs[k].used);
+
+		for (uint32_t i = 0; i < n; i++) {
+			struct sl_sock *sk = slab_at(&slabs[k], i);
+
+			if (sl_load(&sk->nfds) && is(sk, arg))
+				return sk;
+		}
+	}
+	return NULL;
+}
+
+struct visit {
+	void (*fn)(struct sl_sock *sk, void *arg);
+	void *arg;
+};
+
+static bool visit_one(struct sl_sock *sk, void *arg)
+{
+	const struct visit *v = arg;
+
+	v->fn(sk, v->arg);
+	return false;
+}
+
+void sl_sock_for_each(void (*fn)(struct sl_sock *sk, void *arg), void *arg)
+{
+	struct visit v = {fn, arg};
+
+	sl_sock_find(visit_one, &v);
+}
+
+static bool is_ours(struct sl_sock *sk, void *arg)
+{
+	return sk->inode == *(const uint32_t *)arg && sk->state != SL_STATE_KERNEL;
+}
+
+bool sl_sock_inode_is_ours(uint32_t inode, void *arg)
+{
+	return sl_sock_find(is_ours, &inode) != NULL;
+}
+
+static void wipe(struct sl_sock *sk, size_t from, size_t to)
+{
+	memset((char *)sk + from, 0, to - from);
+}
+
+/* The object for its next life. What its first fields are is never wrong; and frames of its past
+ * life may be under way (wmem). The keeper may be about to look who waits, for an event of that
+ * life: the list is one at any time. */
+static void renew(struct sl_sock *sk)
+{
+	sl_store(&sk->gen, sk->gen + 1);
+	sl_store_release(&sk->lane, &sl_limbo);
+	wipe(sk, offsetof(struct sl_sock, state), offsetof(struct sl_sock, watches));
+	sl_list_init(&sk->watches);
+	wipe(sk, offsetof(struct sl_sock, watches) + sizeof(sk->watches),
+	     offsetof(struct sl_sock, udp));
+	if (!sl_sock_is_udp(sk))
+		return;
+	wipe(sk, offsetof(struct sl_sock, udp), offsetof(struct sl_sock, wmem));
+	wipe(sk, offsetof(struct sl_sock, wmem) + sizeof(sk->wmem), sizeof(*sk));
+	sl_list_init(&sk->blocked);
+}
+
+/* An object that was never used. NULL: no memory. */
+static struct sl_sock *fresh(struct slab *s, int proto)
+{
+	struct sl_sock *sk = slab_at(s, s->used);
+
+	if (sl_reserve_upto(&s->room, (s->used + 1) * s->stride))
+		return NULL;
+	sk->proto = (uint8_t)proto;
+	if (proto == IPPROTO_TCP)
+		TCP_ENDS(sk);
+	return sk;
+}
+
+struct sl_sock *sl_sock_alloc(int proto)
+{
+	struct slab *s = slab_of(proto);
+	struct sl_sock *sk = NULL;
+
+	if (!sl_lock(&table_lock))
+		return NULL;
+	if (s->free) {
+		sk = s->free;
+		s->free = sk->next_free;
+	} else {
+		sk = fresh(s, proto);
+	}
+	if (sk) {
+		renew(sk);
+		if (sk == slab_at(s, s->used))
+			sl_store_release(&s->used, s->used + 1);
+	}
+	sl_unlock(&table_lock);
+	return sk;
+}
+
+void sl_sock_free(struct sl_sock *sk)
+{
+	struct slab *s = slab_of(sk->proto);
+
+	sl_lock(&table_lock);
+	sl_store(&sk->nfds, 0);
+	sk->next_free = s->free;
+	s->free = sk;
+	sl_unlock(&table_lock);
+}
+
+/* In a child ------------------------------------------------------------------------------------
+ */
+
+static void child_udp(struct sl_sock *sk)
+{
+	sk->members = NULL;
+	sk->udp.ring = NULL; /* the frames are the parent's; the memory is lost with it */
+	sk->udp.size = sk->udp.head = sk->udp.tail = 0;
+	sk->path.d = NULL;
+	sk->pacer = NULL;
+}
+
+/* A stream that is the kernel's already has nothing from us in a child, which may be confined to
+ * the very calls that it makes (sshd's, by seccomp: no sendmsg(2) for a write). */
+static bool is_kernels_alone(const struct sl_sock *sk)
+{
+	return sk->proto == IPPROTO_TCP && sk->state == SL_STATE_KERNEL && !sk->passed &&
+	       !sk->heir && sk->nfds == 1;
+}
+
+static void child_sock(struct sl_sock *sk, void *arg)
+{
+	bool later;
+
+	sl_heirs_child(sk);
+	if (sl_sock_stays(sk) || sk->parked) { /* the parent's alone */
+		sl_sys_close(sk->fd);
+		sk->parked = false;
+		sk->nfds = 0;
+		return;
+	}
+	sk->heir |= sk->lsn || sl_tlisten_is_shared(sk);
+	later = sl_inherit_wants(sk);
+	if (is_kernels_alone(sk) && !later) {
+		sl_fdtab_clear(sk->fd);
+		sk->nfds = 0;
+		return;
+	}
+	sk->given = later ? SL_GIVEN_LATER : 0;
+	if (!sk->passed && (sk->state == SL_STATE_OFFLOADED || sl_sock_queued(sk)))
+		sk->passed = sl_keeper_generation();
+	sk->state = SL_STATE_KERNEL;
+	sk->stats = sl_stats_sock_none(); /* the parent's memory is not there any more */
+	sk->slot = SL_NO_SLOT;
+	sk->claims = NULL;
+	sk->conn = NULL;
+	sk->lsn = NULL;
+	sk->lane = &sl_limbo;
+	if (sl_sock_is_udp(sk))
+		child_udp(sk);
+	sl_errq_child(sk);
+	memset(&sk->slow, 0, sizeof(sk->slow));
+	sl_list_init(&sk->watches);
+	sk->in_kernel = 0;
+	sk->taking = false;
+}
+
+/* In a child after fork: its descriptors are plain kernel sockets. Offloaded ones are the
+ * parent's; the first use tells it to hand them back (sl_keeper_tell_parent). */
+void sl_sock_table_child(void)
+{
+	sl_sock_for_each(child_sock, NULL);
+	memset(&table_lock, 0, sizeof(table_lock));
+	for (unsigned k = 0; k < sl_array_len(slabs); k++)
+		slabs[k].free = NULL; /* another thread may have been taking one */
+}

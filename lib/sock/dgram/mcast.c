@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Multicast: memberships and the fan-out of one packet to several sockets.
+ *
+ * Theory of operation: the kernel joins on the shadow and speaks IGMP and MLD. What it accepted is
+ * read back from it (MCAST_MSFILTER), so filters are never computed twice. A fan is a claim on
+ * (group, port, device): its packets come to one lane, and each socket of the process that the
+ * kernel would have given a copy gets one: members by their source filter, others bound to the
+ * wildcard by IP_MULTICAST_ALL. As long as another program of the host would get copies, too,
+ * the fan claims nothing and the kernel serves everybody. */
+#include <errno.h>
+
+#include "base/heap.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/kern/diag.h"
+#include "sluice.h"
+#include "sock/core/sock.h"
+
+#define MAX_SOURCES 64
+#define MAX_FAN     64
+
+/* One membership of a socket, as the kernel reports it. */
+struct sl_member {
+	struct sl_member *next;
+	struct sl_addr group;
+	uint32_t ifindex;
+	bool exclude; /* the listed sources, or: include them alone */
+	uint32_t nsources;
+	struct sl_addr source[];
+};
+
+struct fan {
+	struct sl_list node;
+	struct sl_addr group;
+	uint16_t port;
+	uint32_t ifindex;
+	uint32_t slot;
+	struct sl_lane *lane; /* its packets come here; holds nsocks and sock */
+	bool claimed;
+	bool said; /* that others share it */
+	struct sl_claim_req req;
+	uint32_t nsocks;
+	struct sl_sock *sock[MAX_FAN];
+};
+
+static struct sl_lock lock; /* the list of fans; taken after sk->slow, before lanes */
+static struct sl_list fans = {&fans, &fans};
+
+/* Which options are memberships ---------------------------------------------------------------- */
+
+bool sl_mcast_is_membership(int level, int name)
+{
+	if (level == IPPROTO_IP)
+		return (name >= IP_ADD_MEMBERSHIP && name <= IP_DROP_SOURCE_MEMBERSHIP) ||
+		       name == IP_MSFILTER || (name >= MCAST_JOIN_GROUP && name <= MCAST_MSFILTER);
+	return level == IPPROTO_IPV6 && (name == IPV6_JOIN_GROUP || name == IPV6_LEAVE_GROUP ||
+					 (name >= MCAST_JOIN_GROUP && name <= MCAST_MSFILTER));
+}
+
+static uint32_t device_of_v4(uint32_t be_addr, const struct sl_addr *group)
+{
+	struct sl_addr a = sl_addr_v4(be_addr);
+	struct sl_route_key key = {.dst = *group, .src = sl_addr_v4(0)};
+	struct sl_route route;
+
+	if (be_addr)
+		return sl_device_of_addr(&a);
+	return sl_route_get(&key, &route) == 0 ? route.ifindex : 0; /* ip_mc_find_dev() */
+}
+
+static bool target_ip(int name, const void *val, socklen_t len, struct sl_addr *group,
+		      uint32_t *ifindex)
+{
+	struct ip_mreqn mn = {0};
+	struct ip_mreq_source ms;
+
+	if (name == IP_ADD_MEMBERSHIP || name == IP_DROP_MEMBERSHIP) {
+		memcpy(&mn, val, sl_min((size_t)len, sizeof(mn)));
+		*group = sl_addr_v4(mn.imr_multiaddr.s_addr);
+		*ifindex = mn.imr_ifindex ? (uint32_t)mn.imr_ifindex
+					  : device_of_v4(mn.imr_address.s_addr, group);
+		return true;
+	}
+	if (name == IP_MSFILTER || len < sizeof(ms)) {
+		struct ip_msfilter f;
+
+		if (name != IP_MSFILTER || len < sizeof(f))
+			return false;
+		memcpy(&f, val, sizeof(f));
+		*group = sl_addr_v4(f.imsf_multiaddr.s_addr);
+		*ifindex = device_of_v4(f.imsf_interface.s_addr, group);
+		return true;
+	}
+	memcpy(&ms, val, sizeof(ms));
+	*group = sl_addr_v4(ms.imr_multiaddr.s_addr);
+	*ifindex = device_of_v4(ms.imr_interface.s_addr, group);
+	return true;
+}
+
+/* Group and device that an option is about. */
+static bool target(int level, int name, const void *val, socklen_t len, struct sl_addr *group,
+		   uint32_t *ifindex)
+{
+	struct ipv6_mreq m6;
+	struct group_req gr; /* group_source_req and group_filter begin alike */
+	uint16_t port;
+	uint32_t scope;
+
+	if (name >= MCAST_JOIN_GROUP && name <= MCAST_MSFILTER) {
+		if (len < sizeof(gr))
+			return false;
+		memcpy(&gr, val, sizeof(gr));
+		*ifindex = gr.gr_interface;
+		if (sl_addr_from_sockaddr((struct sockaddr *)&gr.gr_group, sizeof(gr.gr_group),
+					  group, &port, &scope) < 0)
+			return false;
+	} else if (level == IPPROTO_IPV6) {
+		if (len < sizeof(m6))
+			return false;
+		memcpy(&m6, val, sizeof(m6));
+		*group = sl_addr_v6(&m6.ipv6mr_multiaddr);
+		*ifindex = m6.ipv6mr_interface;
+	} else if (!target_ip(name, val, len, group, ifindex)) {
+		return false;
+	}
+	if (*ifindex == 0) {
+		struct sl_route_key key = {.dst = *group};
+		struct sl_route route;
+
+		if (sl_addr_is_v4(group))
+			key.src = sl_addr_v4(0);
+		if (sl_route_get(&key, &route) == 0)
+			*ifindex = route.ifindex;
+	}
+	return *ifindex != 0;
+}
+
+/* Memberships ---------------------------------------------------------------------------------- */
+
+static struct sl_member **find_member(struct sl_sock *sk, const struct sl_addr *group,
+				      uint32_t ifindex)
+{
+	struct sl_member **m = &sk->members;
+
+	while (*m && !((*m)->ifindex == ifindex && sl_addr_eq(&(*m)->group, group)))
+		m = &(*m)->next;
+	return m;
+}
+
+/* Asks the kernel for the filter in force. NULL: not a member (any more). */
+static struct sl_member *read_filter(const struct sl_sock *sk, const struct sl_addr *group,
+				     uint32_t ifindex)
+{
+	union {
+		struct group_filter f;
+		char room[GROUP_FILTER_SIZE(MAX_SOURCES)];
+	} u;
+	socklen_t len = sizeof(u), slen = sizeof(u.f.gf_group);
+	bool v4 = sl_addr_is_v4(group);
+	struct sl_member *m;
+	uint32_t scope;
+	uint16_t port;
+
+	memset(&u, 0, sizeof(u));
+	u.f.gf_interface = ifindex;
+	sl_addr_to_sockaddr(group, 0, 0, v4 ? AF_INET : AF_INET6, (struct sockaddr *)&u.f.gf_group,
+			    &slen);
+	u.f.gf_numsrc = MAX_SOURCES;
+	if (sl_sys_getsockopt(sk->fd, v4 ? IPPROTO_IP : IPPROTO_IPV6, MCAST_MSFILTER, &u, &len) < 0)
+		return NULL;
+	u.f.gf_numsrc = sl_min(u.f.gf_numsrc, (uint32_t)MAX_SOURCES);
+	if (u.f.gf_fmode == MCAST_INCLUDE && u.f.gf_numsrc == 0)
+		return NULL;
+	m = sl_calloc(1, sizeof(*m) + u.f.gf_numsrc * sizeof(m->source[0]));
+	if (!m)
+		return NULL;
+	m->group = *group;
+	m->ifindex = ifindex;
+	m->exclude = u.f.gf_fmode == MCAST_EXCLUDE;
+	for (; m->nsources < u.f.gf_numsrc; m->nsources++)
+		if (sl_addr_from_sockaddr((struct sockaddr *)&u.f.gf_slist[m->nsources],
+					  sizeof(u.f.gf_slist[0]), &m->source[m->nsources], &port,
+					  &scope) < 0)
+			break;
+	return m;
+}
+
+static void show_groups(struct sl_sock *sk)
+{
+	uint32_t n = 0;
+
+	for (const struct sl_member *m = sk->members; m; m = m->next, n++)
+		if (n < sl_array_len(sk->stats->group))
+			sk->stats->group[n] = m->group;
+	sk->stats->ngroups = n;
+}
+
+/* Fan-out -------------------------------------------------------------------------------------- */
+
+/* ip_mc_sf_allow() of the kernel. */
+static bool wants_packet(const struct sl_sock *sk, const struct fan *f, const struct sl_addr *src)
+{
+	const struct sl_member *m = *find_member((struct sl_sock *)sk, &f->group, f->ifindex);
+
+	if (!m)
+		return sk->mc_all;
+	for (uint32_t i = 0; i < m->nsources; i++)
+		if (sl_addr_eq(&m->source[i], src))
+			return !m->exclude;
+	return m->exclude;
+}
+
+/* Handler of SL_SLOT_FAN; the fan's lane is held. */
+static bool fan_input(void *obj, struct sl_in *in)
+{
+	struct fan *f = obj;
+	struct sl_addr src;
+
+	if (sl_unlikely(f->lane != in->lane)) { /* see sl_udp_input() */
+		in->stats->rx_stale++;
+		return false;
+	}
+	sl_pkt_saddr(&in->pkt, &src);
+	for (uint32_t i = 0; i < f->nsocks; i++) {
+		struct sl_sock *sk = f->sock[i];
+		struct sl_lane *lane = sl_load_acquire(&sk->lane);
+
+		if (!wants_packet(sk, f, &src))
+			continue;
+		if (lane != in->lane) {
+			sl_lane_cross(in->lane, lane, sk->slot, in);
+			continue;
+		}
+		sl_in_ref(in);
+		if (!sl_udp_input(&sk->udp, in))
+			sl_in_put(in);
+	}
+	return false; /* each copy holds a reference of its own */
+}
+
+void sl_mcast_init(void)
+{
+	sl_in_register(SL_SLOT_FAN, fan_input);
+}
+
+void sl_mcast_child(void)
+{
+	memset(&lock, 0, sizeof(lock));
+	sl_list_init(&fans);
+}
+
+static struct fan *find_fan(const struct sl_addr *group, uint16_t port, uint32_t ifindex)
+{
+	sl_list_for_each (it, &fans) {
+		struct fan *f = sl_container_of(it, struct fan, node);
+
+		if (f->port == port && f->ifindex == ifindex && sl_addr_eq(&f->group, group))
+			return f;
+	}
+	return NULL;
+}
+
+static struct fan *new_fan(struct sl_sock *sk, const struct sl_member *m)
+{
+	struct sl_port *port = sl_port_open(m->ifindex);
+	struct sl_leg *leg = port ? sl_lane_leg(sk->lane, port) : NULL;
+	struct fan *f = leg ? sl_calloc(1, sizeof(*f)) : NULL;
+	int slot = f ? sl_slot_new() : -ENOSPC;
+
+	if (slot < 0) {
+		sl_free(f);
+		return NULL;
+	}
+	f->group = m->group;
+	f->port = sk->local_port;
+	f->ifindex = m->ifindex;
+	f->slot = (uint32_t)slot;
+	f->lane = sk->lane;
+	f->req = (struct sl_claim_req){
+		.ifindex = port->lower,
+		.key.proto = IPPROTO_UDP,
+		.key.vlan = port->vlan,
+		.key.local_port = sk->local_port,
+		.claim.lane = leg->first,
+		.claim.slot = f->slot,
+		.claim.gen = sl_slots[slot].gen,
+		/* some member may want stamps */
+		.claim.flags = SL_CLAIM_STAMP | SL_CLAIM_VLAN(port->vlan_nr),
+	};
+	memcpy(f->req.key.local, m->group.b, 16);
+	sl_slot_set(f->slot, SL_SLOT_FAN, f);
+	sl_list_add_tail(&fans, &f->node);
+	return f;
+}
+
+/* Claims for the fan, or leaves it to the kernel while other programs share it. */
+static void settle(struct fan *f)
+{
+	struct sl_diag_claim d = {
+		.local = f->group,
+		.port = f->port,
+		.ifindex = f->ifindex,
+	};
+	char buf[SL_ADDR_STRLEN];
+	const char *why = NULL;
+	uint32_t inode = 0;
+
+	if (sl_diag_shared(&d, sl_sock_inode_is_ours, NULL, &inode) > 0) {
+		if (!f->said)
+			sl_info("mcast",
+				"group %s port %u stays with the kernel: another program "
+				"of this host receives on that port, too (socket inode %u)",
+				sl_addr_str(&f->group, buf), f->port, inode);
+		f->said = true;
+		if (f->claimed)
+			sl_broker_unclaim(&f->req);
+		f->claimed = false;
+		return;
+	}
+	if (!f->claimed && f->nsocks) {
+		f->req.shadow_fd = f->sock[0]->fd;
+		f->claimed = sl_broker_claim(&f->req, &why) == 0;
+		if (!f->claimed && !f->said)
+			sl_warn("mcast", "group %s port %u stays with the kernel: %s",
+				sl_addr_str(&f->group, buf), f->port, why ? why : "no claim");
+		f->said = !f->claimed;
+	}
+}
+
+static bool bound_for(const struct sl_sock *sk, const struct fan *f)
+{
+	bool v4 = sl_addr_is_v4(&f->group);
+
+	if (!sl_sock_is_udp(sk) || sk->local_port != f->port ||
+	    sl_load(&sk->state) != SL_STATE_OFFLOADED ||
+	    (sk->bound_if && sk->bound_if != f->ifindex))
+		return false;
+	if (sk->bound_addr)
+		return sl_addr_eq(&sk->local, &f->group);
+	return v4 ? sk->family == AF_INET || !sk->v6only : sk->family == AF_INET6;
+}
+
+static void add_sock(struct fan *f, struct sl_sock *sk)
+{
+	if (!sl_lane_lock(f->lane))
+		return;
+	for (uint32_t i = 0; i < f->nsocks; i++)
+		if (f->sock[i] == sk)
+			goto out;
+	if (f->nsocks < MAX_FAN)
+		f->sock[f->nsocks++] = sk;
+	else
+		sl_warn_once("mcast", "more than %d sockets on one group and port", MAX_FAN);
+out:
+	sl_lane_unlock(f->lane);
+}
+
+static void del_sock(struct fan *f, struct sl_sock *sk)
+{
+	if (!sl_lane_lock(f->lane))
+		return;
+	for (uint32_t i = 0; i < f->nsocks; i++)
+		if (f->sock[i] == sk)
+			f->sock[i--] = f->sock[--f->nsocks];
+	sl_lane_unlock(f->lane);
+}
+
+static void free_fan(struct fan *f)
+{
+	if (f->claimed)
+		sl_broker_unclaim(&f->req);
+	sl_list_del(&f->node);
+	if (sl_lane_lock(f->lane)) { /* nobody is in fan_input() with it any more */
+		sl_slot_free(f->slot);
+		sl_lane_unlock(f->lane);
+	}
+	sl_free(f);
+}
+
+/* Is anybody still a member? IP_MULTICAST_ALL alone brings no packets to the host. */
+static bool has_member(const struct fan *f)
+{
+	for (uint32_t i = 0; i < f->nsocks; i++)
+		if (*find_member(f->sock[i], &f->group, f->ifindex))
+			return true;
+	return false;
+}
+
+/* Brings the fans in line with what this socket is and has joined. */
+static void sync_fans(struct sl_sock *sk, bool going)
+{
+	if (!sl_lock(&lock))
+		return;
+	if (!going && sk->state == SL_STATE_OFFLOADED)
+		for (struct sl_member *m = sk->members; m; m = m->next)
+			if (!find_fan(&m->group, sk->local_port, m->ifindex))
+				new_fan(sk, m);
+	sl_list_for_each_safe (it, &fans) {
+		struct fan *f = sl_container_of(it, struct fan, node);
+
+		if (!going && bound_for(sk, f))
+			add_sock(f, sk);
+		else
+			del_sock(f, sk);
+		if (!has_member(f))
+			free_fan(f);
+		else if (f->port == sk->local_port)
+			settle(f);
+	}
+	sl_unlock(&lock);
+}
+
+static void add_existing(struct sl_sock *sk, void *arg)
+{
+	struct fan *f = arg;
+
+	if (bound_for(sk, f))
+		add_sock(f, sk);
+}
+
+/* Every socket on the port gets its copy, also those that were there before the fan. */
+static void gather_sockets(struct sl_sock *sk)
+{
+	if (!sl_lock(&lock))
+		return;
+	sl_list_for_each (it, &fans) {
+		struct fan *f = sl_container_of(it, struct fan, node);
+
+		if (f->port == sk->local_port)
+			sl_sock_for_each(add_existing, f);
+	}
+	sl_unlock(&lock);
+}
+
+void sl_mcast_claim(struct sl_sock *sk)
+{
+	if (!sk->members && sl_list_empty(&fans))
+		return;
+	sync_fans(sk, false);
+	gather_sockets(sk);
+}
+
+void sl_mcast_pause(struct sl_sock *sk)
+{
+	if (sk->members || !sl_list_empty(&fans))
+		sync_fans(sk, true);
+}
+
+void sl_mcast_forget(struct sl_sock *sk)
+{
+	sl_mcast_pause(sk);
+	while (sk->members) {
+		struct sl_member *m = sk->members;
+
+		sk->members = m->next;
+		sl_free(m);
+	}
+}
+
+struct sl_port *sl_mcast_without_link(struct sl_sock *sk)
+{
+	struct sl_port *p, *found = NULL;
+
+	if (!sl_load(&sk->members) || !sl_lock(&sk->slow))
+		return NULL;
+	for (const struct sl_member *m = sk->members; m && !found; m = m->next) {
+		p = sl_port_find(m->ifindex);
+		if (p && sl_port_cost_link(p))
+			found = p;
+	}
+	sl_unlock(&sk->slow);
+	return found;
+}
+
+bool sl_mcast_in_use(void)
+{
+	return !sl_list_empty(&fans);
+}
+
+/* From the keeper, about once a second: programs come and go. */
+void sl_mcast_recheck(void)
+{
+	if (sl_list_empty(&fans) || !sl_lock(&lock))
+		return;
+	sl_list_for_each (it, &fans) {
+		settle(sl_container_of(it, struct fan, node));
+	}
+	sl_unlock(&lock);
+}
+
+/* Puts a new filter in the place of the old one, with the fans' lanes out of the way. */
+static void replace(struct sl_sock *sk, struct sl_member *fresh, const struct sl_addr *group,
+		    uint32_t ifindex)
+{
+	struct fan *f = NULL;
+	struct sl_member **at, *old;
+	bool locked;
+
+	sl_lock(&lock);
+	f = find_fan(group, sk->local_port, ifindex);
+	locked = f && sl_lane_lock(f->lane);
+	at = find_member(sk, group, ifindex);
+	old = *at;
+	if (fresh) {
+		fresh->next = old ? old->next : NULL;
+		*at = fresh;
+	} else if (old) {
+		*at = old->next;
+	}
+	if (locked)
+		sl_lane_unlock(f->lane);
+	sl_unlock(&lock);
+	sl_free(old);
+}
+
+int sl_mcast_setsockopt(struct sl_sock *sk, int level, int name, const void *val, socklen_t len)
+{
+	int err = sl_sys_setsockopt(sk->fd, level, name, val, len);
+	struct sl_addr group;
+	uint32_t ifindex = 0;
+
+	if (err < 0 || sk->state == SL_STATE_KERNEL)
+		return err;
+	if (!target(level, name, val, len, &group, &ifindex)) {
+		sl_sock_kernel(sk, SL_REASON_OPTION);
+		return err;
+	}
+	sl_lock(&sk->slow);
+	replace(sk, read_filter(sk, &group, ifindex), &group, ifindex);
+	show_groups(sk);
+	if (sk->state == SL_STATE_OFFLOADED) {
+		sync_fans(sk, false);
+		gather_sockets(sk);
+	}
+	sl_unlock(&sk->slow);
+	sl_sock_wait_links(sk, 0);
+	return err;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* SO_MAX_PACING_RATE: bytes a second in 32 or 64 bits, as Linux has it, or libvma's value of three
+ * (struct sl_rate_limit). The kernel judges the first two and keeps the rate for the shadow. */
+#include <errno.h>
+
+#include "base/sys.h"
+#include "sluice.h"
+#include "sock/core/sock.h"
+#include "sock/stream/tconn.h"
+
+#define NO_RATE UINT64_MAX
+
+/* What the kernel keeps; 0: no limit, nor is it one for the kernel's TCP. */
+static uint64_t kept_rate(int fd)
+{
+	uint64_t rate = NO_RATE;
+	socklen_t len = sizeof(rate);
+
+	if (sl_sys_getsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, &len) < 0)
+		return 0;
+	if (len == sizeof(uint32_t)) /* before Linux 4.20 */
+		rate = (uint32_t)rate == UINT32_MAX ? NO_RATE : (uint32_t)rate;
+	return rate == NO_RATE ? 0 : rate;
+}
+
+static int set_three(int fd, const struct sl_rate_limit *v)
+{
+	uint64_t rate = v->rate ? v->rate * 125ull : NO_RATE;
+
+	return sl_sys_setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, &rate, sizeof(rate));
+}
+
+struct sl_pace_ask sl_sock_pace_ask(const struct sl_sock *sk)
+{
+	return (struct sl_pace_ask){
+		.bytes_s = kept_rate(sk->fd),
+		.burst_bytes = sk->pace_burst,
+		.packet_bytes = sk->pace_packet,
+	};
+}
+
+/* The socket's pacer, made when there is something to pace. False: no memory. */
+static bool get_pacer(struct sl_sock *sk, const struct sl_pace_ask *ask)
+{
+	struct sl_pacer *p;
+	struct sl_lane *lane;
+
+	if (sl_load(&sk->pacer) || !ask->bytes_s)
+		return true;
+	p = sl_pacer_new(sk->stats);
+	if (!p)
+		return false;
+	if (!sl_sock_lock(sk, &lane))
+		return false; /* lost */
+	if (!sk->pacer && sk->state != SL_STATE_KERNEL) {
+		sl_store(&sk->pacer, p);
+		p = NULL;
+	}
+	sl_lane_unlock(lane);
+	if (p)
+		sl_pacer_put(p);
+	return true;
+}
+
+static bool is_same(const struct sl_pace_ask *a, const struct sl_pace_ask *b)
+{
+	return a->bytes_s == b->bytes_s && a->burst_bytes == b->burst_bytes &&
+	       a->packet_bytes == b->packet_bytes;
+}
+
+/* The rate of a datagram socket. */
+static void pace(struct sl_sock *sk)
+{
+	struct sl_pace_ask ask = sl_sock_pace_ask(sk), was;
+	struct sl_lane *lane;
+
+	if (!get_pacer(sk, &ask) || !sl_sock_lock(sk, &lane))
+		return;
+	if (sk->pacer) {
+		was = sl_pacer_ask(sk->pacer);
+		if (!is_same(&was, &ask))
+			sl_pacer_set(sk->pacer, &ask);
+	}
+	sl_sock_path_changed(sk);
+	sl_lane_unlock(lane);
+}
+
+int sl_sock_pace_set(struct sl_sock *sk, int fd, const void *val, socklen_t len)
+{
+	struct sl_rate_limit v = {0};
+	bool three = len == sizeof(v) && val;
+	int err;
+
+	if (three)
+		memcpy(&v, val, sizeof(v));
+	err = three ? set_three(fd, &v)
+		    : sl_sys_setsockopt(fd, SOL_SOCKET, SO_MAX_PACING_RATE, val, len);
+	if (err < 0)
+		return err;
+	sk->pace_three = three;
+	sk->pace_burst = v.max_burst_sz;
+	sk->pace_packet = v.typical_pkt_sz;
+	if (sk->state == SL_STATE_KERNEL)
+		return 0;
+	if (sl_sock_is_udp(sk))
+		pace(sk);
+	else
+		sl_tcp_opt_track(sk, SOL_SOCKET, SO_MAX_PACING_RATE);
+	return 0;
+}
+
+/* Who has set three gets three; to others that length means what it means to the kernel. */
+int sl_sock_pace_get(const struct sl_sock *sk, void *val, const socklen_t *len)
+{
+	struct sl_rate_limit v;
+
+	if (!sk->pace_three || !val || !len || *len != sizeof(v))
+		return -EREMOTE;
+	memset(&v, 0, sizeof(v)); /* with what lies between */
+	v.rate = (uint32_t)sl_min(kept_rate(sk->fd) / 125, (uint64_t)UINT32_MAX);
+	v.max_burst_sz = sk->pace_burst;
+	v.typical_pkt_sz = sk->pace_packet;
+	memcpy(val, &v, sizeof(v));
+	return 0;
+}
+
+void sl_sock_pace_end(struct sl_sock *sk, bool flush)
+{
+	struct sl_pacer *p = sk->pacer;
+
+	if (!p)
+		return;
+	sl_store(&sk->pacer, NULL);
+	if (flush)
+		sl_pacer_flush(p);
+	sl_pacer_put(p);
+}

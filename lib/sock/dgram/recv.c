@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Receive calls: our queue first, the shadow's merged in, then spin, then sleep.
+ *
+ * Theory of operation: the kernel's queue costs a system call to look at, so it is looked at only
+ * when the keeper (edge-triggered on all shadows) has seen something, and, for a while after it
+ * had something, every RX_UDP_POLL_OS_RATIO-th empty poll. Waiting (block.c) is done without the
+ * lane's lock. */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/clock.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "sluice.h"
+#include "sock/core/block.h"
+#include "sock/core/cmsg.h"
+#include "sock/core/errq.h"
+#include "sock/core/sock.h"
+#include "sock/core/spin.h"
+#include "sock/stream/tconn.h"
+
+#define OS_HOT 100000 /* empty polls for which the kernel is looked at after it had data */
+
+#ifndef MSG_CMSG_COMPAT
+#define MSG_CMSG_COMPAT 0x80000000
+#endif
+
+/* Flags for which the kernel has something else than a datagram: the error queue, and EINVAL. Those
+ * that we do not know udp_recvmsg() does not know, either (MSG_OOB is one of them). */
+#define OS_FLAGS (MSG_ERRQUEUE | (int)MSG_CMSG_COMPAT)
+
+/* One receive call's arguments, whatever the call was. */
+struct rx_req {
+	const struct iovec *iov;
+	size_t niov;
+	struct msghdr *msg; /* NULL: no name, no control */
+	int flags;
+};
+
+/* Our queue ------------------------------------------------------------------------------------ */
+
+static size_t scatter(const struct iovec *iov, size_t niov, size_t skip, const uint8_t *data,
+		      size_t len)
+{
+	size_t done = 0;
+
+	for (size_t i = 0; i < niov && done < len; i++) {
+		size_t room = iov[i].iov_len, n;
+
+		if (skip >= room) {
+			skip -= room;
+			continue;
+		}
+		n = sl_min(room - skip, len - done);
+		memcpy((uint8_t *)iov[i].iov_base + skip, data + done, n);
+		skip = 0;
+		done += n;
+	}
+	return done;
+}
+
+static SL_APART size_t put_pieces(const struct rx_req *r, size_t skip, const struct sl_dgram *d)
+{
+	struct sl_piece piece[SL_RX_BUFS];
+	unsigned n = sl_dgram_pieces(d, piece);
+	size_t done = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		done += scatter(r->iov, r->niov, skip + done, piece[i].data, piece[i].len);
+	return done;
+}
+
+/* The payload of d, or what there is room for. */
+static inline size_t put_payload(const struct rx_req *r, size_t skip, const struct sl_dgram *d)
+{
+	if (sl_unlikely(d->nmore))
+		return put_pieces(r, skip, d);
+	return scatter(r->iov, r->niov, skip, sl_dgram_data(d), d->len);
+}
+
+static void put_name(const struct sl_sock *sk, const struct sl_dgram *d, struct msghdr *msg)
+{
+	struct sl_addr src;
+	uint16_t port;
+
+	if (!msg->msg_name) {
+		msg->msg_namelen = 0;
+		return;
+	}
+	sl_dgram_addrs(d, &src, &port, NULL);
+	sl_addr_to_sockaddr(&src, port, d->ifindex, sk->family, msg->msg_name, &msg->msg_namelen);
+}
+
+/* inet_gro_receive() and udp_gro_receive_segment() of the kernel: of one flow, with the same
+ * headers but lengths and sums; an empty datagram is never merged. */
+static bool may_follow(const struct sl_dgram *first, const struct sl_dgram *d)
+{
+	const uint8_t *h = sl_frame_ptr(first->frame) + first->off;
+	const uint8_t *h2 = sl_frame_ptr(d->frame) + d->off;
+	size_t alen = d->v6 ? 32 : 8, aoff = d->v6 ? 8u : 12u;
+
+	return d->len && d->len <= first->len && d->v6 == first->v6 &&
+	       d->l4 - d->l3 == first->l4 - first->l3 && d->tos == first->tos &&
+	       d->ttl == first->ttl && memcmp(h + first->l3 + aoff, h2 + d->l3 + aoff, alen) == 0 &&
+	       memcmp(h + first->l4, h2 + d->l4, 4) == 0;
+}
+
+/* UDP_GRO: further datagrams of the same flow and size go into the same buffer, as the kernel's
+ * coalescing would have had it; the last one may be shorter. Returns the bytes added. */
+static size_t coalesce(struct sl_sock *sk, struct sl_lane *lane, const struct rx_req *r,
+		       const struct sl_dgram *first, size_t room)
+{
+	size_t total = first->len;
+	const struct sl_dgram *d;
+	unsigned n = 1;
+	bool last = false;
+
+	while (!last && n < 64 && (d = sl_udp_peek_at(&sk->udp, n)) && may_follow(first, d) &&
+	       total + d->len <= room && total + d->len <= 65535) {
+		put_payload(r, total, d);
+		total += d->len;
+		n++;
+		last = d->len < first->len;
+	}
+	for (unsigned i = 1; i < n; i++) /* the first is popped by the caller, last */
+		sl_udp_pop(&sk->udp, &lane->frames);
+	return total - first->len;
+}
+
+/* The oldest datagram into the caller's buffer; lane held, queue not empty. */
+static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, const struct rx_req *r)
+{
+	struct sl_dgram d = *sl_udp_peek(&sk->udp);
+	size_t copied = put_payload(r, 0, &d), full = d.len;
+	bool peek = r->flags & MSG_PEEK, gro = (sk->want & SL_WANT_GRO) && !peek && r->msg;
+
+	if (sl_unlikely(gro)) {
+		/* coalesce() pops from the front: hold the first frame for its headers */
+		sl_frame_ref(d.frame);
+		full += coalesce(sk, lane, r, &d, sl_iov_len(r->iov, r->niov));
+		copied += full - d.len;
+	}
+	if (r->msg) {
+		put_name(sk, &d, r->msg);
+		r->msg->msg_flags = (r->flags & MSG_CMSG_CLOEXEC) | (copied < full ? MSG_TRUNC : 0);
+		sl_cmsg_put(sk, &d, full > d.len ? d.len : 0, r->msg);
+	}
+	if (sl_likely(!peek))
+		sl_udp_pop(&sk->udp, &lane->frames);
+	if (sl_unlikely(gro))
+		sl_frame_put(&lane->frames, d.frame);
+	return (ssize_t)(sl_unlikely(r->flags & MSG_TRUNC) ? full : copied);
+}
+
+/* -EAGAIN: nothing there. -EDEADLK: we are in a signal handler inside our own turn. */
+static ssize_t from_queue(struct sl_sock *sk, const struct rx_req *r)
+{
+	struct sl_lane *lane;
+	ssize_t n = -EAGAIN;
+
+	if (sl_unlikely(!sl_sock_lock(sk, &lane)))
+		return -EDEADLK;
+	if (sl_udp_queued(&sk->udp) == 0)
+		sl_lane_turn_locked(lane);
+	if (sl_udp_queued(&sk->udp))
+		n = take(sk, lane, r);
+	sl_lane_unlock(lane);
+	return n;
+}
+
+/* The kernel's queue -----------------------------------------------------------------------------
+ */
+
+static ssize_t from_kernel(struct sl_sock *sk, int fd, const struct rx_req *r)
+{
+	struct msghdr none = {.msg_iov = (struct iovec *)r->iov, .msg_iovlen = r->niov};
+	struct msghdr *m = r->msg ? r->msg : &none;
+	uint8_t had = __atomic_exchange_n(&sk->os, 0, __ATOMIC_ACQ_REL);
+	ssize_t n = sl_sys_recvmsg(fd, m, (r->flags & ~MSG_WAITFORONE) | MSG_DONTWAIT);
+
+	sk->os_count = 0;
+	if (n == -EAGAIN)
+		return n;
+	if (n < 0) /* before the keeper has seen it */
+		sl_sock_path_again(sk);
+	/* More may be there: look again next time, until it says EAGAIN. */
+	__atomic_fetch_or(&sk->os, had | SL_OS_IN, __ATOMIC_RELEASE);
+	sk->os_hot = OS_HOT;
+	if (n >= 0) {
+		sk->stats->rx_os_pkts++;
+		sk->stats->rx_os_bytes += (uint64_t)n;
+	}
+	return n;
+}
+
+/* Is it time to look at the kernel's queue? */
+static bool os_due(struct sl_sock *sk)
+{
+	if (sl_load(&sk->os))
+		return true;
+	if (sl_likely(sk->os_hot == 0))
+		return false;
+	sk->os_hot--;
+	return ++sk->os_count >= (uint32_t)sl_settings.rx_udp_poll_os_ratio &&
+	       sl_settings.rx_udp_poll_os_ratio > 0;
+}
+
+static ssize_t try_once(struct sl_sock *sk, int fd, const struct rx_req *r)
+{
+	bool os = os_due(sk);
+	ssize_t n;
+
+	/* What came before the claim is in the kernel's queue, and is older. */
+	if (sl_unlikely(sk->os_first)) {
+		n = from_kernel(sk, fd, r);
+		if (n != -EAGAIN)
+			return n;
+		sk->os_first = os = false;
+	}
+	/* When both have data they take turns, so neither starves. */
+	if (sl_unlikely(os && (sk->os_turn ^= 1))) {
+		n = from_kernel(sk, fd, r);
+		if (n != -EAGAIN)
+			return n;
+		os = false;
+	}
+	n = from_queue(sk, r);
+	if (n != -EAGAIN || !os)
+		return n;
+	return from_kernel(sk, fd, r);
+}
+
+/* Waiting -------------------------------------------------------------------------------------- */
+
+struct rx_call {
+	struct sl_sock *sk;
+	int fd;
+	const struct rx_req *r;
+};
+
+/* Who may wait and finds nothing: __skb_wait_for_more_packets(). */
+static SL_COLD ssize_t end_of_data(const struct rx_req *r)
+{
+	if (r->msg) {
+		r->msg->msg_namelen = 0;
+		r->msg->msg_controllen = 0;
+		r->msg->msg_flags = r->flags & MSG_CMSG_CLOEXEC;
+	}
+	return 0;
+}
+
+/* -EREMCHG: go on in the kernel. */
+static ssize_t attempt(void *arg)
+{
+	const struct rx_call *c = arg;
+	ssize_t n = try_once(c->sk, c->fd, c->r);
+
+	if (sl_likely(n != -EAGAIN))
+		return n;
+	if (sl_unlikely(c->sk->udp.rx_shut))
+		return end_of_data(c->r);
+	if (sl_unlikely(sl_load(&c->sk->state) == SL_STATE_KERNEL) && !sl_udp_queued(&c->sk->udp))
+		return -EREMCHG;
+	return -EAGAIN;
+}
+
+static ssize_t wait_for(struct sl_sock *sk, int fd, const struct rx_req *r)
+{
+	uint64_t deadline = sk->rcvtimeo_ns ? sl_now_ns() + sk->rcvtimeo_ns : 0;
+	struct rx_call c = {sk, fd, r};
+	ssize_t n = sl_sock_block(sk, fd, deadline, attempt, &c);
+
+	return n == -ETIMEDOUT ? -EAGAIN : n;
+}
+
+/* Calls ---------------------------------------------------------------------------------------- */
+
+/* SLUICE_RX_POLL_INIT: a socket that is not offloaded polls the kernel so often before it sleeps
+ * there. -EAGAIN: found nothing. */
+static ssize_t poll_kernel(const struct sl_sock *sk, int fd, struct msghdr *m, int flags)
+{
+	uint64_t now = sl_now_ns(), end = sk->rcvtimeo_ns ? now + sk->rcvtimeo_ns : UINT64_MAX;
+	struct sl_call call = sl_call_begin((struct sl_sock *)sk, fd, sk->rcvtimeo_ns);
+	int64_t loops = sl_settings.rx_poll_init;
+	struct sl_spin sp;
+	ssize_t n;
+
+	if (!sl_spin_begin(&sp, now))
+		return -EAGAIN;
+	for (int64_t i = 0; loops < 0 || i < loops; i++) {
+		n = sl_sys_recvmsg(fd, m, flags | MSG_DONTWAIT);
+		if (n != -EAGAIN)
+			return n;
+		n = sl_call_over(&call);
+		if (n)
+			return n;
+		now = sl_now_ns();
+		if (now >= end)
+			return -ETIMEDOUT;
+		if (!sl_spin_on(&sp, now))
+			break;
+	}
+	return -EAGAIN;
+}
+
+static ssize_t kernel_call(const struct sl_sock *sk, int fd, const struct rx_req *r)
+{
+	struct msghdr none = {.msg_iov = (struct iovec *)r->iov, .msg_iovlen = r->niov};
+	struct msghdr *m = r->msg ? r->msg : &none;
+
+	if (sl_unlikely(sl_settings.rx_poll_init) && !sk->nonblock && !(r->flags & MSG_DONTWAIT)) {
+		ssize_t n = poll_kernel(sk, fd, m, r->flags);
+
+		if (n != -EAGAIN)
+			return n == -ETIMEDOUT ? -EAGAIN : n;
+	}
+	return sl_sys_cancel(SYS_recvmsg, fd, m, r->flags);
+}
+
+/* What is not for the fast path: the error queue, flags that only the kernel knows, and what is the
+ * kernel's. */
+static ssize_t receive_special(struct sl_sock *sk, int fd, const struct rx_req *r)
+{
+	struct msghdr none = {.msg_iov = (struct iovec *)r->iov, .msg_iovlen = r->niov};
+	ssize_t n;
+
+	if (!(r->flags & MSG_ERRQUEUE))
+		return kernel_call(sk, fd, r);
+	n = sl_errq_recv(sk, fd, r->msg ? r->msg : &none, r->flags);
+	if (n >= 0)
+		sl_sock_path_again(sk);
+	return n;
+}
+
+static ssize_t receive(struct sl_sock *sk, int fd, const struct rx_req *r)
+{
+	ssize_t n;
+
+	if (sk->proto == IPPROTO_TCP)
+		return sl_tcp_sock_recv(sk, fd, r->iov, r->niov, r->msg, r->flags);
+	sl_sock_part(sk);
+	if (sl_unlikely((r->flags & OS_FLAGS) || r->niov > UIO_MAXIOV ||
+			(sk->state == SL_STATE_KERNEL && !sl_udp_queued(&sk->udp))))
+		return receive_special(sk, fd, r);
+	n = try_once(sk, fd, r);
+	if (sl_likely(n != -EAGAIN)) {
+		if (sl_unlikely(n == -EDEADLK))
+			return sl_sys_recvfrom(fd, NULL, 0, MSG_DONTWAIT | MSG_PEEK, NULL, NULL) ==
+					       -EBADF
+				       ? -EBADF
+				       : -EAGAIN;
+		sk->stats->rx_poll_hit++;
+		if (sl_unlikely(n < 0))
+			sk->stats->rx_errors++;
+		return n;
+	}
+	if (sk->nonblock || (r->flags & MSG_DONTWAIT)) {
+		/* Callers like this come again at once: leave the core's other thread some room. */
+		sl_cpu_relax();
+		if (sl_unlikely((++sk->stats->rx_eagain & 1023) == 0))
+			sl_keeper_look(); /* the keeper may not get a core */
+		return -EAGAIN;
+	}
+	n = wait_for(sk, fd, r);
+	return n == -EREMCHG ? kernel_call(sk, fd, r) : n;
+}
+
+SL_API
+ssize_t sl_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	struct rx_req r = {msg->msg_iov, msg->msg_iovlen, msg, flags};
+
+	if (sl_unlikely(r.niov > SL_IOV_MAX))
+		return -EMSGSIZE;
+	return sk ? receive(sk, fd, &r) : sl_sys_recvmsg(fd, msg, flags);
+}
+
+SL_API
+ssize_t sl_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *addr,
+		    socklen_t *addrlen)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	struct iovec iov = {buf, len};
+	struct msghdr msg = {
+		.msg_name = addr,
+		.msg_namelen = addr && addrlen ? *addrlen : 0,
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+	};
+	struct rx_req r = {&iov, 1, &msg, flags};
+	ssize_t n;
+
+	if (!sk)
+		return sl_sys_recvfrom(fd, buf, len, flags, addr, addrlen);
+	if (!addr)
+		r.msg = sk->want & SL_WANT_GRO ? &msg : NULL;
+	else if (!addrlen)
+		return -EFAULT;
+	else if ((int)*addrlen < 0)
+		msg.msg_namelen = 0;
+	n = receive(sk, fd, &r);
+	if (!addr || n < 0)
+		return n;
+	if ((int)*addrlen < 0)
+		return -EINVAL; /* move_addr_to_user(), when the datagram is gone */
+	*addrlen = msg.msg_namelen;
+	return n;
+}
+
+SL_API
+ssize_t sl_recv(int fd, void *buf, size_t len, int flags)
+{
+	return sl_recvfrom(fd, buf, len, flags, NULL, NULL);
+}
+
+/* rwf: RWF_*. fs/read_write.c asks nobody for nothing. */
+static ssize_t read_pieces(struct sl_sock *sk, int fd, const struct iovec *iov, int n, int rwf)
+{
+	struct rx_req r = {iov, (size_t)n, NULL, sl_rwf_flags(rwf)};
+
+	if (!sl_iov_len(iov, r.niov))
+		return 0;
+	return r.flags < 0 ? r.flags : receive(sk, fd, &r);
+}
+
+SL_API
+ssize_t sl_readv(int fd, const struct iovec *iov, int n)
+{
+	struct sl_sock *sk = sl_sock_of_pieces(fd, n);
+
+	if (!sk)
+		return sl_sys(SYS_readv, fd, iov, n);
+	return read_pieces(sk, fd, iov, n, 0);
+}
+
+SL_API
+ssize_t sl_preadv2(int fd, const struct iovec *iov, int n, off_t off, int flags)
+{
+	struct sl_sock *sk = off == -1 ? sl_sock_of_pieces(fd, n) : NULL; /* no positions */
+
+	if (!sk)
+		return sl_sys(SYS_preadv2, fd, iov, n, off, 0, flags);
+	return read_pieces(sk, fd, iov, n, flags);
+}
+
+/* Not what the call alone has met. */
+static bool is_of_connection(ssize_t err)
+{
+	return err != -EAGAIN && err != -EINTR && err != -EBADF && err != -EFAULT;
+}
+
+/* How many of n came, or -errno of the first. end_ns: 0: no time-out. */
+static int receive_many(struct sl_sock *sk, int fd, struct mmsghdr *msgs, unsigned n, int flags,
+			uint64_t end_ns)
+{
+	unsigned got = 0;
+	ssize_t ret = 0;
+
+	for (; got < n; got++) {
+		struct msghdr *m = &msgs[got].msg_hdr;
+		struct rx_req r = {m->msg_iov, m->msg_iovlen, m, flags & ~MSG_WAITFORONE};
+
+		if (got && (flags & MSG_WAITFORONE))
+			r.flags |= MSG_DONTWAIT;
+		ret = receive(sk, fd, &r);
+		if (ret < 0)
+			break;
+		msgs[got].msg_len = (unsigned)ret;
+		if (end_ns && sl_now_ns() >= end_ns) {
+			got++;
+			break;
+		}
+	}
+	if (got && ret < 0 && sk->proto == IPPROTO_TCP && is_of_connection(ret))
+		sl_tcp_sock_put_error(sk, (int)-ret);
+	return got ? (int)got : (int)ret;
+}
+
+/* do_recvmmsg() tells it before it looks for a message, even who asks for none. */
+static int error_of(struct sl_sock *sk, int fd)
+{
+	if (sk->proto == IPPROTO_TCP)
+		return -sl_tcp_sock_take_error(sk);
+	if (sl_unlikely(sl_load(&sk->os) & SL_OS_ERR) && sl_sock_is_udp(sk))
+		return sl_sock_pending_error(sk, fd);
+	return 0;
+}
+
+/* recvmmsg(2): the time-out is looked at after each datagram only, as Linux does it (BUGS), and
+ * what is left of it is told when one has come. */
+SL_API
+int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct timespec *timeout)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	uint64_t end = 0, now;
+	int ret;
+
+	if (!sk)
+		return (int)sl_sys(SYS_recvmmsg, fd, msgs, n, flags, timeout);
+	if (timeout && (timeout->tv_sec < 0 || (uint64_t)timeout->tv_nsec >= 1000000000))
+		return -EINVAL;
+	if (timeout)
+		end = sl_now_ns() + (uint64_t)timeout->tv_sec * 1000000000ull +
+		      (uint64_t)timeout->tv_nsec;
+	ret = flags & MSG_ERRQUEUE ? 0 : error_of(sk, fd);
+	if (ret)
+		return ret;
+	ret = receive_many(sk, fd, msgs, n, flags, end);
+	if (timeout && ret > 0) {
+		now = sl_now_ns();
+		end = end > now ? end - now : 0;
+		*timeout = (struct timespec){(time_t)(end / 1000000000), (long)(end % 1000000000)};
+	}
+	return ret;
+}
+
+/* Lane held. */
+static void outdate_path(struct sl_sock *sk)
+{
+	if (sl_sock_is_udp(sk))
+		sl_dst_outdate(sk->path.d);
+}
+
+void sl_sock_path_again(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+
+	if (!sl_sock_is_udp(sk) || !sl_sock_lock(sk, &lane))
+		return;
+	outdate_path(sk);
+	sl_lane_unlock(lane);
+}
+
+void sl_sock_take_error(struct sl_sock *sk)
+{
+	__atomic_fetch_and(&sk->os, (uint8_t)~SL_OS_ERR, __ATOMIC_ACQ_REL);
+	sl_sock_path_again(sk);
+}
+
+int sl_sock_pending_error(struct sl_sock *sk, int fd)
+{
+	socklen_t len = sizeof(int);
+	int err = 0;
+
+	sl_sock_take_error(sk);
+	sl_sys_getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len);
+	return -err;
+}
+
+void sl_sock_os_event(struct sl_sock *sk, uint8_t bits)
+{
+	struct sl_lane *lane;
+
+	__atomic_fetch_or(&sk->os, bits, __ATOMIC_RELEASE);
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	if (bits & SL_OS_ERR)
+		outdate_path(sk);
+	if (!sl_list_empty(&sk->watches))
+		sl_sock_notify(sk, (bits & SL_OS_IN ? EPOLLIN | EPOLLRDNORM : 0) |
+					   (bits & SL_OS_ERR ? EPOLLERR : 0));
+	sl_lane_unlock(lane);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Puts what waits in our queue of a socket into the kernel's queue of it.
+ *
+ * Theory of operation: another process that has the socket (a child, whoever got it by SCM_RIGHTS)
+ * or the C library's streams read the kernel's queue only. A datagram gets there by being sent once
+ * more, with the headers that it came with, to the host's own address (sl_broker_inject()). */
+#include <errno.h>
+#include <linux/ip.h>
+#include <netinet/ip6.h>
+#include <linux/udp.h>
+
+#include "base/heap.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "sock/core/sock.h"
+#include "wire/csum.h"
+#include "wire/wire.h"
+
+struct packet {
+	union {
+		struct iphdr v4;
+		struct ip6_hdr v6;
+	} ip;
+	struct udphdr udp;
+};
+
+static void fill_v4(struct packet *p, const struct sl_dgram *d, const struct sl_addr *src,
+		    const struct sl_addr *dst)
+{
+	p->ip.v4 = (struct iphdr){.version = 4,
+				  .ihl = 5,
+				  .tos = d->tos,
+				  .ttl = d->ttl,
+				  .protocol = IPPROTO_UDP,
+				  .saddr = src->w[3],
+				  .daddr = dst->w[3]};
+	p->udp.check = 0; /* none: it does not leave the host */
+}
+
+static void fill_v6(struct packet *p, const struct sl_dgram *d, const struct sl_addr *src,
+		    const struct sl_addr *dst)
+{
+	uint16_t len = (uint16_t)(sizeof(p->udp) + d->len);
+
+	p->ip.v6 = (struct ip6_hdr){.ip6_flow = htonl(6u << 28 | (uint32_t)d->tos << 20),
+				    .ip6_plen = htons(len),
+				    .ip6_nxt = IPPROTO_UDP,
+				    .ip6_hlim = d->ttl};
+	memcpy(&p->ip.v6.ip6_src, src->b, 16);
+	memcpy(&p->ip.v6.ip6_dst, dst->b, 16);
+	p->udp.check = (uint16_t)~sl_csum_fold(sl_pseudo_sum(src, dst, IPPROTO_UDP, len));
+}
+
+/* The header in front of len bytes has the sum of the pseudo-header. */
+static void finish_sum(uint8_t *udp, size_t len)
+{
+	uint16_t check = sl_csum_fold(sl_csum_add(0, udp, sizeof(struct udphdr) + len));
+
+	if (!check)
+		check = 0xffff; /* RFC 8200, 8.1 */
+	memcpy(udp + offsetof(struct udphdr, check), &check, sizeof(check));
+}
+
+/* Headers and data in one piece; how long it is. */
+static size_t assemble(const struct packet *p, const struct sl_dgram *d, uint8_t *out)
+{
+	size_t ip = d->v6 ? sizeof(p->ip.v6) : sizeof(p->ip.v4), at = ip + sizeof(p->udp);
+	struct sl_piece piece[SL_RX_BUFS];
+	unsigned n = sl_dgram_pieces(d, piece);
+
+	memcpy(out, &p->ip, ip);
+	memcpy(out + ip, &p->udp, sizeof(p->udp));
+	for (unsigned i = 0; i < n; at += piece[i++].len)
+		memcpy(out + at, piece[i].data, piece[i].len);
+	if (d->v6)
+		finish_sum(out + ip, d->len);
+	return at;
+}
+
+/* bytes: room for SL_INJECT_MAX. */
+static int send_again(const struct sl_sock *sk, const struct sl_dgram *d, uint8_t *bytes)
+{
+	struct sl_addr src, dst;
+	struct packet p;
+	uint16_t sport;
+
+	sl_dgram_addrs(d, &src, &sport, &dst);
+	if (sl_addr_is_multicast(&dst))
+		return -EADDRNOTAVAIL; /* it would go to everybody */
+	if (d->len > SL_INJECT_MAX - (d->v6 ? sizeof(p.ip.v6) : sizeof(p.ip.v4)) - sizeof(p.udp))
+		return -EMSGSIZE;
+	p.udp.source = htons(sport);
+	p.udp.dest = htons(sk->local_port);
+	p.udp.len = htons((uint16_t)(sizeof(p.udp) + d->len));
+	if (d->v6)
+		fill_v6(&p, d, &src, &dst);
+	else
+		fill_v4(&p, d, &src, &dst);
+	return sl_broker_inject(sk->fd, bytes, assemble(&p, d, bytes), d->v6 ? d->ifindex : 0);
+}
+
+void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane)
+{
+	uint8_t *bytes = sl_udp_queued(&sk->udp) ? sl_malloc(SL_INJECT_MAX) : NULL;
+	int err = 0, lost = 0;
+	struct sl_dgram *d;
+
+	while ((d = sl_udp_peek(&sk->udp))) {
+		int ret = bytes ? send_again(sk, d, bytes) : -ENOMEM;
+
+		if (ret < 0)
+			err = ret;
+		lost += ret < 0;
+		sl_udp_pop(&sk->udp, &lane->frames);
+	}
+	sl_free(bytes);
+	if (lost)
+		sl_debug("sock", "fd %d: %d datagrams lost on the way to the kernel: %s", sk->fd,
+			 lost, strerrorname_np(-err));
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Send calls: each datagram goes out by us or through the kernel.
+ *
+ * Theory of operation: nearly every datagram is a plain one to the last destination: it takes the
+ * straight way (send_put.c) without further checks. Others need a closer look: control data,
+ * segments, another destination. Datagrams that we cannot send (unresolved neighbour, too long,
+ * options, local destination) go through the shadow. Order is kept: while the kernel's queues hold
+ * a datagram of the socket, later ones go through the kernel, too. */
+#include "sock/dgram/send.h"
+
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
+
+#include "base/clock.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "sluice.h"
+#include "sock/core/errq.h"
+#include "sock/stream/tconn.h"
+
+/* Frames put on the ring before a kick, in calls that send many. */
+#define KICK_EVERY   32
+#define TX_HEADERS   42          /* of a datagram that the kernel sends, about */
+#define MAX_GSO_SEGS 128         /* UDP_MAX_SEGMENTS */
+#define BEHIND_MOST  255         /* after so many, a busy sender may leave the kernel's queues */
+#define ERROR_WAITS  (-ERESTART) /* of send_by(): the kernel may have an error to tell first */
+
+/* Flags that change nothing for a datagram of ours; others go to the kernel. */
+#define OUR_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CONFIRM)
+
+/* True: only the kernel can serve this request. */
+static bool wants_kernel(const struct sl_sock *sk, const struct sl_tx_req *r)
+{
+	if (sl_unlikely(sk->cork || sk->more || (r->flags & ~OUR_FLAGS) || sk->tx_shut))
+		return true;
+	return r->len > 65507 || r->niov > UIO_MAXIOV || sk->state != SL_STATE_OFFLOADED;
+}
+
+/* True: the kernel's queues (qdisc, byte queue limits) may still hold datagrams of this socket,
+ * which a later one must not overtake. */
+static SL_APART bool is_behind(struct sl_sock *sk)
+{
+	int n = 0;
+
+	if (--sk->behind && sl_sys_ioctl(sk->fd, SIOCOUTQ, &n) == 0 && n > 0)
+		return true;
+	sk->behind = 0;
+	return false;
+}
+
+/* The kernel cuts nothing into segments that have no checksum: udp_send_skb(). */
+static bool has_no_csum(const struct sl_sock *sk, const struct sl_path *p)
+{
+	return p->hdr.v6 ? sk->no_csum6 : sk->no_csum;
+}
+
+/* By the path p, as ctl says. */
+static ssize_t send_by(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
+		       uint64_t now, struct sl_path *p, const struct sl_tx_ctl *ctl,
+		       struct sl_leg **leg_out)
+{
+	size_t gso, seg, sent;
+	bool ok;
+	int err;
+
+	if (!sl_send_is_same(p, r)) {
+		err = sl_send_find(sk, r, p);
+		if (sl_unlikely(err < 0))
+			return err;
+	}
+	if (sl_unlikely(ctl->special && ctl->oif))
+		p->oif = ctl->oif;
+	if (sl_unlikely(!sl_path_is_fresh(p, now)))
+		sl_send_make_path(sk, lane, p, ctl, now);
+	gso = ctl->gso ? ctl->gso : sk->gso_size;
+	seg = sl_likely(!gso || gso > r->len) ? r->len : gso;
+	if (sl_unlikely(!p->leg || (seg > p->max_payload && !sl_send_takes_long(sk, p, seg)) ||
+			(seg && (r->len + seg - 1) / seg > MAX_GSO_SEGS)))
+		return SL_SEND_BY_OS;
+	if (sl_unlikely(sk->stamps & SOF_TIMESTAMPING_TX_HARDWARE) && sl_errq_is_os(p->leg))
+		return SL_SEND_BY_OS;
+	if (sl_unlikely(gso) && has_no_csum(sk, p))
+		return SL_SEND_BY_OS; /* EINVAL */
+	if (sl_unlikely(sk->behind) && is_behind(sk))
+		return SL_SEND_BY_OS;
+	/* Like sock_alloc_send_skb(): when nothing is wrong with the call itself. */
+	if (sl_unlikely(sl_load(&sk->os) & SL_OS_ERR))
+		return ERROR_WAITS;
+	*leg_out = p->leg;
+	sent = sl_send_put(sk, lane, p, r, seg, &ok);
+	if (sl_unlikely(!ok && sent == 0)) {
+		sl_send_block(sk, lane);
+		return p->leg->dead ? SL_SEND_BY_OS : -EAGAIN;
+	}
+	if (sl_unlikely(!ok)) /* the rest of the segments is dropped, as a full device queue does */
+		sk->stats->tx_errors++;
+	return (ssize_t)r->len;
+}
+
+/* The message's control data say how. Stamps that it asks for are its own. */
+static SL_COLD ssize_t send_controlled(struct sl_sock *sk, struct sl_lane *lane,
+				       const struct sl_tx_req *r, uint64_t now,
+				       struct sl_leg **leg_out)
+{
+	struct sl_tx_ctl ctl = {.tos = -1, .ttl = -1};
+	struct sl_path special, *p = &sk->path;
+	uint32_t stamps = sk->stamps;
+	ssize_t n;
+
+	if (!sl_cmsg_get(sk, r->msg, &ctl))
+		return SL_SEND_BY_OS;
+	if (ctl.special) {
+		if (!sl_addr_is_any(&ctl.src) && !sl_addr_is_local(&ctl.src))
+			return SL_SEND_BY_OS; /* which refuses it, or has IP_TRANSPARENT */
+		special.d = NULL;
+		p = &special;
+	}
+	if (ctl.asks && !sl_errq_make(sk))
+		return SL_SEND_BY_OS;
+	if (ctl.asks)
+		sk->stamps = ctl.stamps;
+	n = send_by(sk, lane, r, now, p, &ctl, leg_out);
+	sk->stamps = stamps;
+	return n;
+}
+
+/* Lane held. Bytes, SL_SEND_BY_OS, or -errno. leg_out: to be kicked. */
+static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
+			   uint64_t now, struct sl_leg **leg_out)
+{
+	static const struct sl_tx_ctl none = {.tos = -1, .ttl = -1};
+
+	/* Another thread closed it or handed it back before we had the lane. */
+	if (sl_unlikely(lane == &sl_limbo || sk->state != SL_STATE_OFFLOADED))
+		return SL_SEND_BY_OS;
+	if (sl_unlikely(r->msg && r->msg->msg_controllen))
+		return send_controlled(sk, lane, r, now, leg_out);
+	return send_by(sk, lane, r, now, &sk->path, &none, leg_out);
+}
+
+/* The call found something wrong before it came to the error that waits? */
+static bool error_waits(int fd)
+{
+	struct pollfd p = {.fd = fd};
+	struct timespec zero = {0, 0};
+
+	return sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0 && p.revents & POLLERR;
+}
+
+ssize_t sl_send_by_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
+{
+	struct msghdr m = {
+		.msg_name = (void *)r->name,
+		.msg_namelen = r->namelen,
+		.msg_iov = (struct iovec *)r->iov,
+		.msg_iovlen = r->niov,
+	};
+	bool err = sl_load(&sk->os) & SL_OS_ERR;
+	ssize_t n;
+
+	if (!r->msg && r->name && r->namelen > sizeof(struct sockaddr_storage))
+		return -EINVAL; /* sendto(2), but for sendmsg(2) a name is cut */
+	if (sl_unlikely(err))
+		sl_sock_take_error(sk);
+	n = sl_sys_cancel(SYS_sendmsg, fd, r->msg ? r->msg : &m, r->flags);
+	if (sl_unlikely(err) && n < 0 && error_waits(fd))
+		__atomic_fetch_or(&sk->os, SL_OS_ERR, __ATOMIC_RELEASE);
+	if (n >= 0 && sl_unlikely(sk->errq != NULL))
+		sl_errq_sent_by_os(sk, r->msg);
+	if (n >= 0) {
+		sk->stats->tx_os_pkts++;
+		sk->stats->tx_os_bytes += (uint64_t)n;
+		if (!sk->behind)
+			sk->behind = BEHIND_MOST;
+	} else if (n == -EAGAIN) {
+		sk->stats->tx_eagain++;
+	} else {
+		sk->stats->tx_errors++;
+	}
+	return n;
+}
+
+/* A fresh socket gets its port now, as the kernel would do it. */
+static void first_send(struct sl_sock *sk, int flags)
+{
+	sl_sock_part(sk);
+	if (sk->state == SL_STATE_NEW && sk->local_port == 0) {
+		sl_sock_autobind(sk);
+		sl_sock_wait_links(sk, flags);
+	}
+}
+
+/* The device cannot keep up: unless the program wants to know, the datagram is lost as in a full
+ * queue of the kernel's. A full send buffer is told in any case, as the kernel tells it. */
+static bool lost(const struct sl_sock *sk)
+{
+	return !sl_settings.tx_nonblocked_eagains && sl_load(&sk->wmem) < sk->sndbuf &&
+	       !sl_load(&sk->pacer);
+}
+
+/* A datagram through the kernel must not overtake paced ones, nor exceed the pace. */
+static bool has_to_wait(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r)
+{
+	if (sl_likely(lane == &sl_limbo || !sk->pacer) ||
+	    sl_pacer_pass(sk->pacer, lane, (uint32_t)r->len + TX_HEADERS))
+		return false;
+	sl_send_block(sk, lane);
+	return true;
+}
+
+ssize_t sl_send_try(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
+		    struct sl_lane **lane_out)
+{
+	struct sl_leg *leg = NULL;
+	struct sl_lane *lane;
+	ssize_t n;
+
+	*lane_out = NULL;
+	if (sl_unlikely(sk->state != SL_STATE_OFFLOADED))
+		first_send(sk, r->flags);
+	if (sl_unlikely(wants_kernel(sk, r))) {
+		/* Without UDP_CORK the first send without MSG_MORE finishes the datagram. */
+		sk->more = r->flags & MSG_MORE;
+		return sl_send_by_kernel(sk, fd, r);
+	}
+	if (!sl_sock_lock(sk, &lane))
+		return sl_send_by_kernel(sk, fd, r);
+	n = send_locked(sk, lane, r, sl_now_ns(), &leg);
+	if (sl_likely(leg != NULL) && sl_leg_kick(leg) == -ENODEV)
+		n = SL_SEND_BY_OS;
+	if (sl_unlikely(n == SL_SEND_BY_OS) && has_to_wait(sk, lane, r))
+		n = -EAGAIN;
+	sl_lane_unlock(lane);
+	if (sl_unlikely(n == -EAGAIN))
+		*lane_out = lane;
+	if (sl_unlikely(n == ERROR_WAITS)) {
+		n = sl_sock_pending_error(sk, fd);
+		return n ? n : sl_send_try(sk, fd, r, lane_out);
+	}
+	return n == SL_SEND_BY_OS ? sl_send_by_kernel(sk, fd, r) : n;
+}
+
+/* The straight way, and the kick. False: nothing was sent, or the device is gone. */
+static inline bool send_straight(struct sl_sock *sk, const struct sl_tx_req *r)
+{
+	struct sl_lane *lane;
+	bool sent;
+
+	if (sl_unlikely((r->flags & ~OUR_FLAGS) || sk->proto != IPPROTO_UDP ||
+			(sl_load(&sk->os) & SL_OS_ERR) || !sl_sock_lock(sk, &lane)))
+		return false;
+	sent = sk->state == SL_STATE_OFFLOADED && sl_send_straight(sk, lane, r, sl_now_ns());
+	if (sl_likely(sent))
+		sent = sl_leg_kick(sk->path.leg) != -ENODEV;
+	sl_lane_unlock(lane);
+	return sent;
+}
+
+static ssize_t send_stream(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
+{
+	struct msghdr m = {
+		.msg_name = (void *)r->name,
+		.msg_namelen = r->namelen,
+		.msg_iov = (struct iovec *)r->iov,
+		.msg_iovlen = r->niov,
+	};
+
+	return sl_tcp_sock_send(sk, fd, r->iov, r->niov, r->len, r->flags,
+				r->flags & MSG_FASTOPEN && !r->msg ? &m : r->msg);
+}
+
+/* Sends when sl_send_straight() does not apply. */
+static SL_APART ssize_t send_other(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
+{
+	struct sl_lane *lane;
+	ssize_t n;
+
+	if (sk->proto == IPPROTO_TCP)
+		return send_stream(sk, fd, r);
+	n = sl_send_try(sk, fd, r, &lane);
+	if (sl_likely(!lane))
+		return n;
+	if (sk->nonblock || (r->flags & MSG_DONTWAIT)) {
+		sk->stats->tx_eagain++;
+		return lost(sk) ? (ssize_t)r->len : n;
+	}
+	return sl_send_wait(sk, fd, r);
+}
+
+static inline ssize_t send_one(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
+{
+	return sl_likely(send_straight(sk, r)) ? (ssize_t)r->len : send_other(sk, fd, r);
+}
+
+/* Calls ---------------------------------------------------------------------------------------- */
+
+SL_API
+ssize_t sl_sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *addr,
+		  socklen_t addrlen)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	struct iovec iov = {(void *)buf, len};
+	struct sl_tx_req r = {&iov, 1, len, addr, addrlen, flags, NULL};
+
+	return sk ? send_one(sk, fd, &r) : sl_sys_sendto(fd, buf, len, flags, addr, addrlen);
+}
+
+SL_API
+ssize_t sl_send(int fd, const void *buf, size_t len, int flags)
+{
+	return sl_sendto(fd, buf, len, flags, NULL, 0);
+}
+
+static struct sl_tx_req from_msg(const struct msghdr *m, int flags)
+{
+	return (struct sl_tx_req){
+		.iov = m->msg_iov,
+		.niov = m->msg_iovlen,
+		.len = sl_iov_len(m->msg_iov, m->msg_iovlen),
+		.name = m->msg_namelen ? m->msg_name : NULL,
+		.namelen = m->msg_namelen,
+		.msg = m,
+		.flags = flags,
+	};
+}
+
+SL_API
+ssize_t sl_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	struct sl_tx_req r;
+
+	if (!sk)
+		return sl_sys_sendmsg(fd, msg, flags);
+	if (sl_unlikely(msg->msg_iovlen > SL_IOV_MAX))
+		return -EMSGSIZE; /* before anything else: copy_msghdr_from_user() */
+	r = from_msg(msg, flags);
+	return send_one(sk, fd, &r);
+}
+
+/* rwf: RWF_*. Of no bytes nothing is sent, as by fs/read_write.c; write(2) of nothing sends an
+ * empty datagram. */
+static ssize_t write_pieces(struct sl_sock *sk, int fd, const struct iovec *iov, int n, int rwf)
+{
+	struct sl_tx_req r = {.iov = iov, .niov = (size_t)n, .flags = sl_rwf_flags(rwf)};
+
+	r.len = sl_iov_len(iov, r.niov);
+	if (r.len == 0)
+		return 0;
+	return r.flags < 0 ? r.flags : send_one(sk, fd, &r);
+}
+
+SL_API
+ssize_t sl_writev(int fd, const struct iovec *iov, int n)
+{
+	struct sl_sock *sk = sl_sock_of_pieces(fd, n);
+
+	if (!sk)
+		return sl_sys(SYS_writev, fd, iov, n);
+	return write_pieces(sk, fd, iov, n, 0);
+}
+
+SL_API
+ssize_t sl_pwritev2(int fd, const struct iovec *iov, int n, off_t off, int flags)
+{
+	struct sl_sock *sk = off == -1 ? sl_sock_of_pieces(fd, n) : NULL; /* no positions */
+
+	if (!sk)
+		return sl_sys(SYS_pwritev2, fd, iov, n, off, 0, flags);
+	return write_pieces(sk, fd, iov, n, flags);
+}
+
+/* Sends one datagram of several. Bytes, SL_SEND_BY_OS or -errno. The caller kicks *leg_out. */
+static inline ssize_t send_next(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
+				uint64_t now, struct sl_leg **leg_out)
+{
+	if (sl_likely(sl_send_straight(sk, lane, r, now))) {
+		*leg_out = sk->path.leg;
+		return (ssize_t)r->len;
+	}
+	if (wants_kernel(sk, r))
+		return SL_SEND_BY_OS;
+	return send_locked(sk, lane, r, now, leg_out);
+}
+
+/* A run of messages with one kick for many; lane held once. Stops at the first that needs more
+ * than the fast path. */
+static unsigned send_run(struct sl_sock *sk, struct mmsghdr *msgs, unsigned n, int flags)
+{
+	struct sl_leg *leg = NULL, *last = NULL;
+	struct sl_lane *lane;
+	unsigned done = 0, unkicked = 0;
+	uint64_t now = sl_now_ns();
+
+	if ((flags & ~OUR_FLAGS) || (sl_load(&sk->os) & SL_OS_ERR) || !sl_sock_lock(sk, &lane))
+		return 0;
+	for (; done < n && sk->state == SL_STATE_OFFLOADED; done++) {
+		struct sl_tx_req r = from_msg(&msgs[done].msg_hdr, flags);
+		ssize_t len = send_next(sk, lane, &r, now, &leg);
+
+		if (last && leg != last)
+			sl_leg_kick(last);
+		last = leg;
+		if (len < 0)
+			break;
+		msgs[done].msg_len = (unsigned)len;
+		if (++unkicked == KICK_EVERY || sl_unlikely(sk->stamps)) {
+			sl_leg_kick(leg);
+			unkicked = 0;
+		}
+	}
+	if (last && last->tx->posted)
+		sl_leg_kick(last);
+	sl_lane_unlock(lane);
+	return done;
+}
+
+SL_API
+int sl_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	unsigned done = 0;
+
+	if (!sk)
+		return (int)sl_sys(SYS_sendmmsg, fd, msgs, n, flags);
+	n = sl_min(n, (unsigned)SL_IOV_MAX);
+	while (done < n) {
+		struct sl_tx_req r;
+		ssize_t len;
+
+		if (sk->proto == IPPROTO_UDP)
+			done += send_run(sk, msgs + done, n - done, flags);
+		if (done == n)
+			break;
+		r = from_msg(&msgs[done].msg_hdr, flags);
+		len = send_one(sk, fd, &r);
+		if (len < 0)
+			return done ? (int)done : (int)len;
+		msgs[done++].msg_len = (unsigned)len;
+	}
+	return (int)done;
+}

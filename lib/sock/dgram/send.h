@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Shared by the files that send datagrams: send.c (the calls), send_path.c (finds the path),
+ * send_put.c (writes frames), send_room.c (waits until there is room). */
+#ifndef SL_SEND_H
+#define SL_SEND_H
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "sock/core/cmsg.h"
+#include "sock/core/sock.h"
+
+/* Headers are written in the room in front: payload starts at an aligned place. */
+#define SL_SEND_ROOM 128
+/* Bytes that a frame counts against the send buffer beside its payload. */
+#define SL_SEND_OVERHEAD 256
+/* Descriptors that one call may need, less where rings may be shorter (SLUICE_TX_WRE). */
+#define SL_SEND_BURST 64
+/* Result of a send function: the kernel must send it. */
+#define SL_SEND_BY_OS (-EREMOTE)
+
+/* A datagram to send, from any of the send calls. */
+struct sl_tx_req {
+	const struct iovec *iov;
+	size_t niov;
+	size_t len;
+	const struct sockaddr *name; /* NULL: to the peer */
+	socklen_t namelen;
+	int flags;
+	const struct msghdr *msg; /* NULL: no control */
+};
+
+/* send_path.c; lane held -------------------------------------------------------------------- */
+
+/* Where the datagram goes: 0, and p is for it (perhaps not fresh), or SL_SEND_BY_OS: the kernel
+ * shall judge. */
+int sl_send_find(struct sl_sock *sk, const struct sl_tx_req *r, struct sl_path *p);
+/* Makes p's headers for its destination, as ctl says (NULL: nothing). p->leg is NULL afterwards
+ * when the kernel is to send there. */
+void sl_send_make_path(struct sl_sock *sk, struct sl_lane *lane, struct sl_path *p,
+		       const struct sl_tx_ctl *ctl, uint64_t now);
+
+/* Family, port and address of a sockaddr_in in one word; 0: it is none, or longer than names are.
+ */
+static inline uint64_t sl_send_v4_name(const struct sl_tx_req *r)
+{
+	const size_t least = sizeof(struct sockaddr_in), most = sizeof(struct sockaddr_storage);
+	uint64_t v = 0;
+
+	if (r->namelen - least <= most - least && r->name->sa_family == AF_INET)
+		memcpy(&v, r->name, sizeof(v));
+	return v;
+}
+
+/* True: the datagram goes to the destination of p. */
+static inline bool sl_send_is_same(const struct sl_path *p, const struct sl_tx_req *r)
+{
+	if (sl_unlikely(!p->d))
+		return false;
+	return r->name ? p->v4_name && p->v4_name == sl_send_v4_name(r) : p->to_peer;
+}
+
+static inline bool sl_path_is_fresh(const struct sl_path *p, uint64_t now)
+{
+	return p->d && p->d->serial == p->serial && sl_dst_fresh(p->d, now) &&
+	       (!p->leg || !p->leg->dead);
+}
+
+/* send_put.c; lane held --------------------------------------------------------------------- */
+
+/* A plain datagram to where the last one went: posted, to be kicked on sk->path.leg. False: there
+ * is more to it, and nothing was done. */
+bool sl_send_straight(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
+		      uint64_t now);
+/* True: a datagram that is longer than a frame can go in several. */
+bool sl_send_takes_long(const struct sl_sock *sk, const struct sl_path *p, size_t len);
+/* All segments of one call (one, without UDP_SEGMENT) by p, which is fresh and has a leg. Returns
+ * how many bytes went; ok: all. */
+size_t sl_send_put(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
+		   const struct sl_tx_req *r, size_t seg, bool *ok);
+
+/* send.c; no lane held ------------------------------------------------------------------------ */
+
+/* Tries once: bytes or -errno. *lane: not NULL if our ring had no room: the caller turns it. */
+ssize_t sl_send_try(struct sl_sock *sk, int fd, const struct sl_tx_req *r, struct sl_lane **lane);
+ssize_t sl_send_by_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req *r);
+
+/* send_room.c ------------------------------------------------------------------------------- */
+
+/* There was no room: EPOLLOUT goes away until completions make some. Lane held. */
+void sl_send_block(struct sl_sock *sk, struct sl_lane *lane);
+/* Tries until there is room, as long as the socket's time-out says. No lane held. */
+ssize_t sl_send_wait(struct sl_sock *sk, int fd, const struct sl_tx_req *r);
+
+#endif

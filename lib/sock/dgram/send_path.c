@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where a datagram goes: device, next hop and headers, kept with the socket for the next one. */
+#include "net/ipconf.h"
+#include "sock/dgram/send.h"
+
+static uint8_t hops(const struct sl_sock *sk, const struct sl_dst *d, const struct sl_addr *dst)
+{
+	uint8_t set = sl_sock_ttl(sk, dst);
+
+	if (sl_addr_is_multicast(dst))
+		return sk->mc_ttl;
+	return set ? set : d->route.hoplimit;
+}
+
+/* __ip_make_skb() */
+static bool df(const struct sl_sock *sk)
+{
+	return sl_sock_dont_fragment(sk) || sk->pmtudisc == IP_PMTUDISC_PROBE;
+}
+
+/* Source address: bound, given, or what the route prefers. */
+static struct sl_addr source(const struct sl_sock *sk, const struct sl_path *p,
+			     const struct sl_tx_ctl *ctl)
+{
+	if (ctl && ctl->special && !sl_addr_is_any(&ctl->src))
+		return ctl->src;
+	if (sk->bound_addr && !sl_addr_is_multicast(&sk->local))
+		return sk->local;
+	if (sl_addr_is_multicast(&p->dst) && !sl_addr_is_any(&sk->mc_src))
+		return sk->mc_src;
+	return p->d->route.src;
+}
+
+static void make_headers(struct sl_sock *sk, struct sl_path *p, const struct sl_tx_ctl *ctl)
+{
+	const struct sl_dst *d = p->d;
+	struct sl_udp_build b = {
+		.vlan = d->vlan,
+		.src = source(sk, p, ctl),
+		.dst = p->dst,
+		.sport = sk->local_port,
+		.dport = p->port,
+		.tos = ctl && ctl->tos >= 0 ? (uint8_t)ctl->tos : sl_sock_tos(sk, &p->dst),
+		.ttl = ctl && ctl->ttl >= 0 ? (uint8_t)ctl->ttl : hops(sk, d, &p->dst),
+		.df = df(sk),
+	};
+	bool v4 = sl_addr_is_v4(&p->dst);
+	uint32_t path, frame = 1u << sl_pool.shift;
+
+	b.flowlabel = sl_ip_flow_label(IPPROTO_UDP, &b.src, &b.dst, b.sport, b.dport);
+	memcpy(b.smac, d->smac, 6);
+	memcpy(b.dmac, d->dmac, 6);
+	sl_build_udp_hdr(&p->hdr, &b);
+	path = sl_min(d->route.mtu, 65535u) - (v4 ? 28 : 48);
+	p->max_payload = (uint16_t)sl_min(path, frame - SL_SEND_ROOM);
+	p->max_long = (uint16_t)sl_min(path, SL_TX_BUFS * frame - SL_SEND_ROOM);
+}
+
+static bool rule_says_os(const struct sl_sock *sk, const struct sl_path *p)
+{
+	if (sk->udp.connected)
+		return false; /* decided at connect, as udp_connect */
+	return sl_port_decide(p->leg->port, SL_ROLE_UDP_SENDER, &p->dst, p->port, NULL, 0) ==
+	       SL_RULE_OS;
+}
+
+void sl_send_make_path(struct sl_sock *sk, struct sl_lane *lane, struct sl_path *p,
+		       const struct sl_tx_ctl *ctl, uint64_t now)
+{
+	struct sl_route_key key = {
+		.dst = p->dst,
+		.oif = p->oif,
+		.tos = sl_sock_tos(sk, &p->dst),
+		.mark = sk->mark,
+		.mc_noloop = sl_addr_is_multicast(&p->dst) && !sk->mc_loop,
+	};
+	struct sl_dst *d;
+
+	if (ctl && ctl->special && !sl_addr_is_any(&ctl->src))
+		key.src = ctl->src;
+	else if (sk->bound_addr && !sl_addr_is_multicast(&sk->local))
+		key.src = sk->local;
+	else if (sl_addr_is_v4(&p->dst))
+		key.src = sl_addr_v4(0);
+	d = sl_lane_dst(lane, &key, now);
+	p->d = d;
+	p->serial = d->serial;
+	p->leg = d->leg && d->mac_ok ? d->leg : NULL;
+	if (p->leg && (p->leg->dead || rule_says_os(sk, p)))
+		p->leg = NULL;
+	if (p->leg)
+		make_headers(sk, p, ctl);
+	if (p->leg && sl_unlikely(sk->pacer))
+		p->leg = sl_pacer_leg(sk->pacer, p->leg);
+}
+
+static uint32_t out_device(const struct sl_sock *sk, const struct sl_addr *dst, uint32_t scope)
+{
+	if (sk->bound_if)
+		return sk->bound_if;
+	if (scope && (sl_addr_is_linklocal(dst) || sl_addr_is_multicast(dst)))
+		return scope;
+	if (sl_addr_is_multicast(dst))
+		return sk->mc_oif;
+	return sk->unicast_oif;
+}
+
+/* An IPv6 socket may have bound itself to one of the two families (the kernel says ENETUNREACH, or
+ * EAFNOSUPPORT). */
+static bool speaks_to(const struct sl_sock *sk, const struct sl_addr *dst)
+{
+	if (sk->family == AF_INET)
+		return true;
+	return sl_addr_is_v4(dst) ? !sk->v6only : !sl_addr_is_v4(&sk->local);
+}
+
+int sl_send_find(struct sl_sock *sk, const struct sl_tx_req *r, struct sl_path *p)
+{
+	uint32_t scope = sk->local_scope;
+	struct sl_addr dst;
+	uint16_t port;
+
+	if (r->name) {
+		if (r->namelen > sizeof(struct sockaddr_storage))
+			return SL_SEND_BY_OS;
+		if (sl_addr_from_sockaddr(r->name, r->namelen, &dst, &port, &scope) < 0)
+			return SL_SEND_BY_OS;
+		if (sk->family == AF_INET && r->name->sa_family != AF_INET)
+			return SL_SEND_BY_OS;
+	} else if (sk->udp.connected) {
+		dst = sk->udp.remote;
+		port = sk->udp.remote_port;
+	} else {
+		return SL_SEND_BY_OS; /* EDESTADDRREQ */
+	}
+	if (port == 0 || sl_addr_is_any(&dst) || !speaks_to(sk, &dst))
+		return SL_SEND_BY_OS;
+	if (p->d && p->port == port && sl_addr_eq(&p->dst, &dst) &&
+	    p->oif == out_device(sk, &dst, scope))
+		return 0;
+	p->d = NULL;
+	p->dst = dst;
+	p->port = port;
+	p->oif = out_device(sk, &dst, scope);
+	p->v4_name = r->name ? sl_send_v4_name(r) : 0;
+	p->to_peer = !r->name;
+	return 0;
+}

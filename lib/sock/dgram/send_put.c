@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A datagram's bytes into frames, and these onto the ring. */
+#include "sock/core/errq.h"
+#include "sock/dgram/send.h"
+#include "wire/csum.h"
+
+static SL_APART uint64_t gather_many(uint8_t *to, const struct iovec *iov, size_t niov, size_t off,
+				     size_t n, bool want)
+{
+	size_t done = 0;
+
+	for (size_t i = 0; i < niov && done < n; i++) {
+		size_t part;
+
+		if (off >= iov[i].iov_len) {
+			off -= iov[i].iov_len;
+			continue;
+		}
+		part = sl_min(iov[i].iov_len - off, n - done);
+		memcpy(to + done, (const uint8_t *)iov[i].iov_base + off, part);
+		done += part;
+		off = 0;
+	}
+	return want ? sl_csum_add(0, to, n) : SL_CSUM_NONE;
+}
+
+/* Gathers n bytes from offset off of the caller's buffers; returns the checksum's sum, if it is
+ * wanted, else SL_CSUM_NONE. */
+static inline uint64_t gather(uint8_t *to, const struct iovec *iov, size_t niov, size_t off,
+			      size_t n, bool want)
+{
+	const uint8_t *from = (const uint8_t *)iov->iov_base + off;
+
+	if (sl_unlikely(niov != 1))
+		return gather_many(to, iov, niov, off, n, want);
+	if (sl_likely(want))
+		return sl_csum_copy(0, to, from, n);
+	memcpy(to, from, n);
+	return SL_CSUM_NONE;
+}
+
+/* Puts n bytes from offset off on the ring as one datagram. False: no frame or no room. */
+static inline __attribute__((always_inline)) bool put_one(struct sl_sock *sk, struct sl_lane *lane,
+							  const struct sl_path *p,
+							  const struct iovec *iov, size_t niov,
+							  size_t off, size_t n, bool wants_sum)
+{
+	struct sl_leg *leg = p->leg;
+	bool by_device = leg->tx->caps & SL_TX_CSUM;
+	struct sl_tx_desc d;
+	uint8_t *payload;
+	uint64_t sum;
+
+	/* sock_alloc_send_skb(): full when the limit has been reached, so one always fits; and the
+	 * segments of one call are one packet there. */
+	if (sl_unlikely(sl_load(&sk->wmem) >= sk->sndbuf) && !off)
+		return false;
+	d.frame = sl_lane_frame(lane);
+	if (sl_unlikely(d.frame == SL_NO_FRAME))
+		return false;
+	payload = sl_frame_ptr(d.frame) + SL_SEND_ROOM;
+	sum = gather(payload, iov, niov, off, n, wants_sum && !by_device);
+	sl_build_udp(&p->hdr, payload, (uint16_t)n, sk->ip_id++, sum);
+	d.off = (uint16_t)(SL_SEND_ROOM - p->hdr.len);
+	d.len = (uint16_t)(p->hdr.len + n);
+	d.flags = wants_sum && by_device ? SL_TXD_CSUM : 0;
+	d.hdr = 0;
+	if (sl_unlikely(!sl_leg_post_desc(leg, &d))) {
+		sl_frame_put(&lane->frames, d.frame);
+		return false;
+	}
+	sl_frame_charge(d.frame, &sk->wmem, (uint32_t)n + SL_SEND_OVERHEAD);
+	if (sl_unlikely(sk->stamps) && off == 0)
+		sl_errq_posted(sk, leg, &d);
+	sk->stats->tx_pkts++;
+	sk->stats->tx_bytes += n;
+	return true;
+}
+
+bool sl_send_straight(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
+		      uint64_t now)
+{
+	const struct sl_path *p = &sk->path;
+
+	if (sl_unlikely(r->niov != 1 || sk->tx_odd || sk->stamps ||
+			(r->msg && r->msg->msg_controllen)))
+		return false;
+	if (!sl_send_is_same(p, r) || sl_unlikely(!sl_path_is_fresh(p, now) || !p->leg))
+		return false;
+	if (sl_unlikely(r->len > p->max_payload))
+		return false;
+	return put_one(sk, lane, p, r->iov, 1, 0, r->len, true);
+}
+
+/* In several frames -----------------------------------------------------------------------------
+ */
+
+/* (A datagram that is stamped must be one frame.) */
+bool sl_send_takes_long(const struct sl_sock *sk, const struct sl_path *p, size_t len)
+{
+	return p->leg->tx->caps & SL_TX_SG && len <= p->max_long && !sk->stamps;
+}
+
+static unsigned frames_of(const struct sl_path *p, size_t n)
+{
+	return n <= p->max_payload ? 1 : 1 + (unsigned)((n + SL_SEND_ROOM - 1) >> sl_pool.shift);
+}
+
+/* Frames for n bytes, and which of them each has. */
+static bool take_frames(struct sl_lane *lane, struct sl_tx_desc *d, unsigned nframes, size_t n)
+{
+	size_t frame = (size_t)1 << sl_pool.shift;
+
+	for (unsigned i = 0; i < nframes; i++) {
+		d[i] = (struct sl_tx_desc){.frame = sl_lane_frame(lane),
+					   .off = i ? 0 : SL_SEND_ROOM,
+					   .flags = i + 1 < nframes ? SL_TXD_MORE : 0};
+		d[i].len = (uint16_t)sl_min(n, frame - d[i].off);
+		n -= d[i].len;
+		if (d[i].frame != SL_NO_FRAME)
+			continue;
+		while (i--)
+			sl_frame_put(&lane->frames, d[i].frame);
+		return false;
+	}
+	return true;
+}
+
+/* Fills them from offset off; the checksum's sum of all, if it is wanted. */
+static uint64_t gather_long(const struct sl_tx_desc *d, unsigned nframes, const struct sl_tx_req *r,
+			    size_t off, bool want)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < nframes; i++) {
+		uint64_t s = gather(sl_frame_ptr(d[i].frame) + d[i].off, r->iov, r->niov, off,
+				    d[i].len, want);
+
+		if (want) /* (the lengths are even, but the last) */
+			sum = sl_csum_add64(sum, s);
+		off += d[i].len;
+	}
+	return want ? (sum == SL_CSUM_NONE ? 0 : sum) : SL_CSUM_NONE;
+}
+
+/* put_one() for a datagram that needs several frames. */
+static bool put_long(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
+		     const struct sl_tx_req *r, size_t off, size_t n, bool wants_sum)
+{
+	unsigned nframes = frames_of(p, n);
+	struct sl_tx_desc d[SL_TX_BUFS];
+	uint64_t sum;
+
+	if ((sl_load(&sk->wmem) >= sk->sndbuf && !off) || !take_frames(lane, d, nframes, n))
+		return false;
+	sum = gather_long(d, nframes, r, off, wants_sum);
+	sl_build_udp(&p->hdr, sl_frame_ptr(d[0].frame) + SL_SEND_ROOM, (uint16_t)n, sk->ip_id++,
+		     sum);
+	d[0].off -= p->hdr.len;
+	d[0].len += p->hdr.len;
+	if (!sl_leg_post_long(p->leg, d, nframes)) {
+		for (unsigned i = 0; i < nframes; i++)
+			sl_frame_put(&lane->frames, d[i].frame);
+		return false;
+	}
+	sl_frame_charge(d[0].frame, &sk->wmem, (uint32_t)n + SL_SEND_OVERHEAD);
+	sk->stats->tx_pkts++;
+	sk->stats->tx_bytes += n;
+	return true;
+}
+
+/* Segments --------------------------------------------------------------------------------------
+ */
+
+/* Puts n bytes from off: one segment, or the whole datagram. */
+static bool put_part(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
+		     const struct sl_tx_req *r, size_t off, size_t n)
+{
+	bool wants_sum = !(p->hdr.v6 ? sk->no_csum6 : sk->no_csum);
+
+	if (sl_unlikely(n > p->max_payload))
+		return put_long(sk, lane, p, r, off, n, wants_sum);
+	return put_one(sk, lane, p, r->iov, r->niov, off, n, wants_sum);
+}
+
+/* Ring, frames or the send buffer are used up: let the device work once. */
+static bool make_room(struct sl_lane *lane, struct sl_leg *leg)
+{
+	int err = sl_leg_kick(leg);
+
+	sl_tx_reap(leg->tx, &lane->frames);
+	return err == 0 || err == -EAGAIN;
+}
+
+static bool has_room(struct sl_lane *lane, struct sl_leg *leg, uint32_t n)
+{
+	return sl_leg_room(leg) >= sl_min(n, (uint32_t)SL_SEND_BURST) &&
+	       lane->frames.n + sl_frames_left() >= n;
+}
+
+size_t sl_send_put(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
+		   const struct sl_tx_req *r, size_t seg, bool *ok)
+{
+	uint32_t segs = (uint32_t)(seg < r->len ? (r->len + seg - 1) / seg : 1);
+	uint32_t descs = segs * frames_of(p, seg);
+	size_t off = 0;
+
+	/* The kernel has one packet for all of them: half of it is not sent. */
+	if (sl_unlikely(descs > 1 && !has_room(lane, p->leg, descs)) &&
+	    !(make_room(lane, p->leg) && has_room(lane, p->leg, descs))) {
+		*ok = false;
+		return 0;
+	}
+	*ok = true;
+	do {
+		size_t n = sl_min(seg, r->len - off);
+
+		if (sl_unlikely(!put_part(sk, lane, p, r, off, n)) &&
+		    (!make_room(lane, p->leg) || !put_part(sk, lane, p, r, off, n))) {
+			*ok = false;
+			break;
+		}
+		off += n;
+	} while (off < r->len);
+	return off;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The boxes of listeners that several processes have; for the tcp_*.c files that serve these. */
+#ifndef SL_TCP_BOX_H
+#define SL_TCP_BOX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct sl_sock;
+
+/* Memory that the processes of a box share; all atomic. */
+struct sl_crowd {
+	uint64_t last_ns; /* time of the last stall */
+	uint32_t stalls;  /* in a row; after too many no process has a part any more */
+	uint32_t parts;   /* processes with a part; too high after one was killed */
+};
+
+/* NULL: the socket has no box, or there is no memory in common. */
+struct sl_crowd *sl_tbox_crowd(const struct sl_sock *sk);
+/* Puts a kernel connection into the box, for the process that takes it first. False: it failed. */
+bool sl_tbox_put(const struct sl_sock *sk, int fd);
+/* listen/taken.c. True: fd, out of the listener's box, is a new connection of this listener. */
+bool sl_tbox_is_connection(const struct sl_sock *listener, int fd);
+/* The listener has a part here: it counts, and the daemon knows the box. slow held. */
+void sl_tbox_have_part(struct sl_sock *sk);
+/* The number of boxes, and the listener here that has a part of box i; NULL: none. */
+unsigned sl_tbox_count(void);
+struct sl_sock *sl_tbox_member(unsigned i);
+
+#endif

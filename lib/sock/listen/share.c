@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A listening socket that several processes have, by fork.
+ *
+ * Theory of operation: in the kernel they have one queue, and whoever accepts first has a
+ * connection. Here each process has a queue of its own, on its own lane: the endpoint's claim is a
+ * group, and the steering program sends a SYN to one of its targets by the flow's hash, as the
+ * kernel does for SO_REUSEPORT, and all that follows to the one that had the SYN (bpf/steer.bpf.c),
+ * so that members come and go without harm to connections. The kernel's queue stays what it was,
+ * common to all: what is not steered (loopback, other devices, no member is there) waits in it, and
+ * every process accepts from both.
+ *
+ * What differs is that a connection cannot go to another process once its SYN was steered. So only
+ * who waits for connections by poll or epoll on a listener that does not block is a member, from
+ * the first such call on: it has other work and comes back to it. A parent that forks workers and
+ * never accepts (nginx, Apache) is none: it leaves the endpoint when the first child joins. Who
+ * blocks in accept(2) and then serves that one client as long as it stays (Apache) would keep the
+ * next one waiting: it goes by the kernel's queue, and takes over what lasts (inherit.c). A process
+ * that dies is taken off by the daemon.
+ *
+ * Who leaves while others stay (it closes the listener, or is the parent) must not reset whom it
+ * has in its queue, as nobody would be in the kernel. They become the kernel's connections, and
+ * their descriptors go into the listener's *box*, a socket pair that all the processes have, from
+ * which accept(2) takes what it takes from the kernel's queue; handshakes that are under way follow
+ * as they end (listen/stay.c). So do those that came to a parent before a child first accepts, with
+ * or without the daemon. Who blocks in accept(2) meanwhile sleeps on both. The same happens when a
+ * process lets somebody wait for long (STALL_NS): it has no part until it accepts again; and when
+ * it is killed: the daemon, which has the box's end, too, does it out of what the dead one has left
+ * (tools/death/rescue.c). One that is stopped (SIGSTOP) gets no new connection as long (the daemon:
+ * stopped.c). What is left of the difference to one queue is who waits in its queue just then.
+ *
+ * Workers that poll in turn, each while it has their mutex (Apache's with two listeners), stall one
+ * after the other. After STALLS_MAX such in a row nobody has a part any more: the kernel's queue
+ * deals out, and they take over what lasts.
+ *
+ * A parent that accepts and has a child serve each (PostgreSQL, sshd) is another thing: each
+ * connection would have to be handed back, which costs more than it could bring. After FORKED_MIN
+ * of these its listener goes to the kernel; so with and without the daemon. What it accepts then is
+ * the child's to take over (inherit.c). */
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "sluice.h"
+#include "sock/listen/box.h"
+#include "sock/stream/tconn.h"
+
+#define PATIENCE_NS 20000000 /* for handshakes, when the process ends */
+#define LOOK_NS     200000
+#define FORKED_MIN  8 /* connections that nobody but children used */
+#define STALL_NS    200000000
+#define STALLS_MAX  6             /* in a row, of all the processes, */
+#define ROW_NS      1000000000ull /* with no longer than that from one to the next */
+
+/* Leaving ---------------------------------------------------------------------------------------
+ */
+
+void sl_tlisten_for_others(struct sl_sock *sk)
+{
+	sl_lock(&sk->slow);
+	if (sk->lsn)
+		sk->lsn->others = true;
+	sl_unlock(&sk->slow);
+}
+
+void sl_tlisten_give(struct sl_sock *sk)
+{
+	unsigned n = 0;
+	int fd;
+
+	if ((!sk->heir && !sk->lsn->others) || !sl_tlisten_is_shared(sk))
+		return;
+	while ((fd = sl_tcp_sock_accept_ours(sk)) >= 0) {
+		bool given = sl_hand_back(fd) == 0 && sl_tbox_put(sk, fd);
+
+		n += given;
+		if (!given)
+			sl_warn("tcp",
+				"fd %d: a connection that waits cannot go to another process",
+				sk->fd);
+		sl_close(fd);
+	}
+	if (n)
+		sl_debug("tcp", "fd %d: %u that waited are for the others", sk->fd, n);
+}
+
+/* SYNs come here no more, but those that were answered end their handshakes. */
+void sl_tlisten_closing(struct sl_sock *sk)
+{
+	uint64_t end = sl_now_ns() + PATIENCE_NS;
+	struct timespec pause = {.tv_nsec = LOOK_NS};
+
+	if (!sk->heir && !sk->lsn->others)
+		return;
+	while (sl_load(&sk->lsn->tcp.nrequests) && sl_now_ns() < end) {
+		sl_sys(SYS_nanosleep, &pause, NULL);
+		sl_lane_turn(sl_load_acquire(&sk->lane));
+	}
+	sl_tlisten_give(sk);
+}
+
+static bool is_hopeless(const struct sl_sock *sk)
+{
+	const struct sl_crowd *c = sl_tbox_crowd(sk);
+
+	return c && sl_load(&c->stalls) >= STALLS_MAX;
+}
+
+static void count_stall(const struct sl_sock *sk, uint64_t now_ns)
+{
+	struct sl_crowd *c = sl_tbox_crowd(sk);
+	uint64_t last;
+
+	if (!c)
+		return;
+	last = __atomic_exchange_n(&c->last_ns, now_ns, __ATOMIC_RELAXED);
+	if (sl_load(&c->stalls) >= STALLS_MAX)
+		return;
+	if (now_ns - last > ROW_NS && last < now_ns)
+		sl_store(&c->stalls, 0);
+	if (__atomic_add_fetch(&c->stalls, 1, __ATOMIC_RELAXED) == STALLS_MAX)
+		sl_info("tcp",
+			"fd %d: workers do not look after their parts: the kernel deals "
+			"new connections out",
+			sk->fd);
+}
+
+static void go_away(struct sl_sock *sk)
+{
+	struct sl_tlisten *l;
+
+	if (!sl_trylock(&sk->slow))
+		return;
+	l = sk->lsn;
+	if (l && !l->draining && !l->away) {
+		sl_store(&l->away, true);
+		sl_tlisten_leave(sk);
+		sl_tlisten_give(sk);
+		sl_debug("tcp", "fd %d: nobody accepts: others are to", sk->fd);
+	}
+	sl_unlock(&sk->slow);
+}
+
+/* Handshakes that were under way when it went have ended since. */
+static void give_late(struct sl_sock *sk)
+{
+	if (!sl_trylock(&sk->slow))
+		return;
+	if (sk->lsn && sk->lsn->away)
+		sl_tlisten_give(sk);
+	sl_unlock(&sk->slow);
+}
+
+void sl_tlisten_look_stalled(uint64_t now_ns)
+{
+	for (unsigned i = 0; i < sl_tbox_count(); i++) {
+		struct sl_sock *sk = sl_tbox_member(i);
+		struct sl_tlisten *l = sk ? sl_load_acquire(&sk->lsn) : NULL;
+
+		if (!l || l->draining)
+			continue;
+		if (sl_load(&l->away)) {
+			if (sl_load(&l->tcp.nchildren))
+				give_late(sk);
+			continue;
+		}
+		if (is_hopeless(sk)) {
+			go_away(sk);
+			continue;
+		}
+		/* The keeper may not have looked for seconds, so that only what two looks found is
+		 * known to have waited from the one to the other. */
+		if (!sl_load(&l->tcp.nchildren)) {
+			l->since_ns = 0;
+		} else if (!l->since_ns || sl_load(&l->accepted) != l->seen) {
+			l->seen = sl_load(&l->accepted);
+			l->since_ns = now_ns;
+		} else if (now_ns - l->since_ns > STALL_NS) {
+			count_stall(sk, now_ns);
+			go_away(sk);
+		}
+	}
+}
+
+void sl_tlisten_return(struct sl_sock *sk)
+{
+	struct sl_tlisten *l = sl_load_acquire(&sk->lsn);
+
+	if (!l || !sl_load(&l->away) || is_hopeless(sk))
+		return;
+	sl_lock(&sk->slow);
+	l = sk->lsn;
+	if (l && l->away && !l->draining && sl_sock_claim_listener(sk) == SL_REASON_NONE) {
+		l->since_ns = 0;
+		sl_store(&l->away, false);
+		sl_debug("tcp", "fd %d: accepts again", sk->fd);
+	}
+	sl_unlock(&sk->slow);
+}
+
+static void leave_at_exit(struct sl_sock *sk, void *arg)
+{
+	if (!sl_load(&sk->lsn) || !sl_tlisten_is_shared(sk) || !sl_lock(&sk->slow))
+		return;
+	if (sk->lsn)
+		sk->lsn->others = true;
+	if (sk->lsn && !sl_tlisten_to_kernel(sk, SL_REASON_FORKED))
+		sl_tlisten_closing(sk);
+	sl_unlock(&sk->slow);
+}
+
+void sl_tlisten_exit(void)
+{
+	if (sl_tbox_count())
+		sl_sock_for_each(leave_at_exit, NULL);
+}
+
+/* Accepting for children ------------------------------------------------------------------------
+ */
+
+static bool some_forked; /* the keeper is to look */
+
+static bool has_id(struct sl_sock *sk, void *arg)
+{
+	const struct sl_tlisten *l = sk->proto == IPPROTO_TCP ? sl_load_acquire(&sk->lsn) : NULL;
+
+	return l && l->id == *(const uint32_t *)arg;
+}
+
+static bool is_for_children(const struct sl_tlisten *l)
+{
+	uint32_t forked = sl_load(&l->forked);
+
+	return forked >= FORKED_MIN && forked > sl_load(&l->accepted) / 2;
+}
+
+void sl_tlisten_forked(uint32_t id)
+{
+	struct sl_sock *sk = sl_sock_find(has_id, &id);
+	struct sl_tlisten *l = sk ? sl_load_acquire(&sk->lsn) : NULL;
+
+	if (!l)
+		return;
+	__atomic_fetch_add(&l->forked, 1, __ATOMIC_RELAXED);
+	if (is_for_children(l))
+		sl_store(&some_forked, true);
+}
+
+static void leave_to_kernel(struct sl_sock *sk, void *arg)
+{
+	struct sl_tlisten *l = sk->proto == IPPROTO_TCP ? sl_load_acquire(&sk->lsn) : NULL;
+
+	if (!l || l->draining || !is_for_children(l))
+		return;
+	sl_info("tcp", "fd %d: children serve what it accepts: it goes to the kernel", sk->fd);
+	sl_sock_kernel_of(sk, l, SL_REASON_FORKED);
+}
+
+void sl_tlisten_look_forked(void)
+{
+	if (!sl_load(&some_forked))
+		return;
+	sl_store(&some_forked, false);
+	sl_sock_for_each(leave_to_kernel, NULL);
+}
+
+/* Joining ---------------------------------------------------------------------------------------
+ */
+
+int sl_tlisten_backlog(int fd)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	if (sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) < 0 ||
+	    info.tcpi_state != TCP_LISTEN)
+		return -EINVAL;
+	return (int)info.tcpi_sacked; /* tcp_get_info(): sk_max_ack_backlog */
+}
+
+/* slow held. */
+static void join(struct sl_sock *sk)
+{
+	enum sl_reason reason;
+	int backlog;
+
+	if (sk->state != SL_STATE_KERNEL || !sk->nfds || sk->lsn)
+		return;
+	backlog = sl_tlisten_backlog(sk->fd);
+	if (backlog < 0)
+		return;
+	sl_sock_show(sk);
+	sl_store(&sk->state, SL_STATE_NEW);
+	reason = sl_tlisten_start(sk, backlog);
+	if (reason == SL_REASON_NONE) {
+		sl_tbox_have_part(sk);
+		sl_debug("tcp", "fd %d: an inherited listener has a part here", sk->fd);
+		return;
+	}
+	sl_store(&sk->state, SL_STATE_KERNEL);
+	sk->stats->state = SL_STATE_KERNEL;
+	sk->stats->reason = reason;
+	sk->heir = false; /* it would be so the next time */
+	sl_info("tcp", "fd %d: an inherited listener stays with the kernel: %s", sk->fd,
+		sl_reason_text(reason));
+}
+
+void sl_tlisten_join(struct sl_sock *sk)
+{
+	int flags = sl_sys_fcntl(sk->fd, F_GETFL, 0);
+
+	if (sl_load(&sk->state) != SL_STATE_KERNEL || flags < 0 || !(flags & O_NONBLOCK))
+		return;
+	if (sl_start() < 0) {
+		sk->heir = false;
+		return;
+	}
+	sk->nonblock = true;
+	if (sk->passed)
+		sl_keeper_share(sk);
+	sl_lock(&sk->slow);
+	join(sk);
+	sl_unlock(&sk->slow);
+}
+
+static bool is_waited_for(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+	bool waits;
+
+	if (!sk->nonblock || !sl_sock_lock(sk, &lane))
+		return false;
+	waits = !sl_list_empty(&sk->watches);
+	sl_lane_unlock(lane);
+	return waits;
+}
+
+bool sl_tlisten_share(struct sl_sock *sk)
+{
+	bool shared = false;
+
+	if (!is_waited_for(sk) || !sl_tlisten_is_shared(sk) || !sl_lock(&sk->slow))
+		return false;
+	if (sk->lsn && !sk->lsn->draining) {
+		sk->heir = true;
+		sl_tlisten_leave(sk);
+		shared = sl_sock_claim_listener(sk) == SL_REASON_NONE;
+	}
+	if (shared) {
+		sl_tbox_have_part(sk);
+		sl_keeper_watch(sk); /* the box */
+		sl_debug("tcp", "fd %d: has a part beside children", sk->fd);
+	}
+	sl_unlock(&sk->slow);
+	return shared;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Is what another process has put into a listener's box what accept(2) may return?
+ *
+ * Theory of operation: any process that has the box can put any descriptor into it. The program
+ * takes the one that accept(2) returns for a new connection of its listener, so it must be one, by
+ * what the kernel says of it: a TCP socket of the listener's network namespace (in one of its own a
+ * process makes connections from any address), connected, with the listener's port and an address
+ * of it, and no socket that this process has already. */
+#include <netinet/tcp.h>
+#include <sys/stat.h>
+
+#include "base/sys.h"
+#include "sock/listen/box.h"
+#include "sock/stream/tconn.h"
+
+static bool is_int(int fd, int name, int wanted)
+{
+	socklen_t len = sizeof(int);
+	int v = -1;
+
+	return !sl_sys_getsockopt(fd, SOL_SOCKET, name, &v, &len) && v == wanted;
+}
+
+static bool is_tcp(int fd)
+{
+	return (is_int(fd, SO_DOMAIN, AF_INET) || is_int(fd, SO_DOMAIN, AF_INET6)) &&
+	       is_int(fd, SO_TYPE, SOCK_STREAM) && is_int(fd, SO_PROTOCOL, IPPROTO_TCP);
+}
+
+static uint64_t netns_of(int fd)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+
+	/* (Before Linux 5.14 there is none, of any socket.) */
+	return sl_sys_getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) ? 0 : cookie;
+}
+
+/* A Fast Open child is used before its handshake is complete. */
+static bool is_connected(int fd)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	if (sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len))
+		return false;
+	return info.tcpi_state != TCP_CLOSE && info.tcpi_state != TCP_LISTEN &&
+	       info.tcpi_state != TCP_SYN_SENT;
+}
+
+struct name {
+	struct sl_addr addr;
+	uint16_t port;
+};
+
+static bool name_of(int fd, struct name *n)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	uint32_t scope;
+
+	return !sl_sys_getsockname(fd, &ss, &len) &&
+	       !sl_addr_from_sockaddr((struct sockaddr *)&ss, len, &n->addr, &n->port, &scope);
+}
+
+static bool came_by(int fd, int listener)
+{
+	struct name own, has;
+
+	return name_of(listener, &own) && name_of(fd, &has) && has.port == own.port &&
+	       (sl_addr_is_any(&own.addr) || sl_addr_eq(&own.addr, &has.addr));
+}
+
+static bool has_inode(struct sl_sock *sk, void *arg)
+{
+	return sk->inode == *(const uint32_t *)arg;
+}
+
+static bool is_known(int fd)
+{
+	struct stat st;
+	uint32_t inode;
+
+	if (sl_sys(SYS_fstat, fd, &st) < 0)
+		return true;
+	inode = (uint32_t)st.st_ino;
+	return sl_sock_find(has_inode, &inode);
+}
+
+bool sl_tbox_is_connection(const struct sl_sock *listener, int fd)
+{
+	int own = sl_sock_shadow(listener);
+
+	return is_tcp(fd) && netns_of(fd) == netns_of(own) && is_connected(fd) &&
+	       came_by(fd, own) && !is_known(fd);
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who has the old file of a connection that a daemon has handed back into a new one.
+ *
+ * Theory of operation: a forked child has the shadow of its parent's connections. Without a daemon
+ * the shadow itself becomes the kernel's connection, for all that have it. A daemon makes a new
+ * socket (restore.c), which the child does not have. So the parent sends it with the answer to the
+ * child's letter (keeper.c), and the child puts it on its numbers. It had the connection all the
+ * time: it gets nothing that it could not reach.
+ *
+ * A parent that closes its last number while a child has the shadow keeps the connection, without
+ * the program's number, until the child asks, and the kernel's socket after that until nobody has
+ * the shadow. One that ends leaves the sockets in the letter box, where its children find them. How
+ * many have the shadow the broker says (steer/holders.c). When nobody does, the connection ends as
+ * by the close(2) that was. Where the kernel does not say, it ends after half a minute. */
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/fds.h"
+#include "base/log.h"
+#include "base/rights.h"
+#include "base/sys.h"
+#include "ctl/front/broker.h"
+#include "sock/move/heirs.h"
+#include "sock/move/restore.h"
+#include "sock/stream/tconn.h"
+
+#define FIRST_NS 10000000ull
+#define LAST_NS  500000000ull
+#define BLIND_NS 30000000000ull /* without knowing who has it */
+
+#define WILL_MAX 120  /* connections of a process that ends; of others its children are cut off */
+#define LOW      256  /* numbers that programs put files on before execve(2) */
+#define OLD_MAX  1024 /* files; of more sockets children have none any more when they are closed */
+
+static uint64_t next_ns, delay_ns, since_ns;
+static struct {
+	const struct sl_sock *sk; /* NULL: unused */
+	int fd;
+} old[OLD_MAX];
+static struct sl_lock old_lock;
+
+static uint32_t inode_of(int fd)
+{
+	struct stat st;
+
+	return sl_sys(SYS_fstat, fd, &st) < 0 ? 0 : (uint32_t)st.st_ino;
+}
+
+/* Its place, or a free one (NULL); -1: there is none. */
+static int place_of(const struct sl_sock *sk)
+{
+	for (int i = 0; i < OLD_MAX; i++)
+		if (sl_load(&old[i].sk) == sk)
+			return i;
+	return -1;
+}
+
+/* The file that children may have. */
+static int old_file(const struct sl_sock *sk)
+{
+	int i = sk->has_old ? place_of(sk) : -1;
+
+	return i < 0 ? sk->fd : old[i].fd;
+}
+
+static void forget_old(struct sl_sock *sk)
+{
+	int i = sk->has_old ? place_of(sk) : -1;
+
+	sk->has_old = false;
+	if (i < 0)
+		return;
+	sl_sys_close(old[i].fd);
+	sl_store_release(&old[i].sk, NULL);
+}
+
+void sl_heirs_keep(struct sl_sock *sk)
+{
+	int i, fd;
+
+	if (sk->has_old || sk->forks == sl_load(&sl_forks))
+		return;
+	fd = sl_fd_dup(sk->fd);
+	if (fd < 0 || !sl_lock(&old_lock)) {
+		if (fd >= 0)
+			sl_sys_close(fd);
+		return;
+	}
+	i = place_of(NULL);
+	if (i >= 0) {
+		old[i].fd = fd;
+		sl_store_release(&old[i].sk, sk);
+		sk->has_old = true;
+	} else {
+		sl_sys_close(fd);
+	}
+	sl_unlock(&old_lock);
+}
+
+void sl_heirs_drop(struct sl_sock *sk)
+{
+	forget_old(sk);
+}
+
+int sl_heirs_gone(struct sl_sock *sk)
+{
+	if (sk->has_old && sl_broker_holders(old_file(sk)) != 1)
+		return -EBUSY;
+	forget_old(sk);
+	return 0;
+}
+
+void sl_heirs_child(struct sl_sock *sk)
+{
+	forget_old(sk);
+	memset(&old_lock, 0, sizeof(old_lock));
+	next_ns = 0;
+}
+
+/* Parking ---------------------------------------------------------------------------------------
+ */
+
+static void look_soon(void)
+{
+	since_ns = sl_now_ns();
+	delay_ns = FIRST_NS;
+	sl_store(&next_ns, since_ns + delay_ns);
+	sl_keeper_poke();
+}
+
+/* Is it worth the question? One that the kernel has in the file that children have needs nobody. */
+static bool may_be_asked_for(const struct sl_sock *sk)
+{
+	return sk->proto == IPPROTO_TCP && sl_broker_is_leased() && !sl_broker_may_inject() &&
+	       !sk->lsn && (sk->state == SL_STATE_OFFLOADED ? sk->conn != NULL : sk->has_old);
+}
+
+bool sl_heirs_park(struct sl_sock *sk, int fd)
+{
+	struct sl_lane *lane;
+	int own;
+
+	if (!sl_is_up() || !may_be_asked_for(sk))
+		return false;
+	if (sl_broker_holders(old_file(sk)) == 1) { /* ours */
+		forget_old(sk);
+		return false;
+	}
+	own = sl_fd_dup(fd);
+	if (own < 0)
+		return false;
+	sl_store(&sk->fd, own);
+	sk->stats->fd = own;
+	sk->parked = true;
+	if (sl_sock_lock(sk, &lane)) {
+		sl_sock_notify(sk, SL_READY_GONE);
+		sl_lane_unlock(lane);
+	}
+	look_soon();
+	return true;
+}
+
+static void look_at(struct sl_sock *sk, void *arg)
+{
+	bool *left = arg;
+	int n;
+
+	if (!sk->parked)
+		return;
+	n = sl_broker_holders(old_file(sk));
+	if (n == 1 || (n < 0 && sl_now_ns() - since_ns > BLIND_NS)) {
+		forget_old(sk);
+		sl_sock_unpark(sk);
+		return;
+	}
+	*left = true;
+}
+
+void sl_heirs_look(uint64_t now_ns)
+{
+	bool left = false;
+
+	if (!sl_load(&next_ns) || now_ns < sl_load(&next_ns))
+		return;
+	sl_sock_for_each(look_at, &left);
+	delay_ns = sl_min(2 * delay_ns, LAST_NS);
+	sl_store(&next_ns, left ? sl_now_ns() + delay_ns : 0);
+}
+
+/* (A child may ask for it as often as it likes.) */
+void sl_heirs_look_now(void)
+{
+	if (sl_load(&next_ns))
+		sl_store(&next_ns, sl_min(sl_load(&next_ns), sl_now_ns() + FIRST_NS / 10));
+}
+
+uint64_t sl_heirs_due_ns(void)
+{
+	return sl_load(&next_ns);
+}
+
+/* Letters ---------------------------------------------------------------------------------------
+ */
+
+void sl_heirs_send(struct sl_sock *sk, int to)
+{
+	char c = 0;
+
+	if (sk->proto != IPPROTO_TCP || !sl_broker_is_leased() || !sl_lock(&sk->slow))
+		return;
+	if (sk->nfds && !sk->lsn && sk->state == SL_STATE_KERNEL)
+		(void)sl_rights_send(to, &c, sizeof(c), &sk->fd, 1, MSG_DONTWAIT);
+	if (sk->parked)
+		look_soon();
+	sl_unlock(&sk->slow);
+}
+
+static void put_on(int file, int number, uint32_t inode)
+{
+	if (inode_of(number) == inode)
+		(void)sl_restore_on(file, number);
+}
+
+/* The end -----------------------------------------------------------------------------------------
+ */
+
+/* What a process that ends leaves to its children: which file of the connection they have. */
+struct will {
+	uint32_t n;
+	uint32_t inode[WILL_MAX];
+};
+struct estate {
+	struct will will;
+	int fd[WILL_MAX];
+};
+
+static void leave(struct sl_sock *sk, void *arg)
+{
+	struct estate *e = arg;
+
+	if (e->will.n == WILL_MAX || !sk->has_old || sk->state != SL_STATE_KERNEL ||
+	    sl_broker_holders(old_file(sk)) == 1)
+		return;
+	e->will.inode[e->will.n] = inode_of(old_file(sk));
+	e->fd[e->will.n++] = sk->fd;
+}
+
+void sl_heirs_exit(void)
+{
+	struct estate e = {0};
+
+	sl_sock_for_each(leave, &e);
+	if (e.will.n)
+		sl_keeper_leave(&e.will, sizeof(e.will), e.fd, e.will.n);
+}
+
+/* It stays where it is, for others. (The first error may be that the parent has gone.) */
+static int look_at_will(int from, uint32_t inode)
+{
+	uint32_t nfds = 0;
+	int truncated, file = -1;
+	struct estate e;
+	long n = -EPIPE;
+
+	for (unsigned i = 0; i < 2 && n < 0 && n != -EAGAIN; i++)
+		n = sl_rights_recv(from, &e.will, sizeof(e.will), e.fd, WILL_MAX, &nfds,
+				   MSG_DONTWAIT | MSG_PEEK, &truncated);
+	for (uint32_t i = 0; i < nfds; i++) {
+		if (file < 0 && n == sizeof(e.will) && e.will.inode[i] == inode)
+			file = e.fd[i];
+		else
+			sl_sys_close(e.fd[i]);
+	}
+	return file;
+}
+
+/* A child of vfork may have put other files on the numbers that its parent has, and this one on low
+ * ones. (The table may have a million, most of which mean nothing.) */
+static void put_on_all(const struct sl_sock *sk, int file, uint32_t inode)
+{
+	uint32_t end = sk->nfds > 1 ? sl_load(&sl_fdtab_end) : 0;
+
+	put_on(file, sk->fd, inode);
+	for (int fd = 0; fd < LOW; fd++)
+		put_on(file, fd, inode);
+	for (uint32_t fd = LOW; fd < end; fd++)
+		if (sl_fd_sock((int)fd) == sk)
+			put_on(file, (int)fd, inode);
+}
+
+static int receive(int from)
+{
+	int file = -1, truncated;
+	uint32_t nfds = 0;
+	char c;
+
+	(void)sl_rights_recv(from, &c, sizeof(c), &file, 1, &nfds, MSG_DONTWAIT, &truncated);
+	return nfds ? file : -1;
+}
+
+bool sl_heirs_receive(struct sl_sock *sk, uint32_t inode, int from, int will)
+{
+	int file = receive(from);
+	uint32_t now;
+
+	if (file < 0)
+		file = look_at_will(will, inode);
+	if (file < 0)
+		return false;
+	now = inode_of(file);
+	if (now != inode) {
+		put_on_all(sk, file, inode);
+		sl_store(&sk->inode, now);
+	}
+	sl_sys_close(file);
+	return true;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Who has the old file of a connection that a daemon has handed back into a new one. */
+#ifndef SL_HEIRS_H
+#define SL_HEIRS_H
+
+#include "sock/core/sock.h"
+
+/* Before sk's numbers get a new file: a child may have this one. slow held. */
+void sl_heirs_keep(struct sl_sock *sk);
+/* 0: nobody has an older file of sk's any more; else -EBUSY. slow held. */
+int sl_heirs_gone(struct sl_sock *sk);
+void sl_heirs_drop(struct sl_sock *sk); /* it ends */
+/* sk's last number fd is being closed, and a child may have the connection. True: the child will
+ * ask for it, and until then sk goes on without the program's number. slow held. */
+bool sl_heirs_park(struct sl_sock *sk, int fd);
+/* The parent's answer to a letter about sk, and the child's end of it: `inode` is what the child's
+ * numbers stand for so far, `will` where a parent that has ended has left it; true: they stand for
+ * another file now. */
+void sl_heirs_send(struct sl_sock *sk, int to);
+bool sl_heirs_receive(struct sl_sock *sk, uint32_t inode, int from, int will);
+/* The process ends: its children find there what they may ask for later. */
+void sl_heirs_exit(void);
+
+/* The keeper's: ends what nobody asks for any more. When to look next; 0: nothing to look at. */
+void sl_heirs_look(uint64_t now_ns);
+uint64_t sl_heirs_due_ns(void);
+void sl_heirs_look_now(void);
+/* In a child: what it has of that. */
+void sl_heirs_child(struct sl_sock *sk);
+
+#endif

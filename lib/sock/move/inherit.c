@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Connections that a parent accepted and a child serves, as PostgreSQL's and sshd's do; and those
+ * that a child has accepted of an inherited listener by the kernel's queue, as Apache's do.
+ *
+ * Theory of operation: such a parent's listener is the kernel's after a few (listen/share.c), so is
+ * what it accepts; what it had of ours when it forked goes to the kernel when the child uses it.
+ * The child takes its connection over as one that was given to it (given.c): when nobody else has
+ * it, so that one that parent and child use both stays the kernel's. That needs the library in the
+ * child, a lease, a lane and a thread, which costs more than a short connection could gain. So the
+ * child's calls with such connections are counted first, and it begins when there were
+ * CALLS_MIN, CONN_STEPS times STEP with that one: of a client that asks one thing and goes
+ * (pgbench -C) nothing is moved, nor does a worker have the library that serves none but such. A
+ * take-over lasts 10 ms, for which nothing is received: it is done by a call that sends, when most
+ * peers wait for just that, and not for the retransmission of what they have sent meanwhile.
+ *
+ * What a worker has accepted is no other's, so that it need not be asked who has it.
+ *
+ * Without the daemon a child can have no lane, and the kernel serves it without us. */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/log.h"
+#include "base/settings.h"
+#include "sluice.h"
+#include "sock/core/sock.h"
+#include "sock/stream/tconn.h"
+
+#define CALLS_MIN      500
+#define STEP           4
+#define CONN_STEPS     120
+#define CONN_STEPS_MAX 127 /* it does not send */
+
+static uint32_t calls; /* of this process, before it has the library */
+static bool confined;
+static bool failed; /* it cannot have it */
+
+bool sl_inherit_wants(const struct sl_sock *sk)
+{
+	return sk->proto == IPPROTO_TCP && sk->phase == SL_CONNECTED && !sk->lsn && !sk->heir &&
+	       !confined && sl_settings.tcp && sl_may_start_again();
+}
+
+void sl_inherit_child(void)
+{
+	calls = 0;
+	failed = false;
+}
+
+static void want(struct sl_sock *sk)
+{
+	bool own = sk->forks == sl_load(&sl_forks); /* nobody else can have it */
+
+	if (sk->stats == sl_stats_sock_none())
+		sl_sock_show(sk);
+	if (!own)
+		sl_sock_want(sk);
+	else if (sl_sock_take(sk, false) == -EBUSY) /* another thread is in the kernel with it */
+		sl_store(&sk->given, SL_GIVEN_LATER);
+}
+
+static void forget(struct sl_sock *sk, void *arg)
+{
+	if (sl_given_is_later(sl_load(&sk->given)))
+		sl_store(&sk->given, 0);
+}
+
+static void count(struct sl_sock *sk, uint8_t later)
+{
+	uint32_t n = __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+
+	if (n % STEP == 0 && sl_given_is_later(later - 1))
+		__atomic_compare_exchange_n(&sk->given, &later, later - 1, false, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED);
+}
+
+static bool is_worth_it(uint8_t later, bool sends)
+{
+	return later <= SL_GIVEN_LATER - (sends ? CONN_STEPS : CONN_STEPS_MAX) &&
+	       (sl_is_up() || sl_load(&calls) >= CALLS_MIN);
+}
+
+void sl_inherit_call(struct sl_sock *sk, bool sends)
+{
+	uint8_t later = sl_load(&sk->given);
+
+	if (!sl_given_is_later(later) || sl_load(&sk->state) != SL_STATE_KERNEL ||
+	    sl_load(&sk->passed))
+		return;
+	if (!sends)
+		count(sk, later);
+	if (!is_worth_it(later, sends))
+		return;
+	if (sl_start() < 0) {
+		sl_store(&failed, true);
+		sl_sock_for_each(forget, NULL);
+		return;
+	}
+	/* (Of many threads one.) */
+	if (__atomic_compare_exchange_n(&sk->given, &later, 0, false, __ATOMIC_RELAXED,
+					__ATOMIC_RELAXED))
+		want(sk);
+}
+
+/* Nobody else has it. */
+static struct sl_sock *kernels(const struct sl_sock *listener, int fd, int flags,
+			       enum sl_reason reason)
+{
+	struct sl_sock *sk = sl_sock_new(fd, listener->family, SOCK_STREAM | flags, IPPROTO_TCP);
+
+	if (!sk)
+		return NULL;
+	sk->phase = SL_CONNECTED;
+	sk->server = true;
+	sk->stats->state = SL_STATE_KERNEL;
+	sk->stats->reason = reason;
+	sl_store(&sk->state, SL_STATE_KERNEL);
+	return sk;
+}
+
+void sl_inherit_accepted(const struct sl_sock *listener, int fd, int flags)
+{
+	enum sl_reason reason =
+		!listener->heir && sl_is_up() ? sl_load(&listener->stats->reason) : SL_REASON_NONE;
+	bool for_child = reason == SL_REASON_FORKED;
+	struct sl_sock *sk;
+
+	if (confined || sl_load(&failed))
+		return;
+	if (reason == SL_REASON_RULE) { /* which may go while it lasts */
+		sk = kernels(listener, fd, flags, reason);
+		if (sk && sl_load(&listener->given)) /* it has gone, and a call was in the way */
+			sl_sock_want(sk);
+		return;
+	}
+	if ((!for_child && !listener->heir) || !sl_may_start_again())
+		return;
+	sk = kernels(listener, fd, flags, SL_REASON_FORKED);
+	if (sk && !for_child)
+		sl_store(&sk->given, SL_GIVEN_LATER);
+}
+
+/* Every number of it is the kernel's alone. */
+static void drop(struct sl_sock *sk)
+{
+	uint32_t end = sk->nfds > 1 ? sl_load(&sl_fdtab_end) : 0;
+
+	sl_fdtab_clear(sk->fd);
+	for (uint32_t fd = 0; fd < end; fd++)
+		if (sl_fd_sock((int)fd) == sk)
+			sl_fdtab_clear((int)fd);
+	sl_store(&sk->nfds, 0);
+}
+
+/* A confined process is killed for calls that it did not make itself, those included by which a
+ * parent is asked for what it has. */
+static void leave_alone(struct sl_sock *sk, void *arg)
+{
+	bool passed = sl_load(&sk->passed);
+
+	if (sk->proto != IPPROTO_TCP || (!passed && !sl_given_is_later(sl_load(&sk->given))))
+		return;
+	if (!sk->heir)
+		sl_sock_part(sk);
+	sl_store(&sk->given, 0);
+	if (!sk->heir && sl_load(&sk->state) == SL_STATE_KERNEL)
+		drop(sk);
+}
+
+static void fetch(struct sl_sock *sk, void *arg)
+{
+	if (sk->proto == IPPROTO_TCP && !sk->heir)
+		sl_sock_part(sk);
+}
+
+SL_API
+void sl_fetch(void)
+{
+	sl_fdtab_notice();
+	sl_sock_for_each(fetch, NULL);
+}
+
+SL_API
+void sl_confine(void)
+{
+	sl_fdtab_notice();
+	if (confined)
+		return;
+	sl_store(&confined, true);
+	sl_sock_for_each(leave_alone, NULL);
+}

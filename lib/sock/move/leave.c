@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A TCP socket leaves for the kernel, whatever state its connection is in.
+ *
+ * Theory of operation: TCP_REPAIR makes connections that are synchronised (move/hand_back.c). One
+ * that is just connecting is waited for, for a little; then the kernel connects anew, from the same
+ * port: the peer has not answered, so nothing is lost. One that is over is of interest to another
+ * process alone, which must be able to read the rest: the kernel gets a connection that ends at
+ * once, by segments as the peer's from a raw socket. Here it is read to its end by us. */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "ctl/front/broker.h"
+#include "sock/repair/repair.h"
+#include "sock/move/restore.h"
+#include "sock/stream/tconn.h"
+
+#define CONNECT_NS 100000000ull
+#define LOOK_NS    500000
+
+/* Connecting ------------------------------------------------------------------------------------
+ */
+
+static bool is_connecting(const struct sl_sock *sk)
+{
+	const struct sl_tconn *c = sl_load_acquire(&sk->conn);
+
+	return c && sl_tconn_is_connecting(c);
+}
+
+static void wait_connected(struct sl_sock *sk)
+{
+	uint64_t end = sl_now_ns() + CONNECT_NS;
+	struct timespec pause = {.tv_nsec = LOOK_NS};
+
+	for (;;) {
+		sl_lane_turn(sl_load_acquire(&sk->lane));
+		if (!is_connecting(sk) || sl_now_ns() >= end)
+			return;
+		sl_sys(SYS_nanosleep, &pause, NULL);
+	}
+}
+
+/* slow is held, so no other thread can free the connection meanwhile. */
+static void drop_conn(struct sl_sock *sk, struct sl_tconn *c)
+{
+	struct sl_lane *lane;
+
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	sl_store_release(&sk->conn, NULL);
+	c->sk = NULL;
+	sl_tcp_fini(&c->tcp);
+	sl_tconn_free(c, false);
+	sl_lane_unlock(lane);
+}
+
+/* The kernel's own way of connecting; it goes on by itself. */
+static int kernel_connect(int fd, int family, const struct sl_tcp_key *key, uint32_t scope)
+{
+	int flags = sl_sys_fcntl(fd, F_GETFL, 0), err;
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+
+	sl_addr_to_sockaddr(&key->remote, key->rport, scope, family, (struct sockaddr *)&ss, &len);
+	if (!(flags & O_NONBLOCK))
+		sl_sys_fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	err = sl_sys_connect(fd, &ss, len);
+	if (!(flags & O_NONBLOCK))
+		sl_sys_fcntl(fd, F_SETFL, flags);
+	return err == -EINPROGRESS ? 0 : err;
+}
+
+/* The claim goes first: the answer to the kernel's SYN must reach it. */
+static void connect_plain(struct sl_sock *sk)
+{
+	struct sl_tconn *c = sk->conn;
+	struct sl_tcp_key key = c->tcp.node.key;
+	uint32_t scope = c->oif;
+	int err;
+
+	sl_tconn_unclaim(c);
+	drop_conn(sk, c);
+	err = kernel_connect(sk->fd, sk->family, &key, scope);
+	if (err)
+		sl_store(&sk->error, -err);
+}
+
+/* Our SYN, once more: 0; then there is no connection of ours any more. */
+static int connect_again(struct sl_sock *sk, const struct sl_tcp_repair_syn *syn, const void *data)
+{
+	struct sl_tconn *c = sk->conn;
+	bool leased = sl_broker_is_leased();
+	int fd = leased ? sl_restore_syn(sk->fd, &c->tcp.node.key, c->oif, syn, data) : sk->fd;
+	int err = leased ? sl_min(fd, 0) : sl_repair_syn(fd, &c->tcp.node.key, c->oif, syn, data);
+
+	if (!err && !is_connecting(sk)) { /* it was answered after all */
+		sl_repair_unsyn(fd);
+		if (leased)
+			sl_sys_close(fd);
+		err = -EISCONN;
+	}
+	if (!err && leased)
+		err = sl_restore_put(sk, fd);
+	if (err)
+		return err;
+	sl_tconn_unclaim(c);
+	drop_conn(sk, c);
+	return sl_broker_drop_packets(sk->fd, false);
+}
+
+static int connect_anew(struct sl_sock *sk)
+{
+	uint8_t data[SL_TCP_SYN_MAX];
+	struct sl_tcp_repair_syn syn;
+	struct sl_lane *lane;
+
+	if (!sl_sock_lock(sk, &lane))
+		return -EDEADLK;
+	sl_tcp_repair_get_syn(&sk->conn->tcp, &syn, data);
+	sl_lane_unlock(lane);
+	if (syn.bytes)
+		return connect_again(sk, &syn, data);
+	connect_plain(sk);
+	return 0;
+}
+
+/* Over ------------------------------------------------------------------------------------------
+ */
+
+static uint32_t read_rcvq(void *arg, uint32_t at, void *buf, uint32_t n)
+{
+	return sl_tcp_repair_rcvq(arg, at, buf, n);
+}
+
+/* Takes nothing from the kernel's socket but its being new: one that never was connected stays so.
+ */
+static int closed_to_kernel(struct sl_sock *sk, struct sl_tconn *c)
+{
+	struct sl_repair_source src = {.rcvq = read_rcvq, .arg = &c->tcp};
+	struct sl_tcp_repair r;
+	struct sl_lane *lane;
+	int err;
+
+	if (!sl_sock_lock(sk, &lane))
+		return -EDEADLK;
+	err = sl_tconn_take_error(c);
+	sl_tcp_repair_get_closed(&c->tcp, &r);
+	sl_lane_unlock(lane);
+	if (sk->phase != SL_CONNECTED) {
+		sl_store(&sk->error, err);
+		return 0;
+	}
+	r.scope_id = c->oif;
+	if (!sl_broker_is_leased())
+		return sl_repair_closed(sk->fd, &r, &src, err != 0);
+	err = sl_restore_closed(sk->fd, &r, &src, err != 0);
+	return err < 0 ? err : sl_restore_put(sk, err);
+}
+
+static bool leave_closed(struct sl_sock *sk, enum sl_reason reason)
+{
+	struct sl_tconn *c = sk->conn;
+	int err;
+
+	if (reason != SL_REASON_PASSED && reason != SL_REASON_FORKED)
+		return false;
+	err = closed_to_kernel(sk, c);
+	if (err)
+		sl_info("tcp",
+			"fd %d: what is left of a connection that is over cannot be handed "
+			"to the kernel: %s",
+			sk->fd, strerrorname_np(-err));
+	else
+		drop_conn(sk, c);
+	return err == 0;
+}
+
+/* All together ----------------------------------------------------------------------------------
+ */
+
+static bool give_up(struct sl_sock *sk, enum sl_reason reason)
+{
+	struct sl_lane *lane;
+
+	sl_warn("tcp", "fd %d: a connection was lost on its way to the kernel (%s)", sk->fd,
+		sl_reason_text(reason));
+	if (sl_sock_lock(sk, &lane)) {
+		sl_lane_tcp_begin(lane);
+		sl_tcp_abort(&sk->conn->tcp, 0);
+		sl_lane_tcp_done(lane);
+		sl_lane_unlock(lane);
+	}
+	drop_conn(sk, sk->conn);
+	sl_store(&sk->error, ECONNABORTED);
+	return true;
+}
+
+/* A reset would be worse than what the other process, or the option, is to miss. */
+static bool stay(const struct sl_sock *sk, enum sl_reason reason, int err)
+{
+	if (reason == SL_REASON_NO_DEVICE)
+		sl_debug("tcp", "fd %d: the kernel has no way for it either: %s", sk->fd,
+			 strerrorname_np(-err));
+	else
+		sl_warn("tcp",
+			"fd %d: a connection cannot be handed to the kernel (%s) and stays: "
+			"%s",
+			sk->fd, sl_reason_text(reason), strerrorname_np(-err));
+	return false;
+}
+
+/* Nothing was read or written here. */
+static bool is_untouched(const struct sl_tcp *t)
+{
+	return t->copied_seq == t->irs + 1 && t->write_seq == t->iss + 1;
+}
+
+bool sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
+{
+	int err;
+
+	if (sk->lsn && !sl_tlisten_to_kernel(sk, reason))
+		return false;
+	if (is_connecting(sk) && reason != SL_REASON_STRAY) /* (its answers come by another way) */
+		wait_connected(sk);
+	if (!sk->conn)
+		return true;
+	if (reason == SL_REASON_FORKED && sk->conn->lsn_id && is_untouched(&sk->conn->tcp))
+		sl_tlisten_forked(sk->conn->lsn_id);
+	if (is_connecting(sk)) {
+		err = connect_anew(sk);
+		return err == 0 || stay(sk, reason, err);
+	}
+	if (sl_load(&sk->conn->tcp.state) == SL_TCP_CLOSED)
+		return leave_closed(sk, reason);
+	err = sl_tconn_hand_back(sk, reason);
+	if (err == -ENOTCONN && sl_load(&sk->conn->tcp.state) == SL_TCP_CLOSED)
+		return leave_closed(sk, reason);
+	if (err == -ECONNABORTED)
+		return give_up(sk, reason);
+	return err == 0 || stay(sk, reason, err);
+}

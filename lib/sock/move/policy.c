@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sockets follow what changes under them: the rules, and of TCP's the devices, and the routes to
+ * their peers.
+ *
+ * Theory of operation: the keeper looks once a second, and at once when a device has changed. Rules
+ * are compared by what they say, since bpftool raises no generation. A connection that a rule gives
+ * to the kernel goes there, and one that a rule had given to it comes back. One whose packets
+ * cannot come or go by an offloaded device any more (the steering program was taken off, the device
+ * is gone or is not the way to the peer now) goes to the kernel, too; while the kernel has no way
+ * either it stays, retransmits as the kernel's would, and is looked at again, at once when routes
+ * have changed. (Who strays: stray.c.) A UDP socket that a rule gives to the kernel goes there and
+ * stays, since a thread may be asleep in the kernel with it; what a rule says of its destinations
+ * alone is asked anew for each. */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "sock/core/sock.h"
+#include "sock/stream/tconn.h"
+
+#define UNGUARD_LOOKS   5
+#define UNGUARD_LOOK_NS 900000000 /* looks that something has brought about are none of these */
+
+static struct sl_lock busy; /* the ports' maps are looked at */
+static bool stopped, look_now;
+static uint64_t seen; /* what the rules of all ports said */
+static uint32_t seen_routes;
+static bool awaited;     /* connections have begun that may have no neighbour */
+static uint32_t left;    /* connections that nobody has a way for, or may have none soon */
+static bool stranded;    /* there is one of the former */
+static uint32_t waiting; /* who is to be the kernel's, but connects or is queued */
+
+/* Rules ---------------------------------------------------------------------------------------- */
+
+static uint64_t mix_words(uint64_t h, const void *p, size_t n)
+{
+	const uint8_t *b = p;
+
+	for (size_t i = 0; i + 8 <= n; i += 8) {
+		uint64_t w;
+
+		memcpy(&w, b + i, 8);
+		h = sl_mix(h, w);
+	}
+	return h;
+}
+
+/* All but how often they decided. */
+static uint64_t said_by(const struct sl_rule *rules, uint64_t h)
+{
+	_Static_assert(offsetof(struct sl_rule, line) % 8 == 0, "mix_words() takes words");
+	for (uint32_t i = 0; i < SL_MAX_RULES; i++)
+		if (rules[i].action != SL_RULE_NONE)
+			h = mix_words(h + i, &rules[i], offsetof(struct sl_rule, line));
+	return h;
+}
+
+static bool rules_changed(void)
+{
+	struct sl_port *p;
+	uint64_t h = 1;
+
+	for (uint32_t i = 0; (p = sl_port_at(i)); i++)
+		if (p->info.rules)
+			h = said_by(p->info.rules, h);
+	if (h == seen)
+		return false;
+	seen = h;
+	return true;
+}
+
+static bool routes_changed(void)
+{
+	uint32_t now = sl_load(&sl_route_gen);
+	bool changed = now != seen_routes;
+
+	sl_store(&seen_routes, now);
+	return changed;
+}
+
+/* Where a connection belongs --------------------------------------------------------------------
+ */
+
+struct look {
+	bool rules, changed; /* they are to be looked at; because they say something else */
+	uint32_t moved, left, waiting;
+};
+
+/* That there is none may be an answer of before: with the link up again the kernel would take what
+ * is ours still. *cut_off: the kernel has no way either. Lane held. */
+static struct sl_leg *leg_of(struct sl_tconn *c, bool *cut_off)
+{
+	struct sl_leg *leg = sl_tconn_leg(c);
+	const struct sl_dst *d;
+
+	if (leg)
+		return leg;
+	sl_dst_outdate(sl_tconn_dst(c));
+	d = sl_tconn_dst(c);
+	*cut_off = d->route.kind == SL_ROUTE_UNREACHABLE;
+	return d->leg;
+}
+
+/* It began without a neighbour, and there is none though the link should be back (restart.c). Lane
+ * held. */
+static bool waits_in_vain(struct sl_tconn *c, const struct sl_port *p)
+{
+	return c->tcp.state == SL_TCP_SYN_SENT && sl_port_restarted(p, c->tcp.born_us * 1000) &&
+	       !sl_tconn_dst(c)->mac_ok;
+}
+
+/* The port that its segments go by and, if it has a claim of its own, come by. NULL: the way is
+ * none of ours now. */
+static struct sl_port *port_of(struct sl_tconn *c, struct sl_tcp_key *key, bool *server,
+			       bool *cut_off)
+{
+	struct sl_lane *lane = sl_load(&c->lane);
+	struct sl_leg *leg;
+	struct sl_port *p = NULL;
+
+	if (!sl_lane_lock(lane))
+		return NULL;
+	sl_lane_tcp_begin(lane);
+	*key = c->tcp.node.key;
+	*server = c->tcp.child;
+	leg = leg_of(c, cut_off);
+	if (leg && !leg->dead && sl_load(&leg->port->stats->alive) &&
+	    (!c->claimed || c->claimed == leg) && !waits_in_vain(c, leg->port))
+		p = leg->port;
+	if (p)
+		sl_tcp_route_changed(&c->tcp);
+	sl_lane_tcp_done(lane);
+	sl_lane_unlock(lane);
+	return p;
+}
+
+static bool is_kernels_by_rule(const struct sl_port *p, const struct sl_tcp_key *k, bool server)
+{
+	return (server ? sl_port_decide(p, SL_ROLE_TCP_SERVER, &k->local, k->lport, NULL, 0)
+		       : sl_port_decide(p, SL_ROLE_TCP_CLIENT, &k->remote, k->rport, &k->local,
+					k->lport)) == SL_RULE_OS;
+}
+
+static void look_at_conn(struct sl_tconn *c, void *arg)
+{
+	struct look *l = arg;
+	enum sl_reason reason = SL_REASON_NO_DEVICE;
+	uint8_t state = sl_load(&c->tcp.state);
+	struct sl_tcp_key key;
+	struct sl_sock *sk;
+	bool server, cut_off = false;
+	struct sl_port *p;
+
+	if (c->dead || c->tcp.frozen || state == SL_TCP_CLOSED)
+		return;
+	p = port_of(c, &key, &server, &cut_off);
+	if (p && state == SL_TCP_SYN_SENT && sl_port_restarts(p))
+		l->left++;
+	if (p && (!l->rules || !is_kernels_by_rule(p, &key, server)))
+		return;
+	if (cut_off) {
+		l->left++;
+		return;
+	}
+	if (p)
+		reason = SL_REASON_RULE;
+	sk = sl_load_acquire(&c->sk);
+	if ((p && sl_tconn_is_connecting(c)) || (!sk && !c->tcp.orphan)) {
+		*(p ? &l->waiting : &l->left) += 1; /* connected, and accepted, first */
+		return;
+	}
+	if (sk && sk->conn == c)
+		sl_sock_kernel_of(sk, c, reason);
+	else if (c->tcp.orphan)
+		sl_tconn_orphan_to_kernel(c);
+	*(c->dead || !sl_load(&c->sk) ? &l->moved : &l->left) += 1;
+}
+
+/* Devices that go ------------------------------------------------------------------------------
+ */
+
+/* What was on a device without the steering program has gone to the kernel, which may speak for
+ * itself again; what had no way is tried for longer. Whether there is such a device whose
+ * connections are still on their way: one that began when nobody knew yet may come late. */
+static bool unguard(void)
+{
+	static uint64_t counted_ns;
+	uint64_t now = sl_now_ns();
+	bool leaving = false, counts = now - counted_ns >= UNGUARD_LOOK_NS;
+	struct sl_port *p;
+
+	if (counts)
+		counted_ns = now;
+
+	for (uint32_t i = 0; (p = sl_port_at(i)); i++) {
+		if (p->base || p->retired || sl_load(&p->stats->alive) || p->gone == UNGUARD_LOOKS)
+			continue;
+		leaving = true;
+		if (!counts || (stranded && p->gone + 1 == UNGUARD_LOOKS))
+			continue;
+		if (++p->gone == UNGUARD_LOOKS) {
+			sl_broker_port_unguard(p->info.ifindex);
+			leaving = false;
+		}
+	}
+	return leaving;
+}
+
+struct holder {
+	const struct sl_port *port;
+	bool found;
+};
+
+static void holds(struct sl_tconn *c, void *arg)
+{
+	const struct sl_leg *leg = sl_load(&c->claimed);
+	struct holder *h = arg;
+
+	h->found |= leg && leg->port == h->port;
+}
+
+/* Of what was on it nothing is left to be moved: another device may have its place. True: some wait
+ * for that still (a lane that is in use now, claims that are kept for a while). */
+static bool retire(void)
+{
+	struct sl_port *p;
+	bool waits = false;
+
+	for (uint32_t i = 0; (p = sl_port_at(i)); i++) {
+		struct holder h = {.port = p};
+
+		if (p->retired || !sl_port_is_gone(p))
+			continue;
+		waits = true;
+		if (!sl_port_may_retire(p) || (!p->base && p->gone < UNGUARD_LOOKS))
+			continue;
+		sl_tconn_for_each(holds, &h);
+		if (h.found)
+			continue;
+		sl_sock_claims_forget(p->lower);
+		sl_port_retire(p);
+	}
+	return waits;
+}
+
+/* Sockets ---------------------------------------------------------------------------------------
+ */
+
+/* On any port: it is the kernel's on all of them then. As sl_port_decide(). */
+static bool is_os_somewhere(uint32_t role, const struct sl_addr *addr, uint16_t port,
+			    const struct sl_addr *own, uint16_t own_port)
+{
+	struct sl_port *p;
+
+	for (uint32_t i = 0; (p = sl_port_at(i)); i++)
+		if (sl_port_decide(p, role, addr, port, own, own_port) == SL_RULE_OS)
+			return true;
+	return false;
+}
+
+static bool is_listener_kernels(const struct sl_sock *sk)
+{
+	return is_os_somewhere(SL_ROLE_TCP_SERVER, &sk->local, sk->local_port, NULL, 0);
+}
+
+/* In vain while a call is in the kernel with it: it is tried again then. */
+static void take_over(struct sl_sock *sk)
+{
+	int err = sl_sock_take(sk, false);
+
+	if (err == -EBUSY || err == -EAGAIN)
+		sl_sock_want(sk);
+}
+
+static bool was_left_by_rule(const struct sl_sock *sk)
+{
+	return sl_load(&sk->state) == SL_STATE_KERNEL && sk->stats->reason == SL_REASON_RULE &&
+	       sk->forks == sl_load(&sl_forks);
+}
+
+static void look_at_listener(struct sl_sock *sk, const struct look *look)
+{
+	struct sl_tlisten *l = sl_load_acquire(&sk->lsn);
+
+	if (l && l->draining) {
+		sl_tlisten_look(sk, l);
+		/* (The rule may have gone while it drained.) */
+		if (was_left_by_rule(sk) && !is_listener_kernels(sk))
+			take_over(sk);
+	} else if (l && look->rules && is_listener_kernels(sk)) {
+		sl_sock_kernel_of(sk, l, SL_REASON_RULE);
+	}
+}
+
+static bool is_udp_kernels(const struct sl_sock *sk)
+{
+	const struct sl_udp *u = &sk->udp;
+
+	if (u->connected)
+		return is_os_somewhere(SL_ROLE_UDP_CONNECT, &u->remote, u->remote_port, &sk->local,
+				       sk->local_port);
+	return is_os_somewhere(SL_ROLE_UDP_RECEIVER, &sk->local, sk->local_port, NULL, 0);
+}
+
+static void look_at_udp(struct sl_sock *sk, struct look *l)
+{
+	struct sl_lane *lane;
+
+	if (is_udp_kernels(sk)) {
+		sl_sock_kernel(sk, SL_REASON_RULE);
+		l->moved++;
+	} else if (sl_sock_lock(sk, &lane)) {
+		sl_sock_path_changed(sk);
+		sl_lane_unlock(lane);
+	}
+}
+
+static void look_at_sock(struct sl_sock *sk, void *arg)
+{
+	uint8_t state = sl_load(&sk->state);
+	struct look *l = arg;
+
+	if (sl_sock_is_udp(sk)) {
+		if (l->changed && state == SL_STATE_OFFLOADED)
+			look_at_udp(sk, l);
+		return;
+	}
+	if (state == SL_STATE_OFFLOADED)
+		look_at_listener(sk, l);
+	else if (l->changed && was_left_by_rule(sk))
+		take_over(sk);
+}
+
+/* The keeper's ----------------------------------------------------------------------------------
+ */
+
+void sl_policy_await(void)
+{
+	sl_store(&awaited, true);
+}
+
+void sl_policy_now(void)
+{
+	sl_store(&look_now, true);
+}
+
+/* Who has no way may have one now: the peer sends, and finds nobody in the kernel until then. */
+bool sl_policy_is_due(void)
+{
+	return sl_load(&look_now) ||
+	       (sl_load(&stranded) && sl_load(&sl_route_gen) != sl_load(&seen_routes));
+}
+
+void sl_policy_check(void)
+{
+	struct look l = {0};
+	bool leaving, routes;
+
+	if (!sl_lock(&busy))
+		return;
+	if (!stopped && sl_port_at(0)) {
+		sl_store(&look_now, false);
+		sl_ports_check();
+		sl_lanes_check();
+		l.changed = rules_changed();
+		l.rules = l.changed || waiting;
+		leaving = unguard();
+		routes = routes_changed();
+		if (l.rules || left || leaving || routes ||
+		    __atomic_exchange_n(&awaited, false, __ATOMIC_ACQ_REL))
+			sl_tconn_for_each(look_at_conn, &l);
+		if (sl_tconn_in_use())
+			l.moved += sl_strays_look();
+		if (l.rules || sl_tlisten_draining())
+			sl_sock_for_each(look_at_sock, &l);
+		sl_store(&stranded, l.left > 0);
+		sl_store(&left, l.left + leaving + retire());
+		sl_store(&waiting, l.waiting);
+	}
+	sl_unlock(&busy);
+	if (l.moved)
+		sl_info("policy", "%u sockets follow a change of rules or devices", l.moved);
+}
+
+bool sl_policy_waits(void)
+{
+	return sl_load(&left) || sl_load(&waiting) || sl_load(&awaited) || sl_tlisten_draining();
+}
+
+void sl_policy_stop(void)
+{
+	if (!sl_lock(&busy))
+		return;
+	stopped = true;
+	sl_unlock(&busy);
+}
+
+void sl_policy_child(void)
+{
+	memset(&busy, 0, sizeof(busy));
+	stopped = look_now = stranded = awaited = false;
+	left = waiting = 0;
+	seen = 0;
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Hand-back by the daemon: it makes the kernel's socket, and this process puts that in the place of
+ * the shadow.
+ *
+ * Theory of operation: repair mode lets a socket bind(2) to any port (SK_FORCE_REUSE), so a process
+ * without privileges never has a socket in it. The daemon gets the connection as an image, checks
+ * that it is one of ours, and makes it in a socket of its own, under our user. The bytes that were
+ * never sent follow here, as any program's. Then each number of the socket gets the new file
+ * (dup3(2)), with the options that the shadow has. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <linux/tcp.h>
+#include <sys/stat.h>
+
+#include "base/sys.h"
+#include "ctl/front/broker.h"
+#include "sock/move/heirs.h"
+#include "sock/repair/repair.h"
+#include "sock/move/restore.h"
+#include "sock/core/sock.h"
+
+#define CHUNK 32768u
+
+/* Queues in a file ------------------------------------------------------------------------------
+ */
+
+static int write_all(int fd, const uint8_t *p, uint32_t n)
+{
+	while (n) {
+		long ret = sl_sys_write(fd, p, n);
+
+		if (ret <= 0)
+			return ret ? (int)ret : -EIO;
+		p += ret;
+		n -= (uint32_t)ret;
+	}
+	return 0;
+}
+
+static int write_queue(int fd, uint32_t (*read)(void *, uint32_t, void *, uint32_t), void *arg,
+		       uint32_t bytes)
+{
+	uint8_t buf[CHUNK];
+	uint32_t n;
+	int err = 0;
+
+	for (uint32_t at = 0; at < bytes && !err; at += n) {
+		n = read(arg, at, buf, sl_min(CHUNK, bytes - at));
+		err = n ? write_all(fd, buf, n) : -EINVAL;
+	}
+	return err;
+}
+
+static int sealed(int fd, int err)
+{
+	if (!err)
+		err = sl_sys_fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
+	if (!err)
+		return fd;
+	sl_sys_close(fd);
+	return err;
+}
+
+static int new_file(void)
+{
+	return (int)sl_sys(SYS_memfd_create, "sluice-queues", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+}
+
+/* A descriptor; -1: there are no bytes; below that: -errno. */
+static int queues(const struct sl_tcp_repair *r, const struct sl_repair_source *src, int *err)
+{
+	int fd;
+
+	*err = 0;
+	if (!r->sndq && !r->rcvq)
+		return -1;
+	fd = new_file();
+	if (fd >= 0)
+		fd = sealed(fd, write_queue(fd, src->rcvq, src->arg, r->rcvq)
+					?: write_queue(fd, src->sndq, src->arg, r->sndq));
+	*err = sl_min(fd, 0);
+	return fd;
+}
+
+static int ask(struct sl_lease_restore *q, const struct sl_tcp_repair *r,
+	       const struct sl_repair_source *src, int shadow)
+{
+	int err, fd = queues(r, src, &err);
+
+	if (err)
+		return err;
+	sl_repair_pack(r, &q->conn);
+	err = sl_broker_restore(q, shadow, fd);
+	if (fd >= 0)
+		sl_sys_close(fd);
+	return err;
+}
+
+/* The daemon's part of it ------------------------------------------------------------------------
+ */
+
+int sl_restore_kernel(int shadow, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
+{
+	struct sl_lease_restore q = {.how = SL_LEASE_LIVE};
+	struct sl_tcp_repair sent = *r;
+	int fd, err;
+
+	if (r->unsent > r->sndq || (r->fin_sent && r->unsent))
+		return -EINVAL;
+	sent.sndq -= r->unsent;
+	sent.unsent = 0;
+	sent.fin_queued = r->fin_sent;
+	err = ask(&q, &sent, src, shadow);
+	if (err)
+		return err;
+	if (src->live)
+		src->live(src->arg);
+	fd = sl_broker_restored(true);
+	if (fd < 0)
+		return fd;
+	err = sl_repair_rest(fd, r, src);
+	if (!err)
+		return fd;
+	sl_sys_close(fd);
+	return err;
+}
+
+int sl_restore_closed(int shadow, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		      bool reset)
+{
+	struct sl_lease_restore q = {.how = reset ? SL_LEASE_RESET : SL_LEASE_ENDED};
+	int err = ask(&q, r, src, shadow);
+
+	return err ? err : sl_broker_restored(true);
+}
+
+int sl_restore_syn(int shadow, const struct sl_tcp_key *key, uint32_t scope,
+		   const struct sl_tcp_repair_syn *syn, const void *data)
+{
+	struct sl_tcp_repair r = {
+		.key = *key,
+		.state = SL_TCP_ESTABLISHED,
+		.scope_id = scope,
+		.mss_clamp = syn->mss,
+		.ts_ok = syn->ts_ok,
+		.tsval = syn->tsval,
+	};
+	struct sl_lease_restore q = {
+		.how = SL_LEASE_SYN,
+		.iss = syn->iss,
+		.syn_bytes = syn->bytes,
+		.syn_mss = syn->mss,
+		.syn_user_mss = syn->user_mss,
+	};
+	int err, fd = new_file();
+
+	if (fd >= 0)
+		fd = sealed(fd, write_all(fd, data, syn->bytes));
+	if (fd < 0)
+		return fd;
+	sl_repair_pack(&r, &q.conn);
+	err = sl_broker_restore(&q, shadow, fd);
+	sl_sys_close(fd);
+	return err ? err : sl_broker_restored(true);
+}
+
+/* Options ---------------------------------------------------------------------------------------
+ */
+
+struct option {
+	int level, name;
+};
+
+/* What a program without privileges may set, and a connection takes. (Those that need some the
+ * daemon has copied.) */
+static const struct option options[] = {
+	{SOL_SOCKET, SO_REUSEADDR},
+	{SOL_SOCKET, SO_REUSEPORT},
+	{SOL_SOCKET, SO_KEEPALIVE},
+	{SOL_SOCKET, SO_OOBINLINE},
+	{SOL_SOCKET, SO_RCVLOWAT},
+	{SOL_SOCKET, SO_ZEROCOPY},
+	{SOL_SOCKET, SO_TIMESTAMP},
+	{SOL_SOCKET, SO_TIMESTAMPNS},
+	{SOL_SOCKET, SO_MAX_PACING_RATE},
+	{SOL_SOCKET, SO_LINGER},
+	{SOL_SOCKET, SO_RCVTIMEO},
+	{SOL_SOCKET, SO_SNDTIMEO},
+	{SOL_SOCKET, SO_TIMESTAMPING},
+	{SOL_SOCKET, SO_PREFER_BUSY_POLL},
+	{IPPROTO_TCP, TCP_NODELAY},
+	{IPPROTO_TCP, TCP_KEEPIDLE},
+	{IPPROTO_TCP, TCP_KEEPINTVL},
+	{IPPROTO_TCP, TCP_KEEPCNT},
+	{IPPROTO_TCP, TCP_SYNCNT},
+	{IPPROTO_TCP, TCP_LINGER2},
+	{IPPROTO_TCP, TCP_WINDOW_CLAMP},
+	{IPPROTO_TCP, TCP_USER_TIMEOUT},
+	{IPPROTO_TCP, TCP_NOTSENT_LOWAT},
+	{IPPROTO_TCP, TCP_INQ},
+	{IPPROTO_TCP, TCP_TX_DELAY},
+	{IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS},
+	{IPPROTO_TCP, TCP_CORK},
+	{IPPROTO_IP, IP_TOS},
+	{IPPROTO_IP, IP_TTL},
+	{IPPROTO_IP, IP_MTU_DISCOVER},
+	{IPPROTO_IP, IP_RECVERR},
+	{IPPROTO_IP, IP_RECVTOS},
+	{IPPROTO_IP, IP_RECVTTL},
+	{IPPROTO_IP, IP_PKTINFO},
+	{IPPROTO_IP, IP_MINTTL},
+	{IPPROTO_IP, IP_FREEBIND},
+	{IPPROTO_IP, IP_OPTIONS},
+	{IPPROTO_IPV6, IPV6_UNICAST_HOPS},
+	{IPPROTO_IPV6, IPV6_TCLASS},
+	{IPPROTO_IPV6, IPV6_MTU_DISCOVER},
+	{IPPROTO_IPV6, IPV6_RECVERR},
+	{IPPROTO_IPV6, IPV6_RECVPKTINFO},
+	{IPPROTO_IPV6, IPV6_RECVHOPLIMIT},
+	{IPPROTO_IPV6, IPV6_RECVTCLASS},
+	{IPPROTO_IPV6, IPV6_DONTFRAG},
+	{IPPROTO_IPV6, IPV6_MINHOPCOUNT},
+	{IPPROTO_IPV6, IPV6_AUTOFLOWLABEL},
+};
+
+static long read_option(int fd, const struct option *o, void *value, socklen_t len)
+{
+	long err = sl_sys_getsockopt(fd, o->level, o->name, value, &len);
+
+	return err ? err : (long)len;
+}
+
+/* Only what differs: some values that can be read cannot be set. */
+void sl_restore_options(int from, int to, int family)
+{
+	uint8_t have[64], want[64];
+
+	for (unsigned i = 0; i < sl_array_len(options); i++) {
+		const struct option *o = &options[i];
+		long n;
+
+		if (o->level == IPPROTO_IPV6 && family != AF_INET6)
+			continue;
+		n = read_option(from, o, want, sizeof(want));
+		if (n <= 0 || (read_option(to, o, have, sizeof(have)) == n &&
+			       memcmp(have, want, (size_t)n) == 0))
+			continue;
+		(void)sl_sys_setsockopt(to, o->level, o->name, want, (socklen_t)n);
+	}
+}
+
+/* The socket's numbers --------------------------------------------------------------------------
+ */
+
+static uint32_t inode_of(int fd)
+{
+	struct stat st;
+
+	return sl_sys(SYS_fstat, fd, &st) < 0 ? 0 : (uint32_t)st.st_ino;
+}
+
+static void copy_flags(int from, int to)
+{
+	struct f_owner_ex owner;
+	int flags = sl_sys_fcntl(from, F_GETFL, 0), sig = sl_sys_fcntl(from, F_GETSIG, 0);
+
+	if (!sl_sys(SYS_fcntl, from, F_GETOWN_EX, &owner) && owner.pid)
+		(void)sl_sys(SYS_fcntl, to, F_SETOWN_EX, &owner);
+	if (sig > 0)
+		(void)sl_sys_fcntl(to, F_SETSIG, sig);
+	if (flags >= 0)
+		(void)sl_sys_fcntl(to, F_SETFL, flags);
+}
+
+int sl_restore_on(int file, int number)
+{
+	int flags = sl_sys_fcntl(number, F_GETFD, 0);
+
+	if (flags < 0)
+		return flags;
+	return sl_sysi(SYS_dup3, file, number, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
+}
+
+int sl_restore_swap(struct sl_sock *sk, int file)
+{
+	uint32_t end = sk->nfds > 1 ? sl_load(&sl_fdtab_end) : 0;
+	int err;
+
+	copy_flags(sk->fd, file);
+	err = sl_restore_on(file, sk->fd);
+	for (uint32_t fd = 0; fd < end && err >= 0; fd++)
+		if ((int)fd != sk->fd && sl_fd_sock((int)fd) == sk)
+			err = sl_restore_on(file, (int)fd);
+	sl_store(&sk->inode, inode_of(file));
+	sk->stats->inode = sk->inode;
+	return sl_min(err, 0);
+}
+
+int sl_restore_put(struct sl_sock *sk, int file)
+{
+	int err;
+
+	sl_heirs_keep(sk);
+	sl_restore_options(sk->fd, file, sk->family);
+	err = sl_restore_swap(sk, file);
+	sl_sys_close(file);
+	return err ? -ECONNABORTED : 0;
+}

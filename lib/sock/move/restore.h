@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Hand-back by the daemon, which makes the kernel's socket; and the files behind a socket's
+ * numbers. All may sleep: call with no lane held. */
+#ifndef SL_RESTORE_H
+#define SL_RESTORE_H
+
+#include "sock/repair/repair.h"
+
+struct sl_sock;
+
+/* As sl_repair_kernel(), _closed() and _syn(), by the daemon: the new socket, or -errno. `shadow`:
+ * whose family it has, and whose options that need privileges. */
+int sl_restore_kernel(int shadow, const struct sl_tcp_repair *r,
+		      const struct sl_repair_source *src);
+int sl_restore_closed(int shadow, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		      bool reset);
+int sl_restore_syn(int shadow, const struct sl_tcp_key *key, uint32_t scope,
+		   const struct sl_tcp_repair_syn *syn, const void *data);
+
+/* Gives the socket `to` the options of `from`, both of that family. */
+void sl_restore_options(int from, int to, int family);
+/* The kernel's socket `file`, which is taken, is that of sk, with the options that it had: 0. Else
+ * it is closed, with what it holds: -ECONNABORTED. slow held. */
+int sl_restore_put(struct sl_sock *sk, int file);
+/* Each number of sk is that file from now on, with the flags that it had. slow held; file is the
+ * caller's still. 0 or -errno. */
+int sl_restore_on(int file, int number); /* one of them */
+int sl_restore_swap(struct sl_sock *sk, int file);
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Members of epoll sets that are ours: found, told of events, reported. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/heap.h"
+#include "base/sys.h"
+#include "sock/poll/epoll.h"
+#include "sock/core/sock.h"
+#include "sock/poll/wait.h"
+
+/* Table ---------------------------------------------------------------------------------------- */
+
+/* The kernel's key is (file, number): a number may be reused while a dup keeps the file. */
+static uint32_t hash(const struct sl_epoll *ep, int fd)
+{
+	return ((uint32_t)fd * 2654435761u >> 7) & (ep->hash_size - 1);
+}
+
+struct sl_epitem *sl_epitem_find(struct sl_epoll *ep, int fd, const void *obj)
+{
+	struct sl_epitem *it;
+
+	if (!ep->hash_size)
+		return NULL;
+	for (it = ep->hash[hash(ep, fd)]; it; it = it->next)
+		if (it->fd == fd && ((void *)it->sk == obj || (void *)it->inner == obj))
+			return it;
+	return NULL;
+}
+
+int sl_epitem_reserve(struct sl_epoll *ep)
+{
+	uint32_t size = ep->hash_size ? ep->hash_size * 2 : 8;
+	struct sl_epitem **old = ep->hash, **table;
+	int saved = errno;
+
+	if (sl_load(&ep->nitems) < ep->hash_size)
+		return 0;
+	table = sl_calloc(size, sizeof(*table));
+	errno = saved;
+	if (!table)
+		return -ENOMEM;
+	sl_lock(&ep->lock);
+	ep->hash = table;
+	ep->hash_size = size;
+	sl_list_for_each (l, &ep->items) {
+		struct sl_epitem *it = sl_container_of(l, struct sl_epitem, node);
+		uint32_t h = hash(ep, it->fd);
+
+		it->next = table[h];
+		table[h] = it;
+	}
+	sl_epoll_unlock(ep);
+	sl_free(old);
+	return 0;
+}
+
+void sl_epitem_link(struct sl_epoll *ep, struct sl_epitem *it)
+{
+	uint32_t h = hash(ep, it->fd);
+
+	it->next = ep->hash[h];
+	ep->hash[h] = it;
+	sl_list_add_tail(&ep->items, &it->node);
+	sl_store(&ep->nitems, ep->nitems + 1);
+	if (it->inner)
+		ep->nnested++;
+	ep->lanes_known = false;
+}
+
+static void unqueue(struct sl_epitem *it)
+{
+	if (sl_list_empty(&it->ready))
+		return;
+	sl_list_del(&it->ready);
+	sl_store(&it->ep->nready, it->ep->nready - 1);
+}
+
+static void enqueue(struct sl_epitem *it)
+{
+	if (!sl_list_empty(&it->ready))
+		return;
+	sl_list_add_tail(&it->ep->ready, &it->ready);
+	sl_store(&it->ep->nready, it->ep->nready + 1);
+}
+
+void sl_epitem_bury(struct sl_epitem *it)
+{
+	struct sl_epoll *ep = it->ep;
+	struct sl_epitem **p;
+
+	if (it->dead)
+		return;
+	for (p = &ep->hash[hash(ep, it->fd)]; *p != it; p = &(*p)->next)
+		;
+	*p = it->next;
+	it->dead = true;
+	unqueue(it);
+	sl_list_del(&it->node);
+	sl_list_add_tail(&ep->dead, &it->node);
+	sl_store(&ep->nitems, ep->nitems - 1);
+	if (it->inner)
+		ep->nnested--;
+	ep->lanes_known = false;
+}
+
+void sl_epitem_reap(struct sl_epoll *ep)
+{
+	int saved = errno;
+
+	for (;;) {
+		struct sl_epitem *it = NULL;
+
+		sl_lock(&ep->lock);
+		if (!sl_list_empty(&ep->dead)) {
+			it = sl_container_of(ep->dead.next, struct sl_epitem, node);
+			sl_list_del(&it->node);
+		}
+		sl_epoll_unlock(ep);
+		if (!it)
+			break;
+		sl_epitem_unwatch(it);
+		sl_free(it);
+	}
+	errno = saved;
+}
+
+/* Readiness ------------------------------------------------------------------------------------ */
+
+uint32_t sl_epitem_ready(struct sl_epitem *it)
+{
+	uint32_t now;
+
+	if (it->leftover)
+		now = sl_sock_is(it->sk, it->fd) ? sl_sock_left(it->sk) : 0;
+	else if (it->sk)
+		now = sl_wait_sock_ready(it->sk);
+	else
+		now = it->os_ready ? EPOLLIN | EPOLLRDNORM : sl_epoll_ready(it->inner);
+	return now & it->events & ~SL_EP_PRIVATE;
+}
+
+/* A sleeper whose bell is not up is awake and will look again, or leaves and wakes the next. */
+void sl_epoll_wake(struct sl_epoll *ep)
+{
+	/* Pairs with sl_bell_prepare() and spin(): they announce themselves, then look. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (sl_load(&ep->spinning))
+		return;
+	sl_list_for_each (l, &ep->sleepers) {
+		struct sl_bell *bell = sl_container_of(l, struct sl_epsleeper, node)->bell;
+		uint32_t state = sl_load(&bell->state);
+
+		if (state != SL_BELL_RUNG)
+			sl_bell_ring(bell);
+		if (state != SL_BELL_RUNG) /* for another event, and not up yet */
+			return;
+	}
+}
+
+void sl_epitem_queue(struct sl_epitem *it, uint32_t events)
+{
+	if (it->dead || !(it->events & ~SL_EP_PRIVATE))
+		return;
+	if (events && !(events & it->events))
+		return;
+	enqueue(it);
+	sl_epoll_wake(it->ep);
+}
+
+/* A set whose ONESHOT was used up here must be silent in the kernel, too. */
+static void disable(struct sl_epitem *it)
+{
+	struct epoll_event none = {.data.u64 = (uintptr_t)it};
+
+	it->events &= SL_EP_PRIVATE;
+	if (it->inner)
+		sl_sys_epoll_ctl(sl_epoll_any_fd(it->ep), EPOLL_CTL_MOD, it->fd, &none);
+}
+
+int sl_epoll_take(struct sl_epoll *ep, struct epoll_event *evs, int max)
+{
+	struct sl_epitem *stop = NULL; /* the first that was put back */
+	int n = 0;
+
+	while (n < max && !sl_list_empty(&ep->ready)) {
+		struct sl_epitem *it = sl_container_of(ep->ready.next, struct sl_epitem, ready);
+		uint32_t events = sl_epitem_ready(it);
+
+		if (it == stop)
+			break;
+		unqueue(it);
+		it->os_ready = false;
+		if (!events) {
+			if (it->leftover)
+				sl_epitem_bury(it);
+			continue;
+		}
+		evs[n].events = events;
+		evs[n++].data.u64 = it->data;
+		if (it->events & EPOLLONESHOT) {
+			disable(it);
+		} else if (!(it->events & EPOLLET)) { /* stays as long as it is ready */
+			enqueue(it);
+			stop = stop ? stop : it;
+		}
+	}
+	return n;
+}
+
+uint32_t sl_epoll_ready(struct sl_epoll *ep)
+{
+	uint32_t r = 0;
+
+	if (!sl_load(&ep->nready) || !sl_lock(&ep->lock))
+		return 0;
+	while (!r && !sl_list_empty(&ep->ready)) {
+		struct sl_epitem *it = sl_container_of(ep->ready.next, struct sl_epitem, ready);
+
+		if (sl_epitem_ready(it))
+			r = EPOLLIN | EPOLLRDNORM;
+		else
+			unqueue(it);
+	}
+	sl_epoll_unlock(ep);
+	return r;
+}
+
+/* Callbacks ------------------------------------------------------------------------------------ */
+
+void sl_epitem_to_kernel(struct sl_epitem *it)
+{
+	struct epoll_event ev = {.events = it->events, .data.u64 = it->data};
+	int epfd = sl_epoll_any_fd(it->ep);
+
+	if (epfd < 0)
+		return;
+	/* The number may be closed while a dup of the socket lives. */
+	if (sl_epoll_ctl_kernel(epfd, EPOLL_CTL_ADD, it->fd, &ev) == -EBADF && it->sk)
+		sl_sys_epoll_ctl(epfd, EPOLL_CTL_ADD, sl_sock_shadow(it->sk), &ev);
+	it->ep->nos++;
+	/* What came before is in our queue, which the kernel does not know of. */
+	it->leftover = it->sk && sl_sock_left(it->sk);
+}
+
+/* ep->lock held. */
+static void apply(struct sl_epitem *it, uint32_t events)
+{
+	if (it->dead)
+		return;
+	if (events & SL_READY_DEMOTED)
+		sl_epitem_to_kernel(it);
+	if ((events & (SL_READY_DEMOTED | SL_READY_GONE)) && !it->leftover)
+		sl_epitem_bury(it);
+	else
+		sl_epitem_queue(it, events);
+}
+
+/* A signal handler interrupted the holder of the set's lock: it will look (sl_epoll_unlock). */
+static void leave_missed(struct sl_epitem *it, uint32_t events)
+{
+	__atomic_or_fetch(&it->missed, events ? events : EPOLLERR | EPOLLIN | EPOLLOUT,
+			  __ATOMIC_RELAXED);
+	sl_store_release(&it->ep->missed, 1);
+}
+
+static void on_socket(struct sl_watch *w, uint32_t events)
+{
+	struct sl_epitem *it = sl_container_of(w, struct sl_epitem, watch);
+	struct sl_epoll *ep = it->ep;
+
+	if (!sl_lock(&ep->lock)) {
+		leave_missed(it, events);
+		return;
+	}
+	apply(it, events);
+	sl_epoll_unlock(ep);
+	sl_epoll_tell(ep);
+}
+
+/* The inner set may be ready, or is gone; sl_nest_lock held. */
+static void on_set(struct sl_epoll_watch *w)
+{
+	struct sl_epitem *it = sl_container_of(w, struct sl_epitem, set_watch);
+	struct sl_epoll *ep = it->ep;
+
+	if (!sl_lock(&ep->lock)) {
+		leave_missed(it, w->ep ? EPOLLIN : SL_READY_GONE);
+		return;
+	}
+	apply(it, w->ep ? EPOLLIN : SL_READY_GONE);
+	sl_epoll_unlock(ep);
+	sl_list_for_each_safe (l, &ep->watchers) {
+		struct sl_epoll_watch *outer = sl_container_of(l, struct sl_epoll_watch, node);
+
+		outer->on_ready(outer);
+	}
+}
+
+void sl_epoll_unlock(struct sl_epoll *ep)
+{
+	sl_unlock(&ep->lock);
+	while (sl_unlikely(sl_load(&ep->missed))) {
+		if (!sl_lock(&ep->lock))
+			return;
+		sl_store(&ep->missed, 0);
+		sl_list_for_each_safe (l, &ep->items) {
+			struct sl_epitem *it = sl_container_of(l, struct sl_epitem, node);
+			uint32_t events = __atomic_exchange_n(&it->missed, 0, __ATOMIC_RELAXED);
+
+			if (events)
+				apply(it, events);
+		}
+		sl_unlock(&ep->lock);
+	}
+}
+
+bool sl_epitem_watch(struct sl_epitem *it)
+{
+	if (it->inner) {
+		it->set_watch.on_ready = on_set;
+		sl_epoll_watch_add(it->inner, &it->set_watch);
+		return sl_load(&it->inner->state) == SL_EP_OPEN;
+	}
+	it->watch.on_event = on_socket;
+	sl_watch_add(it->sk, &it->watch);
+	return sl_sock_is(it->sk, it->fd) && sl_load(&it->sk->state) != SL_STATE_KERNEL;
+}
+
+void sl_epitem_unwatch(struct sl_epitem *it)
+{
+	if (it->inner)
+		sl_epoll_watch_del(&it->set_watch);
+	else
+		sl_watch_del(&it->watch);
+}
+
+/* Who watches sets ----------------------------------------------------------------------------- */
+
+struct sl_lock sl_nest_lock;
+
+void sl_epoll_watch_add(struct sl_epoll *ep, struct sl_epoll_watch *w)
+{
+	if (!sl_lock(&sl_nest_lock))
+		return;
+	w->ep = ep;
+	sl_list_add_tail(&ep->watchers, &w->node);
+	sl_unlock(&sl_nest_lock);
+}
+
+void sl_epoll_watch_del(struct sl_epoll_watch *w)
+{
+	if (!sl_lock(&sl_nest_lock))
+		return;
+	if (w->ep) {
+		sl_list_del(&w->node);
+		w->ep = NULL;
+	}
+	sl_unlock(&sl_nest_lock);
+}
+
+void sl_epoll_tell(struct sl_epoll *ep)
+{
+	if (sl_likely(sl_list_empty(&ep->watchers)) || !sl_lock(&sl_nest_lock))
+		return;
+	sl_list_for_each_safe (l, &ep->watchers) {
+		struct sl_epoll_watch *w = sl_container_of(l, struct sl_epoll_watch, node);
+
+		if (sl_load(&ep->state) != SL_EP_OPEN) {
+			sl_list_del(&w->node);
+			w->ep = NULL;
+		}
+		w->on_ready(w);
+	}
+	sl_unlock(&sl_nest_lock);
+}

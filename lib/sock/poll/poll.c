@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* poll, ppoll, select, pselect over any mix of descriptors.
+ *
+ * Theory of operation: the kernel gets a copy of the caller's list in which the entries of
+ * offloaded sockets are blank (-1); these are looked at here. An epoll set of ours, or a socket
+ * that was handed back while we have data for it, is both: in the kernel's list and in ours. When
+ * a socket changes hands or is closed during the call, the call starts over with what is left of
+ * the time, and the kernel says what the number means now. select is turned into poll. */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "base/settings.h"
+#include "base/stats.h"
+#include "base/sys.h"
+#include "sluice.h"
+#include "sock/poll/epoll.h"
+#include "sock/proc/fdtab.h"
+#include "sock/core/sock.h"
+#include "sock/stream/tconn.h"
+#include "sock/poll/wait.h"
+
+/* Calls with up to so many descriptors need no memory but the stack. */
+#define SMALL 64
+
+/* An entry of the caller's list that is ours. */
+struct entry {
+	struct call *call;
+	struct pollfd *user;
+	struct pollfd *kernel;
+	struct sl_sock *sk;
+	struct sl_epoll *ep;
+	uint32_t gen;
+	uint8_t state; /* of the socket when the call began */
+	struct sl_watch watch;
+	struct sl_epoll_watch set_watch;
+};
+
+struct call {
+	struct sl_wait wait;
+	struct pollfd *user;
+	struct pollfd *kernel; /* n entries and SL_WAIT_ROOM */
+	struct entry *ours;
+	nfds_t n, nours;
+	bool has_os; /* the kernel's list is not all blank */
+	struct sl_bell *bell;
+	uint32_t skipped; /* looks in a row that left the kernel out */
+	void *heap;       /* NULL, or the mapping that kernel and ours are in */
+	size_t heap_bytes;
+};
+
+/* What the caller asked for, and what is always reported. */
+static short wanted(const struct entry *e, uint32_t events)
+{
+	return (short)(events & ((uint16_t)e->user->events | EPOLLERR | EPOLLHUP));
+}
+
+/* Ready events, or a negative number: the entry is not what it was. */
+static int look(struct entry *e)
+{
+	if (e->ep)
+		return sl_fd_epoll(e->user->fd) == e->ep ? wanted(e, sl_epoll_ready(e->ep)) : -1;
+	if (!sl_sock_is(e->sk, e->user->fd) || sl_load(&e->sk->gen) != e->gen ||
+	    (sl_load(&e->sk->state) == SL_STATE_KERNEL) != (e->state == SL_STATE_KERNEL))
+		return -1;
+	if (e->state == SL_STATE_KERNEL) /* what it has left with us */
+		return wanted(e, sl_sock_left(e->sk));
+	return wanted(e, sl_wait_sock_ready(e->sk));
+}
+
+static void look_at_kernel(struct call *c)
+{
+	struct timespec zero = {0, 0};
+	long r = sl_sys(SYS_ppoll, c->kernel, c->n, &zero, NULL, 0);
+
+	if (r > 0) {
+		sl_wait_count(&sl_stats->select_os_ready, (int)r);
+		return;
+	}
+	for (nfds_t i = 0; i < c->n; i++)
+		c->kernel[i].revents = 0;
+}
+
+/* What the kernel says of a socket that was taken from it meanwhile (that it is closed) is not said
+ * of the connection. */
+static bool is_stale(const struct call *c)
+{
+	for (nfds_t i = 0; i < c->nours; i++)
+		if (c->ours[i].state == SL_STATE_KERNEL && c->ours[i].kernel->revents &&
+		    look(&c->ours[i]) < 0)
+			return true;
+	return false;
+}
+
+/* Restart: -ERESTART. */
+static int check(void *arg, bool os)
+{
+	struct call *c = arg;
+	int n = 0, found = 0;
+
+	for (nfds_t i = 0; i < c->nours; i++) {
+		int r = look(&c->ours[i]);
+
+		if (r < 0)
+			return -ERESTART;
+		c->ours[i].user->revents = (short)r;
+		found += r != 0;
+	}
+	sl_wait_count(&sl_stats->select_ready, found);
+	if (found && !os)
+		os = ++c->skipped > (uint32_t)sl_settings.select_skip_os;
+	if (!os || !c->has_os)
+		return found;
+	look_at_kernel(c);
+	if (is_stale(c))
+		return -ERESTART;
+	for (nfds_t i = 0; i < c->nours; i++)
+		c->ours[i].kernel->revents |= c->ours[i].user->revents;
+	for (nfds_t i = 0; i < c->n; i++) {
+		c->user[i].revents = c->kernel[i].revents;
+		n += c->user[i].revents != 0;
+	}
+	return n;
+}
+
+static void lanes(void *arg)
+{
+	struct call *c = arg;
+
+	for (nfds_t i = 0; i < c->nours; i++) {
+		struct entry *e = &c->ours[i];
+
+		if (e->ep)
+			sl_epoll_lanes(e->ep, &c->wait);
+		else if (e->state != SL_STATE_KERNEL)
+			sl_wait_lane(&c->wait, sl_sock_lane(e->sk));
+	}
+}
+
+static void on_event(struct sl_watch *w, uint32_t events)
+{
+	struct entry *e = sl_container_of(w, struct entry, watch);
+
+	if (!events || wanted(e, events) || (events & (SL_READY_GONE | SL_READY_DEMOTED)))
+		sl_bell_ring(e->call->bell);
+}
+
+static void on_set(struct sl_epoll_watch *w)
+{
+	sl_bell_ring(sl_container_of(w, struct entry, set_watch)->call->bell);
+}
+
+static void arm(void *arg, struct sl_bell *bell)
+{
+	struct call *c = arg;
+
+	c->bell = bell;
+	for (nfds_t i = 0; i < c->nours; i++) {
+		struct entry *e = &c->ours[i];
+
+		if (e->ep)
+			sl_epoll_watch_add(e->ep, &e->set_watch);
+		else
+			sl_watch_add(e->sk, &e->watch);
+	}
+}
+
+static void cancel(void *arg)
+{
+	struct call *c = arg;
+
+	for (nfds_t i = 0; i < c->nours; i++) {
+		if (c->ours[i].ep)
+			sl_epoll_watch_del(&c->ours[i].set_watch);
+		else
+			sl_watch_del(&c->ours[i].watch);
+	}
+}
+
+static const struct sl_wait_ops ops = {
+	.check = check,
+	.lanes = lanes,
+	.arm = arm,
+	.cancel = cancel,
+};
+
+/* Sorts the caller's list into the kernel's and ours. */
+static void sort(struct call *c)
+{
+	c->nours = 0;
+	c->has_os = false;
+	c->skipped = 0;
+	for (nfds_t i = 0; i < c->n; i++) {
+		int fd = c->user[i].fd;
+		struct sl_sock *sk = sl_fd_sock(fd);
+		struct sl_epoll *ep = sl_epoll_enter(fd); /* parts it from a parent's */
+		struct entry *e = &c->ours[c->nours];
+
+		if (ep)
+			sl_epoll_leave(ep);
+		if (sk) {
+			sl_tcp_sock_inherit(fd);
+			sl_sock_part(sk);
+			sl_given_look_at(sk);
+		}
+		c->kernel[i] = c->user[i];
+		c->kernel[i].revents = c->user[i].revents = 0;
+		if (sk || ep) {
+			memset(e, 0, sizeof(*e));
+			e->call = c;
+			e->user = &c->user[i];
+			e->kernel = &c->kernel[i];
+			e->sk = sk;
+			e->ep = ep;
+			e->gen = sk ? sl_load(&sk->gen) : 0;
+			e->state = sk ? sl_load(&sk->state) : 0;
+			e->watch.on_event = on_event;
+			e->set_watch.on_ready = on_set;
+			c->nours++;
+		}
+		if (sk)
+			c->kernel[i].fd =
+				e->state == SL_STATE_KERNEL ? sl_tlisten_wait_fd(sk, fd) : -1;
+		c->has_os |= c->kernel[i].fd >= 0;
+	}
+}
+
+static void free_heap(struct call **c)
+{
+	if ((*c)->heap)
+		sl_sys(SYS_munmap, (*c)->heap, (*c)->heap_bytes);
+}
+
+/* poll(2) is async-signal-safe: no malloc. */
+static int get_heap(struct call *c)
+{
+	struct rlimit lim;
+
+	if (sl_sys(SYS_prlimit64, 0, RLIMIT_NOFILE, NULL, &lim) == 0 && c->n > lim.rlim_cur)
+		return -EINVAL;
+	c->heap_bytes = (c->n + SL_WAIT_ROOM) * sizeof(struct pollfd) + c->n * sizeof(struct entry);
+	c->heap = sl_sys_pages(c->heap_bytes, 0);
+	if (!c->heap)
+		return -ENOMEM;
+	c->ours = c->heap;
+	c->kernel = (struct pollfd *)(c->ours + c->n);
+	return 0;
+}
+
+static int run(struct call *c, const struct timespec *timeout, const sigset_t *sigmask)
+{
+	int r = sl_wait_begin(&c->wait, timeout, sigmask);
+
+	if (r < 0)
+		return r;
+	c->wait.ops = &ops;
+	c->wait.arg = c;
+	c->wait.fds = c->kernel;
+	c->wait.nfds = (unsigned)c->n;
+	do {
+		sort(c);
+		r = sl_wait_run(&c->wait);
+	} while (r == -ERESTART);
+	sl_wait_end(&c->wait);
+	return r;
+}
+
+static int poll_big(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
+		    const sigset_t *sigmask)
+{
+	struct call c;
+	struct call *guard __attribute__((cleanup(free_heap))) = &c;
+	int r;
+
+	guard->heap = NULL;
+	c.user = fds;
+	c.n = n;
+	r = get_heap(&c);
+	return r < 0 ? r : run(&c, timeout, sigmask);
+}
+
+int sl_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *sigmask)
+{
+	struct pollfd kernel[SMALL + SL_WAIT_ROOM];
+	struct entry ours[SMALL];
+	struct call c;
+
+	if (n > SMALL)
+		return poll_big(fds, n, timeout, sigmask);
+	c.user = fds;
+	c.n = n;
+	c.kernel = kernel;
+	c.ours = ours;
+	return run(&c, timeout, sigmask);
+}
+
+/* select --------------------------------------------------------------------------------------- */
+
+#define RD_EVENTS (POLLIN | POLLRDNORM | POLLRDBAND)
+#define WR_EVENTS (POLLOUT | POLLWRNORM | POLLWRBAND)
+/* What makes a bit (fs/select.c: POLLIN_SET, POLLOUT_SET, POLLEX_SET). */
+#define RD_READY (RD_EVENTS | POLLHUP | POLLERR)
+#define WR_READY (WR_EVENTS | POLLERR)
+
+static bool bit(const fd_set *set, int fd)
+{
+	return set && ((unsigned long)set->fds_bits[fd / __NFDBITS] >> (fd % __NFDBITS) & 1);
+}
+
+static short asked(int fd, const fd_set *rd, const fd_set *wr, const fd_set *ex)
+{
+	return (short)((bit(rd, fd) ? RD_EVENTS : 0) | (bit(wr, fd) ? WR_EVENTS : 0) |
+		       (bit(ex, fd) ? POLLPRI : 0));
+}
+
+static nfds_t from_sets(int n, const fd_set *rd, const fd_set *wr, const fd_set *ex,
+			struct pollfd *fds)
+{
+	nfds_t k = 0;
+
+	for (int fd = 0; fd < n; fd++) {
+		short events = asked(fd, rd, wr, ex);
+
+		if (!events)
+			continue;
+		if (fds)
+			fds[k] = (struct pollfd){.fd = fd, .events = events};
+		k++;
+	}
+	return k;
+}
+
+static void clear(fd_set *set, int n)
+{
+	if (set)
+		memset(set, 0, (size_t)(n + __NFDBITS - 1) / __NFDBITS * sizeof(long));
+}
+
+/* What select shows of an entry: 1 for the first set, 2 the second, 4 the third. */
+static unsigned shown(const struct pollfd *p)
+{
+	return ((p->events & POLLIN) && (p->revents & RD_READY) ? 1 : 0) |
+	       ((p->events & POLLOUT) && (p->revents & WR_READY) ? 2 : 0) |
+	       ((p->events & POLLPRI) && (p->revents & POLLPRI) ? 4 : 0);
+}
+
+static int to_sets(const struct pollfd *p, fd_set *set[3])
+{
+	unsigned sets = p->fd < 0 ? 0 : shown(p);
+
+	for (int s = 0; s < 3; s++)
+		if (sets >> s & 1)
+			set[s]->fds_bits[p->fd / __NFDBITS] |= (long)(1ul << (p->fd % __NFDBITS));
+	return __builtin_popcount(sets);
+}
+
+static bool any_bad(const struct pollfd *fds, nfds_t k)
+{
+	for (nfds_t i = 0; i < k; i++)
+		if (fds[i].revents & POLLNVAL)
+			return true;
+	return false;
+}
+
+/* One poll; -EAGAIN: nothing of what came is shown by select, wait on. */
+static int select_once(struct pollfd *fds, nfds_t k, int n, fd_set *set[3],
+		       const struct timespec *timeout)
+{
+	int r = sl_poll(fds, k, timeout, NULL), bits = 0;
+	bool some = false;
+
+	if (r < 0)
+		return r;
+	if (any_bad(fds, k))
+		return -EBADF;
+	for (nfds_t i = 0; r && i < k; i++) {
+		some |= shown(&fds[i]) != 0;
+		if (fds[i].revents && !shown(&fds[i]))
+			fds[i].fd = -1; /* POLLHUP, not asked for: would be reported for ever */
+	}
+	if (r && !some)
+		return -EAGAIN;
+	for (int s = 0; s < 3; s++)
+		clear(set[s], n);
+	for (nfds_t i = 0; r && i < k; i++)
+		bits += to_sets(&fds[i], set);
+	return bits;
+}
+
+static int select_list(struct pollfd *fds, nfds_t k, int n, fd_set *set[3],
+		       struct timespec *timeout, const sigset_t *sigmask)
+{
+	struct sl_wait w; /* for its clock and mask alone */
+	struct timespec left;
+	bool limited;
+	int r = sl_wait_begin(&w, timeout, sigmask);
+
+	if (r < 0)
+		return r;
+	do {
+		limited = sl_wait_left(&w, &left);
+		r = select_once(fds, k, n, set, limited ? &left : NULL);
+	} while (r == -EAGAIN);
+	if (timeout)
+		sl_wait_left(&w, timeout);
+	sl_wait_end(&w);
+	return r;
+}
+
+static void unmap(struct call *c)
+{
+	free_heap(&c);
+}
+
+static int select_big(nfds_t k, int n, fd_set *set[3], struct timespec *timeout,
+		      const sigset_t *sigmask)
+{
+	struct call c __attribute__((cleanup(unmap)));
+
+	c.heap_bytes = k * sizeof(struct pollfd);
+	c.heap = sl_sys_pages(c.heap_bytes, 0);
+	if (!c.heap)
+		return -ENOMEM;
+	from_sets(n, set[0], set[1], set[2], c.heap);
+	return select_list(c.heap, k, n, set, timeout, sigmask);
+}
+
+int sl_select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timespec *timeout,
+	      const sigset_t *sigmask)
+{
+	fd_set *set[3] = {rd, wr, ex};
+	struct pollfd fds[SMALL];
+	nfds_t k;
+
+	if (n < 0)
+		return -EINVAL;
+	k = from_sets(n, rd, wr, ex, NULL);
+	if (k > SMALL)
+		return select_big(k, n, set, timeout, sigmask);
+	from_sets(n, rd, wr, ex, fds);
+	return select_list(fds, k, n, set, timeout, sigmask);
+}

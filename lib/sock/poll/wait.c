@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Waiting for many descriptors: look, poll the lanes, sleep.
+ *
+ * Theory of operation: a call looks once at everything, the kernel's descriptors included. (One
+ * that may sleep, and need not tell of all that is ready, asks the kernel only when it has nothing
+ * of ours, or has passed the kernel over SLUICE_SELECT_SKIP_OS times: a server under load makes no
+ * system call to learn what came.) If there is nothing it turns the lanes of the sockets in
+ * question until something comes, the time is over, a signal handler ran (sig.h) or it has polled
+ * long enough (of what that is, poll_ns()); the kernel is asked once in SLUICE_SELECT_POLL_OS_RATIO
+ * rounds. Then it sleeps in ppoll(2) on the kernel's descriptors, the lanes' and its bell: it arms,
+ * prepares the bell, looks once more (the kernel's descriptors are looked at by the sleep itself),
+ * sleeps. Whoever makes something ready after that look rings the bell. The thread may be cancelled
+ * in both phases, so nothing is held there, and clean-up functions take back what was armed (built
+ * with -fexceptions).
+ */
+#include "sock/poll/wait.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "base/handler.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "sluice.h"
+#include "sock/core/internal.h"
+#include "sock/core/ready.h"
+#include "sock/proc/sig.h"
+#include "sock/core/sock.h"
+#include "sock/core/spin.h"
+#include "sock/stream/tconn.h"
+#include "stack/stack.h"
+
+__thread uint32_t sl_sig_ran __attribute__((tls_model("initial-exec")));
+__thread uint32_t sl_sig_intr __attribute__((tls_model("initial-exec")));
+uint32_t sl_lane_moves;
+
+bool (*sl_handler_ask)(void);
+
+void sl_signal_asker(bool (*in_handler)(void))
+{
+	sl_store(&sl_handler_ask, in_handler);
+}
+
+void sl_signal_seen(bool restart)
+{
+	sl_sig_ran++;
+	if (!restart)
+		sl_sig_intr++;
+}
+
+#define FOREVER    UINT64_MAX
+#define PARTIAL_NS 1000000ull /* not all that there is to sleep on has room */
+/* Our clock may run ahead of the kernel's by so much; no call may end before its time. */
+#define SLACK_NS 2000
+/* If a call's lanes had no packet for IDLE_TIMES its polling time, it polls only IDLE_POLL_NS. */
+#define IDLE_TIMES   10
+#define IDLE_POLL_NS 20000
+
+int sl_wait_begin(struct sl_wait *w, const struct timespec *timeout, const sigset_t *sigmask)
+{
+	uint64_t ns;
+
+	w->deadline_ns = FOREVER;
+	if (timeout) {
+		if (timeout->tv_sec < 0 || timeout->tv_nsec < 0 || timeout->tv_nsec >= 1000000000)
+			return -EINVAL;
+		ns = (uint64_t)timeout->tv_nsec;
+		if (timeout->tv_sec < (int64_t)(FOREVER / 4 / 1000000000))
+			w->deadline_ns = sl_now_ns() + (uint64_t)timeout->tv_sec * 1000000000 + ns;
+		if (timeout->tv_sec || ns)
+			w->deadline_ns += w->deadline_ns == FOREVER ? 0 : SLACK_NS;
+		else
+			w->deadline_ns = 0;
+	}
+	w->nlanes = 0;
+	w->os_later = false;
+	w->bell = NULL;
+	w->sig_ran = sl_sig_ran;
+	w->masked = sigmask != NULL;
+	if (sigmask)
+		sl_sys(SYS_rt_sigprocmask, SIG_SETMASK, sigmask, &w->old_mask, 8);
+	return 0;
+}
+
+void sl_wait_end(struct sl_wait *w)
+{
+	if (w->masked)
+		sl_sys(SYS_rt_sigprocmask, SIG_SETMASK, &w->old_mask, NULL, 8);
+}
+
+bool sl_wait_left(const struct sl_wait *w, struct timespec *left)
+{
+	uint64_t now, ns;
+
+	if (w->deadline_ns == FOREVER)
+		return false;
+	now = w->deadline_ns ? sl_now_ns() : 0;
+	ns = now < w->deadline_ns ? w->deadline_ns - now : 0;
+	left->tv_sec = (time_t)(ns / 1000000000);
+	left->tv_nsec = (long)(ns % 1000000000);
+	return true;
+}
+
+/* Bits that the keeper sets after our exchange are newer than what poll says, and stay. */
+static void ask_kernel(struct sl_sock *sk)
+{
+	struct pollfd p[2] = {{.fd = sl_sock_shadow(sk), .events = POLLIN},
+			      {.fd = sl_tlisten_box(sk), .events = POLLIN}};
+	struct timespec zero = {0, 0};
+	uint8_t bits = 0;
+
+	__atomic_exchange_n(&sk->os, 0, __ATOMIC_ACQ_REL);
+	if (sl_sys(SYS_ppoll, p, 2, &zero, NULL, 8) > 0) {
+		bits |= (p[0].revents | p[1].revents) & POLLIN ? SL_OS_IN : 0;
+		bits |= p[0].revents & POLLERR ? SL_OS_ERR : 0;
+	}
+	if (bits)
+		__atomic_fetch_or(&sk->os, bits, __ATOMIC_RELEASE);
+}
+
+uint32_t sl_wait_sock_ready(struct sl_sock *sk)
+{
+	if (sl_unlikely(sl_load(&sk->os)))
+		ask_kernel(sk);
+	return sl_sock_ready(sk);
+}
+
+void sl_wait_lane(struct sl_wait *w, struct sl_lane *lane)
+{
+	if (!lane)
+		return;
+	for (unsigned i = 0; i < w->nlanes; i++)
+		if (w->lane[i] == lane)
+			return;
+	if (w->nlanes == sl_array_len(w->lane))
+		return;
+	w->loads[w->nlanes] = sl_lane_no_loads(lane);
+	w->follows[w->nlanes] = false;
+	w->lane[w->nlanes++] = lane;
+}
+
+static void collect(struct sl_wait *w)
+{
+	w->moves = sl_load_acquire(&sl_lane_moves);
+	w->nlanes = 0;
+	w->ops->lanes(w->arg);
+}
+
+/* Turns every lane that is not left to other threads, then calls check(). */
+static int round_once(struct sl_wait *w, bool os)
+{
+	int r;
+
+	if (sl_unlikely(sl_load(&sl_lane_moves) != w->moves))
+		collect(w);
+	for (unsigned i = 0; i < w->nlanes; i++)
+		if (!w->follows[i])
+			sl_lane_turn(w->lane[i]);
+	r = w->ops->check(w->arg, os);
+	for (unsigned i = 0; i < w->nlanes && r > 0; i++)
+		sl_lane_lead(w->lane[i]);
+	return r;
+}
+
+/* How long to poll before the sleep. Who waits with a time-out again and again (a server that looks
+ * at its clock ten times a second) would never sleep: a whole core for a program that has nothing
+ * to do. */
+static uint64_t poll_ns(const struct sl_wait *w, uint64_t now_ns)
+{
+	static __thread uint64_t since_ns; /* when packets were last seen to have come */
+	static __thread uint32_t before;
+	uint64_t most_ns = (uint64_t)sl_settings.select_poll * 1000;
+	uint32_t loads = 0;
+
+	if (sl_settings.select_poll < 0)
+		return FOREVER;
+	for (unsigned i = 0; i < w->nlanes; i++)
+		loads += sl_load(&w->lane[i]->loads);
+	if (loads != before || !since_ns) {
+		before = loads;
+		since_ns = now_ns;
+	}
+	if (now_ns - since_ns <= IDLE_TIMES * most_ns || sl_setting_is_set(SL_SETTING_select_poll))
+		return most_ns;
+	return IDLE_POLL_NS;
+}
+
+/* Can packets come without the kernel? */
+static bool has_legs(const struct sl_wait *w)
+{
+	for (unsigned i = 0; i < w->nlanes; i++)
+		if (sl_load(&w->lane[i]->nlegs))
+			return true;
+	return false;
+}
+
+static void spin_over(struct sl_wait **w)
+{
+	if ((*w)->ops->spin)
+		(*w)->ops->spin((*w)->arg, -1);
+}
+
+static int spin_until(struct sl_wait *w, struct sl_spin *sp, uint64_t end)
+{
+	struct sl_wait *guard __attribute__((cleanup(spin_over))) = w;
+	unsigned ratio =
+		sl_settings.select_poll_os_force ? 1 : (unsigned)sl_settings.select_poll_os_ratio;
+	unsigned until_os = ratio;
+	uint64_t now;
+	bool os;
+	int r;
+
+	if (guard->ops->spin)
+		guard->ops->spin(guard->arg, 1);
+	do {
+		os = ratio && --until_os == 0;
+		if (os)
+			until_os = ratio;
+		r = round_once(w, os);
+		if (r)
+			return r;
+		if (sl_sig_ran != w->sig_ran)
+			return -EINTR;
+		pthread_testcancel();
+		if (sl_settings.select_poll_yield)
+			sl_sys(SYS_sched_yield);
+		now = sl_now_ns();
+	} while (now < end && sl_spin_on(sp, now));
+	return 0;
+}
+
+static int spin(struct sl_wait *w)
+{
+	uint64_t now = sl_now_ns(), end = w->deadline_ns, ns;
+	struct sl_spin sp;
+
+	if (!sl_spin_begin(&sp, now))
+		return 0;
+	ns = poll_ns(w, now);
+	if (ns != FOREVER)
+		end = sl_min(end, now + ns);
+	return spin_until(w, &sp, end);
+}
+
+static void sleep_over(struct sl_wait **wp)
+{
+	struct sl_wait *w = *wp;
+
+	for (unsigned i = 0; i < w->nlanes; i++)
+		if (w->follows[i])
+			sl_lane_unfollow(w->lane[i]);
+	sl_bell_done(w->bell);
+}
+
+/* Has the kernel something, as far as it was asked in the sleep? */
+static bool has_revents(const struct sl_wait *w)
+{
+	for (unsigned i = 0; i < w->nfds; i++)
+		if (w->fds[i].fd >= 0 && w->fds[i].revents)
+			return true;
+	return false;
+}
+
+/* Sleeps in one ppoll(2). *os: the next check must ask the kernel, too. */
+static int doze(struct sl_wait *w, bool *os)
+{
+	struct sl_wait *guard __attribute__((cleanup(sleep_over))) = w;
+	uint64_t most_ns = guard->bell->fd < 0 ? PARTIAL_NS : FOREVER;
+	unsigned n = w->nfds, room = SL_WAIT_ROOM - 1, k;
+	struct timespec left = {0, 0}, *ts = NULL;
+	int r;
+
+	w->fds[n++] = (struct pollfd){.fd = w->bell->fd, .events = POLLIN};
+	for (unsigned i = 0; i < w->nlanes; i++) {
+		w->follows[i] = sl_lane_is_led(w->lane[i], &w->loads[i]);
+		if (w->follows[i]) {
+			most_ns = sl_min(most_ns, sl_lane_follow(w->lane[i]));
+			continue;
+		}
+		sl_lane_tcp_sleeps(w->lane[i]);
+		k = sl_lane_fds(w->lane[i], w->fds + n, room);
+		if (k > room)
+			most_ns = sl_min(most_ns, PARTIAL_NS);
+		k = sl_min(k, room);
+		n += k;
+		room -= k;
+	}
+	if (sl_wait_left(w, &left))
+		ts = &left;
+	/* (most_ns is below a second.) */
+	if (most_ns != FOREVER && (!ts || ts->tv_sec || ts->tv_nsec > (long)most_ns)) {
+		left = (struct timespec){0, (long)most_ns};
+		ts = &left;
+	}
+	*os = false;
+	if (!sl_bell_sleep(w->bell))
+		return 0;
+	r = sl_sys_ppoll_cancel(w->fds, n, ts, NULL);
+	*os = r < 0 || (r > 0 && has_revents(w));
+	return sl_min(r, 0);
+}
+
+static void disarm(struct sl_wait **w)
+{
+	(*w)->ops->cancel((*w)->arg);
+}
+
+static int sleep_until(struct sl_wait *w)
+{
+	struct sl_wait *guard __attribute__((cleanup(disarm))) = w;
+	bool os = false, over;
+	int slept = 0, r;
+
+	w->bell = sl_bell_get();
+	guard->ops->arm(w->arg, w->bell);
+	for (;;) {
+		sl_bell_prepare(w->bell);
+		over = w->deadline_ns != FOREVER && sl_now_ns() >= w->deadline_ns;
+		r = round_once(w, os || over);
+		if (r == 0 && (slept < 0 || sl_sig_ran != w->sig_ran))
+			r = slept < 0 ? slept : -EINTR;
+		if (r || over) {
+			sl_bell_done(w->bell);
+			return r;
+		}
+		slept = doze(w, &os);
+	}
+}
+
+/* A call that must not wait found nothing. What the kernel has for offloaded sockets is told by the
+ * keeper; a program that calls again and again may not let it run. */
+static int look_once_more(struct sl_wait *w)
+{
+	static __thread uint32_t empty;
+	uint32_t ratio = (uint32_t)sl_settings.select_poll_os_ratio;
+
+	if (!ratio || ++empty < ratio)
+		return 0;
+	empty = 0;
+	sl_keeper_look();
+	return w->ops->check(w->arg, false);
+}
+
+static int run(struct sl_wait *w)
+{
+	int r;
+
+	collect(w);
+	r = round_once(w, !w->os_later || w->deadline_ns == 0);
+	if (r) {
+		sl_wait_count(&sl_stats->select_hits, 1);
+		return r;
+	}
+	if (w->deadline_ns == 0)
+		return look_once_more(w);
+	if (sl_settings.select_poll && has_legs(w)) {
+		r = spin(w);
+		if (r > 0)
+			sl_wait_count(&sl_stats->select_hits, 1);
+		if (r)
+			return r;
+	}
+	return sleep_until(w);
+}
+
+int sl_wait_run(struct sl_wait *w)
+{
+	int r;
+
+	pthread_testcancel();
+	sl_wait_count(&sl_stats->select_polls, 1);
+	r = run(w);
+	if (r == 0)
+		sl_wait_count(&sl_stats->select_timeouts, 1);
+	else if (r < 0)
+		sl_wait_count(&sl_stats->select_errors, 1);
+	return r;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The descriptor table: address space for every number the process may ever have.
+ *
+ * Theory of operation: a process may make a child by the bare instruction, of which nothing tells
+ * us: neither handlers of pthread_atfork(3) nor a function that could be interposed. Such a child
+ * would go on with its parent's lanes. So the table's size stands in a page of MADV_WIPEONFORK: it
+ * is 0 in any new process with memory of its own, whose first look-up finds no such number and
+ * comes here. It costs a look-up nothing. (Before Linux 4.14 such a child is not found out.) */
+#include "sock/proc/fdtab.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "base/lock.h"
+#include "base/sys.h"
+#include "sluice.h"
+#include "sock/core/internal.h"
+
+#define MAX_FDS (1u << 20) /* the kernel's usual fs.nr_open */
+
+uintptr_t *sl_fdtab;
+uint32_t sl_fdtab_end;
+union sl_fdtab_own sl_fdtab_own __attribute__((aligned(SL_FDTAB_PAGE)));
+static bool wiped; /* it is, in a child; set last */
+
+/* (Memory of the library's file would be refused.) */
+static bool map_own(void)
+{
+	long p = sl_sys(SYS_mmap, &sl_fdtab_own, sizeof(sl_fdtab_own), PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+
+	return p == (long)&sl_fdtab_own &&
+	       sl_sys(SYS_madvise, p, sizeof(sl_fdtab_own), MADV_WIPEONFORK) == 0;
+}
+
+static int map_table(void)
+{
+	uintptr_t *table = sl_sys_pages(MAX_FDS * sizeof(*table), MAP_NORESERVE);
+	bool is_mapped;
+
+	if (!table)
+		return -ENOMEM;
+	sl_fdtab = table;
+	is_mapped = map_own();
+	sl_store_release(&sl_fdtab_size, MAX_FDS);
+	sl_store_release(&wiped, is_mapped);
+	sl_store_release(&sl_fdtab_end, MAX_FDS);
+	return 0;
+}
+
+static bool is_found_out(void)
+{
+	return sl_load(&sl_fdtab_own.tid) == (uint32_t)sl_sys(SYS_gettid);
+}
+
+bool sl_fdtab_child_begin(void)
+{
+	uint32_t nobody = 0;
+
+	if (!wiped)
+		return true;
+	if (sl_load(&sl_fdtab_size) || is_found_out())
+		return false;
+	if (__atomic_compare_exchange_n(&sl_fdtab_own.tid, &nobody, (uint32_t)sl_sys(SYS_gettid),
+					false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return true;
+	while (!sl_load_acquire(&sl_fdtab_size))
+		sl_sys(SYS_sched_yield);
+	return false;
+}
+
+void sl_fdtab_child_end(void)
+{
+	if (!wiped)
+		return;
+	sl_store_release(&sl_fdtab_size, MAX_FDS);
+	sl_store(&sl_fdtab_own.tid, 0);
+}
+
+uintptr_t sl_fdtab_beyond(int fd)
+{
+	if (!sl_load_acquire(&wiped) || sl_load(&sl_fdtab_size))
+		return 0;
+	/* (What it calls looks numbers up, too.) */
+	if (!is_found_out())
+		sl_fork_found();
+	return (uint32_t)fd < MAX_FDS ? sl_load_acquire(&sl_fdtab[fd]) : 0;
+}
+
+/* Epoll sets may need the table before the first socket does. */
+int sl_fdtab_init(void)
+{
+	static struct sl_lock once;
+	int err;
+
+	if (sl_load_acquire(&sl_fdtab_end))
+		return 0;
+	if (!sl_lock(&once))
+		return -EAGAIN;
+	err = sl_fdtab_end ? 0 : map_table();
+	sl_unlock(&once);
+	return err;
+}
+
+int sl_fdtab_set(int fd, enum sl_fd_kind kind, void *obj)
+{
+	if ((uint32_t)fd >= sl_fdtab_end)
+		return -EMFILE;
+	sl_store_release(&sl_fdtab[fd], (uintptr_t)obj | kind);
+	return 0;
+}
+
+void sl_fdtab_clear(int fd)
+{
+	if ((uint32_t)fd < sl_fdtab_end)
+		sl_store_release(&sl_fdtab[fd], 0);
+}
+
+SL_API
+bool sl_is_ours(int fd)
+{
+	return sl_fdtab_word(fd) != 0;
+}

@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A connection of ours becomes the kernel's (TCP_REPAIR; net/ipv4/tcp.c).
+ *
+ * Theory of operation: in repair mode a closed socket takes sequence numbers, connect(2) makes it
+ * ESTABLISHED without a packet, options and windows are set, and what is sent goes straight into
+ * the queue that was chosen. Bytes that were never sent follow when repair mode has been left, as
+ * any program's. Leaving it sends a window probe (TCP_REPAIR_OFF, not OFF_NO_WP): the peer's answer
+ * tells how far it is, so what was lost while the connection moved is found at once.
+ *
+ * FINs come last, since only an ESTABLISHED socket sends the probe. One that we sent is made by
+ * shutdown(2) in repair mode, as sent: otherwise the kernel might have to wait with it for
+ * acknowledgments that it does not take, as they acknowledge the FIN. Whether the peer has
+ * acknowledged it (FIN_WAIT2) cannot be said: the kernel is in FIN_WAIT1 until the next segment, or
+ * the answer to its retransmission, tells. The peer's cannot be set at all: repair_fin.c. */
+#include "sock/repair/repair.h"
+
+#include <linux/socket.h>
+#include <linux/tcp.h>
+
+#include "base/sys.h"
+#include "ctl/front/broker.h"
+
+#define CHUNK       32768u
+#define SLACK_BYTES 65536u /* in the buffers, for the overhead of what is put there */
+#define OPT_MSS     2      /* kinds of options (RFC 9293 3.1, 7323, 2018) */
+#define OPT_WSCALE  3
+#define OPT_SACK_OK 4
+#define OPT_TS      8
+#define FULL_TRIES  200 /* times 10 ms that we wait for the kernel to take data */
+
+static int get_int(int fd, int level, int opt)
+{
+	socklen_t len = sizeof(int);
+	int v = 0, err = sl_sys_getsockopt(fd, level, opt, &v, &len);
+
+	return err ? err : v;
+}
+
+static int family_of(int fd)
+{
+	return get_int(fd, SOL_SOCKET, SO_DOMAIN);
+}
+
+/* The name --------------------------------------------------------------------------------------
+ */
+
+static socklen_t to_sockaddr(int fd, const struct sl_addr *a, uint16_t port,
+			     const struct sl_tcp_repair *r, struct sockaddr_storage *ss)
+{
+	socklen_t len = sizeof(*ss);
+
+	sl_addr_to_sockaddr(a, port, sl_addr_is_linklocal(a) ? r->scope_id : 0, family_of(fd),
+			    (struct sockaddr *)ss, &len);
+	return len;
+}
+
+/* 1: fd has the connection's local name; 0: it has none; -EINVAL: another. */
+static int local_name(int fd, const struct sl_tcp_key *key)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	struct sl_addr a;
+	uint32_t scope;
+	uint16_t port;
+	int err = sl_sys_getsockname(fd, &ss, &len);
+
+	if (!err)
+		err = sl_addr_from_sockaddr((struct sockaddr *)&ss, len, &a, &port, &scope);
+	if (err)
+		return err;
+	if (port == 0)
+		return 0;
+	return port == key->lport && (sl_addr_is_any(&a) || sl_addr_eq(&a, &key->local)) ? 1
+											 : -EINVAL;
+}
+
+static int bind_name(int fd, const struct sl_tcp_repair *r)
+{
+	struct sockaddr_storage ss;
+	socklen_t len;
+	int bound = local_name(fd, &r->key);
+
+	if (bound)
+		return bound < 0 ? bound : 0;
+	len = to_sockaddr(fd, &r->key.local, r->key.lport, r, &ss);
+	return sl_sys_bind(fd, &ss, len);
+}
+
+/* Sequence numbers, options, windows ----------------------------------------------------------- */
+
+static int choose_queue(int fd, int queue)
+{
+	return sl_sys_set_int(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, queue);
+}
+
+static int set_seq(int fd, int queue, uint32_t seq)
+{
+	int err = choose_queue(fd, queue);
+
+	return err ? err : sl_sys_set_int(fd, IPPROTO_TCP, TCP_QUEUE_SEQ, (int)seq);
+}
+
+static int set_options(int fd, const struct sl_tcp_repair *r)
+{
+	struct tcp_repair_opt o[4];
+	unsigned n = 0;
+	int err;
+
+	o[n++] = (struct tcp_repair_opt){OPT_MSS, r->mss_clamp};
+	if (r->sack_ok)
+		o[n++] = (struct tcp_repair_opt){OPT_SACK_OK, 0};
+	if (r->wscale_ok)
+		o[n++] = (struct tcp_repair_opt){OPT_WSCALE,
+						 r->snd_wscale | (uint32_t)r->rcv_wscale << 16};
+	if (r->ts_ok)
+		o[n++] = (struct tcp_repair_opt){OPT_TS, 0};
+	err = sl_sys_setsockopt(fd, IPPROTO_TCP, TCP_REPAIR_OPTIONS, o, n * sizeof(o[0]));
+	/* Milliseconds: the lowest bit would choose microseconds (6.7). Never behind what the peer
+	 * has seen. */
+	if (!err && r->ts_ok)
+		err = sl_sys_set_int(fd, IPPROTO_TCP, TCP_TIMESTAMP, (int)((r->tsval + 1) & ~1u));
+	return err;
+}
+
+/* With room for a FIN that is to come by repair_fin.c. */
+static int set_window(int fd, const struct sl_tcp_repair *r)
+{
+	uint32_t max_window = sl_max(r->max_window, r->snd_wnd);
+	struct tcp_repair_window w = {
+		.snd_wl1 = r->snd_wl1,
+		.snd_wnd = r->snd_wnd,
+		.max_window = max_window,
+		.rcv_wnd = r->rcv_wnd,
+		.rcv_wup = r->rcv_wup,
+	};
+	uint32_t right = w.rcv_wup + w.rcv_wnd;
+
+	if (sl_seq_gt(w.rcv_wup, r->rcv_nxt) || sl_seq_lt(right, r->rcv_nxt + r->fin_rcvd)) {
+		w.rcv_wup = r->rcv_nxt;
+		w.rcv_wnd = sl_seq_gt(right, r->rcv_nxt) ? right - r->rcv_nxt : r->fin_rcvd;
+	}
+	if (sl_seq_gt(w.snd_wl1, r->rcv_nxt))
+		w.snd_wl1 = r->rcv_nxt;
+	return sl_sys_setsockopt(fd, IPPROTO_TCP, TCP_REPAIR_WINDOW, &w, sizeof(w));
+}
+
+/* Buffers ---------------------------------------------------------------------------------------
+ */
+
+/* locks: which sizes are to look as if the program had chosen them. */
+static void set_size(int fd, int opt, uint32_t bytes, int locks)
+{
+	/* The kernel doubles what it is given. */
+	(void)sl_broker_buffer(fd, opt, bytes / 2);
+	(void)sl_sys_set_int(fd, SOL_SOCKET, SO_BUF_LOCK, locks);
+}
+
+/* Room for what the queues hold, and at least what the connection had, on which the window that it
+ * announced rests. Before connect(2), which derives the largest window from it, and without the
+ * mark of a program that has chosen: it would stop auto-tuning for good. */
+static void widen_buffers(int fd, const struct sl_tcp_repair *r, struct sl_repair_saved *s)
+{
+	uint32_t snd = sl_max(r->sndbuf, 2 * r->sndq + SLACK_BYTES);
+	uint32_t rcv = sl_max(r->rcvbuf, 2 * r->rcvq + SLACK_BYTES);
+
+	s->locks = sl_max(get_int(fd, SOL_SOCKET, SO_BUF_LOCK), 0);
+	s->sndbuf = sl_max(get_int(fd, SOL_SOCKET, SO_SNDBUF), 0);
+	s->rcvbuf = sl_max(get_int(fd, SOL_SOCKET, SO_RCVBUF), 0);
+	set_size(fd, SO_SNDBUFFORCE, sl_max((uint32_t)s->sndbuf, snd), 0);
+	set_size(fd, SO_RCVBUFFORCE, sl_max((uint32_t)s->rcvbuf, rcv), 0);
+}
+
+/* The size that the connection had; one that the program has chosen is as it was. */
+static void restore_rcvbuf(int fd, const struct sl_tcp_repair *r, const struct sl_repair_saved *s)
+{
+	bool chosen = s->locks & SOCK_RCVBUF_LOCK;
+
+	set_size(fd, SO_RCVBUFFORCE, sl_max(chosen ? 0 : r->rcvbuf, (uint32_t)s->rcvbuf), s->locks);
+}
+
+static void restore_sndbuf(int fd, const struct sl_tcp_repair *r, const struct sl_repair_saved *s)
+{
+	bool chosen = s->locks & SOCK_SNDBUF_LOCK;
+
+	set_size(fd, SO_SNDBUFFORCE, sl_max(chosen ? 0 : r->sndbuf, (uint32_t)s->sndbuf), s->locks);
+}
+
+/* The queues ------------------------------------------------------------------------------------
+ */
+
+static void sleep_10ms(void)
+{
+	struct timespec ts = {.tv_nsec = 10 * 1000 * 1000};
+
+	(void)sl_sys(SYS_nanosleep, &ts, NULL);
+}
+
+/* The kernel takes all of it, or something is wrong: its buffer is large enough, so it refuses only
+ * for lack of memory. */
+static int send_all(int fd, const uint8_t *p, uint32_t n, bool hurry)
+{
+	unsigned tries = 0;
+
+	while (n) {
+		long ret = sl_sys_sendto(fd, p, n, MSG_DONTWAIT | MSG_NOSIGNAL, NULL, 0);
+
+		if (ret > 0) {
+			p += ret;
+			n -= (uint32_t)ret;
+		} else if (ret != -EAGAIN && ret != -ENOMEM && ret != -ENOBUFS && ret != -EINTR) {
+			return ret ? (int)ret : -EIO;
+		} else {
+			if (hurry || ++tries > FULL_TRIES)
+				return -ENOMEM;
+			sleep_10ms();
+		}
+	}
+	return 0;
+}
+
+static int copy_queue(int fd, uint32_t (*read)(void *, uint32_t, void *, uint32_t),
+		      const struct sl_repair_source *src, uint32_t at, uint32_t end)
+{
+	uint8_t buf[CHUNK];
+
+	while (at < end) {
+		uint32_t n = read(src->arg, at, buf, sl_min(CHUNK, end - at));
+		int err = n ? send_all(fd, buf, n, src->hurry) : -EINVAL;
+
+		if (err)
+			return err;
+		at += n;
+	}
+	return 0;
+}
+
+static int fill_queues(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
+{
+	int err = choose_queue(fd, TCP_RECV_QUEUE);
+
+	if (!err)
+		err = copy_queue(fd, src->rcvq, src, 0, r->rcvq);
+	if (!err)
+		err = choose_queue(fd, TCP_SEND_QUEUE);
+	if (!err)
+		err = copy_queue(fd, src->sndq, src, 0, r->sndq - r->unsent);
+	return err;
+}
+
+/* After repair: what the kernel is to send for the first time. */
+static int send_rest(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		     const struct sl_repair_saved *s)
+{
+	int err = 0;
+
+	if (r->unsent) {
+		if (s->lowat != -1)
+			(void)sl_sys_set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, -1);
+		err = copy_queue(fd, src->sndq, src, r->sndq - r->unsent, r->sndq);
+		if (s->lowat != -1)
+			(void)sl_sys_set_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, s->lowat);
+	}
+	if (!err && r->fin_queued && !r->fin_sent)
+		err = sl_sysi(SYS_shutdown, fd, SHUT_WR);
+	return err;
+}
+
+/* All together ----------------------------------------------------------------------------------
+ */
+
+static int establish(int fd, const struct sl_tcp_repair *r)
+{
+	struct sockaddr_storage ss;
+	socklen_t len;
+	int err = set_seq(fd, TCP_SEND_QUEUE, r->snd_una);
+
+	if (!err)
+		err = set_seq(fd, TCP_RECV_QUEUE, r->rcv_nxt - r->rcvq);
+	if (err)
+		return err;
+	/* connect(2) computes the size of segments from it, the option set later does not. */
+	(void)sl_sys_set_int(fd, IPPROTO_TCP, TCP_MAXSEG, r->mss_clamp);
+	len = to_sockaddr(fd, &r->key.remote, r->key.rport, r, &ss);
+	err = sl_sys_connect(fd, &ss, len);
+	/* From the wildcard address the kernel's routing chooses; it may have changed. */
+	if (!err && local_name(fd, &r->key) != 1)
+		err = -EADDRNOTAVAIL;
+	return err;
+}
+
+/* Nothing reaches a socket whose state is not complete. (Claims keep packets away, mostly, but not
+ * when the steering program is gone.) */
+
+static int make(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
+{
+	int err = bind_name(fd, r);
+
+	if (!err)
+		err = establish(fd, r);
+	if (!err)
+		err = set_options(fd, r);
+	if (!err)
+		err = fill_queues(fd, r, src);
+	if (!err)
+		err = set_window(fd, r);
+	if (!err && r->rx_shut)
+		err = sl_sysi(SYS_shutdown, fd, SHUT_RD);
+	return err;
+}
+
+/* Closed again, without a word; the error that this leaves is taken. */
+static void unmake(int fd)
+{
+	struct sockaddr sa = {.sa_family = AF_UNSPEC};
+
+	(void)sl_sys_connect(fd, &sa, sizeof(sa));
+	(void)get_int(fd, SOL_SOCKET, SO_ERROR);
+	(void)sl_broker_repair(fd, TCP_REPAIR_OFF_NO_WP);
+}
+
+static int our_fin(int fd)
+{
+	int err = choose_queue(fd, TCP_SEND_QUEUE);
+
+	return err ? err : sl_sysi(SYS_shutdown, fd, SHUT_WR);
+}
+
+/* Sequence numbers are of no interest any more: no option, an open window. */
+static int make_closed(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		       bool reset)
+{
+	bool fins = r->fin_rcvd || !reset;
+	int err = make(fd, r, src);
+
+	if (!err && fins)
+		err = sl_repair_fin(fd, r, src->hurry);
+	if (!err && fins)
+		err = our_fin(fd);
+	if (!err)
+		err = sl_repair_end(fd, r, reset, src->hurry);
+	if (err)
+		unmake(fd);
+	else
+		(void)sl_broker_repair(fd, TCP_REPAIR_OFF_NO_WP);
+	return err;
+}
+
+int sl_repair_closed(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		     bool reset)
+{
+	struct sl_repair_saved s = {.reuse = get_int(fd, SOL_SOCKET, SO_REUSEADDR)};
+	int err = sl_broker_may_inject();
+
+	if (!err)
+		err = sl_broker_repair(fd, TCP_REPAIR_ON);
+
+	if (!err) {
+		widen_buffers(fd, r, &s);
+		err = make_closed(fd, r, src, reset);
+		restore_rcvbuf(fd, r, &s);
+		restore_sndbuf(fd, r, &s);
+		if (s.reuse > 0)
+			(void)sl_sys_set_int(fd, SOL_SOCKET, SO_REUSEADDR, s.reuse);
+	}
+	return err;
+}
+
+/* FINs that stand in the sequence space already. Ours before the peer's makes CLOSING, the peer's
+ * before ours LAST_ACK. */
+static int restore_fins(int fd, const struct sl_tcp_repair *r, bool hurry)
+{
+	bool ours_first = r->state != SL_TCP_LAST_ACK;
+	int err = 0;
+
+	if (!r->fin_sent && !r->fin_rcvd)
+		return 0;
+	err = sl_broker_repair(fd, TCP_REPAIR_ON);
+	if (!err && r->fin_sent && ours_first)
+		err = our_fin(fd);
+	if (!err && r->fin_rcvd)
+		err = sl_repair_fin(fd, r, hurry);
+	if (!err && r->fin_sent && !ours_first)
+		err = our_fin(fd);
+	(void)sl_broker_repair(fd, TCP_REPAIR_OFF);
+	return err;
+}
+
+/* It is there: the world may know, and what cannot be done in repair mode follows. */
+static int go_live(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		   const struct sl_repair_saved *s)
+{
+	int err;
+
+	(void)sl_broker_drop_packets(fd, false);
+	if (src->live)
+		src->live(src->arg);
+	err = sl_broker_repair(fd, TCP_REPAIR_OFF);
+	if (!err)
+		err = restore_fins(fd, r, src->hurry);
+	if (!err && !sl_repair_is_over(fd)) /* a send would take the error */
+		err = send_rest(fd, r, src, s);
+	return err && sl_repair_is_over(fd) ? 0 : err;
+}
+
+/* Leaving repair mode clears it. */
+static void restore_reuse(int fd, const struct sl_repair_saved *s)
+{
+	if (s->reuse > 0)
+		(void)sl_sys_set_int(fd, SOL_SOCKET, SO_REUSEADDR, s->reuse);
+}
+
+int sl_repair_begin(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		    struct sl_repair_saved *s)
+{
+	int err = r->fin_rcvd ? sl_broker_may_inject() : 0;
+
+	*s = (struct sl_repair_saved){
+		.reuse = get_int(fd, SOL_SOCKET, SO_REUSEADDR),
+		.lowat = get_int(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT),
+	};
+	if (r->unsent > r->sndq || (r->fin_sent && r->unsent))
+		err = -EINVAL;
+	if (!err)
+		err = sl_broker_repair(fd, TCP_REPAIR_ON);
+	if (err)
+		return err;
+	widen_buffers(fd, r, s);
+	(void)sl_broker_drop_packets(fd, true);
+	err = make(fd, r, src);
+	/* Before it lives, or it would announce a window that it has no room for. */
+	restore_rcvbuf(fd, r, s);
+	if (err) {
+		(void)sl_broker_drop_packets(fd, false);
+		unmake(fd);
+		restore_sndbuf(fd, r, s);
+		restore_reuse(fd, s);
+	}
+	return err;
+}
+
+int sl_repair_finish(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
+		     const struct sl_repair_saved *s)
+{
+	int err = go_live(fd, r, src, s);
+
+	restore_sndbuf(fd, r, s);
+	restore_reuse(fd, s);
+	return err;
+}
+
+int sl_repair_rest(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
+{
+	uint32_t room = sl_max(r->sndbuf, 2 * r->sndq + SLACK_BYTES);
+	struct sl_repair_saved s = {.lowat = -1};
+	int err;
+
+	if ((!r->unsent && (!r->fin_queued || r->fin_sent)) || sl_repair_is_over(fd))
+		return 0;
+	s.locks = sl_max(get_int(fd, SOL_SOCKET, SO_BUF_LOCK), 0);
+	s.sndbuf = sl_max(get_int(fd, SOL_SOCKET, SO_SNDBUF), 0);
+	if (r->unsent)
+		set_size(fd, SO_SNDBUFFORCE, sl_max((uint32_t)s.sndbuf, room), 0);
+	err = send_rest(fd, r, src, &s);
+	if (r->unsent)
+		restore_sndbuf(fd, r, &s);
+	return err && sl_repair_is_over(fd) ? 0 : err;
+}
+
+int sl_repair_kernel(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
+{
+	struct sl_repair_saved s;
+	int err = sl_repair_begin(fd, r, src, &s);
+
+	return err ? err : sl_repair_finish(fd, r, src, &s);
+}

@@ -1,0 +1,614 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* TCP connections: their life and their claims.
+ *
+ * Theory of operation: a connection that is over may still be in a caller's hand, and its claim
+ * cannot be given up under the lane's lock (the broker's mutex comes before it), so the dead are
+ * collected and freed by sl_tconn_reap(). Those that ended in order keep their claim for a few
+ * seconds more: the peer may not have got our last ACK. */
+#include "sock/stream/tconn.h"
+#include "tcp/tcp_internal.h"
+#include "sock/stream/tcp_sysctl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "base/apart.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/reserve.h"
+#include "base/sys.h"
+
+#define MAX_CONNS  (1u << 20)
+#define SLAB_BYTES (MAX_CONNS * sizeof(struct sl_tconn))
+/* A byte behind them is others' (sl_broker_conns()); then the requests. */
+#define REQS_AT   (SLAB_BYTES + SL_RESERVE_STEP)
+#define MAP_BYTES (REQS_AT + sl_treq_bytes())
+/* How long, and for how many at most, what the peer sends after the end is still answered; or, of
+ * those that went to the kernel and hold nothing but their memory, taken for what it is. */
+#define GRACE_NS  3000000000ull
+#define GRACE_MAX 256
+#define GONE_MAX  65536
+
+struct sl_lock sl_tconn_ctl;
+
+static struct sl_lock slab_lock; /* a leaf; protects what follows */
+static struct sl_tconn *slab;
+static struct sl_reserve room; /* the slab's */
+static int slab_fd = -1;       /* where it lies, when others are to read it */
+static uint32_t slab_used;
+static uint32_t nlive;                          /* made, and not freed */
+static struct sl_tconn *free_first, *free_last; /* first in, first out: delays reuse */
+static struct sl_tconn *dead_first, *dead_last;
+static struct sl_tconn *grace_first, *grace_last; /* dead later */
+static uint32_t ngrace[2];                        /* [gone] */
+
+/* Life ------------------------------------------------------------------------------------------
+ */
+
+static struct sl_tconn *next_of(const struct sl_tconn *c)
+{
+	return c->tcp.next ? sl_tconn_of(c->tcp.next) : NULL;
+}
+
+static void push(struct sl_tconn **first, struct sl_tconn **last, struct sl_tconn *c)
+{
+	c->tcp.next = NULL;
+	if (*first)
+		(*last)->tcp.next = &c->tcp;
+	else
+		sl_store(first, c);
+	*last = c;
+}
+
+static struct sl_tconn *pop(struct sl_tconn **first)
+{
+	struct sl_tconn *c = *first;
+
+	if (c)
+		sl_store(first, next_of(c));
+	return c;
+}
+
+struct sl_tconn *sl_tconn_new(struct sl_lane *lane)
+{
+	struct sl_tconn *c;
+
+	if (!sl_lock(&slab_lock))
+		return NULL;
+	c = pop(&free_first);
+	if (!c && !sl_reserve_upto(&room, (slab_used + 1) * sizeof(*c))) {
+		c = &slab[slab_used];
+		sl_store_release(&slab_used, slab_used + 1);
+	}
+	if (c)
+		sl_store(&nlive, nlive + 1);
+	sl_unlock(&slab_lock);
+	if (!c)
+		return NULL;
+	memset(c, 0, sizeof(*c));
+	c->slot = SL_NO_SLOT;
+	c->guard = -1;
+	sl_store_release(&c->lane, lane);
+	return c;
+}
+
+void sl_tconn_free(struct sl_tconn *c, bool linger)
+{
+	bool simple = !c->claimed && c->guard < 0 && c->slot == SL_NO_SLOT && !c->tcp.frozen;
+
+	if (c->dead)
+		return;
+	c->dead = true;
+	c->gone = c->tcp.frozen;
+	c->sk = NULL;
+	sl_tconn_pace_end(c);
+	sl_tconn_rest(c);
+	sl_lock(&slab_lock);
+	sl_store(&nlive, nlive - 1);
+	if (simple) {
+		push(&free_first, &free_last, c);
+	} else if (!linger || ngrace[c->gone] == (c->gone ? GONE_MAX : GRACE_MAX)) {
+		push(&dead_first, &dead_last, c);
+	} else {
+		c->tcp.free_at_ns = sl_now_ns() + GRACE_NS;
+		push(&grace_first, &grace_last, c);
+		ngrace[c->gone]++;
+	}
+	sl_unlock(&slab_lock);
+}
+
+/* A dead connection that may be freed now. */
+static struct sl_tconn *take_dead(uint64_t now)
+{
+	struct sl_tconn *c;
+
+	if (!sl_lock(&slab_lock))
+		return NULL;
+	c = pop(&dead_first);
+	if (!c && grace_first && grace_first->tcp.free_at_ns <= now) {
+		c = pop(&grace_first);
+		ngrace[c->gone]--;
+	}
+	sl_unlock(&slab_lock);
+	return c;
+}
+
+/* Ends a connection that was handed back and is still in the host's table. */
+static void end_frozen(struct sl_tconn *c)
+{
+	struct sl_lane *lane = c->lane;
+
+	if (!c->tcp.frozen || !sl_lane_lock(lane))
+		return;
+	sl_tcp_fini(&c->tcp);
+	c->tcp.frozen = false;
+	sl_lane_unlock(lane);
+}
+
+bool sl_tconn_reap(void)
+{
+	struct sl_tconn *c;
+	uint64_t now;
+
+	if (sl_likely(!sl_load(&dead_first) && !sl_load(&grace_first)))
+		return false;
+	now = sl_now_ns();
+	while ((c = take_dead(now))) {
+		sl_tconn_unclaim(c);
+		end_frozen(c);
+		if (c->guard >= 0)
+			sl_sys_close(c->guard);
+		sl_lock(&slab_lock);
+		push(&free_first, &free_last, c);
+		sl_unlock(&slab_lock);
+	}
+	return sl_load(&grace_first) != NULL;
+}
+
+/* Those that went to the kernel hold no port. */
+bool sl_tconn_hurry(void)
+{
+	struct sl_tconn *c, *first = NULL, *last = NULL;
+	bool any;
+
+	if (!sl_lock(&slab_lock))
+		return false;
+	any = ngrace[false] != 0;
+	while ((c = pop(&grace_first)))
+		if (c->gone)
+			push(&first, &last, c);
+		else
+			push(&dead_first, &dead_last, c);
+	sl_store(&grace_first, first);
+	grace_last = last;
+	ngrace[false] = 0;
+	sl_unlock(&slab_lock);
+	sl_tconn_reap();
+	return any;
+}
+
+bool sl_tconn_end_grace(const struct sl_tcp_key *key)
+{
+	struct sl_tconn *c, *before = NULL;
+
+	if (!sl_lock(&slab_lock))
+		return false;
+	for (c = grace_first; c && !sl_tcp_key_eq(&c->tcp.node.key, key); c = next_of(c))
+		before = c;
+	if (c) {
+		if (before)
+			before->tcp.next = c->tcp.next;
+		else
+			sl_store(&grace_first, next_of(c));
+		if (grace_last == c)
+			grace_last = before;
+		ngrace[c->gone]--;
+		push(&dead_first, &dead_last, c);
+	}
+	sl_unlock(&slab_lock);
+	return c != NULL;
+}
+
+void sl_tconn_make_way(struct sl_tcp_host *h, const struct sl_tcp_key *key)
+{
+	struct sl_tcp *old = sl_tcp_find(h, key);
+
+	if (!old || !old->frozen || !sl_tconn_of(old)->dead)
+		return;
+	sl_tcp_fini(old);
+	old->frozen = false;
+}
+
+bool sl_tconn_in_use(void)
+{
+	return sl_load(&nlive) > 0;
+}
+
+void sl_tconn_for_each(void (*fn)(struct sl_tconn *c, void *arg), void *arg)
+{
+	uint32_t n = sl_load_acquire(&slab_used);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (sl_load(&slab[i].tcp.host) && !sl_load(&slab[i].dead))
+			fn(&slab[i], arg);
+}
+
+/* A socket for an orphan: what has kept its port, or a new one; a child's port needs nothing. As a
+ * server's connections are: its next process must get the port. */
+static int socket_for(const struct sl_tcp_key *key)
+{
+	int family = sl_addr_is_v4(&key->local) ? AF_INET : AF_INET6, one = 1;
+	int fd = sl_sys_socket(family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+
+	if (fd >= 0)
+		(void)sl_sys_setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	return fd;
+}
+
+void sl_tconn_orphan_to_kernel(struct sl_tconn *c)
+{
+	struct sl_lane *lane = c->lane;
+	int fd = c->guard >= 0 ? c->guard : socket_for(&c->tcp.node.key);
+	int made = -1, err = fd >= 0 ? sl_tconn_to_kernel(c, fd, &made) : fd;
+
+	if (!err && made >= 0)
+		sl_sys_close(made);
+
+	if (fd >= 0 && fd != c->guard)
+		sl_sys_close(fd);
+	if (err || !sl_lane_lock(lane))
+		return;
+	sl_tcp_repair_gone(&c->tcp);
+	sl_tconn_free(c, true);
+	sl_lane_unlock(lane);
+}
+
+/* The parent's connections are not in the child's memory: where they lay there are zeros, or
+ * nothing at all. */
+void sl_tconn_child(void)
+{
+	memset(&slab_lock, 0, sizeof(slab_lock));
+	memset(&sl_tconn_ctl, 0, sizeof(sl_tconn_ctl));
+	sl_tcp_fastopen_child();
+	sl_tconn_repair_child();
+	sl_treq_child();
+	free_first = dead_first = grace_first = NULL;
+	memset(ngrace, 0, sizeof(ngrace));
+	slab_used = nlive = 0;
+	if (!sl_apart_hole(slab, MAP_BYTES))
+		slab = NULL;
+	if (slab_fd >= 0)
+		sl_sys_close(slab_fd);
+	slab_fd = -1;
+	room.bytes = room.ready = 0;
+}
+
+static void copy_slab(char *copy)
+{
+	size_t reqs = sl_treq_ready();
+
+	memcpy(copy, slab, room.ready);
+	memcpy(copy + REQS_AT, (char *)slab + REQS_AT, reqs);
+}
+
+/* The daemon, and whatever reads the file, sees no change from here on. */
+void sl_tconn_part(void)
+{
+	char *copy;
+
+	if (slab_fd < 0 || !sl_lock(&slab_lock))
+		return;
+	copy = sl_apart_copy(MAP_BYTES);
+	if (copy)
+		copy_slab(copy);
+	if (sl_apart_become(slab, copy, MAP_BYTES))
+		sl_warn("tcp", "the records of connections stay mapped: no memory");
+	sl_apart(slab, MAP_BYTES);
+	sl_sys_close(slab_fd);
+	slab_fd = -1;
+	sl_unlock(&slab_lock);
+}
+
+/* Threads may still look at the memory of the old table, which stays. */
+bool sl_tconn_renew(void)
+{
+	bool clear;
+
+	if (sl_tconn_reap() || !sl_lock(&slab_lock))
+		return false;
+	clear = !nlive && !dead_first && !grace_first;
+	if (!clear)
+		sl_debug("tcp", "no new table of connections yet: %u are in use", nlive);
+	if (clear) {
+		free_first = free_last = NULL;
+		slab = NULL;
+		sl_store_release(&slab_used, 0);
+		room.bytes = room.ready = 0;
+	}
+	sl_unlock(&slab_lock);
+	return clear;
+}
+
+/* Claims ----------------------------------------------------------------------------------------
+ */
+
+struct sl_claim_req sl_tconn_flow_req(const struct sl_leg *leg, const struct sl_tcp_key *key,
+				      int shadow, uint32_t slot)
+{
+	struct sl_claim_req req = {
+		.ifindex = leg->port->lower,
+		.shadow_fd = shadow,
+		.key.proto = IPPROTO_TCP,
+		.key.vlan = leg->port->vlan,
+		.key.local_port = key->lport,
+		.key.remote_port = key->rport,
+		.claim.lane = leg->first,
+		.claim.slot = slot,
+		.claim.gen = sl_slots[slot].gen,
+		.claim.flags = SL_CLAIM_VLAN(leg->port->vlan_nr),
+		.replace = true, /* of a connection that has ended a moment ago */
+	};
+
+	memcpy(req.key.local, key->local.b, 16);
+	memcpy(req.key.remote, key->remote.b, 16);
+	return req;
+}
+
+int sl_tconn_claim(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_key *key, int shadow,
+		   const char **why)
+{
+	struct sl_claim_req req;
+	int slot = sl_slot_new(), err;
+
+	if (slot < 0)
+		return slot;
+	req = sl_tconn_flow_req(leg, key, shadow, (uint32_t)slot);
+	sl_lock(&sl_tconn_ctl);
+	c->slot = (uint32_t)slot;
+	c->tcp.node.key = *key; /* for sl_tconn_unclaim() */
+	sl_slot_set(c->slot, SL_SLOT_TCP, c);
+	err = sl_broker_claim(&req, why);
+	c->claimed = err ? NULL : leg;
+	sl_unlock(&sl_tconn_ctl);
+	if (err == -EADDRINUSE && sl_tconn_end_grace(key)) {
+		sl_tconn_reap();
+		sl_tconn_unclaim(c);
+		return sl_tconn_claim(c, leg, key, shadow, why);
+	}
+	if (err < 0)
+		sl_tconn_unclaim(c);
+	return err;
+}
+
+/* The slot is closed while the lane is held, so that no packet is being handed to it. */
+static void close_slot(struct sl_tconn *c)
+{
+	struct sl_lane *lane = c->lane;
+	bool held = sl_lane_lock(lane);
+
+	sl_slot_free(c->slot);
+	c->slot = SL_NO_SLOT;
+	if (held)
+		sl_lane_unlock(lane);
+}
+
+/* sl_tconn_ctl held. */
+static void unclaim(struct sl_tconn *c)
+{
+	struct sl_claim_req req;
+
+	if (c->claimed) {
+		req = sl_tconn_flow_req(c->claimed, &c->tcp.node.key, -1, c->slot);
+		sl_broker_unclaim(&req);
+		c->claimed = NULL;
+	}
+	if (c->slot != SL_NO_SLOT)
+		close_slot(c);
+}
+
+void sl_tconn_unclaim(struct sl_tconn *c)
+{
+	sl_lock(&sl_tconn_ctl);
+	unclaim(c);
+	sl_unlock(&sl_tconn_ctl);
+}
+
+/* Is it over, with a socket that is open still, and may its key be used again? sl_tconn_ctl held,
+ * so that one that is claimed is not freed meanwhile. */
+static bool is_over(struct sl_tconn *c, const struct sl_tcp_key *key)
+{
+	struct sl_tcp_node *n;
+	bool over;
+
+	if (!c->claimed || !sl_tcp_key_eq(&c->tcp.node.key, key) || !sl_lane_lock(c->lane))
+		return false;
+	n = sl_tcp_table_find(c->lane->tcp, key);
+	over = c->sk && c->tcp.state == SL_TCP_CLOSED &&
+	       (!n || (n->kind == SL_TCP_TW && sl_tcp_tw_may_reuse(n)));
+	sl_lane_unlock(c->lane);
+	return over;
+}
+
+bool sl_tconn_end_over(const struct sl_tcp_key *key)
+{
+	uint32_t n = sl_load_acquire(&slab_used);
+	bool any = false;
+
+	sl_lock(&sl_tconn_ctl);
+	for (uint32_t i = 0; i < n && !any; i++) {
+		any = is_over(&slab[i], key);
+		if (any)
+			unclaim(&slab[i]);
+	}
+	sl_unlock(&sl_tconn_ctl);
+	return any;
+}
+
+/* With a slot a connection is not used again before sl_tconn_unclaim(), but may be dead. NULL: no
+ * claim is wanted. Lane held. */
+static struct sl_leg *reserve_slot(struct sl_tconn *c, uint32_t lsn_id, struct sl_tcp_key *key)
+{
+	struct sl_leg *leg;
+	int slot;
+
+	if (c->lsn_id != lsn_id || c->dead || c->slot != SL_NO_SLOT ||
+	    c->tcp.state == SL_TCP_CLOSED || !(c->sk || c->tcp.orphan || c->tcp.listener))
+		return NULL;
+	sl_lane_tcp_begin(c->lane);
+	leg = sl_tconn_leg(c);
+	slot = leg ? sl_slot_new() : -1;
+	if (slot < 0)
+		return NULL;
+	*key = c->tcp.node.key;
+	sl_slot_set((uint32_t)slot, SL_SLOT_TCP, c);
+	c->slot = (uint32_t)slot;
+	return leg;
+}
+
+void sl_tconn_claim_own(struct sl_tconn *c, uint32_t lsn_id, int shadow)
+{
+	struct sl_lane *lane = sl_load(&c->lane);
+	uint32_t slot = SL_NO_SLOT, gen = 0;
+	struct sl_claim_req req;
+	struct sl_tcp_key key;
+	struct sl_leg *leg;
+
+	if (!sl_lane_lock(lane))
+		return;
+	leg = reserve_slot(c, lsn_id, &key);
+	if (leg) {
+		slot = c->slot;
+		gen = sl_slots[slot].gen;
+	}
+	sl_lane_unlock(lane);
+	if (!leg)
+		return;
+	sl_lock(&sl_tconn_ctl);
+	if (c->slot == slot && sl_slots[slot].gen == gen && !sl_load(&c->dead)) {
+		req = sl_tconn_flow_req(leg, &key, shadow, slot);
+		/* A claim now would take the place of the one by which its packets pass. */
+		if (!c->let_pass && sl_broker_claim(&req, NULL) == 0)
+			c->claimed = leg;
+		else
+			close_slot(c);
+	}
+	sl_unlock(&sl_tconn_ctl);
+}
+
+/* A connection that came by a listener gets its own claim. */
+void sl_tcp_sock_claim_flags(struct sl_sock *sk)
+{
+	bool wants = sk->want & SL_WANT_HW_STAMP;
+	struct sl_tconn *c = sl_load_acquire(&sk->conn);
+	struct sl_claim_req req;
+
+	if (c && wants)
+		sl_tconn_claim_own(c, c->lsn_id, sk->fd);
+	if (!c)
+		return;
+	sl_lock(&sl_tconn_ctl);
+	if (c->claimed) {
+		req = sl_tconn_flow_req(c->claimed, &c->tcp.node.key, sk->fd, c->slot);
+		if (wants)
+			req.claim.flags |= SL_CLAIM_STAMP;
+		sl_broker_claim_update(&req);
+	}
+	sl_unlock(&sl_tconn_ctl);
+}
+
+static int slab_file(void)
+{
+	int fd, err;
+
+	if (!sl_file_fits(MAP_BYTES))
+		return -1;
+	fd = sl_fd_keep(sl_sysi(SYS_memfd_create, "sluice-conns", MFD_CLOEXEC));
+	err = fd < 0 ? fd : sl_sysi(SYS_ftruncate, fd, MAP_BYTES);
+	if (fd >= 0 && err) {
+		sl_sys_close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static void slab_show(void)
+{
+	struct sl_conns_layout layout = {
+		.stride = sizeof(struct sl_tconn),
+		.max = MAX_CONNS,
+		.host = offsetof(struct sl_tconn, tcp.host),
+		.dead = offsetof(struct sl_tconn, dead),
+		.state = offsetof(struct sl_tconn, tcp.state),
+		.local = offsetof(struct sl_tconn, tcp.node.key.local),
+		.remote = offsetof(struct sl_tconn, tcp.node.key.remote),
+		.lport = offsetof(struct sl_tconn, tcp.node.key.lport),
+		.rport = offsetof(struct sl_tconn, tcp.node.key.rport),
+		.owner = offsetof(struct sl_tconn, sk),
+		.oif = offsetof(struct sl_tconn, oif),
+		.listener = offsetof(struct sl_tconn, lsn_id),
+		.tcp = offsetof(struct sl_tconn, tcp),
+		.form = sl_tcp_repair_form(),
+		.req_at = REQS_AT,
+	};
+	int err;
+
+	sl_treq_layout(&layout);
+	err = slab_fd < 0 ? 0 : sl_broker_conns(slab_fd, &layout);
+
+	if (err)
+		sl_debug("tcp", "nobody will tell the peers should this process be killed: %s",
+			 strerrorname_np(-err));
+}
+
+static int slab_map(void)
+{
+	void *p;
+	int err;
+
+	if (slab) /* a hole in a child */
+		sl_sys(SYS_munmap, slab, MAP_BYTES);
+	slab = NULL;
+	slab_fd = slab_file();
+	if (slab_fd >= 0) {
+		err = sl_sys_mmap(&p, NULL, MAP_BYTES, MAP_SHARED | MAP_NORESERVE, slab_fd, 0);
+	} else {
+		p = sl_reserve_map(MAP_BYTES);
+		err = p ? 0 : -ENOMEM;
+	}
+	if (err)
+		return err;
+	sl_apart(p, MAP_BYTES);
+	slab = p;
+	sl_reserve_init(&room, p, SLAB_BYTES, slab_fd >= 0);
+	sl_treq_init((char *)p + REQS_AT, slab_fd >= 0);
+	slab_show();
+	return 0;
+}
+
+int sl_tconn_init(void)
+{
+	int err = slab_map();
+
+	if (err)
+		return err;
+	sl_tcp_sysctl_read(&sl_tcp_params, SL_TCP_SYSCTL_DIR);
+	sl_tcp_settings_apply(&sl_tcp_params);
+	return sl_tconn_ops_init();
+}
+
+void sl_tconn_undo(void)
+{
+	if (slab_fd >= 0)
+		sl_sys_close(slab_fd);
+	slab_fd = -1;
+}
+
+int sl_tconn_take_error(struct sl_tconn *c)
+{
+	int err = c->tcp.error;
+
+	c->tcp.error = 0;
+	return err;
+}

@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The life of a TCP socket that connects: connect(2), names, shutdown(2).
+ *
+ * Theory of operation: until connect() a TCP socket is a plain kernel socket that we watch. Then
+ * rules and routes decide. For a connection of ours the kernel socket stays unconnected; it is
+ * bound to the address that the connection has, with a port (tcp_port.c), so that nobody
+ * else gets it; the exact flow is claimed; and our SYN goes out. Anything that does not fit
+ * (no device, no neighbour, no port) makes it the kernel's connect, and the socket the kernel's
+ * for good. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/net_tstamp.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/sys.h"
+#include "sock/core/errq.h"
+#include "sock/stream/tconn.h"
+
+/* A new neighbour is resolved by the kernel within a round trip. Who wants no waiting gets a little
+ * of it, once; one that does not answer is the kernel's to report. */
+#define NEIGH_WAIT_NS     1000000000ull
+#define NEIGH_NONBLOCK_NS 50000000ull
+#define NEIGH_LOOK_NS     100000
+
+/* Where a connection is to go. */
+struct goal {
+	struct sl_tcp_key key;
+	struct sl_port *port;
+	uint32_t oif;
+	bool by_port; /* the rules are to be asked again with the local port */
+};
+
+/* Deciding --------------------------------------------------------------------------------------
+ */
+
+static void nap(long ns)
+{
+	struct timespec ts = {0, ns};
+
+	sl_sys(SYS_nanosleep, &ts, NULL);
+}
+
+/* The neighbour may be away with the link: then each SYN asks for it. */
+static bool resolve(const struct sl_sock *sk, const struct sl_port *port, uint32_t ifindex,
+		    const struct sl_addr *nexthop)
+{
+	struct sl_neigh *n = sl_neigh_get(ifindex, nexthop);
+	bool may_be_away = sl_port_restarts(port);
+	uint64_t end = sl_now_ns() + (sk->nonblock ? NEIGH_NONBLOCK_NS : NEIGH_WAIT_NS);
+	uint8_t mac[6];
+	uint32_t seq;
+
+	while (n && !sl_neigh_read(n, mac, &seq)) {
+		if (sl_now_ns() >= end)
+			return may_be_away;
+		sl_neigh_use(n);
+		nap(NEIGH_LOOK_NS);
+	}
+	return n != NULL;
+}
+
+static uint32_t device_for(const struct sl_sock *sk, const struct sl_addr *dst, uint32_t scope)
+{
+	if (sk->bound_if)
+		return sk->bound_if;
+	if (sl_addr_is_linklocal(dst))
+		return scope ? scope : sk->local_scope;
+	return sk->unicast_oif;
+}
+
+static enum sl_rule_action ask_rules(const struct goal *g)
+{
+	return sl_port_decide(g->port, SL_ROLE_TCP_CLIENT, &g->key.remote, g->key.rport,
+			      &g->key.local, g->key.lport);
+}
+
+/* Is the way to dst one that we can take? */
+static enum sl_reason find_way(struct sl_sock *sk, const struct sl_addr *dst, uint16_t port,
+			       uint32_t scope, struct goal *g)
+{
+	struct sl_route_key key = {
+		.dst = *dst,
+		.oif = device_for(sk, dst, scope),
+		.tos = sl_sock_tos(sk, dst),
+		.mark = sk->mark,
+	};
+	enum sl_rule_action action;
+	struct sl_route route;
+
+	if (sk->bound_addr)
+		key.src = sk->local;
+	else if (sl_addr_is_v4(dst))
+		key.src = sl_addr_v4(0);
+	if (port == 0 || sl_addr_is_any(dst) || sl_addr_is_multicast(dst) ||
+	    (sl_addr_is_v4(dst) && sk->v6only) ||
+	    (sk->bound_addr && sl_addr_is_v4(&sk->local) != sl_addr_is_v4(dst)))
+		return SL_REASON_LOCAL; /* the kernel knows what to say */
+	if (sl_route_recall(&key, sl_now_ns(), &route) < 0 || route.kind != SL_ROUTE_DEVICE)
+		return SL_REASON_LOCAL;
+	g->port = sl_port_open(route.ifindex);
+	if (!g->port || !sl_load(&g->port->stats->alive))
+		return SL_REASON_NO_DEVICE;
+	g->oif = key.oif;
+	g->key.local = sk->bound_addr ? sk->local : route.src;
+	g->key.lport = sk->local_port;
+	g->key.remote = *dst;
+	g->key.rport = port;
+	action = ask_rules(g);
+	if (action == SL_RULE_OS)
+		return SL_REASON_RULE;
+	g->by_port = action == SL_RULE_NONE;
+	if (sl_strays_from(&g->key.local, dst))
+		return SL_REASON_STRAY;
+	if (!sk->nonblock)
+		sl_port_wait_link(g->port);
+	if (!resolve(sk, g->port, route.ifindex, &route.nexthop))
+		return SL_REASON_NO_DEVICE;
+	return SL_REASON_NONE;
+}
+
+/* SYN, on the lane. 0 or -errno; then there is no connection. */
+static int open_conn(struct sl_sock *sk, struct sl_tconn *c, const struct goal *g)
+{
+	struct sl_lane *lane;
+	int err;
+
+	if (!sl_sock_lock(sk, &lane))
+		return -EDEADLK;
+	sl_lane_tcp_begin(lane);
+	sl_tcp_init(&c->tcp, lane->tcp);
+	c->sk = sk;
+	c->oif = g->oif;
+	sl_tconn_ip_options(c, sk, &g->key.remote);
+	sl_tcp_opt_apply(sk, c);
+	sl_tcp_fastopen_choose(sk, &c->tcp, &g->key);
+	sl_tconn_make_way(lane->tcp, &g->key);
+	err = sl_tcp_connect(&c->tcp, &g->key);
+	if (err == 0) {
+		sl_store_release(&sk->conn, c);
+		sl_store(&sk->state, SL_STATE_OFFLOADED);
+		sk->phase = SL_CONNECTING;
+		sl_store(&sk->error, 0);
+		c->tcp.rx_shut = sk->shut & 1;
+		c->tcp.tx_shut = sk->shut & 2;
+	} else {
+		sl_tcp_fini(&c->tcp);
+	}
+	sl_lane_tcp_done(lane);
+	if (err == 0)
+		sl_sock_notify(sk, 0);
+	sl_lane_unlock(lane);
+	return err;
+}
+
+void sl_tcp_sock_show(struct sl_sock *sk, const struct sl_tcp_key *k)
+{
+	struct sl_sock_stats *s = sk->stats;
+
+	s->lane = sk->lane->id;
+	s->local = k->local;
+	s->local_port = k->lport;
+	s->remote = k->remote;
+	s->remote_port = k->rport;
+	s->state = sk->state;
+	s->reason = SL_REASON_NONE;
+}
+
+/* Claims the flow and sends SYN. *reason: why the kernel shall connect, when -EREMOTE. */
+static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
+{
+	struct sl_tconn *c = NULL;
+	struct sl_lane *lane;
+	struct sl_leg *leg;
+	int err;
+
+	*reason = SL_REASON_MEMORY;
+	if (!sl_sock_take_lane(sk, g->port->info.ifindex) || !sl_lane_tcp(sk->lane))
+		return -EREMOTE;
+	if (g->key.lport) { /* the last connection from there may have ended meanwhile */
+		sl_lane_turn(sk->lane);
+		sl_tconn_reap();
+	}
+	leg = sl_lane_leg(sk->lane, g->port);
+	if (leg && sl_unlikely(sl_errq_flags(sk) & SOF_TIMESTAMPING_TX_HARDWARE) &&
+	    sl_errq_is_os(leg)) {
+		*reason = SL_REASON_OPTION;
+		return -EREMOTE;
+	}
+	if (leg)
+		c = sl_tconn_new(sk->lane);
+	if (!c)
+		return -EREMOTE;
+	*reason = SL_REASON_CLAIM;
+	err = sl_tcp_port_reserve(sk, &g->key, g->oif) ? -ENOMEM : 0;
+	if (err == 0 && sl_unlikely(g->by_port) && ask_rules(g) == SL_RULE_OS) {
+		*reason = SL_REASON_RULE;
+		err = -EREMOTE;
+	}
+	if (err == 0)
+		err = sl_tconn_claim(c, leg, &g->key, sk->fd, NULL);
+	if (err == -EADDRINUSE && sl_tconn_end_over(&g->key))
+		err = sl_tconn_claim(c, leg, &g->key, sk->fd, NULL);
+	if (err == 0)
+		err = open_conn(sk, c, g);
+	if (err == 0) {
+		if (sl_unlikely(sk->want & SL_WANT_HW_STAMP))
+			sl_tcp_sock_claim_flags(sk);
+		if (sl_unlikely(sl_port_restarts(g->port)))
+			sl_policy_await();
+		sl_tcp_sock_show(sk, &g->key);
+		return 0;
+	}
+	if (sl_sock_lock(sk, &lane)) {
+		sl_tconn_free(c, false);
+		sl_lane_unlock(lane);
+	}
+	return err == -EADDRINUSE ? -EADDRNOTAVAIL : -EREMOTE;
+}
+
+/* Calls -----------------------------------------------------------------------------------------
+ */
+
+static ssize_t is_open(void *arg)
+{
+	struct sl_sock *sk = arg;
+	struct sl_lane *lane;
+	struct sl_tconn *c;
+	ssize_t r = 0;
+
+	if (!sl_sock_lock(sk, &lane))
+		return -EDEADLK;
+	sl_lane_turn_locked(lane);
+	c = sk->conn;
+	if (!c)
+		r = -EREMOTE;
+	else if (sl_tconn_is_connecting(c))
+		r = -EAGAIN;
+	sl_lane_unlock(lane);
+	return r;
+}
+
+/* Undoes a shutdown(2) from before the connection, by tcp_disconnect(). */
+static void open_again(struct sl_sock *sk)
+{
+	struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
+
+	if (!sk->shut)
+		return;
+	sk->shut = 0;
+	(void)sl_sys_connect(sk->fd, &nowhere, sizeof(nowhere));
+}
+
+/* The connection has come to its end: the socket can be used once more. err: for the next call.
+ * Lane held. */
+static void forget_conn(struct sl_sock *sk, int err)
+{
+	struct sl_tconn *c = sk->conn;
+
+	open_again(sk);
+	sl_store(&sk->error, err);
+	sl_store_release(&sk->conn, NULL);
+	sk->phase = SL_UNCONNECTED;
+	sl_store(&sk->state, SL_STATE_NEW);
+	c->sk = NULL;
+	sl_tcp_fini(&c->tcp);
+	sl_tconn_free(c, false);
+}
+
+/* inet_stream_connect(), its end: what the connection has come to. err: what is said while it is
+ * still coming. */
+static int outcome(struct sl_sock *sk, int err)
+{
+	struct sl_lane *lane;
+	struct sl_tconn *c;
+
+	if (!sl_sock_lock(sk, &lane))
+		return -EALREADY;
+	c = sk->conn;
+	if (!c) {
+		err = -ECONNABORTED;
+	} else if (c->tcp.state == SL_TCP_CLOSED && sk->phase != SL_CONNECTED) {
+		err = sl_tconn_take_error(c);
+		err = err ? -err : -ECONNABORTED;
+		forget_conn(sk, 0);
+	} else if (!sl_tconn_is_connecting(c)) {
+		sk->phase = SL_CONNECTED;
+		err = 0;
+	}
+	sl_lane_unlock(lane);
+	return err;
+}
+
+/* Handed back while connecting: the kernel's connect() waits for the connection. */
+static int wait_kernel(struct sl_sock *sk, int fd)
+{
+	struct sockaddr_storage ss = {.ss_family = sk->family};
+	int err = sl_tcp_sock_error(sk);
+
+	if (err)
+		return -err;
+	/* In this state the address is not looked at. */
+	err = (int)sl_sys_cancel(SYS_connect, fd, &ss, sizeof(ss));
+	return err == -EISCONN ? 0 : err;
+}
+
+static int wait_open(struct sl_sock *sk, int fd, int err)
+{
+	uint64_t deadline = sk->sndtimeo_ns ? sl_now_ns() + sk->sndtimeo_ns : 0;
+	ssize_t r;
+
+	if (sk->nonblock && err == -EINPROGRESS)
+		return err;
+	r = is_open(sk);
+	if (r == -EAGAIN && sk->nonblock)
+		return err;
+	if (r == -EAGAIN)
+		r = sl_sock_block(sk, fd, deadline, is_open, sk);
+	if (r == -ETIMEDOUT || r == -EDEADLK)
+		return err;
+	if (r == -EINTR || r == -EBADF)
+		return (int)r;
+	if (r == -EREMOTE && sl_load(&sk->state) == SL_STATE_KERNEL)
+		return wait_kernel(sk, fd);
+	return outcome(sk, err);
+}
+
+/* The error that tcp_disconnect() leaves in sk_err. */
+static int error_of_disconnect(const struct sl_tcp *t)
+{
+	switch (t->state) {
+	case SL_TCP_CLOSED:
+		return t->error; /* not read yet */
+	case SL_TCP_LAST_ACK:
+	case SL_TCP_CLOSING:
+		return t->fin_sent ? 0 : ECONNRESET;
+	default:
+		return ECONNRESET;
+	}
+}
+
+/* connect(2) of AF_UNSPEC: tcp_disconnect(). */
+static int disconnect(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+	int err;
+
+	sl_lock(&sk->slow);
+	if (sk->lsn) {
+		sl_unlock(&sk->slow);
+		return -EREMOTE;
+	}
+	if (sl_sock_lock(sk, &lane)) {
+		if (sk->conn) {
+			sl_lane_tcp_begin(lane);
+			err = error_of_disconnect(&sk->conn->tcp);
+			sl_tcp_abort(&sk->conn->tcp, 0);
+			forget_conn(sk, err);
+			sl_lane_tcp_done(lane);
+			sl_sock_notify(sk, 0);
+		} else {
+			open_again(sk);
+		}
+		sl_lane_unlock(lane);
+	}
+	sl_unlock(&sk->slow);
+	return 0;
+}
+
+static int connect_new(struct sl_sock *sk, const struct sockaddr *addr, socklen_t len,
+		       enum sl_reason *reason)
+{
+	struct goal g = {0};
+	struct sl_addr dst;
+	uint32_t scope;
+	uint16_t port;
+
+	*reason = SL_REASON_LOCAL;
+	if (sk->lsn)
+		return -EISCONN;
+	if (!addr || sl_addr_from_sockaddr(addr, len, &dst, &port, &scope) < 0 ||
+	    (sk->family == AF_INET && addr->sa_family != AF_INET) ||
+	    (sk->family == AF_INET6 && addr->sa_family != AF_INET6))
+		return -EREMOTE;
+	sl_tcp_opt_read_v6only(sk);
+	*reason = find_way(sk, &dst, port, scope, &g);
+	if (*reason != SL_REASON_NONE)
+		return -EREMOTE;
+	return start(sk, &g, reason);
+}
+
+/* Waits the SYN for the first data? */
+static bool is_deferred(const struct sl_sock *sk)
+{
+	const struct sl_tconn *c = sl_load_acquire(&sk->conn);
+
+	return c && sl_load(&c->tcp.tfo_defer);
+}
+
+int sl_tcp_sock_wait_open(struct sl_sock *sk, int fd)
+{
+	return wait_open(sk, fd, -EINPROGRESS);
+}
+
+int sl_tcp_sock_fastopen(struct sl_sock *sk, const struct msghdr *msg)
+{
+	const struct sockaddr *addr = msg ? msg->msg_name : NULL;
+	enum sl_reason reason = SL_REASON_NONE;
+	socklen_t len = addr ? msg->msg_namelen : 0;
+	int err = -EREMOTE;
+
+	sl_tconn_reap();
+	if (sl_load(&sk->state) == SL_STATE_KERNEL)
+		return -EREMOTE;
+	if (!sl_tcp_fastopen_is_on() ||
+	    (len >= sizeof(addr->sa_family) && addr->sa_family == AF_UNSPEC))
+		return -EOPNOTSUPP;
+	sl_lock(&sk->slow);
+	sk->tfo_now = true;
+	if (sk->state != SL_STATE_KERNEL && !sk->conn)
+		err = connect_new(sk, addr, len, &reason);
+	else if (sk->state != SL_STATE_KERNEL)
+		err = sk->phase == SL_CONNECTED ? -EISCONN : is_deferred(sk) ? 0 : -EALREADY;
+	sk->tfo_now = false;
+	sl_unlock(&sk->slow);
+	if (err == -EALREADY && is_open(sk) == 0) /* nobody has called connect(2) again */
+		err = outcome(sk, err);
+	if (err == -EREMOTE && reason != SL_REASON_NONE)
+		sl_sock_kernel(sk, reason);
+	return err;
+}
+
+/* The kernel's. Its SYN forgets what an earlier connection has left (tcp_connect_init()); a call
+ * that fails before does not. */
+static int connect_kernel(struct sl_sock *sk, int fd, const struct sockaddr *addr, socklen_t len)
+{
+	int err = (int)sl_sys_cancel(SYS_connect, fd, addr, len);
+
+	switch (err) {
+	case 0:
+	case -EINPROGRESS:
+	case -EINTR:
+	case -ECONNREFUSED:
+	case -ETIMEDOUT:
+		sl_store(&sk->error, 0);
+		break;
+	}
+	return err;
+}
+
+int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr, socklen_t len)
+{
+	enum sl_reason reason = SL_REASON_NONE;
+	int err = -EREMOTE;
+
+	sl_tconn_reap();
+	if (sl_load(&sk->state) == SL_STATE_KERNEL)
+		return connect_kernel(sk, fd, addr, len);
+	if (len < sizeof(addr->sa_family) || len > sizeof(struct sockaddr_storage))
+		return -EINVAL; /* whatever its state is */
+	if (addr->sa_family == AF_UNSPEC) {
+		err = disconnect(sk);
+		if (err != -EREMOTE)
+			return err;
+		/* A listener stops listening. */
+		err = sl_sys_connect(fd, addr, len);
+		if (err == 0)
+			sl_sock_kernel(sk, SL_REASON_RUNTIME);
+		return err;
+	}
+	sl_lock(&sk->slow);
+	if (sk->state == SL_STATE_KERNEL)
+		err = -EREMOTE;
+	else if (!sk->conn)
+		err = connect_new(sk, addr, len, &reason);
+	else
+		err = sk->phase == SL_CONNECTED ? -EISCONN : -EALREADY;
+	sl_unlock(&sk->slow);
+	if (is_deferred(sk))
+		return err == 0 ? 0 : -EISCONN;
+	if (err == 0)
+		return wait_open(sk, fd, -EINPROGRESS);
+	if (err == -EALREADY)
+		return wait_open(sk, fd, err);
+	if (err != -EREMOTE)
+		return err;
+	if (reason != SL_REASON_NONE)
+		sl_sock_kernel(sk, reason);
+	return connect_kernel(sk, fd, addr, len);
+}
+
+/* inet_getname(). Whether there still is a peer may be on the ring: a reset that came. */
+int sl_tcp_sock_name(struct sl_sock *sk, bool peer, struct sockaddr *addr, socklen_t *len)
+{
+	struct sl_tcp_key key;
+	struct sl_lane *lane;
+	int err = -EREMOTE;
+
+	if (!sl_sock_lock(sk, &lane))
+		return -EREMOTE;
+	if (peer)
+		sl_lane_turn_locked(lane);
+	if (sk->conn) {
+		uint8_t state = sk->conn->tcp.state;
+
+		key = sk->conn->tcp.node.key;
+		err = peer && (state == SL_TCP_CLOSED || state == SL_TCP_SYN_SENT) ? -ENOTCONN : 0;
+	}
+	sl_lane_unlock(lane);
+	if (err == 0 && (!addr || !len))
+		return -EFAULT;
+	if (err == 0 && *len > INT_MAX)
+		return -EINVAL; /* move_addr_to_user() */
+	if (err == 0)
+		sl_addr_to_sockaddr(peer ? &key.remote : &key.local, peer ? key.rport : key.lport,
+				    sk->local_scope, sk->family, addr, len);
+	return err;
+}
+
+static int shutdown_conn(struct sl_sock *sk, struct sl_lane *lane, int how)
+{
+	struct sl_tcp *t = &sk->conn->tcp;
+	int err;
+
+	if (how < SHUT_RD || how > SHUT_RDWR)
+		return -EINVAL;
+	if (t->state == SL_TCP_SYN_SENT) { /* tcp_disconnect() */
+		forget_conn(sk, ECONNRESET);
+		sl_sock_notify(sk, EPOLLOUT | EPOLLHUP | EPOLLERR);
+		return 0;
+	}
+	sl_lane_tcp_begin(lane);
+	err = sl_tcp_shutdown(t, how != SHUT_WR, how != SHUT_RD);
+	sl_lane_tcp_done(lane);
+	sl_sock_notify(sk, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLHUP);
+	return err;
+}
+
+int sl_tcp_sock_shutdown(struct sl_sock *sk, int fd, int how)
+{
+	struct sl_lane *lane;
+	int err = -EREMOTE;
+
+	if (sl_sock_lock(sk, &lane)) {
+		if (sk->conn)
+			err = shutdown_conn(sk, lane, how);
+		sl_lane_unlock(lane);
+	}
+	if (err != -EREMOTE)
+		return err;
+	/* A listener stops listening; what is not connected is shut nevertheless. */
+	err = sl_sysi(SYS_shutdown, fd, how);
+	if (err == 0 && sk->lsn && how != SHUT_WR)
+		sl_sock_kernel(sk, SL_REASON_RUNTIME);
+	if (err == -ENOTCONN && sl_sock_lock(sk, &lane)) {
+		sk->shut |= (uint8_t)(how + 1);
+		sl_sock_notify(sk, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLHUP);
+		sl_lane_unlock(lane);
+	}
+	return err;
+}

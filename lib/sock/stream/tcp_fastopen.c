@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Fast Open of connections of ours (RFC 7413, net/ipv4/tcp_fastopen.c): the process's memory of
+ * cookies, and sendto(MSG_FASTOPEN).
+ *
+ * Theory of operation: cookies are kept for a pair of addresses, a bounded number of them: the one
+ * that was used longest ago of a row of four gives way. A destination to which a SYN with option or
+ * data was lost twice is left alone for a while, twice as long each time (4.1.3.1). */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "sock/stream/tconn.h"
+
+#define ROWS          64
+#define WAYS          4
+#define TFO_CLIENT    1u /* bits of tcp_fastopen */
+#define TFO_NO_COOKIE 4u
+#define LOSSES        2              /* so many in a row, and it is left alone */
+#define ALONE_NS      60000000000ull /* for so long, the first time */
+#define LOSSES_MAX    10
+/* What a SYN took must go with the kernel's, too, if the answer comes another way (repair_syn.c):
+ * that is one of an MTU of 1,500 perhaps, and the kernel has learnt it from an answer of before. */
+#define MSS_ALL_WAYS(key) (sl_addr_is_v4(&(key)->remote) ? 1460 : 1440)
+
+struct entry {
+	struct sl_addr local, remote;
+	uint64_t used_ns; /* 0: free */
+	uint64_t lost_ns; /* the last loss */
+	uint16_t mss;
+	uint8_t losses; /* in a row */
+	uint8_t len;    /* 0: no cookie */
+	uint8_t cookie[SL_TCP_TFO_MAX];
+};
+static struct entry table[ROWS][WAYS];
+static struct sl_lock table_lock; /* a leaf */
+
+static struct entry *row_of(const struct sl_tcp_key *key)
+{
+	return table[sl_addr_mix(sl_addr_mix(0, &key->local), &key->remote) >> 58 & (ROWS - 1)];
+}
+
+/* The pair's entry, used now. NULL: there is none; make: in place of the oldest. Lock held. */
+static struct entry *find(const struct sl_tcp_key *key, bool make)
+{
+	struct entry *row = row_of(key), *old = row;
+
+	for (unsigned i = 0; i < WAYS; i++) {
+		struct entry *e = &row[i];
+
+		if (e->used_ns && sl_addr_eq(&e->remote, &key->remote) &&
+		    sl_addr_eq(&e->local, &key->local)) {
+			e->used_ns = sl_now_ns();
+			return e;
+		}
+		if (e->used_ns < old->used_ns)
+			old = e;
+	}
+	if (!make)
+		return NULL;
+	*old = (struct entry){.local = key->local, .remote = key->remote, .used_ns = sl_now_ns()};
+	return old;
+}
+
+static struct entry look_up(const struct sl_tcp_key *key)
+{
+	struct entry e = {0}, *found;
+
+	if (!sl_lock(&table_lock))
+		return e;
+	found = find(key, false);
+	if (found)
+		e = *found;
+	sl_unlock(&table_lock);
+	return e;
+}
+
+void sl_tcp_fastopen_learn(const struct sl_tcp_key *key, const struct sl_tcp_seg *synack, bool lost)
+{
+	struct entry *e;
+
+	if (!sl_lock(&table_lock))
+		return;
+	e = find(key, true);
+	if (synack->opts & SL_TCPO_MSS)
+		e->mss = synack->mss;
+	if (synack->opts & SL_TCPO_TFO && synack->tfo_len) {
+		e->len = synack->tfo_len;
+		memcpy(e->cookie, synack->tfo, e->len);
+	}
+	if (!lost)
+		e->losses = 0;
+	else if (e->losses < LOSSES_MAX)
+		e->losses++;
+	if (lost)
+		e->lost_ns = sl_now_ns();
+	sl_unlock(&table_lock);
+}
+
+static bool is_left_alone(const struct entry *e)
+{
+	return e->losses >= LOSSES && sl_now_ns() - e->lost_ns < ALONE_NS << (e->losses - LOSSES);
+}
+
+/* tcp_fastopen_cookie_check() */
+void sl_tcp_fastopen_choose(const struct sl_sock *sk, struct sl_tcp *t,
+			    const struct sl_tcp_key *key)
+{
+	struct entry e;
+
+	if (!(sk->tfo_connect || sk->tfo_now) || !(sl_tcp_params.tfo & TFO_CLIENT))
+		return;
+	e = look_up(key);
+	if (is_left_alone(&e))
+		return;
+	/* Without memory it is a connection as any. */
+	(void)sl_tcp_fast_open(t, e.cookie, e.len,
+			       sk->tfo_no_cookie || sl_tcp_params.tfo & TFO_NO_COOKIE,
+			       sl_min(e.mss, MSS_ALL_WAYS(key)));
+}
+
+bool sl_tcp_fastopen_is_on(void)
+{
+	return sl_tcp_params.tfo & TFO_CLIENT;
+}
+
+/* After fork: the entries are good, but the thread that held the lock is not here. */
+void sl_tcp_fastopen_child(void)
+{
+	memset(&table_lock, 0, sizeof(table_lock));
+}
+
+/* Sends the SYN, with data if it may; how many bytes went along. Lane not held. */
+size_t sl_tcp_fastopen_syn(struct sl_sock *sk, const struct iovec *iov, size_t niov)
+{
+	struct sl_lane *lane;
+	long n = 0;
+
+	if (!sl_sock_lock(sk, &lane))
+		return 0;
+	if (sk->conn && sk->conn->tcp.tfo_defer) {
+		sl_lane_tcp_begin(lane);
+		n = sl_tcp_write(&sk->conn->tcp, iov, niov, 0, false, false);
+		sl_lane_tcp_done(lane);
+	}
+	sl_lane_unlock(lane);
+	if (n > 0)
+		sk->stats->tx_bytes += (uint64_t)n;
+	return n > 0 ? (size_t)n : 0;
+}

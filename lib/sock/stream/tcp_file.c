@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* sendfile(2) and splice(2) with a TCP socket of ours: by a buffer, since the kernel cannot move
+ * its pages into our frames. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include "base/heap.h"
+#include "base/sys.h"
+#include "sluice.h"
+#include "sock/stream/tconn.h"
+
+#define CHUNK        65536u
+#define SPLICE_FLAGS (SPLICE_F_MOVE | SPLICE_F_NONBLOCK | SPLICE_F_MORE | SPLICE_F_GIFT)
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 8
+#endif
+
+/* A connection of ours behind the descriptor, or NULL; what else is ours goes to the kernel. */
+static struct sl_sock *stream(int fd)
+{
+	struct sl_sock *sk = sl_tcp_sock(fd);
+
+	if (sk && sl_load(&sk->conn))
+		return sk;
+	if (sl_fd_sock(fd))
+		sl_hand_back(fd);
+	return NULL;
+}
+
+static ssize_t send_some(struct sl_sock *sk, int fd, const void *buf, size_t n, int flags)
+{
+	struct iovec iov = {(void *)buf, n};
+
+	return sl_tcp_sock_send(sk, fd, &iov, 1, n, flags, NULL);
+}
+
+/* Is there more of a file from pos on? (What is no file, a terminal for one, may have none.) */
+static bool goes_on(int in, int64_t pos)
+{
+	struct stat st;
+
+	return sl_sys(SYS_fstat, in, &st) == 0 && S_ISREG(st.st_mode) && pos < st.st_size;
+}
+
+/* From pos of the file; how much was sent, or -errno. */
+static ssize_t send_range(struct sl_sock *sk, int out, int in, int64_t pos, size_t len,
+			  uint8_t *buf)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		size_t want = sl_min(len - done, (size_t)CHUNK);
+		long got = sl_sys(SYS_pread64, in, buf, want, pos + (int64_t)done);
+		bool more = got > 0 && done + (size_t)got < len &&
+			    goes_on(in, pos + (int64_t)done + got);
+		ssize_t n;
+
+		if (got <= 0)
+			return done ? (ssize_t)done : got;
+		n = send_some(sk, out, buf, (size_t)got, more ? MSG_MORE : 0);
+		if (n < 0)
+			return done ? (ssize_t)done : n;
+		done += (size_t)n;
+		if (n < got)
+			break;
+	}
+	return (ssize_t)done;
+}
+
+/* Room in the send queue, waiting for it unless that is not wanted. */
+struct room {
+	struct sl_sock *sk;
+	uint32_t bytes;
+};
+
+static ssize_t has_room(void *arg)
+{
+	struct room *r = arg;
+	struct sl_lane *lane;
+	ssize_t ret = -EREMOTE;
+
+	if (!sl_sock_lock(r->sk, &lane))
+		return -EDEADLK;
+	sl_lane_turn_locked(lane);
+	if (r->sk->conn) {
+		struct sl_tcp *t = &r->sk->conn->tcp;
+
+		r->bytes = t->tx_shut || t->error ? CHUNK : sl_tcp_write_room(t);
+		t->want_out |= !r->bytes;
+		ret = r->bytes ? 0 : -EAGAIN;
+	}
+	sl_lane_unlock(lane);
+	return ret;
+}
+
+static bool is_readable(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	struct timespec zero = {0, 0};
+
+	return sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0;
+}
+
+/* Bytes that have left the pipe must all go. */
+static ssize_t send_all(struct sl_sock *sk, int fd, const uint8_t *buf, size_t len, int flags)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = send_some(sk, fd, buf + done, len - done, flags);
+
+		if (n == -EAGAIN || n == -EINTR) {
+			sl_lane_turn(sl_load_acquire(&sk->lane));
+			sl_sys(SYS_sched_yield);
+		} else if (n < 0) {
+			return n;
+		} else {
+			done += (size_t)n;
+		}
+	}
+	return (ssize_t)done;
+}
+
+static ssize_t pipe_to_stream(int in, struct sl_sock *sk, int out, size_t len, unsigned flags,
+			      uint8_t *buf)
+{
+	bool nowait = sk->nonblock || (flags & SPLICE_F_NONBLOCK);
+	struct room r = {.sk = sk};
+	size_t done = 0, want;
+
+	while (done < len) {
+		ssize_t n = has_room(&r);
+
+		if (n == -EAGAIN && !nowait && !done)
+			n = sl_sock_block(sk, out, 0, has_room, &r);
+		if (n < 0)
+			return done ? (ssize_t)done : n;
+		if ((done || (flags & SPLICE_F_NONBLOCK)) && !is_readable(in))
+			return done ? (ssize_t)done : -EAGAIN;
+		want = sl_min(len - done, (size_t)CHUNK);
+		want = sl_min(want, (size_t)r.bytes);
+		n = sl_sys_cancel(SYS_read, in, buf, want);
+		if (n > 0)
+			n = send_all(sk, out, buf, (size_t)n, flags & SPLICE_F_MORE ? MSG_MORE : 0);
+		if (n <= 0)
+			return done ? (ssize_t)done : n;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+/* wait_for_space() of splice.c: 0, or -errno. SIGPIPE is the write's to send. */
+static ssize_t wait_pipe(int out, bool nowait)
+{
+	struct pollfd p = {.fd = out, .events = POLLOUT};
+	struct timespec zero = {0, 0};
+	int n = sl_sys_ppoll_cancel(&p, 1, nowait ? &zero : NULL, NULL);
+
+	return n < 0 ? n : n == 0 ? -EAGAIN : 0;
+}
+
+/* Writes only as much as fits: this very thread may be the one to read the pipe later. */
+static ssize_t write_pipe(int out, const uint8_t *buf, size_t n)
+{
+	struct iovec iov = {(void *)buf, n};
+	ssize_t r = sl_sys(SYS_pwritev2, out, &iov, 1, -1, -1, RWF_NOWAIT);
+
+	/* A page fits, or the pipe would not have been writable. */
+	if (r == -EOPNOTSUPP)
+		r = sl_sys_cancel(SYS_write, out, buf, sl_min(n, (size_t)PIPE_BUF));
+	return r;
+}
+
+static bool is_at_mark(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+	bool r = false;
+
+	if (!sl_sock_lock(sk, &lane))
+		return false;
+	if (sk->conn)
+		r = sk->conn->tcp.rx_bytes && !sl_tcp_inq(&sk->conn->tcp);
+	sl_lane_unlock(lane);
+	return r;
+}
+
+/* tcp_splice_read(): waits as the socket does, for room in the pipe as the flags say. What the pipe
+ * has taken leaves our queue only then. */
+static ssize_t stream_to_pipe(struct sl_sock *sk, int in, int out, size_t len, bool nowait,
+			      uint8_t *buf)
+{
+	size_t most = sl_min(len, (size_t)CHUNK);
+	struct iovec iov = {buf, most};
+	ssize_t n;
+
+	nowait |= (sl_sys_fcntl(out, F_GETFL, 0) & O_NONBLOCK) != 0;
+	do {
+		n = wait_pipe(out, nowait);
+		if (n < 0)
+			return n;
+		if (is_at_mark(sk)) /* which it does not pass */
+			return sk->nonblock ? -EAGAIN : 0;
+		n = sl_tcp_sock_recv(sk, in, &iov, 1, NULL, MSG_PEEK);
+		if (n <= 0)
+			return n;
+		n = write_pipe(out, buf, (size_t)n);
+	} while (n == -EAGAIN && !nowait); /* another thread has filled it meanwhile */
+	if (n <= 0)
+		return n;
+	iov.iov_len = (size_t)n;
+	sl_tcp_sock_recv(sk, in, &iov, 1, NULL, MSG_TRUNC | MSG_DONTWAIT);
+	return n;
+}
+
+static bool is_pipe(int fd)
+{
+	struct stat st;
+
+	return sl_sys(SYS_fstat, fd, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
+/* sendfile(2) from a connection: to a pipe only, and without a position; else the kernel says what
+ * is wrong. */
+static ssize_t sendfile_from(struct sl_sock *sk, int out, int in, off_t *off, size_t len)
+{
+	int saved = errno;
+	uint8_t *buf = NULL;
+	ssize_t n;
+
+	if (!off && len && is_pipe(out))
+		buf = sl_malloc(CHUNK);
+	errno = saved;
+	if (!buf)
+		return sl_sys_cancel(SYS_sendfile, out, in, off, len);
+	n = stream_to_pipe(sk, in, out, len, false, buf);
+	sl_free(buf);
+	errno = saved;
+	return n;
+}
+
+SL_API
+ssize_t sl_sendfile(int out, int in, off_t *off, size_t len)
+{
+	struct sl_sock *from = sl_tcp_sock(in), *sk;
+	int64_t pos = off ? *off : sl_sys(SYS_lseek, in, 0, SEEK_CUR);
+	int saved = errno;
+	uint8_t *buf;
+	ssize_t n;
+
+	if (from && sl_load(&from->conn))
+		return sendfile_from(from, out, in, off, len);
+	sk = stream(out);
+	if (!sk || pos < 0 || !(buf = sl_malloc(CHUNK))) {
+		if (sk)
+			sl_hand_back(out);
+		errno = saved;
+		return sl_sys_cancel(SYS_sendfile, out, in, off, len);
+	}
+	n = send_range(sk, out, in, pos, sl_min(len, (size_t)0x7ffff000), buf);
+	sl_free(buf);
+	errno = saved;
+	if (n > 0 && off)
+		*off = pos + n;
+	else if (n > 0)
+		sl_sys(SYS_lseek, in, pos + n, SEEK_SET);
+	return n;
+}
+
+/* The connection of ours behind the descriptor, the other end being a pipe. */
+static struct sl_sock *to_splice(int fd, const off_t *off, int pipe)
+{
+	struct sl_sock *sk = off ? NULL : sl_tcp_sock(fd);
+
+	return sk && sl_load(&sk->conn) && is_pipe(pipe) ? sk : NULL;
+}
+
+/* Datagram sockets are not for us to splice; of what cannot be spliced the kernel says so. */
+static ssize_t splice_kernel(int in, off_t *in_off, int out, off_t *out_off, size_t len,
+			     unsigned flags, bool ours)
+{
+	if (ours || (len && sl_fd_sock(in) && !sl_tcp_sock(in)))
+		sl_hand_back(in);
+	if (ours || (len && sl_fd_sock(out) && !sl_tcp_sock(out)))
+		sl_hand_back(out);
+	return sl_sys_cancel(SYS_splice, in, in_off, out, out_off, len, flags);
+}
+
+SL_API
+ssize_t sl_splice(int in, off_t *in_off, int out, off_t *out_off, size_t len, unsigned flags)
+{
+	bool odd = !len || (flags & ~SPLICE_FLAGS); /* the kernel knows what to say */
+	struct sl_sock *from = odd ? NULL : to_splice(in, in_off, out);
+	struct sl_sock *to = odd || from ? NULL : to_splice(out, out_off, in);
+	int saved = errno;
+	uint8_t *buf = NULL;
+	ssize_t n;
+
+	if (from || to)
+		buf = sl_malloc(CHUNK);
+	errno = saved;
+	if (!buf)
+		return splice_kernel(in, in_off, out, out_off, len, flags, from || to);
+	n = from ? stream_to_pipe(from, in, out, len, flags & SPLICE_F_NONBLOCK, buf)
+		 : pipe_to_stream(in, to, out, len, flags, buf);
+	sl_free(buf);
+	errno = saved;
+	return n;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* getsockopt(2) and ioctl(2) on a TCP connection of ours, where the shadow does not know. */
+#include <errno.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <sys/ioctl.h>
+
+#include "base/sys.h"
+#include "sock/stream/tconn.h"
+
+#ifndef SIOCOUTQNSD
+#define SIOCOUTQNSD 0x894B
+#endif
+
+static int put_bytes(void *val, socklen_t *len, const void *from, size_t n)
+{
+	if (!val || !len)
+		return -EFAULT;
+	if ((int)*len < 0)
+		return -EINVAL;
+	n = sl_min(n, (size_t)*len);
+	memcpy(val, from, n);
+	*len = (socklen_t)n;
+	return 0;
+}
+
+static int put_int(void *val, socklen_t *len, int v)
+{
+	return put_bytes(val, len, &v, sizeof(v));
+}
+
+static int get_mtu(struct sl_tconn *c, void *val, socklen_t *len)
+{
+	return put_int(val, len, (int)sl_tconn_dst(c)->route.mtu);
+}
+
+/* How much the kernel would say: its struct tcp_info is of its own version, not of our header's. */
+static size_t info_bytes(int fd)
+{
+	static uint32_t bytes;
+	uint8_t any[1024];
+	socklen_t len = sizeof(any);
+
+	if (!sl_load(&bytes) && sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_INFO, any, &len) == 0)
+		sl_store(&bytes, (uint32_t)len);
+	return sl_load(&bytes);
+}
+
+static int get_info(struct sl_tconn *c, void *val, socklen_t *len)
+{
+	const size_t at = offsetof(struct tcp_info, tcpi_snd_wnd) + sizeof(uint32_t);
+	struct sl_tcp_info_more more;
+	struct tcp_info info;
+	uint8_t all[1024] = {0};
+
+	sl_tcp_info(&c->tcp, &info);
+	sl_tcp_info_more(&c->tcp, &more);
+	memcpy(all, &info, sizeof(info));
+	memcpy(all + at, &more, sizeof(more));
+	return put_bytes(val, len, all, sl_min(info_bytes(c->sk->fd), sizeof(all)));
+}
+
+/* Until the peer's SYN has come, time stamps are reckoned with. */
+static int maxseg(const struct sl_tcp *t)
+{
+	return t->mss - (t->snd_una == t->iss && sl_tcp_params.timestamps ? 12 : 0);
+}
+
+static int get_tcp(struct sl_tconn *c, int name, void *val, socklen_t *len)
+{
+	char cong[16] = {0};
+
+	switch (name) {
+	case TCP_INFO:
+		return get_info(c, val, len);
+	case TCP_CONGESTION:
+		strncpy(cong, sl_tcp_congestion(&c->tcp), sizeof(cong) - 1);
+		return put_bytes(val, len, cong, sizeof(cong));
+	case TCP_CC_INFO: /* neither CUBIC nor NewReno has any */
+		return put_bytes(val, len, "", 0);
+	case TCP_MAXSEG:
+		return put_int(val, len, maxseg(&c->tcp));
+	case TCP_QUICKACK:
+		return put_int(val, len, c->tcp.quickack_user != 1 && !c->tcp.pingpong);
+	}
+	return -EREMOTE;
+}
+
+static unsigned cpu_now(void)
+{
+	unsigned cpu = 0;
+
+	sl_sys(SYS_getcpu, &cpu, NULL, NULL);
+	return cpu;
+}
+
+/* SO_PEERNAME: of a connection that is over as well. */
+static int get_peername(const struct sl_sock *sk, const struct sl_tcp_key *key, void *val,
+			socklen_t *len)
+{
+	struct sockaddr_storage ss = {0};
+	socklen_t n = sizeof(ss);
+
+	sl_addr_to_sockaddr(&key->remote, key->rport, sk->local_scope, sk->family,
+			    (struct sockaddr *)&ss, &n);
+	return len && n < *len ? -EINVAL : put_bytes(val, len, &ss, n);
+}
+
+static int get_ipv6(struct sl_tconn *c, int name, void *val, socklen_t *len)
+{
+	if (name == IPV6_MTU)
+		return get_mtu(c, val, len);
+	if (name == IPV6_ADDRFORM && c->tcp.state == SL_TCP_ESTABLISHED)
+		return put_int(val, len, AF_INET6);
+	return -EREMOTE;
+}
+
+static int get_locked(struct sl_tconn *c, int level, int name, void *val, socklen_t *len)
+{
+	if (level == SOL_SOCKET && name == SO_ERROR)
+		return put_int(val, len, sl_tconn_take_error(c));
+	if (level == SOL_SOCKET && name == SO_PEERNAME)
+		return get_peername(c->sk, &c->tcp.node.key, val, len);
+	if (level == SOL_SOCKET && name == SO_RCVBUF)
+		return put_int(val, len, (int)c->tcp.rcvbuf);
+	if (level == SOL_SOCKET && name == SO_SNDBUF)
+		return put_int(val, len, (int)c->tcp.sndbuf);
+	if (level == SOL_SOCKET && name == SO_INCOMING_CPU) /* who turns the lane: who asks */
+		return put_int(val, len, (int)cpu_now());
+	if (level == IPPROTO_TCP)
+		return get_tcp(c, name, val, len);
+	if (level == IPPROTO_IP && name == IP_MTU)
+		return get_mtu(c, val, len);
+	if (level == IPPROTO_IPV6 && c->sk->family == AF_INET6)
+		return get_ipv6(c, name, val, len);
+	return -EREMOTE;
+}
+
+/* The children that wait with us are in its queue, too. */
+static int get_listener_info(struct sl_sock *sk, void *val, socklen_t *len)
+{
+	const size_t at = offsetof(struct tcp_info, tcpi_unacked);
+	const struct sl_tlisten *l = sl_load_acquire(&sk->lsn);
+	int err = sl_sys_getsockopt(sk->fd, IPPROTO_TCP, TCP_INFO, val, len);
+	uint32_t n;
+
+	if (err == 0 && l && *len >= at + sizeof(n)) {
+		memcpy(&n, (char *)val + at, sizeof(n));
+		n += sl_load(&l->tcp.nchildren);
+		memcpy((char *)val + at, &n, sizeof(n));
+	}
+	return err;
+}
+
+/* The shadow has it but for the count of bytes. */
+static int get_stamping(struct sl_sock *sk, int name, void *val, socklen_t *len)
+{
+	int err = sl_sys_getsockopt(sk->fd, SOL_SOCKET, name, val, len);
+	uint32_t flags;
+
+	if (err < 0 || *len < sizeof(flags) ||
+	    (name == SL_TS_NAME_NEW && !(sk->want & SL_WANT_NEW_STAMP)))
+		return err;
+	memcpy(&flags, val, sizeof(flags));
+	flags |= sl_errq_flags(sk) & (SOF_TIMESTAMPING_OPT_ID | SL_TS_OPT_ID_TCP);
+	memcpy(val, &flags, sizeof(flags));
+	return 0;
+}
+
+int sl_tcp_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t *len)
+{
+	struct sl_lane *lane;
+	int err = -EREMOTE;
+
+	if (level == SOL_SOCKET && name == SO_ERROR && sl_load(&sk->error))
+		return put_int(val, len, sl_tcp_sock_error(sk));
+	if (level == IPPROTO_IPV6 && name == IPV6_V6ONLY && sk->family == AF_INET6 &&
+	    (sk->named || sl_load(&sk->conn)))
+		return put_int(val, len, sk->v6only);
+	if (level == IPPROTO_TCP && name == TCP_INFO && sl_load(&sk->lsn))
+		return get_listener_info(sk, val, len);
+	if (level == SOL_SOCKET && (name == SL_TS_NAME_OLD || name == SL_TS_NAME_NEW) &&
+	    sl_load(&sk->conn))
+		return get_stamping(sk, name, val, len);
+	if (!sl_load(&sk->conn) || !sl_sock_lock(sk, &lane))
+		return -EREMOTE;
+	if (name == (level == SOL_SOCKET ? SO_ERROR : TCP_INFO))
+		sl_lane_turn_locked(lane); /* what came may be told by it */
+	if (sk->conn) {
+		sl_lane_tcp_begin(lane);
+		err = get_locked(sk->conn, level, name, val, len);
+		sl_lane_tcp_done(lane);
+	}
+	sl_lane_unlock(lane);
+	return err;
+}
+
+/* tcp_ioctl() */
+int sl_tcp_sock_ioctl(struct sl_sock *sk, unsigned long request, void *arg)
+{
+	struct sl_lane *lane;
+	int v = -1;
+
+	if (request != FIONREAD && request != SIOCOUTQ && request != SIOCOUTQNSD &&
+	    request != SIOCATMARK)
+		return -EREMOTE;
+	if (!sl_load(&sk->conn) || !sl_sock_lock(sk, &lane))
+		return -EREMOTE;
+	sl_lane_turn_locked(lane);
+	if (sk->conn) {
+		const struct sl_tcp *t = &sk->conn->tcp;
+
+		v = request == FIONREAD     ? (int)sl_tcp_inq(t)
+		    : request == SIOCOUTQ   ? (int)sl_tcp_outq(t, false)
+		    : request == SIOCATMARK ? sl_tcp_at_mark(t)
+					    : (int)sl_tcp_outq(t, true);
+	}
+	sl_lane_unlock(lane);
+	if (v < 0)
+		return -EREMOTE;
+	memcpy(arg, &v, sizeof(v)); /* the program's: perhaps not aligned */
+	return 0;
+}

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Options of TCP sockets. The kernel judges and keeps each on the shadow; what the protocol needs
+ * is read back from there, at once when there is a connection, else when one is made.
+ *
+ * One table says what each option does to a connection of ours. An option that is in no list here,
+ * and that might change segments, makes the socket the kernel's. */
+#include <errno.h>
+#include <linux/net_tstamp.h>
+#include <linux/tcp.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "sock/stream/tconn.h"
+
+#ifndef IP_LOCAL_PORT_RANGE
+#define IP_LOCAL_PORT_RANGE 51
+#endif
+#ifndef SO_TIMESTAMP_NEW
+#define SO_TIMESTAMP_NEW    63
+#define SO_TIMESTAMPNS_NEW  64
+#define SO_TIMESTAMPING_NEW 65
+#endif
+#ifndef IPV6_FLOWINFO_SEND /* linux/in6.h, not beside netinet/in.h */
+#define IPV6_FLOWLABEL_MGR 32
+#define IPV6_FLOWINFO_SEND 33
+#endif
+
+/* The effects of an option; v is the value that getsockopt(2) on the shadow returns. t is NULL
+ * while there is no connection. */
+struct opt {
+	int level, name;
+	void (*sock)(struct sl_sock *sk, int64_t v);
+	void (*conn)(struct sl_tcp *t, int64_t v);
+	void (*listener)(struct sl_tcp_listener *l, int64_t v);
+};
+
+/* Effects ---------------------------------------------------------------------------------------
+ */
+
+#define CONN(fn, expr)                                                                             \
+	static void fn(struct sl_tcp *t, int64_t v)                                                \
+	{                                                                                          \
+		expr;                                                                              \
+	}
+#define LISTENER(fn, expr)                                                                         \
+	static void fn(struct sl_tcp_listener *l, int64_t v)                                       \
+	{                                                                                          \
+		expr;                                                                              \
+	}
+#define SOCK(fn, expr)                                                                             \
+	static void fn(struct sl_sock *sk, int64_t v)                                              \
+	{                                                                                          \
+		expr;                                                                              \
+	}
+
+CONN(c_nodelay, t->nodelay = v != 0)
+LISTENER(l_nodelay, l->nodelay = v != 0)
+CONN(c_cork, t->cork = v != 0)
+CONN(c_keepalive, t->keepalive = v != 0)
+LISTENER(l_keepalive, l->keepalive = v != 0)
+CONN(c_keepidle, sl_tcp_opts(t)->keep_time_ms = (uint32_t)v * 1000)
+LISTENER(l_keepidle, l->opts.keep_time_ms = (uint32_t)v * 1000)
+CONN(c_keepintvl, sl_tcp_opts(t)->keep_intvl_ms = (uint32_t)v * 1000)
+LISTENER(l_keepintvl, l->opts.keep_intvl_ms = (uint32_t)v * 1000)
+CONN(c_keepcnt, sl_tcp_opts(t)->keep_probes = (uint32_t)v)
+LISTENER(l_keepcnt, l->opts.keep_probes = (uint32_t)v)
+CONN(c_maxseg, sl_tcp_opts(t)->user_mss = (uint16_t)v)
+LISTENER(l_maxseg, l->opts.user_mss = (uint16_t)v)
+CONN(c_user_timeout, sl_tcp_opts(t)->user_timeout_ms = (uint32_t)v)
+LISTENER(l_user_timeout, l->opts.user_timeout_ms = (uint32_t)v)
+CONN(c_linger2, sl_tcp_opts(t)->linger2_ms = v < 0 ? UINT32_MAX : (uint32_t)v * 1000)
+LISTENER(l_linger2, l->opts.linger2_ms = v < 0 ? UINT32_MAX : (uint32_t)v * 1000)
+CONN(c_syncnt, sl_tcp_opts(t)->syncnt = (uint16_t)v)
+LISTENER(l_syncnt, l->opts.syncnt = (uint16_t)v)
+CONN(c_window_clamp, t->window_clamp = (uint32_t)v)
+LISTENER(l_window_clamp, l->window_clamp = (uint32_t)v)
+CONN(c_quickack, (t->quickack_user = v ? 2 : 1, t->pingpong &= !v))
+CONN(c_notsent, t->notsent_lowat = (uint32_t)v)
+CONN(c_oobinline, t->oobinline = v != 0)
+CONN(c_rcvbuf, (t->rcvbuf = (uint32_t)v, t->rcvbuf_locked = true))
+LISTENER(l_rcvbuf, (l->rcvbuf = (uint32_t)v, l->rcvbuf_locked = true))
+CONN(c_sndbuf, (t->sndbuf = (uint32_t)v, t->sndbuf_locked = true))
+LISTENER(l_sndbuf, (l->sndbuf = (uint32_t)v, l->sndbuf_locked = true))
+LISTENER(l_defer, l->defer_accept_s = (uint32_t)v)
+LISTENER(l_fastopen, l->tfo_qlen = (uint32_t)v)
+SOCK(s_rcvlowat, sk->rcvlowat = v > 0 ? (uint32_t)v : 1)
+SOCK(s_tos, sk->tos = (uint8_t)(v < 0 ? 0 : v))
+SOCK(s_tos6, sk->tos6 = (uint8_t)(v < 0 ? 0 : v))
+SOCK(s_ttl, sk->ttl = (uint8_t)(v < 0 ? 0 : v))
+SOCK(s_ttl6, sk->ttl6 = (uint8_t)(v < 0 ? 0 : v))
+SOCK(s_pmtudisc, sk->pmtudisc = (uint8_t)v & 7)
+SOCK(s_mark, sk->mark = (uint32_t)v)
+SOCK(s_v6only, sk->v6only = v != 0)
+LISTENER(l_tfo_no_cookie, l->tfo_no_cookie = v != 0)
+SOCK(s_tfo_connect, sk->tfo_connect = v != 0)
+SOCK(s_tfo_no_cookie, sk->tfo_no_cookie = v != 0)
+SOCK(s_zerocopy, sk->zerocopy = v != 0)
+SOCK(s_inq, sk->inq = v != 0)
+SOCK(s_bound_if, sk->bound_if = (uint32_t)v)
+SOCK(s_rcvbuf, sk->stats->rcvbuf = (uint32_t)v)
+SOCK(s_sndbuf, sk->stats->sndbuf = (uint32_t)v)
+
+static void c_pacing(struct sl_tcp *t, int64_t v)
+{
+	struct sl_tconn *c = sl_tconn_of(t);
+	const struct sl_sock *sk = c->sk;
+
+	sl_pace_set(&sl_tcp_opts(t)->pace, v == -1 ? 0 : (uint64_t)v, sk ? sk->pace_burst : 0,
+		    t->host->now_us * 1000);
+	if (c->path && c->path->leg)
+		sl_tconn_pace(c);
+}
+
+static const struct opt opts[] = {
+	{IPPROTO_TCP, TCP_NODELAY, NULL, c_nodelay, l_nodelay},
+	{IPPROTO_TCP, TCP_CORK, NULL, c_cork, NULL},
+	{IPPROTO_TCP, TCP_MAXSEG, NULL, c_maxseg, l_maxseg},
+	{IPPROTO_TCP, TCP_KEEPIDLE, NULL, c_keepidle, l_keepidle},
+	{IPPROTO_TCP, TCP_KEEPINTVL, NULL, c_keepintvl, l_keepintvl},
+	{IPPROTO_TCP, TCP_KEEPCNT, NULL, c_keepcnt, l_keepcnt},
+	{IPPROTO_TCP, TCP_SYNCNT, NULL, c_syncnt, l_syncnt},
+	{IPPROTO_TCP, TCP_LINGER2, NULL, c_linger2, l_linger2},
+	{IPPROTO_TCP, TCP_DEFER_ACCEPT, NULL, NULL, l_defer},
+	{IPPROTO_TCP, TCP_WINDOW_CLAMP, NULL, c_window_clamp, l_window_clamp},
+	{IPPROTO_TCP, TCP_QUICKACK, NULL, c_quickack, NULL},
+	{IPPROTO_TCP, TCP_CONGESTION, NULL, NULL, NULL},
+	{IPPROTO_TCP, TCP_USER_TIMEOUT, NULL, c_user_timeout, l_user_timeout},
+	{IPPROTO_TCP, TCP_NOTSENT_LOWAT, NULL, c_notsent, NULL},
+	{IPPROTO_TCP, TCP_FASTOPEN, NULL, NULL, l_fastopen},
+	{IPPROTO_TCP, TCP_FASTOPEN_CONNECT, s_tfo_connect, NULL, NULL},
+	{IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, s_tfo_no_cookie, NULL, l_tfo_no_cookie},
+	{IPPROTO_TCP, TCP_INQ, s_inq, NULL, NULL},
+	{SOL_SOCKET, SO_KEEPALIVE, NULL, c_keepalive, l_keepalive},
+	{SOL_SOCKET, SO_RCVBUF, s_rcvbuf, c_rcvbuf, l_rcvbuf},
+	{SOL_SOCKET, SO_SNDBUF, s_sndbuf, c_sndbuf, l_sndbuf},
+	{SOL_SOCKET, SO_RCVLOWAT, s_rcvlowat, NULL, NULL},
+	{SOL_SOCKET, SO_OOBINLINE, NULL, c_oobinline, NULL},
+	{SOL_SOCKET, SO_MAX_PACING_RATE, NULL, c_pacing, NULL},
+	{SOL_SOCKET, SO_ZEROCOPY, s_zerocopy, NULL, NULL},
+	{SOL_SOCKET, SO_MARK, s_mark, NULL, NULL},
+	{SOL_SOCKET, SO_BINDTOIFINDEX, s_bound_if, NULL, NULL},
+	{IPPROTO_IP, IP_TOS, s_tos, NULL, NULL},
+	{IPPROTO_IP, IP_TTL, s_ttl, NULL, NULL},
+	{IPPROTO_IP, IP_MTU_DISCOVER, s_pmtudisc, NULL, NULL},
+	{IPPROTO_IPV6, IPV6_TCLASS, s_tos6, NULL, NULL},
+	{IPPROTO_IPV6, IPV6_UNICAST_HOPS, s_ttl6, NULL, NULL},
+	{IPPROTO_IPV6, IPV6_V6ONLY, s_v6only, NULL, NULL},
+};
+_Static_assert(sl_array_len(opts) <= 64, "bits of sl_sock.opts");
+
+/* Several names of one thing. */
+static int same_as(int level, int name)
+{
+	if (level != SOL_SOCKET)
+		return name;
+	switch (name) {
+	case SO_RCVBUFFORCE:
+		return SO_RCVBUF;
+	case SO_SNDBUFFORCE:
+		return SO_SNDBUF;
+	case SO_BINDTODEVICE:
+		return SO_BINDTOIFINDEX;
+	default:
+		return name;
+	}
+}
+
+static int find(int level, int name)
+{
+	name = same_as(level, name);
+	for (unsigned i = 0; i < sl_array_len(opts); i++)
+		if (opts[i].level == level && opts[i].name == name)
+			return (int)i;
+	return -1;
+}
+
+static int64_t read_value(int fd, const struct opt *o)
+{
+	bool wide = o->level == SOL_SOCKET && o->name == SO_MAX_PACING_RATE;
+	socklen_t len = wide ? 8 : 4;
+	int64_t v8 = 0;
+	int v = 0;
+
+	if (sl_sys_getsockopt(fd, o->level, o->name, wide ? (void *)&v8 : (void *)&v, &len) < 0)
+		return 0;
+	if (!wide)
+		return v;
+	if (len == 8) /* 4 before Linux 4.20 */
+		return v8;
+	return (uint32_t)v8 == UINT32_MAX ? -1 : (int64_t)(uint32_t)v8;
+}
+
+static bool has_congestion(const char *name)
+{
+	for (const char *const *ours = sl_tcp_congestions(); *ours; ours++)
+		if (strcmp(*ours, name) == 0)
+			return true;
+	return false;
+}
+
+/* False: there is no such algorithm here. */
+static bool set_congestion(int fd, struct sl_tcp *t, struct sl_tcp_listener *l)
+{
+	char name[16] = {0};
+	socklen_t len = sizeof(name) - 1;
+
+	if (sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &len) < 0)
+		return true;
+	if (!has_congestion(name))
+		return false;
+	if (l)
+		memcpy(l->congestion, name, sizeof(l->congestion));
+	return !t || sl_tcp_set_congestion(t, name) == 0;
+}
+
+static bool is_congestion(const struct opt *o)
+{
+	return o->level == IPPROTO_TCP && o->name == TCP_CONGESTION;
+}
+
+/* Setting ---------------------------------------------------------------------------------------
+ */
+
+/* False: it is not one that we have. */
+static bool effect(struct sl_sock *sk, const struct opt *o, int64_t v)
+{
+	struct sl_lane *lane;
+	bool ok = true;
+
+	if (!sl_sock_lock(sk, &lane))
+		return true;
+	if (o->sock)
+		o->sock(sk, v);
+	if (sk->lsn && o->listener)
+		o->listener(&sk->lsn->tcp, v);
+	if (is_congestion(o))
+		ok = set_congestion(sk->fd, sk->conn ? &sk->conn->tcp : NULL,
+				    sk->lsn ? &sk->lsn->tcp : NULL);
+	if (sk->conn) {
+		sl_tconn_ip_options(sk->conn, sk, &sk->conn->tcp.node.key.remote);
+		sl_tconn_path_changed(sk->conn);
+		if (o->conn) {
+			o->conn(&sk->conn->tcp, v);
+			sl_lane_tcp_begin(lane);
+			sl_tcp_option_changed(&sk->conn->tcp);
+			sl_lane_tcp_done(lane);
+		}
+	}
+	sl_lane_unlock(lane);
+	return ok;
+}
+
+static void read_linger(struct sl_sock *sk)
+{
+	struct linger l = {0};
+	socklen_t len = sizeof(l);
+
+	sl_sys_getsockopt(sk->fd, SOL_SOCKET, SO_LINGER, &l, &len);
+	sk->linger_ms = !l.l_onoff ? -1 : (int32_t)sl_min((int64_t)l.l_linger * 1000, INT32_MAX);
+}
+
+/* The kernel does not tell NO_WAIT from 0: keep it if we saw it being set (core/option.c). */
+static uint64_t read_timeout(const struct sl_sock *sk, int name, uint64_t known_ns)
+{
+	struct timeval tv = {0};
+	socklen_t len = sizeof(tv);
+	uint64_t ns;
+
+	sl_sys_getsockopt(sk->fd, SOL_SOCKET, name, &tv, &len);
+	ns = (uint64_t)tv.tv_sec * 1000000000ull + (uint64_t)tv.tv_usec * 1000;
+	return !ns && known_ns == SL_TIMEO_NO_WAIT ? known_ns : ns;
+}
+
+/* Only the kernel can tell which stamps are wanted for sending. */
+static bool track_stamps(struct sl_sock *sk, int name)
+{
+	int v = sl_sock_get_int(sk, SOL_SOCKET, name);
+
+	return sl_sock_set_stamps(sk, name, v);
+}
+
+/* Options of the socket layer that have no place in the table. False: not for us. */
+static bool track_socket(struct sl_sock *sk, int name)
+{
+	switch (name) {
+	case SO_LINGER:
+		read_linger(sk);
+		return true;
+	case SO_REUSEADDR:
+	case SO_REUSEPORT:
+		sl_sock_read_reuse(sk);
+		return true;
+	case SO_TIMESTAMP:
+	case SO_TIMESTAMP_NEW:
+	case SO_TIMESTAMPNS:
+	case SO_TIMESTAMPNS_NEW:
+	case SO_TIMESTAMPING:
+	case SO_TIMESTAMPING_NEW:
+		return track_stamps(sk, name);
+	case SO_ATTACH_FILTER:
+	case SO_ATTACH_BPF:
+	case SO_ATTACH_REUSEPORT_CBPF:
+	case SO_ATTACH_REUSEPORT_EBPF:
+	case SO_PEEK_OFF:
+	case SO_TXTIME:
+		return false;
+	}
+	return true;
+}
+
+static bool track_ip(struct sl_sock *sk, int level, int name)
+{
+	sk->own_ports |= level == IPPROTO_IP && name == IP_LOCAL_PORT_RANGE;
+	if (name == (level == IPPROTO_IP ? IP_UNICAST_IF : IPV6_UNICAST_IF))
+		sk->unicast_oif = be32toh((uint32_t)sl_sock_get_int(sk, level, name));
+	if (level == IPPROTO_IP)
+		return name != IP_OPTIONS && name != IP_TRANSPARENT && name != IP_MINTTL &&
+		       name != IP_HDRINCL;
+	return name != IPV6_RTHDR && name != IPV6_HOPOPTS && name != IPV6_DSTOPTS &&
+	       name != IPV6_TRANSPARENT && name != IPV6_MINHOPCOUNT &&
+	       name != IPV6_2292PKTOPTIONS && name != IPV6_AUTOFLOWLABEL &&
+	       name != IPV6_FLOWLABEL_MGR && name != IPV6_FLOWINFO_SEND;
+}
+
+static bool track_tcp(int name)
+{
+	return name == TCP_THIN_LINEAR_TIMEOUTS || name == TCP_THIN_DUPACK ||
+	       name == TCP_FASTOPEN_KEY;
+}
+
+/* Refuses options that the kernel refuses on a connection, but would accept on its shadow. */
+int sl_tcp_opt_may_set(const struct sl_sock *sk, int level, int name)
+{
+	if (!sl_tcp_sock_is_named(sk))
+		return 0;
+	if (level == IPPROTO_TCP)
+		return name == TCP_FASTOPEN || name == TCP_FASTOPEN_CONNECT ? -EINVAL : 0;
+	return level == IPPROTO_IPV6 && name == IPV6_V6ONLY && sk->family == AF_INET6 ? -EINVAL : 0;
+}
+
+bool sl_tcp_opt_leave(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+	bool there;
+
+	if (!sl_load(&sk->conn) || !sl_sock_lock(sk, &lane))
+		return false;
+	there = sk->conn && sk->conn->tcp.state == SL_TCP_ESTABLISHED;
+	sl_lane_unlock(lane);
+	if (there)
+		sl_sock_kernel(sk, SL_REASON_OPTION);
+	return there;
+}
+
+bool sl_tcp_opt_track(struct sl_sock *sk, int level, int name)
+{
+	int i = find(level, name);
+
+	if (i >= 0) {
+		sk->opts |= 1ull << i;
+		return effect(sk, &opts[i], read_value(sk->fd, &opts[i]));
+	}
+	switch (level) {
+	case SOL_SOCKET:
+		return track_socket(sk, name);
+	case IPPROTO_IP:
+	case IPPROTO_IPV6:
+		return track_ip(sk, level, name);
+	case IPPROTO_TCP:
+		return track_tcp(name);
+	}
+	return false;
+}
+
+/* Told by the kernel in another meaning than they are set, or of no use to a connection that is
+ * there. */
+static bool is_derived(const struct opt *o)
+{
+	if (o->level == SOL_SOCKET)
+		return o->name == SO_RCVBUF || o->name == SO_SNDBUF || o->name == SO_BINDTOIFINDEX;
+	return o->level == IPPROTO_TCP &&
+	       (o->name == TCP_MAXSEG || o->name == TCP_SYNCNT || o->name == TCP_WINDOW_CLAMP ||
+		o->name == TCP_QUICKACK || o->name == TCP_DEFER_ACCEPT || o->name == TCP_FASTOPEN);
+}
+
+void sl_tcp_opt_adopt(struct sl_sock *sk)
+{
+	for (unsigned i = 0; i < sl_array_len(opts); i++) {
+		const struct opt *o = &opts[i];
+
+		if (is_derived(o) || (o->level == IPPROTO_IPV6 && sk->family != AF_INET6))
+			continue;
+		sk->opts |= 1ull << i;
+		if (o->sock)
+			o->sock(sk, read_value(sk->fd, o));
+	}
+	read_linger(sk);
+	sk->rcvtimeo_ns = read_timeout(sk, SO_RCVTIMEO, sk->rcvtimeo_ns);
+	sk->sndtimeo_ns = read_timeout(sk, SO_SNDTIMEO, sk->sndtimeo_ns);
+}
+
+/* Later -----------------------------------------------------------------------------------------
+ */
+
+/* bind(2) to an address sets it, and we have to, for connect(2). */
+void sl_tcp_opt_read_v6only(struct sl_sock *sk)
+{
+	if (sk->family == AF_INET6 && !sk->named)
+		sk->v6only = sl_sock_get_int(sk, IPPROTO_IPV6, IPV6_V6ONLY) != 0;
+}
+
+void sl_tcp_opt_apply(struct sl_sock *sk, struct sl_tconn *c)
+{
+	for (unsigned i = 0; i < sl_array_len(opts); i++) {
+		if (!(sk->opts >> i & 1))
+			continue;
+		if (opts[i].conn)
+			opts[i].conn(&c->tcp, read_value(sk->fd, &opts[i]));
+		else if (is_congestion(&opts[i]))
+			set_congestion(sk->fd, &c->tcp, NULL);
+	}
+}
+
+void sl_tcp_opt_listener(struct sl_sock *sk, struct sl_tlisten *l)
+{
+	for (unsigned i = 0; i < sl_array_len(opts); i++) {
+		if (!(sk->opts >> i & 1))
+			continue;
+		if (opts[i].listener)
+			opts[i].listener(&l->tcp, read_value(sk->fd, &opts[i]));
+		else if (is_congestion(&opts[i]))
+			set_congestion(sk->fd, NULL, &l->tcp);
+	}
+}
+
+/* An accepted socket is told what one of the kernel's would know. */
+static void copy_option(int fd, const struct sl_sock *from, const struct opt *o)
+{
+	char buf[16] = {0};
+	socklen_t len = sizeof(buf);
+
+	if (sl_sys_getsockopt(from->fd, o->level, o->name, buf, &len) < 0)
+		return;
+	if (o->level == SOL_SOCKET && (o->name == SO_RCVBUF || o->name == SO_SNDBUF)) {
+		int v;
+
+		memcpy(&v, buf, sizeof(v));
+		v /= 2; /* the kernel doubles what is set */
+		memcpy(buf, &v, sizeof(v));
+	}
+	sl_sys_setsockopt(fd, o->level, o->name, buf, len);
+}
+
+static void write_timeout(int fd, int name, uint64_t ns)
+{
+	struct timeval tv = {(time_t)(ns / 1000000000), (suseconds_t)(ns % 1000000000 / 1000)};
+
+	if (ns == SL_TIMEO_NO_WAIT)
+		tv.tv_sec = -1;
+	if (ns)
+		sl_sys_setsockopt(fd, SOL_SOCKET, name, &tv, sizeof(tv));
+}
+
+static void copy_stamps(int fd, const struct sl_sock *from)
+{
+	static const int names[2][3] = {
+		{SO_TIMESTAMP, SO_TIMESTAMPNS, SO_TIMESTAMPING},
+		{SO_TIMESTAMP_NEW, SO_TIMESTAMPNS_NEW, SO_TIMESTAMPING_NEW},
+	};
+
+	for (unsigned i = 0; i < 3 && (from->want || sl_errq_flags(from)); i++) {
+		int name = names[from->want & SL_WANT_NEW_STAMP ? 1 : 0][i];
+		int v = sl_sock_get_int(from, SOL_SOCKET, name);
+
+		if (v)
+			sl_sys_setsockopt(fd, SOL_SOCKET, name, &v, sizeof(v));
+	}
+}
+
+static bool is_inherited(const struct sl_sock *from, unsigned i)
+{
+	return from->opts >> i & 1 && opts[i].name != SO_BINDTOIFINDEX &&
+	       (opts[i].level != IPPROTO_TCP || opts[i].name != TCP_FASTOPEN);
+}
+
+void sl_tcp_opt_give(const struct sl_sock *from, int fd)
+{
+	static const struct opt reuseaddr = {.level = SOL_SOCKET, .name = SO_REUSEADDR};
+	static const struct opt reuseport = {.level = SOL_SOCKET, .name = SO_REUSEPORT};
+	struct linger l = {from->linger_ms >= 0, from->linger_ms / 1000};
+	int none = 0;
+
+	if (from->linger_ms >= 0)
+		sl_sys_setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+	if (from->reuse)
+		copy_option(fd, from, &reuseaddr);
+	if (from->reuseport)
+		copy_option(fd, from, &reuseport);
+	write_timeout(fd, SO_RCVTIMEO, from->rcvtimeo_ns);
+	write_timeout(fd, SO_SNDTIMEO, from->sndtimeo_ns);
+	copy_stamps(fd, from);
+	for (unsigned i = 0; from->opts && i < sl_array_len(opts); i++) {
+		if (!is_inherited(from, i))
+			continue;
+		copy_option(fd, from, &opts[i]);
+		if (opts[i].level == IPPROTO_IP && opts[i].name == IP_TOS) /* has set it */
+			sl_sys_setsockopt(fd, SOL_SOCKET, SO_PRIORITY, &none, sizeof(none));
+	}
+}
+
+void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from)
+{
+	sl_tcp_opt_give(from, child->fd);
+	child->want = from->want;
+	if (sl_errq_flags(from))
+		sl_errq_set(child, sl_errq_flags(from));
+	if (child->want & SL_WANT_HW_STAMP)
+		sl_tcp_sock_claim_flags(child);
+	if (child->bound_if) /* by the listener, or the peer's address */
+		sl_sys_set_int(child->fd, SOL_SOCKET, SO_BINDTOIFINDEX, (int)child->bound_if);
+	child->opts = from->opts;
+	child->pace_three = from->pace_three;
+	child->pace_burst = from->pace_burst;
+	child->pace_packet = from->pace_packet;
+	for (unsigned i = 0; child->opts && i < sl_array_len(opts); i++)
+		if (is_inherited(from, i))
+			effect(child, &opts[i], read_value(from->fd, &opts[i]));
+}

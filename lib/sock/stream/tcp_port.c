@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The local port of a connection whose program did not choose one.
+ *
+ * Theory of operation: a port must be free in the kernel, which the bind of the shadow finds out,
+ * and free of what it knows nothing of: connections of ours whose descriptors are closed, and their
+ * TIME_WAIT. A socket that is bound cannot be bound again, so we choose from the kernel's range
+ * ourselves, look at the lane's table, and then ask for just that port. The kernel's own connect()
+ * does the same: at random, of one parity, so that bind() finds the others free. */
+#include <errno.h>
+#include <netinet/in.h>
+
+#include "base/sys.h"
+#include "sock/stream/tconn.h"
+#include "tcp/tcp_internal.h"
+
+#define TRIES 64
+
+static bool is_free(struct sl_sock *sk, const struct sl_tcp_key *key)
+{
+	struct sl_lane *lane;
+	bool free;
+
+	if (!sl_sock_lock(sk, &lane))
+		return true;
+	free = !sl_tcp_table_find(lane->tcp, key);
+	sl_lane_unlock(lane);
+	return free;
+}
+
+static int bind_to(struct sl_sock *sk, const struct sl_tcp_key *key, uint16_t port, uint32_t oif)
+{
+	struct sockaddr_storage ss = {0};
+	socklen_t len = sizeof(ss);
+
+	sl_addr_to_sockaddr(&key->local, port, oif, sk->family, (struct sockaddr *)&ss, &len);
+	return sl_sys_bind(sk->fd, &ss, len);
+}
+
+/* The n-th try's port. */
+static uint16_t candidate(const struct sl_sock *sk, const struct sl_tcp_key *key, uint32_t n)
+{
+	static uint32_t calls;
+	const struct sl_tcp_params *p = &sl_tcp_params;
+	struct {
+		struct sl_tcp_key key;
+		uint32_t n;
+	} what = {*key, __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED)};
+	uint32_t range = (uint32_t)(p->port_max - p->port_min) + 1;
+	uint32_t at = (uint32_t)(sl_tcp_siphash(sk->lane->tcp->key, &what, sizeof(what)) >> 32);
+
+	at = (uint32_t)((uint64_t)at * range >> 32);
+	if (n < TRIES / 2 && range > 1)
+		at &= ~1u;
+	return (uint16_t)(p->port_min + at);
+}
+
+/* Ports that are reserved, or a range of the socket's own, only the kernel's choice knows of; and
+ * with SO_REUSEADDR it would let two have the one that we ask for. */
+static bool may_choose(const struct sl_sock *sk)
+{
+	return sl_tcp_params.port_max && !sk->reuse && !sk->own_ports;
+}
+
+static int choose(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif)
+{
+	int err = -EADDRINUSE;
+
+	for (uint32_t n = 0; n < TRIES && err == -EADDRINUSE && may_choose(sk); n++) {
+		key->lport = candidate(sk, key, n);
+		if (is_free(sk, key))
+			err = bind_to(sk, key, key->lport, oif);
+		else
+			key->lport = 0;
+		if (err < 0)
+			key->lport = 0;
+	}
+	return err;
+}
+
+int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif)
+{
+	int err;
+
+	if (key->lport)
+		return 0;
+	err = choose(sk, key, oif);
+	/* Those that are kept only to answer their peers once more have ports, too. */
+	if (err == -EADDRINUSE && sl_tconn_hurry())
+		err = choose(sk, key, oif);
+	if (err == 0) {
+		sl_sock_set_local(sk, &key->local, key->lport, oif);
+	} else {
+		err = bind_to(sk, key, 0, oif);
+		if (err == 0)
+			err = sl_sock_read_names(sk);
+	}
+	sk->named = err == 0;
+	key->lport = sk->local_port;
+	return err < 0 ? err : key->lport ? 0 : -EADDRNOTAVAIL;
+}

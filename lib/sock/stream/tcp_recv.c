@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Receive calls of TCP, as net/ipv4/tcp.c: tcp_recvmsg_locked(). */
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+
+#include "base/clock.h"
+#include "base/sys.h"
+#include "sock/core/cmsg.h"
+#include "sock/stream/tconn.h"
+
+#ifndef TCP_CM_INQ
+#define TCP_CM_INQ 36
+#endif
+
+struct rx {
+	struct sl_sock *sk;
+	const struct iovec *iov;
+	size_t niov;
+	size_t len;
+	size_t done;
+	size_t target; /* enough to return */
+	int flags;
+	uint32_t inq;      /* left in the queue */
+	uint64_t stamp_ns; /* when the last data came, if the socket wants to know */
+	uint64_t hw_ns;    /* the same by the hardware, 0: it does not say */
+	uint32_t hw_ifindex;
+	bool bad;    /* there is no memory at the buffers */
+	bool broken; /* the connection's own error, which may be a time-out as well */
+	bool moving; /* it is on its way from or to the kernel (sl_sock_wait_moved) */
+};
+
+/* The part of the buffers that is not filled yet, in at most n entries. */
+static size_t rest_of(const struct rx *x, struct iovec *to, size_t n)
+{
+	size_t skip = x->done, used = 0;
+
+	for (size_t i = 0; i < x->niov && used < n; i++) {
+		if (skip >= x->iov[i].iov_len) {
+			skip -= x->iov[i].iov_len;
+			continue;
+		}
+		to[used++] =
+			(struct iovec){(char *)x->iov[i].iov_base + skip, x->iov[i].iov_len - skip};
+		skip = 0;
+	}
+	return used;
+}
+
+static long take(struct rx *x, struct sl_tcp *t)
+{
+	bool peek = x->flags & MSG_PEEK, trunc = x->flags & MSG_TRUNC;
+	struct iovec rest[16];
+
+	if (sl_likely(!x->done))
+		return sl_tcp_read(t, x->iov, x->niov, 0, peek, trunc);
+	return sl_tcp_read(t, rest, rest_of(x, rest, sl_array_len(rest)), peek ? x->done : 0, peek,
+			   trunc);
+}
+
+/* Nothing more is in the queue now: does the call end, and with what? -EAGAIN: it does not. */
+static ssize_t no_more(struct rx *x, struct sl_tconn *c)
+{
+	struct sl_tcp *t = &c->tcp;
+	int err;
+
+	if (x->done) {
+		/* Data first, the error with the next call. */
+		if (t->error || t->state == SL_TCP_CLOSED || t->rx_shut || t->fin_rcvd)
+			return 0;
+		return -EAGAIN;
+	}
+	if (t->fin_rcvd) /* SOCK_DONE: even if there was an error afterwards */
+		return 0;
+	err = sl_tconn_take_error(c);
+	x->broken = err;
+	if (err)
+		return -err;
+	return t->rx_shut || t->state == SL_TCP_CLOSED ? 0 : -EAGAIN;
+}
+
+/* The urgent byte alone is in the queue: no byte to be read, but recv() passes it over. */
+static bool passes_mark(const struct rx *x, const struct sl_tcp *t)
+{
+	return sl_unlikely(t->urg_in) && !t->oobinline && t->rx_bytes && x->len &&
+	       !(x->flags & MSG_PEEK) && sl_tcp_at_mark(t);
+}
+
+/* 0: the call is over, x->done bytes. fresh: a turn has just told the time. */
+static ssize_t read_locked(struct rx *x, struct sl_lane *lane, bool fresh)
+{
+	struct sl_tconn *c = x->sk->conn;
+	struct sl_tcp *t;
+	uint32_t readable;
+	long n;
+
+	if (sl_unlikely(!c))
+		return x->sk->lsn ? -ENOTCONN : -EREMOTE;
+	t = &c->tcp;
+	if (sl_unlikely(sl_tconn_is_connecting(c)))
+		return t->rx_shut ? 0 : -EAGAIN;
+	x->moving = t->frozen;
+	if (sl_unlikely(t->frozen))
+		return -EAGAIN;
+	readable = sl_tcp_readable(t);
+	if (readable > (x->flags & MSG_PEEK ? x->done : 0) || passes_mark(x, t)) {
+		if (sl_unlikely(x->bad))
+			return -EFAULT;
+		if (!fresh)
+			sl_lane_tcp_begin(lane);
+		n = take(x, t);
+		sl_lane_tcp_done(lane);
+		x->done += (size_t)n;
+		if (!(x->flags & MSG_PEEK))
+			x->sk->stats->rx_bytes += (uint64_t)n;
+		x->inq = t->rx_bytes + t->fin_rcvd; /* tcp_inq_hint() */
+		if (sl_unlikely(x->sk->want)) {
+			x->stamp_ns = t->last_rcv_us * 1000;
+			x->hw_ns = x->sk->errq ? x->sk->errq->hw_ns : 0;
+			x->hw_ifindex = x->hw_ns ? x->sk->errq->hw_ifindex : 0;
+		}
+		if (sl_likely(x->done >= x->target) || !x->len || (n && sl_tcp_at_mark(t)))
+			return 0;
+	} else {
+		x->inq = t->fin_rcvd;
+	}
+	return no_more(x, c);
+}
+
+static ssize_t attempt(void *arg)
+{
+	struct rx *x = arg;
+	struct sl_lane *lane;
+	ssize_t r;
+
+	if (sl_unlikely(!sl_sock_lock(x->sk, &lane)))
+		return -EDEADLK;
+	r = read_locked(x, lane, false);
+	if (r == -EAGAIN && sl_lane_turn_locked(lane) > 0)
+		r = read_locked(x, lane, true);
+	sl_lane_unlock(lane);
+	return r;
+}
+
+/* MSG_OOB: tcp_recv_urg() */
+static ssize_t urgent_attempt(void *arg)
+{
+	struct rx *x = arg;
+	struct sl_lane *lane;
+	struct sl_tconn *c;
+	uint8_t byte;
+	int r = -EREMOTE;
+
+	if (!sl_sock_lock(x->sk, &lane))
+		return -EDEADLK;
+	c = x->sk->conn;
+	sl_lane_turn_locked(lane);
+	if (c) {
+		x->moving = c->tcp.frozen;
+		r = sl_tcp_read_oob(&c->tcp, &byte, x->flags & MSG_PEEK);
+		if (r == 0 && !c->tcp.rx_shut && c->tcp.state != SL_TCP_CLOSED)
+			r = -EAGAIN; /* announced, not here yet */
+	}
+	sl_lane_unlock(lane);
+	if (r != 1)
+		return r;
+	if (x->len && x->niov && !(x->flags & MSG_TRUNC))
+		*(uint8_t *)x->iov[0].iov_base = byte;
+	x->done = x->len ? 1 : 0;
+	return 0;
+}
+
+static ssize_t recv_urgent(struct rx *x, struct msghdr *msg)
+{
+	ssize_t r = urgent_attempt(x); /* never waits */
+
+	if (r == -EAGAIN && x->moving && sl_sock_wait_moved(x->sk))
+		r = urgent_attempt(x);
+	if (msg && r == 0)
+		msg->msg_flags = MSG_OOB | (x->len ? 0 : MSG_TRUNC);
+	return r == 0 ? (ssize_t)x->done : r == -EDEADLK ? -EAGAIN : r;
+}
+
+/* Time stamps and TCP_INQ. */
+static void put_control(const struct rx *x, struct msghdr *msg)
+{
+	uint64_t hw_ns = x->hw_ns ? sl_hw_time(x->hw_ifindex, x->hw_ns) : 0;
+	int inq = (int)x->inq;
+
+	if (sl_unlikely(x->sk->want || x->sk->inq))
+		sl_cmsg_put_stream(x->sk, x->done ? x->stamp_ns : 0, hw_ns,
+				   x->sk->inq ? &inq : NULL, msg);
+	else
+		msg->msg_controllen = 0;
+}
+
+static void end_kernel_call(void *sk)
+{
+	sl_sock_out_of_kernel(sk);
+}
+
+/* -EREMOTE: it has come back to us. */
+static ssize_t kernel_call(int fd, const struct rx *x, struct msghdr *msg)
+{
+	struct msghdr m = {.msg_iov = (struct iovec *)x->iov, .msg_iovlen = x->niov};
+	ssize_t n;
+	int err;
+
+	if (x->done)
+		return (ssize_t)x->done; /* handed back in between */
+	err = sl_tcp_sock_error(x->sk);
+	if (err)
+		return -err;
+	if (sl_tcp_sock_came_back(x->sk))
+		return -EREMOTE;
+	if (sl_load(&x->sk->state) != SL_STATE_KERNEL)
+		return sl_sys_cancel(SYS_recvmsg, fd, msg ? msg : &m, x->flags);
+	if (!sl_sock_in_kernel(x->sk))
+		return -EREMOTE;
+	pthread_cleanup_push(end_kernel_call, x->sk);
+	n = sl_sys_cancel(SYS_recvmsg, fd, msg ? msg : &m, x->flags);
+	pthread_cleanup_pop(1);
+	return n;
+}
+
+static ssize_t recv_error(const struct rx *x, int fd, struct msghdr *msg)
+{
+	struct msghdr m = {.msg_iov = (struct iovec *)x->iov, .msg_iovlen = x->niov};
+
+	return sl_tcp_errqueue(x->sk, fd, msg ? msg : &m, x->flags);
+}
+
+static ssize_t finish(struct rx *x, struct msghdr *msg, ssize_t r)
+{
+	struct sl_sock_stats *s = x->sk->stats;
+
+	if (r == 0 || x->done) {
+		if (msg) {
+			msg->msg_namelen = 0;
+			msg->msg_flags = x->flags & MSG_CMSG_CLOEXEC;
+			put_control(x, msg);
+		}
+		return (ssize_t)x->done;
+	}
+	if (!x->broken && (r == -EAGAIN || r == -ETIMEDOUT || r == -EDEADLK)) {
+		s->rx_eagain++;
+		return -EAGAIN;
+	}
+	s->rx_errors++;
+	return r;
+}
+
+ssize_t sl_tcp_sock_recv(struct sl_sock *sk, int fd, const struct iovec *iov, size_t niov,
+			 struct msghdr *msg, int flags)
+{
+	struct rx x = {.sk = sk, .iov = iov, .niov = niov, .flags = flags};
+	uint64_t deadline;
+	ssize_t r;
+
+	sl_sock_part(sk);
+	if (sl_unlikely(flags & MSG_ERRQUEUE))
+		return recv_error(&x, fd, msg);
+	if (sl_unlikely(sl_load(&sk->state) != SL_STATE_OFFLOADED)) {
+		r = kernel_call(fd, &x, msg);
+		if (r != -EREMOTE || sl_load(&sk->state) != SL_STATE_OFFLOADED)
+			return r == -EREMOTE ? -EAGAIN : r;
+	}
+	x.len = sl_iov_len(iov, niov);
+	x.bad = !sl_iov_is_good(iov, niov) && !(flags & MSG_TRUNC);
+	x.target = flags & MSG_WAITALL ? x.len : sl_min((size_t)sk->rcvlowat, x.len);
+	x.target = x.target ? x.target : 1;
+	if (sl_unlikely(flags & MSG_OOB)) {
+		r = recv_urgent(&x, msg);
+		r = r == -EREMOTE ? kernel_call(fd, &x, msg) : r;
+		return r == -EREMOTE ? -EAGAIN : r;
+	}
+	r = attempt(&x);
+	if (r == -EAGAIN) {
+		if (sk->nonblock || (flags & MSG_DONTWAIT)) {
+			if (sl_unlikely(x.moving) && sl_sock_wait_moved(sk))
+				r = attempt(&x);
+			else if (!x.done)
+				sl_cpu_relax(); /* leave the core's other thread some room */
+		} else {
+			deadline = sk->rcvtimeo_ns ? sl_now_ns() + sk->rcvtimeo_ns : 0;
+			r = sl_sock_block(sk, fd, deadline, attempt, &x);
+		}
+	}
+	if (sl_unlikely(r == -EREMOTE)) {
+		r = kernel_call(fd, &x, msg);
+		return r == -EREMOTE ? sl_tcp_sock_recv(sk, fd, iov, niov, msg, flags) : r;
+	}
+	return finish(&x, msg, r);
+}
+
+int sl_tcp_sock_take_error(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+	int err = 0;
+
+	if (!sl_sock_lock(sk, &lane))
+		return 0;
+	sl_lane_turn_locked(lane);
+	if (sk->conn && !sl_tconn_is_connecting(sk->conn))
+		err = sl_tconn_take_error(sk->conn);
+	sl_lane_unlock(lane);
+	return err ? err : sl_tcp_sock_error(sk);
+}
+
+void sl_tcp_sock_put_error(struct sl_sock *sk, int err)
+{
+	struct sl_lane *lane;
+
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	if (sk->conn)
+		sk->conn->tcp.error = (int16_t)err;
+	else
+		sl_store(&sk->error, err);
+	sl_lane_unlock(lane);
+}

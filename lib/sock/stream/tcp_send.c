@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Send calls of TCP, as net/ipv4/tcp.c: tcp_sendmsg(). */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include "base/clock.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "sock/stream/tconn.h"
+
+/* Flags that we know; others are the kernel's. */
+#define OUR_FLAGS                                                                                  \
+	(MSG_DONTWAIT | MSG_NOSIGNAL | MSG_MORE | MSG_OOB | MSG_EOR | MSG_CONFIRM | MSG_DONTROUTE)
+
+#define DRAIN_TURNS 8
+
+struct tx {
+	struct sl_sock *sk;
+	const struct iovec *iov;
+	size_t niov;
+	size_t len;
+	size_t done;
+	int flags;
+	uint32_t stamps; /* wanted of the last byte: SOF_TIMESTAMPING_TX_* */
+	bool plain;      /* one run of bytes, nothing else is wanted */
+	bool waits;      /* for room: for as much as the kernel wakes a writer */
+	bool moving;     /* it is on its way from or to the kernel (sl_sock_wait_moved) */
+};
+
+/* -EREMOTE: the socket is the kernel's by now. -EAGAIN: no room, or not connected yet. */
+static ssize_t write_locked(struct tx *x, struct sl_lane *lane)
+{
+	struct sl_tconn *c = x->sk->conn;
+	bool fresh;
+	long n;
+
+	if (sl_unlikely(!c))
+		return x->sk->lsn ? -EPIPE : -EREMOTE;
+	if (sl_unlikely(sl_tconn_is_connecting(c))) {
+		c->tcp.want_out = true;
+		if (c->tcp.tfo_defer || x->flags & MSG_FASTOPEN)
+			return -EINPROGRESS;
+		return -EAGAIN; /* even if it was shut: sk_stream_wait_connect() */
+	}
+	if (x->plain && !x->done && !sl_lane_tcp_awaits(lane, &c->tcp) &&
+	    sl_tcp_append(&c->tcp, x->iov->iov_base, x->len)) {
+		x->done = x->len;
+		x->sk->stats->tx_bytes += x->len;
+		return 0;
+	}
+	if (x->waits && sl_tcp_is_short(&c->tcp))
+		return -EAGAIN;
+	/* Return the bytes already taken; the next call returns the error. */
+	if (sl_unlikely(x->done && (c->tcp.error || c->tcp.tx_shut)))
+		return -EPIPE;
+	fresh = c->tcp.tx_una == c->tcp.tx_tail;
+	sl_lane_tcp_begin(lane);
+	n = sl_tcp_write(&c->tcp, x->iov, x->niov, x->done, x->flags & MSG_MORE,
+			 x->flags & MSG_OOB);
+	if (sl_unlikely(x->stamps) && n > 0 && x->done + (size_t)n == x->len)
+		sl_errq_mark(c, x->stamps);
+	sl_lane_tcp_wrote(lane, &c->tcp, x->len, fresh);
+	if (n < 0)
+		return n;
+	x->moving = c->tcp.frozen;
+	x->done += (size_t)n;
+	x->sk->stats->tx_bytes += (uint64_t)n;
+	return x->done == x->len ? 0 : -EAGAIN;
+}
+
+/* Takes in all that has come: ACKs that wait look like a long round trip. */
+static void drain(struct sl_lane *lane)
+{
+	for (int i = 0; i < DRAIN_TURNS && sl_lane_turn_locked(lane) > 0; i++)
+		;
+}
+
+/* Repeats while some bytes are taken: a long message goes piece by piece, with a turn of the lane
+ * in between, since ACKs may have made room. */
+static ssize_t attempt(void *arg)
+{
+	struct tx *x = arg;
+	struct sl_lane *lane;
+	size_t before;
+	ssize_t r;
+
+	do {
+		before = x->done;
+		if (sl_unlikely(!sl_sock_lock(x->sk, &lane)))
+			return -EDEADLK;
+		if (sl_settings.rx_poll_on_tx_tcp)
+			sl_lane_turn_locked(lane);
+		r = write_locked(x, lane);
+		if (r == -EAGAIN) {
+			drain(lane);
+			if (x->done == before)
+				r = write_locked(x, lane);
+		}
+		sl_lane_unlock(lane);
+	} while (r == -EAGAIN && x->done != before);
+	return r;
+}
+
+/* sk_stream_error() */
+static ssize_t failed(const struct tx *x, ssize_t err)
+{
+	if (err == -EPIPE && !(x->flags & MSG_NOSIGNAL))
+		sl_sys(SYS_tgkill, sl_sys(SYS_getpid), sl_tid(), SIGPIPE);
+	x->sk->stats->tx_errors++;
+	return err;
+}
+
+/* Not all was taken: the stamps are of the last byte that was. */
+static void mark_part(const struct tx *x)
+{
+	struct sl_lane *lane;
+
+	if (!sl_sock_lock(x->sk, &lane))
+		return;
+	if (x->sk->conn && sl_errq_make(x->sk))
+		sl_errq_mark(x->sk->conn, x->stamps);
+	sl_lane_unlock(lane);
+}
+
+/* The bytes of the call so far; with MSG_ZEROCOPY it gets a number. */
+static ssize_t taken(const struct tx *x)
+{
+	if (sl_unlikely(x->stamps) && x->done && x->done < x->len)
+		mark_part(x);
+	if (sl_unlikely(x->flags & MSG_ZEROCOPY) && x->sk->zerocopy && x->done)
+		sl_tcp_zerocopy_sent(x->sk);
+	return (ssize_t)x->done;
+}
+
+static void end_kernel_call(void *sk)
+{
+	sl_sock_out_of_kernel(sk);
+}
+
+/* -EREMOTE: it has come back to us. */
+static ssize_t kernel_sendmsg(struct sl_sock *sk, int fd, const struct msghdr *m, int flags)
+{
+	ssize_t n;
+
+	if (sl_tcp_sock_came_back(sk))
+		return -EREMOTE;
+	if (sl_load(&sk->state) != SL_STATE_KERNEL)
+		return sl_sys_cancel(SYS_sendmsg, fd, m, flags);
+	sl_inherit_send(sk);
+	if (!sl_sock_in_kernel(sk))
+		return -EREMOTE;
+	pthread_cleanup_push(end_kernel_call, sk);
+	n = sl_sys_cancel(SYS_sendmsg, fd, m, flags);
+	pthread_cleanup_pop(1);
+	return n;
+}
+
+static ssize_t send_kernel(struct sl_sock *sk, int fd, const struct tx *x, const struct msghdr *msg)
+{
+	struct msghdr m = {.msg_iov = (struct iovec *)x->iov, .msg_iovlen = x->niov};
+	ssize_t n;
+	int err;
+
+	/* We have taken a part of this call: the kernel sends the rest. */
+	if (taken(x)) {
+		struct iovec rest;
+		size_t skip = x->done, i = 0;
+
+		for (; i < x->niov && skip >= x->iov[i].iov_len; i++)
+			skip -= x->iov[i].iov_len;
+		if (i == x->niov)
+			return (ssize_t)x->done;
+		rest = (struct iovec){(char *)x->iov[i].iov_base + skip, x->iov[i].iov_len - skip};
+		m.msg_iov = &rest;
+		m.msg_iovlen = 1;
+		/* The numbers of completions are ours, and it is connected. */
+		n = kernel_sendmsg(sk, fd, &m, x->flags & ~(MSG_ZEROCOPY | MSG_FASTOPEN));
+		return n < 0 ? (ssize_t)x->done : n + (ssize_t)x->done;
+	}
+	err = sl_tcp_sock_error(sk);
+	if (err)
+		return -err;
+	n = kernel_sendmsg(sk, fd, msg ? msg : &m, x->flags);
+	if (n >= 0)
+		sk->stats->tx_os_bytes += (uint64_t)n;
+	return n;
+}
+
+static bool is_ours(const struct sl_sock *sk)
+{
+	return sl_load(&sk->state) == SL_STATE_OFFLOADED;
+}
+
+/* The SYN goes, with data if it may (__inet_stream_connect()): 0, or what ends the call. What went
+ * along is told when there is no waiting for the rest, but not when the connection fails. */
+static ssize_t open_and_go_on(struct tx *x, int fd)
+{
+	int err;
+
+	x->done = sl_tcp_fastopen_syn(x->sk, x->iov, x->niov);
+	if (x->sk->nonblock || x->flags & MSG_DONTWAIT)
+		return -EINPROGRESS;
+	err = sl_tcp_sock_wait_open(x->sk, fd);
+	if (err < 0 && err != -EINPROGRESS)
+		x->done = 0;
+	return err < 0 ? err : attempt(x);
+}
+
+/* The first try; with MSG_FASTOPEN and a name it connects. */
+static ssize_t begin(struct tx *x, int fd, const struct msghdr *msg)
+{
+	ssize_t r = sl_unlikely(x->flags & MSG_FASTOPEN) ? sl_tcp_sock_fastopen(x->sk, msg) : 0;
+
+	if (r == -EALREADY && !x->sk->nonblock && !(x->flags & MSG_DONTWAIT))
+		r = 0;
+	if (r == 0)
+		r = attempt(x);
+	return sl_unlikely(r == -EINPROGRESS) ? open_and_go_on(x, fd) : r;
+}
+
+ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, size_t niov,
+			 size_t len, int flags, const struct msghdr *msg)
+{
+	struct tx x = {.sk = sk, .iov = iov, .niov = niov, .len = len, .flags = flags};
+	uint64_t deadline;
+	ssize_t r;
+
+	sl_sock_part(sk);
+	if (sl_unlikely(!is_ours(sk) && !(flags & MSG_FASTOPEN))) {
+		r = send_kernel(sk, fd, &x, msg);
+		if (r != -EREMOTE || !is_ours(sk))
+			return r == -EREMOTE ? -EAGAIN : r;
+	}
+	if (sl_unlikely(!sl_iov_is_good(iov, niov)))
+		return -EFAULT;
+	if (sl_unlikely(sk->errq || (msg && msg->msg_controllen))) {
+		int asks = sl_errq_asks(sk, msg);
+
+		if (asks < 0)
+			return asks;
+		x.stamps = (uint32_t)asks;
+	}
+	x.plain = niov == 1 && !x.stamps && !(flags & (MSG_MORE | MSG_OOB));
+	r = begin(&x, fd, msg);
+	if (sl_likely(r == 0))
+		return taken(&x);
+	if (r == -EAGAIN && !sk->nonblock && !(flags & MSG_DONTWAIT)) {
+		deadline = sk->sndtimeo_ns ? sl_now_ns() + sk->sndtimeo_ns : 0;
+		x.waits = true;
+		r = sl_sock_block(sk, fd, deadline, attempt, &x);
+	} else if (r == -EAGAIN && x.moving && !x.done && sl_sock_wait_moved(sk)) {
+		r = attempt(&x);
+	}
+	if (r == 0)
+		return taken(&x);
+	if (sl_unlikely(r == -EREMOTE)) {
+		r = send_kernel(sk, fd, &x, msg);
+		return r == -EREMOTE ? sl_tcp_sock_send(sk, fd, iov, niov, len, flags, msg) : r;
+	}
+	if (x.done)
+		return taken(&x);
+	if (r == -ETIMEDOUT || r == -EAGAIN || r == -EDEADLK) {
+		sk->stats->tx_eagain++;
+		return -EAGAIN;
+	}
+	return r == -EBADF || r == -EINTR ? r : failed(&x, r);
+}
