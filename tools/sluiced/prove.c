@@ -47,7 +47,7 @@ static void say_no_diag(void)
 	if (!said)
 		sl_warn("sluiced",
 			"sock_diag does not answer: no claim can be proved, and programs "
-			"stay with the kernel; remedy: modprobe tcp_diag udp_diag");
+			"stay with the kernel; remedy: modprobe -a tcp_diag udp_diag");
 	said = true;
 }
 
@@ -285,7 +285,7 @@ static int prove_flow(const struct sl_session *s, int fd, const struct sl_claim_
 	if (req->key.proto == IPPROTO_TCP ? may_have_tcp(s, p, &found, req)
 					  : !sl_proof_is_others(s, p, &found))
 		return 0;
-	sl_why(why, "the flow is another user's: the kernel would give it to a socket of his");
+	sl_why(why, "the flow is another user's: the kernel would give it to that user's socket");
 	return -EPERM;
 }
 
