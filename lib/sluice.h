@@ -39,17 +39,17 @@ struct mmsghdr; /* <sys/socket.h> has it with _GNU_SOURCE only */
 
 #pragma GCC visibility push(default)
 
-/* Whose -------------------------------------------------------------------------------------- */
+/* Which descriptors are ours ----------------------------------------------------------------- */
 
 /* True for a socket or epoll set that Sluice looks after, offloaded or not: its calls must be made
  * through this header. Everything else may go straight to the kernel. One array look-up, no lock.
  */
 bool sl_is_ours(int fd);
 
-/* Descriptors that the library made for itself, which the program does not know: to it they are
- * closed, and whoever closes or replaces numbers for it must leave them alone. */
+/* True for a descriptor that the library made for itself. The program does not know it, for the
+ * program it is closed, and code that closes or replaces numbers for it must leave it alone. */
 bool sl_is_private(int fd);
-/* The lowest of them from first on; UINT32_MAX: there is none. */
+/* The library's lowest own descriptor from first on; UINT32_MAX: there is none. */
 unsigned sl_next_private(unsigned first);
 
 /* Sockets ------------------------------------------------------------------------------------ */
@@ -71,7 +71,7 @@ int sl_connect(int fd, const struct sockaddr *addr, socklen_t len);
 int sl_listen(int fd, int backlog);
 int sl_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags);
 
-/* shutdown(2). Wakes whoever waits in a receive call, which then returns 0. */
+/* shutdown(2). Wakes threads that wait in a receive call, which then returns 0. */
 int sl_shutdown(int fd, int how);
 
 /* close(2). The last descriptor of a socket gives up its claims and what is queued; of an epoll
@@ -109,8 +109,8 @@ int sl_fcntl(int fd, int cmd, long arg);
  * Nothing happens when oldfd is not ours or newfd is negative. */
 void sl_dup_done(int oldfd, int newfd);
 
-/* Before the kernel's dup2(2) over fd, or when somebody else will close it: fd is not ours any
- * more. As sl_close(), but the kernel's descriptor stays open. */
+/* Call before the kernel's dup2(2) over fd, or when other code will close fd: it is not ours any
+ * more. Does what sl_close() does, but leaves the kernel's descriptor open. */
 void sl_replace(int fd);
 
 /* Closes what is ours among first..last. The caller closes the rest with the kernel's call, but for
@@ -128,7 +128,7 @@ ssize_t sl_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *a
 		    socklen_t *addrlen);
 ssize_t sl_recvmsg(int fd, struct msghdr *msg, int flags);
 int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct timespec *timeout);
-/* Of no bytes: 0, without waiting (so is read(2), and recv(2) is not). */
+/* With a total length of 0 it returns 0 without waiting (like read(2); recv(2) waits). */
 ssize_t sl_readv(int fd, const struct iovec *iov, int n);
 /* preadv2(2): with position -1 as sl_readv(), RWF_NOWAIT being MSG_DONTWAIT; no other is possible.
  */
@@ -144,14 +144,14 @@ ssize_t sl_send(int fd, const void *buf, size_t len, int flags);
 ssize_t sl_sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *addr,
 		  socklen_t addrlen);
 ssize_t sl_sendmsg(int fd, const struct msghdr *msg, int flags);
-/* One kick of the device for many messages. */
+/* Kicks the device once for many messages. */
 int sl_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags);
-/* Of no bytes: 0, nothing is sent (send(2) of none sends an empty datagram). */
+/* With a total length of 0 it sends nothing and returns 0 (send(2) sends an empty datagram). */
 ssize_t sl_writev(int fd, const struct iovec *iov, int n);
 ssize_t sl_pwritev2(int fd, const struct iovec *iov, int n, off_t off, int flags); /* alike */
 
-/* sendfile(2), splice(2). Of a TCP connection of ours the bytes go through a buffer; any other
- * socket of ours is handed back for it. */
+/* sendfile(2), splice(2). To or from a TCP connection of ours the bytes go through a buffer; any
+ * other socket of ours is handed back first. */
 ssize_t sl_sendfile(int out, int in, off_t *off, size_t len);
 ssize_t sl_splice(int in, off_t *in_off, int out, off_t *out_off, size_t len, unsigned flags);
 
@@ -182,7 +182,7 @@ int sl_epoll_wait(int epfd, struct epoll_event *evs, int max, const struct times
 /* Processes and signals ---------------------------------------------------------------------- */
 
 /* Gives the socket back to the kernel for good: it goes on there on the same descriptor, and what
- * is in our queue is still read first. For whoever needs a plain kernel socket (SCM_RIGHTS,
+ * is in our queue is still read first. For programs that need a plain kernel socket (SCM_RIGHTS,
  * io_uring). 0 also if it is one already. -EBADF: no socket of ours; -EBUSY: it could not be moved
  * (the log says why) and is what it was. */
 int sl_hand_back(int fd);
@@ -195,15 +195,16 @@ int sl_hand_back(int fd);
  * no frame holds (a large MTU); -ENOTCONN; -EPERM; -EOPNOTSUPP. It stays the kernel's then. */
 int sl_take_over(int fd);
 
-/* A socket that the program did not make, before it uses it the first time: left by execve(2), or
- * received by SCM_RIGHTS. It is looked after from here on, and offloaded as soon as nobody else has
- * it. 0, also for one that is ours already; -errno: it is none that could be. */
+/* Call for a socket that the program did not make, before its first use: left by execve(2), or
+ * received by SCM_RIGHTS. Sluice looks after it from here on, and offloads it as soon as no other
+ * process has it. 0, also if it is ours already; -errno: it cannot be offloaded. */
 int sl_given(int fd);
 
-/* Before a new program gets descriptors of this one: execve(2), vfork(2) and execve,
- * posix_spawn(3). What it will have is given back to the kernel. Nothing happens to what is closed
- * on exec, but that an execve here ends the library: if it fails, everything goes on through the
- * kernel. In a forked child SL_EXEC_SELF means that child. Async-signal-safe for SL_EXEC_VFORK. */
+/* Call before a new program gets descriptors of this one: execve(2), vfork(2) and execve,
+ * posix_spawn(3). Sockets that it will have are handed back to the kernel. Those that are closed
+ * on exec are left alone, but an execve of this process ends the library: if it fails, everything
+ * goes on through the kernel. In a forked child SL_EXEC_SELF means that child. Async-signal-safe
+ * for SL_EXEC_VFORK. */
 enum sl_exec {
 	SL_EXEC_SELF,  /* this process becomes another program */
 	SL_EXEC_VFORK, /* this is the child of vfork(2), which has the parent's memory */
@@ -211,10 +212,10 @@ enum sl_exec {
 };
 void sl_exec_begin(enum sl_exec how);
 
-/* Before a call of that name with those arguments (pointers as numbers), which may make this
- * process another user, or take groups, capabilities or its root directory: if it does, what is
- * offloaded goes to the kernel first, and nothing that is shared with other programs stays mapped.
- * What cannot succeed may be taken for what does. */
+/* Call before the system call of that name with those arguments (pointers as numbers). If the call
+ * makes this process another user, or takes groups, capabilities or its root directory, offloaded
+ * sockets go to the kernel first, and no memory that is shared with other programs stays mapped.
+ * This may also happen for a call that then fails. */
 enum sl_creds {
 	SL_CREDS_SETUID,
 	SL_CREDS_SETREUID,
@@ -228,15 +229,14 @@ enum sl_creds {
 };
 void sl_creds_begin(enum sl_creds what, long a, long b, long c);
 
-/* To be called in a signal handler, or before one runs, on its thread: calls that poll end with
- * -EINTR then as sleeping ones do. restart: it was installed with SA_RESTART. Async-signal-safe. */
+/* Call in a signal handler, or before one runs, on its thread: a call that polls then ends with
+ * -EINTR like one that sleeps. restart: the handler was installed with SA_RESTART.
+ * Async-signal-safe. */
 void sl_signal_seen(bool restart);
 
 /* in_handler says of the calling thread whether it is in a signal handler. There the library
  * neither starts nor opens a device, since these allocate by malloc(3): sockets that would want
- * it are the kernel's, or are offloaded a moment later. To be called once, before other threads
- * run.
- */
+ * it are the kernel's, or are offloaded a moment later. Call once, before other threads run. */
 void sl_signal_asker(bool (*in_handler)(void));
 
 /* After fork(2), in the child, before anything else (pthread_atfork(3) does it in preloaded
@@ -244,22 +244,23 @@ void sl_signal_asker(bool (*in_handler)(void));
  * to hand it back and waits for that, a second at most. An inherited epoll set is parted from the
  * parent's at its first use. Where sluiced does the work the child gets a lease of its own at its
  * first socket, or when it first waits (poll, an epoll set of its own) for connections of an
- * inherited listener that does not block: that one is shared then by those who wait for it. So it
- * does when it has used inherited connections for some hundred calls: each that no other process
- * has any more is taken over then, to its own lane. Without sluiced what the child has and makes is
- * the kernel's. */
+ * inherited listener that does not block: the processes that wait for that listener then
+ * share it. The child also gets a lease when it has used inherited connections for some hundred
+ * calls: it then takes over each connection that no other process has any more, to its own lane.
+ * Without sluiced all sockets of the child are the kernel's. */
 void sl_fork_child(void);
 
-/* Around what makes a child without running the handlers of pthread_atfork(3) (clone(2), _Fork(2)):
- * before it, and in the parent after it, if the former said true. Async-signal-safe. */
+/* Call these around a system call that makes a child without running the handlers of
+ * pthread_atfork(3) (clone(2), _Fork(2)): sl_fork_begin() before it and, if that returned true,
+ * sl_fork_end() in the parent after it. Async-signal-safe. */
 bool sl_fork_begin(void);
 void sl_fork_end(void);
 
-/* Before the calling thread is confined to some system calls (seccomp(2)). A forked child takes no
- * connection over from now on, which would need calls that the program does not make. */
+/* Call before the calling thread is confined to some system calls (seccomp(2)). A forked child
+ * takes over no connection from now on: that needs system calls that the program does not make. */
 void sl_confine(void);
-/* Before the process may open few descriptors only: what a forked child has of its parent's
- * connections it gets now. */
+/* Call before the process limits how many descriptors it may open: a forked child gets its parent's
+ * connections now. */
 void sl_fetch(void);
 
 #pragma GCC visibility pop

@@ -48,8 +48,8 @@
 #define sl_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
 /* Adds one word to a hash: multiplies by 2^64 over the golden ratio (Knuth, 6.4). The last word's
- * upper bits change only the upper bits of the hash, so index a table by the upper bits. Somebody
- * who chooses the words can build collisions: use base/hash.h for a remote peer's values. */
+ * upper bits change only the upper bits of the hash, so index a table by the upper bits. A peer
+ * that chooses the words can build collisions: use base/hash.h for a remote peer's values. */
 static inline uint64_t sl_mix(uint64_t h, uint64_t word)
 {
 	h = (h ^ word) * 0x9e3779b97f4a7c15ull;

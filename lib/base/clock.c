@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* TSC clock. Theory of operation: ns = base_ns + (tsc - base_tsc) * mult >> 32, with mult measured
- * against CLOCK_MONOTONIC. NTP slews CLOCK_MONOTONIC by at most 500 ppm, so the base is taken anew
- * once a second by whoever calls first; the seqlock keeps readers consistent. Time never goes back:
- * a clock that has run ahead is slowed, so that it is right a second later. */
+ * against CLOCK_MONOTONIC. NTP slews CLOCK_MONOTONIC by at most 500 ppm, so the first
+ * caller in each second takes a new base; the seqlock keeps readers consistent. Time never goes
+ * back: a clock that has run ahead is slowed, so that it is right a second later. */
 #include "base/clock.h"
 
 #include <time.h>
@@ -90,7 +90,7 @@ static void rebase(void)
 
 	if ((seq & 1) || !__atomic_compare_exchange_n(&clk.seq, &seq, seq + 1, false,
 						      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-		return; /* somebody else does it */
+		return; /* another thread does it */
 	read_pair(&tsc, &ns);
 	if (ns - clk.seen_ns > REBASE_NS / 2 && tsc > clk.seen_tsc)
 		clk.rate = measure(ns - clk.seen_ns, tsc - clk.seen_tsc);

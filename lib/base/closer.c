@@ -16,8 +16,8 @@
 #include "base/log.h"
 #include "base/sys.h"
 
-#define LATE_NS   20000000ull  /* it is interrupted then, */
-#define STUCK_NS  100000000ull /* and another one started */
+#define LATE_NS   20000000ull  /* a close that takes this long is interrupted, */
+#define STUCK_NS  100000000ull /* and after this time one more thread is started */
 #define OWNERS    64u          /* with something open; the others count as one */
 #define DRAIN_MAX 4096
 
@@ -43,8 +43,8 @@ static unsigned nworkers, nidle, nopen;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work = PTHREAD_COND_INITIALIZER, done; /* (done is by CLOCK_MONOTONIC) */
 
-/* The entry of an owner, or one for it; with the mutex. Which one is noted with each descriptor:
- * the next may get another. */
+/* The entry of an owner, or a new one; the caller holds the mutex. Each descriptor notes its entry,
+ * because a later call may get another one. */
 static struct owner *owner_by_id(uint32_t id)
 {
 	struct owner *unused = &owners[OWNERS];
@@ -62,7 +62,7 @@ static struct owner *owner_by_id(uint32_t id)
 /* The threads -----------------------------------------------------------------------------------
  */
 
-/* With requests in its queue the socket would tell its peer of a reset, before the last answer. */
+/* Empties the socket's queue: closing it with unread requests would send the peer a reset. */
 static void drain(int fd)
 {
 	for (int i = 0; i < DRAIN_MAX && sl_sys_recvfrom(fd, NULL, 0, MSG_DONTWAIT, NULL, NULL) > 0;
@@ -70,7 +70,7 @@ static void drain(int fd)
 		;
 }
 
-/* The first whose owner has a thread left: its number, taken out of the queue. */
+/* Takes the first descriptor out of the queue whose owner may use one more thread; -1: none. */
 static int take_job(void)
 {
 	for (int fd = first, before = -1; fd >= 0; before = fd, fd = jobs[fd].next) {
@@ -90,7 +90,7 @@ static int take_job(void)
 	return -1;
 }
 
-/* Numbers are given anew as soon as they are free: nothing is read from jobs[fd] after that. */
+/* Reads jobs[fd] before close(): the number may be given anew, and jobs[fd] with it. */
 static void close_one(struct worker *w, int fd)
 {
 	struct job j = jobs[fd];
@@ -129,12 +129,12 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Interrupts a wait; a signal that is ignored would not. */
+/* A handler that does nothing: unlike an ignored signal, it interrupts a wait. */
 static void wake_up(int sig)
 {
 }
 
-/* With the mutex. */
+/* Starts one more thread. The caller holds the mutex. */
 static int start_worker(void)
 {
 	struct worker *w = &workers[nworkers];
@@ -175,7 +175,7 @@ int sl_closer_start(void)
 	return err;
 }
 
-/* Their employer --------------------------------------------------------------------------------
+/* The caller's side -----------------------------------------------------------------------------
  */
 
 void sl_closer_add(int fd, uint32_t owner, bool alone)
@@ -211,7 +211,7 @@ void sl_closer_go(void)
 	pthread_mutex_unlock(&mutex);
 }
 
-/* Is there one that a thread may close, if there were a thread? */
+/* Is there a descriptor in the queue that one more thread could close? */
 static bool is_wanted(void)
 {
 	for (int fd = first; fd >= 0; fd = jobs[fd].next)
@@ -220,7 +220,7 @@ static bool is_wanted(void)
 	return false;
 }
 
-/* Interrupts the slow ones; are all stuck? */
+/* Interrupts threads whose close() takes long. True: all threads are stuck. */
 static bool are_stuck(uint64_t now)
 {
 	unsigned stuck = 0;
@@ -264,7 +264,7 @@ uint32_t sl_closer_pending(uint32_t owner)
 	return n;
 }
 
-/* Does one of its threads wait already? */
+/* Has one of the owner's closes taken long already? */
 static bool is_late(const struct owner *o)
 {
 	uint64_t now = sl_now_ns();

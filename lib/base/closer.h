@@ -16,9 +16,9 @@
  * thread that calls this. Without it sl_closer_add() closes at once. 0 or -errno. */
 int sl_closer_start(void);
 
-/* fd is closed by another thread, soon, or when its maker lets that happen; owner (a user) is whose
- * it counts as meanwhile. alone: nobody else reads from this socket, so what waits there is taken
- * out first, and the peer is not told of a reset. sl_closer_go() wakes the threads. */
+/* Has another thread close fd: soon, or as late as its maker makes that last. It counts against
+ * owner (a user) meanwhile. alone: no other process reads from this socket, so what waits there is
+ * read first, and the peer gets no reset. sl_closer_go() wakes the threads. */
 void sl_closer_add(int fd, uint32_t owner, bool alone);
 void sl_closer_go(void);
 

@@ -31,7 +31,7 @@ static int dup_from(int fd, uint64_t first)
 	return sl_sys_fcntl(fd, F_DUPFD_CLOEXEC, first);
 }
 
-/* As near to the end as there is room. */
+/* Takes a number in the last eighth below `end`; if that is full, in the last quarter or half. */
 static int dup_at_end(int fd, uint64_t end)
 {
 	int high = -EMFILE;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The library's own descriptors in somebody else's process: out of the way of the numbers that the
- * program counts on, and safe from a program that closes everything. */
+/* The library's own descriptors inside of a program: kept away from the numbers that the program
+ * counts on, and safe from a program that closes everything. */
 #ifndef SL_FDS_H
 #define SL_FDS_H
 
@@ -15,11 +15,11 @@ extern uint64_t sl_fd_bits[SL_FD_MAX / 64];
  * is set. Returns the number it has now; it stays where it is when it cannot be moved. A negative
  * fd (an error) is returned as it is. Any thread; errno is not touched. */
 int sl_fd_keep(int fd);
-/* Another descriptor for what fd is, the library's own. -errno. */
+/* Duplicates fd as a descriptor of the library's own. Returns it or -errno. */
 int sl_fd_dup(int fd);
 
-/* A descriptor of the library's that its children are to close, of those whose numbers stand in
- * memory that they have not got. Returns it, -1 for an error. */
+/* Notes a descriptor of the library's that forked children must close, although they do not have
+ * the memory in which its number stands. Returns fd, -1 for an error. */
 int sl_fd_guard(int fd);
 /* Marks it as ours where it is: moving it would close one, which may block (sock/core/stranger.c).
  */

@@ -7,8 +7,8 @@
  * of pages, cut up. What is larger than the largest class has a region of its own, as many
  * multiples of 1 MiB apart as it needs. Pages of a region never go back to the kernel, which is
  * what makes the lists safe: a thread may read the link of a block that another one has taken
- * meanwhile, and then finds the head changed. The head bears a count for that beside the address,
- * in the bits that addresses of blocks leave: below 2^47, at multiples of 16. */
+ * meanwhile, and then finds the head changed. For this the head has a count beside the address, in
+ * the bits that a block's address does not need (it is below 2^47, at a multiple of 16). */
 #include "base/heap.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -68,7 +68,7 @@ void sl_free(void *mem)
 struct region {
 	size_t bytes;         /* of a block that has the region to itself; 0: pages of classes */
 	size_t mapped;        /* the region's length then */
-	uint32_t next;        /* the first page that belongs to nobody; atomic */
+	uint32_t next;        /* the first page that was not given out yet; atomic */
 	uint8_t class[PAGES]; /* of each page */
 };
 
@@ -139,7 +139,7 @@ static struct region *map_regions(size_t bytes)
 	return (struct region *)at;
 }
 
-/* Pages that belong to nobody yet. NULL: there is no memory. */
+/* Pages that were not given out yet. NULL: there is no memory. */
 static char *take_pages(unsigned npages, unsigned class)
 {
 	struct region *r, *fresh;
@@ -203,7 +203,7 @@ static void *take_block(unsigned class)
 		b = block_of(head);
 		if (!b)
 			return cut_pages(class);
-		/* (Rubbish, if another thread has taken b meanwhile: the count has changed then.)
+		/* The link is rubbish if another thread took b meanwhile; the count differs then.
 		 */
 		next = __atomic_load_n(&b->next, __ATOMIC_RELAXED);
 	} while (!__atomic_compare_exchange_n(&lists[class].head, &head, head_of(next, head), true,

@@ -131,7 +131,7 @@ static bool is_terminal(int fd)
 	return sl_sys_ioctl(fd, TCGETS, &t) == 0;
 }
 
-/* lost: how many lost lines this one tells of; they are lost still when it is. */
+/* lost: number of lost lines that this line reports; added again if the line is lost, too. */
 static void put_line(int fd, const char *line, size_t len, uint32_t lost)
 {
 	struct pollfd p = {.fd = fd, .events = POLLOUT};

@@ -13,7 +13,7 @@
 /* The keeper's tick: a timer may be late by this; after a stall a burst of this length leaves. */
 #define SL_PACE_LATE_NS 10000000ull
 
-/* What SO_MAX_PACING_RATE asks for. */
+/* The rate that SO_MAX_PACING_RATE asks for. */
 struct sl_pace_ask {
 	uint64_t bytes_s;      /* 0: no limit */
 	uint32_t burst_bytes;  /* 0: not given */

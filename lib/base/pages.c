@@ -60,7 +60,7 @@ bool sl_pages_collapse(void *mem, size_t bytes)
 {
 	const char *at = mem;
 
-	/* One at a time: each attempt takes long, so the first failure ends the loop. */
+	/* Each call makes one huge page and takes long, so the first failure ends the loop. */
 	for (size_t n = 0; n + SL_HUGE_PAGE <= bytes; n += SL_HUGE_PAGE) {
 		/* MADV_COLLAPSE needs a page to start from. Touching it instead would raise SIGBUS
 		 * when memory is short. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets with descriptors. */
+/* Sends and receives packets with descriptors. */
 #include "base/rights.h"
 
 #include <string.h>
@@ -43,8 +43,8 @@ static uint32_t take_fds(const struct cmsghdr *h, int *fd, uint32_t max, int *tr
 	return n;
 }
 
-/* The kernel gives no more than there is room for, which is not padded: none is lost. The sender
- * comes first. */
+/* The kernel gives no more descriptors than there is room for, and the room is not padded, so none
+ * is lost. The sender's credentials come first. */
 long sl_rights_recv_from(int sock, void *data, size_t bytes, int *fd, uint32_t max, uint32_t *nfds,
 			 int flags, int *truncated, struct ucred *from)
 {
@@ -81,8 +81,8 @@ long sl_rights_recv(int sock, void *data, size_t bytes, int *fd, uint32_t max, u
 	return sl_rights_recv_from(sock, data, bytes, fd, max, nfds, flags, truncated, NULL);
 }
 
-/* With what the other end can ask for in this one's name (SO_PASSCRED, SO_PASSSEC, SO_PASSPIDFD).
- */
+/* Room for all control messages that the other end can switch on (SO_PASSCRED, SO_PASSSEC,
+ * SO_PASSPIDFD). */
 union any_control {
 	struct cmsghdr align;
 	char space[CMSG_SPACE(253 * sizeof(int)) + CMSG_SPACE(3 * sizeof(int)) +

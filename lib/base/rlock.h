@@ -2,10 +2,10 @@
 /* A lock in memory that several processes share, which can be taken from a dead one.
  *
  * The holder's number is the word itself: the member of the group (share.h) and the thread. Thread
- * ids of two members may be equal (PID namespaces), so who has died is told by the member alone:
- * whoever buries it takes the lock over with sl_rlock_inherit(), mends what it protects, and
- * releases it. The kernel's list of robust futexes (set_robust_list(2)) is not for us: it is one
- * for each thread, and the C library's. */
+ * ids of two members may be equal (PID namespaces), so only the member tells whether the
+ * holder is dead. The broker that buries it takes the lock with sl_rlock_inherit(), mends what it
+ * protects, and releases it. We cannot use robust futexes (set_robust_list(2)): the kernel has one
+ * list for each thread, and the C library uses that. */
 #ifndef SL_RLOCK_H
 #define SL_RLOCK_H
 
@@ -25,7 +25,7 @@ void sl_runlock_slow(struct sl_rlock *l);
 /* Takes the lock by a bounded number of tries, without sleeping, whatever stands in its word: for
  * the group's owner, which serves others, too, and tries again later. */
 bool sl_rlock_try(struct sl_rlock *l, uint8_t me);
-/* Takes the lock from that member, who is dead: true, and the caller (itself a member) holds it. */
+/* Takes the lock from the dead member. True: the caller (as member me) holds it now. */
 bool sl_rlock_inherit(struct sl_rlock *l, uint8_t me, uint8_t dead);
 
 static inline uint32_t sl_rlock_me(uint8_t member)
@@ -39,13 +39,13 @@ static inline uint32_t sl_rlock_named(uint32_t word)
 	return (word & ~SL_RLOCK_SLEEPERS) >> SL_RLOCK_SHIFT;
 }
 
-/* The member that holds it, 0: nobody. */
+/* The member that holds it, 0: none. */
 static inline uint8_t sl_rlock_holder(const struct sl_rlock *l)
 {
 	return (uint8_t)(sl_load(&l->word) >> SL_RLOCK_SHIFT);
 }
 
-/* Takes the lock if nobody has it. */
+/* Takes the lock if it is free. */
 static inline bool sl_rtrylock(struct sl_rlock *l, uint8_t member)
 {
 	uint32_t word = 0;

@@ -376,7 +376,7 @@ static int round_up_pow2(int v)
 	return p;
 }
 
-/* What follows from several settings together. */
+/* Applies the preset, and derives the values that depend on several settings. */
 static void settle(void)
 {
 	struct sl_settings *s = &sl_settings;
@@ -450,7 +450,7 @@ void sl_settings_banner(void)
 		any |= given[i] || sl_setting_is_changed(i);
 	for (unsigned i = 0; i < SL_SETTING_COUNT; i++) {
 		const struct sl_setting *s = &sl_setting_table[i];
-		/* As VMA: these two always, when there is something to say at all. */
+		/* VMA shows these two whenever it shows any setting, and so do we. */
 		bool always = any && (i == SL_SETTING_tracelevel || i == SL_SETTING_log_file);
 		int level = always || sl_setting_is_changed(i) ? SL_LOG_INFO : SL_LOG_DEBUG;
 

@@ -13,8 +13,8 @@
 #define SL_FIELD_SIZE(f, max)  uint64_t f;
 #define SL_FIELD_STR(f, max)   char f[(max) + 1];
 
-/* One field for each setting; what it means stands in settings.def. Written by
- * sl_settings_load() alone, before other threads use the library. */
+/* A field for each setting; settings.def says what it means. Only sl_settings_load() writes it,
+ * before other threads use the library. */
 struct sl_settings {
 #define SL_SETTING(type, field, def, min, max, unit, status, title, help)                          \
 	SL_FIELD_##type(field, max)
@@ -56,7 +56,7 @@ enum sl_setting_type {
 };
 enum sl_setting_status { SL_STATUS_WORKS, SL_STATUS_ACCEPTED, SL_STATUS_LATER };
 
-/* A row of the table, for those who print it. */
+/* A row of the table, for programs that print it. */
 struct sl_setting {
 	const char *field; /* lower case; sl_setting_name() makes the variable's name */
 	enum sl_setting_type type;
@@ -80,7 +80,7 @@ int sl_settings_load(char **env);
 /* Logs the banner: version, then each setting that was changed at INFO, all at DEBUG. */
 void sl_settings_banner(void);
 
-/* Was it given (not: has it another value than the default)? */
+/* Was it given, be it with the default value? */
 bool sl_setting_is_set(enum sl_setting_id id);
 /* Has it another value than the default? */
 bool sl_setting_is_changed(enum sl_setting_id id);

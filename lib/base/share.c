@@ -42,8 +42,8 @@ void sl_share_count(struct sl_share *g, uint8_t me, int32_t n)
 	__atomic_fetch_add(&g->member[me].held, n, __ATOMIC_RELAXED);
 }
 
-/* Members trust each other, but the broker must not fall over what one of them has written: what is
- * an index or a length is bounded by what no member can write. */
+/* Members trust each other, but the broker must survive what any of them has written: each index
+ * and each length is bounded by values that no member can write. */
 void sl_share_push(struct sl_share *g, const uint32_t *frames, uint32_t n)
 {
 	uint32_t nfree = sl_min(sl_load(&g->head->nfree), g->nframes - n);
@@ -56,7 +56,7 @@ void sl_share_push(struct sl_share *g, const uint32_t *frames, uint32_t n)
 		sl_store(&g->word[frames[i]].all, 0);
 }
 
-/* Takes n off the stack and `fresh` that nobody has had. The last of the array is used first: the
+/* Takes n off the stack and `fresh` that were never used. The last of the array is used first: the
  * top of the stack, then the lowest of the fresh. */
 static void pop(struct sl_share *g, uint8_t me, uint32_t *frames, uint32_t n, uint32_t nfree,
 		uint32_t fresh, uint32_t born)
@@ -148,7 +148,7 @@ bool sl_share_return(struct sl_share *g, struct sl_share_queue *q, uint8_t me, u
 	uint8_t owner = w.owner % SL_SHARE_MEMBERS;
 
 	if (!w.flight)
-		return false; /* nobody has sent it */
+		return false; /* no member has sent it */
 	if (owner == 0) {
 		sl_store(&g->word[frame].all, ((union sl_frame_word){.owner = me}).all);
 		return true;

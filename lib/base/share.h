@@ -5,34 +5,33 @@
  *
  * Theory of operation: a *frame* is a number; its word says who has it.
  *
- *  - owner 0, flight 0, refs 0: nobody's, in the pool
- *  - owner 0, flight 0, refs q + 1: nobody's, given to the fill ring of queue q: there, in the
- *    hands of the device, or in a receive ring, not taken yet. By this name they come back when
- *    the queue is closed, while others go on with the memory (sl_share_reclaim())
+ *  - owner 0, flight 0, refs 0: without owner, in the pool
+ *  - owner 0, flight 0, refs q + 1: without owner, given to the fill ring of queue q: there, with
+ *    the device, or in a receive ring, not taken yet. The number q tells sl_share_reclaim() which
+ *    frames to give to the pool when the queue was closed
  *  - owner m, refs 0: in a cache of member m, free
  *  - owner m, refs n: held by m: received, being written, queued in sockets
  *  - owner m, flight 1: posted by m: one of the references is the device's, until m has seen the
  *    completion. A frame is posted again only after that, so one bit is enough
- *  - owner m, flight 2: the same, of a queue pair of the NIC's, which nobody else works: it ends
- *    with m, at the latest when the kernel closes its last descriptor of it, and its completions
- *    with it. So what is in it is given back by the burial, which waits a little for that
- *    (sl_share_posted())
- *  - owner 0, flight 1: an orphan: posted by somebody who is dead. Who finds it in the completion
- *    ring may have it
+ *  - owner m, flight 2: posted by m to a queue pair of the NIC's, which m alone uses. The pair and
+ *    its completions end with m, at the latest when the kernel closes m's last descriptor of it.
+ *    So the burial waits a little for that (sl_share_posted()), then gives the frames back
+ *  - owner 0, flight 1: an orphan: posted by a member that is dead. The member that finds it in the
+ *    completion ring becomes its owner
  *
- * The word's owner alone writes it, with two exceptions: who takes a frame that is nobody's (the
- * pool's lock, the queue's lock or its own receive ring give the right), and who buries the owner.
- * So there is no atomic operation for it but what several lanes of one process need for `refs`.
+ * The owner alone writes a word, with two exceptions: a member that takes a frame without owner
+ * (the pool's lock, the queue's lock or its own receive ring give the right), and the broker that
+ * buries the owner. So only `refs` needs atomic operations, for several lanes of one process.
  *
  * A queue's rings are worked under its lock, which is only tried on the packet path. What completes
  * is often another member's: it goes on the list of that member and queue, linked through the
  * frames themselves (never full), which its owner looks at, under the same lock, when it reaps the
- * queue next. Nobody waits for the owner.
+ * queue next. No member waits for the owner.
  *
  * A member may die (SIGKILL) between any two instructions. The kernel stops it there: what it
  * stored before is there, what comes after is not, so only the compiler's order counts
- * (sl_share_step()). Who buries it (sl_share_bury(), the broker) comes after it in any case. For
- * each of the things done there is an order of stores that leaves every window decidable:
+ * (sl_share_step()). The broker buries it (sl_share_bury()), always after its last store. Each
+ * operation has an order of stores by which the repair can tell how far it came:
  *
  *  - pool, taking (sl_share_fetch): owner into the words; then nfree or born lowered. Between: a
  *    frame on the stack, or beyond born, has an owner. The repair of the lock takes it off.
@@ -49,7 +48,7 @@
  *  - completion ring: flight out of the word (own frame), or on its owner's list, or adopted;
  *    comp_to raised; the reference dropped; at the end the consumer released = comp_to. The entry
  *    at comp_to is the only doubtful one, and it tells itself: dealt with when its flight is gone
- *    (nobody posts it again before the reference is dropped), or when it is the head of its
+ *    (it is not posted again before the reference is dropped), or when it is the head of its
  *    owner's list. The repair releases up to comp_to, or one more.
  *
  * Caches, sockets and everything else of the dead are found by a walk over the words. The burial
@@ -125,7 +124,7 @@ struct sl_share_xsk {
 struct sl_share_head {
 	struct sl_rlock lock SL_ALIGNED; /* protects what follows */
 	uint32_t nfree;                  /* entries of the stack of free frames */
-	uint32_t born; /* frames from here on nobody has had yet: their memory is untouched */
+	uint32_t born; /* frames from here on were never used: their memory is untouched */
 };
 
 /* The group's memory as a process has it mapped; set once, from the geometry. */
@@ -196,13 +195,13 @@ void sl_share_push(struct sl_share *g, const uint32_t *frames, uint32_t n);
 void sl_share_count(struct sl_share *g, uint8_t me, int32_t n);
 /* A queue's record, an XSK's, of the broker's choice: its number, or -ENOSPC. */
 int sl_share_queue_open(struct sl_share *g, uint32_t ifindex, uint32_t nr);
-/* Its frames are to be reclaimed yet. */
+/* Closes the record; sl_share_reclaim() takes its frames back later. */
 void sl_share_queue_close(struct sl_share *g, uint32_t queue);
 int sl_share_xsk_open(struct sl_share *g, uint32_t queue);
 void sl_share_xsk_close(struct sl_share *g, uint32_t xsk);
 
 /* A frame was found in the completion ring that is not the finder's, queue locked: it goes on its
- * owner's list, or, when nobody is left to own it, it becomes the finder's, free: true. */
+ * owner's list (false), or, when it has no owner any more, becomes the finder's, free (true). */
 bool sl_share_return(struct sl_share *g, struct sl_share_queue *q, uint8_t me, uint32_t frame);
 /* The next frame of member me that other members found completed, or SL_NO_FRAME. Queue locked. */
 uint32_t sl_share_returned(struct sl_share *g, struct sl_share_queue *q, uint8_t me);
@@ -264,19 +263,19 @@ void sl_share_dead(struct sl_share *g, uint8_t member, const struct sl_share_rin
  * SL_SHARE_BROKER first. */
 int sl_share_bury(struct sl_share *g, uint8_t dead, const struct sl_share_rings *q, unsigned nq,
 		  const struct sl_share_xsk_rings *x, unsigned nx, struct sl_share_left *left);
-/* What has come to one of its receive rings becomes the dead member's: each packet is shown, once,
- * whatever happens; addr and bytes are as its process or the kernel wrote them. Burying does it,
- * too, and shows nobody anything. */
+/* Takes the packets in one of the dead member's receive rings: makes the member the owner of their
+ * frames and shows each packet to `late`, never twice, also if this is broken off and begun again.
+ * addr and bytes are as the member or the kernel wrote them. sl_share_bury() takes more unseen. */
 typedef void sl_share_late_fn(void *arg, uint64_t addr, uint32_t bytes);
 void sl_share_take_rx(struct sl_share *g, uint8_t dead, const struct sl_share_xsk_rings *x,
 		      sl_share_late_fn *late, void *arg);
 /* Number of the member's frames in flight; how: SL_FLIGHT_*. */
 uint32_t sl_share_posted(const struct sl_share *g, uint8_t member, uint8_t how);
-/* Looks for completed frames of the dead on a queue that nobody else may work: how many went to the
- * pool, or -EBUSY. */
+/* Looks for completed frames of dead members on a queue that no live member may work: how many went
+ * to the pool, or -EBUSY. */
 int sl_share_reap(struct sl_share *g, const struct sl_share_rings *r);
-/* The kernel has given a closed queue up: what its rings had goes to the pool, and the record is
- * free. How many frames, or -EBUSY: again later. */
+/* Call when the kernel has let a closed queue go: gives the frames of its rings to the pool and
+ * frees the record. How many frames, or -EBUSY: call it again later. */
 int sl_share_reclaim(struct sl_share *g, uint32_t queue);
 
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a dead member of a group has left: its locks are released, its half-done work on rings and
- * pool is finished or undone, its frames go back to the pool.
+/* Cleans up after a dead member of a group: releases its locks, finishes or undoes its half-done
+ * work on rings and pool, gives its frames back to the pool.
  *
  * Theory of operation: share.h says how each thing is done, in which order, and how the repair
  * tells how far it came. Everything here may be broken off after any instruction (the broker dies,
- * too) and begun again: a frame is first made the dead member's, if it is not, and only then given
- * to the pool, so the walk over the words finds it a second time.
+ * too) and begun again: a frame is first made the dead member's, if it is not, and given to the
+ * pool after that, so the walk over the words finds it a second time.
  *
- * Others go on meanwhile. What they find completed of the dead's frames they put on its list, as
- * long as they see its name in the word; so the lists are emptied once more under each queue's lock
- * after the walk has taken the name out of all words: whoever takes the lock later sees that. */
+ * Live members go on meanwhile. When they find a frame of the dead member completed, they put it on
+ * its list as long as they see its name in the word. So the lists are emptied once more under each
+ * queue's lock after the walk has taken the name out of all words: members that take the lock later
+ * see that. */
 #include "base/share.h"
 
 #include <errno.h>
@@ -21,11 +22,11 @@ static bool is_dead(const struct sl_share *g, uint8_t member)
 	return sl_load(&g->told->member[member % SL_SHARE_MEMBERS].state) == SL_MEMBER_DEAD;
 }
 
-/* A living member may write anything at any time: what an index or an end is made of is read once.
- */
+/* A live member may write anything at any time, so each index and each end is read once. */
 
-/* Frames on the stack are nobody's, and so are those that are not born: of these an unbroken row
- * has an owner, which is undone from its end, so that it stays one. */
+/* Frames on the stack have no owner, and frames from `born` on have none either. Among the second
+ * kind an unfinished fetch left owners in one unbroken row behind `born`: they are cleared from its
+ * end, so that the row stays unbroken if this is broken off. */
 static void mend_pool(struct sl_share *g)
 {
 	uint32_t n = sl_min(sl_load(&g->head->nfree), g->nframes);
@@ -43,7 +44,7 @@ static void mend_pool(struct sl_share *g)
 		sl_store(&g->word[f].all, 0);
 }
 
-/* NULL: the entry is not of our memory. */
+/* NULL: the address is outside of the group's memory. */
 static union sl_frame_word *word_at(const struct sl_share *g, uint64_t addr, uint32_t *frame)
 {
 	uint64_t f = addr >> g->shift;
@@ -52,7 +53,7 @@ static union sl_frame_word *word_at(const struct sl_share *g, uint64_t addr, uin
 	return f < g->nframes ? &g->word[f] : NULL;
 }
 
-/* Finishes: what has its entry is given to the device. */
+/* Finishes the fill: frames that have an entry are given to the device. */
 static void mend_fill(struct sl_share *g, struct sl_share_queue *q, const struct sl_share_ring *r)
 {
 	uint32_t at = sl_load(r->producer), end = sl_load(&q->fill_to), f;
@@ -68,8 +69,8 @@ static void mend_fill(struct sl_share *g, struct sl_share_queue *q, const struct
 	sl_store_release(r->producer, at);
 }
 
-/* The doubtful entry: did its holder deal with it before it died? A frame that is in the ring and
- * was not dealt with is in flight, and on nobody's list. */
+/* Did the dead holder of the lock deal with the entry at comp_to? A frame in the ring that was not
+ * dealt with is in flight, and on no member's list. */
 static bool was_dealt(const struct sl_share *g, const struct sl_share_queue *q, uint64_t addr)
 {
 	uint32_t f;
@@ -79,7 +80,7 @@ static bool was_dealt(const struct sl_share *g, const struct sl_share_queue *q, 
 	return w.owner && (!w.flight || sl_load(&q->back[w.owner % SL_SHARE_MEMBERS]) == f + 1);
 }
 
-/* Finishes: what was dealt with is released. */
+/* Finishes the reaping: releases the entries that were dealt with. */
 static void mend_comp(struct sl_share *g, struct sl_share_queue *q, const struct sl_share_ring *r)
 {
 	uint32_t to = sl_load(&q->comp_to);
@@ -127,7 +128,7 @@ void sl_share_dead(struct sl_share *g, uint8_t member, const struct sl_share_rin
 /* An XSK's own rings ---------------------------------------------------------------------------
  */
 
-/* Undoes what was not published, or what is stuck: it was never sent. */
+/* Takes the flight out of frames that were not published or are stuck: they were never sent. */
 static void mend_tx(struct sl_share *g, const struct sl_share_xsk_rings *x, uint8_t dead)
 {
 	struct sl_share_xsk *rec = &g->xsk[x->xsk];
@@ -147,7 +148,7 @@ static void mend_tx(struct sl_share *g, const struct sl_share_xsk_rings *x, uint
 	sl_store(&rec->tx_to, from);
 }
 
-/* What the kernel put there and nobody took. */
+/* Takes what the kernel put into the receive ring and the dead member did not take. */
 void sl_share_take_rx(struct sl_share *g, uint8_t dead, const struct sl_share_xsk_rings *x,
 		      sl_share_late_fn *late, void *arg)
 {
@@ -174,8 +175,8 @@ void sl_share_take_rx(struct sl_share *g, uint8_t dead, const struct sl_share_xs
 /* Frames -----------------------------------------------------------------------------------------
  */
 
-/* The frames on the dead member's list have been sent; of those whose name is out already the
- * broken one. How many. */
+/* Makes the frames on the dead member's list, which were sent, its own without flight; also those
+ * whose owner a walk has taken out already. Returns how many. */
 static uint32_t empty_list(struct sl_share *g, struct sl_share_queue *q, uint8_t dead)
 {
 	uint32_t n = 0;
@@ -218,7 +219,7 @@ static int give(struct sl_share *g, const uint32_t *frames, uint32_t n)
 	return 0;
 }
 
-/* All that is the dead member's goes to the pool; what is in flight becomes nobody's. */
+/* Gives the dead member's frames to the pool; those in flight lose their owner. */
 static int walk(struct sl_share *g, uint8_t dead, struct sl_share_left *left)
 {
 	uint32_t chunk[CHUNK], n = 0, born = sl_min(sl_load(&g->head->born), g->nframes);
@@ -296,7 +297,7 @@ int sl_share_reap(struct sl_share *g, const struct sl_share_rings *r)
 		return err;
 	at = sl_load(r->comp.consumer);
 	end = sl_load_acquire(r->comp.producer);
-	if (end - at > r->comp.size) /* somebody has written there who should not */
+	if (end - at > r->comp.size) /* a member wrote there that should not */
 		end = at;
 	for (; at != end && n < CHUNK; at++) {
 		if (word_at(g, sl_load(&r->comp.addr[at & (r->comp.size - 1)]), &f) &&
@@ -311,7 +312,7 @@ int sl_share_reap(struct sl_share *g, const struct sl_share_rings *r)
 	return err ? err : (int)n;
 }
 
-/* Frames keep their name until they are in the pool, so that this, too, may be begun again. */
+/* Frames keep the queue's name until they are in the pool, so this can be begun again, too. */
 int sl_share_reclaim(struct sl_share *g, uint32_t queue)
 {
 	struct sl_share_queue *q = &g->queue[queue];

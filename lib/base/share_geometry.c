@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The layout of a group's memory, computed by its owner and checked by everybody else. */
+/* The layout of a group's memory, computed by its owner and checked by all other processes. */
 #include "base/share_geometry.h"
 
 #include <errno.h>

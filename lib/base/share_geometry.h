@@ -2,14 +2,14 @@
 /* Where everything lies in the memory of a group, and what the group's owner tells its members.
  *
  * The owner (the daemon, or a process with a broker of its own) computes the geometry, keeps it in
- * its own memory, and gives copies to members and to the vault. Nobody reads a layout out of the
+ * its own memory, and gives copies to members and to the vault. No process reads a layout from the
  * shared memory: every member writes there, so a layout found there is the last writer's word. */
 #ifndef SL_SHARE_GEOMETRY_H
 #define SL_SHARE_GEOMETRY_H
 
 #include "base/base.h"
 
-#define SL_SHARE_MEMBERS 128 /* ids; 0 is nobody, 1 the first member */
+#define SL_SHARE_MEMBERS 128 /* ids; 0: no member, 1: the first one */
 
 struct sl_share;
 
@@ -24,8 +24,8 @@ struct sl_share_geometry {
 };
 _Static_assert(sizeof(struct sl_share_geometry) == 112, "no holes: it is compared as bytes");
 
-/* What the owner tells: memory of its own, which the owner alone can write. Members map it
- * read-only, from a descriptor that was opened for reading. */
+/* Told by the group's owner: memory that the owner alone can write. Members map it read-only, from
+ * a descriptor that was opened for reading. */
 struct sl_share_told {
 	uint32_t open; /* queues that are open */
 	uint32_t reserved;
@@ -37,26 +37,27 @@ struct sl_share_told {
 };
 struct sl_share_told_queue {
 	uint32_t state;       /* enum sl_queue_state */
-	uint32_t ifindex, nr; /* which queue of which device it is */
+	uint32_t ifindex, nr; /* its device, and its number there */
 	uint32_t xsks;        /* of all members */
 };
 struct sl_share_told_xsk {
 	uint32_t used; /* its queue's number + 1, 0: free */
 };
 
-/* The layout for so many. */
+/* Computes the layout for these counts. */
 void sl_share_geometry_make(struct sl_share_geometry *l, uint32_t nframes, uint32_t shift,
 			    uint32_t nqueues, uint32_t nxsks);
 /* Is it what this version makes of its own counts, and are these within bounds? For one that came
  * from elsewhere: by the lease protocol, out of the vault. */
 bool sl_share_geometry_is_sound(const struct sl_share_geometry *l);
 
-/* Maps a group's two files, of whoever has made them. writes: this process is the owner, which
- * alone writes what is told. -EINVAL: the geometry is not sound; -EPROTO: a file is shorter, or can
- * still be made so. Nothing is mapped then. */
+/* Maps a group's two files, which any process may have made. writes: this process is the owner, so
+ * it alone writes the second one. -EINVAL: the geometry is not sound; -EPROTO: a file is shorter,
+ * or can still be made so. Nothing is mapped then. */
 int sl_share_open(struct sl_share *g, const struct sl_share_geometry *l, int fd, int told_fd,
 		  bool writes);
-/* Is that file of that many bytes at least, and sealed against shrinking? 0, -EPROTO, -errno. */
+/* Checks that the file has that many bytes at least and is sealed against shrinking. 0, -EPROTO,
+ * -errno. */
 int sl_share_check_file(int fd, uint64_t bytes);
 
 #endif

@@ -2,13 +2,13 @@
 /* Locks of a group that do not become free, as its owner sees them.
  *
  * Theory of operation: a lock's word is what some member wrote. The owner decides who is a member,
- * so a word that names nobody of the group, or the owner itself while the owner holds nothing, was
+ * so a word that names no member, or the owner itself while the owner holds nothing, was
  * written to do harm, or by a fault. A word that names a member is believed for a time: holders
  * keep a lock for a microsecond, so the same thread in every one of many looks has not let go, and
  * if its process is not stopped, it will not. */
 #include "base/share_watch.h"
 
-/* Does the word of a lock that is taken name nobody of the group? */
+/* Does the word of a lock that is taken name no member of the group? */
 static bool is_impossible(const struct sl_share *g, uint32_t word)
 {
 	uint32_t member = sl_rlock_named(word);

@@ -10,17 +10,17 @@ struct sl_share_watch {
 	uint32_t thread; /* the word that names it */
 	uint32_t looks;  /* one after the other that found the same */
 };
-/* What is wrong with a lock. */
+/* A lock that is out of order. */
 struct sl_share_fault {
-	int queue;       /* whose it is, -1: the pool's */
-	uint32_t word;   /* what stands there */
-	bool impossible; /* nobody who may have it; else the same thread has it all the time */
+	int queue;       /* the queue whose lock it is; -1: the pool's */
+	uint32_t word;   /* the lock's word */
+	bool impossible; /* no possible holder; else the same thread keeps it */
 };
 /* Is the member stopped, so that it cannot let go? */
 typedef bool sl_share_stopped_fn(void *arg, uint8_t member);
 /* Looks at all locks in use, at regular times; w: for the pool and for each queue (nqueues + 1),
- * zeros at first. True: one of them names nobody who could hold it, or has named the same thread
- * in so many looks, one after the other, of a member that is not stopped; f says which. */
+ * zeros at first. True: one of them names no possible holder, or has named the same thread, of a
+ * member that is not stopped, in `looks` looks one after the other; f says which. */
 bool sl_share_look(const struct sl_share *g, struct sl_share_watch *w, uint32_t looks,
 		   sl_share_stopped_fn *stopped, void *arg, struct sl_share_fault *f);
 

@@ -34,12 +34,12 @@ static union {
 } region __attribute__((aligned(PAGE)));
 struct sl_stats *sl_stats = &region.stats;
 
-/* What is counted for those who found no entry free. Never shared, never shown. */
+/* Counters for sockets, lanes and ports that found no entry free. Never shared, never shown. */
 static struct sl_sock_stats spill_sock;
 static struct sl_lane_stats spill_lane;
 static struct sl_port_stats spill_port;
 
-static uint32_t nsocks;    /* entries taken: a process with 100,000 sockets does not look for one */
+static uint32_t nsocks;    /* entries taken: when all are, the search for a free one is skipped */
 static uint32_t max_socks; /* ours: the one in the file is for readers */
 static char path[256];     /* of the shared file; "" when there is none */
 
@@ -61,8 +61,8 @@ static uint32_t file_size(void)
 	return (uint32_t)((n + PAGE - 1) / PAGE * PAGE);
 }
 
-/* Creates the file anew. A file of that name that is ours is a left-over: the process id is. (It
- * could be a live one of another pid namespace with the same directory; that one goes on unseen.) */
+/* Creates the file anew. An old file with our process id is a left-over. (Or it belongs to a live
+ * process of another pid namespace with the same directory; `sluice stat` no longer sees that.) */
 static int create_file(int dir, const char *name)
 {
 	int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
@@ -73,8 +73,9 @@ static int create_file(int dir, const char *name)
 	return fd;
 }
 
-/* Says that somebody has it, to who cannot see our process (sl_stats_is_held()): the lock is the
- * open file's, which the mapping keeps until this process and what it has forked have left it. */
+/* Locks the file, so that processes that cannot see ours know that it is in use
+ * (sl_stats_is_held()). The lock is the open file's: the mapping keeps it until this process and
+ * those it forked have left it. */
 static void hold_file(int fd)
 {
 	const struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -171,7 +172,7 @@ void sl_stats_child(void)
 	fill_header(file_size());
 }
 
-/* One line of a report: to the statistics file, or to the log at DEBUG. */
+/* Writes a line of a report to the statistics file; file < 0: to the log at DEBUG. */
 SL_PRINTF(2, 3)
 static void report(int file, const char *fmt, ...)
 {
@@ -274,12 +275,12 @@ void sl_stats_close(void)
 	path[0] = 0;
 }
 
-/* Claims are made under a busy mark, so that a reader never sees an entry that is not filled. */
+/* Takes an entry under a busy mark, so that a reader never sees one that is not filled. */
 #define ENTRY_BUSY 0x80000000u
 
 struct sl_sock_stats *sl_stats_sock_new(void)
 {
-	static uint32_t hint; /* below it everything is taken, mostly */
+	static uint32_t hint; /* entries below it are mostly taken */
 	uint32_t max = max_socks;
 
 	if (sl_load(&nsocks) >= max)
@@ -435,7 +436,7 @@ void sl_stats_serve(void)
 	uint32_t want;
 
 	if (!max_socks && sl_load(&sl_stats->magic) != SL_STATS_MAGIC)
-		return; /* not open yet: the header says nothing */
+		return; /* not open yet: the header is not filled */
 	level = __atomic_exchange_n(&sl_stats->log_level_want, -1, __ATOMIC_RELAXED);
 	details = __atomic_exchange_n(&sl_stats->log_details_want, -1, __ATOMIC_RELAXED);
 	want = sl_load_acquire(&sl_stats->zero_want);

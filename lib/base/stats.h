@@ -18,7 +18,7 @@
 #define SL_STAT_lane_(name)
 #define SL_STAT_port_(name)
 #define SL_STAT_proc_(name)
-/* One offloadable socket. */
+/* An offloadable socket. */
 struct sl_sock_stats {
 	uint32_t used; /* 0: free entry; set last */
 	int32_t fd;
@@ -142,7 +142,7 @@ void sl_stats_close(void); /* at exit: prints to SLUICE_STATS_FILE if set, unlin
 void sl_stats_child(void); /* after fork: private memory again */
 /* An entry for a socket; never NULL (a common spill-over entry when all are taken). */
 struct sl_sock_stats *sl_stats_sock_new(void);
-struct sl_sock_stats *sl_stats_sock_none(void); /* of what is not shown */
+struct sl_sock_stats *sl_stats_sock_none(void); /* counters that are not shown */
 void sl_stats_sock_free(struct sl_sock_stats *s);
 /* Calls fn for each entry in use. */
 void sl_stats_sock_for_each(void (*fn)(struct sl_sock_stats *s, void *arg), void *arg);
@@ -156,9 +156,9 @@ const char *sl_stats_path(void);
  * would take a descriptor's number away from it for a moment. */
 void sl_stats_sweep_begin(void);
 void sl_stats_sweep(void); /* once; later calls do nothing */
-/* Has a process the file mapped, of whatever process namespace? True when that cannot be asked. */
+/* Does a live process, of any pid namespace, use the file? True also when that cannot be asked. */
 bool sl_stats_is_held(int dir, const char *name);
-/* The process whose file has that name (without directory), 0: it is no such file. */
+/* The pid in the name of a counter file (without directory), 0: it is no such name. */
 uint32_t sl_stats_pid_of(const char *name);
 /* Called by the keeper about once a second while it is awake, and at each of its wake-ups: does
  * what the reader asked (log level, zeroing). */

@@ -13,7 +13,7 @@
 
 #define RUN "/run/sluice" /* sluiced's, or made by the first program of root's */
 
-/* Of a user: the part before the number, and after it. */
+/* Directories of a user's counters: the path before the user's number, and after it. */
 static const struct {
 	const char *before, *after;
 } places[] = {{RUN "/", ""}, {"/run/user/", "/sluice"}, {"/dev/shm/sluice-", ""}};
@@ -39,7 +39,8 @@ int sl_stats_dir_open(char *path, size_t size)
 	return fd;
 }
 
-/* Those of the place that there are; for root of all users. */
+/* Calls f for each directory of the place that this process may read: its user's; for root all
+ * users'. */
 static bool each_of(unsigned i, bool (*f)(const char *path, void *arg), void *arg)
 {
 	const char *before = places[i].before, *slash = strrchr(before, '/') + 1;

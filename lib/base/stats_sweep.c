@@ -2,8 +2,9 @@
 /* Removes the files of counters that killed programs of this user have left.
  *
  * A killed program removes nothing, and the daemon cannot do it instead: it is another user, has
- * given up that power, and may see another /run. So the next program of the same user does. It cannot see the processes of another pid namespace with the same directory, but
- * whoever lives has a lock on his file. */
+ * given up that power, and may see another /run. So the next program of the same user does it. It
+ * cannot see processes of another pid namespace that use the same directory, but every live process
+ * has a lock on its file. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

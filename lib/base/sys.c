@@ -31,10 +31,10 @@ long sl_syscall6(long nr, long a, long b, long c, long d, long e, long f)
 #endif
 }
 
-/* Cancellation as the C library itself does it around a system call. Its own functions cannot be
- * found from here: as a dependency of a preloaded library we stand behind it in the search order.
- * SL_APART: the assembler of a system call does not throw, as the compiler sees it; inlined into a
- * caller it would be no place from which the caller's clean-ups are found. */
+/* Makes a system call a cancellation point as the C library does. We cannot find the C library's
+ * own functions from here: as a dependency of a preloaded library we stand behind it in the search
+ * order. SL_APART: the compiler takes the assembler of a system call for code that cannot throw.
+ * Were it inlined, a cancellation would not find the clean-ups of the caller. */
 SL_APART long sl_sys_cancel6(long nr, long a, long b, long c, long d, long e, long f)
 {
 	long ret;

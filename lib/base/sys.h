@@ -23,7 +23,7 @@ long sl_syscall6(long nr, long a, long b, long c, long d, long e, long f);
 	sl_syscall6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 #define sl_sys(...) sl_sys_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
 
-/* The same as int; its value may be ignored. */
+/* sl_sys() as an int, which the caller may ignore. */
 #define sl_sysi(...)                                                                               \
 	({                                                                                         \
 		int ret_ = (int)sl_sys(__VA_ARGS__);                                               \
@@ -70,7 +70,7 @@ static inline int sl_sys_close(int fd)
 	return sl_sysi(SYS_close, fd);
 }
 
-/* The same as a cancellation point, for calls that may sleep; call with no lock held. */
+/* sl_sys() as a cancellation point, for calls that may sleep; call with no lock held. */
 long sl_sys_cancel6(long nr, long a, long b, long c, long d, long e, long f);
 #define sl_sys_cancel_(nr, a, b, c, d, e, f, ...)                                                  \
 	sl_sys_cancel6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))

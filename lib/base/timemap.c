@@ -8,7 +8,7 @@
  * period, as signed, so stamps may be a little older or younger than the pair. */
 #include "base/timemap.h"
 
-#define MEASURE_NS 100000000ull /* between pairs that a rate is measured by */
+#define MEASURE_NS 100000000ull /* least time between two pairs that measure a rate */
 #define FRESH_NS   1000000000ull
 #define MOST_PPM   1000ull
 #define JITTER_NS  50000 /* of a reading */
@@ -36,7 +36,7 @@ uint64_t sl_timemap_good_ns(const struct sl_timemap *m)
 	return sl_min(period_ns(m) / 4, (uint64_t)FRESH_NS);
 }
 
-/* Counts from the last pair; back: before it. */
+/* Counts between the last pair and raw; *back: raw lies before the pair. */
 static uint64_t distance(const struct sl_timemap *m, uint64_t raw, bool *back)
 {
 	uint64_t counts = (raw - m->raw) & m->mask;
@@ -53,7 +53,7 @@ uint64_t sl_timemap_ns(const struct sl_timemap *m, uint64_t raw)
 	return back ? m->ns - ns : m->ns + ns;
 }
 
-/* Between the last pair and this one no clock was set, and the counter has not wrapped. */
+/* True: between the last pair and this one no clock was set, and the counter has not wrapped. */
 static bool follows(const struct sl_timemap *m, uint64_t raw, uint64_t ns)
 {
 	uint64_t passed = ns - m->ns, told;

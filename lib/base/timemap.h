@@ -33,8 +33,8 @@ struct sl_timecounter {
 };
 uint64_t sl_timecounter_ns(const struct sl_timecounter *c, uint64_t raw);
 
-/* The PHC of a device against CLOCK_REALTIME (PTP_SYS_OFFSET_EXTENDED, ptp_sys_offset_extended):
- * of n readings {before, PHC, after} in nanoseconds the one that took least. */
+/* Pairs a device's PHC with CLOCK_REALTIME (PTP_SYS_OFFSET_EXTENDED, ptp_sys_offset_extended):
+ * takes the fastest of n readings {before, PHC, after}, in nanoseconds. */
 struct sl_ptp_reading {
 	uint64_t before_ns, phc_ns, after_ns;
 };

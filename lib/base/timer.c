@@ -89,7 +89,7 @@ void sl_timer_cancel(struct sl_wheel *w, struct sl_timer *t)
 	w->armed--;
 }
 
-/* The next tick at which a slot is to be opened; false: all are empty. */
+/* The next slot to open, and the tick at which it starts; false: all slots are empty. */
 static bool next_slot(const struct sl_wheel *w, unsigned *level, unsigned *slot, uint64_t *tick)
 {
 	for (unsigned l = 0; l < SL_WHEEL_LEVELS; l++) {
@@ -155,8 +155,7 @@ unsigned sl_wheel_run(struct sl_wheel *w, uint64_t now_us,
 	struct sl_list head;
 	unsigned level, slot, n;
 
-	/* What fire() arms for a time that has passed is left for the next run: it cannot hold us.
-	 */
+	/* Timers that fire() arms for a time in the past wait for the next run: this one ends. */
 	take_due(w, &head);
 	n = fire_all(w, &head, fire, arg);
 	while (next_slot(w, &level, &slot, &tick) && tick <= target) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whom this process believes. */
+/* Checks of files, directories and the environment before this process trusts them. */
 #include "base/trust.h"
 
 #include <fcntl.h>

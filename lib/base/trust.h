@@ -14,14 +14,14 @@ bool sl_is_secure_exec(void);
  * is too long, or /proc is not there; real is "" then. Async-signal-safe. */
 bool sl_path_resolve(const char *path, char *real, size_t size);
 
-/* May the file be executed? Nobody but root and this process's user can write to it, or to a
+/* May the file be executed? True: only root and this process's user can write to it, or to a
  * directory on its way; sticky directories like /tmp may stand there. path: absolute; links are
  * followed. */
 bool sl_file_is_trusted(const char *path);
 
 /* Opens a directory that belongs to this process's user alone: its own, mode 0700, no link in
  * place of its last part; makes it where it is not there. The descriptor, -ENOENT and other errors
- * of mkdir(2) and open(2), or -EPERM: somebody else made one of that name. */
+ * of mkdir(2) and open(2), or -EPERM: another user made one of that name. */
 int sl_own_dir(const char *path);
 
 /* Text of another process for a terminal: control characters become question marks, those of

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A lane's trade with the pool of frames. */
+/* Moves frames between a lane's cache and the pool. */
 #include "base/heap.h"
 #include "io/frame.h"
 
@@ -28,7 +28,7 @@ int sl_pool_attach(uint8_t *base, uint32_t mtu, const struct sl_share *g, uint8_
 	return 0;
 }
 
-#define PIECES    16u /* of what is left, at most one at a time */
+#define PIECES    16u /* a fetch takes at most this fraction of what is left */
 #define PIECE_MIN 8u
 
 static uint32_t could_get(const struct sl_frames *c)
@@ -36,7 +36,7 @@ static uint32_t could_get(const struct sl_frames *c)
 	return sl_frames_left() + c->n + sl_frames_spent(c);
 }
 
-/* Frames that queues may hold in all: of a group, the member's quota. */
+/* Frames that this process may hold: its quota in the group. */
 static uint32_t budget(void)
 {
 	uint32_t quota = sl_load(&sl_pool.share.told->member[sl_pool.me].quota);
@@ -44,8 +44,8 @@ static uint32_t budget(void)
 	return sl_min(quota, sl_pool.nframes);
 }
 
-/* Takes a piece of what is left into the cache. Many lanes do not take all that there is: the fewer
- * are left, the smaller is a piece. How many. */
+/* Takes a piece of what is left into the cache, and returns its size. The fewer frames are left,
+ * the smaller is a piece, so that many lanes together do not empty the pool. */
 static uint32_t take_piece(struct sl_frames *c)
 {
 	uint32_t want = sl_min((uint32_t)SL_FRAME_BATCH, SL_FRAME_CACHE - c->n), n;
@@ -56,8 +56,8 @@ static uint32_t take_piece(struct sl_frames *c)
 	return n;
 }
 
-/* Has the lane more than its reserve, or gets it? The pool may look spent while most frames lie in
- * the caches of lanes that receive little. */
+/* Has the lane more than its reserve? Fetches frames if not: the pool may look spent while most
+ * frames lie in the caches of lanes that receive little. */
 static bool has_reserve(struct sl_frames *c)
 {
 	while (c->n + sl_frames_spent(c) <= c->floor && take_piece(c))

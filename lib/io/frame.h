@@ -13,11 +13,11 @@
 #define SL_FRAME_SPENT 512 /* power of two */
 #define SL_FRAME_FLOOR 64  /* of a lane's cache, what no queue takes */
 
-/* Who pays for a frame that is being sent: their count of bytes under way, or NULL. */
+/* Sender's count of bytes under way, against which a frame that is being sent counts. */
 struct sl_frame_charge {
-	uint32_t *wmem; /* in memory that is never unmapped; atomic */
+	uint32_t *wmem; /* in memory that is never unmapped; atomic. NULL: none */
 	uint32_t bytes;
-	uint32_t tag; /* theirs, of a packet that waits to be posted (pace.h); 0: none */
+	uint32_t tag; /* the sender's, of a packet that waits to be posted (pace.h); 0: none */
 };
 
 struct sl_pool {
@@ -26,7 +26,7 @@ struct sl_pool {
 	uint32_t shift;            /* log2 of the frame size */
 	uint32_t mtu;              /* bytes of the longest IP packet that one is received into */
 	uint8_t me;                /* our member of the group */
-	uint32_t free_word;        /* of a frame that is ours and that nobody holds */
+	uint32_t free_word;        /* of a frame that is ours and has no holder */
 	union sl_frame_word *word; /* for each frame; shared */
 	struct sl_frame_charge *charge; /* for each frame in flight of ours; NULL: none */
 	struct sl_share share;
@@ -47,16 +47,16 @@ enum sl_scarcity {
 struct sl_frames {
 	uint32_t n;
 	uint32_t idx[SL_FRAME_CACHE];
-	/* Received into and done with: for the fill ring again, in the order in which they came.
-	 * Its frames then lie in memory one after the other, which the processor sees ahead, and
-	 * those that are sent, last in first out, stay in its cache. */
+	/* Received frames that are no longer needed, for the fill ring again, in the order in which
+	 * they came: so its frames lie in memory one after the other, which the processor
+	 * prefetches, and frames for sending, last in first out, stay in its cache. */
 	uint32_t spent_head, spent_tail;
 	uint32_t spent[SL_FRAME_SPENT];
-	/* Received, less put into fill rings, since it was last told the group. */
+	/* Frames received less frames put into fill rings, not yet told the group. */
 	int32_t gained;
 	uint8_t scarcity; /* enum sl_scarcity, when frames were traded last */
-	/* Of idx, what is for fill rings and for segments without data alone, half of it for the
-	 * latter. 0: the lane has no leg, and needs no reserve (SL_SPENT). */
+	/* The last so many of idx are for fill rings and segments without data alone; fill rings
+	 * leave half of them. 0: the lane has no leg, and needs no reserve (SL_SPENT). */
 	uint8_t floor;
 	/* The frame that small packets are copied into one behind the other: number + 1, 0: none;
 	 * and where the next begins. */
@@ -79,8 +79,8 @@ static inline uint32_t sl_frames_left(void)
 /* Looks how short frames are now; also remembers that. */
 enum sl_scarcity sl_frames_look(struct sl_frames *c);
 
-/* The same for the packet path: looks only while they are short. Those who trade with the pool
- * (sl_frames_count()) find out when they become so. */
+/* sl_frames_look() for the packet path: looks only while frames are scarce. sl_frames_count(),
+ * called after trading with the pool, finds out when they become so. */
 static inline enum sl_scarcity sl_frames_scarcity(struct sl_frames *c)
 {
 	return sl_likely(c->scarcity == SL_PLENTY) ? SL_PLENTY : sl_frames_look(c);
@@ -99,7 +99,7 @@ static inline uint8_t *sl_frame_ptr(uint32_t frame)
 	return sl_pool.base + ((size_t)frame << sl_pool.shift);
 }
 
-/* How many hold it. */
+/* Number of references. */
 static inline uint16_t sl_frame_refs(uint32_t frame)
 {
 	return sl_load_acquire(&sl_pool.word[frame].refs);
@@ -123,7 +123,7 @@ static inline uint32_t sl_frame_get(struct sl_frames *c)
 	return f;
 }
 
-/* The same for what is sent at once and comes back: also one of the floor. */
+/* sl_frame_get() for a packet that is sent at once and comes back: also takes from the floor. */
 static inline uint32_t sl_frame_get_last(struct sl_frames *c)
 {
 	uint32_t f;
@@ -135,7 +135,7 @@ static inline uint32_t sl_frame_get_last(struct sl_frames *c)
 	return f;
 }
 
-/* A frame that nobody holds any more. */
+/* Puts a frame without holder into the cache. */
 static inline void sl_frame_free(struct sl_frames *c, uint32_t frame)
 {
 	if (sl_unlikely(c->n == SL_FRAME_CACHE)) {
@@ -148,26 +148,26 @@ static inline void sl_frame_free(struct sl_frames *c, uint32_t frame)
 	c->idx[c->n++] = frame;
 }
 
-/* The frame is going out at the expense of *wmem. */
+/* The frame is being sent, and counts in *wmem until it has come back. */
 static inline void sl_frame_charge(uint32_t frame, uint32_t *wmem, uint32_t bytes)
 {
 	sl_pool.charge[frame] = (struct sl_frame_charge){wmem, bytes, 0};
 	__atomic_fetch_add(wmem, bytes, __ATOMIC_RELAXED);
 }
 
-/* One holder more (any lane). */
+/* Adds a reference. Any lane may. */
 static inline void sl_frame_ref(uint32_t frame)
 {
 	__atomic_fetch_add(&sl_pool.word[frame].refs, 1, __ATOMIC_RELAXED);
 }
 
-/* The same by the single holder, in whose hands it is. */
+/* Adds a reference to a frame when the caller has the only one. */
 static inline void sl_frame_ref_single(uint32_t frame)
 {
 	sl_store(&sl_pool.word[frame].refs, 2);
 }
 
-/* Drops a reference; the last one frees. A single holder needs no atomic: nobody else can add. */
+/* Drops a reference; the last one frees. The single holder needs no atomic: no other can add. */
 static inline void sl_frame_put(struct sl_frames *c, uint32_t frame)
 {
 	if (sl_frame_refs(frame) == 1 ||
@@ -180,9 +180,9 @@ static inline uint32_t sl_frames_spent(const struct sl_frames *c)
 	return c->spent_tail - c->spent_head;
 }
 
-/* May a queue that holds so many frames have no more? divisor: of what is left, one queue gets such
- * a part (Choudhury and Hahne, 1998: one that nobody reads starves no other). sharers: how many
- * queues share it once frames are scarce, about. */
+/* True: a queue that holds so many frames may have no more. divisor: one queue gets this part of
+ * what is left (Choudhury and Hahne, 1998: a queue that is not read starves no other). sharers:
+ * about how many queues share it once frames are scarce. */
 bool sl_frames_is_over(struct sl_frames *c, uint32_t held, uint32_t divisor, uint32_t sharers);
 
 #define SL_QUEUE_FRAMES 16 /* that a queue may hold in any case while there are plenty */
@@ -215,7 +215,7 @@ static inline uint32_t sl_frame_take_spent(struct sl_frames *c)
 	return c->spent[c->spent_head++ & (SL_FRAME_SPENT - 1)];
 }
 
-/* As sl_frame_put(), of a frame that was received and is of no use any more. */
+/* sl_frame_put() for a received frame that is no longer needed: it goes to the fill ring again. */
 static inline void sl_frame_spent(struct sl_frames *c, uint32_t frame)
 {
 	if (sl_frame_refs(frame) != 1 || sl_frames_spent(c) == SL_FRAME_SPENT) {
@@ -233,14 +233,14 @@ static inline void sl_frame_posted(uint32_t frame, uint8_t how)
 	sl_store(&sl_pool.word[frame].flight, how);
 }
 
-/* The device is done with it. sl_frame_sent() is to follow. */
+/* The device is done with the frame. Call sl_frame_sent() next. */
 static inline void sl_frame_landed(uint32_t frame)
 {
 	sl_store(&sl_pool.word[frame].flight, 0);
 }
 
 /* A sent frame of ours has come back: the device's reference is dropped (TCP may hold it until it
- * is acknowledged). Tells who paid. */
+ * is acknowledged), and the sender's count of bytes under way goes down. */
 static inline void sl_frame_sent(struct sl_frames *c, uint32_t frame)
 {
 	struct sl_frame_charge *ch = &sl_pool.charge[frame];

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* AF_XDP transmit with segmentation.
  *
- * Theory of operation: AF_XDP has none, and in copy mode each frame costs the kernel an skb, a copy
- * and, on a veth, a softirq of its own. So what TCP posts as one large segment (stack/train.c) goes
- * whole by a packet socket with a virtio-net header (packet(7), PACKET_VNET_HDR): the device takes
- * it as it is, or the kernel segments it. All else goes by the ring. Nothing overtakes: the ring is
- * started, and found empty, before the packet socket is used, which is done with the bytes when the
- * call returns; and only devices with one transmit queue are used so, whose qdisc both ways bypass.
- * Without a qdisc (veth) there is nothing to bypass, and the way around it would not segment in
- * software. What the packet socket does not take is cut here (io/offload.c) and goes by the ring,
- * and so does all for a moment: its queue is full, or the device does not segment any more. */
+ * Theory of operation: AF_XDP cannot segment, and in copy mode each frame costs the kernel an skb,
+ * a copy and, on a veth, a softirq. So a large segment of TCP's (stack/train.c) goes whole through
+ * a packet socket with a virtio-net header (packet(7), PACKET_VNET_HDR): the device takes it as it
+ * is, or the kernel segments it. All other packets go by the ring. No packet overtakes another: the
+ * ring is started, and found empty, before the packet socket is used, and a call on the packet
+ * socket returns when it is done with the bytes. Only devices with one transmit queue are used this
+ * way, and both ways bypass its qdisc. Without a qdisc (veth) there is nothing to bypass, and
+ * PACKET_QDISC_BYPASS would keep the kernel from segmenting in software. A segment that the packet
+ * socket refuses is cut here (io/offload.c) and goes by the ring; unless its buffer was full, so
+ * does all else for REST_NS: the device may not segment any more. */
 #include "io/gso.h"
 
 #include <errno.h>
@@ -31,19 +32,19 @@
 #include "wire/finish.h"
 #include "wire/tcp_seg.h"
 
-#define REST_NS 10000000ull /* what is refused has been copied: 0.1 % of the time, at most */
+#define REST_NS 10000000ull /* pause after a refusal: a refused packet was copied for nothing */
 #define SNDBUF  (4 << 20)
 
 struct sl_gso {
 	int fd;
 	uint32_t serial;  /* of the last post that can be carried on */
 	uint32_t n;       /* descriptors of the run that may be carried on */
-	uint64_t rest_ns; /* nothing by the packet socket until then; 0: it may */
+	uint64_t rest_ns; /* the packet socket is not used until then; 0: it may be used */
 	struct sl_frames *frames;
 	struct sl_tx_desc run[SL_TSO_SEGS];
 };
 
-/* As packets of their own, by the ring, which has room. */
+/* Posts the run as single packets on the ring, which has room. */
 static void run_by_ring(struct sl_xsk *x)
 {
 	struct sl_offload_undo undo = {.nr = 0};
@@ -57,7 +58,7 @@ static void run_by_ring(struct sl_xsk *x)
 	sl_xsk_tx_ops.post(&x->tx, g->run, g->n);
 }
 
-/* True: it has gone. */
+/* Sends the run by the packet socket. True: it has gone. */
 static bool run_by_packet(struct sl_gso *g)
 {
 	const struct sl_tx_desc *first = &g->run[0];
@@ -87,7 +88,7 @@ static bool run_by_packet(struct sl_gso *g)
 	vnet.csum_start = (uint16_t)l4;
 	err = sl_sys_sendmsg(g->fd, &m, MSG_DONTWAIT);
 	if (sl_unlikely(err < 0)) {
-		if (err != -EAGAIN) /* its buffer is full: only this one */
+		if (err != -EAGAIN) /* no pause when its buffer is full */
 			g->rest_ns = sl_now_ns() + REST_NS;
 		return false;
 	}
@@ -96,18 +97,18 @@ static bool run_by_packet(struct sl_gso *g)
 	return true;
 }
 
-/* All that is on the ring is under way. */
+/* Starts what is on the ring. True: the kernel has taken all of it. */
 static bool ring_is_started(struct sl_xsk *x)
 {
 	return sl_xsk_tx_is_empty(x) || (!sl_xsk_tx_ops.kick(&x->tx) && sl_xsk_tx_is_empty(x));
 }
 
-/* What was posted last can be carried on no more. */
+/* Ends the run: sends it by the packet socket, or by the ring. */
 static void end_run(struct sl_xsk *x)
 {
 	struct sl_gso *g = x->gso;
 
-	/* The ring counts its own. */
+	/* The ring counts its packets again. */
 	x->tx.posted -= g->n;
 	if (g->n == 1 || g->rest_ns || !ring_is_started(x) || !run_by_packet(g))
 		run_by_ring(x);
@@ -115,7 +116,7 @@ static void end_run(struct sl_xsk *x)
 	x->tx.open = 0;
 }
 
-/* Of a packet that may be carried on: not in a VLAN, whose tags few devices segment behind. */
+/* The number for tx.open; 0: the run ends here (few devices segment behind a VLAN tag). */
 static uint32_t next_open(struct sl_gso *g)
 {
 	const uint8_t *type = sl_frame_ptr(g->run[0].frame) + g->run[0].off + 12;
@@ -148,7 +149,7 @@ static unsigned gso_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsig
 	struct sl_xsk *x = sl_container_of(tx, struct sl_xsk, tx);
 	unsigned done = 0;
 
-	/* What is not carried on, as most packets are not, costs nothing more than without us. */
+	/* Most packets are not part of a run: they go to the ring without further cost. */
 	if (sl_likely(n == 1 && !descs->hdr && !x->gso->n))
 		return sl_xsk_tx_ops.post(tx, descs, 1);
 	while (done < n && post_one(x, &descs[done]))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What backends call upward. */
+/* The function that backends call when they know a packet's send time. */
 #include "io/io.h"
 
 void (*sl_tx_on_stamp)(const struct sl_tx_ask *ask, uint64_t hw_ns);

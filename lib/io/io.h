@@ -12,7 +12,7 @@ struct sl_rx_desc {
 	uint32_t frame;
 	uint16_t off; /* of the packet from the frame's start; metadata is in front of it */
 	uint16_t len;
-	bool more; /* the packet goes on in the next one, which has but its bytes */
+	bool more; /* the packet goes on in the next one, which has only more of its bytes */
 };
 #define SL_RX_BUFS 8 /* frames of a packet at most */
 
@@ -22,18 +22,19 @@ struct sl_tx_desc {
 	uint16_t off;
 	uint16_t len;
 	uint8_t flags; /* SL_TXD_* */
-	uint8_t hdr;   /* of a TCP segment that may be carried on, or carries on one: headers */
+	uint8_t hdr; /* bytes of headers of a TCP segment that starts or continues a run; else 0 */
 };
-/* The device is to write the checksums (SL_TX_CSUM). */
+/* The device must write the checksums (SL_TX_CSUM). */
 #define SL_TXD_CSUM (1u << 0)
-/* The bytes alone of the next TCP segment after the one of the descriptor before it (SL_TX_TSO):
- * the headers are those of the first of them, whose length all but the last one have. There is room
- * for headers in front of them. The first must have been posted since the last kick. */
+/* The payload alone of the TCP segment that follows the previous descriptor's (SL_TX_TSO). The
+ * first descriptor of such a run has the headers, and must have been posted since the last kick;
+ * all segments but the last are as long as the first. There is room for headers in front of each.
+ */
 #define SL_TXD_CONT (1u << 1)
 /* The packet goes on in the next descriptor, which is given to post() with it (SL_TX_SG). */
 #define SL_TXD_MORE (1u << 2)
 
-/* Who wants to know when a packet left. */
+/* A request to be told when a packet left. */
 struct sl_tx_ask {
 	void *lane, *who;
 	uint64_t what;
@@ -44,8 +45,8 @@ struct sl_tx;
 
 struct sl_rx_ops {
 	const char *name;
-	/* Takes up to n received frames, and what of the last packet is in further ones: up to n +
-	 * SL_RX_BUFS - 1. Returns how many. */
+	/* Takes up to n received frames, and further ones that the last packet goes on in: up to n
+	 * + SL_RX_BUFS - 1. Returns how many. */
 	unsigned (*burst)(struct sl_rx *rx, struct sl_rx_desc *descs, unsigned n);
 	/* Gives the device frames to receive into; true if it is well supplied. */
 	bool (*refill)(struct sl_rx *rx, struct sl_frames *cache);
@@ -62,19 +63,19 @@ struct sl_tx_ops {
 	 * -ENXIO: the device is gone. The one system call of the transmit path. */
 	int (*kick)(struct sl_tx *tx);
 	/* Takes completed frames back; returns how many. Costs a look at what the device writes:
-	 * call it when unreaped has grown. Who needs them calls sl_tx_reap(). */
+	 * call it when unreaped has grown. A caller that needs frames calls sl_tx_reap(). */
 	unsigned (*reap)(struct sl_tx *tx, struct sl_frames *cache);
-	/* Has the device tell, soon, of what was started last, too. NULL: it does. */
+	/* Makes the device report soon what was started last. NULL: it does so by itself. */
 	void (*settle)(struct sl_tx *tx);
 	void (*close)(struct sl_tx *tx, struct sl_frames *cache);
-	/* Of the packet that was posted last sl_tx_on_stamp() is to be told, from reap() or
-	 * close(). False: too many are. NULL without SL_TX_STAMP. */
+	/* Asks for the send time of the packet posted last: reap() or close() passes it to
+	 * sl_tx_on_stamp(). False: too many are waited for. NULL without SL_TX_STAMP. */
 	bool (*stamp)(struct sl_tx *tx, const struct sl_tx_ask *ask);
 	/* How many post() would take now. NULL: it is not known. */
 	uint32_t (*room)(struct sl_tx *tx);
 };
-/* Set once, by who asks. hw_ns: by the device's clock, converted as the settings say; 0: it is not
- * known. */
+/* Set once, by the layer that asks. hw_ns: by the device's clock, converted as the settings say; 0:
+ * it is not known. */
 extern void (*sl_tx_on_stamp)(const struct sl_tx_ask *ask, uint64_t hw_ns);
 #define SL_TX_CSUM  (1u << 0) /* the device writes checksums */
 #define SL_TX_TSO   (1u << 1) /* the device segments */
@@ -82,26 +83,27 @@ extern void (*sl_tx_on_stamp)(const struct sl_tx_ask *ask, uint64_t hw_ns);
 #define SL_TX_WAITS (1u << 3) /* what is posted is not with a device yet */
 #define SL_TX_SG    (1u << 4) /* a packet may be in SL_TX_BUFS frames */
 #define SL_TX_BUFS  8
-/* What one packet of SL_TX_TSO may have: segments, bytes of payload. */
+/* The most that one packet of SL_TX_TSO may have: segments, bytes of payload. */
 #define SL_TSO_SEGS  16
 #define SL_TSO_BYTES 65000
 
-/* What every backend's state starts with. */
+/* The part of a backend's state that all backends have. */
 struct sl_rx {
 	const struct sl_rx_ops *ops;
 	bool hungry;  /* refill() found no frames: nothing may come until there are some */
-	bool several; /* of what burst() took last some may be packets in several frames */
-	bool cut;     /* what comes first is the rest of one in more than SL_RX_BUFS */
+	bool several; /* some packets that burst() took last may be in several frames */
+	bool cut;     /* the next frames are the rest of a packet in more than SL_RX_BUFS */
 };
 struct sl_tx {
 	const struct sl_tx_ops *ops;
 	uint32_t caps;     /* SL_TX_* */
-	uint32_t open;     /* another one after each post; 0: nothing that could be carried on */
+	uint32_t open;     /* changes with each post; 0: no run that could be carried on */
 	uint32_t posted;   /* frames put on the ring since the last kick */
 	uint32_t unreaped; /* frames posted since the last reap */
 };
 
-/* As reap(), for who needs frames, or waits for what is under way: calls it again and again. */
+/* Calls reap(), and has the device report when that finds nothing. For callers that need frames or
+ * wait for packets under way: they call it again and again. */
 static inline unsigned sl_tx_reap(struct sl_tx *tx, struct sl_frames *cache)
 {
 	unsigned n = tx->ops->reap(tx, cache);

@@ -3,8 +3,8 @@
  *
  * Theory of operation: it does what a device does. A posted frame is copied into one that the
  * other end has supplied by refill, and comes back by reap; the copy waits in the list of the
- * receiving end, in order of arrival, until the caller's clock has got there. No clock is read and
- * no chance is taken but the seed's, so a run can be repeated exactly. */
+ * receiving end, in order of arrival, until the caller's clock has got there. No clock is read, and
+ * all random numbers come from the seed, so a run can be repeated exactly. */
 #include "base/heap.h"
 #include "io/loop.h"
 
@@ -26,7 +26,7 @@ static bool happens(struct sl_loop_end *e, uint32_t ppm)
 	return ppm && next_random(e) % 1000000 < ppm;
 }
 
-/* Behind all that arrive no later: equal delays keep the order. */
+/* Inserts a packet behind all that arrive no later, so that equal delays keep the order. */
 static void put_in_order(struct sl_loop_end *to, const struct sl_loop_pkt *p)
 {
 	uint32_t i;
@@ -41,7 +41,7 @@ static void put_in_order(struct sl_loop_end *to, const struct sl_loop_pkt *p)
 	to->way[i] = *p;
 }
 
-/* What the wire does to one packet's bytes and time. */
+/* Copies a packet to the other end: may damage it, and decides when it arrives. */
 static void carry(struct sl_loop_end *from, const struct sl_tx_desc *d)
 {
 	struct sl_loop_end *to = from->peer;

@@ -7,8 +7,8 @@
 
 #define SL_LOOP_HEADROOM 256 /* in front of a received packet, as XDP has it */
 
-/* One direction. Chances are in parts per million; the same seed gives the same packets the same
- * fate. May be changed at any time. */
+/* The properties of a direction. Chances are in parts per million; the same seed gives the same
+ * packets the same fate. May be changed at any time. */
 struct sl_loop_path {
 	uint32_t loss_ppm;
 	uint32_t dup_ppm;
@@ -29,7 +29,7 @@ struct sl_loop_pkt {
 	struct sl_rx_desc desc;
 };
 
-/* One end of the wire. rx and tx are what a lane uses. */
+/* An end of the wire. A lane uses rx and tx. */
 struct sl_loop_end {
 	struct sl_rx rx;
 	struct sl_tx tx;
@@ -44,7 +44,7 @@ struct sl_loop_end {
 	uint32_t *comp; /* frames that were sent */
 	uint32_t ncomp;
 	bool down; /* nothing can be sent now: kick says -ENETDOWN */
-	bool gone; /* nor ever: kick says -ENXIO */
+	bool gone; /* nothing can be sent ever again: kick says -ENXIO */
 	/* counters of what this end sent */
 	uint64_t sent, lost, doubled, late, damaged;
 	uint64_t refused;   /* not for the peer */
@@ -54,7 +54,7 @@ struct sl_loop_end {
 struct sl_loop {
 	struct sl_loop_end end[2];
 	uint32_t depth;  /* entries of each ring */
-	uint64_t now_ns; /* what the caller says */
+	uint64_t now_ns; /* as the caller set it */
 };
 
 /* Makes the wire over the frame pool; both directions start perfect and without delay. depth:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is wrong, by a completion's syndrome. */
+/* Turns the syndrome of a failed completion into the status that libibverbs would give. */
 #if __has_include(<infiniband/verbs.h>)
 #include "io/mlx5_cqe.h"
 

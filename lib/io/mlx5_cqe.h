@@ -9,7 +9,7 @@
 #include "base/base.h"
 #include "io/mlx5_mmio.h"
 
-/* A completion queue, of which we are the only reader. */
+/* A completion queue; we are its only reader. */
 struct sl_mlx5_cq {
 	const uint8_t *last; /* of the first entry, the 64 bytes that count: its last */
 	uint32_t *record;    /* tells the device what was read */
@@ -18,7 +18,7 @@ struct sl_mlx5_cq {
 	uint32_t read;
 };
 
-/* The next entry, or NULL. It is the device's again from sl_mlx5_cq_release() on. */
+/* The next entry, or NULL. Belongs to the device again after sl_mlx5_cq_release(). */
 static inline const struct mlx5_cqe64 *sl_mlx5_cq_next(struct sl_mlx5_cq *cq)
 {
 	const struct mlx5_cqe64 *cqe =

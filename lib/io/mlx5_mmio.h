@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What orders memory before a ConnectX (rdma-core: util/udma_barrier.h says the same of more
- * machines), and its doorbell: a record in memory, which the device reads when it likes, and a
- * register, mapped write-combining, that has it look (providers/mlx5/qp.c: post_send_db()). */
+/* Memory barriers for a ConnectX (rdma-core has them for more machines: util/udma_barrier.h), and
+ * its doorbell: a record in memory, which the device reads when it likes, and a register, mapped
+ * write-combining, that makes it look (providers/mlx5/qp.c: post_send_db()). */
 #ifndef SL_MLX5_MMIO_H
 #define SL_MLX5_MMIO_H
 
@@ -26,7 +26,7 @@
 #define sl_wc_flush()    __asm__ volatile("dsb st" ::: "memory")
 #define sl_from_device() __asm__ volatile("dsb ld" ::: "memory")
 #else
-#define SL_MLX5_DIRECT   0 /* not known: libibverbs does it */
+#define SL_MLX5_DIRECT   0 /* unknown machine: libibverbs makes the requests */
 #define sl_to_device()   __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #define sl_wc_flush()    __atomic_thread_fence(__ATOMIC_SEQ_CST)
 #define sl_from_device() __atomic_thread_fence(__ATOMIC_SEQ_CST)

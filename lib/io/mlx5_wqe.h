@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests to send as a ConnectX reads them: a control segment, an Ethernet segment with the
- * headers that are to be in it, and where the rest is, or the rest itself. Bytes only: what they
- * are written to is the caller's. (providers/mlx5/qp.c of rdma-core and the kernel's
+ * headers that belong in it, and where the rest is, or the rest itself. Writes bytes only, into
+ * memory of the caller's. (providers/mlx5/qp.c of rdma-core and the kernel's
  * include/linux/mlx5/qp.h are the sources.) */
 #ifndef SL_MLX5_WQE_H
 #define SL_MLX5_WQE_H
@@ -14,14 +14,14 @@
 #define SL_MLX5_WQE_MAX    1024u /* bytes; its length is told in 6 bits, by 16 */
 #define SL_MLX5_INLINE_MAX (SL_MLX5_WQE_MAX - 16 - 36)
 
-/* What all requests of a queue have in common. */
+/* The fields that are the same in all requests of a queue. */
 struct sl_mlx5_wqe {
 	uint32_t qpn;      /* << 8 */
-	uint32_t l2_bytes; /* of each packet, the device wants in the Ethernet segment */
+	uint32_t l2_bytes; /* bytes of each packet that the device wants in the Ethernet segment */
 };
 #define SL_MLX5_SIGNALLED MLX5_WQE_CTRL_CQ_UPDATE
 
-/* Where in it things are. */
+/* Offsets in a request. */
 #define SL_MLX5_ETH_AT 16u
 #define SL_MLX5_HDR_AT                                                                             \
 	(SL_MLX5_ETH_AT + (uint32_t)offsetof(struct mlx5_wqe_eth_seg, inline_hdr_start))
@@ -65,9 +65,9 @@ static inline void sl_mlx5_put_data(uint8_t *seg, uint64_t addr, uint32_t bytes,
 	sl_mlx5_put64(seg + 8, addr);
 }
 
-/* All of these return the request's bytes. */
+/* All functions below return the length of the request in bytes. */
 
-/* The packet itself is in it. */
+/* A request that contains the packet itself. */
 static inline uint32_t sl_mlx5_put_inline(uint8_t *wqe, const struct sl_mlx5_wqe *q, uint16_t index,
 					  uint8_t ctrl, bool csum, const uint8_t *packet,
 					  uint32_t len)
@@ -86,7 +86,7 @@ static inline uint32_t sl_mlx5_put_inline(uint8_t *wqe, const struct sl_mlx5_wqe
 	return bytes;
 }
 
-/* The packet is in n places, the first of which has its Ethernet header. */
+/* The packet is in n places; the first one has its Ethernet header. */
 static inline uint32_t sl_mlx5_put_send(uint8_t *wqe, const struct sl_mlx5_wqe *q, uint16_t index,
 					uint8_t ctrl, bool csum, const struct ibv_sge *sge,
 					unsigned n)
@@ -120,7 +120,7 @@ static inline uint32_t sl_mlx5_put_tso(uint8_t *wqe, const struct sl_mlx5_wqe *q
 	return at;
 }
 
-/* Nothing is sent. */
+/* A request that sends nothing. */
 static inline uint32_t sl_mlx5_put_nop(uint8_t *wqe, const struct sl_mlx5_wqe *q, uint16_t index,
 				       uint8_t ctrl)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What was posted to a device with offloads goes another way: made into what any device sends. */
+/* Finishes packets that were posted to a device with offloads, so that any device can send them. */
 #ifndef SL_OFFLOAD_H
 #define SL_OFFLOAD_H
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Devices and queues to transmit by: opened, watched, closed.
+/* Opens, watches and closes devices and their transmit queues.
  *
  * Theory of operation: a device is opened once for the process, with one protection domain and one
  * memory region over all frames; each lane has a queue pair and a completion queue of its own, used
- * under the lane's lock (verbs_tx.c). A frame under way is marked as
- * in flight (base/share.h): the queue pair ends with us, but perhaps a moment later.
+ * under the lane's lock (verbs_tx.c). A frame under way is marked as in flight (base/share.h): the
+ * queue pair ends with our process, but perhaps a moment later.
  *
- * What fails, fails for good: an error completion, a fatal event, or completions that do not come.
- * The queue is then dead, kick() says so, and the lane goes on by AF_XDP (stack.c). */
+ * A failed queue stays dead: after an error completion, a fatal event, or completions that do not
+ * come, kick() returns -EIO, and the lane goes on by AF_XDP (stack.c). */
 #include "io/verbs.h"
 
 #if __has_include(<infiniband/verbs.h>)
@@ -26,7 +26,7 @@
 
 #define MAX_DEVICES 16
 
-static struct sl_lock lock; /* over devices, and the calls that make and unmake */
+static struct sl_lock lock; /* protects devices[], and calls that open and close queues */
 static struct sl_verbs_dev devices[MAX_DEVICES];
 static const struct sl_verbs_lib *lib;
 
@@ -57,7 +57,7 @@ static void close_device(struct sl_verbs_dev *dev)
 		lib->dereg_mr(dev->mr);
 	if (dev->pd)
 		lib->dealloc_pd(dev->pd);
-	if (dev->ctx) { /* libibverbs closes as any other does: not what is ours */
+	if (dev->ctx) { /* libibverbs cannot close descriptors that are marked as ours */
 		give_up(dev->ctx->cmd_fd);
 		give_up(dev->ctx->async_fd);
 		lib->close_device(dev->ctx);
@@ -72,10 +72,10 @@ static const char *fill_device(struct sl_verbs_dev *dev)
 
 	if (why)
 		return why;
-	/* A program that closes everything takes no device from us. */
+	/* Keeps the descriptors from a program that closes everything. */
 	dev->ctx->cmd_fd = sl_fd_keep(dev->ctx->cmd_fd);
 	dev->ctx->async_fd = sl_fd_keep(dev->ctx->async_fd);
-	/* Its events are looked at, never waited for. */
+	/* Reading the device's events must not block. */
 	flags = sl_sys_fcntl(dev->ctx->async_fd, F_GETFL, 0);
 	sl_sys_fcntl(dev->ctx->async_fd, F_SETFL, flags | O_NONBLOCK);
 	dev->mlx5 = sl_mlx5_lib(dev->ctx);
@@ -157,7 +157,8 @@ static const char *make_qp(struct sl_verbs_tx *v, uint32_t depth, uint32_t inlin
 		return errno == EPERM ? "no right to send raw packets (CAP_NET_RAW)"
 				      : "no raw-packet queue pair";
 	v->tx.caps |= caps;
-	v->depth = sl_min(depth, attr.cap.max_send_wr) - 1; /* and one that sends nothing */
+	v->depth = sl_min(depth, attr.cap.max_send_wr) -
+		   1; /* one place is for the request that sends nothing */
 	v->inline_bytes = sl_min(inline_bytes, attr.cap.max_inline_data);
 	return NULL;
 }
@@ -188,7 +189,7 @@ static void free_queue(struct sl_verbs_tx *v)
 	sl_free(v);
 }
 
-/* Who makes its requests. */
+/* Lets libibverbs or ourselves make the queue's requests. NULL, or why neither may. */
 static const char *choose_way(struct sl_verbs_tx *v)
 {
 	const char *why;
@@ -291,7 +292,7 @@ struct sl_tx *sl_verbs_open_beside(struct sl_tx *beside, const struct sl_verbs_w
 	return &v->tx;
 }
 
-/* The frames come back when the device cannot read them any more. */
+/* Gives the frames back after the queue pair is destroyed: the device cannot read them any more. */
 void sl_verbs_close(struct sl_tx *tx, struct sl_frames *cache)
 {
 	struct sl_verbs_tx *v = sl_verbs_of(tx);

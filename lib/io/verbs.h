@@ -16,45 +16,46 @@ struct sl_verbs_info {
 	bool direct;           /* requests are written by us, not by libibverbs */
 };
 
-/* What is asked for. */
+/* The queue that the caller wants. */
 struct sl_verbs_want {
-	uint32_t depth, inline_bytes; /* as above; depth a power of two */
+	uint32_t depth, inline_bytes; /* as in sl_verbs_info; depth a power of two */
 	uint32_t device_bytes;        /* on-device memory for packets over inline_bytes; 0: none */
 	struct sl_lane_stats *stats;  /* where that is counted */
 	struct sl_frames *frames;     /* the lane's, to which the queue gives back what is sent */
 };
 
-/* A transmit queue on the network device, of its own; the frame pool is attached already. NULL:
- * there is none to be had, and *why says so, or is NULL when the device is no RDMA device at all.
- * Slow; errno may change. */
+/* Opens a transmit queue on the network device; the frame pool must be attached. NULL: it cannot,
+ * and *why says why, or is NULL when the device is no RDMA device at all. Slow; errno may change.
+ */
 struct sl_tx *sl_verbs_open(uint32_t ifindex, const char *ifname, const struct sl_verbs_want *want,
 			    struct sl_verbs_info *info, const char **why);
 
-/* The keeper's look, lane held: events of the device, and whether completions still come. */
+/* The keeper calls this with the lane held: checks for events of the device, and that completions
+ * still come. */
 void sl_verbs_check(struct sl_tx *tx, uint64_t now_ns);
-/* Why nothing goes out any more (kick() says -EIO from then on); NULL: it does. */
+/* Why the queue is dead (kick() returns -EIO from then on); NULL: it is not. */
 const char *sl_verbs_dead(const struct sl_tx *tx);
-/* Of a queue whose kick() said -EIO: takes up to n packets that surely did not leave, in their
- * order; they are the caller's. Those of which nobody knows come back to the pool by close(). */
+/* For a queue whose kick() returned -EIO: takes up to n packets that certainly did not leave, in
+ * their order; the caller owns them now. close() gives the doubtful ones back to the pool. */
 unsigned sl_verbs_unsent(struct sl_tx *tx, struct sl_tx_desc *descs, unsigned n);
 
-/* Another queue at the device of one, which stays open meanwhile. As sl_verbs_open(). */
+/* Opens another queue on the device of an open one, like sl_verbs_open(). */
 struct sl_tx *sl_verbs_open_beside(struct sl_tx *beside, const struct sl_verbs_want *want,
 				   const char **why);
-/* Does the device of a queue say that it knows that rate? 0, or as sl_verbs_set_rate(). */
+/* Does the queue's device claim to know that rate? 0, or an error as in sl_verbs_set_rate(). */
 int sl_verbs_may_pace(const struct sl_tx *tx, const struct sl_pace_ask *ask);
-/* The NIC holds the queue to that rate from now on, to the bytes of frames; 0: to none. -ERANGE: it
- * is not one of kbit/s; -EINVAL: the device cannot, or not at that rate; -ENOSPC and others: it has
- * no more rates. errno may change. */
+/* Has the NIC hold the queue to that rate from now on, counting bytes of frames; 0: no limit.
+ * -ERANGE: it cannot be said in kbit/s; -EOPNOTSUPP, -EINVAL: the device cannot, or not at that
+ * rate; -ENOSPC and others: it has no more rates. errno may change. */
 int sl_verbs_set_rate(struct sl_tx *tx, const struct sl_pace_ask *ask);
 /* Nothing is posted, or all of it has left. */
 bool sl_verbs_is_idle(const struct sl_tx *tx);
-/* How many packets were posted, and how many are known to have left, so far; and have so many? */
+/* How many packets were posted so far, how many are known to have left, and have so many left? */
 uint32_t sl_verbs_posted(const struct sl_tx *tx);
 uint32_t sl_verbs_done(const struct sl_tx *tx);
 bool sl_verbs_has_done(const struct sl_tx *tx, uint32_t posted);
 
-/* What the device says of itself. 0 of what it has not (for raw packets). */
+/* The device's abilities (for raw packets), as it reports them. 0: it has none. */
 struct sl_verbs_caps {
 	char device[64]; /* the RDMA device's name */
 	char firmware[64];

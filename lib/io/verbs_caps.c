@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a NIC could do for us by its RDMA device, for who asks: `sluice doctor`. */
+/* The abilities of a NIC's RDMA device, for `sluice doctor`. */
 #include "io/verbs.h"
 
 #if __has_include(<infiniband/verbs.h>)
@@ -23,7 +23,7 @@ static struct ibv_context *open_named(const struct sl_verbs_lib *lib, const char
 	return ctx;
 }
 
-/* Nothing is sent by it. */
+/* Makes a queue pair to see whether it works; nothing is sent by it. */
 static struct ibv_qp *make_qp(struct ibv_context *ctx, struct ibv_pd *pd, struct ibv_cq *cq,
 			      uint32_t inline_bytes, struct sl_verbs_caps *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the verbs backend share: a device of the process, a lane's queue on it. */
+/* Shared by the files of the verbs backend: a device of the process, a lane's queue on it. */
 #ifndef SL_VERBS_INT_H
 #define SL_VERBS_INT_H
 
@@ -29,7 +29,7 @@ struct sl_verbs_dev {
 	const char *dead;                      /* why */
 };
 
-/* Stamps that somebody waits for, in the order of their packets. */
+/* Stamps that were asked for, in the order of their packets. */
 #define SL_VERBS_ASKS 64
 struct sl_verbs_stamps {
 	uint32_t first, n;
@@ -43,12 +43,13 @@ struct sl_verbs_tx;
 
 /* How requests get to the device, and completions from it. */
 struct sl_verbs_ways {
-	/* Makes requests of all that is posted, and starts them. 0, or an errno: of none. */
+	/* Makes requests of all that is posted, and starts them. 0, or an errno: none started. */
 	int (*make)(struct sl_verbs_tx *v);
-	/* The same of one that sends nothing, but completes. NULL: there is no such thing. */
+	/* Makes and starts a request that sends nothing, but completes. 0, or an errno. NULL: the
+	 * device has no such request. */
 	int (*make_nop)(struct sl_verbs_tx *v);
-	/* Takes all completions there are: moves *to to what they are of up to (not with). The
-	 * status of the first that is an error: from *to on nothing has left then. */
+	/* Takes all completions: descriptors before *to are done then. Returns the status of the
+	 * first error: nothing has left from *to on. */
 	enum ibv_wc_status (*poll)(struct sl_verbs_tx *v, uint32_t *to);
 };
 
@@ -65,15 +66,15 @@ struct sl_verbs_tx {
 	uint32_t inline_bytes;
 	uint32_t mask;    /* of desc */
 	uint32_t depth;   /* descriptors the queue takes */
-	uint32_t every;   /* so many requests have a completion of one of them; a power of two */
+	uint32_t every;   /* one in so many requests has a completion; a power of two */
 	uint32_t signal;  /* a request is signalled when one of these bits of its number changes */
-	bool ends;        /* so is the last one of each kick */
+	bool ends;        /* the last request of each kick is signalled, too */
 	uint32_t head;    /* posted */
 	uint32_t made;    /* made requests of */
-	uint32_t awaited; /* a completion will come of all up to (not with) this */
-	uint32_t nop;     /* the same of a request that sent nothing */
+	uint32_t awaited; /* a completion will come that covers all before this */
+	uint32_t nop;     /* awaited, when the last request that sends nothing was made */
 	uint32_t tail;    /* completed */
-	uint64_t progress_ns; /* when a completion came, or was first waited for */
+	uint64_t progress_ns; /* when a completion came last, or the wait for one began */
 	uint64_t patience_ns; /* so long it may take until one comes */
 	const char *dead;     /* why */
 	uint32_t doubt_to;    /* of a dead queue: what lies between tail and this may have left */
@@ -88,21 +89,21 @@ struct sl_verbs_tx {
 
 extern const struct sl_tx_ops sl_verbs_tx_ops;
 void sl_verbs_close(struct sl_tx *tx, struct sl_frames *cache); /* its close(): verbs.c */
-/* Nothing goes out any more. From sure_from on nothing has left. */
+/* Marks the queue as dead. Descriptors from sure_from on have certainly not left. */
 void sl_verbs_die(struct sl_verbs_tx *v, const char *why, uint32_t sure_from);
 /* Gives frames back: what the queue pair, which is gone, may have sent, and what it has not. */
 void sl_verbs_give_back_all(struct sl_verbs_tx *v, struct sl_frames *cache);
 
 bool sl_verbs_mem_is_used(const struct sl_verbs_tx *v); /* below */
 
-/* Is the request of what ends before `end` to be signalled? */
+/* Must the request that ends before `end` be signalled? */
 static inline bool sl_verbs_wants_signal(const struct sl_verbs_tx *v, uint32_t end)
 {
 	return (v->made ^ end) & v->signal ||
 	       (end == v->head && (v->ends || (v->mem && sl_verbs_mem_is_used(v))));
 }
 
-/* One that ends before `end` is signalled. */
+/* Notes that the request that ends before `end` is signalled. */
 static inline void sl_verbs_await(struct sl_verbs_tx *v, uint32_t end)
 {
 	if (v->awaited == v->tail)
@@ -113,15 +114,15 @@ static inline void sl_verbs_await(struct sl_verbs_tx *v, uint32_t end)
 /* verbs_wr.c -------------------------------------------------------------------------------------
  */
 
-/* By libibverbs. */
+/* Requests made by libibverbs. */
 extern const struct sl_verbs_ways sl_verbs_by_wr;
-/* A queue pair that takes its requests so. NULL: there is none to be had. */
+/* Makes a queue pair that takes requests from libibverbs. NULL: it cannot be made. */
 struct ibv_qp *sl_verbs_make_qp(struct sl_verbs_tx *v, struct ibv_qp_init_attr_ex *attr);
 
 /* verbs_mlx5.c -----------------------------------------------------------------------------------
  */
 
-/* Has the requests of a fresh queue pair written by us. NULL, or why libibverbs makes them. The
+/* Lets us write the requests of a fresh queue pair. NULL, or why libibverbs must make them. The
  * devices' lock is held. */
 const char *sl_verbs_open_mlx5(struct sl_verbs_tx *v);
 void sl_verbs_close_mlx5(struct sl_verbs_tx *v); /* the queue pair is gone */
@@ -130,29 +131,30 @@ void sl_verbs_mlx5_child(void);                  /* after a fork: there is no qu
 /* verbs_offload.c -------------------------------------------------------------------------------
  */
 
-/* What the device can do. */
+/* Reads the device's abilities. */
 void sl_verbs_query(struct sl_verbs_dev *dev);
 /* Asks for large segments in what a queue pair is made of. */
 void sl_verbs_ask_tso(struct ibv_qp_init_attr_ex *attr);
-/* How many descriptors from `at` on make one request: those that are carried on. */
+/* How many descriptors from `at` on make one request: a packet and those that continue it. */
 uint32_t sl_verbs_train(const struct sl_verbs_tx *v, uint32_t at);
-/* Where n of them have their bytes, without the headers of the first. */
+/* Writes where those n descriptors have their bytes, without the first one's headers. */
 void sl_verbs_train_sges(const struct sl_verbs_tx *v, uint32_t at, uint32_t n, struct ibv_sge *sge);
-/* The first descriptor of the request that `at` is of. */
+/* The first descriptor of the request to which `at` belongs. */
 uint32_t sl_verbs_train_begin(const struct sl_verbs_tx *v, uint32_t at);
 
 /* verbs_mem.c -----------------------------------------------------------------------------------
  */
 
-/* Gives a queue that much on-device memory, if it is to be had; else the log says why not. */
+/* Gives a queue that much on-device memory; when there is none, the log says why. */
 void sl_verbs_mem_open(struct sl_verbs_tx *v, const struct sl_verbs_want *want);
-/* Little of it is left: the frames to reap completions with, for that frees it; NULL: no need. */
+/* Frames to reap completions with, when little on-device memory is left: that frees some. NULL:
+ * enough is left. */
 struct sl_frames *sl_verbs_mem_short(const struct sl_verbs_tx *v);
 void sl_verbs_mem_close(struct sl_verbs_tx *v); /* the queue pair is gone */
-/* There is something in it: it is free again when that has completed. */
+/* True: packets are in it, until they have completed. */
 bool sl_verbs_mem_is_used(const struct sl_verbs_tx *v);
-/* Copies the packet of a descriptor there, but for its head: where the two are. False: there is no
- * room, nothing was done. */
+/* Copies a descriptor's packet, but for its head, into on-device memory. sge: where head and rest
+ * are. False: there is no room, nothing was done. */
 bool sl_verbs_mem_put(const struct sl_verbs_tx *v, uint32_t slot, struct ibv_sge sge[2]);
 /* Descriptors from `from` to (not with) `to` are completed. */
 void sl_verbs_mem_done(struct sl_verbs_tx *v, uint32_t from, uint32_t to);
@@ -160,13 +162,13 @@ void sl_verbs_mem_done(struct sl_verbs_tx *v, uint32_t from, uint32_t to);
 /* verbs_stamp.c --------------------------------------------------------------------------------
  */
 
-/* What clock the device has. */
+/* Reads the mask and the rate of the device's clock. */
 void sl_verbs_query_clock(struct sl_verbs_dev *dev, const struct ibv_device_attr_ex *attr);
-/* Is a completion queue to be made with stamps? And one has been. */
+/* Should a completion queue be made with stamps? When it was, call sl_verbs_start_stamps(). */
 bool sl_verbs_may_stamp(const struct sl_verbs_dev *dev);
 void sl_verbs_start_stamps(struct sl_verbs_tx *v);
 bool sl_verbs_stamp(struct sl_tx *tx, const struct sl_tx_ask *ask); /* sl_tx_ops.stamp */
-/* A completion, at `raw` by the device's counter, is that of all up to (not with) `to`. */
+/* Call when descriptors before `to` have completed, at `raw` by the device's counter. */
 void sl_verbs_stamps_done(struct sl_verbs_tx *v, uint32_t to, uint64_t raw);
 /* Nothing completes any more. */
 void sl_verbs_stamps_end(struct sl_verbs_tx *v);

@@ -29,9 +29,10 @@ static bool look_up(void *handle)
 	return true;
 }
 
-/* Without it nothing of a device that died could be destroyed. It is what libibverbs makes of
- * RDMAV_ALLOW_DISASSOC_DESTROY=1 at the first call of all, for itself and its drivers
- * (libibverbs/init.c, driver.h); the environment is the program's, so it is set there. */
+/* Lets libibverbs and its drivers destroy objects of a device that died. At its first call
+ * libibverbs sets this variable if RDMAV_ALLOW_DISASSOC_DESTROY=1 is in the environment
+ * (libibverbs/init.c, driver.h). The environment is the program's, so we set the variable instead.
+ */
 static void prime(void *handle)
 {
 	bool *allow = dlsym(handle, "verbs_allow_disassociate_destroy");

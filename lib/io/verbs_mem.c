@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets over the inline limit by way of the device's own memory, which spares the device the way
- * to ours (VMA_RING_DEV_MEM_TX).
+/* Copies packets over the inline limit into the device's own memory, so that the device need not
+ * fetch them from ours (VMA_RING_DEV_MEM_TX).
  *
  * Theory of operation: a lane has one piece of it, used as a ring, since requests complete in their
  * order: each takes its bytes at the head, in one stretch, and its completion gives them back. A
  * packet's first bytes stay in our memory: a device that wants them in the request lets the CPU
- * copy them from there. Those are SGE 0, and few, so that nothing is left of them to be fetched
- * then. What finds no room goes from our memory, and is counted. */
+ * copy them from there. They are SGE 0, and so few that the device then fetches none of them. A
+ * packet that finds no room is sent from our memory, and counted. */
 #if __has_include(<infiniband/verbs.h>)
 #include <errno.h>
 
@@ -90,7 +90,8 @@ struct sl_frames *sl_verbs_mem_short(const struct sl_verbs_tx *v)
 	return v->mem->used > v->mem->size / 2 ? v->mem->frames : NULL;
 }
 
-/* A stretch of n bytes: its place, or UINT32_MAX. *took: with what was passed over at the end. */
+/* Takes n bytes in one stretch. Returns their place, or UINT32_MAX. *took: their number, with the
+ * bytes that were skipped at the end. */
 static uint32_t take(struct sl_verbs_mem *m, uint32_t n, uint32_t *took)
 {
 	uint32_t at = m->head, skip = 0;
@@ -114,7 +115,7 @@ bool sl_verbs_mem_put(const struct sl_verbs_tx *v, uint32_t slot, struct ibv_sge
 	uint8_t *packet = sl_frame_ptr(d->frame) + d->off;
 	struct sl_verbs_mem *m = v->mem;
 
-	/* Whole words are copied: not from behind the frame. */
+	/* The copy is of whole words, and must not read beyond the frame. */
 	if (!rest || d->off + HEAD + words > 1u << sl_pool.shift)
 		return false;
 	at = take(m, (rest + ALIGN - 1) & ~(ALIGN - 1), &m->taken[slot & v->mask]);

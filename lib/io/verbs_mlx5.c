@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Requests and completions of a ConnectX written and read by ourselves: half of what libmlx5's
- * calls take for a packet is for what a raw-packet queue never needs.
+/* Writes the requests and reads the completions of a ConnectX without libmlx5: half of the time
+ * that its calls take for a packet goes into things that a raw-packet queue never needs.
  *
  * Theory of operation: libmlx5 makes the queue and says where it is (mlx5dv_init_obj(3)); then it
- * is ours alone until it is destroyed. How a request looks is asked of libmlx5 itself when a queue
- * is opened: it makes one of each kind, which are called off again, and ours must be the same, byte
- * for byte. So what the device wants in each request is learnt (the bytes of the Ethernet header,
- * which no call tells), and a library or a device of which we know too little has its requests made
- * by libibverbs (verbs_wr.c).
+ * is ours alone until it is destroyed. When a queue is opened, libmlx5 makes a request of each
+ * kind, all called off again, and ours must be the same, byte for byte. This tells what the device
+ * wants in each request (the bytes of the Ethernet header, which no call tells). If they differ, or
+ * the device is unknown, libibverbs makes the requests (verbs_wr.c).
  *
  * A request that goes over the end of the ring is made beside it and copied in two parts; else it
  * is made in its place. */
@@ -155,8 +154,8 @@ static const struct sl_verbs_ways by_mlx5 = {
 	.poll = poll,
 };
 
-/* Registers: queues of a process may have one together, which then is for the doorbell alone, a
- * single store. Another one's first doorbell is milliseconds after it is known here. */
+/* Doorbell registers. Queues of a process may share one: then each writes only the doorbell there,
+ * a single store. A new sharer is counted here milliseconds before its first doorbell. */
 static struct {
 	const void *reg;
 	uint32_t sharers;
@@ -192,7 +191,7 @@ void sl_verbs_mlx5_child(void)
 
 /* Opening -------------------------------------------------------------------------------------- */
 
-/* Requests of each kind, none of which is ever read. */
+/* Requests of each kind, made to be compared: the device never reads them. */
 #define KINDS    4u
 #define TEST_HDR 66u
 #define TEST_LEN 100u
@@ -243,8 +242,8 @@ static void ours(const struct sl_verbs_tx *v, const struct sl_verbs_mlx5 *m, uin
 		sl_mlx5_put_send(wqe, q, 0, ctrl, csum, places, kind);
 }
 
-/* Are they the same? The bytes of the Ethernet header that are to be in one are learnt from the
- * first. */
+/* Is our request the same as libmlx5's? The first comparison also learns how many bytes of the
+ * Ethernet header belong in a request. */
 static bool is_same(const struct sl_verbs_tx *v, struct sl_verbs_mlx5 *m, unsigned kind, bool csum)
 {
 	const struct mlx5_wqe_eth_seg *eth = (const void *)(m->ring + SL_MLX5_ETH_AT);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A queue pair that the NIC holds to a rate (rdma-core: libibverbs/man/
- * ibv_modify_qp_rate_limit.3), and how far it is. */
+/* Has the NIC hold a queue pair to a rate (rdma-core: libibverbs/man/ibv_modify_qp_rate_limit.3),
+ * and tells how much of it has left. */
 #include "io/verbs.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 
 #define FRAME_MOST 9216u /* bytes */
 
-/* In kbit/s, which is what a NIC knows. 0: it cannot be said well enough in these. */
+/* The rate in kbit/s, the NIC's unit. 0: no whole number of kbit/s is within 0.5 % of it. */
 static uint32_t kbps_of(uint64_t bytes_s)
 {
 	uint64_t kbps = (bytes_s + 62) / 125, off;
@@ -19,7 +19,7 @@ static uint32_t kbps_of(uint64_t bytes_s)
 	return kbps > UINT32_MAX || off * 200 > bytes_s ? 0 : (uint32_t)kbps;
 }
 
-/* The watchdog waits for a completion, which one in so many packets has. */
+/* Sets how long sl_verbs_check() waits for a completion: one in `every` packets has one. */
 static void set_patience(struct sl_verbs_tx *v, uint32_t kbps)
 {
 	v->ends = true;
@@ -57,7 +57,7 @@ int sl_verbs_set_rate(struct sl_tx *tx, const struct sl_pace_ask *ask)
 		return -ERANGE;
 	err = ops->modify_qp_rate_limit(v->qp, &attr);
 	if (err == EINVAL && (ask->burst_bytes || ask->packet_bytes)) {
-		attr.max_burst_sz = 0; /* not every device knows bursts */
+		attr.max_burst_sz = 0; /* some devices know no bursts */
 		attr.typical_pkt_sz = 0;
 		err = ops->modify_qp_rate_limit(v->qp, &attr);
 	}
@@ -95,7 +95,7 @@ int sl_verbs_may_pace(const struct sl_tx *tx, const struct sl_pace_ask *ask)
 
 int sl_verbs_set_rate(struct sl_tx *tx, const struct sl_pace_ask *ask)
 {
-	return -EOPNOTSUPP; /* nor is there a queue to ask it of */
+	return -EOPNOTSUPP; /* built without libibverbs: there is no queue */
 }
 
 bool sl_verbs_is_idle(const struct sl_tx *tx)

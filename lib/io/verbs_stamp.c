@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When packets left, by completions: the device's counter as it was then, and what time that is.
+/* Send times from completions: the device's counter when a packet left, converted to a time.
  *
- * Theory of operation: while somebody waits for a stamp each request is signalled, so that each has
+ * Theory of operation: while a stamp is waited for each request is signalled, so that each has
  * a completion of its own. The completion queue's stamps are always the free-running counter's
  * (asked for as wall-clock time, some devices would give another format, and some none); they are
  * converted when they are read, as SLUICE_HW_TS_CONVERSION says: by the parameters that the driver
@@ -17,7 +17,7 @@
 
 #define READINGS 5
 
-/* The device's PHC. False: it does not say. */
+/* Converts by the parameters of the device's PHC. False: the driver does not tell them. */
 static bool by_phc(const struct sl_verbs_tx *v, uint64_t raw, uint64_t *ns)
 {
 	struct mlx5dv_clock_info info;
@@ -43,7 +43,7 @@ static uint64_t real_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ull + (uint64_t)ts.tv_nsec;
 }
 
-/* The counter now, beside CLOCK_REALTIME: the closest of a few readings. */
+/* Reads the counter and CLOCK_REALTIME together: takes the fastest of a few readings. */
 static bool read_pair(const struct sl_verbs_tx *v, uint64_t *raw, uint64_t *ns)
 {
 	struct verbs_context *ops = verbs_get_ctx_op(v->dev->ctx, query_rt_values);
@@ -122,7 +122,7 @@ void sl_verbs_start_stamps(struct sl_verbs_tx *v)
 	sl_timemap_init(&v->stamps.map, v->dev->clock_mask, v->dev->clock_khz);
 	if (convert(v, 0, &ns))
 		v->tx.caps |= SL_TX_STAMP;
-	v->stamps.map.pairs = 0; /* by the time that somebody wants one it is old */
+	v->stamps.map.pairs = 0; /* they will be old at the next request */
 	if (!(v->tx.caps & SL_TX_STAMP))
 		sl_info("verbs",
 			"%s: no hardware stamps: its clock cannot be converted as SLUICE_HW_TS_CONVERSION says",

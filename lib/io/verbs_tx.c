@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A lane's queue on the device: what is posted, started, and completed.
+/* A lane's queue on the device: posts packets, starts them, and takes their completions.
  *
  * Theory of operation: post() only remembers; kick() makes requests of what was posted and rings
  * the doorbell once. The queue's tail moves by completions alone, and a completion costs as much as
- * the request itself, so one request of many has one (TX_WRE_BATCHING). Nothing follows the last
- * one of a burst, perhaps: who waits for what it paid for, needs frames, or watches, asks (settle)
- * and has the completion of a request that sends nothing. Signalled at the end of each kick are a
- * queue that is held to a rate, for what it has sent is measured by that; one that knows no such
- * request; and one whose packets hold on-device memory, of which there is little.
+ * the request itself, so only one in many requests has one (TX_WRE_BATCHING). The last packets of a
+ * burst may have none: a caller that waits for them or needs their frames calls settle(), and the
+ * completion of a request that sends nothing tells that they left. The last request of each kick is
+ * signalled in three kinds of queues: those held to a rate, whose completions measure what was
+ * sent; those without a request that sends nothing; and those whose packets hold on-device memory,
+ * which is scarce.
  *
- * It is under the lane's lock. */
+ * All calls are under the lane's lock. */
 #if __has_include(<infiniband/verbs.h>)
 #include "io/verbs_int.h"
 
@@ -48,7 +49,7 @@ static unsigned post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned 
 
 /* Completions ---------------------------------------------------------------------------------- */
 
-/* Gives back what was done up to (not with) `to`. */
+/* Gives back the frames of descriptors before `to`, which are done. */
 static unsigned give_back(struct sl_verbs_tx *v, struct sl_frames *cache, uint32_t to)
 {
 	unsigned n = to - v->tail;

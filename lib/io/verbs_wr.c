@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Requests and completions by libibverbs' calls (rdma-core: libibverbs/man/ibv_wr_post.3), which
- * every device has. */
+ * work with every device. */
 #if __has_include(<infiniband/verbs.h>)
 #include <endian.h>
 
@@ -28,8 +28,7 @@ static void make_one(struct sl_verbs_tx *v, const struct sl_tx_desc *d, unsigned
 		ibv_wr_set_sge(v->qpx, v->lkey, (uintptr_t)packet, d->len);
 }
 
-/* Not by ibv_wr_set_sge(): libmlx5 (44) writes beyond the ring when headers have filled it to its
- * end. */
+/* Avoids ibv_wr_set_sge(): libmlx5 (44) writes beyond the ring when headers fill it to its end. */
 static void make_train(struct sl_verbs_tx *v, const struct sl_tx_desc *d, uint32_t n,
 		       unsigned flags)
 {
@@ -66,7 +65,7 @@ static int make(struct sl_verbs_tx *v)
 
 static int make_nop(struct sl_verbs_tx *v)
 {
-	/* The driver knows its number, and sets it. */
+	/* The driver fills in the request's number. */
 	struct mlx5_wqe_ctrl_seg nop = {
 		.opmod_idx_opcode = htobe32(MLX5_OPCODE_NOP),
 		.qpn_ds = htobe32(v->qp->qp_num << 8 | sizeof(nop) / 16),
@@ -104,7 +103,7 @@ const struct sl_verbs_ways sl_verbs_by_wr = {
 	.poll = poll,
 };
 
-/* libmlx5 takes requests that are its own if it knows beforehand. */
+/* A queue pair of libmlx5 that takes raw mlx5 requests, too: this must be asked for here. */
 static struct ibv_qp *make_mlx5(struct sl_verbs_tx *v, struct ibv_qp_init_attr_ex *attr)
 {
 	const struct sl_mlx5_lib *mlx5 = v->dev->mlx5;

@@ -4,8 +4,8 @@
  * Theory of operation: the UMEM is in aligned mode, a descriptor's address is frame number times
  * frame size plus an offset. The receive and transmit rings are the lane's; fill and completion
  * are the queue's and are worked in batches under its lock, by all lanes of all processes of the
- * group. Nobody remembers these two rings' indices: their own are read under the lock, the kernel's
- * at each look. Any frame may be used for anything: what completes here may have been posted by
+ * group. No lane caches these two rings' indices: ours are read under the lock, the kernel's at
+ * each look. Any frame may be used for anything: what completes here may have been posted by
  * another lane, or by another process, which finds it on its list (base/share.h, where the order
  * of the stores below is explained, too). */
 #include "io/xsk.h"
@@ -19,8 +19,8 @@
 #define REFILL_BATCH 64
 #define PKT_CONTD    (1u << 0) /* XDP_PKT_CONTD, Linux 6.6 */
 
-/* What one thread gives to the kernel by a ring another may get back by the next: the kernel orders
- * the two. ThreadSanitizer cannot see that, so it is told. */
+/* A frame that one thread gives to the kernel by a ring may come back to another thread by another
+ * ring; the kernel orders the two. ThreadSanitizer cannot see that, so these tell it. */
 #ifdef __SANITIZE_THREAD__
 void __tsan_acquire(void *addr);
 void __tsan_release(void *addr);
@@ -109,7 +109,7 @@ static int rings_map(struct sl_xsk *x, const struct xdp_mmap_offsets *off,
 	}
 	RING_SET(&x->rx_ring, x->rx_map, &off->rx, s->rx, sizeof(struct xdp_desc));
 	RING_SET(&x->tx_ring, x->tx_map, &off->tx, s->tx, sizeof(struct xdp_desc));
-	/* As libxdp does: a producer's cached consumer is one ring ahead. */
+	/* libxdp's convention: a producer's cached consumer is one ring ahead. */
 	x->rx_ring.cached_prod = *x->rx_ring.producer;
 	x->rx_ring.cached_cons = *x->rx_ring.consumer;
 	x->tx_ring.cached_prod = *x->tx_ring.producer;
@@ -155,7 +155,7 @@ int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q, const struct s
 	return 0;
 }
 
-/* So that the pool learns in time what we have. */
+/* Counts what was received since the last call, for the pool's count of our frames. */
 static void count_received(struct sl_xsk *x, struct sl_frames *cache)
 {
 	cache->gained += (int32_t)(x->rx_ring.cached_cons - x->counted);
@@ -167,8 +167,8 @@ void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache)
 	struct sl_rx_desc d[SL_RX_BUFS];
 	unsigned n;
 
-	/* What was received and not read yet goes back. Frames in the rings of a queue that nobody
-	 * uses any more are lost until the device is opened again; closing is rare. */
+	/* Packets that were received and not read yet are dropped. Frames in the fill ring of a
+	 * queue without users stay lost until sl_share_reclaim(); closing is rare. */
 	while ((n = xsk_rx_ops.burst(&x->rx, d, 1)))
 		while (n--)
 			sl_frame_put(cache, d[n].frame);
@@ -183,7 +183,8 @@ void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache)
 	x->fd = -1;
 }
 
-/* From the end: a death in between leaves frames that are nobody's, and never one twice. */
+/* Takes frames off the end of the fill ring. A death in between leaves frames without owner, but
+ * none in two places. */
 static void unfill(struct sl_xsk_queue *q, struct sl_frames *cache)
 {
 	const uint32_t name = sl_share_filled(&sl_pool.share, q->shared);
@@ -197,7 +198,7 @@ static void unfill(struct sl_xsk_queue *q, struct sl_frames *cache)
 		sl_share_step();
 		sl_store_release(q->fill.producer, end);
 		sl_share_step();
-		/* (Not what was received while the kernel had not said yet how far it has read.) */
+		/* Skip frames that were received before the kernel published how far it read. */
 		if (frame >= sl_pool.nframes || sl_load(&sl_pool.word[frame].all) != name)
 			continue;
 		frame_taken((uint32_t)frame);
@@ -237,7 +238,7 @@ int sl_xsk_read_counts(const struct sl_xsk *x, struct sl_xsk_counts *c)
 
 /* Receive ------------------------------------------------------------------------------------ */
 
-/* Its options. */
+/* Takes one descriptor; returns its options. */
 static inline uint32_t take_desc(struct sl_xsk *x, uint32_t idx, struct sl_rx_desc *out)
 {
 	const struct xdp_desc *d = xsk_ring_cons__rx_desc(&x->rx_ring, idx);
@@ -251,8 +252,8 @@ static inline uint32_t take_desc(struct sl_xsk *x, uint32_t idx, struct sl_rx_de
 	return d->options;
 }
 
-/* What is still on the ring of the packet that begins in last[0]: the kernel shows the frames of
- * one together. How many. */
+/* Takes the further frames of the packet that begins in last[0]: the kernel publishes all frames of
+ * a packet together. Returns how many. */
 static unsigned take_rest(struct sl_xsk *x, struct sl_rx_desc *last)
 {
 	unsigned n = 0;
@@ -282,7 +283,7 @@ static unsigned xsk_burst(struct sl_rx *rx, struct sl_rx_desc *descs, unsigned n
 	return n;
 }
 
-/* The spent ones first. The cache has as many as are asked for. */
+/* Spent frames first. The caller has made sure that the cache has enough. */
 static uint32_t frame_to_fill(struct sl_frames *cache)
 {
 	return sl_frames_spent(cache) ? sl_frame_take_spent(cache) : cache->idx[--cache->n];
@@ -314,9 +315,9 @@ static uint32_t fill_some(struct sl_xsk_queue *q, struct sl_frames *cache, uint3
 	return n;
 }
 
-/* Each lane has an equal part of what the queue's lanes, of all processes, may owe the ring
- * together: many that receive little each would let it run dry, and then nobody receives, or looks.
- */
+/* The lanes of a queue, in all processes, may owe its fill ring fill_owe frames together, each an
+ * equal part. Otherwise many lanes that receive little each would let the ring run dry: then none
+ * receives, and none looks at the ring. */
 static bool is_due(const struct sl_xsk *x)
 {
 	return x->fill_debt >= REFILL_BATCH ||
@@ -334,7 +335,7 @@ static bool xsk_refill(struct sl_rx *rx, struct sl_frames *cache)
 	if (sl_likely(!is_due(x)) || q->gone)
 		return true;
 	if (!sl_rtrylock(&q->shared->lock, sl_pool.me))
-		return true; /* another lane is at it */
+		return true; /* another lane fills it */
 	x->fill_debt = 0;
 	count_received(x, cache);
 	/* Half of the frames at most wait in fill rings, in all of them together: the others are
@@ -434,8 +435,8 @@ bool sl_xsk_tx_is_empty(const struct sl_xsk *x)
 	return sl_load_acquire(x->tx_ring.consumer) == sl_load(x->tx_ring.producer);
 }
 
-/* What the device is done with. Ours comes to us before its reference is dropped, so that nobody
- * of us posts it again while it is in doubt. */
+/* Takes a frame that the device is done with. For our own frame comp_to is raised before its
+ * reference is dropped, so that no lane of ours posts it again while its entry is in doubt. */
 static void reap_one(struct sl_xsk_queue *q, struct sl_frames *cache, uint32_t frame, uint32_t next)
 {
 	uint8_t owner = sl_pool.word[frame].owner;

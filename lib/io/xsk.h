@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* AF_XDP backend: rings mapped from a descriptor that somebody bound for us. */
+/* AF_XDP backend: maps the rings of a descriptor that the broker has bound. */
 #ifndef SL_XSK_H
 #define SL_XSK_H
 
@@ -38,11 +38,11 @@ struct sl_xsk {
 	/* The other side's ring indices are looked at in batches only: each look is a cache miss.
 	 */
 	uint32_t fill_debt; /* received since the last look at the fill ring */
-	uint32_t fill_owe;  /* what all lanes of the queue may have received since theirs */
-	uint32_t counted;   /* of what was received (the ring's index), told to the pool */
+	uint32_t fill_owe;  /* the most that the queue's lanes together may have in fill_debt */
+	uint32_t counted;   /* the receive ring's index up to which the pool was told */
 };
 
-/* Rings that are mapped already; each is NULL when it is to be mapped from the descriptor. */
+/* Rings that the caller has mapped already; sl_xsk_open() maps those that are NULL. */
 struct sl_xsk_maps {
 	void *rx, *tx;     /* unmapped by sl_xsk_close() */
 	void *fill, *comp; /* left alone */
@@ -52,21 +52,22 @@ struct sl_xsk_maps {
  * users is 0. Owns fd from now on. 0 or -errno (then fd is the caller's still). */
 int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q, const struct sl_xsk_sizes *sizes,
 		const struct sl_xsk_maps *maps);
-/* The second half of it: the rings are there, of x and of q. For tests, whose rings are memory. */
+/* The second half of sl_xsk_open(): the rings of x and q are mapped. For tests, which have rings in
+ * plain memory. */
 void sl_xsk_start(struct sl_xsk *x, struct sl_xsk_queue *q, uint32_t share_xsk);
 void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache);
-/* Of tx, with nothing in front of it. */
+/* The operations of tx, without segmentation in front of it (io/gso.c). */
 extern const struct sl_tx_ops sl_xsk_tx_ops;
 /* Has the kernel taken all that was put on the transmit ring? Lane held. */
 bool sl_xsk_tx_is_empty(const struct sl_xsk *x);
 /* More than half of that ring waits: poll(2) tells by POLLOUT when it is half (xsk_poll()). Any
  * thread. */
 bool sl_xsk_tx_is_behind(const struct sl_xsk *x);
-/* The device does not exist any more, for certain: what waits in its queue's fill ring is ours, and
- * no more is put there. False: the ring's lock is not to be had now. */
+/* The device does not exist any more, for certain: takes what waits in its queue's fill ring;
+ * no more is put there. False: the ring's lock is taken now. */
 bool sl_xsk_device_gone(struct sl_xsk *x, struct sl_frames *cache);
 
-/* What the kernel did not deliver or take since the XSK was made. */
+/* Counts of what the kernel did not deliver or take since the XSK was made. */
 struct sl_xsk_counts {
 	uint64_t rx_dropped; /* no frame to receive into, or too long for one */
 	uint64_t rx_ring_full;

@@ -21,7 +21,8 @@ struct sl_dgram {
 	uint64_t stamp_ns;
 };
 
-/* What a datagram costs beside its bytes: about what the kernel's skb of a small one does not. */
+/* Bytes that a datagram counts against SO_RCVBUF beside its payload, as the kernel counts an skb's
+ * own size. */
 #define SL_DGRAM_OVERHEAD 256
 
 struct sl_udp {
@@ -32,10 +33,10 @@ struct sl_udp {
 	uint32_t rcvbuf;           /* limit of charged, as SO_RCVBUF reads */
 	uint32_t drops;            /* all there ever were (SO_RXQ_OVFL) */
 	bool connected;            /* only from remote */
-	bool rx_shut; /* who finds nothing does not wait; what comes is taken all the same */
+	bool rx_shut; /* a receiver that finds nothing does not wait; datagrams are still queued */
 	uint16_t remote_port;
 	struct sl_addr remote;
-	void *lane; /* that it is on: only packets of this lane may touch it */
+	void *lane; /* the lane of this socket: only its packets may touch the queue */
 	struct sl_sock_stats *stats;
 	/* Called after a datagram was queued. */
 	void (*on_data)(struct sl_udp *u);
@@ -46,8 +47,8 @@ static inline uint32_t sl_udp_queued(const struct sl_udp *u)
 	return sl_load(&u->tail) - sl_load(&u->head);
 }
 
-/* Takes the packet into the queue, with the caller's reference to its frame (which may be given back
- * at once, the packet copied: nobody looks at it any more). False: dropped and counted. */
+/* Takes the packet into the queue, with the caller's reference to its frame. (A small packet may be
+ * copied and the frame given back at once: do not use it any more.) False: dropped and counted. */
 bool sl_udp_deliver(struct sl_udp *u, const struct sl_in *in);
 /* Handler of SL_SLOT_UDP: obj is the struct sl_udp. */
 bool sl_udp_input(void *obj, struct sl_in *in);

@@ -147,7 +147,7 @@ void sl_build_tcp_hdr(struct sl_tcp_hdr *h, const struct sl_udp_build *b)
 	h->pseudo_sum = sl_csum_add(sl_pseudo_sum(&b->src, &b->dst, IPPROTO_TCP, 0), p, 4);
 }
 
-/* What of the IP header is not the same in all packets; l4_len: of all that follows it. */
+/* Fills in the fields of the IP header that differ by packet; l4_len: bytes behind it. */
 static void finish_tcp_ip(const struct sl_tcp_hdr *h, uint8_t *ip, uint16_t l4_len, uint16_t ip_id,
 			  bool ect)
 {

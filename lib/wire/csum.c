@@ -55,8 +55,8 @@ static inline void store_tail(uint8_t *p, uint64_t v, size_t len)
 		*p = (uint8_t)v;
 }
 
-/* Sixty-four ones and sixteen are the same number, and both fold to zero, as the sum of a packet
- * that is right must; the former is a mark of the callers' (SL_CSUM_NONE). */
+/* Callers use 64 one bits as a mark (SL_CSUM_NONE). A sum of that value is replaced by 16 one bits:
+ * the same number in one's complement, which also folds to zero. */
 static inline uint64_t unmarked(uint64_t sum)
 {
 	return sl_unlikely(sum == UINT64_MAX) ? 0xffff : sum;
@@ -136,7 +136,7 @@ static inline bool is_wide(size_t len)
 	return sl_unlikely(len > LONG) && __builtin_cpu_supports("avx2");
 }
 
-/* A multiple of 64 bytes. The halves of the words are added apart, so that no carry is lost. */
+/* len: a multiple of 64. The halves of the words are added separately, so that no carry is lost. */
 __attribute__((target("avx2"))) static inline uint64_t wide(uint8_t *d, const uint8_t *s,
 							    size_t len, bool copy)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a NIC does to a packet of ours that was left unfinished, in software: checksums, and the
- * headers of the segments of a large one. For packets that were meant for another way out. */
+/* Finishes packets of ours in software, as a NIC with offloads would: checksums, and the headers of
+ * the segments of a large one. For packets that leave another way than they were built for. */
 #include "wire/finish.h"
 
 #include <endian.h>
@@ -15,7 +15,7 @@ struct layers {
 	uint8_t proto;
 };
 
-/* A packet of build.c's: two tags at most, no options of IP's. */
+/* Finds the headers of a packet that build.c made: two VLAN tags at most, no IP options. */
 static struct layers find(uint8_t *frame)
 {
 	struct layers at;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a NIC with offloads does to packets of ours, in software. */
+/* Finishes packets of ours in software, as a NIC with offloads would. */
 #ifndef SL_FINISH_H
 #define SL_FINISH_H
 
@@ -9,14 +9,14 @@
  */
 void sl_finish_csum(uint8_t *frame, size_t len);
 
-/* Makes a segment of a copy of the headers of a large one: its number, how many bytes of payload
- * were before it; PSH and FIN are the last one's. Lengths, IP ID, sequence number; not the
- * checksums. */
+/* Turns a copy of a large segment's headers into those of its segment number nr, with `before`
+ * bytes of payload before it: lengths, IP ID, sequence number; PSH and FIN stay in the last one
+ * only. Leaves the checksums. */
 void sl_finish_segment(uint8_t *frame, size_t len, unsigned nr, uint32_t before, bool last);
 
-/* Makes the headers of a large TCP segment, len bytes in all, those that the kernel wants of a
- * packet to be segmented: its length, the checksum of the pseudo-header alone. Where the TCP header
- * begins; -1: not in a VLAN. */
+/* Completes the headers of a large TCP segment, len bytes in all, as the kernel wants them of a
+ * packet that it has to segment: the length, and the checksum of the pseudo-header alone. Returns
+ * where the TCP header begins; -1: the packet is in a VLAN, which cannot be done. */
 int sl_finish_large(uint8_t *frame, size_t len);
 
 #endif

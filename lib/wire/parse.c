@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Received bytes: nothing in them, and nothing the steering program says, is trusted. */
+/* Checks received packets: neither their bytes nor the steering program's record is trusted. */
 #include "wire/wire.h"
 
 #include <endian.h>
@@ -57,8 +57,8 @@ static bool ip_sum_ok(const struct sl_pkt *p)
 	return p->v6 || sl_csum_fold(sl_csum_add(0, p->data + p->l3, len)) == 0;
 }
 
-/* The checksum field holds the pseudo-header sum, not complemented: the sender's device was to
- * finish it and never had to (Linux: CHECKSUM_PARTIAL). */
+/* True: the checksum field holds the pseudo-header sum, not complemented. The sender left the rest
+ * to a device, which the packet never passed (Linux: CHECKSUM_PARTIAL). */
 static bool is_partial(const uint8_t *csum, uint64_t pseudo)
 {
 	uint16_t field;
@@ -67,7 +67,7 @@ static bool is_partial(const uint8_t *csum, uint64_t pseudo)
 	return (uint16_t)(field ^ sl_csum_fold(pseudo)) == 0xffff;
 }
 
-/* The next piece of a sum that has n bytes already. */
+/* Adds the next piece to a sum of n bytes. */
 static uint64_t sum_piece(uint64_t sum, size_t n, const uint8_t *data, size_t len)
 {
 	uint16_t s = (uint16_t)~sl_csum_fold(sl_csum_add(0, data, len));
@@ -167,7 +167,7 @@ enum sl_parse_result sl_parse_tcp(struct sl_pkt *p, bool partial_ok, struct sl_t
 	return SL_PARSE_OK;
 }
 
-/* RFC 792, RFC 4443 2.3: only the latter has a pseudo-header. */
+/* RFC 792, RFC 4443 2.3: only ICMPv6 has a pseudo-header in its checksum. */
 enum sl_parse_result sl_parse_icmp(struct sl_pkt *p, uint8_t proto)
 {
 	const uint8_t *icmp = p->data + p->l4;

@@ -69,7 +69,7 @@ static inline bool sl_seq_ge(uint32_t a, uint32_t b)
 {
 	return (int32_t)(a - b) >= 0;
 }
-/* What it takes of the sequence space. */
+/* Sequence numbers that the segment uses: payload, SYN and FIN. */
 static inline uint32_t sl_seg_seqlen(const struct sl_tcp_seg *s)
 {
 	return s->len + !!(s->flags & SL_TCP_SYN) + !!(s->flags & SL_TCP_FIN);
@@ -80,16 +80,16 @@ static inline uint32_t sl_seg_seqlen(const struct sl_tcp_seg *s)
 /* Reads n bytes of options into s (opts and the fields that belong to it). Never reads past n;
  * unknown kinds are skipped, what is malformed ends the walk (what was read before stays). */
 void sl_tcpopt_parse(struct sl_tcp_seg *s, const uint8_t *p, size_t n);
-/* Writes them, padded to words (at most 40 bytes; SACK blocks that do not fit are left out).
- * Returns the length. */
+/* Writes the options of s, padded to words (at most 40 bytes; SACK blocks that do not fit are left
+ * out). Returns the length. */
 size_t sl_tcpopt_build(const struct sl_tcp_seg *s, uint8_t *p);
-/* The same length without writing. */
+/* The length that sl_tcpopt_build() would write. */
 size_t sl_tcpopt_len(const struct sl_tcp_seg *s);
 
 /* Packets -------------------------------------------------------------------------------------- */
 
-/* As sl_parse_udp(), for a TCP packet: lengths, IPv4 header and TCP checksum. Fills the rest of p
- * (payload, payload_len) and s (ce from the IP header). */
+/* Checks a TCP packet like sl_parse_udp(): lengths, IPv4 header and TCP checksum. Fills the rest of
+ * p (payload, payload_len) and s (ce from the IP header). */
 enum sl_parse_result sl_parse_tcp(struct sl_pkt *p, bool partial_ok, struct sl_tcp_seg *s);
 
 /* The part of the headers that stays the same for a connection; the rest is filled in for each. */

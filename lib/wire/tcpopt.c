@@ -54,7 +54,7 @@ static void parse_tfo(struct sl_tcp_seg *s, const uint8_t *p, size_t len)
 	memcpy(s->tfo, p, len);
 }
 
-/* One option of `len` bytes behind its kind and length; one of a wrong length is as none. */
+/* Reads an option: `len` bytes behind its kind and length. Ignores it if its length is wrong. */
 static void parse_one(struct sl_tcp_seg *s, uint8_t kind, const uint8_t *p, size_t len)
 {
 	switch (kind) {
@@ -110,7 +110,7 @@ void sl_tcpopt_parse(struct sl_tcp_seg *s, const uint8_t *p, size_t n)
 	}
 }
 
-/* Blocks that have room behind `used` bytes of other options. */
+/* Number of SACK blocks that fit behind `used` bytes of other options. */
 static unsigned sack_fits(const struct sl_tcp_seg *s, size_t used)
 {
 	if (!(s->opts & SL_TCPO_SACK) || used + 4 > MAX_OPTS)
@@ -123,7 +123,7 @@ static size_t tfo_len(const struct sl_tcp_seg *s)
 	return ((size_t)2 + sl_min(s->tfo_len, (uint8_t)SL_TCP_TFO_MAX) + 3) & ~(size_t)3;
 }
 
-/* All but SACK and Fast Open. */
+/* Length of all options but SACK and Fast Open. */
 static size_t fixed_len(uint8_t opts)
 {
 	size_t n = 0;
@@ -131,7 +131,7 @@ static size_t fixed_len(uint8_t opts)
 	if (opts & SL_TCPO_MSS)
 		n += 4;
 	if (opts & SL_TCPO_TS)
-		n += TS_ONLY_LEN; /* SACK-permitted stands in the place of its padding */
+		n += TS_ONLY_LEN; /* SACK-permitted replaces the padding of it */
 	else if (opts & SL_TCPO_SACK_OK)
 		n += 4;
 	if (opts & SL_TCPO_WSCALE)

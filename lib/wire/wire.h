@@ -51,14 +51,15 @@ static inline void sl_put_be16(void *p, uint16_t v)
 /* Why a packet was refused. */
 enum sl_parse_result { SL_PARSE_OK, SL_PARSE_LEN, SL_PARSE_CSUM };
 
-/* Checks a UDP packet whose l3 and l4 a steering program has claimed, none of which is trusted:
+/* Checks a UDP packet, and l3 and l4, which a steering program set:
  * lengths (RFC 768, 791, 8200), IPv4 header checksum, UDP checksum. partial_ok: the device may
  * hand over packets with the pseudo-header sum alone (veth, virtio_net).
  * Fills the rest of p. */
 enum sl_parse_result sl_parse_udp(struct sl_pkt *p, bool partial_ok);
 
-/* The same for an ICMP message of 8 bytes at least; proto: IPPROTO_ICMP or IPPROTO_ICMPV6, of which
- * the IP version must be. The payload is what follows the 8 bytes. */
+/* Checks an ICMP message of at least 8 bytes in the same way. proto: IPPROTO_ICMP or
+ * IPPROTO_ICMPV6; the packet must have the IP version that belongs to it. The payload is what
+ * follows the 8 bytes. */
 enum sl_parse_result sl_parse_icmp(struct sl_pkt *p, uint8_t proto);
 
 static inline void sl_pkt_saddr(const struct sl_pkt *p, struct sl_addr *a)
