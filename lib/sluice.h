@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sluice: the socket calls over the bypass.
  *
- * Each call has the arguments of its namesake of the C library, does what that one's manual page
- * says, and works on any descriptor: what is not offloaded goes to the kernel. What is said below
- * is what differs or must be known besides. The preload library is a thin layer on top.
+ * Each call has the arguments of the C library's function of the same name, does what its manual
+ * page says, and works on any descriptor: a call on a socket that is not offloaded goes to the
+ * kernel. The comments below say only what differs. The preload library is a thin layer on top.
  *
  * Results	0, a count or a descriptor; -errno on failure. errno itself is never touched. Each
- *		call fails as its namesake does; errors named below are ours.
+ *		call fails as the C library's function does; errors named below are additions.
  * Ownership	Buffers, addresses and messages are the caller's and are not kept after the return.
- *		Descriptors are the kernel's own numbers: whatever opened one, sl_close() closes it.
- * Threads	All calls may be made in any thread at any time, also on one socket. Only what may
- *		wait is a cancellation point, and no more. The calls that receive, send, poll and
- *		close may be made in a signal handler, whatever it interrupted: inside our own
- *		critical section they use the kernel or say -EAGAIN.
- * Processes	A child uses inherited sockets through the kernel, but for listeners
- *(sl_fork_child()).
+ *		Descriptors are the kernel's own numbers: sl_close() closes any of them.
+ * Threads	All calls may be made in any thread at any time, also on one socket. Only calls
+ *		that may wait are cancellation points. The calls that receive, send, poll and
+ *		close may be made in a signal handler. If it interrupted a critical section of
+ *		ours, they use the kernel or return -EAGAIN.
+ * Processes	A child uses inherited sockets through the kernel (but see sl_fork_child()).
  */
 #ifndef SLUICE_H
 #define SLUICE_H
@@ -41,9 +40,9 @@ struct mmsghdr; /* <sys/socket.h> has it with _GNU_SOURCE only */
 
 /* Which descriptors are ours ----------------------------------------------------------------- */
 
-/* True for a socket or epoll set that Sluice looks after, offloaded or not: its calls must be made
- * through this header. Everything else may go straight to the kernel. One array look-up, no lock.
- */
+/* True for a socket or epoll set that Sluice looks after, offloaded or not: calls on it must be
+ * made through this header. For other descriptors the kernel may be called directly. One array
+ * look-up, no lock. */
 bool sl_is_ours(int fd);
 
 /* True for a descriptor that the library made for itself. The program does not know it, for the
@@ -54,28 +53,29 @@ unsigned sl_next_private(unsigned first);
 
 /* Sockets ------------------------------------------------------------------------------------ */
 
-/* socket(2). AF_INET and AF_INET6 SOCK_DGRAM (UDP) and SOCK_STREAM (TCP) are looked after from here
- * on, all else is the kernel's alone. The first such call brings the library up (settings, mirrors,
- * its thread); when that fails, the socket is the kernel's, and the log says why: it is no error.
- * Whether a socket is offloaded is decided when it gets names: bind, connect, the first send. */
+/* socket(2). Sluice looks after UDP and TCP sockets of AF_INET and AF_INET6; all others are the
+ * kernel's alone. The first such call starts the library (settings, mirrors, its thread). When that
+ * fails, it is no error: the socket is the kernel's, and the log says why. bind, connect or the
+ * first send, which give a socket its addresses, decide whether it is offloaded. */
 int sl_socket(int domain, int type, int protocol);
 
-/* bind(2), connect(2): the kernel checks and reserves; then rules, routes and devices decide
- * (sluice.conf(5)), and packets of the socket are claimed. connect of AF_UNSPEC dissolves. */
+/* bind(2), connect(2): the kernel checks the address and reserves the port number; then rules,
+ * routes and devices decide (sluice.conf(5)), and an offloaded socket claims its packets. connect
+ * with AF_UNSPEC removes the connection. */
 int sl_bind(int fd, const struct sockaddr *addr, socklen_t len);
 int sl_connect(int fd, const struct sockaddr *addr, socklen_t len);
 
 /* listen(2), accept4(2). Connections over offloaded devices and those that the kernel takes
- * (loopback, other devices) come out of one queue, in turn when both have some; the first kind is
- * of ours, the second the kernel's alone. */
+ * (loopback, other devices) come out of one queue, in turn when both have some. The first kind is
+ * offloaded, the second is the kernel's alone. */
 int sl_listen(int fd, int backlog);
 int sl_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags);
 
 /* shutdown(2). Wakes threads that wait in a receive call, which then returns 0. */
 int sl_shutdown(int fd, int how);
 
-/* close(2). The last descriptor of a socket gives up its claims and what is queued; of an epoll
- * set, its members. A thread that waits on it returns -EBADF (the kernel leaves it waiting). */
+/* close(2). With its last descriptor a socket loses its claims and what is queued, and an epoll set
+ * its members. A thread that waits on fd returns -EBADF (the kernel leaves it waiting). */
 int sl_close(int fd);
 
 /* getsockname(2), getpeername(2): the kernel's answer. */
@@ -83,12 +83,12 @@ int sl_getsockname(int fd, struct sockaddr *addr, socklen_t *len);
 int sl_getpeername(int fd, struct sockaddr *addr, socklen_t *len);
 
 /* getsockopt(2), setsockopt(2), of socket(7), ip(7), ipv6(7), udp(7). The kernel checks and keeps
- * every option; one that user space cannot honour gives the socket back to the kernel. */
+ * every option; an option that user space cannot honour hands the socket back to the kernel. */
 int sl_getsockopt(int fd, int level, int name, void *val, socklen_t *len);
 /* SO_MAX_PACING_RATE takes the kernel's 32 or 64 bits (bytes a second, all ones: no limit), or this
- * (libvma's struct vma_rate_limit_t). A socket on which it was set reads it back in the same form.
- * Bytes are those of the frames without their check sequence. What waits for its time counts
- * against SO_SNDBUF. */
+ * (libvma's struct vma_rate_limit_t). getsockopt reads it back in the form in which it was set. The
+ * rate counts the bytes of frames without their check sequence. Packets that wait for their time
+ * count against SO_SNDBUF. */
 struct sl_rate_limit {
 	uint32_t rate;           /* kbit/s; 0: no limit */
 	uint32_t max_burst_sz;   /* bytes that may leave at once; 0: the library's choice */
@@ -99,30 +99,31 @@ int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len);
 /* ioctl(2) with its one argument. FIONREAD, FIONBIO, SIOCOUTQ as udp(7) has them. */
 int sl_ioctl(int fd, unsigned long request, void *arg);
 
-/* fcntl(2) with its one argument, 0 for commands without. Knows F_DUPFD(_CLOEXEC) by itself:
- * sl_dup_done() is not to be called after it. O_ASYNC gives the socket back. */
+/* fcntl(2) with its one argument, 0 for commands without. Handles F_DUPFD(_CLOEXEC) itself: do not
+ * call sl_dup_done() after it. O_ASYNC hands the socket back. */
 int sl_fcntl(int fd, int cmd, long arg);
 
 /* Numbers ------------------------------------------------------------------------------------ */
 
-/* After the kernel's dup(2), dup2(2) or dup3(2) of oldfd, which returned newfd: it means the same.
- * Nothing happens when oldfd is not ours or newfd is negative. */
+/* Call after the kernel's dup(2), dup2(2) or dup3(2) of oldfd returned newfd: newfd then means the
+ * same socket or set. Does nothing when oldfd is not ours or newfd is negative. */
 void sl_dup_done(int oldfd, int newfd);
 
 /* Call before the kernel's dup2(2) over fd, or when other code will close fd: it is not ours any
  * more. Does what sl_close() does, but leaves the kernel's descriptor open. */
 void sl_replace(int fd);
 
-/* Closes what is ours among first..last. The caller closes the rest with the kernel's call, but for
- * the library's own (sl_next_private). */
+/* Closes our sockets and sets among first..last. The caller closes the rest with the kernel's call,
+ * except the library's own descriptors (sl_next_private()). */
 void sl_close_range(unsigned first, unsigned last);
 
 /* Receive ------------------------------------------------------------------------------------ */
 
-/* recv(2), recvfrom(2), recvmsg(2), recvmmsg(2), readv(2). What came over the bypass and what the
- * kernel has for the socket (fragments, loopback, other devices) arrive in one queue; when both
- * have data they take turns. Waiting calls poll for SLUICE_RX_POLL rounds, then sleep; they end
- * with -EINTR as signal(7) says (see sl_signal_seen()). Copies once. -EBADF: closed meanwhile. */
+/* recv(2), recvfrom(2), recvmsg(2), recvmmsg(2), readv(2). Data that came over the bypass and data
+ * that the kernel has for the socket (fragments, loopback, other devices) come out of one queue;
+ * when both have data they take turns. Waiting calls poll for SLUICE_RX_POLL rounds, then sleep;
+ * they end with -EINTR as signal(7) says (see sl_signal_seen()). Copies once. -EBADF: fd was closed
+ * meanwhile. */
 ssize_t sl_recv(int fd, void *buf, size_t len, int flags);
 ssize_t sl_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *addr,
 		    socklen_t *addrlen);
@@ -137,9 +138,9 @@ ssize_t sl_preadv2(int fd, const struct iovec *iov, int n, off_t off, int flags)
 /* Send --------------------------------------------------------------------------------------- */
 
 /* send(2), sendto(2), sendmsg(2), sendmmsg(2), writev(2). A datagram is on the device's ring when
- * the call returns. What does not fit the path's MTU, has no offloaded way, or needs the kernel
- * (MSG_MORE, unknown control messages) is sent by the shadow socket, in order. ICMP errors of
- * earlier datagrams are returned as ip(7) says. */
+ * the call returns. A datagram that exceeds the path's MTU, has no offloaded route, or needs the
+ * kernel (MSG_MORE, unknown control messages) is sent by the kernel's socket, in order. ICMP errors
+ * of earlier datagrams are returned as ip(7) says. */
 ssize_t sl_send(int fd, const void *buf, size_t len, int flags);
 ssize_t sl_sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *addr,
 		  socklen_t addrlen);
@@ -157,23 +158,23 @@ ssize_t sl_splice(int in, off_t *in_off, int out, off_t *out_off, size_t len, un
 
 /* Many --------------------------------------------------------------------------------------- */
 
-/* poll(2), ppoll(2), select(2), pselect(2) over any mix of descriptors. They look, poll the lanes
- * of the offloaded ones for SLUICE_SELECT_POLL microseconds, then sleep on all of them. timeout:
- * NULL waits for ever. sigmask: NULL leaves the mask alone; in force while the call waits. -EINTR
- * after any handler. No memory is allocated with malloc. sl_select writes what is left of the time
+/* poll(2), ppoll(2), select(2), pselect(2) over any mix of descriptors. They check all,
+ * poll the lanes of the offloaded ones for SLUICE_SELECT_POLL microseconds, then sleep on all of
+ * them. timeout: NULL waits for ever. sigmask: in force while the call waits; NULL leaves the
+ * mask alone. -EINTR after any handler. Does not use malloc(3). sl_select writes the remaining time
  * to timeout, as Linux's select does (n may exceed FD_SETSIZE if the sets are as large). */
 int sl_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const sigset_t *sigmask);
 int sl_select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timespec *timeout,
 	      const sigset_t *sigmask);
 
 /* epoll(7). The descriptor is the kernel's set, with every member that is not ours; offloaded
- * sockets and sets of ours are members in user space, and epoll_wait merges both. All triggers and
- * flags work, sets may be nested, and another thread may change a set while one waits. Differences:
- * EPOLLEXCLUSIVE wakes every set (which epoll_ctl(2) allows), and a set that is passed to another
- * process or watched by io_uring has the kernel's members only.
- * flags: 0 or EPOLL_CLOEXEC. sl_epoll_ctl: -EBUSY from a signal handler that interrupted a call
- * on the same set; a set made elsewhere becomes ours with its first member of ours. sl_epoll_wait:
- * epoll_wait, epoll_pwait and epoll_pwait2; -EBADF: closed while it waited. */
+ * sockets and sets of ours are members in user space, and sl_epoll_wait merges both. All triggers
+ * and flags work, sets may be nested, and a thread may change a set while another one waits.
+ * Differences: EPOLLEXCLUSIVE wakes every set (which epoll_ctl(2) allows), and a set that is passed
+ * to another process or watched by io_uring has the kernel's members only.
+ * flags: 0 or EPOLL_CLOEXEC. sl_epoll_ctl: -EBUSY from a signal handler that interrupted a call on
+ * the same set; a set made elsewhere becomes ours with its first member of ours. sl_epoll_wait:
+ * epoll_wait, epoll_pwait and epoll_pwait2; -EBADF: epfd was closed while it waited. */
 int sl_epoll_create(int flags);
 int sl_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev);
 int sl_epoll_wait(int epfd, struct epoll_event *evs, int max, const struct timespec *timeout,
@@ -181,18 +182,19 @@ int sl_epoll_wait(int epfd, struct epoll_event *evs, int max, const struct times
 
 /* Processes and signals ---------------------------------------------------------------------- */
 
-/* Gives the socket back to the kernel for good: it goes on there on the same descriptor, and what
- * is in our queue is still read first. For programs that need a plain kernel socket (SCM_RIGHTS,
+/* Hands the socket back to the kernel for good: it goes on there on the same descriptor, and data
+ * in our queue is still read first. For programs that need a plain kernel socket (SCM_RIGHTS,
  * io_uring). 0 also if it is one already. -EBADF: no socket of ours; -EBUSY: it could not be moved
- * (the log says why) and is what it was. */
+ * (the log says why) and stays offloaded. */
 int sl_hand_back(int fd);
 
-/* The reverse for a TCP connection: what the kernel has becomes ours on the same descriptor,
- * whatever made it (handed back, accepted from the kernel, inherited, passed by SCM_RIGHTS). No
+/* Takes a TCP connection over from the kernel, on the same descriptor, whatever its origin (handed
+ * back, accepted from the kernel, inherited, passed by SCM_RIGHTS). No
  * other process may use it, and no other thread be in a call with it. 0 also if it is ours already.
- * -EREMOTE: rules or routes say that it is the kernel's; -EBUSY: something about it cannot be
- * taken, or it is in use; -EAGAIN: it moved too fast; -EMSGSIZE: its peer may send segments that
- * no frame holds (a large MTU); -ENOTCONN; -EPERM; -EOPNOTSUPP. It stays the kernel's then. */
+ * -EREMOTE: rules or routes leave it to the kernel; -EBUSY: a part of its state cannot be
+ * taken, or it is in use; -EAGAIN: data moved too fast; -EMSGSIZE: its peer may send segments that
+ * no frame holds (a large MTU); -ENOTCONN; -EPERM; -EOPNOTSUPP. If it fails, the kernel keeps it.
+ */
 int sl_take_over(int fd);
 
 /* Call for a socket that the program did not make, before its first use: left by execve(2), or
@@ -234,9 +236,9 @@ void sl_creds_begin(enum sl_creds what, long a, long b, long c);
  * Async-signal-safe. */
 void sl_signal_seen(bool restart);
 
-/* in_handler says of the calling thread whether it is in a signal handler. There the library
- * neither starts nor opens a device, since these allocate by malloc(3): sockets that would want
- * it are the kernel's, or are offloaded a moment later. Call once, before other threads run. */
+/* in_handler tells whether the calling thread is in a signal handler. There the library neither
+ * starts nor opens a device, since both use malloc(3): sockets that need it stay the kernel's, or
+ * are offloaded a moment later. Call once, before other threads run. */
 void sl_signal_asker(bool (*in_handler)(void));
 
 /* After fork(2), in the child, before anything else (pthread_atfork(3) does it in preloaded

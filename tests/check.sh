@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# All that `make check` runs once everything is built: layers, the suite, the suite under
+# Runs all parts of `make check` once everything is built: layers, the suite, the suite under
 # AddressSanitizer and UndefinedBehaviorSanitizer, the fuzzers for a few seconds. A part that fails
-# does not keep the others from running. Last line: `N passed, N failed, N skipped`, of all.
+# does not keep the others from running. Last line: `N passed, N failed, N skipped`, of all parts.
 #
-# It is to come to its end in twenty minutes on two cores, and in CI's time on two slow ones. So
-# where a test goes through both address families, the plain build goes through IPv4 and the other
-# through IPv6 (one code but for the headers); programs of others are preloaded as servers and on
-# both sides, not as clients alone; and scripts that are another one with a setting are run by the
-# plain build alone. `make run-tests` and `make asan` have all of it.
+# It must end within twenty minutes on two cores, and within CI's limit on two slow ones, so it leaves
+# some cases out. A test of both address families runs IPv4 in the plain build and IPv6 in the
+# sanitizer build (the code differs only in the headers). Other programs are preloaded as servers and
+# on both sides, not as clients alone. Scripts that run another script with a changed setting run in
+# the plain build alone. `make run-tests` and `make asan` run all cases.
 #
-# While the suite runs, what the other two need is built with what it leaves of the cores
-# (SCHED_IDLE, which takes no core from anybody who wants it).
+# While the suite runs, the sanitizer build and the fuzzers are compiled on idle cores (SCHED_IDLE,
+# which leaves a core to any other process that wants it).
 set -u
 cd "$(dirname "$0")/.." || exit 1
 BUILD=${BUILD:-build}
 MAKE=${MAKE:-make}
-# On a machine that is so slow, long tests are left out of the suite with the sanitizers, and named.
+# From this time on the suite with sanitizers begins no long test, and names those it leaves out.
 LAST_LONG=$(($(date +%s) + ${CHECK_SECONDS:-4000}))
 TOTALS=$BUILD/check.totals
 FAILURES=$BUILD/check.failures # said again at the end: a log's last lines are often all that is kept of it
@@ -44,7 +44,7 @@ suite() { # name, rooms..., in the environment given
 }
 
 part layers tests/layers.sh
-# A machine whose kernel no longer makes namespaces would let each test wait for its limit.
+# If the kernel makes no more namespaces, each test would wait until its time limit: stop here.
 if ! timeout -k 5 30 unshare -n true; then
 	echo "FAILED   no network namespace could be made (not root, or the kernel's rtnl lock is stuck)"
 	echo "0 passed, 1 failed, 0 skipped"
@@ -65,7 +65,7 @@ REST=$!
 set +m
 trap 'kill -- -$REST 2>/dev/null' EXIT
 
-# (What the guest needs comes meanwhile; vm/short says why, if it does not.)
+# Fetches the kernel of the guest meanwhile; vm/short reports it if that fails.
 nice -n 10 tests/vm/lib_fetch.sh kernel 6.18 >/dev/null 2>&1 &
 
 BUILD=$BUILD FAMILIES=4 APPS_MODES="kernel server both" suite "the suite"

@@ -4,17 +4,17 @@
 #
 #   tests/run.sh [-j JOBS] [-t SECONDS] [apps preload net sim vm bpf tcp unit | path/to/test ...]
 #
-# JOBS (6) is the most that run at a time. Most tests wait for a peer or a timer: a third one and
-# more start only while the cores are idle; two may always run. The rooms with the long tests stand
-# first: short ones fill what the last long ones leave idle.
+# At most JOBS (6) tests run at a time. Two may always run; more start only while the cores are idle,
+# as most tests wait for a peer or a timer. Rooms with long tests come first, so that short tests
+# fill the cores that the last long ones leave idle.
 #
 # A test is an executable that exits 0 (passed), 1 (failed) or 77 (skipped, says why). In unit, tcp
 # and bpf it is a program test_*.c, in net, sim, vm, preload and apps a script *.sh (lib*.sh are not tests).
-# Prints a line for each (seconds, and those of CPU in it), the output of those that failed, how long
-# it took and how idle the cores were, and as the last line `N passed, N failed, N skipped`. From
-# DEADLINE on (in seconds since the epoch, from the environment) no test of net, sim and apps is begun:
-# each is named as skipped. Logs are in $BUILD/logs. What failed beside others runs once more alone, and
-# is named as unsteady if it passes.
+# Prints a line for each test (seconds, and CPU seconds), the output of failed tests, how long the run
+# took and how idle the cores were, and as the last line `N passed, N failed, N skipped`. From DEADLINE
+# on (environment, in seconds since the epoch) it begins no test of net, sim and apps, and names each
+# as skipped. Logs are in $BUILD/logs. A test that failed beside others runs once more alone, and is
+# named as unsteady if it passes.
 set -u
 export LC_ALL=C
 cd "$(dirname "$0")/.." || exit 1
@@ -112,7 +112,7 @@ leave_out() { # path
 	echo "skipped  $(name_of "$1")  skipped: not begun, the suite's time is over"
 }
 
-# How much of the machine stood idle since the last look, in percent.
+# IDLE: how much of the machine was idle since the last look, in percent.
 IDLE_WAS=0 TOTAL_WAS=0
 look_at_cores() { # leaves it in IDLE
 	local user nice system idle iowait irq softirq steal total
@@ -142,7 +142,7 @@ room_for_one() {
 	done
 }
 
-# The counters of programs that tests kill are left where they are.
+# Programs that tests kill leave their counters' files behind: this directory is removed at the end.
 SLUICE_STATS_SHMEM_DIR=$(mktemp -d "${TMPDIR:-/tmp}/sluice-stats.XXXXXX") || exit 2
 chmod 1777 "$SLUICE_STATS_SHMEM_DIR"
 export SLUICE_STATS_SHMEM_DIR
@@ -164,8 +164,8 @@ IDLE_WAS=$IDLE_FIRST TOTAL_WAS=$TOTAL_FIRST
 look_at_cores
 
 # A test that failed beside others runs once more with the machine to itself: tests, their peers and
-# all that spins are more threads than cores. A failure that is none of timing fails again; one
-# that was is named.
+# all that spins are more threads than cores. A real failure fails again; a test that passes now
+# failed by its timing, and is named.
 UNSTEADY=()
 if [ ! -e "$LOGS/stuck" ] && [ "$JOBS" -gt 1 ] && [ ${#LIST[@]} -gt 1 ]; then
 	for path in "${LIST[@]}"; do
@@ -178,7 +178,7 @@ if [ ! -e "$LOGS/stuck" ] && [ "$JOBS" -gt 1 ] && [ ${#LIST[@]} -gt 1 ]; then
 	done
 fi
 
-# What check.sh says again at its end.
+# Prints the lines of a log that check.sh repeats at its end.
 tail_of_failure() { # log
 	grep -aE '^FAILED|\[  FAILED  \]|ERROR' -A 4 "$1" | head -n 12 | cut -c1-200 | sed 's/^/    /'
 }
