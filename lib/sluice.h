@@ -189,12 +189,11 @@ int sl_epoll_wait(int epfd, struct epoll_event *evs, int max, const struct times
 int sl_hand_back(int fd);
 
 /* Takes a TCP connection over from the kernel, on the same descriptor, whatever its origin (handed
- * back, accepted from the kernel, inherited, passed by SCM_RIGHTS). No
- * other process may use it, and no other thread be in a call with it. 0 also if it is ours already.
- * -EREMOTE: rules or routes leave it to the kernel; -EBUSY: a part of its state cannot be
- * taken, or it is in use; -EAGAIN: data moved too fast; -EMSGSIZE: its peer may send segments that
- * no frame holds (a large MTU); -ENOTCONN; -EPERM; -EOPNOTSUPP. If it fails, the kernel keeps it.
- */
+ * back, accepted from the kernel, inherited, passed by SCM_RIGHTS). No other process may use it,
+ * and no other thread be in a call with it. 0 also if it is ours already. -EREMOTE: rules or routes
+ * leave it to the kernel; -EBUSY: a part of its state cannot be taken, or it is in use; -EAGAIN:
+ * data moved too fast; -EMSGSIZE: its peer may send segments that no frame holds (a large MTU);
+ * -ENOTCONN; -EPERM; -EOPNOTSUPP. If it fails, the kernel keeps the connection. */
 int sl_take_over(int fd);
 
 /* Call for a socket that the program did not make, before its first use: left by execve(2), or

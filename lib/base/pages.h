@@ -22,13 +22,13 @@ void *sl_pages_map(int fd, size_t bytes);
  * (bytes must be whole huge pages). */
 void *sl_pages_map_anon(size_t bytes, bool huge);
 
-/* Brings the pages of a mapping made by sl_pages_map() into being, as huge ones: MADV_COLLAPSE
+/* Allocates the pages of a mapping made by sl_pages_map(), as huge ones: MADV_COLLAPSE
  * (Linux 6.1) does that whatever shmem_enabled says ("deny" excepted), see
- * Documentation/admin-guide/mm/transhuge.rst. What is in them stays. Pages that a device holds
+ * Documentation/admin-guide/mm/transhuge.rst. Their contents stay. Pages that a device holds
  * already cannot be moved, so this comes before they are registered. False: not all are huge, or
  * none; then the kernel brings in the others one by one, as they are used. Any thread. */
 bool sl_pages_collapse(void *mem, size_t bytes);
-/* Does it for packet memory, and says so with the remedy where it cannot be done: as a warning when
+/* Calls sl_pages_collapse() for packet memory; if that fails, logs the remedy, as a warning when
  * huge pages were asked for. */
 void sl_pages_want_huge(void *mem, size_t bytes, bool asked_for);
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory for tables that may become large and seldom do: its addresses are reserved for the
- * greatest size, and it comes into being from its beginning on, as the table grows.
+ * greatest size, and it becomes usable from the beginning on, as the table grows.
  *
  * Why not simply touch it: where the kernel promises no more memory than it has
  * (vm.overcommit_memory 2, Documentation/mm/overcommit-accounting.rst), and under RLIMIT_DATA, all
- * that may be written counts as used. And pages of shared memory are counted there one by one, at
- * their first use; one that is not to be had is a SIGBUS. So they are had before they are used, or
- * the table does not grow. */
+ * writable memory counts as used. And pages of shared memory are counted there one by one, at their
+ * first use; if there is no memory for a page, that use raises SIGBUS. So pages are allocated
+ * before their use, or the table does not grow. */
 #ifndef SL_RESERVE_H
 #define SL_RESERVE_H
 
 #include "base/base.h"
 
-#define SL_RESERVE_STEP (64ul << 10) /* whole pages of every size that Linux has */
+#define SL_RESERVE_STEP (64ul << 10) /* whole pages, whatever the page size */
 
 struct sl_reserve {
 	char *mem;
@@ -21,20 +21,20 @@ struct sl_reserve {
 	bool shared;
 };
 
-/* Reserves addresses, of zeroes once they are ready. NULL: none are left (RLIMIT_AS). They are
- * given back with munmap(). */
+/* Reserves addresses; they hold zeroes once they are ready. NULL: none are left (RLIMIT_AS). Free
+ * with munmap(). */
 void *sl_reserve_map(size_t bytes);
 
-/* A table in such memory (at a multiple of the step in it), or, shared, in a file's, mapped for
- * writing. */
+/* Starts a table in such memory (at a multiple of the step in it); shared: in a file's memory,
+ * mapped for writing. */
 void sl_reserve_init(struct sl_reserve *r, void *mem, size_t bytes, bool shared);
 
-/* A table of its own addresses. 0 or -ENOMEM. */
+/* Starts a table with addresses of its own. 0 or -ENOMEM. */
 int sl_reserve_open(struct sl_reserve *r, size_t bytes);
 
 /* Makes the first want bytes ready: -ENOMEM when there is no memory, or want is more than there
- * ever will be. What was ready stays so. Under the caller's lock; a step at a time calls the
- * kernel. */
+ * ever will be. What was ready stays so. Call under a lock; it calls the kernel at most once
+ * for each step. */
 int sl_reserve_more(struct sl_reserve *r, size_t want);
 
 static inline int sl_reserve_upto(struct sl_reserve *r, size_t want)
@@ -42,12 +42,12 @@ static inline int sl_reserve_upto(struct sl_reserve *r, size_t want)
 	return sl_likely(want <= r->ready) ? 0 : sl_reserve_more(r, want);
 }
 
-/* For other shared memory of that kind, mapped for writing: has all its pages now where they might
- * not be had later, because memory is promised only as far as it reaches. 0 or -ENOMEM. */
+/* For other shared memory, mapped for writing: allocates all its pages now if the kernel promises
+ * no more memory than it has, since there might be none for them later. 0 or -ENOMEM. */
 int sl_reserve_shared(void *mem, size_t bytes);
 
-/* In a child of a process, which has a copy of it: zeroes again, as much as was ready. A shared
- * table cannot. 0 or -ENOMEM. */
+/* In a forked child, which has a copy of the table: makes what was ready zeroes again. Not for a
+ * shared table. 0 or -ENOMEM. */
 int sl_reserve_clear(struct sl_reserve *r);
 
 #endif

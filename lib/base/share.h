@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The memory by which the processes of a group share packet memory and rings: whose each frame is,
- * the pool of free frames, and the state of each queue's fill and completion ring. A process with
- * a broker of its own is a group of one, by the same code.
+/* The memory by which the processes of a group share packet memory and rings: the owner of each
+ * frame, the pool of free frames, and the state of each queue's fill and completion ring. A process
+ * with a broker of its own is a group of one, by the same code.
  *
- * Theory of operation: a *frame* is a number; its word says who has it.
+ * Theory of operation: a *frame* is a number; its word names its owner.
  *
  *  - owner 0, flight 0, refs 0: without owner, in the pool
  *  - owner 0, flight 0, refs q + 1: without owner, given to the fill ring of queue q: there, with
@@ -23,48 +23,48 @@
  * (the pool's lock, the queue's lock or its own receive ring give the right), and the broker that
  * buries the owner. So only `refs` needs atomic operations, for several lanes of one process.
  *
- * A queue's rings are worked under its lock, which is only tried on the packet path. What completes
- * is often another member's: it goes on the list of that member and queue, linked through the
- * frames themselves (never full), which its owner looks at, under the same lock, when it reaps the
- * queue next. No member waits for the owner.
+ * A queue's rings are worked under its lock; the packet path only tries to take that. A completed
+ * frame is often another member's: then it goes on the list of that member and queue, which is
+ * linked through link[] and so never full. The owner looks at the list, under the same lock, when
+ * it reaps the queue next. No member waits for the owner.
  *
  * A member may die (SIGKILL) between any two instructions. The kernel stops it there: what it
  * stored before is there, what comes after is not, so only the compiler's order counts
  * (sl_share_step()). The broker buries it (sl_share_bury()), always after its last store. Each
  * operation has an order of stores by which the repair can tell how far it came:
  *
- *  - pool, taking (sl_share_fetch): owner into the words; then nfree or born lowered. Between: a
- *    frame on the stack, or beyond born, has an owner. The repair of the lock takes it off.
- *  - pool, giving (sl_share_push): entries; nfree raised; owner out of the words. Between: as
- *    before.
+ *  - pool, taking (sl_share_fetch): owner into the words; then born raised and nfree lowered. In
+ *    between a frame on the stack, or beyond born, has an owner. The repair of the lock clears it.
+ *  - pool, giving (sl_share_push): entries; nfree raised; owner out of the words. In between and
+ *    in the repair, the same as for taking.
  *  - fill ring: address into the entry; fill_to raised; the queue's name into the word; at the end
  *    the producer published = fill_to. The repair writes the words of the entries between
  *    producer and fill_to and publishes.
  *  - receive ring: owner into the words; then the consumer released. The burial takes entries whose
  *    word has no owner.
- *  - transmit ring (sl_share_posting): entries; tx_to = their end; flight into the words; producer
+ *  - transmit ring (xsk_post): entries; tx_to = their end; flight into the words; producer
  *    published = tx_to. The burial takes the flight out of entries between producer and tx_to:
  *    these were never sent.
  *  - completion ring: flight out of the word (own frame), or on its owner's list, or adopted;
  *    comp_to raised; the reference dropped; at the end the consumer released = comp_to. The entry
- *    at comp_to is the only doubtful one, and it tells itself: dealt with when its flight is gone
- *    (it is not posted again before the reference is dropped), or when it is the head of its
+ *    at comp_to is the only doubtful one. It was dealt with if its flight is gone
+ *    (it is not posted again before the reference is dropped), or if it is the head of its
  *    owner's list. The repair releases up to comp_to, or one more.
  *
- * Caches, sockets and everything else of the dead are found by a walk over the words. The burial
- * itself may be broken off anywhere and begun again.
+ * Frames of a dead member in caches, sockets and elsewhere are found by a walk over the words. The
+ * burial itself may be broken off anywhere and begun again.
  *
- * A member that is stopped inside a queue's lock (a window of a microsecond) stops refilling and
- * reaping of that queue; the others live on what is in the rings, half of their size.
+ * A member that is stopped inside a queue's lock (a window of a microsecond) keeps all members from
+ * refilling and reaping that queue; the others live on the frames in its rings, half of their size.
  *
  * Fill rings can always be filled: at its quota a member gets no frame from the pool, and its
  * sockets queue no further packet (sl_share_left_to()), so a slow or stopped member keeps at most
  * its quota and what its receive rings hold. sl_share_join() promises a quota only while the sum of
  * all quotas leaves the frames that these and the fill rings need. A dead member keeps nothing.
  *
- * Members trust each other: all of this is writable by all. The group's owner believes none of it:
- * the layout and what it decided are its own (share_geometry.h), indices and ends are read once and
- * bounded, and no lock is waited for (share_watch.c). */
+ * Members trust each other: each can write all of this memory. The group's owner believes none of
+ * it: the layout and its decisions are in memory of its own (share_geometry.h), it reads indices
+ * and ends once and bounds them, and it waits for no lock (share_watch.c). */
 #ifndef SL_SHARE_H
 #define SL_SHARE_H
 
@@ -103,21 +103,21 @@ enum sl_queue_state {
 enum sl_member_state { SL_MEMBER_FREE, SL_MEMBER_LIVE, SL_MEMBER_DEAD };
 
 struct sl_share_member {
-	int32_t held; /* frames it has, but for the last few received or given away; atomic */
+	int32_t held; /* its frames, without the last few received or given away; atomic */
 	uint32_t reserved[3];
 };
 
 struct sl_share_queue {
 	struct sl_rlock lock; /* protects what follows, and the rings */
-	uint32_t fill_to;     /* the fill ring's producer, when what is under way is done */
-	uint32_t comp_to;     /* the completion ring's consumer, likewise */
+	uint32_t fill_to;     /* the fill ring's producer once the current refill is done */
+	uint32_t comp_to;     /* the completion ring's consumer once the current reaping is done */
 	/* Frames of each member that others found completed: number + 1 of the first, 0: none. */
 	uint32_t back[SL_SHARE_MEMBERS];
 } SL_ALIGNED;
 
 /* An XSK of a member; its lane's. */
 struct sl_share_xsk {
-	uint32_t tx_to; /* the transmit ring's producer, when what is under way is done */
+	uint32_t tx_to; /* the transmit ring's producer once the current posting is done */
 } SL_ALIGNED;
 
 /* The first bytes of the memory: the pool. */
@@ -181,19 +181,20 @@ struct sl_share_xsk_rings {
 /* share.c ---------------------------------------------------------------------------------------
  */
 
-/* Makes a group of memory that is all zeros, at a cache line, and of as much as is told. */
+/* Makes a group in memory that is all zeros and begins at a cache line; told likewise. */
 void sl_share_init(struct sl_share *g, void *mem, void *told, const struct sl_share_geometry *l);
 /* Opens an existing group. l has been checked; mem and told have the sizes it gives. */
 void sl_share_map(struct sl_share *g, void *mem, void *told, const struct sl_share_geometry *l);
 
 /* Takes up to want frames for a member, the most recent ones of the pool first; how many. 0 also
- * when the pool is locked by the very thread (a signal handler), or another does not let it go. */
+ * when this thread holds the pool's lock (in a signal handler), or another one never releases it.
+ */
 uint32_t sl_share_fetch(struct sl_share *g, uint8_t me, uint32_t *frames, uint32_t want);
 /* Gives frames to the pool, which is locked, and does not count them. */
 void sl_share_push(struct sl_share *g, const uint32_t *frames, uint32_t n);
 /* Adds n to the frames that a member holds. sl_share_fetch() counts by itself. */
 void sl_share_count(struct sl_share *g, uint8_t me, int32_t n);
-/* A queue's record, an XSK's, of the broker's choice: its number, or -ENOSPC. */
+/* Takes a record for a queue, or for an XSK (the broker does): its number, or -ENOSPC. */
 int sl_share_queue_open(struct sl_share *g, uint32_t ifindex, uint32_t nr);
 /* Closes the record; sl_share_reclaim() takes its frames back later. */
 void sl_share_queue_close(struct sl_share *g, uint32_t queue);
@@ -212,8 +213,8 @@ static inline uint32_t sl_share_filled(const struct sl_share *g, const struct sl
 	return SL_FRAME_REFS((uint16_t)(q - g->queue + 1));
 }
 
-/* Admits a member, which may hold that many frames: its number, or -EUSERS, or -ENOSPC: with all
- * quotas used there would not be as many left as are to be spare. */
+/* Admits a member, which may hold that many frames: its number, or -EUSERS, or -ENOSPC: if all
+ * members used their quotas, fewer than `spare` frames would be left. */
 int sl_share_join(struct sl_share *g, uint32_t quota, uint32_t spare);
 /* Queues in use, for which frames are wanted: one at least. */
 static inline uint32_t sl_share_queues(const struct sl_share *g)
@@ -252,14 +253,13 @@ struct sl_share_left {
 	uint32_t in_flight; /* with the device: a member that finds them completed adopts them */
 };
 
-/* The member is dead, for certain (all its threads: a pidfd says so). Its locks are released, with
- * what they protect mended. To be called at once: nothing here waits. q: all queues of the group.
- */
+/* Call at once when the member is certainly dead (all its threads: a pidfd says so). Mends what its
+ * locks protect, and releases them, without waiting. q: all queues of the group. */
 void sl_share_dead(struct sl_share *g, uint8_t member, const struct sl_share_rings *q, unsigned nq);
-/* Takes everything back and frees the number. x: the member's XSKs; nothing may come to them any
- * more (out of the steering map, and a grace period later), and what was posted is sent (kicked,
- * the transmit rings are empty) or stuck. To be called again after -EBUSY (a live member is stopped
- * inside a lock), or by the next broker when this one dies in between. A new broker buries
+/* Takes all frames back and frees the member's number. x: the member's XSKs; they must receive no
+ * more (out of the steering map, and a grace period later), and what was posted must be sent
+ * (kicked, the transmit rings are empty) or stuck. Call again after -EBUSY (a live member is
+ * stopped inside a lock); the next broker calls it if this one dies in between. A new broker buries
  * SL_SHARE_BROKER first. */
 int sl_share_bury(struct sl_share *g, uint8_t dead, const struct sl_share_rings *q, unsigned nq,
 		  const struct sl_share_xsk_rings *x, unsigned nx, struct sl_share_left *left);

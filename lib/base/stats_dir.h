@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the counters of processes are when no setting says so: in a directory that belongs to the
- * process's user alone, since files that others can make names for, or links in place of, are no
- * place to write to. */
+/* The directory of processes' counters. Without a setting it is one that belongs to the process's
+ * user alone: in a directory of others, they could put links in the place of our files. */
 #ifndef SL_STATS_DIR_H
 #define SL_STATS_DIR_H
 
@@ -9,9 +8,10 @@
 
 #define SL_STATS_AUTO "auto" /* stats_shmem_dir's default */
 
-/* The directory of this process: what stats_shmem_dir says, else the first that there can be of
- * /run/sluice/UID, /run/user/UID/sluice and /dev/shm/sluice-UID. A descriptor of it (the caller's)
- * and its path; -ENOENT when the setting is empty (no file is wanted), or another errno. */
+/* Opens the directory of this process: the one of stats_shmem_dir, else the first that can be had
+ * of /run/sluice/UID, /run/user/UID/sluice and /dev/shm/sluice-UID. Returns a descriptor (the
+ * caller's) and the path; -ENOENT when the setting is empty (no file is wanted), or another errno.
+ */
 int sl_stats_dir_open(char *path, size_t size);
 
 /* Calls f for each directory that may have files of counters: the setting's alone, else those
