@@ -5,8 +5,8 @@
  * Why not simply touch it: where the kernel promises no more memory than it has
  * (vm.overcommit_memory 2, Documentation/mm/overcommit-accounting.rst), and under RLIMIT_DATA, all
  * writable memory counts as used. And pages of shared memory are counted there one by one, at their
- * first use; if there is no memory for a page, that use raises SIGBUS. So pages are allocated
- * before their use, or the table does not grow. */
+ * first use; if there is no memory for a page, that use raises SIGBUS. So the table obtains memory
+ * before its use, or does not grow. */
 #ifndef SL_RESERVE_H
 #define SL_RESERVE_H
 

@@ -16,7 +16,7 @@ struct sl_share;
 /* Offsets are from the start of the memory. Fixed widths: it is sent and kept. */
 struct sl_share_geometry {
 	uint32_t nframes, frame_shift, nqueues, nxsks;
-	/* Sizes of the records: another version's differ. */
+	/* Sizes of the records, which may differ between versions. */
 	uint32_t word_size, member_size, queue_size, xsk_size;
 	uint64_t bytes, told_bytes; /* of the group's memory, and of what its owner tells */
 	uint64_t member_at, queue_at, xsk_at, word_at, link_at, free_at;
@@ -47,8 +47,8 @@ struct sl_share_told_xsk {
 /* Computes the layout for these counts. */
 void sl_share_geometry_make(struct sl_share_geometry *l, uint32_t nframes, uint32_t shift,
 			    uint32_t nqueues, uint32_t nxsks);
-/* Is it what this version makes of its own counts, and are these within bounds? For one that came
- * from elsewhere: by the lease protocol, out of the vault. */
+/* Is it the layout that this version computes from the same counts, and are these within bounds?
+ * For a layout that came by the lease protocol or out of the vault. */
 bool sl_share_geometry_is_sound(const struct sl_share_geometry *l);
 
 /* Maps a group's two files, which any process may have made. writes: this process is the owner, so

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Locks of a group that do not become free, as its owner sees them.
  *
- * Theory of operation: a lock's word is what some member wrote. The owner decides who is a member,
+ * Theory of operation: some member wrote a lock's word. The owner decides which ids are members,
  * so a word that names no member, or the owner itself while the owner holds nothing, was
  * written to do harm, or by a fault. A word that names a member is believed for a time: holders
  * keep a lock for a microsecond, so the same thread in every one of many looks has not let go, and

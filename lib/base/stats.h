@@ -151,17 +151,17 @@ struct sl_port_stats *sl_stats_port(uint32_t ifindex); /* finds or makes; never 
 void sl_stats_port_free(struct sl_port_stats *p);      /* another port may have the place */
 /* The shared file, "" when there is none. */
 const char *sl_stats_path(void);
-/* Removes the files that killed programs of this user have left beside it (stats_sweep.c). The
- * directory is opened by _begin(), in a call of the program's: later, and by another thread, that
- * would take a descriptor's number away from it for a moment. */
+/* Removes the files that killed programs of this user have left beside it (stats_sweep.c). _begin()
+ * opens the directory in a call of the program's: if another thread opened it later, it would take
+ * a descriptor's number away from the program for a moment. */
 void sl_stats_sweep_begin(void);
 void sl_stats_sweep(void); /* once; later calls do nothing */
 /* Does a live process, of any pid namespace, use the file? True also when that cannot be asked. */
 bool sl_stats_is_held(int dir, const char *name);
 /* The pid in the name of a counter file (without directory), 0: it is no such name. */
 uint32_t sl_stats_pid_of(const char *name);
-/* Called by the keeper about once a second while it is awake, and at each of its wake-ups: does
- * what the reader asked (log level, zeroing). */
+/* The keeper calls this about once a second while it is awake, and at each of its wake-ups: does
+ * what the reader asked for (log level, zeroing). */
 void sl_stats_serve(void);
 
 #endif

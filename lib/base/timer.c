@@ -47,7 +47,7 @@ static void place(struct sl_wheel *w, struct sl_timer *t)
 	w->used[level] |= 1ull << slot;
 }
 
-/* Takes it off its list. When that leaves a slot empty, the slot's bit goes. */
+/* Takes a timer off its list. When that leaves a slot empty, its bit in used[] is cleared. */
 static void unlink_timer(struct sl_wheel *w, struct sl_timer *t)
 {
 	struct sl_list *next = t->node.next;
@@ -111,7 +111,7 @@ static bool next_slot(const struct sl_wheel *w, unsigned *level, unsigned *slot,
 	return false;
 }
 
-/* Moves all of a slot to the empty list head. */
+/* Moves all timers of a slot to the empty list head. */
 static void take_slot(struct sl_wheel *w, unsigned level, unsigned slot, struct sl_list *head)
 {
 	struct sl_list *from = &w->slot[level][slot];
@@ -132,7 +132,7 @@ static void take_due(struct sl_wheel *w, struct sl_list *head)
 	sl_list_init(&w->due);
 }
 
-/* fire() may cancel what still waits in the list, so it is read anew each time. */
+/* fire() may cancel timers that still wait in the list, so the list is read anew each time. */
 static unsigned fire_all(struct sl_wheel *w, struct sl_list *head,
 			 void (*fire)(struct sl_timer *t, void *arg), void *arg)
 {

@@ -64,7 +64,7 @@ bool sl_xsk_tx_is_empty(const struct sl_xsk *x);
  * thread. */
 bool sl_xsk_tx_is_behind(const struct sl_xsk *x);
 /* The device does not exist any more, for certain: takes what waits in its queue's fill ring;
- * no more is put there. False: the ring's lock is taken now. */
+ * no more is put there. False: the ring's lock is not free now. */
 bool sl_xsk_device_gone(struct sl_xsk *x, struct sl_frames *cache);
 
 /* Counts of what the kernel did not deliver or take since the XSK was made. */
