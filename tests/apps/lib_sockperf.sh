@@ -69,7 +69,7 @@ round() {
 	stop "$BG"
 }
 
-# One direction: compares the messages that the server counted with those sent.
+# Compares the messages that the server counted with those sent, in a single direction.
 throughput() { # name, most lost in 1000, client options
 	local name=$1 rate=$2 out sent got full excused
 	shift 2

@@ -90,7 +90,7 @@ static void numbers(void)
 	printf("the limit is the same: %d\n", a.rlim_cur == b.rlim_cur && a.rlim_max == b.rlim_max);
 }
 
-/* What a program sees when it closes by numbers, one after another. */
+/* Prints what a program sees when it closes by numbers, one after another. */
 static void close_each(int from)
 {
 	struct rlimit lim;

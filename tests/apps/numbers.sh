@@ -6,7 +6,7 @@
 need python3 "$BUILD/tests/apps/numbers"
 net_up
 
-# What `ulimit` says of it, then the program.
+# Runs the program under the given limits of `ulimit -n`.
 limited() { # soft hard
 	pb prlimit --nofile="$1:$2" timeout 60 "$BUILD/tests/apps/numbers" "$B4" "$A4" 7000
 }

@@ -77,7 +77,7 @@ for MODE in $MODES; do
 		load "$how.kept" -k -n 6000 -c 2 "http://$B4:8080/1000"
 		segs_end "$how.kept" 25
 		load "$how.new" -n 400 -c 4 "http://$B4:8080/1000"
-		# (What it loses by this on the kernel is its own affair.)
+		# (Apache may lose connections by this on the kernel's sockets, too: only the end of ab is checked.)
 		a timeout 60 ab -q -r -s 20 -k -n 3000 -c 2 "http://$B4:8080/1000" >"$(said graceful)" 2>&1 &
 		job=$!
 		kill -USR1 "$SERVER"

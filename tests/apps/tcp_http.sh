@@ -20,8 +20,8 @@ fetch() { # address port
 }
 export -f fetch
 export TMP
-# (Of the client's side nothing is asked: a device is one process's, and of several curls at a time one
-# has it.)
+# (The client's segments are not checked: a device belongs to one process, so only one of several curls at a time has
+# it.)
 answers() { # name address
 	local segs
 	segs=$(tcp_segs b)

@@ -60,7 +60,7 @@ sql_went() { # NAME STATUS
 	same "$1: pgbench's status" 0 "$2"
 	ok "$1: none failed" grep -q 'failed transactions: 0 ' "$(said "$1")"
 }
-# Of redis, by the kernel's sockets.
+# Asks redis how many commands and error replies it has had, by the kernel's sockets.
 commands() {
 	a redis-cli -h "$B4" info all 2>/dev/null | tr -d '\r' |
 		sed -n 's/^total_commands_processed://p; s/^total_error_replies://p' | xargs

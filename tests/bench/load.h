@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the load programs (udpblast, udpsink, many) have in common. */
+/* Shared by the load programs (udpblast, udpsink, many, tcpmany). */
 #ifndef BENCH_LOAD_H
 #define BENCH_LOAD_H
 
@@ -43,7 +43,7 @@ struct load_opt {
 	double *f;
 };
 
-/* What stands in argv from 3 on; ends the program when it is none of the options. */
+/* Reads the options in argv from 3 on; ends the program when an argument is none of them. */
 static inline void load_options(const struct load_opt *opts, int argc, char **argv)
 {
 	for (int i = 3; i < argc; i++) {

@@ -43,7 +43,7 @@ static void on_signal(int sig)
 	stopped = 1;
 }
 
-/* What only this process has, and its share of what it shares. */
+/* bytes of memory that only this process has */
 static long own_bytes(void)
 {
 	char line[128];

@@ -208,7 +208,7 @@ static bool send_one(struct floor *f, const uint8_t *data, unsigned len)
 	return true;
 }
 
-/* One frame if there is one: copies it out and gives its frame back. Returns its length. */
+/* Copies a frame out, if one has come, and gives it back. Returns its length, 0: none. */
 static unsigned recv_one(struct floor *f, uint8_t *data)
 {
 	uint32_t idx = 0;
@@ -289,7 +289,7 @@ static void ping(struct floor *f, unsigned len, double seconds)
 
 #define SOURCES_MAX 256
 
-/* What is sent: the same frame, or one for each source port, in turn. */
+/* frames to send in turn: a single one, or one for each source port */
 struct load {
 	uint8_t frame[SOURCES_MAX][FRAME_SIZE];
 	unsigned len, nframes;

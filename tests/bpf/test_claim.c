@@ -92,7 +92,8 @@ static uint64_t tcp_bits(void)
 	return info[0].ports[65536 + 5000] & SL_PORT_BITS;
 }
 
-/* What the steering program remembers of the port, it forgets when it should. */
+/* True: the port has a new generation since the last call, so that the steering program forgets
+ * what it remembers of the port. */
 static bool forgets(void)
 {
 	static uint64_t had;

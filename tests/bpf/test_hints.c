@@ -175,7 +175,7 @@ static void assert_slot(const struct frame *f, uint32_t slot)
 		assert_int_equal(r.m.sw.meta.slot, slot);
 }
 
-/* The same address in each VLAN is another host's. */
+/* In each VLAN the same address belongs to another host. */
 static void test_hidden_tag(void **state)
 {
 	static const uint32_t inner[] = {ETH_P_8021Q << 16 | 7, 0};

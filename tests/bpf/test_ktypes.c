@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is found of the kernel's own types (lib/ctl/kern/ktypes.c), against what libbpf makes of all
+/* Compares the kernel types that lib/ctl/kern/ktypes.c finds with those that libbpf finds among all
  * of them. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static struct guard_nf *loaded(const char *types)
 	return g;
 }
 
-/* The same instructions, but for the descriptors of the maps. */
+/* The program has the same instructions by both ways, except for the descriptors of the maps. */
 static void test_fields(void **state)
 {
 	struct guard_nf *a, *b;

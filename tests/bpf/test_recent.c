@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the steering program remembers of flows, and when it must not. A claim that goes from the
- * maps without a new generation of the port shows that it was remembered. */
+/* The steering program remembers flows, and sometimes must not. A claim is deleted from the maps
+ * without a new generation of the port: if packets are still steered, the flow was remembered. */
 #include <sched.h>
 
 #include "base/clock.h"
@@ -27,9 +27,9 @@ static struct frame seg(const char *to)
 	return f;
 }
 
-/* What is remembered is good for a while (SL_RECENT_TICK), and then the maps are looked at: by now
- * what happened to them by hand is seen. After it there is a whole such while, longer than a test
- * takes. */
+/* The steering program uses what it remembers for a while (SL_RECENT_TICK), then looks at the maps
+ * again and finds the claims gone. So this returns when such a while begins, which is longer than a
+ * test takes. */
 static int when_it_begins(void **state)
 {
 	struct frame f = udp4(A4, SPORT, DPORT);

@@ -297,7 +297,7 @@ static void seg_of(struct frame *f, uint16_t sport, bool syn)
 	((struct tcphdr *)(f->b + f->l4))->ack = !syn;
 }
 
-/* Who is away keeps what it has, answered or not, and gets nothing new. */
+/* A member that is away keeps the flows that it has, answered or not, and gets no new ones. */
 static void test_group_away(void **state)
 {
 	struct sl_claim g = {.slot = 3, .flags = SL_CLAIM_GROUP};

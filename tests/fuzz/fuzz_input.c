@@ -63,7 +63,7 @@ static void no_news(struct sl_udp *u)
 	(void)u;
 }
 
-/* As mcast.c's. */
+/* Gives the packet to several sockets, as mcast.c does. */
 static bool fan_input(void *obj, struct sl_in *in)
 {
 	(void)obj;
@@ -163,7 +163,7 @@ static void end(void)
 			abort();
 }
 
-/* What bpf/parse.bpf.h would say, roughly. */
+/* Sets the offsets that bpf/parse.bpf.h would find, roughly. */
 static void find_offsets(const uint8_t *f, uint32_t len, struct sl_meta *m)
 {
 	m->l3 = 14;

@@ -102,7 +102,7 @@ static struct sl_session *session_new(int fd)
 	s->memory = &memory;
 	s->conns.gone.fd = s->pidfd = -1;
 	s->cred = (struct ucred){.pid = 1, .uid = 1, .gid = 1};
-	/* As if it had a device: requests about it go as far as they can. */
+	/* The session seems to have a device: requests about it go as far as they can. */
 	s->port[0] = (struct sl_session_port){.ifindex = 3, .nqueues = 1, .lane[0] = 1};
 	/* And a lane that waits to be bound. */
 	s->port[0].lane[1] = 2;

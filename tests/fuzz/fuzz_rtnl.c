@@ -51,7 +51,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t mac[6], *buf;
 	uint32_t seq;
 
-	/* Of its own size, so that a read behind the end is seen; malloc aligns it. */
+	/* A block of exactly the input's size, so that a read behind its end is seen; malloc aligns
+	 * it. */
 	buf = sl_malloc(size ? size : 1);
 	if (!buf)
 		return 0;

@@ -21,7 +21,7 @@ run() { # program: a line of what became of it, and its status
 		return 1
 	fi
 }
-# One a core.
+# Runs as many fuzzers at a time as there are cores.
 for bin in "$dir"/fuzz_*; do
 	[ -x "$bin" ] && [ ! -d "$bin" ] || continue
 	case $bin in *.*) continue ;; esac

@@ -83,7 +83,7 @@ static void send_unmeasured(int fd, int n)
 			err(1, "send");
 }
 
-/* What has come meanwhile, acknowledgments above all. */
+/* Takes in what has come meanwhile, acknowledgments above all. */
 static void drain(int fd)
 {
 	char data[65536];

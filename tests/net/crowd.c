@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A crowd of members (tests/net/member.c), of which one is killed again and again, while all others
- * are asked and every byte of their answers is looked at.
+/* Runs a crowd of members (tests/net/member.c). Members are killed again and again, while all
+ * others are asked and every byte of their answers is looked at.
  *
  *   crowd [-n SECONDS] [-k KILL-MS] [-m STALL-MS] [-c COUNT] ADDRESS PORT [KEEP:PREY:COMMAND]...
  *
@@ -571,7 +571,8 @@ int main(int argc, char **argv)
 	atexit(end_all);
 	spawning = asking = true;
 	wait_for(is_ready, false, "not all members have come");
-	/* What the first reset costs once (a raw socket) must be there when it is counted. */
+	/* The first reset costs a raw socket, once: members are killed so that it is there when
+	 * COUNT runs first. */
 	for (int i = 0; i < 50 && !ended[1]; i++) {
 		kill_one();
 		turns(kill_ns);

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 
-N = 200  # messages of a client, of which the change is in the midst
+N = 200  # messages of a client; the change comes in the midst of them
 NOBODY = 65534
 libc = ctypes.CDLL(None, use_errno=True)
 

@@ -96,14 +96,14 @@ c.recv(1)' "$B4"
 	wait_end "$SUBJECT" 20
 	same "$WHAT: what poll has told of is read, be it on its way" "got ['all', ' of it', '']" \
 		"$(tail -n 1 "$TMP/b")"
-	wait_end "$OTHER" 20 # (That the program ended meanwhile it may say.)
+	wait_end "$OTHER" 20 # (it may complain that the program ended meanwhile)
 }
 
 PORT=7300
 for LEASED in '' 1; do
 	net_up
 	MODE=one
-	# (In /tmp a file of the same number may be another user's, whom somebody killed.)
+	# (A file of the same number in /tmp may be left by another user's program that was killed.)
 	SL_ENV=("SLUICE_STATS_SHMEM_DIR=$TMP")
 	one_broker
 	[ -z "$LEASED" ] || moving

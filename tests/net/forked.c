@@ -296,7 +296,8 @@ static long by_number(void)
 	return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 }
 
-/* What the parent closes before the child has begun is closed for both. */
+/* Forks by the instruction itself. The parent waits until the child has begun: descriptors that it
+ * closed before would be closed for both. */
 static long by_instruction(void)
 {
 #ifdef __x86_64__

@@ -187,7 +187,8 @@ static void write_rubbish(bool locks)
 	}
 }
 
-/* One packet in our receive ring, where only another layout has memory (poc/share). */
+/* Writes descriptors into our receive ring that point where only another layout has memory
+ * (poc/share). */
 static void write_far(void)
 {
 	struct xdp_mmap_offsets o;

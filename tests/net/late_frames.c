@@ -194,7 +194,8 @@ static void attach(unsigned ifindex, struct sl_lease_lane_ok *lane)
 	mask = lane->queue[0].rx_size - 1;
 }
 
-/* Of both families; a listener that is closed before the end, so that nobody answers. */
+/* Claims a port of the family of `local`. Its listener is closed before the end, so that nobody
+ * answers. */
 static void claim(unsigned ifindex, const struct sl_lease_lane_ok *lane, const char *local,
 		  int port)
 {

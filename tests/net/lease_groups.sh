@@ -95,7 +95,7 @@ same "still not by the kernel" 0 $(($(udp_stat b InDatagrams) - K_IN))
 stop "$second"
 nobody
 
-# Nobody's but its own.
+# With "none" each process has a group of its own.
 run "$ONE" none
 first=$BG one=$PORT
 ok "a process alone is offloaded" wait_until 10 has_claim "$one"
@@ -108,7 +108,7 @@ ok "the kernel does its work" answers "$PORT"
 run "$ONE" user
 ok "nor is one of the user's group" told "stays with the kernel"
 stop "$BG" "$second"
-# What is kept for who becomes another program is given to no other group.
+# A device that is kept for a process in exec is given to no other group.
 kill -9 "$first"
 wait "$first" 2>/dev/null
 nobody

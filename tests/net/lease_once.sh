@@ -41,7 +41,7 @@ opens_until_offloaded() { # process, last port
 		PORT=$((PORT + 1))
 		wait_udp b "$PORT"
 		wait_until 1 has_claim "$PORT" || continue
-		# (Of this one's two sockets the first may have come too early.)
+		# (The first of this program's two sockets may have come too early.)
 		kill -USR1 "$1"
 		PORT=$((PORT + 1))
 		wait_udp b "$PORT"
@@ -53,7 +53,7 @@ opens_until_offloaded() { # process, last port
 lanes_of() { daemon leases | awk -v p="$1" '$2 == p { print $6 }'; }
 D=$(daemon_pid)
 
-# One program, with more and more lanes.
+# A single program with more and more lanes.
 serve 7000
 first=$BG
 ok "a program is offloaded" wait_until 10 has_claim 7000
@@ -136,7 +136,7 @@ done
 stop "$next" "$first"
 ok "nothing is left" wait_until 20 leases_are 0
 
-# What comes unbound is for that device alone.
+# A socket that is lent unbound can be bound to its own device only.
 b ip link set lo up
 same "an unbound socket cannot be bound to another device" kept "$(sb env -u LD_PRELOAD python3 \
 	"$TESTS/net/lease_once_foreign.py" "$TMP/sluiced.b" "$(b ip -o link show "$DEV_B" | cut -d: -f1)")"

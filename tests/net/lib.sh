@@ -397,7 +397,7 @@ net_up() {
 		sim_need
 		nic_up a "$LOW_A" && nic_up b "$LOW_B"
 	fi
-	# (What a test's programs tell each other by must be open to nobody, too.)
+	# (The files by which a test's programs talk to each other must be open to the user nobody, too: umask 0.)
 	[ -z "${LEASED:-}" ] || kernel_is 5.14 || skip "sluiced needs Linux 5.14 (SO_NETNS_COOKIE)"
 	[ -z "${LEASED:-}" ] || [ -n "${ONE_LEASE:-}" ] || lends_rings || skip "before Linux 6.4 the daemon serves one process at a time"
 	[ -z "${LEASED:-}" ] || umask 0

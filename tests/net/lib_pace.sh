@@ -47,7 +47,7 @@ show_gaps() {
 	awk '{ if ($7 > p99) p99 = $7 } END { printf "  (%s) %d flows, the last %s kbit/s: %s, p99 gap error %.0f us\n",
 		mode, NR, $2, $5, p99 }' mode="$MODE" "$TMP/paced"
 }
-# What the machine carries of such frames, in CARRIED; true: enough to judge a flow by.
+# Sets CARRIED to the rate at which the machine carries such frames; true: enough to judge a flow by.
 is_carried() { # frames, size, rates, words...
 	CARRIED=more
 	[[ $3 != *,* ]] || return 0

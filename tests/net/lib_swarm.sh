@@ -43,7 +43,7 @@ launch() {
 	fi
 	wait_line "$TMP/b" "under way"
 }
-# The same, and offloaded.
+# Launches the programs and checks that the subject is offloaded.
 begin() {
 	launch "$@"
 	same "$WHAT: offloaded" 0 "$(kernels b $PORT)"

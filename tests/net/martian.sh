@@ -13,7 +13,7 @@ OWN4=$NET4.200 OWN6=$NET6::200
 addr_up b lo $OWN4/32 $OWN6/128
 b sysctl -qw net.core.somaxconn=8192 net.ipv4.tcp_max_syn_backlog=16384 \
 	net.ipv4.tcp_syncookies=0
-# (What c's hosts send must not come by a's device; the rest of the world is behind a.)
+# (Frames that c's hosts send must not come by a's device; the rest of the world is behind a.)
 ip -n "${NS}b" route add 203.0.113.0/24 via "$C4" dev "$DEV_BC"
 ip -n "${NS}b" route add default via "$A4" dev "$DEV_B"
 ip -n "${NS}b" -6 route add default via "$A6" dev "$DEV_B"

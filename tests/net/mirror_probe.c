@@ -181,7 +181,7 @@ static void cmd_bench(const char *dst, const char *dev)
 	       (double)(t2 - t1) / 1e7);
 }
 
-/* What a child after fork sees: nothing, then a mirror of its own. */
+/* A child after fork has no route at first, then makes a mirror of its own. */
 static void cmd_fork(const char *dst)
 {
 	struct sl_route_key key = {.src = {{{0}}}};

@@ -99,8 +99,8 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Of the frames from..to the one that came least late: who is kept from running, here or there,
- * makes frames late, never early. */
+/* Returns the frame among from..to that came least late: a program that is kept from running, here
+ * or at the sender, makes frames late, never early. */
 static uint32_t most_timely(const struct flow *f, uint32_t from, uint32_t to)
 {
 	double least = 1e300;

@@ -130,8 +130,8 @@ static unsigned send_some(struct flow *f, unsigned n)
 	return r < 0 ? 0 : (unsigned)r;
 }
 
-/* One of each flow now and then, so that each finds its way, until a line of the input says to go
- * on. */
+/* Sends a frame of each flow now and then, so that each flow finds its way, until a line of the
+ * input says to go on. */
 static void wait_line(void)
 {
 	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};

@@ -29,7 +29,7 @@
 
 #define MAX_IO 32768
 
-/* What goes along with the connection. */
+/* state that goes to the next process along with the connection */
 struct state {
 	uint64_t sent, got, left, moved, ours, kernels;
 	int stuck_s;

@@ -19,7 +19,7 @@ run() { # what, settings...
 	rm -f "$TMP"/sluice.*.log
 	OUT=$(sb python3 "$TESTS/net/settings.py" "$what" "$B4" "$A4" 7000)
 }
-# The same in the background, once its socket is offloaded and has been used; PROGRAM is its pid.
+# Runs settings.py in the background; returns when its socket is offloaded and has been used. PROGRAM is its pid.
 start() { # what, settings...
 	local what=$1
 	shift

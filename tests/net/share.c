@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A group of processes on the queue of a real device, of which one is killed again and again.
+/* Runs a group of processes on the queue of a real device; a process is killed again and again.
  *
  *   share broker DEV ADDR PORT ROUNDS     serves the group; starts the members
  *   share member FD                       answers what comes to its lane with the same packet
@@ -29,8 +29,8 @@
 #define NFRAMES 16384
 #define QUOTA   4096
 
-/* What a member is told, with four descriptors: packet memory, the group's, what its
- * owner tells, XSK. */
+/* Message to a member, with four descriptors: packet memory, the group's memory, the part that only
+ * its owner writes, XSK. */
 struct hello {
 	uint32_t member;
 	struct sl_share_geometry geometry;
@@ -138,7 +138,8 @@ static unsigned turn(void)
 	return n;
 }
 
-/* Who lives gets back all it has sent, whoever found it. */
+/* A member that lives gets back all frames that it has sent, also those that another process has
+ * found. */
 static int member(int sock)
 {
 	struct pollfd p[2] = {{.fd = sock, .events = POLLIN}, {.events = POLLIN}};

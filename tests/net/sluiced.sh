@@ -35,7 +35,7 @@ fds=$(ls "/proc/$D/fd" | wc -l)
 out=$(sb env -u LD_PRELOAD python3 "$TESTS/net/sluiced.py" "$TMP/sluiced.b" "$B4" "$(b cat "/sys/class/net/$DEV_B/ifindex" 2>/dev/null || b ip -o link show "$DEV_B" | cut -d: -f1)" 7000 "$A4" "$A6")
 same "nothing was given to a hostile client" 0 $?
 printf '%s\n' "$out" | grep -v ^refused
-K_IN=$((K_IN + 2)) # (he may send to himself)
+K_IN=$((K_IN + 2)) # (the hostile client may send to itself)
 same "nor sent for him to another host" "$unasked" "$(udp_stat a NoPorts)"
 ok "the daemon lives" kill -0 "$D"
 are_closed() { [ "$(ls "/proc/$D/fd" | wc -l)" -le "$fds" ]; } # (by threads, soon)

@@ -131,7 +131,7 @@ static int greet(int conn)
 	return answer(conn);
 }
 
-/* What lingers -----------------------------------------------------------------------------------
+/* Sockets that linger ----------------------------------------------------------------------------
  */
 
 static int lingering(void)
@@ -270,7 +270,7 @@ static void box(void)
 	}
 }
 
-/* What says nothing -------------------------------------------------------------------------------
+/* Clients that say nothing ------------------------------------------------------------------------
  */
 
 static int empty(void)
@@ -470,7 +470,7 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < sizeof(attacks) / sizeof(*attacks); i++)
 		if (!strcmp(what, attacks[i].name)) {
 			attacks[i].run();
-			/* What lingers does so as long as its peer is there. */
+			/* A lingering socket lingers as long as its peer is there. */
 			sleep(2);
 			_exit(0);
 		}

@@ -22,7 +22,7 @@ member() { # user
 		--bounding-set=-all --no-new-privs env "${pre[@]}" "SLUICE_LOG_FILE=$TMP/sluice.%d.log" \
 		"SLUICE_DAEMON=$TMP/sluiced.b" "$BIN/member"
 }
-# What the driver runs when nothing is under way.
+# The script that the driver runs when nothing is under way.
 cat >"$TMP/count" <<END
 #!/bin/sh
 sleep 0.3
@@ -42,7 +42,8 @@ run() {
 	a "$BIN/crowd" -n "$SECONDS_EACH" -m "$STALL" -c "$TMP/count" "$B4" 7000 \
 		"3:3:$(member 65534)" "1:1:$(member 65533)"
 }
-# Who dies closes from the highest number down, and the daemon must not wait for what waits for the kernel.
+# The kernel closes a dead process's files from the highest number down, and files for which the daemon waits must not
+# wait behind one that is slow to close.
 bg sb "$BIN/member" "$B4" 7900
 one=$BG
 ok "a member is offloaded" wait_until 20 has_claim 7900

@@ -36,7 +36,7 @@ s.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
 say("TIMESTAMPNS", s.getsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS), stamps())
 s.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 0)
 say("off", s.getsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS), stamps())
-# Of hardware stamps a veth has none: what the kernel says then, with the software's and without.
+# A veth has no hardware stamps: what the kernel says then, with software stamps and without.
 RX_HARDWARE, RX_SOFTWARE, SOFTWARE, RAW_HARDWARE = 4, 8, 16, 64
 for flags in (RX_HARDWARE | RAW_HARDWARE, RX_HARDWARE | RAW_HARDWARE | RX_SOFTWARE | SOFTWARE, RAW_HARDWARE, 0):
     s.setsockopt(socket.SOL_SOCKET, 37, flags)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What steering_nic.c tells its program. */
+/* Shared by steering_nic.c and its BPF program. */
 #ifndef STEERING_NIC_H
 #define STEERING_NIC_H
 

@@ -63,7 +63,7 @@ for flags in (None, 0, socket.SOCK_NONBLOCK, socket.SOCK_CLOEXEC,
     say("flags", fcntl.fcntl(s, fcntl.F_GETFD), bool(fcntl.fcntl(s, fcntl.F_GETFL) & os.O_NONBLOCK))
     s.close()
 
-# Nobody there.
+# accept() when nobody has connected.
 ls.setblocking(False)
 say("nobody", raw_accept(ls), raw_accept(ls, socket.SOCK_NONBLOCK))
 f = far_connects()
@@ -88,7 +88,7 @@ say("signal", raw_accept(ls))
 say("no listener", raw_accept(tcp(own, 7001)), raw("accept", 999, None, None), raw("accept", 0, None, None))
 ls.close()
 
-# What a connection inherits.
+# Options that a connection inherits from its listener.
 ls = tcp(own, 7002)
 wanted = [(SOL, socket.SO_KEEPALIVE, 1), (SOL, socket.SO_RCVBUF, 70000), (SOL, socket.SO_SNDBUF, 80000),
           (SOL, socket.SO_OOBINLINE, 1), (SOL, socket.SO_RCVLOWAT, 7), (SOL, socket.SO_PRIORITY, 3),

@@ -13,8 +13,8 @@ def works(s, f):
     return s.send(b"abc"), f.recv(3), f.send(b"de"), s.recv(2), so_error(s)
 
 
-# What a connection that was dissolved has left is told once, or forgotten by the next that begins: whoever
-# does that one. One that could not even begin forgets nothing.
+# The state that a dissolved connection leaves is told once, or is forgotten when the next connection begins, be that
+# the kernel's or Sluice's. A connect() that could not even begin makes nothing forgotten.
 for first in (lambda s: None, lambda s: raw("connect", s.fileno(), sockaddr(peer, 7000), 4),
               lambda s: raw_connect(s, "::1" if not six else "2001:db8::1", 7000)):
     for to, at in ((home.getsockname(), home), ((peer, 7000), listener)):

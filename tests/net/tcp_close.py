@@ -289,7 +289,7 @@ s.close()
 # Not connected.
 s = tcp(six=is6(own))
 say("unconnected", attempt(s.shutdown, RD), attempt(s.shutdown, WR), attempt(s.shutdown, RDWR))
-# What was shut stays so, and is told to the peer when it is shut again.
+# A direction that was shut stays shut in the next connection, whose peer is told only when it is shut again.
 say("stays", polled(s), attempt(s.recv, 1), attempt(s.send, b"x"))
 say("then", attempt(s.connect, (peer, 7001)), attempt(s.send, b"x"), polled(s), attempt(s.recv, 1), state(s))
 f, _ = fl.accept()

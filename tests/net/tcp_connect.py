@@ -104,7 +104,7 @@ s.setblocking(False)
 say("goes on", raw_connect(s, silent, 7000), state(s))
 s.close()
 
-# Nobody there.
+# A port on which no program listens.
 s = fresh()
 say("refused", raw_connect(s, peer, 7099), so_error(s), state(s), attempt(s.getpeername))
 say("then", raw_connect(s, peer, 7000))
@@ -153,7 +153,7 @@ listener.accept()
 say("bound address", disconnect(s), s.getsockname()[:2])
 s.close()
 
-# What cannot be.
+# Addresses that connect() cannot use.
 s = fresh()
 sa = sockaddr(peer, 7000)
 say("short", raw("connect", s.fileno(), sa, 3), raw("connect", s.fileno(), sa, 1))

@@ -3,7 +3,7 @@
 # connect() of TCP: waiting and not, refused, silent, unreachable, dissolved, interrupted, mapped.
 . "$(dirname "$0")/lib_tcp.sh"
 net_up
-# Nobody answers at .77: the neighbour's address is right, but host a does not have the address.
+# No host answers at .77: the neighbour's address is right, but host a does not have the address.
 MAC_A=$(ip -n "${NS}a" -o link show "$DEV_A" | sed 's/.*link.ether \([0-9a-f:]*\).*/\1/')
 ip -n "${NS}b" neigh add "$NET4.77" lladdr "$MAC_A" dev "$DEV_B" nud permanent
 ip -n "${NS}b" neigh add "$NET6::77" lladdr "$MAC_A" dev "$DEV_B" nud permanent

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 need python3 setpriv
 net_up
-# Who has answered what did not fit (a keep-alive's probe) does not do so again soon.
+# A host that has answered a segment that did not fit (a keep-alive's probe) does not do so again soon.
 a sysctl -qw net.ipv4.tcp_invalid_ratelimit=60000
 ASAN_LOG+=:handle_segv=0 # who dies by a fault is to die of it, and is no finding
 CGROUP=/sys/fs/cgroup/memory/$NS
@@ -15,7 +15,7 @@ trap 'RC=$?; rmdir "$CGROUP" 2>/dev/null; (exit $RC); at_exit' EXIT
 CAUSES="kill segv exit ${CGROUP:+oom}"
 [ -n "$CGROUP" ] || say "no cgroup for memory (v1) can be made here: not killed for lack of it"
 export TCP_DEATH_PORT=7000
-# What the peer says, then which sides keep a TIME_WAIT.
+# Prints what the peer says, then how many connections of b are in TIME_WAIT.
 dies() { # cause, own address, peer's
 	local group=-
 	[ "$1" != oom ] || group=$CGROUP

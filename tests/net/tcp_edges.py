@@ -34,7 +34,7 @@ def connected(before=None):
     return s, f
 
 
-# What takes a device into use may cost its link; a call that blocks waits for it, those below do not.
+# A device may lose its link when it is taken into use; a call that blocks waits for the link, those below do not.
 for first in connected():
     first.close()
 
@@ -43,7 +43,7 @@ def accepted_one(port=7001):
     return accepted(own, peer, far, port)
 
 
-# The states, by name: how to get there. Each returns the socket and what is to be closed with it.
+# The states, by name: how to get there. Each returns the socket and a list of others to close with it.
 def st_new():
     return fresh(), []
 
@@ -198,7 +198,7 @@ def st_unsent():
 STATES = [v for k, v in list(globals().items()) if k.startswith("st_")]
 
 
-# What is done in each state. Never waits.
+# Actions tried in each state. They never wait.
 def ctl_queues(s):
     values = [attempt(ioctl_int, s, what) for what in (FIONREAD, SIOCOUTQ, SIOCOUTQNSD, SIOCATMARK)]
     # How much fits is everybody's own.

@@ -14,7 +14,7 @@ print(sum(l["tx_tso"] for l in json.load(sys.stdin)["lanes"]))'
 }
 mkfifo "$TMP/go"
 exec 7<>"$TMP/go"
-# One stream from b to a; what went whole is in LARGE. In the middle of it something happens.
+# Sends a stream from b to a and runs the command in the middle of it; LARGE is how many packets went whole.
 stream() { # what, address, command...
 	local got sender what=$1 address=$2
 	shift 2
@@ -47,7 +47,7 @@ SL_ENV=(SLUICE_TSO=0)
 stream "not wanted" "$A6"
 same "not wanted: none went whole" 0 "$LARGE"
 SL_ENV=()
-# (It is seen when a lane is opened. Then it is bypassed.)
+# (A qdisc that is there when a lane is opened is seen, and bypassed.)
 stream "refused" "$A4" b tc qdisc add dev "$DEV_B" root tbf rate 8mbit burst 2000 limit 2000
 ok "refused: $LARGE went whole, the rest by the ring" test "$LARGE" -lt 200
 stream "a qdisc" "$A4"

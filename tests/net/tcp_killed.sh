@@ -51,7 +51,7 @@ for MODE in kernel one; do
 		differ storm a timeout 100 python3 "$PY" clients "${!own}" $PORT "$TMP/storm.$MODE$fam" "${KILL_SECONDS:-2}"
 		say "$(cat "$TMP/differ.err")"
 		stop "$BG"
-		# What came for the dead is somebody else's at once, and does not wait to be asked for again.
+		# A SYN that came for the dead process goes to another at once, without having to be repeated.
 		repeated=$(($(syn_repeats) - repeated)) count=$(cut -d' ' -f1 "$TMP/differ.err")
 		say "$repeated repeated SYNs"
 		[ "$MODE" != kernel ] || KERNEL_COUNT=$count

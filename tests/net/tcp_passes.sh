@@ -48,7 +48,8 @@ run() {
 	same "$what: all bytes arrived" "sent $got got $sent" "$(grep ^sent "$TMP/a")"
 	same "$what: moved" "$times" "$moved"
 	pass "$what: $sent and $got bytes, Sluice's in $ours of $((ours + kernels)) places"
-	# (One that moves so fast that it cannot be taken, or a busy machine: two seconds are waited for it.)
+	# (A place may be the kernel's: the connection moves on too fast to be taken over, or the machine is busy. Each
+	# place waits two seconds for the take-over.)
 	ok "$what: offloaded, but for $kernels of $((ours + kernels)) places" test $((kernels * 5)) -le "$ours"
 }
 
@@ -71,7 +72,7 @@ os.kill(os.getpid(), 9)' "$B4" "$1" "$TMP/go.$1"
 	stop "$BG"
 }
 
-# One that passed it on dies: whose it is now has it still.
+# A process that has passed the connection on dies: the process that has it now keeps it.
 chain() { # address family, "now" or nothing
 	local own=B$1 what="a chain, IPv$1${2:+, $2}" dir=$TMP/chain$1
 	mkdir -m 777 "$dir"

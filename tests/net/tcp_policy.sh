@@ -29,7 +29,8 @@ for MODE in $MODES; do
 		end
 	done
 	guarded || { say "left out: $GUARD_NOTE" && continue; }
-	# One that was just connecting when the program went has no answer, and none knows of it yet.
+	# A connection that is being opened when the program goes has no answer, and the library does not know of its
+	# loss yet.
 	WHAT="connecting while the steering program is taken off"
 	bg pa python3 "$TESTS/net/tcp_soak.py" server "$A4" 6999
 	OTHER=$BG

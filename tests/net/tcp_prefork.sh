@@ -22,7 +22,7 @@ for MODE in ${MODES/ both/}; do
 		[ -z "$LEASED" ] || segs_end "client$fam" 40
 		stop "$BG"
 	done
-	# What had come to the parent before anybody accepted, and before it leaves, is for them.
+	# Connections that came to the parent before any accept(), and before the parent leaves, are for the children.
 	for how in stay close exit exec; do
 		PORT=$((PORT + 1))
 		path=$TMP/$how.$MODE

@@ -29,7 +29,7 @@ print(c.recv(1), flush=True)
 time.sleep(60)" >"$TMP/b"
 	SUBJECT=$BG
 	wait_tcp b $PORT
-	# (What there is to be held back begins with a connection that is ours.)
+	# (Frames are held back only once there is a connection of ours.)
 	bg a python3 -c "import socket, time
 s = socket.create_connection(('$B4', $PORT))
 s.send(b'x')

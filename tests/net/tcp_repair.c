@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One end of a TCP connection with checked bytes in both directions. With MOVES above 0 it is the
- * subject: the connection is taken out of its kernel socket and put into another (or the same) one
- * that many times, at random moments, in all states.
+/* Runs an end of a TCP connection with checked bytes in both directions. With MOVES above 0 it is
+ * the subject: the connection is taken out of its kernel socket and put into another (or the same)
+ * one that many times, at random moments, in all states.
  *
  * usage: tcp_repair listen|connect LOCAL REMOTE PORT FIRST SEED MOVES MS
  *   FIRST   who ends first: mine or theirs (from this end's view)
@@ -157,7 +157,7 @@ static int move(int fd, unsigned *stuck)
 	if (rnd(2)) {
 		close(fd);
 		fd = socket(local.sa.sa_family, SOCK_STREAM, 0);
-		/* As accept(2) gives it to a listener's children. */
+		/* The kernel gives this option to a listener's children: accept(2). */
 		set(fd, SOL_SOCKET, SO_REUSEADDR, 1);
 	}
 	ret = sl_repair_kernel(fd, &t.r, &src);
@@ -210,7 +210,8 @@ static void do_recv(struct end *e)
 	}
 }
 
-/* Who is first ends after its time, or half of its moves; the other after the first one. */
+/* True: this end sends its FIN now. The first end does after its time, or half of its moves; the
+ * other one after the first one's FIN. */
 static bool is_time_for_fin(const struct end *e)
 {
 	if (!e->first && !e->eof)
@@ -271,7 +272,7 @@ static void run(struct end *e)
 	/* LAST_ACK and CLOSING, then nothing. */
 	for (int i = 0; e->moves && i < 3; i++)
 		e->fd = move(e->fd, &e->stuck);
-	/* What still comes for it is the guard's: no reset. */
+	/* Segments that still come for the connection are the guard's: no reset. */
 	poll(NULL, 0, 500);
 }
 

@@ -20,8 +20,8 @@ done
 tcp_stat() { "$1" cat /proc/net/snmp | awk -v col="$2" '
 	$1 == "Tcp:" && !n { for (i = 2; i <= NF; i++) if ($i == col) n = i; next }
 	$1 == "Tcp:" { print $n }'; }
-# Of a connection that lives: on the bad wire a segment may come again after the last end has closed,
-# and is answered by a reset that harms nobody. A reset at any other time is an error of a program.
+# Counts the resets of living connections. On the bad wire a segment may come again after the last end has closed; the
+# reset that answers it harms nobody. A reset at any other time is an error of a program.
 resets() { tcp_stat a EstabResets; }
 
 # subject's role, who ends first (the subject: mine), address family, seed

@@ -45,7 +45,8 @@ for move in (to_kernel, to_child, there_and_back):
         becomes(s, "ESTABLISHED" if how == socket.SHUT_RD else "FIN_WAIT2")
         before = looks(s)
         move(s)
-        # (What the kernel is told of FIN_WAIT2 it sees for itself with the next segment.)
+        # (The kernel may not have been told of FIN_WAIT2: it finds out with the next segment, so the state is left
+        # out.)
         say(move.__name__, how, before[:2], looks(s)[:2])
         if how == socket.SHUT_RD:
             say("what comes is there still", f.send(b"abc"), arrived(s, 3), s.recv(10), looks(s), s.send(b"x"), f.recv(5))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the programs of TCP and threads share: the stream that tcp_peer sends, and calls that go on
+/* Shared by the programs of TCP and threads: the stream that tcp_peer sends, and calls that go on
  * until all is done. */
 #ifndef TCP_STREAM_H
 #define TCP_STREAM_H
@@ -16,7 +16,7 @@ static inline uint8_t byte_at(uint32_t i)
 
 static inline void set_port(struct sockaddr_storage *ss, uint16_t port)
 {
-	/* The same place in both families. */
+	/* Both families have the port at this place. */
 	((struct sockaddr_in *)ss)->sin_port = htons(port);
 }
 

@@ -11,8 +11,9 @@ AT_ONCE=${AT_ONCE:-32}
 HANDED=0 TAKEN=0 BYTES=0
 case " $MODES " in *" one "* | *" both "*) ;; *) skip "nothing is preloaded" ;; esac
 
-# Of connections of a's kernel that live. (What comes for one that is over is answered by a reset, as ever;
-# and a kernel that is made to forget a connection counts it, too. Both programs take a reset for an error.)
+# Counts the resets of living connections of a's kernel. (A segment for a connection that is over is answered by a
+# reset, as ever, and a kernel that is made to forget a connection counts that, too. Both programs take a reset for an
+# error.)
 resets() { if [ "$MODE" = one ]; then tcp_stat a EstabResets; else echo 0; fi; }
 word() { sed -n "s/.*$1 \([0-9]*\).*/\1/p" "$2"; }
 

@@ -69,7 +69,7 @@ static intptr_t join(pthread_t t)
 	return (intptr_t)r;
 }
 
-/* What a call left behind: its result, or minus errno. */
+/* a call's result as a thread returns it: its value, or minus errno */
 static void *result(ssize_t r)
 {
 	return (void *)(intptr_t)(r < 0 ? -errno : r);
@@ -112,7 +112,7 @@ static void *looks(void *arg)
 	return NULL;
 }
 
-/* One thread sends, one receives, one looks on. */
+/* A thread sends, this one receives, a third one looks on. */
 static void both_ways(void)
 {
 	uint32_t at = 0, wrong = 0;

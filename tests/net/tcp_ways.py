@@ -68,7 +68,7 @@ def connect(how, taken, size, address, port, file):
     begun = time.monotonic()
     s = socket.socket(family(address))
     sent = begin(s, how, data, to)
-    # (Of more than that some stays behind.)
+    # (A non-blocking Fast Open takes at least 1220 bytes; some of a longer message may be left.)
     assert sent == len(data) or (how == "poll" and len(data) > 1220 <= sent), sent
     if how == "poll":
         p = select.poll()

@@ -94,7 +94,8 @@ raise SystemExit(took[1] > took[0] / 4)"
 		end
 		ip -n "${NS}a" route del "$B4/32"
 	done
-	# Of a connection that nobody has (its server has died with its host, say) the peer is told, by that way, too.
+	# The peer of a connection that nobody has (its server has died with its host, say) is told so, by that way,
+	# too.
 	WHAT="a connection that is nobody's"
 	PORT=$((PORT + 1))
 	bg pb python3 -c "import socket, time

@@ -35,7 +35,8 @@ for MODE in $MODES; do
 		kill -9 "$BG" # (the workers follow; what their peers are told is the kernel's)
 		wait "$BG" 2>/dev/null
 	done
-	# Nobody who waits for 80 ms is the kernel's; several times, since a worker may be kept from running for longer.
+	# A connection stays ours while its worker waits for 80 ms; tried several times, since a worker may be kept from
+	# running for longer.
 	if [ "$MODE" != kernel ]; then
 		PORT=$((PORT + 1))
 		bg pb python3 "$TESTS/net/tcp_workers.py" server "$B4" $PORT 2 one
@@ -44,7 +45,7 @@ for MODE in $MODES; do
 		ok "who waits for a moment stays" any_ours nap "$B4"
 		stop "$BG"
 	fi
-	# One who accepts for children has no good of it: the listener goes to the kernel.
+	# A process that accepts for its children gains nothing from Sluice: the listener goes to the kernel.
 	PORT=$((PORT + 1))
 	bg pb python3 "$TESTS/net/tcp_workers.py" children "$B4" $PORT
 	wait_tcp b $PORT

@@ -173,7 +173,7 @@ def acked(s, seconds=WAIT):
     return wait_for(lambda: ioctl_int(s, SIOCOUTQ) == 0, seconds)
 
 
-# What a far socket can be asked as well ---------------------------------------------------------
+# More that a far socket can be asked ---------------------------------------------------------
 def deaf(s, on):
     """What comes for the socket is lost, as on a wire: a filter that lets nothing pass."""
     code = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0))  # return 0

@@ -29,7 +29,7 @@
 #include "sock/core/sock.h"
 
 #define HOLDS    8      /* what the ring takes while it stands still */
-#define STALL_US 400000 /* of which nobody could have spun but by a thousand tries */
+#define STALL_US 400000 /* a sender spins for less, unless it tries a thousand times */
 
 static const struct sl_tx_ops *real;
 static bool still;

@@ -33,7 +33,7 @@ same "a signal handler ends it" "signal: -4, waited: 1, slept: 1" "$OUT"
 waits poll SLUICE_TX_NONBLOCKED_EAGAINS=1 SLUICE_SELECT_POLL=20000 # (else it may spin for a quarter of the time)
 same "POLLOUT comes when there is room, and not before" "refused: -11, told: 1 4,poll: 1, waited: 1, slept: 1" "$OUT"
 
-# It is let go by nobody.
+# In this case nothing lets the ring go: the link is lost.
 b env "SLUICE_LOG_FILE=$TMP/sluice.%d.log" timeout 20 "$BIN/txroom" "$B4" "$A4" 7000 link >"$TMP/link" 2>&1 &
 PROGRAM=$!
 wait_line "$TMP/link" still

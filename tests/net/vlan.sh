@@ -60,7 +60,7 @@ for MODE in $MODES; do
 			ok "the doctor says so, too" file_has "$TMP/doctor" "can be offloaded by $LOW_B"
 	fi
 
-	# The same address in another VLAN is another host's; in none it is ours again.
+	# In another VLAN the same address belongs to another host; without a VLAN it is ours again.
 	offload_begin
 	text mine
 	text6 mine6

@@ -65,7 +65,7 @@ struct packet {
 	uint8_t data[SLOT_BYTES];
 };
 
-/* What may happen to a packet; probabilities are of 2^32. */
+/* Things that may happen to a packet; probabilities are of 2^32. */
 struct fate {
 	uint64_t loss, dup, reorder, corrupt;
 	unsigned loss_run, reorder_by;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the programs about epoll share. */
+/* Shared by the programs about epoll. */
 #ifndef T_EPOLL_H
 #define T_EPOLL_H
 
@@ -19,7 +19,7 @@ static inline int by_data(const void *a, const void *b)
 	return x->data.u64 < y->data.u64 ? -1 : x->data.u64 > y->data.u64;
 }
 
-/* One epoll_wait, printed: number and each event, in order of data. */
+/* Calls epoll_wait() once and prints the number and each event, in order of data. */
 static inline int show(const char *what, int ep, int max, int ms)
 {
 	struct epoll_event ev[64];

@@ -55,7 +55,7 @@ static void changes(void)
 	}
 }
 
-/* One edge, several waiters: one of them gets it. */
+/* When several waiters wait for an edge, one of them gets it. */
 static void one_of_many(void)
 {
 	for (int ms = 20; ms <= 250; ms += 230) {

@@ -213,7 +213,8 @@ static pid_t bare_fork(int (*fn)(void *), int *fd)
 	return pid;
 }
 
-/* By syscall(2), or by the instruction itself, of which nothing can tell the library. */
+/* Makes a system call by syscall(2), or, bare, by the instruction itself, which the library cannot
+ * notice. */
 static long call(bool bare, long nr, long a, long b, long c, long d, long e)
 {
 #ifdef __x86_64__
@@ -300,7 +301,7 @@ static void numbers(void)
 		child_was(what, pid, fd, own);
 		close(fd);
 	}
-	/* It ends as programs do, with all that there is to be done at exit. */
+	/* The child ends as programs do, with all that exit(3) has to do. */
 	for (int bare = 0; bare < 2; bare++) {
 		pid_t pid = by_number(bare, 0);
 

@@ -42,7 +42,7 @@ static void *sender(void *arg)
 enum how { RECV, RECVMSG, READ, POLL, SELECT, EPOLL, HOWS };
 static const char *const names[] = {"recv", "recvmsg", "read", "poll", "select", "epoll_wait"};
 
-/* One waiting call; -1 and errno, or how much came. */
+/* Waits by the given call; returns how much came, or -1 and errno. */
 static long wait_by(enum how how, int fd)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -187,7 +187,7 @@ static void masks(void)
 	close(fd);
 }
 
-/* What the program reads back is what it set. */
+/* A program reads back the handler that it has set. */
 static void installed(void)
 {
 	struct sigaction sa, old;

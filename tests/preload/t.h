@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the programs of this room share. They are plain programs of the C library: run on the
- * kernel's sockets first, then preloaded, and what they print must be the same. So they print what
- * happened and never a time or an address; what must hold anywhere is checked with CHECK.
+/* Shared by the programs of tests/preload. They are plain programs of the C library: run on the
+ * kernel's sockets first, then preloaded, and both must print the same. So they print what happened
+ * and never a time or an address; a condition that must hold anywhere is checked with CHECK.
  *
  *	program PEER_ADDRESS PEER_PORT OWN_ADDRESS [CASE...]
  *
@@ -98,7 +98,7 @@ static inline int udp_bound(void)
 	return fd;
 }
 
-/* The same, connected to the peer. */
+/* Like udp_bound(), and connected to the peer. */
 static inline int udp(void)
 {
 	int fd = udp_bound();

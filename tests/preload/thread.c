@@ -133,7 +133,7 @@ static void two_in_recv(void)
 	close(t_fd);
 }
 
-/* What such a call returns is not the same everywhere; that it ends, and nothing breaks, is. */
+/* Such a call does not return the same everywhere; it must end, and nothing may break. */
 static void closes(void)
 {
 	for (int ms = 50; ms <= 250; ms += 200) {

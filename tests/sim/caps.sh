@@ -24,7 +24,7 @@ ok "fastest rate" has 'qp_rate_limit_max:[[:space:]]*100000000kbps'
 ok "device memory" has 'maximum available device memory:[[:space:]]*131072Bytes'
 ok "clock" has 'hca_core_clock:[[:space:]]*156250kHZ'
 
-# The same device by our own tool.
+# Checks that `sluice doctor` says the same of the device.
 field() { sed -nE "s/^[[:space:]]*$1[[:space:]]*([0-9]+).*/\\1/p" "$TMP/devinfo" | head -1; }
 doctor() { sim "$BUILD/sluice" doctor "$DEV_A" >"$TMP/doctor" 2>/dev/null; }
 says() { grep -qE "^  (ok|note) +$1" "$TMP/doctor"; }

@@ -146,7 +146,7 @@ static void syndromes(void)
 	}
 }
 
-/* What the program itself does wrong is an error completion, too. */
+/* An error of the program itself gives an error completion, too. */
 static void bad_memory(void)
 {
 	uint32_t lkey = tx.mr->lkey;
@@ -246,7 +246,8 @@ static void failing_calls(void)
 	CHECK(works(0));
 }
 
-/* One rate more than the table has; a rate that is in it; one freed. */
+/* Asks for a rate more than the table has, for a rate that is in it, and again when one is freed.
+ */
 static void rates(void)
 {
 	struct tx *more = calloc(table + 1, sizeof(*more)), *last = &more[table];

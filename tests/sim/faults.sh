@@ -16,7 +16,7 @@ ok "the 128th of 127 rates" sim "$SIM_BIN/fault" rates 127
 sim_up burst=0
 ok no_burst sim "$SIM_BIN/fault" no_burst
 
-# Nobody without the right to raw packets gets a queue pair for them.
+# A process without the right to raw packets gets no queue pair for them.
 sim_up deny_raw=1
 denied() { # command...
 	"$@" 2>"$TMP/err"

@@ -25,7 +25,7 @@ for size in 64 1000; do
 	done
 done
 
-# Of the thread that sends, but for the pauses that it makes itself.
+# Counts the system calls of the sending thread, but for the pauses that it makes itself.
 sim strace -o "$TMP/calls" -e 'trace=!clock_nanosleep' \
 	"$SIM_BIN/instructions" "$DEV_A" backend count=$COUNT batch=1 2>"$TMP/err"
 calls=$(wc -l <"$TMP/calls")

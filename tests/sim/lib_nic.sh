@@ -18,7 +18,7 @@ put() { # value, file: both made
 	printf '%s\n' "$1" >"$2"
 }
 
-# What the kernel shows of an mlx5 device, as far as libibverbs reads it.
+# Writes the files in which the kernel shows an mlx5 device, as far as libibverbs reads them.
 sim_sysfs() { # host, directory, network device
 	local on=$1 verbs=$2/class/infiniband_verbs ib=$2/class/infiniband/simulated0 dev=$3 mac
 	put 6 "$verbs/abi_version"

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib_pace.sh"
 need socat
 
-# A stream of random bytes, with what is to be done in the midst of it.
+# Sends a stream of random bytes; the words say what happens in the midst of it.
 stream() { # bytes, rate, words...
 	rm -f "$TMP"/sluice.*.log "$TMP/go"
 	head -c "$1" /dev/urandom >"$TMP/stream"

@@ -175,7 +175,7 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Of the frames from..to the one that came least late after its time at the rate of kbps. */
+/* Returns the frame among from..to that came least late after its time at the rate of kbps. */
 static uint64_t most_timely(uint64_t from, uint64_t to)
 {
 	uint64_t best = from;

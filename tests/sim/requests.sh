@@ -45,7 +45,7 @@ sim_up
 sends "no BlueFlame" 500 requests="$DIRECT" bf=0 signal=1
 same "no BlueFlame: there is none" 0 "$(counted blue_flames)"
 
-# Entries of 128 bytes, of which the second half counts.
+# Completion entries of 128 bytes: only their second half counts.
 for way in $IBV $DIRECT; do
 	sim_up
 	ENV=(MLX5_CQE_SIZE=128)
@@ -58,7 +58,7 @@ sim_up
 sends "round" 40000 requests="$DIRECT" depth=1024
 ok "round: over 65,536 blocks" test "$(counted blocks)" -gt 65536
 
-# libmlx5 makes requests of which we know nothing (they are signed): they are left to it.
+# libmlx5 can make requests in a form that we do not know (signed): making them is left to libmlx5.
 sim_up
 ENV=(MLX5_QP_SIGNATURE=1)
 sends "signed" 200 requests=0

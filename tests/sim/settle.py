@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What waits for completions of the NIC, of which most packets have none: `settle.py ADDRESS PORT`.
+# Tests everything that waits for completions of the NIC, though most packets have none: `settle.py ADDRESS PORT`.
 # Prints a line for each that has come to its end.
 import fcntl
 import glob
@@ -38,7 +38,7 @@ def until(what):
     return True
 
 
-# What the internal thread did, so far.
+# Context switches of the internal thread, so far.
 def rounds():
     for task in glob.glob("/proc/self/task/*"):
         if open(task + "/comm").read() == "sluice\n":
@@ -87,7 +87,7 @@ for n in range(1000):
     s.recv(100)
 print("answered", flush=True)
 before = descriptors()
-# What is asked for fails, not the packet. (Of two one may be the packet that has a completion anyway.)
+# The NIC fails completions that are asked for, not the packets. (Of two packets one may have a completion anyway.)
 sys.stdin.readline()
 for n in range(3):
     s.send(b"once")

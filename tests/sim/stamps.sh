@@ -63,7 +63,7 @@ export STREAM=7001
 stamped ptp 40 $((TX_HW | RAW | ID)) 0.001
 counts "a stream: each by hardware, with the packet" 40 "hw 40 order 1 sw 0 data 40"
 ok "a stream: when the packet left ($MOST us off at most)" test "$MOST" -lt 500
-# Of which segments are lost and sent again: each time that they leave.
+# Some segments of this stream are lost and sent again: there is a stamp for each time that they leave.
 SIM_OPTIONS=lose=8
 stamped ptp 40 $((TX_HW | RAW | ID)) 0.03
 SIM_OPTIONS=

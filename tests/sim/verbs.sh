@@ -10,7 +10,7 @@ SIM=$TMP/nic.a
 BIN=$BUILD/tests/net
 
 said() { grep -q -e "$1" "$TMP"/sluice.*.log; }
-# What failed is explained by what is about to go.
+# Removes logs and reports before the next part; prints them first if a test has failed since the last time.
 fresh() {
 	[ "$FAILED" = "${EXPLAINED:-0}" ] || {
 		show_logs
@@ -36,7 +36,7 @@ ok "requests are written directly" said 'written directly)'
 same "doorbells as the record says" 0 "$(counted bells_wrong)"
 fresh
 
-# A stream of random bytes, in the midst of which something happens.
+# Sends a stream of random bytes; something happens in the midst of it.
 head -c 8000000 /dev/urandom >"$TMP/stream"
 SUM=$(sha256sum <"$TMP/stream")
 stream() { # what happens: a command to the NIC, "" nothing

@@ -31,7 +31,7 @@ looked_at() { # what
 	same "$1: none is dropped" 0 "$(counted drops | sort -u)"
 }
 
-# Datagrams, of which the short ones are in their requests; the kernel answers.
+# Sends datagrams, the short ones inside their requests; the kernel answers. Prints how many answers are right.
 answers() { # host, address, bytes, how many: those that are right
 	"$1" python3 - "$2" 7000 "$3" "$4" <<-'EOF'
 		import socket, sys
@@ -116,7 +116,7 @@ wait "$GOT"
 ok "TCP with a rate: not a byte is lost" cmp "$TMP/stream" "$TMP/got"
 looked_at "TCP with a rate"
 
-# What only the kernel can do to its frames: it is the kernel's.
+# An egress-qos-map changes frames as only the kernel can: such a device stays with the kernel.
 vlan_qos a "$DEV_A" 3
 fresh
 bulk_by_kernel() { [ ! -s "$TMP/capture.pcap" ]; }

@@ -8,7 +8,7 @@
 #define TOLERANCE_US (4 * SL_WHEEL_TICK_US)
 #define WAIT         (1000 * SIM_SECOND)
 
-/* What a spec says; what is not in it is not compared. */
+/* A packet's specification; fields that it does not give are not compared. */
 struct spec {
 	struct sl_tcp_seg g;
 	bool has_win, has_opts, has_ack, any_seq, any_ack, any_tsval, any_tsecr, any_wnd, any_mss,

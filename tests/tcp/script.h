@@ -58,7 +58,7 @@ uint32_t skip(struct t *t);
 
 /* Calls of the program. */
 void t_listen(struct t *t, uint32_t backlog);
-void t_client(struct t *t); /* what t_connect() opens, if something is to be set before */
+void t_client(struct t *t); /* opens the socket for t_connect(), if something must be set first */
 void t_connect(struct t *t);
 void t_write(struct t *t, uint32_t n);
 void t_write_none(struct t *t); /* a call with no bytes */

@@ -168,7 +168,7 @@ void sim_host_kick(struct sim_host *h);
 
 /* Until `until`, or until nothing is left to happen (false then). */
 bool sim_run(struct sim *s, uint64_t until_us);
-/* One instant. */
+/* Runs a single instant. */
 bool sim_step(struct sim *s, uint64_t until_us);
 
 /* Hands a packet to host p->to now, as the wire would. */
@@ -200,7 +200,7 @@ struct sim_tx {
 };
 /* The device reads the frame: its copy goes on the wire. */
 void sim_leave_device(struct sim *s, struct sim_tx *t, struct sim_host *h);
-void sim_unready(struct sim_conn *c); /* nothing is to be told to its program */
+void sim_unready(struct sim_conn *c); /* takes it off the list of those whose program is told */
 extern const struct sl_tcp_ops sim_ops;
 void sim_push(struct sim *s, struct sim_event e);
 void sim_trace(const struct sim *s, const struct sim_pkt *p, const char *what);

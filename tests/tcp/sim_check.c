@@ -68,7 +68,7 @@ static void check_receive_queue(const struct sim *s, const struct sl_tcp *c)
 		mem += sl_tcp_rx_charge(o->len);
 	}
 	sim_check(s, mem == c->rmem);
-	/* One segment may pass the limit, and one more that fills the hole at the front. */
+	/* A segment may pass the limit, and another one that fills the hole at the front. */
 	if (!c->rcvbuf_locked)
 		sim_check(s, mem <= c->rcvbuf + 2 * sl_tcp_rx_charge(2048));
 	sim_check(s, c->nlast_sack <= SL_TCP_MAX_SACK);

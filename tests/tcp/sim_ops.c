@@ -114,7 +114,7 @@ static bool op_send(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t fra
 	return true;
 }
 
-/* One may wait behind the one that is being sent. */
+/* A segment may wait behind the one that is being sent. */
 static bool op_paced(struct sl_tcp *c, uint64_t *at_us)
 {
 	const struct sim_host *h = sl_container_of(c->host, struct sim_host, tcp);

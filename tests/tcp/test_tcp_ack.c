@@ -106,7 +106,8 @@ static void train(struct t *t)
 	check(t, n >= 64 * 1000 / (t->c->tcp.rcv_wnd / 8 + 1000) && n <= 9);
 }
 
-/* Who looks more often than the wheel's tick need not wait for that. */
+/* A program that looks more often than the wheel's tick need not wait for the tick: a train without
+ * new segments since the last look is acknowledged. */
 static void train_end(struct t *t)
 {
 	uint32_t at = 1;
@@ -128,8 +129,8 @@ static void train_end(struct t *t)
 	out(t, ". 1:1(0) ack 24001");
 }
 
-/* What the peer waits for is said at once: the end of what it has to say, a hole, that it came
- * twice. */
+/* The peer gets at once the ACK that it waits for: at the end of its data, at a hole, at data that
+ * came twice. */
 static void train_breaks(struct t *t)
 {
 	uint32_t at = 1;

@@ -88,7 +88,7 @@ static void passive_at_once(struct t *t)
 	check(t, !t->c && t->h->tcp.nnodes == 0);
 }
 
-/* The same after an answer, whose ACK waits for it, too. */
+/* The program reads, then closes: a segment with our FIN acknowledges the peer's data and end. */
 static void passive_with_data(struct t *t)
 {
 	t_open(t);
@@ -112,7 +112,8 @@ static void simultaneous(struct t *t)
 	check(t, !t->c && t->h->tcp.ntw == 1);
 }
 
-/* The same by one who keeps the socket: ends in TIME_WAIT, can still be read. */
+/* Both ends shut down at once and our program keeps the socket: it ends in TIME_WAIT and can still
+ * be read. */
 static void simultaneous_shutdown(struct t *t)
 {
 	t_open(t);
@@ -399,8 +400,8 @@ static void time_wait_reuse_ts(struct t *t)
 	check(t, t->h->tcp.ntw == 0);
 }
 
-/* What looks like an old SYN may be another stack's, of the same address: the reset with which it
- * answers our ACK ends TIME_WAIT (tcp_rfc1337 is 0), and the SYN comes again. */
+/* A segment that looks like an old SYN may be another stack's, of the same address: that stack's
+ * reset, which answers our ACK, ends TIME_WAIT (tcp_rfc1337 is 0), and the SYN comes again. */
 static void time_wait_reset(struct t *t)
 {
 	to_time_wait(t);

@@ -40,7 +40,7 @@ static void dsack(struct t *t)
 	out(t, ". 1:1(0) ack 1501 <sack 2501:3501 2501:3501>");
 }
 
-/* What the peer may not send is not taken: beyond the window. */
+/* Bytes beyond the window, which the peer may not send, are not taken. */
 static void beyond_window(struct t *t)
 {
 	t_open(t);
@@ -57,7 +57,7 @@ static void window_update(struct t *t)
 	char spec[64];
 
 	t_listen(t, 5);
-	t->l->tcp.rcvbuf = 20440; /* 14 segments, half of which is announced */
+	t->l->tcp.rcvbuf = 20440; /* 14 segments; half of it is announced */
 	t->l->tcp.rcvbuf_locked = true;
 	in(t, "S 0:0(0) win 32896 <mss 1000>");
 	out(t, "S. 0:0(0) ack 1 win 10220");
@@ -128,7 +128,7 @@ static void nagle(struct t *t)
 	out(t, "P. 1031:1051(20) ack 1");
 }
 
-/* What lengthens a held piece goes the short way, and only that. */
+/* sl_tcp_append() takes only bytes that lengthen a held piece and do not fill it. */
 static void nagle_append(struct t *t)
 {
 	static const char more[1000];
@@ -280,8 +280,8 @@ static void path_mtu(struct t *t)
 	skip(t);
 }
 
-/* The same when the device's MTU is changed; a larger one is used, but not beyond a router's word.
- */
+/* When the device's MTU is changed, pieces that are too big are cut, too; a larger MTU is used, but
+ * not beyond a router's word. */
 static void route_mtu(struct t *t)
 {
 	uint32_t was = t->h->mtu;

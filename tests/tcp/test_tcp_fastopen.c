@@ -130,7 +130,7 @@ static void answered(struct t *t)
 	t_read(t, 100, 50);
 }
 
-/* They are not taken: sent again at once, congestion is none. */
+/* The peer does not take the SYN's data: sent again at once, which is no sign of congestion. */
 static void not_taken(struct t *t)
 {
 	begin(t, true);
@@ -157,7 +157,8 @@ static void taken_in_part(struct t *t)
 	check(t, !sl_tcp_unacked(&t->c->tcp) && !t->c->tcp.wmem);
 }
 
-/* As much as fits beside all options; the MSS of an earlier connection bounds it (4.1.3). */
+/* The SYN carries as much data as fits beside all options, within the MSS of an earlier connection
+ * (4.1.3). */
 static void as_much_as_fits(struct t *t)
 {
 	static uint8_t zero[5000];
@@ -224,7 +225,7 @@ static void refused(struct t *t)
 	check(t, t->c->tcp.error == ECONNREFUSED && !t->c->tcp.tfo && !t->c->tcp.wmem);
 }
 
-/* What was never sent is no acknowledgement. */
+/* An ACK of data that was never sent is not taken. */
 static void bad_ack(struct t *t)
 {
 	begin(t, true);

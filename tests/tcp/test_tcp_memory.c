@@ -76,7 +76,7 @@ static void end(void)
 	sim_fini(&s);
 }
 
-/* len bytes at seq, of which each is its own number. */
+/* len bytes arrive at seq; each has the low byte of its sequence number as its value. */
 static void arrive(struct sl_tcp *c, uint32_t seq, uint16_t len)
 {
 	uint32_t f = sl_frame_get(&frames);
@@ -86,7 +86,7 @@ static void arrive(struct sl_tcp *c, uint32_t seq, uint16_t len)
 		sl_frame_ptr(f)[200 + i] = (uint8_t)(seq + i);
 	if (!sl_tcp_rcv_queue(c, seq, f, 200, len, false))
 		sl_frame_spent(&frames, f);
-	/* As a lane's fill ring does, which trades. */
+	/* A lane's fill ring does so when it trades frames. */
 	sl_frames_count(&frames);
 }
 
@@ -124,7 +124,7 @@ static void is_served(void)
 	sim_check(&s, sl_seq_ge(honest.rcv_nxt, seq + 1405));
 }
 
-/* One-byte pieces of thousands of connections are in few frames, and none is dropped. */
+/* Pieces of one byte on thousands of connections lie in few frames, and none is dropped. */
 static void test_tiny_pieces(void)
 {
 	begin();
@@ -132,7 +132,7 @@ static void test_tiny_pieces(void)
 	sim_check(&s, counts[SL_TCPC_RCV_PRUNED] == 0);
 	sim_check(&s, left() > RESERVE);
 	is_served();
-	/* They are still what they were. */
+	/* The pieces have their bytes still: the holes are filled and all is read. */
 	for (uint32_t i = 0; i < CONNS; i += 100) {
 		for (uint32_t k = 0; k < 16; k++) {
 			if (!k)
@@ -165,7 +165,7 @@ static void test_full_pieces(void)
 	end();
 }
 
-/* What nobody reads, in order: the last frames are for queues that have none. */
+/* Data that nobody reads arrives in order: the last frames are kept for queues that have none. */
 static void test_unread(void)
 {
 	begin();
@@ -215,7 +215,7 @@ static void test_age(void)
 	end();
 }
 
-/* One whose state is being read out (hand-back) is let alone, and has its place again later. */
+/* A connection whose state is being read out (for hand-back) loses no pieces until that is over. */
 static void test_frozen(void)
 {
 	uint32_t held[FRAMES], n = 0;

@@ -64,8 +64,8 @@ static void syn_lost(struct t *t)
 	check(t, t->c->tcp.error == ETIMEDOUT);
 }
 
-/* As Linux since 6.5 (tcp_syn_linear_timeouts): the first few after a second each, and that many
- * more. */
+/* Since 6.5 Linux sends the first few SYNs a second apart (tcp_syn_linear_timeouts), and that many
+ * more in all; so do we. */
 static void syn_lost_linear(struct t *t)
 {
 	t->h->params.syn_retries = 2;
@@ -407,7 +407,7 @@ static void ecn_passive(struct t *t)
 	out(t, ". 1:1(0) ack 3001");
 }
 
-/* What says that there is congestion is acknowledged at once, also where ACKs are delayed. */
+/* A mark of congestion is acknowledged at once, also where ACKs are delayed. */
 static void ecn_slow(struct t *t)
 {
 	t->h->params.ecn = 2;

@@ -26,7 +26,8 @@ static struct sl_frames frames;
 static struct sl_tcp c;
 static uint32_t base, size, got;
 
-/* Nobody has accepted it yet: who finds its bytes and the frames reads what it would. */
+/* A process that finds the notes and the frames of a dead one must read the bytes that the program
+ * would have read. */
 static void check_notes(void)
 {
 	const struct sl_tcp_frames m = {
@@ -61,7 +62,7 @@ static void check_notes(void)
 	}
 }
 
-/* What must hold after every step. */
+/* conditions that hold after every step */
 static void check(void)
 {
 	uint32_t bytes = 0, mem = 0, end = c.rcv_nxt;

@@ -95,7 +95,7 @@ static inline struct sl_txseg *piece(uint32_t n)
 	return sl_tcp_piece(&c, first_idx() + n);
 }
 
-/* As sl_tcp_xmit_piece(). */
+/* Sends n new pieces as sl_tcp_xmit_piece() does. */
 static inline void send_new(uint32_t n)
 {
 	for (; n; n--) {
@@ -195,7 +195,7 @@ static inline void drop(uint32_t ack)
 	c.tx_una = to;
 }
 
-/* As take_ack(). */
+/* Ends the handling of an ACK as take_ack() does. */
 static inline void ack_end(void)
 {
 	got = (struct sl_tcp_ack){

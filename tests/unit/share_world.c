@@ -56,7 +56,8 @@ void complete(struct world *w, uint32_t frame)
 	w->r->comp[w->r->comp_p++ % COMP] = (uint64_t)frame << SHIFT;
 }
 
-/* What of several members has been sent, in some order; with an orphan. */
+/* Puts frames that several members have sent into the completion ring, in some order, and an
+ * orphan. */
 static void fill_completion(struct world *w)
 {
 	uint32_t f;
@@ -122,7 +123,7 @@ void set_up(uint32_t seed)
 	fill_completion(&w);
 }
 
-/* Who dies ------------------------------------------------------------------------------------ */
+/* The dying member ---------------------------------------------------------------------------- */
 
 void attach(void)
 {

@@ -56,7 +56,7 @@ extern uint32_t at_step;  /* the instruction after which somebody died; for what
 		}                                                                                  \
 	} while (0)
 
-/* Of a group: maps `shared`. */
+/* Sets up the tests of a group: maps `shared`. */
 int share_setup(void **state);
 /* 0..n-1, by the seed that set_up() was given. */
 uint32_t chance(uint32_t n);

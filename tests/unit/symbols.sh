@@ -50,7 +50,7 @@ for so in "$LIB" "$PRE"; do
 	name=$(basename "$so")
 	none "$name: nothing resolves thread-local storage late" "$({ wanted "$so" | grep -x __tls_get_addr
 		readelf -rW "$so" | grep -oE 'R_[A-Z0-9_]*(DTPMOD|TLSDESC)[A-Z0-9]*'; })"
-	# What a library loaded late may have of it is the C library's reserve, 1664 bytes for all.
+	# A library that is loaded late gets thread-local storage from the C library's reserve: 1664 bytes for all.
 	tls=$(readelf -lW "$so" | awk '$1 == "TLS" { print $6 }')
 	check "$name: $((tls)) bytes of thread-local storage" test $((tls)) -le 1024
 	none "$name: no text relocations" "$(readelf -dW "$so" | grep TEXTREL)"

@@ -57,7 +57,7 @@ static bool refill(struct sl_rx *rx, struct sl_frames *cache)
 
 static const struct sl_rx_ops rx_ops = {.name = "shim", .burst = burst, .refill = refill};
 
-/* What the core wants of the world --------------------------------------------------------------
+/* Operations that the core calls ----------------------------------------------------------------
  */
 
 static bool put(struct end *e, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,

@@ -35,7 +35,7 @@ static bool is_mapped(char *p)
 	return mincore(p, BYTES, (unsigned char[4]){0}) == 0;
 }
 
-/* What a child finds, as its status. */
+/* Runs look() in a child; returns its result, by the child's status. */
 static int in_child(int (*look)(char *p), char *p)
 {
 	int status;

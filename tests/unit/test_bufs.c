@@ -18,7 +18,7 @@ static uint32_t slot;
 static bool cut;
 static uint8_t image[16384], sent[16384], got[16384];
 
-/* What TCP was given. */
+/* segments that TCP was given */
 static struct sl_tcp_seg segs[SL_RX_BUFS];
 static unsigned nsegs, gone_after;
 static size_t ngot;
@@ -34,7 +34,7 @@ static bool udp_handler(void *obj, struct sl_in *i)
 	return sl_udp_input(obj, i);
 }
 
-/* As mcast.c's. */
+/* Gives the packet to three receivers, as mcast.c does. */
 static bool fan_handler(void *obj, struct sl_in *i)
 {
 	for (int n = 0; n < 3; n++) {
@@ -95,7 +95,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Its bytes in frames of so many each, the last of which gets what is left. */
+/* Spreads bytes over frames of the given lengths; the last frame gets the rest. */
 static unsigned put_frames(const uint8_t *p, uint32_t len, const struct sl_meta *m,
 			   const uint32_t *lens, unsigned n, struct sl_rx_desc *d)
 {
@@ -156,7 +156,7 @@ static unsigned segment(struct sl_tcp_seg s, const uint32_t *lens, unsigned n, s
 	return put_frames(f, (uint32_t)(payload + s.len - f), &m, lens, n, d);
 }
 
-/* As the lane does it. */
+/* Takes packets in as the lane does. */
 static unsigned take(const struct sl_rx_desc *d, unsigned n)
 {
 	struct sl_bufs b;
@@ -362,7 +362,7 @@ static void test_segments(void **state)
 	}
 }
 
-/* What comes behind a reset is nothing. */
+/* The pieces behind a reset's first one are not given to TCP. */
 static void test_reset(void **state)
 {
 	struct sl_rx_desc d[SL_RX_BUFS];

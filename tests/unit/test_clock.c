@@ -133,7 +133,7 @@ static void test_real_time(void **state)
 	uint64_t before = mono_ns(CLOCK_REALTIME), real = sl_mono_to_real_ns(sl_now_ns());
 	uint64_t after = mono_ns(CLOCK_REALTIME);
 
-	/* It reads two clocks of the kernel one after the other. */
+	/* sl_mono_to_real_ns() reads two clocks of the kernel one after the other. */
 	assert_in_range(real, before - 10000000, after + 10000000);
 }
 

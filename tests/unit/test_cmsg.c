@@ -108,7 +108,7 @@ static void on(int level, int name, int value, uint16_t want)
 
 static uint64_t hw_ns; /* the hardware's stamp of what comes for us; 0: none */
 
-/* One datagram with the given bytes to both; ours as the device would have brought it. */
+/* Sends a datagram with the given bytes to both sockets; ours gets it as from the device. */
 static void send_both(const char *data, uint16_t len, uint8_t tos, uint8_t ttl)
 {
 	struct sockaddr_storage from;
@@ -314,7 +314,7 @@ static void test_stamps(void **state)
 	end();
 }
 
-/* Of a device without hardware stamps the kernel says nothing, or what it knows itself. */
+/* With a device that has no hardware stamps the kernel tells none, or only its own. */
 static void test_no_hardware_stamp(void **state)
 {
 	int hw = SOF_TIMESTAMPING_RX_HARDWARE | SOF_TIMESTAMPING_RAW_HARDWARE;
@@ -331,8 +331,8 @@ static void test_no_hardware_stamp(void **state)
 	end();
 }
 
-/* What the kernel says of one: ts[2] of SO_TIMESTAMPING (networking/timestamping.rst), and no other
- * option speaks of it. */
+/* A hardware stamp is in ts[2] of SO_TIMESTAMPING, as the kernel has it
+ * (networking/timestamping.rst); no other option tells it. */
 static void hw_stamp(uint16_t want, bool soft, bool hard)
 {
 	struct cmsghdr *c;
@@ -385,7 +385,7 @@ static void test_hardware_stamps(void **state)
 	hw_stamp(SL_WANT_HW_STAMP | SL_WANT_STAMPING, true, false);
 }
 
-/* The same of a stream: tcp_recv_timestamp(). */
+/* The stamps of a stream: tcp_recv_timestamp(). */
 static void test_hardware_stamps_of_a_stream(void **state)
 {
 	struct sl_sock s = {.want = SL_WANT_HW_STAMP};

@@ -63,7 +63,8 @@ static void test_sent_v4(void **state)
 	assert_true(t.special);
 	assert_true(get(AF_INET, put(0, IPPROTO_IP, IP_TOS, &tos, 1), &t));
 	assert_int_equal(t.tos, 0x2c);
-	/* What the kernel refuses, or we do not know, is left to the kernel. */
+	/* A control message that the kernel refuses, or that we do not know, is left to the kernel.
+	 */
 	assert_false(get(AF_INET, put(0, IPPROTO_IP, IP_TTL, &zero, 4), &t));
 	assert_false(get(AF_INET, put(0, IPPROTO_IP, IP_TTL, &bad, 4), &t));
 	assert_false(get(AF_INET, put(0, IPPROTO_IP, IP_TTL, &ttl, 1), &t));

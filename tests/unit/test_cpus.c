@@ -61,7 +61,7 @@ static void test_wrong(void **state)
 
 	for (size_t i = 0; i < sl_array_len(wrong); i++)
 		assert_string_equal(parsed(wrong[i], -EINVAL), "");
-	/* One bit too far, however many digits that takes. */
+	/* A bit too far is refused, however many digits it takes. */
 	char big[2 + 257 + 1] = "0x1";
 
 	memset(big + 3, '0', 256);

@@ -237,7 +237,7 @@ static void test_what_waits_is_read(void **state)
 	assert_memory_equal(text, "aaaaaaaaaabbbbbbbbbcccccccccc", 29);
 }
 
-/* It was killed between two instructions. */
+/* The process was killed between two instructions. */
 static void test_half_done_is_not_acknowledged(void **state)
 {
 	struct entry e = queued(3);
@@ -333,7 +333,7 @@ static void test_a_handshake_is_a_connection(void **state)
 	assert_false(sl_tcp_repair_dead_req(r.bytes, 5000, &d));
 }
 
-/* They lie behind the connections. */
+/* Handshakes lie behind the connections. */
 static void test_handshakes_are_found(void **state)
 {
 	struct sl_conns_layout l = good;

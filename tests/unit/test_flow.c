@@ -44,7 +44,7 @@ static void test_set_and_free(void **state)
 	sl_slot_free((uint32_t)s);
 	assert_int_equal(sl_slots[s].kind, SL_SLOT_FREE);
 	assert_int_not_equal(sl_slots[s].gen, gen);
-	/* Who has looked at the slot a moment before may look at the object still. */
+	/* A thread that looked at the slot a moment before may still look at the object. */
 	assert_ptr_equal(sl_slots[s].obj, &s);
 	again = sl_slot_new(); /* the last freed is the first used, under a new generation */
 	assert_int_equal(again, s);

@@ -123,7 +123,8 @@ static void test_charge_is_paid_back_once(void **state)
 	assert_int_equal(wmem, 100);
 }
 
-/* What TCP sends it keeps for retransmission; what it has twice on the ring comes back twice. */
+/* TCP keeps the frames that it sends, for retransmission; a frame that is on the ring twice comes
+ * back twice. */
 static void test_sent_frame_with_other_holders(void **state)
 {
 	uint32_t f = sl_frame_get(cache), n = pool_free(cache);
@@ -228,7 +229,8 @@ static void test_two_threads_trade(void **state)
 		assert_int_equal(sl_frame_refs(i), 0);
 }
 
-/* What is left tells how short frames are; a queue may have less and less of them. */
+/* The number of free frames tells how scarce they are: the scarcer, the fewer of them a queue may
+ * have. */
 static void test_scarcity(void **state)
 {
 	static uint32_t held[POOL_FRAMES];

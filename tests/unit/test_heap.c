@@ -165,7 +165,7 @@ static void test_handlers(void **state)
 		step(&s);
 	jump = 1;
 	sigsetjmp(out, 1);
-	/* What a jump leaves in the midst of a step is lost, and nothing else. */
+	/* A jump in the midst of a step loses that step's memory, and nothing else. */
 	memset(&s, 0, sizeof(s));
 	s.seed = (unsigned)handled;
 	while (handled < 600)

@@ -28,7 +28,7 @@ static void all_acked(struct end *e)
 	assert_int_equal(sl_tcp_unacked(&e->c), 0);
 }
 
-/* As a program's call does. */
+/* Writes as a program's call does. */
 static void call(struct end *e, const void *data, size_t n, bool more)
 {
 	struct iovec iov = {(void *)data, n};
@@ -82,7 +82,7 @@ static void test_a_burst_is_held_until_the_next_turn(void **state)
 	assert_int_equal(sl_tcp_readable(&end[1].c), 31);
 }
 
-/* Nobody comes: the timer is due soon, and the keeper near while it goes on. */
+/* No program comes: the timer is due soon, and the keeper stays near while the burst goes on. */
 static void test_a_burst_is_sent_by_the_keeper(void **state)
 {
 	struct end *e = &end[0];

@@ -211,7 +211,7 @@ static void test_record_in_the_frame(void **state)
 	assert_int_equal(stats.rx_bad_meta, 0);
 }
 
-/* What is in front of a marked frame is no record, however good it looks. */
+/* Bytes in front of a marked frame are no record, however good they look. */
 static void test_mark_before_record(void **state)
 {
 	struct sl_rx_desc d = good();
@@ -279,8 +279,7 @@ static void test_addresses_that_no_wire_has(void **state)
 	assert_int_equal(handled, 3);
 }
 
-/* What is remembered of the last source is its addresses, and of IPv4 alone: an IPv6 source can
- * have these bytes at that place. */
+/* in.ends holds addresses of IPv4 alone: an IPv6 source can have the same bytes at that place. */
 static void test_ends_are_of_ipv4(void **state)
 {
 	struct sl_rx_desc d = good();

@@ -41,7 +41,7 @@ static void another(void *(*does)(void *))
 	pthread_join(thread, NULL);
 }
 
-/* As the threads of a server that has one for each connection. */
+/* A server with a thread for each connection has threads that lead only once. */
 static void test_who_does_not_stay_is_not_followed(void **state)
 {
 	uint32_t loads = sl_lane_no_loads(&lane);

@@ -57,7 +57,7 @@ static void test_places(void **state)
 	expect("\x00\x00\x07\x0a\x00\x12\x34\x04\0\0\0\0\0\0\0\0"
 	       "\0\0\0\0\xc0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x14\0\0\0\x11",
 	       40, 64, n);
-	/* What is left of the first; nothing is left of it. */
+	/* In the first request some of the first piece is left, in the second nothing. */
 	n = sl_mlx5_put_send(wqe, &l2, 7, 0, false, sge, 2);
 	assert_memory_equal(wqe + 48, "\0\0\0\x02\0\0\0\x11", 8);
 	assert_memory_equal(wqe + 56, &rest, 8);

@@ -101,7 +101,7 @@ static struct sl_tcp_seg segment(const struct train *t, unsigned i)
 	};
 }
 
-/* As the backend has it after it was to go out as one. */
+/* Makes the packets as a backend has them after they were to go out as one. */
 static void post(const struct train *t, const struct sl_tcp_hdr *h, struct sl_tx_desc *d)
 {
 	for (unsigned i = 0; i < t->n; i++) {
@@ -169,7 +169,8 @@ static void test_segments(void **state)
 			check_train(&ways[i], &trains[j]);
 }
 
-/* What a large one is told the kernel by; then what a device makes of the checksum. */
+/* Checks the header by which the kernel is told of a large packet, then the checksum that a device
+ * makes. */
 static void test_large(void **state)
 {
 	struct sl_tcp_seg s = {

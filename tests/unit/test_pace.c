@@ -52,7 +52,8 @@ static void test_late(void **state)
 	assert_in_range(measured(&p), RATE * 0.99, RATE * 1.01);
 }
 
-/* Who comes later still loses some; but what he makes up for is no greater rate. */
+/* A sender that is later than that loses some of its rate, and does not exceed the rate to make up
+ * for it. */
 static void test_too_late(void **state)
 {
 	for (unsigned late_ms = 12; late_ms < 60; late_ms += 6) {

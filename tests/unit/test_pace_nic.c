@@ -215,7 +215,7 @@ unsigned sl_verbs_unsent(struct sl_tx *tx, struct sl_tx_desc *descs, unsigned n)
 	return 0;
 }
 
-/* Who sends more than his rate lets go, and sleeps when the send buffer is full
+/* A sender of more than its rate lets go, which sleeps when the send buffer is full
  * -------------------- */
 
 static struct sl_lane *lane;
@@ -341,7 +341,7 @@ static void test_a_queue_that_is_never_empty(void **state)
 	assert_in_range(lost_ns(), 0, 2 * latency_ns + 200 * US);
 }
 
-/* What the NIC has let go is no credit of the wheel's. */
+/* Bytes that the NIC has let go give the wheel no credit. */
 static void test_no_burst_on_the_way_back(void **state)
 {
 	uint32_t by_nic, at_once = 0, most = 0;
@@ -454,8 +454,8 @@ static void test_a_nic_that_makes_up_for_it(void **state)
 	assert_in_range(lost_ns(), 0, 200 * US);
 }
 
-/* It is late for 4 ms again and again: the NIC waits twice, and gets more at a time from then on.
- */
+/* The sender is late by 7 ms again and again: the NIC has to wait in the first half only, and gets
+ * more at a time from then on. */
 static void test_a_sender_that_is_late(void **state)
 {
 	late_ns = 7 * MS;

@@ -57,8 +57,8 @@ static void test_bell_in_one_thread(void **state)
 	assert_false(readable(b->fd, 0));
 }
 
-/* As in the thread's own turn, at each packet that it was woken for: that cost a write and a read.
- */
+/* A thread that still looks, as in its own turn at each packet that it was woken for, needs no
+ * eventfd: that would cost a write and a read. */
 static void test_who_still_looks_needs_no_eventfd(void **state)
 {
 	struct sl_bell *b = sl_bell_get();

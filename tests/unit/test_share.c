@@ -72,7 +72,7 @@ static void test_files(void **state)
 		mprotect((void *)((uintptr_t)again.told & ~4095ul), 4096, PROT_READ | PROT_WRITE),
 		-1);
 	close(bad);
-	/* What the memory says of itself is of no concern: there is nothing. */
+	/* The memory's own header is not trusted, whatever it says. */
 	memset(g.head, 0xff, geometry.bytes);
 	assert_int_equal(sl_share_open(&again, &l, fd, told, false), 0);
 	assert_int_equal(again.nframes, NFRAMES);
@@ -134,7 +134,7 @@ static void test_stuck(void **state)
 	}
 }
 
-/* What is in a queue pair never comes by a completion ring: it comes back with the rest, once. */
+/* Frames in a queue pair never come by a completion ring: they come back with the rest, once. */
 static void test_queue_pair(void **state)
 {
 	struct sl_share_left left;
@@ -169,7 +169,7 @@ static void test_rubbish_is_survived(void **state)
 
 		set_up(seed);
 		w = world_at(shared);
-		/* (What is told no member can write.) */
+		/* (No member can write the part that is told.) */
 		for (size_t i = 0; i < (bytes - geometry.told_bytes) / sizeof(uint32_t); i++)
 			if (chance(3) == 0)
 				((uint32_t *)shared)[i] =
@@ -224,7 +224,7 @@ static void test_no_lock_is_waited_for(void **state)
 		assert_true(b.tv_sec - a.tv_sec < 10); /* 60 sleeps of 20 ms were enough: none */
 		assert_int_equal(w.g.head->lock.word, words[i]);
 		assert_int_equal(w.g.queue[0].lock.word, words[i]);
-		/* It is let go: all is as ever. */
+		/* The lock is let go: all is as ever. */
 		w.g.head->lock.word = w.g.queue[0].lock.word = 0;
 		assert_int_equal(sl_share_bury(&w.g, DYING, &w.q, 1, &w.x, 1, &left), 0);
 		count(&w);

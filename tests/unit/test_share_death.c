@@ -15,7 +15,7 @@
 static void *last, *copy, *second;
 static uint32_t seen_changes, seen_steps;
 
-/* What the dying member does ------------------------------------------------------------------- */
+/* The dying member ----------------------------------------------------------------------------- */
 
 static void work(void)
 {
@@ -166,7 +166,8 @@ static void leave_device(void)
 	sl_xsk_device_gone(&xsk, &cache);
 }
 
-/* One frame may be nobody's until the queue is released; then each is in the pool, once. */
+/* A frame may belong to nobody until the queue is released; then each frame is in the pool, once.
+ */
 static void died_leaving(void *mem)
 {
 	uint32_t n = 0;

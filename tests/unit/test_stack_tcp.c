@@ -139,7 +139,7 @@ static void test_keeper_watches_what_is_under_way(void **state)
 	sl_lanes_awake();
 }
 
-/* What acknowledges the data waits in the ring when the timer is due: nothing is sent again. */
+/* The ACK of the data waits in the ring when the timer is due: nothing is sent again. */
 static void test_the_keeper_takes_in_before_timers(void **state)
 {
 	struct sl_tcp *c = &end[0].c;
@@ -157,7 +157,7 @@ static void test_the_keeper_takes_in_before_timers(void **state)
 	assert_int_equal(c->snd_una, c->snd_nxt);
 }
 
-/* Who has the lane is not kept from it by the keeper. */
+/* While another thread has the lane, the keeper's turn gives up at once and sends nothing. */
 static void test_the_keeper_does_not_wait(void **state)
 {
 	uint64_t stop = sl_now_ns() + 3000000000;

@@ -273,7 +273,8 @@ static void test_sweep_removes_what_the_dead_left(void **state)
 	sl_stats_close();
 }
 
-/* What a process has that we cannot see: of another pid namespace, say. */
+/* A file that a process holds is left, even if we cannot see the process (in another pid namespace,
+ * say). */
 static void test_sweep_leaves_what_is_held(void **state)
 {
 	const struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

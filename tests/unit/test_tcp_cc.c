@@ -64,7 +64,7 @@ static void round_trip(uint32_t rtt_us)
 	host.now_us = end;
 }
 
-/* As recovery does, at once. */
+/* Reduces the window as recovery does, but at once. */
 static void lose(void)
 {
 	sl_tcp_trouble(&c)->prior_cwnd = c.cwnd;

@@ -302,7 +302,7 @@ static void test_data_for_nobody_is_reset(void **state)
 	c = NULL;
 }
 
-/* It was a connection without any timer. */
+/* The orphan has no timer of its own; the record ends after 60 s. */
 static void test_orphan_with_a_fin_to_come_is_a_record(void **state)
 {
 	assert_false(sl_tcp_close(c, -1));
@@ -561,7 +561,7 @@ static uint32_t take_until(uint32_t *held, enum sl_scarcity s)
 	return n;
 }
 
-/* What an orphan has not sent is not kept when frames are short: by close, and by its timer. */
+/* When frames are short, an orphan's unsent data is dropped: by close, and by its timer. */
 static void test_orphan_and_no_memory(void **state)
 {
 	static uint32_t held[POOL_FRAMES + 1];

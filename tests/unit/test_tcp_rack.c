@@ -314,7 +314,7 @@ static void receive(uint32_t start, uint32_t end)
 	nhave++;
 }
 
-/* What recovery is to send, and what RACK says, by the definitions. */
+/* Compares the pieces that recovery sends next, and RACK's losses, with the definitions. */
 static void check_against_queue(bool detected)
 {
 	uint32_t next = UINT32_MAX;

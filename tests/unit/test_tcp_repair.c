@@ -75,7 +75,7 @@ static void test_fin_that_was_not_sent_is_sent(void **state)
 	assert_int_equal(c->state, SL_TCP_FIN_WAIT2);
 }
 
-/* One that was sent with the last bytes is not sent anew. */
+/* A FIN that was sent with the last bytes is not sent anew. */
 static void test_fin_that_was_sent_is_acknowledged(void **state)
 {
 	struct sl_tcp_repair r = state_of_kernel();

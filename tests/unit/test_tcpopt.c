@@ -35,7 +35,7 @@ static void test_none(void **state)
 	assert_int_equal(s.tfo_len, 0);
 }
 
-/* What Linux sends in a SYN, byte by byte (tcpdump of a kernel's connect). */
+/* the options that Linux sends in a SYN, byte by byte (tcpdump of a kernel's connect) */
 static void test_syn_of_linux(void **state)
 {
 	struct sl_tcp_seg s = READ("\x02\x04\x05\xb4\x04\x02\x08\x0a\x11\x22\x33\x44\x00\x00\x00"

@@ -123,7 +123,8 @@ static void test_step(void **state)
 	}
 }
 
-/* Nobody asked for so long that a short counter went round: no rate can be had of that. */
+/* After a pause in which a short counter went round, the pair gives no rate: the earlier one stays.
+ */
 static void test_pause(void **state)
 {
 	struct model m = {UINT32_MAX, 1000000, 99, 30000}; /* 4.3 s a round */
@@ -141,7 +142,7 @@ static void test_pause(void **state)
 	assert_true(sl_timemap_good_ns(&map) <= 1100000000 && sl_timemap_good_ns(&map) >= SEC / 2);
 }
 
-/* Pairs in quick succession, of which each reading is some hundred nanoseconds off. */
+/* Pairs come in quick succession, and each reading is some hundred nanoseconds off. */
 static void test_jitter(void **state)
 {
 	struct model m = {UINT64_MAX, 1000000, 0, 25000};
@@ -160,7 +161,7 @@ static void test_jitter(void **state)
 	assert_true(worst < 2000);
 }
 
-/* As mlx5dv_ts_to_ns(). */
+/* The conversion is that of mlx5dv_ts_to_ns(). */
 static void test_timecounter(void **state)
 {
 	struct sl_timecounter c = {

@@ -60,7 +60,7 @@ static struct sl_tcp_seg next(uint32_t seq, uint16_t len)
 	};
 }
 
-/* As sock/stream/tcp_ops.c does it. True: it went as a part of the packet before it. */
+/* Sends s as sock/stream/tcp_ops.c does. True: it went as a part of the packet before it. */
 static bool goes_on(const struct sl_tcp_seg *s, const void *of)
 {
 	uint8_t *payload = sl_frame_ptr(frame) + SL_TCP_HEADROOM, *f;
@@ -168,7 +168,8 @@ static void test_not_of_another_or_later(void **state)
 	assert_false(goes_on(&s[1], &a));
 }
 
-/* What must be the first one's alone, or is more than the device repeats. */
+/* No segment joins one with a flag or an option that only the first piece may have, or that is more
+ * than the device repeats. */
 static void test_not_from(void **state)
 {
 	static const uint8_t flags[] = {SL_TCP_PSH, SL_TCP_FIN, SL_TCP_SYN,

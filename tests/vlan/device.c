@@ -51,7 +51,7 @@ int main(int argc, char **argv)
 		err = bpf_object__load(obj);
 	if (!err)
 		err = on_ingress(obj, "tag", w.peer, 1);
-	/* (One that was deleted and is made anew takes the old one's place.) */
+	/* (A VLAN that was deleted and is made anew takes the old one's place.) */
 	if (!err)
 		err = on_ingress(obj, "untag", w.lower, w.vid + (w.proto == ETH_P_8021AD) * 4096u);
 	if (err)

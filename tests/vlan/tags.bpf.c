@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What a VLAN device does to frames, where the kernel has none (device.c): a tag is put on what the
- * stand-in sends, and what comes by the device below with that tag is the stand-in's, without it.
+/* Stands in for a VLAN device where the kernel has none (device.c): puts a tag on frames that the
+ * stand-in sends, and gives it frames that come by the device below with that tag, without the tag.
  */
 #include <linux/bpf.h>
 #include <linux/pkt_cls.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What the programs of a stand-in are told (tags.bpf.c), and who tells them (device.c). */
+/* Told to a stand-in's BPF programs (tags.bpf.c) by device.c. */
 #ifndef VLAN_TAGS_H
 #define VLAN_TAGS_H
 

@@ -51,7 +51,7 @@ suite() {
 
 kernel_quiet() {
 	local said
-	# (What it says of a program that it ended for lack of memory has a trace.)
+	# (The kernel's report of a program that it ended for lack of memory has a trace: left out.)
 	said=$(dmesg | sed '/invoked oom-killer/,/Out of memory: Killed/d' | grep -E 'BUG:|WARNING:|Oops|Call Trace|refcount_t|hung task|unregister_netdevice: waiting' | head -n 5)
 	same "the guest's kernel has nothing to say" "" "$said"
 }

@@ -110,9 +110,9 @@ for nic in ${VM_NICS:-}; do
 	nic_pair $N "$nic"
 done
 initrd "$@"
-# What a guest waits for that has to do on the machine, its files, comes when the machine comes to it; meanwhile time would
-# go from timer to timer, by seconds each, and what tests wait for would be over before a program had started.
-# So QEMU has a timer of its own every millisecond of the guest's (on a wire that nobody uses).
+# A guest waits for its files, which come when the machine gets to them; meanwhile the guest's time would go from timer
+# to timer, by seconds each, and a test's timeout would be over before a program had started. So QEMU has a timer of its
+# own every millisecond of the guest's (on a wire that nobody uses).
 TICKS=(-netdev "hubport,hubid=99,id=tick" -object "filter-buffer,id=ticks,netdev=tick,interval=1000")
 # shellcheck disable=SC2206
 ARGS=(-machine q35 -accel tcg,thread=single -icount shift=1,sleep=off -cpu Nehalem -smp "${VM_CPUS:-1}" -m "${VM_MEM:-1024}"

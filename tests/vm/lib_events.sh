@@ -9,8 +9,8 @@ qmp_ask() { # what to execute
 	QMP_ID=$((QMP_ID + 1))
 	printf '{"execute": %s, "id": %d}\n' "$1" "$QMP_ID" >&"$QMP"
 }
-# What QEMU says next, in LINE. Waiting sleeps never: while all sleep here, time goes from timer to timer as
-# fast as the machine can (icount), and any time would be over before QEMU comes to think of an answer.
+# Reads QEMU's next line into LINE. This waits without a sleep: while all sleep here, time goes from timer to timer as
+# fast as the machine can (icount), and any timeout would be over before QEMU comes to think of an answer.
 qmp_line() {
 	local end=$((SECONDS + 120))
 	until read -r -t 0 -u "$QMP"; do [ $SECONDS -le $end ] || return 1; done

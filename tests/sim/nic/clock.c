@@ -61,7 +61,8 @@ static uint64_t real_offset(void)
 	return offset_ns;
 }
 
-/* What converts cycles to real time: a seqlock, whose reader is libmlx5's mlx5_get_clock_info(). */
+/* Writes the page that converts cycles to real time, under a seqlock; libmlx5's
+ * mlx5_get_clock_info() reads it. */
 static void refresh(uint64_t now_ns, uint64_t cycles)
 {
 	struct mlx5_ib_clock_info *info = sim_page(SIM_PAGE_CLOCK_INFO);

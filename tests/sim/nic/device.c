@@ -179,8 +179,8 @@ static __attribute__((destructor)) void stop(void)
 	}
 }
 
-/* Whose context an open file is goes with it when its descriptor is doubled: it is written where
- * nobody reads it, into the signal of a file that makes none. */
+/* A descriptor's copies must keep its context: the file itself holds the context's number, where
+ * nobody reads it, as the signal (F_SETSIG) of a file that raises none. */
 #define FIRST_SIGNAL (64 - SIM_MAX_CTX + 1)
 
 static bool is_stand_in(int fd)

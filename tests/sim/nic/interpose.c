@@ -81,7 +81,7 @@ PUBLIC int open(const char *path, int flags, ...)
 	return is_device(path) ? open_device() : NEXT(open)(path, flags, mode);
 }
 
-/* (The same, where offsets have 64 bits.) */
+/* (open(), where offsets have 64 bits.) */
 PUBLIC int open64(const char *path, int flags, ...) __attribute__((alias("open")));
 
 PUBLIC int stat(const char *restrict path, struct stat *restrict st)

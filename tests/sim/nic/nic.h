@@ -109,7 +109,7 @@ struct sim_qp {
 	bool signal_all;
 	struct sim_pace pace;
 	bool stalled;        /* fault: nothing is sent */
-	uint32_t fail_after; /* fault: this many more requests, the last of which fails */
+	uint32_t fail_after; /* fault: the request that fails, counted from now; 0: none */
 	uint8_t fail_syndrome;
 	uint8_t nop_syndrome;      /* fault: the next request that sends nothing fails; 0: not */
 	uint32_t uar;              /* the doorbell page; SIM_MAX_UARS: not known */
@@ -157,7 +157,7 @@ struct sim_nic {
 	bool gone;    /* unplugged */
 	bool fatal;
 	bool link_down;     /* by the control socket */
-	uint32_t fail_call; /* fault: this many more ioctls, the last of which fails */
+	uint32_t fail_call; /* fault: the ioctl that fails, counted from now; 0: none */
 	int fail_errno;
 	uint32_t lose_events;  /* fault: this many completion events are lost */
 	uint32_t rates_usable; /* the rate table's size as of now */

@@ -120,7 +120,7 @@ static int run(const struct sim_call *call)
 		    methods[i].method == call->hdr->method_id)
 			return methods[i].run(call);
 	}
-	/* What libmlx5 tries first and can do without. */
+	/* Calls that libmlx5 tries first and can do without. */
 	if (call->hdr->object_id == MLX5_IB_OBJECT_DEVX ||
 	    call->hdr->object_id == UVERBS_OBJECT_DEVICE)
 		return EOPNOTSUPP;

@@ -58,7 +58,7 @@ int sim_dm_destroy(const struct sim_call *call);
 int sim_dm_query(const struct sim_call *call);
 int sim_uar_alloc(const struct sim_call *call);
 int sim_uar_destroy(const struct sim_call *call);
-/* What the program maps: -errno as a pointer is MAP_FAILED with errno set. */
+/* Maps a page of the device. Returns -errno as a pointer, for MAP_FAILED with errno set. */
 void *sim_map(void *at, size_t len, int prot, uint64_t page);
 
 #endif

@@ -43,7 +43,7 @@ static struct mlx5_ib_alloc_ucontext_resp ucontext(void)
 	return resp;
 }
 
-/* What both say of a context, each by attributes of its own. */
+/* Two calls return the same about a context; the numbers of the attributes differ. */
 static int put_context(const struct sim_call *call, uint16_t to_vectors, uint16_t to_support,
 		       uint16_t to_driver)
 {

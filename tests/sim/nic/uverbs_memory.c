@@ -13,7 +13,7 @@
 
 static uint32_t keys; /* made so far: an old key is no new one */
 
-/* As the kernel's pinning: the pages must be there. */
+/* True: the page is there, as the kernel needs it to pin it. */
 static bool is_mapped(uint64_t addr)
 {
 	uint8_t byte;

@@ -30,7 +30,7 @@ round() { # queues, way: one program's life
 		refused=1
 	fi
 	moves && touch "$TMP/stream.stop" && wait_end "$STREAM" 60 || return 1
-	# (What was refused is done between two programs.)
+	# (A change that was refused is made between two programs.)
 	[ -z "$refused" ] || b ethtool -L "$DEV_B" combined "$1"
 }
 CHANGED=0 OFFLOADED=0 count=${VM_COUNT:-10}

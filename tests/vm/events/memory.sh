@@ -23,7 +23,7 @@ while True:
 	} 2>/dev/null
 	[ "$(vm_stat oom_kill)" -gt "$killed" ] && [ "$(vm_stat pgsteal_direct)" -gt "$reclaimed" ]
 }
-# What is left to be given out when the program starts, in MB: nothing of the library's, a part, all.
+# Runs a program with so many MB left to be given out: enough for nothing of the library's, for a part, for all.
 scarce() { # MB
 	local rc
 	sysctl -qw vm.overcommit_kbytes=$(($(awk '/^Committed_AS/ { print $2 }' /proc/meminfo) + $1 * 1024)) vm.overcommit_memory=2

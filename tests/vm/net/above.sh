@@ -21,7 +21,8 @@ above() { # host, number, type and its options...
 	ip -n "$NS$h" link add up02 ${LOW:+link "${!low}"} type "$@" &&
 		ip -n "$NS$h" addr add "10.99.0.$n/24" dev up02 && ip -n "$NS$h" link set up02 up
 }
-# By whom the traffic went, in BY, which is not to be lost in either case.
+# Sends datagrams and a stream; sets BY to 0 if they went by the library, else they went by the kernel. No byte may be
+# lost in either case.
 over() { # WHAT ADDRESS
 	rm -f "$TMP"/sluice.*.log
 	ok "$1: datagrams, bytes over TCP" sb timeout 120 python3 "$VM_DIR/bytes.py" ask "$2" 7001 200000 "$TMP/asked" 20
