@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The network changes under traffic: neighbour, route, address, link, MTU. It goes on each time.
+# The network changes under traffic: neighbour, route, address, link, MTU. Traffic goes on after each change.
 . "$(dirname "$0")/lib.sh"
 net_up -c
 FAR=192.0.2.1 FAR6=fd00:192::1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A device that an XDP program of somebody else has, alone, is asked for again and again: that costs next to nothing,
-# since nothing is built for it before.
+# A program asks again and again for a device that another program's XDP has for itself: each attempt costs next to
+# nothing, since nothing is built before the device is free.
 . "$(dirname "$0")/lib.sh"
 [ -e "$PRELOAD" -a -e "$BIN/pass.bpf.o" ] || skip "the library is not built"
 need python3

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A server that nobody asks sleeps, though it looks at its clock again and again, and answers when somebody does.
+# A server that gets no requests sleeps, though it looks at its clock again and again; it answers when a request comes.
 . "$(dirname "$0")/lib.sh"
 need python3
 net_up

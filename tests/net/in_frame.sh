@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The steering program's record inside the frame, as with drivers that carry no XDP metadata: UDP with
-# and without time stamps, datagrams as large as there are, TCP; what comes is what came with metadata.
+# The steering program's record inside the frame, as with drivers that carry no XDP metadata: UDP with and without time
+# stamps, datagrams of the largest size, TCP. The program receives the same as with metadata.
 . "$(dirname "$0")/lib_tcp.sh"
 export SLUICE_XDP_METADATA=0
 [ "$MODES" = kernel ] || MODES="kernel both"

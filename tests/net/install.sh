@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What `make install` leaves behind works where it lies: a program is preloaded and offloaded from
-# there, the library finds its parts and the tool beside itself, and the manual pages are there.
+# The files of `make install` work in their place: a program is preloaded and offloaded from there, the library finds
+# its parts and the tool beside itself, and the manual pages are there.
 . "$(dirname "$0")/lib.sh"
 net_up
 need python3 make gcc

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Devices whose MTU is more than a frame holds: longer packets come in several frames, or, where that cannot be (before
-# Linux 6.6, on virtio_net, when the MTU has become so under the program), they are the kernel's, whole; all else is offloaded.
+# Devices whose MTU is more than a frame holds: longer packets come in several frames. Where that cannot be (before
+# Linux 6.6, on virtio_net, when the MTU is raised under the program) they are left to the kernel, whole; all else is
+# offloaded.
 . "$(dirname "$0")/lib_tcp.sh"
 need python3
 MOST=${MOST:-9000} BEYOND_2048=0

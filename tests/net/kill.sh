@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# kill -9 of a preloaded program under traffic, and its restart: other programs of the host lose
-# nothing, and nothing of the dead one stays behind.
+# A preloaded program is killed (kill -9) under traffic and started again: other programs of the host lose nothing, and
+# nothing of the dead program stays behind.
 . "$(dirname "$0")/lib.sh"
 net_up
 answered() { cut -d' ' -f2 "$1"; }

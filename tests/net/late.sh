@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A program fills its receive ring itself and dies: of that the kernel gets whole segments of TCP for what
-# was the program's, written anew, and nothing else.
+# A program fills its receive ring itself and dies: the kernel gets only whole segments of TCP for the program's
+# connections, written anew, and nothing else.
 . "$(dirname "$0")/lib_lease.sh"
 need python3
 lease_up

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A member of a group writes what it likes into all that the group shares: locks, records, rings. Every daemon lives
-# and answers, those that come after it, too; its group ends where a lock is broken, and goes on by the kernel; another
-# group's traffic does not notice.
+# A member of a group writes anything into all that the group shares: locks, records, rings. Every daemon lives and
+# answers, a restarted one, too. The group ends when a lock is broken, and goes on by the kernel; another group's
+# traffic does not notice.
 . "$(dirname "$0")/lib_lease.sh"
 need python3
 lease_up -c

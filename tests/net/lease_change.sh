@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A device changes under programs that the daemon serves: link, MTU, queues, the steering program taken off
-# or another's in its place, the device gone and back, in another namespace and back. Their connections
-# survive where the device stays, those who come meanwhile work, the daemon says what is the matter.
+# A device changes under programs that the daemon serves: link, MTU, queues, the steering program taken off or replaced
+# by another's, the device gone and back, in another namespace and back. Connections survive where the device stays,
+# programs that start meanwhile work, and the daemon says what is the matter.
 . "$(dirname "$0")/lib_lease.sh"
 need python3 ethtool
 lease_up -q 2

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Two groups by one daemon, each with a device: each has its own packet memory, neither notices when the other's
-# programs die, nor when the daemon does, and what a device was to one group it is to the other afterwards.
+# A daemon serves two groups, each with a device: each has its own packet memory, neither notices when the other's
+# programs or the daemon die, and each device still belongs to its group afterwards.
 . "$(dirname "$0")/lib_lease.sh"
 need python3
 lease_up -c

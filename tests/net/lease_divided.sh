@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Two groups of processes on one device, each with queues of its own, where the policy says so and the NIC can be
-# told which packets go to which (here a simulated one: steering_nic.c). What cannot be divided, or takes no more
-# rules, is one group's, and the kernel's.
+# Two groups of processes on one device, each with queues of its own, where the policy says so and the NIC can be told
+# which packets go to which queue (here a simulated NIC: steering_nic.c). A device that cannot be divided, or takes no
+# more rules, goes to one group; the other stays with the kernel.
 . "$(dirname "$0")/lib_lease.sh"
 need python3 ethtool
 lease_up -q 4

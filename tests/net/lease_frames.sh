@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A device that is released, or deleted, while other processes of the group keep the packet memory gives back every
-# frame that it had: in fill and receive rings, sent and not looked for.
+# A device is released, or deleted, while other processes of the group keep the packet memory: all its frames come back,
+# from fill and receive rings and from completions that nobody has looked for.
 . "$(dirname "$0")/lib_lease.sh"
 need python3
 lease_up -c

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Several processes of one user on one device, by the daemon: each is offloaded; when one is killed, again
-# and again, the others lose nothing, and in the end nothing of the dead is left.
+# Several processes of one user on one device, through the daemon: each is offloaded; one is killed again and again, the
+# others lose nothing, and in the end nothing of the dead is left.
 . "$(dirname "$0")/lib_lease.sh"
 need python3
 lease_up

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Who shares packet memory by the daemon: the processes of a user; those of two users in one group, by a name that
-# the policy lets them say; or nobody. Another group than that which has the device stays with the kernel, and that
-# is said to it, in the daemon's log and by `sluice daemon ports`.
+# Processes that share packet memory through the daemon: all of a user; those of two users in a group, by a name that
+# the policy lets them use; or none. While a group has the device, other groups stay with the kernel; their log, the
+# daemon's log and `sluice daemon ports` say so.
 . "$(dirname "$0")/lib_lease.sh"
 need python3
 lease_up

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A daemon makes a process's connections the kernel's, and lends nobody repair mode: hostile clients of two users
-# get no connection but their own, no port of others', and nothing that the daemon could be made to wait for.
+# A daemon hands a dead process's connections back to the kernel, and lends repair mode to no process: hostile clients
+# of two users get only their own connections, no port of others, and cannot make the daemon wait.
 . "$(dirname "$0")/lib_lease.sh"
 need python3
 lease_up

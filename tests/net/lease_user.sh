@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A lease belongs to a process and its user: the daemon gives nothing to a process that has become another user, has
-# other groups or fewer capabilities than at its greeting; it hangs up on it.
+# A lease belongs to a process and its user: the daemon hangs up on a process that has another user, other groups or
+# fewer capabilities than at its greeting, and gives it nothing.
 . "$(dirname "$0")/lib_lease.sh"
 need python3
 lease_up

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Any user can bind the names by which owners of devices are known, with and without listening, with a full backlog: the
-# daemon and a program of root's use the device regardless, at once; of two of root's one has it, as ever.
+# Any user can bind the socket names by which owners of devices are known, with and without listening, with a full
+# backlog: the daemon and a program of root's use the device at once all the same. When two programs of root's want it,
+# one has it, as ever.
 . "$(dirname "$0")/lib_lease.sh"
 need python3
 lease_up

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# SO_MAX_PACING_RATE of TCP sockets, as pace_udp.sh: the rate is that of the frames.
+# SO_MAX_PACING_RATE of TCP sockets, as in pace_udp.sh: the rate counts whole frames.
 . "$(dirname "$0")/lib.sh"
 . "$TESTS/net/lib_pace.sh"
 net_up

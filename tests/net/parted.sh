@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A child is parted from its parent: neither packet memory, nor rings, maps, connections or descriptors of the
-# library are in it, however it was made; and the sockets that it has inherited work.
+# A child is parted from its parent, however it was made: it has neither packet memory nor rings, maps, connections or
+# descriptors of the library; the sockets that it has inherited work.
 . "$(dirname "$0")/lib_tcp.sh"
 need python3
 net_up

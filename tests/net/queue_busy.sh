@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A device's queue is given back by the kernel some time after its last socket was closed: who takes the device into
-# use meanwhile waits for that, with the broker inside and by the daemon, which serves others all the while. One that
-# is not given back is left to who has it, and that is said.
+# The kernel gives a device's queue back some time after its last socket was closed: a program or daemon that takes the
+# device into use meanwhile waits for it, and the daemon serves others all the while. A queue that is not given back
+# stays with its owner, and the log says so.
 . "$(dirname "$0")/lib_lease.sh"
 need python3
 LEASED=

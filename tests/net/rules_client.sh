@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Rules for clients that name local ports hold for sockets that are not bound, too: these have a port
-# as soon as they connect.
+# Rules for clients that name local ports apply to unbound sockets, too: these have a port number as soon as they
+# connect.
 . "$(dirname "$0")/lib.sh"
 net_up
 need python3

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A rule that comes and goes: a listener and its connections follow it, those, too, that were accepted under it.
+# A rule comes and goes: a listener follows it, and so do its connections, even those that were accepted under it.
 . "$(dirname "$0")/lib_tcp.sh"
 need python3
 net_up

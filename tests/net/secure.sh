@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Whom the library believes: programs with more rights than their user have none of it, files and
-# directories of others are not used, nor a daemon of another user's, and names of programs do
-# nothing to a terminal.
+# The library trusts only its user: set-user-ID programs and others with more rights than their user run without it,
+# files and directories of others are not used, nor is another user's daemon, and a program's name cannot write control
+# characters to a terminal.
 . "$(dirname "$0")/lib.sh"
 need python3 setpriv unshare mount
 net_up

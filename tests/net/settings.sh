@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Settings do what they say: rings, XDP mode, zero-copy, buffers, batches, polling, the internal
-# thread; and what the library counts about port, lane and rules while it does.
+# Settings do as documented: rings, XDP mode, zero-copy, buffers, batches, polling, the internal thread; so do the
+# library's counters of port, lane and rules meanwhile.
 . "$(dirname "$0")/lib.sh"
 net_up
 need python3

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The vault is killed, and then the daemon, before another vault has everything: the next daemon says so, and
-# begins anew; the programs go on by the kernel, and who comes then is offloaded.
+# The vault is killed, and then the daemon, before another vault has everything: the next daemon says so and begins
+# anew; running programs go on by the kernel, and new ones are offloaded.
 . "$(dirname "$0")/lib_lease.sh"
 need python3 strace
 lease_up

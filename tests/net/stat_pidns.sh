@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Counters of a program in another process namespace with the same directory: who cannot see the process
+# A program in another PID namespace has its counters in the same directory: a process that cannot see that program
 # leaves them alone.
 unset SLUICE_STATS_SHMEM_DIR # (the others in there are no concern of ours)
 . "$(dirname "$0")/lib.sh"

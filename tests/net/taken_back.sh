@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A program has a claim, and another user's socket comes that the kernel would give the packets to as well, or
-# instead: the daemon takes the claim back, and both receive what they would without us.
+# A program has a claim; then another user opens a socket to which the kernel would give the packets as well, or
+# instead. The daemon takes the claim back, and both sockets receive the same as without Sluice.
 . "$(dirname "$0")/lib_lease.sh"
 need python3
 lease_up

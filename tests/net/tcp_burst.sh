@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Bursts of short messages, and answers in two pieces, with TCP_NODELAY: they share segments, and the last of each
-# comes though the program calls nothing more.
+# Bursts of short messages, and answers in two pieces, with TCP_NODELAY: messages share segments, and the last one
+# arrives though the program calls nothing more.
 . "$(dirname "$0")/lib_tcp.sh"
 need "$BIN/tcp_burst"
 net_up

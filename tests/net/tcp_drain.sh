@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A listener goes to the kernel: by a rule, or since another process has it. Who waits in its queue is
-# served, who connects just then is not reset, and newcomers are the kernel's at once.
+# A listener goes to the kernel: by a rule, or since another process has it. Connections that wait in its queue are
+# served, those in the handshake are not reset, and new ones are the kernel's at once.
 . "$(dirname "$0")/lib_tcp.sh"
 net_up
 need python3

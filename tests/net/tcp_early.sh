@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Connections that come before a server has forked its workers, and while it does, are theirs, however they wait.
+# Connections that come before a server has forked its workers, and while it does, go to the workers, by whatever call
+# they wait.
 . "$(dirname "$0")/lib_tcp.sh"
 need python3 setpriv
 net_up

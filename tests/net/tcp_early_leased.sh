@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# net/tcp_early by the daemon, where the workers have parts of their own.
+# tcp_early.sh through the daemon, where each worker has its own part of the listener.
 LEASED=1
 . "$(dirname "$0")/tcp_early.sh"

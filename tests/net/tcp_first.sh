@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The first connection of a program to a host that nobody has spoken to is offloaded: the neighbour is
-# resolved while connect() waits, though the device has just come up. The first connection to a program, whose
-# peer has tried to connect all along, is made by three segments: none of them is sent again.
+# A program's first connection to a host that is not a known neighbour is offloaded: the neighbour is resolved while
+# connect() waits, though the device has just come up. The first connection to a program, whose peer has tried to
+# connect all along, takes three segments: none of them is sent again.
 . "$(dirname "$0")/lib.sh"
 net_up
 need python3

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A server that forks a child for each connection (PostgreSQL, inetd): by the daemon the child takes its
-# connection over, in the midst of traffic both ways, and not a byte is lost or wrong; one that two processes use,
-# or whose process is confined to a few system calls, stays the kernel's. So do all without the daemon.
+# A server that forks a child for each connection (PostgreSQL, inetd): with the daemon the child takes its connection
+# over, in the midst of traffic both ways, and no byte is lost or wrong. A connection that two processes use, or whose
+# process is confined to a few system calls, stays the kernel's. Without the daemon all do.
 . "$(dirname "$0")/lib_tcp.sh"
 need python3 setpriv
 net_up

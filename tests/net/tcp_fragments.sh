@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A peer's segments that come in fragments (by a router with a smaller MTU, and without DF) are the kernel's. Connections
-# with checked bytes both ways go to it, be it that fragments begin while they are under way, be it that all that is long
-# has come so from the beginning: not a byte is wrong, and none is reset.
+# Segments that come in fragments (through a router with a smaller MTU, without DF) are the kernel's. Connections with
+# checked bytes both ways are handed back to the kernel, whether the fragments begin later or have come from the start:
+# no byte is wrong, and no connection is reset.
 . "$(dirname "$0")/lib_tcp.sh"
 net_up -w
 . "$(dirname "$0")/lib_swarm.sh"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# In copy mode large sends go whole, by a packet socket, and are segmented by the device or the kernel; what that does not
-# take goes by the ring, and so does all where it may not or must not be used.
+# In copy mode large sends go whole, by a packet socket, and are segmented by the device or the kernel. A packet that
+# this way does not take goes by the ring; all packets do where it may not or must not be used.
 . "$(dirname "$0")/lib.sh"
 need python3 socat tc
 net_up

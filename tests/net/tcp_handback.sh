@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# TCP connections go to the kernel under checked traffic both ways: by sl_hand_back(), into a child,
-# and when the process ends with data unsent. Not a byte is wrong, and nobody sends a reset.
+# TCP connections are handed back to the kernel under checked traffic both ways: by sl_hand_back(), into a child, and
+# when the process ends with data unsent. No byte is wrong, and neither end sends a reset.
 . "$(dirname "$0")/lib_tcp.sh"
 net_up
 need "$BIN/tcp_handback"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# TCP with peers that are set otherwise: congestion control, options that are off, small and large
-# MTUs, one that is smaller on the way and says so to nobody. Every byte is checked, both ways.
+# TCP with differently configured peers: congestion control, options that are off, small and large MTUs, a smaller MTU
+# on the way that no ICMP tells of. Every byte is checked, both ways.
 . "$(dirname "$0")/lib_tcp.sh"
 net_up -w
 wire_up --seed 3

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Workers of one listener are killed (kill -9) while connections wait for them: in the kernel others accept
-# these, with all that they have sent, and by the daemon, too. Only who was accepted is reset.
+# Workers of one listener are killed (kill -9) while connections wait for them: other workers accept these with all the
+# data that they have sent, as in the kernel, with the daemon, too. Only connections that were accepted are reset.
 LEASED=1
 . "$(dirname "$0")/lib_tcp.sh"
 need python3 setpriv

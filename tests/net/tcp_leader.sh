@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Threads that leave a lane's packets to the one that is busy there are served when that one stops.
+# Threads let a busy thread take a lane's packets in for them; when that thread stops, they are still served.
 . "$(dirname "$0")/lib_tcp.sh"
 need python3
 net_up

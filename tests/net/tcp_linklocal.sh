@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Link-local peers on two devices of one listener: the device that they came by is the way back to them, and the scope
-# of their names. What is accepted by a listener with SO_BINDTODEVICE has it, too.
+# Link-local peers on two devices of one listener: answers leave by the device by which the peer came, which is also the
+# scope in the socket's names. A listener with SO_BINDTODEVICE passes that option on to its connections.
 MODES=${MODES:-oracle one}
 MODES=${MODES/both/one}
 . "$(dirname "$0")/lib_tcp.sh"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A remote host takes packet memory by more than a thousand connections: little pieces and full segments beyond
-# holes, answers that it does not take in small segments. An honest client is served as by the kernel, an old
-# connection lives.
+# A remote host uses up packet memory by more than a thousand connections: little pieces and full segments beyond holes,
+# answers in small segments that it does not read. An honest client is served as by the kernel, and an old connection
+# lives.
 . "$(dirname "$0")/lib_tcp.sh"
 need python3
 net_up -t

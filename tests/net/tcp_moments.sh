@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The moments at which a connection must be the kernel's: exec, spawn, SCM_RIGHTS, options; and dup, at
-# which it need not.
+# Moments at which a connection must go to the kernel: exec, spawn, SCM_RIGHTS, options; and dup, at which it need not.
 . "$(dirname "$0")/lib_tcp.sh"
 export TCP_TEST_SECONDS=60
 net_up

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The guards hold resets of the kernel's back, but none that is due: who connects where nobody listens, or has a
-# connection that the host knows nothing of, is told at once, whatever is offloaded beside it.
+# The guards hold back the kernel's resets, but none that is due: a peer that connects to a closed port, or has a
+# connection that the host does not know, is told at once, whatever is offloaded beside it.
 . "$(dirname "$0")/lib_tcp.sh"
 net_up -c
 need python3

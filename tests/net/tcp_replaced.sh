@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A card is replaced under a connection: its device is deleted, and one of the same name and addresses comes up
-# behind the same switch. The peer has seen nothing of it and repeats what is on the way, before the kernel has the
-# connection, and does not answer its ARP for a while: a reset of the kernel's waited for that, and left then.
+# A card is replaced under a connection: its device is deleted, and one with the same name and addresses comes up behind
+# the same switch. The peer notices nothing and repeats what is on the way before the kernel has the connection, and
+# does not answer ARP for a while. (A reset by the kernel used to wait for that answer, and left then.)
 . "$(dirname "$0")/lib.sh"
 need python3
 [ -e "$PRELOAD" ] || skip "the library is not built"

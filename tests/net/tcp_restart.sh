@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A device whose link is away when a program takes it into use, as after some drivers' attaching of XDP:
-# the program's first connection, blocking or not, waits for the link and is offloaded. Where no link comes
-# the kernel says so.
+# A device loses its link when a program takes it into use, as some drivers do when XDP is attached: the program's first
+# connection, blocking or not, waits for the link and is offloaded. If no link comes, the kernel gives the error.
 . "$(dirname "$0")/lib.sh"
 net_up
 need python3

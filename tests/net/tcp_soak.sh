@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Checked streams while the world shakes: a wire that loses, links that go down and up, neighbours that are
-# forgotten, addresses and routes that come and go, XDP taken away, programs killed. SOAK_TCP_SECONDS says
-# for how long in each mode (`make soak`: minutes; a seed by SOAK_SEED).
+# Checked streams under disturbance: a wire that loses, links that go down and up, neighbours that are forgotten,
+# addresses and routes that come and go, XDP taken away, programs killed. SOAK_TCP_SECONDS: time for each mode (`make
+# soak`: minutes; SOAK_SEED gives a seed).
 . "$(dirname "$0")/lib_tcp.sh"
 need python3
 net_up -w

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# One of the processes of a listener looks after its part no more: who waits there is given to the others, also who was in
-# the middle of the handshake then.
+# A process of a listener stops looking after its part: the connections that wait there are given to the others, also
+# those in the middle of the handshake.
 LEASED=1
 . "$(dirname "$0")/lib_tcp.sh"
 need python3 setpriv tc

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Programs are killed one after the other, while the kernel takes its time over the first one's rings: the
-# peers of the next ones are told meanwhile.
+# Programs are killed one after the other, while the kernel takes long to close the first one's rings: the peers of the
+# next ones are told meanwhile.
 . "$(dirname "$0")/lib_lease.sh"
 need python3 strace
 lease_up

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A listener whose host has never heard of the one who connects: the SYN-ACK waits until the neighbour is
-# known, and goes then, also where it is a cookie. Nobody has to ask again, a second later.
+# A peer connects that is not a known neighbour of the listener's host: the SYN-ACK waits until the neighbour is
+# resolved, and goes then, also when it is a SYN cookie. The peer need not repeat its SYN a second later.
 . "$(dirname "$0")/lib_tcp.sh"
 net_up
 need python3

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# TCP_NOTSENT_LOWAT and the setting tcp_notsent_lowat: how much is taken that cannot be sent yet, and when who waits
-# for room is woken.
+# TCP_NOTSENT_LOWAT and the setting tcp_notsent_lowat: how much is taken that cannot be sent yet, and when a program
+# that waits for room is woken.
 MODES=${MODES:-oracle one}
 . "$(dirname "$0")/lib_tcp.sh"
 net_up

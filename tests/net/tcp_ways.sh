@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Two ways to the peer, the better one offloaded. The peer takes the other one, so that its segments come to a device
-# that is the kernel's; then the device goes, and only the other one is left. Connections with checked bytes both ways
-# go to the kernel: not a byte is wrong, and none is reset.
+# Two ways to the peer, the better one offloaded. The peer uses the other one, so that its segments come to a device
+# that is the kernel's; then the offloaded device goes, and only the other is left. Connections with checked bytes both
+# ways are handed back to the kernel: no byte is wrong, and none is reset.
 . "$(dirname "$0")/lib_tcp.sh"
 net_up
 . "$(dirname "$0")/lib_swarm.sh"

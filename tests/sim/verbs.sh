@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# The verbs backend on the simulated NIC: what is preloaded sends by it, and when it fails goes on by
-# AF_XDP without a lost byte of TCP. tests/net/*.sh with VERBS=1 are the rest of it.
+# The verbs backend on the simulated NIC: preloaded programs send by it, and when it fails they go on by AF_XDP without
+# a lost byte of TCP. tests/net/*.sh with VERBS=1 test the rest.
 VERBS=1
 . "$(dirname "$0")/lib.sh"
 net_up
