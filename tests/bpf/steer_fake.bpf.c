@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The steering program bound to a device that has every hint: they say what the test wants. A bound
- * program cannot be run without packets, and no device here has a hardware clock. */
+/* The steering program bound to a device that has every hint, with values that the test sets. A
+ * bound program cannot be run without packets, and no device here has a hardware clock. */
 #define SL_BOUND
 #define SL_FAKE_HINTS
 #include <linux/bpf.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The steering program with what a driver knows beside the bytes: hardware time stamps, and tags
- * that are not in the frame. */
+/* The steering program with a driver's hints, which are not in the frame: hardware time stamps, and
+ * VLAN tags that the driver took off. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

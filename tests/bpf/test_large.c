@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets that no frame of a lane holds: the kernel's, whole. */
+/* Packets larger than a lane's frame go to the kernel, whole. */
 #include "rig.h"
 
 static uint8_t packet[8192];

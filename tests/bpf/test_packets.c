@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The steering program and packets of all shapes: what it can read is steered, the rest passes. */
+/* The steering program and packets of all shapes: it steers those that it can read, and lets the
+ * rest pass. */
 #include "rig.h"
 
 static void test_other_protocols_pass(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The steering program: whose a packet is, its verdict, its counter, and the record that is put in
- * front of it. */
+/* The steering program: which socket a packet belongs to, its verdict, its counter, and the record
+ * in front of it. */
 #include "rig.h"
 
 #include <ctype.h>

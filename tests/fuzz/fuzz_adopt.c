@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fuzz target: a daemon adopts a group's packet memory. The vault's record is one that the daemon
- * wrote, with bytes of it changed, or files that are others; the shared memory holds what members
- * have written: any bytes. Adopting succeeds or fails, and what is adopted can be buried, worked
- * and dropped, in bounds. */
+/* Fuzz target: a daemon adopts a group's packet memory. The vault's record is a daemon's with some
+ * bytes changed, or with wrong files; the shared memory holds any bytes, as members may have
+ * written. Adopting succeeds or fails, and adopted memory can be buried, worked and dropped, in
+ * bounds. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fuzz target: the configuration parser takes any bytes; what it made of them reads back the same.
- */
+/* Fuzz target: the configuration parser takes any bytes; its result reads back the same. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fuzz target: the memory of a dead process, of any bytes, read by a layout of any numbers. What is
- * believed of it must be a state that can be, and is about the connection that was asked for. */
+/* Fuzz target: the memory of a dead process, of any bytes, read by a layout of any numbers. A state
+ * that the reader accepts must be a possible one, of the connection that was asked for. */
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Fuzz target: the daemon's policy takes any bytes, and what it made of them can be asked. */
+/* Fuzz target: the daemon's policy parser takes any bytes, and the resulting policy can be queried.
+ */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What programs seldom do with UDP: ports lost with the peer, odd flags, corking, shutdown, options of
-# one family on a socket of both, calls that are wrong while an error waits.
+# Rare uses of UDP: ports lost with the peer, odd flags, corking, shutdown, options of one family on a socket of both,
+# wrong calls while an error waits.
 . "$(dirname "$0")/lib.sh"
 net_up
 for MODE in $MODES; do

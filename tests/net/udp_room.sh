@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A device that stands still: who may wait does, asleep, and nothing overtakes what waits on the ring.
+# A device that stands still: a sender that may wait does so, asleep, and nothing overtakes the datagrams on the ring.
 . "$(dirname "$0")/lib.sh"
 net_up
 need "$BIN/txroom" python3

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Of two UDP sockets on one port (SO_REUSEADDR) the one that suits better is closed. The other goes to the kernel
-# if a child has the closed one still, and stays offloaded if there was one that is gone.
+# Two UDP sockets share a port (SO_REUSEADDR), and the better match is closed. The other socket goes to the kernel if a
+# child still has the closed one, and stays offloaded if the child has gone.
 MODES=${MODES:-kernel one}
 MODES=${MODES/both/one}
 . "$(dirname "$0")/lib.sh"

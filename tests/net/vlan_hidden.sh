@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Packets of a VLAN whose tag is not in the frame (veth, NICs that take it off) are not taken for
-# ours: their address is another host's. A priority tag is no VLAN.
+# Packets of a VLAN whose tag is not in the frame (veth, NICs that take it off) are not taken for ours: their address
+# belongs to another host. A priority tag is no VLAN.
 . "$(dirname "$0")/lib.sh"
 need tc socat
 net_up

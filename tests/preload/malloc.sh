@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Calls that are async-signal-safe allocate nothing by the program's malloc(), and handlers use
-# sockets whatever they interrupt.
+# Calls that are async-signal-safe never use the program's malloc(), and handlers may use sockets whatever they
+# interrupt.
 . "$(dirname "$0")/lib.sh"
 case $(basename "$BUILD") in *san*) echo "skipped: a sanitizer has a malloc() of its own"; exit 77 ;; esac
 need "$PBIN/malloc" "$PBIN/peer" "$BUILD/tests/net/tcp_peer"

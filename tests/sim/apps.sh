@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Unmodified programs on both hosts send by verbs on simulated NICs, with no other result than by AF_XDP (tests/apps):
-# sockperf over UDP and TCP, redis, iperf3. What each NIC counts says that it was by verbs; the kernels saw next to
-# nothing. (How long the simulated wire takes says nothing.)
+# Unmodified programs on both hosts send by verbs on simulated NICs, with the same result as by AF_XDP (tests/apps):
+# sockperf over UDP and TCP, redis, iperf3. The NICs' counters show that they sent by verbs; the kernels saw next to
+# nothing. (Times on the simulated wire say nothing.)
 VERBS=1 MODES=both
 . "$(dirname "$0")/../apps/lib_sockperf.sh"
 . "$TESTS/apps/lib_tcp.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What the simulated NIC is set to be is what rdma-core's own ibv_devinfo says of it.
+# rdma-core's own ibv_devinfo reports the simulated NIC as it is configured.
 . "$(dirname "$0")/lib.sh"
 sim_need
 net_up

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A program that closes everything, as daemons do, does not close the device, whose descriptors
-# libibverbs has opened; nor are those in the way of the numbers that it counts on.
+# A program that closes everything, as daemons do, does not close the device's descriptors, which libibverbs has opened;
+# nor do these take numbers that the program counts on.
 VERBS=1
 . "$(dirname "$0")/lib.sh"
 net_up

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# conf/connectx-check, which is for real hardware, on the simulated NIC: it sees what is there, says what is not,
-# and its own socket sends by verbs.
+# conf/connectx-check, which is for real hardware, runs on the simulated NIC: it finds what the NIC has, says what it
+# lacks, and its own socket sends by verbs.
 . "$(dirname "$0")/lib.sh"
 sim_need
 need python3 ethtool

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Packets over the inline limit by way of the NIC's own memory: what they carry, what is counted, and what happens
-# when there is no room, less than was asked for, or none.
+# Packets over the inline limit go through the NIC's own memory: their contents, the counters, and the cases of no room,
+# less memory than was asked for, or none.
 unset SLUICE_STATS_SHMEM_DIR # a place of its own: what is listed is all that is there
 VERBS=1
 . "$(dirname "$0")/lib.sh"

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Everything that can be made to go wrong with the simulated NIC goes wrong as on hardware, and
-# what can come back does (fault.c).
+# Each fault of the simulated NIC looks as on hardware, and the backend recovers where that is possible (fault.c).
 . "$(dirname "$0")/lib.sh"
 sim_need
 net_up

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What the verbs backend takes for a packet beside the bare ibv_wr_* calls with the same copy of the data:
-# instructions in user space, by callgrind, and system calls.
+# Costs of the verbs backend for a packet beside the bare ibv_wr_* calls with the same copy of the data: instructions in
+# user space, by callgrind, and system calls.
 . "$(dirname "$0")/lib.sh"
 sim_need
 need valgrind strace

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What a program without a daemon's privileges has in the NIC's queue pair is in flight, to the daemon, too:
-# when it is killed it comes back, all of it, and only when the queue pair has ended.
+# Frames that an unprivileged program has in the NIC's queue pair are in flight for the daemon, too: when the program is
+# killed, all of them come back, and only once the queue pair has ended.
 VERBS=1
 . "$(dirname "$0")/lib.sh"
 . "$TESTS/net/lib_lease.sh"

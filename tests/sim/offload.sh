@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What the NIC does for the verbs backend, checksums and segments, or what is done in software where it
-# cannot: every frame that left is looked at in the NIC's capture file.
+# The NIC makes checksums and segments for the verbs backend, or software does where the NIC cannot: every frame that
+# left is checked in the NIC's capture file.
 VERBS=1
 . "$(dirname "$0")/lib.sh"
 . "$TESTS/sim/lib_stream.sh"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# SO_MAX_PACING_RATE of TCP sockets by the (simulated) NIC, measured by an independent receiver: rates,
-# and many at once. (A NIC makes up for nothing: who keeps the library from running makes gaps.)
+# SO_MAX_PACING_RATE of TCP sockets by the (simulated) NIC, measured by an independent receiver: rates, and many at
+# once. (A NIC makes up for nothing: when the library is kept from running there are gaps.)
 . "$(dirname "$0")/lib_pace.sh"
 . "$TESTS/net/lib_pace.sh"
 PACE_TRIES=3

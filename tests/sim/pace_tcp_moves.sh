@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# SO_MAX_PACING_RATE of TCP sockets by the (simulated) NIC: a rate that changes or goes, a
-# connection that the kernel gets, and a NIC that fails. Not a byte is lost, nor anything reordered.
+# SO_MAX_PACING_RATE of TCP sockets by the (simulated) NIC: a rate that changes or goes, a connection that is handed
+# back to the kernel, and a NIC that fails. No byte is lost or reordered.
 . "$(dirname "$0")/lib_pace.sh"
 need socat
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Who makes the requests of the verbs backend, the library itself or libibverbs (TX_REQUESTS): both on every
-# kind of device, the wire looked at by an independent receiver, and the doorbell's registers by the NIC.
+# The library itself or libibverbs makes the verbs backend's requests (TX_REQUESTS): both are tried on every kind of
+# device; an independent receiver checks the wire, and the NIC the doorbell's registers.
 . "$(dirname "$0")/lib.sh"
 sim_need
 net_up

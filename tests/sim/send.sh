@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# What the simulated NIC puts on the wire is what a bare verbs program gave it: content, order,
-# checksums and segments, as an independent receiver on the other end of the cable sees them.
+# The simulated NIC puts on the wire what a bare verbs program gave it: content, order, checksums and segments, as an
+# independent receiver on the other end of the cable sees them.
 . "$(dirname "$0")/lib.sh"
 sim_need
 net_up

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Few packets have a completion of their own: who waits for one is not left waiting, nor is a queue that
-# stands still overlooked because nothing follows in it.
+# Few packets have a completion of their own: a program that waits for one still gets it, and a queue that stands still
+# is noticed though nothing follows in it.
 VERBS=1
 . "$(dirname "$0")/lib.sh"
 net_up

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# Transmit stamps of the (simulated) NIC against the times at which its capture says that the packets
-# left, by each conversion; and what a socket gets where there is no hardware's stamp.
+# Transmit stamps of the (simulated) NIC are compared with the departure times in its capture, for each conversion; and
+# a socket's stamps where the hardware gives none.
 VERBS=1
 . "$(dirname "$0")/lib.sh"
 net_up

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# VLAN devices, one tag and two, over a NIC: what they send leaves by verbs with the tags in it, inline or not,
-# with the NIC's checksums and segments, paced by the NIC and by the wheel; and where the device becomes the
-# kernel's, that is said. Every frame is looked at in the capture file, and the host at the other end takes only
-# those of its own VLAN.
+# VLAN devices, one tag and two, over a NIC: their packets leave by verbs with the tags in them, inline or not, with the
+# NIC's checksums and segments, paced by the NIC and by the wheel. A device that stays with the kernel is named in the
+# log. Every frame is checked in the capture file, and the other host takes only those of its own VLAN.
 if [ -z "${VLANS:-}" ]; then
 	rc=0
 	for VLANS in 5 "100 5" "100ad 5"; do

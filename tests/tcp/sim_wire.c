@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The simulator's wire: what a pipe does to a packet (see sim.h). */
+/* The simulator's wire: a pipe's effects on packets (see sim.h). */
 #include <string.h>
 
 #include "sim.h"

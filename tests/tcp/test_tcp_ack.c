@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Scripts: when what has come is acknowledged. */
+/* Scripts: when received data is acknowledged. */
 #include "scripts.h"
 
 #include "tcp/tcp_internal.h"

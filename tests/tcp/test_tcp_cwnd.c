@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Bulk streams over wires with a bottleneck, loss and reordering: the window grows and shrinks as
- * it should, what is lost is repaired without waiting for an RTO, and flows share. */
+ * it should, lost segments are repaired without waiting for an RTO, and flows share. */
 #include "sim.h"
 
 #include <errno.h>

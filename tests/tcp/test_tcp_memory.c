@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packet memory has a total: many connections beyond whose holes little pieces, or full ones, lie,
- * and one that is honest. */
+/* Packet memory is limited in all: many connections hold little or full pieces beyond holes, while
+ * an honest connection must still be served. */
 #include "sim.h"
 
 #include <string.h>

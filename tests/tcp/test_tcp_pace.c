@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A NIC keeps a connection's pace (sl_tcp_ops.paced): what waits in it is not under way yet. */
+/* A NIC keeps a connection's pace (sl_tcp_ops.paced): segments that wait in the NIC are not under
+ * way yet. */
 #include "scripts.h"
 
 static void open_paced(struct t *t, uint32_t nic_us)

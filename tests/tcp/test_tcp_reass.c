@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Property test of the receive queues alone: pieces of a stream in any order, doubled, overlapping
- * and cut anywhere, under much and under little memory; and the known answers of the hash. */
+ * and cut anywhere, with much and with little memory; and known results of the hash. */
 #include "sim.h"
 
 #include <string.h>

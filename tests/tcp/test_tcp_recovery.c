@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Scripts: what is lost on an open connection: how it is noticed, sent again, and what the window
- * does meanwhile. */
+/* Scripts: lost segments on an open connection: how the loss is noticed, how they are sent again,
+ * and the window meanwhile. */
 #include "scripts.h"
 
 #include "tcp/tcp_internal.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A pcap file (nanoseconds) of what left, with the time at which the device says it did. */
+/* Writes a pcap file (nanoseconds) of the frames that left, with the device's departure times. */
 #include <errno.h>
 #include <string.h>
 

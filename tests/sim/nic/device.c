@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The device as a whole: its settings, who has it open, what it says at the end. */
+/* The device as a whole: its settings, the contexts that have it open, its report at the end. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

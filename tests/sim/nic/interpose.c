@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The calls by which libibverbs reaches the kernel. What is not the device's goes on to whoever is
- * next: the library under test interposes some of them too. */
+/* Catches the calls by which libibverbs reaches the kernel. Calls that are not for the device go on
+ * to the next object: the library under test interposes some of them too. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/close_range.h>

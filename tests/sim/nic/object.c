@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Handles: what the program's protection domains, queues and registrations are to the kernel. */
+/* Handles by which the program names its protection domains, queues and registrations to the
+ * kernel. */
 #include <errno.h>
 #include <string.h>
 
