@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A program that becomes another user, or gives up capabilities, groups or its root directory.
  *
- * Theory of operation: a lease, or the broker in the process, is of the credentials that the
- * process had then. Before a call that changes them all that is offloaded goes to the kernel, as at
- * exit, since later there may be no right for that; then devices are left, the connection to the
- * daemon is closed, and packet memory, whose each frame is and connections are private copies from
- * then on, in their places, of what this process itself has in use: a thread that is at work with
- * them goes on. The keeper ends: capset(2) changes its caller alone, and so does a bare system
- * call, which would leave a thread with all rights in the memory of a process that has none. What
- * the program makes afterwards may get a lease under the new credentials (start.c), once nothing of
- * the old one's is in use any more; what went to the kernel stays there, but for listeners that do
- * not block, of which the process gets a part as of inherited ones.
+ * Theory of operation: a lease (or the broker inside the process) was given to the credentials that
+ * the process had at that time. Before a call that changes them, all offloaded sockets are handed
+ * back to the kernel, as at exit: afterwards the process may lack the right to do so. Then the
+ * process leaves its devices and closes its connection to the daemon. Packet memory, the owners of
+ * frames and connections are replaced, at the same addresses, by private copies of the parts that
+ * this process has in use, so that a thread that works with them goes on. The keeper ends:
+ * capset(2) and bare system calls change only the calling thread, so the keeper would stay a thread
+ * with all rights in a process that has none. Sockets made afterwards may get a lease under the new
+ * credentials (start.c) once nothing of the old lease is in use. Sockets that went to the kernel
+ * stay there, except non-blocking listeners: the process gets a part of those as of inherited ones.
  *
- * Effective IDs alone are no change: a process with the former ones saved may have them again at
- * any moment. Nor are groups of a process that stays root, for the same reason (sshd takes those of
- * the user who logs in for a moment), nor what changes nothing, or cannot succeed. */
+ * Effective IDs alone do not count as a change: a process that has saved the old ones can set them
+ * again at any moment. For the same reason the groups of a process that stays root do not count
+ * (sshd takes those of the user that logs in for a moment), nor do calls that change nothing or
+ * cannot succeed. */
 #include <errno.h>
 #include <linux/capability.h>
 #include <string.h>
@@ -190,7 +191,8 @@ static void to_kernel(struct sl_sock *sk, void *arg)
 	bool listens = sl_load(&sk->lsn);
 
 	sl_sock_kernel(sk, SL_REASON_PASSED);
-	/* What waited to be accepted is in a box, as for another process (listen/share.c). */
+	/* Connections that waited for accept() are now in a box (listen/share.c): accept() must
+	 * read it, as an heir does. */
 	if (listens)
 		sk->heir = true;
 }

@@ -13,10 +13,10 @@
 #include "sock/core/spin.h"
 #include "sock/core/sock.h"
 
-/* Who waits for room has found none, at the price of a system call each time: devices that are only
- * slow have made some in that time. */
+/* A sender that waits for room spins this long: a device that is only slow has made room by then.
+ * Longer is not worth it, since each attempt costs a system call. */
 #define SEND_SPIN_NS 50000
-/* He looks himself, too: what he sends by may have failed without a word. */
+/* A sleeping sender tries again this often: its device may have failed without an event. */
 #define SEND_LOOK_NS 10000000
 
 struct waiter {
@@ -64,7 +64,8 @@ static bool is_merged(const struct sl_call *s)
 	return (s->sk->proto != IPPROTO_TCP && !s->sends) || sl_load(&s->sk->lsn);
 }
 
-/* One sleep. What the attempt before it said, or -EINTR. */
+/* Attempts once more and, on -EAGAIN, sleeps once. The attempt's result; after a sleep -EAGAIN, or
+ * ppoll(2)'s error (-EINTR). */
 static ssize_t doze(struct sl_call *s, sl_attempt attempt, void *arg)
 {
 	struct pollfd fds[SL_LANE_MAX_FDS + 2];

@@ -17,12 +17,12 @@ typedef ssize_t (*sl_attempt)(void *arg);
  * meanwhile. A cancellation point. */
 ssize_t sl_sock_block(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
 		      void *arg);
-/* The same for who waits to send datagrams: what the kernel has to be received is not looked at. */
+/* sl_sock_block() for a call that sends datagrams: does not wake for data in the kernel's queue. */
 ssize_t sl_sock_block_send(struct sl_sock *sk, int fd, uint64_t deadline_ns, sl_attempt attempt,
 			   void *arg);
 
-/* What a call remembers from its beginning, and what ends it then beside its own result: 0, -EBADF
- * or -EINTR. */
+/* State that a call saves when it begins. sl_call_over() compares it with the present: 0: go on;
+ * -EBADF: the socket was closed; -EINTR: a signal handler ran. */
 struct sl_call {
 	struct sl_sock *sk;
 	int fd;

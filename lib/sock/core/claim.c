@@ -7,9 +7,9 @@
 static struct sl_lock claims_lock; /* every socket's list of claims; taken after its slow lock */
 static uint64_t births;
 
-/* Of several sockets on one endpoint by SO_REUSEADDR the kernel gives a datagram to the one bound
- * last (udp4_lib_lookup2: the first of equals in the list), but one of IPv4 rather to an IPv4
- * socket (compute_score()). When that one goes, the one before it has its turn. */
+/* When several sockets share an endpoint by SO_REUSEADDR, the kernel gives a datagram to the socket
+ * bound last (udp4_lib_lookup2: the first of equals in the list), but prefers an IPv4 socket for an
+ * IPv4 datagram (compute_score()). When that socket leaves, its heir is the one bound before it. */
 struct heir {
 	const struct sl_sock *leaving;
 	const struct sl_claim_req *key;

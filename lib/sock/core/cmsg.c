@@ -288,7 +288,7 @@ void sl_cmsg_put_sent(const struct sl_sock *sk, const struct sl_sent *s, struct 
 	uint16_t port;
 
 	put_sent_stamp(sk, s, &o);
-	/* Of IPv6 the kernel always tells, of IPv4 if it was asked to (OPT_CMSG). */
+	/* The kernel always describes an IPv6 packet, but an IPv4 packet only with OPT_CMSG. */
 	if ((v6 || sl_errq_flags(sk) & SOF_TIMESTAMPING_OPT_CMSG) && as_dgram(s, &d)) {
 		sl_dgram_addrs(&d, &src, &port, NULL);
 		sl_addr_to_sockaddr(&src, 0, s->ifindex, sk->family, (void *)&e.offender, &len);

@@ -14,19 +14,19 @@ struct sl_sock;
 void sl_cmsg_put(const struct sl_sock *sk, const struct sl_dgram *d, size_t gso,
 		 struct msghdr *msg);
 
-/* What a read of a stream brings: the time at which its last data came, if it was asked for (0:
- * none came), by our clock and by the hardware's (0: it has none), and with inq how much is left.
- * msg_flags must have been set. */
+/* Control messages of a read from a stream: the arrival time of its last data, if the socket asked
+ * for it, by our clock (0: no data came) and by the hardware's (0: no stamp), and with inq the
+ * number of bytes left. msg_flags must have been set. */
 void sl_cmsg_put_stream(const struct sl_sock *sk, uint64_t stamp_ns, uint64_t hw_ns, const int *inq,
 			struct msghdr *msg);
 struct sl_sent;
-/* What comes with a transmit stamp (ip_recv_error(), ipv6_recv_error()). msg_flags must have been
- * set. */
+/* Control messages of a transmit stamp (ip_recv_error(), ipv6_recv_error()). msg_flags must have
+ * been set. */
 void sl_cmsg_put_sent(const struct sl_sock *sk, const struct sl_sent *s, struct msghdr *msg);
 /* The one message that there is. msg_flags must have been set. */
 void sl_cmsg_put_one(struct msghdr *msg, int level, int type, const void *data, size_t len);
 
-/* What a sendmsg asks for this datagram. */
+/* Settings that sendmsg()'s control messages make for this datagram only. */
 struct sl_tx_ctl {
 	struct sl_addr src; /* any: the socket's */
 	uint32_t oif;       /* 0: the socket's */

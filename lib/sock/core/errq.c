@@ -26,7 +26,7 @@
 
 #define RING_BYTES ((SL_ERRQ_SIZE + SL_ERRQ_WAIT) * sizeof(struct sl_sent))
 
-/* What is asked ---------------------------------------------------------------------------------
+/* Requests --------------------------------------------------------------------------------------
  */
 
 void sl_errq_limit(struct sl_sock *sk)
@@ -51,7 +51,8 @@ bool sl_errq_make(struct sl_sock *sk)
 	return true;
 }
 
-/* Of a stream bytes are counted from the first that is not acknowledged, or from the next. */
+/* A stream's bytes are numbered from the first unacknowledged one; with OPT_ID_TCP from the next
+ * one written. */
 static void start_count(struct sl_sock *sk, uint32_t flags)
 {
 	struct sl_errq *q = sk->errq;
@@ -83,7 +84,7 @@ bool sl_errq_set(struct sl_sock *sk, uint32_t flags)
 	return ok;
 }
 
-/* What of these flags has a meaning for a datagram. */
+/* The flags that have a meaning for a datagram. */
 #define OF_DATAGRAM                                                                                \
 	(SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_TX_SCHED | \
 	 SL_TS_COMPLETION)
@@ -103,7 +104,7 @@ bool sl_errq_has_ring(struct sl_errq *q)
 	return q->sent;
 }
 
-/* Nobody reads: it is lost, as the kernel's sock_queue_err_skb() has it. */
+/* A program that does not read its error queue loses stamps, as in sock_queue_err_skb(). */
 bool sl_errq_push(struct sl_sock *sk, const struct sl_sent *s)
 {
 	uint32_t charge = s->frame == SL_NO_FRAME ? CHARGE_EMPTY : CHARGE_PACKET + s->len;
@@ -135,7 +136,8 @@ static int wait_for(struct sl_sock *sk, const struct sl_sent *s)
 	return (int)place;
 }
 
-/* It waits no more; the reference to its frame is the caller's now. False: it did not. */
+/* Takes the stamp from its waiting place; the caller now owns the reference to the frame. False:
+ * nothing waits there. */
 static bool waited(struct sl_sock *sk, uint32_t place, struct sl_sent *s)
 {
 	struct sl_errq *q = sk->errq;
@@ -153,7 +155,7 @@ static void drop(struct sl_lane *lane, const struct sl_sent *s)
 		sl_frame_put(&lane->frames, s->frame);
 }
 
-/* Of the packet that was posted last. False: the device cannot tell. */
+/* Asks for the hardware's stamp of the packet posted last. False: no stamp will come. */
 static bool ask_hardware(struct sl_sock *sk, struct sl_leg *leg, const struct sl_sent *s)
 {
 	struct sl_sent again;
@@ -161,7 +163,7 @@ static bool ask_hardware(struct sl_sock *sk, struct sl_leg *leg, const struct sl
 
 	if (!sl_leg_has_stamps(leg) || (place = wait_for(sk, s)) < 0)
 		return false;
-	/* Named by what it was asked for, of which life of the socket. */
+	/* The generation in the cookie tells a stamp for an earlier life of the socket object. */
 	if (sl_leg_stamp(leg, sk, (uint64_t)sk->gen << 32 | (uint32_t)place))
 		return true;
 	if (waited(sk, (uint32_t)place, &again))
@@ -200,7 +202,7 @@ static void on_stamp(const struct sl_tx_ask *ask, uint64_t hw_ns)
 	drop(lane, &s);
 }
 
-/* A paced packet's time has come. Its tag is the place, and of which life. */
+/* The tag of a paced packet: its waiting place and the socket's generation. */
 #define TAG_OF(sk, place) (1u << 31 | (sk)->gen << 6 | (place))
 _Static_assert(SL_ERRQ_WAIT == 1 << 6, "the place in a tag");
 
@@ -267,7 +269,7 @@ void sl_errq_posted(struct sl_sock *sk, struct sl_leg *leg, const struct sl_tx_d
 /* By the shadow --------------------------------------------------------------------------------
  */
 
-/* What the control messages of a message ask for, where they say something of it. */
+/* The stamps that a message asks for: by its control messages if they say so, else `flags`. */
 static uint32_t asked_by(const struct msghdr *msg, uint32_t flags, bool *own)
 {
 	struct msghdr m = *msg;
@@ -441,7 +443,7 @@ static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, struct msghdr *msg
 	return (ssize_t)done;
 }
 
-/* What went by the kernel before the oldest of ours is told before it. */
+/* Stamps are reported in the order of sending: does the kernel hold one that is older than ours? */
 static bool is_os_first(const struct sl_errq *q)
 {
 	return q->os_waits && (int32_t)(q->sent[q->head % SL_ERRQ_SIZE].order - q->os_order) > 0;

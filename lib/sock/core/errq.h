@@ -13,11 +13,11 @@
 
 #include "sock/core/sock.h"
 
-/* SOF_TIMESTAMPING_*, of which the headers may not have the last ones. */
+/* SOF_TIMESTAMPING_* flags that older headers lack. */
 #define SL_TS_OPT_ID_TCP    (1u << 16)
 #define SL_TS_OPT_RX_FILTER (1u << 17)
 #define SL_TS_COMPLETION    (1u << 18)
-/* What may be asked of a message. */
+/* Flags that one message may set. */
 #define SL_TS_RECORD (SOF_TIMESTAMPING_TX_RECORD_MASK | SL_TS_COMPLETION)
 
 #define SL_TS_NAME_OLD 37 /* SO_TIMESTAMPING_OLD, _NEW */
@@ -26,7 +26,7 @@
 #define SCM_TS_OPT_ID 81
 #endif
 
-/* One stamp that came back. */
+/* A stamp that came back. */
 struct sl_sent {
 	uint64_t mono_ns; /* by our clock, CLOCK_MONOTONIC; 0: it is the hardware's */
 	uint64_t hw_ns;   /* by the hardware's; 0: it is ours */
@@ -39,8 +39,8 @@ struct sl_sent {
 	uint8_t type; /* SCM_TSTAMP_* */
 };
 
-/* What a socket has that ever asked for stamps by SO_TIMESTAMPING. It stays with the object, since
- * who polls looks at n without a lock. All else under the lane's lock. */
+/* State of a socket that ever asked for stamps by SO_TIMESTAMPING. It stays allocated with the
+ * socket object, since poll() reads n without a lock. The lane's lock protects all the rest. */
 #define SL_ERRQ_SIZE       512
 #define SL_ERRQ_BACK       64
 #define SL_ERRQ_WAIT       64
@@ -60,14 +60,14 @@ struct sl_errq {
 	bool os_waits;     /* there is one */
 	bool os_own; /* the program gave numbers itself (SCM_TS_OPT_ID): they are not ours to change
 		      */
-	/* Of a stream: marks (errq_tcp.c), and what our count is ahead of the kernel's. key: the
-	 * sequence number that counts as 0. */
+	/* For a stream: marks (errq_tcp.c), and how far our byte count is ahead of the kernel's.
+	 * Its key is the sequence number that counts as 0. */
 	uint32_t mark_first, nmarks;
 	uint32_t os_offset;
 	void *marks;    /* ring of SL_ERRQ_MARKS, behind sent's */
 	uint64_t hw_ns; /* of a stream: the hardware's stamp of the last segment with data */
 	uint32_t hw_ifindex;
-	/* What the hardware or the pacer is to tell yet: a bit for each place behind the ring. */
+	/* Stamps due from the hardware or the pacer: a bit for each place behind the ring. */
 	uint64_t waiting;
 	uint32_t asked;
 	struct sl_sent *sent; /* ring of SL_ERRQ_SIZE; NULL: nothing was stamped yet */
@@ -113,7 +113,7 @@ void sl_errq_child(struct sl_sock *sk);
 
 /* For errq_tcp.c; lane held. There is memory for stamps and marks now. */
 bool sl_errq_has_ring(struct sl_errq *q);
-/* False: nobody reads. Takes a reference to the frame. */
+/* False: the queue is full, the stamp is lost. Takes a reference to the frame. */
 bool sl_errq_push(struct sl_sock *sk, const struct sl_sent *s);
 /* The packet was posted to the device just now: as s->flags ask. */
 void sl_errq_left(struct sl_sock *sk, struct sl_leg *leg, struct sl_sent *s);
@@ -127,7 +127,8 @@ void sl_errq_acked(struct sl_tconn *c); /* snd_una has moved */
 void sl_errq_unmark(struct sl_errq *q, struct sl_frames *cache);
 /* The connection is the kernel's, which has the socket's options but OPT_ID. */
 void sl_errq_to_kernel(struct sl_sock *sk, uint32_t write_seq);
-/* What a call asks for, by the socket or by its control. -EINVAL: what no stream has. */
+/* The stamps that a call asks for, by the socket's setting or by its control messages. -EINVAL: a
+ * control message that streams do not take. */
 int sl_errq_asks(struct sl_sock *sk, const struct msghdr *msg);
 
 #endif

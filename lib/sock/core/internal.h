@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of the sock room share with each other and the preload library does not see. */
+/* Declarations for the files of the sock room, not for the preload library. */
 #ifndef SL_SOCK_INTERNAL_H
 #define SL_SOCK_INTERNAL_H
 

@@ -117,9 +117,9 @@ static struct postbox own_box(void)
 	return (struct postbox){sl_load(&mail[1]), board.shown};
 }
 
-/* Of a connection: the child may get another file for it, and tells when the one that it had is on
- * none of its numbers any more. (sshd's child has an RLIMIT_NOFILE of 0: the letter goes without.)
- */
+/* A letter about a connection carries a socket: the parent may send another file for the connection
+ * by it. The child then says SL_USE_LEFT, as the old file is on none of its numbers any more.
+ * (sshd's child has an RLIMIT_NOFILE of 0, so its letter carries no socket.) */
 static void tell_of_connection(struct sl_sock *sk, const struct sl_letter *l,
 			       const struct postbox *to, int fd)
 {

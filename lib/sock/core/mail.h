@@ -6,12 +6,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a child says of an inherited socket that it uses. */
+/* The use that a child makes of an inherited socket. */
 enum sl_letter_use {
 	SL_USE_ANY,
 	SL_USE_ACCEPT, /* a listener: it accepts what the kernel has, and what was there before */
-	SL_USE_SHARE,  /* a listener: whoever accepts is to have a part of it */
-	SL_USE_NONE,   /* nothing is used yet: there is such a child, which nobody has told of */
+	SL_USE_SHARE,  /* a listener: each process that accepts has a part of it */
+	SL_USE_NONE,   /* nothing is used yet: the child itself reports that it exists */
 	SL_USE_LEFT, /* the child has no number for the file of a connection that it was forked with
 		      */
 	SL_USE_POKE, /* there is something new for the keeper, from its own process */
@@ -46,7 +46,7 @@ enum sl_mail sl_mail_read(void);
 /* A new mailbox for children that come; those that are there have none any more. sl_mail_fd() is
  * another file, and nowhere watched. 0 or -errno: it is as it was. */
 int sl_mail_renew(void);
-/* Does what a letter of so many bytes asks for, if it is to be believed. end: what came with it, or
+/* Does what a letter asks for, if the letter is credible. end: the descriptor that came with it, or
  * -1; the caller closes it. For sl_mail_read(). */
 void sl_mail_on_letter(const void *letter, long bytes, int end);
 void sl_mail_child(void); /* after fork, in the child */

@@ -80,7 +80,7 @@ static void want(struct sl_sock *sk, uint16_t bit, bool on)
 	sk->want = (uint16_t)(on ? sk->want | bit : sk->want & ~bit);
 }
 
-/* What the kernel gives, at least what the settings demand. */
+/* The kernel's SO_RCVBUF, but at least the configured minimum. */
 static uint32_t rcvbuf(const struct sl_sock *sk)
 {
 	return sl_max((uint32_t)sl_sock_get_int(sk, SOL_SOCKET, SO_RCVBUF),
@@ -164,8 +164,8 @@ bool sl_sock_set_stamps(struct sl_sock *sk, int name, int v)
 	return ours;
 }
 
-/* As the kernel understands it, which has said that it is one: less than nothing is no wait at all,
- * which reads back as if there were no time-out. */
+/* The kernel has accepted the value before. As in the kernel a negative time means no wait at all,
+ * though getsockopt() then reads 0, as without a time-out. */
 static uint64_t timeout_ns(const void *val, socklen_t len)
 {
 	int64_t tv[2] = {0, 0};
@@ -178,7 +178,7 @@ static uint64_t timeout_ns(const void *val, socklen_t len)
 	return (uint64_t)tv[0] * 1000000000ull + (uint64_t)tv[1] * 1000;
 }
 
-/* SO_RCVTIMEO, SO_SNDTIMEO: kept for who is the kernel's, too, since he may come back. */
+/* SO_RCVTIMEO, SO_SNDTIMEO: kept for a kernel socket, too, since we may take it over. */
 static bool set_timeout(struct sl_sock *sk, int name, const void *val, socklen_t len)
 {
 	switch (name) {

@@ -131,8 +131,8 @@ void sl_bell_prepare(struct sl_bell *b)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-/* What the thread's own turn brought while it was looking has rung, too, at the price of no system
- * call. */
+/* False: the bell rang since sl_bell_prepare(), perhaps by this thread's own turn of a lane; before
+ * the sleep such a ring costs no system call. */
 bool sl_bell_sleep(struct sl_bell *b)
 {
 	uint32_t listens = SL_BELL_LISTENS;
