@@ -199,13 +199,13 @@ bool sl_sock_take_lane(struct sl_sock *sk, uint32_t ifindex)
 		sk->udp.lane = lane;
 	sl_store_release(&sk->lane, lane);
 	sk->stats->lane = lane->id;
-	sl_sock_notify(sk, 0); /* who waits for it looks at the wrong lane */
+	sl_sock_notify(sk, 0); /* its waiters watch the old lane */
 	sl_lane_unlock(old);
 	sl_lane_moved();
 	return true;
 }
 
-/* What is bound to a group has no endpoint of its own: a claim would be in the fan's place
+/* A socket bound to a multicast group has no claim of its own: it would take the place of the fan's
  * (mcast.c), and stay when the fan leaves the group to the kernel. */
 static bool comes_by_membership(const struct sl_sock *sk)
 {
@@ -342,7 +342,8 @@ bool sl_sock_device_up(struct sl_sock *sk, uint32_t ifindex)
 {
 	struct claim_walk w = {.sk = sk, .action = SL_RULE_SLUICE, .only = ifindex};
 
-	/* Who connects holds it while he waits for a neighbour, that the keeper asks for. */
+	/* connect() holds `slow` while it waits for ARP/ND, which this thread (the keeper)
+	 * resolves: to wait for the lock here would deadlock. */
 	if (!sl_trylock(&sk->slow))
 		return false;
 	if (sk->nfds && sk->state == SL_STATE_OFFLOADED && !sl_sock_is_connected_udp(sk) &&

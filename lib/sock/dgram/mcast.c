@@ -19,7 +19,7 @@
 #define MAX_SOURCES 64
 #define MAX_FAN     64
 
-/* One membership of a socket, as the kernel reports it. */
+/* A socket's membership of a group, as the kernel reports it. */
 struct sl_member {
 	struct sl_member *next;
 	struct sl_addr group;

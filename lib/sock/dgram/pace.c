@@ -10,7 +10,7 @@
 
 #define NO_RATE UINT64_MAX
 
-/* What the kernel keeps; 0: no limit, nor is it one for the kernel's TCP. */
+/* The rate that the kernel has stored, in bytes/s. 0: no limit, as the kernel's TCP takes 0. */
 static uint64_t kept_rate(int fd)
 {
 	uint64_t rate = NO_RATE;
@@ -109,7 +109,8 @@ int sl_sock_pace_set(struct sl_sock *sk, int fd, const void *val, socklen_t len)
 	return 0;
 }
 
-/* Who has set three gets three; to others that length means what it means to the kernel. */
+/* Only a socket that has set libvma's three-value struct reads it back; for any other a buffer of
+ * this length is the kernel's business. */
 int sl_sock_pace_get(const struct sl_sock *sk, void *val, const socklen_t *len)
 {
 	struct sl_rate_limit v;

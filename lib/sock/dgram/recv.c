@@ -29,7 +29,7 @@
  * that we do not know udp_recvmsg() does not know, either (MSG_OOB is one of them). */
 #define OS_FLAGS (MSG_ERRQUEUE | (int)MSG_CMSG_COMPAT)
 
-/* One receive call's arguments, whatever the call was. */
+/* Arguments common to all receive calls. */
 struct rx_req {
 	const struct iovec *iov;
 	size_t niov;
@@ -210,7 +210,7 @@ static ssize_t try_once(struct sl_sock *sk, int fd, const struct rx_req *r)
 	bool os = os_due(sk);
 	ssize_t n;
 
-	/* What came before the claim is in the kernel's queue, and is older. */
+	/* The kernel's queue has datagrams from before the claim: they are older. */
 	if (sl_unlikely(sk->os_first)) {
 		n = from_kernel(sk, fd, r);
 		if (n != -EAGAIN)
@@ -238,7 +238,7 @@ struct rx_call {
 	const struct rx_req *r;
 };
 
-/* Who may wait and finds nothing: __skb_wait_for_more_packets(). */
+/* A blocking call that finds no data after shutdown(SHUT_RD): __skb_wait_for_more_packets(). */
 static SL_COLD ssize_t end_of_data(const struct rx_req *r)
 {
 	if (r->msg) {
@@ -317,8 +317,8 @@ static ssize_t kernel_call(const struct sl_sock *sk, int fd, const struct rx_req
 	return sl_sys_cancel(SYS_recvmsg, fd, m, r->flags);
 }
 
-/* What is not for the fast path: the error queue, flags that only the kernel knows, and what is the
- * kernel's. */
+/* Receive calls off the fast path: the error queue, flags that only the kernel knows, too many
+ * buffers, and sockets of the kernel's. */
 static ssize_t receive_special(struct sl_sock *sk, int fd, const struct rx_req *r)
 {
 	struct msghdr none = {.msg_iov = (struct iovec *)r->iov, .msg_iovlen = r->niov};
@@ -414,7 +414,7 @@ ssize_t sl_recv(int fd, void *buf, size_t len, int flags)
 	return sl_recvfrom(fd, buf, len, flags, NULL, NULL);
 }
 
-/* rwf: RWF_*. fs/read_write.c asks nobody for nothing. */
+/* rwf: RWF_*. A read of no bytes returns at once, as in fs/read_write.c. */
 static ssize_t read_pieces(struct sl_sock *sk, int fd, const struct iovec *iov, int n, int rwf)
 {
 	struct rx_req r = {iov, (size_t)n, NULL, sl_rwf_flags(rwf)};

@@ -1,41 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A listening socket that several processes have, by fork.
  *
- * Theory of operation: in the kernel they have one queue, and whoever accepts first has a
- * connection. Here each process has a queue of its own, on its own lane: the endpoint's claim is a
- * group, and the steering program sends a SYN to one of its targets by the flow's hash, as the
- * kernel does for SO_REUSEPORT, and all that follows to the one that had the SYN (bpf/steer.bpf.c),
- * so that members come and go without harm to connections. The kernel's queue stays what it was,
- * common to all: what is not steered (loopback, other devices, no member is there) waits in it, and
- * every process accepts from both.
+ * Theory of operation: in the kernel the processes share one queue, and the first to accept gets a
+ * connection. Here each process has a queue of its own, on its own lane. The endpoint's claim is a
+ * group: the steering program sends a SYN to one of its targets by the flow's hash, as the kernel
+ * does for SO_REUSEPORT, and all later segments to the target that had the SYN (bpf/steer.bpf.c),
+ * so that members come and go without harm to connections. The kernel's queue remains common to
+ * all: connections that are not steered (loopback, other devices, no member present) wait there,
+ * and every process accepts from both queues.
  *
- * What differs is that a connection cannot go to another process once its SYN was steered. So only
- * who waits for connections by poll or epoll on a listener that does not block is a member, from
- * the first such call on: it has other work and comes back to it. A parent that forks workers and
- * never accepts (nginx, Apache) is none: it leaves the endpoint when the first child joins. Who
- * blocks in accept(2) and then serves that one client as long as it stays (Apache) would keep the
- * next one waiting: it goes by the kernel's queue, and takes over what lasts (inherit.c). A process
- * that dies is taken off by the daemon.
+ * Unlike in the kernel, a connection cannot go to another process once its SYN was steered. So a
+ * process becomes a member only by its first poll or epoll call for a non-blocking listener: such
+ * a process has other work and comes back to its queue. A parent that forks workers and never
+ * accepts (nginx, Apache) is no member: it leaves the endpoint when the first child joins. A
+ * process that blocks in accept(2) and then serves that one client to the end (Apache) would keep
+ * the next client waiting: it accepts from the kernel's queue, and takes over connections that last
+ * (inherit.c). The daemon removes a process that dies.
  *
- * Who leaves while others stay (it closes the listener, or is the parent) must not reset whom it
- * has in its queue, as nobody would be in the kernel. They become the kernel's connections, and
- * their descriptors go into the listener's *box*, a socket pair that all the processes have, from
- * which accept(2) takes what it takes from the kernel's queue; handshakes that are under way follow
- * as they end (listen/stay.c). So do those that came to a parent before a child first accepts, with
- * or without the daemon. Who blocks in accept(2) meanwhile sleeps on both. The same happens when a
- * process lets somebody wait for long (STALL_NS): it has no part until it accepts again; and when
- * it is killed: the daemon, which has the box's end, too, does it out of what the dead one has left
- * (tools/death/rescue.c). One that is stopped (SIGSTOP) gets no new connection as long (the daemon:
- * stopped.c). What is left of the difference to one queue is who waits in its queue just then.
+ * A process that leaves while others stay (it closes the listener, or is the parent) must not reset
+ * the connections in its queue, which the kernel does not know. They are handed back to the kernel,
+ * and their descriptors go into the listener's *box*, a socket pair that all the processes have;
+ * accept(2) reads it as it does the kernel's queue. Handshakes under way follow as they end
+ * (listen/stay.c), and so do connections that reached a parent before a child first accepted, with
+ * or without the daemon. A process that blocks in accept(2) sleeps on box and queue. A process that
+ * lets a connection wait for long (STALL_NS) gives its queue away likewise, and has no part until
+ * it accepts again. For a killed process the daemon, which has the box's end, too, does it from the
+ * memory left behind (tools/death/rescue.c). A stopped process (SIGSTOP) gets no new connections
+ * until it goes on (the daemon: stopped.c). One difference to a single queue is left: connections
+ * that are in the process's queue at that moment wait.
  *
- * Workers that poll in turn, each while it has their mutex (Apache's with two listeners), stall one
- * after the other. After STALLS_MAX such in a row nobody has a part any more: the kernel's queue
- * deals out, and they take over what lasts.
+ * Workers that poll in turn, each while it holds a common mutex (Apache's with two listeners),
+ * stall one after the other. After STALLS_MAX stalls in a row no process has a part any more: all
+ * accept from the kernel's queue, and take over connections that last.
  *
- * A parent that accepts and has a child serve each (PostgreSQL, sshd) is another thing: each
- * connection would have to be handed back, which costs more than it could bring. After FORKED_MIN
- * of these its listener goes to the kernel; so with and without the daemon. What it accepts then is
- * the child's to take over (inherit.c). */
+ * A parent that accepts and lets a child serve each connection (PostgreSQL, sshd) is different:
+ * each connection would have to be handed back, which costs more than it gains. After FORKED_MIN
+ * of these its listener goes to the kernel, with the daemon and without. The child takes over the
+ * connections accepted from then on (inherit.c). */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
@@ -50,7 +51,7 @@
 
 #define PATIENCE_NS 20000000 /* for handshakes, when the process ends */
 #define LOOK_NS     200000
-#define FORKED_MIN  8 /* connections that nobody but children used */
+#define FORKED_MIN  8 /* connections that only children used */
 #define STALL_NS    200000000
 #define STALLS_MAX  6             /* in a row, of all the processes, */
 #define ROW_NS      1000000000ull /* with no longer than that from one to the next */

@@ -28,7 +28,7 @@ static struct sl_lock lock; /* protects what follows */
 static uint64_t next_ns;    /* when the keeper looks again; 0: nothing to look at */
 static uint64_t delay_ns;
 
-/* What it is -----------------------------------------------------------------------------------
+/* Kinds of sockets ------------------------------------------------------------------------------
  */
 
 struct kind {
@@ -86,8 +86,8 @@ static bool came_by_listener(int fd)
 /* Taking it -------------------------------------------------------------------------------------
  */
 
-/* As if nothing had been decided about it yet. A call that waits in the kernel would wait there for
- * ever, so there must be none. */
+/* Makes the socket undecided again (SL_STATE_NEW). -EBUSY: a call is in the kernel with it, and
+ * would wait there for ever. */
 static int undecide(struct sl_sock *sk, bool given)
 {
 	int err = -EBUSY;
@@ -154,7 +154,7 @@ static void try_again(struct sl_sock *sk, uint8_t tries)
 	int err = sl_load(&sk->state) == SL_STATE_KERNEL ? sl_sock_take(sk, true) : 0;
 
 	if (!sl_load(&sk->given))
-		return; /* somebody else was faster */
+		return; /* another thread was faster */
 	sl_store(&sk->given, is_worth_trying(err) ? tries : 0);
 	if (!sk->given && err && err != -EALREADY)
 		sl_debug("sock", "fd %d stays with the kernel: %s", sk->fd, strerrorname_np(-err));

@@ -150,7 +150,7 @@ static void on_live(void *arg)
 		sl_tconn_unclaim(m->c);
 }
 
-/* What has come already is taken in first, so that the peer need not send it again. */
+/* Processes segments that have arrived first, so that the peer need not send them again. */
 static bool freeze(struct move *m)
 {
 	bool ok;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who has the old file of a connection that a daemon has handed back into a new one.
+/* Children that have the old file of a connection, after the daemon made a new one for it.
  *
- * Theory of operation: a forked child has the shadow of its parent's connections. Without a daemon
- * the shadow itself becomes the kernel's connection, for all that have it. A daemon makes a new
- * socket (restore.c), which the child does not have. So the parent sends it with the answer to the
- * child's letter (keeper.c), and the child puts it on its numbers. It had the connection all the
- * time: it gets nothing that it could not reach.
+ * Theory of operation: a forked child has the shadows of its parent's connections. Without a daemon
+ * the shadow itself becomes the kernel's connection, for all processes that have it. A daemon makes
+ * a new socket (restore.c), which the child does not have. So the parent sends the new socket as
+ * answer to the child's letter (mail.c), and the child puts it on its numbers. That gives the child
+ * no new right: it could use the connection all the time.
  *
  * A parent that closes its last number while a child has the shadow keeps the connection, without
- * the program's number, until the child asks, and the kernel's socket after that until nobody has
- * the shadow. One that ends leaves the sockets in the letter box, where its children find them. How
- * many have the shadow the broker says (steer/holders.c). When nobody does, the connection ends as
- * by the close(2) that was. Where the kernel does not say, it ends after half a minute. */
+ * a number of the program's, until the child asks for it; then it keeps the kernel's socket until
+ * no process has the shadow. A parent that ends leaves the sockets in its mailbox, where its
+ * children find them. The broker counts the holders of a shadow (steer/holders.c). When there are
+ * none, the connection ends, as the program's close(2) asked. Where the kernel cannot tell the
+ * number of holders, the connection ends after half a minute. */
 #include <errno.h>
 #include <sys/stat.h>
 
@@ -27,7 +28,7 @@
 
 #define FIRST_NS 10000000ull
 #define LAST_NS  500000000ull
-#define BLIND_NS 30000000000ull /* without knowing who has it */
+#define BLIND_NS 30000000000ull /* without knowing its holders */
 
 #define WILL_MAX 120  /* connections of a process that ends; of others its children are cut off */
 #define LOW      256  /* numbers that programs put files on before execve(2) */
@@ -225,7 +226,8 @@ static void put_on(int file, int number, uint32_t inode)
 /* The end -----------------------------------------------------------------------------------------
  */
 
-/* What a process that ends leaves to its children: which file of the connection they have. */
+/* Letter that a process leaves to its children when it ends, with the new files of connections:
+ * the inode of the old file of each, by which a child finds its own. */
 struct will {
 	uint32_t n;
 	uint32_t inode[WILL_MAX];
@@ -255,7 +257,8 @@ void sl_heirs_exit(void)
 		sl_keeper_leave(&e.will, sizeof(e.will), e.fd, e.will.n);
 }
 
-/* It stays where it is, for others. (The first error may be that the parent has gone.) */
+/* Peeks only: the letter stays for other children. Tries twice, since the first error may only say
+ * that the parent has gone. */
 static int look_at_will(int from, uint32_t inode)
 {
 	uint32_t nfds = 0;
@@ -275,8 +278,9 @@ static int look_at_will(int from, uint32_t inode)
 	return file;
 }
 
-/* A child of vfork may have put other files on the numbers that its parent has, and this one on low
- * ones. (The table may have a million, most of which mean nothing.) */
+/* A child of vfork may have moved the old file to low numbers, without the table's knowledge: all
+ * of those are looked at. Above, only the numbers that the table has for sk are, since there may be
+ * a million. */
 static void put_on_all(const struct sl_sock *sk, int file, uint32_t inode)
 {
 	uint32_t end = sk->nfds > 1 ? sl_load(&sl_fdtab_end) : 0;

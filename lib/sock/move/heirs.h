@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who has the old file of a connection that a daemon has handed back into a new one. */
+/* Children that have the old file of a connection, after the daemon made a new one for it. */
 #ifndef SL_HEIRS_H
 #define SL_HEIRS_H
 
@@ -7,7 +7,7 @@
 
 /* Before sk's numbers get a new file: a child may have this one. slow held. */
 void sl_heirs_keep(struct sl_sock *sk);
-/* 0: nobody has an older file of sk's any more; else -EBUSY. slow held. */
+/* 0: no process has an older file of sk's any more; else -EBUSY. slow held. */
 int sl_heirs_gone(struct sl_sock *sk);
 void sl_heirs_drop(struct sl_sock *sk); /* it ends */
 /* sk's last number fd is being closed, and a child may have the connection. True: the child will
@@ -21,7 +21,8 @@ bool sl_heirs_receive(struct sl_sock *sk, uint32_t inode, int from, int will);
 /* The process ends: its children find there what they may ask for later. */
 void sl_heirs_exit(void);
 
-/* The keeper's: ends what nobody asks for any more. When to look next; 0: nothing to look at. */
+/* The keeper's: ends connections that no child asks for any more. When to look next; 0: nothing to
+ * look at. */
 void sl_heirs_look(uint64_t now_ns);
 uint64_t sl_heirs_due_ns(void);
 void sl_heirs_look_now(void);

@@ -48,7 +48,7 @@ void sl_inherit_child(void)
 
 static void want(struct sl_sock *sk)
 {
-	bool own = sk->forks == sl_load(&sl_forks); /* nobody else can have it */
+	bool own = sk->forks == sl_load(&sl_forks); /* no other process can have it */
 
 	if (sk->stats == sl_stats_sock_none())
 		sl_sock_show(sk);
@@ -95,13 +95,13 @@ void sl_inherit_call(struct sl_sock *sk, bool sends)
 		sl_sock_for_each(forget, NULL);
 		return;
 	}
-	/* (Of many threads one.) */
+	/* Only one of several threads may take it over. */
 	if (__atomic_compare_exchange_n(&sk->given, &later, 0, false, __ATOMIC_RELAXED,
 					__ATOMIC_RELAXED))
 		want(sk);
 }
 
-/* Nobody else has it. */
+/* A kernel socket for a connection that was just accepted, so that no other process has it. */
 static struct sl_sock *kernels(const struct sl_sock *listener, int fd, int flags,
 			       enum sl_reason reason)
 {

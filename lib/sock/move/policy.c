@@ -27,9 +27,9 @@ static bool stopped, look_now;
 static uint64_t seen; /* what the rules of all ports said */
 static uint32_t seen_routes;
 static bool awaited;     /* connections have begun that may have no neighbour */
-static uint32_t left;    /* connections that nobody has a way for, or may have none soon */
-static bool stranded;    /* there is one of the former */
-static uint32_t waiting; /* who is to be the kernel's, but connects or is queued */
+static uint32_t left;    /* connections without a route (or soon), devices that go: look again */
+static bool stranded;    /* the last look left connections in place */
+static uint32_t waiting; /* for the kernel by a rule, but still connecting or unaccepted */
 
 /* Rules ---------------------------------------------------------------------------------------- */
 
@@ -87,8 +87,9 @@ struct look {
 	uint32_t moved, left, waiting;
 };
 
-/* That there is none may be an answer of before: with the link up again the kernel would take what
- * is ours still. *cut_off: the kernel has no way either. Lane held. */
+/* A result of "no device" may be outdated, so the route is looked up anew: the link may be up
+ * again, and the connection should not go to the kernel then. *cut_off: the kernel has no route
+ * either. Lane held. */
 static struct sl_leg *leg_of(struct sl_tconn *c, bool *cut_off)
 {
 	struct sl_leg *leg = sl_tconn_leg(c);
@@ -102,16 +103,16 @@ static struct sl_leg *leg_of(struct sl_tconn *c, bool *cut_off)
 	return d->leg;
 }
 
-/* It began without a neighbour, and there is none though the link should be back (restart.c). Lane
- * held. */
+/* True: the connection began without a neighbour, and still has none although the link should be up
+ * again (restart.c). Lane held. */
 static bool waits_in_vain(struct sl_tconn *c, const struct sl_port *p)
 {
 	return c->tcp.state == SL_TCP_SYN_SENT && sl_port_restarted(p, c->tcp.born_us * 1000) &&
 	       !sl_tconn_dst(c)->mac_ok;
 }
 
-/* The port that its segments go by and, if it has a claim of its own, come by. NULL: the way is
- * none of ours now. */
+/* The port that its segments go by and, if it has a claim of its own, come by. NULL: no
+ * device of ours has its route now. */
 static struct sl_port *port_of(struct sl_tconn *c, struct sl_tcp_key *key, bool *server,
 			       bool *cut_off)
 {
@@ -180,9 +181,10 @@ static void look_at_conn(struct sl_tconn *c, void *arg)
 /* Devices that go ------------------------------------------------------------------------------
  */
 
-/* What was on a device without the steering program has gone to the kernel, which may speak for
- * itself again; what had no way is tried for longer. Whether there is such a device whose
- * connections are still on their way: one that began when nobody knew yet may come late. */
+/* Removes the guard of a device that has lost its steering program, so that the kernel may answer
+ * there for itself again. First come UNGUARD_LOOKS looks, since a connection that began before the
+ * loss was noticed may be moved late; the last waits as long as connections are stranded. True:
+ * some device still has its guard. */
 static bool unguard(void)
 {
 	static uint64_t counted_ns;
@@ -220,8 +222,9 @@ static void holds(struct sl_tconn *c, void *arg)
 	h->found |= leg && leg->port == h->port;
 }
 
-/* Of what was on it nothing is left to be moved: another device may have its place. True: some wait
- * for that still (a lane that is in use now, claims that are kept for a while). */
+/* Retires devices that are gone once nothing on them is left to be moved, so that other devices may
+ * have their places. True: look again, some may wait (for a lane in use, or claims that are kept
+ * for a while). */
 static bool retire(void)
 {
 	struct sl_port *p;
@@ -345,7 +348,8 @@ void sl_policy_now(void)
 	sl_store(&look_now, true);
 }
 
-/* Who has no way may have one now: the peer sends, and finds nobody in the kernel until then. */
+/* True: look now. It was asked for, or a connection has lost its route and routes have changed
+ * since: until it is moved, its peer's segments meet no socket. */
 bool sl_policy_is_due(void)
 {
 	return sl_load(&look_now) ||

@@ -172,8 +172,8 @@ struct option {
 	int level, name;
 };
 
-/* What a program without privileges may set, and a connection takes. (Those that need some the
- * daemon has copied.) */
+/* Options that need no privileges and that a connection can still set. (The daemon has copied those
+ * that need privileges.) */
 static const struct option options[] = {
 	{SOL_SOCKET, SO_REUSEADDR},
 	{SOL_SOCKET, SO_REUSEPORT},

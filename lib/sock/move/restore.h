@@ -8,8 +8,8 @@
 
 struct sl_sock;
 
-/* As sl_repair_kernel(), _closed() and _syn(), by the daemon: the new socket, or -errno. `shadow`:
- * whose family it has, and whose options that need privileges. */
+/* Like sl_repair_kernel(), _closed() and _syn(), but the daemon makes a new socket: its descriptor,
+ * or -errno. It gets the family of `shadow`, and its options that need privileges. */
 int sl_restore_kernel(int shadow, const struct sl_tcp_repair *r,
 		      const struct sl_repair_source *src);
 int sl_restore_closed(int shadow, const struct sl_tcp_repair *r, const struct sl_repair_source *src,

@@ -487,7 +487,7 @@ static int take_over(struct sl_sock *sk, bool given)
 		if (!err)
 			err = take(&x);
 		if (!err && given)
-			sk->forks = sl_load(&sl_forks); /* nobody else has it */
+			sk->forks = sl_load(&sl_forks); /* no other process has it */
 		__atomic_store_n(&sk->taking, false, __ATOMIC_RELEASE);
 	}
 	sl_unlock(&sk->slow);
