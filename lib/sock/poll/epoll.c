@@ -75,7 +75,7 @@ int sl_epoll_create(int flags)
 	return epfd;
 }
 
-/* Are we in a signal handler that interrupted somebody inside this set? */
+/* True: this is a signal handler that interrupted its thread inside this set. */
 static bool interrupted(const struct sl_epoll *ep)
 {
 	return (sl_load(&ep->lock.word) & ~SL_LOCK_SLEEPERS) == sl_tid() ||
@@ -135,7 +135,7 @@ int sl_epoll_close(struct sl_epoll *ep)
 	sl_lock(&ep->ctl);
 	empty(ep);
 	sl_unlock(&ep->ctl);
-	/* Whoever sleeps on it finds it closed. */
+	/* Threads that sleep on it find it closed. */
 	sl_lock(&ep->lock);
 	sl_list_for_each (l, &ep->sleepers)
 		sl_bell_ring(sl_container_of(l, struct sl_epsleeper, node)->bell);
@@ -161,7 +161,7 @@ int sl_epoll_any_fd(struct sl_epoll *ep)
 
 /* Changes -------------------------------------------------------------------------------------- */
 
-/* What fs/eventpoll.c checks of EPOLLEXCLUSIVE. */
+/* The checks that fs/eventpoll.c makes for EPOLLEXCLUSIVE. */
 static int check_exclusive(int op, const struct epoll_event *ev, bool is_set)
 {
 	const uint32_t allowed =

@@ -109,7 +109,7 @@ void sl_epitem_link(struct sl_epoll *ep, struct sl_epitem *it);
 void sl_epitem_bury(struct sl_epitem *it);
 /* Frees the buried; ctl held, lock not. */
 void sl_epitem_reap(struct sl_epoll *ep);
-/* What it is ready for, of what it was registered for. */
+/* The registered events that are ready now. */
 uint32_t sl_epitem_ready(struct sl_epitem *it);
 /* Puts it into the ready list if it may be ready, wakes a sleeper. events 0: unknown. */
 void sl_epitem_queue(struct sl_epitem *it, uint32_t events);
@@ -120,7 +120,7 @@ void sl_epitem_unwatch(struct sl_epitem *it);
 int sl_epoll_take(struct sl_epoll *ep, struct epoll_event *evs, int max);
 /* Wakes the first sleeper that is not awake yet. */
 void sl_epoll_wake(struct sl_epoll *ep);
-/* Tells who watches the set; no set's lock held. */
+/* Tells the watchers of the set; no set's lock held. */
 void sl_epoll_tell(struct sl_epoll *ep);
 /* Gives the member to the kernel's set, which goes on with it. */
 void sl_epitem_to_kernel(struct sl_epitem *it);

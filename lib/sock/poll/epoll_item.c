@@ -240,7 +240,7 @@ void sl_epitem_to_kernel(struct sl_epitem *it)
 	if (sl_epoll_ctl_kernel(epfd, EPOLL_CTL_ADD, it->fd, &ev) == -EBADF && it->sk)
 		sl_sys_epoll_ctl(epfd, EPOLL_CTL_ADD, sl_sock_shadow(it->sk), &ev);
 	it->ep->nos++;
-	/* What came before is in our queue, which the kernel does not know of. */
+	/* Our queue may hold earlier data, which the kernel does not know of. */
 	it->leftover = it->sk && sl_sock_left(it->sk);
 }
 
@@ -336,7 +336,7 @@ void sl_epitem_unwatch(struct sl_epitem *it)
 		sl_watch_del(&it->watch);
 }
 
-/* Who watches sets ----------------------------------------------------------------------------- */
+/* Watchers of sets ----------------------------------------------------------------------------- */
 
 struct sl_lock sl_nest_lock;
 

@@ -177,7 +177,7 @@ static int take_ours(struct call *c, int n)
 	if (n >= c->max || !sl_load(&ep->nready) || !sl_lock(&ep->lock))
 		return n;
 	r = sl_epoll_take(ep, c->evs + n, c->max - n);
-	/* What is left, or still ready, is for another thread, too. */
+	/* Items that are left, or still ready, may serve another thread. */
 	if (ep->nready)
 		sl_epoll_wake(ep);
 	sl_epoll_unlock(ep);

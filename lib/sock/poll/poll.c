@@ -51,7 +51,7 @@ struct call {
 	size_t heap_bytes;
 };
 
-/* What the caller asked for, and what is always reported. */
+/* The events that the caller asked for, and those that are always reported. */
 static short wanted(const struct entry *e, uint32_t events)
 {
 	return (short)(events & ((uint16_t)e->user->events | EPOLLERR | EPOLLHUP));
@@ -83,7 +83,7 @@ static void look_at_kernel(struct call *c)
 		c->kernel[i].revents = 0;
 }
 
-/* What the kernel says of a socket that was taken from it meanwhile (that it is closed) is not said
+/* True: the kernel reported a socket that was taken over meanwhile: its event (closed) is not one
  * of the connection. */
 static bool is_stale(const struct call *c)
 {
@@ -300,7 +300,7 @@ int sl_poll(struct pollfd *fds, nfds_t n, const struct timespec *timeout, const 
 
 #define RD_EVENTS (POLLIN | POLLRDNORM | POLLRDBAND)
 #define WR_EVENTS (POLLOUT | POLLWRNORM | POLLWRBAND)
-/* What makes a bit (fs/select.c: POLLIN_SET, POLLOUT_SET, POLLEX_SET). */
+/* Events that set a bit (fs/select.c: POLLIN_SET, POLLOUT_SET, POLLEX_SET). */
 #define RD_READY (RD_EVENTS | POLLHUP | POLLERR)
 #define WR_READY (WR_EVENTS | POLLERR)
 
@@ -338,7 +338,7 @@ static void clear(fd_set *set, int n)
 		memset(set, 0, (size_t)(n + __NFDBITS - 1) / __NFDBITS * sizeof(long));
 }
 
-/* What select shows of an entry: 1 for the first set, 2 the second, 4 the third. */
+/* The sets in which select() reports the entry: 1 the first, 2 the second, 4 the third. */
 static unsigned shown(const struct pollfd *p)
 {
 	return ((p->events & POLLIN) && (p->revents & RD_READY) ? 1 : 0) |
@@ -364,7 +364,7 @@ static bool any_bad(const struct pollfd *fds, nfds_t k)
 	return false;
 }
 
-/* One poll; -EAGAIN: nothing of what came is shown by select, wait on. */
+/* Polls once. -EAGAIN: select() reports none of the events that came; wait on. */
 static int select_once(struct pollfd *fds, nfds_t k, int n, fd_set *set[3],
 		       const struct timespec *timeout)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The descriptor table: address space for every number the process may ever have.
  *
- * Theory of operation: a process may make a child by the bare instruction, of which nothing tells
- * us: neither handlers of pthread_atfork(3) nor a function that could be interposed. Such a child
- * would go on with its parent's lanes. So the table's size stands in a page of MADV_WIPEONFORK: it
- * is 0 in any new process with memory of its own, whose first look-up finds no such number and
- * comes here. It costs a look-up nothing. (Before Linux 4.14 such a child is not found out.) */
+ * Theory of operation: a process may fork by the bare system call instruction, which we do not
+ * notice: no pthread_atfork(3) handler runs, and there is no function to interpose. Such a child
+ * would go on with its parent's lanes. So the table's size stands in a page with MADV_WIPEONFORK:
+ * in any new process with memory of its own the size is 0, so that its first look-up of a number
+ * fails and comes here. This costs a look-up nothing. (Before Linux 4.14 such a child goes
+ * unnoticed.) */
 #include "sock/proc/fdtab.h"
 
 #include <errno.h>
@@ -83,7 +84,7 @@ uintptr_t sl_fdtab_beyond(int fd)
 {
 	if (!sl_load_acquire(&wiped) || sl_load(&sl_fdtab_size))
 		return 0;
-	/* (What it calls looks numbers up, too.) */
+	/* sl_fork_found() looks numbers up, too: is_found_out() keeps it from coming back. */
 	if (!is_found_out())
 		sl_fork_found();
 	return (uint32_t)fd < MAX_FDS ? sl_load_acquire(&sl_fdtab[fd]) : 0;

@@ -15,9 +15,9 @@ enum sl_fd_kind { SL_FD_NONE, SL_FD_SOCK, SL_FD_EPOLL };
 extern uintptr_t *sl_fdtab;   /* word: pointer | kind (2 bits) */
 extern uint32_t sl_fdtab_end; /* numbers it has, in a new child, too; atomic */
 
-/* What a look-up takes for its end. In memory of its own, which the kernel empties in a child that
- * has no part in its parent's: there the table seems to end before its first number until
- * sl_fork_child() has run, and whoever looks one up finds out (fdtab.c). */
+/* The table's size for look-ups, in a page of its own that the kernel zeroes in a child with memory
+ * of its own. There the table seems empty until sl_fork_child() has run, so that the first look-up
+ * detects the fork (fdtab.c). */
 #ifdef __x86_64__
 #define SL_FDTAB_PAGE 4096
 #else
@@ -32,7 +32,7 @@ extern union sl_fdtab_own {
 } sl_fdtab_own;
 #define sl_fdtab_size (sl_fdtab_own.size)
 
-/* What is behind a number that the table does not seem to have. */
+/* Looks up a number beyond sl_fdtab_size; detects a fork that was not noticed. */
 uintptr_t sl_fdtab_beyond(int fd);
 
 static inline uintptr_t sl_fdtab_word(int fd)
@@ -42,7 +42,7 @@ static inline uintptr_t sl_fdtab_word(int fd)
 	return sl_fdtab_beyond(fd);
 }
 
-/* For calls that look no number up: is this a child that nobody has told of? */
+/* For calls that look no number up: detects a fork that was not noticed. */
 static inline void sl_fdtab_notice(void)
 {
 	if (sl_unlikely(!sl_load(&sl_fdtab_size)))

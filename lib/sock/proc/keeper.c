@@ -39,7 +39,7 @@
 #define STAY_NS   10000000  /* listeners that are closed wait for handshakes */
 #define JUDGE_NS  100000000 /* so often it is seen which lanes are hot */
 #define HOT_LOADS (JUDGE_NS / SL_FOLLOW_NS)
-#define TURNED_NS 4000000  /* timers of a lane that others turn, who may go to sleep */
+#define TURNED_NS 4000000  /* timers of a lane turned by threads that may go to sleep */
 #define OFTEN     16       /* turns in a tick: its owners come by themselves */
 #define OFTEN_NS  10000000 /* its timers */
 #define STRETCH   4        /* ticks that all such lanes are left to their owners */
@@ -47,7 +47,7 @@
 
 static int epfd = -1;      /* mirrors, mailbox, and shadow_ep */
 static int shadow_ep = -1; /* all shadows, edge-triggered */
-static int stats_fd = -1;  /* tells when somebody wrote to the file of the counters */
+static int stats_fd = -1;  /* tells when a process wrote to the file of the counters */
 static pthread_t thread;
 static bool running, ending;
 static uint32_t tid; /* the kernel's number of it, when it has begun */
@@ -199,7 +199,7 @@ struct look {
 	bool judge;                 /* is it time to? */
 	bool paced;                 /* packets wait for their time */
 	bool bursting; /* a program writes without end: what is held back is to go soon */
-	bool moved;    /* somebody's turn or ours changed something: to be shown */
+	bool moved;    /* a turn changed something that the counters must show */
 	bool rare;     /* one moved whose owners do not come often: it may need us soon */
 	uint32_t nfds;
 	struct pollfd *fds;
@@ -276,8 +276,8 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, bo
 	uint64_t house_us = (now + HOUSE_NS) / 1000, look_us = sl_lanes_look_us();
 	uint64_t least_ns = l->busy && !l->bursting && !l->paced ? BUSY_NS : LEAST_NS;
 
-	/* Some that are dead are kept for a while, some wait for a way; and the last look at
-	 * connections is to be after the last that happened to them. */
+	/* Look again soon while dead connections are kept, sockets wait for a route, or the
+	 * counters do not show the last events yet. */
 	if (quiet && (sl_tconn_reap() || not_shown || sl_policy_waits() || sl_mcast_in_use() ||
 		      sl_devices_wait()))
 		until_us = house_us;
@@ -325,7 +325,7 @@ static void keep_house(uint64_t now, uint64_t *last_house)
 	serve_reader();
 }
 
-/* Paced packets go when he wakes: not later than need be. */
+/* Paced packets are sent when the keeper wakes, so its timers must not have slack. */
 static void be_punctual(bool paced)
 {
 	static bool punctual;
@@ -336,7 +336,7 @@ static void be_punctual(bool paced)
 	sl_sys(SYS_prctl, PR_SET_TIMERSLACK, 1, 0, 0, 0);
 }
 
-/* One round: look, then sleep as long as may be. */
+/* A round: looks after everything, then sleeps as long as it may. */
 static void round_once(uint64_t *last_busy, uint64_t *last_house)
 {
 	struct pollfd fds[256];
@@ -409,10 +409,11 @@ static void reset(void)
 	tid = 0;
 }
 
-/* What we write ourselves, by the mapping, makes no event. Without it the file is looked at once a
- * second, as long as something moves. Closing it waits for a grace period of the kernel's (15 ms,
- * hundreds at load), and a killed process closes from its highest number down: whoever hears of our
- * death by another descriptor has heard by then if this one is the lowest. */
+/* Watches the file of the counters for writes by others; our own, by the mapping, make no event.
+ * Without inotify the keeper looks at the file once a second, as long as something moves. To close
+ * the inotify descriptor takes a grace period of the kernel's (15 ms, hundreds at load). A killed
+ * process closes its highest number first, so this one is made first, to be the lowest: processes
+ * that watch another descriptor for our death need not wait for it. */
 void sl_keeper_prepare(void)
 {
 	if (!sl_stats_path()[0])

@@ -385,7 +385,8 @@ static int restore_fins(int fd, const struct sl_tcp_repair *r, bool hurry)
 	return err;
 }
 
-/* It is there: the world may know, and what cannot be done in repair mode follows. */
+/* The connection is complete: lets packets reach it, leaves repair mode, and then does the rest
+ * that repair mode cannot do (FINs, unsent bytes). */
 static int go_live(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
 		   const struct sl_repair_saved *s)
 {

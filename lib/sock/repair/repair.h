@@ -12,14 +12,14 @@
 struct sl_repair_source {
 	uint32_t (*sndq)(void *arg, uint32_t at, void *buf, uint32_t n);
 	uint32_t (*rcvq)(void *arg, uint32_t at, void *buf, uint32_t n);
-	/* The kernel's socket is the connection: packets may reach it from now on. NULL: nobody
-	 * wants to know. */
+	/* The kernel's socket is the connection: packets may reach it from now on. NULL: no
+	 * call. */
 	void (*live)(void *arg);
 	void *arg;
 	bool hurry; /* what the kernel does not do at once is not waited for */
 };
 
-/* Of a socket: what the program has set that repair changes, or that stands in its way. */
+/* The program's socket options that repair changes, or that would disturb it. */
 struct sl_repair_saved {
 	int reuse, sndbuf, rcvbuf, locks, lowat;
 };
@@ -31,11 +31,11 @@ struct sl_repair_saved {
  * and its error is the kernel's to tell: 0. -EPERM: no privilege; -EADDRNOTAVAIL: the kernel
  * has such a connection; -EINVAL: fd is not such a socket; others as bind(2) and connect(2) say. */
 int sl_repair_kernel(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src);
-/* What the daemon does not do: the bytes that were never sent, and the FIN behind them, which fd
- * (live already) is to send. Returns as the above. */
+/* The part of sl_repair_kernel() that the daemon leaves to us: has fd (live already) send the bytes
+ * that were never sent, and the FIN behind them. Returns as sl_repair_kernel(). */
 int sl_repair_rest(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src);
-/* The same in two steps. After the first the kernel has the connection, drops what comes for it,
- * and says nothing; closed then, it is gone without a word. */
+/* sl_repair_kernel() in two steps. After the first the kernel has the connection, drops packets
+ * that come for it, and sends none; fd may be closed then without a packet to the peer. */
 int sl_repair_begin(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
 		    struct sl_repair_saved *s);
 int sl_repair_finish(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
@@ -48,16 +48,16 @@ int sl_repair_closed(int fd, const struct sl_tcp_repair *r, const struct sl_repa
 		     bool reset);
 
 /* repair_syn.c: the closed socket fd, bound to the connection's local end, connects to `to` with a
- * SYN that was sent before, so that a peer who has answered that one is asked for the same once
+ * SYN that was sent before, so that a peer that has answered that one is asked for the same once
  * more. What comes for it is dropped until sl_broker_drop_packets(fd, false). A failure leaves a
  * closed socket, and what has come for it. -EPERM: no privilege; -EOPNOTSUPP: the kernel opens
  * nothing so now; others as bind(2) and connect(2) say. */
 int sl_repair_syn(int fd, const struct sl_tcp_key *key, uint32_t scope,
 		  const struct sl_tcp_repair_syn *syn, const void *data);
-/* It is a closed socket again. */
+/* Undoes sl_repair_syn(): fd is a closed socket again. */
 void sl_repair_unsyn(int fd);
 
-/* What was read: the queues' bytes in memory of take's. */
+/* Bytes of a queue that sl_repair_take() has read, in memory that sl_repair_free() frees. */
 struct sl_repair_bytes {
 	void *p; /* NULL: none */
 	size_t map_bytes;
@@ -79,7 +79,7 @@ int sl_repair_read(int fd, struct sl_repair_taken *t);
  * cannot be taken (a filter, urgent data, a peek offset); -EAGAIN: it moved, try again; -EPERM,
  * -ENOMEM. A failure leaves it as it was. */
 int sl_repair_take(int fd, struct sl_repair_taken *t);
-/* It goes on as the kernel's; what it had not sent yet may wait for a retransmission time. */
+/* The kernel's connection goes on. Its unsent bytes may wait for a retransmission time-out. */
 void sl_repair_cancel(int fd, const struct sl_repair_taken *t);
 /* The kernel forgets the connection without a word to the peer. fd is then a closed socket, bound
  * to the same local end. 0 or what bind(2) says. */
@@ -94,7 +94,8 @@ int sl_repair_memory(struct sl_repair_bytes *q, uint32_t n);
 int sl_repair_fin(int fd, const struct sl_tcp_repair *r, bool hurry);
 /* The connection has ended, in order or by the peer's reset. */
 bool sl_repair_is_over(int fd);
-/* The same with an RST, or with the acknowledgment of our FIN: the connection is over. */
+/* Like sl_repair_fin(), but gives the peer's RST, or its acknowledgment of our FIN: the connection
+ * is then over. */
 int sl_repair_end(int fd, const struct sl_tcp_repair *r, bool reset, bool hurry);
 
 /* repair_image.c: as it crosses to the daemon and back. -EINVAL: no connection that may be. */

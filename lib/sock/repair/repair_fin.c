@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the peer has sent, for a connection in repair mode. The kernel has no way to say that a FIN
- * has been received, so it receives one: a segment as the peer's, that the broker sends to
- * this host and therefore never on a wire (as CRIU's soccr does it). */
+/* Forges the peer's FIN or RST for a connection in repair mode. The kernel has no call that marks a
+ * FIN as received, so its socket must receive one: the broker sends a segment in the peer's name to
+ * this host, and therefore never on a wire (CRIU's soccr does the same). */
 #include "sock/repair/repair.h"
 
 #include <linux/tcp.h>
@@ -28,7 +28,7 @@ static void put32(uint8_t *p, uint32_t v)
 	put16(p + 2, v);
 }
 
-/* What the peer might have sent. */
+/* Fields of a segment that the peer might have sent. */
 struct forged {
 	uint32_t seq, ack;
 	uint8_t flags;
@@ -90,7 +90,7 @@ static bool is_closed(uint8_t state)
 	return state == SL_TCP_CLOSED;
 }
 
-/* TIME_WAIT is nobody's any more, and the socket is closed; or the peer has reset it meanwhile. */
+/* A socket counts as closed once its connection is in TIME_WAIT, or when the peer has reset it. */
 static bool has_fin(uint8_t state)
 {
 	return state == SL_TCP_CLOSE_WAIT || state == SL_TCP_CLOSING || state == SL_TCP_LAST_ACK ||

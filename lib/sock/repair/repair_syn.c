@@ -47,7 +47,8 @@ static int set_clock(int fd, uint32_t tsval)
 	return err;
 }
 
-/* What it is told of the peer is of no use to it any more when that has answered. */
+/* Sends the SYN with its data. TCP_MAXSEG is syn->mss while the kernel makes the SYN, so that the
+ * data fit; then it is the program's own value again. */
 static int begin(int fd, const struct sl_tcp_key *key, uint32_t scope,
 		 const struct sl_tcp_repair_syn *syn, const void *data)
 {

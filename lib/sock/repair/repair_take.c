@@ -193,7 +193,7 @@ static int get_lengths(int fd, struct sl_tcp_repair *r, const struct tcp_info *i
 	return 0;
 }
 
-/* It should have stood still since `before`, but for what was sent. */
+/* Reads the state again. -EAGAIN: since `before` more has changed than bytes that were sent. */
 static int look_again(int fd, struct sl_tcp_repair *r, const struct tcp_info *before)
 {
 	struct sl_tcp_repair now = *r;
@@ -342,8 +342,8 @@ int sl_repair_leave(int fd, const struct sl_repair_taken *t)
 	if (err)
 		return err;
 	(void)get_int(fd, SOL_SOCKET, SO_ERROR, &v);
-	/* A port that the kernel had chosen is lost; in repair mode bind takes it whoever has it.
-	 */
+	/* The socket has lost a port number that the kernel had chosen. In repair mode bind(2)
+	 * takes the number even if it is in use. */
 	err = sl_sys_bind(fd, &ss, len);
 	end_repair(fd, t, TCP_REPAIR_OFF_NO_WP);
 	return err == -EINVAL ? 0 : err;

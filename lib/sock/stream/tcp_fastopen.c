@@ -17,8 +17,8 @@
 #define LOSSES        2              /* so many in a row, and it is left alone */
 #define ALONE_NS      60000000000ull /* for so long, the first time */
 #define LOSSES_MAX    10
-/* What a SYN took must go with the kernel's, too, if the answer comes another way (repair_syn.c):
- * that is one of an MTU of 1,500 perhaps, and the kernel has learnt it from an answer of before. */
+/* Limit for a SYN's data: a SYN of the kernel's must be able to carry the same if the answer comes
+ * by another route (repair_syn.c), whose MTU may be 1,500. */
 #define MSS_ALL_WAYS(key) (sl_addr_is_v4(&(key)->remote) ? 1460 : 1440)
 
 struct entry {
