@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Transmit time stamps of a socket (Documentation/networking/timestamping.rst): what is asked of
- * each message, and the error queue by which they come back.
+/* Transmit time stamps of a socket (Documentation/networking/timestamping.rst): the stamps
+ * asked of each message, and the error queue by which they come back.
  *
- * Who sends looks at sk->stamps, which is 0 for nearly all sockets. What the shadow sends is
- * stamped by the kernel, into the shadow's error queue; who reads gets both, with numbers as if all
- * had gone one way. */
+ * Send calls look at sk->stamps, which is 0 for nearly all sockets. The kernel stamps messages that
+ * go by the shadow, into the shadow's error queue. A read of the error queue merges both queues,
+ * and numbers the messages as if all had gone one way. */
 #ifndef SL_ERRQ_H
 #define SL_ERRQ_H
 
@@ -113,7 +113,8 @@ void sl_errq_child(struct sl_sock *sk);
 
 /* For errq_tcp.c; lane held. There is memory for stamps and marks now. */
 bool sl_errq_has_ring(struct sl_errq *q);
-/* False: the queue is full, the stamp is lost. Takes a reference to the frame. */
+/* False: the queue is full or memory short, and the stamp is lost. Takes a reference to the frame.
+ */
 bool sl_errq_push(struct sl_sock *sk, const struct sl_sent *s);
 /* The packet was posted to the device just now: as s->flags ask. */
 void sl_errq_left(struct sl_sock *sk, struct sl_leg *leg, struct sl_sent *s);

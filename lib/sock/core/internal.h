@@ -23,7 +23,7 @@ bool sl_may_start_again(void);
  * False: a signal handler in the midst of such a time. slow is not held. */
 bool sl_fork_hold(void);
 void sl_fork_release(void);
-/* fdtab.c has found that this is a child that nobody has told of. */
+/* fdtab.c calls it in a child whose fork was not noticed. */
 void sl_fork_found(void);
 /* Takes it down for good: as at exit, or before execve(2). Sockets are the kernel's already, or are
  * finished. */
@@ -52,9 +52,9 @@ struct sl_lane *sl_sock_lane(const struct sl_sock *sk);
 /* Still what fd means? (It may have been closed meanwhile.) */
 bool sl_sock_is(const struct sl_sock *sk, int fd);
 
-/* Bumped (sl_lane_moved) after any socket of the process has got another lane, so that who waits
- * for many sockets looks again which lanes to turn. Whoever moves a socket that has watchers also
- * tells them: sl_sock_notify(sk, 0). */
+/* Bumped (sl_lane_moved) after any socket of the process has got another lane, so that threads that
+ * wait for many sockets look again which lanes to turn. A thread that moves a socket with watchers
+ * also tells those: sl_sock_notify(sk, 0). */
 extern uint32_t sl_lane_moves;
 static inline void sl_lane_moved(void)
 {

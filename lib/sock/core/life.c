@@ -239,8 +239,8 @@ static void stop_claims(struct sl_sock *sk)
 	sl_sock_unclaim(sk);
 }
 
-/* Late packets of the flow were for us: to be taken before the slot closes. requeue: somebody who
- * does not read through us has the socket, too. */
+/* Takes late packets of the flow before the slot closes. requeue: the socket has a reader that does
+ * not go through us, so our queue moves to the kernel's. */
 static void take_late(struct sl_sock *sk, bool requeue)
 {
 	struct sl_lane *lane;

@@ -227,7 +227,7 @@ static void follow(struct sl_sock *sk, enum sl_letter_use use)
 	sl_sock_kernel(sk, SL_REASON_FORKED);
 }
 
-/* The kernel asks nobody else about it, and it sends without waiting. */
+/* The only kind of descriptor to answer by: no other program can make a send on it wait. */
 static bool is_end_of_pair(int fd)
 {
 	int domain = 0, type = 0;
@@ -303,8 +303,8 @@ static int make_pair(int fd[2])
 		       fd);
 }
 
-/* The numbers stay: another thread may be about to write to one. What lies in the old one may be
- * descriptors, so that the keeper must not be the one who closes it. */
+/* The mailbox keeps its descriptor numbers, since another thread may be about to write to one. The
+ * old mailbox may hold descriptors whose close blocks, so the keeper must not close it. */
 int sl_mail_renew(void)
 {
 	int fd[2], old, err = make_pair(fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Watches and bells: who waits, and how they are woken. */
+/* Watches and bells: threads that wait, and how they are woken. */
 #include "sock/core/ready.h"
 
 #include <pthread.h>
@@ -114,7 +114,7 @@ struct sl_bell *sl_bell_get(void)
 	return b;
 }
 
-/* The eventfd is the parent's, too: whoever rings there would be heard here. */
+/* The child needs a new eventfd: rings in the parent would be read from the shared one. */
 void sl_bell_child(void)
 {
 	if (!my_bell)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Readiness of sockets: who watches a socket is told of each edge. The one mechanism under
- * blocking calls, poll, select and epoll. */
+/* Readiness of sockets: watchers of a socket are told of each edge. Blocking calls, poll, select
+ * and epoll all stand on this. */
 #ifndef SL_READY_H
 #define SL_READY_H
 
@@ -14,8 +14,8 @@ struct sl_sock;
 #define SL_READY_GONE    (1u << 24) /* closed: the watch has been taken off */
 #define SL_READY_DEMOTED (1u << 25) /* now the kernel's alone: the watch has been taken off */
 
-/* Somebody who watches a socket. on_event is called with the lane's lock held, in any thread: it
- * may take locks of its own that nobody holds while calling into a lane, and must not block. */
+/* A watcher of a socket. on_event is called with the lane's lock held, in any thread: it must not
+ * block, and the locks that it takes must not be held during calls into a lane. */
 struct sl_watch {
 	struct sl_list node;
 	struct sl_sock *sk;   /* NULL when it is on no socket */
@@ -35,8 +35,8 @@ uint32_t sl_sock_ready(const struct sl_sock *sk);
 void sl_sock_notify(struct sl_sock *sk, uint32_t events);
 
 /* A thread's bell: an eventfd made at first use. Sleep: prepare, check conditions once more, then
- * sleep, and unless that is false, poll on fd among others; then done. Ring is cheap when nobody
- * sleeps. */
+ * sleep, and unless that is false, poll on fd among others; then done. A ring is cheap when
+ * no thread sleeps. */
 enum sl_bell_state { SL_BELL_AWAKE, SL_BELL_LISTENS, SL_BELL_ASLEEP, SL_BELL_RUNG };
 struct sl_bell {
 	int fd;         /* -1: could not be had; sleep with short time-outs then */

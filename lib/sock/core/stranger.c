@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Closing descriptors that a hostile process has sent.
  *
- * Theory of operation: close(2) can take as long as whoever made the file likes: a socket with
- * SO_LINGER waits for its peer, a file of FUSE for its server. A thread of its own does it, which
- * is there only while there are such descriptors, so that neither the keeper nor a thread of the
- * program is held up. When that thread hangs and as many wait as there is room for, the callers
- * read no more of what brings them. */
+ * Theory of operation: close(2) can take as long as the maker of the file likes: a socket with
+ * SO_LINGER waits for its peer, a file of FUSE for its server. So that neither the keeper nor a
+ * thread of the program is held up, a thread of its own closes them; it runs only while there are
+ * such descriptors. When it hangs and ROOM descriptors wait, the callers stop reading the socket
+ * that brings them. */
 #include "sock/core/stranger.h"
 
 #include <errno.h>
@@ -78,8 +78,8 @@ void sl_stranger_warn(void)
 			     "belong to none of them: they are closed. Is it still what it was?");
 }
 
-/* Only sockets are moved: getsockopt(2) asks no file system, and to close one of two numbers of a
- * socket waits for nobody. */
+/* Moves a socket to a high number, but no other file: getsockopt(2) asks no file system, and
+ * closing one of a socket's two numbers does not wait. */
 int sl_stranger_take(int fd)
 {
 	int domain, high;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of sockets: their memory, who is in it, and what becomes of it in a child.
+/* The table of sockets: their memory, their look-up, and their fate in a child.
  *
  * Theory of operation: objects are type-stable: carved from reserved address space and used again,
  * never unmapped, so that a thread that holds a pointer may look at it at any time; gen tells it
@@ -143,9 +143,9 @@ static void wipe(struct sl_sock *sk, size_t from, size_t to)
 	memset((char *)sk + from, 0, to - from);
 }
 
-/* The object for its next life. What its first fields are is never wrong; and frames of its past
- * life may be under way (wmem). The keeper may be about to look who waits, for an event of that
- * life: the list is one at any time. */
+/* Prepares the object for its next life. The first fields are valid in any life, and wmem stays, as
+ * frames of the past life may be under way. `watches` is a valid list at any time, since the keeper
+ * may be about to walk it for an event of the past life. */
 static void renew(struct sl_sock *sk)
 {
 	sl_store(&sk->gen, sk->gen + 1);

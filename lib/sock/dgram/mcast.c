@@ -370,14 +370,14 @@ static void free_fan(struct fan *f)
 	if (f->claimed)
 		sl_broker_unclaim(&f->req);
 	sl_list_del(&f->node);
-	if (sl_lane_lock(f->lane)) { /* nobody is in fan_input() with it any more */
+	if (sl_lane_lock(f->lane)) { /* no thread is in fan_input() with it any more */
 		sl_slot_free(f->slot);
 		sl_lane_unlock(f->lane);
 	}
 	sl_free(f);
 }
 
-/* Is anybody still a member? IP_MULTICAST_ALL alone brings no packets to the host. */
+/* Is any socket still a member? IP_MULTICAST_ALL alone brings no packets to the host. */
 static bool has_member(const struct fan *f)
 {
 	for (uint32_t i = 0; i < f->nsocks; i++)

@@ -477,7 +477,7 @@ static int receive_many(struct sl_sock *sk, int fd, struct mmsghdr *msgs, unsign
 	return got ? (int)got : (int)ret;
 }
 
-/* do_recvmmsg() tells it before it looks for a message, even who asks for none. */
+/* do_recvmmsg() returns the error before it looks for a message, even if asked for none. */
 static int error_of(struct sl_sock *sk, int fd)
 {
 	if (sk->proto == IPPROTO_TCP)

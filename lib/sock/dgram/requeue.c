@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Puts what waits in our queue of a socket into the kernel's queue of it.
+/* Moves datagrams from our queue of a socket to the kernel's.
  *
- * Theory of operation: another process that has the socket (a child, whoever got it by SCM_RIGHTS)
- * or the C library's streams read the kernel's queue only. A datagram gets there by being sent once
- * more, with the headers that it came with, to the host's own address (sl_broker_inject()). */
+ * Theory of operation: another process that has the socket (a child, or a
+ * receiver of SCM_RIGHTS) and the C library's streams read the kernel's queue only. To get a
+ * datagram there the broker sends it once more, with the headers that it came with, to the host's
+ * own address (sl_broker_inject()). */
 #include <errno.h>
 #include <linux/ip.h>
 #include <netinet/ip6.h>

@@ -287,8 +287,8 @@ static int take_one(const struct sl_sock *sk, int in, bool *bare)
 	return room ? -EBADMSG : -EPIPE;
 }
 
-/* Its descriptors stay: other threads may be about to use their numbers. Nobody waits for it any
- * more, who would be woken for ever. */
+/* Its descriptors stay: other threads may be about to use their numbers. No thread waits for
+ * it any more: the wait would end at once, for ever. */
 static void spoil(struct box *b)
 {
 	if (__atomic_exchange_n(&b->spoilt, true, __ATOMIC_RELAXED))

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A listener goes to the kernel, and nobody who has begun with us is reset.
+/* A listener goes to the kernel, without a reset for connections that have begun with us.
  *
  * Theory of operation: the kernel's socket listens already, so what has to go is the endpoint's
- * claim; from then on the kernel has whoever comes anew. It knows nothing of connections that wait
- * to be accepted here, nor of handshakes under way, and would reset them: before the endpoint goes
- * each gets a claim of its own, the handshakes' for the slot of the listener. SYNs that come
- * meanwhile are held, and answered when their flows are claimed, too. Then the listener drains: it
- * stays ours, and accept(2) gives ours before the kernel's, until there is none. The keeper looks
- * every second. */
+ * claim; from then on the kernel has new connections. It knows neither connections that wait for
+ * accept() here nor handshakes under way, and would reset them: so before the endpoint's claim goes
+ * each of them gets a claim of its own, the handshakes' for the slot of the listener. SYNs that
+ * come meanwhile are held, and answered when their flows are claimed, too. Then the listener
+ * drains: it stays ours, and accept(2) gives ours before the kernel's, until none is left. The
+ * keeper looks every second. */
 #include <linux/membarrier.h>
 
 #include "base/heap.h"
@@ -16,7 +16,7 @@
 #include "sock/stream/tconn.h"
 
 #define TURNS     64 /* at most, to take what was steered here before the endpoint went */
-#define IDLE_MAX  10 /* looks at a queue that nobody accepts from, when another process may */
+#define IDLE_MAX  10 /* looks at a queue without accept(), when another process may accept */
 #define KEYS_MORE 64
 
 static uint32_t draining; /* listeners */
@@ -140,7 +140,7 @@ static void begin(struct sl_sock *sk, enum sl_reason reason)
 	struct sl_tlisten *l = sk->lsn;
 
 	l->reason = reason;
-	sk->stats->reason = reason; /* who accepts from the kernel asks (inherit.c) */
+	sk->stats->reason = reason; /* read after accept() from the kernel (inherit.c) */
 	l->draining = true;
 	__atomic_fetch_add(&draining, 1, __ATOMIC_RELAXED);
 	sl_tlisten_leave(sk);

@@ -342,7 +342,7 @@ static int take_given(struct acc *a)
 }
 
 /* The kernel's connection, without waiting. One thread at a time: between the look and the call
- * nobody else may take it. */
+ * no other thread may take it. */
 static int from_kernel(struct acc *a)
 {
 	struct sl_tlisten *l = sl_load_acquire(&a->sk->lsn);
@@ -534,8 +534,8 @@ static int in_kernel(struct acc *a)
 	return r == -EAGAIN ? (int)sl_sys_cancel(SYS_accept4, a->fd, a->addr, a->len, a->flags) : r;
 }
 
-/* The kernel's listener alone; it does not become ours while somebody waits there (given.c). One
- * that drained a moment ago is about to be it. */
+/* Accepts from a listener that is only the kernel's; it does not become ours while a thread waits
+ * there (given.c). A listener that drained a moment ago is about to be the kernel's. */
 static int kernel_accept(struct acc *a)
 {
 	struct sl_sock *sk = a->sk;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A listener that is closed here, others have, and has handshakes under way.
+/* A listener closed here, with handshakes under way, that other processes have.
  *
- * Theory of operation: in the kernel the handshakes are the listener's, which is there as long as
- * somebody has it. Here they are this process's. So the socket stays, draining, without the
+ * Theory of operation: in the kernel the handshakes are the listener's, which exists as long as
+ * a process has it. Here they are this process's. So the socket stays, draining, without the
  * program's descriptor, and each connection whose handshake ends goes to the others by the box
- * (listen/share.c); the rest ends as SYN-ACKs that nobody answers do, after tcp_synack_retries. The
+ * (listen/share.c); the rest ends as unanswered SYN-ACKs do, after tcp_synack_retries. The
  * kernel's listener is closed as the program wanted it, so that its port is free once the others
  * have closed it, too: a socket that was never bound stands in for it and knows its options. When
- * nobody else has the box there is no listener any more, and the rest is reset by the kernel. */
+ * no other process has the box there is no listener any more, and the rest is reset by the kernel.
+ */
 #include "base/fds.h"
 #include "base/log.h"
 #include "base/sys.h"

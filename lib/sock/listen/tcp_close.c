@@ -4,8 +4,8 @@
 #include "base/sys.h"
 #include "sock/stream/tconn.h"
 
-/* sk_stream_wait_close(): until the data and FIN are acknowledged. sk->slow is held, which is
- * nobody's any more but ours. */
+/* sk_stream_wait_close(): until the data and FIN are acknowledged. sk->slow is held;
+ * no other thread uses the socket any more. */
 static void linger(struct sl_sock *sk, struct sl_tconn *c)
 {
 	uint64_t end = sl_now_ns() + (uint64_t)sk->linger_ms * 1000000;

@@ -36,7 +36,7 @@ static void close_at_exit(struct sl_tconn *c, void *arg)
 		sl_lane_tcp_begin(lane);
 		if (c->sk)
 			sl_tcp_close(&c->tcp, c->sk->linger_ms);
-		else /* nobody has accepted it: inet_csk_listen_stop() */
+		else /* it was not accepted: inet_csk_listen_stop() */
 			sl_tcp_abort(&c->tcp, ECONNRESET);
 		sl_lane_tcp_done(lane);
 	}

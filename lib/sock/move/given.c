@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sockets that this program did not make: what execve(2) left it, and what came by SCM_RIGHTS.
+/* Sockets that this program did not make: inherited over execve(2), or received by SCM_RIGHTS.
  *
- * Theory of operation: they are the kernel's, and somebody else may have them, too, who would find
- * a connection closed that has gone over to us. So the broker is asked how many have the file open
- * (steer/holders.c), which no system call tells. Who passes a descriptor on closes its own soon
- * after: while there is another the keeper asks again, ever more seldom, and then no more. Nothing
- * of that happens to a socket that the program does not use. */
+ * Theory of operation: they are the kernel's, and another process may have them, too: it would find
+ * the connection closed once we have taken it over. So we ask the broker how many processes have
+ * the file open (steer/holders.c), which no system call tells. A process that passes a descriptor
+ * on usually closes its own soon after: as long as there is another holder the keeper asks again,
+ * ever more seldom, and at last no more. All this happens only to sockets that the program uses. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -173,8 +173,8 @@ static void look_at_sock(struct sl_sock *sk, void *arg)
 	*left |= sl_load(&sk->given) != 0;
 }
 
-/* A thread that is in a call with it counts as one more who has it, and a program may always be in
- * some: so its own calls try, too. */
+/* A thread that is in a call with the socket counts as one more holder, and the program may be in
+ * such calls at every look of the keeper's. So the program's calls try to take it over, too. */
 void sl_given_call(struct sl_sock *sk)
 {
 	static uint64_t next_call_ns;

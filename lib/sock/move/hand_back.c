@@ -257,7 +257,8 @@ int sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason)
 	sl_store_release(&sk->conn, NULL);
 	c->sk = NULL;
 	sk->told_mss = c->tcp.adv_mss;
-	/* A segment that is under way to us finds it, not the listener, who would reset. */
+	/* A segment under way to us finds the old connection, not the listener, which would reset.
+	 */
 	sl_tcp_repair_gone(&c->tcp);
 	sl_tconn_free(c, true);
 	sl_lane_unlock(lane);

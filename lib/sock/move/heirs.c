@@ -130,7 +130,8 @@ static void look_soon(void)
 	sl_keeper_poke();
 }
 
-/* Is it worth the question? One that the kernel has in the file that children have needs nobody. */
+/* True: a child may ask for a new file. Without has_old the children's file is the kernel's
+ * connection. */
 static bool may_be_asked_for(const struct sl_sock *sk)
 {
 	return sk->proto == IPPROTO_TCP && sl_broker_is_leased() && !sl_broker_may_inject() &&

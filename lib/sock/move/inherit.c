@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Connections that a parent accepted and a child serves, as PostgreSQL's and sshd's do; and those
- * that a child has accepted of an inherited listener by the kernel's queue, as Apache's do.
+/* Connections that a parent accepts and a child serves (PostgreSQL, sshd), and connections that a
+ * child accepts from an inherited listener by the kernel's queue (Apache).
  *
- * Theory of operation: such a parent's listener is the kernel's after a few (listen/share.c), so is
- * what it accepts; what it had of ours when it forked goes to the kernel when the child uses it.
- * The child takes its connection over as one that was given to it (given.c): when nobody else has
- * it, so that one that parent and child use both stays the kernel's. That needs the library in the
- * child, a lease, a lane and a thread, which costs more than a short connection could gain. So the
- * child's calls with such connections are counted first, and it begins when there were
- * CALLS_MIN, CONN_STEPS times STEP with that one: of a client that asks one thing and goes
- * (pgbench -C) nothing is moved, nor does a worker have the library that serves none but such. A
- * take-over lasts 10 ms, for which nothing is received: it is done by a call that sends, when most
- * peers wait for just that, and not for the retransmission of what they have sent meanwhile.
+ * Theory of operation: such a parent's listener goes to the kernel after a few connections
+ * (listen/share.c), and so does what it accepts; connections that it had with us when it forked are
+ * handed back when the child uses them. The child takes its connection over as one that was given
+ * to it (given.c): only if no other process has it, so that a connection used by parent and child
+ * stays the kernel's. A take-over needs the library started in the child, with a lease, a lane and
+ * a thread, which costs more than a short connection could gain. So the child's calls with such
+ * connections are counted first: it begins after CALLS_MIN calls, CONN_STEPS times STEP of them
+ * with that connection. Connections of clients that ask one thing and go (pgbench -C) are not
+ * moved, and a worker that serves only those does not start the library. During a take-over nothing
+ * is received for 10 ms. So a call that sends does it: most peers then wait for the answer, and do
+ * not have to retransmit data of their own.
  *
- * What a worker has accepted is no other's, so that it need not be asked who has it.
+ * A connection that a worker has accepted itself has no other holder: no need to ask the broker.
  *
  * Without the daemon a child can have no lane, and the kernel serves it without us. */
 #include <errno.h>

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sockets follow what changes under them: the rules, and of TCP's the devices, and the routes to
+/* Sockets follow changes of the rules; TCP connections also follow their devices and the routes to
  * their peers.
  *
  * Theory of operation: the keeper looks once a second, and at once when a device has changed. Rules
  * are compared by what they say, since bpftool raises no generation. A connection that a rule gives
- * to the kernel goes there, and one that a rule had given to it comes back. One whose packets
+ * to the kernel goes there, and comes back when the rule has gone. A connection whose packets
  * cannot come or go by an offloaded device any more (the steering program was taken off, the device
- * is gone or is not the way to the peer now) goes to the kernel, too; while the kernel has no way
- * either it stays, retransmits as the kernel's would, and is looked at again, at once when routes
- * have changed. (Who strays: stray.c.) A UDP socket that a rule gives to the kernel goes there and
- * stays, since a thread may be asleep in the kernel with it; what a rule says of its destinations
- * alone is asked anew for each. */
+ * is gone or is not the way to the peer now) goes to the kernel, too; while the kernel has no
+ * route either it stays, retransmits as the kernel's would, and is looked at again, at once when
+ * routes have changed. (Peers that send to another device: stray.c.) A UDP socket that a rule gives
+ * to the kernel goes there and stays, since a thread may be asleep in the kernel with it; rules for
+ * destinations are looked up anew for each destination. */
 #include <stdlib.h>
 
 #include "base/clock.h"

@@ -5,8 +5,9 @@
  * frozen: its flow is claimed, and what comes is dropped from then on and will be sent again. Then
  * the kernel's socket is frozen and read, its state goes into ours, and the program's calls find
  * ours, frozen still, with queues full or empty. Only now the kernel forgets the connection, so
- * that nobody sees its socket closed, and ours lives. A failure before that leaves the kernel's as
- * it was. A daemon reads it only when nobody else has it: the numbers become a new shadow's first.
+ * that no thread sees its socket closed, and ours lives. A failure before that leaves the kernel's
+ * as it was. A daemon reads it only when no other process has it: the numbers get a new shadow
+ * first.
  *
  * A call that is in the kernel with the socket would take bytes that were copied already: calls of
  * ours are counted (sl_sock_in_kernel), and while there is one the connection stays the kernel's.

@@ -8,7 +8,7 @@
  * Locks, in the order they may be taken:
  *	ctl		one change of a set at a time; items are freed under it alone
  *	a lane's	(ctl may call into lanes; the callbacks below come with the lane held)
- *	sl_nest_lock	who watches which set
+ *	sl_nest_lock	the watchers of each set
  *	lock		of the outer set: items, ready list, sleepers
  *	lock		of the inner set (sl_epoll_ready() of a member)
  * A signal handler may interrupt a holder on its own thread and get a callback: it leaves the event

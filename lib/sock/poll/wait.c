@@ -6,12 +6,12 @@
  * of ours, or has passed the kernel over SLUICE_SELECT_SKIP_OS times: a server under load makes no
  * system call to learn what came.) If there is nothing it turns the lanes of the sockets in
  * question until something comes, the time is over, a signal handler ran (sig.h) or it has polled
- * long enough (of what that is, poll_ns()); the kernel is asked once in SLUICE_SELECT_POLL_OS_RATIO
+ * long enough (poll_ns()); the kernel is asked once in SLUICE_SELECT_POLL_OS_RATIO
  * rounds. Then it sleeps in ppoll(2) on the kernel's descriptors, the lanes' and its bell: it arms,
  * prepares the bell, looks once more (the kernel's descriptors are looked at by the sleep itself),
- * sleeps. Whoever makes something ready after that look rings the bell. The thread may be cancelled
- * in both phases, so nothing is held there, and clean-up functions take back what was armed (built
- * with -fexceptions).
+ * sleeps. A thread that makes something ready after that look rings the bell. The thread may be
+ * cancelled in both phases, so nothing is held there, and clean-up functions take back what was
+ * armed (built with -fexceptions).
  */
 #include "sock/poll/wait.h"
 
@@ -163,9 +163,9 @@ static int round_once(struct sl_wait *w, bool os)
 	return r;
 }
 
-/* How long to poll before the sleep. Who waits with a time-out again and again (a server that looks
- * at its clock ten times a second) would never sleep: a whole core for a program that has nothing
- * to do. */
+/* How long to poll before the sleep. A program that waits with short time-outs (a server that looks
+ * at its clock ten times a second) would otherwise never sleep, and take a whole core although it
+ * has nothing to do. */
 static uint64_t poll_ns(const struct sl_wait *w, uint64_t now_ns)
 {
 	static __thread uint64_t since_ns; /* when packets were last seen to have come */

@@ -26,8 +26,8 @@ struct sl_wait_ops {
 	/* From now on (until cancel) ring the bell when something happens. */
 	void (*arm)(void *arg, struct sl_bell *bell);
 	void (*cancel)(void *arg);
-	/* The thread begins (1) or ends (-1) polling: nobody needs to be woken meanwhile. May be
-	 * NULL. */
+	/* The thread begins (1) or ends (-1) polling, and needs no wake-up meanwhile. May be NULL.
+	 */
 	void (*spin)(void *arg, int change);
 };
 

@@ -3,12 +3,13 @@
  * mirrors, and sees what the kernel has for the shadows.
  *
  * Theory of operation: while lanes are in use it looks at them every PROGRESS_ENGINE_INTERVAL
- * milliseconds and makes a turn of each that nobody has turned since; more seldom while the owners
- * of all that is busy turn them many times a tick, since each look takes the core from somebody
- * (with twelve processes on two cores they were one context switch in twelve). When nothing at all
- * has happened for a second it sleeps on the descriptors themselves, without a tick. It is not on
- * the descriptors while a lane is busy: a waiter there costs the sender's core a wake-up a packet.
- * In any case it is awake when timers of TCP are due that nobody's turn has run, or paced packets.
+ * milliseconds and makes a turn of each that no thread has turned since; more seldom while the
+ * owners of all that is busy turn them many times a tick, since each look takes the core from a
+ * thread (with twelve processes on two cores they were one context switch in twelve). When nothing
+ * at all has happened for a second it sleeps on the descriptors themselves, without a tick. It is
+ * not on the descriptors while a lane is busy: a waiter there costs the sender's core a wake-up a
+ * packet. In any case it is awake when timers of TCP are due that no thread's turn has run, or
+ * paced packets.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -216,7 +217,8 @@ static bool is_time_to_judge(uint64_t now_ns)
 	return true;
 }
 
-/* Hot is where a sleeper is woken more often by packets than by its looks at who takes them. */
+/* A lane is hot when packets would wake a sleeper more often than its own looks at whether another
+ * thread turns the lane. */
 static void judge(struct sl_lane *lane)
 {
 	uint32_t loads = sl_load(&lane->loads);
@@ -312,8 +314,7 @@ static void keep_house(uint64_t now, uint64_t *last_house)
 	if (now - *last_house <= HOUSE_NS)
 		return;
 	*last_house = now;
-	sl_stats_sweep(); /* not when it starts: who runs for less than a second has no time for
-			     others */
+	sl_stats_sweep(); /* not at the start: too costly for a short-lived process */
 	sl_mcast_recheck();
 	if (sl_devices_wait())
 		sl_devices_again();

@@ -74,7 +74,7 @@ int sl_repair_freeze(int fd);
 /* Reads all of such a one: see sl_repair_take(). */
 int sl_repair_read(int fd, struct sl_repair_taken *t);
 /* Freezes the kernel connection fd and reads all of it. Nothing of what comes from the peer
- * meanwhile reaches it, and nobody but the caller may use it. Then either leave, drop (and close
+ * meanwhile reaches it, and only the caller may use it. Then either leave, drop (and close
  * fd), or cancel, and free in any case. -ENOTCONN: not synchronised; -EBUSY: something about it
  * cannot be taken (a filter, urgent data, a peek offset); -EAGAIN: it moved, try again; -EPERM,
  * -ENOMEM. A failure leaves it as it was. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory of requests: where the connections lie (tconn.c), so that those who bury the process find
- * the handshakes that were under way (tools/death). */
+/* Memory of requests: where the connections lie (tconn.c), so that the daemon finds the
+ * handshakes that were under way when the process has died (tools/death). */
 #include "base/lock.h"
 #include "base/reserve.h"
 #include "sock/stream/tconn.h"

@@ -151,9 +151,9 @@ int sl_tconn_let_pass(struct sl_lane *lane, const struct sl_tcp_key *key, int sh
 /* Has the kernel finish a connection that has no descriptor any more. */
 void sl_tconn_orphan_to_kernel(struct sl_tconn *c);
 
-/* move/take_over.c: the kernel's connection of the socket becomes ours; nobody else may be in a
- * call with it. given: only if nobody else has it (given.c). 0; -EALREADY: it is; -ENOTCONN;
- * -EREMOTE: rules or routes say that it is the kernel's; -EBUSY, -EAGAIN and others of
+/* move/take_over.c: the kernel's connection of the socket becomes ours; no other thread may be
+ * in a call with it. given: only if no other process has it (given.c). 0; -EALREADY: it is;
+ * -ENOTCONN; -EREMOTE: rules or routes say that it is the kernel's; -EBUSY, -EAGAIN and others of
  * sl_repair_take(): it stays the kernel's. */
 int sl_tcp_sock_take_over(struct sl_sock *sk, bool given);
 /* May the socket be taken over? 0; -EBUSY: another process has it, or it is no longer wanted;

@@ -3,8 +3,8 @@
  *
  * Theory of operation: until connect() a TCP socket is a plain kernel socket that we watch. Then
  * rules and routes decide. For a connection of ours the kernel socket stays unconnected; it is
- * bound to the address that the connection has, with a port (tcp_port.c), so that nobody
- * else gets it; the exact flow is claimed; and our SYN goes out. Anything that does not fit
+ * bound to the address that the connection has, with a port (tcp_port.c), so that no
+ * other socket gets it; the exact flow is claimed; and our SYN goes out. Anything that does not fit
  * (no device, no neighbour, no port) makes it the kernel's connect, and the socket the kernel's
  * for good. */
 #include <errno.h>
@@ -18,8 +18,8 @@
 #include "sock/core/errq.h"
 #include "sock/stream/tconn.h"
 
-/* A new neighbour is resolved by the kernel within a round trip. Who wants no waiting gets a little
- * of it, once; one that does not answer is the kernel's to report. */
+/* A new neighbour is resolved by the kernel within a round trip. A non-blocking connect()
+ * waits a little, too, but once. The kernel reports a neighbour that does not answer. */
 #define NEIGH_WAIT_NS     1000000000ull
 #define NEIGH_NONBLOCK_NS 50000000ull
 #define NEIGH_LOOK_NS     100000
@@ -424,7 +424,7 @@ int sl_tcp_sock_fastopen(struct sl_sock *sk, const struct msghdr *msg)
 		err = sk->phase == SL_CONNECTED ? -EISCONN : is_deferred(sk) ? 0 : -EALREADY;
 	sk->tfo_now = false;
 	sl_unlock(&sk->slow);
-	if (err == -EALREADY && is_open(sk) == 0) /* nobody has called connect(2) again */
+	if (err == -EALREADY && is_open(sk) == 0) /* no connect(2) has had the outcome */
 		err = outcome(sk, err);
 	if (err == -EREMOTE && reason != SL_REASON_NONE)
 		sl_sock_kernel(sk, reason);

@@ -125,7 +125,7 @@ static int get_locked(struct sl_tconn *c, int level, int name, void *val, sockle
 		return put_int(val, len, (int)c->tcp.rcvbuf);
 	if (level == SOL_SOCKET && name == SO_SNDBUF)
 		return put_int(val, len, (int)c->tcp.sndbuf);
-	if (level == SOL_SOCKET && name == SO_INCOMING_CPU) /* who turns the lane: who asks */
+	if (level == SOL_SOCKET && name == SO_INCOMING_CPU) /* the caller turns the lane */
 		return put_int(val, len, (int)cpu_now());
 	if (level == IPPROTO_TCP)
 		return get_tcp(c, name, val, len);

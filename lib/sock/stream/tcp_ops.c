@@ -447,7 +447,7 @@ static uint32_t poll_events(uint32_t ev)
 	       (ev & SL_TCP_EV_IN ? EPOLLIN | EPOLLRDNORM : 0) |
 	       (ev & SL_TCP_EV_OUT ? EPOLLOUT | EPOLLWRNORM : 0) |
 	       (ev & SL_TCP_EV_URG ? EPOLLPRI : 0) |
-	       /* tcp_fin() has sk_state_change() wake whoever waits, for whatever. */
+	       /* tcp_fin() calls sk_state_change(), which wakes all waiters. */
 	       (ev & SL_TCP_EV_RDHUP ? EPOLLIN | EPOLLRDNORM | EPOLLOUT | EPOLLWRNORM | EPOLLRDHUP
 				     : 0) |
 	       (ev & SL_TCP_EV_ERROR ? EPOLLERR : 0) |
@@ -470,7 +470,7 @@ static void op_event(struct sl_tcp *t, uint32_t ev)
 			send_sigurg(sk);
 		if (sl_list_empty(&sk->watches))
 			return;
-		/* Whoever waits in close() for the last byte looks at what is unacknowledged. */
+		/* close() may wait here, too, until the last byte is acknowledged. */
 		events = poll_events(ev);
 		if (events)
 			sl_sock_notify(sk, events);

@@ -32,7 +32,7 @@ uint32_t sl_tcp_sock_ready(const struct sl_sock *sk)
 
 	if (l)
 		return listener_ready(sk, l);
-	if (!c && sk->phase != SL_UNCONNECTED) /* it leaves us, or is closed: who watches is told */
+	if (!c && sk->phase != SL_UNCONNECTED) /* leaves us or is closed: watchers are told */
 		return 0;
 	if (!c)
 		return EPOLLOUT | EPOLLWRNORM | EPOLLHUP |
