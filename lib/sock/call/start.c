@@ -108,7 +108,7 @@ static int bring_up_rest(bool again)
 	return 1;
 }
 
-/* Some 30 of them are ours, and more with each device; a program so narrow has use for all. */
+/* Least RLIMIT_NOFILE: we use about 30 numbers, and more with each device. */
 #define FILES_MIN 256
 
 /* The program may have few numbers, and counts on them: a start that failed leaves it all. */

@@ -218,7 +218,7 @@ bool sl_sock_claim_on(struct sl_sock *sk, struct sl_port *port, const char **why
 	return ok;
 }
 
-/* Those that do not stay are the caller's. */
+/* Returns the claims that do not stay; the caller owns them. */
 static struct sl_sock_claim *take(struct sl_sock *sk, bool (*stays)(const struct sl_sock *sk,
 								    const struct sl_flow_key *key))
 {

@@ -113,8 +113,7 @@ void sl_errq_child(struct sl_sock *sk);
 
 /* For errq_tcp.c; lane held. There is memory for stamps and marks now. */
 bool sl_errq_has_ring(struct sl_errq *q);
-/* False: the queue is full or memory short, and the stamp is lost. Takes a reference to the frame.
- */
+/* False: the queue is full or memory short; the stamp is lost. Takes a reference to the frame. */
 bool sl_errq_push(struct sl_sock *sk, const struct sl_sent *s);
 /* The packet was posted to the device just now: as s->flags ask. */
 void sl_errq_left(struct sl_sock *sk, struct sl_leg *leg, struct sl_sent *s);

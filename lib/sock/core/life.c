@@ -287,7 +287,7 @@ void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
 	} else if (requeue && sk->nfds) {
 		take_late(sk, true);
 	}
-	/* Nor is it to come back when a rule changes. */
+	/* The new reason keeps it from coming back when a rule changes. */
 	if (sk->state == SL_STATE_KERNEL && reason == SL_REASON_PASSED)
 		sk->stats->reason = reason;
 	sl_unlock(&sk->slow);

@@ -60,7 +60,7 @@ static bool is_handed_back(int fd)
 		!sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &repair, &n) && !repair);
 }
 
-/* Its parent has ended. */
+/* True: the process that reads the mailbox has ended. */
 static bool is_gone(int to)
 {
 	struct pollfd p = {.fd = to, .events = POLLRDHUP};

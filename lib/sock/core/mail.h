@@ -20,7 +20,7 @@ enum sl_letter_use {
 
 #define SL_LETTER_MAGIC 0x736c4c33u
 
-/* All of it is the child's word. */
+/* The parent must not trust any field: the child writes them all. */
 struct sl_letter {
 	uint32_t magic;
 	uint32_t use;    /* enum sl_letter_use */

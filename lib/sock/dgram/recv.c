@@ -444,7 +444,7 @@ ssize_t sl_preadv2(int fd, const struct iovec *iov, int n, off_t off, int flags)
 	return read_pieces(sk, fd, iov, n, flags);
 }
 
-/* Not what the call alone has met. */
+/* True: an error of the connection, not only of this call. */
 static bool is_of_connection(ssize_t err)
 {
 	return err != -EAGAIN && err != -EINTR && err != -EBADF && err != -EFAULT;

@@ -136,7 +136,7 @@ static uint64_t gather_long(const struct sl_tx_desc *d, unsigned nframes, const 
 		uint64_t s = gather(sl_frame_ptr(d[i].frame) + d[i].off, r->iov, r->niov, off,
 				    d[i].len, want);
 
-		if (want) /* (the lengths are even, but the last) */
+		if (want) /* (all lengths but the last are even) */
 			sum = sl_csum_add64(sum, s);
 		off += d[i].len;
 	}

@@ -26,7 +26,7 @@ uint32_t sl_fdtab_end;
 union sl_fdtab_own sl_fdtab_own __attribute__((aligned(SL_FDTAB_PAGE)));
 static bool wiped; /* it is, in a child; set last */
 
-/* (Memory of the library's file would be refused.) */
+/* Maps anonymous memory there: MADV_WIPEONFORK refuses a mapping of the library's file. */
 static bool map_own(void)
 {
 	long p = sl_sys(SYS_mmap, &sl_fdtab_own, sizeof(sl_fdtab_own), PROT_READ | PROT_WRITE,

@@ -65,7 +65,7 @@ static void notify(struct sl_sock *sk, uint32_t had)
 		sl_sock_notify(sk, EPOLLERR);
 }
 
-/* Its segment was posted. */
+/* The segment of the stamp was posted. */
 static void stamp(struct sl_sock *sk, struct sl_leg *leg, struct sl_sent *s)
 {
 	s->type = SCM_TSTAMP_SCHED;

@@ -167,7 +167,7 @@ bool sl_tconn_reap(void)
 	return sl_load(&grace_first) != NULL;
 }
 
-/* Those that went to the kernel hold no port. */
+/* Connections that went to the kernel hold no port number. */
 bool sl_tconn_hurry(void)
 {
 	struct sl_tconn *c, *first = NULL, *last = NULL;

@@ -84,7 +84,7 @@ int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif
 	if (key->lport)
 		return 0;
 	err = choose(sk, key, oif);
-	/* Those that are kept only to answer their peers once more have ports, too. */
+	/* Ended connections that are kept to answer their peers hold port numbers, too. */
 	if (err == -EADDRINUSE && sl_tconn_hurry())
 		err = choose(sk, key, oif);
 	if (err == 0) {
