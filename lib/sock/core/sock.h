@@ -283,7 +283,7 @@ struct sl_sock *sl_sock_find(bool (*is)(struct sl_sock *sk, void *arg), void *ar
 void sl_sock_for_each(void (*fn)(struct sl_sock *sk, void *arg), void *arg);
 bool sl_sock_inode_is_ours(uint32_t inode, void *arg);
 
-/* sock.c: life */
+/* life.c: life */
 void sl_sock_show(struct sl_sock *sk); /* gives a socket that a parent made its own counters */
 struct sl_sock *sl_sock_new(int fd, int family, int type, int proto);
 void sl_sock_unpark(struct sl_sock *sk); /* closes a parked socket (heirs.c) */
