@@ -163,8 +163,8 @@ static void test_handlers(void **state)
 	setitimer(ITIMER_REAL, &often, NULL);
 	while (handled < 300)
 		step(&s);
-	jump = 1;
 	sigsetjmp(out, 1);
+	jump = 1; /* not before there is a place to jump to */
 	/* A jump in the midst of a step loses that step's memory, and nothing else. */
 	memset(&s, 0, sizeof(s));
 	s.seed = (unsigned)handled;
