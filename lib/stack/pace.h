@@ -72,8 +72,8 @@ void sl_lane_pace_reap(struct sl_lane *lane);
 /* Called about once a second: checks that those queues still work. True: packets are under way in
  * them. */
 bool sl_lane_pace_check(struct sl_lane *lane, uint64_t now_ns);
-/* Called by the keeper: opens the queues asked for and closes those no longer used. No lane held.
- */
+/* Called by the keeper in each round: opens a queue that was asked for, or closes one that is no
+ * longer used, and wakes the keeper again if there are more. No lane held. */
 void sl_pace_nic_serve(void);
 /* At exit: sends what waits, at its rate for a while, then at once. No lane held. */
 void sl_pace_exit(void);

@@ -3,7 +3,7 @@
  *
  * Theory of operation: the NIC limits the rate of a whole queue, so each paced socket has a queue
  * of its own; equal rates share an entry in the device's table of rates. The keeper opens the
- * queue, since that takes milliseconds. The wheel paces until the queue is there, and where none
+ * queue, since that takes milliseconds, and one in a round: it runs timers between them. The wheel paces until the queue is there, and where none
  * is possible (another device, a rate out of range, the table full, no more queues).
  * Packets are never reordered: the first packet to the new queue waits until earlier ones have
  * left the lane's queue, and the wheel sends its first packet when the NIC's queue is empty. A new
@@ -312,20 +312,23 @@ static struct sl_pacer *next_work(struct sl_lane *lane)
 	return NULL;
 }
 
+/* Opens or closes one queue, if *arg says that none was yet, and asks for another round if the lane
+ * has more. */
 static void serve(struct sl_lane *lane, void *arg)
 {
+	bool *served = arg;
 	struct sl_pace_ask ask;
 	struct sl_pacer *p;
 	struct sl_tx *tx;
 
-	(void)arg;
 	if (!sl_lane_lock(lane))
 		return;
-	while ((p = next_work(lane))) {
-		if (p->nic) {
-			close_queue(p);
-			continue;
-		}
+	p = next_work(lane);
+	if (p && *served) {
+		call_keeper();
+	} else if (p && p->nic) {
+		close_queue(p);
+	} else if (p) {
 		p->asks = false;
 		p->opening = true;
 		p->beside = p->gate[0].real->tx;
@@ -336,13 +339,18 @@ static void serve(struct sl_lane *lane, void *arg)
 			return;
 		take_queue(p, tx, &ask);
 	}
+	if (p && !*served && next_work(lane))
+		call_keeper();
+	*served |= p != NULL;
 	sl_lane_unlock(lane);
 }
 
 void sl_pace_nic_serve(void)
 {
+	bool served = false;
+
 	if (__atomic_exchange_n(&work, 0, __ATOMIC_ACQUIRE))
-		sl_lane_for_each(serve, NULL);
+		sl_lane_for_each(serve, &served);
 }
 
 bool sl_lane_pace_check(struct sl_lane *lane, uint64_t now_ns)
