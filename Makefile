@@ -180,6 +180,7 @@ help:
 		'  clean        remove build, build-asan, build-tsan and build-fuzz' \
 		'' \
 		'  check        all that a change must pass: layers, suite, suite with sanitizers, fuzzers' \
+		'  check-long   the long tests that check leaves out (tests/long.txt)' \
 		'  tests        build the tests' \
 		'  run-tests    the whole suite; T="net unit tests/net/wire.sh" chooses' \
 		'  layers       check which room includes which' \

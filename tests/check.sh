@@ -4,11 +4,12 @@
 # AddressSanitizer and UndefinedBehaviorSanitizer, the fuzzers for a few seconds. A part that fails
 # does not keep the others from running. Last line: `N passed, N failed, N skipped`, of all parts.
 #
-# It must end within twenty minutes on two cores, and within CI's limit on two slow ones, so it leaves
+# It must end within twenty-five minutes on two cores, and within CI's limit on two slow ones, so it leaves
 # some cases out. A test of both address families runs IPv4 in the plain build and IPv6 in the
 # sanitizer build (the code differs only in the headers). Other programs are preloaded as servers and
 # on both sides, not as clients alone. Scripts that run another script with a changed setting run in
-# the plain build alone. `make run-tests` and `make asan` run all cases.
+# the plain build alone. Tests that long.txt lists are for `make check-long`. `make run-tests` and
+# `make asan` run all cases.
 #
 # While the suite runs, the sanitizer build and the fuzzers are compiled on idle cores (SCHED_IDLE,
 # which leaves a core to any other process that wants it).
@@ -68,11 +69,11 @@ trap 'kill -- -$REST 2>/dev/null' EXIT
 # Fetches the kernel of the guest meanwhile; vm/short reports it if that fails.
 nice -n 10 tests/vm/lib_fetch.sh kernel 6.18 >/dev/null 2>&1 &
 
-BUILD=$BUILD FAMILIES=4 APPS_MODES="kernel server both" suite "the suite"
+BUILD=$BUILD FAMILIES=4 APPS_MODES="kernel server both" LONG=no suite "the suite"
 wait $REST
 fuzzers=$?
 if [ "$(cat "$BUILD/check.asan")" = 0 ]; then
-	BUILD=build-asan MODES="oracle both" FAMILIES=6 VARIANTS=no DEADLINE=$LAST_LONG \
+	BUILD=build-asan MODES="oracle both" FAMILIES=6 VARIANTS=no LONG=sanitized DEADLINE=$LAST_LONG \
 		suite "the suite with ASan and UBSan" preload net sim bpf tcp unit
 else
 	part "build with ASan" false

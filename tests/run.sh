@@ -14,7 +14,7 @@
 # took and how idle the cores were, and as the last line `N passed, N failed, N skipped`. From DEADLINE
 # on (environment, in seconds since the epoch) it begins no test of net, sim and apps, and names each
 # as skipped. Logs are in $BUILD/logs. A test that failed beside others runs once more alone, and is
-# named as unsteady if it passes.
+# named as unsteady if it passes. LONG=no and VARIANTS=no leave tests out (is_wanted below).
 set -u
 export LC_ALL=C
 cd "$(dirname "$0")/.." || exit 1
@@ -33,10 +33,16 @@ shift $((OPTIND - 1))
 LOGS=$BUILD/logs
 mkdir -p "$LOGS"
 
-# tcp_ways_nft.sh is tcp_ways.sh with a setting. VARIANTS=no: those are not run.
+# tcp_ways_nft.sh is tcp_ways.sh with a setting. VARIANTS=no: those are not run. LONG=no: neither are those that
+# long.txt lists for both suites; LONG=sanitized: nor those that it lists for the one with sanitizers.
 is_wanted() { # script
+	local name=${1#tests/}
 	case ${VARIANTS:-}:$1 in
-	no:*_nft.sh | no:*_leased.sh | no:*_vlan.sh) [ ! -e "${1%_*}.sh" ] ;;
+	no:*_nft.sh | no:*_leased.sh | no:*_vlan.sh) [ ! -e "${1%_*}.sh" ] || return 1 ;;
+	esac
+	case ${LONG:-} in
+	no) ! grep -qx "both  *${name%.sh}" tests/long.txt ;;
+	sanitized) ! grep -qx "[a-z]*  *${name%.sh}" tests/long.txt ;;
 	esac
 }
 tests_of() { # room

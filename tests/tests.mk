@@ -74,12 +74,17 @@ $(UNIT_SRC:%.c=$(BUILD)/%.o) $(HELPER_SRC:%.c=$(BUILD)/%.o): | $(SKEL)
 tests: all $(UNIT_BIN) $(TCP_TEST_BIN) $(HELPER_BIN) $(SIM_NIC) $(SIM_BIN) $(VLAN_STAND_IN) $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/net/*.bpf.c))
 
 # Checking ------------------------------------------------------------------------------------
-.PHONY: check layers run-tests asan asan-build tsan
+.PHONY: check check-long layers run-tests asan asan-build tsan
 # A fixed order whatever -j says: a line of the result must come last.
 check:
 	$(MAKE) deps
 	$(MAKE) -j"$$(nproc)" tests
 	BUILD=$(BUILD) MAKE="$(MAKE)" tests/check.sh
+# What check leaves out by tests/long.txt.
+LONG_TESTS = $(shell awk '$$1 ~ /^($(1))$$/ { print "tests/" $$2 ".sh" }' tests/long.txt)
+check-long: tests asan-build
+	BUILD=$(BUILD) tests/run.sh $(call LONG_TESTS,both)
+	BUILD=build-asan MODES="oracle both" tests/run.sh $(filter tests/net/% tests/sim/%,$(call LONG_TESTS,both|sanitized))
 layers:
 	tests/layers.sh
 run-tests: tests
