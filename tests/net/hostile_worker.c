@@ -412,7 +412,7 @@ static void box(void)
 
 static void rights(void)
 {
-	struct sl_letter l = {.magic = SL_LETTER_MAGIC, .use = SL_USE_POKE};
+	struct sl_letter l = {.magic = SL_LETTER_MAGIC, .use = SL_USE_LEFT};
 
 	with_things(&l, sizeof(l));
 	with_things(&l, 16);

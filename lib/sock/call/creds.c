@@ -26,6 +26,7 @@
 #include "io/verbs.h"
 #include "sluice.h"
 #include "sock/proc/fdtab.h"
+#include "sock/call/start.h"
 #include "sock/core/internal.h"
 #include "sock/core/sock.h"
 #include "sock/core/stranger.h"
@@ -205,13 +206,13 @@ static void all_to_kernel(void)
 	sl_stop();
 }
 
-void sl_part_ways(bool up)
+static void part_ways(bool up)
 {
 	sl_info("creds", "the process becomes another user, or gives up rights: what is offloaded "
 			 "goes on in the kernel");
 	if (up)
 		all_to_kernel();
-	if (!sl_keeper_stop() || !sl_stranger_wait())
+	if (!sl_stop_keeper() || !sl_stranger_wait())
 		sl_warn("creds", "a thread of the library keeps the rights of before");
 	sl_tconn_hurry();
 	sl_ports_leave();
@@ -227,7 +228,7 @@ static bool has_frames(struct sl_sock *sk, void *arg)
 	       sl_load(&sk->state) == SL_STATE_OFFLOADED;
 }
 
-bool sl_ways_clear(void)
+static bool is_clear(void)
 {
 	struct sl_sock *sk = sl_sock_find(has_frames, NULL);
 
@@ -248,6 +249,6 @@ void sl_creds_begin(enum sl_creds what, long a, long b, long c)
 
 	sl_fdtab_notice();
 	if (sl_is_lent() && changes(what, a, b, c))
-		sl_start_part();
+		sl_start_part(part_ways, is_clear);
 	errno = saved;
 }

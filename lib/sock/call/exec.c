@@ -17,6 +17,7 @@
 
 #include "base/sys.h"
 #include "sluice.h"
+#include "sock/call/start.h"
 #include "sock/core/sock.h"
 #include "sock/stream/tconn.h"
 

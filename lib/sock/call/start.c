@@ -16,25 +16,24 @@
 #include "ctl/rules/conf.h"
 #include "ctl/lease/lease.h"
 #include "sluice.h"
-#include "sock/proc/fdtab.h"
-#include "sock/move/heirs.h"
+#include "sock/call/devices.h"
+#include "sock/call/jobs.h"
+#include "sock/call/start.h"
+#include "sock/core/mail.h"
 #include "sock/core/sock.h"
+#include "sock/move/heirs.h"
+#include "sock/proc/fdtab.h"
+#include "sock/proc/keeper.h"
 #include "sock/core/stranger.h"
 #include "sock/stream/tconn.h"
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread bool starting; /* sockets that the start itself opens are the kernel's */
-/* 0 not yet, 1 up, -ECHILD a parent is, -ESTALE it was, under other credentials, -errno failed */
-static int started;
 static unsigned renewals;      /* starts under other credentials */
 #define RENEWALS_MAX 4         /* a program that goes to and fro is left alone */
 #define RENEWAL_NS   100000000 /* from one look whether it can be to the next */
 static bool leased;            /* by the daemon: a child can have a lease of its own */
-static struct sl_lock moving;  /* held while a socket moves, and over a fork */
-
-static void link_changed(const struct sl_link *link, bool gone);
-static void addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool gone);
-static void open_later(void);
+static bool (*is_clear)(void); /* -ESTALE: nothing of before is in use any more */
 
 static bool add_local(uint32_t ifindex, const struct sl_addr *addr, void *arg)
 {
@@ -62,12 +61,38 @@ static int tell_neigh(uint32_t ifindex, const struct sl_addr *addr)
 	return sl_broker_neigh_use(ifindex, addr->b);
 }
 
+static void close_keeper(void)
+{
+	sl_keeper_close();
+	sl_shadow_close();
+	sl_mail_close();
+}
+
+static int open_keeper(void)
+{
+	int err = sl_keeper_open();
+
+	if (err == 0)
+		err = sl_shadow_open();
+	if (err == 0 && sl_mail_open() < 0)
+		err = -EMFILE;
+	return err;
+}
+
+bool sl_stop_keeper(void)
+{
+	if (!sl_keeper_stop())
+		return false;
+	close_keeper();
+	return true;
+}
+
 /* again: in a child, where what is about the program was read by a parent. */
 static int bring_up_rest(bool again)
 {
 	static const struct sl_net_events events = {
-		.link_changed = link_changed,
-		.addr_changed = addr_changed,
+		.link_changed = sl_devices_link_changed,
+		.addr_changed = sl_devices_addr_changed,
 	};
 	struct sl_broker_opts opts = sl_broker_opts_set();
 	const struct sl_rule *rules;
@@ -97,11 +122,13 @@ static int bring_up_rest(bool again)
 	if (err == 0)
 		err = sl_tconn_init();
 	if (err == 0)
+		err = open_keeper();
+	if (err == 0)
 		err = sl_keeper_start();
 	if (err < 0)
 		return err;
 	sl_in_register(SL_SLOT_UDP, sl_udp_input);
-	sl_port_put_off = open_later;
+	sl_port_put_off = sl_devices_later;
 	sl_mcast_init();
 	sl_errq_init();
 	sl_local_for_each(add_local, NULL);
@@ -124,7 +151,7 @@ static int bring_up(bool again)
 	ret = bring_up_rest(again);
 	if (ret >= 0)
 		return ret;
-	sl_keeper_unprepare();
+	close_keeper();
 	sl_tconn_undo();
 	sl_net_close();
 	if (ret != -EBUSY) /* -EBUSY: the daemon keeps listing this process */
@@ -132,14 +159,9 @@ static int bring_up(bool again)
 	return ret;
 }
 
-bool sl_is_up(void)
-{
-	return sl_load_acquire(&started) == 1;
-}
-
 void sl_stop(void)
 {
-	sl_store_release(&started, -ECANCELED);
+	sl_store_release(&sl_up_state, -ECANCELED);
 	sl_pace_exit();
 	sl_tlisten_exit();
 	sl_tconn_exit();
@@ -151,7 +173,7 @@ void sl_stop(void)
 void sl_shut_down(void)
 {
 	sl_fdtab_notice();
-	if (started != 1)
+	if (sl_up_state != 1)
 		return;
 	sl_stop();
 	sl_broker_fini();
@@ -160,22 +182,23 @@ void sl_shut_down(void)
 
 bool sl_is_lent(void)
 {
-	int s = sl_load_acquire(&started);
+	int s = sl_load_acquire(&sl_up_state);
 
 	return s == 1 || s == -ECANCELED; /* execve(2) has failed after all */
 }
 
 static __thread bool forking;
 
-void sl_start_part(void)
+void sl_start_part(void (*part)(bool up), bool (*clear)(void))
 {
 	if (starting || forking) /* a signal handler in the midst of it */
 		return;
 	pthread_mutex_lock(&start_lock);
 	starting = true;
 	if (sl_is_lent()) {
-		sl_part_ways(started == 1);
-		sl_store_release(&started, -ESTALE);
+		is_clear = clear;
+		part(sl_up_state == 1);
+		sl_store_release(&sl_up_state, -ESTALE);
 	}
 	starting = false;
 	pthread_mutex_unlock(&start_lock);
@@ -189,7 +212,7 @@ static void before_fork(void)
 {
 	pthread_mutex_lock(&start_lock);
 	forking = true;
-	held = sl_lock(&moving);
+	held = sl_fork_hold();
 	sl_tlisten_fork_begin();
 	__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
 	sl_broker_fork_begin();
@@ -201,7 +224,7 @@ static void after_fork(void)
 	/* Sockets that another thread has made since before_fork() may be the child's, too. */
 	__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
 	if (held)
-		sl_unlock(&moving);
+		sl_fork_release();
 	forking = false;
 	pthread_mutex_unlock(&start_lock);
 }
@@ -212,17 +235,7 @@ static void in_child(void)
 
 	start_lock = fresh;
 	forking = false;
-	memset(&moving, 0, sizeof(moving));
-}
-
-bool sl_fork_hold(void)
-{
-	return sl_lock(&moving);
-}
-
-void sl_fork_release(void)
-{
-	sl_unlock(&moving);
+	sl_fork_child_reset();
 }
 
 /* Most of the tables' memory is only reserved addresses (base/reserve.h). */
@@ -243,7 +256,7 @@ static void start_first(void)
 	int ret;
 
 	if (sl_is_secure_exec()) {
-		sl_store_release(&started, -EPERM);
+		sl_store_release(&sl_up_state, -EPERM);
 		return;
 	}
 	pthread_atfork(before_fork, after_fork, in_child);
@@ -256,7 +269,7 @@ static void start_first(void)
 			remedy(ret));
 	else
 		atexit(sl_shut_down);
-	sl_store_release(&started, ret);
+	sl_store_release(&sl_up_state, ret);
 }
 
 /* Starts again after sl_fork_child(), which leaves everything as before the first start, except the
@@ -266,13 +279,13 @@ static void start_again(void)
 	int ret;
 
 	sl_stats_open();
-	renewals += started == -ESTALE;
+	renewals += sl_up_state == -ESTALE;
 	ret = bring_up(true);
 	if (ret < 0)
 		sl_info("sluice", "what this %s makes stays with the kernel: %s",
-			started == -ESTALE ? "process, another user now," : "child of a process",
+			sl_up_state == -ESTALE ? "process, another user now," : "child of a process",
 			strerrorname_np(-ret));
-	sl_store_release(&started, ret);
+	sl_store_release(&sl_up_state, ret);
 }
 
 /* By the daemon, which sees what the process is now; and the broker in the process has lost its
@@ -288,7 +301,7 @@ static bool may_renew(void)
 	return daemon_path() && renewals < RENEWALS_MAX && sl_keeper_may_have_children();
 }
 
-bool sl_may_start_again(void)
+static bool may_start_again(void)
 {
 	return leased && sl_keeper_may_have_children();
 }
@@ -299,133 +312,23 @@ int sl_start(void)
 	int ret;
 
 	sl_fdtab_notice();
-	ret = sl_load_acquire(&started);
+	ret = sl_load_acquire(&sl_up_state);
 	if (sl_likely(ret == 1))
 		return 0;
-	if ((ret == -ECHILD && sl_may_start_again()) || (ret == -ESTALE && may_renew()))
+	if ((ret == -ECHILD && may_start_again()) || (ret == -ESTALE && may_renew()))
 		ret = 0;
 	if (ret < 0 || starting || sl_in_signal())
 		return ret < 0 ? ret : -EAGAIN;
 	pthread_mutex_lock(&start_lock);
 	starting = true;
-	if (started == 0)
+	if (sl_up_state == 0)
 		start_first();
-	else if (started == -ECHILD || (started == -ESTALE && sl_ways_clear()))
+	else if (sl_up_state == -ECHILD || (sl_up_state == -ESTALE && is_clear()))
 		start_again();
 	starting = false;
 	pthread_mutex_unlock(&start_lock);
 	errno = saved;
-	return started == 1 ? 0 : started;
-}
-
-/* Events from the mirrors ---------------------------------------------------------------------- */
-
-struct offer {
-	uint32_t ifindex;
-	bool refused; /* some sockets were busy */
-};
-
-static void socket_device_up(struct sl_sock *sk, void *arg)
-{
-	struct offer *o = arg;
-
-	if (sl_load(&sk->state) != SL_STATE_KERNEL && !sl_sock_device_up(sk, o->ifindex))
-		o->refused = true;
-}
-
-/* Devices that are to be offered again: the keeper's alone. The last stands for those that found
- * no place, all of them. */
-#define ALL_DEVICES UINT32_MAX
-static uint32_t again[8];
-
-static void put_off(uint32_t ifindex)
-{
-	for (unsigned i = 0; i < sl_array_len(again) - 1; i++) {
-		if (!again[i] || again[i] == ifindex) {
-			again[i] = ifindex;
-			return;
-		}
-	}
-	again[sl_array_len(again) - 1] = ALL_DEVICES;
-}
-
-static void device_up(uint32_t ifindex)
-{
-	struct offer o = {.ifindex = ifindex};
-
-	if (!sl_port_find(ifindex))
-		sl_port_forget(ifindex);
-	sl_sock_for_each(socket_device_up, &o);
-	if (o.refused)
-		put_off(ifindex);
-}
-
-static bool link_up(const struct sl_link *link, void *arg)
-{
-	device_up(link->ifindex);
-	return true;
-}
-
-/* In a signal handler, which opens no device. */
-static bool handler_waits;
-
-static void open_later(void)
-{
-	sl_store(&handler_waits, true);
-	sl_keeper_poke();
-}
-
-bool sl_devices_wait(void)
-{
-	if (sl_load(&handler_waits))
-		return true;
-	for (unsigned i = 0; i < sl_array_len(again); i++)
-		if (again[i])
-			return true;
-	return false;
-}
-
-void sl_devices_again(void)
-{
-	uint32_t now[sl_array_len(again)];
-
-	if (sl_load(&handler_waits)) {
-		sl_store(&handler_waits, false);
-		again[sl_array_len(again) - 1] = ALL_DEVICES;
-	}
-	memcpy(now, again, sizeof(now));
-	memset(again, 0, sizeof(again));
-	for (unsigned i = 0; i < sl_array_len(now); i++) {
-		if (now[i] == ALL_DEVICES)
-			sl_link_for_each(link_up, NULL);
-		else if (now[i])
-			device_up(now[i]);
-	}
-}
-
-static void link_changed(const struct sl_link *link, bool gone)
-{
-	struct sl_port *p = sl_port_find(link->ifindex);
-
-	if (!gone && !p)
-		sl_broker_link_seen(link->ifindex, link->name);
-	if (p) {
-		sl_port_link_changed(p, link, gone);
-		sl_policy_now();
-	}
-	if (!gone && (link->flags & IFF_UP))
-		device_up(link->ifindex);
-}
-
-static void addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool gone)
-{
-	if (gone) {
-		if (!sl_addr_is_local(addr)) /* another device may have it still */
-			sl_broker_local_del(addr->b);
-	} else {
-		sl_broker_local_add(addr->b);
-		device_up(ifindex);
-	}
+	return sl_up_state == 1 ? 0 : sl_up_state;
 }
 
 /* Fork ----------------------------------------------------------------------------------------- */
@@ -451,6 +354,8 @@ static void start_child(void)
 	sl_broker_child();
 	sl_net_child();
 	sl_keeper_child();
+	sl_shadow_close();
+	sl_mail_child();
 	sl_sock_table_child();
 	sl_claims_child();
 	sl_mcast_child();
@@ -466,9 +371,9 @@ static void start_child(void)
 	sl_epoll_fork_child();
 	sl_stats_child();
 	sl_fd_child();
-	memset(again, 0, sizeof(again));
+	sl_devices_child();
 	/* The next socket starts it again, where a daemon is there for that. */
-	started = -ECHILD;
+	sl_up_state = -ECHILD;
 }
 
 static void be_child(bool found)
@@ -479,9 +384,9 @@ static void be_child(bool found)
 	sl_tid_cache = 0;
 	if (found)
 		__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
-	if (found && started == 1)
+	if (found && sl_up_state == 1)
 		sl_keeper_tell_fork();
-	if (started == 1 || started == -ECHILD)
+	if (sl_up_state == 1 || sl_up_state == -ECHILD)
 		start_child();
 	sl_fdtab_child_end();
 }
@@ -492,7 +397,20 @@ void sl_fork_child(void)
 	be_child(false);
 }
 
-void sl_fork_found(void)
+static void fork_found(void)
 {
 	be_child(true);
+}
+
+/* Calls may come before the first start: epoll sets and forks need no socket of ours. */
+static __attribute__((constructor)) void set_hooks(void)
+{
+	static const struct sl_up_hooks hooks = {
+		.start = sl_start,
+		.may_start_again = may_start_again,
+		.fork_found = fork_found,
+	};
+
+	sl_up_set_hooks(&hooks);
+	sl_jobs_set();
 }

@@ -14,37 +14,6 @@ struct sl_sock;
 struct sl_lane;
 struct sl_epoll;
 
-/* Makes sure the library is up (tables, keeper). 0 or -errno; then everything is the kernel's. */
-int sl_start(void);
-bool sl_is_up(void); /* it is */
-/* After fork: could it be, in this child? */
-bool sl_may_start_again(void);
-/* No fork of ours comes between the two: a child would have a socket that is half the kernel's.
- * False: a signal handler in the midst of such a time. slow is not held. */
-bool sl_fork_hold(void);
-void sl_fork_release(void);
-/* fdtab.c calls it in a child whose fork was not noticed. */
-void sl_fork_found(void);
-/* Takes it down for good: as at exit, or before execve(2). Sockets are the kernel's already, or are
- * finished. */
-void sl_shut_down(void);
-/* The first part of that: what is still offloaded ends, and nothing more begins. */
-void sl_stop(void);
-/* Is something of what a lease gives, or the broker in the process has, here still? */
-bool sl_is_lent(void);
-/* creds.c: the process is about to become another user; up: the library is, and has sockets. The
- * start's lock is held, so that there is no fork and no start meanwhile. */
-void sl_part_ways(bool up);
-/* Nothing of before is in use any more: the library may come up again. Else false. */
-bool sl_ways_clear(void);
-/* start.c: does that, if sl_is_lent(). */
-void sl_start_part(void);
-
-/* Sockets were busy when a device came up: are there any, and offers it to them again. The
- * keeper's. */
-bool sl_devices_wait(void);
-void sl_devices_again(void);
-
 /* The shadow's descriptor that the program first got; for sleeping on it and for the kernel. */
 int sl_sock_shadow(const struct sl_sock *sk);
 /* The lane it is on, NULL while it is on none (new, or the kernel's). May change; re-read. */

@@ -17,6 +17,7 @@
 #include "base/sys.h"
 #include "net/ipconf.h"
 #include "sluice.h"
+#include "sock/call/start.h"
 #include "sock/core/errq.h"
 #include "sock/stream/tconn.h"
 
@@ -139,7 +140,7 @@ struct sl_sock *sl_sock_new(int fd, int family, int type, int proto)
 		goto free_slot;
 	/* A TCP socket's kernel queue matters only once it listens. */
 	if (proto == IPPROTO_UDP)
-		sl_keeper_watch(sk);
+		sl_shadow_watch(sk, fd);
 	return sk;
 free_slot:
 	if (sk->slot != SL_NO_SLOT)
@@ -314,6 +315,23 @@ bool sl_sock_wait_moved(struct sl_sock *sk)
 	return true;
 }
 
+bool sl_sock_in_kernel(struct sl_sock *sk)
+{
+	sl_given_look_at(sk);
+	for (;;) {
+		__atomic_fetch_add(&sk->in_kernel, 1, __ATOMIC_SEQ_CST);
+		if (sl_likely(!__atomic_load_n(&sk->taking, __ATOMIC_SEQ_CST)))
+			break;
+		__atomic_fetch_sub(&sk->in_kernel, 1, __ATOMIC_RELEASE);
+		if (!sl_sock_wait_moved(sk)) /* a signal handler in the midst of it */
+			return false;
+	}
+	if (sl_likely(sl_load(&sk->state) == SL_STATE_KERNEL))
+		return true;
+	sl_sock_out_of_kernel(sk);
+	return false;
+}
+
 /* Another descriptor of the socket, when the one we used is closed. */
 static int other_fd(struct sl_sock *sk, int closing)
 {
@@ -415,14 +433,14 @@ static void drop_fd(struct sl_sock *sk, int fd)
 	sl_lock(&sk->slow);
 	sl_fdtab_clear(fd);
 	if (shared && sk->fd == fd && is_watched(sk))
-		sl_keeper_unwatch(fd);
+		sl_shadow_unwatch(fd);
 	if (sk->nfds > 1) {
 		sk->nfds--;
 		if (sk->fd == fd) {
 			sl_store(&sk->fd, other_fd(sk, fd));
 			sk->stats->fd = sk->fd;
 			if (shared && is_watched(sk))
-				sl_keeper_watch(sk);
+				sl_shadow_watch(sk, sk->fd);
 		}
 		sl_unlock(&sk->slow);
 		return;

@@ -24,20 +24,22 @@
 #include "base/rights.h"
 #include "base/sys.h"
 #include "sock/core/board.h"
-#include "sock/move/heirs.h"
 #include "sock/core/sock.h"
 #include "sock/core/stranger.h"
-#include "sock/stream/tconn.h"
+#include "sock/proc/keeper.h"
 
 #define PARENT_NS   1000000000ull /* most that a child waits for its parent's hand-back */
 #define SLICE_NS    10000000ull   /* so often it looks whether the parent is there still */
 #define LOOK_NS     500000
+#define REST_NS     1000000 /* after this the keeper reads on, when a child writes on and on */
 #define LETTERS_MAX 64 /* a round */
 
 _Static_assert(sizeof(struct sl_letter) == 32, "a letter has no holes");
 
 static int mail[2] = {-1, -1}; /* reading and writing end */
 static struct sl_board board;
+static const struct sl_mail_ops *ops; /* set before the first start */
+static uint64_t rests_until_ns;       /* the keeper's; 0: it reads when there are letters */
 /* Where the parent's letters go, and the parent's parent's: the last is the parent. */
 static struct postbox {
 	int fd;
@@ -132,7 +134,7 @@ static void tell_of_connection(struct sl_sock *sk, const struct sl_letter *l,
 	tell(l, end[1], to, fd);
 	if (end[1] >= 0)
 		sl_sys_close(end[1]);
-	if (sl_heirs_receive(sk, inode, end[0], to->fd))
+	if (ops->receive(sk, inode, end[0], to->fd))
 		(void)sl_sys_sendto(to->fd, &left, sizeof(left), MSG_NOSIGNAL | MSG_DONTWAIT, NULL,
 				    0);
 	if (end[0] >= 0)
@@ -168,8 +170,7 @@ static void tell_parent(struct sl_sock *sk, int fd, enum sl_letter_use use)
 
 void sl_keeper_tell_parent_of(const struct sl_sock *sk, int fd)
 {
-	tell_parent((struct sl_sock *)sk, fd,
-		    sl_tlisten_is_shared(sk) ? SL_USE_ACCEPT : SL_USE_ANY);
+	tell_parent((struct sl_sock *)sk, fd, ops->use_of(sk));
 }
 
 void sl_keeper_tell_parent(const struct sl_sock *sk)
@@ -194,13 +195,6 @@ void sl_keeper_tell_fork(void)
 	tell(&l, -1, &to, -1);
 }
 
-void sl_keeper_poke(void)
-{
-	const struct sl_letter l = {.magic = SL_LETTER_MAGIC, .use = SL_USE_POKE};
-
-	(void)sl_sys_sendto(sl_load(&mail[1]), &l, sizeof(l), MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
-}
-
 /* The keeper's -----------------------------------------------------------------------------------
  */
 
@@ -212,19 +206,6 @@ static struct sl_sock *meant(const struct sl_letter *l)
 	if (!sk || sl_load(&sk->forks) == sl_load(&sl_forks))
 		return NULL;
 	return l->cookie && cookie_of(sl_load(&sk->fd)) == l->cookie ? sk : NULL;
-}
-
-static void follow(struct sl_sock *sk, enum sl_letter_use use)
-{
-	if (!sl_tlisten_is_shared(sk))
-		use = SL_USE_ANY;
-	if (use == SL_USE_SHARE && sl_tlisten_share(sk))
-		return;
-	if (use == SL_USE_SHARE)
-		sk->heir = true;
-	if (use == SL_USE_ACCEPT)
-		sl_tlisten_for_others(sk);
-	sl_sock_kernel(sk, SL_REASON_FORKED);
 }
 
 /* The only kind of descriptor to answer by: no other program can make a send on it wait. */
@@ -245,21 +226,27 @@ void sl_mail_on_letter(const void *letter, long bytes, int end)
 	if (bytes != sizeof(l))
 		return;
 	memcpy(&l, letter, sizeof(l));
-	if (l.magic != SL_LETTER_MAGIC || l.use >= SL_USE_END || l.use == SL_USE_POKE)
+	if (l.magic != SL_LETTER_MAGIC || l.use >= SL_USE_END)
 		return;
 	if (l.use == SL_USE_NONE) {
 		__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
 	} else if (l.use == SL_USE_LEFT) {
-		sl_heirs_look_now();
+		ops->left();
 	} else {
 		sk = meant(&l);
 		if (sk)
-			follow(sk, l.use);
+			ops->follow(sk, l.use);
 		if (sk && end >= 0 && is_end_of_pair(end))
-			sl_heirs_send(sk, end);
+			ops->send(sk, end);
 	}
 	sl_board_post(&board, l.ticket);
 }
+
+enum mail {
+	MAIL_EMPTY,
+	MAIL_MORE,   /* there may be more, and it has been enough for now */
+	MAIL_BROKEN, /* a child has shut the mailbox down */
+};
 
 /* A packet of no bytes is read as the end is. */
 static bool is_shut_down(void)
@@ -271,7 +258,7 @@ static bool is_shut_down(void)
 	       p.revents & (POLLRDHUP | POLLHUP | POLLNVAL);
 }
 
-enum sl_mail sl_mail_read(void)
+static enum mail read_some(void)
 {
 	int fd[SL_RIGHTS_ANY];
 	struct sl_letter l;
@@ -290,11 +277,11 @@ enum sl_mail sl_mail_read(void)
 		for (uint32_t j = 0; j < nfds; j++)
 			room &= sl_stranger_close(fd[j]);
 		if (!room || (n == 0 && is_shut_down()))
-			return SL_MAIL_BROKEN;
+			return MAIL_BROKEN;
 		if (n < 0)
-			return SL_MAIL_EMPTY;
+			return MAIL_EMPTY;
 	}
-	return SL_MAIL_MORE;
+	return MAIL_MORE;
 }
 
 static int make_pair(int fd[2])
@@ -305,7 +292,7 @@ static int make_pair(int fd[2])
 
 /* The mailbox keeps its descriptor numbers, since another thread may be about to write to one. The
  * old mailbox may hold descriptors whose close blocks, so the keeper must not close it. */
-int sl_mail_renew(void)
+static int renew(void)
 {
 	int fd[2], old, err = make_pair(fd);
 
@@ -324,6 +311,41 @@ int sl_mail_renew(void)
 	return old < 0 ? old : 0;
 }
 
+static void on_letters(uint32_t events)
+{
+	switch (read_some()) {
+	case MAIL_EMPTY:
+		break;
+	case MAIL_MORE:
+		sl_keeper_watch_fd(mail[0], 0, on_letters);
+		rests_until_ns = sl_now_ns() + REST_NS;
+		break;
+	case MAIL_BROKEN:
+		sl_keeper_unwatch_fd(mail[0]);
+		if (renew() == 0)
+			sl_keeper_watch_fd(mail[0], EPOLLIN, on_letters);
+		break;
+	}
+}
+
+void sl_mail_wake(uint64_t now_ns)
+{
+	if (!rests_until_ns || now_ns < rests_until_ns)
+		return;
+	rests_until_ns = 0;
+	sl_keeper_watch_fd(mail[0], EPOLLIN, on_letters);
+}
+
+uint64_t sl_mail_due_ns(uint64_t now_ns, bool quiet)
+{
+	return rests_until_ns;
+}
+
+void sl_mail_set_ops(const struct sl_mail_ops *o)
+{
+	ops = o;
+}
+
 int sl_mail_open(void)
 {
 	int err = make_pair(mail);
@@ -334,6 +356,7 @@ int sl_mail_open(void)
 	mail[1] = sl_fd_keep(mail[1]);
 	if (!sl_board_open(&board))
 		sl_debug("sluice", "no board for children: they look themselves");
+	sl_keeper_watch_fd(mail[0], EPOLLIN, on_letters);
 	return 0;
 }
 
@@ -349,17 +372,13 @@ void sl_mail_close(void)
 	close_end(&mail[0]);
 	close_end(&mail[1]);
 	sl_board_close(&board);
+	rests_until_ns = 0;
 }
 
 void sl_keeper_leave(const void *what, size_t bytes, const int *fd, uint32_t nfds)
 {
 	if (mail[0] >= 0)
 		(void)sl_rights_send(mail[0], what, bytes, fd, nfds, MSG_DONTWAIT);
-}
-
-int sl_mail_fd(void)
-{
-	return mail[0];
 }
 
 bool sl_keeper_may_have_children(void)
@@ -379,5 +398,6 @@ void sl_mail_child(void)
 		up[nup++] = own_box();
 	mail[1] = -1;
 	close_end(&mail[0]);
+	rests_until_ns = 0;
 	board = (struct sl_board){NULL, NULL};
 }

@@ -14,7 +14,6 @@ enum sl_letter_use {
 	SL_USE_NONE,   /* nothing is used yet: the child itself reports that it exists */
 	SL_USE_LEFT, /* the child has no number for the file of a connection that it was forked with
 		      */
-	SL_USE_POKE, /* there is something new for the keeper, from its own process */
 	SL_USE_END,
 };
 
@@ -31,21 +30,29 @@ struct sl_letter {
 	uint32_t unused;
 };
 
-enum sl_mail {
-	SL_MAIL_EMPTY,
-	SL_MAIL_MORE,   /* there may be more, and it has been enough for now */
-	SL_MAIL_BROKEN, /* a child has shut it down: sl_mail_renew() */
-};
+struct sl_sock;
 
-/* 0 or -errno. */
+/* What rooms above do for letters. */
+struct sl_mail_ops {
+	/* In a child: the use (enum sl_letter_use) that a call on sk makes of it. */
+	enum sl_letter_use (*use_of)(const struct sl_sock *sk);
+	/* In the keeper: a child makes that use of sk. */
+	void (*follow)(struct sl_sock *sk, enum sl_letter_use use);
+	void (*left)(void); /* SL_USE_LEFT came */
+	/* The parent's answer to a letter about a connection, by `to`, and the child's end of it:
+	 * `inode` is what the child's numbers stand for so far, `will` where a parent that has ended
+	 * has left it; true: they stand for another file now. */
+	void (*send)(struct sl_sock *sk, int to);
+	bool (*receive)(struct sl_sock *sk, uint32_t inode, int from, int will);
+};
+void sl_mail_set_ops(const struct sl_mail_ops *ops); /* before the first start */
+
+/* The mailbox, which the keeper watches: after sl_keeper_open(). 0 or -errno. */
 int sl_mail_open(void);
 void sl_mail_close(void);
-int sl_mail_fd(void); /* readable when there are letters */
-/* Reads some letters and does what they ask for. The keeper's; never blocks. */
-enum sl_mail sl_mail_read(void);
-/* A new mailbox for children that come; those that are there have none any more. sl_mail_fd() is
- * another file, and nowhere watched. 0 or -errno: it is as it was. */
-int sl_mail_renew(void);
+/* Reads on, after a rest. The keeper's job in each round. */
+void sl_mail_wake(uint64_t now_ns);
+uint64_t sl_mail_due_ns(uint64_t now_ns, bool quiet);
 /* Does what a letter asks for, if the letter is credible. end: the descriptor that came with it, or
  * -1; the caller closes it. For sl_mail_read(). */
 void sl_mail_on_letter(const void *letter, long bytes, int end);

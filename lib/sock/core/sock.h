@@ -11,6 +11,8 @@
 #include "sock/proc/fdtab.h"
 #include "sock/core/internal.h"
 #include "sock/core/ready.h"
+#include "sock/core/shadow.h"
+#include "sock/proc/up.h"
 #include "stack/stack.h"
 #include "udp/udp.h"
 
@@ -423,17 +425,6 @@ static inline void sl_sock_change(const struct sl_sock *sk)
 		sl_sock_part(sk);
 }
 
-/* recv.c */
-/* Asks the kernel for what it holds for the shadow, without waiting; -EAGAIN: nothing. */
-void sl_sock_os_event(struct sl_sock *sk, uint8_t bits); /* the keeper saw something */
-/* An error came back for the shadow: perhaps a new path MTU, which makes no other event. No lane
- * held. */
-void sl_sock_path_again(struct sl_sock *sk);
-void sl_sock_take_error(struct sl_sock *sk); /* the same where a call is about to take it */
-/* The last error that came back for the shadow (ICMP) is told by the next call, once: -errno or 0.
- */
-int sl_sock_pending_error(struct sl_sock *sk, int fd);
-
 /* send_room.c */
 void sl_sock_on_room(struct sl_list *entry); /* frames came back: may a blocked sender go on? */
 
@@ -492,23 +483,7 @@ void sl_inherit_accepted(const struct sl_sock *listener, int fd, int flags);
 /* flow.c: what `sluice flow` asked for; the keeper's */
 void sl_flow_serve(void);
 
-/* keeper.c */
-void sl_keeper_poke(void); /* wakes the keeper for something new; any thread */
-/* In a child: tells the parent of it, if no fork handler did. */
+/* mail.c. In a child: tells the parent of it, if no fork handler did. */
 void sl_keeper_tell_fork(void);
-/* Before anything else opens descriptors; undone when the start fails. */
-void sl_keeper_prepare(void);
-void sl_keeper_unprepare(void);
-int sl_keeper_start(void);
-void sl_keeper_watch(struct sl_sock *sk);
-/* Before fd is closed while another process has the socket: the kernel would keep telling us. */
-void sl_keeper_unwatch(int fd);
-/* Sees what the kernel has for the shadows, now; any thread. One system call. */
-void sl_keeper_look(void);
-void sl_keeper_place(void); /* place.c: the calling thread is the keeper */
-void sl_keeper_child(void);
-/* Ends the keeper before the process becomes another user; it may be started again. False: it does
- * not end (the caller is a signal handler that interrupted the code the keeper waits for). */
-bool sl_keeper_stop(void);
 
 #endif

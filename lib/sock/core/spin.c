@@ -178,7 +178,7 @@ bool sl_spin_on(struct sl_spin *s, uint64_t now_ns)
 	s->last_ns = now_ns;
 	if (sl_unlikely(now_ns - s->looked_ns > LOOK_NS)) {
 		s->looked_ns = now_ns;
-		sl_keeper_look();
+		sl_shadow_look();
 	}
 	/* (Stolen by the hypervisor, or a page fault: the core is ours again.) */
 	if (sl_unlikely(gap >= GAP_NS) && was_pushed_aside()) {

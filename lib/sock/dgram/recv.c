@@ -358,7 +358,7 @@ static ssize_t receive(struct sl_sock *sk, int fd, const struct rx_req *r)
 		/* Callers like this come again at once: leave the core's other thread some room. */
 		sl_cpu_relax();
 		if (sl_unlikely((++sk->stats->rx_eagain & 1023) == 0))
-			sl_keeper_look(); /* the keeper may not get a core */
+			sl_shadow_look(); /* the keeper may not get a core */
 		return -EAGAIN;
 	}
 	n = wait_for(sk, fd, r);
@@ -513,52 +513,4 @@ int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct time
 		*timeout = (struct timespec){(time_t)(end / 1000000000), (long)(end % 1000000000)};
 	}
 	return ret;
-}
-
-/* Lane held. */
-static void outdate_path(struct sl_sock *sk)
-{
-	if (sl_sock_is_udp(sk))
-		sl_dst_outdate(sk->path.d);
-}
-
-void sl_sock_path_again(struct sl_sock *sk)
-{
-	struct sl_lane *lane;
-
-	if (!sl_sock_is_udp(sk) || !sl_sock_lock(sk, &lane))
-		return;
-	outdate_path(sk);
-	sl_lane_unlock(lane);
-}
-
-void sl_sock_take_error(struct sl_sock *sk)
-{
-	__atomic_fetch_and(&sk->os, (uint8_t)~SL_OS_ERR, __ATOMIC_ACQ_REL);
-	sl_sock_path_again(sk);
-}
-
-int sl_sock_pending_error(struct sl_sock *sk, int fd)
-{
-	socklen_t len = sizeof(int);
-	int err = 0;
-
-	sl_sock_take_error(sk);
-	sl_sys_getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len);
-	return -err;
-}
-
-void sl_sock_os_event(struct sl_sock *sk, uint8_t bits)
-{
-	struct sl_lane *lane;
-
-	__atomic_fetch_or(&sk->os, bits, __ATOMIC_RELEASE);
-	if (!sl_sock_lock(sk, &lane))
-		return;
-	if (bits & SL_OS_ERR)
-		outdate_path(sk);
-	if (!sl_list_empty(&sk->watches))
-		sl_sock_notify(sk, (bits & SL_OS_IN ? EPOLLIN | EPOLLRDNORM : 0) |
-					   (bits & SL_OS_ERR ? EPOLLERR : 0));
-	sl_lane_unlock(lane);
 }

@@ -156,6 +156,14 @@ int sl_tlisten_box(const struct sl_sock *sk)
 	return is_in_use(b) ? b->in : -1;
 }
 
+void sl_tlisten_watch_box(const struct sl_sock *sk)
+{
+	int in = sl_tlisten_box(sk);
+
+	if (in >= 0)
+		sl_shadow_watch(sk, in);
+}
+
 /* Should this process be killed, the daemon gives what waits in its queue to the others. */
 static void tell_box(struct box *b, const struct sl_sock *sk)
 {
@@ -188,7 +196,7 @@ static void close_in(struct box *b)
 {
 	if (b->in < 0)
 		return;
-	sl_keeper_unwatch(b->in);
+	sl_shadow_unwatch(b->in);
 	close_end(b->in);
 	close_either(b);
 	b->in = -1;
@@ -295,7 +303,7 @@ static void spoil(struct box *b)
 		return;
 	sl_warn("tcp", "a process that shares a listener has spoilt the way by which connections "
 		       "come from its queue to this one: they come by the kernel's alone");
-	sl_keeper_unwatch(b->in);
+	sl_shadow_unwatch(b->in);
 	if (!sl_lock(&box_lock))
 		return;
 	if (b->either >= 0)

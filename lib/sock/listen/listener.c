@@ -255,7 +255,8 @@ static void on_listening(struct sl_sock *sk)
 
 	sk->stats->state = SL_STATE_OFFLOADED;
 	sk->stats->reason = SL_REASON_NONE;
-	sl_keeper_watch(sk);
+	sl_shadow_watch(sk, sk->fd);
+	sl_tlisten_watch_box(sk);
 	if (!sl_sock_lock(sk, &lane))
 		return;
 	sl_store(&sk->state, SL_STATE_OFFLOADED);

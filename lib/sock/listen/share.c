@@ -315,7 +315,7 @@ void sl_tlisten_join(struct sl_sock *sk)
 
 	if (sl_load(&sk->state) != SL_STATE_KERNEL || flags < 0 || !(flags & O_NONBLOCK))
 		return;
-	if (sl_start() < 0) {
+	if (sl_up_again() < 0) {
 		sk->heir = false;
 		return;
 	}
@@ -352,7 +352,7 @@ bool sl_tlisten_share(struct sl_sock *sk)
 	}
 	if (shared) {
 		sl_tbox_have_part(sk);
-		sl_keeper_watch(sk); /* the box */
+		sl_tlisten_watch_box(sk);
 		sl_debug("tcp", "fd %d: has a part beside children", sk->fd);
 	}
 	sl_unlock(&sk->slow);

@@ -15,6 +15,7 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "ctl/kern/diag.h"
+#include "net/rtnl.h"
 #include "sluice.h"
 #include "sock/core/sock.h"
 #include "sock/stream/tconn.h"
@@ -216,7 +217,7 @@ static void look_soon(void)
 	delay_ns = FIRST_NS;
 	sl_store(&next_ns, sl_now_ns() + delay_ns);
 	sl_unlock(&lock);
-	sl_keeper_poke();
+	sl_rtnl_wake();
 }
 
 void sl_sock_want(struct sl_sock *sk)
@@ -301,7 +302,7 @@ int sl_given(int fd)
 
 	if (fd < 0 || sl_is_ours(fd))
 		return 0;
-	if (sl_start() < 0 || !sl_settings.offloaded_sockets)
+	if (sl_up_again() < 0 || !sl_settings.offloaded_sockets)
 		return -EREMOTE;
 	if (!look_at(fd, &k) || !sl_sock_same_netns(fd))
 		return -EOPNOTSUPP;

@@ -271,3 +271,33 @@ void sl_tconn_repair_child(void)
 	npasses = 0;
 	look_at = PASSES_MIN;
 }
+
+/* A socket for an orphan: what has kept its port, or a new one; a child's port needs nothing. As a
+ * server's connections are: its next process must get the port. */
+static int socket_for(const struct sl_tcp_key *key)
+{
+	int family = sl_addr_is_v4(&key->local) ? AF_INET : AF_INET6, one = 1;
+	int fd = sl_sys_socket(family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+
+	if (fd >= 0)
+		(void)sl_sys_setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	return fd;
+}
+
+void sl_tconn_orphan_to_kernel(struct sl_tconn *c)
+{
+	struct sl_lane *lane = c->lane;
+	int fd = c->guard >= 0 ? c->guard : socket_for(&c->tcp.node.key);
+	int made = -1, err = fd >= 0 ? sl_tconn_to_kernel(c, fd, &made) : fd;
+
+	if (!err && made >= 0)
+		sl_sys_close(made);
+
+	if (fd >= 0 && fd != c->guard)
+		sl_sys_close(fd);
+	if (err || !sl_lane_lock(lane))
+		return;
+	sl_tcp_repair_gone(&c->tcp);
+	sl_tconn_free(c, true);
+	sl_lane_unlock(lane);
+}

@@ -22,6 +22,7 @@
 #include "base/rights.h"
 #include "base/sys.h"
 #include "ctl/front/broker.h"
+#include "net/rtnl.h"
 #include "sock/move/heirs.h"
 #include "sock/move/restore.h"
 #include "sock/stream/tconn.h"
@@ -127,7 +128,7 @@ static void look_soon(void)
 	since_ns = sl_now_ns();
 	delay_ns = FIRST_NS;
 	sl_store(&next_ns, since_ns + delay_ns);
-	sl_keeper_poke();
+	sl_rtnl_wake();
 }
 
 /* True: a child may ask for a new file. Without has_old the children's file is the kernel's

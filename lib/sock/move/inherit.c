@@ -91,7 +91,7 @@ void sl_inherit_call(struct sl_sock *sk, bool sends)
 		count(sk, later);
 	if (!is_worth_it(later, sends))
 		return;
-	if (sl_start() < 0) {
+	if (sl_up_again() < 0) {
 		sl_store(&failed, true);
 		sl_sock_for_each(forget, NULL);
 		return;

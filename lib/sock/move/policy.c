@@ -338,11 +338,6 @@ static void look_at_sock(struct sl_sock *sk, void *arg)
 /* The keeper's ----------------------------------------------------------------------------------
  */
 
-void sl_policy_await(void)
-{
-	sl_store(&awaited, true);
-}
-
 void sl_policy_now(void)
 {
 	sl_store(&look_now, true);

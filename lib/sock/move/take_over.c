@@ -444,23 +444,6 @@ static int take(struct take *x)
 /* Calls -----------------------------------------------------------------------------------------
  */
 
-bool sl_sock_in_kernel(struct sl_sock *sk)
-{
-	sl_given_look_at(sk);
-	for (;;) {
-		__atomic_fetch_add(&sk->in_kernel, 1, __ATOMIC_SEQ_CST);
-		if (sl_likely(!__atomic_load_n(&sk->taking, __ATOMIC_SEQ_CST)))
-			break;
-		__atomic_fetch_sub(&sk->in_kernel, 1, __ATOMIC_RELEASE);
-		if (!sl_sock_wait_moved(sk)) /* a signal handler in the midst of it */
-			return false;
-	}
-	if (sl_likely(sl_load(&sk->state) == SL_STATE_KERNEL))
-		return true;
-	sl_sock_out_of_kernel(sk);
-	return false;
-}
-
 /* slow is held, so that this process does not pass the socket on meanwhile. */
 int sl_sock_is_sole(const struct sl_sock *sk)
 {
@@ -523,7 +506,7 @@ static int adopt(int fd, struct sl_sock **sk)
 	if ((domain != AF_INET && domain != AF_INET6) || type != SOCK_STREAM ||
 	    proto != IPPROTO_TCP)
 		return -EOPNOTSUPP;
-	if (sl_start() < 0 || !sl_settings.tcp)
+	if (sl_up_again() < 0 || !sl_settings.tcp)
 		return -EREMOTE;
 	s = sl_sock_new(fd, domain, type | (flags & O_NONBLOCK ? SOCK_NONBLOCK : 0), proto);
 	if (!s)

@@ -301,7 +301,7 @@ static int change(struct sl_epoll *ep, int epfd, int op, int fd, struct epoll_ev
 		return it ? modify(ep, epfd, it, ev) : -ENOENT;
 	if (it)
 		return -EEXIST;
-	if (inner && sl_start() < 0)
+	if (inner && sl_up_again() < 0)
 		return -EAGAIN;
 	it = new_item(ep, fd, sk, inner, ev);
 	return it ? add(ep, epfd, it) : -ENOMEM;

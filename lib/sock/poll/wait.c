@@ -31,24 +31,6 @@
 #include "sock/stream/tconn.h"
 #include "stack/stack.h"
 
-__thread uint32_t sl_sig_ran __attribute__((tls_model("initial-exec")));
-__thread uint32_t sl_sig_intr __attribute__((tls_model("initial-exec")));
-uint32_t sl_lane_moves;
-
-bool (*sl_handler_ask)(void);
-
-void sl_signal_asker(bool (*in_handler)(void))
-{
-	sl_store(&sl_handler_ask, in_handler);
-}
-
-void sl_signal_seen(bool restart)
-{
-	sl_sig_ran++;
-	if (!restart)
-		sl_sig_intr++;
-}
-
 #define FOREVER    UINT64_MAX
 #define PARTIAL_NS 1000000ull /* not all that there is to sleep on has room */
 /* Our clock may run ahead of the kernel's by so much; no call may end before its time. */
@@ -338,7 +320,7 @@ static int look_once_more(struct sl_wait *w)
 	if (!ratio || ++empty < ratio)
 		return 0;
 	empty = 0;
-	sl_keeper_look();
+	sl_shadow_look();
 	return w->ops->check(w->arg, false);
 }
 

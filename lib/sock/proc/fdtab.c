@@ -17,7 +17,7 @@
 #include "base/lock.h"
 #include "base/sys.h"
 #include "sluice.h"
-#include "sock/core/internal.h"
+#include "sock/proc/up.h"
 
 #define MAX_FDS (1u << 20) /* the kernel's usual fs.nr_open */
 
@@ -84,9 +84,9 @@ uintptr_t sl_fdtab_beyond(int fd)
 {
 	if (!sl_load_acquire(&wiped) || sl_load(&sl_fdtab_size))
 		return 0;
-	/* sl_fork_found() looks numbers up, too: is_found_out() keeps it from coming back. */
+	/* That looks numbers up, too: is_found_out() keeps it from coming back. */
 	if (!is_found_out())
-		sl_fork_found();
+		sl_up_fork_found();
 	return (uint32_t)fd < MAX_FDS ? sl_load_acquire(&sl_fdtab[fd]) : 0;
 }
 

@@ -24,20 +24,16 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/sys.h"
-#include "sock/move/heirs.h"
-#include "sock/core/mail.h"
-#include "sock/core/sock.h"
-#include "sock/stream/tconn.h"
+#include "net/net.h"
+#include "net/rtnl.h"
+#include "sock/proc/keeper.h"
+#include "stack/stack.h"
 
 #define QUIET_NS  1000000000ull /* no turn for so long: sleep without a tick */
-#define HOUSE_NS  1000000000ull /* other programs' sockets, reader's wishes */
-#define STRAY_NS  2000000000ull /* idle connections: does the kernel get their segments? */
 #define LOOK_NS   500000
 #define STOP_NS   2000000000ull /* most that its end is waited for */
-#define REST_NS   1000000       /* the mailbox, when a child writes on and on */
 #define BUSY_PKTS 256           /* a tick that found more comes again after BUSY_NS */
 #define BUSY_NS   1000000
-#define STAY_NS   10000000  /* listeners that are closed wait for handshakes */
 #define JUDGE_NS  100000000 /* so often it is seen which lanes are hot */
 #define HOT_LOADS (JUDGE_NS / SL_FOLLOW_NS)
 #define TURNED_NS 4000000  /* timers of a lane turned by threads that may go to sleep */
@@ -46,113 +42,93 @@
 #define STRETCH   4        /* ticks that all such lanes are left to their owners */
 #define LEAST_NS  50000    /* between two rounds for timers of TCP and of paced packets */
 
-static int epfd = -1;      /* mirrors, mailbox, and shadow_ep */
-static int shadow_ep = -1; /* all shadows, edge-triggered */
-static int stats_fd = -1;  /* tells when a process wrote to the file of the counters */
+static int epfd = -1;     /* what sl_keeper_watch_fd() was told */
+static int stats_fd = -1; /* tells when a process wrote to the file of the counters */
 static pthread_t thread;
 static bool running, ending;
 static uint32_t tid; /* the kernel's number of it, when it has begun */
 
-enum { TAG_NET = 1, TAG_MAIL, TAG_SHADOWS, TAG_STATS };
+/* Jobs ----------------------------------------------------------------------------------------- */
 
-static void watch_fd(int fd, uint32_t events, uint64_t tag)
+static const struct sl_job *jobs;
+static unsigned njobs;
+
+void sl_keeper_set_jobs(const struct sl_job *table, unsigned n)
 {
-	struct epoll_event ev = {.events = events, .data.u64 = tag};
-
-	sl_sys_epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &ev);
+	jobs = table;
+	njobs = n;
 }
 
-void sl_keeper_watch(struct sl_sock *sk)
+static void run_jobs(uint8_t when, uint64_t now_ns)
 {
-	struct epoll_event ev = {
-		.events = EPOLLIN | EPOLLERR | EPOLLET,
-		.data.u64 = (uint64_t)sl_load(&sk->gen) << 32 | sl_sock_ref(sk),
-	};
-
-	sl_sys_epoll_ctl(shadow_ep, EPOLL_CTL_ADD, sk->fd, &ev);
-	if (sk->proto == IPPROTO_TCP && sl_tlisten_box(sk) >= 0)
-		sl_sys_epoll_ctl(shadow_ep, EPOLL_CTL_ADD, sl_tlisten_box(sk), &ev);
+	for (unsigned i = 0; i < njobs; i++)
+		if (jobs[i].when & when)
+			jobs[i].run(now_ns);
 }
 
-void sl_keeper_unwatch(int fd)
+/* The earliest time at which a job wants a round, at most until_us. */
+static uint64_t jobs_due_us(uint64_t now_ns, bool quiet, uint64_t until_us)
 {
-	if (shadow_ep >= 0) /* (a child that is confined may not try) */
-		sl_sys_epoll_ctl(shadow_ep, EPOLL_CTL_DEL, fd, NULL);
-}
+	for (unsigned i = 0; i < njobs; i++) {
+		uint64_t due_ns = jobs[i].due_ns ? jobs[i].due_ns(now_ns, quiet) : 0;
 
-/* Children write letters faster than is good for this thread: it looks at others' work first. */
-static uint64_t mail_rests_until_ns; /* 0: it does not rest */
-
-static void watch_mail(uint32_t events)
-{
-	struct epoll_event ev = {.events = events, .data.u64 = TAG_MAIL};
-
-	sl_sys_epoll_ctl(epfd, EPOLL_CTL_MOD, sl_mail_fd(), &ev);
-}
-
-static void renew_mail(void)
-{
-	sl_sys_epoll_ctl(epfd, EPOLL_CTL_DEL, sl_mail_fd(), NULL);
-	if (sl_mail_renew() == 0)
-		watch_fd(sl_mail_fd(), EPOLLIN, TAG_MAIL);
-}
-
-static void read_mail(void)
-{
-	switch (sl_mail_read()) {
-	case SL_MAIL_EMPTY:
-		break;
-	case SL_MAIL_MORE:
-		watch_mail(0);
-		mail_rests_until_ns = sl_now_ns() + REST_NS;
-		break;
-	case SL_MAIL_BROKEN:
-		renew_mail();
-		break;
+		if (due_ns)
+			until_us = sl_min(until_us, due_ns / 1000);
 	}
+	return until_us;
 }
 
-static void wake_mail(uint64_t now_ns)
+/* Descriptors ---------------------------------------------------------------------------------- */
+
+#define FDS_MAX 8
+static struct {
+	int fd; /* -1: unused */
+	void (*on_event)(uint32_t events);
+} watched[FDS_MAX] = {[0 ... FDS_MAX - 1] = {.fd = -1}};
+
+static int place_of(int fd)
 {
-	if (!mail_rests_until_ns || now_ns < mail_rests_until_ns)
+	for (int i = 0; i < FDS_MAX; i++)
+		if (watched[i].fd == fd)
+			return i;
+	return -1;
+}
+
+void sl_keeper_watch_fd(int fd, uint32_t events, void (*on_event)(uint32_t events))
+{
+	int i = place_of(fd), op = i < 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+	struct epoll_event ev = {.events = events};
+
+	i = i < 0 ? place_of(-1) : i;
+	watched[i].fd = fd;
+	watched[i].on_event = on_event;
+	ev.data.u32 = (uint32_t)i;
+	sl_sys_epoll_ctl(epfd, op, fd, &ev);
+}
+
+void sl_keeper_unwatch_fd(int fd)
+{
+	int i = place_of(fd);
+
+	if (i < 0)
 		return;
-	mail_rests_until_ns = 0;
-	watch_mail(EPOLLIN);
+	sl_sys_epoll_ctl(epfd, EPOLL_CTL_DEL, fd, NULL);
+	watched[i].fd = -1;
 }
 
-static void on_shadow(struct sl_sock *sk, uint32_t events)
+static void unwatch_all(void)
 {
-	uint8_t bits = 0;
-
-	if (events & EPOLLIN)
-		bits |= SL_OS_IN;
-	if (events & EPOLLERR)
-		bits |= SL_OS_ERR | SL_OS_IN; /* a waiting receive must return the error */
-	if (bits)
-		sl_sock_os_event(sk, bits);
-}
-
-void sl_keeper_look(void)
-{
-	struct epoll_event evs[32];
-	int n = sl_sys_epoll_wait(shadow_ep, evs, sl_array_len(evs), 0);
-
-	for (int i = 0; i < n; i++) {
-		struct sl_sock *sk =
-			sl_sock_at((uint32_t)evs[i].data.u64, (uint32_t)(evs[i].data.u64 >> 32));
-
-		if (sk)
-			on_shadow(sk, evs[i].events);
-	}
+	for (int i = 0; i < FDS_MAX; i++)
+		watched[i].fd = -1;
 }
 
 static void serve_reader(void)
 {
 	sl_stats_serve();
-	sl_flow_serve();
+	run_jobs(SL_JOB_READER, sl_now_ns());
 }
 
-static void on_stats_written(void)
+static void on_stats_written(uint32_t events)
 {
 	char buf[4096];
 
@@ -161,27 +137,18 @@ static void on_stats_written(void)
 	serve_reader();
 }
 
+static void on_net(uint32_t events)
+{
+	sl_net_on_readable();
+}
+
 static void serve_events(void)
 {
-	struct epoll_event evs[8];
+	struct epoll_event evs[FDS_MAX];
 	int n = sl_sys_epoll_wait(epfd, evs, sl_array_len(evs), 0);
 
-	for (int i = 0; i < n; i++) {
-		switch (evs[i].data.u64) {
-		case TAG_NET:
-			sl_net_on_readable();
-			break;
-		case TAG_MAIL:
-			read_mail();
-			break;
-		case TAG_SHADOWS:
-			sl_keeper_look();
-			break;
-		case TAG_STATS:
-			on_stats_written();
-			break;
-		}
-	}
+	for (int i = 0; i < n; i++)
+		watched[evs[i].data.u32].on_event(evs[i].events);
 }
 
 /* Lanes ---------------------------------------------------------------------------------------- */
@@ -275,28 +242,16 @@ static void add_fds(struct sl_lane *lane, void *arg)
 static struct timespec *sleep_time(struct timespec *ts, const struct look *l, bool quiet)
 {
 	uint64_t now = sl_now_ns(), until_us = UINT64_MAX, ns;
-	uint64_t house_us = (now + HOUSE_NS) / 1000, look_us = sl_lanes_look_us();
+	uint64_t house_us = (now + SL_JOB_SECOND_NS) / 1000, look_us = sl_lanes_look_us();
 	uint64_t least_ns = l->busy && !l->bursting && !l->paced ? BUSY_NS : LEAST_NS;
 
-	/* Look again soon while dead connections are kept, sockets wait for a route, or the
-	 * counters do not show the last events yet. */
-	if (quiet && (sl_tconn_reap() || not_shown || sl_policy_waits() || sl_mcast_in_use() ||
-		      sl_devices_wait()))
+	if (quiet && not_shown) /* the counters do not show the last events yet */
 		until_us = house_us;
-	else if (quiet && sl_tconn_in_use())
-		until_us = (now + STRAY_NS) / 1000;
 	if (!quiet)
 		until_us = (now + (l->pkts > BUSY_PKTS ? BUSY_NS : l->tick_ns * stretched)) / 1000;
 	look_us = sl_max(look_us, house_us);
 	until_us = sl_min(until_us, look_us);
-	if (sl_given_due_ns())
-		until_us = sl_min(until_us, sl_given_due_ns() / 1000);
-	if (sl_heirs_due_ns())
-		until_us = sl_min(until_us, sl_heirs_due_ns() / 1000);
-	if (sl_tlisten_staying())
-		until_us = sl_min(until_us, (now + STAY_NS) / 1000);
-	if (mail_rests_until_ns)
-		until_us = sl_min(until_us, mail_rests_until_ns / 1000);
+	until_us = jobs_due_us(now, quiet, until_us);
 	if (l->bursting)
 		until_us = now / 1000;
 	until_us = sl_lanes_sleep(until_us, (now + least_ns) / 1000,
@@ -309,18 +264,12 @@ static struct timespec *sleep_time(struct timespec *ts, const struct look *l, bo
 	return ts;
 }
 
-static void keep_house(uint64_t now, uint64_t *last_house)
+/* Once a second, beside the jobs of each round. (The sweep is too costly for a short-lived process,
+ * so none is at the start.) */
+static void keep_house(uint64_t now)
 {
-	if (now - *last_house <= HOUSE_NS)
-		return;
-	*last_house = now;
-	sl_stats_sweep(); /* not at the start: too costly for a short-lived process */
-	sl_mcast_recheck();
-	if (sl_devices_wait())
-		sl_devices_again();
-	sl_policy_check();
-	sl_tconn_reap();
-	sl_tcp_stat();
+	sl_stats_sweep();
+	run_jobs(SL_JOB_ROUND | SL_JOB_SECOND, now);
 	not_shown = false;
 	sl_stats->frames_free = sl_frames_left();
 	serve_reader();
@@ -361,14 +310,13 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	looked_ns = now;
 	be_punctual(l.paced);
 	sl_pace_nic_serve();
-	sl_tlisten_look_stalled(now);
-	sl_tlisten_look_forked();
-	sl_tlisten_look_staying();
 	not_shown |= l.busy || l.moved;
-	keep_house(now, last_house);
-	sl_given_look(now);
-	wake_mail(now);
-	sl_heirs_look(now);
+	if (now - *last_house > SL_JOB_SECOND_NS) {
+		*last_house = now;
+		keep_house(now);
+	} else {
+		run_jobs(SL_JOB_ROUND, now);
+	}
 	quiet = now - *last_busy > QUIET_NS || tick == 0;
 	fds[l.nfds++] = (struct pollfd){.fd = epfd, .events = POLLIN};
 	if (quiet && tick)
@@ -376,12 +324,11 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	left = sleep_time(&ts, &l, quiet);
 	n = sl_sys(SYS_ppoll, fds, l.nfds, left, NULL, 8);
 	sl_lanes_awake();
-	sl_strays_let_pass();
+	run_jobs(SL_JOB_WOKEN, sl_now_ns());
 	if (n > 0) {
 		if (fds[0].revents)
 			serve_events();
-		if (sl_policy_is_due())
-			sl_policy_check();
+		run_jobs(SL_JOB_EVENTS, sl_now_ns());
 		if (quiet)
 			*last_busy = sl_now_ns();
 	}
@@ -406,7 +353,6 @@ static void reset(void)
 	memset(judged, 0, sizeof(judged));
 	stretched = 1;
 	not_shown = ending = running = false;
-	mail_rests_until_ns = 0;
 	tid = 0;
 }
 
@@ -435,39 +381,31 @@ static void close_fds(void)
 {
 	close_fd(&stats_fd);
 	close_fd(&epfd);
-	close_fd(&shadow_ep);
+	unwatch_all();
 }
 
-void sl_keeper_unprepare(void)
-{
-	close_fds();
-	sl_mail_close();
-}
-
-static int make_fds(void)
+int sl_keeper_open(void)
 {
 	epfd = sl_fd_keep(sl_sys_epoll_create1(EPOLL_CLOEXEC));
-	shadow_ep = sl_fd_keep(sl_sys_epoll_create1(EPOLL_CLOEXEC));
-	if (epfd < 0 || shadow_ep < 0)
+	if (epfd < 0)
 		return -EMFILE;
-	if (sl_mail_open() < 0)
-		return -EMFILE;
-	watch_fd(shadow_ep, EPOLLIN, TAG_SHADOWS);
-	watch_fd(sl_mail_fd(), EPOLLIN, TAG_MAIL);
-	watch_fd(sl_net_fd(), EPOLLIN, TAG_NET);
+	sl_keeper_watch_fd(sl_net_fd(), EPOLLIN, on_net);
 	if (stats_fd >= 0)
-		watch_fd(stats_fd, EPOLLIN, TAG_STATS);
+		sl_keeper_watch_fd(stats_fd, EPOLLIN, on_stats_written);
 	sl_stats_sweep_begin();
 	return 0;
+}
+
+void sl_keeper_close(void)
+{
+	close_fds();
 }
 
 int sl_keeper_start(void)
 {
 	sigset_t all, old;
-	int err = make_fds();
+	int err;
 
-	if (err < 0)
-		return err;
 	/* The program's signals are for the program's threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -497,13 +435,12 @@ bool sl_keeper_stop(void)
 	if (!running)
 		return true;
 	sl_store(&ending, true);
-	sl_keeper_poke();
+	sl_rtnl_wake();
 	while (!(t = sl_load_acquire(&tid)) || is_there(t)) {
 		if (sl_now_ns() > end)
 			return false;
 		sl_sys(SYS_nanosleep, &pause, NULL);
 	}
-	sl_keeper_unprepare();
 	reset();
 	return true;
 }
@@ -512,7 +449,6 @@ bool sl_keeper_stop(void)
  * in the child's way. */
 void sl_keeper_child(void)
 {
-	sl_mail_child();
 	close_fds();
 	reset();
 }

@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "base/cpus.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/sys.h"
-#include "sock/core/sock.h"
+#include "sock/proc/keeper.h"
 
 /* Writes our thread id to a file of the cpuset's directory. */
 static int join_by(const char *file)

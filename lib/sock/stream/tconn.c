@@ -235,36 +235,6 @@ void sl_tconn_for_each(void (*fn)(struct sl_tconn *c, void *arg), void *arg)
 			fn(&slab[i], arg);
 }
 
-/* A socket for an orphan: what has kept its port, or a new one; a child's port needs nothing. As a
- * server's connections are: its next process must get the port. */
-static int socket_for(const struct sl_tcp_key *key)
-{
-	int family = sl_addr_is_v4(&key->local) ? AF_INET : AF_INET6, one = 1;
-	int fd = sl_sys_socket(family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
-
-	if (fd >= 0)
-		(void)sl_sys_setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	return fd;
-}
-
-void sl_tconn_orphan_to_kernel(struct sl_tconn *c)
-{
-	struct sl_lane *lane = c->lane;
-	int fd = c->guard >= 0 ? c->guard : socket_for(&c->tcp.node.key);
-	int made = -1, err = fd >= 0 ? sl_tconn_to_kernel(c, fd, &made) : fd;
-
-	if (!err && made >= 0)
-		sl_sys_close(made);
-
-	if (fd >= 0 && fd != c->guard)
-		sl_sys_close(fd);
-	if (err || !sl_lane_lock(lane))
-		return;
-	sl_tcp_repair_gone(&c->tcp);
-	sl_tconn_free(c, true);
-	sl_lane_unlock(lane);
-}
-
 /* The parent's connections are not in the child's memory: where they lay there are zeros, or
  * nothing at all. */
 void sl_tconn_child(void)
@@ -272,7 +242,6 @@ void sl_tconn_child(void)
 	memset(&slab_lock, 0, sizeof(slab_lock));
 	memset(&sl_tconn_ctl, 0, sizeof(sl_tconn_ctl));
 	sl_tcp_fastopen_child();
-	sl_tconn_repair_child();
 	sl_treq_child();
 	free_first = dead_first = grace_first = NULL;
 	memset(ngrace, 0, sizeof(ngrace));

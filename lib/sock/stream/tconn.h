@@ -239,6 +239,7 @@ void sl_tlisten_share_child(void); /* after a fork, in the child */
 /* The box: a descriptor that is readable when other processes have given connections; -1: none.
  * sl_tlisten_take_given() takes the next one, or -EAGAIN; flags as accept4(2). */
 int sl_tlisten_box(const struct sl_sock *sk);
+void sl_tlisten_watch_box(const struct sl_sock *sk); /* the keeper looks at it, too */
 int sl_tlisten_take_given(struct sl_sock *sk, int flags);
 /* An epoll set for a thread that blocks in accept() on the kernel's listener, so that connections
  * in the box wake it, too; -1: none can come by a box. */

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Devices and addresses that come and go: sockets claim on new ones, too.
+ *
+ * Theory of operation: the mirrors tell the keeper of a change. A socket that is busy (connect()
+ * waits for a neighbour) is skipped, and the device is offered to all sockets again later. */
+#include "sock/call/devices.h"
+
+#include <net/if.h>
+#include <string.h>
+
+#include "net/rtnl.h"
+#include "sock/core/sock.h"
+#include "sock/proc/keeper.h"
+
+struct offer {
+	uint32_t ifindex;
+	bool refused; /* some sockets were busy */
+};
+
+static void socket_device_up(struct sl_sock *sk, void *arg)
+{
+	struct offer *o = arg;
+
+	if (sl_load(&sk->state) != SL_STATE_KERNEL && !sl_sock_device_up(sk, o->ifindex))
+		o->refused = true;
+}
+
+/* Devices that are to be offered again: the keeper's alone. The last stands for those that found
+ * no place, all of them. */
+#define ALL_DEVICES UINT32_MAX
+static uint32_t again[8];
+
+static void put_off(uint32_t ifindex)
+{
+	for (unsigned i = 0; i < sl_array_len(again) - 1; i++) {
+		if (!again[i] || again[i] == ifindex) {
+			again[i] = ifindex;
+			return;
+		}
+	}
+	again[sl_array_len(again) - 1] = ALL_DEVICES;
+}
+
+static void device_up(uint32_t ifindex)
+{
+	struct offer o = {.ifindex = ifindex};
+
+	if (!sl_port_find(ifindex))
+		sl_port_forget(ifindex);
+	sl_sock_for_each(socket_device_up, &o);
+	if (o.refused)
+		put_off(ifindex);
+}
+
+static bool link_up(const struct sl_link *link, void *arg)
+{
+	device_up(link->ifindex);
+	return true;
+}
+
+/* In a signal handler, which opens no device. */
+static bool handler_waits;
+
+void sl_devices_later(void)
+{
+	sl_store(&handler_waits, true);
+	sl_rtnl_wake();
+}
+
+static bool is_waiting(void)
+{
+	if (sl_load(&handler_waits))
+		return true;
+	for (unsigned i = 0; i < sl_array_len(again); i++)
+		if (again[i])
+			return true;
+	return false;
+}
+
+static void offer_again(void)
+{
+	uint32_t now[sl_array_len(again)];
+
+	if (sl_load(&handler_waits)) {
+		sl_store(&handler_waits, false);
+		again[sl_array_len(again) - 1] = ALL_DEVICES;
+	}
+	memcpy(now, again, sizeof(now));
+	memset(again, 0, sizeof(again));
+	for (unsigned i = 0; i < sl_array_len(now); i++) {
+		if (now[i] == ALL_DEVICES)
+			sl_link_for_each(link_up, NULL);
+		else if (now[i])
+			device_up(now[i]);
+	}
+}
+
+void sl_devices_link_changed(const struct sl_link *link, bool gone)
+{
+	struct sl_port *p = sl_port_find(link->ifindex);
+
+	if (!gone && !p)
+		sl_broker_link_seen(link->ifindex, link->name);
+	if (p) {
+		sl_port_link_changed(p, link, gone);
+		sl_policy_now();
+	}
+	if (!gone && (link->flags & IFF_UP))
+		device_up(link->ifindex);
+}
+
+void sl_devices_addr_changed(uint32_t ifindex, const struct sl_addr *addr, bool gone)
+{
+	if (gone) {
+		if (!sl_addr_is_local(addr)) /* another device may have it still */
+			sl_broker_local_del(addr->b);
+	} else {
+		sl_broker_local_add(addr->b);
+		device_up(ifindex);
+	}
+}
+
+/* The keeper's job -------------------------------------------------------------------------------
+ */
+
+void sl_devices_look(uint64_t now_ns)
+{
+	if (is_waiting())
+		offer_again();
+}
+
+uint64_t sl_devices_due_ns(uint64_t now_ns, bool quiet)
+{
+	return quiet && is_waiting() ? now_ns + SL_JOB_SECOND_NS : 0;
+}
+
+void sl_devices_child(void)
+{
+	memset(again, 0, sizeof(again));
+}

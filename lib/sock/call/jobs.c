@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the lower rooms call of the upper ones, as tables: each row is a function of a room above
+ * the one that calls it. */
+#include "sock/call/jobs.h"
+
+#include "base/sys.h"
+#include "sock/call/devices.h"
+#include "sock/core/mail.h"
+#include "sock/core/sock.h"
+#include "sock/move/heirs.h"
+#include "sock/proc/keeper.h"
+#include "sock/stream/tconn.h"
+
+#define STRAY_NS 2000000000ull /* idle connections: does the kernel get their segments? */
+#define STAY_NS  10000000      /* listeners that are closed wait for handshakes */
+
+/* The keeper's jobs ----------------------------------------------------------------------------
+ */
+
+static uint64_t in_a_second(uint64_t now_ns, bool wanted)
+{
+	return wanted ? now_ns + SL_JOB_SECOND_NS : 0;
+}
+
+static void look_forked(uint64_t now_ns)
+{
+	sl_tlisten_look_forked();
+}
+
+static void look_staying(uint64_t now_ns)
+{
+	sl_tlisten_look_staying();
+}
+
+static uint64_t staying_due_ns(uint64_t now_ns, bool quiet)
+{
+	return sl_tlisten_staying() ? now_ns + STAY_NS : 0;
+}
+
+static void recheck_groups(uint64_t now_ns)
+{
+	sl_mcast_recheck();
+}
+
+static uint64_t groups_due_ns(uint64_t now_ns, bool quiet)
+{
+	return in_a_second(now_ns, quiet && sl_mcast_in_use());
+}
+
+static void check_policy(uint64_t now_ns)
+{
+	sl_policy_check();
+}
+
+static void check_policy_if_due(uint64_t now_ns)
+{
+	if (sl_policy_is_due())
+		sl_policy_check();
+}
+
+static uint64_t policy_due_ns(uint64_t now_ns, bool quiet)
+{
+	return in_a_second(now_ns, quiet && sl_policy_waits());
+}
+
+static void reap(uint64_t now_ns)
+{
+	sl_tconn_reap();
+}
+
+static uint64_t reap_due_ns(uint64_t now_ns, bool quiet)
+{
+	if (quiet && sl_tconn_reap())
+		return now_ns + SL_JOB_SECOND_NS;
+	return quiet && sl_tconn_in_use() ? now_ns + STRAY_NS : 0;
+}
+
+static void show_streams(uint64_t now_ns)
+{
+	sl_tcp_stat();
+}
+
+static uint64_t given_due_ns(uint64_t now_ns, bool quiet)
+{
+	return sl_given_due_ns();
+}
+
+static uint64_t heirs_due_ns(uint64_t now_ns, bool quiet)
+{
+	return sl_heirs_due_ns();
+}
+
+static void let_strays_pass(uint64_t now_ns)
+{
+	sl_strays_let_pass();
+}
+
+static void serve_flows(uint64_t now_ns)
+{
+	sl_flow_serve();
+}
+
+/* The keeper runs them in this order. */
+static const struct sl_job jobs[] = {
+	{"connections that wait long", SL_JOB_ROUND, sl_tlisten_look_stalled, NULL},
+	{"listeners that serve children", SL_JOB_ROUND, look_forked, NULL},
+	{"closed listeners", SL_JOB_ROUND, look_staying, staying_due_ns},
+	{"multicast groups", SL_JOB_SECOND, recheck_groups, groups_due_ns},
+	{"devices", SL_JOB_SECOND, sl_devices_look, sl_devices_due_ns},
+	{"policy", SL_JOB_SECOND, check_policy, policy_due_ns},
+	{"policy, soon", SL_JOB_EVENTS, check_policy_if_due, NULL},
+	{"dead connections", SL_JOB_SECOND, reap, reap_due_ns},
+	{"counters of streams", SL_JOB_SECOND, show_streams, NULL},
+	{"sluice flow", SL_JOB_READER, serve_flows, NULL},
+	{"sockets that were given", SL_JOB_ROUND, sl_given_look, given_due_ns},
+	{"letters of children", SL_JOB_ROUND, sl_mail_wake, sl_mail_due_ns},
+	{"connections without a number", SL_JOB_ROUND, sl_heirs_look, heirs_due_ns},
+	{"peers without a way back", SL_JOB_WOKEN, let_strays_pass, NULL},
+};
+
+/* Letters -------------------------------------------------------------------------------------- */
+
+static enum sl_letter_use use_of(const struct sl_sock *sk)
+{
+	return sl_tlisten_is_shared(sk) ? SL_USE_ACCEPT : SL_USE_ANY;
+}
+
+static void follow(struct sl_sock *sk, enum sl_letter_use use)
+{
+	if (!sl_tlisten_is_shared(sk))
+		use = SL_USE_ANY;
+	if (use == SL_USE_SHARE && sl_tlisten_share(sk))
+		return;
+	if (use == SL_USE_SHARE)
+		sk->heir = true;
+	if (use == SL_USE_ACCEPT)
+		sl_tlisten_for_others(sk);
+	sl_sock_kernel(sk, SL_REASON_FORKED);
+}
+
+static const struct sl_mail_ops letters = {
+	.use_of = use_of,
+	.follow = follow,
+	.left = sl_heirs_look_now,
+	.send = sl_heirs_send,
+	.receive = sl_heirs_receive,
+};
+
+void sl_jobs_set(void)
+{
+	sl_keeper_set_jobs(jobs, sl_array_len(jobs));
+	sl_mail_set_ops(&letters);
+}

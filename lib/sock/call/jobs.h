@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the lower rooms call of the upper ones: the keeper's jobs, letters, the kinds of sockets. */
+#ifndef SL_JOBS_H
+#define SL_JOBS_H
+
+/* Gives the tables to the rooms that use them. Once, before the first start. */
+void sl_jobs_set(void);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the kernel has for the shadows: data, connections, errors. */
+#ifndef SL_SHADOW_H
+#define SL_SHADOW_H
+
+#include "base/base.h"
+
+struct sl_sock;
+
+/* The keeper looks at fd for sk from now on: the shadow, or another descriptor that brings
+ * something for the socket. */
+void sl_shadow_watch(const struct sl_sock *sk, int fd);
+/* Before fd is closed while another process has the socket: the kernel would keep telling us. */
+void sl_shadow_unwatch(int fd);
+/* Notes what the kernel has for the shadows now, and tells their waiters; any thread, no lane held.
+ * One system call. */
+void sl_shadow_look(void);
+
+/* An error came back for the shadow: perhaps a new path MTU, which makes no other event. No lane
+ * held. */
+void sl_sock_path_again(struct sl_sock *sk);
+void sl_sock_take_error(struct sl_sock *sk); /* the same where a call is about to take it */
+/* The last error that came back for the shadow (ICMP) is told by the next call, once: -errno or 0.
+ */
+int sl_sock_pending_error(struct sl_sock *sk, int fd);
+
+/* The set of the shadows: after sl_keeper_open(), before the first socket. 0 or -EMFILE. */
+int sl_shadow_open(void);
+/* The start has failed, the keeper has ended, or this is a child after fork. */
+void sl_shadow_close(void);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Peers whose segments do not come by our devices, or that we cannot answer by them.
+ *
+ * Theory of operation: the keeper finds connections whose segments the kernel gets (move/stray.c)
+ * and remembers their peers here for a while: what connects to them meanwhile is the kernel's at
+ * once. Peers that we cannot answer are noted here for the keeper. */
+#include "base/clock.h"
+#include "net/rtnl.h"
+#include "sock/stream/tconn.h"
+
+#define PEERS   64
+#define PEER_NS 60000000000ull /* routes change: it is tried again */
+
+/* Written by the keeper; connect() reads it. */
+static struct peer {
+	uint64_t hash, until_ns;
+} peers[PEERS];
+static bool any;
+
+#define ASKED_MAX 64
+static struct sl_lock asked_lock; /* a leaf */
+static struct sl_tcp_key asked[ASKED_MAX];
+static unsigned nasked;
+
+/* Peers that are remembered ---------------------------------------------------------------------
+ */
+
+static uint64_t hash_of(const struct sl_addr *local, const struct sl_addr *remote)
+{
+	return sl_addr_mix(sl_addr_mix(1, local), remote);
+}
+
+static struct peer *peer_at(uint64_t hash)
+{
+	return &peers[hash >> 58 & (PEERS - 1)];
+}
+
+void sl_strays_remember(const struct sl_tcp_key *k)
+{
+	uint64_t h = hash_of(&k->local, &k->remote);
+	struct peer *p = peer_at(h);
+
+	sl_store(&p->hash, h);
+	sl_store(&p->until_ns, sl_now_ns() + PEER_NS);
+	sl_store(&any, true);
+}
+
+bool sl_strays_from(const struct sl_addr *local, const struct sl_addr *remote)
+{
+	const struct peer *p;
+	uint64_t h;
+
+	if (sl_likely(!sl_load(&any)))
+		return false;
+	h = hash_of(local, remote);
+	p = peer_at(h);
+	return sl_load(&p->hash) == h && sl_now_ns() < sl_load(&p->until_ns);
+}
+
+/* Peers that have no way back -------------------------------------------------------------------
+ */
+
+void sl_strays_asks(const struct sl_tcp_key *key)
+{
+	bool first;
+
+	if (!sl_lock(&asked_lock))
+		return;
+	first = !nasked;
+	if (nasked < ASKED_MAX)
+		asked[nasked++] = *key;
+	sl_unlock(&asked_lock);
+	if (first)
+		sl_rtnl_wake();
+}
+
+bool sl_strays_take_asked(struct sl_tcp_key *key)
+{
+	bool any_left;
+
+	if (!sl_load(&nasked) || !sl_lock(&asked_lock))
+		return false;
+	any_left = nasked > 0;
+	if (any_left)
+		*key = asked[--nasked];
+	sl_unlock(&asked_lock);
+	return any_left;
+}
