@@ -11,17 +11,31 @@
 #include "net/rtnl.h"
 #include "sock/core/sock.h"
 #include "sock/proc/keeper.h"
+#include "sock/stream/tconn.h"
 
 struct offer {
 	uint32_t ifindex;
 	bool refused; /* some sockets were busy */
 };
 
+/* connect() holds `slow` while it waits for ARP/ND, which this thread (the keeper) resolves: to wait
+ * for the lock here would deadlock. False: the socket is busy. */
+static bool claim_on(struct sl_sock *sk, uint32_t ifindex)
+{
+	if (!sl_trylock(&sk->slow))
+		return false;
+	if (sk->nfds && sk->state == SL_STATE_OFFLOADED && !sl_sock_is_connected_udp(sk) &&
+	    sk->slot != SL_NO_SLOT && !sk->conn && !(sk->lsn && sk->lsn->draining))
+		sl_sock_claim_device(sk, ifindex);
+	sl_unlock(&sk->slow);
+	return true;
+}
+
 static void socket_device_up(struct sl_sock *sk, void *arg)
 {
 	struct offer *o = arg;
 
-	if (sl_load(&sk->state) != SL_STATE_KERNEL && !sl_sock_device_up(sk, o->ifindex))
+	if (sl_load(&sk->state) != SL_STATE_KERNEL && !claim_on(sk, o->ifindex))
 		o->refused = true;
 }
 

@@ -7,6 +7,7 @@
 #include "sock/call/devices.h"
 #include "sock/core/mail.h"
 #include "sock/core/sock.h"
+#include "sock/core/sock_ops.h"
 #include "sock/move/heirs.h"
 #include "sock/proc/keeper.h"
 #include "sock/stream/tconn.h"
@@ -146,8 +147,70 @@ static const struct sl_mail_ops letters = {
 	.receive = sl_heirs_receive,
 };
 
+/* Streams --------------------------------------------------------------------------------------
+ */
+
+static void stream_left(struct sl_sock *sk, struct sl_lane *lane, bool keep_queue)
+{
+	if (sk->errq)
+		sl_errq_unmark(sk->errq, &lane->frames);
+}
+
+static bool stream_needs_kernel(struct sl_sock *sk)
+{
+	if (sk->lsn)
+		sk->lsn->others = true;
+	return sk->state == SL_STATE_OFFLOADED;
+}
+
+static bool stream_stays(struct sl_sock *sk)
+{
+	return sk->lsn && sl_tlisten_stay(sk);
+}
+
+static void stream_close(struct sl_sock *sk, int fd)
+{
+	sl_tcp_sock_stat(sk);
+	sl_tcp_sock_close(sk, fd);
+}
+
+static void stream_ended(struct sl_sock *sk)
+{
+	sl_heirs_drop(sk);
+	sl_tlisten_closed(sk);
+}
+
+static uint32_t stream_counts_from(const struct sl_sock *sk, bool next)
+{
+	return !sk->conn ? 0 : next ? sk->conn->tcp.write_seq : sk->conn->tcp.snd_una;
+}
+
+static bool stream_child(struct sl_sock *sk)
+{
+	sl_heirs_child(sk);
+	if (sl_sock_stays(sk) || sk->parked)
+		return false;
+	sk->heir |= sk->lsn || sl_tlisten_is_shared(sk);
+	return sl_inherit_wants(sk);
+}
+
+/* A listener is a stream, too; sk->lsn tells. */
+static const struct sl_sock_ops stream_ops = {
+	.to_kernel = sl_tcp_sock_kernel,
+	.left = stream_left,
+	.parks = sl_heirs_park,
+	.needs_kernel = stream_needs_kernel,
+	.stays = stream_stays,
+	.close = stream_close,
+	.ended = stream_ended,
+	.count_from = stream_counts_from,
+	.child = stream_child,
+};
+
 void sl_jobs_set(void)
 {
+	sl_sock_set_ops(&sl_dgram_ops, &stream_ops);
+	sl_sock_on_use = sl_inherit_used;
 	sl_keeper_set_jobs(jobs, sl_array_len(jobs));
 	sl_mail_set_ops(&letters);
 }

@@ -348,30 +348,37 @@ void sl_fork_end(void)
 	after_fork();
 }
 
+/* What each room forgets in a child: descriptors, threads and memory are the parent's. */
+static void (*const in_child_parts[])(void) = {
+	sl_stack_child, /* first: the others find no lane any more */
+	sl_broker_child,
+	sl_net_child,
+	sl_keeper_child,
+	sl_shadow_close,
+	sl_mail_child,       /* the child keeps its end; before the sockets, which are told of it */
+	sl_sock_table_child, /* before the objects that sockets point to */
+	sl_claims_child,
+	sl_mcast_child,
+	sl_policy_child,
+	sl_given_child,
+	sl_inherit_child,
+	sl_tconn_child,
+	sl_hand_back_child,
+	sl_tlisten_child,
+	sl_tlisten_share_child,
+	sl_tlisten_stay_child,
+	sl_bell_child,
+	sl_stranger_child,
+	sl_epoll_fork_child,
+	sl_stats_child,
+	sl_fd_child, /* last but one: the parts before have closed what is ours */
+	sl_devices_child,
+};
+
 static void start_child(void)
 {
-	sl_stack_child();
-	sl_broker_child();
-	sl_net_child();
-	sl_keeper_child();
-	sl_shadow_close();
-	sl_mail_child();
-	sl_sock_table_child();
-	sl_claims_child();
-	sl_mcast_child();
-	sl_policy_child();
-	sl_given_child();
-	sl_inherit_child();
-	sl_tconn_child();
-	sl_tlisten_child();
-	sl_tlisten_share_child();
-	sl_tlisten_stay_child();
-	sl_bell_child();
-	sl_stranger_child();
-	sl_epoll_fork_child();
-	sl_stats_child();
-	sl_fd_child();
-	sl_devices_child();
+	for (unsigned i = 0; i < sl_array_len(in_child_parts); i++)
+		in_child_parts[i]();
 	/* The next socket starts it again, where a daemon is there for that. */
 	sl_up_state = -ECHILD;
 }

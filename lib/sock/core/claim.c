@@ -112,7 +112,7 @@ void sl_sock_claims_forget(uint32_t ifindex)
 	sl_sock_for_each(forget, &ifindex);
 }
 
-static struct sl_port *without_link(struct sl_sock *sk)
+struct sl_port *sl_sock_without_link(const struct sl_sock *sk)
 {
 	struct sl_port *p, *found = NULL;
 
@@ -123,17 +123,7 @@ static struct sl_port *without_link(struct sl_sock *sk)
 			found = p;
 	}
 	sl_unlock(&claims_lock);
-	return found || !sl_sock_is_udp(sk) ? found : sl_mcast_without_link(sk);
-}
-
-void sl_sock_wait_links(struct sl_sock *sk, int flags)
-{
-	struct sl_port *p;
-
-	if (sk->nonblock || flags & MSG_DONTWAIT)
-		return;
-	while ((p = without_link(sk)))
-		sl_port_wait_link(p);
+	return found;
 }
 
 void sl_sock_unclaim(struct sl_sock *sk)

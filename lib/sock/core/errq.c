@@ -12,7 +12,8 @@
 #include "base/heap.h"
 #include "base/sys.h"
 #include "sock/core/cmsg.h"
-#include "sock/stream/tconn.h"
+#include "sock/core/sock.h"
+#include "sock/core/sock_ops.h"
 #include "stack/pace.h"
 
 #ifndef SO_TIMESTAMPING_OLD
@@ -51,15 +52,13 @@ bool sl_errq_make(struct sl_sock *sk)
 	return true;
 }
 
-/* A stream's bytes are numbered from the first unacknowledged one; with OPT_ID_TCP from the next
- * one written. */
 static void start_count(struct sl_sock *sk, uint32_t flags)
 {
+	const struct sl_sock_ops *ops = sl_sock_ops(sk);
 	struct sl_errq *q = sk->errq;
 
-	q->key = q->os_next = q->os_offset = 0;
-	if (!sl_sock_is_udp(sk) && sk->conn)
-		q->key = flags & SL_TS_OPT_ID_TCP ? sk->conn->tcp.write_seq : sk->conn->tcp.snd_una;
+	q->os_next = q->os_offset = 0;
+	q->key = ops->count_from ? ops->count_from(sk, flags & SL_TS_OPT_ID_TCP) : 0;
 }
 
 bool sl_errq_set(struct sl_sock *sk, uint32_t flags)
@@ -270,7 +269,7 @@ void sl_errq_posted(struct sl_sock *sk, struct sl_leg *leg, const struct sl_tx_d
  */
 
 /* The stamps that a message asks for: by its control messages if they say so, else `flags`. */
-static uint32_t asked_by(const struct msghdr *msg, uint32_t flags, bool *own)
+uint32_t sl_errq_asked_by(const struct msghdr *msg, uint32_t flags, bool *own)
 {
 	struct msghdr m = *msg;
 
@@ -285,52 +284,6 @@ static uint32_t asked_by(const struct msghdr *msg, uint32_t flags, bool *own)
 	return flags;
 }
 
-/* __sock_cmsg_send(): of the socket's level what is not known is an error. */
-static bool is_known(const struct cmsghdr *c)
-{
-	if (c->cmsg_level != SOL_SOCKET)
-		return true;
-	switch (c->cmsg_type) {
-	case SO_TIMESTAMPING_OLD:
-	case SO_TIMESTAMPING_NEW:
-		return c->cmsg_len == CMSG_LEN(sizeof(uint32_t));
-	case SO_MARK:
-	case SO_PRIORITY:
-	case SO_TXTIME:
-	case SCM_RIGHTS:
-	case SCM_CREDENTIALS:
-		return true;
-	}
-	return false;
-}
-
-int sl_errq_asks(struct sl_sock *sk, const struct msghdr *msg)
-{
-	uint32_t set = sl_errq_flags(sk) & SL_TS_RECORD, flags;
-	struct msghdr m = msg ? *msg : (struct msghdr){0};
-	struct sl_lane *lane;
-	struct sl_leg *leg;
-	bool own = false, ok, by_os;
-
-	if (!msg || !msg->msg_controllen)
-		return (int)set;
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
-		if (c->cmsg_len < CMSG_LEN(0) || !is_known(c))
-			return -EINVAL;
-	flags = asked_by(msg, set, &own);
-	if (own || flags & ~(uint32_t)SL_TS_RECORD)
-		return -EINVAL;
-	if (!flags || !sl_sock_lock(sk, &lane))
-		return 0;
-	ok = sl_errq_make(sk);
-	leg = flags & SOF_TIMESTAMPING_TX_HARDWARE && sk->conn ? sl_tconn_leg(sk->conn) : NULL;
-	by_os = leg && sl_errq_is_os(leg);
-	sl_lane_unlock(lane);
-	if (by_os)
-		sl_sock_kernel(sk, SL_REASON_OPTION);
-	return ok ? (int)flags : 0;
-}
-
 void sl_errq_sent_by_os(struct sl_sock *sk, const struct msghdr *msg)
 {
 	struct sl_errq *q = sk->errq;
@@ -339,7 +292,7 @@ void sl_errq_sent_by_os(struct sl_sock *sk, const struct msghdr *msg)
 	bool own = false;
 
 	if (msg && msg->msg_controllen)
-		flags = asked_by(msg, flags, &own);
+		flags = sl_errq_asked_by(msg, flags, &own);
 	if (!q || !(flags & OF_DATAGRAM) || !sl_sock_lock(sk, &lane))
 		return;
 	q->os_own |= own;
@@ -488,7 +441,6 @@ void sl_errq_fini(struct sl_sock *sk, struct sl_frames *cache)
 	for (; q->n; sl_store(&q->n, q->n - 1), q->head++)
 		if (q->sent[q->head % SL_ERRQ_SIZE].frame != SL_NO_FRAME)
 			sl_frame_put(cache, q->sent[q->head % SL_ERRQ_SIZE].frame);
-	sl_errq_unmark(q, cache);
 	for (uint32_t i = 0; i < SL_ERRQ_WAIT; i++)
 		if (q->waiting >> i & 1 && q->sent[SL_ERRQ_SIZE + i].frame != SL_NO_FRAME)
 			sl_frame_put(cache, q->sent[SL_ERRQ_SIZE + i].frame);

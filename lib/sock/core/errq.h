@@ -127,7 +127,10 @@ void sl_errq_acked(struct sl_tconn *c); /* snd_una has moved */
 void sl_errq_unmark(struct sl_errq *q, struct sl_frames *cache);
 /* The connection is the kernel's, which has the socket's options but OPT_ID. */
 void sl_errq_to_kernel(struct sl_sock *sk, uint32_t write_seq);
-/* The stamps that a call asks for, by the socket's setting or by its control messages. -EINVAL: a
+/* The stamps that a message asks for: by its control messages if they say so, else `flags`; *own is
+ * set if it brings a number of its own. */
+uint32_t sl_errq_asked_by(const struct msghdr *msg, uint32_t flags, bool *own);
+/* errq_tcp.c: the stamps that a call asks for, by the socket's setting or by its control messages. -EINVAL: a
  * control message that streams do not take. */
 int sl_errq_asks(struct sl_sock *sk, const struct msghdr *msg);
 

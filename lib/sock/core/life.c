@@ -5,7 +5,6 @@
  * touches; `slow`, which is taken first, orders the calls that change names, claims and
  * memberships.
  */
-#include "sock/move/heirs.h"
 #include "sock/core/sock.h"
 
 #include <errno.h>
@@ -16,16 +15,28 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "net/ipconf.h"
-#include "sluice.h"
-#include "sock/call/start.h"
 #include "sock/core/errq.h"
-#include "sock/stream/tconn.h"
+#include "sock/core/sock_ops.h"
 
 #ifndef SO_NETNS_COOKIE
 #define SO_NETNS_COOKIE 71
 #endif
 
 uint32_t sl_forks;
+void (*sl_sock_on_use)(struct sl_sock *sk, bool sends);
+
+static const struct sl_sock_ops *dgram_ops, *stream_ops;
+
+void sl_sock_set_ops(const struct sl_sock_ops *dgram, const struct sl_sock_ops *stream)
+{
+	dgram_ops = dgram;
+	stream_ops = stream;
+}
+
+const struct sl_sock_ops *sl_sock_ops(const struct sl_sock *sk)
+{
+	return sk->proto == IPPROTO_UDP ? dgram_ops : stream_ops;
+}
 
 int sl_sock_shadow(const struct sl_sock *sk)
 {
@@ -45,14 +56,6 @@ bool sl_sock_is(const struct sl_sock *sk, int fd)
 }
 
 /* New ------------------------------------------------------------------------------------------ */
-
-static void on_data(struct sl_udp *u)
-{
-	struct sl_sock *sk = sl_container_of(u, struct sl_sock, udp);
-
-	if (!sl_list_empty(&sk->watches))
-		sl_sock_notify(sk, EPOLLIN | EPOLLRDNORM);
-}
 
 static uint32_t inode_of(int fd)
 {
@@ -86,36 +89,6 @@ void sl_sock_show(struct sl_sock *sk)
 	fill_stats(sk);
 }
 
-/* SLUICE_TX_MC_LOOPBACK=0: the shadow, too, sends without. Each family has a flag of its own. */
-static void no_loop(const struct sl_sock *sk)
-{
-	int off = 0;
-
-	sl_sys_setsockopt(sk->fd, IPPROTO_IP, IP_MULTICAST_LOOP, &off, sizeof(off));
-	if (sk->family == AF_INET6)
-		sl_sys_setsockopt(sk->fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, &off, sizeof(off));
-}
-
-/* Sets up the fields that only a datagram socket has. 0 or -ENOSPC. */
-static int start_udp(struct sl_sock *sk)
-{
-	int slot = sl_slot_new();
-
-	if (slot < 0)
-		return slot;
-	sk->slot = (uint32_t)slot;
-	sk->udp.stats = sk->stats;
-	sk->udp.on_data = on_data;
-	sk->mc_all = true;
-	sk->mc_loop = sl_settings.tx_mc_loopback;
-	if (!sk->mc_loop)
-		no_loop(sk);
-	sk->mc_ttl = 1;
-	sl_sock_read_options(sk);
-	sl_slot_set(sk->slot, SL_SLOT_UDP, &sk->udp);
-	return 0;
-}
-
 struct sl_sock *sl_sock_new(int fd, int family, int type, int proto)
 {
 	struct sl_sock *sk = sl_sock_alloc(proto);
@@ -133,7 +106,7 @@ struct sl_sock *sl_sock_new(int fd, int family, int type, int proto)
 	sk->rcvlowat = 1;
 	sk->linger_ms = -1;
 	sk->pmtudisc = sl_ip_pmtudisc() & 7;
-	if (proto == IPPROTO_UDP && start_udp(sk) < 0)
+	if (sl_sock_ops(sk)->start && sl_sock_ops(sk)->start(sk) < 0)
 		goto free;
 	fill_stats(sk);
 	if (sl_fdtab_set(fd, SL_FD_SOCK, sk) < 0)
@@ -166,49 +139,7 @@ bool sl_sock_same_netns(int fd)
 	return sl_load(&first) == cookie;
 }
 
-/* The protocol, if we can offload it: IPPROTO_UDP or IPPROTO_TCP; else 0. */
-static int protocol_of(int type, int protocol)
-{
-	if (type == SOCK_DGRAM && (protocol == 0 || protocol == IPPROTO_UDP))
-		return IPPROTO_UDP;
-	if (type == SOCK_STREAM && (protocol == 0 || protocol == IPPROTO_TCP))
-		return IPPROTO_TCP;
-	return 0;
-}
-
-/* In the network namespace that we mirror. */
-SL_API
-int sl_socket(int domain, int type, int protocol)
-{
-	int proto = protocol_of(type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC), protocol);
-	int fd = sl_sys_socket(domain, type, protocol), one = 1;
-
-	if (fd < 0 || (domain != AF_INET && domain != AF_INET6) || !proto)
-		return fd;
-	if (sl_start() < 0 || (proto == IPPROTO_TCP && !sl_settings.tcp))
-		return fd;
-	if (!sl_settings.offloaded_sockets || !sl_sock_same_netns(fd)) {
-		sl_stats->not_offloaded++;
-		return fd;
-	}
-	if (proto == IPPROTO_TCP && sl_settings.tcp_nodelay)
-		(void)sl_sys_setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
-	if (!sl_sock_new(fd, domain, type, proto))
-		sl_warn_once("sock", "too many sockets: new ones stay with the kernel");
-	return fd;
-}
-
 /* Hand back and close ------------------------------------------------------------------------ */
-
-static void leave_udp(struct sl_sock *sk, struct sl_lane *lane, bool keep_queue)
-{
-	sl_list_del(&sk->blocked);
-	sl_store(&sk->tx_blocked, false);
-	sl_sock_pace_end(sk, keep_queue);
-	if (!keep_queue)
-		sl_udp_fini(&sk->udp, &lane->frames);
-	sk->path.d = NULL;
-}
 
 /* Leaves the lane: watchers are told, packets under way go stale. */
 static void leave(struct sl_sock *sk, uint32_t event, bool keep_queue)
@@ -221,23 +152,14 @@ static void leave(struct sl_sock *sk, uint32_t event, bool keep_queue)
 		sl_slot_free(sk->slot);
 	sk->slot = SL_NO_SLOT;
 	sl_sock_notify(sk, event);
-	if (sl_sock_is_udp(sk))
-		leave_udp(sk, lane, keep_queue);
+	sl_sock_ops(sk)->left(sk, lane, keep_queue);
 	if (event == SL_READY_GONE)
 		sl_errq_fini(sk, &lane->frames);
-	else if (sk->errq)
-		sl_errq_unmark(sk->errq, &lane->frames);
 	if (lane != &sl_limbo)
 		__atomic_fetch_sub(&lane->users, 1, __ATOMIC_RELAXED);
 	if (!keep_queue)
 		sl_store_release(&sk->lane, &sl_limbo);
 	sl_lane_unlock(lane);
-}
-
-static void stop_claims(struct sl_sock *sk)
-{
-	sl_mcast_forget(sk);
-	sl_sock_unclaim(sk);
 }
 
 /* Takes late packets of the flow before the slot closes. requeue: the socket has a reader that does
@@ -251,7 +173,7 @@ static void take_late(struct sl_sock *sk, bool requeue)
 	sl_lane_turn_locked(lane);
 	sl_store(&sk->state, SL_STATE_KERNEL);
 	if (requeue)
-		sl_sock_requeue(sk, lane);
+		sl_sock_ops(sk)->requeue(sk, lane);
 	sl_lane_unlock(lane);
 }
 
@@ -259,9 +181,7 @@ static void take_late(struct sl_sock *sk, bool requeue)
  * descriptor stays ours, in state KERNEL, and every call but receive passes through. */
 static void to_kernel(struct sl_sock *sk, enum sl_reason reason, bool requeue)
 {
-	if (sk->proto == IPPROTO_UDP)
-		stop_claims(sk);
-	else if (!sl_tcp_sock_kernel(sk, reason))
+	if (!sl_sock_ops(sk)->to_kernel(sk, reason))
 		return;
 	sk->stats->reason = reason;
 	sk->stats->state = SL_STATE_KERNEL;
@@ -292,10 +212,8 @@ void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
 	if (sk->state == SL_STATE_KERNEL && reason == SL_REASON_PASSED)
 		sk->stats->reason = reason;
 	sl_unlock(&sk->slow);
-	if (moved && sk->proto == IPPROTO_UDP) {
-		sl_siblings_yield(sk);
-		sl_mcast_recheck();
-	}
+	if (moved && sl_sock_ops(sk)->moved)
+		sl_sock_ops(sk)->moved(sk);
 }
 
 void sl_sock_kernel_of(struct sl_sock *sk, const void *what, enum sl_reason reason)
@@ -305,6 +223,16 @@ void sl_sock_kernel_of(struct sl_sock *sk, const void *what, enum sl_reason reas
 	    (sl_load(&sk->conn) == what || sl_load(&sk->lsn) == what))
 		to_kernel(sk, reason, false);
 	sl_unlock(&sk->slow);
+}
+
+int sl_fd_hand_back(int fd)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+
+	if (!sk)
+		return -EBADF;
+	sl_sock_kernel(sk, SL_REASON_PASSED);
+	return sl_load(&sk->state) == SL_STATE_OFFLOADED ? -EBUSY : 0;
 }
 
 bool sl_sock_wait_moved(struct sl_sock *sk)
@@ -347,12 +275,11 @@ static bool is_watched(const struct sl_sock *sk)
 	return sk->proto == IPPROTO_UDP || sk->lsn;
 }
 
-/* A stream that a child has goes on, and only the kernel can let both use it. slow held. */
-static void leave_to_others(struct sl_sock *sk)
+void sl_sock_leave_to_others(struct sl_sock *sk)
 {
-	if (sk->lsn)
-		sk->lsn->others = true;
-	if (sk->proto == IPPROTO_TCP && sk->state == SL_STATE_OFFLOADED)
+	const struct sl_sock_ops *ops = sl_sock_ops(sk);
+
+	if (ops->needs_kernel && ops->needs_kernel(sk))
 		to_kernel(sk, SL_REASON_FORKED, false);
 }
 
@@ -362,12 +289,7 @@ static void end(struct sl_sock *sk, int fd, bool shared)
 	struct sl_lane *lane;
 
 	if (sk->state != SL_STATE_KERNEL) {
-		if (sk->proto == IPPROTO_TCP) {
-			sl_tcp_sock_stat(sk);
-			sl_tcp_sock_close(sk, fd);
-		} else {
-			stop_claims(sk);
-		}
+		sl_sock_ops(sk)->close(sk, fd);
 		/* A child that has it still reads what came for it. */
 		if (shared && sl_sock_is_udp(sk))
 			take_late(sk, true);
@@ -382,35 +304,18 @@ static void end(struct sl_sock *sk, int fd, bool shared)
 	}
 }
 
-/* Nothing stands for it any more; slow is held, and released. */
-static void finish(struct sl_sock *sk, int fd, bool shared)
+void sl_sock_finish(struct sl_sock *sk, int fd, bool shared)
 {
+	const struct sl_sock_ops *ops = sl_sock_ops(sk);
+
 	end(sk, fd, shared);
-	sl_heirs_drop(sk);
-	sl_tlisten_closed(sk);
+	if (ops->ended)
+		ops->ended(sk);
 	sl_stats_sock_free(sk->stats); /* others may count into it still: it stays mapped */
 	sl_unlock(&sk->slow);
-	if (shared)
-		sl_siblings_yield_to_child(sk, fd);
+	if (shared && ops->closed_to_child)
+		ops->closed_to_child(sk, fd);
 	sl_sock_free(sk);
-}
-
-void sl_sock_look_staying(struct sl_sock *sk)
-{
-	int fd;
-
-	if (!sl_sock_stays(sk) || !sl_lock(&sk->slow))
-		return;
-	if (sk->state != SL_STATE_KERNEL)
-		leave_to_others(sk);
-	if (sk->state != SL_STATE_KERNEL && !sl_tlisten_is_alone(sk)) {
-		sl_unlock(&sk->slow);
-		return;
-	}
-	fd = sk->fd;
-	sl_tlisten_stayed(sk);
-	finish(sk, fd, false);
-	sl_sys_close(fd);
 }
 
 void sl_sock_unpark(struct sl_sock *sk)
@@ -421,13 +326,13 @@ void sl_sock_unpark(struct sl_sock *sk)
 		return;
 	fd = sk->fd;
 	sk->parked = false;
-	finish(sk, fd, false);
+	sl_sock_finish(sk, fd, false);
 	sl_sys_close(fd);
 }
 
-/* A descriptor of the socket closes; the last one ends the socket. */
-static void drop_fd(struct sl_sock *sk, int fd)
+void sl_sock_drop_fd(struct sl_sock *sk, int fd)
 {
+	const struct sl_sock_ops *ops = sl_sock_ops(sk);
 	bool shared = sk->forks != sl_load(&sl_forks);
 
 	sl_lock(&sk->slow);
@@ -445,66 +350,14 @@ static void drop_fd(struct sl_sock *sk, int fd)
 		sl_unlock(&sk->slow);
 		return;
 	}
-	if (shared && sl_heirs_park(sk, fd)) {
+	if (shared && ops->parks && ops->parks(sk, fd)) {
 		sl_unlock(&sk->slow);
 		return;
 	}
 	if (shared)
-		leave_to_others(sk);
-	if (shared && sk->lsn && sl_tlisten_stay(sk))
+		sl_sock_leave_to_others(sk);
+	if (shared && ops->stays && ops->stays(sk))
 		sl_unlock(&sk->slow);
 	else
-		finish(sk, fd, shared);
-}
-
-SL_API
-void sl_replace(int fd)
-{
-	uintptr_t w = sl_fdtab_word(fd);
-
-	if ((w & 3) == SL_FD_SOCK) {
-		drop_fd((struct sl_sock *)(w - SL_FD_SOCK), fd);
-	} else if ((w & 3) == SL_FD_EPOLL) {
-		sl_fdtab_clear(fd);
-		sl_epoll_close((struct sl_epoll *)(w - SL_FD_EPOLL));
-	}
-}
-
-/* The number must leave our table before the kernel can give it to another thread. */
-SL_API
-int sl_close(int fd)
-{
-	sl_replace(fd);
-	return sl_sys_close(fd);
-}
-
-SL_API
-void sl_dup_done(int oldfd, int newfd)
-{
-	struct sl_sock *sk = sl_fd_sock(oldfd);
-	struct sl_epoll *ep = sl_fd_epoll(oldfd);
-
-	if (newfd < 0 || newfd == oldfd)
-		return;
-	if (sk) {
-		sl_lock(&sk->slow);
-		if (sl_fdtab_set(newfd, SL_FD_SOCK, sk) == 0)
-			sk->nfds++;
-		sl_unlock(&sk->slow);
-	} else if (ep && sl_fdtab_set(newfd, SL_FD_EPOLL, ep) == 0) {
-		sl_epoll_dup(ep);
-	}
-}
-
-SL_API
-int sl_hand_back(int fd)
-{
-	struct sl_sock *sk = sl_fd_sock(fd);
-	const struct sl_tlisten *l;
-
-	if (!sk)
-		return -EBADF;
-	sl_sock_kernel(sk, SL_REASON_PASSED);
-	l = sl_load_acquire(&sk->lsn);
-	return sl_load(&sk->state) == SL_STATE_OFFLOADED && !(l && l->draining) ? -EBUSY : 0;
+		sl_sock_finish(sk, fd, shared);
 }

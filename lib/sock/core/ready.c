@@ -8,7 +8,6 @@
 #include "base/sys.h"
 #include "sock/core/errq.h"
 #include "sock/core/sock.h"
-#include "sock/stream/tconn.h"
 
 void sl_watch_add(struct sl_sock *sk, struct sl_watch *w)
 {
@@ -38,27 +37,10 @@ void sl_watch_del(struct sl_watch *w)
 	sl_lane_unlock(lane);
 }
 
-uint32_t sl_sock_ready(const struct sl_sock *sk)
-{
-	uint8_t os = sl_load(&sk->os);
-	uint32_t ev;
-
-	if (sk->proto == IPPROTO_TCP)
-		return sl_tcp_sock_ready(sk);
-	ev = sl_unlikely(sl_load(&sk->tx_blocked)) ? 0 : EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND;
-	if (sl_udp_queued(&sk->udp) || (os & SL_OS_IN))
-		ev |= EPOLLIN | EPOLLRDNORM;
-	if (os & SL_OS_ERR || sl_errq_has(sk))
-		ev |= EPOLLERR | (sk->want & SL_WANT_ERR_PRI ? EPOLLPRI : 0);
-	if (sl_unlikely(sk->udp.rx_shut))
-		ev |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP | (sk->tx_shut ? EPOLLHUP : 0);
-	return ev;
-}
-
 uint32_t sl_sock_left(const struct sl_sock *sk)
 {
 	return (sl_sock_queued(sk) ? EPOLLIN | EPOLLRDNORM : 0) |
-	       (sl_tcp_sock_has_errors(sk) ? EPOLLERR : 0);
+	       (sl_load(&sk->zc_done) || sl_errq_has(sk) ? EPOLLERR : 0);
 }
 
 void sl_sock_notify(struct sl_sock *sk, uint32_t events)

@@ -26,11 +26,6 @@ struct sl_watch {
 void sl_watch_add(struct sl_sock *sk, struct sl_watch *w); /* takes the lane's lock */
 void sl_watch_del(struct sl_watch *w);                     /* takes the lane's lock; idempotent */
 
-/* The events that poll(2) would report now (EPOLLIN | EPOLLOUT | EPOLLERR...), without lock or
- * system call. Data that the kernel holds for the shadow counts as soon as the keeper or a call has
- * seen it. */
-uint32_t sl_sock_ready(const struct sl_sock *sk);
-
 /* Tells the watchers; lane's lock held. */
 void sl_sock_notify(struct sl_sock *sk, uint32_t events);
 

@@ -76,6 +76,8 @@ static inline bool sl_iov_is_good(const struct iovec *iov, size_t n)
 	return true;
 }
 
+#define SL_NO_SLOT UINT32_MAX
+
 struct sl_errq;
 struct sl_member;
 struct sl_tconn;
@@ -244,6 +246,26 @@ static inline bool sl_sock_is_connected_udp(const struct sl_sock *sk)
 	return sl_sock_is_udp(sk) && sk->udp.connected;
 }
 
+/* sl_sock.given: the socket may be taken over when it has been used for a while (inherit.c). */
+#define SL_GIVEN_LATER UINT8_MAX
+static inline bool sl_given_is_later(uint8_t given)
+{
+	return given > SL_GIVEN_LATER / 2;
+}
+/* What is to happen when a call uses a socket that may become ours (sl_sock.given): set before the
+ * first start. sends: the call is about to send. No lock held. */
+extern void (*sl_sock_on_use)(struct sl_sock *sk, bool sends);
+static inline void sl_given_look_at(struct sl_sock *sk)
+{
+	if (sl_unlikely(sl_load(&sk->given)))
+		sl_sock_on_use(sk, false);
+}
+static inline void sl_inherit_send(struct sl_sock *sk)
+{
+	if (sl_unlikely(sl_given_is_later(sl_load(&sk->given))))
+		sl_sock_on_use(sk, true);
+}
+
 #define SL_IOV_MAX 1024 /* pieces that one call may have: UIO_MAXIOV */
 
 /* The message's flags for those of preadv2(2) and pwritev2(2), or -errno (net/socket.c:
@@ -293,13 +315,27 @@ void sl_sock_kernel(struct sl_sock *sk, enum sl_reason reason); /* hand back; id
 /* sl_sock_kernel() for a caller that found sk by its connection or listener (`what`): the object
  * may be another socket by now, which accept(2) is just making. */
 void sl_sock_kernel_of(struct sl_sock *sk, const void *what, enum sl_reason reason);
+/* Hands back the socket of that descriptor. 0; -EBADF: it is none of ours; -EBUSY: it cannot go. */
+int sl_fd_hand_back(int fd);
 /* Waits for a connection that is being handed back or taken over. A non-blocking call waits, too:
  * poll(2) may have announced data, and -EAGAIN would contradict it. False: the caller is a signal
  * handler that interrupted the move, and cannot wait. */
 bool sl_sock_wait_moved(struct sl_sock *sk);
-/* The keeper calls it for a closed listener that still finishes handshakes (listen/stay.c): gives
- * new connections to the other processes, and ends the listener when none are left. */
-void sl_sock_look_staying(struct sl_sock *sk);
+/* Stand around a kernel call that moves bytes of the stream. False: the socket is not the kernel's
+ * any more, or the caller's own thread is taking it over; then do not call the second. */
+bool sl_sock_in_kernel(struct sl_sock *sk);
+static inline void sl_sock_out_of_kernel(struct sl_sock *sk)
+{
+	__atomic_fetch_sub(&sk->in_kernel, 1, __ATOMIC_RELEASE);
+}
+
+/* A stream that a child has goes on, and only the kernel can let both use it. slow held. */
+void sl_sock_leave_to_others(struct sl_sock *sk);
+/* A descriptor of the socket closes; the last one ends the socket. The caller closes fd itself. */
+void sl_sock_drop_fd(struct sl_sock *sk, int fd);
+/* Ends a socket for which nothing stands any more; slow is held, and released. fd: its last
+ * descriptor; shared: a child may have it. */
+void sl_sock_finish(struct sl_sock *sk, int fd, bool shared);
 /* Moves our queue into the kernel's, for other processes that have the socket. Lane held. */
 void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane);
 extern uint32_t sl_forks; /* how often the process has forked */
@@ -332,20 +368,26 @@ int sl_sock_read_names(struct sl_sock *sk);
 /* Records the name that the socket has just been bound to. */
 void sl_sock_set_local(struct sl_sock *sk, const struct sl_addr *local, uint16_t port,
 		       uint32_t scope);
+/* True: a socket of another program receives on our port, too; then the kernel must choose. */
+bool sl_sock_is_shared(struct sl_sock *sk);
+/* Claims the endpoints of an unconnected socket; slow held. SL_REASON_NONE: it has them. */
+enum sl_reason sl_sock_claim_endpoints(struct sl_sock *sk);
 /* Claims the endpoints that a TCP socket is about to listen on; slow held. */
 enum sl_reason sl_sock_claim_listener(struct sl_sock *sk);
 /* Moves a new socket from limbo to a lane. */
 bool sl_sock_take_lane(struct sl_sock *sk, uint32_t ifindex);
 /* Binds as the kernel would at the first send. 0 or -errno. */
 int sl_sock_autobind(struct sl_sock *sk);
-/* A device came or changed: claim there too. */
-bool sl_sock_device_up(struct sl_sock *sk, uint32_t ifindex);
+/* Claims an unconnected socket's endpoint on a device that came or changed; slow held. */
+void sl_sock_claim_device(struct sl_sock *sk, uint32_t ifindex);
 uint32_t sl_device_of_addr(const struct sl_addr *addr); /* 0: not ours */
 
 /* claim.c; slow held */
 bool sl_sock_add_claim(struct sl_sock *sk, const struct sl_claim_req *req, const char **why);
 /* The socket's names, on one port. */
 bool sl_sock_claim_on(struct sl_sock *sk, struct sl_port *port, const char **why);
+/* A device of its claims whose link claiming has cost; NULL: none. */
+struct sl_port *sl_sock_without_link(const struct sl_sock *sk);
 void sl_sock_unclaim(struct sl_sock *sk); /* all of them */
 /* A call that blocks waits for links that claiming has cost (stack/restart.c). flags: the call's;
  * slow not held. */
@@ -362,7 +404,25 @@ struct sl_sock_claim *sl_sock_endpoints_take(struct sl_sock *sk);
 void sl_sock_claim_flags(struct sl_sock *sk);
 
 /* core/option.c */
+/* The int that the program gave, or the part of it. */
+static inline int sl_given_int(const void *val, socklen_t len)
+{
+	int v = 0;
+
+	memcpy(&v, val, sl_min((size_t)len, sizeof(v)));
+	return v;
+}
+void sl_sock_want_with(struct sl_sock *sk, uint16_t bit, bool on); /* a bit of sk->want */
+/* SO_RCVTIMEO, SO_SNDTIMEO. False: another option. */
+bool sl_sock_set_timeout(struct sl_sock *sk, int name, const void *val, socklen_t len);
+
+/* dgram/udp_opt.c */
 void sl_sock_read_options(struct sl_sock *sk);
+/* Follows an option that the kernel has set. False: an offloaded socket cannot have it. */
+bool sl_dgram_opt_track(struct sl_sock *sk, int level, int name, const void *val, socklen_t len);
+int sl_dgram_ioctl(struct sl_sock *sk, int fd, unsigned long request, void *arg); /* ioctl(2) */
+
+/* option.c */
 /* getsockopt(2) on the shadow; 0 when that fails. */
 int sl_sock_get_int(const struct sl_sock *sk, int level, int name);
 void sl_sock_read_reuse(struct sl_sock *sk); /* SO_REUSEADDR, SO_REUSEPORT */
@@ -372,6 +432,7 @@ bool sl_sock_set_stamps(struct sl_sock *sk, int name, int v);
 /* pace.c: SO_MAX_PACING_RATE. As setsockopt(2) and getsockopt(2); get: -EREMOTE, the kernel knows.
  */
 int sl_sock_pace_set(struct sl_sock *sk, int fd, const void *val, socklen_t len);
+void sl_sock_pace(struct sl_sock *sk); /* a datagram socket's rate has changed */
 int sl_sock_pace_get(const struct sl_sock *sk, void *val, const socklen_t *len);
 struct sl_pace_ask sl_sock_pace_ask(const struct sl_sock *sk); /* what was set */
 /* The socket leaves its lane, which is held. flush: the kernel sends from now on, after the
@@ -430,7 +491,6 @@ void sl_sock_on_room(struct sl_list *entry); /* frames came back: may a blocked 
 
 /* policy.c: connections follow changes of rules, devices and routes. */
 void sl_policy_now(void);    /* a device has changed: look soon */
-void sl_policy_await(void);  /* a connection begins without a neighbour */
 bool sl_policy_is_due(void); /* that was said */
 void sl_policy_check(void);  /* the keeper's; no lock held */
 bool sl_policy_waits(void);  /* true: call sl_policy_check() again, even without an event */
@@ -438,29 +498,14 @@ void sl_policy_stop(void);   /* the ports are going */
 void sl_policy_child(void);  /* after fork, in the child */
 /* stray.c: hands back connections whose segments reach the kernel. The number; keeper only. */
 uint32_t sl_strays_look(void);
-/* True: a connection between these two addresses strayed lately. */
-bool sl_strays_from(const struct sl_addr *local, const struct sl_addr *remote);
-/* Tells the keeper of a peer whose SYN we cannot answer (no way back). Lane held. */
-void sl_strays_asks(const struct sl_tcp_key *key);
 void sl_strays_let_pass(void); /* the keeper lets such peers' flows pass to the kernel */
 
 /* given.c */
+void sl_given_call(struct sl_sock *sk); /* a call is about to use it; no lock held */
 /* The kernel's connection or listener becomes ours: as sl_tcp_sock_take_over(). */
 int sl_sock_take(struct sl_sock *sk, bool given);
 /* Asks for sl_sock_take() as soon as no other process has the socket. No lock held. */
 void sl_sock_want(struct sl_sock *sk);
-/* Call before a call on a socket that is still the kernel's; no lock held. */
-void sl_given_call(struct sl_sock *sk);
-#define SL_GIVEN_LATER UINT8_MAX /* when it has been used for a while: inherit.c */
-static inline bool sl_given_is_later(uint8_t given)
-{
-	return given > SL_GIVEN_LATER / 2;
-}
-static inline void sl_given_look_at(struct sl_sock *sk)
-{
-	if (sl_unlikely(sl_load(&sk->given)))
-		sl_given_call(sk);
-}
 /* For the keeper: when to call sl_given_look() next, 0: never. */
 uint64_t sl_given_due_ns(void);
 void sl_given_look(uint64_t now_ns);
@@ -470,13 +515,8 @@ void sl_given_child(void);
 /* After fork, in the child. True: watch this stream of the kernel's here. */
 bool sl_inherit_wants(const struct sl_sock *sk);
 void sl_inherit_child(void);
-/* A call on a socket whose `given` is SL_GIVEN_LATER. sends: the call is about to send. */
-void sl_inherit_call(struct sl_sock *sk, bool sends);
-static inline void sl_inherit_send(struct sl_sock *sk)
-{
-	if (sl_unlikely(sl_given_is_later(sl_load(&sk->given))))
-		sl_inherit_call(sk, true);
-}
+/* sl_sock_on_use: a call uses a socket that may become ours. */
+void sl_inherit_used(struct sl_sock *sk, bool sends);
 /* The kernel accepted a connection of a listener of ours: perhaps children serve those. */
 void sl_inherit_accepted(const struct sl_sock *listener, int fd, int flags);
 

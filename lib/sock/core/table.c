@@ -8,9 +8,9 @@
 
 #include "base/reserve.h"
 #include "base/sys.h"
-#include "sock/move/heirs.h"
 #include "sock/core/sock.h"
-#include "sock/stream/tconn.h"
+#include "sock/core/errq.h"
+#include "sock/core/sock_ops.h"
 
 #define MAX_SOCKS (1u << 20)
 
@@ -26,13 +26,6 @@
 #define TCP_STRIDE   offsetof(struct sl_sock, udp)
 #define TCP_ENDS(sk) ((void)(sk))
 #endif
-
-/* The memory of a TCP connection at rest: its block, its socket, its slot, with the link, and its
- * place in the table of descriptors. */
-_Static_assert(sizeof(struct sl_tconn) + offsetof(struct sl_sock, udp) + sizeof(struct sl_slot) +
-			       sizeof(uint32_t) + sizeof(uintptr_t) <=
-		       1024,
-	       "a connection at rest is to cost 1 KiB at most");
 
 struct slab {
 	struct sl_reserve room;
@@ -229,17 +222,15 @@ static bool is_kernels_alone(const struct sl_sock *sk)
 
 static void child_sock(struct sl_sock *sk, void *arg)
 {
-	bool later;
+	const struct sl_sock_ops *ops = sl_sock_ops(sk);
+	bool later = ops->child && ops->child(sk);
 
-	sl_heirs_child(sk);
 	if (sl_sock_stays(sk) || sk->parked) { /* the parent's alone */
 		sl_sys_close(sk->fd);
 		sk->parked = false;
 		sk->nfds = 0;
 		return;
 	}
-	sk->heir |= sk->lsn || sl_tlisten_is_shared(sk);
-	later = sl_inherit_wants(sk);
 	if (is_kernels_alone(sk) && !later) {
 		sl_fdtab_clear(sk->fd);
 		sk->nfds = 0;

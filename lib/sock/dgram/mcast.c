@@ -533,6 +533,5 @@ int sl_mcast_setsockopt(struct sl_sock *sk, int level, int name, const void *val
 		gather_sockets(sk);
 	}
 	sl_unlock(&sk->slow);
-	sl_sock_wait_links(sk, 0);
 	return err;
 }

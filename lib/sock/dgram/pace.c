@@ -68,8 +68,7 @@ static bool is_same(const struct sl_pace_ask *a, const struct sl_pace_ask *b)
 	       a->packet_bytes == b->packet_bytes;
 }
 
-/* The rate of a datagram socket. */
-static void pace(struct sl_sock *sk)
+void sl_sock_pace(struct sl_sock *sk)
 {
 	struct sl_pace_ask ask = sl_sock_pace_ask(sk), was;
 	struct sl_lane *lane;
@@ -100,12 +99,6 @@ int sl_sock_pace_set(struct sl_sock *sk, int fd, const void *val, socklen_t len)
 	sk->pace_three = three;
 	sk->pace_burst = v.max_burst_sz;
 	sk->pace_packet = v.typical_pkt_sz;
-	if (sk->state == SL_STATE_KERNEL)
-		return 0;
-	if (sl_sock_is_udp(sk))
-		pace(sk);
-	else
-		sl_tcp_opt_track(sk, SOL_SOCKET, SO_MAX_PACING_RATE);
 	return 0;
 }
 

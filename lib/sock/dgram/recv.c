@@ -11,13 +11,12 @@
 #include "base/clock.h"
 #include "base/settings.h"
 #include "base/sys.h"
-#include "sluice.h"
 #include "sock/core/block.h"
 #include "sock/core/cmsg.h"
 #include "sock/core/errq.h"
 #include "sock/core/sock.h"
 #include "sock/core/spin.h"
-#include "sock/stream/tconn.h"
+#include "sock/dgram/recv.h"
 
 #define OS_HOT 100000 /* empty polls for which the kernel is looked at after it had data */
 
@@ -28,14 +27,6 @@
 /* Flags for which the kernel has something else than a datagram: the error queue, and EINVAL. Those
  * that we do not know udp_recvmsg() does not know, either (MSG_OOB is one of them). */
 #define OS_FLAGS (MSG_ERRQUEUE | (int)MSG_CMSG_COMPAT)
-
-/* Arguments common to all receive calls. */
-struct rx_req {
-	const struct iovec *iov;
-	size_t niov;
-	struct msghdr *msg; /* NULL: no name, no control */
-	int flags;
-};
 
 /* Our queue ------------------------------------------------------------------------------------ */
 
@@ -59,7 +50,7 @@ static size_t scatter(const struct iovec *iov, size_t niov, size_t skip, const u
 	return done;
 }
 
-static SL_APART size_t put_pieces(const struct rx_req *r, size_t skip, const struct sl_dgram *d)
+static SL_APART size_t put_pieces(const struct sl_rx_req *r, size_t skip, const struct sl_dgram *d)
 {
 	struct sl_piece piece[SL_RX_BUFS];
 	unsigned n = sl_dgram_pieces(d, piece);
@@ -71,7 +62,7 @@ static SL_APART size_t put_pieces(const struct rx_req *r, size_t skip, const str
 }
 
 /* The payload of d, or what there is room for. */
-static inline size_t put_payload(const struct rx_req *r, size_t skip, const struct sl_dgram *d)
+static inline size_t put_payload(const struct sl_rx_req *r, size_t skip, const struct sl_dgram *d)
 {
 	if (sl_unlikely(d->nmore))
 		return put_pieces(r, skip, d);
@@ -107,7 +98,7 @@ static bool may_follow(const struct sl_dgram *first, const struct sl_dgram *d)
 
 /* UDP_GRO: further datagrams of the same flow and size go into the same buffer, as the kernel's
  * coalescing would have had it; the last one may be shorter. Returns the bytes added. */
-static size_t coalesce(struct sl_sock *sk, struct sl_lane *lane, const struct rx_req *r,
+static size_t coalesce(struct sl_sock *sk, struct sl_lane *lane, const struct sl_rx_req *r,
 		       const struct sl_dgram *first, size_t room)
 {
 	size_t total = first->len;
@@ -128,7 +119,7 @@ static size_t coalesce(struct sl_sock *sk, struct sl_lane *lane, const struct rx
 }
 
 /* The oldest datagram into the caller's buffer; lane held, queue not empty. */
-static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, const struct rx_req *r)
+static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, const struct sl_rx_req *r)
 {
 	struct sl_dgram d = *sl_udp_peek(&sk->udp);
 	size_t copied = put_payload(r, 0, &d), full = d.len;
@@ -153,7 +144,7 @@ static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, const struct rx_re
 }
 
 /* -EAGAIN: nothing there. -EDEADLK: we are in a signal handler inside our own turn. */
-static ssize_t from_queue(struct sl_sock *sk, const struct rx_req *r)
+static ssize_t from_queue(struct sl_sock *sk, const struct sl_rx_req *r)
 {
 	struct sl_lane *lane;
 	ssize_t n = -EAGAIN;
@@ -171,7 +162,7 @@ static ssize_t from_queue(struct sl_sock *sk, const struct rx_req *r)
 /* The kernel's queue -----------------------------------------------------------------------------
  */
 
-static ssize_t from_kernel(struct sl_sock *sk, int fd, const struct rx_req *r)
+static ssize_t from_kernel(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 {
 	struct msghdr none = {.msg_iov = (struct iovec *)r->iov, .msg_iovlen = r->niov};
 	struct msghdr *m = r->msg ? r->msg : &none;
@@ -205,7 +196,7 @@ static bool os_due(struct sl_sock *sk)
 	       sl_settings.rx_udp_poll_os_ratio > 0;
 }
 
-static ssize_t try_once(struct sl_sock *sk, int fd, const struct rx_req *r)
+static ssize_t try_once(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 {
 	bool os = os_due(sk);
 	ssize_t n;
@@ -235,11 +226,11 @@ static ssize_t try_once(struct sl_sock *sk, int fd, const struct rx_req *r)
 struct rx_call {
 	struct sl_sock *sk;
 	int fd;
-	const struct rx_req *r;
+	const struct sl_rx_req *r;
 };
 
 /* A blocking call that finds no data after shutdown(SHUT_RD): __skb_wait_for_more_packets(). */
-static SL_COLD ssize_t end_of_data(const struct rx_req *r)
+static SL_COLD ssize_t end_of_data(const struct sl_rx_req *r)
 {
 	if (r->msg) {
 		r->msg->msg_namelen = 0;
@@ -264,7 +255,7 @@ static ssize_t attempt(void *arg)
 	return -EAGAIN;
 }
 
-static ssize_t wait_for(struct sl_sock *sk, int fd, const struct rx_req *r)
+static ssize_t wait_for(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 {
 	uint64_t deadline = sk->rcvtimeo_ns ? sl_now_ns() + sk->rcvtimeo_ns : 0;
 	struct rx_call c = {sk, fd, r};
@@ -303,7 +294,7 @@ static ssize_t poll_kernel(const struct sl_sock *sk, int fd, struct msghdr *m, i
 	return -EAGAIN;
 }
 
-static ssize_t kernel_call(const struct sl_sock *sk, int fd, const struct rx_req *r)
+static ssize_t kernel_call(const struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 {
 	struct msghdr none = {.msg_iov = (struct iovec *)r->iov, .msg_iovlen = r->niov};
 	struct msghdr *m = r->msg ? r->msg : &none;
@@ -319,7 +310,7 @@ static ssize_t kernel_call(const struct sl_sock *sk, int fd, const struct rx_req
 
 /* Receive calls off the fast path: the error queue, flags that only the kernel knows, too many
  * buffers, and sockets of the kernel's. */
-static ssize_t receive_special(struct sl_sock *sk, int fd, const struct rx_req *r)
+static ssize_t receive_special(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 {
 	struct msghdr none = {.msg_iov = (struct iovec *)r->iov, .msg_iovlen = r->niov};
 	ssize_t n;
@@ -332,12 +323,10 @@ static ssize_t receive_special(struct sl_sock *sk, int fd, const struct rx_req *
 	return n;
 }
 
-static ssize_t receive(struct sl_sock *sk, int fd, const struct rx_req *r)
+ssize_t sl_dgram_recv(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 {
 	ssize_t n;
 
-	if (sk->proto == IPPROTO_TCP)
-		return sl_tcp_sock_recv(sk, fd, r->iov, r->niov, r->msg, r->flags);
 	sl_sock_part(sk);
 	if (sl_unlikely((r->flags & OS_FLAGS) || r->niov > UIO_MAXIOV ||
 			(sk->state == SL_STATE_KERNEL && !sl_udp_queued(&sk->udp))))
@@ -363,154 +352,4 @@ static ssize_t receive(struct sl_sock *sk, int fd, const struct rx_req *r)
 	}
 	n = wait_for(sk, fd, r);
 	return n == -EREMCHG ? kernel_call(sk, fd, r) : n;
-}
-
-SL_API
-ssize_t sl_recvmsg(int fd, struct msghdr *msg, int flags)
-{
-	struct sl_sock *sk = sl_fd_sock(fd);
-	struct rx_req r = {msg->msg_iov, msg->msg_iovlen, msg, flags};
-
-	if (sl_unlikely(r.niov > SL_IOV_MAX))
-		return -EMSGSIZE;
-	return sk ? receive(sk, fd, &r) : sl_sys_recvmsg(fd, msg, flags);
-}
-
-SL_API
-ssize_t sl_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *addr,
-		    socklen_t *addrlen)
-{
-	struct sl_sock *sk = sl_fd_sock(fd);
-	struct iovec iov = {buf, len};
-	struct msghdr msg = {
-		.msg_name = addr,
-		.msg_namelen = addr && addrlen ? *addrlen : 0,
-		.msg_iov = &iov,
-		.msg_iovlen = 1,
-	};
-	struct rx_req r = {&iov, 1, &msg, flags};
-	ssize_t n;
-
-	if (!sk)
-		return sl_sys_recvfrom(fd, buf, len, flags, addr, addrlen);
-	if (!addr)
-		r.msg = sk->want & SL_WANT_GRO ? &msg : NULL;
-	else if (!addrlen)
-		return -EFAULT;
-	else if ((int)*addrlen < 0)
-		msg.msg_namelen = 0;
-	n = receive(sk, fd, &r);
-	if (!addr || n < 0)
-		return n;
-	if ((int)*addrlen < 0)
-		return -EINVAL; /* move_addr_to_user(), when the datagram is gone */
-	*addrlen = msg.msg_namelen;
-	return n;
-}
-
-SL_API
-ssize_t sl_recv(int fd, void *buf, size_t len, int flags)
-{
-	return sl_recvfrom(fd, buf, len, flags, NULL, NULL);
-}
-
-/* rwf: RWF_*. A read of no bytes returns at once, as in fs/read_write.c. */
-static ssize_t read_pieces(struct sl_sock *sk, int fd, const struct iovec *iov, int n, int rwf)
-{
-	struct rx_req r = {iov, (size_t)n, NULL, sl_rwf_flags(rwf)};
-
-	if (!sl_iov_len(iov, r.niov))
-		return 0;
-	return r.flags < 0 ? r.flags : receive(sk, fd, &r);
-}
-
-SL_API
-ssize_t sl_readv(int fd, const struct iovec *iov, int n)
-{
-	struct sl_sock *sk = sl_sock_of_pieces(fd, n);
-
-	if (!sk)
-		return sl_sys(SYS_readv, fd, iov, n);
-	return read_pieces(sk, fd, iov, n, 0);
-}
-
-SL_API
-ssize_t sl_preadv2(int fd, const struct iovec *iov, int n, off_t off, int flags)
-{
-	struct sl_sock *sk = off == -1 ? sl_sock_of_pieces(fd, n) : NULL; /* no positions */
-
-	if (!sk)
-		return sl_sys(SYS_preadv2, fd, iov, n, off, 0, flags);
-	return read_pieces(sk, fd, iov, n, flags);
-}
-
-/* True: an error of the connection, not only of this call. */
-static bool is_of_connection(ssize_t err)
-{
-	return err != -EAGAIN && err != -EINTR && err != -EBADF && err != -EFAULT;
-}
-
-/* How many of n came, or -errno of the first. end_ns: 0: no time-out. */
-static int receive_many(struct sl_sock *sk, int fd, struct mmsghdr *msgs, unsigned n, int flags,
-			uint64_t end_ns)
-{
-	unsigned got = 0;
-	ssize_t ret = 0;
-
-	for (; got < n; got++) {
-		struct msghdr *m = &msgs[got].msg_hdr;
-		struct rx_req r = {m->msg_iov, m->msg_iovlen, m, flags & ~MSG_WAITFORONE};
-
-		if (got && (flags & MSG_WAITFORONE))
-			r.flags |= MSG_DONTWAIT;
-		ret = receive(sk, fd, &r);
-		if (ret < 0)
-			break;
-		msgs[got].msg_len = (unsigned)ret;
-		if (end_ns && sl_now_ns() >= end_ns) {
-			got++;
-			break;
-		}
-	}
-	if (got && ret < 0 && sk->proto == IPPROTO_TCP && is_of_connection(ret))
-		sl_tcp_sock_put_error(sk, (int)-ret);
-	return got ? (int)got : (int)ret;
-}
-
-/* do_recvmmsg() returns the error before it looks for a message, even if asked for none. */
-static int error_of(struct sl_sock *sk, int fd)
-{
-	if (sk->proto == IPPROTO_TCP)
-		return -sl_tcp_sock_take_error(sk);
-	if (sl_unlikely(sl_load(&sk->os) & SL_OS_ERR) && sl_sock_is_udp(sk))
-		return sl_sock_pending_error(sk, fd);
-	return 0;
-}
-
-/* recvmmsg(2): the time-out is looked at after each datagram only, as Linux does it (BUGS), and
- * what is left of it is told when one has come. */
-SL_API
-int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct timespec *timeout)
-{
-	struct sl_sock *sk = sl_fd_sock(fd);
-	uint64_t end = 0, now;
-	int ret;
-
-	if (!sk)
-		return (int)sl_sys(SYS_recvmmsg, fd, msgs, n, flags, timeout);
-	if (timeout && (timeout->tv_sec < 0 || (uint64_t)timeout->tv_nsec >= 1000000000))
-		return -EINVAL;
-	if (timeout)
-		end = sl_now_ns() + (uint64_t)timeout->tv_sec * 1000000000ull +
-		      (uint64_t)timeout->tv_nsec;
-	ret = flags & MSG_ERRQUEUE ? 0 : error_of(sk, fd);
-	if (ret)
-		return ret;
-	ret = receive_many(sk, fd, msgs, n, flags, end);
-	if (timeout && ret > 0) {
-		now = sl_now_ns();
-		end = end > now ? end - now : 0;
-		*timeout = (struct timespec){(time_t)(end / 1000000000), (long)(end % 1000000000)};
-	}
-	return ret;
 }

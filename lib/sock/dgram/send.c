@@ -9,14 +9,14 @@
 #include "sock/dgram/send.h"
 
 #include <linux/sockios.h>
+#include <net/if.h>
 #include <sys/ioctl.h>
 
 #include "base/clock.h"
 #include "base/settings.h"
 #include "base/sys.h"
-#include "sluice.h"
 #include "sock/core/errq.h"
-#include "sock/stream/tconn.h"
+#include "sock/core/block.h"
 
 /* Frames put on the ring before a kick, in calls that send many. */
 #define KICK_EVERY   32
@@ -147,7 +147,7 @@ static bool error_waits(int fd)
 	return sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0 && p.revents & POLLERR;
 }
 
-ssize_t sl_send_by_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
+static ssize_t send_by_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
 {
 	struct msghdr m = {
 		.msg_name = (void *)r->name,
@@ -208,7 +208,7 @@ static bool has_to_wait(struct sl_sock *sk, struct sl_lane *lane, const struct s
 	return true;
 }
 
-ssize_t sl_send_try(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
+static ssize_t try_once(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
 		    struct sl_lane **lane_out)
 {
 	struct sl_leg *leg = NULL;
@@ -221,10 +221,10 @@ ssize_t sl_send_try(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
 	if (sl_unlikely(wants_kernel(sk, r))) {
 		/* Without UDP_CORK the first send without MSG_MORE finishes the datagram. */
 		sk->more = r->flags & MSG_MORE;
-		return sl_send_by_kernel(sk, fd, r);
+		return send_by_kernel(sk, fd, r);
 	}
 	if (!sl_sock_lock(sk, &lane))
-		return sl_send_by_kernel(sk, fd, r);
+		return send_by_kernel(sk, fd, r);
 	n = send_locked(sk, lane, r, sl_now_ns(), &leg);
 	if (sl_likely(leg != NULL) && sl_leg_kick(leg) == -ENODEV)
 		n = SL_SEND_BY_OS;
@@ -235,9 +235,53 @@ ssize_t sl_send_try(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
 		*lane_out = lane;
 	if (sl_unlikely(n == ERROR_WAITS)) {
 		n = sl_sock_pending_error(sk, fd);
-		return n ? n : sl_send_try(sk, fd, r, lane_out);
+		return n ? n : try_once(sk, fd, r, lane_out);
 	}
-	return n == SL_SEND_BY_OS ? sl_send_by_kernel(sk, fd, r) : n;
+	return n == SL_SEND_BY_OS ? send_by_kernel(sk, fd, r) : n;
+}
+
+struct waiting {
+	struct sl_sock *sk;
+	int fd;
+	const struct sl_tx_req *r;
+};
+
+/* True: the device of the last datagram's path is up, or there is none. No lane held. */
+static bool device_runs(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+	struct sl_link link;
+	uint32_t ifindex = 0;
+
+	if (!sl_sock_lock(sk, &lane))
+		return true;
+	if (sk->path.d && sk->path.leg)
+		ifindex = sl_load(&sk->path.leg->port->info.ifindex);
+	sl_lane_unlock(lane);
+	return !ifindex || (sl_link_get(ifindex, &link) && link.flags & IFF_UP && link.carrier_up);
+}
+
+/* A device without a link may keep its ring full for ever: then the datagram goes through the
+ * kernel, which drops it or knows another route. */
+static ssize_t try_again(void *arg)
+{
+	const struct waiting *w = arg;
+	struct sl_lane *lane;
+	ssize_t n = try_once(w->sk, w->fd, w->r, &lane);
+
+	if (!lane)
+		return n;
+	sl_lane_turn(lane);
+	return device_runs(w->sk) ? n : send_by_kernel(w->sk, w->fd, w->r);
+}
+
+static ssize_t wait_for_room(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
+{
+	struct waiting w = {sk, fd, r};
+	uint64_t deadline = sk->sndtimeo_ns ? sl_now_ns() + sk->sndtimeo_ns : 0;
+	ssize_t n = sl_sock_block_send(sk, fd, deadline, try_again, &w);
+
+	return n == -ETIMEDOUT ? -EAGAIN : n;
 }
 
 /* The straight way, and the kick. False: nothing was sent, or the device is gone. */
@@ -246,8 +290,8 @@ static inline bool send_straight(struct sl_sock *sk, const struct sl_tx_req *r)
 	struct sl_lane *lane;
 	bool sent;
 
-	if (sl_unlikely((r->flags & ~OUR_FLAGS) || sk->proto != IPPROTO_UDP ||
-			(sl_load(&sk->os) & SL_OS_ERR) || !sl_sock_lock(sk, &lane)))
+	if (sl_unlikely((r->flags & ~OUR_FLAGS) || (sl_load(&sk->os) & SL_OS_ERR) ||
+			!sl_sock_lock(sk, &lane)))
 		return false;
 	sent = sk->state == SL_STATE_OFFLOADED && sl_send_straight(sk, lane, r, sl_now_ns());
 	if (sl_likely(sent))
@@ -256,119 +300,28 @@ static inline bool send_straight(struct sl_sock *sk, const struct sl_tx_req *r)
 	return sent;
 }
 
-static ssize_t send_stream(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
-{
-	struct msghdr m = {
-		.msg_name = (void *)r->name,
-		.msg_namelen = r->namelen,
-		.msg_iov = (struct iovec *)r->iov,
-		.msg_iovlen = r->niov,
-	};
-
-	return sl_tcp_sock_send(sk, fd, r->iov, r->niov, r->len, r->flags,
-				r->flags & MSG_FASTOPEN && !r->msg ? &m : r->msg);
-}
-
 /* Sends when sl_send_straight() does not apply. */
 static SL_APART ssize_t send_other(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
 {
 	struct sl_lane *lane;
 	ssize_t n;
 
-	if (sk->proto == IPPROTO_TCP)
-		return send_stream(sk, fd, r);
-	n = sl_send_try(sk, fd, r, &lane);
+	n = try_once(sk, fd, r, &lane);
 	if (sl_likely(!lane))
 		return n;
 	if (sk->nonblock || (r->flags & MSG_DONTWAIT)) {
 		sk->stats->tx_eagain++;
 		return lost(sk) ? (ssize_t)r->len : n;
 	}
-	return sl_send_wait(sk, fd, r);
+	return wait_for_room(sk, fd, r);
 }
 
-static inline ssize_t send_one(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
+ssize_t sl_dgram_send(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
 {
 	return sl_likely(send_straight(sk, r)) ? (ssize_t)r->len : send_other(sk, fd, r);
 }
 
 /* Calls ---------------------------------------------------------------------------------------- */
-
-SL_API
-ssize_t sl_sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *addr,
-		  socklen_t addrlen)
-{
-	struct sl_sock *sk = sl_fd_sock(fd);
-	struct iovec iov = {(void *)buf, len};
-	struct sl_tx_req r = {&iov, 1, len, addr, addrlen, flags, NULL};
-
-	return sk ? send_one(sk, fd, &r) : sl_sys_sendto(fd, buf, len, flags, addr, addrlen);
-}
-
-SL_API
-ssize_t sl_send(int fd, const void *buf, size_t len, int flags)
-{
-	return sl_sendto(fd, buf, len, flags, NULL, 0);
-}
-
-static struct sl_tx_req from_msg(const struct msghdr *m, int flags)
-{
-	return (struct sl_tx_req){
-		.iov = m->msg_iov,
-		.niov = m->msg_iovlen,
-		.len = sl_iov_len(m->msg_iov, m->msg_iovlen),
-		.name = m->msg_namelen ? m->msg_name : NULL,
-		.namelen = m->msg_namelen,
-		.msg = m,
-		.flags = flags,
-	};
-}
-
-SL_API
-ssize_t sl_sendmsg(int fd, const struct msghdr *msg, int flags)
-{
-	struct sl_sock *sk = sl_fd_sock(fd);
-	struct sl_tx_req r;
-
-	if (!sk)
-		return sl_sys_sendmsg(fd, msg, flags);
-	if (sl_unlikely(msg->msg_iovlen > SL_IOV_MAX))
-		return -EMSGSIZE; /* before anything else: copy_msghdr_from_user() */
-	r = from_msg(msg, flags);
-	return send_one(sk, fd, &r);
-}
-
-/* rwf: RWF_*. Of no bytes nothing is sent, as by fs/read_write.c; write(2) of nothing sends an
- * empty datagram. */
-static ssize_t write_pieces(struct sl_sock *sk, int fd, const struct iovec *iov, int n, int rwf)
-{
-	struct sl_tx_req r = {.iov = iov, .niov = (size_t)n, .flags = sl_rwf_flags(rwf)};
-
-	r.len = sl_iov_len(iov, r.niov);
-	if (r.len == 0)
-		return 0;
-	return r.flags < 0 ? r.flags : send_one(sk, fd, &r);
-}
-
-SL_API
-ssize_t sl_writev(int fd, const struct iovec *iov, int n)
-{
-	struct sl_sock *sk = sl_sock_of_pieces(fd, n);
-
-	if (!sk)
-		return sl_sys(SYS_writev, fd, iov, n);
-	return write_pieces(sk, fd, iov, n, 0);
-}
-
-SL_API
-ssize_t sl_pwritev2(int fd, const struct iovec *iov, int n, off_t off, int flags)
-{
-	struct sl_sock *sk = off == -1 ? sl_sock_of_pieces(fd, n) : NULL; /* no positions */
-
-	if (!sk)
-		return sl_sys(SYS_pwritev2, fd, iov, n, off, 0, flags);
-	return write_pieces(sk, fd, iov, n, flags);
-}
 
 /* Sends one datagram of several. Bytes, SL_SEND_BY_OS or -errno. The caller kicks *leg_out. */
 static inline ssize_t send_next(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
@@ -385,7 +338,7 @@ static inline ssize_t send_next(struct sl_sock *sk, struct sl_lane *lane, const 
 
 /* A run of messages with one kick for many; lane held once. Stops at the first that needs more
  * than the fast path. */
-static unsigned send_run(struct sl_sock *sk, struct mmsghdr *msgs, unsigned n, int flags)
+unsigned sl_dgram_send_many(struct sl_sock *sk, struct mmsghdr *msgs, unsigned n, int flags)
 {
 	struct sl_leg *leg = NULL, *last = NULL;
 	struct sl_lane *lane;
@@ -395,7 +348,7 @@ static unsigned send_run(struct sl_sock *sk, struct mmsghdr *msgs, unsigned n, i
 	if ((flags & ~OUR_FLAGS) || (sl_load(&sk->os) & SL_OS_ERR) || !sl_sock_lock(sk, &lane))
 		return 0;
 	for (; done < n && sk->state == SL_STATE_OFFLOADED; done++) {
-		struct sl_tx_req r = from_msg(&msgs[done].msg_hdr, flags);
+		struct sl_tx_req r = sl_tx_req_of(&msgs[done].msg_hdr, flags);
 		ssize_t len = send_next(sk, lane, &r, now, &leg);
 
 		if (last && leg != last)
@@ -413,30 +366,4 @@ static unsigned send_run(struct sl_sock *sk, struct mmsghdr *msgs, unsigned n, i
 		sl_leg_kick(last);
 	sl_lane_unlock(lane);
 	return done;
-}
-
-SL_API
-int sl_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
-{
-	struct sl_sock *sk = sl_fd_sock(fd);
-	unsigned done = 0;
-
-	if (!sk)
-		return (int)sl_sys(SYS_sendmmsg, fd, msgs, n, flags);
-	n = sl_min(n, (unsigned)SL_IOV_MAX);
-	while (done < n) {
-		struct sl_tx_req r;
-		ssize_t len;
-
-		if (sk->proto == IPPROTO_UDP)
-			done += send_run(sk, msgs + done, n - done, flags);
-		if (done == n)
-			break;
-		r = from_msg(&msgs[done].msg_hdr, flags);
-		len = send_one(sk, fd, &r);
-		if (len < 0)
-			return done ? (int)done : (int)len;
-		msgs[done++].msg_len = (unsigned)len;
-	}
-	return (int)done;
 }

@@ -82,15 +82,29 @@ size_t sl_send_put(struct sl_sock *sk, struct sl_lane *lane, const struct sl_pat
 
 /* send.c; no lane held ------------------------------------------------------------------------ */
 
-/* Tries once: bytes or -errno. *lane: not NULL if our ring had no room: the caller turns it. */
-ssize_t sl_send_try(struct sl_sock *sk, int fd, const struct sl_tx_req *r, struct sl_lane **lane);
-ssize_t sl_send_by_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req *r);
+static inline struct sl_tx_req sl_tx_req_of(const struct msghdr *m, int flags)
+{
+	return (struct sl_tx_req){
+		.iov = m->msg_iov,
+		.niov = m->msg_iovlen,
+		.len = sl_iov_len(m->msg_iov, m->msg_iovlen),
+		.name = m->msg_namelen ? m->msg_name : NULL,
+		.namelen = m->msg_namelen,
+		.msg = m,
+		.flags = flags,
+	};
+}
+
+/* Sends one datagram, by us or through the kernel; waits for room if the socket and the flags say so.
+ * Bytes, or -errno as sendmsg(2). */
+ssize_t sl_dgram_send(struct sl_sock *sk, int fd, const struct sl_tx_req *r);
+/* Sends a run of messages with one kick for many, and stops at the first that needs more than the
+ * fast path. Returns how many were sent. */
+unsigned sl_dgram_send_many(struct sl_sock *sk, struct mmsghdr *msgs, unsigned n, int flags);
 
 /* send_room.c ------------------------------------------------------------------------------- */
 
 /* There was no room: EPOLLOUT goes away until completions make some. Lane held. */
 void sl_send_block(struct sl_sock *sk, struct sl_lane *lane);
-/* Tries until there is room, as long as the socket's time-out says. No lane held. */
-ssize_t sl_send_wait(struct sl_sock *sk, int fd, const struct sl_tx_req *r);
 
 #endif

@@ -470,8 +470,10 @@ static ssize_t attempt(void *arg)
 /* A child that was prepared and not needed. */
 static void drop_child(struct acc *a)
 {
-	if (a->child)
-		sl_close(a->new_fd);
+	if (!a->child)
+		return;
+	sl_sock_drop_fd(a->child, a->new_fd);
+	sl_sys_close(a->new_fd);
 }
 
 static int finish(struct acc *a, int fd)
@@ -480,7 +482,6 @@ static int finish(struct acc *a, int fd)
 
 	if (!sk || sk->fd != fd) {
 		drop_child(a);
-		sl_inherit_accepted(a->sk, fd, a->flags); /* the kernel's, so far */
 		return fd;
 	}
 	sl_tcp_opt_inherit(sk, a->sk);
@@ -551,8 +552,6 @@ static int kernel_accept(struct acc *a)
 	pthread_cleanup_push(end_kernel_call, sk);
 	r = in_kernel(a);
 	pthread_cleanup_pop(1);
-	if (r >= 0)
-		sl_inherit_accepted(sk, r, a->flags);
 	return r;
 }
 

@@ -64,9 +64,23 @@ void sl_tlisten_stayed(struct sl_sock *sk)
 	sk->lsn->others = false;
 }
 
+/* Gives new connections to the other processes, and ends the listener when none are left. */
 static void look(struct sl_sock *sk, void *arg)
 {
-	sl_sock_look_staying(sk);
+	int fd;
+
+	if (!sl_sock_stays(sk) || !sl_lock(&sk->slow))
+		return;
+	if (sk->state != SL_STATE_KERNEL)
+		sl_sock_leave_to_others(sk);
+	if (sk->state != SL_STATE_KERNEL && !sl_tlisten_is_alone(sk)) {
+		sl_unlock(&sk->slow);
+		return;
+	}
+	fd = sk->fd;
+	sl_tlisten_stayed(sk);
+	sl_sock_finish(sk, fd, false);
+	sl_sys_close(fd);
 }
 
 void sl_tlisten_look_staying(void)

@@ -179,13 +179,8 @@ static void look_at_sock(struct sl_sock *sk, void *arg)
 void sl_given_call(struct sl_sock *sk)
 {
 	static uint64_t next_call_ns;
-	uint64_t now;
+	uint64_t now = sl_now_ns();
 
-	if (sl_given_is_later(sl_load(&sk->given))) {
-		sl_inherit_call(sk, false);
-		return;
-	}
-	now = sl_now_ns();
 	if (now < sl_load(&next_call_ns))
 		return;
 	sl_store(&next_call_ns, now + CALL_NS);

@@ -265,7 +265,7 @@ int sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason)
 	return 0;
 }
 
-void sl_tconn_repair_child(void)
+void sl_hand_back_child(void)
 {
 	passes = NULL;
 	npasses = 0;

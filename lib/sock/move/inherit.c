@@ -80,7 +80,7 @@ static bool is_worth_it(uint8_t later, bool sends)
 	       (sl_is_up() || sl_load(&calls) >= CALLS_MIN);
 }
 
-void sl_inherit_call(struct sl_sock *sk, bool sends)
+static void count_call(struct sl_sock *sk, bool sends)
 {
 	uint8_t later = sl_load(&sk->given);
 
@@ -100,6 +100,14 @@ void sl_inherit_call(struct sl_sock *sk, bool sends)
 	if (__atomic_compare_exchange_n(&sk->given, &later, 0, false, __ATOMIC_RELAXED,
 					__ATOMIC_RELAXED))
 		want(sk);
+}
+
+void sl_inherit_used(struct sl_sock *sk, bool sends)
+{
+	if (sl_given_is_later(sl_load(&sk->given)))
+		count_call(sk, sends);
+	else if (!sends)
+		sl_given_call(sk);
 }
 
 /* A kernel socket for a connection that was just accepted, so that no other process has it. */

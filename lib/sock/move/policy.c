@@ -26,7 +26,6 @@ static struct sl_lock busy; /* the ports' maps are looked at */
 static bool stopped, look_now;
 static uint64_t seen; /* what the rules of all ports said */
 static uint32_t seen_routes;
-static bool awaited;     /* connections have begun that may have no neighbour */
 static uint32_t left;    /* connections without a route (or soon), devices that go: look again */
 static bool stranded;    /* the last look left connections in place */
 static uint32_t waiting; /* for the kernel by a rule, but still connecting or unaccepted */
@@ -367,7 +366,7 @@ void sl_policy_check(void)
 		leaving = unguard();
 		routes = routes_changed();
 		if (l.rules || left || leaving || routes ||
-		    __atomic_exchange_n(&awaited, false, __ATOMIC_ACQ_REL))
+		    __atomic_exchange_n(&sl_tconn_awaited, false, __ATOMIC_ACQ_REL))
 			sl_tconn_for_each(look_at_conn, &l);
 		if (sl_tconn_in_use())
 			l.moved += sl_strays_look();
@@ -384,7 +383,7 @@ void sl_policy_check(void)
 
 bool sl_policy_waits(void)
 {
-	return sl_load(&left) || sl_load(&waiting) || sl_load(&awaited) || sl_tlisten_draining();
+	return sl_load(&left) || sl_load(&waiting) || sl_load(&sl_tconn_awaited) || sl_tlisten_draining();
 }
 
 void sl_policy_stop(void)
@@ -398,7 +397,7 @@ void sl_policy_stop(void)
 void sl_policy_child(void)
 {
 	memset(&busy, 0, sizeof(busy));
-	stopped = look_now = stranded = awaited = false;
+	stopped = look_now = stranded = sl_tconn_awaited = false;
 	left = waiting = 0;
 	seen = 0;
 }

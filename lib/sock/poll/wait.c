@@ -84,6 +84,23 @@ bool sl_wait_left(const struct sl_wait *w, struct timespec *left)
 	return true;
 }
 
+static uint32_t ready_now(const struct sl_sock *sk)
+{
+	uint8_t os = sl_load(&sk->os);
+	uint32_t ev;
+
+	if (sk->proto == IPPROTO_TCP)
+		return sl_tcp_sock_ready(sk);
+	ev = sl_unlikely(sl_load(&sk->tx_blocked)) ? 0 : EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND;
+	if (sl_udp_queued(&sk->udp) || (os & SL_OS_IN))
+		ev |= EPOLLIN | EPOLLRDNORM;
+	if (os & SL_OS_ERR || sl_errq_has(sk))
+		ev |= EPOLLERR | (sk->want & SL_WANT_ERR_PRI ? EPOLLPRI : 0);
+	if (sl_unlikely(sk->udp.rx_shut))
+		ev |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP | (sk->tx_shut ? EPOLLHUP : 0);
+	return ev;
+}
+
 /* Bits that the keeper sets after our exchange are newer than what poll says, and stay. */
 static void ask_kernel(struct sl_sock *sk)
 {
@@ -105,7 +122,7 @@ uint32_t sl_wait_sock_ready(struct sl_sock *sk)
 {
 	if (sl_unlikely(sl_load(&sk->os)))
 		ask_kernel(sk);
-	return sl_sock_ready(sk);
+	return ready_now(sk);
 }
 
 void sl_wait_lane(struct sl_wait *w, struct sl_lane *lane)

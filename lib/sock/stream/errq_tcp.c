@@ -195,3 +195,49 @@ void sl_errq_to_kernel(struct sl_sock *sk, uint32_t write_seq)
 	sl_sys_setsockopt(sk->fd, SOL_SOCKET, name, &q->flags, sizeof(q->flags));
 	q->os_offset = write_seq - q->key;
 }
+
+/* __sock_cmsg_send(): of the socket's level what is not known is an error. */
+static bool is_known(const struct cmsghdr *c)
+{
+	if (c->cmsg_level != SOL_SOCKET)
+		return true;
+	switch (c->cmsg_type) {
+	case SO_TIMESTAMPING_OLD:
+	case SO_TIMESTAMPING_NEW:
+		return c->cmsg_len == CMSG_LEN(sizeof(uint32_t));
+	case SO_MARK:
+	case SO_PRIORITY:
+	case SO_TXTIME:
+	case SCM_RIGHTS:
+	case SCM_CREDENTIALS:
+		return true;
+	}
+	return false;
+}
+
+int sl_errq_asks(struct sl_sock *sk, const struct msghdr *msg)
+{
+	uint32_t set = sl_errq_flags(sk) & SL_TS_RECORD, flags;
+	struct msghdr m = msg ? *msg : (struct msghdr){0};
+	struct sl_lane *lane;
+	struct sl_leg *leg;
+	bool own = false, ok, by_os;
+
+	if (!msg || !msg->msg_controllen)
+		return (int)set;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c; c = CMSG_NXTHDR(&m, c))
+		if (c->cmsg_len < CMSG_LEN(0) || !is_known(c))
+			return -EINVAL;
+	flags = sl_errq_asked_by(msg, set, &own);
+	if (own || flags & ~(uint32_t)SL_TS_RECORD)
+		return -EINVAL;
+	if (!flags || !sl_sock_lock(sk, &lane))
+		return 0;
+	ok = sl_errq_make(sk);
+	leg = flags & SOF_TIMESTAMPING_TX_HARDWARE && sk->conn ? sl_tconn_leg(sk->conn) : NULL;
+	by_os = leg && sl_errq_is_os(leg);
+	sl_lane_unlock(lane);
+	if (by_os)
+		sl_sock_kernel(sk, SL_REASON_OPTION);
+	return ok ? (int)flags : 0;
+}

@@ -20,6 +20,13 @@
 #include "base/reserve.h"
 #include "base/sys.h"
 
+/* The memory of a TCP connection at rest: its block, its socket, its slot, with the link, and its
+ * place in the table of descriptors. */
+_Static_assert(sizeof(struct sl_tconn) + offsetof(struct sl_sock, udp) + sizeof(struct sl_slot) +
+			       sizeof(uint32_t) + sizeof(uintptr_t) <=
+		       1024,
+	       "a connection at rest is to cost 1 KiB at most");
+
 #define MAX_CONNS  (1u << 20)
 #define SLAB_BYTES (MAX_CONNS * sizeof(struct sl_tconn))
 /* A byte behind them is others' (sl_broker_conns()); then the requests. */

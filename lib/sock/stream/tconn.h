@@ -13,8 +13,6 @@
 #include "sock/core/sock.h"
 #include "tcp/tcp.h"
 
-#define SL_NO_SLOT UINT32_MAX
-
 /* The path by which a connection sends; a connection at rest has none. */
 struct sl_tconn_path {
 	struct sl_dst *d;   /* in the cache of the lane */
@@ -125,8 +123,6 @@ bool sl_tconn_in_use(void);
 void sl_tconn_for_each(void (*fn)(struct sl_tconn *c, void *arg), void *arg);
 int sl_tconn_take_error(struct sl_tconn *c); /* c->error, once. Lane held. */
 
-void sl_tconn_repair_child(void);
-
 /* reqs.c: requests, in memory that others read when the process has died */
 #define SL_TREQ_MAX 65536u
 size_t sl_treq_bytes(void);
@@ -148,6 +144,7 @@ int sl_tconn_to_kernel(struct sl_tconn *c, int fd, int *made);
 /* Lets the flow pass to the kernel although its endpoint is claimed, on every device of the lane. 0
  * or -errno. No lane held. */
 int sl_tconn_let_pass(struct sl_lane *lane, const struct sl_tcp_key *key, int shadow);
+void sl_hand_back_child(void); /* after fork, in the child */
 /* Has the kernel finish a connection that has no descriptor any more. */
 void sl_tconn_orphan_to_kernel(struct sl_tconn *c);
 
@@ -163,14 +160,6 @@ int sl_sock_is_sole(const struct sl_sock *sk);
 static inline bool sl_tcp_sock_came_back(const struct sl_sock *sk)
 {
 	return sl_load_acquire(&sk->state) == SL_STATE_OFFLOADED && sl_load_acquire(&sk->conn);
-}
-
-/* Stand around a kernel call that moves bytes of the stream. False: the socket is not the kernel's
- * any more, or the caller's own thread is taking it over; then do not call the second. */
-bool sl_sock_in_kernel(struct sl_sock *sk);
-static inline void sl_sock_out_of_kernel(struct sl_sock *sk)
-{
-	__atomic_fetch_sub(&sk->in_kernel, 1, __ATOMIC_RELEASE);
 }
 
 /* Gives the connection the socket's IP options for packets to that address. */
@@ -304,7 +293,20 @@ static inline void sl_tcp_sock_inherit(int fd)
 		sl_tlisten_join(sk);
 }
 
+/* strays.c */
+/* Remembers for a minute that a connection between these two addresses strayed. The keeper's. */
+void sl_strays_remember(const struct sl_tcp_key *k);
+/* True: a connection between these two addresses strayed lately. */
+bool sl_strays_from(const struct sl_addr *local, const struct sl_addr *remote);
+/* Tells the keeper of a peer whose SYN we cannot answer (no way back). Lane held. */
+void sl_strays_asks(const struct sl_tcp_key *key);
+/* The next such peer; false: none. The keeper's. */
+bool sl_strays_take_asked(struct sl_tcp_key *key);
+
 /* tcp_connect.c */
+/* Set when a connection begins without a neighbour: the keeper looks at all of them (policy.c);
+ * atomic. */
+extern bool sl_tconn_awaited;
 /* tcp_port.c: gives key a local port, if it has none, and binds the shadow to it. 0 or -errno. */
 int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif);
 int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr, socklen_t len);
@@ -409,6 +411,9 @@ int sl_tcp_opt_may_set(const struct sl_sock *sk, int level, int name);
 /* The shadow returned ENOTCONN: only a kernel connection takes the option (TCP_ULP,
  * IPV6_ADDRFORM). True: the connection is the kernel's now. No lane held. */
 bool sl_tcp_opt_leave(struct sl_sock *sk);
+/* SO_TIMESTAMPING of a connection of ours: the kernel judges all but the count of bytes, for which
+ * its socket is in the wrong state. 0 or -errno; -EREMOTE: it is none of that. */
+int sl_tcp_opt_set_stamping(struct sl_sock *sk, int name, const void *val, socklen_t len);
 /* Follows an option that the kernel has set. False: an offloaded socket cannot have it. */
 bool sl_tcp_opt_track(struct sl_sock *sk, int level, int name);
 /* tcp_getopt.c. 0 or -errno: we answered; -EREMOTE: ask the kernel. */

@@ -18,6 +18,8 @@
 #include "sock/core/errq.h"
 #include "sock/stream/tconn.h"
 
+bool sl_tconn_awaited;
+
 /* A new neighbour is resolved by the kernel within a round trip. A non-blocking connect()
  * waits a little, too, but once. The kernel reports a neighbour that does not answer. */
 #define NEIGH_WAIT_NS     1000000000ull
@@ -208,7 +210,7 @@ static int start(struct sl_sock *sk, struct goal *g, enum sl_reason *reason)
 		if (sl_unlikely(sk->want & SL_WANT_HW_STAMP))
 			sl_tcp_sock_claim_flags(sk);
 		if (sl_unlikely(sl_port_restarts(g->port)))
-			sl_policy_await();
+			sl_store(&sl_tconn_awaited, true);
 		sl_tcp_sock_show(sk, &g->key);
 		return 0;
 	}

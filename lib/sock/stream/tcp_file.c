@@ -26,7 +26,7 @@ static struct sl_sock *stream(int fd)
 	if (sk && sl_load(&sk->conn))
 		return sk;
 	if (sl_fd_sock(fd))
-		sl_hand_back(fd);
+		sl_fd_hand_back(fd);
 	return NULL;
 }
 
@@ -255,7 +255,7 @@ ssize_t sl_sendfile(int out, int in, off_t *off, size_t len)
 	sk = stream(out);
 	if (!sk || pos < 0 || !(buf = sl_malloc(CHUNK))) {
 		if (sk)
-			sl_hand_back(out);
+			sl_fd_hand_back(out);
 		errno = saved;
 		return sl_sys_cancel(SYS_sendfile, out, in, off, len);
 	}
@@ -282,9 +282,9 @@ static ssize_t splice_kernel(int in, off_t *in_off, int out, off_t *out_off, siz
 			     unsigned flags, bool ours)
 {
 	if (ours || (len && sl_fd_sock(in) && !sl_tcp_sock(in)))
-		sl_hand_back(in);
+		sl_fd_hand_back(in);
 	if (ours || (len && sl_fd_sock(out) && !sl_tcp_sock(out)))
-		sl_hand_back(out);
+		sl_fd_hand_back(out);
 	return sl_sys_cancel(SYS_splice, in, in_off, out, out_off, len, flags);
 }
 

@@ -271,12 +271,23 @@ static uint64_t read_timeout(const struct sl_sock *sk, int name, uint64_t known_
 	return !ns && known_ns == SL_TIMEO_NO_WAIT ? known_ns : ns;
 }
 
+/* Hardware stamps of what comes are the claim's business, too. */
+static bool set_stamps(struct sl_sock *sk, int name, int v)
+{
+	uint16_t was = sk->want;
+	bool ours = sl_sock_set_stamps(sk, name, v);
+
+	if ((was ^ sk->want) & SL_WANT_HW_STAMP)
+		sl_tcp_sock_claim_flags(sk);
+	return ours;
+}
+
 /* Only the kernel can tell which stamps are wanted for sending. */
 static bool track_stamps(struct sl_sock *sk, int name)
 {
 	int v = sl_sock_get_int(sk, SOL_SOCKET, name);
 
-	return sl_sock_set_stamps(sk, name, v);
+	return set_stamps(sk, name, v);
 }
 
 /* Options of the socket layer that have no place in the table. False: not for us. */
@@ -525,4 +536,27 @@ void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from)
 	for (unsigned i = 0; child->opts && i < sl_array_len(opts); i++)
 		if (is_inherited(from, i))
 			effect(child, &opts[i], read_value(from->fd, &opts[i]));
+}
+
+int sl_tcp_opt_set_stamping(struct sl_sock *sk, int name, const void *val, socklen_t len)
+{
+	const struct sl_tconn *c = sl_load_acquire(&sk->conn);
+	struct so_timestamping ts = {0};
+	uint32_t flags;
+	int err;
+
+	if ((name != SO_TIMESTAMPING && name != SO_TIMESTAMPING_NEW) || !c ||
+	    (len != sizeof(int) && len != sizeof(ts)))
+		return -EREMOTE;
+	memcpy(&ts, val, len);
+	flags = (uint32_t)ts.flags;
+	if (!(flags & SOF_TIMESTAMPING_OPT_ID))
+		return -EREMOTE;
+	if (sl_load(&c->tcp.state) == SL_TCP_CLOSED)
+		return -EINVAL;
+	ts.flags &= ~(int)(SOF_TIMESTAMPING_OPT_ID | SL_TS_OPT_ID_TCP);
+	err = sl_sys_setsockopt(sk->fd, SOL_SOCKET, name, &ts, len);
+	if (err == 0 && !set_stamps(sk, name, (int)flags))
+		sl_sock_kernel(sk, SL_REASON_OPTION);
+	return err;
 }

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Calls that give a socket names: bind, connect, listen, accept; and that ask for them. */
+#include <errno.h>
+#include <limits.h>
+
+#include "base/sys.h"
+#include "sluice.h"
+#include "sock/core/sock.h"
+#include "sock/stream/tconn.h"
+
+#define SIN6_LEN_RFC2133 24 /* net/ipv6.h: without the scope */
+
+/* __inet_bind() of what has a name: the family comes first. (A child's shadow has none.) */
+static int bind_named(const struct sl_sock *sk, const struct sockaddr *addr, socklen_t len)
+{
+	const struct sockaddr_in *in = (const struct sockaddr_in *)addr;
+	bool v4 = sk->family == AF_INET;
+
+	if (!addr || len < (v4 ? sizeof(*in) : SIN6_LEN_RFC2133) || addr->sa_family == sk->family)
+		return -EINVAL;
+	return v4 && addr->sa_family == AF_UNSPEC && !in->sin_addr.s_addr ? -EINVAL : -EAFNOSUPPORT;
+}
+
+SL_API
+int sl_bind(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	int err;
+
+	if (sl_sock_is_tcp(sk) && sl_tcp_sock_is_named(sk))
+		return bind_named(sk, addr, len);
+	err = sl_sys_bind(fd, addr, len);
+
+	if (err == 0 && sk) {
+		sl_sock_decide(sk);
+		sl_sock_wait_links(sk, 0);
+	}
+	return err;
+}
+
+SL_API
+int sl_connect(int fd, const struct sockaddr *addr, socklen_t len)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	int err;
+
+	if (sl_sock_is_tcp(sk))
+		return sl_tcp_sock_connect(sk, fd, addr, len);
+	sl_sock_change(sk);
+	err = sl_sys_connect(fd, addr, len);
+	if (err == 0 && sk) {
+		sl_sock_decide(sk);
+		sl_sock_wait_links(sk, 0);
+	}
+	return err;
+}
+
+SL_API
+int sl_shutdown(int fd, int how)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	struct sl_lane *lane;
+	int err;
+
+	if (sl_sock_is_tcp(sk))
+		return sl_tcp_sock_shutdown(sk, fd, how);
+	sl_sock_change(sk);
+	err = (int)sl_sys(SYS_shutdown, fd, how);
+	/* ENOTCONN: Linux shuts an unconnected UDP socket down all the same and says so. */
+	if (!sk || (err < 0 && err != -ENOTCONN) || !sl_sock_lock(sk, &lane))
+		return err;
+	if (how == SHUT_RD || how == SHUT_RDWR)
+		sk->udp.rx_shut = true;
+	if (how == SHUT_WR || how == SHUT_RDWR)
+		sk->tx_shut = true;
+	sl_sock_notify(sk, EPOLLIN | EPOLLRDHUP | EPOLLHUP);
+	sl_lane_unlock(lane);
+	return err;
+}
+
+/* A port that we have chosen goes with its connection: tcp_disconnect(). */
+static int say_unnamed(const struct sl_sock *sk, struct sockaddr *addr, socklen_t *len)
+{
+	struct sl_addr any = sk->family == AF_INET ? sl_addr_v4(0) : (struct sl_addr){0};
+
+	if (!addr || !len)
+		return -EFAULT;
+	if (*len > INT_MAX)
+		return -EINVAL;
+	sl_addr_to_sockaddr(&any, sk->local_port, 0, sk->family, addr, len);
+	return 0;
+}
+
+/* False: the kernel knows the name. */
+static bool name_is_ours(int fd, bool peer, struct sockaddr *addr, socklen_t *len, int *err)
+{
+	struct sl_sock *sk = sl_tcp_sock(fd);
+
+	if (sk && !peer && sk->named && !sl_load(&sk->conn) &&
+	    sl_load(&sk->state) != SL_STATE_KERNEL) {
+		*err = say_unnamed(sk, addr, len);
+		return true;
+	}
+	if (!sk || !sl_load(&sk->conn))
+		return false;
+	*err = sl_tcp_sock_name(sk, peer, addr, len);
+	return *err != -EREMOTE;
+}
+
+SL_API
+int sl_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	int err;
+
+	return name_is_ours(fd, false, addr, len, &err) ? err : sl_sys_getsockname(fd, addr, len);
+}
+
+SL_API
+int sl_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
+{
+	int err;
+
+	return name_is_ours(fd, true, addr, len, &err) ? err : sl_sys_getpeername(fd, addr, len);
+}
+
+SL_API
+int sl_listen(int fd, int backlog)
+{
+	struct sl_sock *sk = sl_tcp_sock(fd);
+
+	if (sk && sl_load(&sk->state) != SL_STATE_KERNEL)
+		return sl_tcp_sock_listen(sk, fd, backlog);
+	return sl_sysi(SYS_listen, fd, backlog);
+}
+
+SL_API
+int sl_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
+{
+	struct sl_sock *sk;
+	int r;
+
+	sl_tcp_sock_accepts(fd);
+	sk = sl_tcp_sock(fd);
+	if (sk) {
+		r = sl_tcp_sock_accept(sk, fd, addr, len, flags);
+		if (r >= 0 && !sl_fd_sock(r)) /* the kernel's, so far */
+			sl_inherit_accepted(sk, r, flags);
+		return r;
+	}
+	return (int)sl_sys_cancel(SYS_accept4, fd, addr, len, flags);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Calls that receive: datagrams, or bytes of a stream. */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/sys.h"
+#include "sluice.h"
+#include "sock/dgram/recv.h"
+#include "sock/stream/tconn.h"
+
+static inline ssize_t receive_one(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
+{
+	return sl_likely(sk->proto == IPPROTO_UDP)
+		       ? sl_dgram_recv(sk, fd, r)
+		       : sl_tcp_sock_recv(sk, fd, r->iov, r->niov, r->msg, r->flags);
+}
+
+SL_API
+ssize_t sl_recvmsg(int fd, struct msghdr *msg, int flags)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	struct sl_rx_req r = {msg->msg_iov, msg->msg_iovlen, msg, flags};
+
+	if (sl_unlikely(r.niov > SL_IOV_MAX))
+		return -EMSGSIZE;
+	return sk ? receive_one(sk, fd, &r) : sl_sys_recvmsg(fd, msg, flags);
+}
+
+SL_API
+ssize_t sl_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *addr,
+		    socklen_t *addrlen)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	struct iovec iov = {buf, len};
+	struct msghdr msg = {
+		.msg_name = addr,
+		.msg_namelen = addr && addrlen ? *addrlen : 0,
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+	};
+	struct sl_rx_req r = {&iov, 1, &msg, flags};
+	ssize_t n;
+
+	if (!sk)
+		return sl_sys_recvfrom(fd, buf, len, flags, addr, addrlen);
+	if (!addr)
+		r.msg = sk->want & SL_WANT_GRO ? &msg : NULL;
+	else if (!addrlen)
+		return -EFAULT;
+	else if ((int)*addrlen < 0)
+		msg.msg_namelen = 0;
+	n = receive_one(sk, fd, &r);
+	if (!addr || n < 0)
+		return n;
+	if ((int)*addrlen < 0)
+		return -EINVAL; /* move_addr_to_user(), when the datagram is gone */
+	*addrlen = msg.msg_namelen;
+	return n;
+}
+
+SL_API
+ssize_t sl_recv(int fd, void *buf, size_t len, int flags)
+{
+	return sl_recvfrom(fd, buf, len, flags, NULL, NULL);
+}
+
+/* rwf: RWF_*. A read of no bytes returns at once, as in fs/read_write.c. */
+static ssize_t read_pieces(struct sl_sock *sk, int fd, const struct iovec *iov, int n, int rwf)
+{
+	struct sl_rx_req r = {iov, (size_t)n, NULL, sl_rwf_flags(rwf)};
+
+	if (!sl_iov_len(iov, r.niov))
+		return 0;
+	return r.flags < 0 ? r.flags : receive_one(sk, fd, &r);
+}
+
+SL_API
+ssize_t sl_readv(int fd, const struct iovec *iov, int n)
+{
+	struct sl_sock *sk = sl_sock_of_pieces(fd, n);
+
+	if (!sk)
+		return sl_sys(SYS_readv, fd, iov, n);
+	return read_pieces(sk, fd, iov, n, 0);
+}
+
+SL_API
+ssize_t sl_preadv2(int fd, const struct iovec *iov, int n, off_t off, int flags)
+{
+	struct sl_sock *sk = off == -1 ? sl_sock_of_pieces(fd, n) : NULL; /* no positions */
+
+	if (!sk)
+		return sl_sys(SYS_preadv2, fd, iov, n, off, 0, flags);
+	return read_pieces(sk, fd, iov, n, flags);
+}
+
+/* True: an error of the connection, not only of this call. */
+static bool is_of_connection(ssize_t err)
+{
+	return err != -EAGAIN && err != -EINTR && err != -EBADF && err != -EFAULT;
+}
+
+/* How many of n came, or -errno of the first. end_ns: 0: no time-out. */
+static int receive_many(struct sl_sock *sk, int fd, struct mmsghdr *msgs, unsigned n, int flags,
+			uint64_t end_ns)
+{
+	unsigned got = 0;
+	ssize_t ret = 0;
+
+	for (; got < n; got++) {
+		struct msghdr *m = &msgs[got].msg_hdr;
+		struct sl_rx_req r = {m->msg_iov, m->msg_iovlen, m, flags & ~MSG_WAITFORONE};
+
+		if (got && (flags & MSG_WAITFORONE))
+			r.flags |= MSG_DONTWAIT;
+		ret = receive_one(sk, fd, &r);
+		if (ret < 0)
+			break;
+		msgs[got].msg_len = (unsigned)ret;
+		if (end_ns && sl_now_ns() >= end_ns) {
+			got++;
+			break;
+		}
+	}
+	if (got && ret < 0 && sk->proto == IPPROTO_TCP && is_of_connection(ret))
+		sl_tcp_sock_put_error(sk, (int)-ret);
+	return got ? (int)got : (int)ret;
+}
+
+/* do_recvmmsg() returns the error before it looks for a message, even if asked for none. */
+static int error_of(struct sl_sock *sk, int fd)
+{
+	if (sk->proto == IPPROTO_TCP)
+		return -sl_tcp_sock_take_error(sk);
+	if (sl_unlikely(sl_load(&sk->os) & SL_OS_ERR) && sl_sock_is_udp(sk))
+		return sl_sock_pending_error(sk, fd);
+	return 0;
+}
+
+/* recvmmsg(2): the time-out is looked at after each datagram only, as Linux does it (BUGS), and
+ * what is left of it is told when one has come. */
+SL_API
+int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct timespec *timeout)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	uint64_t end = 0, now;
+	int ret;
+
+	if (!sk)
+		return (int)sl_sys(SYS_recvmmsg, fd, msgs, n, flags, timeout);
+	if (timeout && (timeout->tv_sec < 0 || (uint64_t)timeout->tv_nsec >= 1000000000))
+		return -EINVAL;
+	if (timeout)
+		end = sl_now_ns() + (uint64_t)timeout->tv_sec * 1000000000ull +
+		      (uint64_t)timeout->tv_nsec;
+	ret = flags & MSG_ERRQUEUE ? 0 : error_of(sk, fd);
+	if (ret)
+		return ret;
+	ret = receive_many(sk, fd, msgs, n, flags, end);
+	if (timeout && ret > 0) {
+		now = sl_now_ns();
+		end = end > now ? end - now : 0;
+		*timeout = (struct timespec){(time_t)(end / 1000000000), (long)(end % 1000000000)};
+	}
+	return ret;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Calls that set and ask for what a socket is like. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/ioctl.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "sluice.h"
+#include "sock/core/sock.h"
+#include "sock/stream/tconn.h"
+
+static int set_rate(struct sl_sock *sk, int fd, const void *val, socklen_t len)
+{
+	int err = sl_sock_pace_set(sk, fd, val, len);
+
+	if (err || sk->state == SL_STATE_KERNEL)
+		return err;
+	if (sl_sock_is_udp(sk))
+		sl_sock_pace(sk);
+	else
+		sl_tcp_opt_track(sk, SOL_SOCKET, SO_MAX_PACING_RATE);
+	return 0;
+}
+
+static int set_membership(struct sl_sock *sk, int level, int name, const void *val, socklen_t len)
+{
+	int err = sl_mcast_setsockopt(sk, level, name, val, len);
+
+	if (err == 0 && sl_load(&sk->state) != SL_STATE_KERNEL)
+		sl_sock_wait_links(sk, 0);
+	return err;
+}
+
+SL_API
+int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	struct sl_lane *lane;
+	bool tcp;
+	int err = 0;
+
+	sl_sock_change(sk);
+	if (sk && sk->proto == IPPROTO_UDP && sl_mcast_is_membership(level, name))
+		return set_membership(sk, level, name, val, len);
+	if (sk && level == SOL_SOCKET && name == SO_MAX_PACING_RATE)
+		return set_rate(sk, fd, val, len);
+	tcp = sl_sock_is_tcp(sk);
+	if (tcp) {
+		if (level == SOL_SOCKET)
+			err = sl_tcp_opt_set_stamping(sk, name, val, len);
+		if (level == SOL_SOCKET && err != -EREMOTE)
+			return err;
+		err = sl_tcp_opt_may_set(sk, level, name);
+	}
+	if (err == 0)
+		err = sl_sys_setsockopt(fd, level, name, val, len);
+	if (err == -ENOTCONN && tcp && sl_tcp_opt_leave(sk))
+		err = sl_sys_setsockopt(fd, level, name, val, len);
+	if (err < 0 || !sk || (level == SOL_SOCKET && sl_sock_set_timeout(sk, name, val, len)) ||
+	    sk->state == SL_STATE_KERNEL)
+		return err;
+	if (!(tcp ? sl_tcp_opt_track(sk, level, name) : sl_dgram_opt_track(sk, level, name, val, len))) {
+		sl_details("sock", "fd %d: option %d of level %d is the kernel's", fd, name, level);
+		sl_sock_kernel(sk, SL_REASON_OPTION);
+	} else if (sl_sock_lock(sk, &lane)) {
+		sl_sock_path_changed(sk);
+		sl_lane_unlock(lane);
+	}
+	return err;
+}
+
+SL_API
+int sl_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	int err;
+
+	if (sk && level == SOL_SOCKET && name == SO_MAX_PACING_RATE &&
+	    sl_sock_pace_get(sk, val, len) == 0)
+		return 0;
+	if (sl_sock_is_tcp(sk)) {
+		err = sl_tcp_opt_get(sk, level, name, val, len);
+		return err == -EREMOTE ? sl_sys_getsockopt(fd, level, name, val, len) : err;
+	}
+	if (sk && level == SOL_SOCKET && name == SO_ERROR)
+		sl_sock_take_error(sk);
+	return sl_sys_getsockopt(fd, level, name, val, len);
+}
+
+SL_API
+int sl_fcntl(int fd, int cmd, long arg)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	int ret = sl_sys_fcntl(fd, cmd, arg);
+
+	if (ret < 0)
+		return ret;
+	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC) {
+		sl_dup_done(fd, ret);
+	} else if (cmd == F_SETFL && sk) {
+		sk->nonblock = arg & O_NONBLOCK;
+		sk->stats->blocking = !sk->nonblock;
+		if (arg & O_ASYNC) /* SIGIO comes from the kernel's queue only */
+			sl_sock_kernel(sk, SL_REASON_OPTION);
+	}
+	return ret;
+}
+
+SL_API
+int sl_ioctl(int fd, unsigned long request, void *arg)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	int ret;
+
+	if (sl_tcp_sock(fd) && (ret = sl_tcp_sock_ioctl(sk, request, arg)) != -EREMOTE)
+		return ret;
+	ret = sk && sk->proto == IPPROTO_UDP ? sl_dgram_ioctl(sk, fd, request, arg)
+					     : sl_sys_ioctl(fd, request, arg);
+	if (ret < 0 || !sk)
+		return ret;
+	if (request == FIONBIO) {
+		sk->nonblock = sl_given_int(arg, sizeof(int)) != 0;
+		sk->stats->blocking = !sk->nonblock;
+	} else if (request == FIOASYNC) {
+		sl_sock_kernel(sk, SL_REASON_OPTION);
+	}
+	return ret;
+}

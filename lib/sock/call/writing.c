@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Calls that send: a datagram, or bytes of a stream. */
+#include <errno.h>
+
+#include "base/sys.h"
+#include "sluice.h"
+#include "sock/dgram/send.h"
+#include "sock/stream/tconn.h"
+
+static ssize_t send_stream(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
+{
+	struct msghdr m = {
+		.msg_name = (void *)r->name,
+		.msg_namelen = r->namelen,
+		.msg_iov = (struct iovec *)r->iov,
+		.msg_iovlen = r->niov,
+	};
+
+	return sl_tcp_sock_send(sk, fd, r->iov, r->niov, r->len, r->flags,
+				r->flags & MSG_FASTOPEN && !r->msg ? &m : r->msg);
+}
+
+static inline ssize_t send_one(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
+{
+	return sl_likely(sk->proto == IPPROTO_UDP) ? sl_dgram_send(sk, fd, r)
+						   : send_stream(sk, fd, r);
+}
+
+SL_API
+ssize_t sl_sendto(int fd, const void *buf, size_t len, int flags, const struct sockaddr *addr,
+		  socklen_t addrlen)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	struct iovec iov = {(void *)buf, len};
+	struct sl_tx_req r = {&iov, 1, len, addr, addrlen, flags, NULL};
+
+	return sk ? send_one(sk, fd, &r) : sl_sys_sendto(fd, buf, len, flags, addr, addrlen);
+}
+
+SL_API
+ssize_t sl_send(int fd, const void *buf, size_t len, int flags)
+{
+	return sl_sendto(fd, buf, len, flags, NULL, 0);
+}
+
+SL_API
+ssize_t sl_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	struct sl_tx_req r;
+
+	if (!sk)
+		return sl_sys_sendmsg(fd, msg, flags);
+	if (sl_unlikely(msg->msg_iovlen > SL_IOV_MAX))
+		return -EMSGSIZE; /* before anything else: copy_msghdr_from_user() */
+	r = sl_tx_req_of(msg, flags);
+	return send_one(sk, fd, &r);
+}
+
+/* rwf: RWF_*. Of no bytes nothing is sent, as by fs/read_write.c; write(2) of nothing sends an
+ * empty datagram. */
+static ssize_t write_pieces(struct sl_sock *sk, int fd, const struct iovec *iov, int n, int rwf)
+{
+	struct sl_tx_req r = {.iov = iov, .niov = (size_t)n, .flags = sl_rwf_flags(rwf)};
+
+	r.len = sl_iov_len(iov, r.niov);
+	if (r.len == 0)
+		return 0;
+	return r.flags < 0 ? r.flags : send_one(sk, fd, &r);
+}
+
+SL_API
+ssize_t sl_writev(int fd, const struct iovec *iov, int n)
+{
+	struct sl_sock *sk = sl_sock_of_pieces(fd, n);
+
+	if (!sk)
+		return sl_sys(SYS_writev, fd, iov, n);
+	return write_pieces(sk, fd, iov, n, 0);
+}
+
+SL_API
+ssize_t sl_pwritev2(int fd, const struct iovec *iov, int n, off_t off, int flags)
+{
+	struct sl_sock *sk = off == -1 ? sl_sock_of_pieces(fd, n) : NULL; /* no positions */
+
+	if (!sk)
+		return sl_sys(SYS_pwritev2, fd, iov, n, off, 0, flags);
+	return write_pieces(sk, fd, iov, n, flags);
+}
+
+SL_API
+int sl_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
+{
+	struct sl_sock *sk = sl_fd_sock(fd);
+	unsigned done = 0;
+
+	if (!sk)
+		return (int)sl_sys(SYS_sendmmsg, fd, msgs, n, flags);
+	n = sl_min(n, (unsigned)SL_IOV_MAX);
+	while (done < n) {
+		struct sl_tx_req r;
+		ssize_t len;
+
+		if (sk->proto == IPPROTO_UDP)
+			done += sl_dgram_send_many(sk, msgs + done, n - done, flags);
+		if (done == n)
+			break;
+		r = sl_tx_req_of(&msgs[done].msg_hdr, flags);
+		len = send_one(sk, fd, &r);
+		if (len < 0)
+			return done ? (int)done : (int)len;
+		msgs[done++].msg_len = (unsigned)len;
+	}
+	return (int)done;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The endpoints of a socket: the devices that can bring packets for its name, and its lane.
+ *
+ * Theory of operation: an unconnected socket claims its address and port on each device that may
+ * bring packets for it, and on each that comes later. The first claim takes it from limbo to a
+ * lane. */
+#include "ctl/kern/diag.h"
+#include "sock/core/sock.h"
+
+uint32_t sl_lane_moves;
+
+/* Does a socket of another program receive on our port, too? Then the kernel must choose. */
+bool sl_sock_is_shared(struct sl_sock *sk)
+{
+	struct sl_diag_claim d = {
+		.local = sk->local,
+		.port = sk->local_port,
+		.ifindex = sk->bound_if,
+		.dual = sk->family == AF_INET6 && !sk->bound_addr && !sk->v6only,
+		.tcp = sk->proto == IPPROTO_TCP,
+	};
+	uint32_t inode;
+
+	if (!(sk->proto == IPPROTO_TCP ? sk->reuseport : sk->reuse))
+		return false;
+	return sl_diag_shared(&d, sl_sock_inode_is_ours, NULL, &inode) > 0;
+}
+
+/* Claims --------------------------------------------------------------------------------------- */
+
+struct claim_walk {
+	struct sl_sock *sk;
+	const char *why;
+	unsigned ports;
+	enum sl_rule_action action;
+	uint32_t only; /* ifindex, 0: all */
+};
+
+static bool claim_link(const struct sl_link *link, void *arg)
+{
+	struct claim_walk *w = arg;
+	struct sl_port *port;
+
+	if ((w->only && link->ifindex != w->only) || !sl_port_allowed(link))
+		return true;
+	port = sl_port_open(link->ifindex);
+	if (!port)
+		return true;
+	w->action = sl_port_decide(
+		port, w->sk->proto == IPPROTO_TCP ? SL_ROLE_TCP_SERVER : SL_ROLE_UDP_RECEIVER,
+		&w->sk->local, w->sk->local_port, NULL, 0);
+	if (w->action == SL_RULE_OS)
+		return false;
+	if (sl_sock_claim_on(w->sk, port, &w->why))
+		w->ports++;
+	return true;
+}
+
+struct addr_walk {
+	const struct sl_addr *addr;
+	uint32_t ifindex;
+};
+
+static bool addr_is_on(uint32_t ifindex, const struct sl_addr *addr, void *arg)
+{
+	struct addr_walk *w = arg;
+
+	if (!sl_addr_eq(addr, w->addr))
+		return true;
+	w->ifindex = ifindex;
+	return false;
+}
+
+uint32_t sl_device_of_addr(const struct sl_addr *addr)
+{
+	struct addr_walk w = {.addr = addr};
+
+	sl_local_for_each(addr_is_on, &w);
+	return w.ifindex;
+}
+
+/* The one device that can bring packets for the socket, or 0 for any. -1: none (local). */
+static int64_t only_device(const struct sl_sock *sk)
+{
+	if (sk->bound_if)
+		return sk->bound_if;
+	if (sl_addr_is_linklocal(&sk->local) && sk->local_scope)
+		return sk->local_scope;
+	if (sl_addr_is_multicast(&sk->local))
+		return 0;
+	if (sk->bound_addr) {
+		uint32_t dev = sl_addr_is_loopback(&sk->local) ? 0 : sl_device_of_addr(&sk->local);
+
+		return dev ? (int64_t)dev : -1;
+	}
+	return 0;
+}
+
+bool sl_sock_take_lane(struct sl_sock *sk, uint32_t ifindex)
+{
+	struct sl_lane *lane, *old;
+
+	if (sl_load(&sk->lane) != &sl_limbo)
+		return true;
+	lane = sl_lane_pick(ifindex, sk->fd);
+	if (!lane || !sl_lane_lock(&sl_limbo))
+		return false;
+	old = sk->lane;
+	sl_sock_path_changed(sk);
+	__atomic_fetch_add(&lane->users, 1, __ATOMIC_RELAXED);
+	if (sl_sock_is_udp(sk))
+		sk->udp.lane = lane;
+	sl_store_release(&sk->lane, lane);
+	sk->stats->lane = lane->id;
+	sl_sock_notify(sk, 0); /* its waiters watch the old lane */
+	sl_lane_unlock(old);
+	sl_lane_moved();
+	return true;
+}
+
+/* A socket bound to a multicast group has no claim of its own: it would take the place of the fan's
+ * (mcast.c), and stay when the fan leaves the group to the kernel. */
+static bool comes_by_membership(const struct sl_sock *sk)
+{
+	return sl_addr_is_multicast(&sk->local);
+}
+
+/* Endpoints of an unconnected socket. */
+enum sl_reason sl_sock_claim_endpoints(struct sl_sock *sk)
+{
+	struct claim_walk w = {.sk = sk, .action = SL_RULE_SLUICE};
+	int64_t dev = only_device(sk);
+
+	if (dev < 0)
+		return SL_REASON_LOCAL;
+	if (!sl_sock_take_lane(sk, (uint32_t)dev))
+		return SL_REASON_MEMORY;
+	if (comes_by_membership(sk))
+		return SL_REASON_NONE;
+	w.only = (uint32_t)dev;
+	sl_link_for_each(claim_link, &w);
+	if (w.action == SL_RULE_OS)
+		return SL_REASON_RULE;
+	if (w.ports == 0)
+		return w.why ? SL_REASON_CLAIM : SL_REASON_NO_DEVICE;
+	return SL_REASON_NONE;
+}
+
+enum sl_reason sl_sock_claim_listener(struct sl_sock *sk)
+{
+	if (sl_addr_is_loopback(&sk->local))
+		return SL_REASON_LOCAL;
+	if (!sk->heir && sl_sock_is_shared(sk))
+		return SL_REASON_SHARED;
+	return sl_sock_claim_endpoints(sk);
+}
+
+void sl_sock_claim_device(struct sl_sock *sk, uint32_t ifindex)
+{
+	struct claim_walk w = {.sk = sk, .action = SL_RULE_SLUICE, .only = ifindex};
+	int64_t dev = comes_by_membership(sk) ? -1 : only_device(sk);
+
+	if (dev == 0 || dev == ifindex)
+		sl_link_for_each(claim_link, &w);
+}

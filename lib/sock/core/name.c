@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The names of a socket: what its shadow is bound and connected to. */
+#include "base/sys.h"
+#include "sock/core/sock.h"
+
+struct names {
+	struct sl_addr local, remote;
+	uint16_t local_port, remote_port;
+	uint32_t scope;
+	bool connected;
+};
+
+/* Reads the names of the shadow. */
+static int read_names(const struct sl_sock *sk, struct names *n)
+{
+	struct sockaddr_storage ss;
+	socklen_t len = sizeof(ss);
+	uint32_t scope = 0;
+	int err = sl_sys_getsockname(sk->fd, &ss, &len);
+
+	if (err == 0)
+		err = sl_addr_from_sockaddr((struct sockaddr *)&ss, len, &n->local, &n->local_port,
+					    &n->scope);
+	if (err < 0)
+		return err;
+	len = sizeof(ss);
+	n->connected = sl_sys_getpeername(sk->fd, &ss, &len) == 0;
+	if (n->connected)
+		err = sl_addr_from_sockaddr((struct sockaddr *)&ss, len, &n->remote,
+					    &n->remote_port, &scope);
+	if (scope)
+		n->scope = scope;
+	return err;
+}
+
+/* Puts the names where the packet path sees them. */
+static void set_names(struct sl_sock *sk, const struct names *n)
+{
+	struct sl_lane *lane;
+
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	sk->local = n->local;
+	sk->local_port = n->local_port;
+	sk->local_scope = n->scope;
+	sk->bound_addr = !sl_addr_is_any(&n->local);
+	if (sl_sock_is_udp(sk)) {
+		sk->udp.remote = n->remote;
+		sk->udp.remote_port = n->remote_port;
+		sk->udp.connected = n->connected;
+		sk->path.d = NULL;
+	}
+	sl_lane_unlock(lane);
+	sk->stats->local = n->local;
+	sk->stats->local_port = n->local_port;
+	sk->stats->remote = n->remote;
+	sk->stats->remote_port = n->remote_port;
+}
+
+int sl_sock_read_names(struct sl_sock *sk)
+{
+	struct names names = {0};
+	int err = read_names(sk, &names);
+
+	if (err == 0)
+		set_names(sk, &names);
+	return err;
+}
+
+void sl_sock_set_local(struct sl_sock *sk, const struct sl_addr *local, uint16_t port,
+		       uint32_t scope)
+{
+	struct names names = {.local = *local, .local_port = port};
+
+	if (sl_addr_is_linklocal(local))
+		names.scope = scope;
+	set_names(sk, &names);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Decisions: from bind and connect on the shadow to claims on packets.
+ *
+ * Theory of operation: the kernel does the call first, on the shadow: it checks, reserves the port
+ * and answers getsockname. Then we look at what came of it and decide: rules, other programs on the
+ * same port, devices. Only after that are packets claimed; what came in between is in the shadow
+ * and is merged. */
+#include <errno.h>
+
+#include "base/sys.h"
+#include "sock/core/sock.h"
+
+/* The exact flow of a connected one. */
+static enum sl_reason claim_flow(struct sl_sock *sk)
+{
+	struct sl_route_key key = {
+		.dst = sk->udp.remote,
+		.src = sk->local,
+		.oif = sk->bound_if ? sk->bound_if : sk->local_scope,
+	};
+	struct sl_route route;
+	struct sl_port *port;
+	const char *why = NULL;
+
+	if (sl_route_get(&key, &route) < 0 ||
+	    (route.kind != SL_ROUTE_DEVICE && route.kind != SL_ROUTE_MULTICAST))
+		return SL_REASON_LOCAL;
+	port = sl_port_open(route.ifindex);
+	if (!port)
+		return SL_REASON_NO_DEVICE;
+	if (sl_port_decide(port, SL_ROLE_UDP_CONNECT, &sk->udp.remote, sk->udp.remote_port,
+			   &sk->local, sk->local_port) == SL_RULE_OS)
+		return SL_REASON_RULE;
+	if (!sl_sock_take_lane(sk, route.ifindex))
+		return SL_REASON_MEMORY;
+	return sl_sock_claim_on(sk, port, &why) ? SL_REASON_NONE : SL_REASON_CLAIM;
+}
+
+/* Claims anew under the new names; the old claims go after the new ones have come. */
+static enum sl_reason reclaim(struct sl_sock *sk)
+{
+	struct sl_sock_claim *old = sl_sock_claims_take(sk);
+	enum sl_reason reason = sk->udp.connected ? claim_flow(sk) : sl_sock_claim_endpoints(sk);
+
+	sl_sock_claims_drop(sk, old);
+	return reason;
+}
+
+static enum sl_reason decide(struct sl_sock *sk)
+{
+	if (sl_sock_read_names(sk) < 0)
+		return SL_REASON_RUNTIME;
+	/* TCP decides when it connects or listens. */
+	if (sk->local_port == 0 || sk->proto == IPPROTO_TCP)
+		return SL_REASON_UNDECIDED;
+	if (sl_addr_is_loopback(&sk->local) ||
+	    (sk->udp.connected && sl_addr_is_local(&sk->udp.remote)))
+		return SL_REASON_LOCAL;
+	if (sl_sock_is_shared(sk))
+		return SL_REASON_SHARED;
+	return reclaim(sk);
+}
+
+/* __udp_disconnect(): a port that the program did not ask for goes with the peer, and the next call
+ * that needs one takes another. Memberships stay. slow held. */
+static void lose_port(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+
+	sl_mcast_pause(sk);
+	sl_sock_unclaim(sk);
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	sl_store(&sk->state, SL_STATE_NEW);
+	sl_lane_unlock(lane);
+	sk->stats->state = SL_STATE_NEW;
+}
+
+void sl_sock_decide(struct sl_sock *sk)
+{
+	enum sl_reason reason;
+	struct sl_lane *lane;
+
+	sl_lock(&sk->slow);
+	if (sk->state == SL_STATE_KERNEL ||
+	    (sk->proto == IPPROTO_TCP && sk->state != SL_STATE_NEW)) {
+		sl_unlock(&sk->slow);
+		return;
+	}
+	reason = decide(sk);
+	if (reason == SL_REASON_NONE) {
+		if (sl_sock_lock(sk, &lane)) {
+			sk->path.d = NULL;
+			sk->os_first = true;
+			sl_store(&sk->state, SL_STATE_OFFLOADED);
+			sl_lane_unlock(lane);
+		}
+		sk->stats->state = SL_STATE_OFFLOADED;
+		sl_mcast_claim(sk);
+	} else if (reason == SL_REASON_UNDECIDED && sk->state == SL_STATE_OFFLOADED) {
+		lose_port(sk);
+	}
+	sk->stats->reason = reason;
+	sl_unlock(&sk->slow);
+	if (reason != SL_REASON_NONE && reason != SL_REASON_UNDECIDED)
+		sl_sock_kernel(sk, reason);
+}
+
+/* inet_autobind: an ephemeral port of the kernel's choice on the address that it has, which is
+ * nearly always the wildcard. */
+int sl_sock_autobind(struct sl_sock *sk)
+{
+	struct sockaddr_storage ss = {0};
+	socklen_t len = sizeof(ss);
+	int err = 0;
+
+	if (sl_load(&sk->local_port) == 0) {
+		sl_addr_to_sockaddr(&sk->local, 0, sk->local_scope, sk->family,
+				    (struct sockaddr *)&ss, &len);
+		err = sl_sys_bind(sk->fd, &ss, len);
+		if (err == 0 || err == -EINVAL) /* EINVAL: another thread was first */
+			sl_sock_decide(sk);
+	}
+	return err;
+}
+
+static struct sl_port *without_link(struct sl_sock *sk)
+{
+	struct sl_port *p = sl_sock_without_link(sk);
+
+	return p || !sl_sock_is_udp(sk) ? p : sl_mcast_without_link(sk);
+}
+
+void sl_sock_wait_links(struct sl_sock *sk, int flags)
+{
+	struct sl_port *p;
+
+	if (sk->nonblock || flags & MSG_DONTWAIT)
+		return;
+	while ((p = without_link(sk)))
+		sl_port_wait_link(p);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Receiving datagrams. */
+#ifndef SL_RECV_H
+#define SL_RECV_H
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "base/base.h"
+
+struct sl_sock;
+
+/* Arguments common to all receive calls. */
+struct sl_rx_req {
+	const struct iovec *iov;
+	size_t niov;
+	struct msghdr *msg; /* NULL: no name, no control */
+	int flags;
+};
+
+/* Receives one datagram, ours or the kernel's; waits for it if the socket and the flags say so.
+ * Bytes, or -errno as recvmsg(2). No lane held. */
+ssize_t sl_dgram_recv(struct sl_sock *sk, int fd, const struct sl_rx_req *r);
+
+#endif

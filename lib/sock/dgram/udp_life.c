@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The life of a datagram socket, where it differs from a stream's. */
+#include "sock/core/sock_ops.h"
+
+#include "base/settings.h"
+#include "base/sys.h"
+#include "sock/core/sock.h"
+
+static void on_data(struct sl_udp *u)
+{
+	struct sl_sock *sk = sl_container_of(u, struct sl_sock, udp);
+
+	if (!sl_list_empty(&sk->watches))
+		sl_sock_notify(sk, EPOLLIN | EPOLLRDNORM);
+}
+
+/* SLUICE_TX_MC_LOOPBACK=0: the shadow, too, sends without. Each family has a flag of its own. */
+static void no_loop(const struct sl_sock *sk)
+{
+	int off = 0;
+
+	sl_sys_setsockopt(sk->fd, IPPROTO_IP, IP_MULTICAST_LOOP, &off, sizeof(off));
+	if (sk->family == AF_INET6)
+		sl_sys_setsockopt(sk->fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, &off, sizeof(off));
+}
+
+/* Sets up the fields that only a datagram socket has. 0 or -ENOSPC. */
+static int start_udp(struct sl_sock *sk)
+{
+	int slot = sl_slot_new();
+
+	if (slot < 0)
+		return slot;
+	sk->slot = (uint32_t)slot;
+	sk->udp.stats = sk->stats;
+	sk->udp.on_data = on_data;
+	sk->mc_all = true;
+	sk->mc_loop = sl_settings.tx_mc_loopback;
+	if (!sk->mc_loop)
+		no_loop(sk);
+	sk->mc_ttl = 1;
+	sl_sock_read_options(sk);
+	sl_slot_set(sk->slot, SL_SLOT_UDP, &sk->udp);
+	return 0;
+}
+
+static void leave_udp(struct sl_sock *sk, struct sl_lane *lane, bool keep_queue)
+{
+	sl_list_del(&sk->blocked);
+	sl_store(&sk->tx_blocked, false);
+	sl_sock_pace_end(sk, keep_queue);
+	if (!keep_queue)
+		sl_udp_fini(&sk->udp, &lane->frames);
+	sk->path.d = NULL;
+}
+
+static void stop_claims(struct sl_sock *sk)
+{
+	sl_mcast_forget(sk);
+	sl_sock_unclaim(sk);
+}
+
+static bool to_kernel(struct sl_sock *sk, enum sl_reason reason)
+{
+	stop_claims(sk);
+	return true;
+}
+
+static void moved(struct sl_sock *sk)
+{
+	sl_siblings_yield(sk);
+	sl_mcast_recheck();
+}
+
+static void closed_to_child(struct sl_sock *sk, int fd)
+{
+	sl_siblings_yield_to_child(sk, fd);
+}
+
+static void close_claims(struct sl_sock *sk, int fd)
+{
+	stop_claims(sk);
+}
+
+const struct sl_sock_ops sl_dgram_ops = {
+	.start = start_udp,
+	.to_kernel = to_kernel,
+	.left = leave_udp,
+	.requeue = sl_sock_requeue,
+	.moved = moved,
+	.closed_to_child = closed_to_child,
+	.close = close_claims,
+};
