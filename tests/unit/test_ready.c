@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "sock/core/sock.h"
+#include "sock/poll/wait.h"
 
 static struct sl_lane lane;
 static struct sl_sock sk;

@@ -200,7 +200,8 @@ static void to_kernel(struct sl_sock *sk, void *arg)
 
 static void all_to_kernel(void)
 {
-	sl_tlisten_fork_begin();
+	if (sl_tlisten_count())
+		sl_tlisten_fork_begin();
 	sl_tlisten_exit();
 	sl_sock_for_each(to_kernel, NULL);
 	sl_stop();

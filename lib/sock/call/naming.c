@@ -142,6 +142,8 @@ int sl_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 	sl_tcp_sock_accepts(fd);
 	sk = sl_tcp_sock(fd);
 	if (sk) {
+		if (sl_unlikely(sk->heir) && sl_load(&sk->lsn))
+			sl_tlisten_return(sk);
 		r = sl_tcp_sock_accept(sk, fd, addr, len, flags);
 		if (r >= 0 && !sl_fd_sock(r)) /* the kernel's, so far */
 			sl_inherit_accepted(sk, r, flags);

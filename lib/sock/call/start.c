@@ -122,6 +122,8 @@ static int bring_up_rest(bool again)
 	if (err == 0)
 		err = sl_tconn_init();
 	if (err == 0)
+		err = sl_tconn_ops_init();
+	if (err == 0)
 		err = open_keeper();
 	if (err == 0)
 		err = sl_keeper_start();
@@ -213,7 +215,8 @@ static void before_fork(void)
 	pthread_mutex_lock(&start_lock);
 	forking = true;
 	held = sl_fork_hold();
-	sl_tlisten_fork_begin();
+	if (sl_tlisten_count())
+		sl_tlisten_fork_begin();
 	__atomic_fetch_add(&sl_forks, 1, __ATOMIC_RELEASE);
 	sl_broker_fork_begin();
 }
@@ -356,7 +359,7 @@ static void (*const in_child_parts[])(void) = {
 	sl_keeper_child,
 	sl_shadow_close,
 	sl_mail_child,       /* the child keeps its end; before the sockets, which are told of it */
-	sl_sock_table_child, /* before the objects that sockets point to */
+	sl_sock_child, /* before the objects that sockets point to */
 	sl_claims_child,
 	sl_mcast_child,
 	sl_policy_child,

@@ -22,22 +22,6 @@
 #define SO_NETNS_COOKIE 71
 #endif
 
-uint32_t sl_forks;
-void (*sl_sock_on_use)(struct sl_sock *sk, bool sends);
-
-static const struct sl_sock_ops *dgram_ops, *stream_ops;
-
-void sl_sock_set_ops(const struct sl_sock_ops *dgram, const struct sl_sock_ops *stream)
-{
-	dgram_ops = dgram;
-	stream_ops = stream;
-}
-
-const struct sl_sock_ops *sl_sock_ops(const struct sl_sock *sk)
-{
-	return sk->proto == IPPROTO_UDP ? dgram_ops : stream_ops;
-}
-
 int sl_sock_shadow(const struct sl_sock *sk)
 {
 	return sl_load(&sk->fd);

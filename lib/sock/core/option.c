@@ -31,14 +31,6 @@
 #define SO_SNDTIMEO_NEW 67
 #endif
 
-int sl_sock_get_int(const struct sl_sock *sk, int level, int name)
-{
-	socklen_t len = sizeof(int);
-	int v = 0;
-
-	return sl_sys_getsockopt(sk->fd, level, name, &v, &len) < 0 ? 0 : v;
-}
-
 void sl_sock_read_reuse(struct sl_sock *sk)
 {
 	sk->reuseport = sl_sock_get_int(sk, SOL_SOCKET, SO_REUSEPORT);

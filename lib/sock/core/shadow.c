@@ -126,3 +126,11 @@ int sl_sock_pending_error(struct sl_sock *sk, int fd)
 	sl_sys_getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len);
 	return -err;
 }
+
+int sl_sock_get_int(const struct sl_sock *sk, int level, int name)
+{
+	socklen_t len = sizeof(int);
+	int v = 0;
+
+	return sl_sys_getsockopt(sk->fd, level, name, &v, &len) < 0 ? 0 : v;
+}

@@ -293,7 +293,8 @@ uint32_t sl_sock_left(const struct sl_sock *sk);
 
 /* table.c */
 int sl_sock_table_init(void);
-void sl_sock_table_child(void);
+void sl_sock_table_renew(void); /* in a child: nothing is free, no thread holds the lock */
+void sl_sock_child(void);       /* child.c: in a child, what becomes of the sockets */
 /* A new object with only gen, lane (sl_limbo) and proto set. NULL: there are too many, or the
  * caller is a signal handler. */
 struct sl_sock *sl_sock_alloc(int proto);

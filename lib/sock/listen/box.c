@@ -110,7 +110,7 @@ static void make_crowds(void)
 
 void sl_tlisten_fork_begin(void)
 {
-	if (!sl_tlisten_count() || !sl_lock(&box_lock))
+	if (!sl_lock(&box_lock))
 		return;
 	if (!crowds)
 		make_crowds();

@@ -57,6 +57,25 @@ static void free_listener(struct sl_tlisten *l)
 	sl_unlock(&lock);
 }
 
+static uint32_t draining; /* listeners */
+
+uint32_t sl_tlisten_draining(void)
+{
+	return sl_load(&draining);
+}
+
+void sl_tlisten_drains(struct sl_tlisten *l)
+{
+	l->draining = true;
+	__atomic_fetch_add(&draining, 1, __ATOMIC_RELAXED);
+}
+
+static void drained(struct sl_tlisten *l)
+{
+	if (l->draining)
+		__atomic_fetch_sub(&draining, 1, __ATOMIC_RELAXED);
+}
+
 uint32_t sl_tlisten_count(void)
 {
 	return sl_load(&nlisteners);
@@ -67,7 +86,7 @@ void sl_tlisten_child(void)
 	memset(&lock, 0, sizeof(lock));
 	free_list = NULL;
 	nlisteners = 0;
-	sl_tlisten_drain_child();
+	draining = 0;
 }
 
 /* Puts the listener behind a slot, where packets find it. */
@@ -108,7 +127,7 @@ static void uninstall(struct sl_sock *sk)
 	sl_lane_tcp_done(lane);
 	sl_store_release(&sk->lsn, NULL);
 	sl_lane_unlock(lane);
-	sl_tlisten_drained(l);
+	drained(l);
 	sl_tlisten_part_over(sk, l);
 	free_listener(l);
 }
@@ -316,273 +335,4 @@ int sl_tcp_sock_listen(struct sl_sock *sk, int fd, int backlog)
 	else if (err == 0)
 		sl_sock_wait_links(sk, 0);
 	return err;
-}
-
-/* accept ----------------------------------------------------------------------------------------
- */
-
-struct acc {
-	struct sl_sock *sk;
-	int fd; /* of the listener */
-	int flags;
-	int new_fd;
-	struct sockaddr *addr;
-	socklen_t *len;
-	struct sl_sock *child;
-	struct sl_tcp_key key; /* of the child */
-};
-
-/* Takes a connection that another process had in its queue. */
-static int take_given(struct acc *a)
-{
-	int fd = sl_tlisten_take_given(a->sk, a->flags);
-
-	if (fd >= 0 && a->addr)
-		sl_sys_getpeername(fd, a->addr, a->len);
-	return fd;
-}
-
-/* The kernel's connection, without waiting. One thread at a time: between the look and the call
- * no other thread may take it. */
-static int from_kernel(struct acc *a)
-{
-	struct sl_tlisten *l = sl_load_acquire(&a->sk->lsn);
-	struct pollfd p = {.fd = a->fd, .events = POLLIN};
-	struct timespec zero = {0, 0};
-	int r = -EAGAIN;
-
-	if (!l || !sl_trylock(&l->os_lock))
-		return -EAGAIN;
-	__atomic_exchange_n(&a->sk->os, 0, __ATOMIC_ACQ_REL);
-	if (a->sk->heir)
-		r = take_given(a);
-	if (r < 0 && sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0)
-		r = sl_sysi(SYS_accept4, a->fd, a->addr, a->len, a->flags);
-	if (r >= 0) /* perhaps more */
-		__atomic_fetch_or(&a->sk->os, SL_OS_IN, __ATOMIC_RELEASE);
-	sl_unlock(&l->os_lock);
-	return r;
-}
-
-/* A socket for the child; no other thread knows its number yet. */
-static int prepare_child(struct acc *a)
-{
-	int fd;
-
-	if (a->child)
-		return 0;
-	fd = sl_sys_socket(a->sk->family, SOCK_STREAM | a->flags, IPPROTO_TCP);
-	if (fd < 0)
-		return fd;
-	a->child = sl_sock_new(fd, a->sk->family, SOCK_STREAM | a->flags, IPPROTO_TCP);
-	if (!a->child) {
-		sl_sys_close(fd);
-		return -ENFILE;
-	}
-	a->new_fd = fd;
-	return 0;
-}
-
-/* Lane held: the listener's and the child's. */
-static void adopt(struct acc *a, struct sl_lane *lane, struct sl_tcp *t)
-{
-	struct sl_tconn *c = sl_tconn_of(t);
-	struct sl_sock *sk = a->child;
-
-	sk->v6only = a->sk->v6only;
-	sk->tos = a->sk->tos;
-	sk->ttl = a->sk->ttl;
-	sk->tos6 = a->sk->tos6;
-	sk->pmtudisc = a->sk->pmtudisc;
-	sk->ttl6 = a->sk->ttl6;
-	sk->mark = a->sk->mark;
-	sk->bound_if = c->oif; /* ir_iif */
-	sk->phase = SL_CONNECTED;
-	sk->server = true;
-	sk->local = t->node.key.local;
-	sk->local_port = t->node.key.lport;
-	sk->local_scope = c->oif;
-	sk->linger_ms = a->sk->linger_ms;
-	sk->rcvlowat = a->sk->rcvlowat;
-	sk->rcvtimeo_ns = a->sk->rcvtimeo_ns;
-	sk->sndtimeo_ns = a->sk->sndtimeo_ns;
-	sk->inq = a->sk->inq;
-	a->key = t->node.key;
-	a->sk->lsn->accepted++;
-	c->sk = sk;
-	sk->conn = c;
-	__atomic_fetch_add(&lane->users, 1, __ATOMIC_RELAXED);
-	sl_store(&sk->state, SL_STATE_OFFLOADED);
-	sl_store_release(&sk->lane, lane);
-}
-
-static int from_us(struct acc *a)
-{
-	struct sl_tcp *t = NULL;
-	struct sl_lane *lane;
-	int err = 0;
-
-	if (!sl_sock_lock(a->sk, &lane))
-		return -EAGAIN;
-	if (!a->sk->lsn || !a->sk->lsn->tcp.nchildren)
-		sl_lane_turn_locked(lane);
-	err = !a->sk->lsn ? -EREMOTE : a->sk->lsn->tcp.nchildren ? 0 : -EAGAIN;
-	sl_lane_unlock(lane);
-	if (err == 0)
-		err = prepare_child(a);
-	if (err < 0)
-		return err;
-	if (!sl_sock_lock(a->sk, &lane))
-		return -EAGAIN;
-	if (a->sk->lsn) {
-		sl_lane_tcp_begin(lane);
-		t = sl_tcp_accept(lane->tcp, &a->sk->lsn->tcp);
-		sl_lane_tcp_done(lane);
-	}
-	if (t)
-		adopt(a, lane, t);
-	sl_lane_unlock(lane);
-	return t ? 0 : -EAGAIN;
-}
-
-static ssize_t attempt(void *arg)
-{
-	struct acc *a = arg;
-	struct sl_tlisten *l = sl_load_acquire(&a->sk->lsn);
-	bool os = sl_load(&a->sk->os) & SL_OS_IN;
-	int r;
-
-	if (!l)
-		return -EREMOTE;
-	/* When both have connections they take turns; of a draining listener ours came first. */
-	if (os && !l->draining && (l->turn ^= 1)) {
-		r = from_kernel(a);
-		if (r != -EAGAIN)
-			return r;
-		os = false;
-	}
-	r = from_us(a);
-	if (r == 0)
-		return a->new_fd;
-	return r == -EAGAIN && os ? from_kernel(a) : r;
-}
-
-/* A child that was prepared and not needed. */
-static void drop_child(struct acc *a)
-{
-	if (!a->child)
-		return;
-	sl_sock_drop_fd(a->child, a->new_fd);
-	sl_sys_close(a->new_fd);
-}
-
-static int finish(struct acc *a, int fd)
-{
-	struct sl_sock *sk = a->child;
-
-	if (!sk || sk->fd != fd) {
-		drop_child(a);
-		return fd;
-	}
-	sl_tcp_opt_inherit(sk, a->sk);
-	sl_tcp_sock_show(sk, &a->key);
-	if (a->addr)
-		sl_addr_to_sockaddr(&a->key.remote, a->key.rport, sk->local_scope, sk->family,
-				    a->addr, a->len);
-	return fd;
-}
-
-int sl_tcp_sock_accept_ours(struct sl_sock *sk)
-{
-	struct acc a = {.sk = sk, .fd = sk->fd, .flags = SOCK_CLOEXEC, .new_fd = -1};
-	int err = from_us(&a);
-
-	if (err == 0)
-		return finish(&a, a.new_fd);
-	drop_child(&a);
-	return err;
-}
-
-static void end_kernel_call(void *sk)
-{
-	sl_sock_out_of_kernel(sk);
-}
-
-/* Takes a connection from the box, if others may put some into it: waits for one there or at the
- * kernel's listener. -EAGAIN: ask the kernel; at once with a time-out, which the kernel keeps. */
-static int from_box(struct acc *a)
-{
-	struct sl_call s = sl_call_begin(a->sk, a->fd, 0);
-	struct epoll_event ev = {.data.u32 = SL_EITHER_BOX};
-	int r = take_given(a), ep = r < 0 ? sl_tlisten_either(a->sk, a->fd) : -1;
-
-	if (ep < 0 || a->sk->rcvtimeo_ns || sl_sys_fcntl(a->fd, F_GETFL, 0) & O_NONBLOCK)
-		return r;
-	while (r == -EAGAIN && ep >= 0 && ev.data.u32 == SL_EITHER_BOX) {
-		r = (int)sl_sys_cancel(SYS_epoll_pwait, ep, &ev, 1, -1, NULL, 8);
-		if (r == -EINTR && !sl_call_over(&s))
-			r = -EAGAIN;
-		else if (r > 0)
-			r = take_given(a);
-		ep = sl_tlisten_either(a->sk, a->fd);
-	}
-	return r;
-}
-
-static int in_kernel(struct acc *a)
-{
-	int r = from_box(a);
-
-	return r == -EAGAIN ? (int)sl_sys_cancel(SYS_accept4, a->fd, a->addr, a->len, a->flags) : r;
-}
-
-/* Accepts from a listener that is only the kernel's; it does not become ours while a thread waits
- * there (given.c). A listener that drained a moment ago is about to be the kernel's. */
-static int kernel_accept(struct acc *a)
-{
-	struct sl_sock *sk = a->sk;
-	int r;
-
-	if (sl_load(&sk->state) == SL_STATE_OFFLOADED && !sl_load(&sk->lsn))
-		(void)sl_sock_wait_moved(sk);
-	if (sl_load(&sk->state) != SL_STATE_KERNEL)
-		return (int)sl_sys_cancel(SYS_accept4, a->fd, a->addr, a->len, a->flags);
-	if (!sl_sock_in_kernel(sk))
-		return sl_tcp_sock_accept(sk, a->fd, a->addr, a->len, a->flags);
-	pthread_cleanup_push(end_kernel_call, sk);
-	r = in_kernel(a);
-	pthread_cleanup_pop(1);
-	return r;
-}
-
-int sl_tcp_sock_accept(struct sl_sock *sk, int fd, struct sockaddr *addr, socklen_t *len, int flags)
-{
-	struct acc a = {
-		.sk = sk,
-		.fd = fd,
-		.flags = flags,
-		.new_fd = -1,
-		.addr = addr,
-		.len = len,
-	};
-	uint64_t deadline;
-	ssize_t r;
-
-	if ((flags & ~(SOCK_NONBLOCK | SOCK_CLOEXEC)) || !sl_load(&sk->lsn))
-		return kernel_accept(&a);
-	if (addr && !len)
-		return -EFAULT;
-	if (sl_unlikely(sk->heir))
-		sl_tlisten_return(sk);
-	r = attempt(&a);
-	if (r == -EAGAIN && !sk->nonblock) {
-		deadline = sk->rcvtimeo_ns ? sl_now_ns() + sk->rcvtimeo_ns : 0;
-		r = sl_sock_block(sk, fd, deadline, attempt, &a);
-	}
-	if (r >= 0)
-		return finish(&a, (int)r);
-	drop_child(&a);
-	if (r == -EREMOTE)
-		return kernel_accept(&a);
-	return r == -ETIMEDOUT || r == -EDEADLK ? -EAGAIN : (int)r;
 }

@@ -67,30 +67,6 @@ void sl_tlisten_for_others(struct sl_sock *sk)
 	sl_unlock(&sk->slow);
 }
 
-void sl_tlisten_give(struct sl_sock *sk)
-{
-	unsigned n = 0;
-	int fd;
-
-	if ((!sk->heir && !sk->lsn->others) || !sl_tlisten_is_shared(sk))
-		return;
-	while ((fd = sl_tcp_sock_accept_ours(sk)) >= 0) {
-		struct sl_sock *child = sl_fd_sock(fd);
-		bool given = sl_fd_hand_back(fd) == 0 && sl_tbox_put(sk, fd);
-
-		n += given;
-		if (!given)
-			sl_warn("tcp",
-				"fd %d: a connection that waits cannot go to another process",
-				sk->fd);
-		if (child)
-			sl_sock_drop_fd(child, fd);
-		sl_sys_close(fd);
-	}
-	if (n)
-		sl_debug("tcp", "fd %d: %u that waited are for the others", sk->fd, n);
-}
-
 /* SYNs come here no more, but those that were answered end their handshakes. */
 void sl_tlisten_closing(struct sl_sock *sk)
 {

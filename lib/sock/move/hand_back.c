@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/kern/diag.h"
+#include "sock/move/heirs.h"
 #include "sock/repair/repair.h"
 #include "sock/move/restore.h"
 #include "sock/stream/tconn.h"
@@ -248,7 +249,7 @@ int sl_tconn_hand_back(struct sl_sock *sk, enum sl_reason reason)
 	int made, err = sl_tconn_to_kernel(c, sk->fd, &made);
 
 	if (!err && made >= 0)
-		err = sl_restore_put(sk, made);
+		err = sl_heirs_put(sk, made);
 	if (err)
 		return err;
 	if (!sl_sock_lock(sk, &lane))

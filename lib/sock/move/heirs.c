@@ -77,7 +77,7 @@ static void forget_old(struct sl_sock *sk)
 	sl_store_release(&old[i].sk, NULL);
 }
 
-void sl_heirs_keep(struct sl_sock *sk)
+static void keep_old(struct sl_sock *sk)
 {
 	int i, fd;
 
@@ -98,6 +98,17 @@ void sl_heirs_keep(struct sl_sock *sk)
 		sl_sys_close(fd);
 	}
 	sl_unlock(&old_lock);
+}
+
+int sl_heirs_put(struct sl_sock *sk, int file)
+{
+	int err;
+
+	keep_old(sk);
+	sl_restore_options(sk->fd, file, sk->family);
+	err = sl_restore_swap(sk, file);
+	sl_sys_close(file);
+	return err ? -ECONNABORTED : 0;
 }
 
 void sl_heirs_drop(struct sl_sock *sk)

@@ -5,8 +5,9 @@
 
 #include "sock/core/sock.h"
 
-/* Before sk's numbers get a new file: a child may have this one. slow held. */
-void sl_heirs_keep(struct sl_sock *sk);
+/* The kernel's socket `file`, which is taken, is that of sk, with the options that it had: 0. Else
+ * it is closed, with what it holds: -ECONNABORTED. slow held. */
+int sl_heirs_put(struct sl_sock *sk, int file);
 /* 0: no process has an older file of sk's any more; else -EBUSY. slow held. */
 int sl_heirs_gone(struct sl_sock *sk);
 void sl_heirs_drop(struct sl_sock *sk); /* it ends */

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/front/broker.h"
+#include "sock/move/heirs.h"
 #include "sock/repair/repair.h"
 #include "sock/move/restore.h"
 #include "sock/stream/tconn.h"
@@ -103,7 +104,7 @@ static int connect_again(struct sl_sock *sk, const struct sl_tcp_repair_syn *syn
 		err = -EISCONN;
 	}
 	if (!err && leased)
-		err = sl_restore_put(sk, fd);
+		err = sl_heirs_put(sk, fd);
 	if (err)
 		return err;
 	sl_tconn_unclaim(c);
@@ -157,7 +158,7 @@ static int closed_to_kernel(struct sl_sock *sk, struct sl_tconn *c)
 	if (!sl_broker_is_leased())
 		return sl_repair_closed(sk->fd, &r, &src, err != 0);
 	err = sl_restore_closed(sk->fd, &r, &src, err != 0);
-	return err < 0 ? err : sl_restore_put(sk, err);
+	return err < 0 ? err : sl_heirs_put(sk, err);
 }
 
 static bool leave_closed(struct sl_sock *sk, enum sl_reason reason)

@@ -296,14 +296,3 @@ int sl_restore_swap(struct sl_sock *sk, int file)
 	sk->stats->inode = sk->inode;
 	return sl_min(err, 0);
 }
-
-int sl_restore_put(struct sl_sock *sk, int file)
-{
-	int err;
-
-	sl_heirs_keep(sk);
-	sl_restore_options(sk->fd, file, sk->family);
-	err = sl_restore_swap(sk, file);
-	sl_sys_close(file);
-	return err ? -ECONNABORTED : 0;
-}

@@ -19,9 +19,6 @@ int sl_restore_syn(int shadow, const struct sl_tcp_key *key, uint32_t scope,
 
 /* Gives the socket `to` the options of `from`, both of that family. */
 void sl_restore_options(int from, int to, int family);
-/* The kernel's socket `file`, which is taken, is that of sk, with the options that it had: 0. Else
- * it is closed, with what it holds: -ECONNABORTED. slow held. */
-int sl_restore_put(struct sl_sock *sk, int file);
 /* Each number of sk is that file from now on, with the flags that it had. slow held; file is the
  * caller's still. 0 or -errno. */
 int sl_restore_on(int file, int number); /* one of them */

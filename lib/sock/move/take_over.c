@@ -340,7 +340,7 @@ static int put_back(struct take *x)
 		.sndq = read_sndq, .rcvq = read_rcvq, .live = on_live, .arg = x};
 	int fd = sl_restore_kernel(x->sk->fd, &x->t.r, &src);
 
-	return fd < 0 ? -ECONNABORTED : sl_restore_put(x->sk, fd);
+	return fd < 0 ? -ECONNABORTED : sl_heirs_put(x->sk, fd);
 }
 
 static int read_given(struct take *x, int file)

@@ -97,6 +97,8 @@ struct sl_epoll *sl_epoll_enter(int epfd);
 void sl_epoll_leave(struct sl_epoll *ep);
 /* Releases the set's lock, does what signal handlers have left. */
 void sl_epoll_unlock(struct sl_epoll *ep);
+/* Puts a set of ours behind the kernel's. NULL: it stays the kernel's alone. */
+struct sl_epoll *sl_epoll_adopt(int epfd);
 /* Some descriptor of the set, -1: none is left. */
 int sl_epoll_any_fd(struct sl_epoll *ep);
 

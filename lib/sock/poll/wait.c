@@ -84,7 +84,7 @@ bool sl_wait_left(const struct sl_wait *w, struct timespec *left)
 	return true;
 }
 
-static uint32_t ready_now(const struct sl_sock *sk)
+uint32_t sl_sock_ready(const struct sl_sock *sk)
 {
 	uint8_t os = sl_load(&sk->os);
 	uint32_t ev;
@@ -122,7 +122,7 @@ uint32_t sl_wait_sock_ready(struct sl_sock *sk)
 {
 	if (sl_unlikely(sl_load(&sk->os)))
 		ask_kernel(sk);
-	return ready_now(sk);
+	return sl_sock_ready(sk);
 }
 
 void sl_wait_lane(struct sl_wait *w, struct sl_lane *lane)

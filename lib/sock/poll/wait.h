@@ -66,10 +66,13 @@ void sl_wait_end(struct sl_wait *w);
 
 /* The time that is left, 0 or more. False: there is no limit. */
 bool sl_wait_left(const struct sl_wait *w, struct timespec *left);
-/* The events that poll(2) would report now (EPOLLIN | EPOLLOUT | EPOLLERR...). Events from the
- * kernel's queue alone are verified with the kernel, since the
- * flag may be older than the last read. Any lock may be held. */
 struct sl_sock;
+/* The events that poll(2) would report now (EPOLLIN | EPOLLOUT | EPOLLERR...), without lock or
+ * system call. Data that the kernel holds for the shadow counts as soon as the keeper or a call has
+ * seen it. */
+uint32_t sl_sock_ready(const struct sl_sock *sk);
+/* The same, but events from the kernel's queue alone are verified with the kernel, since the flag
+ * may be older than the last read. Any lock may be held. */
 uint32_t sl_wait_sock_ready(struct sl_sock *sk);
 
 /* Call it from ops->lanes. */

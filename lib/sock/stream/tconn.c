@@ -571,7 +571,7 @@ int sl_tconn_init(void)
 		return err;
 	sl_tcp_sysctl_read(&sl_tcp_params, SL_TCP_SYSCTL_DIR);
 	sl_tcp_settings_apply(&sl_tcp_params);
-	return sl_tconn_ops_init();
+	return 0;
 }
 
 void sl_tconn_undo(void)

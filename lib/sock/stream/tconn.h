@@ -172,8 +172,8 @@ static inline void sl_tconn_ip_options(struct sl_tconn *c, const struct sl_sock 
 	c->tcp.tos = sl_sock_tos(sk, to);
 }
 
-/* tcp_ops.c */
-int sl_tconn_ops_init(void);
+int sl_tconn_ops_init(void); /* conn_in.c: after sl_tconn_init(). 0 or -errno */
+/* path.c */
 /* The route to the connection's peer. Lane held. */
 struct sl_dst *sl_tconn_dst(struct sl_tconn *c);
 /* The leg for the connection's packets, both ways, even if the neighbour is unknown; NULL: none.
@@ -367,8 +367,7 @@ enum sl_reason sl_tlisten_start(struct sl_sock *sk, int backlog);
 uint32_t sl_tlisten_count(void);                 /* listeners of ours; any thread */
 int sl_tcp_sock_accept_ours(struct sl_sock *sk); /* from our own queue: descriptor or -errno */
 void sl_tlisten_child(void);                     /* after fork, in the child */
-void sl_tlisten_drain_child(void);
-void sl_tlisten_drained(struct sl_tlisten *l); /* the listener is gone, drained or not */
+void sl_tlisten_drains(struct sl_tlisten *l); /* it drains from now on */
 uint32_t sl_tlisten_draining(void);            /* listeners that drain; any thread */
 /* The keeper calls it every second while a listener drains; slow not held. */
 void sl_tlisten_look(struct sl_sock *sk, struct sl_tlisten *l);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The sockets of a parent in its child after fork. */
+#include <string.h>
+
+#include "base/sys.h"
+#include "sock/core/errq.h"
+#include "sock/core/sock.h"
+#include "sock/core/sock_ops.h"
+
+static void child_udp(struct sl_sock *sk)
+{
+	sk->members = NULL;
+	sk->udp.ring = NULL; /* the frames are the parent's; the memory is lost with it */
+	sk->udp.size = sk->udp.head = sk->udp.tail = 0;
+	sk->path.d = NULL;
+	sk->pacer = NULL;
+}
+
+/* A stream that is the kernel's already has nothing from us in a child, which may be confined to
+ * the very calls that it makes (sshd's, by seccomp: no sendmsg(2) for a write). */
+static bool is_kernels_alone(const struct sl_sock *sk)
+{
+	return sk->proto == IPPROTO_TCP && sk->state == SL_STATE_KERNEL && !sk->passed &&
+	       !sk->heir && sk->nfds == 1;
+}
+
+static void child_sock(struct sl_sock *sk, void *arg)
+{
+	const struct sl_sock_ops *ops = sl_sock_ops(sk);
+	bool later = ops->child && ops->child(sk);
+
+	if (sl_sock_stays(sk) || sk->parked) { /* the parent's alone */
+		sl_sys_close(sk->fd);
+		sk->parked = false;
+		sk->nfds = 0;
+		return;
+	}
+	if (is_kernels_alone(sk) && !later) {
+		sl_fdtab_clear(sk->fd);
+		sk->nfds = 0;
+		return;
+	}
+	sk->given = later ? SL_GIVEN_LATER : 0;
+	if (!sk->passed && (sk->state == SL_STATE_OFFLOADED || sl_sock_queued(sk)))
+		sk->passed = sl_keeper_generation();
+	sk->state = SL_STATE_KERNEL;
+	sk->stats = sl_stats_sock_none(); /* the parent's memory is not there any more */
+	sk->slot = SL_NO_SLOT;
+	sk->claims = NULL;
+	sk->conn = NULL;
+	sk->lsn = NULL;
+	sk->lane = &sl_limbo;
+	if (sl_sock_is_udp(sk))
+		child_udp(sk);
+	sl_errq_child(sk);
+	memset(&sk->slow, 0, sizeof(sk->slow));
+	sl_list_init(&sk->watches);
+	sk->in_kernel = 0;
+	sk->taking = false;
+}
+
+/* In a child after fork: its descriptors are plain kernel sockets. Offloaded ones are the
+ * parent's; the first use tells it to hand them back (sl_keeper_tell_parent). */
+void sl_sock_child(void)
+{
+	sl_sock_for_each(child_sock, NULL);
+	sl_sock_table_renew();
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The claims of a listener: its endpoints', and those of connections that came by it. */
+#include <linux/membarrier.h>
+
+#include "base/heap.h"
+#include "base/sys.h"
+#include "sock/stream/tconn.h"
+
+#define TURNS     64 /* at most, to take what was steered here before the endpoint went */
+#define KEYS_MORE 64
+
+void sl_tlisten_claim_flow(struct sl_sock *sk, const struct sl_sock_claim *endpoints,
+			   const struct sl_tcp_key *key, uint32_t flags)
+{
+	for (const struct sl_sock_claim *c = endpoints; c; c = c->next) {
+		struct sl_claim_req req = c->req;
+		struct sl_addr local = sl_addr_of(req.key.local);
+
+		if (req.key.remote_port || sl_addr_is_v4(&key->local) != sl_addr_is_v4(&local))
+			continue;
+		memcpy(req.key.local, key->local.b, 16);
+		memcpy(req.key.remote, key->remote.b, 16);
+		req.key.remote_port = key->rport;
+		req.claim.flags = flags;
+		req.spread = false;
+		req.replace = true;
+		sl_sock_add_claim(sk, &req, NULL);
+	}
+}
+
+static void claim_child(struct sl_tconn *c, void *arg)
+{
+	const struct sl_sock *sk = arg;
+
+	if (c->lsn_id == sk->lsn->id)
+		sl_tconn_claim_own(c, c->lsn_id, sk->fd);
+}
+
+void sl_tlisten_claim_children(struct sl_sock *sk)
+{
+	sl_tconn_for_each(claim_child, sk);
+}
+
+/* The flows of handshakes: those that were held back, or the others. */
+static void claim_requests(struct sl_sock *sk, const struct sl_sock_claim *endpoints, bool held)
+{
+	struct sl_tcp_listener *l = &sk->lsn->tcp;
+	uint32_t n = 0, max = sl_load(&l->nrequests) + KEYS_MORE;
+	struct sl_tcp_key *keys = sl_malloc(max * sizeof(*keys));
+	struct sl_lane *lane;
+
+	if (!keys || !sl_sock_lock(sk, &lane)) {
+		sl_free(keys);
+		return;
+	}
+	n = sl_tcp_listener_keys(l, held, keys, max);
+	sl_lane_unlock(lane);
+	for (uint32_t i = 0; i < n; i++)
+		sl_tlisten_claim_flow(sk, endpoints, &keys[i], 0);
+	sl_free(keys);
+}
+
+/* The endpoint goes ----------------------------------------------------------------------------
+ */
+
+static void hold(struct sl_sock *sk, bool on)
+{
+	struct sl_lane *lane;
+
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	sl_lane_tcp_begin(lane);
+	sl_tcp_listener_hold(lane->tcp, &sk->lsn->tcp, on);
+	sl_lane_tcp_done(lane);
+	sl_lane_unlock(lane);
+}
+
+/* The driver may have looked the endpoint up and not have handed the packet over: synchronize_rcu()
+ * waits for its poll to end. Then the rings have everything. */
+static void take_steered(struct sl_sock *sk)
+{
+	struct sl_lane *lane;
+	unsigned i = 0;
+
+	(void)sl_sys(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	if (!sl_sock_lock(sk, &lane))
+		return;
+	while (i++ < TURNS && sl_lane_turn_locked(lane) > 0)
+		;
+	sl_lane_unlock(lane);
+}
+
+void sl_tlisten_leave(struct sl_sock *sk)
+{
+	struct sl_sock_claim *endpoints = sl_sock_endpoints_take(sk);
+
+	hold(sk, true);
+	claim_requests(sk, endpoints, false);
+	sl_tlisten_claim_children(sk);
+	for (const struct sl_sock_claim *c = endpoints; c; c = c->next)
+		sl_broker_unclaim(&c->req);
+	take_steered(sk);
+	claim_requests(sk, endpoints, true);
+	sl_tlisten_claim_children(sk);
+	hold(sk, false);
+	while (endpoints) {
+		struct sl_sock_claim *c = endpoints;
+
+		endpoints = c->next;
+		sl_free(c);
+	}
+}

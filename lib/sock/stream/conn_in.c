@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The way into a connection, and what the protocol tells the socket.
+ *
+ * Theory of operation: the steering program chooses the slot of a segment: the connection's own, if
+ * it has a claim of its own (as after connect()), or a listener's, whose children are found in the
+ * host's table. The protocol's events become poll events of the socket. */
+#include <fcntl.h>
+
+#include "base/sys.h"
+#include "sock/stream/conn_out.h"
+#include "sock/stream/path.h"
+#include "steer.h"
+
+static void op_rest(struct sl_tcp *t)
+{
+	struct sl_tconn *c = sl_tconn_of(t);
+
+	if (c->path && !c->path->pacer)
+		sl_tconn_rest(c);
+}
+
+/* The way in ------------------------------------------------------------------------------------
+ */
+
+static void key_of(const struct sl_in *in, struct sl_tcp_key *k)
+{
+	const uint8_t *ports = in->pkt.data + in->pkt.l4;
+
+	sl_pkt_daddr(&in->pkt, &k->local);
+	sl_pkt_saddr(&in->pkt, &k->remote);
+	k->rport = sl_get_be16(ports);
+	k->lport = sl_get_be16(ports + 2);
+}
+
+/* The record in front of the packet chose the slot: it may be another lane's, which is not
+ * locked. */
+static bool is_foreign(const struct sl_lane *lane, struct sl_in *in)
+{
+	if (sl_likely(lane == in->lane && lane->tcp))
+		return false;
+	in->stats->rx_stale++;
+	return true;
+}
+
+/* The hardware's stamp of the last data (tcp_update_recv_tstamps()). */
+static void note_stamp(struct sl_tconn *c, const struct sl_in *in)
+{
+	struct sl_errq *q = c->sk ? c->sk->errq : NULL;
+
+	if (!q || !in->seg.len)
+		return;
+	q->hw_ifindex = in->ifindex;
+	q->hw_ns = sl_hw_stamp(in->frame, in->off);
+}
+
+/* The peer has its port anew, and means the listener of a connection that is over. That is the
+ * kernel's now, which gets the SYN when it comes again: the claim goes. */
+static bool is_anew(const struct sl_tconn *c, const struct sl_tcp_key *key,
+		    const struct sl_tcp_seg *seg)
+{
+	if (!c->tcp.child || (seg->flags & (SL_TCP_SYN | SL_TCP_ACK | SL_TCP_RST)) != SL_TCP_SYN)
+		return false;
+	sl_tconn_end_grace(key);
+	return true;
+}
+
+/* Handler of SL_SLOT_TCP. A connection that has become a TIME_WAIT is found by its key. */
+static bool conn_input(void *obj, struct sl_in *in)
+{
+	struct sl_tconn *c = obj;
+	uint16_t off = (uint16_t)(in->off + in->pkt.payload);
+	struct sl_tcp_key key;
+
+	if (is_foreign(sl_load(&c->lane), in))
+		return false;
+	if (sl_unlikely(in->stamp & SL_META_HW))
+		note_stamp(c, in);
+	key_of(in, &key);
+	if (sl_likely(c->tcp.node.hashed && sl_tcp_key_eq(&c->tcp.node.key, &key)))
+		return sl_tcp_conn_input(&c->tcp, &in->seg, in->frame, off, in);
+	if (is_anew(c, &key, &in->seg))
+		return false;
+	return sl_tcp_input(c->lane->tcp, &key, &in->seg, in->frame, off, NULL, in);
+}
+
+/* The way back to the peer is by a device that is not offloaded: we could not answer it. */
+static bool has_no_way(struct sl_lane *lane, const struct sl_sock *sk, const struct sl_tcp_key *key,
+		       const struct sl_in *in)
+{
+	const struct sl_dst *d = sl_tconn_find_dst(lane, key, sl_tconn_child_oif(sk, sl_conn_scope(key, in)), sk->mark, 0);
+
+	return !d->leg && (d->route.kind == SL_ROUTE_DEVICE || d->route.kind == SL_ROUTE_OTHER);
+}
+
+/* Handler of SL_SLOT_TCP_LISTEN: a handshake, or a connection that came by the listener. */
+static bool listen_input(void *obj, struct sl_in *in)
+{
+	struct sl_tlisten *l = obj;
+	struct sl_lane *lane = sl_load(&l->sk->lane);
+	struct sl_tcp_key key;
+
+	if (is_foreign(lane, in))
+		return false;
+	key_of(in, &key);
+	/* A segment that is unknown here may be the kernel's: the peer sends it again. */
+	if (sl_unlikely(sl_load(&l->sorting)) && !(in->seg.flags & SL_TCP_SYN) &&
+	    !sl_tcp_knows(lane->tcp, &key))
+		return false;
+	if (sl_unlikely((in->seg.flags & (SL_TCP_SYN | SL_TCP_ACK | SL_TCP_RST)) == SL_TCP_SYN) &&
+	    has_no_way(lane, l->sk, &key, in)) {
+		sl_strays_asks(&key);
+		return false;
+	}
+	return sl_tcp_input(lane->tcp, &key, &in->seg, in->frame,
+			    (uint16_t)(in->off + in->pkt.payload), &l->tcp, in);
+}
+
+static void icmp_input(void *obj, const struct sl_in_icmp *e, struct sl_in *in)
+{
+	struct sl_tcp_key key = {e->local, e->remote, e->lport, e->rport};
+	struct sl_lane *lane = in->lane;
+	struct sl_tcp *t = lane->tcp ? sl_tcp_find(lane->tcp, &key) : NULL;
+
+	if (!t)
+		return;
+	sl_tcp_icmp(t, e->seq, e->err, e->hard, e->mtu);
+	if (sl_tconn_of(t)->path) /* perhaps a new path MTU, which makes no other event */
+		sl_dst_outdate(sl_tconn_of(t)->path->d);
+}
+
+/* Events ----------------------------------------------------------------------------------------
+ */
+
+/* F_SETOWN's process or group learns of urgent data (sk_send_sigurg). */
+static void send_sigurg(const struct sl_sock *sk)
+{
+	int owner = sl_sys_fcntl(sk->fd, F_GETOWN, 0);
+
+	if (owner > 0 || owner < -4095)
+		sl_sys(SYS_kill, owner, SIGURG);
+}
+
+static uint32_t poll_events(uint32_t ev)
+{
+	return (ev & SL_TCP_EV_CONNECTED ? EPOLLOUT | EPOLLWRNORM : 0) |
+	       (ev & SL_TCP_EV_IN ? EPOLLIN | EPOLLRDNORM : 0) |
+	       (ev & SL_TCP_EV_OUT ? EPOLLOUT | EPOLLWRNORM : 0) |
+	       (ev & SL_TCP_EV_URG ? EPOLLPRI : 0) |
+	       /* tcp_fin() calls sk_state_change(), which wakes all waiters. */
+	       (ev & SL_TCP_EV_RDHUP ? EPOLLIN | EPOLLRDNORM | EPOLLOUT | EPOLLWRNORM | EPOLLRDHUP
+				     : 0) |
+	       (ev & SL_TCP_EV_ERROR ? EPOLLERR : 0) |
+	       (ev & SL_TCP_EV_CLOSED
+			? EPOLLIN | EPOLLRDNORM | EPOLLOUT | EPOLLWRNORM | EPOLLRDHUP | EPOLLHUP
+			: 0);
+}
+
+static void op_event(struct sl_tcp *t, uint32_t ev)
+{
+	struct sl_tconn *c = sl_tconn_of(t);
+	struct sl_sock *sk = c->sk;
+
+	if (sl_unlikely(c->special & SL_TCONN_MARKED) && ev & SL_TCP_EV_SENT)
+		sl_errq_acked(c);
+	if (sk) {
+		uint32_t events;
+
+		if (sl_unlikely(ev & SL_TCP_EV_URG))
+			send_sigurg(sk);
+		if (sl_list_empty(&sk->watches))
+			return;
+		/* close() may wait here, too, until the last byte is acknowledged. */
+		events = poll_events(ev);
+		if (events)
+			sl_sock_notify(sk, events);
+		return;
+	}
+	if ((ev & SL_TCP_EV_CLOSED) && t->orphan) {
+		bool clean = !t->error;
+
+		sl_tcp_fini(t);
+		sl_tconn_free(c, clean);
+	}
+}
+
+static bool op_paced(struct sl_tcp *t, uint64_t *at_us)
+{
+	return sl_tconn_paced(sl_tconn_of(t), at_us);
+}
+
+static struct sl_tcp *op_child_new(struct sl_tcp_listener *l, const struct sl_tcp_key *key,
+				   uint32_t scope)
+{
+	struct sl_tlisten *lsn = sl_container_of(l, struct sl_tlisten, tcp);
+	struct sl_sock *sk = lsn->sk;
+	struct sl_tconn *c = sl_tconn_new(sk->lane);
+
+	if (!c)
+		return NULL;
+	c->lsn_id = lsn->id;
+	sl_tconn_ip_options(c, sk, &key->remote);
+	c->oif = sl_tconn_child_oif(sk, scope);
+	return &c->tcp;
+}
+
+static void op_child_free(struct sl_tcp *t)
+{
+	sl_tconn_free(sl_tconn_of(t), false);
+}
+
+static void *op_req_new(struct sl_tcp_listener *l)
+{
+	return sl_treq_new(sl_container_of(l, struct sl_tlisten, tcp)->id);
+}
+
+static void op_accept_ready(struct sl_tcp_listener *l)
+{
+	struct sl_tlisten *lsn = sl_container_of(l, struct sl_tlisten, tcp);
+
+	if (!sl_list_empty(&lsn->sk->watches))
+		sl_sock_notify(lsn->sk, EPOLLIN | EPOLLRDNORM);
+}
+
+static void op_tfo_answer(struct sl_tcp *t, const struct sl_tcp_seg *synack, bool lost)
+{
+	sl_tcp_fastopen_learn(&t->node.key, synack, lost);
+}
+
+/* The counters lie in a row in the order of their ids: stats.def makes both. */
+static void op_count(struct sl_tcp_host *h, unsigned id, uint32_t n)
+{
+	struct sl_lane_stats *s = ((struct sl_lane *)h->owner)->stats;
+	uint64_t *first = &s->TcpActiveOpens;
+
+	first[id] += n;
+}
+_Static_assert(offsetof(struct sl_lane_stats, tcp_no_frames) ==
+		       offsetof(struct sl_lane_stats, TcpActiveOpens) + SL_TCPC_NO_FRAMES * 8,
+	       "the counts of TCP stand in a row");
+
+static const struct sl_tcp_ops ops = {
+	.send = sl_conn_send,
+	.reply = sl_conn_reply,
+	.scope = sl_conn_scope,
+	.event = op_event,
+	.paced = op_paced,
+	.child_new = op_child_new,
+	.child_free = op_child_free,
+	.req_new = op_req_new,
+	.req_free = sl_treq_free,
+	.accept_ready = op_accept_ready,
+	.rest = op_rest,
+	.route = sl_conn_route,
+	.tfo_answer = op_tfo_answer,
+	.count = op_count,
+};
+
+int sl_tconn_ops_init(void)
+{
+	sl_in_register(SL_SLOT_TCP, conn_input);
+	sl_in_register(SL_SLOT_TCP_LISTEN, listen_input);
+	sl_in_register_icmp(SL_SLOT_TCP, icmp_input);
+	sl_in_register_icmp(SL_SLOT_TCP_LISTEN, icmp_input);
+	return sl_stack_tcp_init(&ops);
+}

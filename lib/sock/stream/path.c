@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The path by which a connection sends: route, neighbour, leg and headers, cached with the connection
+ * as UDP's are. Without a way out segments are lost, and the protocol sends them again. */
+#include "sock/stream/path.h"
+
+#include "base/heap.h"
+#include "net/ipconf.h"
+
+struct sl_dst *sl_tconn_find_dst(struct sl_lane *lane, const struct sl_tcp_key *k, uint32_t oif,
+			       uint32_t mark, uint8_t tos)
+{
+	struct sl_route_key key = {
+		.dst = k->remote,
+		.src = k->local,
+		.oif = oif,
+		.mark = mark,
+		.tos = tos,
+	};
+	struct sl_dst *d = sl_lane_dst(lane, &key, sl_host_now_ns(lane->tcp));
+
+	if (sl_unlikely(d->leg && !d->mac_ok && d->neigh))
+		sl_neigh_use(d->neigh); /* the kernel resolves it meanwhile */
+	return d;
+}
+
+void sl_tconn_make_headers(struct sl_tcp_hdr *hdr, const struct sl_dst *d, const struct sl_tcp_key *k,
+			 uint8_t tos, uint8_t ttl, bool df)
+{
+	struct sl_udp_build b = {
+		.vlan = d->vlan,
+		.src = k->local,
+		.dst = k->remote,
+		.sport = k->lport,
+		.dport = k->rport,
+		.tos = tos,
+		.ttl = ttl ? ttl : d->route.hoplimit,
+		.df = df,
+		.flowlabel =
+			sl_ip_flow_label(IPPROTO_TCP, &k->local, &k->remote, k->lport, k->rport),
+	};
+
+	memcpy(b.smac, d->smac, 6);
+	memcpy(b.dmac, d->dmac, 6);
+	sl_build_tcp_hdr(hdr, &b);
+}
+
+struct sl_leg *sl_tconn_leg_of(const struct sl_dst *d)
+{
+	struct sl_leg *leg = d->mac_ok ? d->leg : NULL;
+
+	return leg && !leg->dead ? leg : NULL;
+}
+
+void sl_tconn_make_path(struct sl_tconn *c)
+{
+	const struct sl_tcp_key *k = &c->tcp.node.key;
+	struct sl_dst *d = sl_tconn_find_dst(c->lane, k, c->oif, c->mark, c->tcp.tos);
+	struct sl_tconn_path *p = c->path ? c->path : sl_calloc(1, sizeof(*p));
+
+	c->path = p;
+	if (!p)
+		return;
+	c->tcp.awake = true;
+	p->d = d;
+	p->serial = d->serial;
+	p->leg = sl_tconn_leg_of(d);
+	if (p->leg)
+		sl_tconn_make_headers(&p->hdr, d, k, c->tcp.tos, c->ttl, c->df);
+	if (p->leg)
+		sl_tconn_pace(c);
+}
+
+void sl_tconn_rest(struct sl_tconn *c)
+{
+	sl_free(c->path);
+	c->path = NULL;
+}
+
+struct sl_dst *sl_tconn_dst(struct sl_tconn *c)
+{
+	if (sl_tconn_path_fresh(c))
+		return c->path->d;
+	return sl_tconn_find_dst(c->lane, &c->tcp.node.key, c->oif, c->mark, c->tcp.tos);
+}
+
+struct sl_leg *sl_tconn_leg(struct sl_tconn *c)
+{
+	return sl_tconn_dst(c)->leg;
+}
