@@ -10,9 +10,9 @@
 
 static inline ssize_t receive_one(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 {
-	return sl_likely(sk->proto == IPPROTO_UDP)
-		       ? sl_dgram_recv(sk, fd, r)
-		       : sl_tcp_sock_recv(sk, fd, r->iov, r->niov, r->msg, r->flags);
+	return sk->proto == IPPROTO_TCP
+		       ? sl_tcp_sock_recv(sk, fd, r->iov, r->niov, r->msg, r->flags)
+		       : sl_dgram_recv(sk, fd, r);
 }
 
 SL_API

@@ -22,8 +22,7 @@ static ssize_t send_stream(struct sl_sock *sk, int fd, const struct sl_tx_req *r
 
 static inline ssize_t send_one(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
 {
-	return sl_likely(sk->proto == IPPROTO_UDP) ? sl_dgram_send(sk, fd, r)
-						   : send_stream(sk, fd, r);
+	return sk->proto == IPPROTO_TCP ? send_stream(sk, fd, r) : sl_dgram_send(sk, fd, r);
 }
 
 SL_API

@@ -17,5 +17,5 @@ void sl_sock_set_ops(const struct sl_sock_ops *dgram, const struct sl_sock_ops *
 
 const struct sl_sock_ops *sl_sock_ops(const struct sl_sock *sk)
 {
-	return sk->proto == IPPROTO_UDP ? dgram_ops : stream_ops;
+	return sk->proto == IPPROTO_TCP ? stream_ops : dgram_ops;
 }
