@@ -8,16 +8,9 @@
 #include <sys/mman.h>
 
 #include "base/apart.h"
+#include "base/compat.h"
 #include "base/log.h"
 #include "base/sys.h"
-
-#ifndef MADV_COLLAPSE
-#define MADV_COLLAPSE 25
-#endif
-
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22
-#endif
 
 #define ONE_BYTE 1 /* rounded up to a page */
 

@@ -4,11 +4,8 @@
 #include <errno.h>
 #include <sys/mman.h>
 
+#include "base/compat.h"
 #include "base/sys.h"
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 
 void *sl_reserve_map(size_t bytes)
 {

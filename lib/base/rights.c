@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "base/compat.h"
 #include "base/sys.h"
 
 union control {
@@ -88,10 +89,6 @@ union any_control {
 	char space[CMSG_SPACE(253 * sizeof(int)) + CMSG_SPACE(3 * sizeof(int)) +
 		   CMSG_SPACE(sizeof(int)) + CMSG_SPACE(256)];
 };
-
-#ifndef SCM_PIDFD
-#define SCM_PIDFD 0x04
-#endif
 
 static uint32_t take_any_fds(const struct cmsghdr *h, int *fd, uint32_t room)
 {

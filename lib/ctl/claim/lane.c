@@ -3,6 +3,7 @@
  *
  * Where rings are lent once (umem/ring.c) a lane is opened first, then mapped by the process that
  * gets it, and then bound. */
+#include "base/compat.h"
 #include "ctl/device/broker_int.h"
 
 #include <bpf/bpf.h>
@@ -12,13 +13,6 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/device/lock.h"
-
-#ifndef SO_PREFER_BUSY_POLL
-#define SO_PREFER_BUSY_POLL 69
-#endif
-#ifndef SO_BUSY_POLL_BUDGET
-#define SO_BUSY_POLL_BUDGET 70
-#endif
 
 /* Busy polling moves the driver's work into the thread that waits (kernel 5.11). */
 static void set_busy_poll(int fd)

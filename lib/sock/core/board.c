@@ -15,18 +15,12 @@
 #include <linux/futex.h>
 #include <sys/mman.h>
 
+#include "base/compat.h"
 #include "base/sys.h"
 
 #define WORDS   1024u
 #define BYTES   (WORDS * sizeof(uint32_t))
 #define LOOK_NS 500000
-
-#ifndef F_SEAL_FUTURE_WRITE
-#define F_SEAL_FUTURE_WRITE 0x0010
-#endif
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 0x0008U
-#endif
 
 static int make_file(void)
 {

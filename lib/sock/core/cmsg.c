@@ -11,6 +11,7 @@
 #include <linux/errqueue.h>
 
 #include "base/clock.h"
+#include "base/compat.h"
 #include "sock/core/errq.h"
 #include "sock/core/sock.h"
 #include "steer.h"
@@ -37,21 +38,6 @@ static uint32_t local_v4_of(uint32_t ifindex)
 	sl_local_for_each(first_v4, &w);
 	return w.addr;
 }
-
-#ifndef SOL_UDP
-#define SOL_UDP 17
-#endif
-#ifndef IP_RECVORIGDSTADDR
-#define IP_RECVORIGDSTADDR 20
-#endif
-#ifndef SO_TIMESTAMP_OLD
-#define SO_TIMESTAMP_OLD    29
-#define SO_TIMESTAMPNS_OLD  35
-#define SO_TIMESTAMPING_OLD 37
-#define SO_TIMESTAMP_NEW    63
-#define SO_TIMESTAMPNS_NEW  64
-#define SO_TIMESTAMPING_NEW 65
-#endif
 
 struct out {
 	uint8_t *p;

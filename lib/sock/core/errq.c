@@ -16,11 +16,6 @@
 #include "sock/core/sock_ops.h"
 #include "stack/pace.h"
 
-#ifndef SO_TIMESTAMPING_OLD
-#define SO_TIMESTAMPING_OLD SL_TS_NAME_OLD
-#define SO_TIMESTAMPING_NEW SL_TS_NAME_NEW
-#endif
-
 /* About the truesize of the kernel's skb: without data, and beside them. */
 #define CHARGE_EMPTY  960
 #define CHARGE_PACKET 768

@@ -11,6 +11,7 @@
 #include <linux/net_tstamp.h>
 #include <sys/socket.h>
 
+#include "base/compat.h"
 #include "sock/core/sock.h"
 
 /* SOF_TIMESTAMPING_* flags that older headers lack. */
@@ -19,12 +20,6 @@
 #define SL_TS_COMPLETION    (1u << 18)
 /* Flags that one message may set. */
 #define SL_TS_RECORD (SOF_TIMESTAMPING_TX_RECORD_MASK | SL_TS_COMPLETION)
-
-#define SL_TS_NAME_OLD 37 /* SO_TIMESTAMPING_OLD, _NEW */
-#define SL_TS_NAME_NEW 65
-#ifndef SCM_TS_OPT_ID
-#define SCM_TS_OPT_ID 81
-#endif
 
 /* A stamp that came back. */
 struct sl_sent {

@@ -11,16 +11,13 @@
 #include <netinet/tcp.h>
 #include <sys/stat.h>
 
+#include "base/compat.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "net/ipconf.h"
 #include "sock/core/errq.h"
 #include "sock/core/sock_ops.h"
-
-#ifndef SO_NETNS_COOKIE
-#define SO_NETNS_COOKIE 71
-#endif
 
 int sl_sock_shadow(const struct sl_sock *sk)
 {

@@ -8,28 +8,13 @@
 #include <linux/sockios.h>
 
 #include "base/clock.h"
+#include "base/compat.h"
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "sock/core/cmsg.h"
 #include "sock/core/errq.h"
 #include "sock/core/sock.h"
-
-#ifndef SO_TIMESTAMP_NEW
-#define SO_TIMESTAMP_NEW 63
-#endif
-#ifndef SO_TIMESTAMPNS_NEW
-#define SO_TIMESTAMPNS_NEW 64
-#endif
-#ifndef SO_TIMESTAMPING_NEW
-#define SO_TIMESTAMPING_NEW 65
-#endif
-#ifndef SO_RCVTIMEO_NEW
-#define SO_RCVTIMEO_NEW 66
-#endif
-#ifndef SO_SNDTIMEO_NEW
-#define SO_SNDTIMEO_NEW 67
-#endif
 
 void sl_sock_read_reuse(struct sl_sock *sk)
 {

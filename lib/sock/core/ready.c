@@ -3,6 +3,7 @@
 #include "sock/core/ready.h"
 
 #include <pthread.h>
+#include <sys/eventfd.h>
 
 #include "base/heap.h"
 #include "base/sys.h"
@@ -88,7 +89,7 @@ struct sl_bell *sl_bell_get(void)
 	b = sl_calloc(1, sizeof(*b));
 	if (!b)
 		return &none;
-	b->fd = sl_fd_keep(sl_sys_eventfd(0, 02000000 | 04000)); /* EFD_CLOEXEC | EFD_NONBLOCK */
+	b->fd = sl_fd_keep(sl_sys_eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (b->fd < 0)
 		b->fd = -1;
 	my_bell = b;

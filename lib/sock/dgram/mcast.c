@@ -198,9 +198,9 @@ static void show_groups(struct sl_sock *sk)
 /* Fan-out -------------------------------------------------------------------------------------- */
 
 /* ip_mc_sf_allow() of the kernel. */
-static bool wants_packet(const struct sl_sock *sk, const struct fan *f, const struct sl_addr *src)
+static bool wants_packet(struct sl_sock *sk, const struct fan *f, const struct sl_addr *src)
 {
-	const struct sl_member *m = *find_member((struct sl_sock *)sk, &f->group, f->ifindex);
+	const struct sl_member *m = *find_member(sk, &f->group, f->ifindex);
 
 	if (!m)
 		return sk->mc_all;

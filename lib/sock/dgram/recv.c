@@ -9,6 +9,7 @@
 #include <fcntl.h>
 
 #include "base/clock.h"
+#include "base/compat.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "sock/core/block.h"
@@ -19,10 +20,6 @@
 #include "sock/dgram/recv.h"
 
 #define OS_HOT 100000 /* empty polls for which the kernel is looked at after it had data */
-
-#ifndef MSG_CMSG_COMPAT
-#define MSG_CMSG_COMPAT 0x80000000
-#endif
 
 /* Flags for which the kernel has something else than a datagram: the error queue, and EINVAL. Those
  * that we do not know udp_recvmsg() does not know, either (MSG_OOB is one of them). */
@@ -268,10 +265,10 @@ static ssize_t wait_for(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 
 /* SLUICE_RX_POLL_INIT: a socket that is not offloaded polls the kernel so often before it sleeps
  * there. -EAGAIN: found nothing. */
-static ssize_t poll_kernel(const struct sl_sock *sk, int fd, struct msghdr *m, int flags)
+static ssize_t poll_kernel(struct sl_sock *sk, int fd, struct msghdr *m, int flags)
 {
 	uint64_t now = sl_now_ns(), end = sk->rcvtimeo_ns ? now + sk->rcvtimeo_ns : UINT64_MAX;
-	struct sl_call call = sl_call_begin((struct sl_sock *)sk, fd, sk->rcvtimeo_ns);
+	struct sl_call call = sl_call_begin(sk, fd, sk->rcvtimeo_ns);
 	int64_t loops = sl_settings.rx_poll_init;
 	struct sl_spin sp;
 	ssize_t n;
@@ -294,7 +291,7 @@ static ssize_t poll_kernel(const struct sl_sock *sk, int fd, struct msghdr *m, i
 	return -EAGAIN;
 }
 
-static ssize_t kernel_call(const struct sl_sock *sk, int fd, const struct sl_rx_req *r)
+static ssize_t kernel_call(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 {
 	struct msghdr none = {.msg_iov = (struct iovec *)r->iov, .msg_iovlen = r->niov};
 	struct msghdr *m = r->msg ? r->msg : &none;

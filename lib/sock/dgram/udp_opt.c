@@ -8,36 +8,12 @@
 #include <sys/ioctl.h>
 
 #include "base/clock.h"
+#include "base/compat.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "sock/core/cmsg.h"
 #include "sock/core/errq.h"
 #include "sock/core/sock.h"
-
-#ifndef SOL_UDP
-#define SOL_UDP 17
-#endif
-#ifndef SO_TIMESTAMP_NEW
-#define SO_TIMESTAMP_NEW 63
-#endif
-#ifndef SO_TIMESTAMPNS_NEW
-#define SO_TIMESTAMPNS_NEW 64
-#endif
-#ifndef SO_TIMESTAMPING_NEW
-#define SO_TIMESTAMPING_NEW 65
-#endif
-#ifndef SO_RCVMARK
-#define SO_RCVMARK 75
-#endif
-#ifndef SO_RCVPRIORITY
-#define SO_RCVPRIORITY 82
-#endif
-#ifndef UDP_NO_CHECK6_TX
-#define UDP_NO_CHECK6_TX 101
-#endif
-#ifndef IP_LOCAL_PORT_RANGE
-#define IP_LOCAL_PORT_RANGE 51
-#endif
 
 /* The forms of SIOCGSTAMP and SIOCGSTAMPNS with 64 bits, which is what the old ones have here. */
 #define SL_GSTAMP_NEW   0x80108906ul

@@ -46,7 +46,7 @@ int sl_epoll_ctl_kernel(int epfd, int op, int fd, const struct epoll_event *ev)
 	if (op == EPOLL_CTL_ADD)
 		both = sl_tlisten_wait_fd(sk, fd);
 	if (both < 0 || both == fd)
-		r = sl_sys_epoll_ctl(epfd, op, fd, (struct epoll_event *)ev);
+		r = sl_sys_epoll_ctl(epfd, op, fd, ev);
 	if (r == -ENOENT && both < 0)
 		both = sl_tlisten_waited_fd(sk);
 	if (r != -ENOENT || both < 0)

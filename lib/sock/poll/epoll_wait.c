@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 #include "base/settings.h"
 #include "base/stats.h"
@@ -28,7 +29,7 @@ void sl_epoll_kick(struct sl_epoll *ep)
 
 	sl_lock(&ep->lock);
 	if (ep->inside && ep->kick < 0) {
-		sl_store(&ep->kick, sl_fd_keep(sl_sys_eventfd(1, 02000000))); /* EFD_CLOEXEC */
+		sl_store(&ep->kick, sl_fd_keep(sl_sys_eventfd(1, EFD_CLOEXEC)));
 		if (ep->kick >= 0)
 			sl_sys_epoll_ctl(sl_epoll_any_fd(ep), EPOLL_CTL_ADD, ep->kick, &ev);
 	}

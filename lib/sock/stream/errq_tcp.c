@@ -184,7 +184,7 @@ void sl_errq_unmark(struct sl_errq *q, struct sl_frames *cache)
  * Set once more without, it counts on. */
 void sl_errq_to_kernel(struct sl_sock *sk, uint32_t write_seq)
 {
-	int name = sk->want & SL_WANT_NEW_STAMP ? SL_TS_NAME_NEW : SL_TS_NAME_OLD;
+	int name = sk->want & SL_WANT_NEW_STAMP ? SO_TIMESTAMPING_NEW : SO_TIMESTAMPING_OLD;
 	struct sl_errq *q = sk->errq;
 	uint32_t flags;
 

@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
+#include "base/compat.h"
 #include "base/heap.h"
 #include "base/sys.h"
 #include "sluice.h"
@@ -14,9 +15,6 @@
 
 #define CHUNK        65536u
 #define SPLICE_FLAGS (SPLICE_F_MOVE | SPLICE_F_NONBLOCK | SPLICE_F_MORE | SPLICE_F_GIFT)
-#ifndef RWF_NOWAIT
-#define RWF_NOWAIT 8
-#endif
 
 /* A connection of ours behind the descriptor, or NULL; what else is ours goes to the kernel. */
 static struct sl_sock *stream(int fd)

@@ -5,12 +5,9 @@
 #include <linux/tcp.h>
 #include <sys/ioctl.h>
 
+#include "base/compat.h"
 #include "base/sys.h"
 #include "sock/stream/tconn.h"
-
-#ifndef SIOCOUTQNSD
-#define SIOCOUTQNSD 0x894B
-#endif
 
 static int put_bytes(void *val, socklen_t *len, const void *from, size_t n)
 {
@@ -159,7 +156,7 @@ static int get_stamping(struct sl_sock *sk, int name, void *val, socklen_t *len)
 	uint32_t flags;
 
 	if (err < 0 || *len < sizeof(flags) ||
-	    (name == SL_TS_NAME_NEW && !(sk->want & SL_WANT_NEW_STAMP)))
+	    (name == SO_TIMESTAMPING_NEW && !(sk->want & SL_WANT_NEW_STAMP)))
 		return err;
 	memcpy(&flags, val, sizeof(flags));
 	flags |= sl_errq_flags(sk) & (SOF_TIMESTAMPING_OPT_ID | SL_TS_OPT_ID_TCP);
@@ -179,7 +176,7 @@ int sl_tcp_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t
 		return put_int(val, len, sk->v6only);
 	if (level == IPPROTO_TCP && name == TCP_INFO && sl_load(&sk->lsn))
 		return get_listener_info(sk, val, len);
-	if (level == SOL_SOCKET && (name == SL_TS_NAME_OLD || name == SL_TS_NAME_NEW) &&
+	if (level == SOL_SOCKET && (name == SO_TIMESTAMPING_OLD || name == SO_TIMESTAMPING_NEW) &&
 	    sl_load(&sk->conn))
 		return get_stamping(sk, name, val, len);
 	if (!sl_load(&sk->conn) || !sl_sock_lock(sk, &lane))

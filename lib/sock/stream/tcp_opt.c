@@ -8,22 +8,10 @@
 #include <linux/net_tstamp.h>
 #include <linux/tcp.h>
 
+#include "base/compat.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "sock/stream/tconn.h"
-
-#ifndef IP_LOCAL_PORT_RANGE
-#define IP_LOCAL_PORT_RANGE 51
-#endif
-#ifndef SO_TIMESTAMP_NEW
-#define SO_TIMESTAMP_NEW    63
-#define SO_TIMESTAMPNS_NEW  64
-#define SO_TIMESTAMPING_NEW 65
-#endif
-#ifndef IPV6_FLOWINFO_SEND /* linux/in6.h, not beside netinet/in.h */
-#define IPV6_FLOWLABEL_MGR 32
-#define IPV6_FLOWINFO_SEND 33
-#endif
 
 /* The effects of an option; v is the value that getsockopt(2) on the shadow returns. t is NULL
  * while there is no connection. */

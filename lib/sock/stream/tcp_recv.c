@@ -5,13 +5,10 @@
 #include <pthread.h>
 
 #include "base/clock.h"
+#include "base/compat.h"
 #include "base/sys.h"
 #include "sock/core/cmsg.h"
 #include "sock/stream/tconn.h"
-
-#ifndef TCP_CM_INQ
-#define TCP_CM_INQ 36
-#endif
 
 struct rx {
 	struct sl_sock *sk;
