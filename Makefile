@@ -183,7 +183,7 @@ help:
 		'  check-long   the long tests that check leaves out (tests/long.txt)' \
 		'  tests        build the tests' \
 		'  run-tests    the whole suite; T="net unit tests/net/wire.sh" chooses' \
-		'  layers       check which room includes which' \
+		'  layers       check the order of the rooms, circles, places of prototypes, sizes' \
 		'  asan         the suite under AddressSanitizer and UndefinedBehaviorSanitizer; T=... chooses' \
 		'  asan-build   only build for it, into build-asan' \
 		'  tsan         unit tests and threads of TCP under ThreadSanitizer; T=... chooses' \

@@ -12,6 +12,8 @@ $(BUILD)/tests/unit/test_death: %: %.o $(DEATH_OBJ) $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
 $(BUILD)/tests/unit/test_share $(BUILD)/tests/unit/test_share_death: %: %.o $(BUILD)/tests/unit/share_world.o $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS)
+# Its links and devices are the test's own.
+$(BUILD)/tests/unit/test_restart: ALL_LDFLAGS += -Wl,--wrap=sl_link_has_carrier -Wl,--wrap=sl_port_find
 # Tests with all objects of the daemon except its main loop.
 $(BUILD)/tests/unit/test_sluiced $(BUILD)/tests/unit/test_deliver: %: %.o $(filter-out %/main.o,$(DAEMON_OBJ)) $(BUILD)/libsluice.a
 	$(CC) -o $@ $^ $(ALL_LDFLAGS) -lcmocka $(LIBS) $(DAEMON_LIBS)
@@ -85,8 +87,8 @@ LONG_TESTS = $(shell awk '$$1 ~ /^($(1))$$/ { print "tests/" $$2 ".sh" }' tests/
 check-long: tests asan-build
 	BUILD=$(BUILD) tests/run.sh $(call LONG_TESTS,both)
 	BUILD=build-asan MODES="oracle both" tests/run.sh $(filter tests/net/% tests/sim/%,$(call LONG_TESTS,both|sanitized))
-layers:
-	tests/layers.sh
+layers: all
+	BUILD=$(BUILD) tests/layers.sh
 run-tests: tests
 	BUILD=$(BUILD) tests/run.sh $(T)
 # The suite under AddressSanitizer and UndefinedBehaviorSanitizer, in a tree of its own, in the last mode only, and in
