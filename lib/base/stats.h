@@ -111,7 +111,7 @@ enum sl_stat_move { SL_MOVE_NONE, SL_MOVE_HAND_BACK, SL_MOVE_TAKE_OVER };
 	SL_REASON(NONE, "offloaded")                                                               \
 	SL_REASON(UNDECIDED, "not bound, connected or used yet")                                   \
 	SL_REASON(RULE, "a rule of the configuration says os")                                     \
-	SL_REASON(THREAD, "created as not offloaded (SLUICE_OFFLOADED_SOCKETS, thread_offload)")   \
+	SL_REASON(THREAD, "created as not offloaded (SLUICE_OFFLOADED_SOCKETS=0)")                 \
 	SL_REASON(NO_DEVICE, "no device it can use is offloaded")                                  \
 	SL_REASON(LOCAL, "the address is local or loopback")                                       \
 	SL_REASON(SHARED, "another program of the host receives on the same address and port")     \
