@@ -5,7 +5,7 @@ import lease
 
 
 def goals(res):
-    """What issues 2 to 4 ask for, against this run."""
+    """A line for each goal whose cases this run has, met or not."""
     lines = ["goals"]
 
     def goal(text, got, good):
@@ -53,7 +53,7 @@ def goals(res):
 
 
 def tcp_goals(ratio):
-    """What issue 3 asks for; only cases that were run are in it."""
+    """The goals of TCP; a goal is shown only if its cases were run."""
     g = "TCP latency 64 B"
     ratio("TCP ping-pong 64 B, both sides: p50 at most 1.6 x floor", g, "Sluice, spinning", "floor",
           "p50_us", 1.6, True)
