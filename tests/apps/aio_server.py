@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""aio_server.py ADDRESS PORT asyncio|selectors: an echo; each mixes UDP with a timer and a pipe."""
+"""aio_server.py ADDRESS PORT asyncio|selectors: an echo server over UDP, with a timer and a pipe in the same event
+loop."""
 import asyncio
 import os
 import selectors

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs tests of CPython's own and prints each one's name and what became of it.
+"""Runs tests of CPython's own and prints the name and result of each.
 
     cpython.py NAME.. [-x PART..]     those with one of the PARTs in their names are left out
 
-A NAME is test_socket, test_asyncio.test_streams, test_ssl.ThreadedTests.test_echo. What a test that
-did not pass says goes to the standard error, and with CPYTHON_TIMES=S which took S seconds.
+A NAME is test_socket, test_asyncio.test_streams, test_ssl.ThreadedTests.test_echo. The output of a test that did not
+pass goes to standard error; with CPYTHON_TIMES=S so do the names of tests that took S seconds or more.
 """
 
 import faulthandler
@@ -19,7 +19,7 @@ from test import support
 
 TIMES = float(os.environ.get("CPYTHON_TIMES", "inf"))
 RANKS = ["ok", "skipped", "expected failure", "unexpected success", "FAIL", "ERROR"]
-LIMIT = 40  # seconds for a test; the program ends after that and says where it hung
+LIMIT = 40  # seconds for a test; after that the program ends and prints where it hung
 
 
 class Result(unittest.TestResult):
@@ -83,7 +83,7 @@ def flatten(suite):
 def main(names, left_out):
     threading.excepthook = lambda args: None
     result = Result()
-    out = os.fdopen(os.dup(1), "w")  # some tests say something, too
+    out = os.fdopen(os.dup(1), "w")  # some tests print something, too
     os.dup2(2, 1)
     for name in names:
         # (The others mean hosts of the Internet by "network".)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""basic.py OWN PEER PORT: what a UDP socket does all day. A reflector is at PEER PORT."""
+"""basic.py OWN PEER PORT: the usual calls of a UDP socket. A reflector is at PEER PORT."""
 import array
 import fcntl
 import signal
@@ -43,7 +43,7 @@ n, _, _, sender = s.recvmsg_into(parts)
 say("scattered", n, bytes(parts[0]), bytes(parts[1]), parts[2][:n - 4].count(b"f"), sender[:2])
 
 # Without waiting.
-s.settimeout(None)  # else Python would wait by poll first
+s.settimeout(None)  # (with a timeout Python would call poll() first)
 say("nothing there", attempt(s.recv, 100, socket.MSG_DONTWAIT))
 s.setblocking(False)
 say("non-blocking", attempt(s.recv, 100))
@@ -71,7 +71,7 @@ for name in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
     for sec, usec in ((0, 1000000), (0, -1), (-1, -1), (1 << 40, 0), (-5, 0), (-1 << 62, 5)):
         say("time-out", sec, usec, attempt(s.setsockopt, socket.SOL_SOCKET, name, struct.pack("qq", sec, usec)),
             struct.unpack("qq", s.getsockopt(socket.SOL_SOCKET, name, 16)))
-signal.alarm(5)  # (who waits then, waits for ever)
+signal.alarm(5)  # (a call that waits then would wait without end)
 say("less than nothing", attempt(os.read, fd, 10), attempt(s.recvmsg, 10), attempt(s.sendto, b"sent", to))
 s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("qq", 10, 0))
 say("an answer", s.recv(10))

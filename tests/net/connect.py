@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""connect.py OWN PEER PORT: what connect() means. Reflectors are at PEER PORT and PORT + 1; nobody
+"""connect.py OWN PEER PORT: what connect() does on a UDP socket. Reflectors are at PEER PORT and PORT + 1; no socket
 is at PORT + 99."""
 import ctypes
 
@@ -39,7 +39,7 @@ say("two beside each other", ask(s2, None)["port"])
 s2.close()
 s.close()
 
-# No address of its own until connect gives it one.
+# A socket has no local address until connect() gives it one.
 s = udp(peer, None)
 s.connect((peer, port))
 say("address by connect", s.getsockname()[0], ask(s, None)["from"])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """dropped.py OWN PORT HOW: a server with connections, a datagram socket and clients that wait to be accepted
-becomes another user in the midst of it, or gives up rights, and goes on. Says what it still has of others' memory.
+becomes another user while it works, or gives up rights, and goes on. Prints which memory shared with other processes
+it still has.
 dropped.py ask OWN PORT: its clients."""
 import ctypes
 import os
@@ -10,7 +11,7 @@ import sys
 import threading
 import time
 
-N = 200  # messages of a client; the change comes in the midst of them
+N = 200  # messages of a client; the change comes between the first and the last
 NOBODY = 65534
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -60,7 +61,7 @@ CHANGES = {
 
 
 def inside(name):
-    """A file of ours in /proc, also for a program that has another root directory by now."""
+    """Opens a file of this process in /proc, also when the program has another root directory by now."""
     return open(os.open(name, os.O_RDONLY, dir_fd=proc))
 
 
@@ -90,7 +91,7 @@ def descriptors():
 
 
 def threads():
-    """Whose each is, and with which capabilities."""
+    """The user and the capabilities of each thread."""
     users = set()
     for t in os.listdir(os.open("task", os.O_RDONLY, dir_fd=proc)):
         try:
@@ -103,7 +104,7 @@ def threads():
 
 
 def again(ep, s, own, port):
-    """What it makes under its new user is offloaded again; and the listener serves."""
+    """Sockets made by the new user are offloaded again, and the listener still accepts."""
     end = time.monotonic() + 20
     first = maps()
     while not maps() and time.monotonic() < end:
@@ -174,7 +175,7 @@ def serve(own, port, how):
                     served += len(data)
                     conns[fd].sendall(data)
     sleeper.join(20)
-    # (join() returns a moment before the thread is gone, which has the rights of before.)
+    # (join() returns a moment before the kernel's thread has ended; until then it still has its old rights.)
     end = time.monotonic() + 5
     while len(threads()) > 1 and time.monotonic() < end:
         time.sleep(0.01)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""edges.py PART OWN4 OWN6 PEER4 PEER6 PORT: what programs seldom do. Reflectors are at PORT and PORT + 1
-of both peers; nobody is at PORT + 99."""
+"""edges.py PART OWN4 OWN6 PEER4 PEER6 PORT: UDP calls that programs seldom make. Reflectors are at PORT and PORT + 1
+of both peers; no socket is at PORT + 99."""
 import ctypes
 import fcntl
 import os
@@ -32,7 +32,7 @@ def called(n):
 
 
 def messages(n, size=100):
-    """n messages that have room for a name and control data, and what keeps it there."""
+    """n message headers with room for a name and control data; the second value keeps their buffers alive."""
     m, keep = (Mmsghdr * n)(), []
     for x in m:
         buf, name, ctl = (ctypes.create_string_buffer(k) for k in (size, 128, 64))
@@ -54,7 +54,7 @@ def recvmmsg(s, n, flags=0, seconds=None):
 
 
 def received(s):
-    """At once: what a socket with a timeout receives, Python waits for."""
+    """Receives without waiting (Python itself waits on a socket with a timeout)."""
     return called(libc.recv(s.fileno(), ctypes.create_string_buffer(100), 100, socket.MSG_DONTWAIT))
 
 
@@ -70,7 +70,7 @@ def shared(addr, to):
 
 
 def who_gets(socks, to):
-    """Which of them gets a datagram that is sent to our IPv4 address."""
+    """Sends a datagram to our IPv4 address; returns the indexes of the sockets that get it."""
     ctl = udp(own4)
     ctl.sendto(question(to=[own4, to]), (peer4, port))
     ask(ctl, (peer4, port))
@@ -331,7 +331,7 @@ def by_child(s):
 
 
 def children():
-    """What a child makes of a socket, its parent has."""
+    """Changes that a child makes to a shared socket hold for its parent, too."""
     for own, peer in BOTH:
         level, ttl = (socket.IPPROTO_IP, 12) if own == own4 else (socket.IPPROTO_IPV6, 51)
         s = udp(own)

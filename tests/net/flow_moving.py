@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""flow_moving.py ADDRESS PORT DIR: reads by calls that may not wait, when poll(2) has told of bytes,
-while the connection is on its way to the kernel: DIR/go says that it is. What was read is printed."""
+"""flow_moving.py ADDRESS PORT DIR: after poll(2) has reported bytes, reads by non-blocking calls while the connection
+is handed back to the kernel (the file DIR/go says when). Prints what it has read."""
 import os
 import select
 import socket

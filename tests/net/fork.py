@@ -7,7 +7,7 @@ to = (peer, port)
 
 
 def in_child(work):
-    """Runs it in a child and says what it printed, or its status."""
+    """Runs a function in a child and returns what the child printed, or its status."""
     r, w = os.pipe()
     pid = os.fork()
     if pid == 0:

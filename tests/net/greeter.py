@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""greeter.py ADDRESS PORT [PEER PORT FILE]: greets whoever connects with an x, and keeps the connection. Asks such a peer
-itself when there is the file."""
+"""greeter.py ADDRESS PORT [PEER PORT FILE]: sends an x on each accepted connection and keeps it open. Connects to
+PEER PORT itself when FILE exists."""
 import os
 import socket
 import sys

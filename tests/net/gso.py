@@ -41,7 +41,7 @@ got = [c.recv(65536) for _ in range(45)]
 say("45 segments in order", all(g == bytes([i]) * 1000 for i, g in enumerate(got)))
 c.close()
 
-# Receiving: how much comes together is a matter of time, so only what must hold is said.
+# Receiving: how many datagrams are merged depends on time, so only what holds in any case is printed.
 s.setsockopt(SOL_UDP, UDP_GRO, 1)
 say("gro", s.getsockopt(SOL_UDP, UDP_GRO))
 s.sendto(question(size=700, count=20), to)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""gso_send.py ADDRESS PORT FILE: sends the file, the second half when it is told so on its standard input, and says
-`half` and `sent` when the peer has it. Then it stays."""
+"""gso_send.py ADDRESS PORT FILE: sends the first half of the file and prints `half`; after a line on standard input
+sends the second half, and prints `sent` when the peer has closed. Then it waits for a signal."""
 import signal
 import socket
 import sys

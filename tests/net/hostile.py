@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A user who claims what the kernel would give to the sockets of another one.
+# A user claims packets that the kernel would give to the sockets of another user.
 # Usage: hostile.py SOCKET DEVICE NETNS-OF-PEER OWN4 OWN6 PEER4 PEER6
 #
 # One process plays both users: a socket belongs to the effective user of the moment. The oracle is
@@ -32,7 +32,7 @@ def check(what, good, more=""):
 
 
 class As:
-    """What is made inside belongs to that user."""
+    """Sockets made inside belong to that user."""
 
     def __init__(self, uid):
         self.uid = uid
@@ -92,7 +92,7 @@ class Session:
         return struct.pack("=II", ifindex, 0) + key + struct.pack("=IIIII", self.lane, 1, 1, flags, 0)
 
     def claim(self, s, local, remote=None, flags=0):
-        """Did the daemon give it?"""
+        """True: the daemon granted the claim."""
         body = self.body(s, local, remote, flags)
         self.given.append(body)
         return isinstance(self.ask(CLAIM, body, [s.fileno()]), bytes)
@@ -124,7 +124,7 @@ def make(uid, kind, addr, port, reuse=True, group=None, peer=None, dev=None, v6o
         try:
             s.bind((addr, port))
             break
-        except OSError:  # (the daemon has a closed one for a moment still)
+        except OSError:  # (the daemon still counts a closed one for a moment)
             if (reuse and kind == socket.SOCK_DGRAM) or time.monotonic() > end:
                 raise
             time.sleep(0.01)
@@ -179,7 +179,7 @@ class Peer:
         on_peer(open_both)
 
     def gets(self, s, fam, to, port, wait=0.3):
-        """Of three datagrams, how many does the socket get?"""
+        """Sends three datagrams; returns how many the socket gets."""
         drain(s)
         for _ in range(3):
             self.s[fam].sendto(b"probe", (to, port))
@@ -200,7 +200,7 @@ def until(fn, seconds=WAIT):
 
 
 def connects(fam, port, wait=1.0):
-    """Does a connection from the peer come about? What accepts it is not asked."""
+    """True: a connection from the peer is established, whichever socket accepts it."""
     def go():
         s = socket.socket(AF[fam], socket.SOCK_STREAM)
         s.settimeout(wait)
@@ -262,7 +262,8 @@ def udp_part(what, fam, theirs, mine, key, after=True):
 
 
 def control():
-    """What nobody else is there for is given, and the kernel gets no packet of it any more."""
+    """A claim of packets that no other user's socket would get is granted, and the kernel gets no such packet any
+    more."""
     for fam in 4, 6:
         port, s = fresh(), session
         m = udp(ATTACKER, OWN[fam], port)
@@ -337,13 +338,13 @@ def tcp_parts():
             check(f"{name} bound to {mine}, the victim listens on {theirs}", c, f"(claim {given})")
             if c:
                 c.close()
-            # Every flow that a peer could come by.
+            # Claims for each flow by which a peer could connect.
             given = [s.claim(m, (own, port), (PEER[fam], p)) for p in (9999, 9998)]
             check(f"{name} flows to the victim's listener are refused", not any(given))
             for x in m, v, s:
                 x.close()
 
-        # The victim comes after the claim, which its listener's end has outlived.
+        # The attacker closes the listener that the claim was for; then the victim listens there.
         s, port = session, fresh()
         m = tcp(ATTACKER, any_, port, listen=True)
         given = s.claim(m, (any_, port))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""hostile_worker.py ADDRESS PORT SECONDS: an honest client of hostile_worker.c: for so long, and at least five times,
-a connection of its own that sends and gets back; datagrams to both ports.
+"""hostile_worker.py ADDRESS PORT SECONDS: an honest client of hostile_worker.c: for SECONDS, and at least five times,
+makes a connection and has its bytes sent back; sends datagrams to both ports.
 hostile_worker.py end ADDRESS PORT: ends the server."""
 import os
 import socket

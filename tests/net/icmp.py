@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""icmp.py HOW:ADDRESS...: sends to addresses behind a router that refuses each in its own way. HOW
-is what a connected socket should make of it: hard (an error), soft (an error only if it asked by
-RECVERR) or big (for the size). Routers may be slow to complain, so each question is repeated until
-an answer comes."""
+"""icmp.py HOW:ADDRESS...: sends to addresses behind a router that refuses each in its own way. HOW is the effect on a
+connected socket: hard (an error), soft (an error only with IP_RECVERR) or big (an error because of the size). Routers
+may limit their ICMP errors, so each datagram is repeated until an error
+comes."""
 from netlib import *
 
 

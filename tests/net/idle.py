@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""idle.py ADDRESS PORT SECONDS: a server that nobody asks, which looks at its clock ten times a second.
-
-Prints what share of a processor it took in the second half of that time, then answers one datagram."""
+"""idle.py ADDRESS PORT SECONDS: a server that gets no requests and looks at its clock ten times a second. Prints the
+share of a processor that it used in the second half of SECONDS, then answers one datagram."""
 import os
 import select
 import socket

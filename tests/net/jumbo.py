@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""jumbo.py OWN PEER PORT [READY GO]: datagrams of all lengths there and back, whole and unchanged. With READY and GO once
-more, when the file READY is made and the file GO has come. A reflector is at PEER PORT."""
+"""jumbo.py OWN PEER PORT [READY GO]: datagrams of all lengths there and back, whole and unchanged. With READY and GO
+it then makes the file READY, waits for the file GO, and sends all of them again. A reflector is at PEER PORT."""
 import os
 import random
 import time
@@ -25,7 +25,8 @@ def exchange(s, most):
 
 
 def scattered(s, length):
-    """Sent from buffers of odd lengths, received into others, looked at before, cut; segments; coalesced."""
+    """Sends from buffers of odd lengths; receives into other ones, by MSG_PEEK, truncated, as segments (UDP_SEGMENT),
+    and coalesced (UDP_GRO)."""
     sent = random.randbytes(length)
     s.sendmsg([sent[:1], sent[1:1000], sent[1000:4095], sent[4095:4096], sent[4096:]])
     say("look", s.recv(5000, socket.MSG_PEEK) == sent[:5000], len(s.recv(1, socket.MSG_PEEK | socket.MSG_TRUNC)))
@@ -53,7 +54,7 @@ if len(sys.argv) > 4:
     open(sys.argv[4], "w").close()
     while not os.path.exists(sys.argv[5]):
         time.sleep(0.05)
-    while s.getsockopt(IP, MTU) <= 1500:  # (another path than that of before: it is asked for)
+    while s.getsockopt(IP, MTU) <= 1500:  # (the path is another one now, and is looked up)
         s.send(b"")
         s.recv(1)
         time.sleep(0.05)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""jumbo_fork.py read OWN PORT READY: a child reads what had come for its parent's socket before it was made, datagrams of
-all lengths. jumbo_fork.py send OWN PORT: sends them."""
+"""jumbo_fork.py read OWN PORT READY: a child reads the datagrams, of all lengths, that its parent's socket received
+before the fork. jumbo_fork.py send OWN PORT: sends them."""
 import hashlib
 import os
 import random

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""lanes.py serve ADDRESS PORT | ask ADDRESS PORT SOCKETS TIMES: each socket asks so many times, in turn, and has its answer."""
+"""lanes.py serve ADDRESS PORT | ask ADDRESS PORT SOCKETS TIMES: each of SOCKETS sockets asks TIMES times, in turn,
+and must get its answer."""
 import socket
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""late_sniff.py PORT OTHER-PORT: what comes by the loopback device to either port, until SIGTERM."""
+"""late_sniff.py PORT OTHER-PORT: prints packets to either port that pass the loopback device, until SIGTERM."""
 import signal, socket, struct, sys, time
 
 port, other = int(sys.argv[1]), int(sys.argv[2])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""lease_change.py ADDRESS PORT FILE: one TCP connection to an echo, over which checked messages go,
-however long one takes. How many were answered stands in FILE, or what went wrong."""
+"""lease_change.py ADDRESS PORT FILE: one TCP connection to an echo server, with checked messages, however long an
+answer takes. FILE gets the number of answers, or what went wrong."""
 import os
 import socket
 import sys

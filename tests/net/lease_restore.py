@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Clients of sluiced that ask for the kernel's connections: their own, and others'.
-# Usage: lease_restore.py SOCKET OWN-ADDRESS IFINDEX PEER (as root, who becomes two users)
+# Usage: lease_restore.py SOCKET OWN-ADDRESS IFINDEX PEER (as root; it becomes two users)
 import array, errno, fcntl, os, socket, struct, sys
 
 MAGIC, VERSION = 0x4C534C53, 9

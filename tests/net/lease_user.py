@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""lease_user.py SOCKET VERSION: clients of sluiced, of root's at first, each of which changes what it is after its
-greeting and then asks for packet memory. Says what each got."""
+"""lease_user.py SOCKET VERSION: clients of sluiced that begin as root. Each changes its user, group or process after
+its greeting, then asks for packet memory. Prints the answer to each."""
 import array
 import ctypes
 import os
@@ -51,7 +51,7 @@ CASES = {
 
 
 def be_a_user():
-    """Who may change groups."""
+    """A user that may change its groups."""
     assert libc.prctl(8, 1, 0, 0, 0) == 0  # PR_SET_KEEPCAPS
     os.setresuid(1000, 1000, 1000)
     header = struct.pack("=Ii", 0x20080522, 0)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a program with narrow limits sees: run as limits.py WHAT PEER PORT [LIMIT].
+"""A program with narrow resource limits: limits.py WHAT PEER PORT [LIMIT].
 
 echo: a connected UDP socket and a reflector; how many answers came.
 many: under a hard limit of descriptors, sockets until there are no more; and the first one's answers.

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Frames by a packet socket, and what comes of them: see martian.sh.
+"""Sends frames by a packet socket and prints how they are answered: see martian.sh.
 
-    martian.py receive DEV B4 B6                       what is delivered, a line each, until one says "end"
-    martian.py answers DEV                             SYN-ACKs seen, until it is ended
+    martian.py receive DEV B4 B6                       prints datagrams delivered, a line each, until one is "end"
+    martian.py answers DEV                             prints SYN-ACKs seen, until a signal
     martian.py send DEV MAC A4 B4 OWN4 A6 B6 OWN6 WHAT LABEL
 
-A datagram's text is the name of its frame. A SYN's is its source port: the order of frames is the same in
-each run."""
+A datagram's text is the name of its frame. A SYN is known by its source port, since the order of frames is the same
+in each run."""
 import os
 import random
 import select
@@ -42,7 +42,7 @@ def pseudo(src, dst, proto, length):
 
 
 def udp(src, dst, dport, text, sport=53, length=None, no_csum=False):
-    """A UDP header and text, for those (packed) addresses."""
+    """A UDP header and text, with the checksum for these (packed) addresses."""
     length = 8 + len(text) if length is None else length
     u = struct.pack("!HHHH", sport, dport, length, 0) + text
     c = csum(pseudo(src, dst, 17, length) + u) or 0xFFFF
@@ -212,7 +212,7 @@ def ext_fields(who, fam):
 
 
 def spoil(rng, head, packet):
-    """One to three bytes of the headers are other ones; sums may be right nevertheless."""
+    """Changes one to three bytes of the headers; checksums may still be right."""
     p = bytearray(packet)
     for _ in range(rng.randint(1, 3)):
         p[rng.randrange(head)] = rng.choice((0, 1, 0x45, 0x60, 0x7F, 0x80, 0xFF, rng.randrange(256)))
@@ -224,7 +224,7 @@ def spoil(rng, head, packet):
 
 
 def refit(p):
-    """The transport checksum for the addresses as they are now, where the packet has no options."""
+    """Computes the transport checksum anew after a change of addresses, in packets without options."""
     v4 = p[0] == 0x45
     if not v4 and p[0] >> 4 != 6 or len(p) < 48:
         return p
@@ -325,7 +325,7 @@ def receive(dev, b4, b6):
 
 
 def answers(dev):
-    """SYN-ACKs, by the port that they are for: of which SYN, send() has said."""
+    """Prints SYN-ACKs by their destination port; send() has printed which SYN has that port."""
     s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
     s.bind((dev, 0))

@@ -47,13 +47,13 @@ ctl = udp(own)
 
 
 def sent_to(g, text=None, count=1, to_port=7400):
-    """The peer sends to the group; done when this returns."""
+    """Has the peer send to the group; returns when it has sent."""
     ctl.sendto(question(to=[g, to_port], size=100, count=count), (peer, port))
     ask(ctl, (peer, port))
 
 
 def got(s):
-    """How many wait there."""
+    """The number of datagrams that wait in the socket."""
     n = 0
     s.settimeout(0.3)
     while True:
@@ -128,7 +128,7 @@ sent_to(group)
 say("left", got(s))
 s.close()
 
-# A socket that joined nothing, while another of us did: MULTICAST_ALL.
+# A socket that joined no group, while another socket of this process did: MULTICAST_ALL.
 s, t = receiver(any_addr), receiver(any_addr)
 membership(s, group)
 sent_to(group)
@@ -173,7 +173,7 @@ out.setsockopt(IP, LOOP, 1)
 
 
 def heard():
-    """What the peer, a member of the group at 7500, says of our question."""
+    """The peer, a member of the group at port 7500, describes the question that it got."""
     out.sendto(question(), (group, 7500))
     d = answer(out)
     return d["dst"], d["ttl"], d["from"]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""mcreflector.py DEVICE GROUP PORT ANSWER-FROM: a member of the group, that answers questions sent
-to it from a socket of its own."""
+"""mcreflector.py DEVICE GROUP PORT ANSWER-FROM: a member of the group; answers questions sent to the group, from a
+socket of its own."""
 from netlib import *
 
 device, group, port, own = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4]

@@ -32,7 +32,7 @@ for how, name in ((0, "DONT"), (1, "WANT"), (2, "DO"), (3, "PROBE"), (4, "INTERF
         got = attempt(s.send, question(pad=size))
         say("   ", size, got, answer(s)["len"] if got == size else "")
 say("wrong", attempt(s.setsockopt, IP, DISCOVER, 9))
-# Fragments and whole ones, mixed: all come, and in order.
+# Fragmented and whole datagrams, mixed: all arrive in order.
 s.setsockopt(IP, DISCOVER, 1)
 sizes = [100, 5000, 200, 1400, 9000, 300] * 5
 for n in sizes:

@@ -3,7 +3,7 @@
 
 A program prints facts, one a line; the shell test compares them with those of the same program on
 the kernel's sockets. So nothing that may differ between two good runs (times, ephemeral ports) is
-printed. What does not come within TIMEOUT seconds is an error and ends the program."""
+printed. A wait longer than TIMEOUT seconds is an error and ends the program."""
 import errno
 import json
 import os
@@ -64,7 +64,7 @@ def nothing_comes(s, seconds=0.3):
 
 
 def ask_meta(s):
-    """Has TTL, TOS and destination given with each datagram."""
+    """Asks for TTL, TOS and destination as control messages of each datagram."""
     if s.family == socket.AF_INET:
         for name in (IP_PKTINFO, IP_RECVTTL, IP_RECVTOS):
             s.setsockopt(socket.IPPROTO_IP, name, 1)

@@ -40,7 +40,7 @@ c.setsockopt(IP, TOS, 0x28)
 say("connected", seen(c, dst=None))
 c.close()
 
-# Received: asked for and not.
+# Control messages of received datagrams, with and without the option that asks for them.
 s.sendto(question(ttl=33, tos=0x38), to)
 say("not asked for", recv_meta(s)[1])
 s.setsockopt(IP, R_TTL, 1)
@@ -58,7 +58,7 @@ s.setsockopt(IP, R_TOS, 0)
 s.sendto(question(), to)
 say("no more", recv_meta(s)[1])
 
-# Options that only keep a value.
+# Options that store a value and have no other effect.
 for name in ("SO_BROADCAST", "SO_REUSEADDR", "SO_KEEPALIVE"):
     s.setsockopt(socket.SOL_SOCKET, getattr(socket, name), 1)
     say(name, s.getsockopt(socket.SOL_SOCKET, getattr(socket, name)))

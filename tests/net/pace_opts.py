@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""pace_opts.py OWN PEER PORT: what SO_MAX_PACING_RATE takes and gives, in all lengths."""
+"""pace_opts.py OWN PEER PORT: which values SO_MAX_PACING_RATE takes and returns, in buffers of all lengths."""
 import ctypes, errno, os, socket, struct, sys
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -33,7 +33,7 @@ for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
         print("no pointer", libc.setsockopt(s.fileno(), socket.SOL_SOCKET, RATE, None, 8))
         s.close()
 
-# Ours alone: the value of three. (The kernel takes its first eight bytes.)
+# A value of three fields, which only Sluice knows. (The kernel takes its first eight bytes.)
 ours = "sluice" in os.environ.get("LD_PRELOAD", "")
 for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
     s = socket.socket(family, kind)

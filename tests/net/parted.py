@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""parted.py OWN PORT: a server and its children: by fork(2), and by the bare instruction, of which nothing tells
-the library. What a child has of memory that others write to, and of descriptors that are not the program's.
+"""parted.py OWN PORT: a server and its children: children by fork(2), and by the bare system call, which the library
+does not see. Prints which memory shared with other processes, and which descriptors of the library, a child has.
 parted.py ask OWN PORT: its client."""
 import ctypes
 import mmap
@@ -9,11 +9,11 @@ import socket
 import sys
 import time
 
-KIDS = ("fork", "bare", "late")  # late: asks nothing of the library before it looks
+KIDS = ("fork", "bare", "late")  # late: makes no call of the library before it looks
 
 
 def net_inodes():
-    """Of all sockets that have names in the kernel's lists."""
+    """Inodes of all sockets in the kernel's lists in /proc/net."""
     at = {"tcp": 9, "tcp6": 9, "udp": 9, "udp6": 9, "unix": 6}
     seen = set()
     for name, column in at.items():
@@ -24,7 +24,7 @@ def net_inodes():
 
 
 def is_others(perm, name):
-    # A few counters of listeners that processes share are meant to be (lib/sock/listen/box.c), and the
+    # Two things are shared on purpose: counters of listeners that processes share (lib/sock/listen/box.c), and the
     # page where a parent answers its children's letters, for reading (lib/sock/core/board.c).
     if perm == "r--s" and name == "/memfd:sluice-board (deleted)":
         return False

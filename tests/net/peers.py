@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""peers.py OWN PEER PORT N: one unconnected socket and N peers, each answers many times."""
+"""peers.py OWN PEER PORT N: one unconnected socket asks N peers, each of them many times."""
 from netlib import *
 
 own, peer, port, n = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])

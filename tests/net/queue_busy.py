@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""queue_busy.py hold DEVICE SECONDS: has an AF_XDP socket on queue 0 of the device for so long, and says so.
+"""queue_busy.py hold DEVICE SECONDS: binds an AF_XDP socket to queue 0 of the device for SECONDS, and prints when it
+has.
 queue_busy.py sockets PORT...: binds UDP sockets to the ports, the first at once, the next at each line of the input.
-queue_busy.py ask SECONDS COMMAND...: does it again and again; the longest that it took, in milliseconds."""
+queue_busy.py ask SECONDS COMMAND...: runs COMMAND again and again for SECONDS; prints the longest time that it took,
+in milliseconds."""
 import ctypes
 import mmap
 import socket

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """rcvbuf.py OWN PEER PORT: the receive buffer is a bound, and drops are counted. A reflector is at
-PEER PORT. How many fit is the implementation's; what is said must hold for any."""
+PEER PORT. How many datagrams fit depends on the implementation; what is printed must hold for each."""
 from netlib import *
 
 own, peer, port = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -13,7 +13,7 @@ say("given", s.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF))
 
 def flood(n, size):
     ctl.sendto(question(count=n, size=size, to=[own, s.getsockname()[1]]), (peer, port))
-    ask(ctl, (peer, port))  # its answer says that all were sent before
+    ask(ctl, (peer, port))  # its answer shows that all others have been sent
 
 
 def drain():
@@ -34,7 +34,7 @@ flood(1, 500)
 say("no drops, no message", drain())
 flood(1000, 500)
 got, _ = drain()
-say("some came, not all", 5 <= got <= 200)  # virtio_net has made buffers of 4 KiB of them
+say("some came, not all", 5 <= got <= 200)  # virtio_net puts each into a buffer of 4 KiB
 flood(1, 500)
 n, drops = drain()
 say("one more", n, "all are accounted for", got + drops == 1000)

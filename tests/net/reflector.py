@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """reflector.py ADDRESS PORT [NPORTS]: answers questions of netlib.ask() on NPORTS ports until it
-is killed. What is no question comes back as it is. Says `ready` when all are bound: a port is taken
-before bind() returns, which may wait for the link of a device that is taken into use."""
+is killed. Other datagrams are sent back unchanged. Prints `ready` when all ports are bound: a port is taken before
+bind() returns, which may wait for the link of a device that is taken into use."""
 import json
 import selectors
 import sys

@@ -15,7 +15,7 @@ def bound(option, to):
 
 
 def have_sent(to, count=1):
-    """Every port of the reflector sends to our port `to`."""
+    """Has every port of the reflector send to our port `to`."""
     ctl = udp(own)
     for i in range(nports):
         ctl.sendto(question(to=[own, to], count=count), (peer, port + i))
@@ -25,7 +25,7 @@ def have_sent(to, count=1):
 
 
 def collect(socks, total):
-    """What each socket got: a list of dictionaries sender -> count."""
+    """Counts what each socket got: a list of dictionaries sender -> count."""
     got = [{} for _ in socks]
     while sum(sum(g.values()) for g in got) < total:
         ready = select.select(socks, [], [], TIMEOUT)[0]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""rules_client.py listen|connect ADDRESS PORT: echoes what connections send; or sends something by a
-socket that is not bound, from wherever its connection comes to be, says `ready` when it is back, and
-waits for the end of its input."""
+"""rules_client.py listen|connect ADDRESS PORT: listen: echoes what connections send. connect: connects a socket that
+is not bound, sends some bytes, prints `ready` when they have come back, and waits for the end of its input."""
 import socket
 import sys
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""rules_listener.py epoll|accept ADDRESS PORT: greets whoever connects with an x, and says what he says."""
+"""rules_listener.py epoll|accept ADDRESS PORT: sends an x on each accepted connection, and prints what comes from the
+peer."""
 import selectors
 import socket
 import sys

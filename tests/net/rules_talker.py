@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""rules_talker.py ADDRESS PORT GREETED: connects, and asks and is answered on and on; the file GREETED says that it began."""
+"""rules_talker.py ADDRESS PORT GREETED: connects, then sends and receives without end; makes the file GREETED once
+the connection is answered."""
 import socket
 import sys
 import time

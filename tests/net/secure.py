@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A program that says what it finds of the library in itself: secure.py WHAT [ARGUMENT]
+"""A program that prints which parts of the library it finds in its own process: secure.py WHAT [ARGUMENT]
 
 socket: makes a datagram socket     moved DIR: goes to DIR before
-wait NAME: is called NAME, and waits for its input to end"""
+wait NAME: gives itself the name NAME, and waits for the end of its input"""
 import os
 import sys
 import _socket as socket

@@ -93,7 +93,7 @@ def unread_close(t):
 
 
 def out_of_order_fin(t):
-    """A FIN beyond a hole waits for its turn."""
+    """A FIN beyond a hole takes effect once the hole is filled."""
     f, s = t.open()
     f.put("PF. 11:21(10) ack 1")
     f.get(". 1:1(0) ack 1 <sack 11:22>")

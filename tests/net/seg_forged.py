@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Scripts of tcp_segments.py: segments that somebody else may have sent."""
+"""Scripts of tcp_segments.py: segments that another host may have forged."""
 from segscript import *
 
 
@@ -38,7 +38,7 @@ def reset_after_fin(t):
 
 
 def syn_in_window(t):
-    """RFC 5961 4.2: a challenge ACK whatever its number."""
+    """RFC 5961 4.2: a SYN is answered by a challenge ACK, whatever its number."""
     f, s = t.open()
     f.put("S 11:11(0) win 5000 <mss 1000>")
     f.get(". 1:1(0) ack 1")
@@ -48,7 +48,7 @@ def syn_in_window(t):
 
 
 def challenges_are_few(t):
-    """tcp_invalid_ratelimit: not an ACK for each."""
+    """tcp_invalid_ratelimit: not every such segment is answered by an ACK."""
     f, s = t.open()
     for i in range(30):
         f.put(f"R {101 + i}:{101 + i}(0)")
@@ -71,7 +71,7 @@ def ack_of_nothing(t):
 
 
 def ghost_ack(t):
-    """The same for an ACK of what was before the connection: a window is not more than what was sent."""
+    """RFC 5961 5.2 for an ACK of numbers before the connection: the window is at most what was sent."""
     f, s = t.open()
     f.put("P. 1:11(10) ack -1000")
     f.skip(0.1)
@@ -84,7 +84,7 @@ def ghost_ack(t):
 
 
 def no_ack_flag(t):
-    """RFC 9293 3.10.7.4: without ACK nothing is taken; neither is what is damaged."""
+    """RFC 9293 3.10.7.4: segments without ACK, and damaged segments, are dropped."""
     f, s = t.open()
     f.put("P 1:11(10)")
     f.put("P. 1:11(10) ack 1", break_csum=True)

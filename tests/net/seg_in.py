@@ -4,7 +4,7 @@ from segscript import *
 
 
 def holes(t):
-    """RFC 5681 4.2, 2018: a hole is told of at once, the newest block first."""
+    """RFC 5681 4.2, 2018: a hole is reported at once, the newest block first."""
     f, s = t.open()
     f.put("P. 1:1001(1000) ack 1")
     f.until(". 1:1(0) ack 1001")
@@ -20,7 +20,7 @@ def holes(t):
 
 
 def doubles(t):
-    """RFC 2883: what comes twice is reported."""
+    """RFC 2883: a segment that comes twice is reported."""
     f, s = t.open()
     f.put("P. 1:1001(1000) ack 1")
     f.until(". 1:1(0) ack 1001")
@@ -45,7 +45,8 @@ def no_sack(t):
 
 
 def delayed_ack(t):
-    """RFC 1122 4.2.3.2: an ACK comes without more data, and every second full segment has one."""
+    """RFC 1122 4.2.3.2: a delayed ACK comes without further data, and every second full segment is acknowledged at
+    once."""
     f, s = t.open()
     for i in range(40):  # past the quick ones of the beginning
         f.put(f"P. {1 + i * 1000}:{1001 + i * 1000}(1000) ack 1")
@@ -56,7 +57,7 @@ def delayed_ack(t):
 
 
 def windows(t):
-    """The window closes as the buffer fills, never moves back, and opens when there was reading."""
+    """The window closes as the buffer fills, never shrinks from the right, and opens when the program reads."""
     f, s = t.open("mss 1000,sackOK,wscale 7", sockopts=[(SOL, socket.SO_RCVBUF, 20000)])
     seq, edge = 1, 0
     while seq < 100000:
@@ -88,7 +89,7 @@ def windows(t):
 
 
 def beyond_window(t):
-    """RFC 9293 3.10.7.4: what is outside of the window is not taken, and answered."""
+    """RFC 9293 3.10.7.4: a segment outside the window is not taken, and answered by an ACK."""
     f, s = t.open()
     f.put("P. 1:11(10) ack 1")
     f.until(". 1:1(0) ack 11")

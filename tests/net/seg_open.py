@@ -4,7 +4,7 @@ from segscript import *
 
 
 def options(t):
-    """RFC 7323, 2018: what the peer offers is taken, what it does not offer is not spoken of."""
+    """RFC 7323, 2018: options that the peer offers are used; others do not appear in the answer."""
     t.listen()
     for offer, answer in (("mss 1000,sackOK,TS 100 0,wscale 7", "mss *,sackOK,TS * 100,wscale *"),
                           ("mss 1000,sackOK", "mss *,sackOK"), ("mss 1000", "mss *"),
@@ -17,7 +17,7 @@ def options(t):
 
 
 def synack_again(t):
-    """The SYN again: SYN-ACK again, the same one; and by time."""
+    """The same SYN-ACK is sent again when the SYN comes again, and by the timer."""
     t.listen()
     f = t.flow()
     f.put("S 0:0(0) win 32792 <mss 1000>")
@@ -31,7 +31,7 @@ def synack_again(t):
 
 
 def syn_again(t):
-    """Our SYN again by time, at first with the same time (tcp_syn_linear_timeouts)."""
+    """Our SYN is sent again by the timer, the first times after equal intervals (tcp_syn_linear_timeouts)."""
     f, s, connected = t.dial()
     at = [f.take().at for _ in range(3)]
     expect("not at once", at[1] - at[0] > 0.5, True)
@@ -76,7 +76,7 @@ def simultaneous(t):
 
 
 def data_with_handshake(t):
-    """The ACK of the handshake brings data and the end."""
+    """The ACK of the handshake carries data and a FIN."""
     ls = t.listen()
     f = t.flow()
     f.put("S 0:0(0) win 32792 <mss 1000>")
@@ -88,7 +88,7 @@ def data_with_handshake(t):
 
 
 def to_nobody(t):
-    """RFC 9293 3.10.7.1, 3.10.7.2: resets for what belongs to no connection of a listener."""
+    """RFC 9293 3.10.7.1, 3.10.7.2: a segment that belongs to no connection of the listener is answered by a reset."""
     t.listen()
     f = t.flow()
     f.irs = 0
@@ -102,7 +102,7 @@ def to_nobody(t):
 
 
 def request_reset(t):
-    """A request: resets in its window but not at its edge do nothing (RFC 5961 3.2)."""
+    """A reset within the window of a half-open connection, but not at its edge, has no effect (RFC 5961 3.2)."""
     ls = t.listen()
     f = t.flow()
     f.put("S 0:0(0) win 32792 <mss 1000>")
@@ -117,7 +117,8 @@ def request_reset(t):
 
 
 def fast_open(t):
-    """RFC 7413: the cookie is given; with it, data come with the SYN; a wrong one is no harm."""
+    """RFC 7413: a cookie is given on request; with it, data come with the SYN; with a wrong one the handshake is an
+    ordinary one."""
     ls = t.listen([(TCP, 23, 5)])
     f = t.flow()
     f.put("S 0:0(0) win 32792 <mss 1000,tfo>")

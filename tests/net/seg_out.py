@@ -49,7 +49,7 @@ def three_duplicates(t):
 
 
 def sacked(t):
-    """RFC 6675, 8985: what is sacked is not sent again, the hole is."""
+    """RFC 6675, 8985: the hole is sent again, segments acknowledged by SACK are not."""
     f, s = send_ten(t)
     f.put(". 1:1(0) ack 1001 <sack 3001:6001>")
     f.put(". 1:1(0) ack 1001 <sack 3001:8001>")
@@ -75,7 +75,7 @@ def timeouts(t):
 
 
 def zero_window(t):
-    """RFC 9293 3.8.6.1: probes, ever rarer; when it opens, the data."""
+    """RFC 9293 3.8.6.1: a closed window is probed after ever longer times; data go out when it opens."""
     f, s = t.open()
     f.put(". 1:1(0) ack 1 win 0")
     time.sleep(0.05)
@@ -92,7 +92,7 @@ def zero_window(t):
 
 
 def small_window(t):
-    """Not more than the window is sent."""
+    """No more than the window is sent."""
     f, s = t.open("mss 1000")
     f.put(". 1:1(0) ack 1 win 2500")
     time.sleep(0.05)
@@ -110,7 +110,7 @@ def small_window(t):
 
 
 def keepalive(t):
-    """RFC 1122 4.2.3.6: probes; none answered: the end."""
+    """RFC 1122 4.2.3.6: keepalive probes; when none is answered the connection ends."""
     f, s = t.open()
     for name, v in ((4, 1), (5, 1), (6, 2)):  # TCP_KEEPIDLE, INTVL, CNT
         s.setsockopt(TCP, name, v)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A TCP peer that is a script: frames by AF_PACKET from an address that no kernel owns, so that nobody
-answers but the script. Segments are written as in tests/tcp/script.h (and packetdrill):
+"""A TCP peer that is a script: frames by AF_PACKET from an address that no kernel owns, so that only the script
+answers. Segments are written as in tests/tcp/script.h (and packetdrill):
 
     f = net.flow(7000)                       to port 7000 of the subject
     f.put("S 0:0(0) win 32792 <mss 1000,sackOK,wscale 7>")
@@ -24,7 +24,7 @@ TFO_KIND = 34
 
 
 class Wrong(Exception):
-    """The subject did what it should not, or not what it should."""
+    """The subject sent an unexpected segment, or did not send an expected one."""
 
 
 def csum_of(data):
@@ -182,7 +182,7 @@ class Net:
                    at=time.monotonic())
 
     def receive(self, seconds):
-        """Takes what comes in that time at most; whether something for a flow did."""
+        """Takes the frames that come within that time; True if one was for a flow."""
         if not select.select([self.sock], [], [], seconds)[0]:
             return False
         any_new = False
@@ -321,7 +321,7 @@ class Flow:
         return True
 
     def get(self, spec, seconds=WAIT):
-        """The next segment must be that."""
+        """Takes the next segment, which must be the one described."""
         s = self.take(seconds)
         if s is None:
             raise Wrong(f"nothing came, not {spec}")
@@ -330,7 +330,7 @@ class Flow:
         return s
 
     def until(self, spec, seconds=WAIT):
-        """It must come, whatever comes before."""
+        """Takes segments until the one described, which must come."""
         end, seen = time.monotonic() + seconds, []
         while True:
             s = self.take(max(0.0, end - time.monotonic()))
@@ -346,14 +346,14 @@ class Flow:
             raise Wrong(f"got {self.show(s)}, not nothing")
 
     def skip(self, seconds=0.0):
-        """What has come is of no interest; how many segments that were."""
+        """Drops the segments that have come; returns their number."""
         n = 0
         while self.take(seconds) is not None:
             n += 1
         return n
 
     def drop(self):
-        """Nobody is there any more: resets the subject's end and forgets the flow."""
+        """Resets the subject's end and forgets the flow, as if the peer had gone."""
         if self.irs is not None:
             self.skip()
             self.net.send(self.net.frame(Seg(sport=self.sport, dport=self.dport, flags=FLAGS["R"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a script of tcp_segments.py has: the wire, the subject's host, and what is expected."""
+"""The objects that a script of tcp_segments.py works with: the wire, the subject's host, and expectations."""
 from segpeer import *
 from tcplib import *
 
@@ -7,7 +7,7 @@ OPTS = "mss 1000,sackOK,wscale 7"
 
 
 class T:
-    """What a script has: the wire, the subject's host, a port of its own."""
+    """One script: the wire, the subject's host, a port of its own."""
 
     def __init__(self, net, far):
         self.net, self.far, self.port = net, far, 7100
@@ -33,14 +33,14 @@ class T:
         return s
 
     def shake(self, f, opts=OPTS, win=32792):
-        """The handshake from our side."""
+        """A handshake that the script begins."""
         f.put(f"S 0:0(0) win {win} <{opts}>")
         f.scale = f.get("S. 0:0(0) ack 1").opts.get("wscale", 0)
         ts = f" <TS {opts.split('TS ')[1].split()[0]} 0>" if "TS" in opts else ""
         f.put(f". 1:1(0) ack 1 win 257{ts}")
 
     def open(self, opts=OPTS, sockopts=()):
-        """A connection that we opened: flow, socket."""
+        """A connection that the script opens: flow, socket."""
         ls = self.listen(sockopts)
         f = self.flow()
         self.shake(f, opts)
@@ -50,7 +50,7 @@ class T:
         return f, s
 
     def dial(self, before=None):
-        """The subject connects, in a thread: flow, socket, what connect() will have given."""
+        """The subject connects, in a thread: flow, socket, and connect()'s result, once it has returned."""
         s = self.keep(self.far.tcp(six=self.net.six))
         s.bind((self.net.their_addr, 0))
         port = s.getsockname()[1]
@@ -79,12 +79,12 @@ def readable(s):
 
 
 def gives(s, n, first=1):
-    """So many bytes come, those of the stream."""
+    """The subject's program reads so many bytes, those of the stream."""
     expect("readable", s.arrived(n, 5.0) >= n, True)
     expect("data", s.take(n), payload(first, n))
 
 
 def has_nothing(t, s):
-    """Nothing more than what was read has been delivered."""
+    """No bytes have been delivered to the program but those it has read."""
     time.sleep(0.05)
     expect("readable", readable(s), False)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""settings.py WHAT OWN PEER PORT: what a setting changes, seen by the program. PORT of PEER has a
-reflector. Prints one word or number."""
+"""settings.py WHAT OWN PEER PORT: the effect of a setting, as the program sees it. A reflector is at PEER PORT.
+Prints one word or number."""
 import resource
 import threading
 import time
@@ -10,12 +10,12 @@ what, own, peer, port = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
 
 
 def flood(n, size):
-    """How many of n datagrams that came while nobody read are there afterwards."""
+    """Returns how many of n datagrams, sent while the socket was not read, are there afterwards."""
     s, ctl = udp(own), udp(own)
     s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     ask(s, (peer, port))
     ctl.sendto(question(count=n, size=size, to=[own, s.getsockname()[1]]), (peer, port))
-    time.sleep(0.3)  # nobody turns the lane while they come
+    time.sleep(0.3)  # no thread turns the lane while they come
     ask(ctl, (peer, port))
     time.sleep(0.1)
     s.settimeout(0.2)

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""sibling_gone.py lives|gone OWN PEER PORT: of 20 datagrams to two sockets' port, after the better one was closed: how
-many the other has got, and how many it has
-read of the kernel."""
+"""sibling_gone.py lives|gone OWN PEER PORT: two sockets share a port; the one that the kernel prefers is closed. Of
+20 datagrams sent then, prints how many the other one got, and how many of these it read from the kernel."""
 import os
 
 from netlib import *
@@ -33,7 +32,7 @@ os.close(ends[0])
 if child == "gone":
     os.waitpid(pid, 0)
 better.close()
-ask(udp(own), (peer, port))  # what there was to be told is done
+ask(udp(own), (peer, port))  # (the peer has sent all it was asked for)
 before = received_by_kernel()
 for i in range(20):
     other.sendto(question(), (peer, port))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# A client of sluiced that keeps to no rule.
+# A client of sluiced that breaks every rule of the protocol.
 # Usage: sluiced.py SOCKET OWN-ADDRESS IFINDEX VICTIM-PORT OTHER-HOST OTHER-HOST'S-IPv6
-# Says what the daemon did to each attack; 0 when all were refused.
+# Prints the daemon's answer to each attack; exit status 0 when all were refused.
 import array, os, resource, socket, struct, sys, time
 
 MAGIC, VERSION = 0x4C534C53, 9
@@ -79,7 +79,7 @@ def bound(kind, port=0):
 mine = bound(socket.SOCK_DGRAM)
 port = mine.getsockname()[1]
 
-# Before a greeting nothing is given.
+# Without a greeting no request is granted.
 for op, body, fds in ((UMEM, b"", ()), (PORT_OPEN, struct.pack("=II", ifindex, 0), ()),
                       (CLAIM, claim(port), [mine.fileno()]), (TAKE, b"", [mine.fileno()])):
     refused(f"request {op} without a greeting", Session().ask(op, body, fds))
@@ -99,7 +99,7 @@ s = Session()
 s.hello()
 refused("two greetings", s.hello())
 
-# Leases of others.
+# Requests about leases of other processes.
 s = Session()
 if isinstance(s.hello(), int):
     print("NOT GREETED")
@@ -135,7 +135,7 @@ for i in range(64):
     if s.ask(BOX, struct.pack("=I", i), [here.fileno(), listening.fileno()]) != b"":
         refused("a box", -1)
 refused("boxes without end", s.ask(BOX, struct.pack("=I", 64), [here.fileno(), listening.fileno()]))
-# Packets: to a socket's own address, from where they may come to it, and nowhere else.
+# Claims: only of packets to a socket's own address, from the peers that may send to it.
 def inject(fd, dst, dport, src="192.0.2.1", length=None):
     udp = struct.pack("!HHHH", 53, dport, 8, 0)
     if ":" in dst:
@@ -171,7 +171,7 @@ any4.connect((other, 9))
 refused("a packet from who is not the peer", inject(any4, own, any4.getsockname()[1]))
 refused("to drain the daemon", s.ask(DRAIN))
 
-# A lease is one process's (and one user's: lease_user.py).
+# A lease belongs to one process (and one user: lease_user.py).
 pid = os.fork()
 if pid == 0:
     os._exit(0 if s.ask(UMEM) == -1 else 1)
@@ -208,7 +208,7 @@ s = Session()
 s.s.shutdown(socket.SHUT_WR)
 refused("a half-closed connection", s.answer())
 
-# Answers to honest questions are quick meanwhile and afterwards.
+# Requests that keep to the rules are answered quickly during the flood and after it.
 s = Session()
 times = []
 for _ in range(2000):

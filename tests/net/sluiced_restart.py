@@ -22,7 +22,7 @@ def stop(*_):
 
 
 def tell(*words):
-    # In one piece: somebody reads it at any time.
+    # Written in one piece: the test may read it at any time.
     with open(sys.argv[4], "r+b" if told else "wb") as f:
         f.write((" ".join(str(w) for w in words) + "\n").encode())
     told.append(1)

@@ -29,14 +29,14 @@ def stamps(n=5):
 
 say("none", stamps())
 s.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMP, 1)
-stamps(1)  # the first one may be stamped late: it was on its way
+stamps(1)  # the first one may be stamped late: it was on its way when stamping was switched on
 say("TIMESTAMP", s.getsockopt(socket.SOL_SOCKET, SO_TIMESTAMP), stamps())
 s.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMP, 0)
 s.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
 say("TIMESTAMPNS", s.getsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS), stamps())
 s.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 0)
 say("off", s.getsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS), stamps())
-# A veth has no hardware stamps: what the kernel says then, with software stamps and without.
+# A veth has no hardware stamps: control messages of the kernel for it, with and without software stamps.
 RX_HARDWARE, RX_SOFTWARE, SOFTWARE, RAW_HARDWARE = 4, 8, 16, 64
 for flags in (RX_HARDWARE | RAW_HARDWARE, RX_HARDWARE | RAW_HARDWARE | RX_SOFTWARE | SOFTWARE, RAW_HARDWARE, 0):
     s.setsockopt(socket.SOL_SOCKET, 37, flags)

@@ -25,10 +25,10 @@ if not (child := os.fork()):
         os.read(r, 1)  # until its parent has gone
         os._exit(8)
     os._exit(7)
-signal.alarm(20)  # nobody else is left to be waited for
+signal.alarm(20)  # no other child is left to wait for
 ended = []
 try:
     while True:
         ended.append(os.WEXITSTATUS(os.wait()[1]))
 except ChildProcessError:
-    print([e for e in ended if e])  # (the shell that became us may have had some)
+    print([e for e in ended if e])  # (the shell that this process was before exec may have had some)

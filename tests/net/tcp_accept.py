@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_accept.py OWN PEER FAR [OWN4 PEER4]: what listen() and accept() mean."""
+"""tcp_accept.py OWN PEER FAR [OWN4 PEER4]: what listen() and accept() do."""
 from tcplib import *
 
 own, peer, far = start()
@@ -36,7 +36,7 @@ say("second", waiting[1].settles("OUT"))
 time.sleep(0.05)
 waiting.append(far_connects(port=7004, blocking=False))
 
-# The usual.
+# A server and a client in the usual order.
 ls = tcp(own, 7000, 5)
 say("listener", ls.getsockname()[:2], state(ls), polled(ls), attempt(ls.getpeername),
     ls.getsockopt(SOL, socket.SO_ACCEPTCONN))
@@ -63,7 +63,7 @@ for flags in (None, 0, socket.SOCK_NONBLOCK, socket.SOCK_CLOEXEC,
     say("flags", fcntl.fcntl(s, fcntl.F_GETFD), bool(fcntl.fcntl(s, fcntl.F_GETFL) & os.O_NONBLOCK))
     s.close()
 
-# accept() when nobody has connected.
+# accept() when no peer has connected.
 ls.setblocking(False)
 say("nobody", raw_accept(ls), raw_accept(ls, socket.SOCK_NONBLOCK))
 f = far_connects()
@@ -135,7 +135,7 @@ wait_in(ls)
 ls.close()
 say("never accepted", attempt(f.recv, 10))
 
-# Any address; the peer and ourselves through one accept.
+# A listener on any address accepts from the peer and from this host.
 ls = tcp("::" if six else "0.0.0.0", 7005, 50)
 lo = loopback(6 if six else 4)
 local = [tcp(six=six) for _ in range(6)]
@@ -240,7 +240,7 @@ for t in threads:
 say("threads", good, len(seen))
 ls.close()
 
-# Waits for data before it says so.
+# TCP_DEFER_ACCEPT: accept() waits for data.
 ls = tcp(own, 7010, 5)
 ls.setsockopt(TCP, socket.TCP_DEFER_ACCEPT, 5)
 f = far_connects(port=7010)
@@ -250,7 +250,7 @@ f.send(b"now")
 say("then", wait_in(ls), ls.accept()[0].recv(10))
 ls.close()
 
-# Not bound: a port by the kernel.
+# listen() without bind(): the kernel chooses the port.
 ls = tcp(six=six)
 ls.listen(5)
 f = far_connects(port=ls.getsockname()[1])
@@ -259,7 +259,7 @@ say("unbound", s.send(b"x"), f.recv(10), s.getsockname()[1] == ls.getsockname()[
 ls.close()
 s.close()
 
-# The full queue of the beginning.
+# The full queue made at the beginning.
 ls, ends = full, waiting
 got = [ls.accept()[0]]
 say("the third comes", ends[2].settles("OUT"))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_again.py OWN PEER FAR: names that are used once more: a socket after its connection has come to an
-end, and a port in TIME_WAIT."""
+"""tcp_again.py OWN PEER FAR: sockets and ports used once more: a socket whose connection has ended, and a port in
+TIME_WAIT."""
 from tcplib import *
 
 own, peer, far = start()
@@ -13,8 +13,9 @@ def works(s, f):
     return s.send(b"abc"), f.recv(3), f.send(b"de"), s.recv(2), so_error(s)
 
 
-# The state that a dissolved connection leaves is told once, or is forgotten when the next connection begins, be that
-# the kernel's or Sluice's. A connect() that could not even begin makes nothing forgotten.
+# The error that a dissolved connection leaves is reported once, or is forgotten when the next connection begins, be
+# that
+# the kernel's or Sluice's. A connect() that fails before it begins forgets nothing.
 for first in (lambda s: None, lambda s: raw("connect", s.fileno(), sockaddr(peer, 7000), 4),
               lambda s: raw_connect(s, "::1" if not six else "2001:db8::1", 7000)):
     for to, at in ((home.getsockname(), home), ((peer, 7000), listener)):
@@ -46,7 +47,7 @@ def from_port(port):
 
 
 def ends(s, f):
-    """In order, and TIME_WAIT is ours."""
+    """Ends a connection in order, so that TIME_WAIT is on this side."""
     s.shutdown(socket.SHUT_WR)
     got = f.to_end()
     f.close()

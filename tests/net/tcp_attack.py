@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """tcp_attack.py DEVICE GHOST GHOST_MAC SUBJECT SUBJECT_MAC OWN PID [ATTACK...]: attacks on an echo server
-(tcp_peer, port 7000) while an honest client works beside. What is printed is what must hold
-anywhere: that the honest one is served, that its stream is whole, that memory and answers are bounded."""
+(tcp_peer, port 7000) while an honest client uses it. Prints facts that must hold on any machine: the honest client is
+served, its stream is whole, memory and answers are bounded."""
 import mmap
 import os
 import signal
@@ -13,7 +13,7 @@ from tcplib import faulthandler, is6, libc, pattern, say, take, tcp
 faulthandler.cancel_dump_traceback_later()
 faulthandler.dump_traceback_later(100, exit=True)
 PORT = 7000
-SECONDS = float(os.environ.get("ATTACK_SECONDS", 0.7))  # of each flood
+SECONDS = float(os.environ.get("ATTACK_SECONDS", 0.7))  # connections or segments of each flood
 
 
 class Honest:
@@ -38,7 +38,7 @@ class Honest:
         self.shared[:32] = struct.pack("QQQQ", *n)
 
     def run(self):
-        libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: not longer than its parent
+        libc.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: ends with its parent
         os.close(1)
         long = tcp(six=is6(self.addr))
         long.bind((self.own, 0))
@@ -94,7 +94,7 @@ class Attack:
     def open(self, what, opts="mss 1000,sackOK,wscale 7", win=257):
         f = self.net.flow(PORT)
         self.flows.append(f)
-        for _ in range(5):  # what was poured may fill queues on the way still
+        for _ in range(5):  # (the flood may still fill queues on the way)
             f.put(f"S 0:0(0) win 32792 <{opts}>")
             if f.take(1.5):
                 break
@@ -105,7 +105,7 @@ class Attack:
         return f
 
     def pour(self, frames, seconds=SECONDS):
-        """Sends the frames again and again; how many."""
+        """Sends the frames again and again; returns their number."""
         end, n = time.monotonic() + seconds, 0
         while time.monotonic() < end:
             for _ in range(64):
@@ -120,7 +120,7 @@ class Attack:
 
 
 def syn_flood(t):
-    """Cookies: the honest still connect, and a handshake by cookie is good."""
+    """SYN cookies: honest clients still connect, and a handshake by cookie succeeds."""
     frames = [t.net.frame(Seg(sport=1024 + i, dport=PORT, seq=random.getrandbits(32), flags=2,
                               win=1000, opts={"mss": 1460})) for i in range(8000)]
     t.pour(frames)
@@ -132,7 +132,7 @@ def syn_flood(t):
 
 
 def blind(t, flags, spread, ack=None, data=b""):
-    """Forged segments of the honest client's long connection."""
+    """Sends forged segments into the honest client's long connection."""
     port = t.honest.counts()[3]
     def forged(base):
         return t.spoofed.frame(Seg(sport=port, dport=PORT, seq=base, flags=flags, win=5000,
@@ -141,7 +141,7 @@ def blind(t, flags, spread, ack=None, data=b""):
     end = time.monotonic() + SECONDS
     n = 0
     while time.monotonic() < end:
-        if spread == "window":  # an attacker who sees half: RCV.NXT by what the client sends
+        if spread == "window":  # an attacker that sees one direction: RCV.NXT from the client's segments
             nxt = t.sniff(port)
             if nxt is None:
                 continue
@@ -170,7 +170,7 @@ def data_with_wrong_ack(t):
 
 
 def answers(t, f, frames):
-    """How many segments answer a flood of what is out of place."""
+    """Counts the answers to a flood of segments that are out of place."""
     f.skip(0.1)
     began = time.monotonic()
     t.pour(frames)
@@ -192,7 +192,7 @@ def ack_storm_unsent(t):
 
 
 def tiny_segments(t):
-    """A byte each, in order, to one who does not read, and to one who echoes."""
+    """Segments of one byte each, in order, to a server that does not read, and to one that echoes."""
     for what in (b"h", b"e"):
         f = t.open(what)
         t.pour([t.net.frame(f.seg(f"P. {2 + i}:{3 + i}(1) ack 1")) for i in range(20000)], SECONDS / 2)
@@ -200,7 +200,7 @@ def tiny_segments(t):
 
 
 def holes(t):
-    """Every other byte of the window, of many connections."""
+    """Sends every other byte of the window, on many connections."""
     for _ in range(20):
         f = t.open(b"h")
         t.pour([t.net.frame(f.seg(f". {4 + 2 * i}:{5 + 2 * i}(1) ack 1")) for i in range(2000)], 0.1)
@@ -208,7 +208,7 @@ def holes(t):
 
 
 def full_holes(t):
-    """The same with full segments, far apart."""
+    """Sends full segments beyond holes, far apart, on many connections."""
     for _ in range(20):
         f = t.open(b"h")
         t.pour([t.net.frame(f.seg(f". {2000 + 1500 * i}:{3000 + 1500 * i}(1000) ack 1"))
@@ -237,7 +237,7 @@ def tiny_mss(t):
 
 
 def zero_windows(t):
-    """Data for those who will never take them."""
+    """Peers with a window of zero ask for data that they never take."""
     for _ in range(60):
         f = t.open(b"s", win=0)
     time.sleep(SECONDS)
@@ -267,7 +267,7 @@ ATTACKS = [syn_flood, reset_anywhere, reset_in_window, syn_in_window, data_with_
 
 
 def sniffer(net, spoofed_src):
-    """The sequence number that the honest client's next segment will have, about."""
+    """About the sequence number of the honest client's next segment."""
     def sniff(port):
         end = time.monotonic() + 0.2
         while time.monotonic() < end:
@@ -304,7 +304,7 @@ def main():
         except Wrong as e:
             what = f"WRONG: {e}"
             bad += 1
-        # The machine is not ours alone: the honest one is served, if more slowly.
+        # The machine has other work, too: the honest client is served, if more slowly.
         end = time.monotonic() + 10
         while honest.counts()[0] < was[0] + 3 and time.monotonic() < end:
             time.sleep(0.05)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A connection goes from process to process by SCM_RIGHTS; those it came by are killed then.
+"""A connection goes from process to process by SCM_RIGHTS; the processes that it has left are killed.
 
-usage: tcp_chain.py listen ADDRESS PORT PATH   accepts, passes on
+usage: tcp_chain.py listen ADDRESS PORT PATH   accepts, and passes the connection on
        tcp_chain.py pass PATH PATH             takes, passes on
        tcp_chain.py keep PATH                  takes
-       tcp_chain.py client ADDRESS PORT [now]  asks, checks, has them killed; now: not only when the
-                                               last one's is offloaded
+       tcp_chain.py client ADDRESS PORT [now]  sends, checks answers, has the processes killed; now: even if the last
+       one does not offload the connection
 
-Each answers a line with its number and what Sluice has ("ours" or "kernels"), and passes the
-connection on when the line says so."""
+Each process answers a line with its number and "ours" or "kernels", and passes the connection on when the line says
+so."""
 import ctypes
 import os
 import signal
@@ -34,7 +34,7 @@ def take(path):
 
 
 def serve(conn):
-    """Until it is to be passed on."""
+    """Answers lines until one says to pass the connection on."""
     lines = conn.makefile("rwb", buffering=0)
     while True:
         line = lines.readline()
@@ -70,7 +70,7 @@ def client(address, port, now):
         return int(pid), who == b"ours"
 
     def settle():
-        """With the next one, by Sluice (or not, in vain)."""
+        """Waits until the next process offloads the connection (or, in vain, for a time)."""
         end = time.monotonic() + 5
         pid, ours = ask()
         while not ((ours or now) and pid not in pids) and time.monotonic() < end:

@@ -149,7 +149,7 @@ def linger_some(s, f):
 
 
 def linger_in_vain(s, f):
-    """The peer does not read: the close comes back when the time is over."""
+    """The peer does not read: close() returns when SO_LINGER's time is over."""
     linger(s, 1, 1)
     sent = fill(s)
     s.setblocking(True)
@@ -196,7 +196,7 @@ PARTS = [half_close, half_closed, shut_read, shut_both, both_at_once, peer_close
 
 
 def child(what):
-    """Another program of our own, which is preloaded as we are."""
+    """Starts another program, which is preloaded as this one is."""
     code = f"import sys; sys.argv = ['-', {own!r}, {peer!r}, {sys.argv[3]!r}]\n" \
            f"from tcplib import *\n" \
            f"s = tcp(six={is6(own)}); s.connect(({peer!r}, 7001))\n" + what
@@ -242,7 +242,7 @@ for how in ("os.write(s.fileno(), b'x')", "os.writev(s.fileno(), [b'x'])", "s.se
     f, _ = fl.accept()
     say("SIGPIPE", p.wait() == -signal.SIGPIPE)
 
-# A message of too many pieces comes to nothing before anything else is looked at.
+# A message of too many pieces fails before anything else is checked.
 s, f = pair(own, peer, far, 7003)
 many = ctypes.create_string_buffer(struct.pack("QQ", 0, 0) * 1025)
 msg = struct.pack("QQQQQQi", 0, 0, ctypes.addressof(many), 1025, 0, 0, 0) + bytes(4)
@@ -251,8 +251,8 @@ say("1025 pieces", raw("sendmsg", s.fileno(), msg, 0), raw("recvmsg", s.fileno()
 s.close()
 f.close()
 
-# recvmmsg() tells an error before there is anything to read, even the end; what it finds after messages
-# is told by the next call.
+# recvmmsg() returns an error before there is anything to read, even the end; an error that it finds after messages
+# is returned by the next call.
 def recvmmsg(s, n, flags=0x40):
     bufs = ctypes.create_string_buffer(100 * n)
     iovs = ctypes.create_string_buffer(b"".join(struct.pack("QQ", ctypes.addressof(bufs) + 100 * i, 4) for i in range(n)))
@@ -289,7 +289,7 @@ s.close()
 # Not connected.
 s = tcp(six=is6(own))
 say("unconnected", attempt(s.shutdown, RD), attempt(s.shutdown, WR), attempt(s.shutdown, RDWR))
-# A direction that was shut stays shut in the next connection, whose peer is told only when it is shut again.
+# A direction that was shut stays shut in the next connection; the next peer gets a FIN only when it is shut again.
 say("stays", polled(s), attempt(s.recv, 1), attempt(s.send, b"x"))
 say("then", attempt(s.connect, (peer, 7001)), attempt(s.send, b"x"), polled(s), attempt(s.recv, 1), state(s))
 f, _ = fl.accept()

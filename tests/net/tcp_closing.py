@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_closing.py workers|parent DEVICE GHOST GHOST_MAC SUBJECT SUBJECT_MAC OWN PORT [PATH]: a process closes a listener that
-others have, while handshakes with it are under way: these end as in the kernel, and others serve the connections. The
+"""tcp_closing.py workers|parent DEVICE GHOST GHOST_MAC SUBJECT SUBJECT_MAC OWN PORT [PATH]: a process closes its copy
+of a listener while handshakes are under way in it: these end as in the kernel, and the other processes serve the
+connections. The
 server is `tcp_workers.py server SUBJECT PORT 2 one`, or `tcp_prefork.py server SUBJECT PORT 3 PATH close`."""
 import os
 import signal
@@ -14,7 +15,7 @@ LATE = 0.4  # seconds
 
 
 class Conn:
-    """To a worker of tcp_workers.py, by the kernel."""
+    """A connection of the kernel's to a worker of tcp_workers.py."""
 
     def __init__(self, to):
         self.s = socket.create_connection(to, timeout=20)
@@ -51,8 +52,8 @@ def wait_for(what, seconds=10):
 
 
 def shake(flows):
-    """The handshakes end late: one by an ACK, the next by what was sent, whose ACK was lost, the third after its answer
-    was lost, too."""
+    """Ends the handshakes late: the first by an ACK, the next by data, since its ACK was lost, the third after its
+    SYN-ACK was lost, too."""
     for i, f in enumerate(flows):
         if i % 3 == 2:
             f.put("S 0:0(0) win 32792 <mss 1000,sackOK,wscale 7>")
@@ -63,7 +64,7 @@ def shake(flows):
 
 
 def answer(f, last):
-    """What comes until then; the question is sent again, as a peer would."""
+    """Returns what comes until that time; sends the question again, as a peer would."""
     got = b""
     end = time.monotonic() + 10
     while not got.endswith(last):

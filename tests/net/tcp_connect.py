@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_connect.py OWN PEER FAR SILENT CLOSED: what connect() means for TCP. Nobody answers at SILENT;
-a router says that CLOSED cannot be reached."""
+"""tcp_connect.py OWN PEER FAR SILENT CLOSED: what connect() does for TCP. No host answers at SILENT; a router reports
+that CLOSED cannot be reached."""
 from tcplib import *
 
 own, peer, far = start()
@@ -15,7 +15,7 @@ def fresh(blocking=True):
 
 
 def gives_up():
-    """A connect that nobody answers ends after a time: looked at by a thread, meanwhile."""
+    """A connect() without an answer ends after a time; a thread looks at it meanwhile."""
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
     s = fresh()
     s.setsockopt(TCP, socket.TCP_USER_TIMEOUT, 300)
@@ -40,7 +40,7 @@ s.close()
 say("it ended", f.recv(100))
 f.close()
 
-# Its calls with names that are none.
+# Calls with addresses that are not valid.
 s = fresh()
 s.connect((peer, 7000))
 f, _ = listener.accept()
@@ -71,7 +71,7 @@ say("works", s.send(b"x"), f.recv(10))
 s.close()
 f.close()
 
-# To somebody who says nothing.
+# To a host that does not answer.
 s = fresh(False)
 say("silence", raw_connect(s, silent, 7000), raw_connect(s, silent, 7000), polled(s), state(s))
 say("meanwhile", attempt(s.send, b"x"), attempt(s.recv, 10), attempt(s.getpeername),
@@ -124,16 +124,16 @@ say("by send", raw_connect(s, peer, 7099), settles(s, "ERR"), attempt(s.send, b"
     attempt(s.send, b"x"))
 s.close()
 
-# A router says no.
+# A router refuses the destination.
 s = fresh()
 say("unreachable", raw_connect(s, closed, 7000))
 s.close()
 s = fresh(False)
-# (Whether the state is CLOSE then is the kernel's own race of the ICMP with the call.)
+# (Whether the state is CLOSE then depends in the kernel, too, on a race of the ICMP error with the call.)
 say("unreachable later", raw_connect(s, closed, 7000), "ERR" in settles(s, "ERR"), so_error(s))
 s.close()
 
-# Dissolved.
+# Dissolved by connect(AF_UNSPEC).
 s = fresh()
 s.connect((peer, 7000))
 f, _ = listener.accept()
@@ -172,7 +172,7 @@ say("of a listener", raw_connect(ls, peer, 7000), polled(ls))
 ls.close()
 say("closed", raw("connect", 999, sa, len(sa)), raw("connect", 0, sockaddr(peer, 7000), len(sa)))
 
-# Loopback, and by one's own address.
+# Loopback, and this host's own address.
 for addr in (loopback(6 if is6(peer) else 4), own):
     ls = tcp(addr, 7103, 5)
     s = fresh()

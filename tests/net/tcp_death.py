@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the peers of a program see that dies, in each state of a connection.
+"""What its peers see when a program dies, in each state of a connection.
 
   tcp_death.py subject OWN PEER CAUSE     has the connections, and dies when it is told to
-  tcp_death.py peer OWN PEER CGROUP       the kernel's side: says what became of each
-  tcp_death.py again OWN                  may the dead one's port be used again?
-  tcp_death.py brief OWN ASKS             has one connection, and dies when it is told to; 1: with a byte
-                                          unread, after a keep-alive's probe
+  tcp_death.py peer OWN PEER CGROUP       the peers, on the kernel: prints how each connection ended
+  tcp_death.py again OWN                  can the dead program's port be used again?
+  tcp_death.py brief OWN ASKS             has one connection, and dies when it is told to; ASKS 1: with a byte unread,
+  after a keepalive probe
   tcp_death.py same OWN PEER ASKS         the peer of that one, always from the same port
 
 The cause: kill (SIGKILL), segv, exit (at once, while another thread is in a call), oom (by the
@@ -73,7 +73,7 @@ def connect():
 def end_of(c, name):
     c.settimeout(20)
     try:
-        if name == "we have shut down":  # its end has come: what it does with bytes tells
+        if name == "we have shut down":  # its FIN has come: how it answers bytes shows the state
             c.sendall(b"x")
             time.sleep(0.3)
             c.sendall(b"x")
@@ -117,7 +117,7 @@ def watch(cgroup):
 
 
 def again():
-    """May the port be bound now?"""
+    """Can the port be bound now?"""
     for reuse in 0, 1:
         with socket.socket(family) as s:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, reuse)
@@ -143,7 +143,7 @@ def brief(asks):
 
 
 def same(asks):
-    """Where the dead one's kernel keeps a TIME_WAIT, the next connection is by the same ports."""
+    """Where the dead program's kernel keeps a TIME_WAIT, the next connection uses the same ports."""
     until = time.monotonic() + 30
     while True:
         c = socket.socket(family)

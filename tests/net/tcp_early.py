@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_early.py server ADDRESS PORT PATH WHO  a listener; when PATH is there two children are forked, which wait for
-                                           connections (WHO: epoll, poll, select; parent: the parent, too; set: by the set
+"""tcp_early.py server ADDRESS PORT PATH WHO  a listener; when the file PATH exists, two children are forked and wait
+for connections (WHO: epoll, poll, select; parent: the parent, too; set: by the set
                                            that it has made; blocks: by epoll on a listener that blocks), and answer them
-tcp_early.py client ADDRESS PORT PATH     connections before that, right after it, and when the children wait"""
+tcp_early.py client ADDRESS PORT PATH     connects before the fork, right after it, and when the children wait"""
 import os
 import select
 import socket

@@ -34,7 +34,7 @@ def connected(before=None):
     return s, f
 
 
-# A device may lose its link when it is taken into use; a call that blocks waits for the link, those below do not.
+# A device may lose its link when it is taken into use; a blocking call waits for the link, the calls below do not.
 for first in connected():
     first.close()
 
@@ -201,7 +201,7 @@ STATES = [v for k, v in list(globals().items()) if k.startswith("st_")]
 # Actions tried in each state. They never wait.
 def ctl_queues(s):
     values = [attempt(ioctl_int, s, what) for what in (FIONREAD, SIOCOUTQ, SIOCOUTQNSD, SIOCATMARK)]
-    # How much fits is everybody's own.
+    # The number of bytes that fit depends on the implementation.
     return [value if isinstance(value, str) or value < 20000 else "much" for value in values]
 
 
@@ -235,7 +235,7 @@ def names(s):
 
 
 def settled(s):
-    """When the peer has answered, which it never does while it does not take what was sent before."""
+    """Waits until the peer has answered; it does not answer while it has not read what was sent before."""
     unsent = attempt(ioctl_int, s, SIOCOUTQ)
     stuck = isinstance(unsent, int) and unsent > 1000
     wait_for(lambda: state(s) not in ("FIN_WAIT1", "LAST_ACK", "CLOSING"), 0.1 if stuck else WAIT)
@@ -354,8 +354,7 @@ def set_in_state(s):
 ACTS = [ctl_queues, recv_kinds, recvmsg_kinds, send_kinds, names, shut_kinds, shut_wr_first, connect_kinds, connect_good, listen_kinds,
         bind_kinds, accept_kinds, quickack, errors, dissolve, poll_bits, epoll_bits, select_sets, state_opts, set_in_state]
 # A port that connect() had chosen is free again when the connection has ended, and the kernel's socket can
-# be bound anew; ours keeps it (and IPV6_V6ONLY). What a dissolved connection has left in its queues is
-# nobody's business.
+# be bound anew; ours keeps it (and IPV6_V6ONLY). What a dissolved connection has left in its queues is not compared.
 ONCE_BOUND = [st_closed, st_closed_last_ack, st_reset, st_reset_data, st_reset_read, st_reset_fin, st_refused,
               st_refused_read, st_dissolved]
 LEFT_OUT = [(make, bind_kinds) for make in ONCE_BOUND] + \

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_fastopen.py OWN PEER FAR [off|bare]: TCP Fast Open both ways. off: our host is set to open
-nothing so; bare: data without cookies. Nobody has a cookie at the start."""
+"""tcp_fastopen.py OWN PEER FAR [off|bare]: TCP Fast Open both ways. off: the sysctl of this host forbids it; bare:
+data without cookies. No host has a cookie at the start."""
 from tcplib import *
 
 own, peer, far = start()
@@ -12,7 +12,7 @@ SYN_DATA = 32
 
 
 def syn_data(s):
-    """Did data go with the SYN, and were they taken?"""
+    """Whether data went with the SYN, and whether the peer took them."""
     return bool(s.getsockopt(TCP, socket.TCP_INFO, 8)[5] & SYN_DATA)
 
 
@@ -23,7 +23,7 @@ def far_listener(port):
 
 
 def whole(what, s, fl, n):
-    """The far end gets n bytes; both ways work; the end."""
+    """The far end gets n bytes; both directions work; both ends close."""
     f, _ = fl.accept()
     got = f.take(n)
     say("  ", what, "arrived", got == pattern(1, 0, n), "with the SYN:", syn_data(s), syn_data(f))
@@ -42,7 +42,7 @@ def client():
     data = pattern(1, 0, 100)
     s = tcp(six=six)
     sent = attempt(s.sendto, data, MSG_FASTOPEN | DONTWAIT, to)
-    # The handshake may be over already: then they go at once.
+    # The handshake may be over already: then the data go at once.
     say("no cookie, not waiting:", "EINPROGRESS" if sent == 100 and not how else sent)
     if how == "off":
         say("   ", polled(s), state(s), attempt(s.setsockopt, TCP, FASTOPEN_CONNECT, 1),
@@ -79,7 +79,7 @@ def client():
     say("sendmsg:", s.sendmsg([data[:30], data[30:]], [], MSG_FASTOPEN, to))
     whole("pieces", s, fl, 100)
 
-    # connect() that leaves it to the first write.
+    # TCP_FASTOPEN_CONNECT: connect() leaves the SYN to the first write.
     s = tcp(six=six)
     say("option:", attempt(s.setsockopt, TCP, FASTOPEN_CONNECT, 2), attempt(s.setsockopt, TCP, FASTOPEN_CONNECT, 1),
         s.getsockopt(TCP, FASTOPEN_CONNECT))
@@ -106,7 +106,7 @@ def client():
     s.send(data)
     whole("after all", s, fl, 100)
 
-    # Refused: the cookie is for all ports of the peer.
+    # A port that refuses: the cookie is valid for all ports of the peer.
     s = tcp(six=six)
     say("refused, waiting:", attempt(s.sendto, data, MSG_FASTOPEN, (peer, 9)), so_error(s), polled(s))
     s.close()
@@ -115,7 +115,7 @@ def client():
         settles(s, "ERR"), attempt(s.send, b"x"), so_error(s))
     s.close()
 
-    # When a connect() that did not wait is done, nobody needs to call it again.
+    # When a non-blocking connect() is done, it need not be called again.
     s = tcp(six=six)
     s.setblocking(False)
     say("connected:", attempt(s.connect, to), settles(s, "OUT"), attempt(s.send, pattern(1, 0, 3), MSG_FASTOPEN),
@@ -138,7 +138,7 @@ def client():
     say("listener:", attempt(s.sendto, b"x", MSG_FASTOPEN, to))
     s.close()
     fl.close()
-    # A peer that takes no data with a SYN has them sent again.
+    # Data are sent again to a peer that takes none with a SYN.
     fl = far.tcp(peer, 7001, 5)
     s = tcp(six=six)
     say("not taken:", attempt(s.sendto, data, MSG_FASTOPEN, (peer, 7001)))

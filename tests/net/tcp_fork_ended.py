@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_fork_ended.py [serve] PEER PORT: sockets whose connection is over, or never was, end while a child has them, too."""
+"""tcp_fork_ended.py [serve] PEER PORT: sockets without a connection (ended, or never begun) are closed while a child
+has them, too."""
 
 import faulthandler
 import os
@@ -48,7 +49,7 @@ def over(s):
 
 
 def end(prepare, name, first):
-    s, other = tcp(), tcp()  # (one that the process goes on with beside its child)
+    s, other = tcp(), tcp()  # (one that the process keeps using beside its child)
     other.connect((PEER, PORT))
     other.sendall(b"k")
     prepare(s)

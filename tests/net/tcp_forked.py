@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_forked.py ADDRESS PORT TIMES TURNS BYTES: what is sent comes back, byte by byte, in both directions at once and
-in pieces of any size; first in turns, so that there are many calls."""
+"""tcp_forked.py ADDRESS PORT TIMES TURNS BYTES: the peer sends all bytes back, in both directions at once and in
+pieces of any size; before that in turns, to make many calls."""
 import random
 import socket
 import sys

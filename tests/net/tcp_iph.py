@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """tcp_iph.py subject | DEVICE OWN4 OWN6 PEER4 PEER6 FAR: the subject serves at 7000 (both families), 7001 (its options
-change) and 7002 (marked), and connects where it is told at 7003. Seen from there: who of its packets has what TOS, TTL,
-DF, MSS, window and flow label. OWN: the subject's addresses."""
+change) and 7002 (marked), and connects where it is told at 7003. The other program captures TOS, TTL, DF, MSS, window
+and flow label of the subject's packets. OWN: the subject's addresses."""
 import os
 import threading
 
