@@ -12,7 +12,7 @@
 
 #define MANY 1024 /* groups; initgroups(3) finds more for hardly any user */
 
-static void begin(enum sl_creds what, long a, long b, long c)
+static void begin_change(enum sl_creds what, long a, long b, long c)
 {
 	if (lib_is_there() && !sl_in_vfork)
 		lib.creds_begin(what, a, b, c);
@@ -20,43 +20,43 @@ static void begin(enum sl_creds what, long a, long b, long c)
 
 int setuid(uid_t uid)
 {
-	begin(SL_CREDS_SETUID, uid, 0, 0);
+	begin_change(SL_CREDS_SETUID, uid, 0, 0);
 	return REAL(setuid)(uid);
 }
 
 int setreuid(uid_t real, uid_t effective)
 {
-	begin(SL_CREDS_SETREUID, real, effective, 0);
+	begin_change(SL_CREDS_SETREUID, real, effective, 0);
 	return REAL(setreuid)(real, effective);
 }
 
 int setresuid(uid_t real, uid_t effective, uid_t saved)
 {
-	begin(SL_CREDS_SETRESUID, real, effective, saved);
+	begin_change(SL_CREDS_SETRESUID, real, effective, saved);
 	return REAL(setresuid)(real, effective, saved);
 }
 
 int setgid(gid_t gid)
 {
-	begin(SL_CREDS_SETGID, gid, 0, 0);
+	begin_change(SL_CREDS_SETGID, gid, 0, 0);
 	return REAL(setgid)(gid);
 }
 
 int setregid(gid_t real, gid_t effective)
 {
-	begin(SL_CREDS_SETREGID, real, effective, 0);
+	begin_change(SL_CREDS_SETREGID, real, effective, 0);
 	return REAL(setregid)(real, effective);
 }
 
 int setresgid(gid_t real, gid_t effective, gid_t saved)
 {
-	begin(SL_CREDS_SETRESGID, real, effective, saved);
+	begin_change(SL_CREDS_SETRESGID, real, effective, saved);
 	return REAL(setresgid)(real, effective, saved);
 }
 
 int setgroups(size_t n, const gid_t *list)
 {
-	begin(SL_CREDS_SETGROUPS, (long)n, (long)list, 0);
+	begin_change(SL_CREDS_SETGROUPS, (long)n, (long)list, 0);
 	return REAL(setgroups)(n, list);
 }
 
@@ -71,20 +71,20 @@ int initgroups(const char *user, gid_t group)
 		if (getgrouplist(user, group, list, &n) < 0)
 			n = -1;
 		errno = saved;
-		begin(SL_CREDS_SETGROUPS, n, (long)list, 0);
+		begin_change(SL_CREDS_SETGROUPS, n, (long)list, 0);
 	}
 	return REAL(initgroups)(user, group);
 }
 
 int capset(void *header, const void *data)
 {
-	begin(SL_CREDS_CAPSET, (long)header, (long)data, 0);
+	begin_change(SL_CREDS_CAPSET, (long)header, (long)data, 0);
 	return REAL(capset)(header, data);
 }
 
 int chroot(const char *path)
 {
-	begin(SL_CREDS_CHROOT, (long)path, 0, 0);
+	begin_change(SL_CREDS_CHROOT, (long)path, 0, 0);
 	return REAL(chroot)(path);
 }
 
@@ -103,7 +103,7 @@ long sl_syscall_creds(long a, long b, long c, long nr)
 
 	for (unsigned i = 0; i < sl_array_len(calls); i++)
 		if (calls[i][0] == nr)
-			begin((enum sl_creds)calls[i][1], a, b, c);
+			begin_change((enum sl_creds)calls[i][1], a, b, c);
 	__asm__ volatile("syscall"
 			 : "=a"(r)
 			 : "a"(nr), "D"(a), "S"(b), "d"(c)

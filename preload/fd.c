@@ -74,7 +74,7 @@ int dup(int fd)
 }
 
 /* Before dup2 or dup3 to a number that is ours: the number will mean another file. */
-static void forget(int fd, int fd2)
+static void forget_socket(int fd, int fd2)
 {
 	int saved = errno;
 
@@ -92,7 +92,7 @@ int dup2(int fd, int fd2)
 
 	if (is_private(fd2) && !sl_in_vfork)
 		return (int)done(-EBUSY);
-	forget(fd, fd2);
+	forget_socket(fd, fd2);
 	r = REAL(dup2)(fd, fd2);
 	if (was && r >= 0 && fd != fd2)
 		lib.dup_done(fd, r);
@@ -107,7 +107,7 @@ int dup3(int fd, int fd2, int flags)
 	if (is_private(fd2) && !sl_in_vfork)
 		return (int)done(-EBUSY);
 	if (!(flags & ~O_CLOEXEC))
-		forget(fd, fd2);
+		forget_socket(fd, fd2);
 	r = REAL(dup3)(fd, fd2, flags);
 	if (was && r >= 0)
 		lib.dup_done(fd, r);

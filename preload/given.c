@@ -22,7 +22,7 @@ static bool is_given(int fd)
 	return (unsigned)fd < MAX_FDS && sl_load(&given[fd / 64]) >> (fd % 64) & 1;
 }
 
-static bool forget(unsigned fd)
+static bool forget_given(unsigned fd)
 {
 	uint64_t bit = 1ull << fd % 64;
 
@@ -37,7 +37,7 @@ void sl_given_forget(unsigned first, unsigned last)
 	if (sl_likely(!sl_load(&sl_given_left)) || sl_in_vfork)
 		return;
 	for (unsigned fd = first; fd <= last && fd < MAX_FDS; fd++)
-		forget(fd);
+		forget_given(fd);
 }
 
 /* True: a stream or datagram socket over IP. Raw system calls: a wrapper would call back here. */
@@ -53,7 +53,7 @@ static bool is_inet(int fd)
 	       (type == SOCK_STREAM || type == SOCK_DGRAM);
 }
 
-static void tell(int fd)
+static void tell_given(int fd)
 {
 	if (sl_lib_load())
 		(void)lib.given(fd);
@@ -73,13 +73,13 @@ void sl_given_use(int fd)
 	int saved = errno;
 	ino_t inode;
 
-	if (!is_given(fd) || sl_in_vfork || !forget((unsigned)fd))
+	if (!is_given(fd) || sl_in_vfork || !forget_given((unsigned)fd))
 		return;
 	inode = inode_of(fd);
-	tell(fd);
+	tell_given(fd);
 	for (int other = 0; other < MAX_FDS && sl_load(&sl_given_left); other++)
-		if (is_given(other) && inode_of(other) == inode && forget((unsigned)other))
-			tell(other);
+		if (is_given(other) && inode_of(other) == inode && forget_given((unsigned)other))
+			tell_given(other);
 	errno = saved;
 }
 
@@ -96,13 +96,13 @@ void sl_given_received(const struct msghdr *msg)
 
 			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
 			if (is_inet(fd))
-				tell(fd);
+				tell_given(fd);
 		}
 	}
 	errno = saved;
 }
 
-static void remember(int fd)
+static void remember_given(int fd)
 {
 	if ((unsigned)fd >= MAX_FDS || !is_inet(fd))
 		return;
@@ -122,7 +122,7 @@ __attribute__((constructor)) static void look(void)
 			struct dirent64 *d = (struct dirent64 *)(buf + at);
 
 			if (d->d_name[0] != '.')
-				remember(atoi(d->d_name));
+				remember_given(atoi(d->d_name));
 			at += d->d_reclen;
 		}
 	}

@@ -113,7 +113,7 @@ static void *open_lib(void)
 	return so ? so : dlopen(name, how);
 }
 
-static void load(void)
+static void load_library(void)
 {
 	void *so;
 
@@ -143,7 +143,7 @@ bool sl_lib_load(void)
 	pthread_mutex_lock(&load_lock);
 	loading = true;
 	if (!lib_is_there() && !failed)
-		load();
+		load_library();
 	loading = false;
 	pthread_mutex_unlock(&load_lock);
 	errno = saved;

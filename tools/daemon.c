@@ -32,7 +32,7 @@ static bool dial(const char *path)
 }
 
 /* 0; -ENOENT: the daemon has no such entry. Other errors are printed. */
-static int ask(struct sl_lease_msg *m, enum sl_lease_op op)
+static int ask_daemon(struct sl_lease_msg *m, enum sl_lease_op op)
 {
 	int err;
 
@@ -52,7 +52,7 @@ static int status(void)
 {
 	struct sl_lease_msg m;
 	const struct sl_lease_status_ok *s = &m.body.status_ok;
-	int err = ask(&m, SL_LEASE_STATUS);
+	int err = ask_daemon(&m, SL_LEASE_STATUS);
 
 	if (err)
 		return 1;
@@ -89,7 +89,7 @@ static int ports(void)
 		const struct sl_lease_show_port_ok *p = &m.body.show_port_ok;
 
 		m.body.show.n = n;
-		err = ask(&m, SL_LEASE_SHOW_PORT);
+		err = ask_daemon(&m, SL_LEASE_SHOW_PORT);
 		if (err)
 			return err != -ENOENT;
 		printf("%-16.16s %-12.32s %7u %6u %6u %6u %8u %-16.32s %s%s%s", p->port.ifname,
@@ -115,7 +115,7 @@ static int leases(void)
 		const struct sl_lease_show_lease_ok *l = &m.body.show_lease_ok;
 
 		m.body.show.n = n;
-		err = ask(&m, SL_LEASE_SHOW_LEASE);
+		err = ask_daemon(&m, SL_LEASE_SHOW_LEASE);
 		if (err)
 			return err != -ENOENT;
 		printf("%6u %8u %-16.16s %8u %-16.32s %6u %8u %8u %7" PRIu64 "s %.64s\n", l->member,
@@ -124,17 +124,17 @@ static int leases(void)
 	}
 }
 
-static int drain(void)
+static int drain_daemon(void)
 {
 	struct sl_lease_msg m;
 
-	return ask(&m, SL_LEASE_DRAIN) ? 1 : 0;
+	return ask_daemon(&m, SL_LEASE_DRAIN) ? 1 : 0;
 }
 
 static const struct {
 	const char *name;
 	int (*run)(void);
-} actions[] = {{"status", status}, {"ports", ports}, {"leases", leases}, {"drain", drain}};
+} actions[] = {{"status", status}, {"ports", ports}, {"leases", leases}, {"drain", drain_daemon}};
 
 static const char *default_path(void)
 {

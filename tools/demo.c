@@ -110,8 +110,8 @@ static void pin_to_core(unsigned nth)
 }
 
 /* Starts a program, in the namespace if there is one; its output goes to *out if not NULL. */
-static pid_t start(const struct demo *d, const char *ns, bool preload, int *out,
-		   const char *const *argv)
+static pid_t start_child(const struct demo *d, const char *ns, bool preload, int *out,
+			 const char *const *argv)
 {
 	int fds[2] = {-1, -1};
 	if (out && pipe2(fds, O_CLOEXEC))
@@ -143,12 +143,12 @@ static pid_t start(const struct demo *d, const char *ns, bool preload, int *out,
 }
 
 /* Runs a program to its end and keeps its output. Returns its exit status, or -1. */
-static int run(struct demo *d, const char *ns, bool preload, const char *const *argv)
+static int run_child(struct demo *d, const char *ns, bool preload, const char *const *argv)
 {
 	int out, status;
 	size_t len = 0;
 	ssize_t n;
-	pid_t pid = start(d, ns, preload, &out, argv);
+	pid_t pid = start_child(d, ns, preload, &out, argv);
 	if (pid < 0)
 		return -1;
 	while ((n = read(out, d->out + len, OUT_MAX - 1 - len)) > 0 || (n < 0 && errno == EINTR))
@@ -160,9 +160,9 @@ static int run(struct demo *d, const char *ns, bool preload, const char *const *
 			return -1;
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
-#define RUN(d, ns, preload, ...) run(d, ns, preload, (const char *const[]){__VA_ARGS__, NULL})
+#define RUN(d, ns, preload, ...) run_child(d, ns, preload, (const char *const[]){__VA_ARGS__, NULL})
 
-static void end(pid_t pid)
+static void end_child(pid_t pid)
 {
 	if (pid <= 0)
 		return;
@@ -219,10 +219,10 @@ static int client(struct demo *d, const struct trial *t, const char *kind, const
 		argv[n++] = "--nonblocked";
 	if (t->tcp)
 		argv[n++] = "--tcp";
-	return run(d, d->ns[0], t->preload, argv);
+	return run_child(d, d->ns[0], t->preload, argv);
 }
 
-static int measure(struct demo *d, struct trial *t)
+static int measure_trial(struct demo *d, struct trial *t)
 {
 	char port[16];
 	int nr = PORT + (t - trials);
@@ -233,9 +233,9 @@ static int measure(struct demo *d, struct trial *t)
 		server[n++] = "--nonblocked";
 	if (t->tcp)
 		server[n++] = "--tcp";
-	pid_t pid = start(d, d->ns[1], t->preload, NULL, server);
+	pid_t pid = start_child(d, d->ns[1], t->preload, NULL, server);
 	if (pid < 0 || !wait_bound(pid, t, nr)) {
-		end(pid);
+		end_child(pid);
 		return fail("sockperf's server does not start");
 	}
 	int bad = client(d, t, "pp", port);
@@ -247,7 +247,7 @@ static int measure(struct demo *d, struct trial *t)
 	if (!bad && t->p50 > 0)
 		bad = client(d, t, "tp", port);
 	t->rate = number_after(d->out, "Message Rate is");
-	end(pid);
+	end_child(pid);
 	if (stopped)
 		return 1;
 	if (bad || t->p50 <= 0 || t->rate <= 0)
@@ -340,7 +340,7 @@ int sl_tool_demo(int argc, char **argv)
 	for (unsigned i = 0; i < NTRIALS && !bad; i++) {
 		printf("measuring: %s, %s\n", trials[i].tcp ? "TCP" : "UDP", trials[i].name);
 		fflush(stdout);
-		bad = measure(&d, &trials[i]);
+		bad = measure_trial(&d, &trials[i]);
 	}
 	net_down(&d);
 	if (!bad) {

@@ -49,7 +49,7 @@ struct options {
 	enum sl_stat_move move;
 };
 
-static int wrong(const char *expected, const char *found)
+static int wrong_flow_usage(const char *expected, const char *found)
 {
 	fprintf(stderr, "sluice flow: expected %s, found '%s'\n", expected, found);
 	return 2;
@@ -126,7 +126,7 @@ static bool state_fits(const struct options *o, const struct sl_sock_stats *k)
 	return k->state == SL_STATE_OFFLOADED || (o->all && k->state == SL_STATE_KERNEL);
 }
 
-static bool fits(const struct options *o, const struct sl_sock_stats *k)
+static bool fits_options(const struct options *o, const struct sl_sock_stats *k)
 {
 	return k->used == 1 && state_fits(o, k) && end_fits(&o->local, &k->local, k->local_port) &&
 	       end_fits(&o->remote, &k->remote, k->remote_port) &&
@@ -209,10 +209,10 @@ static void print_json(const struct sl_stats *s, const struct sl_sock_stats *k, 
 	       (unsigned long long)c.tx_pkts, (unsigned long long)c.tx_bytes, age_s(k));
 }
 
-static unsigned list(const struct options *o, const struct sl_stats *s, unsigned printed)
+static unsigned list_flows(const struct options *o, const struct sl_stats *s, unsigned printed)
 {
 	for (uint32_t i = 0; i < s->max_socks; i++) {
-		if (!fits(o, &s->sock[i]))
+		if (!fits_options(o, &s->sock[i]))
 			continue;
 		if (o->json)
 			print_json(s, &s->sock[i], printed == 0);
@@ -242,8 +242,8 @@ static unsigned count_moved(const struct sl_stat_file *f, const struct sl_stats 
 	return n;
 }
 
-static int move(const struct options *o, const struct sl_stat_file *f, const struct sl_stats *s,
-		unsigned *asked)
+static int move_flows(const struct options *o, const struct sl_stat_file *f,
+		      const struct sl_stats *s, unsigned *asked)
 {
 	uint8_t *marks = calloc(s->max_socks + 1, 1);
 	unsigned n = 0, moved;
@@ -252,7 +252,7 @@ static int move(const struct options *o, const struct sl_stat_file *f, const str
 	if (!marks)
 		return 1;
 	for (uint32_t i = 0; i < s->max_socks; i++)
-		if (fits(o, &s->sock[i])) {
+		if (fits_options(o, &s->sock[i])) {
 			marks[i] = (uint8_t)o->move;
 			n++;
 		}
@@ -279,7 +279,7 @@ static int move(const struct options *o, const struct sl_stat_file *f, const str
 /* All processes ---------------------------------------------------------------------------------
  */
 
-static int run(const struct options *o)
+static int run_on_programs(const struct options *o)
 {
 	static struct sl_stat_file files[4096];
 	int n = sl_stat_files(o->dir, files, sl_array_len(files)), status = 0;
@@ -309,9 +309,9 @@ static int run(const struct options *o)
 		sl_rule_set_identity(s->program, "");
 		if (!o->name || sl_glob_match(o->name, s->program)) {
 			if (o->move)
-				status |= move(o, &files[i], s, &found);
+				status |= move_flows(o, &files[i], s, &found);
 			else
-				found = list(o, s, found);
+				found = list_flows(o, s, found);
 		}
 		free(s);
 	}
@@ -352,7 +352,7 @@ static int parse_rule(struct options *o, const char *text)
 
 	snprintf(line, sizeof(line), "%s%s", strncmp(text, "use ", 4) ? "use os " : "", text);
 	if (sl_conf_rule(line, strlen(line), &o->rule, &err))
-		return wrong(err.expected, err.found);
+		return wrong_flow_usage(err.expected, err.found);
 	o->rule.action = SL_RULE_OS;
 	o->has_rule = true;
 	return -1;
@@ -364,7 +364,7 @@ static int one_option(int c, struct options *o)
 	case 'p':
 		return sl_tool_number(optarg, 1, INT32_MAX, &o->pid)
 			       ? -1
-			       : wrong("a process id", optarg);
+			       : wrong_flow_usage("a process id", optarg);
 	case 'n':
 		o->name = optarg;
 		return -1;
@@ -372,9 +372,9 @@ static int one_option(int c, struct options *o)
 		o->device = optarg;
 		return -1;
 	case 'l':
-		return parse_end(optarg, &o->local) ? -1 : wrong("ADDR:PORT", optarg);
+		return parse_end(optarg, &o->local) ? -1 : wrong_flow_usage("ADDR:PORT", optarg);
 	case 'r':
-		return parse_end(optarg, &o->remote) ? -1 : wrong("ADDR:PORT", optarg);
+		return parse_end(optarg, &o->remote) ? -1 : wrong_flow_usage("ADDR:PORT", optarg);
 	case 'R':
 		return parse_rule(o, optarg);
 	case 'k':
@@ -400,7 +400,7 @@ static int command(const char *name, struct options *o)
 	else if (!strcmp(name, "take-over"))
 		o->move = SL_MOVE_TAKE_OVER;
 	else if (strcmp(name, "list"))
-		return wrong("list, hand-back or take-over", name);
+		return wrong_flow_usage("list, hand-back or take-over", name);
 	return -1;
 }
 
@@ -430,11 +430,11 @@ int sl_tool_flow(int argc, char **argv)
 	if (status < 0 && optind < argc)
 		status = command(argv[optind++], &o);
 	if (status < 0 && optind < argc)
-		status = wrong("no more arguments", argv[optind]);
+		status = wrong_flow_usage("no more arguments", argv[optind]);
 	if (status >= 0)
 		return status;
 	if (o.move && !o.all && !o.pid && !o.name && !o.device && !o.local.set && !o.remote.set &&
 	    !o.has_rule)
-		return wrong("which are to be moved (--all: all there are)", "nothing");
-	return run(&o);
+		return wrong_flow_usage("which are to be moved (--all: all there are)", "nothing");
+	return run_on_programs(&o);
 }

@@ -41,7 +41,7 @@ static const struct {
 	{"--help", "help"},    {"-h", "help"},
 };
 
-static const struct command *find(const char *name)
+static const struct command *find_command(const char *name)
 {
 	for (unsigned i = 0; i < sl_array_len(aliases); i++)
 		if (!strcmp(name, aliases[i].name))
@@ -75,12 +75,12 @@ int main(int argc, char **argv)
 
 	base = base ? base + 1 : argv[0];
 	if (!strcmp(base, "vma_stats"))
-		return find(base)->run(argc, argv);
+		return find_command(base)->run(argc, argv);
 	if (argc < 2) {
 		print_commands(stderr);
 		return 2;
 	}
-	c = find(argv[1]);
+	c = find_command(argv[1]);
 	if (!c) {
 		fprintf(stderr, "sluice: no command '%s'; see `sluice help`\n", argv[1]);
 		return 2;

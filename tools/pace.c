@@ -71,7 +71,7 @@ static void print_json(const struct sl_stats *s, const struct sl_sock_stats *k, 
 	       (unsigned long long)k->pace_queue_pkts, s->pid, k->fd);
 }
 
-static unsigned list(const struct options *o, const struct sl_stats *s, unsigned printed)
+static unsigned list_paces(const struct options *o, const struct sl_stats *s, unsigned printed)
 {
 	for (uint32_t i = 0; i < s->max_socks; i++) {
 		const struct sl_sock_stats *k = &s->sock[i];
@@ -87,7 +87,7 @@ static unsigned list(const struct options *o, const struct sl_stats *s, unsigned
 	return printed;
 }
 
-static int run(const struct options *o)
+static int run_on_programs(const struct options *o)
 {
 	static struct sl_stat_file files[4096];
 	int n = sl_stat_files(o->dir, files, sl_array_len(files));
@@ -112,7 +112,7 @@ static int run(const struct options *o)
 		s = sl_stat_snapshot(&files[i], &why);
 		if (!s)
 			continue;
-		found = list(o, s, found);
+		found = list_paces(o, s, found);
 		free(s);
 	}
 	if (o->json)
@@ -120,7 +120,7 @@ static int run(const struct options *o)
 	return 0;
 }
 
-static int wrong(const char *expected, const char *found)
+static int wrong_pace_usage(const char *expected, const char *found)
 {
 	fprintf(stderr, "sluice pace: %s expected, found '%s'\n", expected, found);
 	return 2;
@@ -145,7 +145,7 @@ int sl_tool_pace(int argc, char **argv)
 		if (c == 'p' && sl_tool_number(optarg, 1, INT32_MAX, &o.pid))
 			continue;
 		if (c == 'p')
-			return wrong("a process id is", optarg);
+			return wrong_pace_usage("a process id is", optarg);
 		if (c == 'k')
 			o.dir = optarg;
 		else if (c == 'j')
@@ -154,6 +154,6 @@ int sl_tool_pace(int argc, char **argv)
 			return c == 'h' ? (fputs(help, stdout), 0) : 2;
 	}
 	if (optind < argc)
-		return wrong("no arguments are", argv[optind]);
-	return run(&o);
+		return wrong_pace_usage("no arguments are", argv[optind]);
+	return run_on_programs(&o);
 }

@@ -62,7 +62,7 @@ static bool is_exiting(void)
 /* Waits a moment, and while the process is ending (not going on as another program) until its pidfd
  * says so. Its sockets are closed then: what was on the wire for them comes to the kernel, and its
  * guards no longer hold the kernel's answers back. */
-static void settle(void)
+static void settle_process(void)
 {
 	struct pollfd end = {.fd = 3 + SL_REAPER_PIDFD, .events = POLLIN};
 
@@ -76,7 +76,7 @@ static void tell_peers(const struct sl_conns_layout *layout)
 
 	if (sl_gone_open(&c, 3 + SL_REAPER_CONNS, layout) || !am_first(c.fd, layout))
 		return;
-	settle();
+	settle_process();
 	while (sl_gone_read(&c, any, NULL))
 		;
 	while (sl_gone_tell(&c, UINT32_MAX, true))

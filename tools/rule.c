@@ -34,7 +34,7 @@ struct options {
 
 static struct sl_rule rules[SL_MAX_RULES + 1];
 
-static int wrong(const char *what)
+static int wrong_rule_usage(const char *what)
 {
 	fprintf(stderr, "sluice rule: %s\n", what);
 	return 2;
@@ -186,7 +186,7 @@ static int for_each_source(const struct options *o, int (*fn)(void *arg), void *
 	return worst;
 }
 
-static int list(void *arg)
+static int list_rules(void *arg)
 {
 	print_rules();
 	return 0;
@@ -231,9 +231,9 @@ static int cmd_test(const struct options *o, int argc, char **argv)
 		return 2;
 	}
 	if (question.roles & (question.roles - 1))
-		return wrong("test takes one role");
+		return wrong_rule_usage("test takes one role");
 	if (question.first.port_min != question.first.port_max)
-		return wrong("test takes one port, not a range");
+		return wrong_rule_usage("test takes one port, not a range");
 	sl_rule_set_identity(o->program ? o->program : "",
 			     o->id ? o->id : sl_settings.application_id);
 	return for_each_source(o, test, &question);
@@ -284,7 +284,7 @@ static int del_from(int fd, unsigned at)
 }
 
 /* Adds r, or deletes if it is NULL, on each device that the options name. */
-static int change(const struct options *o, unsigned at, const struct sl_rule *r)
+static int change_rules(const struct options *o, unsigned at, const struct sl_rule *r)
 {
 	char names[64][64];
 	unsigned n = 0;
@@ -346,8 +346,8 @@ static int cmd_add(const struct options *o, int argc, char **argv)
 	}
 	r.line = 0;
 	if (copy_name(r.program, o->program) || copy_name(r.app_id, o->id))
-		return wrong("a name has at most 31 characters");
-	return change(o, (unsigned)o->at - 1, &r);
+		return wrong_rule_usage("a name has at most 31 characters");
+	return change_rules(o, (unsigned)o->at - 1, &r);
 }
 
 static int cmd_del(const struct options *o, int argc, char **argv)
@@ -357,8 +357,9 @@ static int cmd_del(const struct options *o, int argc, char **argv)
 	if (argc != 1)
 		return usage_error();
 	if (!sl_tool_number(argv[0], 1, SL_MAX_RULES, &at))
-		return wrong("expected the number of a rule, as `sluice rule list` prints it");
-	return change(o, (unsigned)at - 1, NULL);
+		return wrong_rule_usage(
+			"expected the number of a rule, as `sluice rule list` prints it");
+	return change_rules(o, (unsigned)at - 1, NULL);
 }
 
 static int parse_options(int argc, char **argv, struct options *o)
@@ -391,7 +392,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 			break;
 		case 'a':
 			if (!sl_tool_number(optarg, 1, SL_MAX_RULES, &o->at))
-				return wrong("--at wants a place from 1 to 256");
+				return wrong_rule_usage("--at wants a place from 1 to 256");
 			break;
 		case 'h':
 			fputs(help, stdout);
@@ -401,7 +402,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		}
 	}
 	if (o->device && strchr(o->device, '/'))
-		return wrong("--device wants the name of a device");
+		return wrong_rule_usage("--device wants the name of a device");
 	return -1;
 }
 
@@ -424,7 +425,7 @@ int sl_tool_rule(int argc, char **argv)
 	argc -= 1 + optind;
 	argv += 1 + optind;
 	if (!strcmp(command, "list"))
-		return argc ? usage_error() : for_each_source(&o, list, NULL);
+		return argc ? usage_error() : for_each_source(&o, list_rules, NULL);
 	if (!strcmp(command, "test"))
 		return cmd_test(&o, argc, argv);
 	if (!strcmp(command, "add"))

@@ -80,20 +80,22 @@ static const struct option long_options[] = {
 	{0},
 };
 
-static int wrong(const char *what, const char *got)
+static int wrong_stat_usage(const char *what, const char *got)
 {
 	fprintf(stderr, "sluice stat: expected %s, found '%s'\n", what, got);
 	return 2;
 }
 
-static int number(const char *text, int lo, int hi, const char *what, int *out)
+static int parse_number(const char *text, int lo, int hi, const char *what, int *out)
 {
-	return sl_tool_number(text, lo, hi, out) ? -1 : wrong(what, text);
+	return sl_tool_number(text, lo, hi, out) ? -1 : wrong_stat_usage(what, text);
 }
 
 static int list_is_sound(const char *list)
 {
-	return list[strspn(list, "0123456789-,")] || !*list ? wrong("a list as 4-16,20", list) : -1;
+	return list[strspn(list, "0123456789-,")] || !*list
+		       ? wrong_stat_usage("a list as 4-16,20", list)
+		       : -1;
 }
 
 /* Reads the level: by name, or by number as in VMA, where 7 is FUNC_ALL. */
@@ -105,7 +107,7 @@ static int log_level(const char *text, struct options *o)
 	if (sl_setting_parse(&sl_setting_table[SL_SETTING_tracelevel], text, &scratch, why,
 			     sizeof(why)) ||
 	    scratch.tracelevel < 0)
-		return wrong("a log level from 0 to 6", text);
+		return wrong_stat_usage("a log level from 0 to 6", text);
 	o->log_level = scratch.tracelevel;
 	return -1;
 }
@@ -116,7 +118,7 @@ static int one_option(int c, struct options *o)
 
 	switch (c) {
 	case 'p':
-		return number(optarg, 1, 1 << 30, "a process id", &o->pid);
+		return parse_number(optarg, 1, 1 << 30, "a process id", &o->pid);
 	case 'n':
 		o->name = optarg;
 		return -1;
@@ -129,15 +131,15 @@ static int one_option(int c, struct options *o)
 		o->dir = optarg;
 		return -1;
 	case 'v':
-		return number(optarg, 1, 5, "a view from 1 to 5", &o->view);
+		return parse_number(optarg, 1, 5, "a view from 1 to 5", &o->view);
 	case 'd':
-		c = number(optarg, 1, 2, "1 (totals) or 2 (differences)", &details);
+		c = parse_number(optarg, 1, 2, "1 (totals) or 2 (differences)", &details);
 		o->deltas = c < 0 && details == 2;
 		return c;
 	case 'i':
-		return number(optarg, 1, 86400, "seconds", &o->interval);
+		return parse_number(optarg, 1, 86400, "seconds", &o->interval);
 	case 'c':
-		return number(optarg, 0, 1 << 30, "a number of cycles", &o->cycles);
+		return parse_number(optarg, 0, 1 << 30, "a number of cycles", &o->cycles);
 	case 'S':
 		o->view = 3;
 		o->cycles = 1;
@@ -151,7 +153,7 @@ static int one_option(int c, struct options *o)
 	case 'l':
 		return log_level(optarg, o);
 	case 'D':
-		return number(optarg, 0, 3, "a details level from 0 to 3", &o->log_details);
+		return parse_number(optarg, 0, 3, "a details level from 0 to 3", &o->log_details);
 	case 'F':
 		o->keep_files = true;
 		return -1;
@@ -185,7 +187,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 			return status;
 	}
 	if (optind < argc)
-		return wrong("no more arguments", argv[optind]);
+		return wrong_stat_usage("no more arguments", argv[optind]);
 	if (o->cycles < 0)
 		o->cycles = o->format != FORMAT_TEXT || o->view >= 4 ? 1 : 0;
 	return -1;
@@ -243,7 +245,7 @@ static void print(const struct options *o, struct sl_stats *s, const struct sl_s
 }
 
 /* Reports until the cycles are done or the program has ended. */
-static int watch(const struct options *o, const struct sl_stat_file *f)
+static int watch_program(const struct options *o, const struct sl_stat_file *f)
 {
 	struct sl_stat_show show = {.sockets = o->sockets};
 	struct sl_stats *before = NULL, *s, *copy;
@@ -338,7 +340,7 @@ static int choose(const struct options *o, struct sl_stat_file *files, int n)
 	return kept;
 }
 
-static void list(FILE *to, const struct sl_stat_file *files, int n)
+static void list_programs(FILE *to, const struct sl_stat_file *files, int n)
 {
 	for (int i = 0; i < n; i++) {
 		struct sl_stats *s = snapshot(&files[i]);
@@ -385,7 +387,7 @@ int sl_tool_stat(int argc, char **argv)
 	}
 	n = choose(&o, files, n);
 	if (o.list) {
-		list(stdout, files, n);
+		list_programs(stdout, files, n);
 		return 0;
 	}
 	if (o.format == FORMAT_PROMETHEUS && !o.pid && !o.name)
@@ -397,10 +399,10 @@ int sl_tool_stat(int argc, char **argv)
 	if (n > 1) {
 		fprintf(stderr,
 			"sluice stat: several programs run with Sluice; say which with -p:\n");
-		list(stderr, files, n);
+		list_programs(stderr, files, n);
 		return 1;
 	}
 	if (o.zero || o.log_level >= 0 || o.log_details >= 0)
 		return command(&o, &files[0]);
-	return watch(&o, &files[0]);
+	return watch_program(&o, &files[0]);
 }

@@ -32,7 +32,7 @@ static uint64_t counter(const void *obj, const struct sl_stat_desc *d)
 }
 
 /* True: the counter has a meaning for this socket. */
-static bool is_of(const struct sl_stat_desc *d, const struct sl_sock_stats *k)
+static bool is_counter_of(const struct sl_stat_desc *d, const struct sl_sock_stats *k)
 {
 	return !d->tcp || (k->proto == IPPROTO_TCP && k->tcpi_state);
 }
@@ -44,7 +44,7 @@ static void json_counters(FILE *to, enum sl_stat_block block, const void *obj,
 	const struct sl_stat_desc *d = sl_stat_descs(block, &n);
 
 	for (unsigned i = 0; i < n; i++) {
-		if (block == SL_BLOCK_sock && !is_of(&d[i], obj))
+		if (block == SL_BLOCK_sock && !is_counter_of(&d[i], obj))
 			continue;
 		if (show->seconds > 0 && !d[i].level)
 			fprintf(to, ",\"%s_per_s\":%.1f", d[i].name,
@@ -160,7 +160,8 @@ static void samples_sock(FILE *to, const struct sl_stat_desc *d, const struct sl
 	for (uint32_t i = 0; i < s->max_socks; i++) {
 		const struct sl_sock_stats *k = &s->sock[i];
 
-		if (k->used != 1 || !sl_stat_fd_wanted(show->sockets, k->fd) || !is_of(d, k))
+		if (k->used != 1 || !sl_stat_fd_wanted(show->sockets, k->fd) ||
+		    !is_counter_of(d, k))
 			continue;
 		sample_head(to, "socket", d, s);
 		fprintf(to, ",fd=\"%d\",inode=\"%u\",proto=\"%s\",local=", k->fd, k->inode,

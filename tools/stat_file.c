@@ -140,7 +140,7 @@ close_file:
 }
 
 /* Writes one field of the header. */
-static int put(const struct sl_stat_file *f, size_t offset, const void *value)
+static int put_field(const struct sl_stat_file *f, size_t offset, const void *value)
 {
 	int fd = open_file(f->path, O_RDWR), err = 0;
 
@@ -157,9 +157,9 @@ int sl_stat_ask_log(const struct sl_stat_file *f, int level, int details)
 	int err = 0;
 
 	if (level >= 0)
-		err = put(f, offsetof(struct sl_stats, log_level_want), &level);
+		err = put_field(f, offsetof(struct sl_stats, log_level_want), &level);
 	if (!err && details >= 0)
-		err = put(f, offsetof(struct sl_stats, log_details_want), &details);
+		err = put_field(f, offsetof(struct sl_stats, log_details_want), &details);
 	return err;
 }
 
@@ -174,7 +174,7 @@ int sl_stat_ask_zero(const struct sl_stat_file *f)
 		return -EIO;
 	want = s->zero_want + 1;
 	free(s);
-	err = put(f, offsetof(struct sl_stats, zero_want), &want);
+	err = put_field(f, offsetof(struct sl_stats, zero_want), &want);
 	for (int i = 0; !err && i < 15; i++) {
 		struct timespec tenth = {0, 100000000};
 		bool done;
@@ -227,6 +227,6 @@ int sl_stat_ask_move(const struct sl_stat_file *f, const struct sl_stats *s, con
 	if (fd >= 0)
 		close(fd);
 	if (!err)
-		err = put(f, offsetof(struct sl_stats, move_want), &want);
+		err = put_field(f, offsetof(struct sl_stats, move_want), &want);
 	return err ? err : wait_moved(f, want);
 }

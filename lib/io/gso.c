@@ -206,7 +206,7 @@ static const struct sl_tx_ops gso_ops = {
 	.room = gso_room,
 };
 
-static bool ask(int fd, const char *ifname, void *data)
+static bool ask_driver(int fd, const char *ifname, void *data)
 {
 	struct ifreq ifr = {.ifr_data = data};
 
@@ -218,14 +218,14 @@ static bool segments(int fd, const char *ifname)
 {
 	struct ethtool_value tso = {.cmd = ETHTOOL_GTSO};
 
-	return ask(fd, ifname, &tso) && tso.data;
+	return ask_driver(fd, ifname, &tso) && tso.data;
 }
 
 static bool has_one_queue(int fd, const char *ifname)
 {
 	struct ethtool_channels c = {.cmd = ETHTOOL_GCHANNELS};
 
-	return !ask(fd, ifname, &c) || c.tx_count + c.combined_count <= 1;
+	return !ask_driver(fd, ifname, &c) || c.tx_count + c.combined_count <= 1;
 }
 
 void sl_gso_open(struct sl_xsk *x, uint32_t ifindex, const char *ifname, bool qdisc,

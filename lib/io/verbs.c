@@ -45,7 +45,7 @@ static const char *open_context(struct sl_verbs_dev *dev)
 	return dev->ctx ? NULL : "its RDMA device cannot be opened";
 }
 
-static void give_up(int fd)
+static void forget_fd(int fd)
 {
 	if (sl_fd_is_kept(fd))
 		sl_fd_forget(fd);
@@ -58,8 +58,8 @@ static void close_device(struct sl_verbs_dev *dev)
 	if (dev->pd)
 		lib->dealloc_pd(dev->pd);
 	if (dev->ctx) { /* libibverbs cannot close descriptors that are marked as ours */
-		give_up(dev->ctx->cmd_fd);
-		give_up(dev->ctx->async_fd);
+		forget_fd(dev->ctx->cmd_fd);
+		forget_fd(dev->ctx->async_fd);
 		lib->close_device(dev->ctx);
 	}
 	*dev = (struct sl_verbs_dev){0};

@@ -68,7 +68,7 @@ static bool for_raw(uint32_t types)
 	return types & 1u << IBV_QPT_RAW_PACKET;
 }
 
-static int query(struct ibv_context *ctx, struct sl_verbs_caps *out)
+static int query_caps(struct ibv_context *ctx, struct sl_verbs_caps *out)
 {
 	struct verbs_context *ops = verbs_get_ctx_op(ctx, query_device_ex);
 	struct ibv_device_attr_ex attr = {0};
@@ -105,7 +105,7 @@ int sl_verbs_caps(uint32_t ifindex, const char *ifname, uint32_t inline_bytes,
 	ctx = open_named(lib, out->device);
 	if (!ctx)
 		return errno ? -errno : -EIO;
-	err = query(ctx, out);
+	err = query_caps(ctx, out);
 	if (!err)
 		try_raw(lib, ctx, inline_bytes, out);
 	lib->close_device(ctx);

@@ -92,7 +92,7 @@ struct sl_frames *sl_verbs_mem_short(const struct sl_verbs_tx *v)
 
 /* Takes n bytes in one stretch. Returns their place, or UINT32_MAX. *took: their number, with the
  * bytes that were skipped at the end. */
-static uint32_t take(struct sl_verbs_mem *m, uint32_t n, uint32_t *took)
+static uint32_t take_bytes(struct sl_verbs_mem *m, uint32_t n, uint32_t *took)
 {
 	uint32_t at = m->head, skip = 0;
 
@@ -118,7 +118,7 @@ bool sl_verbs_mem_put(const struct sl_verbs_tx *v, uint32_t slot, struct ibv_sge
 	/* The copy is of whole words, and must not read beyond the frame. */
 	if (!rest || d->off + HEAD + words > 1u << sl_pool.shift)
 		return false;
-	at = take(m, (rest + ALIGN - 1) & ~(ALIGN - 1), &m->taken[slot & v->mask]);
+	at = take_bytes(m, (rest + ALIGN - 1) & ~(ALIGN - 1), &m->taken[slot & v->mask]);
 	if (at == UINT32_MAX || ibv_memcpy_to_dm(m->dm, at, packet + HEAD, words)) {
 		m->stats->dev_mem_oob++;
 		return false;

@@ -72,7 +72,7 @@ static void copy_over_end(struct sl_verbs_mlx5 *m, uint32_t at, uint32_t bytes)
 	memcpy(m->ring, m->aside + first, bytes - first);
 }
 
-static int make(struct sl_verbs_tx *v)
+static int make_mlx5(struct sl_verbs_tx *v)
 {
 	struct sl_verbs_mlx5 *m = v->direct;
 	uint32_t first = v->made, bytes = 0;
@@ -149,7 +149,7 @@ static enum ibv_wc_status poll(struct sl_verbs_tx *v, uint32_t *to)
 }
 
 static const struct sl_verbs_ways by_mlx5 = {
-	.make = make,
+	.make = make_mlx5,
 	.make_nop = make_nop,
 	.poll = poll,
 };
@@ -244,7 +244,8 @@ static void ours(const struct sl_verbs_tx *v, const struct sl_verbs_mlx5 *m, uin
 
 /* Is our request the same as libmlx5's? The first comparison also learns how many bytes of the
  * Ethernet header belong in a request. */
-static bool is_same(const struct sl_verbs_tx *v, struct sl_verbs_mlx5 *m, unsigned kind, bool csum)
+static bool is_same_request(const struct sl_verbs_tx *v, struct sl_verbs_mlx5 *m, unsigned kind,
+			    bool csum)
 {
 	const struct mlx5_wqe_eth_seg *eth = (const void *)(m->ring + SL_MLX5_ETH_AT);
 
@@ -268,8 +269,8 @@ static bool agrees(const struct sl_verbs_tx *v, struct sl_verbs_mlx5 *m)
 		if ((kind == 0 && v->inline_bytes < TEST_MIN) ||
 		    (kind == 3 && !(v->tx.caps & SL_TX_TSO)))
 			continue;
-		if (!is_same(v, m, kind, false) ||
-		    (v->tx.caps & SL_TX_CSUM && !is_same(v, m, kind, true)))
+		if (!is_same_request(v, m, kind, false) ||
+		    (v->tx.caps & SL_TX_CSUM && !is_same_request(v, m, kind, true)))
 			return false;
 	}
 	memset(m->ring, 0, SL_MLX5_WQE_MAX);
@@ -281,15 +282,15 @@ static bool is_pow2(uint32_t n)
 	return n && !(n & (n - 1));
 }
 
-static bool is_known(const struct mlx5dv_qp *qp, const struct mlx5dv_cq *cq)
+static bool is_known_layout(const struct mlx5dv_qp *qp, const struct mlx5dv_cq *cq)
 {
 	return SL_MLX5_DIRECT && qp->sq.stride == SL_MLX5_BLOCK && is_pow2(qp->sq.wqe_cnt) &&
 	       qp->sq.wqe_cnt <= 0x10000 && qp->sq.wqe_cnt >= 2 * SL_MLX5_WQE_MAX / SL_MLX5_BLOCK &&
 	       is_pow2(cq->cqe_cnt) && (cq->cqe_size == 64 || cq->cqe_size == 128);
 }
 
-static void fill(struct sl_verbs_mlx5 *m, const struct sl_verbs_tx *v, const struct mlx5dv_qp *qp,
-		 const struct mlx5dv_cq *cq)
+static void fill_queue(struct sl_verbs_mlx5 *m, const struct sl_verbs_tx *v,
+		       const struct mlx5dv_qp *qp, const struct mlx5dv_cq *cq)
 {
 	m->wqe.qpn = v->qp->qp_num << 8;
 	m->ring = qp->sq.buf;
@@ -314,12 +315,13 @@ const char *sl_verbs_open_mlx5(struct sl_verbs_tx *v)
 
 	if (!v->dev->mlx5)
 		return "it is no mlx5 device";
-	if (v->dev->mlx5->init_obj(&obj, MLX5DV_OBJ_QP | MLX5DV_OBJ_CQ) || !is_known(&qp, &cq))
+	if (v->dev->mlx5->init_obj(&obj, MLX5DV_OBJ_QP | MLX5DV_OBJ_CQ) ||
+	    !is_known_layout(&qp, &cq))
 		return "its queues are of an unknown kind";
 	m = sl_calloc(1, sizeof(*m) + qp.sq.wqe_cnt * sizeof(m->end[0]));
 	if (!m)
 		return "no memory";
-	fill(m, v, &qp, &cq);
+	fill_queue(m, v, &qp, &cq);
 	if (!agrees(v, m)) {
 		sl_free(m);
 		return "libmlx5 makes them otherwise";

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A lane's queue on the device: posts packets, starts them, and takes their completions.
  *
- * Theory of operation: post() only remembers; kick() makes requests of what was posted and rings
- * the doorbell once. The queue's tail moves by completions alone, and a completion costs as much as
- * the request itself, so only one in many requests has one (TX_WRE_BATCHING). The last packets of a
- * burst may have none: a caller that waits for them or needs their frames calls settle(), and the
- * completion of a request that sends nothing tells that they left. The last request of each kick is
- * signalled in three kinds of queues: those held to a rate, whose completions measure what was
- * sent; those without a request that sends nothing; and those whose packets hold on-device memory,
- * which is scarce.
+ * Theory of operation: post_packets() only remembers; kick_queue() makes requests of what was
+ * posted and rings the doorbell once. The queue's tail moves by completions alone, and a completion
+ * costs as much as the request itself, so only one in many requests has one (TX_WRE_BATCHING). The
+ * last packets of a burst may have none: a caller that waits for them or needs their frames calls
+ * settle_queue(), and the completion of a request that sends nothing tells that they left. The last
+ * request of each kick is signalled in three kinds of queues: those held to a rate, whose
+ * completions measure what was sent; those without a request that sends nothing; and those whose
+ * packets hold on-device memory, which is scarce.
  *
  * All calls are under the lane's lock. */
 #if __has_include(<infiniband/verbs.h>)
@@ -32,7 +32,7 @@ static uint32_t room(struct sl_tx *tx)
 	return v->depth - (v->head - v->tail);
 }
 
-static unsigned post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
+static unsigned post_packets(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
 {
 	struct sl_verbs_tx *v = sl_verbs_of(tx);
 
@@ -74,7 +74,7 @@ void sl_verbs_give_back_all(struct sl_verbs_tx *v, struct sl_frames *cache)
 	give_back(v, cache, v->head);
 }
 
-static unsigned reap(struct sl_tx *tx, struct sl_frames *cache)
+static unsigned reap_frames(struct sl_tx *tx, struct sl_frames *cache)
 {
 	struct sl_verbs_tx *v = sl_verbs_of(tx);
 	uint32_t to = v->tail;
@@ -92,7 +92,7 @@ static unsigned reap(struct sl_tx *tx, struct sl_frames *cache)
 	return give_back(v, cache, to);
 }
 
-static void settle(struct sl_tx *tx)
+static void settle_queue(struct sl_tx *tx)
 {
 	struct sl_verbs_tx *v = sl_verbs_of(tx);
 
@@ -109,14 +109,14 @@ static void settle(struct sl_tx *tx)
 
 /* Requests ------------------------------------------------------------------------------------- */
 
-static int kick(struct sl_tx *tx)
+static int kick_queue(struct sl_tx *tx)
 {
 	struct sl_verbs_tx *v = sl_verbs_of(tx);
 	struct sl_frames *frames = v->mem ? sl_verbs_mem_short(v) : NULL;
 	uint32_t was;
 
 	if (sl_unlikely(frames != NULL))
-		reap(tx, frames);
+		reap_frames(tx, frames);
 	if (sl_unlikely(v->dead))
 		return -EIO;
 	tx->posted = 0;
@@ -147,10 +147,10 @@ unsigned sl_verbs_unsent(struct sl_tx *tx, struct sl_tx_desc *descs, unsigned n)
 
 const struct sl_tx_ops sl_verbs_tx_ops = {
 	.name = "verbs",
-	.post = post,
-	.kick = kick,
-	.reap = reap,
-	.settle = settle,
+	.post = post_packets,
+	.kick = kick_queue,
+	.reap = reap_frames,
+	.settle = settle_queue,
 	.close = sl_verbs_close,
 	.stamp = sl_verbs_stamp,
 	.room = room,

@@ -41,7 +41,7 @@ static void make_train(struct sl_verbs_tx *v, const struct sl_tx_desc *d, uint32
 	ibv_wr_set_sge_list(v->qpx, n, sge);
 }
 
-static int make(struct sl_verbs_tx *v)
+static int make_wr(struct sl_verbs_tx *v)
 {
 	ibv_wr_start(v->qpx);
 	while (v->made != v->head) {
@@ -98,7 +98,7 @@ static enum ibv_wc_status poll(struct sl_verbs_tx *v, uint32_t *to)
 }
 
 const struct sl_verbs_ways sl_verbs_by_wr = {
-	.make = make,
+	.make = make_wr,
 	.make_nop = make_nop,
 	.poll = poll,
 };

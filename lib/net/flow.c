@@ -45,7 +45,7 @@ int sl_slots_init(uint32_t max)
 }
 
 /* True: there is memory for another slot. */
-static bool grow(void)
+static bool grow_slots(void)
 {
 	if (sl_reserve_upto(&links_room, (fresh + 1) * sizeof(*links)) ||
 	    sl_reserve_upto(&slots_room, (fresh + 1) * sizeof(*sl_slots)))
@@ -63,7 +63,7 @@ int sl_slot_new(void)
 	if (free_head) {
 		slot = (int)free_head - 1;
 		free_head = links[slot];
-	} else if (grow()) {
+	} else if (grow_slots()) {
 		slot = (int)fresh++;
 		sl_slots[slot].gen = 1;
 	}

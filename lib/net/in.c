@@ -54,7 +54,7 @@ uint64_t sl_hw_stamp(uint32_t frame, uint16_t off)
 
 /* True: an object of the kind can get a packet of the protocol. TCP gets ICMP errors; errors about
  * datagrams go to the kernel's shadow socket, which reports them. */
-static bool fits(uint32_t kind, uint8_t proto)
+static bool fits_kind(uint32_t kind, uint8_t proto)
 {
 	switch (proto) {
 	case IPPROTO_UDP:
@@ -67,8 +67,8 @@ static bool fits(uint32_t kind, uint8_t proto)
 	return false;
 }
 
-static enum sl_parse_result parse(struct sl_in *in, const struct sl_rx_desc *desc,
-				  const struct sl_meta *m)
+static enum sl_parse_result parse_packet(struct sl_in *in, const struct sl_rx_desc *desc,
+					 const struct sl_meta *m)
 {
 	in->proto = m->proto;
 	in->pkt.data = sl_frame_ptr(desc->frame) + desc->off;
@@ -161,11 +161,11 @@ static bool input(struct sl_in *in, const struct sl_rx_desc *desc)
 		in->stats->rx_stale++;
 		return false;
 	}
-	if (sl_unlikely(!fits(sl_load(&s->kind), m.proto))) {
+	if (sl_unlikely(!fits_kind(sl_load(&s->kind), m.proto))) {
 		in->stats->rx_bad_meta++;
 		return false;
 	}
-	switch (parse(in, desc, &m)) {
+	switch (parse_packet(in, desc, &m)) {
 	case SL_PARSE_LEN:
 		in->stats->rx_bad_len++;
 		return false;

@@ -75,7 +75,7 @@ static int on_answer(const struct nlmsghdr *nlh, void *arg)
 
 /* Asks the kernel. 0: it accepts the packet; -EINVAL, -EXDEV or -EHOSTUNREACH: it does not; else
  * it could not be asked. */
-static int ask(const struct sl_in *in, const struct sl_addr *src, const struct sl_addr *dst)
+static int ask_kernel(const struct sl_in *in, const struct sl_addr *src, const struct sl_addr *dst)
 {
 	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8))) = {0};
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
@@ -121,15 +121,15 @@ static struct sl_source *source_evict(struct sl_sources *s, uint32_t set)
 	return &s->source[set][s->next[set]++ % SL_SOURCE_WAYS];
 }
 
-static bool judge(struct sl_in *in, struct sl_source *at, const struct sl_addr *src,
-		  const struct sl_addr *dst, uint32_t second)
+static bool judge_source(struct sl_in *in, struct sl_source *at, const struct sl_addr *src,
+			 const struct sl_addr *dst, uint32_t second)
 {
 	uint32_t gen = sl_load_acquire(&sl_route_gen); /* read before the kernel is asked */
 	bool good = true, own = sl_addr_is_local(src);
 	int err;
 
 	if (has_filter(in->sources, in->ifindex, second, gen) || own) {
-		err = ask(in, src, dst);
+		err = ask_kernel(in, src, dst);
 		if (err && !is_refusal(err))
 			return true; /* no mirror: accept, as without a filter, and do not remember
 					it */
@@ -166,7 +166,7 @@ static bool is_good4(struct sl_in *in, const struct sl_addr *src, const struct s
 	set = set_of(s, addr, dev);
 	at = source_find(s, set, addr, dev);
 	if (!at || at->gen != sl_load(&sl_route_gen) || second >= at->good >> 1)
-		return judge(in, at ? at : source_evict(s, set), src, dst, second);
+		return judge_source(in, at ? at : source_evict(s, set), src, dst, second);
 	if (at->good & 1 && at->good >> 1 > second + SHORT_S)
 		remember_ends(in, at->gen);
 	return at->good & 1;

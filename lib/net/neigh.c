@@ -65,21 +65,21 @@ static struct sl_neigh **bucket(uint32_t ifindex, const struct sl_addr *addr)
 	return &table[sl_hash_addr(&hash_key, ifindex, addr) % BUCKETS];
 }
 
-static bool is_of(const struct sl_neigh *n, uint32_t ifindex, const struct sl_addr *addr)
+static bool is_entry_of(const struct sl_neigh *n, uint32_t ifindex, const struct sl_addr *addr)
 {
 	return n->ifindex == ifindex && sl_addr_eq(&n->addr, addr);
 }
 
 /* A chain may change during the search: at worst the entry is missed, and the caller searches
  * again with the lock. */
-static struct sl_neigh *find(uint32_t ifindex, const struct sl_addr *addr)
+static struct sl_neigh *find_entry(uint32_t ifindex, const struct sl_addr *addr)
 {
 	struct sl_neigh *n;
 
 	if (sl_unlikely(!sl_load_acquire(&hash_key.k[0])))
 		return NULL;
 	n = sl_load_acquire(bucket(ifindex, addr));
-	while (n && !is_of(n, ifindex, addr))
+	while (n && !is_entry_of(n, ifindex, addr))
 		n = sl_load_acquire(&n->hash_next);
 	return n;
 }
@@ -128,7 +128,7 @@ static struct sl_neigh *entry_reuse(void)
 }
 
 /* Assigns the entry to a new neighbour; seq is odd meanwhile. Lock held. */
-static void give(struct sl_neigh *n, uint32_t ifindex, const struct sl_addr *addr)
+static void give_entry(struct sl_neigh *n, uint32_t ifindex, const struct sl_addr *addr)
 {
 	sl_store(&n->seq, n->seq + 1);
 	__atomic_thread_fence(__ATOMIC_RELEASE);
@@ -150,11 +150,11 @@ static struct sl_neigh *find_or_make(uint32_t ifindex, const struct sl_addr *add
 	if (!hash_key.k[0])
 		sl_hash_key_make(&hash_key);
 	head = bucket(ifindex, addr);
-	n = find(ifindex, addr);
+	n = find_entry(ifindex, addr);
 	if (!n && (n = nentries < MAX_ENTRIES ? entry_alloc() : entry_reuse())) {
-		give(n, ifindex, addr);
+		give_entry(n, ifindex, addr);
 		sl_store_release(&n->hash_next, *head);
-		sl_store_release(head, n); /* partner: find() */
+		sl_store_release(head, n); /* partner: find_entry() */
 		*made = true;
 	}
 	sl_unlock(&lock);
@@ -210,7 +210,7 @@ struct parsed {
 	union state state;
 };
 
-static bool parse(const struct nlmsghdr *nlh, struct parsed *out)
+static bool parse_entry(const struct nlmsghdr *nlh, struct parsed *out)
 {
 	const uint16_t usable =
 		NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP;
@@ -241,12 +241,12 @@ void sl_neigh_on_msg(const struct nlmsghdr *nlh)
 	struct parsed p;
 	struct sl_neigh *n;
 
-	if (!parse(nlh, &p))
+	if (!parse_entry(nlh, &p))
 		return;
-	n = find(p.ifindex, &p.addr);
+	n = find_entry(p.ifindex, &p.addr);
 	if (!n || !sl_lock(&lock))
 		return;
-	if (is_of(n, p.ifindex, &p.addr)) { /* not reused meanwhile */
+	if (is_entry_of(n, p.ifindex, &p.addr)) { /* not reused meanwhile */
 		priv(n)->events++;
 		priv(n)->mark = mark;
 		write_state(n, &p.state);
@@ -256,7 +256,8 @@ void sl_neigh_on_msg(const struct nlmsghdr *nlh)
 
 /* Asking ----------------------------------------------------------------------------------- */
 
-static struct nlmsghdr *build(void *buf, uint16_t type, uint16_t flags, const struct sl_neigh *n)
+static struct nlmsghdr *build_request(void *buf, uint16_t type, uint16_t flags,
+				      const struct sl_neigh *n)
 {
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
 	struct ndmsg *ndm;
@@ -285,7 +286,8 @@ static int on_answer(const struct nlmsghdr *nlh, void *arg)
 	struct wanted *w = arg;
 	struct parsed p;
 
-	if (parse(nlh, &p) && p.ifindex == w->n->ifindex && sl_addr_eq(&p.addr, &w->n->addr)) {
+	if (parse_entry(nlh, &p) && p.ifindex == w->n->ifindex &&
+	    sl_addr_eq(&p.addr, &w->n->addr)) {
 		w->p = p;
 		w->found = true;
 	}
@@ -293,13 +295,13 @@ static int on_answer(const struct nlmsghdr *nlh, void *arg)
 }
 
 /* Reads the kernel's entry for w->n. 0, or -errno if the kernel could not be asked. */
-static int look(struct wanted *w)
+static int ask_for_entry(struct wanted *w)
 {
 	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8)));
-	int err = sl_rtnl_ask(build(buf, RTM_GETNEIGH, 0, w->n), on_answer, w);
+	int err = sl_rtnl_ask(build_request(buf, RTM_GETNEIGH, 0, w->n), on_answer, w);
 
 	if (err == -EOPNOTSUPP || err == -EINVAL) /* before Linux 5.0 only dumps work */
-		err = sl_rtnl_ask(build(buf, RTM_GETNEIGH, NLM_F_DUMP, w->n), on_answer, w);
+		err = sl_rtnl_ask(build_request(buf, RTM_GETNEIGH, NLM_F_DUMP, w->n), on_answer, w);
 	return err == -ENOENT || err == -EINTR ? 0 : err;
 }
 
@@ -309,7 +311,7 @@ static int refresh(struct sl_neigh *n)
 {
 	struct wanted w = {.n = n};
 	uint32_t events = sl_load_acquire(&priv(n)->events);
-	int err = look(&w);
+	int err = ask_for_entry(&w);
 
 	if (err)
 		return err;
@@ -323,7 +325,7 @@ static int refresh(struct sl_neigh *n)
 
 struct sl_neigh *sl_neigh_get(uint32_t ifindex, const struct sl_addr *addr)
 {
-	struct sl_neigh *n = find(ifindex, addr);
+	struct sl_neigh *n = find_entry(ifindex, addr);
 	bool made;
 
 	if (n)
@@ -337,7 +339,7 @@ struct sl_neigh *sl_neigh_get(uint32_t ifindex, const struct sl_addr *addr)
 static int tell_kernel(const struct sl_neigh *n)
 {
 	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8)));
-	struct nlmsghdr *nlh = build(buf, RTM_NEWNEIGH, NLM_F_CREATE, n);
+	struct nlmsghdr *nlh = build_request(buf, RTM_NEWNEIGH, NLM_F_CREATE, n);
 
 	((struct ndmsg *)mnl_nlmsg_get_payload(nlh))->ndm_flags = NTF_USE;
 	return sl_rtnl_tell(nlh);
@@ -354,7 +356,7 @@ int sl_neigh_tell(uint32_t ifindex, const struct sl_addr *addr)
 {
 	struct sl_neigh n = {.ifindex = ifindex, .addr = *addr};
 	struct wanted w = {.n = &n};
-	int err = look(&w);
+	int err = ask_for_entry(&w);
 
 	return err || !needs_use(w.p.nud) ? err : tell_kernel(&n);
 }
@@ -415,7 +417,7 @@ static void each(void (*fn)(struct sl_neigh *n))
 			fn(n);
 }
 
-static void forget(struct sl_neigh *n)
+static void forget_entry(struct sl_neigh *n)
 {
 	static const union state none;
 
@@ -426,14 +428,14 @@ static void forget(struct sl_neigh *n)
 static void forget_unmarked(struct sl_neigh *n)
 {
 	if (priv(n)->mark != mark)
-		forget(n);
+		forget_entry(n);
 }
 
 static void repair(struct sl_neigh *n)
 {
 	n->seq &= ~1u;
 	priv(n)->in_use = false;
-	forget(n);
+	forget_entry(n);
 }
 
 void sl_neigh_mark(void)
@@ -456,7 +458,7 @@ void sl_neigh_forget(void)
 {
 	if (!sl_lock(&lock))
 		return;
-	each(forget);
+	each(forget_entry);
 	sl_unlock(&lock);
 }
 

@@ -99,7 +99,7 @@ static void ask_route(struct sl_dst *d, void *lane, sl_leg_finder find, uint64_t
 }
 
 /* Leaves the question to the keeper. False: its list is full. */
-static bool put_off(struct sl_dst_cache *c, struct sl_dst *d, uint64_t now_ns)
+static bool put_off_question(struct sl_dst_cache *c, struct sl_dst *d, uint64_t now_ns)
 {
 	if (c->naged == SL_DST_AGED)
 		return false;
@@ -115,7 +115,7 @@ static void refresh(struct sl_dst_cache *c, struct sl_dst *d, void *lane, sl_leg
 	if (d->route.gen != sl_load(&sl_route_gen)) {
 		ask_route(d, lane, find, now_ns);
 	} else if (now_ns - d->asked_ns > SL_DST_REASK_NS) {
-		if (!put_off(c, d, now_ns))
+		if (!put_off_question(c, d, now_ns))
 			ask_route(d, lane, find, now_ns);
 		else if (sl_dst_fresh(d, now_ns) && (d->mac_ok || !d->leg))
 			return;

@@ -222,7 +222,7 @@ static int conf6_on_msg(const struct nlmsghdr *nlh, void *arg)
 
 /* The question ----------------------------------------------------------------------------- */
 
-static void build(struct nlmsghdr *nlh, const struct sl_route_key *key)
+static void build_request(struct nlmsghdr *nlh, const struct sl_route_key *key)
 {
 	bool v4 = sl_addr_is_v4(&key->dst);
 	uint8_t bits = v4 ? 32 : 128;
@@ -295,7 +295,7 @@ int sl_route_get(const struct sl_route_key *key, struct sl_route *out)
 	out->gen = sl_load_acquire(&sl_route_gen);
 	if (!sl_addr_is_any(&key->src) && sl_addr_is_v4(&key->src) != sl_addr_is_v4(&key->dst))
 		return -EINVAL;
-	build(nlh, key);
+	build_request(nlh, key);
 	err = sl_rtnl_ask(nlh, on_answer, &q);
 	if (err && sl_route_is_refusal(err)) {
 		out->kind = SL_ROUTE_UNREACHABLE;

@@ -12,7 +12,7 @@
 #define RING_FIRST 8
 #define SHARERS    64 /* sockets that do not read, once frames are scarce */
 
-static bool grow(struct sl_udp *u)
+static bool grow_queue(struct sl_udp *u)
 {
 	uint32_t size = u->size ? u->size * 2 : RING_FIRST;
 	struct sl_dgram *ring = sl_malloc(size * sizeof(*ring));
@@ -42,7 +42,7 @@ static bool may_hold(struct sl_udp *u, struct sl_frames *cache)
 		u->stats->rx_mem_drops++;
 		return false;
 	}
-	if (sl_unlikely(held == u->size) && !grow(u)) {
+	if (sl_unlikely(held == u->size) && !grow_queue(u)) {
 		u->stats->rx_mem_drops++;
 		return false;
 	}

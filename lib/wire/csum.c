@@ -6,7 +6,7 @@
 
 #include <endian.h>
 
-static inline uint64_t load(const uint8_t *p)
+static inline uint64_t load_8(const uint8_t *p)
 {
 	uint64_t v;
 
@@ -79,7 +79,8 @@ static inline __attribute__((always_inline)) uint64_t add(uint64_t s0, uint8_t *
 	uint64_t s1 = 0, c0 = 0, c1 = 0;
 
 	for (; len >= 32; len -= 32, s += 32) {
-		uint64_t v0 = load(s), v1 = load(s + 8), v2 = load(s + 16), v3 = load(s + 24);
+		uint64_t v0 = load_8(s), v1 = load_8(s + 8), v2 = load_8(s + 16),
+			 v3 = load_8(s + 24);
 
 		if (d) {
 			memcpy(d, &v0, 8);
@@ -94,7 +95,7 @@ static inline __attribute__((always_inline)) uint64_t add(uint64_t s0, uint8_t *
 		ADD(s1, c1, v3);
 	}
 	if (len & 16) {
-		uint64_t v0 = load(s), v1 = load(s + 8);
+		uint64_t v0 = load_8(s), v1 = load_8(s + 8);
 
 		if (d) {
 			memcpy(d, &v0, 8);
@@ -106,7 +107,7 @@ static inline __attribute__((always_inline)) uint64_t add(uint64_t s0, uint8_t *
 		s += 16;
 	}
 	if (len & 8) {
-		uint64_t v = load(s);
+		uint64_t v = load_8(s);
 
 		if (d) {
 			memcpy(d, &v, 8);

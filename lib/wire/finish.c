@@ -16,7 +16,7 @@ struct layers {
 };
 
 /* Finds the headers of a packet that build.c made: two VLAN tags at most, no IP options. */
-static struct layers find(uint8_t *frame)
+static struct layers find_layers(uint8_t *frame)
 {
 	struct layers at;
 	uint8_t *p = frame + 12;
@@ -41,7 +41,7 @@ static void put_sum(uint8_t *p, uint64_t sum, bool never_zero)
 
 void sl_finish_csum(uint8_t *frame, size_t len)
 {
-	struct layers at = find(frame);
+	struct layers at = find_layers(frame);
 	size_t n = len - (size_t)(at.l4 - frame), addrs = at.v6 ? 32 : 8;
 	bool udp = at.proto == IPPROTO_UDP;
 	uint8_t *field = at.l4 + (udp ? 6 : 16);
@@ -58,7 +58,7 @@ void sl_finish_csum(uint8_t *frame, size_t len)
 
 void sl_finish_segment(uint8_t *frame, size_t len, unsigned nr, uint32_t before, bool last)
 {
-	struct layers at = find(frame);
+	struct layers at = find_layers(frame);
 	size_t l4_len = len - (size_t)(at.l4 - frame);
 	uint32_t seq = (uint32_t)sl_get_be16(at.l4 + 4) << 16 | sl_get_be16(at.l4 + 6);
 
@@ -77,7 +77,7 @@ void sl_finish_segment(uint8_t *frame, size_t len, unsigned nr, uint32_t before,
 
 int sl_finish_large(uint8_t *frame, size_t len)
 {
-	struct layers at = find(frame);
+	struct layers at = find_layers(frame);
 	size_t n = len - (size_t)(at.l4 - frame), addrs = at.v6 ? 32 : 8;
 	uint64_t sum = (uint64_t)htobe16(at.proto) + htobe16((uint16_t)n);
 	uint16_t v;

@@ -112,7 +112,7 @@ static struct table table_of(const struct sl_conns_layout *l, bool req)
 }
 
 /* Room for all there can be: one takes at least so many bytes of the file. */
-static bool begin(struct sl_gone_conns *c)
+static bool begin_list(struct sl_gone_conns *c)
 {
 	const struct sl_conns_layout *l = &c->layout;
 	uint32_t least = l->req_max ? sl_min(l->stride, l->req_stride) : l->stride;
@@ -142,8 +142,8 @@ static bool skip_hole(struct sl_gone_conns *c, const struct table *t)
 	return true;
 }
 
-static void look_at(struct sl_gone_conns *c, const struct table *t, const uint8_t *e, uint64_t at,
-		    sl_gone_mine_fn *mine, void *arg)
+static void look_at_entry(struct sl_gone_conns *c, const struct table *t, const uint8_t *e,
+			  uint64_t at, sl_gone_mine_fn *mine, void *arg)
 {
 	struct sl_gone *g = &c->gone[c->n];
 
@@ -165,7 +165,7 @@ static bool read_piece(struct sl_gone_conns *c, sl_gone_mine_fn *mine, void *arg
 		n = sl_sys(SYS_pread64, c->fd, buf, bytes, t.at + c->at);
 	for (long at = 0; at + (long)t.stride <= n && c->n < c->max; at += t.stride)
 		if ((c->at + (uint64_t)at) / t.stride < t.max)
-			look_at(c, &t, buf + at, c->at + (uint64_t)at, mine, arg);
+			look_at_entry(c, &t, buf + at, c->at + (uint64_t)at, mine, arg);
 	if (n < (long)t.stride)
 		return false;
 	c->at += (uint64_t)n / t.stride * t.stride;
@@ -176,7 +176,7 @@ bool sl_gone_read(struct sl_gone_conns *c, sl_gone_mine_fn *mine, void *arg)
 {
 	if (c->fd < 0 || c->read)
 		return false;
-	if (!c->gone && !begin(c)) {
+	if (!c->gone && !begin_list(c)) {
 		c->read = true;
 		return false;
 	}
@@ -276,7 +276,7 @@ static bool fin(const struct sl_gone_conns *c, const struct sl_gone *g, const ui
 }
 
 /* Resets a connection, since the data in its queues has died with the process. */
-static void reset(const struct sl_gone_conns *c, const struct sl_gone *g, const uint8_t *e)
+static void reset_conn(const struct sl_gone_conns *c, const struct sl_gone *g, const uint8_t *e)
 {
 	const struct sl_conns_layout *l = &c->layout;
 	struct sl_tcp_ends ends;
@@ -285,7 +285,7 @@ static void reset(const struct sl_gone_conns *c, const struct sl_gone *g, const 
 	sl_farewell(&g->key, e ? u32_at(e, l->oif) : 0, known ? &ends : NULL);
 }
 
-static void tell(const struct sl_gone_conns *c, const struct sl_gone *g, bool repair)
+static void tell_peer(const struct sl_gone_conns *c, const struct sl_gone *g, bool repair)
 {
 	uint8_t e[STRIDE_MAX];
 	bool there;
@@ -299,7 +299,7 @@ static void tell(const struct sl_gone_conns *c, const struct sl_gone *g, bool re
 	there = read_entry(c, g, e);
 	sl_time_wait_forget(&g->key);
 	if (!repair || !there || !fin(c, g, e))
-		reset(c, g, there ? e : NULL);
+		reset_conn(c, g, there ? e : NULL);
 }
 
 bool sl_gone_tell(struct sl_gone_conns *c, uint32_t n, bool repair)
@@ -307,7 +307,7 @@ bool sl_gone_tell(struct sl_gone_conns *c, uint32_t n, bool repair)
 	if (c->fd < 0)
 		return false;
 	for (; n && c->told < c->n; n--)
-		tell(c, &c->gone[c->told++], repair);
+		tell_peer(c, &c->gone[c->told++], repair);
 	if (c->told < c->n)
 		return true;
 	free(c->gone);

@@ -137,7 +137,7 @@ static struct tcphdr question(const struct sl_flow_key *k)
 	return segment(k, seq[0], seq[1]);
 }
 
-static void say(int family, const struct sl_flow_key *k, struct tcphdr th, uint32_t scope)
+static void send_segment(int family, const struct sl_flow_key *k, struct tcphdr th, uint32_t scope)
 {
 	fill_csum(k, &th);
 	send_from(family, k, &th, scope);
@@ -154,8 +154,8 @@ void sl_farewell(const struct sl_flow_key *k, uint32_t scope, const struct sl_tc
 		struct tcphdr reset = segment(k, ends->snd_nxt, ends->rcv_nxt);
 
 		reset.rst = 1;
-		say(family, k, reset, scope);
+		send_segment(family, k, reset, scope);
 	}
 	sl_embedded_let_reset(k);
-	say(family, k, question(k), scope);
+	send_segment(family, k, question(k), scope);
 }

@@ -91,7 +91,7 @@ struct sl_rescue *sl_rescue_begin(const struct sl_tcp_dead *d, bool req,
 	return NULL;
 }
 
-static void reset(struct sl_rescue *r)
+static void reset_conn(struct sl_rescue *r)
 {
 	const struct linger l = {.l_onoff = 1};
 
@@ -99,16 +99,16 @@ static void reset(struct sl_rescue *r)
 }
 
 /* Its new owner has it, and may have made it linger. */
-static void end(struct sl_rescue *r)
+static void end_rescue(struct sl_rescue *r)
 {
 	sl_closer_add(r->fd, SL_CLOSER_NOBODY, false);
 	free(r);
 }
 
-static void give(struct sl_rescue *r, int box_fd)
+static void give_to_box(struct sl_rescue *r, int box_fd)
 {
 	if (sl_rights_send(box_fd, SL_BOX_BARE, 1, &r->fd, 1, MSG_DONTWAIT) != 1)
-		reset(r);
+		reset_conn(r);
 }
 
 void sl_rescue_end(struct sl_rescue *r)
@@ -117,7 +117,7 @@ void sl_rescue_end(struct sl_rescue *r)
 	int err = sl_repair_finish(r->fd, &r->r, &src, &r->saved);
 
 	if (err)
-		reset(r);
+		reset_conn(r);
 	if (!err && r->req) {
 		r->box_fd = sl_fd_dup(r->box->fd);
 		r->end_ns = sl_now_ns() + TRIAL_NS;
@@ -126,21 +126,21 @@ void sl_rescue_end(struct sl_rescue *r)
 		return;
 	}
 	if (!err)
-		give(r, r->box->fd);
-	end(r);
+		give_to_box(r, r->box->fd);
+	end_rescue(r);
 }
 
 /* On trial ------------------------------------------------------------------------------------- */
 
 /* Without a word. */
-static void take_back(const struct sl_rescue *r)
+static void take_conn_back(const struct sl_rescue *r)
 {
 	(void)sl_broker_repair(r->fd, TCP_REPAIR_ON);
 }
 
 /* True: the trial is decided. The peer's window is 0 here until an acknowledgment changes it; a SYN
  * does not. */
-static bool judge(struct sl_rescue *r)
+static bool judge_trial(struct sl_rescue *r)
 {
 	struct tcp_info info = {0};
 	socklen_t len = sizeof(info);
@@ -149,25 +149,25 @@ static bool judge(struct sl_rescue *r)
 	    info.tcpi_state == SL_TCP_CLOSED)
 		return true;
 	if (info.tcpi_snd_wnd) {
-		give(r, r->box_fd);
+		give_to_box(r, r->box_fd);
 		return true;
 	}
 	if (!info.tcpi_segs_in && sl_now_ns() < r->end_ns)
 		return false;
-	take_back(r);
+	take_conn_back(r);
 	return true;
 }
 
 bool sl_rescue_look(void)
 {
 	for (struct sl_rescue **at = &on_trial, *r; (r = *at);) {
-		if (!judge(r)) {
+		if (!judge_trial(r)) {
 			at = &r->next;
 			continue;
 		}
 		*at = r->next;
 		sl_closer_add(r->box_fd, SL_CLOSER_NOBODY, false);
-		end(r);
+		end_rescue(r);
 	}
 	return on_trial;
 }

@@ -45,7 +45,7 @@ static void name(struct inet_diag_sockid *id, const struct sl_flow_key *k, bool 
 }
 
 /* Sends r and reads the one answer, which is there when the request has been sent. */
-static long ask(struct request *r, void *buf, size_t bytes)
+static long send_request(struct request *r, void *buf, size_t bytes)
 {
 	static uint32_t seq;
 	const struct nlmsghdr *answer = buf;
@@ -78,12 +78,13 @@ void sl_time_wait_forget(const struct sl_flow_key *k)
 	const struct inet_diag_msg *m = (void *)(a.bytes + NLMSG_HDRLEN);
 
 	name(&r.req.id, k, v4);
-	if (diag_socket() < 0 || ask(&r, &a, sizeof(a)) < (long)(NLMSG_HDRLEN + sizeof(*m)) ||
+	if (diag_socket() < 0 ||
+	    send_request(&r, &a, sizeof(a)) < (long)(NLMSG_HDRLEN + sizeof(*m)) ||
 	    a.nlh.nlmsg_type != SOCK_DIAG_BY_FAMILY || m->idiag_state != TCP_TIME_WAIT)
 		return;
 	/* Destroy this TIME_WAIT and no other. */
 	r.req.id = m->id;
 	r.nlh.nlmsg_type = SOCK_DESTROY;
 	r.nlh.nlmsg_flags |= NLM_F_ACK;
-	(void)ask(&r, &a, sizeof(a));
+	(void)send_request(&r, &a, sizeof(a));
 }

@@ -40,7 +40,7 @@ static void adopt_ports(struct sl_session *s, const struct sl_session_kept *k)
 	}
 }
 
-static void fill(struct sl_session *s, const struct sl_session_kept *k)
+static void fill_session(struct sl_session *s, const struct sl_session_kept *k)
 {
 	s->id = k->id;
 	s->member = k->member;
@@ -82,7 +82,7 @@ static int adopt_session(struct sl_vault_msg *m)
 
 	if (!s)
 		return -ENOMEM;
-	fill(s, k);
+	fill_session(s, k);
 	s->fd = sl_vault_take(m, k->conn);
 	s->pidfd = sl_vault_take(m, k->pidfd);
 	s->conns.gone.fd = sl_vault_take(m, k->conns);

@@ -13,7 +13,7 @@
 
 #define BOX_BYTES (1 << 20) /* a backlog's worth of packets, of a kilobyte each */
 
-static struct sl_gone_box *find(struct sl_boxes *b, uint32_t listener)
+static struct sl_gone_box *find_box(struct sl_boxes *b, uint32_t listener)
 {
 	for (uint32_t i = 0; i < b->n; i++)
 		if (b->box[i].listener == listener)
@@ -23,10 +23,10 @@ static struct sl_gone_box *find(struct sl_boxes *b, uint32_t listener)
 
 const struct sl_gone_box *sl_box_find(void *session, uint32_t listener)
 {
-	return find(&((struct sl_session *)session)->boxes, listener);
+	return find_box(&((struct sl_session *)session)->boxes, listener);
 }
 
-static void drop(struct sl_session *s, struct sl_gone_box *box)
+static void drop_box(struct sl_session *s, struct sl_gone_box *box)
 {
 	sl_foreign_close(s, box->fd);
 	*box = s->boxes.box[--s->boxes.n];
@@ -35,7 +35,7 @@ static void drop(struct sl_session *s, struct sl_gone_box *box)
 void sl_boxes_free(struct sl_session *s)
 {
 	while (s->boxes.n)
-		drop(s, &s->boxes.box[0]);
+		drop_box(s, &s->boxes.box[0]);
 }
 
 int sl_on_box(struct sl_session *s, struct sl_lease_msg *m, const char **why)
@@ -49,9 +49,9 @@ int sl_on_box(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 		err = sl_proof_listener(m->fd[1], &box.port, &box.family, why);
 	if (err)
 		return err;
-	old = find(&s->boxes, box.listener);
+	old = find_box(&s->boxes, box.listener);
 	if (old)
-		drop(s, old);
+		drop_box(s, old);
 	if (s->boxes.n == SL_SESSION_BOXES) {
 		sl_why(why, "a lease has at most %u listeners that others have, too",
 		       SL_SESSION_BOXES);
@@ -68,11 +68,11 @@ int sl_on_box(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 
 int sl_on_unbox(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {
-	struct sl_gone_box *box = find(&s->boxes, m->body.box.listener);
+	struct sl_gone_box *box = find_box(&s->boxes, m->body.box.listener);
 
 	if (!box)
 		return -ENOENT;
-	drop(s, box);
+	drop_box(s, box);
 	sl_keep_session(s);
 	return 0;
 }

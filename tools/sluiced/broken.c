@@ -35,7 +35,7 @@ static bool is_stopped(void *arg, uint8_t member)
 	return s && sl_session_is_stopped(s);
 }
 
-static void say(const struct sl_memory *m, const struct sl_share_fault *f)
+static void say_fault(const struct sl_memory *m, const struct sl_share_fault *f)
 {
 	const struct sl_session *s = session_of(m, sl_rlock_named(f->word));
 	char lock[32] = "the pool", by[64] = "nobody of the group";
@@ -92,7 +92,7 @@ void sl_broken_look(void)
 				end_others(m);
 		} else if (sl_broker_is_broken(m->umem, HELD_LOOKS, is_stopped, m, &f)) {
 			m->broken_ns = sl_now_ns();
-			say(m, &f);
+			say_fault(m, &f);
 			let_pass(m);
 		}
 	}

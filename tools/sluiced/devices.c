@@ -58,7 +58,7 @@ static unsigned place_of(uint32_t ifindex, uint32_t mtu)
 	return unused;
 }
 
-static void look_at(const struct sl_device *d)
+static void look_at_device(const struct sl_device *d)
 {
 	uint32_t mtu = d->info.mtu;
 	enum sl_port_end end;
@@ -80,5 +80,5 @@ void sl_devices_check(void)
 {
 	/* (The list cannot change meanwhile: there is one thread.) */
 	for (const struct sl_device *d = sl_port_first(); d; d = d->next)
-		look_at(d);
+		look_at_device(d);
 }

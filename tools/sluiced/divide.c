@@ -35,7 +35,7 @@ static uint32_t *head_of(uint32_t ifindex, const struct sl_flow_key *k)
 	return &head[h % HEADS];
 }
 
-static struct rule *find(uint32_t ifindex, const struct sl_flow_key *k)
+static struct rule *find_rule(uint32_t ifindex, const struct sl_flow_key *k)
 {
 	uint32_t nr = *head_of(ifindex, k);
 
@@ -45,7 +45,7 @@ static struct rule *find(uint32_t ifindex, const struct sl_flow_key *k)
 	return nr ? &rules[nr - 1] : NULL;
 }
 
-static int grow(void)
+static int grow_rules(void)
 {
 	uint32_t n = nrules ? 2 * nrules : 64;
 	struct rule *more = realloc(rules, n * sizeof(*rules));
@@ -61,11 +61,11 @@ static int grow(void)
 	return 0;
 }
 
-static struct rule *add(uint32_t ifindex, const struct sl_flow_key *k)
+static struct rule *add_rule(uint32_t ifindex, const struct sl_flow_key *k)
 {
 	uint32_t *h = head_of(ifindex, k), nr;
 
-	if (!unused && grow())
+	if (!unused && grow_rules())
 		return NULL;
 	nr = unused;
 	unused = rules[nr - 1].next;
@@ -74,7 +74,7 @@ static struct rule *add(uint32_t ifindex, const struct sl_flow_key *k)
 	return &rules[nr - 1];
 }
 
-static void del(struct rule *r)
+static void del_rule(struct rule *r)
 {
 	uint32_t *at = head_of(r->ifindex, &r->key), nr = (uint32_t)(r - rules) + 1;
 
@@ -107,7 +107,7 @@ static struct rule *find_any(const struct sl_claim_req *req, const struct sl_par
 {
 	for (unsigned wide = 0; wide < 3; wide++) {
 		const struct sl_flow_key k = key_of(&req->key, wide > 0, wide > 1);
-		struct rule *r = find(req->ifindex, &k);
+		struct rule *r = find_rule(req->ifindex, &k);
 
 		if (r && r->queue - part->first < part->n)
 			return r;
@@ -115,25 +115,25 @@ static struct rule *find_any(const struct sl_claim_req *req, const struct sl_par
 	return NULL;
 }
 
-static struct rule *tell(struct sl_device *d, const struct sl_part *part,
-			 const struct sl_claim_req *req, int *err)
+static struct rule *add_nic_rule(struct sl_device *d, const struct sl_part *part,
+				 const struct sl_claim_req *req, int *err)
 {
 	static uint32_t turn;
 	const struct sl_flow_key key = key_of(&req->key, !req->key.remote_port, false);
 	struct rule *r;
 
 	*err = -EADDRINUSE;
-	if (find(req->ifindex, &key)) /* another part's */
+	if (find_rule(req->ifindex, &key)) /* another part's */
 		return NULL;
 	*err = -ENOMEM;
-	r = add(req->ifindex, &key);
+	r = add_rule(req->ifindex, &key);
 	if (!r)
 		return NULL;
 	r->queue = part->first + turn++ % part->n;
 	*err = sl_nic_rule_add(d, &key, r->queue, &r->place);
 	if (!*err)
 		return r;
-	del(r);
+	del_rule(r);
 	return NULL;
 }
 
@@ -150,7 +150,7 @@ int sl_divide_get(const struct sl_session *s, const struct sl_claim_req *req, ui
 		return 0;
 	r = find_any(req, part);
 	if (!r)
-		r = tell(d, part, req, &err);
+		r = add_nic_rule(d, part, req, &err);
 	if (!r) {
 		sl_why(why,
 		       err == -EADDRINUSE ? "%s: another group receives on that port"
@@ -163,26 +163,26 @@ int sl_divide_get(const struct sl_session *s, const struct sl_claim_req *req, ui
 	return 0;
 }
 
-static void forget(struct rule *r)
+static void forget_rule(struct rule *r)
 {
 	struct sl_device *d = sl_device_find(r->ifindex);
 
 	if (d)
 		sl_nic_rule_del(d, r->place);
-	del(r);
+	del_rule(r);
 }
 
 void sl_divide_put(uint32_t rule)
 {
 	if (rule && --rules[rule - 1].claims == 0)
-		forget(&rules[rule - 1]);
+		forget_rule(&rules[rule - 1]);
 }
 
 /* Learns a rule of the daemon before us; it stays if a claim is found for it. */
 static bool learn(void *arg, const struct sl_flow_key *key, uint32_t queue, uint32_t place)
 {
 	const struct sl_device *d = arg;
-	struct rule *r = find(d->info.ifindex, key) ? NULL : add(d->info.ifindex, key);
+	struct rule *r = find_rule(d->info.ifindex, key) ? NULL : add_rule(d->info.ifindex, key);
 
 	if (!r)
 		return false;
@@ -201,5 +201,5 @@ void sl_divide_end(void)
 {
 	for (uint32_t i = 0; i < nrules; i++)
 		if (rules[i].ifindex && !rules[i].claims)
-			forget(&rules[i]);
+			forget_rule(&rules[i]);
 }

@@ -87,7 +87,7 @@ int sl_door_lease(const struct sl_session *s, const struct sl_limits *l, const c
 	return -EUSERS;
 }
 
-static int watch(int op)
+static int watch_door(int op)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = SL_TAG_LISTEN};
 
@@ -100,7 +100,7 @@ void sl_door_failed(int err)
 		return;
 	sl_warn_once("sluiced", "nobody can be accepted: %s; it is tried again 10 times a second",
 		     sl_strerror(err));
-	if (!watch(EPOLL_CTL_DEL))
+	if (!watch_door(EPOLL_CTL_DEL))
 		rest_ns = sl_now_ns() + REST_NS;
 }
 
@@ -110,7 +110,7 @@ static uint64_t open_again(uint64_t now)
 		return UINT64_MAX;
 	if (now < rest_ns)
 		return rest_ns - now;
-	rest_ns = watch(EPOLL_CTL_ADD) ? now + REST_NS : 0;
+	rest_ns = watch_door(EPOLL_CTL_ADD) ? now + REST_NS : 0;
 	return rest_ns ? REST_NS : UINT64_MAX;
 }
 

@@ -46,7 +46,7 @@ static bool start_thread(void)
 }
 
 /* Starts the thread from within the sandbox, which must confine the thread, too. */
-static bool start(void)
+static bool start_grace(void)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = SL_TAG_GRACE};
 
@@ -66,7 +66,7 @@ uint32_t sl_grace_begin(void)
 	uint32_t number = asked + 1;
 
 	if (how == NOT_YET)
-		how = start() ? BESIDE : HERE;
+		how = start_grace() ? BESIDE : HERE;
 	sl_store_release(&asked, number);
 	if (how == HERE) {
 		sl_broker_grace();

@@ -68,7 +68,7 @@ static void lose_vault(void)
 }
 
 /* 0 or -errno. */
-static int post(const struct sl_vault_msg *m)
+static int post_message(const struct sl_vault_msg *m)
 {
 	const struct timespec patience = {.tv_nsec = PATIENCE_MS * 1000000};
 	struct pollfd p = {.fd = vault, .events = POLLOUT};
@@ -93,7 +93,7 @@ static void send_out(uint8_t op, uint8_t kind, uint64_t key)
 		.kind = kind,
 		.key = key,
 	};
-	err = post(&out);
+	err = post_message(&out);
 	if (!err)
 		return;
 	sl_warn("sluiced",
@@ -105,13 +105,13 @@ static void send_out(uint8_t op, uint8_t kind, uint64_t key)
 	lose_vault();
 }
 
-static void put(enum sl_keep kind, uint64_t key)
+static void put_entry(enum sl_keep kind, uint64_t key)
 {
 	send_out(SL_VAULT_PUT, (uint8_t)kind, key);
 	out.bytes = out.nfds = 0;
 }
 
-static void del(enum sl_keep kind, uint64_t key)
+static void del_entry(enum sl_keep kind, uint64_t key)
 {
 	out.bytes = out.nfds = 0;
 	send_out(SL_VAULT_DEL, (uint8_t)kind, key);
@@ -126,7 +126,7 @@ static void keep_meta(void)
 
 	memcpy(out.body, &meta, sizeof(meta));
 	out.bytes = sizeof(meta);
-	put(SL_KEEP_META, 0);
+	put_entry(SL_KEEP_META, 0);
 }
 
 void sl_keep_draining(void)
@@ -137,7 +137,7 @@ void sl_keep_draining(void)
 static void keep_listen(void)
 {
 	sl_vault_add(&out, sluiced.listen_fd);
-	put(SL_KEEP_LISTEN, 0);
+	put_entry(SL_KEEP_LISTEN, 0);
 }
 
 void sl_keep_umem(uint32_t id)
@@ -145,11 +145,11 @@ void sl_keep_umem(uint32_t id)
 	const struct sl_umem *u = sl_umem_find(id);
 
 	if (!u) {
-		del(SL_KEEP_UMEM, id);
+		del_entry(SL_KEEP_UMEM, id);
 		return;
 	}
 	sl_umem_keep(u, &out);
-	put(SL_KEEP_UMEM, id);
+	put_entry(SL_KEEP_UMEM, id);
 }
 
 void sl_keep_device(uint32_t ifindex)
@@ -157,21 +157,21 @@ void sl_keep_device(uint32_t ifindex)
 	const struct sl_device *d = sl_device_find(ifindex);
 
 	if (!d) {
-		del(SL_KEEP_DEVICE, ifindex);
+		del_entry(SL_KEEP_DEVICE, ifindex);
 		return;
 	}
 	sl_device_keep(d, &out);
-	put(SL_KEEP_DEVICE, ifindex);
+	put_entry(SL_KEEP_DEVICE, ifindex);
 }
 
 void sl_keep_view(uint32_t ifindex, int memfd)
 {
 	if (memfd < 0) {
-		del(SL_KEEP_VIEW, ifindex);
+		del_entry(SL_KEEP_VIEW, ifindex);
 		return;
 	}
 	sl_vault_add(&out, memfd);
-	put(SL_KEEP_VIEW, ifindex);
+	put_entry(SL_KEEP_VIEW, ifindex);
 }
 
 static void fill_session(const struct sl_session *s, struct sl_session_kept *k)
@@ -222,12 +222,12 @@ void sl_keep_session(const struct sl_session *s)
 		return;
 	fill_session(s, (struct sl_session_kept *)out.body);
 	out.bytes = sizeof(struct sl_session_kept);
-	put(SL_KEEP_SESSION, s->id);
+	put_entry(SL_KEEP_SESSION, s->id);
 }
 
 void sl_keep_no_session(const struct sl_session *s)
 {
-	del(SL_KEEP_SESSION, s->id);
+	del_entry(SL_KEEP_SESSION, s->id);
 }
 
 static uint64_t lane_key(const struct sl_session *s, const struct sl_session_port *p,
@@ -243,7 +243,7 @@ void sl_keep_lane(const struct sl_session *s, const struct sl_session_port *p, u
 	if (vault < 0)
 		return;
 	if (!p->lane[number] || p->lease[number][0].unbound) { /* (which is opened again, then) */
-		del(SL_KEEP_LANE, lane_key(s, p, number));
+		del_entry(SL_KEEP_LANE, lane_key(s, p, number));
 		return;
 	}
 	*k = (struct sl_lane_kept){
@@ -258,7 +258,7 @@ void sl_keep_lane(const struct sl_session *s, const struct sl_session_port *p, u
 		sl_vault_add(&out, p->lease[number][i].fd);
 	}
 	out.bytes = sizeof(*k);
-	put(SL_KEEP_LANE, lane_key(s, p, number));
+	put_entry(SL_KEEP_LANE, lane_key(s, p, number));
 }
 
 /* The versions last: without them it is known that not all is there. */
@@ -283,7 +283,7 @@ static void keep_all(void)
 /* The vault --------------------------------------------------------------------------------------
  */
 
-static int watch(void)
+static int watch_vault(void)
 {
 	struct epoll_event ev = {.events = EPOLLIN | EPOLLRDHUP, .data.u64 = SL_TAG_VAULT};
 
@@ -351,7 +351,7 @@ void sl_keep_start(void)
 		/* The vault answers with its process id when it has read all of that. */
 		send_out(SL_VAULT_LIST, 0, 0);
 	}
-	if (vault >= 0 && watch())
+	if (vault >= 0 && watch_vault())
 		lose_vault();
 }
 
@@ -507,7 +507,7 @@ static bool is_own(int fd)
 }
 
 /* 0: there is none. */
-static int take(void)
+static int take_message(void)
 {
 	const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
 	int err = -EBUSY;
@@ -536,7 +536,7 @@ int sl_keep_find(const char *socket_path)
 
 	if (snprintf(path, sizeof(path), "%s" SL_VAULT_SUFFIX, socket_path) >= (int)sizeof(path))
 		return -ENAMETOOLONG;
-	err = take();
+	err = take_message();
 	if (err == -EBUSY)
 		sl_err("sluiced", "%s: another daemon has the vault", path);
 	if (err > 0 && !find_meta()) {
@@ -572,5 +572,5 @@ void sl_keep_taken(void)
 
 void sl_keep_drop(const struct sl_vault_msg *m)
 {
-	del((enum sl_keep)m->hdr.kind, m->hdr.key);
+	del_entry((enum sl_keep)m->hdr.kind, m->hdr.key);
 }

@@ -89,7 +89,8 @@ static const uint8_t *write_anew(const struct sl_pkt *p, const struct sl_diag_fl
 }
 
 /* Handles a packet of a dead ring: the dead process may have filled `frame` with anything. */
-static void give(void *arg, uint32_t ifindex, const uint8_t *frame, uint32_t off, uint32_t bytes)
+static void give_packet(void *arg, uint32_t ifindex, const uint8_t *frame, uint32_t off,
+			uint32_t bytes)
 {
 	static _Alignas(8) uint8_t copy[16384], fresh[SL_TCP_HEADROOM + sizeof(copy)];
 	const struct sl_device *d = sl_device_find(ifindex);
@@ -137,7 +138,7 @@ void sl_late(const struct sl_session *s, const struct sl_broker_lane *lanes, uns
 	if (!s->limits.repair) /* as for any packet that is put in */
 		return;
 	for (unsigned i = 0; i < n; i++)
-		sl_broker_late(s->memory->umem, s->share, &lanes[i], give, &l);
+		sl_broker_late(s->memory->umem, s->share, &lanes[i], give_packet, &l);
 	if (l.given)
 		sl_debug("sluiced",
 			 "lease %u: %u packets came too late for it: they are the "

@@ -54,7 +54,7 @@ void sl_linger_begin(struct sl_session *s)
 	}
 }
 
-static void end(struct lingerer *l)
+static void end_linger(struct lingerer *l)
 {
 	sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_DEL, l->pidfd, NULL);
 	sl_sys_close(l->pidfd);
@@ -70,14 +70,14 @@ void sl_linger_end(int pid)
 {
 	for (struct lingerer *l = lingers; l < lingers + LINGERS; l++)
 		if (l->pid && (!pid || l->pid == pid))
-			end(l);
+			end_linger(l);
 }
 
 void sl_linger_tick(void)
 {
 	for (struct lingerer *l = lingers; l < lingers + LINGERS; l++)
 		if (l->pid && (sluiced.draining || sl_now_ns() > l->end_ns || sl_is_dead(l->pidfd)))
-			end(l);
+			end_linger(l);
 }
 
 uint32_t sl_linger_users(uint32_t ifindex, uint32_t umem)

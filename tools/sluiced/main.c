@@ -269,7 +269,7 @@ static bool listens_already(void)
 /* The loop --------------------------------------------------------------------------------------
  */
 
-static int watch(int fd, uint64_t tag)
+static int watch_fd(int fd, uint64_t tag)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.u64 = tag};
 
@@ -288,8 +288,8 @@ static int open_loop(void)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	sluiced.epfd = epoll_create1(EPOLL_CLOEXEC);
-	if (signal_fd < 0 || sluiced.epfd < 0 || watch(sluiced.listen_fd, SL_TAG_LISTEN) ||
-	    watch(signal_fd, SL_TAG_SIGNAL) || watch(sl_net_fd(), SL_TAG_NET))
+	if (signal_fd < 0 || sluiced.epfd < 0 || watch_fd(sluiced.listen_fd, SL_TAG_LISTEN) ||
+	    watch_fd(signal_fd, SL_TAG_SIGNAL) || watch_fd(sl_net_fd(), SL_TAG_NET))
 		return -ENOMEM;
 	return 0;
 }
@@ -349,7 +349,7 @@ static bool is_needed(void)
 }
 
 /* Programs look once a second whether their device is still steered (sl_on_port_alive()). */
-static bool is_over(void)
+static bool is_grace_over(void)
 {
 	if (stepping_down && !sl_keep_is_missing())
 		return true;
@@ -380,7 +380,7 @@ static void loop(void)
 	uint64_t checked_ns = sl_now_ns();
 	bool more = false, trials = false;
 
-	while (!is_over()) {
+	while (!is_grace_over()) {
 		int n, wait_ms = wait_limit(more, trials);
 
 		sl_watchdog_rest();
@@ -455,7 +455,7 @@ static int parse_args(int argc, char **argv)
 	return 2;
 }
 
-static int start(void)
+static int start_daemon(void)
 {
 	struct rlimit files;
 	int err, found;
@@ -489,7 +489,7 @@ int main(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	err = start();
+	err = start_daemon();
 	if (err) {
 		sl_err("sluiced", "cannot start: %s", sl_strerror(err));
 		return err == -EPROTO ? EXIT_OTHER_VERSION : 1;

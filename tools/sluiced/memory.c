@@ -128,7 +128,7 @@ struct search {
 };
 
 /* (Whether they offer XDP and queues shows when they are opened.) */
-static bool look(const struct sl_link *link, void *arg)
+static bool look_at_link(const struct sl_link *link, void *arg)
 {
 	struct search *a = arg;
 
@@ -147,7 +147,7 @@ static bool is_shut_out(const struct sl_session *s, const char **why)
 {
 	struct search a = {.session = s};
 
-	sl_link_for_each(look, &a);
+	sl_link_for_each(look_at_link, &a);
 	return !a.found && a.anothers && sl_memory_is_anothers(s, a.anothers, why);
 }
 

@@ -42,7 +42,7 @@ static char *next_word(struct words *w)
 	return word;
 }
 
-static bool wrong(struct words *w, const char *expected, const char *found)
+static bool wrong_word(struct words *w, const char *expected, const char *found)
 {
 	w->expected = expected;
 	w->found = found ? found : "";
@@ -55,10 +55,10 @@ static bool take_number(struct words *w, uint32_t max, const char *expected, uin
 	unsigned long v;
 
 	if (!word || *word < '0' || *word > '9')
-		return wrong(w, expected, word);
+		return wrong_word(w, expected, word);
 	v = strtoul(word, &end, 10);
 	if (*end || v > max)
-		return wrong(w, expected, word);
+		return wrong_word(w, expected, word);
 	*out = (uint32_t)v;
 	return true;
 }
@@ -72,12 +72,12 @@ static bool take_id(struct words *w, bool group, uint32_t *id)
 	unsigned long v;
 
 	if (!word)
-		return wrong(w, expected, word);
+		return wrong_word(w, expected, word);
 	if (*word < '0' || *word > '9')
-		return w->name(word, group, id) || wrong(w, expected, word);
+		return w->name(word, group, id) || wrong_word(w, expected, word);
 	v = strtoul(word, &end, 10);
 	if (*end || v >= UINT32_MAX)
-		return wrong(w, expected, word);
+		return wrong_word(w, expected, word);
 	*id = (uint32_t)v;
 	return true;
 }
@@ -92,12 +92,12 @@ static bool take_who(struct words *w, struct sl_policy_rule *r)
 		return take_id(w, true, &r->id);
 	}
 	if (!word || strcmp(word, "user"))
-		return wrong(w, "user or group", word);
+		return wrong_word(w, "user or group", word);
 	rest = w->at + strspn(w->at, " \t");
 	if (*rest == '*') {
 		r->who = SL_WHO_ALL;
 		word = next_word(w);
-		return !word[1] || wrong(w, "*, or a user's name", word);
+		return !word[1] || wrong_word(w, "*, or a user's name", word);
 	}
 	r->who = SL_WHO_USER;
 	return take_id(w, false, &r->id);
@@ -108,7 +108,7 @@ static bool take_globs(struct words *w, const char *expected, char out[128])
 	char *word = next_word(w);
 
 	if (!word || strlen(word) >= 128)
-		return wrong(w, expected, word);
+		return wrong_word(w, expected, word);
 	strcpy(out, word);
 	return true;
 }
@@ -118,7 +118,7 @@ static bool take_yes(struct words *w, bool *out)
 	char *word = next_word(w);
 
 	if (!word || (strcmp(word, "yes") && strcmp(word, "no")))
-		return wrong(w, "yes or no", word);
+		return wrong_word(w, "yes or no", word);
 	*out = *word == 'y';
 	return true;
 }
@@ -144,9 +144,9 @@ static bool take_limit(struct words *w, const char *word, struct sl_limits *l)
 				   &l->clients);
 	if (!strcmp(word, "repair"))
 		return take_yes(w, &l->repair);
-	return wrong(w,
-		     "device, join, lanes, flows, frames, clients, repair or the end of the line",
-		     word);
+	return wrong_word(
+		w, "device, join, lanes, flows, frames, clients, repair or the end of the line",
+		word);
 }
 
 static bool take_rule(struct words *w, char *verb, struct sl_policy_rule *r)
@@ -161,7 +161,7 @@ static bool take_rule(struct words *w, char *verb, struct sl_policy_rule *r)
 			   .repair = true},
 	};
 	if (!r->allow && strcmp(verb, "deny"))
-		return wrong(w, "allow, deny or divide", verb);
+		return wrong_word(w, "allow, deny or divide", verb);
 	if (!take_who(w, r))
 		return false;
 	while ((word = next_word(w)))
@@ -180,9 +180,9 @@ static bool take_divide(struct words *w, struct sl_policy_divide *d)
 	    !take_number(w, SL_MAX_PARTS, expected, &d->groups))
 		return false;
 	if (d->groups < 2)
-		return wrong(w, expected, "1");
+		return wrong_word(w, expected, "1");
 	word = next_word(w);
-	return !word || wrong(w, "the end of the line", word);
+	return !word || wrong_word(w, "the end of the line", word);
 }
 
 /* A line that is too long, or has a 0 in it, is cut there, and then most likely wrong. */
@@ -192,7 +192,7 @@ static bool parse_line(const char *text, size_t len, struct sl_policy *p, struct
 	char *verb;
 
 	if (len >= sizeof(line))
-		return wrong(w, "a line of at most 511 characters", "");
+		return wrong_word(w, "a line of at most 511 characters", "");
 	memcpy(line, text, len);
 	line[len] = 0;
 	w->at = line;
@@ -201,12 +201,12 @@ static bool parse_line(const char *text, size_t len, struct sl_policy *p, struct
 		return true;
 	if (!strcmp(verb, "divide")) {
 		if (p->ndivide == SL_DIVIDE_MAX)
-			return wrong(w, "at most 16 lines of that kind", verb);
+			return wrong_word(w, "at most 16 lines of that kind", verb);
 		p->ndivide += take_divide(w, &p->divide[p->ndivide]);
 		return !w->expected;
 	}
 	if (p->n == SL_POLICY_MAX)
-		return wrong(w, "at most 128 lines", verb);
+		return wrong_word(w, "at most 128 lines", verb);
 	if (!take_rule(w, verb, &p->rule[p->n]))
 		return false;
 	p->n++;
@@ -235,7 +235,8 @@ unsigned sl_policy_parse(const char *text, size_t len, struct sl_policy *p, sl_p
 	return bad;
 }
 
-static bool fits(const struct sl_policy_rule *r, uint32_t uid, const uint32_t *gids, unsigned ngids)
+static bool fits_user(const struct sl_policy_rule *r, uint32_t uid, const uint32_t *gids,
+		      unsigned ngids)
 {
 	if (r->who == SL_WHO_ALL)
 		return true;
@@ -251,7 +252,7 @@ const struct sl_policy_rule *sl_policy_find(const struct sl_policy *p, uint32_t 
 					    const uint32_t *gids, unsigned ngids)
 {
 	for (unsigned i = 0; i < p->n; i++)
-		if (fits(&p->rule[i], uid, gids, ngids))
+		if (fits_user(&p->rule[i], uid, gids, ngids))
 			return p->rule[i].allow ? &p->rule[i] : NULL;
 	return NULL;
 }

@@ -6,14 +6,11 @@
 #include <string.h>
 
 #include "base/addr.h"
+#include "base/compat.h"
 #include "base/sys.h"
 #include "ctl/device/broker_int.h"
 #include "deliver.h"
 #include "sluiced.h"
-
-#ifndef SO_NETNS_COOKIE
-#define SO_NETNS_COOKIE 71 /* Linux 5.14 */
-#endif
 
 static int get_int(int fd, int opt)
 {
@@ -137,7 +134,7 @@ struct ends {
 };
 
 /* The ports stand at the same place in UDP and TCP. */
-static bool parse(const uint8_t *p, size_t n, struct ends *e)
+static bool parse_ends(const uint8_t *p, size_t n, struct ends *e)
 {
 	size_t l4 = n && p[0] >> 4 == 4 ? 20 : 40;
 
@@ -182,7 +179,7 @@ int sl_proof_packet(int fd, const uint8_t *packet, size_t bytes, const char **wh
 	struct ends e;
 	int err;
 
-	if (!parse(packet, bytes, &e) || (e.proto != IPPROTO_UDP && e.proto != IPPROTO_TCP) ||
+	if (!parse_ends(packet, bytes, &e) || (e.proto != IPPROTO_UDP && e.proto != IPPROTO_TCP) ||
 	    sl_addr_is_multicast(&e.dst)) {
 		sl_why(why, "that is no packet of TCP or UDP to one host");
 		return -EPERM;

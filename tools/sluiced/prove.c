@@ -72,7 +72,7 @@ static int dump(uint8_t proto, uint8_t family, uint16_t port, uint32_t states,
 	return dumped(fd < 0 ? fd : sl_diag_dump(fd, proto, family, port, states, fn, arg), family);
 }
 
-static int find(const struct sl_diag_flow *f, struct sl_diag_sock *out)
+static int find_socket(const struct sl_diag_flow *f, struct sl_diag_sock *out)
 {
 	int fd = sl_prove_netlink();
 	int err = fd < 0 ? fd : sl_diag_find(fd, f, out);
@@ -239,13 +239,13 @@ static struct sl_diag_flow flow_of(const struct sl_claim_req *req, const struct 
 static int find_owner(const struct sl_diag_flow *f, struct sl_diag_sock *out)
 {
 	struct sl_diag_flow first = *f;
-	int err = find(f, out);
+	int err = find_socket(f, out);
 
 	if (err || f->proto != IPPROTO_TCP || out->inode ||
 	    (out->state != SL_DIAG_SYN_RECV && out->state != SL_DIAG_NEW_SYN_RECV))
 		return err;
 	first.remote_port = 0;
-	return find(&first, out);
+	return find_socket(&first, out);
 }
 
 /* A TCP connection of the library has a socket that is only bound: the kernel finds nothing, or the
@@ -300,7 +300,7 @@ struct look {
 	bool others; /* one that goes before it, of another user */
 };
 
-static void look_at(const struct sl_diag_sock *o, void *arg)
+static void look_at_sock(const struct sl_diag_sock *o, void *arg)
 {
 	struct look *l = arg;
 
@@ -382,7 +382,7 @@ static int prove_endpoint(const struct sl_session *s, int fd, const struct sl_cl
 		return -EPERM;
 	}
 	if (!err)
-		err = for_families(req, tcp ? STATE(SL_DIAG_LISTEN) : ANY_STATE, look_at, &l);
+		err = for_families(req, tcp ? STATE(SL_DIAG_LISTEN) : ANY_STATE, look_at_sock, &l);
 	if (!err && tcp && !l.others)
 		err = look_at_conns(req->key.local_port, &l);
 	if (err) {
@@ -446,7 +446,7 @@ int sl_prove_packet(int fd, const struct sl_diag_flow *packet, const char **why)
 
 	f.ifindex = p.own.ifindex;
 	if (!err)
-		err = find(&f, &found);
+		err = find_socket(&f, &found);
 	if (err && err != -ENOENT)
 		return err;
 	if (!err && found.cookie == p.own.cookie)

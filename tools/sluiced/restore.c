@@ -53,7 +53,7 @@ static struct sl_flow_key flow_of(const struct sl_tcp_key *k)
 	return key;
 }
 
-static bool is_of(const struct sl_flow_key *claimed, const struct sl_flow_key *flow)
+static bool is_claim_of(const struct sl_flow_key *claimed, const struct sl_flow_key *flow)
 {
 	struct sl_addr end = sl_addr_of(claimed->local);
 	bool at_end = !memcmp(claimed->local, flow->local, sizeof(flow->local));
@@ -71,7 +71,7 @@ static bool is_sessions(const struct sl_session *s, const struct sl_flow_key *fl
 {
 	for (uint32_t i = 0; i < s->held.max; i++)
 		if (s->held.slot[i].used && !(s->held.slot[i].req.claim.flags & SL_CLAIM_PASS) &&
-		    is_of(&s->held.slot[i].req.key, flow))
+		    is_claim_of(&s->held.slot[i].req.key, flow))
 			return true;
 	return false;
 }
@@ -255,7 +255,7 @@ static int send_syn(struct sl_restore *x, const struct sl_lease_restore *q, int 
 	return err ? err : sl_repair_syn(x->fd, &x->r.key, x->r.scope_id, &syn, data);
 }
 
-static int make(struct sl_restore *x, const struct sl_lease_restore *q, int file)
+static int make_socket(struct sl_restore *x, const struct sl_lease_restore *q, int file)
 {
 	struct file f = {.fd = file, .rcvq = x->r.rcvq};
 	const struct sl_repair_source src = {
@@ -269,8 +269,8 @@ static int make(struct sl_restore *x, const struct sl_lease_restore *q, int file
 	return sl_repair_begin(x->fd, &x->r, &src, &x->saved);
 }
 
-static int check(const struct sl_session *s, const struct sl_lease_restore *q, const int fd[2],
-		 struct sl_tcp_repair *r, const char **why)
+static int check_request(const struct sl_session *s, const struct sl_lease_restore *q,
+			 const int fd[2], struct sl_tcp_repair *r, const char **why)
 {
 	bool syn = q->how == SL_LEASE_SYN;
 	struct sl_flow_key key;
@@ -314,7 +314,7 @@ int sl_on_restore(struct sl_session *s, struct sl_lease_msg *m, const char **why
 	x = calloc(1, sizeof(*x));
 	if (!x)
 		return -ENOMEM;
-	err = check(s, &q, m->fd, &x->r, why);
+	err = check_request(s, &q, m->fd, &x->r, why);
 	if (!err)
 		err = x->fd = new_socket(s, m->fd[0], why);
 	if (err < 0) {
@@ -323,7 +323,7 @@ int sl_on_restore(struct sl_session *s, struct sl_lease_msg *m, const char **why
 	}
 	x->key = flow_of(&x->r.key);
 	s->restore = x;
-	err = make(x, &q, m->fd[1]);
+	err = make_socket(x, &q, m->fd[1]);
 	if (err)
 		sl_restore_drop(s);
 	return err;

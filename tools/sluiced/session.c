@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/closer.h"
+#include "base/compat.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/device/broker_int.h"
@@ -18,9 +19,6 @@
 #include "sluiced.h"
 #include "watchdog.h"
 
-#ifndef SO_PEERGROUPS
-#define SO_PEERGROUPS 59 /* Linux 4.13 */
-#endif
 #define REAP_CLAIMS 256           /* a turn of the loop: below a millisecond */
 #define TRIES       3             /* daemons that may die of one request */
 #define LATER_NS    50000000ull   /* a request that has to wait is looked at again after that, */
@@ -46,10 +44,6 @@ static int identify(struct sl_session *s)
 	s->ngids = 1 + (err ? 0 : len / sizeof(s->gid[0]));
 	return 0;
 }
-
-#ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77 /* Linux 6.5 */
-#endif
 
 static void watch_death(const struct sl_session *s)
 {
@@ -369,7 +363,7 @@ static bool postpone(struct sl_session *s)
 }
 
 /* Whether the peer is still to be served. */
-static bool serve(struct sl_session *s, struct sl_lease_msg *m)
+static bool serve_request(struct sl_session *s, struct sl_lease_msg *m)
 {
 	const char *why = NULL;
 	int err;
@@ -487,7 +481,7 @@ void sl_session_readable(struct sl_session *s)
 	if (n > 0)
 		sluiced.requests++;
 	s->seq = m.hdr.seq;
-	good = n > 0 && (!s->again || may_try(s)) && serve(s, &m);
+	good = n > 0 && (!s->again || may_try(s)) && serve_request(s, &m);
 	/* The connection that was read is in repair mode, where close() does not wait. The request
 	 * holds the last reference (take.c): drop it now, so that the connection is gone when the
 	 * client asks for more. */

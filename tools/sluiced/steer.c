@@ -72,8 +72,8 @@ static int put_claim(struct sl_session *s, const struct sl_claim_req *req, bool 
 }
 
 /* The NIC's rule comes first: packets steered here without it would go to the kernel. */
-static int claim(struct sl_session *s, const struct sl_claim_req *req, bool everywhere,
-		 const char **why)
+static int claim_flow(struct sl_session *s, const struct sl_claim_req *req, bool everywhere,
+		      const char **why)
 {
 	const struct sl_held *h = sl_held_find(&s->held, req);
 	uint32_t rule = h ? h->rule : 0, before = rule;
@@ -86,7 +86,7 @@ static int claim(struct sl_session *s, const struct sl_claim_req *req, bool ever
 	return err;
 }
 
-static void unclaim(struct sl_session *s, struct sl_held *h)
+static void unclaim_flow(struct sl_session *s, struct sl_held *h)
 {
 	uint32_t rule = h->rule;
 
@@ -101,7 +101,7 @@ void sl_claim_take_back(struct sl_session *s, const struct sl_claim_req *req)
 	struct sl_held *h = sl_held_find(&s->held, req);
 
 	if (h)
-		unclaim(s, h);
+		unclaim_flow(s, h);
 }
 
 /* From here on the claim is watched, unless it is a flow's. */
@@ -112,7 +112,7 @@ static int claim_proved(struct sl_session *s, const struct sl_claim_req *req,
 	int err = sl_watch_add(s, req, proof);
 
 	if (!err)
-		err = claim(s, req, everywhere, why);
+		err = claim_flow(s, req, everywhere, why);
 	if (!err && !req->key.remote_port)
 		sl_held_find(&s->held, req)->cookie = proof->own.cookie;
 	if (err && !had)
@@ -148,7 +148,7 @@ int sl_on_claim_update(struct sl_session *s, struct sl_lease_msg *m, const char 
 		err = -ENOENT;
 	if (!err && (h->req.claim.flags ^ req.claim.flags) & SL_CLAIM_PASS)
 		err = -EINVAL;
-	return err ? err : claim(s, &req, h->everywhere, why);
+	return err ? err : claim_flow(s, &req, h->everywhere, why);
 }
 
 int sl_on_unclaim(struct sl_session *s, struct sl_lease_msg *m, const char **why)
@@ -160,7 +160,7 @@ int sl_on_unclaim(struct sl_session *s, struct sl_lease_msg *m, const char **why
 	h = err ? NULL : sl_held_find(&s->held, &req);
 	if (!h)
 		return -ENOENT;
-	unclaim(s, h);
+	unclaim_flow(s, h);
 	return 0;
 }
 
@@ -171,7 +171,7 @@ uint32_t sl_claims_drop(struct sl_session *s, uint32_t n)
 	while (n-- && (h = sl_held_any(&s->held))) {
 		struct sl_claim_req req = h->req;
 
-		unclaim(s, h);
+		unclaim_flow(s, h);
 		if (req.key.proto != IPPROTO_TCP || !req.key.remote_port ||
 		    req.claim.flags & SL_CLAIM_PASS)
 			continue;
@@ -193,7 +193,7 @@ void sl_claims_drop_udp(struct sl_session *s)
 		for (uint32_t i = 0; i < s->held.max; i++)
 			while (s->held.slot[i].used &&
 			       s->held.slot[i].req.key.proto == IPPROTO_UDP) {
-				unclaim(s, &s->held.slot[i]);
+				unclaim_flow(s, &s->held.slot[i]);
 				found = true;
 			}
 	} while (found);

@@ -77,7 +77,7 @@ static int references(int fd)
 	return n;
 }
 
-static int check(const struct sl_session *s, int fd, const char **why)
+static int check_request(const struct sl_session *s, int fd, const char **why)
 {
 	int n, err = s->limits.repair ? sl_proof_tcp(fd, why) : -EPERM;
 
@@ -90,7 +90,7 @@ static int check(const struct sl_session *s, int fd, const char **why)
 }
 
 /* Returns the memfd, or -errno: the socket is unchanged. */
-static int take(int fd, struct sl_lease_conn *conn)
+static int take_image(int fd, struct sl_lease_conn *conn)
 {
 	struct sl_repair_taken t;
 	int file, err = sl_embedded_drop_packets(fd, true);
@@ -109,10 +109,10 @@ static int take(int fd, struct sl_lease_conn *conn)
 
 int sl_on_take(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {
-	int fd = m->fd[0], file, err = check(s, fd, why);
+	int fd = m->fd[0], file, err = check_request(s, fd, why);
 
 	m->body.take_ok = (struct sl_lease_take_ok){0};
-	file = err ? err : take(fd, &m->body.take_ok.conn);
+	file = err ? err : take_image(fd, &m->body.take_ok.conn);
 	m->body.take_ok.err = sl_min(file, 0);
 	if (file < 0)
 		file = sl_fd_dup(fd);

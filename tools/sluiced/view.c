@@ -22,7 +22,7 @@ static struct view {
 	struct sl_rule *rules;
 } views[SL_PORTS_MAX];
 
-static struct view *find(uint32_t ifindex)
+static struct view *find_view(uint32_t ifindex)
 {
 	for (unsigned i = 0; i < SL_PORTS_MAX; i++)
 		if (views[i].ifindex == ifindex)
@@ -30,7 +30,7 @@ static struct view *find(uint32_t ifindex)
 	return NULL;
 }
 
-static void drop(struct view *v)
+static void drop_view(struct view *v)
 {
 	munmap(v->rules, VIEW_BYTES);
 	sl_sys_close(v->memfd);
@@ -46,7 +46,7 @@ static int map_view(struct view *v)
 
 /* The next daemon writes it, too, so it is not sealed against writing: who has it got it by a
  * descriptor for reading, and may not open it for more. */
-static int make(struct view *v, uint32_t ifindex)
+static int make_view(struct view *v, uint32_t ifindex)
 {
 	int err = 0;
 
@@ -78,7 +78,7 @@ void sl_views_keep(void)
 
 int sl_view_adopt(uint32_t ifindex, int memfd)
 {
-	struct view *v = find(0);
+	struct view *v = find_view(0);
 	int err = -ENOSPC;
 
 	if (v) {
@@ -109,14 +109,14 @@ static void sync_view(struct view *v, const struct sl_device *d)
 int sl_view_get(uint32_t ifindex)
 {
 	const struct sl_device *d = sl_device_find(ifindex);
-	struct view *v = find(ifindex);
+	struct view *v = find_view(ifindex);
 	int err = 0;
 
 	if (!d)
 		return -ENODEV;
 	if (!v) {
-		v = find(0);
-		err = v ? make(v, ifindex) : -ENOSPC;
+		v = find_view(0);
+		err = v ? make_view(v, ifindex) : -ENOSPC;
 	}
 	if (err)
 		return err;
@@ -135,6 +135,6 @@ void sl_views_sync(void)
 		if (d)
 			sync_view(&views[i], d);
 		else
-			drop(&views[i]);
+			drop_view(&views[i]);
 	}
 }

@@ -47,8 +47,8 @@ static struct watched **bucket_of(uint16_t port)
 	return &bucket[port & (BUCKETS - 1)];
 }
 
-static bool is_same(const struct watched *w, const struct sl_session *s,
-		    const struct sl_claim_req *req)
+static bool is_watched_claim(const struct watched *w, const struct sl_session *s,
+			     const struct sl_claim_req *req)
 {
 	return w->session == s && w->req.ifindex == req->ifindex &&
 	       w->req.claim.slot == req->claim.slot &&
@@ -85,7 +85,7 @@ void sl_watch_del(const struct sl_session *s, const struct sl_claim_req *req)
 	for (struct watched **at = bucket_of(req->key.local_port); *at; at = &(*at)->next) {
 		struct watched *w = *at;
 
-		if (!is_same(w, s, req))
+		if (!is_watched_claim(w, s, req))
 			continue;
 		*at = w->next;
 		free(w);
@@ -128,7 +128,7 @@ static void compare(struct watched *w, const struct sl_diag_sock *o)
 	}
 }
 
-static void look_at(const struct sl_diag_sock *o, void *arg)
+static void look_at_sock(const struct sl_diag_sock *o, void *arg)
 {
 	uint8_t proto = *(const uint8_t *)arg;
 
@@ -149,7 +149,7 @@ static bool any_of(uint8_t proto)
 /* A kernel without IPv6 has none of these. */
 static int read_ipv6(int fd, uint8_t proto, uint32_t states)
 {
-	int err = sl_diag_dump(fd, proto, AF_INET6, 0, states, look_at, &proto);
+	int err = sl_diag_dump(fd, proto, AF_INET6, 0, states, look_at_sock, &proto);
 
 	return err == -ENOENT ? 0 : err;
 }
@@ -164,7 +164,7 @@ static int read_all(uint8_t proto)
 	fd = sl_prove_netlink();
 	if (fd < 0)
 		return fd;
-	err = sl_diag_dump(fd, proto, AF_INET, 0, states, look_at, &proto);
+	err = sl_diag_dump(fd, proto, AF_INET, 0, states, look_at_sock, &proto);
 	if (!err)
 		err = read_ipv6(fd, proto, states);
 	if (err)
@@ -185,7 +185,7 @@ static bool is_true(struct watched *w, uint64_t now_ns)
 	return w->req.key.proto == IPPROTO_TCP && !w->seen && now_ns - w->since_ns < LISTENS_NS;
 }
 
-static void take_back(struct watched *w)
+static void take_claim_back(struct watched *w)
 {
 	struct sl_session *s = w->session;
 	struct sl_claim_req req = w->req;
@@ -202,7 +202,7 @@ static void take_back(struct watched *w)
 	sl_claim_take_back(s, &req);
 }
 
-static void begin(void)
+static void begin_look(void)
 {
 	for (unsigned i = 0; i < BUCKETS; i++)
 		for (struct watched *w = bucket[i]; w; w = w->next) {
@@ -211,7 +211,7 @@ static void begin(void)
 		}
 }
 
-static void judge(void)
+static void judge_all(void)
 {
 	uint64_t now_ns = sl_now_ns();
 	struct watched *next;
@@ -220,7 +220,7 @@ static void judge(void)
 		for (struct watched *w = bucket[i]; w; w = next) {
 			next = w->next;
 			if (!w->session->leaving && !is_true(w, now_ns))
-				take_back(w);
+				take_claim_back(w);
 		}
 }
 
@@ -230,9 +230,9 @@ void sl_watch_tick(void)
 
 	if (!nwatched || from_ns < next_ns)
 		return;
-	begin();
+	begin_look();
 	if (!read_all(IPPROTO_UDP) && !read_all(IPPROTO_TCP))
-		judge();
+		judge_all();
 	took_ns = sl_now_ns() - from_ns;
 	next_ns = from_ns + sl_max(SL_WATCH_MS * 1000000ull - 1000000ull, SHARE * took_ns);
 }

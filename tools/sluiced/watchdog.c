@@ -47,7 +47,7 @@ void sl_watchdog_serves(const struct sl_session *s, uint32_t request)
 	sl_store(&uid, s->cred.uid);
 }
 
-static void end(void)
+static void end_daemon(void)
 {
 	if (sl_load(&op))
 		sl_err("sluiced",
@@ -62,7 +62,7 @@ static void end(void)
 }
 
 /* Looks are counted, not seconds: after a pause of the whole machine the loop has time again. */
-static void *look(void *arg)
+static void *watch_loop(void *arg)
 {
 	const struct timespec pause = {.tv_sec = LOOK_NS / 1000000000};
 	uint32_t seen = 0;
@@ -76,7 +76,7 @@ static void *look(void *arg)
 		same = now & 1 && now == seen ? same + 1 : 0;
 		seen = now;
 		if (same >= limit)
-			end();
+			end_daemon();
 		if (tell && ++told >= tell && same < limit / 2 + 1) {
 			sl_notify("WATCHDOG=1");
 			told = 0;
@@ -106,7 +106,7 @@ void sl_watchdog_start(unsigned seconds)
 	tell = tell_after();
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, NULL, look, NULL);
+	err = pthread_create(&thread, NULL, watch_loop, NULL);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err)
 		sl_warn("sluiced", "nothing watches the loop: %s", sl_strerror(-err));
