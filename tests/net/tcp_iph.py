@@ -62,7 +62,7 @@ def kind(flags):
 
 
 def offer(tcp):
-    """Of a SYN or SYN-ACK: MSS, window scale, window."""
+    """MSS, window scale and window of a SYN or SYN-ACK."""
     opts, found = tcp[20:(tcp[12] >> 4) * 4], {}
     while opts and opts[0]:
         n = 1 if opts[0] == 1 else opts[1]
@@ -72,7 +72,7 @@ def offer(tcp):
 
 
 def parse(p):
-    """Of a frame with TCP: both ports, flow label, kind, TOS, TTL, DF and what is offered."""
+    """Both ports, flow label, kind, TOS, TTL, DF and offered options of a TCP frame."""
     ether = struct.unpack_from("!H", p, 12)[0]
     if ether == 0x800 and p[23] == 6:
         l4, label, tos, ttl, df = 14 + (p[14] & 15) * 4, 0, p[15], p[22], p[20] >> 6
@@ -91,7 +91,7 @@ class Eye:
         self.s.setblocking(False)
 
     def seen(self, port):
-        """Of all frames since the last time that came from or for that port of the subject's."""
+        """Describes the frames captured since the last call that came from or went to that port of the subject."""
         got, labels = set(), set()
         while True:
             try:

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Workers of one listener that are killed while connections wait for them.
 
-  tcp_killed.py queue OWN PORT DEFER one worker, which is killed, with all who wait; the next answers them
-  tcp_killed.py wait PEER PORT PID   these: what each is told
+  tcp_killed.py queue OWN PORT DEFER one worker, which is killed while connections wait in it; the next worker answers
+  them
+  tcp_killed.py wait PEER PORT PID   the connections that wait: prints what each is answered
   tcp_killed.py shake PEER PORT PID NETNS DEVICE
-                                     of a listener with TCP_DEFER_ACCEPT: these have shaken hands and said nothing
-                                     yet; and one has not heard the answer, which NETNS sends to nobody
+                                     of a listener with TCP_DEFER_ACCEPT: clients that have finished the handshake and
+                                     sent no data yet; and one that has not got the SYN-ACK, which NETNS drops
   tcp_killed.py storm OWN PORT DIR   workers, one of which is killed again and again
   tcp_killed.py clients PEER PORT DIR SECONDS
-                                     who is reset must have been accepted by one of the dead
+                                     a connection that is reset must have been accepted by a worker that died
 
-A worker says in DIR/accepted whom it has accepted, and in a byte of DIR/busy that it is about to: so at most
-one of its clients is not in the list when it is killed."""
+A worker writes each connection that it has accepted into DIR/accepted, and marks in a byte of DIR/busy that it is
+about to: so at most one of its clients is not in the list when it is killed."""
 import errno
 import fcntl
 import mmap
@@ -73,7 +74,7 @@ def request(kind, i):
 
 
 def serve(c):
-    """Answers what it was sent, and what sort of a socket it has."""
+    """Sends back what came, and whether the socket is offloaded."""
     c.setblocking(True)
     c.settimeout(20)
     head = take(c, 5)
@@ -100,7 +101,7 @@ def queue_worker(s, first):
         except BlockingIOError:
             continue
         if first:
-            take(c, 1)  # from here on it has no time
+            take(c, 1)  # from here on the worker is busy
             c.sendall(b"+")
             time.sleep(60)
         serve(c)
@@ -143,13 +144,14 @@ def wait(peer, port, pid):
     for kind, i, c in conns:
         select.select([], [c], [], 20)
         c.settimeout(20)
-        # (The late says the rest after the death.)
+        # (The client that is late sends the rest after the death.)
         c.sendall(request(kind, i)[: 3 if kind == "late" else None])
         if kind == "closed":
             c.shutdown(socket.SHUT_WR)
     while not all_arrived(conns):
         time.sleep(0.001)
-    # A worker that accepts nobody for long gives all to others by itself: not while it is killed.
+    # A worker that accepts no connection for long gives all that wait to others by itself; this must not happen
+    # before it is killed.
     print("all wait after %.3f s" % (time.monotonic() - start), file=sys.stderr)
     if time.monotonic() - start > 0.12:
         time.sleep(1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_ktls.py OWN PEER FAR: a connection speaks in the clear first, then both ends leave records and
-ciphers to the kernel (Documentation/networking/tls.rst)."""
+"""tcp_ktls.py OWN PEER FAR: a connection is in clear text first, then both ends leave records and encryption to the
+kernel (Documentation/networking/tls.rst)."""
 from tcplib import *
 
 own, peer, far = start()
@@ -8,7 +8,7 @@ own, peer, far = start()
 for name, s, f in both_ways(own, peer, far, 7000):
     say(name)
     say("in the clear:", s.send(b"STARTTLS\n"), f.take(9), f.send(b"go\n"), take(s, 3))
-    s.send(b"before")  # on its way, or waiting there, when the connection changes hands
+    s.send(b"before")  # bytes under way, or unread, when the connection becomes the kernel's
     f.send(b"and before")
     say("no such protocol:", attempt(s.setsockopt, TCP, 31, b"no-such-one"))
     say("keys:", f.take(6), take(s, 10), ktls(s, 1, 2), f.ktls(2, 1))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """tcp_leader.py server OWN PORT | client PEER PORT: a thread for each connection, two in epoll_wait and two in
-recv. One is kept busy by its client, then holds still until another is told to release it: the others
-must be served meanwhile, whoever took their packets until then."""
+recv. One is kept busy by its client, then holds still until another is told to release it: the others must be served
+meanwhile, whichever thread took their packets before."""
 from tcplib import *
 
 faulthandler.cancel_dump_traceback_later()

@@ -10,7 +10,7 @@ SO_BINDTODEVICE, SO_BINDTOIFINDEX, SO_PEEK_OFF = 25, 62, 42
 
 
 def name(addr, devices):
-    """An address without the port; its scope as a number of the devices."""
+    """An address without its port; the scope as the index of the device in the argument list."""
     scope = addr[3] and devices.index(addr[3]) + 1
     return addr[0].split("%")[0], scope
 
@@ -25,7 +25,7 @@ def talk(s, addr, devices):
         if data == b"names":
             s.send(repr((name(addr, devices), seen(s, devices))).encode())
         elif data == b"kernel":
-            s.setsockopt(socket.SOL_SOCKET, SO_PEEK_OFF, 0)  # makes it the kernel's
+            s.setsockopt(socket.SOL_SOCKET, SO_PEEK_OFF, 0)  # (an option that hands the socket to the kernel)
             s.setsockopt(socket.SOL_SOCKET, SO_PEEK_OFF, -1)
             s.send(b"is" + bytes(5000))
         else:

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A remote host holds packet memory with many connections, and an honest client works beside.
+"""A remote host occupies packet memory by many connections while an honest client works.
 
-    tcp_memory.py serve ADDRESS PORT    'e' echoes, 's' sends STREAM bytes, what else: says nothing
+    tcp_memory.py serve ADDRESS PORT    after 'e' it echoes, after 's' it sends STREAM bytes, after any other byte
+    nothing
     tcp_memory.py attack DEVICE GHOST GHOST_MAC SUBJECT SUBJECT_MAC KIND CONNS
 
 KIND  tiny: 16 pieces of a byte beyond holes on each connection; full: 16 segments beyond a hole;
-      unsent: segments of 48 bytes, a download asked for, a window of zero; unread: what nobody reads"""
+      unsent: segments of 48 bytes, a download asked for, a window of zero; unread: bytes that the server does not
+      read"""
 import os
 import resource
 import select

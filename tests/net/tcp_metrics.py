@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_metrics.py OWN PEER FAR: what comes of a route's metrics, of connections to the peer and from it."""
+"""tcp_metrics.py OWN PEER FAR: the effect of a route's metrics on connections to the peer and from it."""
 from tcplib import *
 
 own, peer, far = start()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_moments.py OWN PEER FAR SILENT: a connection with bytes in all its queues is used on by another
-process, another program, another number, or under an option that only the kernel knows. Nobody
-answers at SILENT.
+"""tcp_moments.py OWN PEER FAR SILENT: a connection with bytes in all its queues goes on in another process, in
+another program, at another descriptor number, or with an option that only the kernel knows. No host answers at
+SILENT.
 
 As `tcp_moments.py heir FD UNREAD TOTAL HOW` it is that other program."""
 import subprocess
@@ -12,7 +12,7 @@ UNREAD, UNSEEN, TOTAL = 30000, 20000, 150000
 
 
 def heir(s, unread, total, how):
-    """What whoever has the connection now does with it."""
+    """The work of the process that has the connection now."""
     if how == "names":
         say("  names", s.getsockname()[0], attempt(lambda: s.getpeername()[0]), so_error(s))
     say("  unread", drain(s, 3, unread))
@@ -25,7 +25,7 @@ def heir(s, unread, total, how):
 
 if sys.argv[1] == "heir":
     what = sys.argv[2]
-    if what.startswith("@"):  # by SCM_RIGHTS, from that socket
+    if what.startswith("@"):  # the descriptor comes by SCM_RIGHTS, from that socket
         u = socket.socket(socket.AF_UNIX)
         u.connect(what[1:])
         fds = socket.recv_fds(u, 1, 1)[1]
@@ -79,7 +79,7 @@ def connection(by_accept):
 
 
 def loaded(by_accept):
-    """A connection with bytes unread here, and bytes unread there."""
+    """A connection with unread bytes at both ends."""
     s, f = connection(by_accept)
     theirs = far.later(f, "swap", 2, 1, 60000)
     swap(s, 1, 2, 60000)
@@ -91,7 +91,7 @@ def loaded(by_accept):
 
 
 def far_goes_on(f):
-    """The far end of what heir() does, in a thread there."""
+    """Starts the far end of heir(), in a thread of the far host."""
     return far.later(f, "other_end", UNSEEN, TOTAL)
 
 
@@ -178,7 +178,7 @@ def here(s):
 
 
 def dup2_over(s):
-    """Over another connection of ours, then the first number goes."""
+    """dup2() onto the number of another connection, then the first number is closed."""
     other, f = connection(False)
     os.dup2(s.fileno(), other.fileno())
     s.close()
@@ -194,7 +194,7 @@ def dup_low(s):
 
 
 def option(s):
-    """IP_MINTTL, IPV6_MINHOPCOUNT: nothing in user space looks at it."""
+    """Sets IP_MINTTL or IPV6_MINHOPCOUNT, which are not done in user space."""
     if is6(peer):
         s.setsockopt(socket.IPPROTO_IPV6, 73, 1)
     else:
@@ -231,7 +231,7 @@ for i, way in enumerate(WAYS):
     s.close()
     say("  far", going())
 
-# This program becomes another, with one connection kept and one closed by that.
+# This program becomes another by execve, which keeps one connection and closes one.
 p = subprocess.Popen([sys.executable, sys.argv[0], "self", own, peer, "7000", "1"])
 f, _ = listener.accept()
 g, _ = listener.accept()
@@ -243,7 +243,7 @@ status = p.wait()
 say("  what was closed came whole", far.call("drain", g, 7, 300000), far.call("to_end", g))
 say("  far", going(), status)
 
-# Over already: both FINs have passed, or a reset has come, and the rest is read by a child.
+# Connections that have ended: both FINs have passed, or a reset has come, and a child reads the rest.
 for how in ("ended", "reset"):
     for way in (fork_exec, fork_use, spawn_vfork, rights_plain):
         s, f = connection(way is spawn_vfork)
@@ -266,7 +266,7 @@ for how in ("ended", "reset"):
         TOTAL = keep
         s.close()
 
-# Still connecting: to a peer that answers, and to one that does not.
+# Connections that are still connecting: to a peer that answers, and to one that does not.
 s = tcp(six=is6(peer))
 s.setblocking(False)
 say("connecting", raw_connect(s, peer, 7000))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_oob.py OWN PEER FAR: urgent data as Linux has them."""
+"""tcp_oob.py OWN PEER FAR: urgent data as Linux implements them."""
 from tcplib import *
 
 own, peer, far = start()
@@ -113,7 +113,7 @@ for end in ("close_reset", "close"):
         so_error(s), attempt(s.recv, 1, OOB))
     s.close()
 
-# Asleep until it comes; exceptions of select.
+# A thread sleeps in select() until the urgent byte is reported as an exception.
 s, f = pair(own, peer, far, 7002)
 for what in SLEEPERS:
     t = threading.Timer(0.1, f.send, [b"!", OOB])

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_options.py OWN PEER FAR: options of a TCP socket: what is set can be read, before the connection,
-in it, and in what a listener accepts; what is wrong is refused as by the kernel."""
+"""tcp_options.py OWN PEER FAR: options of a TCP socket: a value that was set can be read, before the connection, in
+it, and in connections that a listener accepts; wrong values are refused as by the kernel."""
 from tcplib import *
 
 own, peer, far = start()
@@ -115,7 +115,7 @@ class Info:
 
 
 def info(s):
-    """What of TCP_INFO is the same in any good run."""
+    """Fields of TCP_INFO that are the same in each good run."""
     i = Info(s)
     say("   TCP_INFO", i.size, "options", i.options & 7, *i.these(
         "state retransmits probes backoff wscale snd_mss rcv_mss advmss pmtu unacked sacked lost retrans fackets "
@@ -203,7 +203,7 @@ say("set before, read after", s.getsockopt(TCP, socket.TCP_MAXSEG), f.getsockopt
 s.close()
 
 
-# A congestion control that the kernel may have and Sluice has not.
+# A congestion control that the kernel may have, and Sluice does not.
 def congestion(s):
     attempt(s.setsockopt, TCP, socket.TCP_CONGESTION, b"bbr")
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_pacing.py OWN PEER FAR: what a connection sends by SO_MAX_PACING_RATE, set before, at the
-beginning or on the way. The bounds are wide: this machine may have other things to do."""
+"""tcp_pacing.py OWN PEER FAR: the rate of a connection with SO_MAX_PACING_RATE, set before it, at its beginning or
+later. The bounds are wide, since the machine may have other work."""
 from tcplib import *
 
 own, peer, far = start()
@@ -9,7 +9,7 @@ NEVER = struct.pack("Q", 2**64 - 1)
 
 
 def took(s, f, n, during=lambda: None):
-    """Seconds for n bytes, to the last one's arrival."""
+    """Seconds until the last of n bytes has arrived."""
     done = far.later(f, "drain", 1, n)
     begin = time.monotonic()
     sent = 0
@@ -24,7 +24,8 @@ def took(s, f, n, during=lambda: None):
 
 def held(name, n, rate, s, f, **how):
     seconds, right = took(s, f, n, **how)
-    # The first segments, which the kernel does not pace, and what a late timer may catch up are on top.
+    # The bound allows for the first segments, which the kernel does not pace, and for those that a late timer catches
+    # up.
     say(name, right, "not faster:", (n - 60000) / seconds < 1.1 * rate, "nor much slower:", n / seconds > 0.3 * rate)
 
 
@@ -43,7 +44,7 @@ for rate in (125000, 1250000):  # 1 and 10 Mbit/s
     say("   free again:", right, 4 * rate / seconds > 2 * rate)
     s.close()
     f.close()
-# The listener's is its children's.
+# Connections inherit the rate of their listener.
 s, f = accepted(own, peer, far, 7002, lambda ls: ls.setsockopt(SOL, RATE, 1250000))
 say("child:", s.getsockopt(SOL, RATE))
 held("   of a listener:", 1250000, 1250000, s, f)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_poll.py OWN PEER FAR SILENT: what poll, epoll and select say of a TCP socket in each state, to
-the bit."""
+"""tcp_poll.py OWN PEER FAR SILENT: what poll, epoll and select report of a TCP socket in each state, bit by bit."""
 from tcplib import *
 
 own, peer, far = start()
@@ -24,7 +23,7 @@ def epolled(s, want=EPOLL_ALL):
 
 
 def look(what, s, want=None):
-    """All three; they must agree after having settled."""
+    """Asks poll, epoll and select; they must agree after some time."""
     if want:
         settles(s, want)
     say(f"{what}:", polled(s), "=" if epolled(s) == polled(s) else epolled(s), selected(s))
@@ -175,7 +174,7 @@ ep.close()
 
 # Edges.
 def edge(ep, seconds=0.1):
-    """The next events, or none; what comes spuriously twice at once is one."""
+    """The next events, or none; the same event twice at once counts as one."""
     got = ep.poll(seconds)
     return bits(got[0][1]) if got else "0"
 

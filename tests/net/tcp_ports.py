@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_ports.py OWN PEER FAR: more connections one after the other than a range of ports would bear if
-ports were picked at random: each leaves a TIME_WAIT behind that nobody may run into."""
+"""tcp_ports.py OWN PEER FAR: makes more connections, one after the other, than a range of ports would allow if ports
+were picked at random: each leaves a TIME_WAIT behind, whose port must not be picked again."""
 from tcplib import *
 
 own, peer, far = start()

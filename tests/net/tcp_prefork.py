@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """tcp_prefork.py server ADDRESS PORT WORKERS [PATH HOW]: a listener that blocks, and forked workers that block in
-accept() and serve one connection at a time, as Apache's do: what comes goes back, and to "who" their PID. A dead
-worker is replaced. With PATH they begin to accept when that file is there; before, at PATH.wait, the parent does HOW:
+accept() and serve one connection at a time, as Apache's do: they echo, and answer "who" with their PID. A dead worker
+is replaced. With PATH they begin to accept when that file exists; before that, when PATH.wait exists, the parent does
+HOW:
 stay, close (the listener), exit, exec.
-tcp_prefork.py client ADDRESS PORT WORKERS: connections go to whom they would go in the kernel: to one who is free, else
-they wait for the first who is.
-tcp_prefork.py late ADDRESS PORT WORKERS PATH: connections that came before anybody accepted are served."""
+tcp_prefork.py client ADDRESS PORT WORKERS: connections go to the same workers as in the kernel: to one that is free,
+or else to the first that becomes free.
+tcp_prefork.py late ADDRESS PORT WORKERS PATH: connections that came before any worker accepted are served."""
 import ctypes
 import os
 import random
@@ -159,7 +160,7 @@ def client(to, n):
         assert c.pid == free.pid
         close(c)
     print("who is free serves all")
-    # (At once: what it said last is not acknowledged yet.)
+    # (At once: its last bytes are not acknowledged yet.)
     for _ in range(5):
         dead = conns.pop(0)
         dead.who()

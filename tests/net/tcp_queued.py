@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_queued.py server OWN PORT FILE HOW | storm OWN PORT | client PEER PORT | connect PEER PORT FILE: a server
-that lets connections wait in its queue until the file is there, and clients that wait there with bytes sent.
-Then the listener is to be another process's, too (HOW: spawn, fork, pass), or is not (rule). A server that
-never has an empty queue, and clients that connect until the file is there."""
+"""tcp_queued.py server OWN PORT FILE HOW | storm OWN PORT | client PEER PORT | connect PEER PORT FILE: a server that
+leaves connections in its queue until the file exists, and clients that wait there after they have sent bytes. Then
+another process gets the listener, too (HOW: spawn, fork, pass), or it does not (rule). A server that
+never has an empty queue, and clients that connect until the file exists."""
 import subprocess
 import threading
 
@@ -21,7 +21,7 @@ def serve(ls, pause=0.0):
 
 
 def share(ls, how):
-    """Another process has the listener, too, when this returns."""
+    """Gives the listener to another process, too; returns when that has it."""
     if how == "spawn":
         subprocess.run(["true"], pass_fds=[ls.fileno()], check=True)
     elif how == "fork":

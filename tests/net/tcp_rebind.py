@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """tcp_rebind.py serve|connect ADDRESS PORT HOW: a server of one connection, and its client, which ends
-first. HOW has e: every message is answered; c: sockets are closed before the end of the program."""
+first. HOW contains e: the server answers every message; c: sockets are closed before the end of the program."""
 import socket
 import sys
 

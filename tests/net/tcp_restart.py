@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A first connection: FILE.began when it begins, FILE.over says what has become of it.
+"""A first connection: makes the file FILE.began when it begins; FILE.over gets the result.
 
 tcp_restart.py ADDRESS PORT blocking|nonblocking FILE
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """tcp_segments.py DEVICE GHOST GHOST_MAC SUBJECT SUBJECT_MAC FAR [SCRIPT...]: what a real process sends
 for each segment, written as in packetdrill. Runs on host a; the subject is a socket on host b, driven at
-FAR. The scripts are proved by the kernel, which must pass each of them."""
+FAR. The kernel's TCP must pass each script, too, which checks the scripts."""
 import sys
 
 import seg_close

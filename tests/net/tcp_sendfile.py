@@ -33,7 +33,7 @@ def backwards(s, f, r, w):
     t.start()
     say("sendfile waits", os.sendfile(w, s.fileno(), None, 100), os.read(r, 10))
     t.join()
-    # A pipe with something in it: what fits moves, and no call waits for a reader.
+    # A pipe that is not empty: as many bytes as fit move, and no call waits for a reader.
     os.write(w, bytes(50000))
     f.send(bytes(100000))
     arrived(s, 20000)

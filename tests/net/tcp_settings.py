@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_settings.py serve ADDR PORT | ask ADDR PORT | many ADDR PORT N: TCP settings, as both ends see them.
-
-serve: on the kernel; says to each connection what TCP_INFO has of it, and how many ACKs 100 segments of
-100 bytes got. ask: one connection, prints its own options and what the far end says. many: how many
+"""tcp_settings.py serve ADDR PORT | ask ADDR PORT | many ADDR PORT N: TCP settings, as both ends see them. serve: on
+the kernel; sends to each connection its TCP_INFO, and how many ACKs 100 segments of 100 bytes got. ask: one
+connection; prints its own options and what the far end sends. many: how many
 of N connections are open within half a second."""
 import select
 import socket

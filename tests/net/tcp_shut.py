@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_shut.py OWN PEER FAR: a connection that is shut down for reading stays so wherever it goes: to the
+"""tcp_shut.py OWN PEER FAR: a connection that is shut down for reading stays so when it moves: to the
 kernel by an option or for a child, and back."""
 from tcplib import *
 
@@ -9,7 +9,7 @@ DONTWAIT = socket.MSG_DONTWAIT
 
 
 def to_kernel(s):
-    """IPV6_MINHOPCOUNT and IP_MINTTL: only the kernel's connections have them."""
+    """Sets IPV6_MINHOPCOUNT or IP_MINTTL: a connection with one of these is the kernel's."""
     s.setsockopt(*((socket.IPPROTO_IPV6, 73, 1) if is6(own) else (socket.IPPROTO_IP, 21, 1)))
 
 
@@ -37,7 +37,7 @@ def looks(s):
 for move in (to_kernel, to_child, there_and_back):
     for how in (socket.SHUT_RD, socket.SHUT_RDWR, socket.SHUT_WR):
         if move == to_child and how == socket.SHUT_WR:
-            continue  # its end has not come
+            continue  # the peer's FIN has not come
         s = tcp(six=is6(own))
         s.connect((peer, 7000))
         f, _ = listener.accept()
@@ -45,8 +45,7 @@ for move in (to_kernel, to_child, there_and_back):
         becomes(s, "ESTABLISHED" if how == socket.SHUT_RD else "FIN_WAIT2")
         before = looks(s)
         move(s)
-        # (The kernel may not have been told of FIN_WAIT2: it finds out with the next segment, so the state is left
-        # out.)
+        # (The kernel may not know of FIN_WAIT2 before the next segment, so the state is left out.)
         say(move.__name__, how, before[:2], looks(s)[:2])
         if how == socket.SHUT_RD:
             say("what comes is there still", f.send(b"abc"), arrived(s, 3), s.recv(10), looks(s), s.send(b"x"), f.recv(5))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """tcp_soak.py server OWN PORT | client PEER PORT SECONDS: connections one after the other, checked streams
-both ways on each, while the network is disturbed. A connection may be refused; one that is there must
-neither break nor change a byte."""
+both ways on each, while the network is disturbed. A connection may be refused; an established one must neither break
+nor change a byte."""
 from tcplib import *
 
 faulthandler.cancel_dump_traceback_later()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_stalled.py server ADDRESS PORT WHO   a listener of two processes: the one accepts and answers, the other waits for
-                                          connections once and then never looks again. These are two children, or a child
-                                          that stalls and the parent (WHO: epoll, poll), which has begun to wait before
-tcp_stalled.py client ADDRESS PORT DIR    connections from ports that the caller holds the ACKs of back, then others,
-                                          until those are answered; then DIR/let is made, and the first are to be"""
+"""tcp_stalled.py server ADDRESS PORT WHO   a listener of two processes: one accepts and answers, the other waits for
+connections once and then never looks again. Both are children, or the one that stalls is a child and the other its
+parent (WHO: epoll, poll), which has begun to wait before
+tcp_stalled.py client ADDRESS PORT DIR    makes connections from ports whose ACKs the calling test holds back, then
+others, until these are answered; then makes DIR/let, after which the first must be answered, too"""
 import os
 import select
 import socket

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_stamp.py OWN PEER FAR: time stamps that come with a stream's bytes, when they come and what
-they say; beside TCP_INQ; of a listener's children."""
+"""tcp_stamp.py OWN PEER FAR: time stamps that come with a stream's bytes: when they come, and their values; together
+with TCP_INQ; on accepted connections."""
 from tcplib import *
 
 own, peer, far = start()
@@ -10,7 +10,7 @@ PEEK, DONTWAIT = socket.MSG_PEEK, socket.MSG_DONTWAIT
 
 
 def words(cmsgs, before, between):
-    """Kinds and lengths; is each stamp between the sending and the look?"""
+    """Kinds and lengths of control messages, and whether each stamp is between sending and reading."""
     out = []
     for level, kind, data in cmsgs:
         good = None
@@ -42,7 +42,7 @@ def each(s, f):
     say("   none", stamped(s, f))
     for name in (STAMP, NS, STAMP_NEW, NS_NEW):
         say("   on", name, ask(s, name, 1), attempt(s.recvmsg, 10, 100, DONTWAIT))
-        stamped(s, f)  # the first one may be late: it was on its way
+        stamped(s, f)  # the first one may be late: it was on its way when stamping was switched on
         say("     ", stamped(s, f), stamped(s, f))
         say("      peeked", stamped(s, f, 10, PEEK), stamped(s, f, 5))
         say("      no room", stamped(s, f, 10, 0, 0), stamped(s, f, 10, 0, 20))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_stat.py OWN PEER FAR: what happens to connections is counted by the kernel's names, and what
-`sluice stat` says of a connection is what ss says of the kernel's. $TOOL is sluice, $DEVICE ours."""
+"""tcp_stat.py OWN PEER FAR: events of connections are counted under the kernel's names, and `sluice stat` shows of a
+connection what ss shows of a kernel's. $TOOL is sluice, $DEVICE this host's device."""
 import subprocess
 
 from tcplib import *
@@ -13,7 +13,7 @@ PLAIN = {k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}
 
 
 def wait_for(condition, seconds=WAIT):
-    """As tcplib's, for what costs a process to look at."""
+    """tcplib's wait_for() with longer pauses, for conditions that need a process to check."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -32,7 +32,7 @@ def stat(*args):
 
 # Counts ------------------------------------------------------------------------------------------
 def kernel_counts():
-    """As nstat names them."""
+    """The kernel's counters, by nstat's names."""
     out = {}
     for name in ("snmp", "netstat"):
         rows = [line.split() for line in open("/proc/net/" + name)]
@@ -54,7 +54,7 @@ counts = our_counts if OFFLOADED else kernel_counts
 NAMES = ["TcpActiveOpens", "TcpPassiveOpens", "TcpAttemptFails", "TcpEstabResets", "TcpOutRsts",
          "TcpInErrs", "TcpExtListenOverflows", "TcpExtTW", "TcpExtTCPAbortOnData",
          "TcpExtTCPAbortOnClose", "TcpExtTCPAbortOnTimeout", "TcpExtSyncookiesSent"]
-BUSY = ["TcpRetransSegs", "TcpExtTCPTimeouts", "TcpExtTCPKeepAlive"]  # how many: a matter of time
+BUSY = ["TcpRetransSegs", "TcpExtTCPTimeouts", "TcpExtTCPKeepAlive"]  # (the number depends on time)
 
 
 def counted(what, do, names):
@@ -113,7 +113,7 @@ def is_reset():
 
 
 def unanswered():
-    """A neighbour that is none: nothing comes back."""
+    """Connects to a neighbour that does not exist, so no answer comes back."""
     nowhere = peer[:-1] + "7"
     run("ip", "neigh", "replace", nowhere, "lladdr", "02:00:00:00:00:77", "dev", os.environ["DEVICE"])
     s = tcp(six=six)
@@ -188,13 +188,13 @@ look = of_sluice if OFFLOADED else of_kernel
 
 
 def shown(what, s, **want):
-    """The connection is looked at once a second: until it shows what is wanted."""
+    """Waits until the counters show the wanted values; the library updates them once a second."""
     wait_for(lambda: all(look(s).get(k) == v for k, v in want.items()))
     say(what, look(s))
 
 
 def view(number, s):
-    """Ours, as text: has it what it should?"""
+    """The text of a view of this socket; None on the kernel."""
     return stat("-v", str(number), "-s", str(s.fileno())) if OFFLOADED else None
 
 

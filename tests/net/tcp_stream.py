@@ -85,7 +85,7 @@ def vectors(s, f):
 
 
 def positions(s, f):
-    """preadv2() and pwritev2(): of position -1 as readv() and writev(); a socket has no other."""
+    """preadv2() and pwritev2(): with position -1 they are readv() and writev(); a socket has no other position."""
     fd, b1, b2 = s.fileno(), bytearray(3), bytearray(20)
     NOWAIT, SYNC, APPEND, DSYNC, HIPRI, NOAPPEND, ATOMIC = 8, 4, 16, 2, 1, 32, 64
     say("pwritev2", os.pwritev(fd, [b"ab", b"", b"cde"], -1, 0), f.take(5))
@@ -161,7 +161,7 @@ for name, s, f in both_ways(own, peer, far, 7000):
     s.close()
     f.close()
 
-# A little window, by the buffers.
+# A small window, by small buffers.
 s, f = pair(own, peer, far, 7001, lambda s: s.setsockopt(SOL, socket.SO_RCVBUF, 4096))
 later = far.later(f, "pour", 1, 100000)
 say("small receive buffer", drain(s, 1, 100000, 0.001), later())

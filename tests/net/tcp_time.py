@@ -48,7 +48,7 @@ def receiving(s, f):
 
 
 def window(s):
-    """The peer's, by TCP_INFO."""
+    """The peer's window, by TCP_INFO."""
     return struct.unpack_from("I", s.getsockopt(TCP, socket.TCP_INFO, 232), 228)[0]
 
 
@@ -95,10 +95,10 @@ stale, _ = pair(own, peer, far, 7001)
 stale.setsockopt(TCP, socket.TCP_USER_TIMEOUT, 500)
 time.sleep(1.3)
 say("keepalive", state(s), polled(s), s.send(b"x"), f.recv(1))
-# Now nothing gets there any more: its neighbour's address is nobody's.
+# From here on no packet arrives: the peer's link-layer address is one that no host has.
 neighbour("replace", peer, "lladdr", "02:00:00:00:00:99", "nud", "permanent")
 dead.setsockopt(SOL, socket.SO_KEEPALIVE, 1)
-for i in range(3):  # (the first may still find the way, until the mirror of the neighbours has followed)
+for i in range(3):  # (the first may still arrive, until the mirror of the neighbours has changed)
     stale.send(b"to nobody")
     time.sleep(0.1)
 say("TCP_USER_TIMEOUT", settles(stale, "ERR", 15), attempt(stale.recv, 1), state(stale), attempt(stale.send, b"x"))

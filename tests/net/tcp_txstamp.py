@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_txstamp.py OWN PEER FAR: transmit time stamps of a stream, and the error queue they come by."""
+"""tcp_txstamp.py OWN PEER FAR: transmit time stamps of a stream, and the error queue that delivers them."""
 from tcplib import *
 
 own, peer, far = start()
@@ -13,7 +13,7 @@ TO = b"0123456789"
 
 
 def errq(s, room=500):
-    """recvmsg(MSG_ERRQUEUE), which never waits; Python's would."""
+    """recvmsg(MSG_ERRQUEUE) by the C library, which never waits; Python's would."""
     s.setblocking(False)
     try:
         return s.recvmsg(4000, room, MSG_ERRQUEUE)
@@ -41,8 +41,8 @@ def one(s, since):
 
 
 def drain(s, since, n, again="LINKS" not in os.environ):
-    """The first n, on a NIC of tests/vm the first different ones: what is sent again there, to probe the tail, has its
-    SND again."""
+    """Reads the first n stamps, on a NIC of tests/vm the first different ones: a segment sent again there, as a tail
+    loss probe, has its SND stamp again."""
     got = []
     while len(got) < n and "ERR" in settles(s, "ERR", 5):
         e = one(s, since)
@@ -113,7 +113,7 @@ def numbers(s, f):
 
 
 def moved(s, f):
-    """Handed back to the kernel with stamps unread and more to come."""
+    """The connection is handed back to the kernel with stamps unread and more to come."""
     s.setsockopt(TCP, socket.TCP_NODELAY, 1)
     s.setsockopt(SOL, ING, ACK | TX_SW | SOFT | ID | TSONLY)
     sent(s, b"x" * 10)
@@ -124,7 +124,7 @@ def moved(s, f):
 
 
 def lost(s, f):
-    """Each time that its segment is sent again, a byte is stamped again."""
+    """A byte is stamped again each time that its segment is sent again."""
     s.setsockopt(TCP, socket.TCP_NODELAY, 1)
     for more in (TSONLY, 0):
         s.setsockopt(SOL, ING, 0)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_unsent.py OWN PEER FAR: what is taken while the peer reads nothing. The setting is 100,000 bytes."""
+"""tcp_unsent.py OWN PEER FAR: how many bytes a write takes while the peer reads nothing. The setting is 100,000
+bytes."""
 from tcplib import *
 
 own, peer, far = start()
@@ -7,7 +8,7 @@ LOWAT = 25
 
 
 def full(s):
-    """What was not sent, once no more is taken; roughly, since what is one piece is everybody's own."""
+    """Unsent bytes, once no more are taken; roughly, since the size of a piece depends on the implementation."""
     fill(s)
     n = ioctl_int(s, SIOCOUTQNSD)
     return "little" if n < 90000 else "the setting's" if n < 400000 else "much"
@@ -28,7 +29,7 @@ for one in (20000,), (-1,), (20000, 0):
         end.close()
 s, f = begin()
 unsent = ioctl_int(s, SIOCOUTQNSD)
-for lowat in unsent + 1, 2 * unsent + 2:  # the first is room for a write, but nobody is woken for it
+for lowat in unsent + 1, 2 * unsent + 2:  # the first leaves room for a write, but wakes no thread
     s.setsockopt(TCP, LOWAT, lowat)
     say("more", polled(s))
 s.setsockopt(TCP, LOWAT, unsent)

@@ -2,9 +2,9 @@
 """tcp_ways.py serve ADDRESS PORT
 tcp_ways.py wait|poll|defer taken|refused|either BYTES ADDRESS PORT FILE
 
-Fast Open while the peer's segments come by another device. Who serves says of each connection how much came and how
-it ended, and sends all of it back. Who connects gets a cookie, says so by FILE.ready, and sends BYTES when FILE is
-there, as many as it takes with the SYN; they must arrive once."""
+Fast Open while the peer's segments come by another device. The server prints of each connection how many bytes came
+and how it ended, and sends all of them back. The client gets a cookie, makes FILE.ready, and sends BYTES when FILE
+exists, as many as it can with the SYN; they must arrive once."""
 import ipaddress
 import os
 import select
@@ -55,7 +55,7 @@ def begin(s, how, data, to):
 
 def connect(how, taken, size, address, port, file):
     to = (address, int(port))
-    for i in range(2):  # who refuses a cookie has not forgotten us
+    for i in range(2):  # (twice, since the peer may refuse a cookie that we have from before)
         s = socket.socket(family(address))
         s.sendto(b"cookie", MSG_FASTOPEN, to)
         s.shutdown(socket.SHUT_WR)

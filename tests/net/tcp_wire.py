@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""tcp_wire.py OWN PEER FAR BYTES: connections over a bad wire: made, used both ways, ended."""
+"""tcp_wire.py OWN PEER FAR BYTES: connections over a lossy wire are made, used in both directions, and ended."""
 from tcplib import *
 
 own, peer, far = start()

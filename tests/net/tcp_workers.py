@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """tcp_workers.py server ADDRESS PORT WORKERS one|each|poll: a listener (or one for each worker, by
-SO_REUSEPORT), from which forked workers accept. Each says its own PID and the parent's in front of what it is
-sent. SIGUSR1 to the parent: one more; SIGUSR2 to a worker: it closes the listener, and serves whom it has. "wait PATH"
-makes it look at nothing else as long as PATH is there, which it makes.
-tcp_workers.py client ADDRESS PORT WORKERS HOW: sees that connections come to all of them, that they stay where they
-are while workers come and go, and that nobody is reset or waits but those of a killed one.
-tcp_workers.py few ADDRESS PORT: 8 connections. tcp_workers.py nap ADDRESS PORT: at the end of a worker's rest 16 come at once, and wait for a moment.
+SO_REUSEPORT), from which forked workers accept. Each echoes, with its own PID and the parent's in front. SIGUSR1 to
+the parent: one more worker; SIGUSR2 to a worker: it closes the listener, and serves the connections that it has.
+"wait PATH" makes a worker create PATH and do nothing else as long as PATH exists.
+tcp_workers.py client ADDRESS PORT WORKERS HOW: checks that connections come to all workers, that they stay where they
+are while workers come and go, and that none is reset or waits but those of a killed worker.
+tcp_workers.py few ADDRESS PORT: 8 connections. tcp_workers.py nap ADDRESS PORT: at the end of a worker's pause 16
+connections come at once, and wait for a moment.
 tcp_workers.py children ADDRESS PORT: accepts, and a child answers. tcp_workers.py connect ADDRESS PORT: 20 times."""
 import os
 import selectors
@@ -94,7 +95,7 @@ def server(address, port, n, how):
 
 
 def for_children(address, port):
-    """Accepts, and a child of each connection's own answers once."""
+    """Accepts, and forks a child for each connection, which answers once."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     s = listener(address, port, False)
     s.setblocking(True)
@@ -218,7 +219,7 @@ def come_and_go(to, conns, spread):
     conns += more
     # A worker is killed, and its connections end.
     dead = next((c.pid for c in conns if c.pid != gone), None)
-    if dead: # (the kernel may have given all to the same one)
+    if dead: # (the kernel may have given all to the same worker)
         os.kill(dead, signal.SIGKILL)
     for c in conns:
         if c.pid == dead:

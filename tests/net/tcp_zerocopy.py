@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """tcp_zerocopy.py OWN PEER FAR: sends with MSG_ZEROCOPY are numbered from zero and completed on the
-error queue (Documentation/networking/msg_zerocopy.rst). That the bytes were copied is said by each
-of our completions; by the kernel's only where it was so, which is up to the device: a hint, and not
-compared."""
+error queue (Documentation/networking/msg_zerocopy.rst). Each of Sluice's completions says that the bytes were copied;
+the kernel's say so only where the device needs a copy: not compared."""
 import os
 
 from tcplib import *
@@ -31,7 +30,7 @@ def ee(data):
 
 
 def completion(s, room=1000, flags=0):
-    """One of the error queue, in words."""
+    """One message of the error queue, in words."""
     try:
         data, cmsgs, flags, name = s.recvmsg(100, room, ERRQUEUE | flags)
     except OSError as e:
@@ -44,7 +43,7 @@ def completion(s, room=1000, flags=0):
 
 
 def completions(s, n, first=0):
-    """Waits for n more calls to be done with: their range, whatever pieces it came in."""
+    """Waits for n more completions; returns their range, in however many messages it came."""
     lo, hi, codes, words = None, None, set(), set()
     end = time.monotonic() + WAIT
     while (hi is None or hi - lo + 1 < n) and time.monotonic() < end:
@@ -93,7 +92,7 @@ for name, s, f in both_ways(own, peer, far, 7000):
     f.take(4)
     settles(s, "ERR")
     say("by recv:", attempt(s.recv, 10, ERRQUEUE), attempt(s.recv, 10, ERRQUEUE))
-    # A call that takes only a part is one all the same.
+    # A call that takes only a part of the bytes has a number, too.
     s.setblocking(False)
     part = s.send(b"p" * 50000000, ZC)
     say("part:", 0 < part < 50000000)
@@ -106,7 +105,7 @@ for name, s, f in both_ways(own, peer, far, 7000):
         sent += s.send(kept[-1], ZC)
     calls = len(kept)
     say("stream:", later(), (lambda lo, hi, codes, _: (hi - lo + 1 == calls, codes))(*completions(s, calls)))
-    # An option that only the kernel has makes Sluice hand back; the notification numbers continue.
+    # An option that only the kernel has makes Sluice hand the socket back; the notification numbers continue.
     s.send(b"before", ZC)
     f.take(6)
     settles(s, "ERR")
@@ -119,7 +118,7 @@ for name, s, f in both_ways(own, peer, far, 7000):
     say("shut:", attempt(s.send, b"x", ZC), completion(s))
     s.close()
     f.close()
-# A child has its listener's option and numbers of its own.
+# An accepted connection has its listener's option, and numbers of its own.
 s, f = accepted(own, peer, far, 7010, lambda ls: ls.setsockopt(SOL, SO_ZEROCOPY, 1))
 say("child:", s.getsockopt(SOL, SO_ZEROCOPY), s.send(b"x", ZC), f.take(1), completions(s, 1))
 # Closed with completions unread, and with data unsent.
@@ -127,7 +126,7 @@ s.send(b"x" * 100, ZC)
 s.close()
 say("closed:", f.to_end())
 f.close()
-# New, and refused.
+# A new socket, and calls that are refused.
 s = tcp(six=six)
 s.setsockopt(SOL, SO_ZEROCOPY, 1)
 say("not connected:", attempt(s.send, b"x", ZC | socket.MSG_NOSIGNAL), completion(s), polled(s))

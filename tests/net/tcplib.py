@@ -2,8 +2,8 @@
 """What the TCP programs of tests/net share: a far host by remote control, printing, raw calls.
 
 A program is the subject, on host b; tcp_far.py runs on host a and does there what it is told over
-a UNIX socket, which neither network nor offload can disturb. So one program drives both ends of a
-connection, step by step, and prints facts, one a line, that are the same whoever does TCP.
+a UNIX socket, which neither network nor offload can disturb. So one program drives both ends of a connection, step by
+step, and prints facts, one a line, that are the same for each implementation of TCP.
 
     far.tcp()                a socket on host a; its methods run there: s.connect(..), s.recv(..)
     far.later(s, "accept")   the same without waiting: the result comes by calling what it returns
@@ -109,7 +109,7 @@ def bits(mask):
 
 
 def polled(s, want=POLL_ALL, seconds=0.0):
-    """What poll() says of a socket, asked for everything."""
+    """All events that poll() reports for a socket."""
     p = select.poll()
     p.register(s, want)
     got = p.poll(seconds * 1000)
@@ -120,7 +120,7 @@ SLEEPERS = ("poll", "epoll", "select")
 
 
 def asleep(call, s, want):
-    """What a call says that waits for `want` (POLLIN or POLLPRI) of a socket."""
+    """The result of a call that sleeps until a socket has `want` (POLLIN or POLLPRI)."""
     if call == "poll":
         p = select.poll()
         p.register(s, want)
@@ -143,7 +143,7 @@ def wait_for(condition, seconds=WAIT):
 
 
 def settles(s, want, seconds=WAIT):
-    """What poll() says once all of want has come (or the time is over): all bits, not just these."""
+    """All events that poll() reports once those of want have come (or the time is over)."""
     want = set(want.split("|"))
     wait_for(lambda: want <= set(polled(s).split("|")), seconds)
     time.sleep(0.01)
@@ -158,13 +158,13 @@ def state(s):
 
 
 def becomes(s, want, seconds=WAIT):
-    """Its state, once it is the wanted one or the time is over."""
+    """The connection's state, once it is the wanted one or the time is over."""
     wait_for(lambda: state(s) == want, seconds)
     return state(s)
 
 
 def arrived(s, n, seconds=WAIT):
-    """Bytes that can be read, once there are n."""
+    """The number of bytes that can be read, once there are n."""
     wait_for(lambda: ioctl_int(s, FIONREAD) >= n, seconds)
     return ioctl_int(s, FIONREAD)
 
@@ -173,16 +173,16 @@ def acked(s, seconds=WAIT):
     return wait_for(lambda: ioctl_int(s, SIOCOUTQ) == 0, seconds)
 
 
-# More that a far socket can be asked ---------------------------------------------------------
+# More calls that a far socket can execute ---------------------------------------------------------
 def deaf(s, on):
-    """What comes for the socket is lost, as on a wire: a filter that lets nothing pass."""
+    """Sets a filter that drops every packet for the socket, as a lossy wire would."""
     code = ctypes.create_string_buffer(struct.pack("HBBI", 6, 0, 0, 0))  # return 0
     prog = struct.pack("HxxxxxxQ", 1, ctypes.addressof(code))
     s.setsockopt(SOL, 26 if on else 27, prog)  # SO_ATTACH_FILTER, SO_DETACH_FILTER
 
 
 def take(s, n):
-    """n bytes, or what comes before the end."""
+    """Reads n bytes, or those that come before the end."""
     out = b""
     while len(out) < n:
         got = s.recv(min(n - len(out), 1 << 16))
@@ -193,7 +193,7 @@ def take(s, n):
 
 
 def to_end(s):
-    """Everything up to the end: number of bytes and how it ended."""
+    """Reads up to the end; returns the number of bytes and how the stream ended."""
     n = 0
     try:
         while True:
@@ -225,8 +225,8 @@ def stream_unit(seed):
 
 
 def swap(s, seed_out, seed_in, total, most=20000):
-    """Sends total bytes and receives as many, at once, in pieces of random size, and checks every
-    byte. True, or what was wrong."""
+    """Sends total bytes and receives as many, at once, in pieces of random size, and checks every byte. Returns True,
+    or what was wrong."""
     rng = random.Random(seed_out * 31 + seed_in)
     s.setblocking(False)
     sent = got = 0
@@ -270,7 +270,7 @@ def pour(s, seed, total, most=65536):
 
 
 def drain(s, seed, total, pause=0.0):
-    """Receives total bytes of a stream (slowly, if pause). True, or what was wrong."""
+    """Receives total bytes of a stream (slowly, if pause is given). Returns True, or what was wrong."""
     got = 0
     while got < total:
         data = s.recv(min(50000, total - got))
@@ -285,7 +285,7 @@ def drain(s, seed, total, pause=0.0):
 
 
 def other_end(s, unseen, total):
-    """What tcp_moments.py's far end does while the connection moves, and after."""
+    """The work of tcp_moments.py's far end while the connection moves, and afterwards."""
     out = [drain(s, 4, unseen), swap(s, 6, 5, total), to_end(s)]
     s.close()
     return out
@@ -310,8 +310,9 @@ def close_reset(s):
 
 
 def fill(s):
-    """Sends without waiting until there is no more room for a while; how many bytes. Longer than the
-    persist timer, at 200 ms and more, which puts some more into a window that is open by a little."""
+    """Sends without waiting until there has been no room for a while; returns the number of bytes. The while is
+    longer than the persist timer (200 ms and more), which sends some more bytes into a window that is open by a
+    little."""
     s.setblocking(False)
     n, quiet = 0, 0
     while quiet < 20:
@@ -349,7 +350,7 @@ class Far:
         return self.ask("call", name, *args)
 
     def forget(self):
-        """Closes all its sockets, so that none is left to the kernel when this program ends."""
+        """Closes all sockets of the session, so that none is left to the kernel when this program ends."""
         self.ctl.shutdown(socket.SHUT_WR)
         self.lines.readline()
 
@@ -357,7 +358,7 @@ class Far:
         return self.call("tcp", *args, *([None] * (3 - len(args))), kwargs.get("six", False))
 
     def later(self, s, name, *args):
-        """Begins a method of a socket, or a function with the socket, in a thread there."""
+        """Begins a method of a socket, or a function called with the socket, in a thread of the far host."""
         number = self.ask("method" if hasattr(socket.socket, name) else "call",
                           *((s, name) if hasattr(socket.socket, name) else (name, s)), *args,
                           later=True)
@@ -395,7 +396,7 @@ def unpack(v, far):
 
 
 class Session:
-    """The far end of the control: does what it is told for one program, then forgets it all."""
+    """The far end of the control: executes the calls of one program, then closes all that it made."""
 
     def __init__(self, conn):
         self.lines = conn.makefile("rwb")
@@ -463,7 +464,7 @@ def start():
 
 
 def pair(own, peer, far, port, before=None):
-    """Connects to the far host; the socket here and the one there. before(s): called first."""
+    """Connects to the far host; returns the socket here and the one there. before(s) is called first."""
     fl = far.tcp(peer, port, 5)
     s = tcp(six=is6(peer))
     if before:
@@ -475,7 +476,8 @@ def pair(own, peer, far, port, before=None):
 
 
 def accepted(own, peer, far, port, before=None):
-    """The far host connects to us; the socket here and the one there. before(listener): called first."""
+    """Has the far host connect to this one; returns the socket here and the one there. before(listener) is called
+    first."""
     ls = tcp(own, port, 5)
     if before:
         before(ls)

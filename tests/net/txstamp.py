@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""txstamp.py OWN PEER PORT: transmit time stamps of datagrams, and the error queue they come by. A
+"""txstamp.py OWN PEER PORT: transmit time stamps of datagrams, and the error queue that delivers them. A
 reflector is at PEER PORT."""
 import time
 
@@ -19,7 +19,7 @@ to = (peer, port)
 
 
 def errq(s, size=2000, room=500):
-    """recvmsg(MSG_ERRQUEUE), which never waits; Python's would."""
+    """recvmsg(MSG_ERRQUEUE) by the C library, which never waits; Python's would."""
     s.settimeout(0)
     try:
         return s.recvmsg(size, room, MSG_ERRQUEUE)
@@ -28,7 +28,7 @@ def errq(s, size=2000, room=500):
 
 
 def settle(s):
-    """What was sent before has come back."""
+    """Waits until all that was sent before has come back."""
     time.sleep(0.02)
     while attempt(errq, s) != "EAGAIN":
         pass
@@ -46,7 +46,7 @@ def plausible(sec, part, unit, since):
 
 
 def one(s, since, size=2000, room=500):
-    """What one read of the error queue gives: payload, stamps, type, number, offender; no times."""
+    """One message of the error queue: payload, stamps, type, number, offender; no times."""
     try:
         data, cmsgs, flags, name = errq(s, size, room)
     except OSError as e:
@@ -132,7 +132,7 @@ s = sock(TX_SW | SOFT | TSONLY | ID)
 for i in range(3):
     t = sent(s, 20)
 say("  ", [e[-1][7] for e in drain(s, t, 3)])
-s.setsockopt(SOL, ING, TX_HW | RAW | TSONLY | ID)  # no stamps, but numbers
+s.setsockopt(SOL, ING, TX_HW | RAW | TSONLY | ID)  # (no stamps, but messages are numbered)
 sent(s, 20)
 s.setsockopt(SOL, ING, TX_SW | SOFT | TSONLY | ID)
 say("   after one without", [e[-1][7] for e in drain(s, sent(s, 20), 1)])
@@ -225,7 +225,7 @@ ep = select.epoll()
 ep.register(s, select.EPOLLIN)
 sent(s, 20)
 wait_err(s)
-s.setsockopt(SOL, socket.SO_TXTIME if hasattr(socket, "SO_TXTIME") else 61, struct.pack("iI", 1, 0))  # the kernel's to do
+s.setsockopt(SOL, socket.SO_TXTIME if hasattr(socket, "SO_TXTIME") else 61, struct.pack("iI", 1, 0))  # (only the kernel has it)
 t = sent(s, 20)
 time.sleep(0.05)
 say("  ", {e & 8 for f, e in ep.poll(TIMEOUT)}, wait_err(s), [e[-1][7] for e in drain(s, t, 2)], one(s, t), {e for f, e in ep.poll(0)})

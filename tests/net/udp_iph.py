@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""udp_iph.py send OWN4 OWN6 PEER4 PEER6 | see DEVICE FILE: datagrams of several sockets, and what is seen of them, until
-one to port 7009 comes."""
+"""udp_iph.py send OWN4 OWN6 PEER4 PEER6 | see DEVICE FILE: send: sends datagrams from several sockets. see: captures
+them and prints their IP headers, until one to port 7009 comes."""
 from netlib import *
 
 

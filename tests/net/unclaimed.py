@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""unclaimed.py DIRECTORY PORT: takes all that a local port has in the pinned maps `flows` and `endpoints` out, as
-somebody may with bpftool, and says how much that was."""
+"""unclaimed.py DIRECTORY PORT: deletes all entries of a local port from the pinned maps `flows` and `endpoints`, as
+an administrator could with bpftool, and prints their number."""
 import json
 import subprocess
 import sys

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-# What vlan.sh sends to: one process (it has the device) with a UDP socket of both families and a
-# TCP listener. Each line that comes is written out.
+# The server of vlan.sh: one process (it has the device) with a UDP socket of both families and a
+# TCP listener. It prints each line that comes.
 import select
 import socket
 import sys

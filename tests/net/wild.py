@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""wild.py PORT ADDRESS...: asks at each address a server that is bound to the wildcard, and says
-what it saw and from where it answered. (Sockets block when they are first used: then they wait for the
-link of a device that is taken into use, which is lost by that with some drivers.)"""
+"""wild.py PORT ADDRESS...: asks a server that is bound to the wildcard at each ADDRESS; prints what the server saw,
+and the address that it answered from. (Sockets are blocking at their first use, since some drivers lose the link when
+a device is taken into use: a blocking call waits for the link.)"""
 from netlib import *
 
 port = int(sys.argv[1])
