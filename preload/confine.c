@@ -10,7 +10,7 @@
 #include <linux/seccomp.h>
 #include <sys/syscall.h>
 
-#define FEW_FILES 64 /* so few that a program may have all in use */
+#define FEW_FILES 64 /* a program may have so few in all */
 
 /* Looks up all calls now: a look-up may need memory, and so system calls. */
 static void confine(void)

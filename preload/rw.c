@@ -121,8 +121,7 @@ ssize_t sendto(int fd, const void *buf, size_t len, int flags, const struct sock
 	return done(lib.sendto(fd, buf, len, flags, addr, addrlen));
 }
 
-/* Hands back the sockets whose descriptors leave for another process: they must be plain kernel
- * sockets there. */
+/* Hands back sockets that a message passes to another process, which needs plain kernel sockets. */
 static void release_rights(const struct msghdr *msg)
 {
 	struct msghdr *m = (struct msghdr *)msg;

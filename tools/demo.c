@@ -19,7 +19,8 @@
 
 #include "tools.h"
 
-#define PORT    11111 /* of the first trial; each has its own, since TCP's may be in TIME_WAIT */
+/* Port of the first trial. Each has its own, since TCP's may be in TIME_WAIT. */
+#define PORT    11111
 #define SECONDS "2"
 #define OUT_MAX 65536
 

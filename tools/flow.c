@@ -77,7 +77,8 @@ static bool rule_says(const struct sl_rule *r, uint32_t role, const struct sl_ad
 	return hit;
 }
 
-/* Afterwards nobody knows whether a client or a server opened a connection: either role matches. */
+/* An established connection does not show whether a client or a server opened it: rules of either
+ * role match. */
 static bool rule_fits(const struct sl_rule *r, const struct sl_sock_stats *k)
 {
 	bool connected = k->remote_port != 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds, reads and writes statistics files. Reads by pread(2) into its own memory: if somebody
- * truncated a mapped file, the access would kill this program. */
+/* Finds, reads and writes statistics files. Reads by pread(2) into its own memory: access to a
+ * mapped file that is truncated would kill this program. */
 #include "stat_file.h"
 
 #include <dirent.h>
@@ -92,7 +92,7 @@ int sl_stat_files(const char *dir, struct sl_stat_file *out, unsigned max)
 	return all.n ? (int)all.n : all.err;
 }
 
-/* Opens a plain file only, no link that somebody has put in its place. */
+/* Opens a plain file only, never a link that was put in its place. */
 static int open_file(const char *path, int flags)
 {
 	struct stat st;

@@ -11,13 +11,13 @@
 #define SL_FRAME_CACHE 512
 #define SL_FRAME_BATCH 128
 #define SL_FRAME_SPENT 512 /* power of two */
-#define SL_FRAME_FLOOR 64  /* of a lane's cache, what no queue takes */
+#define SL_FRAME_FLOOR 64  /* frames of a lane's cache that no queue takes */
 
 /* Sender's count of bytes under way, against which a frame that is being sent counts. */
 struct sl_frame_charge {
-	uint32_t *wmem; /* in memory that is never unmapped; atomic. NULL: none */
+	uint32_t *wmem; /* never unmapped; atomic. NULL: not counted */
 	uint32_t bytes;
-	uint32_t tag; /* the sender's, of a packet that waits to be posted (pace.h); 0: none */
+	uint32_t tag; /* the sender's mark of a packet that waits (pace.h); 0: none */
 };
 
 struct sl_pool {
@@ -26,9 +26,9 @@ struct sl_pool {
 	uint32_t shift;            /* log2 of the frame size */
 	uint32_t mtu;              /* bytes of the longest IP packet that one is received into */
 	uint8_t me;                /* our member of the group */
-	uint32_t free_word;        /* of a frame that is ours and has no holder */
-	union sl_frame_word *word; /* for each frame; shared */
-	struct sl_frame_charge *charge; /* for each frame in flight of ours; NULL: none */
+	uint32_t free_word;        /* the word of a frame of ours without a holder */
+	union sl_frame_word *word; /* one for each frame; shared */
+	struct sl_frame_charge *charge; /* one for each frame; NULL: sends are not counted */
 	struct sl_share share;
 };
 extern struct sl_pool sl_pool;
@@ -185,7 +185,7 @@ static inline uint32_t sl_frames_spent(const struct sl_frames *c)
  * about how many queues share it once frames are scarce. */
 bool sl_frames_is_over(struct sl_frames *c, uint32_t held, uint32_t divisor, uint32_t sharers);
 
-#define SL_QUEUE_FRAMES 16 /* that a queue may hold in any case while there are plenty */
+#define SL_QUEUE_FRAMES 16 /* a queue may always hold so many while there are plenty */
 
 /* Scraps: small packets share a frame, each with a reference to it. ---------------------------- */
 

@@ -37,7 +37,7 @@
 
 struct sl_gso {
 	int fd;
-	uint32_t serial;  /* of the last post that can be carried on */
+	uint32_t serial;  /* number of the last post that more may be added to */
 	uint32_t n;       /* descriptors of the run that may be carried on */
 	uint64_t rest_ns; /* the packet socket is not used until then; 0: it may be used */
 	struct sl_frames *frames;
@@ -51,7 +51,7 @@ static void run_by_ring(struct sl_xsk *x)
 	struct sl_gso *g = x->gso;
 
 	if (g->n > 1)
-		g->run[0].flags |= SL_TXD_CSUM; /* it has flags of the last one's */
+		g->run[0].flags |= SL_TXD_CSUM; /* the run has only the last one's flags */
 	for (uint32_t i = 0; i < g->n; i++)
 		if (g->n > 1)
 			sl_offload_undo(&undo, &g->run[i], i + 1 < g->n);

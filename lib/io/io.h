@@ -10,7 +10,7 @@
 /* A received frame: the caller owns it now. */
 struct sl_rx_desc {
 	uint32_t frame;
-	uint16_t off; /* of the packet from the frame's start; metadata is in front of it */
+	uint16_t off; /* where the packet begins; metadata is in front of it */
 	uint16_t len;
 	bool more; /* the packet goes on in the next one, which has only more of its bytes */
 };
@@ -80,7 +80,7 @@ extern void (*sl_tx_on_stamp)(const struct sl_tx_ask *ask, uint64_t hw_ns);
 #define SL_TX_CSUM  (1u << 0) /* the device writes checksums */
 #define SL_TX_TSO   (1u << 1) /* the device segments */
 #define SL_TX_STAMP (1u << 2) /* the device stamps what it sends */
-#define SL_TX_WAITS (1u << 3) /* what is posted is not with a device yet */
+#define SL_TX_WAITS (1u << 3) /* posted packets wait; no device has them yet */
 #define SL_TX_SG    (1u << 4) /* a packet may be in SL_TX_BUFS frames */
 #define SL_TX_BUFS  8
 /* The most that one packet of SL_TX_TSO may have: segments, bytes of payload. */

@@ -5,15 +5,15 @@
 
 #include "io/io.h"
 
-#define SL_LOOP_HEADROOM 256 /* in front of a received packet, as XDP has it */
+#define SL_LOOP_HEADROOM 256 /* free bytes before a received packet, as XDP has */
 
 /* The properties of a direction. Chances are in parts per million; the same seed gives the same
  * packets the same fate. May be changed at any time. */
 struct sl_loop_path {
 	uint32_t loss_ppm;
 	uint32_t dup_ppm;
-	uint32_t reorder_ppm; /* these come reorder_ns later than they should */
-	uint32_t corrupt_ppm; /* one bit is turned */
+	uint32_t reorder_ppm; /* packets that come reorder_ns late */
+	uint32_t corrupt_ppm; /* packets with one bit flipped */
 	uint64_t delay_ns;
 	uint64_t jitter_ns; /* added to delay_ns: 0 to this, evenly */
 	uint64_t reorder_ns;
@@ -33,11 +33,11 @@ struct sl_loop_pkt {
 struct sl_loop_end {
 	struct sl_rx rx;
 	struct sl_tx tx;
-	struct sl_loop_path path; /* of what this end sends */
+	struct sl_loop_path path; /* properties of the way from this end */
 	struct sl_loop *loop;
 	struct sl_loop_end *peer;
 	uint64_t rng;
-	struct sl_loop_pkt *way; /* to this end, in order of arrival; first..last are in use */
+	struct sl_loop_pkt *way; /* packets to this end, by arrival; first..last are used */
 	uint32_t first, last;
 	uint32_t *fill; /* frames to receive into */
 	uint32_t nfill;
@@ -47,14 +47,14 @@ struct sl_loop_end {
 	bool gone; /* nothing can be sent ever again: kick says -ENXIO */
 	/* counters of what this end sent */
 	uint64_t sent, lost, doubled, late, damaged;
-	uint64_t refused;   /* not for the peer */
+	uint64_t refused;   /* not steered to the peer */
 	uint64_t no_frames; /* the peer had none to receive into */
 };
 
 struct sl_loop {
 	struct sl_loop_end end[2];
 	uint32_t depth;  /* entries of each ring */
-	uint64_t now_ns; /* as the caller set it */
+	uint64_t now_ns; /* set by the caller */
 };
 
 /* Makes the wire over the frame pool; both directions start perfect and without delay. depth:

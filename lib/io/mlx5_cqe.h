@@ -11,7 +11,7 @@
 
 /* A completion queue; we are its only reader. */
 struct sl_mlx5_cq {
-	const uint8_t *last; /* of the first entry, the 64 bytes that count: its last */
+	const uint8_t *last; /* the last 64 bytes of the first entry */
 	uint32_t *record;    /* tells the device what was read */
 	uint32_t entries;    /* power of two */
 	uint32_t shift;      /* log2 of an entry's bytes */

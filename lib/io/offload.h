@@ -7,7 +7,7 @@
 
 /* Goes over the descriptors in their order; begins as zeros. */
 struct sl_offload_undo {
-	uint8_t hdr[128]; /* of the packet that is carried on */
+	uint8_t hdr[128]; /* headers of the packet under way */
 	uint32_t before;  /* bytes of its payload so far */
 	uint16_t nr;      /* segments so far */
 };

@@ -20,7 +20,7 @@ struct sl_verbs_info {
 struct sl_verbs_want {
 	uint32_t depth, inline_bytes; /* as in sl_verbs_info; depth a power of two */
 	uint32_t device_bytes;        /* on-device memory for packets over inline_bytes; 0: none */
-	struct sl_lane_stats *stats;  /* where that is counted */
+	struct sl_lane_stats *stats;  /* counters of on-device memory */
 	struct sl_frames *frames;     /* the lane's, to which the queue gives back what is sent */
 };
 
@@ -36,7 +36,7 @@ void sl_verbs_check(struct sl_tx *tx, uint64_t now_ns);
 /* Why the queue is dead (kick() returns -EIO from then on); NULL: it is not. */
 const char *sl_verbs_dead(const struct sl_tx *tx);
 /* For a queue whose kick() returned -EIO: takes up to n packets that certainly did not leave, in
- * their order; the caller owns them now. close() gives the doubtful ones back to the pool. */
+ * order; the caller owns them now. Those that may have left go back to the pool by close(). */
 unsigned sl_verbs_unsent(struct sl_tx *tx, struct sl_tx_desc *descs, unsigned n);
 
 /* Opens another queue on the device of an open one, like sl_verbs_open(). */
@@ -61,11 +61,11 @@ struct sl_verbs_caps {
 	char firmware[64];
 	int raw_error; /* errno of an attempt to make a raw-packet queue pair, 0: it can be had */
 	uint32_t inline_bytes;
-	bool checksums;                        /* of sent packets, by the NIC */
-	uint32_t tso_bytes;                    /* of one request */
+	bool checksums;                        /* the NIC writes those of sent packets */
+	uint32_t tso_bytes;                    /* most payload of one request */
 	uint32_t pace_min_kbps, pace_max_kbps; /* rates of a queue pair, kbit/s */
-	uint64_t memory_bytes;                 /* on the device */
-	uint64_t clock_khz;                    /* of the time stamps of completions */
+	uint64_t memory_bytes;                 /* on-device memory */
+	uint64_t clock_khz;                    /* rate of completions' time stamps */
 };
 /* 0, or -ENODEV: it is no RDMA device, -ELIBACC: libibverbs is not installed (out->device is
  * filled), -errno. Opens the device anew; slow; for tools. */

@@ -22,10 +22,10 @@ struct sl_verbs_dev {
 	uint32_t users;
 	uint32_t caps;       /* SL_TX_* */
 	uint64_t max_dm;     /* on-device memory, bytes */
-	uint64_t clock_mask; /* of the counter that completions are stamped with; 0: they are not */
+	uint64_t clock_mask; /* bits of the counter in completions; 0: no stamps */
 	uint64_t clock_khz;
 	uint32_t pace_min_kbps, pace_max_kbps; /* rates of a queue pair; 0: there are none */
-	const struct sl_mlx5_lib *mlx5;        /* NULL: it is another one */
+	const struct sl_mlx5_lib *mlx5;        /* NULL: the NIC is no mlx5 */
 	const char *dead;                      /* why */
 };
 
@@ -35,8 +35,8 @@ struct sl_verbs_stamps {
 	uint32_t first, n;
 	uint32_t at[SL_VERBS_ASKS]; /* the packet's descriptor */
 	struct sl_tx_ask ask[SL_VERBS_ASKS];
-	struct sl_timemap map; /* of the counter to CLOCK_REALTIME */
-	uint64_t paired_ns;    /* when it got its last pair */
+	struct sl_timemap map; /* from the counter to CLOCK_REALTIME */
+	uint64_t paired_ns;    /* when the map got its last pair */
 };
 
 struct sl_verbs_tx;
@@ -64,7 +64,7 @@ struct sl_verbs_tx {
 	struct mlx5dv_qp_ex *dv_qpx; /* NULL: it takes no requests of the driver's own kinds */
 	uint32_t lkey;
 	uint32_t inline_bytes;
-	uint32_t mask;    /* of desc */
+	uint32_t mask;    /* entries of desc - 1 */
 	uint32_t depth;   /* descriptors the queue takes */
 	uint32_t every;   /* one in so many requests has a completion; a power of two */
 	uint32_t signal;  /* a request is signalled when one of these bits of its number changes */
@@ -75,11 +75,11 @@ struct sl_verbs_tx {
 	uint32_t nop;     /* awaited, when the last request that sends nothing was made */
 	uint32_t tail;    /* completed */
 	uint64_t progress_ns; /* when a completion came last, or the wait for one began */
-	uint64_t patience_ns; /* so long it may take until one comes */
+	uint64_t patience_ns; /* longest wait for a completion */
 	const char *dead;     /* why */
-	uint32_t doubt_to;    /* of a dead queue: what lies between tail and this may have left */
+	uint32_t doubt_to;    /* dead: tail to this may have left */
 	struct sl_offload_undo undo;
-	struct sl_verbs_mem *mem; /* on the device; NULL: none */
+	struct sl_verbs_mem *mem; /* on-device memory; NULL: none */
 	struct sl_verbs_stamps stamps;
 	struct sl_tx_desc desc[];
 };
@@ -88,7 +88,7 @@ struct sl_verbs_tx {
  */
 
 extern const struct sl_tx_ops sl_verbs_tx_ops;
-void sl_verbs_close(struct sl_tx *tx, struct sl_frames *cache); /* its close(): verbs.c */
+void sl_verbs_close(struct sl_tx *tx, struct sl_frames *cache); /* in verbs.c */
 /* Marks the queue as dead. Descriptors from sure_from on have certainly not left. */
 void sl_verbs_die(struct sl_verbs_tx *v, const char *why, uint32_t sure_from);
 /* Gives frames back: what the queue pair, which is gone, may have sent, and what it has not. */

@@ -25,7 +25,7 @@ struct sl_verbs_mem {
 	uint32_t used;
 	struct sl_lane_stats *stats;
 	struct sl_frames *frames; /* the lane's */
-	uint32_t taken[];         /* by each descriptor of the queue */
+	uint32_t taken[];         /* bytes taken by each descriptor of the queue */
 };
 
 static const char *open_memory(struct sl_verbs_mem *m, const struct sl_verbs_dev *dev)

@@ -23,14 +23,14 @@ struct sl_verbs_mlx5 {
 	struct sl_mlx5_cq cq;
 	struct sl_mlx5_bell bell;
 	uint8_t *ring;
-	uint32_t mask;  /* of its blocks */
+	uint32_t mask;  /* blocks of the ring - 1 */
 	uint32_t whole; /* from this block on a request may go over the end */
 	uint32_t next;  /* block of the next request */
-	uint32_t nop;   /* of the last one that sent nothing */
+	uint32_t nop;   /* block of the last request that sends nothing */
 	uint32_t burst; /* bytes that may go with the doorbell, if the register is ours alone */
 	uint32_t *sharers;
 	uint8_t aside[SL_MLX5_WQE_MAX];
-	uint32_t end[]; /* of the request that begins at a block: behind its last descriptor */
+	uint32_t end[]; /* by a request's first block: the descriptor behind its last one */
 };
 
 /* Requests ------------------------------------------------------------------------------------- */
@@ -96,7 +96,7 @@ static int make_mlx5(struct sl_verbs_tx *v)
 		v->made = end;
 	}
 	if (sl_unlikely(v->mem != NULL))
-		sl_wc_flush(); /* what was copied to the device's memory, before the record */
+		sl_wc_flush(); /* on-device memory is written before the record */
 	/* A packet alone that lies in its request goes with the doorbell. */
 	bytes = (bytes + SL_MLX5_BLOCK - 1) & ~(SL_MLX5_BLOCK - 1);
 	if (v->made - first != 1 || bytes > m->burst || sl_load(m->sharers) != 1 ||

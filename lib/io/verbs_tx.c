@@ -96,7 +96,7 @@ static void settle_queue(struct sl_tx *tx)
 {
 	struct sl_verbs_tx *v = sl_verbs_of(tx);
 
-	/* There is room for one that sends nothing. */
+	/* The queue keeps a place for the request that sends nothing. */
 	if (v->awaited == v->made || v->dead || (int32_t)(v->nop - v->tail) > 0)
 		return;
 	if (v->ways->make_nop(v)) {

@@ -16,7 +16,7 @@ struct sl_xsk_queue {
 	void *fill_map, *comp_map; /* ours to unmap, else NULL */
 	size_t fill_len, comp_len;
 	uint32_t users; /* XSKs on it */
-	bool gone;      /* with its device: the fill ring is left empty */
+	bool gone;      /* the device is gone: the fill ring is left empty */
 };
 
 struct sl_xsk_sizes {
@@ -32,7 +32,7 @@ struct sl_xsk {
 	struct sl_share_xsk *shared;
 	struct xsk_ring_cons rx_ring;
 	struct xsk_ring_prod tx_ring;
-	struct sl_gso *gso; /* in front of tx (io/gso.c); NULL: none */
+	struct sl_gso *gso; /* takes packets before tx does (io/gso.c); NULL: none */
 	void *rx_map, *tx_map;
 	size_t rx_len, tx_len;
 	/* The other side's ring indices are looked at in batches only: each look is a cache miss.
@@ -71,7 +71,7 @@ bool sl_xsk_device_gone(struct sl_xsk *x, struct sl_frames *cache);
 struct sl_xsk_counts {
 	uint64_t rx_dropped; /* no frame to receive into, or too long for one */
 	uint64_t rx_ring_full;
-	uint64_t fill_empty; /* of the queue: each of its XSKs says the same number */
+	uint64_t fill_empty; /* counted for the queue: the same in each of its XSKs */
 	uint64_t tx_invalid; /* descriptors refused */
 };
 /* 0 or -errno (all zero then). A system call; any thread. */

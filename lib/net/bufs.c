@@ -108,7 +108,7 @@ static bool tcp_packet(const struct sl_slot *s, struct sl_in *in, struct sl_bufs
 	uint32_t at, len = in->pkt.len - in->pkt.tail_len - in->pkt.payload;
 	bool kept;
 
-	sl_frame_ref_single(head); /* its headers are read until all parts are in */
+	sl_frame_ref_single(head); /* headers are read until all parts are delivered */
 	len = sl_min(len, (uint32_t)whole.len);
 	cut_segment(&in->seg, &whole, 0, len);
 	in->pkt.payload_len = in->seg.len;
@@ -124,8 +124,7 @@ static bool tcp_packet(const struct sl_slot *s, struct sl_in *in, struct sl_bufs
 		cut_segment(&in->seg, &whole, at, len);
 		in->pkt.payload_len = in->seg.len;
 		in->frame = d->frame;
-		in->off = (uint16_t)(d->off -
-				     in->pkt.payload); /* so that the payload starts at d->off */
+		in->off = (uint16_t)(d->off - in->pkt.payload); /* so the payload is at d->off */
 		if (!more || !sl_in_dispatch(s, in))
 			sl_frame_spent(in->cache, d->frame);
 	}

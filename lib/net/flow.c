@@ -15,7 +15,7 @@ uint32_t sl_nslots;
 static struct sl_lock lock;
 static uint32_t fresh;     /* first slot never used */
 static uint32_t free_head; /* slot + 1, linked through links; 0: none */
-static uint32_t *links;    /* not in the slots: another lane may read a slot while it is freed */
+static uint32_t *links;    /* outside the slots, since a lane may read one being freed */
 static struct sl_reserve slots_room, links_room;
 
 static int start_again(void)

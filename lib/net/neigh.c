@@ -246,7 +246,7 @@ void sl_neigh_on_msg(const struct nlmsghdr *nlh)
 	n = find_entry(p.ifindex, &p.addr);
 	if (!n || !sl_lock(&lock))
 		return;
-	if (is_entry_of(n, p.ifindex, &p.addr)) { /* not reused meanwhile */
+	if (is_entry_of(n, p.ifindex, &p.addr)) { /* the entry was not reused meanwhile */
 		priv(n)->events++;
 		priv(n)->mark = mark;
 		write_state(n, &p.state);

@@ -46,8 +46,8 @@ extern uint32_t sl_in_vlan[SL_MAX_VLANS];
 typedef bool (*sl_in_handler)(void *obj, struct sl_in *in);
 void sl_in_register(enum sl_slot_kind kind, sl_in_handler handler);
 
-/* An ICMP error about a segment that we are said to have sent (RFC 792, 4443). Nobody has checked
- * that we did send it: TCP does that (RFC 5927). */
+/* An ICMP error about a segment of ours (RFC 792, 4443). It may be forged: TCP checks whether the
+ * segment was sent (RFC 5927). */
 struct sl_in_icmp {
 	struct sl_addr local, remote; /* of the segment */
 	uint16_t lport, rport;
@@ -135,8 +135,8 @@ struct sl_dst_cache {
 struct sl_dst *sl_dst_get(struct sl_dst_cache *c, const struct sl_route_key *key, void *lane,
 			  sl_leg_finder find, uint64_t now_ns);
 
-/* For a caller that will ask without holding the lane (the keeper): removes up to max keys from
- * the list of old answers; returns how many. Lane held. */
+/* Removes up to max keys from the list of old answers, for the keeper, which asks again without
+ * holding the lane. Returns how many. Lane held. */
 unsigned sl_dst_take_aged(struct sl_dst_cache *c, struct sl_route_key *keys, unsigned max);
 /* Stores the kernel's new answer for one of these keys. Lane held. */
 void sl_dst_answer(struct sl_dst_cache *c, const struct sl_route_key *key,

@@ -86,7 +86,7 @@ static int cached_error(const struct nlattr *a)
 	if (!a || mnl_attr_get_payload_len(a) < sizeof(*ci))
 		return 0;
 	ci = mnl_attr_get_payload(a);
-	/* For IPv4 the field is only ICMP's last error; the kernel's value is positive. */
+	/* For IPv4 the field is only the last error of ICMP; the kernel's value is positive. */
 	return (int)ci->rta_error > 0 ? -(int)ci->rta_error : (int)ci->rta_error;
 }
 
@@ -307,7 +307,7 @@ int sl_route_get(const struct sl_route_key *key, struct sl_route *out)
 
 /* Recent answers ------------------------------------------------------------------------------- */
 
-#define RECALL_NS 1000000000ull /* as long as a lane uses an answer (out.c) */
+#define RECALL_NS 1000000000ull /* life of an answer, here as in a lane (out.c) */
 
 static struct recalled {
 	struct sl_route_key key;

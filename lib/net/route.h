@@ -36,7 +36,7 @@ struct sl_route {
 	int error; /* -errno for SL_ROUTE_UNREACHABLE */
 	uint32_t ifindex;
 	uint32_t mtu;           /* path MTU: of the route, an exception or the link */
-	uint8_t hoplimit;       /* of the route, else of the machine or device */
+	uint8_t hoplimit;       /* the route's, else the machine's or device's */
 	uint8_t init_cwnd;      /* RTAX_INITCWND, 0: default */
 	uint16_t adv_mss;       /* RTAX_ADVMSS, 0: as the MTU allows */
 	struct sl_addr src;     /* source address the kernel would choose */

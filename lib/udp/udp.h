@@ -10,14 +10,14 @@
  * (sl_more_of()), with the rest of its payload. */
 struct sl_dgram {
 	uint32_t frame;
-	uint16_t off;             /* of the Ethernet header in the frame */
-	uint16_t l3, l4, payload; /* from off */
-	uint16_t len;             /* of the payload */
-	uint16_t truesize;        /* what it counts against the buffer */
+	uint16_t off;             /* where the Ethernet header begins in the frame */
+	uint16_t l3, l4, payload; /* offsets from off */
+	uint16_t len;             /* bytes of payload */
+	uint16_t truesize;        /* bytes it counts against the buffer */
 	uint8_t v6, tos, ttl, stamp;
 	uint32_t ifindex;
-	uint8_t nmore;      /* further frames; if there are any: */
-	uint16_t first_len; /* of the payload, what is in the first */
+	uint8_t nmore;      /* further frames */
+	uint16_t first_len; /* payload bytes in the first frame, if nmore */
 	uint64_t stamp_ns;
 };
 

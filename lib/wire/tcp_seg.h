@@ -43,9 +43,9 @@ struct sl_tcp_seg {
 	uint8_t flags;
 	uint8_t opts; /* SL_TCPO_* */
 	uint8_t nsack;
-	uint8_t wscale; /* as sent, above 14 is treated as 14 by the protocol */
+	uint8_t wscale; /* as in the option; TCP takes more than 14 for 14 */
 	uint8_t tfo_len;
-	bool ce; /* in: IP said congestion experienced. out: send as ECT(0) */
+	bool ce; /* received: marked CE by IP. To send: as ECT(0) */
 	uint16_t mss;
 	uint32_t tsval, tsecr;
 	uint16_t len; /* bytes of payload */
@@ -95,11 +95,11 @@ enum sl_parse_result sl_parse_tcp(struct sl_pkt *p, bool partial_ok, struct sl_t
 /* The part of the headers that stays the same for a connection; the rest is filled in for each. */
 struct sl_tcp_hdr {
 	uint8_t bytes[14 + 8 + 40 + 4]; /* Ethernet, tags, IP, and the ports */
-	uint8_t len;                    /* of the above; 0: not built */
+	uint8_t len;                    /* bytes used of `bytes`; 0: not built */
 	uint8_t l3, l4;
 	bool v6;
 	uint64_t ip_sum;     /* as in struct sl_udp_hdr */
-	uint64_t pseudo_sum; /* without length */
+	uint64_t pseudo_sum; /* sum of the pseudo header without the length */
 };
 /* b as for UDP: addresses, ports, tos, ttl, df, VLAN. */
 void sl_build_tcp_hdr(struct sl_tcp_hdr *h, const struct sl_udp_build *b);

@@ -24,7 +24,7 @@ struct sl_piece {
 struct sl_pkt {
 	uint8_t *data;
 	uint32_t len;      /* bytes of the packet, padding included */
-	uint32_t tail_len; /* of them, those in tail; the headers are not in it */
+	uint32_t tail_len; /* bytes of len that are in tail, never headers */
 	const struct sl_piece *tail;
 	uint16_t l3;
 	uint16_t l4;
@@ -99,8 +99,8 @@ struct sl_udp_hdr {
 	uint8_t len;                    /* bytes of header, 0: not built */
 	uint8_t l3, l4;
 	bool v6;
-	uint64_t ip_sum;     /* of the IPv4 header, without length, id and checksum */
-	uint64_t pseudo_sum; /* without length */
+	uint64_t ip_sum;     /* sum of the IPv4 header without length, id, checksum */
+	uint64_t pseudo_sum; /* sum of the pseudo header without the length */
 };
 
 struct sl_udp_build {

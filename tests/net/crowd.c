@@ -57,7 +57,7 @@ struct datagrams {
 	uint64_t sent, got;
 	uint64_t missing; /* before what counts began: when it was not offloaded yet */
 	uint64_t next_ns;
-	uint64_t *at_ns; /* by number: when sent; 0 when answered */
+	uint64_t *at_ns; /* time of sending by number; 0 once answered */
 };
 
 struct slot {
@@ -148,7 +148,7 @@ static void stream_connect(const struct slot *s, struct stream *t)
 /* A connection of one that was killed is told so; one of another must not end. */
 static void stream_ended(struct slot *s, struct stream *t, bool reset)
 {
-	if (!t->up) { /* nobody listened yet */
+	if (!t->up) { /* no program listened yet */
 		stream_close(t);
 		return;
 	}
@@ -285,8 +285,8 @@ static void udp_read(struct slot *s)
 
 /* Members ------------------------------------------------------------------------------------- */
 
-/* In a thread of its own: waitpid(2) may take long where the kernel forgets what others look at in
- * /proc, and who asks and counts must not stand still with it. */
+/* Runs in a thread of its own: waitpid(2) may take long while other processes read /proc, and must
+ * not hold up the threads that ask and count. */
 static void *attend(void *arg)
 {
 	struct slot *s = arg;

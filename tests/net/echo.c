@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* echo ADDRESS PORT [spin]: sends every datagram back to where it came from; blocking, or spinning
- * on a non-blocking socket. Its receive buffer is the largest that anybody may have: it may get no
- * core for a while. */
+ * on a non-blocking socket. Its receive buffer is the largest possible, since it may get no core
+ * for a while. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -203,7 +203,7 @@ static void by_grandchild(int fd)
 /* Shared ----------------------------------------------------------------------------------------
  */
 
-/* Blocks, by turns; in and out tell whose turn it is. */
+/* Blocks, by turns; in and out pass the turn. */
 static void by_turns(int fd, int in, int out)
 {
 	char turn;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* On the way out: of TCP from the ports 20000 to 20099 nothing but SYNs passes. */
+/* Drops outgoing TCP segments from the ports 20000 to 20099, but for SYNs. */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/pkt_cls.h>

@@ -246,7 +246,7 @@ int main(int argc, char **argv)
 		write_as(argv[3]);
 	if (!take_lane() && strcmp(argv[3], "early"))
 		errx(1, "no lane: %s", m.body.why);
-	longest = 0; /* (to open the device takes its time) */
+	longest = 0; /* (opening the device takes long) */
 	write_as(argv[3]);
 	printf("writes\n");
 	for (said = now_s();; usleep(ASK_MS * 1000)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* hostile_worker ADDRESS PORT STYLE ATTACK: a server that forks a worker, which becomes nobody, is
- * taken over, and then attacks the server by all that it has of it. TCP echo on PORT, UDP echo on
+/* hostile_worker ADDRESS PORT STYLE ATTACK: a server that forks a worker, which becomes the user
+ * nobody, is taken over by an attacker, and then attacks the server by all memory and descriptors
+ * that it has of it. TCP echo on PORT, UDP echo on
  * PORT (inherited by the worker) and PORT + 1 (made after the fork).
  *
  * STYLE is how the server accepts: epoll (it does not block) or block. ATTACK:
@@ -96,7 +97,7 @@ static void *serve_udp(void *arg)
 	return arg;
 }
 
-/* By system calls: what the kernel says of it. */
+/* By bare system calls: the state that the kernel reports. */
 static bool is_own_connection(int fd)
 {
 	struct sockaddr_in a;
@@ -202,7 +203,7 @@ static void find_ways(void)
 	printf("%d ways to the server\n", nways);
 }
 
-static bool full[1 << 16]; /* nobody reads there */
+static bool full[1 << 16]; /* its peer never reads */
 
 static long put(int to, const void *data, size_t bytes, const int *fd, unsigned n)
 {

@@ -61,7 +61,7 @@ static struct xdp_desc *desc;
 
 static uint32_t next_frame(void)
 {
-	return share.nframes - 5 - queued; /* nobody has had these */
+	return share.nframes - 5 - queued; /* frames that no program has had */
 }
 
 /* l4: where the record says that the TCP header is. */
@@ -133,7 +133,7 @@ static void segment(const char *src, const char *dst, int dport, uint8_t number,
 	queue(frame, len, (uint16_t)(14 + (what == OPTIONS ? 28 : h.v6 ? 40 : 20)));
 }
 
-/* By its header UDP, to whatever port: TCP only where the record says so. */
+/* A UDP packet by its header, to any port; TCP only where the record says so. */
 static void disguised(const char *src, const char *dst, int udp_port, int port, uint8_t number)
 {
 	struct sl_addr s = addr(src), d = addr(dst);
@@ -194,7 +194,7 @@ static void attach(unsigned ifindex, struct sl_lease_lane_ok *lane)
 	mask = lane->queue[0].rx_size - 1;
 }
 
-/* Claims a port of the family of `local`. Its listener is closed before the end, so that nobody
+/* Claims a port of the family of `local`. Its listener is closed before the end, so that no socket
  * answers. */
 static void claim(unsigned ifindex, const struct sl_lease_lane_ok *lane, const char *local,
 		  int port)

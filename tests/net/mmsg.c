@@ -118,7 +118,7 @@ static void on_alarm(int sig)
 {
 }
 
-/* Again and again, until alarm_in(0): the first may come before the call that it is to end. */
+/* The alarm repeats until alarm_in(0): the first may come before the call that it must end. */
 static void alarm_in(unsigned ms)
 {
 	struct itimerval it = {.it_value = {ms / 1000, ms % 1000 * 1000}};
@@ -182,7 +182,7 @@ static void interrupted(int fd)
 	fresh(4, 2000);
 	show("interrupted after two", recvmmsg(fd, msgs, 4, 0, NULL));
 	alarm_in(0);
-	/* Linux leaves ERESTARTSYS behind as the socket's error; nobody needs that. */
+	/* Linux leaves ERESTARTSYS behind as the socket's error, which is not compared. */
 	int err;
 	getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &(socklen_t){sizeof(err)});
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For test programs that are preloaded: Sluice's own calls, where it is there. */
+/* Sluice's own calls, for test programs that run with and without it. */
 #ifndef TESTS_MOVES_H
 #define TESTS_MOVES_H
 

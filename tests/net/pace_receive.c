@@ -155,7 +155,7 @@ static bool is_done(void)
 
 /* The device's frames ----------------------------------------------------------------------------
  * In a ring that the kernel fills and hands over in blocks (packet_mmap): a wake-up for each frame
- * would take the core from those who send. */
+ * would take the core from the sender. */
 #define BLOCK_BYTES (1u << 16)
 #define BLOCKS      512u
 #define BLOCK_MS    20u
@@ -231,7 +231,7 @@ static int listen_on(const char *dev)
 				 .sll_ifindex = (int)if_nametoindex(dev)};
 	int fd = socket(AF_PACKET, SOCK_RAW, 0);
 
-	/* (So that frames are stamped when they come in.) */
+	/* Has frames stamped when they come in. */
 	setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &(int){1}, sizeof(int));
 	attach_filter(fd);
 	map_ring(fd);
@@ -240,7 +240,7 @@ static int listen_on(const char *dev)
 	return fd;
 }
 
-/* In large pieces, which nobody looks at, for the sake of the cores; not so large that the window
+/* Reads in large pieces, which are not looked at, to spare the cores; not so large that the window
  * has to be full first. */
 static void *drain(void *arg)
 {
@@ -253,7 +253,7 @@ static void *drain(void *arg)
 	return NULL;
 }
 
-/* So that nobody refuses them; datagrams that the kernel delivers there are not read. */
+/* Sockets on the ports, so that the kernel sends no ICMP errors; their datagrams are not read. */
 static void hold_port(unsigned n)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)n)};

@@ -79,7 +79,7 @@ static void open_flow(struct flow *f, const char *addr, unsigned port)
 	f->fd = socket(AF_INET, use_tcp ? SOCK_STREAM : SOCK_DGRAM, 0);
 	if (f->fd < 0 || connect(f->fd, (struct sockaddr *)&to, sizeof(to)))
 		die("connect");
-	if (use_tcp && then_kbps >= 0) /* so that the change is not after all */
+	if (use_tcp && then_kbps >= 0) /* the change must not come after all was sent */
 		setsockopt(f->fd, SOL_SOCKET, SO_SNDBUF, &(int){20000}, sizeof(int));
 	if (sndbuf)
 		setsockopt(f->fd, SOL_SOCKET, SO_SNDBUFFORCE, &sndbuf, sizeof(sndbuf));

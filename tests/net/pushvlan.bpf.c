@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* On the way out of a device: UDP to port 7000 gets a VLAN tag, as a VLAN device would put it on:
- * beside the packet, for the hardware (veth says that it has some) to put in. Section tcN: VID N.
+/* Tags UDP packets to port 7000 that leave a device, as a VLAN device would: the tag stands beside
+ * the packet, for the hardware to put in (veth claims to). Section tcN: VID N.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>

@@ -343,7 +343,7 @@ struct flow {
 	struct sockaddr_in to;
 	uint64_t last_us, gap_us;
 	uint32_t sent, got, bad;
-	uint32_t asked[WINDOW]; /* what is not answered yet, 0: none */
+	uint32_t asked[WINDOW]; /* the request not answered yet, 0: none */
 };
 
 static void ask(struct flow *f, unsigned slot)

@@ -197,7 +197,7 @@ static void queued(void)
 	close(conn);
 }
 
-/* A UNIX socket in whose queue n of them lie. */
+/* A UNIX socket with n of these descriptors in its queue. */
 static int nest(int (*what)(void), unsigned n)
 {
 	int pair[2], fd;
@@ -326,7 +326,7 @@ static int slow(void)
  */
 
 /* All but FLUSH and STATFS is answered. A process of its own, which ends with its parent: it must
- * not have a file of its own open, whose closing nobody would answer. */
+ * have no file of this file system open, since no process would answer its closing. */
 static void serve(int dev)
 {
 	static char buf[1 << 17];

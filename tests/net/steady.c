@@ -63,7 +63,7 @@ static void tell(const struct steady *s)
 	char line[256];
 	int n = snprintf(line, sizeof(line), "%lu %lu %lu %lu %lu %lu\n", s->sent, s->answered,
 			 s->doubled, s->wrong, s->failed, s->gap_ns / 1000000);
-	/* In one piece: somebody reads it at any time. */
+	/* Written in one piece: the test may read it at any time. */
 	int fd = open(s->file, O_WRONLY | O_CREAT, 0644);
 	if (fd < 0 || pwrite(fd, line, n, 0) != n || ftruncate(fd, n))
 		exit(1);

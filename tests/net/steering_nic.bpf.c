@@ -72,7 +72,7 @@ static __always_inline __u32 *find(struct nic_key *k)
 	queue = bpf_map_lookup_elem(&rules, k);
 	if (queue)
 		return queue;
-	k->dst[0] = k->dst[1] = k->dst[3] = 0; /* what is left says which family it is */
+	k->dst[0] = k->dst[1] = k->dst[3] = 0; /* the other bits are the family */
 	if (k->dst[2] != bpf_htonl(0xffff))
 		k->dst[2] = 0;
 	return bpf_map_lookup_elem(&rules, k);

@@ -316,7 +316,8 @@ static void serve(int fd)
 
 /* Setting up ----------------------------------------------------------------------------------- */
 
-/* Its SIOCETHTOOLs come to who has the descriptor. (The number of the request is in the lower half
+/* Its SIOCETHTOOLs come to the process with the notification descriptor. (The number of the request
+ * is in the lower half
  * of its argument: the machines are little-endian.) */
 static int filter(void)
 {
@@ -368,7 +369,7 @@ static void attach(const char *object, const char *netns, const char *peer)
 	    other = open(netns, O_RDONLY | O_CLOEXEC), err;
 	struct bpf_object *o;
 
-	libbpf_set_print(NULL); /* that there is a clsact already is no news */
+	libbpf_set_print(NULL); /* (no message where a clsact exists already) */
 	o = bpf_object__open(object);
 	if (!o || bpf_object__load(o))
 		die(object);
@@ -443,7 +444,8 @@ static int run(char **cmd, size_t len)
 	if (fd < 0)
 		die("pidfd_getfd");
 	send(pair[0], &fd, 1, 0);
-	memset(cmd[0], 0, len); /* who looks for CMD by its command line shall not find us */
+	memset(cmd[0], 0, len); /* a search for CMD by its command line must not find this process
+				 */
 	prctl(PR_SET_PDEATHSIG, 0);
 	serve(fd);
 	waitpid(child, NULL, WNOHANG);

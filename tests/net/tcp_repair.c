@@ -221,7 +221,7 @@ static bool is_time_for_fin(const struct end *e)
 	return now_ms() - (e->first ? e->start : e->eof_at) >= (uint64_t)e->ms;
 }
 
-/* Both directions must have time to get through when enough moves were made. */
+/* After the moves both directions must have time to finish. */
 static uint64_t pause_ms(const struct end *e)
 {
 	return e->stuck > 5 || e->moved >= e->moves ? REST_MS : GAP_MS;

@@ -42,7 +42,7 @@ struct conn {
 	uint64_t born_ns;
 	bool known, eof, fin, stalled, kernels;
 	uint8_t head[HEAD_SIZE];
-	char story[64]; /* of its moves: states of TCP_INFO before and after */
+	char story[64]; /* states of TCP_INFO before and after its moves */
 };
 
 static union load_addr local, remote;
@@ -354,7 +354,7 @@ static void serve(struct conn *c, uint32_t events)
 		watch(c, EPOLL_CTL_MOD);
 }
 
-/* Those that do not read have a time of their own. */
+/* Connections that do not read have another time limit. */
 static void serve_stalled(void)
 {
 	for (uint32_t i = 0; i < at_once; i++)

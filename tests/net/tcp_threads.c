@@ -289,7 +289,7 @@ static void *polls(void *arg)
 	return (void *)(intptr_t)p.revents;
 }
 
-/* shutdown() under those who wait to receive, to send, in poll(). */
+/* shutdown() while threads wait to receive, to send, and in poll(). */
 static void shuts(void)
 {
 	for (int ms = 30; ms <= 200; ms += 170) {
@@ -308,7 +308,7 @@ static void shuts(void)
 	}
 }
 
-/* A reset under them. Who takes the error is anybody's; all end. */
+/* A reset while threads wait. Any of them may get the error; all must return. */
 static void resets(void)
 {
 	for (int ms = 30; ms <= 200; ms += 170) {
@@ -442,8 +442,8 @@ static int child(int inherited)
 	return memcmp(got, "given", 5) == 0 ? 0 : 3;
 }
 
-/* fork() while other threads use their connections: the child has its own, and uses one that it
- * inherited; nobody else is disturbed. */
+/* fork() while other threads use their connections: the child makes its own, and uses one that it
+ * inherited; no other thread is disturbed. */
 static void forks(void)
 {
 	pthread_t t[2];

@@ -28,7 +28,7 @@
 #include "sluice.h"
 #include "sock/core/sock.h"
 
-#define HOLDS    8      /* what the ring takes while it stands still */
+#define HOLDS    8      /* packets that the ring takes while it stands still */
 #define STALL_US 400000 /* a sender spins for less, unless it tries a thousand times */
 
 static const struct sl_tx_ops *real;

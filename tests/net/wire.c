@@ -184,7 +184,7 @@ static void depart(struct side *s, struct packet *p, uint64_t due_ns)
 	s->waiting++;
 }
 
-/* Held packets whose turn has come, by count or by age. */
+/* Sends held packets that are due, by count or by age. */
 static void release_held(struct side *s, uint64_t now)
 {
 	for (struct packet **at = &s->held, *p; (p = *at);) {

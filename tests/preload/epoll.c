@@ -154,7 +154,7 @@ static void mixed(void)
 	ask(fd2, 1, 10, 0, 0);
 	wait_in(fd2);
 	show("all", ep, 8, 5000);
-	/* With room for one event at a time nobody starves. */
+	/* With room for one event at a time each member gets its turn. */
 	for (int i = 0; i < 50; i++) {
 		struct epoll_event one;
 

@@ -152,7 +152,7 @@ static void spawns(void)
 	fflush(stdout);
 	pid = vfork();
 	if (pid == 0) {
-		close(fd); /* in the child's table, not in ours */
+		close(fd); /* in the child's table, not in this process's */
 		dup2(1, fd);
 		execl("/bin/sh", "sh", "-c", "exit 9", NULL);
 		_exit(1);

@@ -61,7 +61,7 @@ static void *waits(void *arg)
 static void cancels(void)
 {
 #ifdef __SANITIZE_ADDRESS__
-	return; /* its stacks do not stand being unwound out of a handler */
+	return; /* its stacks cannot be unwound out of a handler */
 #endif
 	for (int how = 0; how < HOWS; how++) {
 		for (int ms = 50; ms <= 250; ms += 200) {

@@ -65,7 +65,7 @@ static bool is_set(const uint8_t *e, uint32_t at)
 	return p != NULL;
 }
 
-/* The connection that an entry is about; false: none whose peer waits for anything. */
+/* Reads the connection of an entry. False: there is none, or its peer waits for nothing. */
 static bool key_of(const struct sl_conns_layout *l, const uint8_t *e, struct sl_flow_key *k)
 {
 	uint8_t state = e[l->state];
@@ -294,7 +294,8 @@ static void tell_peer(const struct sl_gone_conns *c, const struct sl_gone *g, bo
 		sl_rescue_end(g->rescue);
 		return;
 	}
-	if (g->req) /* who has heard nothing asks again; the others' next segment is reset */
+	if (g->req) /* a peer without a SYN-ACK sends its SYN again; another peer's next segment is
+	reset */
 		return;
 	there = read_entry(c, g, e);
 	sl_time_wait_forget(&g->key);

@@ -18,8 +18,8 @@ struct sl_gone_box {
 	uint8_t family; /* of the listener's sockets */
 };
 struct sl_rescue;
-/* Makes the connection the kernel's, which drops its packets for now. req: it is a handshake whose
- * peer may not have heard the answer. Until the end no other socket may get its packets, and the
+/* Makes the connection the kernel's, which drops its packets for now. req: a handshake whose peer
+ * may not have got the SYN-ACK. Until the end no other socket may get its packets, and the
  * box must exist. NULL: impossible. */
 struct sl_rescue *sl_rescue_begin(const struct sl_tcp_dead *d, bool req,
 				  const struct sl_tcp_frames *m, const struct sl_gone_box *box);
@@ -66,8 +66,9 @@ typedef const struct sl_gone_box *sl_gone_box_fn(void *arg, uint32_t listener);
  * still go to the dead process. Looks at up to n; true: there are more. */
 bool sl_gone_rescue(struct sl_gone_conns *c, uint32_t n, const struct sl_tcp_frames *m,
 		    sl_gone_box_fn *box, void *arg);
-/* Tells up to n peers, whose packets must not go to the process any more. repair: the connection
- * may be made the kernel's for that. True: there is more to do; else all is closed. */
+/* Tells up to n peers that their connection is over; no packet of theirs may go to the process any
+ * more. repair: a connection may become the kernel's for that. True: call again; false: all is done
+ * and closed. */
 bool sl_gone_tell(struct sl_gone_conns *c, uint32_t n, bool repair);
 
 /* last.c ---------------------------------------------------------------------------------------

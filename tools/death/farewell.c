@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tells the peer of a TCP connection that its other end is gone.
  *
- * As the kernel does it: by a reset that has the sequence number that would have come next
- * (tcp_send_active_reset()). But a process that was killed may have told nobody how far its
- * connection was, or what it sent last was lost; and a reset with another sequence number is not
- * believed (RFC 5961 3.2). So the peer is asked, too: it answers a segment that
+ * The kernel does it by a reset with the sequence number that would have come next
+ * (tcp_send_active_reset()). But the last sequence number of a killed process may not be known, or
+ * its last segment was lost; and a peer does not believe a reset with another sequence number (RFC
+ * 5961 3.2). So the peer is asked, too: it answers a segment that
  * cannot be right with an acknowledgment that says where it is (RFC 9293 3.10.7.4, RFC 5961 5.2).
  * That arrives at the kernel, since the claim is gone; the kernel has no such connection, and
  * resets it with the number that the acknowledgment names. It is one segment only: the guards,
@@ -79,7 +79,7 @@ static void fill_csum(const struct sl_flow_key *k, struct tcphdr *th)
 	th->check = sl_csum_fold(sl_csum_add(sum, th, sizeof(*th)));
 }
 
-/* Either is an acknowledgment. (The guards hold back no reset that is one.) */
+/* Both segments are acknowledgments. (The guards hold back no reset with an ACK.) */
 static struct tcphdr segment(const struct sl_flow_key *k, uint32_t seq, uint32_t ack)
 {
 	return (struct tcphdr){
@@ -92,7 +92,7 @@ static struct tcphdr segment(const struct sl_flow_key *k, uint32_t seq, uint32_t
 	};
 }
 
-/* From the connection's own address, whatever route there is now. */
+/* The source is the connection's own address, also if the route prefers another now. */
 static void send_from(int family, const struct sl_flow_key *k, const struct tcphdr *th,
 		      uint32_t scope)
 {
@@ -127,8 +127,8 @@ static void send_from(int family, const struct sl_flow_key *k, const struct tcph
 	sl_sys_sendmsg(raw_socket(family), &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Half the sequence space from wherever the connection is, most likely. The sequence number is one
- * that nobody knows beforehand: it must not be of use to others. */
+/* Most likely half the sequence space away from the connection's. The number cannot be guessed, so
+ * that it is of no use to an attacker. */
 static struct tcphdr question(const struct sl_flow_key *k)
 {
 	uint32_t seq[2] = {0};

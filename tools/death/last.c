@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The FIN of a connection whose process is dead.
  *
- * When a process ends, the kernel closes its connections: what is in the send queue is still
- * delivered, then a FIN; or it resets them, when something was not read (tcp_close(), RFC 2525
- * 2.17). Of a connection of ours that had nothing in its queues a kernel socket can be made
- * (TCP_REPAIR), and closed: retransmission, the states that follow and TIME_WAIT are the kernel's
- * then. */
+ * When a process ends, the kernel closes its connections: it delivers the send queue, then a FIN;
+ * or it resets them, when bytes were not read (tcp_close(), RFC 2525 2.17). A connection of ours
+ * with empty queues can become a kernel socket (TCP_REPAIR), which is closed: the kernel then does
+ * the retransmission, the states that follow and TIME_WAIT. */
 #include <errno.h>
 #include <netinet/in.h>
 
@@ -23,7 +22,7 @@ static void on_live(void *arg)
 	*(bool *)arg = true;
 }
 
-/* Its port can be used again as a server's, when the next process says so, too. */
+/* The next process can use the port again, as that of a server, if it sets SO_REUSEADDR, too. */
 static int new_socket(const struct sl_tcp_key *key)
 {
 	int family = sl_addr_is_v4(&key->local) ? AF_INET : AF_INET6, one = 1;

@@ -45,7 +45,7 @@ static uint32_t no_bytes(void *arg, uint32_t at, void *buf, uint32_t n)
 	return 0;
 }
 
-/* From the first byte on, one after the other. */
+/* All bytes from the first one, in order. */
 static uint32_t unread(void *arg, uint32_t at, void *buf, uint32_t n)
 {
 	return sl_tcp_unread_copy(arg, buf, n);
@@ -98,7 +98,7 @@ static void reset_conn(struct sl_rescue *r)
 	(void)sl_sys_setsockopt(r->fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
 }
 
-/* Its new owner has it, and may have made it linger. */
+/* The new owner has the socket, and may have set SO_LINGER: closing it may take time. */
 static void end_rescue(struct sl_rescue *r)
 {
 	sl_closer_add(r->fd, SL_CLOSER_NOBODY, false);
@@ -132,7 +132,7 @@ void sl_rescue_end(struct sl_rescue *r)
 
 /* On trial ------------------------------------------------------------------------------------- */
 
-/* Without a word. */
+/* Closes the socket without telling the peer. */
 static void take_conn_back(const struct sl_rescue *r)
 {
 	(void)sl_broker_repair(r->fd, TCP_REPAIR_ON);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A new daemon takes over from a dead one, out of the vault's records.
  *
- * Theory of operation: the records say who was lent what (keep.c); the maps say what is claimed,
- * and by whose lane. What a record refers to and is not there was being given or taken back at the
- * death: a device that nobody has any more is closed, a lane of a session that is not there is
- * dropped, a claim of nobody's is deleted. A request that was not answered still lies in its
- * session's socket (session.c), and is done again, from the beginning. A process that died
- * meanwhile is found by its connection, which has ended, as ever. */
+ * Theory of operation: the records say what was lent to which session (keep.c); the maps say which
+ * packets are claimed, and for which lane. An object that a record names and that does not exist
+ * was being given or taken back at the daemon's death: a device without a session is closed, a lane
+ * without a session is dropped, a claim without a lane is deleted. A request that was not answered
+ * still lies in its session's socket (session.c), and is done again from the beginning. The
+ * connection of a process that died meanwhile has ended, which ends its session as always. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>

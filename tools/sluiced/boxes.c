@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where goes who waits to be accepted by a process that dies: into the box of the listener, from
- * which all accept that have it (sock/listen/share.c). The daemon has the end that is written to.
+/* Connections that wait to be accepted by a process that dies go into the box of the listener, from
+ * which all processes with that listener accept (sock/listen/share.c). The daemon has the box's
+ * writing end.
  */
 #include <errno.h>
 #include <string.h>

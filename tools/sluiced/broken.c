@@ -5,8 +5,9 @@
  * one: it tries, and tries again later. A lock that names no member, or that a running process has
  * not let go for HELD_LOOKS seconds, stays as it is: the daemon could neither mend what that lock
  * protects nor give frames back. Then the group ends, and nothing else: the daemon lends it nothing
- * more, its programs learn within a second that their devices are not steered and move what they
- * have to the kernel, and whoever has not done so in LEAVE_NS is hung up on. The memory goes with
+ * more, its programs learn within a second that their devices are not steered and move their
+ * sockets to the kernel, and the daemon hangs up on those that have not done so in LEAVE_NS. The
+ * memory goes with
  * the last of them; the next program of that group gets new memory. */
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which of the TCP connections that a dead process has left (tools/death) were the session's: those
- * whose local end, or whose flow, it had claimed, which was proved by a socket. */
+/* Picks, of the TCP connections that a dead process has left (tools/death), those of the session:
+ * it had claimed their local end or their flow, and had proved that claim by a socket. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "keep.h"
 #include "sluiced.h"
 
-#define TELL 32  /* at a turn of the loop: some milliseconds */
+#define TELL 32  /* looked at in a turn of the loop: takes some milliseconds */
 #define LOOK 256 /* likewise */
 
 int sl_on_conns(struct sl_session *s, struct sl_lease_msg *m, const char **why)

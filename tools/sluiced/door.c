@@ -20,7 +20,7 @@
 #define SPARE_FDS      64u  /* for root, or an eighth of the limit */
 #define STRANGERS_USED 512u /* of all users but root */
 
-static uint64_t rest_ns; /* not 0: until then no connection is accepted */
+static uint64_t rest_ns; /* no connection is accepted until then; 0: they are */
 
 struct counts {
 	uint32_t of_user, strangers_of_user, strangers;

@@ -59,7 +59,7 @@ int sl_foreign_receive(struct sl_session *s, struct sl_lease_msg *m)
 	m->nfds = 0;
 	if (!s->greeted && !sl_policy_find(&sluiced.policy, s->cred.uid, s->gid, s->ngids))
 		return receive_bare(s, m);
-	/* (On a busy machine the threads may lag behind a user that does nothing wrong.) */
+	/* (On a busy machine the threads may lag behind though the user behaves well.) */
 	if (sl_closer_pending(s->cred.uid) > PENDING_FEW)
 		(void)sl_closer_wait(s->cred.uid, PENDING_MS);
 	if (sl_closer_pending(s->cred.uid) > PENDING_MAX) {

@@ -542,7 +542,7 @@ int sl_keep_find(const char *socket_path)
 	if (err > 0 && !find_meta()) {
 		sl_warn("sluiced", "the daemon before died before another vault had everything: "
 				   "what it had lent is ended");
-		/* (The vault has the socket until it has ended, and there may be who waits there.)
+		/* (The vault has the socket until it has ended, and clients may wait there.)
 		 */
 		forget_others(SL_KEEP_LISTEN);
 		sl_keep_bye();

@@ -41,7 +41,7 @@
 #define BACKLOG     128
 /* EX_CONFIG; the unit file does not start it again after that. */
 #define EXIT_OTHER_VERSION 78
-#define FRAMES             65536         /* of packet memory, unless SLUICE_FRAMES says otherwise */
+#define FRAMES             65536         /* frames of packet memory, unless SLUICE_FRAMES is set */
 #define CHECK_MS           1000          /* how often the devices are looked after */
 #define TRIAL_MS           5             /* and peers of handshakes that were rescued */
 #define LEAVE_NS           5000000000ull /* for programs to move to the kernel what they have */
@@ -52,7 +52,7 @@ static int signal_fd = -1;
 static bool open_air;
 static unsigned stuck_seconds = 20; /* for a turn of the loop, at most */
 static bool stepping_down;          /* the next daemon continues with the vault's records */
-static uint64_t end_ns; /* not 0: the daemon ends then, or as soon as no session needs it */
+static uint64_t end_ns; /* the daemon ends then, or once no session needs it; 0: it stays */
 
 /* Settings and policy ---------------------------------------------------------------------------
  */
@@ -76,7 +76,7 @@ static void say_wrong_line(void *arg, unsigned line, const char *expected, const
 		*found ? found : "the end of the line", *found ? "'" : "");
 }
 
-/* Without a file: root, and the members of the group sluice. */
+/* The policy without a file: root, and the members of the group sluice. */
 static long read_policy(const char *path, char *text)
 {
 	static const char dflt[] = "allow user 0\nallow group sluice\n";
@@ -358,7 +358,7 @@ static bool is_grace_over(void)
 	return sluiced.draining && !sluiced.memory_users && !is_needed();
 }
 
-/* For how long the loop may sleep, at most, in milliseconds; -1: until something comes. */
+/* The longest time that the loop may sleep, in milliseconds; -1: until an event comes. */
 static int wait_limit(bool more, bool trials)
 {
 	uint64_t now = sl_now_ns(), door = sl_door_look(now), later = sl_sessions_later(now);

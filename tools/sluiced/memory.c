@@ -3,9 +3,9 @@
  *
  * Theory of operation: a group's memory comes into being with its first member and goes with its
  * last. A queue has one packet memory, so a device, or each part of one that is divided
- * (ctl/device/part.c), is the group's that opened it first, until the last of that group leaves it;
- * another group's programs go on by the kernel there, and may have another device. Who could have
- * none at all is told so at once, and costs no memory. */
+ * (ctl/device/part.c), belongs to the group that opened it first, until the last process of that
+ * group leaves it; programs of other groups use the kernel there, and may have another device. A
+ * process that could have no device at all is refused at once, and gets no memory. */
 #include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -123,11 +123,11 @@ bool sl_memory_is_anothers(const struct sl_session *s, uint32_t ifindex, const c
 
 struct search {
 	const struct sl_session *session;
-	uint32_t anothers; /* one that is, 0: there is none */
-	bool found;        /* one that is not */
+	uint32_t anothers; /* a device that is another group's, 0: none */
+	bool found;        /* a device that is not */
 };
 
-/* (Whether they offer XDP and queues shows when they are opened.) */
+/* (Whether devices offer XDP and queues shows when they are opened.) */
 static bool look_at_link(const struct sl_link *link, void *arg)
 {
 	struct search *a = arg;
@@ -270,8 +270,8 @@ void sl_memory_adopt(struct sl_session *s, uint32_t umem)
 	s->memory = m;
 }
 
-/* Frames in the rings of a device that nobody has any more are lost, so the last one ends it all,
- * and the next one gets new ones. */
+/* Frames in the rings of a closed device are lost, so the memory ends with its last session, and
+ * the next session gets new memory. */
 void sl_umem_put(struct sl_session *s)
 {
 	if (!s->share)

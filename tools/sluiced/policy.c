@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The policy file, sluiced.conf(5): who may have what.
+/* The policy file, sluiced.conf(5): which users may have which devices, and how much.
  *
  *   allow|deny  user <name|number|*> | group <name|number>  [device <glob>[,<glob>...]]
  *               [join <glob>[,<glob>...]] [lanes <n>] [flows <n>] [frames <n>] [clients <n>]
  *               [repair yes|no]
  *   divide <glob>[,<glob>...] <n>
  *
- * The first line that fits the user (or the device) decides; nobody else gets anything. # starts a
+ * The first line that fits the user (or the device) decides; a user that no line fits gets nothing.
+ * # starts a
  * comment. */
 #include <stdlib.h>
 #include <string.h>

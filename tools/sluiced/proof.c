@@ -49,8 +49,9 @@ int sl_proof_tcp(int fd, const char **why)
 	return check_kind(fd, IPPROTO_TCP, why);
 }
 
-/* The groups that a socket has joined cannot be read off it, but what is sent to a group and port
- * goes to every socket on that port that wants it; who must not lose it was asked by sock_diag. */
+/* The groups that a socket has joined cannot be read, but a packet to a group and port goes to
+ * every socket on that port that wants it; sock_diag has shown the sockets that must not lose it.
+ * */
 static bool may_receive(int fd, const struct sl_addr *bound, const struct sl_addr *claimed)
 {
 	socklen_t len = sizeof(int);

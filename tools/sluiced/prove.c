@@ -86,7 +86,7 @@ static void no_one(const struct sl_diag_sock *s, void *arg)
 {
 }
 
-/* Whether the kernel can look for TCP connections. If not, a connection that is not found may still
+/* True: the kernel can look for TCP connections. False: a connection that is not found may still
  * exist. */
 static bool can_find_tcp(void)
 {
@@ -249,7 +249,8 @@ static int find_owner(const struct sl_diag_flow *f, struct sl_diag_sock *out)
 }
 
 /* A TCP connection of the library has a socket that is only bound: the kernel finds nothing, or the
- * listener that it came by. Of one that is over (TIME_WAIT) or that nobody holds nothing is lost.
+ * listener that it came by. A connection that is over (TIME_WAIT), or that no process holds, loses
+ * nothing.
  */
 static bool may_have_tcp(const struct sl_session *s, const struct sl_proof *p,
 			 const struct sl_diag_sock *found, const struct sl_claim_req *req)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A connection that was the session's becomes the kernel's.
  *
- * Theory of operation: TCP_REPAIR sets SK_FORCE_REUSE, with which bind(2) takes a port whoever has
- * it. So no client's socket is ever put into that mode while the client can reach it: a thread of
+ * Theory of operation: TCP_REPAIR sets SK_FORCE_REUSE, with which bind(2) takes a port even if
+ * another user has it. So no client's socket is ever put into that mode while the client can reach
+ * it: a thread of
  * the client could bind it to another user's listening port meanwhile. The daemon makes a socket of
  * its own, with the client's user and group, by which firewalls match owners, and passes it when it
  * has left the mode. The client says which connection it is, and in what state; the flow must be

@@ -22,8 +22,8 @@
 #include "ctl/broker/owner_lock.h"
 #include "sandbox.h"
 
-/* CAP_SYS_ADMIN: libxdp looks for other programs by their numbers, which the kernel gives to nobody
- * else (bpf_prog_get_fd_by_id(); kernel/bpf/syscall.c). CAP_NET_BIND_SERVICE: for connections of
+/* CAP_SYS_ADMIN: libxdp looks for other programs by their numbers, which needs this capability
+ * (bpf_prog_get_fd_by_id(); kernel/bpf/syscall.c). CAP_NET_BIND_SERVICE: for connections of
  * the dead that become the kernel's (TCP_REPAIR), on ports below 1024, too. CAP_SETUID, CAP_SETGID:
  * such sockets are made for the client's user (restore.c); of the calls only setfsuid(2) and
  * setfsgid(2) are left. */
@@ -225,7 +225,8 @@ static const char *const calls[] = {
 	"setsid",
 };
 
-/* Others fail, and the daemon goes on: a library's new idea is not worth everybody's packets. */
+/* Other calls fail, and the daemon goes on: a call that a new version of a library makes must not
+ * end the service. */
 static int confine_calls(void)
 {
 	scmp_filter_ctx f = seccomp_init(SCMP_ACT_ERRNO(EPERM));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A lease is one process's, under the user that it had when it asked for it.
  *
- * Theory of operation: a connection is a descriptor, which a forked child may have, or somebody
- * that got it by another way. So with each request the kernel says which process sent it
+ * Theory of operation: a connection is a descriptor, which a forked child may have, or a process
+ * that it was passed to. So with each request the kernel says which process sent it
  * (SCM_CREDENTIALS), and under which real user and group; it is refused to any other process, and a
  * lease ends when its process has become another user. What is lent for long (packet memory, a
  * device, a lane) is given only after a look at the saved IDs, the groups and the capabilities,

@@ -74,7 +74,7 @@ static int open_by_number(const struct sl_session *s)
 	return -ESRCH;
 }
 
-/* By which the death of the process is told, for certain. */
+/* Its end is the certain sign that the process is dead. */
 static int watch_process(struct sl_session *s)
 {
 	socklen_t len = sizeof(s->pidfd);
@@ -362,7 +362,7 @@ static bool postpone(struct sl_session *s)
 	return true;
 }
 
-/* Whether the peer is still to be served. */
+/* False: the session must end. */
 static bool serve_request(struct sl_session *s, struct sl_lease_msg *m)
 {
 	const char *why = NULL;
@@ -443,7 +443,8 @@ static bool has_hung_up(const struct sl_session *s)
 	return sl_sys(SYS_ppoll, &p, 1, &now, NULL, 8) == 1;
 }
 
-/* Those that have waited are readable again. When to look next: in ns, UINT64_MAX: never. */
+/* Makes sessions that have waited readable again. Returns in how many ns to look next; UINT64_MAX:
+ * never. */
 uint64_t sl_sessions_later(uint64_t now)
 {
 	uint64_t next = UINT64_MAX;

@@ -224,7 +224,7 @@ enum { SL_TAG_LISTEN = 1, SL_TAG_SIGNAL, SL_TAG_NET, SL_TAG_DEATH, SL_TAG_VAULT,
 void sl_session_accept(void);
 void sl_session_hang_up(struct sl_session *s);
 /* Serves sessions again whose request waits for another process, if their time has come. Returns in
- * how many ns the next is due; UINT64_MAX: none. */
+ * how many ns the next one is due; UINT64_MAX: none. */
 uint64_t sl_sessions_later(uint64_t now);
 /* Adds a session of the daemon before us. */
 void sl_session_add(struct sl_session *s);
@@ -311,9 +311,9 @@ bool sl_is_dead(int pidfd);
 /* linger.c: keeps a program's devices while it becomes another one (exec). Call before they are
  * taken back. */
 void sl_linger_begin(struct sl_session *s);
-/* Ends that for a process which has a lease again, or for all (0). */
+/* Ends lingering for a process that has a lease again, or for all (0). */
 void sl_linger_end(int pid);
-/* Ends those whose time is over. */
+/* Ends sessions whose time is over. */
 void sl_linger_tick(void);
 /* How many uses of a device with that packet memory linger. */
 uint32_t sl_linger_users(uint32_t ifindex, uint32_t umem);

@@ -2,14 +2,15 @@
 /* A kernel connection of a client's is read, to become the client's own.
  *
  * Theory of operation: reading needs repair mode, which no socket may be in that a client can reach
- * (restore.c). So the client parts with the socket: it has put another file on its numbers and
- * closed its copies before the daemon looks. That nobody has it the file's count of references
- * tells, which counts descriptors of any process, calls that are being made with it and messages
- * under way: there are two, the daemon's and that of the request, which lies in the session's
- * socket until it is answered. Nobody but the daemon can make more of them. A socket that others
- * have, too, goes back untouched; so does one that cannot be read, out of repair mode.
+ * (restore.c). So the client gives the socket away: it puts another file on its numbers and closes
+ * its copies before the daemon looks. The file's count of references shows whether any process
+ * still has it: it counts descriptors of all processes, calls under way and messages under way.
+ * There must be two, the daemon's and that of the request, which lies in the session's socket until
+ * it is answered. Only the daemon can make more of them. A socket that other processes have, too,
+ * goes back untouched; so does one that cannot be read, out of repair mode.
  *
- * One that was read stays in repair mode, so that closing it says nothing to the peer: the last
+ * A socket that was read stays in repair mode, so that closing it sends nothing to the peer: the
+ * last
  * reference is the request's, which goes when the answer is sent. A daemon that dies before leaves
  * the request to the next one, which reads the socket again. */
 #include <errno.h>

@@ -44,8 +44,8 @@ static int map_view(struct view *v)
 	return v->rules == MAP_FAILED ? -errno : 0;
 }
 
-/* The next daemon writes it, too, so it is not sealed against writing: who has it got it by a
- * descriptor for reading, and may not open it for more. */
+/* The next daemon writes it, too, so it is not sealed against writing: clients get a descriptor for
+ * reading, and may not open it for more. */
 static int make_view(struct view *v, uint32_t ifindex)
 {
 	int err = 0;

@@ -32,7 +32,7 @@ struct watched {
 	struct sl_proof proof;
 	uint64_t since_ns;
 	bool seen;       /* the socket was in the kernel's table at a look */
-	unsigned missed; /* so many looks in a row it was not */
+	unsigned missed; /* looks in a row in which the claim was not proved */
 	/* Result of the look under way. */
 	bool here;
 	uint32_t other; /* inode of a socket that goes before it; 0: none */
@@ -103,8 +103,8 @@ static bool is_bound_still(const struct watched *w, const struct sl_diag_sock *o
 	       (w->claim.to_all || !o->remote_port == !w->claim.remote_port);
 }
 
-/* The daemon before us saw the proof. What is bound to just that is taken for it, if it is the
- * user's, or root's, who may have made it for the program. */
+/* The daemon before this one saw the proof. A socket with just that binding is taken for it, if it
+ * is the user's, or root's, since root may have made it for the program. */
 static void recognize(struct watched *w, const struct sl_diag_sock *o)
 {
 	if (w->proof.own.cookie || (o->uid && o->uid != w->session->cred.uid) ||
