@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* A frame as the parser sees it: its bounds, what was found in it, and offsets that the verifier
+ * believes. */
+#ifndef SL_VIEW_BPF_H
+#define SL_VIEW_BPF_H
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+#define SL_MAX_L4 384 /* transport header starts below: keeps the verifier's ranges small */
+
+enum sl_parse {
+	SL_PARSE_OK,
+	SL_PARSE_NOT_IP,
+	SL_PARSE_FRAGMENT,
+	SL_PARSE_UNKNOWN,
+	SL_PARSE_ICMP, /* the ICMP of the packet's IP version; l4 is where it starts */
+};
+
+/* Result of the parser. Offsets are from the start of the frame. */
+struct sl_pkt {
+	void *data;
+	void *data_end;
+	__u32 l3;
+	__u32 l4;
+	__u32 vlan;               /* as in struct sl_flow_key */
+	__u16 src_port, dst_port; /* host order */
+	__u8 proto;
+	__u8 v6;
+};
+
+/* Points at len bytes at an offset, or NULL when the frame ends before. */
+static __always_inline void *sl_at(const struct sl_pkt *p, __u32 off, __u32 len)
+{
+	void *at = p->data + off;
+
+	return at + len <= p->data_end ? at : 0;
+}
+
+/* The walks over options and extension headers are global functions. They are rare, so the call
+ * costs nothing, and the verifier checks each one once, for all arguments, instead of along every
+ * path (milliseconds instead of one second). They take the context and make their own view of
+ * it. */
+static __always_inline struct sl_pkt sl_view(struct xdp_md *ctx)
+{
+	struct sl_pkt p = {
+		.data = (void *)(long)ctx->data,
+		.data_end = (void *)(long)ctx->data_end,
+	};
+
+	return p;
+}
+
+/* Makes an offset that was checked against SL_MAX_L4 look the same on every path, so that the
+ * verifier recognises a loop iteration that it has checked. SL_FORGET_MORE() is for an offset to
+ * which an option's length was added. */
+#define SL_FORGET(off)      asm volatile("%0 &= 0x1ff" : "+r"(off))
+#define SL_FORGET_MORE(off) asm volatile("%0 &= 0x3ff" : "+r"(off))
+
+/* Bounds an offset that a global function was given: the verifier knows nothing about it. A
+ * comparison with SL_MAX_L4 is not enough: Linux 6.1 applies its result to the register, not to the
+ * copy of it on the stack. */
+static __always_inline __u64 sl_bounded(__u64 off)
+{
+	asm volatile("%0 &= 0x1ff" : "+r"(off));
+	return off;
+}
+
+#endif
