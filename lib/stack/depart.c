@@ -8,7 +8,10 @@
 
 #include "base/clock.h"
 #include "base/sys.h"
-#include "stack/stack.h"
+#include "ctl/front/broker.h"
+#include "stack/lane.h"
+#include "stack/leg.h"
+#include "stack/port.h"
 
 #define EXIT_NS 50000000ull /* a device without a link sends nothing */
 

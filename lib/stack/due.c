@@ -8,7 +8,8 @@
  * sides write before they read (Dekker). */
 #include "base/clock.h"
 #include "net/rtnl.h"
-#include "stack/stack.h"
+#include "stack/due.h"
+#include "stack/lane_tcp.h"
 
 #define AWAIT_US 1000    /* longest that the keeper leaves a hardware stamp unread */
 #define WATCH_US 1000000 /* longest that it leaves a queue with packets under way unchecked */

@@ -18,7 +18,9 @@
  * file of 1.3 kB saves a kick and a segment for each request; the client wakes up and acknowledges
  * only once.) */
 #include "base/clock.h"
-#include "stack/stack.h"
+#include "stack/lane_tcp.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_params.h"
 
 #define TIGHT_US    1 /* from the end of a write to the beginning of the next */
 #define BREAK_US    200

@@ -21,7 +21,8 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "base/timemap.h"
-#include "stack/stack.h"
+#include "stack/hwclock.h"
+#include "stack/port.h"
 
 #define READINGS 7
 #define CLOCKS   16

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Lanes: how sockets get them, and how lanes get their legs. */
-#include "stack/stack.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -11,6 +10,14 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "io/gso.h"
+#include "io/verbs.h"
+#include "stack/due.h"
+#include "stack/hwclock.h"
+#include "stack/lane.h"
+#include "stack/leg.h"
+#include "stack/pace.h"
+#include "stack/port.h"
+#include "stack/retire.h"
 
 #define MAX_CROSS 256
 

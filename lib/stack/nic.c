@@ -11,8 +11,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "ctl/front/broker.h"
 #include "io/verbs.h"
-#include "stack/stack.h"
+#include "stack/lane_tcp.h"
+#include "stack/leg.h"
+#include "stack/pace.h"
+#include "stack/port.h"
 
 #define NS          1000000000ull
 #define WAIT_MAX    64u /* seconds */

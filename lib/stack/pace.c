@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/sys.h"
+#include "io/verbs.h"
+#include "stack/due.h"
 #include "stack/pace_int.h"
 
 #define FEW_PKTS 8 /* each pacer may queue this many, however full the others are */

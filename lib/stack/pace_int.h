@@ -4,7 +4,9 @@
 #ifndef SL_STACK_PACE_INT_H
 #define SL_STACK_PACE_INT_H
 
-#include "stack/stack.h"
+#include "stack/lane.h"
+#include "stack/leg.h"
+#include "stack/pace.h"
 
 #define SL_PACE_RETRY_NS 1000000ull /* retry delay: a ring is full, or completions are awaited */
 /* Packets that fit into a paced queue, a power of two: three quarters are 4 ms of 1,500-byte

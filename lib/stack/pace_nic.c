@@ -3,18 +3,21 @@
  *
  * Theory of operation: the NIC limits the rate of a whole queue, so each paced socket has a queue
  * of its own; equal rates share an entry in the device's table of rates. The keeper opens the
- * queue, since that takes milliseconds, and one in a round: it runs timers between them. The wheel paces until the queue is there, and where none
- * is possible (another device, a rate out of range, the table full, no more queues).
- * Packets are never reordered: the first packet to the new queue waits until earlier ones have
- * left the lane's queue, and the wheel sends its first packet when the NIC's queue is empty. A new
- * rate is set on the same queue. When a queue fails, packets that surely have not left return to
- * the wheel. A TCP connection posts to its queue itself (pace_tcp.c). */
+ * queue, since that takes milliseconds, and one in a round: it runs timers between them. The wheel
+ * paces until the queue is there, and where none is possible (another device, a rate out of range,
+ * the table full, no more queues). Packets are never reordered: the first packet to the new queue
+ * waits until earlier ones have left the lane's queue, and the wheel sends its first packet when
+ * the NIC's queue is empty. A new rate is set on the same queue. When a queue fails, packets that
+ * surely have not left return to the wheel. A TCP connection posts to its queue itself
+ * (pace_tcp.c). */
 #include <errno.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "io/verbs.h"
 #include "net/rtnl.h"
+#include "stack/due.h"
 #include "stack/pace_int.h"
 
 /* SL_WAY_TO_NIC: a packet that comes at most this late counts as punctual. */

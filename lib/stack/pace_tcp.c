@@ -20,6 +20,7 @@
 #include "stack/pace_int.h"
 
 #include "base/clock.h"
+#include "io/verbs.h"
 
 #define AHEAD_NS 4000000ull
 /* Limit of the additional time; it halves within some seconds. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Ports: the devices in use, each opened once for the process. */
-#include "stack/stack.h"
 
 #include <errno.h>
 #include <net/if.h>
@@ -14,7 +13,11 @@
 #include "base/settings.h"
 #include "ctl/rules/conf.h"
 #include "ctl/kern/netdev.h"
+#include "stack/lane.h"
+#include "stack/leg.h"
+#include "stack/port.h"
 #include "stack/refused.h"
+#include "stack/restart.h"
 
 static struct sl_lock lock; /* ports are opened one at a time */
 static struct sl_port *ports[SL_STATS_PORTS];

@@ -19,7 +19,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "stack/stack.h"
+#include "stack/port.h"
+#include "stack/restart.h"
 
 #define NEIGH_NS 3000000000ull /* once the link is back: the kernel asks each second */
 #define LOOK_NS  2000000

@@ -8,11 +8,14 @@
  * given up, and the next device takes its place. Nothing is freed that another thread may still
  * use: the next device reuses the port's object, and a closed leg stays as a dead leg of the port
  * `nowhere`, which drops what is still sent by it. */
-#include "stack/stack.h"
 
 #include <errno.h>
 
 #include "base/log.h"
+#include "stack/lane.h"
+#include "stack/leg.h"
+#include "stack/port.h"
+#include "stack/retire.h"
 
 static struct sl_port_stats no_stats;
 static struct sl_port nowhere = {.stats = &no_stats, .retired = true};

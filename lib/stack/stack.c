@@ -7,7 +7,6 @@
  * sleepers are woken on the way, under the lane's lock. A socket on another lane gets its copy
  * after the lock is released, since a thread never holds two lanes. TCP connections send at the
  * end of the turn: ACKs for the whole batch, and data that these ACKs allow (tcp.c). */
-#include "stack/stack.h"
 
 #include <errno.h>
 
@@ -16,6 +15,13 @@
 #include "base/settings.h"
 #include "net/bufs.h"
 #include "net/rtnl.h"
+#include "stack/due.h"
+#include "stack/lane_tcp.h"
+#include "stack/lead.h"
+#include "stack/leg.h"
+#include "stack/pace.h"
+#include "stack/port.h"
+#include "tcp/tcp_host.h"
 
 __thread uint32_t sl_waits_ended __attribute__((tls_model("initial-exec")));
 

@@ -4,13 +4,17 @@
  * Theory of operation: lib/tcp reads no clock and sends only when told. A turn of the lane, or a
  * call on a connection, first sets the time, and in the end lets it run timers and send. When
  * timers are due and no thread makes a turn, the keeper runs them (due.c). */
-#include "stack/stack.h"
 
 #include <errno.h>
 
 #include "base/clock.h"
 #include "base/heap.h"
 #include "base/sys.h"
+#include "stack/due.h"
+#include "stack/lane_tcp.h"
+#include "stack/leg.h"
+#include "stack/pace.h"
+#include "tcp/tcp_host.h"
 
 /* How late the keeper may run a timer armed during its sleep: as late as Linux with HZ=100. */
 #define LATE_US    10000

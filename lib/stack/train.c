@@ -6,7 +6,10 @@
  * bytes alone: no headers, no checksum. The device copies the headers of the first segment and
  * counts up the sequence number and the IP ID, so everything else must be equal. It sets PSH and
  * FIN only on the last segment, and CWR only on the first, so we never join a segment with CWR. */
-#include "stack/stack.h"
+
+#include "stack/lane.h"
+#include "stack/leg.h"
+#include "stack/train.h"
 
 /* Flags that the device may repeat on every segment. */
 #define SAME (SL_TCP_ACK | SL_TCP_ECE)

@@ -12,7 +12,17 @@
  * THIN_SEGS, as Linux makes one for what GRO has put together ("every second" is a SHOULD): each
  * costs both sides as much as taking a segment in. The end of the train, a push and whatever is
  * urgent are acknowledged as ever. */
-#include "tcp/tcp_internal.h"
+
+#include "tcp/listen/tcp_fastopen.h"
+#include "tcp/tcp_ack.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_host.h"
+#include "tcp/tcp_int.h"
+#include "tcp/tcp_out.h"
+#include "tcp/tcp_reass.h"
+#include "tcp/tcp_timer.h"
+#include "tcp/tcp_trouble.h"
+#include "tcp/tcp_window.h"
 
 #define MAX_QUICK    16u
 #define MAX_ATO_US   500000u

@@ -5,88 +5,17 @@
 #define SL_TCP_CONN_H
 
 #include "tcp/tcp.h"
+#include "tcp/tcp_host.h"
+#include "tcp/tcp_queue.h"
 
-/* A piece of the send queue: at most one segment's bytes, in a frame of its own. */
-struct sl_txseg {
-	uint32_t frame; /* SL_NO_FRAME: SYN or FIN alone */
-	uint32_t seq;
-	uint16_t off; /* offset of the bytes in the frame */
-	uint16_t len;
-	uint16_t sum;  /* checksum sum of the bytes, folded, not complemented (SL_CSUM from an even
-			  start) */
-	uint8_t flags; /* flags sent with it: SL_TCP_SYN, FIN, PSH, URG */
-	uint8_t marks; /* SL_TXS_* */
-	uint8_t sent;  /* times sent, saturating */
-	uint64_t sent_us; /* time of the last transmission */
-	/* delivery rate and RACK (draft-cheng-iccrg-delivery-rate-estimation) */
-	uint32_t delivered;
-	uint32_t tsval;
-};
-#define SL_TXS_SACKED (1u << 0)
-#define SL_TXS_LOST   (1u << 1)
-#define SL_TXS_RETX   (1u << 2) /* retransmitted and that copy is in flight */
-
-/* Received bytes in order. */
-struct sl_rxseg {
-	uint32_t frame;
-	uint16_t off, len;
-};
-/* Received bytes beyond a hole; a sorted array, disjoint. */
-struct sl_oooseg {
-	uint32_t seq;
-	uint32_t frame; /* SL_NO_FRAME: a FIN alone */
-	uint16_t off, len;
-	bool fin;
-	bool scrap; /* shares its frame with other pieces (sl_scrap_put()) */
-};
-
-/* The queue of data beyond a hole, with its SACK blocks, the one that changed last first (RFC 2018
- * 4). */
-struct sl_ooo {
-	uint32_t size; /* pieces that fit */
-	/* tcp_mem.c's links, used while there are pieces and the connection is not frozen */
-	struct sl_list greedy; /* in host->mem.greedy[class] */
-	struct sl_list aged;   /* in host->mem.aged */
-	struct sl_tcp *of;
-	uint64_t since_us; /* when the oldest hole was opened, or the one before it was filled */
-	uint32_t held;     /* bytes of packet memory */
-	uint8_t class;
-	bool packed; /* no small piece with a frame of its own is left to pack */
-	struct sl_tcp_block last_sack[SL_TCP_MAX_SACK];
-	struct sl_oooseg seg[];
-};
-
-/* A congestion control algorithm, as a table of functions (like tcp_congestion_ops of Linux).
- * Called with c->cwnd in segments of c->mss. */
-struct sl_cc {
-	const char *name;
-	void (*init)(struct sl_tcp *c);
-	/* segments newly acknowledged (not in recovery) */
-	void (*on_ack)(struct sl_tcp *c, uint32_t acked_segs, uint32_t rtt_us);
-	uint32_t (*ssthresh)(struct sl_tcp *c); /* ssthresh after a loss, in segments */
-	void (*on_rto)(struct sl_tcp *c);
-	uint32_t (*undo_cwnd)(struct sl_tcp *c); /* cwnd if the reduction was spurious */
-	void (*on_idle)(struct sl_tcp *c);       /* sending starts again after an idle time */
-};
-#define SL_CC_PRIV 8 /* words of private state */
-
-/* State needed only after a loss, retransmission or reordering. */
-struct sl_tcp_trouble {
-	/* the episode (RFC 5681, 6937, 3522): valid during it, or while its bit in sl_tcp is set */
-	uint32_t prior_cwnd, prior_ssthresh;
-	uint32_t prr_delivered, prr_out; /* RFC 6937 */
-	uint32_t retrans_tsval; /* time stamp of the episode's first retransmission (Eifel) */
-	uint32_t undo_marker;   /* snd_una when the window was reduced */
-	int32_t undo_retrans;   /* retransmissions without a DSACK so far; -1: there was none yet */
-	uint32_t rack_dsack_round;
-	struct sl_tcp_board *board; /* tcp_rack.c's; NULL while nothing is missing */
-	/* for TCP_INFO */
-	uint32_t total_retrans, dsack_dups, reord_seen, rcv_ooopack;
-	uint64_t bytes_retrans;
-	uint16_t total_rto; /* retransmission time-outs */
-};
+struct sl_cc;
+struct sl_tcp_opts;
+struct sl_tcp_tfo;
+struct sl_tcp_trouble;
 
 enum sl_tcp_ca { SL_CA_OPEN, SL_CA_DISORDER, SL_CA_CWR, SL_CA_RECOVERY, SL_CA_LOSS };
+
+#define SL_CC_PRIV 8 /* words of a congestion control's private state */
 
 struct sl_tcp {
 	struct sl_tcp_node node; /* in the host's table; has the key */
@@ -277,18 +206,24 @@ static inline bool sl_tcp_is_queued(const struct sl_tcp *c)
 	return c->child && c->listener;
 }
 
-/* Note at the start of each received frame of a connection that waits to be accepted. If the
- * process is killed, the unread data can be found by it (tcp_dead.c). */
-struct sl_rx_note {
-	uint32_t seq;
-	uint32_t next; /* frame of the next piece, or SL_NO_FRAME */
-	uint16_t off, len;
-};
-
-/* Segments that were sent again */
-static inline uint32_t sl_tcp_retransmitted(const struct sl_tcp *c)
-{
-	return c->trouble ? c->trouble->total_retrans : 0;
-}
+/* Makes c (zeroed memory) a closed connection of h with the defaults. */
+void sl_tcp_init(struct sl_tcp *c, struct sl_tcp_host *h);
+/* Ends c at once without telling the peer, and frees its queues. The memory is the caller's
+ * again. */
+void sl_tcp_fini(struct sl_tcp *c);
+/* OPEN: sends SYN. 0; -EADDRINUSE (the key is in use; a TIME_WAIT is reused by RFC 6191),
+ * -ENOMEM. */
+int sl_tcp_connect(struct sl_tcp *c, const struct sl_tcp_key *key);
+/* SHUT_WR: queues FIN after the data. 0 or -ENOTCONN. SHUT_RD sends nothing to the peer. */
+int sl_tcp_shutdown(struct sl_tcp *c, bool rd, bool wr);
+/* CLOSE: the owner gives c up. linger_ms: -1 off, 0 reset, else as SO_LINGER (the caller waits).
+ * Unread data: RST (RFC 2525 2.17). False: c->orphan is set and c goes on by itself until
+ * SL_TCP_EV_CLOSED. True: c is CLOSED already (the event was sent, orphan is not set): the caller
+ * calls sl_tcp_fini() and frees it. */
+bool sl_tcp_close(struct sl_tcp *c, int linger_ms);
+/* ABORT: RST to the peer where RFC 9293 3.10.5 says so, error for the owner. */
+void sl_tcp_abort(struct sl_tcp *c, int err);
+/* Call after changing an option (NODELAY, CORK off, rcvbuf, quickack...). */
+void sl_tcp_option_changed(struct sl_tcp *c);
 
 #endif

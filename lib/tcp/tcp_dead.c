@@ -7,7 +7,12 @@
  * until their owner's remains are removed. */
 #include <string.h>
 
-#include "tcp/tcp_req.h"
+#include "tcp/listen/tcp_req.h"
+#include "tcp/tcp.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_dead.h"
+#include "tcp/tcp_queue.h"
+#include "tcp/tcp_repair.h"
 
 #define UNREAD_MAX  (64u << 20)    /* bytes of one connection */
 #define WINDOW_MAX  (65535u << 14) /* RFC 7323 2.3 */

@@ -3,7 +3,9 @@
  * Bernstein, 2012): the key of the table's hash, initial sequence numbers (RFC 6528), time stamp
  * offsets (RFC 7323 5.4) and SYN cookies (RFC 4987 3.6). One secret serves all: each hashed text
  * starts with its use. */
-#include "tcp/tcp_internal.h"
+
+#include "tcp/tcp_hash.h"
+#include "tcp/tcp_host.h"
 
 #define COOKIE_PERIOD_US 60000000u
 #define COOKIE_AGE       2 /* periods for which a cookie is good */

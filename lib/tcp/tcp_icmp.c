@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The path's MTU: ICMP errors about a connection, as far as they are trusted (RFC 5927), and the
  * route. */
-#include "tcp/tcp_internal.h"
+
+#include "tcp/tcp.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_icmp.h"
+#include "tcp/tcp_out.h"
+#include "tcp/tcp_sndq.h"
+#include "tcp/tcp_state.h"
 
 static void set_path_mss(struct sl_tcp *c, uint16_t mss)
 {

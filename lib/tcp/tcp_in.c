@@ -9,7 +9,29 @@
  * in tcp_text.c; LISTEN (3.10.7.2) is in tcp_listen.c, TIME-WAIT in tcp_tw.c. */
 #include <errno.h>
 
+#include "tcp/listen/tcp_child.h"
+#include "tcp/listen/tcp_fastopen.h"
+#include "tcp/listen/tcp_req.h"
+#include "tcp/loss/tcp_loss.h"
+#include "tcp/loss/tcp_rack.h"
+#include "tcp/loss/tcp_rtt.h"
+#include "tcp/tcp_ack.h"
+#include "tcp/tcp_arrival.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_host.h"
 #include "tcp/tcp_in.h"
+#include "tcp/tcp_int.h"
+#include "tcp/tcp_late.h"
+#include "tcp/tcp_out.h"
+#include "tcp/tcp_queue.h"
+#include "tcp/tcp_reass.h"
+#include "tcp/tcp_sndq.h"
+#include "tcp/tcp_state.h"
+#include "tcp/tcp_table.h"
+#include "tcp/tcp_timer.h"
+#include "tcp/tcp_trouble.h"
+#include "tcp/tcp_tw.h"
+#include "tcp/tcp_user.h"
 
 /* Answers ------------------------------------------------------------------------------------- */
 

@@ -1,34 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A segment that arrives: shared by tcp_in.c (first to fifth step) and tcp_text.c (sixth to
- * eighth). */
+/* A segment arrives (tcp_in.c). */
 #ifndef SL_TCP_IN_H
 #define SL_TCP_IN_H
 
-#include "tcp/tcp_internal.h"
+#include "tcp/tcp.h"
 
-/* A segment on its way through the steps. Each step cuts off what it has used. */
-struct sl_tcp_arrival {
-	const struct sl_tcp_seg *seg;
-	uint32_t seq;
-	uint32_t frame;
-	uint16_t off, len;
-	bool fin;
-	bool kept; /* the receive queue has taken the frame */
-	void *from;
-};
-
-/* End of the receive window. */
-static inline uint32_t sl_tcp_window_end(const struct sl_tcp *c)
-{
-	uint32_t end = c->rcv_wup + c->rcv_wnd;
-
-	return sl_seq_gt(end, c->rcv_nxt) ? end : c->rcv_nxt;
-}
-
-/* Sends an ACK at once for data that we already had or cannot take; reports [seq, end) as DSACK. */
-void sl_tcp_ack_again(struct sl_tcp *c, uint32_t seq, uint32_t end);
-
-/* The steps from the sixth on. May end the connection: do not use c afterwards. */
-void sl_tcp_text_and_fin(struct sl_tcp *c, struct sl_tcp_arrival *a);
+/* Handles a received segment for key (local is ours) with its payload in frame at off. from:
+ * opaque, for ops->scope. l: the listener on the local port number, or NULL. The table decides:
+ * connection, request, TIME_WAIT, else the listener, else a reset (RFC 9293 3.10.7). True: the
+ * frame was kept (the caller's reference is then the core's). */
+bool sl_tcp_input(struct sl_tcp_host *h, const struct sl_tcp_key *key, const struct sl_tcp_seg *seg,
+		  uint32_t frame, uint16_t off, struct sl_tcp_listener *l, void *from);
+/* Like sl_tcp_input(), when the connection is known already (by the steering program's slot). */
+bool sl_tcp_conn_input(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
+		       void *from);
+/* The connection with that key. NULL also for requests and TIME_WAIT. */
+struct sl_tcp *sl_tcp_find(struct sl_tcp_host *h, const struct sl_tcp_key *key);
+/* True: the table has a connection, request or TIME_WAIT with that key. */
+bool sl_tcp_knows(struct sl_tcp_host *h, const struct sl_tcp_key *key);
 
 #endif

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* getsockopt(TCP_INFO) in Linux' units, since monitoring programs (and ss) expect its numbers.
  * Values that we do not measure stay zero. */
-#include "tcp/tcp_internal.h"
 
 #include <linux/tcp.h>
 #include <string.h>
+
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_info.h"
+#include "tcp/tcp_int.h"
+#include "tcp/tcp_sndq.h"
+#include "tcp/tcp_trouble.h"
+#include "tcp/tcp_user.h"
 
 static uint32_t ms_since(const struct sl_tcp *c, uint64_t then_us)
 {

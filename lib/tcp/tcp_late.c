@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "tcp/tcp_internal.h"
+#include "tcp/listen/tcp_listen.h"
+#include "tcp/tcp_host.h"
+#include "tcp/tcp_late.h"
 
 #define LATE_MOST 32
 

@@ -14,7 +14,13 @@
  *
  * The lists are the lane's. Another lane of the process, or another member of the group, has the
  * reserve until this one gives back, at its next turn or the keeper's. */
-#include "tcp/tcp_internal.h"
+
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_host.h"
+#include "tcp/tcp_mem.h"
+#include "tcp/tcp_out.h"
+#include "tcp/tcp_queue.h"
+#include "tcp/tcp_reass.h"
 
 #define OLD_US     10000000ull /* a peer that lives has sent it again long ago */
 #define ORPHAN_MEM 4608        /* SOCK_MIN_SNDBUF */

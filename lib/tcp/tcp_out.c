@@ -7,7 +7,20 @@
  * Nagle and the pace allow, then an ACK if none of these has carried it. A send that the lane
  * refuses puts the connection on host->room, where it waits for sl_tcp_on_room(). When new data are
  * held up and nothing is in flight whose ACK would bring us back here, the persist timer does. */
-#include "tcp/tcp_internal.h"
+
+#include "tcp/loss/cc.h"
+#include "tcp/loss/tcp_loss.h"
+#include "tcp/loss/tcp_rack.h"
+#include "tcp/tcp_ack.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_host.h"
+#include "tcp/tcp_int.h"
+#include "tcp/tcp_out.h"
+#include "tcp/tcp_queue.h"
+#include "tcp/tcp_sndq.h"
+#include "tcp/tcp_timer.h"
+#include "tcp/tcp_trouble.h"
+#include "tcp/tcp_user.h"
 
 #define PACE_MAX_US 1000000000u /* then it is looked at again */
 

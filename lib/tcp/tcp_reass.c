@@ -16,7 +16,14 @@
  * While a connection waits to be accepted its pieces are written down in the frames, too. A process
  * may be killed between any two instructions: a piece has its note before rcv_nxt counts it. */
 #include "base/heap.h"
-#include "tcp/tcp_internal.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_host.h"
+#include "tcp/tcp_int.h"
+#include "tcp/tcp_mem.h"
+#include "tcp/tcp_queue.h"
+#include "tcp/tcp_reass.h"
+#include "tcp/tcp_trouble.h"
+#include "tcp/tcp_window.h"
 
 #include <string.h>
 

@@ -5,10 +5,24 @@
  * Sequence numbers in struct sl_tcp_repair count bytes only: a FIN, sent or received, is a flag
  * beside them. Bytes beyond a hole are left behind (RFC 2018 8 lets a receiver forget them), and so
  * is an urgent byte that the program has not taken, unless it reads it in the stream. */
-#include "tcp/tcp_internal.h"
 
 #include <errno.h>
 #include <string.h>
+
+#include "tcp/loss/tcp_loss.h"
+#include "tcp/loss/tcp_rtt.h"
+#include "tcp/tcp.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_int.h"
+#include "tcp/tcp_out.h"
+#include "tcp/tcp_queue.h"
+#include "tcp/tcp_reass.h"
+#include "tcp/tcp_repair.h"
+#include "tcp/tcp_sndq.h"
+#include "tcp/tcp_state.h"
+#include "tcp/tcp_table.h"
+#include "tcp/tcp_timer.h"
+#include "tcp/tcp_user.h"
 
 #define MAX_OPTS 40 /* for which the kernel leaves room in a SYN */
 

@@ -2,7 +2,14 @@
 /* The send queue: pieces are split, acknowledged, given up; how large they and the buffer are. */
 
 #include "base/heap.h"
-#include "tcp/tcp_internal.h"
+#include "tcp/loss/cc.h"
+#include "tcp/loss/tcp_rack.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_int.h"
+#include "tcp/tcp_queue.h"
+#include "tcp/tcp_sndq.h"
+#include "tcp/tcp_trouble.h"
+#include "tcp/tcp_user.h"
 #include "wire/csum.h"
 
 static uint16_t sum_of(const struct sl_txseg *s)

@@ -6,7 +6,9 @@
  * as buckets, without a pause: the old array stays beside the new one, and each addition moves a
  * few of its buckets. Buckets of the old array below `moved` are empty. */
 #include "base/heap.h"
-#include "tcp/tcp_internal.h"
+#include "tcp/tcp_hash.h"
+#include "tcp/tcp_host.h"
+#include "tcp/tcp_table.h"
 
 #include <errno.h>
 

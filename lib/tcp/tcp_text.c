@@ -3,7 +3,17 @@
  */
 #include <errno.h>
 
-#include "tcp/tcp_in.h"
+#include "tcp/tcp.h"
+#include "tcp/tcp_ack.h"
+#include "tcp/tcp_arrival.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_int.h"
+#include "tcp/tcp_out.h"
+#include "tcp/tcp_reass.h"
+#include "tcp/tcp_state.h"
+#include "tcp/tcp_tw.h"
+#include "tcp/tcp_user.h"
+#include "tcp/tcp_window.h"
 
 /* Sixth, check the URG bit --------------------------------------------------------------------- */
 

@@ -8,7 +8,22 @@
  * tcp_model_timeout()): so long as so many retransmissions would take that began at rto_min. */
 #include <errno.h>
 
-#include "tcp/tcp_internal.h"
+#include "tcp/listen/tcp_req.h"
+#include "tcp/loss/tcp_loss.h"
+#include "tcp/tcp_ack.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_host.h"
+#include "tcp/tcp_int.h"
+#include "tcp/tcp_late.h"
+#include "tcp/tcp_mem.h"
+#include "tcp/tcp_out.h"
+#include "tcp/tcp_queue.h"
+#include "tcp/tcp_reass.h"
+#include "tcp/tcp_sndq.h"
+#include "tcp/tcp_state.h"
+#include "tcp/tcp_timer.h"
+#include "tcp/tcp_trouble.h"
+#include "tcp/tcp_tw.h"
 
 #define TLP_MARGIN_US  2000u   /* the peer's jiffies */
 #define RESOURCE_US    500000u /* nothing could be sent: try again */

@@ -3,7 +3,14 @@
  * 9293 3.10.7.4, RFC 6191, RFC 1337). */
 
 #include "base/heap.h"
-#include "tcp/tcp_internal.h"
+#include "tcp/tcp_arrival.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_host.h"
+#include "tcp/tcp_int.h"
+#include "tcp/tcp_late.h"
+#include "tcp/tcp_state.h"
+#include "tcp/tcp_table.h"
+#include "tcp/tcp_tw.h"
 
 #define TW_MAX 262144u /* as tcp_max_tw_buckets: beyond it a connection just ends */
 

@@ -4,7 +4,18 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "tcp/tcp_internal.h"
+#include "tcp/tcp.h"
+#include "tcp/tcp_ack.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_int.h"
+#include "tcp/tcp_mem.h"
+#include "tcp/tcp_out.h"
+#include "tcp/tcp_queue.h"
+#include "tcp/tcp_sndq.h"
+#include "tcp/tcp_state.h"
+#include "tcp/tcp_timer.h"
+#include "tcp/tcp_user.h"
+#include "tcp/tcp_window.h"
 #include "wire/csum.h"
 
 /* Most bytes that one call takes. Bytes should be sent while they are in the cache, and received

@@ -6,7 +6,13 @@
  * announced, the other half pays for overhead. rcv_ssthresh starts small and grows with data, so
  * that a new peer cannot fill a large buffer at once. The buffer itself grows when the program has
  * read more within a round trip than ever before (dynamic right-sizing, Fisk and Feng, 2001). */
-#include "tcp/tcp_internal.h"
+
+#include "tcp/tcp.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_int.h"
+#include "tcp/tcp_out.h"
+#include "tcp/tcp_reass.h"
+#include "tcp/tcp_window.h"
 
 #define RTT_SHIFT 3 /* rcv_rtt_us is kept in eighths */
 

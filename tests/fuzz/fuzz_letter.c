@@ -9,7 +9,6 @@
 #include "base/sys.h"
 #include "sock/core/mail.h"
 #include "sock/core/sock.h"
-#include "stack/stack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,7 +11,11 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "tcp/tcp_internal.h"
+#include "tcp/loss/cc.h"
+#include "tcp/tcp_icmp.h"
+#include "tcp/tcp_sndq.h"
+#include "tcp/tcp_table.h"
+#include "tcp/tcp_user.h"
 #include "tests/tcp/sim.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Segment-level scripts: parsing, sending and comparing segments (see script.h). */
 #include "script.h"
+#include "tcp/tcp_user.h"
 
 #include <ctype.h>
 #include <string.h>

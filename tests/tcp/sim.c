@@ -6,6 +6,8 @@
  * flushes, as a lane does at the end of a turn, and its programs are told. */
 #include "sim.h"
 #include "../pool.h"
+#include "tcp/tcp_icmp.h"
+#include "tcp/tcp_in.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tcp/listen/tcp_listen.h"
 #include "tcp/tcp.h"
 
 #define SIM_MAX_HOSTS 24

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Invariants of a connection between any two calls of the core, whatever the peer sent. */
 #include "sim.h"
-
-#include "tcp/tcp_internal.h"
+#include "tcp/tcp_int.h"
+#include "tcp/tcp_sndq.h"
 
 /* The pieces follow each other without a gap, and the sums are theirs. */
 static void check_send_queue(const struct sim *s, const struct sl_tcp *c)

@@ -2,8 +2,6 @@
 /* Scripts: when received data is acknowledged. */
 #include "scripts.h"
 
-#include "tcp/tcp_internal.h"
-
 /* Uses up the quick ACKs of the beginning. */
 static void get_slow(struct t *t)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Scripts: how connections end: FINs in every order, resets and who may send them, TIME_WAIT. */
 #include "scripts.h"
+#include "tcp/tcp_user.h"
 
 /* RFC 9293 figure 12 */
 static void normal(struct t *t)

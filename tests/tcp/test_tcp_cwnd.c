@@ -2,11 +2,12 @@
 /* Bulk streams over wires with a bottleneck, loss and reordering: the window grows and shrinks as
  * it should, lost segments are repaired without waiting for an RTO, and flows share. */
 #include "sim.h"
+#include "tcp/loss/cc.h"
+#include "tcp/tcp_trouble.h"
+#include "tcp/tcp_user.h"
 
 #include <errno.h>
 #include <string.h>
-
-#include "tcp/tcp_internal.h"
 
 #define MAX_FLOWS 8
 #define MBIT      (1000000u / 8)

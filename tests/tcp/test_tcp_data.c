@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Scripts: data on an open connection: acknowledging, windows, Nagle, urgent data, path MTU. */
 #include "scripts.h"
-
-#include "tcp/tcp_internal.h"
+#include "tcp/tcp_icmp.h"
+#include "tcp/tcp_user.h"
 
 /* RFC 5681 4.2, RFC 2018: a hole is told of at once, most recent block first. */
 static void sack(struct t *t)

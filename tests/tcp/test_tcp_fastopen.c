@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Scripts: TCP Fast Open (RFC 7413), both sides. */
 #include "scripts.h"
+#include "tcp/listen/tcp_fastopen.h"
+#include "tcp/tcp_user.h"
 
 /* Server ----------------------------------------------------------------------------------------
  */

@@ -2,6 +2,9 @@
 /* Bulk flows on a path: utilisation, fairness, goodput under loss and reordering, and the
  * buffers' tuning. The bounds are models (below each), not measurements. */
 #include "sim.h"
+#include "tcp/loss/cc.h"
+#include "tcp/tcp_trouble.h"
+#include "tcp/tcp_user.h"
 
 #include <math.h>
 #include <string.h>

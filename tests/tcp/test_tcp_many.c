@@ -6,6 +6,7 @@
  *
  * Both ends live in this process, so a connection is counted twice. */
 #include "sim.h"
+#include "tcp/tcp_user.h"
 
 #include <malloc.h>
 #include <string.h>

@@ -2,10 +2,11 @@
 /* Packet memory is limited in all: many connections hold little or full pieces beyond holes, while
  * an honest connection must still be served. */
 #include "sim.h"
+#include "tcp/tcp_mem.h"
+#include "tcp/tcp_reass.h"
+#include "tcp/tcp_user.h"
 
 #include <string.h>
-
-#include "tcp/tcp_internal.h"
 
 #define FRAMES  4096
 #define SHIFT   11

@@ -2,6 +2,7 @@
 /* Scripts: how connections open: handshakes, their loss, refusal, listeners, backlog, cookies, Fast
  * Open. One function for each rule; the table at the end has their names. */
 #include "scripts.h"
+#include "tcp/tcp_user.h"
 
 /* RFC 9293 figure 6, seen from both sides; options as Linux sends them. */
 static void passive(struct t *t)

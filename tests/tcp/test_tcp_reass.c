@@ -2,10 +2,14 @@
 /* Property test of the receive queues alone: pieces of a stream in any order, doubled, overlapping
  * and cut anywhere, with much and with little memory; and known results of the hash. */
 #include "sim.h"
+#include "tcp/tcp_dead.h"
+#include "tcp/tcp_hash.h"
+#include "tcp/tcp_int.h"
+#include "tcp/tcp_reass.h"
+#include "tcp/tcp_table.h"
+#include "tcp/tcp_user.h"
 
 #include <string.h>
-
-#include "tcp/tcp_internal.h"
 
 #define RUNS   4000
 #define STREAM 40000

@@ -3,8 +3,6 @@
  * and the window meanwhile. */
 #include "scripts.h"
 
-#include "tcp/tcp_internal.h"
-
 /* RFC 6928: ten segments at first; then slow start. */
 static void initial_window(struct t *t)
 {

@@ -6,10 +6,10 @@
  *
  * A run that fails says its seed; SIM_TRACE=1 test_tcp_stream SEED 1 shows its packets. */
 #include "sim.h"
+#include "tcp/tcp_hash.h"
+#include "tcp/tcp_user.h"
 
 #include <string.h>
-
-#include "tcp/tcp_internal.h"
 
 #define RUNS    2500
 #define STALL   (3000 * SIM_SECOND) /* nothing moved for so long: it never will */

@@ -14,7 +14,11 @@
 #include <cmocka.h>
 
 #include "base/heap.h"
-#include "tcp/tcp_internal.h"
+#include "tcp/loss/cc.h"
+#include "tcp/loss/tcp_rack.h"
+#include "tcp/tcp_params.h"
+#include "tcp/tcp_sndq.h"
+#include "tcp/tcp_trouble.h"
 
 #define MSS  1000u
 #define RING 4096u

@@ -10,7 +10,12 @@
 #include "base/heap.h"
 #include "base/settings.h"
 #include "io/loop.h"
-#include "stack/stack.h"
+#include "stack/lane_tcp.h"
+#include "stack/leg.h"
+#include "stack/port.h"
+#include "tcp/listen/tcp_listen.h"
+#include "tcp/tcp_in.h"
+#include "tcp/tcp_user.h"
 
 #define DEPTH 256
 

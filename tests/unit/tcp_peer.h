@@ -6,7 +6,8 @@
 
 #include "base/heap.h"
 #include "packet.h"
-#include "tcp/tcp_internal.h"
+#include "tcp/listen/tcp_listen.h"
+#include "tcp/tcp_in.h"
 
 #define ISN 1000u /* the peer's */
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "../../tools/death/death.h"
-#include "tcp/tcp_req.h"
+#include "tcp/listen/tcp_req.h"
 
 struct entry {
 	struct sl_tcp tcp;

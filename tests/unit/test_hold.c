@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tcp/tcp_internal.h"
 #include "tcp_lanes.h"
+#include "stack/due.h"
+#include "tcp/tcp_out.h"
+#include "tcp/tcp_trouble.h"
 
 /* The other end acknowledges at once, as for a segment that closes a gap. */
 static void acknowledge(struct end *e)

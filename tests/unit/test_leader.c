@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-#include "stack/stack.h"
+#include "stack/lead.h"
 
 static struct sl_lane lane;
 

@@ -7,7 +7,9 @@
 #include "base/heap.h"
 #include "base/settings.h"
 #include "io/loop.h"
-#include "stack/stack.h"
+#include "stack/lane.h"
+#include "stack/leg.h"
+#include "stack/port.h"
 #include "udp/udp.h"
 
 #define DEPTH 64

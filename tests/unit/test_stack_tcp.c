@@ -4,6 +4,8 @@
 #include <errno.h>
 
 #include "tcp_lanes.h"
+#include "stack/due.h"
+#include "tcp/tcp_trouble.h"
 
 #define BYTES 300000
 

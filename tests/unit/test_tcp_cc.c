@@ -10,7 +10,10 @@
 #include <cmocka.h>
 
 #include "base/heap.h"
-#include "tcp/tcp_internal.h"
+#include "tcp/loss/cc.h"
+#include "tcp/loss/tcp_loss.h"
+#include "tcp/tcp_params.h"
+#include "tcp/tcp_trouble.h"
 
 #define MSS       1000u
 #define UNLIMITED 0x7fffffffu

@@ -2,6 +2,8 @@
 /* A segment arrives (RFC 9293 3.10.7), rule by rule; and the user's bytes on both queues. */
 #include "base/heap.h"
 #include "tcp_peer.h"
+#include "tcp/tcp_icmp.h"
+#include "tcp/tcp_user.h"
 
 static struct sl_tcp *c;
 static uint32_t iss;

@@ -2,6 +2,7 @@
 /* Listeners and TIME_WAIT, segment by segment: SYN queue, backlog, cookies, deferred accept, Fast
  * Open, and what a record answers. The peer is this test. */
 #include "tcp_peer.h"
+#include "tcp/tcp_user.h"
 
 static void test_handshake(void **state)
 {

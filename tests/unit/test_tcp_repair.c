@@ -3,6 +3,7 @@
  * wire.
  */
 #include "tcp_peer.h"
+#include "tcp/tcp_repair.h"
 
 #define SND 5000u /* our first byte that the peer has not acknowledged */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which TCP segments become one packet of a device that segments, and which must not. */
 #include "packet.h"
-
-#include "stack/stack.h"
+#include "stack/lane.h"
+#include "stack/leg.h"
 
 static struct sl_tx_desc posted[64];
 static unsigned nposted;

@@ -16,6 +16,7 @@
 #include "base/closer.h"
 #include "base/sys.h"
 #include "death.h"
+#include "tcp/listen/tcp_listen.h"
 
 #define PIECE_BYTES 262144u /* read at a time */
 #define STRIDE_MAX  4096u

@@ -5,7 +5,7 @@
 #define SL_DEATH_H
 
 #include "ctl/front/broker.h"
-#include "tcp/tcp.h"
+#include "tcp/tcp_dead.h"
 
 /* rescue.c: a connection waiting to be accepted by a dying process goes to others that listen, too
  */

@@ -23,6 +23,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "ctl/front/broker.h"
 #include "io/verbs.h"
 #include "sluice.h"
 #include "sock/proc/fdtab.h"
@@ -31,6 +32,7 @@
 #include "sock/core/sock.h"
 #include "sock/core/stranger.h"
 #include "sock/stream/tconn.h"
+#include "stack/retire.h"
 
 #define KEEP     ((uint32_t)-1) /* setresuid(2): it stays */
 #define COMPARED 256            /* more groups than that are taken for others */

@@ -26,6 +26,8 @@
 #include "sock/proc/keeper.h"
 #include "sock/core/stranger.h"
 #include "sock/stream/tconn.h"
+#include "stack/pace.h"
+#include "stack/port.h"
 
 static pthread_mutex_t start_lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread bool starting; /* sockets that the start itself opens are the kernel's */

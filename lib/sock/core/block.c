@@ -12,6 +12,8 @@
 #include "sock/proc/sig.h"
 #include "sock/core/spin.h"
 #include "sock/core/sock.h"
+#include "stack/lane_tcp.h"
+#include "stack/lead.h"
 
 /* A sender that waits for room spins this long: a device that is only slow has made room by then.
  * Longer is not worth it, since each attempt costs a system call. */

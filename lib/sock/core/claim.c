@@ -3,6 +3,9 @@
 
 #include "base/heap.h"
 #include "sock/core/sock.h"
+#include "stack/leg.h"
+#include "stack/port.h"
+#include "stack/restart.h"
 
 static struct sl_lock claims_lock; /* every socket's list of claims; taken after its slow lock */
 static uint64_t births;

@@ -15,6 +15,7 @@
 #include "sock/core/errq.h"
 #include "sock/core/sock.h"
 #include "steer.h"
+#include "stack/hwclock.h"
 
 struct v4_walk {
 	uint32_t ifindex, addr;

@@ -13,6 +13,8 @@
 
 #include "base/compat.h"
 #include "sock/core/sock.h"
+#include "stack/hwclock.h"
+#include "stack/leg.h"
 
 /* SOF_TIMESTAMPING_* flags that older headers lack. */
 #define SL_TS_OPT_ID_TCP    (1u << 16)

@@ -15,6 +15,9 @@
 #include "ctl/kern/diag.h"
 #include "sluice.h"
 #include "sock/core/sock.h"
+#include "stack/leg.h"
+#include "stack/port.h"
+#include "stack/restart.h"
 
 #define MAX_SOURCES 64
 #define MAX_FAN     64

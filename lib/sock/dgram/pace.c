@@ -7,6 +7,7 @@
 #include "sluice.h"
 #include "sock/core/sock.h"
 #include "sock/stream/tconn.h"
+#include "stack/pace.h"
 
 #define NO_RATE UINT64_MAX
 

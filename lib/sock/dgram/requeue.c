@@ -13,6 +13,7 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "ctl/front/broker.h"
 #include "sock/core/sock.h"
 #include "wire/csum.h"
 #include "wire/wire.h"

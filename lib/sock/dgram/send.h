@@ -10,6 +10,7 @@
 
 #include "sock/core/cmsg.h"
 #include "sock/core/sock.h"
+#include "stack/leg.h"
 
 /* Headers are written in the room in front: payload starts at an aligned place. */
 #define SL_SEND_ROOM 128

@@ -2,6 +2,8 @@
 /* Where a datagram goes: device, next hop and headers, kept with the socket for the next one. */
 #include "net/ipconf.h"
 #include "sock/dgram/send.h"
+#include "stack/pace.h"
+#include "stack/port.h"
 
 static uint8_t hops(const struct sl_sock *sk, const struct sl_dst *d, const struct sl_addr *dst)
 {

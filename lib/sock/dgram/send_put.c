@@ -2,6 +2,7 @@
 /* A datagram's bytes into frames, and these onto the ring. */
 #include "sock/core/errq.h"
 #include "sock/dgram/send.h"
+#include "stack/leg.h"
 #include "wire/csum.h"
 
 static SL_APART uint64_t gather_many(uint8_t *to, const struct iovec *iov, size_t niov, size_t off,

@@ -11,6 +11,9 @@
 #include "base/sys.h"
 #include "sock/core/block.h"
 #include "sock/dgram/send.h"
+#include "stack/leg.h"
+#include "stack/pace.h"
+#include "stack/port.h"
 
 void sl_send_block(struct sl_sock *sk, struct sl_lane *lane)
 {

@@ -11,6 +11,7 @@
 #include "net/net.h"
 #include "net/route.h"
 #include "sock/core/sock.h"
+#include "stack/port.h"
 
 /* Where the packets for it come in: a device of ours, 0: any; -1: none. */
 static int64_t device_of(const struct sl_sock *sk)

@@ -22,6 +22,7 @@
 #include "base/rights.h"
 #include "base/sys.h"
 #include "sluice.h"
+#include "ctl/front/broker.h"
 #include "sock/core/stranger.h"
 #include "sock/stream/tconn.h"
 

@@ -10,7 +10,9 @@
  * keeper looks every second. */
 #include "base/log.h"
 #include "base/sys.h"
+#include "ctl/front/broker.h"
 #include "sock/stream/tconn.h"
+#include "stack/lane_tcp.h"
 
 #define IDLE_MAX 10 /* looks at a queue without accept(), when another process may accept */
 

@@ -18,6 +18,8 @@
 #include "ctl/kern/diag.h"
 #include "sluice.h"
 #include "sock/stream/tconn.h"
+#include "stack/lane_tcp.h"
+#include "tcp/tcp_in.h"
 
 static struct sl_lock lock; /* a leaf; protects what follows */
 static struct sl_tlisten *free_list;

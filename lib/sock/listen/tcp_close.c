@@ -3,6 +3,8 @@
 #include "base/clock.h"
 #include "base/sys.h"
 #include "sock/stream/tconn.h"
+#include "stack/lane_tcp.h"
+#include "stack/lead.h"
 
 /* sk_stream_wait_close(): until the data and FIN are acknowledged. sk->slow is held;
  * no other thread uses the socket any more. */

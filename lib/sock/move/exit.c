@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "sock/stream/tconn.h"
+#include "stack/lane_tcp.h"
 
 /* How long the end of the process waits for what its peers have not got yet: at all, and for the
  * answers to what went out last. */

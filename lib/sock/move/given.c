@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/sys.h"
+#include "ctl/front/broker.h"
 #include "ctl/kern/diag.h"
 #include "net/rtnl.h"
 #include "sluice.h"

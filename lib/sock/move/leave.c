@@ -17,6 +17,7 @@
 #include "sock/repair/repair.h"
 #include "sock/move/restore.h"
 #include "sock/stream/tconn.h"
+#include "stack/lane_tcp.h"
 
 #define CONNECT_NS 100000000ull
 #define LOOK_NS    500000

@@ -18,6 +18,12 @@
 #include "base/sys.h"
 #include "sock/core/sock.h"
 #include "sock/stream/tconn.h"
+#include "stack/lane_tcp.h"
+#include "stack/leg.h"
+#include "stack/port.h"
+#include "stack/restart.h"
+#include "stack/retire.h"
+#include "tcp/tcp_icmp.h"
 
 #define UNGUARD_LOOKS   5
 #define UNGUARD_LOOK_NS 900000000 /* looks that something has brought about are none of these */

@@ -14,6 +14,7 @@
 #include "net/rtnl.h"
 #include "sock/core/sock.h"
 #include "sock/stream/tconn.h"
+#include "stack/port.h"
 
 /* Connections -----------------------------------------------------------------------------------
  */

@@ -27,6 +27,9 @@
 #include "sock/repair/repair.h"
 #include "sock/move/restore.h"
 #include "sock/stream/tconn.h"
+#include "stack/lane_tcp.h"
+#include "stack/leg.h"
+#include "stack/port.h"
 
 #define TRIES 5
 

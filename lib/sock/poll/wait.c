@@ -29,7 +29,8 @@
 #include "sock/core/sock.h"
 #include "sock/core/spin.h"
 #include "sock/stream/tconn.h"
-#include "stack/stack.h"
+#include "stack/lane_tcp.h"
+#include "stack/lead.h"
 
 #define FOREVER    UINT64_MAX
 #define PARTIAL_NS 1000000ull /* not all that there is to sleep on has room */

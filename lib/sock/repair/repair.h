@@ -6,7 +6,7 @@
 #define SL_REPAIR_H
 
 #include "ctl/lease/lease.h"
-#include "tcp/tcp.h"
+#include "tcp/tcp_repair.h"
 
 /* Where the bytes of the queues come from: copies up to n from `at` on; how many. */
 struct sl_repair_source {

@@ -15,6 +15,8 @@
 #include "base/clock.h"
 #include "base/sys.h"
 #include "sock/stream/tconn.h"
+#include "stack/leg.h"
+#include "stack/port.h"
 
 /* A call's last byte. */
 struct sl_errq_mark {

@@ -3,6 +3,7 @@
  * handshakes that were under way when the process has died (tools/death). */
 #include "base/lock.h"
 #include "base/reserve.h"
+#include "ctl/front/broker.h"
 #include "sock/stream/tconn.h"
 
 struct sl_treq {

@@ -6,7 +6,6 @@
  * collected and freed by sl_tconn_reap(). Those that ended in order keep their claim for a few
  * seconds more: the peer may not have got our last ACK. */
 #include "sock/stream/tconn.h"
-#include "tcp/tcp_internal.h"
 #include "sock/stream/tcp_sysctl.h"
 
 #include <errno.h>
@@ -19,6 +18,14 @@
 #include "base/log.h"
 #include "base/reserve.h"
 #include "base/sys.h"
+#include "ctl/front/broker.h"
+#include "stack/lane_tcp.h"
+#include "stack/leg.h"
+#include "stack/port.h"
+#include "tcp/tcp_dead.h"
+#include "tcp/tcp_in.h"
+#include "tcp/tcp_table.h"
+#include "tcp/tcp_tw.h"
 
 /* The memory of a TCP connection at rest: its block, its socket, its slot, with the link, and its
  * place in the table of descriptors. */

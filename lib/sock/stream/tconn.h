@@ -11,7 +11,8 @@
 #include "sock/core/block.h"
 #include "sock/core/errq.h"
 #include "sock/core/sock.h"
-#include "tcp/tcp.h"
+#include "tcp/listen/tcp_listen.h"
+#include "tcp/tcp_conn.h"
 
 /* The path by which a connection sends; a connection at rest has none. */
 struct sl_tconn_path {

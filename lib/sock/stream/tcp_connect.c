@@ -17,6 +17,10 @@
 #include "base/sys.h"
 #include "sock/core/errq.h"
 #include "sock/stream/tconn.h"
+#include "stack/lane_tcp.h"
+#include "stack/leg.h"
+#include "stack/port.h"
+#include "stack/restart.h"
 
 bool sl_tconn_awaited;
 

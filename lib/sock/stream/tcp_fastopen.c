@@ -9,6 +9,9 @@
 
 #include "base/clock.h"
 #include "sock/stream/tconn.h"
+#include "stack/lane_tcp.h"
+#include "tcp/listen/tcp_fastopen.h"
+#include "tcp/tcp_user.h"
 
 #define ROWS          64
 #define WAYS          4

@@ -12,6 +12,7 @@
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/stream/tconn.h"
+#include "tcp/tcp_user.h"
 
 #define CHUNK        65536u
 #define SPLICE_FLAGS (SPLICE_F_MOVE | SPLICE_F_NONBLOCK | SPLICE_F_MORE | SPLICE_F_GIFT)

@@ -8,6 +8,10 @@
 #include "base/compat.h"
 #include "base/sys.h"
 #include "sock/stream/tconn.h"
+#include "stack/lane_tcp.h"
+#include "tcp/loss/cc.h"
+#include "tcp/tcp_info.h"
+#include "tcp/tcp_user.h"
 
 static int put_bytes(void *val, socklen_t *len, const void *from, size_t n)
 {

@@ -12,6 +12,8 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "sock/stream/tconn.h"
+#include "stack/lane_tcp.h"
+#include "tcp/loss/cc.h"
 
 /* The effects of an option; v is the value that getsockopt(2) on the shadow returns. t is NULL
  * while there is no connection. */

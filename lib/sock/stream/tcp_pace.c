@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "base/sys.h"
 #include "sock/stream/tconn.h"
+#include "stack/pace.h"
+#include "tcp/tcp_out.h"
 
 #define DRAIN_NS 200000000ull
 #define LOOK_NS  200000

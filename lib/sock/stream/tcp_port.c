@@ -11,7 +11,8 @@
 
 #include "base/sys.h"
 #include "sock/stream/tconn.h"
-#include "tcp/tcp_internal.h"
+#include "tcp/tcp_hash.h"
+#include "tcp/tcp_table.h"
 
 #define TRIES 64
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The events that poll(2) reports for a TCP socket. */
 #include "sock/stream/tconn.h"
+#include "tcp/tcp_user.h"
 
 static uint32_t listener_ready(const struct sl_sock *sk, const struct sl_tlisten *l)
 {

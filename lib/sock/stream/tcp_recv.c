@@ -9,6 +9,9 @@
 #include "base/sys.h"
 #include "sock/core/cmsg.h"
 #include "sock/stream/tconn.h"
+#include "stack/hwclock.h"
+#include "stack/lane_tcp.h"
+#include "tcp/tcp_user.h"
 
 struct rx {
 	struct sl_sock *sk;

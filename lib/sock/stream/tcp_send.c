@@ -8,6 +8,8 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "sock/stream/tconn.h"
+#include "stack/lane_tcp.h"
+#include "tcp/tcp_user.h"
 
 /* Flags that we know; others are the kernel's. */
 #define OUR_FLAGS                                                                                  \

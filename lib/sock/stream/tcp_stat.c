@@ -6,6 +6,10 @@
 #include <string.h>
 
 #include "sock/stream/tconn.h"
+#include "stack/pace.h"
+#include "tcp/loss/cc.h"
+#include "tcp/tcp_info.h"
+#include "tcp/tcp_user.h"
 
 /* Both count up while the socket lives; the reader may have set the total to zero. */
 static void count_segments(struct sl_sock_stats *s, const struct tcp_info *info)

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "tcp/loss/cc.h"
 
 #define PATH_BYTES 128
 #define FILE_BYTES 256 /* of a file are looked at: all of ours are far shorter */

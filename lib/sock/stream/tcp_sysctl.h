@@ -3,7 +3,7 @@
 #ifndef SL_TCP_SYSCTL_H
 #define SL_TCP_SYSCTL_H
 
-#include "tcp/tcp.h"
+#include "tcp/tcp_params.h"
 
 #define SL_TCP_SYSCTL_DIR "/proc/sys/net/ipv4"
 

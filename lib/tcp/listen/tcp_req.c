@@ -3,7 +3,16 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "tcp/tcp_req.h"
+#include "tcp/listen/tcp_child.h"
+#include "tcp/listen/tcp_req.h"
+#include "tcp/tcp_arrival.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_hash.h"
+#include "tcp/tcp_host.h"
+#include "tcp/tcp_int.h"
+#include "tcp/tcp_late.h"
+#include "tcp/tcp_state.h"
+#include "tcp/tcp_table.h"
 
 #define SYNACK_US 1000000ull /* RFC 6298 2.1 */
 

@@ -3,7 +3,9 @@
  * whether the window is fully used (RFC 7661's question, Linux' answer). */
 #include <string.h>
 
-#include "tcp/tcp_internal.h"
+#include "tcp/loss/cc.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_opts.h"
 
 static const struct sl_cc *const algorithms[] = {&sl_cc_cubic, &sl_cc_reno};
 

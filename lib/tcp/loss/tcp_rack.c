@@ -12,7 +12,14 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "tcp/tcp_internal.h"
+#include "tcp/loss/tcp_loss.h"
+#include "tcp/loss/tcp_rack.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_int.h"
+#include "tcp/tcp_queue.h"
+#include "tcp/tcp_sndq.h"
+#include "tcp/tcp_timer.h"
+#include "tcp/tcp_trouble.h"
 
 #define DUP_THRESH  3
 #define REO_PERSIST 16

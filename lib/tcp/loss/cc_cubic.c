@@ -9,7 +9,9 @@
 #include <assert.h>
 #include <string.h>
 
-#include "tcp/tcp_internal.h"
+#include "tcp/loss/cc.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_trouble.h"
 
 #define SHIFT       10 /* of windows and times */
 #define C_SCALED    410u

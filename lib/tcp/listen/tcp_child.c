@@ -2,7 +2,15 @@
 /* Children: connections that a listener has made, until they are accepted. */
 #include <string.h>
 
-#include "tcp/tcp_req.h"
+#include "tcp/listen/tcp_child.h"
+#include "tcp/listen/tcp_req.h"
+#include "tcp/loss/cc.h"
+#include "tcp/tcp_arrival.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_host.h"
+#include "tcp/tcp_int.h"
+#include "tcp/tcp_state.h"
+#include "tcp/tcp_table.h"
 
 void sl_tcp_tfo_done(struct sl_tcp *c)
 {

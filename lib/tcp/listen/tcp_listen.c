@@ -10,7 +10,17 @@
  */
 #include <string.h>
 
-#include "tcp/tcp_req.h"
+#include "tcp/listen/tcp_child.h"
+#include "tcp/listen/tcp_cookie.h"
+#include "tcp/listen/tcp_listen.h"
+#include "tcp/listen/tcp_req.h"
+#include "tcp/tcp_ack.h"
+#include "tcp/tcp_arrival.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_hash.h"
+#include "tcp/tcp_host.h"
+#include "tcp/tcp_int.h"
+#include "tcp/tcp_reass.h"
 
 #define SYN_LEAST     64u
 #define TFO_SERVER    2u /* bit of tcp_fastopen */

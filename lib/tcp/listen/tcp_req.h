@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A request (a SYN that was answered) and the child made from it. Shared by tcp_listen.c,
- * tcp_req.c, tcp_child.c and tcp_cookie.c. */
+/* A request: a SYN that was answered (tcp_req.c). */
 #ifndef SL_TCP_REQ_H
 #define SL_TCP_REQ_H
 
-#include "tcp/tcp_internal.h"
+#include "tcp/listen/tcp_listen.h"
+#include "tcp/tcp_int.h"
 
 #define SL_TCP_TFO_COOKIE 8u
 
@@ -32,7 +32,6 @@ struct sl_tcp_req {
 };
 
 _Static_assert(sizeof(struct sl_tcp_req) <= SL_TCP_REQ_BYTES, "its memory is the owner's");
-
 /* Fills r from the peer's SYN and with our own values. */
 void sl_tcp_req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl_tcp_req *r,
 		     const struct sl_tcp_key *key, const struct sl_tcp_seg *syn, void *from);
@@ -44,27 +43,12 @@ bool sl_tcp_wants_ecn(const struct sl_tcp_seg *syn);
 /* Sends the SYN-ACK to r's SYN, with the options that both support (RFC 9293 3.10.7.2, third). */
 void sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint32_t tsval,
 			void *from);
-
 /* RFC 7413 4.1.2: the cookie depends on the client's address only, so all its ports may use it. */
 void sl_tcp_tfo_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 		       uint8_t cookie[SL_TCP_TFO_COOKIE]);
-
-/* Makes a child in SYN_RCVD, in the table (where r no longer is) and in the accept queue. NULL: no
- * memory. */
-struct sl_tcp *sl_tcp_child_new(struct sl_tcp_host *h, const struct sl_tcp_req *r);
-/* Passes the child the ACK that created it, including data. True: the frame is kept. */
-bool sl_tcp_child_begin(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl_tcp *c,
-			const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off, void *from);
-void sl_tcp_child_drop(struct sl_tcp_host *h, struct sl_tcp *c);
-bool sl_tcp_is_accept_full(const struct sl_tcp_listener *l);
-void sl_tcp_accept_overflow(struct sl_tcp_host *h); /* counts it */
-
-/* Answers r's SYN with a cookie, stored in r->iss. */
-void sl_tcp_cookie_send(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl_tcp_req *r,
-			void *from);
-/* True: the ACK brings back a cookie of ours; *syn is the original SYN. */
-bool sl_tcp_cookie_take(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
-			const struct sl_tcp_key *key, const struct sl_tcp_seg *seg,
-			struct sl_tcp_seg *syn);
+bool sl_tcp_req_input(struct sl_tcp_host *h, struct sl_tcp_node *n, struct sl_tcp_listener *l,
+		      const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off, void *from);
+void sl_tcp_req_timer(struct sl_tcp_host *h, struct sl_tcp_node *n);
+void sl_tcp_req_free(struct sl_tcp_host *h, struct sl_tcp_node *n);
 
 #endif

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* SYN cookies (RFC 4987 3.6): when the SYN queue is full, all that we need to know later is in the
  * SYN-ACK's sequence number and time stamp, and comes back with the ACK. */
-#include "tcp/tcp_req.h"
+
+#include "tcp/listen/tcp_cookie.h"
+#include "tcp/listen/tcp_req.h"
+#include "tcp/tcp_hash.h"
+#include "tcp/tcp_host.h"
+#include "tcp/tcp_int.h"
 
 #define COOKIE_FOR 120000000ull /* they are believed that long after the last overflow */
 #define TS_BITS    6            /* what a cookie hides in the time stamp */

@@ -13,7 +13,15 @@
  * mark), which gives NewReno (RFC 6582) and limited transmit (RFC 3042) out of the same sums. */
 #include <string.h>
 
-#include "tcp/tcp_internal.h"
+#include "tcp/loss/cc.h"
+#include "tcp/loss/tcp_loss.h"
+#include "tcp/loss/tcp_rack.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_int.h"
+#include "tcp/tcp_out.h"
+#include "tcp/tcp_queue.h"
+#include "tcp/tcp_sndq.h"
+#include "tcp/tcp_trouble.h"
 
 #define DUP_THRESH 3
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* NewReno: slow start, avoidance and halving (RFC 5681). Recovery itself is tcp_loss.c's. */
-#include "tcp/tcp_internal.h"
+
+#include "tcp/loss/cc.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_trouble.h"
 
 static void reno_init(struct sl_tcp *c)
 {

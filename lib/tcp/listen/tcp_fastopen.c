@@ -10,7 +10,13 @@
 #include <string.h>
 
 #include "base/heap.h"
-#include "tcp/tcp_internal.h"
+#include "tcp/listen/tcp_fastopen.h"
+#include "tcp/tcp.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_int.h"
+#include "tcp/tcp_queue.h"
+#include "tcp/tcp_sndq.h"
+#include "tcp/tcp_trouble.h"
 
 #define MAX_OPTS 40 /* of the SYN: all that may be there */
 

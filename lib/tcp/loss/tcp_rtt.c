@@ -6,7 +6,10 @@
  * smoothed for each sample, its greatest of a window raises rttvar at once, and rttvar falls by a
  * quarter of the difference once a window. It has a floor of rto_min / 4: RTO = srtt + 4 rttvar is
  * thereby rto_min above the round trip, not merely rto_min at least. */
-#include "tcp/tcp_internal.h"
+
+#include "tcp/loss/tcp_rtt.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_params.h"
 
 #define RTO_INITIAL_US  1000000u   /* RFC 6298 2.1 */
 #define MIN_RTT_LIFE_US 300000000u /* tcp_min_rtt_wlen: five minutes */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* When the keeper must be awake (due.c). */
+#ifndef SL_DUE_H
+#define SL_DUE_H
+
+#include "base/base.h"
+#include "stack/lane.h"
+
+/* Lowers *next of a held lane to next_us. Wakes the keeper if it would otherwise sleep more than
+ * late_us beyond that. */
+void sl_lane_due(uint64_t *next, uint64_t next_us, uint64_t late_us);
+/* True: timers of the lane must run at that time. Any thread. */
+bool sl_lane_is_due(const struct sl_lane *lane, uint64_t at_us);
+
+/* True: paced packets wait. Any thread. */
+static inline bool sl_lane_is_paced(const struct sl_lane *lane)
+{
+	return sl_load(&lane->paced);
+}
+
+/* Called by the keeper: receives first, since ACKs that wait in the ring are no loss, then runs
+ * the timers that are due. Does nothing if another thread holds the lane: the keeper comes again.
+ * Lane not held. */
+void sl_lane_run(struct sl_lane *lane);
+/* Wakes the keeper in time to fetch a transmit stamp that no other thread may fetch. Lane held. */
+void sl_lane_await(struct sl_lane *lane);
+/* Sets lane->watched: the keeper must check a send queue with packets under way. Lane held. */
+void sl_lane_watch(struct sl_lane *lane);
+/* Called by the keeper before it sleeps, at least until least_us and at most until until_us.
+ * Returns when it must wake to run timers; arming a nearer timer wakes it earlier. For lanes that
+ * other threads turn (they run TCP timers themselves) it does not wake before turned_us. It checks
+ * watched lanes at watch_us. */
+uint64_t sl_lanes_sleep(uint64_t until_us, uint64_t least_us, uint64_t turned_us,
+			uint64_t watch_us);
+void sl_lanes_awake(void);
+void sl_lanes_due_child(void); /* in a child of fork: there is no keeper */
+
+#endif

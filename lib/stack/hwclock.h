@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The time of hardware stamps (hwclock.c). */
+#ifndef SL_HWCLOCK_H
+#define SL_HWCLOCK_H
+
+#include "base/base.h"
+
+struct sl_port;
+
+/* Does the kernel enable hardware time stamps for packets that a device sends? */
+enum sl_os_stamps { SL_OS_STAMPS_UNKNOWN, SL_OS_STAMPS_NO, SL_OS_STAMPS_YES };
+
+/* Converts a receive stamp of the device's clock into the clock that the settings ask
+ * for; 0: not known. May make a system call, once a second. Any lane may be held. */
+uint64_t sl_hw_time(uint32_t ifindex, uint64_t phc_ns);
+/* True: the kernel enables hardware stamps for packets sent by the port. Asks it once. */
+bool sl_port_os_stamps(struct sl_port *port);
+void sl_hwclock_child(void); /* in a child of fork */
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A port is a device taken into use (port.c). */
+#ifndef SL_PORT_H
+#define SL_PORT_H
+
+#include "base/base.h"
+#include "base/stats.h"
+#include "ctl/front/broker.h"
+#include "ctl/rules/rule.h"
+#include "io/xsk.h"
+#include "net/route.h"
+
+struct sl_port {
+	struct sl_port_info info;
+	uint32_t index; /* place in the table of ports */
+	/* A VLAN device uses the queues and the steering program of the device below it. */
+	struct sl_port *base; /* port of the device below a VLAN device; NULL: not a VLAN device */
+	uint32_t lower;       /* ifindex of the device whose steering maps hold the claims */
+	uint32_t vlan;        /* as in struct sl_flow_key */
+	uint32_t vlan_nr;     /* number in sl_in_vlan and in the claims; 0: not a VLAN device */
+	bool tags; /* the steering program sees VLAN tags; guarded by the lock of ports */
+	bool left; /* the VLAN device changed and cannot be offloaded: the kernel gets its packets
+		    */
+	struct sl_port_stats *stats;
+	uint8_t os_stamps; /* enum sl_os_stamps */
+	bool emptied;      /* the device no longer exists and its fill rings were emptied */
+	uint8_t gone;      /* times the keeper has looked since the steering program was detached */
+	bool retired;      /* free place in the table, until another device takes it (retire.c) */
+	bool cost_link;    /* opening the port took its link down */
+	uint64_t restart_ns; /* link and neighbours may be missing until then; 0: the link was up */
+	struct sl_xsk_counts
+		counted; /* kernel counts already added to stats; used by the keeper only */
+	struct sl_xsk_queue queue[SL_MAX_QUEUES];
+};
+
+/* Opens the device for offload, or returns its open port. NULL: not possible (logged once for each
+ * device and reason). Slow; any thread, no lane held. */
+struct sl_port *sl_port_open(uint32_t ifindex);
+/* Called when a signal handler needs a device that is not open: another thread will open it. */
+extern void (*sl_port_put_off)(void);
+/* Tells the port that its device changed. A VLAN device may be down, gone, or no longer one that
+ * can be offloaded. No lane held. */
+void sl_port_link_changed(struct sl_port *p, const struct sl_link *link, bool gone);
+/* The device whose queues carry this device's packets: the one below a VLAN device, else itself. */
+uint32_t sl_port_lower(uint32_t ifindex);
+/* Bytes of the longest IP packet that its queues can receive. */
+uint32_t sl_port_rx_mtu(const struct sl_port *p);
+/* Source MAC address for packets out of p. Lowers *mtu where two VLAN tags leave less room. */
+void sl_port_wire(const struct sl_port *p, uint8_t smac[6], uint32_t *mtu);
+/* The open port, or NULL. */
+struct sl_port *sl_port_find(uint32_t ifindex);
+struct sl_port *sl_port_at(uint32_t index); /* from 0 on; NULL: no more */
+void sl_port_child(void);                   /* in a child of fork: forgets all ports */
+/* True: the device no longer exists. No packet comes for its claims; only the guard reads them. */
+bool sl_port_is_gone(const struct sl_port *port);
+/* Applies the rules in force to a socket: those of the port, or with NULL those of the
+ * configuration file. Arguments and result as sl_rule_decide(). Counts the decision in the rule's
+ * `hits`. */
+enum sl_rule_action sl_port_decide(const struct sl_port *port, uint32_t role,
+				   const struct sl_addr *first, uint16_t first_port,
+				   const struct sl_addr *second, uint16_t second_port);
+/* Called by the keeper about once a second. Counts packets that the kernel dropped and checks that
+ * the steering program is still attached. If somebody detached it (`ip link set dev X xdp off`),
+ * the kernel gets the port's traffic for good: this is logged once, and only the next process
+ * attaches the program again. No lane held. */
+void sl_ports_check(void);
+/* Frees its VLAN number for reuse. */
+void sl_port_vlan_over(const struct sl_port *p);
+/* Closed: no port is opened until sl_ports_close(false). sl_ports_leave() closes. */
+void sl_ports_close(bool closed);
+/* Call when the device is gone or changed: a past failure to open it no longer counts. */
+void sl_port_forget(uint32_t ifindex);
+/* True: the configuration allows the device (SLUICE_DEVICES) and its kind can be offloaded. */
+bool sl_port_allowed(const struct sl_link *link);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A listener: its requests, and its children that wait to be accepted (tcp_listen.c). */
+#ifndef SL_TCP_LISTEN_H
+#define SL_TCP_LISTEN_H
+
+#include "base/list.h"
+#include "tcp/tcp.h"
+#include "tcp/tcp_opts.h"
+
+/* Bytes of memory for a request (sl_tcp_ops.req_new). */
+#define SL_TCP_REQ_BYTES 232
+
+struct sl_tcp_listener {
+	struct sl_list children; /* established, not yet accepted; linked by sl_tcp.accept_node */
+	struct sl_list requests; /* oldest first */
+	uint32_t nchildren, nrequests;
+	uint32_t backlog;        /* as listen(2) clamps it; Linux accepts backlog + 1 */
+	uint32_t defer_accept_s; /* TCP_DEFER_ACCEPT, 0: off */
+	uint32_t tfo_qlen;       /* TCP_FASTOPEN, 0: off */
+	uint32_t ntfo;
+	bool tfo_no_cookie;   /* TCP_FASTOPEN_NO_COOKIE: accept data with a SYN without a cookie */
+	uint64_t overflow_us; /* time of the last overflow: cookies are accepted for a while after
+				 it */
+	/* inherited by children */
+	uint32_t rcvbuf, sndbuf, window_clamp;
+	bool nodelay, keepalive, rcvbuf_locked, sndbuf_locked;
+	struct sl_tcp_opts opts;
+	char congestion[16];
+	bool closed; /* no more children */
+	bool holds;  /* SYNs are not answered for now */
+	void *owner;
+};
+void sl_tcp_listener_init(struct sl_tcp_listener *l);
+
+/* hold: from now on a SYN makes a request but is not answered, so that the peer sends nothing
+ * more; a SYN without room is dropped. Not hold: answers them. */
+void sl_tcp_listener_hold(struct sl_tcp_host *h, struct sl_tcp_listener *l, bool hold);
+/* Collects the keys of up to n requests, either held or answered ones; returns how many. */
+uint32_t sl_tcp_listener_keys(const struct sl_tcp_listener *l, bool held, struct sl_tcp_key *keys,
+			      uint32_t n);
+/* tcp_child.c: removes and returns the oldest child, or NULL. */
+struct sl_tcp *sl_tcp_accept(struct sl_tcp_host *h, struct sl_tcp_listener *l);
+/* Resets children that were not accepted and frees requests. */
+void sl_tcp_listener_fini(struct sl_tcp_host *h, struct sl_tcp_listener *l);
+
+/* Inside lib/tcp ------------------------------------------------------------------------------- */
+
+void sl_tcp_listen_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
+			 const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, uint32_t frame,
+			 uint16_t off, bool *kept, uint32_t isn, void *from);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Congestion control: the algorithms (cc_cubic.c, cc_reno.c) and what they share (cc.c). */
+#ifndef SL_CC_H
+#define SL_CC_H
+
+#include "tcp/tcp_conn.h"
+
+/* A congestion control algorithm, as a table of functions (like tcp_congestion_ops of Linux).
+ * Called with c->cwnd in segments of c->mss. */
+struct sl_cc {
+	const char *name;
+	void (*init)(struct sl_tcp *c);
+	/* segments newly acknowledged (not in recovery) */
+	void (*on_ack)(struct sl_tcp *c, uint32_t acked_segs, uint32_t rtt_us);
+	uint32_t (*ssthresh)(struct sl_tcp *c); /* ssthresh after a loss, in segments */
+	void (*on_rto)(struct sl_tcp *c);
+	uint32_t (*undo_cwnd)(struct sl_tcp *c); /* cwnd if the reduction was spurious */
+	void (*on_idle)(struct sl_tcp *c);       /* sending starts again after an idle time */
+};
+
+#define SL_TCP_INFINITE_SSTHRESH 0x7fffffffu /* as TCP_INFO shows it */
+extern const struct sl_cc sl_cc_cubic, sl_cc_reno;
+const struct sl_cc *sl_cc_find(const char *name);
+/* tcp_conn.c: selects c's algorithm by name. 0 or -ENOENT. */
+int sl_tcp_set_congestion(struct sl_tcp *c, const char *name);
+const char *sl_tcp_congestion(const struct sl_tcp *c);
+/* Names of all algorithms in order; NULL at the end. */
+const char *const *sl_tcp_congestions(void);
+
+/* RFC 5681 slow start and congestion avoidance, for all algorithms; slow start returns the
+ * segments that it did not use. */
+uint32_t sl_cc_slow_start(struct sl_tcp *c, uint32_t acked);
+void sl_cc_avoid(struct sl_tcp *c, uint32_t w, uint32_t acked);
+static inline bool sl_cc_in_slow_start(const struct sl_tcp *c)
+{
+	return c->cwnd < c->ssthresh;
+}
+
+/* RFC 7661: true if the window is fully used, since growing makes sense only then. */
+bool sl_cc_is_limited(const struct sl_tcp *c);
+/* Called by sl_tcp_output() before it sends new data while none are in flight: after an idle time
+ * the window may be wrong (RFC 5681 4.1, tcp_slow_start_after_idle). */
+void sl_cc_idle_check(struct sl_tcp *c);
+/* The ssthresh to remember for the case that the reduction is undone (RFC 2861). */
+uint32_t sl_cc_current_ssthresh(const struct sl_tcp *c);
+/* Call when a segment was sent: notes whether the window is used and lets an unused one decay. */
+void sl_cc_on_sent(struct sl_tcp *c, uint32_t in_flight);
+
+#endif

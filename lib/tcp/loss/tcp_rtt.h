@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The round-trip time (tcp_rtt.c; RFC 6298, 7323 4). */
+#ifndef SL_TCP_RTT_H
+#define SL_TCP_RTT_H
+
+#include "tcp/tcp.h"
+
+void sl_tcp_rtt_sample(struct sl_tcp *c, uint32_t rtt_us);
+void sl_tcp_rtt_init(struct sl_tcp *c);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Segments without data, and when an ACK is due (tcp_ack.c). */
+#ifndef SL_TCP_ACK_H
+#define SL_TCP_ACK_H
+
+#include "tcp/tcp.h"
+
+void sl_tcp_send_ack(struct sl_tcp *c); /* at once */
+/* Sends SYN, or in SYN_RCVD SYN-ACK (simultaneous open); arms rto_at to repeat it. */
+void sl_tcp_send_syn(struct sl_tcp *c);
+void sl_tcp_send_rst(struct sl_tcp *c);
+void sl_tcp_send_probe(struct sl_tcp *c, bool data); /* window probe, keepalive */
+/* Call when a data segment came: sends an ACK at once or later (RFC 1122 4.2.3.2, 5681 4.2). fin:
+ * the peer has ended its stream and we have not: our FIN may carry the ACK. */
+void sl_tcp_ack_data(struct sl_tcp *c, uint32_t len, bool in_order, bool push, bool fin);
+void sl_tcp_ack_late(struct sl_tcp *c); /* call when the delayed ACK is due */
+void sl_tcp_ack_sent(struct sl_tcp *c); /* call when a segment has carried all that an ACK says */
+void sl_tcp_timer_delack(struct sl_tcp *c);
+void sl_tcp_leave_train(struct sl_tcp *c);
+/* Fills in acknowledgement, window, time stamp, ECE; sl_tcp_fill_sack() fills SACK blocks into
+ * `room` bytes of options (false: there are blocks, but no room). */
+void sl_tcp_fill_ack(struct sl_tcp *c, struct sl_tcp_seg *seg);
+bool sl_tcp_fill_sack(struct sl_tcp *c, struct sl_tcp_seg *seg, uint32_t room);
+
+#endif

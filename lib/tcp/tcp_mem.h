@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Packet memory of all connections (tcp_mem.c). */
+#ifndef SL_TCP_MEM_H
+#define SL_TCP_MEM_H
+
+#include "tcp/tcp_host.h"
+
+struct sl_ooo;
+
+void sl_tcp_mem_init(struct sl_tcp_mem *m);
+/* Call when c's pieces beyond holes have changed: updates its place in the lists of struct
+ * sl_tcp_mem. */
+void sl_tcp_mem_settle(struct sl_tcp *c);
+/* Removes o from these lists until sl_tcp_mem_settle(); its age starts anew then. */
+void sl_tcp_mem_unsettle(struct sl_ooo *o);
+/* Repairs the lists after o was moved to another address. */
+void sl_tcp_mem_moved(struct sl_ooo *o);
+/* True: c's send queue must not take another frame. */
+bool sl_tcp_mem_is_over(struct sl_tcp *c);
+/* True: memory is too short to keep the unsent data of an orphan (tcp_out_of_memory() of Linux). */
+bool sl_tcp_mem_is_out(struct sl_tcp *c);
+/* Call when a write found no frame: c is not writable until one may be free. Checked again when an
+ * ACK comes; for a queue that expects none, whenever host->room is checked. */
+void sl_tcp_mem_starve(struct sl_tcp *c);
+/* True: there is still no frame for c. False: writing may be tried again. */
+bool sl_tcp_mem_is_starved(struct sl_tcp *c);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Options that few programs set; a connection has them once one is set (tcp_conn.c). */
+#ifndef SL_TCP_OPTS_H
+#define SL_TCP_OPTS_H
+
+#include "base/pace.h"
+#include "tcp/tcp_conn.h"
+#include "tcp/tcp_params.h"
+
+/* Options that few programs set. */
+struct sl_tcp_opts {
+	uint16_t user_mss;                                 /* TCP_MAXSEG, 0: none */
+	uint16_t syncnt;                                   /* TCP_SYNCNT, 0: params */
+	uint32_t keep_time_ms, keep_intvl_ms, keep_probes; /* 0: params */
+	uint32_t user_timeout_ms;
+	uint32_t linger2_ms; /* TCP_LINGER2; UINT32_MAX: close FIN_WAIT2 at once */
+	struct sl_pace pace; /* SO_MAX_PACING_RATE, of frames */
+	/* Set by the owner if a NIC may pace: the core then asks ops->paced(). leaves_us: when the
+	 * segment given to the NIC last leaves it; 0: none was given. */
+	bool nic;
+	uint8_t init_cwnd; /* segments (sl_tcp_route), 0: params */
+	uint64_t leaves_us;
+};
+
+/* The options, for writing. Never NULL, but without memory the values written are soon lost. */
+struct sl_tcp_opts *sl_tcp_opts(struct sl_tcp *c);
+/* the value of an option of struct sl_tcp_opts */
+#define sl_tcp_opt(c, name) ((c)->opts ? (c)->opts->name : 0)
+
+static inline uint32_t sl_tcp_init_cwnd(const struct sl_tcp *c)
+{
+	uint32_t n = sl_tcp_opt(c, init_cwnd);
+
+	return n ? n : sl_tcp_params.init_cwnd;
+}
+
+#endif

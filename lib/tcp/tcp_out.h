@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a connection sends, and when (tcp_out.c). */
+#ifndef SL_TCP_OUT_H
+#define SL_TCP_OUT_H
+
+#include "tcp/tcp.h"
+
+/* Bytes of the Ethernet frame for a segment with that payload. Rates count frames, as for
+ * datagrams and as a NIC does. */
+uint32_t sl_tcp_frame_bytes(const struct sl_tcp *c, uint32_t payload);
+
+/* Inside lib/tcp ------------------------------------------------------------------------------- */
+
+void sl_tcp_want_out(struct sl_tcp *c); /* puts c on host->out */
+/* True: the only unsent piece is held back by Nagle's algorithm, and still will be with `more`
+ * additional bytes. */
+bool sl_tcp_stays_held(const struct sl_tcp *c, size_t more);
+void sl_tcp_no_room(struct sl_tcp *c); /* send() was refused: puts c on host->room */
+void sl_tcp_output(struct sl_tcp *c);  /* sends data, then an ACK if owed */
+/* sl_tcp_send_one() sends one new segment (or what fits the window) regardless of cwnd and Nagle,
+ * as a tail loss probe. sl_tcp_send_persist() sends that or a window probe. */
+bool sl_tcp_send_one(struct sl_tcp *c);
+void sl_tcp_send_persist(struct sl_tcp *c);
+/* Sends the piece at index i, first or again; false: no room. */
+bool sl_tcp_xmit_piece(struct sl_tcp *c, uint32_t i, bool retransmission);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Settings for all connections (tcp_host.c). */
+#ifndef SL_TCP_PARAMS_H
+#define SL_TCP_PARAMS_H
+
+#include "base/base.h"
+
+/* Settings for all connections. The caller reads them from /proc/sys/net/ipv4/tcp_*, so that an
+ * offloaded program behaves as the machine is configured. sl_tcp_params_default() sets Linux'
+ * defaults. */
+struct sl_tcp_params {
+	uint32_t rmem_min, rmem_default, rmem_max; /* tcp_rmem, bytes */
+	uint32_t wmem_min, wmem_default, wmem_max;
+	uint32_t init_cwnd; /* segments (RFC 6928) */
+	uint32_t syn_retries, syn_linear_timeouts, synack_retries, retries2, orphan_retries;
+	uint32_t keepalive_time_ms, keepalive_intvl_ms, keepalive_probes;
+	uint32_t notsent_lowat;  /* bytes; 0: none */
+	uint32_t fin_timeout_ms; /* orphaned FIN_WAIT2 */
+	uint32_t rto_min_ms, rto_max_ms;
+	uint32_t delack_min_ms, delack_max_ms; /* 40, 200 */
+	uint32_t quickack_segs;                /* ACKs sent at once at the start of a connection */
+	bool quickack;                         /* send every ACK at once */
+	uint32_t quickack_max; /* quickack and TCP_QUICKACK apply to segments of up to this payload;
+				  0: any */
+	uint32_t ack_every_bytes; /* send an ACK after so many bytes; 0: after every second full
+				     segment */
+	bool timestamps, window_scaling, sack, dsack, ecn_out, ecn_in;
+	int8_t wscale_fixed; /* window shift to announce; -1: as rmem_max needs */
+	uint8_t ecn;         /* tcp_ecn: 0, 1, 2 */
+	bool moderate_rcvbuf;
+	bool abort_on_overflow;
+	bool autocorking;
+	bool slow_start_after_idle;
+	bool frto, recovery_rack, tlp;
+	bool tw_reuse;
+	bool rfc1337;             /* a reset does not end TIME_WAIT */
+	uint8_t syncookies;       /* 0, 1, 2 (always) */
+	uint32_t max_syn_backlog; /* requests of a listener, without cookies */
+	uint32_t tfo;             /* tcp_fastopen bits */
+	bool mtu_probing;         /* black-hole detection */
+	uint32_t base_mss, min_snd_mss;
+	uint32_t challenge_ack_limit; /* per second, for the whole host */
+	uint32_t max_syn_rate;        /* SYNs per second, the rest is dropped; 0: no limit */
+	uint32_t invalid_ratelimit_ms;
+	char congestion[16]; /* "cubic" */
+	/* ip_local_port_range; 0: only the kernel can choose a port number (see
+	 * sock/stream/tcp_port.c) */
+	uint16_t port_min, port_max;
+};
+extern struct sl_tcp_params sl_tcp_params;
+void sl_tcp_params_default(struct sl_tcp_params *p);
+
+#endif

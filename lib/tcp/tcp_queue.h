@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Pieces of a connection's queues: in frames, in sequence (tcp_sndq.c, tcp_reass.c). */
+#ifndef SL_TCP_QUEUE_H
+#define SL_TCP_QUEUE_H
+
+#include "base/list.h"
+#include "wire/tcp_seg.h"
+
+struct sl_tcp;
+
+/* A piece of the send queue: at most one segment's bytes, in a frame of its own. */
+struct sl_txseg {
+	uint32_t frame; /* SL_NO_FRAME: SYN or FIN alone */
+	uint32_t seq;
+	uint16_t off; /* offset of the bytes in the frame */
+	uint16_t len;
+	uint16_t sum;  /* checksum sum of the bytes, folded, not complemented (SL_CSUM from an even
+			  start) */
+	uint8_t flags; /* flags sent with it: SL_TCP_SYN, FIN, PSH, URG */
+	uint8_t marks; /* SL_TXS_* */
+	uint8_t sent;  /* times sent, saturating */
+	uint64_t sent_us; /* time of the last transmission */
+	/* delivery rate and RACK (draft-cheng-iccrg-delivery-rate-estimation) */
+	uint32_t delivered;
+	uint32_t tsval;
+};
+#define SL_TXS_SACKED (1u << 0)
+#define SL_TXS_LOST   (1u << 1)
+#define SL_TXS_RETX   (1u << 2) /* retransmitted and that copy is in flight */
+
+/* Received bytes in order. */
+struct sl_rxseg {
+	uint32_t frame;
+	uint16_t off, len;
+};
+
+/* Received bytes beyond a hole; a sorted array, disjoint. */
+struct sl_oooseg {
+	uint32_t seq;
+	uint32_t frame; /* SL_NO_FRAME: a FIN alone */
+	uint16_t off, len;
+	bool fin;
+	bool scrap; /* shares its frame with other pieces (sl_scrap_put()) */
+};
+
+/* The queue of data beyond a hole, with its SACK blocks, the one that changed last first (RFC 2018
+ * 4). */
+struct sl_ooo {
+	uint32_t size; /* pieces that fit */
+	/* tcp_mem.c's links, used while there are pieces and the connection is not frozen */
+	struct sl_list greedy; /* in host->mem.greedy[class] */
+	struct sl_list aged;   /* in host->mem.aged */
+	struct sl_tcp *of;
+	uint64_t since_us; /* when the oldest hole was opened, or the one before it was filled */
+	uint32_t held;     /* bytes of packet memory */
+	uint8_t class;
+	bool packed; /* no small piece with a frame of its own is left to pack */
+	struct sl_tcp_block last_sack[SL_TCP_MAX_SACK];
+	struct sl_oooseg seg[];
+};
+
+/* Note at the start of each received frame of a connection that waits to be accepted. If the
+ * process is killed, the unread data can be found by it (tcp_dead.c). */
+struct sl_rx_note {
+	uint32_t seq;
+	uint32_t next; /* frame of the next piece, or SL_NO_FRAME */
+	uint16_t off, len;
+};
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Nodes by key (tcp_table.c). */
+#ifndef SL_TCP_TABLE_H
+#define SL_TCP_TABLE_H
+
+#include "tcp/tcp.h"
+
+struct sl_tcp_node *sl_tcp_table_find(struct sl_tcp_host *h, const struct sl_tcp_key *key);
+int sl_tcp_table_add(struct sl_tcp_host *h, struct sl_tcp_node *n); /* -ENOMEM */
+void sl_tcp_table_del(struct sl_tcp_host *h, struct sl_tcp_node *n);
+/* Calls fn for every node; fn may remove and free that node. */
+void sl_tcp_table_each(struct sl_tcp_host *h, void (*fn)(struct sl_tcp_node *n, void *arg),
+		       void *arg);
+void sl_tcp_table_fini(struct sl_tcp_host *h); /* frees the arrays, not the nodes */
+
+#endif
