@@ -14,6 +14,7 @@
 
 #include "sluice.h"
 #include "sock/core/sock.h"
+#include "stack/leg.h"
 
 static unsigned full(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
 {

@@ -27,6 +27,7 @@
 
 #include "sluice.h"
 #include "sock/core/sock.h"
+#include "stack/leg.h"
 
 #define HOLDS    8      /* packets that the ring takes while it stands still */
 #define STALL_US 400000 /* a sender spins for less, unless it tries a thousand times */
