@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The slot table. Slots are allocated under a lock and read without it: a reader holds the lane
- * that receives the slot's packets, and checks the generation. */
+/* The slot table, and the input function of each kind of slot. Slots are allocated under a lock and
+ * read without it: a reader holds the lane that receives the slot's packets, and checks the
+ * generation. */
 #include "net/flow.h"
 
 #include <errno.h>
@@ -88,4 +89,11 @@ void sl_slot_free(uint32_t slot)
 	links[slot] = free_head;
 	free_head = slot + 1;
 	sl_unlock(&lock);
+}
+
+sl_in_handler sl_in_handlers[SL_SLOT_KINDS];
+
+void sl_in_register(enum sl_slot_kind kind, sl_in_handler handler)
+{
+	sl_in_handlers[kind] = handler;
 }

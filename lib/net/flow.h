@@ -36,4 +36,18 @@ int sl_slot_new(void);
 void sl_slot_set(uint32_t slot, enum sl_slot_kind kind, void *obj);
 void sl_slot_free(uint32_t slot);
 
+/* A protocol's input function for objects of its kind. True: it keeps the frame. */
+struct sl_in;
+typedef bool (*sl_in_handler)(void *obj, struct sl_in *in);
+void sl_in_register(enum sl_slot_kind kind, sl_in_handler handler);
+extern sl_in_handler sl_in_handlers[SL_SLOT_KINDS];
+
+/* Calls the handler of the slot's kind. Inline: each packet passes here. */
+static inline bool sl_in_dispatch(const struct sl_slot *s, struct sl_in *in)
+{
+	sl_in_handler handler = sl_in_handlers[sl_load(&s->kind)]; /* NULL for a free slot */
+
+	return handler && handler(s->obj, in);
+}
+
 #endif

@@ -6,20 +6,7 @@
 
 #include "steer.h"
 
-static sl_in_handler handlers[SL_SLOT_KINDS];
 uint32_t sl_in_vlan[SL_MAX_VLANS];
-
-void sl_in_register(enum sl_slot_kind kind, sl_in_handler handler)
-{
-	handlers[kind] = handler;
-}
-
-bool sl_in_dispatch(const struct sl_slot *s, struct sl_in *in)
-{
-	sl_in_handler handler = handlers[sl_load(&s->kind)]; /* NULL for a free slot */
-
-	return handler && handler(s->obj, in);
-}
 
 /* Copies the record, since it must not change after the checks. */
 static bool read_meta(const struct sl_rx_desc *desc, struct sl_meta *m)

@@ -35,8 +35,6 @@ static struct local *locals; /* by address, then ifindex */
 static unsigned nlocals, locals_room;
 static uint32_t mark;
 
-struct sl_net_events sl_link_events;
-
 /* Arrays ----------------------------------------------------------------------------------- */
 
 /* The first link with this index or a higher one. Lock held. */
@@ -133,14 +131,14 @@ static void array_close(void *array, unsigned *n, size_t size, unsigned at)
 
 static void tell_link(const struct sl_link *link, bool gone)
 {
-	if (sl_link_events.link_changed)
-		sl_link_events.link_changed(link, gone);
+	if (sl_rtnl_events.link_changed)
+		sl_rtnl_events.link_changed(link, gone);
 }
 
 static void tell_addr(uint32_t ifindex, const struct sl_addr *addr, bool gone)
 {
-	if (sl_link_events.addr_changed)
-		sl_link_events.addr_changed(ifindex, addr, gone);
+	if (sl_rtnl_events.addr_changed)
+		sl_rtnl_events.addr_changed(ifindex, addr, gone);
 }
 
 /* Copies the first entry after (addr, ifindex), or with `first` the very first. False: no more. */

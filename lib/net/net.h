@@ -42,10 +42,6 @@ uint64_t sl_hw_stamp(uint32_t frame, uint16_t off);
 /* ifindex for each number from SL_CLAIM_VLAN(); 0: none, or the device is down. Atomic. */
 extern uint32_t sl_in_vlan[SL_MAX_VLANS];
 
-/* A protocol's input function for objects of its kind. True: it keeps the frame. */
-typedef bool (*sl_in_handler)(void *obj, struct sl_in *in);
-void sl_in_register(enum sl_slot_kind kind, sl_in_handler handler);
-
 /* An ICMP error about a segment of ours (RFC 792, 4443). It may be forged: TCP checks whether the
  * segment was sent (RFC 5927). */
 struct sl_in_icmp {
@@ -61,9 +57,6 @@ struct sl_in_icmp {
 /* TCP's function for an ICMP error that was steered to an object of its kinds. */
 typedef void (*sl_icmp_handler)(void *obj, const struct sl_in_icmp *e, struct sl_in *in);
 void sl_in_register_icmp(enum sl_slot_kind kind, sl_icmp_handler handler);
-
-/* Calls the handler of the slot's kind. */
-bool sl_in_dispatch(const struct sl_slot *s, struct sl_in *in);
 
 /* Passes one received frame up to its socket, which keeps the frame; else frees it. */
 void sl_net_input(struct sl_in *in, const struct sl_rx_desc *desc);

@@ -36,12 +36,29 @@ struct chan {
 
 static struct chan asks = {.fd = -1}, dumps = {.fd = -1};
 static int events_fd = -1;
-static int wake_fd = -1;   /* eventfd: sl_neigh_work() has work */
+static int wake_fd = -1;   /* eventfd: a mirror has work for the keeper */
 static int watch_fd = -1;  /* epoll set of events_fd and wake_fd; watched by the keeper */
 static bool resync_wanted; /* events were lost: the keeper must dump the tables again */
 static uint8_t events_buf[BUF_BYTES] __attribute__((aligned(8)));
 
 uint32_t sl_route_gen = 1;
+struct sl_net_events sl_rtnl_events;
+
+static const struct sl_mirror *mirrors; /* in the order of the table in mirror.c */
+static unsigned nmirrors;
+
+void sl_rtnl_set_mirrors(const struct sl_mirror *table, unsigned n)
+{
+	mirrors = table;
+	nmirrors = n;
+}
+
+#define EACH_MIRROR(call)                                                                          \
+	do {                                                                                       \
+		for (unsigned i_ = 0; i_ < nmirrors; i_++)                                         \
+			if (mirrors[i_].call)                                                      \
+				mirrors[i_].call();                                                \
+	} while (0)
 
 /* Attributes ------------------------------------------------------------------------------- */
 
@@ -350,19 +367,13 @@ static unsigned on_route(const struct nlmsghdr *nlh)
 
 static unsigned on_event(const struct nlmsghdr *nlh)
 {
+	for (unsigned i = 0; i < nmirrors; i++)
+		if (nlh->nlmsg_type == mirrors[i].new_type ||
+		    nlh->nlmsg_type == mirrors[i].del_type)
+			return mirrors[i].on_msg(nlh);
 	switch (nlh->nlmsg_type) {
 	case NLMSG_OVERRUN:
 		return SL_RTNL_LOST;
-	case RTM_NEWLINK:
-	case RTM_DELLINK:
-		return sl_link_on_msg(nlh);
-	case RTM_NEWADDR:
-	case RTM_DELADDR:
-		return sl_local_on_msg(nlh);
-	case RTM_NEWNEIGH:
-	case RTM_DELNEIGH:
-		sl_neigh_on_msg(nlh);
-		return 0;
 	case RTM_NEWROUTE:
 	case RTM_DELROUTE:
 		return on_route(nlh);
@@ -397,9 +408,9 @@ unsigned sl_rtnl_feed(const void *buf, size_t len)
 
 void sl_rtnl_set_events(const struct sl_net_events *events)
 {
-	memset(&sl_link_events, 0, sizeof(sl_link_events));
+	memset(&sl_rtnl_events, 0, sizeof(sl_rtnl_events));
 	if (events)
-		sl_link_events = *events;
+		sl_rtnl_events = *events;
 }
 
 static int dumped(const struct nlmsghdr *nlh, void *arg)
@@ -428,13 +439,10 @@ static int resync(void)
 	int err = 0;
 
 	for (int i = 0; i < DUMP_TRIES; i++) {
-		sl_link_mark();
-		sl_neigh_mark();
+		EACH_MIRROR(mark);
 		err = dump_tables();
-		if (!err) {
-			sl_link_sweep();
-			sl_neigh_sweep();
-		}
+		if (!err)
+			EACH_MIRROR(sweep);
 		if (err != -EINTR)
 			break;
 	}
@@ -491,7 +499,7 @@ void sl_net_on_readable(void)
 	uint64_t n;
 
 	if (sl_sys_read(wake_fd, &n, sizeof(n)) > 0)
-		sl_neigh_work();
+		EACH_MIRROR(work);
 	work_events();
 }
 
@@ -543,7 +551,7 @@ static int watch_open(void)
 	return err ? err : sl_sys_epoll_ctl(watch_fd, EPOLL_CTL_ADD, wake_fd, &ev);
 }
 
-int sl_net_open(const struct sl_net_events *events)
+int sl_rtnl_open(const struct sl_net_events *events)
 {
 	int err;
 
@@ -573,8 +581,7 @@ void sl_net_close(void)
 		sl_unlock(&asks.lock);
 	close_fds();
 	sl_rtnl_set_events(NULL);
-	sl_link_fini();
-	sl_neigh_forget();
+	EACH_MIRROR(forget);
 	__atomic_fetch_add(&sl_route_gen, 1, __ATOMIC_RELEASE);
 }
 
@@ -585,8 +592,6 @@ void sl_net_child(void)
 	memset(&asks.lock, 0, sizeof(asks.lock));
 	memset(&dumps.lock, 0, sizeof(dumps.lock));
 	sl_rtnl_set_events(NULL);
-	sl_link_child();
-	sl_neigh_child();
-	sl_route_child();
+	EACH_MIRROR(child);
 	__atomic_fetch_add(&sl_route_gen, 1, __ATOMIC_RELEASE);
 }

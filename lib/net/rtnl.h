@@ -36,7 +36,7 @@ int sl_rtnl_dump(uint16_t type, int family, sl_rtnl_fn fn, void *arg);
 /* Sends without waiting. Returns the kernel's error if it has answered already, else 0. */
 int sl_rtnl_tell(struct nlmsghdr *nlh);
 
-/* Makes the keeper call sl_net_on_readable(), which calls sl_neigh_work(). Any thread. */
+/* Makes the keeper call sl_net_on_readable(), which calls the mirrors' work(). Any thread. */
 void sl_rtnl_wake(void);
 
 /* Effects of an event, returned by sl_rtnl_feed(). */
@@ -48,6 +48,27 @@ void sl_rtnl_wake(void);
 unsigned sl_rtnl_feed(const void *buf, size_t len);
 /* Sets the callbacks for changes; sl_net_open() does it too. */
 void sl_rtnl_set_events(const struct sl_net_events *events);
+extern struct sl_net_events sl_rtnl_events; /* written only by sl_rtnl_set_events() */
+
+/* What one file mirrors of the kernel's tables. A NULL call is left out. The keeper makes all calls
+ * except child(). */
+struct sl_mirror {
+	uint16_t new_type, del_type; /* of its messages, RTM_*; 0: it gets none */
+	/* Handles an event or a dumped entry. Returns SL_RTNL_*. */
+	unsigned (*on_msg)(const struct nlmsghdr *nlh);
+	/* Called before and after a dump of everything: entries that no message named in between
+	 * are removed. */
+	void (*mark)(void);
+	void (*sweep)(void);
+	void (*work)(void);   /* after sl_rtnl_wake() */
+	void (*forget)(void); /* the sockets are closed */
+	void (*child)(void);  /* in a child of fork */
+};
+/* Sets the table of mirrors, which must stay. sl_mirrors_register() (mirror.c) calls it before the
+ * first message. */
+void sl_rtnl_set_mirrors(const struct sl_mirror *table, unsigned n);
+/* sl_net_open() without the mirrors' registration. */
+int sl_rtnl_open(const struct sl_net_events *events);
 
 /* True: a whole message is left. (libmnl 1.0.4 by itself accepts lengths above INT_MAX.) */
 static inline bool sl_rtnl_ok(const struct nlmsghdr *nlh, int left)
@@ -72,6 +93,12 @@ static inline int sl_rtnl_family(const struct sl_addr *a)
 	return sl_addr_is_v4(a) ? AF_INET : AF_INET6;
 }
 
+/* mirror.c --------------------------------------------------------------------------------- */
+
+/* Gives rtnl.c its table of mirrors. sl_net_open() does it; a test that feeds messages by itself
+ * calls it first. */
+void sl_mirrors_register(void);
+
 /* link.c ----------------------------------------------------------------------------------- */
 
 /* Asks the kernel for one device and passes the answer to fn. Returns as sl_rtnl_ask(). Any
@@ -86,8 +113,6 @@ void sl_link_mark(void);
 void sl_link_sweep(void);
 void sl_link_fini(void);
 void sl_link_child(void);
-/* Callbacks for changes of the tables; written only by sl_rtnl_set_events(). */
-extern struct sl_net_events sl_link_events;
 
 /* route.c ---------------------------------------------------------------------------------- */
 

@@ -57,6 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!buf)
 		return 0;
 	memcpy(buf, data, size);
+	sl_mirrors_register();
 	sl_rtnl_set_events(&cb);
 	e = sl_neigh_get(2, &a);
 	sl_rtnl_feed(buf, size);

@@ -45,6 +45,7 @@ static inline void nl_put_addr(struct nlmsghdr *nlh, uint16_t type, const char *
 
 static inline unsigned nl_feed(const struct nlmsghdr *nlh)
 {
+	sl_mirrors_register();
 	return sl_rtnl_feed(nlh, nlh->nlmsg_len);
 }
 
