@@ -2,6 +2,7 @@
 /* Moves frames between a lane's cache and the pool. */
 #include "base/heap.h"
 #include "io/frame.h"
+#include "io/scrap.h"
 
 #include <errno.h>
 #include <string.h>
@@ -96,39 +97,6 @@ bool sl_frames_is_over(struct sl_frames *c, uint32_t held, uint32_t divisor, uin
 	return held > limit;
 }
 
-/* Scraps --------------------------------------------------------------------------------------- */
-
-static void close_scrap(struct sl_frames *c)
-{
-	uint32_t frame = c->scrap - 1;
-
-	if (!c->scrap)
-		return;
-	c->scrap = 0;
-	sl_frame_put(c, frame);
-}
-
-uint32_t sl_scrap_put(struct sl_frames *c, const void *data, uint32_t len, uint32_t align,
-		      uint16_t *off)
-{
-	uint32_t at = (c->scrap_at + align - 1) & ~(align - 1), frame;
-
-	if (!c->scrap || at + len > 1u << sl_pool.shift) {
-		frame = sl_frame_get(c);
-		if (frame == SL_NO_FRAME)
-			return SL_NO_FRAME;
-		close_scrap(c);
-		c->scrap = frame + 1;
-		at = 0;
-	}
-	frame = c->scrap - 1;
-	memcpy(sl_frame_ptr(frame) + at, data, len);
-	c->scrap_at = at + len;
-	sl_frame_ref(frame);
-	*off = (uint16_t)at;
-	return frame;
-}
-
 /* Trade ---------------------------------------------------------------------------------------- */
 
 uint32_t sl_frames_fetch(struct sl_frames *c)
@@ -150,7 +118,7 @@ void sl_frames_flush(struct sl_frames *c, uint32_t keep)
 	struct sl_share *g = &sl_pool.share;
 
 	if (!keep)
-		close_scrap(c);
+		sl_scrap_close(c);
 	n = c->n > keep ? c->n - keep : 0;
 	if ((n == 0 && spent == 0) || !sl_share_lock(g, &g->head->lock, sl_pool.me))
 		return;

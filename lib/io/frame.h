@@ -6,7 +6,7 @@
 #define SL_FRAME_H
 
 #include "base/base.h"
-#include "base/share.h"
+#include "base/share/share.h"
 
 #define SL_FRAME_CACHE 512
 #define SL_FRAME_BATCH 128
@@ -186,28 +186,6 @@ static inline uint32_t sl_frames_spent(const struct sl_frames *c)
 bool sl_frames_is_over(struct sl_frames *c, uint32_t held, uint32_t divisor, uint32_t sharers);
 
 #define SL_QUEUE_FRAMES 16 /* a queue may always hold so many while there are plenty */
-
-/* Scraps: small packets share a frame, each with a reference to it. ---------------------------- */
-
-#define SL_SCRAP_MAX 256u /* bytes that are worth copying to save a frame */
-
-/* Copies len bytes, which begin at a multiple of align (a power of two) then; len and align are
- * less than a frame. Returns the frame, with a reference to it, and where they are: *off; or
- * SL_NO_FRAME. */
-uint32_t sl_scrap_put(struct sl_frames *c, const void *data, uint32_t len, uint32_t align,
-		      uint16_t *off);
-
-/* Do the bytes up to `end` of a frame lie at the end of all that is in the open scrap frame, and is
- * there room for len more behind them? They may be written then: sl_scrap_lengthen(). */
-static inline bool sl_scrap_is_last(const struct sl_frames *c, uint32_t frame, uint32_t end,
-				    uint32_t len)
-{
-	return c->scrap == frame + 1 && c->scrap_at == end && end + len <= 1u << sl_pool.shift;
-}
-static inline void sl_scrap_lengthen(struct sl_frames *c, uint32_t len)
-{
-	c->scrap_at += len;
-}
 
 /* The oldest of the spent frames; there is one. */
 static inline uint32_t sl_frame_take_spent(struct sl_frames *c)

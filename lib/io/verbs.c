@@ -3,8 +3,8 @@
  *
  * Theory of operation: a device is opened once for the process, with one protection domain and one
  * memory region over all frames; each lane has a queue pair and a completion queue of its own, used
- * under the lane's lock (verbs_tx.c). A frame under way is marked as in flight (base/share.h): the
- * queue pair ends with our process, but perhaps a moment later.
+ * under the lane's lock (verbs_tx.c). A frame under way is marked as in flight
+ * (base/share/share.h): the queue pair ends with our process, but perhaps a moment later.
  *
  * A failed queue stays dead: after an error completion, a fatal event, or completions that do not
  * come, kick() returns -EIO, and the lane goes on by AF_XDP (stack.c). */

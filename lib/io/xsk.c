@@ -6,8 +6,8 @@
  * are the queue's and are worked in batches under its lock, by all lanes of all processes of the
  * group. No lane caches these two rings' indices: ours are read under the lock, the kernel's at
  * each look. Any frame may be used for anything: what completes here may have been posted by
- * another lane, or by another process, which finds it on its list (base/share.h, where the order
- * of the stores below is explained, too). */
+ * another lane, or by another process, which finds it on its list (base/share/share.h, where the
+ * order of the stores below is explained, too). */
 #include "io/xsk.h"
 
 #include <errno.h>

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/share/share_bury.h"
 #include "base/sys.h"
 #include "ctl/front/broker.h"
 #include "stack/lane.h"

@@ -3,7 +3,7 @@
 #ifndef SL_TCP_DEAD_H
 #define SL_TCP_DEAD_H
 
-#include "base/share.h"
+#include "base/share/share.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_repair.h"
 

@@ -16,6 +16,7 @@
  * While a connection waits to be accepted its pieces are written down in the frames, too. A process
  * may be killed between any two instructions: a piece has its note before rcv_nxt counts it. */
 #include "base/heap.h"
+#include "io/scrap.h"
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_host.h"
 #include "tcp/tcp_int.h"

@@ -7,6 +7,7 @@
  * sockets that do not read never starve the others. Once frames are scarce small datagrams of all
  * sockets are copied together. */
 #include "base/heap.h"
+#include "io/scrap.h"
 #include "udp/udp.h"
 
 #define RING_FIRST 8

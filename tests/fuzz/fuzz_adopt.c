@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/share/share_bury.h"
 #include "ctl/broker/adopt.h"
 #include "ctl/device/broker_int.h"
 

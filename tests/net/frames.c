@@ -10,11 +10,11 @@
  * device, or taken by the kernel off a fill ring and received into nobody's ring, or lost; twice:
  * in two of these places. Each frame is in one of them, so that the sum is all of them.
  *
- * Theory of operation: the words (base/share.h) say whose a frame is, but what is nobody's may be
- * anywhere. So the rings are read, which the daemon has mapped, all of them: /proc/PID/maps tells
- * which they are (their offset is the kind of ring), the kernel where in them the entries lie. All
- * this moves while it is looked at: it is looked at until twice the same is seen and nothing is
- * under way, or for half a second. */
+ * Theory of operation: the words (base/share/share.h) say whose a frame is, but what is nobody's
+ * may be anywhere. So the rings are read, which the daemon has mapped, all of them: /proc/PID/maps
+ * tells which they are (their offset is the kind of ring), the kernel where in them the entries
+ * lie. All this moves while it is looked at: it is looked at until twice the same is seen and
+ * nothing is under way, or for half a second. */
 #include <dirent.h>
 #include <err.h>
 #include <fcntl.h>

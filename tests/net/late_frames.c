@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/share.h"
+#include "base/share/share.h"
 #include "ctl/lease/lease.h"
 #include "steer.h"
 #include "wire/csum.h"

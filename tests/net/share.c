@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/share/share_bury.h"
 #include "ctl/front/broker.h"
 #include "io/xsk.h"
 

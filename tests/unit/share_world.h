@@ -14,6 +14,7 @@
 #include <errno.h>
 
 #include "../pool.h"
+#include "base/share/share_bury.h"
 #include "io/xsk.h"
 
 #define NFRAMES 512

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The frame pool: nothing is lost, nothing is had twice. */
 #include "packet.h"
+#include "io/scrap.h"
 
 #include <pthread.h>
 

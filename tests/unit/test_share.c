@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/share_watch.h"
+#include "base/share/share_watch.h"
 
 /* A geometry that came from elsewhere is believed when it is what its counts make. */
 static void test_layout(void **state)

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/share/share_bury.h"
 #include "base/sys.h"
 #include "ctl/device/broker_int.h"
 #include "keep.h"

@@ -6,8 +6,8 @@
  * and makes anew what only it had in its own memory. Rings that are lent once (umem/ring.c) stay
  * with the process that has them: all that is lost with it is what they hold when it dies, until
  * the group's memory goes. What the dead daemon was in the middle of is finished or undone by the
- * group's memory (base/share_bury.c); records there that nothing refers to were of things half
- * made. */
+ * group's memory (base/share/share_bury.c); records there that nothing refers to were of things
+ * half made. */
 #include "ctl/broker/adopt.h"
 
 #include <bpf/bpf.h>

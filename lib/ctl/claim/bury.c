@@ -6,7 +6,7 @@
  * period (RCU; drivers redirect inside a read side) nothing comes any more. The rings are read
  * before and after it, since peers wait for what lies there. What it had posted and not kicked: it
  * is kicked, as a datagram that a dead process has written to a socket goes out. What the device
- * has: base/share_bury.c. */
+ * has: base/share/share_bury.c. */
 #include "ctl/device/broker_int.h"
 
 #include <errno.h>
@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 
 #include "base/heap.h"
+#include "base/share/share_bury.h"
 #include "base/sys.h"
 #include "ctl/device/lock.h"
 

@@ -10,7 +10,8 @@
 #define SL_BROKER_H
 
 #include "base/base.h"
-#include "base/share_watch.h"
+#include "base/share/share_bury.h"
+#include "base/share/share_watch.h"
 #include "steer.h"
 
 #define SL_MAX_QUEUES 64 /* RX queues of one device that can be covered */

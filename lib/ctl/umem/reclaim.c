@@ -3,8 +3,8 @@
  *
  * Theory of operation: a device may be released while the group goes on with its memory elsewhere.
  * What its fill and receive rings had, and what a zero-copy driver holds, would be lost with them;
- * so each frame that was given to a queue bears the queue's name (base/share.h), and is taken by
- * it. But not before the kernel is done: it gives a queue up some time after its last socket was
+ * so each frame that was given to a queue bears the queue's name (base/share/share.h), and is taken
+ * by it. But not before the kernel is done: it gives a queue up some time after its last socket was
  * closed (a work item), and processes close theirs when they like. It says so by letting somebody
  * else have the queue, so that is asked: a socket with a page of its own as memory is bound there,
  * in copy mode, which no driver notices. A queue that we have bound again was free before. */
@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 
 #include "base/log.h"
+#include "base/share/share_bury.h"
 #include "base/sys.h"
 
 #define PAGE 4096

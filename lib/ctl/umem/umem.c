@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Packet memory: one memfd for a group, registered with each of its devices; and the group's, which
- * says who has which frames (base/share.h). */
+ * says who has which frames (base/share/share.h). */
 #include "ctl/device/broker_int.h"
 
 #include <errno.h>

@@ -16,6 +16,7 @@
 
 #include "base/heap.h"
 #include "base/log.h"
+#include "base/share/share_bury.h"
 #include "base/sys.h"
 
 static const uint16_t modes[] = {XDP_ZEROCOPY | XDP_USE_NEED_WAKEUP,

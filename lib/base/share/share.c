@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The memory of a group: its layout, and the pool of frames. */
-#include "base/share.h"
+#include "base/share/share.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef SL_SHARE_WATCH_H
 #define SL_SHARE_WATCH_H
 
-#include "base/share.h"
+#include "base/share/share.h"
 
 /* The state of a lock, as the daemon saw it at each look. */
 struct sl_share_watch {

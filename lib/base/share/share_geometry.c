@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The layout of a group's memory, computed by its owner and checked by all other processes. */
-#include "base/share_geometry.h"
+#include "base/share/share_geometry.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "base/apart.h"
-#include "base/share.h"
+#include "base/share/share.h"
 #include "base/sys.h"
 
 /* A frame's number + 1 is a word of 32 bits, a queue's + 1 one of 16. */

@@ -11,7 +11,8 @@
  * its list as long as they see its name in the word. So the lists are emptied once more under each
  * queue's lock after the walk has taken the name out of all words: members that take the lock later
  * see that. */
-#include "base/share.h"
+#include "base/share/share.h"
+#include "base/share/share_bury.h"
 
 #include <errno.h>
 

@@ -6,7 +6,7 @@
  * written to do harm, or by a fault. A word that names a member is believed for a time: holders
  * keep a lock for a microsecond, so the same thread in every one of many looks has not let go, and
  * if its process is not stopped, it will not. */
-#include "base/share_watch.h"
+#include "base/share/share_watch.h"
 
 /* Does the word of a lock that is taken name no member of the group? */
 static bool is_impossible(const struct sl_share *g, uint32_t word)

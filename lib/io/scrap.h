@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Scraps: small packets share a frame, each with a reference to it (scrap.c). */
+#ifndef SL_SCRAP_H
+#define SL_SCRAP_H
+
+#include "io/frame.h"
+
+#define SL_SCRAP_MAX 256u /* bytes that are worth copying to save a frame */
+
+/* Copies len bytes, which begin at a multiple of align (a power of two) then; len and align are
+ * less than a frame. Returns the frame, with a reference to it, and where they are: *off; or
+ * SL_NO_FRAME. */
+uint32_t sl_scrap_put(struct sl_frames *c, const void *data, uint32_t len, uint32_t align,
+		      uint16_t *off);
+
+/* Drops the lane's own reference to the open scrap frame, if there is one: nothing more is copied
+ * into it. */
+void sl_scrap_close(struct sl_frames *c);
+
+/* Do the bytes up to `end` of a frame lie at the end of all that is in the open scrap frame, and is
+ * there room for len more behind them? They may be written then: sl_scrap_lengthen(). */
+static inline bool sl_scrap_is_last(const struct sl_frames *c, uint32_t frame, uint32_t end,
+				    uint32_t len)
+{
+	return c->scrap == frame + 1 && c->scrap_at == end && end + len <= 1u << sl_pool.shift;
+}
+static inline void sl_scrap_lengthen(struct sl_frames *c, uint32_t len)
+{
+	c->scrap_at += len;
+}
+
+#endif
