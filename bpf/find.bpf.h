@@ -24,7 +24,7 @@ enum side { OUR_DST, OUR_SRC };
 
 /* Reads one address in the form that the map keys have. Each is read when a look-up needs it: most
  * packets need only one. */
-static __always_inline int load_addr(const struct sl_pkt *p, int src, __u32 a[4])
+static __always_inline int load_addr(const struct sl_view *p, int src, __u32 a[4])
 {
 	if (p->v6) {
 		struct ipv6hdr *ip = sl_at(p, p->l3, sizeof(*ip));
@@ -44,17 +44,17 @@ static __always_inline int load_addr(const struct sl_pkt *p, int src, __u32 a[4]
 	return 0;
 }
 
-static __always_inline int load_local(const struct sl_pkt *p, enum side ours, __u32 a[4])
+static __always_inline int load_local(const struct sl_view *p, enum side ours, __u32 a[4])
 {
 	return load_addr(p, ours == OUR_SRC, a);
 }
 
-static __always_inline int load_remote(const struct sl_pkt *p, enum side ours, __u32 a[4])
+static __always_inline int load_remote(const struct sl_view *p, enum side ours, __u32 a[4])
 {
 	return load_addr(p, ours == OUR_DST, a);
 }
 
-static __always_inline int load_flow(const struct sl_pkt *p, enum side ours,
+static __always_inline int load_flow(const struct sl_view *p, enum side ours,
 				     struct sl_flow_key *key)
 {
 	*key = (struct sl_flow_key){
@@ -67,7 +67,7 @@ static __always_inline int load_flow(const struct sl_pkt *p, enum side ours,
 	       load_remote(p, ours, (__u32 *)key->remote);
 }
 
-static __always_inline struct sl_claim *find_flow(const struct sl_pkt *p, enum side ours)
+static __always_inline struct sl_claim *find_flow(const struct sl_view *p, enum side ours)
 {
 	struct sl_flow_key key;
 
@@ -75,7 +75,7 @@ static __always_inline struct sl_claim *find_flow(const struct sl_pkt *p, enum s
 }
 
 /* Looks up the address and port, then the port alone if the address is one of this host. */
-static __always_inline struct sl_claim *find_endpoint(const struct sl_pkt *p, enum side ours,
+static __always_inline struct sl_claim *find_endpoint(const struct sl_view *p, enum side ours,
 						      __u32 bits, enum match *match)
 {
 	struct sl_endpoint_key key = {
@@ -87,13 +87,13 @@ static __always_inline struct sl_claim *find_endpoint(const struct sl_pkt *p, en
 
 	if (load_local(p, ours, (__u32 *)key.local))
 		return 0;
-	if (bits & SL_PORT_ENDPOINT) {
+	if (bits & SL_L4_PORT_ENDPOINT) {
 		*match = MATCH_ENDPOINT;
 		claim = bpf_map_lookup_elem(&endpoints, &key);
 		if (claim)
 			return claim;
 	}
-	if (!(bits & SL_PORT_WILDCARD) || !bpf_map_lookup_elem(&locals, key.local))
+	if (!(bits & SL_L4_PORT_WILDCARD) || !bpf_map_lookup_elem(&locals, key.local))
 		return 0;
 	*match = MATCH_WILDCARD;
 	__builtin_memset(key.local, 0, 16);
@@ -103,12 +103,12 @@ static __always_inline struct sl_claim *find_endpoint(const struct sl_pkt *p, en
 }
 
 /* Most specific first, as the kernel does: flow, address and port, port alone. */
-static __always_inline struct sl_claim *find_claim(const struct sl_pkt *p, enum side ours,
+static __always_inline struct sl_claim *find_claim(const struct sl_view *p, enum side ours,
 						   __u32 bits, enum match *match)
 {
 	struct sl_claim *claim;
 
-	if (bits & SL_PORT_FLOW) {
+	if (bits & SL_L4_PORT_FLOW) {
 		*match = MATCH_FLOW;
 		claim = find_flow(p, ours);
 		if (claim)

@@ -30,7 +30,7 @@ static __always_inline __u32 mix(__u64 h)
 	return h;
 }
 
-static __always_inline __u32 flow_hash(const struct sl_pkt *p, enum side ours)
+static __always_inline __u32 flow_hash(const struct sl_view *p, enum side ours)
 {
 	__u64 h = (__u64)p->src_port << 32 | (__u32)p->dst_port << 16 | p->proto;
 	__u32 src[4], dst[4];
@@ -72,7 +72,7 @@ __noinline int is_target(__u32 group, __u32 slot, __u32 gen, __u32 pid)
 }
 
 /* True: the packet is the first segment of a handshake. */
-static __always_inline int is_syn(const struct sl_pkt *p)
+static __always_inline int is_syn(const struct sl_view *p)
 {
 	struct tcphdr *tcp = sl_at(p, p->l4, sizeof(*tcp));
 
@@ -81,7 +81,7 @@ static __always_inline int is_syn(const struct sl_pkt *p)
 
 /* Fills in the flow for the kernel's socket look-up. Returns the tuple's size for this IP version,
  * 0 if the headers are not there. */
-static __always_inline __u32 load_tuple(const struct sl_pkt *p, enum side ours,
+static __always_inline __u32 load_tuple(const struct sl_view *p, enum side ours,
 					struct bpf_sock_tuple *t)
 {
 	__u32 a[4];
@@ -106,7 +106,7 @@ static __always_inline __u32 load_tuple(const struct sl_pkt *p, enum side ours,
 
 /* True: the kernel has a connection of this flow, or the beginning of one. A connection in
  * TIME_WAIT does not count against a SYN, which may replace it. */
-static __always_inline int kernel_has(struct xdp_md *ctx, const struct sl_pkt *p, enum side ours,
+static __always_inline int kernel_has(struct xdp_md *ctx, const struct sl_view *p, enum side ours,
 				      int syn)
 {
 	struct bpf_sock_tuple t = {};
@@ -127,14 +127,14 @@ static __always_inline int kernel_has(struct xdp_md *ctx, const struct sl_pkt *p
 /* The target that this flow was sent to before. Its key is built here and again in
  * remember_picked(): kept in between, it would lie on the stack beside the tuple of kernel_has()
  * (steer_icmp() says how little stack there is). */
-static __always_inline struct sl_claim *find_picked(const struct sl_pkt *p, enum side ours)
+static __always_inline struct sl_claim *find_picked(const struct sl_view *p, enum side ours)
 {
 	struct sl_flow_key key;
 
 	return load_flow(p, ours, &key) ? 0 : bpf_map_lookup_elem(&picked, &key);
 }
 
-static __always_inline void remember_picked(const struct sl_pkt *p, enum side ours,
+static __always_inline void remember_picked(const struct sl_view *p, enum side ours,
 					    const struct sl_claim *target)
 {
 	struct sl_flow_key key;
@@ -149,7 +149,7 @@ static __always_inline void remember_picked(const struct sl_pkt *p, enum side ou
  * else; a process that leaves in order claims its flows first, so that their packets are not looked
  * up here. A SYN repeated to a target that is away and has not answered goes to another target,
  * too. */
-static __always_inline struct sl_claim *pick_tcp(struct xdp_md *ctx, const struct sl_pkt *p,
+static __always_inline struct sl_claim *pick_tcp(struct xdp_md *ctx, const struct sl_view *p,
 						 enum side ours, __u32 group)
 {
 	int syn = ours == OUR_DST && is_syn(p);

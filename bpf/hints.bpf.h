@@ -50,7 +50,7 @@ static __always_inline __u64 hw_stamp(struct xdp_md *ctx)
 /* Adds the outermost VLAN tag if it is not in the frame, because a NIC has taken it off or the
  * sender on a veth left it to the hardware: without this the packet would look untagged. Nonzero:
  * more tags than a key can hold. */
-static __always_inline int add_hidden_tag(struct xdp_md *ctx, struct sl_pkt *p)
+static __always_inline int add_hidden_tag(struct xdp_md *ctx, struct sl_view *p)
 {
 #ifdef SL_BOUND
 	__be16 proto = 0;

@@ -14,7 +14,7 @@
 #define ICMPV6_TIME_EXCEED  3
 
 /* True: an error about one packet: unreachable, too big, time exceeded. */
-static __always_inline int is_icmp_error(const struct sl_pkt *p)
+static __always_inline int is_icmp_error(const struct sl_view *p)
 {
 	__u8 *icmp = sl_at(p, p->l4, ICMP_LEN);
 
@@ -28,7 +28,7 @@ static __always_inline int is_icmp_error(const struct sl_pkt *p)
 
 /* Reads the segment that the error quotes: its addresses and ports, ours in dst_port. Nonzero: not
  * TCP. Sockets of other protocols hear of errors through their shadow. */
-static __always_inline int parse_inner(struct sl_pkt *in)
+static __always_inline int parse_inner(struct sl_view *in)
 {
 	struct tcphdr *tcp;
 

@@ -39,28 +39,28 @@ static __always_inline __u32 sl_is_odd_opt6(const __u8 *opt)
  * Linux). Packets with options that the kernel would not skip go to the kernel. */
 __noinline int sl_ip6_opts(struct xdp_md *ctx, __u32 off, __u32 end)
 {
-	struct sl_pkt p = sl_view(ctx);
+	struct sl_view p = sl_view(ctx);
 	__u32 from = off; /* start of the padding that ends at off */
 
 	for (int i = 0; i < SL_IP6_MAX_OPTS; i++) {
 		__u8 *opt;
 
 		if (off >= end)
-			return off == end ? SL_PARSE_OK : SL_PARSE_UNKNOWN;
+			return off == end ? SL_HDR_OK : SL_HDR_UNKNOWN;
 		if (off > SL_MAX_L4)
-			return SL_PARSE_UNKNOWN;
+			return SL_HDR_UNKNOWN;
 		SL_FORGET(off);
 		SL_FORGET(from);
 		opt = sl_at(&p, off, 8); /* the header behind the last option is as long */
 		if (!opt || sl_is_odd_opt6(opt))
-			return SL_PARSE_UNKNOWN;
+			return SL_HDR_UNKNOWN;
 		off += opt[0] == 0 ? 1 : 2 + opt[1];
 		if (opt[0] > 1)
 			from = off;
 		if (off - from > 7)
-			return SL_PARSE_UNKNOWN;
+			return SL_HDR_UNKNOWN;
 	}
-	return off == end ? SL_PARSE_OK : SL_PARSE_UNKNOWN;
+	return off == end ? SL_HDR_OK : SL_HDR_UNKNOWN;
 }
 
 static __always_inline int sl_is_ip6_ext(__u32 next)
@@ -71,53 +71,53 @@ static __always_inline int sl_is_ip6_ext(__u32 next)
 
 /* Walks the extension headers; next is the type of the first, at off. Hop-by-hop options come first
  * or not at all (RFC 8200 4.1). Routing headers go to the kernel, which has settings for each type.
- * Returns the offset behind the headers << 8 | the protocol found there, or -enum sl_parse. */
+ * Returns the offset behind the headers << 8 | the protocol found there, or -enum sl_hdr. */
 __noinline int sl_ip6_ext(struct xdp_md *ctx, __u32 off, __u32 next)
 {
-	struct sl_pkt p = sl_view(ctx);
+	struct sl_view p = sl_view(ctx);
 
 	for (int i = 0; i < SL_IP6_MAX_EXT; i++) {
 		__u8 *ext;
 		__u32 end;
 
 		if (next == SL_IPPROTO_FRAGMENT)
-			return -SL_PARSE_FRAGMENT;
+			return -SL_HDR_FRAGMENT;
 		if (off > SL_MAX_L4)
-			return -SL_PARSE_UNKNOWN;
+			return -SL_HDR_UNKNOWN;
 		SL_FORGET(off);
 		ext = sl_at(&p, off, 8);
 		if (!ext)
-			return -SL_PARSE_UNKNOWN;
+			return -SL_HDR_UNKNOWN;
 		end = off + 8 + ext[1] * 8;
 		if (next == SL_IPPROTO_ROUTING || (next == SL_IPPROTO_HOPOPTS && i) ||
-		    sl_ip6_opts(ctx, off + 2, end) != SL_PARSE_OK)
-			return -SL_PARSE_UNKNOWN;
+		    sl_ip6_opts(ctx, off + 2, end) != SL_HDR_OK)
+			return -SL_HDR_UNKNOWN;
 		next = ext[0];
 		off = end;
 		if (!sl_is_ip6_ext(next))
 			return (int)(off << 8 | next);
 	}
-	return next == SL_IPPROTO_FRAGMENT ? -SL_PARSE_FRAGMENT : -SL_PARSE_UNKNOWN;
+	return next == SL_IPPROTO_FRAGMENT ? -SL_HDR_FRAGMENT : -SL_HDR_UNKNOWN;
 }
 
-static __always_inline int sl_parse_ip6(struct xdp_md *ctx, struct sl_pkt *p)
+static __always_inline int sl_parse_ip6(struct xdp_md *ctx, struct sl_view *p)
 {
 	struct ipv6hdr *ip = sl_at(p, p->l3, sizeof(*ip));
 	int ext;
 
 	if (!ip || ip->version != 6)
-		return SL_PARSE_UNKNOWN;
+		return SL_HDR_UNKNOWN;
 	p->v6 = 1;
 	p->proto = ip->nexthdr;
 	p->l4 = p->l3 + sizeof(*ip);
 	if (!sl_is_ip6_ext(p->proto))
-		return SL_PARSE_OK;
+		return SL_HDR_OK;
 	ext = sl_ip6_ext(ctx, p->l4, p->proto);
 	if (ext < 0)
 		return -ext;
 	p->proto = ext & 0xff;
 	p->l4 = (ext >> 8) & 0x3ff; /* for the verifier, which does not look into the function */
-	return SL_PARSE_OK;
+	return SL_HDR_OK;
 }
 
 #endif

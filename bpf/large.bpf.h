@@ -11,8 +11,8 @@
  * a verifier that does not know the helper finds its call dead. */
 const volatile __u8 has_frags = 0;
 
-/* Length of the whole packet; sl_pkt covers its first buffer only. */
-static __always_inline __u64 packet_bytes(struct xdp_md *ctx, const struct sl_pkt *p)
+/* Length of the whole packet; sl_view covers its first buffer only. */
+static __always_inline __u64 packet_bytes(struct xdp_md *ctx, const struct sl_view *p)
 {
 	return has_frags ? bpf_xdp_get_buff_len(ctx) : (__u64)(p->data_end - p->data);
 }

@@ -29,7 +29,7 @@ static __always_inline int is_odd_source6(const struct ipv6hdr *ip)
 	return !(s[0] | s[1]) || *(const __u8 *)s == 0xff;
 }
 
-static __always_inline int has_odd_source(const struct sl_pkt *p)
+static __always_inline int has_odd_source(const struct sl_view *p)
 {
 	if (p->v6) {
 		struct ipv6hdr *ip = sl_at(p, p->l3, sizeof(*ip));
@@ -47,7 +47,7 @@ static __always_inline int has_odd_source(const struct sl_pkt *p)
  * hand. Global, so that its stack is its own (steer_icmp() says why). */
 __noinline int has_odd_ends(struct xdp_md *ctx, __u32 l3, __u32 v6)
 {
-	struct sl_pkt p = sl_view(ctx);
+	struct sl_view p = sl_view(ctx);
 	__u32 a[4], first;
 
 	p.l3 = sl_bounded(l3);
@@ -61,7 +61,7 @@ __noinline int has_odd_ends(struct xdp_md *ctx, __u32 l3, __u32 v6)
 }
 
 /* True: the destination is a multicast address. */
-static __always_inline int is_to_group(const struct sl_pkt *p)
+static __always_inline int is_to_group(const struct sl_view *p)
 {
 	__u32 a[4];
 
@@ -74,7 +74,7 @@ static __always_inline int is_to_group(const struct sl_pkt *p)
  * group count: TCP has none, and whether the kernel takes a unicast packet in such a frame is a
  * setting. A frame for another station (promiscuous mode) is never ours, whatever its IP
  * address. */
-static __always_inline int is_for_us(const struct sl_pkt *p, const struct sl_port_config *cfg)
+static __always_inline int is_for_us(const struct sl_view *p, const struct sl_port_config *cfg)
 {
 	__u16 *mac = sl_at(p, 0, 6);
 

@@ -38,53 +38,53 @@ static __always_inline __u32 sl_tag(__be16 proto, __u16 tci)
 }
 
 /* Sets l3 and vlan; *proto is the EtherType of the header at l3. */
-static __always_inline int sl_parse_eth(struct sl_pkt *p, __be16 *proto)
+static __always_inline int sl_parse_eth(struct sl_view *p, __be16 *proto)
 {
 	struct ethhdr *eth = sl_at(p, 0, sizeof(*eth));
 	struct sl_vlan_hdr *tag;
 
 	if (!eth)
-		return SL_PARSE_NOT_IP;
+		return SL_HDR_NOT_IP;
 	*proto = eth->h_proto;
 	p->l3 = sizeof(*eth);
 	p->vlan = 0;
 #pragma unroll
 	for (int i = 0; i < 2; i++) {
 		if (!sl_is_vlan(*proto))
-			return SL_PARSE_OK;
+			return SL_HDR_OK;
 		tag = sl_at(p, p->l3, sizeof(*tag));
 		if (!tag)
-			return SL_PARSE_UNKNOWN;
+			return SL_HDR_UNKNOWN;
 		p->vlan = p->vlan << 16 | sl_tag(*proto, bpf_ntohs(tag->tci));
 		*proto = tag->proto;
 		p->l3 += sizeof(*tag);
 	}
-	return SL_PARSE_OK;
+	return SL_HDR_OK;
 }
 
 /* The whole header must be there, so that user space has no partial case. */
-static __always_inline int sl_parse_l4(struct sl_pkt *p)
+static __always_inline int sl_parse_l4(struct sl_view *p)
 {
 	struct udphdr *l4;
 
 	if (p->l4 > SL_MAX_L4)
-		return SL_PARSE_UNKNOWN;
+		return SL_HDR_UNKNOWN;
 	if (p->proto == IPPROTO_UDP)
 		l4 = sl_at(p, p->l4, sizeof(struct udphdr));
 	else if (p->proto == IPPROTO_TCP)
 		l4 = sl_at(p, p->l4, sizeof(struct tcphdr));
 	else if (p->proto == (p->v6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP))
-		return SL_PARSE_ICMP;
+		return SL_HDR_ICMP;
 	else
-		return SL_PARSE_UNKNOWN;
+		return SL_HDR_UNKNOWN;
 	if (!l4)
-		return SL_PARSE_UNKNOWN;
+		return SL_HDR_UNKNOWN;
 	p->src_port = bpf_ntohs(l4->source);
 	p->dst_port = bpf_ntohs(l4->dest);
-	return SL_PARSE_OK;
+	return SL_HDR_OK;
 }
 
-static __always_inline int sl_parse(struct xdp_md *ctx, struct sl_pkt *p)
+static __always_inline int sl_parse(struct xdp_md *ctx, struct sl_view *p)
 {
 	__be16 proto;
 	int err = sl_parse_eth(p, &proto);
@@ -96,7 +96,7 @@ static __always_inline int sl_parse(struct xdp_md *ctx, struct sl_pkt *p)
 	else if (proto == bpf_htons(ETH_P_IPV6))
 		err = sl_parse_ip6(ctx, p);
 	else
-		return SL_PARSE_NOT_IP;
+		return SL_HDR_NOT_IP;
 	return err ? err : sl_parse_l4(p);
 }
 

@@ -58,11 +58,11 @@ static __always_inline __u64 pair(const __be32 *a)
 }
 
 /* Makes the key for a packet that arrived: its destination is this host. */
-static __always_inline int recent_key(const struct sl_pkt *p, __u64 word, struct sl_recent_key *k)
+static __always_inline int recent_key(const struct sl_view *p, __u64 word, struct sl_recent_key *k)
 {
-	__u64 remote = 0 - (word & SL_PORT_FLOW);
+	__u64 remote = 0 - (word & SL_L4_PORT_FLOW);
 
-	_Static_assert(SL_PORT_FLOW == 1, "a mask is made of it, without a way of its own");
+	_Static_assert(SL_L4_PORT_FLOW == 1, "a mask is made of it, without a way of its own");
 	k->word = word + (bpf_jiffies64() >> SL_RECENT_TICK << SL_RECENT_TIME);
 	k->ports = (remote & p->src_port) << 16 | p->dst_port;
 	k->vlan = p->vlan | (__u32)(p->proto == IPPROTO_TCP) << 12 | (__u32)p->v6 << 13;

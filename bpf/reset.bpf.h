@@ -46,9 +46,9 @@ static __always_inline int sl_is_end_claimed(const struct sl_flow_key *key, __u6
 	const __u32 *a = (const __u32 *)key->local;
 
 	__builtin_memcpy(end.local, key->local, 16);
-	if (bits & SL_PORT_ENDPOINT && bpf_map_lookup_elem(&endpoints, &end))
+	if (bits & SL_L4_PORT_ENDPOINT && bpf_map_lookup_elem(&endpoints, &end))
 		return 1;
-	if (!(bits & SL_PORT_WILDCARD))
+	if (!(bits & SL_L4_PORT_WILDCARD))
 		return 0;
 	__builtin_memset(end.local, 0, 16);
 	if (!a[0] && !a[1] && a[2] == bpf_htonl(0xffff))
@@ -72,7 +72,7 @@ static __always_inline int sl_hold_back(const struct sl_flow_key *key, __u64 bit
 {
 	struct sl_claim *claim = 0;
 
-	if (bits & SL_PORT_FLOW)
+	if (bits & SL_L4_PORT_FLOW)
 		claim = bpf_map_lookup_elem(&flows, key);
 	if (claim) {
 		if (claim->flags & SL_CLAIM_PASS)
@@ -93,7 +93,7 @@ static __always_inline __u64 sl_claims_of(const struct sl_flow_key *key)
 	__u32 index = 65536 + key->local_port;
 	__u64 *bits = bpf_map_lookup_elem(&ports, &index);
 
-	return bits ? *bits & SL_PORT_BITS : 0;
+	return bits ? *bits & SL_L4_PORT_BITS : 0;
 }
 
 /* True: a connection of the kernel's sends this reset itself. The reset that answers a segment

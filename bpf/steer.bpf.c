@@ -73,7 +73,7 @@ static __always_inline struct target target_of(const struct sl_claim *c, enum ma
 }
 
 /* The packet has a claim: writes its record and sends it to the lane's XSK on this queue. */
-static __always_inline int redirect(struct xdp_md *ctx, const struct sl_pkt *p,
+static __always_inline int redirect(struct xdp_md *ctx, const struct sl_view *p,
 				    const struct target *t, struct sl_counters *c,
 				    const struct sl_port_config *cfg)
 {
@@ -122,7 +122,7 @@ static __always_inline int redirect(struct xdp_md *ctx, const struct sl_pkt *p,
 }
 
 /* The claim of the packet; NULL: the packet is the kernel's. */
-static __always_inline struct sl_claim *whose(struct xdp_md *ctx, struct sl_pkt *p, enum side ours,
+static __always_inline struct sl_claim *whose(struct xdp_md *ctx, struct sl_view *p, enum side ours,
 					      __u32 bits, const struct sl_port_config *cfg,
 					      enum match *match)
 {
@@ -153,7 +153,7 @@ static __always_inline void remember(struct sl_recent *r, const struct sl_recent
 }
 
 /* Finds the claim of a packet that arrived, in `recent` or in the maps. Nonzero: it has none. */
-static __always_inline int find_target(struct xdp_md *ctx, struct sl_pkt *p, __u64 word,
+static __always_inline int find_target(struct xdp_md *ctx, struct sl_view *p, __u64 word,
 				       const struct sl_port_config *cfg, struct target *t)
 {
 	struct sl_recent_key key;
@@ -182,7 +182,7 @@ static __always_inline int find_target(struct xdp_md *ctx, struct sl_pkt *p, __u
 }
 
 /* Steers a packet to a port for which a look-up can succeed. */
-static __always_inline int steer_port(struct xdp_md *ctx, struct sl_pkt *p, __u64 word,
+static __always_inline int steer_port(struct xdp_md *ctx, struct sl_view *p, __u64 word,
 				      struct sl_counters *c)
 {
 	struct sl_port_config *cfg;
@@ -203,11 +203,11 @@ miss:
 }
 
 /* The claim of the segment of ours that an ICMP error is about, or NULL. */
-static __always_inline struct sl_claim *whose_error(struct xdp_md *ctx, struct sl_pkt *p,
+static __always_inline struct sl_claim *whose_error(struct xdp_md *ctx, struct sl_view *p,
 						    const struct sl_port_config *cfg,
 						    enum match *match)
 {
-	struct sl_pkt inner;
+	struct sl_view inner;
 	__u64 *bits;
 	__u32 key;
 
@@ -221,7 +221,7 @@ static __always_inline struct sl_claim *whose_error(struct xdp_md *ctx, struct s
 	inner.v6 = veil(p->v6, cfg, 1);
 	key = 65536 + inner.dst_port;
 	bits = bpf_map_lookup_elem(&ports, &key);
-	if (!bits || !(*bits & SL_PORT_BITS))
+	if (!bits || !(*bits & SL_L4_PORT_BITS))
 		return 0;
 	return whose(ctx, &inner, OUR_SRC, *bits, cfg, match);
 }
@@ -232,7 +232,7 @@ static __always_inline struct sl_claim *whose_error(struct xdp_md *ctx, struct s
  * bytes, and allows 512 for all three (test_steer.c). */
 __noinline int steer_icmp(struct xdp_md *ctx, __u32 l3, __u32 l4, __u32 vlan, __u32 v6)
 {
-	struct sl_pkt p = sl_view(ctx);
+	struct sl_view p = sl_view(ctx);
 	enum match match = MATCH_NONE;
 	struct sl_port_config *cfg;
 	struct sl_counters *c;
@@ -263,7 +263,7 @@ __noinline int steer_icmp(struct xdp_md *ctx, __u32 l3, __u32 l4, __u32 vlan, __
 SEC("xdp")
 int steer(struct xdp_md *ctx)
 {
-	struct sl_pkt p = sl_view(ctx);
+	struct sl_view p = sl_view(ctx);
 	struct sl_counters *c;
 	__u32 key = 0;
 	__u64 *at, word;
@@ -273,15 +273,15 @@ int steer(struct xdp_md *ctx)
 	if (!c)
 		return XDP_PASS;
 	switch (sl_parse(ctx, &p)) {
-	case SL_PARSE_OK:
+	case SL_HDR_OK:
 		break;
-	case SL_PARSE_NOT_IP:
+	case SL_HDR_NOT_IP:
 		c->pass_not_ip++;
 		return XDP_PASS;
-	case SL_PARSE_FRAGMENT:
+	case SL_HDR_FRAGMENT:
 		c->pass_fragment++;
 		return XDP_PASS;
-	case SL_PARSE_ICMP:
+	case SL_HDR_ICMP:
 		return steer_icmp(ctx, p.l3, p.l4, p.vlan, p.v6);
 	default:
 		c->pass_unknown++;
@@ -290,7 +290,7 @@ int steer(struct xdp_md *ctx)
 	key = p.dst_port + (p.proto == IPPROTO_TCP ? 65536 : 0);
 	at = bpf_map_lookup_elem(&ports, &key);
 	word = at ? *(volatile __u64 *)at : 0; /* read before the look-ups that rely on it */
-	if (word & SL_PORT_BITS)
+	if (word & SL_L4_PORT_BITS)
 		return steer_port(ctx, &p, word, c);
 	c->pass_miss++;
 	return XDP_PASS;

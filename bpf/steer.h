@@ -82,11 +82,11 @@ struct sl_group {
  * word is a generation: the steering program remembers what it found under a word (`recent`), so a
  * program that changes `flows`, `endpoints`, `groups` or `locals` must raise it for all ports
  * concerned. */
-#define SL_PORT_FLOW     (1u << 0)
-#define SL_PORT_ENDPOINT (1u << 1)
-#define SL_PORT_WILDCARD (1u << 2)
-#define SL_PORT_BITS     0xffu
-#define SL_PORT_GEN      0x100u /* added to the word to raise its generation */
+#define SL_L4_PORT_FLOW     (1u << 0)
+#define SL_L4_PORT_ENDPOINT (1u << 1)
+#define SL_L4_PORT_WILDCARD (1u << 2)
+#define SL_L4_PORT_BITS     0xffu
+#define SL_L4_PORT_GEN      0x100u /* added to the word to raise its generation */
 
 /* `locals`: addresses of this host that the device may receive for (value: 1). */
 struct sl_local_key {

@@ -9,16 +9,16 @@
 
 #define SL_MAX_L4 384 /* transport header starts below: keeps the verifier's ranges small */
 
-enum sl_parse {
-	SL_PARSE_OK,
-	SL_PARSE_NOT_IP,
-	SL_PARSE_FRAGMENT,
-	SL_PARSE_UNKNOWN,
-	SL_PARSE_ICMP, /* the ICMP of the packet's IP version; l4 is where it starts */
+enum sl_hdr {
+	SL_HDR_OK,
+	SL_HDR_NOT_IP,
+	SL_HDR_FRAGMENT,
+	SL_HDR_UNKNOWN,
+	SL_HDR_ICMP, /* the ICMP of the packet's IP version; l4 is where it starts */
 };
 
 /* Result of the parser. Offsets are from the start of the frame. */
-struct sl_pkt {
+struct sl_view {
 	void *data;
 	void *data_end;
 	__u32 l3;
@@ -30,7 +30,7 @@ struct sl_pkt {
 };
 
 /* Points at len bytes at an offset, or NULL when the frame ends before. */
-static __always_inline void *sl_at(const struct sl_pkt *p, __u32 off, __u32 len)
+static __always_inline void *sl_at(const struct sl_view *p, __u32 off, __u32 len)
 {
 	void *at = p->data + off;
 
@@ -41,9 +41,9 @@ static __always_inline void *sl_at(const struct sl_pkt *p, __u32 off, __u32 len)
  * costs nothing, and the verifier checks each one once, for all arguments, instead of along every
  * path (milliseconds instead of one second). They take the context and make their own view of
  * it. */
-static __always_inline struct sl_pkt sl_view(struct xdp_md *ctx)
+static __always_inline struct sl_view sl_view(struct xdp_md *ctx)
 {
-	struct sl_pkt p = {
+	struct sl_view p = {
 		.data = (void *)(long)ctx->data,
 		.data_end = (void *)(long)ctx->data_end,
 	};

@@ -68,9 +68,9 @@ static const char *state_of(uint32_t state, uint8_t end)
 {
 	static const char *const names[] = {"not steered", "steering", "down", "gone"};
 	static const char *const ends[] = {
-		[SL_PORT_TAKEN_OFF] = "taken off",
-		[SL_PORT_REPLACED] = "replaced",
-		[SL_PORT_QUEUES] = "queues changed",
+		[SL_PORT_END_TAKEN_OFF] = "taken off",
+		[SL_PORT_END_REPLACED] = "replaced",
+		[SL_PORT_END_QUEUES] = "queues changed",
 	};
 
 	if (state == SL_LEASE_DEVICE_OFF && end < sl_array_len(ends) && ends[end])

@@ -494,17 +494,17 @@ static void check_alive(struct sl_port *p)
 	if (!p->stats->alive)
 		return;
 	end = sl_broker_port_end(p->info.ifindex);
-	if (end == SL_PORT_STEERED)
+	if (end == SL_PORT_END_STEERED)
 		return;
 	p->stats->alive = 0;
-	if (end == SL_PORT_BROKEN) {
+	if (end == SL_PORT_END_BROKEN) {
 		sl_pool.share.wary = true; /* do not wait for its locks */
 		sl_lane_for_each(end_legs, p);
 		__atomic_fetch_add(&sl_route_gen, 1,
 				   __ATOMIC_RELEASE); /* connections look for another way */
 	}
 	/* The mirror or the broker may not know yet that the device is gone. */
-	if (end != SL_PORT_GONE && sl_link_get(p->info.ifindex, &link))
+	if (end != SL_PORT_END_GONE && sl_link_get(p->info.ifindex, &link))
 		sl_warn("port",
 			"%s: %s: traffic goes on through the kernel; remedy: start this program "
 			"anew to offload it again",

@@ -166,7 +166,7 @@ static inline void set_bit(uint8_t proto, uint16_t port, uint32_t bit)
 {
 	uint64_t *word = &ports[port + (proto == IPPROTO_TCP ? 65536 : 0)];
 
-	*word = (*word + SL_PORT_GEN) | bit;
+	*word = (*word + SL_L4_PORT_GEN) | bit;
 }
 
 static inline void add_endpoint(const char *local, uint16_t port, uint8_t proto, uint32_t vlan,
@@ -177,7 +177,7 @@ static inline void add_endpoint(const char *local, uint16_t port, uint8_t proto,
 
 	addr(k.local, local);
 	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.endpoints), &k, c, 0), 0);
-	set_bit(proto, port, any ? SL_PORT_WILDCARD : SL_PORT_ENDPOINT);
+	set_bit(proto, port, any ? SL_L4_PORT_WILDCARD : SL_L4_PORT_ENDPOINT);
 }
 
 static inline void endpoint(const char *local, uint32_t slot)
@@ -195,7 +195,7 @@ static inline void flow(const char *local, const char *remote, uint8_t proto, ui
 	addr(k.local, local);
 	addr(k.remote, remote);
 	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.flows), &k, &c, 0), 0);
-	set_bit(proto, DPORT, SL_PORT_FLOW);
+	set_bit(proto, DPORT, SL_L4_PORT_FLOW);
 }
 
 static inline void local(const char *text)
@@ -244,8 +244,8 @@ static inline int clear(void **state)
 	clear_map(skel->maps.endpoints);
 	clear_map(skel->maps.locals);
 	for (uint32_t i = 0; i < SL_MAX_PORTS; i++)
-		if (ports[i] & SL_PORT_BITS)
-			ports[i] = (ports[i] | SL_PORT_BITS) + 1;
+		if (ports[i] & SL_L4_PORT_BITS)
+			ports[i] = (ports[i] | SL_L4_PORT_BITS) + 1;
 	set_config(1);
 	return 0;
 }

@@ -84,12 +84,12 @@ static struct sl_group group_of(uint8_t last)
 
 static uint64_t bits(void)
 {
-	return info[0].ports[5000] & SL_PORT_BITS;
+	return info[0].ports[5000] & SL_L4_PORT_BITS;
 }
 
 static uint64_t tcp_bits(void)
 {
-	return info[0].ports[65536 + 5000] & SL_PORT_BITS;
+	return info[0].ports[65536 + 5000] & SL_L4_PORT_BITS;
 }
 
 /* True: the port has a new generation since the last call, so that the steering program forgets
@@ -99,7 +99,7 @@ static bool forgets(void)
 	static uint64_t had;
 	uint64_t old = had;
 
-	had = info[0].ports[5000] / SL_PORT_GEN + info[0].ports[65536 + 5000] / SL_PORT_GEN;
+	had = info[0].ports[5000] / SL_L4_PORT_GEN + info[0].ports[65536 + 5000] / SL_L4_PORT_GEN;
 	return had != old;
 }
 
@@ -113,7 +113,7 @@ static void test_one_endpoint(void **state)
 	assert_int_equal(c.slot, 7);
 	assert_int_equal(c.gen, 107);
 	assert_int_equal(c.pid, getpid());
-	assert_int_equal(bits(), SL_PORT_ENDPOINT);
+	assert_int_equal(bits(), SL_L4_PORT_ENDPOINT);
 	assert_int_equal(claim(1, 7, false), 0); /* the same again */
 	assert_int_equal(claim(1, 8, false), -EADDRINUSE);
 	assert_int_equal(claim(2, 8, false), 0); /* another address */
@@ -121,7 +121,7 @@ static void test_one_endpoint(void **state)
 	assert_int_equal(entry(1, &c), 0);
 	unclaim(1, 7);
 	assert_int_equal(entry(1, &c), -ENOENT);
-	assert_int_equal(bits(), SL_PORT_ENDPOINT);
+	assert_int_equal(bits(), SL_L4_PORT_ENDPOINT);
 	unclaim(2, 8);
 	unclaim(2, 8);
 	assert_int_equal(bits(), 0);
@@ -137,14 +137,14 @@ static void test_kinds_have_bits_of_their_own(void **state)
 	taken.spread = true; /* flows are never shared */
 	assert_int_equal(sl_broker_claim(&taken, NULL), -EADDRINUSE);
 	assert_int_equal(claim(0, 4, false), 0);
-	assert_int_equal(bits(), SL_PORT_FLOW | SL_PORT_WILDCARD);
+	assert_int_equal(bits(), SL_L4_PORT_FLOW | SL_L4_PORT_WILDCARD);
 	tcp.key.proto = IPPROTO_TCP;
 	assert_int_equal(sl_broker_claim(&tcp, NULL), 0);
-	assert_int_equal(tcp_bits(), SL_PORT_ENDPOINT);
+	assert_int_equal(tcp_bits(), SL_L4_PORT_ENDPOINT);
 	sl_broker_unclaim(&f1);
-	assert_int_equal(bits(), SL_PORT_FLOW | SL_PORT_WILDCARD);
+	assert_int_equal(bits(), SL_L4_PORT_FLOW | SL_L4_PORT_WILDCARD);
 	sl_broker_unclaim(&f2);
-	assert_int_equal(bits(), SL_PORT_WILDCARD);
+	assert_int_equal(bits(), SL_L4_PORT_WILDCARD);
 	unclaim(0, 4);
 	sl_broker_unclaim(&tcp);
 	assert_int_equal(bits() | tcp_bits(), 0);
@@ -210,7 +210,7 @@ static void test_flow_that_passes(void **state)
 	assert_int_equal(sl_broker_claim(&end, NULL), -EINVAL);
 	assert_int_equal(bits(), 0);
 	assert_int_equal(sl_broker_claim(&pass, NULL), 0);
-	assert_int_equal(bits(), SL_PORT_FLOW);
+	assert_int_equal(bits(), SL_L4_PORT_FLOW);
 	assert_int_equal(bpf_map_lookup_elem(map(SL_MAP_FLOWS), &pass.key, &c), 0);
 	assert_int_equal(c.flags, SL_CLAIM_PASS);
 	pass.claim.flags = 0;
@@ -255,7 +255,7 @@ static void test_group_grows_and_shrinks(void **state)
 	assert_int_equal(entry(1, &c), 0); /* one left: no group any more */
 	assert_int_equal(c.flags, 0);
 	assert_int_equal(c.slot, 3);
-	assert_int_equal(bits(), SL_PORT_ENDPOINT);
+	assert_int_equal(bits(), SL_L4_PORT_ENDPOINT);
 	unclaim(1, 3);
 	assert_int_equal(entry(1, &c), -ENOENT);
 	assert_int_equal(bits(), 0);
@@ -342,8 +342,8 @@ static void test_ports_are_counted(void **state)
 	assert_int_equal(sl_broker_port_open(ifindex, true, &again, NULL), 0);
 	assert_ptr_equal(again.ports, info[0].ports);
 	sl_broker_port_close(ifindex, NULL);
-	assert_int_equal(sl_broker_port_end(ifindex), SL_PORT_STEERED);
-	assert_int_not_equal(sl_broker_port_end(12345), SL_PORT_STEERED);
+	assert_int_equal(sl_broker_port_end(ifindex), SL_PORT_END_STEERED);
+	assert_int_not_equal(sl_broker_port_end(12345), SL_PORT_END_STEERED);
 }
 
 static void test_broker_leaves_the_thread_alone(void **state)
@@ -381,7 +381,7 @@ static void test_child(void **state)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	assert_int_equal(sl_broker_port_end(ifindex), SL_PORT_STEERED);
+	assert_int_equal(sl_broker_port_end(ifindex), SL_PORT_END_STEERED);
 	assert_int_equal(claim(1, 1, false), 0);
 	unclaim(1, 1);
 }

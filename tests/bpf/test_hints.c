@@ -70,7 +70,7 @@ static void claim(uint32_t vlan, uint32_t slot, uint32_t flags)
 
 	memcpy(k.local, addr4, 16);
 	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.endpoints), &k, &c, 0), 0);
-	word = (word + SL_PORT_GEN) | SL_PORT_ENDPOINT;
+	word = (word + SL_L4_PORT_GEN) | SL_L4_PORT_ENDPOINT;
 	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.ports), &port, &word, 0), 0);
 }
 

@@ -8,7 +8,7 @@
 
 static void forget(uint8_t proto)
 {
-	ports[DPORT + (proto == IPPROTO_TCP ? 65536 : 0)] += SL_PORT_GEN;
+	ports[DPORT + (proto == IPPROTO_TCP ? 65536 : 0)] += SL_L4_PORT_GEN;
 }
 
 static void remove_claims(void)
@@ -104,7 +104,7 @@ static void test_others_are_not_taken_for_it(void **state)
 	struct frame f = udp4(A4, SPORT, DPORT), g;
 
 	flow(A4, B4, IPPROTO_UDP, 1);
-	set_bit(IPPROTO_TCP, DPORT, SL_PORT_FLOW);
+	set_bit(IPPROTO_TCP, DPORT, SL_L4_PORT_FLOW);
 	assert_steered(&f, redirect_flow, 1);
 	for (unsigned bit = 0; bit < 64; bit++) { /* the addresses */
 		g = f;
@@ -159,7 +159,7 @@ static void test_connection_goes_before_its_listener(void **state)
 	addr(k.local, A4);
 	addr(k.remote, B4);
 	add_endpoint(A4, DPORT, IPPROTO_TCP, 0, &end);
-	set_bit(IPPROTO_TCP, DPORT, SL_PORT_FLOW);
+	set_bit(IPPROTO_TCP, DPORT, SL_L4_PORT_FLOW);
 	assert_steered(&f, redirect_endpoint, 1);
 	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.flows), &k, &conn, 0), 0);
 	forget(IPPROTO_TCP);
@@ -209,7 +209,7 @@ static void test_many_flows(void **state)
 		addr(k.remote, B4);
 		assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.flows), &k, &c, 0), 0);
 	}
-	set_bit(IPPROTO_UDP, DPORT, SL_PORT_FLOW);
+	set_bit(IPPROTO_UDP, DPORT, SL_L4_PORT_FLOW);
 	for (int round = 0; round < 2; round++)
 		for (uint16_t i = 0; i < 4000; i++) {
 			struct frame f = udp4(A4, 1000 + i, DPORT);

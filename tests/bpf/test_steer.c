@@ -103,7 +103,7 @@ static void test_flow_that_passes(void **state)
 	addr(k.local, A4);
 	addr(k.remote, B4);
 	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.flows), &k, &pass, 0), 0);
-	set_bit(IPPROTO_TCP, DPORT, SL_PORT_FLOW);
+	set_bit(IPPROTO_TCP, DPORT, SL_L4_PORT_FLOW);
 	eth(&f);
 	ip4(&f, A4, IPPROTO_TCP, NULL, 0);
 	tcp(&f, SPORT, DPORT);

@@ -32,13 +32,13 @@ enum sl_lease_device sl_device_state(const struct sl_device *d, uint32_t *mtu,
 {
 	struct sl_link link;
 
-	*end = SL_PORT_GONE;
+	*end = SL_PORT_END_GONE;
 	if (!sl_link_get(d->info.ifindex, &link))
 		return SL_LEASE_DEVICE_GONE;
 	*mtu = link.mtu;
 	*end = sl_embedded_port_end(d->info.ifindex);
-	if (*end != SL_PORT_STEERED)
-		return *end == SL_PORT_GONE ? SL_LEASE_DEVICE_GONE : SL_LEASE_DEVICE_OFF;
+	if (*end != SL_PORT_END_STEERED)
+		return *end == SL_PORT_END_GONE ? SL_LEASE_DEVICE_GONE : SL_LEASE_DEVICE_OFF;
 	return link.flags & IFF_UP ? SL_LEASE_DEVICE_STEERING : SL_LEASE_DEVICE_DOWN;
 }
 
@@ -54,7 +54,7 @@ static unsigned place_of(uint32_t ifindex, uint32_t mtu)
 	seen[unused].ifindex = ifindex;
 	seen[unused].mtu = mtu;
 	seen[unused].state = SL_LEASE_DEVICE_STEERING;
-	seen[unused].end = SL_PORT_STEERED;
+	seen[unused].end = SL_PORT_END_STEERED;
 	return unused;
 }
 

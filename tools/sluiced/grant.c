@@ -262,14 +262,14 @@ int sl_on_port_alive(struct sl_session *s, struct sl_lease_msg *m, const char **
 {
 	struct sl_session_port *p = port_of(s, m);
 	const struct sl_device *d = p ? sl_device_find(p->ifindex) : NULL;
-	enum sl_port_end end = SL_PORT_LEFT;
+	enum sl_port_end end = SL_PORT_END_LEFT;
 
 	if (d && s->memory && s->memory->broken_ns)
-		end = SL_PORT_BROKEN;
+		end = SL_PORT_END_BROKEN;
 	else if (d && !sluiced.leaving)
 		end = sl_embedded_port_end(p->ifindex);
 	m->body.alive_ok = (struct sl_lease_alive_ok){
-		.alive = end == SL_PORT_STEERED,
+		.alive = end == SL_PORT_END_STEERED,
 		.end = (uint8_t)end,
 	};
 	if (d)

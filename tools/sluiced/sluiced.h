@@ -404,8 +404,8 @@ uint64_t sl_netns_cookie(int fd);
 
 /* devices.c ---------------------------------------------------------------------------------- */
 
-/* The state of a device; mtu: its present MTU, if the device is there; end: SL_PORT_STEERED, or why
- * it is not steered. */
+/* The state of a device; mtu: its present MTU, if the device is there; end: SL_PORT_END_STEERED, or
+ * why it is not steered. */
 struct sl_device;
 enum sl_lease_device sl_device_state(const struct sl_device *d, uint32_t *mtu,
 				     enum sl_port_end *end);

@@ -300,16 +300,17 @@ static enum sl_port_end look(struct sl_device *p)
 	int err = sl_link_look(p->info.ifindex, &now);
 
 	if (err)
-		return err == -ENODEV ? SL_PORT_GONE : SL_PORT_UNKNOWN;
+		return err == -ENODEV ? SL_PORT_END_GONE : SL_PORT_END_UNKNOWN;
 	if (memcmp(now.mac, p->info.mac, sizeof(now.mac))) {
 		memcpy(p->info.mac, now.mac, sizeof(now.mac));
 		sl_maps_set_config(p);
 	}
 	if (!sl_attach_alive(&p->attach, p->info.ifindex, now.xdp_id))
-		return now.xdp_id ? SL_PORT_REPLACED : SL_PORT_TAKEN_OFF;
+		return now.xdp_id ? SL_PORT_END_REPLACED : SL_PORT_END_TAKEN_OFF;
 	for (uint32_t i = 0; i < p->nparts; i++)
 		sl_queues_check_mtu(&p->part[i], now.mtu);
-	return sl_dev_has_changed(sl_link_open(), &p->info) ? SL_PORT_QUEUES : SL_PORT_STEERED;
+	return sl_dev_has_changed(sl_link_open(), &p->info) ? SL_PORT_END_QUEUES
+							    : SL_PORT_END_STEERED;
 }
 
 static struct sl_device *port_new(uint32_t ifindex, uint32_t umem, uint32_t groups, int *err,
@@ -337,7 +338,7 @@ static int check_open(struct sl_device *p, const char **why)
 {
 	enum sl_port_end end = look(p);
 
-	if (end == SL_PORT_STEERED)
+	if (end == SL_PORT_END_STEERED)
 		return 0;
 	sl_why(why,
 	       "%s: %s while others use it; remedy: it is offloaded again when they have ended",
@@ -453,7 +454,7 @@ void sl_device_drop(struct sl_device *p)
 
 enum sl_port_end sl_embedded_port_end(uint32_t ifindex)
 {
-	enum sl_port_end end = SL_PORT_LEFT;
+	enum sl_port_end end = SL_PORT_END_LEFT;
 	struct sl_broker_guard g;
 	struct sl_device *p;
 

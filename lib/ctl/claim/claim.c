@@ -41,13 +41,13 @@ static int entry_init(struct entry *e, const struct sl_claim_req *req)
 	e->index = k->local_port + (k->proto == IPPROTO_TCP ? 65536 : 0);
 	if (k->remote_port) {
 		e->map_fd = e->port->attach.map_fd[SL_MAP_FLOWS];
-		e->bit = SL_PORT_FLOW;
+		e->bit = SL_L4_PORT_FLOW;
 		e->flow = *k;
 		memset(e->flow.pad, 0, sizeof(e->flow.pad));
 		return 0;
 	}
 	e->map_fd = e->port->attach.map_fd[SL_MAP_ENDPOINTS];
-	e->bit = is_any(k->local) ? SL_PORT_WILDCARD : SL_PORT_ENDPOINT;
+	e->bit = is_any(k->local) ? SL_L4_PORT_WILDCARD : SL_L4_PORT_ENDPOINT;
 	memcpy(e->endpoint.local, k->local, 16);
 	e->endpoint.local_port = k->local_port;
 	e->endpoint.proto = k->proto;
@@ -77,9 +77,9 @@ static uint16_t *entry_uses(const struct entry *e)
 {
 	struct sl_port_uses *u = e->port->uses;
 
-	return e->index + (e->bit == SL_PORT_FLOW       ? u->flow
-			   : e->bit == SL_PORT_ENDPOINT ? u->endpoint
-							: u->wildcard);
+	return e->index + (e->bit == SL_L4_PORT_FLOW       ? u->flow
+			   : e->bit == SL_L4_PORT_ENDPOINT ? u->endpoint
+							   : u->wildcard);
 }
 
 static bool is_tcp(const struct entry *e)
@@ -104,7 +104,7 @@ static int entry_add(const struct entry *e, const struct sl_claim *c)
 	if (bpf_map_update_elem(e->map_fd, &e->flow, c, BPF_NOEXIST))
 		return -errno;
 	uses = entry_uses(e);
-	if (e->bit != SL_PORT_FLOW || !has_flows_alone(e))
+	if (e->bit != SL_L4_PORT_FLOW || !has_flows_alone(e))
 		change_word(e, e->bit, 0);
 	if (*uses != UINT16_MAX)
 		++*uses;
@@ -185,10 +185,10 @@ static int claim_join(const struct entry *e, const struct sl_claim *claim, bool 
 	    (g.target[0].pid == claim->pid || old.flags & SL_CLAIM_PASS)) {
 		g.count = 1;
 		mine = &g.target[0];
-		e->port->replaced += e->bit == SL_PORT_FLOW;
+		e->port->replaced += e->bit == SL_L4_PORT_FLOW;
 	}
 	if (!mine) {
-		if (!spread || e->bit == SL_PORT_FLOW)
+		if (!spread || e->bit == SL_L4_PORT_FLOW)
 			return -EADDRINUSE;
 		if (g.count == SL_GROUP_TARGETS)
 			return -ENOSPC;
@@ -214,7 +214,7 @@ static int claim_first(const struct entry *e, const struct sl_claim *claim)
 
 static int claim_put(const struct entry *e, const struct sl_claim *claim, bool spread, bool replace)
 {
-	bool group = spread && is_tcp(e) && e->bit != SL_PORT_FLOW;
+	bool group = spread && is_tcp(e) && e->bit != SL_L4_PORT_FLOW;
 	int err = group ? claim_first(e, claim) : entry_add(e, claim);
 
 	return err == -EEXIST ? claim_join(e, claim, spread, replace) : err;
@@ -229,7 +229,7 @@ static int claim(const struct sl_claim_req *req, bool spread)
 	c.flags &= ~(SL_CLAIM_GROUP | SL_CLAIM_AWAY);
 	if (!c.pid) /* the daemon sets its owner */
 		c.pid = sl_broker_pid();
-	if (!err && c.flags & SL_CLAIM_PASS && e.bit != SL_PORT_FLOW)
+	if (!err && c.flags & SL_CLAIM_PASS && e.bit != SL_L4_PORT_FLOW)
 		err = -EINVAL;
 	/* (Opening the guard takes ten milliseconds. With a listener's claim in force already,
 	 * connections would wait meanwhile.) */
@@ -264,14 +264,14 @@ static int unclaim(const struct sl_claim_req *req)
 
 	if (err)
 		return err;
-	if (e.bit == SL_PORT_FLOW && !e.port->replaced) {
+	if (e.bit == SL_L4_PORT_FLOW && !e.port->replaced) {
 		entry_del(&e);
 		return 0;
 	}
 	if (!c.pid)
 		c.pid = sl_broker_pid();
 	err = claim_leave(&e, &c);
-	if (err == -ENOENT && e.bit == SL_PORT_FLOW)
+	if (err == -ENOENT && e.bit == SL_L4_PORT_FLOW)
 		e.port->replaced--;
 	return err;
 }

@@ -61,12 +61,12 @@ static uint16_t *uses_of(const struct sl_device *d, const struct sl_flow_key *k,
 	const struct sl_addr local = sl_addr_of(k->local);
 
 	*index = k->local_port + (k->proto == IPPROTO_TCP ? 65536 : 0);
-	*bit = k->remote_port           ? SL_PORT_FLOW
-	       : sl_addr_is_any(&local) ? SL_PORT_WILDCARD
-					: SL_PORT_ENDPOINT;
-	return *index + (*bit == SL_PORT_FLOW       ? d->uses->flow
-			 : *bit == SL_PORT_ENDPOINT ? d->uses->endpoint
-						    : d->uses->wildcard);
+	*bit = k->remote_port           ? SL_L4_PORT_FLOW
+	       : sl_addr_is_any(&local) ? SL_L4_PORT_WILDCARD
+					: SL_L4_PORT_ENDPOINT;
+	return *index + (*bit == SL_L4_PORT_FLOW       ? d->uses->flow
+			 : *bit == SL_L4_PORT_ENDPOINT ? d->uses->endpoint
+						       : d->uses->wildcard);
 }
 
 /* Notes one entry of a map. */
@@ -138,12 +138,12 @@ static void clear_bits(struct sl_device *d)
 	for (uint32_t i = 0; i < SL_MAX_PORTS; i++) {
 		uint64_t bits;
 
-		if (!(d->info.ports[i] & SL_PORT_BITS))
+		if (!(d->info.ports[i] & SL_L4_PORT_BITS))
 			continue;
-		bits = (d->uses->flow[i] ? SL_PORT_FLOW : 0) |
-		       (d->uses->endpoint[i] ? SL_PORT_ENDPOINT : 0) |
-		       (d->uses->wildcard[i] ? SL_PORT_WILDCARD : 0);
-		sl_port_word_change(&d->info.ports[i], bits, SL_PORT_BITS & ~bits);
+		bits = (d->uses->flow[i] ? SL_L4_PORT_FLOW : 0) |
+		       (d->uses->endpoint[i] ? SL_L4_PORT_ENDPOINT : 0) |
+		       (d->uses->wildcard[i] ? SL_L4_PORT_WILDCARD : 0);
+		sl_port_word_change(&d->info.ports[i], bits, SL_L4_PORT_BITS & ~bits);
 	}
 }
 

@@ -252,16 +252,16 @@ void sl_broker_local_del(const uint8_t addr[16]);
 
 /* Why a device is not steered any more. (The daemon sends it: numbers stay what they are.) */
 enum sl_port_end {
-	SL_PORT_STEERED,   /* still steered */
-	SL_PORT_UNKNOWN,   /* the daemon does not say why */
-	SL_PORT_GONE,      /* the device does not exist here any more */
-	SL_PORT_TAKEN_OFF, /* no XDP program runs there, for instance removed by hand */
-	SL_PORT_REPLACED,  /* the device runs another XDP program */
-	SL_PORT_QUEUES,    /* the number of queues changed */
-	SL_PORT_LEFT,      /* the daemon ends, or does not know of it */
-	SL_PORT_BROKEN,    /* the memory that its group shares is broken */
+	SL_PORT_END_STEERED,   /* still steered */
+	SL_PORT_END_UNKNOWN,   /* the daemon does not say why */
+	SL_PORT_END_GONE,      /* the device does not exist here any more */
+	SL_PORT_END_TAKEN_OFF, /* no XDP program runs there, for instance removed by hand */
+	SL_PORT_END_REPLACED,  /* the device runs another XDP program */
+	SL_PORT_END_QUEUES,    /* the number of queues changed */
+	SL_PORT_END_LEFT,      /* the daemon ends, or does not know of it */
+	SL_PORT_END_BROKEN,    /* the memory that its group shares is broken */
 };
-/* SL_PORT_STEERED while our program is still attached to the device (somebody may remove it by
+/* SL_PORT_END_STEERED while our program is still attached to the device (somebody may remove it by
  * hand) and the device has the queues that it had. Costs a netlink request; also takes a changed
  * MAC address over.
  */

@@ -432,14 +432,14 @@ enum sl_port_end sl_lease_port_end(uint32_t ifindex)
 	if (err == -ENOTCONN || err == -EAGAIN) {
 		err = sl_link_look(ifindex, &now);
 		if (err)
-			return err == -ENODEV ? SL_PORT_GONE : SL_PORT_UNKNOWN;
-		return now.xdp_id ? SL_PORT_STEERED : SL_PORT_TAKEN_OFF;
+			return err == -ENODEV ? SL_PORT_END_GONE : SL_PORT_END_UNKNOWN;
+		return now.xdp_id ? SL_PORT_END_STEERED : SL_PORT_END_TAKEN_OFF;
 	}
 	if (err)
-		return SL_PORT_LEFT;
+		return SL_PORT_END_LEFT;
 	if (m.body.alive_ok.alive)
-		return SL_PORT_STEERED;
-	return m.body.alive_ok.end ? m.body.alive_ok.end : SL_PORT_UNKNOWN;
+		return SL_PORT_END_STEERED;
+	return m.body.alive_ok.end ? m.body.alive_ok.end : SL_PORT_END_UNKNOWN;
 }
 
 bool sl_lease_port_has_tags(uint32_t ifindex)

@@ -144,7 +144,7 @@ int sl_maps_open(struct sl_device *port, const char **why)
 static void forget_wildcards(struct sl_device *port)
 {
 	for (uint32_t i = 0; i < SL_MAX_PORTS; i++)
-		if (port->info.ports[i] & SL_PORT_WILDCARD)
+		if (port->info.ports[i] & SL_L4_PORT_WILDCARD)
 			sl_port_word_change(&port->info.ports[i], 0, 0);
 }
 
