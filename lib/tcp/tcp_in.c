@@ -527,21 +527,20 @@ bool sl_tcp_input(struct sl_tcp_host *h, const struct sl_tcp_key *key, const str
 {
 	struct sl_tcp_node *n = sl_tcp_table_find(h, key);
 	uint32_t isn = 0;
-	bool kept = false;
 
 	tcp_count(h, SL_TCPC_IN_SEGS, 1);
 	if (n && n->kind == SL_TCP_CONN)
 		return sl_tcp_arrives(sl_container_of(n, struct sl_tcp, node), seg, frame, off,
 				      from);
 	if (n && n->kind == SL_TCP_REQ)
-		return sl_tcp_req_input(h, n, l, seg, frame, off, from);
+		return sl_tcp_req_input(h, n, seg, frame, off, from);
 	if (n && !sl_tcp_tw_input(h, n, seg, from, &isn))
 		return false;
 	if (l && !l->closed)
-		sl_tcp_listen_input(h, l, key, seg, frame, off, &kept, isn, from);
-	else
-		sl_tcp_reset_reply(h, key, seg, from);
-	return kept;
+		return sl_tcp_listen_input(h, l, key,
+					   &(struct sl_tcp_knock){seg, frame, off, from, isn});
+	sl_tcp_reset_reply(h, key, seg, from);
+	return false;
 }
 
 struct sl_tcp *sl_tcp_find(struct sl_tcp_host *h, const struct sl_tcp_key *key)

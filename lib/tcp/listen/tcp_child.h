@@ -11,8 +11,8 @@ struct sl_tcp_req;
  * memory. */
 struct sl_tcp *sl_tcp_child_new(struct sl_tcp_host *h, const struct sl_tcp_req *r);
 /* Passes the child the ACK that created it, including data. True: the frame is kept. */
-bool sl_tcp_child_begin(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl_tcp *c,
-			const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off, void *from);
+bool sl_tcp_child_begin(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame,
+			uint16_t off, void *from);
 void sl_tcp_child_drop(struct sl_tcp_host *h, struct sl_tcp *c);
 bool sl_tcp_is_accept_full(const struct sl_tcp_listener *l);
 void sl_tcp_accept_overflow(struct sl_tcp_host *h); /* counts it */

@@ -83,30 +83,29 @@ uint32_t sl_tcp_listener_keys(const struct sl_tcp_listener *l, bool held, struct
 
 /* An ACK for which there is no record: does it bring a cookie of ours back? */
 static bool cookie_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
-			 const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, uint32_t frame,
-			 uint16_t off, void *from)
+			 const struct sl_tcp_key *key, const struct sl_tcp_knock *k)
 {
 	struct sl_tcp_seg syn;
 	struct sl_tcp *c;
 	struct sl_tcp_req r;
 
-	if (!sl_tcp_cookie_take(h, l, key, seg, &syn)) {
-		sl_tcp_reset_reply(h, key, seg, from);
+	if (!sl_tcp_cookie_take(h, l, key, k->seg, &syn)) {
+		sl_tcp_reset_reply(h, key, k->seg, k->from);
 		return false;
 	}
 	if (sl_tcp_is_accept_full(l)) {
 		sl_tcp_accept_overflow(h);
 		return false;
 	}
-	sl_tcp_req_fill(h, l, &r, key, &syn, from);
-	r.iss = seg->ack - 1;
+	sl_tcp_req_fill(h, l, &r, key, &syn, k->from);
+	r.iss = k->seg->ack - 1;
 	r.retries = 1; /* when it was sent is not known: no RTT from it */
 	c = sl_tcp_child_new(h, &r);
 	if (!c) {
 		tcp_count(h, SL_TCPC_LISTEN_DROPS, 1);
 		return false;
 	}
-	return sl_tcp_child_begin(h, l, c, seg, frame, off, from);
+	return sl_tcp_child_begin(c, k->seg, k->frame, k->off, k->from);
 }
 
 /* Fast Open ------------------------------------------------------------------------------------ */
@@ -139,8 +138,9 @@ static bool is_tfo_good(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 
 /* RFC 7413 4.2.2: the SYN's data are the program's before the handshake is complete. */
 static bool tfo_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, const struct sl_tcp_req *r,
-		      const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off)
+		      const struct sl_tcp_knock *k)
 {
+	const struct sl_tcp_seg *seg = k->seg;
 	struct sl_tcp *c = sl_tcp_child_new(h, r);
 	bool kept = false;
 
@@ -151,7 +151,7 @@ static bool tfo_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, const st
 	c->tfo_child = true;
 	l->ntfo++;
 	if (seg->len && seg->len <= c->rcv_wnd)
-		kept = sl_tcp_rcv_queue(c, c->rcv_nxt, frame, off, seg->len, false);
+		kept = sl_tcp_rcv_queue(c, c->rcv_nxt, k->frame, k->off, seg->len, false);
 	c->syn_data_acked = seg->len;
 	sl_tcp_send_syn(c);
 	tcp_count(h, SL_TCPC_PASSIVE_OPENS, 1);
@@ -161,43 +161,43 @@ static bool tfo_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, const st
 
 /* LISTEN STATE (3.10.7.2) ---------------------------------------------------------------------- */
 
-static void syn_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl_tcp_req *r,
-		      const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off, bool *kept,
-		      uint32_t isn, void *from)
+/* True: the frame was kept. */
+static bool syn_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl_tcp_req *r,
+		      const struct sl_tcp_knock *k)
 {
 	const struct sl_tcp_key *key = &r->node.key;
 	bool full = is_syn_full(l), cookies = sl_tcp_params.syncookies && !l->holds;
 	bool tfo = l->tfo_qlen && sl_tcp_params.tfo & TFO_SERVER && !l->holds;
+	uint32_t isn = k->isn;
 	struct sl_tcp_req *q;
 
 	if (sl_tcp_is_accept_full(l)) {
 		sl_tcp_accept_overflow(h);
-		return;
+		return false;
 	}
 	if (cookies && ((full && !isn) || sl_tcp_params.syncookies == 2)) {
-		sl_tcp_cookie_send(h, l, r, from);
-		return;
+		sl_tcp_cookie_send(h, l, r, k->from);
+		return false;
 	}
 	if (!isn && is_syn_dropped(l)) {
 		tcp_count(h, SL_TCPC_LISTEN_DROPS, 1);
-		return;
+		return false;
 	}
 	r->iss = sl_tcp_isn(h, key);
 	if (isn && sl_seq_lt(r->iss, isn))
 		r->iss = isn;
-	if (tfo && is_tfo_good(h, l, key, seg)) {
-		*kept = tfo_input(h, l, r, seg, frame, off);
-		return;
-	}
-	r->tfo_asked = tfo && seg->opts & SL_TCPO_TFO;
+	if (tfo && is_tfo_good(h, l, key, k->seg))
+		return tfo_input(h, l, r, k);
+	r->tfo_asked = tfo && k->seg->opts & SL_TCPO_TFO;
 	q = sl_tcp_req_add(h, r);
 	if (!q) {
 		tcp_count(h, SL_TCPC_LISTEN_DROPS, 1);
-		return;
+		return false;
 	}
 	q->held = l->holds;
 	if (!q->held)
 		sl_tcp_req_answer_syn(h, q);
+	return false;
 }
 
 static bool is_syn_rate_reached(struct sl_tcp_host *h)
@@ -206,31 +206,29 @@ static bool is_syn_rate_reached(struct sl_tcp_host *h)
 	       !sl_tcp_quota_take(&h->syns, sl_tcp_params.max_syn_rate, h->now_us);
 }
 
-void sl_tcp_listen_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
-			 const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, uint32_t frame,
-			 uint16_t off, bool *kept, uint32_t isn, void *from)
+bool sl_tcp_listen_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
+			 const struct sl_tcp_key *key, const struct sl_tcp_knock *k)
 {
+	const struct sl_tcp_seg *seg = k->seg;
 	struct sl_tcp_req r;
 
-	*kept = false;
 	if (seg->flags & SL_TCP_RST) /* first */
-		return;
+		return false;
 	if (seg->flags & SL_TCP_ACK) { /* second */
-		if (seg->flags & SL_TCP_SYN)
-			sl_tcp_reset_reply(h, key, seg, from);
-		else
-			*kept = cookie_input(h, l, key, seg, frame, off, from);
-		return;
+		if (!(seg->flags & SL_TCP_SYN))
+			return cookie_input(h, l, key, k);
+		sl_tcp_reset_reply(h, key, seg, k->from);
+		return false;
 	}
 	/* Third. A SYN with a FIN is a scan, no program's. */
 	if (!(seg->flags & SL_TCP_SYN) || seg->flags & SL_TCP_FIN)
-		return;
+		return false;
 	if (is_syn_rate_reached(h)) {
 		tcp_count(h, SL_TCPC_LISTEN_DROPS, 1);
-		return;
+		return false;
 	}
-	sl_tcp_req_fill(h, l, &r, key, seg, from);
-	syn_input(h, l, &r, seg, frame, off, kept, isn, from);
+	sl_tcp_req_fill(h, l, &r, key, seg, k->from);
+	return syn_input(h, l, &r, k);
 }
 
 void sl_tcp_listener_fini(struct sl_tcp_host *h, struct sl_tcp_listener *l)

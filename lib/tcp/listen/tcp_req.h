@@ -46,8 +46,9 @@ void sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint3
 /* RFC 7413 4.1.2: the cookie depends on the client's address only, so all its ports may use it. */
 void sl_tcp_tfo_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 		       uint8_t cookie[SL_TCP_TFO_COOKIE]);
-bool sl_tcp_req_input(struct sl_tcp_host *h, struct sl_tcp_node *n, struct sl_tcp_listener *l,
-		      const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off, void *from);
+/* A segment arrives for it. True: the frame was kept. */
+bool sl_tcp_req_input(struct sl_tcp_host *h, struct sl_tcp_node *n, const struct sl_tcp_seg *seg,
+		      uint32_t frame, uint16_t off, void *from);
 void sl_tcp_req_timer(struct sl_tcp_host *h, struct sl_tcp_node *n);
 void sl_tcp_req_free(struct sl_tcp_host *h, struct sl_tcp_node *n);
 
