@@ -50,7 +50,7 @@ unsigned sl_rtnl_feed(const void *buf, size_t len);
 void sl_rtnl_set_events(const struct sl_net_events *events);
 extern struct sl_net_events sl_rtnl_events; /* written only by sl_rtnl_set_events() */
 
-/* What one file mirrors of the kernel's tables. A NULL call is left out. The keeper makes all calls
+/* A mirror of one of the kernel's tables. A NULL call is left out. The keeper makes all calls
  * except child(). */
 struct sl_mirror {
 	uint16_t new_type, del_type; /* of its messages, RTM_*; 0: it gets none */

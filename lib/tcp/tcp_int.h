@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What nearly every file of lib/tcp needs: the block, its host, the settings, and small inlines. */
+/* Nearly every file of lib/tcp needs these: the block, its host, the settings, and small inlines.
+ */
 #ifndef SL_TCP_INT_H
 #define SL_TCP_INT_H
 

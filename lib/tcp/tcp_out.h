@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a connection sends, and when (tcp_out.c). */
+/* Sending: which data leave, and when (tcp_out.c). */
 #ifndef SL_TCP_OUT_H
 #define SL_TCP_OUT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a connection needs only once it has had trouble. */
+/* State that a connection gets at its first loss, retransmission or reordering (tcp_conn.c). */
 #ifndef SL_TCP_TROUBLE_H
 #define SL_TCP_TROUBLE_H
 

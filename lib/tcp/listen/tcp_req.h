@@ -32,6 +32,7 @@ struct sl_tcp_req {
 };
 
 _Static_assert(sizeof(struct sl_tcp_req) <= SL_TCP_REQ_BYTES, "its memory is the owner's");
+
 /* Fills r from the peer's SYN and with our own values. */
 void sl_tcp_req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl_tcp_req *r,
 		     const struct sl_tcp_key *key, const struct sl_tcp_seg *syn, void *from);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an ACK says about loss; recovery (tcp_loss.c). */
+/* Loss and recovery: an ACK is judged, and the window follows (tcp_loss.c). */
 #ifndef SL_TCP_LOSS_H
 #define SL_TCP_LOSS_H
 
