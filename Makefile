@@ -102,7 +102,7 @@ $(patsubst %,$(BUILD)/lib/%.o,base/clock sock/dgram/send sock/dgram/send_put): P
 $(LIB_OBJ): ALL_CFLAGS += $(LTO:%=% -ffat-lto-objects)
 # The prefix is compiled in: a new one rebuilds these.
 $(shell mkdir -p $(BUILD); cmp -s $(BUILD)/prefix - <<<'$(PREFIX)' || echo '$(PREFIX)' >$(BUILD)/prefix)
-$(BUILD)/lib/ctl/broker/owner.o $(BUILD)/tools/doctor.o $(BUILD)/tools/run.o: $(BUILD)/prefix
+$(BUILD)/lib/ctl/broker/helper.o $(BUILD)/tools/doctor.o $(BUILD)/tools/run.o: $(BUILD)/prefix
 # The version is in the public header, which the rooms below do not include.
 $(BUILD)/lib/base/settings.o: lib/sluice.h
 

@@ -22,6 +22,7 @@
 #include "base/settings.h"
 #include "ctl/front/broker.h"
 #include "ctl/kern/netdev.h"
+#include "ctl/kern/netns.h"
 #include "ctl/steer/pin.h"
 #include "io/verbs.h"
 #include "steer.h"

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/broker/adopt.h"
+#include "ctl/claim/recall.h"
 #include "ctl/device/broker_int.h"
 #include "deliver.h"
 #include "keep.h"

@@ -26,10 +26,4 @@ int sl_lane_adopt(uint32_t ifindex, uint32_t umem, uint32_t lane, struct sl_xsk_
  * that member of that packet memory is in use. */
 void sl_broker_again(bool (*is_used)(uint32_t umem, uint8_t member));
 
-/* claim/recall.c: finds the owner of a device's claim. False: the claim has no owner any more and
- * is removed. */
-typedef bool sl_recall_fn(void *arg, const struct sl_claim_req *req);
-/* Counts the claims in the maps of a device, and mends those that were half made. */
-int sl_claims_recall(uint32_t ifindex, sl_recall_fn *keep, void *arg);
-
 #endif

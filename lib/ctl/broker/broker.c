@@ -1,173 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The broker's calls: one lock around them, the list of ports, opening and closing a port. */
+/* The broker's calls about a port: opening and closing it, and whether it is still steered. */
 #include "ctl/device/broker_int.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/clock.h"
-#include "base/heap.h"
 #include "base/log.h"
-#include "base/settings.h"
 #include "base/sys.h"
 #include "ctl/device/lock.h"
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct sl_device *ports;
-static struct sl_broker_opts opts;
-static uint32_t pid; /* 0: not asked yet */
-
-static void hold_still(struct sl_broker_guard *g)
-{
-	sigset_t all;
-
-	g->saved_errno = errno;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &g->mask);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &g->cancel);
-}
-
-static void let_go(const struct sl_broker_guard *g)
-{
-	pthread_setcancelstate(g->cancel, NULL);
-	pthread_sigmask(SIG_SETMASK, &g->mask, NULL);
-	errno = g->saved_errno;
-}
-
-void sl_broker_enter(struct sl_broker_guard *g)
-{
-	hold_still(g);
-	pthread_mutex_lock(&lock);
-}
-
-bool sl_broker_try_enter(struct sl_broker_guard *g)
-{
-	hold_still(g);
-	if (!pthread_mutex_trylock(&lock))
-		return true;
-	let_go(g);
-	return false;
-}
-
-void sl_broker_leave(struct sl_broker_guard *g)
-{
-	pthread_mutex_unlock(&lock);
-	let_go(g);
-}
-
-void sl_why(const char **why, const char *fmt, ...)
-{
-	static __thread char text[320];
-	va_list ap;
-
-	if (!why)
-		return;
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	*why = text;
-}
-
-const char *sl_strerror(int err)
-{
-	const char *name = strerrordesc_np(err < 0 ? -err : err);
-
-	return name ? name : "unknown error";
-}
-
-struct sl_device *sl_device_find(uint32_t ifindex)
-{
-	struct sl_device *p = ports;
-
-	while (p && p->info.ifindex != ifindex)
-		p = p->next;
-	return p;
-}
-
-struct sl_device *sl_port_first(void)
-{
-	return ports;
-}
-
-const struct sl_broker_opts *sl_broker_opts(void)
-{
-	return &opts;
-}
-
-struct sl_broker_opts sl_broker_opts_set(void)
-{
-	return (struct sl_broker_opts){
-		.xdp = (enum sl_broker_xdp)sl_settings.xdp_mode,
-		.zerocopy = (enum sl_broker_zc)sl_settings.zerocopy,
-		.rx_ring = (uint32_t)sl_settings.rx_wre,
-		.tx_ring = (uint32_t)sl_settings.tx_wre,
-		.busy_poll = sl_settings.busy_poll,
-		.busy_poll_budget = (uint32_t)sl_settings.busy_poll_budget,
-		.in_frame = !sl_settings.xdp_metadata,
-		.lend_once = sl_settings.lend_once,
-		.guard_nft = sl_settings.guard_nft,
-		.no_huge = sl_settings.mem_alloc_type == SL_MEM_ANON,
-		.want_huge = sl_settings.mem_alloc_type == SL_MEM_HUGE,
-	};
-}
-
-uint32_t sl_broker_pid(void)
-{
-	if (!pid)
-		pid = (uint32_t)sl_sys(SYS_getpid);
-	return pid;
-}
-
-uint32_t sl_netns_ino(void)
-{
-	struct stat st;
-
-	return stat("/proc/thread-self/ns/net", &st) ? 0 : (uint32_t)st.st_ino;
-}
-
-void sl_embedded_init(const struct sl_broker_opts *o)
-{
-	struct sl_broker_guard g;
-
-	sl_broker_enter(&g);
-	opts = *o;
-	sl_broker_leave(&g);
-}
-
-static void port_free(struct sl_device *p)
-{
-	if (p->owner_fd >= 0)
-		sl_sys_close(p->owner_fd);
-	sl_free(p);
-}
-
-struct sl_device *sl_device_new(void)
-{
-	struct sl_device *p = sl_calloc(1, sizeof(*p));
-
-	if (!p)
-		return NULL;
-	p->owner_fd = p->reaper_fd = p->attach.link_fd = p->attach.guard_fd = p->attach.guard_prog =
-		-1;
-	for (unsigned i = 0; i < SL_MAX_QUEUES; i++)
-		p->queue[i].anchor_fd = -1;
-	for (unsigned i = 0; i < SL_GUARD_NF; i++)
-		p->attach.guard_nf[i] = -1;
-	for (unsigned i = 0; i < SL_MAP_COUNT; i++)
-		p->attach.map_fd[i] = -1;
-	return p;
-}
-
-void sl_device_add(struct sl_device *p)
-{
-	p->next = ports;
-	ports = p;
-}
 
 static int port_attach(struct sl_device *p, const char **why)
 {
@@ -225,7 +66,7 @@ static int port_start(struct sl_device *p, uint32_t ifindex, uint32_t umem, uint
 		p->link_ns = sl_now_ns() + SL_LINK_BACK_NS;
 	/* First, as libxdp does: what is most likely to be tried again, and the device is not
 	 * touched until it has the queues. */
-	sl_parts_make(p, groups);
+	sl_parts_make(p, groups, sl_rings_lent_once());
 	err = part_open(&p->part[0], umem, why);
 	if (err)
 		goto undivide;
@@ -275,7 +116,7 @@ static const char *xdp_text(const struct sl_port_info *i)
 {
 	if (!(i->flags & SL_PORT_GENERIC))
 		return "native";
-	if (opts.xdp == SL_BROKER_XDP_GENERIC)
+	if (sl_broker_opts()->xdp == SL_BROKER_XDP_GENERIC)
 		return "generic (as configured: slow)";
 	return sl_dev_hands_xdp_down(i->driver)
 		       ? "generic (natively the kernel would drop what a bond's slaves deliver: slow)"
@@ -325,7 +166,7 @@ static struct sl_device *port_new(uint32_t ifindex, uint32_t umem, uint32_t grou
 	}
 	*err = port_start(p, ifindex, umem, groups, why);
 	if (*err) {
-		port_free(p);
+		sl_device_free(p);
 		return NULL;
 	}
 	sl_device_add(p);
@@ -400,15 +241,11 @@ int sl_embedded_port_open(uint32_t ifindex, uint32_t umem, uint32_t groups,
 
 static void port_unlink(struct sl_device *p, bool exiting)
 {
-	struct sl_device **at = &ports;
-
 	while (!exiting && sl_queues_reap() > 0)
 		;
-	while (*at != p)
-		at = &(*at)->next;
-	*at = p->next;
+	sl_device_remove(p);
 	port_stop(p, exiting);
-	port_free(p);
+	sl_device_free(p);
 }
 
 /* Others have other parts. */
@@ -449,7 +286,7 @@ void sl_device_drop(struct sl_device *p)
 	sl_maps_close(p);
 	if (p->reaper_fd >= 0)
 		sl_sys_close(p->reaper_fd);
-	port_free(p);
+	sl_device_free(p);
 }
 
 enum sl_port_end sl_embedded_port_end(uint32_t ifindex)
@@ -527,29 +364,17 @@ uint32_t sl_embedded_link_seen(uint32_t ifindex, const char *name)
 	uint32_t old = 0;
 
 	sl_broker_enter(&g);
-	for (struct sl_device *p = ports; p && !old; p = p->next)
+	for (struct sl_device *p = sl_port_first(); p && !old; p = p->next)
 		if (came_for(p, ifindex, name) && sl_guard_follow(&p->attach, ifindex))
 			old = p->info.ifindex;
 	sl_broker_leave(&g);
 	return old;
 }
 
-void sl_broker_fork_begin(void)
-{
-	pthread_mutex_lock(&lock);
-}
-
-void sl_broker_fork_end(void)
-{
-	pthread_mutex_unlock(&lock);
-}
-
 /* The structs stay where they are: freeing is not async-signal-safe. */
 void sl_embedded_child(void)
 {
-	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
-
-	for (struct sl_device *p = ports; p; p = p->next) {
+	for (struct sl_device *p = sl_port_first(); p; p = p->next) {
 		sl_attach_child(&p->attach);
 		for (unsigned i = 0; i < SL_MAX_QUEUES; i++) {
 			if (p->queue[i].anchor_fd >= 0)
@@ -560,13 +385,12 @@ void sl_embedded_child(void)
 		if (p->owner_fd >= 0)
 			sl_sys_close(p->owner_fd);
 	}
-	ports = NULL;
-	pid = 0;
+	sl_devices_forget();
 	(void)sl_embedded_conns(0, &(struct sl_conns_layout){0});
 	sl_link_look_child();
 	sl_umem_child();
 	sl_holders_child();
-	lock = fresh;
+	sl_broker_fork_child();
 }
 
 void sl_embedded_part(void)
@@ -574,8 +398,8 @@ void sl_embedded_part(void)
 	struct sl_broker_guard g;
 
 	sl_broker_enter(&g);
-	while (ports)
-		port_unlink(ports, false);
+	while (sl_port_first())
+		port_unlink(sl_port_first(), false);
 	(void)sl_embedded_conns(0, &(struct sl_conns_layout){0});
 	sl_link_look_child();
 	sl_umem_part_all();
@@ -588,7 +412,7 @@ void sl_embedded_fini(void)
 	struct sl_broker_guard g;
 
 	sl_broker_enter(&g);
-	while (ports)
-		port_unlink(ports, true);
+	while (sl_port_first())
+		port_unlink(sl_port_first(), true);
 	sl_broker_leave(&g);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Waits for the death of the process that owns a device, then does what it can no longer do.
+/* The reaper: the owner of a device starts it, and it waits for the owner's death and does then
+ * what the owner can no longer do.
  *
  * Theory of operation: a program attached through libxdp's dispatcher is pinned and outlives its
  * process (a bpf_link would not, but does not let other programs in). Packets do not suffer: the
@@ -16,9 +17,86 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
 
 #include "base/sys.h"
 #include "ctl/device/broker_int.h"
+
+_Static_assert((int)SL_REAPER_FDS == SL_HELPER_FDS, "a reaper is a helper");
+
+/* The owner's side -------------------------------------------------------------------------------
+ */
+
+static struct {
+	int fd; /* of the program's connections; 0: none */
+	struct sl_conns_layout layout;
+} conns;
+
+int sl_embedded_conns(int memfd, const struct sl_conns_layout *layout)
+{
+	conns.fd = memfd;
+	conns.layout = *layout;
+	return 0;
+}
+
+/* By which a reaper sees its owner's death, beside the socket. With sluiced it is the death of
+ * daemon and vault (vault.h), which have the socket's other end to themselves: nothing more. */
+static int owner_death(void)
+{
+	return sl_broker_opts()->serve ? sl_sysi(SYS_eventfd2, 0, EFD_CLOEXEC)
+				       : (int)sl_sys(SYS_pidfd_open, getpid(), 0);
+}
+
+int sl_reaper_start(struct sl_device *port)
+{
+	int life[2], fd[SL_HELPER_FDS], err;
+	char word[SL_PARTS_WORD], arg[16 + SL_PARTS_WORD];
+
+	sl_parts_word(port, word);
+	snprintf(arg, sizeof(arg), "%u%s", port->info.ifindex, word);
+	/* Not a pipe: telling one whose reaper was killed would raise SIGPIPE in the program. */
+	err = (int)sl_sys(SYS_socketpair, AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, life);
+	if (err)
+		return err;
+	fd[SL_REAPER_LIFE] = life[0];
+	fd[SL_REAPER_OWNER] = port->owner_fd;
+	fd[SL_REAPER_CONNS] = conns.fd ? conns.fd : life[0];
+	err = fd[SL_REAPER_PIDFD] = owner_death();
+	if (err >= 0) {
+		err = sl_helper_start("reaper", arg, fd);
+		sl_sys_close(fd[SL_REAPER_PIDFD]);
+	}
+	sl_sys_close(life[0]);
+	if (err)
+		sl_sys_close(life[1]);
+	else
+		port->reaper_fd = sl_fd_keep(life[1]);
+	/* (Room for that there is.) */
+	if (!err)
+		sl_sys(SYS_sendto, port->reaper_fd, &conns.layout, sizeof(conns.layout),
+		       MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);
+	return err;
+}
+
+void sl_reaper_stop(struct sl_device *port)
+{
+	struct sl_link_now now;
+	int err;
+
+	if (port->reaper_fd < 0)
+		return;
+	/* Without descriptors libxdp cannot detach: then the reaper must. */
+	err = sl_link_look(port->info.ifindex, &now);
+	if (err == -ENODEV || (!err && !now.xdp_id))
+		sl_sys(SYS_sendto, port->reaper_fd, SL_REAPER_BYE, 1, MSG_NOSIGNAL | MSG_DONTWAIT,
+		       NULL, 0);
+	sl_sys_close(port->reaper_fd);
+	port->reaper_fd = -1;
+}
+
+/* The reaper's own side --------------------------------------------------------------------------
+ */
 
 /* True when the owner has gone without cleaning up. */
 static bool wait_for_end(void)

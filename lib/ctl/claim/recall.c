@@ -8,7 +8,7 @@
 
 #include "base/addr.h"
 #include "base/heap.h"
-#include "ctl/broker/adopt.h"
+#include "ctl/claim/recall.h"
 #include "ctl/device/broker_int.h"
 #include "ctl/device/lock.h"
 

@@ -5,6 +5,8 @@
 #define SL_BROKER_INT_H
 
 #include "ctl/broker/embedded.h"
+#include "ctl/kern/netns.h"
+#include "ctl/kern/say.h"
 #include "ctl/steer/pin.h"
 
 /* Ring sizes, in entries, when the options say nothing. */
@@ -155,18 +157,19 @@ struct sl_device {
 	uint32_t group_head, group_nfree;
 };
 
-/* Writes the sentence that *why points to (thread-local; any thread, no lock). */
-void sl_why(const char **why, const char *fmt, ...) SL_PRINTF(2, 3);
-/* Puts the errno of a failed library call into words; NULL-terminated, static or thread-local. */
-const char *sl_strerror(int err);
-
-/* broker.c */
+/* device/core.c */
 struct sl_device *sl_device_find(uint32_t ifindex);
 struct sl_device *sl_port_first(void);
 /* sl_device_new() makes an empty device; sl_device_add() lists it when it is complete;
- * sl_device_drop() frees one that was not completed. */
+ * sl_device_free() frees one that is not listed (any more); sl_device_remove() takes it off the
+ * list. */
 struct sl_device *sl_device_new(void);
 void sl_device_add(struct sl_device *p);
+void sl_device_remove(struct sl_device *p);
+void sl_device_free(struct sl_device *p);
+/* In a forked child: no device is this process's, whose number is another. */
+void sl_devices_forget(void);
+/* broker.c: frees one that was not completed. */
 void sl_device_drop(struct sl_device *p);
 const struct sl_broker_opts *sl_broker_opts(void);
 uint32_t sl_broker_pid(void); /* this process */
@@ -174,6 +177,9 @@ uint32_t sl_broker_pid(void); /* this process */
 /* device/dev.c */
 /* NICs that count receive buffers in kilobytes (SRRCTL.BSIZEPKT). */
 bool sl_dev_counts_kilobytes(const char *driver);
+/* Bytes of a frame that suffices for the devices that exist now; small_mtu: the longest packet that
+ * a frame of 2,048 bytes holds. Any thread. */
+uint32_t sl_dev_frame_size(uint32_t small_mtu);
 /* Fills ifname, driver, mac, mtu, nqueues, flags, max_lanes of info. */
 int sl_dev_query(uint32_t ifindex, struct sl_port_info *info, const char **why);
 /* True: the device has another number of queues now than info says. fd: any socket. */
@@ -247,8 +253,6 @@ const char *sl_verifier_reason(char *log);
 /* -EBUSY: another owner's program has the device exclusively. Call it before building anything,
  * since a refused caller asks again. */
 int sl_attach_held(uint32_t ifindex, const char *ifname, const char **why);
-/* True: the program will be tried with its frags flag set. */
-bool sl_attach_may_have_frags(const struct sl_port_info *info);
 /* reaper: a reaper runs, so the attachment may outlive us. */
 int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool reaper,
 		   const char **why);
@@ -356,6 +360,8 @@ int sl_xsk_confine(int fd, const struct sl_device *port);
 /* True (Linux 6.6): XSKs get packets that the driver has in several buffers, in one frame or, if
  * bound with XDP_USE_SG, in several. */
 bool sl_xsk_gathers(void);
+/* True: the steering program will be tried with its frags flag set. */
+bool sl_xsk_may_have_frags(const struct sl_port_info *info);
 int sl_xsk_bind(int fd, const struct sl_device *port, uint32_t queue, uint16_t flags, int share);
 /* Binds anchors on all queues of a part. Where rings are lent once this is only a trial, and the
  * anchors are closed again. */
@@ -377,8 +383,9 @@ int sl_queues_map_again(struct sl_part *part);
 /* unmap: no process works the rings any more. */
 void sl_queues_close(struct sl_part *part, bool unmap);
 
-/* device/part.c: divides a device among that many groups, if possible; else it stays whole. */
-void sl_parts_make(struct sl_device *port, uint32_t want);
+/* device/part.c: divides a device among that many groups, if possible; else it stays whole, which
+ * it does where rings are lent once (sl_rings_lent_once()). */
+void sl_parts_make(struct sl_device *port, uint32_t want, bool lent_once);
 /* Makes the device whole again, with no group using it. */
 void sl_parts_end(struct sl_device *port);
 /* sl_parts_word() writes the division for the reaper, "" for a whole device; sl_parts_clean() is

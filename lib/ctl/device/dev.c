@@ -79,7 +79,7 @@ bool sl_dev_counts_kilobytes(const char *driver)
 
 /* True: frames of 2,048 bytes would keep longer packets, or zero-copy, from this device, which may
  * be offloaded. */
-static bool wants_large_frames(int fd, const char *name)
+static bool wants_large_frames(int fd, const char *name, uint32_t small_mtu)
 {
 	struct ethtool_drvinfo drv = {.cmd = ETHTOOL_GDRVINFO};
 	struct ifreq ifr = {0};
@@ -90,19 +90,19 @@ static bool wants_large_frames(int fd, const char *name)
 	    dev_ioctl(fd, SIOCGIFHWADDR, &ifr) || ifr.ifr_hwaddr.sa_family != ARPHRD_ETHER ||
 	    dev_ioctl(fd, SIOCGIFMTU, &ifr))
 		return false;
-	return (uint32_t)ifr.ifr_mtu > sl_frame_mtu(2048) ||
+	return (uint32_t)ifr.ifr_mtu > small_mtu ||
 	       (sl_broker_opts()->zerocopy != SL_BROKER_ZC_OFF &&
 		!ethtool(fd, ifr.ifr_name, &drv) && sl_dev_counts_kilobytes(drv.driver));
 }
 
-uint32_t sl_broker_frame_size(void)
+uint32_t sl_dev_frame_size(uint32_t small_mtu)
 {
 	int fd = sl_sys_socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct if_nameindex *devices = fd < 0 ? NULL : if_nameindex();
 	uint32_t size = 2048;
 
 	for (struct if_nameindex *i = devices; i && i->if_index && size == 2048; i++) {
-		if (!wants_large_frames(fd, i->if_name))
+		if (!wants_large_frames(fd, i->if_name, small_mtu))
 			continue;
 		size = 4096;
 		sl_debug("port", "frames of %u bytes: %s is there", size, i->if_name);
@@ -212,4 +212,20 @@ int sl_dev_leaves_tags(const struct sl_port_info *info)
 		return 0;
 	err = sl_dev_ethtool(info->ifindex, &flags);
 	return err ? err : !(flags.data & ETH_FLAG_RXVLAN);
+}
+
+const char *sl_port_end_text(enum sl_port_end end)
+{
+	static const char *const texts[] = {
+		[SL_PORT_STEERED] = "it is steered",
+		[SL_PORT_UNKNOWN] = "it is not steered any more",
+		[SL_PORT_GONE] = "it is gone, or in another network namespace",
+		[SL_PORT_TAKEN_OFF] = "the steering program was taken off",
+		[SL_PORT_REPLACED] = "another XDP program was put in place of the steering program",
+		[SL_PORT_QUEUES] = "the number of its queues was changed",
+		[SL_PORT_LEFT] = "the daemon ends, or another one came that does not know of it",
+		[SL_PORT_BROKEN] = "a lock of the memory that its group shares is broken",
+	};
+
+	return texts[(size_t)end < sl_array_len(texts) ? end : SL_PORT_UNKNOWN];
 }

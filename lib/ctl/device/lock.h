@@ -18,5 +18,7 @@ void sl_broker_enter(struct sl_broker_guard *g);
 /* False: another thread has the lock. */
 bool sl_broker_try_enter(struct sl_broker_guard *g);
 void sl_broker_leave(struct sl_broker_guard *g);
+/* In a forked child, instead of sl_broker_fork_end(). */
+void sl_broker_fork_child(void);
 
 #endif

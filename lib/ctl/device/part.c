@@ -32,7 +32,7 @@ static bool is_left(void *arg, const struct sl_flow_key *key, uint32_t queue, ui
 	return false;
 }
 
-static int divide(struct sl_device *port, uint32_t n, const char **why)
+static int divide(struct sl_device *port, uint32_t n, bool lent_once, const char **why)
 {
 	uint32_t each = port->info.nqueues / n, first = port->info.nqueues - (n - 1) * each;
 	int err;
@@ -42,7 +42,7 @@ static int divide(struct sl_device *port, uint32_t n, const char **why)
 		       port->info.nqueues, port->info.ifname, n);
 		return -EINVAL;
 	}
-	if (sl_rings_lent_once()) {
+	if (lent_once) {
 		sl_why(why, "its rings are lent to one process at a time");
 		return -EOPNOTSUPP;
 	}
@@ -62,14 +62,14 @@ static int divide(struct sl_device *port, uint32_t n, const char **why)
 	return 0;
 }
 
-void sl_parts_make(struct sl_device *port, uint32_t want)
+void sl_parts_make(struct sl_device *port, uint32_t want, bool lent_once)
 {
 	const char *why = "";
 
 	make_whole(port);
 	if (want < 2)
 		return;
-	if (divide(port, sl_min(want, (uint32_t)SL_MAX_PARTS), &why))
+	if (divide(port, sl_min(want, (uint32_t)SL_MAX_PARTS), lent_once, &why))
 		sl_warn("port", "%s is not divided, so one group at a time can have it: %s",
 			port->info.ifname, why);
 	else

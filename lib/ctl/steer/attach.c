@@ -469,29 +469,13 @@ int sl_attach_held(uint32_t ifindex, const char *ifname, const char **why)
 	return held ? why_failed(-EBUSY, ifname, why) : 0;
 }
 
-/* virtio_net loses some of what any program for several buffers passes, and soon all of it (Linux
- * 6.18, for which its own buffers are too long when it has made them larger). */
-bool sl_broker_gathers(const char *driver)
-{
-	return strcmp(driver, "virtio_net") != 0 && sl_xsk_gathers();
-}
-
-/* Packets of the device may lie in several buffers of the driver: one holds what the least of
- * frames does. Many drivers take no program for such an MTU that does not know of it. Where an XSK
- * would get the first buffer alone it is as well that they do not: some fill it with 256 bytes, and
- * most of a connection would be the kernel's. */
-bool sl_attach_may_have_frags(const struct sl_port_info *info)
-{
-	return info->mtu > sl_frame_mtu(2048) && sl_broker_gathers(info->driver);
-}
-
 /* A driver that refuses the program for several buffers may accept the one for a single buffer. */
 static int attach_native(struct sl_attach *a, const struct sl_port_info *info,
 			 int (*attach)(struct sl_attach *, uint32_t, enum xdp_attach_mode))
 {
 	int err = -EOPNOTSUPP;
 
-	a->frags = sl_attach_may_have_frags(info);
+	a->frags = sl_xsk_may_have_frags(info);
 	if (a->frags)
 		err = attach(a, info->ifindex, XDP_MODE_NATIVE);
 	if (!err || err == -EPERM || err == -EBUSY || err == -EEXIST)

@@ -9,9 +9,6 @@
 #define SL_PIN_ROOT "/sys/fs/bpf/sluice"
 #define SL_PIN_NAME 32
 
-/* Inode number of the calling thread's network namespace, 0 when unknown. */
-uint32_t sl_netns_ino(void);
-
 /* Makes the directory's name. netns: not 0 when another namespace's device of the same name uses
  * the plain name. A name cannot contain a dot (bpf_lookup() of the kernel's bpf/inode.c), which
  * becomes a colon; no device's name has a colon (dev_valid_name()). */

@@ -383,6 +383,11 @@ int sl_umem_map_again(const struct sl_umem_info *info)
 	return err;
 }
 
+uint32_t sl_broker_frame_size(void)
+{
+	return sl_dev_frame_size(sl_frame_mtu(2048));
+}
+
 int sl_embedded_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *out,
 		     const char **why)
 {

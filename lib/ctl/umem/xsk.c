@@ -106,6 +106,22 @@ bool sl_xsk_gathers(void)
 	return err == -ENODEV;
 }
 
+/* virtio_net loses some of what any program for several buffers passes, and soon all of it (Linux
+ * 6.18, for which its own buffers are too long when it has made them larger). */
+bool sl_broker_gathers(const char *driver)
+{
+	return strcmp(driver, "virtio_net") != 0 && sl_xsk_gathers();
+}
+
+/* Packets of the device may lie in several buffers of the driver: one holds what the least of
+ * frames does. Many drivers take no program for such an MTU that does not know of it. Where an XSK
+ * would get the first buffer alone it is as well that they do not: some fill it with 256 bytes, and
+ * most of a connection would be the kernel's. */
+bool sl_xsk_may_have_frags(const struct sl_port_info *info)
+{
+	return info->mtu > sl_frame_mtu(2048) && sl_broker_gathers(info->driver);
+}
+
 /* Writes the n frames into the empty fill ring of an anchor that is not bound yet. */
 static int queue_fill(const struct sl_umem *u, struct sl_queue *q, const uint32_t *frames,
 		      uint32_t n)
@@ -207,7 +223,7 @@ static bool holds_packet_zerocopy(const struct sl_part *part)
  * will do that knows of it (it has xdp_zc_max_segs). */
 static uint16_t mode_flags(const struct sl_part *part, unsigned mode)
 {
-	bool sg = !holds_packet(part) && (mode == 0 || sl_attach_may_have_frags(&part->port->info));
+	bool sg = !holds_packet(part) && (mode == 0 || sl_xsk_may_have_frags(&part->port->info));
 
 	return modes[mode] | (sg ? USE_SG : 0);
 }
