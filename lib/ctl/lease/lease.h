@@ -354,13 +354,24 @@ int sl_lease_neigh_use(uint32_t ifindex, const uint8_t addr[16]);
 int sl_lease_conns(int memfd, const struct sl_conns_layout *layout);
 int sl_lease_box(uint32_t listener, int out, int fd);
 void sl_lease_unbox(uint32_t listener);
-/* For lease_lane.c. sl_lease_ask_port() makes a request about a device, or a lane of it: 0, the
- * daemon's -errno, -ENOTCONN: the daemon is gone. sl_lease_memory() is the packet memory. */
+/* For the files of this room. sl_lease_ask_port() makes a request about a device, or a lane of it:
+ * 0, the daemon's -errno, -ENOTCONN: the daemon is gone. sl_lease_memory() is the packet memory. */
 int sl_lease_ask_port(struct sl_lease_msg *m, enum sl_lease_op op, uint32_t ifindex, uint32_t lane,
 		      const char **why);
 const struct sl_umem_info *sl_lease_memory(void);
 
+/* Sends m, and receives the answer into m. 0, -errno of the daemon's, -ENOTCONN: it is gone. */
 int sl_lease_request(struct sl_lease_msg *m, enum sl_lease_op op, const char **why);
+/* Asks without waiting, for the keeper, which must not wait for a daemon that is being started
+ * again: -EAGAIN when there is no answer yet. Only for requests that may fail. */
+int sl_lease_request_soon(struct sl_lease_msg *m, enum sl_lease_op op);
+/* Closes the connection: the process is its own again. */
+void sl_lease_end(void);
+/* True: the policy lets connections move between the kernel and this process. */
+bool sl_lease_may_repair(void);
+/* lease_umem.c: see sl_lease_part(), sl_lease_child(). */
+void sl_lease_umem_part(void);
+void sl_lease_umem_child(void);
 /* sl_lease_request() that closes m's descriptors in this process before the daemon acts on them. */
 int sl_lease_give(struct sl_lease_msg *m, enum sl_lease_op op, const char **why);
 

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The packet memory that sluiced lends to this process. */
+#include "ctl/lease/lease.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "base/apart.h"
+#include "base/pages.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "ctl/device/broker_int.h"
+
+static struct sl_umem_info umem = {.memfd = -1};
+static struct sl_umem_info parents; /* what a child has in the place of it: a hole */
+static void *share_mem;
+static size_t share_bytes;
+
+static size_t umem_bytes(const struct sl_umem_info *u)
+{
+	return (size_t)u->nframes * u->frame_size;
+}
+
+static bool umem_sound(const struct sl_lease_umem_ok *u)
+{
+	return u->nframes && (u->frame_size == 2048 || u->frame_size == 4096) &&
+	       u->headroom < u->frame_size && u->member && u->member < SL_SHARE_BROKER &&
+	       u->geometry.nframes == u->nframes && sl_share_geometry_is_sound(&u->geometry) &&
+	       1u << u->geometry.frame_shift == u->frame_size;
+}
+
+/* Maps the group's table of frame owners. A child must not touch it: see sl_lease_child(). (The
+ * pages are not mapped in advance, since few programs touch all of them: mapping each at once took
+ * 10 to 18 ms, in every child of a server.) */
+static int share_take(int fd, int told_fd, struct sl_umem_info *u)
+{
+	int err = sl_share_open(&u->share, &u->geometry, fd, told_fd, false);
+
+	if (err)
+		return err;
+	share_mem = u->share.head;
+	share_bytes = u->geometry.bytes;
+	return 0;
+}
+
+static int umem_take(const struct sl_lease_umem_ok *u, const int fd[3], const char **why)
+{
+	size_t bytes = (size_t)u->nframes * u->frame_size;
+	struct sl_umem_info info = {
+		.base = sl_pages_map(fd[0], bytes),
+		.nframes = u->nframes,
+		.frame_size = u->frame_size,
+		.headroom = u->headroom,
+		.huge = u->huge,
+		.member = (uint8_t)u->member,
+		.geometry = u->geometry,
+	};
+	int err = info.base ? sl_share_check_file(fd[0], bytes) : -ENOMEM;
+
+	if (!err)
+		err = share_take(fd[1], fd[2], &info);
+	if (err) {
+		if (info.base)
+			munmap(info.base, bytes);
+		sl_why(why, "the packet memory cannot be mapped: %s", sl_strerror(err));
+		return err;
+	}
+	/* No frame is taken yet: we are the first member, and the daemon has not registered the
+	 * memory. */
+	if (!u->huge && sl_settings.mem_alloc_type != SL_MEM_ANON &&
+	    sl_share_left(&info.share) == u->nframes)
+		sl_pages_want_huge(info.base, bytes, sl_settings.mem_alloc_type == SL_MEM_HUGE);
+	info.memfd = sl_fd_keep(fd[0]);
+	info.share_fd = sl_fd_keep(fd[1]);
+	info.told_fd = sl_fd_keep(fd[2]);
+	umem = info;
+	return 0;
+}
+
+const struct sl_umem_info *sl_lease_memory(void)
+{
+	return &umem;
+}
+
+/* Most children never come here, so it is not done at the fork. */
+static void unmap_parents(void)
+{
+	if (parents.base)
+		munmap(parents.base, umem_bytes(&parents));
+	parents.base = NULL;
+}
+
+int sl_lease_umem(struct sl_umem_info *out, const char **why)
+{
+	struct sl_lease_msg m = {0};
+	int err = umem.base ? 0 : sl_lease_request(&m, SL_LEASE_UMEM, why);
+
+	unmap_parents();
+	if (!err && !umem.base) {
+		err = umem_sound(&m.body.umem_ok) ? umem_take(&m.body.umem_ok, m.fd, why) : -EPROTO;
+		if (err)
+			sl_lease_close_fds(&m);
+	}
+	if (!err)
+		*out = umem;
+	return err;
+}
+
+void sl_lease_umem_part(void)
+{
+	sl_umem_part(&umem, share_mem, share_bytes);
+	share_mem = NULL;
+	umem = (struct sl_umem_info){.memfd = -1};
+}
+
+void sl_lease_umem_child(void)
+{
+	if (umem.memfd >= 0) {
+		sl_sys_close(umem.memfd);
+		sl_sys_close(umem.share_fd);
+		sl_sys_close(umem.told_fd);
+	}
+	(void)sl_apart_hole(share_mem, share_bytes);
+	(void)sl_apart_hole(umem.share.told, umem.geometry.told_bytes);
+	share_mem = NULL;
+	if (sl_apart_hole(umem.base, umem_bytes(&umem)))
+		parents = umem;
+	umem = (struct sl_umem_info){.memfd = -1};
+}
