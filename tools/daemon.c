@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/lease/lease.h"
+#include "ctl/lease/msg.h"
 #include "tools.h"
 
 static int conn = -1;

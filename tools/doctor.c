@@ -24,6 +24,7 @@
 #include "ctl/kern/netdev.h"
 #include "ctl/kern/netns.h"
 #include "ctl/steer/pin.h"
+#include "ctl/umem/memory.h"
 #include "io/verbs.h"
 #include "steer.h"
 #include "tools.h"

@@ -19,7 +19,9 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/device/dev.h"
+#include "ctl/device/device.h"
+#include "ctl/front/broker.h"
 
 static struct sl_port_info info[2];
 static unsigned ifindex;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/steer/load.h"
 #include "steer_fake.skel.h"
 
 #define INSN sizeof(struct bpf_insn)

@@ -11,7 +11,9 @@
 
 #include "base/share/share_bury.h"
 #include "ctl/broker/adopt.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/claim/bury.h"
+#include "ctl/device/opts.h"
+#include "ctl/umem/umem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);

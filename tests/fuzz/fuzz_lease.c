@@ -13,7 +13,10 @@
 #include <unistd.h>
 
 #include "base/heap.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/kern/netns.h"
+#include "ctl/umem/umem.h"
+#include "tools/sluiced/proof.h"
+#include "tools/sluiced/session.h"
 #include "tools/sluiced/sluiced.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/sluiced/sluiced.h"
+#include "tools/sluiced/session.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

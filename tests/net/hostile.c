@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "ctl/lease/lease.h"
+#include "ctl/lease/msg.h"
 
 #define ASK_MS 50
 #define BUSY_S 20

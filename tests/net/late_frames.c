@@ -16,11 +16,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/share.h"
 #include "base/share/share.h"
 #include "ctl/lease/lease.h"
+#include "ctl/lease/msg.h"
 #include "steer.h"
 #include "wire/csum.h"
 #include "wire/tcp_seg.h"
+#include "steer.h"
 
 static struct sl_lease_msg m;
 static int conn;

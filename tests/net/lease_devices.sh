@@ -88,7 +88,7 @@ whole "$c2" "$TMP/two"
 D=$(daemon_pid)
 stop "$two" "$fourth" "$BG"
 wait_until 20 leases_are 0 || fail "leases are left"
-VERSION=$(sed -n 's/^#define SL_LEASE_VERSION //p' "$TESTS/../lib/ctl/lease/lease.h")
+VERSION=$(sed -n 's/^#define SL_LEASE_VERSION //p' "$TESTS/../lib/ctl/lease/proto.h")
 out=$(sb env -u LD_PRELOAD python3 - "$TMP/sluiced.b" "$VERSION" <<'PY'
 import array, os, socket, struct, sys
 ns = os.open("/proc/self/ns/net", os.O_RDONLY)

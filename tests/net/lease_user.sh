@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib_lease.sh"
 need python3
 lease_up
-version=$(sed -n 's/^#define SL_LEASE_VERSION *//p' "$TOP/lib/ctl/lease/lease.h")
+version=$(sed -n 's/^#define SL_LEASE_VERSION *//p' "$TOP/lib/ctl/lease/proto.h")
 b timeout 60 python3 "$TESTS/net/lease_user.py" "$TMP/sluiced.b" "$version" >"$TMP/b" 2>&1
 for what in "nothing" "the same user once more" "effective user, for a moment" "root's groups" "root's saved group"; do
 	same "$what" "$what: has it" "$(grep "^$what:" "$TMP/b")"

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/share/share_bury.h"
+#include "ctl/claim/bury.h"
 #include "ctl/front/broker.h"
 #include "io/xsk.h"
 

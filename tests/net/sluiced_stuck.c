@@ -32,7 +32,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "ctl/lease/lease.h"
+#include "ctl/lease/msg.h"
 
 #define LINGER_SECONDS 600
 #define MANY           64

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/steer/load.h"
 
 static void test_reason(void **state)
 {

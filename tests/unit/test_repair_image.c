@@ -10,6 +10,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "ctl/front/broker.h"
+#include "ctl/lease/image.h"
 #include "sock/repair/repair.h"
 
 static struct sl_tcp_repair some(void)

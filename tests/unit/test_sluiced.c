@@ -11,8 +11,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "../../tools/sluiced/sluiced.h"
 #include "base/addr.h"
+#include "../../tools/sluiced/proof.h"
+#include "../../tools/sluiced/session.h"
+#include "../../tools/sluiced/sluiced.h"
 
 /* Policy ------------------------------------------------------------------------------------------
  */

@@ -18,9 +18,9 @@
 
 #include "base/addr.h"
 #include "base/sys.h"
-#include "ctl/broker/embedded.h"
-#include "death.h"
+#include "ctl/claim/stray.h"
 #include "wire/csum.h"
+#include "death.h"
 
 static int raw_fd[2] = {-1, -1}; /* IPv4, IPv6 */
 

@@ -7,10 +7,12 @@
 #include <string.h>
 
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/kern/say.h"
+#include "conns.h"
 #include "foreign.h"
+#include "handlers.h"
 #include "keep.h"
-#include "sluiced.h"
+#include "proof.h"
 
 #define BOX_BYTES (1 << 20) /* a backlog's worth of packets, of a kilobyte each */
 

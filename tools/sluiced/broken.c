@@ -14,7 +14,11 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/claim/bury.h"
+#include "ctl/kern/say.h"
+#include "claims.h"
+#include "memory.h"
+#include "session.h"
 #include "sluiced.h"
 
 #define HELD_LOOKS 30            /* one a second; holders keep a lock for a microsecond */

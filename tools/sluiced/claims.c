@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The claims that a session holds: a hash table by device, flow and slot. */
+#include "claims.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "sluiced.h"
 
 #define FIRST_MAX 64
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Picks, of the TCP connections that a dead process has left (tools/death), those of the session:
  * it had claimed their local end or their flow, and had proved that claim by a socket. */
+#include "conns.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -8,10 +10,11 @@
 
 #include "base/addr.h"
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/umem/umem.h"
 #include "foreign.h"
+#include "handlers.h"
+#include "memory.h"
 #include "keep.h"
-#include "sluiced.h"
 
 #define TELL 32  /* looked at in a turn of the loop: takes some milliseconds */
 #define LOOK 256 /* likewise */

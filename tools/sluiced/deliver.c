@@ -11,6 +11,8 @@
 
 #include <netinet/in.h>
 
+#include "ctl/kern/diag_sock.h"
+
 #define BOUND_POINTS 64 /* more than all others together */
 #define CPU_POINTS   1
 

@@ -5,7 +5,7 @@
 #define SL_DELIVER_H
 
 #include "ctl/kern/diag_sock.h"
-#include "sluiced.h"
+#include "session.h"
 
 /* deliver.c: pure functions -------------------------------------------------------------------- */
 
@@ -65,8 +65,5 @@ void sl_watch_del(const struct sl_session *s, const struct sl_claim_req *req);
  */
 void sl_watch_tick(void);
 #define SL_WATCH_MS 250
-
-/* steer.c: takes a claim of a session back. */
-void sl_claim_take_back(struct sl_session *s, const struct sl_claim_req *req);
 
 #endif

@@ -7,8 +7,12 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/broker/embedded.h"
+#include "ctl/device/device.h"
+#include "ctl/device/port.h"
+#include "ctl/lease/proto.h"
 #include "net/route.h"
+#include "grant.h"
 #include "sluiced.h"
 
 static struct {

@@ -13,8 +13,12 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
-#include "sluiced.h"
+#include "ctl/device/device.h"
+#include "ctl/device/nic.h"
+#include "ctl/device/part.h"
+#include "ctl/kern/say.h"
+#include "memory.h"
+#include "session.h"
 
 #define HEADS 1024
 

@@ -6,14 +6,17 @@
  * of all places, and the last of the descriptors, are kept for root, which must be able to look and
  * to end the daemon. Without descriptors the listening socket stays readable: the loop then does
  * not watch it for REST_NS. */
+#include "door.h"
+
 #include <errno.h>
 #include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
-#include "door.h"
+#include "ctl/kern/say.h"
+#include "session.h"
+#include "sluiced.h"
 
 #define HELLO_NS       2000000000ull
 #define REST_NS        100000000ull

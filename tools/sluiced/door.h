@@ -3,7 +3,7 @@
 #ifndef SL_DOOR_H
 #define SL_DOOR_H
 
-#include "sluiced.h"
+#include "session.h"
 
 /* Whether a connection just accepted may stay: 0 or -EUSERS, -EMFILE. */
 int sl_door_admit(const struct sl_session *s);

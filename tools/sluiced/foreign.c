@@ -9,6 +9,8 @@
  * file system behind it: getsockopt() knows a socket and F_GET_SEALS a file in memory, without
  * stat(), and the link in /proc/self/fd says "net:[number]" of a network namespace alone, as names
  * of files begin with a slash. */
+#include "foreign.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,8 +21,12 @@
 #include "base/log.h"
 #include "base/rights.h"
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
-#include "foreign.h"
+#include "ctl/kern/say.h"
+#include "ctl/lease/msg.h"
+#include "ctl/lease/proto.h"
+#include "policy.h"
+#include "session.h"
+#include "sluiced.h"
 
 #define PENDING_FEW                                                                                \
 	256u /* descriptors of one user that are not closed yet: the threads get time, */

@@ -4,7 +4,7 @@
 #ifndef SL_FOREIGN_H
 #define SL_FOREIGN_H
 
-#include "sluiced.h"
+#include "session.h"
 
 /* Reads the session's next request, which stays in its queue, with copies of its descriptors. The
  * caller always closes these by sl_foreign_close(), when it has taken the request out of the queue.

@@ -8,7 +8,8 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/front/broker.h"
+#include "ctl/claim/bury.h"
+#include "session.h"
 #include "sluiced.h"
 
 static int ask = -1, tell = -1; /* eventfds */

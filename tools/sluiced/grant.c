@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Lends devices and lanes to sessions. */
+#include "grant.h"
+
 #include <errno.h>
 #include <net/if.h>
 #include <stdlib.h>
@@ -10,10 +12,26 @@
 #include "base/log.h"
 #include "base/share/share_bury.h"
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
-#include "keep.h"
+#include "ctl/broker/embedded.h"
+#include "ctl/claim/bury.h"
+#include "ctl/claim/lane.h"
+#include "ctl/claim/stray.h"
+#include "ctl/device/device.h"
+#include "ctl/device/part.h"
+#include "ctl/device/port.h"
+#include "ctl/kern/say.h"
+#include "ctl/lease/msg.h"
+#include "ctl/umem/ring.h"
+#include "ctl/umem/xsk.h"
 #include "net/neigh.h"
 #include "net/route.h"
+#include "claims.h"
+#include "conns.h"
+#include "handlers.h"
+#include "keep.h"
+#include "memory.h"
+#include "policy.h"
+#include "session.h"
 #include "sluiced.h"
 
 /* A queue pair may outlive its process that long: in a child, until it has run its handler of

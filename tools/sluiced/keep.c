@@ -25,7 +25,15 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/broker/adopt.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/broker/helper.h"
+#include "ctl/device/device.h"
+#include "ctl/kern/say.h"
+#include "ctl/lease/msg.h"
+#include "ctl/lease/proto.h"
+#include "ctl/lease/vault.h"
+#include "ctl/umem/umem.h"
+#include "session.h"
+#include "sluiced.h"
 
 #define PATIENCE_MS    200         /* for a vault that does not read */
 #define AGAIN_NS       1000000000u /* between two attempts to start one */

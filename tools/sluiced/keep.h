@@ -4,7 +4,7 @@
 #define SL_KEEP_H
 
 #include "ctl/lease/vault.h"
-#include "sluiced.h"
+#include "session.h"
 
 /* Raise it when a record's meaning changes; sizes are compared in any case. */
 #define SL_KEEP_VERSION 5

@@ -19,12 +19,17 @@
 #include "base/addr.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "ctl/device/broker_int.h"
-#include "deliver.h"
+#include "ctl/broker/inject.h"
+#include "ctl/claim/bury.h"
+#include "ctl/device/device.h"
+#include "ctl/device/port.h"
 #include "net/route.h"
-#include "sluiced.h"
 #include "wire/csum.h"
 #include "wire/tcp_seg.h"
+#include "conns.h"
+#include "deliver.h"
+#include "memory.h"
+#include "session.h"
 
 #define LATE_MAX 1024 /* packets at a time: some 20 ms */
 /* Within that time a SYN has not been sent again, so no other worker has answered it. */

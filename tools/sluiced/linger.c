@@ -10,8 +10,13 @@
  * them.) The vault has no record of it: the next daemon keeps nothing for the process. */
 #include "base/clock.h"
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
-#include "keep.h"
+#include "ctl/broker/embedded.h"
+#include "ctl/device/device.h"
+#include "ctl/device/part.h"
+#include "ctl/umem/ring.h"
+#include "grant.h"
+#include "memory.h"
+#include "session.h"
 #include "sluiced.h"
 
 #define LINGER_NS 2000000000ull

@@ -6,6 +6,8 @@
  * (ctl/device/part.c), belongs to the group that opened it first, until the last process of that
  * group leaves it; programs of other groups use the kernel there, and may have another device. A
  * process that could have no device at all is refused at once, and gets no memory. */
+#include "memory.h"
+
 #include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
@@ -13,9 +15,18 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
-#include "keep.h"
+#include "ctl/claim/bury.h"
+#include "ctl/device/device.h"
+#include "ctl/device/part.h"
+#include "ctl/kern/say.h"
+#include "ctl/umem/ring.h"
+#include "ctl/umem/umem.h"
 #include "net/route.h"
+#include "grant.h"
+#include "handlers.h"
+#include "keep.h"
+#include "policy.h"
+#include "session.h"
 #include "sluiced.h"
 
 static struct sl_memory *memory_of_group(const char *group)

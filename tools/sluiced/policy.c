@@ -9,11 +9,14 @@
  * The first line that fits the user (or the device) decides; a user that no line fits gets nothing.
  * # starts a
  * comment. */
+#include "policy.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/device/broker_int.h"
+#include "ctl/device/device.h"
 #include "ctl/rules/rule.h"
+#include "session.h"
 #include "sluiced.h"
 
 #define LANES_DEFAULT 64

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Checks the proof that a passed socket is. The kernel let its owner bind it, in its namespace: a
  * process with that socket receives packets for its port anyway. */
+#include "proof.h"
+
 #include <errno.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -8,7 +10,7 @@
 #include "base/addr.h"
 #include "base/compat.h"
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/kern/say.h"
 #include "deliver.h"
 #include "sluiced.h"
 

@@ -14,10 +14,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/claim/claim.h"
+#include "ctl/kern/diag_sock.h"
 #include "ctl/kern/netlink.h"
-#include "deliver.h"
+#include "ctl/kern/say.h"
 #include "net/route.h"
+#include "claims.h"
+#include "deliver.h"
+#include "session.h"
 
 #define STATE(s)  (1u << (s))
 #define ANY_STATE (~0u)

@@ -24,9 +24,13 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
-#include "sluiced.h"
+#include "ctl/front/broker.h"
+#include "ctl/kern/say.h"
+#include "ctl/lease/image.h"
 #include "sock/repair/repair.h"
+#include "conns.h"
+#include "handlers.h"
+#include "proof.h"
 
 #define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 

@@ -4,6 +4,8 @@
  * The daemon stays user 0, which must own its files on bpffs, but with the capabilities below, in a
  * domain of Landlock that lets it write beneath its own directory and bpffs only, and with a list
  * of system calls. The reaper, which it starts for each device, inherits all of this. */
+#include "sandbox.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -18,9 +20,9 @@
 
 #include "base/log.h"
 #include "base/settings.h"
-#include "ctl/device/broker_int.h"
 #include "ctl/broker/owner_lock.h"
-#include "sandbox.h"
+#include "ctl/kern/say.h"
+#include "ctl/steer/attach.h"
 
 /* CAP_SYS_ADMIN: libxdp looks for other programs by their numbers, which needs this capability
  * (bpf_prog_get_fd_by_id(); kernel/bpf/syscall.c). CAP_NET_BIND_SERVICE: for connections of

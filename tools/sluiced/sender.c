@@ -15,8 +15,9 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
-#include "sluiced.h"
+#include "ctl/kern/say.h"
+#include "ctl/lease/proto.h"
+#include "session.h"
 
 void sl_sender_tell(int fd)
 {

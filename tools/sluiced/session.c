@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A connection to the daemon: greeting, one request after the other, the end. */
+#include "session.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +14,19 @@
 #include "base/compat.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/claim/bury.h"
+#include "ctl/kern/say.h"
+#include "ctl/lease/msg.h"
+#include "ctl/lease/proto.h"
+#include "claims.h"
+#include "conns.h"
 #include "door.h"
 #include "foreign.h"
+#include "grant.h"
+#include "handlers.h"
 #include "keep.h"
+#include "memory.h"
+#include "policy.h"
 #include "sluiced.h"
 #include "watchdog.h"
 

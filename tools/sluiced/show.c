@@ -6,8 +6,17 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/device/device.h"
+#include "ctl/device/opts.h"
+#include "ctl/device/part.h"
+#include "ctl/kern/say.h"
+#include "ctl/umem/umem.h"
+#include "grant.h"
+#include "handlers.h"
 #include "keep.h"
+#include "memory.h"
+#include "policy.h"
+#include "session.h"
 #include "sluice.h"
 #include "sluiced.h"
 

@@ -5,10 +5,22 @@
 #include <string.h>
 
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/broker/inject.h"
+#include "ctl/claim/claim.h"
+#include "ctl/claim/stray.h"
+#include "ctl/device/device.h"
+#include "ctl/front/broker.h"
+#include "ctl/kern/say.h"
+#include "ctl/lease/proto.h"
+#include "ctl/steer/holders.h"
+#include "claims.h"
+#include "conns.h"
 #include "deliver.h"
+#include "handlers.h"
 #include "keep.h"
-#include "sluiced.h"
+#include "memory.h"
+#include "proof.h"
+#include "session.h"
 
 #define VLAN_BITS  SL_CLAIM_VLAN(SL_MAX_VLANS - 1)
 #define PID_UNSEEN 0x80000000u /* a process of another pid namespace is told apart by its lease */

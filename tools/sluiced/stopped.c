@@ -10,6 +10,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "ctl/claim/claim.h"
+#include "claims.h"
+#include "session.h"
 #include "sluiced.h"
 
 /* proc_pid_stat(5): the state is behind the last parenthesis. */

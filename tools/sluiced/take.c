@@ -19,9 +19,11 @@
 #include <netinet/in.h>
 
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
-#include "sluiced.h"
+#include "ctl/broker/inject.h"
+#include "ctl/steer/holders.h"
 #include "sock/repair/repair.h"
+#include "handlers.h"
+#include "proof.h"
 
 #define REFERENCES 2 /* the daemon's and the request's */
 #define LOOKS      5 /* for a copy that is about to be closed */

@@ -10,7 +10,8 @@
 #include <sys/stat.h>
 
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/device/device.h"
+#include "grant.h"
 #include "keep.h"
 #include "sluiced.h"
 

@@ -17,8 +17,10 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/kern/diag_sock.h"
+#include "claims.h"
 #include "deliver.h"
+#include "session.h"
 
 #define BUCKETS    1024
 #define SHARE      50

@@ -7,6 +7,8 @@
  * request that three daemons died of is not tried again (session.c). This thread also tells the
  * manager (WatchdogSec) that the loop lives, so that a pause of the machine is not taken for one of
  * the loop. */
+#include "watchdog.h"
+
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
@@ -17,8 +19,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
-#include "watchdog.h"
+#include "ctl/kern/say.h"
+#include "session.h"
 
 #define LOOK_NS    1000000000
 #define EXIT_STUCK 70 /* EX_SOFTWARE: Restart=on-failure */

@@ -3,7 +3,7 @@
 #ifndef SL_WATCHDOG_H
 #define SL_WATCHDOG_H
 
-#include "sluiced.h"
+#include "session.h"
 
 /* Starts the thread. seconds: the longest time that a turn of the loop may take. */
 void sl_watchdog_start(unsigned seconds);

@@ -18,8 +18,20 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/broker/embedded.h"
+#include "ctl/broker/owner.h"
+#include "ctl/claim/bury.h"
+#include "ctl/claim/lane.h"
+#include "ctl/device/device.h"
+#include "ctl/device/link.h"
 #include "ctl/device/lock.h"
+#include "ctl/device/part.h"
+#include "ctl/device/port.h"
+#include "ctl/lease/vault.h"
+#include "ctl/steer/maps.h"
+#include "ctl/umem/ring.h"
+#include "ctl/umem/umem.h"
+#include "ctl/umem/xsk.h"
 
 /* Packet memory ---------------------------------------------------------------------------------
  */

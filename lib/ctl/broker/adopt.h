@@ -4,8 +4,8 @@
 #ifndef SL_BROKER_ADOPT_H
 #define SL_BROKER_ADOPT_H
 
-#include "ctl/front/broker.h"
 #include "ctl/lease/vault.h"
+#include "ctl/umem/memory.h"
 
 struct sl_device;
 struct sl_umem;

@@ -1,14 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The broker's calls about a port: opening and closing it, and whether it is still steered. */
-#include "ctl/device/broker_int.h"
-
 #include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "ctl/broker/embedded.h"
+#include "ctl/broker/owner.h"
+#include "ctl/broker/reaper.h"
+#include "ctl/claim/bury.h"
+#include "ctl/device/dev.h"
+#include "ctl/device/device.h"
+#include "ctl/device/link.h"
 #include "ctl/device/lock.h"
+#include "ctl/device/opts.h"
+#include "ctl/device/part.h"
+#include "ctl/device/port.h"
+#include "ctl/kern/say.h"
+#include "ctl/steer/attach.h"
+#include "ctl/steer/guard.h"
+#include "ctl/steer/holders.h"
+#include "ctl/steer/left.h"
+#include "ctl/steer/load.h"
+#include "ctl/steer/maps.h"
+#include "ctl/steer/pin.h"
+#include "ctl/umem/ring.h"
+#include "ctl/umem/umem.h"
+#include "ctl/umem/xsk.h"
 
 static int port_attach(struct sl_device *p, const char **why)
 {

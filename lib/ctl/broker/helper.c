@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Starts a process of the `sluice` tool that outlives this one: a reaper, or the daemon's vault. */
-#include "ctl/device/broker_int.h"
+#include "ctl/broker/helper.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,6 +15,7 @@
 
 #include "base/sys.h"
 #include "base/trust.h"
+#include "ctl/device/opts.h"
 
 #define REAPER_STACK 65536
 

@@ -2,6 +2,8 @@
 /* Packets to sockets of this host: that come, and that do not. The former come from a raw socket to
  * an address of the host. The route to it is a local one, which is looked at beforehand, so they
  * come back by the loopback device and never are on a wire. */
+#include "ctl/broker/inject.h"
+
 #include <errno.h>
 #include <libmnl/libmnl.h>
 #include <linux/filter.h>
@@ -13,7 +15,6 @@
 #include <string.h>
 
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
 #include "ctl/kern/netlink.h"
 
 static int raw_socket(int family)

@@ -12,7 +12,7 @@
  * lock in root's file decides (owner_lock.c). A process that has the name looks whether the lock is
  * taken, and a process that has the lock looks whether an owner has the name by now, so of two that
  * come at the same time at most one has the device. */
-#include "ctl/device/broker_int.h"
+#include "ctl/broker/owner.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -23,6 +23,8 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/broker/owner_lock.h"
+#include "ctl/device/opts.h"
+#include "ctl/kern/say.h"
 
 #define BACKLOG    1024
 #define LIVE_TRIES 5   /* of 10 ms: a process that was just killed lives that long */

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/kern/netns.h"
 
 #ifndef UDIAG_SHOW_UID /* Linux 5.3 */
 #define UDIAG_SHOW_UID 0x40

@@ -21,7 +21,13 @@
 #include <sys/eventfd.h>
 
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/broker/helper.h"
+#include "ctl/device/link.h"
+#include "ctl/device/opts.h"
+#include "ctl/device/part.h"
+#include "ctl/steer/attach.h"
+#include "ctl/steer/left.h"
+#include "ctl/steer/pin.h"
 
 _Static_assert((int)SL_REAPER_FDS == SL_HELPER_FDS, "a reaper is a helper");
 

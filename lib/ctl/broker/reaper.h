@@ -4,7 +4,10 @@
 #ifndef SL_REAPER_H
 #define SL_REAPER_H
 
-#include "ctl/front/broker.h"
+#include "base/base.h"
+#include "ctl/device/conns.h"
+
+struct sl_device;
 
 /* Descriptors that the reaper is started with: 3 + these. */
 enum {
@@ -22,6 +25,19 @@ enum {
 /* A process has a reaper for each device. The first reaper to set this byte, behind the entries of
  * the connections' file, tells the peers. */
 #define SL_REAPER_TOLD(layout) ((uint64_t)(layout)->stride * (layout)->max)
+
+/* The owner's side ------------------------------------------------------------------------------
+ */
+
+/* Starts the process that cleans up if we die. -ENOENT: no tool. */
+int sl_reaper_start(struct sl_device *port);
+/* Ends the reaper; it cleans up what is still on the device. */
+void sl_reaper_stop(struct sl_device *port);
+/* sl_broker_conns() by the broker in this process. */
+int sl_embedded_conns(int memfd, const struct sl_conns_layout *layout);
+
+/* The reaper's own side --------------------------------------------------------------------------
+ */
 
 /* Waits for the owner's end. False: the owner has cleaned up itself. layout: filled in for
  * SL_REAPER_CONNS. */

@@ -7,7 +7,7 @@
  * before and after it, since peers wait for what lies there. What it had posted and not kicked: it
  * is kicked, as a datagram that a dead process has written to a socket goes out. What the device
  * has: base/share/share_bury.c. */
-#include "ctl/device/broker_int.h"
+#include "ctl/claim/bury.h"
 
 #include <errno.h>
 #include <linux/if_xdp.h>
@@ -17,7 +17,12 @@
 #include "base/heap.h"
 #include "base/share/share_bury.h"
 #include "base/sys.h"
+#include "ctl/claim/lane.h"
+#include "ctl/device/device.h"
 #include "ctl/device/lock.h"
+#include "ctl/device/part.h"
+#include "ctl/umem/ring.h"
+#include "ctl/umem/umem.h"
 
 #define KICKS 256 /* of 32 frames each (copy mode): more than a ring holds by default */
 

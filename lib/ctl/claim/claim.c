@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Claims: entries of `flows` and `endpoints`, and the bits of `ports` that let them be looked up.
  */
-#include "ctl/device/broker_int.h"
+#include "ctl/claim/claim.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -9,7 +9,14 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "ctl/claim/group.h"
+#include "ctl/device/device.h"
 #include "ctl/device/lock.h"
+#include "ctl/device/opts.h"
+#include "ctl/device/part.h"
+#include "ctl/kern/say.h"
+#include "ctl/steer/guard.h"
+#include "ctl/steer/maps.h"
 
 /* Which entry a request is about. */
 struct entry {

@@ -2,11 +2,13 @@
 /* Groups: several sockets share an endpoint (SO_REUSEPORT). A change makes a new group and swings
  * the endpoint over to it, since packets are being steered meanwhile; the old number is used
  * again last. */
-#include "ctl/device/broker_int.h"
+#include "ctl/claim/group.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
+
+#include "ctl/device/device.h"
 
 /* Targets that are away come last. */
 static void fill(struct sl_group *g, const struct sl_claim *target, uint32_t count)

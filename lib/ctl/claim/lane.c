@@ -4,6 +4,7 @@
  * Where rings are lent once (umem/ring.c) a lane is opened first, then mapped by the process that
  * gets it, and then bound. */
 #include "base/compat.h"
+#include "ctl/claim/lane.h"
 #include "ctl/device/broker_int.h"
 
 #include <bpf/bpf.h>
@@ -12,7 +13,15 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "ctl/device/device.h"
 #include "ctl/device/lock.h"
+#include "ctl/device/opts.h"
+#include "ctl/device/part.h"
+#include "ctl/kern/say.h"
+#include "ctl/steer/maps.h"
+#include "ctl/umem/ring.h"
+#include "ctl/umem/umem.h"
+#include "ctl/umem/xsk.h"
 
 /* Busy polling moves the driver's work into the thread that waits (kernel 5.11). */
 static void set_busy_poll(int fd)

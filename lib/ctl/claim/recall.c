@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The claims of a device, found in its maps: these alone are what a new daemon believes, since by
  * them packets are steered. */
+#include "ctl/claim/recall.h"
+
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -8,9 +10,11 @@
 
 #include "base/addr.h"
 #include "base/heap.h"
-#include "ctl/claim/recall.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/claim/claim.h"
+#include "ctl/claim/group.h"
+#include "ctl/device/device.h"
 #include "ctl/device/lock.h"
+#include "ctl/steer/maps.h"
 
 /* The claims found in the maps. */
 struct recall {

@@ -2,11 +2,14 @@
 /* Reports the guards' notes: claimed flows whose segments the kernel gets. The owner is told
  * only when it is no accident: segments that were under way when a flow was claimed come within
  * milliseconds, a peer that sends by another way sends again and again. */
+#include "ctl/claim/stray.h"
+
 #include <bpf/bpf.h>
 
 #include "base/clock.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/device/device.h"
 #include "ctl/device/lock.h"
+#include "ctl/steer/guard.h"
 
 #define STRAY_NS 50000000ull     /* for so long they have strayed */
 #define FRESH_NS 3000000000ull   /* since the last one */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What all calls of the broker share: one lock around them, the options, the table of devices in
  * use. */
-#include "ctl/device/broker_int.h"
-
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -10,7 +8,10 @@
 #include "base/heap.h"
 #include "base/settings.h"
 #include "base/sys.h"
+#include "ctl/device/device.h"
 #include "ctl/device/lock.h"
+#include "ctl/device/opts.h"
+#include "ctl/device/port.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sl_device *ports;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Queries a network device: name, driver, address, MTU, receive queues. */
-#include "ctl/device/broker_int.h"
+#include "ctl/device/dev.h"
 
 #include <errno.h>
 #include <linux/ethtool.h>
@@ -13,7 +13,11 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "base/sys.h"
+#include "ctl/device/link.h"
+#include "ctl/device/opts.h"
+#include "ctl/device/port.h"
 #include "ctl/kern/netdev.h"
+#include "ctl/kern/say.h"
 #include "ctl/rules/rule.h"
 
 static int dev_ioctl(int fd, unsigned long req, struct ifreq *ifr)

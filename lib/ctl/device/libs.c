@@ -6,7 +6,7 @@
  * without a dispatcher. One would keep a dead process's program and maps for as long as we live,
  * and a number that the program counts on. Nobody else in this process has descriptors of our
  * program. */
-#include "ctl/device/broker_int.h"
+#include "ctl/device/libs.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "ctl/device/device.h"
 
 #define LEAKS_END 1024
 

@@ -2,6 +2,8 @@
 /* Looks every second at a device's program, address, MTU and link, over a descriptor that stays
  * open: the keeper must not take and give back low numbers, since a program may close a descriptor
  * and count on getting its number again (close(0), open). */
+#include "ctl/device/link.h"
+
 #include <errno.h>
 #include <linux/if_link.h>
 #include <linux/netlink.h>
@@ -9,7 +11,6 @@
 #include <string.h>
 
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
 #include "ctl/kern/netlink.h"
 
 #define ANSWER_BYTES 16384

@@ -18,7 +18,13 @@ void sl_broker_enter(struct sl_broker_guard *g);
 /* False: another thread has the lock. */
 bool sl_broker_try_enter(struct sl_broker_guard *g);
 void sl_broker_leave(struct sl_broker_guard *g);
-/* In a forked child, instead of sl_broker_fork_end(). */
+
+/* Around fork, in the parent: no child may be made in the middle of an attachment, since it would
+ * keep the attachment's descriptors and file locks (which hold up every process of the host) as
+ * long as it lives. The child calls sl_broker_child() instead of sl_broker_fork_end(), and that
+ * sl_broker_fork_child(). */
+void sl_broker_fork_begin(void);
+void sl_broker_fork_end(void);
 void sl_broker_fork_child(void);
 
 #endif

@@ -2,7 +2,7 @@
 /* Which packets a NIC puts into which queue: its rules for flows ("ntuple") and the table by which
  * it spreads what no rule is about (RSS). As ethtool -K, -N and -X do (linux/ethtool.h:
  * ETHTOOL_SRXCLSRLINS, ETHTOOL_SRXFHINDIR). */
-#include "ctl/device/broker_int.h"
+#include "ctl/device/nic.h"
 
 #include <errno.h>
 #include <linux/ethtool.h>
@@ -12,6 +12,9 @@
 #include "base/addr.h"
 #include "base/heap.h"
 #include "base/log.h"
+#include "ctl/device/dev.h"
+#include "ctl/device/device.h"
+#include "ctl/kern/say.h"
 
 /* Spreading ------------------------------------------------------------------------------------
  */

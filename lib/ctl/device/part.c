@@ -7,13 +7,18 @@
  * the queues of the first part, the kernel's traffic and all of the group's that has it. For what
  * the groups of the other parts claim it gets rules, one by one (tools/sluiced/divide.c). Queues
  * cannot be taken from a group that works with them, so it is decided before there is one. */
-#include "ctl/device/broker_int.h"
+#include "ctl/device/part.h"
 
 #include <errno.h>
 #include <stdio.h>
 
 #include "base/heap.h"
 #include "base/log.h"
+#include "ctl/device/dev.h"
+#include "ctl/device/device.h"
+#include "ctl/device/nic.h"
+#include "ctl/device/port.h"
+#include "ctl/kern/say.h"
 
 static void part_set(struct sl_device *port, uint32_t nr, uint32_t first, uint32_t n)
 {

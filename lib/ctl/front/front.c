@@ -7,9 +7,22 @@
 
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/broker/embedded.h"
+#include "ctl/broker/inject.h"
+#include "ctl/broker/reaper.h"
+#include "ctl/claim/claim.h"
+#include "ctl/claim/lane.h"
+#include "ctl/claim/stray.h"
 #include "ctl/device/lock.h"
-#include "ctl/lease/lease.h"
+#include "ctl/device/opts.h"
+#include "ctl/device/port.h"
+#include "ctl/front/broker.h"
+#include "ctl/kern/say.h"
+#include "ctl/lease/client.h"
+#include "ctl/lease/proto.h"
+#include "ctl/steer/holders.h"
+#include "ctl/steer/maps.h"
+#include "ctl/umem/umem.h"
 
 #define QUEUE_TRIES 7 /* in 0.6 seconds */
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Finds sockets of other programs on a port: by sock_diag, or from /proc/net without it. */
+#include "ctl/kern/diag.h"
+
 #include <fcntl.h>
 #include <libmnl/libmnl.h>
 #include <linux/inet_diag.h>
@@ -8,7 +10,6 @@
 #include <string.h>
 
 #include "base/sys.h"
-#include "ctl/kern/diag.h"
 #include "ctl/kern/netlink.h"
 
 #define BUF_BYTES  8192

@@ -35,7 +35,9 @@ int sl_netlink_receive(int fd, void *buf, size_t bytes, const struct nlmsghdr **
 	while (n == -EINTR);
 	if (n < 0)
 		return (int)n;
-	/* (libmnl 1.0.4 compares the lengths as int.) */
+		/* (libmnl 1.0.4 compares the lengths as int.) */
+#include "ctl/kern/netlink.h"
+
 	if (!mnl_nlmsg_ok(h, (int)n) || h->nlmsg_len > (size_t)n)
 		return -EBADMSG;
 	*got = h;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* This process's connection to sluiced: joining, asking, the end. */
-#include "ctl/lease/lease.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -10,6 +8,9 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/kern/say.h"
+#include "ctl/lease/client.h"
+#include "ctl/lease/msg.h"
+#include "ctl/lease/proto.h"
 
 /* A daemon that takes longer is as good as dead; a device takes a while, and so does a daemon that
  * is started again. */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The broker's calls as requests to sluiced. */
-#include "ctl/lease/lease.h"
-
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,7 +7,12 @@
 #include "base/apart.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/device/link.h"
+#include "ctl/device/port.h"
+#include "ctl/kern/say.h"
+#include "ctl/lease/client.h"
+#include "ctl/lease/msg.h"
+#include "ctl/lease/proto.h"
 
 /* Ports ------------------------------------------------------------------------------------------
  */

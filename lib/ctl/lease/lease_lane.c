@@ -2,16 +2,19 @@
 /* Lanes by sluiced: what comes for one, and what its process maps of it before it is bound.
  *
  * Theory of operation: usually a lane's XSKs come bound, and their rings are mapped from them
- * (io/xsk.c). Where the kernel does not map what is bound (lease.h, LANE_OPEN) all is mapped here.
+ * (io/xsk.c). Where the kernel does not map what is bound (proto.h, LANE_OPEN) all is mapped here.
  * Fill and completion rings are mapped with a device's first lane, and kept until the device is
  * closed. */
-#include "ctl/lease/lease.h"
-
 #include <errno.h>
 
 #include "base/heap.h"
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/device/port.h"
+#include "ctl/kern/say.h"
+#include "ctl/lease/client.h"
+#include "ctl/lease/msg.h"
+#include "ctl/lease/proto.h"
+#include "ctl/umem/ring.h"
 
 /* The rings of a device's queues. */
 struct rings {

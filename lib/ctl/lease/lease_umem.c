@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The packet memory that sluiced lends to this process. */
-#include "ctl/lease/lease.h"
-
 #include <errno.h>
 #include <sys/mman.h>
 
@@ -9,7 +7,11 @@
 #include "base/pages.h"
 #include "base/settings.h"
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/kern/say.h"
+#include "ctl/lease/client.h"
+#include "ctl/lease/msg.h"
+#include "ctl/lease/proto.h"
+#include "ctl/umem/umem.h"
 
 static struct sl_umem_info umem = {.memfd = -1};
 static struct sl_umem_info parents; /* what a child has in the place of it: a hole */

@@ -4,7 +4,7 @@
  * Theory of operation: through libxdp, so that other programs have their place beside it. Such an
  * attachment outlives its process and needs the reaper; without a reaper a bpf_link is used, which
  * the kernel ends, but which lets nobody else in and cannot be taken off with `ip link`. */
-#include "ctl/device/broker_int.h"
+#include "ctl/steer/attach.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -22,6 +22,17 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "ctl/device/dev.h"
+#include "ctl/device/device.h"
+#include "ctl/device/libs.h"
+#include "ctl/device/link.h"
+#include "ctl/device/opts.h"
+#include "ctl/kern/netns.h"
+#include "ctl/kern/say.h"
+#include "ctl/steer/guard.h"
+#include "ctl/steer/load.h"
+#include "ctl/steer/maps.h"
+#include "ctl/umem/xsk.h"
 
 /* Owner of a program ----------------------------------------------------------------------------
  */

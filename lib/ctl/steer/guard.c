@@ -4,6 +4,8 @@
  * second does what it can. Before 6.4 there are no such links, and nf_tables has it asked
  * (guard_nft.bpf.c, steer/nft.c); without these, too (before 5.12), connections whose peer is just
  * sending are reset when somebody takes the steering program off. */
+#include "ctl/steer/guard.h"
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -15,8 +17,12 @@
 #include "base/fds.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/device/device.h"
+#include "ctl/device/libs.h"
+#include "ctl/device/opts.h"
 #include "ctl/kern/ktypes.h"
+#include "ctl/kern/say.h"
+#include "ctl/steer/maps.h"
 #include "guard.skel.h"
 #include "guard_nf.skel.h"
 #include "guard_nft.skel.h"

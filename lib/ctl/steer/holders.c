@@ -2,6 +2,8 @@
 /* Counts who else has a file open (bpf/holders.bpf.c). The program is loaded once for a process, at
  * the first question; where the kernel has no such iterator (before 6.1, or without BTF) the count
  * is unknown. */
+#include "ctl/steer/holders.h"
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -10,8 +12,9 @@
 #include "base/fds.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/device/libs.h"
 #include "ctl/device/lock.h"
+#include "ctl/kern/say.h"
 #include "holders.skel.h"
 
 static int link_fd = -1, wanted_fd = -1;

@@ -5,12 +5,17 @@
  * for seconds. A process that opens the device meanwhile finds no link, and could not tell that
  * from a missing cable. So the process that leaves marks it, by the age of a directory below
  * /sys/fs/bpf/sluice-left. */
+#include "ctl/steer/left.h"
+
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "ctl/device/broker_int.h"
+#include "ctl/device/link.h"
+#include "ctl/device/port.h"
+#include "ctl/kern/netns.h"
+#include "ctl/steer/attach.h"
 
 #define LEFT_ROOT "/sys/fs/bpf/sluice-left"
 

@@ -19,6 +19,8 @@
  *   what is freed in the orderly way is found by its new address, and goes from the list;
  * - where constants are blinded none is loaded. (Ours would stand it: of a program with functions
  *   only these are cloned. Who has no privilege to read the setting relies on that.) */
+#include "ctl/steer/load.h"
+
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -29,9 +31,10 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
+#include "ctl/device/libs.h"
 #include "ctl/kern/ktypes.h"
 #include "ctl/kern/netdev.h"
+#include "ctl/kern/say.h"
 #include "steer.skel.h"
 #include "steer_bound.skel.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The maps of a port: opening, the host's addresses, the policy. */
-#include "ctl/device/broker_int.h"
+#include "ctl/steer/maps.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -12,7 +12,12 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "ctl/device/device.h"
 #include "ctl/device/lock.h"
+#include "ctl/device/opts.h"
+#include "ctl/kern/netns.h"
+#include "ctl/kern/say.h"
+#include "ctl/umem/xsk.h"
 
 const char *const sl_map_names[SL_MAP_COUNT] = {
 	[SL_MAP_CONFIG] = "config", [SL_MAP_FLOWS] = "flows",   [SL_MAP_ENDPOINTS] = "endpoints",

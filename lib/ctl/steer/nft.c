@@ -18,8 +18,8 @@
 #include <stdio.h>
 
 #include "base/sys.h"
-#include "ctl/device/broker_int.h"
 #include "ctl/kern/netlink.h"
+#include "ctl/steer/guard.h"
 
 #define BATCH_BYTES  4096 /* of two rules, each with the match's 528, 2.1 KB */
 #define ANSWER_BYTES 4096

@@ -4,7 +4,7 @@
  *
  * Whose a directory is stands in its `config` map. Directories are made, filled and removed under
  * a lock on their parent, so one without a `config` is the remainder of a death. */
-#include "ctl/device/broker_int.h"
+#include "ctl/steer/pin.h"
 
 #include <bpf/bpf.h>
 #include <dirent.h>
@@ -19,6 +19,12 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "ctl/device/device.h"
+#include "ctl/device/link.h"
+#include "ctl/kern/netns.h"
+#include "ctl/kern/say.h"
+#include "ctl/steer/attach.h"
+#include "ctl/steer/maps.h"
 
 #define LOCK_TRIES 500 /* of 10 ms: a holder may be stopped, for as long as it likes */
 

@@ -23,4 +23,9 @@ static inline void sl_pin_name(char name[SL_PIN_NAME], const char *ifname, uint3
 		snprintf(name + n, SL_PIN_NAME - n, ":%u", netns);
 }
 
+struct sl_device;
+int sl_pin_maps(struct sl_device *port);
+/* Unlinks all pins of a device of this namespace: for the device's owner only. */
+void sl_pin_remove(uint32_t ifindex);
+
 #endif

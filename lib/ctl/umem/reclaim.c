@@ -8,8 +8,6 @@
  * closed (a work item), and processes close theirs when they like. It says so by letting somebody
  * else have the queue, so that is asked: a socket with a page of its own as memory is bound there,
  * in copy mode, which no driver notices. A queue that we have bound again was free before. */
-#include "ctl/device/broker_int.h"
-
 #include <errno.h>
 #include <linux/if_xdp.h>
 #include <sys/mman.h>
@@ -17,6 +15,9 @@
 #include "base/log.h"
 #include "base/share/share_bury.h"
 #include "base/sys.h"
+#include "ctl/device/device.h"
+#include "ctl/device/part.h"
+#include "ctl/umem/umem.h"
 
 #define PAGE 4096
 

@@ -7,7 +7,7 @@
  * there its queue's rings are lent to the process that has the first lane, and to no other as long
  * as that process has the device: they are lent once. The kernel's ability is found out by trying,
  * with the first anchor that is bound. */
-#include "ctl/device/broker_int.h"
+#include "ctl/umem/ring.h"
 
 #include <errno.h>
 #include <linux/if_xdp.h>
@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "ctl/device/opts.h"
 
 static enum { UNKNOWN, LENT_ONCE, LENT_AGAIN } lent;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Packet memory: one memfd for a group, registered with each of its devices; and the group's, which
  * says who has which frames (base/share/share.h). */
-#include "ctl/device/broker_int.h"
+#include "ctl/umem/umem.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,11 @@
 #include "base/pages.h"
 #include "base/reserve.h"
 #include "base/sys.h"
+#include "ctl/device/dev.h"
 #include "ctl/device/lock.h"
+#include "ctl/device/opts.h"
+#include "ctl/kern/say.h"
+#include "ctl/umem/memory.h"
 
 static struct sl_umem *umems;
 

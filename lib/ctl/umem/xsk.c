@@ -8,7 +8,7 @@
  * receives nothing, but keeps the queue's fill and completion rings while lanes come and go.
  * The XSKs of the lanes share the anchor's registration and rings (Documentation/networking/
  * af_xdp.rst, XDP_SHARED_UMEM). */
-#include "ctl/device/broker_int.h"
+#include "ctl/umem/xsk.h"
 
 #include <errno.h>
 #include <linux/if_xdp.h>
@@ -18,6 +18,13 @@
 #include "base/log.h"
 #include "base/share/share_bury.h"
 #include "base/sys.h"
+#include "ctl/device/dev.h"
+#include "ctl/device/opts.h"
+#include "ctl/device/port.h"
+#include "ctl/kern/say.h"
+#include "ctl/umem/memory.h"
+#include "ctl/umem/ring.h"
+#include "ctl/umem/umem.h"
 
 static const uint16_t modes[] = {XDP_ZEROCOPY | XDP_USE_NEED_WAKEUP,
 				 XDP_COPY | XDP_USE_NEED_WAKEUP};

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A connection's state as it crosses between a process and the daemon (ctl/lease/lease.h), both
+/* A connection's state as it crosses between a process and the daemon (ctl/lease/image.h), both
  * ways. What comes from the other side may say anything: unpacking checks what the kernel does not.
  */
 #include <errno.h>
 #include <string.h>
 
+#include "ctl/front/broker.h"
 #include "sock/repair/repair.h"
 
 #define MSS_MIN    48u /* net/ipv4/tcp.c: TCP_MIN_SND_MSS */

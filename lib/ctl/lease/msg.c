@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Packets of the lease protocol: what each operation carries, sending, receiving, checking. */
-#include "ctl/lease/lease.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +9,9 @@
 #include "base/log.h"
 #include "base/rights.h"
 #include "base/sys.h"
+#include "ctl/device/port.h"
+#include "ctl/lease/msg.h"
+#include "ctl/lease/proto.h"
 
 /* Lengths of the bodies, and counts of descriptors. MANY: one or two for each queue. */
 #define MANY 255

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One owner for a device. */
+#ifndef SL_CTL_OWNER_H
+#define SL_CTL_OWNER_H
+
+#include "base/base.h"
+
+/* Takes the name that marks a device's owner. 0: it is ours now. */
+int sl_owner_take(uint32_t ifindex, const char *ifname, int *owner_fd, const char **why);
+/* Another process of ours had the name; from now on this process answers those that ask. */
+void sl_owner_again(int owner_fd);
+/* Empties the queue of processes that asked for the owner. */
+void sl_owner_drain(int owner_fd);
+
+#endif

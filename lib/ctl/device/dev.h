@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a network device is: name, driver, address, MTU, receive queues. */
+#ifndef SL_CTL_DEV_H
+#define SL_CTL_DEV_H
+
+#include "ctl/device/port.h"
+
+/* NICs that count receive buffers in kilobytes (SRRCTL.BSIZEPKT). */
+bool sl_dev_counts_kilobytes(const char *driver);
+/* Bytes of a frame that suffices for the devices that exist now; small_mtu: the longest packet that
+ * a frame of 2,048 bytes holds. Any thread. */
+uint32_t sl_dev_frame_size(uint32_t small_mtu);
+/* Fills ifname, driver, mac, mtu, nqueues, flags, max_lanes of info. */
+int sl_dev_query(uint32_t ifindex, struct sl_port_info *info, const char **why);
+/* True: the device has another number of queues now than info says. fd: any socket. */
+bool sl_dev_has_changed(int fd, const struct sl_port_info *info);
+/* SIOCETHTOOL on a device, whatever its name is now. */
+int sl_dev_ethtool(uint32_t ifindex, void *cmd);
+/* 1: VLAN tags stay in the frames that the device receives; 0: the NIC takes them off; -errno. */
+int sl_dev_leaves_tags(const struct sl_port_info *info);
+/* True for a master (bond) that has its slaves run a native program. Such a device must be refused:
+ * an XSK takes only what its own device has received, and the kernel drops what a slave redirects
+ * to it. */
+bool sl_dev_hands_xdp_down(const char *driver);
+
+#endif

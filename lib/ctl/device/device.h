@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A device in use as the broker has it, and the table of all (core.c). Call everything here with
+ * the broker's lock held (lock.h). */
+#ifndef SL_CTL_DEVICE_H
+#define SL_CTL_DEVICE_H
+
+#include "base/base.h"
+#include "ctl/device/port.h"
+#include "steer.h"
+
+#define SL_STEER_PROG "steer" /* the program's name, also in the kernel */
+
+struct bpf_object;
+struct xdp_program;
+
+struct sl_umem;
+
+enum sl_attach_kind {
+	SL_ATTACH_NONE,
+	SL_ATTACH_LIBXDP, /* beside other programs where there is freplace and a bpffs, else alone;
+			     can be taken off by hand; the reaper removes it */
+	SL_ATTACH_LINK,   /* bpf_link: alone; the kernel removes it */
+};
+
+/* In the order of pinning: the first pin decides which process owns the directory. */
+enum sl_map {
+	SL_MAP_CONFIG,
+	SL_MAP_FLOWS,
+	SL_MAP_ENDPOINTS,
+	SL_MAP_LOCALS,
+	SL_MAP_GROUPS,
+	SL_MAP_PORTS,
+	SL_MAP_LANES,
+	SL_MAP_RULES,
+	SL_MAP_COUNTERS,
+	SL_MAP_PICKED,
+	SL_MAP_STRAYS,
+	SL_MAP_COUNT
+};
+
+#define SL_GUARD_NF 2 /* one for each version of IP */
+
+/* Attachment of the steering program to one device. */
+struct sl_attach {
+	enum sl_attach_kind kind;
+	struct bpf_object *obj;
+	struct xdp_program *prog; /* libxdp only */
+	int mode;                 /* enum xdp_attach_mode */
+	bool beside;              /* attached by a dispatcher */
+	uint32_t prog_id;         /* our program's */
+	bool frags;               /* the program takes packets in several buffers */
+	uint32_t hints;           /* SL_HINT_*: metadata the program may ask of the driver */
+	uint32_t main_id;         /* program that the device runs: the dispatcher, or ours */
+	int link_fd;
+	int guard_fd;              /* the guard's link, -1: none */
+	int guard_nf[SL_GUARD_NF]; /* links of the guards for packets that leave the namespace, or
+				      the nf_tables one's */
+	int guard_prog;            /* the guard's program, -1: not loaded, or not by this process */
+	bool guard_tried, guard_nf_tried;
+	uint32_t guard_on; /* device that the guard is on now (sl_guard_follow), 0: the attachment's
+			    */
+	int map_fd[SL_MAP_COUNT];
+};
+
+/* An RX queue of a port. */
+struct sl_queue {
+	int anchor_fd; /* XSK that keeps the rings of the queue alive */
+	void *fill_map, *comp_map;
+	size_t fill_bytes, comp_bytes;
+	uint32_t share_queue; /* its record in the group's memory */
+};
+
+/* Entries, powers of two. */
+struct sl_ring_sizes {
+	uint32_t rx, tx, fill, comp;
+};
+
+/* Number of claims behind each bit of `ports`, by its index. A connection may use any port number:
+ * the counts of one kind lie together, so that few pages are touched. A count at its maximum stays
+ * there, and so does the bit, which costs a look-up. */
+struct sl_port_uses {
+	uint16_t flow[SL_MAX_PORTS];
+	uint16_t endpoint[SL_MAX_PORTS];
+	uint16_t wildcard[SL_MAX_PORTS];
+};
+
+/* A group's queues of a device. */
+#define SL_MAX_PARTS 8
+struct sl_part {
+	struct sl_device *port;
+	uint32_t first, n; /* range of queues */
+	bool taken;
+	uint32_t users;       /* uses by the group that has this part */
+	uint32_t umem_id;     /* the group's packet memory */
+	struct sl_umem *umem; /* that memory, once the queues are bound */
+	bool bound, zerocopy;
+};
+
+/* State of a NIC that steers packets to queues by rules (device/nic.c). */
+#define SL_NIC_SPREADS 2048 /* entries of its table of queues, at most */
+struct sl_nic {
+	bool made_ntuple;               /* we switched ntuple rules on */
+	bool chooses;                   /* the NIC chooses where a rule lies */
+	bool full;                      /* no room for a rule, until one of ours is removed */
+	bool spread_usual;              /* the queue table was the driver's default */
+	uint32_t nspread;               /* entries of the queue table; 0: unchanged */
+	uint32_t places;                /* rules that fit, all together */
+	uint32_t last;                  /* place of the last rule */
+	uint8_t spread[SL_NIC_SPREADS]; /* the queue table before our change */
+};
+
+struct sl_device {
+	struct sl_device *next;
+	struct sl_port_info info;
+	uint32_t users;
+	int owner_fd;  /* listening socket whose name is the ownership of the device */
+	int reaper_fd; /* socket to the reaper, -1: none */
+	struct sl_attach attach;
+	uint64_t link_ns;    /* until then a missing link is due to our attaching; 0: it had none */
+	uint64_t vlans_left; /* see struct sl_port_config */
+	uint32_t nparts;     /* 1, or more: device/part.c */
+	struct sl_part part[SL_MAX_PARTS];
+	struct sl_nic nic;
+	bool lent_once;             /* its queues are bound with the first lane (umem/ring.c) */
+	struct sl_ring_sizes rings; /* of all queues and lanes; chosen when the queues are bound */
+	struct sl_queue queue[SL_MAX_QUEUES];
+	uint64_t lane_open[SL_MAX_XSKS / 64]; /* bit set of lanes */
+	uint8_t lane_part[SL_MAX_XSKS];       /* part that each lane belongs to */
+	uint16_t xsk[SL_MAX_XSKS];            /* records of the lanes' XSKs in the group's memory */
+	struct sl_port_uses *uses;
+	struct sl_rule *rules; /* mapped writable */
+	uint32_t replaced;     /* at most so many flow claims have been replaced in the map */
+	uint16_t group_free[SL_MAX_GROUPS]; /* ring of unused groups, oldest first */
+	uint32_t group_head, group_nfree;
+};
+
+struct sl_device *sl_device_find(uint32_t ifindex);
+struct sl_device *sl_port_first(void);
+/* sl_device_new() makes an empty device; sl_device_add() lists it when it is complete;
+ * sl_device_free() frees one that is not listed (any more); sl_device_remove() takes it off the
+ * list. */
+struct sl_device *sl_device_new(void);
+void sl_device_add(struct sl_device *p);
+void sl_device_remove(struct sl_device *p);
+void sl_device_free(struct sl_device *p);
+/* In a forked child: no device is this process's, whose number is another. */
+void sl_devices_forget(void);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rules of the NIC. */
+#ifndef SL_CTL_NIC_H
+#define SL_CTL_NIC_H
+
+#include "ctl/device/device.h"
+
+/* All return 0 or -errno, with the reason in *why. sl_nic_open() checks that the NIC takes rules
+ * and makes it ready. */
+int sl_nic_open(struct sl_device *port, const char **why);
+/* Sends packets without a rule to the first n queues only. */
+int sl_nic_spread(struct sl_device *port, uint32_t n, const char **why);
+/* Undoes sl_nic_open() and sl_nic_spread(), but leaves the rules. */
+void sl_nic_close(struct sl_device *port);
+/* Sends packets for the local end (address 0: any of its family) from the remote end (port number
+ * 0: any peer) to that queue. place: names the rule from then on. */
+int sl_nic_rule_add(struct sl_device *port, const struct sl_flow_key *key, uint32_t queue,
+		    uint32_t *place);
+void sl_nic_rule_del(struct sl_device *port, uint32_t place);
+/* Calls found() for each rule that leads to a queue from `first` on; such queues only our rules
+ * use. found() returns false: the rule is removed. */
+typedef bool sl_nic_found(void *arg, const struct sl_flow_key *key, uint32_t queue, uint32_t place);
+void sl_nic_rules(struct sl_device *port, uint32_t first, sl_nic_found *found, void *arg);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The attachment of the steering program to a device. */
+#ifndef SL_CTL_ATTACH_H
+#define SL_CTL_ATTACH_H
+
+#include "ctl/device/device.h"
+
+/* -EBUSY: another owner's program has the device exclusively. Call it before building anything,
+ * since a refused caller asks again. */
+int sl_attach_held(uint32_t ifindex, const char *ifname, const char **why);
+/* reaper: a reaper runs, so the attachment may outlive us. */
+int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool reaper,
+		   const char **why);
+void sl_attach_close(struct sl_attach *a, uint32_t ifindex);
+/* xdp_id: program that the device runs now. */
+bool sl_attach_alive(struct sl_attach *a, uint32_t ifindex, uint32_t xdp_id);
+bool sl_attach_is_generic(const struct sl_attach *a);
+/* Removes every steering program from this namespace's device: for the device's owner only. */
+void sl_attach_clean(uint32_t ifindex);
+/* In a forked child. Async-signal-safe. */
+void sl_attach_child(struct sl_attach *a);
+/* Directory where libxdp looks for a bpffs, and whether one is mounted there. */
+const char *sl_bpffs_root(void);
+bool sl_bpffs_is_there(void);
+/* True when the pinned or attached program is a steering program of that device. */
+bool sl_steer_config(int prog_fd, struct sl_port_config *cfg);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Loads the steering program. */
+#ifndef SL_CTL_LOAD_H
+#define SL_CTL_LOAD_H
+
+#include "ctl/device/device.h"
+
+#define SL_HINT_STAMP (1u << 0) /* hardware time stamps */
+#define SL_HINT_TAG   (1u << 1) /* VLAN tags outside the frame, which the driver reports */
+
+/* Opens the plain form of the program without loading it; frags: for packets in several buffers.
+ * NULL: errno. */
+struct bpf_object *sl_steer_open(bool frags);
+/* True: a program of so many instructions, now so long, fits in the pages that it was given. */
+bool sl_steer_fits(size_t insns, size_t xlated_bytes, size_t page);
+/* Loads the best form into a->obj, prog_id and hints; its descriptor or -errno. */
+int sl_steer_load(struct sl_attach *a, uint32_t ifindex, bool native);
+/* After a failed attempt: true when this kernel's verifier refused; why then says its reason. */
+bool sl_steer_refused(int err, const char *ifname, const char **why);
+/* Returns the last line of a verifier's log that is not about the verifier's own work; cuts the log
+ * into lines. */
+const char *sl_verifier_reason(char *log);
+
+#endif

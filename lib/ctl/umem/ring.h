@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rings of AF_XDP sockets. */
+#ifndef SL_CTL_RING_H
+#define SL_CTL_RING_H
+
+#include "ctl/device/device.h"
+#include "ctl/umem/memory.h"
+
+/* Maps rings, in the broker or in the process that gets the socket. sl_queue_map() maps a queue's
+ * rings (fill, comp: entries) from its anchor, sl_lease_map() a lane's from the lease's descriptor.
+ * -EBUSY: see sl_rings_lent_once(). */
+struct xdp_mmap_offsets;
+int sl_ring_offsets(int fd, struct xdp_mmap_offsets *off);
+int sl_queue_map(struct sl_queue *q, uint32_t fill, uint32_t comp);
+void sl_queue_unmap(struct sl_queue *q);
+int sl_lease_map(struct sl_xsk_lease *l);
+void sl_lease_unmap(struct sl_xsk_lease *l);
+/* True: this kernel cannot map rings after bind (before Linux 6.4), so they are mapped before it.
+ */
+bool sl_rings_lent_once(void);
+void sl_rings_are_lent_once(void);
+/* Finds sl_rings_lent_once() out with a bound queue, if it is not known. */
+void sl_rings_try(const struct sl_queue *q);
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The packet memory of groups, and the frames of closed queues (reclaim.c). Call everything here
+ * with the broker's lock held, except where a comment says otherwise. */
+#ifndef SL_CTL_UMEM_H
+#define SL_CTL_UMEM_H
+
+#include "ctl/umem/memory.h"
+
+/* A group's packet memory and the owners of its frames. The embedded broker has one alone. */
+struct sl_umem {
+	struct sl_umem *next;
+	struct sl_umem_info info;
+	void *share_mem;
+	size_t share_bytes;
+	struct sl_share_watch
+		*watch; /* watches its locks (broker_watch.c); NULL: a process alone */
+	bool broken;    /* a lock is broken; the shared memory is not used any more */
+	bool unburied[SL_SHARE_MEMBERS]; /* members without lanes, still to be buried */
+};
+
+struct sl_umem *sl_umem_first(void);
+struct sl_umem *sl_umem_find(uint32_t id);
+/* Makes packet memory with this number (0: the embedded broker's only one). */
+int sl_umem_make(uint32_t id, uint32_t nframes, uint32_t frame_size, const char **why);
+void sl_umem_child(void);
+/* The process is about to change its user: puts private memory at these addresses, with the
+ * process's own data copied, and closes the descriptors. Nothing of the devices is kept. */
+void sl_umem_part(struct sl_umem_info *u, void *share_mem, size_t share_bytes);
+void sl_umem_part_all(void);
+/* Gives up the packet memory; no device may have it open. Harmless when there is none. */
+void sl_umem_drop(uint32_t id);
+/* Takes existing memory into use: info has everything but the mappings. */
+int sl_umem_map_again(const struct sl_umem_info *info);
+/* Registers the packet memory with an XSK that is not bound. */
+int sl_umem_register(const struct sl_umem *u, int fd);
+/* sl_umem_take() gives frames for an empty fill ring, at most max, and returns how many.
+ * sl_umem_untake() returns them; sl_umem_given() says that the ring of that queue has them now. */
+uint32_t sl_umem_take(struct sl_umem *u, uint32_t *frames, uint32_t max);
+void sl_umem_untake(struct sl_umem *u, const uint32_t *frames, uint32_t n);
+void sl_umem_given(struct sl_umem *u, const uint32_t *frames, uint32_t n, uint32_t share_queue);
+
+/* sl_broker_umem() by the broker in this process; takes the lock. */
+int sl_embedded_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *out,
+		     const char **why);
+
+/* Takes back the frames of closed queues once the kernel is done with them. Cheap when there are
+ * none. */
+void sl_queues_reclaim(void);
+
+#endif

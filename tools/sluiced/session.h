@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sessions. */
+#ifndef SL_SESSION_H
+#define SL_SESSION_H
+
+#include <sys/socket.h>
+
+#include "ctl/lease/msg.h"
+#include "claims.h"
+#include "conns.h"
+#include "policy.h"
+
+#define SL_SESSION_PORTS 16  /* devices of one lease */
+#define SL_SESSION_LANES 256 /* lanes of one device */
+
+/* A device that a session has open. */
+struct sl_session_port {
+	uint32_t ifindex; /* 0: unused */
+	char ifname[16];
+	uint32_t nqueues;
+	/* By the session's lane number: lane of the device + 1, and its lease (an entry for each
+	 * queue), which is kept until the process is dead. */
+	uint16_t lane[SL_SESSION_LANES];
+	struct sl_xsk_lease *lease[SL_SESSION_LANES];
+};
+
+struct sl_session {
+	struct sl_session *next;
+	uint32_t id; /* unique since the daemon's first start */
+	int fd;
+	int pidfd; /* -1: the end of the connection counts as the process's end */
+	struct ucred cred;
+	uint32_t gid[64]; /* groups of the peer, when it connected */
+	uint32_t ngids;
+	bool greeted;
+	uint8_t share; /* its number in the group that shares the packet memory, 0: not yet */
+	struct sl_memory *memory; /* its group's packet memory, once it has joined */
+	bool eof;                 /* the process has closed the connection */
+	bool mended;              /* the process is dead, and its locks are free */
+	uint64_t mended_ns;       /* time of that */
+	bool said;                /* a refusal was logged */
+	bool outside;             /* a device was another group's when the session asked */
+	bool stopped;             /* by SIGSTOP */
+	bool leaving;             /* hung up; being taken back */
+	bool unread;              /* its request must stay in the queue (foreign.c) */
+	uint64_t asked_ns;        /* not greeted: time of its connection or last request */
+	uint64_t later_ns;        /* not 0: its request is tried again then */
+	uint64_t waits_ns;        /* start of that wait */
+	bool mute; /* the process is dead; its lanes get nothing after this grace period: */
+	uint32_t grace;
+	/* The daemon before us may have done the next request in part or whole, in `tries`
+	 * attempts. seq: number of the last request that must not be done twice
+	 * (sl_session_begin()). */
+	bool again;
+	uint8_t tries;
+	uint32_t begun, seq;
+	/* The sender of its requests, once a request has come (sender.c). */
+	bool sent;
+	uint32_t real_uid, real_gid;
+	uint64_t identity; /* 0: not known */
+	uint32_t member;
+	uint64_t since_ns;
+	char program[16], group[32];
+	struct sl_limits limits;
+	struct sl_session_port port[SL_SESSION_PORTS];
+	uint32_t nlanes;
+	struct sl_held_table held;
+	struct sl_conns conns;
+	struct sl_boxes boxes;
+	struct sl_restore *restore; /* restore.c: one that is under way, or NULL */
+};
+
+/* session.c ---------------------------------------------------------------------------------- */
+
+void sl_session_accept(void);
+void sl_session_hang_up(struct sl_session *s);
+/* Serves sessions again whose request waits for another process, if their time has come. Returns in
+ * how many ns the next is due; UINT64_MAX: none. */
+uint64_t sl_sessions_later(uint64_t now);
+/* Adds a session of the daemon before us. */
+void sl_session_add(struct sl_session *s);
+/* Marks the request being served as one that must not be done again; false: the daemon before us
+ * did it. */
+bool sl_session_begin(struct sl_session *s);
+/* Serves one request of the session. */
+void sl_session_readable(struct sl_session *s);
+/* Takes back a piece of the leaving sessions' things; true: there is more to do at once. */
+bool sl_sessions_reap(void);
+struct sl_session_port *sl_session_port(struct sl_session *s, uint32_t ifindex);
+/* True: the process of that pidfd has ended. */
+bool sl_is_dead(int pidfd);
+
+/* sender.c: requests must come from the session's own process, with its user unchanged. */
+void sl_sender_tell(
+	int fd); /* for a listening socket or a session's: the kernel names the senders */
+/* -EPERM: another process has sent it; -EPROTO: the lease must end. */
+int sl_sender_check(struct sl_session *s, const struct sl_lease_msg *m, const char **why);
+
+/* stopped.c: new connections go to processes that are not stopped. */
+bool sl_session_is_stopped(const struct sl_session *s);
+void sl_stopped_look(void);
+
+/* grace.c: begins to wait for a grace period of the kernel; returns its number. */
+uint32_t sl_grace_begin(void);
+/* True: that grace period is over. (The end of each wakes the loop.) */
+bool sl_grace_is_over(uint32_t number);
+void sl_grace_readable(void);
+
+/* linger.c: keeps a program's devices while it becomes another one (exec). Call before they are
+ * taken back. */
+void sl_linger_begin(struct sl_session *s);
+/* Ends that for a process which has a lease again, or for all (0). */
+void sl_linger_end(int pid);
+/* Ends those whose time is over. */
+void sl_linger_tick(void);
+/* How many uses of a device with that packet memory linger. */
+uint32_t sl_linger_users(uint32_t ifindex, uint32_t umem);
+
+#endif
