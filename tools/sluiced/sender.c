@@ -71,11 +71,6 @@ static uint64_t identity(pid_t pid)
 	return h ? h : 1;
 }
 
-static bool gives_for_long(uint32_t op)
-{
-	return op == SL_LEASE_UMEM || op == SL_LEASE_PORT_OPEN || op == SL_LEASE_LANE_OPEN;
-}
-
 static int changed(struct sl_session *s, const char **why)
 {
 	sl_why(why,
@@ -99,7 +94,7 @@ int sl_sender_check(struct sl_session *s, const struct sl_lease_msg *m, const ch
 	s->sent = true;
 	s->real_uid = m->from.uid;
 	s->real_gid = m->from.gid;
-	if (s->identity && !gives_for_long(m->hdr.op))
+	if (s->identity && !(sl_lease_flags(m->hdr.op) & SL_LEASE_LENDS))
 		return 0;
 	id = identity(s->cred.pid);
 	if (s->identity && id && id != s->identity)

@@ -233,7 +233,7 @@ static int choose_group(struct sl_session *s, const struct sl_limits *l, const c
 	return 0;
 }
 
-static int on_hello(struct sl_session *s, struct sl_lease_msg *m, const char **why)
+int sl_on_hello(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {
 	struct sl_lease_hello h = m->body.hello;
 	const struct sl_policy_rule *r;
@@ -291,36 +291,9 @@ static int on_hello(struct sl_session *s, struct sl_lease_msg *m, const char **w
  */
 
 static sl_request_fn *const handlers[SL_LEASE_OPS] = {
-	[SL_LEASE_HELLO] = on_hello,
-	[SL_LEASE_UMEM] = sl_on_umem,
-	[SL_LEASE_PORT_OPEN] = sl_on_port_open,
-	[SL_LEASE_PORT_CLOSE] = sl_on_port_close,
-	[SL_LEASE_PORT_ALIVE] = sl_on_port_alive,
-	[SL_LEASE_PORT_TAGS] = sl_on_port_tags,
-	[SL_LEASE_VLAN_LEAVE] = sl_on_vlan_leave,
-	[SL_LEASE_UNGUARD] = sl_on_unguard,
-	[SL_LEASE_STRAYS] = sl_on_strays,
-	[SL_LEASE_LANE_OPEN] = sl_on_lane_open,
-	[SL_LEASE_LANE_BIND] = sl_on_lane_bind,
-	[SL_LEASE_LANE_CLOSE] = sl_on_lane_close,
-	[SL_LEASE_CLAIM] = sl_on_claim,
-	[SL_LEASE_CLAIM_UPDATE] = sl_on_claim_update,
-	[SL_LEASE_UNCLAIM] = sl_on_unclaim,
-	[SL_LEASE_RESTORE] = sl_on_restore,
-	[SL_LEASE_RESTORED] = sl_on_restored,
-	[SL_LEASE_TAKE] = sl_on_take,
-	[SL_LEASE_DROP] = sl_on_drop,
-	[SL_LEASE_INJECT] = sl_on_inject,
-	[SL_LEASE_NEIGH] = sl_on_neigh,
-	[SL_LEASE_CONNS] = sl_on_conns,
-	[SL_LEASE_HOLDERS] = sl_on_holders,
-	[SL_LEASE_BUFFER] = sl_on_buffer,
-	[SL_LEASE_BOX] = sl_on_box,
-	[SL_LEASE_UNBOX] = sl_on_unbox,
-	[SL_LEASE_STATUS] = sl_on_status,
-	[SL_LEASE_SHOW_PORT] = sl_on_show_port,
-	[SL_LEASE_SHOW_LEASE] = sl_on_show_lease,
-	[SL_LEASE_DRAIN] = sl_on_drain,
+#define SL_LEASE(op, name, ...) [SL_LEASE_##op] = sl_on_##name,
+#include "ctl/lease/lease.def"
+#undef SL_LEASE
 };
 
 static void close_fds(int *fd, uint32_t n)
@@ -340,7 +313,7 @@ static int handle(struct sl_session *s, struct sl_lease_msg *m, const char **why
 		       m->hdr.version, SL_LEASE_VERSION);
 		return -EPROTO;
 	}
-	if (!s->greeted && m->hdr.op != SL_LEASE_HELLO && m->hdr.op < SL_LEASE_STATUS)
+	if (!s->greeted && !(sl_lease_flags(m->hdr.op) & SL_LEASE_BEFORE))
 		return -EPROTO;
 	err = sl_sender_check(s, m, why);
 	if (!err)

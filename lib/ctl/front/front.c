@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The broker's calls: to the daemon when this process has a lease of it, else to the embedded one.
- */
+ * broker.def lists those that are no more than that. */
+#include "ctl/front/broker.h"
+
 #include <errno.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -16,7 +18,6 @@
 #include "ctl/device/lock.h"
 #include "ctl/device/opts.h"
 #include "ctl/device/port.h"
-#include "ctl/front/broker.h"
 #include "ctl/kern/say.h"
 #include "ctl/lease/client.h"
 #include "ctl/lease/proto.h"
@@ -36,6 +37,99 @@
 		ret_;                                                                              \
 	})
 #define LEASED_VOID(call) LEASED(((call), 0))
+
+/* The two ways ----------------------------------------------------------------------------------
+ *
+ * While another thread waits for the daemon the keeper does not: its calls only try the lock. */
+
+static enum sl_port_end try_port_end(uint32_t ifindex)
+{
+	struct sl_broker_guard g;
+	enum sl_port_end end;
+
+	if (!sl_broker_try_enter(&g))
+		return SL_PORT_STEERED;
+	end = sl_lease_port_end(ifindex);
+	sl_broker_leave(&g);
+	return end;
+}
+
+static unsigned try_port_strays(uint32_t ifindex, unsigned skip, struct sl_flow_key *out,
+				unsigned max)
+{
+	struct sl_broker_guard g;
+	unsigned n;
+
+	if (!sl_broker_try_enter(&g))
+		return 0;
+	n = sl_lease_port_strays(ifindex, skip, out, max);
+	sl_broker_leave(&g);
+	return n;
+}
+
+static int try_neigh_use(uint32_t ifindex, const uint8_t addr[16])
+{
+	struct sl_broker_guard g;
+	int err;
+
+	if (!sl_broker_try_enter(&g))
+		return -EAGAIN;
+	err = sl_lease_neigh_use(ifindex, addr);
+	sl_broker_leave(&g);
+	return err;
+}
+
+#define SL_BROKER_TRY(type, name, params, here, leased)                                            \
+	SL_BROKER(type, name, params, (), here, leased)
+
+struct sl_broker_ops {
+#define SL_BROKER(type, name, params, args, here, leased) type(*name) params;
+#include "ctl/front/broker.def"
+#undef SL_BROKER
+};
+
+/* One function for each call and way. */
+#define SL_BROKER(type, name, params, args, here, leased)                                          \
+	static type embedded_##name params                                                         \
+	{                                                                                          \
+		return (type)(here);                                                               \
+	}                                                                                          \
+	static type daemon_##name params                                                           \
+	{                                                                                          \
+		return (type)(leased);                                                             \
+	}
+#include "ctl/front/broker.def"
+#undef SL_BROKER
+
+static const struct sl_broker_ops embedded = {
+#define SL_BROKER(type, name, params, args, here, leased) .name = embedded_##name,
+#include "ctl/front/broker.def"
+#undef SL_BROKER
+};
+
+static const struct sl_broker_ops by_daemon = {
+#define SL_BROKER(type, name, params, args, here, leased) .name = daemon_##name,
+#include "ctl/front/broker.def"
+#undef SL_BROKER
+};
+
+static const struct sl_broker_ops *ops(void)
+{
+	return sl_lease_on() ? &by_daemon : &embedded;
+}
+
+#undef SL_BROKER_TRY
+#define SL_BROKER_TRY(type, name, params, here, leased)
+#define SL_BROKER(type, name, params, args, here, leased)                                          \
+	type sl_broker_##name params                                                               \
+	{                                                                                          \
+		return (type)ops()->name args;                                                     \
+	}
+#include "ctl/front/broker.def"
+#undef SL_BROKER
+
+/* Calls that are more ---------------------------------------------------------------------------
+ */
 
 /* No daemon is no news, unless it was asked for; one that refuses is. */
 static void look_for_daemon(const struct sl_broker_opts *o)
@@ -57,14 +151,6 @@ void sl_broker_init(const struct sl_broker_opts *o)
 	sl_embedded_init(o);
 	if (o->daemon && !sl_lease_on())
 		look_for_daemon(o);
-}
-
-int sl_broker_umem(uint32_t nframes, uint32_t frame_size, struct sl_umem_info *out,
-		   const char **why)
-{
-	if (sl_lease_on())
-		return LEASED(sl_lease_umem(out, why));
-	return sl_embedded_umem(nframes, frame_size, out, why);
 }
 
 /* The kernel gives a device's queue back some time after its last socket was closed (a work item:
@@ -92,141 +178,20 @@ static bool await_queue(unsigned *tries)
 		err_ == -EAGAIN ? -EBUSY : err_;                                                   \
 	})
 
-static int try_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why)
-{
-	if (sl_lease_on())
-		return LEASED(sl_lease_port_open(ifindex, out, why));
-	return sl_embedded_port_open(ifindex, 0, 1, out, why);
-}
-
 int sl_broker_port_open(uint32_t ifindex, bool wait, struct sl_port_info *out, const char **why)
 {
 	int err;
 
 	if (wait)
-		return AWAITED(try_port_open(ifindex, out, why));
-	err = try_port_open(ifindex, out, why);
+		return AWAITED(ops()->port_open(ifindex, out, why));
+	err = ops()->port_open(ifindex, out, why);
 	return err == -EAGAIN ? -EBUSY : err;
-}
-
-void sl_broker_port_close(uint32_t ifindex, const struct sl_rule *rules)
-{
-	if (sl_lease_on())
-		LEASED_VOID(sl_lease_port_close(ifindex, rules));
-	else
-		sl_embedded_port_close(ifindex, 0);
-}
-
-/* While another thread waits for the daemon the keeper does not. */
-enum sl_port_end sl_broker_port_end(uint32_t ifindex)
-{
-	struct sl_broker_guard g;
-	enum sl_port_end end;
-
-	if (sl_lease_on()) {
-		if (!sl_broker_try_enter(&g))
-			return SL_PORT_END_STEERED;
-		end = sl_lease_port_end(ifindex);
-		sl_broker_leave(&g);
-		return end;
-	}
-	return sl_embedded_port_end(ifindex);
-}
-
-bool sl_broker_port_has_tags(uint32_t ifindex)
-{
-	if (sl_lease_on())
-		return LEASED(sl_lease_port_has_tags(ifindex));
-	return sl_embedded_port_has_tags(ifindex);
-}
-
-void sl_broker_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave)
-{
-	if (sl_lease_on())
-		LEASED_VOID(sl_lease_vlan_leave(ifindex, nr, leave));
-	else
-		sl_embedded_vlan_leave(ifindex, nr, leave);
-}
-
-void sl_broker_port_unguard(uint32_t ifindex)
-{
-	if (sl_lease_on())
-		LEASED_VOID(sl_lease_port_unguard(ifindex));
-	else
-		sl_embedded_port_unguard(ifindex);
-}
-
-unsigned sl_broker_port_strays(uint32_t ifindex, unsigned skip, struct sl_flow_key *out,
-			       unsigned max)
-{
-	struct sl_broker_guard g;
-	unsigned n;
-
-	if (!sl_lease_on())
-		return sl_embedded_port_strays(ifindex, sl_broker_pid(), skip, out, max);
-	if (!sl_broker_try_enter(&g))
-		return 0;
-	n = sl_lease_port_strays(ifindex, skip, out, max);
-	sl_broker_leave(&g);
-	return n;
-}
-
-void sl_broker_link_seen(uint32_t ifindex, const char *name)
-{
-	if (!sl_lease_on())
-		sl_embedded_link_seen(ifindex, name);
-}
-
-static int try_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
-			 uint32_t *first, const char **why)
-{
-	if (sl_lease_on())
-		return LEASED(sl_lease_lane_open(ifindex, lane, leases, first, why));
-	return sl_embedded_lane_open(ifindex, 0, lane, leases, first, why);
 }
 
 int sl_broker_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *leases,
 			uint32_t *first, const char **why)
 {
-	return AWAITED(try_lane_open(ifindex, lane, leases, first, why));
-}
-
-void sl_broker_lane_close(uint32_t ifindex, uint32_t lane)
-{
-	if (sl_lease_on())
-		LEASED_VOID(sl_lease_lane_close(ifindex, lane));
-	else
-		sl_embedded_lane_close(ifindex, lane);
-}
-
-int sl_broker_claim(const struct sl_claim_req *req, const char **why)
-{
-	if (sl_lease_on())
-		return LEASED(sl_lease_claim(req, false, why));
-	return sl_embedded_claim(req, why);
-}
-
-int sl_broker_claim_update(const struct sl_claim_req *req)
-{
-	if (sl_lease_on())
-		return LEASED(sl_lease_claim(req, true, NULL));
-	return sl_embedded_claim_update(req);
-}
-
-void sl_broker_unclaim(const struct sl_claim_req *req)
-{
-	if (sl_lease_on())
-		LEASED_VOID(sl_lease_unclaim(req));
-	else
-		sl_embedded_unclaim(req);
-}
-
-/* (A daemon lends no repair mode: sl_broker_restore(), sl_broker_take().) */
-int sl_broker_repair(int fd, int how)
-{
-	if (sl_lease_on())
-		return -EPERM;
-	return sl_sys_setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &how, sizeof(how));
+	return AWAITED(ops()->lane_open(ifindex, lane, leases, first, why));
 }
 
 int sl_broker_restore(const struct sl_lease_restore *r, int shadow, int memfd)
@@ -276,76 +241,9 @@ int sl_broker_drop_packets(int fd, bool on)
 	return err;
 }
 
-int sl_broker_holders(int fd)
-{
-	if (sl_lease_on())
-		return LEASED(sl_lease_holders(fd));
-	return sl_embedded_holders(fd);
-}
-
-int sl_broker_inject(int fd, const void *packet, size_t bytes, uint32_t scope)
-{
-	if (sl_lease_on())
-		return LEASED(sl_lease_inject(fd, packet, bytes, scope));
-	return sl_embedded_inject(packet, bytes, scope);
-}
-
-int sl_broker_may_inject(void)
-{
-	return sl_lease_on() ? sl_lease_may_inject() : sl_embedded_may_inject();
-}
-
 bool sl_broker_is_leased(void)
 {
 	return sl_lease_on();
-}
-
-int sl_broker_neigh_use(uint32_t ifindex, const uint8_t addr[16])
-{
-	struct sl_broker_guard g;
-	int err = sl_lease_on() ? -EAGAIN : -EOPNOTSUPP;
-
-	if (err == -EAGAIN && sl_broker_try_enter(&g)) {
-		err = sl_lease_neigh_use(ifindex, addr);
-		sl_broker_leave(&g);
-	}
-	return err;
-}
-
-int sl_broker_conns(int memfd, const struct sl_conns_layout *layout)
-{
-	return sl_lease_on() ? LEASED(sl_lease_conns(memfd, layout))
-			     : sl_embedded_conns(memfd, layout);
-}
-
-/* (Without it one process at a time has the device.) */
-int sl_broker_box(uint32_t listener, int out, int fd)
-{
-	return sl_lease_on() ? LEASED(sl_lease_box(listener, out, fd)) : -EOPNOTSUPP;
-}
-
-void sl_broker_unbox(uint32_t listener)
-{
-	if (sl_lease_on())
-		LEASED_VOID(sl_lease_unbox(listener));
-}
-
-/* The host's addresses and the policy: the daemon has its own, for all. */
-void sl_broker_local_add(const uint8_t addr[16])
-{
-	if (!sl_lease_on())
-		sl_embedded_local_add(addr);
-}
-
-void sl_broker_local_del(const uint8_t addr[16])
-{
-	if (!sl_lease_on())
-		sl_embedded_local_del(addr);
-}
-
-int sl_broker_rules_set(const struct sl_rule *rules, unsigned n)
-{
-	return sl_lease_on() ? 0 : sl_embedded_rules_set(rules, n);
 }
 
 void sl_broker_child(void)

@@ -13,49 +13,16 @@
 #include "ctl/lease/msg.h"
 #include "ctl/lease/proto.h"
 
-/* Lengths of the bodies, and counts of descriptors. MANY: one or two for each queue. */
-#define MANY 255
+/* Lengths of the bodies, and counts of descriptors. */
 static const struct shape {
 	uint16_t ask, answer; /* bytes */
-	uint8_t ask_fds, answer_fds;
+	uint8_t ask_fds, answer_fds, flags;
 } shapes[SL_LEASE_OPS] = {
-	[SL_LEASE_HELLO] = {sizeof(struct sl_lease_hello), sizeof(struct sl_lease_hello_ok), 1, 0},
-	[SL_LEASE_UMEM] = {0, sizeof(struct sl_lease_umem_ok), 0, 3},
-	[SL_LEASE_PORT_OPEN] = {sizeof(struct sl_lease_port), sizeof(struct sl_lease_port_ok), 0,
-				1},
-	[SL_LEASE_PORT_CLOSE] = {sizeof(struct sl_lease_port), 0, 0, 0},
-	[SL_LEASE_PORT_ALIVE] = {sizeof(struct sl_lease_port), sizeof(struct sl_lease_alive_ok), 0,
-				 0},
-	[SL_LEASE_PORT_TAGS] = {sizeof(struct sl_lease_port), sizeof(struct sl_lease_tags_ok), 0,
-				0},
-	[SL_LEASE_VLAN_LEAVE] = {sizeof(struct sl_lease_vlan), 0, 0, 0},
-	[SL_LEASE_UNGUARD] = {sizeof(struct sl_lease_port), 0, 0, 0},
-	[SL_LEASE_STRAYS] = {sizeof(struct sl_lease_strays), sizeof(struct sl_lease_strays_ok), 0,
-			     0},
-	[SL_LEASE_LANE_OPEN] = {sizeof(struct sl_lease_port), sizeof(struct sl_lease_lane_ok), 0,
-				MANY},
-	[SL_LEASE_LANE_BIND] = {sizeof(struct sl_lease_port), 0, 0, 0},
-	[SL_LEASE_LANE_CLOSE] = {sizeof(struct sl_lease_port), 0, 0, 0},
-	[SL_LEASE_CLAIM] = {sizeof(struct sl_lease_claim), 0, 1, 0},
-	[SL_LEASE_CLAIM_UPDATE] = {sizeof(struct sl_lease_claim), 0, 0, 0},
-	[SL_LEASE_UNCLAIM] = {sizeof(struct sl_lease_claim), 0, 0, 0},
-	[SL_LEASE_RESTORE] = {sizeof(struct sl_lease_restore), 0, 2, 0},
-	[SL_LEASE_RESTORED] = {sizeof(struct sl_lease_restored), 0, 0, 1},
-	[SL_LEASE_TAKE] = {0, sizeof(struct sl_lease_take_ok), 1, 1},
-	[SL_LEASE_DROP] = {sizeof(struct sl_lease_drop), 0, 1, 0},
-	[SL_LEASE_INJECT] = {sizeof(struct sl_lease_inject), 0, 1, 0},
-	[SL_LEASE_NEIGH] = {sizeof(struct sl_lease_neigh), 0, 0, 0},
-	[SL_LEASE_CONNS] = {sizeof(struct sl_conns_layout), 0, 1, 0},
-	[SL_LEASE_HOLDERS] = {0, sizeof(struct sl_lease_holders_ok), 1, 0},
-	[SL_LEASE_BUFFER] = {sizeof(struct sl_lease_buffer), 0, 1, 0},
-	[SL_LEASE_BOX] = {sizeof(struct sl_lease_box), 0, 2, 0},
-	[SL_LEASE_UNBOX] = {sizeof(struct sl_lease_box), 0, 0, 0},
-	[SL_LEASE_STATUS] = {0, sizeof(struct sl_lease_status_ok), 0, 0},
-	[SL_LEASE_SHOW_PORT] = {sizeof(struct sl_lease_show), sizeof(struct sl_lease_show_port_ok),
-				0, 0},
-	[SL_LEASE_SHOW_LEASE] = {sizeof(struct sl_lease_show),
-				 sizeof(struct sl_lease_show_lease_ok), 0, 0},
-	[SL_LEASE_DRAIN] = {0, 0, 0, 0},
+#define BYTES(body) sizeof(((union sl_lease_body *)0)->body)
+#define SL_LEASE(op, name, ask, answer, ask_fds, answer_fds, flags)                                \
+	[SL_LEASE_##op] = {BYTES(ask), BYTES(answer), ask_fds, answer_fds, flags},
+#include "ctl/lease/lease.def"
+#undef SL_LEASE
 };
 
 int sl_lease_body_bytes(uint32_t op, bool answer)
@@ -63,6 +30,11 @@ int sl_lease_body_bytes(uint32_t op, bool answer)
 	if (op == 0 || op >= SL_LEASE_OPS)
 		return -EPROTO;
 	return answer ? shapes[op].answer : shapes[op].ask;
+}
+
+uint32_t sl_lease_flags(uint32_t op)
+{
+	return op < SL_LEASE_OPS ? shapes[op].flags : 0;
 }
 
 /* Number of descriptors with a lane: XSKs, and anchors or none. */
@@ -81,7 +53,7 @@ static int check_fds(const struct sl_lease_msg *m, bool answer)
 
 	if (answer && m->hdr.err)
 		want = 0;
-	else if (want == MANY)
+	else if (want == SL_LEASE_MANY)
 		want = lane_fds(&m->body.lane_ok);
 	return m->nfds == want && want <= SL_LEASE_FDS ? 0 : -EPROTO;
 }

@@ -9,6 +9,7 @@
 #include "ctl/lease/proto.h"
 
 union sl_lease_body {
+	char none[0]; /* a packet without a body */
 	char why[SL_LEASE_WHY];
 	struct sl_lease_hello hello;
 	struct sl_lease_hello_ok hello_ok;
@@ -51,6 +52,8 @@ struct sl_lease_msg {
 
 /* Bytes of the body of a packet of this operation; -EPROTO: no such operation. */
 int sl_lease_body_bytes(uint32_t op, bool answer);
+/* The flags of an operation; 0: no such operation. */
+uint32_t sl_lease_flags(uint32_t op);
 
 /* Checks that a packet of n bytes with nfds descriptors is allowed: 0 or -EPROTO. Ends why[] with a
  * 0. */

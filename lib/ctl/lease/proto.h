@@ -22,47 +22,18 @@
 #define SL_LEASE_PATH    "/run/sluice/sluiced.sock"
 
 enum sl_lease_op {
-	SL_LEASE_HELLO = 1, /* descriptor: the network namespace that the process works in */
-	SL_LEASE_UMEM,      /* answer's descriptors: the packet memory, whose its frames are, and
-			       what the daemon tells of that, to be read only */
-	SL_LEASE_PORT_OPEN, /* answer's: the device's rules, to be read only */
-	SL_LEASE_PORT_CLOSE,
-	SL_LEASE_PORT_ALIVE,
-	SL_LEASE_PORT_TAGS,
-	SL_LEASE_VLAN_LEAVE,
-	SL_LEASE_UNGUARD,
-	SL_LEASE_STRAYS,
-	SL_LEASE_LANE_OPEN, /* answer's: an XSK for each queue, and perhaps the queues' anchors */
-	SL_LEASE_LANE_BIND, /* for a lane that was left unbound */
-	SL_LEASE_LANE_CLOSE,
-	SL_LEASE_CLAIM,        /* descriptor: the shadow, which proves it */
-	SL_LEASE_CLAIM_UPDATE, /* for a claim that the lease has */
-	SL_LEASE_UNCLAIM,
-	/* A connection of the session becomes the kernel's, in a socket that the daemon makes.
-	 * Descriptors: the shadow, whose family and privileged options the new socket gets, and a
-	 * sealed memfd with the bytes of the queues, receive queue first (none: the shadow again).
-	 */
-	SL_LEASE_RESTORE,
-	/* Ends a RESTORE. Answer's descriptor: the socket, which lives and is not in repair mode.
-	 */
-	SL_LEASE_RESTORED,
-	/* Descriptor: a kernel connection that no other process has. Answer: its state. */
-	SL_LEASE_TAKE,
-	SL_LEASE_DROP,    /* descriptor: a TCP socket whose packets to drop, or to pass again */
-	SL_LEASE_INJECT,  /* descriptor: the socket that the packet is for */
-	SL_LEASE_NEIGH,   /* a neighbour in use, for the kernel to resolve, probe and keep */
-	SL_LEASE_CONNS,   /* descriptor: a memfd in which the process's TCP connections lie */
-	SL_LEASE_HOLDERS, /* descriptor: a socket; answer: its number of references */
-	SL_LEASE_BUFFER,  /* descriptor: a TCP socket; sets its buffer's size */
-	SL_LEASE_BOX,     /* descriptors: receiver of a listener's waiting connections; listener */
-	SL_LEASE_UNBOX,
-	/* For `sluice daemon`; no HELLO is needed before. */
-	SL_LEASE_STATUS,
-	SL_LEASE_SHOW_PORT,  /* the n-th device; -ENOENT: there are no more */
-	SL_LEASE_SHOW_LEASE, /* the n-th lease, likewise */
-	SL_LEASE_DRAIN,      /* for root only: no more leases; the daemon ends with the last one */
+	SL_LEASE_OP_0, /* there is none of this number */
+#define SL_LEASE(op, ...) SL_LEASE_##op,
+#include "ctl/lease/lease.def"
+#undef SL_LEASE
 	SL_LEASE_OPS
 };
+
+/* Flags of an operation. */
+#define SL_LEASE_BEFORE (1u << 0) /* no HELLO is needed before */
+#define SL_LEASE_LENDS  (1u << 1) /* the answer gives the process something for long */
+/* Number of descriptors: one or two for each queue. */
+#define SL_LEASE_MANY 255
 
 struct sl_lease_hdr {
 	uint32_t magic;
