@@ -5,7 +5,7 @@
 #define SL_SLUICED_CONNS_H
 
 #include "ctl/claim/bury.h"
-#include "ctl/claim/claim.h"
+#include "ctl/device/claim_req.h"
 #include "../death/death.h"
 
 struct sl_session;

@@ -3,7 +3,7 @@
 #ifndef SL_SLUICED_MEMORY_H
 #define SL_SLUICED_MEMORY_H
 
-#include "ctl/claim/claim.h"
+#include "ctl/device/claim_req.h"
 
 struct sl_device;
 struct sl_session;

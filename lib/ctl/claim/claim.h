@@ -3,22 +3,7 @@
 #ifndef SL_CTL_CLAIM_H
 #define SL_CTL_CLAIM_H
 
-#include "base/base.h"
-#include "steer.h"
-
-/* Claims packets on a port. shadow_fd is the kernel socket that proves the claim (the embedded
- * broker trusts its own process). remote_port 0: an endpoint, else an exact flow. An endpoint that
- * is claimed already by another slot becomes a group when spread is set; else -EADDRINUSE. With
- * SL_CLAIM_PASS the kernel gets the flow even if its endpoint is claimed: the lane is ignored, the
- * slot names the claim's owner; -EINVAL for an endpoint. */
-struct sl_claim_req {
-	uint32_t ifindex;
-	int shadow_fd;
-	struct sl_flow_key key;
-	struct sl_claim claim;
-	bool spread;  /* SO_REUSEPORT: share the endpoint by hash */
-	bool replace; /* SO_REUSEADDR: take it from the other socket of this process that has it */
-};
+#include "ctl/device/claim_req.h"
 
 /* sl_broker_claim(), sl_broker_claim_update(), sl_broker_unclaim() by the broker in this process.
  */

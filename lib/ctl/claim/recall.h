@@ -3,7 +3,7 @@
 #ifndef SL_RECALL_H
 #define SL_RECALL_H
 
-#include "ctl/claim/claim.h"
+#include "ctl/device/claim_req.h"
 
 /* Finds the owner of a device's claim. False: the claim has no owner any more and
  * is removed. */

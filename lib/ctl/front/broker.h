@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The broker does everything that needs privilege. It runs embedded in the process
- * (broker/embedded.h), or in sluiced on request (lease/client.h); front.c chooses once, at the start.
- * Arguments are therefore plain structs and descriptors, and nothing else is shared.
+ * (broker/embedded.h), or in sluiced on request (lease/client.h); front.c chooses once, at the
+ * start. Arguments are therefore plain structs and descriptors, and nothing else is shared.
  *
  * Thread-safe (one mutex inside); never called on the packet path. All functions return 0 or
  * -errno. On failure *why (if not NULL) points to a static or thread-local sentence for the log:
@@ -13,6 +13,7 @@
 #include "base/share/share_bury.h"
 #include "base/share/share_watch.h"
 #include "ctl/claim/claim.h"
+#include "ctl/device/claim_req.h"
 #include "ctl/device/conns.h"
 #include "ctl/device/opts.h"
 #include "ctl/device/port.h"
@@ -45,6 +46,7 @@ int sl_broker_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *le
 /* Takes the lane out of `lanes` (packets then pass to the kernel). The caller closes the fds. */
 void sl_broker_lane_close(uint32_t ifindex, uint32_t lane);
 
+/* Claims packets on a port: see struct sl_claim_req. */
 int sl_broker_claim(const struct sl_claim_req *req, const char **why);
 /* Changes the flags (SL_CLAIM_STAMP) or the lane of a claim in place, or adds it. */
 int sl_broker_claim_update(const struct sl_claim_req *req);

@@ -4,7 +4,7 @@
 #ifndef SL_LEASE_CLIENT_H
 #define SL_LEASE_CLIENT_H
 
-#include "ctl/claim/claim.h"
+#include "ctl/device/claim_req.h"
 #include "ctl/device/conns.h"
 #include "ctl/device/port.h"
 #include "ctl/lease/msg.h"
