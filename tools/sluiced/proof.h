@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a socket proves (proof.c). */
+/* A socket proves a claim; see proof.c. */
 #ifndef SL_PROOF_H
 #define SL_PROOF_H
 

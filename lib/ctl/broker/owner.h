@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One owner for a device. */
+/* A device has one owner at a time; see owner.c. */
 #ifndef SL_CTL_OWNER_H
 #define SL_CTL_OWNER_H
 

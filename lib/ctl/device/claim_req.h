@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a claim asks for: the broker and the lease of a process take the same. */
+/* A request for a claim, as the broker and the lease of a process take it. */
 #ifndef SL_CTL_CLAIM_REQ_H
 #define SL_CTL_CLAIM_REQ_H
 

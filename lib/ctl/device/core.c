@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What all calls of the broker share: one lock around them, the options, the table of devices in
+/* All calls of the broker share this: one lock around them, the options, the table of devices in
  * use. */
 #include <errno.h>
 #include <pthread.h>
@@ -66,7 +66,7 @@ void sl_broker_fork_end(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* In a forked child, where no other thread is: the parent's may have held the lock. */
+/* Another thread of the parent may have held the lock; the child has no such thread. */
 void sl_broker_fork_child(void)
 {
 	static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a network device is: name, driver, address, MTU, receive queues. */
+/* Queries a network device: name, driver, address, MTU, receive queues. */
 #ifndef SL_CTL_DEV_H
 #define SL_CTL_DEV_H
 

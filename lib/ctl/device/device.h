@@ -143,7 +143,7 @@ struct sl_device *sl_device_new(void);
 void sl_device_add(struct sl_device *p);
 void sl_device_remove(struct sl_device *p);
 void sl_device_free(struct sl_device *p);
-/* In a forked child: no device is this process's, whose number is another. */
+/* A forked child calls this: it has no device, and another process number than its parent. */
 void sl_devices_forget(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a network device runs, and whether it is there. */
+/* Looks whether a network device is there, and at the program that it runs. */
 #ifndef SL_CTL_LINK_H
 #define SL_CTL_LINK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A device taken into use, as all that use it see it. */
+/* A device taken into use, for the code that uses it. */
 #ifndef SL_CTL_PORT_H
 #define SL_CTL_PORT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packet memory and its XSKs, as those see them that work with them. */
+/* Packet memory and XSKs, for the code that works with their frames and rings. */
 #ifndef SL_CTL_MEMORY_H
 #define SL_CTL_MEMORY_H
 
