@@ -109,8 +109,8 @@ bool sl_is_dead(int pidfd)
 }
 
 /* True: no process uses the loan any more. The library never closes its end, so when it is closed
- * the process has ended, or is another program (ctl/lease/conn.c, hang_up()). If the daemon hung up, only
- * the process's death is certain. */
+ * the process has ended, or is another program (ctl/lease/conn.c, hang_up()). If the daemon hung
+ * up, only the process's death is certain. */
 static bool is_dead(const struct sl_session *s)
 {
 	return s->eof || s->pidfd < 0 || sl_is_dead(s->pidfd);
