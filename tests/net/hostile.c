@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/share/share.h"
 #include "ctl/lease/msg.h"
 
 #define ASK_MS 50

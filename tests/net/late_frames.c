@@ -16,7 +16,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/share.h"
 #include "base/share/share.h"
 #include "ctl/lease/lease.h"
 #include "ctl/lease/msg.h"

@@ -32,6 +32,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "ctl/lease/client.h"
 #include "ctl/lease/msg.h"
 
 #define LINGER_SECONDS 600

@@ -9,7 +9,8 @@
 
 #include "base/clock.h"
 #include "sock/core/sock.h"
-#include "stack/stack.h"
+#include "stack/port.h"
+#include "stack/restart.h"
 
 /* As in stack/restart.c. */
 #define NEIGH_NS 3000000000ull

@@ -21,8 +21,8 @@ void sl_port_describe(const struct sl_port_info *info, struct sl_lease_port_ok *
 
 /* devices.c ---------------------------------------------------------------------------------- */
 
-/* The state of a device; mtu: its present MTU, if the device is there; end: SL_PORT_STEERED, or why
- * it is not steered. */
+/* The state of a device; mtu: its present MTU, if the device is there; end: SL_PORT_END_STEERED, or
+ * why it is not steered. */
 enum sl_lease_device sl_device_state(const struct sl_device *d, uint32_t *mtu,
 				     enum sl_port_end *end);
 /* Logs changes of the devices' state. */

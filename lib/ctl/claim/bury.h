@@ -3,7 +3,7 @@
 #ifndef SL_CTL_BURY_H
 #define SL_CTL_BURY_H
 
-#include "base/share_watch.h"
+#include "base/share/share_bury.h"
 #include "ctl/umem/memory.h"
 
 /* Adds another process as a member of the group that has this packet memory. (The embedded broker's

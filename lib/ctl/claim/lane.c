@@ -5,7 +5,6 @@
  * gets it, and then bound. */
 #include "base/compat.h"
 #include "ctl/claim/lane.h"
-#include "ctl/device/broker_int.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>

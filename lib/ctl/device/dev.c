@@ -221,15 +221,17 @@ int sl_dev_leaves_tags(const struct sl_port_info *info)
 const char *sl_port_end_text(enum sl_port_end end)
 {
 	static const char *const texts[] = {
-		[SL_PORT_STEERED] = "it is steered",
-		[SL_PORT_UNKNOWN] = "it is not steered any more",
-		[SL_PORT_GONE] = "it is gone, or in another network namespace",
-		[SL_PORT_TAKEN_OFF] = "the steering program was taken off",
-		[SL_PORT_REPLACED] = "another XDP program was put in place of the steering program",
-		[SL_PORT_QUEUES] = "the number of its queues was changed",
-		[SL_PORT_LEFT] = "the daemon ends, or another one came that does not know of it",
-		[SL_PORT_BROKEN] = "a lock of the memory that its group shares is broken",
+		[SL_PORT_END_STEERED] = "it is steered",
+		[SL_PORT_END_UNKNOWN] = "it is not steered any more",
+		[SL_PORT_END_GONE] = "it is gone, or in another network namespace",
+		[SL_PORT_END_TAKEN_OFF] = "the steering program was taken off",
+		[SL_PORT_END_REPLACED] =
+			"another XDP program was put in place of the steering program",
+		[SL_PORT_END_QUEUES] = "the number of its queues was changed",
+		[SL_PORT_END_LEFT] =
+			"the daemon ends, or another one came that does not know of it",
+		[SL_PORT_END_BROKEN] = "a lock of the memory that its group shares is broken",
 	};
 
-	return texts[(size_t)end < sl_array_len(texts) ? end : SL_PORT_UNKNOWN];
+	return texts[(size_t)end < sl_array_len(texts) ? end : SL_PORT_END_UNKNOWN];
 }

@@ -42,14 +42,14 @@ struct sl_port_info {
 
 /* Why a device is not steered any more. (The daemon sends it: numbers stay what they are.) */
 enum sl_port_end {
-	SL_PORT_STEERED,   /* still steered */
-	SL_PORT_UNKNOWN,   /* the daemon does not say why */
-	SL_PORT_GONE,      /* the device does not exist here any more */
-	SL_PORT_TAKEN_OFF, /* no XDP program runs there, for instance removed by hand */
-	SL_PORT_REPLACED,  /* the device runs another XDP program */
-	SL_PORT_QUEUES,    /* the number of queues changed */
-	SL_PORT_LEFT,      /* the daemon ends, or does not know of it */
-	SL_PORT_BROKEN,    /* the memory that its group shares is broken */
+	SL_PORT_END_STEERED,   /* still steered */
+	SL_PORT_END_UNKNOWN,   /* the daemon does not say why */
+	SL_PORT_END_GONE,      /* the device does not exist here any more */
+	SL_PORT_END_TAKEN_OFF, /* no XDP program runs there, for instance removed by hand */
+	SL_PORT_END_REPLACED,  /* the device runs another XDP program */
+	SL_PORT_END_QUEUES,    /* the number of queues changed */
+	SL_PORT_END_LEFT,      /* the daemon ends, or does not know of it */
+	SL_PORT_END_BROKEN,    /* the memory that its group shares is broken */
 };
 /* The event as a sentence without its full stop, for the log. */
 const char *sl_port_end_text(enum sl_port_end end);

@@ -58,7 +58,7 @@ void sl_broker_unclaim(const struct sl_claim_req *req);
 void sl_broker_local_add(const uint8_t addr[16]);
 void sl_broker_local_del(const uint8_t addr[16]);
 
-/* SL_PORT_STEERED while our program is still attached to the device (somebody may remove it by
+/* SL_PORT_END_STEERED while our program is still attached to the device (somebody may remove it by
  * hand) and the device has the queues that it had. Costs a netlink request; also takes a changed
  * MAC address over.
  */

@@ -48,7 +48,7 @@ static enum sl_port_end try_port_end(uint32_t ifindex)
 	enum sl_port_end end;
 
 	if (!sl_broker_try_enter(&g))
-		return SL_PORT_STEERED;
+		return SL_PORT_END_STEERED;
 	end = sl_lease_port_end(ifindex);
 	sl_broker_leave(&g);
 	return end;

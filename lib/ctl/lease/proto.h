@@ -11,7 +11,7 @@
 #ifndef SL_LEASE_PROTO_H
 #define SL_LEASE_PROTO_H
 
-#include "base/share_watch.h"
+#include "base/share/share_watch.h"
 #include "ctl/device/port.h"
 #include "ctl/lease/image.h"
 #include "ctl/umem/memory.h"

@@ -19,7 +19,7 @@ void sl_maps_set_config(struct sl_device *port);
  * claims. */
 static inline void sl_port_word_change(uint64_t *word, uint64_t set, uint64_t clear)
 {
-	sl_store_release(word, ((sl_load(word) + SL_PORT_GEN) | set) & ~clear);
+	sl_store_release(word, ((sl_load(word) + SL_L4_PORT_GEN) | set) & ~clear);
 }
 
 /* Calls of broker.h by the broker in this process: they take the lock. */

@@ -4,7 +4,7 @@
 #define SL_CTL_MEMORY_H
 
 #include "base/base.h"
-#include "base/share_watch.h"
+#include "base/share/share_watch.h"
 #include "ctl/device/port.h"
 #include "steer.h"
 

@@ -12,6 +12,7 @@
 #include "sock/core/sock.h"
 #include "sock/proc/keeper.h"
 #include "sock/stream/tconn.h"
+#include "stack/port.h"
 
 struct offer {
 	uint32_t ifindex;

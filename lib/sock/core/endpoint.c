@@ -6,6 +6,7 @@
  * lane. */
 #include "ctl/kern/diag.h"
 #include "sock/core/sock.h"
+#include "stack/port.h"
 
 uint32_t sl_lane_moves;
 

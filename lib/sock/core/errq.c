@@ -15,6 +15,7 @@
 #include "sock/core/sock.h"
 #include "sock/core/sock_ops.h"
 #include "stack/pace.h"
+#include "stack/port.h"
 
 /* About the truesize of the kernel's skb: without data, and beside them. */
 #define CHARGE_EMPTY  960

@@ -8,12 +8,14 @@
 #include <sys/uio.h>
 
 #include "base/list.h"
+#include "ctl/device/claim_req.h"
 #include "sock/proc/fdtab.h"
 #include "sock/core/internal.h"
 #include "sock/core/ready.h"
 #include "sock/core/shadow.h"
 #include "sock/proc/up.h"
-#include "stack/stack.h"
+#include "stack/lane.h"
+#include "tcp/tcp.h"
 #include "udp/udp.h"
 
 /* sl_sock.os: the kernel holds data or an error for the shadow, as far as we know. */

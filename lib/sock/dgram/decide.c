@@ -9,6 +9,8 @@
 
 #include "base/sys.h"
 #include "sock/core/sock.h"
+#include "stack/port.h"
+#include "stack/restart.h"
 
 /* The exact flow of a connected one. */
 static enum sl_reason claim_flow(struct sl_sock *sk)

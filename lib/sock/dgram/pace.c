@@ -8,6 +8,7 @@
 #include "sock/core/sock.h"
 #include "sock/stream/tconn.h"
 #include "stack/pace.h"
+#include "stack/pace_int.h"
 
 #define NO_RATE UINT64_MAX
 

@@ -17,6 +17,8 @@
 #include "base/sys.h"
 #include "sock/core/errq.h"
 #include "sock/core/block.h"
+#include "stack/pace.h"
+#include "stack/port.h"
 
 /* Frames put on the ring before a kick, in calls that send many. */
 #define KICK_EVERY   32

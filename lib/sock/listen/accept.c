@@ -9,6 +9,7 @@
 #include "sock/core/block.h"
 #include "sock/listen/box.h"
 #include "sock/stream/tconn.h"
+#include "stack/lane_tcp.h"
 
 struct acc {
 	struct sl_sock *sk;

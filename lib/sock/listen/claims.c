@@ -4,7 +4,9 @@
 
 #include "base/heap.h"
 #include "base/sys.h"
+#include "ctl/front/broker.h"
 #include "sock/stream/tconn.h"
+#include "stack/lane_tcp.h"
 
 #define TURNS     64 /* at most, to take what was steered here before the endpoint went */
 #define KEYS_MORE 64

@@ -15,6 +15,7 @@
 
 #include "base/sys.h"
 #include "ctl/front/broker.h"
+#include "ctl/lease/image.h"
 #include "sock/move/heirs.h"
 #include "sock/repair/repair.h"
 #include "sock/move/restore.h"

@@ -22,6 +22,7 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "sluice.h"
+#include "ctl/lease/image.h"
 #include "sock/poll/epoll.h"
 #include "sock/move/heirs.h"
 #include "sock/repair/repair.h"

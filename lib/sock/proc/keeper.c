@@ -27,7 +27,10 @@
 #include "net/net.h"
 #include "net/rtnl.h"
 #include "sock/proc/keeper.h"
-#include "stack/stack.h"
+#include "stack/due.h"
+#include "stack/lane_tcp.h"
+#include "stack/lead.h"
+#include "stack/pace.h"
 
 #define QUIET_NS  1000000000ull /* no turn for so long: sleep without a tick */
 #define LOOK_NS   500000

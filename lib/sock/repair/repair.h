@@ -5,7 +5,7 @@
 #ifndef SL_REPAIR_H
 #define SL_REPAIR_H
 
-#include "ctl/lease/lease.h"
+#include "ctl/lease/image.h"
 #include "tcp/tcp_repair.h"
 
 /* Where the bytes of the queues come from: copies up to n from `at` on; how many. */

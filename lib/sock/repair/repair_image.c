@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ctl/front/broker.h"
+#include "ctl/lease/image.h"
 #include "sock/repair/repair.h"
 
 #define MSS_MIN    48u /* net/ipv4/tcp.c: TCP_MIN_SND_MSS */

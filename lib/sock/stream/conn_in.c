@@ -10,6 +10,9 @@
 #include "sock/stream/conn_out.h"
 #include "sock/stream/path.h"
 #include "steer.h"
+#include "stack/lane_tcp.h"
+#include "tcp/tcp_icmp.h"
+#include "tcp/tcp_in.h"
 
 static void op_rest(struct sl_tcp *t)
 {

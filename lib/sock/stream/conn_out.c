@@ -8,6 +8,7 @@
 
 #include "base/settings.h"
 #include "sock/stream/path.h"
+#include "stack/port.h"
 
 /* The frame that the segment goes out in: its own, unless the room in front of the bytes is not
  * free (others' bytes, or headers that are still being sent). */

@@ -8,6 +8,7 @@
 #ifndef SL_TCONN_H
 #define SL_TCONN_H
 
+#include "ctl/device/conns.h"
 #include "sock/core/block.h"
 #include "sock/core/errq.h"
 #include "sock/core/sock.h"

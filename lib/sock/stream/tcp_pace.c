@@ -9,6 +9,7 @@
 #include "base/sys.h"
 #include "sock/stream/tconn.h"
 #include "stack/pace.h"
+#include "stack/pace_int.h"
 #include "tcp/tcp_out.h"
 
 #define DRAIN_NS 200000000ull

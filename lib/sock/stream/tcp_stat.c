@@ -7,6 +7,7 @@
 
 #include "sock/stream/tconn.h"
 #include "stack/pace.h"
+#include "stack/pace_int.h"
 #include "tcp/loss/cc.h"
 #include "tcp/tcp_info.h"
 #include "tcp/tcp_user.h"
