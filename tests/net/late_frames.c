@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/share/share.h"
-#include "ctl/lease/lease.h"
+#include "ctl/lease/proto.h"
 #include "ctl/lease/msg.h"
 #include "steer.h"
 #include "wire/csum.h"
