@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/sys.h"
+#include "sock/core/life.h"
 #include "sock/core/mail.h"
 #include "sock/core/sock.h"
 

@@ -204,11 +204,14 @@ static void test_fork(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sizes),	 cmocka_unit_test(test_too_much),
-		cmocka_unit_test(test_grows),	 cmocka_unit_test(test_aligned),
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_too_much),
+		cmocka_unit_test(test_grows),
+		cmocka_unit_test(test_aligned),
 		cmocka_unit_test(test_threads),
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-		cmocka_unit_test(test_handlers), cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_handlers),
+		cmocka_unit_test(test_fork),
 #endif
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "sock/core/sock.h"
+#include "sock/dgram/dgram.h"
 #include "stack/port.h"
 #include "stack/restart.h"
 

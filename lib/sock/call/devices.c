@@ -9,7 +9,10 @@
 #include <string.h>
 
 #include "net/rtnl.h"
+#include "sock/core/endpoint.h"
+#include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/move/move.h"
 #include "sock/proc/keeper.h"
 #include "sock/stream/tconn.h"
 #include "stack/port.h"
@@ -19,8 +22,8 @@ struct offer {
 	bool refused; /* some sockets were busy */
 };
 
-/* connect() holds `slow` while it waits for ARP/ND, which this thread (the keeper) resolves: to wait
- * for the lock here would deadlock. False: the socket is busy. */
+/* connect() holds `slow` while it waits for ARP/ND, which this thread (the keeper) resolves: to
+ * wait for the lock here would deadlock. False: the socket is busy. */
 static bool claim_on(struct sl_sock *sk, uint32_t ifindex)
 {
 	if (!sl_trylock(&sk->slow))

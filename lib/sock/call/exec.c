@@ -18,7 +18,9 @@
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/call/start.h"
+#include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/listen/listen.h"
 #include "sock/stream/tconn.h"
 
 struct dirent64_head {

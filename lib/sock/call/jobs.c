@@ -5,11 +5,17 @@
 
 #include "base/sys.h"
 #include "sock/call/devices.h"
+#include "sock/core/life.h"
 #include "sock/core/mail.h"
 #include "sock/core/sock.h"
 #include "sock/core/sock_ops.h"
+#include "sock/dgram/dgram.h"
+#include "sock/listen/listen.h"
 #include "sock/move/heirs.h"
+#include "sock/move/move.h"
 #include "sock/proc/keeper.h"
+#include "sock/stream/errq_tcp.h"
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 
 #define STRAY_NS 2000000000ull /* idle connections: does the kernel get their segments? */

@@ -6,6 +6,10 @@
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/core/sock.h"
+#include "sock/dgram/dgram.h"
+#include "sock/listen/listen.h"
+#include "sock/move/move.h"
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 
 #define SIN6_LEN_RFC2133 24 /* net/ipv6.h: without the scope */

@@ -5,7 +5,10 @@
 #include "base/clock.h"
 #include "base/sys.h"
 #include "sluice.h"
+#include "sock/call/rwf.h"
+#include "sock/core/iov.h"
 #include "sock/dgram/recv.h"
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 
 static inline ssize_t receive_one(struct sl_sock *sk, int fd, const struct sl_rx_req *r)

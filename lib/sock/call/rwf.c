@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <sys/socket.h>
 
+#include "sock/call/rwf.h"
 #include "sock/core/sock.h"
 
 /* linux/fs.h; the C library's headers may be older. */

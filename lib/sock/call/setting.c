@@ -7,7 +7,11 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "sluice.h"
+#include "sock/core/life.h"
+#include "sock/core/option.h"
 #include "sock/core/sock.h"
+#include "sock/dgram/dgram.h"
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 
 static int set_rate(struct sl_sock *sk, int fd, const void *val, socklen_t len)
@@ -60,7 +64,8 @@ int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 	if (err < 0 || !sk || (level == SOL_SOCKET && sl_sock_set_timeout(sk, name, val, len)) ||
 	    sk->state == SL_STATE_KERNEL)
 		return err;
-	if (!(tcp ? sl_tcp_opt_track(sk, level, name) : sl_dgram_opt_track(sk, level, name, val, len))) {
+	if (!(tcp ? sl_tcp_opt_track(sk, level, name)
+		  : sl_dgram_opt_track(sk, level, name, val, len))) {
 		sl_details("sock", "fd %d: option %d of level %d is the kernel's", fd, name, level);
 		sl_sock_kernel(sk, SL_REASON_OPTION);
 	} else if (sl_sock_lock(sk, &lane)) {

@@ -8,7 +8,10 @@
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/call/start.h"
+#include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/poll/epoll.h"
+#include "sock/poll/sets.h"
 #include "sock/stream/tconn.h"
 
 /* The protocol, if we can offload it: IPPROTO_UDP or IPPROTO_TCP; else 0. */

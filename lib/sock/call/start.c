@@ -20,9 +20,15 @@
 #include "sock/call/devices.h"
 #include "sock/call/jobs.h"
 #include "sock/call/start.h"
+#include "sock/core/endpoint.h"
+#include "sock/core/life.h"
 #include "sock/core/mail.h"
 #include "sock/core/sock.h"
+#include "sock/dgram/dgram.h"
+#include "sock/listen/listen.h"
 #include "sock/move/heirs.h"
+#include "sock/move/move.h"
+#include "sock/poll/sets.h"
 #include "sock/proc/fdtab.h"
 #include "sock/proc/keeper.h"
 #include "sock/core/stranger.h"
@@ -289,7 +295,8 @@ static void start_again(void)
 	ret = bring_up(true);
 	if (ret < 0)
 		sl_info("sluice", "what this %s makes stays with the kernel: %s",
-			sl_up_state == -ESTALE ? "process, another user now," : "child of a process",
+			sl_up_state == -ESTALE ? "process, another user now,"
+					       : "child of a process",
 			strerrorname_np(-ret));
 	sl_store_release(&sl_up_state, ret);
 }
@@ -357,27 +364,15 @@ void sl_fork_end(void)
 /* What each room forgets in a child: descriptors, threads and memory are the parent's. */
 static void (*const in_child_parts[])(void) = {
 	sl_stack_child, /* first: the others find no lane any more */
-	sl_broker_child,
-	sl_net_child,
-	sl_keeper_child,
-	sl_shadow_close,
-	sl_mail_child,       /* the child keeps its end; before the sockets, which are told of it */
+	sl_broker_child,        sl_net_child,          sl_keeper_child,    sl_shadow_close,
+	sl_mail_child, /* the child keeps its end; before the sockets, which are told of it */
 	sl_sock_child, /* before the objects that sockets point to */
-	sl_claims_child,
-	sl_mcast_child,
-	sl_policy_child,
-	sl_given_child,
-	sl_inherit_child,
-	sl_tconn_child,
-	sl_hand_back_child,
-	sl_tlisten_child,
-	sl_tlisten_share_child,
-	sl_tlisten_stay_child,
-	sl_bell_child,
-	sl_stranger_child,
-	sl_epoll_fork_child,
-	sl_stats_child,
-	sl_fd_child, /* last but one: the parts before have closed what is ours */
+	sl_claims_child,        sl_mcast_child,        sl_policy_child,    sl_given_child,
+	sl_inherit_child,       sl_tconn_child,        sl_hand_back_child, sl_tlisten_child,
+	sl_tlisten_share_child, sl_tlisten_stay_child, sl_bell_child,      sl_stranger_child,
+	sl_epoll_fork_child,    sl_stats_child,        sl_fd_child, /* last but one: the parts
+								       before have closed what is
+								       ours */
 	sl_devices_child,
 };
 

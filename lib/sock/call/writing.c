@@ -4,7 +4,9 @@
 
 #include "base/sys.h"
 #include "sluice.h"
+#include "sock/call/rwf.h"
 #include "sock/dgram/send.h"
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 
 static ssize_t send_stream(struct sl_sock *sk, int fd, const struct sl_tx_req *r)

@@ -4,6 +4,8 @@
 
 #include "base/sys.h"
 #include "sock/core/errq.h"
+#include "sock/core/life.h"
+#include "sock/core/mail.h"
 #include "sock/core/sock.h"
 #include "sock/core/sock_ops.h"
 

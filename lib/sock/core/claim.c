@@ -2,6 +2,8 @@
 /* The claims of a socket: what the steering program brings it. */
 
 #include "base/heap.h"
+#include "sock/core/endpoint.h"
+#include "sock/core/life.h"
 #include "sock/core/sock.h"
 #include "stack/leg.h"
 #include "stack/port.h"

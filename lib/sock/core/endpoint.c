@@ -5,6 +5,8 @@
  * bring packets for it, and on each that comes later. The first claim takes it from limbo to a
  * lane. */
 #include "ctl/kern/diag.h"
+#include "sock/core/endpoint.h"
+#include "sock/core/life.h"
 #include "sock/core/sock.h"
 #include "stack/port.h"
 

@@ -115,20 +115,8 @@ bool sl_errq_push(struct sl_sock *sk, const struct sl_sent *s);
 /* The packet was posted to the device just now: as s->flags ask. */
 void sl_errq_left(struct sl_sock *sk, struct sl_leg *leg, struct sl_sent *s);
 
-/* errq_tcp.c; lane held. A call has written, and asks for stamps of its last byte. */
-void sl_errq_mark(struct sl_tconn *c, uint32_t flags);
-/* A segment of a marked connection was posted. */
-void sl_errq_segment(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_seg *seg,
-		     const struct sl_tx_desc *d);
-void sl_errq_acked(struct sl_tconn *c); /* snd_una has moved */
-void sl_errq_unmark(struct sl_errq *q, struct sl_frames *cache);
-/* The connection is the kernel's, which has the socket's options but OPT_ID. */
-void sl_errq_to_kernel(struct sl_sock *sk, uint32_t write_seq);
 /* The stamps that a message asks for: by its control messages if they say so, else `flags`; *own is
  * set if it brings a number of its own. */
 uint32_t sl_errq_asked_by(const struct msghdr *msg, uint32_t flags, bool *own);
-/* errq_tcp.c: the stamps that a call asks for, by the socket's setting or by its control messages. -EINVAL: a
- * control message that streams do not take. */
-int sl_errq_asks(struct sl_sock *sk, const struct msghdr *msg);
 
 #endif

@@ -17,6 +17,7 @@
 #include "base/sys.h"
 #include "net/ipconf.h"
 #include "sock/core/errq.h"
+#include "sock/core/life.h"
 #include "sock/core/sock_ops.h"
 
 int sl_sock_shadow(const struct sl_sock *sk)

@@ -24,6 +24,7 @@
 #include "base/rights.h"
 #include "base/sys.h"
 #include "sock/core/board.h"
+#include "sock/core/life.h"
 #include "sock/core/sock.h"
 #include "sock/core/stranger.h"
 #include "sock/proc/keeper.h"
@@ -32,7 +33,7 @@
 #define SLICE_NS    10000000ull   /* so often it looks whether the parent is there still */
 #define LOOK_NS     500000
 #define REST_NS     1000000 /* after this the keeper reads on, when a child writes on and on */
-#define LETTERS_MAX 64 /* a round */
+#define LETTERS_MAX 64      /* a round */
 
 _Static_assert(sizeof(struct sl_letter) == 32, "a letter has no holes");
 

@@ -3,6 +3,7 @@
 #ifndef SL_MAIL_H
 #define SL_MAIL_H
 
+#include "sock/core/sock.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -40,8 +41,8 @@ struct sl_mail_ops {
 	void (*follow)(struct sl_sock *sk, enum sl_letter_use use);
 	void (*left)(void); /* SL_USE_LEFT came */
 	/* The parent's answer to a letter about a connection, by `to`, and the child's end of it:
-	 * `inode` is what the child's numbers stand for so far, `will` where a parent that has ended
-	 * has left it; true: they stand for another file now. */
+	 * `inode` is what the child's numbers stand for so far, `will` where a parent that has
+	 * ended has left it; true: they stand for another file now. */
 	void (*send)(struct sl_sock *sk, int to);
 	bool (*receive)(struct sl_sock *sk, uint32_t inode, int from, int will);
 };
@@ -57,5 +58,34 @@ uint64_t sl_mail_due_ns(uint64_t now_ns, bool quiet);
  * -1; the caller closes it. For sl_mail_read(). */
 void sl_mail_on_letter(const void *letter, long bytes, int end);
 void sl_mail_child(void); /* after fork, in the child */
+
+/* mail.c. From a child: the parent should hand that socket back. */
+void sl_keeper_tell_parent(const struct sl_sock *sk);
+/* sl_keeper_tell_parent() for a child that has the socket by fd instead of sk->fd. */
+void sl_keeper_tell_parent_of(const struct sl_sock *sk, int fd);
+/* For children: a packet at the other end of where their letters come in. */
+void sl_keeper_leave(const void *what, size_t bytes, const int *fd, uint32_t nfds);
+/* From a child: it will serve this listener together with the parent. */
+void sl_keeper_share(const struct sl_sock *sk);
+/* How many of the processes that this one descends from, by fork, had a keeper; a child of one that
+ * has the most does without. */
+#define SL_GENERATIONS 8
+uint8_t sl_keeper_generation(void);
+bool sl_keeper_may_have_children(void);
+/* Has the parent hand the socket back first, if it is the parent's. */
+static inline void sl_sock_part(const struct sl_sock *sk)
+{
+	if (sl_unlikely(sk->passed))
+		sl_keeper_tell_parent(sk);
+}
+/* A child changes what a UDP socket is (its peer, an option): the parent, which goes by what it has
+ * set itself, leaves it to the kernel first. sk: may be NULL. */
+static inline void sl_sock_change(const struct sl_sock *sk)
+{
+	if (sk && sk->proto == IPPROTO_UDP)
+		sl_sock_part(sk);
+}
+/* mail.c. In a child: tells the parent of it, if no fork handler did. */
+void sl_keeper_tell_fork(void);
 
 #endif

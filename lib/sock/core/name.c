@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The names of a socket: what its shadow is bound and connected to. */
 #include "base/sys.h"
+#include "sock/core/endpoint.h"
 #include "sock/core/sock.h"
 
 struct names {

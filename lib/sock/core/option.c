@@ -14,6 +14,7 @@
 #include "base/sys.h"
 #include "sock/core/cmsg.h"
 #include "sock/core/errq.h"
+#include "sock/core/option.h"
 #include "sock/core/sock.h"
 
 void sl_sock_read_reuse(struct sl_sock *sk)
@@ -52,9 +53,10 @@ static bool set_stamping(struct sl_sock *sk, uint32_t v)
 	bool filter = v & SL_TS_OPT_RX_FILTER, ours;
 
 	sl_sock_want_with(sk, SL_WANT_STAMPING,
-	     v & SOF_TIMESTAMPING_SOFTWARE && v & SOF_TIMESTAMPING_RX_SOFTWARE);
+			  v & SOF_TIMESTAMPING_SOFTWARE && v & SOF_TIMESTAMPING_RX_SOFTWARE);
 	sl_sock_want_with(sk, SL_WANT_HW_STAMP,
-	     v & SOF_TIMESTAMPING_RAW_HARDWARE && (v & SOF_TIMESTAMPING_RX_HARDWARE || !filter));
+			  v & SOF_TIMESTAMPING_RAW_HARDWARE &&
+				  (v & SOF_TIMESTAMPING_RX_HARDWARE || !filter));
 	ours = sl_errq_set(sk, v); /* (what leaves takes it along) */
 	if (v & SOF_TIMESTAMPING_RAW_HARDWARE &&
 	    v & (SOF_TIMESTAMPING_OPT_PKTINFO | SOF_TIMESTAMPING_BIND_PHC))

@@ -45,4 +45,7 @@ bool sl_bell_sleep(struct sl_bell *b); /* false: it rang meanwhile, prepare and 
 void sl_bell_done(struct sl_bell *b);  /* also empties the eventfd */
 void sl_bell_ring(struct sl_bell *b);
 
+/* Poll events for data that still lies in our queues after a hand-back to the kernel. No lock. */
+uint32_t sl_sock_left(const struct sl_sock *sk);
+
 #endif

@@ -9,6 +9,7 @@
 #include <errno.h>
 
 #include "base/sys.h"
+#include "sock/core/life.h"
 #include "sock/core/sock.h"
 #include "sock/proc/keeper.h"
 

@@ -29,4 +29,8 @@ int sl_shadow_open(void);
 /* The start has failed, the keeper has ended, or this is a child after fork. */
 void sl_shadow_close(void);
 
+/* option.c */
+/* getsockopt(2) on the shadow; 0 when that fails. */
+int sl_sock_get_int(const struct sl_sock *sk, int level, int name);
+
 #endif

@@ -2,6 +2,7 @@
 /* The kinds of sockets, and other state of the process that all sockets share. */
 #include "sock/core/sock_ops.h"
 
+#include "sock/core/life.h"
 #include "sock/core/sock.h"
 
 uint32_t sl_forks;

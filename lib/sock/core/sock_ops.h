@@ -19,14 +19,15 @@ struct sl_sock_ops {
 	/* The socket leaves its lane, which is held. keep_queue: its queue is still read through
 	 * us. */
 	void (*left)(struct sl_sock *sk, struct sl_lane *lane, bool keep_queue);
-	/* Moves our queue into the kernel's, for other processes that have the socket. Lane held. */
+	/* Moves our queue into the kernel's, for other processes that have the socket. Lane held.
+	 */
 	void (*requeue)(struct sl_sock *sk, struct sl_lane *lane);
 	/* The socket has gone to the kernel. No lock. */
 	void (*moved)(struct sl_sock *sk);
 	/* The last descriptor, fd, closes, and a child may have the socket. */
-	bool (*parks)(struct sl_sock *sk, int fd);     /* true: it stays, without a number */
-	bool (*needs_kernel)(struct sl_sock *sk);      /* true: only the kernel can serve both */
-	bool (*stays)(struct sl_sock *sk);             /* true: it ends later, by itself */
+	bool (*parks)(struct sl_sock *sk, int fd); /* true: it stays, without a number */
+	bool (*needs_kernel)(struct sl_sock *sk);  /* true: only the kernel can serve both */
+	bool (*stays)(struct sl_sock *sk);         /* true: it ends later, by itself */
 	void (*closed_to_child)(struct sl_sock *sk, int fd); /* when it has ended; no lock */
 	/* The last descriptor, fd, closes while the socket is ours. */
 	void (*close)(struct sl_sock *sk, int fd);

@@ -8,6 +8,7 @@
 
 #include "base/reserve.h"
 #include "base/sys.h"
+#include "sock/core/life.h"
 #include "sock/core/sock.h"
 
 #define MAX_SOCKS (1u << 20)

@@ -8,7 +8,10 @@
 #include <errno.h>
 
 #include "base/sys.h"
+#include "sock/core/endpoint.h"
+#include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/dgram/dgram.h"
 #include "stack/port.h"
 #include "stack/restart.h"
 

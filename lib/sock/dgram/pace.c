@@ -6,7 +6,7 @@
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/core/sock.h"
-#include "sock/stream/tconn.h"
+#include "sock/dgram/dgram.h"
 #include "stack/pace.h"
 #include "stack/pace_int.h"
 

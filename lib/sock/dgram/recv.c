@@ -15,6 +15,8 @@
 #include "sock/core/block.h"
 #include "sock/core/cmsg.h"
 #include "sock/core/errq.h"
+#include "sock/core/iov.h"
+#include "sock/core/mail.h"
 #include "sock/core/sock.h"
 #include "sock/core/spin.h"
 #include "sock/dgram/recv.h"

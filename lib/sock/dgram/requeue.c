@@ -15,6 +15,7 @@
 #include "base/sys.h"
 #include "ctl/front/broker.h"
 #include "sock/core/sock.h"
+#include "sock/dgram/dgram.h"
 #include "wire/csum.h"
 #include "wire/wire.h"
 

@@ -17,6 +17,8 @@
 #include "base/sys.h"
 #include "sock/core/errq.h"
 #include "sock/core/block.h"
+#include "sock/core/mail.h"
+#include "sock/dgram/dgram.h"
 #include "stack/pace.h"
 #include "stack/port.h"
 
@@ -211,7 +213,7 @@ static bool has_to_wait(struct sl_sock *sk, struct sl_lane *lane, const struct s
 }
 
 static ssize_t try_once(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
-		    struct sl_lane **lane_out)
+			struct sl_lane **lane_out)
 {
 	struct sl_leg *leg = NULL;
 	struct sl_lane *lane;

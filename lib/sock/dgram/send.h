@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 
 #include "sock/core/cmsg.h"
+#include "sock/core/iov.h"
 #include "sock/core/sock.h"
 #include "stack/leg.h"
 
@@ -96,8 +97,8 @@ static inline struct sl_tx_req sl_tx_req_of(const struct msghdr *m, int flags)
 	};
 }
 
-/* Sends one datagram, by us or through the kernel; waits for room if the socket and the flags say so.
- * Bytes, or -errno as sendmsg(2). */
+/* Sends one datagram, by us or through the kernel; waits for room if the socket and the flags say
+ * so. Bytes, or -errno as sendmsg(2). */
 ssize_t sl_dgram_send(struct sl_sock *sk, int fd, const struct sl_tx_req *r);
 /* Sends a run of messages with one kick for many, and stops at the first that needs more than the
  * fast path. Returns how many were sent. */

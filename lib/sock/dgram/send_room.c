@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/sys.h"
 #include "sock/core/block.h"
+#include "sock/dgram/dgram.h"
 #include "sock/dgram/send.h"
 #include "stack/leg.h"
 #include "stack/pace.h"

@@ -10,7 +10,10 @@
 
 #include "net/net.h"
 #include "net/route.h"
+#include "sock/core/endpoint.h"
+#include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/dgram/dgram.h"
 #include "stack/port.h"
 
 /* Where the packets for it come in: a device of ours, 0: any; -1: none. */

@@ -4,7 +4,9 @@
 
 #include "base/settings.h"
 #include "base/sys.h"
+#include "sock/core/endpoint.h"
 #include "sock/core/sock.h"
+#include "sock/dgram/dgram.h"
 
 static void on_data(struct sl_udp *u)
 {

@@ -12,8 +12,12 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "sock/core/cmsg.h"
+#include "sock/core/endpoint.h"
 #include "sock/core/errq.h"
+#include "sock/core/life.h"
+#include "sock/core/option.h"
 #include "sock/core/sock.h"
+#include "sock/dgram/dgram.h"
 
 /* The forms of SIOCGSTAMP and SIOCGSTAMPNS with 64 bits, which is what the old ones have here. */
 #define SL_GSTAMP_NEW   0x80108906ul

@@ -7,7 +7,10 @@
 #include "base/clock.h"
 #include "base/sys.h"
 #include "sock/core/block.h"
+#include "sock/core/life.h"
 #include "sock/listen/box.h"
+#include "sock/listen/listen.h"
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
 

@@ -23,7 +23,10 @@
 #include "base/sys.h"
 #include "sluice.h"
 #include "ctl/front/broker.h"
+#include "sock/core/life.h"
 #include "sock/core/stranger.h"
+#include "sock/listen/listen.h"
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 
 #define BOXES 64

@@ -5,6 +5,8 @@
 #include "base/heap.h"
 #include "base/sys.h"
 #include "ctl/front/broker.h"
+#include "sock/core/endpoint.h"
+#include "sock/listen/listen.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
 

@@ -11,6 +11,8 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/front/broker.h"
+#include "sock/core/life.h"
+#include "sock/listen/listen.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
 

@@ -2,7 +2,9 @@
 /* Connections that wait in our queue go to other processes that have the listener (share.c). */
 #include "base/log.h"
 #include "base/sys.h"
+#include "sock/core/life.h"
 #include "sock/listen/box.h"
+#include "sock/listen/listen.h"
 #include "sock/stream/tconn.h"
 
 void sl_tlisten_give(struct sl_sock *sk)

@@ -46,7 +46,10 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "sluice.h"
+#include "sock/core/endpoint.h"
+#include "sock/core/life.h"
 #include "sock/listen/box.h"
+#include "sock/listen/listen.h"
 #include "sock/stream/tconn.h"
 
 #define PATIENCE_NS 20000000 /* for handshakes, when the process ends */

@@ -12,6 +12,9 @@
 #include "base/fds.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "sock/core/life.h"
+#include "sock/listen/listen.h"
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 
 static uint32_t staying;

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/sys.h"
+#include "sock/core/life.h"
 #include "sock/listen/box.h"
 #include "sock/stream/tconn.h"
 

@@ -2,6 +2,7 @@
 /* close(2) of a TCP socket: its connection ends in the background, but for SO_LINGER's time. */
 #include "base/clock.h"
 #include "base/sys.h"
+#include "sock/listen/listen.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
 #include "stack/lead.h"

@@ -6,6 +6,8 @@
 
 #include "base/sys.h"
 #include "sluice.h"
+#include "sock/listen/listen.h"
+#include "sock/move/move.h"
 #include "sock/poll/epoll.h"
 #include "sock/proc/fdtab.h"
 #include "sock/core/sock.h"

@@ -3,6 +3,9 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "sock/core/life.h"
+#include "sock/move/move.h"
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
 

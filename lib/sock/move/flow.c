@@ -2,7 +2,9 @@
 /* Sockets move between us and the kernel as `sluice flow` wants it: it marks their entries in the
  * shared block of counters, which only root and the user of the process can write. */
 #include "base/log.h"
+#include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/move/move.h"
 
 static void move(struct sl_sock_stats *s, void *arg)
 {

@@ -18,7 +18,12 @@
 #include "ctl/kern/diag.h"
 #include "net/rtnl.h"
 #include "sluice.h"
+#include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/dgram/dgram.h"
+#include "sock/listen/listen.h"
+#include "sock/move/move.h"
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 
 #define TRIES    40

@@ -23,6 +23,7 @@
 #include "base/sys.h"
 #include "ctl/front/broker.h"
 #include "net/rtnl.h"
+#include "sock/core/life.h"
 #include "sock/move/heirs.h"
 #include "sock/move/restore.h"
 #include "sock/stream/tconn.h"

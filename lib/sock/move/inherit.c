@@ -23,7 +23,9 @@
 #include "base/log.h"
 #include "base/settings.h"
 #include "sluice.h"
+#include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/move/move.h"
 #include "sock/stream/tconn.h"
 
 #define CALLS_MIN      500

@@ -13,9 +13,12 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/front/broker.h"
+#include "sock/listen/listen.h"
 #include "sock/move/heirs.h"
+#include "sock/move/move.h"
 #include "sock/repair/repair.h"
 #include "sock/move/restore.h"
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
 

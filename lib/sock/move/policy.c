@@ -16,7 +16,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "sock/core/endpoint.h"
+#include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/listen/listen.h"
+#include "sock/move/move.h"
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
 #include "stack/leg.h"
@@ -389,7 +394,8 @@ void sl_policy_check(void)
 
 bool sl_policy_waits(void)
 {
-	return sl_load(&left) || sl_load(&waiting) || sl_load(&sl_tconn_awaited) || sl_tlisten_draining();
+	return sl_load(&left) || sl_load(&waiting) || sl_load(&sl_tconn_awaited) ||
+	       sl_tlisten_draining();
 }
 
 void sl_policy_stop(void)

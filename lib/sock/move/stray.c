@@ -12,7 +12,10 @@
  * it is sent again. */
 #include "base/clock.h"
 #include "net/rtnl.h"
+#include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/move/move.h"
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 #include "stack/port.h"
 

@@ -8,6 +8,7 @@
 #include "base/heap.h"
 #include "base/sys.h"
 #include "sluice.h"
+#include "sock/poll/sets.h"
 #include "sock/proc/fdtab.h"
 #include "sock/core/sock.h"
 #include "sock/stream/tconn.h"

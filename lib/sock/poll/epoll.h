@@ -20,7 +20,8 @@
 #define SL_EPOLL_H
 
 #include "base/lock.h"
-#include "sock/core/internal.h"
+#include "sock/poll/sets.h"
+#include "sock/core/sock.h"
 #include "sock/core/ready.h"
 
 /* Bits that say how, not what (the kernel's EP_PRIVATE_BITS). */

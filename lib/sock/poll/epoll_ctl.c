@@ -8,7 +8,9 @@
 #include "base/heap.h"
 #include "base/sys.h"
 #include "sluice.h"
+#include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/listen/listen.h"
 #include "sock/proc/fdtab.h"
 #include "sock/stream/tconn.h"
 

@@ -14,7 +14,9 @@
 #include <sys/sysmacros.h>
 
 #include "base/sys.h"
+#include "sock/core/mail.h"
 #include "sock/poll/epoll.h"
+#include "sock/poll/sets.h"
 #include "sock/proc/fdtab.h"
 #include "sock/core/sock.h"
 

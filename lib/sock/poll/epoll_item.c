@@ -7,6 +7,7 @@
 #include "base/sys.h"
 #include "sock/poll/epoll.h"
 #include "sock/core/sock.h"
+#include "sock/poll/sets.h"
 #include "sock/poll/wait.h"
 
 /* Table ---------------------------------------------------------------------------------------- */

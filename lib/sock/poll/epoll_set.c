@@ -6,6 +6,7 @@
 
 #include "base/sys.h"
 #include "sock/core/sock.h"
+#include "sock/listen/listen.h"
 #include "sock/proc/fdtab.h"
 #include "sock/stream/tconn.h"
 

@@ -34,7 +34,8 @@ int sl_up_again(void);
 void sl_up_fork_found(void);
 
 /* The library does not fork between the two: a child would have a socket that is half the kernel's.
- * False: the caller is a signal handler that interrupted such a time. No socket's `slow` is held. */
+ * False: the caller is a signal handler that interrupted such a time. No socket's `slow` is held.
+ */
 bool sl_fork_hold(void);
 void sl_fork_release(void);
 void sl_fork_child_reset(void); /* in a child: nothing is held */

@@ -8,8 +8,10 @@
 
 #include "base/sys.h"
 #include "sock/stream/conn_out.h"
+#include "sock/stream/errq_tcp.h"
 #include "sock/stream/path.h"
 #include "steer.h"
+#include "sock/stream/stream.h"
 #include "stack/lane_tcp.h"
 #include "tcp/tcp_icmp.h"
 #include "tcp/tcp_in.h"
@@ -90,7 +92,8 @@ static bool conn_input(void *obj, struct sl_in *in)
 static bool has_no_way(struct sl_lane *lane, const struct sl_sock *sk, const struct sl_tcp_key *key,
 		       const struct sl_in *in)
 {
-	const struct sl_dst *d = sl_tconn_find_dst(lane, key, sl_tconn_child_oif(sk, sl_conn_scope(key, in)), sk->mark, 0);
+	const struct sl_dst *d = sl_tconn_find_dst(
+		lane, key, sl_tconn_child_oif(sk, sl_conn_scope(key, in)), sk->mark, 0);
 
 	return !d->leg && (d->route.kind == SL_ROUTE_DEVICE || d->route.kind == SL_ROUTE_OTHER);
 }

@@ -7,6 +7,7 @@
 #include "sock/stream/conn_out.h"
 
 #include "base/settings.h"
+#include "sock/stream/errq_tcp.h"
 #include "sock/stream/path.h"
 #include "stack/port.h"
 
@@ -110,7 +111,7 @@ static bool put_special(struct sl_tconn *c, const struct sl_tcp_seg *seg, uint32
 }
 
 bool sl_conn_send(struct sl_tcp *t, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
-		    uint64_t psum)
+		  uint64_t psum)
 {
 	struct sl_tconn *c = sl_tconn_of(t);
 	const struct sl_tconn_path *p;
@@ -153,12 +154,13 @@ static struct sl_dst *dst_without(struct sl_lane *lane, const struct sl_sock *sk
 {
 	if (!sk)
 		return sl_tconn_find_dst(lane, key, scope, 0, 0);
-	return sl_tconn_find_dst(lane, key, sl_tconn_child_oif(sk, scope), sk->mark, sl_sock_tos(sk, &key->remote));
+	return sl_tconn_find_dst(lane, key, sl_tconn_child_oif(sk, scope), sk->mark,
+				 sl_sock_tos(sk, &key->remote));
 }
 
 /* A listener's reply has its options, but may never be fragmented (ip_build_and_send_pkt()). */
 bool sl_conn_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
-		     const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, uint32_t scope)
+		   const struct sl_tcp_key *key, const struct sl_tcp_seg *seg, uint32_t scope)
 {
 	const struct sl_sock *sk = sock_of(l);
 	struct sl_lane *lane = h->owner;
@@ -173,15 +175,15 @@ bool sl_conn_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
 	if (f == SL_NO_FRAME)
 		return true;
 	sl_tconn_make_headers(&hdr, d, key, sk ? sl_sock_tos(sk, &key->remote) : 0,
-		     sk ? sl_sock_ttl(sk, &key->remote) : 0, true);
+			      sk ? sl_sock_ttl(sk, &key->remote) : 0, true);
 	put(lane, leg, &hdr, seg, f, 0, 0, NULL);
 	return true;
 }
 
 /* (An RTAX_ADVMSS of more than fits the way in would bring segments that are the kernel's.) */
 struct sl_tcp_route sl_conn_route(struct sl_tcp_host *h, const struct sl_tcp *t,
-				    const struct sl_tcp_listener *l, const struct sl_tcp_key *key,
-				    uint32_t scope)
+				  const struct sl_tcp_listener *l, const struct sl_tcp_key *key,
+				  uint32_t scope)
 {
 	const struct sl_tconn *c = t ? sl_tconn_of((struct sl_tcp *)t) : NULL;
 	struct sl_lane *lane = h->owner;

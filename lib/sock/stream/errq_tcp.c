@@ -14,6 +14,8 @@
 
 #include "base/clock.h"
 #include "base/sys.h"
+#include "sock/core/life.h"
+#include "sock/stream/errq_tcp.h"
 #include "sock/stream/tconn.h"
 #include "stack/leg.h"
 #include "stack/port.h"

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The path by which a connection sends: route, neighbour, leg and headers, cached with the connection
- * as UDP's are. Without a way out segments are lost, and the protocol sends them again. */
+/* The path by which a connection sends: route, neighbour, leg and headers, cached with the
+ * connection as UDP's are. Without a way out segments are lost, and the protocol sends them again.
+ */
 #include "sock/stream/path.h"
 
 #include "base/heap.h"
 #include "net/ipconf.h"
 
 struct sl_dst *sl_tconn_find_dst(struct sl_lane *lane, const struct sl_tcp_key *k, uint32_t oif,
-			       uint32_t mark, uint8_t tos)
+				 uint32_t mark, uint8_t tos)
 {
 	struct sl_route_key key = {
 		.dst = k->remote,
@@ -23,8 +24,8 @@ struct sl_dst *sl_tconn_find_dst(struct sl_lane *lane, const struct sl_tcp_key *
 	return d;
 }
 
-void sl_tconn_make_headers(struct sl_tcp_hdr *hdr, const struct sl_dst *d, const struct sl_tcp_key *k,
-			 uint8_t tos, uint8_t ttl, bool df)
+void sl_tconn_make_headers(struct sl_tcp_hdr *hdr, const struct sl_dst *d,
+			   const struct sl_tcp_key *k, uint8_t tos, uint8_t ttl, bool df)
 {
 	struct sl_udp_build b = {
 		.vlan = d->vlan,

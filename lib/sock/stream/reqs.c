@@ -4,6 +4,7 @@
 #include "base/lock.h"
 #include "base/reserve.h"
 #include "ctl/front/broker.h"
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 
 struct sl_treq {

@@ -6,6 +6,7 @@
  * once. Peers that we cannot answer are noted here for the keeper. */
 #include "base/clock.h"
 #include "net/rtnl.h"
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 
 #define PEERS   64

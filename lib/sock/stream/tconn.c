@@ -19,6 +19,7 @@
 #include "base/reserve.h"
 #include "base/sys.h"
 #include "ctl/front/broker.h"
+#include "sock/stream/stream.h"
 #include "stack/lane_tcp.h"
 #include "stack/leg.h"
 #include "stack/port.h"

@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
 #include "tcp/listen/tcp_fastopen.h"

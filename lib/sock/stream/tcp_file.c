@@ -11,6 +11,8 @@
 #include "base/heap.h"
 #include "base/sys.h"
 #include "sluice.h"
+#include "sock/core/life.h"
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 #include "tcp/tcp_user.h"
 

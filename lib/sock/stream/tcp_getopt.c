@@ -7,6 +7,7 @@
 
 #include "base/compat.h"
 #include "base/sys.h"
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
 #include "tcp/loss/cc.h"

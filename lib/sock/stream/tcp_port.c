@@ -10,6 +10,8 @@
 #include <netinet/in.h>
 
 #include "base/sys.h"
+#include "sock/core/endpoint.h"
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 #include "tcp/tcp_hash.h"
 #include "tcp/tcp_table.h"

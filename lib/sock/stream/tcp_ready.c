@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The events that poll(2) reports for a TCP socket. */
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 #include "tcp/tcp_user.h"
 

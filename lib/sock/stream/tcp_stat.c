@@ -5,6 +5,7 @@
 #include <linux/tcp.h>
 #include <string.h>
 
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 #include "stack/pace.h"
 #include "stack/pace_int.h"

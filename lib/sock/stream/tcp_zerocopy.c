@@ -14,6 +14,7 @@
 
 #include "base/sys.h"
 #include "sock/core/cmsg.h"
+#include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 
 void sl_tcp_zerocopy_sent(struct sl_sock *sk)

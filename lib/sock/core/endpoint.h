@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The names, endpoints and claims of a socket. */
+#ifndef SL_ENDPOINT_H
+#define SL_ENDPOINT_H
+
+#include "sock/core/sock.h"
+
+/* Looks at what the shadow is bound to. 0 or -errno; slow held. */
+int sl_sock_read_names(struct sl_sock *sk);
+/* Records the name that the socket has just been bound to. */
+void sl_sock_set_local(struct sl_sock *sk, const struct sl_addr *local, uint16_t port,
+		       uint32_t scope);
+/* True: a socket of another program receives on our port, too; then the kernel must choose. */
+bool sl_sock_is_shared(struct sl_sock *sk);
+/* Claims the endpoints of an unconnected socket; slow held. SL_REASON_NONE: it has them. */
+enum sl_reason sl_sock_claim_endpoints(struct sl_sock *sk);
+/* Claims the endpoints that a TCP socket is about to listen on; slow held. */
+enum sl_reason sl_sock_claim_listener(struct sl_sock *sk);
+/* Moves a new socket from limbo to a lane. */
+bool sl_sock_take_lane(struct sl_sock *sk, uint32_t ifindex);
+/* Claims an unconnected socket's endpoint on a device that came or changed; slow held. */
+void sl_sock_claim_device(struct sl_sock *sk, uint32_t ifindex);
+uint32_t sl_device_of_addr(const struct sl_addr *addr); /* 0: not ours */
+/* claim.c; slow held */
+bool sl_sock_add_claim(struct sl_sock *sk, const struct sl_claim_req *req, const char **why);
+/* The socket's names, on one port. */
+bool sl_sock_claim_on(struct sl_sock *sk, struct sl_port *port, const char **why);
+/* A device of its claims whose link claiming has cost; NULL: none. */
+struct sl_port *sl_sock_without_link(const struct sl_sock *sk);
+void sl_sock_unclaim(struct sl_sock *sk);     /* all of them */
+void sl_sock_claims_forget(uint32_t ifindex); /* all sockets', on a device that is gone */
+void sl_claims_child(void);                   /* after fork, in the child */
+/* Gives the caller all claims but those of endpoints that the socket still has; they stay in force
+ * until sl_sock_claims_drop() ends those without a successor. */
+struct sl_sock_claim *sl_sock_claims_take(struct sl_sock *sk);
+void sl_sock_claims_drop(struct sl_sock *sk, struct sl_sock_claim *old);
+/* Gives the caller the claims without a peer, still in force; the caller frees each. */
+struct sl_sock_claim *sl_sock_endpoints_take(struct sl_sock *sk);
+/* Claims carry SL_CLAIM_STAMP or not: tell the steering program. */
+void sl_sock_claim_flags(struct sl_sock *sk);
+/* Bumped (sl_lane_moved) after any socket of the process has got another lane, so that threads that
+ * wait for many sockets look again which lanes to turn. A thread that moves a socket with watchers
+ * also tells those: sl_sock_notify(sk, 0). */
+extern uint32_t sl_lane_moves;
+static inline void sl_lane_moved(void)
+{
+	__atomic_add_fetch(&sl_lane_moves, 1, __ATOMIC_RELEASE);
+}
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Socket options that datagrams and streams have in common. */
+#ifndef SL_OPTION_H
+#define SL_OPTION_H
+
+#include "sock/core/sock.h"
+
+/* core/option.c */
+/* The int that the program gave, or the part of it. */
+static inline int sl_given_int(const void *val, socklen_t len)
+{
+	int v = 0;
+
+	memcpy(&v, val, sl_min((size_t)len, sizeof(v)));
+	return v;
+}
+void sl_sock_want_with(struct sl_sock *sk, uint16_t bit, bool on); /* a bit of sk->want */
+/* SO_RCVTIMEO, SO_SNDTIMEO. False: another option. */
+bool sl_sock_set_timeout(struct sl_sock *sk, int name, const void *val, socklen_t len);
+void sl_sock_read_reuse(struct sl_sock *sk); /* SO_REUSEADDR, SO_REUSEPORT */
+/* SO_TIMESTAMP*, _NS*, ING*. False: an offloaded socket cannot do it. */
+bool sl_sock_set_stamps(struct sl_sock *sk, int name, int v);
+
+#endif

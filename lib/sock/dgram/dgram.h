@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Datagram sockets: decisions, options, pace, groups. */
+#ifndef SL_DGRAM_H
+#define SL_DGRAM_H
+
+#include "sock/core/sock.h"
+
+/* Moves our queue into the kernel's, for other processes that have the socket. Lane held. */
+void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane);
+/* bind.c: names and decisions */
+/* Looks at what the socket is bound and connected to, applies the rules, and claims its packets or
+ * hands it back. After each change of names. */
+void sl_sock_decide(struct sl_sock *sk);
+/* Binds as the kernel would at the first send. 0 or -errno. */
+int sl_sock_autobind(struct sl_sock *sk);
+/* A call that blocks waits for links that claiming has cost (stack/restart.c). flags: the call's;
+ * slow not held. */
+void sl_sock_wait_links(struct sl_sock *sk, int flags);
+/* dgram/udp_opt.c */
+void sl_sock_read_options(struct sl_sock *sk);
+/* Follows an option that the kernel has set. False: an offloaded socket cannot have it. */
+bool sl_dgram_opt_track(struct sl_sock *sk, int level, int name, const void *val, socklen_t len);
+int sl_dgram_ioctl(struct sl_sock *sk, int fd, unsigned long request, void *arg); /* ioctl(2) */
+/* pace.c: SO_MAX_PACING_RATE. As setsockopt(2) and getsockopt(2); get: -EREMOTE, the kernel knows.
+ */
+int sl_sock_pace_set(struct sl_sock *sk, int fd, const void *val, socklen_t len);
+void sl_sock_pace(struct sl_sock *sk); /* a datagram socket's rate has changed */
+int sl_sock_pace_get(const struct sl_sock *sk, void *val, const socklen_t *len);
+struct sl_pace_ask sl_sock_pace_ask(const struct sl_sock *sk); /* what was set */
+/* The socket leaves its lane, which is held. flush: the kernel sends from now on, after the
+ * packets that still wait here. */
+void sl_sock_pace_end(struct sl_sock *sk, bool flush);
+/* sibling.c: `to` is the kernel's now. Hands back those of our sockets that would get its
+ * datagrams. No slow lock held. */
+void sl_siblings_yield(const struct sl_sock *to);
+/* sl_siblings_yield(), if a child has the socket and its last descriptor here, fd, is closing. */
+void sl_siblings_yield_to_child(const struct sl_sock *to, int fd);
+/* mcast.c: memberships and the fan-out to several sockets */
+int sl_mcast_setsockopt(struct sl_sock *sk, int level, int name, const void *val, socklen_t len);
+bool sl_mcast_is_membership(int level, int name);
+void sl_mcast_claim(struct sl_sock *sk);  /* the socket has a lane and a port now */
+void sl_mcast_pause(struct sl_sock *sk);  /* it has no port now */
+void sl_mcast_forget(struct sl_sock *sk); /* it is going */
+/* A device of its groups whose link claiming has cost; NULL: none. slow not held. */
+struct sl_port *sl_mcast_without_link(struct sl_sock *sk);
+void sl_mcast_init(void);
+void sl_mcast_child(void); /* after fork, in the child: the groups are the parent's */
+void sl_mcast_recheck(void);
+/* Is there a group that has to be looked at? Other programs join without an event. */
+bool sl_mcast_in_use(void);
+/* send_room.c */
+void sl_sock_on_room(struct sl_list *entry); /* frames came back: may a blocked sender go on? */
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Transmit time stamps of a stream. */
+#ifndef SL_ERRQ_TCP_H
+#define SL_ERRQ_TCP_H
+
+#include "sock/core/errq.h"
+#include "sock/stream/tconn.h"
+
+/* errq_tcp.c; lane held. A call has written, and asks for stamps of its last byte. */
+void sl_errq_mark(struct sl_tconn *c, uint32_t flags);
+/* A segment of a marked connection was posted. */
+void sl_errq_segment(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_seg *seg,
+		     const struct sl_tx_desc *d);
+void sl_errq_acked(struct sl_tconn *c); /* snd_una has moved */
+void sl_errq_unmark(struct sl_errq *q, struct sl_frames *cache);
+/* The connection is the kernel's, which has the socket's options but OPT_ID. */
+void sl_errq_to_kernel(struct sl_sock *sk, uint32_t write_seq);
+/* errq_tcp.c: the stamps that a call asks for, by the socket's setting or by its control messages.
+ * -EINVAL: a control message that streams do not take. */
+int sl_errq_asks(struct sl_sock *sk, const struct msghdr *msg);
+
+#endif

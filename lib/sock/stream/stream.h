@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Streams: the calls on them, their options and what `sluice stat` shows. */
+#ifndef SL_STREAM_H
+#define SL_STREAM_H
+
+#include "sock/stream/tconn.h"
+
+/* reqs.c: requests, in memory that others read when the process has died */
+#define SL_TREQ_MAX 65536u
+size_t sl_treq_bytes(void);
+void sl_treq_init(void *mem, bool shared); /* of that many bytes (sl_reserve_init()) */
+void sl_treq_child(void);
+size_t sl_treq_ready(void); /* bytes that may be in use */
+void sl_treq_layout(struct sl_conns_layout *l);
+void *sl_treq_new(uint32_t lsn_id);
+void sl_treq_free(void *req);
+/* strays.c */
+/* Remembers for a minute that a connection between these two addresses strayed. The keeper's. */
+void sl_strays_remember(const struct sl_tcp_key *k);
+/* True: a connection between these two addresses strayed lately. */
+bool sl_strays_from(const struct sl_addr *local, const struct sl_addr *remote);
+/* Tells the keeper of a peer whose SYN we cannot answer (no way back). Lane held. */
+void sl_strays_asks(const struct sl_tcp_key *key);
+/* The next such peer; false: none. The keeper's. */
+bool sl_strays_take_asked(struct sl_tcp_key *key);
+/* tcp_connect.c */
+/* Set when a connection begins without a neighbour: the keeper looks at all of them (policy.c);
+ * atomic. */
+extern bool sl_tconn_awaited;
+/* tcp_port.c: gives key a local port, if it has none, and binds the shadow to it. 0 or -errno. */
+int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif);
+int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr, socklen_t len);
+/* Shows the socket's new connection in `sluice stat`. */
+void sl_tcp_sock_show(struct sl_sock *sk, const struct sl_tcp_key *k);
+int sl_tcp_sock_name(struct sl_sock *sk, bool peer, struct sockaddr *addr, socklen_t *len);
+int sl_tcp_sock_shutdown(struct sl_sock *sk, int fd, int how);
+/* True: the socket has a connection that is not over, so it has a peer's name. */
+static inline bool sl_tcp_sock_is_named(const struct sl_sock *sk)
+{
+	const struct sl_tconn *c = sl_load_acquire(&sk->conn);
+
+	return c && sl_load(&c->tcp.state) != SL_TCP_CLOSED;
+}
+/* Takes the error that connect(AF_UNSPEC) has left; later calls return 0. */
+static inline int sl_tcp_sock_error(struct sl_sock *sk)
+{
+	return sl_likely(!sl_load(&sk->error))
+		       ? 0
+		       : __atomic_exchange_n(&sk->error, 0, __ATOMIC_RELAXED);
+}
+/* tcp_recv.c: takes the connection's error, or sk->error (the kernel's sock_error()). No lane held.
+ */
+int sl_tcp_sock_take_error(struct sl_sock *sk);
+/* Puts back an error that this call can no longer return: the next call returns it. */
+void sl_tcp_sock_put_error(struct sl_sock *sk, int err);
+/* tcp_send.c, tcp_recv.c */
+ssize_t sl_tcp_sock_send(struct sl_sock *sk, int fd, const struct iovec *iov, size_t niov,
+			 size_t len, int flags, const struct msghdr *msg);
+ssize_t sl_tcp_sock_recv(struct sl_sock *sk, int fd, const struct iovec *iov, size_t niov,
+			 struct msghdr *msg, int flags);
+/* Connects to the address of sendto(MSG_FASTOPEN), without waiting: 0, -EREMOTE (the kernel's now)
+ * or -errno. */
+int sl_tcp_sock_fastopen(struct sl_sock *sk, const struct msghdr *msg);
+/* Waits until the connection is open; -EINPROGRESS: the socket does not wait so long. */
+int sl_tcp_sock_wait_open(struct sl_sock *sk, int fd);
+/* tcp_fastopen.c */
+bool sl_tcp_fastopen_is_on(void);
+/* Chooses the SYN's Fast Open option; lane held, before the connection is opened. */
+void sl_tcp_fastopen_choose(const struct sl_sock *sk, struct sl_tcp *t,
+			    const struct sl_tcp_key *key);
+void sl_tcp_fastopen_learn(const struct sl_tcp_key *key, const struct sl_tcp_seg *synack,
+			   bool lost);
+size_t sl_tcp_fastopen_syn(struct sl_sock *sk, const struct iovec *iov, size_t niov);
+void sl_tcp_fastopen_child(void);
+/* tcp_zerocopy.c */
+/* A call with MSG_ZEROCOPY has queued something. No lane held. */
+void sl_tcp_zerocopy_sent(struct sl_sock *sk);
+/* recvmsg(MSG_ERRQUEUE) */
+ssize_t sl_tcp_errqueue(struct sl_sock *sk, int fd, struct msghdr *msg, int flags);
+static inline bool sl_tcp_sock_has_errors(const struct sl_sock *sk)
+{
+	return sl_unlikely(sl_load(&sk->zc_done)) || sl_errq_has(sk);
+}
+/* tcp_opt.c */
+/* -EINVAL: our connection's state forbids the option, though the shadow's state would not; or 0. */
+int sl_tcp_opt_may_set(const struct sl_sock *sk, int level, int name);
+/* The shadow returned ENOTCONN: only a kernel connection takes the option (TCP_ULP,
+ * IPV6_ADDRFORM). True: the connection is the kernel's now. No lane held. */
+bool sl_tcp_opt_leave(struct sl_sock *sk);
+/* SO_TIMESTAMPING of a connection of ours: the kernel judges all but the count of bytes, for which
+ * its socket is in the wrong state. 0 or -errno; -EREMOTE: it is none of that. */
+int sl_tcp_opt_set_stamping(struct sl_sock *sk, int name, const void *val, socklen_t len);
+/* Follows an option that the kernel has set. False: an offloaded socket cannot have it. */
+bool sl_tcp_opt_track(struct sl_sock *sk, int level, int name);
+/* tcp_getopt.c. 0 or -errno: we answered; -EREMOTE: ask the kernel. */
+int sl_tcp_opt_get(struct sl_sock *sk, int level, int name, void *val, socklen_t *len);
+/* IPV6_V6ONLY as the program has it, before names are given. sk->slow held. */
+void sl_tcp_opt_read_v6only(struct sl_sock *sk);
+/* Applies the options that were set before the connection was made. Lane held. */
+void sl_tcp_opt_apply(struct sl_sock *sk, struct sl_tconn *c);
+void sl_tcp_opt_listener(struct sl_sock *sk, struct sl_tlisten *l);
+/* Reads the kernel socket's present options, for the next connection that is ours. */
+void sl_tcp_opt_adopt(struct sl_sock *sk);
+/* A child's options are its listener's. */
+void sl_tcp_opt_inherit(struct sl_sock *child, const struct sl_sock *from);
+/* Gives the listener's options to fd, a kernel connection that another process has made. */
+void sl_tcp_opt_give(const struct sl_sock *listener, int fd);
+int sl_tcp_sock_ioctl(struct sl_sock *sk, unsigned long request, void *arg); /* -EREMOTE */
+/* tcp_stat.c: for `sluice stat`; no lane held */
+void sl_tcp_sock_stat(struct sl_sock *sk);
+void sl_tcp_stat(void); /* all sockets that are shown, and the lanes. The keeper's */
+/* tcp_ready.c */
+/* The events that poll(2) reports, as the kernel's tcp_poll() does. No lock. */
+uint32_t sl_tcp_sock_ready(const struct sl_sock *sk);
+/* A Fast Open child is used before its handshake is complete. */
+static inline bool sl_tconn_is_connecting(const struct sl_tconn *c)
+{
+	uint8_t s = sl_load(&c->tcp.state);
+
+	return s == SL_TCP_SYN_SENT || (s == SL_TCP_SYN_RCVD && !sl_load(&c->tcp.tfo_child));
+}
+/* True: the socket was the kernel's when the call looked, and has been taken over since. */
+static inline bool sl_tcp_sock_came_back(const struct sl_sock *sk)
+{
+	return sl_load_acquire(&sk->state) == SL_STATE_OFFLOADED && sl_load_acquire(&sk->conn);
+}
+
+#endif
