@@ -60,10 +60,12 @@ void sl_prove_netlink_close(void);
 int sl_watch_add(struct sl_session *s, const struct sl_claim_req *req, const struct sl_proof *p);
 /* The claim is given up. Harmless when it is not watched. */
 void sl_watch_del(const struct sl_session *s, const struct sl_claim_req *req);
+/* Takes a claim of a session back. */
+typedef void sl_take_back_fn(struct sl_session *s, const struct sl_claim_req *req);
 /* Checks the watched claims, if it is time, and takes back those whose proof no longer holds.
  * Called at each turn of the loop, which comes round several times a second while there is a lease.
  */
-void sl_watch_tick(void);
+void sl_watch_tick(sl_take_back_fn *take_back);
 #define SL_WATCH_MS 250
 
 #endif

@@ -407,7 +407,7 @@ static void loop(void)
 		sl_linger_tick();
 		sl_views_sync();
 		sl_stopped_look();
-		sl_watch_tick();
+		sl_watch_tick(sl_claim_take_back);
 		sl_keep_tick();
 		if (sl_now_ns() - checked_ns > CHECK_MS * 1000000ull) {
 			check_ports();

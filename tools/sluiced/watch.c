@@ -18,7 +18,6 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/kern/diag_sock.h"
-#include "claims.h"
 #include "deliver.h"
 #include "session.h"
 
@@ -187,7 +186,7 @@ static bool is_true(struct watched *w, uint64_t now_ns)
 	return w->req.key.proto == IPPROTO_TCP && !w->seen && now_ns - w->since_ns < LISTENS_NS;
 }
 
-static void take_claim_back(struct watched *w)
+static void take_claim_back(struct watched *w, sl_take_back_fn *take_back)
 {
 	struct sl_session *s = w->session;
 	struct sl_claim_req req = w->req;
@@ -201,7 +200,7 @@ static void take_claim_back(struct watched *w)
 		sl_debug("sluiced", "lease %u: port %u is the kernel's again: the socket is gone",
 			 s->member, req.key.local_port);
 	sl_watch_del(s, &req);
-	sl_claim_take_back(s, &req);
+	take_back(s, &req);
 }
 
 static void begin_look(void)
@@ -213,7 +212,7 @@ static void begin_look(void)
 		}
 }
 
-static void judge_all(void)
+static void judge_all(sl_take_back_fn *take_back)
 {
 	uint64_t now_ns = sl_now_ns();
 	struct watched *next;
@@ -222,11 +221,11 @@ static void judge_all(void)
 		for (struct watched *w = bucket[i]; w; w = next) {
 			next = w->next;
 			if (!w->session->leaving && !is_true(w, now_ns))
-				take_claim_back(w);
+				take_claim_back(w, take_back);
 		}
 }
 
-void sl_watch_tick(void)
+void sl_watch_tick(sl_take_back_fn *take_back)
 {
 	uint64_t from_ns = sl_now_ns(), took_ns;
 
@@ -234,7 +233,7 @@ void sl_watch_tick(void)
 		return;
 	begin_look();
 	if (!read_all(IPPROTO_UDP) && !read_all(IPPROTO_TCP))
-		judge_all();
+		judge_all(take_back);
 	took_ns = sl_now_ns() - from_ns;
 	next_ns = from_ns + sl_max(SL_WATCH_MS * 1000000ull - 1000000ull, SHARE * took_ns);
 }
