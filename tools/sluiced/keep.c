@@ -45,6 +45,7 @@ static int vault = -1;
 static pid_t vault_pid;
 static bool wanted;
 static uint64_t tried_ns;
+static void (*keep_views)(void); /* set by sl_keep_start() */
 static struct sl_vault_msg out;
 
 /* Which versions a record was made by: any difference, and it is not understood. */
@@ -277,7 +278,7 @@ static void keep_all(void)
 		sl_keep_umem(u->info.id);
 	for (struct sl_device *d = sl_port_first(); d; d = d->next)
 		sl_keep_device(d->info.ifindex);
-	sl_views_keep();
+	keep_views();
 	for (struct sl_session *s = sluiced.sessions; s; s = s->next) {
 		sl_keep_session(s);
 		for (unsigned i = 0; i < SL_SESSION_PORTS; i++)
@@ -338,7 +339,7 @@ static int start_vault(void)
 	return err;
 }
 
-void sl_keep_start(void)
+static void start_and_fill(void)
 {
 	int err;
 
@@ -363,6 +364,12 @@ void sl_keep_start(void)
 		lose_vault();
 }
 
+void sl_keep_start(void (*views_keep)(void))
+{
+	keep_views = views_keep;
+	start_and_fill();
+}
+
 bool sl_keep_is_missing(void)
 {
 	return wanted && vault < 0;
@@ -371,7 +378,7 @@ bool sl_keep_is_missing(void)
 void sl_keep_tick(void)
 {
 	if (sl_keep_is_missing() && sl_now_ns() - tried_ns > AGAIN_NS)
-		sl_keep_start();
+		start_and_fill();
 }
 
 void sl_keep_readable(void)

@@ -66,8 +66,9 @@ struct sl_vault_msg *sl_keep_next(enum sl_keep kind, unsigned *at);
 void sl_keep_drop(const struct sl_vault_msg *m);
 /* Ends the adoption. */
 void sl_keep_taken(void);
-/* Starts a vault if there is none, gives it everything, and watches it. */
-void sl_keep_start(void);
+/* Starts a vault if there is none, gives it everything, and watches it. views_keep: stores the
+ * views of the rules (view.c) whenever a vault is new. */
+void sl_keep_start(void (*views_keep)(void));
 bool sl_keep_is_missing(void);
 void sl_keep_readable(void);
 void sl_keep_tick(void);

@@ -514,7 +514,7 @@ int main(int argc, char **argv)
 	if (err)
 		sl_warn("sluiced", "no thread closes what programs pass: the loop does: %s",
 			sl_strerror(err));
-	sl_keep_start();
+	sl_keep_start(sl_views_keep);
 	sl_watchdog_start(stuck_seconds);
 	sl_notify("READY=1");
 	loop();
