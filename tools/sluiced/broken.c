@@ -17,6 +17,7 @@
 #include "ctl/claim/bury.h"
 #include "ctl/kern/say.h"
 #include "claims.h"
+#include "foreign.h"
 #include "memory.h"
 #include "session.h"
 #include "sluiced.h"

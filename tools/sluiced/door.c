@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/kern/say.h"
+#include "foreign.h"
 #include "session.h"
 #include "sluiced.h"
 

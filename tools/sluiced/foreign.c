@@ -24,6 +24,7 @@
 #include "ctl/kern/say.h"
 #include "ctl/lease/msg.h"
 #include "ctl/lease/proto.h"
+#include "keep.h"
 #include "policy.h"
 #include "session.h"
 #include "sluiced.h"
@@ -141,10 +142,12 @@ void sl_foreign_close(const struct sl_session *s, int fd)
 	sl_closer_add(fd, s->cred.uid, false);
 }
 
-void sl_foreign_hang_up(struct sl_session *s)
+void sl_session_hang_up(struct sl_session *s)
 {
 	sl_sys(SYS_shutdown, s->fd, SHUT_RDWR);
 	sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_DEL, s->fd, NULL);
 	sl_closer_add(s->fd, s->cred.uid, true);
 	s->fd = -1;
+	s->leaving = true;
+	sl_keep_session(s);
 }

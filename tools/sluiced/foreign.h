@@ -21,8 +21,10 @@ bool sl_foreign_is_memory(int fd);
 /* Inode number of the network namespace behind a descriptor; 0: not a namespace. */
 uint32_t sl_foreign_netns(int fd);
 
-/* Closes, outside the loop, a descriptor that the session has passed, or its connection. */
+/* Closes, outside the loop, a descriptor that the session has passed. */
 void sl_foreign_close(const struct sl_session *s, int fd);
-void sl_foreign_hang_up(struct sl_session *s);
+/* Closes the session's connection likewise; the loop takes back what the session has
+ * (sl_sessions_reap()). */
+void sl_session_hang_up(struct sl_session *s);
 
 #endif

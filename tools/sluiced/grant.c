@@ -146,14 +146,6 @@ void sl_port_describe(const struct sl_port_info *info, struct sl_lease_port_ok *
 	memcpy(out->pin_dir, info->pin_dir, sizeof(out->pin_dir));
 }
 
-struct sl_session_port *sl_session_port(struct sl_session *s, uint32_t ifindex)
-{
-	for (unsigned i = 0; i < SL_SESSION_PORTS; i++)
-		if (s->port[i].ifindex == ifindex)
-			return &s->port[i];
-	return NULL;
-}
-
 /* The session's part of a device that it has open. */
 static struct sl_part *part_of(const struct sl_session *s, uint32_t ifindex)
 {

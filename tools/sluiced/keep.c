@@ -239,6 +239,15 @@ void sl_keep_no_session(const struct sl_session *s)
 	del_entry(SL_KEEP_SESSION, s->id);
 }
 
+bool sl_session_begin(struct sl_session *s)
+{
+	if (s->again && s->begun == s->seq)
+		return false;
+	s->begun = s->seq;
+	sl_keep_session(s);
+	return true;
+}
+
 static uint64_t lane_key(const struct sl_session *s, const struct sl_session_port *p,
 			 unsigned number)
 {

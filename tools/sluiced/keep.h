@@ -55,6 +55,9 @@ void sl_keep_view(uint32_t ifindex, int memfd); /* -1: the view is gone */
 void sl_keep_session(const struct sl_session *s);
 void sl_keep_no_session(const struct sl_session *s);
 void sl_keep_lane(const struct sl_session *s, const struct sl_session_port *p, unsigned number);
+/* Marks the request being served as one that must not be done again; false: the daemon before us
+ * did it. */
+bool sl_session_begin(struct sl_session *s);
 
 /* Looks for a vault that was left behind. 1: its records are here, to be adopted; 0: there is none,
  * or it is incomplete and is ended: only the daemon's socket is here of its records; -EPROTO: the

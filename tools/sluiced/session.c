@@ -35,8 +35,6 @@
 #define LATER_NS    50000000ull   /* a request that has to wait is looked at again after that, */
 #define WAITS_NS    3000000000ull /* for so long */
 
-struct sl_sluiced sluiced = {.epfd = -1, .listen_fd = -1};
-
 /* Coming ----------------------------------------------------------------------------------------
  */
 
@@ -98,14 +96,6 @@ static int watch_process(struct sl_session *s)
 		return s->pidfd;
 	watch_death(s);
 	return 0;
-}
-
-bool sl_is_dead(int pidfd)
-{
-	struct pollfd p = {.fd = pidfd, .events = POLLIN};
-	const struct timespec now = {0};
-
-	return sl_sys(SYS_ppoll, &p, 1, &now, NULL, 8) == 1;
 }
 
 /* True: no process uses the loan any more. The library never closes its end, so when it is closed
@@ -386,22 +376,6 @@ static void unwatch(int *fd)
 	sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_DEL, *fd, NULL);
 	sl_sys_close(*fd);
 	*fd = -1;
-}
-
-void sl_session_hang_up(struct sl_session *s)
-{
-	sl_foreign_hang_up(s);
-	s->leaving = true;
-	sl_keep_session(s);
-}
-
-bool sl_session_begin(struct sl_session *s)
-{
-	if (s->again && s->begun == s->seq)
-		return false;
-	s->begun = s->seq;
-	sl_keep_session(s);
-	return true;
 }
 
 /* A request that several daemons died of is not given to one more. */

@@ -50,7 +50,7 @@ struct sl_session {
 	uint32_t grace;
 	/* The daemon before us may have done the next request in part or whole, in `tries`
 	 * attempts. seq: number of the last request that must not be done twice
-	 * (sl_session_begin()). */
+	 * (sl_session_begin(), keep.c). */
 	bool again;
 	uint8_t tries;
 	uint32_t begun, seq;
@@ -70,25 +70,25 @@ struct sl_session {
 	struct sl_restore *restore; /* restore.c: one that is under way, or NULL */
 };
 
+/* state.c ------------------------------------------------------------------------------------ */
+
+/* The session's device with that number, or NULL; 0: an unused place for one. */
+struct sl_session_port *sl_session_port(struct sl_session *s, uint32_t ifindex);
+/* True: the process of that pidfd has ended. */
+bool sl_is_dead(int pidfd);
+
 /* session.c ---------------------------------------------------------------------------------- */
 
 void sl_session_accept(void);
-void sl_session_hang_up(struct sl_session *s);
 /* Serves sessions again whose request waits for another process, if their time has come. Returns in
  * how many ns the next is due; UINT64_MAX: none. */
 uint64_t sl_sessions_later(uint64_t now);
 /* Adds a session of the daemon before us. */
 void sl_session_add(struct sl_session *s);
-/* Marks the request being served as one that must not be done again; false: the daemon before us
- * did it. */
-bool sl_session_begin(struct sl_session *s);
 /* Serves one request of the session. */
 void sl_session_readable(struct sl_session *s);
 /* Takes back a piece of the leaving sessions' things; true: there is more to do at once. */
 bool sl_sessions_reap(void);
-struct sl_session_port *sl_session_port(struct sl_session *s, uint32_t ifindex);
-/* True: the process of that pidfd has ended. */
-bool sl_is_dead(int pidfd);
 
 /* sender.c: requests must come from the session's own process, with its user unchanged. */
 void sl_sender_tell(
