@@ -230,17 +230,6 @@ static void lane_put(struct sl_session *s, struct sl_session_port *p, unsigned n
 	sl_keep_lane(s, p, number);
 }
 
-/* Only the last use by a group changes the record of the device for the next daemon. */
-void sl_port_release(uint32_t ifindex, uint32_t umem)
-{
-	struct sl_device *d;
-
-	sl_embedded_port_close(ifindex, umem);
-	d = sl_device_find(ifindex);
-	if (!d || !sl_part_of(d, umem))
-		sl_keep_device(ifindex);
-}
-
 void sl_port_put(struct sl_session *s, struct sl_session_port *p)
 {
 	uint32_t ifindex = p->ifindex;

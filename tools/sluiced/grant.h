@@ -13,8 +13,6 @@ struct sl_session_port;
 /* grant.c ------------------------------------------------------------------------------------ */
 
 void sl_port_put(struct sl_session *s, struct sl_session_port *p);
-/* Removes a use of the device by the group with that packet memory. */
-void sl_port_release(uint32_t ifindex, uint32_t umem);
 /* The session's process is dead: takes its frames and lanes back. False: not possible yet. */
 bool sl_umem_bury(struct sl_session *s);
 void sl_port_describe(const struct sl_port_info *info, struct sl_lease_port_ok *out);

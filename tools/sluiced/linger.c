@@ -14,7 +14,6 @@
 #include "ctl/device/device.h"
 #include "ctl/device/part.h"
 #include "ctl/umem/ring.h"
-#include "grant.h"
 #include "memory.h"
 #include "session.h"
 #include "sluiced.h"

@@ -21,21 +21,26 @@ struct sl_memory {
 	uint64_t broken_ns; /* not 0: when it broke (broken.c) */
 };
 
+/* memory.c */
 /* Adds a user of an existing memory. */
 void sl_memory_get(struct sl_memory *m);
 /* Removes a user. */
 void sl_memory_put(struct sl_memory *m);
-/* The session was a member of that packet memory already under the daemon before us. */
-void sl_memory_adopt(struct sl_session *s, uint32_t umem);
 /* The group's memory with that number; NULL: none. */
 struct sl_memory *sl_memory_by_umem(uint32_t umem);
 /* True: that group has a part of the device. */
 bool sl_memory_has_part(const struct sl_device *d, const char *group);
+/* The session leaves its group. */
+void sl_umem_put(struct sl_session *s);
+/* Removes a use of the device by the group with that packet memory. */
+void sl_port_release(uint32_t ifindex, uint32_t umem);
+
+/* join.c */
+/* The session was a member of that packet memory already under the daemon before us. */
+void sl_memory_adopt(struct sl_session *s, uint32_t umem);
 /* True: other groups certainly have all of the device, or, where rings are lent once, another
  * process has it. */
 bool sl_memory_is_anothers(const struct sl_session *s, uint32_t ifindex, const char **why);
-/* The session leaves its group. */
-void sl_umem_put(struct sl_session *s);
 
 /* divide.c: NIC rules of devices that are divided among groups. sl_divide_get() has the NIC send a
  * claim's packets to its session's queues: 0 and *rule (0: no rule is needed), or -errno and *why.
