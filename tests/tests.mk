@@ -82,7 +82,7 @@ check:
 	$(MAKE) deps
 	$(MAKE) -j"$$(nproc)" tests
 	BUILD=$(BUILD) MAKE="$(MAKE)" tests/check.sh
-# What check leaves out by tests/long.txt.
+# Tests that check leaves out by tests/long.txt.
 LONG_TESTS = $(shell awk '$$1 ~ /^($(1))$$/ { print "tests/" $$2 ".sh" }' tests/long.txt)
 check-long: tests asan-build
 	BUILD=$(BUILD) tests/run.sh $(call LONG_TESTS,both)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Leaders and followers: the threads of a busy lane, of which one alone watches its descriptors.
+/* Leaders and followers: one thread of a busy lane watches its descriptors for the others.
  * sl_waits_ended is in stack.c. */
 #ifndef SL_LEAD_H
 #define SL_LEAD_H

@@ -13,7 +13,7 @@
 #include "stack/port.h"
 #include "stack/restart.h"
 
-/* As in stack/restart.c. */
+/* These figures are those of stack/restart.c. */
 #define NEIGH_NS 3000000000ull
 #define LOOK_NS  2000000
 

@@ -88,7 +88,7 @@ struct sl_broker_ops {
 #undef SL_BROKER
 };
 
-/* One function for each call and way. */
+/* Each call has a function for each way. */
 #define SL_BROKER(type, name, params, args, here, leased)                                          \
 	static type embedded_##name params                                                         \
 	{                                                                                          \

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the lower rooms call of the upper ones, as tables: each row is a function of a room above
- * the one that calls it. */
+/* Tables of functions that a lower room calls and a room above it has. */
 #include "sock/call/jobs.h"
 
 #include "base/sys.h"

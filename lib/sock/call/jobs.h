@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the lower rooms call of the upper ones: the keeper's jobs, letters, the kinds of sockets. */
+/* Tables by which lower rooms call upper ones: the keeper's jobs, letters, the kinds of sockets. */
 #ifndef SL_JOBS_H
 #define SL_JOBS_H
 

@@ -361,7 +361,7 @@ void sl_fork_end(void)
 	after_fork();
 }
 
-/* What each room forgets in a child: descriptors, threads and memory are the parent's. */
+/* Each room forgets in a child what is the parent's: descriptors, threads and memory. */
 static void (*const in_child_parts[])(void) = {
 	sl_stack_child, /* first: the others find no lane any more */
 	sl_broker_child,        sl_net_child,          sl_keeper_child,    sl_shadow_close,

@@ -11,8 +11,8 @@ static inline bool sl_given_is_later(uint8_t given)
 {
 	return given > SL_GIVEN_LATER / 2;
 }
-/* What is to happen when a call uses a socket that may become ours (sl_sock.given): set before the
- * first start. sends: the call is about to send. No lock held. */
+/* Called when a call uses a socket that may become ours (sl_sock.given); set before the first
+ * start. sends: the call is about to send. No lock held. */
 extern void (*sl_sock_on_use)(struct sl_sock *sk, bool sends);
 static inline void sl_given_look_at(struct sl_sock *sk)
 {

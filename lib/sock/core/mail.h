@@ -33,7 +33,7 @@ struct sl_letter {
 
 struct sl_sock;
 
-/* What rooms above do for letters. */
+/* Functions of rooms above, for letters. */
 struct sl_mail_ops {
 	/* In a child: the use (enum sl_letter_use) that a call on sk makes of it. */
 	enum sl_letter_use (*use_of)(const struct sl_sock *sk);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel has for the shadows: data, connections, errors.
+/* Looks at what the kernel has for the shadows: data, connections, errors.
  *
  * Theory of operation: all shadows are in one edge-triggered epoll set. The keeper reads the set,
  * notes in each socket what the kernel has for it (sl_sock.os) and tells the socket's waiters, so

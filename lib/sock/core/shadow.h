@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel has for the shadows: data, connections, errors. */
+/* Looks at what the kernel has for the shadows: data, connections, errors. */
 #ifndef SL_SHADOW_H
 #define SL_SHADOW_H
 

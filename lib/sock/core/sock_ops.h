@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What differs between datagram sockets and streams in the life of a socket. Cold calls only: the
+/* The life of a socket, where datagram sockets and streams differ. Cold calls only: the
  * packet path and the program's calls know the protocol themselves. A function that is NULL has
  * nothing to do. `slow` is held, and no lane, where nothing else is said. */
 #ifndef SL_SOCK_OPS_H

@@ -84,7 +84,7 @@ uintptr_t sl_fdtab_beyond(int fd)
 {
 	if (!sl_load_acquire(&wiped) || sl_load(&sl_fdtab_size))
 		return 0;
-	/* That looks numbers up, too: is_found_out() keeps it from coming back. */
+	/* The hook looks numbers up, too: is_found_out() keeps it from coming back here. */
 	if (!is_found_out())
 		sl_up_fork_found();
 	return (uint32_t)fd < MAX_FDS ? sl_load_acquire(&sl_fdtab[fd]) : 0;

@@ -11,7 +11,7 @@
  * atomic. */
 extern int sl_up_state;
 
-/* What call/start.c does for the rooms below; set before the first start. */
+/* Functions of call/start.c that rooms below call; set before the first start. */
 struct sl_up_hooks {
 	int (*start)(void);            /* sl_start() */
 	bool (*may_start_again)(void); /* a child of a process with a lease: could it be up, too? */
