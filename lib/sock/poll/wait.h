@@ -71,8 +71,8 @@ struct sl_sock;
  * system call. Data that the kernel holds for the shadow counts as soon as the keeper or a call has
  * seen it. */
 uint32_t sl_sock_ready(const struct sl_sock *sk);
-/* sl_sock_ready(), but events from the kernel's queue alone are verified with the kernel, since the flag
- * may be older than the last read. Any lock may be held. */
+/* sl_sock_ready(), but events from the kernel's queue alone are verified with the kernel, since the
+ * flag may be older than the last read. Any lock may be held. */
 uint32_t sl_wait_sock_ready(struct sl_sock *sk);
 
 /* Call it from ops->lanes. */
