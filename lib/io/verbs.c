@@ -189,6 +189,21 @@ static void free_queue(struct sl_verbs_tx *v)
 	sl_free(v);
 }
 
+/* Gives the frames back after the queue pair is destroyed: the device cannot read them any more. */
+static void end_queue(struct sl_tx *tx, struct sl_frames *cache)
+{
+	struct sl_verbs_tx *v = sl_verbs_of(tx);
+
+	if (!sl_lock(&lock))
+		return;
+	sl_verbs_stamps_end(v);
+	lib->destroy_qp(v->qp);
+	v->qp = NULL;
+	sl_verbs_give_back_all(v, cache);
+	free_queue(v);
+	sl_unlock(&lock);
+}
+
 /* Lets libibverbs or ourselves make the queue's requests. NULL, or why neither may. */
 static const char *choose_way(struct sl_verbs_tx *v)
 {
@@ -224,6 +239,7 @@ static struct sl_verbs_tx *open_queue(struct sl_verbs_dev *dev, uint32_t depth,
 		device_put(dev);
 		return NULL;
 	}
+	v->close = end_queue;
 	v->dev = dev;
 	v->lkey = dev->mr->lkey;
 	v->mask = depth - 1;
@@ -290,21 +306,6 @@ struct sl_tx *sl_verbs_open_beside(struct sl_tx *beside, const struct sl_verbs_w
 		return NULL;
 	v->tx.ops = &sl_verbs_tx_ops;
 	return &v->tx;
-}
-
-/* Gives the frames back after the queue pair is destroyed: the device cannot read them any more. */
-void sl_verbs_close(struct sl_tx *tx, struct sl_frames *cache)
-{
-	struct sl_verbs_tx *v = sl_verbs_of(tx);
-
-	if (!sl_lock(&lock))
-		return;
-	sl_verbs_stamps_end(v);
-	lib->destroy_qp(v->qp);
-	v->qp = NULL;
-	sl_verbs_give_back_all(v, cache);
-	free_queue(v);
-	sl_unlock(&lock);
 }
 
 /* Watching ---------------------------------------------------------------------------------------

@@ -81,6 +81,7 @@ struct sl_verbs_tx {
 	struct sl_offload_undo undo;
 	struct sl_verbs_mem *mem; /* on-device memory; NULL: none */
 	struct sl_verbs_stamps stamps;
+	void (*close)(struct sl_tx *tx, struct sl_frames *cache); /* set by verbs.c */
 	struct sl_tx_desc desc[];
 };
 
@@ -88,7 +89,6 @@ struct sl_verbs_tx {
  */
 
 extern const struct sl_tx_ops sl_verbs_tx_ops;
-void sl_verbs_close(struct sl_tx *tx, struct sl_frames *cache); /* in verbs.c */
 /* Marks the queue as dead. Descriptors from sure_from on have certainly not left. */
 void sl_verbs_die(struct sl_verbs_tx *v, const char *why, uint32_t sure_from);
 /* Gives frames back: what the queue pair, which is gone, may have sent, and what it has not. */

@@ -145,13 +145,18 @@ unsigned sl_verbs_unsent(struct sl_tx *tx, struct sl_tx_desc *descs, unsigned n)
 	return n;
 }
 
+static void close_queue(struct sl_tx *tx, struct sl_frames *cache)
+{
+	sl_verbs_of(tx)->close(tx, cache);
+}
+
 const struct sl_tx_ops sl_verbs_tx_ops = {
 	.name = "verbs",
 	.post = post_packets,
 	.kick = kick_queue,
 	.reap = reap_frames,
 	.settle = settle_queue,
-	.close = sl_verbs_close,
+	.close = close_queue,
 	.stamp = sl_verbs_stamp,
 	.room = room,
 };
