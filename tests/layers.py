@@ -23,17 +23,19 @@ import sys
 # Rooms of lib, from left to right. Rooms with a comma between them do not see each other. A second line makes a room
 # see more. In lib/README.md as they stand here.
 ORDER = """
-base < wire < io < net < tcp, udp < stack < sock
-base, bpf < ctl < stack
+base < base/share < wire < io < net < tcp, udp < stack < sock
+base, base/share, bpf < ctl < stack
 sock: repair < proc < core < dgram, stream < listen < poll < move < call
-ctl: kern < rules, device < umem < steer, lease < claim < broker < front
+ctl: kern < rules < device < umem < steer, lease < claim < broker < front
 """.strip().split("\n")
+# Directories that are one room with another: files of a TCP connection's machine.
+ONE = {"tcp/listen": "tcp", "tcp/loss": "tcp"}
 # Rooms that see less than all to their left, or stand outside of lib. `top` is lib/sluice.h.
 SEES = {
     "preload": "base top",
     "tools": "base io ctl bpf top tools/death",
     "tools/death": "base wire tcp ctl sock/repair",
-    "tools/sluiced": "base wire net ctl bpf top sock/repair tools/death",
+    "tools/sluiced": "base base/share wire net ctl bpf top sock/repair tools/death",
 }
 SEES_TOP = ("sock",)  # rooms of lib that may include the public header
 # The ABI between the steering program and its readers: every room may include it.
@@ -91,7 +93,8 @@ def room_of(path):
     """The room of a file, by its path from the root."""
     parts = os.path.dirname(path).split("/")
     if parts[0] == "lib":
-        return "/".join(parts[1:]) or "top"
+        room = "/".join(parts[1:]) or "top"
+        return ONE.get(room, room)
     return "/".join(parts[:2]) if parts[0] == "tools" else parts[0]
 
 
@@ -183,7 +186,7 @@ class Tree:
         for path, names in sorted(self.used.items()):
             for name in sorted(names):
                 to = self.definition(path, name)
-                if to and to != path and os.path.dirname(to) == os.path.dirname(path):
+                if to and to != path and room_of(to) == room_of(path):
                     uses[path].add(to)
                 if not name.startswith("sl_"):
                     continue
@@ -200,8 +203,8 @@ class Tree:
     def circles(self, uses):
         found = {}
         for ring in rings(uses):
-            d = os.path.dirname(ring[0])
-            found[f"{d}: {' '.join(os.path.basename(f) for f in ring)}"] = True
+            d = os.path.commonpath([os.path.dirname(f) for f in ring])
+            found[f"{d}: {' '.join(sorted(os.path.basename(f) for f in ring))}"] = True
         listed = {}
         for line in lines(CIRCLES):
             ring, _, reason = line.partition("#")

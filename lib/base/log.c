@@ -75,19 +75,19 @@ static int open_file(const char *path)
 	return fd;
 }
 
-void sl_log_open(void)
+void sl_log_open(const struct sl_settings *set)
 {
 	char path[sizeof(out.path)];
 	int fd;
 
 	if (!out.start_ns)
 		out.start_ns = monotonic_ns();
-	sl_store(&sl_log_level, sl_settings.tracelevel);
-	sl_store(&sl_log_details, sl_settings.log_details);
-	out.colors = sl_settings.log_colors;
-	if (!sl_settings.log_file[0])
+	sl_store(&sl_log_level, set->tracelevel);
+	sl_store(&sl_log_details, set->log_details);
+	out.colors = set->log_colors;
+	if (!set->log_file[0])
 		return;
-	expand_path(path, sizeof(path), sl_settings.log_file);
+	expand_path(path, sizeof(path), set->log_file);
 	if (out.fd >= 0 && !strcmp(path, out.path))
 		return;
 	fd = open_file(path);

@@ -409,10 +409,10 @@ int sl_settings_load(char **env)
 	for (unsigned i = 0; i < SL_SETTING_COUNT; i++) {
 		wrong += apply(i, &src[i]);
 		if (i == SL_SETTING_log_file)
-			sl_log_open();
+			sl_log_open(&sl_settings);
 	}
 	settle();
-	sl_log_open();
+	sl_log_open(&sl_settings);
 	for (unsigned i = 0; i < SL_SETTING_COUNT; i++)
 		say_no_effect(i, &src[i]);
 	return wrong;

@@ -2,7 +2,6 @@
 /* Moves frames between a lane's cache and the pool. */
 #include "base/heap.h"
 #include "io/frame.h"
-#include "io/scrap.h"
 
 #include <errno.h>
 #include <string.h>
@@ -110,6 +109,16 @@ uint32_t sl_frames_fetch(struct sl_frames *c)
 	return n;
 }
 
+void sl_frames_close_scrap(struct sl_frames *c)
+{
+	uint32_t frame = c->scrap - 1;
+
+	if (!c->scrap)
+		return;
+	c->scrap = 0;
+	sl_frame_put(c, frame);
+}
+
 void sl_frames_flush(struct sl_frames *c, uint32_t keep)
 {
 	uint32_t n, spent = sl_frames_spent(c);
@@ -118,7 +127,7 @@ void sl_frames_flush(struct sl_frames *c, uint32_t keep)
 	struct sl_share *g = &sl_pool.share;
 
 	if (!keep)
-		sl_scrap_close(c);
+		sl_frames_close_scrap(c);
 	n = c->n > keep ? c->n - keep : 0;
 	if ((n == 0 && spent == 0) || !sl_share_lock(g, &g->head->lock, sl_pool.me))
 		return;

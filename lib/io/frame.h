@@ -69,6 +69,9 @@ int sl_pool_attach(uint8_t *base, uint32_t mtu, const struct sl_share *g, uint8_
 /* Moves frames between cache and pool; how many moved. */
 uint32_t sl_frames_fetch(struct sl_frames *c);
 void sl_frames_flush(struct sl_frames *c, uint32_t keep);
+/* Drops the lane's own reference to the open scrap frame, if there is one: nothing more is copied
+ * into it (scrap.c). */
+void sl_frames_close_scrap(struct sl_frames *c);
 
 /* Frames that we could still get from the pool. */
 static inline uint32_t sl_frames_left(void)

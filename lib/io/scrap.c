@@ -4,16 +4,6 @@
 
 #include <string.h>
 
-void sl_scrap_close(struct sl_frames *c)
-{
-	uint32_t frame = c->scrap - 1;
-
-	if (!c->scrap)
-		return;
-	c->scrap = 0;
-	sl_frame_put(c, frame);
-}
-
 uint32_t sl_scrap_put(struct sl_frames *c, const void *data, uint32_t len, uint32_t align,
 		      uint16_t *off)
 {
@@ -23,7 +13,7 @@ uint32_t sl_scrap_put(struct sl_frames *c, const void *data, uint32_t len, uint3
 		frame = sl_frame_get(c);
 		if (frame == SL_NO_FRAME)
 			return SL_NO_FRAME;
-		sl_scrap_close(c);
+		sl_frames_close_scrap(c);
 		c->scrap = frame + 1;
 		at = 0;
 	}

@@ -13,10 +13,6 @@
 uint32_t sl_scrap_put(struct sl_frames *c, const void *data, uint32_t len, uint32_t align,
 		      uint16_t *off);
 
-/* Drops the lane's own reference to the open scrap frame, if there is one: nothing more is copied
- * into it. */
-void sl_scrap_close(struct sl_frames *c);
-
 /* Do the bytes up to `end` of a frame lie at the end of all that is in the open scrap frame, and is
  * there room for len more behind them? They may be written then: sl_scrap_lengthen(). */
 static inline bool sl_scrap_is_last(const struct sl_frames *c, uint32_t frame, uint32_t end,

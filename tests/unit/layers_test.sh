@@ -85,14 +85,14 @@ echo >>"$T/lib/base/long.h"
 echo >>"$T/lib/base/long.c"
 empty lib/udp/u25.c 1
 write lib/attic/a.h <<<''
-sed -i 's/^    base < wire/    wire < base/' "$T/lib/README.md"
+sed -i 's/^    base < base\/share/    base\/share < base/' "$T/lib/README.md"
 found "includes, symbols, a circle, prototypes, sizes, the order" \
 	"include lib/sock/core/include.c sock/call/top.h" "include lib/base/include.c sock/core/mid.h" \
 	"include tools/include.c sock/core/mid.h" "include tests/include.c none.h" \
 	"symbol lib/sock/core/symbol.c sl_top lib/sock/call/top.c" "symbol lib/sock/core/symbol.c sl_none" \
 	"symbol lib/base/symbol.c sl_mid lib/sock/core/mid.c" "circle lib/base: a.c b.c c.c" \
 	"prototype lib/base/mid.h sl_mid" "prototype lib/base/mid.c sl_top" "size lib/base/long.h" \
-	"size lib/base/long.c" "size lib/udp" "order base < wire < io < net < tcp, udp < stack < sock" "order attic"
+	"size lib/base/long.c" "size lib/udp" "order base < base/share < wire < io < net < tcp, udp < stack < sock" "order attic"
 
 "$LAYERS" --todo >/dev/null
 pass "violations that layers.todo.txt lists"
