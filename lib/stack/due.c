@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "net/rtnl.h"
 #include "stack/due.h"
-#include "stack/lane_tcp.h"
 
 #define AWAIT_US 1000    /* longest that the keeper leaves a hardware stamp unread */
 #define WATCH_US 1000000 /* longest that it leaves a queue with packets under way unchecked */
@@ -55,16 +54,6 @@ static uint64_t next_of(const struct sl_lane *lane)
 bool sl_lane_is_due(const struct sl_lane *lane, uint64_t at_us)
 {
 	return next_of(lane) <= at_us;
-}
-
-void sl_lane_run(struct sl_lane *lane)
-{
-	if (!sl_lane_trylock(lane))
-		return;
-	sl_lane_turn_locked(lane);
-	if (lane->tcp)
-		sl_lane_tcp_idle(lane);
-	sl_lane_unlock(lane);
 }
 
 struct nearest {

@@ -18,10 +18,6 @@ static inline bool sl_lane_is_paced(const struct sl_lane *lane)
 	return sl_load(&lane->paced);
 }
 
-/* Called by the keeper: receives first, since ACKs that wait in the ring are no loss, then runs
- * the timers that are due. Does nothing if another thread holds the lane: the keeper comes again.
- * Lane not held. */
-void sl_lane_run(struct sl_lane *lane);
 /* Wakes the keeper in time to fetch a transmit stamp that no other thread may fetch. Lane held. */
 void sl_lane_await(struct sl_lane *lane);
 /* Sets lane->watched: the keeper must check a send queue with packets under way. Lane held. */

@@ -7,7 +7,7 @@
  * no further call, the keeper sends them.
  *
  * A *burst*: a program writes many short messages in a row while earlier ones are in flight. Its
- * first messages are sent one by one, since most bursts end before BURST_LEAST; the last message
+ * first messages are sent one by one, since most bursts end before SL_BURST_LEAST; the last message
  * of a longer burst may be a tenth of a millisecond late if the program then makes no call. A
  * short interruption (an interrupt, the keeper) does not end a burst.
  *
@@ -22,18 +22,14 @@
 #include "tcp/tcp_conn.h"
 #include "tcp/tcp_params.h"
 
-#define TIGHT_US    1 /* from the end of a write to the beginning of the next */
-#define BREAK_US    200
-#define BURST_LEAST 128
-#define BURST_MOST  192
-#define BURST_LOSE  4
-#define BURST_US    2000 /* how long after the last write the keeper stays ready */
-#define PAIR_US     100
-#define PAIR_LEAST  8
-#define PAIR_LOSE   4 /* lost for a late second piece: an interrupt, or the program */
-/* Lateness allowed to the keeper: programs rarely break off after so many pairs, and each wake-up
- * of the keeper costs. */
-#define PAIR_LATE_US 4000
+#define TIGHT_US   1 /* from the end of a write to the beginning of the next */
+#define BREAK_US   200
+#define BURST_MOST 192
+#define BURST_LOSE 4
+#define BURST_US   2000 /* how long after the last write the keeper stays ready */
+#define PAIR_US    100
+#define PAIR_LEAST 8
+#define PAIR_LOSE  4 /* lost for a late second piece: an interrupt, or the program */
 
 static uint64_t now_us(void)
 {
@@ -53,7 +49,7 @@ static bool is_burst(struct sl_burst *b, const struct sl_tcp *c)
 	} else {
 		b->n = sl_min(b->n + 1, (uint32_t)BURST_MOST);
 	}
-	return b->n >= BURST_LEAST;
+	return b->n >= SL_BURST_LEAST;
 }
 
 /* True: a write to c is probably the first of a pair. */
@@ -110,11 +106,6 @@ void sl_lane_tcp_wrote(struct sl_lane *lane, const struct sl_tcp *c, size_t n, b
 
 bool sl_lane_is_bursting(const struct sl_lane *lane, uint64_t now_us)
 {
-	return sl_load(&lane->burst.n) >= BURST_LEAST &&
+	return sl_load(&lane->burst.n) >= SL_BURST_LEAST &&
 	       now_us - sl_load(&lane->burst.end_us) < BURST_US;
-}
-
-uint64_t sl_lane_hold_late_us(const struct sl_lane *lane)
-{
-	return lane->burst.n >= BURST_LEAST ? SL_HOLD_US : PAIR_LATE_US;
 }

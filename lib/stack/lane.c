@@ -1,29 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lanes: how sockets get them, and how lanes get their legs. */
+/* Lanes: how sockets get them. */
 
 #include <errno.h>
 #include <sched.h>
 
 #include "base/clock.h"
 #include "base/heap.h"
-#include "base/log.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "io/gso.h"
-#include "io/verbs.h"
-#include "stack/due.h"
-#include "stack/hwclock.h"
 #include "stack/lane.h"
 #include "stack/leg.h"
 #include "stack/pace.h"
 #include "stack/port.h"
-#include "stack/retire.h"
 
 #define MAX_CROSS 256
 
 struct sl_lane sl_limbo;
 
-static struct sl_lock lock; /* protects the tables below and the opening of legs */
+struct sl_lock sl_lanes_lock;
 static struct sl_lane *lanes[SL_MAX_LANES];
 static uint64_t keys[SL_MAX_LANES]; /* key for which each lane was made */
 static uint32_t nlanes;
@@ -45,6 +40,19 @@ static uint64_t lane_key(uint32_t ifindex, int fd)
 	}
 }
 
+static struct sl_lane_pace *pace_new(void)
+{
+	struct sl_lane_pace *lp = sl_malloc(sizeof(*lp));
+
+	if (!lp)
+		return NULL;
+	sl_wheel_init(&lp->wheel, sl_now_ns() / 1000);
+	sl_list_init(&lp->pacers);
+	sl_list_init(&lp->nics);
+	sl_list_init(&lp->posted);
+	return lp;
+}
+
 static struct sl_lane *lane_new(uint64_t key)
 {
 	struct sl_lane *l;
@@ -56,7 +64,7 @@ static struct sl_lane *lane_new(uint64_t key)
 	l->dst = sl_calloc(1, sizeof(*l->dst));
 	l->sources = sl_calloc(1, sizeof(*l->sources));
 	l->cross = sl_calloc(MAX_CROSS, sizeof(*l->cross));
-	l->pace = sl_lane_pace_new();
+	l->pace = pace_new();
 	if (!l->dst || !l->sources || !l->cross || !l->pace) {
 		sl_free(l->dst);
 		sl_free(l->sources);
@@ -88,7 +96,7 @@ struct sl_lane *sl_lane_pick(uint32_t ifindex, int fd)
 				 : SL_MAX_LANES;
 	struct sl_lane *l = NULL;
 
-	if (!sl_lock(&lock))
+	if (!sl_lock(&sl_lanes_lock))
 		return NULL;
 	for (uint32_t i = 0; i < nlanes && !l; i++)
 		if (keys[i] == key)
@@ -97,7 +105,7 @@ struct sl_lane *sl_lane_pick(uint32_t ifindex, int fd)
 		l = lane_new(key);
 	if (!l && nlanes)
 		l = lanes[key % nlanes];
-	sl_unlock(&lock);
+	sl_unlock(&sl_lanes_lock);
 	return l;
 }
 
@@ -108,200 +116,6 @@ void sl_lane_for_each(void (*fn)(struct sl_lane *lane, void *arg), void *arg)
 	for (uint32_t i = 0; i < n; i++)
 		if (sl_load_acquire(&lanes[i]->nlegs))
 			fn(lanes[i], arg);
-}
-
-/* Legs --------------------------------------------------------------------------------------- */
-
-static struct sl_leg *find_leg(const struct sl_lane *lane, const struct sl_port *port)
-{
-	uint32_t n = sl_load_acquire(&lane->nlegs);
-
-	for (uint32_t i = 0; i < n; i++)
-		if (lane->leg[i]->port == port)
-			return lane->leg[i];
-	return NULL;
-}
-
-/* Maps the leased rings. Undoes everything on failure. */
-static int map_leases(struct sl_leg *leg, const struct sl_xsk_lease *leases)
-{
-	struct sl_frames none = {0};
-
-	for (uint32_t q = 0; q < leg->nqueues; q++) {
-		const struct sl_xsk_lease *ls = &leases[q];
-		struct sl_xsk_sizes sizes = {ls->rx_size,   ls->tx_size,     ls->fill_size,
-					     ls->comp_size, ls->share_queue, ls->share_xsk};
-		struct sl_xsk_maps maps = {ls->rx_map, ls->tx_map, ls->fill_map, ls->comp_map};
-		int err;
-
-		err = sl_xsk_open(&leg->xsk[q], ls->fd, &leg->port->queue[ls->queue], &sizes,
-				  &maps);
-		if (err == 0)
-			continue;
-		for (uint32_t i = q; i < leg->nqueues; i++)
-			sl_sys_close(leases[i].fd);
-		while (q-- > 0)
-			sl_xsk_close(&leg->xsk[q], &none);
-		return err;
-	}
-	return 0;
-}
-
-/* A VLAN device's leg, which uses the leg of the device below. */
-static struct sl_leg *open_vlan_leg(struct sl_port *port, struct sl_leg *below)
-{
-	struct sl_leg *leg = sl_calloc(1, sizeof(*leg));
-
-	if (!leg)
-		return NULL;
-	leg->port = port;
-	leg->lane = below->lane;
-	leg->first = below->first;
-	leg->below = below;
-	leg->tx = below->tx;
-	return leg;
-}
-
-/* In zero-copy mode sending by the ring is cheaper, so GSO is not used. */
-static void open_gso(struct sl_leg *leg)
-{
-	const struct sl_port_info *port = &leg->port->info;
-	struct sl_link link;
-
-	if (!sl_settings.tso || port->flags & SL_PORT_ZEROCOPY ||
-	    !sl_link_get(port->ifindex, &link))
-		return;
-	sl_gso_open(&leg->xsk[leg->tx_queue], port->ifindex, port->ifname, !link.no_qdisc,
-		    &leg->lane->frames);
-}
-
-static struct sl_leg *open_leg(struct sl_lane *lane, struct sl_port *port)
-{
-	uint32_t nq = port->info.nqueues, ifindex = port->info.ifindex;
-	struct sl_leg *leg = sl_calloc(1, sizeof(*leg) + nq * sizeof(leg->xsk[0]));
-	struct sl_xsk_lease leases[SL_MAX_QUEUES];
-	const char *why = NULL;
-	int err = -ENOMEM;
-
-	if (!leg)
-		goto out;
-	leg->port = port;
-	leg->lane = lane;
-	leg->nqueues = nq;
-	err = sl_broker_lane_open(ifindex, lane->id, leases, &leg->first, &why);
-	if (err < 0)
-		goto out;
-	err = map_leases(leg, leases);
-	if (err < 0) {
-		sl_broker_lane_close(ifindex, lane->id);
-		goto out;
-	}
-	/* Lanes of one device spread their transmit work over its queues. */
-	leg->tx_queue = lane->id % nq;
-	leg->tx = &leg->xsk[leg->tx_queue].tx;
-	if (sl_port_rx_mtu(port) > sl_pool.mtu) /* then it can also send long packets */
-		leg->tx->caps |= SL_TX_SG;
-	sl_leg_open_verbs(leg);
-	if (!leg->verbs)
-		open_gso(leg);
-	return leg;
-out:
-	sl_warn("lane", "lane %u has no place on %s: %s (%s)", lane->id, port->info.ifname,
-		why ? why : "rings", strerrorname_np(-err));
-	sl_free(leg);
-	return NULL;
-}
-
-/* Index for a new leg. Call with the tables' lock held, so that no other thread adds one. */
-static uint32_t free_place(const struct sl_lane *lane)
-{
-	uint32_t i = 0;
-
-	while (i < lane->nlegs && !sl_leg_is_closed(lane->leg[i]))
-		i++;
-	return i;
-}
-
-/* Lane held. */
-static void add_leg(struct sl_lane *lane, struct sl_leg *leg)
-{
-	uint32_t place = free_place(lane);
-
-	if (leg->below)
-		leg->tx = leg->below->tx; /* below may have left a failed queue meanwhile */
-	lane->frames.floor = SL_FRAME_FLOOR;
-	for (uint32_t q = 0; q < leg->nqueues; q++)
-		leg->xsk[q].rx.ops->refill(&leg->xsk[q].rx, &lane->frames);
-	sl_store_release(&lane->leg[place], leg);
-	if (place < lane->nlegs)
-		return;
-	sl_store_release(&lane->nlegs, place + 1);
-	lane->stats->nlegs = lane->nlegs;
-}
-
-/* Lane held. */
-static void close_leg(struct sl_lane *lane, struct sl_leg *leg)
-{
-	uint32_t nqueues = leg->nqueues;
-
-	if (leg->verbs)
-		leg->verbs->ops->close(leg->verbs, &lane->frames);
-	else if (nqueues)
-		leg->tx->ops->reap(leg->tx, &lane->frames);
-	sl_leg_close(leg);
-	for (uint32_t q = 0; q < nqueues; q++) {
-		leg->xsk[q].tx.ops->close(&leg->xsk[q].tx, &lane->frames);
-		sl_xsk_close(&leg->xsk[q], &lane->frames);
-	}
-}
-
-bool sl_lanes_leave(struct sl_port *p)
-{
-	bool all = true;
-
-	if (!sl_lock(&lock))
-		return false;
-	for (uint32_t i = 0; i < nlanes; i++) {
-		struct sl_leg *leg = find_leg(lanes[i], p);
-
-		if (!leg)
-			continue;
-		if (!sl_lane_lock(lanes[i])) {
-			all = false;
-			continue;
-		}
-		close_leg(lanes[i], leg);
-		sl_lane_unlock(lanes[i]);
-	}
-	sl_unlock(&lock);
-	return all;
-}
-
-struct sl_leg *sl_lane_leg(struct sl_lane *lane, struct sl_port *port)
-{
-	struct sl_leg *leg = find_leg(lane, port), *below = NULL;
-	int saved = errno;
-
-	if (leg || lane == &sl_limbo)
-		return leg;
-	if (port->base) {
-		below = sl_lane_leg(lane, port->base);
-		if (!below)
-			return NULL;
-	}
-	if (!sl_lock(&lock))
-		return NULL;
-	leg = find_leg(lane, port);
-	if (!leg && free_place(lane) < SL_STATS_PORTS) {
-		leg = below ? open_vlan_leg(port, below) : open_leg(lane, port);
-		if (leg && sl_lane_lock(lane)) {
-			add_leg(lane, leg);
-			sl_lane_unlock(lane);
-		}
-	}
-	sl_unlock(&lock);
-	errno = saved;
-	return leg;
 }
 
 /* POLLOUT if senders wait and the kernel can tell when packets have completed. */
@@ -327,30 +141,19 @@ unsigned sl_lane_fds(struct sl_lane *lane, struct pollfd *fds, unsigned max)
 
 /* Start and fork ----------------------------------------------------------------------------- */
 
-int sl_stack_init(void (*on_room)(struct sl_list *entry))
+void sl_lanes_init(void (*on_room)(struct sl_list *entry))
 {
-	struct sl_umem_info umem;
-	const char *why = NULL;
-	int err;
-
 	room_fn = on_room;
 	sl_list_init(&sl_limbo.blocked);
 	sl_limbo.room_next_us = UINT64_MAX;
 	sl_limbo.stats = sl_stats_lane(SL_MAX_LANES - 1);
-	err = sl_broker_umem((uint32_t)sl_settings.frames, (uint32_t)sl_settings.frame_size, &umem,
-			     &why);
-	if (err < 0) {
-		sl_warn("lane", "no packet memory: %s", why ? why : strerrorname_np(-err));
-		return err;
-	}
-	return sl_pool_attach(umem.base, sl_umem_mtu(&umem), &umem.share, umem.member);
 }
 
 /* The old lanes stay allocated, without frames: sockets handed back to the kernel may still point
  * to them. */
-void sl_stack_renew(void)
+void sl_lanes_renew(void)
 {
-	bool locked = sl_lock(&lock);
+	bool locked = sl_lock(&sl_lanes_lock);
 
 	for (uint32_t i = 0; i < nlanes; i++) {
 		bool held = sl_lane_lock(lanes[i]);
@@ -361,8 +164,7 @@ void sl_stack_renew(void)
 	}
 	sl_store_release(&nlanes, 0);
 	if (locked)
-		sl_unlock(&lock);
-	sl_ports_close(false);
+		sl_unlock(&sl_lanes_lock);
 }
 
 static void close_in_child(const struct sl_leg *leg)
@@ -373,17 +175,12 @@ static void close_in_child(const struct sl_leg *leg)
 	}
 }
 
-void sl_stack_child(void)
+void sl_lanes_child(void)
 {
-	memset(&lock, 0, sizeof(lock));
+	memset(&sl_lanes_lock, 0, sizeof(sl_lanes_lock));
 	memset(&sl_limbo.lock, 0, sizeof(sl_limbo.lock));
-	sl_port_child();
-	sl_lanes_due_child();
-	sl_pace_child();
-	sl_hwclock_child();
 	for (uint32_t i = 0; i < nlanes; i++)
 		for (uint32_t j = 0; j < lanes[i]->nlegs; j++)
 			close_in_child(lanes[i]->leg[j]);
-	sl_verbs_child();
 	nlanes = 0;
 }

@@ -103,6 +103,12 @@ void sl_lanes_check(void);
 /* nic.c: when the keeper must call sl_lanes_check() again, because a failed queue is due to be
  * reopened. UINT64_MAX: no need. */
 uint64_t sl_lanes_look_us(void);
+/* Protects the table of lanes and the opening of legs. */
+extern struct sl_lock sl_lanes_lock;
+/* The lanes' part of sl_stack_init(), sl_stack_renew() and sl_stack_child(). */
+void sl_lanes_init(void (*on_room)(struct sl_list *entry));
+void sl_lanes_renew(void);
+void sl_lanes_child(void);
 /* Calls fn for each lane that has a leg. */
 void sl_lane_for_each(void (*fn)(struct sl_lane *lane, void *arg), void *arg);
 /* depart.c: waits briefly until packets posted in zero-copy mode are sent. */
@@ -135,6 +141,10 @@ void sl_lane_cross(struct sl_lane *from, struct sl_lane *to, uint32_t slot, cons
 int sl_lane_turn(struct sl_lane *lane);
 /* A turn by the keeper. -EBUSY: another thread holds the lane, and the keeper must not delay it. */
 int sl_lane_try_turn(struct sl_lane *lane);
+/* Called by the keeper: receives first, since ACKs that wait in the ring are no loss, then runs
+ * the timers that are due. Does nothing if another thread holds the lane: the keeper comes again.
+ * Lane not held. */
+void sl_lane_run(struct sl_lane *lane);
 /* A turn by a caller that holds the lane. */
 int sl_lane_turn_locked(struct sl_lane *lane);
 /* Descriptors that become readable when packets arrive. Writes at most max entries (events

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A leg is a lane's presence on a port: one XSK for each receive queue, and the queue that sends.
- * Functions without a file's name are in stack.c. */
+ * Functions without a file's name are in leg.c. */
 #ifndef SL_LEG_H
 #define SL_LEG_H
 
@@ -27,11 +27,11 @@ struct sl_leg {
 	uint32_t tx_queue;    /* queue of the XSK that sends when there is no verbs queue */
 	bool dead;            /* the device is gone: nothing is sent any more */
 	bool again;           /* the last kick did not start every packet */
-	struct sl_tx none;    /* tx points here after the leg was closed (retire.c) */
+	struct sl_tx none;    /* tx points here after the leg was closed */
 	struct sl_xsk xsk[];
 };
 
-/* True: sl_leg_close() (retire.c) has closed this leg. */
+/* True: sl_lanes_leave() has closed this leg. */
 static inline bool sl_leg_is_closed(const struct sl_leg *leg)
 {
 	return leg->tx == &leg->none;
@@ -80,8 +80,13 @@ static inline bool sl_leg_is_by_nic(const struct sl_leg *leg)
 	return own->verbs && leg->tx == own->verbs;
 }
 
-/* nic.c: makes the leg send by AF_XDP after its NIC queue failed (a kick returned -EIO). Lane held.
- */
-void sl_leg_leave_verbs(struct sl_leg *leg);
+/* The queue of the leg that sends by AF_XDP. */
+static inline struct sl_tx *sl_leg_xdp(struct sl_leg *leg)
+{
+	return &leg->xsk[leg->tx_queue].tx;
+}
+/* Moves all legs of the lane that use `from` to `to`: the device's leg and those of its VLAN
+ * devices. Lane held. */
+void sl_leg_swap(struct sl_lane *lane, const struct sl_tx *from, struct sl_tx *to);
 
 #endif

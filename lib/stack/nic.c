@@ -66,49 +66,8 @@ void sl_leg_open_verbs(struct sl_leg *leg)
 	}
 }
 
-/* From the NIC's queue to AF_XDP --------------------------------------------------------------- */
-
-/* Posts packets that did not leave to AF_XDP. */
-static void move_unsent(struct sl_lane *lane, struct sl_tx *from, struct sl_tx *to)
-{
-	struct sl_tx_desc descs[32];
-	unsigned n, took;
-
-	while ((n = sl_verbs_unsent(from, descs, sl_array_len(descs)))) {
-		took = to->ops->post(to, descs, n);
-		for (unsigned i = took; i < n; i++)
-			sl_frame_sent(&lane->frames, descs[i].frame);
-	}
-}
-
-/* Moves all legs that use `from` to `to`: the device's leg and those of its VLAN devices. */
-static void swap(struct sl_lane *lane, const struct sl_tx *from, struct sl_tx *to)
-{
-	for (uint32_t i = 0; i < lane->nlegs; i++)
-		if (lane->leg[i]->tx == from)
-			lane->leg[i]->tx = to;
-}
-
-static struct sl_tx *xdp_of(struct sl_leg *leg)
-{
-	return &leg->xsk[leg->tx_queue].tx;
-}
-
-void sl_leg_leave_verbs(struct sl_leg *leg)
-{
-	struct sl_lane *lane = leg->lane;
-	struct sl_tx *failed = leg->tx, *tx = NULL;
-
-	for (uint32_t i = 0; i < lane->nlegs; i++)
-		if (lane->leg[i]->verbs == failed)
-			tx = xdp_of(lane->leg[i]);
-	if (!tx)
-		return;
-	swap(lane, failed, tx);
-	sl_warn("lane", "lane %u sends on %s by AF_XDP from now on: %s", lane->id,
-		leg->port->info.ifname, sl_verbs_dead(failed));
-	move_unsent(lane, failed, tx);
-}
+/* A queue that fails ----------------------------------------------------------------------------
+ */
 
 static void wait_longer(struct sl_leg *leg)
 {
@@ -151,7 +110,7 @@ static void check_queues(struct sl_lane *lane, uint64_t now)
 /* Lane held. */
 static bool go_back(struct sl_lane *lane, struct sl_leg *leg, struct sl_tx *verbs)
 {
-	struct sl_tx *tx = xdp_of(leg);
+	struct sl_tx *tx = sl_leg_xdp(leg);
 
 	for (int i = 0; i < KICKS_EMPTY && !sl_xsk_tx_is_empty(&leg->xsk[leg->tx_queue]); i++)
 		if (tx->ops->kick(tx) && i)
@@ -160,7 +119,7 @@ static bool go_back(struct sl_lane *lane, struct sl_leg *leg, struct sl_tx *verb
 	if (!sl_xsk_tx_is_empty(&leg->xsk[leg->tx_queue]))
 		return false;
 	leg->verbs = verbs;
-	swap(lane, tx, verbs);
+	sl_leg_swap(lane, tx, verbs);
 	return true;
 }
 

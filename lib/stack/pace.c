@@ -17,7 +17,6 @@
 #include "stack/pace_int.h"
 
 #define FEW_PKTS 8 /* each pacer may queue this many, however full the others are */
-#define EXIT_NS  1000000000ull
 
 /* For each frame: the next frame in the queue, and its packet. */
 struct waiting {
@@ -110,19 +109,6 @@ void sl_pacer_end(struct sl_pacer *p)
 struct sl_pace_ask sl_pacer_ask(const struct sl_pacer *p)
 {
 	return p->ask;
-}
-
-struct sl_lane_pace *sl_lane_pace_new(void)
-{
-	struct sl_lane_pace *lp = sl_malloc(sizeof(*lp));
-
-	if (!lp)
-		return NULL;
-	sl_wheel_init(&lp->wheel, sl_now_ns() / 1000);
-	sl_list_init(&lp->pacers);
-	sl_list_init(&lp->nics);
-	sl_list_init(&lp->posted);
-	return lp;
 }
 
 static void join_lane(struct sl_pacer *p, struct sl_lane *lane)
@@ -486,57 +472,9 @@ void sl_lane_pace_turn(struct sl_lane *lane)
 	tell_keeper(lane);
 }
 
-/* Exit and fork -------------------------------------------------------------------------------- */
-
-static void flush_lane(struct sl_lane *lane, void *arg)
+bool sl_pace_is_used(void)
 {
-	(void)arg;
-	if (!sl_lane_lock(lane))
-		return;
-	sl_list_for_each_safe (it, &lane->pace->pacers) {
-		sl_pacer_flush(sl_container_of(it, struct sl_pacer, node));
-	}
-	sl_lane_unlock(lane);
-}
-
-static void turn(struct sl_lane *lane, void *arg)
-{
-	bool *any = arg;
-
-	if (!sl_lane_lock(lane))
-		return;
-	sl_lane_turn_locked(lane);
-	sl_lane_reap(lane);
-	sl_list_for_each (it, &lane->pace->pacers) {
-		const struct sl_pacer *p = sl_container_of(it, struct sl_pacer, node);
-
-		*any |= p->waiting || (p->nic && !sl_verbs_is_idle(p->nic));
-	}
-	sl_lane_unlock(lane);
-}
-
-/* Makes turns until nothing waits, for at most most_ns. True: nothing waits. */
-static bool drain(uint64_t most_ns)
-{
-	uint64_t end_ns = sl_now_ns() + most_ns;
-	struct timespec some = {0, 100000};
-	bool any;
-
-	for (;;) {
-		any = false;
-		sl_lane_for_each(turn, &any);
-		if (!any || sl_now_ns() > end_ns)
-			return !any;
-		sl_sys(SYS_nanosleep, &some, NULL);
-	}
-}
-
-void sl_pace_exit(void)
-{
-	if (!waiting || drain(EXIT_NS))
-		return;
-	sl_lane_for_each(flush_lane, NULL);
-	drain(EXIT_NS / 4);
+	return waiting != NULL;
 }
 
 void sl_pace_child(void)

@@ -23,8 +23,6 @@ struct sl_lane_pace {
 	struct sl_list posted; /* pacers whose queue has packets not yet started */
 };
 
-struct sl_lane_pace *sl_lane_pace_new(void); /* NULL: no memory */
-
 /* A pacer for a socket with these counters; on no lane yet. NULL: no memory. */
 struct sl_pacer *sl_pacer_new(struct sl_sock_stats *stats);
 /* Changes the rate from now on. The pacer may still be on no lane. */

@@ -115,4 +115,7 @@ static inline bool sl_pace_wheel_lets_go(const struct sl_pacer *p)
 	return p->way == SL_WAY_WHEEL || (p->way == SL_WAY_TO_NIC && !p->holds);
 }
 
+/* True: a pacer was made in this process. Any thread. */
+bool sl_pace_is_used(void);
+
 #endif

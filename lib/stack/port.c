@@ -427,141 +427,8 @@ enum sl_rule_action sl_port_decide(const struct sl_port *port, uint32_t role,
 	return action;
 }
 
-/* House-keeping -------------------------------------------------------------------------------- */
-
-struct count_walk {
-	const struct sl_port *port;
-	struct sl_xsk_counts sum;
-	uint64_t fill_empty[SL_MAX_QUEUES];
-};
-
-static void count_leg(struct count_walk *w, const struct sl_leg *leg)
-{
-	struct sl_xsk_counts c;
-
-	for (uint32_t q = 0; q < leg->nqueues && q < SL_MAX_QUEUES; q++) {
-		if (sl_xsk_read_counts(&leg->xsk[q], &c) < 0)
-			continue;
-		w->sum.rx_dropped += c.rx_dropped;
-		w->sum.rx_ring_full += c.rx_ring_full;
-		w->sum.tx_invalid += c.tx_invalid;
-		w->fill_empty[q] = sl_max(w->fill_empty[q], c.fill_empty);
-	}
-}
-
-static void count_lane(struct sl_lane *lane, void *arg)
-{
-	struct count_walk *w = arg;
-	uint32_t n = sl_load_acquire(&lane->nlegs);
-
-	for (uint32_t i = 0; i < n; i++)
-		if (lane->leg[i]->port == w->port)
-			count_leg(w, lane->leg[i]);
-}
-
-/* Adds differences, since a reader may have reset the counters. */
-static void count_drops(struct sl_port *p)
-{
-	struct count_walk w = {.port = p};
-	struct sl_xsk_counts *was = &p->counted, *now = &w.sum;
-	struct sl_port_stats *s = p->stats;
-
-	sl_lane_for_each(count_lane, &w);
-	for (uint32_t q = 0; q < SL_MAX_QUEUES; q++)
-		now->fill_empty += w.fill_empty[q];
-	s->xsk_rx_dropped += now->rx_dropped - was->rx_dropped;
-	s->xsk_rx_ring_full += now->rx_ring_full - was->rx_ring_full;
-	s->xsk_fill_empty += now->fill_empty - was->fill_empty;
-	s->xsk_tx_invalid += now->tx_invalid - was->tx_invalid;
-	*was = *now;
-}
-
-/* No more frames come back: sending goes through the kernel at once. */
-static void end_legs(struct sl_lane *lane, void *arg)
-{
-	if (!sl_lane_lock(lane))
-		return;
-	for (uint32_t i = 0; i < lane->nlegs; i++)
-		lane->leg[i]->dead |= lane->leg[i]->port == arg;
-	sl_lane_unlock(lane);
-}
-
-static void check_alive(struct sl_port *p)
-{
-	enum sl_port_end end;
-	struct sl_link link;
-
-	if (!p->stats->alive)
-		return;
-	end = sl_broker_port_end(p->info.ifindex);
-	if (end == SL_PORT_END_STEERED)
-		return;
-	p->stats->alive = 0;
-	if (end == SL_PORT_END_BROKEN) {
-		sl_pool.share.wary = true; /* do not wait for its locks */
-		sl_lane_for_each(end_legs, p);
-		__atomic_fetch_add(&sl_route_gen, 1,
-				   __ATOMIC_RELEASE); /* connections look for another way */
-	}
-	/* The mirror or the broker may not know yet that the device is gone. */
-	if (end != SL_PORT_END_GONE && sl_link_get(p->info.ifindex, &link))
-		sl_warn("port",
-			"%s: %s: traffic goes on through the kernel; remedy: start this program "
-			"anew to offload it again",
-			p->info.ifname, sl_port_end_text(end));
-	else
-		sl_info("port", "%s is gone", p->info.ifname);
-}
-
-struct empty_walk {
-	const struct sl_port *port;
-	bool done;
-};
-
-static void empty_lane(struct sl_lane *lane, void *arg)
-{
-	struct empty_walk *w = arg;
-
-	if (!sl_lane_lock(lane)) {
-		w->done = false;
-		return;
-	}
-	for (uint32_t i = 0; i < lane->nlegs; i++)
-		for (uint32_t q = 0; lane->leg[i]->port == w->port && q < lane->leg[i]->nqueues;
-		     q++)
-			w->done &= sl_xsk_device_gone(&lane->leg[i]->xsk[q], &lane->frames);
-	sl_lane_unlock(lane);
-}
-
-/* Asks the kernel, since the mirror may be about to be read again. Uses the keeper's errno. */
-static bool is_gone(uint32_t ifindex)
-{
-	struct sl_link link;
-	char name[IF_NAMESIZE];
-
-	return !sl_link_get(ifindex, &link) && !if_indextoname(ifindex, name) && errno == ENXIO;
-}
-
-bool sl_port_is_gone(const struct sl_port *p)
-{
-	while (p->base)
-		p = p->base;
-	return !sl_load(&p->stats->alive) && is_gone(p->info.ifindex);
-}
-
-/* Takes back the receive frames of a device that is gone, for the next device. */
-static void empty_gone(struct sl_port *p)
-{
-	struct empty_walk w = {.port = p, .done = true};
-
-	if (p->stats->alive || p->emptied || !is_gone(p->info.ifindex))
-		return;
-	sl_lane_for_each(empty_lane, &w);
-	p->emptied = w.done;
-}
-
 /* No event reports that a NIC now strips tags. */
-static void check_tags(struct sl_port *p)
+void sl_port_check_tags(struct sl_port *p)
 {
 	if (!sl_lock(&lock))
 		return;
@@ -571,31 +438,13 @@ static void check_tags(struct sl_port *p)
 }
 
 /* The device below may have changed, too. */
-static void check_vlan(struct sl_port *p)
+void sl_port_check_vlan(struct sl_port *p)
 {
 	if (!sl_lock(&lock))
 		return;
 	p->tags = p->base->tags;
 	follow_vlan(p);
 	sl_unlock(&lock);
-}
-
-void sl_ports_check(void)
-{
-	uint32_t n = sl_load_acquire(&nports);
-
-	for (uint32_t i = 0; i < n; i++) {
-		if (ports[i]->retired)
-			continue;
-		if (ports[i]->base) {
-			check_vlan(ports[i]);
-			continue;
-		}
-		count_drops(ports[i]);
-		check_alive(ports[i]);
-		empty_gone(ports[i]);
-		check_tags(ports[i]);
-	}
 }
 
 /* Keeps the structs allocated: freeing is not async-signal-safe. */

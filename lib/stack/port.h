@@ -64,6 +64,9 @@ enum sl_rule_action sl_port_decide(const struct sl_port *port, uint32_t role,
  * the kernel gets the port's traffic for good: this is logged once, and only the next process
  * attaches the program again. No lane held. */
 void sl_ports_check(void);
+/* The parts of sl_ports_check() for tags, and for a VLAN device: neither tells by an event. */
+void sl_port_check_tags(struct sl_port *p);
+void sl_port_check_vlan(struct sl_port *p);
 /* Frees its VLAN number for reuse. */
 void sl_port_vlan_over(const struct sl_port *p);
 /* Closed: no port is opened until sl_ports_close(false). sl_ports_leave() closes. */

@@ -7,64 +7,15 @@
  * left on it, and no VLAN device uses it: the lanes' rings are closed, the broker's resources are
  * given up, and the next device takes its place. Nothing is freed that another thread may still
  * use: the next device reuses the port's object, and a closed leg stays as a dead leg of the port
- * `nowhere`, which drops what is still sent by it. */
+ * `nowhere`, which drops what is still sent by it (leg_open.c). */
 
 #include <errno.h>
 
 #include "base/log.h"
 #include "stack/lane.h"
-#include "stack/leg.h"
+#include "stack/leg_open.h"
 #include "stack/port.h"
 #include "stack/retire.h"
-
-static struct sl_port_stats no_stats;
-static struct sl_port nowhere = {.stats = &no_stats, .retired = true};
-
-/* Sending nowhere ------------------------------------------------------------------------------
- */
-
-static unsigned none_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
-{
-	return 0;
-}
-
-static int none_kick(struct sl_tx *tx)
-{
-	tx->posted = 0;
-	return -ENODEV;
-}
-
-static unsigned none_reap(struct sl_tx *tx, struct sl_frames *cache)
-{
-	tx->unreaped = 0;
-	return 0;
-}
-
-static void none_close(struct sl_tx *tx, struct sl_frames *cache)
-{
-}
-
-static const struct sl_tx_ops none_ops = {
-	.post = none_post,
-	.kick = none_kick,
-	.reap = none_reap,
-	.close = none_close,
-};
-
-void sl_leg_close(struct sl_leg *leg)
-{
-	leg->none = (struct sl_tx){.ops = &none_ops};
-	leg->tx = &leg->none;
-	leg->verbs = NULL;
-	leg->verbs_ns = 0;
-	leg->nqueues = 0;
-	leg->dead = true;
-	leg->again = false;
-	sl_store_release(&leg->port, &nowhere);
-}
-
-/* The port -------------------------------------------------------------------------------------
- */
 
 static bool is_below_another(const struct sl_port *p)
 {
@@ -118,7 +69,7 @@ void sl_port_retire(struct sl_port *p)
 	sl_store(&p->info.ifindex, 0);
 	sl_store(&p->info.rules, NULL);
 	sl_store(&p->info.rules_rw, NULL);
-	sl_store_release(&p->stats, &no_stats);
+	sl_store_release(&p->stats, sl_port_nowhere.stats);
 	sl_stats_port_free(stats);
 	if (ifindex)
 		sl_broker_port_close(ifindex, rules);

@@ -5,7 +5,6 @@
 
 #include "base/base.h"
 
-struct sl_leg;
 struct sl_port;
 
 /* True: another device may reuse the port's place. Called by the keeper. */
@@ -15,7 +14,4 @@ void sl_port_retire(struct sl_port *p);
 /* sl_ports_leave() retires every port, used or not, and refuses to open ports until
  * sl_ports_close(false). Call after sl_policy_stop(), so that the policy uses none of them. */
 void sl_ports_leave(void);
-/* Marks the leg closed; the caller has closed its tables and rings. Lane held. */
-void sl_leg_close(struct sl_leg *leg);
-
 #endif

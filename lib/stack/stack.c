@@ -80,14 +80,6 @@ static int receive(struct sl_leg *leg, struct sl_xsk *x)
 	return (int)n;
 }
 
-void sl_lane_reap(struct sl_lane *lane)
-{
-	for (uint32_t i = 0; i < lane->nlegs; i++)
-		sl_tx_reap(lane->leg[i]->tx, &lane->frames);
-	if (sl_unlikely(lane->pace && !sl_list_empty(&lane->pace->nics)))
-		sl_lane_pace_reap(lane);
-}
-
 /* For waiting senders: reaps completions and tells them of room. */
 static void make_room(struct sl_lane *lane)
 {
@@ -172,65 +164,14 @@ int sl_lane_try_turn(struct sl_lane *lane)
 	return n;
 }
 
-bool sl_leg_post_desc(struct sl_leg *leg, const struct sl_tx_desc *d)
+void sl_lane_run(struct sl_lane *lane)
 {
-	if (sl_unlikely(leg->tx->ops->post(leg->tx, d, 1) == 0)) {
-		leg->lane->stats->tx_ring_full++;
-		return false;
-	}
-	leg->lane->stats->tx_pkts++;
-	leg->lane->stats->tx_bytes += d->len;
-	return true;
-}
-
-bool sl_leg_post_long(struct sl_leg *leg, const struct sl_tx_desc *d, unsigned n)
-{
-	if (sl_leg_room(leg) < n || leg->tx->ops->post(leg->tx, d, n) == 0) {
-		leg->lane->stats->tx_ring_full++;
-		return false;
-	}
-	leg->lane->stats->tx_pkts++;
-	for (unsigned i = 0; i < n; i++)
-		leg->lane->stats->tx_bytes += d[i].len;
-	return true;
-}
-
-bool sl_leg_stamp(struct sl_leg *leg, void *who, uint64_t what)
-{
-	struct sl_tx_ask ask = {.lane = leg->lane, .who = who, .what = what};
-
-	if (!sl_leg_has_stamps(leg) || !leg->tx->ops->stamp(leg->tx, &ask))
-		return false;
-	sl_store(&leg->lane->stamps, leg->lane->stamps + 1);
-	sl_lane_await(leg->lane);
-	return true;
-}
-
-#define REAP_EVERY 32
-
-int sl_leg_kick(struct sl_leg *leg)
-{
-	int err = leg->tx->ops->kick(leg->tx);
-
-	if (sl_unlikely(err == -EIO)) {
-		sl_leg_leave_verbs(leg);
-		err = leg->tx->ops->kick(leg->tx);
-	}
-
-	leg->lane->stats->tx_kicks++;
-	if (sl_unlikely(!leg->lane->watched) && leg->tx->ops->settle)
-		sl_lane_watch(leg->lane);
-	leg->again = err == -EAGAIN;
-	if (leg->tx->unreaped >= REAP_EVERY)
-		leg->tx->ops->reap(leg->tx, &leg->lane->frames);
-	if (sl_likely(err == 0) || err == -EAGAIN)
-		return err;
-	/* The link is down: packets on the ring leave when it is up again, as from a device's
-	 * queue. The kernel must not send them too, or they would arrive twice. */
-	if (err == -ENETDOWN)
-		return 0;
-	leg->dead = true;
-	return -ENODEV;
+	if (!sl_lane_trylock(lane))
+		return;
+	sl_lane_turn_locked(lane);
+	if (lane->tcp)
+		sl_lane_tcp_idle(lane);
+	sl_lane_unlock(lane);
 }
 
 uint32_t sl_lane_frame_slow(struct sl_lane *lane)
@@ -296,68 +237,4 @@ void sl_lane_ask_aged(struct sl_lane *lane)
 				sl_dst_answer(lane->dst, &key[i], &route[i], lane, find_leg);
 		sl_lane_unlock(lane);
 	}
-}
-
-/* To other lanes ------------------------------------------------------------------------------- */
-
-void sl_lane_cross(struct sl_lane *from, struct sl_lane *to, uint32_t slot, const struct sl_in *in)
-{
-	struct sl_cross *c;
-
-	if (!from->cross || from->ncross == from->max_cross) {
-		from->stats->rx_no_frames++;
-		return;
-	}
-	c = &from->cross[from->ncross++];
-	c->lane = to;
-	c->slot = slot;
-	c->gen = sl_load(&sl_slots[slot].gen);
-	memcpy(&c->in, in, offsetof(struct sl_in, seg)); /* no TCP: it is on one lane only */
-	sl_in_ref(in);
-	from->stats->rx_crossed++;
-}
-
-static void cross_deliver(struct sl_cross *c)
-{
-	const struct sl_slot *s = &sl_slots[c->slot];
-	bool kept = false;
-
-	if (!sl_lane_lock(c->lane))
-		return; /* a signal handler inside the other lane's turn: only this frame's
-			   reference leaks */
-	c->in.cache = &c->lane->frames;
-	c->in.lane = c->lane;
-	c->in.stats = c->lane->stats;
-	c->in.slot = c->slot;
-	if (sl_load_acquire(&s->gen) == c->gen && s->kind == SL_SLOT_UDP)
-		kept = sl_in_dispatch(s, &c->in);
-	if (!kept)
-		sl_in_put(&c->in);
-	sl_lane_unlock(c->lane);
-}
-
-/* Delivers cross, one thread at a time, since packets taken off the list later must not arrive
- * first. This thread also delivers what is added meanwhile. */
-void sl_lane_cross_flush(struct sl_lane *lane)
-{
-	struct sl_cross some[8];
-	uint32_t n;
-
-	if (lane->crossing) {
-		sl_unlock(&lane->lock);
-		return;
-	}
-	lane->crossing = true;
-	while (lane->ncross) {
-		n = sl_min(lane->ncross, (uint32_t)sl_array_len(some));
-		memcpy(some, lane->cross, n * sizeof(some[0]));
-		lane->ncross -= n;
-		memmove(lane->cross, lane->cross + n, lane->ncross * sizeof(some[0]));
-		sl_unlock(&lane->lock);
-		for (uint32_t i = 0; i < n; i++)
-			cross_deliver(&some[i]);
-		sl_lock(&lane->lock);
-	}
-	lane->crossing = false;
-	sl_unlock(&lane->lock);
 }

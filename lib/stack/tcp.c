@@ -20,6 +20,9 @@
 #define LATE_US    10000
 #define RETRY_US   1000 /* a connection without room to send tries again */
 #define FEW_FRAMES 64   /* fewer in the lane's cache: reap completions */
+/* Lateness allowed to the keeper: programs rarely break off after so many pairs, and each wake-up
+ * of the keeper costs. */
+#define PAIR_LATE_US 4000
 
 static const struct sl_tcp_ops *tcp_ops;
 static uint8_t secret[16];
@@ -111,6 +114,12 @@ static uint64_t start_paced(struct sl_lane *lane)
 	return SL_WHEEL_TICK_US;
 }
 
+/* How much later than SL_HOLD_US the keeper may come for the data held back now. */
+static uint64_t hold_late_us(const struct sl_lane *lane)
+{
+	return lane->burst.n >= SL_BURST_LEAST ? SL_HOLD_US : PAIR_LATE_US;
+}
+
 void sl_lane_tcp_done(struct sl_lane *lane)
 {
 	struct sl_tcp_host *h = lane->tcp;
@@ -124,7 +133,7 @@ void sl_lane_tcp_done(struct sl_lane *lane)
 		next_us = sl_min(next_us, h->now_us + RETRY_US);
 	sl_lane_due(&lane->tcp_next_us, next_us, late_us);
 	if (sl_unlikely(!sl_list_empty(&h->held)))
-		sl_lane_due(&lane->tcp_next_us, h->now_us + SL_HOLD_US, sl_lane_hold_late_us(lane));
+		sl_lane_due(&lane->tcp_next_us, h->now_us + SL_HOLD_US, hold_late_us(lane));
 }
 
 /* False: no timer was due. */

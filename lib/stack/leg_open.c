@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A lane's legs: opened at first use of a port, closed when the port retires. */
+#include "stack/leg_open.h"
+
+#include <errno.h>
+
+#include "base/heap.h"
+#include "base/log.h"
+#include "base/settings.h"
+#include "base/sys.h"
+#include "io/gso.h"
+#include "stack/lane.h"
+#include "stack/leg.h"
+#include "stack/port.h"
+
+static struct sl_port_stats no_stats;
+struct sl_port sl_port_nowhere = {.stats = &no_stats, .retired = true};
+
+static struct sl_leg *find_leg(const struct sl_lane *lane, const struct sl_port *port)
+{
+	uint32_t n = sl_load_acquire(&lane->nlegs);
+
+	for (uint32_t i = 0; i < n; i++)
+		if (lane->leg[i]->port == port)
+			return lane->leg[i];
+	return NULL;
+}
+
+/* Maps the leased rings. Undoes everything on failure. */
+static int map_leases(struct sl_leg *leg, const struct sl_xsk_lease *leases)
+{
+	struct sl_frames none = {0};
+
+	for (uint32_t q = 0; q < leg->nqueues; q++) {
+		const struct sl_xsk_lease *ls = &leases[q];
+		struct sl_xsk_sizes sizes = {ls->rx_size,   ls->tx_size,     ls->fill_size,
+					     ls->comp_size, ls->share_queue, ls->share_xsk};
+		struct sl_xsk_maps maps = {ls->rx_map, ls->tx_map, ls->fill_map, ls->comp_map};
+		int err;
+
+		err = sl_xsk_open(&leg->xsk[q], ls->fd, &leg->port->queue[ls->queue], &sizes,
+				  &maps);
+		if (err == 0)
+			continue;
+		for (uint32_t i = q; i < leg->nqueues; i++)
+			sl_sys_close(leases[i].fd);
+		while (q-- > 0)
+			sl_xsk_close(&leg->xsk[q], &none);
+		return err;
+	}
+	return 0;
+}
+
+/* A VLAN device's leg, which uses the leg of the device below. */
+static struct sl_leg *open_vlan_leg(struct sl_port *port, struct sl_leg *below)
+{
+	struct sl_leg *leg = sl_calloc(1, sizeof(*leg));
+
+	if (!leg)
+		return NULL;
+	leg->port = port;
+	leg->lane = below->lane;
+	leg->first = below->first;
+	leg->below = below;
+	leg->tx = below->tx;
+	return leg;
+}
+
+/* In zero-copy mode sending by the ring is cheaper, so GSO is not used. */
+static void open_gso(struct sl_leg *leg)
+{
+	const struct sl_port_info *port = &leg->port->info;
+	struct sl_link link;
+
+	if (!sl_settings.tso || port->flags & SL_PORT_ZEROCOPY ||
+	    !sl_link_get(port->ifindex, &link))
+		return;
+	sl_gso_open(&leg->xsk[leg->tx_queue], port->ifindex, port->ifname, !link.no_qdisc,
+		    &leg->lane->frames);
+}
+
+static struct sl_leg *open_leg(struct sl_lane *lane, struct sl_port *port)
+{
+	uint32_t nq = port->info.nqueues, ifindex = port->info.ifindex;
+	struct sl_leg *leg = sl_calloc(1, sizeof(*leg) + nq * sizeof(leg->xsk[0]));
+	struct sl_xsk_lease leases[SL_MAX_QUEUES];
+	const char *why = NULL;
+	int err = -ENOMEM;
+
+	if (!leg)
+		goto out;
+	leg->port = port;
+	leg->lane = lane;
+	leg->nqueues = nq;
+	err = sl_broker_lane_open(ifindex, lane->id, leases, &leg->first, &why);
+	if (err < 0)
+		goto out;
+	err = map_leases(leg, leases);
+	if (err < 0) {
+		sl_broker_lane_close(ifindex, lane->id);
+		goto out;
+	}
+	/* Lanes of one device spread their transmit work over its queues. */
+	leg->tx_queue = lane->id % nq;
+	leg->tx = &leg->xsk[leg->tx_queue].tx;
+	if (sl_port_rx_mtu(port) > sl_pool.mtu) /* then it can also send long packets */
+		leg->tx->caps |= SL_TX_SG;
+	sl_leg_open_verbs(leg);
+	if (!leg->verbs)
+		open_gso(leg);
+	return leg;
+out:
+	sl_warn("lane", "lane %u has no place on %s: %s (%s)", lane->id, port->info.ifname,
+		why ? why : "rings", strerrorname_np(-err));
+	sl_free(leg);
+	return NULL;
+}
+
+/* Index for a new leg. Call with the tables' lock held, so that no other thread adds one. */
+static uint32_t free_place(const struct sl_lane *lane)
+{
+	uint32_t i = 0;
+
+	while (i < lane->nlegs && !sl_leg_is_closed(lane->leg[i]))
+		i++;
+	return i;
+}
+
+/* Lane held. */
+static void add_leg(struct sl_lane *lane, struct sl_leg *leg)
+{
+	uint32_t place = free_place(lane);
+
+	if (leg->below)
+		leg->tx = leg->below->tx; /* below may have left a failed queue meanwhile */
+	lane->frames.floor = SL_FRAME_FLOOR;
+	for (uint32_t q = 0; q < leg->nqueues; q++)
+		leg->xsk[q].rx.ops->refill(&leg->xsk[q].rx, &lane->frames);
+	sl_store_release(&lane->leg[place], leg);
+	if (place < lane->nlegs)
+		return;
+	sl_store_release(&lane->nlegs, place + 1);
+	lane->stats->nlegs = lane->nlegs;
+}
+
+static unsigned none_post(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
+{
+	return 0;
+}
+
+static int none_kick(struct sl_tx *tx)
+{
+	tx->posted = 0;
+	return -ENODEV;
+}
+
+static unsigned none_reap(struct sl_tx *tx, struct sl_frames *cache)
+{
+	tx->unreaped = 0;
+	return 0;
+}
+
+static void none_close(struct sl_tx *tx, struct sl_frames *cache)
+{
+}
+
+static const struct sl_tx_ops none_ops = {
+	.post = none_post,
+	.kick = none_kick,
+	.reap = none_reap,
+	.close = none_close,
+};
+
+/* Marks the leg closed; its rings are closed by the caller. Lane held. */
+static void mark_closed(struct sl_leg *leg)
+{
+	leg->none = (struct sl_tx){.ops = &none_ops};
+	leg->tx = &leg->none;
+	leg->verbs = NULL;
+	leg->verbs_ns = 0;
+	leg->nqueues = 0;
+	leg->dead = true;
+	leg->again = false;
+	sl_store_release(&leg->port, &sl_port_nowhere);
+}
+
+/* Lane held. */
+static void close_leg(struct sl_lane *lane, struct sl_leg *leg)
+{
+	uint32_t nqueues = leg->nqueues;
+
+	if (leg->verbs)
+		leg->verbs->ops->close(leg->verbs, &lane->frames);
+	else if (nqueues)
+		leg->tx->ops->reap(leg->tx, &lane->frames);
+	mark_closed(leg);
+	for (uint32_t q = 0; q < nqueues; q++) {
+		leg->xsk[q].tx.ops->close(&leg->xsk[q].tx, &lane->frames);
+		sl_xsk_close(&leg->xsk[q], &lane->frames);
+	}
+}
+
+struct leave_walk {
+	const struct sl_port *port;
+	bool all;
+};
+
+static void leave_port(struct sl_lane *lane, void *arg)
+{
+	struct leave_walk *w = arg;
+	struct sl_leg *leg = find_leg(lane, w->port);
+
+	if (!leg)
+		return;
+	if (!sl_lane_lock(lane)) {
+		w->all = false;
+		return;
+	}
+	close_leg(lane, leg);
+	sl_lane_unlock(lane);
+}
+
+bool sl_lanes_leave(struct sl_port *p)
+{
+	struct leave_walk w = {.port = p, .all = true};
+
+	if (!sl_lock(&sl_lanes_lock))
+		return false;
+	sl_lane_for_each(leave_port, &w);
+	sl_unlock(&sl_lanes_lock);
+	return w.all;
+}
+
+struct sl_leg *sl_lane_leg(struct sl_lane *lane, struct sl_port *port)
+{
+	struct sl_leg *leg = find_leg(lane, port), *below = NULL;
+	int saved = errno;
+
+	if (leg || lane == &sl_limbo)
+		return leg;
+	if (port->base) {
+		below = sl_lane_leg(lane, port->base);
+		if (!below)
+			return NULL;
+	}
+	if (!sl_lock(&sl_lanes_lock))
+		return NULL;
+	leg = find_leg(lane, port);
+	if (!leg && free_place(lane) < SL_STATS_PORTS) {
+		leg = below ? open_vlan_leg(port, below) : open_leg(lane, port);
+		if (leg && sl_lane_lock(lane)) {
+			add_leg(lane, leg);
+			sl_lane_unlock(lane);
+		}
+	}
+	sl_unlock(&sl_lanes_lock);
+	errno = saved;
+	return leg;
+}
