@@ -232,7 +232,7 @@ class Tree:
                 n += 1
                 if path.endswith(".c"):
                     self.fail(f"prototype {path} {name}", f"declared in a source; {at[0]} defines it")
-                elif room_of(path) != "top" and all(os.path.dirname(f) != os.path.dirname(path) for f in at):
+                elif room_of(path) != "top" and all(room_of(f) != room_of(path) for f in at):
                     self.fail(f"prototype {path} {name}", f"{at[0]} defines it")
         return n
 

@@ -45,6 +45,8 @@ static inline bool sl_lane_tcp_awaits(const struct sl_lane *lane, const struct s
 
 /* True: a burst of short writes is or was a moment ago under way. Called by the keeper. */
 bool sl_lane_is_bursting(const struct sl_lane *lane, uint64_t now_us);
+/* How much later than SL_HOLD_US the keeper may come for the data held back now. */
+uint64_t sl_lane_hold_late_us(const struct sl_lane *lane);
 /* End of a turn: sl_lane_tcp_turn() if TCP received something, else sl_lane_tcp_idle(). Lane
  * held. */
 void sl_lane_tcp_turn(struct sl_lane *lane);

@@ -114,8 +114,7 @@ static uint64_t start_paced(struct sl_lane *lane)
 	return SL_WHEEL_TICK_US;
 }
 
-/* How much later than SL_HOLD_US the keeper may come for the data held back now. */
-static uint64_t hold_late_us(const struct sl_lane *lane)
+uint64_t sl_lane_hold_late_us(const struct sl_lane *lane)
 {
 	return lane->burst.n >= SL_BURST_LEAST ? SL_HOLD_US : PAIR_LATE_US;
 }
@@ -133,7 +132,7 @@ void sl_lane_tcp_done(struct sl_lane *lane)
 		next_us = sl_min(next_us, h->now_us + RETRY_US);
 	sl_lane_due(&lane->tcp_next_us, next_us, late_us);
 	if (sl_unlikely(!sl_list_empty(&h->held)))
-		sl_lane_due(&lane->tcp_next_us, h->now_us + SL_HOLD_US, hold_late_us(lane));
+		sl_lane_due(&lane->tcp_next_us, h->now_us + SL_HOLD_US, sl_lane_hold_late_us(lane));
 }
 
 /* False: no timer was due. */

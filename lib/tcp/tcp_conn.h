@@ -226,4 +226,9 @@ void sl_tcp_abort(struct sl_tcp *c, int err);
 /* Call after changing an option (NODELAY, CORK off, rcvbuf, quickack...). */
 void sl_tcp_option_changed(struct sl_tcp *c);
 
+/* Selects c's congestion control by name (loss/cc.h). 0 or -ENOENT. Lane held. */
+int sl_tcp_set_congestion(struct sl_tcp *c, const char *name);
+/* Its name, a constant. */
+const char *sl_tcp_congestion(const struct sl_tcp *c);
+
 #endif

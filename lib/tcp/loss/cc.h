@@ -21,9 +21,6 @@ struct sl_cc {
 #define SL_TCP_INFINITE_SSTHRESH 0x7fffffffu /* as TCP_INFO shows it */
 extern const struct sl_cc sl_cc_cubic, sl_cc_reno;
 const struct sl_cc *sl_cc_find(const char *name);
-/* tcp_conn.c: selects c's algorithm by name. 0 or -ENOENT. */
-int sl_tcp_set_congestion(struct sl_tcp *c, const char *name);
-const char *sl_tcp_congestion(const struct sl_tcp *c);
 /* Names of all algorithms in order; NULL at the end. */
 const char *const *sl_tcp_congestions(void);
 
