@@ -9,7 +9,7 @@
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 
-static ssize_t send_stream(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
+static SL_APART ssize_t send_stream(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
 {
 	struct msghdr m = {
 		.msg_name = (void *)r->name,
@@ -22,9 +22,13 @@ static ssize_t send_stream(struct sl_sock *sk, int fd, const struct sl_tx_req *r
 				r->flags & MSG_FASTOPEN && !r->msg ? &m : r->msg);
 }
 
-static inline ssize_t send_one(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
+static inline __attribute__((always_inline)) ssize_t send_one(struct sl_sock *sk, int fd,
+							      const struct sl_tx_req *r)
 {
-	return sk->proto == IPPROTO_TCP ? send_stream(sk, fd, r) : sl_dgram_send(sk, fd, r);
+	if (sk->proto == IPPROTO_TCP)
+		return send_stream(sk, fd, r);
+	return sl_likely(sl_dgram_send_straight(sk, r)) ? (ssize_t)r->len
+							: sl_dgram_send(sk, fd, r);
 }
 
 SL_API

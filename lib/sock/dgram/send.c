@@ -29,13 +29,10 @@
 #define BEHIND_MOST  255         /* after so many, a busy sender may leave the kernel's queues */
 #define ERROR_WAITS  (-ERESTART) /* of send_by(): the kernel may have an error to tell first */
 
-/* Flags that change nothing for a datagram of ours; others go to the kernel. */
-#define OUR_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CONFIRM)
-
 /* True: only the kernel can serve this request. */
 static bool wants_kernel(const struct sl_sock *sk, const struct sl_tx_req *r)
 {
-	if (sl_unlikely(sk->cork || sk->more || (r->flags & ~OUR_FLAGS) || sk->tx_shut))
+	if (sl_unlikely(sk->cork || sk->more || (r->flags & ~SL_SEND_OUR_FLAGS) || sk->tx_shut))
 		return true;
 	return r->len > 65507 || r->niov > UIO_MAXIOV || sk->state != SL_STATE_OFFLOADED;
 }
@@ -288,24 +285,7 @@ static ssize_t wait_for_room(struct sl_sock *sk, int fd, const struct sl_tx_req 
 	return n == -ETIMEDOUT ? -EAGAIN : n;
 }
 
-/* The straight way, and the kick. False: nothing was sent, or the device is gone. */
-static inline bool send_straight(struct sl_sock *sk, const struct sl_tx_req *r)
-{
-	struct sl_lane *lane;
-	bool sent;
-
-	if (sl_unlikely((r->flags & ~OUR_FLAGS) || (sl_load(&sk->os) & SL_OS_ERR) ||
-			!sl_sock_lock(sk, &lane)))
-		return false;
-	sent = sk->state == SL_STATE_OFFLOADED && sl_send_straight(sk, lane, r, sl_now_ns());
-	if (sl_likely(sent))
-		sent = sl_leg_kick(sk->path.leg) != -ENODEV;
-	sl_lane_unlock(lane);
-	return sent;
-}
-
-/* Sends when sl_send_straight() does not apply. */
-static SL_APART ssize_t send_other(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
+ssize_t sl_dgram_send(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
 {
 	struct sl_lane *lane;
 	ssize_t n;
@@ -318,11 +298,6 @@ static SL_APART ssize_t send_other(struct sl_sock *sk, int fd, const struct sl_t
 		return lost(sk) ? (ssize_t)r->len : n;
 	}
 	return wait_for_room(sk, fd, r);
-}
-
-ssize_t sl_dgram_send(struct sl_sock *sk, int fd, const struct sl_tx_req *r)
-{
-	return sl_likely(send_straight(sk, r)) ? (ssize_t)r->len : send_other(sk, fd, r);
 }
 
 /* Calls ---------------------------------------------------------------------------------------- */
@@ -349,7 +324,8 @@ unsigned sl_dgram_send_many(struct sl_sock *sk, struct mmsghdr *msgs, unsigned n
 	unsigned done = 0, unkicked = 0;
 	uint64_t now = sl_now_ns();
 
-	if ((flags & ~OUR_FLAGS) || (sl_load(&sk->os) & SL_OS_ERR) || !sl_sock_lock(sk, &lane))
+	if ((flags & ~SL_SEND_OUR_FLAGS) || (sl_load(&sk->os) & SL_OS_ERR) ||
+	    !sl_sock_lock(sk, &lane))
 		return 0;
 	for (; done < n && sk->state == SL_STATE_OFFLOADED; done++) {
 		struct sl_tx_req r = sl_tx_req_of(&msgs[done].msg_hdr, flags);

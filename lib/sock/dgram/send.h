@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include "base/clock.h"
 #include "sock/core/cmsg.h"
 #include "sock/core/iov.h"
 #include "sock/core/sock.h"
@@ -19,6 +20,8 @@
 #define SL_SEND_OVERHEAD 256
 /* Descriptors that one call may need, less where rings may be shorter (SLUICE_TX_WRE). */
 #define SL_SEND_BURST 64
+/* Flags that change nothing for a datagram of ours; others go to the kernel. */
+#define SL_SEND_OUR_FLAGS (MSG_DONTWAIT | MSG_NOSIGNAL | MSG_CONFIRM)
 /* Result of a send function: the kernel must send it. */
 #define SL_SEND_BY_OS (-EREMOTE)
 
@@ -97,8 +100,25 @@ static inline struct sl_tx_req sl_tx_req_of(const struct msghdr *m, int flags)
 	};
 }
 
-/* Sends one datagram, by us or through the kernel; waits for room if the socket and the flags say
- * so. Bytes, or -errno as sendmsg(2). */
+/* Sends one datagram by the straight way, and kicks the device. False: nothing was sent, or the
+ * device is gone: sl_dgram_send() knows what to do. Inline: each call of a sender passes here. */
+static inline __attribute__((always_inline)) bool sl_dgram_send_straight(struct sl_sock *sk,
+									 const struct sl_tx_req *r)
+{
+	struct sl_lane *lane;
+	bool sent;
+
+	if (sl_unlikely((r->flags & ~SL_SEND_OUR_FLAGS) || (sl_load(&sk->os) & SL_OS_ERR) ||
+			!sl_sock_lock(sk, &lane)))
+		return false;
+	sent = sk->state == SL_STATE_OFFLOADED && sl_send_straight(sk, lane, r, sl_now_ns());
+	if (sl_likely(sent))
+		sent = sl_leg_kick(sk->path.leg) != -ENODEV;
+	sl_lane_unlock(lane);
+	return sent;
+}
+/* Sends one datagram for which sl_dgram_send_straight() was not enough, by us or through the
+ * kernel; waits for room if the socket and the flags say so. Bytes, or -errno as sendmsg(2). */
 ssize_t sl_dgram_send(struct sl_sock *sk, int fd, const struct sl_tx_req *r);
 /* Sends a run of messages with one kick for many, and stops at the first that needs more than the
  * fast path. Returns how many were sent. */
