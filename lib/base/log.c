@@ -75,19 +75,19 @@ static int open_file(const char *path)
 	return fd;
 }
 
-void sl_log_open(const struct sl_settings *set)
+void sl_log_open(int level, int details, bool colors, const char *file)
 {
 	char path[sizeof(out.path)];
 	int fd;
 
 	if (!out.start_ns)
 		out.start_ns = monotonic_ns();
-	sl_store(&sl_log_level, set->tracelevel);
-	sl_store(&sl_log_details, set->log_details);
-	out.colors = set->log_colors;
-	if (!set->log_file[0])
+	sl_store(&sl_log_level, level);
+	sl_store(&sl_log_details, details);
+	out.colors = colors;
+	if (!file[0])
 		return;
-	expand_path(path, sizeof(path), set->log_file);
+	expand_path(path, sizeof(path), file);
 	if (out.fd >= 0 && !strcmp(path, out.path))
 		return;
 	fd = open_file(path);

@@ -18,11 +18,10 @@ enum sl_log_level {
 
 extern int sl_log_level; /* lines above it are not made; may change at run time (sluice stat -l) */
 
-struct sl_settings;
-/* Takes the log's settings over (tracelevel, log_details, log_colors, log_file) and opens the file.
- * Until then: level 3 to standard error. sl_settings_load() calls it. set: read in this call only.
- */
-void sl_log_open(const struct sl_settings *set);
+/* Takes over the settings tracelevel, log_details, log_colors and log_file, and opens the file ("":
+ * standard error). Until then: level 3 to standard error. sl_settings_load() calls it; file is read
+ * in this call only. */
+void sl_log_open(int level, int details, bool colors, const char *file);
 extern int sl_log_details; /* 0-3, may change at run time */
 
 /* Writes one line, whole, with one write(2) to standard error or the log file. Leaves errno and

@@ -409,10 +409,12 @@ int sl_settings_load(char **env)
 	for (unsigned i = 0; i < SL_SETTING_COUNT; i++) {
 		wrong += apply(i, &src[i]);
 		if (i == SL_SETTING_log_file)
-			sl_log_open(&sl_settings);
+			sl_log_open(sl_settings.tracelevel, sl_settings.log_details,
+				    sl_settings.log_colors, sl_settings.log_file);
 	}
 	settle();
-	sl_log_open(&sl_settings);
+	sl_log_open(sl_settings.tracelevel, sl_settings.log_details, sl_settings.log_colors,
+		    sl_settings.log_file);
 	for (unsigned i = 0; i < SL_SETTING_COUNT; i++)
 		say_no_effect(i, &src[i]);
 	return wrong;

@@ -186,7 +186,8 @@ static void test_file_with_pid_survives_the_program(void **state)
 	snprintf(path, sizeof(path), "/tmp/test_log.%d", getpid());
 	snprintf(other, sizeof(other), "/tmp/test_log.%d.other", getpid());
 	snprintf(sl_settings.log_file, sizeof(sl_settings.log_file), "/tmp/test_log.%%d");
-	sl_log_open(&sl_settings);
+	sl_log_open(sl_settings.tracelevel, sl_settings.log_details, sl_settings.log_colors,
+		    sl_settings.log_file);
 	sl_info("room", "one");
 	size = file_size(path);
 	assert_true(size > 0);

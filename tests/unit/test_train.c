@@ -60,7 +60,7 @@ static struct sl_tcp_seg next(uint32_t seq, uint16_t len)
 	};
 }
 
-/* Sends s as sock/stream/tcp_ops.c does. True: it went as a part of the packet before it. */
+/* Sends s as sock/stream/conn_out.c does. True: it went as a part of the packet before it. */
 static bool goes_on(const struct sl_tcp_seg *s, const void *of)
 {
 	uint8_t *payload = sl_frame_ptr(frame) + SL_TCP_HEADROOM, *f;

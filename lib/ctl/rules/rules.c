@@ -87,7 +87,8 @@ static void apply_log_statement(void)
 	if (!loaded.log_file[0] || sl_settings.log_file[0])
 		return;
 	memcpy(sl_settings.log_file, loaded.log_file, sizeof(loaded.log_file));
-	sl_log_open(&sl_settings);
+	sl_log_open(sl_settings.tracelevel, sl_settings.log_details, sl_settings.log_colors,
+		    sl_settings.log_file);
 }
 
 int sl_rules_load(void)
