@@ -210,7 +210,7 @@ static bool part_is_sound(const struct device_kept *k, uint32_t i)
 	return true;
 }
 
-/* Whatever a record says, an index made of it is one. */
+/* Checks each number of the record that is used as an index. */
 static bool device_is_sound(const struct device_kept *k)
 {
 	const struct sl_port_info *i = &k->info;
@@ -266,7 +266,7 @@ static struct sl_device *device_of(struct sl_vault_msg *m)
 	return d;
 }
 
-/* -ENOENT: a group that has some of it has no memory any more. */
+/* -ENOENT: the group that has a part has no packet memory any more. */
 static int parts_map_again(struct sl_device *d)
 {
 	int err = 0;

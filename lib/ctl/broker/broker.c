@@ -83,7 +83,7 @@ static int port_start(struct sl_device *p, uint32_t ifindex, uint32_t umem, uint
 		return err;
 	if (sl_left_had_link(ifindex))
 		p->link_ns = sl_now_ns() + SL_LINK_BACK_NS;
-	/* First, as libxdp does: what is most likely to be tried again, and the device is not
+	/* Bind the queues first, as libxdp does: this step fails most often, and the device is not
 	 * touched until it has the queues. */
 	sl_parts_make(p, groups, sl_rings_lent_once());
 	err = part_open(&p->part[0], umem, why);
@@ -267,7 +267,7 @@ static void port_unlink(struct sl_device *p, bool exiting)
 	sl_device_free(p);
 }
 
-/* Others have other parts. */
+/* Closes one part; other groups use the others. */
 static void part_close(struct sl_part *part)
 {
 	while (sl_queues_reap() > 0)

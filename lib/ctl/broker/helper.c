@@ -73,7 +73,7 @@ struct launch {
 	char tool[256];
 	char *argv[5];
 	char *envp[4];
-	int fd[SL_HELPER_FDS]; /* what become 3, 4, 5, 6 */
+	int fd[SL_HELPER_FDS]; /* they become 3, 4, 5, 6 */
 	void *stack;           /* of the reaper; the first half is the middleman's */
 	int err;
 	bool wait;     /* the middleman must not exit before `may` */
@@ -129,7 +129,7 @@ RAW static int reaper_child(void *arg)
  * and the thread that shares its memory with the child is no longer followed. */
 int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 
-#define NAPS 20000 /* of 50 us, at most: who is waited for may have been killed */
+#define NAPS 20000 /* of 50 us, at most: the other process may have been killed */
 
 /* Waits until *word is set. Not by a futex: the middleman has nothing but raw system calls. */
 RAW static bool nap(const int *word)
@@ -157,9 +157,10 @@ RAW static int middleman(void *arg)
 	return 0;
 }
 
-/* A program that is a subreaper would get the reaper for a child, who outlives all that it waits
- * for: it is none for the moment of the middleman's death. (A process of its that loses its parent
- * in that moment, a few system calls long, goes to the next subreaper instead.) */
+/* A program that is a subreaper would become the reaper's parent, and the reaper outlives all that
+ * the program waits for. So the program is no subreaper while the middleman dies. (Another child
+ * that loses its parent in that moment, a few system calls long, goes to the next subreaper
+ * instead.) */
 static void let_die(struct launch *l, long pid)
 {
 	for (int i = 0; i < NAPS && nap(&l->made); i++)
@@ -212,7 +213,7 @@ int sl_helper_start(const char *command, const char *arg, const int fd[SL_HELPER
 	char bpffs[300], libs[300];
 	struct launch l = {.argv = {"sluice", (char *)command, (char *)arg}};
 
-	/* The init of a process namespace takes its helpers with it. */
+	/* The helper would die with the init of a process namespace. */
 	if (getpid() == 1 || !find_tool(l.tool))
 		return -ENOENT;
 	pass_env(l.envp, bpffs, libs);

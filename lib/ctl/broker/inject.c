@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets to sockets of this host: that come, and that do not. The former come from a raw socket to
- * an address of the host. The route to it is a local one, which is looked at beforehand, so they
- * come back by the loopback device and never are on a wire. */
+/* Puts packets to sockets of this host in, or has the kernel drop them. A packet is put in by a raw
+ * socket, for an address of the host. Its route, which is looked at beforehand, is a local one, so
+ * the packet comes back by the loopback device and never is on a wire. */
 #include "ctl/broker/inject.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static int route_type(int fd, const struct nlmsghdr *nlh)
 	int err = sl_netlink_ask(fd, nlh, buf, sizeof(buf), &answer);
 
 	if (err)
-		return answer ? -EADDRNOTAVAIL : err; /* the kernel's answer: nothing leads there */
+		return answer ? -EADDRNOTAVAIL : err; /* the kernel has no route there */
 	if (answer->nlmsg_type != RTM_NEWROUTE ||
 	    mnl_nlmsg_get_payload_len(answer) < sizeof(struct rtmsg))
 		return -EBADMSG;

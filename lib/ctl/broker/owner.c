@@ -98,7 +98,8 @@ static bool is_dying(pid_t pid)
 	return dead;
 }
 
-/* A user's who may not have the device? What cannot be seen is taken for an owner's. */
+/* True: a user who may not have the device has the name. A user that cannot be seen counts as an
+ * owner. */
 static bool is_foreign(const struct sockaddr_un *sun, socklen_t len, uint32_t *uid)
 {
 	int err = sl_unix_name_uid(sun, len, uid);
@@ -106,14 +107,14 @@ static bool is_foreign(const struct sockaddr_un *sun, socklen_t len, uint32_t *u
 	return !err && *uid && *uid != (uint32_t)sl_sys(SYS_geteuid);
 }
 
-/* The name is a stranger's. */
+/* Takes root's lock, because a stranger has the name. */
 static int take_lock(uint32_t ifindex, const char *ifname, const struct sockaddr_un *sun,
 		     socklen_t len, uint32_t uid, const char **why)
 {
 	int fd = sl_owner_lock(ifindex);
 
 	if (fd >= 0 && !is_foreign(sun, len, &uid)) {
-		/* Meanwhile an owner has it, or nobody. */
+		/* By now an owner has the name, or nobody has it. */
 		sl_sys_close(fd);
 		return -EADDRINUSE;
 	}
@@ -133,7 +134,7 @@ static int take_lock(uint32_t ifindex, const char *ifname, const struct sockaddr
 	return fd < 0 && fd != -EAGAIN ? -EBUSY : fd;
 }
 
-/* The name, or the lock. -EADDRINUSE: another owner has the device, or may have it. */
+/* Takes the name, or the lock. -EADDRINUSE: another owner has the device, or may have it. */
 static int take_once(uint32_t ifindex, const char *ifname, const struct sockaddr_un *sun,
 		     socklen_t len, const char **why)
 {
@@ -175,7 +176,7 @@ int sl_owner_take(uint32_t ifindex, const char *ifname, int *owner_fd, const cha
 			sl_sys(SYS_nanosleep, &pause, NULL);
 			continue;
 		}
-		if (fd == -EAGAIN || fd == -EBUSY) /* (why is said) */
+		if (fd == -EAGAIN || fd == -EBUSY) /* (*why is set) */
 			return -EBUSY;
 		if (fd != -EADDRINUSE) {
 			sl_why(why, "%s: %s", ifname, sl_strerror(fd));
@@ -191,13 +192,13 @@ int sl_owner_take(uint32_t ifindex, const char *ifname, int *owner_fd, const cha
 		return sl_broker_opts()->serve ? -EINPROGRESS : -EBUSY;
 	}
 	if (sl_broker_opts()->serve && is_dying(pid))
-		return -EINPROGRESS; /* its reaper cleans */
+		return -EINPROGRESS; /* the dead owner's reaper is cleaning */
 	process_name(pid, name);
 	sl_why(why, "device %s is used by process %d (%s)", ifname, (int)pid, name);
 	return -EBUSY;
 }
 
-/* (unix_listen() notes its caller's credentials each time.) */
+/* Listens again: the kernel notes the credentials of each caller (its unix_listen()). */
 void sl_owner_again(int owner_fd)
 {
 	sl_sys(SYS_listen, owner_fd, BACKLOG);

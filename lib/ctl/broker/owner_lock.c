@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Anybody can bind an abstract name, so the kernel is asked whose it is (unix_diag: to connect
- * would depend on its holder's backlog). Where a user without privileges has it, a lock in root's
- * file decides: a byte for each device of each network namespace. */
+/* Asks the kernel whose an abstract name is, since anybody can bind it (unix_diag: connecting would
+ * depend on the holder's backlog). Where a user without privileges has it, a lock in root's file
+ * decides: a byte for each device of each network namespace. */
 #include "ctl/broker/owner_lock.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static void look_at(const struct nlmsghdr *h, struct wanted *w)
 	w->found = true;
 }
 
-/* Until the end of the list. */
+/* Reads to the end of the list. */
 static int read_list(int fd, struct wanted *w)
 {
 	static char buf[16384]

@@ -46,8 +46,8 @@ int sl_embedded_conns(int memfd, const struct sl_conns_layout *layout)
 	return 0;
 }
 
-/* By which a reaper sees its owner's death, beside the socket. With sluiced it is the death of
- * daemon and vault (vault.h), which have the socket's other end to themselves: nothing more. */
+/* Makes the descriptor that shows the owner's death to a reaper, beside the socket. For sluiced it
+ * is one that shows nothing: only daemon and vault (vault.h) have the socket's other end. */
 static int owner_death(void)
 {
 	return sl_broker_opts()->serve ? sl_sysi(SYS_eventfd2, 0, EFD_CLOEXEC)
@@ -78,7 +78,7 @@ int sl_reaper_start(struct sl_device *port)
 		sl_sys_close(life[1]);
 	else
 		port->reaper_fd = sl_fd_keep(life[1]);
-	/* (Room for that there is.) */
+	/* (The new socket has room for it.) */
 	if (!err)
 		sl_sys(SYS_sendto, port->reaper_fd, &conns.layout, sizeof(conns.layout),
 		       MSG_NOSIGNAL | MSG_DONTWAIT, NULL, 0);

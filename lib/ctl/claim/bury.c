@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Members of the group that come, and that die: their lanes' XSKs and their frames.
  *
- * Theory of operation: who died may have had packets under way in three places. What the steering
- * program still sends to its receive rings: the XSKs are taken out of the map, and after a grace
- * period (RCU; drivers redirect inside a read side) nothing comes any more. The rings are read
- * before and after it, since peers wait for what lies there. What it had posted and not kicked: it
- * is kicked, as a datagram that a dead process has written to a socket goes out. What the device
- * has: base/share/share_bury.c. */
+ * Theory of operation: a process that died may have had packets under way in three places.
+ * - The steering program still sends to its receive rings: the broker takes the XSKs out of the
+ *   map, and after a grace period (RCU; drivers redirect inside a read side) nothing comes any
+ *   more. It reads the rings before and after that, since peers wait for what lies there.
+ * - Packets that the process had posted and not kicked: the broker kicks them, as a datagram that a
+ *   dead process has written to a socket goes out.
+ * - Frames that the device has: base/share/share_bury.c. */
 #include "ctl/claim/bury.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@
 
 #define KICKS 256 /* of 32 frames each (copy mode): more than a ring holds by default */
 
-/* A kernel with isolated cores (nohz_full) has no such call: a time has to do. */
+/* A kernel with isolated cores (nohz_full) refuses membarrier(2): wait a fixed time instead. */
 void sl_broker_grace(void)
 {
 	const struct timespec pause = {.tv_nsec = 50 * 1000 * 1000};
@@ -35,7 +36,7 @@ void sl_broker_grace(void)
 		sl_sys(SYS_nanosleep, &pause, NULL);
 }
 
-/* (Rings that are lent once a daemon that took over has not: broker/adopt.c.) */
+/* (A daemon that took over has not mapped rings that are lent once: broker/adopt.c.) */
 static const struct sl_part *mapped_part(struct sl_device *p, const struct sl_umem *u)
 {
 	const struct sl_part *part = sl_part_of(p, u->info.id);
@@ -320,8 +321,8 @@ int sl_broker_reap(void)
 	int sum;
 
 	sl_broker_enter(&g);
-	/* (Where rings are lent once the dead's are closed; and should we die with a lock of them,
-	 * no daemon after us could mend what it protects.) */
+	/* (Not where rings are lent once: a dead process's rings are closed there; and if we died
+	 * with a lock of them, no daemon after us could mend what it protects.) */
 	sum = sl_rings_lent_once() ? 0 : sl_queues_reap();
 	sl_queues_reclaim();
 	sl_umems_bury_left();

@@ -26,7 +26,7 @@ struct entry {
 		struct sl_flow_key flow;
 		struct sl_endpoint_key endpoint;
 	};
-	uint32_t bit;   /* SL_PORT_* */
+	uint32_t bit;   /* SL_L4_PORT_* */
 	uint32_t index; /* into `ports` */
 };
 
@@ -94,7 +94,7 @@ static bool is_tcp(const struct entry *e)
 	return e->index >= 65536;
 }
 
-/* Nothing is remembered of the port that a flow could go before. */
+/* True: only flows have claims on the port, so the program remembers nothing that one overrides. */
 static bool has_flows_alone(const struct entry *e)
 {
 	const struct sl_port_uses *u = e->port->uses;
@@ -102,8 +102,8 @@ static bool has_flows_alone(const struct entry *e)
 	return u->flow[e->index] && !u->endpoint[e->index] && !u->wildcard[e->index];
 }
 
-/* A new entry first, then the bit that lets it be looked up. What it goes before is forgotten.
- * -EEXIST: there is one. */
+/* Adds the entry, then the bit that lets it be looked up; the program forgets what the entry
+ * overrides. -EEXIST: there is one. */
 static int entry_add(const struct entry *e, const struct sl_claim *c)
 {
 	uint16_t *uses;
@@ -205,7 +205,7 @@ static int claim_join(const struct entry *e, const struct sl_claim *claim, bool 
 	return swing(e, &old, &g);
 }
 
-/* The first of a TCP endpoint that others may share is a group from the beginning. */
+/* The first claim of a TCP endpoint that others may share makes a group from the beginning. */
 static int claim_first(const struct entry *e, const struct sl_claim *claim)
 {
 	struct sl_claim group;

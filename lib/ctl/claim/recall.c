@@ -97,7 +97,7 @@ static void found_endpoint(struct recall *r, const struct sl_endpoint_key *e,
 	found(r, &key, claim);
 }
 
-/* All entries of a hash, in one call. How many. */
+/* Reads all entries of a hash, in one call. Returns how many. */
 static int read_map(int fd, size_t key_bytes, void **keys, struct sl_claim **claims)
 {
 	uint32_t n = SL_MAX_FLOWS, batch;
@@ -127,7 +127,7 @@ static int look(struct recall *r, enum sl_map map, size_t key_bytes)
 	return n < 0 ? n : r->err;
 }
 
-/* Groups that no endpoint leads to were half made, or half dropped. */
+/* Frees groups that no endpoint leads to: they were half made, or half dropped. */
 static void free_groups(struct recall *r)
 {
 	r->d->group_head = r->d->group_nfree = 0;
@@ -136,7 +136,7 @@ static void free_groups(struct recall *r)
 			sl_group_drop(r->d, i);
 }
 
-/* Bits that no claim stands behind. */
+/* Clears bits that no claim stands behind. */
 static void clear_bits(struct sl_device *d)
 {
 	for (uint32_t i = 0; i < SL_MAX_PORTS; i++) {

@@ -11,9 +11,9 @@
 #include "ctl/device/lock.h"
 #include "ctl/steer/guard.h"
 
-#define STRAY_NS 50000000ull     /* for so long they have strayed */
-#define FRESH_NS 3000000000ull   /* since the last one */
-#define SAID_NS  10000000000ull  /* so long the peer of a dead process may take to answer */
+#define STRAY_NS 50000000ull     /* report a flow that has strayed this long */
+#define FRESH_NS 3000000000ull   /* and whose last segment is no older */
+#define SAID_NS  10000000000ull  /* this long the peer of a dead process may take to answer */
 #define OLD_NS   120000000000ull /* no peer waits for longer before it sends again (RFC 6298) */
 
 /* True: tell that process of the flow. Accepted connections have no claim of their own: every

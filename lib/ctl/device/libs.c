@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* libbpf and libxdp in a process that is another program's.
  *
- * Theory of operation: their messages are for us, at a level that nobody sees by accident, and only
- * while we call them. libxdp 1.3 leaks a descriptor of the program when it looks at a device
- * without a dispatcher. One would keep a dead process's program and maps for as long as we live,
- * and a number that the program counts on. Nobody else in this process has descriptors of our
- * program. */
+ * Theory of operation: their messages go to our log, at a level that nobody sees by accident, and
+ * only while we call them. libxdp 1.3 leaks a descriptor of the program when it looks at a device
+ * without a dispatcher. Such a leak would keep a dead process's program and maps for as long as we
+ * live, and would occupy a number that the program counts on. It can be found: nobody else in this
+ * process has descriptors of our program. */
 #include "ctl/device/libs.h"
 
 #include <bpf/bpf.h>

@@ -2,11 +2,12 @@
 /* The parts of a device, each for one group of processes.
  *
  * Theory of operation: a queue has one packet memory, so two groups need different queues, and each
- * of their packets must come by the right ones. Only the NIC can see to that. One that can be told
- * (device/nic.c) is divided when it is opened, if the policy says so: what it does not know goes to
- * the queues of the first part, the kernel's traffic and all of the group's that has it. For what
- * the groups of the other parts claim it gets rules, one by one (tools/sluiced/divide.c). Queues
- * cannot be taken from a group that works with them, so it is decided before there is one. */
+ * group's packets must come by its own. Only the NIC can do that. A device whose NIC takes rules
+ * (device/nic.c) is divided when it is opened, if the policy says so. Packets without a rule go to
+ * the queues of the first part: the kernel's traffic, and all of the group's that has this part.
+ * For the claims of the other groups the daemon adds rules, one by one (tools/sluiced/divide.c).
+ * Queues cannot be taken from a group that works with them, so the division is decided before there
+ * is a group. */
 #include "ctl/device/part.h"
 
 #include <errno.h>
@@ -31,7 +32,7 @@ static void make_whole(struct sl_device *port)
 	part_set(port, 0, 0, port->info.nqueues);
 }
 
-/* Whoever put it there is not there any more, or must not. */
+/* False for each rule: the process that put it there is gone, or must not have put it there. */
 static bool is_left(void *arg, const struct sl_flow_key *key, uint32_t queue, uint32_t place)
 {
 	return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The broker's calls: to the daemon when this process has a lease of it, else to the embedded one.
- * broker.def lists those that are no more than that. */
+ * broker.def lists the calls that do nothing else. */
 #include "ctl/front/broker.h"
 
 #include <errno.h>
@@ -128,10 +128,10 @@ static const struct sl_broker_ops *ops(void)
 #include "ctl/front/broker.def"
 #undef SL_BROKER
 
-/* Calls that are more ---------------------------------------------------------------------------
+/* Calls that do more ------------------------------------------------------------------------------
  */
 
-/* No daemon is no news, unless it was asked for; one that refuses is. */
+/* Logs a missing daemon only if it was asked for; one that refuses is always logged. */
 static void look_for_daemon(const struct sl_broker_opts *o)
 {
 	const char *why = NULL;
@@ -154,9 +154,9 @@ void sl_broker_init(const struct sl_broker_opts *o)
 }
 
 /* The kernel gives a device's queue back some time after its last socket was closed (a work item:
- * 20 ms, on a busy machine 160), which may have been that of a process that has just died. It is
- * waited for here, where nobody else waits for the broker or the daemon meanwhile. False: long
- * enough. */
+ * 20 ms, on a busy machine 160); that socket may have been a process's that has just died. Waits
+ * here, where no other thread waits for the broker or the daemon meanwhile. False: it has waited
+ * long enough. */
 static bool await_queue(unsigned *tries)
 {
 	const unsigned ms = sl_min(10u << *tries, 160u);

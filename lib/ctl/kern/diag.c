@@ -73,7 +73,7 @@ static int result(const struct search *s, uint32_t *inode)
 
 /* sock_diag -------------------------------------------------------------------------------- */
 
-/* Said of unconnected sockets without being asked for (Linux 4.1). */
+/* The kernel reports it for unconnected sockets without a request (Linux 4.1). */
 static bool v6only_of(const struct nlmsghdr *nlh)
 {
 	const struct nlattr *a;
@@ -257,7 +257,7 @@ static bool parse_proc(const char *line, bool v6, struct other *o)
 			return false;
 	if (*local++ != ':' || !parse_hex(&local, 4, &port))
 		return false;
-	memset(o, 0, sizeof(*o)); /* its device and IPV6_V6ONLY are not said: the widest */
+	memset(o, 0, sizeof(*o)); /* device and IPV6_V6ONLY are missing: the widest */
 	o->local = v6 ? sl_addr_v6(w) : sl_addr_v4(w[0]);
 	o->port = (uint16_t)port;
 	o->state = st;

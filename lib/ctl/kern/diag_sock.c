@@ -16,7 +16,7 @@
 #define ASK_BYTES 128
 #define BUF_BYTES 16384
 
-/* The attributes of a socket without a peer say it (Linux 4.1). */
+/* The kernel reports it for sockets without a peer (Linux 4.1). */
 static bool read_v6only(const struct nlmsghdr *nlh)
 {
 	struct nlattr *a = mnl_nlmsg_get_payload_offset(nlh, sizeof(struct inet_diag_msg));
@@ -149,8 +149,8 @@ static int read_dump(int netlink, void (*fn)(const struct sl_diag_sock *s, void 
 	return sl_min(err, 0);
 }
 
-/* The kernel walks its whole table of connections, some milliseconds, whatever is asked for; by the
- * older request once for both families. */
+/* The kernel walks its whole table of connections, some milliseconds, whatever the request asks
+ * for; the older kind of request walks it once for both families. */
 int sl_diag_dump_conns(int netlink, uint16_t port, uint32_t states,
 		       void (*fn)(const struct sl_diag_sock *s, void *arg), void *arg)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The kernel's BTF (Documentation/bpf/btf.rst), looked through for a few names.
  *
- * Theory of operation: it is mapped, which Linux can since 6.16, else read. One pass notes where
- * each type is, which only the lengths of those before it tell, and finds functions and structures
- * by name. Of these the fields go into BTF of our own, flat: a field of an anonymous member is the
- * outer structure's, and a pointer's is a pointer, to whatever. That is all that libbpf compares.
- */
+ * Theory of operation: the BTF is mapped, which Linux can since 6.16, else read. One pass notes
+ * where each type is, since only the lengths of the types before it tell, and finds functions and
+ * structures by name. The fields of these structures go into BTF of our own, flat: a field of an
+ * anonymous member becomes one of the outer structure, and a pointer points to anything. libbpf
+ * compares no more than that. */
 #include "ctl/kern/ktypes.h"
 
 #include <bpf/btf.h>
@@ -62,7 +62,7 @@ static struct {
 /* Reading --------------------------------------------------------------------------------------
  */
 
-/* (The kernel gives a page a call.) */
+/* (The kernel returns one page a call.) */
 static int read_all(struct types *t, int fd)
 {
 	size_t n = 0;
@@ -241,7 +241,7 @@ static bool is_composite(const struct btf_type *type)
 			BTF_INFO_KIND(type->info) == BTF_KIND_UNION);
 }
 
-/* By name, in type and its anonymous members: its own type, and *bit. NULL: there is none. */
+/* Finds a field by name, in type and its anonymous members: its own type, and *bit. NULL: none. */
 static const struct btf_type *find_field(const struct types *t, const struct btf_type *type,
 					 const char *name, uint32_t *bit, unsigned depth)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Requests to the kernel over netlink. */
 #include "ctl/kern/netlink.h"
 
 #include <errno.h>
@@ -35,9 +36,7 @@ int sl_netlink_receive(int fd, void *buf, size_t bytes, const struct nlmsghdr **
 	while (n == -EINTR);
 	if (n < 0)
 		return (int)n;
-		/* (libmnl 1.0.4 compares the lengths as int.) */
-#include "ctl/kern/netlink.h"
-
+	/* (libmnl 1.0.4 compares the lengths as int.) */
 	if (!mnl_nlmsg_ok(h, (int)n) || h->nlmsg_len > (size_t)n)
 		return -EBADMSG;
 	*got = h;

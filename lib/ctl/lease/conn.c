@@ -15,13 +15,13 @@
 /* A daemon that takes longer is as good as dead; a device takes a while, and so does a daemon that
  * is started again. */
 #define ANSWER_SECONDS 10
-#define SOON_MS        10 /* where nobody is to wait: usual are below 100 us */
+#define SOON_MS        10 /* for the keeper, which must not wait: usually below 100 us */
 
-static bool leased; /* this process works by a daemon, be it there or not */
+static bool leased; /* this process uses a daemon, even if that is gone now */
 static int conn = -1;
-static bool over = true; /* it is not used (any more) */
+static bool over = true; /* the connection is not used (any more) */
 static uint32_t seq;
-static bool late; /* an answer is to come that nobody waits for */
+static bool late; /* an answer will come that no thread waits for */
 static bool may_repair;
 
 /* Asking -----------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@
 
 #define VIEW_BYTES ((SL_MAX_RULES + 1) * sizeof(struct sl_rule))
 
-/* The view of the rules outlives the port, by some others: who reads it takes no lock. */
+/* The view of the rules outlives the port, by some others: its readers take no lock. */
 static const struct sl_rule *old[8];
 
 static void views_part(void)
@@ -262,7 +262,7 @@ int sl_lease_neigh_use(uint32_t ifindex, const uint8_t addr[16])
 /* Coming apart -----------------------------------------------------------------------------------
  */
 
-/* The daemon sees the end when nothing of what it has lent is mapped any more. */
+/* The daemon sees that we are gone once nothing that it lent is mapped any more. */
 void sl_lease_part(void)
 {
 	sl_lease_umem_part();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Lanes by sluiced: what comes for one, and what its process maps of it before it is bound.
+/* Lanes lent by sluiced: takes their descriptors, and maps the rings that must be mapped before
+ * bind.
  *
  * Theory of operation: usually a lane's XSKs come bound, and their rings are mapped from them
  * (io/xsk.c). Where the kernel does not map what is bound (proto.h, LANE_OPEN) all is mapped here.
@@ -54,7 +55,7 @@ void sl_lease_rings_child(void)
 	devices = NULL;
 }
 
-/* Out of the anchors, which need not stay open for it. */
+/* Maps the rings from the anchors, which need not stay open for it. */
 static int rings_map(uint32_t ifindex, const struct sl_lease_lane_ok *ok, const int *anchor)
 {
 	struct rings *r = sl_calloc(1, sizeof(*r) + ok->nqueues * sizeof(r->queue[0]));

@@ -14,7 +14,7 @@
 #include "ctl/umem/umem.h"
 
 static struct sl_umem_info umem = {.memfd = -1};
-static struct sl_umem_info parents; /* what a child has in the place of it: a hole */
+static struct sl_umem_info parents; /* the parent's memory: a hole in a child */
 static void *share_mem;
 static size_t share_bytes;
 
@@ -84,7 +84,7 @@ const struct sl_umem_info *sl_lease_memory(void)
 	return &umem;
 }
 
-/* Most children never come here, so it is not done at the fork. */
+/* Called when a child needs its own memory, not at the fork: most children never do. */
 static void unmap_parents(void)
 {
 	if (parents.base)

@@ -14,8 +14,8 @@
 #include "ctl/lease/vault.h"
 
 #define BUCKETS  1024u
-#define LOOK_MS  1000 /* without a daemon: how often it looks who is left */
-#define ALONE    10   /* such looks without anybody, and it ends: a daemon may be just starting */
+#define LOOK_MS  1000 /* without a daemon: how often it looks for programs */
+#define ALONE    10   /* the vault ends after so many empty looks: a daemon may be just starting */
 #define POLL_MAX 2048 /* connections of programs */
 
 struct record {
@@ -193,7 +193,8 @@ int sl_vault_run(void)
 	unsigned alone = 0;
 	sigset_t set;
 
-	/* Whoever stops the daemon's session must not stop what is to outlive it. */
+	/* A signal to the daemon's session must not stop this process, which outlives the daemon.
+	 */
 	sigfillset(&set);
 	sigdelset(&set, SIGTERM);
 	sigprocmask(SIG_SETMASK, &set, NULL);

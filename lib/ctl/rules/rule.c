@@ -179,7 +179,7 @@ enum sl_rule_action sl_rule_decide(const struct sl_rule *rules, unsigned n, uint
 	for (unsigned i = 0; i < n; i++) {
 		const struct sl_rule *r = &rules[i];
 		bool some = false;
-		/* Pairs with the release of who writes a rule: action last. */
+		/* Pairs with the release of the writer, which stores the action last. */
 		uint32_t action = sl_load_acquire(&r->action);
 
 		if (action != SL_RULE_SLUICE && action != SL_RULE_OS)

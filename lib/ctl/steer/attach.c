@@ -361,9 +361,9 @@ static int attach_dispatcher(struct sl_attach *a, uint32_t ifindex, enum xdp_att
 	return err;
 }
 
-/* libxdp attaches alone, too, when it has no dispatcher. Then the form that is bound to the device
- * takes its place, in one step: many drivers reset their link for a first program, and for none,
- * but not for another one. If it cannot, the program stays that is there. */
+/* libxdp attaches the program alone when it has no dispatcher. Then this replaces it, in one step,
+ * by the form that is bound to the device: many drivers reset their link for a first program, and
+ * for none, but not for another one. If that fails the attached program stays. */
 static void bind_alone(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
 {
 	LIBBPF_OPTS(bpf_xdp_attach_opts, opts, .old_prog_fd = xdp_program__fd(a->prog));
@@ -386,8 +386,8 @@ static void bind_alone(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mo
 	sl_libs_close_leaks(plain.prog_id);
 }
 
-/* A dispatcher's programs are extensions of it. Where such may not be loaded, whatever they are,
- * libxdp attaches alone, after it has verified the form that is not bound to the device. */
+/* True: extensions may be loaded, which a dispatcher's programs are. Where they may not, libxdp
+ * attaches alone, after it has verified the form that is not bound to the device. */
 static bool may_extend(void)
 {
 	static const struct bpf_insn pass[] = {

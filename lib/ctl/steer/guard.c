@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The guards: on the way out of a device (bpf/guard.bpf.c), and of the network namespace
  * (guard_nf.bpf.c), by links that the kernel ends with us. Where there is no tcx (before 6.6) the
- * second does what it can. Before 6.4 there are no such links, and nf_tables has it asked
- * (guard_nft.bpf.c, steer/nft.c); without these, too (before 5.12), connections whose peer is just
+ * second does what it can. Before 6.4 there are no such links, and nf_tables calls a program
+ * (guard_nft.bpf.c, steer/nft.c). Before 5.12 there is no guard: connections whose peer is just
  * sending are reset when somebody takes the steering program off. */
 #include "ctl/steer/guard.h"
 
@@ -33,7 +33,7 @@
 #define TCX_EGRESS     47
 
 #define NF_LOCAL_OUT 3 /* NF_INET_LOCAL_OUT */
-/* There is one BPF program of a priority; others of ours, for other devices, have theirs. */
+/* A priority has room for one BPF program; our guards of other devices have other priorities. */
 #define NF_TRIES 256
 
 /* True: use nf_tables, the only way before Linux 6.4. */
@@ -162,7 +162,7 @@ static int open_tables(struct sl_attach *a, uint32_t ifindex)
 	return 0;
 }
 
-/* Once: the next device's is the same kernel. */
+/* Logs it once: the next device has the same kernel. */
 static void say_unguarded(uint32_t ifindex, int err)
 {
 	static bool said;

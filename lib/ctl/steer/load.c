@@ -77,8 +77,8 @@ struct bpf_object *sl_steer_open(bool frags)
 			   sizeof(constants));
 }
 
-/* The kernel's functions in place of what stands for them, in programs and what they call. (No
- * other eight bytes of the file look like that.) 0 or -errno. */
+/* Puts the kernel's functions in place of the placeholders, in programs and in the functions that
+ * these call. (No other eight bytes of the file look like that.) 0 or -errno. */
 static int fill_calls(struct bpf_insn *insn, size_t n, bool tags)
 {
 	for (; n; insn++, n--) {
@@ -171,7 +171,7 @@ static bool may_bind(void)
 	return false;
 }
 
-/* Takes the object in any case. */
+/* Owns the object in any case. */
 static int load(struct sl_attach *a, struct bpf_object *obj, uint32_t hints)
 {
 	struct bpf_prog_info info = {0};
@@ -270,8 +270,7 @@ static bool verifier_refuses(char *reason, size_t size)
 	return refused;
 }
 
-/* The verifier's answers are those of missing rights, wrong settings and too large a program, too.
- */
+/* (Missing rights, wrong settings and too large a program give the same errors as the verifier.) */
 bool sl_steer_refused(int err, const char *ifname, const char **why)
 {
 	char reason[256];

@@ -23,7 +23,7 @@
 
 #define BATCH_BYTES  4096 /* of two rules, each with the match's 528, 2.1 KB */
 #define ANSWER_BYTES 4096
-#define NAMES        8 /* that are tried: those of a dead process's go in a moment */
+#define NAMES        8 /* to try: a dead process's go away in a moment */
 #define CHAIN        "resets"
 
 #define TABLE_OWNER 0x2 /* NFT_TABLE_F_OWNER, which headers before 5.12 do not have */
@@ -103,7 +103,7 @@ static void expr_end(struct nlmsghdr *h, const struct expr *e)
 	mnl_attr_nest_end(h, e->elem);
 }
 
-/* To this host itself: the kernel's own connections, always. */
+/* Leaves out packets to this host itself: these are always the kernel's own connections. */
 static void put_not_loopback(struct nlmsghdr *h)
 {
 	uint16_t loopback = ARPHRD_LOOPBACK;
@@ -183,7 +183,7 @@ static void put_table(struct batch *b, uint8_t family, const char *table, int pr
 	msg_end(b, h);
 }
 
-/* The first one: to what has failed, else to what asks for one, which stands last. */
+/* Returns the first answer: to the message that failed, else to the last, which asks for one. */
 static int answer_of(int fd)
 {
 	uint8_t buf[ANSWER_BYTES] __attribute__((aligned(8)));

@@ -136,7 +136,7 @@ static bool is_gone(const struct sl_port_config *cfg)
 	return cfg->netns == sl_netns_ino() && sl_link_look(cfg->ifindex, &now) == -ENODEV;
 }
 
-/* Is there a steering program of it? True if we may not look. */
+/* True: a steering program of it is loaded, or we may not look. */
 static bool is_loaded(const struct sl_port_config *cfg)
 {
 	struct sl_port_config other;

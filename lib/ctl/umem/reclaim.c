@@ -2,12 +2,13 @@
 /* The frames of closed queues.
  *
  * Theory of operation: a device may be released while the group goes on with its memory elsewhere.
- * What its fill and receive rings had, and what a zero-copy driver holds, would be lost with them;
- * so each frame that was given to a queue bears the queue's name (base/share/share.h), and is taken
- * by it. But not before the kernel is done: it gives a queue up some time after its last socket was
- * closed (a work item), and processes close theirs when they like. It says so by letting somebody
- * else have the queue, so that is asked: a socket with a page of its own as memory is bound there,
- * in copy mode, which no driver notices. A queue that we have bound again was free before. */
+ * The frames in its fill and receive rings, and those that a zero-copy driver holds, would be lost
+ * with them; so each frame that was given to a queue bears the queue's name (base/share/share.h),
+ * and is taken back by that name. But not before the kernel is done: it gives a queue up some time
+ * after its last socket was closed (a work item), and processes close theirs at any time. The
+ * kernel is done when it lets another socket have the queue. So this code binds a socket there,
+ * with a page of its own as memory, in copy mode, which no driver notices. A queue that we have
+ * bound again was free before. */
 #include <errno.h>
 #include <linux/if_xdp.h>
 #include <sys/mman.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packet memory: one memfd for a group, registered with each of its devices; and the group's, which
- * says who has which frames (base/share/share.h). */
+/* Packet memory: one memfd for a group, registered with each of its devices; and the group's shared
+ * memory, which says which member has which frames (base/share/share.h). */
 #include "ctl/umem/umem.h"
 
 #include <errno.h>
@@ -133,8 +133,8 @@ void sl_umem_part_all(void)
 	umems = NULL;
 }
 
-/* A file in memory of that size: who gets the descriptor must not take memory away from the
- * others. */
+/* Makes a file in memory of that size. A process that gets the descriptor must not be able to take
+ * memory away from the others. */
 static int memory_file(const char *name, unsigned flags, size_t bytes)
 {
 	int fd, err;

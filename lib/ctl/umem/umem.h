@@ -13,7 +13,7 @@ struct sl_umem {
 	void *share_mem;
 	size_t share_bytes;
 	struct sl_share_watch
-		*watch; /* watches its locks (base/share_watch.h); NULL: a process alone */
+		*watch; /* watches its locks (base/share/share_watch.h); NULL: a process alone */
 	bool broken;    /* a lock is broken; the shared memory is not used any more */
 	bool unburied[SL_SHARE_MEMBERS]; /* members without lanes, still to be buried */
 };

@@ -2,12 +2,11 @@
 /* AF_XDP sockets.
  *
  * Theory of operation: each device registers one packet memory, once (a registration decides
- * zero-copy or copy for all its queues, and devices differ); one that is divided (device/part.c)
- * one for each part. On each queue the broker
- * binds an XSK of its own, the anchor, with the smallest of receive rings; it is in no map and
- * receives nothing, but keeps the queue's fill and completion rings while lanes come and go.
- * The XSKs of the lanes share the anchor's registration and rings (Documentation/networking/
- * af_xdp.rst, XDP_SHARED_UMEM). */
+ * zero-copy or copy for all its queues, and devices differ); a device that is divided
+ * (device/part.c) registers one for each part. On each queue the broker binds an XSK of its own,
+ * the anchor, with the smallest of receive rings; it is in no map and receives nothing, but keeps
+ * the queue's fill and completion rings while lanes come and go. The XSKs of the lanes share the
+ * anchor's registration and rings (Documentation/networking/af_xdp.rst, XDP_SHARED_UMEM). */
 #include "ctl/umem/xsk.h"
 
 #include <errno.h>
@@ -113,17 +112,17 @@ bool sl_xsk_gathers(void)
 	return err == -ENODEV;
 }
 
-/* virtio_net loses some of what any program for several buffers passes, and soon all of it (Linux
- * 6.18, for which its own buffers are too long when it has made them larger). */
+/* virtio_net loses some of the packets that a program for several buffers passes, and soon all of
+ * them (Linux 6.18: once it has made its own buffers larger they are too long for that). */
 bool sl_broker_gathers(const char *driver)
 {
 	return strcmp(driver, "virtio_net") != 0 && sl_xsk_gathers();
 }
 
-/* Packets of the device may lie in several buffers of the driver: one holds what the least of
- * frames does. Many drivers take no program for such an MTU that does not know of it. Where an XSK
- * would get the first buffer alone it is as well that they do not: some fill it with 256 bytes, and
- * most of a connection would be the kernel's. */
+/* Packets of the device may need several buffers of the driver, since one holds as much as the
+ * smallest frame. Many drivers refuse, for such an MTU, a program that does not take several. Where
+ * an XSK would get only the first buffer such a program is not tried: some drivers put 256 bytes
+ * there, and most of a connection would be the kernel's. */
 bool sl_xsk_may_have_frags(const struct sl_port_info *info)
 {
 	return info->mtu > sl_frame_mtu(2048) && sl_broker_gathers(info->driver);
@@ -203,8 +202,8 @@ static bool holds_packet(const struct sl_part *part)
 	return holds(part, part->port->info.mtu);
 }
 
-/* In zero-copy mode the frames are the driver's buffers, and whether it takes several for a packet
- * it was not asked. (Some drivers refuse the MTU; virtio_net does not.) */
+/* In zero-copy mode the frames are the driver's buffers, and nobody has asked the driver whether it
+ * takes several for a packet. (Some drivers refuse the MTU; virtio_net does not.) */
 void sl_queues_check_mtu(const struct sl_part *part, uint32_t mtu)
 {
 	if (part->zerocopy && part->umem && holds_packet(part) && !holds(part, mtu))
@@ -215,9 +214,8 @@ void sl_queues_check_mtu(const struct sl_part *part, uint32_t mtu)
 			     part->port->info.ifname, mtu, sl_umem_mtu(&part->umem->info));
 }
 
-/* In zero-copy mode the frame is the buffer: what it has beyond the last whole kilobyte such a NIC
- * does not use, and a packet that is longer is lost, though the driver took the frame for large
- * enough. */
+/* In zero-copy mode the frame is the buffer, and such a NIC uses only its whole kilobytes: it loses
+ * a longer packet, though the driver took the frame for large enough. */
 static bool holds_packet_zerocopy(const struct sl_part *part)
 {
 	const struct sl_port_info *info = &part->port->info;
@@ -226,8 +224,8 @@ static bool holds_packet_zerocopy(const struct sl_part *part)
 	       info->mtu + SL_ETH_MOST <= (sl_umem_room(&part->umem->info) & ~1023u);
 }
 
-/* Packets may need several frames. In zero-copy mode these are the driver's buffers: there only one
- * will do that knows of it (it has xdp_zc_max_segs). */
+/* Packets may need several frames. In zero-copy mode these are the driver's buffers, so only a
+ * driver will do that supports it (it has xdp_zc_max_segs). */
 static uint16_t mode_flags(const struct sl_part *part, unsigned mode)
 {
 	bool sg = !holds_packet(part) && (mode == 0 || sl_xsk_may_have_frags(&part->port->info));
@@ -300,8 +298,8 @@ static void share_close(struct sl_part *part, uint32_t q)
 	sl_share_reclaim(share, nr);
 }
 
-/* Its ring has half of the entries then. made: it is there, unbound. The frames are the ring's from
- * bind on. */
+/* Fills half of the queue's fill ring and binds its anchor. made: the anchor exists, unbound. The
+ * frames belong to the ring from bind on. */
 static int anchor_give(struct sl_part *part, uint32_t q, bool made, const char **step)
 {
 	struct sl_device *port = part->port;
