@@ -35,7 +35,7 @@
 /* Sessions --------------------------------------------------------------------------------------
  */
 
-/* A device that was closed already, but for the last word. */
+/* Adopts the session's devices. One may be closed already, and only its record is left. */
 static void adopt_ports(struct sl_session *s, const struct sl_session_kept *k)
 {
 	for (unsigned i = 0; i < SL_SESSION_PORTS; i++) {
@@ -176,7 +176,8 @@ static void find_owners(struct owners *o, const struct sl_device *d)
 	}
 }
 
-/* The kernel's flows have no lane: they go by the process. */
+/* Finds a claim's session: by its lane, or, for the kernel's flows, which have no lane, by process.
+ */
 static struct sl_session *owner_of(const struct owners *o, const struct sl_claim *c)
 {
 	struct sl_session *s = sluiced.sessions;
@@ -205,7 +206,7 @@ static bool adopt_claim(void *arg, const struct sl_claim_req *req)
 	return false;
 }
 
-/* The whole --------------------------------------------------------------------------------------
+/* All together ----------------------------------------------------------------------------------
  */
 
 static int each(enum sl_keep kind, int (*adopt)(struct sl_vault_msg *m))

@@ -7,8 +7,7 @@
  * protects nor give frames back. Then the group ends, and nothing else: the daemon lends it nothing
  * more, its programs learn within a second that their devices are not steered and move their
  * sockets to the kernel, and the daemon hangs up on those that have not done so in LEAVE_NS. The
- * memory goes with
- * the last of them; the next program of that group gets new memory. */
+ * memory goes with the last of them; the next program of that group gets new memory. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -58,7 +57,7 @@ static void say_fault(const struct sl_memory *m, const struct sl_share_fault *f)
 		m->group, lock, by, f->word);
 }
 
-/* TCP's are its programs' to move. */
+/* Gives up the claims of UDP. The programs move their TCP connections themselves. */
 static void let_pass(const struct sl_memory *m)
 {
 	for (struct sl_session *s = sluiced.sessions; s; s = s->next)

@@ -87,7 +87,7 @@ int sl_held_put(struct sl_held_table *t, const struct sl_claim_req *req, bool ev
 	return 0;
 }
 
-/* Entries behind it that a collision had moved on move up (Knuth 6.4, algorithm R). */
+/* Moves up entries behind it that a collision had moved on (Knuth 6.4, algorithm R). */
 void sl_held_del(struct sl_held_table *t, struct sl_held *h)
 {
 	uint32_t mask = t->max - 1, hole = (uint32_t)(h - t->slot), i = hole;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The TCP connections of a session: what becomes of them when its process is dead, and the one that
- * goes to the kernel. */
+/* The TCP connections of a session: their fate when its process is dead, and the one that goes to
+ * the kernel. */
 #ifndef SL_SLUICED_CONNS_H
 #define SL_SLUICED_CONNS_H
 

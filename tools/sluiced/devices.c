@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Checks the lent devices every second, and logs each change once.
  *
- * The programs see changes for themselves and move their sockets (sock/move/policy.c): this serves
- * the reader of the log, and `sluice daemon ports`. */
+ * The programs see changes for themselves and move their sockets (sock/move/policy.c): this file
+ * serves the reader of the log, and `sluice daemon ports`. */
 #include <net/if.h>
 #include <string.h>
 

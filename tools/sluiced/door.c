@@ -24,7 +24,7 @@
 #define SPARE_FDS      64u  /* for root, or an eighth of the limit */
 #define STRANGERS_USED 512u /* of all users but root */
 
-static uint64_t rest_ns; /* no connection is accepted until then; 0: they are */
+static uint64_t rest_ns; /* no connection is accepted before that time; 0: no pause */
 
 struct counts {
 	uint32_t of_user, strangers_of_user, strangers;
@@ -44,7 +44,7 @@ static struct counts count(const struct sl_session *of)
 	return c;
 }
 
-/* Numbers are given from the lowest on. */
+/* True: few descriptors are left. (The kernel gives out numbers from the lowest on.) */
 static bool are_short(int fd)
 {
 	struct rlimit64 files;

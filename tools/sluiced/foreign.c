@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Descriptors that programs pass: the loop does nothing with them that their makers can make wait.
+/* Descriptors that programs pass: the loop does nothing with them that could make it wait.
  *
- * Theory of operation: a request is looked at in its socket's queue (MSG_PEEK), which gives the
- * daemon descriptors of its own, so taking the request out of the queue afterwards never closes a
- * file for the last time. The daemon's are closed by other threads (base/closer.h). A request whose
- * descriptors did not all come along stays in the queue: the connection is hung up on, and these
- * threads take it out. What a descriptor is, is asked of the kernel in ways that do not reach the
- * file system behind it: getsockopt() knows a socket and F_GET_SEALS a file in memory, without
- * stat(), and the link in /proc/self/fd says "net:[number]" of a network namespace alone, as names
- * of files begin with a slash. */
+ * Theory of operation: the daemon looks at a request in its socket's queue (MSG_PEEK), which gives
+ * it descriptors of its own, so taking the request out of the queue afterwards never closes a file
+ * for the last time. Other threads close the daemon's descriptors (base/closer.h). A request whose
+ * descriptors did not all come along stays in the queue: the daemon hangs up on the connection, and
+ * these threads take the request out. The daemon finds a descriptor's kind in ways that do not
+ * reach the file system behind it: getsockopt() knows a socket and F_GET_SEALS a file in memory,
+ * without stat(), and the link in /proc/self/fd says "net:[number]" of a network namespace alone,
+ * as names of files begin with a slash. */
 #include "foreign.h"
 
 #include <errno.h>
@@ -31,12 +31,12 @@
 
 #define PENDING_FEW                                                                                \
 	256u /* descriptors of one user that are not closed yet: the threads get time, */
-#define PENDING_MAX 512u /* and then it is hung up on */
+#define PENDING_MAX 512u /* and then the daemon hangs up on that user */
 #define PENDING_MS  10
 #define HOLDERS_MS  2
 
-/* A user without a lease has no descriptors for us: they stay in the queue. HELLO is refused by the
- * policy, which says why; without its descriptor it would be no HELLO. */
+/* Takes no descriptors of a user without a lease: they stay in the queue. The policy refuses HELLO,
+ * and says why; without its descriptor it would be no HELLO. */
 static int receive_bare(struct sl_session *s, struct sl_lease_msg *m)
 {
 	int truncated, err;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Grace periods of the kernel, waited for beside the loop: on a busy machine one takes hundreds of
- * milliseconds, in which the peers of the next one that dies would be told nothing. */
+/* Waits for grace periods of the kernel in a thread of its own: on a busy machine one takes
+ * hundreds of milliseconds, in which the loop would tell nothing to the peers of the next dead
+ * process. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>

@@ -34,14 +34,14 @@
 #include "session.h"
 #include "sluiced.h"
 
-/* A queue pair may outlive its process that long: in a child, until it has run its handler of
- * fork(), or exec(). */
+/* A queue pair may outlive its process for so long: in a child that has not run its handler of
+ * fork(), or exec(), yet. */
 #define QUEUE_PAIR_NS 1000000000ull
 
 /* The dead --------------------------------------------------------------------------------------
  */
 
-/* All lanes of the session, for its burial. How many. */
+/* Lists all lanes of the session, for its burial. Returns how many. */
 static unsigned list_lanes(const struct sl_session *s, struct sl_broker_lane *lanes)
 {
 	unsigned n = 0;
@@ -105,7 +105,7 @@ bool sl_umem_bury(struct sl_session *s)
 /* Devices ---------------------------------------------------------------------------------------
  */
 
-/* groups: how many may have it. */
+/* *groups: how many may have the device. */
 static int may_lend(const struct sl_session *s, uint32_t ifindex, uint32_t *groups,
 		    const char **why)
 {
@@ -329,7 +329,7 @@ int sl_on_strays(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 	return 0;
 }
 
-/* Any user makes the kernel do that by sending a datagram there. */
+/* Lets any user do it, since each can make the kernel do it by sending a datagram there. */
 int sl_on_neigh(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {
 	const struct sl_lease_neigh *n = &m->body.neigh;
@@ -367,8 +367,8 @@ static int pass_fd(struct sl_lease_msg *m, int own)
 	return 0;
 }
 
-/* The XSKs stay here, too: what lies in their rings when the process dies comes back by them. With
- * anchors that are not bound, if the lane is not. */
+/* Copies the XSKs' descriptors into the answer. The daemon keeps them, too: by them it reads the
+ * rings when the process dies. With the anchors, if the lane is not bound. */
 static int pass_lane(const struct sl_part *part, const struct sl_xsk_lease *leases, uint32_t first,
 		     struct sl_lease_msg *m)
 {
@@ -432,7 +432,7 @@ int sl_on_lane_open(struct sl_session *s, struct sl_lease_msg *m, const char **w
 	return err;
 }
 
-/* The daemon before us may have done it, or knew of the lane as we do not. */
+/* The daemon before us may have bound it already, or may have known the lane in another state. */
 int sl_on_lane_bind(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 {
 	struct sl_session_port *p = port_of(s, m);

@@ -28,7 +28,7 @@
 /* Devices of others ------------------------------------------------------------------------------
  */
 
-/* All of its parts others have. */
+/* True: other groups have all parts of the device. */
 static bool is_anothers(const struct sl_session *s, uint32_t ifindex)
 {
 	struct sl_device *d = sl_device_find(ifindex);
@@ -52,7 +52,7 @@ static const char *groups_of(uint32_t ifindex)
 	return text;
 }
 
-/* Where rings are lent once: the session that has the device's, or had them until a moment ago. */
+/* Where rings are lent once: the session that has the device's rings, or had them a moment ago. */
 static const struct sl_session *borrower(const struct sl_session *s, uint32_t ifindex)
 {
 	struct sl_session *o = sl_rings_lent_once() ? sluiced.sessions : NULL;
@@ -92,7 +92,7 @@ struct search {
 	bool found;        /* a device that is not */
 };
 
-/* (Whether devices offer XDP and queues shows when they are opened.) */
+/* (Only opening a device shows whether it offers XDP and queues.) */
 static bool look_at_link(const struct sl_link *link, void *arg)
 {
 	struct search *a = arg;

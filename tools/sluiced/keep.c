@@ -48,7 +48,7 @@ static uint64_t tried_ns;
 static void (*keep_views)(void); /* set by sl_keep_start() */
 static struct sl_vault_msg out;
 
-/* Which versions a record was made by: any difference, and it is not understood. */
+/* The versions that made the records: after any difference the records are not understood. */
 static struct sl_keep_meta this_version(void)
 {
 	return (struct sl_keep_meta){
@@ -260,7 +260,7 @@ void sl_keep_lane(const struct sl_session *s, const struct sl_session_port *p, u
 
 	if (vault < 0)
 		return;
-	if (!p->lane[number] || p->lease[number][0].unbound) { /* (which is opened again, then) */
+	if (!p->lane[number] || p->lease[number][0].unbound) { /* (the process opens it again) */
 		del_entry(SL_KEEP_LANE, lane_key(s, p, number));
 		return;
 	}
@@ -279,7 +279,7 @@ void sl_keep_lane(const struct sl_session *s, const struct sl_session_port *p, u
 	put_entry(SL_KEEP_LANE, lane_key(s, p, number));
 }
 
-/* The versions last: without them it is known that not all is there. */
+/* Stores the versions last: a vault without them is incomplete. */
 static void keep_all(void)
 {
 	keep_listen();
@@ -440,7 +440,7 @@ static int store(const struct sl_vault_msg *m)
 	return 0;
 }
 
-/* -EBUSY: it has a daemon. */
+/* Reads all records of the vault. -EBUSY: the vault has a daemon. */
 static int read_all(int fd)
 {
 	static struct sl_vault_msg m;
@@ -497,7 +497,7 @@ static const struct sl_keep_meta *find_meta(void)
 	return NULL;
 }
 
-/* A body of another length has zeros behind it, or is longer: both are seen. */
+/* A body of another length has zeros behind it, or is longer: the comparison sees both. */
 static int check_version(void)
 {
 	const struct sl_keep_meta *meta = find_meta(), want = this_version();
@@ -520,7 +520,7 @@ static void say_other_version(void)
 	       want.lease, want.steer, want.share, want.keep, vault_pid);
 }
 
-/* A vault is of the daemon's user, also where others may write to the folder. */
+/* True: the vault is of the daemon's user. (Other users may be able to write to the folder.) */
 static bool is_own(int fd)
 {
 	struct ucred peer = {.uid = (uid_t)-1};
@@ -530,7 +530,7 @@ static bool is_own(int fd)
 	       peer.uid == (uid_t)sl_sys(SYS_geteuid);
 }
 
-/* 0: there is none. */
+/* Connects to a vault and takes its records over. 0: there is no vault. */
 static int take_message(void)
 {
 	const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};

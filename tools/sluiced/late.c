@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Late packets: those that came for a dead process and were never taken, SYNs above all, which
- * would be sent again only after a second.
+/* Late packets: they came for a dead process, and it never took them; above all SYNs, which their
+ * peers would send again only after a second.
  *
  * Theory of operation: a moment later these packets would have gone to the kernel, or to another
- * worker. So TCP's are given to the kernel now: its listener answers a SYN, and the kernel gets the
- * rest of that connection, too (bpf/steer.bpf.c); a connection that was rescued gets its segment; a
- * segment that meets no socket is reset, as by any kernel. They come by the loopback device, as
- * from a raw socket (sl_broker_inject()), so sockets that are bound to a device get none.
+ * worker. So the daemon gives TCP's to the kernel now: its listener answers a SYN, and the kernel
+ * gets the rest of that connection, too (bpf/steer.bpf.c); a connection that was rescued gets its
+ * segment; a segment that meets no socket is reset, as by any kernel. The packets come by the
+ * loopback device, as from a raw socket (sl_broker_inject()), so sockets that are bound to a device
+ * get none.
  *
  * The dead process may have written anything into the rings and the frames: none of their bytes
- * reaches the kernel unchecked. A packet is parsed as a segment of TCP. It must be for an end that
- * the process had proved, from a source that a wire may have, and the kernel must give it to no
- * other user's socket. Then it is written anew: from the addresses, the segment and its payload,
- * without IP options and extension headers. */
+ * reaches the kernel unchecked. The daemon parses a packet as a segment of TCP. It must be for an
+ * end that the process had proved, from a source that a wire may have, and the kernel must give it
+ * to no other user's socket. Then the daemon writes it anew: from the addresses, the segment and
+ * its payload, without IP options and extension headers. */
 #include <netinet/in.h>
 #include <string.h>
 
@@ -71,7 +72,7 @@ static struct sl_diag_flow flow_of(const struct sl_pkt *p)
 	return f;
 }
 
-/* The segment, from its IP header on. at: where the payload lies, with room in front of it. */
+/* Writes the segment, from its IP header on. at: the payload's place, with room in front of it. */
 static const uint8_t *write_anew(const struct sl_pkt *p, const struct sl_diag_flow *f,
 				 const struct sl_tcp_seg *seg, uint8_t *at, size_t *bytes)
 {
@@ -140,7 +141,7 @@ void sl_late(const struct sl_session *s, const struct sl_broker_lane *lanes, uns
 		.syns = sl_now_ns() < s->mended_ns + SYN_NS,
 	};
 
-	if (!s->limits.repair) /* as for any packet that is put in */
+	if (!s->limits.repair) /* as for sl_on_inject() */
 		return;
 	for (unsigned i = 0; i < n; i++)
 		sl_broker_late(s->memory->umem, s->share, &lanes[i], give_packet, &l);

@@ -19,7 +19,7 @@
 #include "sluiced.h"
 
 #define LINGER_NS 2000000000ull
-#define LINGERS   16 /* more than that at a time: their devices may be opened anew */
+#define LINGERS   16 /* with more at a time, devices may be opened anew */
 
 static struct lingerer {
 	int pid; /* 0: unused */

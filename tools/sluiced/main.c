@@ -56,7 +56,7 @@
 #define EXIT_OTHER_VERSION 78
 #define FRAMES             65536         /* frames of packet memory, unless SLUICE_FRAMES is set */
 #define CHECK_MS           1000          /* how often the devices are looked after */
-#define TRIAL_MS           5             /* and peers of handshakes that were rescued */
+#define TRIAL_MS           5             /* likewise rescued handshakes on trial */
 #define LEAVE_NS           5000000000ull /* for programs to move to the kernel what they have */
 
 static const char *socket_path = SL_LEASE_PATH;
@@ -264,7 +264,7 @@ static int open_socket(void)
 	return 0;
 }
 
-/* The daemon before us has left it with the vault. */
+/* True: the daemon before us left its listening socket with the vault, and it is ours now. */
 static bool listens_already(void)
 {
 	unsigned at = 0;
@@ -275,7 +275,7 @@ static bool listens_already(void)
 		return false;
 	sl_sender_tell(fd);
 	sluiced.listen_fd = fd;
-	listen(fd, BACKLOG); /* by us, from now on */
+	listen(fd, BACKLOG); /* the kernel then names us as the listener */
 	return true;
 }
 
@@ -317,7 +317,7 @@ static void on_signal(void)
 			continue;
 		}
 		if (si.ssi_signo != SIGHUP) {
-			/* The second time at once. */
+			/* A second signal ends the daemon at once. */
 			end_ns = end_ns ? 1 : sl_now_ns() + LEAVE_NS;
 			sluiced.draining = sluiced.leaving = true;
 			continue;
@@ -386,7 +386,7 @@ static int wait_limit(bool more, bool trials)
 	return more ? 0 : ms > INT_MAX ? -1 : (int)ms;
 }
 
-/* Sessions are freed between two looks only, so that no event is of a dead one. */
+/* Frees sessions only between two calls of epoll_wait(), so that no event is of a freed one. */
 static void loop(void)
 {
 	struct epoll_event ev[16];

@@ -7,8 +7,7 @@
  *   divide <glob>[,<glob>...] <n>
  *
  * The first line that fits the user (or the device) decides; a user that no line fits gets nothing.
- * # starts a
- * comment. */
+ * # starts a comment. */
 #include "policy.h"
 
 #include <stdlib.h>

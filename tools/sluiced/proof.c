@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Checks the proof that a passed socket is. The kernel let its owner bind it, in its namespace: a
- * process with that socket receives packets for its port anyway. */
+/* Checks the socket that a process passes as a proof. The kernel let its owner bind it, in its
+ * namespace: a process with that socket receives packets for its port anyway. */
 #include "proof.h"
 
 #include <errno.h>
@@ -53,7 +53,7 @@ int sl_proof_tcp(int fd, const char **why)
 
 /* The groups that a socket has joined cannot be read, but a packet to a group and port goes to
  * every socket on that port that wants it; sock_diag has shown the sockets that must not lose it.
- * */
+ */
 static bool may_receive(int fd, const struct sl_addr *bound, const struct sl_addr *claimed)
 {
 	socklen_t len = sizeof(int);
@@ -93,7 +93,7 @@ int sl_proof_listener(int fd, uint16_t *port, uint8_t *family, const char **why)
 	return -EPERM;
 }
 
-/* A socket with a name could be connected to by other processes. */
+/* Checks the pair. (A socket with a name could be connected to by other processes.) */
 int sl_proof_pair(int fd, const char **why)
 {
 	struct sockaddr_storage ss;
@@ -163,8 +163,8 @@ static bool parse_ends(const uint8_t *p, size_t n, struct ends *e)
 	return true;
 }
 
-/* Checks that the socket would accept a packet from that source; else the kernel answers, to the
- * named source. */
+/* Checks that the socket would accept a packet from that source; else the kernel would answer to
+ * the source that the packet names. */
 static bool may_come(int fd, const struct ends *e)
 {
 	struct sl_addr a;

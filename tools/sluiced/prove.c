@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The proof that a claim needs: the kernel itself, asked by sock_diag, would give those packets to
- * the passed socket.
+/* The proof that a claim needs: the kernel itself, asked by sock_diag, says that it would give
+ * those packets to the passed socket.
  *
  * Theory of operation: for a flow the kernel looks its own tables up and names the socket. For an
- * endpoint all sockets of the port are read, and no other user's may be one that the kernel prefers
- * for some of the packets, or gives a copy to. Sockets of the session's own user do not count: the
+ * endpoint the daemon reads all sockets of the port; the kernel must not prefer another user's for
+ * some of the packets, or give it a copy. Sockets of the session's own user do not count: the
  * library of that user's programs decides among these. */
 #include <errno.h>
 #include <netinet/in.h>
@@ -254,8 +254,7 @@ static int find_owner(const struct sl_diag_flow *f, struct sl_diag_sock *out)
 
 /* A TCP connection of the library has a socket that is only bound: the kernel finds nothing, or the
  * listener that it came by. A connection that is over (TIME_WAIT), or that no process holds, loses
- * nothing.
- */
+ * nothing. */
 static bool may_have_tcp(const struct sl_session *s, const struct sl_proof *p,
 			 const struct sl_diag_sock *found, const struct sl_claim_req *req)
 {
@@ -302,7 +301,7 @@ struct look {
 	const struct sl_deliver_claim *claim;
 	struct sl_proof *proof;
 	bool found;  /* the socket itself */
-	bool others; /* one that goes before it, of another user */
+	bool others; /* another user's socket goes before it */
 };
 
 static void look_at_sock(const struct sl_diag_sock *o, void *arg)
@@ -406,7 +405,7 @@ static int prove_endpoint(const struct sl_session *s, int fd, const struct sl_cl
 	return -EPERM;
 }
 
-/* The whole --------------------------------------------------------------------------------------
+/* All together ----------------------------------------------------------------------------------
  */
 
 struct sl_deliver_claim sl_deliver_claim_of(const struct sl_claim_req *req)

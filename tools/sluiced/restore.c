@@ -3,13 +3,13 @@
  *
  * Theory of operation: TCP_REPAIR sets SK_FORCE_REUSE, with which bind(2) takes a port even if
  * another user has it. So no client's socket is ever put into that mode while the client can reach
- * it: a thread of
- * the client could bind it to another user's listening port meanwhile. The daemon makes a socket of
- * its own, with the client's user and group, by which firewalls match owners, and passes it when it
- * has left the mode. The client says which connection it is, and in what state; the flow must be
- * one that the session has claimed, which was proved by a socket. The kernel refuses a flow that it
- * has already. The bytes of the queues come in a memfd that is sealed, of exactly their length, and
- * is read, never mapped: a client can neither shrink it under the daemon nor have it wait.
+ * it: a thread of the client could bind it to another user's listening port meanwhile. The daemon
+ * makes a socket of its own, with the client's user and group, by which firewalls match owners, and
+ * passes it when it has left the mode. The client says which connection it is, and in what state;
+ * the session must have claimed the flow, with a socket as its proof. The kernel refuses a flow
+ * that it has already. The bytes of the queues come in a memfd that is sealed, of exactly their
+ * length. The daemon reads it and never maps it: a client can neither shrink it under the daemon
+ * nor have it wait.
  *
  * Between the two requests the client lets the flow's packets pass to the kernel; until the second
  * the new socket drops what comes. */
@@ -36,7 +36,7 @@
 
 struct sl_restore {
 	int fd;    /* the new socket */
-	bool live; /* it is begun, and to be finished; else it is complete */
+	bool live; /* the restore is begun, not finished */
 	struct sl_flow_key key;
 	struct sl_tcp_repair r;
 	struct sl_repair_saved saved;
@@ -84,7 +84,7 @@ static bool is_sessions(const struct sl_session *s, const struct sl_flow_key *fl
 /* A socket of the client's user -------------------------------------------------------------------
  */
 
-/* The kernel says which it is now, not whether it could. */
+/* True: the thread's file system id is `id` now. (The call never fails; it returns that id.) */
 static bool is_fs_id(long nr, uint32_t id)
 {
 	return (uint32_t)sl_sys(nr, UINT32_MAX) == id;
@@ -152,7 +152,7 @@ static void copy_buffer(int from, int to, int get, int set)
 	(void)sl_sys_setsockopt(to, SOL_SOCKET, set, &v, sizeof(v));
 }
 
-/* The client's shadow has them already, and the kernel let it. */
+/* Copies the shadow's options: the kernel let the client set them. */
 static void copy_options(int from, int to, int family)
 {
 	char cc[16];
@@ -188,7 +188,7 @@ static int new_socket(const struct sl_session *s, int shadow, const char **why)
 
 struct file {
 	int fd;
-	uint32_t rcvq; /* bytes of it, which stand first */
+	uint32_t rcvq; /* bytes of the receive queue, which stand first */
 };
 
 static uint32_t read_file(const struct file *f, uint64_t at, void *buf, uint32_t n)

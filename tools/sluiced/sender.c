@@ -3,12 +3,12 @@
  *
  * Theory of operation: a connection is a descriptor, which a forked child may have, or a process
  * that it was passed to. So with each request the kernel says which process sent it
- * (SCM_CREDENTIALS), and under which real user and group; it is refused to any other process, and a
- * lease ends when its process has become another user. What is lent for long (packet memory, a
- * device, a lane) is given only after a look at the saved IDs, the groups and the capabilities,
- * too: a process that lost some since its greeting gets no more. Effective IDs do not count: a
- * process with its former ones saved may take them again at any moment. Nor do groups while the
- * real and the saved user are root. */
+ * (SCM_CREDENTIALS), and under which real user and group. The daemon refuses a request of any other
+ * process, and ends a lease when its process has become another user. It lends things for long
+ * (packet memory, a device, a lane) only after a look at the saved IDs, the groups and the
+ * capabilities, too: a process that lost some since its greeting gets no more. Effective IDs do not
+ * count: a process with its former ones saved may take them again at any moment. Nor do groups
+ * while the real and the saved user are root. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +77,7 @@ static int changed(struct sl_session *s, const char **why)
 	       "process %d has changed its user, groups or capabilities since its greeting: "
 	       "its lease has ended",
 	       s->cred.pid);
-	return -EPROTO; /* it is hung up on */
+	return -EPROTO; /* the daemon hangs up */
 }
 
 int sl_sender_check(struct sl_session *s, const struct sl_lease_msg *m, const char **why)

@@ -48,7 +48,7 @@ static int identify(struct sl_session *s)
 		return err;
 	len = sizeof(s->gid) - sizeof(s->gid[0]);
 	s->gid[0] = s->cred.gid;
-	/* More groups than fit: they are not looked at. */
+	/* The peer has more groups than fit: ignore them all. */
 	err = sl_sys_getsockopt(s->fd, SOL_SOCKET, SO_PEERGROUPS, s->gid + 1, &len);
 	s->ngids = 1 + (err ? 0 : len / sizeof(s->gid[0]));
 	return 0;
@@ -63,8 +63,8 @@ static void watch_death(const struct sl_session *s)
 }
 
 /* Before Linux 6.5 the number may be another process's by now, if the one that connected has died:
- * while its end of the connection is open it most likely lives, and the next process of that
- * number would have to be of the same user to be believed. */
+ * while its end of the connection is open it most likely lives, and the daemon would believe the
+ * next process of that number only if it were of the same user. */
 static int open_by_number(const struct sl_session *s)
 {
 	struct pollfd p = {.fd = s->fd};
@@ -83,7 +83,7 @@ static int open_by_number(const struct sl_session *s)
 	return -ESRCH;
 }
 
-/* Its end is the certain sign that the process is dead. */
+/* Opens the pidfd, whose end is the certain sign that the process is dead. */
 static int watch_process(struct sl_session *s)
 {
 	socklen_t len = sizeof(s->pidfd);
@@ -378,7 +378,7 @@ static void unwatch(int *fd)
 	*fd = -1;
 }
 
-/* A request that several daemons died of is not given to one more. */
+/* False: several daemons died of this request, so we do not try it. */
 static bool may_try(struct sl_session *s)
 {
 	s->tries++;

@@ -195,7 +195,7 @@ uint32_t sl_claims_drop(struct sl_session *s, uint32_t n)
 	return s->held.n;
 }
 
-/* Deleting moves others to the free place: the table is gone through until there is none. */
+/* Deleting moves others to the free place: go through the table until no UDP claim is left. */
 void sl_claims_drop_udp(struct sl_session *s)
 {
 	bool found;

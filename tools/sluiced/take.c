@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A kernel connection of a client's is read, to become the client's own.
+/* Reads a client's kernel connection, which then becomes the client's own.
  *
  * Theory of operation: reading needs repair mode, which no socket may be in that a client can reach
  * (restore.c). So the client gives the socket away: it puts another file on its numbers and closes
@@ -10,9 +10,8 @@
  * goes back untouched; so does one that cannot be read, out of repair mode.
  *
  * A socket that was read stays in repair mode, so that closing it sends nothing to the peer: the
- * last
- * reference is the request's, which goes when the answer is sent. A daemon that dies before leaves
- * the request to the next one, which reads the socket again. */
+ * last reference is the request's, which goes when the answer is sent. A daemon that dies before
+ * that leaves the request to the next one, which reads the socket again. */
 #include <errno.h>
 #include <linux/memfd.h>
 #include <linux/tcp.h>
@@ -41,7 +40,7 @@ static int write_all(int fd, const uint8_t *p, uint32_t n)
 	return 0;
 }
 
-/* Receive queue first. A descriptor or -errno. */
+/* Makes the memfd, receive queue first. A descriptor or -errno. */
 static int file_of(const struct sl_repair_taken *t)
 {
 	int fd = (int)sl_sys(SYS_memfd_create, "sluice-queues", MFD_CLOEXEC), err = sl_min(fd, 0);
@@ -57,7 +56,7 @@ static int file_of(const struct sl_repair_taken *t)
 	return err;
 }
 
-/* TLS of the kernel's has the bytes in records. */
+/* True: the queues are the stream's bytes. (With the kernel's TLS they hold records.) */
 static bool is_plain(int fd)
 {
 	char ulp[16];
@@ -66,8 +65,8 @@ static bool is_plain(int fd)
 	return !sl_sys_getsockopt(fd, IPPROTO_TCP, TCP_ULP, ulp, &len) && (!len || !ulp[0]);
 }
 
-/* The client closes its copy when it has sent the request, which may be a moment later than this.
- */
+/* Counts the references. The client closes its copy after it has sent the request, perhaps a moment
+ * later than this. */
 static int references(int fd)
 {
 	const struct timespec moment = {.tv_nsec = 50 * 1000};

@@ -147,7 +147,7 @@ static bool any_of(uint8_t proto)
 	return false;
 }
 
-/* A kernel without IPv6 has none of these. */
+/* Reads IPv6's. (A kernel without IPv6 has none of these.) */
 static int read_ipv6(int fd, uint8_t proto, uint32_t states)
 {
 	int err = sl_diag_dump(fd, proto, AF_INET6, 0, states, look_at_sock, &proto);
