@@ -42,7 +42,7 @@ static pid_t owner(void)
 	return at ? (pid_t)strtol(at + 5, NULL, 10) : 0;
 }
 
-/* True: the process ends, and does not go on as another program. */
+/* True: the process ends; false: it goes on as another program. */
 static bool is_exiting(void)
 {
 	char path[40], text[1024];

@@ -11,9 +11,9 @@
  * the library never learns of. Any thread; errno is not touched. */
 void sl_apart(void *mem, size_t bytes);
 
-/* In a child: maps private zeros where the parent has such pages, for library code that a fork()
- * in a signal handler interrupted and that the child returns into. False: the child has another
- * mapping there, which stays, or no memory; do not use the addresses then. Async-signal-safe. */
+/* In a child: maps private zeros where the parent has such pages: a fork() in a signal handler may
+ * have interrupted library code, into which the child returns. False: the child has another mapping
+ * there, which stays, or no memory; do not use the addresses then. Async-signal-safe. */
 bool sl_apart_hole(void *mem, size_t bytes);
 
 /* Private zeroed memory, into which the caller copies shared memory for sl_apart_become(). NULL: no

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Threads that close.
+/* Threads that close descriptors.
  *
  * Theory of operation: the descriptors wait in one queue, linked by their numbers, so that there is
  * room for all. A thread that closes is interrupted by a signal after a moment: this ends the wait
- * for a socket that lingers. What waits on regardless (FUSE) keeps its thread: another one is
- * started then, but an owner has SL_CLOSER_OF_OWNER threads at most, so that others find one; the
- * rest of that owner's waits. */
+ * for a socket that lingers. A close that waits on regardless (FUSE) keeps its thread, and one more
+ * thread is started; but an owner has SL_CLOSER_OF_OWNER threads at most, so that others find one,
+ * and the rest of that owner's descriptors wait. */
 #include "base/closer.h"
 
 #include <pthread.h>
@@ -90,7 +90,7 @@ static int take_job(void)
 	return -1;
 }
 
-/* Reads jobs[fd] before close(): the number may be given anew, and jobs[fd] with it. */
+/* Reads jobs[fd] before close(): afterwards the number, and so jobs[fd], may be another file's. */
 static void close_one(struct worker *w, int fd)
 {
 	struct job j = jobs[fd];
@@ -211,7 +211,7 @@ void sl_closer_go(void)
 	pthread_mutex_unlock(&mutex);
 }
 
-/* Is there a descriptor in the queue that one more thread could close? */
+/* True: the queue has a descriptor that one more thread could close. */
 static bool is_wanted(void)
 {
 	for (int fd = first; fd >= 0; fd = jobs[fd].next)
@@ -264,7 +264,7 @@ uint32_t sl_closer_pending(uint32_t owner)
 	return n;
 }
 
-/* Has one of the owner's closes taken long already? */
+/* True: one of the owner's closes has taken long already. */
 static bool is_late(const struct owner *o)
 {
 	uint64_t now = sl_now_ns();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Closes descriptors of others' making, where closing may take as long as their maker likes: the
- * last close of a socket with SO_LINGER waits for its peer, and so does that of a UNIX socket with
- * such a socket in its queue; close() of a file of FUSE waits for the file system. */
+/* Closes descriptors that others have made, and that may be slow to close: the last close of a
+ * socket with SO_LINGER waits for its peer, and so does that of a UNIX socket with such a socket in
+ * its queue; close() of a file of FUSE waits for the file system. */
 #ifndef SL_CLOSER_H
 #define SL_CLOSER_H
 
@@ -12,13 +12,13 @@
 #define SL_CLOSER_LOOK_MS  20  /* how often to call sl_closer_look() while something is open */
 #define SL_CLOSER_NOBODY   UINT32_MAX
 
-/* The first thread. The others are started when it is needed; all functions below are for the one
- * thread that calls this. Without it sl_closer_add() closes at once. 0 or -errno. */
+/* Starts the first thread. The others are started when they are needed; all functions below are for
+ * the one thread that calls this. Without it sl_closer_add() closes at once. 0 or -errno. */
 int sl_closer_start(void);
 
-/* Has another thread close fd: soon, or as late as its maker makes that last. It counts against
- * owner (a user) meanwhile. alone: no other process reads from this socket, so what waits there is
- * read first, and the peer gets no reset. sl_closer_go() wakes the threads. */
+/* Has another thread close fd, which may take as long as the file's maker likes. Until then it
+ * counts against owner (a user). alone: no other process reads from this socket, so the thread
+ * reads what waits there first, and the peer gets no reset. sl_closer_go() wakes the threads. */
 void sl_closer_add(int fd, uint32_t owner, bool alone);
 void sl_closer_go(void);
 

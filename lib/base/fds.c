@@ -2,12 +2,12 @@
 /* Numbers of the library's own descriptors.
  *
  * Theory of operation: POSIX promises a program the lowest free number, and programs count on it
- * (close(0) then open; select's 1024). RLIMIT_NOFILE bounds numbers, not descriptors: one that was
- * made under a higher limit stays. So the soft limit is raised for the moment of the move and ours
- * lie just past it, where the program's own calls never look: neither open nor dup2 nor a loop that
- * closes everything up to the limit. Where soft and hard limit are the same ours take the end of
- * the range, an eighth or more of it; where the limit is generous they begin past select's reach.
- */
+ * (close(0) then open; select's 1024). RLIMIT_NOFILE bounds numbers, not descriptors: a descriptor
+ * that was made under a higher limit stays. So sl_fd_dup() raises the soft limit for the moment of
+ * the move. Ours lie just past the limit, where the program's own calls never look: neither open
+ * nor dup2 nor a loop that closes everything up to the limit. Where soft and hard limit are the
+ * same ours take the end of the range, an eighth or more of it; where the limit is generous they
+ * begin past select's reach. */
 #include "base/fds.h"
 
 #include <fcntl.h>
@@ -21,9 +21,9 @@
 #define ROOM       1024 /* numbers past the soft limit that ours may take */
 
 uint64_t sl_fd_bits[SL_FD_MAX / 64];
-static uint64_t guards[SL_FD_MAX / 64]; /* of these, to be closed in a child */
+static uint64_t guards[SL_FD_MAX / 64]; /* those that a child must close */
 static uint32_t kept_end;               /* no bit is set from here on */
-static bool generous;                   /* the limit was, when it was looked at last */
+static bool generous;                   /* the limit was generous at the last look */
 static struct sl_lock limit_lock;
 
 static int dup_from(int fd, uint64_t first)

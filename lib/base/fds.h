@@ -25,7 +25,7 @@ int sl_fd_guard(int fd);
  */
 void sl_fd_protect(int fd);
 
-/* Is this number a descriptor of the library? */
+/* True: this number is a descriptor of the library. */
 static inline bool sl_fd_is_kept(int fd)
 {
 	return (uint32_t)fd < SL_FD_MAX &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Is this thread in a signal handler? There the library calls no code of other libraries that uses
- * malloc(3): the handler may have interrupted malloc(3) on its own thread. */
+/* Tells whether this thread is in a signal handler. There the library calls no code of other
+ * libraries that uses malloc(3): the handler may have interrupted malloc(3) on its own thread. */
 #ifndef SL_HANDLER_H
 #define SL_HANDLER_H
 

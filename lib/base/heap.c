@@ -4,11 +4,11 @@
  * Theory of operation: memory comes from the kernel in regions of 1 MiB at multiples of that. A
  * region's first page says for each of its pages which class of sizes stands there. A class hands
  * out blocks of one size from a list of free ones (a stack of Treiber's); an empty list gets a run
- * of pages, cut up. What is larger than the largest class has a region of its own, as many
- * multiples of 1 MiB apart as it needs. Pages of a region never go back to the kernel, which is
- * what makes the lists safe: a thread may read the link of a block that another one has taken
- * meanwhile, and then finds the head changed. For this the head has a count beside the address, in
- * the bits that a block's address does not need (it is below 2^47, at a multiple of 16). */
+ * of pages, cut up. A block larger than the largest class has a region of its own, as many times 1
+ * MiB long as it needs. Pages of a region never go back to the kernel, so the lists are safe: a
+ * thread may read the link of a block that another one has taken meanwhile, and then finds the head
+ * changed. For this the head has a count beside the address, in the bits that a block's address
+ * does not need (it is below 2^47, at a multiple of 16). */
 #include "base/heap.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -96,7 +96,7 @@ static struct block *block_of(uint64_t head)
 	return (struct block *)(uintptr_t)(head >> COUNT_BITS << 4);
 }
 
-/* Sizes: 16, 32, ... 128, then four to a doubling. */
+/* The class for that size. Sizes: 16, 32, ... 128, then four to a doubling. */
 static unsigned class_of(size_t bytes)
 {
 	unsigned order;
@@ -120,7 +120,7 @@ static struct region *region_of(const void *mem)
 	return (struct region *)((uintptr_t)mem & ~(REGION - 1));
 }
 
-/* Whole regions, at a multiple of a region's size. */
+/* Maps whole regions, at a multiple of a region's size. */
 static struct region *map_regions(size_t bytes)
 {
 	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -139,7 +139,7 @@ static struct region *map_regions(size_t bytes)
 	return (struct region *)at;
 }
 
-/* Pages that were not given out yet. NULL: there is no memory. */
+/* Takes pages that were not given out yet. NULL: there is no memory. */
 static char *take_pages(unsigned npages, unsigned class)
 {
 	struct region *r, *fresh;

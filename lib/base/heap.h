@@ -7,8 +7,8 @@
  * sockets. No function here takes a lock: a handler, another thread and a forked child find the
  * heap whole at every instruction, also after a siglongjmp() out of the midst of a call.
  *
- * Memory that a library of others wants freed, or has allocated, is malloc(3)'s. Builds with
- * a sanitizer have malloc(3) beneath these names, so that it finds what is used after it was freed.
+ * Memory that another library frees, or has allocated, is malloc(3)'s. Builds with a sanitizer have
+ * malloc(3) beneath these names, so that it finds uses of freed memory.
  */
 #ifndef SL_HEAP_H
 #define SL_HEAP_H

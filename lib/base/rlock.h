@@ -54,8 +54,8 @@ static inline bool sl_rtrylock(struct sl_rlock *l, uint8_t member)
 					   __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* Takes the lock. False: this very thread holds it already (we are in a signal handler), or its
- * holder does not come back. */
+/* Takes the lock. False: this thread holds it already (we are in a signal handler), or its holder
+ * does not come back. */
 static inline bool sl_rlock(struct sl_rlock *l, uint8_t member)
 {
 	uint32_t word = 0, me = sl_rlock_me(member);

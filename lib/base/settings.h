@@ -80,9 +80,9 @@ int sl_settings_load(char **env);
 /* Logs the banner: version, then each setting that was changed at INFO, all at DEBUG. */
 void sl_settings_banner(void);
 
-/* Was it given, be it with the default value? */
+/* True: the setting was given, even with its default value. */
 bool sl_setting_is_set(enum sl_setting_id id);
-/* Has it another value than the default? */
+/* True: the setting has another value than the default. */
 bool sl_setting_is_changed(enum sl_setting_id id);
 
 #define SL_SETTING_NAME_MAX 64

@@ -61,7 +61,7 @@ struct sl_port_stats {
 	uint32_t ifindex;
 	char ifname[16];
 	char driver[32];
-	uint32_t flags; /* SL_PORT_* of ctl/front/broker.h */
+	uint32_t flags; /* SL_PORT_* of ctl/device/port.h */
 	uint32_t nqueues;
 	uint32_t mtu;
 	uint32_t alive; /* steering program attached */
@@ -156,7 +156,7 @@ const char *sl_stats_path(void);
  * a descriptor's number away from the program for a moment. */
 void sl_stats_sweep_begin(void);
 void sl_stats_sweep(void); /* once; later calls do nothing */
-/* Does a live process, of any pid namespace, use the file? True also when that cannot be asked. */
+/* True: a live process, of any pid namespace, uses the file, or that cannot be asked. */
 bool sl_stats_is_held(int dir, const char *name);
 /* The pid in the name of a counter file (without directory), 0: it is no such name. */
 uint32_t sl_stats_pid_of(const char *name);

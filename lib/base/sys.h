@@ -76,8 +76,8 @@ long sl_sys_cancel6(long nr, long a, long b, long c, long d, long e, long f);
 	sl_sys_cancel6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 #define sl_sys_cancel(...) sl_sys_cancel_(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
 
-/* May this process make a file of so many bytes? Beyond RLIMIT_FSIZE, which holds for files in
- * memory as well, trying is a signal that ends the program. */
+/* True: this process may make a file of so many bytes. Beyond RLIMIT_FSIZE, which holds for files
+ * in memory as well, trying raises a signal that ends the program. */
 bool sl_file_fits(size_t bytes);
 /* write(2) that raises neither SIGPIPE nor SIGXFSZ: one that it caused is taken off again. */
 long sl_write_quietly(int fd, const char *text, size_t len);

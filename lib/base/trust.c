@@ -15,7 +15,7 @@ bool sl_is_secure_exec(void)
 	return getauxval(AT_SECURE) != 0;
 }
 
-/* Could another user than root and this one change it, or what is in it? */
+/* True: a user other than root and this one could change the file, or what is in it. */
 static bool is_changeable(const struct stat *st)
 {
 	uint32_t me = (uint32_t)sl_sys(SYS_geteuid);

@@ -14,7 +14,7 @@ bool sl_is_secure_exec(void);
  * is too long, or /proc is not there; real is "" then. Async-signal-safe. */
 bool sl_path_resolve(const char *path, char *real, size_t size);
 
-/* May the file be executed? True: only root and this process's user can write to it, or to a
+/* True: the file may be executed: only root and this process's user can write to it, or to a
  * directory on its way; sticky directories like /tmp may stand there. path: absolute; links are
  * followed. */
 bool sl_file_is_trusted(const char *path);
@@ -24,8 +24,8 @@ bool sl_file_is_trusted(const char *path);
  * of mkdir(2) and open(2), or -EPERM: another user made one of that name. */
 int sl_own_dir(const char *path);
 
-/* Text of another process for a terminal: control characters become question marks, those of
- * Unicode's second block (C2 80 to C2 9F) as well. In place. */
+/* Makes another process's text fit for a terminal, in place: control characters become question
+ * marks, those of Unicode's second block (C2 80 to C2 9F) as well. */
 void sl_make_printable(char *text);
 
 #endif

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The TCP connections of a process that is gone: read out of its own memory, told to their peers.
+/* The TCP connections of a process that is gone: reads them out of its memory and tells their
+ * peers.
  *
- * What stands there is the word of a process that may have lied, and that died in the middle of
- * anything. It is read, not mapped (a file can be cut while it is mapped), and a connection is
- * believed only if its owner says that the process may have had it. */
+ * The process may have lied, and may have died in the middle of anything. So its memory is read,
+ * not mapped (a file can be cut while it is mapped), and a connection is believed only if its owner
+ * says that the process may have had it. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -21,9 +22,9 @@
 #define PIECE_BYTES 262144u /* read at a time */
 #define STRIDE_MAX  4096u
 #define CONNS_MAX   (1u << 20)
-#define RESCUE_COST 8u /* looks: so long it takes */
+#define RESCUE_COST 8u /* a rescue takes as long as so many looks */
 
-/* Does the field end inside an entry? */
+/* True: the field ends inside an entry. */
 static bool inside(const struct sl_conns_layout *l, uint32_t at, uint32_t bytes)
 {
 	return at < l->stride && bytes <= l->stride - at;
@@ -85,7 +86,7 @@ static bool key_of(const struct sl_conns_layout *l, const uint8_t *e, struct sl_
 	return sl_addr_is_v4(&local) == sl_addr_is_v4(&remote);
 }
 
-/* A handshake that was answered. */
+/* Reads a handshake that the dead process had answered. */
 static bool key_of_req(const struct sl_conns_layout *l, const uint8_t *e, struct sl_flow_key *k)
 {
 	struct sl_tcp_dead d;
@@ -112,7 +113,7 @@ static struct table table_of(const struct sl_conns_layout *l, bool req)
 		   : (struct table){0, l->stride, l->max};
 }
 
-/* Room for all there can be: one takes at least so many bytes of the file. */
+/* Makes room for all there can be: each takes at least so many bytes of the file. */
 static bool begin_list(struct sl_gone_conns *c)
 {
 	const struct sl_conns_layout *l = &c->layout;
@@ -128,7 +129,7 @@ static bool begin_list(struct sl_gone_conns *c)
 	return c->gone;
 }
 
-/* Past what was never written; false: nothing follows. */
+/* Moves past a part that was never written; false: nothing follows. */
 static bool skip_hole(struct sl_gone_conns *c, const struct table *t)
 {
 	long at = sl_sys(SYS_lseek, c->fd, t->at + c->at, SEEK_DATA);
@@ -154,7 +155,7 @@ static void look_at_entry(struct sl_gone_conns *c, const struct table *t, const 
 		mine(arg, &g->key);
 }
 
-/* A piece of the one table; false: that was all. */
+/* Reads a piece of a table; false: that was all. */
 static bool read_piece(struct sl_gone_conns *c, sl_gone_mine_fn *mine, void *arg)
 {
 	static uint8_t buf[PIECE_BYTES];
@@ -194,7 +195,7 @@ bool sl_gone_read(struct sl_gone_conns *c, sl_gone_mine_fn *mine, void *arg)
 
 /* Telling -------------------------------------------------------------------------------------- */
 
-/* The entry once more: the file may have been written to meanwhile. */
+/* Reads the entry once more: the file may have been written to meanwhile. */
 static bool read_entry(const struct sl_gone_conns *c, const struct sl_gone *g, uint8_t *e)
 {
 	const struct table t = table_of(&c->layout, g->req);
@@ -214,7 +215,7 @@ static uint32_t u32_at(const uint8_t *e, uint32_t at)
 	return v;
 }
 
-/* Are its connections what this library takes them for? */
+/* True: the connections are in the form that this library knows. */
 static bool has_states(const struct sl_conns_layout *l)
 {
 	return l->form == sl_tcp_repair_form() && inside(l, l->tcp, SL_TCP_BYTES);
@@ -295,8 +296,7 @@ static void tell_peer(const struct sl_gone_conns *c, const struct sl_gone *g, bo
 		sl_rescue_end(g->rescue);
 		return;
 	}
-	if (g->req) /* a peer without a SYN-ACK sends its SYN again; another peer's next segment is
-	reset */
+	if (g->req) /* without a SYN-ACK a peer repeats its SYN; another is reset at its next segment */
 		return;
 	there = read_entry(c, g, e);
 	sl_time_wait_forget(&g->key);

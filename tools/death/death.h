@@ -7,15 +7,14 @@
 #include "ctl/front/broker.h"
 #include "tcp/tcp_dead.h"
 
-/* rescue.c: a connection waiting to be accepted by a dying process goes to others that listen, too
- */
+/* rescue.c: a connection that waits to be accepted by a dying process goes to other listeners. */
 
 /* Where a listener's waiting connections go: a packet socket that the other listeners read. */
 struct sl_gone_box {
 	int fd;
 	uint32_t listener; /* the dead process's number of the listener */
 	uint16_t port;
-	uint8_t family; /* of the listener's sockets */
+	uint8_t family; /* address family of the listener's sockets */
 };
 struct sl_rescue;
 /* Makes the connection the kernel's, which drops its packets for now. req: a handshake whose peer

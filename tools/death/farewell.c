@@ -4,13 +4,13 @@
  * The kernel does it by a reset with the sequence number that would have come next
  * (tcp_send_active_reset()). But the last sequence number of a killed process may not be known, or
  * its last segment was lost; and a peer does not believe a reset with another sequence number (RFC
- * 5961 3.2). So the peer is asked, too: it answers a segment that
- * cannot be right with an acknowledgment that says where it is (RFC 9293 3.10.7.4, RFC 5961 5.2).
- * That arrives at the kernel, since the claim is gone; the kernel has no such connection, and
- * resets it with the number that the acknowledgment names. It is one segment only: the guards,
- * which hold resets back for a while where a port has claims, are to let this one go. (To ask alone
- * would not do: who has just answered something like it is silent, for half a second in Linux, see
- * net.ipv4.tcp_invalid_ratelimit.) */
+ * 5961 3.2). So this also asks the peer: it answers a segment that cannot be right with an
+ * acknowledgment that says where it is (RFC 9293 3.10.7.4, RFC 5961 5.2). The answer arrives at the
+ * kernel, since the claim is gone; the kernel has no such connection, and resets it with the number
+ * that the acknowledgment names. There is only one question: the guards, which hold resets back for
+ * a while where a port has claims, are to let this reset go. (To ask without the first reset would
+ * not do: a peer that has just answered a similar segment is silent, for half a second in Linux,
+ * see net.ipv4.tcp_invalid_ratelimit.) */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -127,8 +127,8 @@ static void send_from(int family, const struct sl_flow_key *k, const struct tcph
 	sl_sys_sendmsg(raw_socket(family), &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Most likely half the sequence space away from the connection's. The number cannot be guessed, so
- * that it is of no use to an attacker. */
+/* Makes a segment most likely half the sequence space away from the connection's. Nobody can guess
+ * the number, so an attacker has no use for it. */
 static struct tcphdr question(const struct sl_flow_key *k)
 {
 	uint32_t seq[2] = {0};

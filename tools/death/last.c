@@ -33,7 +33,7 @@ static int new_socket(const struct sl_tcp_key *key)
 	return fd;
 }
 
-/* The peer's segments may come late, or find no connection: the kernel copes with that. */
+/* Segments of the peer may come late, or meet no connection: the kernel copes with that. */
 bool sl_last_fin(const struct sl_tcp_repair *r)
 {
 	bool live = false;

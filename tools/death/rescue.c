@@ -28,14 +28,14 @@
 #define TRIAL_NS 3000000000ull
 
 struct sl_rescue {
-	struct sl_rescue *next; /* on trial */
+	struct sl_rescue *next; /* next one on trial */
 	uint64_t end_ns;
 	bool req;
 	int fd;
 	struct sl_tcp_repair r;
 	struct sl_repair_saved saved;
 	const struct sl_gone_box *box;
-	int box_fd; /* of its own, on trial */
+	int box_fd; /* while on trial: a copy of the box's descriptor */
 };
 
 static struct sl_rescue *on_trial;
@@ -45,7 +45,8 @@ static uint32_t no_bytes(void *arg, uint32_t at, void *buf, uint32_t n)
 	return 0;
 }
 
-/* All bytes from the first one, in order. */
+/* Reads the unread bytes. (`at` is not needed: the caller reads from the first one on, in order.)
+ */
 static uint32_t unread(void *arg, uint32_t at, void *buf, uint32_t n)
 {
 	return sl_tcp_unread_copy(arg, buf, n);

@@ -45,7 +45,7 @@ static void mend_pool(struct sl_share *g)
 		sl_store(&g->word[f].all, 0);
 }
 
-/* NULL: the address is outside of the group's memory. */
+/* The word of the frame at addr. NULL: the address is outside of the group's memory. */
 static union sl_frame_word *word_at(const struct sl_share *g, uint64_t addr, uint32_t *frame)
 {
 	uint64_t f = addr >> g->shift;
@@ -70,8 +70,8 @@ static void mend_fill(struct sl_share *g, struct sl_share_queue *q, const struct
 	sl_store_release(r->producer, at);
 }
 
-/* Did the dead holder of the lock deal with the entry at comp_to? A frame in the ring that was not
- * dealt with is in flight, and on no member's list. */
+/* True: the dead holder of the lock dealt with the entry at comp_to. A frame in the ring that was
+ * not dealt with is in flight, and on no member's list. */
 static bool was_dealt(const struct sl_share *g, const struct sl_share_queue *q, uint64_t addr)
 {
 	uint32_t f;

@@ -47,8 +47,8 @@ struct sl_share_told_xsk {
 /* Computes the layout for these counts. */
 void sl_share_geometry_make(struct sl_share_geometry *l, uint32_t nframes, uint32_t shift,
 			    uint32_t nqueues, uint32_t nxsks);
-/* Is it the layout that this version computes from the same counts, and are these within bounds?
- * For a layout that came by the lease protocol or out of the vault. */
+/* True: this version computes the same layout from these counts, and they are within bounds. For a
+ * layout that came by the lease protocol or out of the vault. */
 bool sl_share_geometry_is_sound(const struct sl_share_geometry *l);
 
 /* Maps a group's two files, which any process may have made. writes: this process is the owner, so

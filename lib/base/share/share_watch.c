@@ -8,7 +8,7 @@
  * if its process is not stopped, it will not. */
 #include "base/share/share_watch.h"
 
-/* Does the word of a lock that is taken name no member of the group? */
+/* True: the word of a lock that is taken names no member of the group. */
 static bool is_impossible(const struct sl_share *g, uint32_t word)
 {
 	uint32_t member = sl_rlock_named(word);

@@ -16,7 +16,7 @@ struct sl_share_fault {
 	uint32_t word;   /* the lock's word */
 	bool impossible; /* no possible holder; else the same thread keeps it */
 };
-/* Is the member stopped, so that it cannot let go? */
+/* True: the member is stopped, so it cannot let go. */
 typedef bool sl_share_stopped_fn(void *arg, uint8_t member);
 /* Looks at all locks in use, at regular times; w: for the pool and for each queue (nqueues + 1),
  * zeros at first. True: one of them names no possible holder, or has named the same thread, of a
