@@ -296,7 +296,7 @@ static void tell_peer(const struct sl_gone_conns *c, const struct sl_gone *g, bo
 		sl_rescue_end(g->rescue);
 		return;
 	}
-	if (g->req) /* without a SYN-ACK a peer repeats its SYN; another is reset at its next segment */
+	if (g->req) /* without a SYN-ACK a peer repeats its SYN; else its next segment is reset */
 		return;
 	there = read_entry(c, g, e);
 	sl_time_wait_forget(&g->key);

@@ -186,8 +186,9 @@ void sl_share_queue_close(struct sl_share *g, uint32_t queue);
 int sl_share_xsk_open(struct sl_share *g, uint32_t queue);
 void sl_share_xsk_close(struct sl_share *g, uint32_t xsk);
 
-/* A frame was found in the completion ring that is not the finder's, queue locked: it goes on its
- * owner's list (false), or, when it has no owner any more, becomes the finder's, free (true). */
+/* The finder saw a frame in the completion ring that is not its own; queue locked. The frame goes
+ * on its owner's list (false), or, when it has no owner any more, becomes the finder's, free
+ * (true). */
 bool sl_share_return(struct sl_share *g, struct sl_share_queue *q, uint8_t me, uint32_t frame);
 /* The next frame of member me that other members found completed, or SL_NO_FRAME. Queue locked. */
 uint32_t sl_share_returned(struct sl_share *g, struct sl_share_queue *q, uint8_t me);

@@ -206,7 +206,7 @@ static int check_open(struct sl_device *p, const char **why)
 	return -EBUSY;
 }
 
-/* The part of the group with that packet memory, or one for it. */
+/* Finds the part with that packet memory, or opens one for it. */
 static struct sl_part *part_for(struct sl_device *p, uint32_t umem, int *err, const char **why)
 {
 	struct sl_part *part = sl_part_of(p, umem);

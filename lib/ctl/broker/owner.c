@@ -151,7 +151,7 @@ static int take_once(uint32_t ifindex, const char *ifname, const struct sockaddr
 	return take_lock(ifindex, ifname, sun, len, uid, why);
 }
 
-/* How often it may be tried: the daemon serves others meanwhile. */
+/* Number of attempts: a daemon makes fewer, since its other clients wait meanwhile. */
 static int tries_of(void)
 {
 	return sl_broker_opts()->serve ? LIVE_TRIES + 1 : TAKE_TRIES;

@@ -139,8 +139,8 @@ static struct sl_claim *group_find(struct sl_group *g, const struct sl_claim *c)
 	return NULL;
 }
 
-/* Puts the targets in the place of what the endpoint has: nothing, one claim or a group. What was a
- * group of TCP's stays one: what its last target gets must be known when others come again. */
+/* Replaces the endpoint's entry (nothing, one claim or a group) by the targets. A TCP group stays
+ * one even with one target: which flows that target has must be known when others come again. */
 static int swing(const struct entry *e, const struct sl_claim *old, const struct sl_group *g)
 {
 	struct sl_claim fresh = g->target[0];

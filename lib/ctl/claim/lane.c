@@ -157,7 +157,7 @@ int sl_lane_map_again(struct sl_part *part, uint32_t lane, struct sl_xsk_lease *
 	return err;
 }
 
-/* The packet memory is made after the device is taken. */
+/* Notes the packet memory: the embedded broker makes it after it has opened the device. */
 static void umem_known(struct sl_part *part)
 {
 	part->umem = sl_umem_find(part->umem_id);

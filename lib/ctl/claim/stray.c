@@ -80,7 +80,7 @@ unsigned sl_embedded_port_strays(uint32_t ifindex, uint32_t pid, unsigned skip,
 	return n;
 }
 
-/* Known for ever: that is longer than anything is held back. */
+/* Notes the flow with first_ns 0, so as known for longer than the guards hold anything back. */
 void sl_embedded_let_reset(const struct sl_flow_key *key)
 {
 	const struct sl_stray s = {.last_ns = sl_now_ns() - OLD_NS + SAID_NS};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which packets a NIC puts into which queue: its rules for flows ("ntuple") and the table by which
- * it spreads what no rule is about (RSS). As ethtool -K, -N and -X do (linux/ethtool.h:
- * ETHTOOL_SRXCLSRLINS, ETHTOOL_SRXFHINDIR). */
+/* Decides which packets a NIC puts into which queue: its rules for flows ("ntuple"), and the table
+ * by which it spreads packets without a rule (RSS). Does as ethtool -K, -N and -X do
+ * (linux/ethtool.h: ETHTOOL_SRXCLSRLINS, ETHTOOL_SRXFHINDIR). */
 #include "ctl/device/nic.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How the broker does its work (core.c). */
+/* The broker's options (core.c). */
 #ifndef SL_CTL_OPTS_H
 #define SL_CTL_OPTS_H
 

@@ -94,7 +94,7 @@ void sl_parts_end(struct sl_device *port)
 	make_whole(port);
 }
 
-/* ",2,1": the first's queues are 2; rules were switched on for it. */
+/* Writes ",2,1": the first part has 2 queues; 1: the reaper must switch rules off again. */
 void sl_parts_word(const struct sl_device *port, char word[SL_PARTS_WORD])
 {
 	*word = 0;

@@ -64,7 +64,7 @@ static void log_error(void *arg, const struct sl_conf_error *e)
 		e->found[0] ? e->found : "the end of the line", e->found[0] ? "'" : "");
 }
 
-/* The file that speaks, opened and parsed. */
+/* Reads the file that the setting names, else the first default that exists. */
 static int read_first(const char **from)
 {
 	static const char *const defaults[] = {"/etc/sluice.conf", "/etc/libvma.conf"};
@@ -80,8 +80,9 @@ static int read_first(const char **from)
 	return err;
 }
 
-/* `log destination file` speaks when no setting does. Its min-level was that of libvma's parser
- * and matcher alone, counted the other way round; the log level is SLUICE_TRACELEVEL. */
+/* `log destination file` counts when no setting names a log file. Its min-level was that of
+ * libvma's parser and matcher alone, counted the other way round; the log level is
+ * SLUICE_TRACELEVEL. */
 static void apply_log_statement(void)
 {
 	if (!loaded.log_file[0] || sl_settings.log_file[0])

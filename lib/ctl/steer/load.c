@@ -13,12 +13,13 @@
  * changed again. Two things move a program: additions of the verifier that need more pages
  * (bpf_prog_realloc()), and a JIT that blinds constants and replaces it by its clone. So
  * - the bound program brings room for additions (make_room() of bpf/hints.bpf.h), far more than any
- *   kernel seen adds; tests/bpf/test_room.c looks that it does;
- * - what is loaded is measured, and one that may have been moved is closed at once and no other
- *   loaded in the life of the process. That is safe as long as the device stays for the moment:
- *   what is freed in the orderly way is found by its new address, and goes from the list;
- * - where constants are blinded none is loaded. (Ours would stand it: of a program with functions
- *   only these are cloned. Who has no privilege to read the setting relies on that.) */
+ *   kernel seen adds; tests/bpf/test_room.c checks that;
+ * - a loaded program is measured; if it may have been moved it is closed at once, and this process
+ *   loads no other bound one. That is safe as long as the device stays for the moment: a program
+ *   that is freed in the orderly way is found by its new address, and goes from the list;
+ * - where constants are blinded no bound program is loaded. (Ours would survive it: of a program
+ *   with functions only these are cloned. A process that may not read the setting relies on that.)
+ */
 #include "ctl/steer/load.h"
 
 #include <bpf/bpf.h>

@@ -193,7 +193,7 @@ static int answer_of(int fd)
 	return err ? err : sl_netlink_error(h);
 }
 
-/* All of it, or nothing. */
+/* Makes both tables in one transaction: all of it, or nothing. */
 static int make(int fd, const char *table, int prog_fd)
 {
 	struct batch b = {0};

@@ -2,7 +2,7 @@
 /* Pins of the maps: /sys/fs/bpf/sluice/<ifname>/, for bpftool and `sluice`. Of a second device of
  * that name, in another network namespace, they are in <ifname>:<number of the namespace>/.
  *
- * Whose a directory is stands in its `config` map. Directories are made, filled and removed under
+ * The `config` map in a directory says whose it is. Directories are made, filled and removed under
  * a lock on their parent, so one without a `config` is the remainder of a death. */
 #include "ctl/steer/pin.h"
 

@@ -153,8 +153,8 @@ static int memory_file(const char *name, unsigned flags, size_t bytes)
 	return fd;
 }
 
-/* Only a daemon passes its memory on: a process alone has it without a file where its limit of
- * files' sizes (ulimit -f) is too low for one. */
+/* True: go on without a file. A process alone may, where its limit of files' sizes (ulimit -f) is
+ * too low; a daemon passes its memory on, so it needs the file. */
 static bool does_without_file(int err)
 {
 	return err == -EFBIG && !sl_broker_opts()->serve;
@@ -229,7 +229,8 @@ static void share_unmap(struct sl_umem *u)
 	sl_free(u->watch);
 }
 
-/* A group of one: this process. Its pages come into being as frames do, where they are sure to. */
+/* Makes the shared memory of a group of one: this process. The kernel brings its pages in at the
+ * first use, or all at once where it could run out of them. */
 static int share_make(struct sl_umem *umem)
 {
 	struct sl_umem_info *u = &umem->info;
