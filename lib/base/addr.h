@@ -41,7 +41,7 @@ static inline bool sl_addr_is_v4(const struct sl_addr *a)
 	return a->q[0] == 0 && a->w[2] == __builtin_bswap32(0xffff);
 }
 
-/* From bytes that lie anywhere: the maps' keys do not align them. */
+/* Reads an address from bytes that lie anywhere: the maps' keys do not align them. */
 static inline struct sl_addr sl_addr_of(const uint8_t b[16])
 {
 	struct sl_addr a;

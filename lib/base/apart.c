@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory that a child, or a process that changes its user, loses. */
 #include "base/apart.h"
 
 #include <errno.h>

@@ -100,7 +100,8 @@ int sl_fd_keep(int fd)
 	return fd;
 }
 
-/* The limit is not looked at each time: where it has become narrow the number is refused. */
+/* Does not look at the limit each time: where it has become narrow the kernel refuses the number.
+ */
 int sl_fd_dup(int fd)
 {
 	int high = sl_load(&generous) ? dup_from(fd, SELECT_END) : -EINVAL;

@@ -101,7 +101,7 @@ void sl_log_open(int level, int details, bool colors, const char *file)
 	sl_store(&out.fd, fd);
 }
 
-/* Where the line goes: -1 nowhere. */
+/* The descriptor that the line goes to; -1: none. */
 static int target(void)
 {
 	int fd = sl_load(&out.fd);

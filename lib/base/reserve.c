@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Memory for tables that grow: reserved at once, made usable step by step. */
 #include "base/reserve.h"
 
 #include <errno.h>
@@ -30,7 +31,7 @@ int sl_reserve_open(struct sl_reserve *r, size_t bytes)
 	return 0;
 }
 
-/* (Before Linux 5.14 shared pages cannot be had before they are used: EINVAL.) */
+/* (Before Linux 5.14 the kernel cannot make shared pages before they are used: EINVAL.) */
 static int populate(void *mem, size_t bytes)
 {
 	int err = sl_sysi(SYS_madvise, mem, bytes, MADV_POPULATE_WRITE);

@@ -17,8 +17,8 @@ struct sl_timemap {
 
 /* A counter of that many bits (mask) and that many thousand counts a second. */
 void sl_timemap_init(struct sl_timemap *m, uint64_t mask, uint64_t khz);
-/* The counter was `raw` at ns. Best once a second; more often than every 100 ms measures no rate. A
- * clock that was set is believed at once. */
+/* Adds a pair: the counter was `raw` at ns. Best once a second; a pair less than 100 ms after the
+ * last one measures no rate. A clock that was set is believed at once. */
 void sl_timemap_pair(struct sl_timemap *m, uint64_t raw, uint64_t ns);
 /* The time when the counter was `raw`, less than half of its period before or after the last
  * pair. */

@@ -4,9 +4,9 @@
  * Theory of operation: a timer lies on the level of the highest digit (base 64) in which its tick
  * differs from the present one, in the slot of its own digit there. So all timers of a level are
  * due before those of the next, in the order of the slots, and the first bit set in the lowest
- * level that has any says what comes next: time jumps there, whatever the distance. A slot of a
- * higher level is dealt out anew when time reaches its start, so a timer moves down at most
- * SL_WHEEL_LEVELS - 1 times. The top level wraps around; what is beyond it waits in its last slot
+ * level that has any says which slot comes next: time jumps there, whatever the distance. A slot of
+ * a higher level is dealt out anew when time reaches its start, so a timer moves down at most
+ * SL_WHEEL_LEVELS - 1 times. The top level wraps around; a timer beyond it waits in its last slot
  * and is put there again. */
 #include "base/timer.h"
 

@@ -32,8 +32,8 @@
 
 #define REAP_CLAIMS 256           /* a turn of the loop: below a millisecond */
 #define TRIES       3             /* daemons that may die of one request */
-#define LATER_NS    50000000ull   /* a request that has to wait is looked at again after that, */
-#define WAITS_NS    3000000000ull /* for so long */
+#define LATER_NS    50000000ull   /* a request that has to wait is tried again after this, */
+#define WAITS_NS    3000000000ull /* for at most this long */
 
 /* Coming ----------------------------------------------------------------------------------------
  */
@@ -62,8 +62,8 @@ static void watch_death(const struct sl_session *s)
 		sl_sys_epoll_ctl(sluiced.epfd, EPOLL_CTL_ADD, s->pidfd, &ev);
 }
 
-/* Before Linux 6.5 the number may be another process's by now, if the one that connected has died:
- * while its end of the connection is open it most likely lives, and the daemon would believe the
+/* Before Linux 6.5: the number may be another process's by now, if the one that connected has died.
+ * While its end of the connection is open it most likely lives; and the daemon would believe the
  * next process of that number only if it were of the same user. */
 static int open_by_number(const struct sl_session *s)
 {

@@ -390,7 +390,7 @@ uint32_t sl_embedded_link_seen(uint32_t ifindex, const char *name)
 	return old;
 }
 
-/* The structs stay where they are: freeing is not async-signal-safe. */
+/* Leaves the structs where they are: freeing is not async-signal-safe. */
 void sl_embedded_child(void)
 {
 	for (struct sl_device *p = sl_port_first(); p; p = p->next) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The claims of a device, found in its maps: these alone are what a new daemon believes, since by
- * them packets are steered. */
+/* The claims of a device, found in its maps: a new daemon believes only these, since packets are
+ * steered by them. */
 #include "ctl/claim/recall.h"
 
 #include <bpf/bpf.h>

@@ -17,8 +17,8 @@ void sl_nic_close(struct sl_device *port);
 int sl_nic_rule_add(struct sl_device *port, const struct sl_flow_key *key, uint32_t queue,
 		    uint32_t *place);
 void sl_nic_rule_del(struct sl_device *port, uint32_t place);
-/* Calls found() for each rule that leads to a queue from `first` on; such queues only our rules
- * use. found() returns false: the rule is removed. */
+/* Calls found() for each rule that leads to a queue from `first` on; only our rules use these
+ * queues. found() returns false: the rule is removed. */
 typedef bool sl_nic_found(void *arg, const struct sl_flow_key *key, uint32_t queue, uint32_t place);
 void sl_nic_rules(struct sl_device *port, uint32_t first, sl_nic_found *found, void *arg);
 

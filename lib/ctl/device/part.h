@@ -5,8 +5,8 @@
 
 #include "ctl/device/device.h"
 
-/* Divides a device among that many groups, if possible; else it stays whole, which it does where
- * rings are lent once (sl_rings_lent_once()). */
+/* Divides a device among that many groups, if possible; else, and where rings are lent once
+ * (sl_rings_lent_once()), it stays whole. */
 void sl_parts_make(struct sl_device *port, uint32_t want, bool lent_once);
 /* Makes the device whole again, with no group using it. */
 void sl_parts_end(struct sl_device *port);

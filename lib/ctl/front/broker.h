@@ -20,8 +20,8 @@
 #include "ctl/umem/memory.h"
 #include "steer.h"
 
-/* Before the first other call; later calls change what is opened afterwards. The strings must
- * stay. */
+/* Sets the options, before the first other call; later calls change what is opened afterwards. The
+ * strings must stay. */
 void sl_broker_init(const struct sl_broker_opts *opts);
 
 /* Makes the packet memory once; later calls return the same. frame_size 0: as the existing devices
@@ -116,12 +116,12 @@ int sl_broker_drop_packets(int fd, bool on);
  * connected (TCP must be) to the packet's source. Needs CAP_NET_RAW. Uses no lane. scope: of a
  * link-local address. 0 or -errno; -EADDRNOTAVAIL: not an address of the host. */
 int sl_broker_inject(int fd, const void *packet, size_t bytes, uint32_t scope);
-/* Whether sl_broker_inject() would be allowed: 0 or -errno, usually -EPERM. */
+/* Checks whether sl_broker_inject() would be allowed: 0 or -errno, usually -EPERM. */
 int sl_broker_may_inject(void);
 
-/* References to the file behind the descriptor: descriptors of this process or another, messages
- * under way that carry one, calls that another thread is making with it. -errno: the kernel does
- * not say. */
+/* Counts the references to the file behind the descriptor: descriptors of this process or another,
+ * messages under way that carry one, calls that another thread is making with it. -errno: the
+ * kernel does not say. */
 int sl_broker_holders(int fd);
 
 /* True: the daemon does the work. It then also tells the kernel which neighbours are in use, for

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packets of the lease protocol: what each operation carries, sending, receiving, checking. */
+/* Packets of the lease protocol: the contents of each operation, sending, receiving, checking. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,8 @@ int sl_lease_check(struct sl_lease_msg *m, size_t n, bool answer)
 	body = sl_lease_body_bytes(m->hdr.op, answer);
 	if (answer && m->hdr.err && body >= 0)
 		body = SL_LEASE_WHY;
-	/* Another version's HELLO may be longer: it is told, not hung up on. */
+	/* Another version's HELLO may be longer: let it through, so that its sender is told the
+	 * reason. */
 	if (!answer && m->hdr.op == SL_LEASE_HELLO && m->hdr.version != SL_LEASE_VERSION)
 		return 0;
 	if (body < 0 || n != sizeof(m->hdr) + (size_t)body || m->hdr.err > 0 ||

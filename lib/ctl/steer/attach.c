@@ -142,7 +142,7 @@ static int detach_prog(struct xdp_program *p, uint32_t ifindex)
 		if (!err || err == -ENOENT)
 			return err;
 	}
-	/* libxdp takes a program that is alone in generic mode for a native one. */
+	/* libxdp takes a program that is alone in generic mode for a native one: detach it here. */
 	return detach_generic(xdp_program__fd(p), ifindex) == 0 ? 0 : err;
 }
 
@@ -403,8 +403,8 @@ static bool may_extend(void)
 }
 
 /* The dispatcher of libxdp before 1.5.5 does not take programs that move packet pointers, as
- * bpf_xdp_adjust_meta() does, on kernels that check this (6.13 and many stable ones): EINVAL.
- * Alone is where the program can be bound to the device, which no dispatcher's can. */
+ * bpf_xdp_adjust_meta() does, on kernels that check this (6.13 and many stable ones): EINVAL. Only
+ * a program that is alone can be bound to the device; a dispatcher's cannot. */
 static int attach_shared(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mode mode)
 {
 	int err = -ENOENT;
@@ -444,8 +444,8 @@ static int attach_link(struct sl_attach *a, uint32_t ifindex, enum xdp_attach_mo
 	return 0;
 }
 
-/* The maps go on with descriptors of our own: the loader's stand on low numbers and are closed with
- * it. The program is held by the device. */
+/* Keeps the maps by descriptors of our own: the loader's stand on low numbers and are closed with
+ * it. The device holds the program. */
 static int keep_maps(struct sl_attach *a)
 {
 	for (unsigned i = 0; i < SL_MAP_COUNT; i++) {

@@ -45,7 +45,7 @@ static int load(void)
 	return err;
 }
 
-/* The iterator goes through all files, and writes about one. */
+/* Reads the iterator, which goes through all files and writes about one. */
 static int ask(int fd)
 {
 	__u32 zero = 0, wanted = (__u32)fd;

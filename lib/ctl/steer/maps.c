@@ -49,7 +49,7 @@ static bool is_realtime(void)
 	return !uname(&u) && strstr(u.version, "PREEMPT_RT");
 }
 
-/* The size that fits in the frames of every group. 0: there is no group yet. */
+/* Bytes of the longest packet that fits in the frames of every group. 0: there is no group yet. */
 static uint16_t room(const struct sl_device *port)
 {
 	uint32_t least = 0;
@@ -153,7 +153,7 @@ static void forget_wildcards(struct sl_device *port)
 			sl_port_word_change(&port->info.ports[i], 0, 0);
 }
 
-/* Drops addresses that went while no process watched. */
+/* Drops addresses that the host lost while no process watched. */
 static void drop_locals(struct sl_device *port)
 {
 	int fd = port->attach.map_fd[SL_MAP_LOCALS];

@@ -52,7 +52,7 @@ static size_t umem_bytes(const struct sl_umem_info *u)
 	return u->huge ? sl_pages_whole(bytes) : bytes;
 }
 
-/* The structs stay where they are: freeing is not async-signal-safe. */
+/* Leaves the structs where they are: freeing is not async-signal-safe. */
 void sl_umem_child(void)
 {
 	for (struct sl_umem *u = umems; u; u = u->next) {
@@ -229,8 +229,8 @@ static void share_unmap(struct sl_umem *u)
 	sl_free(u->watch);
 }
 
-/* Makes the shared memory of a group of one: this process. The kernel brings its pages in at the
- * first use, or all at once where it could run out of them. */
+/* Makes the group's shared memory. A daemon is its broker, any other process its only member. Where
+ * the kernel promises no more memory than it has, all pages are allocated now. */
 static int share_make(struct sl_umem *umem)
 {
 	struct sl_umem_info *u = &umem->info;
@@ -450,8 +450,8 @@ int sl_umem_register(const struct sl_umem *u, int fd)
 
 /* Fill rings ----------------------------------------------------------------------------------- */
 
-/* An eighth of what is left: however many queues there come to be, sockets and senders have the
- * most of it. */
+/* Takes an eighth of the frames that are left: however many queues there come to be, sockets and
+ * senders have most of them. */
 uint32_t sl_umem_take(struct sl_umem *u, uint32_t *frames, uint32_t max)
 {
 	struct sl_share *g = &u->info.share;

@@ -503,8 +503,8 @@ int sl_queues_bind_made(struct sl_part *part, const char **why)
 /* All ------------------------------------------------------------------------------------------
  */
 
-/* Rings that can be lent only once are not ours any more: there the device's only process has them,
- * and no other needs them after its death. */
+/* Skips rings that can be lent only once: the device's only process has them, and no other needs
+ * them after its death. */
 int sl_queues_map_again(struct sl_part *part)
 {
 	struct sl_device *port = part->port;
