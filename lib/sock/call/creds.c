@@ -32,7 +32,6 @@
 #include "sock/proc/fdtab.h"
 #include "sock/call/start.h"
 #include "sock/core/sock.h"
-#include "sock/core/sock.h"
 #include "sock/core/stranger.h"
 #include "sock/stream/tconn.h"
 #include "stack/retire.h"

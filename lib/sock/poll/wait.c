@@ -28,7 +28,6 @@
 #include "sock/core/ready.h"
 #include "sock/listen/listen.h"
 #include "sock/proc/sig.h"
-#include "sock/core/sock.h"
 #include "sock/core/spin.h"
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
