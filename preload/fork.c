@@ -2,7 +2,7 @@
 /* New processes.
  *
  * Theory of operation: fork(2) and the functions built on it (daemon, forkpty) run the handlers of
- * pthread_atfork (init.c). posix_spawn, system and popen use clone(2) inside the C library: exec.c.
+ * pthread_atfork(3). posix_spawn, system and popen use clone(2) inside the C library: exec.c.
  * vfork(2) is the hard one: its child runs in the parent's memory, on the parent's thread, with
  * descriptors of its own; a close() there would tear down the parent's socket. So the wrapper
  * raises a thread-local count around it: while it is up no descriptor is ours, and every call goes

@@ -55,7 +55,7 @@ void sl_mail_close(void);
 void sl_mail_wake(uint64_t now_ns);
 uint64_t sl_mail_due_ns(uint64_t now_ns, bool quiet);
 /* Does what a letter asks for, if the letter is credible. end: the descriptor that came with it, or
- * -1; the caller closes it. For sl_mail_read(). */
+ * -1; the caller closes it. */
 void sl_mail_on_letter(const void *letter, long bytes, int end);
 void sl_mail_child(void); /* after fork, in the child */
 
