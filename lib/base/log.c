@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/settings.h"
 #include "base/sys.h"
 
 #define LINE_MAX_BYTES 1024

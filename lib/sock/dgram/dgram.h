@@ -7,7 +7,7 @@
 
 /* Moves our queue into the kernel's, for other processes that have the socket. Lane held. */
 void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane);
-/* decide.c, udp_life.c: names and decisions */
+/* decide.c */
 /* Looks at what the socket is bound and connected to, applies the rules, and claims its packets or
  * hands it back. After each change of names. */
 void sl_sock_decide(struct sl_sock *sk);
