@@ -368,8 +368,8 @@ static unsigned on_route(const struct nlmsghdr *nlh)
 static unsigned on_event(const struct nlmsghdr *nlh)
 {
 	for (unsigned i = 0; i < nmirrors; i++)
-		if (nlh->nlmsg_type == mirrors[i].new_type ||
-		    nlh->nlmsg_type == mirrors[i].del_type)
+		if (mirrors[i].on_msg && (nlh->nlmsg_type == mirrors[i].new_type ||
+					  nlh->nlmsg_type == mirrors[i].del_type))
 			return mirrors[i].on_msg(nlh);
 	switch (nlh->nlmsg_type) {
 	case NLMSG_OVERRUN:

@@ -53,8 +53,8 @@ extern struct sl_net_events sl_rtnl_events; /* written only by sl_rtnl_set_event
 /* A mirror of one of the kernel's tables. A NULL call is left out. The keeper makes all calls
  * except child(). */
 struct sl_mirror {
-	uint16_t new_type, del_type; /* of its messages, RTM_*; 0: it gets none */
-	/* Handles an event or a dumped entry. Returns SL_RTNL_*. */
+	uint16_t new_type, del_type; /* of its messages, RTM_* */
+	/* Handles an event or a dumped entry. Returns SL_RTNL_*. NULL: it gets none. */
 	unsigned (*on_msg)(const struct nlmsghdr *nlh);
 	/* Called before and after a dump of everything: entries that no message named in between
 	 * are removed. */

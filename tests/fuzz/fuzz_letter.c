@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/sys.h"
+#include "sock/call/jobs.h"
 #include "sock/core/life.h"
 #include "sock/core/mail.h"
 #include "sock/core/sock.h"
@@ -28,6 +29,7 @@ static void make_socks(void)
 	if (made)
 		return;
 	made = true;
+	sl_jobs_set();
 	if (sl_sock_table_init())
 		abort();
 	for (unsigned i = 0; i < SOCKS; i++) {

@@ -243,6 +243,17 @@ static void test_child_starts_empty(void **state)
 	assert_true(is_local("10.0.0.1"));
 }
 
+/* A mirror without messages (routes are asked for) has no type that could come. */
+static void test_types_without_a_mirror_are_skipped(void **state)
+{
+	struct ifinfomsg ifi = {.ifi_index = 2};
+
+	(void)state;
+	for (uint16_t type = 0; type < 0x10; type++)
+		nl_feed(nl_begin(type, &ifi, sizeof(ifi)));
+	assert_false(sl_link_get(2, &(struct sl_link){0}));
+}
+
 static int teardown(void **state)
 {
 	(void)state;
@@ -262,6 +273,7 @@ int main(void)
 		cmocka_unit_test_setup(test_many_addresses_in_any_order, setup),
 		cmocka_unit_test_setup(test_what_a_dump_does_not_name_is_gone, setup),
 		cmocka_unit_test_setup(test_child_starts_empty, setup),
+		cmocka_unit_test_setup(test_types_without_a_mirror_are_skipped, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, teardown) ? 1 : 0;
