@@ -4,8 +4,8 @@
 # AddressSanitizer and UndefinedBehaviorSanitizer, the fuzzers for a few seconds. A part that fails
 # does not keep the others from running. Last line: `N passed, N failed, N skipped`, of all parts.
 #
-# It must end within twenty-five minutes on two cores, and within CI's limit on two slow ones, so it leaves
-# some cases out. A test of both address families runs IPv4 in the plain build and IPv6 in the
+# `make check` must end within twenty-five minutes on two cores, and within CI's limit on two slow ones, so this
+# script leaves some cases out. A test of both address families runs IPv4 in the plain build and IPv6 in the
 # sanitizer build (the code differs only in the headers). Other programs are preloaded as servers and
 # on both sides, not as clients alone. Scripts that run another script with a changed setting run in
 # the plain build alone. Tests that long.txt lists are for `make check-long`. `make run-tests` and

@@ -19,6 +19,11 @@ struct sl_pace_ask {
 	uint32_t burst_bytes;  /* 0: not given */
 	uint16_t packet_bytes; /* of a typical packet; 0: not given */
 };
+static inline bool sl_pace_ask_is_same(const struct sl_pace_ask *a, const struct sl_pace_ask *b)
+{
+	return a->bytes_s == b->bytes_s && a->burst_bytes == b->burst_bytes &&
+	       a->packet_bytes == b->packet_bytes;
+}
 
 struct sl_pace {
 	uint64_t bytes_s; /* 0: no limit */

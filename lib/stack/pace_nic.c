@@ -261,12 +261,6 @@ static struct sl_tx *open_queue(struct sl_tx *beside, const struct sl_pace_ask *
 	return NULL;
 }
 
-static bool is_same(const struct sl_pace_ask *a, const struct sl_pace_ask *b)
-{
-	return a->bytes_s == b->bytes_s && a->burst_bytes == b->burst_bytes &&
-	       a->packet_bytes == b->packet_bytes;
-}
-
 /* The lane was not held meanwhile: true if the queue is still wanted; sets a changed rate. */
 static bool is_good(const struct sl_pacer *p, struct sl_tx *tx, const struct sl_pace_ask *ask)
 {
@@ -274,7 +268,7 @@ static bool is_good(const struct sl_pacer *p, struct sl_tx *tx, const struct sl_
 
 	if (!tx || p->orphan || p->ngates != 1 || !p->ask.bytes_s || real->tx != p->beside)
 		return false;
-	return is_same(&p->ask, ask) || sl_verbs_set_rate(tx, &p->ask) == 0;
+	return sl_pace_ask_is_same(&p->ask, ask) || sl_verbs_set_rate(tx, &p->ask) == 0;
 }
 
 static void take_queue(struct sl_pacer *p, struct sl_tx *tx, const struct sl_pace_ask *ask)

@@ -77,12 +77,6 @@ static uint32_t behind(struct sl_pacer *p)
 /* The rate ---------------------------------------------------------------------------------------
  */
 
-static bool is_same(const struct sl_pace_ask *a, const struct sl_pace_ask *b)
-{
-	return a->bytes_s == b->bytes_s && a->burst_bytes == b->burst_bytes &&
-	       a->packet_bytes == b->packet_bytes;
-}
-
 void sl_pacer_follow(struct sl_pacer *p, struct sl_leg *leg, const struct sl_pace_ask *ask,
 		     uint32_t frame_bytes)
 {
@@ -95,7 +89,7 @@ void sl_pacer_follow(struct sl_pacer *p, struct sl_leg *leg, const struct sl_pac
 		p->ask.bytes_s = 0;
 		sl_pace_set(&p->pace, ask->bytes_s, ask->burst_bytes, sl_now_ns());
 		sl_pace_nic_leave(p);
-	} else if (!is_same(&p->ask, ask)) {
+	} else if (!sl_pace_ask_is_same(&p->ask, ask)) {
 		sl_pacer_set(p, ask);
 	}
 	sl_pacer_run(p);

@@ -4,9 +4,10 @@
  * Theory of operation: for one packet the kernel looks among the sockets bound to the address, then
  * among those bound to none, and takes the one with the best score (udp4_lib_lookup2(),
  * udp6_lib_lookup2(), inet_lookup_listener()): a peer and a device count, and for IPv4 the family.
- * Of equals the last one bound wins, but the kernel does not show the order. SO_INCOMING_CPU adds
- * one point on one of the cores, and is not shown either. So `own` must be ahead by more than that
- * point. A packet to a group goes to all sockets that match. */
+ * Among sockets with equal scores the kernel takes the one that was bound last, but does not show
+ * the order. SO_INCOMING_CPU adds one point on one of the cores, and the kernel does not show it
+ * either. So `own` must be ahead by more than that point. A packet to a group goes to all sockets
+ * that match. */
 #include "deliver.h"
 
 #include <netinet/in.h>

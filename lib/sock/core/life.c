@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The life of a socket: made, duplicated, handed back, closed.
+/* The life of a socket: made, handed back, closed.
  *
  * Theory of operation: the objects are table.c's. The lane's lock protects what the packet path
  * touches; `slow`, which is taken first, orders the calls that change names, claims and
@@ -8,12 +8,10 @@
 #include "sock/core/sock.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <sys/stat.h>
 
 #include "base/compat.h"
 #include "base/log.h"
-#include "base/settings.h"
 #include "base/sys.h"
 #include "net/ipconf.h"
 #include "sock/core/errq.h"
@@ -39,7 +37,7 @@ bool sl_sock_is(const struct sl_sock *sk, int fd)
 
 /* New ------------------------------------------------------------------------------------------ */
 
-static uint32_t inode_of(int fd)
+uint32_t sl_inode_of(int fd)
 {
 	struct stat st;
 
@@ -83,7 +81,7 @@ struct sl_sock *sl_sock_new(int fd, int family, int type, int proto)
 	sk->nonblock = type & SOCK_NONBLOCK;
 	sk->nfds = 1;
 	sk->forks = sl_load(&sl_forks);
-	sk->inode = inode_of(fd);
+	sk->inode = sl_inode_of(fd);
 	sk->stats = sl_stats_sock_new();
 	sk->rcvlowat = 1;
 	sk->linger_ms = -1;

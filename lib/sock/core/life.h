@@ -68,7 +68,8 @@ void sl_sock_drop_fd(struct sl_sock *sk, int fd);
 /* Ends a socket for which nothing stands any more; slow is held, and released. fd: its last
  * descriptor; shared: a child may have it. */
 void sl_sock_finish(struct sl_sock *sk, int fd, bool shared);
-extern uint32_t sl_forks; /* how often the process has forked */
+extern uint32_t sl_forks;     /* how often the process has forked */
+uint32_t sl_inode_of(int fd); /* the file's inode number; 0: no file */
 /* True: the descriptor is in the network namespace that we mirror. */
 bool sl_sock_same_netns(int fd);
 

@@ -4,8 +4,6 @@
 #define SL_MAIL_H
 
 #include "sock/core/sock.h"
-#include <stdbool.h>
-#include <stdint.h>
 
 /* The use that a child makes of an inherited socket. */
 enum sl_letter_use {
@@ -30,8 +28,6 @@ struct sl_letter {
 	uint32_t ticket; /* by this it knows the answer on the board */
 	uint32_t unused;
 };
-
-struct sl_sock;
 
 /* Functions of rooms above, for letters. */
 struct sl_mail_ops {

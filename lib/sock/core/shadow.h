@@ -13,7 +13,7 @@ void sl_shadow_watch(const struct sl_sock *sk, int fd);
 /* Before fd is closed while another process has the socket: the kernel would keep telling us. */
 void sl_shadow_unwatch(int fd);
 /* Notes what the kernel has for the shadows now, and tells their waiters; any thread, no lane held.
- * One system call. */
+ * A call costs one system call. */
 void sl_shadow_look(void);
 
 /* An error came back for the shadow: perhaps a new path MTU, which makes no other event. No lane
@@ -29,7 +29,6 @@ int sl_shadow_open(void);
 /* The start has failed, the keeper has ended, or this is a child after fork. */
 void sl_shadow_close(void);
 
-/* option.c */
 /* getsockopt(2) on the shadow; 0 when that fails. */
 int sl_sock_get_int(const struct sl_sock *sk, int level, int name);
 

@@ -28,7 +28,7 @@ struct sl_sock_ops {
 	bool (*parks)(struct sl_sock *sk, int fd); /* true: it stays, without a number */
 	bool (*needs_kernel)(struct sl_sock *sk);  /* true: only the kernel can serve both */
 	bool (*stays)(struct sl_sock *sk);         /* true: it ends later, by itself */
-	void (*closed_to_child)(struct sl_sock *sk, int fd); /* when it has ended; no lock */
+	void (*closed_to_child)(const struct sl_sock *sk, int fd); /* when it has ended; no lock */
 	/* The last descriptor, fd, closes while the socket is ours. */
 	void (*close)(struct sl_sock *sk, int fd);
 	/* Nothing stands for the socket any more. */

@@ -64,12 +64,6 @@ static bool get_pacer(struct sl_sock *sk, const struct sl_pace_ask *ask)
 	return true;
 }
 
-static bool is_same(const struct sl_pace_ask *a, const struct sl_pace_ask *b)
-{
-	return a->bytes_s == b->bytes_s && a->burst_bytes == b->burst_bytes &&
-	       a->packet_bytes == b->packet_bytes;
-}
-
 void sl_sock_pace(struct sl_sock *sk)
 {
 	struct sl_pace_ask ask = sl_sock_pace_ask(sk), was;
@@ -79,7 +73,7 @@ void sl_sock_pace(struct sl_sock *sk)
 		return;
 	if (sk->pacer) {
 		was = sl_pacer_ask(sk->pacer);
-		if (!is_same(&was, &ask))
+		if (!sl_pace_ask_is_same(&was, &ask))
 			sl_pacer_set(sk->pacer, &ask);
 	}
 	sl_sock_path_changed(sk);

@@ -74,11 +74,6 @@ static void moved(struct sl_sock *sk)
 	sl_mcast_recheck();
 }
 
-static void closed_to_child(struct sl_sock *sk, int fd)
-{
-	sl_siblings_yield_to_child(sk, fd);
-}
-
 static void close_claims(struct sl_sock *sk, int fd)
 {
 	stop_claims(sk);
@@ -90,6 +85,6 @@ const struct sl_sock_ops sl_dgram_ops = {
 	.left = leave_udp,
 	.requeue = sl_sock_requeue,
 	.moved = moved,
-	.closed_to_child = closed_to_child,
+	.closed_to_child = sl_siblings_yield_to_child,
 	.close = close_claims,
 };

@@ -43,13 +43,6 @@ static struct {
 } old[OLD_MAX];
 static struct sl_lock old_lock;
 
-static uint32_t inode_of(int fd)
-{
-	struct stat st;
-
-	return sl_sys(SYS_fstat, fd, &st) < 0 ? 0 : (uint32_t)st.st_ino;
-}
-
 /* Its place, or a free one (NULL); -1: there is none. */
 static int place_of(const struct sl_sock *sk)
 {
@@ -233,7 +226,7 @@ void sl_heirs_send(struct sl_sock *sk, int to)
 
 static void put_on(int file, int number, uint32_t inode)
 {
-	if (inode_of(number) == inode)
+	if (sl_inode_of(number) == inode)
 		(void)sl_restore_on(file, number);
 }
 
@@ -258,7 +251,7 @@ static void leave(struct sl_sock *sk, void *arg)
 	if (e->will.n == WILL_MAX || !sk->has_old || sk->state != SL_STATE_KERNEL ||
 	    sl_broker_holders(old_file(sk)) == 1)
 		return;
-	e->will.inode[e->will.n] = inode_of(old_file(sk));
+	e->will.inode[e->will.n] = sl_inode_of(old_file(sk));
 	e->fd[e->will.n++] = sk->fd;
 }
 
@@ -326,7 +319,7 @@ bool sl_heirs_receive(struct sl_sock *sk, uint32_t inode, int from, int will)
 		file = look_at_will(will, inode);
 	if (file < 0)
 		return false;
-	now = inode_of(file);
+	now = sl_inode_of(file);
 	if (now != inode) {
 		put_on_all(sk, file, inode);
 		sl_store(&sk->inode, now);

@@ -16,6 +16,7 @@
 #include "base/sys.h"
 #include "ctl/front/broker.h"
 #include "ctl/lease/image.h"
+#include "sock/core/life.h"
 #include "sock/move/heirs.h"
 #include "sock/repair/repair.h"
 #include "sock/move/restore.h"
@@ -254,13 +255,6 @@ void sl_restore_options(int from, int to, int family)
 /* The socket's numbers --------------------------------------------------------------------------
  */
 
-static uint32_t inode_of(int fd)
-{
-	struct stat st;
-
-	return sl_sys(SYS_fstat, fd, &st) < 0 ? 0 : (uint32_t)st.st_ino;
-}
-
 static void copy_flags(int from, int to)
 {
 	struct f_owner_ex owner;
@@ -293,7 +287,7 @@ int sl_restore_swap(struct sl_sock *sk, int file)
 	for (uint32_t fd = 0; fd < end && err >= 0; fd++)
 		if ((int)fd != sk->fd && sl_fd_sock((int)fd) == sk)
 			err = sl_restore_on(file, (int)fd);
-	sl_store(&sk->inode, inode_of(file));
+	sl_store(&sk->inode, sl_inode_of(file));
 	sk->stats->inode = sk->inode;
 	return sl_min(err, 0);
 }
