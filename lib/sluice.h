@@ -235,6 +235,14 @@ void sl_creds_begin(enum sl_creds what, long a, long b, long c);
  * Async-signal-safe. */
 void sl_signal_seen(bool restart);
 
+/* For a handler of SIGSEGV and SIGBUS, on the thread that faulted; context: the handler's third
+ * argument. True: a call of this library was using an address where the program has no memory; when
+ * the handler returns, that call goes on and ends with -EFAULT. False: the fault is the program's.
+ * Without such a handler bad addresses end the program. Async-signal-safe. */
+bool sl_fault(void *context);
+/* True: the n bytes at p can be read. A bad address is found out by such a handler. */
+bool sl_is_memory(const void *p, size_t n);
+
 /* in_handler tells whether the calling thread is in a signal handler. There the library neither
  * starts nor opens a device, since both use malloc(3): sockets that need it stay the kernel's, or
  * are offloaded a moment later. Call once, before other threads run. */

@@ -126,6 +126,7 @@ static void load_library(void)
 	so = open_lib();
 	if (so && resolve(so)) {
 		pthread_atfork(NULL, NULL, sl_lib_child);
+		sl_faults_begin();
 		return;
 	}
 	sl_store(&failed, true);

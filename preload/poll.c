@@ -9,6 +9,8 @@ static bool any_ours(const struct pollfd *fds, nfds_t n)
 {
 	if (!lib_is_there() && !sl_load(&sl_given_left))
 		return false;
+	if (lib_is_there() && !lib.is_memory(fds, n * sizeof(*fds)))
+		return false; /* the kernel reports it */
 	for (nfds_t i = 0; i < n; i++)
 		if (ours(fds[i].fd))
 			return true;
@@ -19,6 +21,8 @@ static bool any_ours_set(int n, const fd_set *set)
 {
 	if (!set || (!lib_is_there() && !sl_load(&sl_given_left)))
 		return false;
+	if (lib_is_there() && !lib.is_memory(set, sizeof(set->fds_bits[0])))
+		return false; /* the kernel reports it */
 	for (int base = 0; base < n; base += __NFDBITS) {
 		unsigned long word = (unsigned long)set->fds_bits[base / __NFDBITS];
 

@@ -84,6 +84,8 @@ long sl_syscall_child(unsigned long a, unsigned long b, unsigned long c, unsigne
 long sl_syscall_creds(long a, long b, long c, long nr) __attribute__((visibility("hidden")));
 /* signal.c: true while this thread runs a signal handler of the program. */
 bool sl_in_signal(void) __attribute__((visibility("hidden")));
+/* The library is there: makes bad addresses EFAULT from now on. */
+void sl_faults_begin(void) __attribute__((visibility("hidden")));
 /* confine.c: seccomp(2). */
 long sl_seccomp(unsigned long op, unsigned long flags, void *args)
 	__attribute__((visibility("hidden")));

@@ -140,11 +140,18 @@ static void release_rights(const struct msghdr *msg)
 	}
 }
 
+/* The message can be read, and has control data. The kernel reports a bad address. */
+static bool has_control(const struct msghdr *msg)
+{
+	return lib_is_there() && !sl_in_vfork && lib.is_memory(msg, sizeof(*msg)) &&
+	       msg->msg_controllen && lib.is_memory(msg->msg_control, msg->msg_controllen);
+}
+
 ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	if (ours_point(fd))
 		return done(lib.sendmsg(fd, msg, flags));
-	if (msg && msg->msg_controllen && !sl_in_vfork)
+	if (has_control(msg))
 		release_rights(msg);
 	return REAL(sendmsg)(fd, msg, flags);
 }
@@ -153,8 +160,8 @@ int sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
 {
 	if (ours_point(fd))
 		return (int)done(lib.sendmmsg(fd, msgs, n, flags));
-	for (unsigned i = 0; i < n && !sl_in_vfork; i++)
-		if (msgs[i].msg_hdr.msg_controllen)
+	for (unsigned i = 0; i < n; i++)
+		if (has_control(&msgs[i].msg_hdr))
 			release_rights(&msgs[i].msg_hdr);
 	return REAL(sendmmsg)(fd, msgs, n, flags);
 }

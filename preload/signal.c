@@ -6,7 +6,12 @@
  * of each of the program's. It counts (lib/sock/proc/sig.h) and calls the program's; the polling
  * loops look at the count. The program never sees it: sigaction() reports the program's own.
  * Handlers installed past these functions are not counted: a call that polls then ends when it goes
- * to sleep at the latest. */
+ * to sleep at the latest.
+ *
+ * SIGSEGV and SIGBUS get on_fault(), from the time when the library is loaded, also if the program
+ * has no handler: a bad address that the program gave to a call is then EFAULT (base/guard.h). Any
+ * other fault is the program's: its handler runs, or it dies of the signal as it would have. A
+ * program that ignores these signals, or blocks them, dies of a bad address. */
 #include "real.h"
 
 #include <sys/syscall.h>
@@ -18,6 +23,8 @@ static struct {
 	handler_fn fn;
 	int flags;
 } want[_NSIG];
+/* The default actions as the program has set them, while on_fault() stands in their place. */
+static struct sigaction fault_default[2];
 static bool busy[_NSIG];
 static uint64_t interrupts; /* signals that siginterrupt(3) made interrupting */
 
@@ -58,17 +65,60 @@ bool sl_in_signal(void)
 	return false;
 }
 
+/* The default action, as if this handler had not been there: the access is tried once more, or the
+ * signal that another process has sent is sent again. */
+static void die_of(int sig, siginfo_t *info)
+{
+	const struct sigaction dfl = {.sa_handler = SIG_DFL};
+
+	REAL(sigaction)(sig, &dfl, NULL);
+	if (info->si_code <= 0)
+		syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), sig, info);
+}
+
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+	bool by_access = info->si_code > 0;
+
+	if (by_access && lib_is_there() && lib.fault(context))
+		return;
+	if (__atomic_load_n(&want[sig].fn, __ATOMIC_ACQUIRE))
+		on_signal(sig, info, context);
+	else
+		die_of(sig, info);
+}
+
+static bool is_fault(int sig)
+{
+	return (sig == SIGSEGV || sig == SIGBUS) && lib_is_there();
+}
+
+static struct sigaction *default_of(int sig)
+{
+	return &fault_default[sig == SIGBUS];
+}
+
 static bool is_function(const struct sigaction *act)
 {
 	return act->sa_handler != SIG_DFL && act->sa_handler != SIG_IGN &&
 	       act->sa_handler != SIG_HOLD;
 }
 
-/* Reports the program's handler in place of on_signal(). */
-static void turn_back(struct sigaction *old, handler_fn fn)
+/* Tells the action that the program has set, in place of ours. */
+static int current(int sig, struct sigaction *old)
 {
-	if (old->sa_sigaction == on_signal)
+	handler_fn fn = __atomic_load_n(&want[sig].fn, __ATOMIC_ACQUIRE);
+	int r = REAL(sigaction)(sig, NULL, old);
+
+	if (r < 0)
+		return r;
+	if (old->sa_sigaction == on_fault && !fn) {
+		*old = *default_of(sig);
+	} else if (old->sa_sigaction == on_fault || old->sa_sigaction == on_signal) {
 		old->sa_sigaction = fn;
+		old->sa_flags = (old->sa_flags & ~SA_SIGINFO) | (want[sig].flags & SA_SIGINFO);
+	}
+	return r;
 }
 
 static void lock(int sig, sigset_t *mask)
@@ -88,42 +138,64 @@ static void unlock(int sig, const sigset_t *mask)
 
 static int install(int sig, const struct sigaction *act, struct sigaction *old)
 {
-	handler_fn was = want[sig].fn;
-	int was_flags = want[sig].flags, r;
-	struct sigaction ours = *act;
+	struct sigaction ours = *act, was;
+	int r = current(sig, &was);
 
-	if (is_function(act) && act->sa_sigaction != on_signal) {
+	if (r < 0)
+		return r;
+	if (is_function(act) && act->sa_sigaction != on_signal && act->sa_sigaction != on_fault) {
 		sl_store(&want[sig].flags, act->sa_flags);
 		__atomic_store_n(&want[sig].fn, act->sa_sigaction, __ATOMIC_RELEASE);
-		ours.sa_sigaction = on_signal;
+		ours.sa_sigaction = is_fault(sig) ? on_fault : on_signal;
+		ours.sa_flags |= is_fault(sig) ? SA_SIGINFO : 0;
+	} else if (act->sa_handler == SIG_DFL && is_fault(sig)) {
+		*default_of(sig) = *act;
+		__atomic_store_n(&want[sig].fn, NULL, __ATOMIC_RELEASE);
+		ours = (struct sigaction){.sa_flags = SA_SIGINFO | SA_ONSTACK};
+		ours.sa_sigaction = on_fault;
 	}
-	r = REAL(sigaction)(sig, &ours, old);
-	if (r < 0) {
-		__atomic_store_n(&want[sig].fn, was, __ATOMIC_RELEASE);
-		sl_store(&want[sig].flags, was_flags);
-	} else if (old) {
-		turn_back(old, was);
-	}
+	r = REAL(sigaction)(sig, &ours, NULL);
+	if (r == 0 && old)
+		*old = was;
 	return r;
 }
 
 int sigaction(int sig, const struct sigaction *act, struct sigaction *old)
 {
+	struct sigaction was;
 	sigset_t mask;
 	int r;
 
 	if (sig <= 0 || sig >= _NSIG || (sl_in_vfork && act))
 		return REAL(sigaction)(sig, act, old);
 	if (!act) {
-		r = REAL(sigaction)(sig, NULL, old);
+		r = current(sig, &was);
 		if (r == 0 && old)
-			turn_back(old, __atomic_load_n(&want[sig].fn, __ATOMIC_ACQUIRE));
+			*old = was;
 		return r;
 	}
 	lock(sig, &mask);
 	r = install(sig, act, old);
 	unlock(sig, &mask);
 	return r;
+}
+
+/* A sanitizer has handlers of its own for these signals, which report what went wrong. */
+void sl_faults_begin(void)
+{
+#ifndef __SANITIZE_ADDRESS__
+	static const int faults[] = {SIGSEGV, SIGBUS};
+
+	for (size_t i = 0; i < sl_array_len(faults); i++) {
+		struct sigaction act;
+		sigset_t mask;
+
+		lock(faults[i], &mask);
+		if (!current(faults[i], &act) && act.sa_handler != SIG_IGN)
+			install(faults[i], &act, NULL);
+		unlock(faults[i], &mask);
+	}
+#endif
 }
 
 static sighandler_t set(int sig, sighandler_t handler, int flags, bool block)

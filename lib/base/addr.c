@@ -2,6 +2,8 @@
 /* Addresses to and from text and socket addresses. */
 #include "base/addr.h"
 
+#include "base/guard.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 
@@ -46,9 +48,11 @@ int sl_addr_from_sockaddr(const struct sockaddr *sa, socklen_t len, struct sl_ad
 	return -EAFNOSUPPORT;
 }
 
-void sl_addr_to_sockaddr(const struct sl_addr *addr, uint16_t port, uint32_t scope_id, int family,
-			 struct sockaddr *sa, socklen_t *len)
+int sl_addr_to_sockaddr(const struct sl_addr *addr, uint16_t port, uint32_t scope_id, int family,
+			struct sockaddr *sa, socklen_t *len)
 {
+	int err;
+
 	if (family == AF_INET) {
 		struct sockaddr_in in = {
 			.sin_family = AF_INET,
@@ -56,7 +60,7 @@ void sl_addr_to_sockaddr(const struct sl_addr *addr, uint16_t port, uint32_t sco
 			.sin_addr.s_addr = addr->w[3],
 		};
 
-		memcpy(sa, &in, sl_min((size_t)*len, sizeof(in)));
+		err = sl_guard_copy(sa, &in, sl_min((size_t)*len, sizeof(in)));
 		*len = sizeof(in);
 	} else {
 		struct sockaddr_in6 in6 = {
@@ -66,7 +70,8 @@ void sl_addr_to_sockaddr(const struct sl_addr *addr, uint16_t port, uint32_t sco
 			.sin6_scope_id = sl_addr_is_linklocal(addr) ? scope_id : 0,
 		};
 
-		memcpy(sa, &in6, sl_min((size_t)*len, sizeof(in6)));
+		err = sl_guard_copy(sa, &in6, sl_min((size_t)*len, sizeof(in6)));
 		*len = sizeof(in6);
 	}
+	return err;
 }

@@ -94,8 +94,9 @@ int sl_addr_from_sockaddr(const struct sockaddr *sa, socklen_t len, struct sl_ad
 			  uint16_t *port, uint32_t *scope_id);
 
 /* To a socket address of the given family (an IPv4 address in an AF_INET6 socket is mapped).
- * Writes at most *len bytes and sets *len to the full length, as getpeername(2) does. */
-void sl_addr_to_sockaddr(const struct sl_addr *addr, uint16_t port, uint32_t scope_id, int family,
-			 struct sockaddr *sa, socklen_t *len);
+ * Writes at most *len bytes and sets *len to the full length, as getpeername(2) does. sa may be
+ * the program's (base/guard.h): 0, or -EFAULT. */
+int sl_addr_to_sockaddr(const struct sl_addr *addr, uint16_t port, uint32_t scope_id, int family,
+			struct sockaddr *sa, socklen_t *len);
 
 #endif

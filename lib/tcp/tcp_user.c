@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/guard.h"
 #include "base/heap.h"
 #include "tcp/tcp.h"
 #include "tcp/tcp_ack.h"
@@ -27,6 +28,7 @@ struct cursor {
 	const struct iovec *iov;
 	size_t n;  /* entries left, this one included */
 	size_t at; /* in this one */
+	bool bad;  /* there is no memory where the program says; n is 0 then */
 };
 
 static void skip_empty(struct cursor *u)
@@ -40,7 +42,7 @@ static void skip_empty(struct cursor *u)
 
 static struct cursor cursor_at(const struct iovec *iov, size_t n, size_t skip)
 {
-	struct cursor u = {iov, n, 0};
+	struct cursor u = {iov, n, 0, false};
 
 	while (u.n && skip >= u.iov->iov_len) {
 		skip -= u.iov->iov_len;
@@ -231,15 +233,44 @@ static uint16_t add_sum(uint16_t sum, uint32_t at, uint64_t more)
 	return (uint16_t)((s & 0xffff) + (s >> 16));
 }
 
-/* Copies bytes behind those of the piece, which has room for them. */
-static inline void lengthen(struct sl_tcp *c, struct sl_txseg *s, const void *src, size_t len)
+/* Copies bytes behind those of the piece, which has room for them. False: src is not there. */
+static inline bool lengthen(struct sl_tcp *c, struct sl_txseg *s, const void *src, size_t len)
 {
 	uint8_t *dst = sl_frame_ptr(s->frame) + s->off + s->len;
+	uint64_t sum = sl_csum_copy(0, dst, src, len);
 
-	s->sum = add_sum(s->sum, s->len, sl_csum_copy(0, dst, src, len));
+	if (sl_unlikely(sum == SL_CSUM_FAULT))
+		return false;
+	s->sum = add_sum(s->sum, s->len, sum);
 	s->len += (uint16_t)len;
 	c->write_seq += (uint32_t)len;
 	c->wmem += (uint32_t)len;
+	return true;
+}
+
+static void stop_at_fault(struct cursor *u)
+{
+	u->bad = true;
+	u->n = 0;
+}
+
+/* Takes back the bytes that the piece, the last one, has had from a call so far, as the kernel does
+ * it with a buffer, and an empty piece. */
+static SL_COLD void take_back(struct sl_tcp *c, size_t took)
+{
+	struct sl_txseg *s = sl_tcp_piece(c, c->tx_tail - 1);
+	const uint8_t *bytes = sl_frame_ptr(s->frame) + s->off;
+
+	s->len -= (uint16_t)took;
+	c->write_seq -= (uint32_t)took;
+	c->wmem -= (uint32_t)took;
+	s->sum = add_sum(0, 0, sl_csum_add(0, bytes, s->len));
+	if (s->len)
+		return;
+	if (s->frame != SL_NO_FRAME)
+		sl_frame_put(c->host->frames, s->frame);
+	c->wmem -= sl_tcp_tx_charge(0);
+	c->tx_tail--;
 }
 
 /* Copies what fits into the piece; how much. */
@@ -252,7 +283,11 @@ static size_t fill(struct sl_tcp *c, struct sl_txseg *s, struct cursor *u)
 		size_t len;
 		const uint8_t *src = cursor_take(u, room, &len);
 
-		lengthen(c, s, src, len);
+		if (sl_unlikely(!lengthen(c, s, src, len))) {
+			stop_at_fault(u);
+			take_back(c, took);
+			return 0;
+		}
 		room -= (uint32_t)len;
 		took += len;
 	}
@@ -332,7 +367,7 @@ long sl_tcp_write(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t sk
 	if ((u.n && took < WRITE_MOST) || !sl_tcp_write_room(c))
 		c->want_out = true;
 	if (!took)
-		return 0;
+		return u.bad ? -EFAULT : 0;
 	c->more = more;
 	if (u.n ? took < WRITE_MOST : !more)
 		sl_tcp_piece(c, c->tx_tail - 1)->flags |= SL_TCP_PSH;
@@ -354,7 +389,8 @@ bool sl_tcp_append(struct sl_tcp *c, const void *buf, size_t len)
 	s = sl_tcp_piece(c, c->tx_nxt);
 	if (len > room_in(c, s))
 		return false;
-	lengthen(c, s, buf, len);
+	if (sl_unlikely(!lengthen(c, s, buf, len)))
+		return false; /* sl_tcp_write() finds it, too */
 	s->flags |= SL_TCP_PSH;
 	if (!sl_tcp_write_room(c))
 		c->want_out = true;
@@ -432,18 +468,21 @@ void sl_tcp_pass_mark(struct sl_tcp *c)
 		consume(c, 1);
 }
 
-/* Copies to the user's memory, or nowhere. */
-static void deliver(struct cursor *u, const uint8_t *src, size_t n, bool trunc)
+/* Copies to the program's memory, or nowhere. False: it is not there. */
+static inline bool deliver(struct cursor *u, const uint8_t *src, size_t n, bool trunc)
 {
 	while (n) {
 		size_t len;
 		uint8_t *dst = cursor_take(u, n, &len);
 
-		if (!trunc)
-			memcpy(dst, src, len);
+		if (!trunc && sl_unlikely(sl_guard_copy(dst, src, len))) {
+			stop_at_fault(u);
+			return false;
+		}
 		src += len;
 		n -= len;
 	}
+	return true;
 }
 
 /* How much of a run of `len` bytes at seq can go out in one: up to the mark. */
@@ -473,7 +512,8 @@ static long peek_at(struct sl_tcp *c, struct cursor *u, size_t skip, bool trunc)
 			skip -= len;
 		} else {
 			len = (uint32_t)sl_min((size_t)len, u->iov->iov_len - u->at);
-			deliver(u, sl_frame_ptr(s->frame) + s->off + at, len, trunc);
+			if (!deliver(u, sl_frame_ptr(s->frame) + s->off + at, len, trunc))
+				return took ? (long)took : -EFAULT;
 			took += len;
 		}
 		seq += len;
@@ -511,7 +551,8 @@ long sl_tcp_read(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t pee
 			}
 		}
 		len = (uint32_t)sl_min((size_t)len, u.iov->iov_len - u.at);
-		deliver(&u, sl_frame_ptr(s->frame) + s->off, len, trunc);
+		if (!deliver(&u, sl_frame_ptr(s->frame) + s->off, len, trunc))
+			break;
 		consume(c, len);
 		took += len;
 	}
@@ -521,7 +562,7 @@ long sl_tcp_read(struct sl_tcp *c, const struct iovec *iov, size_t n, size_t pee
 		if (sl_unlikely(!sl_timer_is_armed(&c->timer))) /* it may be at rest now */
 			sl_tcp_timer_rearm(c);
 	}
-	return (long)took;
+	return sl_unlikely(u.bad) && !took ? -EFAULT : (long)took;
 }
 
 int sl_tcp_read_oob(struct sl_tcp *c, uint8_t *b, bool peek)

@@ -6,6 +6,8 @@
 
 #include <endian.h>
 
+#include "base/guard.h"
+
 static inline uint64_t load_8(const uint8_t *p)
 {
 	uint64_t v;
@@ -55,8 +57,8 @@ static inline void store_tail(uint8_t *p, uint64_t v, size_t len)
 		*p = (uint8_t)v;
 }
 
-/* Callers use 64 one bits as a mark (SL_CSUM_NONE). A sum of that value is replaced by 16 one bits:
- * the same number in one's complement, which also folds to zero. */
+/* Callers use 64 one bits as a mark (SL_CSUM_NONE, SL_CSUM_FAULT). A sum of that value is replaced
+ * by 16 one bits: the same number in one's complement, which also folds to zero. */
 static inline uint64_t unmarked(uint64_t sum)
 {
 	return sl_unlikely(sum == UINT64_MAX) ? 0xffff : sum;
@@ -197,7 +199,7 @@ IN_REGISTERS uint64_t sl_csum_add(uint64_t sum, const void *data, size_t len)
 	return add(sum, NULL, p, len);
 }
 
-IN_REGISTERS uint64_t sl_csum_copy(uint64_t sum, void *dst, const void *src, size_t len)
+SL_APART IN_REGISTERS uint64_t sl_csum_copy(uint64_t sum, void *dst, const void *src, size_t len)
 {
 	const uint8_t *s = src;
 	uint8_t *d = dst;
@@ -211,3 +213,4 @@ IN_REGISTERS uint64_t sl_csum_copy(uint64_t sum, void *dst, const void *src, siz
 	}
 	return add(sum, d, s, len);
 }
+SL_GUARDED(sl_csum_copy, SL_CSUM_FAULT);

@@ -11,7 +11,9 @@
 /* Adds len bytes to a running sum. Only the last piece of a packet may have an odd length. */
 uint64_t sl_csum_add(uint64_t sum, const void *data, size_t len);
 
-/* Copies and adds in one pass. */
+/* Copies and adds in one pass. src may be the program's (base/guard.h): SL_CSUM_FAULT says that
+ * there is no memory; no sum has that value. */
+#define SL_CSUM_FAULT UINT64_MAX
 uint64_t sl_csum_copy(uint64_t sum, void *dst, const void *src, size_t len);
 
 /* n words of 32 bits, n small and constant: of a header. */

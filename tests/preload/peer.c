@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The other end of the programs of this room, on the kernel's sockets: `peer ADDRESS PORT`. A
  * datagram "S count len delay gap" is answered by `count` datagrams of `len` bytes that begin with
- * their number, `gap` ms apart, the first after `delay` ms; any other datagram comes back. */
+ * their number, `gap` ms apart, the first after `delay` ms; any other datagram comes back. Bytes of
+ * a TCP connection come back, too. */
 #include "t.h"
 
 struct job {
@@ -28,10 +29,39 @@ static void *serve(void *arg)
 	return NULL;
 }
 
+static void *echo(void *arg)
+{
+	int fd = (int)(intptr_t)arg;
+	char buf[65536];
+	ssize_t n;
+
+	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0)
+		send(fd, buf, (size_t)n, MSG_NOSIGNAL);
+	close(fd);
+	return NULL;
+}
+
+static void *streams(void *arg)
+{
+	int lsn = socket(t_own.ss_family, SOCK_STREAM, 0), one = 1;
+	pthread_attr_t *attr = arg;
+	pthread_t t;
+
+	CHECK(setsockopt(lsn, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) == 0);
+	CHECK(bind(lsn, (struct sockaddr *)&t_own, t_len) == 0 && listen(lsn, 100) == 0);
+	for (;;) {
+		int fd = accept(lsn, NULL, NULL);
+
+		if (fd >= 0)
+			CHECK(pthread_create(&t, attr, echo, (void *)(intptr_t)fd) == 0);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	char buf[65536];
 	pthread_attr_t attr;
+	pthread_t t;
 	int fd;
 
 	if (argc != 3)
@@ -40,9 +70,9 @@ int main(int argc, char **argv)
 	fd = udp_bound();
 	pthread_attr_init(&attr);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	CHECK(pthread_create(&t, NULL, streams, &attr) == 0);
 	for (;;) {
 		struct job *j = calloc(1, sizeof(*j));
-		pthread_t t;
 		ssize_t n;
 
 		j->len = sizeof(j->to);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 
+#include "base/guard.h"
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/core/sock.h"
@@ -31,7 +32,7 @@ int sl_bind(int fd, const struct sockaddr *addr, socklen_t len)
 	struct sl_sock *sk = sl_fd_sock(fd);
 	int err;
 
-	if (sl_sock_is_tcp(sk) && sl_tcp_sock_is_named(sk))
+	if (sl_sock_is_tcp(sk) && sl_tcp_sock_is_named(sk) && !sl_guard_touch(addr, len))
 		return bind_named(sk, addr, len);
 	err = sl_sys_bind(fd, addr, len);
 
@@ -87,12 +88,11 @@ static int say_unnamed(const struct sl_sock *sk, struct sockaddr *addr, socklen_
 {
 	struct sl_addr any = sk->family == AF_INET ? sl_addr_v4(0) : (struct sl_addr){0};
 
-	if (!addr || !len)
+	if (!addr || sl_guard_touch_out(len, sizeof(*len)))
 		return -EFAULT;
 	if (*len > INT_MAX)
 		return -EINVAL;
-	sl_addr_to_sockaddr(&any, sk->local_port, 0, sk->family, addr, len);
-	return 0;
+	return sl_addr_to_sockaddr(&any, sk->local_port, 0, sk->family, addr, len);
 }
 
 /* False: the kernel knows the name. */
@@ -146,6 +146,9 @@ int sl_accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 	sl_tcp_sock_accepts(fd);
 	sk = sl_tcp_sock(fd);
 	if (sk) {
+		if (addr && (!len || sl_guard_touch_out(len, sizeof(*len)) ||
+			     sl_guard_touch_out(addr, sizeof(addr->sa_family))))
+			return -EFAULT;
 		if (sl_unlikely(sk->heir) && sl_load(&sk->lsn))
 			sl_tlisten_return(sk);
 		r = sl_tcp_sock_accept(sk, fd, addr, len, flags);

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "base/guard.h"
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/call/rwf.h"
@@ -18,15 +19,31 @@ static inline ssize_t receive_one(struct sl_sock *sk, int fd, const struct sl_rx
 		       : sl_dgram_recv(sk, fd, r);
 }
 
+/* 0; -EMSGSIZE: too many pieces; -EFAULT: there is no memory at m, or at its pieces. */
+static SL_APART int request_of(struct sl_rx_req *r, struct msghdr *m, int flags)
+{
+	*r = (struct sl_rx_req){m->msg_iov, m->msg_iovlen, m, flags};
+	if (sl_unlikely(r->niov > SL_IOV_MAX))
+		return -EMSGSIZE;
+	if (r->niov) {
+		(void)*(const volatile size_t *)&r->iov->iov_len;
+		(void)*(const volatile size_t *)&r->iov[r->niov - 1].iov_len;
+	}
+	return 0;
+}
+SL_GUARDED(request_of, (uint64_t)-EFAULT);
+
 SL_API
 ssize_t sl_recvmsg(int fd, struct msghdr *msg, int flags)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
-	struct sl_rx_req r = {msg->msg_iov, msg->msg_iovlen, msg, flags};
+	struct sl_rx_req r;
+	int err;
 
-	if (sl_unlikely(r.niov > SL_IOV_MAX))
-		return -EMSGSIZE;
-	return sk ? receive_one(sk, fd, &r) : sl_sys_recvmsg(fd, msg, flags);
+	if (!sk)
+		return sl_sys_recvmsg(fd, msg, flags);
+	err = request_of(&r, msg, flags);
+	return sl_unlikely(err) ? err : receive_one(sk, fd, &r);
 }
 
 SL_API
@@ -37,7 +54,6 @@ ssize_t sl_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *a
 	struct iovec iov = {buf, len};
 	struct msghdr msg = {
 		.msg_name = addr,
-		.msg_namelen = addr && addrlen ? *addrlen : 0,
 		.msg_iov = &iov,
 		.msg_iovlen = 1,
 	};
@@ -46,10 +62,11 @@ ssize_t sl_recvfrom(int fd, void *buf, size_t len, int flags, struct sockaddr *a
 
 	if (!sk)
 		return sl_sys_recvfrom(fd, buf, len, flags, addr, addrlen);
+	if (addr && sl_unlikely(sl_guard_touch_out(addrlen, sizeof(*addrlen))))
+		return -EFAULT;
+	msg.msg_namelen = addr ? *addrlen : 0;
 	if (!addr)
 		r.msg = sk->want & SL_WANT_GRO ? &msg : NULL;
-	else if (!addrlen)
-		return -EFAULT;
 	else if ((int)*addrlen < 0)
 		msg.msg_namelen = 0;
 	n = receive_one(sk, fd, &r);
@@ -72,6 +89,8 @@ static ssize_t read_pieces(struct sl_sock *sk, int fd, const struct iovec *iov, 
 {
 	struct sl_rx_req r = {iov, (size_t)n, NULL, sl_rwf_flags(rwf)};
 
+	if (sl_guard_touch(iov, r.niov * sizeof(*iov)))
+		return -EFAULT;
 	if (!sl_iov_len(iov, r.niov))
 		return 0;
 	return r.flags < 0 ? r.flags : receive_one(sk, fd, &r);
@@ -112,8 +131,11 @@ static int receive_many(struct sl_sock *sk, int fd, struct mmsghdr *msgs, unsign
 
 	for (; got < n; got++) {
 		struct msghdr *m = &msgs[got].msg_hdr;
-		struct sl_rx_req r = {m->msg_iov, m->msg_iovlen, m, flags & ~MSG_WAITFORONE};
+		struct sl_rx_req r;
 
+		ret = request_of(&r, m, flags & ~MSG_WAITFORONE);
+		if (ret < 0)
+			break;
 		if (got && (flags & MSG_WAITFORONE))
 			r.flags |= MSG_DONTWAIT;
 		ret = receive_one(sk, fd, &r);
@@ -151,6 +173,8 @@ int sl_recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct time
 
 	if (!sk)
 		return (int)sl_sys(SYS_recvmmsg, fd, msgs, n, flags, timeout);
+	if (timeout && sl_guard_touch(timeout, sizeof(*timeout)))
+		return -EFAULT;
 	if (timeout && (timeout->tv_sec < 0 || (uint64_t)timeout->tv_nsec >= 1000000000))
 		return -EINVAL;
 	if (timeout)

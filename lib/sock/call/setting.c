@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/ioctl.h>
 
+#include "base/guard.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "sluice.h"
@@ -13,6 +14,10 @@
 #include "sock/dgram/dgram.h"
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
+
+#define MOST                                                                                       \
+	512 /* bytes of an option that are looked at beforehand: no option of ours is longer       \
+	     */
 
 static int set_rate(struct sl_sock *sk, int fd, const void *val, socklen_t len)
 {
@@ -44,6 +49,8 @@ int sl_setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 	bool tcp;
 	int err = 0;
 
+	if (sl_guard_touch(val, sl_min(len, (socklen_t)MOST)))
+		return sl_sys_setsockopt(fd, level, name, val, len);
 	sl_sock_change(sk);
 	if (sk && sk->proto == IPPROTO_UDP && sl_mcast_is_membership(level, name))
 		return set_membership(sk, level, name, val, len);
@@ -81,6 +88,9 @@ int sl_getsockopt(int fd, int level, int name, void *val, socklen_t *len)
 	struct sl_sock *sk = sl_fd_sock(fd);
 	int err;
 
+	if (sl_guard_touch_out(len, sizeof(*len)) ||
+	    sl_guard_touch_out(val, sl_min(*len, (socklen_t)MOST)))
+		return sl_sys_getsockopt(fd, level, name, val, len);
 	if (sk && level == SOL_SOCKET && name == SO_MAX_PACING_RATE &&
 	    sl_sock_pace_get(sk, val, len) == 0)
 		return 0;

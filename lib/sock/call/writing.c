@@ -2,6 +2,7 @@
 /* Calls that send: a datagram, or bytes of a stream. */
 #include <errno.h>
 
+#include "base/guard.h"
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/call/rwf.h"
@@ -53,13 +54,12 @@ ssize_t sl_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
 	struct sl_tx_req r;
+	int err;
 
 	if (!sk)
 		return sl_sys_sendmsg(fd, msg, flags);
-	if (sl_unlikely(msg->msg_iovlen > SL_IOV_MAX))
-		return -EMSGSIZE; /* before anything else: copy_msghdr_from_user() */
-	r = sl_tx_req_of(msg, flags);
-	return send_one(sk, fd, &r);
+	err = sl_tx_req_of(&r, msg, flags);
+	return sl_unlikely(err) ? err : send_one(sk, fd, &r);
 }
 
 /* rwf: RWF_*. Of no bytes nothing is sent, as by fs/read_write.c; write(2) of nothing sends an
@@ -68,6 +68,8 @@ static ssize_t write_pieces(struct sl_sock *sk, int fd, const struct iovec *iov,
 {
 	struct sl_tx_req r = {.iov = iov, .niov = (size_t)n, .flags = sl_rwf_flags(rwf)};
 
+	if (sl_guard_touch(iov, r.niov * sizeof(*iov)))
+		return -EFAULT;
 	r.len = sl_iov_len(iov, r.niov);
 	if (r.len == 0)
 		return 0;
@@ -111,8 +113,9 @@ int sl_sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
 			done += sl_dgram_send_many(sk, msgs + done, n - done, flags);
 		if (done == n)
 			break;
-		r = sl_tx_req_of(&msgs[done].msg_hdr, flags);
-		len = send_one(sk, fd, &r);
+		len = sl_tx_req_of(&r, &msgs[done].msg_hdr, flags);
+		if (!len)
+			len = send_one(sk, fd, &r);
 		if (len < 0)
 			return done ? (int)done : (int)len;
 		msgs[done++].msg_len = (unsigned)len;

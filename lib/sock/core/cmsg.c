@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/compat.h"
+#include "base/guard.h"
 #include "sock/core/errq.h"
 #include "sock/core/sock.h"
 #include "steer.h"
@@ -61,8 +62,10 @@ static void put(struct out *o, int level, int type, const void *data, size_t len
 		want = o->left;
 	}
 	h.cmsg_len = want;
-	memcpy(o->p, &h, sizeof(h));
-	memcpy(o->p + CMSG_LEN(0), data, want - CMSG_LEN(0));
+	/* (A bad place is not reported: put_cmsg() leaves the message out.) */
+	if (sl_guard_copy(o->p, &h, sizeof(h)) ||
+	    sl_guard_copy(o->p + CMSG_LEN(0), data, want - CMSG_LEN(0)))
+		return;
 	space = sl_min(space, o->left);
 	o->p += space;
 	o->left -= space;

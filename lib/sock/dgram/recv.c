@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/compat.h"
+#include "base/guard.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "sock/core/block.h"
@@ -29,8 +30,9 @@
 
 /* Our queue ------------------------------------------------------------------------------------ */
 
-static size_t scatter(const struct iovec *iov, size_t niov, size_t skip, const uint8_t *data,
-		      size_t len)
+/* How many bytes there was room for, or -EFAULT. */
+static ssize_t scatter(const struct iovec *iov, size_t niov, size_t skip, const uint8_t *data,
+		       size_t len)
 {
 	size_t done = 0;
 
@@ -42,43 +44,50 @@ static size_t scatter(const struct iovec *iov, size_t niov, size_t skip, const u
 			continue;
 		}
 		n = sl_min(room - skip, len - done);
-		memcpy((uint8_t *)iov[i].iov_base + skip, data + done, n);
+		if (sl_unlikely(sl_guard_copy((uint8_t *)iov[i].iov_base + skip, data + done, n)))
+			return -EFAULT;
 		skip = 0;
 		done += n;
 	}
-	return done;
+	return (ssize_t)done;
 }
 
-static SL_APART size_t put_pieces(const struct sl_rx_req *r, size_t skip, const struct sl_dgram *d)
+static SL_APART ssize_t put_pieces(const struct sl_rx_req *r, size_t skip, const struct sl_dgram *d)
 {
 	struct sl_piece piece[SL_RX_BUFS];
 	unsigned n = sl_dgram_pieces(d, piece);
 	size_t done = 0;
 
-	for (unsigned i = 0; i < n; i++)
-		done += scatter(r->iov, r->niov, skip + done, piece[i].data, piece[i].len);
-	return done;
+	for (unsigned i = 0; i < n; i++) {
+		ssize_t put = scatter(r->iov, r->niov, skip + done, piece[i].data, piece[i].len);
+
+		if (put < 0)
+			return put;
+		done += (size_t)put;
+	}
+	return (ssize_t)done;
 }
 
-/* The payload of d, or what there is room for. */
-static inline size_t put_payload(const struct sl_rx_req *r, size_t skip, const struct sl_dgram *d)
+/* The payload of d, or the part that there is room for. -EFAULT: a buffer is not there. */
+static inline ssize_t put_payload(const struct sl_rx_req *r, size_t skip, const struct sl_dgram *d)
 {
 	if (sl_unlikely(d->nmore))
 		return put_pieces(r, skip, d);
 	return scatter(r->iov, r->niov, skip, sl_dgram_data(d), d->len);
 }
 
-static void put_name(const struct sl_sock *sk, const struct sl_dgram *d, struct msghdr *msg)
+static int put_name(const struct sl_sock *sk, const struct sl_dgram *d, struct msghdr *msg)
 {
 	struct sl_addr src;
 	uint16_t port;
 
 	if (!msg->msg_name) {
 		msg->msg_namelen = 0;
-		return;
+		return 0;
 	}
 	sl_dgram_addrs(d, &src, &port, NULL);
-	sl_addr_to_sockaddr(&src, port, d->ifindex, sk->family, msg->msg_name, &msg->msg_namelen);
+	return sl_addr_to_sockaddr(&src, port, d->ifindex, sk->family, msg->msg_name,
+				   &msg->msg_namelen);
 }
 
 /* inet_gro_receive() and udp_gro_receive_segment() of the kernel: of one flow, with the same
@@ -106,8 +115,7 @@ static size_t coalesce(struct sl_sock *sk, struct sl_lane *lane, const struct sl
 	bool last = false;
 
 	while (!last && n < 64 && (d = sl_udp_peek_at(&sk->udp, n)) && may_follow(first, d) &&
-	       total + d->len <= room && total + d->len <= 65535) {
-		put_payload(r, total, d);
+	       total + d->len <= room && total + d->len <= 65535 && put_payload(r, total, d) >= 0) {
 		total += d->len;
 		n++;
 		last = d->len < first->len;
@@ -121,9 +129,15 @@ static size_t coalesce(struct sl_sock *sk, struct sl_lane *lane, const struct sl
 static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, const struct sl_rx_req *r)
 {
 	struct sl_dgram d = *sl_udp_peek(&sk->udp);
-	size_t copied = put_payload(r, 0, &d), full = d.len;
+	ssize_t put = put_payload(r, 0, &d);
+	size_t copied = (size_t)put, full = d.len;
 	bool peek = r->flags & MSG_PEEK, gro = (sk->want & SL_WANT_GRO) && !peek && r->msg;
 
+	if (sl_unlikely(put < 0)) { /* udp_recvmsg(): the datagram is gone all the same */
+		if (!peek)
+			sl_udp_pop(&sk->udp, &lane->frames);
+		return put;
+	}
 	if (sl_unlikely(gro)) {
 		/* coalesce() pops from the front: hold the first frame for its headers */
 		sl_frame_ref(d.frame);
@@ -131,7 +145,8 @@ static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, const struct sl_rx
 		copied += full - d.len;
 	}
 	if (r->msg) {
-		put_name(sk, &d, r->msg);
+		if (sl_unlikely(put_name(sk, &d, r->msg)))
+			put = -EFAULT;
 		r->msg->msg_flags = (r->flags & MSG_CMSG_CLOEXEC) | (copied < full ? MSG_TRUNC : 0);
 		sl_cmsg_put(sk, &d, full > d.len ? d.len : 0, r->msg);
 	}
@@ -139,6 +154,8 @@ static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, const struct sl_rx
 		sl_udp_pop(&sk->udp, &lane->frames);
 	if (sl_unlikely(gro))
 		sl_frame_put(&lane->frames, d.frame);
+	if (sl_unlikely(put < 0))
+		return put;
 	return (ssize_t)(sl_unlikely(r->flags & MSG_TRUNC) ? full : copied);
 }
 

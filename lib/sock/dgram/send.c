@@ -13,6 +13,7 @@
 #include <sys/ioctl.h>
 
 #include "base/clock.h"
+#include "base/guard.h"
 #include "base/settings.h"
 #include "base/sys.h"
 #include "sock/core/errq.h"
@@ -209,6 +210,19 @@ static bool has_to_wait(struct sl_sock *sk, struct sl_lane *lane, const struct s
 	return true;
 }
 
+/* There is memory wherever the program says: else the kernel, which finds that out, too, is asked
+ * for the call's result. */
+static bool is_there(const struct sl_tx_req *r)
+{
+	if (r->msg && sl_guard_touch(r->msg->msg_control, r->msg->msg_controllen))
+		return false;
+	for (size_t i = 0; i < r->niov; i++)
+		if (sl_guard_touch(r->iov[i].iov_base, r->iov[i].iov_len))
+			return false;
+	return !r->name || !sl_guard_touch(r->name, sl_min((size_t)r->namelen,
+							   sizeof(struct sockaddr_storage)));
+}
+
 static ssize_t try_once(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
 			struct sl_lane **lane_out)
 {
@@ -219,7 +233,7 @@ static ssize_t try_once(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
 	*lane_out = NULL;
 	if (sl_unlikely(sk->state != SL_STATE_OFFLOADED))
 		first_send(sk, r->flags);
-	if (sl_unlikely(wants_kernel(sk, r))) {
+	if (sl_unlikely(wants_kernel(sk, r) || !is_there(r))) {
 		/* Without UDP_CORK the first send without MSG_MORE finishes the datagram. */
 		sk->more = r->flags & MSG_MORE;
 		return send_by_kernel(sk, fd, r);
@@ -328,8 +342,12 @@ unsigned sl_dgram_send_many(struct sl_sock *sk, struct mmsghdr *msgs, unsigned n
 	    !sl_sock_lock(sk, &lane))
 		return 0;
 	for (; done < n && sk->state == SL_STATE_OFFLOADED; done++) {
-		struct sl_tx_req r = sl_tx_req_of(&msgs[done].msg_hdr, flags);
-		ssize_t len = send_next(sk, lane, &r, now, &leg);
+		struct sl_tx_req r;
+		ssize_t len;
+
+		if (sl_unlikely(sl_tx_req_of(&r, &msgs[done].msg_hdr, flags)))
+			break;
+		len = send_next(sk, lane, &r, now, &leg);
 
 		if (last && leg != last)
 			sl_leg_kick(last);

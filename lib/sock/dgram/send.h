@@ -46,17 +46,9 @@ int sl_send_find(struct sl_sock *sk, const struct sl_tx_req *r, struct sl_path *
 void sl_send_make_path(struct sl_sock *sk, struct sl_lane *lane, struct sl_path *p,
 		       const struct sl_tx_ctl *ctl, uint64_t now);
 
-/* Family, port and address of a sockaddr_in in one word; 0: it is none, or longer than names are.
- */
-static inline uint64_t sl_send_v4_name(const struct sl_tx_req *r)
-{
-	const size_t least = sizeof(struct sockaddr_in), most = sizeof(struct sockaddr_storage);
-	uint64_t v = 0;
-
-	if (r->namelen - least <= most - least && r->name->sa_family == AF_INET)
-		memcpy(&v, r->name, sizeof(v));
-	return v;
-}
+/* Family, port and address of a sockaddr_in in one word; 0: it is none, or longer than names are,
+ * or there is no memory. */
+uint64_t sl_send_v4_name(const struct sl_tx_req *r);
 
 /* True: the datagram goes to the destination of p. */
 static inline bool sl_send_is_same(const struct sl_path *p, const struct sl_tx_req *r)
@@ -87,18 +79,9 @@ size_t sl_send_put(struct sl_sock *sk, struct sl_lane *lane, const struct sl_pat
 
 /* send.c; no lane held ------------------------------------------------------------------------ */
 
-static inline struct sl_tx_req sl_tx_req_of(const struct msghdr *m, int flags)
-{
-	return (struct sl_tx_req){
-		.iov = m->msg_iov,
-		.niov = m->msg_iovlen,
-		.len = sl_iov_len(m->msg_iov, m->msg_iovlen),
-		.name = m->msg_namelen ? m->msg_name : NULL,
-		.namelen = m->msg_namelen,
-		.msg = m,
-		.flags = flags,
-	};
-}
+/* The request of sendmsg(). 0; -EMSGSIZE: too many pieces; -EFAULT: there is no memory at m or at
+ * its pieces (which may still point anywhere). Any thread. */
+int sl_tx_req_of(struct sl_tx_req *r, const struct msghdr *m, int flags);
 
 /* Sends one datagram by the straight way, and kicks the device. False: nothing was sent, or the
  * device is gone: sl_dgram_send() knows what to do. Inline: each call of a sender passes here. */

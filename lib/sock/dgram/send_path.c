@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Where a datagram goes: device, next hop and headers, kept with the socket for the next one. */
+#include "base/guard.h"
 #include "net/ipconf.h"
 #include "sock/dgram/send.h"
 #include "stack/pace.h"
@@ -13,6 +14,34 @@ static uint8_t hops(const struct sl_sock *sk, const struct sl_dst *d, const stru
 		return sk->mc_ttl;
 	return set ? set : d->route.hoplimit;
 }
+
+SL_APART uint64_t sl_send_v4_name(const struct sl_tx_req *r)
+{
+	const size_t least = sizeof(struct sockaddr_in), most = sizeof(struct sockaddr_storage);
+	uint64_t v = 0;
+
+	if (r->namelen - least <= most - least && r->name->sa_family == AF_INET)
+		memcpy(&v, r->name, sizeof(v));
+	return v;
+}
+SL_GUARDED(sl_send_v4_name, 0);
+
+SL_APART int sl_tx_req_of(struct sl_tx_req *r, const struct msghdr *m, int flags)
+{
+	if (sl_unlikely(m->msg_iovlen > SL_IOV_MAX))
+		return -EMSGSIZE; /* before anything else: copy_msghdr_from_user() */
+	*r = (struct sl_tx_req){
+		.iov = m->msg_iov,
+		.niov = m->msg_iovlen,
+		.len = sl_iov_len(m->msg_iov, m->msg_iovlen),
+		.name = m->msg_namelen ? m->msg_name : NULL,
+		.namelen = m->msg_namelen,
+		.msg = m,
+		.flags = flags,
+	};
+	return 0;
+}
+SL_GUARDED(sl_tx_req_of, (uint64_t)-EFAULT);
 
 /* __ip_make_skb() */
 static bool df(const struct sl_sock *sk)

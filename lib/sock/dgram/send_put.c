@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A datagram's bytes into frames, and these onto the ring. */
+#include "base/guard.h"
 #include "sock/core/errq.h"
 #include "sock/dgram/send.h"
 #include "stack/leg.h"
 #include "wire/csum.h"
 
-static SL_APART uint64_t gather_many(uint8_t *to, const struct iovec *iov, size_t niov, size_t off,
-				     size_t n, bool want)
+static SL_APART bool gather_many(uint8_t *to, const struct iovec *iov, size_t niov, size_t off,
+				 size_t n, bool want, uint64_t *sum)
 {
 	size_t done = 0;
 
@@ -18,29 +19,35 @@ static SL_APART uint64_t gather_many(uint8_t *to, const struct iovec *iov, size_
 			continue;
 		}
 		part = sl_min(iov[i].iov_len - off, n - done);
-		memcpy(to + done, (const uint8_t *)iov[i].iov_base + off, part);
+		if (sl_unlikely(
+			    sl_guard_copy(to + done, (const uint8_t *)iov[i].iov_base + off, part)))
+			return false;
 		done += part;
 		off = 0;
 	}
-	return want ? sl_csum_add(0, to, n) : SL_CSUM_NONE;
+	*sum = want ? sl_csum_add(0, to, n) : SL_CSUM_NONE;
+	return true;
 }
 
-/* Gathers n bytes from offset off of the caller's buffers; returns the checksum's sum, if it is
- * wanted, else SL_CSUM_NONE. */
-static inline uint64_t gather(uint8_t *to, const struct iovec *iov, size_t niov, size_t off,
-			      size_t n, bool want)
+/* Gathers n bytes from offset off of the caller's buffers. sum: the checksum's, if it is wanted,
+ * else SL_CSUM_NONE. False: there is no memory at a buffer. */
+static inline bool gather(uint8_t *to, const struct iovec *iov, size_t niov, size_t off, size_t n,
+			  bool want, uint64_t *sum)
 {
 	const uint8_t *from = (const uint8_t *)iov->iov_base + off;
 
 	if (sl_unlikely(niov != 1))
-		return gather_many(to, iov, niov, off, n, want);
-	if (sl_likely(want))
-		return sl_csum_copy(0, to, from, n);
-	memcpy(to, from, n);
-	return SL_CSUM_NONE;
+		return gather_many(to, iov, niov, off, n, want, sum);
+	if (sl_likely(want)) {
+		*sum = sl_csum_copy(0, to, from, n);
+		return *sum != SL_CSUM_FAULT;
+	}
+	*sum = SL_CSUM_NONE;
+	return !sl_guard_copy(to, from, n);
 }
 
-/* Puts n bytes from offset off on the ring as one datagram. False: no frame or no room. */
+/* Puts n bytes from offset off on the ring as one datagram. False: no frame, no room, or no memory
+ * at a buffer (sl_dgram_send() tells which). */
 static inline __attribute__((always_inline)) bool put_one(struct sl_sock *sk, struct sl_lane *lane,
 							  const struct sl_path *p,
 							  const struct iovec *iov, size_t niov,
@@ -60,7 +67,10 @@ static inline __attribute__((always_inline)) bool put_one(struct sl_sock *sk, st
 	if (sl_unlikely(d.frame == SL_NO_FRAME))
 		return false;
 	payload = sl_frame_ptr(d.frame) + SL_SEND_ROOM;
-	sum = gather(payload, iov, niov, off, n, wants_sum && !by_device);
+	if (sl_unlikely(!gather(payload, iov, niov, off, n, wants_sum && !by_device, &sum))) {
+		sl_frame_put(&lane->frames, d.frame);
+		return false;
+	}
 	sl_build_udp(&p->hdr, payload, (uint16_t)n, sk->ip_id++, sum);
 	d.off = (uint16_t)(SL_SEND_ROOM - p->hdr.len);
 	d.len = (uint16_t)(p->hdr.len + n);
@@ -127,21 +137,28 @@ static bool take_frames(struct sl_lane *lane, struct sl_tx_desc *d, unsigned nfr
 	return true;
 }
 
-/* Fills them from offset off; the checksum's sum of all, if it is wanted. */
-static uint64_t gather_long(const struct sl_tx_desc *d, unsigned nframes, const struct sl_tx_req *r,
-			    size_t off, bool want)
+/* Fills them from offset off. sum: the checksum's of all, if it is wanted. False: as gather(). */
+static bool gather_long(const struct sl_tx_desc *d, unsigned nframes, const struct sl_tx_req *r,
+			size_t off, bool want, uint64_t *sum)
 {
-	uint64_t sum = 0;
+	uint64_t all = 0, s;
 
 	for (unsigned i = 0; i < nframes; i++) {
-		uint64_t s = gather(sl_frame_ptr(d[i].frame) + d[i].off, r->iov, r->niov, off,
-				    d[i].len, want);
-
+		if (!gather(sl_frame_ptr(d[i].frame) + d[i].off, r->iov, r->niov, off, d[i].len,
+			    want, &s))
+			return false;
 		if (want) /* (all lengths but the last are even) */
-			sum = sl_csum_add64(sum, s);
+			all = sl_csum_add64(all, s);
 		off += d[i].len;
 	}
-	return want ? (sum == SL_CSUM_NONE ? 0 : sum) : SL_CSUM_NONE;
+	*sum = want ? (all == SL_CSUM_NONE ? 0 : all) : SL_CSUM_NONE;
+	return true;
+}
+
+static void put_frames(struct sl_lane *lane, const struct sl_tx_desc *d, unsigned nframes)
+{
+	for (unsigned i = 0; i < nframes; i++)
+		sl_frame_put(&lane->frames, d[i].frame);
 }
 
 /* put_one() for a datagram that needs several frames. */
@@ -154,14 +171,16 @@ static bool put_long(struct sl_sock *sk, struct sl_lane *lane, const struct sl_p
 
 	if ((sl_load(&sk->wmem) >= sk->sndbuf && !off) || !take_frames(lane, d, nframes, n))
 		return false;
-	sum = gather_long(d, nframes, r, off, wants_sum);
+	if (!gather_long(d, nframes, r, off, wants_sum, &sum)) {
+		put_frames(lane, d, nframes);
+		return false;
+	}
 	sl_build_udp(&p->hdr, sl_frame_ptr(d[0].frame) + SL_SEND_ROOM, (uint16_t)n, sk->ip_id++,
 		     sum);
 	d[0].off -= p->hdr.len;
 	d[0].len += p->hdr.len;
 	if (!sl_leg_post_long(p->leg, d, nframes)) {
-		for (unsigned i = 0; i < nframes; i++)
-			sl_frame_put(&lane->frames, d[i].frame);
+		put_frames(lane, d, nframes);
 		return false;
 	}
 	sl_frame_charge(d[0].frame, &sk->wmem, (uint32_t)n + SL_SEND_OVERHEAD);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Changes of epoll sets: members come, change and go. (epoll.h has the theory of operation.) */
+#include "base/guard.h"
 #include "sock/poll/epoll.h"
 
 #include <errno.h>
@@ -255,6 +256,11 @@ int sl_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 	struct sl_sock *kernels;
 	int r;
 
+	if (has_event && sl_guard_touch(ev, sizeof(*ev))) {
+		if (ep)
+			sl_epoll_leave(ep);
+		return -EFAULT;
+	}
 	if (!ep && sl_fd_epoll(epfd))
 		return -EBUSY; /* a signal handler inside a call on this set */
 	if (op == EPOLL_CTL_ADD && ep)

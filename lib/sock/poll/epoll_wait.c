@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include "base/guard.h"
 #include "base/settings.h"
 #include "base/stats.h"
 #include "base/sys.h"
@@ -338,14 +339,26 @@ static void leave(struct sl_epoll **ep)
 		sl_epoll_leave(*ep);
 }
 
+/* There is no memory for events: the call waits for one all the same. */
+static SL_COLD int wait_without_room(int epfd, const struct timespec *timeout,
+				     const sigset_t *sigmask)
+{
+	struct epoll_event ev;
+	int r = sl_epoll_wait(epfd, &ev, 1, timeout, sigmask);
+
+	return r > 0 ? -EFAULT : r;
+}
+
 int sl_epoll_wait(int epfd, struct epoll_event *evs, int max, const struct timespec *timeout,
 		  const sigset_t *sigmask)
 {
 	struct sl_epoll *ep __attribute__((cleanup(leave))) = sl_epoll_enter(epfd);
 	int r;
 
-	if (!ep || max <= 0 || max > INT_MAX / (int)sizeof(*evs) || !evs)
+	if (!ep || max <= 0 || max > INT_MAX / (int)sizeof(*evs))
 		return kernel_wait(epfd, evs, max, timeout, sigmask);
+	if (sl_unlikely(sl_guard_touch_out(evs, sizeof(*evs))))
+		return wait_without_room(epfd, timeout, sigmask);
 	while (!sl_load(&ep->nitems) && go_inside(ep)) {
 		if (wait_inside(ep, epfd, evs, max, timeout, sigmask, &r))
 			return r;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counts the program's signal handlers that have run on a thread. */
+/* Signal handlers: counts those of the program that have run on a thread, and serves the one that
+ * finds bad addresses. */
 #include "sock/proc/sig.h"
 
+#include "base/guard.h"
 #include "base/handler.h"
 #include "sluice.h"
 
@@ -18,4 +20,14 @@ void sl_signal_seen(bool restart)
 	sl_sig_ran++;
 	if (!restart)
 		sl_sig_intr++;
+}
+
+bool sl_fault(void *context)
+{
+	return sl_guard_return(context);
+}
+
+bool sl_is_memory(const void *p, size_t n)
+{
+	return !sl_guard_touch(p, n);
 }

@@ -13,6 +13,7 @@
 #include <linux/net_tstamp.h>
 
 #include "base/clock.h"
+#include "base/guard.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "sock/core/endpoint.h"
@@ -468,6 +469,8 @@ int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr,
 		return connect_kernel(sk, fd, addr, len);
 	if (len < sizeof(addr->sa_family) || len > sizeof(struct sockaddr_storage))
 		return -EINVAL; /* whatever its state is */
+	if (sl_guard_touch(addr, len))
+		return -EFAULT;
 	if (addr->sa_family == AF_UNSPEC) {
 		err = disconnect(sk);
 		if (err != -EREMOTE)
@@ -517,13 +520,14 @@ int sl_tcp_sock_name(struct sl_sock *sk, bool peer, struct sockaddr *addr, sockl
 		err = peer && (state == SL_TCP_CLOSED || state == SL_TCP_SYN_SENT) ? -ENOTCONN : 0;
 	}
 	sl_lane_unlock(lane);
-	if (err == 0 && (!addr || !len))
+	if (err == 0 && (!addr || sl_guard_touch_out(len, sizeof(*len))))
 		return -EFAULT;
 	if (err == 0 && *len > INT_MAX)
 		return -EINVAL; /* move_addr_to_user() */
 	if (err == 0)
-		sl_addr_to_sockaddr(peer ? &key.remote : &key.local, peer ? key.rport : key.lport,
-				    sk->local_scope, sk->family, addr, len);
+		err = sl_addr_to_sockaddr(peer ? &key.remote : &key.local,
+					  peer ? key.rport : key.lport, sk->local_scope, sk->family,
+					  addr, len);
 	return err;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/ioctl.h>
 
 #include "base/compat.h"
+#include "base/guard.h"
 #include "base/sys.h"
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
@@ -220,6 +221,5 @@ int sl_tcp_sock_ioctl(struct sl_sock *sk, unsigned long request, void *arg)
 	sl_lane_unlock(lane);
 	if (v < 0)
 		return -EREMOTE;
-	memcpy(arg, &v, sizeof(v)); /* the program's: perhaps not aligned */
-	return 0;
+	return sl_guard_copy(arg, &v, sizeof(v));
 }

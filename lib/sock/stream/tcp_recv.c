@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/compat.h"
+#include "base/guard.h"
 #include "base/sys.h"
 #include "sock/core/cmsg.h"
 #include "sock/core/iov.h"
@@ -113,6 +114,8 @@ static ssize_t read_locked(struct rx *x, struct sl_lane *lane, bool fresh)
 			sl_lane_tcp_begin(lane);
 		n = take(x, t);
 		sl_lane_tcp_done(lane);
+		if (sl_unlikely(n < 0))
+			return x->done ? 0 : n;
 		x->done += (size_t)n;
 		if (!(x->flags & MSG_PEEK))
 			x->sk->stats->rx_bytes += (uint64_t)n;
@@ -167,8 +170,9 @@ static ssize_t urgent_attempt(void *arg)
 	sl_lane_unlock(lane);
 	if (r != 1)
 		return r;
-	if (x->len && x->niov && !(x->flags & MSG_TRUNC))
-		*(uint8_t *)x->iov[0].iov_base = byte;
+	if (x->len && x->niov && !(x->flags & MSG_TRUNC) &&
+	    sl_guard_copy(x->iov[0].iov_base, &byte, 1))
+		return -EFAULT;
 	x->done = x->len ? 1 : 0;
 	return 0;
 }

@@ -1,0 +1,6 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Bad addresses are EFAULT, as on the kernel, and the program's handlers of SIGSEGV are its own.
+. "$(dirname "$0")/lib.sh"
+case $BUILD in *san*) echo "skipped: a sanitizer handles these signals itself"; exit 77 ;; esac
+preload_test efault 60
