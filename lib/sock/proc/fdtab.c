@@ -24,7 +24,7 @@
 uintptr_t *sl_fdtab;
 uint32_t sl_fdtab_end;
 union sl_fdtab_own sl_fdtab_own __attribute__((aligned(SL_FDTAB_PAGE)));
-static bool wiped; /* it is, in a child; set last */
+static bool wiped; /* the kernel zeroes sl_fdtab_own in a child, since map_own() succeeded */
 
 /* Maps anonymous memory there: MADV_WIPEONFORK refuses a mapping of the library's file. */
 static bool map_own(void)

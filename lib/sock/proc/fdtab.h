@@ -13,7 +13,7 @@ struct sl_epoll;
 enum sl_fd_kind { SL_FD_NONE, SL_FD_SOCK, SL_FD_EPOLL };
 
 extern uintptr_t *sl_fdtab;   /* word: pointer | kind (2 bits) */
-extern uint32_t sl_fdtab_end; /* numbers it has, in a new child, too; atomic */
+extern uint32_t sl_fdtab_end; /* the table's size, also in a new child; atomic */
 
 /* The table's size for look-ups, in a page of its own that the kernel zeroes in a child with memory
  * of its own. There the table seems empty until sl_fork_child() has run, so that the first look-up
@@ -26,7 +26,7 @@ extern uint32_t sl_fdtab_end; /* numbers it has, in a new child, too; atomic */
 extern union sl_fdtab_own {
 	struct {
 		uint32_t size; /* atomic */
-		uint32_t tid;  /* of the thread that has found out; atomic */
+		uint32_t tid;  /* of the child's thread that has noticed the fork; atomic */
 	};
 	char page[SL_FDTAB_PAGE];
 } sl_fdtab_own;
@@ -49,7 +49,8 @@ static inline void sl_fdtab_notice(void)
 		sl_fdtab_beyond(-1);
 }
 
-/* Around what sl_fork_child() does. False: it is done, since the child has found out itself. */
+/* sl_fork_child() calls these first and last. False: its work is done, since a look-up in the child
+ * has noticed the fork before. */
 bool sl_fdtab_child_begin(void);
 void sl_fdtab_child_end(void);
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The keeper: the process's one thread of ours. It drains lanes whose owner is away, follows the
- * mirrors, and sees what the kernel has for the shadows.
+/* The keeper: the library's one thread in a process. It drains lanes whose owner is away, follows
+ * the mirrors, and looks at what the kernel has for the shadows.
  *
- * Theory of operation: while lanes are in use it looks at them every PROGRESS_ENGINE_INTERVAL
- * milliseconds and makes a turn of each that no thread has turned since; more seldom while the
- * owners of all that is busy turn them many times a tick, since each look takes the core from a
- * thread (with twelve processes on two cores they were one context switch in twelve). When nothing
- * at all has happened for a second it sleeps on the descriptors themselves, without a tick. It is
- * not on the descriptors while a lane is busy: a waiter there costs the sender's core a wake-up a
- * packet. In any case it is awake when timers of TCP are due that no thread's turn has run, or
- * paced packets.
- */
+ * Theory of operation: while lanes are in use the keeper looks at them every
+ * PROGRESS_ENGINE_INTERVAL milliseconds and turns each lane that no thread has turned since. It
+ * looks less often while the owners of all busy lanes turn them many times a tick, since each look
+ * takes the core from a thread (with twelve processes on two cores the looks were one context
+ * switch in twelve). When nothing has happened for a second the keeper sleeps on the lanes'
+ * descriptors, without a tick. While a lane is busy it does not: the sender's core would have to
+ * wake it for every packet. In any case the keeper wakes when paced packets are due, or timers of
+ * TCP that no thread's turn has run. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -34,10 +33,10 @@
 
 #define QUIET_NS  1000000000ull /* no turn for so long: sleep without a tick */
 #define LOOK_NS   500000
-#define STOP_NS   2000000000ull /* most that its end is waited for */
+#define STOP_NS   2000000000ull /* most that sl_keeper_stop() waits */
 #define BUSY_PKTS 256           /* a tick that found more comes again after BUSY_NS */
 #define BUSY_NS   1000000
-#define JUDGE_NS  100000000 /* so often it is seen which lanes are hot */
+#define JUDGE_NS  100000000 /* between two looks which lanes are hot */
 #define HOT_LOADS (JUDGE_NS / SL_FOLLOW_NS)
 #define TURNED_NS 4000000  /* timers of a lane turned by threads that may go to sleep */
 #define OFTEN     16       /* turns in a tick: its owners come by themselves */
@@ -45,11 +44,11 @@
 #define STRETCH   4        /* ticks that all such lanes are left to their owners */
 #define LEAST_NS  50000    /* between two rounds for timers of TCP and of paced packets */
 
-static int epfd = -1;     /* what sl_keeper_watch_fd() was told */
+static int epfd = -1;     /* holds the descriptors of sl_keeper_watch_fd() */
 static int stats_fd = -1; /* tells when a process wrote to the file of the counters */
 static pthread_t thread;
 static bool running, ending;
-static uint32_t tid; /* the kernel's number of it, when it has begun */
+static uint32_t tid; /* the keeper's thread ID; 0: it does not run yet */
 
 /* Jobs ----------------------------------------------------------------------------------------- */
 
@@ -166,12 +165,12 @@ struct look {
 	uint64_t now_us;
 	uint64_t tick_ns, since_ns; /* since the last look */
 	uint32_t busy;              /* lanes that moved since the last look */
-	uint32_t pkts;              /* that we had to take */
-	bool judge;                 /* is it time to? */
+	uint32_t pkts;              /* taken by the keeper */
+	bool judge;                 /* decide now which lanes are hot */
 	bool paced;                 /* packets wait for their time */
 	bool bursting; /* a program writes without end: what is held back is to go soon */
 	bool moved;    /* a turn changed something that the counters must show */
-	bool rare;     /* one moved whose owners do not come often: it may need us soon */
+	bool rare;     /* a lane moved that its owners seldom turn: it may need the keeper soon */
 	uint32_t nfds;
 	struct pollfd *fds;
 	uint32_t max;
@@ -240,8 +239,8 @@ static void add_fds(struct sl_lane *lane, void *arg)
 	l->nfds += sl_min(sl_lane_fds(lane, l->fds + l->nfds, l->max - l->nfds), l->max - l->nfds);
 }
 
-/* How long to sleep: until the tick, or when all is quiet without one; but not longer than until
- * timers of TCP are due. A lane that others turn runs them itself, mostly. NULL: for ever. */
+/* How long the keeper sleeps: until the next tick (none when all is quiet), but at most until TCP
+ * timers are due. Threads that turn a lane mostly run its timers themselves. NULL: for ever. */
 static struct timespec *sleep_time(struct timespec *ts, const struct look *l, bool quiet)
 {
 	uint64_t now = sl_now_ns(), until_us = UINT64_MAX, ns;
@@ -360,7 +359,7 @@ static void reset(void)
 }
 
 /* Watches the file of the counters for writes by others; our own, by the mapping, make no event.
- * Without inotify the keeper looks at the file once a second, as long as something moves. To close
+ * Without inotify the keeper looks at the file once a second, as long as something moves. Closing
  * the inotify descriptor takes a grace period of the kernel's (15 ms, hundreds at load). A killed
  * process closes its highest number first, so this one is made first, to be the lowest: processes
  * that watch another descriptor for our death need not wait for it. */

@@ -33,9 +33,9 @@ int sl_up_again(void);
 /* Tells call/start.c of a fork that no handler has seen. fdtab.c calls it, in the child. */
 void sl_up_fork_found(void);
 
-/* The library does not fork between the two: a child would have a socket that is half the kernel's.
- * False: the caller is a signal handler that interrupted such a time. No socket's `slow` is held.
- */
+/* Between hold and release no fork happens: a child would get a socket that is half the kernel's.
+ * False: the caller is a signal handler that interrupted its thread between the two. Call with no
+ * socket's `slow` held. */
 bool sl_fork_hold(void);
 void sl_fork_release(void);
 void sl_fork_child_reset(void); /* in a child: nothing is held */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A connection of ours becomes the kernel's (TCP_REPAIR; net/ipv4/tcp.c).
+/* Makes a connection of ours the kernel's (TCP_REPAIR; net/ipv4/tcp.c).
  *
  * Theory of operation: in repair mode a closed socket takes sequence numbers, connect(2) makes it
- * ESTABLISHED without a packet, options and windows are set, and what is sent goes straight into
- * the queue that was chosen. Bytes that were never sent follow when repair mode has been left, as
- * any program's. Leaving it sends a window probe (TCP_REPAIR_OFF, not OFF_NO_WP): the peer's answer
- * tells how far it is, so what was lost while the connection moved is found at once.
+ * ESTABLISHED without a packet, options and windows can be set, and send(2) puts bytes straight
+ * into the queue that TCP_REPAIR_QUEUE has chosen. We send bytes that were never sent after repair
+ * mode, as any program does. Leaving the mode sends a window probe (TCP_REPAIR_OFF, not OFF_NO_WP):
+ * the peer's answer tells how far it is, so the kernel finds at once what was lost meanwhile.
  *
- * FINs come last, since only an ESTABLISHED socket sends the probe. One that we sent is made by
- * shutdown(2) in repair mode, as sent: otherwise the kernel might have to wait with it for
- * acknowledgments that it does not take, as they acknowledge the FIN. Whether the peer has
- * acknowledged it (FIN_WAIT2) cannot be said: the kernel is in FIN_WAIT1 until the next segment, or
- * the answer to its retransmission, tells. The peer's cannot be set at all: repair_fin.c. */
+ * FINs come last, since only an ESTABLISHED socket sends the probe. For a FIN that we have sent we
+ * call shutdown(2) in repair mode, which marks it as sent: otherwise the kernel might hold it back
+ * for acknowledgments that it does not take, as they acknowledge the FIN. We cannot say that the
+ * peer has acknowledged our FIN (FIN_WAIT2): the kernel stays in FIN_WAIT1 until the peer's next
+ * segment. No call sets the peer's FIN: repair_fin.c forges it. */
 #include "sock/repair/repair.h"
 
 #include <linux/socket.h>
@@ -122,7 +122,7 @@ static int set_options(int fd, const struct sl_tcp_repair *r)
 	return err;
 }
 
-/* With room for a FIN that is to come by repair_fin.c. */
+/* Sets the windows, with room for the FIN that repair_fin.c will forge. */
 static int set_window(int fd, const struct sl_tcp_repair *r)
 {
 	uint32_t max_window = sl_max(r->max_window, r->snd_wnd);
@@ -155,9 +155,9 @@ static void set_size(int fd, int opt, uint32_t bytes, int locks)
 	(void)sl_sys_set_int(fd, SOL_SOCKET, SO_BUF_LOCK, locks);
 }
 
-/* Room for what the queues hold, and at least what the connection had, on which the window that it
- * announced rests. Before connect(2), which derives the largest window from it, and without the
- * mark of a program that has chosen: it would stop auto-tuning for good. */
+/* Makes room for what the queues hold, and at least as much as the connection had, on which its
+ * announced window rests. Call before connect(2), which derives the largest window from it. The
+ * sizes do not count as chosen by the program: that would stop auto-tuning for good. */
 static void widen_buffers(int fd, const struct sl_tcp_repair *r, struct sl_repair_saved *s)
 {
 	uint32_t snd = sl_max(r->sndbuf, 2 * r->sndq + SLACK_BYTES);
@@ -170,7 +170,7 @@ static void widen_buffers(int fd, const struct sl_tcp_repair *r, struct sl_repai
 	set_size(fd, SO_RCVBUFFORCE, sl_max((uint32_t)s->rcvbuf, rcv), 0);
 }
 
-/* The size that the connection had; one that the program has chosen is as it was. */
+/* Sets the size that the connection had; a size that the program has chosen is as it was before. */
 static void restore_rcvbuf(int fd, const struct sl_tcp_repair *r, const struct sl_repair_saved *s)
 {
 	bool chosen = s->locks & SOCK_RCVBUF_LOCK;
@@ -247,7 +247,7 @@ static int fill_queues(int fd, const struct sl_tcp_repair *r, const struct sl_re
 	return err;
 }
 
-/* After repair: what the kernel is to send for the first time. */
+/* After repair mode: gives the kernel the bytes that were never sent, and the FIN behind them. */
 static int send_rest(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
 		     const struct sl_repair_saved *s)
 {
@@ -278,7 +278,7 @@ static int establish(int fd, const struct sl_tcp_repair *r)
 		err = set_seq(fd, TCP_RECV_QUEUE, r->rcv_nxt - r->rcvq);
 	if (err)
 		return err;
-	/* connect(2) computes the size of segments from it, the option set later does not. */
+	/* connect(2) computes the size of segments from TCP_MAXSEG; set_options() is too late. */
 	(void)sl_sys_set_int(fd, IPPROTO_TCP, TCP_MAXSEG, r->mss_clamp);
 	len = to_sockaddr(fd, &r->key.remote, r->key.rport, r, &ss);
 	err = sl_sys_connect(fd, &ss, len);
@@ -288,8 +288,8 @@ static int establish(int fd, const struct sl_tcp_repair *r)
 	return err;
 }
 
-/* Nothing reaches a socket whose state is not complete. (Claims keep packets away, mostly, but not
- * when the steering program is gone.) */
+/* While make() runs the socket's state is not complete, so the kernel drops packets for it. (Claims
+ * keep most packets away, but not when the steering program is gone.) */
 
 static int make(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src)
 {
@@ -308,7 +308,7 @@ static int make(int fd, const struct sl_tcp_repair *r, const struct sl_repair_so
 	return err;
 }
 
-/* Closed again, without a word; the error that this leaves is taken. */
+/* Closes the socket again without a packet to the peer, and takes the error that this leaves. */
 static void unmake(int fd)
 {
 	struct sockaddr sa = {.sa_family = AF_UNSPEC};
@@ -403,7 +403,7 @@ static int go_live(int fd, const struct sl_tcp_repair *r, const struct sl_repair
 	return err && sl_repair_is_over(fd) ? 0 : err;
 }
 
-/* Leaving repair mode clears it. */
+/* Leaving repair mode clears SO_REUSEADDR. */
 static void restore_reuse(int fd, const struct sl_repair_saved *s)
 {
 	if (s->reuse > 0)
@@ -428,7 +428,7 @@ int sl_repair_begin(int fd, const struct sl_tcp_repair *r, const struct sl_repai
 	widen_buffers(fd, r, s);
 	(void)sl_broker_drop_packets(fd, true);
 	err = make(fd, r, src);
-	/* Before it lives, or it would announce a window that it has no room for. */
+	/* Before packets reach the socket, lest it announce a window that it has no room for. */
 	restore_rcvbuf(fd, r, s);
 	if (err) {
 		(void)sl_broker_drop_packets(fd, false);

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A TCP connection moves into a kernel socket, or out of one, by TCP_REPAIR: system calls only. The
- * peer notices nothing. The broker has the privileges for it. All
- * may sleep: call with no lane held. */
+/* Moves a TCP connection into a kernel socket, or out of one, by TCP_REPAIR: by system calls only,
+ * so that its peer notices nothing. The broker has the privileges for it. Every function here may
+ * sleep: call it with no lane held. */
 #ifndef SL_REPAIR_H
 #define SL_REPAIR_H
 
 #include "ctl/lease/image.h"
 #include "tcp/tcp_repair.h"
 
-/* Where the bytes of the queues come from: copies up to n from `at` on; how many. */
+/* Gives the bytes of the queues: sndq() and rcvq() copy up to n bytes from offset `at` on, and
+ * return how many they have copied. */
 struct sl_repair_source {
 	uint32_t (*sndq)(void *arg, uint32_t at, void *buf, uint32_t n);
 	uint32_t (*rcvq)(void *arg, uint32_t at, void *buf, uint32_t n);
-	/* The kernel's socket is the connection: packets may reach it from now on. NULL: no
-	 * call. */
+	/* Called when the kernel's socket has become the connection: packets may reach it from now
+	 * on. May be NULL. */
 	void (*live)(void *arg);
 	void *arg;
-	bool hurry; /* what the kernel does not do at once is not waited for */
+	bool hurry; /* fail soon instead of waiting for the kernel */
 };
 
 /* The program's socket options that repair changes, or that would disturb it. */
@@ -24,12 +25,12 @@ struct sl_repair_saved {
 	int reuse, sndbuf, rcvbuf, locks, lowat;
 };
 
-/* Makes the closed socket fd, bound to the connection's local end or not bound, that connection; it
- * then lives. Before `live` was called a failure leaves a closed socket (a name it got stays);
- * later failures concern data that the kernel does not take (-ENOMEM) or a FIN that it does not
- * see (-EIO), and the connection cannot be saved. One that the peer resets when it lives is closed,
- * and its error is the kernel's to tell: 0. -EPERM: no privilege; -EADDRNOTAVAIL: the kernel
- * has such a connection; -EINVAL: fd is not such a socket; others as bind(2) and connect(2) say. */
+/* Makes the closed socket fd, bound to the connection's local end or not bound, the connection r,
+ * and lets packets reach it. A failure before `live` is called leaves a closed socket (a name it
+ * got stays). A later failure loses the connection: the kernel does not take its data (-ENOMEM) or
+ * does not see a FIN (-EIO). If the peer resets the connection at once, the result is 0: the kernel
+ * tells the program the error. -EPERM: no privilege; -EADDRNOTAVAIL: the kernel has a connection of
+ * this name; -EINVAL: fd is no such socket; others as bind(2) and connect(2) say. */
 int sl_repair_kernel(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src);
 /* The part of sl_repair_kernel() that the daemon leaves to us: has fd (live already) send the bytes
  * that were never sent, and the FIN behind them. Returns as sl_repair_kernel(). */
@@ -41,17 +42,17 @@ int sl_repair_begin(int fd, const struct sl_tcp_repair *r, const struct sl_repai
 int sl_repair_finish(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
 		     const struct sl_repair_saved *s);
 
-/* Makes the closed socket fd what is left of a connection that is over: what the receive queue
- * holds, then the end, or with reset the error ECONNRESET, or (fin_rcvd) both. Nothing else of r
- * counts but the key, rcv_nxt and rcvq. Returns as the above. */
+/* Makes the closed socket fd the rest of a connection that is over: the program reads the bytes of
+ * the receive queue, then the end, or with reset the error ECONNRESET, or (fin_rcvd) both. Only the
+ * key, rcv_nxt and rcvq of r matter besides. Returns as sl_repair_kernel(). */
 int sl_repair_closed(int fd, const struct sl_tcp_repair *r, const struct sl_repair_source *src,
 		     bool reset);
 
-/* repair_syn.c: the closed socket fd, bound to the connection's local end, connects to `to` with a
- * SYN that was sent before, so that a peer that has answered that one is asked for the same once
- * more. What comes for it is dropped until sl_broker_drop_packets(fd, false). A failure leaves a
- * closed socket, and what has come for it. -EPERM: no privilege; -EOPNOTSUPP: the kernel opens
- * nothing so now; others as bind(2) and connect(2) say. */
+/* repair_syn.c: connects the closed socket fd, bound to the connection's local end, to key->remote
+ * by the SYN that we have sent before: a peer that has answered it repeats its answer. The kernel
+ * drops the peer's packets until sl_broker_drop_packets(fd, false). A failure leaves a closed
+ * socket. -EPERM: no privilege; -EOPNOTSUPP: the kernel sends no SYN with data now; others as
+ * bind(2) and connect(2) say. */
 int sl_repair_syn(int fd, const struct sl_tcp_key *key, uint32_t scope,
 		  const struct sl_tcp_repair_syn *syn, const void *data);
 /* Undoes sl_repair_syn(): fd is a closed socket again. */
@@ -68,10 +69,10 @@ struct sl_repair_taken {
 	int reuse; /* SO_REUSEADDR, which repair mode forgets */
 };
 
-/* Nothing of what comes from the peer reaches the kernel connection fd any more. 0, -EBUSY: it has
- * a filter of the program's; -errno. */
+/* Has the kernel drop all packets for its connection fd. 0; -EBUSY: the program has set a filter on
+ * the socket; -errno. */
 int sl_repair_freeze(int fd);
-/* Reads all of such a one: see sl_repair_take(). */
+/* Reads a connection that sl_repair_freeze() has frozen: see sl_repair_take(). */
 int sl_repair_read(int fd, struct sl_repair_taken *t);
 /* Freezes the kernel connection fd and reads all of it. Nothing of what comes from the peer
  * meanwhile reaches it, and only the caller may use it. Then either leave, drop (and close
@@ -98,7 +99,8 @@ bool sl_repair_is_over(int fd);
  * is then over. */
 int sl_repair_end(int fd, const struct sl_tcp_repair *r, bool reset, bool hurry);
 
-/* repair_image.c: as it crosses to the daemon and back. -EINVAL: no connection that may be. */
+/* repair_image.c: the form in which a connection crosses to the daemon and back. unpack: -EINVAL:
+ * there can be no such connection. */
 void sl_repair_pack(const struct sl_tcp_repair *r, struct sl_lease_conn *c);
 int sl_repair_unpack(const struct sl_lease_conn *c, struct sl_tcp_repair *r);
 

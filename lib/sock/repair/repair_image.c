@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A connection's state as it crosses between a process and the daemon (ctl/lease/image.h), both
- * ways. What comes from the other side may say anything: unpacking checks what the kernel does not.
- */
+ * ways. The other side may send anything: sl_repair_unpack() checks what the kernel does not. */
 #include <errno.h>
 #include <string.h>
 

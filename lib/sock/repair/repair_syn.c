@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The kernel connects with a SYN that was ours (net/ipv4/tcp_output.c: tcp_connect()).
+/* Has the kernel connect by a SYN that we sent before (net/ipv4/tcp_output.c: tcp_connect()).
  *
- * Theory of operation: the peer may have taken the data of our SYN (RFC 7413) and answered it. With
- * another SYN from the same port it would reset that connection and begin a new one, and its
- * program would read the data twice. One with the same sequence number is our SYN sent again, and
- * is answered as that was. A number set in repair mode stays when connect(2) follows. The data go
- * along, whether the kernel has a cookie or not (TCP_FASTOPEN_NO_COOKIE), so that it takes the
- * answer for one to them: the peer does not look at them again. They must all go along, or the
- * answer acknowledges what the kernel has not sent; but of a peer that it does not know it reckons
- * with the least segment size that there is. TCP_MAXSEG tells it of another.
+ * Theory of operation: the peer may have taken the data of our SYN (RFC 7413) and answered it. If
+ * the kernel sent another SYN from the same port, the peer would reset that connection and begin a
+ * new one, and its program would read the data twice. A SYN with the same sequence number counts as
+ * our SYN sent again: the peer repeats its answer. The kernel keeps a number that was set in repair
+ * mode when connect(2) follows. The kernel's SYN carries all the data, too, even without a cookie
+ * (TCP_FASTOPEN_NO_COOKIE): otherwise the answer would acknowledge bytes that the kernel has not
+ * sent. The peer ignores the second copy. For a peer that the kernel does not know it assumes the
+ * least segment size that there is, so TCP_MAXSEG tells it ours.
  *
  * The timestamps must go on from those of our SYN, which the answer echoes, but connect(2) chooses
- * others. So what the peer says to the kernel's first SYN is dropped, then they are set, and the
- * second SYN, a second later, is answered. */
+ * others. So the kernel drops the answer to its first SYN, then we set the timestamps, and the
+ * answer to its second SYN, a second later, gets through. */
 #include <errno.h>
 #include <linux/tcp.h>
 #include <string.h>

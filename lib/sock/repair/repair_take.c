@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A kernel connection is read out of its socket, to become ours or another socket's.
+/* Reads a kernel connection out of its socket, to become ours or another socket's.
  *
  * Theory of operation: repair mode does not stop packets. A filter that drops everything does, and
  * when a grace period of RCU is over (membarrier(2)) no processor is still working on a packet that
- * had passed before. What was dropped the peer sends again.
+ * had passed before. The peer sends the dropped packets again.
  *
- * The socket's timers still run, and may send (pacing above all). What is taken for unsent although
- * the peer has acknowledged it would stop the connection for good; what is taken for sent although
- * it never was would wait for a retransmission. While the send queue is chosen the kernel takes all
- * of it for sent, without sending: so it is chosen before the last look, and stays so until the
- * kernel forgets the connection. What had been sent until then SIOCOUTQNSD cannot tell any more:
- * the bytes that were really sent are counted. */
+ * The socket's timers still run, and may send (pacing above all). If we took bytes for unsent that
+ * the peer has acknowledged, the connection would stop for good; if we took bytes for sent that
+ * never were, they would wait for a retransmission. While the send queue is chosen the kernel takes
+ * all of it for sent, without sending: so we choose it before the last look, and leave it chosen
+ * until the kernel forgets the connection. SIOCOUTQNSD then no longer tells what had been sent
+ * before: first_sent() counts the bytes that really were. */
 #include "sock/repair/repair.h"
 
 #include <linux/membarrier.h>
@@ -39,7 +39,7 @@ int sl_repair_freeze(int fd)
 	socklen_t len = 0;
 	int err;
 
-	/* How many instructions: the program's filter would be lost. */
+	/* len: instructions of the program's filter, which our filter would replace for good. */
 	err = sl_sys_getsockopt(fd, SOL_SOCKET, SO_GET_FILTER, NULL, &len);
 	if (err || len)
 		return err && err != -ENOENT ? err : -EBUSY;
@@ -193,7 +193,7 @@ static int get_lengths(int fd, struct sl_tcp_repair *r, const struct tcp_info *i
 	return 0;
 }
 
-/* Reads the state again. -EAGAIN: since `before` more has changed than bytes that were sent. */
+/* Reads the state again. -EAGAIN: more has changed since `before` than that bytes were sent. */
 static int look_again(int fd, struct sl_tcp_repair *r, const struct tcp_info *before)
 {
 	struct sl_tcp_repair now = *r;
@@ -213,10 +213,9 @@ static int look_again(int fd, struct sl_tcp_repair *r, const struct tcp_info *be
 	return 0;
 }
 
-/* All n bytes of a queue in one call: there is no other way to look behind the first. One more is
- * asked for, to see that there is none. *seq: after the queue, FIN included. The queue stays
- * chosen.
- */
+/* Reads all n bytes of a queue in one call: a peek always begins with the first. Asks for one byte
+ * more, to see that there is none. *seq: the number after the queue, FIN included. The queue stays
+ * chosen. */
 static int read_queue(int fd, int queue, uint32_t n, uint32_t *seq, struct sl_repair_bytes *q)
 {
 	int v, err;
