@@ -9,7 +9,7 @@
 
 struct sl_sock;
 
-/* Does the call once, no lane held: what it returns, or -EAGAIN: it must wait. */
+/* Attempts the call once, with no lane held. Returns the call's result; -EAGAIN: it must wait. */
 typedef ssize_t (*sl_attempt)(void *arg);
 
 /* Calls attempt until it says something else than -EAGAIN, then returns that. deadline_ns 0: none;

@@ -15,10 +15,10 @@ struct sl_board {
 /* False: this kernel cannot (before 5.1, or a limit is in the way). */
 bool sl_board_open(struct sl_board *b);
 void sl_board_close(struct sl_board *b);
-/* The letter with that ticket is read. The keeper's. */
+/* Tells the children that the letter with that ticket is read. Only the keeper calls it. */
 void sl_board_post(struct sl_board *b, uint32_t ticket);
-/* In a child: waits until that is posted, for so long at most. True: it is. shown may be NULL; then
- * it only sleeps for a moment. */
+/* In a child: waits until the keeper has posted the ticket, at most ns. True: it has. If shown is
+ * NULL, only sleeps for a moment. */
 bool sl_board_wait(const uint32_t *shown, uint32_t ticket, uint64_t ns);
 
 #endif

@@ -40,8 +40,8 @@ static void look_for_heir(struct sl_sock *sk, void *arg)
 		}
 }
 
-/* An IPv6 socket that comes to the endpoint of an IPv4 one is its heir from the first. (Of those
- * with a peer the broker counts how many have been replaced; there the last has it.) */
+/* True: this IPv6 socket claims the endpoint of an IPv4 socket, so it is only that one's heir.
+ * (Among sockets with a peer the last one has the endpoint; the broker counts those replaced.) */
 static bool comes_second(struct sl_sock *sk, const struct sl_claim_req *req)
 {
 	struct heir h = {.leaving = sk, .key = req};
@@ -90,7 +90,7 @@ void sl_claims_child(void)
 	memset(&claims_lock, 0, sizeof(claims_lock));
 }
 
-/* The device does not exist any more, nor do its maps. */
+/* Forgets claims on a device that does not exist any more, nor do its maps. */
 static void forget(struct sl_sock *sk, void *arg)
 {
 	uint32_t ifindex = *(const uint32_t *)arg;
@@ -245,7 +245,7 @@ struct sl_sock_claim *sl_sock_endpoints_take(struct sl_sock *sk)
 	return take(sk, has_peer);
 }
 
-/* An endpoint that it has still. Claimed anew it would be the last one bound, which it is not. */
+/* True: the socket still has this endpoint. A new claim would make it count as bound last. */
 static bool is_endpoint(const struct sl_sock *sk, const struct sl_flow_key *key)
 {
 	struct sl_addr any4 = sl_addr_v4(0);

@@ -47,7 +47,7 @@ struct out {
 	bool trunc;
 };
 
-/* put_cmsg() of the kernel: a message that does not fit is cut, and that is said. */
+/* Like put_cmsg() of the kernel: cuts a message that does not fit, and sets MSG_CTRUNC. */
 static void put(struct out *o, int level, int type, const void *data, size_t len)
 {
 	struct cmsghdr h = {.cmsg_level = level, .cmsg_type = type};
@@ -95,8 +95,8 @@ static void put_time(const struct sl_sock *sk, const struct stamps *ts, struct o
 	}
 }
 
-/* __sock_recv_timestamp(): only SO_TIMESTAMPING speaks of the hardware (hw_ns; 0: it does not), and
- * it says nothing when it has nothing to say. */
+/* Like __sock_recv_timestamp(): only SO_TIMESTAMPING reports the hardware's stamp (hw_ns; 0: there
+ * is none), and there is no message without any stamp. */
 static void put_stamp(const struct sl_sock *sk, uint64_t mono_ns, uint64_t hw_ns, struct out *o)
 {
 	bool new = sk->want &SL_WANT_NEW_STAMP;
@@ -336,7 +336,8 @@ static bool get_ip(const struct cmsghdr *c, size_t len, struct sl_tx_ctl *ctl)
 	return false;
 }
 
-/* Which transmit stamps this one is to have. A number of the program's own the kernel sees to. */
+/* Reads which transmit stamps this message asks for. Leaves a message with a number of the
+ * program's own to the kernel. */
 static bool get_socket(const struct cmsghdr *c, size_t len, struct sl_tx_ctl *ctl)
 {
 	if ((c->cmsg_type != SO_TIMESTAMPING_OLD && c->cmsg_type != SO_TIMESTAMPING_NEW) ||

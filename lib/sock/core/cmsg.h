@@ -23,7 +23,7 @@ struct sl_sent;
 /* Control messages of a transmit stamp (ip_recv_error(), ipv6_recv_error()). msg_flags must have
  * been set. */
 void sl_cmsg_put_sent(const struct sl_sock *sk, const struct sl_sent *s, struct msghdr *msg);
-/* The one message that there is. msg_flags must have been set. */
+/* Writes a control message that is the only one. msg_flags must have been set. */
 void sl_cmsg_put_one(struct msghdr *msg, int level, int type, const void *data, size_t len);
 
 /* Settings that sendmsg()'s control messages make for this datagram only. */
@@ -36,7 +36,8 @@ struct sl_tx_ctl {
 	bool asks;          /* for these transmit stamps, instead of the socket's */
 	uint32_t stamps;    /* SOF_TIMESTAMPING_TX_* */
 };
-/* Reads msg's control messages. False: one we do not know; the kernel shall do it. */
+/* Reads msg's control messages. False: there is one that we do not know; leave the call to the
+ * kernel. */
 bool sl_cmsg_get(const struct sl_sock *sk, const struct msghdr *msg, struct sl_tx_ctl *ctl);
 
 #endif

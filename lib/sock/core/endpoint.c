@@ -121,7 +121,7 @@ bool sl_sock_take_lane(struct sl_sock *sk, uint32_t ifindex)
 	return true;
 }
 
-/* A socket bound to a multicast group has no claim of its own: it would take the place of the fan's
+/* True: a socket bound to a multicast group. Its own claim would take the place of the fan's claim
  * (mcast.c), and stay when the fan leaves the group to the kernel. */
 static bool comes_by_membership(const struct sl_sock *sk)
 {

@@ -23,9 +23,9 @@ void sl_sock_claim_device(struct sl_sock *sk, uint32_t ifindex);
 uint32_t sl_device_of_addr(const struct sl_addr *addr); /* 0: not ours */
 /* claim.c; slow held */
 bool sl_sock_add_claim(struct sl_sock *sk, const struct sl_claim_req *req, const char **why);
-/* The socket's names, on one port. */
+/* Claims the socket's names on one port. */
 bool sl_sock_claim_on(struct sl_sock *sk, struct sl_port *port, const char **why);
-/* A device of its claims whose link claiming has cost; NULL: none. */
+/* A device of the socket's claims that lost its link when we claimed on it; NULL: none. */
 struct sl_port *sl_sock_without_link(const struct sl_sock *sk);
 void sl_sock_unclaim(struct sl_sock *sk);     /* all of them */
 void sl_sock_claims_forget(uint32_t ifindex); /* all sockets', on a device that is gone */

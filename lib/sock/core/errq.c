@@ -115,7 +115,7 @@ bool sl_errq_push(struct sl_sock *sk, const struct sl_sent *s)
 	return true;
 }
 
-/* A place for one that waits, which is looked up when it is told. -1: there is none. */
+/* Puts a stamp that is still to come in a waiting place and returns the place; -1: none is free. */
 static int wait_for(struct sl_sock *sk, const struct sl_sent *s)
 {
 	struct sl_errq *q = sk->errq;
@@ -166,7 +166,6 @@ static bool ask_hardware(struct sl_sock *sk, struct sl_leg *leg, const struct sl
 	return false;
 }
 
-/* The packet was posted to the device just now. */
 void sl_errq_left(struct sl_sock *sk, struct sl_leg *leg, struct sl_sent *s)
 {
 	bool both = sk->errq->flags & SOF_TIMESTAMPING_OPT_TX_SWHW;
@@ -179,7 +178,7 @@ void sl_errq_left(struct sl_sock *sk, struct sl_leg *leg, struct sl_sent *s)
 		sl_errq_push(sk, s);
 }
 
-/* Lane held. On another lane, the socket's is not ours to touch. */
+/* Lane held. Ignores a stamp for a socket that has moved to another lane, which is not held. */
 static void on_stamp(const struct sl_tx_ask *ask, uint64_t hw_ns)
 {
 	struct sl_lane *lane = ask->lane;
@@ -264,7 +263,6 @@ void sl_errq_posted(struct sl_sock *sk, struct sl_leg *leg, const struct sl_tx_d
 /* By the shadow --------------------------------------------------------------------------------
  */
 
-/* The stamps that a message asks for: by its control messages if they say so, else `flags`. */
 uint32_t sl_errq_asked_by(const struct msghdr *msg, uint32_t flags, bool *own)
 {
 	struct msghdr m = *msg;
@@ -307,7 +305,7 @@ static bool is_recverr(const struct cmsghdr *c)
 	       (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR);
 }
 
-/* The kernel's number into ours. Of one so old that it is forgotten: as it is. */
+/* Turns the kernel's number of a message into ours. A number too old to be known stays as it is. */
 static void renumber(const struct sl_errq *q, bool udp, struct msghdr *msg)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
@@ -326,7 +324,7 @@ static void renumber(const struct sl_errq *q, bool udp, struct msghdr *msg)
 	}
 }
 
-/* Everything was read, so there is no error any more, unless one is pending. */
+/* After the last read: asks the kernel whether an error is still pending. */
 static void look_again(struct sl_sock *sk, int fd)
 {
 	struct pollfd p = {.fd = fd};
@@ -373,7 +371,7 @@ static size_t copy_out(const struct sl_sent *s, const struct msghdr *msg)
 	return done;
 }
 
-/* Lane held; there is one. */
+/* Takes the first stamp, which must exist. Lane held. */
 static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, struct msghdr *msg, int flags)
 {
 	struct sl_errq *q = sk->errq;

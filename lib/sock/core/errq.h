@@ -83,36 +83,37 @@ static inline uint32_t sl_errq_flags(const struct sl_sock *sk)
 {
 	return sk->errq ? sk->errq->flags : 0;
 }
-/* SO_TIMESTAMPING was set to flags: what follows of it for sending. False: not by us. Lane not
- * held. */
+/* Applies the flags that SO_TIMESTAMPING was set to, as far as they concern sending. False: an
+ * offloaded socket cannot do it. Lane not held. */
 bool sl_errq_set(struct sl_sock *sk, uint32_t flags);
-/* SO_RCVBUF has changed. */
+/* Reads SO_RCVBUF, which limits the queue, anew: it has changed. */
 void sl_errq_limit(struct sl_sock *sk);
-/* There is a queue now. False: no memory. Lane held. */
+/* Makes the queue if there is none. False: no memory. Lane held. */
 bool sl_errq_make(struct sl_sock *sk);
 /* recvmsg(MSG_ERRQUEUE), from both queues. Never waits. */
 ssize_t sl_errq_recv(struct sl_sock *sk, int fd, struct msghdr *msg, int flags);
-/* Stamps of the hardware are to be had by the kernel's way out alone. Lane held. */
+/* True: only packets that the kernel sends get stamps of the hardware. Lane held. */
 static inline bool sl_errq_is_os(const struct sl_leg *leg)
 {
 	return !sl_leg_has_stamps(leg) && sl_port_os_stamps(leg->port);
 }
-/* The packet of a datagram, to be stamped as sk->stamps asks, has been posted. Lane held. */
+/* Stamps the packet of a datagram that was just posted, as sk->stamps asks. Lane held. */
 void sl_errq_posted(struct sl_sock *sk, struct sl_leg *leg, const struct sl_tx_desc *d);
-/* The kernel took a message of the socket's to send; msg: what its control said, or NULL. No lane
+/* Numbers a message that the kernel took to send. msg: its control messages, or NULL. No lane
  * held. */
 void sl_errq_sent_by_os(struct sl_sock *sk, const struct msghdr *msg);
 void sl_errq_init(void); /* once */
-/* The socket ends: what is in it goes. Lane held. */
+/* Empties the queue of a socket that ends. Lane held. */
 void sl_errq_fini(struct sl_sock *sk, struct sl_frames *cache);
-/* In a child: what is in it is the parent's. */
+/* In a child: forgets the queue's stamps, which are the parent's. */
 void sl_errq_child(struct sl_sock *sk);
 
-/* For errq_tcp.c; lane held. There is memory for stamps and marks now. */
+/* For errq_tcp.c; lane held. Gets memory for stamps and marks. False: there is none. */
 bool sl_errq_has_ring(struct sl_errq *q);
-/* False: the queue is full or memory short; the stamp is lost. Takes a reference to the frame. */
+/* Queues a stamp, with a reference to its frame. False: the stamp is lost, since the queue is full
+ * or memory short. */
 bool sl_errq_push(struct sl_sock *sk, const struct sl_sent *s);
-/* The packet was posted to the device just now: as s->flags ask. */
+/* Makes the stamps that s->flags ask for, of a packet that was just posted to the device. */
 void sl_errq_left(struct sl_sock *sk, struct sl_leg *leg, struct sl_sent *s);
 
 /* The stamps that a message asks for: by its control messages if they say so, else `flags`; *own is

@@ -51,7 +51,7 @@ static uint8_t nup;
 /* A child's --------------------------------------------------------------------------------------
  */
 
-/* A connection that is handed back is one of the kernel's again. Of other sockets nothing tells. */
+/* True: the kernel has the connection again. There is no such test for other kinds of sockets. */
 static bool is_handed_back(int fd)
 {
 	struct tcp_info info;
@@ -72,7 +72,7 @@ static bool is_gone(int to)
 	return sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0;
 }
 
-/* The mailbox is full only while a child floods it. with: a descriptor, or -1. */
+/* Sends the letter; the mailbox is full only while a child floods it. with: a descriptor, or -1. */
 static bool post(const struct sl_letter *l, int with, int to, uint64_t end)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_NS};
@@ -199,7 +199,7 @@ void sl_keeper_tell_fork(void)
 /* The keeper's -----------------------------------------------------------------------------------
  */
 
-/* NULL: none of ours that a child can have. */
+/* The socket that the letter names; NULL: we have none that a child can have. */
 static struct sl_sock *meant(const struct sl_letter *l)
 {
 	struct sl_sock *sk = sl_sock_at(l->sock, l->gen);
@@ -209,7 +209,8 @@ static struct sl_sock *meant(const struct sl_letter *l)
 	return l->cookie && cookie_of(sl_load(&sk->fd)) == l->cookie ? sk : NULL;
 }
 
-/* The only kind of descriptor to answer by: no other program can make a send on it wait. */
+/* True: a descriptor by which the keeper may answer, as no other program can make a send on it
+ * wait. */
 static bool is_end_of_pair(int fd)
 {
 	int domain = 0, type = 0;
@@ -392,7 +393,7 @@ uint8_t sl_keeper_generation(void)
 	return nup;
 }
 
-/* The writing end stays: it is how the child speaks; and the board, where it is answered. */
+/* Keeps the writing end, by which the child sends letters, and the board, where answers appear. */
 void sl_mail_child(void)
 {
 	if (mail[1] >= 0)

@@ -25,7 +25,7 @@ struct sl_letter {
 	uint32_t sock;   /* sl_sock_ref(), which is the same in parent and child */
 	uint32_t gen;    /* of the socket's object when the child was made */
 	uint64_t cookie; /* SO_COOKIE of the child's descriptor */
-	uint32_t ticket; /* by this it knows the answer on the board */
+	uint32_t ticket; /* by this the child knows its answer on the board */
 	uint32_t unused;
 };
 
@@ -47,7 +47,7 @@ void sl_mail_set_ops(const struct sl_mail_ops *ops); /* before the first start *
 /* The mailbox, which the keeper watches: after sl_keeper_open(). 0 or -errno. */
 int sl_mail_open(void);
 void sl_mail_close(void);
-/* Reads on, after a rest. The keeper's job in each round. */
+/* Reads the mailbox again after a rest. The keeper's job in each round. */
 void sl_mail_wake(uint64_t now_ns);
 uint64_t sl_mail_due_ns(uint64_t now_ns, bool quiet);
 /* Does what a letter asks for, if the letter is credible. end: the descriptor that came with it, or
@@ -55,16 +55,16 @@ uint64_t sl_mail_due_ns(uint64_t now_ns, bool quiet);
 void sl_mail_on_letter(const void *letter, long bytes, int end);
 void sl_mail_child(void); /* after fork, in the child */
 
-/* mail.c. From a child: the parent should hand that socket back. */
+/* In a child: asks the parent to hand the socket back, and waits for the answer for a while. */
 void sl_keeper_tell_parent(const struct sl_sock *sk);
 /* sl_keeper_tell_parent() for a child that has the socket by fd instead of sk->fd. */
 void sl_keeper_tell_parent_of(const struct sl_sock *sk, int fd);
-/* For children: a packet at the other end of where their letters come in. */
+/* Puts a packet with descriptors where children find it: at the other end of the mailbox. */
 void sl_keeper_leave(const void *what, size_t bytes, const int *fd, uint32_t nfds);
-/* From a child: it will serve this listener together with the parent. */
+/* In a child: tells the parent that this child serves the listener, too. */
 void sl_keeper_share(const struct sl_sock *sk);
-/* How many of the processes that this one descends from, by fork, had a keeper; a child of one that
- * has the most does without. */
+/* The number of this process's ancestors, by fork, that had a keeper. Children of a process with
+ * SL_GENERATIONS such ancestors do without. */
 #define SL_GENERATIONS 8
 uint8_t sl_keeper_generation(void);
 bool sl_keeper_may_have_children(void);
@@ -81,7 +81,7 @@ static inline void sl_sock_change(const struct sl_sock *sk)
 	if (sk && sk->proto == IPPROTO_UDP)
 		sl_sock_part(sk);
 }
-/* mail.c. In a child: tells the parent of it, if no fork handler did. */
+/* In a child: tells the parent of the fork, if no fork handler did. */
 void sl_keeper_tell_fork(void);
 
 #endif

@@ -143,7 +143,8 @@ static bool change(struct sl_bell *b, uint32_t from, uint32_t to)
 					   __ATOMIC_RELAXED);
 }
 
-/* (Listens before it sleeps: one that went to sleep in between is found asleep.) */
+/* Looks for a listening thread before a sleeping one: if the thread goes to sleep in between, the
+ * second look finds it asleep. */
 void sl_bell_ring(struct sl_bell *b)
 {
 	uint64_t v = 1;

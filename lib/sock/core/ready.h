@@ -29,9 +29,9 @@ void sl_watch_del(struct sl_watch *w);                     /* takes the lane's l
 /* Tells the watchers; lane's lock held. */
 void sl_sock_notify(struct sl_sock *sk, uint32_t events);
 
-/* A thread's bell: an eventfd made at first use. Sleep: prepare, check conditions once more, then
- * sleep, and unless that is false, poll on fd among others; then done. A ring is cheap when
- * no thread sleeps. */
+/* A thread's bell: an eventfd made at first use. To sleep, a thread calls sl_bell_prepare(), checks
+ * its conditions once more, calls sl_bell_sleep(), polls fd among others if that was true, and then
+ * calls sl_bell_done(). A ring is cheap when no thread sleeps. */
 enum sl_bell_state { SL_BELL_AWAKE, SL_BELL_LISTENS, SL_BELL_ASLEEP, SL_BELL_RUNG };
 struct sl_bell {
 	int fd;         /* -1: could not be had; sleep with short time-outs then */

@@ -19,9 +19,9 @@ void sl_shadow_look(void);
 /* An error came back for the shadow: perhaps a new path MTU, which makes no other event. No lane
  * held. */
 void sl_sock_path_again(struct sl_sock *sk);
-void sl_sock_take_error(struct sl_sock *sk); /* the same where a call is about to take it */
-/* The last error that came back for the shadow (ICMP) is told by the next call, once: -errno or 0.
- */
+void sl_sock_take_error(struct sl_sock *sk); /* sl_sock_path_again() if a call will take an error */
+/* Takes the last error that came back for the shadow (ICMP), for the program's next call: -errno or
+ * 0. */
 int sl_sock_pending_error(struct sl_sock *sk, int fd);
 
 /* The set of the shadows: after sl_keeper_open(), before the first socket. 0 or -EMFILE. */

@@ -95,7 +95,7 @@ struct sl_sock {
 	uint32_t rcvlowat;
 	int32_t linger_ms;  /* SO_LINGER; -1: off */
 	int16_t error;      /* positive errno that a dissolved connection has left; taken once */
-	uint16_t told_mss;  /* handed back: what its peer was told; 0: see the kernel's */
+	uint16_t told_mss;  /* handed back: the MSS that its peer was told; 0: ask the kernel */
 	uint8_t shut;       /* shutdown(2) while unconnected: RCV_SHUTDOWN 1, SEND_SHUTDOWN 2 */
 	bool inq;           /* TCP_INQ */
 	bool zerocopy;      /* SO_ZEROCOPY */
@@ -119,7 +119,7 @@ struct sl_sock {
 	uint32_t mark;
 	uint32_t unicast_oif;
 	uint32_t bound_if;   /* SO_BINDTODEVICE */
-	uint32_t pace_burst; /* of the last such; 0: not said */
+	uint32_t pace_burst; /* burst that SO_MAX_PACING_RATE set last; 0: none */
 	struct sl_addr local;
 	uint32_t local_scope;
 	uint16_t local_port; /* 0: not bound */
@@ -233,7 +233,7 @@ static inline bool sl_sock_lock(struct sl_sock *sk, struct sl_lane **lane)
 int sl_sock_shadow(const struct sl_sock *sk);
 /* The lane it is on, NULL while it is on none (new, or the kernel's). May change; re-read. */
 struct sl_lane *sl_sock_lane(const struct sl_sock *sk);
-/* Still what fd means? (It may have been closed meanwhile.) */
+/* True: fd still means this socket. (It may have been closed meanwhile.) */
 bool sl_sock_is(const struct sl_sock *sk, int fd);
 
 #endif
