@@ -61,7 +61,7 @@ static bool has_cap(unsigned cap)
 	return !get_caps(&c) || c.part[CAP_TO_INDEX(cap)].effective & CAP_TO_MASK(cap);
 }
 
-/* Real, effective, saved: before. */
+/* The process's user or group IDs before the call. */
 struct ids {
 	uint32_t real, effective, saved;
 };
@@ -71,7 +71,7 @@ static bool is_other(uint32_t want, uint32_t have)
 	return want != KEEP && want != have;
 }
 
-/* setuid(2): an effective ID only, without the capability. */
+/* setuid(2): without the capability it changes the effective ID alone, which does not count. */
 static bool one_changes(const struct ids *now, uint32_t id, unsigned cap)
 {
 	return (is_other(id, now->real) || is_other(id, now->saved)) && has_cap(cap);
@@ -151,7 +151,7 @@ static bool root_changes(const char *path)
 		now.st_dev != then.st_dev || now.st_ino != then.st_ino);
 }
 
-/* Root may have any groups again at any moment. */
+/* True: the process stays root, so it can have any groups again at any moment. */
 static bool is_root(void)
 {
 	struct ids now = {1, 1, 1};

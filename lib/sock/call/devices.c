@@ -76,7 +76,7 @@ static bool link_up(const struct sl_link *link, void *arg)
 	return true;
 }
 
-/* In a signal handler, which opens no device. */
+/* A signal handler needs a device, which only the keeper may open then. */
 static bool handler_waits;
 
 void sl_devices_later(void)

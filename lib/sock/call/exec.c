@@ -5,8 +5,8 @@
  * becomes it, everything goes to the kernel, as at exit: what is closed by the execve is finished
  * there. When a child becomes it (vfork(2), posix_spawn(3), system(3), or execve after fork(2)),
  * the streams that it will have do; a child asks the keeper of the process that has them. Datagram
- * sockets stay the parent's then: most children never look at what they inherit, and nothing is
- * lost.
+ * sockets stay the parent's then, since most children never look at those that they inherit, and
+ * no datagram is lost.
  *
  * A child of vfork has descriptors of its own, which may mean other sockets than ours of that
  * number: the inode tells. */
@@ -43,7 +43,7 @@ static bool is_stream(const struct sl_sock *sk)
 	return sk->proto == IPPROTO_TCP && sl_load(&sk->nfds);
 }
 
-/* A stream that is not the kernel's yet, here or (in a child) in the parent. */
+/* True: a stream that is not the kernel's yet, here or (in a child) in the parent. */
 static bool is_to_go(const struct sl_sock *sk)
 {
 	return is_stream(sk) && (sl_load(&sk->state) == SL_STATE_OFFLOADED || sk->passed);
@@ -116,7 +116,8 @@ static bool is_a_parents(struct sl_sock *sk, void *arg)
 	return is_stream(sk) && sk->passed;
 }
 
-/* No allocation: a child of vfork has the parent's memory, one of fork perhaps a locked heap. */
+/* Allocates nothing: a child of vfork has the parent's memory, a child of fork perhaps a locked
+ * heap. */
 static void before_child_exec(bool (*goes)(struct sl_sock *sk, void *arg))
 {
 	_Alignas(8) char buf[2048];

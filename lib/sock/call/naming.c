@@ -15,7 +15,8 @@
 
 #define SIN6_LEN_RFC2133 24 /* net/ipv6.h: without the scope */
 
-/* __inet_bind() of what has a name: the family comes first. (A child's shadow has none.) */
+/* bind(2) of a socket that has a name fails as in __inet_bind(), which checks the family first. (A
+ * child's shadow has no name, so the kernel would let it bind.) */
 static int bind_named(const struct sl_sock *sk, const struct sockaddr *addr, socklen_t len)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)addr;
@@ -83,7 +84,7 @@ int sl_shutdown(int fd, int how)
 	return err;
 }
 
-/* A port that we have chosen goes with its connection: tcp_disconnect(). */
+/* Reports no name: a port that we chose ends with its connection, as in tcp_disconnect(). */
 static int say_unnamed(const struct sl_sock *sk, struct sockaddr *addr, socklen_t *len)
 {
 	struct sl_addr any = sk->family == AF_INET ? sl_addr_v4(0) : (struct sl_addr){0};

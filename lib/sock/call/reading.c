@@ -122,7 +122,7 @@ static bool is_of_connection(ssize_t err)
 	return err != -EAGAIN && err != -EINTR && err != -EBADF && err != -EFAULT;
 }
 
-/* How many of n came, or -errno of the first. end_ns: 0: no time-out. */
+/* Receives up to n datagrams: how many came, or -errno of the first. end_ns 0: no time-out. */
 static int receive_many(struct sl_sock *sk, int fd, struct mmsghdr *msgs, unsigned n, int flags,
 			uint64_t end_ns)
 {
@@ -152,7 +152,8 @@ static int receive_many(struct sl_sock *sk, int fd, struct mmsghdr *msgs, unsign
 	return got ? (int)got : (int)ret;
 }
 
-/* do_recvmmsg() returns the error before it looks for a message, even if asked for none. */
+/* Takes the socket's error: do_recvmmsg() returns it before it looks for a message, even if asked
+ * for none. */
 static int error_of(struct sl_sock *sk, int fd)
 {
 	if (sk->proto == IPPROTO_TCP)

@@ -96,7 +96,7 @@ bool sl_stop_keeper(void)
 	return true;
 }
 
-/* again: in a child, where what is about the program was read by a parent. */
+/* again: in a child, whose parent has read all that concerns the program. */
 static int bring_up_rest(bool again)
 {
 	static const struct sl_net_events events = {
@@ -149,7 +149,8 @@ static int bring_up_rest(bool again)
 /* Least RLIMIT_NOFILE: we use about 30 numbers, and more with each device. */
 #define FILES_MIN 256
 
-/* The program may have few numbers, and counts on them: a start that failed leaves it all. */
+/* Brings the library up, or closes all that it opened: the program may have few descriptor numbers,
+ * and counts on them. */
 static int bring_up(bool again)
 {
 	struct rlimit64 files;
@@ -301,8 +302,8 @@ static void start_again(void)
 	sl_store_release(&sl_up_state, ret);
 }
 
-/* By the daemon, which sees what the process is now; and the broker in the process has lost its
- * rights, most probably. */
+/* True: the library may start again under new credentials. Only by the daemon, which sees them: the
+ * broker in the process has most probably lost its rights. */
 static bool may_renew(void)
 {
 	static uint64_t looked_ns;

@@ -10,11 +10,11 @@ int sl_start(void);
 /* Takes it down for good: as at exit, or before execve(2). Sockets are the kernel's already, or are
  * finished. */
 void sl_shut_down(void);
-/* The first part of that: what is still offloaded ends, and nothing more begins. */
+/* The first part of sl_shut_down(): ends all sockets that are still offloaded; no more begin. */
 void sl_stop(void);
 /* Ends the keeper and closes what it watches. False: the keeper does not end (sl_keeper_stop()). */
 bool sl_stop_keeper(void);
-/* Is something of what a lease gives, or the broker in the process has, here still? */
+/* True: the process still has something that a lease gave, or that its own broker holds. */
 bool sl_is_lent(void);
 /* The process is about to become another user: if sl_is_lent(), calls part(up), up: the library is
  * up and has sockets. The start's lock is held meanwhile, so that there is no fork and no start.

@@ -62,8 +62,8 @@ ssize_t sl_sendmsg(int fd, const struct msghdr *msg, int flags)
 	return sl_unlikely(err) ? err : send_one(sk, fd, &r);
 }
 
-/* rwf: RWF_*. Of no bytes nothing is sent, as by fs/read_write.c; write(2) of nothing sends an
- * empty datagram. */
+/* rwf: RWF_*. Sends nothing if there are no bytes, as fs/read_write.c does; write(2) of no bytes
+ * sends an empty datagram. */
 static ssize_t write_pieces(struct sl_sock *sk, int fd, const struct iovec *iov, int n, int rwf)
 {
 	struct sl_tx_req r = {.iov = iov, .niov = (size_t)n, .flags = sl_rwf_flags(rwf)};

@@ -24,7 +24,7 @@
 #include "sock/core/sock.h"
 #include "sock/core/ready.h"
 
-/* Bits that say how, not what (the kernel's EP_PRIVATE_BITS). */
+/* Flags of a registration that are not events (the kernel's EP_PRIVATE_BITS). */
 #define SL_EP_PRIVATE (EPOLLWAKEUP | EPOLLONESHOT | EPOLLET | EPOLLEXCLUSIVE)
 
 /* A member that is ours. */
@@ -54,7 +54,7 @@ struct sl_epsleeper {
 	struct sl_bell *bell;
 };
 
-/* So many lanes are remembered with the set; more are collected at each wait. */
+/* The number of lanes that a set remembers; if its members have more, each wait collects them. */
 #define SL_EP_LANES 8
 
 enum sl_ep_state { SL_EP_FREE, SL_EP_OPEN, SL_EP_CLOSED };
@@ -108,13 +108,13 @@ struct sl_epitem *sl_epitem_find(struct sl_epoll *ep, int fd, const void *obj);
 /* Makes room for one more; ctl held, lock not. 0 or -ENOMEM. */
 int sl_epitem_reserve(struct sl_epoll *ep);
 void sl_epitem_link(struct sl_epoll *ep, struct sl_epitem *it);
-/* Off the set; to be freed by sl_epitem_reap(). */
+/* Takes the item off the set; sl_epitem_reap() frees it later. */
 void sl_epitem_bury(struct sl_epitem *it);
-/* Frees the buried; ctl held, lock not. */
+/* Frees the items that sl_epitem_bury() has taken off; ctl held, lock not. */
 void sl_epitem_reap(struct sl_epoll *ep);
 /* The registered events that are ready now. */
 uint32_t sl_epitem_ready(struct sl_epitem *it);
-/* Puts it into the ready list if it may be ready, wakes a sleeper. events 0: unknown. */
+/* Puts the item into the ready list if it may be ready, and wakes a sleeper. events 0: unknown. */
 void sl_epitem_queue(struct sl_epitem *it, uint32_t events);
 /* Registers the callbacks; no lock but ctl held. False: the socket or set is not ours any more. */
 bool sl_epitem_watch(struct sl_epitem *it);

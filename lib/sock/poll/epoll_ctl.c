@@ -78,7 +78,7 @@ static void drop(struct sl_epoll *ep, struct sl_epitem *it)
 	sl_epitem_reap(ep);
 }
 
-/* After a change: is it ready now? */
+/* After a change: queues the item if it is ready now. */
 static void look(struct sl_epoll *ep, struct sl_epitem *it)
 {
 	sl_lock(&ep->lock);
@@ -142,7 +142,7 @@ static int del(struct sl_epoll *ep, int epfd, struct sl_epitem *it)
 	return 0;
 }
 
-/* A member of ours; ctl held. -EAGAIN: it is the kernel's by now. */
+/* Changes a member that is ours; ctl held. -EAGAIN: the kernel has it by now. */
 static int change(struct sl_epoll *ep, int epfd, int op, int fd, struct epoll_event *ev)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);
@@ -172,7 +172,8 @@ static int change_kernel(struct sl_epoll *ep, int epfd, int op, int fd, struct e
 	return r;
 }
 
-/* A socket that was handed back may have data with us still: its item is changed as well. */
+/* Changes a socket that was handed back in the kernel's set, and also its item, since our queue may
+ * still hold data for it. */
 static int change_leftover(struct sl_epoll *ep, int epfd, int op, int fd, struct epoll_event *ev)
 {
 	struct sl_epitem *it = find(ep, fd, sl_fd_sock(fd));
@@ -226,7 +227,8 @@ static int change_any(struct sl_epoll *ep, int epfd, int op, int fd, struct epol
 	return r;
 }
 
-/* A set that was not made through us, and its first member of ours. NULL: it is no set. */
+/* Adopts a set that was not made through us, for its first member that is ours. NULL: epfd is no
+ * set. */
 static struct sl_epoll *enter_foreign(int epfd, int fd)
 {
 	struct sl_epoll *ep;
@@ -240,8 +242,8 @@ static struct sl_epoll *enter_foreign(int epfd, int fd)
 	return sl_epoll_enter(epfd);
 }
 
-/* A socket that is the kernel's stays there meanwhile: a take-over takes it out of its sets and
- * puts it into ours, between which it would be in none. NULL: it is not the kernel's. */
+/* Keeps a socket that is the kernel's from being taken over during the call: a take-over moves it
+ * from the kernel's sets to ours, and for a moment it is in none. NULL: it is not the kernel's. */
 static struct sl_sock *hold_in_kernel(int fd)
 {
 	struct sl_sock *sk = sl_fd_sock(fd);

@@ -58,7 +58,8 @@ static bool number(const char *line, const char *label, int base, uint64_t *v)
 	return true;
 }
 
-/* The data of an inner set's registration is our item (epoll.c): what the program gave instead. */
+/* Returns the data that the program gave: an inner set is registered with our item as its data
+ * (epoll_ctl.c). */
 static uint64_t program_data(struct sl_epoll *ep, uint64_t data)
 {
 	sl_list_for_each (l, &ep->items) {
@@ -70,7 +71,8 @@ static uint64_t program_data(struct sl_epoll *ep, uint64_t data)
 	return data;
 }
 
-/* A line of fdinfo: "tfd:   5 events:   19 data:   5  pos:0 ino:61 sdev:5" (proc(5)). */
+/* Copies the member of a line of fdinfo (proc(5)):
+ * "tfd:   5 events:   19 data:   5  pos:0 ino:61 sdev:5". */
 static void copy_member(struct sl_epoll *ep, int to, const char *line)
 {
 	uint64_t fd, events, data, ino;

@@ -142,7 +142,7 @@ uint32_t sl_epitem_ready(struct sl_epitem *it)
 	return now & it->events & ~SL_EP_PRIVATE;
 }
 
-/* A sleeper whose bell is not up is awake and will look again, or leaves and wakes the next. */
+/* A sleeper whose bell is not asleep is awake: it looks again, or leaves and wakes the next. */
 void sl_epoll_wake(struct sl_epoll *ep)
 {
 	/* Pairs with sl_bell_prepare() and spin(): they announce themselves, then look. */
@@ -170,7 +170,7 @@ void sl_epitem_queue(struct sl_epitem *it, uint32_t events)
 	sl_epoll_wake(it->ep);
 }
 
-/* A set whose ONESHOT was used up here must be silent in the kernel, too. */
+/* Silences an inner set in the kernel, too, when its ONESHOT was used up here. */
 static void disable(struct sl_epitem *it)
 {
 	struct epoll_event none = {.data.u64 = (uintptr_t)it};
@@ -258,7 +258,8 @@ static void apply(struct sl_epitem *it, uint32_t events)
 		sl_epitem_queue(it, events);
 }
 
-/* A signal handler interrupted the holder of the set's lock: it will look (sl_epoll_unlock). */
+/* Notes events for the thread that holds the set's lock and was interrupted by this signal handler:
+ * sl_epoll_unlock() looks at them. */
 static void leave_missed(struct sl_epitem *it, uint32_t events)
 {
 	__atomic_or_fetch(&it->missed, events ? events : EPOLLERR | EPOLLIN | EPOLLOUT,
@@ -280,7 +281,7 @@ static void on_socket(struct sl_watch *w, uint32_t events)
 	sl_epoll_tell(ep);
 }
 
-/* The inner set may be ready, or is gone; sl_nest_lock held. */
+/* Called when the inner set may be ready, or is gone; sl_nest_lock held. */
 static void on_set(struct sl_epoll_watch *w)
 {
 	struct sl_epitem *it = sl_container_of(w, struct sl_epitem, set_watch);

@@ -15,9 +15,9 @@
 
 /* Sets without members of ours ------------------------------------------------------------------
  *
- * They are the kernel's alone, and so is the wait, at its full speed. When a first member of ours
- * comes, those inside must get out: an eventfd that stays readable is put into the kernel's set
- * until the last of them has left. Its data is the address of the set's own `kick`. */
+ * A thread waits for such a set inside the kernel's epoll_wait, at its full speed. When a first
+ * member of ours comes, these threads must get out: we put an eventfd that stays readable into the
+ * kernel's set until the last of them has left. Its data is the address of the set's own `kick`. */
 
 static uint64_t kick_tag(const struct sl_epoll *ep)
 {
@@ -125,7 +125,7 @@ struct call {
 	struct pollfd fds[1 + SL_WAIT_ROOM];
 };
 
-/* Events of inner sets have the item as their data: moved to our ready list. */
+/* Moves events of inner sets, which have the item as their data, to our ready list. */
 static int sort_nested(struct sl_epoll *ep, struct epoll_event *evs, int n)
 {
 	int kept = 0;
@@ -197,8 +197,8 @@ static bool may_skip_os(struct sl_epoll *ep)
 	return n != 0;
 }
 
-/* The kernel's members have been silent for so many questions that the next may wait until there is
- * nothing of ours. Where they speak now and then each call tells of all, as the kernel's would. */
+/* True: the kernel's members had no event at the last QUIET looks, so we ask again only when
+ * nothing of ours is ready. While they do have events, each call asks the kernel, too. */
 static bool may_ask_later(struct sl_epoll *ep)
 {
 	return sl_load(&ep->quiet) >= QUIET && !sl_settings.select_poll_os_force &&
@@ -225,7 +225,7 @@ static int check(void *arg, bool os)
 	return n;
 }
 
-/* The lanes of many members do not change often. */
+/* Remembers the members' lanes with the set: they do not change often. */
 static void remember(struct sl_epoll *ep, const struct sl_wait *w, unsigned first)
 {
 	if (ep->nnested || first || w->nlanes > SL_EP_LANES)

@@ -25,7 +25,7 @@
 #include "sock/stream/tconn.h"
 #include "sock/poll/wait.h"
 
-/* Calls with up to so many descriptors need no memory but the stack. */
+/* The number of descriptors up to which a call needs no memory but the stack. */
 #define SMALL 64
 
 /* An entry of the caller's list that is ours. */
@@ -97,7 +97,7 @@ static bool is_stale(const struct call *c)
 	return false;
 }
 
-/* Restart: -ERESTART. */
+/* Looks at everything, for sl_wait_run(). -ERESTART: an entry changed, so poll() starts over. */
 static int check(void *arg, bool os)
 {
 	struct call *c = arg;
@@ -236,7 +236,7 @@ static void free_heap(struct call **c)
 		sl_sys(SYS_munmap, (*c)->heap, (*c)->heap_bytes);
 }
 
-/* poll(2) is async-signal-safe: no malloc. */
+/* Gets memory for the lists without malloc(): poll(2) is async-signal-safe. */
 static int get_heap(struct call *c)
 {
 	struct rlimit lim;

@@ -13,8 +13,8 @@ void sl_epoll_dup(struct sl_epoll *ep);       /* one descriptor more */
 int sl_epoll_close(struct sl_epoll *ep);      /* one less; the last one empties the set. 0 */
 void sl_epoll_fork_child(void);               /* in the child: sets go on with the kernel alone */
 uint32_t sl_epoll_ready(struct sl_epoll *ep); /* EPOLLIN when offloaded members have events */
-/* Told when a set may have become ready (nested sets, a set in poll): called with a lane's lock
- * held, in any thread; must not block. ep is NULL while it is on no set. */
+/* A watcher of a set (an outer set, a poll() call). Its callback runs when the set may have become
+ * ready, in any thread with a lane's lock held, and must not block. ep: NULL while on no set. */
 struct sl_epoll_watch {
 	struct sl_list node;
 	struct sl_epoll *ep;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Waiting for many descriptors: look, poll the lanes, sleep.
  *
- * Theory of operation: a call looks once at everything, the kernel's descriptors included. (One
- * that may sleep, and need not tell of all that is ready, asks the kernel only when it has nothing
- * of ours, or has passed the kernel over SLUICE_SELECT_SKIP_OS times: a server under load makes no
- * system call to learn what came.) If there is nothing it turns the lanes of the sockets in
+ * Theory of operation: a call looks once at everything, the kernel's descriptors included. (A call
+ * that may sleep, and need not report all that is ready, asks the kernel only when nothing of ours
+ * is ready, or after SLUICE_SELECT_SKIP_OS answers without it: so a server under load makes no
+ * system call to learn what came.) If there is nothing, the call turns the lanes of the sockets in
  * question until something comes, the time is over, a signal handler ran (sig.h) or it has polled
  * long enough (poll_ns()); the kernel is asked once in SLUICE_SELECT_POLL_OS_RATIO
  * rounds. Then it sleeps in ppoll(2) on the kernel's descriptors, the lanes' and its bell: it arms,
@@ -255,7 +255,7 @@ static void sleep_over(struct sl_wait **wp)
 	sl_bell_done(w->bell);
 }
 
-/* Has the kernel something, as far as it was asked in the sleep? */
+/* True: the sleep's ppoll(2) found something on the kernel's descriptors. */
 static bool has_revents(const struct sl_wait *w)
 {
 	for (unsigned i = 0; i < w->nfds; i++)
