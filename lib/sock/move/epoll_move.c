@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A socket that is a member of epoll sets comes back from the kernel: its membership must, too.
- * What it was registered for only the kernel knows; /proc/PID/fdinfo tells. */
+/* Moves the epoll memberships of a socket that comes back from the kernel from the kernel's sets to
+ * ours. Only the kernel knows the registered events and data; /proc/PID/fdinfo shows them. */
 #include <fcntl.h>
 #include <stdio.h>
 
@@ -67,7 +67,8 @@ static const char *after(const char *line, const char *name)
 	return p ? p + strlen(name) : NULL;
 }
 
-/* "tfd:        5 events:       19 data:                5  pos:0 ino:..." */
+/* Reads what fd is registered for from a line of fdinfo:
+ * "tfd:        5 events:       19 data:                5  pos:0 ino:..." */
 static bool find_member(int epfd, int fd, struct epoll_event *ev)
 {
 	char path[48], line[160];

@@ -9,14 +9,14 @@
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
 
-/* How long the end of the process waits for what its peers have not got yet: at all, and for the
- * answers to what went out last. */
+/* How long the end of the process waits for its last bytes to reach the peers: in all, and for the
+ * acknowledgments of what went out last. */
 #define EXIT_NS   500000000ull
 #define SETTLE_NS 20000000ull
 /* How long it hands connections to the kernel. */
 #define HAND_BACK_NS 5000000000ull
 
-/* The kernel finishes it, whatever the peer takes its time for. */
+/* Gives the connection to the kernel, which finishes it however long the peer takes. */
 static void to_kernel_at_exit(struct sl_tconn *c, void *arg)
 {
 	struct sl_sock *sk = c->sk;
@@ -47,7 +47,7 @@ static void close_at_exit(struct sl_tconn *c, void *arg)
 	sl_lane_unlock(lane);
 }
 
-/* Is FIN or something before it not acknowledged? */
+/* Notes a connection whose FIN, or a byte before it, is not acknowledged yet. */
 static void look_unfinished(struct sl_tconn *c, void *arg)
 {
 	uint8_t s = sl_load(&c->tcp.state);
@@ -68,9 +68,9 @@ static void finish(uint64_t patience_ns)
 	} while (unfinished && sl_now_ns() < end);
 }
 
-/* Most programs have closed their connections a moment ago, and the acknowledgment of the last FIN
- * is under way. In the kernel that FIN would wait a second for it to come again, and the port would
- * be in use as long. */
+/* Waits a little before the kernel gets connections: most programs have just closed them, and the
+ * acknowledgment of the last FIN is under way. The kernel would see it only after it has sent the
+ * FIN again, a second later, and the port would be in use as long. */
 void sl_tconn_exit(void)
 {
 	uint64_t hand_back_until;

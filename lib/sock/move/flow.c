@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sockets move between us and the kernel as `sluice flow` wants it: it marks their entries in the
- * shared block of counters, which only root and the user of the process can write. */
+/* Moves sockets between us and the kernel as `sluice flow` asks: the tool marks their entries in
+ * the shared block of counters, which only root and the user of the process can write. */
 #include "base/log.h"
 #include "sock/core/life.h"
 #include "sock/core/sock.h"

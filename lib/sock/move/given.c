@@ -52,7 +52,7 @@ static int int_opt(int fd, int level, int name)
 	return sl_sys_getsockopt(fd, level, name, &v, &len) ? -1 : v;
 }
 
-/* False: none that we could look after. */
+/* Reads the kind of the socket fd. False: we do not look after this kind. */
 static bool look_at(int fd, struct kind *k)
 {
 	int flags = sl_sys_fcntl(fd, F_GETFL, 0);
@@ -77,7 +77,7 @@ static bool nobody(uint32_t inode, void *arg)
 	return false;
 }
 
-/* Has the connection come by a listener? One that is there still says so. */
+/* True: the connection came by a listener, as far as one on its port still exists. */
 static bool came_by_listener(int fd)
 {
 	struct sl_diag_claim d = {.tcp = true};
@@ -117,7 +117,7 @@ static int undecide(struct sl_sock *sk, bool given)
 	return err;
 }
 
-/* listen(2) once more: the backlog is what it was. */
+/* Takes a listener over by another listen(2) with the same backlog. */
 static int take_listener(struct sl_sock *sk, bool given, int backlog)
 {
 	struct sl_epoll_moved sets;
@@ -243,7 +243,7 @@ static bool has_inode(struct sl_sock *sk, void *arg)
 	return sk->inode == *(const uint32_t *)arg;
 }
 
-/* Another descriptor of one that we look after already. */
+/* True: fd is another descriptor of a socket that we look after already. */
 static bool is_known(int fd, const struct kind *k)
 {
 	uint32_t inode = k->inode;

@@ -43,7 +43,7 @@ static struct {
 } old[OLD_MAX];
 static struct sl_lock old_lock;
 
-/* Its place, or a free one (NULL); -1: there is none. */
+/* The place of sk in old[], or with sk NULL a free place; -1: there is none. */
 static int place_of(const struct sl_sock *sk)
 {
 	for (int i = 0; i < OLD_MAX; i++)
@@ -52,7 +52,7 @@ static int place_of(const struct sl_sock *sk)
 	return -1;
 }
 
-/* The file that children may have. */
+/* The socket's older file, which children may still have. */
 static int old_file(const struct sl_sock *sk)
 {
 	int i = sk->has_old ? place_of(sk) : -1;

@@ -5,21 +5,21 @@
 
 #include "sock/core/sock.h"
 
-/* The kernel's socket `file`, which is taken, is that of sk, with the options that it had: 0. Else
- * it is closed, with what it holds: -ECONNABORTED. slow held. */
+/* Makes the kernel's socket `file` the socket of sk, with the options of the old one, and takes it
+ * in any case. 0; -ECONNABORTED: it failed, and the file is closed with all it holds. slow held. */
 int sl_heirs_put(struct sl_sock *sk, int file);
 /* 0: no process has an older file of sk's any more; else -EBUSY. slow held. */
 int sl_heirs_gone(struct sl_sock *sk);
-void sl_heirs_drop(struct sl_sock *sk); /* it ends */
+void sl_heirs_drop(struct sl_sock *sk); /* forgets sk, which ends */
 /* sk's last number fd is being closed, and a child may have the connection. True: the child will
  * ask for it, and until then sk goes on without the program's number. slow held. */
 bool sl_heirs_park(struct sl_sock *sk, int fd);
-/* The parent's answer to a letter about sk, and the child's end of it: `inode` is what the child's
- * numbers stand for so far, `will` where a parent that has ended has left it; true: they stand for
- * another file now. */
+/* The parent's answer to a letter about sk, by the socket `to`; and the child's part: receives the
+ * new file by `from`, or by `will` from a parent that has ended, and puts it on its numbers, which
+ * stand for `inode` so far. True: they stand for the new file now. */
 void sl_heirs_send(struct sl_sock *sk, int to);
 bool sl_heirs_receive(struct sl_sock *sk, uint32_t inode, int from, int will);
-/* The process ends: its children find there what they may ask for later. */
+/* At the end of the process: leaves its children the files that they may ask for later. */
 void sl_heirs_exit(void);
 
 /* The keeper's: ends connections that no child asks for any more. When to look next; 0: nothing to
@@ -27,7 +27,7 @@ void sl_heirs_exit(void);
 void sl_heirs_look(uint64_t now_ns);
 uint64_t sl_heirs_due_ns(void);
 void sl_heirs_look_now(void);
-/* In a child: what it has of that. */
+/* In a child: closes and forgets what it has of its parent's old files. */
 void sl_heirs_child(struct sl_sock *sk);
 
 #endif

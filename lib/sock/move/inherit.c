@@ -150,7 +150,7 @@ void sl_inherit_accepted(const struct sl_sock *listener, int fd, int flags)
 		sl_store(&sk->given, SL_GIVEN_LATER);
 }
 
-/* Every number of it is the kernel's alone. */
+/* Takes all numbers of the socket out of our table: they are the kernel's alone then. */
 static void drop(struct sl_sock *sk)
 {
 	uint32_t end = sk->nfds > 1 ? sl_load(&sl_fdtab_end) : 0;
@@ -162,8 +162,8 @@ static void drop(struct sl_sock *sk)
 	sl_store(&sk->nfds, 0);
 }
 
-/* A confined process is killed for calls that it did not make itself, those included by which a
- * parent is asked for what it has. */
+/* Leaves the socket alone for good: a confined process may be killed for calls that it did not make
+ * itself, also for those by which we ask its parent for a socket. */
 static void leave_alone(struct sl_sock *sk, void *arg)
 {
 	bool passed = sl_load(&sk->passed);

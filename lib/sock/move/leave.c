@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A TCP socket leaves for the kernel, whatever state its connection is in.
  *
- * Theory of operation: TCP_REPAIR makes connections that are synchronised (move/hand_back.c). One
- * that is just connecting is waited for, for a little; then the kernel connects anew, from the same
- * port: the peer has not answered, so nothing is lost. One that is over is of interest to another
- * process alone, which must be able to read the rest: the kernel gets a connection that ends at
- * once, by segments as the peer's from a raw socket. Here it is read to its end by us. */
+ * Theory of operation: TCP_REPAIR makes connections that are synchronised (move/hand_back.c). If a
+ * connection is still connecting, we wait a little for it; then the kernel connects anew, from the
+ * same port: the peer has not answered, so nothing is lost. A connection that is over moves only
+ * for another process, which must be able to read the rest: the kernel gets a connection that we
+ * end at once, by forged segments of the peer. This process reads the rest from our queue. */
 #include <errno.h>
 #include <fcntl.h>
 
@@ -93,7 +93,7 @@ static void connect_plain(struct sl_sock *sk)
 		sl_store(&sk->error, -err);
 }
 
-/* Our SYN, once more: 0; then there is no connection of ours any more. */
+/* Has the kernel send our SYN once more. 0: our connection is gone, and the kernel's goes on. */
 static int connect_again(struct sl_sock *sk, const struct sl_tcp_repair_syn *syn, const void *data)
 {
 	struct sl_tconn *c = sk->conn;
@@ -140,8 +140,8 @@ static uint32_t read_rcvq(void *arg, uint32_t at, void *buf, uint32_t n)
 	return sl_tcp_repair_rcvq(arg, at, buf, n);
 }
 
-/* Takes nothing from the kernel's socket but its being new: one that never was connected stays so.
- */
+/* Makes the kernel's socket a closed connection with the rest of our data. If our connection never
+ * was open, the kernel's socket stays unconnected and the socket keeps the error. */
 static int closed_to_kernel(struct sl_sock *sk, struct sl_tconn *c)
 {
 	struct sl_repair_source src = {.rcvq = read_rcvq, .arg = &c->tcp};
@@ -203,7 +203,7 @@ static bool give_up(struct sl_sock *sk, enum sl_reason reason)
 	return true;
 }
 
-/* A reset would be worse than what the other process, or the option, is to miss. */
+/* True: the socket stays ours, since a reset would be worse than the failed hand-back. */
 static bool stay(const struct sl_sock *sk, enum sl_reason reason, int err)
 {
 	if (reason == SL_REASON_NO_DEVICE)

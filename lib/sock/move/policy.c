@@ -56,7 +56,7 @@ static uint64_t mix_words(uint64_t h, const void *p, size_t n)
 	return h;
 }
 
-/* All but how often they decided. */
+/* A hash of the rules without their counters. */
 static uint64_t said_by(const struct sl_rule *rules, uint64_t h)
 {
 	_Static_assert(offsetof(struct sl_rule, line) % 8 == 0, "mix_words() takes words");
@@ -260,7 +260,8 @@ static bool retire(void)
 /* Sockets ---------------------------------------------------------------------------------------
  */
 
-/* On any port: it is the kernel's on all of them then. As sl_port_decide(). */
+/* True: a rule on any port gives the socket to the kernel, so it is the kernel's on all of them.
+ * Arguments as those of sl_port_decide(). */
 static bool is_os_somewhere(uint32_t role, const struct sl_addr *addr, uint16_t port,
 			    const struct sl_addr *own, uint16_t own_port)
 {
@@ -277,7 +278,7 @@ static bool is_listener_kernels(const struct sl_sock *sk)
 	return is_os_somewhere(SL_ROLE_TCP_SERVER, &sk->local, sk->local_port, NULL, 0);
 }
 
-/* In vain while a call is in the kernel with it: it is tried again then. */
+/* Takes the socket over; fails while a call is in the kernel with it, and is tried again later. */
 static void take_over(struct sl_sock *sk)
 {
 	int err = sl_sock_take(sk, false);

@@ -19,9 +19,9 @@ int sl_restore_syn(int shadow, const struct sl_tcp_key *key, uint32_t scope,
 
 /* Gives the socket `to` the options of `from`, both of that family. */
 void sl_restore_options(int from, int to, int family);
-/* Each number of sk is that file from now on, with the flags that it had. slow held; file is the
- * caller's still. 0 or -errno. */
-int sl_restore_on(int file, int number); /* one of them */
+/* Puts the file on each number of sk, which keeps its flags; the caller still owns `file`. slow
+ * held. 0 or -errno. sl_restore_on() does it for one number. */
+int sl_restore_on(int file, int number);
 int sl_restore_swap(struct sl_sock *sk, int file);
 
 #endif

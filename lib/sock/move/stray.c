@@ -7,9 +7,9 @@
  * connections to the kernel, which can take them from anywhere. That takes seconds, so for a while
  * what connects to the same peer is the kernel's at once.
  *
- * And the other way round: a peer that connects to us by an offloaded device, while the way back to
- * it is by one that is not. Its flow is let pass to the kernel's listener, which gets the SYN when
- * it is sent again. */
+ * The reverse happens, too: a peer connects to us by an offloaded device, while the way back leads
+ * over a device that is not offloaded. The keeper lets the flow pass to the kernel's listener,
+ * which gets the SYN when the peer sends it again. */
 #include "base/clock.h"
 #include "net/rtnl.h"
 #include "sock/core/life.h"
@@ -41,8 +41,8 @@ static bool is_stray(const struct sl_tcp_key *k, const struct strays *s)
 	return false;
 }
 
-/* The answer to its SYN came by another device, as each will: the kernel connects anew, from the
- * same port, with what Fast Open was given to send. */
+/* True: the answer to our SYN came by another device, as each later one will. The kernel can then
+ * connect anew, from the same port, with the data of Fast Open. */
 static bool can_begin_anew(const struct sl_tconn *c)
 {
 	return sl_load(&c->tcp.state) == SL_TCP_SYN_SENT;

@@ -82,8 +82,8 @@ static bool is_ours_by_rule(const struct take *x)
 					 &k->local, k->lport)) != SL_RULE_OS;
 }
 
-/* On a device whose MTU is more than comes to us, the kernel has told the peer so, too: those
- * segments would be the kernel's again. */
+/* False: the kernel has told the peer a larger MSS than fits our way in. Larger segments would go
+ * to the kernel, which would not know the connection. */
 static bool fits_port(const struct take *x)
 {
 	const struct sl_sock *sk = x->sk;
@@ -186,7 +186,7 @@ static int import(struct take *x)
 	return err;
 }
 
-/* The program's calls find ours. */
+/* Puts our connection in the socket, where the program's calls find it. */
 static void attach(struct take *x)
 {
 	struct sl_sock *sk = x->sk;
@@ -250,7 +250,8 @@ static void leave_it(struct take *x)
 		(void)sl_tconn_let_pass(x->sk->lane, &x->key, x->sk->fd);
 }
 
-/* In vain: a listener that began meanwhile has left it to us. */
+/* Claims the flow. On failure lets it pass to the kernel again, as a listener of ours may have
+ * claimed its endpoint meanwhile. */
 static int claim(struct take *x)
 {
 	int err = sl_tconn_claim(x->c, x->leg, &x->key, x->sk->fd, NULL);
@@ -297,7 +298,7 @@ static int read_queue(int file, uint64_t at, struct sl_repair_bytes *q, uint32_t
 	return err;
 }
 
-/* A socket as the one that the numbers stand for, closed: the shadow to come. */
+/* Makes a closed socket like the one that the numbers stand for; it will be the new shadow. */
 static int new_shadow(const struct sl_sock *sk)
 {
 	int fd = sl_sys_socket(sk->family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
@@ -307,7 +308,8 @@ static int new_shadow(const struct sl_sock *sk)
 	return fd;
 }
 
-/* The daemon reads a socket only that this process has no more: the shadow takes its numbers.
+/* Has the daemon read the kernel's socket. It reads only a socket that this process no longer has,
+ * so the new shadow takes the numbers first.
  * *file: the memfd with the queues; on error the numbers are what they were, unless the daemon has
  * gone. */
 static int give(struct take *x, int *file)
