@@ -2,9 +2,9 @@
 /* Decisions: from bind and connect on the shadow to claims on packets.
  *
  * Theory of operation: the kernel does the call first, on the shadow: it checks, reserves the port
- * and answers getsockname. Then we look at what came of it and decide: rules, other programs on the
- * same port, devices. Only after that are packets claimed; what came in between is in the shadow
- * and is merged. */
+ * and answers getsockname. Then we read the shadow's names and decide: by rules, other programs on
+ * the same port, devices. We claim packets only after that; receive calls merge in the datagrams
+ * that the shadow got before. */
 #include <errno.h>
 
 #include "base/sys.h"
@@ -15,7 +15,7 @@
 #include "stack/port.h"
 #include "stack/restart.h"
 
-/* The exact flow of a connected one. */
+/* Claims the exact flow of a connected socket. */
 static enum sl_reason claim_flow(struct sl_sock *sk)
 {
 	struct sl_route_key key = {

@@ -13,8 +13,8 @@ void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane);
 void sl_sock_decide(struct sl_sock *sk);
 /* Binds as the kernel would at the first send. 0 or -errno. */
 int sl_sock_autobind(struct sl_sock *sk);
-/* A call that blocks waits for links that claiming has cost (stack/restart.c). flags: the call's;
- * slow not held. */
+/* In a call that blocks: waits for links that went down when we claimed (stack/restart.c). flags:
+ * the call's; slow not held. */
 void sl_sock_wait_links(struct sl_sock *sk, int flags);
 /* dgram/udp_opt.c */
 void sl_sock_read_options(struct sl_sock *sk);
@@ -41,12 +41,12 @@ bool sl_mcast_is_membership(int level, int name);
 void sl_mcast_claim(struct sl_sock *sk);  /* the socket has a lane and a port now */
 void sl_mcast_pause(struct sl_sock *sk);  /* it has no port now */
 void sl_mcast_forget(struct sl_sock *sk); /* it is going */
-/* A device of its groups whose link claiming has cost; NULL: none. slow not held. */
+/* A device of the socket's groups that lost its link when we claimed; NULL: none. slow not held. */
 struct sl_port *sl_mcast_without_link(struct sl_sock *sk);
 void sl_mcast_init(void);
 void sl_mcast_child(void); /* after fork, in the child: the groups are the parent's */
 void sl_mcast_recheck(void);
-/* Is there a group that has to be looked at? Other programs join without an event. */
+/* True: there are groups. The keeper must look at them, as other programs join without an event. */
 bool sl_mcast_in_use(void);
 /* send_room.c */
 void sl_sock_on_room(struct sl_list *entry); /* frames came back: may a blocked sender go on? */

@@ -103,7 +103,7 @@ static bool target_ip(int name, const void *val, socklen_t len, struct sl_addr *
 	return true;
 }
 
-/* Group and device that an option is about. */
+/* Reads the group and the device from a membership option's value. */
 static bool target(int level, int name, const void *val, socklen_t len, struct sl_addr *group,
 		   uint32_t *ifindex)
 {
@@ -383,7 +383,7 @@ static void free_fan(struct fan *f)
 	sl_free(f);
 }
 
-/* Is any socket still a member? IP_MULTICAST_ALL alone brings no packets to the host. */
+/* True: some socket is still a member. IP_MULTICAST_ALL alone brings no packets to the host. */
 static bool has_member(const struct fan *f)
 {
 	for (uint32_t i = 0; i < f->nsocks; i++)
@@ -424,7 +424,7 @@ static void add_existing(struct sl_sock *sk, void *arg)
 		add_sock(f, sk);
 }
 
-/* Every socket on the port gets its copy, also those that were there before the fan. */
+/* Adds all sockets on the port to the fans, also those that were there before the fan. */
 static void gather_sockets(struct sl_sock *sk)
 {
 	if (!sl_lock(&lock))

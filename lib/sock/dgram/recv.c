@@ -24,8 +24,8 @@
 
 #define OS_HOT 100000 /* empty polls for which the kernel is looked at after it had data */
 
-/* Flags for which the kernel has something else than a datagram: the error queue, and EINVAL. Those
- * that we do not know udp_recvmsg() does not know, either (MSG_OOB is one of them). */
+/* Flags with which the kernel returns no datagram, but a message of the error queue, or EINVAL. The
+ * other flags that we do not know are unknown to udp_recvmsg(), too (MSG_OOB is one of them). */
 #define OS_FLAGS (MSG_ERRQUEUE | (int)MSG_CMSG_COMPAT)
 
 /* Our queue ------------------------------------------------------------------------------------ */
@@ -90,8 +90,8 @@ static int put_name(const struct sl_sock *sk, const struct sl_dgram *d, struct m
 				   &msg->msg_namelen);
 }
 
-/* inet_gro_receive() and udp_gro_receive_segment() of the kernel: of one flow, with the same
- * headers but lengths and sums; an empty datagram is never merged. */
+/* True: d may be merged behind first, as inet_gro_receive() and udp_gro_receive_segment() do: one
+ * flow, headers that differ only in lengths and sums, and no empty datagram. */
 static bool may_follow(const struct sl_dgram *first, const struct sl_dgram *d)
 {
 	const uint8_t *h = sl_frame_ptr(first->frame) + first->off;
@@ -125,7 +125,7 @@ static size_t coalesce(struct sl_sock *sk, struct sl_lane *lane, const struct sl
 	return total - first->len;
 }
 
-/* The oldest datagram into the caller's buffer; lane held, queue not empty. */
+/* Takes the oldest datagram into the caller's buffer; lane held, queue not empty. */
 static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, const struct sl_rx_req *r)
 {
 	struct sl_dgram d = *sl_udp_peek(&sk->udp);
@@ -159,7 +159,8 @@ static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, const struct sl_rx
 	return (ssize_t)(sl_unlikely(r->flags & MSG_TRUNC) ? full : copied);
 }
 
-/* -EAGAIN: nothing there. -EDEADLK: we are in a signal handler inside our own turn. */
+/* Receives from our queue. -EAGAIN: it is empty. -EDEADLK: this signal handler has interrupted its
+ * thread's own turn of the lane. */
 static ssize_t from_queue(struct sl_sock *sk, const struct sl_rx_req *r)
 {
 	struct sl_lane *lane;
@@ -200,7 +201,7 @@ static ssize_t from_kernel(struct sl_sock *sk, int fd, const struct sl_rx_req *r
 	return n;
 }
 
-/* Is it time to look at the kernel's queue? */
+/* True: it is time to look at the kernel's queue. */
 static bool os_due(struct sl_sock *sk)
 {
 	if (sl_load(&sk->os))
@@ -256,7 +257,7 @@ static SL_COLD ssize_t end_of_data(const struct sl_rx_req *r)
 	return 0;
 }
 
-/* -EREMCHG: go on in the kernel. */
+/* Attempts to receive, for sl_sock_block(). -EREMCHG: go on in the kernel. */
 static ssize_t attempt(void *arg)
 {
 	const struct rx_call *c = arg;

@@ -54,7 +54,7 @@ static void fill_v6(struct packet *p, const struct sl_dgram *d, const struct sl_
 	p->udp.check = (uint16_t)~sl_csum_fold(sl_pseudo_sum(src, dst, IPPROTO_UDP, len));
 }
 
-/* The header in front of len bytes has the sum of the pseudo-header. */
+/* Completes the checksum of the header in front of len bytes; it holds the pseudo-header's sum. */
 static void finish_sum(uint8_t *udp, size_t len)
 {
 	uint16_t check = sl_csum_fold(sl_csum_add(0, udp, sizeof(struct udphdr) + len));
@@ -64,7 +64,7 @@ static void finish_sum(uint8_t *udp, size_t len)
 	memcpy(udp + offsetof(struct udphdr, check), &check, sizeof(check));
 }
 
-/* Headers and data in one piece; how long it is. */
+/* Writes headers and data in one piece; returns its length. */
 static size_t assemble(const struct packet *p, const struct sl_dgram *d, uint8_t *out)
 {
 	size_t ip = d->v6 ? sizeof(p->ip.v6) : sizeof(p->ip.v4), at = ip + sizeof(p->udp);
@@ -80,7 +80,7 @@ static size_t assemble(const struct packet *p, const struct sl_dgram *d, uint8_t
 	return at;
 }
 
-/* bytes: room for SL_INJECT_MAX. */
+/* Has the broker send the datagram to this host again. bytes: room for SL_INJECT_MAX. */
 static int send_again(const struct sl_sock *sk, const struct sl_dgram *d, uint8_t *bytes)
 {
 	struct sl_addr src, dst;

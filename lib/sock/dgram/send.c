@@ -50,13 +50,13 @@ static SL_APART bool is_behind(struct sl_sock *sk)
 	return false;
 }
 
-/* The kernel cuts nothing into segments that have no checksum: udp_send_skb(). */
+/* True: no checksum is wanted; then the kernel makes no segments (udp_send_skb()). */
 static bool has_no_csum(const struct sl_sock *sk, const struct sl_path *p)
 {
 	return p->hdr.v6 ? sk->no_csum6 : sk->no_csum;
 }
 
-/* By the path p, as ctl says. */
+/* Sends by the path p, with the settings of ctl. */
 static ssize_t send_by(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
 		       uint64_t now, struct sl_path *p, const struct sl_tx_ctl *ctl,
 		       struct sl_leg **leg_out)
@@ -99,7 +99,7 @@ static ssize_t send_by(struct sl_sock *sk, struct sl_lane *lane, const struct sl
 	return (ssize_t)r->len;
 }
 
-/* The message's control data say how. Stamps that it asks for are its own. */
+/* Sends a message with control data, which may also ask for stamps of this message alone. */
 static SL_COLD ssize_t send_controlled(struct sl_sock *sk, struct sl_lane *lane,
 				       const struct sl_tx_req *r, uint64_t now,
 				       struct sl_leg **leg_out)
@@ -126,7 +126,7 @@ static SL_COLD ssize_t send_controlled(struct sl_sock *sk, struct sl_lane *lane,
 	return n;
 }
 
-/* Lane held. Bytes, SL_SEND_BY_OS, or -errno. leg_out: to be kicked. */
+/* Sends with the lane held. Bytes, SL_SEND_BY_OS, or -errno. The caller kicks *leg_out. */
 static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
 			   uint64_t now, struct sl_leg **leg_out)
 {
@@ -140,7 +140,7 @@ static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struc
 	return send_by(sk, lane, r, now, &sk->path, &none, leg_out);
 }
 
-/* The call found something wrong before it came to the error that waits? */
+/* True: the error still waits, since the call failed for another reason before it came to it. */
 static bool error_waits(int fd)
 {
 	struct pollfd p = {.fd = fd};
@@ -192,8 +192,8 @@ static void first_send(struct sl_sock *sk, int flags)
 	}
 }
 
-/* The device cannot keep up: unless the program wants to know, the datagram is lost as in a full
- * queue of the kernel's. A full send buffer is told in any case, as the kernel tells it. */
+/* True: drop the datagram, since the device cannot keep up, like a full queue of the kernel's; a
+ * setting has the call fail instead. With a full send buffer it always fails, as the kernel's. */
 static bool lost(const struct sl_sock *sk)
 {
 	return !sl_settings.tx_nonblocked_eagains && sl_load(&sk->wmem) < sk->sndbuf &&
@@ -329,8 +329,8 @@ static inline ssize_t send_next(struct sl_sock *sk, struct sl_lane *lane, const 
 	return send_locked(sk, lane, r, now, leg_out);
 }
 
-/* A run of messages with one kick for many; lane held once. Stops at the first that needs more
- * than the fast path. */
+/* Sends a run of messages with one kick for many, under one hold of the lane. Stops at the first
+ * message that needs more than the fast path. */
 unsigned sl_dgram_send_many(struct sl_sock *sk, struct mmsghdr *msgs, unsigned n, int flags)
 {
 	struct sl_leg *leg = NULL, *last = NULL;

@@ -38,8 +38,8 @@ struct sl_tx_req {
 
 /* send_path.c; lane held -------------------------------------------------------------------- */
 
-/* Where the datagram goes: 0, and p is for it (perhaps not fresh), or SL_SEND_BY_OS: the kernel
- * shall judge. */
+/* Finds the datagram's destination and sets p to it. 0: p may not be fresh; SL_SEND_BY_OS: leave
+ * the datagram to the kernel. */
 int sl_send_find(struct sl_sock *sk, const struct sl_tx_req *r, struct sl_path *p);
 /* Makes p's headers for its destination, as ctl says (NULL: nothing). p->leg is NULL afterwards
  * when the kernel is to send there. */
@@ -66,14 +66,14 @@ static inline bool sl_path_is_fresh(const struct sl_path *p, uint64_t now)
 
 /* send_put.c; lane held --------------------------------------------------------------------- */
 
-/* A plain datagram to where the last one went: posted, to be kicked on sk->path.leg. False: there
- * is more to it, and nothing was done. */
+/* Posts a plain datagram to the last destination; the caller kicks sk->path.leg. False: nothing was
+ * done, since the datagram needs more than this. */
 bool sl_send_straight(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
 		      uint64_t now);
 /* True: a datagram that is longer than a frame can go in several. */
 bool sl_send_takes_long(const struct sl_sock *sk, const struct sl_path *p, size_t len);
-/* All segments of one call (one, without UDP_SEGMENT) by p, which is fresh and has a leg. Returns
- * how many bytes went; ok: all. */
+/* Posts all segments of one call (one, without UDP_SEGMENT) by p, which is fresh and has a leg.
+ * Returns the number of bytes posted; *ok: all were. */
 size_t sl_send_put(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
 		   const struct sl_tx_req *r, size_t seg, bool *ok);
 
@@ -109,7 +109,7 @@ unsigned sl_dgram_send_many(struct sl_sock *sk, struct mmsghdr *msgs, unsigned n
 
 /* send_room.c ------------------------------------------------------------------------------- */
 
-/* There was no room: EPOLLOUT goes away until completions make some. Lane held. */
+/* Takes EPOLLOUT off a socket that found no room, until completions make some. Lane held. */
 void sl_send_block(struct sl_sock *sk, struct sl_lane *lane);
 
 #endif

@@ -49,7 +49,7 @@ static bool df(const struct sl_sock *sk)
 	return sl_sock_dont_fragment(sk) || sk->pmtudisc == IP_PMTUDISC_PROBE;
 }
 
-/* Source address: bound, given, or what the route prefers. */
+/* The source address: the given one, the bound one, or the one that the route prefers. */
 static struct sl_addr source(const struct sl_sock *sk, const struct sl_path *p,
 			     const struct sl_tx_ctl *ctl)
 {
@@ -136,8 +136,8 @@ static uint32_t out_device(const struct sl_sock *sk, const struct sl_addr *dst, 
 	return sk->unicast_oif;
 }
 
-/* An IPv6 socket may have bound itself to one of the two families (the kernel says ENETUNREACH, or
- * EAFNOSUPPORT). */
+/* False: the socket cannot send to an address of this family, as an IPv6 socket may be bound to one
+ * family alone (the kernel then says ENETUNREACH or EAFNOSUPPORT). */
 static bool speaks_to(const struct sl_sock *sk, const struct sl_addr *dst)
 {
 	if (sk->family == AF_INET)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A datagram's bytes into frames, and these onto the ring. */
+/* Writes a datagram's bytes into frames, and puts these on the ring. */
 #include "base/guard.h"
 #include "sock/core/errq.h"
 #include "sock/dgram/send.h"
@@ -117,7 +117,7 @@ static unsigned frames_of(const struct sl_path *p, size_t n)
 	return n <= p->max_payload ? 1 : 1 + (unsigned)((n + SL_SEND_ROOM - 1) >> sl_pool.shift);
 }
 
-/* Frames for n bytes, and which of them each has. */
+/* Takes frames for n bytes, and sets the length of each. */
 static bool take_frames(struct sl_lane *lane, struct sl_tx_desc *d, unsigned nframes, size_t n)
 {
 	size_t frame = (size_t)1 << sl_pool.shift;
@@ -203,7 +203,7 @@ static bool put_part(struct sl_sock *sk, struct sl_lane *lane, const struct sl_p
 	return put_one(sk, lane, p, r->iov, r->niov, off, n, wants_sum);
 }
 
-/* Ring, frames or the send buffer are used up: let the device work once. */
+/* Lets the device work once when the ring, the frames or the send buffer are used up. */
 static bool make_room(struct sl_lane *lane, struct sl_leg *leg)
 {
 	int err = sl_leg_kick(leg);

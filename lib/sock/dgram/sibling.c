@@ -3,9 +3,9 @@
  *
  * Theory of operation: of several UDP sockets the kernel gives a datagram to the one that suits it
  * best (udp4_lib_lookup(): connected to the sender, bound to the address before wildcards, to the
- * device, of the packet's family; else the last bound). The steering program knows claims, and a
- * socket that is the kernel's has none: its datagrams would come to the next best that is ours. So
- * these go to the kernel, too, which chooses as ever. One that suits better stays. */
+ * device, of the packet's family; else the last bound). The steering program knows only claims, and
+ * a socket that the kernel serves has none: its datagrams would come to the next best socket of
+ * ours. So we hand those sockets back, too, and the kernel chooses. Those that suit better stay. */
 #include <netinet/in.h>
 
 #include "net/net.h"
@@ -16,7 +16,7 @@
 #include "sock/dgram/dgram.h"
 #include "stack/port.h"
 
-/* Where the packets for it come in: a device of ours, 0: any; -1: none. */
+/* The device of ours by which packets for the socket come in; 0: any; -1: none. */
 static int64_t device_of(const struct sl_sock *sk)
 {
 	uint32_t dev = sk->bound_if;
@@ -37,7 +37,7 @@ static bool takes(const struct sl_sock *sk, bool v4)
 	return !v4 || !sk->v6only;
 }
 
-/* Is there a packet that both would take? */
+/* True: some packet would suit both sockets. */
 static bool overlap(const struct sl_sock *a, const struct sl_sock *b)
 {
 	if (a->local_port != b->local_port ||
@@ -52,7 +52,7 @@ static bool overlap(const struct sl_sock *a, const struct sl_sock *b)
 	return (takes(a, true) && takes(b, true)) || (takes(a, false) && takes(b, false));
 }
 
-/* compute_score(); the table of addresses is looked at before that of wildcards. */
+/* Like compute_score(), but a bound address counts most: the kernel looks at its table first. */
 static int score(const struct sl_sock *sk)
 {
 	return sk->bound_addr * 16 + sk->udp.connected * 8 + (sk->bound_if != 0) * 4 +
@@ -62,10 +62,11 @@ static int score(const struct sl_sock *sk)
 struct yield {
 	const struct sl_sock *to;
 	int fd;      /* our last of it, which is about to be closed; -1: it stays open */
-	bool nobody; /* has it then */
+	bool nobody; /* no other process has it */
 };
 
-/* A program that has had children (popen(3)) seldom has one that has the socket still. */
+/* True: another process may still have the socket. (Many programs have had children, by popen(3),
+ * but few a child that still has it.) */
 static bool is_wanted(struct yield *y)
 {
 	if (y->fd >= 0)

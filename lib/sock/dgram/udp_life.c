@@ -16,7 +16,7 @@ static void on_data(struct sl_udp *u)
 		sl_sock_notify(sk, EPOLLIN | EPOLLRDNORM);
 }
 
-/* SLUICE_TX_MC_LOOPBACK=0: the shadow, too, sends without. Each family has a flag of its own. */
+/* SLUICE_TX_MC_LOOPBACK=0: turns multicast loopback off for the shadow, too; a flag per family. */
 static void no_loop(const struct sl_sock *sk)
 {
 	int off = 0;

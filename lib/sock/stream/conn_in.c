@@ -58,8 +58,8 @@ static void note_stamp(struct sl_tconn *c, const struct sl_in *in)
 	q->hw_ns = sl_hw_stamp(in->frame, in->off);
 }
 
-/* The peer has its port anew, and means the listener of a connection that is over. That is the
- * kernel's now, which gets the SYN when it comes again: the claim goes. */
+/* True: a SYN from a peer that uses its port again, for the listener of a connection that is over.
+ * The kernel has that listener now, so we drop the claim: the next SYN reaches it. */
 static bool is_anew(const struct sl_tconn *c, const struct sl_tcp_key *key,
 		    const struct sl_tcp_seg *seg)
 {
@@ -88,7 +88,7 @@ static bool conn_input(void *obj, struct sl_in *in)
 	return sl_tcp_input(c->lane->tcp, &key, &in->seg, in->frame, off, NULL, in);
 }
 
-/* The way back to the peer is by a device that is not offloaded: we could not answer it. */
+/* True: the way back to the peer leads over a device that is not offloaded: we cannot answer. */
 static bool has_no_way(struct sl_lane *lane, const struct sl_sock *sk, const struct sl_tcp_key *key,
 		       const struct sl_in *in)
 {
@@ -137,7 +137,7 @@ static void icmp_input(void *obj, const struct sl_in_icmp *e, struct sl_in *in)
 /* Events ----------------------------------------------------------------------------------------
  */
 
-/* F_SETOWN's process or group learns of urgent data (sk_send_sigurg). */
+/* Sends SIGURG for urgent data to F_SETOWN's process or group, like sk_send_sigurg(). */
 static void send_sigurg(const struct sl_sock *sk)
 {
 	int owner = sl_sys_fcntl(sk->fd, F_GETOWN, 0);

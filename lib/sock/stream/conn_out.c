@@ -28,7 +28,8 @@ static uint32_t frame_for(struct sl_lane *lane, uint32_t frame, uint16_t off, ui
 	return f;
 }
 
-/* of: the connection; NULL: none. Its headers' bytes; 0: no room. */
+/* Posts a segment as a packet. of: its connection, or NULL. Returns the bytes of its headers; 0: no
+ * room. */
 static unsigned put(struct sl_lane *lane, struct sl_leg *leg, const struct sl_tcp_hdr *hdr,
 		    const struct sl_tcp_seg *seg, uint32_t f, uint16_t ip_id, uint64_t sum,
 		    const void *of)
@@ -79,7 +80,7 @@ static bool put_more(struct sl_lane *lane, struct sl_leg *leg, const struct sl_t
 	return false;
 }
 
-/* By the NIC's paced queue, perhaps. It is asked for no more at once than a burst may have. */
+/* Posts a segment that the NIC may pace. A packet joined of segments stays within a burst. */
 static bool put_paced(struct sl_tconn *c, const struct sl_tcp_seg *seg, uint32_t f, uint64_t sum)
 {
 	struct sl_leg *leg = sl_tconn_way(c, seg);

@@ -2,12 +2,12 @@
 /* Transmit time stamps of a stream (tcp_tx_timestamp(), tcp_ack_tstamp() of Linux): of the last
  * byte of each call.
  *
- * Theory of operation: a call leaves a mark at its last byte. The segment that takes it out is
- * stamped, each time that it is sent, and when the byte is acknowledged that is. So a number with
- * more stamps than one was sent again, and the last is of what arrived, perhaps. Of marks in one
- * segment the last counts, as in an skb of the kernel. What the program gets as the packet is the
- * frame itself, to which a reference is held: a segment that is sent again meanwhile goes in
- * another. Numbers count bytes from where they were asked for. */
+ * Theory of operation: a call leaves a mark at its last byte. Each time that the segment with this
+ * byte is sent it gets a stamp, and the acknowledgment of the byte gets one. So several stamps with
+ * one number mean that the byte was sent again. If several marks are in one segment the last one
+ * counts, as in an skb of the kernel. The program gets the frame itself as the packet, and we hold
+ * a reference to it: a segment that is sent again meanwhile goes in another frame. Numbers count
+ * bytes from the position at which the program asked for them. */
 #include <time.h> /* for errqueue.h */
 
 #include <linux/errqueue.h>
@@ -69,7 +69,7 @@ static void notify(struct sl_sock *sk, uint32_t had)
 		sl_sock_notify(sk, EPOLLERR);
 }
 
-/* The segment of the stamp was posted. */
+/* Makes the stamps of a segment that was just posted. */
 static void stamp(struct sl_sock *sk, struct sl_leg *leg, struct sl_sent *s)
 {
 	s->type = SCM_TSTAMP_SCHED;
@@ -105,7 +105,7 @@ static void to_last(struct sl_sock *sk, struct sl_tconn *c, uint32_t end)
 {
 	struct sl_errq *q = sk->errq;
 
-	/* The earlier ones of the segment, which none was sent of, are the last one's. */
+	/* Drops earlier unsent marks of the segment: the last mark counts for all of them. */
 	while (q->nmarks > 1 && !mark_at(q, 0)->sent && sl_seq_lt(mark_at(q, 1)->seq, end))
 		pop_mark(q, &c->lane->frames);
 }
@@ -184,8 +184,8 @@ void sl_errq_unmark(struct sl_errq *q, struct sl_frames *cache)
 		pop_mark(q, cache);
 }
 
-/* The kernel counts from where the option is set: with OPT_ID_TCP from the end of what was written.
- * Set once more without, it counts on. */
+/* The kernel numbers bytes from the position at which the option is set: with OPT_ID_TCP from the
+ * end of the bytes written. If the option is set again without it, the numbers go on. */
 void sl_errq_to_kernel(struct sl_sock *sk, uint32_t write_seq)
 {
 	int name = sk->want & SL_WANT_NEW_STAMP ? SO_TIMESTAMPING_NEW : SO_TIMESTAMPING_OLD;
@@ -200,7 +200,7 @@ void sl_errq_to_kernel(struct sl_sock *sk, uint32_t write_seq)
 	q->os_offset = write_seq - q->key;
 }
 
-/* __sock_cmsg_send(): of the socket's level what is not known is an error. */
+/* False: a message of level SOL_SOCKET that is not known, an error in __sock_cmsg_send(). */
 static bool is_known(const struct cmsghdr *c)
 {
 	if (c->cmsg_level != SOL_SOCKET)

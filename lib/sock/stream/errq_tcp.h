@@ -6,14 +6,14 @@
 #include "sock/core/errq.h"
 #include "sock/stream/tconn.h"
 
-/* errq_tcp.c; lane held. A call has written, and asks for stamps of its last byte. */
+/* Lane held. Marks the last byte that a call has written, for the stamps in flags. */
 void sl_errq_mark(struct sl_tconn *c, uint32_t flags);
-/* A segment of a marked connection was posted. */
+/* Makes the stamps of a marked connection's segment that was just posted. */
 void sl_errq_segment(struct sl_tconn *c, struct sl_leg *leg, const struct sl_tcp_seg *seg,
 		     const struct sl_tx_desc *d);
 void sl_errq_acked(struct sl_tconn *c); /* snd_una has moved */
 void sl_errq_unmark(struct sl_errq *q, struct sl_frames *cache);
-/* The connection is the kernel's, which has the socket's options but OPT_ID. */
+/* Sets OPT_ID on a connection that was handed back: the kernel has all other options already. */
 void sl_errq_to_kernel(struct sl_sock *sk, uint32_t write_seq);
 /* errq_tcp.c: the stamps that a call asks for, by the socket's setting or by its control messages.
  * -EINVAL: a control message that streams do not take. */

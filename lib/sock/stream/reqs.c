@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory of requests: where the connections lie (tconn.c), so that the daemon finds the
- * handshakes that were under way when the process has died (tools/death). */
+/* Memory of requests (handshakes). It lies behind the connections (tconn.c), in the same mapping,
+ * so that the daemon finds the handshakes of a process that has died (tools/death). */
 #include "base/lock.h"
 #include "base/reserve.h"
 #include "ctl/front/broker.h"

@@ -2,8 +2,8 @@
 /* Peers whose segments do not come by our devices, or that we cannot answer by them.
  *
  * Theory of operation: the keeper finds connections whose segments the kernel gets (move/stray.c)
- * and remembers their peers here for a while: what connects to them meanwhile is the kernel's at
- * once. Peers that we cannot answer are noted here for the keeper. */
+ * and remembers their peers here for a while: new connections to these peers are the kernel's from
+ * the start. This file also notes peers that we cannot answer, for the keeper. */
 #include "base/clock.h"
 #include "net/rtnl.h"
 #include "sock/stream/stream.h"

@@ -87,8 +87,8 @@ int sl_tcp_opt_may_set(const struct sl_sock *sk, int level, int name);
 /* The shadow returned ENOTCONN: only a kernel connection takes the option (TCP_ULP,
  * IPV6_ADDRFORM). True: the connection is the kernel's now. No lane held. */
 bool sl_tcp_opt_leave(struct sl_sock *sk);
-/* SO_TIMESTAMPING of a connection of ours: the kernel judges all but the count of bytes, for which
- * its socket is in the wrong state. 0 or -errno; -EREMOTE: it is none of that. */
+/* Sets SO_TIMESTAMPING of a connection of ours. The kernel checks all flags but OPT_ID, for which
+ * the shadow is in the wrong state. 0 or -errno; -EREMOTE: another option or socket. */
 int sl_tcp_opt_set_stamping(struct sl_sock *sk, int name, const void *val, socklen_t len);
 /* Follows an option that the kernel has set. False: an offloaded socket cannot have it. */
 bool sl_tcp_opt_track(struct sl_sock *sk, int level, int name);

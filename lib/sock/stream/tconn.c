@@ -37,11 +37,11 @@ _Static_assert(sizeof(struct sl_tconn) + offsetof(struct sl_sock, udp) + sizeof(
 
 #define MAX_CONNS  (1u << 20)
 #define SLAB_BYTES (MAX_CONNS * sizeof(struct sl_tconn))
-/* A byte behind them is others' (sl_broker_conns()); then the requests. */
+/* The byte behind the connections belongs to sl_broker_conns(); then come the requests. */
 #define REQS_AT   (SLAB_BYTES + SL_RESERVE_STEP)
 #define MAP_BYTES (REQS_AT + sl_treq_bytes())
-/* How long, and for how many at most, what the peer sends after the end is still answered; or, of
- * those that went to the kernel and hold nothing but their memory, taken for what it is. */
+/* A connection that has ended answers its peer for GRACE_NS more, at most GRACE_MAX of them. A
+ * connection that went to the kernel stays known as long, at most GONE_MAX of them. */
 #define GRACE_NS  3000000000ull
 #define GRACE_MAX 256
 #define GONE_MAX  65536
@@ -277,7 +277,7 @@ static void copy_slab(char *copy)
 	memcpy(copy + REQS_AT, (char *)slab + REQS_AT, reqs);
 }
 
-/* The daemon, and whatever reads the file, sees no change from here on. */
+/* Makes the table private: the daemon, or any reader of the file, sees no change from now on. */
 void sl_tconn_part(void)
 {
 	char *copy;
@@ -399,8 +399,8 @@ void sl_tconn_unclaim(struct sl_tconn *c)
 	sl_unlock(&sl_tconn_ctl);
 }
 
-/* Is it over, with a socket that is open still, and may its key be used again? sl_tconn_ctl held,
- * so that one that is claimed is not freed meanwhile. */
+/* True: the connection is over, its socket is still open, and its key may be used again. Holding
+ * sl_tconn_ctl keeps a claimed connection from being freed meanwhile. */
 static bool is_over(struct sl_tconn *c, const struct sl_tcp_key *key)
 {
 	struct sl_tcp_node *n;
@@ -430,8 +430,8 @@ bool sl_tconn_end_over(const struct sl_tcp_key *key)
 	return any;
 }
 
-/* With a slot a connection is not used again before sl_tconn_unclaim(), but may be dead. NULL: no
- * claim is wanted. Lane held. */
+/* Reserves a slot for the connection's own claim. With a slot its object is not reused before
+ * sl_tconn_unclaim(), but it may be dead. NULL: no claim is wanted. Lane held. */
 static struct sl_leg *reserve_slot(struct sl_tconn *c, uint32_t lsn_id, struct sl_tcp_key *key)
 {
 	struct sl_leg *leg;

@@ -86,7 +86,7 @@ static enum sl_rule_action ask_rules(const struct goal *g)
 			      &g->key.local, g->key.lport);
 }
 
-/* Is the way to dst one that we can take? */
+/* Finds the port for dst. SL_REASON_NONE: we can connect; else the reason why the kernel must. */
 static enum sl_reason find_way(struct sl_sock *sk, const struct sl_addr *dst, uint16_t port,
 			       uint32_t scope, struct goal *g)
 {
@@ -130,7 +130,7 @@ static enum sl_reason find_way(struct sl_sock *sk, const struct sl_addr *dst, ui
 	return SL_REASON_NONE;
 }
 
-/* SYN, on the lane. 0 or -errno; then there is no connection. */
+/* Sends the SYN, on the lane. 0 or -errno; then there is no connection. */
 static int open_conn(struct sl_sock *sk, struct sl_tconn *c, const struct goal *g)
 {
 	struct sl_lane *lane;
@@ -278,8 +278,8 @@ static void forget_conn(struct sl_sock *sk, int err)
 	sl_tconn_free(c, false);
 }
 
-/* inet_stream_connect(), its end: what the connection has come to. err: what is said while it is
- * still coming. */
+/* The result of connect(2), like the end of inet_stream_connect(). err: the result while the
+ * connection is still being made. */
 static int outcome(struct sl_sock *sk, int err)
 {
 	struct sl_lane *lane;
@@ -400,7 +400,7 @@ static int connect_new(struct sl_sock *sk, const struct sockaddr *addr, socklen_
 	return start(sk, &g, reason);
 }
 
-/* Waits the SYN for the first data? */
+/* True: the SYN waits for the first data (TCP_FASTOPEN_CONNECT). */
 static bool is_deferred(const struct sl_sock *sk)
 {
 	const struct sl_tconn *c = sl_load_acquire(&sk->conn);
@@ -441,8 +441,8 @@ int sl_tcp_sock_fastopen(struct sl_sock *sk, const struct msghdr *msg)
 	return err;
 }
 
-/* The kernel's. Its SYN forgets what an earlier connection has left (tcp_connect_init()); a call
- * that fails before does not. */
+/* Connects by the kernel. A SYN that the kernel sends clears an earlier connection's leavings
+ * (tcp_connect_init()); a call that fails before the SYN does not. */
 static int connect_kernel(struct sl_sock *sk, int fd, const struct sockaddr *addr, socklen_t len)
 {
 	int err = (int)sl_sys_cancel(SYS_connect, fd, addr, len);
@@ -502,7 +502,7 @@ int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr,
 	return connect_kernel(sk, fd, addr, len);
 }
 
-/* inet_getname(). Whether there still is a peer may be on the ring: a reset that came. */
+/* Like inet_getname(). Turns the lane first: a reset on its ring may have ended the connection. */
 int sl_tcp_sock_name(struct sl_sock *sk, bool peer, struct sockaddr *addr, socklen_t *len)
 {
 	struct sl_tcp_key key;

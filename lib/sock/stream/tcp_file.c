@@ -38,7 +38,7 @@ static ssize_t send_some(struct sl_sock *sk, int fd, const void *buf, size_t n, 
 	return sl_tcp_sock_send(sk, fd, &iov, 1, n, flags, NULL);
 }
 
-/* Is there more of a file from pos on? (What is no file, a terminal for one, may have none.) */
+/* True: the file has more bytes from pos on. (For a terminal, say, that is not known: false.) */
 static bool goes_on(int in, int64_t pos)
 {
 	struct stat st;
@@ -46,7 +46,7 @@ static bool goes_on(int in, int64_t pos)
 	return sl_sys(SYS_fstat, in, &st) == 0 && S_ISREG(st.st_mode) && pos < st.st_size;
 }
 
-/* From pos of the file; how much was sent, or -errno. */
+/* Sends the file from pos on. Returns the number of bytes sent, or -errno. */
 static ssize_t send_range(struct sl_sock *sk, int out, int in, int64_t pos, size_t len,
 			  uint8_t *buf)
 {
@@ -71,7 +71,7 @@ static ssize_t send_range(struct sl_sock *sk, int out, int in, int64_t pos, size
 	return (ssize_t)done;
 }
 
-/* Room in the send queue, waiting for it unless that is not wanted. */
+/* Room in the send queue that a call may wait for. */
 struct room {
 	struct sl_sock *sk;
 	uint32_t bytes;
@@ -105,7 +105,7 @@ static bool is_readable(int fd)
 	return sl_sys(SYS_ppoll, &p, 1, &zero, NULL, 8) > 0;
 }
 
-/* Bytes that have left the pipe must all go. */
+/* Sends all the bytes: they have left the pipe and cannot be put back. */
 static ssize_t send_all(struct sl_sock *sk, int fd, const uint8_t *buf, size_t len, int flags)
 {
 	size_t done = 0;
@@ -278,7 +278,7 @@ static struct sl_sock *to_splice(int fd, const off_t *off, int pipe)
 	return sk && sl_load(&sk->conn) && is_pipe(pipe) ? sk : NULL;
 }
 
-/* Datagram sockets are not for us to splice; of what cannot be spliced the kernel says so. */
+/* Leaves a splice to the kernel, for datagram sockets and for descriptors that it must refuse. */
 static ssize_t splice_kernel(int in, off_t *in_off, int out, off_t *out_off, size_t len,
 			     unsigned flags, bool ours)
 {

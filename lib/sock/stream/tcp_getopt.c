@@ -97,7 +97,7 @@ static unsigned cpu_now(void)
 	return cpu;
 }
 
-/* SO_PEERNAME: of a connection that is over as well. */
+/* SO_PEERNAME, which also tells the peer of a connection that is over. */
 static int get_peername(const struct sl_sock *sk, const struct sl_tcp_key *key, void *val,
 			socklen_t *len)
 {
@@ -155,7 +155,7 @@ static int get_listener_info(struct sl_sock *sk, void *val, socklen_t *len)
 	return err;
 }
 
-/* The shadow has it but for the count of bytes. */
+/* Reads SO_TIMESTAMPING from the shadow, which has all its flags but OPT_ID. */
 static int get_stamping(struct sl_sock *sk, int name, void *val, socklen_t *len)
 {
 	int err = sl_sys_getsockopt(sk->fd, SOL_SOCKET, name, val, len);

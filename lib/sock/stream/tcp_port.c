@@ -57,8 +57,8 @@ static uint16_t candidate(const struct sl_sock *sk, const struct sl_tcp_key *key
 	return (uint16_t)(p->port_min + at);
 }
 
-/* Ports that are reserved, or a range of the socket's own, only the kernel's choice knows of; and
- * with SO_REUSEADDR it would let two have the one that we ask for. */
+/* False: the kernel must choose the port. It alone knows reserved ports and a range of the socket's
+ * own, and with SO_REUSEADDR it would let two sockets bind to the port that we ask for. */
 static bool may_choose(const struct sl_sock *sk)
 {
 	return sl_tcp_params.port_max && !sk->reuse && !sk->own_ports;

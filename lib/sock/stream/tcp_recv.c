@@ -90,7 +90,8 @@ static bool passes_mark(const struct rx *x, const struct sl_tcp *t)
 	       !(x->flags & MSG_PEEK) && sl_tcp_at_mark(t);
 }
 
-/* 0: the call is over, x->done bytes. fresh: a turn has just told the time. */
+/* Reads from our queue. 0: the call is over, with x->done bytes. fresh: a turn has just set the
+ * lane's time. */
 static ssize_t read_locked(struct rx *x, struct sl_lane *lane, bool fresh)
 {
 	struct sl_tconn *c = x->sk->conn;
@@ -206,7 +207,7 @@ static void end_kernel_call(void *sk)
 	sl_sock_out_of_kernel(sk);
 }
 
-/* -EREMOTE: it has come back to us. */
+/* Has the kernel do the call. -EREMOTE: the connection has come back to us meanwhile. */
 static ssize_t kernel_call(int fd, const struct rx *x, struct msghdr *msg)
 {
 	struct msghdr m = {.msg_iov = (struct iovec *)x->iov, .msg_iovlen = x->niov};

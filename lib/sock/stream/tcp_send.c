@@ -117,7 +117,7 @@ static ssize_t failed(const struct tx *x, ssize_t err)
 	return err;
 }
 
-/* Not all was taken: the stamps are of the last byte that was. */
+/* Marks the last byte taken for stamps, if the call could not write all of its bytes. */
 static void mark_part(const struct tx *x)
 {
 	struct sl_lane *lane;
@@ -144,7 +144,7 @@ static void end_kernel_call(void *sk)
 	sl_sock_out_of_kernel(sk);
 }
 
-/* -EREMOTE: it has come back to us. */
+/* Has the kernel send. -EREMOTE: the connection has come back to us meanwhile. */
 static ssize_t kernel_sendmsg(struct sl_sock *sk, int fd, const struct msghdr *m, int flags)
 {
 	ssize_t n;
@@ -198,8 +198,8 @@ static bool is_ours(const struct sl_sock *sk)
 	return sl_load(&sk->state) == SL_STATE_OFFLOADED;
 }
 
-/* The SYN goes, with data if it may (__inet_stream_connect()): 0, or what ends the call. What went
- * along is told when there is no waiting for the rest, but not when the connection fails. */
+/* Sends the SYN, with data if it may (__inet_stream_connect()): 0, or the result of the call. A
+ * call that does not wait returns the bytes that went with it, unless the connection fails. */
 static ssize_t open_and_go_on(struct tx *x, int fd)
 {
 	int err;

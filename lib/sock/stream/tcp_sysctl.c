@@ -64,7 +64,7 @@ static const struct entry entries[] = {
 	{"tcp_invalid_ratelimit", 0, U32, P(invalid_ratelimit_ms), 0, 0x7fffffff, 1},
 };
 
-/* The file's text, closed by a zero; whether there is any. */
+/* Reads the file's text and ends it with a zero. False: there is none. */
 static bool read_file(const char *dir, const char *file, char buf[FILE_BYTES])
 {
 	char path[PATH_BYTES];
@@ -78,7 +78,7 @@ static bool read_file(const char *dir, const char *file, char buf[FILE_BYTES])
 	return sl_read_text(path, buf, FILE_BYTES) > 0;
 }
 
-/* The n-th number of the text, bounded; false: there is none. */
+/* Reads the n-th number of the text. False: there is none. */
 static bool number(const char *s, unsigned nth, uint64_t *out)
 {
 	uint64_t v = 0;
