@@ -108,6 +108,7 @@ static void serve_flows(uint64_t now_ns)
 
 /* The keeper runs them in this order. */
 static const struct sl_job jobs[] = {
+	{"connections without a neighbour", SL_JOB_ROUND, sl_opening_look, sl_opening_due_ns},
 	{"connections that wait long", SL_JOB_ROUND, sl_tlisten_look_stalled, NULL},
 	{"listeners that serve children", SL_JOB_ROUND, look_forked, NULL},
 	{"closed listeners", SL_JOB_ROUND, look_staying, staying_due_ns},

@@ -35,6 +35,14 @@ static bool is_connecting(const struct sl_sock *sk)
 	return c && sl_tconn_is_connecting(c);
 }
 
+/* A connection without a neighbour has not sent its SYN. */
+static bool may_connect_soon(const struct sl_sock *sk)
+{
+	const struct sl_tconn *c = sl_load_acquire(&sk->conn);
+
+	return c && sl_tconn_is_connecting(c) && !sl_load(&c->neigh_steps);
+}
+
 static void wait_connected(struct sl_sock *sk)
 {
 	uint64_t end = sl_now_ns() + CONNECT_NS;
@@ -229,7 +237,8 @@ bool sl_tcp_sock_kernel(struct sl_sock *sk, enum sl_reason reason)
 
 	if (sk->lsn && !sl_tlisten_to_kernel(sk, reason))
 		return false;
-	if (is_connecting(sk) && reason != SL_REASON_STRAY) /* (its answers come by another way) */
+	if (reason != SL_REASON_STRAY &&
+	    may_connect_soon(sk)) /* (its answers come by another way) */
 		wait_connected(sk);
 	if (!sk->conn)
 		return true;

@@ -27,6 +27,12 @@ bool sl_strays_take_asked(struct sl_tcp_key *key);
 /* Set when a connection begins without a neighbour: the keeper looks at all of them (policy.c);
  * atomic. */
 extern bool sl_tconn_awaited;
+/* opening.c: a connection with neigh_steps is there, or will be in a moment. */
+void sl_opening_add(void);
+/* Jobs of the keeper. */
+void sl_opening_look(uint64_t now_ns);
+uint64_t sl_opening_due_ns(uint64_t now_ns, bool quiet);
+void sl_opening_child(void);
 /* tcp_port.c: gives key a local port, if it has none, and binds the shadow to it. 0 or -errno. */
 int sl_tcp_port_reserve(struct sl_sock *sk, struct sl_tcp_key *key, uint32_t oif);
 int sl_tcp_sock_connect(struct sl_sock *sk, int fd, const struct sockaddr *addr, socklen_t len);

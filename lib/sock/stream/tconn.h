@@ -38,6 +38,9 @@ struct sl_tconn {
 	uint8_t ttl; /* 0: the route's or the system's */
 	bool df;     /* its packets may not be fragmented */
 	bool dead;   /* on the list of connections to free */
+	/* Its SYN has met no neighbour yet: after so many SL_NEIGH_STEP_NS since then the kernel
+	 * connects (opening.c). 0: it has one. Lane held. */
+	uint8_t neigh_steps;
 	/* beside the packet path, under sl_tconn_ctl */
 	int guard;              /* dup of an orphan's shadow, which keeps the port; -1: none */
 	bool gone;              /* dead here: the kernel's */
@@ -45,6 +48,8 @@ struct sl_tconn {
 	uint8_t special;        /* SL_TCONN_*: what its segments need beside; lane held */
 	struct sl_leg *claimed; /* the exact flow is claimed there; NULL: it is not */
 };
+
+#define SL_NEIGH_STEP_NS 50000000ull
 
 #define SL_TCONN_MARKED (1u << 0) /* stamps are wanted (errq_tcp.c) */
 #define SL_TCONN_NIC    (1u << 1) /* the NIC may keep their pace (tcp_pace.c) */

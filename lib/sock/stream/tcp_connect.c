@@ -28,46 +28,35 @@
 
 bool sl_tconn_awaited;
 
-/* A new neighbour is resolved by the kernel within a round trip. A non-blocking connect()
- * waits a little, too, but once. The kernel reports a neighbour that does not answer. */
-#define NEIGH_WAIT_NS     1000000000ull
-#define NEIGH_NONBLOCK_NS 50000000ull
-#define NEIGH_LOOK_NS     100000
+/* How long a connection may wait for its neighbour, in steps of SL_NEIGH_STEP_NS, until the kernel
+ * connects, which reports a neighbour that does not answer. */
+#define NEIGH_STEPS          20 /* a call waits for the connection */
+#define NEIGH_STEPS_NONBLOCK 1
 
 /* Where a connection is to go. */
 struct goal {
 	struct sl_tcp_key key;
 	struct sl_port *port;
 	uint32_t oif;
-	bool by_port; /* the rules are to be asked again with the local port */
+	bool by_port;        /* the rules are to be asked again with the local port */
+	uint8_t neigh_steps; /* as in struct sl_tconn */
 };
 
 /* Deciding --------------------------------------------------------------------------------------
  */
 
-static void nap(long ns)
-{
-	struct timespec ts = {0, ns};
-
-	sl_sys(SYS_nanosleep, &ts, NULL);
-}
-
-/* The neighbour may be away with the link: then each SYN asks for it. */
-static bool resolve(const struct sl_sock *sk, const struct sl_port *port, uint32_t ifindex,
-		    const struct sl_addr *nexthop)
+/* Looks for the neighbour. A connection may start without it: the SYN, which is lost, has the
+ * kernel resolve it, and goes once more when it is known (opening.c), or, where the neighbour may
+ * be away with the link, when its timer says so. False: no memory. */
+static bool find_neigh(const struct sl_sock *sk, uint32_t ifindex, const struct sl_addr *nexthop,
+		       struct goal *g)
 {
 	struct sl_neigh *n = sl_neigh_get(ifindex, nexthop);
-	bool may_be_away = sl_port_restarts(port);
-	uint64_t end = sl_now_ns() + (sk->nonblock ? NEIGH_NONBLOCK_NS : NEIGH_WAIT_NS);
 	uint8_t mac[6];
 	uint32_t seq;
 
-	while (n && !sl_neigh_read(n, mac, &seq)) {
-		if (sl_now_ns() >= end)
-			return may_be_away;
-		sl_neigh_use(n);
-		nap(NEIGH_LOOK_NS);
-	}
+	if (n && !sl_neigh_read(n, mac, &seq) && !sl_port_restarts(g->port))
+		g->neigh_steps = sk->nonblock ? NEIGH_STEPS_NONBLOCK : NEIGH_STEPS;
 	return n != NULL;
 }
 
@@ -125,7 +114,7 @@ static enum sl_reason find_way(struct sl_sock *sk, const struct sl_addr *dst, ui
 		return SL_REASON_STRAY;
 	if (!sk->nonblock)
 		sl_port_wait_link(g->port);
-	if (!resolve(sk, g->port, route.ifindex, &route.nexthop))
+	if (!find_neigh(sk, route.ifindex, &route.nexthop, g))
 		return SL_REASON_NO_DEVICE;
 	return SL_REASON_NONE;
 }
@@ -142,6 +131,9 @@ static int open_conn(struct sl_sock *sk, struct sl_tconn *c, const struct goal *
 	sl_tcp_init(&c->tcp, lane->tcp);
 	c->sk = sk;
 	c->oif = g->oif;
+	c->neigh_steps = g->neigh_steps;
+	if (sl_unlikely(g->neigh_steps))
+		sl_opening_add();
 	sl_tconn_ip_options(c, sk, &g->key.remote);
 	sl_tcp_opt_apply(sk, c);
 	sl_tcp_fastopen_choose(sk, &c->tcp, &g->key);
@@ -302,8 +294,9 @@ static int outcome(struct sl_sock *sk, int err)
 	return err;
 }
 
-/* Handed back while connecting: the kernel's connect() waits for the connection. */
-static int wait_kernel(struct sl_sock *sk, int fd)
+/* Handed back while connecting: the kernel's connect() waits for the connection. unfinished: the
+ * result if that takes longer than SO_SNDTIMEO. */
+static int wait_kernel(struct sl_sock *sk, int fd, int unfinished)
 {
 	struct sockaddr_storage ss = {.ss_family = sk->family};
 	int err = sl_tcp_sock_error(sk);
@@ -312,7 +305,7 @@ static int wait_kernel(struct sl_sock *sk, int fd)
 		return -err;
 	/* In this state the address is not looked at. */
 	err = (int)sl_sys_cancel(SYS_connect, fd, &ss, sizeof(ss));
-	return err == -EISCONN ? 0 : err;
+	return err == -EISCONN ? 0 : err == -EALREADY ? unfinished : err;
 }
 
 static int wait_open(struct sl_sock *sk, int fd, int err)
@@ -332,7 +325,7 @@ static int wait_open(struct sl_sock *sk, int fd, int err)
 	if (r == -EINTR || r == -EBADF)
 		return (int)r;
 	if (r == -EREMOTE && sl_load(&sk->state) == SL_STATE_KERNEL)
-		return wait_kernel(sk, fd);
+		return wait_kernel(sk, fd, err);
 	return outcome(sk, err);
 }
 
