@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """tcp_close.py OWN PEER FAR: how connections end, in every order."""
+import signal
 import subprocess
 
 from tcplib import *
@@ -160,6 +161,19 @@ def linger_in_vain(s, f):
     say("but all comes in the end", n == sent, how)
 
 
+def linger_signal(s, f):
+    """A signal handler ends close()'s waiting, and close() has no error."""
+    linger(s, 1, 8)
+    fill(s)
+    s.setblocking(True)
+    signal.signal(signal.SIGALRM, lambda *_: None)
+    signal.setitimer(signal.ITIMER_REAL, 0.3)
+    begun = time.monotonic()
+    s.close()
+    say("SO_LINGER 8 and a signal", time.monotonic() - begun < 4)
+    f.to_end()
+
+
 def in_flight(s, f):
     data = pattern(3, 0, 150000)
     later = far.later(f, "drain", 3, len(data), 0.002)
@@ -205,7 +219,7 @@ def child(what):
 
 for port, make in ((7000, pair), (7002, accepted)):
     say("active" if make is pair else "passive")
-    for part in PARTS + ([linger_in_vain] if make is pair else []):
+    for part in PARTS + ([linger_in_vain, linger_signal] if make is pair else []):
         try:
             s, f = make(own, peer, far, port)
             part(s, f)

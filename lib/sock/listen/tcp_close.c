@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* close(2) of a TCP socket: its connection ends in the background, but for SO_LINGER's time. */
+#include <errno.h>
+
 #include "base/clock.h"
 #include "base/sys.h"
 #include "sock/listen/listen.h"
+#include "sock/proc/sig.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
 #include "stack/lead.h"
 
-/* sk_stream_wait_close(): until the data and FIN are acknowledged. sk->slow is held;
- * no other thread uses the socket any more. */
+/* sk_stream_wait_close(): until the data and FIN are acknowledged, or a signal handler has run.
+ * sk->slow is held; no other thread uses the socket any more. */
 static void linger(struct sl_sock *sk, struct sl_tconn *c)
 {
 	uint64_t end = sl_now_ns() + (uint64_t)sk->linger_ms * 1000000;
 	struct sl_lane *lane = c->lane;
 	struct pollfd fds[SL_LANE_MAX_FDS];
+	uint32_t ran = sl_sig_ran;
 	uint8_t state;
+	long r = 0;
 
 	for (;;) {
 		struct timespec ts = {0, 2000000};
@@ -23,11 +28,12 @@ static void linger(struct sl_sock *sk, struct sl_tconn *c)
 		state = sl_load(&c->tcp.state);
 		if ((state != SL_TCP_FIN_WAIT1 && state != SL_TCP_CLOSING &&
 		     state != SL_TCP_LAST_ACK) ||
-		    sl_now_ns() >= end)
+		    sl_now_ns() >= end || r == -EINTR || sl_sig_ran != ran)
 			return;
-		sl_sys(SYS_ppoll, fds,
-		       sl_min(sl_lane_fds(lane, fds, SL_LANE_MAX_FDS), (unsigned)SL_LANE_MAX_FDS),
-		       &ts, NULL, 8);
+		r = sl_sys(
+			SYS_ppoll, fds,
+			sl_min(sl_lane_fds(lane, fds, SL_LANE_MAX_FDS), (unsigned)SL_LANE_MAX_FDS),
+			&ts, NULL, 8);
 	}
 }
 
