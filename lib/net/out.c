@@ -12,13 +12,15 @@
 static bool key_eq(const struct sl_route_key *a, const struct sl_route_key *b)
 {
 	return sl_addr_eq(&a->dst, &b->dst) && sl_addr_eq(&a->src, &b->src) && a->oif == b->oif &&
-	       a->tos == b->tos && a->mark == b->mark && a->mc_noloop == b->mc_noloop;
+	       a->tos == b->tos && a->mark == b->mark && a->mc_noloop == b->mc_noloop &&
+	       a->proto == b->proto && a->sport == b->sport && a->dport == b->dport;
 }
 
 static uint32_t key_hash(const struct sl_route_key *k)
 {
 	static struct sl_hash_key key; /* lanes that race for it ask the kernel once more */
-	uint32_t rest = k->src.w[3] ^ k->oif ^ (uint32_t)k->tos << 24;
+	uint32_t rest = k->src.w[3] ^ k->oif ^ (uint32_t)k->tos << 24 ^
+			((uint32_t)k->sport << 16 | k->dport);
 
 	if (sl_unlikely(!sl_load_acquire(&key.k[0])))
 		sl_hash_key_make(&key);

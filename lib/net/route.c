@@ -243,6 +243,13 @@ static void build_request(struct nlmsghdr *nlh, const struct sl_route_key *key)
 		mnl_attr_put_u32(nlh, RTA_OIF, key->oif);
 	if (key->mark)
 		mnl_attr_put_u32(nlh, RTA_MARK, key->mark);
+	if (sl_likely(!key->proto))
+		return;
+	mnl_attr_put_u8(nlh, RTA_IP_PROTO, key->proto);
+	if (key->sport)
+		mnl_attr_put_u16(nlh, RTA_SPORT, htons(key->sport));
+	if (key->dport)
+		mnl_attr_put_u16(nlh, RTA_DPORT, htons(key->dport));
 }
 
 struct question {
@@ -320,7 +327,8 @@ static struct sl_lock recall_lock; /* a leaf */
 static bool same_key(const struct sl_route_key *a, const struct sl_route_key *b)
 {
 	return sl_addr_eq(&a->dst, &b->dst) && sl_addr_eq(&a->src, &b->src) && a->oif == b->oif &&
-	       a->tos == b->tos && a->mark == b->mark && a->mc_noloop == b->mc_noloop;
+	       a->tos == b->tos && a->mark == b->mark && a->mc_noloop == b->mc_noloop &&
+	       a->proto == b->proto && a->sport == b->sport && a->dport == b->dport;
 }
 
 static bool recall(const struct sl_route_key *key, uint64_t now_ns, struct sl_route *out)

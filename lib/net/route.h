@@ -28,7 +28,24 @@ struct sl_route_key {
 	uint8_t tos;
 	uint32_t mark;
 	bool mc_noloop; /* the user wants no local copies of multicast; not sent to the kernel */
+	/* For policy rules that look at them; all 0 where there is no such rule (set them by
+	 * sl_route_key_ports()), so that flows with different ports share an answer. */
+	uint8_t proto;
+	uint16_t sport, dport; /* host order; 0: not known yet */
 };
+
+/* True: this host has, or has had, a policy rule that looks at the protocol or at ports. */
+extern bool sl_route_by_port;
+
+static inline void sl_route_key_ports(struct sl_route_key *key, uint8_t proto, uint16_t sport,
+				      uint16_t dport)
+{
+	if (sl_likely(!sl_load(&sl_route_by_port)))
+		return;
+	key->proto = proto;
+	key->sport = sport;
+	key->dport = dport;
+}
 
 struct sl_route {
 	uint32_t gen; /* value of sl_route_gen when the kernel was asked */

@@ -2,6 +2,7 @@
 /* Netlink channels of the mirror: questions, dumps, events, and a new dump when events were lost.
  */
 #include <errno.h>
+#include <linux/fib_rules.h>
 #include <linux/nexthop.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -337,6 +338,7 @@ int sl_rtnl_dump(uint16_t type, int family, sl_rtnl_fn fn, void *arg)
 		{RTM_GETLINK, sizeof(struct ifinfomsg)},
 		{RTM_GETADDR, sizeof(struct ifaddrmsg)},
 		{RTM_GETNEIGH, sizeof(struct ndmsg)},
+		{RTM_GETRULE, sizeof(struct fib_rule_hdr)},
 	};
 	uint8_t buf[SL_RTNL_REQ_BYTES] __attribute__((aligned(8))) = {0};
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
@@ -365,6 +367,19 @@ static unsigned on_route(const struct nlmsghdr *nlh)
 	return SL_RTNL_ROUTES;
 }
 
+bool sl_route_by_port;
+
+/* (A rule that goes changes nothing here: look-ups stay as exact as it needed them.) */
+static unsigned on_rule(const struct nlmsghdr *nlh)
+{
+	const struct nlattr *tb[FRA_MAX + 1];
+
+	if (sl_rtnl_attrs(nlh, sizeof(struct fib_rule_hdr), tb, FRA_MAX) &&
+	    (tb[FRA_IP_PROTO] || tb[FRA_SPORT_RANGE] || tb[FRA_DPORT_RANGE]))
+		sl_store(&sl_route_by_port, true);
+	return SL_RTNL_ROUTES;
+}
+
 static unsigned on_event(const struct nlmsghdr *nlh)
 {
 	for (unsigned i = 0; i < nmirrors; i++)
@@ -378,6 +393,7 @@ static unsigned on_event(const struct nlmsghdr *nlh)
 	case RTM_DELROUTE:
 		return on_route(nlh);
 	case RTM_NEWRULE:
+		return on_rule(nlh);
 	case RTM_DELRULE:
 	case RTM_NEWNETCONF:
 	case RTM_DELNETCONF:
@@ -430,6 +446,12 @@ static int dump_tables(void)
 		err = sl_rtnl_dump(RTM_GETNEIGH, AF_INET, dumped, NULL);
 	if (!err)
 		err = sl_rtnl_dump(RTM_GETNEIGH, AF_INET6, dumped, NULL);
+	/* A kernel without policy routing has no rules to tell of. */
+	for (unsigned i = 0; !err && i < 2; i++) {
+		err = sl_rtnl_dump(RTM_GETRULE, i ? AF_INET6 : AF_INET, dumped, NULL);
+		if (err == -EOPNOTSUPP || err == -EAFNOSUPPORT)
+			err = 0;
+	}
 	return err;
 }
 

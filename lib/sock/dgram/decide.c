@@ -27,6 +27,7 @@ static enum sl_reason claim_flow(struct sl_sock *sk)
 	struct sl_port *port;
 	const char *why = NULL;
 
+	sl_route_key_ports(&key, IPPROTO_UDP, sk->local_port, sk->udp.remote_port);
 	if (sl_route_get(&key, &route) < 0 ||
 	    (route.kind != SL_ROUTE_DEVICE && route.kind != SL_ROUTE_MULTICAST))
 		return SL_REASON_LOCAL;

@@ -113,6 +113,7 @@ void sl_send_make_path(struct sl_sock *sk, struct sl_lane *lane, struct sl_path 
 		key.src = sk->local;
 	else if (sl_addr_is_v4(&p->dst))
 		key.src = sl_addr_v4(0);
+	sl_route_key_ports(&key, IPPROTO_UDP, sk->local_port, p->port);
 	d = sl_lane_dst(lane, &key, now);
 	p->d = d;
 	p->serial = d->serial;

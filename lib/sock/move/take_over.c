@@ -115,6 +115,7 @@ static int find_way(struct take *x)
 	rk.src = x->key.local;
 	rk.oif = x->oif;
 	rk.tos = sl_sock_tos(x->sk, &x->key.remote);
+	sl_route_key_ports(&rk, IPPROTO_TCP, x->key.lport, x->key.rport);
 	if (sl_route_get(&rk, &route) < 0 || route.kind != SL_ROUTE_DEVICE)
 		return -EREMOTE;
 	x->port = sl_port_open(route.ifindex);

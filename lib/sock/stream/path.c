@@ -17,7 +17,10 @@ struct sl_dst *sl_tconn_find_dst(struct sl_lane *lane, const struct sl_tcp_key *
 		.mark = mark,
 		.tos = tos,
 	};
-	struct sl_dst *d = sl_lane_dst(lane, &key, sl_host_now_ns(lane->tcp));
+	struct sl_dst *d;
+
+	sl_route_key_ports(&key, IPPROTO_TCP, k->lport, k->rport);
+	d = sl_lane_dst(lane, &key, sl_host_now_ns(lane->tcp));
 
 	if (sl_unlikely(d->leg && !d->mac_ok && d->neigh))
 		sl_neigh_use(d->neigh); /* the kernel resolves it meanwhile */
