@@ -92,5 +92,5 @@ int sl_hand_back(int fd)
 	int err = sl_fd_hand_back(fd);
 	const struct sl_tlisten *l = err == -EBUSY ? sl_load_acquire(&sk->lsn) : NULL;
 
-	return l && l->draining ? 0 : err;
+	return l && sl_tlisten_drains(l) ? 0 : err;
 }

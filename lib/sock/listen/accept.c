@@ -148,7 +148,7 @@ static ssize_t attempt(void *arg)
 	if (!l)
 		return -EREMOTE;
 	/* When both have connections they take turns; of a draining listener ours came first. */
-	if (os && !l->draining && (l->turn ^= 1)) {
+	if (os && !sl_tlisten_drains(l) && (l->turn ^= 1)) {
 		r = from_kernel(a);
 		if (r != -EAGAIN)
 			return r;

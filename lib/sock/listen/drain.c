@@ -24,7 +24,7 @@ static void begin(struct sl_sock *sk, enum sl_reason reason)
 
 	l->reason = reason;
 	sk->stats->reason = reason; /* read after accept() from the kernel (inherit.c) */
-	sl_tlisten_drains(l);
+	sl_tlisten_enter(l, SL_TLISTEN_DRAINING);
 	sl_tlisten_leave(sk);
 	sl_debug("tcp", "fd %d: new connections are the kernel's (%s), %u wait and %u open here",
 		 sk->fd, sl_reason_text(reason), l->tcp.nchildren, l->tcp.nrequests);
@@ -46,7 +46,7 @@ bool sl_tlisten_to_kernel(struct sl_sock *sk, enum sl_reason reason)
 {
 	struct sl_tlisten *l = sk->lsn;
 
-	if (!l->draining)
+	if (!sl_tlisten_drains(l))
 		begin(sk, reason);
 	sl_tlisten_give(sk);
 	if ((sl_load(&l->tcp.nchildren) || sl_load(&l->tcp.nrequests)) && is_patient(l))

@@ -102,8 +102,10 @@ enum sl_reason sl_tlisten_start(struct sl_sock *sk, int backlog);
 uint32_t sl_tlisten_count(void);                 /* listeners of ours; any thread */
 int sl_tcp_sock_accept_ours(struct sl_sock *sk); /* from our own queue: descriptor or -errno */
 void sl_tlisten_child(void);                     /* after fork, in the child */
-void sl_tlisten_drains(struct sl_tlisten *l);    /* it drains from now on */
-uint32_t sl_tlisten_draining(void);              /* listeners that drain; any thread */
+/* The listener enters the state; one that does not follow its present state is a fault here, and is
+ * told. l->sk->slow held. */
+void sl_tlisten_enter(struct sl_tlisten *l, enum sl_tlisten_state to);
+uint32_t sl_tlisten_draining(void); /* listeners that drain; any thread */
 /* The keeper calls it every second while a listener drains; slow not held. */
 void sl_tlisten_look(struct sl_sock *sk, struct sl_tlisten *l);
 

@@ -71,15 +71,28 @@ uint32_t sl_tlisten_draining(void)
 	return sl_load(&draining);
 }
 
-void sl_tlisten_drains(struct sl_tlisten *l)
+void sl_tlisten_enter(struct sl_tlisten *l, enum sl_tlisten_state to)
 {
-	l->draining = true;
-	__atomic_fetch_add(&draining, 1, __ATOMIC_RELAXED);
+	static const uint8_t from[] = {
+		[SL_TLISTEN_SORTING] = 0,
+		[SL_TLISTEN_OPEN] = 1u << SL_TLISTEN_SORTING | 1u << SL_TLISTEN_AWAY,
+		[SL_TLISTEN_AWAY] = 1u << SL_TLISTEN_OPEN,
+		[SL_TLISTEN_DRAINING] = 1u << SL_TLISTEN_OPEN | 1u << SL_TLISTEN_AWAY,
+	};
+
+	if (!(from[to] >> l->state & 1)) {
+		sl_err("tcp", "fd %d: a listener cannot go from state %u to %u", l->sk->fd,
+		       l->state, to);
+		return;
+	}
+	if (to == SL_TLISTEN_DRAINING)
+		__atomic_fetch_add(&draining, 1, __ATOMIC_RELAXED);
+	sl_store_release(&l->state, (uint8_t)to);
 }
 
 static void drained(struct sl_tlisten *l)
 {
-	if (l->draining)
+	if (sl_tlisten_drains(l))
 		__atomic_fetch_sub(&draining, 1, __ATOMIC_RELAXED);
 }
 
@@ -229,7 +242,7 @@ static void sort_out(struct sl_sock *sk, struct sl_tlisten *l)
 			sl_lane_unlock(lane);
 		}
 	}
-	sl_store_release(&l->sorting, false);
+	sl_tlisten_enter(l, SL_TLISTEN_OPEN);
 }
 
 static enum sl_reason prepare(struct sl_sock *sk, int backlog)
@@ -248,7 +261,7 @@ static enum sl_reason prepare(struct sl_sock *sk, int backlog)
 	if (!l)
 		return SL_REASON_MEMORY;
 	l->tcp.backlog = clamp_backlog(backlog);
-	l->sorting = !sk->heir;
+	l->state = sk->heir ? SL_TLISTEN_OPEN : SL_TLISTEN_SORTING;
 	if (install(sk, l) < 0) {
 		free_listener(l);
 		return SL_REASON_MEMORY;

@@ -118,8 +118,8 @@ static void go_away(struct sl_sock *sk)
 	if (!sl_trylock(&sk->slow))
 		return;
 	l = sk->lsn;
-	if (l && !l->draining && !l->away) {
-		sl_store(&l->away, true);
+	if (l && l->state == SL_TLISTEN_OPEN) {
+		sl_tlisten_enter(l, SL_TLISTEN_AWAY);
 		sl_tlisten_leave(sk);
 		sl_tlisten_give(sk);
 		sl_debug("tcp", "fd %d: nobody accepts: others are to", sk->fd);
@@ -132,7 +132,7 @@ static void give_late(struct sl_sock *sk)
 {
 	if (!sl_trylock(&sk->slow))
 		return;
-	if (sk->lsn && sk->lsn->away)
+	if (sk->lsn && sk->lsn->state == SL_TLISTEN_AWAY)
 		sl_tlisten_give(sk);
 	sl_unlock(&sk->slow);
 }
@@ -143,9 +143,9 @@ void sl_tlisten_look_stalled(uint64_t now_ns)
 		struct sl_sock *sk = sl_tbox_member(i);
 		struct sl_tlisten *l = sk ? sl_load_acquire(&sk->lsn) : NULL;
 
-		if (!l || l->draining)
+		if (!l || sl_tlisten_drains(l))
 			continue;
-		if (sl_load(&l->away)) {
+		if (sl_load(&l->state) == SL_TLISTEN_AWAY) {
 			if (sl_load(&l->tcp.nchildren))
 				give_late(sk);
 			continue;
@@ -172,13 +172,13 @@ void sl_tlisten_return(struct sl_sock *sk)
 {
 	struct sl_tlisten *l = sl_load_acquire(&sk->lsn);
 
-	if (!l || !sl_load(&l->away) || is_hopeless(sk))
+	if (!l || sl_load(&l->state) != SL_TLISTEN_AWAY || is_hopeless(sk))
 		return;
 	sl_lock(&sk->slow);
 	l = sk->lsn;
-	if (l && l->away && !l->draining && sl_sock_claim_listener(sk) == SL_REASON_NONE) {
+	if (l && l->state == SL_TLISTEN_AWAY && sl_sock_claim_listener(sk) == SL_REASON_NONE) {
 		l->since_ns = 0;
-		sl_store(&l->away, false);
+		sl_tlisten_enter(l, SL_TLISTEN_OPEN);
 		sl_debug("tcp", "fd %d: accepts again", sk->fd);
 	}
 	sl_unlock(&sk->slow);
@@ -236,7 +236,7 @@ static void leave_to_kernel(struct sl_sock *sk, void *arg)
 {
 	struct sl_tlisten *l = sk->proto == IPPROTO_TCP ? sl_load_acquire(&sk->lsn) : NULL;
 
-	if (!l || l->draining || !is_for_children(l))
+	if (!l || sl_tlisten_drains(l) || !is_for_children(l))
 		return;
 	sl_info("tcp", "fd %d: children serve what it accepts: it goes to the kernel", sk->fd);
 	sl_sock_kernel_of(sk, l, SL_REASON_FORKED);
@@ -327,10 +327,13 @@ bool sl_tlisten_share(struct sl_sock *sk)
 
 	if (!is_waited_for(sk) || !sl_tlisten_is_shared(sk) || !sl_lock(&sk->slow))
 		return false;
-	if (sk->lsn && !sk->lsn->draining) {
+	if (sk->lsn && !sl_tlisten_drains(sk->lsn)) {
 		sk->heir = true;
 		sl_tlisten_leave(sk);
 		shared = sl_sock_claim_listener(sk) == SL_REASON_NONE;
+		/* Claimed again: without this the next accept() would claim it twice. */
+		if (shared && sk->lsn->state == SL_TLISTEN_AWAY)
+			sl_tlisten_enter(sk->lsn, SL_TLISTEN_OPEN);
 	}
 	if (shared) {
 		sl_tbox_have_part(sk);

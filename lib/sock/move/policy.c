@@ -297,7 +297,7 @@ static void look_at_listener(struct sl_sock *sk, const struct look *look)
 {
 	struct sl_tlisten *l = sl_load_acquire(&sk->lsn);
 
-	if (l && l->draining) {
+	if (l && sl_tlisten_drains(l)) {
 		sl_tlisten_look(sk, l);
 		/* (The rule may have gone while it drained.) */
 		if (was_left_by_rule(sk) && !is_listener_kernels(sk))

@@ -109,8 +109,8 @@ static bool listen_input(void *obj, struct sl_in *in)
 		return false;
 	key_of(in, &key);
 	/* A segment that is unknown here may be the kernel's: the peer sends it again. */
-	if (sl_unlikely(sl_load(&l->sorting)) && !(in->seg.flags & SL_TCP_SYN) &&
-	    !sl_tcp_knows(lane->tcp, &key))
+	if (sl_unlikely(sl_load(&l->state) == SL_TLISTEN_SORTING) &&
+	    !(in->seg.flags & SL_TCP_SYN) && !sl_tcp_knows(lane->tcp, &key))
 		return false;
 	if (sl_unlikely((in->seg.flags & (SL_TCP_SYN | SL_TCP_ACK | SL_TCP_RST)) == SL_TCP_SYN) &&
 	    has_no_way(lane, l->sk, &key, in)) {

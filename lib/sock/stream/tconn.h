@@ -54,21 +54,50 @@ struct sl_tconn {
 #define SL_TCONN_MARKED (1u << 0) /* stamps are wanted (errq_tcp.c) */
 #define SL_TCONN_NIC    (1u << 1) /* the NIC may keep their pace (tcp_pace.c) */
 
+/* A listener's states: which SYNs come to it, and which of its claims stand. sl_tlisten_enter()
+ * changes them, with sk->slow held (the first is set when the listener is made); any thread reads
+ * them with sl_load(). In each accept(2) serves our queue and the kernel's, and close(2) ends the
+ * listener; in all but DRAINING the kernel's connections and ours take turns. */
+enum sl_tlisten_state {
+	/* Entered by listen(2), or when a kernel's listener is taken over, unless the listener is
+	 * inherited. The endpoint is claimed meanwhile, and segments of connections that the kernel
+	 * has on the port come here, too: a segment of an unknown connection is dropped, not
+	 * answered by a reset. Left for OPEN when the flows of those connections pass to the kernel
+	 * (listener.c, sort_out()); a claim that fails ends the listener. */
+	SL_TLISTEN_SORTING,
+	/* From SORTING; an inherited listener begins here (poll(2) or epoll of a process that
+	 * shares it, join() in share.c); from AWAY by the next accept(2). The endpoint is claimed,
+	 * for this process alone or as a target of the group; new SYNs come here. */
+	SL_TLISTEN_OPEN,
+	/* From OPEN, of a listener that several processes serve: the keeper finds that no thread
+	 * here accepts, or that all processes stall in turn (share.c). The endpoint is not claimed
+	 * by this process: others or the kernel get new SYNs. Connections and handshakes that had
+	 * begun have claims of their own, and what waits is given to the others. Left for OPEN by
+	 * accept(2), or for DRAINING. */
+	SL_TLISTEN_AWAY,
+	/* From OPEN and AWAY: the socket goes to the kernel (a rule, a device that goes, a fork,
+	 * exit). The endpoint is not claimed: the kernel gets new SYNs. Connections and handshakes
+	 * that had begun have claims of their own and end here; accept(2) gives them first. No
+	 * state follows: the listener ends when none is left, or when no thread accepts them. A
+	 * listener that the program has closed may drain, too: its socket's phase is SL_STAYING
+	 * then. */
+	SL_TLISTEN_DRAINING,
+};
+
 /* A listening socket of ours. Type-stable. */
 struct sl_tlisten {
 	struct sl_tcp_listener tcp;
 	struct sl_sock *sk;
 	uint32_t id;            /* unique in the process */
 	uint8_t turn;           /* our queue or the kernel's next, when both have a connection */
-	bool sorting;           /* what the kernel has on the port comes here, too, so far */
-	bool draining;          /* new connections are the kernel's (listen/drain.c) */
+	uint8_t state;          /* enum sl_tlisten_state */
 	uint8_t looks;          /* while it drains: looks since the last accept */
 	uint8_t reason;         /* enum sl_reason: why it drains */
 	uint32_t last_children; /* at the last look */
-	/* for a listener that several processes share (listen/share.c) */
+	/* For a listener that several processes share (listen/share.c). Neither flag is a state:
+	 * each may be set in any of the last three. */
 	bool others;            /* other processes get its queue when it leaves */
 	bool part;              /* counted among the processes that serve the listener */
-	bool away;              /* others get new connections, since no thread accepts here */
 	uint32_t accepted;      /* connections accepted; lane held */
 	uint32_t forked;        /* accepted connections that only children used; atomic */
 	uint32_t seen;          /* `accepted` at the keeper's last look */
@@ -76,6 +105,11 @@ struct sl_tlisten {
 	struct sl_lock os_lock; /* one thread at a time asks the kernel for a connection */
 	struct sl_tlisten *next_free;
 };
+
+static inline bool sl_tlisten_drains(const struct sl_tlisten *l)
+{
+	return sl_load(&l->state) == SL_TLISTEN_DRAINING;
+}
 
 /* Changes of claims of connections; taken after sk->slow, before the broker's mutex. */
 extern struct sl_lock sl_tconn_ctl;
