@@ -38,225 +38,214 @@ void sl_sock_read_options(struct sl_sock *sk)
 		sk->v6only = sl_sock_get_int(sk, IPPROTO_IPV6, IPV6_V6ONLY);
 }
 
-/* Returns false: the option is not one that we can live with. */
-static bool track_socket(struct sl_sock *sk, int name, const void *val, socklen_t len)
-{
-	int v = sl_given_int(val, len);
-	bool ours;
+/* The effects of options ------------------------------------------------------------------------
+ */
 
-	switch (name) {
-	case SO_RCVBUF:
-	case SO_RCVBUFFORCE:
-		sk->udp.rcvbuf = rcvbuf(sk);
-		sk->stats->rcvbuf = sk->udp.rcvbuf;
-		sl_errq_limit(sk);
-		return true;
-	case SO_SNDBUF:
-	case SO_SNDBUFFORCE:
-		sk->sndbuf = (uint32_t)sl_sock_get_int(sk, SOL_SOCKET, SO_SNDBUF);
-		sk->stats->sndbuf = sk->sndbuf;
-		return true;
-	case SO_TIMESTAMP:
-	case SO_TIMESTAMPNS:
-	case SO_TIMESTAMPING:
-	case SO_TIMESTAMP_NEW:
-	case SO_TIMESTAMPNS_NEW:
-	case SO_TIMESTAMPING_NEW:
-		ours = sl_sock_set_stamps(sk, name, v);
-		sl_sock_claim_flags(sk);
-		return ours;
-	case SO_SELECT_ERR_QUEUE:
-		sl_sock_want_with(sk, SL_WANT_ERR_PRI, v);
-		return true;
-	case SO_RXQ_OVFL:
-		sl_sock_want_with(sk, SL_WANT_OVFL, v);
-		return true;
-	case SO_REUSEADDR:
-	case SO_REUSEPORT:
-		sl_sock_read_reuse(sk);
-		return true;
-	case SO_BINDTODEVICE:
-	case SO_BINDTOIFINDEX:
-		sk->bound_if = (uint32_t)sl_sock_get_int(sk, SOL_SOCKET, SO_BINDTOIFINDEX);
-		if (sk->local_port)
-			sl_sock_decide(sk);
-		return true;
-	case SO_MARK:
-		sk->mark = (uint32_t)v;
-		return true;
-	case SO_NO_CHECK:
-		sk->no_csum = v;
-		return true;
-	case SO_ATTACH_FILTER:
-	case SO_ATTACH_BPF:
-	case SO_ATTACH_REUSEPORT_CBPF:
-	case SO_ATTACH_REUSEPORT_EBPF:
-	case SO_PEEK_OFF:
-	case SO_TXTIME:
-		return false;
-	case SO_RCVMARK: /* of the packet, by the kernel's rules */
-	case SO_RCVPRIORITY:
-		return v == 0;
+struct given {
+	int name;
+	int v; /* the value as an int */
+	const void *val;
+	socklen_t len;
+};
+
+#define SET(fn, expr)                                                                              \
+	static bool fn(struct sl_sock *sk, const struct given *g)                                  \
+	{                                                                                          \
+		expr;                                                                              \
+		return true;                                                                       \
 	}
-	return true; /* of the rest none changes our packets */
+
+static bool set_rcvbuf(struct sl_sock *sk, const struct given *g)
+{
+	sk->udp.rcvbuf = rcvbuf(sk);
+	sk->stats->rcvbuf = sk->udp.rcvbuf;
+	sl_errq_limit(sk);
+	return true;
+}
+
+static bool set_sndbuf(struct sl_sock *sk, const struct given *g)
+{
+	sk->sndbuf = (uint32_t)sl_sock_get_int(sk, SOL_SOCKET, SO_SNDBUF);
+	sk->stats->sndbuf = sk->sndbuf;
+	return true;
+}
+
+static bool set_stamps(struct sl_sock *sk, const struct given *g)
+{
+	bool ours = sl_sock_set_stamps(sk, g->name, g->v);
+
+	sl_sock_claim_flags(sk);
+	return ours;
+}
+
+static bool set_device(struct sl_sock *sk, const struct given *g)
+{
+	sk->bound_if = (uint32_t)sl_sock_get_int(sk, SOL_SOCKET, SO_BINDTOIFINDEX);
+	if (sk->local_port)
+		sl_sock_decide(sk);
+	return true;
+}
+
+static bool set_mc_loop(struct sl_sock *sk, const struct given *g)
+{
+	sk->mc_loop = g->v;
+	sk->stats->mc_loop = g->v != 0;
+	return true;
 }
 
 /* IP_MULTICAST_IF: by address, by ip_mreq or by ip_mreqn. */
-static void set_multicast_if(struct sl_sock *sk, const void *val, socklen_t len)
+static bool set_multicast_if(struct sl_sock *sk, const struct given *g)
 {
 	struct ip_mreqn m = {0};
 
-	if (len >= sizeof(m)) {
-		memcpy(&m, val, sizeof(m));
-	} else if (len >= sizeof(struct ip_mreq)) {
-		memcpy(&m, val, sizeof(struct ip_mreq));
-	} else if (len >= sizeof(struct in_addr)) {
-		memcpy(&m.imr_address, val, sizeof(struct in_addr));
+	if (g->len >= sizeof(m)) {
+		memcpy(&m, g->val, sizeof(m));
+	} else if (g->len >= sizeof(struct ip_mreq)) {
+		memcpy(&m, g->val, sizeof(struct ip_mreq));
+	} else if (g->len >= sizeof(struct in_addr)) {
+		memcpy(&m.imr_address, g->val, sizeof(struct in_addr));
 	}
 	sk->mc_src = sl_addr_v4(m.imr_address.s_addr);
 	sk->mc_oif = m.imr_ifindex ? (uint32_t)m.imr_ifindex : sl_device_of_addr(&sk->mc_src);
+	return true;
 }
 
-static bool track_ip(struct sl_sock *sk, int name, const void *val, socklen_t len)
+static bool set_cork(struct sl_sock *sk, const struct given *g)
 {
-	int v = len >= sizeof(int) ? sl_given_int(val, len) : len ? *(const uint8_t *)val : 0;
+	sk->cork = g->v;
+	sk->more = sk->more && g->v; /* its end sends what there is */
+	return true;
+}
 
-	switch (name) {
-	case IP_TOS:
-		sk->tos = (uint8_t)v;
-		return true;
-	case IP_TTL:
-		sk->ttl = v < 0 ? 0 : (uint8_t)v;
-		return true;
-	case IP_MULTICAST_TTL:
-		sk->mc_ttl = v < 0 ? 1 : (uint8_t)v;
-		return true;
-	case IP_MULTICAST_LOOP:
-		sk->mc_loop = v;
-		sk->stats->mc_loop = v != 0;
-		return true;
-	case IP_MULTICAST_IF:
-		set_multicast_if(sk, val, len);
-		return true;
-	case IP_MULTICAST_ALL:
-		sk->mc_all = v;
-		return true;
-	case IP_UNICAST_IF:
-		sk->unicast_oif = be32toh((uint32_t)v);
-		return true;
-	case IP_MTU_DISCOVER:
-		sk->pmtudisc = (uint8_t)v & 7;
-		return true;
-	case IP_PKTINFO:
-		sl_sock_want_with(sk, SL_WANT_PKTINFO, v);
-		return true;
-	case IP_RECVTTL:
-		sl_sock_want_with(sk, SL_WANT_TTL, v);
-		return true;
-	case IP_RECVTOS:
-		sl_sock_want_with(sk, SL_WANT_TOS, v);
-		return true;
-	case IP_RECVORIGDSTADDR:
-		sl_sock_want_with(sk, SL_WANT_ORIGDST, v);
-		return true;
-	case IP_MINTTL:  /* only tcp_v4_rcv() looks at it */
-	case IP_RECVERR: /* the error queue is the shadow's */
-	case IP_FREEBIND:
-	case IP_BIND_ADDRESS_NO_PORT:
-	case IP_LOCAL_PORT_RANGE:
-	case IP_ROUTER_ALERT:
-	case IP_PASSSEC:
-		return true;
-	}
+SET(set_reuse, sl_sock_read_reuse(sk))
+SET(set_mark, sk->mark = (uint32_t)g->v)
+SET(set_no_csum, sk->no_csum = g->v)
+SET(set_tos, sk->tos = (uint8_t)g->v)
+SET(set_ttl, sk->ttl = g->v < 0 ? 0 : (uint8_t)g->v)
+SET(set_tos6, sk->tos6 = g->v < 0 ? 0 : (uint8_t)g->v)
+SET(set_ttl6, sk->ttl6 = g->v < 0 ? 0 : (uint8_t)g->v)
+SET(set_mc_ttl, sk->mc_ttl = g->v < 0 ? 1 : (uint8_t)g->v)
+SET(set_mc_all, sk->mc_all = g->v)
+SET(set_mc_oif, sk->mc_oif = (uint32_t)g->v)
+SET(set_unicast_if, sk->unicast_oif = be32toh((uint32_t)g->v))
+SET(set_pmtudisc, sk->pmtudisc = (uint8_t)g->v & 7)
+SET(set_v6only, sk->v6only = g->v)
+SET(set_segment, sk->gso_size = (uint16_t)g->v)
+SET(set_no_csum6, sk->no_csum6 = g->v)
+
+/* The socket goes to the kernel. */
+static bool leave(struct sl_sock *sk, const struct given *g)
+{
 	return false;
 }
 
-static bool track_ipv6(struct sl_sock *sk, int name, const void *val, socklen_t len)
+static bool leave_if_on(struct sl_sock *sk, const struct given *g)
 {
-	int v = sl_given_int(val, len);
-
-	switch (name) {
-	case IPV6_V6ONLY:
-		sk->v6only = v;
-		return true;
-	case IPV6_TCLASS:
-		sk->tos6 = v < 0 ? 0 : (uint8_t)v;
-		return true;
-	case IPV6_UNICAST_HOPS:
-		sk->ttl6 = v < 0 ? 0 : (uint8_t)v;
-		return true;
-	case IPV6_MULTICAST_HOPS:
-		sk->mc_ttl = v < 0 ? 1 : (uint8_t)v;
-		return true;
-	case IPV6_MULTICAST_LOOP:
-		sk->mc_loop = v;
-		sk->stats->mc_loop = v != 0;
-		return true;
-	case IPV6_MULTICAST_IF:
-		sk->mc_oif = (uint32_t)v;
-		return true;
-	case IPV6_MULTICAST_ALL:
-		sk->mc_all = v;
-		return true;
-	case IPV6_UNICAST_IF:
-		sk->unicast_oif = be32toh((uint32_t)v);
-		return true;
-	case IPV6_MTU_DISCOVER:
-		sk->pmtudisc = (uint8_t)v & 7;
-		return true;
-	case IPV6_RECVPKTINFO:
-		sl_sock_want_with(sk, SL_WANT_PKTINFO6, v);
-		return true;
-	case IPV6_RECVHOPLIMIT:
-		sl_sock_want_with(sk, SL_WANT_HOPLIMIT, v);
-		return true;
-	case IPV6_RECVTCLASS:
-		sl_sock_want_with(sk, SL_WANT_TCLASS, v);
-		return true;
-	case IPV6_RECVERR:
-	case IPV6_FREEBIND:
-	case IPV6_RECVPATHMTU:
-	case IPV6_ADDR_PREFERENCES:
-		return true;
-	}
-	return false;
+	return g->v == 0;
 }
 
-static bool track_udp(struct sl_sock *sk, int name, const void *val, socklen_t len)
-{
-	int v = sl_given_int(val, len);
+/* The table -------------------------------------------------------------------------------------
+ */
 
-	switch (name) {
-	case UDP_SEGMENT:
-		sk->gso_size = (uint16_t)v;
-		return true;
-	case UDP_GRO:
-		sl_sock_want_with(sk, SL_WANT_GRO, v);
-		return true;
-	case UDP_CORK:
-		sk->cork = v;
-		sk->more = sk->more && v; /* its end sends what there is */
-		return true;
-	case UDP_NO_CHECK6_TX:
-		sk->no_csum6 = v;
-		return true;
-	}
-	return false;
+/* An option's effect here, after the kernel has judged its size and value and has it on the shadow;
+ * getsockopt(2) asks the shadow. */
+struct opt {
+	int level, name;
+	uint16_t want; /* bit of sl_sock.want that follows the value; 0: none */
+	/* False: the socket goes to the kernel. NULL: beside `want` nothing changes here. */
+	bool (*set)(struct sl_sock *sk, const struct given *g);
+};
+
+/* An option that is not here does not change our packets if it is of SOL_SOCKET; with any other
+ * the socket goes to the kernel. */
+static const struct opt opts[] = {
+	{SOL_SOCKET, SO_RCVBUF, 0, set_rcvbuf},
+	{SOL_SOCKET, SO_RCVBUFFORCE, 0, set_rcvbuf},
+	{SOL_SOCKET, SO_SNDBUF, 0, set_sndbuf},
+	{SOL_SOCKET, SO_SNDBUFFORCE, 0, set_sndbuf},
+	{SOL_SOCKET, SO_TIMESTAMP, 0, set_stamps},
+	{SOL_SOCKET, SO_TIMESTAMPNS, 0, set_stamps},
+	{SOL_SOCKET, SO_TIMESTAMPING, 0, set_stamps},
+	{SOL_SOCKET, SO_TIMESTAMP_NEW, 0, set_stamps},
+	{SOL_SOCKET, SO_TIMESTAMPNS_NEW, 0, set_stamps},
+	{SOL_SOCKET, SO_TIMESTAMPING_NEW, 0, set_stamps},
+	{SOL_SOCKET, SO_SELECT_ERR_QUEUE, SL_WANT_ERR_PRI, NULL},
+	{SOL_SOCKET, SO_RXQ_OVFL, SL_WANT_OVFL, NULL},
+	{SOL_SOCKET, SO_REUSEADDR, 0, set_reuse},
+	{SOL_SOCKET, SO_REUSEPORT, 0, set_reuse},
+	{SOL_SOCKET, SO_BINDTODEVICE, 0, set_device},
+	{SOL_SOCKET, SO_BINDTOIFINDEX, 0, set_device},
+	{SOL_SOCKET, SO_MARK, 0, set_mark},
+	{SOL_SOCKET, SO_NO_CHECK, 0, set_no_csum},
+	{SOL_SOCKET, SO_ATTACH_FILTER, 0, leave},
+	{SOL_SOCKET, SO_ATTACH_BPF, 0, leave},
+	{SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, 0, leave},
+	{SOL_SOCKET, SO_ATTACH_REUSEPORT_EBPF, 0, leave},
+	{SOL_SOCKET, SO_PEEK_OFF, 0, leave},
+	{SOL_SOCKET, SO_TXTIME, 0, leave},
+	{SOL_SOCKET, SO_RCVMARK, 0, leave_if_on}, /* of the packet, by the kernel's rules */
+	{SOL_SOCKET, SO_RCVPRIORITY, 0, leave_if_on},
+	{IPPROTO_IP, IP_TOS, 0, set_tos},
+	{IPPROTO_IP, IP_TTL, 0, set_ttl},
+	{IPPROTO_IP, IP_MULTICAST_TTL, 0, set_mc_ttl},
+	{IPPROTO_IP, IP_MULTICAST_LOOP, 0, set_mc_loop},
+	{IPPROTO_IP, IP_MULTICAST_IF, 0, set_multicast_if},
+	{IPPROTO_IP, IP_MULTICAST_ALL, 0, set_mc_all},
+	{IPPROTO_IP, IP_UNICAST_IF, 0, set_unicast_if},
+	{IPPROTO_IP, IP_MTU_DISCOVER, 0, set_pmtudisc},
+	{IPPROTO_IP, IP_PKTINFO, SL_WANT_PKTINFO, NULL},
+	{IPPROTO_IP, IP_RECVTTL, SL_WANT_TTL, NULL},
+	{IPPROTO_IP, IP_RECVTOS, SL_WANT_TOS, NULL},
+	{IPPROTO_IP, IP_RECVORIGDSTADDR, SL_WANT_ORIGDST, NULL},
+	{IPPROTO_IP, IP_MINTTL, 0, NULL},  /* only tcp_v4_rcv() looks at it */
+	{IPPROTO_IP, IP_RECVERR, 0, NULL}, /* the error queue is the shadow's */
+	{IPPROTO_IP, IP_FREEBIND, 0, NULL},
+	{IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 0, NULL},
+	{IPPROTO_IP, IP_LOCAL_PORT_RANGE, 0, NULL},
+	{IPPROTO_IP, IP_ROUTER_ALERT, 0, NULL},
+	{IPPROTO_IP, IP_PASSSEC, 0, NULL},
+	{IPPROTO_IPV6, IPV6_V6ONLY, 0, set_v6only},
+	{IPPROTO_IPV6, IPV6_TCLASS, 0, set_tos6},
+	{IPPROTO_IPV6, IPV6_UNICAST_HOPS, 0, set_ttl6},
+	{IPPROTO_IPV6, IPV6_MULTICAST_HOPS, 0, set_mc_ttl},
+	{IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 0, set_mc_loop},
+	{IPPROTO_IPV6, IPV6_MULTICAST_IF, 0, set_mc_oif},
+	{IPPROTO_IPV6, IPV6_MULTICAST_ALL, 0, set_mc_all},
+	{IPPROTO_IPV6, IPV6_UNICAST_IF, 0, set_unicast_if},
+	{IPPROTO_IPV6, IPV6_MTU_DISCOVER, 0, set_pmtudisc},
+	{IPPROTO_IPV6, IPV6_RECVPKTINFO, SL_WANT_PKTINFO6, NULL},
+	{IPPROTO_IPV6, IPV6_RECVHOPLIMIT, SL_WANT_HOPLIMIT, NULL},
+	{IPPROTO_IPV6, IPV6_RECVTCLASS, SL_WANT_TCLASS, NULL},
+	{IPPROTO_IPV6, IPV6_RECVERR, 0, NULL},
+	{IPPROTO_IPV6, IPV6_FREEBIND, 0, NULL},
+	{IPPROTO_IPV6, IPV6_RECVPATHMTU, 0, NULL},
+	{IPPROTO_IPV6, IPV6_ADDR_PREFERENCES, 0, NULL},
+	{SOL_UDP, UDP_SEGMENT, 0, set_segment},
+	{SOL_UDP, UDP_GRO, SL_WANT_GRO, NULL},
+	{SOL_UDP, UDP_CORK, 0, set_cork},
+	{SOL_UDP, UDP_NO_CHECK6_TX, 0, set_no_csum6},
+};
+
+static const struct opt *find_opt(int level, int name)
+{
+	for (unsigned i = 0; i < sl_array_len(opts); i++)
+		if (opts[i].level == level && opts[i].name == name)
+			return &opts[i];
+	return NULL;
 }
 
 bool sl_dgram_opt_track(struct sl_sock *sk, int level, int name, const void *val, socklen_t len)
 {
-	switch (level) {
-	case SOL_SOCKET:
-		return track_socket(sk, name, val, len);
-	case IPPROTO_IP:
-		return track_ip(sk, name, val, len);
-	case IPPROTO_IPV6:
-		return track_ipv6(sk, name, val, len);
-	case SOL_UDP:
-		return track_udp(sk, name, val, len);
-	}
-	return false;
+	const struct opt *o = find_opt(level, name);
+	struct given g = {.name = name, .v = sl_given_int(val, len), .val = val, .len = len};
+
+	if (!o)
+		return level == SOL_SOCKET;
+	if (level == IPPROTO_IP && len < sizeof(int)) /* a byte will do */
+		g.v = len ? *(const uint8_t *)val : 0;
+	if (o->want)
+		sl_sock_want_with(sk, o->want, g.v);
+	return !o->set || o->set(sk, &g);
 }
 
 /* FIONREAD: the size of the next datagram. */
