@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""layers.py [--todo]: the order of the rooms (directories), checked on the sources and on the objects of a build.
+"""layers.py: the order of the rooms (directories), checked on the sources and on the objects of a build.
 
  include    a file includes from its own room, and from rooms to the left
  symbol     an undefined sl_* of an object is defined in its own room, or to the left
@@ -9,8 +9,7 @@
  size       at most 250 lines a header, 700 a source, 24 sources a directory of lib
  order      lib/README.md shows ORDER
 
-layers.todo.txt lists what is still to mend, a violation a line; --todo writes it anew. A line of either list that is
-no longer true is a violation, too, so both only shrink.
+A line of circles.txt that is no longer true is a violation, too, so the list only shrinks.
 
 Environment: ROOT (the tree, default: this one), BUILD (its objects, relative to ROOT, default: build)."""
 import collections
@@ -46,7 +45,7 @@ MAX_HEADER, MAX_SOURCE, MAX_FILES = 250, 700, 24
 LONGER = {"lib/sluice.h": 300}  # programs include this one file
 
 CODE = ("lib", "preload", "tools", "bpf")
-CIRCLES, TODO = "tests/circles.txt", "tests/layers.todo.txt"
+CIRCLES = "tests/circles.txt"
 
 
 def order():
@@ -322,7 +321,7 @@ def rings(uses):
 
 
 def main(args):
-    if args not in ([], ["--todo"]):
+    if args:
         print(__doc__)
         return 2
     os.chdir(os.environ.get("ROOT") or os.path.dirname(os.path.abspath(__file__)) + "/..")
@@ -334,28 +333,12 @@ def main(args):
     tree.sizes()
     tree.page()
     built = tree.read_objects()
-    if not built and args:
-        return 1
     nsym, nproto = (tree.symbols(), tree.prototypes()) if built else (0, 0)
-    if args:
-        keys = sorted({key for key, _ in tree.bad})
-        with open(TODO, "w", encoding="utf-8") as f:
-            f.write("# What tests/layers.sh forgives until it is mended (tests/layers.sh --todo writes this list).\n")
-            f.writelines(key + "\n" for key in keys)
-        print(f"layers: {len(keys)} violations in {TODO}")
-        return 0
-    todo = set(lines(TODO))
-    bad = [(key, more) for key, more in tree.bad if key not in todo]
-    gone = todo - {key for key, _ in tree.bad}
-    if not built:  # (nobody has looked for these)
-        gone = {key for key in gone if not key.startswith(("symbol", "circle", "prototype"))}
-    bad += [(key, f"{TODO} lists it, and it is mended") for key in sorted(gone)]
-    for key, more in bad:
+    for key, more in tree.bad:
         print(key + (f" ({more})" if more else ""))
-    if bad or not built:
+    if tree.bad or not built:
         return 1
-    print(f"layers: {n} includes and {nsym} symbols, all downward, {nproto} prototypes in their rooms"
-          + (f"; {len(todo)} exceptions in {TODO}" if todo else ""))
+    print(f"layers: {n} includes and {nsym} symbols, all downward, {nproto} prototypes in their rooms")
     return 0
 
 
