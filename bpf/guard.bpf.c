@@ -56,7 +56,7 @@ int guard(struct __sk_buff *skb)
 	key.remote_port = bpf_ntohs(tcp.dest);
 	bits = sl_claims_of(&key);
 	if (!bits || is_of_socket(skb, key.local_port, tcp.dest) ||
-	    !sl_hold_back(&key, bits, ~0ull, tcp.ack))
+	    !sl_hold_back(&key, bits, ~0ull, &tcp))
 		return TC_ACT_UNSPEC;
 	return TC_ACT_SHOT;
 }

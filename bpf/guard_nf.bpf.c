@@ -94,7 +94,7 @@ int guard_nf(struct bpf_nf_ctx *ctx)
 	    bpf_probe_read_kernel(&ip, sizeof(ip), skb->head + skb->network_header) ||
 	    !find_ends(&ip, ctx->state->pf == 10 /* NFPROTO_IPV6 */, &key) ||
 	    is_of_socket(skb, key.local_port, tcp.dest) ||
-	    !sl_hold_back(&key, bits, SL_HOLD_NS, tcp.ack))
+	    !sl_hold_back(&key, bits, SL_HOLD_NS, &tcp))
 		return accept;
 	return drop;
 }

@@ -38,7 +38,7 @@ int guard_nft(struct __sk_buff *skb)
 	key.remote_port = bpf_ntohs(tcp.dest);
 	bits = sl_claims_of(&key);
 	return bits && !is_of_socket(skb, key.local_port, tcp.dest) &&
-	       sl_hold_back(&key, bits, SL_HOLD_NS, tcp.ack);
+	       sl_hold_back(&key, bits, SL_HOLD_NS, &tcp);
 }
 
 char _license[] SEC("license") = "Dual BSD/GPL";

@@ -22,19 +22,28 @@ static __always_inline void sl_ends_v6(struct sl_flow_key *key, const struct ipv
 	__builtin_memcpy(key->remote, &ip->daddr, 16);
 }
 
-/* Notes the flow. Returns for how many ns it has been noted. */
-static __always_inline __u64 sl_note_stray(const struct sl_flow_key *key)
+/* Notes the flow, and the number of a reset that the kernel is about to send for it. Returns for
+ * how many ns the flow has been noted. */
+static __always_inline __u64 sl_note_stray(const struct sl_flow_key *key, __u32 seq)
 {
 	struct sl_stray *known = bpf_map_lookup_elem(&strays, key);
-	struct sl_stray now = {.first_ns = bpf_ktime_get_ns()};
+	__u64 now_ns = bpf_ktime_get_ns();
+	__u32 i;
 
-	now.last_ns = now.first_ns;
 	if (!known) {
-		bpf_map_update_elem(&strays, key, &now, BPF_NOEXIST);
+		struct sl_stray new = {.first_ns = now_ns, .last_ns = now_ns, .n = 1};
+
+		new.note[0].at = now_ns >> SL_STRAY_TICK;
+		new.note[0].seq = seq;
+		bpf_map_update_elem(&strays, key, &new, BPF_NOEXIST);
 		return 0;
 	}
-	known->last_ns = now.last_ns;
-	return now.last_ns - known->first_ns;
+	known->last_ns = now_ns;
+	i = known->n < SL_STRAY_NOTES ? known->n++ : bpf_get_prandom_u32();
+	asm volatile("%0 &= 7" : "+r"(i)); /* the verifier must see the mask */
+	known->note[i].at = now_ns >> SL_STRAY_TICK;
+	known->note[i].seq = seq;
+	return now_ns - known->first_ns;
 }
 
 /* True: the flow's local end is claimed, by address and port or by the port alone. An IPv4 wildcard
@@ -66,10 +75,12 @@ static __always_inline int sl_is_end_claimed(const struct sl_flow_key *key, __u6
  *
  * Without a claim of the flow, a reset with ACK goes out: it answers a SYN to a port where nothing
  * listens, or not on that device (SO_BINDTODEVICE). Segments of a connection bear ACK, and a reset
- * that answers one of these does not. */
+ * that answers one of these does not. With a claim of the flow it is held back and not noted: its
+ * segment acknowledged nothing, so nothing says that the peer sent it. */
 static __always_inline int sl_hold_back(const struct sl_flow_key *key, __u64 bits, __u64 hold_ns,
-					int has_ack)
+					const struct tcphdr *tcp)
 {
+	__u32 seq = bpf_ntohl(tcp->seq);
 	struct sl_claim *claim = 0;
 
 	if (bits & SL_L4_PORT_FLOW)
@@ -77,14 +88,15 @@ static __always_inline int sl_hold_back(const struct sl_flow_key *key, __u64 bit
 	if (claim) {
 		if (claim->flags & SL_CLAIM_PASS)
 			return 0;
-		sl_note_stray(key);
+		if (!tcp->ack)
+			sl_note_stray(key, seq);
 		return 1;
 	}
-	if (has_ack)
+	if (tcp->ack)
 		return 0;
 	if (!sl_is_end_claimed(key, bits))
 		hold_ns = SL_HOLD_NS;
-	return sl_note_stray(key) < hold_ns;
+	return sl_note_stray(key, seq) < hold_ns;
 }
 
 /* The claim bits of the flow's local port. 0: it has no claims, and no further check is needed. */

@@ -7,7 +7,7 @@
 
 #include <linux/types.h>
 
-#define SL_STEER_ABI 6
+#define SL_STEER_ABI 7
 
 #define SL_MAX_FLOWS     262144 /* entries of `flows` and `endpoints` (not preallocated) */
 #define SL_MAX_LOCALS    4096
@@ -96,9 +96,23 @@ struct sl_local_key {
 /* `strays`: TCP flows of claimed ports whose segments reached the kernel, which would have reset
  * them (guard.bpf.c): they came by another device, or as fragments, or somebody took their claim
  * out by hand. Keys are struct sl_flow_key. The guards write entries; the broker deletes them, and
- * enters flows of dead processes, with first_ns 0; the map drops the least recently used one. */
+ * enters flows of dead processes, with first_ns 0; the map drops the least recently used one.
+ *
+ * Anybody can forge such a segment. A reset bears the number that its segment acknowledges; the
+ * owner believes only those that its connection can have sent (lib/sock/move/stray.c). Some of the
+ * numbers are kept: the first ones, then each in a random place, so that forged ones do not push
+ * the peer's own out at once. */
+#define SL_STRAY_NOTES 8
+#define SL_STRAY_TICK  20 /* log2 of the ns in a unit of `at` */
+struct sl_stray_note {
+	__u32 at;  /* CLOCK_MONOTONIC in units of 2^SL_STRAY_TICK ns, low 32 bits */
+	__u32 seq; /* of the reset */
+};
 struct sl_stray {
 	__u64 first_ns, last_ns; /* CLOCK_MONOTONIC */
+	__u32 n;                 /* resets noted; at most SL_STRAY_NOTES are in note[] */
+	__u32 pad;
+	struct sl_stray_note note[SL_STRAY_NOTES];
 };
 
 /* `config`: one entry: facts about the device that the program needs, and the device's owner. */
@@ -217,6 +231,7 @@ _Static_assert(sizeof(struct sl_endpoint_key) == 24, "map ABI");
 _Static_assert(sizeof(struct sl_claim) == 20, "map ABI");
 _Static_assert(sizeof(struct sl_port_config) == 40, "map ABI");
 _Static_assert(sizeof(struct sl_rule) == 128, "map ABI");
+_Static_assert(sizeof(struct sl_stray) == 88, "map ABI");
 _Static_assert(sizeof(struct sl_meta) == 16, "metadata record");
 _Static_assert(sizeof(struct sl_meta_stamped) == 24, "metadata record with time stamp");
 _Static_assert(sizeof(struct sl_mark) == 16, "mark");

@@ -324,7 +324,7 @@ int sl_on_strays(struct sl_session *s, struct sl_lease_msg *m, const char **why)
 	if (!ask.ifindex || !sl_session_port(s, ask.ifindex))
 		return -ENODEV;
 	*ok = (struct sl_lease_strays_ok){0};
-	ok->n = sl_embedded_port_strays(ask.ifindex, sl_claim_pid(s), ask.skip, ok->key,
+	ok->n = sl_embedded_port_strays(ask.ifindex, sl_claim_pid(s), ask.skip, ok->stray,
 					SL_STRAYS_TOLD);
 	return 0;
 }

@@ -19,7 +19,7 @@
 /* True: tell that process of the flow. Accepted connections have no claim of their own: every
  * process that asks is told of them. *over: forget the note. */
 static bool is_told(const struct sl_attach *a, const struct sl_flow_key *key, uint32_t pid,
-		    uint64_t now, bool *over)
+		    uint64_t now, struct sl_stray_told *out, bool *over)
 {
 	struct sl_claim c = {.pid = pid};
 	struct sl_stray s;
@@ -33,11 +33,15 @@ static bool is_told(const struct sl_attach *a, const struct sl_flow_key *key, ui
 	if (s.last_ns - s.first_ns < STRAY_NS || since_ns > FRESH_NS)
 		return false;
 	bpf_map_lookup_elem(a->map_fd[SL_MAP_FLOWS], key, &c);
-	return c.pid == pid;
+	if (c.pid != pid)
+		return false;
+	*out = (struct sl_stray_told){.key = *key, .n = sl_min(s.n, (uint32_t)SL_STRAY_NOTES)};
+	memcpy(out->note, s.note, sizeof(out->note));
+	return true;
 }
 
 static unsigned look_for(const struct sl_attach *a, uint32_t pid, unsigned skip,
-			 struct sl_flow_key *out, unsigned max)
+			 struct sl_stray_told *out, unsigned max)
 {
 	int fd = a->map_fd[SL_MAP_STRAYS];
 	struct sl_flow_key at, next;
@@ -50,12 +54,12 @@ static unsigned look_for(const struct sl_attach *a, uint32_t pid, unsigned skip,
 		bool over;
 
 		at = next;
-		if (!is_told(a, &at, pid, now, &over))
+		if (!is_told(a, &at, pid, now, &out[n], &over))
 			;
 		else if (skip)
 			skip--;
 		else
-			out[n++] = at;
+			n++;
 		err = bpf_map_get_next_key(fd, &at, &next);
 		if (over)
 			bpf_map_delete_elem(fd, &at);
@@ -64,7 +68,7 @@ static unsigned look_for(const struct sl_attach *a, uint32_t pid, unsigned skip,
 }
 
 unsigned sl_embedded_port_strays(uint32_t ifindex, uint32_t pid, unsigned skip,
-				 struct sl_flow_key *out, unsigned max)
+				 struct sl_stray_told *out, unsigned max)
 {
 	struct sl_broker_guard g;
 	struct sl_device *p;

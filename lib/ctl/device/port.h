@@ -38,7 +38,14 @@ struct sl_port_info {
 };
 
 /* TCP flows that sl_broker_port_strays() tells of at a time. */
-#define SL_STRAYS_TOLD 64
+#define SL_STRAYS_TOLD 32
+
+/* One of these flows, and the resets that were noted for it (bpf/steer.h). */
+struct sl_stray_told {
+	struct sl_flow_key key;
+	uint32_t n;
+	struct sl_stray_note note[SL_STRAY_NOTES];
+};
 
 /* Why a device is not steered any more. (The daemon sends it: numbers stay what they are.) */
 enum sl_port_end {

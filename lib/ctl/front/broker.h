@@ -79,7 +79,7 @@ void sl_broker_port_unguard(uint32_t ifindex);
  * Also such flows of claimed endpoints that belong to no process or to another. Reported as long as
  * it goes on. Returns how many, at most max, after the first `skip`. Does not wait for the daemon.
  */
-unsigned sl_broker_port_strays(uint32_t ifindex, unsigned skip, struct sl_flow_key *out,
+unsigned sl_broker_port_strays(uint32_t ifindex, unsigned skip, struct sl_stray_told *out,
 			       unsigned max);
 /* A device of that number and name exists. If it replaces a deleted device of ours, peers may
  * retransmit to it before it is steered: the kernel's resets are held back there, too. (A daemon

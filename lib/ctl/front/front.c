@@ -54,7 +54,7 @@ static enum sl_port_end try_port_end(uint32_t ifindex)
 	return end;
 }
 
-static unsigned try_port_strays(uint32_t ifindex, unsigned skip, struct sl_flow_key *out,
+static unsigned try_port_strays(uint32_t ifindex, unsigned skip, struct sl_stray_told *out,
 				unsigned max)
 {
 	struct sl_broker_guard g;

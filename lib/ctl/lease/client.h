@@ -43,7 +43,7 @@ enum sl_port_end sl_lease_port_end(uint32_t ifindex);
 bool sl_lease_port_has_tags(uint32_t ifindex);
 void sl_lease_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave);
 void sl_lease_port_unguard(uint32_t ifindex);
-unsigned sl_lease_port_strays(uint32_t ifindex, unsigned skip, struct sl_flow_key *out,
+unsigned sl_lease_port_strays(uint32_t ifindex, unsigned skip, struct sl_stray_told *out,
 			      unsigned max);
 int sl_lease_claim(const struct sl_claim_req *req, bool update, const char **why);
 void sl_lease_unclaim(const struct sl_claim_req *req);

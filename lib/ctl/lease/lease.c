@@ -139,7 +139,7 @@ void sl_lease_port_unguard(uint32_t ifindex)
 	(void)sl_lease_ask_port(&m, SL_LEASE_UNGUARD, ifindex, 0, NULL);
 }
 
-unsigned sl_lease_port_strays(uint32_t ifindex, unsigned skip, struct sl_flow_key *out,
+unsigned sl_lease_port_strays(uint32_t ifindex, unsigned skip, struct sl_stray_told *out,
 			      unsigned max)
 {
 	struct sl_lease_msg m = {.body.strays = {.ifindex = ifindex, .skip = skip}};
@@ -149,7 +149,9 @@ unsigned sl_lease_port_strays(uint32_t ifindex, unsigned skip, struct sl_flow_ke
 		return 0;
 	n = sl_min(m.body.strays_ok.n, (uint32_t)SL_STRAYS_TOLD);
 	n = sl_min(n, max);
-	memcpy(out, m.body.strays_ok.key, n * sizeof(*out));
+	memcpy(out, m.body.strays_ok.stray, n * sizeof(*out));
+	for (unsigned i = 0; i < n; i++)
+		out[i].n = sl_min(out[i].n, (uint32_t)SL_STRAY_NOTES);
 	return n;
 }
 

@@ -18,7 +18,7 @@
 #include "steer.h"
 
 #define SL_LEASE_MAGIC   0x4c534c53 /* "SLSL" */
-#define SL_LEASE_VERSION 9
+#define SL_LEASE_VERSION 10
 #define SL_LEASE_PATH    "/run/sluice/sluiced.sock"
 
 enum sl_lease_op {
@@ -90,7 +90,7 @@ struct sl_lease_strays {
 };
 struct sl_lease_strays_ok {
 	uint32_t n;
-	struct sl_flow_key key[SL_STRAYS_TOLD];
+	struct sl_stray_told stray[SL_STRAYS_TOLD];
 };
 
 struct sl_lease_queue {

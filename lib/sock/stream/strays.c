@@ -5,6 +5,7 @@
  * and remembers their peers here for a while: new connections to these peers are the kernel's from
  * the start. This file also notes peers that we cannot answer, for the keeper. */
 #include "base/clock.h"
+#include "base/hash.h"
 #include "net/rtnl.h"
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
@@ -16,6 +17,7 @@
 static struct peer {
 	uint64_t hash, until_ns;
 } peers[PEERS];
+static struct sl_hash_key hash_key; /* made before `any` is true */
 static bool any;
 
 #define ASKED_MAX 64
@@ -26,9 +28,13 @@ static unsigned nasked;
 /* Peers that are remembered ---------------------------------------------------------------------
  */
 
+/* Keyed: a peer cannot choose addresses that push another peer out. */
 static uint64_t hash_of(const struct sl_addr *local, const struct sl_addr *remote)
 {
-	return sl_addr_mix(sl_addr_mix(1, local), remote);
+	uint32_t h = sl_hash_addr(&hash_key, 0, local);
+
+	return (uint64_t)sl_hash_addr(&hash_key, h, remote) << 32 |
+	       sl_hash_addr(&hash_key, h ^ 1, remote);
 }
 
 static struct peer *peer_at(uint64_t hash)
@@ -38,12 +44,16 @@ static struct peer *peer_at(uint64_t hash)
 
 void sl_strays_remember(const struct sl_tcp_key *k)
 {
-	uint64_t h = hash_of(&k->local, &k->remote);
-	struct peer *p = peer_at(h);
+	struct peer *p;
+	uint64_t h;
 
+	if (!hash_key.k[0])
+		sl_hash_key_make(&hash_key);
+	h = hash_of(&k->local, &k->remote);
+	p = peer_at(h);
 	sl_store(&p->hash, h);
 	sl_store(&p->until_ns, sl_now_ns() + PEER_NS);
-	sl_store(&any, true);
+	sl_store_release(&any, true);
 }
 
 bool sl_strays_from(const struct sl_addr *local, const struct sl_addr *remote)
@@ -51,7 +61,7 @@ bool sl_strays_from(const struct sl_addr *local, const struct sl_addr *remote)
 	const struct peer *p;
 	uint64_t h;
 
-	if (sl_likely(!sl_load(&any)))
+	if (sl_likely(!sl_load_acquire(&any)))
 		return false;
 	h = hash_of(local, remote);
 	p = peer_at(h);
