@@ -19,29 +19,40 @@ struct {
 	__type(value, struct sl_claim);
 } picked SEC(".maps");
 
-/* The finishing step of murmur3: every bit of the input reaches every bit of the result. */
-static __always_inline __u32 mix(__u64 h)
-{
-	h ^= h >> 33;
-	h *= 0xff51afd7ed558ccdULL;
-	h ^= h >> 33;
-	h *= 0xc4ceb9fe1a85ec53ULL;
-	h ^= h >> 33;
-	return h;
-}
+/* Random; set before the program is loaded. */
+#define SL_HASH_KEYS 10
+const volatile __u64 hash_key[SL_HASH_KEYS] = {
+	0x9e3779b97f4a7c15, 0xff51afd7ed558ccd, 0xc4ceb9fe1a85ec53, 0xbf58476d1ce4e5b9,
+	0x94d049bb133111eb, 0xd6e8feb86659fd93, 0xa0761d6478bd642f, 0xe7037ed1a0b428db,
+	0x8ebc6af09c88c6e3, 0x589965cc75374cc3};
 
+/* Multilinear, strongly universal: without the key no peer can choose flows that all go to one
+ * socket. (lib/base/hash.h is of the same kind.) */
 static __always_inline __u32 flow_hash(const struct sl_view *p, enum side ours)
 {
-	__u64 h = (__u64)p->src_port << 32 | (__u32)p->dst_port << 16 | p->proto;
-	__u32 src[4], dst[4];
+	__u64 h = hash_key[0] + hash_key[1] * ((__u32)p->src_port << 16 | p->dst_port);
+	const __be32 *src, *dst;
 
-	if (load_remote(p, ours, src) || load_local(p, ours, dst))
-		return 0;
-	h = h * 31 + ((__u64)src[0] << 32 | src[1]);
-	h = h * 31 + ((__u64)src[2] << 32 | src[3]);
-	h = h * 31 + ((__u64)dst[0] << 32 | dst[1]);
-	h = h * 31 + ((__u64)dst[2] << 32 | dst[3]);
-	return mix(h);
+	if (!p->v6) {
+		struct iphdr *ip = sl_at(p, p->l3, sizeof(*ip));
+
+		if (!ip)
+			return 0;
+		h += hash_key[2] * (ours == OUR_DST ? ip->saddr : ip->daddr);
+		h += hash_key[3] * (ours == OUR_DST ? ip->daddr : ip->saddr);
+	} else {
+		struct ipv6hdr *ip = sl_at(p, p->l3, sizeof(*ip));
+
+		if (!ip)
+			return 0;
+		src = ours == OUR_DST ? (__be32 *)&ip->saddr : (__be32 *)&ip->daddr;
+		dst = ours == OUR_DST ? (__be32 *)&ip->daddr : (__be32 *)&ip->saddr;
+		h += hash_key[2] * src[0] + hash_key[3] * dst[0];
+		h += hash_key[4] * src[1] + hash_key[5] * dst[1];
+		h += hash_key[6] * src[2] + hash_key[7] * dst[2];
+		h += hash_key[8] * src[3] + hash_key[9] * dst[3];
+	}
+	return h >> 32;
 }
 
 static __always_inline struct sl_claim *pick_target(__u32 group, __u32 hash)

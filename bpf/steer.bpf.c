@@ -138,7 +138,7 @@ static __always_inline struct sl_claim *whose(struct xdp_md *ctx, struct sl_view
 	p->v6 = veil(p->v6, cfg, 1);
 	if (p->proto == IPPROTO_TCP)
 		return pick_tcp(ctx, p, ours, group);
-	/* ten multiplications, which only groups pay for */
+	/* three multiplications, nine for IPv6, which only groups pay for */
 	return pick_target(group, flow_hash(p, ours));
 }
 

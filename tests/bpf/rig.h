@@ -35,7 +35,8 @@ static int xsk = -1;
 static uint64_t *ports;
 static bool in_frame; /* the record is wanted there */
 static uint16_t room = 1024;
-static bool frags; /* packets may lie in several buffers */
+static bool frags;               /* packets may lie in several buffers */
+static const uint64_t *hash_key; /* of the groups; NULL: the one that the program comes with */
 
 /* Running ---------------------------------------------------------------------------------------
  */
@@ -260,6 +261,8 @@ static inline int load(void **state)
 	if (!skel)
 		return -1;
 	skel->rodata->has_frags = frags;
+	if (hash_key)
+		memcpy((void *)skel->rodata->hash_key, hash_key, sizeof(skel->rodata->hash_key));
 	if (frags)
 		bpf_program__set_flags(skel->progs.steer, 1u << 5); /* BPF_F_XDP_HAS_FRAGS */
 	if (steer__load(skel))

@@ -288,6 +288,40 @@ static void test_group_spreads_by_flow(void **state)
 		assert_in_range(hits[i], 180, 320);
 }
 
+/* Flows that one hash sends to one socket are spread by the same program with another key: who does
+ * not know the key cannot choose them. */
+static void test_group_hash_has_a_key(void **state)
+{
+	static const uint64_t other[] = {5, 0x1234567890abcdef, 0x9e3779b97f4a7c15, 3,
+					 0xd6e8feb86659fd93};
+	struct sl_claim c = {.slot = 3, .flags = SL_CLAIM_GROUP};
+	uint64_t key[10] = {0};
+	uint16_t chosen[64];
+	unsigned n = 0, still = 0;
+	struct frame f;
+
+	add_endpoint(A4, DPORT, IPPROTO_UDP, 0, &c);
+	set_group(3, 4);
+	for (uint16_t i = 0; n < sl_array_len(chosen); i++) {
+		f = udp4(A4, (uint16_t)(20000 + i), DPORT);
+		if (run(&f).meta.slot == 2)
+			chosen[n++] = (uint16_t)(20000 + i);
+	}
+	unload(NULL);
+	memcpy(key, other, sizeof(other));
+	hash_key = key;
+	assert_int_equal(load(NULL), 0);
+	hash_key = NULL;
+	clear(NULL);
+	add_endpoint(A4, DPORT, IPPROTO_UDP, 0, &c);
+	set_group(3, 4);
+	for (unsigned i = 0; i < n; i++) {
+		f = udp4(A4, chosen[i], DPORT);
+		still += run(&f).meta.slot == 2;
+	}
+	assert_in_range(still, 4, 30); /* 16 expected */
+}
+
 static void seg_of(struct frame *f, uint16_t sport, bool syn)
 {
 	eth(f);
@@ -443,6 +477,7 @@ int main(void)
 		T(test_no_receiver),
 		T(test_stamp),
 		T(test_group_spreads_by_flow),
+		T(test_group_hash_has_a_key),
 		T(test_group_away),
 		T(test_group_empty_or_wrong_passes),
 		T(test_multicast_endpoint),

@@ -29,6 +29,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -42,16 +43,30 @@
 #define DEV_BOUND_ONLY (1u << 6) /* BPF_F_XDP_DEV_BOUND_ONLY, which older headers do not have */
 #define HAS_FRAGS      (1u << 5) /* BPF_F_XDP_HAS_FRAGS, 5.18 */
 
+/* Nobody outside must know by which hash a group's flows are spread. */
+static void make_key(void *key, size_t bytes)
+{
+	struct sl_hash_key part;
+
+	for (size_t at = 0; at < bytes; at += sizeof(part)) {
+		sl_hash_key_make(&part);
+		memcpy((char *)key + at, &part, sl_min(bytes - at, sizeof(part)));
+	}
+}
+
 /* The object as it is loaded, or NULL and errno, closed. */
 static struct bpf_object *finish_open(struct bpf_object *obj, uint32_t flags, const void *constants,
 				      size_t bytes)
 {
+	struct bpf_map *map;
 	int err;
 
 	if (!obj)
 		return NULL;
-	err = bpf_map__set_initial_value(bpf_object__find_map_by_name(obj, ".rodata"), constants,
-					 bytes);
+	/* The structure may have padding at its end that the section does not have. */
+	map = bpf_object__find_map_by_name(obj, ".rodata");
+	bytes = sl_min(bytes, (size_t)bpf_map__value_size(map));
+	err = bpf_map__set_initial_value(map, constants, bytes);
 	if (!err)
 		err = bpf_program__set_flags(bpf_object__find_program_by_name(obj, SL_STEER_PROG),
 					     flags);
@@ -74,6 +89,7 @@ struct bpf_object *sl_steer_open(bool frags)
 	size_t size;
 	const void *elf = steer__elf_bytes(&size);
 
+	make_key(constants.hash_key, sizeof(constants.hash_key));
 	return finish_open(bpf_object__open_mem(elf, size, &opts), frags_flag(frags), &constants,
 			   sizeof(constants));
 }
@@ -121,6 +137,7 @@ static struct bpf_object *open_bound(uint32_t ifindex, bool tags, bool frags)
 	struct steer_bound__rodata constants = {.has_vlan_tag = tags, .has_frags = frags};
 	struct bpf_object *obj = open_filled(tags);
 
+	make_key(constants.hash_key, sizeof(constants.hash_key));
 	if (obj)
 		bpf_program__set_ifindex(bpf_object__find_program_by_name(obj, SL_STEER_PROG),
 					 ifindex);
