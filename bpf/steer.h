@@ -75,7 +75,9 @@ struct sl_group {
 
 /* `picked`: TCP flows of groups and the target that got the SYN, so that targets may come to the
  * group and leave it. Keys are struct sl_flow_key, values struct sl_claim. The steering program
- * writes entries and nobody deletes them: the map drops the least recently used one. */
+ * writes entries and nobody deletes them: the map drops the least recently used one, and first
+ * those that no second segment has looked up, such as forged SYNs (test_steer.c). A flow without an
+ * entry is found by its hash, unless the group has changed since its SYN. */
 
 /* `ports`: the map looked at first, mmapable; index is port, plus 65536 for TCP. Its bits say which
  * look-ups can succeed at all, so that foreign traffic costs one array look-up. The rest of the

@@ -365,6 +365,55 @@ static void test_group_away(void **state)
 	assert_int_equal(run(&f).meta.slot, group.target[0].slot);
 }
 
+/* SYNs of other flows, as many as `picked` has places and more, of many addresses. */
+static void flood(uint32_t n)
+{
+	struct frame f;
+	LIBBPF_OPTS(bpf_test_run_opts, opts, .data_in = f.b, .repeat = 1);
+
+	seg_of(&f, 1, true);
+	opts.data_size_in = f.len;
+	for (uint32_t i = 0; i < n; i++) {
+		memcpy(f.b + f.l3 + 12, &(uint32_t){htonl(0x0b000000 + i)}, 4);
+		assert_int_equal(bpf_prog_test_run_opts(bpf_program__fd(skel->progs.steer), &opts),
+				 0);
+		assert_int_equal(opts.retval, XDP_REDIRECT);
+	}
+}
+
+/* A flood of SYNs makes nobody forget where a connection is, whatever happens to the group then;
+ * and a handshake that is pushed out ends at the same member. */
+static void test_group_keeps_flows_in_a_flood(void **state)
+{
+	struct sl_claim g = {.slot = 3, .flags = SL_CLAIM_GROUP};
+	uint32_t had[32], late[32], index = 3;
+	struct sl_group group;
+	struct frame f;
+
+	add_endpoint(A4, DPORT, IPPROTO_TCP, 0, &g);
+	set_group(3, 2);
+	for (uint16_t i = 0; i < 32; i++) {
+		seg_of(&f, 4000 + i, true);
+		had[i] = run(&f).meta.slot;
+		seg_of(&f, 4000 + i, false);
+		assert_int_equal(run(&f).meta.slot, had[i]);
+		seg_of(&f, 5000 + i, true);
+		late[i] = run(&f).meta.slot;
+	}
+	flood(SL_MAX_PICKED * 6);
+	for (uint16_t i = 0; i < 32; i++) {
+		seg_of(&f, 5000 + i, false);
+		assert_int_equal(run(&f).meta.slot, late[i]);
+	}
+	assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(skel->maps.groups), &index, &group), 0);
+	group.open = 1;
+	assert_int_equal(bpf_map_update_elem(bpf_map__fd(skel->maps.groups), &index, &group, 0), 0);
+	for (uint16_t i = 0; i < 32; i++) {
+		seg_of(&f, 4000 + i, false);
+		assert_int_equal(run(&f).meta.slot, had[i]);
+	}
+}
+
 static void test_group_empty_or_wrong_passes(void **state)
 {
 	struct sl_claim c = {.slot = 3, .flags = SL_CLAIM_GROUP};
@@ -479,6 +528,7 @@ int main(void)
 		T(test_group_spreads_by_flow),
 		T(test_group_hash_has_a_key),
 		T(test_group_away),
+		T(test_group_keeps_flows_in_a_flood),
 		T(test_group_empty_or_wrong_passes),
 		T(test_multicast_endpoint),
 		T(test_cost_of_a_miss),
