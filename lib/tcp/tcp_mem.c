@@ -43,18 +43,6 @@ void sl_tcp_mem_unsettle(struct sl_ooo *o)
 	sl_list_del(&o->aged);
 }
 
-static void relink(struct sl_list *e)
-{
-	e->prev->next = e;
-	e->next->prev = e;
-}
-
-void sl_tcp_mem_moved(struct sl_ooo *o)
-{
-	relink(&o->greedy);
-	relink(&o->aged);
-}
-
 void sl_tcp_mem_settle(struct sl_tcp *c)
 {
 	struct sl_tcp_mem *m = &c->host->mem;

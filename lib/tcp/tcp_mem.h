@@ -13,8 +13,6 @@ void sl_tcp_mem_init(struct sl_tcp_mem *m);
 void sl_tcp_mem_settle(struct sl_tcp *c);
 /* Removes o from these lists until sl_tcp_mem_settle(); its age starts anew then. */
 void sl_tcp_mem_unsettle(struct sl_ooo *o);
-/* Repairs the lists after o was moved to another address. */
-void sl_tcp_mem_moved(struct sl_ooo *o);
 /* True: c's send queue must not take another frame. */
 bool sl_tcp_mem_is_over(struct sl_tcp *c);
 /* True: memory is too short to keep the unsent data of an orphan (tcp_out_of_memory() of Linux). */

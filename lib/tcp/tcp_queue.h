@@ -34,7 +34,7 @@ struct sl_rxseg {
 	uint16_t off, len;
 };
 
-/* Received bytes beyond a hole; a sorted array, disjoint. */
+/* Received bytes beyond a hole; in a sorted row, disjoint. */
 struct sl_oooseg {
 	uint32_t seq;
 	uint32_t frame; /* SL_NO_FRAME: a FIN alone */
@@ -43,10 +43,18 @@ struct sl_oooseg {
 	bool scrap; /* shares its frame with other pieces (sl_scrap_put()) */
 };
 
+/* A part of the row: pieces [first, first + n) of seg[]. */
+#define SL_OOO_BLOCK 64
+struct sl_oooblock {
+	uint16_t first, n, size;
+	struct sl_oooseg seg[];
+};
+
 /* The queue of data beyond a hole, with its SACK blocks, the one that changed last first (RFC 2018
  * 4). */
 struct sl_ooo {
-	uint32_t size; /* pieces that fit */
+	struct sl_oooblock **block; /* none is empty (tcp_ooo.c) */
+	uint32_t nblocks, max_blocks;
 	/* tcp_mem.c's links, used while there are pieces and the connection is not frozen */
 	struct sl_list greedy; /* in host->mem.greedy[class] */
 	struct sl_list aged;   /* in host->mem.aged */
@@ -56,7 +64,6 @@ struct sl_ooo {
 	uint8_t class;
 	bool packed; /* no small piece with a frame of its own is left to pack */
 	struct sl_tcp_block last_sack[SL_TCP_MAX_SACK];
-	struct sl_oooseg seg[];
 };
 
 /* Note at the start of each received frame of a connection that waits to be accepted. If the

@@ -2,8 +2,9 @@
 /* The receive queues: bytes in order, and bytes beyond a hole.
  *
  * Theory of operation: both queues hold references to the frames as they came. In order is a ring;
- * out of order is a sorted array of disjoint pieces. Where ranges overlap, what is here already
- * stays, unless the new piece covers all of it; the double part is reported (DSACK, RFC 2883).
+ * out of order is a sorted row of disjoint pieces (tcp_ooo.c). Where ranges overlap, what is here
+ * already stays, unless the new piece covers all of it; the double part is reported (DSACK, RFC
+ * 2883).
  *
  * Memory is bounded three times. Each piece counts its bytes and a constant against rcvbuf, so tiny
  * pieces fill it soon. Tiny pieces that follow each other are copied together, into the frame that
@@ -21,6 +22,7 @@
 #include "tcp/tcp_host.h"
 #include "tcp/tcp_int.h"
 #include "tcp/tcp_mem.h"
+#include "tcp/tcp_ooo.h"
 #include "tcp/tcp_queue.h"
 #include "tcp/tcp_reass.h"
 #include "tcp/tcp_trouble.h"
@@ -29,13 +31,6 @@
 #include <string.h>
 
 #define RING_FIRST 8
-#define OOO_FIRST  8
-
-/* The sequence number after a piece, its FIN included. */
-static uint32_t end_of(const struct sl_oooseg *e)
-{
-	return e->seq + e->len + e->fin;
-}
 
 /* Frames that c's queues hold. Once they are scarce small pieces share theirs. */
 static uint32_t frames_held(const struct sl_tcp *c)
@@ -139,11 +134,18 @@ static void ooo_free(struct sl_tcp *c, const struct sl_oooseg *e)
 	c->rmem -= sl_tcp_rx_charge(e->len);
 }
 
-/* Takes pieces [i, i + n) out of the array; they are somewhere else, or freed. */
-static void ooo_cut(struct sl_tcp *c, uint32_t i, uint32_t n)
+/* The piece at *at is somewhere else, or freed: takes it out of the row. */
+static void ooo_cut(struct sl_tcp *c, struct sl_ooo_at *at)
 {
-	c->noo -= n;
-	memmove(c->ooo->seg + i, c->ooo->seg + i + n, (c->noo - i) * sizeof(c->ooo->seg[0]));
+	c->noo--;
+	sl_ooo_cut(c->ooo, at);
+}
+
+static void ooo_drop_last(struct sl_tcp *c)
+{
+	ooo_free(c, sl_ooo_last(c->ooo));
+	sl_ooo_cut_last(c->ooo);
+	c->noo--;
 }
 
 /* Like the kernel's test: full when the limit has been passed, so one piece always fits. */
@@ -173,9 +175,10 @@ bool sl_tcp_ooo_pack(struct sl_tcp *c)
 {
 	struct sl_ooo *o = c->ooo;
 	uint32_t before = o->held;
+	struct sl_oooseg *e;
 
-	for (uint32_t i = 0; i < c->noo && !o->packed; i++) {
-		struct sl_oooseg *e = &o->seg[i];
+	for (struct sl_ooo_at at = sl_ooo_first(o); !o->packed && (e = sl_ooo_piece(o, at));
+	     at = sl_ooo_next(o, at)) {
 		uint32_t frame = e->frame;
 
 		if (e->scrap || !copy_to_scrap(c, &e->frame, &e->off, e->len))
@@ -193,8 +196,8 @@ bool sl_tcp_ooo_pack(struct sl_tcp *c)
  * The blocks that were reported are forgotten: the peer learns the new ones by the next ACKs. */
 static void prune(struct sl_tcp *c, uint32_t seq)
 {
-	while (c->noo && sl_seq_ge(c->ooo->seg[c->noo - 1].seq, seq) && is_short(c)) {
-		ooo_free(c, &c->ooo->seg[--c->noo]);
+	while (c->noo && sl_seq_ge(sl_ooo_last(c->ooo)->seq, seq) && is_short(c)) {
+		ooo_drop_last(c);
 		tcp_count(c->host, SL_TCPC_RCV_PRUNED, 1);
 	}
 	c->nlast_sack = 0;
@@ -205,10 +208,10 @@ void sl_tcp_ooo_drop(struct sl_tcp *c)
 {
 	tcp_count(c->host, SL_TCPC_RCV_PRUNED, c->noo);
 	while (c->noo)
-		ooo_free(c, &c->ooo->seg[--c->noo]);
+		ooo_drop_last(c);
 	c->nlast_sack = 0;
 	sl_tcp_mem_unsettle(c->ooo);
-	sl_free(c->ooo);
+	sl_ooo_free(c->ooo);
 	c->ooo = NULL;
 }
 
@@ -328,17 +331,21 @@ static void advance(struct sl_tcp *c, uint32_t len, bool fin)
  * segment. */
 static void drain(struct sl_tcp *c)
 {
-	uint32_t i;
+	struct sl_ooo_at at = sl_ooo_first(c->ooo);
+	uint32_t before = c->noo;
+	struct sl_oooseg *e;
 
-	for (i = 0; i < c->noo && !c->fin_rcvd; i++) {
-		struct sl_oooseg *e = &c->ooo->seg[i];
-		uint32_t dup = c->rcv_nxt - e->seq;
+	while (c->noo && !c->fin_rcvd) {
+		uint32_t dup;
 
+		e = sl_ooo_piece(c->ooo, at);
+		dup = c->rcv_nxt - e->seq;
 		if (sl_seq_gt(e->seq, c->rcv_nxt))
 			break;
-		if (sl_seq_le(end_of(e), c->rcv_nxt)) {
-			sl_tcp_dsack(c, e->seq, end_of(e));
+		if (sl_seq_le(sl_ooo_end(e), c->rcv_nxt)) {
+			sl_tcp_dsack(c, e->seq, sl_ooo_end(e));
 			ooo_free(c, e);
+			ooo_cut(c, &at);
 			continue;
 		}
 		if (e->len > dup) {
@@ -352,19 +359,18 @@ static void drain(struct sl_tcp *c)
 		}
 		sl_tcp_dsack(c, e->seq, c->rcv_nxt);
 		advance(c, e->len - dup, e->fin);
+		ooo_cut(c, &at);
 	}
 	/* Ignore bytes that a peer sent beyond its FIN. */
-	if (c->fin_rcvd)
-		for (; i < c->noo; i++)
-			ooo_free(c, &c->ooo->seg[i]);
-	if (i) {
-		ooo_cut(c, 0, i);
+	while (c->fin_rcvd && c->noo)
+		ooo_drop_last(c);
+	if (c->noo != before) {
 		sl_tcp_mem_unsettle(c->ooo);
 		sl_tcp_mem_settle(c);
 	}
 	sack_trim(c);
-	if (c->noo == 0 && c->ooo && c->ooo->size > OOO_FIRST) {
-		sl_free(c->ooo);
+	if (c->noo == 0 && c->ooo && !sl_ooo_is_small(c->ooo)) {
+		sl_ooo_free(c->ooo);
 		c->ooo = NULL;
 	}
 }
@@ -410,106 +416,78 @@ static bool queue_in_order(struct sl_tcp *c, uint32_t frame, uint16_t off, uint1
 
 /* Out of order --------------------------------------------------------------------------------- */
 
-/* The first piece that ends above seq. New pieces mostly come at the end. */
-static uint32_t ooo_find(const struct sl_tcp *c, uint32_t seq)
+static bool ooo_make(struct sl_tcp *c)
 {
-	uint32_t lo = 0, hi = c->noo;
+	struct sl_ooo *o = sl_malloc(sizeof(*o));
 
-	if (hi && sl_seq_le(end_of(&c->ooo->seg[hi - 1]), seq))
-		return hi;
-	while (lo < hi) {
-		uint32_t mid = (lo + hi) / 2;
-
-		if (sl_seq_gt(end_of(&c->ooo->seg[mid]), seq))
-			hi = mid;
-		else
-			lo = mid + 1;
-	}
-	return lo;
-}
-
-static bool ooo_grow(struct sl_tcp *c)
-{
-	uint32_t size = c->ooo ? c->ooo->size * 2 : OOO_FIRST;
-	bool settled = c->ooo && !sl_list_empty(&c->ooo->aged), fresh = !c->ooo;
-	struct sl_ooo *a = sl_realloc(c->ooo, sizeof(*a) + size * sizeof(a->seg[0]));
-
-	if (!a)
+	if (!o)
 		return false;
-	if (fresh) {
-		memset(a, 0, sizeof(*a));
-		a->of = c;
-	}
-	if (settled) {
-		sl_tcp_mem_moved(a);
-	} else {
-		sl_list_init(&a->greedy);
-		sl_list_init(&a->aged);
-	}
-	c->ooo = a;
-	a->size = size;
+	memset(o, 0, sizeof(*o));
+	o->of = c;
+	sl_list_init(&o->greedy);
+	sl_list_init(&o->aged);
+	c->ooo = o;
 	return true;
 }
 
 /* Cuts from e what pieces that are here have already; at: where e belongs, *covered: how many from
  * there e makes superfluous. False: nothing is new. */
-static bool ooo_trim(struct sl_tcp *c, struct sl_oooseg *e, uint32_t *at, uint32_t *covered)
+static bool ooo_trim(struct sl_tcp *c, struct sl_oooseg *e, struct sl_ooo_at *at, uint32_t *covered)
 {
-	uint32_t i = ooo_find(c, e->seq), end = end_of(e), n;
+	const struct sl_ooo *o = c->ooo;
+	struct sl_ooo_at i = sl_ooo_find(o, e->seq);
+	const struct sl_oooseg *p = sl_ooo_piece(o, i);
+	uint32_t end = sl_ooo_end(e), n;
 
 	*covered = 0;
-	if (i < c->noo && sl_seq_le(c->ooo->seg[i].seq, e->seq)) {
-		if (sl_seq_ge(end_of(&c->ooo->seg[i]), end) || c->ooo->seg[i].fin) {
+	if (p && sl_seq_le(p->seq, e->seq)) {
+		if (sl_seq_ge(sl_ooo_end(p), end) || p->fin) {
 			sl_tcp_dsack(c, e->seq, end);
 			return false;
 		}
-		n = end_of(&c->ooo->seg[i]) - e->seq;
+		n = sl_ooo_end(p) - e->seq;
 		sl_tcp_dsack(c, e->seq, e->seq + n);
 		e->seq += n;
 		e->off += n;
 		e->len -= n;
-		i++;
+		i = sl_ooo_next(o, i);
 	}
 	*at = i;
-	for (; i < c->noo && sl_seq_lt(c->ooo->seg[i].seq, end); i++) {
-		const struct sl_oooseg *next = &c->ooo->seg[i];
-
-		if (sl_seq_gt(end_of(next), end)) {
-			sl_tcp_dsack(c, next->seq, end);
-			e->len = (uint16_t)(next->seq - e->seq);
+	for (; (p = sl_ooo_piece(o, i)) && sl_seq_lt(p->seq, end); i = sl_ooo_next(o, i)) {
+		if (sl_seq_gt(sl_ooo_end(p), end)) {
+			sl_tcp_dsack(c, p->seq, end);
+			e->len = (uint16_t)(p->seq - e->seq);
 			e->fin = false;
 			break;
 		}
-		sl_tcp_dsack(c, next->seq, end_of(next));
+		sl_tcp_dsack(c, p->seq, sl_ooo_end(p));
 		(*covered)++;
 	}
 	return e->len || e->fin;
 }
 
-/* Puts e in at index at, in place of `covered` pieces. Whether its frame was kept; *lost: no
- * memory.
- */
-static bool ooo_insert(struct sl_tcp *c, const struct sl_oooseg *e, uint32_t at, uint32_t covered,
-		       bool *lost)
+/* Puts e in at `at`, in place of `covered` pieces. Whether its frame was kept; *lost: no memory. */
+static bool ooo_insert(struct sl_tcp *c, const struct sl_oooseg *e, struct sl_ooo_at at,
+		       uint32_t covered, bool *lost)
 {
-	struct sl_oooseg *prev = at ? &c->ooo->seg[at - 1] : NULL, *new;
+	struct sl_oooseg *prev, *new;
 
-	for (uint32_t i = 0; i < covered; i++)
-		ooo_free(c, &c->ooo->seg[at + i]);
-	if (covered)
-		ooo_cut(c, at, covered);
-	if (prev && covered == 0 && prev->len && !prev->fin && end_of(prev) == e->seq && e->len &&
+	for (uint32_t i = 0; i < covered; i++) {
+		ooo_free(c, sl_ooo_piece(c->ooo, at));
+		ooo_cut(c, &at);
+	}
+	prev = covered ? NULL : sl_ooo_before(c->ooo, at);
+	if (prev && prev->len && !prev->fin && sl_ooo_end(prev) == e->seq && e->len &&
 	    append(c, prev->frame, prev->off, &prev->len, e->frame, e->off, e->len)) {
 		prev->fin = e->fin;
 		if (prev->scrap)
 			c->ooo->held += e->len;
 		return false;
 	}
-	*lost = (!c->ooo || c->noo == c->ooo->size) && !ooo_grow(c);
-	if (*lost)
+	new = sl_ooo_put(c->ooo, at);
+	*lost = !new;
+	if (!new)
 		return false;
-	memmove(c->ooo->seg + at + 1, c->ooo->seg + at, (c->noo - at) * sizeof(*e));
-	new = &c->ooo->seg[at];
 	*new = *e;
 	if (!e->len)
 		new->frame = SL_NO_FRAME;
@@ -523,10 +501,11 @@ static bool ooo_insert(struct sl_tcp *c, const struct sl_oooseg *e, uint32_t at,
 
 static bool queue_ooo(struct sl_tcp *c, struct sl_oooseg e)
 {
-	uint32_t start = e.seq, end = end_of(&e), at, covered;
+	uint32_t start = e.seq, end = sl_ooo_end(&e), covered;
 	bool kept, lost = false;
+	struct sl_ooo_at at;
 
-	if (!may_hold(c, end))
+	if (!may_hold(c, end) || (!c->ooo && !ooo_make(c)))
 		return false;
 	tcp_count(c->host, SL_TCPC_OFO_QUEUE, 1);
 	sl_tcp_trouble(c)->rcv_ooopack++;
@@ -563,12 +542,12 @@ void sl_tcp_rcv_free(struct sl_tcp *c)
 		c->rmem -= sl_tcp_rx_charge(r->len);
 		sl_frame_put(c->host->frames, r->frame);
 	}
-	for (uint32_t i = 0; i < c->noo; i++)
-		ooo_free(c, &c->ooo->seg[i]);
+	while (c->noo)
+		ooo_drop_last(c);
 	if (c->ooo)
 		sl_tcp_mem_unsettle(c->ooo);
 	sl_free(c->rx);
-	sl_free(c->ooo);
+	sl_ooo_free(c->ooo);
 	c->rx = NULL;
 	c->ooo = NULL;
 	c->rxsize = c->noo = c->rx_bytes = 0;

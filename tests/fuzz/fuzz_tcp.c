@@ -13,6 +13,7 @@
 #include "base/heap.h"
 #include "tcp/loss/cc.h"
 #include "tcp/tcp_icmp.h"
+#include "tcp/tcp_ooo.h"
 #include "tcp/tcp_sndq.h"
 #include "tcp/tcp_table.h"
 #include "tcp/tcp_user.h"
@@ -136,7 +137,7 @@ static uint32_t seq_base(const struct peer *p, uint8_t from)
 	case 3:
 		return c->irs;
 	case 4:
-		return c->noo ? c->ooo->seg[c->noo - 1].seq : c->rcv_nxt;
+		return c->noo ? sl_ooo_last(c->ooo)->seq : c->rcv_nxt;
 	case 5:
 		return c->copied_seq;
 	case 6:

@@ -2,6 +2,7 @@
 /* Invariants of a connection between any two calls of the core, whatever the peer sent. */
 #include "sim.h"
 #include "tcp/tcp_int.h"
+#include "tcp/tcp_ooo.h"
 #include "tcp/tcp_sndq.h"
 
 /* The pieces follow each other without a gap, and the sums are theirs. */
@@ -47,8 +48,9 @@ static void check_send_queue(const struct sim *s, const struct sl_tcp *c)
 static void check_receive_queue(const struct sim *s, const struct sl_tcp *c)
 {
 	uint32_t bytes = 0, mem = 0, end = c->rcv_nxt;
+	struct sl_ooo_at at;
 
-	sim_check(s, c->rx_tail - c->rx_head <= c->rxsize && (!c->noo || c->noo <= c->ooo->size));
+	sim_check(s, c->rx_tail - c->rx_head <= c->rxsize && (!c->noo || c->ooo->nblocks));
 	for (uint32_t i = c->rx_head; i != c->rx_tail; i++) {
 		const struct sl_rxseg *r = &c->rx[i & (c->rxsize - 1)];
 
@@ -58,8 +60,9 @@ static void check_receive_queue(const struct sim *s, const struct sl_tcp *c)
 		mem += sl_tcp_rx_charge(r->len);
 	}
 	sim_check(s, bytes == c->rx_bytes);
-	for (uint32_t i = 0; i < c->noo; i++) {
-		const struct sl_oooseg *o = &c->ooo->seg[i];
+	at = c->noo ? sl_ooo_first(c->ooo) : (struct sl_ooo_at){0};
+	for (uint32_t i = 0; i < c->noo; i++, at = sl_ooo_next(c->ooo, at)) {
+		const struct sl_oooseg *o = sl_ooo_piece(c->ooo, at);
 
 		sim_check(s, i ? sl_seq_ge(o->seq, end) : sl_seq_gt(o->seq, end));
 		sim_check(s, (o->len == 0) == (o->frame == SL_NO_FRAME));

@@ -5,6 +5,7 @@
 #include "tcp/tcp_dead.h"
 #include "tcp/tcp_hash.h"
 #include "tcp/tcp_int.h"
+#include "tcp/tcp_ooo.h"
 #include "tcp/tcp_reass.h"
 #include "tcp/tcp_table.h"
 #include "tcp/tcp_user.h"
@@ -71,6 +72,7 @@ static void check(void)
 {
 	uint32_t bytes = 0, mem = 0, end = c.rcv_nxt;
 	struct sl_tcp_block b[4];
+	struct sl_ooo_at at;
 	uint8_t n;
 
 	for (uint32_t i = c.rx_head; i != c.rx_tail; i++) {
@@ -82,8 +84,9 @@ static void check(void)
 	}
 	sim_check(&s, bytes == c.rx_bytes);
 	sim_check(&s, c.copied_seq + bytes + c.fin_rcvd == c.rcv_nxt);
-	for (uint32_t i = 0; i < c.noo; i++) {
-		const struct sl_oooseg *o = &c.ooo->seg[i];
+	at = c.noo ? sl_ooo_first(c.ooo) : (struct sl_ooo_at){0};
+	for (uint32_t i = 0; i < c.noo; i++, at = sl_ooo_next(c.ooo, at)) {
+		const struct sl_oooseg *o = sl_ooo_piece(c.ooo, at);
 
 		sim_check(&s, i ? sl_seq_ge(o->seq, end) : sl_seq_gt(o->seq, end));
 		sim_check(&s, (o->len == 0) == (o->frame == SL_NO_FRAME));
@@ -107,12 +110,12 @@ static void check(void)
 /* Are all bytes of [start, end) beyond the hole here? */
 static bool is_held(uint32_t start, uint32_t end)
 {
-	for (uint32_t i = 0; i < c.noo && sl_seq_lt(start, end); i++)
-		if (sl_seq_le(c.ooo->seg[i].seq, start))
-			start = sl_seq_gt(c.ooo->seg[i].seq + c.ooo->seg[i].len + c.ooo->seg[i].fin,
-					  start)
-					? c.ooo->seg[i].seq + c.ooo->seg[i].len + c.ooo->seg[i].fin
-					: start;
+	struct sl_ooo_at at = c.noo ? sl_ooo_first(c.ooo) : (struct sl_ooo_at){0};
+	const struct sl_oooseg *o;
+
+	for (; c.noo && (o = sl_ooo_piece(c.ooo, at)); at = sl_ooo_next(c.ooo, at))
+		if (sl_seq_le(o->seq, start) && sl_seq_gt(sl_ooo_end(o), start))
+			start = sl_ooo_end(o);
 	return sl_seq_ge(start, end);
 }
 

@@ -3,6 +3,7 @@
 #include "base/heap.h"
 #include "tcp_peer.h"
 #include "tcp/tcp_icmp.h"
+#include "tcp/tcp_ooo.h"
 #include "tcp/tcp_user.h"
 
 static struct sl_tcp *c;
@@ -109,7 +110,7 @@ static void test_beyond_window_is_refused(void **state)
 	assert_int_equal(c->noo, 0);
 	in(seg(SL_TCP_ACK, ISN + 1 + c->rcv_wnd - 4, iss + 1, 10));
 	assert_int_equal(c->noo, 1);
-	assert_int_equal(c->ooo->seg[0].len, 4);
+	assert_int_equal(sl_ooo_last(c->ooo)->len, 4);
 }
 
 static void test_paws(void **state)
