@@ -46,6 +46,7 @@ void sl_tcp_init(struct sl_tcp *c, struct sl_tcp_host *h)
 /* Out of everything of the host's that points to it. */
 static void unhook(struct sl_tcp *c)
 {
+	sl_tcp_orphan_count(c, false);
 	sl_tcp_timer_stop(c);
 	sl_timer_cancel(&c->host->wheel, &c->timer);
 	sl_list_del(&c->out_node);
@@ -335,14 +336,15 @@ bool sl_tcp_close(struct sl_tcp *c, int linger_ms)
 	c->rx_shut = c->tx_shut = true;
 	/* Orphan only afterwards: what ends within this call is the caller's to free. */
 	close_now(c, linger_ms);
-	if (c->state != SL_TCP_CLOSED && sl_unlikely(sl_tcp_mem_is_out(c))) {
-		tcp_count(c->host, SL_TCPC_ABORT_ON_CLOSE, 1);
+	if (c->state != SL_TCP_CLOSED && sl_unlikely(sl_tcp_orphan_is_over(c, 0))) {
+		tcp_count(c->host, SL_TCPC_ABORT_ON_MEMORY, 1);
 		sl_tcp_send_rst(c);
 		sl_tcp_done(c, 0);
 	}
 	if (c->state == SL_TCP_CLOSED)
 		return true;
 	c->orphan = true;
+	sl_tcp_orphan_count(c, true);
 	sl_tcp_rcv_free(c);
 	sl_tcp_timer_rearm(c);
 	return false;

@@ -33,6 +33,7 @@ void sl_tcp_params_default(struct sl_tcp_params *p)
 		.synack_retries = 5,
 		.retries2 = 15,
 		.orphan_retries = 8,
+		.max_orphans = 65536,
 		.keepalive_time_ms = 7200000,
 		.keepalive_intvl_ms = 75000,
 		.keepalive_probes = 9,

@@ -19,6 +19,7 @@
 #include "tcp/tcp_host.h"
 #include "tcp/tcp_mem.h"
 #include "tcp/tcp_out.h"
+#include "tcp/tcp_params.h"
 #include "tcp/tcp_queue.h"
 #include "tcp/tcp_reass.h"
 
@@ -116,9 +117,27 @@ bool sl_tcp_mem_is_over(struct sl_tcp *c)
 	return c->host->frames->scarcity != SL_PLENTY && is_over(c);
 }
 
-bool sl_tcp_mem_is_out(struct sl_tcp *c)
+static uint32_t orphans; /* of all lanes; atomic */
+
+void sl_tcp_orphan_count(struct sl_tcp *c, bool is)
 {
-	return c->wmem > ORPHAN_MEM && sl_frames_scarcity(c->host->frames) >= SL_SHORT;
+	if (c->counted == is)
+		return;
+	c->counted = is;
+	__atomic_fetch_add(&orphans, is ? 1 : UINT32_MAX, __ATOMIC_RELAXED);
+}
+
+void sl_tcp_orphan_child(void)
+{
+	orphans = 0;
+}
+
+bool sl_tcp_orphan_is_over(struct sl_tcp *c, unsigned shift)
+{
+	uint64_t n = (uint64_t)sl_load(&orphans) + !c->counted;
+
+	return n << shift > sl_tcp_params.max_orphans ||
+	       (c->wmem > ORPHAN_MEM && sl_frames_scarcity(c->host->frames) >= SL_SHORT);
 }
 
 void sl_tcp_mem_starve(struct sl_tcp *c)

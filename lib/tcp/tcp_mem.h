@@ -15,8 +15,14 @@ void sl_tcp_mem_settle(struct sl_tcp *c);
 void sl_tcp_mem_unsettle(struct sl_ooo *o);
 /* True: c's send queue must not take another frame. */
 bool sl_tcp_mem_is_over(struct sl_tcp *c);
-/* True: memory is too short to keep the unsent data of an orphan (tcp_out_of_memory() of Linux). */
-bool sl_tcp_mem_is_out(struct sl_tcp *c);
+/* Counts c among the process's orphans, or no more; idempotent. */
+void sl_tcp_orphan_count(struct sl_tcp *c, bool is);
+/* After fork(): a child has no orphans. */
+void sl_tcp_orphan_child(void);
+/* True: c, whose program closes it or has closed it, must be reset: there are too many orphans
+ * (tcp_max_orphans), counted 2^shift times, or memory is too short for its unsent data
+ * (tcp_check_oom() of Linux). */
+bool sl_tcp_orphan_is_over(struct sl_tcp *c, unsigned shift);
 /* Call when a write found no frame: c is not writable until one may be free. Checked again when an
  * ACK comes; for a queue that expects none, whenever host->room is checked. */
 void sl_tcp_mem_starve(struct sl_tcp *c);

@@ -13,6 +13,7 @@ struct sl_tcp_params {
 	uint32_t wmem_min, wmem_default, wmem_max;
 	uint32_t init_cwnd; /* segments (RFC 6928) */
 	uint32_t syn_retries, syn_linear_timeouts, synack_retries, retries2, orphan_retries;
+	uint32_t max_orphans; /* connections of the process that its program has closed */
 	uint32_t keepalive_time_ms, keepalive_intvl_ms, keepalive_probes;
 	uint32_t notsent_lowat;  /* bytes; 0: none */
 	uint32_t fin_timeout_ms; /* orphaned FIN_WAIT2 */

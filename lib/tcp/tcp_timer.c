@@ -325,6 +325,12 @@ static bool on_syn_timeout(struct sl_tcp *c)
 	return true;
 }
 
+/* tcp_out_of_resources(): an orphan that is hardly worth keeping counts twice. */
+static unsigned unanswered(const struct sl_tcp *c, bool alive)
+{
+	return !alive || c->host->now_us - c->last_sent_us > 2 * (uint64_t)max_us();
+}
+
 /* tcp_write_timeout(): has it been in vain for too long? */
 static bool is_hopeless(struct sl_tcp *c, bool *reset)
 {
@@ -336,7 +342,8 @@ static bool is_hopeless(struct sl_tcp *c, bool *reset)
 	if (c->orphan) {
 		bool alive = c->rto_us < max_us();
 
-		if (sl_tcp_mem_is_out(c)) {
+		if (sl_tcp_orphan_is_over(c, unanswered(c, alive))) {
+			tcp_count(c->host, SL_TCPC_ABORT_ON_MEMORY, 1);
 			*reset = true;
 			return true;
 		}
@@ -431,8 +438,10 @@ static bool on_persist(struct sl_tcp *c)
 	if (c->orphan) {
 		bool alive = probe_interval_us(c) < max_us();
 
-		if (sl_tcp_mem_is_out(c))
+		if (sl_tcp_orphan_is_over(c, unanswered(c, true))) {
+			tcp_count(c->host, SL_TCPC_ABORT_ON_MEMORY, 1);
 			return give_up(c, true);
+		}
 		most = orphan_retries(c, alive);
 		if (!alive && c->backoff >= most)
 			return give_up(c, true);

@@ -258,6 +258,30 @@ static void orphan_gives_up(struct t *t)
 	check(t, !t->c && t->h->tcp.nnodes == 0);
 }
 
+/* tcp_max_orphans (tcp_check_oom() of Linux): one too many is reset when it is closed, */
+static void orphans_have_a_total(struct t *t)
+{
+	t->h->params.max_orphans = 0;
+	t_open(t);
+	t_write(t, 100);
+	out(t, "P. 1:101(100) ack 1");
+	t_close(t);
+	out(t, "R. 101:101(0) ack 1");
+	check(t, !t->c && t->h->tcp.nnodes == 0);
+}
+
+/* but not one within the total. (Those of the scripts before have ended and do not count.) */
+static void orphan_within_the_total(struct t *t)
+{
+	t->h->params.max_orphans = 1;
+	t_open(t);
+	t_close(t);
+	out(t, "F. 1:1(0) ack 1");
+	in(t, "F. 1:1(0) ack 2");
+	out(t, ". 2:2(0) ack 2");
+	check(t, !t->c);
+}
+
 /* An orphan whose peer never opens its window, too. */
 static void orphan_zero_window(struct t *t)
 {
@@ -531,6 +555,8 @@ const struct script scripts[] = {
 	SCRIPT(orphan_fin_ahead),
 	SCRIPT(linger2),
 	SCRIPT(orphan_gives_up),
+	SCRIPT(orphans_have_a_total),
+	SCRIPT(orphan_within_the_total),
 	SCRIPT(orphan_zero_window),
 	SCRIPT(reset),
 	SCRIPT(reset_close_wait),

@@ -575,7 +575,7 @@ static void test_orphan_and_no_memory(void **state)
 	assert_true(sl_tcp_close(c, -1));
 	assert_int_equal(c->state, SL_TCP_CLOSED);
 	assert_int_equal(out.flags & SL_TCP_RST, SL_TCP_RST);
-	assert_int_equal(count[SL_TCPC_ABORT_ON_CLOSE], 1);
+	assert_int_equal(count[SL_TCPC_ABORT_ON_MEMORY], 1);
 	assert_int_equal(c->wmem, 0);
 	while (n)
 		sl_frame_put(&frames, held[--n]);

@@ -25,6 +25,7 @@
 #include "stack/port.h"
 #include "tcp/tcp_dead.h"
 #include "tcp/tcp_in.h"
+#include "tcp/tcp_mem.h"
 #include "tcp/tcp_table.h"
 #include "tcp/tcp_tw.h"
 
@@ -257,6 +258,7 @@ void sl_tconn_child(void)
 	memset(&slab_lock, 0, sizeof(slab_lock));
 	memset(&sl_tconn_ctl, 0, sizeof(sl_tconn_ctl));
 	sl_tcp_fastopen_child();
+	sl_tcp_orphan_child();
 	sl_treq_child();
 	free_first = dead_first = grace_first = NULL;
 	memset(ngrace, 0, sizeof(ngrace));
