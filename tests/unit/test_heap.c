@@ -107,8 +107,9 @@ static void step(struct slots *s)
 		s->mem[i] = NULL;
 		return;
 	}
-	n = s->seed >> 8 & 7;
-	s->bytes[i] = n == 7 ? 40000 : 1 + (s->seed >> 4 & 255) * n;
+	/* Few large blocks: each is a mapping of its own, and its end interrupts the other cores. */
+	n = s->seed >> 8 & 63;
+	s->bytes[i] = n == 63 ? 40000 : 1 + (s->seed >> 4 & 255) * (n & 7);
 	s->mark[i] = (unsigned char)(s->seed >> 12);
 	s->mem[i] = sl_malloc(s->bytes[i]);
 	if (!s->mem[i])
