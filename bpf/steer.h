@@ -9,11 +9,11 @@
 
 #define SL_STEER_ABI 7
 
-#define SL_MAX_FLOWS     262144 /* entries of `flows` and `endpoints` (not preallocated) */
+#define SL_MAX_FLOWS     262144 /* most entries of `flows` and `endpoints` (SLUICE_MAX_FLOWS) */
 #define SL_MAX_LOCALS    4096
 #define SL_MAX_GROUPS    1024
 #define SL_GROUP_TARGETS 64
-#define SL_MAX_PICKED    65536 /* entries of `picked` */
+#define SL_MAX_PICKED    65536 /* entries of `picked` at the most flows */
 #define SL_MAX_RULES     256
 #define SL_MAX_XSKS      4096   /* lanes * RX queues */
 #define SL_MAX_PORTS     131072 /* entries of `ports` */

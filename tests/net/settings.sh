@@ -55,6 +55,19 @@ ok "turns are counted" test "$(stat 'total("turns")')" -ge 1
 ok "idle ones are some of them" test "$(stat 'total("turns") >= total("idle_turns")')" = True
 stop "$PROGRAM"
 
+# Tables ----------------------------------------------------------------------------------------
+tables() { # names: entries of the tables of that name, as the kernel has them
+	local name
+	for name; do bpftool -j map show pinned "/sys/fs/bpf/sluice/$DEV_B/$name"; done |
+		python3 -c 'import re, sys; print(*re.findall(r"max_entries.:(\d+)", sys.stdin.read()))'
+}
+start wait SLUICE_MAX_FLOWS=2000
+same "MAX_FLOWS: flows, endpoints, and a quarter picked" "2000 2000 500" "$(tables flows endpoints picked)"
+stop "$PROGRAM"
+start wait SLUICE_MAX_FLOWS=262144
+same "the default tables" "262144 262144 65536" "$(tables flows endpoints picked)"
+stop "$PROGRAM"
+
 # How the program is attached -------------------------------------------------------------------
 start wait SLUICE_XDP_MODE=generic
 ok "XDP_MODE=generic" grep -q 'xdpgeneric' <(b ip -d link show "$DEV_B")

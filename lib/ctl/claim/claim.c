@@ -312,7 +312,7 @@ static void say_why(int err, const char **why)
 	if (err == -EADDRINUSE)
 		sl_why(why, "another socket of this process receives on the same address and port");
 	else if (err == -E2BIG || err == -ENOMEM)
-		sl_why(why, "the steering table is full (%u flows)", SL_MAX_FLOWS);
+		sl_why(why, "the steering table is full (SLUICE_MAX_FLOWS)");
 	else if (err == -ENOSPC)
 		sl_why(why, "more than %u sockets on one port, or %u such ports", SL_GROUP_TARGETS,
 		       SL_MAX_GROUPS);

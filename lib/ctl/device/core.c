@@ -86,6 +86,7 @@ struct sl_broker_opts sl_broker_opts_set(void)
 		.zerocopy = (enum sl_broker_zc)sl_settings.zerocopy,
 		.rx_ring = (uint32_t)sl_settings.rx_wre,
 		.tx_ring = (uint32_t)sl_settings.tx_wre,
+		.max_flows = (uint32_t)sl_settings.max_flows,
 		.busy_poll = sl_settings.busy_poll,
 		.busy_poll_budget = (uint32_t)sl_settings.busy_poll_budget,
 		.in_frame = !sl_settings.xdp_metadata,

@@ -34,6 +34,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/device/libs.h"
+#include "ctl/device/opts.h"
 #include "ctl/kern/ktypes.h"
 #include "ctl/kern/netdev.h"
 #include "ctl/kern/say.h"
@@ -54,6 +55,28 @@ static void make_key(void *key, size_t bytes)
 	}
 }
 
+/* The kernel makes the buckets of a hash and the entries of an LRU hash with the map, and touches
+ * them all: with the most flows that takes longer than the rest of a program's start. `picked`
+ * keeps its share of the flows. */
+static int size_tables(struct bpf_object *obj)
+{
+	const uint32_t flows = sl_broker_opts()->max_flows;
+	const struct {
+		const char *name;
+		uint32_t entries;
+	} table[] = {
+		{"flows", flows},
+		{"endpoints", flows},
+		{"picked", flows / (SL_MAX_FLOWS / SL_MAX_PICKED)},
+	};
+	int err = 0;
+
+	for (unsigned i = 0; flows && !err && i < sl_array_len(table); i++)
+		err = bpf_map__set_max_entries(bpf_object__find_map_by_name(obj, table[i].name),
+					       table[i].entries);
+	return err;
+}
+
 /* The object as it is loaded, or NULL and errno, closed. */
 static struct bpf_object *finish_open(struct bpf_object *obj, uint32_t flags, const void *constants,
 				      size_t bytes)
@@ -67,6 +90,8 @@ static struct bpf_object *finish_open(struct bpf_object *obj, uint32_t flags, co
 	map = bpf_object__find_map_by_name(obj, ".rodata");
 	bytes = sl_min(bytes, (size_t)bpf_map__value_size(map));
 	err = bpf_map__set_initial_value(map, constants, bytes);
+	if (!err)
+		err = size_tables(obj);
 	if (!err)
 		err = bpf_program__set_flags(bpf_object__find_program_by_name(obj, SL_STEER_PROG),
 					     flags);
