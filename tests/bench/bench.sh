@@ -3,6 +3,7 @@
 # Runs the benchmarks on a veth pair between two namespaces: bench.sh [--short] [--rounds N]
 # [--only GROUP,...]. Results go to $BUILD/bench: bench.json, bench.txt and plots (SVG).
 . "$(dirname "$0")/../net/lib.sh"
+unset SLUICE_MAX_FLOWS # (as users have it)
 need sockperf python3
 [ -e "$PRELOAD" ] || say "bench: $PRELOAD is not built: floor and kernel only"
 net_up

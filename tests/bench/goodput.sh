@@ -4,6 +4,7 @@
 # goodput.sh LOSS MODE SECONDS SEED. Host b sends (preloaded in modes one and both), by CUBIC; a
 # line with megabits a second and the segments sent again. Called by tcp.py.
 . "$(dirname "$0")/../net/lib.sh"
+unset SLUICE_MAX_FLOWS # (as users have it)
 LOSS=$1 MODE=$2 SECS=$3 SEED=$4
 need iperf3 python3
 net_up -w

@@ -36,6 +36,8 @@ set -u
 export LC_ALL=C PYTHONDONTWRITEBYTECODE=1
 # Debian's programs, not the wrappers that a developer may have in front of them.
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+# Small steering tables: the kernel takes 0.1 s of CPU to make the large ones, and a test starts many programs.
+export SLUICE_MAX_FLOWS=${SLUICE_MAX_FLOWS:-16384}
 TESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 TOP=$(dirname "$TESTS")
 BUILD=${BUILD:-$TOP/build}
