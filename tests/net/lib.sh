@@ -38,13 +38,13 @@ export LC_ALL=C PYTHONDONTWRITEBYTECODE=1
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
 # Small steering tables: the kernel takes 0.1 s of CPU to make the large ones, and a test starts many programs.
 export SLUICE_MAX_FLOWS=${SLUICE_MAX_FLOWS:-16384}
-TESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-TOP=$(dirname "$TESTS")
+TESTS=$(cd "${BASH_SOURCE[0]%/*}/.." && pwd)
+TOP=${TESTS%/*}
 BUILD=${BUILD:-$TOP/build}
 case $BUILD in /*) ;; *) BUILD=$TOP/$BUILD ;; esac
 BIN=$BUILD/tests/net
 PRELOAD=$BUILD/libsluice-preload.so
-T_NAME=$(basename "$0" .sh)
+T_NAME=${0##*/} T_NAME=${T_NAME%.sh}
 NS=sl$$
 TMP=
 PIDS=()
@@ -262,7 +262,7 @@ offload_end() { # number of datagrams received by b
 sweep() { # namespaces and pins of dead tests
 	local ns pid p
 	for ns in /run/netns/sl[0-9]*; do
-		ns=$(basename "$ns")
+		ns=${ns##*/}
 		pid=${ns#sl}
 		pid=${pid%[a-z]}
 		case $pid in '' | *[!0-9]*) continue ;; esac
@@ -283,7 +283,7 @@ net_down() {
 		[ -z "${LINKS:-}" ] || leave_nics "$NS$h"
 		ip netns del "$NS$h"
 	done
-	rm -rf /sys/fs/bpf/sluice/v$$[a-z]*
+	! compgen -G "/sys/fs/bpf/sluice/v$$[a-z]*" || rm -rf /sys/fs/bpf/sluice/v$$[a-z]*
 }
 
 at_exit() {
@@ -305,7 +305,7 @@ show_logs() { # what the library said, when a test failed
 }
 
 # A sanitizer's report is a failure whatever the program's exit status was.
-check_sanitizer() { [ -z "$(ls "$TMP"/san.* 2>/dev/null)" ] || fail "a sanitizer reported"; }
+check_sanitizer() { ! compgen -G "$TMP/san.*" >/dev/null || fail "a sanitizer reported"; }
 
 host_up() { # letter
 	ip netns add "$NS$1" || skip "cannot make network namespaces"
@@ -331,7 +331,7 @@ join() {
 }
 
 net_up() {
-	local opt mtu=${NET_MTU:-1500} queues=1 txoff= wire= third= h dev OPTIND=1
+	local opt mounts mtu=${NET_MTU:-1500} queues=1 txoff= wire= third= h dev OPTIND=1
 	while getopts m:q:twc opt; do
 		case $opt in
 		m) mtu=$OPTARG ;;
@@ -342,9 +342,10 @@ net_up() {
 		*) die "net_up: unknown option" ;;
 		esac
 	done
-	[ "$(id -u)" = 0 ] || skip "needs root"
+	[ "$EUID" = 0 ] || skip "needs root"
 	need ip ss nsenter
-	mountpoint -q /sys/fs/bpf || mount -t bpf bpf /sys/fs/bpf 2>/dev/null
+	mapfile -t mounts </proc/mounts
+	[[ "${mounts[*]}" == *" /sys/fs/bpf bpf "* ]] || mount -t bpf bpf /sys/fs/bpf 2>/dev/null
 	sweep
 	TMP=$(mktemp -d "${TMPDIR:-/tmp}/sluice-test.XXXXXX")
 	chmod 755 "$TMP"
@@ -420,15 +421,15 @@ daemon_up() { # host [policy lines]
 	wait_until 10 test -S "$TMP/sluiced.$h" || { cat "$TMP/sluice.d$h.log"; die "the daemon of $h does not start"; }
 }
 addr_up() { # host, device, addresses...
-	local h=$1 dev=$2 addr
+	local h=$1 dev=$2 addr lines=
 	shift 2
 	for addr in "$@"; do
 		case $addr in
-		*:*) ip -n "$NS$h" addr add "$addr" dev "$dev" nodad ;;
-		*) ip -n "$NS$h" addr add "$addr" dev "$dev" ;;
+		*:*) lines+="addr add $addr dev $dev nodad"$'\n' ;;
+		*) lines+="addr add $addr dev $dev"$'\n' ;;
 		esac
 	done
-	ip -n "$NS$h" link set "$dev" up
+	ip -n "$NS$h" -force -batch - <<<"${lines}link set $dev up"
 }
 vlan_up() { # host, device, VID, with "ad" behind it one of 802.1ad
 	local proto=802.1Q
@@ -455,7 +456,7 @@ vlan_qos() { # host, VLAN device, priority (0: none): an egress-qos-map
 		ip -n "$NS$1" link set "$2" type vlan egress-qos-map "0:$3"
 	fi
 }
-link_is_up() { "$1" ip -o link show "$2" | grep -q LOWER_UP; }
+link_is_up() { [[ $(ip -n "$NS$1" -o link show "$2") == *LOWER_UP* ]]; }
 
 # The wire of net_up -w: starts it with the options and waits until it passes packets.
 wire_up() {
