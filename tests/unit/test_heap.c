@@ -107,7 +107,8 @@ static void step(struct slots *s)
 		s->mem[i] = NULL;
 		return;
 	}
-	/* Few large blocks: each is a mapping of its own, and its end interrupts the other cores. */
+	/* Few large blocks: each is a mapping of its own, and its end interrupts the other cores.
+	 */
 	n = s->seed >> 8 & 63;
 	s->bytes[i] = n == 63 ? 40000 : 1 + (s->seed >> 4 & 255) * (n & 7);
 	s->mark[i] = (unsigned char)(s->seed >> 12);
