@@ -118,7 +118,7 @@ $(BUILD)/libsluice.so: $(LIB_OBJ) lib/sluice.map
 $(BUILD)/libsluice-preload.so: $(PRELOAD_OBJ) preload/preload.map | $(BUILD)/libsluice.so
 	$(call say,LD )
 	$(Q)$(CC) -shared -o $@ $(PRELOAD_OBJ) $(ALL_LDFLAGS) -Wl,--version-script=preload/preload.map \
-		-Wl,-soname,libsluice-preload.so -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN' -lpthread -ldl
+		-Wl,-soname,libsluice-preload.so -Wl,-Bsymbolic-functions -Wl,-z,nodelete -Wl,-rpath,'$$ORIGIN' -lpthread -ldl
 $(BUILD)/sluice: $(TOOL_OBJ) $(DEATH_OBJ) $(BUILD)/libsluice.a
 	$(call say,LD )
 	$(Q)$(CC) -o $@ $(TOOL_OBJ) $(DEATH_OBJ) $(BUILD)/libsluice.a $(ALL_LDFLAGS) $(LIBS)

@@ -61,7 +61,7 @@ NOT_SANITIZED int setrlimit(__rlimit_resource_t which, const struct rlimit *to)
 {
 	if (wants_few(which, to))
 		before_few_files();
-	return (int)syscall(SYS_prlimit64, 0, which, to, NULL);
+	return (int)sl_raw(SYS_prlimit64, 0, which, to, NULL);
 }
 
 int setrlimit64(__rlimit_resource_t which, const struct rlimit64 *to)

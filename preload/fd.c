@@ -2,6 +2,8 @@
 /* Calls on descriptors: close, duplicate, replace, control, and make a stream of one. */
 #include "real.h"
 
+#include <sys/syscall.h>
+
 /* True: the library opened the descriptor for itself. Programs that become daemons close numbers
  * that they never opened; these stay open, and the program gets the answer that it would get
  * without the library. */
@@ -19,6 +21,17 @@ int close(int fd)
 	if (is_private(fd))
 		return (int)done(-EBADF);
 	return REAL(close)(fd);
+}
+
+SL_SYS(close)
+{
+	int fd = (int)a;
+
+	SL_SYS_UNUSED;
+	sl_given_forget((unsigned)fd, (unsigned)fd);
+	if (ours(fd))
+		return done(lib.close(fd));
+	return is_private(fd) ? done(-EBADF) : sl_raw(SYS_close, fd);
 }
 
 /* Closes the range except for the library's own descriptors. */

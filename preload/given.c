@@ -46,8 +46,8 @@ static bool is_inet(int fd)
 	int domain = 0, type = 0;
 	socklen_t len = sizeof(int);
 
-	if (syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) ||
-	    syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len))
+	if (sl_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) ||
+	    sl_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len))
 		return false;
 	return (domain == AF_INET || domain == AF_INET6) &&
 	       (type == SOCK_STREAM || type == SOCK_DGRAM);
@@ -114,10 +114,10 @@ __attribute__((constructor)) static void look(void)
 {
 	_Alignas(8) char buf[1024];
 	int saved = errno;
-	long n, dir = syscall(SYS_openat, AT_FDCWD, "/proc/self/fd",
-			      O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+	long n, dir = sl_raw(SYS_openat, AT_FDCWD, "/proc/self/fd",
+			     O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
 
-	while (dir >= 0 && (n = syscall(SYS_getdents64, dir, buf, sizeof(buf))) > 0) {
+	while (dir >= 0 && (n = sl_raw(SYS_getdents64, dir, buf, sizeof(buf))) > 0) {
 		for (long at = 0; at < n;) {
 			struct dirent64 *d = (struct dirent64 *)(buf + at);
 
@@ -127,6 +127,6 @@ __attribute__((constructor)) static void look(void)
 		}
 	}
 	if (dir >= 0)
-		syscall(SYS_close, dir);
+		sl_raw(SYS_close, dir);
 	errno = saved;
 }

@@ -47,7 +47,7 @@ static void complain(const char *why)
 	};
 
 	/* Not by REAL(): a look-up would free the text that dlerror() returned. */
-	syscall(SYS_writev, STDERR_FILENO, line, 3);
+	sl_raw(SYS_writev, STDERR_FILENO, line, 3);
 }
 
 static bool resolve(void *so)
@@ -84,7 +84,7 @@ note_start_dir(void)
 
 	if (!dladdr(&lib, &self) || !self.dli_fname || self.dli_fname[0] == '/')
 		return;
-	n = syscall(SYS_getcwd, start_dir, sizeof(start_dir)); /* with the zero at the end */
+	n = sl_raw(SYS_getcwd, start_dir, sizeof(start_dir)); /* with the zero at the end */
 	if (n > 0 && n < (long)sizeof(start_dir) && start_dir[0] == '/')
 		start_dir[n - 1] = '/';
 	else

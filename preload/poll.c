@@ -2,6 +2,8 @@
 /* Waiting for many: select, poll and epoll in all their forms. */
 #include "real.h"
 
+#include <sys/syscall.h>
+
 /* The C library's header calls the list of poll(2) write-only; it is read, too. */
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
@@ -156,4 +158,119 @@ int epoll_pwait2(int epfd, struct epoll_event *evs, int max, const struct timesp
 	if (!ours(epfd))
 		return REAL(epoll_pwait2)(epfd, evs, max, timeout, sigmask);
 	return (int)done(lib.epoll_wait(epfd, evs, max, timeout, sigmask));
+}
+
+/* By syscall(2) -------------------------------------------------------------------------------
+ *
+ * Unlike the C library, the kernel writes back what is left of a time-out. */
+
+#define KERNEL_SIGSET 8 /* bytes of the kernel's signal mask */
+
+SL_SYS(poll)
+{
+	struct pollfd *fds = (struct pollfd *)a;
+	nfds_t n = (unsigned)b;
+	struct timespec ts;
+
+	SL_SYS_UNUSED;
+	if (!any_ours(fds, n))
+		return sl_raw(SYS_poll, a, b, c);
+	return done(lib.poll(fds, n, from_ms((int)c, &ts), NULL));
+}
+
+static long long clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000LL + ts.tv_nsec;
+}
+
+static void take_off(struct timespec *ts, long long ns)
+{
+	ts->tv_sec -= ns / 1000000000;
+	ts->tv_nsec -= ns % 1000000000;
+	if (ts->tv_nsec < 0) {
+		ts->tv_nsec += 1000000000;
+		ts->tv_sec--;
+	}
+	if (ts->tv_sec < 0)
+		*ts = (struct timespec){0, 0};
+}
+
+SL_SYS(ppoll)
+{
+	struct pollfd *fds = (struct pollfd *)a;
+	struct timespec *t = (struct timespec *)c;
+	nfds_t n = (unsigned)b;
+	long long begin;
+	int r;
+
+	SL_SYS_UNUSED;
+	if (!any_ours(fds, n))
+		return sl_raw(SYS_ppoll, a, b, c, d, e);
+	if (d && e != KERNEL_SIGSET)
+		return done(-EINVAL);
+	if (!t)
+		return done(lib.poll(fds, n, NULL, (const sigset_t *)d));
+	begin = clock_ns();
+	r = lib.poll(fds, n, t, (const sigset_t *)d);
+	if (r != -EINVAL && r != -EFAULT)
+		take_off(t, clock_ns() - begin);
+	return done(r);
+}
+
+SL_SYS(select)
+{
+	SL_SYS_UNUSED;
+	if (!any_ours_sets((int)a, (const fd_set *)b, (const fd_set *)c, (const fd_set *)d))
+		return sl_raw(SYS_select, a, b, c, d, e);
+	return select((int)a, (fd_set *)b, (fd_set *)c, (fd_set *)d, (struct timeval *)e);
+}
+
+SL_SYS(pselect6)
+{
+	const struct {
+		const sigset_t *set;
+		size_t bytes;
+	} *mask = (const void *)f;
+
+	if (!any_ours_sets((int)a, (const fd_set *)b, (const fd_set *)c, (const fd_set *)d))
+		return sl_raw(SYS_pselect6, a, b, c, d, e, f);
+	if (mask && !lib.is_memory(mask, sizeof(*mask)))
+		return done(-EFAULT);
+	if (mask && mask->set && mask->bytes != KERNEL_SIGSET)
+		return done(-EINVAL);
+	return done(lib.select((int)a, (fd_set *)b, (fd_set *)c, (fd_set *)d, (struct timespec *)e,
+			       mask ? mask->set : NULL));
+}
+
+SL_SYS(epoll_ctl)
+{
+	SL_SYS_UNUSED;
+	if (!ours((int)a) && !ours((int)c))
+		return sl_raw(SYS_epoll_ctl, a, b, c, d);
+	return done(lib.epoll_ctl((int)a, (int)b, (int)c, (struct epoll_event *)d));
+}
+
+SL_SYS(epoll_pwait)
+{
+	struct timespec ts;
+
+	if (!ours((int)a))
+		return sl_raw(SYS_epoll_pwait, a, b, c, d, e, f);
+	if (e && f != KERNEL_SIGSET)
+		return done(-EINVAL);
+	return done(lib.epoll_wait((int)a, (struct epoll_event *)b, (int)c, from_ms((int)d, &ts),
+				   (const sigset_t *)e));
+}
+
+SL_SYS(epoll_pwait2)
+{
+	if (!ours((int)a))
+		return sl_raw(SYS_epoll_pwait2, a, b, c, d, e, f);
+	if (e && f != KERNEL_SIGSET)
+		return done(-EINVAL);
+	return done(lib.epoll_wait((int)a, (struct epoll_event *)b, (int)c,
+				   (const struct timespec *)d, (const sigset_t *)e));
 }

@@ -34,7 +34,7 @@ static __thread bool looking;
 #define SL_CALL(result, name, params, raw)                                                         \
 	static result raw_##name params                                                            \
 	{                                                                                          \
-		return (result)syscall(RAW_ARGS raw);                                              \
+		return (result)sl_raw(RAW_ARGS raw);                                               \
 	}
 #include "calls.def"
 #undef SL_CALL

@@ -77,6 +77,26 @@ extern __thread int sl_in_vfork;
 
 /* The assembly's way to return -errno from the kernel as errno and -1. */
 long sl_call_failed(long r) __attribute__((visibility("hidden")));
+/* syscall.c: syscall(2) past this library. errno and -1 as there. */
+#if defined(__x86_64__)
+long sl_raw(long nr, ...) __attribute__((visibility("hidden")));
+#else
+#define sl_raw syscall
+#endif
+/* A call of syscall(2) by its six arguments, those that it does not have being anything: errno and
+ * -1 as there. These stand beside the C library's call of the name (calls.def: SL_CALL_OWN). */
+#define SL_SYS(name)                                                                               \
+	__attribute__((visibility("hidden"))) long sl_sys_##name(long a, long b, long c, long d,   \
+								 long e, long f)
+#define SL_CALL(result, name, params, raw)
+#define SL_CALL_OWN(result, name, params, raw) SL_SYS(name);
+#define SL_CALL_FD                             SL_CALL
+#define SL_CALL_ALL                            SL_CALL
+#include "calls.def"
+#undef SL_CALL
+SL_SYS(pselect6);
+SL_SYS(io_submit);
+#define SL_SYS_UNUSED (void)a, (void)b, (void)c, (void)d, (void)e, (void)f
 /* fork.c: a call of syscall(2) that makes a process; its arguments and its number. */
 long sl_syscall_child(unsigned long a, unsigned long b, unsigned long c, unsigned long d,
 		      unsigned long e, long nr) __attribute__((visibility("hidden")));

@@ -2,6 +2,9 @@
 /* Reading and writing. */
 #include "real.h"
 
+#include <linux/aio_abi.h>
+#include <sys/syscall.h>
+
 ssize_t read(int fd, void *buf, size_t len)
 {
 	if (!ours_point(fd))
@@ -85,6 +88,50 @@ int recvmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags, struct timespe
 	return got;
 }
 
+SL_SYS(recvmsg)
+{
+	struct msghdr *msg = (struct msghdr *)b;
+	long n;
+
+	SL_SYS_UNUSED;
+	if (ours((int)a))
+		return done(lib.recvmsg((int)a, msg, (int)c));
+	n = sl_raw(SYS_recvmsg, a, b, c);
+	if (n >= 0 && msg->msg_controllen)
+		sl_given_received(msg);
+	return n;
+}
+
+SL_SYS(recvmmsg)
+{
+	struct mmsghdr *msgs = (struct mmsghdr *)b;
+	long got;
+
+	SL_SYS_UNUSED;
+	if (ours((int)a))
+		return done(lib.recvmmsg((int)a, msgs, (unsigned)c, (int)d, (struct timespec *)e));
+	got = sl_raw(SYS_recvmmsg, a, b, c, d, e);
+	for (long i = 0; i < got; i++)
+		if (msgs[i].msg_hdr.msg_controllen)
+			sl_given_received(&msgs[i].msg_hdr);
+	return got;
+}
+
+/* The kernel takes the position in two halves; on 64-bit machines the first has all of it. */
+SL_SYS(preadv2)
+{
+	if (!ours((int)a))
+		return sl_raw(SYS_preadv2, a, b, c, d, e, f);
+	return done(lib.preadv2((int)a, (const struct iovec *)b, (int)c, d, (int)f));
+}
+
+SL_SYS(pwritev2)
+{
+	if (!ours((int)a))
+		return sl_raw(SYS_pwritev2, a, b, c, d, e, f);
+	return done(lib.pwritev2((int)a, (const struct iovec *)b, (int)c, d, (int)f));
+}
+
 ssize_t write(int fd, const void *buf, size_t len)
 {
 	if (!ours_point(fd))
@@ -166,6 +213,31 @@ int sendmmsg(int fd, struct mmsghdr *msgs, unsigned n, int flags)
 	return REAL(sendmmsg)(fd, msgs, n, flags);
 }
 
+SL_SYS(sendmsg)
+{
+	const struct msghdr *msg = (const struct msghdr *)b;
+
+	SL_SYS_UNUSED;
+	if (ours((int)a))
+		return done(lib.sendmsg((int)a, msg, (int)c));
+	if (has_control(msg))
+		release_rights(msg);
+	return sl_raw(SYS_sendmsg, a, b, c);
+}
+
+SL_SYS(sendmmsg)
+{
+	struct mmsghdr *msgs = (struct mmsghdr *)b;
+
+	SL_SYS_UNUSED;
+	if (ours((int)a))
+		return done(lib.sendmmsg((int)a, msgs, (unsigned)c, (int)d));
+	for (unsigned i = 0; i < (unsigned)c; i++)
+		if (has_control(&msgs[i].msg_hdr))
+			release_rights(&msgs[i].msg_hdr);
+	return sl_raw(SYS_sendmmsg, a, b, c, d);
+}
+
 ssize_t sendfile(int out, int in, off_t *off, size_t len)
 {
 	if (ours_point(out) || ours_point(in))
@@ -186,4 +258,38 @@ ssize_t splice(int in, off64_t *in_off, int out, off64_t *out_off, size_t len, u
 	if (ours_point(in) || ours_point(out))
 		return done(lib.splice(in, in_off, out, out_off, len, flags));
 	return REAL(splice)(in, in_off, out, out_off, len, flags);
+}
+
+SL_SYS(sendfile)
+{
+	SL_SYS_UNUSED;
+	if (!ours((int)a) && !ours((int)b))
+		return sl_raw(SYS_sendfile, a, b, c, d);
+	return done(lib.sendfile((int)a, (int)b, (off_t *)c, (size_t)d));
+}
+
+SL_SYS(splice)
+{
+	if (!ours((int)a) && !ours((int)c))
+		return sl_raw(SYS_splice, a, b, c, d, e, f);
+	return done(lib.splice((int)a, (off64_t *)b, (int)c, (off64_t *)d, (size_t)e, (unsigned)f));
+}
+
+/* The kernel's asynchronous I/O: it gets descriptors by number, so these become its own first. (The
+ * C library has no function for it.) */
+SL_SYS(io_submit)
+{
+	struct iocb *const *list = (struct iocb *const *)c;
+
+	SL_SYS_UNUSED;
+	if (!lib_is_there() && !sl_load(&sl_given_left))
+		return sl_raw(SYS_io_submit, a, b, c);
+	for (long i = 0; i < b; i++) {
+		if (lib_is_there() && (!lib.is_memory(&list[i], sizeof(list[i])) ||
+				       !lib.is_memory(list[i], sizeof(*list[i]))))
+			break; /* the kernel reports it */
+		if (ours((int)list[i]->aio_fildes))
+			lib.hand_back((int)list[i]->aio_fildes);
+	}
+	return sl_raw(SYS_io_submit, a, b, c);
 }

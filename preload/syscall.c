@@ -2,10 +2,14 @@
 /* syscall(2): catches the calls that concern the library.
  *
  * Theory of operation: in assembly, so that all other calls work as before, those included that
- * return twice. Calls that make a process go to fork.c: with memory of its own, or with its
- * parent's while that sleeps, both on the caller's stack. A thread passes. So does a call with a
- * stack of its own, on which syscall(2) would return: that child finds out later
- * (lib/sock/proc/fdtab.c). */
+ * return twice. A table has a function for each number that concerns the library, made from
+ * calls.def; most of them ask for the descriptor first. A call that is none of ours goes to the
+ * kernel by the bare instruction: unlike the C library's functions, syscall(2) is no cancellation
+ * point.
+ *
+ * Calls that make a process go to fork.c: with memory of its own, or with its parent's while that
+ * sleeps, both on the caller's stack. A thread passes. So does a call with a stack of its own, on
+ * which syscall(2) would return: that child finds out later (lib/sock/proc/fdtab.c). */
 #include "real.h"
 
 #include <linux/sched.h>
@@ -14,12 +18,19 @@
 
 #if defined(__x86_64__)
 __asm__(".pushsection .text\n"
-	".globl syscall\n"
-	".type syscall, @function\n"
+	".macro sl_begin name\n"
+	".type \\name, @function\n"
 	".balign 16\n"
-	"syscall:\n"
+	"\\name:\n"
 	"	.cfi_startproc\n"
 	"	endbr64\n"
+	".endm\n"
+	".macro sl_end name\n"
+	"	.cfi_endproc\n"
+	".size \\name, . - \\name\n"
+	".endm\n"
+	/* From where a function has its arguments to where the kernel wants them */
+	".macro sl_shift\n"
 	"	movq %rdi, %rax\n"
 	"	movq %rsi, %rdi\n"
 	"	movq %rdx, %rsi\n"
@@ -27,68 +38,134 @@ __asm__(".pushsection .text\n"
 	"	movq %r8, %r10\n"
 	"	movq %r9, %r8\n"
 	"	movq 8(%rsp), %r9\n"
-	"	leal -56(%rax), %ecx\n"
-	"	cmpl $2, %ecx\n"
-	"	jbe 2f\n"
-	"	cmpl $317, %eax\n" /* SYS_seccomp */
-	"	je sl_seccomp\n"
-	"	cmpl $435, %eax\n" /* SYS_clone3 */
-	"	je 3f\n"
-	"	leal -105(%rax), %ecx\n" /* SYS_setuid */
-	"	cmpl $21, %ecx\n"
-	"	jbe 6f\n"
-	"	cmpl $161, %eax\n" /* SYS_chroot */
-	"	je 7f\n"
-	"0:	syscall\n"
+	".endm\n"
+
+	".globl syscall\n"
+	"	sl_begin syscall\n"
+	"	sl_shift\n"
+	"	cmpl $442, %eax\n" /* SL_SYSCALLS */
+	"	jae sl_to_kernel\n"
+	"	movl %eax, %r11d\n"
+	"	leaq sl_syscalls(%rip), %rcx\n"
+	"	movq (%rcx,%r11,8), %r11\n"
+	"	testq %r11, %r11\n"
+	"	jz sl_to_kernel\n"
+	"	movq %r10, %rcx\n"
+	"	jmp *%r11\n"
+	"sl_to_kernel:\n"
+	"	syscall\n"
 	"	cmpq $-4095, %rax\n"
 	"	jae 1f\n"
 	"	ret\n"
 	"1:	movq %rax, %rdi\n"
 	"	jmp sl_call_failed\n"
-	/* SYS_clone, SYS_fork, SYS_vfork */
-	"2:	cmpl $57, %eax\n"
-	"	je 5f\n"
-	"	ja sl_as_vfork\n"
-	"	testq %rsi, %rsi\n" /* a stack */
-	"	jnz 0b\n"
-	"	movq %rdi, %rcx\n"
-	"	jmp 4f\n"
-	/* SYS_clone3; the kernel refuses too short a struct */
-	"3:	cmpq $64, %rsi\n"
-	"	jb 0b\n"
+	"	sl_end syscall\n"
+
+	".globl sl_raw\n"
+	".hidden sl_raw\n"
+	"	sl_begin sl_raw\n"
+	"	sl_shift\n"
+	"	jmp sl_to_kernel\n"
+	"	sl_end sl_raw\n"
+
+	/* The functions of the table that return twice: arguments as for the kernel, number in eax.
+	 * The kernel refuses a too short struct. */
+	"	sl_begin sl_sys_clone3\n"
+	"	cmpq $64, %rsi\n"
+	"	jb sl_to_kernel\n"
 	"	testq %rdi, %rdi\n"
-	"	jz 0b\n"
+	"	jz sl_to_kernel\n"
 	"	cmpq $0, 40(%rdi)\n"
-	"	jne 0b\n"
+	"	jne sl_to_kernel\n"
 	"	movq (%rdi), %rcx\n"
+	"	jmp 4f\n"
+	"	sl_end sl_sys_clone3\n"
+
+	"	sl_begin sl_sys_clone\n"
+	"	testq %rsi, %rsi\n" /* a stack */
+	"	jnz sl_to_kernel\n"
+	"	movq %rdi, %rcx\n"
 	/* rcx: the flags */
 	"4:	testl $0x100, %ecx\n" /* CLONE_VM */
-	"	jz 5f\n"
+	"	jz sl_sys_fork\n"
 	"	andl $0x94000, %ecx\n" /* CLONE_VFORK, CLONE_THREAD, CLONE_SETTLS */
 	"	cmpl $0x4000, %ecx\n"
 	"	je sl_as_vfork\n"
-	"	jmp 0b\n"
-	"5:	movq %r10, %rcx\n"
+	"	jmp sl_to_kernel\n"
+	"	sl_end sl_sys_clone\n"
+
+	"	sl_begin sl_sys_fork\n"
+	"	movq %r10, %rcx\n"
 	"	movslq %eax, %r9\n"
 	"	jmp sl_syscall_child\n"
-	/* From SYS_setuid to SYS_capset: a bit mask of the calls that creds.c handles */
-	"6:	movl $0x205b03, %r11d\n"
-	"	btl %ecx, %r11d\n"
-	"	jnc 0b\n"
-	"7:	movslq %eax, %rcx\n"
+	"	sl_end sl_sys_fork\n"
+
+	"	sl_begin sl_sys_vfork\n"
+	"	jmp sl_as_vfork\n"
+	"	sl_end sl_sys_vfork\n"
+
+	"	sl_begin sl_sys_creds\n"
+	"	movslq %eax, %rcx\n"
 	"	jmp sl_syscall_creds\n"
-	"	.cfi_endproc\n"
-	".size syscall, . - syscall\n"
+	"	sl_end sl_sys_creds\n"
 	".popsection\n");
-_Static_assert(SYS_clone == 56 && SYS_fork == 57 && SYS_vfork == 58 && SYS_seccomp == 317 &&
-		       SYS_clone3 == 435,
-	       "the numbers in the assembly");
-#define CREDS(name) (1u << (SYS_##name - 105))
-_Static_assert((CREDS(setuid) | CREDS(setgid) | CREDS(setreuid) | CREDS(setregid) |
-		CREDS(setgroups) | CREDS(setresuid) | CREDS(setresgid) | CREDS(capset)) ==
-			       0x205b03 &&
-		       SYS_capset - 105 == 21 && SYS_chroot == 161,
-	       "the numbers in the assembly");
+#define SL_SYSCALLS 442
+
+/* Labels of the assembly, no functions for C to call. */
+extern const char sl_sys_clone[], sl_sys_clone3[], sl_sys_fork[], sl_sys_vfork[], sl_sys_creds[];
+
+/* A function of the C library's, called with all six registers: integers and pointers go the same
+ * way, and it looks at those that it has. The cast of what it returns extends an int's sign. */
+typedef long call_fn(long a, long b, long c, long d, long e, long f);
+
+static inline call_fn *as_call(void *f)
+{
+	__asm__("" : "+r"(f)); /* the compiler refuses a function whose type it knows */
+	return (call_fn *)f;
+}
+
+#define SL_CALL(result, name, params, raw)
+#define SL_CALL_OWN SL_CALL
+#define SL_CALL_FD(result, name, params, raw)                                                      \
+	static long of_##name(long a, long b, long c, long d, long e, long f)                      \
+	{                                                                                          \
+		if (!ours((int)a))                                                                 \
+			return sl_raw(SYS_##name, a, b, c, d, e, f);                               \
+		return (result)as_call((void *)name)(a, b, c, d, e, f);                            \
+	}
+#define SL_CALL_ALL(result, name, params, raw)                                                     \
+	static long of_##name(long a, long b, long c, long d, long e, long f)                      \
+	{                                                                                          \
+		return (result)as_call((void *)name)(a, b, c, d, e, f);                            \
+	}
+#include "calls.def"
+#undef SL_CALL
+
+__attribute__((visibility("hidden"))) extern const void *const sl_syscalls[SL_SYSCALLS];
+const void *const sl_syscalls[SL_SYSCALLS] = {
+#define SL_CALL(result, name, params, raw)
+#define SL_CALL_FD(result, name, params, raw)  [SYS_##name] = (const void *)of_##name,
+#define SL_CALL_ALL                            SL_CALL_FD
+#define SL_CALL_OWN(result, name, params, raw) [SYS_##name] = (const void *)sl_sys_##name,
+#include "calls.def"
+#undef SL_CALL
+	[SYS_pselect6] = (const void *)sl_sys_pselect6,
+	[SYS_io_submit] = (const void *)sl_sys_io_submit,
+	[SYS_seccomp] = (const void *)sl_seccomp,
+	[SYS_clone] = sl_sys_clone,
+	[SYS_clone3] = sl_sys_clone3,
+	[SYS_fork] = sl_sys_fork,
+	[SYS_vfork] = sl_sys_vfork,
+	[SYS_setuid] = sl_sys_creds,
+	[SYS_setgid] = sl_sys_creds,
+	[SYS_setreuid] = sl_sys_creds,
+	[SYS_setregid] = sl_sys_creds,
+	[SYS_setgroups] = sl_sys_creds,
+	[SYS_setresuid] = sl_sys_creds,
+	[SYS_setresgid] = sl_sys_creds,
+	[SYS_capset] = sl_sys_creds,
+	[SYS_chroot] = sl_sys_creds,
+};
 _Static_assert(CLONE_VM == 0x100 && CLONE_VFORK == 0x4000 &&
 		       (CLONE_VFORK | CLONE_THREAD | CLONE_SETTLS) == 0x94000,
 	       "the flags in the assembly");
