@@ -34,6 +34,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../raw.h"
+
 #define BLOCK 4096
 #define PART  (3 << 20)
 
@@ -226,7 +228,7 @@ static void see_kernels(int fd)
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
 
-	must(syscall(SYS_getpeername, fd, &ss, &len) == 0, "getpeername");
+	must(raw(SYS_getpeername, fd, &ss, &len) == 0, "getpeername");
 }
 
 static void share(int fd)

@@ -41,6 +41,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../raw.h"
 #include "sock/core/mail.h"
 
 #ifndef SO_PASSPIDFD
@@ -104,9 +105,8 @@ static bool is_own_connection(int fd)
 	socklen_t len = sizeof(int);
 	int type = 0, proto = 0;
 
-	if (syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) || type != SOCK_STREAM ||
-	    syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_PROTOCOL, &proto, &len) ||
-	    proto != IPPROTO_TCP)
+	if (raw(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len) || type != SOCK_STREAM ||
+	    raw(SYS_getsockopt, fd, SOL_SOCKET, SO_PROTOCOL, &proto, &len) || proto != IPPROTO_TCP)
 		return false;
 	len = sizeof(a);
 	if (getsockname(fd, (void *)&a, &len) || a.sin_port != own.sin_port ||
@@ -193,8 +193,8 @@ static void find_ways(void)
 		int fd = atoi(e->d_name), domain = 0, type = 0;
 		socklen_t len = sizeof(int);
 
-		if (fd < 3 || syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) ||
-		    syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len))
+		if (fd < 3 || raw(SYS_getsockopt, fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) ||
+		    raw(SYS_getsockopt, fd, SOL_SOCKET, SO_TYPE, &type, &len))
 			continue;
 		if (domain == AF_UNIX && type == SOCK_SEQPACKET && nways < 64)
 			way[nways++] = fd;
@@ -221,7 +221,7 @@ static long put(int to, const void *data, size_t bytes, const int *fd, unsigned 
 		memcpy(CMSG_DATA(h), fd, n * sizeof(int));
 	}
 	for (int i = 0; !full[to]; i++) {
-		long r = syscall(SYS_sendmsg, to, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+		long r = raw(SYS_sendmsg, to, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (r >= 0 || errno != EAGAIN)
 			return r;
@@ -239,7 +239,7 @@ static void put_all(const void *data, size_t bytes, const int *fd, unsigned n)
 
 static int plain(int domain, int type)
 {
-	return (int)syscall(SYS_socket, domain, type, 0);
+	return (int)raw(SYS_socket, domain, type, 0);
 }
 
 /* A connection by loopback whose close waits: its peer reads nothing, and much is unsent. */
@@ -251,13 +251,13 @@ static int lingering(void)
 	int to = plain(AF_INET, SOCK_STREAM), fd = plain(AF_INET, SOCK_STREAM | SOCK_NONBLOCK);
 	static char much[65536];
 
-	syscall(SYS_bind, to, &a, sizeof(a));
-	syscall(SYS_listen, to, 1);
-	syscall(SYS_getsockname, to, &a, &len);
-	syscall(SYS_connect, fd, &a, sizeof(a));
-	while (syscall(SYS_sendto, fd, much, sizeof(much), MSG_NOSIGNAL, NULL, 0) > 0)
+	raw(SYS_bind, to, &a, sizeof(a));
+	raw(SYS_listen, to, 1);
+	raw(SYS_getsockname, to, &a, &len);
+	raw(SYS_connect, fd, &a, sizeof(a));
+	while (raw(SYS_sendto, fd, much, sizeof(much), MSG_NOSIGNAL, NULL, 0) > 0)
 		;
-	syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+	raw(SYS_setsockopt, fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
 	return fd;
 }
 
@@ -281,11 +281,11 @@ static int elsewhere(void)
 		ioctl(to, SIOCSIFADDR, &lo);
 		lo.ifr_flags = IFF_UP;
 		ioctl(to, SIOCSIFFLAGS, &lo);
-		syscall(SYS_bind, to, &a, sizeof(a));
-		syscall(SYS_listen, to, 1);
-		syscall(SYS_connect, fd, &a, sizeof(a));
+		raw(SYS_bind, to, &a, sizeof(a));
+		raw(SYS_listen, to, 1);
+		raw(SYS_connect, fd, &a, sizeof(a));
 		usleep(50000);
-		fd = (int)syscall(SYS_accept4, to, NULL, NULL, SOCK_NONBLOCK);
+		fd = (int)raw(SYS_accept4, to, NULL, NULL, SOCK_NONBLOCK);
 		put(pair[1], "x", 1, &fd, fd >= 0);
 		_exit(0);
 	}
@@ -297,7 +297,7 @@ static int elsewhere(void)
 			   .msg_control = space,
 			   .msg_controllen = sizeof(space)};
 
-	if (syscall(SYS_recvmsg, pair[0], &m, MSG_DONTWAIT) == 1 && CMSG_FIRSTHDR(&m))
+	if (raw(SYS_recvmsg, pair[0], &m, MSG_DONTWAIT) == 1 && CMSG_FIRSTHDR(&m))
 		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&m)), sizeof(fd));
 	return fd;
 }
@@ -338,7 +338,7 @@ static uint64_t cookie_of(int fd)
 	uint64_t c = 0;
 	socklen_t len = sizeof(c);
 
-	syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE, &c, &len);
+	raw(SYS_getsockopt, fd, SOL_SOCKET, SO_COOKIE, &c, &len);
 	return c;
 }
 
@@ -428,7 +428,7 @@ static void options(void)
 	for (int i = 0; i < nways; i++) {
 		fcntl(way[i], F_SETFL, 0);
 		for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
-			syscall(SYS_setsockopt, way[i], SOL_SOCKET, names[k], &one, sizeof(one));
+			raw(SYS_setsockopt, way[i], SOL_SOCKET, names[k], &one, sizeof(one));
 	}
 	box();
 	letters();
@@ -449,7 +449,7 @@ static void flood(void)
 			l.use = i % 6;
 			l.ticket = i;
 			for (int k = 0; k < nways; k++)
-				syscall(SYS_sendmsg, way[k], &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+				raw(SYS_sendmsg, way[k], &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 		}
 }
 

@@ -27,6 +27,8 @@
 
 #include "../bench/load.h"
 
+#include "../raw.h"
+
 #define MAX_IO 32768
 
 /* state that goes to the next process along with the connection */
@@ -176,7 +178,7 @@ static bool is_kernels(int fd)
 	struct sockaddr_storage ss;
 	socklen_t len = sizeof(ss);
 
-	return syscall(SYS_getpeername, fd, &ss, &len) == 0;
+	return raw(SYS_getpeername, fd, &ss, &len) == 0;
 }
 
 static void one_place(int fd, struct state *s)
