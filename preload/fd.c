@@ -76,13 +76,33 @@ void closefrom(int first)
 	errno = saved;
 }
 
+static bool is_listener(int fd)
+{
+	socklen_t len = sizeof(int);
+	int on = 0;
+
+	return lib.getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) == 0 && on;
+}
+
+/* The number `made` means the file of fd now. As 0, 1 or 2 a socket may become a stream of stdio,
+ * which reads, writes and closes inside the C library, past any wrapper. So it is handed back, and
+ * the library does not hear of that number. A listener has nothing to read or write. */
+static void doubled(int fd, int made)
+{
+	int saved = errno;
+
+	if (made > STDERR_FILENO || is_listener(fd) || lib.hand_back(fd))
+		lib.dup_done(fd, made);
+	errno = saved;
+}
+
 int dup(int fd)
 {
 	bool was = ours(fd);
 	int r = REAL(dup)(fd);
 
 	if (was && r >= 0)
-		lib.dup_done(fd, r);
+		doubled(fd, r);
 	return r;
 }
 
@@ -108,7 +128,7 @@ int dup2(int fd, int fd2)
 	forget_socket(fd, fd2);
 	r = REAL(dup2)(fd, fd2);
 	if (was && r >= 0 && fd != fd2)
-		lib.dup_done(fd, r);
+		doubled(fd, r);
 	return r;
 }
 
@@ -123,7 +143,7 @@ int dup3(int fd, int fd2, int flags)
 		forget_socket(fd, fd2);
 	r = REAL(dup3)(fd, fd2, flags);
 	if (was && r >= 0)
-		lib.dup_done(fd, r);
+		doubled(fd, r);
 	return r;
 }
 
@@ -143,7 +163,7 @@ int fcntl(int fd, int cmd, ...)
 		return (int)done(lib.fcntl(fd, cmd, arg));
 	r = REAL(fcntl)(fd, cmd, arg);
 	if (r >= 0)
-		lib.dup_done(fd, r);
+		doubled(fd, r);
 	return r;
 }
 
@@ -162,47 +182,6 @@ int ioctl(int fd, unsigned long request, ...)
 	return (int)done(lib.ioctl(fd, request, arg));
 }
 
-/* A stream reads, writes and closes inside the C library, past any wrapper. So the socket is handed
- * back, and the number is dropped: the library could not see a later close. */
-FILE *fdopen(int fd, const char *mode)
-{
-	if (ours(fd) && lib.hand_back(fd) == 0)
-		lib.replace(fd);
-	return REAL(fdopen)(fd, mode);
-}
-
-int vdprintf(int fd, const char *fmt, va_list ap)
-{
-	if (ours(fd))
-		lib.hand_back(fd);
-	return REAL(vdprintf)(fd, fmt, ap);
-}
-
-int dprintf(int fd, const char *fmt, ...)
-{
-	va_list ap;
-	int r;
-
-	va_start(ap, fmt);
-	r = vdprintf(fd, fmt, ap);
-	va_end(ap);
-	return r;
-}
-
-int __vdprintf_chk(int fd, int flag, const char *fmt, va_list ap)
-{
-	if (ours(fd))
-		lib.hand_back(fd);
-	return REAL(__vdprintf_chk)(fd, flag, fmt, ap);
-}
-
-int __dprintf_chk(int fd, int flag, const char *fmt, ...)
-{
-	va_list ap;
-	int r;
-
-	va_start(ap, fmt);
-	r = __vdprintf_chk(fd, flag, fmt, ap);
-	va_end(ap);
-	return r;
-}
+int __close(int fd) __attribute__((alias("close")));
+int __dup2(int fd, int fd2) __THROW __attribute__((alias("dup2")));
+int __fcntl(int fd, int cmd, ...) __attribute__((alias("fcntl")));

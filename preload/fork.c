@@ -54,6 +54,8 @@ __asm__(".pushsection .text\n"
 	"	jmp sl_call_failed\n"
 	"	.cfi_endproc\n"
 	".size vfork, . - vfork\n"
+	".globl __vfork\n"
+	".set __vfork, vfork\n"
 	".popsection\n");
 _Static_assert(SYS_vfork == 58, "the number in the assembly");
 #else
@@ -62,6 +64,7 @@ pid_t vfork(void)
 {
 	return fork();
 }
+pid_t __vfork(void) __attribute__((alias("vfork")));
 #endif
 
 /* Without handlers ------------------------------------------------------------------------------

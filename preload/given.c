@@ -110,6 +110,27 @@ static void remember_given(int fd)
 	sl_given_left++;
 }
 
+static bool is_listener(int fd)
+{
+	socklen_t len = sizeof(int);
+	int on = 0;
+
+	return sl_raw(SYS_getsockopt, fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len) == 0 && on;
+}
+
+/* A service of inetd(8) has its connection as 0, 1 and 2, and may use it by stdio: it stays with
+ * the kernel (stdio.c), by whatever number. */
+static void leave_to_stdio(void)
+{
+	for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+		ino_t inode = is_given(fd) && !is_listener(fd) ? inode_of(fd) : 0;
+
+		for (int other = 0; inode && other < MAX_FDS && sl_given_left; other++)
+			if (is_given(other) && inode_of(other) == inode)
+				forget_given((unsigned)other);
+	}
+}
+
 __attribute__((constructor)) static void look(void)
 {
 	_Alignas(8) char buf[1024];
@@ -128,5 +149,6 @@ __attribute__((constructor)) static void look(void)
 	}
 	if (dir >= 0)
 		sl_raw(SYS_close, dir);
+	leave_to_stdio();
 	errno = saved;
 }

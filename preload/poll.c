@@ -160,6 +160,10 @@ int epoll_pwait2(int epfd, struct epoll_event *evs, int max, const struct timesp
 	return (int)done(lib.epoll_wait(epfd, evs, max, timeout, sigmask));
 }
 
+int __poll(struct pollfd *fds, nfds_t n, int ms) __attribute__((alias("poll")));
+int __select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timeval *tv)
+	__attribute__((alias("select")));
+
 /* By syscall(2) -------------------------------------------------------------------------------
  *
  * Unlike the C library, the kernel writes back what is left of a time-out. */

@@ -7,6 +7,7 @@
  * that these headers declare are exported if defined here (preload.map has the last word). */
 #undef _FORTIFY_SOURCE
 #pragma GCC visibility push(default)
+#include <aio.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -40,6 +41,19 @@ int __ppoll_chk(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 		const sigset_t *sigmask, size_t room);
 int __vdprintf_chk(int fd, int flag, const char *fmt, va_list ap);
 int __dprintf_chk(int fd, int flag, const char *fmt, ...);
+/* Other names of the C library's functions; no header declares them. */
+ssize_t __read(int fd, void *buf, size_t len);
+ssize_t __write(int fd, const void *buf, size_t len);
+ssize_t __send(int fd, const void *buf, size_t len, int flags);
+int __connect(int fd, const struct sockaddr *addr, socklen_t len);
+int __close(int fd);
+int __dup2(int fd, int fd2) __THROW;
+int __fcntl(int fd, int cmd, ...);
+int __poll(struct pollfd *fds, nfds_t n, int ms);
+int __select(int n, fd_set *rd, fd_set *wr, fd_set *ex, struct timeval *tv);
+int __sigaction(int sig, const struct sigaction *act, struct sigaction *old) __THROW;
+int _IO_fclose(FILE *f);
+FILE *_IO_fdopen(int fd, const char *mode);
 sighandler_t bsd_signal(int sig, sighandler_t handler) __THROW;
 int capset(void *header, const void *data) __THROW;
 #pragma GCC visibility pop

@@ -293,3 +293,7 @@ SL_SYS(io_submit)
 	}
 	return sl_raw(SYS_io_submit, a, b, c);
 }
+
+ssize_t __read(int fd, void *buf, size_t len) __attribute__((alias("read")));
+ssize_t __write(int fd, const void *buf, size_t len) __attribute__((alias("write")));
+ssize_t __send(int fd, const void *buf, size_t len, int flags) __attribute__((alias("send")));

@@ -247,3 +247,28 @@ int siginterrupt(int sig, int flag)
 	}
 	return sigaction(sig, &act, NULL);
 }
+
+int __sigaction(int sig, const struct sigaction *act, struct sigaction *old)
+	__THROW __attribute__((alias("sigaction")));
+
+/* System V's; SIG_HOLD blocks the signal, and is returned for one that was blocked. */
+sighandler_t sigset(int sig, sighandler_t handler)
+{
+	struct sigaction act;
+	sighandler_t old;
+	sigset_t one, was;
+
+	sigemptyset(&one);
+	if (handler == SIG_ERR || sigaddset(&one, sig) < 0) {
+		errno = EINVAL;
+		return SIG_ERR;
+	}
+	if (handler == SIG_HOLD)
+		old = sigaction(sig, NULL, &act) < 0 ? SIG_ERR : act.sa_handler;
+	else
+		old = set(sig, handler, 0, false);
+	if (old == SIG_ERR ||
+	    sigprocmask(handler == SIG_HOLD ? SIG_BLOCK : SIG_UNBLOCK, &one, &was))
+		return SIG_ERR;
+	return sigismember(&was, sig) ? SIG_HOLD : old;
+}

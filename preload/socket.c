@@ -25,9 +25,19 @@ int bind(int fd, const struct sockaddr *addr, socklen_t len)
 	return (int)done(lib.bind(fd, addr, len));
 }
 
+/* A connection with the number of a stream of stdio, which the program closed before, becomes the
+ * kernel's: the C library may use it itself (stdio.c). */
+static bool goes_to_stdio(int fd)
+{
+	if (sl_likely((unsigned)fd > STDERR_FILENO) || !ours(fd) || lib.hand_back(fd))
+		return false;
+	lib.replace(fd);
+	return true;
+}
+
 int connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
-	if (!ours_point(fd))
+	if (!ours_point(fd) || goes_to_stdio(fd))
 		return REAL(connect)(fd, addr, len);
 	return (int)done(lib.connect(fd, addr, len));
 }
@@ -39,18 +49,27 @@ int listen(int fd, int backlog)
 	return (int)done(lib.listen(fd, backlog));
 }
 
+static int accepted(int fd)
+{
+	int saved = errno;
+
+	goes_to_stdio(fd);
+	errno = saved;
+	return fd;
+}
+
 int accept4(int fd, struct sockaddr *addr, socklen_t *len, int flags)
 {
 	if (!ours_point(fd))
 		return REAL(accept4)(fd, addr, len, flags);
-	return (int)done(lib.accept4(fd, addr, len, flags));
+	return accepted((int)done(lib.accept4(fd, addr, len, flags)));
 }
 
 int accept(int fd, struct sockaddr *addr, socklen_t *len)
 {
 	if (!ours_point(fd))
 		return REAL(accept)(fd, addr, len);
-	return (int)done(lib.accept4(fd, addr, len, 0));
+	return accepted((int)done(lib.accept4(fd, addr, len, 0)));
 }
 
 int shutdown(int fd, int how)
@@ -87,3 +106,5 @@ int setsockopt(int fd, int level, int name, const void *val, socklen_t len)
 		return REAL(setsockopt)(fd, level, name, val, len);
 	return (int)done(lib.setsockopt(fd, level, name, val, len));
 }
+
+int __connect(int fd, const struct sockaddr *addr, socklen_t len) __attribute__((alias("connect")));
