@@ -124,7 +124,7 @@ static int with_own(void *arg)
 
 	sl_lib_child();
 	/* Ends the whole process: a return would end this thread alone, and the keeper may run. */
-	syscall(SYS_exit_group, c.fn(c.arg));
+	sl_raw(SYS_exit_group, c.fn(c.arg));
 	__builtin_unreachable();
 }
 

@@ -64,8 +64,3 @@ void *sl_real_find(enum sl_call call)
 	sl_store(&sl_real_table[call], f);
 	return f;
 }
-
-long sl_call_failed(long r)
-{
-	return done(r);
-}

@@ -91,7 +91,7 @@ extern __thread int sl_in_vfork;
 
 /* The assembly's way to return -errno from the kernel as errno and -1. */
 long sl_call_failed(long r) __attribute__((visibility("hidden")));
-/* syscall.c: syscall(2) past this library. errno and -1 as there. */
+/* raw.c: syscall(2) past this library. errno and -1 as there. */
 #if defined(__x86_64__)
 long sl_raw(long nr, ...) __attribute__((visibility("hidden")));
 #else

@@ -56,7 +56,7 @@ bool sl_in_signal(void)
 
 	if (sl_likely(!frame))
 		return false;
-	syscall(SYS_sigaltstack, NULL, &alt);
+	sl_raw(SYS_sigaltstack, NULL, &alt);
 	frame_is_alt = !(alt.ss_flags & SS_DISABLE) && frame >= (char *)alt.ss_sp &&
 		       frame < (char *)alt.ss_sp + alt.ss_size;
 	if (frame_is_alt == !!(alt.ss_flags & SS_ONSTACK) && here < frame)
@@ -73,7 +73,7 @@ static void die_of(int sig, siginfo_t *info)
 
 	REAL(sigaction)(sig, &dfl, NULL);
 	if (info->si_code <= 0)
-		syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), sig, info);
+		sl_raw(SYS_rt_tgsigqueueinfo, getpid(), sl_raw(SYS_gettid), sig, info);
 }
 
 static void on_fault(int sig, siginfo_t *info, void *context)
@@ -125,7 +125,7 @@ static void lock(int sig, sigset_t *mask)
 {
 	uint64_t all = ~0ull;
 
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, mask, 8);
+	sl_raw(SYS_rt_sigprocmask, SIG_SETMASK, &all, mask, 8);
 	while (__atomic_exchange_n(&busy[sig], true, __ATOMIC_ACQUIRE))
 		sl_cpu_relax();
 }
@@ -133,7 +133,7 @@ static void lock(int sig, sigset_t *mask)
 static void unlock(int sig, const sigset_t *mask)
 {
 	__atomic_store_n(&busy[sig], false, __ATOMIC_RELEASE);
-	syscall(SYS_rt_sigprocmask, SIG_SETMASK, mask, NULL, 8);
+	sl_raw(SYS_rt_sigprocmask, SIG_SETMASK, mask, NULL, 8);
 }
 
 static int install(int sig, const struct sigaction *act, struct sigaction *old)
@@ -248,8 +248,8 @@ int siginterrupt(int sig, int flag)
 	return sigaction(sig, &act, NULL);
 }
 
-int __sigaction(int sig, const struct sigaction *act, struct sigaction *old)
-	__THROW __attribute__((alias("sigaction")));
+int __sigaction(int sig, const struct sigaction *act, struct sigaction *old) __THROW
+	__attribute__((alias("sigaction")));
 
 /* System V's; SIG_HOLD blocks the signal, and is returned for one that was blocked. */
 sighandler_t sigset(int sig, sighandler_t handler)

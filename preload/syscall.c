@@ -29,8 +29,10 @@ __asm__(".pushsection .text\n"
 	"	.cfi_endproc\n"
 	".size \\name, . - \\name\n"
 	".endm\n"
+
+	".globl syscall\n"
+	"	sl_begin syscall\n"
 	/* From where a function has its arguments to where the kernel wants them */
-	".macro sl_shift\n"
 	"	movq %rdi, %rax\n"
 	"	movq %rsi, %rdi\n"
 	"	movq %rdx, %rsi\n"
@@ -38,11 +40,6 @@ __asm__(".pushsection .text\n"
 	"	movq %r8, %r10\n"
 	"	movq %r9, %r8\n"
 	"	movq 8(%rsp), %r9\n"
-	".endm\n"
-
-	".globl syscall\n"
-	"	sl_begin syscall\n"
-	"	sl_shift\n"
 	"	cmpl $442, %eax\n" /* SL_SYSCALLS */
 	"	jae sl_to_kernel\n"
 	"	movl %eax, %r11d\n"
@@ -60,13 +57,6 @@ __asm__(".pushsection .text\n"
 	"1:	movq %rax, %rdi\n"
 	"	jmp sl_call_failed\n"
 	"	sl_end syscall\n"
-
-	".globl sl_raw\n"
-	".hidden sl_raw\n"
-	"	sl_begin sl_raw\n"
-	"	sl_shift\n"
-	"	jmp sl_to_kernel\n"
-	"	sl_end sl_raw\n"
 
 	/* The functions of the table that return twice: arguments as for the kernel, number in eax.
 	 * The kernel refuses a too short struct. */
