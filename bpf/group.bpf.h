@@ -117,7 +117,7 @@ static __always_inline __u32 load_tuple(const struct sl_view *p, enum side ours,
 
 /* True: the kernel has a connection of this flow, or the beginning of one. A connection in
  * TIME_WAIT does not count against a SYN, which may replace it. */
-static __always_inline int kernel_has(struct xdp_md *ctx, const struct sl_view *p, enum side ours,
+static __always_inline int kernel_has(struct sl_ctx *ctx, const struct sl_view *p, enum side ours,
 				      int syn)
 {
 	struct bpf_sock_tuple t = {};
@@ -160,7 +160,7 @@ static __always_inline void remember_picked(const struct sl_view *p, enum side o
  * else; a process that leaves in order claims its flows first, so that their packets are not looked
  * up here. A SYN repeated to a target that is away and has not answered goes to another target,
  * too. */
-static __always_inline struct sl_claim *pick_tcp(struct xdp_md *ctx, const struct sl_view *p,
+static __always_inline struct sl_claim *pick_tcp(struct sl_ctx *ctx, const struct sl_view *p,
 						 enum side ours, __u32 group)
 {
 	int syn = ours == OUR_DST && is_syn(p);

@@ -36,7 +36,7 @@ static __always_inline void make_room(void)
 }
 
 /* The hardware's time stamp; 0: there is none. */
-static __always_inline __u64 hw_stamp(struct xdp_md *ctx)
+static __always_inline __u64 hw_stamp(struct sl_ctx *ctx)
 {
 #ifdef SL_BOUND
 	__u64 ns = 0;
@@ -50,14 +50,21 @@ static __always_inline __u64 hw_stamp(struct xdp_md *ctx)
 /* Adds the outermost VLAN tag if it is not in the frame, because a NIC has taken it off or the
  * sender on a veth left it to the hardware: without this the packet would look untagged. Nonzero:
  * more tags than a key can hold. */
-static __always_inline int add_hidden_tag(struct xdp_md *ctx, struct sl_view *p)
+static __always_inline int add_hidden_tag(struct sl_ctx *ctx, struct sl_view *p)
 {
-#ifdef SL_BOUND
+#if defined(SL_BOUND) || defined(SL_SKB)
 	__be16 proto = 0;
 	__u16 tci = 0;
 
+#ifdef SL_SKB
+	if (!ctx->vlan_present)
+		return 0;
+	proto = ctx->vlan_proto;
+	tci = ctx->vlan_tci;
+#else
 	if (!has_vlan_tag || bpf_xdp_metadata_rx_vlan_tag(ctx, &proto, &tci))
 		return 0;
+#endif
 	if (p->l3 == ETH_HLEN)
 		p->vlan = sl_tag(proto, tci);
 	else if (p->l3 == ETH_HLEN + sizeof(struct sl_vlan_hdr))

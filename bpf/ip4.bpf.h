@@ -12,7 +12,7 @@
 
 /* Accepts options that change nothing for the receiver and that it need not write to: end,
  * no-operation, router alert (148). Any other goes to the kernel, which drops malformed ones. */
-__noinline int sl_ip4_opts(struct xdp_md *ctx, __u32 off, __u32 end)
+__noinline int sl_ip4_opts(struct sl_ctx *ctx, __u32 off, __u32 end)
 {
 	struct sl_view p = sl_view(ctx);
 
@@ -43,7 +43,7 @@ __noinline int sl_ip4_opts(struct xdp_md *ctx, __u32 off, __u32 end)
 	return off == end ? SL_HDR_OK : SL_HDR_UNKNOWN;
 }
 
-static __always_inline int sl_parse_ip4(struct xdp_md *ctx, struct sl_view *p)
+static __always_inline int sl_parse_ip4(struct sl_ctx *ctx, struct sl_view *p)
 {
 	struct iphdr *ip = sl_at(p, p->l3, sizeof(*ip));
 	__u32 len;

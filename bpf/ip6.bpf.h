@@ -37,7 +37,7 @@ static __always_inline __u32 sl_is_odd_opt6(const __u8 *opt)
 
 /* Checks the options from off to end. Padding is seven bytes long at most (ip6_parse_tlv() of
  * Linux). Packets with options that the kernel would not skip go to the kernel. */
-__noinline int sl_ip6_opts(struct xdp_md *ctx, __u32 off, __u32 end)
+__noinline int sl_ip6_opts(struct sl_ctx *ctx, __u32 off, __u32 end)
 {
 	struct sl_view p = sl_view(ctx);
 	__u32 from = off; /* start of the padding that ends at off */
@@ -72,7 +72,7 @@ static __always_inline int sl_is_ip6_ext(__u32 next)
 /* Walks the extension headers; next is the type of the first, at off. Hop-by-hop options come first
  * or not at all (RFC 8200 4.1). Routing headers go to the kernel, which has settings for each type.
  * Returns the offset behind the headers << 8 | the protocol found there, or -enum sl_hdr. */
-__noinline int sl_ip6_ext(struct xdp_md *ctx, __u32 off, __u32 next)
+__noinline int sl_ip6_ext(struct sl_ctx *ctx, __u32 off, __u32 next)
 {
 	struct sl_view p = sl_view(ctx);
 
@@ -100,7 +100,7 @@ __noinline int sl_ip6_ext(struct xdp_md *ctx, __u32 off, __u32 next)
 	return next == SL_IPPROTO_FRAGMENT ? -SL_HDR_FRAGMENT : -SL_HDR_UNKNOWN;
 }
 
-static __always_inline int sl_parse_ip6(struct xdp_md *ctx, struct sl_view *p)
+static __always_inline int sl_parse_ip6(struct sl_ctx *ctx, struct sl_view *p)
 {
 	struct ipv6hdr *ip = sl_at(p, p->l3, sizeof(*ip));
 	int ext;

@@ -45,7 +45,7 @@ static __always_inline int has_odd_source(const struct sl_view *p)
 /* True: the source or the destination is an address that no wire may have. Called only for packets
  * that are not in `recent`: such a destination is claimed only when somebody edits the maps by
  * hand. Global, so that its stack is its own (steer_icmp() says why). */
-__noinline int has_odd_ends(struct xdp_md *ctx, __u32 l3, __u32 v6)
+__noinline int has_odd_ends(struct sl_ctx *ctx, __u32 l3, __u32 v6)
 {
 	struct sl_view p = sl_view(ctx);
 	__u32 a[4], first;

@@ -84,7 +84,7 @@ static __always_inline int sl_parse_l4(struct sl_view *p)
 	return SL_HDR_OK;
 }
 
-static __always_inline int sl_parse(struct xdp_md *ctx, struct sl_view *p)
+static __always_inline int sl_parse(struct sl_ctx *ctx, struct sl_view *p)
 {
 	__be16 proto;
 	int err = sl_parse_eth(p, &proto);

@@ -227,7 +227,21 @@ struct sl_mark {
 	__u16 len; /* bytes of mark, stamps and record */
 };
 
+/* The record of a packet that a packet socket gets (steer_skb.bpf.c), in the place of its Ethernet
+ * addresses. The receiver makes a struct sl_meta of it. */
+#define SL_PACKET_MAGIC 0xc4
+struct sl_packet_record {
+	__u8 magic;
+	__u8 proto;    /* as in struct sl_meta */
+	__u8 flags;    /* SL_META_SW: the claim wants time stamps; the VLAN device's number */
+	__u8 l4_words; /* the transport header begins so many times 4 bytes behind the IP header's
+			  start */
+	__u32 slot;
+	__u32 gen;
+};
+
 #ifndef __bpf__
+_Static_assert(sizeof(struct sl_packet_record) == 12, "two Ethernet addresses");
 _Static_assert(sizeof(struct sl_flow_key) == 44, "map ABI");
 _Static_assert(sizeof(struct sl_endpoint_key) == 24, "map ABI");
 _Static_assert(sizeof(struct sl_claim) == 20, "map ABI");

@@ -17,7 +17,7 @@ static __always_inline __u32 veil(__u32 x, const struct sl_port_config *cfg, __u
 }
 
 /* Hides the results of the parser: a dozen paths lead out of it. */
-static __always_inline void veil_all(struct xdp_md *ctx, struct sl_view *p,
+static __always_inline void veil_all(struct sl_ctx *ctx, struct sl_view *p,
 				     const struct sl_port_config *cfg)
 {
 	p->data = (void *)(long)ctx->data;

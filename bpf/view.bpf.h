@@ -7,6 +7,14 @@
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
+/* The context of the program that includes this: an XDP program's, or with SL_SKB a tc program's.
+ * Both have `data` and `data_end`. */
+#ifdef SL_SKB
+#define sl_ctx __sk_buff
+#else
+#define sl_ctx xdp_md
+#endif
+
 #define SL_MAX_L4 384 /* transport header starts below: keeps the verifier's ranges small */
 
 enum sl_hdr {
@@ -41,7 +49,7 @@ static __always_inline void *sl_at(const struct sl_view *p, __u32 off, __u32 len
  * costs nothing, and the verifier checks each one once, for all arguments, instead of along every
  * path (milliseconds instead of one second). They take the context and make their own view of
  * it. */
-static __always_inline struct sl_view sl_view(struct xdp_md *ctx)
+static __always_inline struct sl_view sl_view(struct sl_ctx *ctx)
 {
 	struct sl_view p = {
 		.data = (void *)(long)ctx->data,

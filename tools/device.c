@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/settings.h"
+#include "ctl/device/pair.h"
 #include "ctl/rules/rule.h"
 #include "tools.h"
 
@@ -125,7 +126,7 @@ int sl_devices(struct sl_device *dev, unsigned max)
 		return err;
 	}
 	for (struct if_nameindex *i = list; i->if_index && n < max; i++) {
-		struct sl_device *d = &dev[n++];
+		struct sl_device *d = &dev[n];
 
 		memset(d, 0, sizeof(*d));
 		snprintf(d->name, sizeof(d->name), "%.15s", i->if_name);
@@ -135,6 +136,7 @@ int sl_devices(struct sl_device *dev, unsigned max)
 		query_ioctls(sock, d);
 		query_xdp(d);
 		(void)sl_netdev_query(d->ifindex, &d->xdp);
+		n += !sl_pair_is(d->name, d->driver); /* sluice's own are nobody's business */
 	}
 	if_freenameindex(list);
 	close(sock);

@@ -12,7 +12,8 @@ struct sl_rx_desc {
 	uint32_t frame;
 	uint16_t off; /* where the packet begins; metadata is in front of it */
 	uint16_t len;
-	bool more; /* the packet goes on in the next one, which has only more of its bytes */
+	bool more;    /* the packet goes on in the next one, which has only more of its bytes */
+	bool csum_ok; /* the kernel vouches for the transport's checksum, which may be partial */
 };
 #define SL_RX_BUFS 8 /* frames of a packet at most */
 

@@ -54,7 +54,8 @@ static void carry(struct sl_loop_end *from, const struct sl_tx_desc *d)
 		from->no_frames++;
 		return;
 	}
-	p.desc = (struct sl_rx_desc){to->fill[to->nfill - 1], SL_LOOP_HEADROOM, d->len, false};
+	p.desc = (struct sl_rx_desc){to->fill[to->nfill - 1], SL_LOOP_HEADROOM, d->len, false,
+				     false};
 	bytes = sl_frame_ptr(p.desc.frame) + p.desc.off;
 	memcpy(bytes, sl_frame_ptr(d->frame) + d->off, d->len);
 	if (d->len && happens(from, path->corrupt_ppm)) {

@@ -31,8 +31,6 @@ void __tsan_release(void *addr);
 #define frame_taken(frame)
 #endif
 
-static const struct sl_rx_ops xsk_rx_ops;
-
 /* *map: NULL on failure. EBUSY: the socket is bound, and the kernel older than Linux 6.4. */
 static int map_ring(void **map, void *there, int fd, size_t len, off_t pgoff)
 {
@@ -126,7 +124,7 @@ void sl_xsk_start(struct sl_xsk *x, struct sl_xsk_queue *q, uint32_t share_xsk)
 	x->counted = x->rx_ring.cached_cons;
 	x->tx.posted = x->tx.unreaped = 0;
 	x->fill_debt = REFILL_BATCH; /* look at once */
-	x->rx.ops = &xsk_rx_ops;
+	x->rx.ops = &sl_xsk_rx_ops;
 	x->tx.ops = &sl_xsk_tx_ops;
 }
 
@@ -169,7 +167,7 @@ void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache)
 
 	/* Packets that were received and not read yet are dropped. Frames in the fill ring of a
 	 * queue without users stay lost until sl_share_reclaim(); closing is rare. */
-	while ((n = xsk_rx_ops.burst(&x->rx, d, 1)))
+	while ((n = sl_xsk_rx_ops.burst(&x->rx, d, 1)))
 		while (n--)
 			sl_frame_put(cache, d[n].frame);
 	count_received(x, cache);
@@ -248,6 +246,7 @@ static inline uint32_t take_desc(struct sl_xsk *x, uint32_t idx, struct sl_rx_de
 	out->off = (uint16_t)(d->addr & ((1u << sl_pool.shift) - 1));
 	out->len = (uint16_t)d->len;
 	out->more = d->options & PKT_CONTD;
+	out->csum_ok = false;
 	sl_frame_own(out->frame, 1);
 	return d->options;
 }
@@ -371,7 +370,7 @@ static void xsk_rx_close(struct sl_rx *rx, struct sl_frames *cache)
 	sl_xsk_close(sl_container_of(rx, struct sl_xsk, rx), cache);
 }
 
-static const struct sl_rx_ops xsk_rx_ops = {
+const struct sl_rx_ops sl_xsk_rx_ops = {
 	.name = "xsk",
 	.burst = xsk_burst,
 	.refill = xsk_refill,

@@ -32,7 +32,10 @@ struct sl_xsk {
 	struct sl_share_xsk *shared;
 	struct xsk_ring_cons rx_ring;
 	struct xsk_ring_prod tx_ring;
-	struct sl_gso *gso; /* takes packets before tx does (io/gso.c); NULL: none */
+	struct sl_gso *gso;        /* takes packets before tx does (io/gso.c); NULL: none */
+	struct sl_packet *packet;  /* receives in place of the ring (io/packet.c); NULL: none */
+	int rx_fd;                 /* its descriptor; 0: none. Any thread may read it */
+	uint64_t rx_full, rx_lost; /* packets that it had no room for, and that were no packets */
 	void *rx_map, *tx_map;
 	size_t rx_len, tx_len;
 	/* The other side's ring indices are looked at in batches only: each look is a cache miss.
@@ -56,6 +59,8 @@ int sl_xsk_open(struct sl_xsk *x, int fd, struct sl_xsk_queue *q, const struct s
  * plain memory. */
 void sl_xsk_start(struct sl_xsk *x, struct sl_xsk_queue *q, uint32_t share_xsk);
 void sl_xsk_close(struct sl_xsk *x, struct sl_frames *cache);
+/* The operations of rx by the ring. */
+extern const struct sl_rx_ops sl_xsk_rx_ops;
 /* The operations of tx, without segmentation in front of it (io/gso.c). */
 extern const struct sl_tx_ops sl_xsk_tx_ops;
 /* Has the kernel taken all that was put on the transmit ring? Lane held. */

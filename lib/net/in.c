@@ -61,6 +61,7 @@ static enum sl_parse_result parse_packet(struct sl_in *in, const struct sl_rx_de
 	in->pkt.data = sl_frame_ptr(desc->frame) + desc->off;
 	in->pkt.len = desc->len;
 	in->pkt.tail_len = 0;
+	in->pkt.csum_ok = desc->csum_ok;
 	in->pkt.l3 = m->l3;
 	in->pkt.l4 = m->l4;
 	if (sl_unlikely(in->bufs) && !sl_bufs_join(in, in->bufs))

@@ -9,6 +9,7 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "io/gso.h"
+#include "io/packet.h"
 #include "stack/lane.h"
 #include "stack/leg.h"
 #include "stack/pace.h"
@@ -124,18 +125,34 @@ static short late_events(const struct sl_lane *lane, const struct sl_xsk *x)
 	return sl_load(&lane->room_next_us) != UINT64_MAX && sl_xsk_tx_is_behind(x) ? POLLOUT : 0;
 }
 
+/* The descriptor that frames arrive at, and the room that a sender waits for. A device that
+ * receives by a packet socket has an XSK of its own for the latter. */
+static unsigned queue_fds(const struct sl_lane *lane, struct sl_xsk *x, struct pollfd *fds,
+			  unsigned max)
+{
+	short late = late_events(lane, x);
+	int fd = sl_load_acquire(&x->rx_fd);
+
+	if (!fd)
+		fd = x->fd;
+	if (max)
+		fds[0] = (struct pollfd){.fd = fd, .events = POLLIN | (fd == x->fd ? late : 0)};
+	if (fd == x->fd || !late)
+		return 1;
+	if (max > 1)
+		fds[1] = (struct pollfd){.fd = x->fd, .events = late};
+	return 2;
+}
+
 unsigned sl_lane_fds(struct sl_lane *lane, struct pollfd *fds, unsigned max)
 {
 	unsigned n = 0;
 	uint32_t legs = sl_load_acquire(&lane->nlegs);
 
 	for (uint32_t i = 0; i < legs; i++)
-		for (uint32_t q = 0; q < lane->leg[i]->nqueues; q++, n++)
-			if (n < max)
-				fds[n] = (struct pollfd){
-					.fd = lane->leg[i]->xsk[q].fd,
-					.events = POLLIN | late_events(lane, &lane->leg[i]->xsk[q]),
-				};
+		for (uint32_t q = 0; q < lane->leg[i]->nqueues; q++)
+			n += queue_fds(lane, &lane->leg[i]->xsk[q], fds + sl_min(n, max),
+				       n < max ? max - n : 0);
 	return n;
 }
 
@@ -172,6 +189,7 @@ static void close_in_child(const struct sl_leg *leg)
 	for (uint32_t q = 0; q < leg->nqueues; q++) {
 		sl_sys_close(leg->xsk[q].fd);
 		sl_gso_child(&leg->xsk[q]);
+		sl_packet_child(&leg->xsk[q]);
 	}
 }
 

@@ -9,6 +9,7 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "io/gso.h"
+#include "io/packet.h"
 #include "stack/lane.h"
 #include "stack/leg.h"
 #include "stack/port.h"
@@ -49,6 +50,24 @@ static int map_leases(struct sl_leg *leg, const struct sl_xsk_lease *leases)
 		return err;
 	}
 	return 0;
+}
+
+/* Receives by the packet socket that the broker has made, if it has. 0 or -errno. */
+static int open_packet(struct sl_leg *leg, const struct sl_xsk_lease *l)
+{
+	struct sl_frames none = {0};
+	int err;
+
+	if (!l->packet)
+		return 0;
+	err = sl_packet_open(&leg->xsk[0], l->packet_fd, l->packet_ifindex, l->rx_size,
+			     &leg->lane->frames);
+	if (!err)
+		return 0;
+	sl_sys_close(l->packet_fd);
+	for (uint32_t q = 0; q < leg->nqueues; q++)
+		sl_xsk_close(&leg->xsk[q], &none);
+	return err;
 }
 
 /* A VLAN device's leg, which uses the leg of the device below. */
@@ -96,6 +115,10 @@ static struct sl_leg *open_leg(struct sl_lane *lane, struct sl_port *port)
 	if (err < 0)
 		goto out;
 	err = map_leases(leg, leases);
+	if (err < 0 && leases[0].packet)
+		sl_sys_close(leases[0].packet_fd);
+	if (!err)
+		err = open_packet(leg, &leases[0]);
 	if (err < 0) {
 		sl_broker_lane_close(ifindex, lane->id);
 		goto out;
@@ -196,6 +219,7 @@ static void close_leg(struct sl_lane *lane, struct sl_leg *leg)
 	mark_closed(leg);
 	for (uint32_t q = 0; q < nqueues; q++) {
 		leg->xsk[q].tx.ops->close(&leg->xsk[q].tx, &lane->frames);
+		sl_packet_close(&leg->xsk[q], &lane->frames);
 		sl_xsk_close(&leg->xsk[q], &lane->frames);
 	}
 }

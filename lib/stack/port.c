@@ -11,6 +11,7 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/settings.h"
+#include "ctl/device/pair.h"
 #include "ctl/rules/conf.h"
 #include "ctl/kern/netdev.h"
 #include "stack/lane.h"
@@ -29,7 +30,8 @@ static uint64_t vlans_free; /* numbers below nvlans that are free again */
 bool sl_port_allowed(const struct sl_link *link)
 {
 	return link->type == ARPHRD_ETHER && !(link->flags & IFF_LOOPBACK) && link->master == 0 &&
-	       (link->flags & IFF_UP) && sl_globs_match(sl_settings.devices, link->name);
+	       (link->flags & IFF_UP) && !sl_pair_is(link->name, link->kind) &&
+	       sl_globs_match(sl_settings.devices, link->name);
 }
 
 struct sl_port *sl_port_find(uint32_t ifindex)

@@ -5,6 +5,7 @@
 #include <net/if.h>
 
 #include "base/log.h"
+#include "io/packet.h"
 #include "stack/lane.h"
 #include "stack/leg.h"
 #include "stack/port.h"
@@ -15,13 +16,14 @@ struct count_walk {
 	uint64_t fill_empty[SL_MAX_QUEUES];
 };
 
-static void count_leg(struct count_walk *w, const struct sl_leg *leg)
+static void count_leg(struct count_walk *w, struct sl_leg *leg)
 {
 	struct sl_xsk_counts c;
 
 	for (uint32_t q = 0; q < leg->nqueues && q < SL_MAX_QUEUES; q++) {
 		if (sl_xsk_read_counts(&leg->xsk[q], &c) < 0)
 			continue;
+		sl_packet_read_counts(&leg->xsk[q], &c);
 		w->sum.rx_dropped += c.rx_dropped;
 		w->sum.rx_ring_full += c.rx_ring_full;
 		w->sum.tx_invalid += c.tx_invalid;

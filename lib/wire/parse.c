@@ -95,6 +95,8 @@ static bool l4_sum_ok(const struct sl_pkt *p, uint8_t proto, uint16_t len, const
 	const uint8_t *ip = p->data + p->l3;
 	uint64_t pseudo = htobe16(proto) + (uint64_t)htobe16(len);
 
+	if (p->csum_ok)
+		return true;
 	/* Source and destination, side by side. */
 	pseudo += p->v6 ? sl_csum_words(ip + offsetof(struct ipv6hdr, saddr), 8)
 			: sl_csum_words(ip + offsetof(struct iphdr, saddr), 2);

@@ -31,7 +31,8 @@ struct sl_pkt {
 	uint16_t payload;
 	uint16_t payload_len;
 	bool v6;
-	uint8_t tos; /* or traffic class */
+	bool csum_ok; /* set before parsing: TCP's or UDP's checksum is not looked at */
+	uint8_t tos;  /* or traffic class */
 	uint8_t ttl; /* or hop limit */
 };
 

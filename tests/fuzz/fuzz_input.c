@@ -262,7 +262,7 @@ static unsigned spread(const struct step *s, struct sl_rx_desc *d)
 		ASAN_POISON_MEMORY_REGION(sl_frame_ptr(frame), 1u << SHIFT);
 		ASAN_UNPOISON_MEMORY_REGION(sl_frame_ptr(frame) + 256, here);
 		memcpy(sl_frame_ptr(frame) + 256, sl_frame_ptr(d->frame) + d->off + at, here);
-		d[n] = (struct sl_rx_desc){frame, 256, here, false};
+		d[n] = (struct sl_rx_desc){frame, 256, here, false, false};
 		d[n - 1].more = true;
 	}
 	if (n > 1) {

@@ -26,6 +26,8 @@
 #   MODES                         what `for MODE in $MODES` goes through: kernel, one, both; oracle is
 #                                 kernel for a test that compares with it, and nothing for others
 #
+#   RX=packet         what is preloaded receives by packet sockets (SLUICE_RX_BACKEND)
+#
 #   ok WHAT CMD..     passes if the command does; else the test fails (it goes on)
 #   same WHAT A B     passes if the strings are equal
 #   fail, skip, die   as they say
@@ -51,6 +53,7 @@ PIDS=()
 FAILED=0
 PASSED=0
 SL_ENV=()
+[ -z "${RX:-}" ] || export SLUICE_RX_BACKEND=$RX
 DAEMON_BY=()
 MODE=${MODE:-kernel}
 

@@ -103,7 +103,8 @@ static unsigned put_frames(const uint8_t *p, uint32_t len, const struct sl_meta 
 		uint32_t part = i + 1 < n ? lens[i] : len;
 
 		assert_true(part <= len && part <= ROOM);
-		d[i] = (struct sl_rx_desc){sl_frame_get(&cache), HEAD, (uint16_t)part, i + 1 < n};
+		d[i] = (struct sl_rx_desc){sl_frame_get(&cache), HEAD, (uint16_t)part, i + 1 < n,
+					   false};
 		memcpy(sl_frame_ptr(d[i].frame) + HEAD, p, part);
 		p += part;
 		len -= part;

@@ -15,6 +15,7 @@
 #include "ctl/device/link.h"
 #include "ctl/device/lock.h"
 #include "ctl/device/opts.h"
+#include "ctl/device/pair.h"
 #include "ctl/device/part.h"
 #include "ctl/device/port.h"
 #include "ctl/kern/say.h"
@@ -42,16 +43,20 @@ static int port_attach(struct sl_device *p, const char **why)
 			"%s: no reaper (%s): attached alone and not pinned; remedy: install "
 			"the sluice tool beside the library",
 			p->info.ifname, sl_strerror(err));
-	err = sl_attach_open(&p->attach, &p->info, p->reaper_fd >= 0, why);
+	err = sl_attach_open(&p->attach, &p->info, p->reaper_fd >= 0,
+			     p->info.flags & SL_PORT_PACKET, why);
 	if (err)
 		sl_reaper_stop(p);
+	if (p->attach.kind != SL_ATTACH_TCX)
+		p->info.flags &= ~SL_PORT_PACKET;
 	return err;
 }
 
 /* The steering program sees the tags of all packets: in the frame, or by the driver. */
 static void look_for_tags(struct sl_device *p)
 {
-	int tags = p->attach.hints & SL_HINT_TAG ? 1 : sl_dev_leaves_tags(&p->info);
+	bool all = p->attach.hints & SL_HINT_TAG || p->info.flags & SL_PORT_PACKET;
+	int tags = all ? 1 : sl_dev_leaves_tags(&p->info);
 
 	if (tags > 0)
 		p->info.flags |= SL_PORT_TAGS;
@@ -67,6 +72,53 @@ static int part_open(struct sl_part *part, uint32_t umem, const char **why)
 	return part->umem ? sl_queues_bind(part, why) : 0;
 }
 
+/* Packets of the device are to come by packet sockets (SLUICE_RX_BACKEND). */
+static bool wants_packet(const struct sl_device *p)
+{
+	const struct sl_broker_opts *o = sl_broker_opts();
+	const char *why = NULL;
+
+	if (!o->packet)
+		return false;
+	if (o->serve)
+		why = "the daemon has none yet";
+	else if (o->zerocopy == SL_BROKER_ZC_FORCE)
+		why = "zero-copy is demanded";
+	else if (!sl_pair_may())
+		why = "they need CAP_SYS_ADMIN";
+	if (why)
+		sl_info("port", "%s: no packet sockets (%s): by XDP", p->info.ifname, why);
+	return !why;
+}
+
+/* Attaches, and binds the queues. For XDP the queues come first, as in libxdp: that step fails most
+ * often, and the device is not touched until it has the queues. For packet sockets the attachment
+ * comes first, which decides what the queues are for. */
+static int start_steering(struct sl_device *p, uint32_t umem, const char **why)
+{
+	int err;
+
+	if (wants_packet(p)) {
+		p->info.flags |= SL_PORT_PACKET;
+		err = port_attach(p, why);
+		if (err)
+			return err;
+		err = part_open(&p->part[0], umem, why);
+		if (err) {
+			sl_attach_close(&p->attach, p->info.ifindex);
+			sl_reaper_stop(p);
+		}
+		return err;
+	}
+	err = part_open(&p->part[0], umem, why);
+	if (err)
+		return err;
+	err = port_attach(p, why);
+	if (err)
+		sl_queues_close(&p->part[0], true);
+	return err;
+}
+
 static int port_start(struct sl_device *p, uint32_t ifindex, uint32_t umem, uint32_t groups,
 		      const char **why)
 {
@@ -78,20 +130,16 @@ static int port_start(struct sl_device *p, uint32_t ifindex, uint32_t umem, uint
 	err = sl_owner_take(ifindex, p->info.ifname, &p->owner_fd, why);
 	if (err)
 		return err;
-	err = sl_attach_held(ifindex, p->info.ifname, why);
+	if (!sl_broker_opts()->packet)
+		err = sl_attach_held(ifindex, p->info.ifname, why);
 	if (err)
 		return err;
 	if (sl_left_had_link(ifindex))
 		p->link_ns = sl_now_ns() + SL_LINK_BACK_NS;
-	/* Bind the queues first, as libxdp does: this step fails most often, and the device is not
-	 * touched until it has the queues. */
 	sl_parts_make(p, groups, sl_rings_lent_once());
-	err = part_open(&p->part[0], umem, why);
+	err = start_steering(p, umem, why);
 	if (err)
 		goto undivide;
-	err = port_attach(p, why);
-	if (err)
-		goto unbind;
 	if (sl_attach_is_generic(&p->attach))
 		p->info.flags |= SL_PORT_GENERIC;
 	if (p->attach.frags)
@@ -106,7 +154,6 @@ static int port_start(struct sl_device *p, uint32_t ifindex, uint32_t umem, uint
 detach:
 	sl_attach_close(&p->attach, ifindex);
 	sl_reaper_stop(p);
-unbind:
 	sl_queues_close(&p->part[0], true);
 undivide:
 	sl_parts_end(p);
@@ -146,9 +193,14 @@ static void say_open(const struct sl_device *p)
 {
 	const struct sl_port_info *i = &p->info;
 
-	sl_info("port", "%s: offloaded: driver %s, %u RX queue%s, MTU %u, XDP %s%s%s%s", i->ifname,
-		i->driver, i->nqueues, i->nqueues == 1 ? "" : "s", i->mtu, xdp_text(i),
-		p->attach.beside ? ", beside other programs" : ", alone",
+	sl_info("port", "%s: offloaded: driver %s, %u RX queue%s, MTU %u, %s%s%s%s%s", i->ifname,
+		i->driver, i->nqueues, i->nqueues == 1 ? "" : "s", i->mtu,
+		i->flags & SL_PORT_PACKET ? "packet sockets behind a tc program (as configured)"
+					  : "XDP ",
+		i->flags & SL_PORT_PACKET ? "" : xdp_text(i),
+		i->flags & SL_PORT_PACKET ? ""
+		: p->attach.beside        ? ", beside other programs"
+					  : ", alone",
 		i->pin_dir[0] ? ", pinned at " : "", i->pin_dir);
 	sl_queues_say_room(&p->part[0]);
 }
@@ -166,7 +218,8 @@ static enum sl_port_end look(struct sl_device *p)
 		sl_maps_set_config(p);
 	}
 	if (!sl_attach_alive(&p->attach, p->info.ifindex, now.xdp_id))
-		return now.xdp_id ? SL_PORT_END_REPLACED : SL_PORT_END_TAKEN_OFF;
+		return now.xdp_id && !(p->info.flags & SL_PORT_PACKET) ? SL_PORT_END_REPLACED
+								       : SL_PORT_END_TAKEN_OFF;
 	for (uint32_t i = 0; i < p->nparts; i++)
 		sl_queues_check_mtu(&p->part[i], now.mtu);
 	return sl_dev_has_changed(sl_link_open(), &p->info) ? SL_PORT_END_QUEUES

@@ -15,6 +15,7 @@
 #include "ctl/device/device.h"
 #include "ctl/device/lock.h"
 #include "ctl/device/opts.h"
+#include "ctl/device/pair.h"
 #include "ctl/device/part.h"
 #include "ctl/kern/say.h"
 #include "ctl/steer/maps.h"
@@ -45,9 +46,38 @@ static void set_busy_poll(int fd)
 
 static void lease_close(struct sl_part *part, struct sl_xsk_lease *l)
 {
+	if (l->packet)
+		sl_sys_close(l->packet_fd); /* its device leaves `lanes` by itself */
 	sl_lease_unmap(l);
 	sl_sys_close(l->fd); /* leaves `lanes` by itself */
 	sl_share_xsk_close(&part->umem->info.share, l->share_xsk);
+}
+
+static bool is_by_packet(const struct sl_device *port)
+{
+	return port->attach.kind == SL_ATTACH_TCX;
+}
+
+/* The lane receives by the packet socket of a private device, whatever the queue. xsk: the lane's
+ * first index. */
+static int open_pair(struct sl_device *port, uint32_t xsk, struct sl_xsk_lease *l,
+		     const char **step)
+{
+	struct sl_pair_ends pair;
+	int err = sl_pair_open(&pair, port->attach.drop_fd, step);
+
+	if (err)
+		return err;
+	*step = "map of lanes";
+	if (bpf_map_update_elem(port->attach.map_fd[SL_MAP_LANES], &xsk, &pair.ifindex, 0)) {
+		err = -errno;
+		sl_sys_close(pair.fd);
+		return err;
+	}
+	l->packet = true;
+	l->packet_fd = pair.fd;
+	l->packet_ifindex = pair.rx_ifindex;
+	return 0;
 }
 
 static int lease_bind(struct sl_device *port, uint32_t xsk, struct sl_xsk_lease *l)
@@ -55,7 +85,8 @@ static int lease_bind(struct sl_device *port, uint32_t xsk, struct sl_xsk_lease 
 	int err = sl_xsk_bind(l->fd, port, l->queue, XDP_SHARED_UMEM,
 			      port->queue[l->queue].anchor_fd);
 
-	if (!err && bpf_map_update_elem(port->attach.map_fd[SL_MAP_LANES], &xsk, &l->fd, 0))
+	if (!err && !is_by_packet(port) &&
+	    bpf_map_update_elem(port->attach.map_fd[SL_MAP_LANES], &xsk, &l->fd, 0))
 		err = -errno;
 	if (err)
 		return err;
@@ -105,6 +136,7 @@ static int lane_open(struct sl_part *part, uint32_t lane, struct sl_xsk_lease *l
 		     const char **why)
 {
 	uint32_t first = lane * part->port->info.nqueues, i;
+	const char *step = "AF_XDP socket";
 	int err = 0;
 
 	for (i = 0; i < part->n && !err; i++) {
@@ -112,10 +144,14 @@ static int lane_open(struct sl_part *part, uint32_t lane, struct sl_xsk_lease *l
 
 		err = lease_open(part, q, first + q, &leases[i]);
 	}
+	if (!err && is_by_packet(part->port)) {
+		err = open_pair(part->port, first, &leases[0], &step);
+		i += !!err;
+	}
 	if (!err)
 		return 0;
-	sl_why(why, "%s: lane %u on queue %u: %s", part->port->info.ifname, lane,
-	       part->first + i - 1, sl_strerror(err));
+	sl_why(why, "%s: lane %u on queue %u: %s: %s", part->port->info.ifname, lane,
+	       sl_min(part->first + i - 1, part->first + part->n - 1), step, sl_strerror(err));
 	while (i-- > 1)
 		lease_close(part, &leases[i - 1]);
 	return err;

@@ -83,6 +83,7 @@ struct sl_broker_opts sl_broker_opts_set(void)
 {
 	return (struct sl_broker_opts){
 		.xdp = (enum sl_broker_xdp)sl_settings.xdp_mode,
+		.packet = sl_settings.rx_backend == SL_RX_PACKET,
 		.zerocopy = (enum sl_broker_zc)sl_settings.zerocopy,
 		.rx_ring = (uint32_t)sl_settings.rx_wre,
 		.tx_ring = (uint32_t)sl_settings.tx_wre,
@@ -143,7 +144,7 @@ struct sl_device *sl_device_new(void)
 
 	if (!p)
 		return NULL;
-	p->owner_fd = p->reaper_fd = p->attach.link_fd = p->attach.guard_fd = p->attach.guard_prog =
+	p->owner_fd = p->reaper_fd = p->attach.link_fd = p->attach.drop_fd = p->attach.guard_fd = p->attach.guard_prog =
 		-1;
 	for (unsigned i = 0; i < SL_MAX_QUEUES; i++)
 		p->queue[i].anchor_fd = -1;

@@ -20,6 +20,8 @@ enum sl_attach_kind {
 	SL_ATTACH_LIBXDP, /* beside other programs where there is freplace and a bpffs, else alone;
 			     can be taken off by hand; the reaper removes it */
 	SL_ATTACH_LINK,   /* bpf_link: alone; the kernel removes it */
+	SL_ATTACH_TCX,    /* bpf_link of the program for packet sockets, beside others; the kernel
+			     removes it (steer/attach_skb.c) */
 };
 
 /* In the order of pinning: the first pin decides which process owns the directory. */
@@ -52,6 +54,7 @@ struct sl_attach {
 	uint32_t hints;           /* SL_HINT_*: metadata the program may ask of the driver */
 	uint32_t main_id;         /* program that the device runs: the dispatcher, or ours */
 	int link_fd;
+	int drop_fd;               /* SL_ATTACH_TCX: the program for private devices; else -1 */
 	int guard_fd;              /* the guard's link, -1: none */
 	int guard_nf[SL_GUARD_NF]; /* links of the guards for packets that leave the namespace, or
 				      the nf_tables one's */

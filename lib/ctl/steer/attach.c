@@ -5,6 +5,7 @@
  * attachment outlives its process and needs the reaper; without a reaper a bpf_link is used, which
  * the kernel ends, but which lets nobody else in and cannot be taken off with `ip link`. */
 #include "ctl/steer/attach.h"
+#include "ctl/steer/attach_skb.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -495,7 +496,19 @@ static int attach_native(struct sl_attach *a, const struct sl_port_info *info,
 	return attach(a, info->ifindex, XDP_MODE_NATIVE);
 }
 
-int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool reaper,
+static int attach_packet(struct sl_attach *a, const struct sl_port_info *info)
+{
+	int err = sl_attach_skb(a, info->ifindex);
+
+	if (err)
+		sl_info("port", "%s: no packet sockets (%s): by XDP", info->ifname,
+			err == -EOPNOTSUPP ? "tcx needs Linux 6.6" : sl_strerror(err));
+	else /* long packets come in several frames */
+		a->frags = info->mtu > sl_frame_mtu(2048);
+	return err ? -EOPNOTSUPP : 0;
+}
+
+int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool reaper, bool packet,
 		   const char **why)
 {
 	int (*attach)(struct sl_attach *, uint32_t, enum xdp_attach_mode);
@@ -505,7 +518,9 @@ int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool re
 
 	attach = reaper ? attach_shared : attach_link;
 	sl_libs_quiet();
-	if (want != SL_BROKER_XDP_GENERIC && !sl_dev_hands_xdp_down(info->driver))
+	if (packet)
+		err = attach_packet(a, info);
+	if (err && want != SL_BROKER_XDP_GENERIC && !sl_dev_hands_xdp_down(info->driver))
 		err = attach_native(a, info, attach);
 	if (err == -EOPNOTSUPP && want != SL_BROKER_XDP_NATIVE)
 		err = attach(a, ifindex, XDP_MODE_SKB);
@@ -549,6 +564,8 @@ bool sl_attach_alive(struct sl_attach *a, uint32_t ifindex, uint32_t xdp_id)
 {
 	bool alive = xdp_id && xdp_id == a->main_id;
 
+	if (a->kind == SL_ATTACH_TCX)
+		return sl_attach_skb_is_on(a);
 	if (xdp_id && !alive && a->kind == SL_ATTACH_LIBXDP) {
 		sl_libs_quiet();
 		alive = is_in_dispatcher(a, ifindex);
@@ -568,6 +585,9 @@ void sl_attach_child(struct sl_attach *a)
 {
 	if (a->link_fd >= 0)
 		sl_sys_close(a->link_fd);
+	if (a->drop_fd >= 0)
+		sl_sys_close(a->drop_fd);
+	a->drop_fd = -1;
 	sl_guard_close(a);
 	for (unsigned i = 0; i < SL_MAP_COUNT; i++) {
 		if (a->map_fd[i] >= 0)

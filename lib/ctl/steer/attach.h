@@ -9,7 +9,9 @@
  * since a refused caller asks again. */
 int sl_attach_held(uint32_t ifindex, const char *ifname, const char **why);
 /* reaper: a reaper runs, so the attachment may outlive us. */
-int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool reaper,
+/* packet: tries the program for packet sockets first; the kind of the attachment tells which it is.
+ */
+int sl_attach_open(struct sl_attach *a, const struct sl_port_info *info, bool reaper, bool packet,
 		   const char **why);
 void sl_attach_close(struct sl_attach *a, uint32_t ifindex);
 /* xdp_id: program that the device runs now. */

@@ -44,8 +44,7 @@
 #define DEV_BOUND_ONLY (1u << 6) /* BPF_F_XDP_DEV_BOUND_ONLY, which older headers do not have */
 #define HAS_FRAGS      (1u << 5) /* BPF_F_XDP_HAS_FRAGS, 5.18 */
 
-/* Nobody outside must know by which hash a group's flows are spread. */
-static void make_key(void *key, size_t bytes)
+void sl_steer_make_key(void *key, size_t bytes)
 {
 	struct sl_hash_key part;
 
@@ -77,21 +76,26 @@ static int size_tables(struct bpf_object *obj)
 	return err;
 }
 
+int sl_steer_prepare(struct bpf_object *obj, const void *constants, size_t bytes)
+{
+	struct bpf_map *map = bpf_object__find_map_by_name(obj, ".rodata");
+	int err;
+
+	/* The structure may have padding at its end that the section does not have. */
+	bytes = sl_min(bytes, (size_t)bpf_map__value_size(map));
+	err = bpf_map__set_initial_value(map, constants, bytes);
+	return err ? err : size_tables(obj);
+}
+
 /* The object as it is loaded, or NULL and errno, closed. */
 static struct bpf_object *finish_open(struct bpf_object *obj, uint32_t flags, const void *constants,
 				      size_t bytes)
 {
-	struct bpf_map *map;
 	int err;
 
 	if (!obj)
 		return NULL;
-	/* The structure may have padding at its end that the section does not have. */
-	map = bpf_object__find_map_by_name(obj, ".rodata");
-	bytes = sl_min(bytes, (size_t)bpf_map__value_size(map));
-	err = bpf_map__set_initial_value(map, constants, bytes);
-	if (!err)
-		err = size_tables(obj);
+	err = sl_steer_prepare(obj, constants, bytes);
 	if (!err)
 		err = bpf_program__set_flags(bpf_object__find_program_by_name(obj, SL_STEER_PROG),
 					     flags);
@@ -114,7 +118,7 @@ struct bpf_object *sl_steer_open(bool frags)
 	size_t size;
 	const void *elf = steer__elf_bytes(&size);
 
-	make_key(constants.hash_key, sizeof(constants.hash_key));
+	sl_steer_make_key(constants.hash_key, sizeof(constants.hash_key));
 	return finish_open(bpf_object__open_mem(elf, size, &opts), frags_flag(frags), &constants,
 			   sizeof(constants));
 }
@@ -162,7 +166,7 @@ static struct bpf_object *open_bound(uint32_t ifindex, bool tags, bool frags)
 	struct steer_bound__rodata constants = {.has_vlan_tag = tags, .has_frags = frags};
 	struct bpf_object *obj = open_filled(tags);
 
-	make_key(constants.hash_key, sizeof(constants.hash_key));
+	sl_steer_make_key(constants.hash_key, sizeof(constants.hash_key));
 	if (obj)
 		bpf_program__set_ifindex(bpf_object__find_program_by_name(obj, SL_STEER_PROG),
 					 ifindex);

@@ -11,6 +11,11 @@
 /* Opens the plain form of the program without loading it; frags: for packets in several buffers.
  * NULL: errno. */
 struct bpf_object *sl_steer_open(bool frags);
+/* Makes the key of the hash that spreads a group's flows: a peer that knew it could choose the
+ * process that gets its connections. */
+void sl_steer_make_key(void *key, size_t bytes);
+/* Sets the constants of an open object, and the entries of its tables. 0 or -errno. */
+int sl_steer_prepare(struct bpf_object *obj, const void *constants, size_t bytes);
 /* True: a program of so many instructions, now so long, fits in the pages that it was given. */
 bool sl_steer_fits(size_t insns, size_t xlated_bytes, size_t page);
 /* Loads the best form into a->obj, prog_id and hints; its descriptor or -errno. */

@@ -25,6 +25,9 @@ struct sl_xsk_lease {
 	size_t rx_bytes, tx_bytes;       /* of the mappings */
 	uint32_t share_queue, share_xsk; /* records in the group's memory */
 	bool zerocopy;
+	bool packet;             /* this lane receives on all queues by packet_fd */
+	int packet_fd;           /* with packet: a packet socket, not bound; the caller owns it */
+	uint32_t packet_ifindex; /* the device in its network namespace that it is for */
 	bool unbound; /* only in the daemon: to be bound when the process has mapped its rings */
 };
 

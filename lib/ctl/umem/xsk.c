@@ -261,7 +261,8 @@ static int anchor_bind(struct sl_part *part, uint32_t q, const uint32_t *frames,
 		       const char **step)
 {
 	enum sl_broker_zc zc = sl_broker_opts()->zerocopy;
-	unsigned m = zc == SL_BROKER_ZC_OFF || !holds_packet_zerocopy(part);
+	unsigned m = zc == SL_BROKER_ZC_OFF || !holds_packet_zerocopy(part) ||
+		     part->port->info.flags & SL_PORT_PACKET;
 	unsigned end = zc == SL_BROKER_ZC_FORCE ? 1 : 2;
 	int err = -EINVAL;
 
@@ -310,7 +311,8 @@ static int anchor_give(struct sl_part *part, uint32_t q, bool made, const char *
 	*step = "frames";
 	if (!frames)
 		return -ENOMEM;
-	n = sl_umem_take(u, frames, max);
+	/* (Nothing is received by an XSK where packets come by packet sockets.) */
+	n = port->info.flags & SL_PORT_PACKET ? 0 : sl_umem_take(u, frames, max);
 	if (made)
 		err = anchor_bind_as(part, q, mode_flags(part, !part->zerocopy), frames, n);
 	else

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Finds the target of a packet: what the steering programs, for XDP and for tc, have in common. */
+#ifndef SL_TARGET_BPF_H
+#define SL_TARGET_BPF_H
+
+#include "parse.bpf.h"
+
+#include "find.bpf.h"
+#include "group.bpf.h"
+#include "hints.bpf.h"
+#include "icmp.bpf.h"
+#include "martian.bpf.h"
+#include "recent.bpf.h"
+#include "veil.bpf.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SL_MAX_RULES + 1);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct sl_rule);
+} rules SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sl_counters);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct sl_port_config);
+} config SEC(".maps");
+
+static __always_inline void count_redirect(struct sl_counters *c, enum match match, __u64 bytes)
+{
+	if (match == MATCH_FLOW)
+		c->redirect_flow++;
+	else if (match == MATCH_ENDPOINT)
+		c->redirect_endpoint++;
+	else
+		c->redirect_wildcard++;
+	c->redirect_bytes += bytes;
+}
+
+/* The part of a claim that redirect() needs. */
+struct target {
+	__u32 lane, slot, gen, flags;
+	enum match match;
+};
+
+static __always_inline struct target target_of(const struct sl_claim *c, enum match match)
+{
+	return (struct target){c->lane, c->slot, c->gen, c->flags, match};
+}
+
+/* The claim of the packet; NULL: the packet is the kernel's. */
+static __always_inline struct sl_claim *whose(struct sl_ctx *ctx, struct sl_view *p, enum side ours,
+					      __u32 bits, const struct sl_port_config *cfg,
+					      enum match *match)
+{
+	struct sl_claim *claim = find_claim(p, ours, bits, match);
+	__u32 group;
+
+	if (!claim || !(claim->flags & (SL_CLAIM_GROUP | SL_CLAIM_PASS)))
+		return claim;
+	if (claim->flags & SL_CLAIM_PASS)
+		return 0;
+	group = veil(claim->slot, cfg, ~0u);
+	*match = veil(*match, cfg, 3) | MATCH_GROUP;
+	p->v6 = veil(p->v6, cfg, 1);
+	if (p->proto == IPPROTO_TCP)
+		return pick_tcp(ctx, p, ours, group);
+	/* three multiplications, nine for IPv6, which only groups pay for */
+	return pick_target(group, flow_hash(p, ours));
+}
+
+static __always_inline void remember(struct sl_recent *r, const struct sl_recent_key *key,
+				     const struct target *t)
+{
+	r->key = *key;
+	r->lane_match = t->lane << 2 | t->match;
+	r->slot = t->slot;
+	r->gen = t->gen;
+	r->flags = t->flags;
+}
+
+/* Finds the claim of a packet that arrived, in `recent` or in the maps. Nonzero: it has none. */
+static __always_inline int find_target(struct sl_ctx *ctx, struct sl_view *p, __u64 word,
+				       const struct sl_port_config *cfg, struct target *t)
+{
+	struct sl_recent_key key;
+	enum match match = MATCH_NONE;
+	struct sl_claim *claim;
+	struct sl_recent *r;
+
+	r = recent_key(p, word, &key) ? 0 : recent_at(&key);
+	if (!r)
+		return -1;
+	if (is_recent(r, &key)) {
+		*t = (struct target){r->lane_match >> 2, r->slot, r->gen, r->flags,
+				     r->lane_match & 3};
+		return 0;
+	}
+	if (has_odd_ends(ctx, p->l3, p->v6))
+		return -1;
+	veil_all(ctx, p, cfg);
+	claim = whose(ctx, p, OUR_DST, word, cfg, &match);
+	if (!claim)
+		return -1;
+	*t = target_of(claim, match & 3);
+	if (!(match & MATCH_GROUP) && !cfg->forgets)
+		remember(r, &key, t);
+	return 0;
+}
+
+/* The claim of the segment of ours that an ICMP error is about, or NULL. */
+static __always_inline struct sl_claim *whose_error(struct sl_ctx *ctx, struct sl_view *p,
+						    const struct sl_port_config *cfg,
+						    enum match *match)
+{
+	struct sl_view inner;
+	__u64 *bits;
+	__u32 key;
+
+	if (!is_for_us(p, cfg) || !is_icmp_error(p) || has_odd_ends(ctx, p->l3, p->v6) ||
+	    add_hidden_tag(ctx, p))
+		return 0;
+	inner = *p;
+	inner.l3 = p->l4 + ICMP_LEN;
+	if (parse_inner(&inner))
+		return 0;
+	inner.v6 = veil(p->v6, cfg, 1);
+	key = 65536 + inner.dst_port;
+	bits = bpf_map_lookup_elem(&ports, &key);
+	if (!bits || !(*bits & SL_L4_PORT_BITS))
+		return 0;
+	return whose(ctx, &inner, OUR_SRC, *bits, cfg, match);
+}
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Attaches the steering program of devices that receive by packet sockets. */
+#include "ctl/steer/attach_skb.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/sys.h"
+#include "ctl/device/libs.h"
+#include "ctl/steer/load.h"
+#include "steer_skb.skel.h"
+
+#define TCX_INGRESS 46 /* BPF_TCX_INGRESS, which older headers do not have */
+
+static struct bpf_object *load(void)
+{
+	LIBBPF_OPTS(bpf_object_open_opts, opts, .object_name = "steer_skb");
+	size_t size;
+	const void *elf = steer_skb__elf_bytes(&size);
+	struct bpf_object *obj = bpf_object__open_mem(elf, size, &opts);
+	struct steer_skb__rodata constants = {0};
+	int err;
+
+	if (!obj)
+		return NULL;
+	sl_steer_make_key(constants.hash_key, sizeof(constants.hash_key));
+	err = sl_steer_prepare(obj, &constants, sizeof(constants));
+	if (!err)
+		err = bpf_object__load(obj);
+	if (!err)
+		return obj;
+	bpf_object__close(obj);
+	errno = -err;
+	return NULL;
+}
+
+static int prog_fd(const struct bpf_object *obj, const char *name)
+{
+	return bpf_program__fd(bpf_object__find_program_by_name(obj, name));
+}
+
+static int link_to(struct sl_attach *a, uint32_t ifindex)
+{
+	int fd = prog_fd(a->obj, "steer_skb"), err;
+	struct bpf_prog_info info = {0};
+	uint32_t len = sizeof(info);
+
+	if (bpf_obj_get_info_by_fd(fd, &info, &len))
+		return -errno;
+	a->prog_id = info.id;
+	a->drop_fd = sl_fd_keep(sl_sys_fcntl(prog_fd(a->obj, "drop"), F_DUPFD_CLOEXEC, 3));
+	if (a->drop_fd < 0)
+		return a->drop_fd;
+	/* (Before 6.6 that type of attachment is not known.) */
+	err = sl_fd_keep(
+		bpf_link_create(fd, (int)ifindex, (enum bpf_attach_type)TCX_INGRESS, NULL));
+	if (err < 0)
+		return err == -EINVAL ? -EOPNOTSUPP : err;
+	a->link_fd = err;
+	return 0;
+}
+
+int sl_attach_skb(struct sl_attach *a, uint32_t ifindex)
+{
+	int err;
+
+	a->hints = 0;
+	a->obj = load();
+	if (!a->obj)
+		return -errno;
+	err = link_to(a, ifindex);
+	if (!err) {
+		a->kind = SL_ATTACH_TCX;
+		return 0;
+	}
+	if (a->drop_fd >= 0)
+		sl_sys_close(a->drop_fd);
+	a->drop_fd = -1;
+	bpf_object__close(a->obj);
+	a->obj = NULL;
+	return err;
+}
+
+bool sl_attach_skb_is_on(const struct sl_attach *a)
+{
+	struct bpf_link_info info = {0};
+	uint32_t len = sizeof(info);
+
+	/* (The number of the device stands where that of an XDP link does.) */
+	return !bpf_obj_get_info_by_fd(a->link_fd, &info, &len) && info.xdp.ifindex;
+}

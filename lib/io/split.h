@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Large packets as the kernel hands them to packet sockets: what they are, and the headers of the
+ * pieces that they are cut into. */
+#ifndef SL_SPLIT_H
+#define SL_SPLIT_H
+
+#include <linux/virtio_net.h>
+
+#include "base/base.h"
+
+/* A packet with its headers; offsets from its Ethernet header on. */
+struct sl_split {
+	uint32_t total;   /* bytes of the packet */
+	uint16_t l3, l4;  /* where IP and the transport begin */
+	uint16_t hlen;    /* bytes of all headers */
+	uint16_t segment; /* payload bytes of each datagram that the packet stands for; 0: it is one
+			   */
+	uint8_t proto;
+	bool v6;
+	bool stream;  /* TCP segments in a row: may be cut anywhere */
+	bool csum_ok; /* the kernel vouches for the checksum */
+};
+
+/* Offset of the IP header, behind two VLAN tags at most, and its EtherType. 0: there is none within
+ * avail bytes. */
+uint32_t sl_split_l3(const uint8_t *pkt, uint32_t avail, uint16_t *type);
+/* Reads the headers of a packet of total bytes, of which avail are there; neither those bytes, nor
+ * proto and l4_words (of the record) are trusted. 0; -EINVAL: not such a packet, or malformed. */
+int sl_split_parse(struct sl_split *s, const uint8_t *pkt, uint32_t avail, uint32_t total,
+		   uint8_t proto, uint8_t l4_words, const struct virtio_net_hdr *vnet);
+/* Makes h, a copy of the packet's first hlen bytes, the headers of piece number `index`, which has
+ * the len payload bytes at offset `at`. The checksum of the transport is not made. */
+void sl_split_header(const struct sl_split *s, uint8_t *h, uint32_t index, uint32_t at,
+		     uint32_t len);
+
+#endif
