@@ -6,7 +6,9 @@
 net_up
 answered() { cut -d' ' -f2 "$1"; }
 grows() { [ "$(answered "$1")" -ge "$2" ]; }
-has_xdp() { b ip link show "$DEV_B" | grep -q xdp; }
+has_xdp() { b ip link show | grep -q "${STEERED}"; }
+STEERED=xdp
+[ "${RX:-}" != packet ] || STEERED=": sluice[0-9]"
 # The device is taken first, then the lane is opened, then the socket's packets are claimed.
 has_claim() { has_xdp && bpftool map dump pinned "/sys/fs/bpf/sluice/$DEV_B/endpoints" 2>/dev/null | grep -q '"local_port": 7000'; }
 for MODE in $MODES; do

@@ -73,7 +73,7 @@ static inline struct sl_rx_desc packet(struct sl_frames *cache, const struct sl_
 				       const void *data, uint16_t len, uint32_t slot, uint32_t gen)
 {
 	struct sl_udp_hdr h;
-	struct sl_rx_desc d = {sl_frame_get(cache), 256, 0, false};
+	struct sl_rx_desc d = {sl_frame_get(cache), 256, 0, false, false};
 	struct sl_meta m = {.magic = SL_META_MAGIC, .proto = IPPROTO_UDP};
 	uint8_t *payload;
 

@@ -401,7 +401,7 @@ static void test_too_many(void **state)
 	sl_slot_set(slot, SL_SLOT_UDP, &u);
 	random_datagram(d, &k);
 	for (unsigned i = k; i < n; i++)
-		d[i] = (struct sl_rx_desc){sl_frame_get(&cache), HEAD, 100, true};
+		d[i] = (struct sl_rx_desc){sl_frame_get(&cache), HEAD, 100, true, false};
 	for (unsigned i = 0; i < n; i++)
 		d[i].more = i + 1 < n;
 	assert_int_equal(take(d, SL_RX_BUFS), SL_RX_BUFS);

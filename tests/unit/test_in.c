@@ -395,7 +395,7 @@ static struct sl_rx_desc segment(void)
 {
 	struct sl_udp_build b = udp_between("10.0.0.1", 1000, "10.0.0.2", 2000);
 	struct sl_tcp_seg s = {.seq = 7, .flags = SL_TCP_ACK, .opts = SL_TCPO_TS, .len = 5};
-	struct sl_rx_desc d = {sl_frame_get(&cache), 256, 0, false};
+	struct sl_rx_desc d = {sl_frame_get(&cache), 256, 0, false, false};
 	struct sl_meta m = {.magic = SL_META_MAGIC,
 			    .proto = IPPROTO_TCP,
 			    .slot = slot,

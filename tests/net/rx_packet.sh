@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Receiving by packet sockets (SLUICE_RX_BACKEND=packet): both protocols and families are offloaded, large segments
+# arrive whole, the device has no XDP program and its peer keeps its GSO, and a killed program leaves nothing.
+. "$(dirname "$0")/lib.sh"
+kernel_is 6.6 || skip "tcx needs Linux 6.6"
+export SLUICE_RX_BACKEND=packet
+need python3
+net_up
+ours() { b ip -o link | grep -c ': sluice[0-9]'; }
+none() { [ "$(ours)" = 0 ]; }
+has_xdp() { b ip link show "$DEV_B" | grep -q xdp; }
+# (tcx programs are not listed by older tools: the program itself is looked for.)
+programs() { bpftool prog show | grep -c 'name steer_skb '; }
+fewer() { [ "$(programs)" -le "$1" ]; }
+sent() { a ip -s link show "$DEV_A" | awk '/TX:/ { getline; print $2 }'; }
+kernel_segs() { b awk '/^Tcp: [0-9]/ { print $11 }' /proc/net/snmp; }
+
+cat >"$TMP/server.py" <<'EOF'
+import socket, sys, threading
+def udp(s):
+    while True:
+        data, peer = s.recvfrom(65536)
+        s.sendto(data, peer)
+def tcp(c):
+    while True:
+        data = c.recv(1 << 20)
+        if not data:
+            break
+        c.sendall(data)
+    c.close()
+def accept(l):
+    while True:
+        threading.Thread(target=tcp, args=(l.accept()[0],), daemon=True).start()
+for addr in sys.argv[1:]:
+    fam = socket.AF_INET6 if ':' in addr else socket.AF_INET
+    s = socket.socket(fam, socket.SOCK_DGRAM)
+    s.bind((addr, 7000))
+    l = socket.socket(fam, socket.SOCK_STREAM)
+    l.bind((addr, 7000))
+    l.listen(8)
+    threading.Thread(target=udp, args=(s,), daemon=True).start()
+    threading.Thread(target=accept, args=(l,), daemon=True).start()
+threading.Event().wait()
+EOF
+cat >"$TMP/client.py" <<'EOF'
+import os, socket, struct, sys, threading
+addr = sys.argv[1]
+fam = socket.AF_INET6 if ':' in addr else socket.AF_INET
+s = socket.socket(fam, socket.SOCK_DGRAM)
+s.settimeout(10)
+s.connect((addr, 7000))
+for n in list(range(0, 1400, 7)):
+    data = os.urandom(n)
+    s.send(data)
+    assert s.recv(65536) == data, n
+# One large packet that stands for many datagrams (UDP_SEGMENT), the last one shorter.
+data = os.urandom(1000 * 19 + 123)
+s.setsockopt(socket.IPPROTO_UDP, 103, 1000)
+s.send(data)
+got = [s.recv(65536) for _ in range(20)]
+assert [len(g) for g in got] == [1000] * 19 + [123], [len(g) for g in got]
+assert b''.join(got) == data
+t = socket.create_connection((addr, 7000), 10)
+for n in range(1, 500):
+    data = os.urandom(n)
+    t.sendall(data)
+    got = b''
+    while len(got) < n:
+        got += t.recv(65536)
+    assert got == data, n
+data = os.urandom(8 << 20)
+w = threading.Thread(target=lambda: (t.sendall(data), t.shutdown(socket.SHUT_WR)))
+w.start()
+got = bytearray()
+while True:
+    part = t.recv(1 << 20)
+    if not part:
+        break
+    got += part
+w.join()
+assert got == data, len(got)
+print('done')
+EOF
+
+for MODE in one both; do
+	before=$(programs)
+	bg pb python3 "$TMP/server.py" "$B4" "$B6"
+	server=$BG
+	wait_tcp b 7000
+	wait_until 20 not none || fail "the server has no private device"
+	ok "no XDP program on the device" not has_xdp
+	ok "the peer keeps its segmentation" eval 'a ethtool -k "$DEV_A" | grep -q "generic-segmentation-offload: on"'
+	for addr in "$B4" "$B6"; do
+		segs=$(kernel_segs)
+		offload_begin
+		same "$addr: all bytes come back" done "$(pa python3 "$TMP/client.py" "$addr")"
+		offload_end 220
+		ok "$addr: TCP is not the kernel's" test $(($(kernel_segs) - segs)) -le 20
+	done
+	ok "the private device has no address" eval '[ -z "$(b ip -o addr show | grep sluice)" ]'
+	kill -9 "$server"
+	wait "$server" 2>/dev/null
+	ok "the killed program leaves no device" wait_until 10 none
+	ok "and no program" wait_until 10 fewer "$before"
+done
+
+# A bystander's bulk TCP through the device that we use: its segments stay large.
+bg sb python3 "$TMP/server.py" "$B4" "$B6"
+server=$BG
+wait_tcp b 7000
+wait_until 20 not none
+python='import socket,sys
+l = socket.socket(); l.bind((sys.argv[1], 7100)); l.listen(1); c = l.accept()[0]
+n = 0
+while True:
+    d = c.recv(1 << 20)
+    if not d: break
+    n += len(d)
+print(n)'
+bg b python3 -c "$python" "$B4" >"$TMP/bulk" 2>&1
+bulk=$BG
+wait_tcp b 7100
+packets=$(sent)
+a python3 -c 'import socket,sys
+s = socket.create_connection((sys.argv[1], 7100))
+for _ in range(64): s.sendall(bytes(1 << 20))' "$B4"
+wait_end "$bulk"
+packets=$(($(sent) - packets))
+same "the bystander has all bytes" $((64 << 20)) "$(cat "$TMP/bulk")"
+ok "its 64 MiB came in $packets packets" test "$packets" -gt 500 -a "$packets" -lt 20000
+stop "$server"
+ok "the ended program leaves no device" wait_until 10 none
+done_testing
