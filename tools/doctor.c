@@ -515,6 +515,9 @@ int sl_tool_doctor(int argc, char **argv)
 	puts("machine");
 	check_kernel();
 	check_af_xdp();
+	if (sl_settings.rx_backend == SL_RX_PACKET)
+		good("packet sockets are asked for in place of XDP (SLUICE_RX_BACKEND; Linux 6.6, "
+		     "CAP_SYS_ADMIN, not by the daemon)");
 	check_capabilities();
 	check_bpffs();
 	check_memlock();

@@ -129,6 +129,12 @@ wait_end "$bulk"
 packets=$(($(sent) - packets))
 same "the bystander has all bytes" $((64 << 20)) "$(cat "$TMP/bulk")"
 ok "its 64 MiB came in $packets packets" test "$packets" -gt 500 -a "$packets" -lt 20000
+# Somebody deletes the private device: the kernel has the traffic, and the program lives on.
+b ip link del "$(b ip -o link | sed -n 's/.* \(sluice[0-9]*\)@.*/\1/p' | head -n 1)"
+ok "without the device datagrams come by the kernel" wait_until 10 a python3 -c 'import socket,sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(2)
+s.sendto(b"x", (sys.argv[1], 7000)); sys.exit(s.recv(10) != b"x")' "$B4"
+ok "and the log says so" wait_until 10 grep -q "not steered any more" "$TMP/sluice.$server.log"
 stop "$server"
 ok "the ended program leaves no device" wait_until 10 none
 done_testing

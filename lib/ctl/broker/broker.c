@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The broker's calls about a port: opening and closing it, and whether it is still steered. */
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <string.h>
 
@@ -205,6 +206,23 @@ static void say_open(const struct sl_device *p)
 	sl_queues_say_room(&p->part[0]);
 }
 
+/* Somebody may delete a lane's private device: its packets pass to the kernel then. */
+static bool has_pairs(const struct sl_device *p)
+{
+	if (!(p->info.flags & SL_PORT_PACKET))
+		return true;
+	for (uint32_t lane = 0; lane < p->info.max_lanes; lane++) {
+		uint32_t key = lane * p->info.nqueues, dev;
+
+		if (!p->lane_open[lane / 64])
+			lane |= 63; /* none of these */
+		else if (p->lane_open[lane / 64] >> lane % 64 & 1 &&
+			 bpf_map_lookup_elem(p->attach.map_fd[SL_MAP_LANES], &key, &dev))
+			return false;
+	}
+	return true;
+}
+
 /* Checks that packets of the port's queues still come by our sockets. */
 static enum sl_port_end look(struct sl_device *p)
 {
@@ -220,6 +238,8 @@ static enum sl_port_end look(struct sl_device *p)
 	if (!sl_attach_alive(&p->attach, p->info.ifindex, now.xdp_id))
 		return now.xdp_id && !(p->info.flags & SL_PORT_PACKET) ? SL_PORT_END_REPLACED
 								       : SL_PORT_END_TAKEN_OFF;
+	if (!has_pairs(p))
+		return SL_PORT_END_UNKNOWN;
 	for (uint32_t i = 0; i < p->nparts; i++)
 		sl_queues_check_mtu(&p->part[i], now.mtu);
 	return sl_dev_has_changed(sl_link_open(), &p->info) ? SL_PORT_END_QUEUES

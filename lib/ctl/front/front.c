@@ -137,6 +137,10 @@ static void look_for_daemon(const struct sl_broker_opts *o)
 	const char *why = NULL;
 	int err = LEASED(sl_lease_open(o->daemon, o->group ? o->group : "", &why));
 
+	if (!err && o->packet)
+		sl_info("lease",
+			"SLUICE_RX_BACKEND=packet: the daemon has XDP alone; packet sockets "
+			"are for programs without it");
 	if (!err)
 		return;
 	if (err == -ENOENT || err == -ECONNREFUSED)
