@@ -144,8 +144,8 @@ struct sl_device *sl_device_new(void)
 
 	if (!p)
 		return NULL;
-	p->owner_fd = p->reaper_fd = p->attach.link_fd = p->attach.drop_fd = p->attach.guard_fd = p->attach.guard_prog =
-		-1;
+	p->owner_fd = p->reaper_fd = p->attach.link_fd = p->attach.drop_fd = p->attach.guard_fd =
+		p->attach.guard_prog = -1;
 	for (unsigned i = 0; i < SL_MAX_QUEUES; i++)
 		p->queue[i].anchor_fd = -1;
 	for (unsigned i = 0; i < SL_GUARD_NF; i++)
