@@ -10,6 +10,8 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
+#include "../raw.h"
+
 static int tcp(void)
 {
 	int fd = (int)syscall(SYS_socket, t_peer.ss_family, SOCK_STREAM, 0);
@@ -200,11 +202,29 @@ static void submits(void)
 	close(fd);
 }
 
+/* A close that no library sees: the number is taken for the old socket no longer. */
+static void unseen(void)
+{
+	int fd = tcp(), two;
+	char b[4];
+
+	CHECK(raw(SYS_close, fd) == 0);
+	say("closed", fcntl(fd, F_GETFD));
+	say("send", send(fd, "x", 1, 0));
+	CHECK((fd = tcp()) >= 0 && raw(SYS_close, fd) == 0);
+	two = tcp();
+	printf("used again: %d\n", two == fd);
+	say("send", send(two, "two", 3, 0));
+	show("recv", b, recv(two, b, 3, MSG_WAITALL));
+	say("close", close(two));
+	say("closed", send(two, "x", 1, 0));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct t_case cases[] = {
 		{"calls", calls},     {"streams", streams}, {"waits", waits},
-		{"submits", submits}, {NULL, NULL},
+		{"submits", submits}, {"unseen", unseen},   {NULL, NULL},
 	};
 
 	return t_main(argc, argv, cases);

@@ -109,6 +109,8 @@ int sl_fcntl(int fd, int cmd, long arg)
 	struct sl_sock *sk = sl_fd_sock(fd);
 	int ret = sl_sys_fcntl(fd, cmd, arg);
 
+	if (ret == -EBADF && sk && sl_sock_is(sk, fd)) /* closed by the bare instruction */
+		sl_sock_drop_number(sk, fd);
 	if (ret < 0)
 		return ret;
 	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC) {

@@ -24,6 +24,16 @@ static int protocol_of(int type, int protocol)
 	return 0;
 }
 
+/* The kernel gave this number to a new file: a socket that the table has there was closed by the
+ * bare instruction, and ends now. */
+static void end_closed(int fd)
+{
+	struct sl_sock *sk = fd >= 0 ? sl_fd_sock(fd) : NULL;
+
+	if (sl_unlikely(sk != NULL))
+		sl_sock_drop_number(sk, fd);
+}
+
 /* In the network namespace that we mirror. */
 SL_API
 int sl_socket(int domain, int type, int protocol)
@@ -31,6 +41,7 @@ int sl_socket(int domain, int type, int protocol)
 	int proto = protocol_of(type & ~(SOCK_NONBLOCK | SOCK_CLOEXEC), protocol);
 	int fd = sl_sys_socket(domain, type, protocol), one = 1;
 
+	end_closed(fd);
 	if (fd < 0 || (domain != AF_INET && domain != AF_INET6) || !proto)
 		return fd;
 	if (sl_start() < 0 || (proto == IPPROTO_TCP && !sl_settings.tcp))
@@ -75,6 +86,7 @@ void sl_dup_done(int oldfd, int newfd)
 
 	if (newfd < 0 || newfd == oldfd)
 		return;
+	end_closed(newfd);
 	if (sk) {
 		sl_lock(&sk->slow);
 		if (sl_fdtab_set(newfd, SL_FD_SOCK, sk) == 0)

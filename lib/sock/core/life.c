@@ -310,7 +310,8 @@ void sl_sock_unpark(struct sl_sock *sk)
 	sl_sys_close(fd);
 }
 
-void sl_sock_drop_fd(struct sl_sock *sk, int fd)
+/* file: fd, or -1 if the number does not mean the socket any more. */
+static void drop_fd(struct sl_sock *sk, int fd, int file)
 {
 	const struct sl_sock_ops *ops = sl_sock_ops(sk);
 	bool shared = sk->forks != sl_load(&sl_forks);
@@ -330,7 +331,7 @@ void sl_sock_drop_fd(struct sl_sock *sk, int fd)
 		sl_unlock(&sk->slow);
 		return;
 	}
-	if (shared && ops->parks && ops->parks(sk, fd)) {
+	if (shared && file >= 0 && ops->parks && ops->parks(sk, file)) {
 		sl_unlock(&sk->slow);
 		return;
 	}
@@ -339,5 +340,15 @@ void sl_sock_drop_fd(struct sl_sock *sk, int fd)
 	if (shared && ops->stays && ops->stays(sk))
 		sl_unlock(&sk->slow);
 	else
-		sl_sock_finish(sk, fd, shared);
+		sl_sock_finish(sk, file, shared);
+}
+
+void sl_sock_drop_fd(struct sl_sock *sk, int fd)
+{
+	drop_fd(sk, fd, fd);
+}
+
+void sl_sock_drop_number(struct sl_sock *sk, int fd)
+{
+	drop_fd(sk, fd, -1);
 }
