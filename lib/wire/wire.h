@@ -33,7 +33,7 @@ struct sl_pkt {
 	bool v6;
 	bool csum_ok; /* set before parsing: TCP's or UDP's checksum is not looked at */
 	uint8_t tos;  /* or traffic class */
-	uint8_t ttl; /* or hop limit */
+	uint8_t ttl;  /* or hop limit */
 };
 
 static inline uint16_t sl_get_be16(const void *p)

@@ -236,7 +236,7 @@ static void free_heap(struct call **c)
 		sl_sys(SYS_munmap, (*c)->heap, (*c)->heap_bytes);
 }
 
-/* Gets memory for the lists without malloc(): poll(2) is async-signal-safe. */
+/* Gets memory for the lists without malloc(3): poll(2) is async-signal-safe. */
 static int get_heap(struct call *c)
 {
 	struct rlimit lim;
