@@ -8,10 +8,10 @@
  * remains after ato, an estimate of the time between segments, 40 to 200 ms. A program that answers
  * within ato has a conversation (pingpong): its answers carry the ACKs.
  *
- * Of a train, full segments that come as fast as they can be taken in, one ACK is for up to
- * THIN_SEGS, as Linux makes one for what GRO has put together ("every second" is a SHOULD): each
- * costs both sides as much as taking a segment in. The end of the train, a push and whatever is
- * urgent are acknowledged as ever. */
+ * Full segments that come as fast as they can be taken in are a train. One ACK covers up to
+ * THIN_SEGS of them, as Linux sends one for segments that GRO has put together ("every second" is a
+ * SHOULD), because an ACK costs both sides as much as a segment. The end of the train, a push and
+ * urgent data are acknowledged as usual. */
 
 #include "tcp/listen/tcp_fastopen.h"
 #include "tcp/tcp_ack.h"
@@ -33,7 +33,7 @@
 /* When full segments form a train, and how long its ACK is held back. */
 #define TRAIN_LEAST  16u /* full segments that came */
 #define TRAIN_GAP_US 16u /* so close upon each other, at most */
-#define TRAIN_END_US 5u  /* it is over, for who looks as often as that */
+#define TRAIN_END_US 5u  /* a lane that is turned so often sees the train's end after this */
 #define THIN_SEGS    32u
 #define THIN_US      32u /* and what the wheel's tick adds */
 

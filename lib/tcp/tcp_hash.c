@@ -131,7 +131,8 @@ uint32_t sl_tcp_ts_offset(struct sl_tcp_host *h, const struct sl_tcp_key *key)
 	return (uint32_t)hash_key(h, USE_TS, 0, &k);
 }
 
-/* The ports tell a cookie's families apart by the address, as the peer's SYN does. */
+/* A cookie names its MSS by an index into the table of the address family, which the address of
+ * the connection tells. */
 static const uint16_t *mss_table(const struct sl_tcp_key *key)
 {
 	return sl_addr_is_v4(&key->remote) ? mss4 : mss6;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The host that connections live on: made and ended; and the settings of all connections. */
+/* Makes and ends a host, the state that the connections of one lane share, and has the settings of
+ * all connections. */
 #include "tcp/tcp_host.h"
 
 #include <errno.h>

@@ -16,8 +16,8 @@ static void set_path_mss(struct sl_tcp *c, uint16_t mss)
 	sl_tcp_want_out(c);
 }
 
-/* A longer one than before is believed when no router had asked for less (RFC 8899 5.2 would
- * probe). Linux looks at each send: tcp_current_mss(). */
+/* The route has changed: takes its MSS. A larger one than before counts only when no router had
+ * asked for less (RFC 8899 5.2 would probe). Linux looks at each send: tcp_current_mss(). */
 void sl_tcp_route_changed(struct sl_tcp *c)
 {
 	uint16_t mss, was = c->route_mss;

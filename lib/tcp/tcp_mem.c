@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Packet memory of a lane's connections, as tcp_mem(7) bounds the kernel's: whose frames go when
- * they are short.
+/* Packet memory of a lane's connections: which frames are taken back when they are short. The
+ * kernel has net.ipv4.tcp_mem for this (tcp(7)).
  *
  * Theory of operation: frames are counted where they are traded (io/frame.h), which tells how short
  * they are. No queue takes one of the reserve. Bytes that were acknowledged are kept whatever

@@ -23,10 +23,11 @@ static void put_frame(struct sl_tcp *c, const struct sl_txseg *s)
 		sl_frame_put(c->host->frames, s->frame);
 }
 
-/* An empty place behind piece i, which may have moved then: its index, or UINT32_MAX. Pieces are
- * cut when the MSS has shrunk, when it is so small that several segments are in a frame, or when
- * the window is tiny, and then few are in flight: so for the first that is not sent, those move
- * down rather than the long queue behind it up. (No piece may get the index UINT32_MAX.) */
+/* Makes an empty place behind piece i, which may move by that. Returns the index of piece i now,
+ * or UINT32_MAX without memory. Pieces are cut when the MSS has shrunk, when it is so small that a
+ * frame has several segments, or when the window is tiny. Few pieces are in flight then, so if i is
+ * the first unsent one, the pieces in flight move down instead of the long queue behind it up. (No
+ * piece may get the index UINT32_MAX.) */
 static uint32_t make_place(struct sl_tcp *c, uint32_t i)
 {
 	if (!sl_tcp_snd_new(c))
@@ -116,7 +117,7 @@ void sl_tcp_snd_free(struct sl_tcp *c)
 	sl_free(c->tx);
 	c->tx = NULL;
 	c->txsize = 0;
-	c->tx_nxt = c->tx_una; /* hints point there too */
+	c->tx_nxt = c->tx_una;
 	c->wmem = 0;
 	c->sacked_out = c->lost_out = c->retx_out = 0;
 	sl_tcp_loss_free(c);
@@ -174,8 +175,8 @@ static void lose_what_is_too_long(struct sl_tcp *c)
 	c->ca = SL_CA_LOSS;
 }
 
-/* RFC 9293 3.7.1: of what the peer takes, what the path carries, and what fits a frame; less the
- * options that are on every segment (RFC 6691). */
+/* Chooses the MSS again (RFC 9293 3.7.1): the least of the peer's MSS, the path's and a frame's
+ * room, less the options that are on every segment (RFC 6691). */
 void sl_tcp_mss_changed(struct sl_tcp *c)
 {
 	uint32_t mss = (1u << sl_pool.shift) - SL_TCP_HEADROOM, old = c->mss;
