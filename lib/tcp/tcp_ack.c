@@ -42,14 +42,14 @@ static uint32_t ato_min_us(void)
 	return sl_tcp_params.delack_min_ms * 1000u;
 }
 
-/* TCP_QUICKACK overrules what we think of the program. */
+/* TCP_QUICKACK overrules the guess whether the program answers. */
 static bool is_pingpong(const struct sl_tcp *c)
 {
 	return c->quickack_user == 1 || (c->pingpong && c->quickack_user != 2);
 }
 
-/* A large segment's ACK may wait though acknowledging at once was asked for: to send it takes the
- * time in which the next is read (the manual's TCP_QUICKACK_THRESHOLD). */
+/* True: acknowledge at once. The ACK of a large segment may wait all the same, because sending it
+ * takes as long as reading the next one (the manual's TCP_QUICKACK_THRESHOLD). */
 static bool is_quick(const struct sl_tcp *c, uint32_t len)
 {
 	bool asked = c->quickack_user == 2 || sl_tcp_params.quickack;
@@ -59,7 +59,7 @@ static bool is_quick(const struct sl_tcp *c, uint32_t len)
 	return sl_tcp_params.quickack || (c->quick && !is_pingpong(c));
 }
 
-/* Lets as many ACKs go at once as the peer may need for half a window. */
+/* Lets as many ACKs go at once as the peer may need to open its window by half. */
 static void go_quick(struct sl_tcp *c)
 {
 	uint32_t n = c->rcv_mss ? c->rcv_wnd / (2u * c->rcv_mss) : 2;
@@ -110,7 +110,7 @@ static void estimate_ato(struct sl_tcp *c)
 	c->last_rcv_us = now;
 }
 
-/* True: more than a segment is not acknowledged yet. */
+/* True: more than one full segment is not acknowledged yet. */
 static bool is_enough(const struct sl_tcp *c)
 {
 	uint32_t owed = c->rcv_nxt - c->rcv_wup;
@@ -128,9 +128,9 @@ static void count_train(struct sl_tcp *c, uint32_t len, bool in_order)
 		c->train = 0;
 }
 
-/* True: expect more within a few microseconds. The peer has sent that much without an end; its
- * window, unknown to us, has room left if it is not smaller than a train; and what we have
- * announced is far from used. */
+/* True: more segments are expected within microseconds. The peer has sent a train without a pause;
+ * its window, which is not known here, has room left if it is not smaller than a train; and little
+ * of the announced window is used. */
 static bool may_thin(const struct sl_tcp *c, bool push)
 {
 	uint32_t owed = c->rcv_nxt - c->rcv_wup;
@@ -169,7 +169,7 @@ bool sl_tcp_end_trains(struct sl_tcp_host *h, bool now)
 	return true;
 }
 
-/* An ACK is owed: at once, or later. */
+/* Sends an ACK at once, or sets the timer for it. */
 static void owe_ack(struct sl_tcp *c, uint32_t len, bool in_order, bool push)
 {
 	bool quick = is_quick(c, len) || !in_order, enough = is_enough(c);
@@ -226,7 +226,7 @@ void sl_tcp_timer_delack(struct sl_tcp *c)
 	sl_tcp_timer_rearm(c);
 }
 
-/* The delayed ACK is sent alone: no data have carried it. */
+/* Sends the delayed ACK alone: no data have carried it. */
 void sl_tcp_ack_late(struct sl_tcp *c)
 {
 	c->delack_at = 0;
@@ -244,7 +244,6 @@ void sl_tcp_ack_late(struct sl_tcp *c)
 	sl_tcp_want_out(c);
 }
 
-/* Call when a segment was sent that carries all that an ACK says. */
 void sl_tcp_ack_sent(struct sl_tcp *c)
 {
 	if (c->thin)
@@ -274,8 +273,6 @@ void sl_tcp_fill_ack(struct sl_tcp *c, struct sl_tcp_seg *seg)
 		seg->flags |= SL_TCP_ECE;
 }
 
-/* SACK blocks, as many as there is room for in `room` bytes of options. False: there are some that
- * did not fit. */
 bool sl_tcp_fill_sack(struct sl_tcp *c, struct sl_tcp_seg *seg, uint32_t room)
 {
 	uint32_t max;
@@ -293,8 +290,8 @@ bool sl_tcp_fill_sack(struct sl_tcp *c, struct sl_tcp_seg *seg, uint32_t room)
 	return true;
 }
 
-/* SND.NXT, but never beyond what the peer's window has room for: it would drop the ACK (a window
- * that was taken back; tcp_acceptable_seq() of Linux). */
+/* SND.NXT, but never beyond the peer's window, since the peer would drop the ACK (it has taken the
+ * window back; tcp_acceptable_seq() of Linux). */
 static uint32_t acceptable_seq(const struct sl_tcp *c)
 {
 	uint32_t end = c->snd_una + c->snd_wnd;
@@ -304,7 +301,7 @@ static uint32_t acceptable_seq(const struct sl_tcp *c)
 	return end;
 }
 
-/* A segment without data; false: no room. */
+/* Sends a segment without data. False: the ring has no room. */
 static bool send_bare(struct sl_tcp *c, const struct sl_tcp_seg *seg)
 {
 	bool again = seg->flags & SL_TCP_SYN && c->retries;
@@ -346,8 +343,8 @@ void sl_tcp_send_rst(struct sl_tcp *c)
 		tcp_count(c->host, SL_TCPC_OUT_RSTS, 1);
 }
 
-/* An old sequence number makes the peer answer (RFC 9293 3.8.4); it may tell of an urgent byte
- * that the window holds up. */
+/* Sends an old sequence number, which the peer must answer (RFC 9293 3.8.4). The probe may tell of
+ * an urgent byte that the window holds up. */
 void sl_tcp_send_probe(struct sl_tcp *c, bool data)
 {
 	struct sl_tcp_seg seg = {.seq = c->snd_una - 1};
@@ -387,7 +384,8 @@ static void fill_syn(const struct sl_tcp *c, struct sl_tcp_seg *seg)
 	sl_tcp_tfo_option(c, seg);
 }
 
-/* RFC 3168 6.1.1; a SYN that was lost is sent again without (6.1.1.1). */
+/* The ECN flags of a SYN (RFC 3168 6.1.1). A SYN that is sent again has none (6.1.1.1), in case a
+ * middlebox drops it. */
 static uint8_t ecn_flags(const struct sl_tcp *c)
 {
 	if (c->state == SL_TCP_SYN_RCVD)

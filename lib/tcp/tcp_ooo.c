@@ -88,7 +88,7 @@ struct sl_ooo_at sl_ooo_find(const struct sl_ooo *o, uint32_t seq)
 	return (struct sl_ooo_at){lo, k};
 }
 
-/* Lists a new block of that size as number b. */
+/* Makes an empty block of that size block number b of the row. */
 static struct sl_oooblock *add_block(struct sl_ooo *o, uint32_t b, uint32_t size)
 {
 	uint32_t max = o->max_blocks ? o->max_blocks * 2 : BLOCKS;
@@ -123,7 +123,7 @@ static void move(struct sl_oooblock *b, uint32_t to, uint32_t from, uint32_t n)
 	memmove(b->seg + to, b->seg + from, n * sizeof(b->seg[0]));
 }
 
-/* The block is full. It grows, or its upper half becomes a block of its own. */
+/* Makes room in a full block: it grows, or its upper half becomes a block of its own. */
 static bool make_room(struct sl_ooo *o, struct sl_ooo_at *at)
 {
 	struct sl_oooblock *b = o->block[at->b], *new;
@@ -181,7 +181,7 @@ struct sl_oooseg *sl_ooo_put(struct sl_ooo *o, struct sl_ooo_at at)
 	return &b->seg[at.k - 1];
 }
 
-/* Block b and the one behind it become one if they hold few. */
+/* Joins block b and the one behind it if they hold few pieces. */
 static bool merge(struct sl_ooo *o, uint32_t b, struct sl_ooo_at *at)
 {
 	struct sl_oooblock *to, *from;

@@ -32,7 +32,8 @@
 
 #define RING_FIRST 8
 
-/* Frames that c's queues hold. Once they are scarce small pieces share theirs. */
+/* How many frames c's queues hold. While frames are scarce small pieces share them, so bytes are
+ * counted then. */
 static uint32_t frames_held(const struct sl_tcp *c)
 {
 	uint32_t rx = c->rx_tail - c->rx_head;
@@ -69,7 +70,8 @@ void sl_tcp_dsack(struct sl_tcp *c, uint32_t start, uint32_t end)
 		c->dsack.end = end;
 }
 
-/* [start, end) has come: it, with what it touches, is the most recent block (RFC 2018 4). */
+/* [start, end) has arrived. The block that contains it becomes the first one that the next ACK
+ * reports (RFC 2018 4). */
 static void sack_add(struct sl_tcp *c, uint32_t start, uint32_t end)
 {
 	struct sl_tcp_block new = {start, end};
@@ -94,7 +96,7 @@ static void sack_add(struct sl_tcp *c, uint32_t start, uint32_t end)
 	c->nlast_sack = n + 1;
 }
 
-/* Blocks that rcv_nxt has reached are no news any more. */
+/* Drops blocks that rcv_nxt has reached: the ACK number tells of them. */
 static void sack_trim(struct sl_tcp *c)
 {
 	uint8_t n = 0;
@@ -118,7 +120,7 @@ uint8_t sl_tcp_sack_blocks(const struct sl_tcp *c, struct sl_tcp_block *b, uint8
 
 /* Memory --------------------------------------------------------------------------------------- */
 
-/* Bytes of packet memory that a piece keeps from others. */
+/* Bytes of packet memory that a piece occupies. */
 static uint32_t true_size(const struct sl_oooseg *e)
 {
 	if (e->frame == SL_NO_FRAME)
@@ -134,7 +136,7 @@ static void ooo_free(struct sl_tcp *c, const struct sl_oooseg *e)
 	c->rmem -= sl_tcp_rx_charge(e->len);
 }
 
-/* The piece at *at is somewhere else, or freed: takes it out of the row. */
+/* Takes the piece at *at out of the row. The caller has moved or freed its bytes. */
 static void ooo_cut(struct sl_tcp *c, struct sl_ooo_at *at)
 {
 	c->noo--;
@@ -148,15 +150,16 @@ static void ooo_drop_last(struct sl_tcp *c)
 	c->noo--;
 }
 
-/* Like the kernel's test: full when the limit has been passed, so one piece always fits. */
+/* True: the limit has been passed. The kernel tests so, too; one more piece always fits before
+ * that. */
 static bool is_short(const struct sl_tcp *c)
 {
 	return c->rmem > c->rcvbuf || sl_tcp_rcv_is_pressed(c, 2);
 }
 
-/* While frames are scarce a small piece is copied behind those of other connections; where it is
- * then. Not one of a connection that waits to be accepted, whose frames have notes. True: it was,
- * and the frame that it came in is free. */
+/* Copies a small piece behind small pieces of other connections, while frames are scarce, and frees
+ * the frame that it came in; *frame and *off say where it is then. False: nothing was done. Pieces
+ * of a connection that waits to be accepted stay, because their frames have notes. */
 static bool copy_to_scrap(struct sl_tcp *c, uint32_t *frame, uint16_t *off, uint16_t len)
 {
 	uint32_t f;
@@ -192,8 +195,8 @@ bool sl_tcp_ooo_pack(struct sl_tcp *c)
 	return o->held != before;
 }
 
-/* Frees pieces from the farthest down, none that begin below seq, until memory is no longer short.
- * The blocks that were reported are forgotten: the peer learns the new ones by the next ACKs. */
+/* Frees pieces beyond the hole, the farthest first, until memory is no longer short; pieces that
+ * begin below seq stay. Forgets the blocks that were reported: later ACKs report what is left. */
 static void prune(struct sl_tcp *c, uint32_t seq)
 {
 	while (c->noo && sl_seq_ge(sl_ooo_last(c->ooo)->seq, seq) && is_short(c)) {
@@ -215,8 +218,8 @@ void sl_tcp_ooo_drop(struct sl_tcp *c)
 	c->ooo = NULL;
 }
 
-/* May a piece that begins at seq be queued? What lies beyond it gives way, and, while frames are
- * short, nothing that lies beyond a hole is taken. */
+/* True: a piece that begins at seq may be queued. Pieces beyond it give way to it. While frames are
+ * short no piece beyond a hole is taken. */
 static bool may_hold(struct sl_tcp *c, uint32_t seq)
 {
 	struct sl_frames *f = c->host->frames;
@@ -238,8 +241,8 @@ static bool may_hold(struct sl_tcp *c, uint32_t seq)
 	return false;
 }
 
-/* Copies len bytes behind those of a piece in `into`, if what follows in the frame is ours to
- * write, and has room. */
+/* Copies len bytes behind the piece in `into`. False: the frame has no room there, or others use
+ * that part of it. */
 static bool append(struct sl_tcp *c, uint32_t into, uint16_t into_off, uint16_t *into_len,
 		   uint32_t frame, uint16_t off, uint16_t len)
 {
@@ -281,14 +284,15 @@ static struct sl_rxseg *rx_last(const struct sl_tcp *c)
 	return c->rx_tail == c->rx_head ? NULL : &c->rx[(c->rx_tail - 1) & (c->rxsize - 1)];
 }
 
-/* NULL: no room for a note, so the chain of notes ends before this piece. */
+/* Where the note of a piece is. NULL: the frame has no room for one, and the chain of notes ends
+ * before this piece. */
 static struct sl_rx_note *note_of(const struct sl_rxseg *r)
 {
 	return r->off < sizeof(struct sl_rx_note) ? NULL
 						  : (struct sl_rx_note *)sl_frame_ptr(r->frame);
 }
 
-/* A new piece, behind the last one. */
+/* Adds the note of a new piece behind the last note. */
 static void note_down(struct sl_tcp *c, const struct sl_rxseg *r)
 {
 	const struct sl_rxseg *last = rx_last(c);
@@ -314,7 +318,7 @@ static bool rx_push(struct sl_tcp *c, uint32_t frame, uint16_t off, uint16_t len
 	return true;
 }
 
-/* len bytes are in the ring: they, and a FIN, are received. */
+/* Counts len bytes that are in the ring, and a FIN, as received. */
 static void advance(struct sl_tcp *c, uint32_t len, bool fin)
 {
 	c->rx_bytes += len;
@@ -327,8 +331,8 @@ static void advance(struct sl_tcp *c, uint32_t len, bool fin)
 	}
 }
 
-/* Moves what a filled hole has reached into the ring. Without memory for that it waits for the next
- * segment. */
+/* Moves the pieces that a filled hole has made contiguous into the ring. Without memory they stay,
+ * and the next segment tries again. */
 static void drain(struct sl_tcp *c)
 {
 	struct sl_ooo_at at = sl_ooo_first(c->ooo);
@@ -430,8 +434,8 @@ static bool ooo_make(struct sl_tcp *c)
 	return true;
 }
 
-/* Cuts from e what pieces that are here have already; at: where e belongs, *covered: how many from
- * there e makes superfluous. False: nothing is new. */
+/* Cuts from e the bytes that other pieces have already. *at: where e belongs; *covered: how many
+ * pieces from there e replaces. False: e has no new byte. */
 static bool ooo_trim(struct sl_tcp *c, struct sl_oooseg *e, struct sl_ooo_at *at, uint32_t *covered)
 {
 	const struct sl_ooo *o = c->ooo;
@@ -466,7 +470,8 @@ static bool ooo_trim(struct sl_tcp *c, struct sl_oooseg *e, struct sl_ooo_at *at
 	return e->len || e->fin;
 }
 
-/* Puts e in at `at`, in place of `covered` pieces. Whether its frame was kept; *lost: no memory. */
+/* Puts e into the row at `at`, in place of `covered` pieces. Returns whether the row keeps e's
+ * frame; *lost: there was no memory, and e is gone. */
 static bool ooo_insert(struct sl_tcp *c, const struct sl_oooseg *e, struct sl_ooo_at at,
 		       uint32_t covered, bool *lost)
 {

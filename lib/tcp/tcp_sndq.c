@@ -76,7 +76,7 @@ bool sl_tcp_snd_split(struct sl_tcp *c, uint32_t i, uint16_t len)
 	return true;
 }
 
-/* The first n bytes of the oldest piece were acknowledged. */
+/* Takes the first n bytes off the oldest piece: the peer has acknowledged them. */
 static void trim_head(struct sl_tcp *c, struct sl_txseg *s, uint32_t n)
 {
 	s->seq += n;
@@ -123,8 +123,8 @@ void sl_tcp_snd_free(struct sl_tcp *c)
 	sl_tcp_loss_free(c);
 }
 
-/* Onto the last piece if that can still take it. Without memory for another, as Linux does, onto
- * one that was sent: the FIN goes out when that is sent again. */
+/* Puts the FIN on the last piece if that can still take it, else on a new one. Without memory for a
+ * new one, as in Linux, on one that was sent: the FIN goes out when that is sent again. */
 void sl_tcp_queue_fin(struct sl_tcp *c)
 {
 	struct sl_txseg *s = NULL;
@@ -151,8 +151,8 @@ void sl_tcp_queue_fin(struct sl_tcp *c)
 
 /* Segment size --------------------------------------------------------------------------------- */
 
-/* Pieces under way that no longer fit the path are lost, but not by congestion (like
- * tcp_simple_retransmit() of Linux). */
+/* Pieces under way that no longer fit the path count as lost, but not as lost by congestion
+ * (tcp_simple_retransmit() of Linux). */
 static void lose_what_is_too_long(struct sl_tcp *c)
 {
 	bool any = false;
@@ -192,13 +192,13 @@ void sl_tcp_mss_changed(struct sl_tcp *c)
 		lose_what_is_too_long(c);
 }
 
-/* Linux' overhead of a full segment: headers and skb_shared_info, and sk_buff. SO_SNDBUF reads the
- * sum. */
+/* The overhead of a full segment in Linux: headers and skb_shared_info, and sk_buff. SO_SNDBUF
+ * reads include it. */
 #define LINUX_HEAD 512
 #define LINUX_SKB  256
 
-/* Room for twice the window, so that the program can fill one while the other is under way
- * (tcp_sndbuf_expand() of Linux). */
+/* Makes room for twice the window, so that the program can fill one window while the other is under
+ * way (tcp_sndbuf_expand() of Linux). */
 void sl_tcp_sndbuf_grow(struct sl_tcp *c)
 {
 	uint64_t segs = sl_max(c->cwnd, sl_tcp_init_cwnd(c));
