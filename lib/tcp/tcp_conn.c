@@ -43,7 +43,7 @@ void sl_tcp_init(struct sl_tcp *c, struct sl_tcp_host *h)
 	c->born_us = h->now_us;
 }
 
-/* Out of everything of the host's that points to it. */
+/* Takes the connection off all lists of the host. */
 static void unhook(struct sl_tcp *c)
 {
 	sl_tcp_orphan_count(c, false);
@@ -154,7 +154,7 @@ uint16_t sl_tcp_our_mss(uint16_t route_mss, uint16_t user_mss)
 	return user_mss && user_mss < route_mss ? user_mss : route_mss;
 }
 
-/* The variables that a connection has before it knows anything of the peer. */
+/* Sets the variables of a connection that knows nothing of its peer yet. */
 void sl_tcp_start(struct sl_tcp *c, const struct sl_tcp_key *key, uint32_t iss)
 {
 	struct sl_tcp_route route = c->host->ops->route(c->host, c, NULL, key, 0);
@@ -244,7 +244,7 @@ void sl_tcp_start_buffers(struct sl_tcp *c)
 
 /* Ending --------------------------------------------------------------------------------------- */
 
-/* Our FIN follows what is queued (RFC 9293 3.10.4). */
+/* Queues our FIN behind the data (RFC 9293 3.10.4). */
 void sl_tcp_send_fin(struct sl_tcp *c)
 {
 	if (c->fin_queued)
@@ -272,7 +272,7 @@ int sl_tcp_shutdown(struct sl_tcp *c, bool rd, bool wr)
 	return 0;
 }
 
-/* RFC 9293 3.10.5: the states in which the peer is told. */
+/* True: a connection that is aborted in this state resets its peer (RFC 9293 3.10.5). */
 static bool is_reset_due(const struct sl_tcp *c)
 {
 	switch (c->state) {
@@ -294,7 +294,7 @@ void sl_tcp_abort(struct sl_tcp *c, int err)
 	sl_tcp_done(c, err);
 }
 
-/* The end of FIN_WAIT2 for an orphan: a small record waits for the peer's FIN, or nothing does. */
+/* Ends FIN_WAIT2 of an orphan: a small record waits for the peer's FIN, or nothing does. */
 void sl_tcp_orphan_fin_wait2(struct sl_tcp *c)
 {
 	uint32_t ms = sl_tcp_opt(c, linger2_ms);

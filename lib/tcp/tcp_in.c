@@ -53,8 +53,8 @@ void sl_tcp_reset_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 	sl_tcp_reply(h, NULL, key, &r, from);
 }
 
-/* True: answer this unexpected segment. One answer in tcp_invalid_ratelimit, so that two ends do
- * not keep each other busy. */
+/* True: this unexpected segment may be answered. At most one answer goes in tcp_invalid_ratelimit,
+ * so that two ends do not keep each other busy. */
 static bool is_answer_limited(struct sl_tcp *c)
 {
 	uint32_t now = (uint32_t)(c->host->now_us >> 10) | 1;
@@ -66,7 +66,7 @@ static bool is_answer_limited(struct sl_tcp *c)
 	return false;
 }
 
-/* RFC 5961 7: also limited per second for all connections. */
+/* True: a challenge ACK may go. RFC 5961 7 limits them per second for all connections, too. */
 static bool host_may_challenge(struct sl_tcp_host *h)
 {
 	return sl_tcp_quota_take(&h->challenges, sl_tcp_params.challenge_ack_limit, h->now_us);
@@ -90,7 +90,7 @@ void sl_tcp_ack_again(struct sl_tcp *c, uint32_t seq, uint32_t end)
 
 /* First, check sequence number ----------------------------------------------------------------- */
 
-/* True: a pure ACK that later ones have overtaken: harmless, and no reason for a duplicate ACK. */
+/* True: a pure ACK that later ones have overtaken. It does no harm and gets no duplicate ACK. */
 static bool is_overtaken_ack(const struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	return !a->len && !a->fin && !(a->seg->flags & (SL_TCP_SYN | SL_TCP_RST)) &&
@@ -109,8 +109,9 @@ static bool is_paws_violated(const struct sl_tcp *c, const struct sl_tcp_arrival
 	return !is_overtaken_ack(c, a);
 }
 
-/* RFC 9293 table 6, but what touches the window counts as inside: an ACK may have been sent when
- * the peer had filled it (3.10.7.4: "special allowance"), or before our last one arrived there. */
+/* The test of RFC 9293 table 6, but a segment that touches the window counts as inside: the peer
+ * may have sent this ACK when it had filled the window (3.10.7.4: "special allowance"), or before
+ * our last ACK arrived there. */
 static bool is_in_window(const struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	uint32_t end = a->seq + a->len + a->fin + !!(a->seg->flags & SL_TCP_SYN);
@@ -125,7 +126,7 @@ static void challenge_syn(struct sl_tcp *c)
 	sl_tcp_challenge_ack(c);
 }
 
-/* Where a peer resets that has forgotten its FIN (as BSD's do). */
+/* True: seq is the one at which a peer resets that has forgotten its FIN, as BSD does. */
 static bool is_before_fin(const struct sl_tcp *c, uint32_t seq)
 {
 	return seq == c->rcv_nxt - 1 && (c->state == SL_TCP_CLOSE_WAIT ||
@@ -164,7 +165,8 @@ static int reset_error(const struct sl_tcp *c)
 	}
 }
 
-/* RFC 5961 3.2, and as Linux: one that was told of data beyond a hole resets behind them. */
+/* True: a reset with this number is believed (RFC 5961 3.2). As in Linux, a peer that was told of
+ * data beyond a hole may reset behind them. */
 static bool is_reset_number(const struct sl_tcp *c, uint32_t seq)
 {
 	uint32_t last;
@@ -214,7 +216,8 @@ static bool check_syn(struct sl_tcp *c, struct sl_tcp_arrival *a)
 
 /* Fifth, check the ACK field ------------------------------------------------------------------- */
 
-/* RFC 7323 4.3 (2), with 5.3 R3: only what is at the left edge counts. */
+/* Keeps the peer's time stamp (RFC 7323 4.3 (2), with 5.3 R3): only a segment at the left edge of
+ * the window counts. */
 static void take_timestamp(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	if (!c->ts_ok || !(a->seg->opts & SL_TCPO_TS) || sl_seq_gt(a->seq, c->rcv_wup))
@@ -226,7 +229,7 @@ static void take_timestamp(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 	c->ts_recent_us = c->host->now_us;
 }
 
-/* Our clock, echoed: how long ago that was. 0: nothing to go by. */
+/* How long ago the clock value was sent that the segment echoes. 0: it tells nothing. */
 static uint32_t timestamp_rtt_us(const struct sl_tcp *c, const struct sl_tcp_seg *seg)
 {
 	uint32_t ms;
@@ -245,7 +248,8 @@ static uint32_t timestamp_rtt_us(const struct sl_tcp *c, const struct sl_tcp_seg
 	return ms ? ms * 1000 : 1000;
 }
 
-/* RFC 9293 3.10.7.4: "If SND.WL1 < SEG.SEQ ..." Whether the window is another one now. */
+/* Takes the peer's window, by RFC 9293 3.10.7.4: "If SND.WL1 < SEG.SEQ ...". True: the window is
+ * another one now. */
 static bool take_window(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	uint32_t wnd = (uint32_t)a->seg->wnd << (a->seg->flags & SL_TCP_SYN ? 0 : c->snd_wscale);
@@ -261,7 +265,7 @@ static bool take_window(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 	return changed;
 }
 
-/* The piece after the last one that ack covers wholly. */
+/* Returns the piece behind the last one that ack covers as a whole. */
 static uint32_t covered(const struct sl_tcp *c, uint32_t ack)
 {
 	uint32_t i;
@@ -422,7 +426,7 @@ void sl_tcp_established(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t
 	sl_tcp_event(c, c->child ? SL_TCP_EV_OUT : SL_TCP_EV_CONNECTED | SL_TCP_EV_OUT);
 }
 
-/* The peer's SYN: its side of the sequence space, and what it can do. */
+/* Takes from the peer's SYN its initial sequence number and its options. */
 void sl_tcp_take_syn(struct sl_tcp *c, const struct sl_tcp_seg *seg)
 {
 	c->irs = seg->seq;

@@ -80,7 +80,8 @@ static uint32_t window_end(const struct sl_tcp *c)
 	return c->snd_una + c->snd_wnd;
 }
 
-/* RFC 9293 3.8.5. The pointer has 16 bits: when the byte is further away, it is far. */
+/* Fills in the urgent pointer (RFC 9293 3.8.5). The pointer has 16 bits: a byte that is further
+ * away is said to be at its end. */
 static void fill_urgent(const struct sl_tcp *c, struct sl_tcp_seg *seg)
 {
 	uint32_t ahead = c->snd_up - seg->seq;
@@ -91,7 +92,7 @@ static void fill_urgent(const struct sl_tcp *c, struct sl_tcp_seg *seg)
 	seg->urg = (uint16_t)sl_min(ahead, (uint32_t)UINT16_MAX);
 }
 
-/* RFC 3168 6.1.2, 6.1.5: new data only. */
+/* Sets the ECN flags (RFC 3168 6.1.2, 6.1.5): for new data only. */
 static void fill_ecn(struct sl_tcp *c, struct sl_tcp_seg *seg)
 {
 	if (!c->ecn_ok || !seg->len)
@@ -114,15 +115,15 @@ static void count_sent(struct sl_tcp *c, const struct sl_txseg *s, bool again)
 	sl_tcp_trouble(c)->bytes_retrans += s->len;
 }
 
-/* Notes a quick answer: in a conversation data carry the ACKs. */
+/* Notes that the program answers quickly: in a conversation data carry the ACKs. */
 static void note_answer(struct sl_tcp *c)
 {
 	if (c->ato_us && c->host->now_us - c->last_rcv_us < c->ato_us)
 		c->pingpong = true;
 }
 
-/* No more than half of the largest window that the peer has shown, so that it need not be empty
- * before we send again. */
+/* A segment has no more than half of the largest window that the peer has shown, so that the peer
+ * need not empty its buffer before we send again. */
 static uint32_t segment_size(const struct sl_tcp *c)
 {
 	uint32_t half = c->max_window > 536 ? c->max_window / 2 : c->max_window;
@@ -130,7 +131,7 @@ static uint32_t segment_size(const struct sl_tcp *c)
 	return half && half < c->mss ? sl_max(half, 28u) : c->mss;
 }
 
-/* The piece at tx_nxt is in flight now. */
+/* Counts the piece at tx_nxt as in flight. */
 static void advance(struct sl_tcp *c, const struct sl_txseg *s)
 {
 	c->tx_nxt++;
@@ -150,7 +151,8 @@ uint32_t sl_tcp_frame_bytes(const struct sl_tcp *c, uint32_t payload)
 	return payload + 14 + (v4 ? 20 : 40) + 20 + (c->ts_ok ? 12 : 0);
 }
 
-/* Packets that wait in a NIC are not under way yet: the path must not be blamed for that time. */
+/* Sets when a segment leaves. Packets that wait in a NIC are not under way yet, and that time must
+ * not count as the path's. */
 static void pace_sent(struct sl_tcp *c, struct sl_txseg *s)
 {
 	struct sl_tcp_opts *o = c->opts;
@@ -178,8 +180,9 @@ static void piece_sent(struct sl_tcp *c, uint32_t i, const struct sl_tcp_seg *se
 		advance(c, s);
 }
 
-/* Cuts the piece so that it is no longer than the MSS, and of the window no more than is open. A
- * piece sent again beyond a window that was taken back waits, but the first is our probe. */
+/* Cuts the piece to the MSS, and to the open part of the window. False: it must wait. A piece that
+ * is sent again beyond a window that was taken back waits, except the first, which serves as a
+ * probe. */
 static bool fit(struct sl_tcp *c, uint32_t *i, bool again)
 {
 	const struct sl_txseg *s = sl_tcp_piece(c, *i);
@@ -228,8 +231,8 @@ bool sl_tcp_xmit_piece(struct sl_tcp *c, uint32_t i, bool again)
 
 /* Conditions for sending ----------------------------------------------------------------------- */
 
-/* The program is about to write more: the next write comes along (tcp_autocorking of Linux,
- * tcp_should_autocork()). */
+/* True: the program is about to write more, and this segment waits for the next write
+ * (tcp_should_autocork() of Linux). */
 static bool hold(struct sl_tcp *c)
 {
 	struct sl_tcp_host *h = c->host;
@@ -286,7 +289,7 @@ static uint32_t window_takes(const struct sl_tcp *c, const struct sl_txseg *s)
 	return open >= c->max_window / 2 ? open : 0;
 }
 
-/* When the next segment may be posted. */
+/* When the pace allows the next segment to be posted. */
 static uint64_t paced_until(struct sl_tcp *c)
 {
 	const struct sl_tcp_opts *o = c->opts;
@@ -297,7 +300,7 @@ static uint64_t paced_until(struct sl_tcp *c)
 	return o->pace.bytes_s ? (o->pace.next_ns + 999) / 1000 : 0;
 }
 
-/* True: it is not time yet; the timer comes when it is. */
+/* True: the pace does not allow it yet. The timer comes when it does. */
 static bool is_paced(struct sl_tcp *c)
 {
 	uint64_t now_us = c->host->now_us, at_us;
@@ -313,7 +316,8 @@ static bool is_paced(struct sl_tcp *c)
 	return true;
 }
 
-/* A FIN alone goes into a shut window too: most peers take it, the others answer as to a probe. */
+/* True: a FIN alone. It goes into a shut window, too: most peers take it, and the others answer as
+ * to a probe. */
 static bool is_bare_fin(const struct sl_txseg *s)
 {
 	return !s->len && s->flags & SL_TCP_FIN;
@@ -349,7 +353,7 @@ static void send_again(struct sl_tcp *c)
 	}
 }
 
-/* The next new piece, cut to size. False: it must wait. */
+/* Cuts the next new piece to the size that may go. False: it must wait. */
 static bool prepare_next(struct sl_tcp *c)
 {
 	const struct sl_txseg *s = sl_tcp_piece(c, c->tx_nxt);

@@ -46,8 +46,8 @@ static void nearer(uint64_t *least, const struct sl_tcp *c, uint32_t at)
 		nearer_us(least, sl_tcp_at_us(c, at));
 }
 
-/* When a quiet connection must free its queues' arrays and its owner the path, to save memory.
- * Never a past time, unless that is done at once. */
+/* When a quiet connection frees the arrays of its queues, and its owner frees the path, to save
+ * memory. Never in the past, unless the caller frees them at once. */
 static uint64_t rest_at(const struct sl_tcp *c)
 {
 	uint64_t last = sl_max(c->last_rcv_us, c->last_sent_us);
@@ -90,7 +90,7 @@ void sl_tcp_timer_rearm(struct sl_tcp *c)
 	sl_timer_arm(&c->host->wheel, &c->timer, at);
 }
 
-/* A deadline has moved: usually the timer fires before it anyway. */
+/* Arms the timer for a deadline that has moved. Usually the timer fires before it anyway. */
 static void cover(struct sl_tcp *c, uint32_t at)
 {
 	if (sl_likely(sl_timer_is_armed(&c->timer) &&
@@ -99,7 +99,8 @@ static void cover(struct sl_tcp *c, uint32_t at)
 	sl_tcp_timer_rearm(c);
 }
 
-/* The ACK of a train (tcp_ack.c), at the latest; one that is delayed may be due before. */
+/* Sends the ACK of a train (tcp_ack.c) after us at the latest. A delayed ACK may be due before
+ * that. */
 void sl_tcp_timer_thin(struct sl_tcp *c, uint32_t us)
 {
 	uint64_t at = c->host->now_us + us;
@@ -131,7 +132,7 @@ static void back_off(struct sl_tcp *c)
 	c->rto_us = (uint32_t)sl_min(2ull * c->rto_us, max_us());
 }
 
-/* Between probes of a window: rto_us is doubled only here, since nothing is in flight. */
+/* The time between probes of a window. rto_us is doubled only here, since nothing is in flight. */
 static uint64_t probe_interval_us(const struct sl_tcp *c)
 {
 	uint64_t base = sl_max(c->rto_us, sl_tcp_params.rto_min_ms * 1000u);
@@ -140,8 +141,8 @@ static uint64_t probe_interval_us(const struct sl_tcp *c)
 	return sl_min(us, max_us());
 }
 
-/* The user's time-out ends what is waited for (RFC 5482, TCP_USER_TIMEOUT), not a whole RTO late.
- */
+/* Shortens the RTO so that TCP_USER_TIMEOUT (RFC 5482) ends the waiting when it is over, and not up
+ * to an RTO later. */
 static uint32_t not_beyond_user_timeout(const struct sl_tcp *c, uint64_t at)
 {
 	uint32_t ms = sl_tcp_opt(c, user_timeout_ms);
@@ -158,7 +159,7 @@ static void arm_rto(struct sl_tcp *c)
 	c->rto_at = not_beyond_user_timeout(c, c->host->now_us + c->rto_us);
 }
 
-/* tcp_model_timeout(): how long so many retransmissions take. */
+/* How long so many retransmissions take (tcp_model_timeout()). */
 static uint64_t time_of_retries(uint32_t n)
 {
 	uint64_t base = sl_tcp_params.rto_min_ms * 1000ull, us = base, step = base;
@@ -182,7 +183,8 @@ static bool is_user_timeout(const struct sl_tcp *c)
 	return ms && is_stuck_for(c, ms * 1000ull);
 }
 
-/* An orphan is not kept as long: the program does not wait for it. */
+/* How often an orphan retransmits: less often than other connections, since no program waits for
+ * it. */
 static uint32_t orphan_retries(const struct sl_tcp *c, bool alive)
 {
 	uint32_t n = sl_tcp_params.orphan_retries;
@@ -258,8 +260,8 @@ void sl_tcp_timer_on_syn(struct sl_tcp *c)
 	sl_tcp_timer_rearm(c);
 }
 
-/* Is something to be sent while nothing in flight would bring an ACK? Whatever holds it up (no
- * window, too little of it, Nagle's rule, a cork, no room), the persist timer looks after it. */
+/* Arms the persist timer when there is something to send and no ACK will come that would send it.
+ * The cause may be the window, Nagle's rule, a cork, or a lack of room. */
 void sl_tcp_timer_on_window(struct sl_tcp *c)
 {
 	uint64_t at;
@@ -288,7 +290,7 @@ static uint64_t keep_time_us(const struct sl_tcp *c)
 	return (ms ? ms : sl_tcp_params.keepalive_time_ms) * 1000ull;
 }
 
-/* Both for the peer's ACKs of our probes and for keepalive. */
+/* Call for an ACK of the peer: it answers probes of the window and of keepalive. */
 void sl_tcp_timer_on_alive(struct sl_tcp *c)
 {
 	c->last_ack_us = c->host->now_us;
@@ -302,7 +304,8 @@ void sl_tcp_timer_on_alive(struct sl_tcp *c)
 
 /* Retransmission time-out ---------------------------------------------------------------------- */
 
-/* SYN, or SYN-ACK: counted, since each has its setting (RFC 6298 5.7). */
+/* The retransmission timer of a SYN or SYN-ACK. These are counted, because a setting limits their
+ * number (RFC 6298 5.7). */
 static bool on_syn_timeout(struct sl_tcp *c)
 {
 	uint32_t n = sl_tcp_params.synack_retries;
@@ -331,7 +334,7 @@ static unsigned unanswered(const struct sl_tcp *c, bool alive)
 	return !alive || c->host->now_us - c->last_sent_us > 2 * (uint64_t)max_us();
 }
 
-/* tcp_write_timeout(): has it been in vain for too long? */
+/* True: retransmitting has been in vain for too long (tcp_write_timeout()). */
 static bool is_hopeless(struct sl_tcp *c, bool *reset)
 {
 	uint32_t n = sl_tcp_params.retries2;
@@ -355,7 +358,8 @@ static bool is_hopeless(struct sl_tcp *c, bool *reset)
 	return is_stuck_for(c, time_of_retries(n));
 }
 
-/* RFC 4821: packets of that size get lost, it seems, and nobody says so. */
+/* Reduces the segment size when packets of this size seem to get lost without a report (RFC
+ * 4821). */
 static void probe_mtu(struct sl_tcp *c)
 {
 	uint32_t mss = c->pmtu_mss ? c->pmtu_mss : c->mss_clamp;
@@ -397,7 +401,8 @@ static bool on_rto(struct sl_tcp *c)
 	return true;
 }
 
-/* RFC 8985 7.3: something new if there is, else the last segment again. */
+/* Sends the tail loss probe: new data if there are any, else the last segment again (RFC 8985
+ * 7.3). */
 static void on_tlp(struct sl_tcp *c)
 {
 	bool sent;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The user's bytes into the send queue and out of the receive queue (RFC 9293 3.10.2, 3.10.3). */
+/* Copies the program's bytes into the send queue and out of the receive queue (RFC 9293 3.10.2,
+ * 3.10.3). */
 #include <errno.h>
 #include <string.h>
 
@@ -54,7 +55,7 @@ static struct cursor cursor_at(const struct iovec *iov, size_t n, size_t skip)
 	return u;
 }
 
-/* The next run of at most max bytes; moves on. */
+/* Returns the next run of at most max bytes, *len of them, and moves the cursor behind it. */
 static uint8_t *cursor_take(struct cursor *u, size_t max, size_t *len)
 {
 	uint8_t *p = (uint8_t *)u->iov->iov_base + u->at;
@@ -95,7 +96,8 @@ static bool is_open(const struct sl_tcp *c)
 	       (c->state == SL_TCP_SYN_RCVD && c->tfo_child);
 }
 
-/* Like tcp_stream_memory_free(). wake: a waiting writer is woken only when half of it is free. */
+/* True: less is unsent than TCP_NOTSENT_LOWAT allows (tcp_stream_memory_free()). wake: a writer
+ * that waits is woken only when half of that is free. */
 static bool is_little_unsent(const struct sl_tcp *c, bool wake)
 {
 	uint32_t lowat = c->notsent_lowat ? c->notsent_lowat : sl_tcp_params.notsent_lowat;
@@ -141,7 +143,7 @@ void sl_tcp_write_space(struct sl_tcp *c)
 	}
 }
 
-/* The ring of pieces has a free place. */
+/* Makes sure that the ring of pieces has a free place. False: no memory. */
 static bool tx_grow(struct sl_tcp *c)
 {
 	uint32_t size = c->txsize ? 2 * c->txsize : 4;
@@ -182,7 +184,7 @@ static uint32_t piece_max(const struct sl_tcp *c)
 	return ((1u << sl_pool.shift) - SL_TCP_HEADROOM) / c->mss * c->mss;
 }
 
-/* How much more fits in a piece. */
+/* How many more bytes fit in a piece. */
 static uint32_t room_in(const struct sl_tcp *c, const struct sl_txseg *s)
 {
 	uint32_t frame = 1u << sl_pool.shift, end = (uint32_t)s->off + s->len, max = piece_max(c);
@@ -192,8 +194,8 @@ static uint32_t room_in(const struct sl_tcp *c, const struct sl_txseg *s)
 	return sl_min(max - s->len, end < frame ? frame - end : 0);
 }
 
-/* The last piece when it was not sent and can take more (coalescing), else a new one. NULL: no
- * memory. */
+/* Returns the last piece if it was not sent and can take more (coalescing), else a new one. NULL:
+ * no memory. */
 static struct sl_txseg *piece_to_fill(struct sl_tcp *c)
 {
 	struct sl_txseg *s;
@@ -254,8 +256,8 @@ static void stop_at_fault(struct cursor *u)
 	u->n = 0;
 }
 
-/* Takes back the bytes that the piece, the last one, has had from a call so far, as the kernel does
- * it with a buffer, and an empty piece. */
+/* Takes back the bytes that the last piece has had from this call so far, as the kernel does it
+ * with a buffer, and the piece if it is empty then. */
 static SL_COLD void take_back(struct sl_tcp *c, size_t took)
 {
 	struct sl_txseg *s = sl_tcp_piece(c, c->tx_tail - 1);
@@ -273,7 +275,7 @@ static SL_COLD void take_back(struct sl_tcp *c, size_t took)
 	c->tx_tail--;
 }
 
-/* Copies what fits into the piece; how much. */
+/* Copies as many bytes as fit into the piece; returns how many. */
 static size_t fill(struct sl_tcp *c, struct sl_txseg *s, struct cursor *u)
 {
 	uint32_t room = room_in(c, s);
@@ -307,7 +309,7 @@ static int may_write(struct sl_tcp *c)
 	return 0;
 }
 
-/* Fast Open: what fits goes with the SYN, the rest after the handshake. */
+/* Fast Open: sends what fits with the SYN. The rest follows after the handshake. */
 static long write_with_syn(struct sl_tcp *c, struct cursor *u)
 {
 	struct sl_txseg *s = u->n ? piece_to_fill(c) : NULL;
@@ -322,10 +324,9 @@ static long write_with_syn(struct sl_tcp *c, struct cursor *u)
 	return (long)took;
 }
 
-/* Room is looked for once for so many bytes: what Linux puts into one buffer (tcp_xmit_size_goal(),
- * tcp_bound_to_half_wnd()), rounded down to whole segments when bytes are taken until it is
- * reached. A program that counts on its first write of some ten kilobytes going in whole is not let
- * down. */
+/* sl_tcp_write() looks for room in the send buffer once for so many bytes: as many as Linux puts
+ * into one buffer (tcp_xmit_size_goal(), tcp_bound_to_half_wnd()), rounded down to whole segments.
+ * So a program whose first write is some ten kilobytes long finds it taken whole, as on Linux. */
 static size_t between_looks(const struct sl_tcp *c)
 {
 	uint32_t goal = sl_min(c->max_window / 2, (uint32_t)UINT16_MAX);
@@ -425,7 +426,7 @@ uint32_t sl_tcp_readable(const struct sl_tcp *c)
 	return before ? before : c->rx_bytes - 1; /* the urgent byte is passed over */
 }
 
-/* tcp_inq(): ends at the mark, as long as it is not read past. */
+/* Like tcp_inq(): counts up to the mark, as long as the mark is not read past. */
 uint32_t sl_tcp_inq(const struct sl_tcp *c)
 {
 	uint32_t before = c->rcv_up - c->copied_seq;
@@ -433,8 +434,8 @@ uint32_t sl_tcp_inq(const struct sl_tcp *c)
 	return c->urg_in && !c->oobinline && before < c->rx_bytes ? before : c->rx_bytes;
 }
 
-/* tcp_stream_is_readable(): lowat bytes, or all that the window lets come. The urgent byte at the
- * front is none that could be read. */
+/* Like tcp_stream_is_readable(): lowat bytes are there, or as many as the window lets come. The
+ * urgent byte at the front cannot be read and does not count. */
 bool sl_tcp_is_readable(const struct sl_tcp *c, uint32_t lowat)
 {
 	uint32_t least = sl_max(lowat, 1u) + (!c->oobinline && sl_tcp_at_mark(c));
@@ -443,7 +444,7 @@ bool sl_tcp_is_readable(const struct sl_tcp *c, uint32_t lowat)
 	return c->rx_bytes >= least || (c->rx_bytes && (int32_t)left <= (int32_t)c->rcv_mss);
 }
 
-/* The first n bytes of the oldest piece were read. */
+/* Takes the first n bytes off the oldest piece: the program has read them. */
 static void consume(struct sl_tcp *c, uint32_t n)
 {
 	struct sl_rxseg *s = &c->rx[c->rx_head & (c->rxsize - 1)];
@@ -485,7 +486,7 @@ static inline bool deliver(struct cursor *u, const uint8_t *src, size_t n, bool 
 	return true;
 }
 
-/* How much of a run of `len` bytes at seq can go out in one: up to the mark. */
+/* How many of `len` bytes at seq can be read in one run: those before the mark. */
 static uint32_t run_to_mark(const struct sl_tcp *c, uint32_t seq, uint32_t len)
 {
 	uint32_t before = c->rcv_up - seq;
@@ -493,7 +494,7 @@ static uint32_t run_to_mark(const struct sl_tcp *c, uint32_t seq, uint32_t len)
 	return c->urg_in && before && before < len ? before : len;
 }
 
-/* Looks without taking. */
+/* Copies bytes and leaves them in the queue. */
 static long peek_at(struct sl_tcp *c, struct cursor *u, size_t skip, bool trunc)
 {
 	uint32_t seq = c->copied_seq, at = 0;
