@@ -9,11 +9,11 @@
  * program takes the link down again, so a program started right after another one waits, too
  * (ctl/steer/left.c). No call waits for a link that was down before.
  *
- * When the link is back, or another process has restarted the device, connect() may still find no
- * neighbour; it would then hand the socket back to the kernel for good. So for some time a
- * connection may start without a neighbour: its SYN is lost, as the kernel's would be, and sent
- * again. If the neighbour is still missing after that time, the kernel connects and reports the
- * error (policy.c). */
+ * When the link is back, or another process has restarted the device, a neighbour may be missing
+ * for seconds, much longer than a connection waits for one otherwise (sock/stream/opening.c). So
+ * for some time a connection waits without that limit: its SYN is lost, as the kernel's would be,
+ * and sent again. If the neighbour is still missing after that time, the kernel connects and
+ * reports the error (policy.c). */
 #include <time.h>
 
 #include "base/clock.h"
