@@ -14,8 +14,8 @@
 
 enum use { USE_TABLE, USE_ISN, USE_TS, USE_COOKIE_BASE, USE_COOKIE_DATA };
 
-/* The sizes that a cookie can express; the largest that is not above the peer's is taken. Linux'
- * (net/ipv4/syncookies.c, net/ipv6/syncookies.c). */
+/* The segment sizes that a cookie can express: the largest that is not above the peer's is taken.
+ * The values are those of Linux (net/ipv4/syncookies.c, net/ipv6/syncookies.c). */
 static const uint16_t mss4[] = {536, 1300, 1440, 1460};
 static const uint16_t mss6[] = {1280 - 60, 1480 - 60, 1500 - 60, 9000 - 60};
 
@@ -46,7 +46,7 @@ static void sip_word(uint64_t v[4], uint64_t m)
 	v[0] ^= m;
 }
 
-/* The last word: what is left of the bytes, and the length. */
+/* The last word that is hashed: the remaining bytes, and the length. */
 static uint64_t sip_tail(const uint8_t *p, size_t n)
 {
 	uint64_t m = (uint64_t)n << 56;
@@ -116,7 +116,7 @@ uint32_t sl_tcp_key_hash(const struct sl_tcp_host *h, const struct sl_tcp_key *k
 	return (uint32_t)(sum >> 32);
 }
 
-/* The clock of RFC 9293 3.4.1 ticks every four microseconds. */
+/* An initial sequence number. The clock of RFC 9293 3.4.1 ticks every four microseconds. */
 uint32_t sl_tcp_isn(struct sl_tcp_host *h, const struct sl_tcp_key *key)
 {
 	return (uint32_t)hash_key(h, USE_ISN, 0, key) + (uint32_t)(h->now_us / 4);
@@ -149,9 +149,10 @@ static uint32_t period_now(const struct sl_tcp_host *h)
 	return (uint32_t)(h->now_us / COOKIE_PERIOD_US);
 }
 
-/* Eight bits of the period, and 24 in which a hash of the period hides the MSS' index; over both a
- * hash with the peer's number in it. (Linux adds that number instead: any later segment by which
- * both sides have moved as far passes for the ACK of the handshake there.) */
+/* Makes a cookie: eight bits of the period, and 24 bits in which a hash of the period hides the
+ * index of the MSS; a hash with the peer's number is added to both. (Linux adds that number itself,
+ * so any later segment by which both sides have moved as far passes for the ACK of the handshake
+ * there.) */
 uint32_t sl_tcp_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 		       const struct sl_tcp_seg *syn)
 {

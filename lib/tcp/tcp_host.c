@@ -18,7 +18,7 @@
 
 struct sl_tcp_params sl_tcp_params;
 
-/* Linux 6.x, Documentation/networking/ip-sysctl.rst. */
+/* The defaults of Linux 6.x (Documentation/networking/ip-sysctl.rst). */
 void sl_tcp_params_default(struct sl_tcp_params *p)
 {
 	*p = (struct sl_tcp_params){

@@ -32,7 +32,8 @@ void sl_tcp_route_changed(struct sl_tcp *c)
 		set_path_mss(c, mss);
 }
 
-/* RFC 1191, 8201; a router's word is not believed below what every path must carry. */
+/* Takes the path MTU of a report (RFC 1191, 8201). A report below what every path must carry is not
+ * believed. */
 static void take_mtu(struct sl_tcp *c, uint32_t mtu)
 {
 	uint32_t least = sl_addr_is_v4(&c->node.key.remote) ? 512 : 1220;

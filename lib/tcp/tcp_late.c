@@ -76,7 +76,8 @@ void sl_tcp_reply(struct sl_tcp_host *h, const struct sl_tcp_listener *l,
 	arm(h, late);
 }
 
-/* False: remove it, since it was sent or was tried for long enough. */
+/* Tries to send a reply again. False: it was sent, or was tried for long enough, and the caller
+ * removes it. */
 static bool try_again(struct sl_tcp_host *h, struct late_reply *r)
 {
 	if (r->at_us > h->now_us)

@@ -141,7 +141,7 @@ uint32_t sl_tcp_repair_sndq(const struct sl_tcp *c, uint32_t at, void *buf, uint
 	return done;
 }
 
-/* Reads without regard to urgent bytes. */
+/* Copies bytes of the receive queue, urgent ones like any other. */
 static uint32_t copy_rcvq(const struct sl_tcp *c, uint32_t at, uint8_t *buf, uint32_t n)
 {
 	uint32_t begin = 0, done = 0;

@@ -60,7 +60,7 @@ static void move_some(struct sl_tcp_host *h)
 	}
 }
 
-/* Without memory the chains grow instead. */
+/* Begins to double the table. Without memory the chains grow instead. */
 static void grow(struct sl_tcp_host *h)
 {
 	uint32_t n = h->nbuckets ? h->nbuckets * 2 : FIRST_BUCKETS;

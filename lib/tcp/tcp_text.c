@@ -23,7 +23,7 @@ static bool is_receiving(const struct sl_tcp *c)
 	       c->state == SL_TCP_FIN_WAIT2;
 }
 
-/* A new urgent pointer. As Linux (tcp_stdurg 0) the urgent byte is the one before it. */
+/* Takes a new urgent pointer. As in Linux (tcp_stdurg 0) the urgent byte is the one before it. */
 static void new_mark(struct sl_tcp *c, uint32_t up)
 {
 	if (sl_seq_lt(up, c->copied_seq) || sl_seq_lt(up, c->rcv_nxt))
@@ -56,8 +56,8 @@ static bool check_urg(struct sl_tcp *c, struct sl_tcp_arrival *a)
 
 /* Seventh, process the segment text ------------------------------------------------------------ */
 
-/* Cuts off what we have already and what is beyond the window (RFC 9293 3.10.7.4: "trimmed").
- * Whether there was anything: the peer is to know at once. */
+/* Cuts off bytes that are here already and bytes beyond the window (RFC 9293 3.10.7.4: "trimmed").
+ * True: there were some, and the peer gets an ACK at once. */
 static bool cut_to_window(struct sl_tcp *c, struct sl_tcp_arrival *a)
 {
 	uint32_t end = sl_tcp_window_end(c), have = c->rcv_nxt - a->seq;
@@ -79,7 +79,8 @@ static bool cut_to_window(struct sl_tcp *c, struct sl_tcp_arrival *a)
 	return cut;
 }
 
-/* RFC 3168 6.1.3: tell the sender until it says CWR. */
+/* Notes a congestion mark, and the sender's answer to it: ACKs have ECE until a segment has CWR
+ * (RFC 3168 6.1.3). */
 static void take_ecn(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	if (!c->ecn_ok)
@@ -93,7 +94,8 @@ static void take_ecn(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 	}
 }
 
-/* Data that nobody will read any more (RFC 1122 4.2.2.13). */
+/* Resets a peer that sends data which no program will read (RFC 1122 4.2.2.13). False: the data are
+ * welcome. */
 static bool refuse_text(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 {
 	if (!c->rx_shut || c->state == SL_TCP_ESTABLISHED ||
@@ -105,7 +107,8 @@ static bool refuse_text(struct sl_tcp *c, const struct sl_tcp_arrival *a)
 	return true;
 }
 
-/* And eighth, the FIN bit, since both go the same way through the queues. */
+/* The seventh step, the text, and the eighth, the FIN bit, because both go the same way through the
+ * queues. */
 static bool process_text(struct sl_tcp *c, struct sl_tcp_arrival *a)
 {
 	uint32_t before = c->rcv_nxt;
@@ -148,7 +151,7 @@ static bool process_text(struct sl_tcp *c, struct sl_tcp_arrival *a)
 
 /* Eighth, check the FIN bit -------------------------------------------------------------------- */
 
-/* The FIN has its turn: everything before it has come. */
+/* Handles the FIN when everything before it has come. */
 static void process_fin(struct sl_tcp *c)
 {
 	if (c->state == SL_TCP_ESTABLISHED) {

@@ -54,7 +54,7 @@ void sl_tcp_tw_timer(struct sl_tcp_host *h, struct sl_tcp_node *n)
 	sl_tcp_tw_free(h, n);
 }
 
-/* Takes c's place in the table. */
+/* Puts a record into the table in c's place. */
 static void tw_new(struct sl_tcp *c, bool fin_wait2, uint32_t timeout_ms)
 {
 	struct sl_tcp_host *h = c->host;
@@ -91,8 +91,8 @@ void sl_tcp_time_wait(struct sl_tcp *c, bool fin_wait2, uint32_t timeout_ms)
 	sl_tcp_done(c, 0);
 }
 
-/* An ACK of all there was; seldom for what carries nothing, so that two ends do not answer each
- * other for ever. */
+/* Sends an ACK of everything received. A segment without data or FIN seldom gets one, so that two
+ * ends do not answer each other for ever. */
 static void answer(struct sl_tcp_host *h, struct tw *w, const struct sl_tcp_seg *seg, void *from)
 {
 	struct sl_tcp_seg r = {
@@ -137,7 +137,8 @@ static bool is_in_window(const struct tw *w, const struct sl_tcp_seg *seg)
 	return sl_seq_gt(end, w->rcv_nxt) && sl_seq_lt(seg->seq, w->rcv_nxt + w->rcv_wnd);
 }
 
-/* FIN-WAIT-2 STATE of an orphan: only the FIN is welcome; data nobody can read are reset. */
+/* FIN-WAIT-2 STATE of an orphan: takes the FIN, and resets the peer for data, which no program can
+ * read. */
 static void fin_wait2_input(struct sl_tcp_host *h, struct tw *w, const struct sl_tcp_seg *seg,
 			    void *from)
 {
@@ -179,7 +180,7 @@ static bool is_new_syn(const struct tw *w, const struct sl_tcp_seg *seg)
 	       (w->ts_ok && seg->opts & SL_TCPO_TS && sl_seq_gt(seg->tsval, w->ts_recent));
 }
 
-/* A number that no window of the old connection reaches. */
+/* An initial number that no window of the old connection reaches. */
 static uint32_t next_isn(const struct tw *w)
 {
 	return w->snd_nxt + 65535 + 2;
@@ -218,9 +219,9 @@ bool sl_tcp_tw_input(struct sl_tcp_host *h, struct sl_tcp_node *n, const struct 
 	return false;
 }
 
-/* RFC 6191 3: by our time stamps PAWS there tells old from new. That a second must be over, and
- * what tcp_tw_reuse says, Linux asks of a port that it has chosen itself only: tcp_twsk_unique().
- */
+/* True: a new connection may take the record's place, because PAWS tells its segments from old ones
+ * by our time stamps (RFC 6191 3). For a port that it has chosen itself Linux also asks for a
+ * second in between, and for tcp_tw_reuse: tcp_twsk_unique(). */
 bool sl_tcp_tw_may_reuse(const struct sl_tcp_node *n)
 {
 	return sl_container_of(n, struct tw, node)->ts_ok;

@@ -26,7 +26,7 @@ static uint32_t free_window(const struct sl_tcp *c)
 	return c->rmem < c->rcvbuf ? win_of(c->rcvbuf - c->rmem) : 0;
 }
 
-/* The most that an empty buffer would let us announce. */
+/* The largest window that an empty buffer allows. */
 static uint32_t full_window(const struct sl_tcp *c)
 {
 	uint32_t w = win_of(c->rcvbuf);
@@ -34,7 +34,7 @@ static uint32_t full_window(const struct sl_tcp *c)
 	return c->window_clamp ? sl_min(w, c->window_clamp) : w;
 }
 
-/* Bytes announced and not yet used by the peer. */
+/* Bytes that were announced and that the peer has not used yet. */
 static uint32_t window_left(const struct sl_tcp *c)
 {
 	uint32_t right = c->rcv_wup + c->rcv_wnd;
@@ -47,8 +47,8 @@ static uint32_t round_up(uint32_t x, unsigned shift)
 	return (x + (1u << shift) - 1) >> shift << shift;
 }
 
-/* The window that could be announced: zero, or multiples of a segment, so that the peer does not
- * send small segments (RFC 9293 3.8.6.2.2). */
+/* The window to announce: zero, or multiples of a segment, so that the peer does not send small
+ * segments (RFC 9293 3.8.6.2.2). */
 static uint32_t wanted_window(struct sl_tcp *c)
 {
 	uint32_t full = full_window(c), space = sl_min(free_window(c), full);
@@ -96,8 +96,8 @@ void sl_tcp_rcv_grow_window(struct sl_tcp *c, uint32_t len)
 	c->rcv_ssthresh += sl_min(room, 2 * len);
 }
 
-/* by_window: the sample is the time that a window took, which is a round trip or more: the least
- * counts. */
+/* Takes a sample of the round trip. by_window: the sample is the time that a window took, a round
+ * trip or more, so the least sample counts. */
 static void rtt_sample(struct sl_tcp *c, uint32_t us, bool by_window)
 {
 	uint32_t old = c->rcv_rtt_us;
@@ -112,8 +112,8 @@ static void rtt_sample(struct sl_tcp *c, uint32_t us, bool by_window)
 		c->rcv_rtt_us = sl_min(old, us << RTT_SHIFT);
 }
 
-/* A receiver that never sends measures by time stamps: what is echoed was sent a round trip ago, if
- * the segment is a full one that did not wait at the peer. */
+/* Measures the round trip of a receiver that never sends: the peer echoes a time stamp that went
+ * out a round trip ago, if the segment is a full one that did not wait at the peer. */
 void sl_tcp_rcv_rtt_ts(struct sl_tcp *c, const struct sl_tcp_seg *seg)
 {
 	uint32_t ms = sl_tcp_tsval(c) - seg->tsecr;
@@ -125,7 +125,7 @@ void sl_tcp_rcv_rtt_ts(struct sl_tcp *c, const struct sl_tcp_seg *seg)
 	rtt_sample(c, ms ? ms * 1000 : 1000, false);
 }
 
-/* Without time stamps: by the time that a window takes. */
+/* Measures the round trip without time stamps, by the time that a window takes. */
 static void measure_by_window(struct sl_tcp *c)
 {
 	uint32_t now = (uint32_t)c->host->now_us | 1;
@@ -139,7 +139,8 @@ static void measure_by_window(struct sl_tcp *c)
 	c->rcv_rtt_time_us = now;
 }
 
-/* Twice what was read in a round trip, and more when that grows; doubled again for overhead. */
+/* Sizes the buffer for twice what the program has read in a round trip, more when that grows, and
+ * doubles this for overhead. */
 static void grow_buffer(struct sl_tcp *c, uint32_t copied)
 {
 	uint64_t win = 2ull * copied + 16ull * c->adv_mss, space;

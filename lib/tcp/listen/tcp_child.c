@@ -109,7 +109,7 @@ bool sl_tcp_child_begin(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t
 	return kept;
 }
 
-/* Like sk_acceptq_is_full(): listen(0) has room for one. */
+/* True: the accept queue is full. As in Linux (sk_acceptq_is_full()) listen(0) has room for one. */
 bool sl_tcp_is_accept_full(const struct sl_tcp_listener *l)
 {
 	return l->nchildren > l->backlog;

@@ -44,7 +44,7 @@ void sl_tcp_cookie_send(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct
 	sl_tcp_send_synack(h, r, cookie_tsval(h, r), from);
 }
 
-/* The SYN as it was, by the ACK of our cookie. */
+/* Reconstructs the SYN from the ACK of our cookie. */
 static void syn_of_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 			  const struct sl_tcp_seg *seg, uint16_t mss, struct sl_tcp_seg *syn)
 {

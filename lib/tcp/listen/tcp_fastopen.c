@@ -84,7 +84,8 @@ bool sl_tcp_tfo_send(struct sl_tcp *c, struct sl_tcp_seg *seg, bool *sent)
 	return true;
 }
 
-/* The piece that went with the SYN, by the number that the peer acknowledges. */
+/* Settles what becomes of the piece that went with the SYN: the peer has acknowledged it, or it
+ * must be sent again. */
 static void settle_data(struct sl_tcp *c, uint32_t ack)
 {
 	bool all = ack == c->snd_nxt;

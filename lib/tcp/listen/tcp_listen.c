@@ -33,17 +33,18 @@ void sl_tcp_listener_init(struct sl_tcp_listener *l)
 	sl_list_init(&l->requests);
 }
 
-/* More are remembered than Linux would with a small backlog: while the program is elsewhere SYNs
- * wait for the keeper, and come in bunches, all before the first ACK. Of a cookie whose ACK finds
- * the accept queue full nobody sends the SYN-ACK again: that peer is connected to nobody. */
+/* True: the SYN queue is full. It holds more than in Linux with a small backlog, because SYNs wait
+ * for the keeper while the program is elsewhere, and come in bunches before the first ACK. A cookie
+ * is no substitute for a record: when its ACK finds the accept queue full, no SYN-ACK is sent
+ * again, and that peer is connected to nobody. */
 static bool is_syn_full(const struct sl_tcp_listener *l)
 {
 	return l->nrequests > sl_max(l->backlog, SYN_LEAST);
 }
 
-/* Is a SYN that begins anew (it reuses no TIME_WAIT) dropped? Without cookies the last quarter of
- * tcp_max_syn_backlog is for peers that are known to be alive, and we know none (tcp_conn_request()
- * of Linux). */
+/* True: a SYN that begins anew (it reuses no TIME_WAIT) is dropped. Without cookies the last
+ * quarter of tcp_max_syn_backlog is for peers that are known to be alive, and we know none
+ * (tcp_conn_request() of Linux). */
 static bool is_syn_dropped(const struct sl_tcp_listener *l)
 {
 	uint32_t max = sl_tcp_params.max_syn_backlog;
@@ -81,7 +82,7 @@ uint32_t sl_tcp_listener_keys(const struct sl_tcp_listener *l, bool held, struct
 
 /* By a cookie ---------------------------------------------------------------------------------- */
 
-/* An ACK for which there is no record: does it bring a cookie of ours back? */
+/* Takes an ACK without a record, if it brings a cookie of ours back. */
 static bool cookie_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 			 const struct sl_tcp_key *key, const struct sl_tcp_knock *k)
 {
@@ -110,7 +111,7 @@ static bool cookie_input(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 
 /* Fast Open ------------------------------------------------------------------------------------ */
 
-/* tcp_try_fastopen() */
+/* True: the SYN has a good Fast Open cookie (tcp_try_fastopen()). */
 static bool is_tfo_good(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 			const struct sl_tcp_key *key, const struct sl_tcp_seg *syn)
 {
@@ -136,7 +137,7 @@ static bool is_tfo_good(struct sl_tcp_host *h, struct sl_tcp_listener *l,
 	return good;
 }
 
-/* RFC 7413 4.2.2: the SYN's data are the program's before the handshake is complete. */
+/* Makes the child that reads the SYN's data before the handshake is complete (RFC 7413 4.2.2). */
 static bool tfo_input(struct sl_tcp_host *h, struct sl_tcp_listener *l, const struct sl_tcp_req *r,
 		      const struct sl_tcp_knock *k)
 {

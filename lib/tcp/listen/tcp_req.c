@@ -179,9 +179,9 @@ static void req_arm(struct sl_tcp_host *h, struct sl_tcp_req *r)
 	sl_timer_arm(&h->wheel, &r->timer, h->now_us + us);
 }
 
-/* Sends the SYN-ACK. The kernel's would wait for the neighbour and then leave. Ours is lost if
- * there is no way to send it: it is tried again with doubled delays, about as long as until the
- * first repetition of a SYN-ACK that was sent. */
+/* Sends the SYN-ACK. The kernel's would wait for the neighbour and then leave; ours is lost when
+ * there is no way to send it. So it is tried again with doubled delays, for about as long as it
+ * takes to the first repetition of a SYN-ACK that was sent. */
 void sl_tcp_req_answer_syn(struct sl_tcp_host *h, struct sl_tcp_req *r)
 {
 	struct sl_tcp_seg s = synack_of(h, r, req_tsval(h, r));
@@ -196,19 +196,19 @@ void sl_tcp_req_answer_syn(struct sl_tcp_host *h, struct sl_tcp_req *r)
 	sl_timer_arm(&h->wheel, &r->timer, h->now_us + (SL_TCP_STUCK_US << r->stuck++));
 }
 
-/* TCP_DEFER_ACCEPT: a child is made only with its first data, for so long. */
+/* True: TCP_DEFER_ACCEPT puts the child off until its first data come, or the time is over. */
 static bool is_deferred(const struct sl_tcp_host *h, const struct sl_tcp_req *r)
 {
 	return h->now_us - r->born_us < r->l->defer_accept_s * 1000000ull;
 }
 
-/* TCP_SYNCNT is the listener's, too (reqsk_timer_handler()). */
+/* How often the SYN-ACK is repeated. TCP_SYNCNT is the listener's, too (reqsk_timer_handler()). */
 static uint32_t most_retries(const struct sl_tcp_listener *l)
 {
 	return l->opts.syncnt ? l->opts.syncnt : sl_tcp_params.synack_retries;
 }
 
-/* The SYN-ACK again, with twice the time each (RFC 6298 5.5). */
+/* Sends the SYN-ACK again, each time after twice the time (RFC 6298 5.5). */
 void sl_tcp_req_timer(struct sl_tcp_host *h, struct sl_tcp_node *n)
 {
 	struct sl_tcp_req *r = req_of(n);
@@ -233,7 +233,7 @@ void sl_tcp_req_timer(struct sl_tcp_host *h, struct sl_tcp_node *n)
 
 /* SYN-RECEIVED STATE (3.10.7.4) of a request --------------------------------------------------- */
 
-/* An ACK without a SYN of ours: the peer is out of step (RFC 5961 4.2, RFC 7323 5.3). */
+/* Answers an ACK that fits no SYN of ours: the peer is out of step (RFC 5961 4.2, RFC 7323 5.3). */
 static void req_answer(struct sl_tcp_host *h, struct sl_tcp_req *r, void *from)
 {
 	struct sl_tcp_seg s = {
@@ -260,7 +260,7 @@ static bool is_req_limited(const struct sl_tcp_host *h, struct sl_tcp_req *r)
 	return false;
 }
 
-/* First to fourth: sequence, RST, SYN. */
+/* The first four steps: sequence number, RST, security, SYN. */
 static bool req_check(struct sl_tcp_host *h, struct sl_tcp_req *r, const struct sl_tcp_seg *seg,
 		      void *from)
 {
@@ -298,7 +298,7 @@ static bool req_check(struct sl_tcp_host *h, struct sl_tcp_req *r, const struct 
 	return true;
 }
 
-/* Fifth, the ACK. True: make a child now. */
+/* The fifth step, the ACK. True: make a child now. */
 static bool req_may_complete(struct sl_tcp_host *h, struct sl_tcp_req *r,
 			     const struct sl_tcp_seg *seg, void *from)
 {

@@ -52,7 +52,8 @@ void sl_cc_avoid(struct sl_tcp *c, uint32_t w, uint32_t acked)
 
 /* Is the window used? ------------------------------------------------------------------------- */
 
-/* In slow start the window may be twice what was in flight, since it doubles in a round trip. */
+/* True: the window limits the connection. In slow start it may be twice what was in flight, since
+ * it doubles in a round trip. */
 bool sl_cc_is_limited(const struct sl_tcp *c)
 {
 	if (c->cwnd_limited)
@@ -60,13 +61,14 @@ bool sl_cc_is_limited(const struct sl_tcp *c)
 	return sl_cc_in_slow_start(c) && c->cwnd < 2 * c->max_in_flight;
 }
 
-/* The least that is kept of an old window: RFC 5681's restart window. */
+/* The least that is kept of an old window: the restart window of RFC 5681. */
 static uint32_t restart_window(const struct sl_tcp *c)
 {
 	return sl_min(sl_tcp_init_cwnd(c), c->cwnd);
 }
 
-/* Most of a window, should it be given up for want of use or in vain. */
+/* The slow start threshold for a window that is given up because it was not used, or in vain: most
+ * of that window. */
 uint32_t sl_cc_current_ssthresh(const struct sl_tcp *c)
 {
 	uint32_t w = c->cwnd / 2 + c->cwnd / 4;
@@ -76,7 +78,8 @@ uint32_t sl_cc_current_ssthresh(const struct sl_tcp *c)
 	return c->ssthresh > w ? c->ssthresh : w;
 }
 
-/* For an RTO the program did not fill the window: half-way back to what it did use. */
+/* Call when the program has not filled the window for an RTO: takes the window half-way back to
+ * what the program did use. */
 static void application_limited(struct sl_tcp *c)
 {
 	uint32_t used = sl_max(c->cwnd_used, sl_tcp_init_cwnd(c));

@@ -70,7 +70,7 @@ static uint32_t cube_root(uint64_t x)
 	return (uint32_t)r;
 }
 
-/* Microseconds in 1/1024 s. */
+/* Converts microseconds to 1/1024 s. */
 static uint64_t scaled_time(uint64_t us)
 {
 	return us * 1099512 >> 30;
@@ -100,7 +100,8 @@ static void hystart_new_round(struct sl_tcp *c, struct cubic *q)
 	}
 }
 
-/* RFC 9406 4.2: a round trip that has become longer ends slow start, conservatively first. */
+/* Ends slow start when the round trip has become longer, with conservative slow start first (RFC
+ * 9406 4.2). */
 static void hystart_sample(struct cubic *q, uint32_t rtt_us)
 {
 	uint32_t thresh;
@@ -130,7 +131,7 @@ static void hystart_sample(struct cubic *q, uint32_t rtt_us)
 	}
 }
 
-/* Slow start; what it leaves is for avoidance. */
+/* Grows by slow start; returns the acknowledged segments that are left for avoidance. */
 static uint32_t grow_slow_start(struct sl_tcp *c, struct cubic *q, uint32_t acked, uint32_t rtt_us)
 {
 	if (!q->hystart)
@@ -179,7 +180,7 @@ static uint64_t w_cubic(const struct cubic *q, uint64_t t)
 	return w > cube ? w - cube : 0;
 }
 
-/* 4.3: what Reno would have had by now. */
+/* Grows the window that Reno would have by now (4.3). */
 static void grow_w_est(struct sl_tcp *c, struct cubic *q, uint32_t acked)
 {
 	uint32_t alpha = q->w_est >> SHIFT >= q->w_prior ? 1u << SHIFT : ALPHA_SCALED;
@@ -260,7 +261,7 @@ static uint32_t cubic_ssthresh(struct sl_tcp *c)
 	return w > 2 ? w : 2;
 }
 
-/* 4.8: the avoidance that follows begins with K = 0 and W_max = cwnd. */
+/* After an RTO avoidance begins with K = 0 and W_max = cwnd (4.8). */
 static void cubic_on_rto(struct sl_tcp *c)
 {
 	struct cubic *q = priv(c);

@@ -89,7 +89,8 @@ void sl_tcp_loss_on_sent(struct sl_tcp *c, uint32_t i, bool retransmission)
 
 /* Undo ---------------------------------------------------------------------------------------- */
 
-/* Begins an episode. What was sent again before (a tail loss probe) counts. */
+/* Begins an episode that may be undone. Segments that were sent again before (a tail loss probe)
+ * count. */
 static void init_undo(struct sl_tcp *c)
 {
 	struct sl_tcp_trouble *t = sl_tcp_trouble(c);
@@ -101,7 +102,8 @@ static void init_undo(struct sl_tcp *c)
 		c->retrans_stamped = false;
 }
 
-/* Eifel: what is acknowledged was sent before anything was sent again. */
+/* Eifel's test. True: the acknowledged data arrived from the first sending, before anything was
+ * sent again. */
 static bool was_only_delayed(const struct sl_tcp *c, const struct sl_tcp_ack *a)
 {
 	return c->retrans_stamped && c->trouble && a->ts &&
@@ -206,7 +208,8 @@ void sl_tcp_loss_on_ece(struct sl_tcp *c)
 		enter_cwr(c);
 }
 
-/* RFC 6937; Linux' conservative bound below ssthresh, and slow start's when that goes well. */
+/* Proportional rate reduction (RFC 6937), with the conservative bound that Linux uses below
+ * ssthresh, and slow start's when that goes well. */
 static void prr(struct sl_tcp *c, const struct sl_tcp_ack *a, bool advanced, bool newly_lost)
 {
 	struct sl_tcp_trouble *t = sl_tcp_trouble(c);
@@ -261,7 +264,8 @@ static void reset_dupacks(struct sl_tcp *c)
 	c->dupacks = 0;
 }
 
-/* Among the acknowledged pieces one was the hole; the others had caused duplicate ACKs before. */
+/* Without SACK: of the pieces that the ACK covers one was the hole; the others had caused duplicate
+ * ACKs before. */
 static void eat_dupacks(struct sl_tcp *c, struct sl_tcp_ack *a)
 {
 	uint32_t counted = a->acked_segs ? a->acked_segs - 1 : 0;
@@ -274,7 +278,8 @@ static void eat_dupacks(struct sl_tcp *c, struct sl_tcp_ack *a)
 		c->sacked_out = sl_tcp_pieces_out(c) - c->lost_out;
 }
 
-/* RFC 6582 3.2: the third duplicate ACK, and each partial ACK, say that the first piece is lost. */
+/* Marks the first piece as lost at the third duplicate ACK and at each partial ACK (RFC 6582
+ * 3.2). */
 static void newreno_detect(struct sl_tcp *c, bool advanced)
 {
 	bool lost = c->ca == SL_CA_RECOVERY ? advanced
@@ -293,8 +298,8 @@ static void detect(struct sl_tcp *c, bool advanced)
 		sl_tcp_rack_detect(c);
 }
 
-/* RFC 6582 3.2 step 1: as long as nothing above the recovery point was acknowledged, duplicate ACKs
- * may be of our own needless retransmissions. */
+/* True: duplicate ACKs may come of our own needless retransmissions, because nothing above the
+ * recovery point is acknowledged (RFC 6582 3.2 step 1). */
 static bool must_hold(const struct sl_tcp *c)
 {
 	return !c->sack_ok && c->snd_una == c->high_seq;
@@ -302,7 +307,7 @@ static bool must_hold(const struct sl_tcp *c)
 
 /* Recovery ------------------------------------------------------------------------------------ */
 
-/* high_seq was reached. True: stay for the time being. */
+/* Ends recovery when high_seq is acknowledged. True: recovery goes on for the time being. */
 static bool finish_recovery(struct sl_tcp *c, struct sl_tcp_ack *a)
 {
 	if (may_undo(c, a))
@@ -320,7 +325,8 @@ static bool finish_recovery(struct sl_tcp *c, struct sl_tcp_ack *a)
 	return false;
 }
 
-/* A partial ACK that a late original has caused. True: mark nothing more as lost now. */
+/* Undoes the reduction when a late original has caused a partial ACK. True: mark nothing more as
+ * lost now. */
 static bool undo_partial(struct sl_tcp *c, const struct sl_tcp_ack *a)
 {
 	if (!c->can_undo || !was_only_delayed(c, a))
@@ -358,7 +364,7 @@ static bool undo_loss(struct sl_tcp *c, const struct sl_tcp_ack *a, bool frto)
 	return true;
 }
 
-/* RFC 5682 2.1 step 2b: is there something new that can go out now, whatever Nagle says? */
+/* True: something new can go out now, whatever Nagle says (RFC 5682 2.1 step 2b). */
 static bool can_send_new(const struct sl_tcp *c)
 {
 	uint32_t unsent = c->write_seq - c->snd_nxt, room = c->snd_una + c->snd_wnd - c->snd_nxt;
@@ -370,7 +376,7 @@ static bool can_send_new(const struct sl_tcp *c)
 	return room >= (unsent < c->mss ? unsent : c->mss);
 }
 
-/* RFC 5682, with and without SACK. True: the RTO was spurious, or new data will tell. */
+/* F-RTO, with and without SACK (RFC 5682). True: the RTO was spurious, or new data will tell. */
 static bool frto(struct sl_tcp *c, struct sl_tcp_ack *a, bool advanced, bool dup)
 {
 	bool new_out = sl_seq_gt(c->snd_nxt, c->high_seq);
@@ -455,7 +461,8 @@ void sl_tcp_loss_on_tlp(struct sl_tcp *c)
 	tcp_count(c->host, SL_TCPC_TLP, 1);
 }
 
-/* RFC 8985 7.4.2: did the probe repair a loss, which then was one for the window as well? */
+/* Looks whether the tail loss probe repaired a loss, which counts as a loss for the window, too
+ * (RFC 8985 7.4.2). */
 static void on_ack_of_tlp(struct sl_tcp *c, const struct sl_tcp_ack *a, bool advanced)
 {
 	if (sl_seq_lt(c->snd_una, c->tlp_end_seq))
@@ -475,7 +482,7 @@ static void on_ack_of_tlp(struct sl_tcp *c, const struct sl_tcp_ack *a, bool adv
 	}
 }
 
-/* The reordering window is over (RFC 8985 6.3). */
+/* Call when the reordering window is over (RFC 8985 6.3). */
 void sl_tcp_loss_on_reo_timer(struct sl_tcp *c)
 {
 	uint32_t lost = c->lost;

@@ -114,8 +114,9 @@ void sl_tcp_unmark_lost(struct sl_tcp *c)
 	c->loss_hint = c->rack_hint = c->tx_una;
 }
 
-/* After an RTO: all is lost but what was sent so short a time ago that RACK would not say so. A
- * first piece that is SACKED means that the receiver has thrown away what it had (RFC 2018 8). */
+/* Marks all pieces lost after an RTO, except those that were sent so recently that RACK would wait
+ * for them. A first piece that is SACKED means that the receiver has thrown away what it had (RFC
+ * 2018 8). */
 void sl_tcp_mark_all_lost(struct sl_tcp *c)
 {
 	bool reneged = c->tx_una != c->tx_nxt && sl_tcp_piece(c, c->tx_una)->marks & SL_TXS_SACKED;
@@ -203,7 +204,7 @@ void sl_tcp_loss_free(struct sl_tcp *c)
 	c->trouble->board = NULL;
 }
 
-/* The piece at i was sent again. */
+/* Notes that the piece at i was sent again. */
 bool sl_tcp_rack_on_retransmit(struct sl_tcp *c, uint32_t i)
 {
 	const struct sl_txseg *p = sl_tcp_piece(c, i);
@@ -216,7 +217,7 @@ bool sl_tcp_rack_on_retransmit(struct sl_tcp *c, uint32_t i)
 	return true;
 }
 
-/* The piece of an entry while that retransmission is the last and in flight, else tx_nxt. */
+/* The piece of an entry if that retransmission is its last one and is in flight, else tx_nxt. */
 static uint32_t rtx_piece(const struct sl_tcp *c, const struct sl_tcp_rtx *e)
 {
 	uint32_t i = find_piece(c, e->seq);
@@ -230,7 +231,7 @@ static uint32_t rtx_piece(const struct sl_tcp *c, const struct sl_tcp_rtx *e)
 	return i;
 }
 
-/* The second half was sent with the first: behind it. */
+/* A piece was split: its second half, which was sent with the first, gets an entry behind it. */
 static void rtx_split(struct sl_tcp *c, uint32_t i)
 {
 	const struct sl_txseg *p = sl_tcp_piece(c, i);
@@ -270,8 +271,8 @@ static bool sent_after(uint64_t t1, uint32_t seq1, uint64_t t2, uint32_t seq2)
 	return t1 > t2 || (t1 == t2 && sl_seq_gt(seq1, seq2));
 }
 
-/* 6.2 step 2: the newest that has arrived. An answer that came too soon after a retransmission is
- * one to the copy before it. */
+/* Takes the newest piece that has arrived (6.2 step 2). An answer that comes too soon after a
+ * retransmission is one to the copy before it. */
 static void rack_advance(struct sl_tcp *c, const struct sl_txseg *p, struct sl_tcp_ack *a)
 {
 	uint32_t rtt = elapsed_us(c, p->sent_us);
@@ -291,7 +292,7 @@ static void rack_advance(struct sl_tcp *c, const struct sl_txseg *p, struct sl_t
 	}
 }
 
-/* A piece has arrived, by whatever way it is told. */
+/* Marks a piece as arrived; SACK or the ACK number may tell so. */
 static void arrived(struct sl_tcp *c, struct sl_txseg *p, struct sl_tcp_ack *a)
 {
 	rack_advance(c, p, a);
@@ -376,7 +377,7 @@ void sl_tcp_loss_cum(struct sl_tcp *c, uint32_t to, struct sl_tcp_ack *a)
 
 /* Blocks -------------------------------------------------------------------------------------- */
 
-/* The end of a block of the last ACK that has all of [seq, end), or seq. */
+/* The end of a block of the last ACK that contains all of [seq, end), or seq. */
 static uint32_t seen_until(const struct sl_tcp *c, uint32_t seq, uint32_t end)
 {
 	const struct sl_tcp_board *board = sl_tcp_board(c);
@@ -390,7 +391,7 @@ static uint32_t seen_until(const struct sl_tcp *c, uint32_t seq, uint32_t end)
 	return seq;
 }
 
-/* Pieces that lie in b as a whole. */
+/* Marks the pieces that lie in b as a whole. */
 static void take_block(struct sl_tcp *c, const struct sl_tcp_block *b, struct sl_tcp_ack *a)
 {
 	uint32_t i = find_piece(c, b->start);
@@ -412,7 +413,8 @@ static void take_block(struct sl_tcp *c, const struct sl_tcp_block *b, struct sl
 	}
 }
 
-/* RFC 2883 4: the first block lies below the ACK, or within the second. */
+/* True: the first block is a DSACK, since it lies below the ACK or within the second (RFC 2883
+ * 4). */
 static bool is_dsack(const struct sl_tcp_seg *s)
 {
 	const struct sl_tcp_block *b = s->sack;
@@ -424,8 +426,8 @@ static bool is_dsack(const struct sl_tcp_seg *s)
 	return s->nsack > 1 && sl_seq_ge(b[0].start, b[1].start) && sl_seq_le(b[0].end, b[1].end);
 }
 
-/* RFC 8985 6.2 step 4: once a round trip, the window for reordering grows by a quarter of an RTT
- * when retransmissions were in vain. */
+/* Grows the reordering window by a quarter of an RTT, once a round trip, when retransmissions were
+ * in vain (RFC 8985 6.2 step 4). */
 static void grow_reo_wnd(struct sl_tcp *c, const struct sl_tcp_ack *a)
 {
 	struct sl_tcp_trouble *t = sl_tcp_trouble(c);
@@ -498,7 +500,8 @@ void sl_tcp_loss_sack(struct sl_tcp *c, const struct sl_tcp_seg *seg, struct sl_
 
 /* Detection ----------------------------------------------------------------------------------- */
 
-/* 6.2 step 4, RACK_update_reo_wnd(): without reordering seen, none once three have arrived. */
+/* The reordering window (6.2 step 4, RACK_update_reo_wnd()). While no reordering was seen it is 0
+ * once three pieces have arrived. */
 static uint32_t reo_wnd_us(const struct sl_tcp *c)
 {
 	uint64_t w;
@@ -511,15 +514,15 @@ static uint32_t reo_wnd_us(const struct sl_tcp *c)
 	return w < c->srtt_us ? (uint32_t)w : c->srtt_us;
 }
 
-/* Sent before the newest that has arrived? */
+/* True: the piece was sent before the newest one that has arrived. */
 static bool was_overtaken(const struct sl_tcp *c, const struct sl_txseg *p)
 {
 	return sent_after(c->rack_sent_us, c->rack_end_seq, p->sent_us, piece_end(p));
 }
 
-/* Pieces whose original is in flight; true: some are to be judged later. They lie in order of time,
- * so those behind the first that is not due are not either; but for such that were thought lost and
- * sent again before an undoing, which are passed over. */
+/* Judges pieces whose original is in flight. True: some must be judged later. The pieces lie in
+ * order of time, so none behind the first that is not due is due. Pieces that were thought lost and
+ * sent again before an undoing are passed over. */
 static bool judge_originals(struct sl_tcp *c, uint64_t patience)
 {
 	bool in_order = true, later = false;
@@ -566,7 +569,7 @@ static bool judge_retransmissions(struct sl_tcp *c, uint64_t patience)
 	return false;
 }
 
-/* 6.2 step 5. Marks lost pieces; arms the timer for pieces to check when the reordering window
+/* Marks lost pieces (6.2 step 5), and arms the timer for pieces to check when the reordering window
  * ends. */
 void sl_tcp_rack_detect(struct sl_tcp *c)
 {
@@ -590,7 +593,8 @@ void sl_tcp_rack_detect(struct sl_tcp *c)
 	}
 }
 
-/* 6.2 step 4: sixteen recoveries without DSACK, and reordering is thought to be over. */
+/* Call at the end of a recovery. After sixteen without DSACK reordering is thought to be over (6.2
+ * step 4). */
 void sl_tcp_rack_recovered(struct sl_tcp *c)
 {
 	if (c->reo_wnd_persist && !--c->reo_wnd_persist)

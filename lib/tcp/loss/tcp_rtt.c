@@ -58,7 +58,7 @@ static void next_sample(struct sl_tcp *c, uint32_t r)
 	}
 }
 
-/* The path's own delay: the least of the last minutes. */
+/* Keeps the least round trip of the last minutes: the path's own delay. */
 static void min_rtt(struct sl_tcp *c, uint32_t r)
 {
 	uint32_t now = (uint32_t)(c->host->now_us >> 20);
