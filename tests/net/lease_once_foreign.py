@@ -4,6 +4,8 @@
 # Usage: lease_once_foreign.py SOCKET IFINDEX
 import array, ctypes, os, socket, struct, sys
 
+from leaselib import MAGIC, VERSION
+
 path, ifindex = sys.argv[1], int(sys.argv[2])
 HELLO, UMEM, PORT_OPEN, LANE_OPEN = 1, 2, 3, 10
 libc = ctypes.CDLL(None, use_errno=True)
@@ -15,7 +17,7 @@ s.settimeout(10)
 def ask(op, body=b"", fds=()):
     """The answer's body and descriptors."""
     anc = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
-    s.sendmsg([struct.pack("=IHHIi", 0x4C534C53, 9, op, 7, 0) + body], anc)
+    s.sendmsg([struct.pack("=IHHIi", MAGIC, VERSION, op, 7, 0) + body], anc)
     data, anc, _, _ = s.recvmsg(65536, 65536)
     err = struct.unpack_from("=IHHIi", data)[4]
     if err:

@@ -3,7 +3,8 @@
 # Usage: lease_restore.py SOCKET OWN-ADDRESS IFINDEX PEER (as root; it becomes two users)
 import array, errno, fcntl, os, socket, struct, sys
 
-MAGIC, VERSION = 0x4C534C53, 10
+from leaselib import MAGIC, VERSION
+
 HELLO, UMEM, PORT_OPEN, LANE_OPEN, CLAIM, RESTORE, RESTORED, TAKE = 1, 2, 3, 10, 13, 16, 17, 18
 LIVE, ENDED, RESET, SYN = 1, 2, 3, 4
 TCP_REPAIR = 19

@@ -4,7 +4,8 @@
 # Prints the daemon's answer to each attack; exit status 0 when all were refused.
 import array, os, resource, socket, struct, sys, time
 
-MAGIC, VERSION = 0x4C534C53, 10
+from leaselib import MAGIC, VERSION
+
 INJECT_MAX = 9224
 (HELLO, UMEM, PORT_OPEN, PORT_CLOSE, PORT_ALIVE, PORT_TAGS, VLAN_LEAVE, UNGUARD, STRAYS, LANE_OPEN, LANE_BIND, LANE_CLOSE, CLAIM, UPDATE, UNCLAIM,
  RESTORE, RESTORED, TAKE, DROP, INJECT, NEIGH, CONNS, HOLDERS, BUFFER, BOX, UNBOX, STATUS, SHOW_PORT,
