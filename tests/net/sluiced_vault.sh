@@ -32,6 +32,14 @@ for at in 1 2 3 5; do
 	ok "$at: nobody has a lease" wait_until 20 leases_are 0
 	same "$at: there is one vault" 1 "$(vault_pid | wc -w)"
 done
+# The vault may hang up on the next daemon, since it has not seen yet that the last one is dead.
+kill -9 "$(daemon_pid)"
+DAEMON_BY=(strace -D -qq -o "$TMP/hung" -e trace=sendmsg -e "inject=sendmsg:error=EPIPE:when=1")
+daemon_up b "allow user *"
+DAEMON_BY=()
+ok "a vault that hangs up is asked again" wait_until 10 daemon_answers
+ok "it did hang up" grep -q "EPIPE.*INJECTED" "$TMP/hung"
+same "there is one vault after that" 1 "$(vault_pid | wc -w)"
 kill "$(daemon_pid)"
 ok "the last one ends as ever" wait_until 10 eval '[ -z "$(daemon_pid)$(vault_pid)" ]'
 same "nothing is left" "" "$(ls -d "$TMP"/sluiced.b{,.vault} /sys/fs/bpf/sluice/"$DEV_B" 2>/dev/null)"

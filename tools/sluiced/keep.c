@@ -449,9 +449,12 @@ static int read_all(int fd)
 	m.hdr = (struct sl_vault_hdr){
 		.magic = SL_VAULT_MAGIC, .version = SL_VAULT_VERSION, .op = SL_VAULT_LIST};
 	err = sl_vault_send(fd, &m, 0);
+	/* (The vault hangs up on a second daemon: it may be gone before this request is sent, and
+	 * its SL_VAULT_BUSY may be lost.) */
+	if (err == -EPIPE)
+		return -EBUSY;
 	while (!err) {
 		err = sl_vault_recv(fd, &m, 0);
-		/* (The vault hangs up on a second daemon: its SL_VAULT_BUSY may be lost.) */
 		if (err <= 0)
 			return err && err != -ECONNRESET ? err : -EBUSY;
 		if (m.hdr.op == SL_VAULT_BUSY)
