@@ -194,8 +194,9 @@ help:
 		'  soak         rounds of kills, removals and load for SOAK_SECONDS (3600)' \
 		'  soak-faults  faults of the simulated NIC, FAULT_ROUNDS (50) rounds' \
 		'  style        check the C files with clang-format' \
-		'  analyze      clang-tidy and cppcheck' \
+		'  analyze      clang-tidy, cppcheck and gcc -fanalyzer' \
 		'  cppcheck     cppcheck alone' \
+		'  fanalyzer    gcc -fanalyzer alone: lib/wire, lib/ctl, tools/sluiced' \
 		'' \
 		'  bench        measure floor, kernel and Sluice; results in build/bench' \
 		'  bench-short  the same, 64 bytes only, fewer rounds' \
