@@ -142,11 +142,11 @@ SL_GUARDED(sl_guard_copy, (uint64_t)-EFAULT);
 
 SL_APART int sl_guard_touch(const void *p, size_t n)
 {
-	const volatile char *at = p, *last = at + n - 1;
+	const volatile char *at = p, *last = (const char *)((uintptr_t)p + n - 1);
 
 	if (!n)
 		return 0;
-	if (last < at)
+	if (!p || last < at)
 		return -EFAULT;
 	for (; at < last; at += PAGE)
 		(void)*at;
@@ -157,11 +157,11 @@ SL_GUARDED(sl_guard_touch, (uint64_t)-EFAULT);
 
 SL_APART int sl_guard_touch_out(void *p, size_t n)
 {
-	char *at = p, *last = at + n - 1;
+	char *at = p, *last = (char *)((uintptr_t)p + n - 1);
 
 	if (!n)
 		return 0;
-	if (last < at)
+	if (!p || last < at)
 		return -EFAULT;
 	for (; at < last; at += PAGE)
 		__atomic_fetch_or(at, 0, __ATOMIC_RELAXED);
