@@ -10,6 +10,7 @@
 void sl_apart(void *mem, size_t bytes)
 {
 	(void)sl_sys(SYS_madvise, mem, bytes, MADV_DONTFORK);
+	(void)sl_sys(SYS_madvise, mem, bytes, MADV_DONTDUMP);
 }
 
 /* Before Linux 4.17 the address is only a hint, so the kernel may return another one. */

@@ -8,7 +8,8 @@
 #include "base/base.h"
 
 /* Unmaps these whole pages in every child made from now on (MADV_DONTFORK), also in a child that
- * the library never learns of. Any thread; errno is not touched. */
+ * the library never learns of, and keeps them out of core dumps (MADV_DONTDUMP), which they would
+ * make large and which would show other programs' packets. Any thread; errno is not touched. */
 void sl_apart(void *mem, size_t bytes);
 
 /* In a child: maps private zeros where the parent has such pages: a fork() in a signal handler may
