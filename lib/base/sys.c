@@ -2,6 +2,7 @@
 /* Raw system calls, and the one wait that is a cancellation point. */
 #include "base/sys.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -44,14 +45,104 @@ SL_APART long sl_sys_cancel6(long nr, long a, long b, long c, long d, long e, lo
 	return ret;
 }
 
+/* The sets of pselect6(2), for descriptors up to top. */
+struct sets {
+	unsigned long *bits; /* readable, writable, exceptions; NULL: no memory */
+	size_t words;        /* of each */
+};
+
+static void sets_free(struct sets *s)
+{
+	if (s->bits)
+		sl_sys(SYS_munmap, s->bits, 3 * s->words * sizeof(long));
+}
+
+static bool sets_bit(const struct sets *s, int which, int fd, bool set)
+{
+	unsigned long *w = s->bits + (size_t)which * s->words + (unsigned)fd / 64;
+	unsigned long bit = 1ul << ((unsigned)fd % 64);
+
+	*w |= set ? bit : 0;
+	return *w & bit;
+}
+
+static const short set_events[3] = {
+	POLLIN | POLLRDNORM | POLLRDHUP,
+	POLLOUT | POLLWRNORM,
+	POLLPRI,
+};
+
+/* Fills in revents; how many have some. err: pselect6's result, -EBADF: some descriptor is closed.
+ */
+static long events_of(const struct sets *s, struct pollfd *fds, unsigned nfds, long err)
+{
+	long n = 0;
+
+	for (unsigned i = 0; i < nfds; i++) {
+		struct pollfd *p = &fds[i];
+
+		p->revents = 0;
+		for (int w = 0; w < 3 && p->fd >= 0 && err > 0; w++)
+			if (sets_bit(s, w, p->fd, false))
+				p->revents |= (short)(set_events[w] & p->events);
+		if (p->fd >= 0 && err == -EBADF && sl_sys_fcntl(p->fd, F_GETFD, 0) < 0)
+			p->revents = POLLNVAL;
+		n += p->revents != 0;
+	}
+	return n;
+}
+
+/* ppoll(2) for a process that may have fewer descriptors than are listed here (RLIMIT_NOFILE,
+ * lowered by a program that confines itself): pselect6(2) has no such limit. Errors and hang-ups
+ * come as readable. */
+static SL_COLD long poll_by_select(struct pollfd *fds, unsigned nfds, struct timespec *left,
+				   const sigset_t *sigmask, bool cancel)
+{
+	struct sets s __attribute__((cleanup(sets_free))) = {NULL, 0};
+	const struct {
+		const sigset_t *mask;
+		size_t bytes;
+	} mask = {sigmask, 8};
+	unsigned long *rd, *wr, *ex;
+	int top = -1;
+	long r;
+
+	for (unsigned i = 0; i < nfds; i++)
+		top = sl_max(top, fds[i].fd);
+	s.words = (size_t)(top / 64 + 1);
+	s.bits = sl_sys_pages(3 * s.words * sizeof(long), 0);
+	if (!s.bits)
+		return -ENOMEM;
+	for (unsigned i = 0; i < nfds; i++)
+		for (int w = 0; w < 3; w++)
+			if (fds[i].fd >= 0 && fds[i].events & set_events[w])
+				sets_bit(&s, w, fds[i].fd, true);
+	rd = s.bits;
+	wr = rd + s.words;
+	ex = wr + s.words;
+	r = cancel ? sl_sys_cancel(SYS_pselect6, top + 1, rd, wr, ex, left, &mask)
+		   : sl_sys(SYS_pselect6, top + 1, rd, wr, ex, left, &mask);
+	return r > 0 || r == -EBADF ? events_of(&s, fds, nfds, r) : r;
+}
+
+int sl_sys_ppoll(struct pollfd *fds, unsigned nfds, struct timespec *left)
+{
+	long r = sl_sys(SYS_ppoll, fds, nfds, left, NULL, 8);
+
+	return (int)(sl_unlikely(r == -EINVAL) ? poll_by_select(fds, nfds, left, NULL, false) : r);
+}
+
 int sl_sys_ppoll_cancel(struct pollfd *fds, unsigned nfds, const struct timespec *timeout,
 			const sigset_t *sigmask)
 {
-	struct timespec ts; /* the kernel writes what is left into it */
+	struct timespec ts, *left = timeout ? &ts : NULL; /* the kernel writes what is left there */
+	long r;
 
 	if (timeout)
 		ts = *timeout;
-	return (int)sl_sys_cancel(SYS_ppoll, fds, nfds, timeout ? &ts : NULL, sigmask, 8);
+	r = sl_sys_cancel(SYS_ppoll, fds, nfds, left, sigmask, 8);
+	return (int)(sl_unlikely(r == -EINVAL) ? poll_by_select(fds, nfds, left, sigmask, true)
+					       : r);
 }
 
 int sl_sys_mmap(void **mem, void *at, size_t bytes, int flags, int fd, long off)

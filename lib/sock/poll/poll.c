@@ -76,7 +76,7 @@ static int look(struct entry *e)
 static void look_at_kernel(struct call *c)
 {
 	struct timespec zero = {0, 0};
-	long r = sl_sys(SYS_ppoll, c->kernel, c->n, &zero, NULL, 0);
+	long r = sl_sys_ppoll(c->kernel, (unsigned)c->n, &zero);
 
 	if (r > 0) {
 		sl_wait_count(&sl_stats->select_os_ready, (int)r);

@@ -324,7 +324,7 @@ static void round_once(uint64_t *last_busy, uint64_t *last_house)
 	if (quiet && tick)
 		sl_lane_for_each(add_fds, &l);
 	left = sleep_time(&ts, &l, quiet);
-	n = sl_sys(SYS_ppoll, fds, l.nfds, left, NULL, 8);
+	n = sl_sys_ppoll(fds, l.nfds, left);
 	sl_lanes_awake();
 	run_jobs(SL_JOB_WOKEN, sl_now_ns());
 	if (n > 0) {
