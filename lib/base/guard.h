@@ -29,7 +29,7 @@ int sl_guard_copy(void *to, const void *from, size_t n);
 /* Reads a byte of each page of [p, p + n). 0 or -EFAULT. Another thread may unmap it directly
  * afterwards; then an access that is not guarded ends the program. */
 int sl_guard_touch(const void *p, size_t n);
-/* The same for memory that will be written; its bytes stay as they are. */
+/* Like sl_guard_touch(), for memory that will be written: writes its bytes back as they are. */
 int sl_guard_touch_out(void *p, size_t n);
 
 /* For the handler of SIGSEGV and SIGBUS, on the thread that faulted. context: its third argument.

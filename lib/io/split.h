@@ -24,8 +24,9 @@ struct sl_split {
 /* Offset of the IP header, behind two VLAN tags at most, and its EtherType. 0: there is none within
  * avail bytes. */
 uint32_t sl_split_l3(const uint8_t *pkt, uint32_t avail, uint16_t *type);
-/* Reads the headers of a packet of total bytes, of which avail are there; neither those bytes, nor
- * proto and l4_words (of the record) are trusted. 0; -EINVAL: not such a packet, or malformed. */
+/* Reads the headers of a packet that has total bytes; the first avail are at pkt. Trusts neither
+ * these bytes, nor proto and l4_words (of the record). 0; -EINVAL: not such a packet, or malformed.
+ */
 int sl_split_parse(struct sl_split *s, const uint8_t *pkt, uint32_t avail, uint32_t total,
 		   uint8_t proto, uint8_t l4_words, const struct virtio_net_hdr *vnet);
 /* Makes h, a copy of the packet's first hlen bytes, the headers of piece number `index`, which has

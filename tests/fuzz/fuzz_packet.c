@@ -26,7 +26,7 @@ static uint32_t seq_of(const uint8_t *tcp)
 	return (uint32_t)sl_get_be16(tcp + 4) << 16 | sl_get_be16(tcp + 6);
 }
 
-/* One piece: its headers must describe it alone. */
+/* Checks a piece: its headers must describe it alone. */
 static void piece(const struct sl_split *s, const uint8_t *head, uint32_t index, uint32_t at,
 		  uint32_t len)
 {

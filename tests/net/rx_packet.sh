@@ -54,7 +54,7 @@ for n in list(range(0, 1400, 7)):
     data = os.urandom(n)
     s.send(data)
     assert s.recv(65536) == data, n
-# One large packet that stands for many datagrams (UDP_SEGMENT), the last one shorter.
+# A large packet that stands for many datagrams (UDP_SEGMENT), the last one shorter.
 data = os.urandom(1000 * 19 + 123)
 s.setsockopt(socket.IPPROTO_UDP, 103, 1000)
 s.send(data)

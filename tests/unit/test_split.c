@@ -13,7 +13,7 @@
 
 static uint8_t pkt[256];
 
-/* A packet of total bytes of which the headers are in pkt. tags: VLAN tags; words: of the IP header
+/* Writes the headers of a packet of total bytes into pkt. tags: VLAN tags; words: of the IP header
  * and its extensions; tcp: bytes of TCP's header, 0: UDP. */
 static uint32_t make(bool v6, unsigned tags, unsigned words, unsigned tcp, uint32_t total)
 {

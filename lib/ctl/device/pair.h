@@ -5,8 +5,9 @@
 
 #include "base/base.h"
 
-/* One end is in the caller's network namespace, without addresses; the other is alone in a network
- * namespace of its own, which the packet socket keeps alive. The kernel deletes both with it. */
+/* The pair's first end is in the caller's network namespace, without addresses; the other is alone
+ * in a network namespace of its own, which the packet socket keeps alive. The kernel deletes both
+ * with it. */
 struct sl_pair_ends {
 	int fd;              /* packet socket in the private namespace, not bound; the caller's */
 	uint32_t ifindex;    /* the end here: bpf_redirect_peer() is called with it */

@@ -41,7 +41,7 @@ struct sl_port_info {
 /* TCP flows that sl_broker_port_strays() tells of at a time. */
 #define SL_STRAYS_TOLD 32
 
-/* One of these flows, and the resets that were noted for it (bpf/steer.h). */
+/* A strayed flow, and the resets that were noted for it (bpf/steer.h). */
 struct sl_stray_told {
 	struct sl_flow_key key;
 	uint32_t n;

@@ -65,7 +65,8 @@ static inline void sl_sock_out_of_kernel(struct sl_sock *sk)
 void sl_sock_leave_to_others(struct sl_sock *sk);
 /* A descriptor of the socket closes; the last one ends the socket. The caller closes fd itself. */
 void sl_sock_drop_fd(struct sl_sock *sk, int fd);
-/* The same for a descriptor that was closed past the library: fd is free, or means another file. */
+/* Ends the socket of a descriptor that was closed past the library: fd is free, or means another
+ * file. */
 void sl_sock_drop_number(struct sl_sock *sk, int fd);
 /* Ends a socket for which nothing stands any more; slow is held, and released. fd: its last
  * descriptor; shared: a child may have it. */
