@@ -71,95 +71,13 @@ static __always_inline int redirect(struct xdp_md *ctx, const struct sl_view *p,
 	return err;
 }
 
-/* Steers a packet to a port for which a look-up can succeed. */
-static __always_inline int steer_port(struct xdp_md *ctx, struct sl_view *p, __u64 word,
-				      struct sl_counters *c)
-{
-	struct sl_port_config *cfg;
-	struct target t;
-	__u32 zero = 0;
-
-	cfg = bpf_map_lookup_elem(&config, &zero);
-	if (!cfg)
-		goto miss;
-	veil_all(ctx, p, cfg);
-	if (!is_for_us(p, cfg) || has_odd_source(p) || add_hidden_tag(ctx, p) ||
-	    find_target(ctx, p, word, cfg, &t))
-		goto miss;
-	return redirect(ctx, p, &t, c, cfg);
-miss:
-	c->pass_miss++;
-	return XDP_PASS;
-}
-
-/* Steers an ICMP message. The kernel holds no connection that an error about a claimed segment
- * could be for, so user space gets it. Global as the walks of parse.bpf.h are. Keep its stack
- * small: steer() and is_target() have theirs at the same time, Linux 6.1 rounds each up to 32
- * bytes, and allows 512 for all three (test_steer.c). */
-__noinline int steer_icmp(struct xdp_md *ctx, __u32 l3, __u32 l4, __u32 vlan, __u32 v6)
-{
-	struct sl_view p = sl_view(ctx);
-	enum match match = MATCH_NONE;
-	struct sl_port_config *cfg;
-	struct sl_counters *c;
-	struct sl_claim *claim;
-	struct target t;
-	__u32 zero = 0;
-
-	cfg = bpf_map_lookup_elem(&config, &zero);
-	if (!cfg)
-		return XDP_PASS;
-	p.l3 = sl_bounded(l3);
-	p.l4 = sl_bounded(l4);
-	p.vlan = vlan;
-	p.v6 = v6;
-	p.proto = v6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP;
-	claim = whose_error(ctx, &p, cfg, &match);
-	c = bpf_map_lookup_elem(&counters, &zero);
-	if (!c)
-		return XDP_PASS;
-	if (claim) {
-		t = target_of(claim, match & 3);
-		return redirect(ctx, &p, &t, c, cfg);
-	}
-	c->pass_unknown++;
-	return XDP_PASS;
-}
-
 SEC("xdp")
 int steer(struct xdp_md *ctx)
 {
 	struct sl_view p = sl_view(ctx);
-	struct sl_counters *c;
-	__u32 key = 0;
-	__u64 *at, word;
 
 	make_room();
-	c = bpf_map_lookup_elem(&counters, &key);
-	if (!c)
-		return XDP_PASS;
-	switch (sl_parse(ctx, &p)) {
-	case SL_HDR_OK:
-		break;
-	case SL_HDR_NOT_IP:
-		c->pass_not_ip++;
-		return XDP_PASS;
-	case SL_HDR_FRAGMENT:
-		c->pass_fragment++;
-		return XDP_PASS;
-	case SL_HDR_ICMP:
-		return steer_icmp(ctx, p.l3, p.l4, p.vlan, p.v6);
-	default:
-		c->pass_unknown++;
-		return XDP_PASS;
-	}
-	key = p.dst_port + (p.proto == IPPROTO_TCP ? 65536 : 0);
-	at = bpf_map_lookup_elem(&ports, &key);
-	word = at ? *(volatile __u64 *)at : 0; /* read before the look-ups that rely on it */
-	if (word & SL_L4_PORT_BITS)
-		return steer_port(ctx, &p, word, c);
-	c->pass_miss++;
-	return XDP_PASS;
+	return steer_packet(ctx, &p);
 }
 
 char _license[] SEC("license") = "Dual BSD/GPL";

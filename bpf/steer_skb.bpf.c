@@ -12,8 +12,6 @@
 #define SL_SKB
 #include "parse.bpf.h"
 
-#include <linux/pkt_cls.h>
-
 #include "target.bpf.h"
 
 struct {
@@ -49,72 +47,20 @@ static __always_inline int redirect(struct __sk_buff *skb, const struct sl_view 
 	dev = bpf_map_lookup_elem(&lanes, &lane);
 	if (cfg->vlans_left >> vlan & 1 || !dev) {
 		c->pass_no_receiver++;
-		return TC_ACT_UNSPEC;
+		return SL_PASS;
 	}
 	if (skb->gso_size ? bytes > PACKET_MOST : bytes > cfg->room) {
 		c->pass_large++;
-		return TC_ACT_UNSPEC;
+		return SL_PASS;
 	}
 	err = bpf_redirect_peer(*dev, 0);
 	if (err != TC_ACT_REDIRECT || bpf_skb_store_bytes(skb, 0, &r, sizeof(r), 0)) {
 		c->pass_unknown++;
-		return TC_ACT_UNSPEC;
+		return SL_PASS;
 	}
 	bpf_skb_change_type(skb, SL_OTHERHOST);
 	count_redirect(c, match, bytes);
 	return err;
-}
-
-/* Steers a packet to a port for which a look-up can succeed. */
-static __always_inline int steer_port(struct __sk_buff *skb, struct sl_view *p, __u64 word,
-				      struct sl_counters *c)
-{
-	struct sl_port_config *cfg;
-	struct target t;
-	__u32 zero = 0;
-
-	cfg = bpf_map_lookup_elem(&config, &zero);
-	if (!cfg)
-		goto miss;
-	veil_all(skb, p, cfg);
-	if (!is_for_us(p, cfg) || has_odd_source(p) || add_hidden_tag(skb, p) ||
-	    find_target(skb, p, word, cfg, &t))
-		goto miss;
-	return redirect(skb, p, &t, c, cfg);
-miss:
-	c->pass_miss++;
-	return TC_ACT_UNSPEC;
-}
-
-/* Steers an ICMP message, as steer_icmp() of steer.bpf.c does. */
-__noinline int steer_skb_icmp(struct __sk_buff *skb, __u32 l3, __u32 l4, __u32 vlan, __u32 v6)
-{
-	struct sl_view p = sl_view(skb);
-	enum match match = MATCH_NONE;
-	struct sl_port_config *cfg;
-	struct sl_counters *c;
-	struct sl_claim *claim;
-	struct target t;
-	__u32 zero = 0;
-
-	cfg = bpf_map_lookup_elem(&config, &zero);
-	if (!cfg)
-		return TC_ACT_UNSPEC;
-	p.l3 = sl_bounded(l3);
-	p.l4 = sl_bounded(l4);
-	p.vlan = vlan;
-	p.v6 = v6;
-	p.proto = v6 ? IPPROTO_ICMPV6 : IPPROTO_ICMP;
-	claim = whose_error(skb, &p, cfg, &match);
-	c = bpf_map_lookup_elem(&counters, &zero);
-	if (!c)
-		return TC_ACT_UNSPEC;
-	if (claim) {
-		t = target_of(claim, match & 3);
-		return redirect(skb, &p, &t, c, cfg);
-	}
-	c->pass_unknown++;
-	return TC_ACT_UNSPEC;
 }
 
 /* Headers may lie in fragments of the packet, where a program cannot read them directly. (The
@@ -130,38 +76,11 @@ static __always_inline void pull_headers(struct __sk_buff *skb)
 SEC("tc")
 int steer_skb(struct __sk_buff *skb)
 {
-	struct sl_counters *c;
 	struct sl_view p;
-	__u32 key = 0;
-	__u64 *at, word;
 
-	c = bpf_map_lookup_elem(&counters, &key);
-	if (!c)
-		return TC_ACT_UNSPEC;
 	pull_headers(skb);
 	p = sl_view(skb);
-	switch (sl_parse(skb, &p)) {
-	case SL_HDR_OK:
-		break;
-	case SL_HDR_NOT_IP:
-		c->pass_not_ip++;
-		return TC_ACT_UNSPEC;
-	case SL_HDR_FRAGMENT:
-		c->pass_fragment++;
-		return TC_ACT_UNSPEC;
-	case SL_HDR_ICMP:
-		return steer_skb_icmp(skb, p.l3, p.l4, p.vlan, p.v6);
-	default:
-		c->pass_unknown++;
-		return TC_ACT_UNSPEC;
-	}
-	key = p.dst_port + (p.proto == IPPROTO_TCP ? 65536 : 0);
-	at = bpf_map_lookup_elem(&ports, &key);
-	word = at ? *(volatile __u64 *)at : 0; /* read before the look-ups that rely on it */
-	if (word & SL_L4_PORT_BITS)
-		return steer_port(skb, &p, word, c);
-	c->pass_miss++;
-	return TC_ACT_UNSPEC;
+	return steer_packet(skb, &p);
 }
 
 /* Runs where the private device receives, behind the packet socket. */

@@ -5,14 +5,17 @@
 #define SL_VIEW_BPF_H
 
 #include <linux/bpf.h>
+#include <linux/pkt_cls.h>
 #include <bpf/bpf_helpers.h>
 
 /* The context of the program that includes this: an XDP program's, or with SL_SKB a tc program's.
- * Both have `data` and `data_end`. */
+ * Both have `data` and `data_end`. SL_PASS: the packet is the kernel's. */
 #ifdef SL_SKB
-#define sl_ctx __sk_buff
+#define sl_ctx  __sk_buff
+#define SL_PASS TC_ACT_UNSPEC /* another program may still take it */
 #else
-#define sl_ctx xdp_md
+#define sl_ctx  xdp_md
+#define SL_PASS XDP_PASS
 #endif
 
 #define SL_MAX_L4 384 /* transport header starts below: keeps the verifier's ranges small */
