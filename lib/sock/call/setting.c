@@ -15,9 +15,8 @@
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 
-#define MOST                                                                                       \
-	512 /* bytes of an option that are looked at beforehand: no option of ours is longer       \
-	     */
+/* Bytes of an option that are looked at beforehand: no option of ours is longer. */
+#define MOST 512
 
 static int set_rate(struct sl_sock *sk, int fd, const void *val, socklen_t len)
 {

@@ -387,9 +387,7 @@ static void (*const in_child_parts[])(void) = {
 	sl_stranger_child,
 	sl_epoll_fork_child,
 	sl_stats_child,
-	sl_fd_child, /* last but one: the parts
-			before have closed what is
-			ours */
+	sl_fd_child, /* last but one: the parts before have closed what is ours */
 	sl_devices_child,
 };
 

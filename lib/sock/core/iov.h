@@ -10,7 +10,8 @@
 
 #define SL_IOV_MAX 1024 /* pieces that one call may have: UIO_MAXIOV */
 
-/* Catches the one mistake that programs make: a NULL buffer. Any other bad address faults. */
+/* False: a buffer is NULL, for which the call ends before it takes any byte. Any other bad address
+ * is found when it is used (base/guard.h). */
 static inline bool sl_iov_is_good(const struct iovec *iov, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
