@@ -9,13 +9,6 @@
 #include "base/hash.h"
 #include "net/net.h"
 
-static bool key_eq(const struct sl_route_key *a, const struct sl_route_key *b)
-{
-	return sl_addr_eq(&a->dst, &b->dst) && sl_addr_eq(&a->src, &b->src) && a->oif == b->oif &&
-	       a->tos == b->tos && a->mark == b->mark && a->mc_noloop == b->mc_noloop &&
-	       a->proto == b->proto && a->sport == b->sport && a->dport == b->dport;
-}
-
 static uint32_t key_hash(const struct sl_route_key *k)
 {
 	static struct sl_hash_key key; /* lanes that race for it ask the kernel once more */
@@ -130,7 +123,7 @@ static void refresh(struct sl_dst_cache *c, struct sl_dst *d, void *lane, sl_leg
 static struct sl_dst *find_dst(struct sl_dst_cache *c, const struct sl_route_key *key, uint32_t set)
 {
 	for (unsigned w = 0; w < SL_DST_WAYS; w++)
-		if (c->dst[set][w].used && key_eq(&c->dst[set][w].key, key))
+		if (c->dst[set][w].used && sl_route_key_eq(&c->dst[set][w].key, key))
 			return &c->dst[set][w];
 	return NULL;
 }

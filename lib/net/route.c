@@ -324,20 +324,13 @@ static struct recalled {
 static uint32_t recall_next;
 static struct sl_lock recall_lock; /* a leaf */
 
-static bool same_key(const struct sl_route_key *a, const struct sl_route_key *b)
-{
-	return sl_addr_eq(&a->dst, &b->dst) && sl_addr_eq(&a->src, &b->src) && a->oif == b->oif &&
-	       a->tos == b->tos && a->mark == b->mark && a->mc_noloop == b->mc_noloop &&
-	       a->proto == b->proto && a->sport == b->sport && a->dport == b->dport;
-}
-
 static bool recall(const struct sl_route_key *key, uint64_t now_ns, struct sl_route *out)
 {
 	for (unsigned i = 0; i < sl_array_len(recalled); i++) {
 		const struct recalled *r = &recalled[i];
 
-		if (r->asked_ns && now_ns - r->asked_ns < RECALL_NS && same_key(&r->key, key) &&
-		    r->route.gen == sl_load(&sl_route_gen)) {
+		if (r->asked_ns && now_ns - r->asked_ns < RECALL_NS &&
+		    sl_route_key_eq(&r->key, key) && r->route.gen == sl_load(&sl_route_gen)) {
 			*out = r->route;
 			return true;
 		}

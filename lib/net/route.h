@@ -34,6 +34,14 @@ struct sl_route_key {
 	uint16_t sport, dport; /* host order; 0: not known yet */
 };
 
+/* Inline: a lane compares keys for each packet to another destination than the last. */
+static inline bool sl_route_key_eq(const struct sl_route_key *a, const struct sl_route_key *b)
+{
+	return sl_addr_eq(&a->dst, &b->dst) && sl_addr_eq(&a->src, &b->src) && a->oif == b->oif &&
+	       a->tos == b->tos && a->mark == b->mark && a->mc_noloop == b->mc_noloop &&
+	       a->proto == b->proto && a->sport == b->sport && a->dport == b->dport;
+}
+
 /* True: this host has, or has had, a policy rule that looks at the protocol or at ports. */
 extern bool sl_route_by_port;
 
