@@ -17,6 +17,7 @@
 #include "net/bufs.h"
 #include "sluice.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 #include "steer.h"
 #include "wire/csum.h"
 
@@ -55,7 +56,7 @@ enum { PLAIN4, CONNECTED4, PLAIN6, GRO, FAN, TCP, KINDS };
 static struct sl_lane lane;
 static struct sl_lane_stats lane_stats;
 static struct sl_sock_stats sock_stats;
-static struct sl_sock sock[KINDS];
+static struct sl_udp_sock sock[KINDS];
 static uint32_t slot_of[KINDS];
 
 static void no_news(struct sl_udp *u)
@@ -122,16 +123,16 @@ static void start(void)
 			    : i == TCP ? SL_SLOT_TCP
 				       : SL_SLOT_UDP,
 			    &sock[i].udp);
-		sl_fdtab_set(FIRST_FD + i, SL_FD_SOCK, &sock[i]);
+		sl_fdtab_set(FIRST_FD + i, SL_FD_SOCK, &sock[i].sk);
 	}
 }
 
 static void begin(void)
 {
 	for (int i = 0; i < KINDS; i++) {
-		struct sl_sock *sk = &sock[i];
+		struct sl_sock *sk = &sock[i].sk;
 
-		memset(sk, 0, sizeof(*sk));
+		memset(&sock[i], 0, sizeof(sock[i]));
 		sk->fd = FIRST_FD + i;
 		sk->family = i == PLAIN6 ? AF_INET6 : AF_INET;
 		sk->state = SL_STATE_OFFLOADED;
@@ -140,7 +141,7 @@ static void begin(void)
 		sk->local_port = 1;
 		sk->nonblock = true;
 		sl_list_init(&sk->watches);
-		sk->udp = (struct sl_udp){
+		sock[i].udp = (struct sl_udp){
 			.rcvbuf = 8000, .stats = &sock_stats, .lane = &lane, .on_data = no_news};
 	}
 	cut = false;
@@ -364,9 +365,9 @@ static void receive(const struct step *s)
 	msg.msg_namelen = s->rx_flags >> 2 & 31;
 	msg.msg_control = sl_malloc(s->ctl_room);
 	msg.msg_controllen = s->ctl_room;
-	sock[i].want = wants[s->want & 7];
+	sock[i].sk.want = wants[s->want & 7];
 	if (i == GRO)
-		sock[i].want |= SL_WANT_GRO;
+		sock[i].sk.want |= SL_WANT_GRO;
 	n = sl_recvmsg(FIRST_FD + (int)i, &msg, flags[s->rx_flags & 3]);
 	if (n >= 0) {
 		if (n > 65535 || msg.msg_controllen > s->ctl_room ||

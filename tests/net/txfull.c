@@ -14,6 +14,7 @@
 
 #include "sluice.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 #include "stack/leg.h"
 
 static unsigned full(struct sl_tx *tx, const struct sl_tx_desc *descs, unsigned n)
@@ -56,17 +57,17 @@ int main(int argc, char **argv)
 	if (!sk || sl_bind(fd, (struct sockaddr *)&own, sizeof(own)) < 0)
 		return 1;
 	/* Until the neighbour is known the kernel sends. */
-	for (int i = 0; i < 500 && (!sk->path.leg || sk->stats->tx_pkts == 0); i++) {
+	for (int i = 0; i < 500 && (!sl_udp_sk(sk)->path.leg || sk->stats->tx_pkts == 0); i++) {
 		sl_sendto(fd, "x", 1, 0, (struct sockaddr *)&peer, sizeof(peer));
 		usleep(10000);
 	}
-	if (!sk->path.leg || sk->stats->tx_pkts == 0)
+	if (!sl_udp_sk(sk)->path.leg || sk->stats->tx_pkts == 0)
 		return 1;
-	sk->path.leg->tx->ops = &ops;
+	sl_udp_sk(sk)->path.leg->tx->ops = &ops;
 	sk->stats->tx_eagain = 0;
 	printf("room in the buffer: %zd\n",
 	       sl_sendto(fd, "hello", 5, 0, (struct sockaddr *)&peer, sizeof(peer)));
-	sk->wmem = sk->sndbuf;
+	sl_udp_sk(sk)->wmem = sl_udp_sk(sk)->sndbuf;
 	printf("none: %zd\n", sl_sendto(fd, "hello", 5, 0, (struct sockaddr *)&peer, sizeof(peer)));
 	printf("counted: %d\n", (int)sk->stats->tx_eagain);
 	return 0;

@@ -27,6 +27,7 @@
 
 #include "sluice.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 #include "stack/leg.h"
 
 #define HOLDS    8      /* packets that the ring takes while it stands still */
@@ -138,18 +139,18 @@ static bool open_socket(const char *addr)
 	if (!sk || sl_bind(fd, (struct sockaddr *)&own, sizeof(own)) < 0)
 		return false;
 	/* Until the neighbour is known the kernel sends. */
-	for (int i = 0; i < 500 && (!sk->path.leg || sk->stats->tx_pkts == 0); i++) {
+	for (int i = 0; i < 500 && (!sl_udp_sk(sk)->path.leg || sk->stats->tx_pkts == 0); i++) {
 		put('_');
 		usleep(10000);
 	}
-	return sk->path.leg && sk->stats->tx_pkts;
+	return sl_udp_sk(sk)->path.leg && sk->stats->tx_pkts;
 }
 
 static void stand_still(void)
 {
 	static const struct sl_tx_ops ops = {
 		.name = "still", .post = post, .kick = kick, .reap = reap, .room = room};
-	struct sl_tx *tx = sl_fd_sock(fd)->path.leg->tx;
+	struct sl_tx *tx = sl_udp_sk(sl_fd_sock(fd))->path.leg->tx;
 
 	real = tx->ops;
 	still = true;

@@ -15,6 +15,7 @@
 #include "sluice.h"
 #include "sock/core/sock.h"
 #include "sock/core/cmsg.h"
+#include "sock/core/udp_sock.h"
 
 #ifndef SOL_UDP
 #define SOL_UDP 17
@@ -25,7 +26,8 @@
 static struct sl_lane lane;
 static struct sl_lane_stats lane_stats;
 static struct sl_sock_stats stats;
-static struct sl_sock sk;
+static struct sl_udp_sock us;
+static struct sl_sock *const sk = &us.sk;
 static int rx, tx, ours; /* receiver and sender in the kernel; the number of our socket */
 static struct sockaddr_storage to;
 static socklen_t to_len;
@@ -72,26 +74,26 @@ static void begin(int family, int dst_family)
 	pool_setup();
 	memset(&lane, 0, sizeof(lane));
 	memset(&stats, 0, sizeof(stats));
-	memset(&sk, 0, sizeof(sk));
+	memset(&us, 0, sizeof(us));
 	lane.stats = &lane_stats;
 	sl_list_init(&lane.blocked);
-	sk.lane = &lane;
-	sk.family = (uint8_t)family;
-	sk.state = SL_STATE_OFFLOADED;
-	sk.stats = &stats;
-	sk.nonblock = true;
-	sk.local_port = 1;
-	sl_list_init(&sk.watches);
-	sk.udp = (struct sl_udp){.rcvbuf = 1 << 20, .stats = &stats, .on_data = no_news};
+	sk->lane = &lane;
+	sk->family = (uint8_t)family;
+	sk->state = SL_STATE_OFFLOADED;
+	sk->stats = &stats;
+	sk->nonblock = true;
+	sk->local_port = 1;
+	sl_list_init(&sk->watches);
+	us.udp = (struct sl_udp){.rcvbuf = 1 << 20, .stats = &stats, .on_data = no_news};
 	assert_int_equal(sl_fdtab_init(), 0);
-	ours = sk.fd = dup(rx);
+	ours = sk->fd = dup(rx);
 	fcntl(ours, F_SETFL, O_NONBLOCK);
-	assert_int_equal(sl_fdtab_set(ours, SL_FD_SOCK, &sk), 0);
+	assert_int_equal(sl_fdtab_set(ours, SL_FD_SOCK, sk), 0);
 }
 
 static void end(void)
 {
-	sl_udp_fini(&sk.udp, &lane.frames);
+	sl_udp_fini(&us.udp, &lane.frames);
 	sl_fdtab_clear(ours);
 	close(ours);
 	close(rx);
@@ -103,7 +105,7 @@ static void end(void)
 static void on(int level, int name, int value, uint16_t want)
 {
 	assert_int_equal(setsockopt(rx, level, name, &value, sizeof(value)), 0);
-	sk.want |= want;
+	sk->want |= want;
 }
 
 static uint64_t hw_ns; /* the hardware's stamp of what comes for us; 0: none */
@@ -141,7 +143,7 @@ static void send_both(const char *data, uint16_t len, uint8_t tos, uint8_t ttl)
 		in.stamp = SL_META_SW | SL_META_HW;
 		in.stamp_ns = sl_now_ns();
 	}
-	assert_true(sl_udp_deliver(&sk.udp, &in));
+	assert_true(sl_udp_deliver(&us.udp, &in));
 }
 
 static void prepare(struct got *g, struct iovec *iov, size_t room, size_t ctl_room)
@@ -340,7 +342,7 @@ static void hw_stamp(uint16_t want, bool soft, bool hard)
 	int64_t ts[6];
 
 	begin(AF_INET, AF_INET);
-	sk.want = want;
+	sk->want = want;
 	hw_ns = 1700000000123456789;
 	send_both("hw", 2, 0, 64);
 	hw_ns = 0;
@@ -388,16 +390,16 @@ static void test_hardware_stamps(void **state)
 /* The stamps of a stream: tcp_recv_timestamp(). */
 static void test_hardware_stamps_of_a_stream(void **state)
 {
-	struct sl_sock s = {.want = SL_WANT_HW_STAMP};
+	struct sl_udp_sock other = {.sk = {.want = SL_WANT_HW_STAMP}};
 	struct cmsghdr *c;
 	struct iovec iov;
 	int64_t ts[6];
 
 	prepare(&mine, &iov, 100, HUGE_CTL);
-	sl_cmsg_put_stream(&s, sl_now_ns(), 0, NULL, &mine.msg);
+	sl_cmsg_put_stream(&other.sk, sl_now_ns(), 0, NULL, &mine.msg);
 	assert_int_equal(mine.msg.msg_controllen, 0);
 	prepare(&mine, &iov, 100, HUGE_CTL);
-	sl_cmsg_put_stream(&s, sl_now_ns(), 5000000001, NULL, &mine.msg);
+	sl_cmsg_put_stream(&other.sk, sl_now_ns(), 5000000001, NULL, &mine.msg);
 	c = CMSG_FIRSTHDR(&mine.msg);
 	assert_non_null(c);
 	assert_int_equal(c->cmsg_type, SO_TIMESTAMPING);
@@ -484,13 +486,13 @@ static void test_overflow_count(void **state)
 	uint32_t n;
 
 	begin(AF_INET, AF_INET);
-	sk.want |= SL_WANT_OVFL;
+	sk->want |= SL_WANT_OVFL;
 	send_both("x", 1, 0, 64);
 	prepare(g, &iov, 100, HUGE_CTL);
 	assert_int_equal(sl_recvmsg(ours, &g->msg, 0), 1);
 	assert_null(CMSG_FIRSTHDR(&g->msg)); /* nothing was dropped */
 	send_both("x", 1, 0, 64);
-	sk.udp.drops = 7;
+	us.udp.drops = 7;
 	prepare(g, &iov, 100, HUGE_CTL);
 	assert_int_equal(sl_recvmsg(ours, &g->msg, 0), 1);
 	c = CMSG_FIRSTHDR(&g->msg);

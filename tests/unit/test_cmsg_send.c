@@ -14,6 +14,7 @@
 
 #include "sock/core/cmsg.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 
 #ifndef SOL_UDP
 #define SOL_UDP 17
@@ -36,10 +37,10 @@ static size_t put(size_t at, int level, int type, const void *data, size_t len)
 static bool get(int family, size_t len, struct sl_tx_ctl *out)
 {
 	struct msghdr msg = {.msg_control = ctl.buf, .msg_controllen = len};
-	struct sl_sock sk = {.family = (uint8_t)family};
+	struct sl_udp_sock us = {.sk = {.family = (uint8_t)family}};
 
 	*out = (struct sl_tx_ctl){.tos = -1, .ttl = -1};
-	return sl_cmsg_get(&sk, &msg, out);
+	return sl_cmsg_get(&us.sk, &msg, out);
 }
 
 static void test_sent_v4(void **state)

@@ -13,18 +13,20 @@
 #include <unistd.h>
 
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 #include "sock/poll/wait.h"
 
 static struct sl_lane lane;
-static struct sl_sock sk;
+static struct sl_udp_sock us;
+static struct sl_sock *const sk = &us.sk;
 
 static int setup(void **state)
 {
 	memset(&lane, 0, sizeof(lane));
 	sl_list_init(&lane.blocked);
-	memset(&sk, 0, sizeof(sk));
-	sk.lane = &lane;
-	sl_list_init(&sk.watches);
+	memset(&us, 0, sizeof(us));
+	sk->lane = &lane;
+	sl_list_init(&sk->watches);
 	return 0;
 }
 
@@ -176,7 +178,7 @@ static void on_event(struct sl_watch *w, uint32_t events)
 static void tell(uint32_t events)
 {
 	assert_true(sl_lane_lock(&lane));
-	sl_sock_notify(&sk, events);
+	sl_sock_notify(sk, events);
 	sl_lane_unlock(&lane);
 }
 
@@ -184,8 +186,8 @@ static void test_watches(void **state)
 {
 	struct seen a = {.w.on_event = on_event}, b = {.w.on_event = on_event};
 
-	sl_watch_add(&sk, &a.w);
-	sl_watch_add(&sk, &b.w);
+	sl_watch_add(sk, &a.w);
+	sl_watch_add(sk, &b.w);
 	tell(EPOLLIN);
 	assert_int_equal(a.times, 1);
 	assert_int_equal(b.events, EPOLLIN);
@@ -197,11 +199,11 @@ static void test_watches(void **state)
 	assert_int_equal(b.events, EPOLLIN | EPOLLERR);
 	tell(SL_READY_DEMOTED); /* takes it off */
 	assert_null(b.w.sk);
-	assert_true(sl_list_empty(&sk.watches));
+	assert_true(sl_list_empty(&sk->watches));
 	tell(EPOLLIN);
 	assert_int_equal(b.times, 3);
 	sl_watch_del(&b.w);
-	sl_watch_add(&sk, &b.w);
+	sl_watch_add(sk, &b.w);
 	tell(SL_READY_GONE);
 	assert_int_equal(b.times, 4);
 	assert_null(b.w.sk);
@@ -209,20 +211,20 @@ static void test_watches(void **state)
 
 static void test_what_poll_would_say(void **state)
 {
-	assert_int_equal(sl_sock_ready(&sk), EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND);
-	sk.udp.tail = 1;
-	assert_true(sl_sock_ready(&sk) & EPOLLIN);
-	sk.udp.tail = 0;
-	sk.os = SL_OS_IN;
-	assert_true(sl_sock_ready(&sk) & EPOLLRDNORM);
-	sk.os = SL_OS_ERR;
-	assert_int_equal(sl_sock_ready(&sk), EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND | EPOLLERR);
-	sk.os = 0;
-	sk.udp.rx_shut = true;
-	assert_true(sl_sock_ready(&sk) & EPOLLRDHUP);
-	assert_false(sl_sock_ready(&sk) & EPOLLHUP);
-	sk.tx_shut = true;
-	assert_true(sl_sock_ready(&sk) & EPOLLHUP);
+	assert_int_equal(sl_sock_ready(sk), EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND);
+	us.udp.tail = 1;
+	assert_true(sl_sock_ready(sk) & EPOLLIN);
+	us.udp.tail = 0;
+	sk->os = SL_OS_IN;
+	assert_true(sl_sock_ready(sk) & EPOLLRDNORM);
+	sk->os = SL_OS_ERR;
+	assert_int_equal(sl_sock_ready(sk), EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND | EPOLLERR);
+	sk->os = 0;
+	us.udp.rx_shut = true;
+	assert_true(sl_sock_ready(sk) & EPOLLRDHUP);
+	assert_false(sl_sock_ready(sk) & EPOLLHUP);
+	us.tx_shut = true;
+	assert_true(sl_sock_ready(sk) & EPOLLHUP);
 }
 
 int main(void)

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
 #include "stack/port.h"
 #include "stack/restart.h"
@@ -94,20 +95,20 @@ static void not_for_ever(void **state)
 static void who_polls_does_not_wait(void **state)
 {
 	struct sl_sock_claim claim[2] = {{.next = &claim[1], .req.ifindex = 6}, {.req.ifindex = 8}};
-	struct sl_sock sk = {.claims = claim, .nonblock = true};
+	struct sl_udp_sock us = {.sk = {.claims = claim, .nonblock = true}};
 
 	opened(true, 20);
-	sl_sock_wait_links(&sk, 0);
+	sl_sock_wait_links(&us.sk, 0);
 	assert_int_equal(looks, 1);
-	sk.nonblock = false;
-	sl_sock_wait_links(&sk, MSG_DONTWAIT);
+	us.sk.nonblock = false;
+	sl_sock_wait_links(&us.sk, MSG_DONTWAIT);
 	assert_int_equal(looks, 1);
 	/* The next one that blocks does, if it uses the device. */
 	claim[0].next = NULL;
-	sl_sock_wait_links(&sk, 0);
+	sl_sock_wait_links(&us.sk, 0);
 	assert_int_equal(looks, 1);
 	claim[0].next = &claim[1];
-	sl_sock_wait_links(&sk, 0);
+	sl_sock_wait_links(&us.sk, 0);
 	assert_int_equal(looks, 21);
 }
 

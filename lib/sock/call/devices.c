@@ -12,6 +12,7 @@
 #include "sock/core/endpoint.h"
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 #include "sock/move/move.h"
 #include "sock/proc/keeper.h"
 #include "sock/stream/tconn.h"

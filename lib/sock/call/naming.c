@@ -7,6 +7,7 @@
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
 #include "sock/listen/listen.h"
 #include "sock/move/move.h"
@@ -76,9 +77,9 @@ int sl_shutdown(int fd, int how)
 	if (!sk || (err < 0 && err != -ENOTCONN) || !sl_sock_lock(sk, &lane))
 		return err;
 	if (how == SHUT_RD || how == SHUT_RDWR)
-		sk->udp.rx_shut = true;
+		sl_udp_sk(sk)->udp.rx_shut = true;
 	if (how == SHUT_WR || how == SHUT_RDWR)
-		sk->tx_shut = true;
+		sl_udp_sk(sk)->tx_shut = true;
 	sl_sock_notify(sk, EPOLLIN | EPOLLRDHUP | EPOLLHUP);
 	sl_lane_unlock(lane);
 	return err;

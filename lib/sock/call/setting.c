@@ -11,6 +11,7 @@
 #include "sock/core/life.h"
 #include "sock/core/option.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"

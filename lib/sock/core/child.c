@@ -8,14 +8,17 @@
 #include "sock/core/mail.h"
 #include "sock/core/sock.h"
 #include "sock/core/sock_ops.h"
+#include "sock/core/udp_sock.h"
 
 static void child_udp(struct sl_sock *sk)
 {
-	sk->members = NULL;
-	sk->udp.ring = NULL; /* the frames are the parent's; the memory is lost with it */
-	sk->udp.size = sk->udp.head = sk->udp.tail = 0;
-	sk->path.d = NULL;
-	sk->pacer = NULL;
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+
+	us->members = NULL;
+	us->udp.ring = NULL; /* the frames are the parent's; the memory is lost with it */
+	us->udp.size = us->udp.head = us->udp.tail = 0;
+	us->path.d = NULL;
+	us->pacer = NULL;
 }
 
 /* A stream that is the kernel's already has nothing from us in a child, which may be confined to

@@ -5,6 +5,7 @@
 #include "sock/core/endpoint.h"
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 #include "stack/leg.h"
 #include "stack/port.h"
 #include "stack/restart.h"
@@ -179,8 +180,8 @@ static void fill_req(struct sl_sock *sk, const struct sl_port *port, const struc
 	};
 	memcpy(req->key.local, sk->local.b, 16);
 	if (sl_sock_is_connected_udp(sk)) {
-		memcpy(req->key.remote, sk->udp.remote.b, 16);
-		req->key.remote_port = sk->udp.remote_port;
+		memcpy(req->key.remote, sl_udp_sk(sk)->udp.remote.b, 16);
+		req->key.remote_port = sl_udp_sk(sk)->udp.remote_port;
 	}
 }
 

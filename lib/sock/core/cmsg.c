@@ -15,6 +15,7 @@
 #include "base/guard.h"
 #include "sock/core/errq.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 #include "steer.h"
 #include "stack/hwclock.h"
 
@@ -209,8 +210,8 @@ void sl_cmsg_put(const struct sl_sock *sk, const struct sl_dgram *d, size_t gso,
 				  ? sl_hw_time(d->ifindex, sl_hw_stamp(d->frame, d->off))
 				  : 0,
 			  &o);
-	if ((sk->want & SL_WANT_OVFL) && sk->udp.drops)
-		put(&o, SOL_SOCKET, SO_RXQ_OVFL, &sk->udp.drops, 4);
+	if ((sk->want & SL_WANT_OVFL) && sl_udp_sk_const(sk)->udp.drops)
+		put(&o, SOL_SOCKET, SO_RXQ_OVFL, &sl_udp_sk_const(sk)->udp.drops, 4);
 	if (gso) {
 		int v = (int)gso;
 

@@ -8,6 +8,7 @@
 #include "sock/core/endpoint.h"
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 #include "stack/port.h"
 
 uint32_t sl_lane_moves;
@@ -112,7 +113,7 @@ bool sl_sock_take_lane(struct sl_sock *sk, uint32_t ifindex)
 	sl_sock_path_changed(sk);
 	__atomic_fetch_add(&lane->users, 1, __ATOMIC_RELAXED);
 	if (sl_sock_is_udp(sk))
-		sk->udp.lane = lane;
+		sl_udp_sk(sk)->udp.lane = lane;
 	sl_store_release(&sk->lane, lane);
 	sk->stats->lane = lane->id;
 	sl_sock_notify(sk, 0); /* its waiters watch the old lane */

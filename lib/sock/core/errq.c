@@ -14,6 +14,7 @@
 #include "sock/core/cmsg.h"
 #include "sock/core/sock.h"
 #include "sock/core/sock_ops.h"
+#include "sock/core/udp_sock.h"
 #include "stack/pace.h"
 #include "stack/port.h"
 
@@ -74,7 +75,7 @@ bool sl_errq_set(struct sl_sock *sk, uint32_t flags)
 		q->flags = flags;
 	}
 	if (sl_sock_is_udp(sk))
-		sk->stamps = ok ? flags & SL_TS_RECORD : 0;
+		sl_udp_sk(sk)->stamps = ok ? flags & SL_TS_RECORD : 0;
 	sl_lane_unlock(lane);
 	return ok;
 }
@@ -203,7 +204,7 @@ _Static_assert(SL_ERRQ_WAIT == 1 << 6, "the place in a tag");
 static void on_posted(struct sl_leg *leg, const struct sl_tx_desc *d)
 {
 	struct sl_frame_charge *c = &sl_pool.charge[d->frame];
-	struct sl_sock *sk = sl_container_of(c->wmem, struct sl_sock, wmem);
+	struct sl_sock *sk = &sl_container_of(c->wmem, struct sl_udp_sock, wmem)->sk;
 	uint32_t tag = c->tag, place = tag % SL_ERRQ_WAIT, had;
 	struct sl_sent s;
 
@@ -226,7 +227,7 @@ void sl_errq_init(void)
 
 void sl_errq_posted(struct sl_sock *sk, struct sl_leg *leg, const struct sl_tx_desc *d)
 {
-	uint32_t flags = sk->stamps & OF_DATAGRAM;
+	uint32_t flags = sl_udp_sk(sk)->stamps & OF_DATAGRAM;
 	struct sl_errq *q = sk->errq;
 	struct sl_sent s = {
 		.ifindex = leg->port->info.ifindex,

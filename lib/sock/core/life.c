@@ -17,6 +17,7 @@
 #include "sock/core/errq.h"
 #include "sock/core/life.h"
 #include "sock/core/sock_ops.h"
+#include "sock/core/udp_sock.h"
 
 int sl_sock_shadow(const struct sl_sock *sk)
 {
@@ -46,6 +47,7 @@ uint32_t sl_inode_of(int fd)
 
 static void fill_stats(struct sl_sock *sk)
 {
+	struct sl_udp_sock *us = sl_udp_sk(sk);
 	struct sl_sock_stats *s = sk->stats;
 
 	s->fd = sk->fd;
@@ -56,9 +58,9 @@ static void fill_stats(struct sl_sock *sk)
 	s->reason = SL_REASON_UNDECIDED;
 	s->blocking = !sk->nonblock;
 	if (sl_sock_is_udp(sk)) {
-		s->rcvbuf = sk->udp.rcvbuf;
-		s->sndbuf = sk->sndbuf;
-		s->mc_loop = sk->mc_loop;
+		s->rcvbuf = us->udp.rcvbuf;
+		s->sndbuf = us->sndbuf;
+		s->mc_loop = us->mc_loop;
 	}
 	sl_store_release(&s->used, 1);
 }
@@ -277,7 +279,7 @@ static void end(struct sl_sock *sk, int fd, bool shared)
 	} else if (sl_sock_lock(sk, &lane)) {
 		sl_sock_notify(sk, SL_READY_GONE);
 		if (sl_sock_is_udp(sk))
-			sl_udp_fini(&sk->udp, &lane->frames);
+			sl_udp_fini(&sl_udp_sk(sk)->udp, &lane->frames);
 		sl_errq_fini(sk, &lane->frames);
 		sl_store_release(&sk->lane, &sl_limbo);
 		sl_lane_unlock(lane);

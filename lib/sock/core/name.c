@@ -3,6 +3,7 @@
 #include "base/sys.h"
 #include "sock/core/endpoint.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 
 struct names {
 	struct sl_addr local, remote;
@@ -37,6 +38,7 @@ static int read_names(const struct sl_sock *sk, struct names *n)
 /* Puts the names where the packet path sees them. */
 static void set_names(struct sl_sock *sk, const struct names *n)
 {
+	struct sl_udp_sock *us = sl_udp_sk(sk);
 	struct sl_lane *lane;
 
 	if (!sl_sock_lock(sk, &lane))
@@ -46,10 +48,10 @@ static void set_names(struct sl_sock *sk, const struct names *n)
 	sk->local_scope = n->scope;
 	sk->bound_addr = !sl_addr_is_any(&n->local);
 	if (sl_sock_is_udp(sk)) {
-		sk->udp.remote = n->remote;
-		sk->udp.remote_port = n->remote_port;
-		sk->udp.connected = n->connected;
-		sk->path.d = NULL;
+		us->udp.remote = n->remote;
+		us->udp.remote_port = n->remote_port;
+		us->udp.connected = n->connected;
+		us->path.d = NULL;
 	}
 	sl_lane_unlock(lane);
 	sk->stats->local = n->local;

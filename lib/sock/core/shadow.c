@@ -11,6 +11,7 @@
 #include "base/sys.h"
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 #include "sock/proc/keeper.h"
 
 static int shadow_ep = -1; /* all shadows, edge-triggered */
@@ -35,7 +36,7 @@ void sl_shadow_unwatch(int fd)
 static void outdate_path(struct sl_sock *sk)
 {
 	if (sl_sock_is_udp(sk))
-		sl_dst_outdate(sk->path.d);
+		sl_dst_outdate(sl_udp_sk(sk)->path.d);
 }
 
 static void tell(struct sl_sock *sk, uint8_t bits)

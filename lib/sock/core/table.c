@@ -10,19 +10,18 @@
 #include "base/sys.h"
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 
 #define MAX_SOCKS (1u << 20)
 
-/* A TCP socket's object has no room for UDP's part. Built for the address sanitizer it has, and to
- * touch it is reported. */
+/* Built for the address sanitizer, a TCP socket's object has room for UDP's part, and to touch it
+ * is reported. */
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
-#define TCP_STRIDE sizeof(struct sl_sock)
-#define TCP_ENDS(sk)                                                                               \
-	__asan_poison_memory_region((char *)(sk) + offsetof(struct sl_sock, udp),                  \
-				    sizeof(*(sk)) - offsetof(struct sl_sock, udp))
+#define TCP_STRIDE   sizeof(struct sl_udp_sock)
+#define TCP_ENDS(sk) __asan_poison_memory_region((sk) + 1, TCP_STRIDE - sizeof(*(sk)))
 #else
-#define TCP_STRIDE   offsetof(struct sl_sock, udp)
+#define TCP_STRIDE   sizeof(struct sl_sock)
 #define TCP_ENDS(sk) ((void)(sk))
 #endif
 
@@ -35,7 +34,7 @@ struct slab {
 
 static struct sl_lock table_lock; /* protects what follows */
 static struct slab slabs[2] = {
-	{.stride = sizeof(struct sl_sock)}, /* UDP */
+	{.stride = sizeof(struct sl_udp_sock)},
 	{.stride = TCP_STRIDE},
 };
 
@@ -130,9 +129,9 @@ bool sl_sock_inode_is_ours(uint32_t inode, void *arg)
 	return sl_sock_find(is_ours, &inode) != NULL;
 }
 
-static void wipe(struct sl_sock *sk, size_t from, size_t to)
+static void wipe(void *sock, size_t from, size_t to)
 {
-	memset((char *)sk + from, 0, to - from);
+	memset((char *)sock + from, 0, to - from);
 }
 
 /* Prepares the object for its next life. The first fields are valid in any life, and wmem stays, as
@@ -140,17 +139,18 @@ static void wipe(struct sl_sock *sk, size_t from, size_t to)
  * may be about to walk it for an event of the past life. */
 static void renew(struct sl_sock *sk)
 {
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+
 	sl_store(&sk->gen, sk->gen + 1);
 	sl_store_release(&sk->lane, &sl_limbo);
 	wipe(sk, offsetof(struct sl_sock, state), offsetof(struct sl_sock, watches));
 	sl_list_init(&sk->watches);
-	wipe(sk, offsetof(struct sl_sock, watches) + sizeof(sk->watches),
-	     offsetof(struct sl_sock, udp));
+	wipe(sk, offsetof(struct sl_sock, watches) + sizeof(sk->watches), sizeof(*sk));
 	if (!sl_sock_is_udp(sk))
 		return;
-	wipe(sk, offsetof(struct sl_sock, udp), offsetof(struct sl_sock, wmem));
-	wipe(sk, offsetof(struct sl_sock, wmem) + sizeof(sk->wmem), sizeof(*sk));
-	sl_list_init(&sk->blocked);
+	wipe(us, sizeof(*sk), offsetof(struct sl_udp_sock, wmem));
+	wipe(us, offsetof(struct sl_udp_sock, wmem) + sizeof(us->wmem), sizeof(*us));
+	sl_list_init(&us->blocked);
 }
 
 /* An object that was never used. NULL: no memory. */

@@ -11,6 +11,7 @@
 #include "sock/core/endpoint.h"
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
 #include "stack/port.h"
 #include "stack/restart.h"
@@ -18,8 +19,9 @@
 /* Claims the exact flow of a connected socket. */
 static enum sl_reason claim_flow(struct sl_sock *sk)
 {
+	struct sl_udp_sock *us = sl_udp_sk(sk);
 	struct sl_route_key key = {
-		.dst = sk->udp.remote,
+		.dst = us->udp.remote,
 		.src = sk->local,
 		.oif = sk->bound_if ? sk->bound_if : sk->local_scope,
 	};
@@ -27,14 +29,14 @@ static enum sl_reason claim_flow(struct sl_sock *sk)
 	struct sl_port *port;
 	const char *why = NULL;
 
-	sl_route_key_ports(&key, IPPROTO_UDP, sk->local_port, sk->udp.remote_port);
+	sl_route_key_ports(&key, IPPROTO_UDP, sk->local_port, us->udp.remote_port);
 	if (sl_route_get(&key, &route) < 0 ||
 	    (route.kind != SL_ROUTE_DEVICE && route.kind != SL_ROUTE_MULTICAST))
 		return SL_REASON_LOCAL;
 	port = sl_port_open(route.ifindex);
 	if (!port)
 		return SL_REASON_NO_DEVICE;
-	if (sl_port_decide(port, SL_ROLE_UDP_CONNECT, &sk->udp.remote, sk->udp.remote_port,
+	if (sl_port_decide(port, SL_ROLE_UDP_CONNECT, &us->udp.remote, us->udp.remote_port,
 			   &sk->local, sk->local_port) == SL_RULE_OS)
 		return SL_REASON_RULE;
 	if (!sl_sock_take_lane(sk, route.ifindex))
@@ -46,7 +48,8 @@ static enum sl_reason claim_flow(struct sl_sock *sk)
 static enum sl_reason reclaim(struct sl_sock *sk)
 {
 	struct sl_sock_claim *old = sl_sock_claims_take(sk);
-	enum sl_reason reason = sk->udp.connected ? claim_flow(sk) : sl_sock_claim_endpoints(sk);
+	enum sl_reason reason =
+		sl_udp_sk(sk)->udp.connected ? claim_flow(sk) : sl_sock_claim_endpoints(sk);
 
 	sl_sock_claims_drop(sk, old);
 	return reason;
@@ -60,7 +63,7 @@ static enum sl_reason decide(struct sl_sock *sk)
 	if (sk->local_port == 0 || sk->proto == IPPROTO_TCP)
 		return SL_REASON_UNDECIDED;
 	if (sl_addr_is_loopback(&sk->local) ||
-	    (sk->udp.connected && sl_addr_is_local(&sk->udp.remote)))
+	    (sl_udp_sk(sk)->udp.connected && sl_addr_is_local(&sl_udp_sk(sk)->udp.remote)))
 		return SL_REASON_LOCAL;
 	if (sl_sock_is_shared(sk))
 		return SL_REASON_SHARED;
@@ -96,8 +99,8 @@ void sl_sock_decide(struct sl_sock *sk)
 	reason = decide(sk);
 	if (reason == SL_REASON_NONE) {
 		if (sl_sock_lock(sk, &lane)) {
-			sk->path.d = NULL;
-			sk->os_first = true;
+			sl_udp_sk(sk)->path.d = NULL;
+			sl_udp_sk(sk)->os_first = true;
 			sl_store(&sk->state, SL_STATE_OFFLOADED);
 			sl_lane_unlock(lane);
 		}

@@ -17,6 +17,7 @@
 #include "sock/core/endpoint.h"
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
 #include "stack/leg.h"
 #include "stack/port.h"
@@ -146,7 +147,7 @@ static bool target(int level, int name, const void *val, socklen_t len, struct s
 static struct sl_member **find_member(struct sl_sock *sk, const struct sl_addr *group,
 				      uint32_t ifindex)
 {
-	struct sl_member **m = &sk->members;
+	struct sl_member **m = &sl_udp_sk(sk)->members;
 
 	while (*m && !((*m)->ifindex == ifindex && sl_addr_eq(&(*m)->group, group)))
 		m = &(*m)->next;
@@ -195,7 +196,7 @@ static void show_groups(struct sl_sock *sk)
 {
 	uint32_t n = 0;
 
-	for (const struct sl_member *m = sk->members; m; m = m->next, n++)
+	for (const struct sl_member *m = sl_udp_sk(sk)->members; m; m = m->next, n++)
 		if (n < sl_array_len(sk->stats->group))
 			sk->stats->group[n] = m->group;
 	sk->stats->ngroups = n;
@@ -209,7 +210,7 @@ static bool wants_packet(struct sl_sock *sk, const struct fan *f, const struct s
 	const struct sl_member *m = *find_member(sk, &f->group, f->ifindex);
 
 	if (!m)
-		return sk->mc_all;
+		return sl_udp_sk(sk)->mc_all;
 	for (uint32_t i = 0; i < m->nsources; i++)
 		if (sl_addr_eq(&m->source[i], src))
 			return !m->exclude;
@@ -238,7 +239,7 @@ static bool fan_input(void *obj, struct sl_in *in)
 			continue;
 		}
 		sl_in_ref(in);
-		if (!sl_udp_input(&sk->udp, in))
+		if (!sl_udp_input(&sl_udp_sk(sk)->udp, in))
 			sl_in_put(in);
 	}
 	return false; /* each copy holds a reference of its own */
@@ -398,7 +399,7 @@ static void sync_fans(struct sl_sock *sk, bool going)
 	if (!sl_lock(&lock))
 		return;
 	if (!going && sk->state == SL_STATE_OFFLOADED)
-		for (struct sl_member *m = sk->members; m; m = m->next)
+		for (struct sl_member *m = sl_udp_sk(sk)->members; m; m = m->next)
 			if (!find_fan(&m->group, sk->local_port, m->ifindex))
 				new_fan(sk, m);
 	sl_list_for_each_safe (it, &fans) {
@@ -440,7 +441,7 @@ static void gather_sockets(struct sl_sock *sk)
 
 void sl_mcast_claim(struct sl_sock *sk)
 {
-	if (!sk->members && sl_list_empty(&fans))
+	if (!sl_udp_sk(sk)->members && sl_list_empty(&fans))
 		return;
 	sync_fans(sk, false);
 	gather_sockets(sk);
@@ -448,17 +449,19 @@ void sl_mcast_claim(struct sl_sock *sk)
 
 void sl_mcast_pause(struct sl_sock *sk)
 {
-	if (sk->members || !sl_list_empty(&fans))
+	if (sl_udp_sk(sk)->members || !sl_list_empty(&fans))
 		sync_fans(sk, true);
 }
 
 void sl_mcast_forget(struct sl_sock *sk)
 {
-	sl_mcast_pause(sk);
-	while (sk->members) {
-		struct sl_member *m = sk->members;
+	struct sl_udp_sock *us = sl_udp_sk(sk);
 
-		sk->members = m->next;
+	sl_mcast_pause(sk);
+	while (us->members) {
+		struct sl_member *m = us->members;
+
+		us->members = m->next;
 		sl_free(m);
 	}
 }
@@ -467,9 +470,9 @@ struct sl_port *sl_mcast_without_link(struct sl_sock *sk)
 {
 	struct sl_port *p, *found = NULL;
 
-	if (!sl_load(&sk->members) || !sl_lock(&sk->slow))
+	if (!sl_load(&sl_udp_sk(sk)->members) || !sl_lock(&sk->slow))
 		return NULL;
-	for (const struct sl_member *m = sk->members; m && !found; m = m->next) {
+	for (const struct sl_member *m = sl_udp_sk(sk)->members; m && !found; m = m->next) {
 		p = sl_port_find(m->ifindex);
 		if (p && sl_port_cost_link(p))
 			found = p;

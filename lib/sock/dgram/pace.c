@@ -6,6 +6,7 @@
 #include "base/sys.h"
 #include "sluice.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
 #include "stack/pace.h"
 #include "stack/pace_int.h"
@@ -44,18 +45,19 @@ struct sl_pace_ask sl_sock_pace_ask(const struct sl_sock *sk)
 /* The socket's pacer, made when there is something to pace. False: no memory. */
 static bool get_pacer(struct sl_sock *sk, const struct sl_pace_ask *ask)
 {
+	struct sl_udp_sock *us = sl_udp_sk(sk);
 	struct sl_pacer *p;
 	struct sl_lane *lane;
 
-	if (sl_load(&sk->pacer) || !ask->bytes_s)
+	if (sl_load(&us->pacer) || !ask->bytes_s)
 		return true;
 	p = sl_pacer_new(sk->stats);
 	if (!p)
 		return false;
 	if (!sl_sock_lock(sk, &lane))
 		return false; /* lost */
-	if (!sk->pacer && sk->state != SL_STATE_KERNEL) {
-		sl_store(&sk->pacer, p);
+	if (!us->pacer && sk->state != SL_STATE_KERNEL) {
+		sl_store(&us->pacer, p);
 		p = NULL;
 	}
 	sl_lane_unlock(lane);
@@ -66,15 +68,16 @@ static bool get_pacer(struct sl_sock *sk, const struct sl_pace_ask *ask)
 
 void sl_sock_pace(struct sl_sock *sk)
 {
+	struct sl_udp_sock *us = sl_udp_sk(sk);
 	struct sl_pace_ask ask = sl_sock_pace_ask(sk), was;
 	struct sl_lane *lane;
 
 	if (!get_pacer(sk, &ask) || !sl_sock_lock(sk, &lane))
 		return;
-	if (sk->pacer) {
-		was = sl_pacer_ask(sk->pacer);
+	if (us->pacer) {
+		was = sl_pacer_ask(us->pacer);
 		if (!sl_pace_ask_is_same(&was, &ask))
-			sl_pacer_set(sk->pacer, &ask);
+			sl_pacer_set(us->pacer, &ask);
 	}
 	sl_sock_path_changed(sk);
 	sl_lane_unlock(lane);
@@ -116,11 +119,11 @@ int sl_sock_pace_get(const struct sl_sock *sk, void *val, const socklen_t *len)
 
 void sl_sock_pace_end(struct sl_sock *sk, bool flush)
 {
-	struct sl_pacer *p = sk->pacer;
+	struct sl_pacer *p = sl_udp_sk(sk)->pacer;
 
 	if (!p)
 		return;
-	sl_store(&sk->pacer, NULL);
+	sl_store(&sl_udp_sk(sk)->pacer, NULL);
 	if (flush)
 		sl_pacer_flush(p);
 	sl_pacer_put(p);

@@ -20,6 +20,7 @@
 #include "sock/core/mail.h"
 #include "sock/core/sock.h"
 #include "sock/core/spin.h"
+#include "sock/core/udp_sock.h"
 #include "sock/dgram/recv.h"
 
 #define OS_HOT 100000 /* empty polls for which the kernel is looked at after it had data */
@@ -114,28 +115,30 @@ static size_t coalesce(struct sl_sock *sk, struct sl_lane *lane, const struct sl
 	unsigned n = 1;
 	bool last = false;
 
-	while (!last && n < 64 && (d = sl_udp_peek_at(&sk->udp, n)) && may_follow(first, d) &&
-	       total + d->len <= room && total + d->len <= 65535 && put_payload(r, total, d) >= 0) {
+	while (!last && n < 64 && (d = sl_udp_peek_at(&sl_udp_sk(sk)->udp, n)) &&
+	       may_follow(first, d) && total + d->len <= room && total + d->len <= 65535 &&
+	       put_payload(r, total, d) >= 0) {
 		total += d->len;
 		n++;
 		last = d->len < first->len;
 	}
 	for (unsigned i = 1; i < n; i++) /* the first is popped by the caller, last */
-		sl_udp_pop(&sk->udp, &lane->frames);
+		sl_udp_pop(&sl_udp_sk(sk)->udp, &lane->frames);
 	return total - first->len;
 }
 
 /* Takes the oldest datagram into the caller's buffer; lane held, queue not empty. */
 static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, const struct sl_rx_req *r)
 {
-	struct sl_dgram d = *sl_udp_peek(&sk->udp);
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	struct sl_dgram d = *sl_udp_peek(&us->udp);
 	ssize_t put = put_payload(r, 0, &d);
 	size_t copied = (size_t)put, full = d.len;
 	bool peek = r->flags & MSG_PEEK, gro = (sk->want & SL_WANT_GRO) && !peek && r->msg;
 
 	if (sl_unlikely(put < 0)) { /* udp_recvmsg(): the datagram is gone all the same */
 		if (!peek)
-			sl_udp_pop(&sk->udp, &lane->frames);
+			sl_udp_pop(&us->udp, &lane->frames);
 		return put;
 	}
 	if (sl_unlikely(gro)) {
@@ -151,7 +154,7 @@ static ssize_t take(struct sl_sock *sk, struct sl_lane *lane, const struct sl_rx
 		sl_cmsg_put(sk, &d, full > d.len ? d.len : 0, r->msg);
 	}
 	if (sl_likely(!peek))
-		sl_udp_pop(&sk->udp, &lane->frames);
+		sl_udp_pop(&us->udp, &lane->frames);
 	if (sl_unlikely(gro))
 		sl_frame_put(&lane->frames, d.frame);
 	if (sl_unlikely(put < 0))
@@ -168,9 +171,9 @@ static ssize_t from_queue(struct sl_sock *sk, const struct sl_rx_req *r)
 
 	if (sl_unlikely(!sl_sock_lock(sk, &lane)))
 		return -EDEADLK;
-	if (sl_udp_queued(&sk->udp) == 0)
+	if (sl_udp_queued(&sl_udp_sk(sk)->udp) == 0)
 		sl_lane_turn_locked(lane);
-	if (sl_udp_queued(&sk->udp))
+	if (sl_udp_queued(&sl_udp_sk(sk)->udp))
 		n = take(sk, lane, r);
 	sl_lane_unlock(lane);
 	return n;
@@ -186,14 +189,14 @@ static ssize_t from_kernel(struct sl_sock *sk, int fd, const struct sl_rx_req *r
 	uint8_t had = __atomic_exchange_n(&sk->os, 0, __ATOMIC_ACQ_REL);
 	ssize_t n = sl_sys_recvmsg(fd, m, (r->flags & ~MSG_WAITFORONE) | MSG_DONTWAIT);
 
-	sk->os_count = 0;
+	sl_udp_sk(sk)->os_count = 0;
 	if (n == -EAGAIN)
 		return n;
 	if (n < 0) /* before the keeper has seen it */
 		sl_sock_path_again(sk);
 	/* More may be there: look again next time, until it says EAGAIN. */
 	__atomic_fetch_or(&sk->os, had | SL_OS_IN, __ATOMIC_RELEASE);
-	sk->os_hot = OS_HOT;
+	sl_udp_sk(sk)->os_hot = OS_HOT;
 	if (n >= 0) {
 		sk->stats->rx_os_pkts++;
 		sk->stats->rx_os_bytes += (uint64_t)n;
@@ -204,29 +207,32 @@ static ssize_t from_kernel(struct sl_sock *sk, int fd, const struct sl_rx_req *r
 /* True: it is time to look at the kernel's queue. */
 static bool os_due(struct sl_sock *sk)
 {
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+
 	if (sl_load(&sk->os))
 		return true;
-	if (sl_likely(sk->os_hot == 0))
+	if (sl_likely(us->os_hot == 0))
 		return false;
-	sk->os_hot--;
-	return ++sk->os_count >= (uint32_t)sl_settings.rx_udp_poll_os_ratio &&
+	us->os_hot--;
+	return ++us->os_count >= (uint32_t)sl_settings.rx_udp_poll_os_ratio &&
 	       sl_settings.rx_udp_poll_os_ratio > 0;
 }
 
 static ssize_t try_once(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 {
+	struct sl_udp_sock *us = sl_udp_sk(sk);
 	bool os = os_due(sk);
 	ssize_t n;
 
 	/* The kernel's queue has datagrams from before the claim: they are older. */
-	if (sl_unlikely(sk->os_first)) {
+	if (sl_unlikely(us->os_first)) {
 		n = from_kernel(sk, fd, r);
 		if (n != -EAGAIN)
 			return n;
-		sk->os_first = os = false;
+		us->os_first = os = false;
 	}
 	/* When both have data they take turns, so neither starves. */
-	if (sl_unlikely(os && (sk->os_turn ^= 1))) {
+	if (sl_unlikely(os && (us->os_turn ^= 1))) {
 		n = from_kernel(sk, fd, r);
 		if (n != -EAGAIN)
 			return n;
@@ -265,9 +271,10 @@ static ssize_t attempt(void *arg)
 
 	if (sl_likely(n != -EAGAIN))
 		return n;
-	if (sl_unlikely(c->sk->udp.rx_shut))
+	if (sl_unlikely(sl_udp_sk(c->sk)->udp.rx_shut))
 		return end_of_data(c->r);
-	if (sl_unlikely(sl_load(&c->sk->state) == SL_STATE_KERNEL) && !sl_udp_queued(&c->sk->udp))
+	if (sl_unlikely(sl_load(&c->sk->state) == SL_STATE_KERNEL) &&
+	    !sl_udp_queued(&sl_udp_sk(c->sk)->udp))
 		return -EREMCHG;
 	return -EAGAIN;
 }
@@ -346,7 +353,7 @@ ssize_t sl_dgram_recv(struct sl_sock *sk, int fd, const struct sl_rx_req *r)
 
 	sl_sock_part(sk);
 	if (sl_unlikely((r->flags & OS_FLAGS) || r->niov > UIO_MAXIOV ||
-			(sk->state == SL_STATE_KERNEL && !sl_udp_queued(&sk->udp))))
+			(sk->state == SL_STATE_KERNEL && !sl_udp_queued(&sl_udp_sk(sk)->udp))))
 		return receive_special(sk, fd, r);
 	n = try_once(sk, fd, r);
 	if (sl_likely(n != -EAGAIN)) {

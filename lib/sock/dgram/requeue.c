@@ -15,6 +15,7 @@
 #include "base/sys.h"
 #include "ctl/front/broker.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
 #include "wire/csum.h"
 #include "wire/wire.h"
@@ -104,17 +105,18 @@ static int send_again(const struct sl_sock *sk, const struct sl_dgram *d, uint8_
 
 void sl_sock_requeue(struct sl_sock *sk, struct sl_lane *lane)
 {
-	uint8_t *bytes = sl_udp_queued(&sk->udp) ? sl_malloc(SL_INJECT_MAX) : NULL;
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	uint8_t *bytes = sl_udp_queued(&us->udp) ? sl_malloc(SL_INJECT_MAX) : NULL;
 	int err = 0, lost = 0;
 	struct sl_dgram *d;
 
-	while ((d = sl_udp_peek(&sk->udp))) {
+	while ((d = sl_udp_peek(&us->udp))) {
 		int ret = bytes ? send_again(sk, d, bytes) : -ENOMEM;
 
 		if (ret < 0)
 			err = ret;
 		lost += ret < 0;
-		sl_udp_pop(&sk->udp, &lane->frames);
+		sl_udp_pop(&us->udp, &lane->frames);
 	}
 	sl_free(bytes);
 	if (lost)

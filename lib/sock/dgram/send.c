@@ -19,6 +19,7 @@
 #include "sock/core/errq.h"
 #include "sock/core/block.h"
 #include "sock/core/mail.h"
+#include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
 #include "stack/pace.h"
 #include "stack/port.h"
@@ -33,7 +34,9 @@
 /* True: only the kernel can serve this request. */
 static bool wants_kernel(const struct sl_sock *sk, const struct sl_tx_req *r)
 {
-	if (sl_unlikely(sk->cork || sk->more || (r->flags & ~SL_SEND_OUR_FLAGS) || sk->tx_shut))
+	const struct sl_udp_sock *us = sl_udp_sk_const(sk);
+
+	if (sl_unlikely(us->cork || us->more || (r->flags & ~SL_SEND_OUR_FLAGS) || us->tx_shut))
 		return true;
 	return r->len > 65507 || r->niov > UIO_MAXIOV || sk->state != SL_STATE_OFFLOADED;
 }
@@ -44,16 +47,16 @@ static SL_APART bool is_behind(struct sl_sock *sk)
 {
 	int n = 0;
 
-	if (--sk->behind && sl_sys_ioctl(sk->fd, SIOCOUTQ, &n) == 0 && n > 0)
+	if (--sl_udp_sk(sk)->behind && sl_sys_ioctl(sk->fd, SIOCOUTQ, &n) == 0 && n > 0)
 		return true;
-	sk->behind = 0;
+	sl_udp_sk(sk)->behind = 0;
 	return false;
 }
 
 /* True: no checksum is wanted; then the kernel makes no segments (udp_send_skb()). */
 static bool has_no_csum(const struct sl_sock *sk, const struct sl_path *p)
 {
-	return p->hdr.v6 ? sk->no_csum6 : sk->no_csum;
+	return p->hdr.v6 ? sl_udp_sk_const(sk)->no_csum6 : sl_udp_sk_const(sk)->no_csum;
 }
 
 /* Sends by the path p, with the settings of ctl. */
@@ -61,6 +64,7 @@ static ssize_t send_by(struct sl_sock *sk, struct sl_lane *lane, const struct sl
 		       uint64_t now, struct sl_path *p, const struct sl_tx_ctl *ctl,
 		       struct sl_leg **leg_out)
 {
+	struct sl_udp_sock *us = sl_udp_sk(sk);
 	size_t gso, seg, sent;
 	bool ok;
 	int err;
@@ -74,16 +78,16 @@ static ssize_t send_by(struct sl_sock *sk, struct sl_lane *lane, const struct sl
 		p->oif = ctl->oif;
 	if (sl_unlikely(!sl_path_is_fresh(p, now)))
 		sl_send_make_path(sk, lane, p, ctl, now);
-	gso = ctl->gso ? ctl->gso : sk->gso_size;
+	gso = ctl->gso ? ctl->gso : us->gso_size;
 	seg = sl_likely(!gso || gso > r->len) ? r->len : gso;
 	if (sl_unlikely(!p->leg || (seg > p->max_payload && !sl_send_takes_long(sk, p, seg)) ||
 			(seg && (r->len + seg - 1) / seg > MAX_GSO_SEGS)))
 		return SL_SEND_BY_OS;
-	if (sl_unlikely(sk->stamps & SOF_TIMESTAMPING_TX_HARDWARE) && sl_errq_is_os(p->leg))
+	if (sl_unlikely(us->stamps & SOF_TIMESTAMPING_TX_HARDWARE) && sl_errq_is_os(p->leg))
 		return SL_SEND_BY_OS;
 	if (sl_unlikely(gso) && has_no_csum(sk, p))
 		return SL_SEND_BY_OS; /* EINVAL */
-	if (sl_unlikely(sk->behind) && is_behind(sk))
+	if (sl_unlikely(us->behind) && is_behind(sk))
 		return SL_SEND_BY_OS;
 	/* Like sock_alloc_send_skb(): when nothing is wrong with the call itself. */
 	if (sl_unlikely(sl_load(&sk->os) & SL_OS_ERR))
@@ -104,9 +108,10 @@ static SL_COLD ssize_t send_controlled(struct sl_sock *sk, struct sl_lane *lane,
 				       const struct sl_tx_req *r, uint64_t now,
 				       struct sl_leg **leg_out)
 {
+	struct sl_udp_sock *us = sl_udp_sk(sk);
 	struct sl_tx_ctl ctl = {.tos = -1, .ttl = -1};
-	struct sl_path special, *p = &sk->path;
-	uint32_t stamps = sk->stamps;
+	struct sl_path special, *p = &us->path;
+	uint32_t stamps = us->stamps;
 	ssize_t n;
 
 	if (!sl_cmsg_get(sk, r->msg, &ctl))
@@ -120,9 +125,9 @@ static SL_COLD ssize_t send_controlled(struct sl_sock *sk, struct sl_lane *lane,
 	if (ctl.asks && !sl_errq_make(sk))
 		return SL_SEND_BY_OS;
 	if (ctl.asks)
-		sk->stamps = ctl.stamps;
+		us->stamps = ctl.stamps;
 	n = send_by(sk, lane, r, now, p, &ctl, leg_out);
-	sk->stamps = stamps;
+	us->stamps = stamps;
 	return n;
 }
 
@@ -137,7 +142,7 @@ static ssize_t send_locked(struct sl_sock *sk, struct sl_lane *lane, const struc
 		return SL_SEND_BY_OS;
 	if (sl_unlikely(r->msg && r->msg->msg_controllen))
 		return send_controlled(sk, lane, r, now, leg_out);
-	return send_by(sk, lane, r, now, &sk->path, &none, leg_out);
+	return send_by(sk, lane, r, now, &sl_udp_sk(sk)->path, &none, leg_out);
 }
 
 /* True: the error still waits, since the call failed for another reason before it came to it. */
@@ -172,8 +177,8 @@ static ssize_t send_by_kernel(struct sl_sock *sk, int fd, const struct sl_tx_req
 	if (n >= 0) {
 		sk->stats->tx_os_pkts++;
 		sk->stats->tx_os_bytes += (uint64_t)n;
-		if (!sk->behind)
-			sk->behind = BEHIND_MOST;
+		if (!sl_udp_sk(sk)->behind)
+			sl_udp_sk(sk)->behind = BEHIND_MOST;
 	} else if (n == -EAGAIN) {
 		sk->stats->tx_eagain++;
 	} else {
@@ -196,15 +201,17 @@ static void first_send(struct sl_sock *sk, int flags)
  * setting has the call fail instead. With a full send buffer it always fails, as the kernel's. */
 static bool lost(const struct sl_sock *sk)
 {
-	return !sl_settings.tx_nonblocked_eagains && sl_load(&sk->wmem) < sk->sndbuf &&
-	       !sl_load(&sk->pacer);
+	const struct sl_udp_sock *us = sl_udp_sk_const(sk);
+
+	return !sl_settings.tx_nonblocked_eagains && sl_load(&us->wmem) < us->sndbuf &&
+	       !sl_load(&us->pacer);
 }
 
 /* A datagram through the kernel must not overtake paced ones, nor exceed the pace. */
 static bool has_to_wait(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r)
 {
-	if (sl_likely(lane == &sl_limbo || !sk->pacer) ||
-	    sl_pacer_pass(sk->pacer, lane, (uint32_t)r->len + TX_HEADERS))
+	if (sl_likely(lane == &sl_limbo || !sl_udp_sk(sk)->pacer) ||
+	    sl_pacer_pass(sl_udp_sk(sk)->pacer, lane, (uint32_t)r->len + TX_HEADERS))
 		return false;
 	sl_send_block(sk, lane);
 	return true;
@@ -235,7 +242,7 @@ static ssize_t try_once(struct sl_sock *sk, int fd, const struct sl_tx_req *r,
 		first_send(sk, r->flags);
 	if (sl_unlikely(wants_kernel(sk, r) || !is_there(r))) {
 		/* Without UDP_CORK the first send without MSG_MORE finishes the datagram. */
-		sk->more = r->flags & MSG_MORE;
+		sl_udp_sk(sk)->more = r->flags & MSG_MORE;
 		return send_by_kernel(sk, fd, r);
 	}
 	if (!sl_sock_lock(sk, &lane))
@@ -264,14 +271,15 @@ struct waiting {
 /* True: the device of the last datagram's path is up, or there is none. No lane held. */
 static bool device_runs(struct sl_sock *sk)
 {
+	struct sl_udp_sock *us = sl_udp_sk(sk);
 	struct sl_lane *lane;
 	struct sl_link link;
 	uint32_t ifindex = 0;
 
 	if (!sl_sock_lock(sk, &lane))
 		return true;
-	if (sk->path.d && sk->path.leg)
-		ifindex = sl_load(&sk->path.leg->port->info.ifindex);
+	if (us->path.d && us->path.leg)
+		ifindex = sl_load(&us->path.leg->port->info.ifindex);
 	sl_lane_unlock(lane);
 	return !ifindex || (sl_link_get(ifindex, &link) && link.flags & IFF_UP && link.carrier_up);
 }
@@ -321,7 +329,7 @@ static inline ssize_t send_next(struct sl_sock *sk, struct sl_lane *lane, const 
 				uint64_t now, struct sl_leg **leg_out)
 {
 	if (sl_likely(sl_send_straight(sk, lane, r, now))) {
-		*leg_out = sk->path.leg;
+		*leg_out = sl_udp_sk(sk)->path.leg;
 		return (ssize_t)r->len;
 	}
 	if (wants_kernel(sk, r))
@@ -355,7 +363,7 @@ unsigned sl_dgram_send_many(struct sl_sock *sk, struct mmsghdr *msgs, unsigned n
 		if (len < 0)
 			break;
 		msgs[done].msg_len = (unsigned)len;
-		if (++unkicked == KICK_EVERY || sl_unlikely(sk->stamps)) {
+		if (++unkicked == KICK_EVERY || sl_unlikely(sl_udp_sk(sk)->stamps)) {
 			sl_leg_kick(leg);
 			unkicked = 0;
 		}

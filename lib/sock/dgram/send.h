@@ -12,6 +12,7 @@
 #include "sock/core/cmsg.h"
 #include "sock/core/iov.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 #include "stack/leg.h"
 
 /* Headers are written in the room in front: payload starts at an aligned place. */
@@ -96,7 +97,7 @@ static inline __attribute__((always_inline)) bool sl_dgram_send_straight(struct 
 		return false;
 	sent = sk->state == SL_STATE_OFFLOADED && sl_send_straight(sk, lane, r, sl_now_ns());
 	if (sl_likely(sent))
-		sent = sl_leg_kick(sk->path.leg) != -ENODEV;
+		sent = sl_leg_kick(sl_udp_sk(sk)->path.leg) != -ENODEV;
 	sl_lane_unlock(lane);
 	return sent;
 }

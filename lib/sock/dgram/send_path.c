@@ -5,13 +5,14 @@
 #include "sock/dgram/send.h"
 #include "stack/pace.h"
 #include "stack/port.h"
+#include "sock/core/udp_sock.h"
 
 static uint8_t hops(const struct sl_sock *sk, const struct sl_dst *d, const struct sl_addr *dst)
 {
 	uint8_t set = sl_sock_ttl(sk, dst);
 
 	if (sl_addr_is_multicast(dst))
-		return sk->mc_ttl;
+		return sl_udp_sk_const(sk)->mc_ttl;
 	return set ? set : d->route.hoplimit;
 }
 
@@ -57,8 +58,8 @@ static struct sl_addr source(const struct sl_sock *sk, const struct sl_path *p,
 		return ctl->src;
 	if (sk->bound_addr && !sl_addr_is_multicast(&sk->local))
 		return sk->local;
-	if (sl_addr_is_multicast(&p->dst) && !sl_addr_is_any(&sk->mc_src))
-		return sk->mc_src;
+	if (sl_addr_is_multicast(&p->dst) && !sl_addr_is_any(&sl_udp_sk_const(sk)->mc_src))
+		return sl_udp_sk_const(sk)->mc_src;
 	return p->d->route.src;
 }
 
@@ -89,7 +90,7 @@ static void make_headers(struct sl_sock *sk, struct sl_path *p, const struct sl_
 
 static bool rule_says_os(const struct sl_sock *sk, const struct sl_path *p)
 {
-	if (sk->udp.connected)
+	if (sl_udp_sk_const(sk)->udp.connected)
 		return false; /* decided at connect, as udp_connect */
 	return sl_port_decide(p->leg->port, SL_ROLE_UDP_SENDER, &p->dst, p->port, NULL, 0) ==
 	       SL_RULE_OS;
@@ -98,12 +99,13 @@ static bool rule_says_os(const struct sl_sock *sk, const struct sl_path *p)
 void sl_send_make_path(struct sl_sock *sk, struct sl_lane *lane, struct sl_path *p,
 		       const struct sl_tx_ctl *ctl, uint64_t now)
 {
+	struct sl_udp_sock *us = sl_udp_sk(sk);
 	struct sl_route_key key = {
 		.dst = p->dst,
 		.oif = p->oif,
 		.tos = sl_sock_tos(sk, &p->dst),
 		.mark = sk->mark,
-		.mc_noloop = sl_addr_is_multicast(&p->dst) && !sk->mc_loop,
+		.mc_noloop = sl_addr_is_multicast(&p->dst) && !us->mc_loop,
 	};
 	struct sl_dst *d;
 
@@ -122,8 +124,8 @@ void sl_send_make_path(struct sl_sock *sk, struct sl_lane *lane, struct sl_path 
 		p->leg = NULL;
 	if (p->leg)
 		make_headers(sk, p, ctl);
-	if (p->leg && sl_unlikely(sk->pacer))
-		p->leg = sl_pacer_leg(sk->pacer, p->leg);
+	if (p->leg && sl_unlikely(us->pacer))
+		p->leg = sl_pacer_leg(us->pacer, p->leg);
 }
 
 static uint32_t out_device(const struct sl_sock *sk, const struct sl_addr *dst, uint32_t scope)
@@ -133,7 +135,7 @@ static uint32_t out_device(const struct sl_sock *sk, const struct sl_addr *dst, 
 	if (scope && (sl_addr_is_linklocal(dst) || sl_addr_is_multicast(dst)))
 		return scope;
 	if (sl_addr_is_multicast(dst))
-		return sk->mc_oif;
+		return sl_udp_sk_const(sk)->mc_oif;
 	return sk->unicast_oif;
 }
 
@@ -148,6 +150,7 @@ static bool speaks_to(const struct sl_sock *sk, const struct sl_addr *dst)
 
 int sl_send_find(struct sl_sock *sk, const struct sl_tx_req *r, struct sl_path *p)
 {
+	struct sl_udp_sock *us = sl_udp_sk(sk);
 	uint32_t scope = sk->local_scope;
 	struct sl_addr dst;
 	uint16_t port;
@@ -159,9 +162,9 @@ int sl_send_find(struct sl_sock *sk, const struct sl_tx_req *r, struct sl_path *
 			return SL_SEND_BY_OS;
 		if (sk->family == AF_INET && r->name->sa_family != AF_INET)
 			return SL_SEND_BY_OS;
-	} else if (sk->udp.connected) {
-		dst = sk->udp.remote;
-		port = sk->udp.remote_port;
+	} else if (us->udp.connected) {
+		dst = us->udp.remote;
+		port = us->udp.remote_port;
 	} else {
 		return SL_SEND_BY_OS; /* EDESTADDRREQ */
 	}

@@ -2,6 +2,7 @@
 /* Writes a datagram's bytes into frames, and puts these on the ring. */
 #include "base/guard.h"
 #include "sock/core/errq.h"
+#include "sock/core/udp_sock.h"
 #include "sock/dgram/send.h"
 #include "stack/leg.h"
 #include "wire/csum.h"
@@ -53,6 +54,7 @@ static inline __attribute__((always_inline)) bool put_one(struct sl_sock *sk, st
 							  const struct iovec *iov, size_t niov,
 							  size_t off, size_t n, bool wants_sum)
 {
+	struct sl_udp_sock *us = sl_udp_sk(sk);
 	struct sl_leg *leg = p->leg;
 	bool by_device = leg->tx->caps & SL_TX_CSUM;
 	struct sl_tx_desc d;
@@ -61,7 +63,7 @@ static inline __attribute__((always_inline)) bool put_one(struct sl_sock *sk, st
 
 	/* sock_alloc_send_skb(): full when the limit has been reached, so one always fits; and the
 	 * segments of one call are one packet there. */
-	if (sl_unlikely(sl_load(&sk->wmem) >= sk->sndbuf) && !off)
+	if (sl_unlikely(sl_load(&us->wmem) >= us->sndbuf) && !off)
 		return false;
 	d.frame = sl_lane_frame(lane);
 	if (sl_unlikely(d.frame == SL_NO_FRAME))
@@ -71,7 +73,7 @@ static inline __attribute__((always_inline)) bool put_one(struct sl_sock *sk, st
 		sl_frame_put(&lane->frames, d.frame);
 		return false;
 	}
-	sl_build_udp(&p->hdr, payload, (uint16_t)n, sk->ip_id++, sum);
+	sl_build_udp(&p->hdr, payload, (uint16_t)n, us->ip_id++, sum);
 	d.off = (uint16_t)(SL_SEND_ROOM - p->hdr.len);
 	d.len = (uint16_t)(p->hdr.len + n);
 	d.flags = wants_sum && by_device ? SL_TXD_CSUM : 0;
@@ -80,8 +82,8 @@ static inline __attribute__((always_inline)) bool put_one(struct sl_sock *sk, st
 		sl_frame_put(&lane->frames, d.frame);
 		return false;
 	}
-	sl_frame_charge(d.frame, &sk->wmem, (uint32_t)n + SL_SEND_OVERHEAD);
-	if (sl_unlikely(sk->stamps) && off == 0)
+	sl_frame_charge(d.frame, &us->wmem, (uint32_t)n + SL_SEND_OVERHEAD);
+	if (sl_unlikely(us->stamps) && off == 0)
 		sl_errq_posted(sk, leg, &d);
 	sk->stats->tx_pkts++;
 	sk->stats->tx_bytes += n;
@@ -91,9 +93,10 @@ static inline __attribute__((always_inline)) bool put_one(struct sl_sock *sk, st
 bool sl_send_straight(struct sl_sock *sk, struct sl_lane *lane, const struct sl_tx_req *r,
 		      uint64_t now)
 {
-	const struct sl_path *p = &sk->path;
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+	const struct sl_path *p = &us->path;
 
-	if (sl_unlikely(r->niov != 1 || sk->tx_odd || sk->stamps ||
+	if (sl_unlikely(r->niov != 1 || us->tx_odd || us->stamps ||
 			(r->msg && r->msg->msg_controllen)))
 		return false;
 	if (!sl_send_is_same(p, r) || sl_unlikely(!sl_path_is_fresh(p, now) || !p->leg))
@@ -109,7 +112,7 @@ bool sl_send_straight(struct sl_sock *sk, struct sl_lane *lane, const struct sl_
 /* (A datagram that is stamped must be one frame.) */
 bool sl_send_takes_long(const struct sl_sock *sk, const struct sl_path *p, size_t len)
 {
-	return p->leg->tx->caps & SL_TX_SG && len <= p->max_long && !sk->stamps;
+	return p->leg->tx->caps & SL_TX_SG && len <= p->max_long && !sl_udp_sk_const(sk)->stamps;
 }
 
 static unsigned frames_of(const struct sl_path *p, size_t n)
@@ -165,17 +168,18 @@ static void put_frames(struct sl_lane *lane, const struct sl_tx_desc *d, unsigne
 static bool put_long(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
 		     const struct sl_tx_req *r, size_t off, size_t n, bool wants_sum)
 {
+	struct sl_udp_sock *us = sl_udp_sk(sk);
 	unsigned nframes = frames_of(p, n);
 	struct sl_tx_desc d[SL_TX_BUFS];
 	uint64_t sum;
 
-	if ((sl_load(&sk->wmem) >= sk->sndbuf && !off) || !take_frames(lane, d, nframes, n))
+	if ((sl_load(&us->wmem) >= us->sndbuf && !off) || !take_frames(lane, d, nframes, n))
 		return false;
 	if (!gather_long(d, nframes, r, off, wants_sum, &sum)) {
 		put_frames(lane, d, nframes);
 		return false;
 	}
-	sl_build_udp(&p->hdr, sl_frame_ptr(d[0].frame) + SL_SEND_ROOM, (uint16_t)n, sk->ip_id++,
+	sl_build_udp(&p->hdr, sl_frame_ptr(d[0].frame) + SL_SEND_ROOM, (uint16_t)n, us->ip_id++,
 		     sum);
 	d[0].off -= p->hdr.len;
 	d[0].len += p->hdr.len;
@@ -183,7 +187,7 @@ static bool put_long(struct sl_sock *sk, struct sl_lane *lane, const struct sl_p
 		put_frames(lane, d, nframes);
 		return false;
 	}
-	sl_frame_charge(d[0].frame, &sk->wmem, (uint32_t)n + SL_SEND_OVERHEAD);
+	sl_frame_charge(d[0].frame, &us->wmem, (uint32_t)n + SL_SEND_OVERHEAD);
 	sk->stats->tx_pkts++;
 	sk->stats->tx_bytes += n;
 	return true;
@@ -196,7 +200,7 @@ static bool put_long(struct sl_sock *sk, struct sl_lane *lane, const struct sl_p
 static bool put_part(struct sl_sock *sk, struct sl_lane *lane, const struct sl_path *p,
 		     const struct sl_tx_req *r, size_t off, size_t n)
 {
-	bool wants_sum = !(p->hdr.v6 ? sk->no_csum6 : sk->no_csum);
+	bool wants_sum = !(p->hdr.v6 ? sl_udp_sk(sk)->no_csum6 : sl_udp_sk(sk)->no_csum);
 
 	if (sl_unlikely(n > p->max_payload))
 		return put_long(sk, lane, p, r, off, n, wants_sum);

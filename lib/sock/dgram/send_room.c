@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/sys.h"
 #include "sock/core/block.h"
+#include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
 #include "sock/dgram/send.h"
 #include "stack/leg.h"
@@ -18,20 +19,23 @@
 
 void sl_send_block(struct sl_sock *sk, struct sl_lane *lane)
 {
-	if (sk->tx_blocked)
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+
+	if (us->tx_blocked)
 		return;
-	sl_store(&sk->tx_blocked, true);
-	if (sk->pacer)
-		sl_pacer_block(sk->pacer, &sk->blocked);
+	sl_store(&us->tx_blocked, true);
+	if (us->pacer)
+		sl_pacer_block(us->pacer, &us->blocked);
 	else
-		sl_lane_block(lane, &sk->blocked);
+		sl_lane_block(lane, &us->blocked);
 }
 
 /* True: the path of the last datagram has room for as many descriptors as one call may need (the
  * shortest ring has as many). With less, a woken sender could find no room again and again. */
 static bool has_room(const struct sl_sock *sk, const struct sl_lane *lane)
 {
-	const struct sl_leg *leg = sk->path.d ? sk->path.leg : NULL;
+	const struct sl_leg *leg =
+		sl_udp_sk_const(sk)->path.d ? sl_udp_sk_const(sk)->path.leg : NULL;
 
 	if (!leg || leg->dead) /* let the sender try */
 		return true;
@@ -40,13 +44,14 @@ static bool has_room(const struct sl_sock *sk, const struct sl_lane *lane)
 
 void sl_sock_on_room(struct sl_list *entry)
 {
-	struct sl_sock *sk = sl_container_of(entry, struct sl_sock, blocked);
+	struct sl_udp_sock *us = sl_container_of(entry, struct sl_udp_sock, blocked);
+	struct sl_sock *sk = &us->sk;
 
-	if (sl_load(&sk->wmem) >= sk->sndbuf / 2) /* sock_writeable() */
+	if (sl_load(&us->wmem) >= us->sndbuf / 2) /* sock_writeable() */
 		return;
 	if (!has_room(sk, sl_load(&sk->lane)))
 		return;
-	sl_list_del(&sk->blocked);
-	sl_store(&sk->tx_blocked, false);
+	sl_list_del(&us->blocked);
+	sl_store(&us->tx_blocked, false);
 	sl_sock_notify(sk, EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND);
 }

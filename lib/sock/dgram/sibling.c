@@ -13,6 +13,7 @@
 #include "sock/core/endpoint.h"
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
 #include "stack/port.h"
 
@@ -40,14 +41,15 @@ static bool takes(const struct sl_sock *sk, bool v4)
 /* True: some packet would suit both sockets. */
 static bool overlap(const struct sl_sock *a, const struct sl_sock *b)
 {
+	const struct sl_udp *ua = &sl_udp_sk_const(a)->udp, *ub = &sl_udp_sk_const(b)->udp;
+
 	if (a->local_port != b->local_port ||
 	    (a->bound_if && b->bound_if && a->bound_if != b->bound_if))
 		return false;
 	if (a->bound_addr && b->bound_addr && !sl_addr_eq(&a->local, &b->local))
 		return false;
-	if (a->udp.connected && b->udp.connected &&
-	    (a->udp.remote_port != b->udp.remote_port ||
-	     !sl_addr_eq(&a->udp.remote, &b->udp.remote)))
+	if (ua->connected && ub->connected &&
+	    (ua->remote_port != ub->remote_port || !sl_addr_eq(&ua->remote, &ub->remote)))
 		return false;
 	return (takes(a, true) && takes(b, true)) || (takes(a, false) && takes(b, false));
 }
@@ -55,8 +57,8 @@ static bool overlap(const struct sl_sock *a, const struct sl_sock *b)
 /* Like compute_score(), but a bound address counts most: the kernel looks at its table first. */
 static int score(const struct sl_sock *sk)
 {
-	return sk->bound_addr * 16 + sk->udp.connected * 8 + (sk->bound_if != 0) * 4 +
-	       (sk->family == AF_INET);
+	return sk->bound_addr * 16 + sl_udp_sk_const(sk)->udp.connected * 8 +
+	       (sk->bound_if != 0) * 4 + (sk->family == AF_INET);
 }
 
 struct yield {

@@ -6,11 +6,12 @@
 #include "base/sys.h"
 #include "sock/core/endpoint.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
 
 static void on_data(struct sl_udp *u)
 {
-	struct sl_sock *sk = sl_container_of(u, struct sl_sock, udp);
+	struct sl_sock *sk = &sl_container_of(u, struct sl_udp_sock, udp)->sk;
 
 	if (!sl_list_empty(&sk->watches))
 		sl_sock_notify(sk, EPOLLIN | EPOLLRDNORM);
@@ -29,31 +30,34 @@ static void no_loop(const struct sl_sock *sk)
 /* Sets up the fields that only a datagram socket has. 0 or -ENOSPC. */
 static int start_udp(struct sl_sock *sk)
 {
+	struct sl_udp_sock *us = sl_udp_sk(sk);
 	int slot = sl_slot_new();
 
 	if (slot < 0)
 		return slot;
 	sk->slot = (uint32_t)slot;
-	sk->udp.stats = sk->stats;
-	sk->udp.on_data = on_data;
-	sk->mc_all = true;
-	sk->mc_loop = sl_settings.tx_mc_loopback;
-	if (!sk->mc_loop)
+	us->udp.stats = sk->stats;
+	us->udp.on_data = on_data;
+	us->mc_all = true;
+	us->mc_loop = sl_settings.tx_mc_loopback;
+	if (!us->mc_loop)
 		no_loop(sk);
-	sk->mc_ttl = 1;
+	us->mc_ttl = 1;
 	sl_sock_read_options(sk);
-	sl_slot_set(sk->slot, SL_SLOT_UDP, &sk->udp);
+	sl_slot_set(sk->slot, SL_SLOT_UDP, &us->udp);
 	return 0;
 }
 
 static void leave_udp(struct sl_sock *sk, struct sl_lane *lane, bool keep_queue)
 {
-	sl_list_del(&sk->blocked);
-	sl_store(&sk->tx_blocked, false);
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+
+	sl_list_del(&us->blocked);
+	sl_store(&us->tx_blocked, false);
 	sl_sock_pace_end(sk, keep_queue);
 	if (!keep_queue)
-		sl_udp_fini(&sk->udp, &lane->frames);
-	sk->path.d = NULL;
+		sl_udp_fini(&us->udp, &lane->frames);
+	us->path.d = NULL;
 }
 
 static void stop_claims(struct sl_sock *sk)

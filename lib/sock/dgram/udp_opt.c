@@ -17,6 +17,7 @@
 #include "sock/core/life.h"
 #include "sock/core/option.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 #include "sock/dgram/dgram.h"
 
 /* The forms of SIOCGSTAMP and SIOCGSTAMPNS with 64 bits, which is what the old ones have here. */
@@ -32,8 +33,8 @@ static uint32_t rcvbuf(const struct sl_sock *sk)
 
 void sl_sock_read_options(struct sl_sock *sk)
 {
-	sk->udp.rcvbuf = rcvbuf(sk);
-	sk->sndbuf = (uint32_t)sl_sock_get_int(sk, SOL_SOCKET, SO_SNDBUF);
+	sl_udp_sk(sk)->udp.rcvbuf = rcvbuf(sk);
+	sl_udp_sk(sk)->sndbuf = (uint32_t)sl_sock_get_int(sk, SOL_SOCKET, SO_SNDBUF);
 	if (sk->family == AF_INET6)
 		sk->v6only = sl_sock_get_int(sk, IPPROTO_IPV6, IPV6_V6ONLY);
 }
@@ -57,16 +58,16 @@ struct given {
 
 static bool set_rcvbuf(struct sl_sock *sk, const struct given *g)
 {
-	sk->udp.rcvbuf = rcvbuf(sk);
-	sk->stats->rcvbuf = sk->udp.rcvbuf;
+	sl_udp_sk(sk)->udp.rcvbuf = rcvbuf(sk);
+	sk->stats->rcvbuf = sl_udp_sk(sk)->udp.rcvbuf;
 	sl_errq_limit(sk);
 	return true;
 }
 
 static bool set_sndbuf(struct sl_sock *sk, const struct given *g)
 {
-	sk->sndbuf = (uint32_t)sl_sock_get_int(sk, SOL_SOCKET, SO_SNDBUF);
-	sk->stats->sndbuf = sk->sndbuf;
+	sl_udp_sk(sk)->sndbuf = (uint32_t)sl_sock_get_int(sk, SOL_SOCKET, SO_SNDBUF);
+	sk->stats->sndbuf = sl_udp_sk(sk)->sndbuf;
 	return true;
 }
 
@@ -88,7 +89,7 @@ static bool set_device(struct sl_sock *sk, const struct given *g)
 
 static bool set_mc_loop(struct sl_sock *sk, const struct given *g)
 {
-	sk->mc_loop = g->v;
+	sl_udp_sk(sk)->mc_loop = g->v;
 	sk->stats->mc_loop = g->v != 0;
 	return true;
 }
@@ -96,6 +97,7 @@ static bool set_mc_loop(struct sl_sock *sk, const struct given *g)
 /* IP_MULTICAST_IF: by address, by ip_mreq or by ip_mreqn. */
 static bool set_multicast_if(struct sl_sock *sk, const struct given *g)
 {
+	struct sl_udp_sock *us = sl_udp_sk(sk);
 	struct ip_mreqn m = {0};
 
 	if (g->len >= sizeof(m)) {
@@ -105,33 +107,35 @@ static bool set_multicast_if(struct sl_sock *sk, const struct given *g)
 	} else if (g->len >= sizeof(struct in_addr)) {
 		memcpy(&m.imr_address, g->val, sizeof(struct in_addr));
 	}
-	sk->mc_src = sl_addr_v4(m.imr_address.s_addr);
-	sk->mc_oif = m.imr_ifindex ? (uint32_t)m.imr_ifindex : sl_device_of_addr(&sk->mc_src);
+	us->mc_src = sl_addr_v4(m.imr_address.s_addr);
+	us->mc_oif = m.imr_ifindex ? (uint32_t)m.imr_ifindex : sl_device_of_addr(&us->mc_src);
 	return true;
 }
 
 static bool set_cork(struct sl_sock *sk, const struct given *g)
 {
-	sk->cork = g->v;
-	sk->more = sk->more && g->v; /* its end sends what there is */
+	struct sl_udp_sock *us = sl_udp_sk(sk);
+
+	us->cork = g->v;
+	us->more = us->more && g->v; /* its end sends what there is */
 	return true;
 }
 
 SET(set_reuse, sl_sock_read_reuse(sk))
 SET(set_mark, sk->mark = (uint32_t)g->v)
-SET(set_no_csum, sk->no_csum = g->v)
+SET(set_no_csum, sl_udp_sk(sk)->no_csum = g->v)
 SET(set_tos, sk->tos = (uint8_t)g->v)
 SET(set_ttl, sk->ttl = g->v < 0 ? 0 : (uint8_t)g->v)
 SET(set_tos6, sk->tos6 = g->v < 0 ? 0 : (uint8_t)g->v)
 SET(set_ttl6, sk->ttl6 = g->v < 0 ? 0 : (uint8_t)g->v)
-SET(set_mc_ttl, sk->mc_ttl = g->v < 0 ? 1 : (uint8_t)g->v)
-SET(set_mc_all, sk->mc_all = g->v)
-SET(set_mc_oif, sk->mc_oif = (uint32_t)g->v)
+SET(set_mc_ttl, sl_udp_sk(sk)->mc_ttl = g->v < 0 ? 1 : (uint8_t)g->v)
+SET(set_mc_all, sl_udp_sk(sk)->mc_all = g->v)
+SET(set_mc_oif, sl_udp_sk(sk)->mc_oif = (uint32_t)g->v)
 SET(set_unicast_if, sk->unicast_oif = be32toh((uint32_t)g->v))
 SET(set_pmtudisc, sk->pmtudisc = (uint8_t)g->v & 7)
 SET(set_v6only, sk->v6only = g->v)
-SET(set_segment, sk->gso_size = (uint16_t)g->v)
-SET(set_no_csum6, sk->no_csum6 = g->v)
+SET(set_segment, sl_udp_sk(sk)->gso_size = (uint16_t)g->v)
+SET(set_no_csum6, sl_udp_sk(sk)->no_csum6 = g->v)
 
 /* The socket goes to the kernel. */
 static bool leave(struct sl_sock *sk, const struct given *g)
@@ -251,15 +255,16 @@ bool sl_dgram_opt_track(struct sl_sock *sk, int level, int name, const void *val
 /* FIONREAD: the size of the next datagram. */
 static int next_size(struct sl_sock *sk, void *out)
 {
+	struct sl_udp_sock *us = sl_udp_sk(sk);
 	struct sl_lane *lane;
 	bool have = false;
 
 	if (!sl_sock_lock(sk, &lane))
 		return -EAGAIN;
-	if (!sl_udp_queued(&sk->udp))
+	if (!sl_udp_queued(&us->udp))
 		sl_lane_turn_locked(lane);
-	if (sl_udp_queued(&sk->udp)) {
-		int len = sl_udp_peek(&sk->udp)->len;
+	if (sl_udp_queued(&us->udp)) {
+		int len = sl_udp_peek(&us->udp)->len;
 
 		memcpy(out, &len, sizeof(len)); /* the program's: perhaps not aligned */
 		have = true;
@@ -279,7 +284,7 @@ static void add_outq(struct sl_sock *sk, void *out)
 		sl_lane_unlock(lane);
 	}
 	memcpy(&n, out, sizeof(n));
-	n += (int)sl_min(sl_load(&sk->wmem), (uint32_t)INT32_MAX / 2);
+	n += (int)sl_min(sl_load(&sl_udp_sk(sk)->wmem), (uint32_t)INT32_MAX / 2);
 	memcpy(out, &n, sizeof(n));
 }
 

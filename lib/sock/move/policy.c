@@ -19,6 +19,7 @@
 #include "sock/core/endpoint.h"
 #include "sock/core/life.h"
 #include "sock/core/sock.h"
+#include "sock/core/udp_sock.h"
 #include "sock/listen/listen.h"
 #include "sock/move/move.h"
 #include "sock/stream/stream.h"
@@ -309,7 +310,7 @@ static void look_at_listener(struct sl_sock *sk, const struct look *look)
 
 static bool is_udp_kernels(const struct sl_sock *sk)
 {
-	const struct sl_udp *u = &sk->udp;
+	const struct sl_udp *u = &sl_udp_sk_const(sk)->udp;
 
 	if (u->connected)
 		return is_os_somewhere(SL_ROLE_UDP_CONNECT, &u->remote, u->remote_port, &sk->local,

@@ -29,6 +29,7 @@
 #include "sock/listen/listen.h"
 #include "sock/proc/sig.h"
 #include "sock/core/spin.h"
+#include "sock/core/udp_sock.h"
 #include "sock/stream/stream.h"
 #include "sock/stream/tconn.h"
 #include "stack/lane_tcp.h"
@@ -89,18 +90,19 @@ bool sl_wait_left(const struct sl_wait *w, struct timespec *left)
 
 uint32_t sl_sock_ready(const struct sl_sock *sk)
 {
+	const struct sl_udp_sock *us = sl_udp_sk_const(sk);
 	uint8_t os = sl_load(&sk->os);
 	uint32_t ev;
 
 	if (sk->proto == IPPROTO_TCP)
 		return sl_tcp_sock_ready(sk);
-	ev = sl_unlikely(sl_load(&sk->tx_blocked)) ? 0 : EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND;
-	if (sl_udp_queued(&sk->udp) || (os & SL_OS_IN))
+	ev = sl_unlikely(sl_load(&us->tx_blocked)) ? 0 : EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND;
+	if (sl_udp_queued(&us->udp) || (os & SL_OS_IN))
 		ev |= EPOLLIN | EPOLLRDNORM;
 	if (os & SL_OS_ERR || sl_errq_has(sk))
 		ev |= EPOLLERR | (sk->want & SL_WANT_ERR_PRI ? EPOLLPRI : 0);
-	if (sl_unlikely(sk->udp.rx_shut))
-		ev |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP | (sk->tx_shut ? EPOLLHUP : 0);
+	if (sl_unlikely(us->udp.rx_shut))
+		ev |= EPOLLIN | EPOLLRDNORM | EPOLLRDHUP | (us->tx_shut ? EPOLLHUP : 0);
 	return ev;
 }
 

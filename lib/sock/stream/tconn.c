@@ -31,7 +31,7 @@
 
 /* The memory of a TCP connection at rest: its block, its socket, its slot, with the link, and its
  * place in the table of descriptors. */
-_Static_assert(sizeof(struct sl_tconn) + offsetof(struct sl_sock, udp) + sizeof(struct sl_slot) +
+_Static_assert(sizeof(struct sl_tconn) + sizeof(struct sl_sock) + sizeof(struct sl_slot) +
 			       sizeof(uint32_t) + sizeof(uintptr_t) <=
 		       1024,
 	       "a connection at rest is to cost 1 KiB at most");

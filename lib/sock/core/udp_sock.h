@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A UDP socket: what it has beside the part that all sockets have. */
+#ifndef SL_UDP_SOCK_H
+#define SL_UDP_SOCK_H
+
+#include "sock/core/sock.h"
+#include "udp/udp.h"
+#include "wire/wire.h"
+
+struct sl_dst;
+struct sl_leg;
+struct sl_member;
+struct sl_pacer;
+
+/* The last destination, with headers made for it. */
+struct sl_path {
+	uint64_t v4_name; /* first 8 bytes of the sockaddr_in it was made for, 0: made otherwise */
+	bool to_peer;     /* made for the connected peer */
+	struct sl_addr dst;
+	uint16_t port;
+	uint32_t oif;
+	struct sl_dst *d;     /* in the cache of the lane; NULL: no path yet */
+	uint32_t serial;      /* of d when the headers were made */
+	bool os;              /* a rule sends this destination through the kernel */
+	uint16_t max_payload; /* in one frame */
+	uint16_t max_long;    /* in several (SL_TX_SG) */
+	struct sl_leg *leg;   /* NULL: through the kernel */
+	struct sl_udp_hdr hdr;
+};
+
+/* A UDP socket: sl_sock_alloc(IPPROTO_UDP) makes one. */
+struct sl_udp_sock {
+	struct sl_sock sk;
+
+	/* receive */
+	struct sl_udp udp;
+	uint32_t os_hot;   /* polls of the kernel left: it had data lately */
+	uint32_t os_count; /* empty polls since the kernel was asked */
+	uint8_t os_turn;   /* whether we or the kernel are next when both have data */
+	bool os_first;     /* just claimed: the kernel's datagrams are older than ours */
+
+	/* send */
+	uint32_t stamps;        /* stamps wanted for each message, SOF_TIMESTAMPING_TX_* */
+	bool tx_blocked;        /* a send found no room: EPOLLOUT is owed; lane held */
+	uint32_t wmem;          /* bytes that are on a transmit ring; atomic */
+	struct sl_pacer *pacer; /* for SO_MAX_PACING_RATE; NULL: not set; lane held */
+	struct sl_list blocked; /* in the lane's or the pacer's list of blocked senders */
+	struct sl_path path;
+	/* Settings that take every send off the fast path; tx_odd is nearly always 0. */
+	union {
+		struct {
+			uint16_t gso_size; /* UDP_SEGMENT, 0: off */
+			bool no_csum, no_csum6;
+			bool tx_shut;
+			bool cork;      /* UDP_CORK: the kernel collects, until that ends */
+			bool more;      /* the last had MSG_MORE: the kernel has its beginning */
+			uint8_t behind; /* the kernel sent the last, and may have it still: for so
+					   many it is looked for */
+		};
+		uint64_t tx_odd;
+	};
+	uint16_t ip_id;
+	uint8_t mc_ttl;
+	bool mc_loop;
+	bool mc_all;           /* IP_MULTICAST_ALL */
+	uint32_t mc_oif;       /* IP(V6)_MULTICAST_IF */
+	struct sl_addr mc_src; /* source address that IP_MULTICAST_IF set */
+	uint32_t sndbuf;
+	struct sl_member *members; /* multicast memberships */
+};
+
+/* The UDP socket whose common part this is; code for both protocols checks proto first. */
+static inline struct sl_udp_sock *sl_udp_sk(struct sl_sock *sk)
+{
+	return (struct sl_udp_sock *)sk;
+}
+static inline const struct sl_udp_sock *sl_udp_sk_const(const struct sl_sock *sk)
+{
+	return (const struct sl_udp_sock *)sk;
+}
+
+/* Datagrams in our own receive queue; the kernel's queue is not counted. */
+static inline uint32_t sl_sock_queued(const struct sl_sock *sk)
+{
+	return sl_sock_is_udp(sk) ? sl_udp_queued(&sl_udp_sk_const(sk)->udp) : 0;
+}
+/* Has the next send make new headers: an option or a route that they hold has changed. Lane held.
+ */
+static inline void sl_sock_path_changed(struct sl_sock *sk)
+{
+	if (sl_sock_is_udp(sk))
+		sl_udp_sk(sk)->path.d = NULL;
+}
+static inline bool sl_sock_is_connected_udp(const struct sl_sock *sk)
+{
+	return sl_sock_is_udp(sk) && sl_udp_sk_const(sk)->udp.connected;
+}
+
+#endif
