@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The kernel's BTF (Documentation/bpf/btf.rst), looked through for a few names.
  *
- * Theory of operation: the BTF is mapped, which Linux can since 6.16, else read. One pass notes
- * where each type is, since only the lengths of the types before it tell, and finds functions and
- * structures by name. The fields of these structures go into BTF of our own, flat: a field of an
- * anonymous member becomes one of the outer structure, and a pointer points to anything. libbpf
- * compares no more than that. */
+ * Theory of operation: the BTF is mapped, which Linux can since 6.16, else read. One pass finds
+ * functions and structures by name. A type's place follows only from the lengths of the types
+ * before it, so the pass notes the place of every EVERY-th type (a place for each type would be 1.5
+ * MB, whose page faults took longer than the rest of the pass). The fields of these structures go
+ * into BTF of our own, flat: a field of an anonymous member becomes one of the outer structure, and
+ * a pointer points to anything. libbpf compares no more than that. */
 #include "ctl/kern/ktypes.h"
 
 #include <bpf/btf.h>
@@ -23,6 +24,7 @@
 
 #define PATH  "/sys/kernel/btf/vmlinux"
 #define DEPTH 16 /* of anonymous members, and of names for a type */
+#define EVERY 64
 
 static const char *const func_names[SL_KFUNCS] = {
 	"bpf_xdp_metadata_rx_timestamp",
@@ -48,8 +50,8 @@ struct types {
 	const uint8_t *at; /* the types */
 	const char *text;  /* the names */
 	uint32_t at_len, text_len;
-	const struct btf_type **of; /* by id; [0] is void */
-	uint32_t n;
+	uint32_t *place; /* offsets in `at` of the types 1, 1 + EVERY, ... */
+	uint32_t n;      /* types; 0 is void */
 };
 
 static struct {
@@ -107,7 +109,7 @@ static void put_types(struct types *t)
 {
 	if (t->raw)
 		sl_sys(SYS_munmap, t->raw, t->size);
-	sl_free(t->of);
+	sl_free(t->place);
 }
 
 static int find_parts(struct types *t)
@@ -192,18 +194,19 @@ static int look_through(struct types *t, const struct btf_type *is[RECORDS])
 	uint32_t off = 0;
 	long more;
 
-	t->of = sl_calloc(t->at_len / sizeof(struct btf_type) + 1, sizeof(*t->of));
-	if (!t->of)
+	t->place = sl_calloc(t->at_len / sizeof(struct btf_type) / EVERY + 1, sizeof(*t->place));
+	if (!t->place)
 		return -ENOMEM;
 	for (t->n = 1; t->at_len - off >= sizeof(struct btf_type); t->n++) {
 		const struct btf_type *type = (const struct btf_type *)(t->at + off);
 
+		if (t->n % EVERY == 1)
+			t->place[t->n / EVERY] = off;
 		off += sizeof(*type);
 		more = more_of(type);
 		if (more < 0 || more > (long)(t->at_len - off))
 			return -EPROTO;
 		off += (uint32_t)more;
-		t->of[t->n] = type;
 		if (BTF_INFO_KIND(type->info) == BTF_KIND_FUNC)
 			note_func(t, type);
 		else if (BTF_INFO_KIND(type->info) == BTF_KIND_STRUCT)
@@ -215,11 +218,21 @@ static int look_through(struct types *t, const struct btf_type *is[RECORDS])
 /* Fields ---------------------------------------------------------------------------------------
  */
 
+/* The type of that id, which is below t->n and not 0. */
+static const struct btf_type *type_of(const struct types *t, uint32_t id)
+{
+	const uint8_t *at = t->at + t->place[(id - 1) / EVERY];
+
+	for (uint32_t i = (id - 1) % EVERY; i > 0; i--)
+		at += sizeof(struct btf_type) + (size_t)more_of((const struct btf_type *)at);
+	return (const struct btf_type *)at;
+}
+
 /* A type without its typedefs and qualifiers. NULL: void, or nonsense. */
 static const struct btf_type *strip(const struct types *t, uint32_t id)
 {
 	for (unsigned i = 0; i < DEPTH && id && id < t->n; i++) {
-		const struct btf_type *type = t->of[id];
+		const struct btf_type *type = type_of(t, id);
 
 		switch (BTF_INFO_KIND(type->info)) {
 		case BTF_KIND_TYPEDEF:
