@@ -7,7 +7,7 @@
 
 #include "base/base.h"
 
-#define SL_RIGHTS_MAX 128u /* below SCM_MAX_FD */
+#define SL_RIGHTS_MAX 129u /* below SCM_MAX_FD */
 
 /* Sends bytes with copies of nfds descriptors. Adds MSG_NOSIGNAL to flags. Returns the number of
  * bytes, or -errno. */

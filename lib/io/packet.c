@@ -27,10 +27,6 @@
 #include "io/split.h"
 #include "steer.h"
 
-#define PLACE   2048u /* bytes of a place in the ring: an Ethernet packet of 1,500 fits */
-#define BLOCK   65536u
-#define PLACES  2048u /* at most */
-#define RCVBUF  (8 << 20)
 #define OFF     272u /* where a packet begins in its frame: with the record in front, as with XDP */
 #define ADDRS   12u  /* the Ethernet addresses, or the record */
 #define PENDING 128u /* frames of a packet at most */
@@ -38,6 +34,7 @@
 struct sl_packet {
 	uint8_t *ring;
 	uint32_t n, next; /* places of the ring, and the next one to look at */
+	uint32_t place;   /* bytes of a place */
 	struct sl_frames *frames;
 	uint32_t room; /* bytes of a packet that a frame holds */
 	bool starved;  /* there were no frames for the packet that waits */
@@ -289,7 +286,7 @@ static inline bool take_small(struct sl_xsk *x, const struct place *pl, struct s
 /* The next place that the kernel has filled. */
 static inline bool look(const struct sl_packet *p, struct place *pl)
 {
-	pl->h = (struct tpacket2_hdr *)(p->ring + (size_t)p->next * PLACE);
+	pl->h = (struct tpacket2_hdr *)(p->ring + (size_t)p->next * p->place);
 	/* Pairs with the kernel's barrier in front of the status (__packet_set_status). */
 	if (!(sl_load_acquire(&pl->h->tp_status) & TP_STATUS_USER))
 		return false;
@@ -365,74 +362,21 @@ static const struct sl_rx_ops packet_rx_ops = {
 /* Opening --------------------------------------------------------------------------------------
  */
 
-static int set_options(int fd, uint32_t places)
+int sl_packet_open(struct sl_xsk *x, const struct sl_packet_ring *r, struct sl_frames *frames)
 {
-	struct tpacket_req req = {
-		.tp_block_size = BLOCK,
-		.tp_block_nr = places * PLACE / BLOCK,
-		.tp_frame_size = PLACE,
-		.tp_frame_nr = places,
-	};
-	int err = sl_sys_set_int(fd, SOL_PACKET, PACKET_VERSION, TPACKET_V2);
-
-	if (!err)
-		err = sl_sys_set_int(fd, SOL_PACKET, PACKET_VNET_HDR, 1);
-	if (!err)
-		err = sl_sys_set_int(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, 1);
-	if (!err)
-		err = sl_sys_set_int(fd, SOL_PACKET, PACKET_COPY_THRESH, 1);
-	if (!err)
-		err = sl_sys_setsockopt(fd, SOL_PACKET, PACKET_RX_RING, &req, sizeof(req));
-	if (sl_sys_set_int(fd, SOL_SOCKET, SO_RCVBUFFORCE, RCVBUF))
-		(void)sl_sys_set_int(fd, SOL_SOCKET, SO_RCVBUF, RCVBUF);
-	return err;
-}
-
-static int start(int fd, uint32_t ifindex, uint32_t places, struct sl_packet *p)
-{
-	struct sockaddr_ll at = {
-		.sll_family = AF_PACKET,
-		.sll_protocol = htons(ETH_P_ALL),
-		.sll_ifindex = (int)ifindex,
-	};
-	int err = set_options(fd, places);
-	void *ring;
-
-	if (!err)
-		err = sl_sys_mmap(&ring, NULL, (size_t)places * PLACE, MAP_SHARED | MAP_POPULATE,
-				  fd, 0);
-	if (err)
-		return err;
-	/* (A mapping holds the socket: a forked child would keep the device.) */
-	sl_sys(SYS_madvise, ring, (size_t)places * PLACE, MADV_DONTFORK);
-	p->ring = ring;
-	p->n = places;
-	err = sl_sys_bind(fd, &at, sizeof(at));
-	if (err)
-		sl_sys(SYS_munmap, ring, (size_t)places * PLACE);
-	return err;
-}
-
-int sl_packet_open(struct sl_xsk *x, int fd, uint32_t ifindex, uint32_t entries,
-		   struct sl_frames *frames)
-{
-	uint32_t places = entries < PLACES ? sl_max(entries, BLOCK / PLACE) : PLACES;
 	struct sl_packet *p = sl_calloc(1, sizeof(*p));
-	int err;
 
 	if (!p)
 		return -ENOMEM;
 	p->frames = frames;
 	p->room = (1u << sl_pool.shift) - OFF;
-	err = start(fd, ifindex, places, p);
-	if (err) {
-		sl_free(p);
-		return err;
-	}
+	p->ring = r->map;
+	p->n = r->places;
+	p->place = r->place_bytes;
 	x->rx_full = x->rx_lost = 0;
 	x->packet = p;
 	x->rx.ops = &packet_rx_ops;
-	sl_store_release(&x->rx_fd, fd);
+	sl_store_release(&x->rx_fd, r->fd);
 	return 0;
 }
 
@@ -446,7 +390,7 @@ void sl_packet_close(struct sl_xsk *x, struct sl_frames *cache)
 	unplan(p);
 	sl_sys_close(x->rx_fd);
 	sl_store(&x->rx_fd, 0);
-	sl_sys(SYS_munmap, p->ring, (size_t)p->n * PLACE);
+	sl_sys(SYS_munmap, p->ring, (size_t)p->n * p->place);
 	x->packet = NULL;
 	x->rx.ops = &sl_xsk_rx_ops;
 	sl_free(p);

@@ -5,11 +5,16 @@
 
 #include "io/xsk.h"
 
-/* Makes x receive by the packet socket fd, which is new, bound to no device, and in the network
- * namespace of the device ifindex (ctl/device/pair.h). entries: packets that may wait. frames: the
- * lane's. Owns fd from now on. 0 or -errno (then fd is the caller's still, and x as before). */
-int sl_packet_open(struct sl_xsk *x, int fd, uint32_t ifindex, uint32_t entries,
-		   struct sl_frames *frames);
+/* A packet socket's receive ring: of TPACKET_V2 with virtio headers, bound (ctl/umem/packet.h). */
+struct sl_packet_ring {
+	int fd;
+	void *map;
+	uint32_t places, place_bytes;
+};
+
+/* Makes x receive by that ring. frames: the lane's. Owns the descriptor and the mapping from now
+ * on. 0 or -ENOMEM (then both are the caller's still, and x as before). */
+int sl_packet_open(struct sl_xsk *x, const struct sl_packet_ring *r, struct sl_frames *frames);
 /* Closes it, if there is one; before sl_xsk_close(). Packets that wait are dropped. Lane held. */
 void sl_packet_close(struct sl_xsk *x, struct sl_frames *cache);
 /* In a forked child, which has no mapping of the ring: closes the descriptor. Async-signal-safe. */

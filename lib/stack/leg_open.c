@@ -9,6 +9,7 @@
 #include "base/settings.h"
 #include "base/sys.h"
 #include "io/gso.h"
+#include "ctl/umem/packet.h"
 #include "io/packet.h"
 #include "stack/lane.h"
 #include "stack/leg.h"
@@ -53,18 +54,24 @@ static int map_leases(struct sl_leg *leg, const struct sl_xsk_lease *leases)
 }
 
 /* Receives by the packet socket that the broker has made, if it has. 0 or -errno. */
-static int open_packet(struct sl_leg *leg, const struct sl_xsk_lease *l)
+static int open_packet(struct sl_leg *leg, struct sl_xsk_lease *l)
 {
 	struct sl_frames none = {0};
-	int err;
+	int err = 0;
 
-	if (!l->packet)
+	if (!l->packet_places)
 		return 0;
-	err = sl_packet_open(&leg->xsk[0], l->packet_fd, l->packet_ifindex, l->rx_size,
-			     &leg->lane->frames);
+	if (!l->packet_ring)
+		err = sl_packet_ring_map(l);
+	if (!err) {
+		const struct sl_packet_ring ring = {l->packet_fd, l->packet_ring, l->packet_places,
+						    SL_PACKET_PLACE};
+
+		err = sl_packet_open(&leg->xsk[0], &ring, &leg->lane->frames);
+	}
 	if (!err)
 		return 0;
-	sl_sys_close(l->packet_fd);
+	sl_packet_ring_close(l);
 	for (uint32_t q = 0; q < leg->nqueues; q++)
 		sl_xsk_close(&leg->xsk[q], &none);
 	return err;
@@ -115,9 +122,9 @@ static struct sl_leg *open_leg(struct sl_lane *lane, struct sl_port *port)
 	if (err < 0)
 		goto out;
 	err = map_leases(leg, leases);
-	if (err < 0 && leases[0].packet)
-		sl_sys_close(leases[0].packet_fd);
-	if (!err)
+	if (err < 0)
+		sl_packet_ring_close(&leases[0]);
+	else
 		err = open_packet(leg, &leases[0]);
 	if (err < 0) {
 		sl_broker_lane_close(ifindex, lane->id);

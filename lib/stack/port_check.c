@@ -75,7 +75,7 @@ static void check_alive(struct sl_port *p)
 
 	if (!p->stats->alive)
 		return;
-	end = sl_broker_port_end(p->info.ifindex);
+	end = sl_broker_port_end(p->info.ifindex, p->info.flags);
 	if (end == SL_PORT_END_STEERED)
 		return;
 	p->stats->alive = 0;

@@ -211,7 +211,7 @@ int main(int argc, char **argv)
 		} else if (!strcmp(*a, "recv")) {
 			bad |= do_recv(atoi(*++a));
 		} else if (!strcmp(*a, "alive")) {
-			printf("alive: %d\n", !sl_broker_port_end(if_nametoindex(*++a)));
+			printf("alive: %d\n", !sl_broker_port_end(if_nametoindex(*++a), 0));
 		} else if (!strcmp(*a, "close")) {
 			sl_broker_port_close(if_nametoindex(*++a), NULL);
 		} else if (!strcmp(*a, "say")) {

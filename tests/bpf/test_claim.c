@@ -344,8 +344,8 @@ static void test_ports_are_counted(void **state)
 	assert_int_equal(sl_broker_port_open(ifindex, true, &again, NULL), 0);
 	assert_ptr_equal(again.ports, info[0].ports);
 	sl_broker_port_close(ifindex, NULL);
-	assert_int_equal(sl_broker_port_end(ifindex), SL_PORT_END_STEERED);
-	assert_int_not_equal(sl_broker_port_end(12345), SL_PORT_END_STEERED);
+	assert_int_equal(sl_broker_port_end(ifindex, 0), SL_PORT_END_STEERED);
+	assert_int_not_equal(sl_broker_port_end(12345, 0), SL_PORT_END_STEERED);
 }
 
 static void test_broker_leaves_the_thread_alone(void **state)
@@ -358,7 +358,7 @@ static void test_broker_leaves_the_thread_alone(void **state)
 	errno = 4711;
 	claim(1, 1, false);
 	unclaim(1, 1);
-	sl_broker_port_end(12345);
+	sl_broker_port_end(12345, 0);
 	assert_int_equal(errno, 4711);
 	sigprocmask(SIG_SETMASK, NULL, &after);
 	assert_memory_equal(&before, &after, sizeof(unsigned long));
@@ -383,7 +383,7 @@ static void test_child(void **state)
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
-	assert_int_equal(sl_broker_port_end(ifindex), SL_PORT_END_STEERED);
+	assert_int_equal(sl_broker_port_end(ifindex, 0), SL_PORT_END_STEERED);
 	assert_int_equal(claim(1, 1, false), 0);
 	unclaim(1, 1);
 }

@@ -128,6 +128,10 @@ static struct sl_xsk_lease *leases_of(struct sl_vault_msg *m, const struct sl_la
 
 	for (uint32_t i = 0; l && i < k->nqueues; i++)
 		l[i] = sl_lease_of(&k->queue[i], sl_fd_keep(sl_vault_take(m, (int8_t)i)));
+	if (l && k->packet_places) {
+		l[0].packet_places = k->packet_places;
+		l[0].packet_fd = sl_fd_keep(sl_vault_take(m, (int8_t)k->nqueues));
+	}
 	return l;
 }
 
@@ -140,7 +144,7 @@ static int adopt_lane(struct sl_vault_msg *m)
 	int err;
 
 	if (!s || !s->share || k->port >= SL_SESSION_PORTS || k->number >= SL_SESSION_LANES ||
-	    m->nfds != k->nqueues || !s->port[k->port].ifindex)
+	    m->nfds != k->nqueues + !!k->packet_places || !s->port[k->port].ifindex)
 		return -ENOENT;
 	p = &s->port[k->port];
 	leases = leases_of(m, k);

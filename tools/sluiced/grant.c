@@ -219,10 +219,8 @@ static void lane_put(struct sl_session *s, struct sl_session_port *p, unsigned n
 	if (!p->lane[number])
 		return;
 	sl_embedded_lane_close(p->ifindex, p->lane[number] - 1);
-	for (uint32_t q = 0; leases && q < p->nqueues; q++) {
-		sl_lease_unmap(&leases[q]);
-		sl_sys_close(leases[q].fd);
-	}
+	for (uint32_t q = 0; leases && q < p->nqueues; q++)
+		sl_lease_close(&leases[q]);
 	free(leases);
 	p->lease[number] = NULL;
 	p->lane[number] = 0;
@@ -384,6 +382,9 @@ static int pass_lane(const struct sl_part *part, const struct sl_xsk_lease *leas
 	}
 	for (uint32_t i = 0; i < n && made && !err; i++)
 		err = pass_fd(m, part->port->queue[part->first + i].anchor_fd);
+	if (!err && leases[0].packet_places)
+		err = pass_fd(m, leases[0].packet_fd);
+	m->body.lane_ok.packet_places = leases[0].packet_places;
 	m->body.lane_ok.nqueues = n;
 	m->body.lane_ok.unbound = leases[0].unbound;
 	m->body.lane_ok.nanchors = made ? n : 0;

@@ -270,11 +270,14 @@ void sl_keep_lane(const struct sl_session *s, const struct sl_session_port *p, u
 		.number = number,
 		.lane = p->lane[number] - 1u,
 		.nqueues = p->nqueues,
+		.packet_places = p->lease[number][0].packet_places,
 	};
 	for (uint32_t i = 0; i < p->nqueues; i++) {
 		k->queue[i] = sl_lease_described(&p->lease[number][i]);
 		sl_vault_add(&out, p->lease[number][i].fd);
 	}
+	if (k->packet_places)
+		sl_vault_add(&out, p->lease[number][0].packet_fd);
 	out.bytes = sizeof(*k);
 	put_entry(SL_KEEP_LANE, lane_key(s, p, number));
 }

@@ -7,7 +7,7 @@
 #include "session.h"
 
 /* Raise it when a record's meaning changes; sizes are compared in any case. */
-#define SL_KEEP_VERSION 5
+#define SL_KEEP_VERSION 6
 
 struct sl_keep_meta {
 	uint32_t lease, steer, share, keep;
@@ -40,9 +40,9 @@ struct sl_session_kept {
 };
 _Static_assert(sizeof(struct sl_session_kept) <= SL_VAULT_BYTES, "a record");
 
-/* The record's descriptors are in the order of the queues. */
+/* The record's descriptors are in the order of the queues; a packet socket follows them. */
 struct sl_lane_kept {
-	uint32_t session, port, number, lane, nqueues;
+	uint32_t session, port, number, lane, nqueues, packet_places;
 	struct sl_lease_queue queue[SL_MAX_QUEUES];
 };
 _Static_assert(sizeof(struct sl_lane_kept) <= SL_VAULT_BYTES, "a record");

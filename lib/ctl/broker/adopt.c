@@ -117,10 +117,10 @@ struct device_kept {
 	} part[SL_MAX_PARTS];
 	struct sl_nic nic;
 	uint32_t share_queue[SL_MAX_QUEUES];
-	int8_t owner, reaper, link, guard, map[SL_MAP_COUNT], anchor[SL_MAX_QUEUES];
+	int8_t owner, reaper, link, drop, guard, map[SL_MAP_COUNT], anchor[SL_MAX_QUEUES];
 };
 _Static_assert(sizeof(struct device_kept) <= SL_VAULT_BYTES, "a record");
-_Static_assert(4 + SL_MAP_COUNT + SL_MAX_QUEUES <= SL_VAULT_FDS, "a record");
+_Static_assert(5 + SL_MAP_COUNT + SL_MAX_QUEUES <= SL_VAULT_FDS, "a record");
 
 size_t sl_device_kept_bytes(void)
 {
@@ -132,6 +132,7 @@ static void keep_fds(const struct sl_device *d, struct device_kept *k, struct sl
 	k->owner = sl_vault_add(m, d->owner_fd);
 	k->reaper = sl_vault_add(m, d->reaper_fd);
 	k->link = sl_vault_add(m, d->attach.link_fd);
+	k->drop = sl_vault_add(m, d->attach.drop_fd);
 	k->guard = sl_vault_add(m, d->attach.guard_fd);
 	for (unsigned i = 0; i < SL_MAP_COUNT; i++)
 		k->map[i] = sl_vault_add(m, d->attach.map_fd[i]);
@@ -182,6 +183,7 @@ static void take_fds(struct sl_device *d, const struct device_kept *k, struct sl
 	d->owner_fd = sl_fd_keep(sl_vault_take(m, k->owner));
 	d->reaper_fd = sl_fd_keep(sl_vault_take(m, k->reaper));
 	d->attach.link_fd = sl_fd_keep(sl_vault_take(m, k->link));
+	d->attach.drop_fd = sl_fd_keep(sl_vault_take(m, k->drop));
 	d->attach.guard_fd = sl_fd_keep(sl_vault_take(m, k->guard));
 	for (unsigned i = 0; i < SL_MAP_COUNT; i++)
 		d->attach.map_fd[i] = sl_fd_keep(sl_vault_take(m, k->map[i]));
@@ -310,7 +312,7 @@ static bool lease_is_sound(const struct sl_part *part, uint32_t i, const struct 
 	return part->umem && l->queue == part->first + i && l->fd >= 0 &&
 	       l->share_queue == part->port->queue[l->queue].share_queue &&
 	       l->share_xsk < part->umem->info.geometry.nxsks && is_ring_size(l->rx_size) &&
-	       is_ring_size(l->tx_size);
+	       is_ring_size(l->tx_size) && l->packet_places <= SL_PACKET_PLACES;
 }
 
 int sl_lane_adopt(uint32_t ifindex, uint32_t umem, uint32_t lane, struct sl_xsk_lease *leases,

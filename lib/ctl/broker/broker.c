@@ -81,12 +81,11 @@ static bool wants_packet(const struct sl_device *p)
 
 	if (!o->packet)
 		return false;
-	if (o->serve)
-		why = "the daemon has none yet";
-	else if (o->zerocopy == SL_BROKER_ZC_FORCE)
+	if (o->zerocopy == SL_BROKER_ZC_FORCE)
 		why = "zero-copy is demanded";
 	else if (!sl_pair_may())
-		why = "they need CAP_SYS_ADMIN";
+		why = "they need CAP_SYS_ADMIN and, in a unit of systemd, RestrictNamespaces=net and "
+		      "RestrictAddressFamilies with AF_PACKET";
 	if (why)
 		sl_info("port", "%s: no packet sockets (%s): by XDP", p->info.ifname, why);
 	return !why;

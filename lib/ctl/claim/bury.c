@@ -143,10 +143,8 @@ static int look_at(const struct sl_xsk_lease *l, struct sl_share_xsk_rings *x)
 
 static void close_lane(const struct sl_broker_lane *l)
 {
-	for (uint32_t i = 0; i < l->nleases; i++) {
-		sl_lease_unmap(&l->leases[i]);
-		sl_sys_close(l->leases[i].fd);
-	}
+	for (uint32_t i = 0; i < l->nleases; i++)
+		sl_lease_close(&l->leases[i]);
 	sl_lane_free(l->ifindex, l->lane);
 }
 

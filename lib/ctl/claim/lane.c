@@ -19,6 +19,7 @@
 #include "ctl/device/part.h"
 #include "ctl/kern/say.h"
 #include "ctl/steer/maps.h"
+#include "ctl/umem/packet.h"
 #include "ctl/umem/ring.h"
 #include "ctl/umem/umem.h"
 #include "ctl/umem/xsk.h"
@@ -46,10 +47,7 @@ static void set_busy_poll(int fd)
 
 static void lease_close(struct sl_part *part, struct sl_xsk_lease *l)
 {
-	if (l->packet)
-		sl_sys_close(l->packet_fd); /* its device leaves `lanes` by itself */
-	sl_lease_unmap(l);
-	sl_sys_close(l->fd); /* leaves `lanes` by itself */
+	sl_lease_close(l); /* the sockets leave `lanes` by themselves */
 	sl_share_xsk_close(&part->umem->info.share, l->share_xsk);
 }
 
@@ -68,15 +66,14 @@ static int open_pair(struct sl_device *port, uint32_t xsk, struct sl_xsk_lease *
 
 	if (err)
 		return err;
-	*step = "map of lanes";
-	if (bpf_map_update_elem(port->attach.map_fd[SL_MAP_LANES], &xsk, &pair.ifindex, 0)) {
-		err = -errno;
-		sl_sys_close(pair.fd);
-		return err;
-	}
-	l->packet = true;
 	l->packet_fd = pair.fd;
-	l->packet_ifindex = pair.rx_ifindex;
+	*step = "packet socket";
+	err = sl_packet_ring_make(l, pair.rx_ifindex, port->rings.rx);
+	if (err)
+		return err;
+	*step = "map of lanes";
+	if (bpf_map_update_elem(port->attach.map_fd[SL_MAP_LANES], &xsk, &pair.ifindex, 0))
+		return -errno;
 	return 0;
 }
 
@@ -183,7 +180,11 @@ int sl_lane_map_again(struct sl_part *part, uint32_t lane, struct sl_xsk_lease *
 	uint32_t xsk = lane * port->info.nqueues + l->queue;
 	int err = port->lent_once ? 0 : sl_lease_map(l);
 
-	if (!err && bpf_map_update_elem(port->attach.map_fd[SL_MAP_LANES], &xsk, &l->fd, 0))
+	if (!err && l->packet_places)
+		err = sl_packet_ring_map(l);
+	/* (A private device is in the map still.) */
+	if (!err && !is_by_packet(port) &&
+	    bpf_map_update_elem(port->attach.map_fd[SL_MAP_LANES], &xsk, &l->fd, 0))
 		err = -errno;
 	l->fill_map = port->queue[l->queue].fill_map;
 	l->comp_map = port->queue[l->queue].comp_map;

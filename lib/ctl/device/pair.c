@@ -1,30 +1,39 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Makes a lane's private veth pair and its network namespace.
  *
- * Theory of operation: a short-lived process that shares this one's memory and descriptors makes
- * the namespace and opens sockets in it; a socket keeps the namespace in which it was made. All
- * else is done by netlink from here. No thread of the program ever changes its namespace. When the
- * process dies the last socket closes, so the namespace ends, and with it the pair. */
+ * Theory of operation: a short-lived process that shares this one's memory and descriptors is born
+ * in the new namespace. It opens sockets there (a socket keeps the namespace in which it was made),
+ * waits until the devices are made, which is done from here by these sockets, and attaches the
+ * program that only a process in the namespace can attach. No thread of the program ever changes
+ * its namespace. When the last descriptor of the packet socket closes, the namespace ends, and with
+ * it the pair.
+ *
+ * The daemon lends the packet socket to programs of other users, so a packet that is sent by that
+ * socket must not reach the host: the end here drops all that it receives. */
 #include "ctl/device/pair.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <linux/capability.h>
+#include <linux/futex.h>
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 #include <linux/veth.h>
 #include <net/if.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 
 #include "base/sys.h"
 #include "ctl/kern/netlink.h"
 
 #define STACK       32768
+#define PATIENCE_S  10 /* for the devices; they take milliseconds */
 #define THERE       "rx"
 #define TCX_INGRESS 46 /* BPF_TCX_INGRESS, which older headers do not have */
 
@@ -33,75 +42,89 @@
 /* The C library's clone(), by the name that nobody interposes (ctl/broker/helper.c). */
 int __clone(int (*fn)(void *), void *stack, int flags, void *arg, ...);
 
-/* Runs fn in a process that shares memory and descriptors, and waits for its end. It has no exit
- * signal, so the program does not see it. */
-static int run_apart(int (*fn)(void *), int flags, void *arg)
-{
-	void *stack;
-	int pid, err = sl_sys_mmap(&stack, NULL, STACK, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1,
-				   0);
+/* The process in the namespace ----------------------------------------------------------------- */
 
-	if (err)
-		return err;
-	pid = __clone(fn, (char *)stack + STACK, CLONE_VM | CLONE_VFORK | CLONE_FILES | flags, arg);
-	if (pid < 0)
-		err = -errno;
-	else
-		sl_sys(SYS_wait4, pid, NULL, __WCLONE, NULL);
-	sl_sys(SYS_munmap, stack, STACK);
-	return err;
-}
+enum { OPENING, OPEN, MADE, GIVEN_UP };
 
-/* The namespace ------------------------------------------------------------------------------- */
-
-struct inside {
-	int ns, netlink, packet; /* descriptors, or -errno */
+struct bpf_attach {
+	uint32_t ifindex, prog_fd, type, flags, replace_fd, relative_fd;
+	uint64_t revision;
 };
 
-/* Runs on the caller's memory with signals blocked and the caller stopped: system calls only. */
-RAW static int open_inside(void *arg)
+struct inside {
+	uint32_t stage; /* a futex: OPENING until both sockets are open, OPEN until the parent
+			   changes it */
+	int pid;
+	int netlink, packet; /* descriptors, or -errno */
+	struct bpf_attach attach;
+	int attach_err;
+};
+
+RAW static void set_stage(struct inside *in, uint32_t stage)
+{
+	__atomic_store_n(&in->stage, stage, __ATOMIC_RELEASE);
+	sl_syscall6(SYS_futex, (long)&in->stage, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0);
+}
+
+/* Waits while the stage is this one; a second at most. */
+RAW static void wait_stage(struct inside *in, uint32_t stage)
+{
+	const struct timespec second = {.tv_sec = 1};
+
+	if (__atomic_load_n(&in->stage, __ATOMIC_ACQUIRE) == stage)
+		sl_syscall6(SYS_futex, (long)&in->stage, FUTEX_WAIT_PRIVATE, stage, (long)&second,
+			    0, 0);
+}
+
+/* Runs beside its parent on the parent's memory, with signals blocked: system calls only. */
+RAW static int run_inside(void *arg)
 {
 	struct inside *in = arg;
 
-	in->ns = (int)sl_syscall6(SYS_openat, AT_FDCWD, (long)"/proc/self/ns/net",
-				  O_RDONLY | O_CLOEXEC, 0, 0, 0);
+	sl_syscall6(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0, 0);
 	in->netlink = (int)sl_syscall6(SYS_socket, AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC,
 				       NETLINK_ROUTE, 0, 0, 0);
 	in->packet = (int)sl_syscall6(SYS_socket, AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0, 0, 0, 0);
+	set_stage(in, OPEN);
+	for (unsigned i = 0;
+	     i < PATIENCE_S && __atomic_load_n(&in->stage, __ATOMIC_ACQUIRE) == OPEN; i++)
+		wait_stage(in, OPEN);
+	if (in->stage == MADE)
+		in->attach_err = (int)sl_syscall6(SYS_bpf, BPF_PROG_ATTACH, (long)&in->attach,
+						  sizeof(in->attach), 0, 0, 0);
 	sl_syscall6(SYS_exit, 0, 0, 0, 0, 0, 0);
 	return 0;
 }
 
-struct attach_there {
-	int ns, err;
-	struct {
-		uint32_t ifindex, prog_fd, type, flags, replace_fd, relative_fd;
-		uint64_t revision;
-	} attr;
-};
-
-RAW static int attach_inside(void *arg)
+/* True: it has ended. It has no exit signal, so the program does not see it. */
+static bool has_ended(const struct inside *in, int flags)
 {
-	struct attach_there *a = arg;
-
-	a->err = (int)sl_syscall6(SYS_setns, a->ns, CLONE_NEWNET, 0, 0, 0, 0);
-	if (!a->err)
-		a->err = (int)sl_syscall6(SYS_bpf, BPF_PROG_ATTACH, (long)&a->attr, sizeof(a->attr),
-					  0, 0, 0);
-	sl_syscall6(SYS_exit, 0, 0, 0, 0, 0, 0);
-	return 0;
+	return sl_sys(SYS_wait4, in->pid, NULL, __WCLONE | flags, NULL) != 0;
 }
 
-static int attach_drop(int ns, uint32_t ifindex, int drop_fd)
+/* 0: the sockets are open, and the process waits. */
+static int begin(struct inside *in, void *stack)
 {
-	struct attach_there a = {.ns = ns};
-	int err;
+	in->pid = __clone(run_inside, (char *)stack + STACK, CLONE_VM | CLONE_FILES | CLONE_NEWNET,
+			  in);
+	if (in->pid < 0)
+		return -errno;
+	while (__atomic_load_n(&in->stage, __ATOMIC_ACQUIRE) == OPENING) {
+		wait_stage(in, OPENING);
+		if (in->stage == OPENING && has_ended(in, WNOHANG)) {
+			in->pid = -1;
+			return -ECHILD;
+		}
+	}
+	return in->netlink < 0 ? in->netlink : sl_min(in->packet, 0);
+}
 
-	a.attr.ifindex = ifindex;
-	a.attr.prog_fd = (uint32_t)drop_fd;
-	a.attr.type = TCX_INGRESS;
-	err = run_apart(attach_inside, 0, &a);
-	return err ? err : a.err;
+static void end(struct inside *in, uint32_t stage)
+{
+	if (in->pid < 0)
+		return;
+	set_stage(in, stage);
+	(void)has_ended(in, 0);
 }
 
 /* The devices --------------------------------------------------------------------------------- */
@@ -137,7 +160,7 @@ static void put_end(struct nlmsghdr *nlh, const char *name)
 	mnl_attr_put_u32(nlh, IFLA_NUM_RX_QUEUES, 1);
 }
 
-static int make(int fd, int ns)
+static int make(int fd, int pid)
 {
 	uint8_t buf[512] __attribute__((aligned(8)));
 	struct nlmsghdr *nlh =
@@ -153,7 +176,7 @@ static int make(int fd, int ns)
 	ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
 	memset(ifi, 0, sizeof(*ifi));
 	put_end(nlh, THERE);
-	mnl_attr_put_u32(nlh, IFLA_NET_NS_FD, (uint32_t)ns);
+	mnl_attr_put_u32(nlh, IFLA_NET_NS_PID, (uint32_t)pid);
 	mnl_attr_nest_end(nlh, peer);
 	mnl_attr_nest_end(nlh, data);
 	mnl_attr_nest_end(nlh, info);
@@ -209,23 +232,30 @@ static int start(int fd, uint32_t ifindex)
 	return tell(fd, put_link(buf, RTM_NEWLINK, NLM_F_ACK, ifindex, IFF_UP | IFF_NOARP));
 }
 
+static int drop_here(uint32_t ifindex, int drop_fd)
+{
+	struct bpf_attach a = {
+		.ifindex = ifindex, .prog_fd = (uint32_t)drop_fd, .type = TCX_INGRESS};
+
+	return sl_sysi(SYS_bpf, BPF_PROG_ATTACH, &a, sizeof(a));
+}
+
 static int connect_ends(struct sl_pair_ends *p, const struct inside *in, int here, int drop_fd,
 			const char **step)
 {
 	int err;
 
 	*step = "private veth pair";
-	err = make(here, in->ns);
+	err = make(here, in->pid);
 	if (!err)
 		err = find(in->netlink, p);
+	if (!err)
+		err = drop_here(p->ifindex, drop_fd);
 	if (!err)
 		err = start(here, p->ifindex);
 	if (!err)
 		err = start(in->netlink, p->rx_ifindex);
-	if (err)
-		return err;
-	*step = "program of the private device";
-	return attach_drop(in->ns, p->rx_ifindex, drop_fd);
+	return err;
 }
 
 static void close_some(int fd)
@@ -234,20 +264,41 @@ static void close_some(int fd)
 		sl_sys_close(fd);
 }
 
+static int open_ends(struct sl_pair_ends *p, struct inside *in, int drop_fd, const char **step)
+{
+	int here = sl_netlink_open(NETLINK_ROUTE), err = here;
+
+	if (err < 0)
+		return err;
+	err = connect_ends(p, in, here, drop_fd, step);
+	close_some(here);
+	if (err)
+		return err;
+	*step = "program of the private device";
+	in->attach = (struct bpf_attach){
+		.ifindex = p->rx_ifindex, .prog_fd = (uint32_t)drop_fd, .type = TCX_INGRESS};
+	end(in, MADE);
+	in->pid = -1;
+	return in->attach_err;
+}
+
 int sl_pair_open(struct sl_pair_ends *p, int drop_fd, const char **step)
 {
-	struct inside in = {-ENOMEM, -ENOMEM, -ENOMEM};
-	int here = sl_netlink_open(NETLINK_ROUTE), err;
+	struct inside in = {
+		.pid = -1, .netlink = -ENOMEM, .packet = -ENOMEM, .attach_err = -ECHILD};
+	void *stack;
+	int err;
 
 	*p = (struct sl_pair_ends){.fd = -1};
 	*step = "network namespace";
-	err = here < 0 ? here : run_apart(open_inside, CLONE_NEWNET, &in);
-	if (!err && (in.ns < 0 || in.netlink < 0 || in.packet < 0))
-		err = in.ns < 0 ? in.ns : in.netlink < 0 ? in.netlink : in.packet;
+	err = sl_sys_mmap(&stack, NULL, STACK, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	if (err)
+		return err;
+	err = begin(&in, stack);
 	if (!err)
-		err = connect_ends(p, &in, here, drop_fd, step);
-	close_some(here);
-	close_some(in.ns);
+		err = open_ends(p, &in, drop_fd, step);
+	end(&in, GIVEN_UP);
+	sl_sys(SYS_munmap, stack, STACK);
 	close_some(in.netlink);
 	if (err)
 		close_some(in.packet); /* the namespace ends, and the pair with it */
@@ -264,10 +315,28 @@ bool sl_pair_is(const char *name, const char *kind)
 	       !name[n + strspn(name + n, "0123456789")] && !strcmp(kind, "veth");
 }
 
-bool sl_pair_may(void)
+static bool is_capable(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {0};
 
 	return !sl_sys(SYS_capget, &head, data) && data[0].effective & 1u << CAP_SYS_ADMIN;
+}
+
+/* (A system call filter may forbid what the capability allows.) */
+bool sl_pair_may(void)
+{
+	struct inside in = {.pid = -1, .netlink = -EPERM, .packet = -EPERM};
+	void *stack;
+	int err;
+
+	if (!is_capable() ||
+	    sl_sys_mmap(&stack, NULL, STACK, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0))
+		return false;
+	err = begin(&in, stack);
+	end(&in, GIVEN_UP);
+	sl_sys(SYS_munmap, stack, STACK);
+	close_some(in.netlink);
+	close_some(in.packet);
+	return !err;
 }

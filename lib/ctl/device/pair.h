@@ -18,7 +18,8 @@ struct sl_pair_ends {
 #define SL_PAIR_PREFIX "sluice"
 /* True: a device of that name and kind is the end of a pair, of any process. */
 bool sl_pair_is(const char *name, const char *kind);
-/* True: this process may make network namespaces (CAP_SYS_ADMIN). */
+/* True: this process may make network namespaces (CAP_SYS_ADMIN, and no filter of system calls or
+ * addresses). Finds out by making one. */
 bool sl_pair_may(void);
 /* Makes a pair. drop_fd: the program that ends packets behind the socket. 0, or -errno and in *step
  * the step that failed. Call with all signals blocked, as the broker's lock does. */

@@ -62,7 +62,7 @@ void sl_broker_local_del(const uint8_t addr[16]);
  * hand) and the device has the queues that it had. Costs a netlink request; also takes a changed
  * MAC address over.
  */
-enum sl_port_end sl_broker_port_end(uint32_t ifindex);
+enum sl_port_end sl_broker_port_end(uint32_t ifindex, uint32_t flags);
 
 /* True: SL_PORT_TAGS still holds for the device. (ethtool -K <device> rxvlan changes it.) */
 bool sl_broker_port_has_tags(uint32_t ifindex);

@@ -42,14 +42,14 @@
  *
  * While another thread waits for the daemon the keeper does not: its calls only try the lock. */
 
-static enum sl_port_end try_port_end(uint32_t ifindex)
+static enum sl_port_end try_port_end(uint32_t ifindex, uint32_t flags)
 {
 	struct sl_broker_guard g;
 	enum sl_port_end end;
 
 	if (!sl_broker_try_enter(&g))
 		return SL_PORT_END_STEERED;
-	end = sl_lease_port_end(ifindex);
+	end = sl_lease_port_end(ifindex, flags);
 	sl_broker_leave(&g);
 	return end;
 }
@@ -137,10 +137,6 @@ static void look_for_daemon(const struct sl_broker_opts *o)
 	const char *why = NULL;
 	int err = LEASED(sl_lease_open(o->daemon, o->group ? o->group : "", &why));
 
-	if (!err && o->packet)
-		sl_info("lease",
-			"SLUICE_RX_BACKEND=packet: the daemon has XDP alone; packet sockets "
-			"are for programs without it");
 	if (!err)
 		return;
 	if (err == -ENOENT || err == -ECONNREFUSED)

@@ -39,7 +39,7 @@ void sl_lease_child(void);
 void sl_lease_part(void);
 int sl_lease_port_open(uint32_t ifindex, struct sl_port_info *out, const char **why);
 void sl_lease_port_close(uint32_t ifindex, const struct sl_rule *rules);
-enum sl_port_end sl_lease_port_end(uint32_t ifindex);
+enum sl_port_end sl_lease_port_end(uint32_t ifindex, uint32_t flags);
 bool sl_lease_port_has_tags(uint32_t ifindex);
 void sl_lease_vlan_leave(uint32_t ifindex, uint32_t nr, bool leave);
 void sl_lease_port_unguard(uint32_t ifindex);

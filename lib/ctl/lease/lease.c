@@ -97,8 +97,9 @@ void sl_lease_port_close(uint32_t ifindex, const struct sl_rule *rules)
 	(void)sl_lease_ask_port(&m, SL_LEASE_PORT_CLOSE, ifindex, 0, NULL);
 }
 
-/* Without the daemon, or while none answers: whatever program the device runs is taken for ours. */
-enum sl_port_end sl_lease_port_end(uint32_t ifindex)
+/* Without the daemon, or while none answers: whatever program the device runs is taken for ours. (A
+ * tc program cannot be looked for without privileges.) */
+enum sl_port_end sl_lease_port_end(uint32_t ifindex, uint32_t flags)
 {
 	struct sl_lease_msg m = {.body.port.ifindex = ifindex};
 	struct sl_link_now now;
@@ -108,7 +109,8 @@ enum sl_port_end sl_lease_port_end(uint32_t ifindex)
 		err = sl_link_look(ifindex, &now);
 		if (err)
 			return err == -ENODEV ? SL_PORT_END_GONE : SL_PORT_END_UNKNOWN;
-		return now.xdp_id ? SL_PORT_END_STEERED : SL_PORT_END_TAKEN_OFF;
+		return now.xdp_id || flags & SL_PORT_PACKET ? SL_PORT_END_STEERED
+							    : SL_PORT_END_TAKEN_OFF;
 	}
 	if (err)
 		return SL_PORT_END_LEFT;

@@ -78,14 +78,6 @@ static int rings_map(uint32_t ifindex, const struct sl_lease_lane_ok *ok, const 
 	return err;
 }
 
-static void leases_close(struct sl_xsk_lease *leases, uint32_t n)
-{
-	for (uint32_t i = 0; i < n; i++) {
-		sl_lease_unmap(&leases[i]);
-		sl_sys_close(leases[i].fd);
-	}
-}
-
 static int leases_map(uint32_t ifindex, struct sl_xsk_lease *leases, uint32_t n)
 {
 	const struct rings *r = rings_of(ifindex);
@@ -116,7 +108,8 @@ static int take_unbound(uint32_t ifindex, uint32_t lane, const struct sl_lease_l
 	}
 	if (!err)
 		return 0;
-	leases_close(leases, ok->nqueues);
+	for (uint32_t i = 0; i < ok->nqueues; i++)
+		sl_lease_close(&leases[i]);
 	if (ok->nanchors)
 		sl_lease_rings_drop(ifindex);
 	return err;
@@ -149,6 +142,9 @@ int sl_lease_lane_open(uint32_t ifindex, uint32_t lane, struct sl_xsk_lease *lea
 	*first = ok->first;
 	for (uint32_t i = 0; i < ok->nqueues; i++)
 		leases[i] = sl_lease_of(&ok->queue[i], sl_fd_keep(m.fd[i]));
+	leases[0].packet_places = ok->packet_places;
+	if (ok->packet_places)
+		leases[0].packet_fd = sl_fd_keep(m.fd[ok->nqueues + ok->nanchors]);
 	if (ok->unbound)
 		err = take_unbound(ifindex, lane, ok, m.fd + ok->nqueues, leases, why);
 	for (uint32_t i = 0; i < ok->nanchors; i++)

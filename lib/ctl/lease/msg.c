@@ -37,13 +37,14 @@ uint32_t sl_lease_flags(uint32_t op)
 	return op < SL_LEASE_OPS ? shapes[op].flags : 0;
 }
 
-/* Number of descriptors with a lane: XSKs, and anchors or none. */
+/* Number of descriptors with a lane: XSKs, anchors or none, a packet socket or none. */
 static uint32_t lane_fds(const struct sl_lease_lane_ok *l)
 {
 	bool sound = l->nqueues <= SL_MAX_QUEUES && l->unbound <= 1 &&
-		     (!l->nanchors || (l->unbound && l->nanchors == l->nqueues));
+		     (!l->nanchors || (l->unbound && l->nanchors == l->nqueues)) &&
+		     l->packet_places <= SL_PACKET_PLACES;
 
-	return sound ? l->nqueues + l->nanchors : UINT32_MAX;
+	return sound ? l->nqueues + l->nanchors + !!l->packet_places : UINT32_MAX;
 }
 
 static int check_fds(const struct sl_lease_msg *m, bool answer)

@@ -39,7 +39,7 @@ union sl_lease_body {
 	struct sl_lease_show_lease_ok show_lease_ok;
 };
 
-#define SL_LEASE_FDS (2 * SL_MAX_QUEUES)
+#define SL_LEASE_FDS (2 * SL_MAX_QUEUES + 1)
 struct sl_lease_msg {
 	struct sl_lease_hdr hdr;
 	union sl_lease_body body;

@@ -18,7 +18,7 @@
 #include "steer.h"
 
 #define SL_LEASE_MAGIC   0x4c534c53 /* "SLSL" */
-#define SL_LEASE_VERSION 10
+#define SL_LEASE_VERSION 11
 #define SL_LEASE_PATH    "/run/sluice/sluiced.sock"
 
 enum sl_lease_op {
@@ -106,6 +106,7 @@ struct sl_lease_queue {
 struct sl_lease_lane_ok {
 	uint32_t first, nqueues;
 	uint32_t unbound, nanchors; /* 0 or 1; 0 or nqueues */
+	uint32_t packet_places;     /* not 0: the last descriptor is the lane's packet socket */
 	struct sl_lease_queue queue[SL_MAX_QUEUES];
 };
 

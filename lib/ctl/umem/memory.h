@@ -17,6 +17,8 @@
  * came over a socket): the caller maps the ring from the descriptor and owns the mapping.
  *
  * The fill ring of a queue has frames in it before bind (a driver may stay deaf otherwise). */
+#define SL_PACKET_PLACE  2048u /* bytes of a place: an Ethernet packet of 1,500 fits */
+#define SL_PACKET_PLACES 2048u /* at most, in a lane's ring */
 struct sl_xsk_lease {
 	int fd; /* bound XSK; the caller owns it */
 	uint32_t queue;
@@ -25,9 +27,11 @@ struct sl_xsk_lease {
 	size_t rx_bytes, tx_bytes;       /* of the mappings */
 	uint32_t share_queue, share_xsk; /* records in the group's memory */
 	bool zerocopy;
-	bool packet;             /* this lane receives on all queues by packet_fd */
-	int packet_fd;           /* with packet: a packet socket, not bound; the caller owns it */
-	uint32_t packet_ifindex; /* the device in its network namespace that it is for */
+	/* Places in the ring of the packet socket by which the lane receives for all its queues (the
+	 * first lease alone has it). 0: it receives by XSKs, and what follows is not set. */
+	uint32_t packet_places;
+	int packet_fd;     /* the caller owns it */
+	void *packet_ring; /* as rx_map */
 	bool unbound; /* only in the daemon: to be bound when the process has mapped its rings */
 };
 

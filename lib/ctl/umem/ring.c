@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "ctl/device/opts.h"
+#include "ctl/umem/packet.h"
 
 static enum { UNKNOWN, LENT_ONCE, LENT_AGAIN } lent;
 
@@ -69,10 +70,17 @@ int sl_queue_map(struct sl_queue *q, uint32_t fill, uint32_t comp)
 	return err;
 }
 
-void sl_lease_unmap(struct sl_xsk_lease *l)
+static void lease_unmap(struct sl_xsk_lease *l)
 {
 	unmap_ring(&l->rx_map, l->rx_bytes);
 	unmap_ring(&l->tx_map, l->tx_bytes);
+}
+
+void sl_lease_close(struct sl_xsk_lease *l)
+{
+	lease_unmap(l);
+	sl_packet_ring_close(l);
+	sl_sys_close(l->fd);
 }
 
 int sl_lease_map(struct sl_xsk_lease *l)
@@ -88,7 +96,7 @@ int sl_lease_map(struct sl_xsk_lease *l)
 	if (!err)
 		err = map_ring(&l->tx_map, l->fd, l->tx_bytes, XDP_PGOFF_TX_RING);
 	if (err)
-		sl_lease_unmap(l);
+		lease_unmap(l);
 	return err;
 }
 

@@ -14,7 +14,8 @@ int sl_ring_offsets(int fd, struct xdp_mmap_offsets *off);
 int sl_queue_map(struct sl_queue *q, uint32_t fill, uint32_t comp);
 void sl_queue_unmap(struct sl_queue *q);
 int sl_lease_map(struct sl_xsk_lease *l);
-void sl_lease_unmap(struct sl_xsk_lease *l);
+/* Unmaps a lease's rings and closes its descriptors. */
+void sl_lease_close(struct sl_xsk_lease *l);
 /* True: this kernel cannot map rings after bind (before Linux 6.4), so they are mapped before it.
  */
 bool sl_rings_lent_once(void);
