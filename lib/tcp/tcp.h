@@ -63,13 +63,14 @@ static inline bool sl_tcp_key_eq(const struct sl_tcp_key *a, const struct sl_tcp
 	       sl_addr_eq(&a->local, &b->local);
 }
 
-/* An entry of the host's table: a connection, request or TIME_WAIT by its key. */
+/* An entry of the host's table, found by its key: a connection, a request or a TIME_WAIT.
+ * (SL_TCP_LATE is in no table: tcp_late.c.) */
 enum sl_tcp_kind { SL_TCP_CONN, SL_TCP_REQ, SL_TCP_TW, SL_TCP_LATE };
 struct sl_tcp_node {
 	struct sl_tcp_node *next;
 	struct sl_tcp_key key;
-	uint8_t kind;
-	bool hashed;
+	uint8_t kind; /* enum sl_tcp_kind */
+	bool hashed;  /* is in the table */
 };
 
 /* Events that a connection reports to its owner (sl_tcp_ops.event), combined as bits. */
@@ -81,8 +82,8 @@ struct sl_tcp_node {
 #define SL_TCP_EV_ERROR     (1u << 5) /* c->error: reset, timed out, unreachable */
 #define SL_TCP_EV_SENT      (1u << 6) /* snd_una has moved (MSG_ZEROCOPY, SIOCOUTQ waiters) */
 #define SL_TCP_EV_CLOSED                                                                           \
-	(1u << 7) /* CLOSED: the host knows it no longer; the last event.                          \
-		     When c->orphan the owner frees it now (sl_tcp_fini) */
+	(1u << 7) /* c is CLOSED and has left the host; the last event. If c->orphan is set, the   \
+		     owner calls sl_tcp_fini() now and frees c */
 
 /* TCP's view of a route. */
 struct sl_tcp_route {
@@ -91,13 +92,14 @@ struct sl_tcp_route {
 	uint8_t init_cwnd; /* segments, 0: the route sets none */
 };
 
-/* Callbacks of the core. Each is called with the host held; none may call back into the
- * connection. */
+/* Callbacks of the core. Each is called with the host held; none may call back into the connection,
+ * except for sl_tcp_fini() at SL_TCP_EV_CLOSED. */
 struct sl_tcp_ops {
 	/* Sends a segment of c. Its payload is seg->len bytes at off in frame (SL_NO_FRAME: none),
-	 * psum their checksum sum. The frame belongs to the core: a callback that needs it longer
-	 * adds a reference. If off is above SL_TCP_HEADROOM, other data lie in front of the
-	 * payload and must not be overwritten. False: no room now (call sl_tcp_on_room() later). */
+	 * psum is the sum of their checksum. The frame belongs to the core: a callback that needs
+	 * it longer adds a reference. If off is above SL_TCP_HEADROOM, other data lie in front of
+	 * the payload and must not be overwritten. False: no room now (call sl_tcp_on_room()
+	 * later). */
 	bool (*send)(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
 		     uint64_t psum);
 	/* Sends a segment that belongs to no connection (reset, SYN-ACK, challenge, TIME_WAIT):
@@ -110,13 +112,14 @@ struct sl_tcp_ops {
 	 * identify it (link-local addresses), else 0. from: opaque, as passed to the input
 	 * function, not NULL. The callback may be NULL: there is only one device. */
 	uint32_t (*scope)(const struct sl_tcp_key *key, const void *from);
+	/* Reports events of c, SL_TCP_EV_*. */
 	void (*event)(struct sl_tcp *c, uint32_t events);
 	/* Asked while c->opts->nic is set. True: the NIC paces c; post the next segment at *at_us,
 	 * which may be past. False: c must pace itself. NULL if no owner sets opts->nic. */
 	bool (*paced)(struct sl_tcp *c, uint64_t *at_us);
-	/* Allocates a connection for a completed handshake of l: zeroed memory with a struct
-	 * sl_tcp, and the owner's own fields set. scope: that of the SYN. NULL: no memory (the
-	 * handshake's ACK is dropped). */
+	/* Allocates a connection for a completed handshake of l, or for a Fast Open SYN: zeroed
+	 * memory with a struct sl_tcp, and the owner's own fields set. scope: that of the SYN.
+	 * NULL: no memory (the segment is dropped). */
 	struct sl_tcp *(*child_new)(struct sl_tcp_listener *l, const struct sl_tcp_key *key,
 				    uint32_t scope);
 	/* Frees a child that could not be made or accepted. */

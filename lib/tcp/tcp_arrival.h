@@ -6,7 +6,7 @@
 
 #include "tcp/tcp_int.h"
 
-/* A segment on its way through the steps. Each step cuts off what it has used. */
+/* The part of a segment that is still to be handled: each step cuts off what it has used. */
 struct sl_tcp_arrival {
 	const struct sl_tcp_seg *seg;
 	uint32_t seq;
@@ -29,12 +29,14 @@ static inline uint32_t sl_tcp_window_end(const struct sl_tcp *c)
 void sl_tcp_ack_again(struct sl_tcp *c, uint32_t seq, uint32_t end);
 /* The steps from the sixth on. May end the connection: do not use c afterwards. */
 void sl_tcp_text_and_fin(struct sl_tcp *c, struct sl_tcp_arrival *a);
-/* sl_tcp_conn_input() without counting. */
+/* sl_tcp_conn_input() without counting the segment in TcpInSegs. */
 bool sl_tcp_arrives(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame, uint16_t off,
 		    void *from);
+/* Takes the initial sequence number, the window and the options of the peer's SYN. */
 void sl_tcp_take_syn(struct sl_tcp *c, const struct sl_tcp_seg *syn);
-/* Enters ESTABLISHED: both SYNs are acknowledged. seq: start of the segment without its SYN. */
+/* Enters ESTABLISHED: both SYNs are acknowledged. seq: becomes SND.WL1. */
 void sl_tcp_established(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t seq);
+/* Answers a segment that belongs to no connection with a reset (RFC 9293 3.10.7.1). */
 void sl_tcp_reset_reply(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 			const struct sl_tcp_seg *seg, void *from);
 /* Sends a challenge ACK (RFC 5961 5, 7); rate-limited. */

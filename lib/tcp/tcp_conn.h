@@ -27,7 +27,7 @@ struct sl_tcp {
 
 	uint8_t state;  /* enum sl_tcp_state */
 	bool orphan;    /* the owner has closed it */
-	bool frozen;    /* its state is being read: nothing may change (sl_tcp_repair_freeze) */
+	bool frozen;    /* its state is being read, so nothing may change (sl_tcp_repair_freeze) */
 	bool tfo_child; /* made by Fast Open, handshake not complete (listener->ntfo) */
 	bool tfo_defer; /* SYN_SENT, but the SYN waits for the first write (sl_tcp_fast_open) */
 	bool child : 1; /* made by a listener */
@@ -50,7 +50,8 @@ struct sl_tcp {
 	bool starved : 1; /* a write found no free frame (tcp_mem.c) */
 	uint8_t snd_wscale, rcv_wscale;
 	uint8_t quick; /* number of ACKs to send at once */
-	uint16_t mss;  /* largest payload to send now, without options present on every segment */
+	uint16_t mss;  /* largest payload to send now: the options that are on every segment are
+			  subtracted */
 	uint16_t mss_clamp; /* limit from the peer's SYN and TCP_MAXSEG, without options */
 	uint16_t adv_mss;   /* what we announced */
 	uint16_t last_seg;  /* length of the last short segment received */
@@ -58,7 +59,8 @@ struct sl_tcp {
 	uint16_t pmtu_mss;  /* limit of the path, 0: unknown */
 	uint16_t route_mss; /* limit of the route and its device when last checked */
 
-	/* options of the owner; call sl_tcp_option_changed() after a change */
+	/* options of the owner, which calls sl_tcp_option_changed() after a change. (counted, urg_*
+	 * and cwnd_usage_seq stand here to fill gaps; lib/tcp writes them.) */
 	bool nodelay : 1, cork : 1, keepalive : 1;
 	bool counted : 1;   /* among the orphans (tcp_mem.c) */
 	bool oobinline : 1; /* SO_OOBINLINE: the urgent byte stays in the stream */
@@ -145,8 +147,8 @@ struct sl_tcp {
 	uint32_t rack_end_seq;
 	uint64_t rack_sent_us;
 	uint32_t rack_rtt_us, rack_fack;
-	uint32_t loss_hint; /* no piece below it must be sent again */
-	uint32_t rack_hint; /* RACK has checked every piece below it, or it was retransmitted */
+	uint32_t loss_hint; /* no piece below it needs to be sent again */
+	uint32_t rack_hint; /* every piece below it was judged by RACK, or was sent again */
 	struct sl_tcp_trouble *trouble; /* NULL: no trouble yet; sl_tcp_trouble() */
 
 	/* congestion window (RFC 5681), segments */
@@ -181,13 +183,13 @@ struct sl_tcp {
 		uint32_t deadlines[6]; /* the same, as an array */
 	};
 	uint64_t keep_at;
-	uint64_t stuck_since_us; /* time of the first unanswered transmission: user timeout,
+	uint64_t stuck_since_us; /* when the first unanswered segment was sent: user timeout,
 				    retries2 */
 
 	/* auto-tuning */
 	uint32_t rcvq_space, rcvq_seq;
 	uint32_t rcvq_time_us; /* low 32 bits of the time, as rcv_rtt_time_us */
-	uint32_t rcv_rtt_us, rcv_rtt_seq, rcv_rtt_time_us;
+	uint32_t rcv_rtt_us, rcv_rtt_seq, rcv_rtt_time_us; /* rcv_rtt_us: in eighths */
 
 	/* for TCP_INFO */
 	uint64_t bytes_acked, bytes_received, bytes_sent;
@@ -207,15 +209,16 @@ static inline bool sl_tcp_is_queued(const struct sl_tcp *c)
 	return c->child && c->listener;
 }
 
-/* Makes c (zeroed memory) a closed connection of h with the defaults. */
+/* Makes c, which is zeroed memory, a closed connection of h with the default options. */
 void sl_tcp_init(struct sl_tcp *c, struct sl_tcp_host *h);
-/* Ends c at once without telling the peer, and frees its queues. The memory is the caller's
- * again. */
+/* Ends c at once without telling the peer, and frees its queues. Afterwards the memory is the
+ * caller's again. */
 void sl_tcp_fini(struct sl_tcp *c);
-/* OPEN: sends SYN. 0; -EADDRINUSE (the key is in use; a TIME_WAIT is reused by RFC 6191),
- * -ENOMEM. */
+/* OPEN: sends the SYN. 0; -EISCONN (c is not closed), -EADDRINUSE (the key is in use; a TIME_WAIT
+ * is reused by RFC 6191), -ENOMEM. */
 int sl_tcp_connect(struct sl_tcp *c, const struct sl_tcp_key *key);
-/* SHUT_WR: queues FIN after the data. 0 or -ENOTCONN. SHUT_RD sends nothing to the peer. */
+/* SHUT_WR: queues FIN after the data. SHUT_RD sends nothing to the peer. In SYN_SENT both end c
+ * with ECONNRESET. 0 or -ENOTCONN. */
 int sl_tcp_shutdown(struct sl_tcp *c, bool rd, bool wr);
 /* CLOSE: the owner gives c up. linger_ms: -1 off, 0 reset, else as SO_LINGER (the caller waits).
  * Unread data: RST (RFC 2525 2.17). False: c->orphan is set and c goes on by itself until
@@ -229,7 +232,7 @@ void sl_tcp_option_changed(struct sl_tcp *c);
 
 /* Selects c's congestion control by name (loss/cc.h). 0 or -ENOENT. Lane held. */
 int sl_tcp_set_congestion(struct sl_tcp *c, const char *name);
-/* Its name, a constant. */
+/* The name of c's congestion control, a constant string. */
 const char *sl_tcp_congestion(const struct sl_tcp *c);
 
 #endif

@@ -29,24 +29,26 @@ struct sl_tcp_dead {
 	uint32_t urgent; /* offset of the urgent byte, which no read returns; UINT32_MAX: none */
 };
 
-/* Reads the connection from the bytes that the process left; every value is checked. m: memory
- * with the data of connections not yet accepted; NULL: treats these like all others. False: there
- * are data in the queues (they died with the process), it is frozen, or no kernel would take it. */
+/* Reads the connection from the SL_TCP_BYTES that the process left; every value is checked. m:
+ * memory with the data of connections not yet accepted; NULL: treats these like all others. False:
+ * there are data in the queues (they died with the process), it is frozen, or no kernel would take
+ * it. */
 bool sl_tcp_repair_dead(const void *bytes, uint64_t now_us, const struct sl_tcp_frames *m,
 			struct sl_tcp_dead *d);
 
-/* Finds the next sequence numbers that such a connection would have sent and expected, whatever is
- * in its queues. False: not known, or the connection had been given away (frozen). */
+/* Finds the next sequence numbers that a dead process's connection would have sent and expected,
+ * whatever is in its queues. False: not known, or the connection had been given away (frozen). */
 struct sl_tcp_ends {
 	uint32_t snd_nxt, rcv_nxt;
 };
 bool sl_tcp_dead_ends(const void *bytes, struct sl_tcp_ends *ends);
 
-/* Like sl_tcp_repair_dead(), for a request whose SYN was answered. Whether the peer has the answer
- * shows later: its window is 0 until it sends something. False: not answered, or over. */
+/* Like sl_tcp_repair_dead(), for a request whose SYN was answered; bytes: a struct sl_tcp_req.
+ * Whether the peer has the answer shows later: its window is 0 until it sends something. False: not
+ * answered, or over. */
 bool sl_tcp_repair_dead_req(const void *bytes, uint64_t now_us, struct sl_tcp_dead *d);
 
-/* Copies the unread bytes, from the first one on, in pieces of any size. */
+/* Reads the unread bytes, from the first one on, in pieces of any size. m must stay. */
 struct sl_tcp_unread {
 	const struct sl_tcp_frames *m;
 	uint32_t frame, begin; /* the current piece and its sequence number */
@@ -55,6 +57,7 @@ struct sl_tcp_unread {
 	bool skips;
 };
 struct sl_tcp_unread sl_tcp_unread_of(const struct sl_tcp_dead *d, const struct sl_tcp_frames *m);
+/* Copies the next n bytes to buf; returns how many. Fewer: they end here, or a frame is broken. */
 uint32_t sl_tcp_unread_copy(struct sl_tcp_unread *u, void *buf, uint32_t n);
 
 #endif

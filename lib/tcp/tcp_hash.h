@@ -6,13 +6,16 @@
 #include "tcp/tcp.h"
 
 uint64_t sl_tcp_siphash(const uint8_t key[16], const void *data, size_t n);
+/* Derives the key of the table's hash from h->key. */
 void sl_tcp_hash_init(struct sl_tcp_host *h);
 uint32_t sl_tcp_key_hash(const struct sl_tcp_host *h, const struct sl_tcp_key *key);
 uint32_t sl_tcp_isn(struct sl_tcp_host *h, const struct sl_tcp_key *key); /* RFC 6528 */
+/* The offset of the time stamps that we send to key->remote (RFC 7323 5.4). */
 uint32_t sl_tcp_ts_offset(struct sl_tcp_host *h, const struct sl_tcp_key *key);
+/* Makes the cookie that answers syn (RFC 4987 3.6). */
 uint32_t sl_tcp_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 		       const struct sl_tcp_seg *syn);
-/* The MSS encoded in the cookie, 0: not our cookie, or older than two minutes. */
+/* The MSS that the cookie stands for; 0: it is not ours, or it is older than two minutes. */
 uint16_t sl_tcp_cookie_check(struct sl_tcp_host *h, const struct sl_tcp_key *key, uint32_t cookie,
 			     uint32_t peer_isn);
 

@@ -19,7 +19,7 @@ struct sl_tcp_quota {
 	uint32_t left;
 };
 
-/* Queues of data beyond holes: tcp_mem.c can drop them to free frames. */
+/* The queues of data beyond holes, which tcp_mem.c can drop to free frames. */
 #define SL_TCP_MEM_CLASSES 33
 struct sl_tcp_mem {
 	struct sl_list
@@ -27,13 +27,13 @@ struct sl_tcp_mem {
 	struct sl_list aged;                /* all of them, oldest first */
 };
 
-/* State that the connections of a lane share. */
+/* A host; embedded in an object of its owner. */
 struct sl_tcp_host {
 	const struct sl_tcp_ops *ops;
 	struct sl_frames *frames;
 	struct sl_wheel wheel;
 	uint64_t now_us;   /* set by the caller before every call */
-	uint32_t tsval_ms; /* derived from now_us by sl_tcp_set_now() */
+	uint32_t tsval_ms; /* nothing sets or reads it */
 	struct sl_tcp_trouble
 		*spare_trouble; /* used when there is no memory: values written to it are lost */
 	struct sl_tcp_node **bucket; /* power of two; grows */
@@ -44,7 +44,7 @@ struct sl_tcp_host {
 	struct sl_list out;  /* connections that owe an ACK or may send: sl_tcp_flush() */
 	struct sl_list room; /* connections whose send() was refused: sl_tcp_on_room() */
 	struct sl_list held; /* connections that hold a short piece back: sl_tcp_flush() */
-	bool hold;           /* allows holding back in the next sl_tcp_flush() */
+	bool hold;           /* the next sl_tcp_flush() may hold short pieces back */
 	bool paced; /* a connection waits for its rate, so timers must be punctual. The reader
 		       clears it */
 	struct sl_list trains; /* connections that hold an ACK back: sl_tcp_end_trains() */
@@ -60,18 +60,20 @@ struct sl_tcp_host {
 		*late; /* answers that could not be sent yet (tcp_late.c); NULL: never any */
 };
 
+/* Makes an empty host. Copies secret, which must be random; frames must stay. 0 or -ENOMEM. */
 int sl_tcp_host_init(struct sl_tcp_host *h, const struct sl_tcp_ops *ops, struct sl_frames *frames,
 		     const uint8_t secret[16], uint64_t now_us, void *owner);
 
 /* Frees tables and records. End all connections before. */
 void sl_tcp_host_fini(struct sl_tcp_host *h);
+/* Call before all other calls of a turn. */
 static inline void sl_tcp_set_now(struct sl_tcp_host *h, uint64_t now_us)
 {
 	h->now_us = now_us;
 }
 
-/* tcp_timer.c: runs the timers that are due. Returns when to call it again at the latest,
- * UINT64_MAX: no timer. */
+/* tcp_timer.c: runs the timers that are due. Returns the time in us at which to call it again at
+ * the latest; UINT64_MAX: no timer. */
 uint64_t sl_tcp_run_timers(struct sl_tcp_host *h);
 /* tcp_out.c: sends what connections owe after a batch of input or calls (ACKs, data that the window
  * now allows). Call once at the end of a turn or a call. If h->hold is set (it is cleared), a short

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The child made from a request, until it is accepted (tcp_child.c). */
+/* Children: connections made from requests or Fast Open SYNs, until they are accepted
+ * (tcp_child.c). */
 #ifndef SL_TCP_CHILD_H
 #define SL_TCP_CHILD_H
 
@@ -7,18 +8,22 @@
 
 struct sl_tcp_req;
 
-/* Makes a child in SYN_RCVD, in the table (where r no longer is) and in the accept queue. NULL: no
- * memory. */
+/* Makes a child in SYN_RCVD, in the table (r must not be there any more) and in the accept queue.
+ * NULL: no memory. */
 struct sl_tcp *sl_tcp_child_new(struct sl_tcp_host *h, const struct sl_tcp_req *r);
-/* Passes the child the ACK that created it, including data. True: the frame is kept. */
+/* Passes the child the ACK that created it, including data. If that does not complete the
+ * handshake, c is freed: do not use it afterwards. True: the frame is kept. */
 bool sl_tcp_child_begin(struct sl_tcp *c, const struct sl_tcp_seg *seg, uint32_t frame,
 			uint16_t off, void *from);
+/* Frees c without telling its peer or reporting an event: ops->child_free() is enough. */
 void sl_tcp_child_drop(struct sl_tcp_host *h, struct sl_tcp *c);
+/* True: l takes no further child. */
 bool sl_tcp_is_accept_full(const struct sl_tcp_listener *l);
 void sl_tcp_accept_overflow(struct sl_tcp_host *h); /* counts it */
-/* Call when the handshake of a Fast Open child is over. */
+/* Call when the handshake of c is over: it no longer counts as a Fast Open child of its
+ * listener. */
 void sl_tcp_tfo_done(struct sl_tcp *c);
-/* Removes c from its listener's queue. */
+/* Removes c from its listener's queue, if it is in one. */
 void sl_tcp_child_gone(struct sl_tcp *c);
 
 #endif

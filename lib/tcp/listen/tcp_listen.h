@@ -10,16 +10,18 @@
 /* Bytes of memory for a request (sl_tcp_ops.req_new). */
 #define SL_TCP_REQ_BYTES 232
 
+/* Embedded in an object of the owner, which sets the options; host held. */
 struct sl_tcp_listener {
-	struct sl_list children; /* established, not yet accepted; linked by sl_tcp.accept_node */
+	struct sl_list children; /* not yet accepted, oldest first; linked by sl_tcp.accept_node.
+				    Fast Open children may be in SYN_RCVD */
 	struct sl_list requests; /* oldest first */
 	uint32_t nchildren, nrequests;
 	uint32_t backlog;        /* as listen(2) clamps it; Linux accepts backlog + 1 */
 	uint32_t defer_accept_s; /* TCP_DEFER_ACCEPT, 0: off */
 	uint32_t tfo_qlen;       /* TCP_FASTOPEN, 0: off */
-	uint32_t ntfo;
+	uint32_t ntfo;           /* Fast Open children whose handshake is not complete */
 	bool tfo_no_cookie;   /* TCP_FASTOPEN_NO_COOKIE: accept data with a SYN without a cookie */
-	uint64_t overflow_us; /* time of the last overflow: cookies are accepted for a while after
+	uint64_t overflow_us; /* when a cookie was last sent: cookies are accepted for a while after
 				 it */
 	/* inherited by children */
 	uint32_t rcvbuf, sndbuf, window_clamp;
@@ -27,20 +29,21 @@ struct sl_tcp_listener {
 	struct sl_tcp_opts opts;
 	char congestion[16];
 	bool closed; /* no more children */
-	bool holds;  /* SYNs are not answered for now */
-	void *owner;
+	bool holds;  /* SYNs make requests, but are not answered for now */
+	void *owner; /* not used by lib/tcp */
 };
+/* Makes l empty, without options. */
 void sl_tcp_listener_init(struct sl_tcp_listener *l);
 
-/* hold: from now on a SYN makes a request but is not answered, so that the peer sends nothing
- * more; a SYN without room is dropped. Not hold: answers them. */
+/* hold: from now on a SYN makes a request but is not answered, so that the peer sends nothing more;
+ * a SYN without room is dropped. Not hold: answers the requests that were held. */
 void sl_tcp_listener_hold(struct sl_tcp_host *h, struct sl_tcp_listener *l, bool hold);
 /* Collects the keys of up to n requests, either held or answered ones; returns how many. */
 uint32_t sl_tcp_listener_keys(const struct sl_tcp_listener *l, bool held, struct sl_tcp_key *keys,
 			      uint32_t n);
-/* tcp_child.c: removes and returns the oldest child, or NULL. */
+/* tcp_child.c: removes and returns the oldest child, which the caller owns then; NULL: none. */
 struct sl_tcp *sl_tcp_accept(struct sl_tcp_host *h, struct sl_tcp_listener *l);
-/* Resets children that were not accepted and frees requests. */
+/* Ends l: resets and frees children that were not accepted (ops->child_free) and frees requests. */
 void sl_tcp_listener_fini(struct sl_tcp_host *h, struct sl_tcp_listener *l);
 
 /* Inside lib/tcp ------------------------------------------------------------------------------- */

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A request: a SYN that was answered (tcp_req.c). */
+/* Requests: handshakes for which only the peer's SYN came (tcp_req.c). */
 #ifndef SL_TCP_REQ_H
 #define SL_TCP_REQ_H
 
 #include "tcp/listen/tcp_listen.h"
 #include "tcp/tcp_int.h"
 
+/* Bytes of the Fast Open cookies that we make. */
 #define SL_TCP_TFO_COOKIE 8u
 
 struct sl_tcp_req {
@@ -13,7 +14,7 @@ struct sl_tcp_req {
 	struct sl_timer timer;
 	struct sl_list link; /* in the listener's requests */
 	struct sl_tcp_listener *l;
-	struct sl_tcp_seg syn; /* the peer's */
+	struct sl_tcp_seg syn; /* the peer's, without the options that we do not support */
 	uint32_t iss, ts_off;
 	uint32_t ts_recent;
 	uint32_t rcv_wnd;
@@ -21,14 +22,14 @@ struct sl_tcp_req {
 	uint16_t mss;   /* the one we announce */
 	uint8_t rcv_wscale;
 	uint8_t retries;
-	bool held : 1;      /* not answered yet: the listener holds its SYNs */
+	bool held : 1;      /* not answered yet, because the listener holds its SYNs */
 	bool acked : 1;     /* the ACK came, but no child was wanted yet */
 	bool tfo_asked : 1; /* the SYN-ACK must carry a Fast Open cookie */
 	uint8_t stuck;      /* times in a row that the SYN-ACK could not be sent */
-	bool answered; /* true until the child is in the accept queue or the request is given up
-			  (tcp_dead.c) */
+	bool answered; /* true from the first SYN-ACK until the child is in the accept queue or the
+			  request is given up (tcp_dead.c) */
 	uint64_t born_us;
-	uint64_t answered_us; /* for tcp_invalid_ratelimit */
+	uint64_t answered_us; /* time of the last limited answer (tcp_invalid_ratelimit), 0: none */
 };
 
 _Static_assert(sizeof(struct sl_tcp_req) <= SL_TCP_REQ_BYTES, "its memory is the owner's");
@@ -40,6 +41,7 @@ void sl_tcp_req_fill(struct sl_tcp_host *h, struct sl_tcp_listener *l, struct sl
 struct sl_tcp_req *sl_tcp_req_add(struct sl_tcp_host *h, const struct sl_tcp_req *filled);
 /* Sends the SYN-ACK and arms the timer that repeats it. */
 void sl_tcp_req_answer_syn(struct sl_tcp_host *h, struct sl_tcp_req *r);
+/* True: the SYN asks for ECN, and we accept it. */
 bool sl_tcp_wants_ecn(const struct sl_tcp_seg *syn);
 /* Sends the SYN-ACK to r's SYN, with the options that both support (RFC 9293 3.10.7.2, third). */
 void sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint32_t tsval,
@@ -47,10 +49,12 @@ void sl_tcp_send_synack(struct sl_tcp_host *h, const struct sl_tcp_req *r, uint3
 /* RFC 7413 4.1.2: the cookie depends on the client's address only, so all its ports may use it. */
 void sl_tcp_tfo_cookie(struct sl_tcp_host *h, const struct sl_tcp_key *key,
 		       uint8_t cookie[SL_TCP_TFO_COOKIE]);
-/* A segment arrives for it. True: the frame was kept. */
+/* Handles a segment for the request n. The ACK that ends the handshake makes a child of it. n may
+ * be gone afterwards. True: the frame was kept. */
 bool sl_tcp_req_input(struct sl_tcp_host *h, struct sl_tcp_node *n, const struct sl_tcp_seg *seg,
 		      uint32_t frame, uint16_t off, void *from);
 void sl_tcp_req_timer(struct sl_tcp_host *h, struct sl_tcp_node *n);
+/* Removes n from the table and its listener, and frees it. */
 void sl_tcp_req_free(struct sl_tcp_host *h, struct sl_tcp_node *n);
 
 #endif

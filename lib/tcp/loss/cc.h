@@ -5,12 +5,13 @@
 
 #include "tcp/tcp_conn.h"
 
-/* A congestion control algorithm, as a table of functions (like tcp_congestion_ops of Linux).
- * Called with c->cwnd in segments of c->mss. */
+/* A congestion control algorithm, as a table of functions (like tcp_congestion_ops of Linux). cwnd
+ * and ssthresh count segments of c->mss. on_rto, on_idle and undo_cwnd may be NULL. */
 struct sl_cc {
 	const char *name;
 	void (*init)(struct sl_tcp *c);
-	/* segments newly acknowledged (not in recovery) */
+	/* called while the window is not being reduced. acked_segs: newly acknowledged, by SACK
+	 * too; rtt_us 0: no sample */
 	void (*on_ack)(struct sl_tcp *c, uint32_t acked_segs, uint32_t rtt_us);
 	uint32_t (*ssthresh)(struct sl_tcp *c); /* ssthresh after a loss, in segments */
 	void (*on_rto)(struct sl_tcp *c);
@@ -20,12 +21,13 @@ struct sl_cc {
 
 #define SL_TCP_INFINITE_SSTHRESH 0x7fffffffu /* as TCP_INFO shows it */
 extern const struct sl_cc sl_cc_cubic, sl_cc_reno;
+/* NULL: there is no algorithm of that name. */
 const struct sl_cc *sl_cc_find(const char *name);
-/* Names of all algorithms in order; NULL at the end. */
+/* Names of all algorithms, ended by NULL. */
 const char *const *sl_tcp_congestions(void);
 
-/* RFC 5681 slow start and congestion avoidance, for all algorithms; slow start returns the
- * segments that it did not use. */
+/* RFC 5681 slow start and congestion avoidance, for all algorithms. Slow start returns the segments
+ * that it did not use; avoidance adds one segment to cwnd for every w acknowledged. */
 uint32_t sl_cc_slow_start(struct sl_tcp *c, uint32_t acked);
 void sl_cc_avoid(struct sl_tcp *c, uint32_t w, uint32_t acked);
 static inline bool sl_cc_in_slow_start(const struct sl_tcp *c)
@@ -33,14 +35,16 @@ static inline bool sl_cc_in_slow_start(const struct sl_tcp *c)
 	return c->cwnd < c->ssthresh;
 }
 
-/* RFC 7661: true if the window is fully used, since growing makes sense only then. */
+/* True: the connection uses its window, so growing it makes sense (RFC 7661). */
 bool sl_cc_is_limited(const struct sl_tcp *c);
 /* Called by sl_tcp_output() before it sends new data while none are in flight: after an idle time
  * the window may be wrong (RFC 5681 4.1, tcp_slow_start_after_idle). */
 void sl_cc_idle_check(struct sl_tcp *c);
-/* The ssthresh to remember for the case that the reduction is undone (RFC 2861). */
+/* The ssthresh to set when the window shrinks because it was not used (RFC 2861), or to restore if
+ * the reduction is undone. */
 uint32_t sl_cc_current_ssthresh(const struct sl_tcp *c);
-/* Call when a segment was sent: notes whether the window is used and lets an unused one decay. */
+/* Call when a segment was sent: notes whether the window is used, and lets an unused one decay.
+ * in_flight: segments, this one included. */
 void sl_cc_on_sent(struct sl_tcp *c, uint32_t in_flight);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "tcp/tcp.h"
 
-/* An ACK, on its way through the files that look at it. */
+/* One ACK: the files that handle it fill this in, one after the other. */
 struct sl_tcp_ack {
 	uint32_t prior_una, prior_in_flight;
 	uint32_t acked_segs;  /* newly acknowledged by the cumulative ACK */
@@ -20,17 +20,19 @@ struct sl_tcp_ack {
 };
 
 void sl_tcp_loss_init(struct sl_tcp *c);
-/* Call after these two, sl_tcp_snd_drop() and sl_tcp_rtt_sample() (tcp_in.c passes it a->rtt_us,
- * found in pieces sent once, else from the time stamp). Detects loss, updates congestion state and
- * window (calls c->cc; sl_tcp_loss_on_ece() for a->ece). */
+/* Call after sl_tcp_snd_drop() and sl_tcp_rtt_sample() (tcp_in.c passes that a->rtt_us: from pieces
+ * sent once, else from the time stamp). Detects losses, and updates congestion state and window by
+ * c->cc, and by sl_tcp_loss_on_ece() if a->ece. */
 void sl_tcp_loss_on_ack(struct sl_tcp *c, struct sl_tcp_ack *a);
-/* Call when the RTO expires: sets marks, window and state. tcp_timer.c then calls sl_tcp_output(),
- * which gets the head from sl_tcp_loss_next(). */
+/* Call when the RTO expires: sets marks, window and state. sl_tcp_output(), which tcp_timer.c
+ * requests afterwards, gets the head from sl_tcp_loss_next(). */
 void sl_tcp_loss_on_rto(struct sl_tcp *c);
 /* Call after tcp_timer.c has sent a tail loss probe and set c->tlp_retrans (true: the probe
  * repeated data). Sets tlp_out and tlp_end_seq. */
 void sl_tcp_loss_on_tlp(struct sl_tcp *c);
+/* Call when the reordering window ends (RFC 8985 6.3). */
 void sl_tcp_loss_on_reo_timer(struct sl_tcp *c);
+/* Call when the peer echoes a congestion mark (RFC 3168 6.1.2). */
 void sl_tcp_loss_on_ece(struct sl_tcp *c);
 /* Called by sl_tcp_xmit_piece() after each success, with the piece's sent_us and sent set, before
  * tx_nxt moves. Sets SL_TXS_RETX, retx_out, and the state of undo, PRR and window validation. */

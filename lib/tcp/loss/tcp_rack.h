@@ -5,9 +5,11 @@
 
 #include "tcp/loss/tcp_loss.h"
 
+/* Marks the piece at i as lost. */
 void sl_tcp_mark_lost(struct sl_tcp *c, uint32_t i);
 void sl_tcp_mark_all_lost(struct sl_tcp *c); /* after an RTO */
 void sl_tcp_unmark_lost(struct sl_tcp *c);   /* none was lost */
+/* Marks pieces that RACK finds lost; arms reo_at if some must be checked later (RFC 8985 6.2). */
 void sl_tcp_rack_detect(struct sl_tcp *c);
 bool sl_tcp_rack_on_retransmit(struct sl_tcp *c, uint32_t i); /* false: no memory */
 void sl_tcp_rack_recovered(struct sl_tcp *c);                 /* call at the end of a recovery */

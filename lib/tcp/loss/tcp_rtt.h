@@ -5,6 +5,7 @@
 
 #include "tcp/tcp.h"
 
+/* Updates srtt_us, rttvar_us and rto_us by a sample, and ends the back-off. */
 void sl_tcp_rtt_sample(struct sl_tcp *c, uint32_t rtt_us);
 void sl_tcp_rtt_init(struct sl_tcp *c);
 
